@@ -1,0 +1,80 @@
+# hostrace: `make demo` shows it, `make check` tests it; both install what is missing first (scripts/deps.sh).
+# Lists are wildcards: a new command, analyzer, view, format, reader or test is a new file.
+
+BUILD	?= build
+CC	= gcc
+CLANG	?= clang
+BPFTOOL	?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+PKGS	= jansson libzstd libelf
+LIVE_PKGS = libbpf capstone
+V	?= 0
+
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD)
+CFLAGS	 += -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith \
+	    -Wno-missing-field-initializers -fno-strict-aliasing -MMD -MP
+ifeq ($(WERROR),1)
+CFLAGS	 += -Werror
+endif
+ifeq ($(SAN),1)
+BUILD	 := $(BUILD)/san
+CFLAGS	 += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS	 += -fsanitize=address,undefined
+endif
+Q	= $(if $(filter 1,$(V)),,@)
+say	= @printf '  %-7s %s\n' $(1) $(2)
+
+# Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
+LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
+
+READ_DIRS = src src/base src/commands src/analyzers src/views src/formats src/readers src/guestside
+LIVE_DIRS = src/collector src/commands/live
+SRCS	= $(wildcard $(addsuffix /*.c,$(READ_DIRS)))
+ifeq ($(LIVE),1)
+SRCS	+= $(wildcard $(addsuffix /*.c,$(LIVE_DIRS)))
+PKGS	+= $(LIVE_PKGS)
+CPPFLAGS += -DHOSTRACE_LIVE
+BPF_SRCS = $(wildcard bpf/*.bpf.c)
+endif
+OBJS	= $(SRCS:%.c=$(BUILD)/%.o)
+LIB_OBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS))
+LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -lpthread
+CPPFLAGS += $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+
+.DELETE_ON_ERROR:
+.PHONY: all deps demo check check-live bench fuzz lint docs install clean
+
+all: $(BUILD)/hostrace
+
+$(BUILD)/hostrace: $(OBJS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# BPF: each file is compiled alone, then linked into one object and turned into a skeleton.
+BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/*.def)
+	$(call say,BPF,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf -c -o $@ $<
+
+$(BUILD)/hostrace.bpf.o: $(BPF_OBJS)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name hostrace > $@
+
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard src/collector/*.c)): $(BUILD)/hostrace.skel.h
+
+-include $(OBJS:.o=.d)
+
+clean:
+	rm -rf build
+
+# Parts with rules of their own: tests, the rig, the demo guest, the manual.
+include $(wildcard tests/*.mk tests/*/*.mk src/guestside/*/*.mk doc/*.mk)

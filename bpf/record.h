@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What BPF writes and C reads: the only header that both compilers include. Made from events.def.
+ *
+ *   0        8     12    16     18     20    22     24
+ *   +--------+-----+-----+------+------+-----+------+-----------------
+ *   | time   | pid | tid | type | size | cpu | vcpu | fields of `type`
+ *   +--------+-----+-----+------+------+-----+------+-----------------
+ *
+ * All integers are little-endian and all records a multiple of 8 bytes long, header included.
+ */
+#ifndef HOSTRACE_RECORD_H
+#define HOSTRACE_RECORD_H
+
+#ifdef __bpf__
+typedef unsigned char      hr_u8;
+typedef unsigned short     hr_u16;
+typedef unsigned int       hr_u32;
+typedef unsigned long long hr_u64;
+typedef int                hr_s32;
+typedef long long          hr_s64;
+#else
+#include <stdint.h>
+typedef uint8_t  hr_u8;
+typedef uint16_t hr_u16;
+typedef uint32_t hr_u32;
+typedef uint64_t hr_u64;
+typedef int32_t  hr_s32;
+typedef int64_t  hr_s64;
+#endif
+
+#define RECORD_NO_VCPU 0xffff /* the thread is no vCPU, or it is not known yet */
+
+struct record_hdr {
+	hr_u64 time; /* host CLOCK_MONOTONIC, ns */
+	hr_u32 pid;  /* the VM: QEMU's process id */
+	hr_u32 tid;  /* the thread that it happened in */
+	hr_u16 type; /* enum event_id, or an id that the file's schema declares */
+	hr_u16 size; /* bytes of the whole record */
+	hr_u16 cpu;  /* host CPU */
+	hr_u16 vcpu; /* vCPU index of tid, or RECORD_NO_VCPU */
+};
+
+_Static_assert(sizeof(struct record_hdr) == 24, "the header is part of the file format");
+
+/* enum event_id: EV_kvm_exit = 1, ... */
+#define EVENT(id, name, doc) EV_##name = id,
+#define FIELD(type, name, fmt, doc)
+#define TEXT(len, name, doc)
+#define PAD(bytes)
+#define END(name)
+enum event_id {
+	EV_none = 0,
+#include "events.def"
+	EV_LIMIT = 96 /* ids of ours stay below; tables indexed by id have this length */
+};
+#undef EVENT
+#undef FIELD
+#undef TEXT
+#undef PAD
+#undef END
+
+/* struct rec_kvm_exit { struct record_hdr hdr; ... }; */
+#define EVENT(id, name, doc)	    struct rec_##name { struct record_hdr hdr;
+#define FIELD(type, name, fmt, doc) hr_##type name;
+#define TEXT(len, name, doc)	    char name[len];
+#define PAD(bytes)		    hr_u8 pad_[bytes];
+#define END(name)                                                                                  \
+	}                                                                                          \
+	__attribute__((packed, aligned(8)));                                                       \
+	_Static_assert(sizeof(struct rec_##name) % 8 == 0, #name);
+#include "events.def"
+#undef EVENT
+#undef FIELD
+#undef TEXT
+#undef PAD
+#undef END
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static _Thread_local char sentence[1024];
+
+int fail(int err, const char *fmt, ...)
+{
+	va_list ap;
+	char text[sizeof(sentence)]; /* the arguments may point into the old sentence */
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	memcpy(sentence, text, sizeof(sentence));
+	return err;
+}
+
+int fail_hint(int err, const char *fmt, ...)
+{
+	va_list ap;
+	size_t len = strlen(sentence);
+
+	len += (size_t)snprintf(sentence + len, sizeof(sentence) - len, "; ");
+	if (len >= sizeof(sentence))
+		return err;
+	va_start(ap, fmt);
+	vsnprintf(sentence + len, sizeof(sentence) - len, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+const char *error_text(void)
+{
+	return sentence;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Talk for the one who debugs hostrace: HOSTRACE_DEBUG=read,attach hostrace ... prints the lines of these
+ * domains to stderr ("all" for every one). The domain is the module's verb: take, drain, read, align, merge,
+ * pair, fold, draw, attach, vm.
+ */
+#ifndef HOSTRACE_LOG_H
+#define HOSTRACE_LOG_H
+
+#include <stdbool.h>
+
+bool debug_on(const char *domain);
+void debug_line(const char *domain, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define debug(domain, ...)                                                                         \
+	do {                                                                                       \
+		if (debug_on(domain))                                                              \
+			debug_line(domain, __VA_ARGS__);                                           \
+	} while (0)
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/options.h"
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static const struct unit time_units[] = {
+	{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}, {"m", 60e9}, {"h", 3600e9}, {NULL, 0},
+};
+
+static const struct unit size_units[] = {
+	{"", 1}, {"K", 1024}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1099511627776.0}, {NULL, 0},
+};
+
+static int parse_scaled(const char *text, const struct unit *units, const char *what, uint64_t *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !isdigit((unsigned char)end[-1]) || !(v >= 0))
+		return fail(-EINVAL, "'%s' is no %s", text, what);
+	for (const struct unit *u = units; u->name; u++)
+		if (!strcasecmp(end, u->name) && v * u->factor < 1.8e19) {
+			*ret = (uint64_t)llround(v * u->factor);
+			return 0;
+		}
+	return fail(-EINVAL, "'%s' is no %s", text, what);
+}
+
+int parse_duration(const char *text, uint64_t *ret_ns)
+{
+	return parse_scaled(text, time_units, "time (use a number with h, m, s, ms, us or ns)", ret_ns);
+}
+
+int parse_size(const char *text, uint64_t *ret_bytes)
+{
+	return parse_scaled(text, size_units, "size (use a number with K, M or G)", ret_bytes);
+}
+
+int parse_u64(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long long v = strtoull(text, &end, 0);
+	if (!isdigit((unsigned char)text[0]) || *end || errno)
+		return fail(-EINVAL, "'%s' is no number", text);
+	*ret = v;
+	return 0;
+}
+
+static int option_set(const struct option_row *o, const char *value, bool on)
+{
+	struct text_list *list;
+
+	switch (o->kind) {
+	case OPT_FLAG:
+		*(bool *)o->to = on;
+		return 0;
+	case OPT_TEXT:
+		*(const char **)o->to = value;
+		return 0;
+	case OPT_LIST:
+		list = o->to;
+		if (list->nr == OPTION_LIST_MAX)
+			return fail(-EINVAL, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
+		list->item[list->nr++] = value;
+		return 0;
+	case OPT_U64:
+		return parse_u64(value, o->to);
+	case OPT_DURATION:
+		return parse_duration(value, o->to);
+	case OPT_SIZE:
+		return parse_size(value, o->to);
+	}
+	return fail(-EINVAL, "--%s: unknown kind", o->name);
+}
+
+static const struct option_row *find_long(const struct option_row *const *tables, const char *name,
+					  size_t len)
+{
+	for (; *tables; tables++)
+		for (const struct option_row *o = *tables; o->name; o++)
+			if (strlen(o->name) == len && !strncmp(o->name, name, len))
+				return o;
+	return NULL;
+}
+
+static const struct option_row *find_letter(const struct option_row *const *tables, char letter)
+{
+	for (; *tables; tables++)
+		for (const struct option_row *o = *tables; o->name; o++)
+			if (o->letter == letter)
+				return o;
+	return NULL;
+}
+
+/* argv[*i] is "--name", "--name=value" or "--no-name"; takes the next word as the value where one is needed. */
+static int parse_long(int argc, char **argv, int *i, const struct option_row *const *tables)
+{
+	const char *name = argv[*i] + 2;
+	size_t len = strcspn(name, "=");
+	const char *value = name[len] ? name + len + 1 : NULL;
+	const struct option_row *o = find_long(tables, name, len);
+
+	if (!o && !value && !strncmp(name, "no-", 3)) {
+		o = find_long(tables, name + 3, len - 3);
+		if (o && o->kind == OPT_FLAG)
+			return option_set(o, NULL, false);
+		o = NULL;
+	}
+	if (!o)
+		return fail(-EINVAL, "unknown option --%.*s", (int)len, name);
+	if (o->kind == OPT_FLAG)
+		return value ? fail(-EINVAL, "--%s takes no value", o->name) : option_set(o, NULL, true);
+	if (!value && *i + 1 >= argc)
+		return fail(-EINVAL, "--%s needs %s", o->name, o->arg);
+	return option_set(o, value ? value : argv[++*i], true);
+}
+
+/* argv[*i] is "-abc" or "-aVALUE" or "-a". */
+static int parse_letters(int argc, char **argv, int *i, const struct option_row *const *tables)
+{
+	for (const char *p = argv[*i] + 1; *p; p++) {
+		const struct option_row *o = find_letter(tables, *p);
+		int err;
+
+		if (!o)
+			return fail(-EINVAL, "unknown option -%c", *p);
+		if (o->kind == OPT_FLAG) {
+			err = option_set(o, NULL, true);
+			if (err)
+				return err;
+			continue;
+		}
+		if (p[1])
+			return option_set(o, p + 1, true);
+		if (*i + 1 >= argc)
+			return fail(-EINVAL, "-%c needs %s", *p, o->arg);
+		return option_set(o, argv[++*i], true);
+	}
+	return 0;
+}
+
+int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
+		  int *stop_at_dashes)
+{
+	int nr = 0;
+
+	if (stop_at_dashes)
+		*stop_at_dashes = 0;
+	for (int i = 1; i < argc; i++) {
+		int err = 0;
+
+		if (!strcmp(argv[i], "--")) {
+			if (stop_at_dashes) {
+				*stop_at_dashes = i + 1;
+				break;
+			}
+			while (++i < argc)
+				argv[nr++] = argv[i];
+			break;
+		}
+		if (!strncmp(argv[i], "--", 2))
+			err = parse_long(argc, argv, &i, tables);
+		else if (argv[i][0] == '-' && argv[i][1])
+			err = parse_letters(argc, argv, &i, tables);
+		else
+			argv[nr++] = argv[i];
+		if (err)
+			return err;
+	}
+	*ret_argc = nr;
+	return 0;
+}
+
+static void help_row(const struct option_row *o, FILE *out)
+{
+	char left[64], letter[8] = "    ";
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	snprintf(left, sizeof(left), "  %s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	if (strlen(left) < 30)
+		fprintf(out, "%-30s", left);
+	else
+		fprintf(out, "%s\n%30s", left, "");
+	/* Wraps the help text at 80 columns. */
+	int col = 30;
+	for (const char *p = o->help; *p;) {
+		int len = (int)strcspn(p, " ");
+
+		if (col + len > 79 && col > 30) {
+			fprintf(out, "\n%30s", "");
+			col = 30;
+		}
+		fprintf(out, "%.*s", len, p);
+		col += len;
+		p += len;
+		if (*p == ' ') {
+			fputc(' ', out);
+			col++;
+			p++;
+		}
+	}
+	fputc('\n', out);
+}
+
+void options_help(const struct option_row *const *tables, FILE *out)
+{
+	for (; *tables; tables++)
+		for (const struct option_row *o = *tables; o->name; o++)
+			help_row(o, out);
+}

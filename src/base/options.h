@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Options as tables: a command's options are rows; parsing, --help, completion and the man-page check come from
+ * them. A row points at the variable that it sets.
+ */
+#ifndef HOSTRACE_OPTIONS_H
+#define HOSTRACE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum option_kind {
+	OPT_FLAG,     /* bool: --name sets it, --no-name clears it */
+	OPT_TEXT,     /* const char *: points into argv */
+	OPT_LIST,     /* struct text_list: repeatable */
+	OPT_U64,      /* uint64_t, decimal or 0x */
+	OPT_DURATION, /* uint64_t ns: 3s, 10ms, 250us; a bare number is seconds */
+	OPT_SIZE,     /* uint64_t bytes: 64K, 16M, 1G */
+};
+
+enum { OPTION_LIST_MAX = 64 };
+
+struct text_list {
+	const char *item[OPTION_LIST_MAX];
+	unsigned int nr;
+};
+
+struct option_row {
+	char letter;	  /* 0: none */
+	const char *name; /* long name without dashes */
+	enum option_kind kind;
+	void *to;
+	const char *arg;  /* what --help calls the argument; NULL for a flag */
+	const char *help;
+};
+
+/*
+ * Parses argv[1..] against the rows of all tables (NULL-terminated array of tables, each ended by a row without
+ * name). Options and arguments may be mixed; "--" ends the options. Arguments are moved to the front of argv;
+ * *ret_argc is their number (argv[0..]). If stop_at_dashes is not NULL, it gets the index in argv behind "--", or 0.
+ * Errors: -EINVAL with the sentence set (exit status 2).
+ */
+int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
+		  int *stop_at_dashes);
+
+void options_help(const struct option_row *const *tables, FILE *out);
+
+/* Numbers with units, for arguments inside options. -EINVAL with the sentence set. */
+int parse_duration(const char *text, uint64_t *ret_ns);
+int parse_size(const char *text, uint64_t *ret_bytes);
+int parse_u64(const char *text, uint64_t *ret);
+
+#endif

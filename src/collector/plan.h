@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where each event can be taken: the answer to "can I see this here, how, and if not, why not". Made once from
+ * probes/kvm.def and probes/qemu.def for the running kernel and a VM's QEMU binary; `record` attaches what it
+ * says, `doctor` prints it, the trace file keeps it.
+ *
+ * BPF programs are found by name: fn_EVENT (function entry), ret_EVENT (function return), usdt_EVENT (mark),
+ * tp_EVENT (tracepoint or its best form).
+ */
+#ifndef HOSTRACE_PLAN_H
+#define HOSTRACE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+enum probe_how {
+	PROBE_ABSENT, /* see reason */
+	PROBE_TRACEPOINT,
+	PROBE_USDT,
+	PROBE_FUNCTION,
+};
+
+enum { PLACES_MAX = 4 };
+
+struct probe_place {
+	char program[64];     /* BPF program: "fn_virtqueue_pop", ... */
+	char function[64];    /* symbol; "" for a mark */
+	char mark[64];	      /* USDT mark, provider is qemu; "" for a function */
+	uint64_t offset;      /* from the function's start */
+	uint64_t file_offset; /* what the kernel wants: offset of the instruction in the file */
+	bool at_return;	      /* attach as uretprobe */
+	char insn[16];	      /* mnemonic at the place */
+	bool emulated;	      /* the kernel emulates it (cheap); false: it single-steps (dear) */
+};
+
+struct probe_plan {
+	const char *event; /* name in events.def */
+	enum probe_how how;
+	char reason[160]; /* absent: why, and what would help; function: what is lost against the mark; else "" */
+	struct probe_place place[PLACES_MAX];
+	unsigned int nr_places;
+};
+
+/* Offsets of the fields that BPF reads in QEMU's structs; from probes/qemu.def by version, checked at attach. */
+struct qemu_layout {
+	uint32_t vq_vdev, vq_queue, vq_inuse, vdev_path, vq_host_notifier;
+	uint32_t elem_head, elem_ndescs, elem_out, elem_in;
+};
+
+struct plan {
+	struct probe_plan *probe;
+	unsigned int nr;
+	struct qemu_layout layout;
+	char version[32]; /* QEMU's, "" if it cannot be told */
+};
+
+/* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the sentence set. */
+int plan_make(const char *qemu_exe, struct plan *ret);
+void plan_free(struct plan *plan);
+
+/* The plan of one event; NULL if events.def has it but no probe table row does. */
+const struct probe_plan *plan_of(const struct plan *plan, const char *event);
+
+/* [{"event","how":"tracepoint|usdt|function|absent","where","reason"}] */
+json_t *plan_json(const struct plan *plan);
+
+#endif

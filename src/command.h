@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A command: one file in src/commands/, one line in src/commands/all.c. Only commands print to stderr and
+ * decide exit statuses.
+ */
+#ifndef HOSTRACE_COMMAND_H
+#define HOSTRACE_COMMAND_H
+
+#include "base/options.h"
+
+#define HOSTRACE_VERSION "0.1.0"
+
+enum exit_status {
+	EXIT_FINE = 0,
+	EXIT_FAILED = 1, /* the message says what to do next */
+	EXIT_USAGE = 2,
+	EXIT_FOUND = 3, /* it ran and found what it checks for */
+};
+
+struct command {
+	const char *name;
+	const char *args;    /* after "hostrace NAME [OPTIONS]" */
+	const char *summary; /* one line */
+	const char *group;   /* heading in `hostrace --help`: "Record", "Report", ... */
+	const char *details; /* paragraphs for --help; may be NULL */
+	const char *examples;
+	const struct option_row *const *options; /* NULL-terminated array of tables */
+
+	/* argv[0..argc) are the arguments; `rest` those behind "--" (NULL-terminated, or NULL). */
+	int (*run)(int argc, char **argv, char **rest);
+};
+
+extern const struct command *const commands[]; /* ends with NULL */
+
+/* The command being run, for messages and for the JSON head. */
+extern const struct command *command_now;
+
+/* Options that every command has: --help, -q, -v, --color, --no-pager. */
+extern const struct option_row common_options[];
+struct common {
+	bool help, quiet, verbose, no_pager;
+	const char *color; /* auto, always, never */
+};
+extern struct common common;
+
+/* May colour be used on this stream? Honours --color, NO_COLOR, TERM=dumb. */
+bool color_wanted(FILE *out);
+
+/* Prints "hostrace: NAME: sentence" of the newest fail() and returns EXIT_FAILED. */
+int command_failed(void);
+
+/* Prints the sentence, and where help is; returns EXIT_USAGE. */
+int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints a note or a warning to stderr, unless --quiet. */
+void command_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An event, and the registry of event types.
+ *
+ * Types come from three places and look the same to everyone: ours (bpf/events.def), the schema that a trace
+ * file carries (which may be older or newer than this program), and guests' and peers' traces, whose readers
+ * register what their metadata declares ("osv:vfs_pwritev", "guest:sched_switch"). Code that wants a field asks
+ * for it by name once per type and gets its place.
+ */
+#ifndef HOSTRACE_EVENT_H
+#define HOSTRACE_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record.h"
+
+enum field_kind {
+	FIELD_UINT,   /* little-endian, 1, 2, 4 or 8 bytes */
+	FIELD_SINT,   /* the same, two's complement */
+	FIELD_TEXT,   /* NUL-terminated within `size` bytes */
+	FIELD_DYNTEXT /* u32: offset in the record | length << 16, as ftrace's __data_loc */
+};
+
+enum {
+	EVENT_FIELDS_MAX = 64,	  /* fields of one type; a schema with more is refused */
+	EVENT_TYPES_MAX = 16384,  /* types of one run, over all inputs */
+	EVENT_NAME_MAX = 128,	  /* bytes of a type's or field's name, with its NUL */
+	EVENT_RECORD_MAX = 65528, /* bytes of one record, header included */
+};
+
+struct field {
+	const char *name, *fmt, *doc; /* fmt: the printer, see field_print() */
+	enum field_kind kind;
+	uint16_t offset, size; /* within the record, header included */
+};
+
+struct event_type {
+	const char *name, *doc;
+	const struct field *fields;
+	uint16_t nr_fields;
+	uint16_t size;	/* of a whole record of fixed size; longer records end in dynamic text */
+	uint16_t index; /* in the registry: dense from 0, for tables of one's own */
+	uint16_t id;	/* EV_* where it is one of ours (same name), else 0 */
+};
+
+/*
+ * One event in a batch. `data` is the whole record, header included, `size` bytes; it belongs to the reader and
+ * is valid until the reader's next call. Header fields are already taken out of it.
+ */
+struct event {
+	uint64_t time_ns; /* host CLOCK_MONOTONIC, after alignment */
+	const struct event_type *type;
+	const uint8_t *data;
+	uint32_t pid, tid;
+	uint16_t size, cpu, vcpu; /* vcpu: RECORD_NO_VCPU if none */
+	uint16_t source;	  /* which input, 0 the first; see struct trace_info */
+};
+
+/*
+ * Registers a type and returns the registry's own: the existing one if name, size and fields are the same as
+ * those of a type known already, else a copy (names and fields included). At most EVENT_TYPES_MAX.
+ * Errors: -EINVAL (a field outside the record, a bad size or kind), -E2BIG; the sentence is set.
+ */
+int event_type_register(const struct event_type *type, const struct event_type **ret);
+
+/* Ours by id; NULL if there is no such event. */
+const struct event_type *event_type_ours(unsigned int id);
+
+/* The first type of this name, ours first; NULL if none. */
+const struct event_type *event_type_named(const char *name);
+
+/* By registry index, 0 <= index < event_types_count(). */
+const struct event_type *event_type_at(unsigned int index);
+unsigned int event_types_count(void);
+
+/* NULL if the type has no such field. */
+const struct field *event_field(const struct event_type *type, const char *name);
+
+/* The value of an integer field, sign-extended where it is signed. 0 for text and for a record too short. */
+uint64_t event_u64(const struct event *ev, const struct field *f);
+
+/* The text of a text field, never more than size - 1 bytes, copied into buf with its NUL. Returns buf. */
+const char *event_text(const struct event *ev, const struct field *f, char *buf, size_t size);
+
+/*
+ * Prints a field's value for people, by its fmt: dec, hex, addr, reason, ... Escape sequences and other control
+ * bytes of text are replaced. Returns buf.
+ */
+const char *field_print(const struct event *ev, const struct field *f, char *buf, size_t size);
+
+/* The same for a value alone: `fmt` as in events.def; `aux` is what it depends on (reason: the isa). */
+const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size);
+
+/* Replaces control bytes and broken UTF-8 in place, so that a hostile name cannot drive the terminal. */
+void text_neutralise(char *text);
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Looks up the command, parses its options, runs it. Nothing else; what a newcomer wants to read next is
+ * doc/internals.md, which follows one event from the guest's kick to the picture.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "command.h"
+
+struct common common;
+const struct command *command_now;
+
+/* clang-format off */
+const struct option_row common_options[] = {
+	{'h', "help",     OPT_FLAG, &common.help,     NULL,   "show this help"},
+	{'q', "quiet",    OPT_FLAG, &common.quiet,    NULL,   "no progress, no notes"},
+	{'v', "verbose",  OPT_FLAG, &common.verbose,  NULL,   "say more"},
+	{0,   "color",    OPT_TEXT, &common.color,    "WHEN", "auto (default), always or never"},
+	{0,   "no-pager", OPT_FLAG, &common.no_pager, NULL,   "do not page long output"},
+	{0},
+};
+/* clang-format on */
+
+bool color_wanted(FILE *out)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	if (common.color && strcmp(common.color, "auto"))
+		return !strcmp(common.color, "always");
+	return isatty(fileno(out)) && !(no && *no) && term && strcmp(term, "dumb");
+}
+
+int command_failed(void)
+{
+	fprintf(stderr, "hostrace: %s: %s\n", command_now->name, error_text());
+	return EXIT_FAILED;
+}
+
+int command_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "hostrace: %s: ", command_now->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "; see 'hostrace %s --help'\n", command_now->name);
+	return EXIT_USAGE;
+}
+
+void command_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (common.quiet)
+		return;
+	fprintf(stderr, "hostrace: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void print_overview(FILE *out)
+{
+	const char *group = "";
+
+	fprintf(out, "usage: hostrace COMMAND [OPTIONS] [ARGS]\n"
+		     "Sees a QEMU/KVM virtual machine from both sides at once.\n");
+	for (const struct command *const *c = commands; *c; c++) {
+		if (strcmp(group, (*c)->group))
+			fprintf(out, "\n%s\n", (*c)->group);
+		group = (*c)->group;
+		fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
+	}
+	fprintf(out, "\n'hostrace help COMMAND' opens its manual page, 'hostrace COMMAND --help' its options.\n");
+}
+
+static void print_help(const struct command *c)
+{
+	printf("usage: hostrace %s [OPTIONS]%s%s\n%s\n", c->name, *c->args ? " " : "", c->args, c->summary);
+	if (c->details)
+		printf("\n%s\n", c->details);
+	printf("\nOptions\n");
+	options_help(c->options, stdout);
+	options_help((const struct option_row *const[]){common_options, NULL}, stdout);
+	if (c->examples)
+		printf("\nExamples\n%s\n", c->examples);
+}
+
+static const struct command *find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+/* The manual page where man is installed and finds it; else the short help. */
+static int help_command(const char *name)
+{
+	char page[64], path[128];
+
+	if (!name) {
+		print_overview(stdout);
+		return EXIT_FINE;
+	}
+	command_now = find(name);
+	if (!command_now) {
+		fprintf(stderr, "hostrace: no command '%s'; 'hostrace --help' lists them\n", name);
+		return EXIT_USAGE;
+	}
+	snprintf(page, sizeof(page), "hostrace-%s", name);
+	snprintf(path, sizeof(path), "man %s >/dev/null 2>&1", page);
+	if (isatty(STDOUT_FILENO) && !system(path))
+		execlp("man", "man", page, NULL);
+	print_help(command_now);
+	return EXIT_FINE;
+}
+
+enum { TABLES_MAX = 8 }; /* option tables of one command */
+
+static int run_command(const struct command *c, int argc, char **argv)
+{
+	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
+	int nr = 0, rest = 0;
+
+	command_now = c;
+	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
+		tables[i + 1] = c->options[i];
+	if (options_parse(argc, argv, tables, &nr, &rest))
+		return command_usage("%s", error_text());
+	if (common.help) {
+		print_help(c);
+		return EXIT_FINE;
+	}
+	return c->run(nr, argv, rest ? argv + rest : NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (!name) {
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+		printf("hostrace %s\n", HOSTRACE_VERSION);
+		return EXIT_FINE;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+		return help_command(argc > 2 ? argv[2] : NULL);
+	const struct command *c = find(name);
+	if (!c) {
+		fprintf(stderr, "hostrace: no command '%s'; 'hostrace --help' lists them\n", name);
+		return EXIT_USAGE;
+	}
+	return run_command(c, argc - 1, argv + 1);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a report goes and in which format: -f FORMAT, -o FILE, --limit, --sort, the pager.
+ */
+#ifndef HOSTRACE_OUTPUT_H
+#define HOSTRACE_OUTPUT_H
+
+#include <stdio.h>
+
+#include "base/options.h"
+
+extern const struct option_row output_options[];
+
+struct output {
+	FILE *file;
+	const char *format; /* "text" unless -f says otherwise */
+	uint64_t limit;	    /* rows; 0 = all */
+	const char *sort;   /* column name or NULL */
+	bool color;	    /* escape sequences may be used */
+	int width;	    /* columns of the terminal, 80 elsewhere */
+};
+
+/*
+ * Opens the output. `formats` are those that the command can write, space-separated ("text json csv"); another
+ * one is -EINVAL with a sentence that lists them. -o FILE is written to a temporary name and renamed by
+ * output_close(), so that a failed report never replaces a good one.
+ */
+int output_open(const char *formats, struct output *ret);
+
+/* Flushes and renames; -errno with the sentence set if anything could not be written. */
+int output_close(struct output *out);
+
+/* Throws away what was written (the report failed). */
+void output_cancel(struct output *out);
+
+#endif

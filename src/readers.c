@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stddef.h>
+
+#include "readers.h"
+#include "tracefile.h"
+
+const struct reader_ops *const readers[] = {
+	&tracefile_reader,
+	&textfile_reader,
+	NULL,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The options that every command which reads traces has (-i, --guest, --since, --vcpu, --event, ...), and from
+ * them one reader: opened, merged, trimmed. Also the head that every JSON answer carries.
+ */
+#ifndef HOSTRACE_READING_H
+#define HOSTRACE_READING_H
+
+#include <jansson.h>
+
+#include "base/options.h"
+#include "reader.h"
+
+extern const struct option_row reading_options[];
+
+/*
+ * Opens what the options name (default hostrace.hrt) and trims it. `wants` as in struct read_hint: events by name
+ * that the command will look at; NULL for all. Errors: -errno with the sentence set.
+ */
+int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct reader **ret);
+
+/* Adds an input as if -i FILE had been given (for commands whose file may be a bare argument). */
+void reading_add_input(const char *path);
+
+/*
+ * {"hostrace":{"version","command"},"inputs":[{"file","kind","events","lost"}],"clock":{...},"caveats":[..]} of the
+ * reader that reading_open() made, after its end was reached. New reference. Adds `more` (array of sentences,
+ * borrowed, may be NULL) to the caveats.
+ */
+json_t *reading_head(const struct reader *r, const json_t *more);
+
+/* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
+void reading_foot(const struct reader *r, const json_t *more, FILE *out);
+
+/* Did any input lose events? For --strict: exit status 3. */
+bool reading_strict_failed(const struct reader *r);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Our trace file, .hrt version 1: writer and reader. The format is specified in doc/format.md, apart from this
+ * code. In short: a header, then chunks, each with its length, CRC32C, time range, event types and counts; an
+ * index at the end that can be rebuilt by scanning. A file cut at any byte reads up to its last whole chunk.
+ */
+#ifndef HOSTRACE_TRACEFILE_H
+#define HOSTRACE_TRACEFILE_H
+
+#include <jansson.h>
+
+#include "event.h"
+#include "reader.h"
+
+struct trace_writer;
+
+struct trace_writer_options {
+	bool zstd;	     /* compress record chunks */
+	uint64_t max_bytes;  /* flight recorder: keep about the newest so many bytes of records; 0 = all */
+};
+
+/*
+ * Creates the file, mode 0600, never through a symlink; an existing regular file of ours is replaced. `meta` is
+ * written at once (borrowed; see doc/format.md for its keys). Errors: -errno with the sentence set.
+ */
+int trace_writer_open(const char *path, const struct trace_writer_options *opt, json_t *meta,
+		      struct trace_writer **ret);
+
+/*
+ * Appends a record. Records of one CPU come nearly in time order; across CPUs any order within a round. A type
+ * that is not ours must have been registered (event_type_register) and its schema announced with
+ * trace_writer_type() before its first record. Errors: -ENOSPC, -EIO, ... with the sentence set; what was
+ * written before stays valid.
+ */
+int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec);
+int trace_writer_type(struct trace_writer *w, const struct event_type *type, uint16_t *ret_id);
+
+/*
+ * Ends a round: every record older than watermark_ns has been handed over. The reader may sort and give out all
+ * that is older. Also decides whether the chunk at hand is written now (large enough, or a second old).
+ */
+int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns);
+
+/* Bytes written so far, for progress. */
+uint64_t trace_writer_bytes(const struct trace_writer *w);
+
+/* Writes what is pending, the final metadata (borrowed, may be NULL) and the index; frees w in any case. */
+int trace_writer_close(struct trace_writer *w, json_t *final_meta);
+
+extern const struct reader_ops tracefile_reader;
+extern const struct reader_ops textfile_reader;
+
+/* Writes one event as a line of the text twin (without newline) into out. The format is in doc/format.md. */
+void textfile_print(const struct event *ev, FILE *out);
+
+/* Writes the text twin's head: format line, metadata, schemas of types that are not ours. */
+void textfile_head(const struct trace_info *info, FILE *out);
+
+#endif

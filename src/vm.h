@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which virtual machines run here, as /proc shows them: no privilege beyond reading the process is needed.
+ *
+ * A VM is a process that holds a KVM VM file descriptor ("anon_inode:kvm-vm"), or a QEMU that runs under TCG.
+ */
+#ifndef HOSTRACE_VM_H
+#define HOSTRACE_VM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+
+enum {
+	VM_VCPUS_MAX = 4096,
+	VM_DEVICES_MAX = 256,
+};
+
+struct vm_vcpu {
+	unsigned int index;
+	pid_t tid; /* 0: not known from /proc (threads without names); learnt from the first KVM event */
+};
+
+struct vm {
+	pid_t pid;
+	char *name;	/* -name, or libvirt's guest=; else the executable's name */
+	char *exe;	/* path of the executable, "(deleted)" taken off */
+	char *exe_open; /* a path that opens the very file that runs: /proc/PID/exe */
+	char *cmdline;	/* one line, shell-quoted */
+	char *machine;	/* -machine/-M type, "" if not given */
+	char *accel;	/* "kvm", "tcg", ... */
+	char *version;	/* QEMU's version if it can be told, else "" */
+	char *build_id; /* hex of .note.gnu.build-id, "" if none */
+	uint64_t memory_bytes;
+	bool has_kvm;		/* holds a kvm-vm file descriptor */
+	unsigned int nr_vcpus;	/* kvm-vcpu descriptors, or -smp under TCG */
+	struct vm_vcpu *vcpus;	/* nr_vcpus entries */
+	char **devices;		/* as on the command line: "virtio-blk-pci,drive=d0" */
+	unsigned int nr_devices;
+};
+
+/* All VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. */
+int vm_list(struct vm **ret, unsigned int *ret_nr);
+void vm_list_free(struct vm *vms, unsigned int nr);
+
+/*
+ * The VM that a user means by a pid or a name. -ESRCH: no such process or no VM of that name; -EINVAL: the
+ * process is no VM; -EEXIST: the name fits two VMs (the sentence lists them); -EACCES.
+ */
+int vm_find(const char *pid_or_name, struct vm *ret);
+void vm_free(struct vm *vm);
+
+/* {"pid","name","exe","build_id","version","accel","machine","memory_bytes","isa","cmdline","vcpus":[{"index","tid"}],"devices":[..]} */
+json_t *vm_json(const struct vm *vm);
+
+/* The host's ISA as kvm_exit numbers it: 1 VMX, 2 SVM, 0 unknown, from /proc/cpuinfo and /sys/module. */
+unsigned int vm_host_isa(void);
+
+#endif
