@@ -32,7 +32,7 @@ static int read_head(const char *path, uint8_t *head, size_t *ret_len)
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
 	uint8_t head[READER_PROBE_BYTES];
-	size_t len;
+	size_t len = 0;
 	int err = read_head(path, head, &len);
 
 	if (err)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_EXIT_REASON_H
+#define HOSTRACE_EXIT_REASON_H
+
+#include <stdint.h>
+
+/* As the kvm_exit tracepoint numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h). */
+enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2 };
+
+/* The kernel's name of a hardware exit reason; NULL if the ISA or the number is unknown. */
+const char *exit_reason_name(uint32_t reason, uint32_t isa);
+
+/* KVM_EXIT_*; NULL if unknown. */
+const char *userspace_reason_name(uint32_t reason);
+
+#endif
