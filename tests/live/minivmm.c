@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The smallest VMM: one vCPU on /dev/kvm, in real mode, whose guest does a known number of port accesses, MMIO
+ * writes and halts. A workload for live tests with no QEMU in between, and the proof that a VM is whoever holds
+ * a KVM file descriptor.
+ *
+ *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [wait] [linger]
+ *
+ * Prints "ready PID" once the vCPU exists; with "wait" it then waits for a line on stdin before it runs, with
+ * "linger" for another one before it ends. What KVM handed to us is printed at the end, and is the exit status:
+ * 0 if it is what the guest did.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	PORT = 0x2f0,
+	END_PORT = 0xf4,
+	MEMORY = 64 << 10,
+	START = 0x1000,
+	MMIO = 0xd0000, /* beyond the memory */
+};
+
+/* cx outb, bx inb, si MMIO writes to ds:0, di halts. */
+extern const char guest_start[], guest_end[];
+asm(".pushsection .rodata\n"
+    ".code16\n"
+    "guest_start:\n"
+    "1:	jcxz	2f\n"
+    "	outb	%al, %dx\n"
+    "	inc	%ax\n"
+    "	dec	%cx\n"
+    "	jmp	1b\n"
+    "2:	mov	%bx, %cx\n"
+    "3:	jcxz	4f\n"
+    "	inb	%dx, %al\n"
+    "	dec	%cx\n"
+    "	jmp	3b\n"
+    "4:	mov	%si, %cx\n"
+    "5:	jcxz	6f\n"
+    "	movb	%al, (0)\n"
+    "	dec	%cx\n"
+    "	jmp	5b\n"
+    "6:	mov	%di, %cx\n"
+    "7:	jcxz	8f\n"
+    "	hlt\n"
+    "	dec	%cx\n"
+    "	jmp	7b\n"
+    "8:	outb	%al, $0xf4\n"
+    "	hlt\n"
+    "guest_end:\n"
+    ".code64\n"
+    ".popsection");
+
+static struct {
+	const char *name;
+	unsigned int want, seen;
+} work[] = {{"outb", 23, 0}, {"inb", 17, 0}, {"mmio", 5, 0}, {"hlt", 3, 0}};
+enum { OUTB, INB, MMIO_WRITE, HLT, WORKS };
+
+static void wait_line(void)
+{
+	char line[16];
+
+	if (!fgets(line, sizeof(line), stdin))
+		errx(1, "stdin ended before a line came");
+}
+
+static void add_memory(int vm)
+{
+	void *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct kvm_userspace_memory_region region = {
+		.memory_size = MEMORY,
+		.userspace_addr = (uintptr_t)memory,
+	};
+
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	memcpy((char *)memory + START, guest_start, (size_t)(guest_end - guest_start));
+	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
+		err(1, "KVM_SET_USER_MEMORY_REGION");
+}
+
+static void set_registers(int vcpu)
+{
+	struct kvm_sregs sregs;
+	struct kvm_regs regs = {
+		.rip = START,
+		.rflags = 2,
+		.rdx = PORT,
+		.rcx = work[OUTB].want,
+		.rbx = work[INB].want,
+		.rsi = work[MMIO_WRITE].want,
+		.rdi = work[HLT].want,
+	};
+
+	if (ioctl(vcpu, KVM_GET_SREGS, &sregs) < 0)
+		err(1, "KVM_GET_SREGS");
+	sregs.cs.base = sregs.cs.selector = 0;
+	sregs.ds.base = MMIO;
+	sregs.ds.selector = MMIO >> 4;
+	if (ioctl(vcpu, KVM_SET_SREGS, &sregs) < 0 || ioctl(vcpu, KVM_SET_REGS, &regs) < 0)
+		err(1, "KVM_SET_REGS");
+}
+
+/* One exit; false when the guest is at its end. */
+static bool handle_exit(const struct kvm_run *run)
+{
+	switch (run->exit_reason) {
+	case KVM_EXIT_IO:
+		if (run->io.port == END_PORT)
+			return false;
+		if (run->io.port != PORT)
+			errx(1, "I/O on port 0x%x", run->io.port);
+		work[run->io.direction == KVM_EXIT_IO_OUT ? OUTB : INB].seen += run->io.count;
+		return true;
+	case KVM_EXIT_MMIO:
+		work[MMIO_WRITE].seen++;
+		return true;
+	case KVM_EXIT_HLT: /* there is no interrupt controller: the next KVM_RUN goes on behind the hlt */
+		work[HLT].seen++;
+		return true;
+	default:
+		errx(1, "exit reason %u", run->exit_reason);
+	}
+}
+
+static void parse(int argc, char **argv, bool *wait, bool *linger)
+{
+	for (int i = 1; i < argc; i++) {
+		size_t len = strcspn(argv[i], "=");
+		int w = 0;
+
+		*wait |= !strcmp(argv[i], "wait");
+		*linger |= !strcmp(argv[i], "linger");
+		while (w < WORKS && (strlen(work[w].name) != len || strncmp(argv[i], work[w].name, len)))
+			w++;
+		if (w < WORKS && argv[i][len])
+			work[w].want = (unsigned int)strtoul(argv[i] + len + 1, NULL, 0) & 0xffff;
+		else if (strcmp(argv[i], "wait") && strcmp(argv[i], "linger"))
+			errx(2, "what is '%s'?", argv[i]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool wait = false, linger = false, wrong = false;
+	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+
+	parse(argc, argv, &wait, &linger);
+	if (kvm < 0)
+		err(1, "/dev/kvm");
+	int vm = ioctl(kvm, KVM_CREATE_VM, 0);
+	if (vm < 0)
+		err(1, "KVM_CREATE_VM");
+	add_memory(vm);
+	int vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
+	int run_size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+	if (vcpu < 0 || run_size < 0)
+		err(1, "KVM_CREATE_VCPU");
+	struct kvm_run *run = mmap(NULL, (size_t)run_size, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu, 0);
+	if (run == MAP_FAILED)
+		err(1, "mmap of the vCPU");
+	set_registers(vcpu);
+
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	if (wait)
+		wait_line();
+	do {
+		if (ioctl(vcpu, KVM_RUN, 0) < 0)
+			err(1, "KVM_RUN");
+	} while (handle_exit(run));
+	for (int w = 0; w < WORKS; w++) {
+		printf("%s %u\n", work[w].name, work[w].seen);
+		wrong |= work[w].seen != work[w].want;
+	}
+	fflush(stdout);
+	if (linger)
+		wait_line();
+	return wrong;
+}

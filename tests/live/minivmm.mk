@@ -1,0 +1,5 @@
+# The smallest VMM, a workload for live tests; their scripts ask make for it.
+$(BUILD)/minivmm: tests/live/minivmm.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $<
