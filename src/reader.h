@@ -61,6 +61,12 @@ struct reader_ops {
 	/* Fills the batch (nr > 0) and returns 1; 0 at the end; -errno with the sentence set. */
 	int (*next)(struct reader *r, struct batch *batch);
 
+	/*
+	 * Adds the number of events of each type, by registry index (EVENT_TYPES_MAX entries), without reading
+	 * them. NULL where only reading can tell. 0 or -errno with the sentence set.
+	 */
+	int (*counts)(struct reader *r, uint64_t *counts);
+
 	void (*close)(struct reader *r);
 };
 
@@ -113,5 +119,11 @@ struct trim {
  * clock_pair, lost) always pass: they explain the others.
  */
 int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret);
+
+/* Is it one of those that always pass? */
+bool trim_is_naming(const struct event_type *type);
+
+/* Does one of the comma-separated globs match the event name? */
+bool trim_name_matches(const char *globs, const char *name);
 
 #endif

@@ -44,16 +44,28 @@ int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns);
 /* Bytes written so far, for progress. */
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 
+/*
+ * Flight recorder only (max_bytes): writes what is kept now as a whole file of its own, `final_meta` (borrowed, may
+ * be NULL) included, and goes on keeping. What names the kept events (thread, virtio_device, vcpu_tsc, clock_pair)
+ * is in it even if it was recorded long before.
+ */
+int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_meta);
+
 /* Writes what is pending, the final metadata (borrowed, may be NULL) and the index; frees w in any case. */
 int trace_writer_close(struct trace_writer *w, json_t *final_meta);
 
 extern const struct reader_ops tracefile_reader;
 extern const struct reader_ops textfile_reader;
 
-/* Writes one event as a line of the text twin (without newline) into out. The format is in doc/format.md. */
-void textfile_print(const struct event *ev, FILE *out);
+/* ---- the text twin; its format is in doc/format.md ---- */
 
-/* Writes the text twin's head: format line, metadata, schemas of types that are not ours. */
+/* Its head: the format line and the metadata. */
 void textfile_head(const struct trace_info *info, FILE *out);
+
+/* "# type {...}": stands before the first event of a type that is not ours. */
+void textfile_type(const struct event_type *type, FILE *out);
+
+/* One event as a line, without the newline. */
+void textfile_print(const struct event *ev, FILE *out);
 
 #endif

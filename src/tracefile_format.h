@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bytes of a .hrt file, version 1, as doc/format.md specifies them: numbers and layouts only. Included by
+ * the parts of the writer and the reader, by nobody else.
+ *
+ *   file header | chunk | chunk | ... | index chunk ... | trailer
+ *   chunk       = chunk header, table of counts, payload, zeros up to a multiple of 8
+ */
+#ifndef HOSTRACE_TRACEFILE_FORMAT_H
+#define HOSTRACE_TRACEFILE_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_MAGIC   "HOSTRACE"
+#define CHUNK_MAGIC   "HRCK"
+#define TRAILER_MAGIC "HRTINDEX"
+
+enum {
+	TRACE_VERSION = 1,
+	TRACE_HEADER_SIZE = 64,
+	CHUNK_HEADER_SIZE = 64,
+	COUNT_SIZE = 8,	       /* u64: type in the low 16 bits, records of it above */
+	INDEX_ENTRY_SIZE = 72, /* u64 offset and a copy of the chunk's header */
+	TRAILER_SIZE = 32,
+
+	RECORDS_RAW_MAX = 1 << 20,    /* bytes of a records chunk, decompressed */
+	OTHER_RAW_MAX = 16 << 20,     /* of any other chunk */
+	INDEX_ENTRIES_MAX = OTHER_RAW_MAX / INDEX_ENTRY_SIZE, /* in one index chunk */
+};
+
+enum chunk_kind {
+	CHUNK_SCHEMA = 1,
+	CHUNK_META = 2,
+	CHUNK_RECORDS = 3,
+	CHUNK_INDEX = 4,
+};
+
+enum chunk_encoding {
+	ENCODING_RAW = 0,
+	ENCODING_ZSTD = 1,
+};
+
+struct trace_header {
+	uint64_t start_monotonic_ns, start_realtime_ns;
+	uint8_t id[16];
+};
+
+struct chunk_header {
+	uint8_t kind, encoding;
+	uint16_t nr_counts;
+	uint32_t stored, raw;	/* payload bytes in the file; decompressed */
+	uint32_t nr_records;
+	uint32_t counts_crc, payload_crc;
+	uint64_t first_ns, last_ns, watermark_ns;
+	uint64_t types_bloom;	/* bit type_bloom_bit() is set for every type in it */
+};
+
+struct chunk_count {
+	uint16_t type;
+	uint64_t count; /* below 1 << 48 */
+};
+
+struct trace_trailer {
+	uint64_t index_offset; /* first index chunk */
+	uint32_t nr_index;     /* index chunks */
+};
+
+void trace_header_encode(const struct trace_header *h, uint8_t out[TRACE_HEADER_SIZE]);
+
+/* -EBADMSG: no such magic, bad CRC; -ENOTSUP: another version. Sets the sentence with `file`. */
+int trace_header_decode(const uint8_t *in, size_t len, const char *file, struct trace_header *ret);
+
+void chunk_header_encode(const struct chunk_header *h, uint8_t out[CHUNK_HEADER_SIZE]);
+
+/* Is it a sound header: magic, CRC and every length within its limit? */
+bool chunk_header_decode(const uint8_t in[CHUNK_HEADER_SIZE], struct chunk_header *ret);
+
+void trace_trailer_encode(const struct trace_trailer *t, uint8_t out[TRAILER_SIZE]);
+bool trace_trailer_decode(const uint8_t in[TRAILER_SIZE], struct trace_trailer *ret);
+
+/* Bytes of the whole chunk in the file, padding included. */
+static inline uint64_t chunk_length(const struct chunk_header *h)
+{
+	uint64_t len = CHUNK_HEADER_SIZE + (uint64_t)h->nr_counts * COUNT_SIZE + h->stored;
+
+	return (len + 7) & ~7ull;
+}
+
+static inline uint64_t type_bloom_bit(uint16_t type)
+{
+	return 1ull << (type % 64);
+}
+
+#endif

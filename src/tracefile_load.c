@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One chunk from the file into memory: lengths are bounded by its header, bytes proved by its CRCs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/cleanup.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "tracefile_map.h"
+
+struct chunk_loader {
+	int fd;
+	const char *file;
+	uint8_t *packed;
+	size_t packed_size;
+	ZSTD_DCtx *zstd;
+};
+
+struct chunk_loader *chunk_loader_new(int fd, const char *file)
+{
+	struct chunk_loader *l = calloc(1, sizeof(*l));
+
+	if (l)
+		*l = (struct chunk_loader){.fd = fd, .file = file};
+	return l;
+}
+
+void chunk_loader_free(struct chunk_loader *l)
+{
+	if (!l)
+		return;
+	ZSTD_freeDCtx(l->zstd);
+	free(l->packed);
+	free(l);
+}
+
+static int read_at(const struct chunk_loader *l, void *to, size_t len, uint64_t offset)
+{
+	uint8_t *p = to;
+
+	while (len) {
+		ssize_t n = pread(l->fd, p, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(-errno, "%s: offset %" PRIu64 ": %s", l->file, offset, strerror(errno));
+		if (!n)
+			return fail(-EBADMSG, "%s: offset %" PRIu64 ": the file ends within a chunk", l->file,
+				    offset);
+		p += n;
+		offset += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int damaged(const struct chunk_loader *l, const struct chunk_ref *ref, const char *what)
+{
+	return fail(-EBADMSG, "%s: offset %" PRIu64 ": a chunk's %s", l->file, ref->offset, what);
+}
+
+static int packed_reserve(struct chunk_loader *l, size_t len)
+{
+	if (len <= l->packed_size)
+		return 0;
+	free(l->packed);
+	l->packed = malloc(len);
+	l->packed_size = l->packed ? len : 0;
+	return l->packed ? 0 : fail(-ENOMEM, "%s: out of memory", l->file);
+}
+
+static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+{
+	if (!l->zstd)
+		l->zstd = ZSTD_createDCtx();
+	if (!l->zstd)
+		return fail(-ENOMEM, "%s: out of memory", l->file);
+	size_t n = ZSTD_decompressDCtx(l->zstd, out, ref->h.raw, l->packed, ref->h.stored);
+
+	return ZSTD_isError(n) || n != ref->h.raw ? damaged(l, ref, "compressed data are broken") : 0;
+}
+
+int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+{
+	const struct chunk_header *h = &ref->h;
+	uint64_t at = ref->offset + CHUNK_HEADER_SIZE + (uint64_t)h->nr_counts * COUNT_SIZE;
+	bool raw = h->encoding == ENCODING_RAW;
+	int err = raw ? 0 : packed_reserve(l, h->stored);
+
+	if (h->encoding > ENCODING_ZSTD)
+		return damaged(l, ref, "encoding is not known to this version");
+	if (!err)
+		err = read_at(l, raw ? out : l->packed, h->stored, at);
+	if (err)
+		return err;
+	if (crc32c(0, raw ? out : l->packed, h->stored) != h->payload_crc)
+		return damaged(l, ref, "content is damaged (wrong CRC)");
+	return raw ? 0 : unpack(l, ref, out);
+}
+
+int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref, struct chunk_count **ret)
+{
+	size_t nr = ref->h.nr_counts;
+	_cleanup_free_ uint8_t *table = malloc(nr * COUNT_SIZE + 1);
+	_cleanup_free_ struct chunk_count *counts = calloc(nr + 1, sizeof(*counts));
+	int err;
+
+	if (!table || !counts)
+		return fail(-ENOMEM, "%s: out of memory", l->file);
+	err = read_at(l, table, nr * COUNT_SIZE, ref->offset + CHUNK_HEADER_SIZE);
+	if (err)
+		return err;
+	if (crc32c(0, table, nr * COUNT_SIZE) != ref->h.counts_crc)
+		return damaged(l, ref, "table of counts is damaged (wrong CRC)");
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t v;
+
+		memcpy(&v, table + i * COUNT_SIZE, COUNT_SIZE);
+		counts[i] = (struct chunk_count){(uint16_t)v, v >> 16};
+	}
+	*ret = take_ptr(counts);
+	return 0;
+}
