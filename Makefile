@@ -26,7 +26,7 @@ say	= @printf '  %-7s %s\n' $(1) $(2)
 # Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-READ_DIRS = src src/base src/commands src/analyzers src/views src/formats src/readers src/guestside
+READ_DIRS = src src/base src/commands src/analyzers src/views src/formats src/readers src/guestside src/guestside/osv
 LIVE_DIRS = src/collector src/commands/live
 SRCS	= $(wildcard $(addsuffix /*.c,$(READ_DIRS)))
 ifeq ($(LIVE),1)
@@ -54,13 +54,15 @@ $(BUILD)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# BPF: each file is compiled alone, then linked into one object and turned into a skeleton.
+# BPF: each file is compiled alone, then linked into one object and turned into a skeleton. clang's bpf target does
+# not know where this system keeps <asm/...>.
+BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)
 BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/*.def)
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf -c -o $@ $<
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf $(BPF_SYS) -c -o $@ $<
 
 $(BUILD)/hostrace.bpf.o: $(BPF_OBJS)
 	$(Q)$(BPFTOOL) gen object $@ $^
