@@ -4,6 +4,13 @@
 
 #include "command.h"
 
+#ifdef HOSTRACE_LIVE
+extern const struct command record_command;
+#endif
+
 const struct command *const commands[] = {
+#ifdef HOSTRACE_LIVE
+	&record_command,
+#endif
 	NULL,
 };

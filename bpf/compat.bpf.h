@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Differences between kernels, told by the fields they have, never by version. Each with its reason.
+ */
+#ifndef HOSTRACE_COMPAT_BPF_H
+#define HOSTRACE_COMPAT_BPF_H
+
+#include "kernel.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* Before v5.16 x86 kept a thread's CPU in task_struct itself, not in its thread_info. */
+struct task_struct___cpu {
+	hr_u32 cpu;
+};
+
+#pragma clang attribute pop
+
+static __always_inline hr_u32 task_cpu(struct task_struct *p)
+{
+	struct task_struct___cpu *old = (void *)p;
+
+	if (bpf_core_field_exists(p->thread_info.cpu))
+		return BPF_CORE_READ(p, thread_info.cpu);
+	if (bpf_core_field_exists(old->cpu))
+		return BPF_CORE_READ(old, cpu);
+	return 0;
+}
+
+/* Before v5.14 KVM kept only the ratio of what runs now, be it the guest (L1) or the guest's guest (L2). */
+static __always_inline hr_u64 vcpu_l1_tsc_offset(struct kvm_vcpu *v)
+{
+	if (bpf_core_field_exists(v->arch.l1_tsc_offset))
+		return BPF_CORE_READ(v, arch.l1_tsc_offset);
+	return BPF_CORE_READ(v, arch.tsc_offset);
+}
+
+static __always_inline hr_u64 vcpu_l1_tsc_ratio(struct kvm_vcpu *v)
+{
+	if (bpf_core_field_exists(v->arch.l1_tsc_scaling_ratio))
+		return BPF_CORE_READ(v, arch.l1_tsc_scaling_ratio);
+	if (bpf_core_field_exists(v->arch.tsc_scaling_ratio))
+		return BPF_CORE_READ(v, arch.tsc_scaling_ratio);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Taking an event: is it of a traced VM, reserve a slot in this CPU's ring, fill it, publish it.
+ *
+ *	struct emit e;
+ *	struct rec_kvm_pio *rec = take(&e, kvm_pio);
+ *
+ *	if (!rec)
+ *		return 0;
+ *	rec->port = port;
+ *	emit_publish(&e);
+ *
+ * All of a record's fields must be written: the ring is not cleared. See ring.h for the ring.
+ */
+#ifndef HOSTRACE_EMIT_BPF_H
+#define HOSTRACE_EMIT_BPF_H
+
+#include "compat.bpf.h"
+
+#define barrier() asm volatile("" ::: "memory")
+
+/* Set before loading; the verifier takes them for constants. */
+const volatile hr_u64 ring_mask __weak = 4095; /* ring_bytes - 1 */
+const volatile hr_u64 ring_secret __weak = 0;
+const volatile hr_u32 only_pid __weak = 0; /* the one traced VM; 0: look into vms */
+
+/* All rings; the real value size is set before loading: head, ring, spill. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(hr_u32));
+	__uint(value_size, RING_HEAD_BYTES + 4096 + RING_SPILL_BYTES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} rings SEC(".maps") __weak;
+
+/* The traced VMs by process id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, VMS_MAX);
+	__type(key, hr_u32);
+	__type(value, struct vm_settings);
+} vms SEC(".maps") __weak;
+
+/* What is remembered of a thread; freed by the kernel with the thread. */
+struct thread_state {
+	hr_u16 vcpu;	 /* index + 1; 0: none that we know of */
+	hr_u8 named;	 /* `thread` was written */
+	hr_u8 vcpu_told; /* `vcpu_tsc` was written */
+	hr_u32 pad;
+	hr_u64 pop_vq;	 /* from entry to return of virtqueue_pop(), virtqueue_drop_all(), virtio_reset() */
+	hr_u64 drop_vq;
+	hr_u64 reset_vdev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps") __weak;
+
+struct emit {
+	hr_u8 *ring;
+	hr_u8 *slot;
+	hr_u64 mark;
+	hr_u32 pid, tid;
+	hr_u16 vcpu;
+};
+
+static __always_inline bool vm_traced(hr_u32 pid)
+{
+	if (only_pid)
+		return pid == only_pid;
+	return bpf_map_lookup_elem(&vms, &pid) != NULL;
+}
+
+static __always_inline hr_u8 *ring_here(void)
+{
+	hr_u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/*
+ * Reserves a slot in e->ring for a record of this type and fills its header from e. NULL (and counted) if there is
+ * no room. The time is read last, so that whatever is not yet reserved is younger than what the reader has seen.
+ */
+static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 size)
+{
+	struct ring_head *head = (void *)e->ring;
+	hr_u32 slot_bytes = size + RING_MARK_BYTES;
+	hr_u64 pos = head->head;
+
+	if (pos - head->tail + slot_bytes > ring_mask + 1 - RING_RESERVE_BYTES) {
+		__sync_fetch_and_add(&head->lost[type], 1);
+		return NULL;
+	}
+	pos = __sync_fetch_and_add(&head->head, slot_bytes);
+	e->mark = pos + ring_secret;
+	e->slot = e->ring + RING_HEAD_BYTES + (pos & ring_mask);
+
+	struct record_hdr *hdr = (void *)(e->slot + RING_MARK_BYTES);
+
+	hdr->time = bpf_ktime_get_ns();
+	hdr->pid = e->pid;
+	hdr->tid = e->tid;
+	hdr->type = type;
+	hdr->size = size;
+	hdr->cpu = bpf_get_smp_processor_id();
+	hdr->vcpu = e->vcpu;
+	return hdr;
+}
+
+#define reserve(e, name) \
+	((struct rec_##name *)emit_reserve(e, EV_##name, sizeof(struct rec_##name)))
+
+/* Hands the slot to the reader. x86 keeps stores in order; the compiler is told to. */
+static __always_inline void emit_publish(struct emit *e)
+{
+	barrier();
+	*(volatile hr_u64 *)e->slot = e->mark;
+}
+
+/* ---- threads and vCPUs ---- */
+
+static __always_inline bool emit_thread(struct emit *e, struct task_struct *task)
+{
+	struct rec_thread *rec = reserve(e, thread);
+
+	if (!rec)
+		return false;
+	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
+	emit_publish(e);
+	return true;
+}
+
+/* The ratio's own size tells its fixed point: VMX has 48 fractional bits, SVM 32, and guests are within 1:256 of the host. */
+static __always_inline hr_u32 ratio_bits(hr_u64 ratio)
+{
+	if (ratio >> 40)
+		return 48;
+	return ratio >> 24 ? 32 : 0;
+}
+
+static __always_inline bool emit_vcpu_tsc(struct emit *e, struct kvm_vcpu *vcpu)
+{
+	struct rec_vcpu_tsc *rec = reserve(e, vcpu_tsc);
+	hr_u64 ratio = vcpu_l1_tsc_ratio(vcpu);
+
+	if (!rec)
+		return false;
+	rec->offset = vcpu_l1_tsc_offset(vcpu);
+	rec->scale_bits = ratio_bits(ratio);
+	rec->scale = rec->scale_bits ? ratio : 0;
+	emit_publish(e);
+	return true;
+}
+
+/* The vCPU that hangs in this list of preempt notifiers: KVM is the only user of them. */
+static __always_inline struct kvm_vcpu *vcpu_of_node(hr_u64 node)
+{
+	return (void *)(node - bpf_core_field_offset(struct kvm_vcpu, preempt_notifier.link));
+}
+
+/* First events of a thread tell its name and, if it is a vCPU, its TSC offset. vcpu may be NULL. */
+static __always_inline struct thread_state *thread_state(struct emit *e, struct kvm_vcpu *vcpu)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *state =
+		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!state)
+		return NULL;
+	if (vcpu)
+		state->vcpu = BPF_CORE_READ(vcpu, vcpu_idx) + 1;
+	e->vcpu = state->vcpu - 1;
+	if (!state->named)
+		state->named = emit_thread(e, task);
+	if (vcpu && !state->vcpu_told)
+		state->vcpu_told = emit_vcpu_tsc(e, vcpu);
+	return state;
+}
+
+/* The vCPU of this thread: from this CPU's cache if the same vCPU was here last, else from the thread's state. */
+static __always_inline void vcpu_find(struct emit *e)
+{
+	struct ring_head *head = (void *)e->ring;
+	hr_u64 node = 0;
+
+	e->vcpu = RECORD_NO_VCPU;
+	if (bpf_core_type_exists(struct kvm_vcpu))
+		node = (hr_u64)bpf_get_current_task_btf()->preempt_notifiers.first;
+	if (node && node == head->vcpu_node && e->tid == head->vcpu_tid) {
+		e->vcpu = head->vcpu_index;
+		return;
+	}
+	if (!node) {
+		thread_state(e, NULL);
+		return;
+	}
+	if (bpf_core_type_exists(struct kvm_vcpu))
+		thread_state(e, vcpu_of_node(node));
+	if (e->vcpu != RECORD_NO_VCPU) {
+		head->vcpu_node = node;
+		head->vcpu_tid = e->tid;
+		head->vcpu_index = e->vcpu;
+	}
+}
+
+/* Is the current thread one of a traced VM? Then e names it, its CPU's ring and its vCPU. */
+static __always_inline bool emit_begin(struct emit *e)
+{
+	hr_u64 id = bpf_get_current_pid_tgid();
+
+	e->pid = id >> 32;
+	e->tid = (hr_u32)id;
+	if (!vm_traced(e->pid))
+		return false;
+	e->ring = ring_here();
+	if (!e->ring)
+		return false;
+	vcpu_find(e);
+	return true;
+}
+
+/* The usual start of a program: the record to fill, or NULL. */
+#define take(e, name) (emit_begin(e) ? reserve(e, name) : NULL)
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The few fields of the kernel's structs that we read. CO-RE moves each access to where the running kernel (or its
+ * kvm modules) has the field, so neither the order nor the rest of a struct matters, and the build needs no kernel
+ * headers and no BTF of the machine it runs on.
+ */
+#ifndef HOSTRACE_KERNEL_H
+#define HOSTRACE_KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <asm/ptrace.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "record.h"
+#include "ring.h"
+
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct thread_info {
+	hr_u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	int pid, tgid;
+	char comm[16];
+	struct hlist_head preempt_notifiers;
+};
+
+/* While a vCPU runs or may run, it hangs in its thread's list of preempt notifiers. */
+struct preempt_notifier {
+	struct hlist_node link;
+};
+
+struct kvm_vcpu_arch {
+	unsigned long regs[17];
+	hr_u32 regs_avail;
+	hr_u64 l1_tsc_offset, tsc_offset;
+	hr_u64 l1_tsc_scaling_ratio, tsc_scaling_ratio;
+};
+
+struct kvm_vcpu {
+	struct preempt_notifier preempt_notifier;
+	int vcpu_id, vcpu_idx;
+	struct kvm_vcpu_arch arch;
+};
+
+struct pvclock_vcpu_time_info {
+	hr_u32 version;
+	hr_u64 tsc_timestamp, system_time;
+	hr_u32 tsc_to_system_mul;
+	signed char tsc_shift;
+	hr_u8 flags;
+};
+
+/* What a formatted tracepoint hands over (events/kvm/NAME/format). */
+struct trace_event_raw_kvm_exit {
+	unsigned int exit_reason;
+	unsigned long guest_rip;
+	hr_u32 isa;
+	hr_u64 info1, info2;
+};
+
+struct trace_event_raw_kvm_emulate_insn {
+	hr_u64 rip;
+	hr_u8 len;
+	hr_u8 insn[15];
+	hr_u8 failed;
+};
+
+#pragma clang attribute pop
+
+#endif

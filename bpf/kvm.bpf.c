@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where these do not say
+ * enough the formatted record is read instead (tp/kvm/..., about five times as dear). Signatures are those of
+ * v6.1 to v6.18; the collector compares them with the running kernel's before it loads a program.
+ *
+ * Interrupts that are driven from foreign threads (kernel's vhost workers) cannot be told apart by VM and are not
+ * taken.
+ */
+#include "emit.bpf.h"
+
+SEC("tp/kvm/kvm_exit")
+int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
+{
+	struct emit e;
+	struct rec_kvm_exit *rec = take(&e, kvm_exit);
+
+	if (!rec)
+		return 0;
+	rec->rip = ctx->guest_rip;
+	rec->info1 = ctx->info1;
+	rec->info2 = ctx->info2;
+	rec->reason = ctx->exit_reason;
+	rec->isa = ctx->isa;
+	emit_publish(&e);
+	return 0;
+}
+
+enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
+
+/* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first asked for). */
+static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
+{
+	if (vcpu->arch.regs_avail & (1u << VCPU_REGS_RIP))
+		return vcpu->arch.regs[VCPU_REGS_RIP];
+	return 0;
+}
+
+SEC("tp_btf/kvm_entry")
+int BPF_PROG(tp_kvm_entry, struct kvm_vcpu *vcpu)
+{
+	struct emit e;
+	struct rec_kvm_entry *rec = take(&e, kvm_entry);
+
+	if (!rec)
+		return 0;
+	rec->rip = vcpu_rip(vcpu);
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_userspace_exit")
+int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
+{
+	struct emit e;
+	struct rec_kvm_userspace_exit *rec = take(&e, kvm_userspace_exit);
+
+	if (!rec)
+		return 0;
+	rec->reason = reason;
+	rec->error = error;
+	emit_publish(&e);
+	return 0;
+}
+
+/*
+ * KVM_RUN begins: the guest's FPU state is loaded once per KVM_RUN, right after the vCPU (kvm_arch_vcpu_ioctl_run()).
+ * An fentry program on that function would be the obvious way, but not every kernel lets functions be traced.
+ */
+SEC("tp_btf/kvm_fpu")
+int BPF_PROG(tp_kvm_run, int load)
+{
+	struct emit e;
+
+	if (load && take(&e, kvm_run))
+		emit_publish(&e);
+	return 0;
+}
+
+/* Up to 8 little-endian bytes of the kernel's. */
+static __always_inline hr_u64 kernel_le(const void *from, hr_u32 len)
+{
+	hr_u64 value = 0;
+
+	if (len == 1)
+		bpf_probe_read_kernel(&value, 1, from);
+	else if (len == 2)
+		bpf_probe_read_kernel(&value, 2, from);
+	else if (len == 4)
+		bpf_probe_read_kernel(&value, 4, from);
+	else
+		bpf_probe_read_kernel(&value, 8, from);
+	return value;
+}
+
+SEC("tp_btf/kvm_pio")
+int BPF_PROG(tp_kvm_pio, unsigned int rw, unsigned int port, unsigned int size, unsigned int count,
+	     const void *data)
+{
+	struct emit e;
+	struct rec_kvm_pio *rec = take(&e, kvm_pio);
+
+	if (!rec)
+		return 0;
+	rec->port = port;
+	rec->count = count;
+	rec->val = kernel_le(data, size < 4 ? size : 4);
+	rec->size = size;
+	rec->write = rw != 0;
+	emit_publish(&e);
+	return 0;
+}
+
+enum { KVM_TRACE_MMIO_READ_UNSATISFIED = 0 }; /* include/trace/events/kvm.h */
+
+SEC("tp_btf/kvm_mmio")
+int BPF_PROG(tp_kvm_mmio, int type, int len, hr_u64 gpa, void *val)
+{
+	struct emit e;
+	struct rec_kvm_mmio *rec = take(&e, kvm_mmio);
+
+	if (!rec)
+		return 0;
+	rec->gpa = gpa;
+	rec->val = type == KVM_TRACE_MMIO_READ_UNSATISFIED || !val ? 0 : kernel_le(val, len);
+	rec->size = len;
+	rec->type = type;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_msr")
+int BPF_PROG(tp_kvm_msr, unsigned int write, hr_u32 msr, hr_u64 val, bool fault)
+{
+	struct emit e;
+	struct rec_kvm_msr *rec = take(&e, kvm_msr);
+
+	if (!rec)
+		return 0;
+	rec->val = val;
+	rec->msr = msr;
+	rec->write = write != 0;
+	rec->fault = fault;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_hypercall")
+int BPF_PROG(tp_kvm_hypercall, unsigned long nr, unsigned long a0, unsigned long a1)
+{
+	struct emit e;
+	struct rec_kvm_hypercall *rec = take(&e, kvm_hypercall);
+
+	if (!rec)
+		return 0;
+	rec->nr = nr;
+	rec->a0 = a0;
+	rec->a1 = a1;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_inj_virq")
+int BPF_PROG(tp_kvm_inj_virq, unsigned int vector, bool soft, bool reinjected)
+{
+	struct emit e;
+	struct rec_kvm_inj_virq *rec = take(&e, kvm_inj_virq);
+
+	if (!rec)
+		return 0;
+	rec->vector = vector;
+	rec->soft = soft;
+	rec->reinjected = reinjected;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_set_irq")
+int BPF_PROG(tp_kvm_set_irq, unsigned int gsi, int level, int source)
+{
+	struct emit e;
+	struct rec_kvm_set_irq *rec = take(&e, kvm_set_irq);
+
+	if (!rec)
+		return 0;
+	rec->gsi = gsi;
+	rec->level = level;
+	rec->source = source;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_msi_set_irq")
+int BPF_PROG(tp_kvm_msi_set_irq, hr_u64 address, hr_u64 data)
+{
+	struct emit e;
+	struct rec_kvm_msi_set_irq *rec = take(&e, kvm_msi_set_irq);
+
+	if (!rec)
+		return 0;
+	rec->address = address;
+	rec->data = data;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_halt_poll_ns")
+int BPF_PROG(tp_kvm_halt_poll_ns, bool grow, unsigned int vcpu_id, unsigned int new_ns,
+	     unsigned int old_ns)
+{
+	struct emit e;
+	struct rec_kvm_halt_poll_ns *rec = take(&e, kvm_halt_poll_ns);
+
+	if (!rec)
+		return 0;
+	rec->new_ns = new_ns;
+	rec->old_ns = old_ns;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_vcpu_wakeup")
+int BPF_PROG(tp_kvm_vcpu_wakeup, hr_u64 ns, bool waited, bool valid)
+{
+	struct emit e;
+	struct rec_kvm_vcpu_wakeup *rec = take(&e, kvm_vcpu_wakeup);
+
+	if (!rec)
+		return 0;
+	rec->ns = ns;
+	rec->waited = waited;
+	rec->valid = valid;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_page_fault")
+int BPF_PROG(tp_kvm_page_fault, struct kvm_vcpu *vcpu, hr_u64 addr, hr_u64 error)
+{
+	struct emit e;
+	struct rec_kvm_page_fault *rec = take(&e, kvm_page_fault);
+
+	if (!rec)
+		return 0;
+	rec->rip = vcpu_rip(vcpu);
+	rec->addr = addr;
+	rec->error = error;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp/kvm/kvm_emulate_insn")
+int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
+{
+	struct emit e;
+	struct rec_kvm_emulate_insn *rec = take(&e, kvm_emulate_insn);
+
+	if (!rec)
+		return 0;
+	rec->rip = ctx->rip;
+	rec->insn1 = 0;
+	bpf_probe_read_kernel(&rec->insn0, 8, &ctx->insn[0]);
+	bpf_probe_read_kernel(&rec->insn1, 7, &ctx->insn[8]);
+	rec->len = ctx->len;
+	rec->failed = ctx->failed;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_write_tsc_offset")
+int BPF_PROG(tp_kvm_write_tsc_offset, unsigned int vcpu_id, hr_u64 old_offset, hr_u64 new_offset)
+{
+	struct emit e;
+	struct rec_kvm_write_tsc_offset *rec = take(&e, kvm_write_tsc_offset);
+
+	if (!rec)
+		return 0;
+	rec->old = old_offset;
+	rec->new = new_offset;
+	rec->target = vcpu_id;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_pvclock_update")
+int BPF_PROG(tp_kvm_pvclock_update, unsigned int vcpu_id, struct pvclock_vcpu_time_info *page)
+{
+	struct emit e;
+	struct rec_kvm_pvclock_update *rec = take(&e, kvm_pvclock_update);
+
+	if (!rec)
+		return 0;
+	rec->tsc_timestamp = page->tsc_timestamp;
+	rec->system_time = page->system_time;
+	rec->mul = page->tsc_to_system_mul;
+	rec->target = vcpu_id;
+	rec->version = page->version;
+	rec->shift = page->tsc_shift;
+	rec->flags = page->flags;
+	emit_publish(&e);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

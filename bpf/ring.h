@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How BPF hands records to the collector: one ring per CPU, in memory that both see. Also what the collector tells
+ * BPF about a VM. Beside record.h the only header that both compilers include.
+ *
+ *   0         64       128                         4096                    4096 + ring_bytes
+ *   +---------+--------+---------------------------+-----------------------+-----------------+
+ *   | head,   | tail   | lost[] by event type      | slots                 | spill           |
+ *   | caches  |        |                           |                       |                 |
+ *   +---------+--------+---------------------------+-----------------------+-----------------+
+ *     BPF's     reader's  BPF's
+ *
+ * A slot is a mark (8 bytes) and a record. Positions only grow; position p stands at p & (ring_bytes - 1). A slot
+ * that begins before the end of the ring runs on into the spill, so that no record is ever split.
+ *
+ * BPF reserves with an atomic add to head (a program may be interrupted by another one on its CPU, or preempted if
+ * it is a user probe), fills the record, and last writes the mark: p + the recording's secret. The reader goes on
+ * as long as it finds the mark it expects. Whatever a former lap left there cannot look like one, as nobody
+ * outside knows the secret.
+ *
+ * Why not BPF_MAP_TYPE_RINGBUF: its reserve and commit take a lock and a decision about waking the reader, and a
+ * wake-up raised before the VM's entry makes the guest exit at once. Here nobody is ever woken; the reader comes by.
+ */
+#ifndef HOSTRACE_RING_H
+#define HOSTRACE_RING_H
+
+#include "record.h"
+
+enum {
+	RING_HEAD_BYTES = 4096, /* struct ring_head, padded to a page */
+	RING_SPILL_BYTES = 4096,
+	RING_RESERVE_BYTES = 65536, /* kept free for programs that are between their check and their add */
+	RING_MARK_BYTES = 8,
+};
+
+struct ring_head {
+	/* written by BPF on this CPU */
+	hr_u64 head;
+	hr_u64 vcpu_node; /* newest vCPU seen on this CPU: its preempt notifier, its thread, its index */
+	hr_u32 vcpu_tid;
+	hr_u16 vcpu_index;
+	hr_u16 pad0;
+	hr_u64 pad1[5];
+
+	/* written by the reader */
+	hr_u64 tail;
+	hr_u64 pad2[7];
+
+	/* written by BPF: records that found the ring full */
+	hr_u64 lost[EV_LIMIT];
+};
+
+_Static_assert(sizeof(struct ring_head) <= RING_HEAD_BYTES, "the head fits its page");
+
+enum { VMS_MAX = 1024 }; /* VMs of one recording */
+
+/* Per VM, keyed by process id: where QEMU keeps what is read from it (struct qemu_layout in src/collector/plan.h). */
+struct vm_settings {
+	hr_u64 address_space_io; /* address of QEMU's variable; 0: not known */
+	hr_u32 vq_vdev, vq_queue, vdev_path, vq_host_notifier;
+	hr_u32 elem_head, elem_ndescs, elem_out, elem_in;
+};
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * When the threads of a VM get and lose their CPUs. These tracepoints fire for every thread of the host, so the
+ * test whether it concerns a VM comes first.
+ */
+#include "emit.bpf.h"
+
+/* Names the VM's thread as the record's owner, which need not be the current one. False: no room to write. */
+static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
+{
+	struct thread_state *state;
+
+	e->pid = task->tgid;
+	e->tid = task->pid;
+	e->vcpu = RECORD_NO_VCPU;
+	e->ring = ring_here();
+	if (!e->ring)
+		return false;
+	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state)
+		return true;
+	e->vcpu = state->vcpu - 1;
+	if (!state->named)
+		state->named = emit_thread(e, task);
+	return true;
+}
+
+static __always_inline void emit_switch(struct emit *e, bool preempt, struct task_struct *prev,
+					struct task_struct *next, unsigned int prev_state)
+{
+	struct rec_sched_switch *rec = reserve(e, sched_switch);
+
+	if (!rec)
+		return;
+	rec->prev_state = preempt ? 0 : prev_state;
+	rec->prev_tid = prev->pid;
+	rec->next_tid = next->pid;
+	bpf_probe_read_kernel_str(rec->prev_comm, sizeof(rec->prev_comm), prev->comm);
+	bpf_probe_read_kernel_str(rec->next_comm, sizeof(rec->next_comm), next->comm);
+	emit_publish(e);
+}
+
+/* One record per VM that it concerns: of the thread that leaves, else of the one that comes. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tp_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	hr_u32 prev_pid = prev->tgid, next_pid = next->tgid;
+	struct emit e;
+
+	if (vm_traced(prev_pid) && emit_for(&e, prev))
+		emit_switch(&e, preempt, prev, next, prev_state);
+	if (next_pid != prev_pid && vm_traced(next_pid) && emit_for(&e, next))
+		emit_switch(&e, preempt, prev, next, prev_state);
+	return 0;
+}
+
+/* The header's thread is the woken one's VM and the waker: that is where it happened. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(tp_sched_wakeup, struct task_struct *p)
+{
+	struct emit e;
+
+	if (!vm_traced(p->tgid) || !emit_for(&e, p))
+		return 0;
+	e.tid = (hr_u32)bpf_get_current_pid_tgid();
+	e.vcpu = RECORD_NO_VCPU;
+
+	struct rec_sched_wakeup *rec = reserve(&e, sched_wakeup);
+
+	if (!rec)
+		return 0;
+	rec->wake_tid = p->pid;
+	rec->target_cpu = task_cpu(p);
+	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), p->comm);
+	emit_publish(&e);
+	return 0;
+}

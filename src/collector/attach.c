@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From plans to links. An event that cannot be taken is never fatal: its reason stands in the file's metadata.
+ *
+ * A user probe writes a breakpoint into the traced program, so the bytes at the place are looked at once more: on a
+ * 5-byte NOP the kernel (6.18) puts a call, which overwrites the red zone of a function that is not at its very
+ * start, and so corrupts the program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "event.h"
+#include "internal.h"
+
+#include "hostrace.skel.h" /* knows record.h's types */
+
+enum { PROGRAMS_MAX = 256 };
+
+/* Kernel-wide events come from tracepoints and are attached once; the others once per VM. */
+static bool event_is_kernels(const char *event)
+{
+	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6);
+}
+
+static struct probe_result *result_add(struct collector *c, const char *event, const struct target *t)
+{
+	struct probe_result *r = &c->results[c->nr_results++];
+
+	*r = (struct probe_result){.pid = event_is_kernels(event) ? 0 : t->pid, .event = event};
+	r->plan = plan_of(&t->plan, event);
+	if (!r->plan)
+		snprintf(r->reason, sizeof(r->reason), "no way to take it is known");
+	else
+		snprintf(r->reason, sizeof(r->reason), "%s", r->plan->reason);
+	return r;
+}
+
+/* Events that nobody probes for: the collector and its programs write them by themselves. */
+static bool event_is_own(unsigned int id)
+{
+	return id >= EV_clock_pair || id == EV_virtio_device;
+}
+
+static int results_make(struct collector *c, const struct collector_options *opt)
+{
+	c->results = calloc((size_t)EV_LIMIT * c->nr_targets, sizeof(*c->results));
+	if (!c->results)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		const struct event_type *type = event_type_ours(id);
+
+		if (!type || !opt->wants[id] || event_is_own(id))
+			continue;
+		for (unsigned int i = 0; i < c->nr_targets; i++) {
+			if (id == EV_qemu_pio && c->targets[i].has_kvm)
+				continue; /* kvm_pio sees the same accesses */
+			result_add(c, type->name, &c->targets[i]);
+			if (event_is_kernels(type->name))
+				break;
+		}
+	}
+	return 0;
+}
+
+static bool usable(const struct probe_result *r)
+{
+	return r->plan && r->plan->how != PROBE_ABSENT;
+}
+
+static void program_want(struct program *programs, unsigned int *nr, const char *name)
+{
+	for (unsigned int i = 0; i < *nr; i++)
+		if (!strcmp(programs[i].name, name))
+			return;
+	if (*nr < PROGRAMS_MAX)
+		programs[(*nr)++] = (struct program){.name = name};
+}
+
+static const char *program_error(const struct program *programs, unsigned int nr, const char *name)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(programs[i].name, name))
+			return *programs[i].error ? programs[i].error : NULL;
+	return "too many programs";
+}
+
+static int link_keep(struct collector *c, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (c->nr_links == LINKS_MAX) {
+		bpf_link__destroy(link);
+		return -E2BIG;
+	}
+	c->links[c->nr_links++] = link;
+	return 0;
+}
+
+/* -EFAULT: the instruction there must not be probed. */
+static int place_check(const char *exe, const struct probe_place *place)
+{
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	uint8_t insn[sizeof(nop5)] = {0};
+	_cleanup_close_ int fd = open(exe, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (!place->file_offset)
+		return *place->mark ? 0 : -EINVAL;
+	if (pread(fd, insn, sizeof(insn), (off_t)place->file_offset) < (ssize_t)sizeof(insn))
+		return -EIO;
+	if (!memcmp(insn, nop5, sizeof(nop5)) && (*place->mark || place->offset))
+		return -EFAULT;
+	return 0;
+}
+
+static int place_attach(struct collector *c, const struct target *t, const struct probe_place *place)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, place->program);
+	int err = place_check(t->exe_open, place);
+
+	if (err)
+		return err;
+	if (*place->mark)
+		return link_keep(c, bpf_program__attach_usdt(prog, t->pid, t->exe_open, "qemu",
+							     place->mark, NULL));
+
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = place->at_return);
+
+	return link_keep(c, bpf_program__attach_uprobe_opts(prog, t->pid, t->exe_open,
+							    place->file_offset, &opts));
+}
+
+static void where_add(struct probe_result *r, const char *fmt, const char *a, uint64_t offset,
+		      const char *tail)
+{
+	size_t len = strlen(r->where);
+	char one[128];
+
+	snprintf(one, sizeof(one), fmt, a, (unsigned long long)offset, tail);
+	snprintf(r->where + len, sizeof(r->where) - len, "%s%s", len ? ", " : "", one);
+}
+
+static void result_failed(struct probe_result *r, const char *what, int err)
+{
+	const char *why = err == -EFAULT ? "a probe on a 5-byte NOP within a function would corrupt QEMU"
+					 : strerror(-err);
+
+	snprintf(r->reason, sizeof(r->reason), "%s: %s", what, why);
+	debug("attach", "%s: %s", r->event, r->reason);
+}
+
+static const struct target *target_of(const struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].pid == pid)
+			return &c->targets[i];
+	return NULL;
+}
+
+static void attach_places(struct collector *c, struct probe_result *r)
+{
+	const struct target *t = target_of(c, r->pid);
+
+	for (unsigned int i = 0; i < r->plan->nr_places; i++) {
+		const struct probe_place *place = &r->plan->place[i];
+		int err = place_attach(c, t, place);
+
+		if (err) {
+			result_failed(r, *place->mark ? place->mark : place->function, err);
+			continue;
+		}
+		r->attached++;
+		if (*place->mark)
+			where_add(r, "mark %s%.0llu%s", place->mark, 0, "");
+		else
+			where_add(r, "%s+%llu%s", place->function, place->offset,
+				  place->at_return ? " return" : "");
+	}
+}
+
+static void attach_kernel(struct collector *c, struct probe_result *r, const char *name)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, name);
+	int err = link_keep(c, bpf_program__attach(prog));
+
+	if (err) {
+		result_failed(r, bpf_program__section_name(prog), err);
+		return;
+	}
+	r->attached = 1;
+	snprintf(r->where, sizeof(r->where), "%s", bpf_program__section_name(prog));
+}
+
+/* The program of a kernel event: as the plan says, else by its name. */
+static const char *kernel_program(const struct probe_result *r, char *buf, size_t size)
+{
+	if (r->plan->nr_places && *r->plan->place[0].program)
+		return r->plan->place[0].program;
+	snprintf(buf, size, "tp_%s", r->event);
+	return buf;
+}
+
+static void attach_one(struct collector *c, struct probe_result *r, struct program *programs,
+		       unsigned int nr)
+{
+	char buf[80];
+	const char *error = NULL;
+
+	if (!r->pid)
+		error = program_error(programs, nr, kernel_program(r, buf, sizeof(buf)));
+	for (unsigned int i = 0; r->pid && i < r->plan->nr_places && !error; i++)
+		error = program_error(programs, nr, r->plan->place[i].program);
+	if (error)
+		snprintf(r->reason, sizeof(r->reason), "%s", error);
+	else if (r->pid)
+		attach_places(c, r);
+	else
+		attach_kernel(c, r, kernel_program(r, buf, sizeof(buf)));
+}
+
+static int vms_fill(struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nr_targets; i++) {
+		const struct target *t = &c->targets[i];
+		const struct qemu_layout *l = &t->plan.layout;
+		struct vm_settings s = {
+			.vq_vdev = l->vq_vdev, .vq_queue = l->vq_queue, .vdev_path = l->vdev_path,
+			.vq_host_notifier = l->vq_host_notifier, .elem_head = l->elem_head,
+			.elem_ndescs = l->elem_ndescs, .elem_out = l->elem_out, .elem_in = l->elem_in,
+		};
+		uint32_t pid = (uint32_t)t->pid;
+
+		if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
+			return fail(-errno, "cannot register VM %u: %s", pid, strerror(errno));
+	}
+	return 0;
+}
+
+int collector_attach(struct collector *c, const struct collector_options *opt)
+{
+	_cleanup_free_ struct program *programs = calloc(PROGRAMS_MAX, sizeof(*programs));
+	_cleanup_free_ char(*names)[80] = calloc(EV_LIMIT, sizeof(*names));
+	unsigned int nr = 0, attached = 0;
+	int err = results_make(c, opt);
+
+	if (err || !programs || !names)
+		return err ? err : fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0, n = 0; i < c->nr_results; i++) {
+		const struct probe_result *r = &c->results[i];
+
+		if (usable(r) && !r->pid)
+			program_want(programs, &nr, kernel_program(r, names[n++], sizeof(names[0])));
+		for (unsigned int k = 0; usable(r) && r->pid && k < r->plan->nr_places; k++)
+			program_want(programs, &nr, r->plan->place[k].program);
+	}
+	if (!nr)
+		return fail(-ENOTSUP, "none of the wanted events can be taken here; "
+				      "'hostrace doctor' says why");
+	err = collector_load(c, programs, nr, opt->ring_bytes);
+	if (!err)
+		err = vms_fill(c);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < c->nr_results; i++) {
+		if (usable(&c->results[i]))
+			attach_one(c, &c->results[i], programs, nr);
+		attached += c->results[i].attached;
+	}
+	return attached ? 0 : fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
+}
+
+void collector_detach(struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nr_links; i++)
+		bpf_link__destroy(c->links[i]);
+	c->nr_links = 0;
+}

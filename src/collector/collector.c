@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Opening, closing, and what can be told of a collector. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "internal.h"
+
+static int targets_make(struct collector *c, const struct vm *vms, unsigned int nr)
+{
+	if (!nr || nr > TARGETS_MAX)
+		return fail(-E2BIG, "cannot trace %u VMs at once, only 1 to %d", nr, TARGETS_MAX);
+	c->targets = calloc(nr, sizeof(*c->targets));
+	if (!c->targets)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < nr; i++) {
+		struct target *t = &c->targets[c->nr_targets++];
+		int err;
+
+		t->pid = vms[i].pid;
+		t->has_kvm = vms[i].has_kvm;
+		t->exe_open = strdup(vms[i].exe_open ? vms[i].exe_open : "");
+		err = plan_make(t->exe_open && *t->exe_open ? t->exe_open : NULL, &t->plan);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
+		   struct collector **ret)
+{
+	struct collector *c;
+	int err = privileges_check();
+
+	if (err)
+		return err;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return fail(-ENOMEM, "out of memory");
+	err = targets_make(c, vms, nr_vms);
+	if (!err)
+		err = collector_attach(c, opt);
+	if (err) {
+		collector_close(c);
+		return err;
+	}
+	*ret = c;
+	return 0;
+}
+
+static const char *how_name(const struct probe_result *r)
+{
+	static const char *const names[] = {
+		[PROBE_ABSENT] = "absent",
+		[PROBE_TRACEPOINT] = "tracepoint",
+		[PROBE_USDT] = "usdt",
+		[PROBE_FUNCTION] = "function",
+	};
+
+	return r->attached ? names[r->plan->how] : "absent";
+}
+
+json_t *collector_probes(const struct collector *c)
+{
+	json_t *all = json_array();
+
+	for (unsigned int i = 0; i < c->nr_results; i++) {
+		const struct probe_result *r = &c->results[i];
+		json_t *one = json_pack("{s:s,s:s,s:s,s:s}", "event", r->event, "how", how_name(r), "where",
+					r->where, "reason", r->reason);
+
+		if (r->pid)
+			json_object_set_new(one, "pid", json_integer(r->pid));
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
+void collector_stop(struct collector *c)
+{
+	collector_detach(c);
+}
+
+void collector_close(struct collector *c)
+{
+	if (!c)
+		return;
+	collector_detach(c);
+	collector_unload(c);
+	for (unsigned int i = 0; i < c->nr_targets; i++) {
+		plan_free(&c->targets[i].plan);
+		free(c->targets[i].exe_open);
+	}
+	free(c->targets);
+	free(c->results);
+	free(c);
+}

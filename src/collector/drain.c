@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rounds. Nobody is woken by an event; we come by every pause_ns, go through all rings and hand over what is there.
+ *
+ * Order: a round notes the time first and reads the rings' heads after it. BPF reserves a slot and only then reads
+ * the clock, so whatever is not yet reserved when we look is younger than the noted time: it is the watermark. A
+ * slot that is reserved and not published (its program was interrupted, or preempted) ends its CPU's part of the
+ * round; the watermark then stays where it was.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "calib.h"
+#include "event.h"
+#include "internal.h"
+
+#define NS_PER_MS 1000000ull
+
+enum {
+	PAUSE_MIN_MS = 1,
+	PAUSE_MAX_MS = 50,
+	PAIR_EVERY_MS = 100,
+	TAIL_EVERY = 512,      /* records after which BPF gets room back */
+	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may lag behind ours by an update */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void vcpu_learn(struct collector *c, const struct record_hdr *hdr)
+{
+	for (unsigned int i = 0; i < c->nr_vcpus; i++)
+		if (c->vcpus[i].tid == (pid_t)hdr->tid && c->vcpus[i].pid == (pid_t)hdr->pid) {
+			c->vcpus[i].index = hdr->vcpu;
+			return;
+		}
+	if (c->nr_vcpus < VCPUS_MAX)
+		c->vcpus[c->nr_vcpus++] =
+			(struct vcpu_thread){.pid = hdr->pid, .tid = hdr->tid, .index = hdr->vcpu};
+}
+
+static bool record_valid(const struct record_hdr *hdr)
+{
+	return hdr->size >= sizeof(*hdr) && hdr->size % 8 == 0 && hdr->type < EV_LIMIT &&
+	       hdr->size <= RING_SPILL_BYTES - RING_MARK_BYTES;
+}
+
+/* One CPU's ring up to its head, or up to a slot that is not published yet (*ret_early). */
+static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink, void *arg,
+		     bool *ret_early, uint64_t *ret_bytes)
+{
+	struct ring_head *ring = ring_of(c, cpu);
+	const uint8_t *slots = (const uint8_t *)ring + RING_HEAD_BYTES;
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->tail, start = tail;
+	int ret = 0;
+
+	for (unsigned int n = 1; tail != head && !ret; n++) {
+		const uint8_t *slot = slots + (tail & (c->ring_bytes - 1));
+		const struct record_hdr *hdr = (const void *)(slot + RING_MARK_BYTES);
+
+		if (__atomic_load_n((const uint64_t *)slot, __ATOMIC_ACQUIRE) != tail + c->secret) {
+			*ret_early = true;
+			break;
+		}
+		if (!record_valid(hdr)) {
+			ret = fail(-EPROTO, "broken record in the ring of CPU %u (type %u, size %u)", cpu,
+				   hdr->type, hdr->size);
+			break;
+		}
+		if (hdr->type == EV_vcpu_tsc)
+			vcpu_learn(c, hdr);
+		c->counts.events++;
+		c->counts.by_type[hdr->type]++;
+		ret = sink(arg, hdr);
+		tail += hdr->size + RING_MARK_BYTES;
+		if (n % TAIL_EVERY == 0)
+			__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	*ret_bytes = tail - start;
+	return ret;
+}
+
+/* What was lost on a CPU since the previous report, as records of their own. */
+static int report_lost(struct collector *c, unsigned int cpu, collector_sink *sink, void *arg)
+{
+	struct ring_head *ring = ring_of(c, cpu);
+	uint64_t *seen = c->lost_seen + (size_t)cpu * EV_LIMIT;
+
+	for (unsigned int type = 0; type < EV_LIMIT; type++) {
+		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
+		struct rec_lost rec = {
+			.hdr = {.time = now_ns(), .type = EV_lost, .size = sizeof(rec), .cpu = cpu,
+				.vcpu = RECORD_NO_VCPU},
+			.count = lost - seen[type],
+			.lost_cpu = cpu,
+			.lost_event = type,
+		};
+
+		if (!rec.count)
+			continue;
+		c->counts.lost += rec.count;
+		c->counts.lost_by_type[type] += rec.count;
+		seen[type] = lost;
+		int ret = sink(arg, &rec.hdr);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int calibrate(struct collector *c, uint64_t now, collector_sink *sink, void *arg)
+{
+	struct rec_clock_pair rec;
+
+	if (now < c->pair_due_ns)
+		return 0;
+	c->pair_due_ns = now + PAIR_EVERY_MS * NS_PER_MS;
+	clock_pair_take(&rec);
+	if (!c->first_tsc) {
+		c->first_tsc = rec.tsc;
+		c->first_tsc_ns = rec.hdr.time;
+	}
+	c->last_tsc = rec.tsc;
+	c->last_tsc_ns = rec.hdr.time;
+	return sink(arg, &rec.hdr);
+}
+
+/* Come back when the fullest ring would be a quarter full at the rate just seen. */
+static void pause_set(struct collector *c, uint64_t elapsed_ns, uint64_t bytes_max)
+{
+	uint64_t pause = PAUSE_MAX_MS * NS_PER_MS;
+
+	if (bytes_max)
+		pause = (uint64_t)((double)elapsed_ns * (double)(c->ring_bytes / 4) / (double)bytes_max);
+	if (pause > PAUSE_MAX_MS * NS_PER_MS)
+		pause = PAUSE_MAX_MS * NS_PER_MS;
+	if (pause < PAUSE_MIN_MS * NS_PER_MS)
+		pause = PAUSE_MIN_MS * NS_PER_MS;
+	c->pause_ns = pause;
+}
+
+int collector_round(struct collector *c, collector_sink *sink, void *arg, uint64_t *ret_watermark_ns)
+{
+	uint64_t now = now_ns(), bytes_max = 0;
+	bool early = false;
+	int ret = calibrate(c, now, sink, arg);
+
+	for (unsigned int cpu = 0; cpu < c->nr_cpus && !ret; cpu++) {
+		uint64_t bytes = 0;
+
+		ret = drain_cpu(c, cpu, sink, arg, &early, &bytes);
+		if (!ret)
+			ret = report_lost(c, cpu, sink, arg);
+		if (bytes > bytes_max)
+			bytes_max = bytes;
+	}
+	pause_set(c, now - c->round_ns, bytes_max);
+	c->round_ns = now;
+	if (!early)
+		c->watermark_ns = now - CLOCK_SLACK_NS;
+	*ret_watermark_ns = c->watermark_ns;
+	debug("drain", "round: fullest %llu bytes, pause %llu us%s", (unsigned long long)bytes_max,
+	      (unsigned long long)c->pause_ns / 1000, early ? ", a slot was not published yet" : "");
+	return ret;
+}
+
+uint64_t collector_pause_ns(const struct collector *c)
+{
+	return c->pause_ns;
+}
+
+const struct collector_counts *collector_counts(const struct collector *c)
+{
+	return &c->counts;
+}
+
+uint64_t collector_ring_bytes(const struct collector *c)
+{
+	return c->ring_bytes;
+}
+
+uint64_t collector_tsc_khz(const struct collector *c)
+{
+	if (c->last_tsc_ns <= c->first_tsc_ns)
+		return 0;
+	return (uint64_t)((double)(c->last_tsc - c->first_tsc) * 1e6 /
+			  (double)(c->last_tsc_ns - c->first_tsc_ns));
+}
+
+json_t *collector_vcpus(const struct collector *c)
+{
+	json_t *all = json_array();
+
+	for (unsigned int i = 0; i < c->nr_vcpus; i++)
+		json_array_append_new(all, json_pack("{s:i,s:i,s:i}", "pid", (int)c->vcpus[i].pid, "index",
+						     (int)c->vcpus[i].index, "tid",
+						     (int)c->vcpus[i].tid));
+	return all;
+}
+
+json_t *collector_lost(const struct collector *c)
+{
+	json_t *all = json_object();
+
+	for (unsigned int type = 0; type < EV_LIMIT; type++) {
+		const struct event_type *t = event_type_ours(type);
+		json_t *by_cpu = json_object();
+
+		for (unsigned int cpu = 0; cpu < c->nr_cpus; cpu++) {
+			uint64_t lost = c->lost_seen[(size_t)cpu * EV_LIMIT + type];
+			char name[16];
+
+			snprintf(name, sizeof(name), "%u", cpu);
+			if (lost)
+				json_object_set_new(by_cpu, name, json_integer((json_int_t)lost));
+		}
+		if (t && json_object_size(by_cpu))
+			json_object_set(all, t->name, by_cpu);
+		json_decref(by_cpu);
+	}
+	return all;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the collector's own files share; nobody else includes it. */
+#ifndef HOSTRACE_COLLECTOR_INTERNAL_H
+#define HOSTRACE_COLLECTOR_INTERNAL_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "collector.h"
+#include "plan.h"
+#include "ring.h"
+
+enum {
+	LINKS_MAX = 4096, /* of one recording */
+	VCPUS_MAX = 4096, /* vCPU threads that are remembered */
+	TARGETS_MAX = VMS_MAX,
+};
+
+/* One wanted event, of one VM or of the kernel, and what became of it. */
+struct probe_result {
+	pid_t pid; /* 0: the kernel's */
+	const char *event;
+	const struct probe_plan *plan; /* NULL: nobody knows how to take it */
+	char where[256];
+	char reason[320];
+	unsigned int attached; /* places, of plan->nr_places */
+};
+
+struct target {
+	pid_t pid;
+	bool has_kvm;
+	char *exe_open; /* path that opens the binary */
+	struct plan plan;
+};
+
+struct vcpu_thread {
+	pid_t pid, tid;
+	unsigned int index;
+};
+
+struct collector {
+	struct hostrace *skel;
+	struct target *targets; /* one per VM */
+	unsigned int nr_targets;
+	struct bpf_link *links[LINKS_MAX];
+	unsigned int nr_links;
+	struct probe_result *results;
+	unsigned int nr_results;
+
+	uint8_t *rings; /* mapped: nr_cpus times stride */
+	uint64_t ring_bytes, secret, stride;
+	unsigned int nr_cpus;
+
+	uint64_t watermark_ns, pause_ns, round_ns;
+	uint64_t first_tsc, first_tsc_ns, last_tsc, last_tsc_ns, pair_due_ns;
+	struct collector_counts counts;
+	uint64_t *lost_seen; /* nr_cpus * EV_LIMIT: reported so far */
+	struct vcpu_thread vcpus[VCPUS_MAX];
+	unsigned int nr_vcpus;
+};
+
+/* A program that is to be loaded. */
+struct program {
+	const char *name;
+	char error[256]; /* set by collector_load() if the kernel refuses it */
+};
+
+/*
+ * load.c: opens the skeleton, loads these programs and maps the rings. A program that this kernel refuses is left
+ * out and its error set; only if none is left or the maps cannot be had it fails.
+ */
+int collector_load(struct collector *c, struct program *programs, unsigned int nr, uint64_t ring_bytes);
+void collector_unload(struct collector *c);
+
+/* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
+int collector_attach(struct collector *c, const struct collector_options *opt);
+void collector_detach(struct collector *c);
+
+/* The head of a CPU's ring. */
+static inline struct ring_head *ring_of(const struct collector *c, unsigned int cpu)
+{
+	return (struct ring_head *)(c->rings + cpu * c->stride);
+}
+
+#endif

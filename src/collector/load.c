@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Loading. All programs are one BPF object, which the kernel takes as a whole or not at all; so that one tracepoint
+ * with other arguments does not cost us the rest, a refused object is tried again program by program and what the
+ * kernel refuses is left out.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "internal.h"
+
+#include "hostrace.skel.h" /* knows record.h's types */
+
+enum {
+	RING_BYTES_MIN = 1 << 18,
+	RING_BYTES_DEFAULT = 8 << 20,
+	RING_TOTAL_DEFAULT = 64 << 20, /* of all CPUs, unless the user asks for more */
+};
+
+#define RING_BYTES_MAX (1ull << 28)
+
+static char last_warning[256];
+
+/* libbpf's talk: kept for the reason of a failure, shown by HOSTRACE_DEBUG=attach. */
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+	size_t len;
+
+	if (level == LIBBPF_DEBUG && !debug_on("libbpf"))
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	len = strlen(line);
+	while (len && line[len - 1] == '\n')
+		line[--len] = '\0';
+	if (level == LIBBPF_WARN)
+		snprintf(last_warning, sizeof(last_warning), "%.255s", line);
+	debug("attach", "%s", line);
+	return 0;
+}
+
+/* What a map of this value size costs the kernel, it may refuse: up to 6.x an array's value was limited to 4 MiB. */
+static bool map_possible(uint64_t value_bytes)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, (uint32_t)value_bytes, 1, &opts);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static uint64_t ring_size(unsigned int nr_cpus, uint64_t wanted)
+{
+	uint64_t most = wanted ? wanted : RING_TOTAL_DEFAULT / nr_cpus;
+	uint64_t size = RING_BYTES_MIN;
+
+	if (!wanted && most > RING_BYTES_DEFAULT)
+		most = RING_BYTES_DEFAULT;
+	while (size < most && size < RING_BYTES_MAX)
+		size *= 2;
+	while (size > RING_BYTES_MIN && !map_possible(RING_HEAD_BYTES + size + RING_SPILL_BYTES))
+		size /= 2;
+	return size;
+}
+
+static int skel_open(struct collector *c, struct hostrace **ret)
+{
+	struct hostrace *skel = hostrace__open();
+	struct bpf_program *prog;
+
+	if (!skel)
+		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, false);
+	skel->rodata->ring_mask = c->ring_bytes - 1;
+	skel->rodata->ring_secret = c->secret;
+	skel->rodata->only_pid = c->nr_targets == 1 ? (uint32_t)c->targets[0].pid : 0;
+	bpf_map__set_max_entries(skel->maps.rings, c->nr_cpus);
+	bpf_map__set_value_size(skel->maps.rings, (uint32_t)c->stride);
+	*ret = skel;
+	return 0;
+}
+
+/* Loads the object with these programs; those with an error are left out. */
+static int skel_load(struct collector *c, struct program *programs, unsigned int nr, struct hostrace **ret)
+{
+	struct hostrace *skel = NULL;
+	int err = skel_open(c, &skel);
+
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, programs[i].name);
+
+		if (!prog && !*programs[i].error)
+			snprintf(programs[i].error, sizeof(programs[i].error), "no BPF program %s",
+				 programs[i].name);
+		else if (prog && !*programs[i].error)
+			bpf_program__set_autoload(prog, true);
+	}
+	*last_warning = '\0';
+	err = hostrace__load(skel);
+	if (err)
+		hostrace__destroy(skel);
+	else
+		*ret = skel;
+	return err;
+}
+
+/* Tries each program alone. */
+static void programs_try(struct collector *c, struct program *programs, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		struct hostrace *skel;
+		int err;
+
+		if (*programs[i].error)
+			continue;
+		err = skel_load(c, &programs[i], 1, &skel);
+		if (!err)
+			hostrace__destroy(skel);
+		else
+			snprintf(programs[i].error, sizeof(programs[i].error),
+				 "the kernel refuses the program: %s%s%.180s", strerror(-err),
+				 *last_warning ? "; " : "", last_warning);
+	}
+}
+
+static int rings_map(struct collector *c)
+{
+	size_t bytes = c->stride * c->nr_cpus;
+
+	c->rings = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(c->skel->maps.rings), 0);
+	if (c->rings == MAP_FAILED) {
+		c->rings = NULL;
+		return fail(-errno, "cannot map the rings of %zu bytes: %s", bytes, strerror(errno));
+	}
+	c->lost_seen = calloc((size_t)c->nr_cpus * EV_LIMIT, sizeof(*c->lost_seen));
+	return c->lost_seen ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+int collector_load(struct collector *c, struct program *programs, unsigned int nr, uint64_t ring_bytes)
+{
+	unsigned int left = 0;
+	int err;
+
+	libbpf_set_print(print_libbpf);
+	c->nr_cpus = (unsigned int)libbpf_num_possible_cpus();
+	c->ring_bytes = ring_size(c->nr_cpus, ring_bytes);
+	c->stride = RING_HEAD_BYTES + c->ring_bytes + RING_SPILL_BYTES;
+	if (getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret))
+		return fail(-errno, "getrandom: %s", strerror(errno));
+	err = skel_load(c, programs, nr, &c->skel);
+	if (err) {
+		programs_try(c, programs, nr);
+		err = skel_load(c, programs, nr, &c->skel);
+	}
+	if (err)
+		return fail(err, "cannot load the BPF object: %s%s%s", strerror(-err),
+			    *last_warning ? ": " : "", last_warning);
+	for (unsigned int i = 0; i < nr; i++)
+		left += !*programs[i].error;
+	if (!left)
+		return fail(-ENOTSUP, "this kernel refuses every program: %s",
+			    nr ? programs[0].error : "none was asked for");
+	return rings_map(c);
+}
+
+void collector_unload(struct collector *c)
+{
+	if (c->rings)
+		munmap(c->rings, c->stride * c->nr_cpus);
+	hostrace__destroy(c->skel);
+	free(c->lost_seen);
+	c->rings = NULL;
+	c->skel = NULL;
+	c->lost_seen = NULL;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* --events: sets, names and globs. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "event.h"
+#include "record.h"
+
+struct event_set {
+	const char *name;
+	const char *const *globs; /* a leading '-' takes away */
+};
+
+#define GLOBS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* kvm_emulate_insn is not in "kvm": one per emulated instruction, with its bytes, is a flood of little use. */
+static const struct event_set sets[] = {
+	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", "sched_*", "virtqueue_*", "virtio_*", "vm_state",
+			  "vhost_start", "qemu_pio")},
+	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
+	{"sched", GLOBS("sched_*")},
+	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
+	{"irq", GLOBS("kvm_inj_virq", "kvm_set_irq", "kvm_msi_set_irq", "virtio_notify")},
+	{"all", GLOBS("*")},
+};
+
+static bool choose_glob(const char *glob, bool on, bool wants[EV_LIMIT])
+{
+	bool found = false;
+
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		const struct event_type *t = event_type_ours(id);
+
+		if (!t || fnmatch(glob, t->name, 0))
+			continue;
+		wants[id] = on;
+		found = true;
+	}
+	return found;
+}
+
+static bool choose_set(const char *name, bool on, bool wants[EV_LIMIT])
+{
+	for (unsigned int i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		if (strcmp(sets[i].name, name))
+			continue;
+		for (const char *const *g = sets[i].globs; *g; g++)
+			if (**g != '-')
+				choose_glob(*g, on, wants);
+			else if (on)
+				choose_glob(*g + 1, false, wants);
+		return true;
+	}
+	return false;
+}
+
+int events_choose(const char *list, bool wants[EV_LIMIT])
+{
+	_cleanup_free_ char *copy = strdup(list);
+	char *save = NULL;
+
+	if (!copy)
+		return fail(-ENOMEM, "out of memory");
+	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+		bool on = *item != '-';
+
+		item += !on;
+		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
+			return fail(-EINVAL,
+				    "no event fits '%s'; the sets are default, kvm, sched, qemu, irq and all", item);
+	}
+	return 0;
+}
