@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The smallest VMM: one vCPU on /dev/kvm, in real mode, whose guest does a known number of port accesses, MMIO
- * writes and halts. A workload for live tests with no QEMU in between, and the proof that a VM is whoever holds
- * a KVM file descriptor.
+ * The smallest VMM: one vCPU on /dev/kvm, in real mode, whose guest does a known number of port
+ * accesses, MMIO writes and halts. A workload for live tests with no QEMU in between, and the proof
+ * that a VM is whoever holds a KVM file descriptor.
  *
  *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [wait] [linger]
  *
- * Prints "ready PID" once the vCPU exists; with "wait" it then waits for a line on stdin before it runs, with
- * "linger" for another one before it ends. What KVM handed to us is printed at the end, and is the exit status:
- * 0 if it is what the guest did.
+ * Prints "ready PID" once the vCPU exists; with "wait" it then waits for a line on stdin before it
+ * runs, with "linger" for another one before it ends. What KVM handed to us is printed at the end,
+ * and is the exit status: 0 if it is what the guest did.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -77,7 +77,8 @@ static void wait_line(void)
 
 static void add_memory(int vm)
 {
-	void *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+		mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct kvm_userspace_memory_region region = {
 		.memory_size = MEMORY,
 		.userspace_addr = (uintptr_t)memory,
@@ -126,7 +127,8 @@ static bool handle_exit(const struct kvm_run *run)
 	case KVM_EXIT_MMIO:
 		work[MMIO_WRITE].seen++;
 		return true;
-	case KVM_EXIT_HLT: /* there is no interrupt controller: the next KVM_RUN goes on behind the hlt */
+	case KVM_EXIT_HLT: /* there is no interrupt controller: the next KVM_RUN goes on behind the
+			      hlt */
 		work[HLT].seen++;
 		return true;
 	default:
@@ -142,7 +144,8 @@ static void parse(int argc, char **argv, bool *wait, bool *linger)
 
 		*wait |= !strcmp(argv[i], "wait");
 		*linger |= !strcmp(argv[i], "linger");
-		while (w < WORKS && (strlen(work[w].name) != len || strncmp(argv[i], work[w].name, len)))
+		while (w < WORKS &&
+		       (strlen(work[w].name) != len || strncmp(argv[i], work[w].name, len)))
 			w++;
 		if (w < WORKS && argv[i][len])
 			work[w].want = (unsigned int)strtoul(argv[i] + len + 1, NULL, 0) & 0xffff;
@@ -167,7 +170,8 @@ int main(int argc, char **argv)
 	int run_size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
 	if (vcpu < 0 || run_size < 0)
 		err(1, "KVM_CREATE_VCPU");
-	struct kvm_run *run = mmap(NULL, (size_t)run_size, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu, 0);
+	struct kvm_run *run =
+		mmap(NULL, (size_t)run_size, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu, 0);
 	if (run == MAP_FAILED)
 		err(1, "mmap of the vCPU");
 	set_registers(vcpu);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A virtio-blk driver over virtio-pci, modern interface, one split virtqueue (virtio 1.2: 2.7 split rings, 3.1
- * initialisation, 4.1.4 PCI capabilities, 5.2 block device).
+ * A virtio-blk driver over virtio-pci, modern interface, one split virtqueue (virtio 1.2: 2.7 split
+ * rings, 3.1 initialisation, 4.1.4 PCI capabilities, 5.2 block device).
  *
- * Request slot i owns descriptors 3i (header), 3i+1 (data) and 3i+2 (status byte), so nothing is allocated.
- * Completion is found in the used ring, by polling, or after the device's INTx line woke us from hlt.
+ * Request slot i owns descriptors 3i (header), 3i+1 (data) and 3i+2 (status byte), so nothing is
+ * allocated. Completion is found in the used ring, by polling, or after the device's INTx line woke
+ * us from hlt.
  */
 #include "guest.h"
 
@@ -143,7 +144,8 @@ static void start_queue(struct blk *d, uint32_t notify_multiplier)
 	c->queue_device[1] = 0;
 	d->notify += c->queue_notify_off * notify_multiplier / sizeof(*d->notify);
 	c->queue_enable = 1;
-	c->device_status = STATUS_ACKNOWLEDGE | STATUS_DRIVER | STATUS_FEATURES_OK | STATUS_DRIVER_OK;
+	c->device_status =
+		STATUS_ACKNOWLEDGE | STATUS_DRIVER | STATUS_FEATURES_OK | STATUS_DRIVER_OK;
 }
 
 struct blk *blk_open(unsigned int nr, unsigned int slot)
@@ -151,7 +153,8 @@ struct blk *blk_open(unsigned int nr, unsigned int slot)
 	struct blk *d = &disks[nr];
 	uint32_t id = pci_read32(slot, 0), multiplier = 0;
 
-	if (id != (BLK_TRANSITIONAL << 16 | VIRTIO_VENDOR) && id != (BLK_MODERN << 16 | VIRTIO_VENDOR))
+	if (id != (BLK_TRANSITIONAL << 16 | VIRTIO_VENDOR) &&
+	    id != (BLK_MODERN << 16 | VIRTIO_VENDOR))
 		die("no virtio-blk disk in PCI slot %u", slot);
 	pci_write32(slot, 4, 6); /* command: memory space, bus master */
 	d->irq = pci_read8(slot, 0x3c);
@@ -163,7 +166,8 @@ struct blk *blk_open(unsigned int nr, unsigned int slot)
 	return d;
 }
 
-void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, void *data, uint32_t bytes)
+void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, void *data,
+		uint32_t bytes)
 {
 	struct request *rq = &d->request[slot];
 	unsigned int head = 3 * slot;

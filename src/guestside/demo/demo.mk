@@ -8,6 +8,11 @@ DEMO_CC	   = $(CC) -m32 -march=i686 -std=gnu11 -O2 -Wall -Wextra -ffreestanding 
 
 all: $(DEMO_GUEST)
 
+# A make of its own, as only that one sees what deps has installed.
+demo: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(BUILD)/hostrace demo
+
 $(DEMO_GUEST): $(DEMO_OBJS) $(DEMO_DIR)/guest.lds
 	$(call say,LD,$@)
 	$(Q)ld -m elf_i386 -nostdlib --build-id=none -z noexecstack \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The demo guest's parts: platform.c (console, interrupts, timer, PCI), blk.c (virtio-blk), main.c (the
- * workload). One CPU, 32 bits, no paging: an address is a pointer. General registers only, for KVM backends
- * that emulate every instruction and know no SSE.
+ * The demo guest's parts: platform.c (console, interrupts, timer, PCI), blk.c (virtio-blk), main.c
+ * (the workload). One CPU, 32 bits, no paging: an address is a pointer. General registers only, for
+ * KVM backends that emulate every instruction and know no SSE.
  */
 #ifndef HOSTRACE_GUEST_H
 #define HOSTRACE_GUEST_H
@@ -58,7 +58,8 @@ void die(const char *fmt, ...) __attribute__((noreturn));
 /* Ends QEMU: isa-debug-exit, else ACPI's S5 on the pc machine. */
 void power_off(uint8_t code) __attribute__((noreturn));
 
-/* The IDT, the PICs at vectors 32 to 47 all masked, the PIT at 100 Hz. Interrupts stay off but in wait_irq(). */
+/* The IDT, the PICs at vectors 32 to 47 all masked, the PIT at 100 Hz. Interrupts stay off but in
+ * wait_irq(). */
 void platform_init(void);
 
 enum { IRQ_TIMER = 0, TIMER_HZ = 100 };
@@ -71,7 +72,8 @@ void irq_enable(unsigned int irq, bool on);
 /* Halts until line `irq` has fired more than `seen` times. Returns how many halts that took. */
 uint32_t wait_irq(unsigned int irq, uint32_t seen);
 
-/* Configuration space of bus 0, through 0xcf8 and 0xcfc; offset must be a multiple of 4 for pci_read32(). */
+/* Configuration space of bus 0, through 0xcf8 and 0xcfc; offset must be a multiple of 4 for
+ * pci_read32(). */
 uint32_t pci_read32(unsigned int slot, unsigned int offset);
 uint8_t pci_read8(unsigned int slot, unsigned int offset);
 void pci_write32(unsigned int slot, unsigned int offset, uint32_t v);
@@ -85,11 +87,13 @@ enum {
 
 struct blk; /* one virtio-blk disk */
 
-/* Resets and starts the disk in a PCI slot; dies if there is none. `nr` is 0 or 1: which of our two. */
+/* Resets and starts the disk in a PCI slot; dies if there is none. `nr` is 0 or 1: which of our
+ * two. */
 struct blk *blk_open(unsigned int nr, unsigned int slot);
 
 /* Puts a request into a free slot (0 to BLK_SLOTS - 1) and makes it available. */
-void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, void *data, uint32_t bytes);
+void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, void *data,
+		uint32_t bytes);
 
 /* Tells the device that there is work, and whether we poll or want an interrupt. */
 void blk_kick(struct blk *d, bool want_interrupt);

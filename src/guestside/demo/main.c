@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The demo guest: does a known amount of work (workload.h), checks what it reads, and ends QEMU with a status
- * that says whether all was right. The command line changes the counts: "reads=100 writes=50 outb=5 leak=4".
+ * The demo guest: does a known amount of work (workload.h), checks what it reads, and ends QEMU
+ * with a status that says whether all was right. The command line changes the counts: "reads=100
+ * writes=50 outb=5 leak=4".
  */
 #include "guest.h"
 
-/* Xen's public/arch-x86/hvm/start_info.h: magic at 0, flags at 8, physical address of the command line at 24. */
+/* Xen's public/arch-x86/hvm/start_info.h: magic at 0, flags at 8, physical address of the command
+ * line at 24. */
 struct start_info {
 	uint32_t magic, version, flags, nr_modules;
 	uint64_t modules, cmdline;
@@ -13,10 +15,12 @@ struct start_info {
 enum { START_INFO_MAGIC = 0x336ec578 };
 
 static uint32_t reads = WORK_READS, writes = WORK_WRITES, outbs = WORK_OUTB, inbs = WORK_INB;
-static uint32_t outsbs = WORK_OUTSB, insbs = WORK_INSB, mmios = WORK_MMIO, hlts = WORK_HLT, leaks = WORK_LEAK;
+static uint32_t outsbs = WORK_OUTSB, insbs = WORK_INSB, mmios = WORK_MMIO, hlts = WORK_HLT,
+		leaks = WORK_LEAK;
 static uint32_t port = WORK_PORT, string_port = WORK_STRING_PORT, wait_ms = 1500;
 static uint32_t disk_slot = WORK_DISK_SLOT, slow_slot = WORK_SLOW_SLOT;
 
+/* clang-format off */
 static const struct option {
 	const char *name;
 	uint32_t *to;
@@ -27,6 +31,7 @@ static const struct option {
 	{"port", &port},       {"sport", &string_port}, {"wait_ms", &wait_ms},
 	{"disk", &disk_slot},  {"slow", &slow_slot},
 };
+/* clang-format on */
 
 static uint32_t parse_number(const char **s)
 {
@@ -95,7 +100,8 @@ static void do_strings(void)
 static void do_mmio(void)
 {
 	for (uint32_t n = 0; n < mmios; n++)
-		if (mmio_read32(WORK_MMIO_ADDR) >> 16 != 0x8086) /* the HPET's vendor, as QEMU has it */
+		if (mmio_read32(WORK_MMIO_ADDR) >> 16 !=
+		    0x8086) /* the HPET's vendor, as QEMU has it */
 			die("no HPET at 0x%x", WORK_MMIO_ADDR);
 	say("mmio %u at 0x%x\n", mmios, WORK_MMIO_ADDR);
 }
@@ -113,7 +119,8 @@ static void wait_ticks(uint32_t n)
 
 static uint32_t sectors[BLK_SLOTS][WORK_SECTOR / 4];
 
-/* Requests in flight at once, and whether their end is awaited by interrupt: gives the heatmap its shape. */
+/* Requests in flight at once, and whether their end is awaited by interrupt: gives the heatmap its
+ * shape. */
 static const struct {
 	uint8_t depth;
 	bool by_interrupt;
@@ -139,7 +146,8 @@ static uint32_t sector_of(uint32_t request)
 	return request % WORK_DISK_SECTORS;
 }
 
-/* Requests first to first + nr - 1 at once. What was written (requests below `writes`) reads back as written. */
+/* Requests first to first + nr - 1 at once. What was written (requests below `writes`) reads back
+ * as written. */
 static void do_batch(struct blk *d, bool write, uint32_t first, uint32_t nr, bool by_interrupt)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -181,8 +189,8 @@ static void do_disk(void)
 static uint8_t slow_data[WORK_SLOW_BYTES];
 
 /*
- * QEMU's throttle lets the first request through and then makes the others pay for it: after one request that
- * fills its bucket, `leaks` more stay with the device.
+ * QEMU's throttle lets the first request through and then makes the others pay for it: after one
+ * request that fills its bucket, `leaks` more stay with the device.
  */
 static void do_leaks(void)
 {
@@ -200,7 +208,8 @@ static void do_leaks(void)
 	blk_kick(d, false);
 	wait_ticks(wait_ms * TIMER_HZ / 1000);
 	if (blk_done(d) != 1)
-		die("the slow disk answered %u requests; is its throttle on?", (uint32_t)blk_done(d) - 1);
+		die("the slow disk answered %u requests; is its throttle on?",
+		    (uint32_t)blk_done(d) - 1);
 	say("slow disk: %u requests not answered in %u ms\n", leaks, wait_ms);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The little of a PC that the demo guest needs: a serial line to talk on, the two 8259 interrupt controllers,
- * the 8254 timer, PCI configuration space, and ways to end QEMU.
+ * The little of a PC that the demo guest needs: a serial line to talk on, the two 8259 interrupt
+ * controllers, the 8254 timer, PCI configuration space, and ways to end QEMU.
  */
 #include <stdarg.h>
 
@@ -77,7 +77,8 @@ void say(const char *fmt, ...)
 void power_off(uint8_t code)
 {
 	outb(WORK_EXIT_PORT, code);
-	/* Still here: QEMU has no isa-debug-exit. SLP_TYP 0 and SLP_EN turn QEMU's PIIX4 and ICH9 off. */
+	/* Still here: QEMU has no isa-debug-exit. SLP_TYP 0 and SLP_EN turn QEMU's PIIX4 and ICH9
+	 * off. */
 	asm volatile("outw %0, %1" : : "a"((uint16_t)0x2000), "Nd"((uint16_t)PM1A_CONTROL));
 	for (;;)
 		asm volatile("cli; hlt");
@@ -113,8 +114,8 @@ static void irq_mask_write(void)
 }
 
 /*
- * A line stays masked after it fired until irq_enable(): a PCI line is level-triggered and would fire again
- * until the device is asked, which is not done here.
+ * A line stays masked after it fired until irq_enable(): a PCI line is level-triggered and would
+ * fire again until the device is asked, which is not done here.
  */
 static void irq_fired(unsigned int irq)
 {
@@ -162,7 +163,10 @@ uint32_t wait_irq(unsigned int irq, uint32_t seen)
 	uint32_t halts = 0;
 
 	while (irq_count[irq] == seen) {
-		asm volatile("sti; hlt; cli" : : : "memory", "cc"); /* sti takes effect after hlt has begun */
+		asm volatile("sti; hlt; cli"
+			     :
+			     :
+			     : "memory", "cc"); /* sti takes effect after hlt has begun */
 		halts++;
 	}
 	return halts;

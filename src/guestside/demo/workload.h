@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The law of the demo: what the guest does, known to both sides. The guest (freestanding, 32 bits) does it,
- * `hostrace demo` makes the disk image for it and compares what was recorded with it.
+ * The law of the demo: what the guest does, known to both sides. The guest (freestanding, 32 bits)
+ * does it, `hostrace demo` makes the disk image for it and compares what was recorded with it.
  *
- * The counts may be changed on the guest's command line ("reads=100 outb=5"); these are the defaults.
+ * The counts may be changed on the guest's command line ("reads=100 outb=5"); these are the
+ * defaults.
  */
 #ifndef HOSTRACE_WORKLOAD_H
 #define HOSTRACE_WORKLOAD_H
@@ -23,8 +24,8 @@ enum {
 };
 
 /*
- * Ports that no device of QEMU's pc and q35 machines decodes and that neither SeaBIOS nor Linux probes (`info
- * mtree` shows the first, reading 0xff the second).
+ * Ports that no device of QEMU's pc and q35 machines decodes and that neither SeaBIOS nor Linux
+ * probes (`info mtree` shows the first, reading 0xff the second).
  */
 enum {
 	WORK_PORT = 0x2f0,
@@ -32,7 +33,8 @@ enum {
 	WORK_EXIT_PORT = 0xf4, /* isa-debug-exit: QEMU ends with status 2 * value + 1 */
 };
 
-/* The HPET's capability register: emulated by QEMU, and nobody but us reads it once the firmware is done. */
+/* The HPET's capability register: emulated by QEMU, and nobody but us reads it once the firmware is
+ * done. */
 #define WORK_MMIO_ADDR 0xfed00000u
 
 enum {
@@ -49,8 +51,9 @@ enum {
 
 enum {
 	WORK_SECTOR = 512,
-	WORK_DISK_SECTORS = 4096, /* 2 MiB; requests k goes to sector k % WORK_DISK_SECTORS */
-	WORK_SLOW_BYTES = 64 << 10, /* of one request to the slow disk; its first one drains the throttle's bucket */
+	WORK_DISK_SECTORS = 4096,   /* 2 MiB; requests k goes to sector k % WORK_DISK_SECTORS */
+	WORK_SLOW_BYTES = 64 << 10, /* of one request to the slow disk; its first one drains the
+				       throttle's bucket */
 };
 
 /* Word `word` of sector `sector`: version 0 as in the image, 1 as the guest writes it. */

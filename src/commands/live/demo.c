@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * hostrace demo: boots a VM whose workload is known to the last port access, records it, shows the
+ * reports, and compares the figures. Everything goes by the same commands that a user would type;
+ * they are printed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "command.h"
+#include "demo_check.h"
+#include "demo_vm.h"
+#include "guestside/demo/workload.h"
+
+enum {
+	GUEST_TIMEOUT_S = 60,
+	RECORD_TIMEOUT_S = 30,
+	LEAKS = 6,
+};
+
+static const char *accel_option, *qemu_option;
+
+/* clang-format off */
+static const struct option_row demo_options[] = {
+	{0, "accel", OPT_TEXT, &accel_option, "kvm|tcg", "accelerator; without it KVM, or TCG where KVM is missing"},
+	{0, "qemu",  OPT_TEXT, &qemu_option,  "PROGRAM", "QEMU (default qemu-system-x86_64)"},
+	{0},
+};
+/* clang-format on */
+
+/* ---- recording ---- */
+
+struct recorder {
+	pid_t pid;
+	int hold; /* closing it ends the recording, if the VM's end has not */
+};
+
+/*
+ * `record ... -- CMD` starts CMD once it records, and ends with it. Ours says so, and lives until
+ * we let go of its standard input.
+ */
+static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
+{
+	char pid[16], line[16] = "";
+	char *argv[] = {(char *)self_path(),
+			"record",
+			"--vm",
+			pid,
+			"-o",
+			(char *)trace,
+			"--",
+			"/bin/sh",
+			"-c",
+			"echo ready; exec cat",
+			NULL};
+	int in[2], out[2];
+
+	snprintf(pid, sizeof(pid), "%d", (int)vm);
+	if (pipe2(in, O_CLOEXEC))
+		return fail(-errno, "pipe: %s", strerror(errno));
+	r->hold = in[1];
+	_cleanup_close_ int in_child = in[0];
+	if (pipe2(out, O_CLOEXEC))
+		return fail(-errno, "pipe: %s", strerror(errno));
+	r->pid = process_start(argv, in_child, out[1], -1, SIGINT);
+	close(out[1]);
+	_cleanup_fclose_ FILE *said = fdopen(out[0], "r");
+	if (r->pid < 0 || !said)
+		return fail(-EIO, "cannot start the recording");
+	while (fgets(line, sizeof(line), said))
+		if (!strcmp(line, "ready\n"))
+			return 0;
+	return fail(-EPERM, "the recording did not start; its message stands above");
+}
+
+/* The recording ends with the VM; only if it does not, it is asked to. */
+static int recorder_wait(struct recorder *r)
+{
+	int status;
+
+	close(r->hold);
+	r->hold = -1;
+	status = process_wait(r->pid, RECORD_TIMEOUT_S);
+	if (status < 0)
+		return status;
+	r->pid = 0;
+	return status ? fail(-EIO, "the recording failed with exit status %d", status) : 0;
+}
+
+static void recorder_close(struct recorder *r)
+{
+	if (r->hold >= 0)
+		close(r->hold);
+	if (r->pid > 0) {
+		kill(r->pid, SIGINT);
+		process_wait(r->pid, RECORD_TIMEOUT_S);
+	}
+}
+
+/* ---- showing ---- */
+
+static void say(const char *line)
+{
+	printf("%s\n", line);
+	fflush(stdout);
+}
+
+/* Runs one of our commands on the trace with its output to `path`, or to ours, where it is
+ * announced. */
+static int show(const char *why, const char *trace, const char *path, char *const *words)
+{
+	char *argv[16] = {(char *)self_path()};
+	int nr = 1;
+
+	for (; *words; words++)
+		argv[nr++] = *words;
+	argv[nr++] = "-i";
+	argv[nr++] = (char *)trace;
+	argv[nr++] = "--no-pager";
+	if (path) {
+		argv[nr++] = "-o";
+		argv[nr++] = (char *)path;
+	} else {
+		printf("\n$ hostrace");
+		for (int i = 1; argv[i]; i++)
+			if (strcmp(argv[i], "--no-pager"))
+				printf(" %s", argv[i]);
+		printf("\n%s\n\n", why);
+		fflush(stdout);
+	}
+	pid_t pid = process_start(argv, -1, -1, -1, SIGTERM);
+	int status = pid < 0 ? pid : process_wait(pid, RECORD_TIMEOUT_S);
+	return status ? fail(-EIO, "'hostrace %s' failed", argv[1]) : 0;
+}
+
+/* The latency that this host can show: not every KVM backend has kvm_exit, and TCG has none of
+ * KVM's events. */
+static const char *latency_analyzer(const char *trace)
+{
+	static const char *const choice[][2] = {
+		{"kvm_exit", "exit-latency"},
+		{"kvm_userspace_exit", "userspace-exit"},
+		{"virtqueue_pop", "virtqueue"},
+	};
+	json_t *info = report_json("info", trace);
+	json_t *events = json_object_get(json_object_get(info, "result"), "events");
+	const char *analyzer = "exit-latency";
+
+	for (size_t i = sizeof(choice) / sizeof(*choice); i--;)
+		if (json_integer_value(json_object_get(events, choice[i][0])))
+			analyzer = choice[i][1];
+	json_decref(info);
+	return analyzer;
+}
+
+static int show_reports(const char *trace, const char *svg, bool kvm)
+{
+	char *analyzer = (char *)latency_analyzer(trace);
+	int r = 0;
+
+	if (kvm)
+		r = show("Why the guest stopped, and for how long: each row is a reason to leave "
+			 "the guest.",
+			 trace, NULL, (char *[]){"exits", NULL});
+	if (!r)
+		r = show("The same over time: a column is a slice of time, a row a latency, a cell "
+			 "how many.",
+			 trace, NULL, (char *[]){"heatmap", analyzer, NULL});
+	if (!r)
+		r = show(NULL, trace, svg, (char *[]){"heatmap", analyzer, "-f", "svg", NULL});
+	if (!r)
+		r = show("The ports that the guest used; most are its firmware's, looking for "
+			 "devices.",
+			 trace, NULL, (char *[]){"ports", NULL});
+	if (!r)
+		r = show("Requests that a device took and never gave back. Disk 'slow' was made to "
+			 "keep some.",
+			 trace, NULL, (char *[]){"leaks", NULL});
+	return r;
+}
+
+/* ---- the story ---- */
+
+struct demo {
+	char dir[PATH_MAX - 64];
+	char trace[PATH_MAX], svg[PATH_MAX], json[PATH_MAX];
+	struct demo_vm vm;
+	struct recorder recorder;
+};
+
+static int choose_accel(struct demo *d)
+{
+	const char *missing = kvm_missing();
+
+	d->vm.accel = accel_option ? accel_option : missing ? "tcg" : "kvm";
+	if (strcmp(d->vm.accel, "kvm") && strcmp(d->vm.accel, "tcg"))
+		return fail(-EINVAL, "--accel is kvm or tcg, not '%s'", d->vm.accel);
+	if (!strcmp(d->vm.accel, "kvm") && missing)
+		return fail(-ENODEV, "%s", missing);
+	if (missing && !accel_option)
+		printf("KVM cannot be used (%s): the guest runs under TCG, where only QEMU's "
+		       "probes see it.\n",
+		       missing);
+	return 0;
+}
+
+static int prepare(struct demo *d, const char *dir)
+{
+	int r = choose_accel(d);
+
+	if (r)
+		return r;
+	if (strlen(dir) >= sizeof(d->dir) || strchr(dir, ','))
+		return fail(-EINVAL, "'%s': QEMU wants a shorter path without commas", dir);
+	strcpy(d->dir, dir);
+	snprintf(d->trace, sizeof(d->trace), "%s/demo.hrt", dir);
+	snprintf(d->svg, sizeof(d->svg), "%s/heatmap.svg", dir);
+	snprintf(d->json, sizeof(d->json), "%s/demo.json", dir);
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return fail(-errno, "%s: %s", dir, strerror(errno));
+	d->vm.dir = d->dir;
+	d->vm.qemu = qemu_option ? qemu_option : "qemu-system-x86_64";
+	d->vm.leaks = LEAKS;
+	return demo_image_make(dir);
+}
+
+static int run_guest(struct demo *d)
+{
+	int r = demo_vm_start(&d->vm);
+
+	if (r)
+		return r;
+	printf("A tiny guest boots in QEMU (pid %d, %s) and is recorded; a few seconds ...\n",
+	       (int)d->vm.pid, d->vm.accel);
+	fflush(stdout);
+	r = recorder_start(&d->recorder, d->vm.pid, d->trace);
+	if (!r)
+		r = demo_vm_go(&d->vm);
+	if (!r)
+		r = demo_vm_wait(&d->vm, GUEST_TIMEOUT_S);
+	return r ? r : recorder_wait(&d->recorder);
+}
+
+static int write_json(const struct demo *d, const struct demo_checks *c)
+{
+	json_t *root = json_pack("{s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s, s:b, s:O}}", "hostrace",
+				 "version", HOSTRACE_VERSION, "command", "demo", "result", "accel",
+				 d->vm.accel, "trace", d->trace, "heatmap", d->svg, "dir", d->dir,
+				 "ok", !c->wrong, "checks", c->rows);
+	int r = root ? json_dump_file(root, d->json, JSON_INDENT(2)) : -1;
+
+	json_decref(root);
+	return r ? fail(-EIO, "cannot write %s", d->json) : 0;
+}
+
+static int compare(struct demo *d, struct demo_checks *c, bool kvm)
+{
+	int wrong = demo_image_check(d->dir, WORK_WRITES);
+
+	say("\nThe guest's work is known (src/guestside/demo/workload.h). Does the recording "
+	    "agree?\n");
+	if (wrong < 0)
+		return wrong;
+	check_add(c, "wrong sectors on the disk", 0, wrong);
+	int r = check_reports(c, d->trace, kvm, LEAKS);
+	return r ? r : write_json(d, c);
+}
+
+static int demo(struct demo *d, const char *dir, struct demo_checks *c)
+{
+	int r = prepare(d, dir);
+	bool kvm = !r && !strcmp(d->vm.accel, "kvm");
+
+	if (!r)
+		r = run_guest(d);
+	if (!r)
+		r = show_reports(d->trace, d->svg, kvm);
+	if (!r)
+		r = compare(d, c, kvm);
+	if (r)
+		return r;
+	printf("\nheatmap  %s (any web browser)\ntrace    %s (hostrace info -i %s)\nfigures  %s\n",
+	       d->svg, d->trace, d->trace, d->json);
+	return c->wrong ? fail(-EPROTO, "the recording does not agree with the known workload") : 0;
+}
+
+static int demo_run(int argc, char **argv, char **rest)
+{
+	struct demo d = {.vm.qmp = -1, .recorder.hold = -1};
+	struct demo_checks checks = {.rows = json_array(), .out = stdout};
+
+	if (argc > 1 || rest)
+		return command_usage("one directory at most");
+	int r = demo(&d, argc ? argv[0] : "hostrace-demo", &checks);
+	demo_vm_close(&d.vm);
+	recorder_close(&d.recorder);
+	json_decref(checks.rows);
+	fflush(stdout);
+	return r ? command_failed() : EXIT_FINE;
+}
+
+static const struct option_row *const tables[] = {demo_options, NULL};
+
+const struct command demo_command = {
+	.name = "demo",
+	.args = "[DIR]",
+	.summary = "boot a small VM of our own, record it, print the reports",
+	.group = "Live (needs privileges)",
+	.details = "The guest's workload is known exactly; the reports' figures are compared with "
+		   "it. DIR (default\n"
+		   "hostrace-demo) gets the trace, the heatmap as SVG, the guest's console and the "
+		   "results as JSON.",
+	.examples = "  hostrace demo\n  hostrace demo --accel tcg /tmp/demo",
+	.options = tables,
+	.run = demo_run,
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reads our own reports as a user's script would: by `-f json`. See demo_check.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "demo_check.h"
+#include "demo_vm.h"
+#include "guestside/demo/workload.h"
+
+enum { REPORT_WORDS_MAX = 12, REPORT_TIMEOUT_S = 60 };
+
+json_t *report_json(const char *report, const char *trace)
+{
+	char words[128], *argv[REPORT_WORDS_MAX + 8] = {(char *)self_path()};
+	json_error_t error;
+	int pipes[2], nr = 1;
+
+	snprintf(words, sizeof(words), "%s", report);
+	for (char *save, *w = strtok_r(words, " ", &save); w && nr < REPORT_WORDS_MAX;
+	     w = strtok_r(NULL, " ", &save))
+		argv[nr++] = w;
+	argv[nr++] = "-f";
+	argv[nr++] = "json";
+	argv[nr++] = "-i";
+	argv[nr++] = (char *)trace;
+	if (pipe2(pipes, O_CLOEXEC)) {
+		fail(-errno, "pipe: %s", strerror(errno));
+		return NULL;
+	}
+	pid_t pid = process_start(argv, -1, pipes[1], -1, SIGKILL);
+	close(pipes[1]);
+	_cleanup_fclose_ FILE *f = fdopen(pipes[0], "r");
+	if (pid < 0 || !f)
+		return NULL;
+	json_t *json = json_loadf(f, 0, &error);
+	int status = process_wait(pid, REPORT_TIMEOUT_S);
+	if (json && !status)
+		return json;
+	json_decref(json);
+	fail(-EPROTO, "'hostrace %s -f json' failed, exit status %d%s%s", report, status,
+	     json ? "" : ": ", json ? "" : error.text);
+	return NULL;
+}
+
+void check_add(struct demo_checks *c, const char *what, json_int_t expected, json_int_t counted)
+{
+	bool ok = expected == counted;
+
+	c->wrong |= !ok;
+	fprintf(c->out,
+		"known workload: %" JSON_INTEGER_FORMAT " %s: counted %" JSON_INTEGER_FORMAT
+		"  %s\n",
+		expected, what, counted, ok ? "OK" : "DIFFERS");
+	json_array_append_new(c->rows, json_pack("{s:s, s:I, s:I, s:b}", "what", what, "expected",
+						 expected, "counted", counted, "ok", ok));
+}
+
+static json_int_t integer(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
+static const char *text(const json_t *row, const char *key)
+{
+	const char *s = json_string_value(json_object_get(row, key));
+
+	return s ? s : "";
+}
+
+static json_int_t count_port(const json_t *report, const char *dir, json_int_t port)
+{
+	json_int_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "rows"), i,
+			   row) if (!strcmp(text(row, "dir"), dir) && integer(row, "port") == port)
+		sum += integer(row, "count");
+	return sum;
+}
+
+static int check_ports(struct demo_checks *c, const char *trace)
+{
+	char what[64];
+	json_t *report = report_json("ports", trace);
+
+	if (!report)
+		return -EPROTO;
+	snprintf(what, sizeof(what), "outb to port 0x%x", WORK_PORT);
+	check_add(c, what, WORK_OUTB, count_port(report, "out", WORK_PORT));
+	snprintf(what, sizeof(what), "inb from port 0x%x", WORK_PORT);
+	check_add(c, what, WORK_INB, count_port(report, "in", WORK_PORT));
+	snprintf(what, sizeof(what), "bytes by rep outsb to port 0x%x", WORK_STRING_PORT);
+	check_add(c, what, WORK_OUTSB, count_port(report, "out", WORK_STRING_PORT));
+	json_decref(report);
+	return 0;
+}
+
+static int check_mmio(struct demo_checks *c, const char *trace)
+{
+	json_t *report = report_json("mmio --exact", trace), *row;
+	json_int_t sum = 0;
+	char what[64], addr[32];
+	size_t i;
+
+	if (!report)
+		return -EPROTO;
+	snprintf(addr, sizeof(addr), "0x%x", WORK_MMIO_ADDR);
+	json_array_foreach(json_object_get(report, "rows"), i,
+			   row) if (!strcmp(text(row, "addr"), addr) &&
+				    strcmp(text(row, "dir"), "out")) sum += integer(row, "count");
+	snprintf(what, sizeof(what), "MMIO reads of %s", addr);
+	check_add(c, what, WORK_MMIO, sum);
+	json_decref(report);
+	return 0;
+}
+
+/* Elements of queue 0 of the slow disk that are reported as leaked, and all others that are. */
+static void count_leaks(const json_t *report, json_int_t *slow, json_int_t *others)
+{
+	json_t *row;
+	size_t i;
+
+	*slow = *others = 0;
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		if (strcmp(text(row, "verdict"), "leaked"))
+			continue;
+		if (strstr(text(row, "device"), "/slow/") && !integer(row, "queue"))
+			++*slow;
+		else
+			++*others;
+	}
+}
+
+static int check_leaks(struct demo_checks *c, const char *trace, unsigned int leaks)
+{
+	json_t *report = report_json("leaks", trace);
+	json_int_t slow, others,
+		through = WORK_READS + WORK_WRITES + 1; /* the slow disk answers the first */
+
+	if (!report)
+		return -EPROTO;
+	json_t *totals = json_object_get(report, "totals");
+	count_leaks(report, &slow, &others);
+	check_add(c, "virtqueue elements popped", through + leaks, integer(totals, "popped"));
+	check_add(c, "virtqueue elements returned", through, integer(totals, "returned"));
+	check_add(c, "leaked on queue 0 of disk 'slow'", leaks, slow);
+	check_add(c, "leaked elsewhere", 0, others);
+	json_decref(report);
+	return 0;
+}
+
+int check_reports(struct demo_checks *c, const char *trace, bool kvm, unsigned int leaks)
+{
+	int r = check_ports(c, trace);
+
+	if (!r && kvm) /* a TCG guest's MMIO passes no tracepoint */
+		r = check_mmio(c, trace);
+	return r ? r : check_leaks(c, trace, leaks);
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* QEMU for the demo, see demo_vm.h. Its monitor (QMP) is a socket pair given as its standard
+ * streams. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/kvm.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "demo_vm.h"
+#include "guestside/demo/workload.h"
+
+enum { QMP_TIMEOUT_S = 20, POLL_MS = 20 };
+
+const char *self_path(void)
+{
+	static char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[len > 0 ? len : 0] = '\0';
+	return path;
+}
+
+/* ---- children ---- */
+
+static void stream_set(int fd, int as)
+{
+	if (fd >= 0 && fd != as)
+		dup2(fd, as);
+}
+
+pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid < 0)
+		return fail(-errno, "cannot start %s: %s", argv[0], strerror(errno));
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, death);
+	if (getppid() != parent)
+		_exit(127); /* the parent died before prctl() */
+	stream_set(in, STDIN_FILENO);
+	stream_set(out, STDOUT_FILENO);
+	stream_set(err_out, STDERR_FILENO);
+	execvp(argv[0], argv);
+	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+int process_wait(pid_t pid, unsigned int timeout_s)
+{
+	for (unsigned int ms = 0; ms < timeout_s * 1000; ms += POLL_MS) {
+		int status = 0;
+		pid_t r = waitpid(pid, &status, WNOHANG);
+
+		if (r < 0 && errno != EINTR)
+			return fail(-errno, "waitpid: %s", strerror(errno));
+		if (r == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000l}, NULL);
+	}
+	return fail(-ETIMEDOUT, "process %d is not done after %u s", (int)pid, timeout_s);
+}
+
+/* ---- the disk ---- */
+
+static void sector_fill(uint32_t *words, uint32_t sector, uint32_t version)
+{
+	for (uint32_t w = 0; w < WORK_SECTOR / 4; w++)
+		words[w] = work_word(sector, w, version);
+}
+
+static FILE *image_open(const char *dir, const char *mode)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/disk.img", dir);
+	FILE *f = fopen(path, mode);
+	if (!f)
+		fail(-errno, "%s: %s", path, strerror(errno));
+	return f;
+}
+
+int demo_image_make(const char *dir)
+{
+	_cleanup_fclose_ FILE *f = image_open(dir, "we");
+	uint32_t words[WORK_SECTOR / 4];
+
+	if (!f)
+		return -EIO;
+	for (uint32_t s = 0; s < WORK_DISK_SECTORS; s++) {
+		sector_fill(words, s, 0);
+		fwrite(words, sizeof(words), 1, f);
+	}
+	if (fflush(f) || ferror(f))
+		return fail(-EIO, "cannot write %s/disk.img: %s", dir, strerror(errno));
+	return 0;
+}
+
+int demo_image_check(const char *dir, unsigned int writes)
+{
+	_cleanup_fclose_ FILE *f = image_open(dir, "re");
+	uint32_t want[WORK_SECTOR / 4], have[WORK_SECTOR / 4];
+	int wrong = 0;
+
+	if (!f)
+		return -EIO;
+	for (uint32_t s = 0; s < WORK_DISK_SECTORS; s++) {
+		sector_fill(want, s, s < writes);
+		if (fread(have, sizeof(have), 1, f) != 1)
+			return fail(-EIO, "%s/disk.img became shorter", dir);
+		wrong += memcmp(want, have, sizeof(want)) != 0;
+	}
+	return wrong;
+}
+
+/* ---- QEMU ---- */
+
+const char *kvm_missing(void)
+{
+	_cleanup_close_ int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+
+	if (kvm < 0)
+		return errno == EACCES ? "/dev/kvm: permission denied; add the user to group kvm"
+				       : "there is no /dev/kvm";
+	_cleanup_close_ int vm = ioctl(kvm, KVM_CREATE_VM, 0);
+	return vm < 0 ? "/dev/kvm makes no VM" : NULL;
+}
+
+/* Beside the program in the build directory; else where `make install` puts it. */
+static int guest_find(char *path, size_t size)
+{
+	static const char *const places[] = {"", "../libexec/hostrace/"};
+	char self[PATH_MAX];
+
+	snprintf(self, sizeof(self), "%s", self_path());
+	const char *dir = dirname(self);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, size, "%s/%sdemo-guest.elf", dir, places[i]);
+		if (!access(path, R_OK))
+			return 0;
+	}
+	return fail(-ENOENT, "there is no demo-guest.elf beside %s; 'make' builds it", self_path());
+}
+
+/* One message of QEMU's that has `key`; other ones (events) are skipped. */
+static int qmp_expect(struct demo_vm *vm, const char *key)
+{
+	for (;;) {
+		json_error_t error;
+		json_t *message = json_loadf(vm->replies, JSON_DISABLE_EOF_CHECK, &error);
+
+		if (!message)
+			return fail(-EPROTO, "QEMU ended or does not answer; see %s/qemu.log",
+				    vm->dir);
+		bool found = json_object_get(message, key),
+		     wrong = json_object_get(message, "error");
+		json_decref(message);
+		if (found)
+			return 0;
+		if (wrong)
+			return fail(-EPROTO, "QEMU refused a monitor command");
+	}
+}
+
+static int qmp_do(struct demo_vm *vm, const char *command)
+{
+	if (dprintf(vm->qmp, "{\"execute\":\"%s\"}\n", command) < 0)
+		return fail(-errno, "QEMU's monitor: %s", strerror(errno));
+	return qmp_expect(vm, "return");
+}
+
+static int qemu_spawn(struct demo_vm *vm, const char *guest)
+{
+	char drive[PATH_MAX + 64], console[PATH_MAX + 16], log[PATH_MAX + 16], append[64], disk[64],
+		slow[64];
+	int pair[2];
+
+	snprintf(drive, sizeof(drive), "file=%s/disk.img,if=none,id=d0,format=raw", vm->dir);
+	snprintf(console, sizeof(console), "file:%s/console.txt", vm->dir);
+	snprintf(log, sizeof(log), "%s/qemu.log", vm->dir);
+	snprintf(append, sizeof(append), "leak=%u", vm->leaks);
+	snprintf(disk, sizeof(disk), "virtio-blk-pci,drive=d0,id=disk,addr=%d", WORK_DISK_SLOT);
+	snprintf(slow, sizeof(slow), "virtio-blk-pci,drive=s0,id=slow,addr=%d", WORK_SLOW_SLOT);
+	char *argv[] = {
+		(char *)vm->qemu,
+		"-name",
+		"hostrace-demo",
+		"-accel",
+		(char *)vm->accel,
+		"-machine",
+		"pc",
+		"-m",
+		"32",
+		"-nodefaults",
+		"-display",
+		"none",
+		"-no-reboot",
+		"-S",
+		"-qmp",
+		"stdio",
+		"-serial",
+		console,
+		"-kernel",
+		(char *)guest,
+		"-append",
+		append,
+		"-device",
+		"isa-debug-exit,iobase=0xf4,iosize=1",
+		"-drive",
+		drive,
+		"-device",
+		disk,
+		/* 512 bytes a second: the second request of 64 KiB would be answered after two
+		   minutes. */
+		"-drive",
+		"driver=null-co,if=none,id=s0,size=16777216,read-zeroes=on,throttling.bps-total="
+		"512",
+		"-device",
+		slow,
+		NULL,
+	};
+	_cleanup_close_ int log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (log_fd < 0)
+		return fail(-errno, "%s: %s", log, strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return fail(-errno, "socketpair: %s", strerror(errno));
+	vm->pid = process_start(argv, pair[1], pair[1], log_fd, SIGKILL);
+	close(pair[1]);
+	vm->qmp = pair[0];
+	return vm->pid < 0 ? vm->pid : 0;
+}
+
+int demo_vm_start(struct demo_vm *vm)
+{
+	struct timeval patience = {.tv_sec = QMP_TIMEOUT_S};
+	char guest[PATH_MAX];
+	int r = guest_find(guest, sizeof(guest));
+
+	if (r)
+		return r;
+	r = qemu_spawn(vm, guest);
+	if (r)
+		return r;
+	setsockopt(vm->qmp, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	vm->replies = fdopen(dup(vm->qmp), "r");
+	if (!vm->replies)
+		return fail(-errno, "QEMU's monitor: %s", strerror(errno));
+	r = qmp_expect(vm, "QMP");
+	return r ? r : qmp_do(vm, "qmp_capabilities");
+}
+
+int demo_vm_go(struct demo_vm *vm)
+{
+	return qmp_do(vm, "cont");
+}
+
+int demo_vm_wait(struct demo_vm *vm, unsigned int timeout_s)
+{
+	int status = process_wait(vm->pid, timeout_s);
+
+	if (status < 0)
+		return fail(status, "the guest is not done after %u s; see %s/console.txt",
+			    timeout_s, vm->dir);
+	vm->pid = 0;
+	debug("vm", "QEMU's exit status is %d", status);
+	if (status != WORK_STATUS_PASSED)
+		return fail(-EPROTO,
+			    "the guest did not end well (QEMU's exit status %d, not %d); see "
+			    "%s/console.txt "
+			    "and qemu.log",
+			    status, WORK_STATUS_PASSED, vm->dir);
+	return 0;
+}
+
+void demo_vm_close(struct demo_vm *vm)
+{
+	if (vm->pid > 0) {
+		kill(vm->pid, SIGKILL);
+		process_wait(vm->pid, QMP_TIMEOUT_S);
+		vm->pid = 0;
+	}
+	if (vm->replies)
+		fclose(vm->replies);
+	if (vm->qmp >= 0)
+		close(vm->qmp);
+	vm->replies = NULL;
+	vm->qmp = -1;
+}

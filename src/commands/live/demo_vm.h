@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The demo's machinery: child processes with a time limit, the guest's disk image, and a QEMU that
+ * runs the demo guest, stopped until it is told to go. What the guest does stands in
+ * guestside/demo/workload.h.
+ */
+#ifndef HOSTRACE_DEMO_VM_H
+#define HOSTRACE_DEMO_VM_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/*
+ * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It gets
+ * `death` when we die. Returns the pid or -errno with the sentence set.
+ */
+pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
+
+/*
+ * Waits for the child. Returns its exit status, 128 + signal, or -ETIMEDOUT (it still runs) with
+ * the sentence set.
+ */
+int process_wait(pid_t pid, unsigned int timeout_s);
+
+/* This program, for running its other commands. */
+const char *self_path(void);
+
+struct demo_vm {
+	const char *dir;    /* where disk.img, console.txt and qemu.log go */
+	const char *qemu;   /* program */
+	const char *accel;  /* "kvm" or "tcg" */
+	unsigned int leaks; /* requests that the slow disk shall keep */
+	pid_t pid;	    /* 0: not started */
+	int qmp;	    /* our end of QEMU's monitor */
+	FILE *replies;	    /* the same, for reading */
+};
+
+/* Why KVM cannot be used here; NULL if it can. */
+const char *kvm_missing(void);
+
+/* Makes DIR/disk.img as the guest expects it. */
+int demo_image_make(const char *dir);
+
+/* Sectors of DIR/disk.img that are not what the guest must have left there; -errno with the
+ * sentence set. */
+int demo_image_check(const char *dir, unsigned int writes);
+
+/* Starts QEMU with all vCPUs stopped. -ENOENT: no guest or no QEMU; the sentence says what to do.
+ */
+int demo_vm_start(struct demo_vm *vm);
+
+/* Lets the vCPUs run. */
+int demo_vm_go(struct demo_vm *vm);
+
+/* Waits for QEMU's end. 0 if the guest found all checks right, else -errno with the sentence set.
+ */
+int demo_vm_wait(struct demo_vm *vm, unsigned int timeout_s);
+
+/* Kills what still runs. */
+void demo_vm_close(struct demo_vm *vm);
+
+#endif
