@@ -6,11 +6,13 @@
 
 #ifdef HOSTRACE_LIVE
 extern const struct command record_command;
+extern const struct command demo_command;
 #endif
 
 const struct command *const commands[] = {
 #ifdef HOSTRACE_LIVE
 	&record_command,
+	&demo_command,
 #endif
 	NULL,
 };
