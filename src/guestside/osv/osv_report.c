@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <math.h>
+
+#include "guestside/osv/osv_report.h"
+
+bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, uint64_t duration_ns, double *ret_ns)
+{
+	double from = (double)start_ns, to = from + (double)duration_ns;
+
+	if (r->has_since && from < r->since_ns)
+		from = r->since_ns;
+	if (r->has_until && to > r->until_ns)
+		to = r->until_ns;
+	*ret_ns = to - from;
+	return to >= from;
+}
+
+const char *osv_stamp(uint64_t ns, char *buf, size_t size)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	snprintf(buf, size, "%12s", text);
+	return buf;
+}
+
+const char *osv_ms(double ns, char *buf, size_t size)
+{
+	snprintf(buf, size, "%4.3f", ns / 1e6);
+	return buf;
+}
+
+const char *osv_pretty(double ns, char *buf, size_t size)
+{
+	static const struct {
+		double ns;
+		const char *name;
+	} units[] = {{3600e9, "h"}, {60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (ns >= units[i].ns) {
+			snprintf(buf, size, "%.2f %s", ns / units[i].ns, units[i].name);
+			return buf;
+		}
+	snprintf(buf, size, "%g", ns);
+	return buf;
+}
