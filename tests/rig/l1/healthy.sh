@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# One L2 from its first instruction to its power off, recorded all along by hostrace and by tracefs at once.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# debugfs has the offsets only while the VM lives: they are read when its Linux is up.
+offsets_watch() {
+	wait_until 60 console_says healthy up || return
+	tsc_offsets_read "$(pidof qemu-system-x86_64)" >"$out/healthy.tsc-offset"
+}
+
+truncate -s 16M /tmp/healthy.img
+l2_command healthy io \
+	-drive file=/tmp/healthy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk \
+	-netdev user,id=n0,ipv6=off -device virtio-net-pci,netdev=n0,id=net,romfile=
+oracle_start
+offsets_watch &
+say "recording"
+timeout -k 5 90 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/healthy.hrt" -- \
+	"${qemu_command[@]}" </dev/null >"$out/healthy.record" 2>&1
+echo $? >"$out/healthy.record.status"
+say "recorded"
+oracle_stop "$out/healthy.dat"
+wait
+say "oracle out"
+
+# The same reports here and outside must say the same: nothing may depend on the machine that reads.
+for report in info exits ports leaks; do
+	timeout 30 bash -c '. ./lib.sh; hostrace "$@"' - "$report" -f json -i "$out/healthy.hrt" \
+		>"$out/healthy.$report.json"
+done
+say "reports done"

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Two L2s at once. "leaky" has a second disk that holds two of three writes for minutes, so that its recording
+# ends with them in QEMU's hands. "busy" works on, and its recorder is killed in the middle.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+set -m # each background job in a process group of its own
+
+# The throttle lets the first 64 KiB write pass and then owes 128 s; reads (the partition scan) are free.
+l2_command leaky leak -S -monitor pipe:/tmp/monitor \
+	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
+	-device virtio-blk-pci,drive=slow,id=slow
+mkfifo /tmp/monitor.in /tmp/monitor.out
+timeout -k 5 90 "${qemu_command[@]}" </dev/null >"$out/leaky.qemu" 2>&1 &
+leaky_job=$!
+
+truncate -s 16M /tmp/busy.img
+l2_command busy busy -drive file=/tmp/busy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
+timeout -k 5 90 "${qemu_command[@]}" </dev/null >"$out/busy.qemu" 2>&1 &
+busy_job=$!
+
+recorder_start() { # NAME: sets $recorder; the file is there when the probes are
+	hostrace record --vm "$(cat "$out/$1.pid")" -o "$out/$1.hrt" </dev/null >"$out/$1.record" 2>&1 &
+	recorder=$!
+	wait_until 30 test -s "$out/$1.hrt"
+}
+
+wait_until 10 test -s "$out/leaky.pid"
+wait_until 10 test -s "$out/busy.pid"
+recorder_start leaky
+leaky_recorder=$recorder
+echo cont >/tmp/monitor.in
+say "leaky goes"
+
+wait_until 60 console_says busy working
+recorder_start busy
+sleep 2
+kill -KILL -- "-$recorder"
+console_says busy done && say "busy ended too early"
+say "recorder of busy killed"
+
+# Held for longer than what `leaks` calls leaked (1 s) and then the recorder is asked to stop.
+wait_until 60 console_says leaky writing && sleep 3
+tsc_offsets_read "$(cat "$out/leaky.pid")" >"$out/leaky.tsc-offset"
+kill -INT -- "-$leaky_recorder"
+wait_until 15 is_gone "$leaky_recorder"
+wait "$leaky_recorder"
+echo $? >"$out/leaky.record.status"
+say "recorder of leaky ended"
+kill -KILL -- "-$leaky_job"
+
+wait_until 60 is_gone "$busy_job"
+wait "$busy_job"
+echo $? >"$out/busy.status"
+say "busy ended"

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Disk reads for about ten seconds.
+echo "l2: working"
+end=$(($(cut -d . -f 1 /proc/uptime) + 10))
+while [ "$(cut -d . -f 1 /proc/uptime)" -lt "$end" ]; do
+	dd if=/dev/vda of=/dev/null bs=4k count=100 iflag=direct 2>/dev/null
+done

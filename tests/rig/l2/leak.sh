@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Three writes at once to the disk whose throttle lets one pass.
+for block in 0 1 2; do
+	dd if=/dev/zero of=/dev/vda bs=64k count=1 seek=$block oflag=direct 2>/dev/null &
+done
+echo "l2: writing"
+sleep 60

@@ -1,0 +1,226 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A real KVM host in a box, from Debian packages only. No /dev/kvm, no root and no network but apt's is needed.
+#
+#   L0  this machine: QEMU/TCG, which emulates a CPU with AMD's SVM ............ rig.sh
+#   L1  the host in the box: Debian's stock cloud kernel with kvm and kvm_amd ... l1/*.sh
+#   L2  a guest of it: Debian's stock QEMU -accel kvm, the same kernel, busybox .. l2/*.sh
+#
+#   rig.sh fetch       the kernel package, unpacked into the cache (27 MB download)
+#   rig.sh build       fetch, then the images: boot.cpio and root.ext4 for L1, l2.cpio for L2
+#   rig.sh run DIR     build, then boot L1: DIR/in becomes its /rig, /rig/main.sh runs there and what it leaves
+#                      in /rig/out comes back in DIR/out; L1's console is DIR/console.log. Exit status: main.sh's.
+#
+# The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is made again when a package that it is
+# made from, or a file of this directory, changes; see stamp_is().
+#
+# In and out without any file system shared: a tar on /dev/vda, another on /dev/vdb; the root is /dev/vdc.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}
+run_seconds=${RIG_SECONDS:-150} # a run takes about 40; a starved machine gets this much
+out_mb=256
+root_mb=256 # sparse; the root holds about 110 MB
+l1_mb=1536
+
+# Both lists in the order in which insmod wants them: virtio_ring before virtio.
+virtio_modules="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk"
+l1_modules="$virtio_modules irqbypass kvm kvm-amd"
+l2_modules="$virtio_modules failover net_failover virtio_net"
+l1_programs="bash busybox qemu-system-x86_64 trace-cmd"
+firmware="/usr/share/seabios/bios-256k.bin /usr/share/qemu/kvmvapic.bin /usr/share/qemu/linuxboot_dma.bin"
+
+die() {
+	echo "rig: $*" >&2
+	exit 1
+}
+
+# Is part $1 of the cache up to date, that is made from $2? Else remember $2 as what it is about to be made from.
+stamp_is() {
+	[ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$2" ] && return 0
+	rm -f "$cache/$1.stamp"
+	return 1
+}
+
+stamp_set() {
+	printf '%s' "$2" >"$cache/$1.stamp"
+}
+
+# The kernel package that Debian's metapackage points at, as NAME=VERSION.
+kernel_package() {
+	local name
+	name=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+		sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+	[ -n "$name" ] || die "apt knows no linux-image-cloud-amd64; run: apt-get update"
+	echo "$name=$(apt-cache policy "$name" | sed -n 's/.*Candidate: //p')"
+}
+
+# $cache/kernel: the unpacked package; $cache/vmlinuz and $cache/release.
+fetch() {
+	local package
+	package=$(kernel_package)
+	stamp_is kernel "$package" && return 0
+	echo "rig: fetching $package"
+	rm -rf "$cache/kernel" "$scratch/deb"
+	mkdir -p "$cache/kernel" "$scratch/deb"
+	(cd "$scratch/deb" && timeout 300 apt-get -q download "$package" >apt.log 2>&1) ||
+		die "apt-get download $package failed: $(tail -n 3 "$scratch/deb/apt.log")"
+	dpkg -x "$scratch"/deb/*.deb "$cache/kernel"
+	cp "$cache"/kernel/boot/vmlinuz-* "$cache/vmlinuz"
+	ls "$cache/kernel/lib/modules" >"$cache/release"
+	stamp_set kernel "$package"
+}
+
+# What the images are made from: the kernel, the packages that own the programs, and our own files.
+images_made_from() {
+	cat "$cache/kernel.stamp"
+	# shellcheck disable=SC2086
+	dpkg-query -W -f '\n${Package} ${Version}' bash busybox-static qemu-system-x86 qemu-system-data \
+		seabios trace-cmd libc6
+	cat "$here/rig.sh" "$here"/l1/{boot,init}.sh "$here"/l2/* | sha256sum
+}
+
+# Copies modules $2... into directory $1.
+modules_copy() {
+	local dir=$1 module file
+	shift
+	mkdir -p "$dir"
+	for module; do
+		file=$(find "$cache/kernel/lib/modules" -name "$module.ko")
+		[ -n "$file" ] || die "the kernel package has no $module.ko"
+		cp "$file" "$dir/"
+	done
+}
+
+# An initramfs: busybox, modules, an init. Uncompressed, since TCG would unpack it slowly.
+initramfs_make() { # DIR INIT MODULE...
+	local dir=$1 init=$2
+	shift 2
+	mkdir -p "$dir"/{bin,dev,proc,sys,tmp,new}
+	cp "$(type -P busybox)" "$dir/bin/busybox"
+	modules_copy "$dir/modules" "$@"
+	echo "$*" >"$dir/modules/order"
+	cp "$init" "$dir/init"
+	chmod 755 "$dir/init"
+}
+
+cpio_make() { # DIR FILE
+	(cd "$1" && find . | cpio --quiet -o -H newc -R 0:0) >"$2"
+}
+
+# A program or library of this machine goes to the same place under $1, symbolic links followed.
+file_add() { # ROOT FILE
+	[ -e "$1$2" ] && return 0
+	mkdir -p "$1$(dirname "$2")"
+	cp -L --preserve=mode,timestamps "$2" "$1$2"
+}
+
+# The libraries that a program needs, as ldd names them.
+libraries_of() {
+	ldd "$1" 2>/dev/null | grep -o '/[^ )]*' | sort -u || true
+}
+
+program_add() { # ROOT NAME
+	local path library
+	path=$(type -P "$2") || die "$2 is not installed"
+	file_add "$1" "$path"
+	for library in $(libraries_of "$path"); do
+		file_add "$1" "$library"
+	done
+}
+
+# L1's root: programs as installed here, busybox for the rest, firmware, and the kernel that L2 boots.
+root_make() { # DIR
+	local root=$1 link applet
+	mkdir -p "$root"/usr/{bin,sbin,lib,lib64,share} "$root"/{dev,proc,sys,tmp,run,root,etc,rig,boot}
+	for link in bin sbin lib lib64; do
+		ln -s "usr/$link" "$root/$link"
+	done
+	for program in $l1_programs; do
+		program_add "$root" "$program"
+	done
+	for applet in $(busybox --list); do
+		[ -e "$root/usr/bin/$applet" ] || ln -s busybox "$root/usr/bin/$applet"
+	done
+	for file in $firmware /etc/ld.so.cache; do
+		file_add "$root" "$file"
+	done
+	echo "root:x:0:0:root:/root:/bin/bash" >"$root/etc/passwd"
+	cp "$cache/vmlinuz" "$root/boot/"
+	cp "$cache/l2.cpio" "$root/boot/"
+	cp "$here/l1/init.sh" "$root/init"
+	chmod 755 "$root/init"
+}
+
+build() {
+	local made_from
+	fetch
+	made_from=$(images_made_from)
+	stamp_is images "$made_from" && return 0
+	echo "rig: building the images"
+	# shellcheck disable=SC2086
+	initramfs_make "$scratch/boot" "$here/l1/boot.sh" $l1_modules
+	cpio_make "$scratch/boot" "$cache/boot.cpio"
+	# shellcheck disable=SC2086
+	initramfs_make "$scratch/l2" "$here/l2/init.sh" $l2_modules
+	cp -r "$here/l2" "$scratch/l2/work"
+	cpio_make "$scratch/l2" "$cache/l2.cpio"
+	root_make "$scratch/root"
+	rm -f "$cache/root.ext4"
+	mke2fs -q -F -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 -d "$scratch/root" \
+		"$cache/root.ext4" "${root_mb}M"
+	stamp_set images "$made_from"
+}
+
+# tsc=reliable: TCG has no invariant TSC and a kernel with two CPUs would give up the TSC as its clock.
+l1_boot() { # DIR
+	timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
+		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
+		-kernel "$cache/vmlinuz" -initrd "$cache/boot.cpio" \
+		-append "console=ttyS0 quiet panic=-1 tsc=reliable" \
+		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
+		-drive "file=$scratch/out.tar,if=virtio,format=raw,cache=unsafe" \
+		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on" </dev/null
+}
+
+run() { # DIR
+	local dir=${1:?usage: rig.sh run DIR} status
+	[ -f "$dir/in/main.sh" ] || die "$dir/in/main.sh is missing"
+	build
+	tar -cf "$scratch/in.tar" -C "$dir/in" .
+	truncate -s "${out_mb}M" "$scratch/out.tar"
+	rm -rf "$dir/out"
+	mkdir "$dir/out"
+	: >"$dir/console.log"
+	status=0
+	l1_boot "$dir" || status=$?
+	tar -xf "$scratch/out.tar" -C "$dir/out" 2>/dev/null || true
+	[ -f "$dir/out/status" ] && status=$(cat "$dir/out/status") || status=${status/#0/1}
+	[ "$status" = 0 ] || {
+		echo "rig: L1 failed with status $status; the end of its console:" >&2
+		tail -n 25 "$dir/console.log" >&2
+	}
+	return "$status"
+}
+
+mkdir -p "$cache"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-rig.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+exec 9>"$cache/lock"
+case ${1:-} in
+fetch) flock -w 300 9 && fetch ;;
+build) flock -w 300 9 && build ;;
+run)
+	flock -w 300 9 && build
+	flock -u 9
+	run "${2:-}"
+	;;
+*)
+	sed -n '4,20s/^# \{0,1\}//p' "$0"
+	exit 2
+	;;
+esac
