@@ -22,6 +22,7 @@
 
 enum {
 	GUEST_TIMEOUT_S = 60,
+	RECORD_PATIENCE_S = 10,
 	RECORD_TIMEOUT_S = 30,
 	LEAKS = 6,
 };
@@ -81,14 +82,15 @@ static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
 	return fail(-EPERM, "the recording did not start; its message stands above");
 }
 
-/* The recording ends with the VM; only if it does not, it is asked to. */
+/* The recording ends with the VM; if it does not, it is asked to. */
 static int recorder_wait(struct recorder *r)
 {
-	int status;
+	int status = process_wait(r->pid, RECORD_PATIENCE_S);
 
 	close(r->hold);
 	r->hold = -1;
-	status = process_wait(r->pid, RECORD_TIMEOUT_S);
+	if (status == -ETIMEDOUT)
+		status = process_wait(r->pid, RECORD_TIMEOUT_S);
 	if (status < 0)
 		return status;
 	r->pid = 0;

@@ -8,8 +8,9 @@ DEMO_CC	   = $(CC) -m32 -march=i686 -std=gnu11 -O2 -Wall -Wextra -ffreestanding 
 
 all: $(DEMO_GUEST)
 
-# A make of its own, as only that one sees what deps has installed.
-demo: deps
+# A make of its own, as only that one sees what was installed a moment ago.
+demo:
+	@scripts/deps.sh build live
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(BUILD)/hostrace demo
 

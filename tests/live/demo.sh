@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The demo: the guest alone, then all of it under KVM and under TCG. Its own comparison decides; here it is
+# checked that it compares, and that its results can be used.
+# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+command -v qemu-system-x86_64 > /dev/null || skip_all "there is no qemu-system-x86_64"
+
+# guest ACCEL COMMAND-LINE: runs it on disk.img; its exit status is 33 if all was right, 35 if not
+guest() {
+	timeout 60 qemu-system-x86_64 -accel "$1" -machine "${3:-pc}" -m 32 -nodefaults -display none \
+		-serial stdio -no-reboot -kernel "$BUILD/demo-guest.elf" -append "$2" \
+		-device isa-debug-exit,iobase=0xf4,iosize=1 \
+		-drive file=disk.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,addr=4 \
+		> guest.out 2>&1
+	echo $?
+}
+
+live_needs_root
+plan 12
+truncate -s 2M disk.img
+is "$(guest tcg "reads=0 writes=0")" 33 "guest without disk work" guest.out
+is "$(guest tcg "reads=60 writes=60 outb=1 insb=9" q35)" 33 "guest on q35 reads what it wrote" guest.out
+is "$(guest tcg "reads=1 writes=0")" 35 "guest notices wrong contents" guest.out
+is "$(grep -c 'FAILED: sector 0 word 0' guest.out)" 1 "and says where" guest.out
+is "$(guest tcg "reads=x")" 35 "guest refuses a bad number" guest.out
+
+# demo ACCEL DIR
+demo() {
+	timeout 120 "$HOSTRACE" demo --accel "$1" "$2" > "$2.out" 2>&1
+	is $? 0 "demo under $1 agrees with the known workload" "$2.out"
+	is "$(grep -c '^known workload: .* OK$' "$2.out")" "$3" "demo under $1 compared $3 figures" "$2.out"
+	is "$(tail -c 7 "$2/heatmap.svg")" "</svg>" "demo under $1 drew a heatmap"
+}
+
+demo tcg t 8
+if [ -c /dev/kvm ]; then
+	demo kvm k 9
+	is "$(grep -c '"ok": true' k/demo.json)" 10 "its JSON says so too"
+else
+	for i in 9 10 11 12; do
+		nr=$((nr + 1))
+		echo "ok $nr # SKIP kernel: no /dev/kvm"
+	done
+fi
+finish
