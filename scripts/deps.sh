@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs what hostrace needs on this machine, or says how.
+#
+#   scripts/deps.sh GROUP...    build check live fuzz docs; all of them without arguments
+#   scripts/deps.sh --list GROUP...    only prints the packages that are missing
+#
+# Debian and its kin: as root, missing packages are installed; otherwise the command is printed and the status is 1.
+# Fedora, RHEL and their kin: the dnf command is printed. Elsewhere: the names are printed, the build goes on.
+# HOSTRACE_DEPS=skip leaves everything as it is (tools that were installed by hand).
+set -eu
+
+# group, Debian package, Fedora package ("-": part of another one there)
+packages() {
+	cat <<-'END'
+	build gcc                gcc
+	build libc6-dev          glibc-devel
+	build make               make
+	build pkg-config         pkgconf-pkg-config
+	build clang              clang
+	build llvm               llvm
+	build bpftool            bpftool
+	build libbpf-dev         libbpf-devel
+	build libelf-dev         elfutils-libelf-devel
+	build zlib1g-dev         zlib-devel
+	build libzstd-dev        libzstd-devel
+	build libjansson-dev     jansson-devel
+	build libcapstone-dev    capstone-devel
+	build libcap-dev         libcap-devel
+	build linux-libc-dev     kernel-headers
+	check libcmocka-dev      libcmocka-devel
+	check systemtap-sdt-dev  systemtap-sdt-devel
+	check jq                 jq
+	check procps             procps-ng
+	check libxml2-utils      libxml2
+	live  qemu-system-x86    qemu-system-x86-core
+	live  seabios            seabios-bin
+	live  procps             procps-ng
+	live  util-linux         util-linux
+	rig   busybox-static     busybox
+	rig   cpio               cpio
+	rig   e2fsprogs          e2fsprogs
+	rig   trace-cmd          trace-cmd
+	rig   linux-perf         perf
+	rig   xz-utils           xz
+	fuzz  clang              clang
+	fuzz  libclang-rt-14-dev compiler-rt
+	docs  scdoc              scdoc
+	docs  man-db             man-db
+	END
+}
+
+# The packages of the groups in $1, in the column $2.
+wanted() {
+	packages | while read -r group debian fedora; do
+		case " $1 " in *" $group "*) ;; *) continue ;; esac
+		[ "$2" = debian ] && echo "$debian" || echo "$fedora"
+	done | grep -vx -- - | sort -u
+}
+
+# libclang-rt-14-dev belongs to clang 14; a newer Debian has a newer one.
+debian_names() {
+	wanted "$1" debian | while read -r p; do
+		if [ "$p" = libclang-rt-14-dev ]; then
+			v=$(clang -dumpversion 2>/dev/null | cut -d. -f1) || v=
+			p=libclang-rt-${v:-14}-dev
+		fi
+		echo "$p"
+	done
+}
+
+debian_missing() {
+	have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
+	debian_names "$1" | while read -r p; do
+		echo "$have" | grep -qxF -- "$p" || echo "$p"
+	done
+}
+
+fedora_missing() {
+	wanted "$1" fedora | while read -r p; do
+		rpm -q "$p" >/dev/null 2>&1 || echo "$p"
+	done
+}
+
+one_line() {
+	tr '\n' ' ' | sed 's/ $//'
+}
+
+install_debian() {
+	echo "hostrace needs these packages, installing: $*"
+	export DEBIAN_FRONTEND=noninteractive
+	opt="-qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0"
+	# shellcheck disable=SC2086
+	apt-get $opt update </dev/null ||
+		echo "apt-get update failed; trying with the lists at hand" >&2
+	# shellcheck disable=SC2086
+	apt-get $opt install -y --no-install-recommends "$@" </dev/null >/dev/null
+}
+
+main() {
+	list=0
+	if [ "${1:-}" = --list ]; then
+		list=1
+		shift
+	fi
+	groups=${*:-build check live rig fuzz docs}
+	[ "${HOSTRACE_DEPS:-}" = skip ] && return 0
+
+	if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+		missing=$(debian_missing "$groups" | one_line)
+		how="apt-get install -y --no-install-recommends"
+	elif command -v rpm >/dev/null; then
+		missing=$(fedora_missing "$groups" | one_line)
+		how="dnf install -y"
+	else
+		echo "hostrace: this system's packages are not known here; it needs what Debian calls:" \
+			"$(wanted "$groups" debian | one_line)" >&2
+		return 0
+	fi
+	if [ $list = 1 ]; then
+		[ -z "$missing" ] || echo "$missing"
+		return 0
+	fi
+	[ -z "$missing" ] && return 0
+	if [ "$(id -u)" = 0 ] && [ "${how%% *}" = apt-get ]; then
+		# shellcheck disable=SC2086
+		install_debian $missing && return 0
+	fi
+	echo "hostrace: packages are missing. Run as root:" >&2
+	echo "    $how $missing" >&2
+	echo "(on Fedora and RHEL: dnf install $(wanted "$groups" fedora | one_line))" >&2
+	return 1
+}
+
+main "$@"

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Prints doc/events.md from bpf/events.def: the preprocessor turns each entry into a line.
+set -eu
+cd "$(dirname "$0")/.."
+
+cat <<'END'
+<!-- Made from bpf/events.def by `make docs`; edit that. -->
+# Events
+
+What `hostrace record` writes and `hostrace list` shows. Every event also carries time (host `CLOCK_MONOTONIC`, ns), host CPU, the VM's pid,
+the thread and the vCPU. Formats: `dec`, `hex`, `addr` as they say; the others are printed by name (`reason` by the host's ISA).
+END
+{
+	cat <<-'END'
+	#define EVENT(id, name, doc) @E name id doc
+	#define FIELD(type, name, fmt, doc) @F name type fmt doc
+	#define TEXT(len, name, doc) @T name len doc
+	#define PAD(bytes)
+	#define END(name)
+	END
+	cat bpf/events.def
+} | ${CC:-gcc} -E -P -x c - | tr '@' '\n' | awk '
+	function unquoted(from,   i, text) {
+		for (i = from; i <= NF; i++)
+			text = text (i > from ? " " : "") $i
+		gsub(/" *"/, "", text)
+		gsub(/^ *"|" *$/, "", text)
+		gsub(/\|/, "\\|", text)
+		return text
+	}
+	$1 == "E" { printf "\n## %s (%s)\n\n%s\n", $2, $3, unquoted(4); rows = 0 }
+	$1 == "F" || $1 == "T" {
+		if (!rows++)
+			printf "\n| field | type | format | meaning |\n|---|---|---|---|\n"
+	}
+	$1 == "F" { printf "| `%s` | %s | %s | %s |\n", $2, $3, $4, unquoted(5) }
+	$1 == "T" { printf "| `%s` | text[%s] | text | %s |\n", $2, $3, unquoted(4) }'

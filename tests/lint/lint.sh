@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# House rules that a machine can check, as TAP: one rule, one test. CONTRIBUTING.md says them in words.
+set -u
+shopt -s lastpipe # rule() counts, so it must not run in a subshell
+cd "$(dirname "$0")/../.." || exit 1
+
+FILE_LINES_MAX=600
+FUNCTION_LINES_MAX=80
+CODE_COLUMNS_MAX=100
+COMMENT_COLUMNS_MAX=120
+
+# Tracked files and new ones that are not ignored.
+files() {
+	git ls-files --cached --others --exclude-standard -- "$@" 2>/dev/null | sort -u |
+		while read -r f; do [ -f "$f" ] && echo "$f"; done
+}
+
+n=0
+failed=0
+# rule NAME: reads offending lines from stdin; none is fine.
+rule() {
+	local found
+	found=$(cat)
+	n=$((n + 1))
+	if [ -z "$found" ]; then
+		echo "ok $n - $1"
+		return
+	fi
+	echo "not ok $n - $1"
+	echo "$found" | head -n 40 | sed 's/^/#   /'
+	failed=1
+}
+
+mapfile -t C < <(files '*.c' '*.h' '*.S' '*.def')
+mapfile -t SCRIPTS < <(files '*.sh' '.ci/run' '*.mk' Makefile)
+mapfile -t TEXTS < <(files '*.md' '*.scd')
+
+for f in "${C[@]}" $(files '*.sh' '.ci/run'); do
+	head -n 2 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || echo "$f"
+done | rule "every source begins with its SPDX line"
+
+grep -nE '[[:blank:]]+$' "${C[@]}" "${SCRIPTS[@]}" "${TEXTS[@]}" | rule "no trailing blanks"
+
+grep -nE '^(        |	* +	)' "${C[@]}" | rule "tabs indent"
+
+# Tables keep their own alignment between "clang-format off" and "on"; *.def are tables.
+printf '%s\n' "${C[@]}" | grep -v '\.def$' | while read -r f; do
+	expand -t 8 "$f" | awk -v f="$f" -v code=$CODE_COLUMNS_MAX -v comment=$COMMENT_COLUMNS_MAX '
+		/clang-format off/ { off = 1 }
+		/clang-format on/ { off = 0 }
+		{ max = /^ *(\/?\*|\/\/)|\/\*.*\*\/$/ ? comment : code }
+		!off && length($0) > max { print f ":" NR ": " length($0) " columns" }'
+done | rule "no code beyond $CODE_COLUMNS_MAX columns, no comment beyond $COMMENT_COLUMNS_MAX"
+
+wc -l "${C[@]}" "${SCRIPTS[@]}" | awk -v max=$FILE_LINES_MAX \
+	'$2 != "total" && $1 > max { print $2 ": " $1 " lines" }' |
+	rule "no file beyond $FILE_LINES_MAX lines"
+
+printf '%s\n' "${C[@]}" | grep '\.c$' | xargs awk -v max=$FUNCTION_LINES_MAX '
+	/^\{/ { begin = FNR }
+	/^\}/ && begin { if (FNR - begin - 1 > max) print FILENAME ":" begin ": " FNR - begin - 1 " lines"; begin = 0 }' |
+	rule "no function beyond $FUNCTION_LINES_MAX lines"
+
+# Who may include whom: directory, what its files must not include ("" includes only).
+includes() {
+	local dir=$1 depth=$2 forbidden=$3 f
+	find "$dir" -maxdepth "$depth" -name '*.[chS]' 2>/dev/null | sort | while read -r f; do
+		grep -nE '^#[[:space:]]*include "' "$f" | grep -E "include \"($forbidden)" | sed "s|^|$f:|"
+	done
+}
+UPPER='commands/|command\.h|collector/'
+{
+	find src/base -name '*.[ch]' -exec grep -nHE '^#\s*include "' {} + | grep -vE 'include "base/'
+	includes src 1 'commands/|collector/[^p]'
+	includes src/analyzers 1 "$UPPER|views?[./]|formats?[./]|readers?/|guestside/|tracefile|reading|output"
+	includes src/views 1 "$UPPER|analyzers/|formats?/|readers?/|guestside/|tracefile|reading"
+	includes src/formats 1 "$UPPER|analyzers?[./]|readers?[./]|guestside/|event\.h|vm\.h|tracefile|reading"
+	includes src/readers 1 "$UPPER|analyzers?[./]|views?[./]|formats?[./]|reading|output"
+	includes src/collector 1 'commands/|command\.h|analyzers?[./]|views?[./]|formats?[./]|readers?/|reading|output'
+} | rule "nobody includes what lies above or beside"
+
+grep -nE '^#\s*include "(\.\./|src/)' bpf/* 2>/dev/null |
+	rule "bpf/ includes nothing from src/"
+
+# shellcheck disable=SC2046
+grep -nE '^#\s*include <bpf/|hostrace\.skel\.h' $(find src -name '*.[ch]') |
+	grep -vE '^src/(collector|commands/live)/' | rule "only the collector sees libbpf"
+
+# base/log.c is for the one who debugs; what runs inside a guest has no stderr of ours.
+find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/log\.c|guestside/[a-z]+/)' | sort |
+	xargs grep -nE '\bstderr\b|\bperror *\(|\b_?exit *\(' |
+	grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' | rule "only commands and main print errors or exit"
+
+# Split so that this file does not find itself.
+files | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\0' |
+	xargs -0 grep -nIE "/wo""rk/(main|sha""red|\.)|\.\./sha""red|/tmp/""b-|/ro""ot/\." | rule "no path of one machine"
+
+{
+	scripts/events-page.sh | diff -u doc/events.md - | head -n 20
+} 2>&1 | rule "doc/events.md is what bpf/events.def says (make docs)"
+
+echo "1..$n"
+exit $failed

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Runs the live tests: tests/run-live.sh SCRIPT... Each is a TAP script that records something real; it finds the
+# program in $HOSTRACE, built helpers in $BUILD (absolute), the sources in $ROOT, and may write in $TEST_TMP.
+# A script that cannot run here prints "1..0 # SKIP reason"; see tests/tap.sh for which reasons are allowed when.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+ROOT=$(dirname "$here")
+BUILD=$(realpath "${BUILD:-$ROOT/build}")
+HOSTRACE=$(realpath "${HOSTRACE:-$BUILD/hostrace}")
+export ROOT BUILD HOSTRACE TZ=UTC LC_ALL=C TERM=dumb
+unset NO_COLOR COLUMNS LINES HOSTRACE_DEBUG PAGER MAKEFLAGS MFLAGS MAKELEVEL
+
+for script in "$@"; do
+	name=$(basename "$script" .sh)
+	TEST_TMP=$(mktemp -d)
+	export TEST_TMP
+	"$here/tap.sh" "live/$name" "${LIVE_SECONDS:-180}" bash "$script"
+	rm -rf "$TEST_TMP"
+done
