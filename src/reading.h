@@ -19,6 +19,24 @@ extern const struct option_row reading_options[];
  */
 int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct reader **ret);
 
+/*
+ * "host" or "guest" for event.source, with a number from the second input of a side on: "host", "guest", "guest2".
+ * Valid until the program ends.
+ */
+const char *reading_source_name(unsigned int source);
+
+/* Is anything left out by the options (--since, --vm, --event, ...)? */
+bool reading_trimmed(void);
+
+/* The input behind event.source, owned by the reader of reading_open(); NULL beyond the last. */
+struct reader *reading_input(unsigned int source);
+
+/*
+ * The bare arguments of a command that takes them as inputs; "-i" and they may be mixed. Returns 0, or -EINVAL with
+ * the sentence set if there are more than `max`.
+ */
+int reading_take_args(int argc, char **argv, int max);
+
 /* Adds an input as if -i FILE had been given (for commands whose file may be a bare argument). */
 void reading_add_input(const char *path);
 
@@ -32,7 +50,7 @@ json_t *reading_head(const struct reader *r, const json_t *more);
 /* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
 void reading_foot(const struct reader *r, const json_t *more, FILE *out);
 
-/* Did any input lose events? For --strict: exit status 3. */
+/* Was --strict given, and did any input lose events? Then the exit status is 3. */
 bool reading_strict_failed(const struct reader *r);
 
 #endif

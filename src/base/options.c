@@ -58,6 +58,26 @@ int parse_u64(const char *text, uint64_t *ret)
 	return 0;
 }
 
+static int numbers_add(const struct option_row *o, const char *text)
+{
+	struct number_list *list = o->to;
+
+	for (const char *p = text;; p++) {
+		char *end;
+
+		errno = 0;
+		unsigned long v = strtoul(p, &end, 0);
+		if (!isdigit((unsigned char)*p) || errno || v > UINT32_MAX || (*end && *end != ','))
+			return fail(-EINVAL, "--%s: '%s' is no list of numbers", o->name, text);
+		if (list->nr == OPTION_LIST_MAX)
+			return fail(-EINVAL, "--%s: more than %d numbers", o->name, OPTION_LIST_MAX);
+		list->item[list->nr++] = (uint32_t)v;
+		p = end;
+		if (!*p)
+			return 0;
+	}
+}
+
 static int option_set(const struct option_row *o, const char *value, bool on)
 {
 	struct text_list *list;
@@ -75,6 +95,8 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 			return fail(-EINVAL, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
 		list->item[list->nr++] = value;
 		return 0;
+	case OPT_NUMBERS:
+		return numbers_add(o, value);
 	case OPT_U64:
 		return parse_u64(value, o->to);
 	case OPT_DURATION:

@@ -14,6 +14,7 @@ enum option_kind {
 	OPT_FLAG,     /* bool: --name sets it, --no-name clears it */
 	OPT_TEXT,     /* const char *: points into argv */
 	OPT_LIST,     /* struct text_list: repeatable */
+	OPT_NUMBERS,  /* struct number_list: 0,2,5; repeatable */
 	OPT_U64,      /* uint64_t, decimal or 0x */
 	OPT_DURATION, /* uint64_t ns: 3s, 10ms, 250us; a bare number is seconds */
 	OPT_SIZE,     /* uint64_t bytes: 64K, 16M, 1G */
@@ -23,6 +24,11 @@ enum { OPTION_LIST_MAX = 64 };
 
 struct text_list {
 	const char *item[OPTION_LIST_MAX];
+	unsigned int nr;
+};
+
+struct number_list {
+	uint32_t item[OPTION_LIST_MAX];
 	unsigned int nr;
 };
 

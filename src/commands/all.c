@@ -4,6 +4,9 @@
 
 #include "command.h"
 
+extern const struct command import_command;
+extern const struct command export_command;
+
 #ifdef HOSTRACE_LIVE
 extern const struct command record_command;
 extern const struct command demo_command;
@@ -14,5 +17,7 @@ const struct command *const commands[] = {
 	&record_command,
 	&demo_command,
 #endif
+	&import_command,
+	&export_command,
 	NULL,
 };

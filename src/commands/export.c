@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "commands/rows.h"
+#include "reading.h"
+#include "tracefile.h"
+
+static const char *output_path;
+
+/* clang-format off */
+static const struct option_row export_options[] = {
+	{'o', "output", OPT_TEXT, &output_path, "FILE", "write there instead of to standard output"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {reading_options, export_options, NULL};
+
+static const char formats[] = "text json csv";
+
+static bool format_known(const char *name)
+{
+	return !strcmp(name, "text") || !strcmp(name, "json") || !strcmp(name, "csv");
+}
+
+/*
+ * The text twin knows a type by its name, so a type's schema goes out when it is not what the name meant so far:
+ * the second of two inputs may have another kvm_exit than the first.
+ */
+struct declared {
+	uint16_t namesake[EVENT_TYPES_MAX];		/* 1 + index of the first type of that name */
+	const struct event_type *now[EVENT_TYPES_MAX];	/* what the name means, by that index */
+};
+
+static void declare(struct declared *d, const struct event_type *type, FILE *f)
+{
+	uint16_t *first = &d->namesake[type->index];
+
+	if (!*first) {
+		const struct event_type *t = event_type_named(type->name);
+
+		*first = (uint16_t)(t->index + 1);
+		if (!d->now[t->index] && t->id && event_type_ours(t->id) == t)
+			d->now[t->index] = t;
+	}
+	if (d->now[*first - 1] != type)
+		textfile_type(type, f);
+	d->now[*first - 1] = type;
+}
+
+static int write_text(struct reader *r, FILE *f)
+{
+	static struct batch batch;
+	_cleanup_free_ struct declared *d = calloc(1, sizeof(*d));
+	int more;
+
+	if (!d)
+		return fail(-ENOMEM, "out of memory");
+	textfile_head(&r->info, f);
+	while ((more = reader_next(r, &batch)) > 0)
+		for (unsigned int i = 0; i < batch.nr; i++) {
+			declare(d, batch.ev[i].type, f);
+			textfile_print(&batch.ev[i], f);
+			fputc('\n', f);
+		}
+	return more;
+}
+
+static int write_all(struct reader *r, const char *format, FILE *f)
+{
+	struct output out = {.file = f, .format = format};
+
+	return strcmp(format, "text") ? rows_write(r, &out) : write_text(r, f);
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	const char *format = argc ? argv[0] : NULL;
+	FILE *f = stdout;
+	int err;
+
+	(void)rest;
+	if (!format)
+		return command_usage("a format is needed; available: %s", formats);
+	if (!format_known(format))
+		return command_usage("export to '%s' is not available; available: %s", format, formats);
+	if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (reading_open(NULL, NULL, &r))
+		return command_failed();
+	if (output_path)
+		f = fopen(output_path, "we");
+	if (!f) {
+		fail(-errno, "%s: %s", output_path, strerror(errno));
+		return command_failed();
+	}
+	err = write_all(r, format, f);
+	if (!err && (fflush(f) || ferror(f)))
+		err = fail(-EIO, "%s: %s", output_path ? output_path : "standard output", strerror(errno));
+	if (f != stdout && fclose(f) && !err)
+		err = fail(-errno, "%s: %s", output_path, strerror(errno));
+	if (err)
+		return command_failed();
+	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)
+		command_note("%s", json_string_value(json_array_get(r->info.caveats, i)));
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command export_command = {
+	.name = "export",
+	.args = "FORMAT [FILE...]",
+	.summary = "Writes a trace in another format: text, json, csv.",
+	.group = "Convert",
+	.details = "text is the text twin of the trace file: one event a line, exact, readable by every command.\n"
+		   "json and csv are the rows of 'hostrace list'.",
+	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
+		    "  hostrace export csv vm.hrt -o vm.csv",
+	.options = options,
+	.run = run,
+};

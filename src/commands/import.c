@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "reading.h"
+#include "tracefile.h"
+
+static const char *output_path;
+static bool zstd;
+
+/* clang-format off */
+static const struct option_row import_options[] = {
+	{'o', "output", OPT_TEXT, &output_path, "FILE", "trace to write (default: the input's name with .hrt)"},
+	{0,   "zstd",   OPT_FLAG, &zstd,        NULL,   "compress it"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {reading_options, import_options, NULL};
+
+/* "dir/trace.txt" -> "dir/trace.hrt". NULL: out of memory. */
+static char *default_path(const char *input)
+{
+	const char *slash = strrchr(input, '/'), *dot = strrchr(input, '.');
+	int len = (int)(dot && dot > (slash ? slash + 1 : input) ? (size_t)(dot - input) : strlen(input));
+	char *path;
+
+	return asprintf(&path, "%.*s.hrt", len, input) < 0 ? NULL : path;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The record is the event's, with the time that it was given and the id that its type has in the new file. */
+static int write_event(struct trace_writer *w, const struct event *ev)
+{
+	static uint8_t record[EVENT_RECORD_MAX] __attribute__((aligned(8)));
+	struct record_hdr h = {.time = ev->time_ns, .pid = ev->pid, .tid = ev->tid, .size = ev->size,
+			       .cpu = ev->cpu, .vcpu = ev->vcpu};
+	int err = trace_writer_type(w, ev->type, &h.type);
+
+	if (err)
+		return err;
+	memcpy(record, ev->data, ev->size);
+	memcpy(record, &h, sizeof(h));
+	return trace_writer_record(w, (const struct record_hdr *)record);
+}
+
+static int write_events(struct reader *r, struct trace_writer *w)
+{
+	static struct batch batch;
+	int more, err = 0;
+
+	while (!err && (more = reader_next(r, &batch)) > 0) {
+		for (unsigned int i = 0; i < batch.nr && !err; i++)
+			err = write_event(w, &batch.ev[i]);
+		if (!err)
+			err = trace_writer_round(w, batch.ev[batch.nr - 1].time_ns);
+	}
+	return err ? err : more;
+}
+
+/* A trace that does not know when it began must not get the present time. */
+static json_t *meta_make(const struct reader *r)
+{
+	json_t *meta = json_object();
+
+	json_object_set_new(meta, "start_monotonic_ns", json_integer(0));
+	json_object_set_new(meta, "start_realtime_ns", json_integer(0));
+	json_object_update(meta, r->info.meta);
+	return meta;
+}
+
+static int convert(struct reader *r, const char *path)
+{
+	struct trace_writer_options opt = {.zstd = zstd};
+	struct trace_writer *w;
+	json_t *meta = meta_make(r);
+	int err = trace_writer_open(path, &opt, meta, &w), last;
+
+	json_decref(meta);
+	if (err)
+		return err;
+	err = write_events(r, w);
+	last = trace_writer_close(w, NULL);
+	return err ? err : last;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_free_ char *made = NULL;
+	const char *path = output_path;
+
+	(void)rest;
+	if (argc > 1)
+		return command_usage("one file at a time");
+	if (reading_take_args(argc, argv, 1))
+		return command_usage("%s", error_text());
+	if (reading_open(NULL, NULL, &r))
+		return command_failed();
+	if (!path)
+		path = made = default_path(r->info.file);
+	if (!path || same_file(path, r->info.file)) {
+		fail(-EEXIST, "%s would replace its own input; choose another name with -o", path ? path : "");
+		return command_failed();
+	}
+	if (convert(r, path))
+		return command_failed();
+	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)
+		command_note("%s", json_string_value(json_array_get(r->info.caveats, i)));
+	command_note("%s: %llu events", path, (unsigned long long)r->info.nr_events);
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command import_command = {
+	.name = "import",
+	.args = "FILE",
+	.summary = "Converts a trace of any kind that hostrace reads to its own format.",
+	.group = "Convert",
+	.examples = "  hostrace import trace.txt -o trace.hrt\n"
+		    "  hostrace import vm.hrt --zstd -o small.hrt --since 1s --until 2s",
+	.options = options,
+	.run = run,
+};

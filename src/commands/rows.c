@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "commands/rows.h"
+#include "event_rows.h"
+#include "reading.h"
+
+struct rows {
+	struct output *out;
+	struct thread_names *names;
+	uint64_t start_ns, nr;
+	bool with_source;
+};
+
+static void row_write(struct rows *rows, const struct event *ev)
+{
+	FILE *f = rows->out->file;
+	struct event_row row = {
+		.ev = ev,
+		.source = reading_source_name(ev->source),
+		.comm = thread_comm(rows->names, ev),
+		.vcpu = thread_vcpu(rows->names, ev),
+	};
+
+	if (!strcmp(rows->out->format, "csv")) {
+		event_row_csv(&row, f);
+	} else if (!strcmp(rows->out->format, "json")) {
+		fputs(rows->nr ? ",\n" : "\n", f);
+		event_row_json(&row, f);
+	} else {
+		event_row_text(&row, rows->start_ns, rows->with_source, f);
+	}
+	rows->nr++;
+}
+
+/* JSON has its rows first: what the head says of the input is known only at the end. */
+static void rows_begin(struct rows *rows)
+{
+	if (!strcmp(rows->out->format, "csv"))
+		event_row_csv_head(rows->out->file);
+	else if (!strcmp(rows->out->format, "json"))
+		fputs("{\"rows\":[", rows->out->file);
+	else
+		event_row_text_head(rows->with_source, rows->out->file);
+}
+
+static void rows_end(struct rows *rows, struct reader *r, const json_t *more)
+{
+	FILE *f = rows->out->file;
+
+	if (!strcmp(rows->out->format, "text"))
+		reading_foot(r, more, f);
+	if (strcmp(rows->out->format, "json"))
+		return;
+	json_t *head = reading_head(r, more);
+	_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
+
+	fprintf(f, "\n],%s\n", text + 1);
+	json_decref(head);
+}
+
+static int rows_loop(struct rows *rows, struct reader *r)
+{
+	static struct batch batch;
+	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
+	int more;
+
+	while ((more = reader_next(r, &batch)) > 0) {
+		for (unsigned int i = 0; i < batch.nr && rows->nr < limit; i++) {
+			thread_names_event(rows->names, &batch.ev[i]);
+			row_write(rows, &batch.ev[i]);
+		}
+		if (rows->nr == limit || ferror(rows->out->file))
+			return 1;
+	}
+	return more;
+}
+
+int rows_write(struct reader *r, struct output *out)
+{
+	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
+	struct rows rows = {.out = out, .names = names, .start_ns = r->info.start_ns,
+			    .with_source = reading_input(1) != NULL};
+	json_t *more = json_array();
+	int ret;
+
+	if (!names)
+		return fail(-ENOMEM, "out of memory for thread names");
+	for (unsigned int i = 0; reading_input(i); i++)
+		thread_names_meta(names, i, reading_input(i)->info.meta);
+	rows_begin(&rows);
+	ret = rows_loop(&rows, r);
+	if (ret == 1 && rows.nr == out->limit)
+		json_array_append_new(more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
+	if (ret >= 0)
+		rows_end(&rows, r, more);
+	json_decref(more);
+	return ret < 0 ? ret : 0;
+}

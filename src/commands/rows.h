@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_COMMANDS_ROWS_H
+#define HOSTRACE_COMMANDS_ROWS_H
+
+#include "output.h"
+#include "reader.h"
+
+/*
+ * Writes every event of the reader as rows in out's format (text, json, csv), at most out->limit of them, with the
+ * head or foot that reports have. What `list` and `export json|csv` share. 0 or -errno with the sentence set.
+ */
+int rows_write(struct reader *r, struct output *out);
+
+#endif

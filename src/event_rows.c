@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <string.h>
+
+#include "event_rows.h"
+
+enum { VALUE_MAX = 4096 }; /* bytes of a printed value; longer text is cut */
+
+/* ---- text ---- */
+
+void event_row_text_head(bool with_source, FILE *out)
+{
+	fprintf(out, "#%11s %s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "", "cpu", "vcpu", "thread",
+		"event fields");
+}
+
+void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
+{
+	const struct event *ev = row->ev;
+	bool before = ev->time_ns < start_ns; /* a name from before the window */
+	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
+	char seconds[32], vcpu[8] = "-", thread[16], value[VALUE_MAX];
+
+	snprintf(seconds, sizeof(seconds), "%s%" PRIu64 ".%09" PRIu64, before ? "-" : "", ns / 1000000000,
+		 ns % 1000000000);
+	if (row->vcpu != RECORD_NO_VCPU)
+		snprintf(vcpu, sizeof(vcpu), "%u", row->vcpu);
+	if (*row->comm)
+		snprintf(thread, sizeof(thread), "%s", row->comm);
+	else
+		snprintf(thread, sizeof(thread), "%u", ev->tid);
+	fprintf(out, "%12s ", seconds);
+	if (with_source)
+		fprintf(out, "%-6s ", row->source);
+	fprintf(out, "%3u %4s %-15s %s", ev->cpu, vcpu, thread, ev->type->name);
+	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
+		const struct field *f = &ev->type->fields[i];
+
+		fprintf(out, " %s=%s", f->name, field_print(ev, f, value, sizeof(value)));
+	}
+	fputc('\n', out);
+}
+
+/* ---- JSON ---- */
+
+static void json_text(const char *s, FILE *out)
+{
+	fputc('"', out);
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
+		if (*p == '"' || *p == '\\')
+			fprintf(out, "\\%c", *p);
+		else if (*p < 0x20)
+			fprintf(out, "\\u%04x", *p);
+		else
+			fputc(*p, out);
+	fputc('"', out);
+}
+
+static bool is_hex(const struct field *f)
+{
+	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr");
+}
+
+static bool is_number(const struct field *f)
+{
+	return f->kind <= FIELD_SINT && (!strcmp(f->fmt, "dec") || !strcmp(f->fmt, "signed") || is_hex(f));
+}
+
+/* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a JSON number. */
+static void json_value(const struct event *ev, const struct field *f, FILE *out)
+{
+	char text[VALUE_MAX];
+
+	if (is_number(f) && is_hex(f) && f->size == 8)
+		fprintf(out, "\"0x%" PRIx64 "\"", event_u64(ev, f));
+	else if (is_number(f) && f->kind == FIELD_SINT)
+		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
+	else if (is_number(f))
+		fprintf(out, "%" PRIu64, event_u64(ev, f));
+	else
+		json_text(field_print(ev, f, text, sizeof(text)), out);
+}
+
+void event_row_json(const struct event_row *row, FILE *out)
+{
+	const struct event *ev = row->ev;
+
+	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",\"cpu\":%u,\"vcpu\":", ev->time_ns, row->source,
+		ev->cpu);
+	if (row->vcpu != RECORD_NO_VCPU)
+		fprintf(out, "%u", row->vcpu);
+	else
+		fputs("null", out);
+	fprintf(out, ",\"tid\":%u,\"comm\":", ev->tid);
+	json_text(row->comm, out);
+	fputs(",\"event\":", out);
+	json_text(ev->type->name, out);
+	fputs(",\"fields\":{", out);
+	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
+		fputs(i ? "," : "", out);
+		json_text(ev->type->fields[i].name, out);
+		fputc(':', out);
+		json_value(ev, &ev->type->fields[i], out);
+	}
+	fputs("}}", out);
+}
+
+/* ---- CSV (RFC 4180) ---- */
+
+static void csv_quoted(const char *s, FILE *out)
+{
+	for (; *s; s++) {
+		if (*s == '"')
+			fputc('"', out);
+		fputc(*s, out);
+	}
+}
+
+void event_row_csv_head(FILE *out)
+{
+	fputs("time_ns,source,cpu,vcpu,tid,comm,event,fields\n", out);
+}
+
+void event_row_csv(const struct event_row *row, FILE *out)
+{
+	const struct event *ev = row->ev;
+	char value[VALUE_MAX];
+
+	fprintf(out, "%" PRIu64 ",%s,%u,", ev->time_ns, row->source, ev->cpu);
+	if (row->vcpu != RECORD_NO_VCPU)
+		fprintf(out, "%u", row->vcpu);
+	fprintf(out, ",%u,\"", ev->tid);
+	csv_quoted(row->comm, out);
+	fputs("\",\"", out);
+	csv_quoted(ev->type->name, out);
+	fputs("\",\"", out);
+	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
+		const struct field *f = &ev->type->fields[i];
+
+		fprintf(out, "%s%s=", i ? " " : "", f->name);
+		csv_quoted(field_print(ev, f, value, sizeof(value)), out);
+	}
+	fputs("\"\n", out);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "reading.h"
+
+enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
+
+static const char default_input[] = "hostrace.hrt";
+
+static struct text_list files, guests, globs;
+static uint64_t since_opt, until_opt, period_opt;
+static const char *vm_opt;
+static struct number_list vcpus_opt, tids_opt;
+static bool strict_opt;
+
+/* clang-format off */
+const struct option_row reading_options[] = {
+	{'i', "input",  OPT_LIST,     &files,      "FILE", "trace to read (default hostrace.hrt); repeatable"},
+	{0,   "guest",  OPT_LIST,     &guests,     "FILE", "a guest's own trace to merge"},
+	{0,   "since",  OPT_DURATION, &since_opt,  "TIME", "from here on: after the trace's start, or absolute "
+							   "when larger than its span"},
+	{0,   "until",  OPT_DURATION, &until_opt,  "TIME", "up to here"},
+	{0,   "period", OPT_DURATION, &period_opt, "TIME", "so long, from --since or up to --until"},
+	{0,   "vm",     OPT_TEXT,     &vm_opt,     "PID|NAME", "only this virtual machine"},
+	{0,   "vcpu",   OPT_NUMBERS,  &vcpus_opt,  "N[,N]", "only these vCPUs"},
+	{0,   "tid",    OPT_NUMBERS,  &tids_opt,   "N[,N]", "only these threads"},
+	{0,   "event",  OPT_LIST,     &globs,      "GLOB[,GLOB]", "only events of these names"},
+	{0,   "strict", OPT_FLAG,     &strict_opt, NULL,   "exit with 3 if events were lost"},
+	{0},
+};
+/* clang-format on */
+
+/* The inputs of the reader that reading_open() made; it owns them. */
+static struct reader *inputs[INPUTS_MAX];
+static unsigned int nr_inputs;
+static char source_names[INPUTS_MAX][16];
+
+void reading_add_input(const char *path)
+{
+	if (files.nr < OPTION_LIST_MAX)
+		files.item[files.nr++] = path;
+}
+
+int reading_take_args(int argc, char **argv, int max)
+{
+	if (argc > max)
+		return fail(-EINVAL, max ? "more than %d file%s" : "it takes no arguments; inputs are given with -i",
+			    max, max == 1 ? "" : "s");
+	for (int i = 0; i < argc; i++)
+		reading_add_input(argv[i]);
+	return 0;
+}
+
+const char *reading_source_name(unsigned int source)
+{
+	return source < nr_inputs ? source_names[source] : "?";
+}
+
+bool reading_trimmed(void)
+{
+	return since_opt || until_opt || period_opt || vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr;
+}
+
+struct reader *reading_input(unsigned int source)
+{
+	return source < nr_inputs ? inputs[source] : NULL;
+}
+
+static void name_sources(void)
+{
+	unsigned int nr_host = files.nr ? files.nr : 1;
+
+	for (unsigned int i = 0; i < nr_inputs; i++) {
+		bool host = i < nr_host;
+		unsigned int nth = host ? i + 1 : i - nr_host + 1;
+
+		if (nth == 1)
+			snprintf(source_names[i], sizeof(source_names[i]), "%s", host ? "host" : "guest");
+		else
+			snprintf(source_names[i], sizeof(source_names[i]), "%s%u", host ? "host" : "guest", nth);
+	}
+}
+
+static void inputs_close(void)
+{
+	for (unsigned int i = 0; i < nr_inputs; i++)
+		reader_close(inputs[i]);
+	nr_inputs = 0;
+}
+
+static int inputs_open(const struct read_hint *hint)
+{
+	unsigned int nr_host = files.nr ? files.nr : 1;
+
+	for (nr_inputs = 0; nr_inputs < nr_host + guests.nr; nr_inputs++) {
+		unsigned int i = nr_inputs;
+		const char *path = i >= nr_host ? guests.item[i - nr_host] : files.nr ? files.item[i]
+										      : default_input;
+		int err = reader_open(path, hint, &inputs[i]);
+
+		if (err == -ENOENT && !files.nr && path == default_input)
+			fail_hint(err, "give the trace with -i FILE, or make one with 'hostrace record'");
+		if (err) {
+			inputs_close();
+			return err;
+		}
+	}
+	name_sources();
+	return 0;
+}
+
+/* ---- what to let pass ---- */
+
+/* Time after the start, or absolute when it is larger than the span and not before the trace. */
+static uint64_t absolute(uint64_t x, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t span = end_ns > start_ns ? end_ns - start_ns : 0;
+
+	if (x > span && x >= start_ns)
+		return x;
+	return x > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + x;
+}
+
+static int window_make(struct read_hint *hint)
+{
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (unsigned int i = 0; i < nr_inputs; i++) {
+		start = inputs[i]->info.start_ns < start ? inputs[i]->info.start_ns : start;
+		end = inputs[i]->info.end_ns > end ? inputs[i]->info.end_ns : end;
+	}
+	if (since_opt && until_opt && period_opt)
+		return fail(-EINVAL, "--period goes with --since or with --until, not with both");
+	if (since_opt)
+		hint->since_ns = absolute(since_opt, start, end);
+	if (until_opt)
+		hint->until_ns = absolute(until_opt, start, end);
+	if (period_opt && until_opt)
+		hint->since_ns = hint->until_ns > period_opt ? hint->until_ns - period_opt : 0;
+	else if (period_opt)
+		hint->until_ns = (since_opt ? hint->since_ns : start) + period_opt;
+	if (hint->since_ns >= hint->until_ns)
+		return fail(-EINVAL, "--since is not before --until");
+	return 0;
+}
+
+/* The pids of the VM that --vm names; a pid is believed where the trace has no list of VMs. */
+static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
+{
+	char seen[256] = "";
+	bool any = false;
+	uint64_t pid;
+	size_t k;
+	json_t *vm;
+
+	for (unsigned int i = 0; i < nr_inputs; i++)
+		json_array_foreach(json_object_get(inputs[i]->info.meta, "vms"), k, vm) {
+			const char *name = json_string_value(json_object_get(vm, "name"));
+			json_int_t number = json_integer_value(json_object_get(vm, "pid"));
+			char text[32];
+
+			any = true;
+			snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, number);
+			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), " %s (%s)", text,
+				 name ? name : "");
+			if (*ret_nr < max && (!strcmp(text, vm_opt) || (name && !strcmp(name, vm_opt))))
+				pids[(*ret_nr)++] = (uint32_t)number;
+		}
+	if (*ret_nr)
+		return 0;
+	text_neutralise(seen);
+	if (any)
+		return fail(-ESRCH, "no VM %s in the trace; it has:%s", vm_opt, seen);
+	if (parse_u64(vm_opt, &pid) || pid > UINT32_MAX)
+		return fail(-ESRCH, "the trace names no VMs, so --vm %s cannot be found; give its pid", vm_opt);
+	pids[(*ret_nr)++] = (uint32_t)pid;
+	return 0;
+}
+
+static char *globs_join(void)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = globs.nr ? open_memstream(&text, &len) : NULL;
+
+	for (unsigned int i = 0; f && i < globs.nr; i++)
+		fprintf(f, "%s%s", i ? "," : "", globs.item[i]);
+	if (f)
+		fclose(f);
+	return text;
+}
+
+struct wish {
+	bool (*wants)(const char *event, void *arg);
+	void *arg;
+	const char *globs;
+};
+
+/* Losses are always counted; what names others passes --event, but only if the command looks at it at all. */
+static bool wished(const char *name, void *arg)
+{
+	const struct wish *w = arg;
+	const struct event_type *type = event_type_named(name);
+
+	if (type && type->id == EV_lost)
+		return true;
+	if (w->wants && !w->wants(name, w->arg))
+		return false;
+	return !w->globs || trim_name_matches(w->globs, name) || (type && trim_is_naming(type));
+}
+
+static int trimmed_open(struct reader *all, const struct read_hint *hint, const char *event_globs,
+			struct reader **ret)
+{
+	uint32_t pids[INPUTS_MAX];
+	uint16_t vcpus[OPTION_LIST_MAX];
+	struct trim trim = {.since_ns = hint->since_ns, .until_ns = hint->until_ns, .events = event_globs,
+			    .pids = pids, .tids = tids_opt.item, .nr_tids = tids_opt.nr, .vcpus = vcpus};
+	int err = vm_opt ? vm_pids(pids, INPUTS_MAX, &trim.nr_pids) : 0;
+
+	if (err) {
+		reader_close(all);
+		return err;
+	}
+	for (unsigned int i = 0; i < vcpus_opt.nr; i++)
+		vcpus[trim.nr_vcpus++] = vcpus_opt.item[i] < RECORD_NO_VCPU ? (uint16_t)vcpus_opt.item[i]
+									    : RECORD_NO_VCPU - 1;
+	if (!reading_trimmed()) {
+		*ret = all;
+		return 0;
+	}
+	return trim_open(all, &trim, ret);
+}
+
+int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct reader **ret)
+{
+	_cleanup_free_ char *joined = globs_join();
+	struct wish wish = {wants, arg, joined};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants || joined ? wished : NULL, .arg = &wish};
+	struct reader *all;
+	int err = 0;
+
+	if (since_opt || until_opt || period_opt) { /* times count from the start, which is known once open */
+		err = inputs_open(NULL);
+		if (!err)
+			err = window_make(&hint);
+		inputs_close();
+	}
+	if (!err)
+		err = inputs_open(&hint);
+	if (!err)
+		err = merge_open(inputs, nr_inputs, &all);
+	return err ? err : trimmed_open(all, &hint, joined, ret);
+}
+
+/* ---- what is printed with every answer ---- */
+
+/* Events in the file, where that is known without reading it; else those that were read. */
+static uint64_t events_of(struct reader *r)
+{
+	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
+	uint64_t sum = 0;
+
+	if (!counts || !r->ops->counts || r->ops->counts(r, counts))
+		return r->info.nr_events;
+	for (unsigned int i = 0; i < event_types_count(); i++)
+		sum += counts[i];
+	return sum;
+}
+
+static json_t *inputs_json(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < nr_inputs; i++) {
+		const struct trace_info *info = &inputs[i]->info;
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file, "kind", info->kind,
+						      "events", (json_int_t)events_of(inputs[i]), "lost",
+						      (json_int_t)info->lost));
+	}
+	return list;
+}
+
+static json_t *caveats_json(const struct reader *r, const json_t *more)
+{
+	json_t *list = json_copy(r->info.caveats);
+	size_t i;
+	json_t *text;
+
+	if (r->info.lost) {
+		char line[128];
+
+		snprintf(line, sizeof(line), "%" PRIu64 " events were lost: buffers were full", r->info.lost);
+		json_array_append_new(list, json_string(line));
+	}
+	json_array_foreach(more, i, text)
+		json_array_append(list, text);
+	return list;
+}
+
+json_t *reading_head(const struct reader *r, const json_t *more)
+{
+	/* Two clocks meet only where a guest's trace is merged; its times are then taken as they are given. */
+	json_t *error_ns = guests.nr ? json_null() : json_integer(0);
+
+	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:o}, s:o}", "hostrace", "version", HOSTRACE_VERSION, "command",
+			 command_now->name, "inputs", inputs_json(), "clock", "method",
+			 guests.nr ? "given" : "host", "error_ns", error_ns, "caveats", caveats_json(r, more));
+}
+
+void reading_foot(const struct reader *r, const json_t *more, FILE *out)
+{
+	json_t *list = caveats_json(r, more);
+	size_t i;
+	json_t *text;
+
+	json_array_foreach(list, i, text)
+		fprintf(out, "# %s\n", json_string_value(text));
+	json_decref(list);
+}
+
+bool reading_strict_failed(const struct reader *r)
+{
+	return strict_opt && r->info.lost;
+}
