@@ -19,6 +19,7 @@
 #include "demo_check.h"
 #include "demo_vm.h"
 #include "guestside/demo/workload.h"
+#include "record.h"
 
 enum {
 	GUEST_TIMEOUT_S = 60,
@@ -193,7 +194,7 @@ static int show_reports(const char *trace, const char *svg, bool kvm)
 
 struct demo {
 	char dir[PATH_MAX - 64];
-	char trace[PATH_MAX], svg[PATH_MAX], json[PATH_MAX];
+	char qemu[PATH_MAX], trace[PATH_MAX], svg[PATH_MAX], json[PATH_MAX];
 	struct demo_vm vm;
 	struct recorder recorder;
 };
@@ -229,7 +230,10 @@ static int prepare(struct demo *d, const char *dir)
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		return fail(-errno, "%s: %s", dir, strerror(errno));
 	d->vm.dir = d->dir;
-	d->vm.qemu = qemu_option ? qemu_option : "qemu-system-x86_64";
+	r = program_path(qemu_option ? qemu_option : "qemu-system-x86_64", d->qemu, sizeof(d->qemu));
+	if (r)
+		return fail_hint(r, "apt-get install qemu-system-x86, or --qemu PROGRAM");
+	d->vm.qemu = d->qemu;
 	d->vm.leaks = LEAKS;
 	return demo_image_make(dir);
 }
