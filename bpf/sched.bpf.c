@@ -9,6 +9,7 @@
 static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 {
 	struct thread_state *state;
+	hr_u64 node;
 
 	e->pid = task->tgid;
 	e->tid = task->pid;
@@ -19,6 +20,9 @@ static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state)
 		return true;
+	node = (hr_u64)task->preempt_notifiers.first;
+	if (!state->vcpu && node && bpf_core_type_exists(struct kvm_vcpu))
+		state->vcpu = BPF_CORE_READ(vcpu_of_node(node), vcpu_idx) + 1;
 	e->vcpu = state->vcpu - 1;
 	if (!state->named)
 		state->named = emit_thread(e, task);

@@ -27,10 +27,10 @@ enum {
 
 static char last_warning[256];
 
-/* libbpf's talk: kept for the reason of a failure, shown by HOSTRACE_DEBUG=attach. */
+/* libbpf's talk: its first warning is kept for the reason of a failure, all is shown by HOSTRACE_DEBUG=attach. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	char line[512];
+	static char line[65536]; /* a verifier log is long */
 	size_t len;
 
 	if (level == LIBBPF_DEBUG && !debug_on("libbpf"))
@@ -39,7 +39,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	len = strlen(line);
 	while (len && line[len - 1] == '\n')
 		line[--len] = '\0';
-	if (level == LIBBPF_WARN)
+	if (level == LIBBPF_WARN && !*last_warning)
 		snprintf(last_warning, sizeof(last_warning), "%.255s", line);
 	debug("attach", "%s", line);
 	return 0;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the programs inside QEMU share. Two ways lead to each event:
+ *
+ *	usdt_X	the mark that QEMU has if it was built with the dtrace backend
+ *	fn_X	entry of the exported function that stands in on stock builds, ret_X its return
+ *
+ * A mark or a function says little more than addresses; what the event needs besides is read from QEMU's memory at
+ * the offsets that the collector put into vms (they have been the same in all releases 7.0 to 10.2). A read that
+ * fails (a page that is not there) leaves 0.
+ */
+#ifndef HOSTRACE_QEMU_BPF_H
+#define HOSTRACE_QEMU_BPF_H
+
+#include "emit.bpf.h"
+
+#include <bpf/usdt.bpf.h>
+
+/* ---- devices: their address is the key, their name is written once ---- */
+
+enum { DEVICES_MAX = 8192 }; /* of all VMs; the names of further ones are not written */
+
+struct device_key {
+	hr_u64 vdev;
+	hr_u32 pid, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DEVICES_MAX);
+	__type(key, struct device_key);
+	__type(value, hr_u8);
+} devices_named SEC(".maps") __weak;
+
+static __always_inline hr_u64 user_u64(hr_u64 addr)
+{
+	hr_u64 v = 0;
+
+	bpf_probe_read_user(&v, sizeof(v), (void *)addr);
+	return v;
+}
+
+static __always_inline hr_u32 user_u32(hr_u64 addr)
+{
+	hr_u32 v = 0;
+
+	bpf_probe_read_user(&v, sizeof(v), (void *)addr);
+	return v;
+}
+
+static __always_inline hr_u32 user_u16(hr_u64 addr)
+{
+	hr_u16 v = 0;
+
+	bpf_probe_read_user(&v, sizeof(v), (void *)addr);
+	return v;
+}
+
+static __always_inline struct vm_settings *settings_of(struct emit *e)
+{
+	return bpf_map_lookup_elem(&vms, &e->pid);
+}
+
+/* A function of its own: it runs once per device and would be inlined dozens of times. */
+static __noinline int device_name(hr_u32 pid, hr_u32 tid, hr_u64 vdev, hr_u32 vdev_path)
+{
+	struct emit e = {.ring = ring_here(), .pid = pid, .tid = tid, .vcpu = RECORD_NO_VCPU};
+	struct device_key key = {.vdev = vdev, .pid = pid};
+	struct rec_virtio_device *rec;
+	hr_u8 one = 1;
+
+	rec = e.ring ? reserve(&e, virtio_device) : NULL;
+	if (!rec)
+		return 0;
+	rec->vdev = vdev;
+	rec->path[0] = '\0';
+	bpf_probe_read_user_str(rec->path, sizeof(rec->path), (void *)user_u64(vdev + vdev_path));
+	emit_publish(&e);
+	return (int)bpf_map_update_elem(&devices_named, &key, &one, BPF_ANY);
+}
+
+/* Writes the device's name before its first event. */
+static __always_inline void device_seen(struct emit *e, const struct vm_settings *s, hr_u64 vdev)
+{
+	struct device_key key = {.vdev = vdev, .pid = e->pid};
+
+	if (vdev && !bpf_map_lookup_elem(&devices_named, &key))
+		device_name(e->pid, e->tid, vdev, s->vdev_path);
+}
+
+/* A device's memory may be used again for another one. */
+static __always_inline void device_forget(struct emit *e, hr_u64 vdev)
+{
+	struct device_key key = {.vdev = vdev, .pid = e->pid};
+
+	bpf_map_delete_elem(&devices_named, &key);
+}
+
+/* What every queue event begins with. False: not ours. */
+struct queue {
+	hr_u64 vq, vdev;
+	hr_u32 index;
+	struct vm_settings *settings;
+};
+
+static __always_inline bool queue_begin(struct emit *e, struct queue *q, hr_u64 vq)
+{
+	if (!emit_begin(e))
+		return false;
+	q->settings = settings_of(e);
+	if (!q->settings)
+		return false;
+	q->vq = vq;
+	q->vdev = user_u64(vq + q->settings->vq_vdev);
+	q->index = user_u16(vq + q->settings->vq_queue);
+	device_seen(e, q->settings, q->vdev);
+	return true;
+}
+
+static __always_inline bool device_begin(struct emit *e, hr_u64 vdev)
+{
+	struct vm_settings *s;
+
+	if (!emit_begin(e))
+		return false;
+	s = settings_of(e);
+	if (!s)
+		return false;
+	device_seen(e, s, vdev);
+	return true;
+}
+
+/* The state of the current thread, where a return needs what the entry knew. */
+static __always_inline struct thread_state *thread_here(bool create)
+{
+	if (!vm_traced(bpf_get_current_pid_tgid() >> 32))
+		return NULL;
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+static __always_inline hr_u64 mark_arg(struct pt_regs *ctx, hr_u64 nr)
+{
+	long v = 0;
+
+	bpf_usdt_arg(ctx, nr, &v);
+	return v;
+}
+
+#endif
