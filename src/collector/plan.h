@@ -23,7 +23,7 @@ enum probe_how {
 	PROBE_FUNCTION,
 };
 
-enum { PLACES_MAX = 4 };
+enum { PLACES_MAX = 8 }; /* qemu_pio has six: three widths, two directions */
 
 struct probe_place {
 	char program[64];     /* BPF program: "fn_virtqueue_pop", ... */
