@@ -116,8 +116,10 @@ static void say(const char *line)
 	fflush(stdout);
 }
 
-/* Runs one of our commands on the trace with its output to `path`, or to ours, where it is
- * announced. */
+/*
+ * Runs one of our commands on the trace with its output to `path`, or to ours, where it is
+ * announced.
+ */
 static int show(const char *why, const char *trace, const char *path, char *const *words)
 {
 	char *argv[16] = {(char *)self_path()};
@@ -144,8 +146,10 @@ static int show(const char *why, const char *trace, const char *path, char *cons
 	return status ? fail(-EIO, "'hostrace %s' failed", argv[1]) : 0;
 }
 
-/* The latency that this host can show: not every KVM backend has kvm_exit, and TCG has none of
- * KVM's events. */
+/*
+ * The latency that this host can show: not every KVM backend has kvm_exit, and TCG has none of
+ * KVM's events.
+ */
 static const char *latency_analyzer(const char *trace)
 {
 	static const char *const choice[][2] = {
@@ -230,7 +234,8 @@ static int prepare(struct demo *d, const char *dir)
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		return fail(-errno, "%s: %s", dir, strerror(errno));
 	d->vm.dir = d->dir;
-	r = program_path(qemu_option ? qemu_option : "qemu-system-x86_64", d->qemu, sizeof(d->qemu));
+	r = program_path(qemu_option ? qemu_option : "qemu-system-x86_64", d->qemu,
+			 sizeof(d->qemu));
 	if (r)
 		return fail_hint(r, "apt-get install qemu-system-x86, or --qemu PROGRAM");
 	d->vm.qemu = d->qemu;

@@ -25,8 +25,10 @@ struct demo_checks {
 /* One check: prints and keeps it. */
 void check_add(struct demo_checks *c, const char *what, json_int_t expected, json_int_t counted);
 
-/* Compares ports, MMIO and virtqueues. `kvm`: there are KVM's events. 0, or -errno if a report
- * failed. */
+/*
+ * Compares ports, MMIO and virtqueues. `kvm`: there are KVM's events. 0, or -errno if a report
+ * failed.
+ */
 int check_reports(struct demo_checks *c, const char *trace, bool kvm, unsigned int leaks);
 
 #endif

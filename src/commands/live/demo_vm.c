@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* QEMU for the demo, see demo_vm.h. Its monitor (QMP) is a socket pair given as its standard
- * streams. */
+/*
+ * QEMU for the demo, see demo_vm.h. Its monitor (QMP) is a socket pair given as its standard
+ * streams.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

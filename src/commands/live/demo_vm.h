@@ -42,8 +42,10 @@ const char *kvm_missing(void);
 /* Makes DIR/disk.img as the guest expects it. */
 int demo_image_make(const char *dir);
 
-/* Sectors of DIR/disk.img that are not what the guest must have left there; -errno with the
- * sentence set. */
+/*
+ * Sectors of DIR/disk.img that are not what the guest must have left there; -errno with the
+ * sentence set.
+ */
 int demo_image_check(const char *dir, unsigned int writes);
 
 /* Starts QEMU with all vCPUs stopped. -ENOENT: no guest or no QEMU; the sentence says what to do.

@@ -58,8 +58,10 @@ void die(const char *fmt, ...) __attribute__((noreturn));
 /* Ends QEMU: isa-debug-exit, else ACPI's S5 on the pc machine. */
 void power_off(uint8_t code) __attribute__((noreturn));
 
-/* The IDT, the PICs at vectors 32 to 47 all masked, the PIT at 100 Hz. Interrupts stay off but in
- * wait_irq(). */
+/*
+ * The IDT, the PICs at vectors 32 to 47 all masked, the PIT at 100 Hz. Interrupts stay off but in
+ * wait_irq().
+ */
 void platform_init(void);
 
 enum { IRQ_TIMER = 0, TIMER_HZ = 100 };
@@ -72,8 +74,10 @@ void irq_enable(unsigned int irq, bool on);
 /* Halts until line `irq` has fired more than `seen` times. Returns how many halts that took. */
 uint32_t wait_irq(unsigned int irq, uint32_t seen);
 
-/* Configuration space of bus 0, through 0xcf8 and 0xcfc; offset must be a multiple of 4 for
- * pci_read32(). */
+/*
+ * Configuration space of bus 0, through 0xcf8 and 0xcfc; offset must be a multiple of 4 for
+ * pci_read32().
+ */
 uint32_t pci_read32(unsigned int slot, unsigned int offset);
 uint8_t pci_read8(unsigned int slot, unsigned int offset);
 void pci_write32(unsigned int slot, unsigned int offset, uint32_t v);
@@ -87,8 +91,10 @@ enum {
 
 struct blk; /* one virtio-blk disk */
 
-/* Resets and starts the disk in a PCI slot; dies if there is none. `nr` is 0 or 1: which of our
- * two. */
+/*
+ * Resets and starts the disk in a PCI slot; dies if there is none. `nr` is 0 or 1: which of our
+ * two.
+ */
 struct blk *blk_open(unsigned int nr, unsigned int slot);
 
 /* Puts a request into a free slot (0 to BLK_SLOTS - 1) and makes it available. */

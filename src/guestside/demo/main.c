@@ -6,8 +6,10 @@
  */
 #include "guest.h"
 
-/* Xen's public/arch-x86/hvm/start_info.h: magic at 0, flags at 8, physical address of the command
- * line at 24. */
+/*
+ * Xen's public/arch-x86/hvm/start_info.h: magic at 0, flags at 8, physical address of the command
+ * line at 24.
+ */
 struct start_info {
 	uint32_t magic, version, flags, nr_modules;
 	uint64_t modules, cmdline;
@@ -119,8 +121,10 @@ static void wait_ticks(uint32_t n)
 
 static uint32_t sectors[BLK_SLOTS][WORK_SECTOR / 4];
 
-/* Requests in flight at once, and whether their end is awaited by interrupt: gives the heatmap its
- * shape. */
+/*
+ * Requests in flight at once, and whether their end is awaited by interrupt: gives the heatmap its
+ * shape.
+ */
 static const struct {
 	uint8_t depth;
 	bool by_interrupt;
@@ -146,8 +150,10 @@ static uint32_t sector_of(uint32_t request)
 	return request % WORK_DISK_SECTORS;
 }
 
-/* Requests first to first + nr - 1 at once. What was written (requests below `writes`) reads back
- * as written. */
+/*
+ * Requests first to first + nr - 1 at once. What was written (requests below `writes`) reads back
+ * as written.
+ */
 static void do_batch(struct blk *d, bool write, uint32_t first, uint32_t nr, bool by_interrupt)
 {
 	for (uint32_t i = 0; i < nr; i++) {

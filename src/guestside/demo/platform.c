@@ -77,8 +77,10 @@ void say(const char *fmt, ...)
 void power_off(uint8_t code)
 {
 	outb(WORK_EXIT_PORT, code);
-	/* Still here: QEMU has no isa-debug-exit. SLP_TYP 0 and SLP_EN turn QEMU's PIIX4 and ICH9
-	 * off. */
+	/*
+	 * Still here: QEMU has no isa-debug-exit. SLP_TYP 0 and SLP_EN turn QEMU's PIIX4 and ICH9
+	 * off.
+	 */
 	asm volatile("outw %0, %1" : : "a"((uint16_t)0x2000), "Nd"((uint16_t)PM1A_CONTROL));
 	for (;;)
 		asm volatile("cli; hlt");

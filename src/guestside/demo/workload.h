@@ -33,8 +33,10 @@ enum {
 	WORK_EXIT_PORT = 0xf4, /* isa-debug-exit: QEMU ends with status 2 * value + 1 */
 };
 
-/* The HPET's capability register: emulated by QEMU, and nobody but us reads it once the firmware is
- * done. */
+/*
+ * The HPET's capability register: emulated by QEMU, and nobody but us reads it once the firmware is
+ * done.
+ */
 #define WORK_MMIO_ADDR 0xfed00000u
 
 enum {
