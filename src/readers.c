@@ -2,10 +2,12 @@
 #include <stddef.h>
 
 #include "readers.h"
+#include "guestside/ring_reader.h"
 #include "tracefile.h"
 
 const struct reader_ops *const readers[] = {
 	&tracefile_reader,
 	&textfile_reader,
+	&ring_reader,
 	NULL,
 };

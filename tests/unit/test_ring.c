@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The clock is read in the middle of a write: the place to interrupt it at. */
+static uint64_t test_clock(void);
+#define RING_CLOCK test_clock
+#include "guestside/ring.h"
+#include "guestside/ring_image.h"
+#include "guestside/ring_reader.h"
+
+static uint64_t now;
+static void (*interrupt)(void);
+
+static uint64_t test_clock(void)
+{
+	void (*fn)(void) = interrupt;
+
+	if (fn) {
+		interrupt = NULL;
+		fn();
+	}
+	return __atomic_add_fetch(&now, 1, __ATOMIC_RELAXED);
+}
+
+static struct ring ring;
+static struct ring_image img;
+
+static void ring_make(unsigned int cpus, unsigned int slots, enum ring_mode mode)
+{
+	size_t bytes = ring_bytes(cpus, slots, 8);
+	void *mem = NULL;
+
+	assert_int_not_equal(bytes, 0);
+	assert_int_equal(posix_memalign(&mem, RING_ALIGN, bytes), 0);
+	assert_int_equal(ring_init(&ring, mem, bytes, cpus, 8, mode, "test"), 0);
+	assert_int_equal(ring_image_open(mem, bytes, "ring", &img), 0);
+	assert_int_equal(img.slots, slots);
+}
+
+static int ring_unmake(void **state)
+{
+	(void)state;
+	free(ring.header);
+	ring.header = NULL;
+	interrupt = NULL;
+	return 0;
+}
+
+static void layout(void **state)
+{
+	static uint8_t mem[65536] __attribute__((aligned(4096)));
+	struct ring r;
+
+	(void)state;
+	assert_int_equal(ring_bytes(0, 16, 1), 0);
+	assert_int_equal(ring_bytes(1, 17, 1), 0);
+	assert_int_equal(ring_bytes(1, 8, 1), 0);
+	assert_int_equal(ring_bytes(RING_CPUS_MAX + 1, 16, 1), 0);
+	assert_int_equal(ring_init(&r, mem + 64, 32768, 1, 1, RING_OVERWRITE, NULL), -1);
+	assert_int_equal(ring_init(&r, mem, 4096, 1, 1, RING_OVERWRITE, NULL), -1);
+	assert_int_equal(ring_init(&r, mem, sizeof(mem), 0, 1, RING_OVERWRITE, NULL), -1);
+	assert_int_equal(ring_find(mem, sizeof(mem), 0), -1);
+	assert_int_equal(ring_init(&r, mem + 8192, 40000, 2, 4, RING_OVERWRITE, "a\033[1mname"), 0);
+	assert_int_equal(r.mask + 1, 256); /* the largest power of two that fits twice */
+	assert_int_equal(ring_find(mem, sizeof(mem), 0), 8192);
+	assert_int_equal(ring_find(mem, sizeof(mem), 8193), -1);
+	assert_int_equal(ring_image_open(mem + 8192, 40000, "ring", &img), 0);
+	assert_string_equal(img.name, "a__1mname");
+	assert_int_equal(ring_image_open(mem, 40000, "ring", &img), -EBADMSG);
+	assert_int_equal(ring_image_open(mem + 8192, 100, "ring", &img), -EBADMSG);
+	assert_int_equal(ring_image_open(mem + 8192, 32768, "ring", &img), -EBADMSG);
+	r.header->version = 2;
+	assert_int_equal(ring_image_open(mem + 8192, 40000, "ring", &img), -EPROTONOSUPPORT);
+}
+
+static void records_of_all_sizes(void **state)
+{
+	uint64_t args[RING_ARGS_MAX], frames[RING_FRAMES_MAX];
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+
+	(void)state;
+	ring_make(2, 4096, RING_OVERWRITE);
+	for (unsigned int i = 0; i < RING_ARGS_MAX; i++)
+		args[i] = 1000 + i;
+	for (unsigned int i = 0; i < RING_FRAMES_MAX; i++)
+		frames[i] = 2000 + i;
+	for (unsigned int a = 0; a <= RING_ARGS_MAX; a++)
+		for (unsigned int f = 0; f <= RING_FRAMES_MAX; f++)
+			assert_true(ring_write_long(&ring, 1, a, (uint16_t)f, args, a, frames, f));
+	for (unsigned int a = 0; a <= RING_ARGS_MAX; a++)
+		for (unsigned int f = 0; f <= RING_FRAMES_MAX; f++) {
+			assert_int_equal(ring_cursor_next(&img, 1, &c, &rec), 1);
+			assert_int_equal(rec.thread, a);
+			assert_int_equal(rec.event, f);
+			assert_int_equal(rec.nr_args, a);
+			assert_int_equal(rec.nr_frames, f);
+			assert_memory_equal(rec.word, args, a * 8);
+			assert_memory_equal(rec.word + a, frames, f * 8);
+		}
+	assert_int_equal(ring_cursor_next(&img, 1, &c, &rec), 0);
+	assert_int_equal(c.overwritten + c.torn + c.unfinished, 0);
+	c = (struct ring_cursor){0};
+	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 0);
+	ring_trace(&ring, 0, 7, 3);
+	ring_trace(&ring, 0, 8, 4, 1, 2, 3, 4, 5);
+	ring_trace(&ring, 0, 9, 5, 1, 2, 3, 4, 5, 6);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+		assert_int_equal(rec.thread, 7 + i);
+		assert_int_equal(rec.nr_args, i == 0 ? 0 : 4 + i);
+		for (unsigned int j = 0; j < rec.nr_args; j++)
+			assert_int_equal(rec.word[j], j + 1);
+	}
+}
+
+static void overwrites_the_oldest(void **state)
+{
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+
+	(void)state;
+	ring_make(1, 64, RING_OVERWRITE);
+	for (unsigned int i = 0; i < 1000; i++)
+		assert_true(ring_trace(&ring, 0, i, 0, i));
+	for (unsigned int i = 1000 - 64; i < 1000; i++) {
+		assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+		assert_int_equal(rec.word[0], i);
+	}
+	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 0);
+	assert_int_equal(c.overwritten, 1000 - 64);
+	assert_int_equal(ring_image_drops(&img, 0), 0);
+}
+
+static void drops_the_newest(void **state)
+{
+	const uint64_t args[RING_ARGS_MAX] = {0};
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+
+	(void)state;
+	ring_make(1, 64, RING_DROP);
+	for (unsigned int i = 0; i < 63; i++)
+		assert_true(ring_trace(&ring, 0, i, 0, i));
+	assert_false(ring_write_long(&ring, 0, 0, 0, args, 12, NULL, 0)); /* two slots: one is left */
+	assert_true(ring_trace(&ring, 0, 63, 0, 63));
+	assert_false(ring_trace(&ring, 0, 64, 0, 64));
+	assert_int_equal(ring_image_drops(&img, 0), 2);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+	assert_int_equal(rec.word[0], 9);
+	ring_cursor_release(&img, ring.header, 0, &c);
+	for (unsigned int i = 64; i < 74; i++)
+		assert_true(ring_trace(&ring, 0, i, 0, i));
+	assert_false(ring_trace(&ring, 0, 74, 0, 74));
+	for (unsigned int i = 10; i < 74; i++) {
+		assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+		assert_int_equal(rec.word[0], i);
+	}
+	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 0);
+	assert_int_equal(ring_image_drops(&img, 0), 3);
+}
+
+static void one_record(void)
+{
+	ring_trace(&ring, 0, 99, 1, 99);
+}
+
+static void interrupted_once(void **state)
+{
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+
+	(void)state;
+	ring_make(1, 16, RING_OVERWRITE);
+	now = 0;
+	interrupt = one_record;
+	assert_true(ring_trace(&ring, 0, 1, 0, 1));
+	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+	assert_int_equal(rec.thread, 1);
+	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+	assert_int_equal(rec.thread, 99);
+	assert_true(rec.tsc == 1); /* the interrupt's stamp is the earlier one */
+}
+
+static unsigned int wrapped, wrapped_ok;
+
+static void wrap_thrice(void)
+{
+	for (wrapped = 0, wrapped_ok = 0; wrapped < 48; wrapped++)
+		wrapped_ok += ring_trace(&ring, 0, 100 + wrapped, 1, wrapped, wrapped, wrapped, wrapped, wrapped);
+}
+
+/* An interrupt writes three times the whole ring while a writer sits in its slot: nobody may touch that slot. */
+static void interrupted_and_wrapped(void **state)
+{
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+	unsigned int nr = 0;
+
+	(void)state;
+	ring_make(1, 16, RING_OVERWRITE);
+	interrupt = wrap_thrice;
+	assert_true(ring_trace(&ring, 0, 1, 0, 1, 1, 1, 1, 1));
+	assert_int_equal(wrapped_ok, 45); /* 48 less the three that met the busy slot */
+	assert_int_equal(ring_image_drops(&img, 0), 3);
+	while (ring_cursor_next(&img, 0, &c, &rec)) {
+		for (unsigned int i = 0; i < 5; i++)
+			assert_int_equal(rec.word[i], rec.thread - 100);
+		nr++;
+	}
+	assert_int_equal(nr, 15);
+	assert_int_equal(c.unfinished, 1); /* the slot that still holds record 0 */
+	assert_int_equal(c.overwritten, 49 - 16);
+}
+
+static struct ring_cursor look;
+
+static void look_while_busy(void)
+{
+	struct ring_record rec;
+
+	look = (struct ring_cursor){.wait = true};
+	for (unsigned int i = 0; i < 8; i++) {
+		assert_int_equal(ring_cursor_next(&img, 0, &look, &rec), 0); /* waits for record 0 */
+		ring_trace(&ring, 0, 2, 0);
+	}
+	assert_int_equal(ring_cursor_next(&img, 0, &look, &rec), 1); /* no longer */
+	assert_int_equal(rec.thread, 2);
+	assert_int_equal(look.unfinished, 1);
+}
+
+static void waits_for_a_writer_but_not_for_ever(void **state)
+{
+	(void)state;
+	ring_make(1, 16, RING_OVERWRITE);
+	interrupt = look_while_busy;
+	assert_true(ring_trace(&ring, 0, 1, 0));
+	assert_null(interrupt);
+}
+
+/* ---- races: real threads, checksums in the records ---- */
+
+enum { RACE_GOOD = 1000000, RACE_LOST = 1000, RACE_WRITERS = 2, RACE_SECONDS = 60 };
+
+static bool racing;
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 31;
+	x *= 0x9e3779b97f4a7c15ull;
+	return x ^ x >> 29;
+}
+
+static void words_make(uint64_t seed, uint64_t *w, unsigned int nr)
+{
+	w[0] = seed;
+	for (unsigned int i = 1; i < nr; i++)
+		w[i] = mix(w[i - 1] + i);
+}
+
+static void *race_writer(void *arg)
+{
+	uint64_t w[RING_ARGS_MAX + RING_FRAMES_MAX];
+	uint64_t seed = (uintptr_t)arg << 40;
+
+	for (unsigned int i = 0; __atomic_load_n(&racing, __ATOMIC_ACQUIRE); i++) {
+		unsigned int nr = 1 + (unsigned int)(mix(++seed) % 5);
+
+		if (i % 8 == 0) {
+			words_make(seed, w, RING_ARGS_MAX + 20);
+			ring_write_long(&ring, 0, (uint32_t)seed, 1, w, RING_ARGS_MAX, w + RING_ARGS_MAX, 20);
+		} else {
+			words_make(seed, w, nr);
+			ring_write(&ring, 0, (uint32_t)seed, 0, w, nr);
+		}
+	}
+	return NULL;
+}
+
+static void record_check(const struct ring_record *rec)
+{
+	uint64_t w[RING_ARGS_MAX + RING_FRAMES_MAX];
+	unsigned int nr = rec->nr_args + rec->nr_frames;
+
+	assert_int_equal(rec->thread, (uint32_t)rec->word[0]);
+	assert_true(rec->event ? rec->nr_args == RING_ARGS_MAX && rec->nr_frames == 20
+			       : nr >= 1 && nr <= 5);
+	words_make(rec->word[0], w, nr);
+	assert_memory_equal(rec->word, w, nr * 8);
+}
+
+static void race_start(pthread_t *threads, unsigned int nr)
+{
+	racing = true;
+	for (uintptr_t i = 0; i < nr; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, race_writer, (void *)(i + 1)), 0);
+}
+
+static void race_end(pthread_t *threads, unsigned int nr)
+{
+	__atomic_store_n(&racing, false, __ATOMIC_RELEASE);
+	for (unsigned int i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Until a million good records were read and the writers were met often enough to have been a danger. */
+static void race_live(unsigned int nr_writers, unsigned int slots, bool wait)
+{
+	pthread_t threads[RACE_WRITERS];
+	struct ring_cursor c = {.wait = wait};
+	struct ring_record rec;
+	uint64_t good = 0, last = 0;
+	time_t end = time(NULL) + RACE_SECONDS;
+
+	ring_make(1, slots, RING_OVERWRITE);
+	race_start(threads, nr_writers);
+	while ((good < RACE_GOOD || c.overwritten + c.torn < RACE_LOST) && time(NULL) < end)
+		for (unsigned int i = 0; i < 10000 && ring_cursor_next(&img, 0, &c, &rec); i++, good++) {
+			record_check(&rec);
+			assert_true(!good || rec.pos > last);
+			last = rec.pos;
+		}
+	race_end(threads, nr_writers);
+	print_message("%u writers, %u slots%s: %llu good, %llu torn and refused, %llu slots overwritten, "
+		      "%llu unfinished, %llu dropped\n", nr_writers, slots, wait ? ", waiting" : "",
+		      (unsigned long long)good, (unsigned long long)c.torn,
+		      (unsigned long long)c.overwritten, (unsigned long long)c.unfinished,
+		      (unsigned long long)ring_image_drops(&img, 0));
+	assert_true(good >= RACE_GOOD && c.overwritten + c.torn >= RACE_LOST);
+	ring_unmake(NULL);
+}
+
+static void reader_races_one_writer(void **state)
+{
+	(void)state;
+	race_live(1, 16, false);
+	race_live(1, 256, true);
+}
+
+static void reader_races_two_writers_of_one_buffer(void **state)
+{
+	(void)state;
+	race_live(2, 16, false);
+	race_live(2, 256, true);
+}
+
+static void memory_copy(void *to, size_t bytes)
+{
+	struct iovec local = {to, bytes}, remote = {ring.header, bytes};
+
+	assert_int_equal(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), bytes);
+}
+
+/* The out-of-process way: three copies of running memory, then settled. */
+static void three_copies_of_a_running_ring(void **state)
+{
+	pthread_t threads[RACE_WRITERS];
+	uint64_t good = 0, dropped = 0, *copy[3];
+	time_t end = time(NULL) + RACE_SECONDS;
+	size_t bytes;
+
+	(void)state;
+	ring_make(1, 256, RING_OVERWRITE);
+	bytes = img.bytes;
+	for (unsigned int i = 0; i < 3; i++)
+		copy[i] = malloc(bytes);
+	race_start(threads, 1);
+	while ((good < RACE_GOOD || dropped < RACE_LOST) && time(NULL) < end) {
+		struct ring_cursor c = {0};
+		struct ring_image copied;
+		struct ring_record rec;
+
+		for (unsigned int i = 0; i < 3; i++)
+			memory_copy(copy[i], bytes);
+		assert_int_equal(ring_image_open(copy[1], bytes, "copy", &copied), 0);
+		dropped += ring_image_settle(&copied, copy[0], copy[1], copy[2]);
+		for (; ring_cursor_next(&copied, 0, &c, &rec); good++)
+			record_check(&rec);
+	}
+	race_end(threads, 1);
+	print_message("three copies: %llu good, %llu slots not settled\n", (unsigned long long)good,
+		      (unsigned long long)dropped);
+	assert_true(good >= RACE_GOOD && dropped >= RACE_LOST);
+	for (unsigned int i = 0; i < 3; i++)
+		free(copy[i]);
+}
+
+/* ---- a hostile guest ---- */
+
+/* Garbage everywhere, and in between what looks right enough to be taken up. */
+static void *scribbler(void *arg)
+{
+	uint64_t seed = 1, words = *(size_t *)arg / 8, slots = ring.mask + 1;
+	uint64_t *mem = (uint64_t *)ring.header;
+
+	while (__atomic_load_n(&racing, __ATOMIC_ACQUIRE)) {
+		uint64_t what = mix(++seed), pos = mix(++seed) % (4 * slots);
+		struct ring_slot *slot = ring_slot_at(&ring, what & 1, pos);
+
+		ring_store(&mem[mix(++seed) % words], what % 3 ? what : what >> 48);
+		ring_store(&ring.cpus[what & 1].head, what % 5 ? 4 * slots : what);
+		for (unsigned int i = 0; i < 4; i++) {
+			ring_store(&slot->word[1], mix(++seed) >> (what % 8 ? 13 : 0));
+			ring_store(&slot->mark, ring_mark(pos, i & 1 ? RING_MORE : RING_FIRST));
+			slot = ring_slot_at(&ring, what & 1, ++pos);
+		}
+	}
+	return NULL;
+}
+
+static void guest_scribbles_while_we_read(void **state)
+{
+	struct ring_record rec;
+	uint64_t seen = 0;
+	pthread_t thread;
+	size_t bytes;
+
+	(void)state;
+	ring_make(2, 64, RING_OVERWRITE);
+	bytes = img.bytes;
+	racing = true;
+	assert_int_equal(pthread_create(&thread, NULL, scribbler, &bytes), 0);
+	for (unsigned int i = 0; i < 20000; i++) {
+		struct ring_image again;
+		struct ring_cursor c = {.pos = i % 3 ? 0 : mix(i), .wait = i & 1};
+		struct ring_event ev;
+
+		for (unsigned int n = 0; n < 64 && ring_cursor_next(&img, i & 1, &c, &rec); n++) {
+			assert_true(rec.nr_args <= RING_ARGS_MAX && rec.nr_frames <= RING_FRAMES_MAX);
+			seen++;
+		}
+		ring_image_event(&img, i % 9, &ev);
+		if (!ring_image_open(ring.header, bytes, "ring", &again))
+			assert_true(again.slots_offset < bytes);
+	}
+	race_end(&thread, 1);
+	print_message("%llu records read of a ring that was being scribbled on\n", (unsigned long long)seen);
+}
+
+/* ---- the rest of the interface ---- */
+
+static void backtrace_stays_on_the_stack(void **state)
+{
+	uint64_t frame[4] = {0}, stack[8] = {0}, frames[8];
+
+	(void)state;
+	assert_int_equal(ring_backtrace(frames, 8, NULL), 0);
+	assert_int_equal(ring_backtrace(frames, 0, (void *)UINTPTR_MAX), 0);
+	assert_int_equal(ring_backtrace(frames, 1, (uint8_t *)__builtin_frame_address(0) + 16), 1);
+	(void)frame;
+	(void)stack;
+}
+
+__attribute__((noinline, optimize("no-omit-frame-pointer", "no-optimize-sibling-calls"))) static unsigned int
+outer(uint64_t *frames, const void *end)
+{
+	unsigned int nr = ring_backtrace(frames, 8, end);
+
+	__asm__ volatile("" : : : "memory");
+	return nr;
+}
+
+static void backtrace_names_the_caller(void **state)
+{
+	uint64_t frames[8] = {0};
+	unsigned int nr = outer(frames, (uint8_t *)__builtin_frame_address(0) + 16);
+
+	(void)state;
+	assert_true(nr >= 1);
+	assert_in_range(frames[0], (uintptr_t)outer, (uintptr_t)outer + 256);
+}
+
+static void text_is_cut_and_padded(void **state)
+{
+	uint64_t w[3];
+
+	(void)state;
+	ring_text(w, 3, "abc");
+	assert_string_equal((char *)w, "abc");
+	assert_true(w[1] == 0 && w[2] == 0);
+	ring_text(w, 2, "0123456789abcdefXYZ");
+	assert_memory_equal(w, "0123456789abcde\0", 16);
+	ring_text(w, 1, NULL);
+	assert_true(w[0] == 0);
+}
+
+static const struct ring_event io_event = {
+	.nr_fields = 3, .nr_frames = 2, .name = "disk io",
+	.field = {{"sector", RING_HEX, 1}, {"delta", RING_SDEC, 1}, {"what", RING_TEXT, 2}},
+};
+
+static void file_write(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(ring.header, 1, img.bytes, f), img.bytes);
+	fclose(f);
+}
+
+static void file_is_read_in_time_order(void **state)
+{
+	char path[] = "/tmp/test_ring_XXXXXX", text[32];
+	struct reader *r;
+	static struct batch b;
+	int fd = mkstemp(path), id;
+	uint64_t args[4] = {0x1234, (uint64_t)-5}, frames[2] = {0xaaa, 0xbbb};
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	ring_make(2, 16, RING_OVERWRITE);
+	now = 100;
+	id = ring_event_add(&ring, &io_event);
+	assert_int_equal(id, 0);
+	ring_text(args + 2, 2, "read");
+	ring_trace(&ring, 1, 11, 77, 7); /* not described */
+	ring_write_long(&ring, 0, 10, (uint16_t)id, args, 4, frames, 1);
+	ring_trace(&ring, 1, 12, (uint16_t)id, 1);
+	/* ring.o has rdtsc for a clock: give the long record its time here */
+	ring.slots[0].word[0] = 102;
+	ring.slots[17].word[0] = 103;
+	file_write(path);
+	assert_int_equal(ring_reader.open(path, NULL, &r), 0);
+	assert_string_equal(r->info.kind, "guest-ring");
+	assert_string_equal(json_string_value(json_object_get(r->info.meta, "clock")), "guest-tsc");
+	assert_int_equal(r->info.nr_events, 3);
+	assert_int_equal(r->info.start_ns, 101);
+	assert_int_equal(r->info.end_ns, 103);
+	assert_int_equal(reader_next(r, &b), 1);
+	assert_int_equal(b.nr, 3);
+	assert_string_equal(b.ev[0].type->name, "guest:undescribed");
+	assert_int_equal(event_u64(&b.ev[0], event_field(b.ev[0].type, "id")), 77);
+	assert_int_equal(event_u64(&b.ev[0], event_field(b.ev[0].type, "arg0")), 7);
+	assert_string_equal(b.ev[1].type->name, "guest:disk_io");
+	assert_int_equal(b.ev[1].tid, 10);
+	assert_int_equal(b.ev[1].vcpu, 0);
+	assert_int_equal(event_u64(&b.ev[1], event_field(b.ev[1].type, "sector")), 0x1234);
+	assert_true((int64_t)event_u64(&b.ev[1], event_field(b.ev[1].type, "delta")) == -5);
+	assert_string_equal(event_text(&b.ev[1], event_field(b.ev[1].type, "what"), text, sizeof(text)), "read");
+	assert_int_equal(event_u64(&b.ev[1], event_field(b.ev[1].type, "frame0")), 0xaaa);
+	assert_int_equal(event_u64(&b.ev[1], event_field(b.ev[1].type, "frame1")), 0);
+	assert_int_equal(b.ev[2].vcpu, 1);
+	assert_int_equal(event_u64(&b.ev[2], event_field(b.ev[2].type, "sector")), 1);
+	assert_int_equal(reader_next(r, &b), 0);
+	reader_close(r);
+	unlink(path);
+}
+
+/* A guest may have no libc: ring.c must compile alone and call nothing. */
+static void needs_no_library(void **state)
+{
+	char cmd[1024], line[256], dir[512], *slash;
+	FILE *f;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s", __FILE__);
+	slash = strrchr(dir, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(cmd, sizeof(cmd), "%s/../../src/guestside/ring.c", slash ? dir : ".");
+	if (access(cmd, R_OK))
+		skip();
+	for (int level = 0; level <= 3; level++) {
+		snprintf(cmd, sizeof(cmd),
+			 "o=$(mktemp) && gcc -std=gnu11 -O%d -Wall -Wextra -Werror -ffreestanding -nostdlib "
+			 "-mgeneral-regs-only -c -o $o %s/../../src/guestside/ring.c 2>&1 && nm -u $o; rm -f $o",
+			 level, slash ? dir : ".");
+		f = popen(cmd, "r");
+		assert_non_null(f);
+		if (fgets(line, sizeof(line), f))
+			fail_msg("-O%d: %s", level, line);
+		assert_int_equal(pclose(f), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layout),
+		cmocka_unit_test_teardown(records_of_all_sizes, ring_unmake),
+		cmocka_unit_test_teardown(overwrites_the_oldest, ring_unmake),
+		cmocka_unit_test_teardown(drops_the_newest, ring_unmake),
+		cmocka_unit_test_teardown(interrupted_once, ring_unmake),
+		cmocka_unit_test_teardown(interrupted_and_wrapped, ring_unmake),
+		cmocka_unit_test_teardown(waits_for_a_writer_but_not_for_ever, ring_unmake),
+		cmocka_unit_test_teardown(reader_races_one_writer, ring_unmake),
+		cmocka_unit_test_teardown(reader_races_two_writers_of_one_buffer, ring_unmake),
+		cmocka_unit_test_teardown(three_copies_of_a_running_ring, ring_unmake),
+		cmocka_unit_test_teardown(guest_scribbles_while_we_read, ring_unmake),
+		cmocka_unit_test(backtrace_stays_on_the_stack),
+		cmocka_unit_test(backtrace_names_the_caller),
+		cmocka_unit_test(text_is_cut_and_padded),
+		cmocka_unit_test_teardown(file_is_read_in_time_order, ring_unmake),
+		cmocka_unit_test(needs_no_library),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
