@@ -93,7 +93,8 @@ static __always_inline hr_u64 kernel_le(const void *from, hr_u32 len)
 	return value;
 }
 
-SEC("tp_btf/kvm_pio")
+/* raw_tp: kernels up to 6.1 at least refuse a typed `const void *` ("arg4 type UNKNOWN is not a struct"). */
+SEC("raw_tp/kvm_pio")
 int BPF_PROG(tp_kvm_pio, unsigned int rw, unsigned int port, unsigned int size, unsigned int count,
 	     const void *data)
 {
