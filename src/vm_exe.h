@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an executable says about itself without being run: its build id and, if it is a QEMU, its version. */
+#ifndef HOSTRACE_VM_EXE_H
+#define HOSTRACE_VM_EXE_H
+
+struct vm_exe {
+	char build_id[64 + 1]; /* hex of .note.gnu.build-id, "" if none */
+	char version[32];      /* "7.2.22"; "" if it is no QEMU */
+};
+
+/* 0 or -errno with the sentence set; an ELF file without these facts is no error. */
+int vm_exe_read(const char *path, struct vm_exe *ret);
+
+#endif
