@@ -10,8 +10,8 @@ enum { VALUE_MAX = 4096 }; /* bytes of a printed value; longer text is cut */
 
 void event_row_text_head(bool with_source, FILE *out)
 {
-	fprintf(out, "#%11s %s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "", "cpu", "vcpu", "thread",
-		"event fields");
+	fprintf(out, "#%11s %s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "", "cpu",
+		"vcpu", "thread", "event fields");
 }
 
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
@@ -21,8 +21,8 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
 	char seconds[32], vcpu[8] = "-", thread[16], value[VALUE_MAX];
 
-	snprintf(seconds, sizeof(seconds), "%s%" PRIu64 ".%09" PRIu64, before ? "-" : "", ns / 1000000000,
-		 ns % 1000000000);
+	snprintf(seconds, sizeof(seconds), "%s%" PRIu64 ".%09" PRIu64, before ? "-" : "",
+		 ns / 1000000000, ns % 1000000000);
 	if (row->vcpu != RECORD_NO_VCPU)
 		snprintf(vcpu, sizeof(vcpu), "%u", row->vcpu);
 	if (*row->comm)
@@ -63,7 +63,8 @@ static bool is_hex(const struct field *f)
 
 static bool is_number(const struct field *f)
 {
-	return f->kind <= FIELD_SINT && (!strcmp(f->fmt, "dec") || !strcmp(f->fmt, "signed") || is_hex(f));
+	return f->kind <= FIELD_SINT &&
+	       (!strcmp(f->fmt, "dec") || !strcmp(f->fmt, "signed") || is_hex(f));
 }
 
 /* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a JSON number. */
@@ -85,8 +86,8 @@ void event_row_json(const struct event_row *row, FILE *out)
 {
 	const struct event *ev = row->ev;
 
-	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",\"cpu\":%u,\"vcpu\":", ev->time_ns, row->source,
-		ev->cpu);
+	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",\"cpu\":%u,\"vcpu\":", ev->time_ns,
+		row->source, ev->cpu);
 	if (row->vcpu != RECORD_NO_VCPU)
 		fprintf(out, "%u", row->vcpu);
 	else

@@ -12,7 +12,7 @@
 #include "record.h"
 
 enum {
-	RUN_MIN = 16,	/* shorter runs are made this long by insertion */
+	RUN_MIN = 16,	      /* shorter runs are made this long by insertion */
 	POOL_SPARE = 4 << 20, /* more memory than twice what lives, and this, is given back */
 };
 
@@ -178,8 +178,9 @@ static size_t runs_find(struct pending *p)
 }
 
 /* Branch-free: which of two CPUs comes next is what a predictor cannot know. */
-static void merge(const struct pending_slot *a, const struct pending_slot *a_end, const struct pending_slot *b,
-		  const struct pending_slot *b_end, struct pending_slot *out)
+static void merge(const struct pending_slot *a, const struct pending_slot *a_end,
+		  const struct pending_slot *b, const struct pending_slot *b_end,
+		  struct pending_slot *out)
 {
 	while (a < a_end && b < b_end) {
 		size_t take_b = b->time_ns < a->time_ns;
@@ -249,8 +250,8 @@ static uint64_t lost_count(const struct pending *p, const struct event *ev)
 	return f && ev->time_ns >= p->since_ns && ev->time_ns < p->until_ns ? event_u64(ev, f) : 0;
 }
 
-void pending_batch(struct pending *p, const struct event_type *const *types, struct trace_info *info,
-		   struct batch *batch)
+void pending_batch(struct pending *p, const struct event_type *const *types,
+		   struct trace_info *info, struct batch *batch)
 {
 	size_t nr = p->ready - p->head;
 	struct record_hdr h;

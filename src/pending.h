@@ -36,11 +36,12 @@ struct pending {
 	uint32_t *runs;
 	size_t head, ready, nr, max;
 	struct pending_block *blocks, *pool;
-	size_t block_bytes;   /* of the blocks in use */
-	size_t live_bytes;    /* of the records from head to nr */
-	uint64_t newest_ns;   /* newest time made ready */
-	uint64_t late;	      /* records that came after a newer one was made ready */
-	uint64_t since_ns, until_ns; /* `lost` records are counted in this window; see struct read_hint */
+	size_t block_bytes; /* of the blocks in use */
+	size_t live_bytes;  /* of the records from head to nr */
+	uint64_t newest_ns; /* newest time made ready */
+	uint64_t late;	    /* records that came after a newer one was made ready */
+	uint64_t since_ns,
+		until_ns; /* `lost` records are counted in this window; see struct read_hint */
 };
 
 void pending_deinit(struct pending *p);
@@ -55,7 +56,8 @@ uint8_t *pending_memory(struct pending *p, size_t len);
 int pending_reserve(struct pending *p, size_t nr);
 
 /* Adds a record that lies in pending_memory(); its room must have been reserved. */
-static inline void pending_add(struct pending *p, uint64_t time_ns, const uint8_t *data, size_t size)
+static inline void pending_add(struct pending *p, uint64_t time_ns, const uint8_t *data,
+			       size_t size)
 {
 	p->slots[p->nr++] = (struct pending_slot){time_ns, data};
 	p->live_bytes += size;
@@ -77,7 +79,7 @@ void pending_release_half(struct pending *p);
  * Hands out up to BATCH_MAX of what is ready (head < ready). `types` has a type for each id that a record added may
  * carry. Counts events and losses in info.
  */
-void pending_batch(struct pending *p, const struct event_type *const *types, struct trace_info *info,
-		   struct batch *batch);
+void pending_batch(struct pending *p, const struct event_type *const *types,
+		   struct trace_info *info, struct batch *batch);
 
 #endif

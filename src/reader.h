@@ -120,6 +120,11 @@ struct trim {
  */
 int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret);
 
+/*
+ * Did it pass on its own account, and not only because it names others? `r` is trim_open()'s. What `list` prints.
+ */
+bool trim_passes(struct reader *r, const struct event *ev);
+
 /* Is it one of those that always pass? */
 bool trim_is_naming(const struct event_type *type);
 

@@ -50,7 +50,9 @@ void reading_add_input(const char *path)
 int reading_take_args(int argc, char **argv, int max)
 {
 	if (argc > max)
-		return fail(-EINVAL, max ? "more than %d file%s" : "it takes no arguments; inputs are given with -i",
+		return fail(-EINVAL,
+			    max ? "more than %d file%s"
+				: "it takes no arguments; inputs are given with -i",
 			    max, max == 1 ? "" : "s");
 	for (int i = 0; i < argc; i++)
 		reading_add_input(argv[i]);
@@ -64,7 +66,13 @@ const char *reading_source_name(unsigned int source)
 
 bool reading_trimmed(void)
 {
-	return since_opt || until_opt || period_opt || vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr;
+	return since_opt || until_opt || period_opt || vm_opt || vcpus_opt.nr || tids_opt.nr ||
+	       globs.nr;
+}
+
+bool reading_asked(struct reader *r, const struct event *ev)
+{
+	return !reading_trimmed() || trim_passes(r, ev);
 }
 
 struct reader *reading_input(unsigned int source)
@@ -81,9 +89,11 @@ static void name_sources(void)
 		unsigned int nth = host ? i + 1 : i - nr_host + 1;
 
 		if (nth == 1)
-			snprintf(source_names[i], sizeof(source_names[i]), "%s", host ? "host" : "guest");
+			snprintf(source_names[i], sizeof(source_names[i]), "%s",
+				 host ? "host" : "guest");
 		else
-			snprintf(source_names[i], sizeof(source_names[i]), "%s%u", host ? "host" : "guest", nth);
+			snprintf(source_names[i], sizeof(source_names[i]), "%s%u",
+				 host ? "host" : "guest", nth);
 	}
 }
 
@@ -100,12 +110,15 @@ static int inputs_open(const struct read_hint *hint)
 
 	for (nr_inputs = 0; nr_inputs < nr_host + guests.nr; nr_inputs++) {
 		unsigned int i = nr_inputs;
-		const char *path = i >= nr_host ? guests.item[i - nr_host] : files.nr ? files.item[i]
-										      : default_input;
+		const char *path = i >= nr_host ? guests.item[i - nr_host]
+				   : files.nr	? files.item[i]
+						: default_input;
 		int err = reader_open(path, hint, &inputs[i]);
 
 		if (err == -ENOENT && !files.nr && path == default_input)
-			fail_hint(err, "give the trace with -i FILE, or make one with 'hostrace record'");
+			fail_hint(
+				err,
+				"give the trace with -i FILE, or make one with 'hostrace record'");
 		if (err) {
 			inputs_close();
 			return err;
@@ -160,7 +173,8 @@ static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
 	json_t *vm;
 
 	for (unsigned int i = 0; i < nr_inputs; i++)
-		json_array_foreach(json_object_get(inputs[i]->info.meta, "vms"), k, vm) {
+		json_array_foreach(json_object_get(inputs[i]->info.meta, "vms"), k, vm)
+		{
 			const char *name = json_string_value(json_object_get(vm, "name"));
 			json_int_t number = json_integer_value(json_object_get(vm, "pid"));
 			char text[32];
@@ -169,7 +183,8 @@ static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
 			snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, number);
 			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), " %s (%s)", text,
 				 name ? name : "");
-			if (*ret_nr < max && (!strcmp(text, vm_opt) || (name && !strcmp(name, vm_opt))))
+			if (*ret_nr < max &&
+			    (!strcmp(text, vm_opt) || (name && !strcmp(name, vm_opt))))
 				pids[(*ret_nr)++] = (uint32_t)number;
 		}
 	if (*ret_nr)
@@ -178,7 +193,9 @@ static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
 	if (any)
 		return fail(-ESRCH, "no VM %s in the trace; it has:%s", vm_opt, seen);
 	if (parse_u64(vm_opt, &pid) || pid > UINT32_MAX)
-		return fail(-ESRCH, "the trace names no VMs, so --vm %s cannot be found; give its pid", vm_opt);
+		return fail(-ESRCH,
+			    "the trace names no VMs, so --vm %s cannot be found; give its pid",
+			    vm_opt);
 	pids[(*ret_nr)++] = (uint32_t)pid;
 	return 0;
 }
@@ -220,8 +237,13 @@ static int trimmed_open(struct reader *all, const struct read_hint *hint, const 
 {
 	uint32_t pids[INPUTS_MAX];
 	uint16_t vcpus[OPTION_LIST_MAX];
-	struct trim trim = {.since_ns = hint->since_ns, .until_ns = hint->until_ns, .events = event_globs,
-			    .pids = pids, .tids = tids_opt.item, .nr_tids = tids_opt.nr, .vcpus = vcpus};
+	struct trim trim = {.since_ns = hint->since_ns,
+			    .until_ns = hint->until_ns,
+			    .events = event_globs,
+			    .pids = pids,
+			    .tids = tids_opt.item,
+			    .nr_tids = tids_opt.nr,
+			    .vcpus = vcpus};
 	int err = vm_opt ? vm_pids(pids, INPUTS_MAX, &trim.nr_pids) : 0;
 
 	if (err) {
@@ -229,8 +251,9 @@ static int trimmed_open(struct reader *all, const struct read_hint *hint, const 
 		return err;
 	}
 	for (unsigned int i = 0; i < vcpus_opt.nr; i++)
-		vcpus[trim.nr_vcpus++] = vcpus_opt.item[i] < RECORD_NO_VCPU ? (uint16_t)vcpus_opt.item[i]
-									    : RECORD_NO_VCPU - 1;
+		vcpus[trim.nr_vcpus++] = vcpus_opt.item[i] < RECORD_NO_VCPU
+						 ? (uint16_t)vcpus_opt.item[i]
+						 : RECORD_NO_VCPU - 1;
 	if (!reading_trimmed()) {
 		*ret = all;
 		return 0;
@@ -242,11 +265,13 @@ int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct 
 {
 	_cleanup_free_ char *joined = globs_join();
 	struct wish wish = {wants, arg, joined};
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants || joined ? wished : NULL, .arg = &wish};
+	struct read_hint hint = {
+		.until_ns = UINT64_MAX, .wants = wants || joined ? wished : NULL, .arg = &wish};
 	struct reader *all;
 	int err = 0;
 
-	if (since_opt || until_opt || period_opt) { /* times count from the start, which is known once open */
+	if (since_opt || until_opt ||
+	    period_opt) { /* times count from the start, which is known once open */
 		err = inputs_open(NULL);
 		if (!err)
 			err = window_make(&hint);
@@ -281,8 +306,9 @@ static json_t *inputs_json(void)
 	for (unsigned int i = 0; i < nr_inputs; i++) {
 		const struct trace_info *info = &inputs[i]->info;
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file, "kind", info->kind,
-						      "events", (json_int_t)events_of(inputs[i]), "lost",
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file,
+						      "kind", info->kind, "events",
+						      (json_int_t)events_of(inputs[i]), "lost",
 						      (json_int_t)info->lost));
 	}
 	return list;
@@ -297,11 +323,11 @@ static json_t *caveats_json(const struct reader *r, const json_t *more)
 	if (r->info.lost) {
 		char line[128];
 
-		snprintf(line, sizeof(line), "%" PRIu64 " events were lost: buffers were full", r->info.lost);
+		snprintf(line, sizeof(line), "%" PRIu64 " events were lost: buffers were full",
+			 r->info.lost);
 		json_array_append_new(list, json_string(line));
 	}
-	json_array_foreach(more, i, text)
-		json_array_append(list, text);
+	json_array_foreach(more, i, text) json_array_append(list, text);
 	return list;
 }
 
@@ -310,9 +336,10 @@ json_t *reading_head(const struct reader *r, const json_t *more)
 	/* Two clocks meet only where a guest's trace is merged; its times are then taken as they are given. */
 	json_t *error_ns = guests.nr ? json_null() : json_integer(0);
 
-	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:o}, s:o}", "hostrace", "version", HOSTRACE_VERSION, "command",
-			 command_now->name, "inputs", inputs_json(), "clock", "method",
-			 guests.nr ? "given" : "host", "error_ns", error_ns, "caveats", caveats_json(r, more));
+	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:o}, s:o}", "hostrace", "version",
+			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
+			 "clock", "method", guests.nr ? "given" : "host", "error_ns", error_ns,
+			 "caveats", caveats_json(r, more));
 }
 
 void reading_foot(const struct reader *r, const json_t *more, FILE *out)
@@ -321,8 +348,7 @@ void reading_foot(const struct reader *r, const json_t *more, FILE *out)
 	size_t i;
 	json_t *text;
 
-	json_array_foreach(list, i, text)
-		fprintf(out, "# %s\n", json_string_value(text));
+	json_array_foreach(list, i, text) fprintf(out, "# %s\n", json_string_value(text));
 	json_decref(list);
 }
 

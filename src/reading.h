@@ -28,6 +28,9 @@ const char *reading_source_name(unsigned int source);
 /* Is anything left out by the options (--since, --vm, --event, ...)? */
 bool reading_trimmed(void);
 
+/* Is the event of the reader that reading_open() made itself asked for, or is it there to name others? */
+bool reading_asked(struct reader *r, const struct event *ev);
+
 /* The input behind event.source, owned by the reader of reading_open(); NULL beyond the last. */
 struct reader *reading_input(unsigned int source);
 

@@ -57,7 +57,8 @@ static void textfile_close(struct reader *r)
 
 DEFINE_CLEANUP(textfile, struct reader *, textfile_close);
 
-static int line_fail(const struct textfile *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int line_fail(const struct textfile *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static int line_fail(const struct textfile *t, const char *fmt, ...)
 {
@@ -125,7 +126,8 @@ static int declare(struct textfile *t, const char *what, const char *text)
 	int err = 0;
 
 	if (!json_is_object(json))
-		err = line_fail(t, "%s: no JSON object%s%s", what, json ? "" : ": ", json ? "" : why.text);
+		err = line_fail(t, "%s: no JSON object%s%s", what, json ? "" : ": ",
+				json ? "" : why.text);
 	else if (!strcmp(what, "type"))
 		err = declare_type(t, json);
 	else
@@ -199,7 +201,9 @@ static bool parse_number(const char *s, size_t size, bool is_signed, uint64_t *r
 {
 	bool minus = *s == '-';
 	unsigned int bits = 8 * (unsigned int)size;
-	uint64_t most = is_signed ? (1ull << (bits - 1)) - !minus : bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
+	uint64_t most = is_signed    ? (1ull << (bits - 1)) - !minus
+			: bits == 64 ? UINT64_MAX
+				     : (1ull << bits) - 1;
 	char *end;
 
 	s += minus;
@@ -256,7 +260,8 @@ static int set_text(struct textfile *t, const struct field *f, const char *text)
 		return 0;
 	}
 	if (at + len + 1 > EVENT_RECORD_MAX)
-		return line_fail(t, "%s makes the record longer than %d bytes", f->name, EVENT_RECORD_MAX);
+		return line_fail(t, "%s makes the record longer than %d bytes", f->name,
+				 EVENT_RECORD_MAX);
 	uint32_t loc = (uint32_t)at | (uint32_t)(len + 1) << 16;
 
 	memcpy(t->record + f->offset, &loc, 4);
@@ -265,7 +270,8 @@ static int set_text(struct textfile *t, const struct field *f, const char *text)
 	return 0;
 }
 
-static int set_field(struct textfile *t, const struct event_type *type, const char *key, const char *value)
+static int set_field(struct textfile *t, const struct event_type *type, const char *key,
+		     const char *value)
 {
 	const struct field *f = event_field(type, key);
 	uint64_t v;
@@ -290,13 +296,15 @@ static const struct {
 	{"vcpu", offsetof(struct record_hdr, vcpu), 2},
 };
 
-static int set_key(struct textfile *t, const struct event_type *type, const char *key, const char *value)
+static int set_key(struct textfile *t, const struct event_type *type, const char *key,
+		   const char *value)
 {
 	bool dotted = *key == '.';
 	uint64_t v;
 
 	for (size_t i = 0; i < sizeof(header_keys) / sizeof(header_keys[0]); i++) {
-		if (strcmp(key + dotted, header_keys[i].name) || (!dotted && event_field(type, key)))
+		if (strcmp(key + dotted, header_keys[i].name) ||
+		    (!dotted && event_field(type, key)))
 			continue;
 		if (!parse_number(value, header_keys[i].size, false, &v))
 			return line_fail(t, "%s=%.64s is no number that fits", key, value);
@@ -320,7 +328,9 @@ static int take_pairs(struct textfile *t, const struct event_type *type, char *p
 			p++;
 			value = unquote(&p);
 			if (!value)
-				return line_fail(t, "%s: a text without its closing quote, or a bad escape", key);
+				return line_fail(
+					t, "%s: a text without its closing quote, or a bad escape",
+					key);
 		} else {
 			p = cut_word(value);
 		}
@@ -339,7 +349,8 @@ static int keep_record(struct textfile *t, struct record_hdr *h)
 		t->record[t->record_len++] = 0;
 	if (t->record_len > EVENT_RECORD_MAX)
 		return line_fail(t, "the record is longer than %d bytes", EVENT_RECORD_MAX);
-	memcpy(t->record + offsetof(struct record_hdr, size), &(uint16_t){(uint16_t)t->record_len}, 2);
+	memcpy(t->record + offsetof(struct record_hdr, size), &(uint16_t){(uint16_t)t->record_len},
+	       2);
 	if (pending_reserve(&t->pending, 1))
 		return -ENOMEM;
 	to = pending_memory(&t->pending, t->record_len);
@@ -361,7 +372,8 @@ static int take_event(struct textfile *t, char *line)
 		return line_fail(t, "'%.64s' is no time (seconds, up to nine decimals)", line);
 	h.type = find_type(t, name);
 	if (!h.type)
-		return line_fail(t, *name ? "unknown event '%.64s'" : "a time without an event%s", name);
+		return line_fail(t, *name ? "unknown event '%.64s'" : "a time without an event%s",
+				 name);
 	type = t->types[h.type];
 	if (!type)
 		type = t->types[h.type] = event_type_ours(h.type);
@@ -419,7 +431,8 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 {
 	_cleanup_(textfile_cleanup_) struct reader *r = calloc(1, sizeof(struct textfile));
 	struct textfile *t = (struct textfile *)r;
-	int err = r ? trace_info_init(&r->info, path, "text") : fail(-ENOMEM, "%s: out of memory", path);
+	int err = r ? trace_info_init(&r->info, path, "text")
+		    : fail(-ENOMEM, "%s: out of memory", path);
 
 	if (err)
 		return err;
@@ -463,7 +476,8 @@ static int textfile_next(struct reader *r, struct batch *batch)
 	r->info.end_ns = t->pending.newest_ns;
 	r->info.late = t->pending.late;
 	if (r->info.late)
-		trace_info_caveat(&r->info, "%s: %" PRIu64 " events came too late to be put in order",
+		trace_info_caveat(&r->info,
+				  "%s: %" PRIu64 " events came too late to be put in order",
 				  r->info.file, r->info.late);
 	return 0;
 }

@@ -62,8 +62,8 @@ void textfile_print(const struct event *ev, FILE *out)
 {
 	char name[EVENT_NAME_MAX];
 
-	fprintf(out, "%" PRIu64 ".%09" PRIu64 " %s", ev->time_ns / 1000000000, ev->time_ns % 1000000000,
-		schema_name(ev->type->name, name));
+	fprintf(out, "%" PRIu64 ".%09" PRIu64 " %s", ev->time_ns / 1000000000,
+		ev->time_ns % 1000000000, schema_name(ev->type->name, name));
 	print_header_key(ev, "pid", ev->pid, out);
 	print_header_key(ev, "tid", ev->tid, out);
 	print_header_key(ev, "cpu", ev->cpu, out);

@@ -33,7 +33,8 @@ static unsigned int slot_of(const struct thread_names *names, uint16_t source, u
 {
 	unsigned int i = (tid * 2654435761u ^ source * 40503u) % SLOTS;
 
-	while (names->slot[i].used && (names->slot[i].tid != tid || names->slot[i].source != source))
+	while (names->slot[i].used &&
+	       (names->slot[i].tid != tid || names->slot[i].source != source))
 		i = (i + 1) % SLOTS;
 	return i;
 }
@@ -52,7 +53,8 @@ static struct thread *thread_get(struct thread_names *names, uint16_t source, ui
 	return t;
 }
 
-static void learn_comm(struct thread_names *names, const struct event *ev, uint32_t tid, const char *field)
+static void learn_comm(struct thread_names *names, const struct event *ev, uint32_t tid,
+		       const char *field)
 {
 	const struct field *f = event_field(ev->type, field);
 	struct thread *t = f ? thread_get(names, ev->source, tid) : NULL;
@@ -103,13 +105,15 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 	json_t *vm, *vcpu;
 
 	json_array_foreach(json_object_get(meta, "vms"), i, vm)
-		json_array_foreach(json_object_get(vm, "vcpus"), k, vcpu) {
-			json_int_t tid = number(vcpu, "tid");
-			struct thread *t = tid > 0 ? thread_get(names, (uint16_t)source, (uint32_t)tid) : NULL;
+		json_array_foreach(json_object_get(vm, "vcpus"), k, vcpu)
+	{
+		json_int_t tid = number(vcpu, "tid");
+		struct thread *t =
+			tid > 0 ? thread_get(names, (uint16_t)source, (uint32_t)tid) : NULL;
 
-			if (t)
-				t->vcpu = (uint16_t)number(vcpu, "index");
-		}
+		if (t)
+			t->vcpu = (uint16_t)number(vcpu, "index");
+	}
 }
 
 const char *thread_comm(const struct thread_names *names, const struct event *ev)

@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "tracefile_format.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "trace files are little-endian, and so is the code");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "trace files are little-endian, and so is the code");
 
 static void put(uint8_t **p, const void *from, size_t len)
 {
@@ -60,13 +61,13 @@ int trace_header_decode(const uint8_t *in, size_t len, const char *file, struct 
 	if (!magic || memcmp(magic, TRACE_MAGIC, 8))
 		return fail(-EBADMSG, "%s is no hostrace trace file", file);
 	if (len < TRACE_HEADER_SIZE)
-		return fail(-EBADMSG, "%s is cut short within its header (%zu of %d bytes)", file, len,
-			    TRACE_HEADER_SIZE);
+		return fail(-EBADMSG, "%s is cut short within its header (%zu of %d bytes)", file,
+			    len, TRACE_HEADER_SIZE);
 	if (!crc_ok(in, TRACE_HEADER_SIZE))
 		return fail(-EBADMSG, "%s: its header is damaged (wrong CRC)", file);
 	if (version != TRACE_VERSION || size != TRACE_HEADER_SIZE)
-		return fail(-ENOTSUP, "%s has format version %u; this hostrace reads version %d", file,
-			    version, TRACE_VERSION);
+		return fail(-ENOTSUP, "%s has format version %u; this hostrace reads version %d",
+			    file, version, TRACE_VERSION);
 	memcpy(ret->id, id, 16);
 	return 0;
 }

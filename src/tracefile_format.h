@@ -25,8 +25,8 @@ enum {
 	INDEX_ENTRY_SIZE = 72, /* u64 offset and a copy of the chunk's header */
 	TRAILER_SIZE = 32,
 
-	RECORDS_RAW_MAX = 1 << 20,    /* bytes of a records chunk, decompressed */
-	OTHER_RAW_MAX = 16 << 20,     /* of any other chunk */
+	RECORDS_RAW_MAX = 1 << 20, /* bytes of a records chunk, decompressed */
+	OTHER_RAW_MAX = 16 << 20,  /* of any other chunk */
 	INDEX_ENTRIES_MAX = OTHER_RAW_MAX / INDEX_ENTRY_SIZE, /* in one index chunk */
 };
 
@@ -50,11 +50,11 @@ struct trace_header {
 struct chunk_header {
 	uint8_t kind, encoding;
 	uint16_t nr_counts;
-	uint32_t stored, raw;	/* payload bytes in the file; decompressed */
+	uint32_t stored, raw; /* payload bytes in the file; decompressed */
 	uint32_t nr_records;
 	uint32_t counts_crc, payload_crc;
 	uint64_t first_ns, last_ns, watermark_ns;
-	uint64_t types_bloom;	/* bit type_bloom_bit() is set for every type in it */
+	uint64_t types_bloom; /* bit type_bloom_bit() is set for every type in it */
 };
 
 struct chunk_count {

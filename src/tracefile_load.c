@@ -48,9 +48,11 @@ static int read_at(const struct chunk_loader *l, void *to, size_t len, uint64_t 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(-errno, "%s: offset %" PRIu64 ": %s", l->file, offset, strerror(errno));
+			return fail(-errno, "%s: offset %" PRIu64 ": %s", l->file, offset,
+				    strerror(errno));
 		if (!n)
-			return fail(-EBADMSG, "%s: offset %" PRIu64 ": the file ends within a chunk", l->file,
+			return fail(-EBADMSG,
+				    "%s: offset %" PRIu64 ": the file ends within a chunk", l->file,
 				    offset);
 		p += n;
 		offset += (uint64_t)n;
@@ -82,7 +84,8 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 		return fail(-ENOMEM, "%s: out of memory", l->file);
 	size_t n = ZSTD_decompressDCtx(l->zstd, out, ref->h.raw, l->packed, ref->h.stored);
 
-	return ZSTD_isError(n) || n != ref->h.raw ? damaged(l, ref, "compressed data are broken") : 0;
+	return ZSTD_isError(n) || n != ref->h.raw ? damaged(l, ref, "compressed data are broken")
+						  : 0;
 }
 
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)

@@ -57,7 +57,8 @@ static int index_entries(const uint8_t *data, size_t len, uint64_t *expected, st
 
 	for (; len >= INDEX_ENTRY_SIZE; data += INDEX_ENTRY_SIZE, len -= INDEX_ENTRY_SIZE) {
 		memcpy(&offset, data, 8);
-		if (offset != *expected || !chunk_header_decode(data + 8, &h) || h.kind == CHUNK_INDEX)
+		if (offset != *expected || !chunk_header_decode(data + 8, &h) ||
+		    h.kind == CHUNK_INDEX)
 			return -EBADMSG;
 		*expected += chunk_length(&h);
 		err = map_add(map, offset, &h);
@@ -88,7 +89,8 @@ static int map_from_index(int fd, const char *file, uint64_t size, struct trace_
 	struct chunk_loader *l;
 	int err = 0;
 
-	if (size < TRACE_HEADER_SIZE + TRAILER_SIZE || !read_exactly(fd, tail, sizeof(tail), size - TRAILER_SIZE) ||
+	if (size < TRACE_HEADER_SIZE + TRAILER_SIZE ||
+	    !read_exactly(fd, tail, sizeof(tail), size - TRAILER_SIZE) ||
 	    !trace_trailer_decode(tail, &t) || !t.nr_index)
 		return -ENODATA;
 	l = chunk_loader_new(fd, file);
@@ -125,13 +127,15 @@ static uint64_t search(int fd, uint64_t from, uint64_t size)
 
 		if (n < CHUNK_HEADER_SIZE)
 			break;
-		for (const uint8_t *p = buf; (p = memmem(p, (size_t)(buf + n - p), CHUNK_MAGIC, 4)); p++) {
+		for (const uint8_t *p = buf; (p = memmem(p, (size_t)(buf + n - p), CHUNK_MAGIC, 4));
+		     p++) {
 			if (p + CHUNK_HEADER_SIZE > buf + n)
 				break;
 			if (chunk_header_decode(p, &h))
 				return from + (uint64_t)(p - buf);
 		}
-		from += (uint64_t)n - CHUNK_HEADER_SIZE + 1; /* a header may lie across two pieces */
+		from += (uint64_t)n - CHUNK_HEADER_SIZE +
+			1; /* a header may lie across two pieces */
 	}
 	return UINT64_MAX;
 }
@@ -149,11 +153,15 @@ static void caveat_cut(struct trace_info *info, uint64_t end, uint64_t size)
 {
 	if (size == end)
 		trace_info_caveat(info,
-				  "%s is cut short: it has no index at its end (the recording was killed or still "
-				  "runs); every whole chunk before was read", info->file);
+				  "%s is cut short: it has no index at its end (the recording was "
+				  "killed or still "
+				  "runs); every whole chunk before was read",
+				  info->file);
 	else
-		trace_info_caveat(info, "%s is cut short: it has no index at its end; %" PRIu64
-				  " bytes after offset %" PRIu64 " were not usable", info->file, size - end, end);
+		trace_info_caveat(info,
+				  "%s is cut short: it has no index at its end; %" PRIu64
+				  " bytes after offset %" PRIu64 " were not usable",
+				  info->file, size - end, end);
 }
 
 static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struct trace_map *map)
@@ -168,8 +176,10 @@ static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struc
 
 			if (next == UINT64_MAX)
 				break;
-			trace_info_caveat(info, "%s is damaged: %" PRIu64 " bytes after offset %" PRIu64
-					  " were skipped", info->file, next - at, at);
+			trace_info_caveat(info,
+					  "%s is damaged: %" PRIu64 " bytes after offset %" PRIu64
+					  " were skipped",
+					  info->file, next - at, at);
 			at = next;
 			continue;
 		}
@@ -183,7 +193,9 @@ static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struc
 	if (!trailer_at(fd, at, size))
 		caveat_cut(info, at, size);
 	else
-		trace_info_caveat(info, "%s: its index is damaged; the chunks were found by scanning", info->file);
+		trace_info_caveat(info,
+				  "%s: its index is damaged; the chunks were found by scanning",
+				  info->file);
 	return 0;
 }
 
@@ -196,7 +208,9 @@ int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret)
 	if (fstat(fd, &st))
 		return fail(-errno, "%s: %s", info->file, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return fail(-ESPIPE, "%s is no regular file; a .hrt file cannot be read from a pipe", info->file);
+		return fail(-ESPIPE,
+			    "%s is no regular file; a .hrt file cannot be read from a pipe",
+			    info->file);
 	err = map_from_index(fd, info->file, (uint64_t)st.st_size, &map);
 	if (err && err != -ENOMEM) {
 		debug("read", "%s: no usable index (%d), scanning", info->file, err);

@@ -17,7 +17,8 @@ struct chunk_ref {
 struct trace_map {
 	struct chunk_ref *refs; /* in file order, index chunks left out */
 	size_t nr, max;
-	uint64_t index_offset; /* the index chunk that carries the file's counts; 0: there is none */
+	uint64_t
+		index_offset; /* the index chunk that carries the file's counts; 0: there is none */
 	struct chunk_header index;
 };
 
@@ -35,6 +36,7 @@ void chunk_loader_free(struct chunk_loader *l);
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out);
 
 /* Reads a chunk's table of counts: h.nr_counts entries, allocated. */
-int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref, struct chunk_count **ret);
+int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref,
+		      struct chunk_count **ret);
 
 #endif

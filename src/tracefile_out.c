@@ -38,14 +38,16 @@ static int out_fail(const struct trace_out *o, int err)
 /* May the file that stands there be replaced? Only an empty one and one of ours: a typing error costs no data. */
 static int check_replaceable(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 	char magic[8];
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 && errno == ELOOP)
-		return fail(-ELOOP, "%s is a symbolic link; a trace is never written through one", path);
+		return fail(-ELOOP, "%s is a symbolic link; a trace is never written through one",
+			    path);
 	if (fd < 0 || fstat(fd, &st))
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -77,7 +79,8 @@ static int write_all(int fd, struct iovec *iov, int nr)
 	return 0;
 }
 
-int trace_out_create(const char *path, const struct trace_header *h, bool zstd, struct trace_out **ret)
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
+		     struct trace_out **ret)
 {
 	_cleanup_trace_out_ struct trace_out *o = calloc(1, sizeof(*o));
 	uint8_t head[TRACE_HEADER_SIZE];
@@ -125,7 +128,8 @@ static size_t compress(struct trace_out *o, size_t at, const void *raw, size_t l
 		o->zstd_ctx = ZSTD_createCCtx();
 	if (!o->zstd_ctx)
 		return 0;
-	n = ZSTD_compressCCtx(o->zstd_ctx, o->packed + at, o->packed_size - at, raw, len, ZSTD_LEVEL);
+	n = ZSTD_compressCCtx(o->zstd_ctx, o->packed + at, o->packed_size - at, raw, len,
+			      ZSTD_LEVEL);
 	return ZSTD_isError(n) || n >= len ? 0 : n;
 }
 
@@ -157,7 +161,8 @@ static void counts_encode(const struct chunk_count *counts, unsigned int nr, uin
 }
 
 /* What the index chunk's header will say of the whole file. */
-static void sum_add(struct trace_out *o, const struct chunk_header *h, const struct chunk_count *counts)
+static void sum_add(struct trace_out *o, const struct chunk_header *h,
+		    const struct chunk_count *counts)
 {
 	for (unsigned int i = 0; i < h->nr_counts; i++)
 		o->totals[counts[i].type] += counts[i].count;
@@ -190,7 +195,8 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 		return err;
 	counts_encode(counts, h->nr_counts, o->packed);
 	size_t packed = compress(o, table, raw, len);
-	struct iovec iov[4] = {{head, sizeof(head)}, {o->packed, table}, {(void *)raw, len}, {(void *)zeros, 0}};
+	struct iovec iov[4] = {
+		{head, sizeof(head)}, {o->packed, table}, {(void *)raw, len}, {(void *)zeros, 0}};
 
 	if (packed)
 		iov[2] = (struct iovec){o->packed + table, packed};
@@ -220,7 +226,8 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 	if (!text)
 		return fail(-EINVAL, "%s: metadata that is no valid JSON text", o->path);
 	if (strlen(text) > OTHER_RAW_MAX)
-		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->path, OTHER_RAW_MAX >> 20);
+		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->path,
+			    OTHER_RAW_MAX >> 20);
 	return trace_out_chunk(o, &h, NULL, text, strlen(text));
 }
 
@@ -246,7 +253,8 @@ static int write_index(struct trace_out *o)
 		size_t left = o->nr_index - at;
 		size_t nr = left < INDEX_ENTRIES_MAX ? left : INDEX_ENTRIES_MAX;
 
-		err = trace_out_chunk(o, &h, counts, o->index + at * INDEX_ENTRY_SIZE, nr * INDEX_ENTRY_SIZE);
+		err = trace_out_chunk(o, &h, counts, o->index + at * INDEX_ENTRY_SIZE,
+				      nr * INDEX_ENTRY_SIZE);
 		h = (struct chunk_header){.kind = CHUNK_INDEX};
 		t.nr_index++;
 	}

@@ -17,7 +17,8 @@ struct trace_out;
  * Creates the file, mode 0600, never through a symlink. A regular file of that name is replaced if it is empty or
  * one of ours, else it is -EEXIST. `zstd` compresses chunks that become smaller by it.
  */
-int trace_out_create(const char *path, const struct trace_header *h, bool zstd, struct trace_out **ret);
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
+		     struct trace_out **ret);
 
 /*
  * Appends a chunk: h's kind, nr_counts, nr_records, times and bloom are the caller's, the rest is filled in here.

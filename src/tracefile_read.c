@@ -18,7 +18,10 @@
 #include "tracefile_map.h"
 #include "tracefile_schema.h"
 
-enum { NR_TYPE_IDS = 1 << 16, MALFORMED_NAMED = 8 /* damaged chunks that get a caveat of their own */ };
+enum {
+	NR_TYPE_IDS = 1 << 16,
+	MALFORMED_NAMED = 8 /* damaged chunks that get a caveat of their own */
+};
 
 struct tracefile {
 	struct reader reader;
@@ -31,7 +34,7 @@ struct tracefile {
 	size_t next_chunk;
 	uint64_t watermark_ns;
 	struct pending pending;
-	uint64_t malformed;	/* records that no schema fits */
+	uint64_t malformed; /* records that no schema fits */
 	uint64_t damaged_records, damaged_chunks;
 	bool done;
 };
@@ -71,8 +74,10 @@ static int read_header(struct tracefile *t)
 
 	if (err)
 		return err;
-	json_object_set_new(info->meta, "start_monotonic_ns", json_integer((json_int_t)h.start_monotonic_ns));
-	json_object_set_new(info->meta, "start_realtime_ns", json_integer((json_int_t)h.start_realtime_ns));
+	json_object_set_new(info->meta, "start_monotonic_ns",
+			    json_integer((json_int_t)h.start_monotonic_ns));
+	json_object_set_new(info->meta, "start_realtime_ns",
+			    json_integer((json_int_t)h.start_realtime_ns));
 	return 0;
 }
 
@@ -83,7 +88,8 @@ static int declare(struct tracefile *t, const json_t *json, uint64_t offset)
 	uint16_t id;
 	int err;
 
-	snprintf(where, sizeof(where), "%s: offset %" PRIu64 ": schema", t->reader.info.file, offset);
+	snprintf(where, sizeof(where), "%s: offset %" PRIu64 ": schema", t->reader.info.file,
+		 offset);
 	err = schema_to_type(json, where, &type, &id);
 	if (err)
 		return err;
@@ -100,10 +106,13 @@ static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
 {
 	size_t i;
 	json_t *type;
-	int err = json_is_array(json) ? 0 : fail(-EINVAL, "%s: offset %" PRIu64 ": a schema that is no array",
-						 t->reader.info.file, offset);
+	int err = json_is_array(json)
+			  ? 0
+			  : fail(-EINVAL, "%s: offset %" PRIu64 ": a schema that is no array",
+				 t->reader.info.file, offset);
 
-	json_array_foreach(json, i, type) {
+	json_array_foreach(json, i, type)
+	{
 		if (err)
 			break;
 		err = declare(t, type, offset);
@@ -135,9 +144,10 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 		return err;
 	json = json_loadb((char *)text, ref->h.raw, 0, &why);
 	if (!json)
-		return fail(-EINVAL, "%s: offset %" PRIu64 ": broken JSON: %s", t->reader.info.file, ref->offset,
-			    why.text);
-	err = ref->h.kind == CHUNK_META ? take_meta(t, json, ref->offset) : take_schema(t, json, ref->offset);
+		return fail(-EINVAL, "%s: offset %" PRIu64 ": broken JSON: %s", t->reader.info.file,
+			    ref->offset, why.text);
+	err = ref->h.kind == CHUNK_META ? take_meta(t, json, ref->offset)
+					: take_schema(t, json, ref->offset);
 	json_decref(json);
 	return err;
 }
@@ -178,7 +188,8 @@ static void take_hint(struct tracefile *t, const struct read_hint *hint)
 	for (unsigned int id = 0; id < NR_TYPE_IDS; id++) {
 		const struct event_type *type = t->types[id];
 
-		t->wanted[id] = type && (!hint || !hint->wants || hint->wants(type->name, hint->arg));
+		t->wanted[id] =
+			type && (!hint || !hint->wants || hint->wants(type->name, hint->arg));
 		if (t->wanted[id])
 			t->wanted_bloom |= type_bloom_bit((uint16_t)id);
 	}
@@ -222,7 +233,8 @@ static int tracefile_open(const char *path, const struct read_hint *hint, struct
 /* Names explain what follows, so they are wanted from before the window too. */
 static bool is_name(const struct event_type *type)
 {
-	return type && (type->id == EV_thread || type->id == EV_virtio_device || type->id == EV_vcpu_tsc);
+	return type &&
+	       (type->id == EV_thread || type->id == EV_virtio_device || type->id == EV_vcpu_tsc);
 }
 
 /* Does the exact table of types name one that is looked at? A damaged table says yes. */
@@ -337,14 +349,17 @@ static void finish(struct tracefile *t)
 	t->done = true;
 	info->late = t->pending.late;
 	if (t->malformed)
-		trace_info_caveat(info, "%s: %" PRIu64 " records fit no declared type and were skipped",
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records fit no declared type and were skipped",
 				  info->file, t->malformed);
 	if (t->damaged_chunks > MALFORMED_NAMED)
-		trace_info_caveat(info, "%s: %" PRIu64 " damaged chunks in all; %" PRIu64 " events are missing",
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " damaged chunks in all; %" PRIu64
+				  " events are missing",
 				  info->file, t->damaged_chunks, t->damaged_records);
 	if (info->late)
-		trace_info_caveat(info, "%s: %" PRIu64 " events came too late to be put in order", info->file,
-				  info->late);
+		trace_info_caveat(info, "%s: %" PRIu64 " events came too late to be put in order",
+				  info->file, info->late);
 }
 
 static int tracefile_next(struct reader *r, struct batch *batch)

@@ -55,7 +55,8 @@ void trace_ring_free(struct trace_ring *ring)
 
 static bool is_naming(uint16_t type)
 {
-	return type == EV_thread || type == EV_virtio_device || type == EV_vcpu_tsc || type == EV_clock_pair;
+	return type == EV_thread || type == EV_virtio_device || type == EV_vcpu_tsc ||
+	       type == EV_clock_pair;
 }
 
 /* Do both name the same thing? */
@@ -132,7 +133,8 @@ int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk)
 
 	if (l) {
 		l->chunk = *chunk;
-		l->chunk.counts = copy_of(chunk->counts, chunk->h.nr_counts * sizeof(*chunk->counts));
+		l->chunk.counts =
+			copy_of(chunk->counts, chunk->h.nr_counts * sizeof(*chunk->counts));
 		l->chunk.data = copy_of(chunk->data, chunk->len);
 	}
 	if (!l || !l->chunk.counts || !l->chunk.data) {
@@ -159,7 +161,8 @@ static bool chunk_has(const struct trace_chunk *c, uint16_t type)
 }
 
 /* A name from before the window is as good at its beginning; a clock pair is only true at its own time. */
-static size_t names_collect(const struct trace_ring *ring, uint64_t window_ns, bool pair_wanted, uint8_t *out)
+static size_t names_collect(const struct trace_ring *ring, uint64_t window_ns, bool pair_wanted,
+			    uint8_t *out)
 {
 	size_t len = 0;
 
@@ -178,11 +181,12 @@ static size_t names_collect(const struct trace_ring *ring, uint64_t window_ns, b
 	return len;
 }
 
-static int names_visit(const uint8_t *data, size_t len, int (*visit)(void *arg, const struct trace_chunk *chunk),
-		       void *arg)
+static int names_visit(const uint8_t *data, size_t len,
+		       int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg)
 {
 	struct chunk_count counts[4];
-	struct trace_chunk c = {.h = {.first_ns = UINT64_MAX}, .counts = counts, .data = (uint8_t *)data};
+	struct trace_chunk c = {
+		.h = {.first_ns = UINT64_MAX}, .counts = counts, .data = (uint8_t *)data};
 	int err = 0;
 
 	while (!err && c.data + c.len < data + len) {
@@ -201,15 +205,16 @@ static int names_visit(const uint8_t *data, size_t len, int (*visit)(void *arg, 
 		c.len += rec->size;
 		if (c.len > RECORDS_RAW_MAX / 2 || c.data + c.len == data + len) {
 			err = visit(arg, &c);
-			c = (struct trace_chunk){.h = {.first_ns = UINT64_MAX}, .counts = counts,
+			c = (struct trace_chunk){.h = {.first_ns = UINT64_MAX},
+						 .counts = counts,
 						 .data = c.data + c.len};
 		}
 	}
 	return err;
 }
 
-int trace_ring_walk(const struct trace_ring *ring, int (*visit)(void *arg, const struct trace_chunk *chunk),
-		    void *arg)
+int trace_ring_walk(const struct trace_ring *ring,
+		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg)
 {
 	uint64_t window_ns = UINT64_MAX;
 	bool pair_wanted = true;

@@ -27,8 +27,8 @@ void trace_ring_free(struct trace_ring *ring);
 int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk);
 
 /* Hands out everything kept, naming events first, oldest first; stops at the first error and returns it. */
-int trace_ring_walk(const struct trace_ring *ring, int (*visit)(void *arg, const struct trace_chunk *chunk),
-		    void *arg);
+int trace_ring_walk(const struct trace_ring *ring,
+		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg);
 
 /* Naming events that found the table full. */
 uint64_t trace_ring_names_dropped(const struct trace_ring *ring);

@@ -113,10 +113,12 @@ static bool field_parse(const json_t *o, struct field *f)
 {
 	return get_text(o, "name", NULL, &f->name) && name_ok(f->name) &&
 	       get_text(o, "fmt", "dec", &f->fmt) && get_text(o, "doc", "", &f->doc) &&
-	       get_kind(o, &f->kind) && get_u16(o, "offset", &f->offset) && get_u16(o, "size", &f->size);
+	       get_kind(o, &f->kind) && get_u16(o, "offset", &f->offset) &&
+	       get_u16(o, "size", &f->size);
 }
 
-int schema_to_type(const json_t *json, const char *where, const struct event_type **ret, uint16_t *ret_id)
+int schema_to_type(const json_t *json, const char *where, const struct event_type **ret,
+		   uint16_t *ret_id)
 {
 	struct field fields[EVENT_FIELDS_MAX];
 	struct event_type t = {.fields = fields};
@@ -126,8 +128,8 @@ int schema_to_type(const json_t *json, const char *where, const struct event_typ
 	*ret_id = 0;
 	if (!get_text(json, "name", NULL, &t.name) || !name_ok(t.name))
 		return fail(-EINVAL, "%s: an event type without a usable name", where);
-	if (!get_u16(json, "size", &t.size) ||
-	    !get_text(json, "doc", "", &t.doc) || !json_is_array(list))
+	if (!get_u16(json, "size", &t.size) || !get_text(json, "doc", "", &t.doc) ||
+	    !json_is_array(list))
 		return fail(-EINVAL, "%s: event %s has no size or no fields", where, t.name);
 	if (json_object_get(json, "id") && !get_u16(json, "id", ret_id))
 		return fail(-EINVAL, "%s: event %s has a bad id", where, t.name);
@@ -136,7 +138,8 @@ int schema_to_type(const json_t *json, const char *where, const struct event_typ
 			    EVENT_FIELDS_MAX);
 	for (t.nr_fields = 0; t.nr_fields < json_array_size(list); t.nr_fields++)
 		if (!field_parse(json_array_get(list, t.nr_fields), &fields[t.nr_fields]))
-			return fail(-EINVAL, "%s: event %s: field %u is no field", where, t.name, t.nr_fields);
+			return fail(-EINVAL, "%s: event %s: field %u is no field", where, t.name,
+				    t.nr_fields);
 	int err = event_type_register(&t, ret);
 
 	if (!err)

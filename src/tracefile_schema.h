@@ -21,6 +21,7 @@ const char *schema_name(const char *name, char buf[EVENT_NAME_MAX]);
 json_t *schema_from_type(const struct event_type *type, uint16_t id);
 
 /* Registers what one such object declares. -EINVAL with a sentence that starts with `where`. */
-int schema_to_type(const json_t *json, const char *where, const struct event_type **ret, uint16_t *ret_id);
+int schema_to_type(const json_t *json, const char *where, const struct event_type **ret,
+		   uint16_t *ret_id);
 
 #endif

@@ -16,9 +16,10 @@
 #include "tracefile_schema.h"
 
 enum {
-	CHUNK_TARGET = 256 << 10,    /* bytes; a chunk this large is written at the round's end */
-	RING_CHUNK_MIN = 4 << 10,    /* a flight recorder's chunks are a sixteenth of it, but no smaller */
-	FOREIGN_ID_FIRST = 256,	     /* ids in the file of types that are not ours */
+	CHUNK_TARGET = 256 << 10, /* bytes; a chunk this large is written at the round's end */
+	RING_CHUNK_MIN =
+		4 << 10, /* a flight recorder's chunks are a sixteenth of it, but no smaller */
+	FOREIGN_ID_FIRST = 256, /* ids in the file of types that are not ours */
 	NR_TYPE_IDS = 1 << 16,
 };
 
@@ -62,7 +63,8 @@ static uint64_t meta_u64(const json_t *meta, const char *key, uint64_t fallback)
 static struct trace_header header_make(const json_t *meta)
 {
 	struct trace_header h = {
-		.start_monotonic_ns = meta_u64(meta, "start_monotonic_ns", clock_ns(CLOCK_MONOTONIC)),
+		.start_monotonic_ns =
+			meta_u64(meta, "start_monotonic_ns", clock_ns(CLOCK_MONOTONIC)),
 		.start_realtime_ns = meta_u64(meta, "start_realtime_ns", clock_ns(CLOCK_REALTIME)),
 	};
 
@@ -98,7 +100,8 @@ static int writer_alloc(struct trace_writer *w, const char *path, uint64_t max_b
 	if (max_bytes) {
 		w->ring = trace_ring_new(max_bytes);
 		if (max_bytes / 16 < w->target)
-			w->target = max_bytes / 16 < RING_CHUNK_MIN ? RING_CHUNK_MIN : max_bytes / 16;
+			w->target =
+				max_bytes / 16 < RING_CHUNK_MIN ? RING_CHUNK_MIN : max_bytes / 16;
 	}
 	w->path = strdup(path);
 	w->chunk.data = malloc(RECORDS_RAW_MAX);
@@ -114,7 +117,8 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 		      struct trace_writer **ret)
 {
 	_cleanup_(writer_cleanup_) struct trace_writer *w = calloc(1, sizeof(*w));
-	int err = w ? writer_alloc(w, path, opt->max_bytes) : fail(-ENOMEM, "%s: out of memory", path);
+	int err = w ? writer_alloc(w, path, opt->max_bytes)
+		    : fail(-ENOMEM, "%s: out of memory", path);
 
 	if (err)
 		return err;
@@ -187,9 +191,11 @@ static int type_check(struct trace_writer *w, const struct record_hdr *rec)
 	const struct event_type *t = w->types[rec->type];
 
 	if (!t)
-		return fail(-EINVAL, "%s: a record of type %u, which nobody declared", w->path, rec->type);
+		return fail(-EINVAL, "%s: a record of type %u, which nobody declared", w->path,
+			    rec->type);
 	if (rec->size < t->size || rec->size % 8 || rec->size > EVENT_RECORD_MAX)
-		return fail(-EINVAL, "%s: a record of %s with %u bytes", w->path, t->name, rec->size);
+		return fail(-EINVAL, "%s: a record of %s with %u bytes", w->path, t->name,
+			    rec->size);
 	return 0;
 }
 

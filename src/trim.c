@@ -80,18 +80,19 @@ static bool listed16(const uint16_t *list, unsigned int nr, uint16_t v)
 	return !nr;
 }
 
-static bool passes(struct trimmed *t, const struct event *ev)
+bool trim_passes(struct reader *r, const struct event *ev)
 {
+	struct trimmed *t = (struct trimmed *)r;
 	const struct trim *trim = &t->trim;
 	uint8_t *verdict = &t->verdict[ev->type->index];
 
 	if (*verdict == UNDECIDED)
-		*verdict = !t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
-	if (*verdict == PASSES && ev->time_ns >= trim->since_ns && ev->time_ns < trim->until_ns &&
-	    listed32(t->pids, trim->nr_pids, ev->pid) && listed32(t->tids, trim->nr_tids, ev->tid) &&
-	    listed16(t->vcpus, trim->nr_vcpus, ev->vcpu))
-		return true;
-	return trim_is_naming(ev->type);
+		*verdict =
+			!t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
+	return *verdict == PASSES && ev->time_ns >= trim->since_ns &&
+	       ev->time_ns < trim->until_ns && listed32(t->pids, trim->nr_pids, ev->pid) &&
+	       listed32(t->tids, trim->nr_tids, ev->tid) &&
+	       listed16(t->vcpus, trim->nr_vcpus, ev->vcpu);
 }
 
 /* The consumer looks at r->info, so the inner reader's is kept there: the JSON values are shared. */
@@ -110,7 +111,7 @@ static int trim_next(struct reader *r, struct batch *batch)
 
 		more = reader_next(t->inner, batch);
 		for (unsigned int i = 0; more > 0 && i < batch->nr; i++)
-			if (passes(t, &batch->ev[i])) {
+			if (trim_passes(r, &batch->ev[i]) || trim_is_naming(batch->ev[i].type)) {
 				if (nr != i)
 					batch->ev[nr] = batch->ev[i];
 				nr++;

@@ -32,8 +32,8 @@ static bool format_known(const char *name)
  * the second of two inputs may have another kvm_exit than the first.
  */
 struct declared {
-	uint16_t namesake[EVENT_TYPES_MAX];		/* 1 + index of the first type of that name */
-	const struct event_type *now[EVENT_TYPES_MAX];	/* what the name means, by that index */
+	uint16_t namesake[EVENT_TYPES_MAX]; /* 1 + index of the first type of that name */
+	const struct event_type *now[EVENT_TYPES_MAX]; /* what the name means, by that index */
 };
 
 static void declare(struct declared *d, const struct event_type *type, FILE *f)
@@ -88,7 +88,8 @@ static int run(int argc, char **argv, char **rest)
 	if (!format)
 		return command_usage("a format is needed; available: %s", formats);
 	if (!format_known(format))
-		return command_usage("export to '%s' is not available; available: %s", format, formats);
+		return command_usage("export to '%s' is not available; available: %s", format,
+				     formats);
 	if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (reading_open(NULL, NULL, &r))
@@ -101,7 +102,8 @@ static int run(int argc, char **argv, char **rest)
 	}
 	err = write_all(r, format, f);
 	if (!err && (fflush(f) || ferror(f)))
-		err = fail(-EIO, "%s: %s", output_path ? output_path : "standard output", strerror(errno));
+		err = fail(-EIO, "%s: %s", output_path ? output_path : "standard output",
+			   strerror(errno));
 	if (f != stdout && fclose(f) && !err)
 		err = fail(-errno, "%s: %s", output_path, strerror(errno));
 	if (err)
@@ -116,7 +118,8 @@ const struct command export_command = {
 	.args = "FORMAT [FILE...]",
 	.summary = "Writes a trace in another format: text, json, csv.",
 	.group = "Convert",
-	.details = "text is the text twin of the trace file: one event a line, exact, readable by every command.\n"
+	.details = "text is the text twin of the trace file: one event a line, exact, readable by "
+		   "every command.\n"
 		   "json and csv are the rows of 'hostrace list'.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv",

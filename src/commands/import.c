@@ -26,7 +26,8 @@ static const struct option_row *const options[] = {reading_options, import_optio
 static char *default_path(const char *input)
 {
 	const char *slash = strrchr(input, '/'), *dot = strrchr(input, '.');
-	int len = (int)(dot && dot > (slash ? slash + 1 : input) ? (size_t)(dot - input) : strlen(input));
+	int len = (int)(dot && dot > (slash ? slash + 1 : input) ? (size_t)(dot - input)
+								 : strlen(input));
 	char *path;
 
 	return asprintf(&path, "%.*s.hrt", len, input) < 0 ? NULL : path;
@@ -43,8 +44,12 @@ static bool same_file(const char *a, const char *b)
 static int write_event(struct trace_writer *w, const struct event *ev)
 {
 	static uint8_t record[EVENT_RECORD_MAX] __attribute__((aligned(8)));
-	struct record_hdr h = {.time = ev->time_ns, .pid = ev->pid, .tid = ev->tid, .size = ev->size,
-			       .cpu = ev->cpu, .vcpu = ev->vcpu};
+	struct record_hdr h = {.time = ev->time_ns,
+			       .pid = ev->pid,
+			       .tid = ev->tid,
+			       .size = ev->size,
+			       .cpu = ev->cpu,
+			       .vcpu = ev->vcpu};
 	int err = trace_writer_type(w, ev->type, &h.type);
 
 	if (err)
@@ -110,7 +115,8 @@ static int run(int argc, char **argv, char **rest)
 	if (!path)
 		path = made = default_path(r->info.file);
 	if (!path || same_file(path, r->info.file)) {
-		fail(-EEXIST, "%s would replace its own input; choose another name with -o", path ? path : "");
+		fail(-EEXIST, "%s would replace its own input; choose another name with -o",
+		     path ? path : "");
 		return command_failed();
 	}
 	if (convert(r, path))

@@ -71,7 +71,8 @@ static int rows_loop(struct rows *rows, struct reader *r)
 	while ((more = reader_next(r, &batch)) > 0) {
 		for (unsigned int i = 0; i < batch.nr && rows->nr < limit; i++) {
 			thread_names_event(rows->names, &batch.ev[i]);
-			row_write(rows, &batch.ev[i]);
+			if (reading_asked(r, &batch.ev[i]))
+				row_write(rows, &batch.ev[i]);
 		}
 		if (rows->nr == limit || ferror(rows->out->file))
 			return 1;
@@ -82,7 +83,9 @@ static int rows_loop(struct rows *rows, struct reader *r)
 int rows_write(struct reader *r, struct output *out)
 {
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
-	struct rows rows = {.out = out, .names = names, .start_ns = r->info.start_ns,
+	struct rows rows = {.out = out,
+			    .names = names,
+			    .start_ns = r->info.start_ns,
 			    .with_source = reading_input(1) != NULL};
 	json_t *more = json_array();
 	int ret;
@@ -94,7 +97,8 @@ int rows_write(struct reader *r, struct output *out)
 	rows_begin(&rows);
 	ret = rows_loop(&rows, r);
 	if (ret == 1 && rows.nr == out->limit)
-		json_array_append_new(more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
+		json_array_append_new(
+			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
 	if (ret >= 0)
 		rows_end(&rows, r, more);
 	json_decref(more);
