@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* QEMU's command lines as people and libvirt write them, hostile ones, and finding processes that are no VM. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h" /* before cmocka, which makes fail() a macro */
+#include "vm.h"
+#include "vm_cmdline.h"
+#include "vm_exe.h"
+
+#include <cmocka.h>
+
+#define WORDS(...) ((char *[]){"qemu-system-x86_64", __VA_ARGS__})
+#define PARSE(c, ...) \
+	assert_int_equal(0, vm_cmdline_parse(WORDS(__VA_ARGS__), \
+					     sizeof(WORDS(__VA_ARGS__)) / sizeof(char *), (c)))
+
+static void defaults(void **state)
+{
+	char *alone[] = {"qemu-system-x86_64"};
+	struct vm_cmdline c;
+
+	(void)state;
+	assert_int_equal(0, vm_cmdline_parse(alone, 1, &c));
+	assert_string_equal("", c.name);
+	assert_string_equal("", c.machine);
+	assert_string_equal("", c.accel);
+	assert_int_equal(128 << 20, c.memory_bytes);
+	assert_int_equal(1, c.cpus);
+	assert_int_equal(0, c.nr_devices);
+	vm_cmdline_free(&c);
+	assert_int_equal(0, vm_cmdline_parse(alone, 0, &c));
+	vm_cmdline_free(&c);
+}
+
+static void plain(void **state)
+{
+	struct vm_cmdline c;
+
+	(void)state;
+	PARSE(&c, "-name", "web,debug-threads=on", "-enable-kvm", "-m", "1G", "-smp", "4,maxcpus=8", "-M", "q35",
+	      "-device", "virtio-blk-pci,drive=d0", "-drive", "if=none,id=d0,file=a", "-drive",
+	      "file=b,,c,if=virtio", "-nic", "user,model=virtio-net-pci", "-netdev", "tap,id=n0,vhost=on",
+	      "-append", "-name", "-kernel", "-m");
+	assert_string_equal("web", c.name);
+	assert_string_equal("q35", c.machine);
+	assert_string_equal("kvm", c.accel);
+	assert_int_equal(1 << 30, c.memory_bytes);
+	assert_int_equal(4, c.cpus);
+	assert_int_equal(4, c.nr_devices);
+	assert_string_equal("virtio-blk-pci,drive=d0", c.devices[0]);
+	assert_string_equal("virtio-blk,file=b,c", c.devices[1]);
+	assert_string_equal("virtio-net-pci,type=user", c.devices[2]);
+	assert_string_equal("netdev,type=tap,id=n0,vhost=on", c.devices[3]);
+	vm_cmdline_free(&c);
+}
+
+static void libvirt(void **state)
+{
+	struct vm_cmdline c;
+
+	(void)state;
+	PARSE(&c, "-name", "guest=db,debug-threads=on", "-object",
+	      "memory-backend-ram,id=pc.ram,size=2147483648", "-machine",
+	      "pc-q35-7.2,usb=off,memory-backend=pc.ram", "-accel", "kvm", "-device",
+	      "{\"driver\":\"virtio-blk-pci\",\"bus\":\"pci.4\",\"drive\":\"d\",\"bootindex\":1}", "-smp",
+	      "sockets=2,cores=3,threads=2");
+	assert_string_equal("db", c.name);
+	assert_string_equal("pc-q35-7.2", c.machine);
+	assert_int_equal(UINT64_C(2) << 30, c.memory_bytes);
+	assert_int_equal(12, c.cpus);
+	assert_string_equal("virtio-blk-pci,bus=pci.4,drive=d,bootindex=1", c.devices[0]);
+	vm_cmdline_free(&c);
+}
+
+static void memory(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} rows[] = {
+		{"64", 64 << 20},	       {"size=512M,slots=2,maxmem=4G", 512 << 20}, {"1.5G", 3 << 29},
+		{"4096k", 4 << 20},	       {"8192b", 8192},				   {"0x40", 64 << 20},
+		{"-1", 128 << 20},	       {"99999999999T", 128 << 20},		   {"nan", 128 << 20},
+		{"", 128 << 20},	       {"maxmem=4G", 128 << 20},
+	};
+	struct vm_cmdline c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		PARSE(&c, "-m", (char *)rows[i].text);
+		assert_int_equal(rows[i].bytes, c.memory_bytes);
+		vm_cmdline_free(&c);
+	}
+	PARSE(&c, "-m", "64", "-m", "maxmem=4G");
+	assert_int_equal(64 << 20, c.memory_bytes);
+	vm_cmdline_free(&c);
+}
+
+static void accelerators(void **state)
+{
+	struct vm_cmdline c;
+
+	(void)state;
+	PARSE(&c, "-machine", "accel=kvm:tcg,type=pc", "-machine", "usb=off");
+	assert_string_equal("kvm:tcg", c.accel);
+	assert_string_equal("pc", c.machine);
+	vm_cmdline_free(&c);
+	PARSE(&c, "--accel", "kvm", "-accel", "tcg,thread=single");
+	assert_string_equal("kvm:tcg", c.accel);
+	vm_cmdline_free(&c);
+}
+
+static void hostile(void **state)
+{
+	struct vm_cmdline c;
+	char big[9000];
+	char *many[2 * CMDLINE_DEVICES_MAX + 21];
+	unsigned int nr = 0;
+
+	(void)state;
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	PARSE(&c, "-name", "a\033[2Jb\377", "-device", big, "-device", "{\"driver\":", "-device", "{}", "-smp",
+	      "18446744073709551615,cores=4294967295,threads=4294967295", "-M", big, "-device");
+	assert_null(strpbrk(c.name, "\033\377"));
+	assert_int_equal(1, c.nr_devices);
+	assert_true(strlen(c.devices[0]) <= CMDLINE_TEXT_MAX);
+	assert_true(c.cpus <= 65536);
+	vm_cmdline_free(&c);
+
+	many[nr++] = "qemu";
+	while (nr + 2 <= sizeof(many) / sizeof(many[0])) {
+		many[nr++] = "-device";
+		many[nr++] = "edu";
+	}
+	assert_int_equal(0, vm_cmdline_parse(many, nr, &c));
+	assert_int_equal(CMDLINE_DEVICES_MAX, c.nr_devices);
+	vm_cmdline_free(&c);
+}
+
+static void quoting(void **state)
+{
+	char *words[] = {"qemu", "-append", "a b", "it's", "", "x\033[31m", "k=v,w"};
+	char *line = vm_cmdline_quote(words, 7);
+
+	(void)state;
+	assert_non_null(line);
+	assert_null(strchr(line, '\033'));
+	assert_memory_equal("qemu -append 'a b' 'it'\\''s' '' ", line, 32);
+	assert_string_equal(" k=v,w", line + strlen(line) - 6);
+	free(line);
+}
+
+static void not_found(void **state)
+{
+	struct vm vm;
+	pid_t child;
+	char pid[16];
+
+	(void)state;
+	assert_int_equal(-ESRCH, vm_find("no-such-vm-xyzzy", &vm));
+	assert_non_null(strstr(error_text(), "no-such-vm-xyzzy"));
+	assert_int_equal(-ESRCH, vm_find("", &vm));
+	assert_int_equal(-ESRCH, vm_find("99999999999999999999", &vm));
+	assert_int_equal(-ESRCH, vm_find("4194999", &vm)); /* above the kernel's limit of pids */
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	snprintf(pid, sizeof(pid), "%d", child);
+	assert_int_equal(-EINVAL, vm_find(pid, &vm));
+	assert_non_null(strstr(error_text(), "is no VM"));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void executables(void **state)
+{
+	struct vm_exe exe;
+
+	(void)state;
+	assert_int_equal(0, vm_exe_read("/proc/self/exe", &exe));
+	assert_string_equal("", exe.version);
+	assert_int_equal(-EINVAL, vm_exe_read("/proc/self/status", &exe));
+	assert_int_equal(-ENOENT, vm_exe_read("/no/such/file", &exe));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),	cmocka_unit_test(plain),    cmocka_unit_test(libvirt),
+		cmocka_unit_test(memory),	cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
+		cmocka_unit_test(quoting),	cmocka_unit_test(not_found), cmocka_unit_test(executables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
