@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A guest's ring, as its owner may have left it: through the image and the whole reader. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "guestside/ring_image.h"
+#include "guestside/ring_reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void image_walk(void *mem, size_t size)
+{
+	struct ring_image img;
+	struct ring_record rec;
+	struct ring_event ev;
+
+	ring_find(mem, size, 0);
+	if (ring_image_open(mem, size, "fuzz", &img))
+		return;
+	for (unsigned int i = 0; i < img.nr_events_max; i++)
+		ring_image_event(&img, i, &ev);
+	for (unsigned int cpu = 0; cpu < img.nr_cpus; cpu++) {
+		struct ring_cursor c = {.pos = cpu * 7, .wait = cpu & 1};
+
+		while (ring_cursor_next(&img, cpu, &c, &rec))
+			if (rec.nr_args > RING_ARGS_MAX || rec.nr_frames > RING_FRAMES_MAX)
+				abort();
+		ring_cursor_release(&img, mem, cpu, &c);
+	}
+	ring_image_settle(&img, mem, mem, mem);
+}
+
+static void file_walk(const uint8_t *data, size_t size)
+{
+	static struct batch batch;
+	struct reader *r;
+	char path[64];
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	if (!ring_reader.open(path, NULL, &r)) {
+		while (reader_next(r, &batch) > 0)
+			for (unsigned int i = 0; i < batch.nr; i++)
+				for (unsigned int f = 0; f < batch.ev[i].type->nr_fields; f++) {
+					char text[64];
+
+					field_print(&batch.ev[i], &batch.ev[i].type->fields[f], text,
+						    sizeof(text));
+				}
+		reader_close(r);
+	}
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	void *mem = malloc(size + !size);
+
+	memcpy(mem, data, size);
+	image_walk(mem, size);
+	free(mem);
+	file_walk(data, size);
+	return 0;
+}
