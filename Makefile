@@ -5,7 +5,7 @@ BUILD	?= build
 CC	= gcc
 CLANG	?= clang
 BPFTOOL	?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
-PKGS	= jansson libzstd libelf
+PKGS	= jansson libzstd libelf libdw
 LIVE_PKGS = libbpf capstone
 V	?= 0
 
@@ -16,7 +16,7 @@ ifeq ($(WERROR),1)
 CFLAGS	 += -Werror
 endif
 ifeq ($(SAN),1)
-BUILD	 := $(BUILD)/san
+override BUILD := $(BUILD)/san
 CFLAGS	 += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS	 += -fsanitize=address,undefined
 endif
@@ -37,7 +37,7 @@ BPF_SRCS = $(wildcard bpf/*.bpf.c)
 endif
 OBJS	= $(SRCS:%.c=$(BUILD)/%.o)
 LIB_OBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS))
-LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -lpthread
+LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
 CPPFLAGS += $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 
 .DELETE_ON_ERROR:
@@ -74,6 +74,9 @@ $(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/collector/*.c)): $(BUILD)/hostrace.skel.h
 
 -include $(OBJS:.o=.d)
+
+deps:
+	@scripts/deps.sh
 
 clean:
 	rm -rf build

@@ -22,6 +22,8 @@ packages() {
 	build bpftool            bpftool
 	build libbpf-dev         libbpf-devel
 	build libelf-dev         elfutils-libelf-devel
+	build libdw-dev          elfutils-devel
+	build libiberty-dev      binutils-devel
 	build zlib1g-dev         zlib-devel
 	build libzstd-dev        libzstd-devel
 	build libjansson-dev     jansson-devel

@@ -12,6 +12,7 @@ struct node {
 	uint32_t frame, parent, child, last_child, sibling; /* node numbers or NONE */
 	uint32_t tail;	     /* first of the swallowed nodes, chained through their own tail */
 	uint32_t nr_children;
+	uint32_t title;	     /* of a root: a frame number, or NONE */
 	uint64_t hits;
 	double time_ns;
 };
@@ -172,7 +173,7 @@ static int node_new(struct calltree *t, uint32_t parent, uint32_t frame, uint32_
 		return err;
 	*ret = t->nr_nodes++;
 	t->node[*ret] = (struct node){.frame = frame, .parent = parent, .child = NONE, .last_child = NONE,
-				      .sibling = NONE, .tail = NONE};
+				      .sibling = NONE, .tail = NONE, .title = NONE};
 	if (parent == NONE)
 		return 0;
 	struct node *p = &t->node[parent];
@@ -340,9 +341,20 @@ uint32_t calltree_root_at(const struct calltree *t, unsigned int i)
 	return t->root[i];
 }
 
-const char *calltree_label(const struct calltree *t, uint32_t node)
+int calltree_root_title(struct calltree *t, uint32_t root, const char *title)
 {
-	return t->frame[t->node[node].frame];
+	uint32_t number = 0;
+	int err = calltree_frame(t, title, &number);
+
+	t->node[root].title = err ? NONE : number;
+	return err;
+}
+
+const char *calltree_title(const struct calltree *t, uint32_t root)
+{
+	uint32_t title = t->node[root].title;
+
+	return title == NONE ? "" : t->frame[title];
 }
 
 static const char *pretty(double ns, char *buf, size_t size)

@@ -57,11 +57,13 @@ struct calltree_options {
 /* Sums up, swallows and sorts; afterwards only print, fold and json. */
 void calltree_finish(struct calltree *t, const struct calltree_options *opt);
 
+/* What stands over a root's tree where there are several: "Thread worker (0x..)". */
+int calltree_root_title(struct calltree *t, uint32_t root, const char *title);
+const char *calltree_title(const struct calltree *t, uint32_t root);
+
 /* Roots in order of weight. */
 unsigned int calltree_nr_roots(const struct calltree *t);
 uint32_t calltree_root_at(const struct calltree *t, unsigned int i);
-const char *calltree_label(const struct calltree *t, uint32_t node);
-
 /* The drawing above. */
 void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
 
