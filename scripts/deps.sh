@@ -24,6 +24,7 @@ packages() {
 	build libelf-dev         elfutils-libelf-devel
 	build libdw-dev          elfutils-devel
 	build libiberty-dev      binutils-devel
+	build libiberty-dev      binutils-devel
 	build zlib1g-dev         zlib-devel
 	build libzstd-dev        libzstd-devel
 	build libjansson-dev     jansson-devel

@@ -3,6 +3,7 @@
  * Looks up the command, parses its options, runs it. Nothing else; what a newcomer wants to read next is
  * doc/internals.md, which follows one event from the guest's kick to the picture.
  */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,12 +102,33 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* The manual page where man is installed and finds it; else the short help. */
+/* The manual page where man finds it: beside the program in the build tree, or where `make install` puts it. */
+static void open_manual(const char *name)
+{
+	static const char *const places[] = {"man", "../share/man/man1"};
+	char dir[PATH_MAX], path[PATH_MAX + 128];
+	ssize_t len = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+
+	if (len <= 0)
+		return;
+	dir[len] = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%.*s/%s/hostrace%s%s.1",
+			 (int)(strrchr(dir, '/') - dir), dir, places[i], *name ? "-" : "", name);
+		if (!access(path, R_OK))
+			execlp("man", "man", "-l", path, NULL);
+	}
+}
+
+/* Its manual page; where there is none, or no man, the short help. */
 static int help_command(const char *name)
 {
-	char page[64], path[128];
-
 	if (!name) {
+		print_overview(stdout);
+		return EXIT_FINE;
+	}
+	if (!strcmp(name, "hostrace")) {
+		open_manual("");
 		print_overview(stdout);
 		return EXIT_FINE;
 	}
@@ -115,10 +137,7 @@ static int help_command(const char *name)
 		fprintf(stderr, "hostrace: no command '%s'; 'hostrace --help' lists them\n", name);
 		return EXIT_USAGE;
 	}
-	snprintf(page, sizeof(page), "hostrace-%s", name);
-	snprintf(path, sizeof(path), "man %s >/dev/null 2>&1", page);
-	if (isatty(STDOUT_FILENO) && !system(path))
-		execlp("man", "man", page, NULL);
+	open_manual(name);
 	print_help(command_now);
 	return EXIT_FINE;
 }

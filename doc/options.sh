@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Completes a manual page: the line "@OPTIONS@" becomes the options of the page's command, taken from its --help,
+# so that page and program cannot differ.
+#
+#   doc/options.sh HOSTRACE PAGE.scd    prints scdoc's input
+set -euo pipefail
+hostrace=$1
+page=$2
+name=$(basename "$page" .scd)
+command=${name#hostrace-}
+command=${command%.[0-9]}
+
+# "  -i, --input FILE   text" and its continuation lines, until the next heading.
+options() {
+	"$hostrace" "$command" --help | awk '
+	function escaped(s) {
+		gsub(/[\\*_~#\[<>]/, "\\\\&", s)
+		return s
+	}
+	function flush() {
+		if (left == "")
+			return
+		n = split(left, word, / +/)
+		line = ""
+		for (i = 1; i <= n; i++)
+			if (word[i] ~ /^-/) {
+				comma = sub(/,$/, "", word[i])
+				line = line (i > 1 ? " " : "") "*" escaped(word[i]) "*" (comma ? "," : "")
+			} else {
+				line = line " " escaped(word[i])
+			}
+		printf "%s\n\t%s.\n\n", line, escaped(toupper(substr(text, 1, 1)) substr(text, 2))
+		left = text = ""
+	}
+	/^Options$/ { on = 1; next }
+	on && (/^[A-Z]/ || /^$/) { flush(); on = 0 }
+	!on { next }
+	/^ {2,6}-/ {
+		flush()
+		left = $0
+		sub(/^ +/, "", left)
+		if (match(left, /  +/)) {
+			text = substr(left, RSTART + RLENGTH)
+			left = substr(left, 1, RSTART - 1)
+		} else if (length($0) >= 30) {
+			text = substr($0, 31)
+			left = substr($0, 1, 30)
+			sub(/^ +/, "", left)
+		}
+		sub(/ +$/, "", left)
+		next
+	}
+	{
+		sub(/^ +/, "")
+		sub(/ +$/, "", text)
+		text = text == "" ? $0 : text " " $0
+	}
+	END { flush() }'
+}
+
+while IFS= read -r line; do
+	if [ "$line" = @OPTIONS@ ]; then
+		options
+	else
+		printf '%s\n' "$line"
+	fi
+done <"$page"

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The manual agrees with the program, as TAP: every command has a page with its sections and all its options; what
+# the pages' and the README's examples use exists.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+hostrace=${HOSTRACE:-build/hostrace}
+man=${BUILD:-build}/man
+n=0
+failed=0
+
+# rule NAME FOUND: no finding is fine.
+rule() {
+	n=$((n + 1))
+	if [ -z "$2" ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		printf '%s\n' "$2" | awk '{ print "#   " $0 }'
+		failed=1
+	fi
+}
+
+"$hostrace" --version || { echo "not ok 1 - there is no program"; exit 1; }
+mapfile -t commands < <("$hostrace" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
+
+# Long and short options of each command, space-separated.
+declare -A options
+for c in "${commands[@]}"; do
+	options[$c]=$("$hostrace" "$c" --help | sed -n '/^Options$/,/^$/s/^ \{2,6\}\(-.*\)/\1/p' |
+		sed 's/  .*//' | grep -oE -- '(^|[ ,])--?[a-zA-Z][a-zA-Z0-9-]*' | tr -d ' ,' | tr '\n' ' ')
+done
+
+has_command() {
+	[ -n "${options[$1]:-}" ]
+}
+
+has_option() { # COMMAND OPTION
+	case " ${options[$1]} " in *" $2 "*) return 0 ;; esac
+	return 1
+}
+
+# A page as plain text.
+page() {
+	sed -e 's/\\-/-/g' -e 's/\\f[A-Z]//g' "$1"
+}
+
+for c in "${commands[@]}"; do
+	if [ ! -f "$man/hostrace-$c.1" ]; then
+		rule "$c has a page" "doc/man/hostrace-$c.1.scd is missing"
+		continue
+	fi
+	found=
+	text=$(page "$man/hostrace-$c.1")
+	for section in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES "EXIT STATUS" "SEE ALSO"; do
+		grep -qE "^\.SH \"?$section\"?$" <<<"$text" || found+="no section $section"$'\n'
+	done
+	for o in ${options[$c]}; do
+		grep -qE -- "(^|[ ,])$o([ ,]|$)" <<<"$text" || found+="$o is not in the page"$'\n'
+	done
+	rule "$c has a page with its sections and options" "$found"
+done
+
+rule "every page is of a command" "$(for f in doc/man/hostrace-*.1.scd; do
+	c=$(basename "$f" .1.scd)
+	has_command "${c#hostrace-}" || echo "$f: no such command"
+done)"
+
+rule "every page that is named exists" "$(grep -ohE '\*hostrace[a-z-]*\*\([0-9]\)' doc/man/*.scd | sort -u |
+	tr -d '*' | sed 's/(\(.\))/.\1/' | while read -r p; do
+	[ -f "doc/man/$p.scd" ] || echo "$p"
+done)"
+
+# A line such as "# hostrace exits --by vcpu | jq ..." in the pages and the README.
+rule "examples use what exists" "$(grep -hoE '^ *[$#] hostrace [a-z-]+[^|;&]*' README.md doc/man/*.scd |
+	sed 's/ -- .*//' | sort -u | while read -r _ _ c rest; do
+	[ "$c" = help ] && continue
+	has_command "$c" || { echo "no command '$c'"; continue; }
+	# shellcheck disable=SC2013
+	for o in $(grep -oE -- '(^| )--?[a-zA-Z][a-zA-Z-]*' <<<"$rest"); do
+		has_option "$c" "$o" || echo "hostrace $c has no $o"
+	done
+done)"
+
+if command -v man >/dev/null; then
+	rule "pages format without warnings" "$(for f in "$man"/*.[15]; do
+		MANWIDTH=80 man --warnings -l "$f" 2>&1 >/dev/null | sed "s|^|$(basename "$f"): |"
+	done)"
+fi
+
+echo "1..$n"
+exit $failed
