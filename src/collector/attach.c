@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,10 @@
 
 #include "hostrace.skel.h" /* knows record.h's types */
 
-enum { PROGRAMS_MAX = 256 };
+enum {
+	PROGRAMS_MAX = 256,
+	DETACH_THREADS = 32,
+};
 
 /* Kernel-wide events come from tracepoints and are attached once; the others once per VM. */
 static bool event_is_kernels(const char *event)
@@ -275,9 +279,36 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 	return attached ? 0 : fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
 }
 
+/*
+ * Taking a user probe away waits for an RCU grace period of the kernel, about 0.1 s each. Waiting in several threads
+ * they share the periods.
+ */
+struct detach_job {
+	struct collector *c;
+	unsigned int next;
+};
+
+static void *detach_some(void *arg)
+{
+	struct detach_job *job = arg;
+	unsigned int i;
+
+	while ((i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->c->nr_links)
+		bpf_link__destroy(job->c->links[i]);
+	return NULL;
+}
+
 void collector_detach(struct collector *c)
 {
-	for (unsigned int i = 0; i < c->nr_links; i++)
-		bpf_link__destroy(c->links[i]);
+	struct detach_job job = {.c = c};
+	pthread_t threads[DETACH_THREADS];
+	unsigned int nr = 0;
+
+	while (nr < DETACH_THREADS && nr < c->nr_links &&
+	       !pthread_create(&threads[nr], NULL, detach_some, &job))
+		nr++;
+	detach_some(&job);
+	while (nr)
+		pthread_join(threads[--nr], NULL);
 	c->nr_links = 0;
 }

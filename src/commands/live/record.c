@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -30,6 +31,7 @@ enum {
 	SUMMARY_TYPES = 6, /* event types named in the summary */
 	FINAL_ROUNDS = 20, /* to wait for slots that are not published yet */
 	DUMP_PATH_MAX = 4096,
+	RECORDER_NICE = -10,
 };
 
 static struct {
@@ -294,10 +296,21 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		r->stop = signal_read(r);
 }
 
+/* Scripts wait for this line: from here on events are taken. */
+static void started(const struct recording *r)
+{
+	if (r->nr_vms == 1)
+		command_note("recording %s (pid %d) to %s; %s", r->vms[0].name ? r->vms[0].name : "VM",
+			     r->vms[0].pid, opt.output, r->argv ? "ends with the command" : "^C ends it");
+	else
+		command_note("recording %u VMs to %s; ^C ends it", r->nr_vms, opt.output);
+}
+
 static int loop(struct recording *r)
 {
 	int err = 0;
 
+	started(r);
 	r->start_ns = now_ns();
 	while (!r->stop && !err) {
 		uint64_t now = now_ns();
@@ -385,6 +398,7 @@ static int setup(struct recording *r)
 	json_decref(meta);
 	if (err)
 		return err;
+	setpriority(PRIO_PROCESS, 0, RECORDER_NICE); /* a starved recorder loses events; no matter if refused */
 	/* A flight recorder writes files later, into directories that may be another user's. */
 	err = privileges_drop(opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0);
 	return err || !r->argv ? err : launch_go(&r->launch);

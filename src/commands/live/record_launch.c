@@ -105,6 +105,15 @@ void launch_close(struct launch *c)
 	c->ended = true;
 }
 
+/* As far as its words tell: a QEMU that is asked to use KVM. */
+static bool kvm_asked(char **argv)
+{
+	for (; *argv; argv++)
+		if (!strcmp(*argv, "-enable-kvm") || !strncmp(*argv, "kvm", 3) || strstr(*argv, "accel=kvm"))
+			return true;
+	return false;
+}
+
 int launch_vm(const struct launch *c, char **argv, struct vm *ret)
 {
 	char path[4096];
@@ -116,6 +125,7 @@ int launch_vm(const struct launch *c, char **argv, struct vm *ret)
 	base = strrchr(path, '/');
 	*ret = (struct vm){
 		.pid = c->pid,
+		.has_kvm = kvm_asked(argv + 1),
 		.name = strdup(base ? base + 1 : path),
 		.exe = strdup(path),
 		.exe_open = strdup(path),
