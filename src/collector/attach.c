@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "event.h"
 #include "internal.h"
+#include "uprobe.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 
@@ -93,16 +94,32 @@ static const char *program_error(const struct program *programs, unsigned int nr
 	return "too many programs";
 }
 
-static int link_keep(struct collector *c, struct bpf_link *link)
+static void link_drop(struct probe_link *l)
 {
-	if (!link)
-		return -errno;
+	if (l->link)
+		bpf_link__destroy(l->link);
+	else
+		close(l->fd);
+}
+
+/* One of the two; fd < 0 is an error. */
+static int link_keep(struct collector *c, struct bpf_link *link, int fd)
+{
+	struct probe_link l = {.link = link, .fd = fd};
+
+	if (!link && fd < 0)
+		return fd;
 	if (c->nr_links == LINKS_MAX) {
-		bpf_link__destroy(link);
+		link_drop(&l);
 		return -E2BIG;
 	}
-	c->links[c->nr_links++] = link;
+	c->links[c->nr_links++] = l;
 	return 0;
+}
+
+static int link_keep_bpf(struct collector *c, struct bpf_link *link)
+{
+	return link_keep(c, link, link ? 0 : -errno);
 }
 
 /* -EFAULT: the instruction there must not be probed. */
@@ -131,13 +148,17 @@ static int place_attach(struct collector *c, const struct target *t, const struc
 	if (err)
 		return err;
 	if (*place->mark)
-		return link_keep(c, bpf_program__attach_usdt(prog, t->pid, t->exe_open, "qemu",
+		return link_keep_bpf(c, bpf_program__attach_usdt(prog, t->pid, t->exe_open, "qemu",
 							     place->mark, NULL));
+
+	if (c->uprobe_links)
+		return link_keep(c, NULL, uprobe_link(prog, t->pid, t->exe_open, place->file_offset,
+						      place->at_return));
 
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = place->at_return);
 
-	return link_keep(c, bpf_program__attach_uprobe_opts(prog, t->pid, t->exe_open,
-							    place->file_offset, &opts));
+	return link_keep_bpf(c, bpf_program__attach_uprobe_opts(prog, t->pid, t->exe_open,
+								place->file_offset, &opts));
 }
 
 static void where_add(struct probe_result *r, const char *fmt, const char *a, uint64_t offset,
@@ -191,7 +212,7 @@ static void attach_places(struct collector *c, struct probe_result *r)
 static void attach_kernel(struct collector *c, struct probe_result *r, const char *name)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, name);
-	int err = link_keep(c, bpf_program__attach(prog));
+	int err = link_keep_bpf(c, bpf_program__attach(prog));
 
 	if (err) {
 		result_failed(r, bpf_program__section_name(prog), err);
@@ -280,8 +301,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 }
 
 /*
- * Taking a user probe away waits for an RCU grace period of the kernel, about 0.1 s each. Waiting in several threads
- * they share the periods.
+ * Taking a probe away waits for a grace period of the kernel, about 0.1 s. Waiting in several threads they share it
+ * (perf's user probes do not: a lock makes them wait one after the other).
  */
 struct detach_job {
 	struct collector *c;
@@ -294,7 +315,7 @@ static void *detach_some(void *arg)
 	unsigned int i;
 
 	while ((i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->c->nr_links)
-		bpf_link__destroy(job->c->links[i]);
+		link_drop(&job->c->links[i]);
 	return NULL;
 }
 

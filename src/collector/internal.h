@@ -38,12 +38,18 @@ struct vcpu_thread {
 	unsigned int index;
 };
 
+struct probe_link {
+	struct bpf_link *link; /* or NULL and the link's own file descriptor */
+	int fd;
+};
+
 struct collector {
 	struct hostrace *skel;
 	struct target *targets; /* one per VM */
 	unsigned int nr_targets;
-	struct bpf_link *links[LINKS_MAX];
+	struct probe_link links[LINKS_MAX];
 	unsigned int nr_links;
+	bool uprobe_links; /* see uprobe.h */
 	struct probe_result *results;
 	unsigned int nr_results;
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "internal.h"
+#include "uprobe.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 
@@ -89,6 +90,13 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	return 0;
 }
 
+static bool is_uprobe(const struct bpf_program *prog)
+{
+	const char *section = bpf_program__section_name(prog);
+
+	return !strcmp(section, "uprobe") || !strcmp(section, "uretprobe");
+}
+
 /* Loads the object with these programs; those with an error are left out. */
 static int skel_load(struct collector *c, struct program *programs, unsigned int nr, struct hostrace **ret)
 {
@@ -103,8 +111,11 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 		if (!prog && !*programs[i].error)
 			snprintf(programs[i].error, sizeof(programs[i].error), "no BPF program %s",
 				 programs[i].name);
-		else if (prog && !*programs[i].error)
-			bpf_program__set_autoload(prog, true);
+		if (!prog || *programs[i].error)
+			continue;
+		bpf_program__set_autoload(prog, true);
+		if (c->uprobe_links && is_uprobe(prog))
+			uprobe_link_prepare(prog);
 	}
 	*last_warning = '\0';
 	err = hostrace__load(skel);
@@ -159,6 +170,7 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	c->stride = RING_HEAD_BYTES + c->ring_bytes + RING_SPILL_BYTES;
 	if (getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret))
 		return fail(-errno, "getrandom: %s", strerror(errno));
+	c->uprobe_links = uprobe_links_possible();
 	err = skel_load(c, programs, nr, &c->skel);
 	if (err) {
 		programs_try(c, programs, nr);
