@@ -10,10 +10,17 @@ page=$2
 name=$(basename "$page" .scd)
 command=${name#hostrace-}
 command=${command%.[0-9]}
+help=$(mktemp)
+trap 'rm -f "$help"' EXIT
 
 # "  -i, --input FILE   text" and its continuation lines, until the next heading.
 options() {
-	"$hostrace" "$command" --help | awk '
+	if ! "$hostrace" "$command" --help >"$help" 2>/dev/null; then
+		# Without libbpf there are no live commands.
+		echo "$page: this build has no such command" >&2
+		return
+	fi
+	awk '
 	function escaped(s) {
 		gsub(/[\\*_~#\[<>]/, "\\\\&", s)
 		return s
@@ -30,13 +37,14 @@ options() {
 			} else {
 				line = line " " escaped(word[i])
 			}
-		printf "%s\n\t%s.\n\n", line, escaped(toupper(substr(text, 1, 1)) substr(text, 2))
+		printf "%s\n\t%s%s\n\n", line, escaped(toupper(substr(text, 1, 1)) substr(text, 2)),
+			text ~ /\.$/ ? "" : "."
 		left = text = ""
 	}
 	/^Options$/ { on = 1; next }
 	on && (/^[A-Z]/ || /^$/) { flush(); on = 0 }
 	!on { next }
-	/^ {2,6}-/ {
+	/^  (    )?-/ {
 		flush()
 		left = $0
 		sub(/^ +/, "", left)
@@ -56,7 +64,7 @@ options() {
 		sub(/ +$/, "", text)
 		text = text == "" ? $0 : text " " $0
 	}
-	END { flush() }'
+	END { flush() }' "$help"
 }
 
 while IFS= read -r line; do
