@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Differences between kernels, told by the fields they have, never by version. Each with its reason.
+ * Differences between kernels, told by the fields they have, never by version. Each with its
+ * reason.
  */
 #ifndef HOSTRACE_COMPAT_BPF_H
 #define HOSTRACE_COMPAT_BPF_H
@@ -27,7 +28,7 @@ static __always_inline hr_u32 task_cpu(struct task_struct *p)
 	return 0;
 }
 
-/* Before v5.14 KVM kept only the ratio of what runs now, be it the guest (L1) or the guest's guest (L2). */
+/* Before v5.14 KVM kept only those of what runs now, the guest (L1) or the guest's guest (L2). */
 static __always_inline hr_u64 vcpu_l1_tsc_offset(struct kvm_vcpu *v)
 {
 	if (bpf_core_field_exists(v->arch.l1_tsc_offset))

@@ -47,7 +47,7 @@ struct thread_state {
 	hr_u8 named;	 /* `thread` was written */
 	hr_u8 vcpu_told; /* `vcpu_tsc` was written */
 	hr_u32 pad;
-	hr_u64 pop_vq;	 /* from entry to return of virtqueue_pop(), virtqueue_drop_all(), virtio_reset() */
+	hr_u64 pop_vq;	 /* these three: from a function's entry to its return */
 	hr_u64 drop_vq;
 	hr_u64 reset_vdev;
 };
@@ -82,8 +82,9 @@ static __always_inline hr_u8 *ring_here(void)
 }
 
 /*
- * Reserves a slot in e->ring for a record of this type and fills its header from e. NULL (and counted) if there is
- * no room. The time is read last, so that whatever is not yet reserved is younger than what the reader has seen.
+ * Reserves a slot in e->ring for a record of this type and fills its header from e. NULL (and
+ * counted) if there is no room. The time is read last, so that whatever is not yet reserved is
+ * younger than what the reader has seen.
  */
 static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 size)
 {
@@ -111,7 +112,7 @@ static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 si
 	return hdr;
 }
 
-#define reserve(e, name) \
+#define reserve(e, name)                                                                           \
 	((struct rec_##name *)emit_reserve(e, EV_##name, sizeof(struct rec_##name)))
 
 /* Hands the slot to the reader. x86 keeps stores in order; the compiler is told to. */
@@ -134,7 +135,7 @@ static __always_inline bool emit_thread(struct emit *e, struct task_struct *task
 	return true;
 }
 
-/* The ratio's own size tells its fixed point: VMX has 48 fractional bits, SVM 32, and guests are within 1:256 of the host. */
+/* The ratio's own size tells its fixed point: 48 fractional bits on VMX, 32 on SVM; 1 is none. */
 static __always_inline hr_u32 ratio_bits(hr_u64 ratio)
 {
 	if (ratio >> 40)
@@ -181,7 +182,7 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 	return state;
 }
 
-/* The vCPU of this thread: from this CPU's cache if the same vCPU was here last, else from the thread's state. */
+/* The vCPU of this thread: from this CPU's cache if it was here last, else from the thread's state. */
 static __always_inline void vcpu_find(struct emit *e)
 {
 	struct ring_head *head = (void *)e->ring;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where these do not say
- * enough the formatted record is read instead (tp/kvm/..., about five times as dear). Signatures are those of
- * v6.1 to v6.18; the collector compares them with the running kernel's before it loads a program.
+ * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where
+ * these do not say enough the formatted record is read instead (tp/kvm/..., about five times as
+ * dear). Signatures are those of v6.1 to v6.18; what the running kernel refuses the collector
+ * leaves out.
  *
- * Interrupts that are driven from foreign threads (kernel's vhost workers) cannot be told apart by VM and are not
- * taken.
+ * Interrupts that are driven from foreign threads (kernel's vhost workers) cannot be told apart by
+ * VM and are not taken.
  */
 #include "emit.bpf.h"
+
+/* A tp program that returns 0 hides the event from everybody's perf (trace_call_bpf()). */
+enum { PERF_SEES_IT_TOO = 1 };
 
 SEC("tp/kvm/kvm_exit")
 int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
@@ -16,14 +20,14 @@ int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 	struct rec_kvm_exit *rec = take(&e, kvm_exit);
 
 	if (!rec)
-		return 0;
+		return PERF_SEES_IT_TOO;
 	rec->rip = ctx->guest_rip;
 	rec->info1 = ctx->info1;
 	rec->info2 = ctx->info2;
 	rec->reason = ctx->exit_reason;
 	rec->isa = ctx->isa;
 	emit_publish(&e);
-	return 0;
+	return PERF_SEES_IT_TOO;
 }
 
 enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
@@ -64,8 +68,9 @@ int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
 }
 
 /*
- * KVM_RUN begins: the guest's FPU state is loaded once per KVM_RUN, right after the vCPU (kvm_arch_vcpu_ioctl_run()).
- * An fentry program on that function would be the obvious way, but not every kernel lets functions be traced.
+ * KVM_RUN begins: the guest's FPU state is loaded once per KVM_RUN, right after the vCPU
+ * (kvm_arch_vcpu_ioctl_run()). An fentry program on that function would be the obvious way, but not
+ * every kernel lets functions be traced.
  */
 SEC("tp_btf/kvm_fpu")
 int BPF_PROG(tp_kvm_run, int load)
@@ -93,7 +98,7 @@ static __always_inline hr_u64 kernel_le(const void *from, hr_u32 len)
 	return value;
 }
 
-/* raw_tp: kernels up to 6.1 at least refuse a typed `const void *` ("arg4 type UNKNOWN is not a struct"). */
+/* raw_tp: up to 6.1 at least the verifier refuses `const void *` ("type UNKNOWN is not a struct"). */
 SEC("raw_tp/kvm_pio")
 int BPF_PROG(tp_kvm_pio, unsigned int rw, unsigned int port, unsigned int size, unsigned int count,
 	     const void *data)
@@ -257,7 +262,7 @@ int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
 	struct rec_kvm_emulate_insn *rec = take(&e, kvm_emulate_insn);
 
 	if (!rec)
-		return 0;
+		return PERF_SEES_IT_TOO;
 	rec->rip = ctx->rip;
 	rec->insn1 = 0;
 	bpf_probe_read_kernel(&rec->insn0, 8, &ctx->insn[0]);
@@ -265,7 +270,7 @@ int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
 	rec->len = ctx->len;
 	rec->failed = ctx->failed;
 	emit_publish(&e);
-	return 0;
+	return PERF_SEES_IT_TOO;
 }
 
 SEC("tp_btf/kvm_write_tsc_offset")

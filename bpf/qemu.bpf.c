@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* QEMU's devices and machine: status, resets, errors, run state, and the port I/O of guests without KVM. */
+/* QEMU's devices and machine: status, resets, errors, run state, port I/O of guests without KVM. */
 #include "qemu.bpf.h"
 
 /* ---- devices ---- */
@@ -170,8 +170,9 @@ int usdt_vm_state(struct pt_regs *ctx)
 }
 
 /*
- * Port I/O of a TCG guest: the accessors of address spaces, of which "I/O" is the one of ports. An AddressSpace
- * begins with an RCU head of two pointers, then its name. Once found its address is kept.
+ * Port I/O of a TCG guest: the accessors of address spaces, of which "I/O" is the one of ports. An
+ * AddressSpace begins with an RCU head of two pointers, then its name. Once found its address is
+ * kept.
  */
 enum { ADDRESS_SPACE_NAME = 16 };
 
@@ -210,7 +211,8 @@ static __always_inline int pio(hr_u64 as, hr_u64 port, hr_u32 val, hr_u32 size, 
 	return 0;
 }
 
-/* void address_space_stb(AddressSpace *as, hwaddr addr, uint8_t val, MemTxAttrs attrs, MemTxResult *result) */
+/* void address_space_stb(AddressSpace *as, hwaddr addr, uint8_t val, MemTxAttrs attrs, MemTxResult
+ * *result) */
 SEC("uprobe")
 int BPF_KPROBE(fn_qemu_pio_stb, hr_u64 as, hr_u64 port, hr_u32 val)
 {
@@ -229,7 +231,8 @@ int BPF_KPROBE(fn_qemu_pio_stl, hr_u64 as, hr_u64 port, hr_u32 val)
 	return pio(as, port, val, 4, 1);
 }
 
-/* uint8_t address_space_ldub(AddressSpace *as, hwaddr addr, MemTxAttrs attrs, MemTxResult *result) */
+/* uint8_t address_space_ldub(AddressSpace *as, hwaddr addr, MemTxAttrs attrs, MemTxResult *result)
+ */
 SEC("uprobe")
 int BPF_KPROBE(fn_qemu_pio_ldub, hr_u64 as, hr_u64 port)
 {

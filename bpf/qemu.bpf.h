@@ -5,9 +5,9 @@
  *	usdt_X	the mark that QEMU has if it was built with the dtrace backend
  *	fn_X	entry of the exported function that stands in on stock builds, ret_X its return
  *
- * A mark or a function says little more than addresses; what the event needs besides is read from QEMU's memory at
- * the offsets that the collector put into vms (they have been the same in all releases 7.0 to 10.2). A read that
- * fails (a page that is not there) leaves 0.
+ * A mark or a function says little more than addresses; what the event needs besides is read from
+ *QEMU's memory at the offsets that the collector put into vms (they have been the same in all
+ *releases 7.0 to 10.2). A read that fails (a page that is not there) leaves 0.
  */
 #ifndef HOSTRACE_QEMU_BPF_H
 #define HOSTRACE_QEMU_BPF_H

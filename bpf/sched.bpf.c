@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When the threads of a VM get and lose their CPUs. These tracepoints fire for every thread of the host, so the
- * test whether it concerns a VM comes first.
+ * When the threads of a VM get and lose their CPUs. These tracepoints fire for every thread of the
+ * host, so the test whether it concerns a VM comes first.
  */
 #include "emit.bpf.h"
 
-/* Names the VM's thread as the record's owner, which need not be the current one. False: no room to write. */
+/* Names a VM's thread, which need not be the current one, as the record's owner. False: no ring. */
 static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 {
 	struct thread_state *state;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The life of a virtqueue element in QEMU, from the guest's kick to the interrupt: notify, pop, fill, flush, notify.
+ * The life of a virtqueue element in QEMU, from the guest's kick to the interrupt: notify, pop,
+ * fill, flush, notify.
  *
- * A user probe costs half a microsecond at best, so a request meets as few of them as possible: two for pop (QEMU's
- * function tells the queue when it is entered and the element when it returns) and one for each of the others.
+ * A user probe costs half a microsecond at best, so a request meets as few of them as possible: two
+ * for pop (QEMU's function tells the queue when it is entered and the element when it returns) and
+ * one for each of the others.
  */
 #include "qemu.bpf.h"
 
@@ -251,14 +253,16 @@ static __always_inline int notified(hr_u64 vq, hr_u64 vdev, hr_u32 index, hr_u32
 	return 0;
 }
 
-/* void virtio_queue_notify(VirtIODevice *vdev, int n): the guest's write came as a userspace exit */
+/* void virtio_queue_notify(VirtIODevice *vdev, int n): the guest's write came as a userspace exit
+ */
 SEC("uprobe")
 int BPF_KPROBE(fn_virtio_queue_notify, hr_u64 vdev, hr_u32 index)
 {
 	return notified(0, vdev, index, 0);
 }
 
-/* void virtio_queue_host_notifier_read(EventNotifier *n): it came through ioeventfd; n is a member of the queue */
+/* void virtio_queue_host_notifier_read(EventNotifier *n): it came through ioeventfd; n is a member
+ * of the queue */
 SEC("uprobe")
 int BPF_KPROBE(fn_virtio_queue_host_notifier_read, hr_u64 notifier)
 {
@@ -308,7 +312,8 @@ static __always_inline int interrupt(hr_u64 vq, hr_u32 irqfd)
 	return 0;
 }
 
-/* void virtio_notify(VirtIODevice *vdev, VirtQueue *vq): the function is also entered when the guest wants none */
+/* void virtio_notify(VirtIODevice *vdev, VirtQueue *vq): the function is also entered when the
+ * guest wants none */
 SEC("uprobe")
 int BPF_KPROBE(fn_virtio_notify, hr_u64 vdev, hr_u64 vq)
 {

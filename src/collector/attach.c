@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From plans to links. An event that cannot be taken is never fatal: its reason stands in the file's metadata.
+ * From plans to links. An event that cannot be taken is never fatal: its reason stands in the
+ * file's metadata.
  *
- * A user probe writes a breakpoint into the traced program, so the bytes at the place are looked at once more: on a
- * 5-byte NOP the kernel (6.18) puts a call, which overwrites the red zone of a function that is not at its very
- * start, and so corrupts the program.
+ * A user probe writes a breakpoint into the traced program, so the bytes at the place are looked at
+ * once more: on a 5-byte NOP the kernel (6.18) puts a call, which overwrites the red zone of a
+ * function that is not at its very start, and so corrupts the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,8 @@ static bool event_is_kernels(const char *event)
 	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6);
 }
 
-static struct probe_result *result_add(struct collector *c, const char *event, const struct target *t)
+static struct probe_result *result_add(struct collector *c, const char *event,
+				       const struct target *t)
 {
 	struct probe_result *r = &c->results[c->nr_results++];
 
@@ -140,7 +142,8 @@ static int place_check(const char *exe, const struct probe_place *place)
 	return 0;
 }
 
-static int place_attach(struct collector *c, const struct target *t, const struct probe_place *place)
+static int place_attach(struct collector *c, const struct target *t,
+			const struct probe_place *place)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, place->program);
 	int err = place_check(t->exe_open, place);
@@ -149,11 +152,12 @@ static int place_attach(struct collector *c, const struct target *t, const struc
 		return err;
 	if (*place->mark)
 		return link_keep_bpf(c, bpf_program__attach_usdt(prog, t->pid, t->exe_open, "qemu",
-							     place->mark, NULL));
+								 place->mark, NULL));
 
 	if (c->uprobe_links)
-		return link_keep(c, NULL, uprobe_link(prog, t->pid, t->exe_open, place->file_offset,
-						      place->at_return));
+		return link_keep(c, NULL,
+				 uprobe_link(prog, t->pid, t->exe_open, place->file_offset,
+					     place->at_return));
 
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = place->at_return);
 
@@ -173,8 +177,9 @@ static void where_add(struct probe_result *r, const char *fmt, const char *a, ui
 
 static void result_failed(struct probe_result *r, const char *what, int err)
 {
-	const char *why = err == -EFAULT ? "a probe on a 5-byte NOP within a function would corrupt QEMU"
-					 : strerror(-err);
+	const char *why = err == -EFAULT
+				  ? "a probe on a 5-byte NOP within a function would corrupt QEMU"
+				  : strerror(-err);
 
 	snprintf(r->reason, sizeof(r->reason), "%s: %s", what, why);
 	debug("attach", "%s: %s", r->event, r->reason);
@@ -255,9 +260,14 @@ static int vms_fill(struct collector *c)
 		const struct target *t = &c->targets[i];
 		const struct qemu_layout *l = &t->plan.layout;
 		struct vm_settings s = {
-			.vq_vdev = l->vq_vdev, .vq_queue = l->vq_queue, .vdev_path = l->vdev_path,
-			.vq_host_notifier = l->vq_host_notifier, .elem_head = l->elem_head,
-			.elem_ndescs = l->elem_ndescs, .elem_out = l->elem_out, .elem_in = l->elem_in,
+			.vq_vdev = l->vq_vdev,
+			.vq_queue = l->vq_queue,
+			.vdev_path = l->vdev_path,
+			.vq_host_notifier = l->vq_host_notifier,
+			.elem_head = l->elem_head,
+			.elem_ndescs = l->elem_ndescs,
+			.elem_out = l->elem_out,
+			.elem_in = l->elem_in,
 		};
 		uint32_t pid = (uint32_t)t->pid;
 
@@ -280,7 +290,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		const struct probe_result *r = &c->results[i];
 
 		if (usable(r) && !r->pid)
-			program_want(programs, &nr, kernel_program(r, names[n++], sizeof(names[0])));
+			program_want(programs, &nr,
+				     kernel_program(r, names[n++], sizeof(names[0])));
 		for (unsigned int k = 0; usable(r) && r->pid && k < r->plan->nr_places; k++)
 			program_want(programs, &nr, r->plan->place[k].program);
 	}
@@ -297,12 +308,13 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 			attach_one(c, &c->results[i], programs, nr);
 		attached += c->results[i].attached;
 	}
-	return attached ? 0 : fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
+	return attached ? 0
+			: fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
 }
 
 /*
- * Taking a probe away waits for a grace period of the kernel, about 0.1 s. Waiting in several threads they share it
- * (perf's user probes do not: a lock makes them wait one after the other).
+ * Taking a probe away waits for a grace period of the kernel, about 0.1 s. Waiting in several
+ * threads they share it (perf's user probes do not: a lock makes them wait one after the other).
  */
 struct detach_job {
 	struct collector *c;

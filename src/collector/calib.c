@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A reading of the clock is put between two readings of the TSC; their distance bounds the error. Of several tries
- * the tightest is kept: an interrupt in between makes a try useless, not wrong. Pairs are taken all through a
- * recording because NTP slews CLOCK_MONOTONIC.
+ * A reading of the clock is put between two readings of the TSC; their distance bounds the error.
+ * Of several tries the tightest is kept: an interrupt in between makes a try useless, not wrong.
+ * Pairs are taken all through a recording because NTP slews CLOCK_MONOTONIC.
  */
 #include <string.h>
 #include <time.h>

@@ -68,8 +68,8 @@ json_t *collector_probes(const struct collector *c)
 
 	for (unsigned int i = 0; i < c->nr_results; i++) {
 		const struct probe_result *r = &c->results[i];
-		json_t *one = json_pack("{s:s,s:s,s:s,s:s}", "event", r->event, "how", how_name(r), "where",
-					r->where, "reason", r->reason);
+		json_t *one = json_pack("{s:s,s:s,s:s,s:s}", "event", r->event, "how", how_name(r),
+					"where", r->where, "reason", r->reason);
 
 		if (r->pid)
 			json_object_set_new(one, "pid", json_integer(r->pid));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The collector: from VMs and a set of events to a stream of records. The one place that sees libbpf.
+ * The collector: from VMs and a set of events to a stream of records. The only place that sees libbpf.
  *
  *	collector_open()	plans, loads and attaches; events begin to come
- *	collector_round()	hands over what has come since the last call; call it every collector_pause_ns()
+ *	collector_round()	hands over what has come since the last call
  *	collector_stop()	detaches; a last round gets the rest
- *	collector_close()	detaches and frees. Links die with the process too, so a killed recorder leaves nothing behind
+ *	collector_close()	detaches and frees
+ *
+ * Links die with the process too, so a killed recorder leaves nothing behind.
  */
 #ifndef HOSTRACE_COLLECTOR_H
 #define HOSTRACE_COLLECTOR_H
@@ -22,12 +24,13 @@ struct collector;
 
 struct collector_options {
 	bool wants[EV_LIMIT]; /* by event id */
-	uint64_t ring_bytes;  /* per CPU; rounded up to a power of two; 0: chosen by the number of CPUs */
+	uint64_t ring_bytes;  /* per CPU, a power of two or the next one; 0: by the number of CPUs */
 };
 
 /*
- * Starts to collect from these VMs (borrowed for the call). An event that cannot be had here is no error: see
- * collector_probes(). Errors: -EPERM (the sentence names the capability and how to grant it), -ENOTSUP, ...
+ * Starts to collect from these VMs (borrowed for the call). An event that cannot be had here is no
+ * error: see collector_probes(). Errors: -EPERM (the sentence names the capability and how to grant
+ * it), -ENOTSUP, ...
  */
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
 		   struct collector **ret);
@@ -36,10 +39,11 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 typedef int collector_sink(void *arg, const struct record_hdr *rec);
 
 /*
- * Hands over all that has come: records of one CPU nearly in time order, clock pairs, reports of losses. Every
- * record older than *ret_watermark_ns (CLOCK_MONOTONIC) has then been handed over.
+ * Hands over all that has come: records of one CPU nearly in time order, clock pairs, reports of
+ * losses. Every record older than *ret_watermark_ns (CLOCK_MONOTONIC) has then been handed over.
  */
-int collector_round(struct collector *c, collector_sink *sink, void *arg, uint64_t *ret_watermark_ns);
+int collector_round(struct collector *c, collector_sink *sink, void *arg,
+		    uint64_t *ret_watermark_ns);
 
 /* How long to sleep until the next round, from how full the fullest ring was. */
 uint64_t collector_pause_ns(const struct collector *c);
@@ -51,7 +55,7 @@ struct collector_counts {
 
 const struct collector_counts *collector_counts(const struct collector *c);
 
-/* [{"event","how","where","reason","attached"}]: the plans and what became of them. New reference. */
+/* [{"event","how","where","reason","pid"}]: the plans and what became of them. New reference. */
 json_t *collector_probes(const struct collector *c);
 
 /* [{"pid","index","tid"}]: vCPU threads as events have told them. New reference. */
@@ -71,15 +75,16 @@ void collector_stop(struct collector *c);
 void collector_close(struct collector *c);
 
 /*
- * Are the capabilities there? 0, or -EPERM with a sentence that names the missing ones and the command that grants
- * them. collector_open() asks it first.
+ * Are the capabilities there? 0, or -EPERM with a sentence that names the missing ones and the
+ * command that grants them. collector_open() asks it first.
  */
 int privileges_check(void);
 
 /* For files that are created later in other users' directories: CAP_DAC_OVERRIDE (bit 1). */
 #define CAPS_KEPT_TO_WRITE (1ull << 1)
 
-/* Gives up all capabilities but those of keep (bit mask by CAP_*): nothing more will be attached. */
+/* Gives up all capabilities but those of keep (bit mask by CAP_*): nothing more will be attached.
+ */
 int privileges_drop(uint64_t keep);
 
 #endif

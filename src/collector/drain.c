@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rounds. Nobody is woken by an event; we come by every pause_ns, go through all rings and hand over what is there.
+ * Rounds. Nobody is woken by an event; we come by every pause_ns, go through all rings and hand
+ * over what is there.
  *
- * Order: a round notes the time first and reads the rings' heads after it. BPF reserves a slot and only then reads
- * the clock, so whatever is not yet reserved when we look is younger than the noted time: it is the watermark. A
- * slot that is reserved and not published (its program was interrupted, or preempted) ends its CPU's part of the
- * round; the watermark then stays where it was.
+ * Order: a round notes the time first and reads the rings' heads after it. BPF reserves a slot and
+ * only then reads the clock, so whatever is not yet reserved when we look is younger than the noted
+ * time: it is the watermark. A slot that is reserved and not published (its program was
+ * interrupted, or preempted) ends its CPU's part of the round; the watermark then stays where it
+ * was.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ enum {
 	PAUSE_MIN_MS = 1,
 	PAUSE_MAX_MS = 50,
 	PAIR_EVERY_MS = 100,
-	TAIL_EVERY = 512,      /* records after which BPF gets room back */
+	TAIL_EVERY = 512,	/* records after which BPF gets room back */
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may lag behind ours by an update */
 };
 
@@ -73,7 +75,8 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
 			break;
 		}
 		if (!record_valid(hdr)) {
-			ret = fail(-EPROTO, "broken record in the ring of CPU %u (type %u, size %u)", cpu,
+			ret = fail(-EPROTO,
+				   "broken record in the ring of CPU %u (type %u, size %u)", cpu,
 				   hdr->type, hdr->size);
 			break;
 		}
@@ -100,7 +103,10 @@ static int report_lost(struct collector *c, unsigned int cpu, collector_sink *si
 	for (unsigned int type = 0; type < EV_LIMIT; type++) {
 		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
 		struct rec_lost rec = {
-			.hdr = {.time = now_ns(), .type = EV_lost, .size = sizeof(rec), .cpu = cpu,
+			.hdr = {.time = now_ns(),
+				.type = EV_lost,
+				.size = sizeof(rec),
+				.cpu = cpu,
 				.vcpu = RECORD_NO_VCPU},
 			.count = lost - seen[type],
 			.lost_cpu = cpu,
@@ -142,7 +148,8 @@ static void pause_set(struct collector *c, uint64_t elapsed_ns, uint64_t bytes_m
 	uint64_t pause = PAUSE_MAX_MS * NS_PER_MS;
 
 	if (bytes_max)
-		pause = (uint64_t)((double)elapsed_ns * (double)(c->ring_bytes / 4) / (double)bytes_max);
+		pause = (uint64_t)((double)elapsed_ns * (double)(c->ring_bytes / 4) /
+				   (double)bytes_max);
 	if (pause > PAUSE_MAX_MS * NS_PER_MS)
 		pause = PAUSE_MAX_MS * NS_PER_MS;
 	if (pause < PAUSE_MIN_MS * NS_PER_MS)
@@ -150,7 +157,8 @@ static void pause_set(struct collector *c, uint64_t elapsed_ns, uint64_t bytes_m
 	c->pause_ns = pause;
 }
 
-int collector_round(struct collector *c, collector_sink *sink, void *arg, uint64_t *ret_watermark_ns)
+int collector_round(struct collector *c, collector_sink *sink, void *arg,
+		    uint64_t *ret_watermark_ns)
 {
 	uint64_t now = now_ns(), bytes_max = 0;
 	bool early = false;
@@ -171,7 +179,8 @@ int collector_round(struct collector *c, collector_sink *sink, void *arg, uint64
 		c->watermark_ns = now - CLOCK_SLACK_NS;
 	*ret_watermark_ns = c->watermark_ns;
 	debug("drain", "round: fullest %llu bytes, pause %llu us%s", (unsigned long long)bytes_max,
-	      (unsigned long long)c->pause_ns / 1000, early ? ", a slot was not published yet" : "");
+	      (unsigned long long)c->pause_ns / 1000,
+	      early ? ", a slot was not published yet" : "");
 	return ret;
 }
 
@@ -203,8 +212,8 @@ json_t *collector_vcpus(const struct collector *c)
 	json_t *all = json_array();
 
 	for (unsigned int i = 0; i < c->nr_vcpus; i++)
-		json_array_append_new(all, json_pack("{s:i,s:i,s:i}", "pid", (int)c->vcpus[i].pid, "index",
-						     (int)c->vcpus[i].index, "tid",
+		json_array_append_new(all, json_pack("{s:i,s:i,s:i}", "pid", (int)c->vcpus[i].pid,
+						     "index", (int)c->vcpus[i].index, "tid",
 						     (int)c->vcpus[i].tid));
 	return all;
 }

@@ -72,10 +72,11 @@ struct program {
 };
 
 /*
- * load.c: opens the skeleton, loads these programs and maps the rings. A program that this kernel refuses is left
- * out and its error set; only if none is left or the maps cannot be had it fails.
+ * load.c: opens the skeleton, loads these programs and maps the rings. A program that this kernel
+ * refuses is left out and its error set; only if none is left or the maps cannot be had it fails.
  */
-int collector_load(struct collector *c, struct program *programs, unsigned int nr, uint64_t ring_bytes);
+int collector_load(struct collector *c, struct program *programs, unsigned int nr,
+		   uint64_t ring_bytes);
 void collector_unload(struct collector *c);
 
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */

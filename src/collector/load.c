@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loading. All programs are one BPF object, which the kernel takes as a whole or not at all; so that one tracepoint
- * with other arguments does not cost us the rest, a refused object is tried again program by program and what the
- * kernel refuses is left out.
+ * Loading. All programs are one BPF object, which the kernel takes as a whole or not at all; so
+ * that one tracepoint with other arguments does not cost us the rest, a refused object is tried
+ * again program by program and what the kernel refuses is left out.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ enum {
 
 static char last_warning[256];
 
-/* libbpf's talk: its first warning is kept for the reason of a failure, all is shown by HOSTRACE_DEBUG=attach. */
+/* libbpf's talk: the first warning is kept as a failure's reason; HOSTRACE_DEBUG=attach shows all. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	static char line[65536]; /* a verifier log is long */
@@ -46,7 +46,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
-/* What a map of this value size costs the kernel, it may refuse: up to 6.x an array's value was limited to 4 MiB. */
+/* Kernels differ in how large an array's value may be; the oldest allow 4 MiB. */
 static bool map_possible(uint64_t value_bytes)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
@@ -79,8 +79,7 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 
 	if (!skel)
 		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
-	bpf_object__for_each_program(prog, skel->obj)
-		bpf_program__set_autoload(prog, false);
+	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->only_pid = c->nr_targets == 1 ? (uint32_t)c->targets[0].pid : 0;
@@ -98,7 +97,8 @@ static bool is_uprobe(const struct bpf_program *prog)
 }
 
 /* Loads the object with these programs; those with an error are left out. */
-static int skel_load(struct collector *c, struct program *programs, unsigned int nr, struct hostrace **ret)
+static int skel_load(struct collector *c, struct program *programs, unsigned int nr,
+		     struct hostrace **ret)
 {
 	struct hostrace *skel = NULL;
 	int err = skel_open(c, &skel);
@@ -106,7 +106,8 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < nr; i++) {
-		struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, programs[i].name);
+		struct bpf_program *prog =
+			bpf_object__find_program_by_name(skel->obj, programs[i].name);
 
 		if (!prog && !*programs[i].error)
 			snprintf(programs[i].error, sizeof(programs[i].error), "no BPF program %s",
@@ -153,13 +154,15 @@ static int rings_map(struct collector *c)
 			bpf_map__fd(c->skel->maps.rings), 0);
 	if (c->rings == MAP_FAILED) {
 		c->rings = NULL;
-		return fail(-errno, "cannot map the rings of %zu bytes: %s", bytes, strerror(errno));
+		return fail(-errno, "cannot map the rings of %zu bytes: %s", bytes,
+			    strerror(errno));
 	}
 	c->lost_seen = calloc((size_t)c->nr_cpus * EV_LIMIT, sizeof(*c->lost_seen));
 	return c->lost_seen ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-int collector_load(struct collector *c, struct program *programs, unsigned int nr, uint64_t ring_bytes)
+int collector_load(struct collector *c, struct program *programs, unsigned int nr,
+		   uint64_t ring_bytes)
 {
 	unsigned int left = 0;
 	int err;

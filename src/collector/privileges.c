@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Capabilities. Loading our programs takes CAP_BPF and CAP_PERFMON (Linux 5.8); reading tracefs and another user's
- * QEMU takes CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE. Where KVM is a module its type information can only be listed
- * with CAP_SYS_ADMIN (bpf(BPF_BTF_GET_NEXT_ID)), which contains the first two.
+ * Capabilities. Loading our programs takes CAP_BPF and CAP_PERFMON (Linux 5.8); reading tracefs and
+ * another user's QEMU takes CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE. Where KVM is a module its type
+ * information can only be listed with CAP_SYS_ADMIN (bpf(BPF_BTF_GET_NEXT_ID)), which contains the
+ * first two.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -68,15 +69,16 @@ int privileges_check(void)
 
 	for (unsigned int i = 0; i < NR_NEEDS; i++)
 		if (!has(caps, needs[i].cap) && !has(caps, needs[i].instead))
-			len += snprintf(missing + len, sizeof(missing) - len, "%s%s (%s)", len ? ", " : "",
-					needs[i].name, needs[i].what);
+			len += snprintf(missing + len, sizeof(missing) - len, "%s%s (%s)",
+					len ? ", " : "", needs[i].name, needs[i].what);
 	if (admin && !has(caps, CAP_SYS_ADMIN))
 		len += snprintf(missing + len, sizeof(missing) - len, "%scap_sys_admin (%s)",
 				len ? ", " : "", "type information of the kvm module");
 	if (!len)
 		return 0;
-	return fail(-EPERM, "missing capability: %s; run it as root, or grant them once: sudo setcap "
-			    "cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace%s=ep %s",
+	return fail(-EPERM,
+		    "missing capability: %s; run it as root, or grant them once: sudo setcap "
+		    "cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace%s=ep %s",
 		    missing, admin ? ",cap_sys_admin" : "", own_path(path, sizeof(path)));
 }
 

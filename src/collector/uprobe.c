@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Linux 6.6 has links for user probes (BPF_TRACE_UPROBE_MULTI), which spare the detour by perf: a hit costs less, and
- * twenty probes are gone in the time of one. Before 6.12 such a link could miss the threads of a process but the
- * first; the functions that came with the repair tell whether it is there. libbpf 1.1 does not know these links, so
- * the system call is made here.
+ * Linux 6.6 has links for user probes (BPF_TRACE_UPROBE_MULTI), which spare the detour by perf: a
+ * hit costs less, and twenty probes are gone in the time of one. Before 6.12 such a link could miss
+ * the threads of a process but the first; the functions that came with the repair tell whether it
+ * is there. libbpf 1.1 does not know these links, so the system call is made here.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -29,7 +29,8 @@ struct link_create_attr {
 bool uprobe_links_possible(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool found = btf && btf__find_by_name_kind(btf, "uprobe_unregister_nosync", BTF_KIND_FUNC) > 0;
+	bool found =
+		btf && btf__find_by_name_kind(btf, "uprobe_unregister_nosync", BTF_KIND_FUNC) > 0;
 
 	btf__free(btf);
 	return found;

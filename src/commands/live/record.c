@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hostrace record: from running VMs to a file. The loop sleeps, lets the collector hand over what has come, ends the
- * file's round, and looks whether it is time to stop: a signal, the duration, the VM's or the command's end, an
- * error of the file. However it stops, the file is closed and valid; if it is killed, up to its last chunk.
+ * hostrace record: from running VMs to a file. The loop sleeps, lets the collector hand over what
+ * has come, ends the file's round, and looks whether it is time to stop: a signal, the duration,
+ * the VM's or the command's end, an error of the file. However it stops, the file is closed and
+ * valid; if it is killed, up to its last chunk.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static const struct option_row options[] = {
 enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR };
 
 static const char *const stop_words[] = {
-	[STOP_SIGNAL] = "signal",     [STOP_DURATION] = "duration", [STOP_VM] = "VM ended",
+	[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration", [STOP_VM] = "VM ended",
 	[STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
 };
 
@@ -106,11 +107,14 @@ static int vms_choose(struct recording *r)
 	if (err)
 		return err;
 	if (!r->nr_vms)
-		return fail(-ESRCH, "no VM is running here that this user may see; "
-				    "try: sudo hostrace ps, or hostrace record -- qemu-system-x86_64 ...");
+		return fail(-ESRCH,
+			    "no VM is running here that this user may see; "
+			    "try: sudo hostrace ps, or hostrace record -- qemu-system-x86_64 ...");
 	if (r->nr_vms > 1 && !opt.all)
-		return fail(-EINVAL, "%u VMs are running; say which with --vm PID|NAME, or --all "
-				     "('hostrace ps' lists them)", r->nr_vms);
+		return fail(-EINVAL,
+			    "%u VMs are running; say which with --vm PID|NAME, or --all "
+			    "('hostrace ps' lists them)",
+			    r->nr_vms);
 	return 0;
 }
 
@@ -135,9 +139,9 @@ static json_t *vms_describe(const struct recording *r)
 
 static json_t *options_describe(void)
 {
-	return json_pack("{s:s,s:I,s:I,s:b}", "events", opt.events ? opt.events : "default", "duration_ns",
-			 (json_int_t)opt.duration_ns, "ring_bytes", (json_int_t)opt.ring_bytes, "zstd",
-			 opt.zstd);
+	return json_pack("{s:s,s:I,s:I,s:b}", "events", opt.events ? opt.events : "default",
+			 "duration_ns", (json_int_t)opt.duration_ns, "ring_bytes",
+			 (json_int_t)opt.ring_bytes, "zstd", opt.zstd);
 }
 
 static json_t *command_describe(char **argv)
@@ -151,8 +155,10 @@ static json_t *command_describe(char **argv)
 
 static json_t *caveats_make(void)
 {
-	return json_pack("[s]", "interrupts that the host kernel's own threads (vhost in kernels before 6.4, "
-				"irqfd workers) drive into the VM are not recorded");
+	return json_pack(
+		"[s]",
+		"interrupts that the host kernel's own threads (vhost in kernels before 6.4, "
+		"irqfd workers) drive into the VM are not recorded");
 }
 
 static json_t *meta_make(struct recording *r)
@@ -160,19 +166,21 @@ static json_t *meta_make(struct recording *r)
 	struct utsname un;
 
 	uname(&un);
-	return json_pack("{s:s,s:s,s:s,s:i,s:I,s:O,s:o,s:o,s:o,s:I,s:o}", "hostrace", HOSTRACE_VERSION, "host",
-			 un.nodename, "kernel", un.release, "cpus", (int)sysconf(_SC_NPROCESSORS_ONLN),
-			 "tsc_khz", (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json, "probes",
-			 collector_probes(r->collector), "command", command_describe(r->argv), "options",
-			 options_describe(), "buffer_bytes",
+	return json_pack("{s:s,s:s,s:s,s:i,s:I,s:O,s:o,s:o,s:o,s:I,s:o}", "hostrace",
+			 HOSTRACE_VERSION, "host", un.nodename, "kernel", un.release, "cpus",
+			 (int)sysconf(_SC_NPROCESSORS_ONLN), "tsc_khz",
+			 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json, "probes",
+			 collector_probes(r->collector), "command", command_describe(r->argv),
+			 "options", options_describe(), "buffer_bytes",
 			 (json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
 }
 
 static json_t *meta_final(struct recording *r)
 {
-	json_t *meta = json_pack("{s:o,s:o,s:s,s:I,s:O}", "lost", collector_lost(r->collector), "vcpus",
-				 collector_vcpus(r->collector), "end", stop_words[r->stop], "tsc_khz",
-				 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json);
+	json_t *meta =
+		json_pack("{s:o,s:o,s:s,s:I,s:O}", "lost", collector_lost(r->collector), "vcpus",
+			  collector_vcpus(r->collector), "end", stop_words[r->stop], "tsc_khz",
+			  (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json);
 
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
@@ -224,7 +232,8 @@ static void progress(struct recording *r, uint64_t now)
 	if (common.quiet || !isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\r%4" PRIu64 " s  %" PRIu64 " events  %" PRIu64 " lost  %" PRIu64 " KiB ",
-		(now - r->start_ns) / NS_PER_S, n->events, n->lost, trace_writer_bytes(r->writer) / 1024);
+		(now - r->start_ns) / NS_PER_S, n->events, n->lost,
+		trace_writer_bytes(r->writer) / 1024);
 }
 
 static void dump_now(struct recording *r)
@@ -300,8 +309,9 @@ static void pause_until_round(struct recording *r, uint64_t now)
 static void started(const struct recording *r)
 {
 	if (r->nr_vms == 1)
-		command_note("recording %s (pid %d) to %s; %s", r->vms[0].name ? r->vms[0].name : "VM",
-			     r->vms[0].pid, opt.output, r->argv ? "ends with the command" : "^C ends it");
+		command_note("recording %s (pid %d) to %s; %s",
+			     r->vms[0].name ? r->vms[0].name : "VM", r->vms[0].pid, opt.output,
+			     r->argv ? "ends with the command" : "^C ends it");
 	else
 		command_note("recording %u VMs to %s; ^C ends it", r->nr_vms, opt.output);
 }
@@ -327,7 +337,7 @@ static int loop(struct recording *r)
 	return err;
 }
 
-/* Detached; what is still in the rings is handed over. A second ^C from here on ends the program at once. */
+/* Detaches and hands over what is left. A second ^C from here on ends the program at once. */
 static int finish(struct recording *r)
 {
 	uint64_t before;
@@ -398,7 +408,8 @@ static int setup(struct recording *r)
 	json_decref(meta);
 	if (err)
 		return err;
-	setpriority(PRIO_PROCESS, 0, RECORDER_NICE); /* a starved recorder loses events; no matter if refused */
+	setpriority(PRIO_PROCESS, 0,
+		    RECORDER_NICE); /* a starved recorder loses events; no matter if refused */
 	/* A flight recorder writes files later, into directories that may be another user's. */
 	err = privileges_drop(opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0);
 	return err || !r->argv ? err : launch_go(&r->launch);
@@ -425,16 +436,20 @@ static void summary(struct recording *r, uint64_t bytes)
 	for (unsigned int i = 0; i < SUMMARY_TYPES && n->by_type[order[i]]; i++)
 		len += snprintf(line + len, sizeof(line) - len, "%s%s %" PRIu64, len ? ", " : "",
 				event_type_ours(order[i])->name, n->by_type[order[i]]);
-	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost, %" PRIu64 " KiB in %s; ended by: %s",
-		     n->events, (double)(now_ns() - r->start_ns) / 1e9, len ? line : "none", n->lost,
-		     bytes / 1024, opt.output, stop_words[r->stop]);
+	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost, %" PRIu64
+		     " KiB in %s; ended by: %s",
+		     n->events, (double)(now_ns() - r->start_ns) / 1e9, len ? line : "none",
+		     n->lost, bytes / 1024, opt.output, stop_words[r->stop]);
 	if (n->lost)
-		command_note("warning: %" PRIu64 " events found the buffer full; try: --buffer %" PRIu64 "M, or "
-			     "fewer --events", n->lost, collector_ring_bytes(r->collector) * 4 >> 20);
+		command_note("warning: %" PRIu64
+			     " events found the buffer full; try: --buffer %" PRIu64 "M, or "
+			     "fewer --events",
+			     n->lost, collector_ring_bytes(r->collector) * 4 >> 20);
 	if (n->events)
 		command_note("next: hostrace exits -i %s", opt.output);
 	else
-		command_note("no event came; 'hostrace doctor --vm PID' says what can be seen here");
+		command_note(
+			"no event came; 'hostrace doctor --vm PID' says what can be seen here");
 }
 
 static void command_status_tell(const struct launch *c)
@@ -488,8 +503,9 @@ static int run(int argc, char **argv, char **rest)
 	int err;
 
 	if (argc)
-		return command_usage("unexpected argument '%s'%s", argv[0],
-				     opt.vm ? "" : "; a VM is named with --vm, a command stands behind --");
+		return command_usage(
+			"unexpected argument '%s'%s", argv[0],
+			opt.vm ? "" : "; a VM is named with --vm, a command stands behind --");
 	if (rest && !*rest)
 		return command_usage("no command behind --");
 	if (opt.vm && opt.all)
@@ -512,7 +528,8 @@ const struct command record_command = {
 	.args = "[-- COMMAND...]",
 	.summary = "record a VM into a trace file",
 	.group = "Live (needs privileges)",
-	.details = "Records until ^C, the duration, the VM's end or the command's end. With a command and without\n"
+	.details = "Records until ^C, the duration, the VM's end or the command's end. With a "
+		   "command and without\n"
 		   "--vm the command itself is recorded: hostrace record -- qemu-system-x86_64 ...",
 	.examples = "  hostrace record --vm web1 -d 10s\n"
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"

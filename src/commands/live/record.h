@@ -12,8 +12,9 @@
 /* ---- record_events.c: which events ---- */
 
 /*
- * Sets or clears wants[] by a comma-separated list of sets (default, kvm, sched, qemu, irq, all), event names and
- * globs; a leading '-' takes away. -EINVAL with the sentence set if an item fits nothing.
+ * Sets or clears wants[] by a comma-separated list of sets (default, kvm, sched, qemu, irq, all),
+ * event names and globs; a leading '-' takes away. -EINVAL with the sentence set if an item fits
+ * nothing.
  */
 int events_choose(const char *list, bool wants[EV_LIMIT]);
 
@@ -26,7 +27,7 @@ struct launch {
 	bool ended;
 };
 
-/* Forks; the child waits at the gate. -errno with the sentence set if the program cannot be found. */
+/* Forks; the child waits at the gate. -ENOENT, ... with the sentence set. */
 int launch_start(char **argv, struct launch *ret);
 
 /* Lets it run. */

@@ -17,10 +17,10 @@ struct event_set {
 
 #define GLOBS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* kvm_emulate_insn is not in "kvm": one per emulated instruction, with its bytes, is a flood of little use. */
+/* Not kvm_emulate_insn: one record per emulated instruction is a flood of little use. */
 static const struct event_set sets[] = {
-	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", "sched_*", "virtqueue_*", "virtio_*", "vm_state",
-			  "vhost_start", "qemu_pio")},
+	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", "sched_*", "virtqueue_*", "virtio_*",
+			  "vm_state", "vhost_start", "qemu_pio")},
 	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
 	{"sched", GLOBS("sched_*")},
 	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
@@ -71,7 +71,9 @@ int events_choose(const char *list, bool wants[EV_LIMIT])
 		item += !on;
 		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
 			return fail(-EINVAL,
-				    "no event fits '%s'; the sets are default, kvm, sched, qemu, irq and all", item);
+				    "no event fits '%s'; the sets are default, kvm, sched, qemu, "
+				    "irq and all",
+				    item);
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A command that is recorded from its first instruction: it is forked, waits at a gate until the probes are in place
- * for its process id, and only then becomes the program.
+ * A command that is recorded from its first instruction: it is forked, waits at a gate until the
+ * probes are in place for its process id, and only then becomes the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,8 @@ void launch_close(struct launch *c)
 static bool kvm_asked(char **argv)
 {
 	for (; *argv; argv++)
-		if (!strcmp(*argv, "-enable-kvm") || !strncmp(*argv, "kvm", 3) || strstr(*argv, "accel=kvm"))
+		if (!strcmp(*argv, "-enable-kvm") || !strncmp(*argv, "kvm", 3) ||
+		    strstr(*argv, "accel=kvm"))
 			return true;
 	return false;
 }
