@@ -29,7 +29,7 @@ l1_mb=1536
 virtio_modules="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk"
 l1_modules="$virtio_modules irqbypass kvm kvm-amd"
 l2_modules="$virtio_modules failover net_failover virtio_net"
-l1_programs="bash busybox qemu-system-x86_64 trace-cmd"
+l1_programs="bash busybox qemu-system-x86_64 perf"
 firmware="/usr/share/seabios/bios-256k.bin /usr/share/qemu/kvmvapic.bin /usr/share/qemu/linuxboot_dma.bin"
 
 die() {
@@ -78,7 +78,7 @@ images_made_from() {
 	cat "$cache/kernel.stamp"
 	# shellcheck disable=SC2086
 	dpkg-query -W -f '\n${Package} ${Version}' bash busybox-static qemu-system-x86 qemu-system-data \
-		seabios trace-cmd libc6
+		seabios linux-perf libc6
 	cat "$here/rig.sh" "$here"/l1/{boot,init}.sh "$here"/l2/* | sha256sum
 }
 

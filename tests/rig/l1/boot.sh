@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash disable=SC2013,SC1090
 #
 # First process of L1: the modules, then the real root (ext4 is built into the kernel).
 /bin/busybox --install -s /bin

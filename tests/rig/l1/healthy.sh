@@ -18,11 +18,12 @@ l2_command healthy io \
 oracle_start
 offsets_watch &
 say "recording"
-timeout -k 5 90 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/healthy.hrt" -- \
-	"${qemu_command[@]}" </dev/null >"$out/healthy.record" 2>&1
+oracle_count "$out/healthy.perf" timeout -k 5 90 env LD_LIBRARY_PATH=/rig/lib \
+	/rig/bin/hostrace record -o "$out/healthy.hrt" -- "${qemu_command[@]}" \
+	</dev/null >"$out/healthy.record" 2>&1
 echo $? >"$out/healthy.record.status"
 say "recorded"
-oracle_stop "$out/healthy.dat"
+oracle_stop "$out/healthy.trace"
 wait
 say "oracle out"
 

@@ -37,6 +37,7 @@ is_gone() { # PID
 	! kill -0 "$1"
 }
 
+# shellcheck disable=SC2034
 # Sets qemu_command[] for the L2 called NAME with workload WORK; further arguments go to QEMU.
 l2_command() { # NAME WORK [ARGUMENT...]
 	local name=$1 work=$2
@@ -44,30 +45,43 @@ l2_command() { # NAME WORK [ARGUMENT...]
 	qemu_command=(qemu-system-x86_64 -name "$name" -accel kvm -cpu host -smp 2 -m 256 -nodefaults
 		-vga none -nographic -no-reboot -kernel /boot/vmlinuz -initrd /boot/l2.cpio
 		-append "console=ttyS0 quiet panic=-1 ipv6.disable=1 work=$work"
-		-serial "file:$out/$name.console" -pidfile "$out/$name.pid" "$@")
+		-serial "file:$out/$name.console" -pidfile "/tmp/$name.pid" "$@")
 }
 
-# tracefs counts for itself while hostrace records: the oracle. Its times are CLOCK_MONOTONIC, as hostrace's are.
+# The oracle: tracefs writes the same events into its own buffers while hostrace records, perf only counts them.
+# tracefs's times are CLOCK_MONOTONIC, as hostrace's are.
+oracle_events="kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_write_tsc_offset"
+
 oracle_start() {
-	local event events=()
-	for event in kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_write_tsc_offset; do
-		events+=(-e "kvm:$event")
+	local event
+	echo mono >"$tracing/trace_clock"
+	echo 0 >"$tracing/options/overwrite" # a full buffer is to be seen as a loss
+	echo 16384 >"$tracing/buffer_size_kb"
+	for event in $oracle_events; do
+		echo 1 >"$tracing/events/kvm/$event/enable"
 	done
-	trace-cmd start -C mono -b 16384 "${events[@]}" >"$out/oracle.log" 2>&1
-	echo 0 >"$tracing/options/overwrite"
+}
+
+# perf stat around a command: EVENT counts in FILE as CSV.
+oracle_count() { # FILE COMMAND...
+	local file=$1 events
+	shift
+	# shellcheck disable=SC2086
+	events=$(printf ',kvm:%s' $oracle_events)
+	perf stat -a -x , -o "$file" -e "${events#,}" "$@"
 }
 
 oracle_stop() { # FILE
-	trace-cmd stop
+	echo 0 >"$tracing/events/kvm/enable"
+	cat "$tracing/trace" >"$1"
 	cat "$tracing"/per_cpu/cpu*/stats >"$1.stats"
-	trace-cmd extract -o "$1" >>"$out/oracle.log" 2>&1
-	trace-cmd reset >>"$out/oracle.log" 2>&1
+	cat "$tracing/events/kvm/kvm_exit/format" >"$1.kvm_exit"
 }
 
 # "VCPU OFFSET" of each vCPU of process PID, as KVM itself shows it in debugfs.
 tsc_offsets_read() { # PID
-	local file
-	for file in /sys/kernel/debug/kvm/"$1"-*/vcpu*/tsc-offset; do
-		echo "$(sed 's/.*vcpu\([0-9]*\).*/\1/' <<<"$file") $(cat "$file")"
+	local dir
+	for dir in /sys/kernel/debug/kvm/"$1"-*/vcpu*; do
+		echo "${dir##*/vcpu} $(cat "$dir/tsc-offset")"
 	done
 }

@@ -1,33 +1,42 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Two L2s at once. "leaky" has a second disk that holds two of three writes for minutes, so that its recording
-# ends with them in QEMU's hands. "busy" works on, and its recorder is killed in the middle.
+# Two L2s at once. "leaky" has a disk that holds two of three writes for minutes, so that its recording ends with
+# them in QEMU's hands. "busy" works on, and its recorder is killed in the middle.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
-set -m # each background job in a process group of its own
+set -m # each background job in a process group of its own, so that signals reach all of it
 
-# The throttle lets the first 64 KiB write pass and then owes 128 s; reads (the partition scan) are free.
-l2_command leaky leak -S -monitor pipe:/tmp/monitor \
-	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
-	-device virtio-blk-pci,drive=slow,id=slow
-mkfifo /tmp/monitor.in /tmp/monitor.out
-timeout -k 5 90 "${qemu_command[@]}" </dev/null >"$out/leaky.qemu" 2>&1 &
-leaky_job=$!
+# Starts qemu_command[]; sets $job, and keeps the pid in NAME.pid (QEMU removes its own at its end).
+l2_start() { # NAME
+	timeout -k 5 90 "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
+	job=$!
+	wait_until 10 test -s "/tmp/$1.pid"
+	cp "/tmp/$1.pid" "$out/$1.pid"
+}
 
-truncate -s 16M /tmp/busy.img
-l2_command busy busy -drive file=/tmp/busy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
-timeout -k 5 90 "${qemu_command[@]}" </dev/null >"$out/busy.qemu" 2>&1 &
-busy_job=$!
-
-recorder_start() { # NAME: sets $recorder; the file is there when the probes are
+# Sets $recorder. The file is there when the probes are.
+recorder_start() { # NAME
 	hostrace record --vm "$(cat "$out/$1.pid")" -o "$out/$1.hrt" </dev/null >"$out/$1.record" 2>&1 &
 	recorder=$!
 	wait_until 30 test -s "$out/$1.hrt"
+	ls "/proc/$(cat "$out/$1.pid")/task" >"$out/$1.tids"
 }
 
-wait_until 10 test -s "$out/leaky.pid"
-wait_until 10 test -s "$out/busy.pid"
+# The throttle lets the first 64 KiB write pass and then owes 128 s; reads (the partition scan) are free.
+# -S: not one instruction runs before the recorder is there.
+mkfifo /tmp/monitor.in /tmp/monitor.out
+l2_command leaky leak -S -monitor pipe:/tmp/monitor \
+	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
+	-device virtio-blk-pci,drive=slow,id=slow
+l2_start leaky
+leaky_job=$job
+
+truncate -s 16M /tmp/busy.img
+l2_command busy busy -drive file=/tmp/busy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
+l2_start busy
+busy_job=$job
+
 recorder_start leaky
 leaky_recorder=$recorder
 echo cont >/tmp/monitor.in
@@ -37,11 +46,17 @@ wait_until 60 console_says busy working
 recorder_start busy
 sleep 2
 kill -KILL -- "-$recorder"
-console_says busy done && say "busy ended too early"
+wait "$recorder"
+killed=$?
+if console_says busy "done"; then
+	echo "status $killed, ended" >"$out/busy.killed"
+else
+	echo "status $killed, working" >"$out/busy.killed"
+fi
 say "recorder of busy killed"
 
-# Held for longer than what `leaks` calls leaked (1 s) and then the recorder is asked to stop.
-wait_until 60 console_says leaky writing && sleep 3
+# Held for longer than what `leaks` calls leaked (1 s); then the recorder is asked to stop.
+wait_until 60 console_says leaky inflight && sleep 2
 tsc_offsets_read "$(cat "$out/leaky.pid")" >"$out/leaky.tsc-offset"
 kill -INT -- "-$leaky_recorder"
 wait_until 15 is_gone "$leaky_recorder"

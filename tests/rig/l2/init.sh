@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash disable=SC2013,SC1090
 #
 # L2's only process: the modules, the workload that the kernel's command line names (work=NAME), power off.
 # Every line that the checks read begins with "l2: ".

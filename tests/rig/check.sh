@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Runs the build under test in the rig (rig.sh) and judges what comes back: `make check-live`.
+#
+#   check.sh HOSTRACE [DIR]    the program; DIR keeps the traces, consoles and logs (else they are removed)
+#
+# One boot of L1 serves all checks. Prints TAP, ends in "N passed, N failed, N skipped". Without the packages it needs
+# it skips, or fails where HOSTRACE_REQUIRE_LIVE=1. checks/*.sh are sourced in order; what they share stands here.
+set -u
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+program=${1:?usage: check.sh HOSTRACE [DIR]}
+program=$(realpath "$program")
+needed="qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio mke2fs:e2fsprogs
+	perf:linux-perf jq:jq xmllint:libxml2-utils dpkg-deb:dpkg apt-get:apt"
+passed=0
+failed=0
+
+pass() {
+	passed=$((passed + 1))
+	echo "ok $((passed + failed)) - $1"
+}
+
+# DESCRIPTION, then the lines that explain it
+not_pass() {
+	local what=$1 line
+	shift
+	failed=$((failed + 1))
+	echo "not ok $((passed + failed)) - $what"
+	for line; do
+		printf '%s\n' "$line" | head -n 30 | cut -c 1-300 | sed 's/^/# /'
+	done
+}
+
+equal() { # DESCRIPTION GOT WANTED; nothing at all is never right
+	if [ -n "$2" ] && [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		not_pass "$1" "got:    $2" "wanted: $3"
+	fi
+}
+
+# Two files have the same lines, and at least one.
+same_lines() { # DESCRIPTION GOT WANTED
+	if [ -s "$2" ] && diff -u "$3" "$2" >"$work/diff"; then
+		pass "$1 ($(wc -l <"$2") lines)"
+	else
+		not_pass "$1" "$(wc -l <"$2") lines, wanted $(wc -l <"$3"); - wanted, + got:" "$(tail -n +3 "$work/diff")"
+	fi
+}
+
+succeeds() { # DESCRIPTION COMMAND...
+	local what=$1
+	shift
+	if "$@" >"$work/output" 2>&1; then
+		pass "$what"
+	else
+		not_pass "$what" "status $? of: $*" "$(tail -n 5 "$work/output")"
+	fi
+}
+
+# A number compared as test(1) does: DESCRIPTION GOT -ge WANTED
+holds() {
+	if test "$2" "$3" "$4" 2>/dev/null; then
+		pass "$1 ($2)"
+	else
+		not_pass "$1" "$2 is not $3 $4"
+	fi
+}
+
+# A report of hostrace as JSON, run through jq: TRACE REPORT JQ-FILTER [OPTION...]
+report() {
+	local trace=$out/$1 name=$2 filter=$3
+	shift 3
+	# shellcheck disable=SC2086
+	timeout 60 "$program" $name -f json -i "$trace" "$@" 2>>"$work/stderr" | jq -r "$filter"
+}
+
+# All events of a trace, one a line: "TIME EVENT key=value...". Made once per trace.
+events_text() { # TRACE
+	[ -s "$work/$1.txt" ] ||
+		timeout 60 "$program" export text -i "$out/$1" -o "$work/$1.txt" 2>>"$work/stderr"
+	grep -v '^#' "$work/$1.txt"
+}
+
+# tracefs's own record of the healthy VM, one event a line: "TID TIME EVENT: text", text as the kernel prints it.
+oracle() {
+	sed -n 's/^ *[^#]*-\([0-9]*\) *\[[0-9]*\] *[^ ]* *\([0-9.]*\): \(kvm_.*\)/\1 \2 \3/p' "$out/healthy.trace"
+}
+
+# What L2 printed: NAME-OF-VM WORD -> the rest of the line "l2: WORD ..."
+l2_said() {
+	sed -n "s/.*l2: $2 *//p" "$out/$1.console" | tr -d '\r' | tail -n 1
+}
+
+missing() {
+	local pair
+	for pair in $needed; do
+		type -P "${pair%%:*}" >/dev/null || echo "${pair##*:}"
+	done
+}
+
+# bin/ and lib/ for L1: the program with every library it is linked to.
+rig_fill() { # DIR
+	local library
+	mkdir -p "$1/bin" "$1/lib"
+	cp "$here"/l1/*.sh "$1/"
+	cp "$program" "$1/bin/hostrace"
+	for library in $(ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+		cp -L "$library" "$1/lib/"
+	done
+}
+
+summary() {
+	echo "1..$((passed + failed))"
+	echo "$passed passed, $failed failed, 0 skipped"
+	[ "$failed" = 0 ]
+}
+
+lacking=$(missing | tr '\n' ' ')
+if [ -n "$lacking" ] && [ "${HOSTRACE_REQUIRE_LIVE:-0}" = 1 ]; then
+	not_pass "the rig's packages are installed" "missing: $lacking"
+	summary
+	exit 1
+elif [ -n "$lacking" ]; then
+	echo "1..0 # SKIP packages are missing: $lacking"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 0
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-check.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+rig=${2:-$work/rig}
+out=$rig/out
+rm -rf "$rig/in"
+mkdir -p "$rig/in"
+rig_fill "$rig/in"
+if "$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1; then
+	pass "a KVM host boots in the box, runs three guests and powers off"
+else
+	not_pass "a KVM host boots in the box, runs three guests and powers off" "$(tail -n 40 "$work/rig.log")"
+	summary
+	exit 1
+fi
+grep '^L1' "$rig/console.log" | tr -d '\r' | sed 's/^/# /'
+for file in "$here"/checks/*.sh; do
+	echo "# $(basename "$file" .sh)"
+	# shellcheck source=/dev/null
+	. "$file"
+done
+[ "$failed" = 0 ] || [ ! -s "$work/stderr" ] || tail -n 20 "$work/stderr" | sed 's/^/# stderr: /'
+summary

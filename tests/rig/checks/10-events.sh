@@ -1,0 +1,55 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The healthy VM, event by event, against tracefs, which counted the same tracepoints in its own buffers.
+
+equal "the recording ended with the VM, status 0" "$(cat "$out/healthy.record.status")" 0
+equal "L2's Linux ran its workload to the end" "$(grep -c 'l2: done' "$out/healthy.console")" 1
+equal "L2 had its ping answered" "$(grep -c 'l2: ping answered' "$out/healthy.console")" 1
+equal "tracefs lost nothing" "$(awk '/overrun:|dropped/ {n += $NF} END {print n + 0}' "$out/healthy.trace.stats")" 0
+equal "hostrace lost nothing" "$(report healthy.hrt info '[.result.lost | .. | numbers] | add // 0')" 0
+
+for event in kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_write_tsc_offset; do
+	counted=$(awk -F , -v event="kvm:$event" '$3 == event {print $1}' "$out/healthy.perf")
+	equal "$event: as many as perf counted" "$(report healthy.hrt info ".result.events.$event")" "$counted"
+	equal "$event: as many as tracefs recorded" "$(oracle | grep -c " $event: ")" "$counted"
+done
+
+# Not only as many: the same ones in the same order, thread by thread. tracefs prints reasons by name; the names are
+# turned into numbers by the kernel's own table (the SVM part: the VMX part is in decimal).
+grep -o '{ 0x[0-9a-f+ ]*, "[^"]*" }' "$out/healthy.trace.kvm_exit" | tr -d '{}"' |
+	while IFS=, read -r number name; do
+		echo "$((number))$name"
+	done >"$work/reasons"
+
+oracle_sequence() {
+	oracle | awk '
+	NR == FNR {
+		number = $1
+		sub(/^[0-9]+ /, "")
+		number_of[$0] = number
+		next
+	}
+	match($0, / rip 0x[0-9a-f]+/) { rip = substr($0, RSTART + 5, RLENGTH - 5) }
+	$3 == "kvm_exit:" {
+		tid = $1
+		sub(/.* reason /, "")
+		sub(/ rip .*/, "")
+		print tid, "exit", number_of[$0], rip
+	}
+	$3 == "kvm_entry:" { print $1, "entry", rip }' "$work/reasons" - | sort -s -n -k 1,1
+}
+
+hostrace_sequence() {
+	events_text healthy.hrt |
+		sed -n 's/.* kvm_exit .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\).* reason=\([0-9]*\).*/\1 exit \3 \2/p
+			s/.* kvm_entry .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\).*/\1 entry \2/p' |
+		sort -s -n -k 1,1
+}
+
+oracle_sequence >"$work/wanted"
+hostrace_sequence >"$work/got"
+same_lines "each vCPU's exits and entries are the same, one by one" "$work/got" "$work/wanted"
+equal "a vCPU's exits and entries alternate" \
+	"$(awk '$1 == tid && $2 == last {n++} {tid = $1; last = $2} END {print n + 0}' "$work/got")" 0
+equal "there are two vCPUs" "$(cut -d ' ' -f 1 "$work/got" | sort -u | wc -l)" 2

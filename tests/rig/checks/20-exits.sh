@@ -1,0 +1,64 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The exits report: a row is a span from kvm_exit to the kvm_entry after it. So every exit but each vCPU's last is in
+# it, and the reasons' names are those that the kernel prints.
+
+# "REASON COUNT": exits that were followed by an entry of the same thread.
+oracle_reasons() {
+	oracle | awk '
+	$3 == "kvm_exit:" {
+		tid = $1
+		sub(/.* reason /, "")
+		sub(/ rip .*/, "")
+		open[tid] = $0
+	}
+	$3 == "kvm_entry:" && ($1 in open) {
+		count[open[$1]]++
+		delete open[$1]
+	}
+	END { for (reason in count) print reason, count[reason] }' | sort
+}
+
+spans=$(report healthy.hrt exits '[.rows[].count] | add')
+exits=$(report healthy.hrt info .result.events.kvm_exit)
+equal "every kvm_exit but each vCPU's last has its kvm_entry" "$spans" "$((exits - 2))"
+
+oracle_reasons >"$work/wanted"
+report healthy.hrt exits '.rows[] | "\(.reason) \(.count)"' | sort >"$work/got"
+same_lines "exits by reason: names and counts are tracefs's" "$work/got" "$work/wanted"
+holds "the common reasons of SVM are there" \
+	"$(grep -c -E '^(io|msr|npf|hlt|cpuid|interrupt) ' "$work/got")" -eq 6
+
+equal "userspace_count of all reasons is the number of kvm_userspace_exit within spans" \
+	"$(report healthy.hrt exits '[.rows[].userspace_count] | add')" \
+	"$(events_text healthy.hrt | awk '
+		match($0, / tid=[0-9]+/) { tid = substr($0, RSTART, RLENGTH) }
+		$2 == "kvm_exit" { left[tid] = 1; seen[tid] = 0 }
+		$2 == "kvm_userspace_exit" && left[tid] { seen[tid] = 1 }
+		$2 == "kvm_entry" { n += seen[tid]; left[tid] = seen[tid] = 0 }
+		END { print n + 0 }')"
+
+# tracefs's stamps lie a few microseconds beside ours, so times agree, but not to the nanosecond.
+report healthy.hrt exits '[.rows[].total_ns] | add' >"$work/got_ns"
+oracle | awk '
+	$3 == "kvm_exit:" { left[$1] = $2 }
+	$3 == "kvm_entry:" && left[$1] { total += $2 - left[$1]; left[$1] = 0 }
+	END { printf "%.0f\n", total * 1e9 }' >"$work/wanted_ns"
+equal "time outside the guest agrees with tracefs's within 5 % ($(cat "$work/got_ns") ns, $(cat "$work/wanted_ns") ns)" \
+	"$(awk 'NR == FNR {got = $1; next} {d = (got - $1) / $1; print d < 0.05 && d > -0.05 ? "yes" : "no: " d}' \
+		"$work/got_ns" "$work/wanted_ns")" yes
+
+# The numbers of a report do not depend on the view, nor on the machine that makes it.
+for kind in info exits ports leaks; do
+	jq -S 'del(.inputs)' "$out/healthy.$kind.json" >"$work/wanted"
+	report healthy.hrt $kind . | jq -S 'del(.inputs)' >"$work/got"
+	same_lines "$kind says outside what it says in the host" "$work/got" "$work/wanted"
+done
+equal "the heatmap's cells hold every span" \
+	"$(report healthy.hrt "heatmap exit-latency" '[.result.cells[][]] | add')" "$spans"
+equal "the histogram's rows hold every span" \
+	"$(report healthy.hrt "histogram exit-latency" '[.rows[].count] | add')" "$spans"
+timeout 60 "$program" heatmap exit-latency -f svg -i "$out/healthy.hrt" >"$work/heatmap.svg" 2>>"$work/stderr"
+succeeds "the heatmap is well-formed SVG" xmllint --noout "$work/heatmap.svg"
+holds "the SVG has tooltips" "$(grep -c '<title>' "$work/heatmap.svg")" -ge 20

@@ -1,0 +1,32 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Two VMs at once: a recording of one has nothing of the other. And a recorder killed in the middle: its VM goes on,
+# its file is read up to the last whole chunk.
+
+pids_of() { # TRACE: processes that KVM events came from
+	events_text "$1" | sed -n 's/.* kvm_e[xn][a-z]* pid=\([0-9]*\) .*/\1/p' | sort -u | tr '\n' ' '
+}
+
+vcpu_tids_of() {
+	events_text "$1" | sed -n 's/.* kvm_exit .*tid=\([0-9]*\) .*/\1/p' | sort -u
+}
+
+equal "record --vm leaky: exits of leaky only" "$(pids_of leaky.hrt)" "$(cat "$out/leaky.pid") "
+equal "record --vm busy: exits of busy only" "$(pids_of busy.hrt)" "$(cat "$out/busy.pid") "
+for vm in leaky busy; do
+	vcpu_tids_of $vm.hrt >"$work/got"
+	equal "$vm: two vCPU threads" "$(wc -l <"$work/got")" 2
+	equal "$vm: both are threads of this process" "$(grep -c -x -F -f "$work/got" "$out/$vm.tids")" 2
+done
+holds "both VMs were at work at the same time" \
+	"$(events_text leaky.hrt | awk -v from="$(events_text busy.hrt | head -n 1 | cut -d ' ' -f 1)" \
+		'$2 == "kvm_exit" && $1 > from {n++} END {print n + 0}')" -ge 1
+
+equal "after its recorder's SIGKILL the VM ran to its end" "$(grep -c 'l2: done' "$out/busy.console")" 1
+equal "and QEMU ended well" "$(cat "$out/busy.status")" 0
+equal "the VM was still at work when the recorder died" "$(cat "$out/busy.killed")" "status 137, working"
+succeeds "info reads the killed recorder's file" timeout 60 "$program" info -i "$out/busy.hrt"
+holds "with exits in it" "$(report busy.hrt info .result.events.kvm_exit)" -ge 500
+equal "and exits sums them up" \
+	"$(report busy.hrt exits '[.rows[].count] | add > 400 | tostring')" true
