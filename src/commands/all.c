@@ -4,6 +4,8 @@
 
 #include "command.h"
 
+extern const struct command info_command;
+extern const struct command list_command;
 extern const struct command import_command;
 extern const struct command export_command;
 
@@ -17,6 +19,8 @@ const struct command *const commands[] = {
 	&record_command,
 	&demo_command,
 #endif
+	&info_command,
+	&list_command,
 	&import_command,
 	&export_command,
 	NULL,

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a trace holds. Of a .hrt file only the index, the metadata and the few chunks with losses and TSC offsets are
+ * read, so it is quick however large the file is.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "output.h"
+#include "reading.h"
+
+static const struct option_row *const options[] = {reading_options, output_options, NULL};
+
+struct summary {
+	uint64_t counts[EVENT_TYPES_MAX]; /* by registry index */
+	json_t *lost;			  /* {event: count} */
+	json_t *vcpus; /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
+};
+
+static bool wants(const char *event, void *arg)
+{
+	(void)arg;
+	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc");
+}
+
+static uint64_t value(const struct event *ev, const char *field)
+{
+	const struct field *f = event_field(ev->type, field);
+
+	return f ? event_u64(ev, f) : 0;
+}
+
+static void add_lost(struct summary *s, const struct event *ev)
+{
+	const struct event_type *t = event_type_ours((unsigned int)value(ev, "lost_event"));
+	const char *name = t ? t->name : "other";
+	json_int_t before = json_integer_value(json_object_get(s->lost, name));
+
+	json_object_set_new(s->lost, name, json_integer(before + (json_int_t)value(ev, "count")));
+}
+
+static void set_vcpu(struct summary *s, const struct event *ev)
+{
+	json_t *row =
+		json_pack("{s:i, s:i, s:I, s:I, s:i}", "pid", ev->pid, "vcpu", ev->vcpu, "offset",
+			  (json_int_t)value(ev, "offset"), "scale", (json_int_t)value(ev, "scale"),
+			  "scale_bits", (int)value(ev, "scale_bits"));
+	size_t i;
+	json_t *old;
+
+	json_array_foreach(s->vcpus, i,
+			   old) if (json_integer_value(json_object_get(old, "vcpu")) == ev->vcpu &&
+				    json_integer_value(json_object_get(old, "pid")) == ev->pid)
+	{
+		json_array_set_new(s->vcpus, i, row);
+		return;
+	}
+	json_array_append_new(s->vcpus, row);
+}
+
+/* Where the file itself knows its counts, reading only adds what the counts do not tell. */
+static int summarise(struct reader *r, struct summary *s)
+{
+	static struct batch batch;
+	bool counted[2 * OPTION_LIST_MAX + 1] = {false};
+	int more;
+
+	for (unsigned int i = 0; reading_input(i) && !reading_trimmed(); i++) {
+		struct reader *in = reading_input(i);
+
+		counted[i] = in->ops->counts != NULL;
+		if (counted[i] && in->ops->counts(in, s->counts))
+			return -1;
+	}
+	while ((more = reader_next(r, &batch)) > 0)
+		for (unsigned int i = 0; i < batch.nr; i++) {
+			const struct event *ev = &batch.ev[i];
+
+			s->counts[ev->type->index] += !counted[ev->source];
+			if (ev->type->id == EV_lost)
+				add_lost(s, ev);
+			else if (ev->type->id == EV_vcpu_tsc)
+				set_vcpu(s, ev);
+		}
+	return more;
+}
+
+/* ---- the result ---- */
+
+static json_t *events_json(const struct summary *s)
+{
+	json_t *events = json_object();
+
+	for (unsigned int i = 0; i < event_types_count(); i++) {
+		const char *name = event_type_at(i)->name;
+		json_int_t before = json_integer_value(json_object_get(events, name));
+
+		if (s->counts[i])
+			json_object_set_new(events, name,
+					    json_integer(before + (json_int_t)s->counts[i]));
+	}
+	return events;
+}
+
+static json_t *vms_json(const json_t *meta)
+{
+	json_t *list = json_array(), *vm;
+	size_t i;
+
+	json_array_foreach(json_object_get(meta, "vms"), i, vm)
+	{
+		json_t *copy = json_copy(vm), *vcpus = json_object_get(vm, "vcpus");
+
+		if (!copy)
+			continue;
+		json_object_set_new(copy, "vcpus",
+				    json_integer((json_int_t)json_array_size(vcpus)));
+		if (vcpus)
+			json_object_set(copy, "vcpu_threads", vcpus);
+		json_array_append_new(list, copy);
+	}
+	return list;
+}
+
+static json_t *clocks_json(const struct summary *s, const json_t *meta, const json_t *events)
+{
+	json_t *khz = json_object_get(meta, "tsc_khz"),
+	       *pairs = json_object_get(events, "clock_pair");
+
+	return json_pack("[{s:s, s:s, s:O?, s:I, s:O}]", "source", "host", "clock", "monotonic",
+			 "tsc_khz", khz ? khz : json_null(), "pairs",
+			 (json_int_t)json_integer_value(pairs), "vcpus", s->vcpus);
+}
+
+static void set_meta(json_t *result, const json_t *meta, const char *key)
+{
+	json_t *v = json_object_get(meta, key);
+
+	if (v)
+		json_object_set(result, key, v);
+	else
+		json_object_set_new(result, key, json_null());
+}
+
+static json_t *result_json(const struct reader *r, const struct summary *s)
+{
+	const json_t *meta = r->info.meta;
+	json_t *o = json_object(), *events = events_json(s), *vms = vms_json(meta), *probes;
+	json_t *vm = json_array_get(vms, 0);
+
+	json_object_set_new(o, "format", json_string(r->info.kind));
+	set_meta(o, meta, "host");
+	set_meta(o, meta, "kernel");
+	json_object_set(o, "vm", vm ? vm : json_null());
+	json_object_set_new(o, "vms", vms);
+	json_object_set_new(o, "start_ns", json_integer((json_int_t)r->info.start_ns));
+	json_object_set_new(o, "span_ns",
+			    json_integer((json_int_t)(r->info.end_ns - r->info.start_ns)));
+	set_meta(o, meta, "start_realtime_ns");
+	json_object_set_new(o, "clocks", clocks_json(s, meta, events));
+	json_object_set_new(o, "events", events);
+	json_object_set(o, "lost", s->lost);
+	probes = json_object_get(meta, "probes");
+	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
+	set_meta(o, meta, "command");
+	set_meta(o, meta, "end");
+	return o;
+}
+
+/* ---- text ---- */
+
+/* A line of the text form; what comes from the file is neutralised. */
+static void line(FILE *f, const char *key, const char *text)
+{
+	char copy[1024];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	text_neutralise(copy);
+	fprintf(f, "%-10s%s\n", key, copy);
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+static int64_t number_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static void print_vm(const json_t *vm, FILE *f)
+{
+	char text[512], isa[32];
+
+	value_print("isa", (uint64_t)number_of(vm, "isa"), 0, isa, sizeof(isa));
+	snprintf(text, sizeof(text),
+		 "%s (pid %" PRId64 "), %" PRId64 " vCPUs, %" PRId64 " MiB, %s %s, isa %s",
+		 text_of(vm, "name"), number_of(vm, "pid"), number_of(vm, "vcpus"),
+		 number_of(vm, "memory_bytes") >> 20, text_of(vm, "accel"), text_of(vm, "version"),
+		 isa);
+	line(f, "vm", text);
+}
+
+static void print_time(const json_t *result, FILE *f)
+{
+	int64_t at = number_of(result, "start_realtime_ns"), span = number_of(result, "span_ns");
+	time_t seconds = at / 1000000000;
+	char date[64] = "", text[256];
+	struct tm tm;
+
+	if (at > 0 && gmtime_r(&seconds, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
+	snprintf(text, sizeof(text), "%s%" PRId64 ".%09" PRId64 " s%s%s", date, span / 1000000000,
+		 span % 1000000000, *text_of(result, "end") ? ", ended by " : "",
+		 text_of(result, "end"));
+	line(f, "recorded", text);
+}
+
+static void print_probes(const json_t *probes, FILE *f)
+{
+	size_t i;
+	json_t *p;
+	char text[1024];
+
+	json_array_foreach(probes, i, p)
+	{
+		const char *reason = text_of(p, "reason");
+
+		snprintf(text, sizeof(text), "%-20s %-10s %s%s%s", text_of(p, "event"),
+			 text_of(p, "how"), text_of(p, "where"),
+			 *reason && *text_of(p, "where") ? "; " : "", reason);
+		line(f, i ? "" : "probes", text);
+	}
+}
+
+static void print_clock(const json_t *clock, FILE *f)
+{
+	char text[256];
+	size_t i;
+	json_t *v;
+
+	snprintf(text, sizeof(text), "CLOCK_MONOTONIC, TSC %" PRId64 " kHz, %" PRId64 " pairs",
+		 number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
+	line(f, "clock", text);
+	json_array_foreach(json_object_get(clock, "vcpus"), i, v)
+	{
+		snprintf(text, sizeof(text),
+			 "vCPU %" PRId64 ": TSC offset %" PRId64 ", scale %" PRId64,
+			 number_of(v, "vcpu"), number_of(v, "offset"), number_of(v, "scale"));
+		line(f, "", text);
+	}
+}
+
+static void print_counts(const json_t *counts, const char *key, FILE *f)
+{
+	const char *name;
+	json_t *n;
+	bool first = true;
+	char text[256];
+
+	json_object_foreach((json_t *)counts, name, n)
+	{
+		snprintf(text, sizeof(text), "%12" JSON_INTEGER_FORMAT " %s", json_integer_value(n),
+			 name);
+		line(f, first ? key : "", text);
+		first = false;
+	}
+	if (first)
+		line(f, key, "        none");
+}
+
+static void print_text(const struct reader *r, const json_t *result, FILE *f)
+{
+	char text[512];
+	size_t i;
+	json_t *vm;
+
+	for (i = 0; reading_input((unsigned int)i); i++) {
+		snprintf(text, sizeof(text), "%s (%s)", reading_input((unsigned int)i)->info.file,
+			 reading_input((unsigned int)i)->info.kind);
+		line(f, "file", text);
+	}
+	if (*text_of(result, "host") || *text_of(result, "kernel")) {
+		snprintf(text, sizeof(text), "%s, kernel %s", text_of(result, "host"),
+			 text_of(result, "kernel"));
+		line(f, "host", text);
+	}
+	print_time(result, f);
+	json_array_foreach(json_object_get(result, "vms"), i, vm) print_vm(vm, f);
+	print_clock(json_array_get(json_object_get(result, "clocks"), 0), f);
+	print_counts(json_object_get(result, "events"), "events", f);
+	print_counts(json_object_get(result, "lost"), "lost", f);
+	print_probes(json_object_get(result, "probes"), f);
+	reading_foot(r, NULL, f);
+}
+
+static void print_json(const struct reader *r, json_t *result, FILE *f)
+{
+	json_t *head = reading_head(r, NULL);
+
+	json_object_set(head, "result", result);
+	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	fputc('\n', f);
+	json_decref(head);
+}
+
+static int report(struct reader *r, struct output *out)
+{
+	struct summary *s = calloc(1, sizeof(*s));
+	json_t *result;
+	int err;
+
+	if (!s)
+		return fail(-ENOMEM, "out of memory");
+	s->lost = json_object();
+	s->vcpus = json_array();
+	err = summarise(r, s);
+	if (!err) {
+		result = result_json(r, s);
+		if (!strcmp(out->format, "json"))
+			print_json(r, result, out->file);
+		else
+			print_text(r, result, out->file);
+		json_decref(result);
+	}
+	json_decref(s->lost);
+	json_decref(s->vcpus);
+	free(s);
+	return err;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	struct output out;
+
+	(void)rest;
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
+		return command_usage("%s", error_text());
+	if (reading_open(reading_trimmed() ? NULL : wants, NULL, &r) || report(r, &out)) {
+		output_cancel(&out);
+		return command_failed();
+	}
+	if (output_close(&out))
+		return command_failed();
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command info_command = {
+	.name = "info",
+	.args = "[FILE...]",
+	.summary = "What a trace holds: VMs, events, losses, clocks, probes.",
+	.group = "Report",
+	.examples = "  hostrace info vm.hrt\n"
+		    "  hostrace info vm.hrt -f json | jq .result.events",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "commands/rows.h"
+#include "reading.h"
+
+static const struct option_row *const options[] = {reading_options, output_options, NULL};
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	struct output out;
+
+	(void)rest;
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (output_open("text json csv", &out))
+		return command_usage("%s", error_text());
+	if (out.sort && strcmp(out.sort, "time")) {
+		output_cancel(&out);
+		return command_usage("events are listed in time order; --sort %s is not possible",
+				     out.sort);
+	}
+	if (reading_open(NULL, NULL, &r) || rows_write(r, &out)) {
+		output_cancel(&out);
+		return command_failed();
+	}
+	if (output_close(&out))
+		return command_failed();
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command list_command = {
+	.name = "list",
+	.args = "[FILE...]",
+	.summary = "Events in time order, host and guest side by side.",
+	.group = "Report",
+	.details = "Times are seconds since the first event; -f json and -f csv give absolute "
+		   "nanoseconds of the\n"
+		   "host's CLOCK_MONOTONIC. A thread without a known name is shown by its number.",
+	.examples = "  hostrace list -i vm.hrt --limit 20\n"
+		    "  hostrace list vm.hrt --event 'virtqueue_*' --since 1s --period 10ms\n"
+		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Before cmocka.h, which has a macro of the name fail. */
+#include "base/error.h"
+
+#include <cmocka.h>
+
+#include "event.h"
+
+/* Every entry of events.def: the schema's places are the struct's. A forgotten PAD aborts in the registry first. */
+static void ours_match_their_structs(void **state)
+{
+	unsigned int checked = 0;
+
+	(void)state;
+/* clang-format off */
+#define EVENT(ev_id, ev_name, ev_doc)                                                          \
+	{                                                                                      \
+		typedef struct rec_##ev_name rec_t;                                            \
+		const struct event_type *t = event_type_ours(ev_id);                           \
+		assert_non_null(t);                                                            \
+		assert_string_equal(t->name, #ev_name);                                        \
+		assert_int_equal(t->size, sizeof(rec_t));                                      \
+		assert_ptr_equal(event_type_named(#ev_name), t);
+#define FIELD(type, field, fmt, doc)                                                           \
+		assert_non_null(event_field(t, #field));                                       \
+		assert_int_equal(event_field(t, #field)->offset, offsetof(rec_t, field));      \
+		checked++;
+#define TEXT(len, field, doc) FIELD(u8, field, text, doc)
+#define PAD(bytes)
+#define END(name) }
+#include "events.def"
+#undef EVENT
+#undef FIELD
+#undef TEXT
+#undef PAD
+#undef END
+/* clang-format on */
+	assert_true(checked > 100);
+}
+
+static void unknown_ids_and_names(void **state)
+{
+	(void)state;
+	assert_null(event_type_ours(0));
+	assert_null(event_type_ours(EV_LIMIT));
+	assert_null(event_type_ours(100000));
+	assert_null(event_type_named("no such event"));
+	assert_null(event_type_at(event_types_count()));
+	assert_null(event_field(event_type_ours(EV_kvm_pio), "no such field"));
+}
+
+static void same_type_is_registered_once(void **state)
+{
+	struct field f[] = {{"a", "dec", "", FIELD_UINT, 24, 4}, {"b", "dec", "", FIELD_SINT, 28, 4}};
+	struct event_type t = {.name = "guest:x", .doc = "", .fields = f, .nr_fields = 2, .size = 32};
+	const struct event_type *one, *two, *three;
+	unsigned int before = event_types_count();
+
+	(void)state;
+	assert_int_equal(event_type_register(&t, &one), 0);
+	assert_int_equal(event_type_register(&t, &two), 0);
+	assert_ptr_equal(one, two);
+	assert_int_equal(event_types_count(), before + 1);
+	assert_ptr_not_equal(one, &t); /* a copy */
+	f[1].kind = FIELD_UINT;
+	assert_int_equal(event_type_register(&t, &three), 0);
+	assert_ptr_not_equal(one, three);
+	assert_ptr_equal(event_type_named("guest:x"), one);
+}
+
+/* A file with an older kvm_pio: another type, but still "kvm_pio" to those who ask by id. */
+static void namesake_keeps_the_id(void **state)
+{
+	struct field f[] = {{"port", "hex", "", FIELD_UINT, 24, 4}};
+	struct event_type t = {.name = "kvm_pio", .doc = "", .fields = f, .nr_fields = 1, .size = 32};
+	const struct event_type *old;
+
+	(void)state;
+	assert_int_equal(event_type_register(&t, &old), 0);
+	assert_ptr_not_equal(old, event_type_ours(EV_kvm_pio));
+	assert_int_equal(old->id, EV_kvm_pio);
+}
+
+static void refused(const char *name, unsigned int size, struct field f)
+{
+	struct event_type t = {.name = name, .doc = "", .fields = &f, .nr_fields = 1, .size = (uint16_t)size};
+	const struct event_type *ret;
+
+	assert_int_equal(event_type_register(&t, &ret), -EINVAL);
+	assert_true(strlen(error_text()) > 10);
+}
+
+static void bad_types_are_refused(void **state)
+{
+	static const struct field good = {"f", "dec", "", FIELD_UINT, 24, 4};
+	char longname[EVENT_NAME_MAX + 1];
+
+	(void)state;
+	memset(longname, 'x', sizeof(longname));
+	longname[EVENT_NAME_MAX] = 0;
+	refused("", 32, good);
+	refused(longname, 32, good);
+	refused("e", 16, good);
+	refused("e", 24, good);	   /* field behind the record */
+	refused("e", 65535, good); /* longer than a record may be */
+	refused("e", 32, (struct field){"f", "dec", "", FIELD_UINT, 20, 4}); /* in the header */
+	refused("e", 32, (struct field){"f", "dec", "", FIELD_UINT, 24, 3});
+	refused("e", 32, (struct field){"f", "dec", "", FIELD_UINT, 30, 4});
+	refused("e", 32, (struct field){"f", "dec", "", FIELD_TEXT, 24, 0});
+	refused("e", 32, (struct field){"f", "dec", "", FIELD_DYNTEXT, 24, 8});
+	refused("e", 32, (struct field){"f", "dec", "", (enum field_kind)9, 24, 4});
+	refused("e", 32, (struct field){"f", "dec", "", FIELD_UINT, 65535, 8});
+}
+
+static void integers(void **state)
+{
+	uint8_t data[40] = {[24] = 0xfe, 0xff, 0xff, 0xff, 0x80};
+	struct field s32 = {"a", "dec", "", FIELD_SINT, 24, 4}, u32 = {"b", "dec", "", FIELD_UINT, 24, 4};
+	struct field s8 = {"c", "dec", "", FIELD_SINT, 28, 1}, out = {"d", "dec", "", FIELD_UINT, 36, 8};
+	struct event ev = {.data = data, .size = sizeof(data)};
+
+	(void)state;
+	assert_true((int64_t)event_u64(&ev, &s32) == -2);
+	assert_true(event_u64(&ev, &u32) == 0xfffffffe);
+	assert_true((int64_t)event_u64(&ev, &s8) == -128);
+	assert_true(event_u64(&ev, &out) == 0); /* behind the record's end */
+}
+
+static void dyn(uint8_t *data, uint32_t from, uint32_t len)
+{
+	uint32_t loc = from | len << 16;
+
+	memcpy(data + 24, &loc, 4);
+}
+
+static void texts_stay_in_the_record(void **state)
+{
+	uint8_t data[40] = {0};
+	struct field d = {"d", "text", "", FIELD_DYNTEXT, 24, 4}, t = {"t", "text", "", FIELD_TEXT, 32, 8};
+	struct event ev = {.data = data, .size = sizeof(data)};
+	char buf[16];
+
+	(void)state;
+	memcpy(data + 32, "abcdefgh", 8); /* no NUL within the field */
+	assert_string_equal(event_text(&ev, &t, buf, sizeof(buf)), "abcdefgh");
+	assert_string_equal(event_text(&ev, &t, buf, 4), "abc");
+	dyn(data, 34, 3);
+	assert_string_equal(event_text(&ev, &d, buf, sizeof(buf)), "cde");
+	dyn(data, 38, 60000);
+	assert_string_equal(event_text(&ev, &d, buf, sizeof(buf)), "gh");
+	dyn(data, 50000, 4);
+	assert_string_equal(event_text(&ev, &d, buf, sizeof(buf)), "");
+	ev.size = 26;
+	assert_string_equal(event_text(&ev, &d, buf, sizeof(buf)), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ours_match_their_structs),
+		cmocka_unit_test(unknown_ids_and_names),
+		cmocka_unit_test(same_type_is_registered_once),
+		cmocka_unit_test(namesake_keeps_the_id),
+		cmocka_unit_test(bad_types_are_refused),
+		cmocka_unit_test(integers),
+		cmocka_unit_test(texts_stay_in_the_record),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files that are cut, damaged or made by an enemy. None may crash the reader, and what is good must still be read. */
+#include "base/crc32c.h"
+#include "tracefile_out.h"
+#include "tracefile_util.h"
+
+enum { CHUNKS_MAX = 256 };
+
+/* Where the chunks lie, found by the specification alone (doc/format.md, 1.2), not by the code under test. */
+struct layout {
+	unsigned int nr;
+	size_t offset[CHUNKS_MAX], end[CHUNKS_MAX], payload[CHUNKS_MAX];
+	unsigned int kind[CHUNKS_MAX], records[CHUNKS_MAX];
+};
+
+static struct layout layout_of(struct bytes b)
+{
+	struct layout l = {0};
+	size_t at = 64;
+
+	while (at + 64 <= b.len && !memcmp(b.data + at, "HRCK", 4)) {
+		size_t counts = 8u * (b.data[at + 6] | b.data[at + 7] << 8);
+
+		assert_true(l.nr < CHUNKS_MAX);
+		l.offset[l.nr] = at;
+		l.kind[l.nr] = b.data[at + 4];
+		l.records[l.nr] = u32_at(b.data + at + 16);
+		l.payload[l.nr] = at + 64 + counts;
+		at += (64 + counts + u32_at(b.data + at + 8) + 7) & ~7ul;
+		l.end[l.nr++] = at;
+	}
+	return l;
+}
+
+/* Records in chunks that end at or before `len`. */
+static unsigned int whole_records(const struct layout *l, size_t len)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < l->nr; i++)
+		if (l->kind[i] == 3 && l->end[i] <= len)
+			n += l->records[i];
+	return n;
+}
+
+static struct bytes whole;
+static struct layout layout;
+
+/* 60 rounds of 300 events; small rounds are collected to chunks of 256 KiB, so one writer a round makes more. */
+static int make_trace(void **state)
+{
+	struct trace_writer *w;
+	const char *path;
+	uint64_t t = 1000;
+
+	if (scratch_make(state))
+		return -1;
+	path = in_scratch("whole.hrt");
+	w = writer_open(path, (struct trace_writer_options){.zstd = true});
+	for (unsigned int r = 0; r < 12; r++) {
+		for (unsigned int i = 0; i < 7000; i++)
+			assert_int_equal(pio_write(w, t++, 0), 0);
+		assert_int_equal(trace_writer_round(w, t), 0);
+	}
+	assert_int_equal(trace_writer_close(w, NULL), 0);
+	whole = file_read(path);
+	layout = layout_of(whole);
+	return 0;
+}
+
+static int drop_trace(void **state)
+{
+	free(whole.data);
+	return scratch_remove(state);
+}
+
+static void check_cut(size_t len)
+{
+	const char *path = in_scratch("cut.hrt");
+	struct seen s;
+	int err;
+
+	file_write(path, whole.data, len);
+	err = trace_read(path, &s);
+	if (len < 64) {
+		assert_true(err < 0);
+		return;
+	}
+	assert_int_equal(err, 0);
+	assert_int_equal(s.events, whole_records(&layout, len));
+	assert_int_equal(s.backwards + s.wrong, 0);
+	if (len == whole.len) {
+		assert_int_equal(s.nr_caveats, 0);
+		return;
+	}
+	assert_int_equal(s.nr_caveats, 1);
+	assert_non_null(strstr(s.caveat, "cut.hrt is cut short"));
+}
+
+static void cut_at_every_boundary(void **state)
+{
+	(void)state;
+	assert_true(layout.nr >= 15); /* 12 of records, metadata, schema, index */
+	for (unsigned int i = 0; i < layout.nr; i++) {
+		check_cut(layout.offset[i]);
+		check_cut(layout.offset[i] + 1);
+		check_cut(layout.payload[i]);
+		check_cut(layout.end[i] - 1);
+		check_cut(layout.end[i]);
+	}
+	check_cut(whole.len - 1);
+	check_cut(whole.len);
+}
+
+static void cut_at_random_bytes(void **state)
+{
+	uint32_t seed = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1000; i++)
+		check_cut(dice(&seed) % whole.len);
+}
+
+static struct bytes copy_whole(void)
+{
+	struct bytes b = {malloc(whole.len), whole.len};
+
+	memcpy(b.data, whole.data, whole.len);
+	return b;
+}
+
+/* One bit of each of 1,000 places: at most the chunk that it hit is missing, and that is said. */
+static void flipped_bits(void **state)
+{
+	const char *path = in_scratch("flip.hrt");
+	uint32_t seed = 2;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1000; i++) {
+		struct bytes b = copy_whole();
+		size_t at = dice(&seed) % b.len;
+		struct seen s;
+		int err;
+
+		b.data[at] ^= (uint8_t)(1u << dice(&seed) % 8);
+		file_write(path, b.data, b.len);
+		free(b.data);
+		err = trace_read(path, &s);
+		if (err < 0) {
+			assert_true(
+				at < 64 ||
+				at < layout.end[1]); /* header or a schema that is no JSON now */
+			continue;
+		}
+		assert_int_equal(s.backwards + s.wrong, 0);
+		assert_true(s.events >= 12 * 7000 - 7000 || at < layout.end[1]);
+		if (s.events < 12 * 7000)
+			assert_true(s.nr_caveats > 0);
+	}
+}
+
+static void damaged_payload_costs_one_chunk(void **state)
+{
+	const char *path = in_scratch("middle.hrt");
+	struct bytes b = copy_whole();
+	struct seen s;
+
+	(void)state;
+	assert_int_equal(layout.kind[7], 3);
+	b.data[layout.payload[7] + 100] ^= 1;
+	file_write(path, b.data, b.len);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.events, 11 * 7000);
+	assert_int_equal(s.nr_caveats, 1);
+	assert_non_null(strstr(s.caveat, "its 7000 events are missing"));
+	/* Without the index the chunk's own header still says where the next one is. */
+	file_write(path, b.data, layout.offset[layout.nr - 1]);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.events, 11 * 7000);
+	assert_int_equal(s.nr_caveats, 2);
+	free(b.data);
+}
+
+/* No index and a chunk header in ruins: the next chunk is found by its magic and CRC. */
+static void damaged_header_is_searched_past(void **state)
+{
+	const char *path = in_scratch("search.hrt");
+	struct bytes b = copy_whole();
+	struct seen s;
+
+	(void)state;
+	memset(b.data + layout.offset[7], 0x55, 64);
+	file_write(path, b.data, layout.offset[layout.nr - 1]);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.events, 11 * 7000);
+	assert_int_equal(s.nr_caveats, 2);
+	/* With the index it is not even missed, its payload is sound. */
+	file_write(path, b.data, b.len);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.events, 12 * 7000);
+	free(b.data);
+}
+
+static void torn_out_bytes_are_searched_past(void **state)
+{
+	const char *path = in_scratch("torn.hrt");
+	struct bytes b = copy_whole();
+	size_t at = layout.offset[6] + 1001, gap = 4099;
+	struct seen s;
+
+	(void)state;
+	memmove(b.data + at, b.data + at + gap, b.len - at - gap);
+	file_write(path, b.data, b.len - gap);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_true(s.events >= 10 * 7000 && s.events < 12 * 7000);
+	assert_int_equal(s.backwards + s.wrong, 0);
+	assert_true(s.nr_caveats >= 1);
+	free(b.data);
+}
+
+static void index_that_lies_is_not_believed(void **state)
+{
+	const char *path = in_scratch("index.hrt");
+	struct bytes b = copy_whole();
+	size_t payload = layout.payload[layout.nr - 1];
+	struct seen s;
+
+	(void)state;
+	b.data[payload + 5] ^= 1;
+	file_write(path, b.data, b.len);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.events, 12 * 7000);
+	assert_int_equal(s.nr_caveats, 1);
+	assert_non_null(strstr(s.caveat, "index is damaged"));
+	free(b.data);
+}
+
+/* ---- made by an enemy: CRCs and lengths are right, the content is not ---- */
+
+static struct trace_out *out_open(const char *path)
+{
+	struct trace_header h = {0};
+	struct trace_out *o;
+
+	assert_int_equal(trace_out_create(path, &h, false, &o), 0);
+	return o;
+}
+
+static int read_schema(const char *schema)
+{
+	const char *path = in_scratch("schema.hrt");
+	struct trace_out *o = out_open(path);
+	json_t *json = json_loads(schema, JSON_ALLOW_NUL, NULL);
+	struct seen s;
+
+	assert_non_null(json);
+	assert_int_equal(trace_out_json(o, CHUNK_SCHEMA, json), 0);
+	json_decref(json);
+	assert_int_equal(trace_out_finish(o), 0);
+	return trace_read(path, &s);
+}
+
+#define F(kind, offset, size)                                                                      \
+	"{\"name\":\"f\",\"kind\":\"" kind "\",\"offset\":" offset ",\"size\":" size "}"
+#define T(name, size, fields)                                                                      \
+	"[{\"id\":300,\"name\":\"" name "\",\"size\":" size ",\"fields\":[" fields "]}]"
+
+static void bad_schemas_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"{}",
+		"[1]",
+		"[{}]",
+		"[{\"id\":300,\"name\":\"x\",\"size\":32}]",
+		"[{\"name\":\"x\",\"size\":32,\"fields\":[]}]",
+		"[{\"id\":70000,\"name\":\"x\",\"size\":32,\"fields\":[]}]",
+		"[{\"id\":-1,\"name\":\"x\",\"size\":32,\"fields\":[]}]",
+		"[{\"id\":300,\"name\":\"a\\u0000b\",\"size\":32,\"fields\":[]}]",
+		T("", "32", ""),
+		T("with space", "32", ""),
+		T("esc\\u001b[2J", "32", ""),
+		T("c1\\u009b", "32", ""),
+		T("x", "8", ""),
+		T("x", "65535", ""),
+		T("x", "-32", ""),
+		T("x", "32", F("uint", "24", "3")),
+		T("x", "32", F("uint", "30", "4")),
+		T("x", "32", F("uint", "0", "4")),
+		T("x", "32", F("uint", "65535", "8")),
+		T("x", "32", F("uint", "24", "\"4\"")),
+		T("x", "32", F("blob", "24", "4")),
+		T("x", "32", F("dyntext", "24", "8")),
+		T("x", "32", "7"),
+		"[{\"id\":300,\"name\":\"x\",\"size\":32,\"fields\":[]},"
+		"{\"id\":300,\"name\":\"y\",\"size\":32,\"fields\":[]}]",
+	};
+
+	(void)state;
+	assert_int_equal(read_schema(T("x", "32", F("uint", "24", "4"))), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_true(read_schema(bad[i]) < 0);
+		assert_non_null(strstr(error_text(), "schema.hrt: offset 64: "));
+	}
+}
+
+static void too_many_fields(void **state)
+{
+	char text[16384] = "[{\"id\":300,\"name\":\"x\",\"size\":32,\"fields\":[";
+
+	(void)state;
+	for (unsigned int i = 0; i <= EVENT_FIELDS_MAX; i++)
+		sprintf(text + strlen(text), "%s%s", i ? "," : "", F("uint", "24", "4"));
+	strcat(text, "]}]");
+	assert_true(read_schema(text) < 0);
+}
+
+/* Makes a file with one records chunk of these bytes and says what was read of it. */
+static struct seen read_records(const void *data, size_t len, uint64_t first_ns, uint64_t last_ns)
+{
+	const char *path = in_scratch("records.hrt");
+	struct trace_out *o = out_open(path);
+	json_t *schema = json_loads(
+		"[{\"id\":5,\"name\":\"kvm_pio\",\"size\":40,\"fields\":[{\"name\":\"port\","
+		"\"kind\":\"uint\",\"offset\":24,\"size\":4}]}]",
+		0, NULL);
+	struct chunk_count count = {5, 1};
+	struct chunk_header h = {.kind = CHUNK_RECORDS,
+				 .nr_counts = 1,
+				 .nr_records = 1,
+				 .first_ns = first_ns,
+				 .last_ns = last_ns,
+				 .types_bloom = UINT64_MAX};
+	struct seen s;
+
+	assert_int_equal(trace_out_json(o, CHUNK_SCHEMA, schema), 0);
+	json_decref(schema);
+	assert_int_equal(trace_out_chunk(o, &h, &count, data, len), 0);
+	assert_int_equal(trace_out_finish(o), 0);
+	assert_int_equal(trace_read(path, &s), 0);
+	return s;
+}
+
+static void bad_records_are_counted(void **state)
+{
+	struct rec_kvm_pio good = {.hdr = {.time = 7, .type = 5, .size = 40}, .port = 7},
+			   two[2] = {good, good};
+	struct seen s;
+
+	(void)state;
+	s = read_records(two, sizeof(two), 7, 7);
+	assert_int_equal(s.events, 2);
+	assert_int_equal(s.nr_caveats, 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		two[0] = good;
+		switch (i) {
+		case 0:
+			two[0].hdr.size = 0;
+			break;
+		case 1:
+			two[0].hdr.size = 16;
+			break;
+		case 2:
+			two[0].hdr.size = 41;
+			break;
+		case 3:
+			two[0].hdr.size = 65528;
+			break;
+		case 4:
+			two[0].hdr.size = 24;
+			break; /* whole, but too short for its type */
+		case 5:
+			two[0].hdr.type = 6;
+			break; /* not declared */
+		case 6:
+			two[0].hdr.time = 8;
+			break; /* outside of its chunk */
+		case 7:
+			two[0].hdr.time = 6;
+			break;
+		}
+		s = read_records(two, sizeof(two), 7, 7);
+		assert_int_equal(s.events, i < 5 ? 0 : 1);
+		assert_int_equal(s.nr_caveats, 1);
+		assert_non_null(strstr(s.caveat, "fit no declared type"));
+	}
+	s = read_records(two, 10, 7, 7);
+	assert_int_equal(s.events, 0);
+	assert_int_equal(s.nr_caveats, 1);
+}
+
+/* Lengths that pass the file's end, or its limits, with a header that is sound otherwise. */
+static void bad_lengths(void **state)
+{
+	const char *path = in_scratch("lengths.hrt");
+	static const struct chunk_header bad[] = {
+		{.kind = 3, .stored = 1 << 20, .raw = 1 << 20},
+		{.kind = 3, .stored = UINT32_MAX, .raw = UINT32_MAX},
+		{.kind = 3, .stored = 8, .raw = UINT32_MAX},
+		{.kind = 3, .stored = 100, .raw = 50},
+		{.kind = 3, .encoding = 1, .stored = 100, .raw = 2 << 20},
+		{.kind = 2, .encoding = 1, .stored = 100, .raw = 17 << 20},
+		{.kind = 3, .nr_counts = 65535},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		uint8_t file[64 + 64 + 128] = {0};
+		struct trace_header h = {0};
+		struct seen s;
+
+		trace_header_encode(&h, file);
+		chunk_header_encode(&bad[i], file + 64);
+		file_write(path, file, sizeof(file));
+		assert_int_equal(trace_read(path, &s), 0);
+		assert_int_equal(s.events, 0);
+		assert_int_equal(s.nr_caveats, 1);
+		assert_non_null(strstr(s.caveat, "192 bytes after offset 64 were not usable"));
+	}
+}
+
+/* A zstd frame that unpacks to more, or less, than its header allows. */
+static void bad_zstd(void **state)
+{
+	const char *path = in_scratch("zstd.hrt");
+	struct bytes b = copy_whole();
+
+	(void)state;
+	for (int grow = -8; grow <= 8; grow += 16) {
+		uint8_t *head = b.data + layout.offset[4];
+		uint32_t raw = u32_at(whole.data + layout.offset[4] + 12) + (uint32_t)grow, crc;
+		struct seen s;
+
+		memcpy(head + 12, &raw, 4);
+		crc = crc32c(0, head, 60);
+		memcpy(head + 60, &crc, 4);
+		file_write(path, b.data, layout.offset[layout.nr - 1]);
+		assert_int_equal(trace_read(path, &s), 0);
+		assert_int_equal(s.events, 11 * 7000);
+		assert_int_equal(s.nr_caveats, 2);
+	}
+	free(b.data);
+}
+
+static void other_versions_and_files(void **state)
+{
+	const char *path = in_scratch("version.hrt");
+	struct bytes b = copy_whole();
+	struct seen s;
+	uint32_t crc;
+
+	(void)state;
+	b.data[8] = 2;
+	crc = crc32c(0, b.data, 60);
+	memcpy(b.data + 60, &crc, 4);
+	file_write(path, b.data, b.len);
+	assert_int_equal(trace_read(path, &s), -ENOTSUP);
+	assert_non_null(strstr(error_text(), "format version 2"));
+	b.data[20] ^= 1;
+	file_write(path, b.data, b.len);
+	assert_int_equal(trace_read(path, &s), -EBADMSG);
+	file_write(path, "MZ and so on", 12);
+	assert_int_equal(trace_read(path, &s), -EINVAL);
+	file_write(path, "", 0);
+	assert_int_equal(trace_read(path, &s), -ENODATA);
+	assert_int_equal(trace_read(in_scratch("nothing"), &s), -ENOENT);
+	assert_int_equal(trace_read(scratch, &s), -EISDIR);
+	free(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cut_at_every_boundary),
+		cmocka_unit_test(cut_at_random_bytes),
+		cmocka_unit_test(flipped_bits),
+		cmocka_unit_test(damaged_payload_costs_one_chunk),
+		cmocka_unit_test(damaged_header_is_searched_past),
+		cmocka_unit_test(torn_out_bytes_are_searched_past),
+		cmocka_unit_test(index_that_lies_is_not_believed),
+		cmocka_unit_test(bad_schemas_are_refused),
+		cmocka_unit_test(too_many_fields),
+		cmocka_unit_test(bad_records_are_counted),
+		cmocka_unit_test(bad_lengths),
+		cmocka_unit_test(bad_zstd),
+		cmocka_unit_test(other_versions_and_files),
+	};
+
+	return cmocka_run_group_tests(tests, make_trace, drop_trace);
+}
