@@ -290,7 +290,6 @@ void vm_free(struct vm *vm)
 
 json_t *vm_json(const struct vm *vm)
 {
-	static const char *const isa_names[] = {"other", "vmx", "svm"};
 	json_t *vcpus = json_array(), *devices = json_array();
 
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++)
@@ -298,10 +297,10 @@ json_t *vm_json(const struct vm *vm)
 						       (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:s,s:o,s:o}", "pid", (int)vm->pid, "name",
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid, "name",
 			 vm->name, "exe", vm->exe, "build_id", vm->build_id, "version", vm->version, "accel",
 			 vm->accel, "machine", vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
-			 isa_names[vm_host_isa()], "cmdline", vm->cmdline, "vcpus", vcpus, "devices", devices);
+			 (int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices", devices);
 }
 
 static bool cpu_has_flag(const char *flag)

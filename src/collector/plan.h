@@ -27,19 +27,20 @@ enum { PLACES_MAX = 8 }; /* qemu_pio has six: three widths, two directions */
 
 struct probe_place {
 	char program[64];     /* BPF program: "fn_virtqueue_pop", ... */
-	char function[64];    /* symbol; "" for a mark */
+	char function[64];    /* symbol, or "kvm:kvm_exit" for a tracepoint; "" for a mark */
 	char mark[64];	      /* USDT mark, provider is qemu; "" for a function */
 	uint64_t offset;      /* from the function's start */
 	uint64_t file_offset; /* what the kernel wants: offset of the instruction in the file */
 	bool at_return;	      /* attach as uretprobe */
 	char insn[16];	      /* mnemonic at the place */
 	bool emulated;	      /* the kernel emulates it (cheap); false: it single-steps (dear) */
+	unsigned int sites;   /* of a mark: places in the file, all of which are attached */
 };
 
 struct probe_plan {
 	const char *event; /* name in events.def */
 	enum probe_how how;
-	char reason[160]; /* absent: why, and what would help; function: what is lost against the mark; else "" */
+	char reason[256]; /* absent: why, and what would help; else what this way does not tell; "" */
 	struct probe_place place[PLACES_MAX];
 	unsigned int nr_places;
 };
@@ -55,6 +56,10 @@ struct plan {
 	unsigned int nr;
 	struct qemu_layout layout;
 	char version[32]; /* QEMU's, "" if it cannot be told */
+	char note[160];	  /* what is doubtful about the whole, e.g. a QEMU newer than the layouts; else "" */
+
+	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from /proc/PID/maps. */
+	uint64_t address_space_io;
 };
 
 /* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the sentence set. */
@@ -64,7 +69,13 @@ void plan_free(struct plan *plan);
 /* The plan of one event; NULL if events.def has it but no probe table row does. */
 const struct probe_plan *plan_of(const struct plan *plan, const char *event);
 
-/* [{"event","how":"tracepoint|usdt|function|absent","where","reason"}] */
+/* "virtqueue_pop+21 jne, return +21 jne"; "mark virtqueue_pop, 2 sites". Returns buf. */
+const char *plan_where(const struct probe_plan *probe, char *buf, size_t size);
+
+/* "tracepoint", "usdt", "function" or "absent". */
+const char *plan_how(const struct probe_plan *probe);
+
+/* [{"event","how","where","cost":"cheap|dear|","reason"}] */
 json_t *plan_json(const struct plan *plan);
 
 #endif

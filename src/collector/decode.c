@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <capstone/capstone.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "decode.h"
+
+enum {
+	PROLOGUE_MAX = 128,	 /* bytes of a function that are searched for a place */
+	FUNCTION_MAX = 64 << 10, /* bytes that are searched for jumps back; longer functions are probed at the entry */
+};
+
+static const x86_reg argument_registers[DECODE_ARGS_MAX][4] = {
+	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL}, {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL},  {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL},
+	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B}, {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+};
+
+static void capstone_cleanup(csh *cs)
+{
+	if (*cs)
+		cs_close(cs);
+}
+
+static void insn_cleanup(cs_insn **insn)
+{
+	if (*insn)
+		cs_free(*insn, 1);
+}
+
+static int capstone_open(csh *ret)
+{
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, ret) != CS_ERR_OK)
+		return fail(-ENOMEM, "cannot start the disassembler");
+	cs_option(*ret, CS_OPT_DETAIL, CS_OPT_ON);
+	return 0;
+}
+
+/*
+ * As branch_setup_xol_ops() and push_setup_xol_ops() decide, without prefixes, which some kernels refuse. Longer
+ * NOPs are emulated by newer kernels only.
+ */
+static bool is_emulated(const uint8_t *p, size_t len)
+{
+	if (len == 2 && p[0] == 0x41)
+		return p[1] >= 0x50 && p[1] <= 0x57; /* push r8..r15 */
+	if (len == 1)
+		return (p[0] >= 0x50 && p[0] <= 0x57) || p[0] == 0x90;
+	if (p[0] == 0x0f)
+		return p[1] >= 0x80 && p[1] <= 0x8f; /* jcc rel32 */
+	return p[0] == 0xe8 || p[0] == 0xe9 || p[0] == 0xeb || (p[0] >= 0x70 && p[0] <= 0x7f);
+}
+
+bool decode_is_nop5(const uint8_t *code, size_t len)
+{
+	static const uint8_t nopl[] = {0x0f, 0x1f, 0x44, 0x00};
+
+	return len >= 5 && !memcmp(code, nopl, sizeof(nopl));
+}
+
+static bool is_long_nop(const cs_insn *insn)
+{
+	return insn->id == X86_INS_NOP && insn->size > 1;
+}
+
+static void describe(const cs_insn *insn, uint64_t offset, struct decoded *ret)
+{
+	ret->offset = offset;
+	ret->emulated = is_emulated(insn->bytes, insn->size);
+	snprintf(ret->insn, sizeof(ret->insn), "%.15s", insn->mnemonic);
+}
+
+/* Does it change the stack pointer or one of the arguments? */
+static bool disturbs(csh cs, const cs_insn *insn, unsigned int nr_args)
+{
+	cs_regs read, written;
+	uint8_t nr_read, nr_written;
+
+	if (cs_regs_access(cs, insn, read, &nr_read, written, &nr_written) != CS_ERR_OK)
+		return true;
+	for (uint8_t i = 0; i < nr_written; i++) {
+		if (written[i] == X86_REG_RSP || written[i] == X86_REG_ESP || written[i] == X86_REG_SP)
+			return true;
+		for (unsigned int a = 0; a < nr_args; a++)
+			for (unsigned int w = 0; w < 4; w++)
+				if (written[i] == argument_registers[a][w])
+					return true;
+	}
+	/* ch, dh are written as such. */
+	for (uint8_t i = 0; i < nr_written; i++)
+		if ((written[i] == X86_REG_DH && nr_args > 2) || (written[i] == X86_REG_CH && nr_args > 3))
+			return true;
+	return false;
+}
+
+static bool leaves_straight_line(csh cs, const cs_insn *insn)
+{
+	return cs_insn_group(cs, insn, CS_GRP_JUMP) || cs_insn_group(cs, insn, CS_GRP_CALL) ||
+	       cs_insn_group(cs, insn, CS_GRP_RET) || cs_insn_group(cs, insn, CS_GRP_INT) ||
+	       cs_insn_group(cs, insn, CS_GRP_IRET) || insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT;
+}
+
+/* The first cheap instruction of the straight line from the entry; false if there is none that qualifies. */
+static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len, unsigned int nr_args,
+			 struct decoded *ret)
+{
+	size_t left = len < PROLOGUE_MAX ? len : PROLOGUE_MAX;
+	const uint8_t *p = code;
+	uint64_t address = 0;
+
+	while (cs_disasm_iter(cs, &p, &left, &address, insn)) {
+		if (is_emulated(insn->bytes, insn->size) && !is_long_nop(insn)) {
+			describe(insn, insn->address, ret);
+			return true;
+		}
+		if (leaves_straight_line(cs, insn) || disturbs(cs, insn, nr_args))
+			return false;
+	}
+	return false;
+}
+
+/* Does anything in the function jump to a place behind its entry, up to `until`? Then it may be passed twice. */
+static bool jumped_to(csh cs, cs_insn *insn, const uint8_t *code, size_t len, uint64_t until)
+{
+	const uint8_t *p = code;
+	uint64_t address = 0;
+	size_t left = len;
+
+	while (left) {
+		if (!cs_disasm_iter(cs, &p, &left, &address, insn))
+			return true; /* data between the code: not sure, so no */
+		if (!cs_insn_group(cs, insn, CS_GRP_JUMP) || insn->detail->x86.op_count != 1 ||
+		    insn->detail->x86.operands[0].type != X86_OP_IMM)
+			continue;
+		uint64_t target = (uint64_t)insn->detail->x86.operands[0].imm;
+		if (target && target <= until)
+			return true;
+	}
+	return false;
+}
+
+static int decode_first(csh cs, cs_insn *insn, const uint8_t *code, size_t len, struct decoded *ret)
+{
+	uint64_t address = 0;
+
+	if (!cs_disasm_iter(cs, &code, &len, &address, insn))
+		return fail(-EINVAL, "the bytes there are no code");
+	describe(insn, 0, ret);
+	if (is_long_nop(insn))
+		ret->emulated = false;
+	return 0;
+}
+
+int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct decoded *ret)
+{
+	_cleanup_(capstone_cleanup) csh cs = 0;
+	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
+	struct decoded place;
+	int err = capstone_open(&cs);
+
+	if (err)
+		return err;
+	insn = cs_malloc(cs);
+	if (!insn)
+		return fail(-ENOMEM, "out of memory");
+	err = decode_first(cs, insn, code, len, ret);
+	if (err || ret->emulated || len > FUNCTION_MAX)
+		return err;
+	if (place_search(cs, insn, code, len, nr_args, &place) &&
+	    !jumped_to(cs, insn, code, len, place.offset))
+		*ret = place;
+	return 0;
+}
+
+int decode_at(const uint8_t *code, size_t len, struct decoded *ret)
+{
+	_cleanup_(capstone_cleanup) csh cs = 0;
+	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
+	int err = capstone_open(&cs);
+
+	if (err)
+		return err;
+	insn = cs_malloc(cs);
+	if (!insn)
+		return fail(-ENOMEM, "out of memory");
+	return decode_first(cs, insn, code, len, ret);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "elf.h"
+#include "vm_exe.h"
+
+enum {
+	SEGMENTS_MAX = 256,
+	SYMBOLS_MAX = 1 << 22, /* looked at per table */
+};
+
+struct elf_file {
+	int fd, debug_fd;
+	Elf *elf, *debug;
+	const uint8_t *file;
+	size_t size;
+};
+
+static int elf_begin_at(const char *path, int *ret_fd, Elf **ret)
+{
+	Elf *elf;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF) {
+		elf_end(elf);
+		close(fd);
+		return -EINVAL;
+	}
+	*ret_fd = fd;
+	*ret = elf;
+	return 0;
+}
+
+/* Where Debian's -dbgsym and Fedora's -debuginfo packages put the symbols that were stripped. */
+static void debug_open(struct elf_file *e, const char *path)
+{
+	char debug_path[256];
+	struct vm_exe exe;
+
+	if (vm_exe_read(path, &exe) || strlen(exe.build_id) < 4)
+		return;
+	snprintf(debug_path, sizeof(debug_path), "/usr/lib/debug/.build-id/%.2s/%s.debug", exe.build_id,
+		 exe.build_id + 2);
+	if (!elf_begin_at(debug_path, &e->debug_fd, &e->debug))
+		debug("attach", "symbols of %s from %s", path, debug_path);
+}
+
+int elf_file_open(const char *path, struct elf_file **ret)
+{
+	_cleanup_elf_file_ struct elf_file *e = calloc(1, sizeof(*e));
+	GElf_Ehdr eh;
+	int err;
+
+	if (!e)
+		return fail(-ENOMEM, "out of memory");
+	e->fd = e->debug_fd = -1;
+	err = elf_begin_at(path, &e->fd, &e->elf);
+	if (err == -EINVAL)
+		return fail(err, "%s is no ELF file", path);
+	if (err)
+		return fail(err, "cannot open %s: %s", path, strerror(-err));
+	if (!gelf_getehdr(e->elf, &eh) || eh.e_machine != EM_X86_64)
+		return fail(-EINVAL, "%s is no program for x86-64", path);
+	e->file = (const uint8_t *)elf_rawfile(e->elf, &e->size);
+	if (!e->file)
+		return fail(-EINVAL, "cannot read %s: %s", path, elf_errmsg(-1));
+	debug_open(e, path);
+	*ret = take_ptr(e);
+	return 0;
+}
+
+void elf_file_close(struct elf_file *e)
+{
+	if (!e)
+		return;
+	elf_end(e->debug);
+	elf_end(e->elf);
+	if (e->debug_fd >= 0)
+		close(e->debug_fd);
+	if (e->fd >= 0)
+		close(e->fd);
+	free(e);
+}
+
+static bool symbol_fits(const GElf_Sym *sym)
+{
+	int type = GELF_ST_TYPE(sym->st_info);
+
+	return sym->st_shndx != SHN_UNDEF && sym->st_value && (type == STT_FUNC || type == STT_OBJECT);
+}
+
+/* Looks through one table; a name of NULL fits every function. */
+static bool table_find(Elf *elf, Elf_Scn *section, const GElf_Shdr *sh, const char *name,
+		       struct elf_symbol *ret)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym sym;
+
+	for (int i = 0; data && i < SYMBOLS_MAX && gelf_getsym(data, i, &sym); i++) {
+		const char *s;
+
+		if (!symbol_fits(&sym))
+			continue;
+		if (!name)
+			return GELF_ST_TYPE(sym.st_info) == STT_FUNC;
+		s = elf_strptr(elf, sh->sh_link, sym.st_name);
+		if (!s || strcmp(s, name))
+			continue;
+		*ret = (struct elf_symbol){sym.st_value, sym.st_size, sh->sh_type == SHT_DYNSYM};
+		return true;
+	}
+	return false;
+}
+
+static bool tables_find(Elf *elf, unsigned int type, const char *name, struct elf_symbol *ret)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr sh;
+
+	while (elf && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &sh) && sh.sh_type == type &&
+		    table_find(elf, section, &sh, name, ret))
+			return true;
+	return false;
+}
+
+bool elf_file_symbol(const struct elf_file *e, const char *name, struct elf_symbol *ret)
+{
+	return tables_find(e->elf, SHT_DYNSYM, name, ret) || tables_find(e->elf, SHT_SYMTAB, name, ret) ||
+	       tables_find(e->debug, SHT_SYMTAB, name, ret);
+}
+
+bool elf_file_has_symbols(const struct elf_file *e)
+{
+	struct elf_symbol main_function;
+
+	return elf_file_symbol(e, "main", &main_function) || tables_find(e->elf, SHT_SYMTAB, NULL, NULL) ||
+	       tables_find(e->debug, SHT_SYMTAB, NULL, NULL);
+}
+
+/* The segment that holds the address: its offset in the file, and the bytes from the address to its end. */
+static bool segment_find(const struct elf_file *e, uint64_t address, uint64_t *ret_offset, uint64_t *ret_len)
+{
+	size_t nr = 0;
+	GElf_Phdr ph;
+
+	elf_getphdrnum(e->elf, &nr);
+	for (size_t i = 0; i < nr && i < SEGMENTS_MAX; i++) {
+		if (!gelf_getphdr(e->elf, (int)i, &ph) || ph.p_type != PT_LOAD || address < ph.p_vaddr ||
+		    address - ph.p_vaddr >= ph.p_filesz)
+			continue;
+		if (ph.p_offset > e->size || ph.p_filesz > e->size - ph.p_offset)
+			return false;
+		*ret_offset = ph.p_offset + (address - ph.p_vaddr);
+		*ret_len = ph.p_filesz - (address - ph.p_vaddr);
+		return true;
+	}
+	return false;
+}
+
+bool elf_file_offset(const struct elf_file *e, uint64_t address, uint64_t *ret)
+{
+	uint64_t len;
+
+	return segment_find(e, address, ret, &len);
+}
+
+const uint8_t *elf_file_bytes(const struct elf_file *e, uint64_t address, size_t *ret_len)
+{
+	uint64_t offset, len;
+
+	if (!segment_find(e, address, &offset, &len))
+		return NULL;
+	*ret_len = len;
+	return e->file + offset;
+}
+
+const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len, uint64_t *ret_address)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(e->elf, &names))
+		return NULL;
+	while ((section = elf_nextscn(e->elf, section))) {
+		const char *s = gelf_getshdr(section, &sh) ? elf_strptr(e->elf, names, sh.sh_name) : NULL;
+
+		if (!s || strcmp(s, name))
+			continue;
+		if (sh.sh_type != SHT_NOBITS && (sh.sh_offset > e->size || sh.sh_size > e->size - sh.sh_offset))
+			return NULL;
+		*ret_len = sh.sh_type == SHT_NOBITS ? 0 : sh.sh_size;
+		*ret_address = sh.sh_addr;
+		return sh.sh_type == SHT_NOBITS ? e->file : e->file + sh.sh_offset;
+	}
+	return NULL;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan_internal.h"
+
+struct probe_plan *plan_add(struct plan *plan, const char *event)
+{
+	struct probe_plan *p;
+
+	if (plan->nr == PROBES_MAX)
+		return NULL;
+	p = &plan->probe[plan->nr++];
+	*p = (struct probe_plan){.event = event, .how = PROBE_ABSENT};
+	return p;
+}
+
+int plan_make(const char *qemu_exe, struct plan *ret)
+{
+	struct plan plan = {.probe = calloc(PROBES_MAX, sizeof(*plan.probe))};
+	int err = 0;
+
+	if (!plan.probe)
+		return fail(-ENOMEM, "out of memory");
+	plan_kernel(&plan);
+	if (qemu_exe)
+		err = plan_qemu(qemu_exe, &plan);
+	if (err) {
+		plan_free(&plan);
+		return err;
+	}
+	*ret = plan;
+	return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+	free(plan->probe);
+	*plan = (struct plan){0};
+}
+
+const struct probe_plan *plan_of(const struct plan *plan, const char *event)
+{
+	for (unsigned int i = 0; i < plan->nr; i++)
+		if (!strcmp(plan->probe[i].event, event))
+			return &plan->probe[i];
+	return NULL;
+}
+
+const char *plan_how(const struct probe_plan *probe)
+{
+	static const char *const names[] = {
+		[PROBE_ABSENT] = "absent",
+		[PROBE_TRACEPOINT] = "tracepoint",
+		[PROBE_USDT] = "usdt",
+		[PROBE_FUNCTION] = "function",
+	};
+
+	return names[probe->how];
+}
+
+static size_t place_print(const struct probe_place *place, const char *before, char *buf, size_t size)
+{
+	int n;
+
+	if (*place->mark)
+		n = snprintf(buf, size, "mark %s, %u site%s", place->mark, place->sites,
+			     place->sites == 1 ? "" : "s");
+	else if (!*place->insn)
+		n = snprintf(buf, size, "%s", place->function);
+	else if (place->at_return && !strcmp(before, place->function))
+		n = snprintf(buf, size, "return +%llu %s", (unsigned long long)place->offset, place->insn);
+	else
+		n = snprintf(buf, size, "%s%s+%llu %s", place->at_return ? "return " : "", place->function,
+			     (unsigned long long)place->offset, place->insn);
+	return (size_t)n;
+}
+
+const char *plan_where(const struct probe_plan *probe, char *buf, size_t size)
+{
+	const char *before = "";
+	size_t len = 0;
+
+	*buf = '\0';
+	for (unsigned int i = 0; i < probe->nr_places && len < size; i++) {
+		if (i)
+			len += (size_t)snprintf(buf + len, size - len, ", ");
+		if (len < size)
+			len += place_print(&probe->place[i], before, buf + len, size - len);
+		before = probe->place[i].function;
+	}
+	return buf;
+}
+
+static const char *cost_name(const struct probe_plan *probe)
+{
+	if (probe->how != PROBE_USDT && probe->how != PROBE_FUNCTION)
+		return "";
+	for (unsigned int i = 0; i < probe->nr_places; i++)
+		if (!probe->place[i].emulated)
+			return "dear";
+	return "cheap";
+}
+
+json_t *plan_json(const struct plan *plan)
+{
+	json_t *all = json_array();
+	char where[512];
+
+	for (unsigned int i = 0; i < plan->nr; i++) {
+		const struct probe_plan *p = &plan->probe[i];
+
+		json_array_append_new(all, json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event, "how",
+						     plan_how(p), "where", plan_where(p, where, sizeof(where)),
+						     "cost", cost_name(p), "reason", p->reason));
+	}
+	return all;
+}

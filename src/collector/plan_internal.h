@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the plan's own files share; nobody else includes it. */
+#ifndef HOSTRACE_PLAN_INTERNAL_H
+#define HOSTRACE_PLAN_INTERNAL_H
+
+#include "plan.h"
+
+enum { PROBES_MAX = 96 }; /* rows of both tables */
+
+/* The next row of the plan, absent until somebody finds a way. NULL if the plan is full. */
+struct probe_plan *plan_add(struct plan *plan, const char *event);
+
+/* plan_kernel.c: the rows of probes/kvm.def for the running kernel. */
+void plan_kernel(struct plan *plan);
+
+/* plan_qemu.c: the rows of probes/qemu.def for this binary. 0 or -errno with the sentence set. */
+int plan_qemu(const char *exe, struct plan *plan);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which tracepoints the running kernel has. Its BTF is asked, not tracefs: it lies in /sys/kernel/btf, which all may
+ * read, and our programs need it anyway. Each tracepoint has a type btf_trace_NAME there, in the part of the module
+ * that has the tracepoint.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "plan_internal.h"
+#include "vm.h"
+
+enum kernel_flag { HARDWARE = 1 };
+
+static const struct kernel_row {
+	const char *event, *system, *name;
+	unsigned int flags;
+	const char *note;
+} rows[] = {
+#define TRACEPOINT(event, system, name, flags, note) {#event, #system, #name, flags, note},
+#include "../../probes/kvm.def"
+#undef TRACEPOINT
+};
+
+enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+struct kernel_types {
+	struct btf *vmlinux, *kvm; /* kvm: NULL if it is built in or not loaded */
+};
+
+static void types_open(struct kernel_types *t)
+{
+	t->vmlinux = btf__parse("/sys/kernel/btf/vmlinux", NULL);
+	if (libbpf_get_error(t->vmlinux))
+		t->vmlinux = NULL;
+	t->kvm = t->vmlinux && !access("/sys/kernel/btf/kvm", R_OK) ?
+			 btf__parse_split("/sys/kernel/btf/kvm", t->vmlinux) : NULL;
+	if (libbpf_get_error(t->kvm))
+		t->kvm = NULL;
+}
+
+static void types_close(struct kernel_types *t)
+{
+	btf__free(t->kvm);
+	btf__free(t->vmlinux);
+}
+
+/* Bit i: rows[i] is there. One walk over the types, of which there are 100,000. */
+static uint64_t rows_find(const struct btf *btf)
+{
+	static const char prefix[] = "btf_trace_";
+	uint64_t found = 0;
+
+	_Static_assert(NR_ROWS <= 64, "a bit each");
+	for (uint32_t id = 1; btf && id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+		const char *name = btf_is_typedef(type) ? btf__name_by_offset(btf, type->name_off) : NULL;
+
+		if (!name || strncmp(name, prefix, sizeof(prefix) - 1))
+			continue;
+		for (unsigned int i = 0; i < NR_ROWS; i++)
+			if (!strcmp(name + sizeof(prefix) - 1, rows[i].name))
+				found |= UINT64_C(1) << i;
+	}
+	return found;
+}
+
+static bool kvm_loaded(void)
+{
+	return !access("/sys/module/kvm", F_OK) || !access("/dev/kvm", F_OK);
+}
+
+static void row_plan(struct plan *plan, const struct kernel_row *row, const struct kernel_types *types, bool there)
+{
+	struct probe_plan *p = plan_add(plan, row->event);
+	struct probe_place *place;
+
+	if (!p)
+		return;
+	if (!types->vmlinux) {
+		snprintf(p->reason, sizeof(p->reason), "the kernel has no type information "
+			 "(/sys/kernel/btf/vmlinux): build it with CONFIG_DEBUG_INFO_BTF=y");
+		return;
+	}
+	if (!there) {
+		snprintf(p->reason, sizeof(p->reason),
+			 !strcmp(row->system, "kvm") && !kvm_loaded() ?
+				 "KVM is not loaded; try: modprobe kvm_intel, or modprobe kvm_amd" :
+				 "this kernel has no tracepoint %s:%s", row->system, row->name);
+		return;
+	}
+	p->how = PROBE_TRACEPOINT;
+	p->nr_places = 1;
+	place = &p->place[0];
+	snprintf(place->program, sizeof(place->program), "tp_%s", row->event);
+	snprintf(place->function, sizeof(place->function), "%s:%s", row->system, row->name);
+	if (row->flags & HARDWARE && !vm_host_isa())
+		snprintf(p->reason, sizeof(p->reason), "neither kvm_intel nor kvm_amd runs here: this backend "
+			 "has the tracepoint but may never fire it");
+	else
+		snprintf(p->reason, sizeof(p->reason), "%s", row->note);
+}
+
+void plan_kernel(struct plan *plan)
+{
+	struct kernel_types types;
+	uint64_t found;
+
+	types_open(&types);
+	found = rows_find(types.kvm ? types.kvm : types.vmlinux); /* a module's types contain vmlinux' */
+	for (unsigned int i = 0; i < NR_ROWS; i++)
+		row_plan(plan, &rows[i], &types, found >> i & 1);
+	types_close(&types);
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How each event of QEMU can be had from one binary: its marks, else the functions that stand in for them, at the
+ * cheapest instruction that will do.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "decode.h"
+#include "elf.h"
+#include "plan_internal.h"
+#include "usdt.h"
+#include "vm_exe.h"
+
+enum row_kind { ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_END };
+
+/* Columns by kind: PROBE: name is the event, text the loss, number `since`; MARK: text the arguments, more the lack. */
+struct row {
+	enum row_kind kind;
+	const char *name, *program, *text, *more;
+	unsigned int number;
+};
+
+#define LAYOUT(...)
+#define LAYOUT_CHECKED(release)
+static const struct row rows[] = {
+#define PROBE(event, since, loss)		     {ROW_PROBE, #event, "", loss, "", since},
+#define MARK(name, program, args, lack)		     {ROW_MARK, #name, #program, args, lack, 0},
+#define ENTRY(function, program, nr_args, prototype)  {ROW_ENTRY, #function, #program, prototype, "", nr_args},
+#define RETURN(function, program, nr_args, prototype) {ROW_RETURN, #function, #program, prototype, "", nr_args},
+#define END(event)				     {ROW_END, #event, "", "", "", 0},
+#include "../../probes/qemu.def"
+#undef PROBE
+#undef MARK
+#undef ENTRY
+#undef RETURN
+#undef END
+};
+#undef LAYOUT
+#undef LAYOUT_CHECKED
+
+static const struct layout_row {
+	unsigned int since;
+	struct qemu_layout layout;
+} layouts[] = {
+#define PROBE(...)
+#define MARK(...)
+#define ENTRY(...)
+#define RETURN(...)
+#define END(...)
+#define LAYOUT(since, ...) {since, {__VA_ARGS__}},
+#define LAYOUT_CHECKED(release)
+#include "../../probes/qemu.def"
+#undef LAYOUT
+#undef LAYOUT_CHECKED
+};
+
+enum {
+	NR_LAYOUTS = sizeof(layouts) / sizeof(layouts[0]),
+#define LAYOUT(...)
+#define LAYOUT_CHECKED(release) LAYOUT_NEWEST = (release),
+#include "../../probes/qemu.def"
+};
+
+struct binary {
+	struct elf_file *elf;
+	struct usdt_marks marks;
+	unsigned int release; /* RELEASE(); 0: not known */
+	const char *version;
+	bool is_qemu, has_symbols;
+};
+
+/* ---- marks ---- */
+
+static unsigned int args_of(const char *list)
+{
+	unsigned int nr = *list != '\0';
+
+	for (; *list; list++)
+		nr += *list == ',';
+	return nr;
+}
+
+/* One site of a mark; false (and the reason) if it must not be probed or cannot be read. */
+static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, const struct row *row,
+		      struct probe_place *place, char *why, size_t size)
+{
+	size_t len;
+	const uint8_t *code = elf_file_bytes(bin->elf, mark->address, &len);
+	struct decoded insn;
+
+	if (!code || decode_at(code, len, &insn)) {
+		snprintf(why, size, "mark %s points outside the program", row->name);
+		return false;
+	}
+	if (decode_is_nop5(code, len)) {
+		snprintf(why, size, "mark %s is a 5-byte NOP: probing it would corrupt QEMU", row->name);
+		return false;
+	}
+	if (!usdt_args_readable(mark->args, args_of(row->text))) {
+		snprintf(why, size, "arguments of mark %s cannot be read (%.60s)", row->name, mark->args);
+		return false;
+	}
+	if (!place->sites++) {
+		place->emulated = true;
+		elf_file_offset(bin->elf, mark->address, &place->file_offset);
+		snprintf(place->insn, sizeof(place->insn), "%s", insn.insn);
+	}
+	place->emulated &= insn.emulated;
+	return true;
+}
+
+/* All sites of a mark as one place; false if there is none, or one of them does not fit. */
+static bool mark_plan(const struct binary *bin, const struct row *row, struct probe_place *place, char *why,
+		      size_t size)
+{
+	*place = (struct probe_place){0};
+	for (unsigned int i = 0; i < bin->marks.nr; i++) {
+		const struct usdt_mark *mark = &bin->marks.mark[i];
+
+		if (strcmp(mark->provider, "qemu") || strcmp(mark->name, row->name))
+			continue;
+		if (!site_fits(bin, mark, row, place, why, size))
+			return false;
+	}
+	snprintf(place->program, sizeof(place->program), "%s", row->program);
+	snprintf(place->mark, sizeof(place->mark), "%s", row->name);
+	return place->sites > 0;
+}
+
+/* ---- functions ---- */
+
+/* "new|old": the first that the binary has. */
+static bool symbol_find(const struct binary *bin, const char *names, struct elf_symbol *ret, char *name,
+			size_t size)
+{
+	while (*names) {
+		size_t len = strcspn(names, "|");
+
+		snprintf(name, size, "%.*s", (int)len, names);
+		if (elf_file_symbol(bin->elf, name, ret))
+			return true;
+		names += len + (names[len] == '|');
+	}
+	return false;
+}
+
+static bool function_plan(const struct binary *bin, const struct row *row, struct probe_place *place, char *why,
+			  size_t size)
+{
+	struct elf_symbol symbol;
+	struct decoded at;
+	const uint8_t *code;
+	size_t len;
+
+	*place = (struct probe_place){.at_return = row->kind == ROW_RETURN};
+	if (!symbol_find(bin, row->name, &symbol, place->function, sizeof(place->function)))
+		return false;
+	code = elf_file_bytes(bin->elf, symbol.address, &len);
+	if (!code || decode_place(code, symbol.size && symbol.size < len ? symbol.size : len, row->number, &at) ||
+	    !elf_file_offset(bin->elf, symbol.address + at.offset, &place->file_offset)) {
+		snprintf(why, size, "symbol %s does not point to code", place->function);
+		return false;
+	}
+	snprintf(place->program, sizeof(place->program), "%s", row->program);
+	snprintf(place->insn, sizeof(place->insn), "%s", at.insn);
+	place->offset = at.offset;
+	place->emulated = at.emulated;
+	return true;
+}
+
+/* ---- one event ---- */
+
+typedef bool row_planner(const struct binary *bin, const struct row *row, struct probe_place *place, char *why,
+			 size_t size);
+
+/* Tries all rows of these kinds. Returns how many there are; places are added. */
+static unsigned int rows_try(const struct binary *bin, const struct row *row, bool marks, struct probe_plan *p,
+			     char *why, size_t size)
+{
+	row_planner *plan = marks ? mark_plan : function_plan;
+	unsigned int nr = 0;
+
+	for (; row->kind != ROW_END; row++) {
+		if (row->kind == ROW_PROBE || marks != (row->kind == ROW_MARK))
+			continue;
+		nr++;
+		if (p->nr_places < PLACES_MAX && plan(bin, row, &p->place[p->nr_places], why, size))
+			p->nr_places++;
+	}
+	return nr;
+}
+
+/* The first row of this kind, for the sentences. */
+static const struct row *row_first(const struct row *row, bool mark)
+{
+	for (; row->kind != ROW_END; row++)
+		if (row->kind != ROW_PROBE && mark == (row->kind == ROW_MARK))
+			return row;
+	return NULL;
+}
+
+static void reason_absent(const struct binary *bin, const struct row *row, const char *why, struct probe_plan *p)
+{
+	const struct row *mark = row_first(row, true), *function = row_first(row, false);
+
+	if (row->number > bin->release && bin->release)
+		snprintf(p->reason, sizeof(p->reason), "QEMU %s is older than %u.%u, which brought it",
+			 bin->version, row->number / 100, row->number % 100);
+	else if (*why)
+		snprintf(p->reason, sizeof(p->reason), "%s", why);
+	else if (bin->has_symbols)
+		snprintf(p->reason, sizeof(p->reason), "this QEMU has no %s%s%sfunction %s of its own",
+			 mark ? "mark " : "", mark ? mark->name : "", mark ? " and no " : "", function->name);
+	else if (mark)
+		snprintf(p->reason, sizeof(p->reason), "no mark %s, and all symbols are stripped; needs QEMU's "
+			 "debug symbols, or a build with --enable-trace-backends=dtrace or --enable-modules",
+			 mark->name);
+	else
+		snprintf(p->reason, sizeof(p->reason), "no release has a mark for it, and all symbols are "
+			 "stripped; needs QEMU's debug symbols, or a build with --enable-modules");
+}
+
+static void reason_function(const struct row *row, unsigned int wanted, struct probe_plan *p)
+{
+	size_t len = (size_t)snprintf(p->reason, sizeof(p->reason), "%s", row->text);
+
+	if (p->nr_places < wanted && len < sizeof(p->reason))
+		snprintf(p->reason + len, sizeof(p->reason) - len, "%s%u of %u functions found", len ? "; " : "",
+			 p->nr_places, wanted);
+}
+
+static void event_plan(const struct binary *bin, const struct row *row, struct plan *plan)
+{
+	struct probe_plan *p = plan_add(plan, row->name);
+	char why[160] = "";
+	unsigned int wanted;
+
+	if (!p)
+		return;
+	if (!bin->is_qemu) {
+		snprintf(p->reason, sizeof(p->reason), "this program is no QEMU: nothing is known of its insides");
+		return;
+	}
+	if (bin->release && bin->release < layouts[0].since) {
+		snprintf(p->reason, sizeof(p->reason), "QEMU %s is older than %u.%u, the first release whose "
+			 "structures are known", bin->version, layouts[0].since / 100, layouts[0].since % 100);
+		return;
+	}
+	rows_try(bin, row, true, p, why, sizeof(why));
+	if (p->nr_places) {
+		p->how = PROBE_USDT;
+		snprintf(p->reason, sizeof(p->reason), "%s", row_first(row, true)->more);
+		return;
+	}
+	if (*why)
+		debug("attach", "%s: %s", p->event, why);
+	wanted = rows_try(bin, row, false, p, why, sizeof(why));
+	if (p->nr_places) {
+		p->how = PROBE_FUNCTION;
+		reason_function(row, wanted, p);
+	} else {
+		reason_absent(bin, row, why, p);
+	}
+}
+
+/* ---- the binary ---- */
+
+static void layout_choose(const struct binary *bin, struct plan *plan)
+{
+	unsigned int i = NR_LAYOUTS - 1;
+
+	while (bin->release && i && layouts[i].since > bin->release)
+		i--;
+	plan->layout = layouts[i].layout;
+	if (bin->is_qemu && !bin->release)
+		snprintf(plan->note, sizeof(plan->note), "QEMU's version cannot be told; it is read as %u.%u",
+			 LAYOUT_NEWEST / 100, LAYOUT_NEWEST % 100);
+	else if (bin->release > LAYOUT_NEWEST)
+		snprintf(plan->note, sizeof(plan->note), "QEMU %s is newer than %u.%u, the last release whose "
+			 "structures were checked; it is read as that", bin->version, LAYOUT_NEWEST / 100,
+			 LAYOUT_NEWEST % 100);
+}
+
+static int binary_open(const char *exe, struct plan *plan, struct binary *bin)
+{
+	unsigned int major, minor;
+	struct elf_symbol symbol;
+	struct vm_exe facts;
+	int err = elf_file_open(exe, &bin->elf);
+
+	if (!err)
+		err = vm_exe_read(exe, &facts);
+	if (!err)
+		err = usdt_read(bin->elf, &bin->marks);
+	if (err)
+		return err;
+	snprintf(plan->version, sizeof(plan->version), "%s", facts.version);
+	bin->version = plan->version;
+	if (sscanf(facts.version, "%3u.%2u", &major, &minor) == 2)
+		bin->release = RELEASE(major, minor);
+	for (unsigned int i = 0; i < bin->marks.nr && !bin->is_qemu; i++)
+		bin->is_qemu = !strcmp(bin->marks.mark[i].provider, "qemu");
+	bin->is_qemu |= *facts.version || elf_file_symbol(bin->elf, "virtqueue_pop", &symbol);
+	bin->has_symbols = elf_file_has_symbols(bin->elf);
+	if (elf_file_symbol(bin->elf, "address_space_io", &symbol))
+		plan->address_space_io = symbol.address;
+	return 0;
+}
+
+/* A program that is no ELF file (a script that starts QEMU) has no probes, which is no error. */
+int plan_qemu(const char *exe, struct plan *plan)
+{
+	struct binary bin = {0};
+	int err = binary_open(exe, plan, &bin);
+
+	if (err == -EINVAL)
+		err = 0;
+	else if (!err)
+		layout_choose(&bin, plan);
+	for (unsigned int i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].kind == ROW_PROBE)
+			event_plan(&bin, &rows[i], plan);
+	usdt_free(&bin.marks);
+	elf_file_close(bin.elf);
+	return err;
+}
