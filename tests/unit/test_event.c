@@ -40,7 +40,7 @@ static void ours_match_their_structs(void **state)
 #undef TEXT
 #undef PAD
 #undef END
-/* clang-format on */
+	/* clang-format on */
 	assert_true(checked > 100);
 }
 
@@ -57,8 +57,10 @@ static void unknown_ids_and_names(void **state)
 
 static void same_type_is_registered_once(void **state)
 {
-	struct field f[] = {{"a", "dec", "", FIELD_UINT, 24, 4}, {"b", "dec", "", FIELD_SINT, 28, 4}};
-	struct event_type t = {.name = "guest:x", .doc = "", .fields = f, .nr_fields = 2, .size = 32};
+	struct field f[] = {{"a", "dec", "", FIELD_UINT, 24, 4},
+			    {"b", "dec", "", FIELD_SINT, 28, 4}};
+	struct event_type t = {
+		.name = "guest:x", .doc = "", .fields = f, .nr_fields = 2, .size = 32};
 	const struct event_type *one, *two, *three;
 	unsigned int before = event_types_count();
 
@@ -78,7 +80,8 @@ static void same_type_is_registered_once(void **state)
 static void namesake_keeps_the_id(void **state)
 {
 	struct field f[] = {{"port", "hex", "", FIELD_UINT, 24, 4}};
-	struct event_type t = {.name = "kvm_pio", .doc = "", .fields = f, .nr_fields = 1, .size = 32};
+	struct event_type t = {
+		.name = "kvm_pio", .doc = "", .fields = f, .nr_fields = 1, .size = 32};
 	const struct event_type *old;
 
 	(void)state;
@@ -89,7 +92,8 @@ static void namesake_keeps_the_id(void **state)
 
 static void refused(const char *name, unsigned int size, struct field f)
 {
-	struct event_type t = {.name = name, .doc = "", .fields = &f, .nr_fields = 1, .size = (uint16_t)size};
+	struct event_type t = {
+		.name = name, .doc = "", .fields = &f, .nr_fields = 1, .size = (uint16_t)size};
 	const struct event_type *ret;
 
 	assert_int_equal(event_type_register(&t, &ret), -EINVAL);
@@ -121,8 +125,10 @@ static void bad_types_are_refused(void **state)
 static void integers(void **state)
 {
 	uint8_t data[40] = {[24] = 0xfe, 0xff, 0xff, 0xff, 0x80};
-	struct field s32 = {"a", "dec", "", FIELD_SINT, 24, 4}, u32 = {"b", "dec", "", FIELD_UINT, 24, 4};
-	struct field s8 = {"c", "dec", "", FIELD_SINT, 28, 1}, out = {"d", "dec", "", FIELD_UINT, 36, 8};
+	struct field s32 = {"a", "dec", "", FIELD_SINT, 24, 4},
+		     u32 = {"b", "dec", "", FIELD_UINT, 24, 4};
+	struct field s8 = {"c", "dec", "", FIELD_SINT, 28, 1},
+		     out = {"d", "dec", "", FIELD_UINT, 36, 8};
 	struct event ev = {.data = data, .size = sizeof(data)};
 
 	(void)state;
@@ -142,7 +148,8 @@ static void dyn(uint8_t *data, uint32_t from, uint32_t len)
 static void texts_stay_in_the_record(void **state)
 {
 	uint8_t data[40] = {0};
-	struct field d = {"d", "text", "", FIELD_DYNTEXT, 24, 4}, t = {"t", "text", "", FIELD_TEXT, 32, 8};
+	struct field d = {"d", "text", "", FIELD_DYNTEXT, 24, 4},
+		     t = {"t", "text", "", FIELD_TEXT, 32, 8};
 	struct event ev = {.data = data, .size = sizeof(data)};
 	char buf[16];
 
