@@ -72,6 +72,21 @@ static int line_fail(const struct textfile *t, const char *fmt, ...)
 	return fail(-EINVAL, "%s:%" PRIu64 ": %s", t->reader.info.file, t->line_nr, text);
 }
 
+static int line_reserve(struct textfile *t, size_t len)
+{
+	size_t size = t->line_size ? 2 * t->line_size : 4096;
+	char *line;
+
+	if (len <= t->line_size)
+		return 0;
+	line = size <= LINE_MAX_BYTES ? realloc(t->line, size) : NULL;
+	if (!line)
+		return line_fail(t, "the line is too long");
+	t->line = line;
+	t->line_size = size;
+	return 0;
+}
+
 /* The next line without its newline: 1; 0 at the end. */
 static int line_read(struct textfile *t)
 {
@@ -79,24 +94,18 @@ static int line_read(struct textfile *t)
 	int c;
 
 	t->line_nr++;
+	if (line_reserve(t, 1))
+		return -EINVAL;
 	while ((c = getc_unlocked(t->file)) != EOF && c != '\n') {
-		if (len + 2 > t->line_size) {
-			size_t size = t->line_size ? 2 * t->line_size : 4096;
-			char *line = size <= LINE_MAX_BYTES ? realloc(t->line, size) : NULL;
-
-			if (!line)
-				return line_fail(t, "the line is too long");
-			t->line = line;
-			t->line_size = size;
-		}
 		if (!c)
 			return line_fail(t, "a NUL byte in a text file");
+		if (line_reserve(t, len + 2))
+			return -EINVAL;
 		t->line[len++] = (char)c;
 	}
 	if (c == EOF && !len)
 		return ferror(t->file) ? line_fail(t, "it cannot be read") : 0;
-	if (t->line)
-		t->line[len] = 0;
+	t->line[len] = 0;
 	return 1;
 }
 
