@@ -80,8 +80,9 @@ void collector_close(struct collector *c);
  */
 int privileges_check(void);
 
-/* For files that are created later in other users' directories: CAP_DAC_OVERRIDE (bit 1). */
-#define CAPS_KEPT_TO_WRITE (1ull << 1)
+/* To create files in other users' directories; to read of another process what ptrace could. */
+#define CAPS_KEPT_TO_WRITE (1ull << 1 /* CAP_DAC_OVERRIDE */)
+#define CAPS_KEPT_TO_LOOK  (1ull << 19 /* CAP_SYS_PTRACE */ | 1ull << 2 /* CAP_DAC_READ_SEARCH */)
 
 /* Gives up all capabilities but those of keep (bit mask by CAP_*): nothing more will be attached.
  */

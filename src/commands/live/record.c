@@ -175,8 +175,31 @@ static json_t *meta_make(struct recording *r)
 			 (json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
 }
 
+/* Events have told which thread runs which vCPU; /proc does not always. */
+static void vcpus_fill(struct recording *r)
+{
+	json_t *vcpus = collector_vcpus(r->collector), *one;
+	size_t k;
+
+	json_array_foreach (vcpus, k, one) {
+		pid_t pid = (pid_t)json_integer_value(json_object_get(one, "pid"));
+		json_int_t index = json_integer_value(json_object_get(one, "index"));
+		json_int_t tid = json_integer_value(json_object_get(one, "tid"));
+
+		for (unsigned int i = 0; i < r->nr_vms; i++)
+			for (unsigned int v = 0; v < r->vms[i].nr_vcpus; v++)
+				if (r->vms[i].pid == pid && r->vms[i].vcpus[v].index == index)
+					r->vms[i].vcpus[v].tid = (pid_t)tid;
+	}
+	json_decref(vcpus);
+	json_decref(r->vms_json);
+	r->vms_json = vms_describe(r);
+}
+
 static json_t *meta_final(struct recording *r)
 {
+	vcpus_fill(r);
+
 	json_t *meta =
 		json_pack("{s:o,s:o,s:s,s:I,s:O}", "lost", collector_lost(r->collector), "vcpus",
 			  collector_vcpus(r->collector), "end", stop_words[r->stop], "tsc_khz",
@@ -185,6 +208,15 @@ static json_t *meta_final(struct recording *r)
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
 	return meta;
+}
+
+/*
+ * A flight recorder writes files later, into directories that may be another user's; what a command has become can
+ * only be looked at with what ptrace needs.
+ */
+static uint64_t caps_to_keep(bool command_unknown)
+{
+	return (opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) | (command_unknown ? CAPS_KEPT_TO_LOOK : 0);
 }
 
 /* A command becomes a VM some time after it began: look again until it is one. */
@@ -202,6 +234,7 @@ static void vms_refresh(struct recording *r)
 	r->vms[0] = vm;
 	json_decref(r->vms_json);
 	r->vms_json = vms_describe(r);
+	privileges_drop(caps_to_keep(false));
 }
 
 /* ---- the loop ---- */
@@ -392,6 +425,8 @@ static int setup(struct recording *r)
 	json_t *meta;
 	int err = events_wanted(&copt);
 
+	if (!err) /* first: without them a VM does not even look like one */
+		err = privileges_check();
 	if (!err && r->argv)
 		err = launch_start(r->argv, &r->launch);
 	if (!err)
@@ -410,8 +445,7 @@ static int setup(struct recording *r)
 		return err;
 	setpriority(PRIO_PROCESS, 0,
 		    RECORDER_NICE); /* a starved recorder loses events; no matter if refused */
-	/* A flight recorder writes files later, into directories that may be another user's. */
-	err = privileges_drop(opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0);
+	err = privileges_drop(caps_to_keep(r->argv && !opt.vm && !opt.all));
 	return err || !r->argv ? err : launch_go(&r->launch);
 }
 

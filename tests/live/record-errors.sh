@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What cannot be recorded is refused with a sentence that helps.
+# Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+
+# refuses STATUS REGEXP NAME ARGS...
+refuses() {
+	status=$1
+	regexp=$2
+	name=$3
+	shift 3
+	timeout 30 "$@" >out 2>record.err
+	is $? "$status" "$name: status $status" record.err
+	is "$(grep -cE "$regexp" record.err)" 1 "$name: the sentence" record.err
+}
+
+plan 20
+refuses 1 'no.* process|no such' "a pid that is not there" "$HOSTRACE" record --vm 999999999
+refuses 1 'no VM' "a pid that is no VM" "$HOSTRACE" record --vm 1
+refuses 1 'no VM' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
+refuses 2 'exclude' "--vm with --all" "$HOSTRACE" record --vm 1 --all
+refuses 2 'unexpected argument' "a stray word" "$HOSTRACE" record 4711
+refuses 1 'no program' "a command that is not there" "$HOSTRACE" record -- no-such-program-anywhere
+vmm_start 10
+refuses 1 "'kvm_exti'.*default, kvm" "an event that is not there" \
+	"$HOSTRACE" record --vm "$vmm" --events kvm_exti
+refuses 1 'no-such-directory' "a file that cannot be made" \
+	"$HOSTRACE" record --vm "$vmm" -o no-such-directory/x.hrt
+refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
+	setpriv --bounding-set=-all --inh-caps=-all "$HOSTRACE" record --vm "$vmm" -o x.hrt
+is "$(ls ./*.hrt 2>/dev/null | wc -l)" 0 "no file is left behind"
+vmm_go
+vmm_end
+is $? 0 "the VM did all its work" vmm.err
+finish
