@@ -95,7 +95,7 @@ const char *plan_where(const struct probe_plan *probe, char *buf, size_t size)
 	return buf;
 }
 
-static const char *cost_name(const struct probe_plan *probe)
+const char *plan_cost(const struct probe_plan *probe)
 {
 	if (probe->how != PROBE_USDT && probe->how != PROBE_FUNCTION)
 		return "";
@@ -115,7 +115,7 @@ json_t *plan_json(const struct plan *plan)
 
 		json_array_append_new(all, json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event, "how",
 						     plan_how(p), "where", plan_where(p, where, sizeof(where)),
-						     "cost", cost_name(p), "reason", p->reason));
+						     "cost", plan_cost(p), "reason", p->reason));
 	}
 	return all;
 }

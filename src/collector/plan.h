@@ -75,6 +75,9 @@ const char *plan_where(const struct probe_plan *probe, char *buf, size_t size);
 /* "tracepoint", "usdt", "function" or "absent". */
 const char *plan_how(const struct probe_plan *probe);
 
+/* Of user probes: "cheap" if all places are emulated, else "dear"; "" for others. */
+const char *plan_cost(const struct probe_plan *probe);
+
 /* [{"event","how","where","cost":"cheap|dear|","reason"}] */
 json_t *plan_json(const struct plan *plan);
 

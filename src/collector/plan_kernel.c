@@ -99,8 +99,7 @@ static void row_plan(struct plan *plan, const struct kernel_row *row, const stru
 	snprintf(place->program, sizeof(place->program), "tp_%s", row->event);
 	snprintf(place->function, sizeof(place->function), "%s:%s", row->system, row->name);
 	if (row->flags & HARDWARE && !vm_host_isa())
-		snprintf(p->reason, sizeof(p->reason), "neither kvm_intel nor kvm_amd runs here: this backend "
-			 "has the tracepoint but may never fire it");
+		snprintf(p->reason, sizeof(p->reason), "this KVM backend may never fire it");
 	else
 		snprintf(p->reason, sizeof(p->reason), "%s", row->note);
 }

@@ -9,13 +9,18 @@ extern const struct command list_command;
 extern const struct command import_command;
 extern const struct command export_command;
 
+extern const struct command ps_command;
+
 #ifdef HOSTRACE_LIVE
+extern const struct command doctor_command;
 extern const struct command record_command;
 extern const struct command demo_command;
 #endif
 
 const struct command *const commands[] = {
+	&ps_command,
 #ifdef HOSTRACE_LIVE
+	&doctor_command,
 	&record_command,
 	&demo_command,
 #endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What recording needs from the host. Files tell most; the kernel is asked about BPF only where it will answer. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/collector.h"
+#include "collector/features.h"
+#include "doctor.h"
+#include "vm.h"
+
+static struct check *check_add(struct host_checks *c, const char *name, bool needed, enum check_state state,
+			       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static struct check *check_add(struct host_checks *c, const char *name, bool needed, enum check_state state,
+			       const char *fmt, ...)
+{
+	struct check *one = &c->check[c->nr];
+	va_list ap;
+
+	if (c->nr == CHECKS_MAX)
+		return NULL;
+	c->nr++;
+	*one = (struct check){.name = name, .needed = needed, .state = state};
+	va_start(ap, fmt);
+	vsnprintf(one->text, sizeof(one->text), fmt, ap);
+	va_end(ap);
+	return one;
+}
+
+static bool is_there(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+static void btf_check(struct host_checks *c)
+{
+	if (is_there("/sys/kernel/btf/vmlinux"))
+		check_add(c, "kernel BTF", true, CHECK_OK, "/sys/kernel/btf/vmlinux");
+	else
+		check_add(c, "kernel BTF", true, CHECK_MISSING,
+			  "needs a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian 11, Fedora 31, RHEL 8.2, or newer)");
+	if (!is_there("/sys/module/kvm"))
+		check_add(c, "KVM BTF", false, CHECK_MISSING,
+			  "KVM is not loaded; try: modprobe kvm_intel, or modprobe kvm_amd");
+	else if (is_there("/sys/kernel/btf/kvm"))
+		check_add(c, "KVM BTF", false, CHECK_OK, "/sys/kernel/btf/kvm");
+	else if (is_there("/sys/module/kvm/initstate"))
+		check_add(c, "KVM BTF", false, CHECK_MISSING,
+			  "the kvm module has none: needs CONFIG_DEBUG_INFO_BTF_MODULES=y");
+	else
+		check_add(c, "KVM BTF", false, CHECK_OK, "KVM is built into the kernel");
+}
+
+static void tracefs_check(struct host_checks *c)
+{
+	static const char exits[] = "/sys/kernel/tracing/events/kvm/kvm_exit/id";
+	static const char older[] = "/sys/kernel/debug/tracing/events/kvm/kvm_exit/id";
+
+	if (!access(exits, R_OK) || !access(older, R_OK))
+		check_add(c, "tracefs", false, CHECK_OK, "kvm_exit can be asked for");
+	else if (geteuid() && is_there("/sys/kernel/tracing"))
+		check_add(c, "tracefs", false, CHECK_UNKNOWN, "only root may look");
+	else if (is_there("/sys/kernel/tracing/events"))
+		check_add(c, "tracefs", false, CHECK_MISSING, "no kvm_exit there: is KVM loaded?");
+	else
+		check_add(c, "tracefs", false, CHECK_MISSING,
+			  "kvm_exit cannot be asked for; try: mount -t tracefs nodev /sys/kernel/tracing, as root");
+}
+
+static void uprobes_check(struct host_checks *c)
+{
+	if (is_there("/sys/bus/event_source/devices/uprobe/type"))
+		check_add(c, "user probes", false, CHECK_OK, "QEMU's functions and marks can be probed");
+	else
+		check_add(c, "user probes", false, CHECK_MISSING,
+			  "QEMU cannot be looked into: needs CONFIG_UPROBE_EVENTS=y");
+}
+
+/* CONFIG_SECURITY_LOCKDOWN_LSM: at "confidentiality" BPF may not read kernel memory. */
+static void lockdown_check(struct host_checks *c)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128];
+
+	if (f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]"))
+		check_add(c, "lockdown", true, CHECK_MISSING,
+			  "the kernel is locked down to confidentiality: BPF may not read it; boot with "
+			  "lockdown=integrity");
+}
+
+static void bpf_check(struct host_checks *c)
+{
+	if (feature_tracing())
+		check_add(c, "BPF tracing", true, CHECK_OK, "tracepoints by their types (tp_btf)");
+	else
+		check_add(c, "BPF tracing", true, CHECK_MISSING, "needs Linux 5.5 with CONFIG_BPF_SYSCALL=y");
+	if (feature_task_storage())
+		check_add(c, "BPF task storage", true, CHECK_OK, "what a thread is doing is kept with it");
+	else
+		check_add(c, "BPF task storage", true, CHECK_MISSING, "needs Linux 5.11");
+}
+
+static void capabilities_check(struct host_checks *c)
+{
+	if (!privileges_check()) {
+		check_add(c, "capabilities", true, CHECK_OK, "all that recording needs");
+		bpf_check(c);
+		return;
+	}
+	check_add(c, "capabilities", true, CHECK_MISSING, "%s", error_text());
+	check_add(c, "BPF", false, CHECK_UNKNOWN, "the kernel only answers those who may use it");
+}
+
+/* The module that runs guests: kvm_intel, kvm_amd, or another one that holds kvm. */
+static void backend_name(char *buf, size_t size)
+{
+	static const char *const names[] = {"kvm_intel", "kvm_amd", "kvm_pvm"};
+	char path[64];
+
+	*buf = '\0';
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "/sys/module/%s", names[i]);
+		if (is_there(path)) {
+			snprintf(buf, size, "%s", names[i]);
+			return;
+		}
+	}
+}
+
+static void kvm_check(struct host_checks *c)
+{
+	unsigned int isa = vm_host_isa();
+
+	backend_name(c->backend, sizeof(c->backend));
+	if (!is_there("/dev/kvm"))
+		check_add(c, "KVM", false, CHECK_MISSING,
+			  "there is no /dev/kvm: guests run under TCG, of which only QEMU's events are seen");
+	else if (isa)
+		check_add(c, "KVM", false, CHECK_OK, "%s: kvm_exit has %s exit reasons", c->backend,
+			  isa == 1 ? "VMX" : "SVM");
+	else
+		check_add(c, "KVM", false, CHECK_NOTE, "%s: this backend has the tracepoint kvm_exit but may "
+			  "not fire it: exits then come from userspace-exit cycles",
+			  *c->backend ? c->backend : "neither kvm_intel nor kvm_amd");
+}
+
+void host_check(struct host_checks *ret)
+{
+	*ret = (struct host_checks){0};
+	capabilities_check(ret);
+	btf_check(ret);
+	tracefs_check(ret);
+	uprobes_check(ret);
+	lockdown_check(ret);
+	kvm_check(ret);
+}
+
+const struct check *host_obstacle(const struct host_checks *checks)
+{
+	for (unsigned int i = 0; i < checks->nr; i++)
+		if (checks->check[i].needed && checks->check[i].state == CHECK_MISSING)
+			return &checks->check[i];
+	return NULL;
+}

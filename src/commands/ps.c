@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* hostrace ps: the VMs of this host, as /proc shows them. No privilege is needed for one's own. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "output.h"
+#include "vm.h"
+
+enum { NAME_COLUMN = 18, MACHINE_COLUMN = 14 };
+
+/* 1073741824 is 1G; what is no whole number of a unit is told in the next smaller one. */
+static const char *memory_text(uint64_t bytes, char *buf, size_t size)
+{
+	static const char units[] = "BKMGTP";
+	unsigned int u = 0;
+
+	while (bytes && bytes % 1024 == 0 && units[u + 1]) {
+		bytes /= 1024;
+		u++;
+	}
+	if (bytes)
+		snprintf(buf, size, "%" PRIu64 "%c", bytes, units[u]);
+	else
+		snprintf(buf, size, "-");
+	return buf;
+}
+
+/* Devices without their properties: "virtio-blk-pci virtio-net-pci"; what does not fit is counted. */
+static void devices_print(const struct vm *vm, FILE *out, int room)
+{
+	int used = 0;
+
+	for (unsigned int i = 0; i < vm->nr_devices; i++) {
+		int len = (int)strcspn(vm->devices[i], ",");
+
+		if (!strncmp(vm->devices[i], "netdev,", 7))
+			continue;
+		if (used + len + 8 > room && i + 1 < vm->nr_devices) {
+			fprintf(out, " +%u", vm->nr_devices - i);
+			return;
+		}
+		used += fprintf(out, " %.*s", len, vm->devices[i]);
+	}
+}
+
+static void text_print(const struct vm *vms, unsigned int nr, const struct output *out)
+{
+	fprintf(out->file, "%7s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN, "NAME", "VCPUS",
+		"MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct vm *vm = &vms[i];
+		char memory[32];
+		int used = fprintf(out->file, "%7d %-*.40s %5u %6s %-5s %-*.24s", vm->pid, NAME_COLUMN, vm->name,
+				   vm->nr_vcpus, memory_text(vm->memory_bytes, memory, sizeof(memory)),
+				   vm->accel, MACHINE_COLUMN, *vm->machine ? vm->machine : "-");
+
+		devices_print(vm, out->file, out->width - used);
+		fputc('\n', out->file);
+	}
+}
+
+static json_t *row_make(const struct vm *vm)
+{
+	json_t *row = vm_json(vm);
+
+	json_object_set_new(row, "vcpu_threads", json_incref(json_object_get(row, "vcpus")));
+	json_object_set_new(row, "vcpus", json_integer(vm->nr_vcpus));
+	json_object_set_new(row, "accelerator", json_string(vm->accel));
+	json_object_del(row, "accel");
+	return row;
+}
+
+static void json_print(const struct vm *vms, unsigned int nr, const struct output *out)
+{
+	json_t *rows = json_array(), *all;
+
+	for (unsigned int i = 0; i < nr; i++)
+		json_array_append_new(rows, row_make(&vms[i]));
+	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION, "command",
+			"ps", "inputs", "clock", "caveats", "rows", rows);
+	json_dumpf(all, out->file, JSON_INDENT(1));
+	fputc('\n', out->file);
+	json_decref(all);
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct output out;
+	struct vm *vms;
+	unsigned int nr;
+
+	if (argc || rest)
+		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
+	if (output_open("text json", &out))
+		return command_failed();
+	if (vm_list(&vms, &nr)) {
+		output_cancel(&out);
+		return command_failed();
+	}
+	if (!strcmp(out.format, "json"))
+		json_print(vms, nr, &out);
+	else if (nr)
+		text_print(vms, nr, &out);
+	else
+		fprintf(out.file, "no VM is running here that this user may see\n");
+	vm_list_free(vms, nr);
+	return output_close(&out) ? command_failed() : EXIT_FINE;
+}
+
+extern const struct command ps_command;
+
+const struct command ps_command = {
+	.name = "ps",
+	.args = "",
+	.summary = "list the virtual machines of this host",
+	.group = "Live (needs privileges)",
+	.details = "A VM is a process that holds a KVM VM, or a QEMU. Other users' VMs need root.",
+	.examples = "  hostrace ps\n"
+		    "  sudo hostrace ps -f json",
+	.options = (const struct option_row *const[]){output_options, NULL},
+	.run = run,
+};
