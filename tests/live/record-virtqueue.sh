@@ -11,7 +11,7 @@ live_needs_root
 command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
 
 READS=200
-gcc -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
+${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
 	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
 truncate -s 1M boot.img
 
