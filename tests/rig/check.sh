@@ -86,7 +86,10 @@ events_text() { # TRACE
 
 # tracefs's own record of the healthy VM, one event a line: "TID TIME EVENT: text", text as the kernel prints it.
 oracle() {
-	sed -n 's/^ *[^#]*-\([0-9]*\) *\[[0-9]*\] *[^ ]* *\([0-9.]*\): \(kvm_.*\)/\1 \2 \3/p' "$out/healthy.trace"
+	[ -s "$work/oracle" ] || sed -n \
+		's/^ *[^#]*-\([0-9]*\) *\[[0-9]*\] *[^ ]* *\([0-9.]*\): \(kvm_.*\)/\1 \2 \3/p' \
+		"$out/healthy.trace" >"$work/oracle"
+	cat "$work/oracle"
 }
 
 # What L2 printed: NAME-OF-VM WORD -> the rest of the line "l2: WORD ..."
@@ -130,7 +133,12 @@ elif [ -n "$lacking" ]; then
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-check.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+clean_up() {
+	kill "$rig_job" 2>/dev/null
+	rm -rf "$work"
+}
+rig_job=
+trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 rig=${2:-$work/rig}
@@ -138,7 +146,9 @@ out=$rig/out
 rm -rf "$rig/in"
 mkdir -p "$rig/in"
 rig_fill "$rig/in"
-if "$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1; then
+"$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1 &
+rig_job=$!
+if wait "$rig_job"; then
 	pass "a KVM host boots in the box, runs three guests and powers off"
 else
 	not_pass "a KVM host boots in the box, runs three guests and powers off" "$(tail -n 40 "$work/rig.log")"

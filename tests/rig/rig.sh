@@ -20,7 +20,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}
-run_seconds=${RIG_SECONDS:-150} # a run takes about 40; a starved machine gets this much
+run_seconds=${RIG_SECONDS:-240} # a run takes about 35; a starved machine gets this much
 out_mb=256
 root_mb=256 # sparse; the root holds about 110 MB
 l1_mb=1536
@@ -48,13 +48,18 @@ stamp_set() {
 	printf '%s' "$2" >"$cache/$1.stamp"
 }
 
-# The kernel package that Debian's metapackage points at, as NAME=VERSION.
+# The kernel package that Debian's metapackage points at, as NAME=VERSION. Where apt has no lists at hand, the one
+# in the cache will do.
 kernel_package() {
 	local name
 	name=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
 		sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-	[ -n "$name" ] || die "apt knows no linux-image-cloud-amd64; run: apt-get update"
-	echo "$name=$(apt-cache policy "$name" | sed -n 's/.*Candidate: //p')"
+	if [ -n "$name" ]; then
+		echo "$name=$(apt-cache policy "$name" | sed -n 's/.*Candidate: //p')"
+	else
+		cat "$cache/kernel.stamp" 2>/dev/null ||
+			die "apt knows no linux-image-cloud-amd64; run: apt-get update"
+	fi
 }
 
 # $cache/kernel: the unpacked package; $cache/vmlinuz and $cache/release.
@@ -182,13 +187,14 @@ l1_boot() { # DIR
 		-append "console=ttyS0 quiet panic=-1 tsc=reliable" \
 		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
 		-drive "file=$scratch/out.tar,if=virtio,format=raw,cache=unsafe" \
-		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on" </dev/null
+		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on" </dev/null &
+	l1_job=$!
+	wait "$l1_job"
 }
 
 run() { # DIR
 	local dir=${1:?usage: rig.sh run DIR} status
 	[ -f "$dir/in/main.sh" ] || die "$dir/in/main.sh is missing"
-	build
 	tar -cf "$scratch/in.tar" -C "$dir/in" .
 	truncate -s "${out_mb}M" "$scratch/out.tar"
 	rm -rf "$dir/out"
@@ -205,18 +211,27 @@ run() { # DIR
 	return "$status"
 }
 
+clean_up() {
+	[ -z "$l1_job" ] || kill "$l1_job" 2>/dev/null || true # timeout passes it on to QEMU
+	rm -rf "$scratch"
+}
+
+l1_job=
 mkdir -p "$cache"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-rig.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# Several may run at once; only one may build, and not under those that run.
 exec 9>"$cache/lock"
+flock -w 300 9 || die "another build has held $cache/lock for 300 s"
 case ${1:-} in
-fetch) flock -w 300 9 && fetch ;;
-build) flock -w 300 9 && build ;;
+fetch) fetch ;;
+build) build ;;
 run)
-	flock -w 300 9 && build
-	flock -u 9
+	build
+	flock -s 9
 	run "${2:-}"
 	;;
 *)

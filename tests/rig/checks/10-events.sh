@@ -17,9 +17,9 @@ done
 
 # Not only as many: the same ones in the same order, thread by thread. tracefs prints reasons by name; the names are
 # turned into numbers by the kernel's own table (the SVM part: the VMX part is in decimal).
-grep -o '{ 0x[0-9a-f+ ]*, "[^"]*" }' "$out/healthy.trace.kvm_exit" | tr -d '{}"' |
+grep -o '{ 0x[0-9a-f+ ]*, "[^"]*" }' "$out/healthy.trace.kvm_exit" | sed 's/{ \(.*\), "\(.*\)" }/\1,\2/' |
 	while IFS=, read -r number name; do
-		echo "$((number))$name"
+		echo "$((number)) $name"
 	done >"$work/reasons"
 
 oracle_sequence() {

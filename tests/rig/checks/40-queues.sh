@@ -12,7 +12,7 @@
 #
 # SeaBIOS reads the disk too, before Linux counts: only what follows the last DRIVER_OK of the device is compared.
 
-# Fills per "DEVICE QUEUE IN OUT" since the driver's last DRIVER_OK (status 15), DEVICE being the QOM id.
+# Fills per "DEVICE QUEUE IN OUT" since the driver's last DRIVER_OK (status 0xf), DEVICE being the QOM id.
 fills_of_linux() { # TRACE
 	events_text "$1" | awk '
 	{
@@ -26,13 +26,13 @@ fills_of_linux() { # TRACE
 		split($0, part, "/")
 		name[vdev] = part[4]
 	}
-	$2 == "virtio_set_status" && value["status"] == 15 && !up[vdev] {
+	$2 == "virtio_set_status" && value["status"] == "0xf" && !up[vdev] {
 		up[vdev] = 1
 		for (key in fills)
 			if (index(key, vdev " ") == 1)
 				delete fills[key]
 	}
-	$2 == "virtio_set_status" && value["status"] == 0 { up[vdev] = 0 }
+	$2 == "virtio_set_status" && value["status"] == "0x0" { up[vdev] = 0 }
 	$2 == "virtqueue_pop" { shape[value["vq"] value["head"]] = value["in_num"] " " value["out_num"] }
 	$2 == "virtqueue_fill" { fills[vdev " " value["queue"] " " shape[value["vq"] value["head"]]]++ }
 	END {

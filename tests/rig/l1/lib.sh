@@ -18,10 +18,10 @@ say() {
 
 # Waits until a command succeeds, at most SECONDS. Nothing in the rig waits without bound.
 wait_until() { # SECONDS COMMAND...
-	local tries=$(($1 * 10))
+	local end=$((SECONDS + $1))
 	shift
 	while ! "$@" 2>/dev/null; do
-		((tries-- > 0)) || {
+		((SECONDS < end)) || {
 			say "gave up waiting for: $*"
 			return 1
 		}
