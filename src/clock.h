@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One clock for host and guest. Canonical time is the host's CLOCK_MONOTONIC in ns; guests stamp with the TSC as
+ * they see it; between the two lies the host's TSC:
+ *
+ *   guest stamp --(offset, scale: per vCPU, piecewise)--> host TSC --(pairs, piecewise linear)--> host ns
+ *
+ * The second step is measured all through a recording. The first is found by one of the protocols in a table:
+ * given by the user, read from the kernel, fitted from causality. Whichever it was, clock_check() proves or refutes
+ * it: an event that the guest recorded on a vCPU must lie between an entry and the following exit of that vCPU.
+ *
+ * Pure computation: arrays in, relation out, no files, no globals. "Ticks" are host TSC ticks unless a name says
+ * otherwise. Errors are -errno with the sentence set (base/error.h).
+ */
+#ifndef HOSTRACE_CLOCK_H
+#define HOSTRACE_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CLOCK_PAIRS_MAX = 1 << 20,    /* calibration pairs kept of one recording: a week at 0.6 s */
+	CLOCK_SPANS_MAX = 1 << 24,    /* guest-mode spans kept of one vCPU; what follows is not checked */
+	CLOCK_SEGMENTS_MAX = 4096,    /* offset changes of one vCPU */
+	CLOCK_VCPUS_MAX = 4096,
+};
+
+/* ---- host TSC <-> CLOCK_MONOTONIC ---- */
+
+struct clock_pair {
+	uint64_t ns, tsc;
+	uint32_t bracket; /* ticks between the two TSC reads around the clock's: the pair is right to half of it */
+};
+
+struct clock_mono_piece {
+	uint64_t ns, tsc;
+	double ns_per_tick; /* from here to the next piece */
+	double error_ns;    /* within it: half a bracket, and how far the true line may bend between two pairs */
+};
+
+struct clock_mono {
+	struct clock_mono_piece *piece;
+	size_t nr;
+	double end_error; /* ns of error per ns beyond the first or last pair */
+};
+
+/*
+ * A line through every pair. They come in any order; pairs that contradict the order of the others or whose bracket
+ * is far above the usual (the reader was preempted) are left out. -ENODATA with fewer than two good ones.
+ */
+int clock_mono_init(struct clock_mono *m, const struct clock_pair *pairs, size_t nr);
+void clock_mono_deinit(struct clock_mono *m);
+
+/* ret_error_ns may be NULL. Before the first and after the last pair the line goes on and the error grows. */
+uint64_t clock_mono_ns(const struct clock_mono *m, uint64_t tsc, double *ret_error_ns);
+uint64_t clock_mono_tsc(const struct clock_mono *m, uint64_t ns);
+
+/* The largest error within the pairs; the mean frequency. */
+double clock_mono_error_ns(const struct clock_mono *m);
+double clock_mono_ticks_per_ns(const struct clock_mono *m);
+
+/* ---- guest TSC <-> host TSC ---- */
+
+/* guest = (host * scale >> scale_bits) + offset, modulo 2^64, as KVM does it. scale_bits 0: no scaling. */
+struct clock_segment {
+	uint64_t from; /* host TSC from which on it holds; 0 for the first */
+	int64_t offset;
+	uint64_t scale;
+	uint32_t scale_bits; /* 48 on VMX, 32 on SVM */
+};
+
+uint64_t clock_segment_guest(const struct clock_segment *s, uint64_t host_tsc);
+uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc);
+
+/* What was asked of the kernel, or told by it, about one vCPU. */
+struct clock_report {
+	uint64_t host_tsc; /* when */
+	bool change;	   /* it was written then; else it was only seen to be so */
+	int64_t before;	   /* of a change: the offset until then */
+	int64_t offset;
+	uint64_t scale;
+	uint32_t scale_bits;
+};
+
+/* ---- what is known of one vCPU ---- */
+
+/* The vCPU may have been in guest mode from enter to leave, and was not between two spans. */
+struct clock_span {
+	uint64_t enter, leave;
+};
+
+/* A pairing that bounds from one side, e.g. a guest's port write and the host's kvm_pio. */
+struct clock_limit {
+	uint64_t guest_tsc, host_tsc;
+	bool guest_first; /* the guest's stamp is before the host's; else after it */
+};
+
+struct clock_input {
+	const struct clock_span *span; /* sorted, disjoint */
+	size_t nr_spans;
+	const uint64_t *stamp; /* guest TSC, in the order in which the vCPU recorded them */
+	size_t nr_stamps;
+	const struct clock_report *report; /* in the order of host_tsc */
+	size_t nr_reports;
+	const struct clock_limit *limit;
+	size_t nr_limits;
+};
+
+/* Builds the spans of one vCPU from its entries and exits (or KVM_RUN calls and their returns) in time order. */
+struct clock_spans {
+	struct clock_span *span;
+	size_t nr, room;
+	int state;		/* 0: nothing seen yet, 1: in guest mode, 2: out */
+	uint64_t since;		/* in: the entry */
+	uint64_t repaired;	/* entries or exits that were missing: both sides of the hole are allowed */
+	bool full;		/* CLOCK_SPANS_MAX reached: the rest was left out */
+};
+
+int clock_spans_enter(struct clock_spans *s, uint64_t host_tsc);
+int clock_spans_leave(struct clock_spans *s, uint64_t host_tsc);
+/* Events were lost in here: the vCPU may have been in guest mode at any time of it. After all enter and leave. */
+int clock_spans_allow(struct clock_spans *s, uint64_t from, uint64_t to);
+void clock_spans_deinit(struct clock_spans *s);
+
+/*
+ * Pairs the guest's own record of a kick (a port or MMIO write) with the host's, both in order, when either side may
+ * lack some at its beginning or end: the shift with the least spread of distances wins. Writes at most
+ * min(nr_guest, nr_host) limits (guest first) to ret and returns how many; 0 if nothing fits.
+ */
+size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint64_t *host_tsc,
+			  size_t nr_host, struct clock_limit *ret);
+
+/* ---- the relation ---- */
+
+struct clock_proof {
+	uint64_t checked;     /* guest events within the time that the host recorded this vCPU */
+	uint64_t unchecked;   /* the others */
+	uint64_t violations;  /* outside every guest-mode span by more than the bound */
+	uint64_t worst_ticks; /* the largest distance from a span; 0: all are inside */
+};
+
+struct clock_vcpu {
+	struct clock_segment *segment;
+	size_t nr_segments;
+	double error_ticks; /* of every converted stamp */
+	double drift_ppb;   /* fitted: how much faster the guest's clock runs than the nominal scale says */
+	uint64_t uncertain; /* stamps around an offset change that was found by fitting: may belong to either side */
+	struct clock_proof proof;
+};
+
+struct clock_relation {
+	const struct clock_protocol *protocol;
+	struct clock_vcpu *vcpu;
+	unsigned int nr_vcpus;
+	char note[256]; /* a sentence if something must be said with every figure, else "" */
+};
+
+struct clock_options {
+	const char *method;   /* NULL: the protocols in order; else only this one */
+	bool have_given;      /* the user gave `given` */
+	struct clock_segment given;
+	uint64_t nominal_scale; /* fit: guest ticks per host tick, fixed point; 0: 1 */
+	uint32_t nominal_bits;
+	double drift_max_ppb; /* fit: how far the true scale may be from nominal. 0: exact, as KVM's TSC on one host */
+	double host_error_ticks; /* of the host's stamps in spans and limits */
+};
+
+/* One way to find the relation. `make` fills vcpu[].segment, error_ticks, drift_ppb, uncertain and note. */
+struct clock_protocol {
+	const char *name, *accuracy;
+	int (*make)(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
+		    struct clock_relation *ret);
+};
+
+extern const struct clock_protocol clock_protocols[]; /* in the order in which they are tried; ends with a NULL name */
+
+/*
+ * Finds the relation for nr vCPUs (in[i] is vCPU i; one without stamps is passed over): the first protocol that can be
+ * used and that the check does not refute (more than 1 in CLOCK_REFUTED of the events outside). The note says why
+ * an earlier one was refused: an offset that the kernel reports need not be in effect. -ENODATA: none could.
+ */
+enum { CLOCK_REFUTED = 1000 };
+int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
+		struct clock_relation *ret);
+void clock_relation_deinit(struct clock_relation *rel);
+
+/* The proof, vCPU by vCPU, also kept in rel->vcpu[].proof. Returns the sum. */
+struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in, unsigned int nr);
+
+/*
+ * Converts the stamps of one vCPU in the order in which it recorded them (across an offset change the order decides).
+ * Start with a zeroed cursor.
+ */
+struct clock_cursor {
+	size_t segment;
+	uint64_t last;
+};
+uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uint64_t guest_tsc);
+
+/* Segments from reports. `in_effect` false: as if every offset were 0 and every scale 1. */
+int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr, bool in_effect);
+
+/* ---- pvclock: guests that stamp with the ns of their kvm-clock since boot (OSv's uptime) ---- */
+
+/* One kvm_pvclock_update. Every VM stop makes a new one, and the map is piecewise by them. */
+struct clock_pvclock {
+	uint64_t host_tsc; /* when it was written */
+	uint64_t tsc_timestamp, system_time;
+	uint32_t mul;
+	int8_t shift;
+};
+
+/* Is tsc_timestamp the guest's TSC as these reports have it, or the host's own? (Some backends do not apply it.) */
+bool clock_pvclock_offset_in_effect(const struct clock_pvclock *rec, size_t nr,
+				    const struct clock_vcpu *reported);
+
+/* kvm-clock ns at a TSC in the record's own terms, and back. */
+uint64_t clock_pvclock_ns(const struct clock_pvclock *rec, uint64_t tsc);
+uint64_t clock_pvclock_tsc(const struct clock_pvclock *rec, uint64_t ns);
+
+/*
+ * Host TSC of `ns` of kvm-clock (uptime + boot constant). Records in time order; guest: the relation of their
+ * tsc_timestamp with the host's TSC. The record in force is told by the value that it had when it was written.
+ */
+uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
+			    uint64_t ns);
+
+/*
+ * The boot constant (kvm-clock ns at uptime 0). Host events bound it from below: the guest captures it right after
+ * its last vCPU registered its kvm-clock at registered_tsc; limits (guest_tsc is an uptime in ns here) from above:
+ * a kick is stamped before the host sees it. -EINVAL if they contradict each other.
+ */
+int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
+		       uint64_t registered_tsc, const struct clock_limit *limit, size_t nr_limits,
+		       uint64_t *ret_ns, double *ret_error_ns);
+
+#endif
