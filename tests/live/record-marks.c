@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that carries QEMU's marks (USDT, provider "qemu") and looks like QEMU where it is read: a VirtQueue knows
- * its device and index, the device its path, an element its head. It holds a KVM VM, so that it counts as one.
+ * A program that carries QEMU's marks (USDT, provider "qemu") and looks like QEMU where it is read:
+ * a VirtQueue knows its device and index, the device its path, an element its head. It holds a KVM
+ * VM, so that it counts as one.
  *
- *   record-marks N K	waits for a line, pops N elements on queue 3 and returns the first N - K of them
+ *   record-marks N K	waits for a line, pops N elements on queue 3 and returns the first N - K of
+ * them
  *
- * As QEMU's own, a mark has a semaphore; what is behind one fires only while somebody has raised it.
+ * As QEMU's own, a mark has a semaphore; what is behind one fires only while somebody has raised
+ * it.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -20,7 +23,8 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-#define SEMAPHORE(mark) unsigned short qemu_##mark##_semaphore __attribute__((section(".probes"), used))
+#define SEMAPHORE(mark)                                                                            \
+	unsigned short qemu_##mark##_semaphore __attribute__((section(".probes"), used))
 
 SEMAPHORE(virtqueue_pop);
 SEMAPHORE(virtqueue_fill);

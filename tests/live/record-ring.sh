@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The flight recorder: only the newest events are kept, and SIGUSR1 writes them while it goes on.
+# Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+
+plan 9
+vmm_start 60000
+record_start --vm "$vmm" -o ring.hrt --ring 1M
+kill -s USR1 "$recorder"
+until_line 'wrote ring.hrt-1' record.err
+is "$("$HOSTRACE" info -i ring.hrt-1 >info.out 2>&1; echo $?)" 0 "a dump before anything happened" info.out
+vmm_go
+sleep 3
+kill -s USR1 "$recorder"
+until_line 'wrote ring.hrt-2' record.err
+is "$("$HOSTRACE" info -i ring.hrt-2 >info.out 2>&1; echo $?)" 0 "a dump of what was" info.out
+pio=$(events kvm_pio ring.hrt-2)
+is "$([ "$pio" -gt 1000 ] && [ "$pio" -lt 60001 ] && echo some)" some "some events are kept, the oldest are not"
+is "$([ "$(events thread ring.hrt-2)" -ge 1 ] && echo named)" named "the threads' names are kept"
+size=$(stat -c %s ring.hrt-2)
+is "$([ "$size" -lt 2000000 ] && echo small)" small "about 1 MiB ($size bytes)"
+kill "$recorder"
+wait "$recorder_waiter"
+is $? 0 "it ends as any recording" record.err
+is "$("$HOSTRACE" info -i ring.hrt >info.out 2>&1; echo $?)" 0 "and leaves the newest events in its own file" info.out
+is "$([ "$(events kvm_pio ring.hrt)" -gt 1000 ] && echo some)" some "... some"
+vmm_end
+is $? 0 "the VM did all its work" vmm.err
+finish

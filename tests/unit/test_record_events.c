@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* record --events: sets, names, globs and what is taken away. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifdef HOSTRACE_LIVE
+#include "../../src/commands/live/record.h"
+
+static unsigned int chosen(const char *list, bool wants[EV_LIMIT])
+{
+	unsigned int nr = 0;
+
+	memset(wants, 0, EV_LIMIT * sizeof(*wants));
+	assert_int_equal(events_choose(list, wants), 0);
+	for (unsigned int i = 0; i < EV_LIMIT; i++)
+		nr += wants[i];
+	return nr;
+}
+
+static void test_sets(void **state)
+{
+	bool wants[EV_LIMIT];
+
+	(void)state;
+	chosen("default", wants);
+	assert_true(wants[EV_kvm_exit] && wants[EV_sched_switch] && wants[EV_virtqueue_pop]);
+	assert_false(wants[EV_kvm_emulate_insn]);
+	chosen("kvm", wants);
+	assert_true(wants[EV_kvm_exit]);
+	assert_false(wants[EV_kvm_emulate_insn] || wants[EV_sched_switch] || wants[EV_vm_state]);
+	chosen("all", wants);
+	assert_true(wants[EV_kvm_emulate_insn]);
+	assert_int_equal(chosen("sched", wants), 2);
+}
+
+static void test_names_and_globs(void **state)
+{
+	bool wants[EV_LIMIT];
+
+	(void)state;
+	assert_int_equal(chosen("kvm_pio", wants), 1);
+	assert_true(wants[EV_kvm_pio]);
+	assert_int_equal(chosen("kvm_pio,kvm_mmio", wants), 2);
+	assert_int_equal(chosen("kvm_e*", wants), 3); /* exit, entry, emulate_insn */
+	chosen("kvm,kvm_emulate_insn", wants);
+	assert_true(wants[EV_kvm_emulate_insn]);
+}
+
+static void test_take_away(void **state)
+{
+	bool wants[EV_LIMIT];
+
+	(void)state;
+	chosen("default,-sched,-kvm_m*", wants);
+	assert_true(wants[EV_kvm_exit]);
+	assert_false(wants[EV_sched_switch] || wants[EV_kvm_mmio] || wants[EV_kvm_msr]);
+	assert_int_equal(chosen("kvm_pio,-all", wants), 0);
+}
+
+static void test_unknown(void **state)
+{
+	bool wants[EV_LIMIT] = {false};
+
+	(void)state;
+	assert_int_equal(events_choose("kvm_exti", wants), -EINVAL);
+	assert_int_equal(events_choose("kvm,nothing*", wants), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_names_and_globs),
+		cmocka_unit_test(test_take_away),
+		cmocka_unit_test(test_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void)
+{
+	puts("1..0 # SKIP built without the collector");
+	return 0;
+}
+#endif
