@@ -61,10 +61,16 @@ static bool is_hex(const struct field *f)
 	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr");
 }
 
-static bool is_number(const struct field *f)
+/* Formats whose numbers have names: 30 is "IO_INSTRUCTION". */
+static bool is_named(const struct field *f)
 {
-	return f->kind <= FIELD_SINT &&
-	       (!strcmp(f->fmt, "dec") || !strcmp(f->fmt, "signed") || is_hex(f));
+	static const char *const named[] = {"reason", "userspace_reason", "isa",
+					    "dir",    "mmio_type",	  "event"};
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (!strcmp(f->fmt, named[i]))
+			return true;
+	return false;
 }
 
 /* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a JSON number. */
@@ -72,14 +78,14 @@ static void json_value(const struct event *ev, const struct field *f, FILE *out)
 {
 	char text[VALUE_MAX];
 
-	if (is_number(f) && is_hex(f) && f->size == 8)
-		fprintf(out, "\"0x%" PRIx64 "\"", event_u64(ev, f));
-	else if (is_number(f) && f->kind == FIELD_SINT)
-		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
-	else if (is_number(f))
-		fprintf(out, "%" PRIu64, event_u64(ev, f));
-	else
+	if (f->kind > FIELD_SINT || is_named(f))
 		json_text(field_print(ev, f, text, sizeof(text)), out);
+	else if (is_hex(f) && f->size == 8)
+		fprintf(out, "\"0x%" PRIx64 "\"", event_u64(ev, f));
+	else if (f->kind == FIELD_SINT)
+		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
+	else
+		fprintf(out, "%" PRIu64, event_u64(ev, f));
 }
 
 void event_row_json(const struct event_row *row, FILE *out)

@@ -50,7 +50,7 @@ static void info_collect(struct merge *m)
 		all->lost += one->lost;
 		all->late += one->late;
 		all->end_ns = one->end_ns > all->end_ns ? one->end_ns : all->end_ns;
-		json_array_foreach(one->caveats, k, text)
+		json_array_foreach (one->caveats, k, text)
 			trace_info_caveat(all, "%s", json_string_value(text));
 	}
 }

@@ -277,4 +277,5 @@ void pending_batch(struct pending *p, const struct event_type *const *types,
 	}
 	p->head += batch->nr;
 	info->nr_events += batch->nr;
+	info->late = p->late;
 }

@@ -173,8 +173,7 @@ static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
 	json_t *vm;
 
 	for (unsigned int i = 0; i < nr_inputs; i++)
-		json_array_foreach(json_object_get(inputs[i]->info.meta, "vms"), k, vm)
-		{
+		json_array_foreach (json_object_get(inputs[i]->info.meta, "vms"), k, vm) {
 			const char *name = json_string_value(json_object_get(vm, "name"));
 			json_int_t number = json_integer_value(json_object_get(vm, "pid"));
 			char text[32];
@@ -327,7 +326,8 @@ static json_t *caveats_json(const struct reader *r, const json_t *more)
 			 r->info.lost);
 		json_array_append_new(list, json_string(line));
 	}
-	json_array_foreach(more, i, text) json_array_append(list, text);
+	json_array_foreach (more, i, text)
+		json_array_append(list, text);
 	return list;
 }
 
@@ -348,7 +348,8 @@ void reading_foot(const struct reader *r, const json_t *more, FILE *out)
 	size_t i;
 	json_t *text;
 
-	json_array_foreach(list, i, text) fprintf(out, "# %s\n", json_string_value(text));
+	json_array_foreach (list, i, text)
+		fprintf(out, "# %s\n", json_string_value(text));
 	json_decref(list);
 }
 

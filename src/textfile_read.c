@@ -483,7 +483,6 @@ static int textfile_next(struct reader *r, struct batch *batch)
 		return 1;
 	}
 	r->info.end_ns = t->pending.newest_ns;
-	r->info.late = t->pending.late;
 	if (r->info.late)
 		trace_info_caveat(&r->info,
 				  "%s: %" PRIu64 " events came too late to be put in order",

@@ -104,16 +104,15 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 	size_t i, k;
 	json_t *vm, *vcpu;
 
-	json_array_foreach(json_object_get(meta, "vms"), i, vm)
-		json_array_foreach(json_object_get(vm, "vcpus"), k, vcpu)
-	{
-		json_int_t tid = number(vcpu, "tid");
-		struct thread *t =
-			tid > 0 ? thread_get(names, (uint16_t)source, (uint32_t)tid) : NULL;
+	json_array_foreach (json_object_get(meta, "vms"), i, vm)
+		json_array_foreach (json_object_get(vm, "vcpus"), k, vcpu) {
+			json_int_t tid = number(vcpu, "tid");
+			struct thread *t =
+				tid > 0 ? thread_get(names, (uint16_t)source, (uint32_t)tid) : NULL;
 
-		if (t)
-			t->vcpu = (uint16_t)number(vcpu, "index");
-	}
+			if (t)
+				t->vcpu = (uint16_t)number(vcpu, "index");
+		}
 }
 
 const char *thread_comm(const struct thread_names *names, const struct event *ev)

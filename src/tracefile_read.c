@@ -111,8 +111,7 @@ static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
 			  : fail(-EINVAL, "%s: offset %" PRIu64 ": a schema that is no array",
 				 t->reader.info.file, offset);
 
-	json_array_foreach(json, i, type)
-	{
+	json_array_foreach (json, i, type) {
 		if (err)
 			break;
 		err = declare(t, type, offset);
@@ -347,7 +346,6 @@ static void finish(struct tracefile *t)
 	if (t->done)
 		return;
 	t->done = true;
-	info->late = t->pending.late;
 	if (t->malformed)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " records fit no declared type and were skipped",

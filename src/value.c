@@ -125,7 +125,7 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 		text_neutralise(buf);
 		return buf;
 	}
-	if (f->kind == FIELD_SINT && !strcmp(f->fmt, "dec"))
+	if (f->kind == FIELD_SINT && strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr"))
 		return value_print("signed", event_u64(ev, f), 0, buf, size);
 	isa = strcmp(f->fmt, "reason") ? NULL : event_field(ev->type, "isa");
 	return value_print(f->fmt, event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);

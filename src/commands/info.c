@@ -53,13 +53,12 @@ static void set_vcpu(struct summary *s, const struct event *ev)
 	size_t i;
 	json_t *old;
 
-	json_array_foreach(s->vcpus, i,
-			   old) if (json_integer_value(json_object_get(old, "vcpu")) == ev->vcpu &&
-				    json_integer_value(json_object_get(old, "pid")) == ev->pid)
-	{
-		json_array_set_new(s->vcpus, i, row);
-		return;
-	}
+	json_array_foreach (s->vcpus, i, old)
+		if (json_integer_value(json_object_get(old, "vcpu")) == ev->vcpu &&
+		    json_integer_value(json_object_get(old, "pid")) == ev->pid) {
+			json_array_set_new(s->vcpus, i, row);
+			return;
+		}
 	json_array_append_new(s->vcpus, row);
 }
 
@@ -112,8 +111,7 @@ static json_t *vms_json(const json_t *meta)
 	json_t *list = json_array(), *vm;
 	size_t i;
 
-	json_array_foreach(json_object_get(meta, "vms"), i, vm)
-	{
+	json_array_foreach (json_object_get(meta, "vms"), i, vm) {
 		json_t *copy = json_copy(vm), *vcpus = json_object_get(vm, "vcpus");
 
 		if (!copy)
@@ -230,8 +228,7 @@ static void print_probes(const json_t *probes, FILE *f)
 	json_t *p;
 	char text[1024];
 
-	json_array_foreach(probes, i, p)
-	{
+	json_array_foreach (probes, i, p) {
 		const char *reason = text_of(p, "reason");
 
 		snprintf(text, sizeof(text), "%-20s %-10s %s%s%s", text_of(p, "event"),
@@ -247,11 +244,11 @@ static void print_clock(const json_t *clock, FILE *f)
 	size_t i;
 	json_t *v;
 
-	snprintf(text, sizeof(text), "CLOCK_MONOTONIC, TSC %" PRId64 " kHz, %" PRId64 " pairs",
+	snprintf(text, sizeof(text), "TSC %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
 		 number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
-	line(f, "clock", text);
-	json_array_foreach(json_object_get(clock, "vcpus"), i, v)
-	{
+	if (number_of(clock, "tsc_khz") || number_of(clock, "pairs"))
+		line(f, "clock", text);
+	json_array_foreach (json_object_get(clock, "vcpus"), i, v) {
 		snprintf(text, sizeof(text),
 			 "vCPU %" PRId64 ": TSC offset %" PRId64 ", scale %" PRId64,
 			 number_of(v, "vcpu"), number_of(v, "offset"), number_of(v, "scale"));
@@ -266,8 +263,7 @@ static void print_counts(const json_t *counts, const char *key, FILE *f)
 	bool first = true;
 	char text[256];
 
-	json_object_foreach((json_t *)counts, name, n)
-	{
+	json_object_foreach ((json_t *)counts, name, n) {
 		snprintf(text, sizeof(text), "%12" JSON_INTEGER_FORMAT " %s", json_integer_value(n),
 			 name);
 		line(f, first ? key : "", text);
@@ -294,7 +290,8 @@ static void print_text(const struct reader *r, const json_t *result, FILE *f)
 		line(f, "host", text);
 	}
 	print_time(result, f);
-	json_array_foreach(json_object_get(result, "vms"), i, vm) print_vm(vm, f);
+	json_array_foreach (json_object_get(result, "vms"), i, vm)
+		print_vm(vm, f);
 	print_clock(json_array_get(json_object_get(result, "clocks"), 0), f);
 	print_counts(json_object_get(result, "events"), "events", f);
 	print_counts(json_object_get(result, "lost"), "lost", f);

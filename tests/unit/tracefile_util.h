@@ -163,7 +163,7 @@ static UNUSED int trace_read_hint(const char *path, const struct read_hint *hint
 		for (unsigned int k = 0; k < batch.nr; k++)
 			seen_event(s, &batch.ev[k]);
 	s->info = r->info;
-	json_array_foreach(r->info.caveats, i, text)
+	json_array_foreach (r->info.caveats, i, text)
 		snprintf(s->caveat, sizeof(s->caveat), "%s", json_string_value(text));
 	s->nr_caveats = (unsigned int)i;
 	reader_close(r);
