@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Finding VMs. A process is a VM if it holds a KVM VM descriptor, whatever its name; or if it is a QEMU, which then
- * emulates (TCG), or whose descriptors this user may not see.
+ * Finding VMs. A process is a VM if it holds a KVM VM descriptor, whatever its name; or if it is a
+ * QEMU, which then emulates (TCG), or whose descriptors this user may not see.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -86,7 +86,8 @@ static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int
 	int err = proc_cmdline(vm->pid, &text, &words, &nr);
 
 	if (err)
-		return fail(err, "process %d: cannot read its command line: %s", vm->pid, strerror(-err));
+		return fail(err, "process %d: cannot read its command line: %s", vm->pid,
+			    strerror(-err));
 	err = vm_cmdline_parse(words, is_qemu ? nr : 0, &c);
 	if (err)
 		return err;
@@ -132,13 +133,16 @@ static int vm_look(pid_t pid, struct vm *ret)
 		return 0; /* a kernel thread, a zombie */
 	fd_err = proc_kvm(pid, &vm.has_kvm, &nr_fds);
 	if (!is_qemu && !vm.has_kvm)
-		return fd_err != -EACCES ? 0 :
-			       fail(-EACCES, "process %d (%s) is another user's; try: sudo", pid, comm);
+		return fd_err != -EACCES
+			       ? 0
+			       : fail(-EACCES, "process %d (%s) is another user's; try: sudo", pid,
+				      comm);
 	exe_fill(&vm, path);
 	err = cmdline_fill(&vm, is_qemu, !fd_err, nr_fds);
 	if (!err)
 		err = name_default(&vm, path, comm);
-	if (!err && (!vm.exe || !vm.exe_open || !vm.version || !vm.build_id || !vm.cmdline || !vm.accel))
+	if (!err &&
+	    (!vm.exe || !vm.exe_open || !vm.version || !vm.build_id || !vm.cmdline || !vm.accel))
 		err = fail(-ENOMEM, "out of memory");
 	if (err) {
 		vm_free(&vm);
@@ -191,15 +195,16 @@ void vm_list_free(struct vm *vms, unsigned int nr)
 }
 
 /* "web (pid 12), db (pid 13)", of those with this name, or of all. */
-static void names_list(const struct vm *vms, unsigned int nr, const char *only, char *buf, size_t size)
+static void names_list(const struct vm *vms, unsigned int nr, const char *only, char *buf,
+		       size_t size)
 {
 	size_t len = 0;
 
 	*buf = '\0';
 	for (unsigned int i = 0; i < nr && len < size; i++)
 		if (!only || !strcmp(vms[i].name, only))
-			len += (size_t)snprintf(buf + len, size - len, "%s%s (pid %d)", len ? ", " : "",
-						vms[i].name, vms[i].pid);
+			len += (size_t)snprintf(buf + len, size - len, "%s%s (pid %d)",
+						len ? ", " : "", vms[i].name, vms[i].pid);
 }
 
 static int find_by_name(const char *name, struct vm *ret)
@@ -218,11 +223,14 @@ static int find_by_name(const char *name, struct vm *ret)
 		}
 	names_list(vms, nr, hits ? name : NULL, list, sizeof(list));
 	if (hits > 1)
-		err = fail(-EEXIST, "the name '%s' fits %u VMs: %s; try: --vm PID", name, hits, list);
+		err = fail(-EEXIST, "the name '%s' fits %u VMs: %s; try: --vm PID", name, hits,
+			   list);
 	else if (!hits && nr)
 		err = fail(-ESRCH, "no VM is called '%s'; running: %s", name, list);
 	else if (!hits)
-		err = fail(-ESRCH, "no VM is called '%s', and none is running that this user may see", name);
+		err = fail(-ESRCH,
+			   "no VM is called '%s', and none is running that this user may see",
+			   name);
 	if (!err) {
 		*ret = *hit;
 		*hit = (struct vm){0};
@@ -238,15 +246,19 @@ static int find_by_pid(pid_t pid, struct vm *ret)
 	int err;
 
 	if (!proc_exists(pid, &leader))
-		return leader ? fail(-EINVAL, "%d is a thread of process %d; try: --vm %d", pid, leader, leader) :
-				fail(-ESRCH, "there is no process %d; 'hostrace ps' lists the VMs", pid);
+		return leader ? fail(-EINVAL, "%d is a thread of process %d; try: --vm %d", pid,
+				     leader, leader)
+			      : fail(-ESRCH, "there is no process %d; 'hostrace ps' lists the VMs",
+				     pid);
 	err = vm_look(pid, ret);
 	if (err)
 		return err < 0 ? err : 0;
 	proc_comm(pid, comm, sizeof(comm));
 	text_neutralise(comm);
-	return fail(-EINVAL, "process %d (%s) is no VM: it holds no KVM VM and is no QEMU; "
-			     "'hostrace ps' lists the VMs", pid, comm);
+	return fail(-EINVAL,
+		    "process %d (%s) is no VM: it holds no KVM VM and is no QEMU; "
+		    "'hostrace ps' lists the VMs",
+		    pid, comm);
 }
 
 int vm_find(const char *pid_or_name, struct vm *ret)
@@ -293,14 +305,16 @@ json_t *vm_json(const struct vm *vm)
 	json_t *vcpus = json_array(), *devices = json_array();
 
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++)
-		json_array_append_new(vcpus, json_pack("{s:i,s:i}", "index", (int)vm->vcpus[i].index, "tid",
-						       (int)vm->vcpus[i].tid));
+		json_array_append_new(vcpus,
+				      json_pack("{s:i,s:i}", "index", (int)vm->vcpus[i].index,
+						"tid", (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid, "name",
-			 vm->name, "exe", vm->exe, "build_id", vm->build_id, "version", vm->version, "accel",
-			 vm->accel, "machine", vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
-			 (int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices", devices);
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid,
+			 "name", vm->name, "exe", vm->exe, "build_id", vm->build_id, "version",
+			 vm->version, "accel", vm->accel, "machine", vm->machine, "memory_bytes",
+			 (json_int_t)vm->memory_bytes, "isa", (int)vm_host_isa(), "cmdline",
+			 vm->cmdline, "vcpus", vcpus, "devices", devices);
 }
 
 static bool cpu_has_flag(const char *flag)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading QEMU's options. An option's value is a list "KEY=VALUE,KEY=VALUE", where the first KEY= may be left out
- * if the option has an implied one, a comma within a value is doubled, and libvirt writes JSON instead. An option
- * given twice: the later keys win (QEMU's -machine, -m, -smp merge).
+ * Reading QEMU's options. An option's value is a list "KEY=VALUE,KEY=VALUE", where the first KEY=
+ * may be left out if the option has an implied one, a comma within a value is doubled, and libvirt
+ * writes JSON instead. An option given twice: the later keys win (QEMU's -machine, -m, -smp merge).
  */
 #include <ctype.h>
 #include <errno.h>
@@ -99,7 +99,8 @@ static uint64_t size_parse(const char *text, uint64_t unit)
 {
 	static const char letters[] = "bkmgtpe";
 	char *end;
-	double v = strncasecmp(text, "0x", 2) ? strtod(text, &end) : (double)strtoull(text, &end, 16);
+	double v =
+		strncasecmp(text, "0x", 2) ? strtod(text, &end) : (double)strtoull(text, &end, 16);
 	const char *letter = *end ? strchr(letters, tolower((unsigned char)*end)) : NULL;
 
 	if (end == text || !(v > 0))
@@ -154,7 +155,8 @@ static void take_machine(struct parse *p, const char *value)
 	unsigned int nr = pairs_split(value, "type", pairs);
 	const char *type = pair_value(pairs, nr, "type"), *accel = pair_value(pairs, nr, "accel");
 	const char *backend = pair_value(pairs, nr, "memory-backend");
-	const char *memory = pair_value(pairs, nr, "memory.size"), *cpus = pair_value(pairs, nr, "smp.cpus");
+	const char *memory = pair_value(pairs, nr, "memory.size"),
+		   *cpus = pair_value(pairs, nr, "smp.cpus");
 
 	if (type)
 		text_set(&p->out->machine, type);
@@ -177,7 +179,8 @@ static void take_accel(struct parse *p, const char *value)
 
 	if (!name)
 		return;
-	snprintf(both, sizeof(both), "%.200s%s%.200s", p->out->accel, *p->out->accel ? ":" : "", name);
+	snprintf(both, sizeof(both), "%.200s%s%.200s", p->out->accel, *p->out->accel ? ":" : "",
+		 name);
 	text_set(&p->out->accel, both);
 }
 
@@ -192,8 +195,8 @@ static void take_memory(struct parse *p, const char *value)
 
 static void take_smp(struct parse *p, const char *value)
 {
-	static const char *const parts[] = {"drawers", "books", "sockets", "dies", "clusters", "modules",
-					    "cores", "threads"};
+	static const char *const parts[] = {"drawers",	"books",   "sockets", "dies",
+					    "clusters", "modules", "cores",   "threads"};
 	struct pair pairs[KEYS_MAX];
 	unsigned int nr = pairs_split(value, "cpus", pairs);
 	const char *cpus = pair_value(pairs, nr, "cpus"), *max = pair_value(pairs, nr, "maxcpus");
@@ -220,12 +223,15 @@ static void device_from_json(struct parse *p, const char *text)
 
 	if (driver) {
 		len = (size_t)snprintf(out, sizeof(out), "%.200s", driver);
-		json_object_foreach(json, key, value) {
-			_cleanup_free_ char *v = json_is_string(value) ? strdup(json_string_value(value)) :
-							json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		json_object_foreach (json, key, value) {
+			_cleanup_free_ char *v =
+				json_is_string(value)
+					? strdup(json_string_value(value))
+					: json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 
 			if (strcmp(key, "driver") && v && len < sizeof(out))
-				len += (size_t)snprintf(out + len, sizeof(out) - len, ",%s=%s", key, v);
+				len += (size_t)snprintf(out + len, sizeof(out) - len, ",%s=%s", key,
+							v);
 		}
 		device_add(p, out);
 	}
@@ -241,16 +247,16 @@ static void take_device(struct parse *p, const char *value)
 }
 
 /* Writes KIND,KEY=VALUE,... without the keys that the kind already says. */
-static void device_from_pairs(struct parse *p, const char *kind, const struct pair *pairs, unsigned int nr,
-			      const char *without)
+static void device_from_pairs(struct parse *p, const char *kind, const struct pair *pairs,
+			      unsigned int nr, const char *without)
 {
 	char out[CMDLINE_TEXT_MAX];
 	size_t len = (size_t)snprintf(out, sizeof(out), "%s", kind);
 
 	for (unsigned int i = 0; i < nr && len < sizeof(out); i++)
 		if (strcmp(pairs[i].key, without))
-			len += (size_t)snprintf(out + len, sizeof(out) - len, ",%s=%s", pairs[i].key,
-						pairs[i].value);
+			len += (size_t)snprintf(out + len, sizeof(out) - len, ",%s=%s",
+						pairs[i].key, pairs[i].value);
 	device_add(p, out);
 }
 
@@ -311,6 +317,7 @@ static void take_nothing(struct parse *p, const char *value)
 	(void)value;
 }
 
+/* clang-format off */
 static const struct {
 	const char *name;
 	void (*take)(struct parse *p, const char *value);
@@ -330,6 +337,7 @@ static const struct {
 	{"append", take_nothing}, /* its value is the guest's and may look like anything */
 	{"fw_cfg", take_nothing},
 };
+/* clang-format on */
 
 static void words_walk(struct parse *p, char *const *words, unsigned int nr)
 {
@@ -376,8 +384,9 @@ int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret
 	objects_walk(&p, words, nr);
 	cpus = p.cpus ? p.cpus : p.maxcpus ? p.maxcpus : p.topology;
 	ret->cpus = cpus > CPUS_MAX ? CPUS_MAX : cpus ? (unsigned int)cpus : 1;
-	ret->memory_bytes = p.memory ? p.memory : p.backend_bytes ? p.backend_bytes :
-								    MEMORY_DEFAULT_MIB * MIB;
+	ret->memory_bytes = p.memory	      ? p.memory
+			    : p.backend_bytes ? p.backend_bytes
+					      : MEMORY_DEFAULT_MIB * MIB;
 	return 0;
 }
 
@@ -394,7 +403,8 @@ void vm_cmdline_free(struct vm_cmdline *c)
 
 static bool needs_quotes(const char *word)
 {
-	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%^";
+	static const char fine[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%^";
 
 	return !*word || word[strspn(word, fine)];
 }

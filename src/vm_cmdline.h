@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QEMU's command line, as far as it describes the VM. The words come from /proc/PID/cmdline, which the process can
- * rewrite: nothing in them is trusted, lengths are bounded and control characters replaced.
+ * QEMU's command line, as far as it describes the VM. The words come from /proc/PID/cmdline, which
+ * the process can rewrite: nothing in them is trusted, lengths are bounded and control characters
+ * replaced.
  */
 #ifndef HOSTRACE_VM_CMDLINE_H
 #define HOSTRACE_VM_CMDLINE_H
@@ -28,7 +29,8 @@ struct vm_cmdline {
 int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret);
 void vm_cmdline_free(struct vm_cmdline *c);
 
-/* One line that a shell would read back to the same words; control bytes replaced. Allocated; NULL: no memory. */
+/* One line that a shell would read back to the same words; control bytes replaced. Allocated; NULL:
+ * no memory. */
 char *vm_cmdline_quote(char *const *words, unsigned int nr);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Facts from an ELF file. QEMU's version is found by the text that `qemu --version` prints, which lies whole among
- * the constants since its version is put together by the compiler; QEMU itself is never run.
+ * Facts from an ELF file. QEMU's version is found by the text that `qemu --version` prints, which
+ * lies whole among the constants since its version is put together by the compiler; QEMU itself is
+ * never run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,8 @@ static void build_id_take(const uint8_t *data, size_t len, struct vm_exe *ret)
 	struct buffer b = buffer_of(data, len, "", 0);
 
 	while (buffer_left(&b) >= 12) {
-		uint32_t name_len = buffer_u32(&b), data_len = buffer_u32(&b), type = buffer_u32(&b);
+		uint32_t name_len = buffer_u32(&b), data_len = buffer_u32(&b),
+			 type = buffer_u32(&b);
 		const uint8_t *name = buffer_bytes(&b, ((size_t)name_len + 3) & ~(size_t)3);
 		const uint8_t *id = buffer_bytes(&b, ((size_t)data_len + 3) & ~(size_t)3);
 
@@ -68,7 +70,8 @@ static void segments_read(Elf *elf, const uint8_t *file, size_t size, struct vm_
 	for (size_t i = 0; i < nr && i < SEGMENTS_MAX; i++) {
 		GElf_Phdr ph;
 
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_offset > size || ph.p_filesz > size - ph.p_offset)
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_offset > size ||
+		    ph.p_filesz > size - ph.p_offset)
 			continue;
 		if (ph.p_type == PT_NOTE && !*ret->build_id)
 			build_id_take(file + ph.p_offset, ph.p_filesz, ret);

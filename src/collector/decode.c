@@ -10,13 +10,17 @@
 
 enum {
 	PROLOGUE_MAX = 128,	 /* bytes of a function that are searched for a place */
-	FUNCTION_MAX = 64 << 10, /* bytes that are searched for jumps back; longer functions are probed at the entry */
+	FUNCTION_MAX = 64 << 10, /* bytes that are searched for jumps back; longer functions are
+				    probed at the entry */
 };
 
 static const x86_reg argument_registers[DECODE_ARGS_MAX][4] = {
-	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL}, {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
-	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL},  {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL},
-	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B}, {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+	{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL},
+	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL},
+	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
+	{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
 };
 
 static void capstone_cleanup(csh *cs)
@@ -40,8 +44,8 @@ static int capstone_open(csh *ret)
 }
 
 /*
- * As branch_setup_xol_ops() and push_setup_xol_ops() decide, without prefixes, which some kernels refuse. Longer
- * NOPs are emulated by newer kernels only.
+ * As branch_setup_xol_ops() and push_setup_xol_ops() decide, without prefixes, which some kernels
+ * refuse. Longer NOPs are emulated by newer kernels only.
  */
 static bool is_emulated(const uint8_t *p, size_t len)
 {
@@ -82,7 +86,8 @@ static bool disturbs(csh cs, const cs_insn *insn, unsigned int nr_args)
 	if (cs_regs_access(cs, insn, read, &nr_read, written, &nr_written) != CS_ERR_OK)
 		return true;
 	for (uint8_t i = 0; i < nr_written; i++) {
-		if (written[i] == X86_REG_RSP || written[i] == X86_REG_ESP || written[i] == X86_REG_SP)
+		if (written[i] == X86_REG_RSP || written[i] == X86_REG_ESP ||
+		    written[i] == X86_REG_SP)
 			return true;
 		for (unsigned int a = 0; a < nr_args; a++)
 			for (unsigned int w = 0; w < 4; w++)
@@ -91,7 +96,8 @@ static bool disturbs(csh cs, const cs_insn *insn, unsigned int nr_args)
 	}
 	/* ch, dh are written as such. */
 	for (uint8_t i = 0; i < nr_written; i++)
-		if ((written[i] == X86_REG_DH && nr_args > 2) || (written[i] == X86_REG_CH && nr_args > 3))
+		if ((written[i] == X86_REG_DH && nr_args > 2) ||
+		    (written[i] == X86_REG_CH && nr_args > 3))
 			return true;
 	return false;
 }
@@ -100,12 +106,14 @@ static bool leaves_straight_line(csh cs, const cs_insn *insn)
 {
 	return cs_insn_group(cs, insn, CS_GRP_JUMP) || cs_insn_group(cs, insn, CS_GRP_CALL) ||
 	       cs_insn_group(cs, insn, CS_GRP_RET) || cs_insn_group(cs, insn, CS_GRP_INT) ||
-	       cs_insn_group(cs, insn, CS_GRP_IRET) || insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT;
+	       cs_insn_group(cs, insn, CS_GRP_IRET) || insn->id == X86_INS_UD2 ||
+	       insn->id == X86_INS_HLT;
 }
 
-/* The first cheap instruction of the straight line from the entry; false if there is none that qualifies. */
-static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len, unsigned int nr_args,
-			 struct decoded *ret)
+/* The first cheap instruction of the straight line from the entry; false if there is none that
+ * qualifies. */
+static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
+			 unsigned int nr_args, struct decoded *ret)
 {
 	size_t left = len < PROLOGUE_MAX ? len : PROLOGUE_MAX;
 	const uint8_t *p = code;
@@ -122,7 +130,8 @@ static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
 	return false;
 }
 
-/* Does anything in the function jump to a place behind its entry, up to `until`? Then it may be passed twice. */
+/* Does anything in the function jump to a place behind its entry, up to `until`? Then it may be
+ * passed twice. */
 static bool jumped_to(csh cs, cs_insn *insn, const uint8_t *code, size_t len, uint64_t until)
 {
 	const uint8_t *p = code;

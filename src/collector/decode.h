@@ -2,17 +2,20 @@
 /*
  * The cheapest place for a user probe at a function's beginning.
  *
- * The kernel puts a breakpoint at the place. When it is hit, what stood there must still be done: jumps, calls and
- * pushes the kernel emulates (Linux, arch/x86/kernel/uprobes.c: branch_emulate_op(), push_emulate_op()); anything
- * else it copies aside and single-steps, a second trap, which makes the hit 2 to 20 times dearer. Many functions
- * begin with an instruction of the dear kind, but have a cheap one a few instructions on:
+ * The kernel puts a breakpoint at the place. When it is hit, what stood there must still be done:
+ *jumps, calls and pushes the kernel emulates (Linux, arch/x86/kernel/uprobes.c:
+ *branch_emulate_op(), push_emulate_op()); anything else it copies aside and single-steps, a second
+ *trap, which makes the hit 2 to 20 times dearer. Many functions begin with an instruction of the
+ *dear kind, but have a cheap one a few instructions on:
  *
  *	virtqueue_pop:	movabs $..., %rax	dear
  *		 +10:	cmpb   $0, ...(%rdi)	dear
- *		 +21:	jne    ...		cheap, and the arguments and the return address are untouched
+ *		 +21:	jne    ...		cheap, and the arguments and the return address are
+ *untouched
  *
- * A place qualifies if every call of the function passes it exactly once, the stack pointer is still what it was at
- * the entry (so that a return probe finds the return address), and the argument registers needed are unchanged.
+ * A place qualifies if every call of the function passes it exactly once, the stack pointer is
+ *still what it was at the entry (so that a return probe finds the return address), and the argument
+ *registers needed are unchanged.
  */
 #ifndef HOSTRACE_DECODE_H
 #define HOSTRACE_DECODE_H
@@ -30,8 +33,8 @@ struct decoded {
 };
 
 /*
- * code: the function, `len` bytes of which belong to it. Chooses the earliest cheap place, else the entry, which is
- * always right. 0; -EINVAL: the bytes are no code.
+ * code: the function, `len` bytes of which belong to it. Chooses the earliest cheap place, else the
+ * entry, which is always right. 0; -EINVAL: the bytes are no code.
  */
 int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct decoded *ret);
 
@@ -39,9 +42,10 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 
 /*
- * A NOP of 5 bytes: since Linux 6.16 the kernel replaces it by a call as soon as the probe was hit once. The call
- * pushes a return address and so overwrites the red zone (System V ABI for x86-64, 3.2.2) of a function that keeps
- * values below its stack pointer. Only at a function's very entry is nothing there yet. Never probe one elsewhere.
+ * A NOP of 5 bytes: since Linux 6.16 the kernel replaces it by a call as soon as the probe was hit
+ * once. The call pushes a return address and so overwrites the red zone (System V ABI for
+ * x86-64, 3.2.2) of a function that keeps values below its stack pointer. Only at a function's very
+ * entry is nothing there yet. Never probe one elsewhere.
  */
 bool decode_is_nop5(const uint8_t *code, size_t len);
 

@@ -50,8 +50,8 @@ static void debug_open(struct elf_file *e, const char *path)
 
 	if (vm_exe_read(path, &exe) || strlen(exe.build_id) < 4)
 		return;
-	snprintf(debug_path, sizeof(debug_path), "/usr/lib/debug/.build-id/%.2s/%s.debug", exe.build_id,
-		 exe.build_id + 2);
+	snprintf(debug_path, sizeof(debug_path), "/usr/lib/debug/.build-id/%.2s/%s.debug",
+		 exe.build_id, exe.build_id + 2);
 	if (!elf_begin_at(debug_path, &e->debug_fd, &e->debug))
 		debug("attach", "symbols of %s from %s", path, debug_path);
 }
@@ -97,7 +97,8 @@ static bool symbol_fits(const GElf_Sym *sym)
 {
 	int type = GELF_ST_TYPE(sym->st_info);
 
-	return sym->st_shndx != SHN_UNDEF && sym->st_value && (type == STT_FUNC || type == STT_OBJECT);
+	return sym->st_shndx != SHN_UNDEF && sym->st_value &&
+	       (type == STT_FUNC || type == STT_OBJECT);
 }
 
 /* Looks through one table; a name of NULL fits every function. */
@@ -137,7 +138,8 @@ static bool tables_find(Elf *elf, unsigned int type, const char *name, struct el
 
 bool elf_file_symbol(const struct elf_file *e, const char *name, struct elf_symbol *ret)
 {
-	return tables_find(e->elf, SHT_DYNSYM, name, ret) || tables_find(e->elf, SHT_SYMTAB, name, ret) ||
+	return tables_find(e->elf, SHT_DYNSYM, name, ret) ||
+	       tables_find(e->elf, SHT_SYMTAB, name, ret) ||
 	       tables_find(e->debug, SHT_SYMTAB, name, ret);
 }
 
@@ -145,20 +147,23 @@ bool elf_file_has_symbols(const struct elf_file *e)
 {
 	struct elf_symbol main_function;
 
-	return elf_file_symbol(e, "main", &main_function) || tables_find(e->elf, SHT_SYMTAB, NULL, NULL) ||
+	return elf_file_symbol(e, "main", &main_function) ||
+	       tables_find(e->elf, SHT_SYMTAB, NULL, NULL) ||
 	       tables_find(e->debug, SHT_SYMTAB, NULL, NULL);
 }
 
-/* The segment that holds the address: its offset in the file, and the bytes from the address to its end. */
-static bool segment_find(const struct elf_file *e, uint64_t address, uint64_t *ret_offset, uint64_t *ret_len)
+/* The segment that holds the address: its offset in the file, and the bytes from the address to its
+ * end. */
+static bool segment_find(const struct elf_file *e, uint64_t address, uint64_t *ret_offset,
+			 uint64_t *ret_len)
 {
 	size_t nr = 0;
 	GElf_Phdr ph;
 
 	elf_getphdrnum(e->elf, &nr);
 	for (size_t i = 0; i < nr && i < SEGMENTS_MAX; i++) {
-		if (!gelf_getphdr(e->elf, (int)i, &ph) || ph.p_type != PT_LOAD || address < ph.p_vaddr ||
-		    address - ph.p_vaddr >= ph.p_filesz)
+		if (!gelf_getphdr(e->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    address < ph.p_vaddr || address - ph.p_vaddr >= ph.p_filesz)
 			continue;
 		if (ph.p_offset > e->size || ph.p_filesz > e->size - ph.p_offset)
 			return false;
@@ -186,7 +191,8 @@ const uint8_t *elf_file_bytes(const struct elf_file *e, uint64_t address, size_t
 	return e->file + offset;
 }
 
-const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len, uint64_t *ret_address)
+const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len,
+				uint64_t *ret_address)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
@@ -195,11 +201,13 @@ const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size
 	if (elf_getshdrstrndx(e->elf, &names))
 		return NULL;
 	while ((section = elf_nextscn(e->elf, section))) {
-		const char *s = gelf_getshdr(section, &sh) ? elf_strptr(e->elf, names, sh.sh_name) : NULL;
+		const char *s =
+			gelf_getshdr(section, &sh) ? elf_strptr(e->elf, names, sh.sh_name) : NULL;
 
 		if (!s || strcmp(s, name))
 			continue;
-		if (sh.sh_type != SHT_NOBITS && (sh.sh_offset > e->size || sh.sh_size > e->size - sh.sh_offset))
+		if (sh.sh_type != SHT_NOBITS &&
+		    (sh.sh_offset > e->size || sh.sh_size > e->size - sh.sh_offset))
 			return NULL;
 		*ret_len = sh.sh_type == SHT_NOBITS ? 0 : sh.sh_size;
 		*ret_address = sh.sh_addr;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An executable as probes need it: symbols, bytes at an address, and the file offset that the kernel wants to hear
- * for a user probe. Symbols come from .dynsym (what the program exports), .symtab, and the .symtab of the separate
- * debug file under /usr/lib/debug/.build-id where one is installed.
+ * An executable as probes need it: symbols, bytes at an address, and the file offset that the
+ * kernel wants to hear for a user probe. Symbols come from .dynsym (what the program exports),
+ * .symtab, and the .symtab of the separate debug file under /usr/lib/debug/.build-id where one is
+ * installed.
  *
  * The file is another program's: every offset is checked against its size.
  */
@@ -29,10 +30,12 @@ void elf_file_close(struct elf_file *e);
 DEFINE_CLEANUP(elf_file, struct elf_file *, elf_file_close);
 #define _cleanup_elf_file_ _cleanup_(elf_file_cleanup_)
 
-/* A defined function or variable of exactly this name. Copies that the compiler made ("x.part.0") do not count. */
+/* A defined function or variable of exactly this name. Copies that the compiler made ("x.part.0")
+ * do not count. */
 bool elf_file_symbol(const struct elf_file *e, const char *name, struct elf_symbol *ret);
 
-/* Does the file (or its debug file) have any symbols of functions? A stripped program that exports nothing has none. */
+/* Does the file (or its debug file) have any symbols of functions? A stripped program that exports
+ * nothing has none. */
 bool elf_file_has_symbols(const struct elf_file *e);
 
 /* Offset in the file of what is loaded at this address; false if nothing of the file is. */
@@ -42,6 +45,7 @@ bool elf_file_offset(const struct elf_file *e, uint64_t address, uint64_t *ret);
 const uint8_t *elf_file_bytes(const struct elf_file *e, uint64_t address, size_t *ret_len);
 
 /* The contents and the address of a section; NULL if there is none of this name. */
-const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len, uint64_t *ret_address);
+const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len,
+				uint64_t *ret_address);
 
 #endif

@@ -62,7 +62,8 @@ const char *plan_how(const struct probe_plan *probe)
 	return names[probe->how];
 }
 
-static size_t place_print(const struct probe_place *place, const char *before, char *buf, size_t size)
+static size_t place_print(const struct probe_place *place, const char *before, char *buf,
+			  size_t size)
 {
 	int n;
 
@@ -72,10 +73,11 @@ static size_t place_print(const struct probe_place *place, const char *before, c
 	else if (!*place->insn)
 		n = snprintf(buf, size, "%s", place->function);
 	else if (place->at_return && !strcmp(before, place->function))
-		n = snprintf(buf, size, "return +%llu %s", (unsigned long long)place->offset, place->insn);
+		n = snprintf(buf, size, "return +%llu %s", (unsigned long long)place->offset,
+			     place->insn);
 	else
-		n = snprintf(buf, size, "%s%s+%llu %s", place->at_return ? "return " : "", place->function,
-			     (unsigned long long)place->offset, place->insn);
+		n = snprintf(buf, size, "%s%s+%llu %s", place->at_return ? "return " : "",
+			     place->function, (unsigned long long)place->offset, place->insn);
 	return (size_t)n;
 }
 
@@ -113,9 +115,10 @@ json_t *plan_json(const struct plan *plan)
 	for (unsigned int i = 0; i < plan->nr; i++) {
 		const struct probe_plan *p = &plan->probe[i];
 
-		json_array_append_new(all, json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event, "how",
-						     plan_how(p), "where", plan_where(p, where, sizeof(where)),
-						     "cost", plan_cost(p), "reason", p->reason));
+		json_array_append_new(all, json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event,
+						     "how", plan_how(p), "where",
+						     plan_where(p, where, sizeof(where)), "cost",
+						     plan_cost(p), "reason", p->reason));
 	}
 	return all;
 }

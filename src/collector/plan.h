@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where each event can be taken: the answer to "can I see this here, how, and if not, why not". Made once from
- * probes/kvm.def and probes/qemu.def for the running kernel and a VM's QEMU binary; `record` attaches what it
- * says, `doctor` prints it, the trace file keeps it.
+ * Where each event can be taken: the answer to "can I see this here, how, and if not, why not".
+ * Made once from probes/kvm.def and probes/qemu.def for the running kernel and a VM's QEMU binary;
+ * `record` attaches what it says, `doctor` prints it, the trace file keeps it.
  *
- * BPF programs are found by name: fn_EVENT (function entry), ret_EVENT (function return), usdt_EVENT (mark),
- * tp_EVENT (tracepoint or its best form).
+ * BPF programs are found by name: fn_EVENT (function entry), ret_EVENT (function return),
+ * usdt_EVENT (mark), tp_EVENT (tracepoint or its best form).
  */
 #ifndef HOSTRACE_PLAN_H
 #define HOSTRACE_PLAN_H
@@ -40,12 +40,14 @@ struct probe_place {
 struct probe_plan {
 	const char *event; /* name in events.def */
 	enum probe_how how;
-	char reason[256]; /* absent: why, and what would help; else what this way does not tell; "" */
+	char reason[256]; /* absent: why, and what would help; else what this way does not tell; ""
+			   */
 	struct probe_place place[PLACES_MAX];
 	unsigned int nr_places;
 };
 
-/* Offsets of the fields that BPF reads in QEMU's structs; from probes/qemu.def by version, checked at attach. */
+/* Offsets of the fields that BPF reads in QEMU's structs; from probes/qemu.def by version, checked
+ * at attach. */
 struct qemu_layout {
 	uint32_t vq_vdev, vq_queue, vq_inuse, vdev_path, vq_host_notifier;
 	uint32_t elem_head, elem_ndescs, elem_out, elem_in;
@@ -56,9 +58,11 @@ struct plan {
 	unsigned int nr;
 	struct qemu_layout layout;
 	char version[32]; /* QEMU's, "" if it cannot be told */
-	char note[160];	  /* what is doubtful about the whole, e.g. a QEMU newer than the layouts; else "" */
+	char note[160];	  /* what is doubtful about the whole, e.g. a QEMU newer than the layouts;
+			     else "" */
 
-	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from /proc/PID/maps. */
+	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from
+	 * /proc/PID/maps. */
 	uint64_t address_space_io;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which tracepoints the running kernel has. Its BTF is asked, not tracefs: it lies in /sys/kernel/btf, which all may
- * read, and our programs need it anyway. Each tracepoint has a type btf_trace_NAME there, in the part of the module
- * that has the tracepoint.
+ * Which tracepoints the running kernel has. Its BTF is asked, not tracefs: it lies in
+ * /sys/kernel/btf, which all may read, and our programs need it anyway. Each tracepoint has a type
+ * btf_trace_NAME there, in the part of the module that has the tracepoint.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 
 enum kernel_flag { HARDWARE = 1 };
 
+/* clang-format off */
 static const struct kernel_row {
 	const char *event, *system, *name;
 	unsigned int flags;
@@ -25,6 +26,7 @@ static const struct kernel_row {
 #include "../../probes/kvm.def"
 #undef TRACEPOINT
 };
+/* clang-format on */
 
 enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -37,8 +39,9 @@ static void types_open(struct kernel_types *t)
 	t->vmlinux = btf__parse("/sys/kernel/btf/vmlinux", NULL);
 	if (libbpf_get_error(t->vmlinux))
 		t->vmlinux = NULL;
-	t->kvm = t->vmlinux && !access("/sys/kernel/btf/kvm", R_OK) ?
-			 btf__parse_split("/sys/kernel/btf/kvm", t->vmlinux) : NULL;
+	t->kvm = t->vmlinux && !access("/sys/kernel/btf/kvm", R_OK)
+			 ? btf__parse_split("/sys/kernel/btf/kvm", t->vmlinux)
+			 : NULL;
 	if (libbpf_get_error(t->kvm))
 		t->kvm = NULL;
 }
@@ -58,7 +61,8 @@ static uint64_t rows_find(const struct btf *btf)
 	_Static_assert(NR_ROWS <= 64, "a bit each");
 	for (uint32_t id = 1; btf && id < btf__type_cnt(btf); id++) {
 		const struct btf_type *type = btf__type_by_id(btf, id);
-		const char *name = btf_is_typedef(type) ? btf__name_by_offset(btf, type->name_off) : NULL;
+		const char *name =
+			btf_is_typedef(type) ? btf__name_by_offset(btf, type->name_off) : NULL;
 
 		if (!name || strncmp(name, prefix, sizeof(prefix) - 1))
 			continue;
@@ -74,7 +78,8 @@ static bool kvm_loaded(void)
 	return !access("/sys/module/kvm", F_OK) || !access("/dev/kvm", F_OK);
 }
 
-static void row_plan(struct plan *plan, const struct kernel_row *row, const struct kernel_types *types, bool there)
+static void row_plan(struct plan *plan, const struct kernel_row *row,
+		     const struct kernel_types *types, bool there)
 {
 	struct probe_plan *p = plan_add(plan, row->event);
 	struct probe_place *place;
@@ -82,15 +87,17 @@ static void row_plan(struct plan *plan, const struct kernel_row *row, const stru
 	if (!p)
 		return;
 	if (!types->vmlinux) {
-		snprintf(p->reason, sizeof(p->reason), "the kernel has no type information "
+		snprintf(p->reason, sizeof(p->reason),
+			 "the kernel has no type information "
 			 "(/sys/kernel/btf/vmlinux): build it with CONFIG_DEBUG_INFO_BTF=y");
 		return;
 	}
 	if (!there) {
 		snprintf(p->reason, sizeof(p->reason),
-			 !strcmp(row->system, "kvm") && !kvm_loaded() ?
-				 "KVM is not loaded; try: modprobe kvm_intel, or modprobe kvm_amd" :
-				 "this kernel has no tracepoint %s:%s", row->system, row->name);
+			 !strcmp(row->system, "kvm") && !kvm_loaded()
+				 ? "KVM is not loaded; try: modprobe kvm_intel, or modprobe kvm_amd"
+				 : "this kernel has no tracepoint %s:%s",
+			 row->system, row->name);
 		return;
 	}
 	p->how = PROBE_TRACEPOINT;
@@ -110,7 +117,8 @@ void plan_kernel(struct plan *plan)
 	uint64_t found;
 
 	types_open(&types);
-	found = rows_find(types.kvm ? types.kvm : types.vmlinux); /* a module's types contain vmlinux' */
+	found = rows_find(types.kvm ? types.kvm
+				    : types.vmlinux); /* a module's types contain vmlinux' */
 	for (unsigned int i = 0; i < NR_ROWS; i++)
 		row_plan(plan, &rows[i], &types, found >> i & 1);
 	types_close(&types);

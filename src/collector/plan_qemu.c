@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How each event of QEMU can be had from one binary: its marks, else the functions that stand in for them, at the
- * cheapest instruction that will do.
+ * How each event of QEMU can be had from one binary: its marks, else the functions that stand in
+ * for them, at the cheapest instruction that will do.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,13 +18,15 @@
 
 enum row_kind { ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_END };
 
-/* Columns by kind: PROBE: name is the event, text the loss, number `since`; MARK: text the arguments, more the lack. */
+/* Columns by kind: PROBE: name is the event, text the loss, number `since`; MARK: text the
+ * arguments, more the lack. */
 struct row {
 	enum row_kind kind;
 	const char *name, *program, *text, *more;
 	unsigned int number;
 };
 
+/* clang-format off */
 #define LAYOUT(...)
 #define LAYOUT_CHECKED(release)
 static const struct row rows[] = {
@@ -65,6 +67,7 @@ enum {
 #define LAYOUT_CHECKED(release) LAYOUT_NEWEST = (release),
 #include "../../probes/qemu.def"
 };
+/* clang-format on */
 
 struct binary {
 	struct elf_file *elf;
@@ -98,11 +101,13 @@ static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, co
 		return false;
 	}
 	if (decode_is_nop5(code, len)) {
-		snprintf(why, size, "mark %s is a 5-byte NOP: probing it would corrupt QEMU", row->name);
+		snprintf(why, size, "mark %s is a 5-byte NOP: probing it would corrupt QEMU",
+			 row->name);
 		return false;
 	}
 	if (!usdt_args_readable(mark->args, args_of(row->text))) {
-		snprintf(why, size, "arguments of mark %s cannot be read (%.60s)", row->name, mark->args);
+		snprintf(why, size, "arguments of mark %s cannot be read (%.60s)", row->name,
+			 mark->args);
 		return false;
 	}
 	if (!place->sites++) {
@@ -115,8 +120,8 @@ static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, co
 }
 
 /* All sites of a mark as one place; false if there is none, or one of them does not fit. */
-static bool mark_plan(const struct binary *bin, const struct row *row, struct probe_place *place, char *why,
-		      size_t size)
+static bool mark_plan(const struct binary *bin, const struct row *row, struct probe_place *place,
+		      char *why, size_t size)
 {
 	*place = (struct probe_place){0};
 	for (unsigned int i = 0; i < bin->marks.nr; i++) {
@@ -135,8 +140,8 @@ static bool mark_plan(const struct binary *bin, const struct row *row, struct pr
 /* ---- functions ---- */
 
 /* "new|old": the first that the binary has. */
-static bool symbol_find(const struct binary *bin, const char *names, struct elf_symbol *ret, char *name,
-			size_t size)
+static bool symbol_find(const struct binary *bin, const char *names, struct elf_symbol *ret,
+			char *name, size_t size)
 {
 	while (*names) {
 		size_t len = strcspn(names, "|");
@@ -149,8 +154,8 @@ static bool symbol_find(const struct binary *bin, const char *names, struct elf_
 	return false;
 }
 
-static bool function_plan(const struct binary *bin, const struct row *row, struct probe_place *place, char *why,
-			  size_t size)
+static bool function_plan(const struct binary *bin, const struct row *row,
+			  struct probe_place *place, char *why, size_t size)
 {
 	struct elf_symbol symbol;
 	struct decoded at;
@@ -161,7 +166,9 @@ static bool function_plan(const struct binary *bin, const struct row *row, struc
 	if (!symbol_find(bin, row->name, &symbol, place->function, sizeof(place->function)))
 		return false;
 	code = elf_file_bytes(bin->elf, symbol.address, &len);
-	if (!code || decode_place(code, symbol.size && symbol.size < len ? symbol.size : len, row->number, &at) ||
+	if (!code ||
+	    decode_place(code, symbol.size && symbol.size < len ? symbol.size : len, row->number,
+			 &at) ||
 	    !elf_file_offset(bin->elf, symbol.address + at.offset, &place->file_offset)) {
 		snprintf(why, size, "symbol %s does not point to code", place->function);
 		return false;
@@ -175,12 +182,12 @@ static bool function_plan(const struct binary *bin, const struct row *row, struc
 
 /* ---- one event ---- */
 
-typedef bool row_planner(const struct binary *bin, const struct row *row, struct probe_place *place, char *why,
-			 size_t size);
+typedef bool row_planner(const struct binary *bin, const struct row *row, struct probe_place *place,
+			 char *why, size_t size);
 
 /* Tries all rows of these kinds. Returns how many there are; places are added. */
-static unsigned int rows_try(const struct binary *bin, const struct row *row, bool marks, struct probe_plan *p,
-			     char *why, size_t size)
+static unsigned int rows_try(const struct binary *bin, const struct row *row, bool marks,
+			     struct probe_plan *p, char *why, size_t size)
 {
 	row_planner *plan = marks ? mark_plan : function_plan;
 	unsigned int nr = 0;
@@ -204,24 +211,30 @@ static const struct row *row_first(const struct row *row, bool mark)
 	return NULL;
 }
 
-static void reason_absent(const struct binary *bin, const struct row *row, const char *why, struct probe_plan *p)
+static void reason_absent(const struct binary *bin, const struct row *row, const char *why,
+			  struct probe_plan *p)
 {
 	const struct row *mark = row_first(row, true), *function = row_first(row, false);
 
 	if (row->number > bin->release && bin->release)
-		snprintf(p->reason, sizeof(p->reason), "QEMU %s is older than %u.%u, which brought it",
-			 bin->version, row->number / 100, row->number % 100);
+		snprintf(p->reason, sizeof(p->reason),
+			 "QEMU %s is older than %u.%u, which brought it", bin->version,
+			 row->number / 100, row->number % 100);
 	else if (*why)
 		snprintf(p->reason, sizeof(p->reason), "%s", why);
 	else if (bin->has_symbols)
-		snprintf(p->reason, sizeof(p->reason), "this QEMU has no %s%s%sfunction %s of its own",
-			 mark ? "mark " : "", mark ? mark->name : "", mark ? " and no " : "", function->name);
+		snprintf(p->reason, sizeof(p->reason),
+			 "this QEMU has no %s%s%sfunction %s of its own", mark ? "mark " : "",
+			 mark ? mark->name : "", mark ? " and no " : "", function->name);
 	else if (mark)
-		snprintf(p->reason, sizeof(p->reason), "no mark %s, and all symbols are stripped; needs QEMU's "
-			 "debug symbols, or a build with --enable-trace-backends=dtrace or --enable-modules",
+		snprintf(p->reason, sizeof(p->reason),
+			 "no mark %s, and all symbols are stripped; needs QEMU's "
+			 "debug symbols, or a build with --enable-trace-backends=dtrace or "
+			 "--enable-modules",
 			 mark->name);
 	else
-		snprintf(p->reason, sizeof(p->reason), "no release has a mark for it, and all symbols are "
+		snprintf(p->reason, sizeof(p->reason),
+			 "no release has a mark for it, and all symbols are "
 			 "stripped; needs QEMU's debug symbols, or a build with --enable-modules");
 }
 
@@ -230,8 +243,8 @@ static void reason_function(const struct row *row, unsigned int wanted, struct p
 	size_t len = (size_t)snprintf(p->reason, sizeof(p->reason), "%s", row->text);
 
 	if (p->nr_places < wanted && len < sizeof(p->reason))
-		snprintf(p->reason + len, sizeof(p->reason) - len, "%s%u of %u functions found", len ? "; " : "",
-			 p->nr_places, wanted);
+		snprintf(p->reason + len, sizeof(p->reason) - len, "%s%u of %u functions found",
+			 len ? "; " : "", p->nr_places, wanted);
 }
 
 static void event_plan(const struct binary *bin, const struct row *row, struct plan *plan)
@@ -243,12 +256,15 @@ static void event_plan(const struct binary *bin, const struct row *row, struct p
 	if (!p)
 		return;
 	if (!bin->is_qemu) {
-		snprintf(p->reason, sizeof(p->reason), "this program is no QEMU: nothing is known of its insides");
+		snprintf(p->reason, sizeof(p->reason),
+			 "this program is no QEMU: nothing is known of its insides");
 		return;
 	}
 	if (bin->release && bin->release < layouts[0].since) {
-		snprintf(p->reason, sizeof(p->reason), "QEMU %s is older than %u.%u, the first release whose "
-			 "structures are known", bin->version, layouts[0].since / 100, layouts[0].since % 100);
+		snprintf(p->reason, sizeof(p->reason),
+			 "QEMU %s is older than %u.%u, the first release whose "
+			 "structures are known",
+			 bin->version, layouts[0].since / 100, layouts[0].since % 100);
 		return;
 	}
 	rows_try(bin, row, true, p, why, sizeof(why));
@@ -278,12 +294,14 @@ static void layout_choose(const struct binary *bin, struct plan *plan)
 		i--;
 	plan->layout = layouts[i].layout;
 	if (bin->is_qemu && !bin->release)
-		snprintf(plan->note, sizeof(plan->note), "QEMU's version cannot be told; it is read as %u.%u",
-			 LAYOUT_NEWEST / 100, LAYOUT_NEWEST % 100);
-	else if (bin->release > LAYOUT_NEWEST)
-		snprintf(plan->note, sizeof(plan->note), "QEMU %s is newer than %u.%u, the last release whose "
-			 "structures were checked; it is read as that", bin->version, LAYOUT_NEWEST / 100,
+		snprintf(plan->note, sizeof(plan->note),
+			 "QEMU's version cannot be told; it is read as %u.%u", LAYOUT_NEWEST / 100,
 			 LAYOUT_NEWEST % 100);
+	else if (bin->release > LAYOUT_NEWEST)
+		snprintf(plan->note, sizeof(plan->note),
+			 "QEMU %s is newer than %u.%u, the last release whose "
+			 "structures were checked; it is read as that",
+			 bin->version, LAYOUT_NEWEST / 100, LAYOUT_NEWEST % 100);
 }
 
 static int binary_open(const char *exe, struct plan *plan, struct binary *bin)

@@ -45,7 +45,8 @@ static int mark_add(struct usdt_marks *marks, const struct usdt_mark *mark)
 		return 0;
 	}
 	if (!(marks->nr & (marks->nr - 1))) {
-		struct usdt_mark *more = realloc(marks->mark, (marks->nr ? 2 * marks->nr : 1) * sizeof(*more));
+		struct usdt_mark *more =
+			realloc(marks->mark, (marks->nr ? 2 * marks->nr : 1) * sizeof(*more));
 
 		if (!more)
 			return fail(-ENOMEM, "out of memory");
@@ -61,7 +62,8 @@ static int notes_read(const uint8_t *notes, size_t len, uint64_t base_now, struc
 	int err = 0;
 
 	while (buffer_left(&b) >= 12 && !err) {
-		uint32_t name_len = buffer_u32(&b), desc_len = buffer_u32(&b), type = buffer_u32(&b);
+		uint32_t name_len = buffer_u32(&b), desc_len = buffer_u32(&b),
+			 type = buffer_u32(&b);
 		const uint8_t *name = buffer_bytes(&b, ((size_t)name_len + 3) & ~(size_t)3);
 		const uint8_t *desc = buffer_bytes(&b, ((size_t)desc_len + 3) & ~(size_t)3);
 		struct usdt_mark mark;
@@ -70,7 +72,8 @@ static int notes_read(const uint8_t *notes, size_t len, uint64_t base_now, struc
 			ret->broken++;
 			break;
 		}
-		if (type != NT_STAPSDT || name_len != sizeof("stapsdt") || memcmp(name, "stapsdt", name_len))
+		if (type != NT_STAPSDT || name_len != sizeof("stapsdt") ||
+		    memcmp(name, "stapsdt", name_len))
 			continue;
 		if (mark_take(desc, desc_len, base_now, &mark))
 			err = mark_add(ret, &mark);

@@ -28,7 +28,8 @@ static const char *memory_text(uint64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
-/* Devices without their properties: "virtio-blk-pci virtio-net-pci"; what does not fit is counted. */
+/* Devices without their properties: "virtio-blk-pci virtio-net-pci"; what does not fit is counted.
+ */
 static void devices_print(const struct vm *vm, FILE *out, int room)
 {
 	int used = 0;
@@ -48,14 +49,15 @@ static void devices_print(const struct vm *vm, FILE *out, int room)
 
 static void text_print(const struct vm *vms, unsigned int nr, const struct output *out)
 {
-	fprintf(out->file, "%7s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN, "NAME", "VCPUS",
-		"MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
+	fprintf(out->file, "%7s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN, "NAME",
+		"VCPUS", "MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct vm *vm = &vms[i];
 		char memory[32];
-		int used = fprintf(out->file, "%7d %-*.40s %5u %6s %-5s %-*.24s", vm->pid, NAME_COLUMN, vm->name,
-				   vm->nr_vcpus, memory_text(vm->memory_bytes, memory, sizeof(memory)),
-				   vm->accel, MACHINE_COLUMN, *vm->machine ? vm->machine : "-");
+		int used = fprintf(out->file, "%7d %-*.40s %5u %6s %-5s %-*.24s", vm->pid,
+				   NAME_COLUMN, vm->name, vm->nr_vcpus,
+				   memory_text(vm->memory_bytes, memory, sizeof(memory)), vm->accel,
+				   MACHINE_COLUMN, *vm->machine ? vm->machine : "-");
 
 		devices_print(vm, out->file, out->width - used);
 		fputc('\n', out->file);
@@ -79,8 +81,8 @@ static void json_print(const struct vm *vms, unsigned int nr, const struct outpu
 
 	for (unsigned int i = 0; i < nr; i++)
 		json_array_append_new(rows, row_make(&vms[i]));
-	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION, "command",
-			"ps", "inputs", "clock", "caveats", "rows", rows);
+	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION,
+			"command", "ps", "inputs", "clock", "caveats", "rows", rows);
 	json_dumpf(all, out->file, JSON_INDENT(1));
 	fputc('\n', out->file);
 	json_decref(all);

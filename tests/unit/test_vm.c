@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* QEMU's command lines as people and libvirt write them, hostile ones, and finding processes that are no VM. */
+/* QEMU's command lines as people and libvirt write them, hostile ones, and finding processes that
+ * are no VM. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +20,8 @@
 #include <cmocka.h>
 
 #define WORDS(...) ((char *[]){"qemu-system-x86_64", __VA_ARGS__})
-#define PARSE(c, ...) \
-	assert_int_equal(0, vm_cmdline_parse(WORDS(__VA_ARGS__), \
+#define PARSE(c, ...)                                                                              \
+	assert_int_equal(0, vm_cmdline_parse(WORDS(__VA_ARGS__),                                   \
 					     sizeof(WORDS(__VA_ARGS__)) / sizeof(char *), (c)))
 
 static void defaults(void **state)
@@ -46,10 +47,10 @@ static void plain(void **state)
 	struct vm_cmdline c;
 
 	(void)state;
-	PARSE(&c, "-name", "web,debug-threads=on", "-enable-kvm", "-m", "1G", "-smp", "4,maxcpus=8", "-M", "q35",
-	      "-device", "virtio-blk-pci,drive=d0", "-drive", "if=none,id=d0,file=a", "-drive",
-	      "file=b,,c,if=virtio", "-nic", "user,model=virtio-net-pci", "-netdev", "tap,id=n0,vhost=on",
-	      "-append", "-name", "-kernel", "-m");
+	PARSE(&c, "-name", "web,debug-threads=on", "-enable-kvm", "-m", "1G", "-smp", "4,maxcpus=8",
+	      "-M", "q35", "-device", "virtio-blk-pci,drive=d0", "-drive", "if=none,id=d0,file=a",
+	      "-drive", "file=b,,c,if=virtio", "-nic", "user,model=virtio-net-pci", "-netdev",
+	      "tap,id=n0,vhost=on", "-append", "-name", "-kernel", "-m");
 	assert_string_equal("web", c.name);
 	assert_string_equal("q35", c.machine);
 	assert_string_equal("kvm", c.accel);
@@ -71,8 +72,8 @@ static void libvirt(void **state)
 	PARSE(&c, "-name", "guest=db,debug-threads=on", "-object",
 	      "memory-backend-ram,id=pc.ram,size=2147483648", "-machine",
 	      "pc-q35-7.2,usb=off,memory-backend=pc.ram", "-accel", "kvm", "-device",
-	      "{\"driver\":\"virtio-blk-pci\",\"bus\":\"pci.4\",\"drive\":\"d\",\"bootindex\":1}", "-smp",
-	      "sockets=2,cores=3,threads=2");
+	      "{\"driver\":\"virtio-blk-pci\",\"bus\":\"pci.4\",\"drive\":\"d\",\"bootindex\":1}",
+	      "-smp", "sockets=2,cores=3,threads=2");
 	assert_string_equal("db", c.name);
 	assert_string_equal("pc-q35-7.2", c.machine);
 	assert_int_equal(UINT64_C(2) << 30, c.memory_bytes);
@@ -87,10 +88,12 @@ static void memory(void **state)
 		const char *text;
 		uint64_t bytes;
 	} rows[] = {
-		{"64", 64 << 20},	       {"size=512M,slots=2,maxmem=4G", 512 << 20}, {"1.5G", 3 << 29},
-		{"4096k", 4 << 20},	       {"8192b", 8192},				   {"0x40", 64 << 20},
-		{"-1", 128 << 20},	       {"99999999999T", 128 << 20},		   {"nan", 128 << 20},
-		{"", 128 << 20},	       {"maxmem=4G", 128 << 20},
+		{"64", 64 << 20},	  {"size=512M,slots=2,maxmem=4G", 512 << 20},
+		{"1.5G", 3 << 29},	  {"4096k", 4 << 20},
+		{"8192b", 8192},	  {"0x40", 64 << 20},
+		{"-1", 128 << 20},	  {"99999999999T", 128 << 20},
+		{"nan", 128 << 20},	  {"", 128 << 20},
+		{"maxmem=4G", 128 << 20},
 	};
 	struct vm_cmdline c;
 
@@ -129,8 +132,9 @@ static void hostile(void **state)
 	(void)state;
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
-	PARSE(&c, "-name", "a\033[2Jb\377", "-device", big, "-device", "{\"driver\":", "-device", "{}", "-smp",
-	      "18446744073709551615,cores=4294967295,threads=4294967295", "-M", big, "-device");
+	PARSE(&c, "-name", "a\033[2Jb\377", "-device", big, "-device", "{\"driver\":", "-device",
+	      "{}", "-smp", "18446744073709551615,cores=4294967295,threads=4294967295", "-M", big,
+	      "-device");
 	assert_null(strpbrk(c.name, "\033\377"));
 	assert_int_equal(1, c.nr_devices);
 	assert_true(strlen(c.devices[0]) <= CMDLINE_TEXT_MAX);
@@ -197,9 +201,11 @@ static void executables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),	cmocka_unit_test(plain),    cmocka_unit_test(libvirt),
-		cmocka_unit_test(memory),	cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
-		cmocka_unit_test(quoting),	cmocka_unit_test(not_found), cmocka_unit_test(executables),
+		cmocka_unit_test(defaults),	cmocka_unit_test(plain),
+		cmocka_unit_test(libvirt),	cmocka_unit_test(memory),
+		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
+		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
+		cmocka_unit_test(executables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

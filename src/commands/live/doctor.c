@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hostrace doctor: what can be recorded here, how, and what to do about the rest. The same plan that `record`
- * attaches is printed, so the two cannot differ.
+ * hostrace doctor: what can be recorded here, how, and what to do about the rest. The same plan
+ * that `record` attaches is printed, so the two cannot differ.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +18,12 @@
 
 static const char *vm_option;
 
+/* clang-format off */
 static const struct option_row options[] = {
 	{0, "vm", OPT_TEXT, &vm_option, "PID|NAME", "look at this VM only; without it at every VM"},
 	{0},
 };
+/* clang-format on */
 
 enum {
 	INDENT_CHECK = 28, /* where the text of a check begins */
@@ -119,7 +121,10 @@ static void wrapped_print(FILE *out, const char *text, int indent, int width)
 static void check_print(const struct check *c, const struct output *out)
 {
 	static const char *const words[] = {
-		[CHECK_OK] = "ok", [CHECK_NOTE] = "note", [CHECK_MISSING] = "MISSING", [CHECK_UNKNOWN] = "unknown",
+		[CHECK_OK] = "ok",
+		[CHECK_NOTE] = "note",
+		[CHECK_MISSING] = "MISSING",
+		[CHECK_UNKNOWN] = "unknown",
 	};
 
 	fprintf(out->file, "%-18s%-*s", c->name, INDENT_CHECK - 18, words[c->state]);
@@ -186,18 +191,20 @@ static void vm_print(const struct patient *p, const struct output *out)
 	if (*p->plan.note)
 		fprintf(out->file, "%s\n", p->plan.note);
 	if (vm_has_vhost(vm))
-		fputs("a device uses vhost: its rings are served outside QEMU and are not seen\n", out->file);
+		fputs("a device uses vhost: its rings are served outside QEMU and are not seen\n",
+		      out->file);
 	if (!uses_kvm(vm))
 		fputs("no KVM events come from this VM: QEMU emulates its CPUs\n", out->file);
 	if (p->unreadable)
-		fputs("its program may not be read, so nothing is known of its probes; try: sudo\n", out->file);
+		fputs("its program may not be read, so nothing is known of its probes; try: sudo\n",
+		      out->file);
 	else
 		events_print(p, false, out);
 	reports_print(p, out);
 }
 
-static void text_print(const struct host_checks *host, const struct patient *patients, unsigned int nr,
-		       const struct output *out)
+static void text_print(const struct host_checks *host, const struct patient *patients,
+		       unsigned int nr, const struct output *out)
 {
 	const struct check *obstacle = host_obstacle(host);
 	struct utsname un;
@@ -223,14 +230,18 @@ static void text_print(const struct host_checks *host, const struct patient *pat
 static json_t *checks_json(const struct host_checks *host)
 {
 	static const char *const words[] = {
-		[CHECK_OK] = "ok", [CHECK_NOTE] = "note", [CHECK_MISSING] = "missing", [CHECK_UNKNOWN] = "unknown",
+		[CHECK_OK] = "ok",
+		[CHECK_NOTE] = "note",
+		[CHECK_MISSING] = "missing",
+		[CHECK_UNKNOWN] = "unknown",
 	};
 	json_t *all = json_array();
 
 	for (unsigned int i = 0; i < host->nr; i++)
-		json_array_append_new(all, json_pack("{s:s,s:s,s:b,s:s}", "name", host->check[i].name, "state",
-						     words[host->check[i].state], "needed", host->check[i].needed,
-						     "text", host->check[i].text));
+		json_array_append_new(
+			all, json_pack("{s:s,s:s,s:b,s:s}", "name", host->check[i].name, "state",
+				       words[host->check[i].state], "needed", host->check[i].needed,
+				       "text", host->check[i].text));
 	return all;
 }
 
@@ -255,7 +266,7 @@ static json_t *rows_json(const struct patient *patients, unsigned int nr)
 	for (unsigned int i = 0; i < nr; i++) {
 		json_t *plan = plan_json(&patients[i].plan);
 
-		json_array_foreach(plan, k, row) {
+		json_array_foreach (plan, k, row) {
 			bool kernels = event_is_kernels(&patients[i].plan.probe[k]);
 
 			if (kernels && i)
@@ -279,23 +290,25 @@ static json_t *vms_json(const struct patient *patients, unsigned int nr)
 							     (int)patients[i].vm->pid, "name",
 							     patients[i].vm->name, "version",
 							     patients[i].vm->version, "accelerator",
-							     patients[i].vm->accel, "note", patients[i].plan.note,
-							     "reports", reports_json(&patients[i])));
+							     patients[i].vm->accel, "note",
+							     patients[i].plan.note, "reports",
+							     reports_json(&patients[i])));
 	return all;
 }
 
-static void json_print(const struct host_checks *host, const struct patient *patients, unsigned int nr,
-		       const struct output *out)
+static void json_print(const struct host_checks *host, const struct patient *patients,
+		       unsigned int nr, const struct output *out)
 {
 	const struct check *obstacle = host_obstacle(host);
 	struct utsname un;
 	json_t *all;
 
 	uname(&un);
-	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:{s:s,s:s,s:s,s:b,s:s,s:o,s:o},s:o}", "hostrace", "version",
-			HOSTRACE_VERSION, "command", "doctor", "inputs", "clock", "caveats", "result", "host",
-			un.nodename, "kernel", un.release, "backend", host->backend, "recording", !obstacle,
-			"next", obstacle ? obstacle->text : "", "checks", checks_json(host), "vms",
+	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:{s:s,s:s,s:s,s:b,s:s,s:o,s:o},s:o}",
+			"hostrace", "version", HOSTRACE_VERSION, "command", "doctor", "inputs",
+			"clock", "caveats", "result", "host", un.nodename, "kernel", un.release,
+			"backend", host->backend, "recording", !obstacle, "next",
+			obstacle ? obstacle->text : "", "checks", checks_json(host), "vms",
 			vms_json(patients, nr), "rows", rows_json(patients, nr));
 	json_dumpf(all, out->file, JSON_INDENT(1));
 	fputc('\n', out->file);
@@ -315,7 +328,8 @@ static int patient_make(const struct vm *vm, struct patient *ret)
 	for (unsigned int i = 0; i < ret->plan.nr; i++)
 		if (vm && uses_kvm(vm) && !strcmp(ret->plan.probe[i].event, "qemu_pio"))
 			ret->plan.probe[i] = (struct probe_plan){
-				.event = "qemu_pio", .reason = "not needed under KVM: kvm_pio sees the same"};
+				.event = "qemu_pio",
+				.reason = "not needed under KVM: kvm_pio sees the same"};
 	return 0;
 }
 
@@ -353,7 +367,8 @@ static int run(int argc, char **argv, char **rest)
 	int status;
 
 	if (argc || rest)
-		return command_usage("unexpected argument '%s'; a VM is named with --vm", argc ? argv[0] : "--");
+		return command_usage("unexpected argument '%s'; a VM is named with --vm",
+				     argc ? argv[0] : "--");
 	if (vm_option ? vm_find(vm_option, &one) : vm_list(&vms, &nr))
 		return command_failed();
 	if (output_open("text json", &out)) {
@@ -376,9 +391,12 @@ const struct command doctor_command = {
 	.args = "",
 	.summary = "say what can be recorded here, how, and what is missing",
 	.group = "Live (needs privileges)",
-	.details = "Checks the kernel, the capabilities and KVM, then says for each event where it is taken:\n"
-		   "a tracepoint, a mark of QEMU (usdt), or a function of QEMU; or why it cannot be had. A probe\n"
-		   "of QEMU is cheap if the kernel emulates the instruction there, dear if it single-steps it.\n"
+	.details = "Checks the kernel, the capabilities and KVM, then says for each event where it "
+		   "is taken:\n"
+		   "a tracepoint, a mark of QEMU (usdt), or a function of QEMU; or why it cannot "
+		   "be had. A probe\n"
+		   "of QEMU is cheap if the kernel emulates the instruction there, dear if it "
+		   "single-steps it.\n"
 		   "Exit status 0: recording is possible; 1: not, and the message says what to do.",
 	.examples = "  hostrace doctor\n"
 		    "  hostrace doctor --vm web1 -f json",

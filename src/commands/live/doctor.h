@@ -10,8 +10,8 @@ enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING, CHECK_UNKNOWN };
 struct check {
 	const char *name;
 	enum check_state state;
-	bool needed;	 /* without it nothing can be recorded */
-	char text[768];	 /* what it is for, or what is wrong and what to do */
+	bool needed;	/* without it nothing can be recorded */
+	char text[768]; /* what it is for, or what is wrong and what to do */
 };
 
 enum { CHECKS_MAX = 16 };

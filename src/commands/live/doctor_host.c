@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What recording needs from the host. Files tell most; the kernel is asked about BPF only where it will answer. */
+/* What recording needs from the host. Files tell most; the kernel is asked about BPF only where it
+ * will answer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,12 @@
 #include "doctor.h"
 #include "vm.h"
 
-static struct check *check_add(struct host_checks *c, const char *name, bool needed, enum check_state state,
-			       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static struct check *check_add(struct host_checks *c, const char *name, bool needed,
+			       enum check_state state, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 
-static struct check *check_add(struct host_checks *c, const char *name, bool needed, enum check_state state,
-			       const char *fmt, ...)
+static struct check *check_add(struct host_checks *c, const char *name, bool needed,
+			       enum check_state state, const char *fmt, ...)
 {
 	struct check *one = &c->check[c->nr];
 	va_list ap;
@@ -42,7 +44,8 @@ static void btf_check(struct host_checks *c)
 		check_add(c, "kernel BTF", true, CHECK_OK, "/sys/kernel/btf/vmlinux");
 	else
 		check_add(c, "kernel BTF", true, CHECK_MISSING,
-			  "needs a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian 11, Fedora 31, RHEL 8.2, or newer)");
+			  "needs a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian 11, Fedora 31, RHEL "
+			  "8.2, or newer)");
 	if (!is_there("/sys/module/kvm"))
 		check_add(c, "KVM BTF", false, CHECK_MISSING,
 			  "KVM is not loaded; try: modprobe kvm_intel, or modprobe kvm_amd");
@@ -68,13 +71,15 @@ static void tracefs_check(struct host_checks *c)
 		check_add(c, "tracefs", false, CHECK_MISSING, "no kvm_exit there: is KVM loaded?");
 	else
 		check_add(c, "tracefs", false, CHECK_MISSING,
-			  "kvm_exit cannot be asked for; try: mount -t tracefs nodev /sys/kernel/tracing, as root");
+			  "kvm_exit cannot be asked for; try: mount -t tracefs nodev "
+			  "/sys/kernel/tracing, as root");
 }
 
 static void uprobes_check(struct host_checks *c)
 {
 	if (is_there("/sys/bus/event_source/devices/uprobe/type"))
-		check_add(c, "user probes", false, CHECK_OK, "QEMU's functions and marks can be probed");
+		check_add(c, "user probes", false, CHECK_OK,
+			  "QEMU's functions and marks can be probed");
 	else
 		check_add(c, "user probes", false, CHECK_MISSING,
 			  "QEMU cannot be looked into: needs CONFIG_UPROBE_EVENTS=y");
@@ -88,7 +93,8 @@ static void lockdown_check(struct host_checks *c)
 
 	if (f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]"))
 		check_add(c, "lockdown", true, CHECK_MISSING,
-			  "the kernel is locked down to confidentiality: BPF may not read it; boot with "
+			  "the kernel is locked down to confidentiality: BPF may not read it; boot "
+			  "with "
 			  "lockdown=integrity");
 }
 
@@ -97,9 +103,11 @@ static void bpf_check(struct host_checks *c)
 	if (feature_tracing())
 		check_add(c, "BPF tracing", true, CHECK_OK, "tracepoints by their types (tp_btf)");
 	else
-		check_add(c, "BPF tracing", true, CHECK_MISSING, "needs Linux 5.5 with CONFIG_BPF_SYSCALL=y");
+		check_add(c, "BPF tracing", true, CHECK_MISSING,
+			  "needs Linux 5.5 with CONFIG_BPF_SYSCALL=y");
 	if (feature_task_storage())
-		check_add(c, "BPF task storage", true, CHECK_OK, "what a thread is doing is kept with it");
+		check_add(c, "BPF task storage", true, CHECK_OK,
+			  "what a thread is doing is kept with it");
 	else
 		check_add(c, "BPF task storage", true, CHECK_MISSING, "needs Linux 5.11");
 }
@@ -138,12 +146,14 @@ static void kvm_check(struct host_checks *c)
 	backend_name(c->backend, sizeof(c->backend));
 	if (!is_there("/dev/kvm"))
 		check_add(c, "KVM", false, CHECK_MISSING,
-			  "there is no /dev/kvm: guests run under TCG, of which only QEMU's events are seen");
+			  "there is no /dev/kvm: guests run under TCG, of which only QEMU's events "
+			  "are seen");
 	else if (isa)
 		check_add(c, "KVM", false, CHECK_OK, "%s: kvm_exit has %s exit reasons", c->backend,
 			  isa == 1 ? "VMX" : "SVM");
 	else
-		check_add(c, "KVM", false, CHECK_NOTE, "%s: this backend has the tracepoint kvm_exit but may "
+		check_add(c, "KVM", false, CHECK_NOTE,
+			  "%s: this backend has the tracepoint kvm_exit but may "
 			  "not fire it: exits then come from userspace-exit cycles",
 			  *c->backend ? c->backend : "neither kvm_intel nor kvm_amd");
 }
