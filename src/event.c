@@ -76,21 +76,25 @@ static int field_check(const struct event_type *t, const struct field *f)
 			      : f->kind == FIELD_DYNTEXT ? f->size == 4 : f->size > 0;
 
 	if (f->kind > FIELD_DYNTEXT || !size_ok)
-		return fail(-EINVAL, "event %s: field %s has an unknown kind or size", t->name, f->name);
+		return fail(-EINVAL, "event %s: field %s has an unknown kind or size", t->name,
+			    f->name);
 	if (f->offset < sizeof(struct record_hdr) || f->offset + f->size > t->size)
-		return fail(-EINVAL, "event %s: field %s lies outside the record", t->name, f->name);
+		return fail(-EINVAL, "event %s: field %s lies outside the record", t->name,
+			    f->name);
 	return 0;
 }
 
 static int type_check(const struct event_type *t)
 {
 	if (!t->name[0] || strlen(t->name) >= EVENT_NAME_MAX)
-		return fail(-EINVAL, "an event's name is empty or longer than %d bytes", EVENT_NAME_MAX - 1);
+		return fail(-EINVAL, "an event's name is empty or longer than %d bytes",
+			    EVENT_NAME_MAX - 1);
 	if (t->nr_fields > EVENT_FIELDS_MAX)
 		return fail(-EINVAL, "event %s has %u fields; at most %d are supported", t->name,
 			    t->nr_fields, EVENT_FIELDS_MAX);
 	if (t->size < sizeof(struct record_hdr) || t->size > EVENT_RECORD_MAX)
-		return fail(-EINVAL, "event %s: a record of %u bytes is not possible", t->name, t->size);
+		return fail(-EINVAL, "event %s: a record of %u bytes is not possible", t->name,
+			    t->size);
 	for (unsigned int i = 0; i < t->nr_fields; i++) {
 		int err = field_check(t, &t->fields[i]);
 

@@ -24,12 +24,14 @@ static void print_overview(FILE *out)
 		group = (*c)->group;
 		fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
 	}
-	fprintf(out, "\n'hostrace help COMMAND' opens its manual page, 'hostrace COMMAND --help' its options.\n");
+	fprintf(out, "\n'hostrace help COMMAND' opens its manual page, 'hostrace COMMAND --help' "
+		     "its options.\n");
 }
 
 static void print_help(const struct command *c)
 {
-	printf("usage: hostrace %s [OPTIONS]%s%s\n%s\n", c->name, *c->args ? " " : "", c->args, c->summary);
+	printf("usage: hostrace %s [OPTIONS]%s%s\n%s\n", c->name, *c->args ? " " : "", c->args,
+	       c->summary);
 	if (c->details)
 		printf("\n%s\n", c->details);
 	printf("\nOptions\n");

@@ -86,7 +86,9 @@ int output_open(const char *formats, struct output *ret)
 	const char *format = given.format ? given.format : "text";
 
 	if (!format_known(formats, format))
-		return fail(-EINVAL, "format '%s' is not one that this report can be written in: %s", format, formats);
+		return fail(-EINVAL,
+			    "format '%s' is not one that this report can be written in: %s", format,
+			    formats);
 	*ret = (struct output){.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
 	if (given.file)
 		return open_file(ret);
@@ -113,7 +115,8 @@ static int close_file(struct output *out)
 
 	errno = 0;
 	if (fclose(out->file) || bad)
-		err = fail(-EIO, "%s: %s", given.file, errno ? strerror(errno) : "could not be written");
+		err = fail(-EIO, "%s: %s", given.file,
+			   errno ? strerror(errno) : "could not be written");
 	else if (rename(temporary, given.file))
 		err = fail(-errno, "%s: %s", given.file, strerror(errno));
 	if (err)

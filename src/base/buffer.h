@@ -19,11 +19,13 @@ struct buffer {
 	bool cut;	    /* a getter wanted more than there was */
 };
 
-static inline struct buffer buffer_of(const void *data, size_t len, const char *file, uint64_t offset)
+static inline struct buffer buffer_of(const void *data, size_t len, const char *file,
+				      uint64_t offset)
 {
 	const uint8_t *p = data;
 
-	return (struct buffer){.start = p, .pos = p, .end = p + len, .file = file, .offset = offset};
+	return (struct buffer){
+		.start = p, .pos = p, .end = p + len, .file = file, .offset = offset};
 }
 
 static inline size_t buffer_left(const struct buffer *b)

@@ -14,7 +14,8 @@ struct unit {
 };
 
 static const struct unit time_units[] = {
-	{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}, {"m", 60e9}, {"h", 3600e9}, {NULL, 0},
+	{"ns", 1}, {"us", 1e3}, {"ms", 1e6},   {"s", 1e9},
+	{"", 1e9}, {"m", 60e9}, {"h", 3600e9}, {NULL, 0},
 };
 
 static const struct unit size_units[] = {
@@ -38,7 +39,8 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 
 int parse_duration(const char *text, uint64_t *ret_ns)
 {
-	return parse_scaled(text, time_units, "time (use a number with h, m, s, ms, us or ns)", ret_ns);
+	return parse_scaled(text, time_units, "time (use a number with h, m, s, ms, us or ns)",
+			    ret_ns);
 }
 
 int parse_size(const char *text, uint64_t *ret_bytes)
@@ -70,7 +72,8 @@ static int numbers_add(const struct option_row *o, const char *text)
 		if (!isdigit((unsigned char)*p) || errno || v > UINT32_MAX || (*end && *end != ','))
 			return fail(-EINVAL, "--%s: '%s' is no list of numbers", o->name, text);
 		if (list->nr == OPTION_LIST_MAX)
-			return fail(-EINVAL, "--%s: more than %d numbers", o->name, OPTION_LIST_MAX);
+			return fail(-EINVAL, "--%s: more than %d numbers", o->name,
+				    OPTION_LIST_MAX);
 		list->item[list->nr++] = (uint32_t)v;
 		p = end;
 		if (!*p)
@@ -92,7 +95,8 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 	case OPT_LIST:
 		list = o->to;
 		if (list->nr == OPTION_LIST_MAX)
-			return fail(-EINVAL, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
+			return fail(-EINVAL, "--%s is given more than %d times", o->name,
+				    OPTION_LIST_MAX);
 		list->item[list->nr++] = value;
 		return 0;
 	case OPT_NUMBERS:
@@ -143,7 +147,8 @@ static int parse_long(int argc, char **argv, int *i, const struct option_row *co
 	if (!o)
 		return fail(-EINVAL, "unknown option --%.*s", (int)len, name);
 	if (o->kind == OPT_FLAG)
-		return value ? fail(-EINVAL, "--%s takes no value", o->name) : option_set(o, NULL, true);
+		return value ? fail(-EINVAL, "--%s takes no value", o->name)
+			     : option_set(o, NULL, true);
 	if (!value && *i + 1 >= argc)
 		return fail(-EINVAL, "--%s needs %s", o->name, o->arg);
 	return option_set(o, value ? value : argv[++*i], true);
@@ -211,7 +216,8 @@ static void help_row(const struct option_row *o, FILE *out)
 
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-	snprintf(left, sizeof(left), "  %s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	snprintf(left, sizeof(left), "  %s--%s%s%s", letter, o->name, o->arg ? " " : "",
+		 o->arg ? o->arg : "");
 	if (strlen(left) < 30)
 		fprintf(out, "%-30s", left);
 	else

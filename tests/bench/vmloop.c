@@ -77,7 +77,8 @@ static void code_write(uint8_t *p, const struct mode *m, uint32_t cycles)
 static void segments_set(int vcpu)
 {
 	struct kvm_sregs s;
-	struct kvm_segment flat = {.limit = ~0u, .g = 1, .db = 1, .s = 1, .present = 1, .type = 3, .selector = 16};
+	struct kvm_segment flat = {
+		.limit = ~0u, .g = 1, .db = 1, .s = 1, .present = 1, .type = 3, .selector = 16};
 
 	checked(ioctl(vcpu, KVM_GET_SREGS, &s), "KVM_GET_SREGS");
 	s.ds = s.es = s.fs = s.gs = s.ss = flat;
@@ -97,7 +98,8 @@ static struct guest guest_open(const struct mode *m, uint32_t cycles)
 
 	checked(ioctl(vm, KVM_SET_TSS_ADDR, 0xfffbd000ul), "KVM_SET_TSS_ADDR");
 	checked(ioctl(vm, KVM_CREATE_IRQCHIP, 0), "KVM_CREATE_IRQCHIP");
-	g.memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	g.memory =
+		mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (g.memory == MAP_FAILED)
 		die("mmap");
 	struct kvm_userspace_memory_region region = {.memory_size = MEMORY_BYTES,
