@@ -54,7 +54,10 @@ void vm_list_free(struct vm *vms, unsigned int nr);
 int vm_find(const char *pid_or_name, struct vm *ret);
 void vm_free(struct vm *vm);
 
-/* {"pid","name","exe","build_id","version","accel","machine","memory_bytes","isa","cmdline","vcpus":[{"index","tid"}],"devices":[..]} */
+/*
+ * {"pid","name","exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",
+ *  "vcpus":[{"index","tid"}],"devices":[..]}
+ */
 json_t *vm_json(const struct vm *vm);
 
 /* The host's ISA as kvm_exit numbers it: 1 VMX, 2 SVM, 0 unknown, from /proc/cpuinfo and /sys/module. */

@@ -28,7 +28,7 @@ rule() {
 		return
 	fi
 	echo "not ok $n - $1"
-	echo "$found" | head -n 40 | sed 's/^/#   /'
+	echo "$found" | head -n "${LINT_SHOW:-40}" | sed 's/^/#   /'
 	failed=1
 }
 
