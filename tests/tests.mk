@@ -30,6 +30,7 @@ check-run: check-build
 ifneq ($(SAN),1)
 	$(Q)$(TAP) lint 120 tests/lint/lint.sh
 	$(Q)$(TAP) manual 120 tests/lint/manual.sh
+	$(Q)$(TAP) install 60 tests/lint/install.sh
 	$(Q)$(TAP) without-libbpf 300 tests/lint/without-libbpf.sh
 	$(Q)$(CHECK_ENV) tests/run-live.sh $(LIVE_TESTS)
 endif
