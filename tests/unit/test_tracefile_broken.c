@@ -235,6 +235,46 @@ static void index_that_lies_is_not_believed(void **state)
 	free(b.data);
 }
 
+/* The same with right CRCs: two entries changed places, which would turn time back. */
+static void index_out_of_order_is_not_believed(void **state)
+{
+	const char *path = in_scratch("order.hrt");
+	struct bytes b = copy_whole();
+	unsigned int last = layout.nr - 1;
+	uint8_t *head = b.data + layout.offset[last], *payload;
+	struct seen s;
+	uint32_t crc;
+
+	(void)state;
+	assert_int_equal(head[5], 1); /* this index is compressed: it is replaced by a raw one */
+	free(b.data);
+	b.len = layout.payload[last] + 72 * last + 32;
+	b.data = calloc(1, b.len);
+	memcpy(b.data, whole.data, layout.payload[last]);
+	head = b.data + layout.offset[last];
+	payload = b.data + layout.payload[last];
+	for (unsigned int i = 0; i < last; i++) {
+		uint64_t offset = layout.offset[i == 8 ? 9 : i == 9 ? 8 : i];
+
+		memcpy(payload + 72 * i, &offset, 8);
+		memcpy(payload + 72 * i + 8, b.data + offset, 64);
+	}
+	head[5] = 0;
+	memcpy(head + 8, &(uint32_t){72 * last}, 4);
+	memcpy(head + 12, &(uint32_t){72 * last}, 4);
+	crc = crc32c(0, payload, 72 * last);
+	memcpy(head + 56, &crc, 4);
+	crc = crc32c(0, head, 60);
+	memcpy(head + 60, &crc, 4);
+	memcpy(payload + 72 * last, whole.data + whole.len - 32, 32);
+	file_write(path, b.data, b.len);
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.events, 12 * 7000);
+	assert_int_equal(s.backwards + s.wrong, 0);
+	assert_int_equal(s.nr_caveats, 1);
+	free(b.data);
+}
+
 /* ---- made by an enemy: CRCs and lengths are right, the content is not ---- */
 
 static struct trace_out *out_open(const char *path)
@@ -477,6 +517,7 @@ int main(void)
 		cmocka_unit_test(damaged_header_is_searched_past),
 		cmocka_unit_test(torn_out_bytes_are_searched_past),
 		cmocka_unit_test(index_that_lies_is_not_believed),
+		cmocka_unit_test(index_out_of_order_is_not_believed),
 		cmocka_unit_test(bad_schemas_are_refused),
 		cmocka_unit_test(too_many_fields),
 		cmocka_unit_test(bad_records_are_counted),
