@@ -62,7 +62,7 @@ wanted() {
 debian_names() {
 	wanted "$1" debian | while read -r p; do
 		if [ "$p" = libclang-rt-14-dev ]; then
-			v=$(clang -dumpversion 2>/dev/null | cut -d. -f1) || v=
+			v=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')
 			p=libclang-rt-${v:-14}-dev
 		fi
 		echo "$p"
