@@ -9,6 +9,8 @@ extern const struct command list_command;
 extern const struct command import_command;
 extern const struct command export_command;
 
+extern const struct command exits_command, ports_command, mmio_command, msrs_command, leaks_command;
+extern const struct command summary_command, count_command, histogram_command, heatmap_command, list_spans_command;
 extern const struct command ps_command;
 
 #ifdef HOSTRACE_LIVE
@@ -26,6 +28,16 @@ const struct command *const commands[] = {
 #endif
 	&info_command,
 	&list_command,
+	&exits_command,
+	&ports_command,
+	&mmio_command,
+	&msrs_command,
+	&leaks_command,
+	&summary_command,
+	&count_command,
+	&histogram_command,
+	&heatmap_command,
+	&list_spans_command,
 	&import_command,
 	&export_command,
 	NULL,

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzer.h"
+
+const struct analyzer pio_analyzer = {
+	.name = "pio",
+	.summary = "port I/O: the guest's in and out",
+	.begin = "kvm_pio,qemu_pio",
+	.by = "dir,port,size",
+	.weight = "count",
+	.size = "size",
+	.caveat = "a string I/O of N counts N",
+};

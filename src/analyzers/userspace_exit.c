@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzer.h"
+
+const struct analyzer userspace_exit_analyzer = {
+	.name = "userspace-exit",
+	.summary = "how long the VMM takes to answer an exit",
+	.begin = "kvm_userspace_exit",
+	.end = "kvm_run",
+	.mark = "kvm_userspace_exit", /* each of them was answered in userspace */
+	.key = "tid",
+	.by = "reason",
+	.caveat = "a userspace exit lasts from KVM_RUN's return to its next call in the same thread",
+};

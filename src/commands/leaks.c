@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "elements.h"
+#include "reading.h"
+#include "report.h"
+
+static uint64_t min_age_ns = 1000000000;
+static bool check;
+
+/* clang-format off */
+static const struct option_row leak_options[] = {
+	{0, "min-age", OPT_DURATION, &min_age_ns, "TIME", "younger ones are in flight, not leaked (default 1s)"},
+	{0, "check",   OPT_FLAG,     &check,      NULL,   "exit with status 3 if anything leaked"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {reading_options, output_options, leak_options, NULL};
+
+static bool wants(const char *event, void *arg)
+{
+	(void)arg;
+	return elements_want(event);
+}
+
+static int read_all(struct reader *r, struct elements *e, uint64_t *ret_end_ns)
+{
+	struct batch *batch = malloc(sizeof(*batch));
+	int more, err = batch ? 0 : fail(-ENOMEM, "out of memory");
+
+	while (!err && (more = reader_next(r, batch)) != 0) {
+		err = more < 0 ? more : 0;
+		for (unsigned int i = 0; !err && i < batch->nr; i++)
+			elements_event(e, &batch->ev[i]);
+	}
+	free(batch);
+	*ret_end_ns = r->info.end_ns;
+	return err;
+}
+
+static json_t *totals_json(const struct element_totals *t)
+{
+	return json_pack("{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}}", "totals", "popped", (json_int_t)t->popped,
+			 "returned", (json_int_t)t->returned, "detached", (json_int_t)t->detached, "unpopped",
+			 (json_int_t)t->unpopped, "reset", (json_int_t)t->reset, "held", (json_int_t)t->held, "leaked",
+			 (json_int_t)t->leaked, "in_flight", (json_int_t)t->in_flight, "other", (json_int_t)t->other,
+			 "returned_popped_before", (json_int_t)t->before, "replaced", (json_int_t)t->replaced);
+}
+
+static void table_fill(struct table *t, const struct element *list, size_t nr, uint64_t start_ns)
+{
+	char hex[32];
+
+	table_column(t, "pid", "pid", COL_COUNT, false);
+	table_column(t, "device", "device", COL_TEXT, false);
+	table_column(t, "queue", "queue", COL_COUNT, false);
+	table_column(t, "elem", "elem", COL_TEXT, false);
+	table_column(t, "head", "head", COL_COUNT, true);
+	table_column(t, "popped_ns", NULL, COL_NS, false);
+	table_column(t, NULL, "popped at", COL_NS, false);
+	table_column(t, "age_ns", "age", COL_NS, false);
+	table_column(t, "verdict", "verdict", COL_TEXT, false);
+	for (size_t i = 0; i < nr; i++) {
+		struct cell *c = table_row(t);
+
+		if (!c)
+			return;
+		snprintf(hex, sizeof(hex), "0x%" PRIx64, list[i].address);
+		(c++)->number = list[i].pid;
+		(c++)->text = table_text(t, *list[i].device ? list[i].device : "unknown");
+		(c++)->number = list[i].queue;
+		(c++)->text = table_text(t, hex);
+		(c++)->number = list[i].head;
+		(c++)->number = list[i].popped_ns;
+		(c++)->number = list[i].popped_ns - (start_ns < list[i].popped_ns ? start_ns : list[i].popped_ns);
+		(c++)->number = list[i].age_ns;
+		(c++)->text = element_verdict_name(list[i].verdict);
+	}
+}
+
+static void caveat(json_t *list, uint64_t n, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void caveat(json_t *list, uint64_t n, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (!n)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_array_append_new(list, json_string(text));
+}
+
+/* Which of QEMU's events the recording could not take: a release that is not seen looks like a leak. */
+static void caveat_absent(json_t *list, const json_t *meta)
+{
+	static const char *const releases[] = {"virtqueue_fill", "virtqueue_detach", "virtqueue_unpop", "virtqueue_rewind",
+					       "virtio_reset"};
+	size_t i;
+	json_t *probe;
+
+	json_array_foreach(json_object_get(meta, "probes"), i, probe) {
+		const char *event = json_string_value(json_object_get(probe, "event"));
+		const char *how = json_string_value(json_object_get(probe, "how"));
+
+		for (size_t j = 0; event && how && j < sizeof(releases) / sizeof(releases[0]); j++)
+			if (!strcmp(event, releases[j]) && !strcmp(how, "absent"))
+				caveat(list, 1, "%s could not be seen in this recording: elements that it returned may be called leaked",
+				       event);
+	}
+}
+
+static json_t *caveats_of(const struct reader *r, const struct elements *e, const struct element_totals *t)
+{
+	const char *vhost[8];
+	json_t *list = json_array();
+	unsigned int nr = elements_vhost(e, vhost, 8);
+
+	caveat(list, !t->popped && !t->before, "no virtqueue element was seen: was QEMU recorded (record --events qemu), and does it serve the rings itself?");
+	for (unsigned int i = 0; i < nr; i++)
+		caveat(list, 1, "%s: its rings are served outside QEMU (vhost), pops and returns are not visible", vhost[i]);
+	caveat(list, t->before, "%" PRIu64 " elements were returned that had been popped before the recording", t->before);
+	caveat(list, t->replaced, "%" PRIu64 " elements were popped again while in flight: returns were missed", t->replaced);
+	caveat(list, t->overflow, "%" PRIu64 " elements found no room in the table of %d", t->overflow, ELEMENTS_MAX);
+	caveat(list, t->lost, "%" PRIu64 " virtqueue events were lost: what was in flight then is not judged", t->lost);
+	caveat_absent(list, r->info.meta);
+	return list;
+}
+
+static int draw(struct reader *r, struct elements *e, uint64_t end_ns, struct output *out, uint64_t *ret_leaked)
+{
+	struct element_totals totals;
+	struct element *list = NULL;
+	struct table t = {0};
+	char text[256];
+	size_t nr;
+	int err = elements_end(e, end_ns, min_age_ns, &list, &nr, &totals);
+
+	if (err)
+		return err;
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " popped, %" PRIu64 " returned, %" PRIu64 " detached, %" PRIu64 " unpopped, %" PRIu64
+		 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64 " leaked", totals.popped, totals.returned,
+		 totals.detached, totals.unpopped, totals.reset, totals.in_flight, totals.held, totals.leaked);
+	struct report report = {.reader = r, .out = out, .caveats = caveats_of(r, e, &totals), .extra = totals_json(&totals),
+				.extra_text = text};
+
+	if (!nr)
+		report.first_line = "no element is outstanding";
+	table_fill(&t, list, nr, r->info.start_ns);
+	if (out->sort)
+		err = table_sort(&t, out->sort);
+	table_limit(&t, out->limit);
+	if (!err)
+		err = format_find(out->format)->table(&report, &t);
+	json_decref(report.caveats);
+	json_decref(report.extra);
+	table_free(&t);
+	free(list);
+	*ret_leaked = totals.leaked;
+	return err;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_(elements_cleanup_) struct elements *e = elements_new();
+	struct output out;
+	uint64_t leaked = 0, end_ns = 0;
+
+	(void)rest;
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
+		return command_usage("%s", error_text());
+	int err = e ? reading_open(wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+
+	if (!err)
+		err = read_all(r, e, &end_ns);
+	if (!err)
+		err = draw(r, e, end_ns, &out, &leaked);
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	if (err)
+		return command_failed();
+	return (check && leaked) || reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command leaks_command = {
+	.name = "leaks",
+	.args = "[FILE...]",
+	.summary = "Virtqueue elements that a device took and never returned.",
+	.group = "Report",
+	.details = "Verdicts: leaked (older than --min-age at the end of the trace), in-flight (younger), held (kept by\n"
+		   "design), broken device (QEMU gave it up), migrated, not visible (vhost), unknown (events were lost).",
+	.examples = "  hostrace leaks -i vm.hrt\n  hostrace leaks vm.hrt --min-age 100ms --check",
+	.options = options,
+	.run = run,
+};

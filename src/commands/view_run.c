@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The main loop of every report: read, pair, fold, draw. Where an analyzer has a fallback (no kvm_exit on this
+ * backend), both are folded until the first event that decides between them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "reading.h"
+#include "view.h"
+
+struct fold {
+	const struct view *view;
+	struct folding f;
+	struct pairing *pairing;
+	bool on; /* still in the race */
+	bool begun;
+};
+
+struct run {
+	struct fold fold[2]; /* the analyzer, and its fallback if it has one */
+	unsigned int nr;
+};
+
+static int fold_span(void *arg, const struct span *s)
+{
+	struct fold *fold = arg;
+
+	return fold->view->span(&fold->f, s);
+}
+
+static int fold_open(struct fold *fold, const struct view *view, const struct analyzer *a, const char *by, uint64_t start_ns)
+{
+	*fold = (struct fold){.view = view, .on = true, .f = {.analyzer = a, .by = by, .start_ns = start_ns}};
+	int err = pairing_open(a, by, fold_span, fold, &fold->pairing);
+
+	if (err)
+		return err;
+	fold->f.pairing = fold->pairing;
+	return view->open(&fold->f);
+}
+
+static void fold_close(struct fold *fold)
+{
+	if (!fold->view)
+		return;
+	fold->view->close(&fold->f);
+	pairing_close(fold->pairing);
+}
+
+static bool wants(const char *event, void *arg)
+{
+	const struct run *run = arg;
+
+	for (unsigned int i = 0; i < run->nr; i++)
+		if (analyzer_wants(run->fold[i].f.analyzer, event))
+			return true;
+	return !strcmp(event, "lost") || !strcmp(event, "virtio_device");
+}
+
+/* Which types are begins: asked once per type, as names are compared. */
+static bool is_begin(const struct fold *fold, const struct event *ev)
+{
+	static int8_t known[2][EVENT_TYPES_MAX];
+	int8_t *k = &known[fold->f.analyzer->fallback ? 0 : 1][ev->type->index];
+
+	if (!*k)
+		*k = name_in_list(fold->f.analyzer->begin, ev->type->name) ? 1 : -1;
+	return *k > 0;
+}
+
+static int feed(struct run *run, const struct batch *batch)
+{
+	for (unsigned int i = 0; i < batch->nr; i++)
+		for (unsigned int j = 0; j < run->nr; j++) {
+			struct fold *fold = &run->fold[j];
+			const struct event *ev = &batch->ev[i];
+
+			if (!fold->on)
+				continue;
+			if (run->nr > 1 && !fold->begun && is_begin(fold, ev)) {
+				fold->begun = true;
+				if (!j)
+					run->fold[1].on = false;
+			}
+			int err = pairing_event(fold->pairing, ev);
+
+			if (err)
+				return err;
+		}
+	return 0;
+}
+
+static int read_all(struct run *run, struct reader *r)
+{
+	struct batch *batch = malloc(sizeof(*batch));
+	int more, err = 0;
+
+	if (!batch)
+		return fail(-ENOMEM, "out of memory");
+	while (!err && (more = reader_next(r, batch)) != 0)
+		err = more < 0 ? more : feed(run, batch);
+	free(batch);
+	return err;
+}
+
+static void caveat(json_t *list, const char *fmt, uint64_t n)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), fmt, n);
+	if (n)
+		json_array_append_new(list, json_string(text));
+}
+
+static json_t *caveats_of(const struct fold *fold)
+{
+	const struct pair_counts *c = pairing_counts(fold->pairing);
+	json_t *list = json_array();
+
+	if (fold->f.analyzer->caveat)
+		json_array_append_new(list, json_string(fold->f.analyzer->caveat));
+	caveat(list, "%" PRIu64 " spans unknown because events were lost", c->unknown);
+	if (fold->f.analyzer->end) {
+		caveat(list, "%" PRIu64 " begins without an end", c->unmatched_begin);
+		caveat(list, "%" PRIu64 " ends without a begin", c->unmatched_end);
+		caveat(list, "%" PRIu64 " still open at the end", c->open);
+	}
+	caveat(list, "%" PRIu64 " spans found no room in the table of open ones", c->overflow);
+	return list;
+}
+
+static int draw(struct run *run, struct reader *r, struct output *out)
+{
+	bool fell_back = run->nr > 1 && !run->fold[0].begun && run->fold[1].begun;
+	struct fold *fold = &run->fold[fell_back];
+	struct report report = {.reader = r, .out = out};
+	const char *why = run->fold[0].f.analyzer->fallback_caveat;
+	int err = pairing_end(fold->pairing);
+
+	if (err)
+		return err;
+	report.caveats = caveats_of(fold);
+	if (fell_back) {
+		report.first_line = why;
+		json_array_insert_new(report.caveats, 0, json_string(why));
+	}
+	err = fold->view->draw(&fold->f, &report);
+	json_decref(report.caveats);
+	return err;
+}
+
+static int run_open(struct run *run, const struct view *view, const struct analyzer *a, const char *by, uint64_t start_ns)
+{
+	int err = fold_open(&run->fold[0], view, a, by, start_ns);
+
+	if (!err && a->fallback)
+		err = fold_open(&run->fold[1], view, analyzer_find(a->fallback), by, start_ns);
+	return err;
+}
+
+int view_run(const struct view *view, const char *analyzer, const char *by)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	const struct analyzer *a = analyzer_find(analyzer);
+	struct run run = {.fold = {{.f = {.analyzer = a}}}, .nr = a && a->fallback ? 2 : 1};
+	struct output out;
+
+	if (!a || output_open(view->formats, &out))
+		return command_usage("%s", error_text());
+	if (run.nr > 1)
+		run.fold[1].f.analyzer = analyzer_find(a->fallback);
+	int err = reading_open(wants, &run, &r);
+
+	if (!err)
+		err = run_open(&run, view, a, by, r->info.start_ns);
+	if (!err)
+		err = read_all(&run, r);
+	if (!err)
+		err = draw(&run, r, &out);
+	fold_close(&run.fold[0]);
+	fold_close(&run.fold[1]);
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	if (err)
+		return command_failed();
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reports for people: aligned columns that fit the terminal, times with units, pictures of characters. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "command.h"
+#include "reading.h"
+#include "report.h"
+
+enum {
+	CELL_MAX = 256,
+	LABEL_WIDTH = 9,    /* of a heat map's row */
+	PICTURE_ROWS = 28,  /* of a heat map */
+	BAR_WIDTH = 50,
+};
+
+static const char *cell_print(const struct column *c, const struct cell *v, char *buf, size_t size)
+{
+	if (v->text)
+		return v->text;
+	switch (c->kind) {
+	case COL_TEXT:
+		return "-";
+	case COL_COUNT:
+		snprintf(buf, size, "%" PRIu64, v->number);
+		break;
+	case COL_NS:
+		return duration_print(v->number, buf, size);
+	case COL_HEX:
+	case COL_PORT:
+		snprintf(buf, size, "0x%" PRIx64, v->number);
+		break;
+	case COL_PERCENT:
+		snprintf(buf, size, "%.1f%%", (double)v->number / 1000);
+		break;
+	case COL_SECONDS:
+		snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, v->number / 1000000000, v->number % 1000000000);
+		break;
+	}
+	return buf;
+}
+
+static void head(const struct report *r)
+{
+	if (r->first_line)
+		fprintf(r->out->file, "%s\n", r->first_line);
+}
+
+static void foot(const struct report *r)
+{
+	if (r->extra_text)
+		fprintf(r->out->file, "%s\n", r->extra_text);
+	reading_foot(r->reader, r->caveats, r->out->file);
+}
+
+static bool shown(const struct report *r, const struct column *c)
+{
+	return c->head && (!c->wide || common.verbose || r->out->width >= 120);
+}
+
+static void table_widths(const struct table *t, int *width)
+{
+	char buf[CELL_MAX];
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->column[i];
+
+		width[i] = c->head ? (int)strlen(c->head) : 0;
+		for (size_t row = 0; row < t->nr_rows; row++) {
+			int len = (int)strlen(cell_print(c, &t->cell[row * t->nr_columns + i], buf, sizeof(buf)));
+
+			width[i] = len > width[i] ? len : width[i];
+		}
+	}
+}
+
+/* Numbers to the right, text to the left; no blanks at a line's end. */
+static void table_line(const struct report *r, const struct table *t, const int *width, const struct cell *row)
+{
+	char buf[CELL_MAX];
+	int owed = 0;
+	const char *gap = "";
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->column[i];
+		const char *text = row ? cell_print(c, &row[i], buf, sizeof(buf)) : c->head;
+
+		if (!shown(r, c))
+			continue;
+		int pad = width[i] - (int)strlen(text);
+
+		fprintf(r->out->file, "%*s%s", owed, "", gap);
+		owed = c->kind == COL_TEXT ? pad : 0;
+		fprintf(r->out->file, "%*s%s", c->kind == COL_TEXT ? 0 : pad, "", text);
+		gap = "  ";
+	}
+	fputc('\n', r->out->file);
+}
+
+static int text_table(const struct report *r, const struct table *t)
+{
+	int width[TABLE_COLUMNS_MAX];
+
+	head(r);
+	table_widths(t, width);
+	if (t->nr_rows)
+		table_line(r, t, width, NULL);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		table_line(r, t, width, &t->cell[i * t->nr_columns]);
+	if (!t->nr_rows)
+		fprintf(r->out->file, "nothing to show\n");
+	if (t->left_out)
+		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);
+	foot(r);
+	return 0;
+}
+
+static int text_histogram(const struct report *r, const struct histogram *h)
+{
+	char lo[16], hi[16];
+	uint64_t max = 1;
+
+	head(r);
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
+		max = h->count[i] > max ? h->count[i] : max;
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
+		int bar = (int)((double)h->count[i] / (double)max * BAR_WIDTH + 0.5);
+
+		duration_print(i ? 1ull << (i - 1) : 0, lo, sizeof(lo));
+		duration_print(i == 64 ? UINT64_MAX : 1ull << i, hi, sizeof(hi));
+		fprintf(r->out->file, "%7s - %-7s %9" PRIu64 " |%.*s\n", lo, hi, h->count[i], bar,
+			"##################################################");
+	}
+	if (h->first > h->last)
+		fprintf(r->out->file, "nothing to show\n");
+	foot(r);
+	return 0;
+}
+
+/* ---- heat map: darker for more, by the logarithm of the count ---- */
+
+static const char shades[] = " .:-=+*#%@";
+static const int colors[] = {-1, 17, 18, 19, 26, 37, 76, 148, 220, 196};
+
+static unsigned int shade_of(uint64_t count, uint64_t max)
+{
+	unsigned int bits = 64u - (unsigned int)__builtin_clzll(count | 1), top = 64u - (unsigned int)__builtin_clzll(max | 1);
+	unsigned int levels = sizeof(shades) - 2;
+
+	if (!count)
+		return 0;
+	return top <= 1 ? levels : 1 + (bits - 1) * (levels - 1) / (top - 1);
+}
+
+/* Several rows and columns of the shape may share a character. */
+static uint64_t block_sum(const struct heatmap *h, unsigned int row, unsigned int rows, unsigned int column,
+			  unsigned int columns)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int y = row; y < row + rows && y < h->nr_rows; y++)
+		for (unsigned int x = column; x < column + columns && x < h->nr_columns; x++)
+			sum += h->cell[y][x];
+	return sum;
+}
+
+static void heat_line(const struct report *r, const struct heatmap *h, unsigned int row, unsigned int rows,
+		      unsigned int columns, uint64_t max)
+{
+	char label[16];
+
+	fprintf(r->out->file, "%*s |", LABEL_WIDTH, duration_print(h->row[row].lo_ns, label, sizeof(label)));
+	for (unsigned int x = 0; x < h->nr_columns; x += columns) {
+		unsigned int shade = shade_of(block_sum(h, row, rows, x, columns), max);
+
+		if (r->out->color && shade)
+			fprintf(r->out->file, "\033[48;5;%dm \033[0m", colors[shade]);
+		else
+			fputc(r->out->color ? ' ' : shades[shade], r->out->file);
+	}
+	fprintf(r->out->file, "|\n");
+}
+
+static uint64_t heat_max(const struct heatmap *h, unsigned int rows, unsigned int columns)
+{
+	uint64_t max = 0;
+
+	for (unsigned int y = 0; y < h->nr_rows; y += rows)
+		for (unsigned int x = 0; x < h->nr_columns; x += columns) {
+			uint64_t sum = block_sum(h, y, rows, x, columns);
+
+			max = sum > max ? sum : max;
+		}
+	return max;
+}
+
+static void heat_legend(const struct report *r, const struct heatmap *h, unsigned int shown_columns, unsigned int columns,
+			uint64_t max)
+{
+	char from[16], to[16], each[16];
+
+	fprintf(r->out->file, "%*s +%.*s+\n", LABEL_WIDTH, "", (int)shown_columns,
+		"--------------------------------------------------------------------------------------------------------"
+		"------------------------");
+	duration_print(0, from, sizeof(from));
+	duration_print(h->column_ns * h->nr_columns, to, sizeof(to));
+	duration_print(h->column_ns * columns, each, sizeof(each));
+	fprintf(r->out->file, "%*s  %-*s%s\n", LABEL_WIDTH, "", (int)shown_columns - (int)strlen(to), from, to);
+	fprintf(r->out->file, "%" PRIu64 " spans; a column is %s, a row begins at its label; darkest: %" PRIu64 "\n", h->total,
+		each, max);
+}
+
+static int text_heatmap(const struct report *r, const struct heatmap *h)
+{
+	unsigned int room = (unsigned int)(r->out->width > 140 ? 140 : r->out->width) - LABEL_WIDTH - 4;
+	unsigned int columns = (h->nr_columns + room - 1) / room, rows = (h->nr_rows + PICTURE_ROWS - 1) / PICTURE_ROWS;
+
+	head(r);
+	if (!h->total) {
+		fprintf(r->out->file, "nothing to show\n");
+		foot(r);
+		return 0;
+	}
+	fprintf(r->out->file, "%s\n", h->title);
+	uint64_t max = heat_max(h, rows, columns);
+
+	for (unsigned int y = (h->nr_rows + rows - 1) / rows; y-- > 0;)
+		heat_line(r, h, y * rows, rows, columns, max);
+	heat_legend(r, h, (h->nr_columns + columns - 1) / columns, columns, max);
+	foot(r);
+	return 0;
+}
+
+const struct format text_format = {
+	.name = "text",
+	.table = text_table,
+	.histogram = text_histogram,
+	.heatmap = text_heatmap,
+};

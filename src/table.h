@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shapes that views make and formats draw: a table, a histogram, a heat map. A shape knows neither VMs nor events,
+ * only what kind of quantity stands where, so that every format writes it in its own way.
+ */
+#ifndef HOSTRACE_TABLE_H
+#define HOSTRACE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+enum column_kind {
+	COL_TEXT,
+	COL_COUNT,   /* a number, decimal */
+	COL_NS,	     /* text: scaled with its unit; elsewhere integer ns */
+	COL_HEX,     /* text and JSON: "0x..." */
+	COL_PORT,    /* text: 0x..; JSON: a number */
+	COL_PERCENT, /* value is in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals */
+	COL_SECONDS, /* ns; text: seconds with 9 decimals; JSON: integer ns */
+};
+
+struct column {
+	const char *key;  /* JSON and CSV name; NULL: only in text */
+	const char *head; /* text heading; NULL: not in text */
+	enum column_kind kind;
+	bool wide; /* in text only where the terminal has room, or with -v */
+};
+
+enum { TABLE_COLUMNS_MAX = 32 };
+
+struct cell {
+	uint64_t number;
+	const char *text; /* COL_TEXT: owned by the table; NULL there: null. Other kinds: instead of the number */
+};
+
+struct table {
+	struct column column[TABLE_COLUMNS_MAX];
+	unsigned int nr_columns;
+	struct cell *cell; /* nr_rows * nr_columns */
+	size_t nr_rows;
+	uint64_t left_out; /* rows beyond --limit */
+	struct table_text *texts;
+};
+
+void table_column(struct table *t, const char *key, const char *head, enum column_kind kind, bool wide);
+
+/* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory. */
+struct cell *table_row(struct table *t);
+
+/* Keeps a copy of the text as long as the table; control bytes are replaced. */
+const char *table_text(struct table *t, const char *text);
+
+/* Sorts by the column of this key (largest first for numbers, a to z for text), stable. -EINVAL: no such column. */
+int table_sort(struct table *t, const char *key);
+
+/* Keeps the first `limit` rows (0: all). */
+void table_limit(struct table *t, uint64_t limit);
+void table_free(struct table *t);
+
+/* ---- histogram: powers of two ---- */
+
+enum { HISTOGRAM_ROWS = 65 };
+
+struct histogram {
+	uint64_t count[HISTOGRAM_ROWS]; /* [0]: value 0; [i]: 2^(i-1) <= value < 2^i */
+	unsigned int first, last;	/* rows that are not empty, first > last if none */
+};
+
+/* ---- heat map ---- */
+
+enum { HEATMAP_COLUMNS = 128, HEATMAP_ROWS = 64 * 2 + 1 };
+
+struct heatmap {
+	const char *analyzer, *title;
+	uint64_t t0_ns, column_ns;
+	unsigned int nr_columns, nr_rows;
+	struct {
+		uint64_t lo_ns, hi_ns;
+	} row[HEATMAP_ROWS];
+	uint64_t cell[HEATMAP_ROWS][HEATMAP_COLUMNS];
+	uint64_t max, total;
+};
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A view says how spans are summed up: it folds them one by one into a shape and hands that to the format. One file in
+ * src/views/, one line in src/views/all.c. Every view takes every analyzer.
+ */
+#ifndef HOSTRACE_VIEW_H
+#define HOSTRACE_VIEW_H
+
+#include "pair.h"
+#include "report.h"
+
+struct folding {
+	const struct analyzer *analyzer;
+	const struct pairing *pairing; /* for labels; complete in draw() */
+	const char *by;		       /* as given, or NULL */
+	uint64_t start_ns;	       /* of the trace */
+	void *state;		       /* the view's own */
+};
+
+struct view {
+	const char *name, *summary;
+	const char *formats; /* that it can be written in */
+
+	int (*open)(struct folding *f);
+	int (*span)(struct folding *f, const struct span *s);
+	int (*draw)(struct folding *f, struct report *r);
+	void (*close)(struct folding *f); /* also after a failed open() */
+};
+
+extern const struct view *const views[]; /* ends with NULL */
+
+/*
+ * Reads everything that the command line's options name, folds it and writes the report. Returns an exit status;
+ * messages are printed. What all report commands do.
+ */
+int view_run(const struct view *view, const char *analyzer, const char *by);
+
+/* A table's columns and cells for the labels that spans are grouped by. */
+void label_columns(const struct folding *f, struct table *t);
+void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
+
+#endif

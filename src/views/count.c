@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How often, by group. A span that stands for several accesses counts as many. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "groups.h"
+#include "view.h"
+
+static int count_open(struct folding *f)
+{
+	struct groups *g = calloc(1, sizeof(*g));
+	unsigned int nr;
+
+	f->state = g;
+	pairing_labels(f->pairing, &nr);
+	return g ? groups_init(g, nr, false) : fail(-ENOMEM, "out of memory");
+}
+
+static int count_span(struct folding *f, const struct span *s)
+{
+	return groups_add(f->state, s);
+}
+
+static int count_draw(struct folding *f, struct report *r)
+{
+	struct groups *g = f->state;
+	struct table t = {0};
+	int err;
+
+	label_columns(f, &t);
+	table_column(&t, "count", "count", COL_COUNT, false);
+	if (f->analyzer->size)
+		table_column(&t, "bytes", "bytes", COL_COUNT, false);
+	for (unsigned int i = 0; i < g->nr; i++) {
+		struct cell *row = table_row(&t);
+
+		if (!row)
+			break;
+		if (g->group[i].other)
+			row[0].text = "(other)";
+		else
+			label_cells(f, &t, row, g->group[i].label);
+		row[g->nr_labels].number = g->group[i].weight;
+		if (f->analyzer->size)
+			row[g->nr_labels + 1].number = g->group[i].bytes;
+	}
+	err = table_sort(&t, r->out->sort ? r->out->sort : "count");
+	table_limit(&t, r->out->limit);
+	if (!err)
+		err = format_find(r->out->format)->table(r, &t);
+	table_free(&t);
+	return err;
+}
+
+static void count_close(struct folding *f)
+{
+	if (f->state)
+		groups_deinit(f->state);
+	free(f->state);
+}
+
+const struct view count_view = {
+	.name = "count",
+	.summary = "how often, by group",
+	.formats = table_formats,
+	.open = count_open,
+	.span = count_span,
+	.draw = count_draw,
+	.close = count_close,
+};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How labels stand in tables. */
+#include <string.h>
+
+#include "view.h"
+
+static enum column_kind kind_of(const struct label *l)
+{
+	static const char *const texts[] = {"reason", "userspace_reason", "isa", "dir", "mmio_type", "event", "text"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strcmp(l->fmt, texts[i]))
+			return COL_TEXT;
+	if (!strcmp(l->name, "port"))
+		return COL_PORT;
+	return strcmp(l->fmt, "hex") && strcmp(l->fmt, "addr") ? COL_COUNT : COL_HEX;
+}
+
+void label_columns(const struct folding *f, struct table *t)
+{
+	unsigned int nr;
+	const struct label *l = pairing_labels(f->pairing, &nr);
+
+	for (unsigned int i = 0; i < nr; i++)
+		table_column(t, l[i].name, l[i].name, kind_of(&l[i]), false);
+}
+
+void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label)
+{
+	unsigned int nr;
+	const struct label *l = pairing_labels(f->pairing, &nr);
+	char buf[256];
+
+	for (unsigned int i = 0; i < nr; i++) {
+		row[i].number = label[i];
+		if (kind_of(&l[i]) == COL_TEXT)
+			row[i].text = table_text(t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
+		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
+			row[i].text = "-";
+	}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Each span as a row, in the order in which they ended. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "view.h"
+
+enum { SPANS_MAX = 1 << 20 }; /* rows kept; --since, --until and --limit choose which */
+
+struct state {
+	struct span *span;
+	uint64_t nr, left_out;
+};
+
+static int list_open(struct folding *f)
+{
+	f->state = calloc(1, sizeof(struct state));
+	return f->state ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+static int list_span(struct folding *f, const struct span *s)
+{
+	struct state *l = f->state;
+
+	if (l->nr == SPANS_MAX) {
+		l->left_out++;
+		return 0;
+	}
+	if (!(l->nr & (l->nr - 1))) {
+		void *more = realloc(l->span, (l->nr ? 2 * l->nr : 1) * sizeof(*l->span));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		l->span = more;
+	}
+	l->span[l->nr++] = *s;
+	return 0;
+}
+
+static int list_draw(struct folding *f, struct report *r)
+{
+	struct state *l = f->state;
+	struct table t = {0};
+	unsigned int nr;
+	int err = 0;
+
+	pairing_labels(f->pairing, &nr);
+	table_column(&t, "time_ns", NULL, COL_COUNT, false);
+	table_column(&t, NULL, "seconds", COL_SECONDS, false);
+	table_column(&t, "duration_ns", "duration", COL_NS, false);
+	table_column(&t, "pid", NULL, COL_COUNT, false);
+	table_column(&t, "tid", "tid", COL_COUNT, false);
+	unsigned int first = t.nr_columns;
+
+	label_columns(f, &t);
+	for (uint64_t i = 0; i < l->nr; i++) {
+		const struct span *s = &l->span[i];
+		struct cell *row = table_row(&t);
+
+		if (!row)
+			return -ENOMEM;
+		row[0].number = s->start_ns;
+		row[1].number = s->start_ns - (s->start_ns < f->start_ns ? s->start_ns : f->start_ns);
+		row[2].number = s->end_ns - s->start_ns;
+		row[3].number = s->pid;
+		row[4].number = s->tid;
+		label_cells(f, &t, row + first, s->label);
+	}
+	if (r->out->sort)
+		err = table_sort(&t, r->out->sort);
+	table_limit(&t, r->out->limit);
+	t.left_out += l->left_out;
+	if (!err)
+		err = format_find(r->out->format)->table(r, &t);
+	table_free(&t);
+	return err;
+}
+
+static void list_close(struct folding *f)
+{
+	struct state *l = f->state;
+
+	if (l)
+		free(l->span);
+	free(l);
+}
+
+const struct view list_spans_view = {
+	.name = "list-spans",
+	.summary = "each span as a row",
+	.formats = table_formats,
+	.open = list_open,
+	.span = list_span,
+	.draw = list_draw,
+	.close = list_close,
+};

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Durations by group: count, total, mean, spread and percentiles. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "groups.h"
+#include "view.h"
+
+static int summary_open(struct folding *f)
+{
+	struct groups *g = calloc(1, sizeof(*g));
+	unsigned int nr;
+
+	f->state = g;
+	pairing_labels(f->pairing, &nr);
+	return g ? groups_init(g, nr, true) : fail(-ENOMEM, "out of memory");
+}
+
+static int summary_span(struct folding *f, const struct span *s)
+{
+	return groups_add(f->state, s);
+}
+
+static void summary_columns(const struct folding *f, struct table *t)
+{
+	label_columns(f, t);
+	table_column(t, "count", "count", COL_COUNT, false);
+	table_column(t, NULL, "time%", COL_PERCENT, false);
+	table_column(t, "total_ns", "total", COL_NS, false);
+	table_column(t, "min_ns", "min", COL_NS, true);
+	table_column(t, "avg_ns", "avg", COL_NS, false);
+	table_column(t, "max_ns", "max", COL_NS, false);
+	table_column(t, "stddev_ns", "stddev", COL_NS, true);
+	table_column(t, "p50_ns", "p50", COL_NS, false);
+	table_column(t, "p90_ns", "p90", COL_NS, true);
+	table_column(t, "p99_ns", "p99", COL_NS, false);
+	table_column(t, "p999_ns", "p99.9", COL_NS, true);
+	if (f->analyzer->mark) {
+		table_column(t, "userspace_count", NULL, COL_COUNT, false);
+		table_column(t, NULL, "user%", COL_PERCENT, false);
+	}
+}
+
+static uint64_t permille_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (uint64_t)((double)part * 100000 / (double)whole + 0.5) : 0;
+}
+
+static void summary_row(const struct folding *f, struct table *t, struct group *g, unsigned int nr_labels, uint64_t all_ns)
+{
+	struct cell *row = table_row(t), *c;
+	struct quantiles *q = &g->ns;
+
+	if (!row)
+		return;
+	if (g->other)
+		row[0].text = "(other)";
+	else
+		label_cells(f, t, row, g->label);
+	c = row + nr_labels;
+	(c++)->number = q->count;
+	(c++)->number = permille_of((uint64_t)q->sum, all_ns);
+	(c++)->number = (uint64_t)q->sum;
+	(c++)->number = q->min;
+	(c++)->number = quantiles_mean(q);
+	(c++)->number = q->max;
+	(c++)->number = (uint64_t)(quantiles_stddev(q) + 0.5);
+	(c++)->number = quantiles_at(q, .5);
+	(c++)->number = quantiles_at(q, .9);
+	(c++)->number = quantiles_at(q, .99);
+	(c++)->number = quantiles_at(q, .999);
+	if (f->analyzer->mark) {
+		(c++)->number = g->marked;
+		(c++)->number = permille_of(g->marked, q->count);
+	}
+}
+
+static int summary_draw(struct folding *f, struct report *r)
+{
+	struct groups *g = f->state;
+	struct table t = {0};
+	uint64_t all_ns = 0;
+	bool estimated = false;
+	int err;
+
+	for (unsigned int i = 0; i < g->nr; i++) {
+		all_ns += (uint64_t)g->group[i].ns.sum;
+		estimated |= g->group[i].ns.bucketed;
+	}
+	summary_columns(f, &t);
+	for (unsigned int i = 0; i < g->nr; i++)
+		summary_row(f, &t, &g->group[i], g->nr_labels, all_ns);
+	json_array_append_new(r->caveats,
+			      json_string(estimated ? "percentiles are nearest-rank, within 0.4 % where a row counts more than 128"
+						    : "percentiles are nearest-rank and exact"));
+	err = table_sort(&t, r->out->sort ? r->out->sort : "total_ns");
+	table_limit(&t, r->out->limit);
+	if (!err)
+		err = format_find(r->out->format)->table(r, &t);
+	table_free(&t);
+	return err;
+}
+
+static void summary_close(struct folding *f)
+{
+	if (f->state)
+		groups_deinit(f->state);
+	free(f->state);
+}
+
+const struct view summary_view = {
+	.name = "summary",
+	.summary = "durations by group: count, total, mean, deviation, percentiles",
+	.formats = table_formats,
+	.open = summary_open,
+	.span = summary_span,
+	.draw = summary_draw,
+	.close = summary_close,
+};
