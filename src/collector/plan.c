@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,18 +108,38 @@ const char *plan_cost(const struct probe_plan *probe)
 	return "cheap";
 }
 
-json_t *plan_json(const struct plan *plan)
+static json_t *places_json(const struct probe_plan *probe)
 {
 	json_t *all = json_array();
+	char hex[32];
+
+	for (unsigned int i = 0; i < probe->nr_places; i++) {
+		const struct probe_place *p = &probe->place[i];
+
+		snprintf(hex, sizeof(hex), "0x%" PRIx64, p->file_offset);
+		json_array_append_new(all, json_pack("{s:s,s:s,s:I,s:s,s:s,s:b,s:b}", "function",
+						     p->function, "mark", p->mark, "offset",
+						     (json_int_t)p->offset, "file_offset", hex,
+						     "insn", p->insn, "return", p->at_return,
+						     "cheap", p->emulated));
+	}
+	return all;
+}
+
+json_t *plan_json(const struct plan *plan)
+{
+	json_t *all = json_array(), *one;
 	char where[512];
 
 	for (unsigned int i = 0; i < plan->nr; i++) {
 		const struct probe_plan *p = &plan->probe[i];
 
-		json_array_append_new(all, json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event,
-						     "how", plan_how(p), "where",
-						     plan_where(p, where, sizeof(where)), "cost",
-						     plan_cost(p), "reason", p->reason));
+		one = json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event, "how", plan_how(p),
+				"where", plan_where(p, where, sizeof(where)), "cost", plan_cost(p),
+				"reason", p->reason);
+		if (p->how == PROBE_USDT || p->how == PROBE_FUNCTION)
+			json_object_set_new(one, "places", places_json(p));
+		json_array_append_new(all, one);
 	}
 	return all;
 }

@@ -82,7 +82,10 @@ const char *plan_how(const struct probe_plan *probe);
 /* Of user probes: "cheap" if all places are emulated, else "dear"; "" for others. */
 const char *plan_cost(const struct probe_plan *probe);
 
-/* [{"event","how","where","cost":"cheap|dear|","reason"}] */
+/*
+ * [{"event","how","where","cost":"cheap|dear|","reason"}], for QEMU's with
+ * "places":[{"function","mark","offset","file_offset","insn","return","cheap"}].
+ */
 json_t *plan_json(const struct plan *plan);
 
 #endif

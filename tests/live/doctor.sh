@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What doctor says of the installed QEMU, and whether it is true: each place that it chose within a function is hit
+# as often as the function's entry, counted by the kernel's own probes (tracefs) while a guest reads its disk.
+# Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_root
+command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
+command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+
+READS=50
+tracing=/sys/kernel/tracing
+group=hostrace_test_$$
+instance=$tracing/instances/$group
+pids=
+
+cleanup() {
+	kill $pids 2>/dev/null
+	if [ -d "$instance" ]; then
+		echo 0 >"$instance/events/$group/enable"
+		rmdir "$instance"
+	fi 2>/dev/null
+	for p in $(sed -n "s/^.:\($group\/[^ ]*\) .*/\1/p" $tracing/uprobe_events 2>/dev/null); do
+		echo "-:$p" >>$tracing/uprobe_events
+	done
+	rm -rf "$scratch"
+}
+trap cleanup EXIT
+
+${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
+	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
+truncate -s 1M boot.img
+
+# A copy, so that no other VM of this host meets the probes.
+cp "$(command -v qemu-system-x86_64)" qemu-system-copy || bail "cannot copy QEMU"
+for dir in /usr/lib/"$(uname -m)"-linux-gnu/qemu /usr/lib64/qemu; do
+	[ -d "$dir" ] && export QEMU_MODULE_DIR="$dir"
+done
+
+# qemu ARGS...
+qemu() {
+	timeout -s KILL 90 ./qemu-system-copy -L /usr/share/seabios -L /usr/share/qemu -accel tcg -m 64 \
+		-nodefaults -display none -drive file=boot.img,if=none,id=d,format=raw,snapshot=on \
+		-device virtio-blk-pci,drive=d,id=disk0 -device isa-debug-exit,iobase=0xf4,iosize=1 "$@"
+}
+
+qemu -S -name doctor-$$ -pidfile pid 2>qemu.err &
+pids=$!
+for _ in $(seq 200); do
+	[ -s pid ] && break
+	sleep .05
+done
+[ -s pid ] || bail "QEMU did not start: $(cat qemu.err)"
+
+plan 14
+"$HOSTRACE" doctor --vm doctor-$$ -f json >doctor.json 2>err
+is $? 0 "recording is possible" err
+"$HOSTRACE" doctor --vm "$(cat pid)" >doctor.txt 2>err
+is $? 0 "so says the text" err
+is "$(awk 'length > 80' doctor.txt)" "" "it fits 80 columns"
+is "$(jq '[.rows[].how] | unique - ["absent", "function", "tracepoint", "usdt"] | length' doctor.json)" 0 \
+	"each event has its way"
+is "$(jq '[.rows[] | select(.how == "absent" and .reason == "")] | length' doctor.json)" 0 \
+	"what is absent has a reason"
+is "$(jq '[.rows[] | select(.how != "absent" and .where == "")] | length' doctor.json)" 0 \
+	"what is there has a place"
+is "$(jq -r '.rows[] | select(.event == "sched_switch") | .how' doctor.json)" tracepoint "sched_switch"
+is "$(jq -r '.result.vms[0].reports | .leaks + .ports' doctor.json)" okok "leaks and ports will work" doctor.json
+"$HOSTRACE" ps -f json >ps.json
+is "$(jq -r '.result.vms[0].version' doctor.json)" \
+	"$(jq -r ".rows[] | select(.pid == $(cat pid)) | .version" ps.json)" "the version is ps's"
+is "$(jq -r '[.rows[].places[]? | select(.insn == "nop" and .offset > 0 and .cheap)] | length' doctor.json)" 0 \
+	"no NOP within a function"
+
+# Each function place, and beside it the entry of the same function, as probes of tracefs.
+exe=$(jq -r ".rows[] | select(.pid == $(cat pid)) | .exe" ps.json)
+jq -r '.rows[].places[]? | select(.function != "" and (.return | not)) | "\(.function) \(.offset) \(.file_offset)"' \
+	doctor.json | sort -u >places
+is "$([ "$(wc -l <places)" -ge 15 ] && echo many)" many "functions are found" places
+mkdir "$instance" || bail "cannot make a tracing instance"
+while read -r function offset file_offset; do
+	printf 'p:%s/%s_place %s:%s\n' "$group" "$function" "$exe" "$file_offset"
+	printf 'p:%s/%s_entry %s:0x%x\n' "$group" "$function" "$exe" $((file_offset - offset))
+done <places >probes
+while read -r line; do
+	echo "$line" >>$tracing/uprobe_events || bail "the kernel refuses: $line"
+done <probes
+echo 1 >"$instance/events/$group/enable"
+qemu >qemu.out 2>&1
+status=$?
+awk -v group="$group" '$2 ~ "_(place|entry)$" { print $2, $3 }' $tracing/uprobe_profile | sort >hits
+is $status 33 "the guest did its reads" qemu.out
+hits() {
+	awk -v name="$1" '$1 == name { print $2 }' hits
+}
+wrong=
+while read -r function _; do
+	[ "$(hits "${function}_place")" = "$(hits "${function}_entry")" ] || wrong="$wrong $function"
+done <places
+is "$wrong" "" "each place is hit as often as its function's entry" hits
+is "$(hits virtqueue_fill_place)" $((READS + 1)) "and as often as the guest read" hits
+finish

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Finding VMs: two real QEMUs, a VMM of our own, names that are shared or hostile, and processes that are no VM.
+# Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
+command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+
+pids=
+trap 'kill $pids 2>/dev/null; rm -rf "$scratch"' EXIT
+tag=hr$$
+
+# vm NAME ARGS...: a QEMU that does nothing; its pid is in NAME.pid
+vm() {
+	pidfile=$1.pid
+	shift
+	timeout -s KILL 90 qemu-system-x86_64 -display none -S -pidfile "$pidfile" "$@" 2>qemu.err &
+	pids="$pids $!"
+	for _ in $(seq 200); do
+		[ -s "$pidfile" ] && return
+		sleep .05
+	done
+	bail "QEMU did not start: $(cat qemu.err)"
+}
+
+# row PID FILTER: a figure of that VM's row
+row() {
+	"$HOSTRACE" ps -f json | jq -r ".rows[] | select(.pid == $1) | $2"
+}
+
+esc=$(printf '\033[31m')
+vm one -accel tcg -name "guest=$tag-a,debug-threads=on" -m size=48M -smp 3 -machine q35 \
+	-device virtio-blk-pci,drive=d -drive if=none,id=d,driver=null-co,size=1M -nic none
+vm two -accel tcg -name "$tag-b" -m 0.0625G -nic user,model=virtio-net-pci
+vm three -accel tcg -name "$tag-b" -m 33 -nic none
+vm four -accel tcg -name "$tag-${esc}x" -m 33 -nic none
+
+plan 24
+one=$(cat one.pid) two=$(cat two.pid) three=$(cat three.pid) four=$(cat four.pid)
+is "$(row "$one" .name)" "$tag-a" "name"
+is "$(row "$one" .vcpus)" 3 "vCPUs"
+is "$(row "$one" .memory_bytes)" $((48 << 20)) "memory"
+is "$(row "$one" .machine)" q35 "machine"
+is "$(row "$one" .accelerator)" tcg "accelerator"
+is "$(row "$one" '.devices | join(" ")')" "virtio-blk-pci,drive=d" "devices"
+version=$(qemu-system-x86_64 --version | sed -n 's/^QEMU emulator version \([0-9.]*\).*/\1/p')
+is "$(row "$one" .version)" "$version" "version, without running it"
+is "$(row "$two" .memory_bytes)" $((64 << 20)) "memory as a fraction"
+is "$(row "$two" '.devices[0]')" "virtio-net-pci,type=user" "device of -nic"
+"$HOSTRACE" ps -f json | jq -r ".rows[] | select(.pid == $one) | .vcpu_threads[].tid" | sort >tids
+for t in /proc/"$one"/task/*; do
+	grep -q '^CPU [0-9]*/TCG' "$t/comm" && basename "$t"
+done | sort >threads
+is "$(cat tids)" "$(cat threads)" "vCPU threads"
+is "$(row "$four" .name)" "$tag-?[31mx" "a hostile name is defused"
+"$HOSTRACE" ps >text
+is "$(grep -cF "$esc" text)" 0 "also in the table"
+is "$(grep -c " $tag-a .* 3 *48M tcg *q35 " text)" 1 "the table says the same" text
+is "$(awk 'length > 80' text)" "" "it fits 80 columns" text
+
+fails() {
+	"$HOSTRACE" doctor --vm "$1" >out 2>err
+	echo $?
+}
+
+is "$(fails "$tag-b")" 1 "a name that fits two VMs is an error"
+is "$(grep -c "fits 2 VMs.*pid $two\|fits 2 VMs.*pid $three" err)" 1 "which names both" err
+is "$(fails "$tag-none")" 1 "an unknown name is an error"
+is "$(fails $$)" 1 "a process that is no VM is an error"
+is "$(grep -c 'is no VM' err)" 1 "and it says so" err
+is "$(fails 4194999)" 1 "an unknown pid is an error"
+is "$(grep -c 'no process 4194999' err)" 1 "and it says so" err
+
+if [ -c /dev/kvm ]; then
+	mkfifo go
+	"$BUILD/minivmm" outb=1 inb=0 mmio=0 hlt=0 wait <go >vmm.out &
+	pids="$pids $!"
+	exec 3>go
+	until_line '^ready' vmm.out || bail "minivmm did not start"
+	mini=$(sed -n 's/^ready //p' vmm.out)
+	is "$(row "$mini" '"\(.name) \(.vcpus) \(.accelerator)"')" "minivmm 1 kvm" "a VMM that is no QEMU"
+	echo go >&3
+	exec 3>&-
+	vm five -accel kvm -name "$tag-k" -m 32 -smp 2 -nic none
+	is "$(row "$(cat five.pid)" '"\(.vcpus) \(.accelerator)"')" "2 kvm" "vCPUs by their descriptors"
+	is "$(row "$(cat five.pid)" '.vcpu_threads | length')" 2 "threads without names"
+else
+	for i in 22 23 24; do
+		nr=$((nr + 1))
+		echo "ok $nr # SKIP kernel: no /dev/kvm"
+	done
+fi
+finish
