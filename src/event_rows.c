@@ -19,7 +19,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	const struct event *ev = row->ev;
 	bool before = ev->time_ns < start_ns; /* a name from before the window */
 	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
-	char seconds[32], vcpu[8] = "-", thread[16], value[VALUE_MAX];
+	char seconds[32], vcpu[8] = "-", thread[16] = "-", value[VALUE_MAX];
 
 	snprintf(seconds, sizeof(seconds), "%s%" PRIu64 ".%09" PRIu64, before ? "-" : "",
 		 ns / 1000000000, ns % 1000000000);
@@ -27,7 +27,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 		snprintf(vcpu, sizeof(vcpu), "%u", row->vcpu);
 	if (*row->comm)
 		snprintf(thread, sizeof(thread), "%s", row->comm);
-	else
+	else if (ev->tid)
 		snprintf(thread, sizeof(thread), "%u", ev->tid);
 	fprintf(out, "%12s ", seconds);
 	if (with_source)

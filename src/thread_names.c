@@ -57,7 +57,8 @@ static void learn_comm(struct thread_names *names, const struct event *ev, uint3
 		       const char *field)
 {
 	const struct field *f = event_field(ev->type, field);
-	struct thread *t = f ? thread_get(names, ev->source, tid) : NULL;
+	/* tid 0 is the idle thread of every CPU, and of events that no thread made. */
+	struct thread *t = f && tid ? thread_get(names, ev->source, tid) : NULL;
 
 	if (!t)
 		return;
