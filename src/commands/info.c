@@ -25,7 +25,8 @@ struct summary {
 static bool wants(const char *event, void *arg)
 {
 	(void)arg;
-	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc");
+	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc") ||
+	       !strcmp(event, "kvm_write_tsc_offset");
 }
 
 static uint64_t value(const struct event *ev, const char *field)
@@ -44,22 +45,41 @@ static void add_lost(struct summary *s, const struct event *ev)
 	json_object_set_new(s->lost, name, json_integer(before + (json_int_t)value(ev, "count")));
 }
 
+/* The row of a vCPU, made if it is new. */
+static json_t *vcpu_row(struct summary *s, unsigned int pid, unsigned int vcpu)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (s->vcpus, i, row)
+		if (json_integer_value(json_object_get(row, "vcpu")) == vcpu &&
+		    json_integer_value(json_object_get(row, "pid")) == pid)
+			return row;
+	row = json_pack("{s:i, s:i, s:i, s:i, s:i}", "pid", pid, "vcpu", vcpu, "offset", 0, "scale",
+			0, "scale_bits", 0);
+	json_array_append_new(s->vcpus, row);
+	return row;
+}
+
+static void set_number(json_t *row, const char *key, uint64_t number)
+{
+	json_object_set_new(row, key, json_integer((json_int_t)number));
+}
+
 static void set_vcpu(struct summary *s, const struct event *ev)
 {
-	json_t *row =
-		json_pack("{s:i, s:i, s:I, s:I, s:i}", "pid", ev->pid, "vcpu", ev->vcpu, "offset",
-			  (json_int_t)value(ev, "offset"), "scale", (json_int_t)value(ev, "scale"),
-			  "scale_bits", (int)value(ev, "scale_bits"));
-	size_t i;
-	json_t *old;
+	json_t *row = vcpu_row(s, ev->pid, ev->vcpu);
 
-	json_array_foreach (s->vcpus, i, old)
-		if (json_integer_value(json_object_get(old, "vcpu")) == ev->vcpu &&
-		    json_integer_value(json_object_get(old, "pid")) == ev->pid) {
-			json_array_set_new(s->vcpus, i, row);
-			return;
-		}
-	json_array_append_new(s->vcpus, row);
+	set_number(row, "offset", value(ev, "offset"));
+	set_number(row, "scale", value(ev, "scale"));
+	set_number(row, "scale_bits", value(ev, "scale_bits"));
+}
+
+/* A vCPU is first seen before its offset is written: the write counts. */
+static void set_offset(struct summary *s, const struct event *ev)
+{
+	set_number(vcpu_row(s, ev->pid, (unsigned int)value(ev, "target")), "offset",
+		   value(ev, "new"));
 }
 
 /* Where the file itself knows its counts, reading only adds what the counts do not tell. */
@@ -85,6 +105,8 @@ static int summarise(struct reader *r, struct summary *s)
 				add_lost(s, ev);
 			else if (ev->type->id == EV_vcpu_tsc)
 				set_vcpu(s, ev);
+			else if (ev->type->id == EV_kvm_write_tsc_offset)
+				set_offset(s, ev);
 		}
 	return more;
 }
