@@ -53,3 +53,11 @@ same_lines "each vCPU's exits and entries are the same, one by one" "$work/got" 
 equal "a vCPU's exits and entries alternate" \
 	"$(awk '$1 == tid && $2 == last {n++} {tid = $1; last = $2} END {print n + 0}' "$work/got")" 0
 equal "there are two vCPUs" "$(cut -d ' ' -f 1 "$work/got" | sort -u | wc -l)" 2
+
+# What the file says about the VM, which was not yet one when the recording began.
+equal "info: the VM's name, vCPUs, memory and accelerator" \
+	"$(report healthy.hrt info '.result.vm | "\(.name) \(.vcpus) \(.memory_bytes) \(.accel)"')" \
+	"healthy 2 $((256 << 20)) kvm"
+equal "info: no probe is absent on this kernel and this QEMU" \
+	"$(report healthy.hrt info '[.result.probes[] | select(.how == "absent") | .event] | "none but: " + join(" ")')" \
+	"none but: "

@@ -14,6 +14,9 @@ sort "$out/healthy.tsc-offset" >"$work/wanted"
 offsets_known healthy.hrt >"$work/got"
 same_lines "offsets after kvm_write_tsc_offset are debugfs's" "$work/got" "$work/wanted"
 
+report healthy.hrt info '.result.clocks[] | .vcpus[]? | "\(.vcpu) \(.offset)"' | sort >"$work/got"
+same_lines "info: the newest offset of each vCPU" "$work/got" "$work/wanted"
+
 # A recording that begins after the vCPUs were made has only what it reads from the kernel.
 sort "$out/leaky.tsc-offset" >"$work/wanted"
 events_text leaky.hrt | sed -n 's/.* vcpu_tsc .* vcpu=\([0-9]*\) offset=\(-\{0,1\}[0-9]*\).*/\1 \2/p' |

@@ -12,7 +12,7 @@ offsets_watch() {
 }
 
 truncate -s 16M /tmp/healthy.img
-l2_command healthy io \
+l2_command healthy 2 io \
 	-drive file=/tmp/healthy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk \
 	-netdev user,id=n0,ipv6=off -device virtio-net-pci,netdev=n0,id=net,romfile=
 oracle_start
@@ -26,6 +26,7 @@ say "recorded"
 oracle_stop "$out/healthy.trace"
 wait
 say "oracle out"
+l2_lived healthy "done"
 
 # The same reports here and outside must say the same: nothing may depend on the machine that reads.
 for report in info exits ports leaks; do

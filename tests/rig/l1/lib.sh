@@ -6,6 +6,7 @@
 
 out=/rig/out
 tracing=/sys/kernel/tracing
+STATUS_L2_DIED=75
 
 # The build under test, with the libraries it was linked to.
 hostrace() {
@@ -33,16 +34,32 @@ console_says() { # NAME TEXT
 	grep -q "l2: $2" "$out/$1.console"
 }
 
+# Did the guest itself get to this point?
+l2_lived() { # NAME TEXT
+	console_says "$1" "$2" || exit $STATUS_L2_DIED
+}
+
+# What a part has left behind goes, so that it can be done again.
+part_forget() { # PART
+	rm -f /tmp/*.pid /tmp/*.img /tmp/monitor.*
+	case $1 in
+	healthy) rm -f "$out"/healthy.* ;;
+	pair) rm -f "$out"/leaky.* "$out"/busy.* ;;
+	esac
+}
+
 is_gone() { # PID
 	! kill -0 "$1"
 }
 
 # shellcheck disable=SC2034
-# Sets qemu_command[] for the L2 called NAME with workload WORK; further arguments go to QEMU.
-l2_command() { # NAME WORK [ARGUMENT...]
-	local name=$1 work=$2
-	shift 2
-	qemu_command=(qemu-system-x86_64 -name "$name" -accel kvm -cpu host -smp 2 -m 256 -nodefaults
+# Sets qemu_command[] for the L2 called NAME with so many vCPUs and workload WORK; further arguments go to QEMU.
+# Not more vCPUs in all than L1 has CPUs: when vCPU threads preempt each other, QEMU's emulation of SVM (7.2) now and
+# then mixes up the two sides of a VMRUN and the guest dies of a triple fault with L1's instruction pointer.
+l2_command() { # NAME VCPUS WORK [ARGUMENT...]
+	local name=$1 vcpus=$2 work=$3
+	shift 3
+	qemu_command=(qemu-system-x86_64 -name "$name" -accel kvm -cpu host -smp "$vcpus" -m 256 -nodefaults
 		-vga none -nographic -no-reboot -kernel /boot/vmlinuz -initrd /boot/l2.cpio
 		-append "console=ttyS0 quiet panic=-1 ipv6.disable=1 work=$work"
 		-serial "file:$out/$name.console" -pidfile "/tmp/$name.pid" "$@")
@@ -57,6 +74,7 @@ oracle_start() {
 	echo mono >"$tracing/trace_clock"
 	echo 0 >"$tracing/options/overwrite" # a full buffer is to be seen as a loss
 	echo 16384 >"$tracing/buffer_size_kb"
+	: >"$tracing/trace" # empties it
 	for event in $oracle_events; do
 		echo 1 >"$tracing/events/kvm/$event/enable"
 	done

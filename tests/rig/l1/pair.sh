@@ -26,14 +26,15 @@ recorder_start() { # NAME
 # The throttle lets the first 64 KiB write pass and then owes 128 s; reads (the partition scan) are free.
 # -S: not one instruction runs before the recorder is there.
 mkfifo /tmp/monitor.in /tmp/monitor.out
-l2_command leaky leak -S -monitor pipe:/tmp/monitor \
+l2_command leaky 1 leak -S -monitor pipe:/tmp/monitor \
 	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
 	-device virtio-blk-pci,drive=slow,id=slow
 l2_start leaky
 leaky_job=$job
 
 truncate -s 16M /tmp/busy.img
-l2_command busy busy -drive file=/tmp/busy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
+l2_command busy 1 busy \
+	-drive file=/tmp/busy.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
 l2_start busy
 busy_job=$job
 
@@ -69,3 +70,5 @@ wait_until 60 is_gone "$busy_job"
 wait "$busy_job"
 echo $? >"$out/busy.status"
 say "busy ended"
+l2_lived leaky inflight
+l2_lived busy "done"
