@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finding analyzers by name, making one from "pair:BEGIN,END,KEY", and suggesting what was meant. */
+/* Finding analyzers by name, making one from "pair:BEGIN,END,KEY", and suggesting what was meant.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +20,9 @@ bool name_in_list(const char *list, const char *name)
 
 bool analyzer_wants(const struct analyzer *a, const char *event)
 {
-	return name_in_list(a->begin, event) || name_in_list(a->end, event) || name_in_list(a->mark, event) ||
-	       name_in_list(a->reset, event) || name_in_list(a->needs, event);
+	return name_in_list(a->begin, event) || name_in_list(a->end, event) ||
+	       name_in_list(a->mark, event) || name_in_list(a->reset, event) ||
+	       name_in_list(a->needs, event);
 }
 
 /* Edits needed to make one word of the other (Levenshtein); words are short. */
@@ -36,10 +38,12 @@ static unsigned int distance(const char *a, const char *b)
 		unsigned int diagonal = row[0]++;
 
 		for (unsigned int j = 0; j < n; j++) {
-			unsigned int swap = diagonal + (a[i] != b[j]), up = row[j + 1] + 1, left = row[j] + 1;
+			unsigned int swap = diagonal + (a[i] != b[j]), up = row[j + 1] + 1,
+				     left = row[j] + 1;
 
 			diagonal = row[j + 1];
-			row[j + 1] = swap < up ? (swap < left ? swap : left) : (up < left ? up : left);
+			row[j + 1] =
+				swap < up ? (swap < left ? swap : left) : (up < left ? up : left);
 		}
 	}
 	return row[n];
@@ -124,7 +128,11 @@ static const struct analyzer *make_pair(const char *text)
 		if (check_key(begin, k) || check_key(end, k))
 			return NULL;
 	}
-	made = (struct analyzer){.name = name, .summary = "a pair of your own", .begin = begin, .end = end, .key = key,
+	made = (struct analyzer){.name = name,
+				 .summary = "a pair of your own",
+				 .begin = begin,
+				 .end = end,
+				 .key = key,
 				 .by = "pid"};
 	return &made;
 }

@@ -10,9 +10,9 @@ enum { NONE = UINT32_MAX, DEPTH_MAX = 512 /* levels that are drawn */ };
 
 struct node {
 	uint32_t frame, parent, child, last_child, sibling; /* node numbers or NONE */
-	uint32_t tail;	     /* first of the swallowed nodes, chained through their own tail */
+	uint32_t tail; /* first of the swallowed nodes, chained through their own tail */
 	uint32_t nr_children;
-	uint32_t title;	     /* of a root: a frame number, or NONE */
+	uint32_t title; /* of a root: a frame number, or NONE */
 	uint64_t hits;
 	double time_ns;
 };
@@ -59,7 +59,8 @@ static uint32_t step_hash(uint32_t parent, uint32_t frame)
 }
 
 /* Makes room for one more; `hash` tells where a number belongs. */
-static int index_room(struct index *x, const struct calltree *t, uint32_t (*hash)(const struct calltree *, uint32_t))
+static int index_room(struct index *x, const struct calltree *t,
+		      uint32_t (*hash)(const struct calltree *, uint32_t))
 {
 	if (++x->nr * 2 <= x->mask)
 		return 0;
@@ -172,8 +173,13 @@ static int node_new(struct calltree *t, uint32_t parent, uint32_t frame, uint32_
 	if (err)
 		return err;
 	*ret = t->nr_nodes++;
-	t->node[*ret] = (struct node){.frame = frame, .parent = parent, .child = NONE, .last_child = NONE,
-				      .sibling = NONE, .tail = NONE, .title = NONE};
+	t->node[*ret] = (struct node){.frame = frame,
+				      .parent = parent,
+				      .child = NONE,
+				      .last_child = NONE,
+				      .sibling = NONE,
+				      .tail = NONE,
+				      .title = NONE};
 	if (parent == NONE)
 		return 0;
 	struct node *p = &t->node[parent];
@@ -223,7 +229,8 @@ static int step(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *r
 	return index_room(&t->by_step, t, hash_of_node);
 }
 
-int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr, uint32_t *ret_node)
+int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr,
+		  uint32_t *ret_node)
 {
 	uint32_t at = root;
 	int err = 0;
@@ -397,13 +404,15 @@ static void draw_stems(const struct drawing *d, unsigned int levels)
 static void draw_label(const struct drawing *d, const struct node *n, unsigned int level)
 {
 	const struct node *root = d->root;
-	double percent = root->time_ns != 0 ? 100 * n->time_ns / root->time_ns
-					    : 100 * (double)n->hits / (double)(root->hits ? root->hits : 1);
+	double percent = root->time_ns != 0
+				 ? 100 * n->time_ns / root->time_ns
+				 : 100 * (double)n->hits / (double)(root->hits ? root->hits : 1);
 	char time[32];
 
 	if (root->time_ns != 0)
 		fprintf(d->out, "%s ", pretty(n->time_ns, time, sizeof(time)));
-	fprintf(d->out, "(%.2f%%, #%llu) %s\n", percent, (unsigned long long)n->hits, d->t->frame[n->frame]);
+	fprintf(d->out, "(%.2f%%, #%llu) %s\n", percent, (unsigned long long)n->hits,
+		d->t->frame[n->frame]);
 	for (uint32_t i = n->tail; i != NONE; i = d->t->node[i].tail) {
 		draw_stems(d, level);
 		fprintf(d->out, " %s\n", d->t->frame[d->t->node[i].frame]);
@@ -456,8 +465,9 @@ static json_t *node_json(const struct drawing *d, uint32_t number, unsigned int 
 		for (uint32_t i = next_visible(d, n->child); i != NONE;
 		     i = next_visible(d, d->t->node[i].sibling))
 			json_array_append_new(children, node_json(d, i, level + 1));
-	return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", d->t->frame[n->frame], "hits", (json_int_t)n->hits,
-			 "time_ns", (json_int_t)n->time_ns, "tail", tail, "children", children);
+	return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", d->t->frame[n->frame], "hits",
+			 (json_int_t)n->hits, "time_ns", (json_int_t)n->time_ns, "tail", tail,
+			 "children", children);
 }
 
 json_t *calltree_json(const struct calltree *t, uint32_t root)

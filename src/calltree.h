@@ -3,15 +3,16 @@
  * A tree of call paths with hits and time, as profiles print it:
  *
  *   25.23 ms (100.00%, #234) All
- *    sched::thread::wait()                           a node with one child of equal weight has swallowed it
+ *    sched::thread::wait()                           a node with one child of equal weight has
+ * swallowed it
  *    |-- 9.79 ms (38.78%, #80) sleep_impl(int)
  *    |    \-- 6.16 ms (24.42%, #53) worker_loop
- *    |   
+ *    |
  *    \-- 15.44 ms (61.22%, #154) app_main
  *
- * Frames are interned once (calltree_frame); a path is a list of frames from the root outwards. Paths may be added once
- * and then weighted many times by their leaf (calltree_path, calltree_weigh), so that a sample costs one addition.
- * Sums go up the tree when it is finished.
+ * Frames are interned once (calltree_frame); a path is a list of frames from the root outwards.
+ * Paths may be added once and then weighted many times by their leaf (calltree_path,
+ * calltree_weigh), so that a sample costs one addition. Sums go up the tree when it is finished.
  */
 #ifndef HOSTRACE_CALLTREE_H
 #define HOSTRACE_CALLTREE_H
@@ -42,7 +43,8 @@ int calltree_frame(struct calltree *t, const char *text, uint32_t *ret);
 int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node);
 
 /* The node at the end of a path below a root; made where it is not there yet. */
-int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr, uint32_t *ret_node);
+int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr,
+		  uint32_t *ret_node);
 
 /* Adds to a node and, once finished, to all above it. */
 void calltree_weigh(struct calltree *t, uint32_t node, uint64_t hits, double time_ns);
@@ -67,7 +69,8 @@ uint32_t calltree_root_at(const struct calltree *t, unsigned int i);
 /* The drawing above. */
 void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
 
-/* {"name","hits","time_ns","children":[..]}: names that were swallowed follow in "tail". New reference. */
+/* {"name","hits","time_ns","children":[..]}: names that were swallowed follow in "tail". New
+ * reference. */
 json_t *calltree_json(const struct calltree *t, uint32_t root);
 
 #endif

@@ -6,7 +6,13 @@
 #include "base/error.h"
 #include "elements.h"
 
-enum { SLOTS = 2 * ELEMENTS_MAX, DROPPING_MAX = 256, VMS_MAX = 1024, PATH_MAX_LEN = 128, BALLOON_STATS_QUEUE = 2 };
+enum {
+	SLOTS = 2 * ELEMENTS_MAX,
+	DROPPING_MAX = 256,
+	VMS_MAX = 1024,
+	PATH_MAX_LEN = 128,
+	BALLOON_STATS_QUEUE = 2
+};
 
 struct out { /* an element that the device has */
 	uint32_t pid, head, queue;
@@ -41,7 +47,7 @@ struct elements {
 		uint32_t tid;
 		unsigned int depth;
 	} dropping[DROPPING_MAX]; /* threads inside virtqueue_drop_all */
-	bool sees_resets; /* the trace has virtio_reset events */
+	bool sees_resets;	  /* the trace has virtio_reset events */
 	struct element_totals totals;
 };
 
@@ -176,12 +182,20 @@ static void on_pop(struct elements *e, const struct event *ev)
 		o = &e->out[i];
 		e->nr++;
 	}
-	*o = (struct out){.pid = ev->pid, .head = head, .queue = (uint32_t)get(ev, "queue"), .vq = vq,
-			  .vdev = get(ev, "vdev"), .address = get(ev, "elem"), .popped_ns = ev->time_ns,
-			  .stopped_ns = stopped_until(vm_of(e, ev->pid), ev->time_ns), .order = e->order++, .used = true};
+	*o = (struct out){.pid = ev->pid,
+			  .head = head,
+			  .queue = (uint32_t)get(ev, "queue"),
+			  .vq = vq,
+			  .vdev = get(ev, "vdev"),
+			  .address = get(ev, "elem"),
+			  .popped_ns = ev->time_ns,
+			  .stopped_ns = stopped_until(vm_of(e, ev->pid), ev->time_ns),
+			  .order = e->order++,
+			  .used = true};
 }
 
-/* One element leaves the device: counted as `how`, or as returned-before if it was never seen popped. */
+/* One element leaves the device: counted as `how`, or as returned-before if it was never seen
+ * popped. */
 static void on_leave(struct elements *e, const struct event *ev, uint64_t *how)
 {
 	struct out *o = find(e, ev->pid, get(ev, "vq"), (uint32_t)get(ev, "head"));
@@ -205,7 +219,8 @@ static void on_detach(struct elements *e, const struct event *ev)
 	on_leave(e, ev, &e->totals.detached);
 }
 
-/* QEMU's unpop calls detach where the compiler did not inline it: then the element is gone already. */
+/* QEMU's unpop calls detach where the compiler did not inline it: then the element is gone already.
+ */
 static void on_unpop(struct elements *e, const struct event *ev)
 {
 	if (find(e, ev->pid, get(ev, "vq"), (uint32_t)get(ev, "head")))
@@ -246,7 +261,8 @@ static void clear(struct elements *e, uint32_t pid, uint64_t vdev, uint64_t vq, 
 	for (size_t i = 0; i < SLOTS;) {
 		struct out *o = &e->out[i];
 
-		if (o->used && o->pid == pid && (vq ? o->vq == vq : o->vdev == vdev && (queue == ~0ull || o->queue == queue))) {
+		if (o->used && o->pid == pid &&
+		    (vq ? o->vq == vq : o->vdev == vdev && (queue == ~0ull || o->queue == queue))) {
 			take_out(e, o);
 			e->totals.reset++;
 		} else {
@@ -313,7 +329,9 @@ static void on_device(struct elements *e, const struct event *ev)
 		field_print(ev, path, d->path, sizeof(d->path));
 }
 
-enum { RUN_STATE_POSTMIGRATE = 5 }; /* QEMU's qapi/run-state.json: debug, inmigrate, internal-error, io-error, paused, .. */
+enum {
+	RUN_STATE_POSTMIGRATE = 5
+}; /* QEMU's qapi/run-state.json: debug, inmigrate, internal-error, io-error, paused, .. */
 
 static void on_vm_state(struct elements *e, const struct event *ev)
 {
@@ -374,7 +392,8 @@ bool elements_want(const char *event)
 
 void elements_event(struct elements *e, const struct event *ev)
 {
-	static int8_t known[EVENT_TYPES_MAX]; /* by type: 0 not looked up, -1 none, else handler + 1 */
+	static int8_t
+		known[EVENT_TYPES_MAX]; /* by type: 0 not looked up, -1 none, else handler + 1 */
 	int8_t *k = &known[ev->type->index];
 
 	if (!*k) {
@@ -389,8 +408,8 @@ void elements_event(struct elements *e, const struct event *ev)
 
 /* ---- the verdict ---- */
 
-static enum element_verdict judge(struct elements *e, const struct out *o, const struct device *d, uint64_t age_ns,
-				  uint64_t min_age_ns)
+static enum element_verdict judge(struct elements *e, const struct out *o, const struct device *d,
+				  uint64_t age_ns, uint64_t min_age_ns)
 {
 	if (strstr(d->path, "balloon") && o->queue == BALLOON_STATS_QUEUE)
 		return ELEMENT_HELD;
@@ -412,8 +431,8 @@ static int by_pop(const void *a, const void *b)
 	return x->popped_ns < y->popped_ns ? -1 : x->popped_ns > y->popped_ns;
 }
 
-int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret, size_t *ret_nr,
-		 struct element_totals *totals)
+int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
+		 size_t *ret_nr, struct element_totals *totals)
 {
 	struct element *list = calloc(e->nr + 1, sizeof(*list));
 	size_t nr = 0;
@@ -427,15 +446,25 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 			continue;
 		struct device *d = device_of(e, o->pid, o->vdev);
 		uint64_t stopped = stopped_until(vm_of(e, o->pid), end_ns) - o->stopped_ns;
-		uint64_t age = end_ns > o->popped_ns + stopped ? end_ns - o->popped_ns - stopped : 0;
+		uint64_t age =
+			end_ns > o->popped_ns + stopped ? end_ns - o->popped_ns - stopped : 0;
 		enum element_verdict v = judge(e, o, d, age, min_age_ns);
-		uint64_t *count = v == ELEMENT_LEAKED ? &e->totals.leaked : v == ELEMENT_HELD ? &e->totals.held
-				  : v == ELEMENT_IN_FLIGHT ? &e->totals.in_flight : &e->totals.other;
+		uint64_t *count = v == ELEMENT_LEAKED	   ? &e->totals.leaked
+				  : v == ELEMENT_HELD	   ? &e->totals.held
+				  : v == ELEMENT_IN_FLIGHT ? &e->totals.in_flight
+							   : &e->totals.other;
 
 		++*count;
-		list[nr++] = (struct element){.pid = o->pid, .queue = o->queue, .head = o->head, .vq = o->vq, .vdev = o->vdev,
-					      .address = o->address, .popped_ns = o->popped_ns, .age_ns = age,
-					      .device = d->path, .verdict = v};
+		list[nr++] = (struct element){.pid = o->pid,
+					      .queue = o->queue,
+					      .head = o->head,
+					      .vq = o->vq,
+					      .vdev = o->vdev,
+					      .address = o->address,
+					      .popped_ns = o->popped_ns,
+					      .age_ns = age,
+					      .device = d->path,
+					      .verdict = v};
 	}
 	qsort(list, nr, sizeof(*list), by_pop);
 	*ret = list;
@@ -457,9 +486,13 @@ unsigned int elements_vhost(const struct elements *e, const char **ret_device, u
 const char *element_verdict_name(enum element_verdict v)
 {
 	static const char *const name[] = {
-		[ELEMENT_LEAKED] = "leaked", [ELEMENT_IN_FLIGHT] = "in-flight", [ELEMENT_HELD] = "held",
-		[ELEMENT_MIGRATED] = "migrated", [ELEMENT_BROKEN_DEVICE] = "broken device",
-		[ELEMENT_NOT_VISIBLE] = "not visible", [ELEMENT_UNKNOWN] = "unknown (events lost)",
+		[ELEMENT_LEAKED] = "leaked",
+		[ELEMENT_IN_FLIGHT] = "in-flight",
+		[ELEMENT_HELD] = "held",
+		[ELEMENT_MIGRATED] = "migrated",
+		[ELEMENT_BROKEN_DEVICE] = "broken device",
+		[ELEMENT_NOT_VISIBLE] = "not visible",
+		[ELEMENT_UNKNOWN] = "unknown (events lost)",
 	};
 
 	return name[v];

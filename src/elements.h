@@ -7,18 +7,22 @@
  *      ▲                  │  detach (dropped)   unpop, rewind (as if never popped)
  *      └──────────────────┴──  virtio_reset returned, queue reset, queue deleted
  *
- * An element is known by (VM, queue, head): the driver never has the same head in flight twice (virtio 1.2, 2.7.13),
- * while QEMU's element addresses are malloc'ed and reused at once. Rules that keep the check honest:
+ * An element is known by (VM, queue, head): the driver never has the same head in flight twice
+ * (virtio 1.2, 2.7.13), while QEMU's element addresses are malloc'ed and reused at once. Rules that
+ * keep the check honest:
  *
- * - virtio_reset clears at its return, not at its begin: with ioeventfd=off QEMU fills what is in flight within it.
- *   A trace that has only status writes: status 0 makes the device's elements "resetting" (fills still count), and the
- *   next status that is not 0 clears them. A status written unchanged (every VM stop and start) is nothing.
+ * - virtio_reset clears at its return, not at its begin: with ioeventfd=off QEMU fills what is in
+ * flight within it. A trace that has only status writes: status 0 makes the device's elements
+ * "resetting" (fills still count), and the next status that is not 0 clears them. A status written
+ * unchanged (every VM stop and start) is nothing.
  * - fills inside virtqueue_drop_all have no pop. They are known by their thread.
- * - a fill of an unknown head was popped before the recording began (or came by migration): not an error.
+ * - a fill of an unknown head was popped before the recording began (or came by migration): not an
+ * error.
  * - rewind(n) takes back the newest n of a queue.
  * - while the VM is stopped nothing ages (QEMU drains, or keeps failed requests for `cont`).
  * - the balloon's statistics queue keeps one element by design (virtio 1.2, 5.5.6.3): "held".
- * - virtio_error: nothing will be returned until a reset: "broken device". vhost: pops are not in QEMU: "not visible".
+ * - virtio_error: nothing will be returned until a reset: "broken device". vhost: pops are not in
+ * QEMU: "not visible".
  */
 #ifndef HOSTRACE_ELEMENTS_H
 #define HOSTRACE_ELEMENTS_H
@@ -55,7 +59,8 @@ struct element {
 struct element_totals {
 	uint64_t popped, returned, detached, unpopped, reset;
 	uint64_t before;   /* returned, but popped before the recording began */
-	uint64_t replaced; /* popped again while still in flight: a missed return, or a guest's mistake */
+	uint64_t replaced; /* popped again while still in flight: a missed return, or a guest's
+			      mistake */
 	uint64_t held, leaked, in_flight, other;
 	uint64_t overflow; /* found no room in the table */
 	uint64_t lost;	   /* virtqueue events lost */
@@ -73,11 +78,11 @@ bool elements_want(const char *event);
 void elements_event(struct elements *e, const struct event *ev);
 
 /*
- * What is still out at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated. The totals are complete
- * then. 0 or -ENOMEM.
+ * What is still out at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated.
+ * The totals are complete then. 0 or -ENOMEM.
  */
-int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret, size_t *ret_nr,
-		 struct element_totals *totals);
+int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
+		 size_t *ret_nr, struct element_totals *totals);
 
 /* vhost devices seen: their queues cannot be checked. */
 unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The names that hardware and KVM give to exit reasons, as the kernel's own tracepoints print them, so that the
- * words here are those of perf and trace-cmd.
+ * The names that hardware and KVM give to exit reasons, as the kernel's own tracepoints print them,
+ * so that the words here are those of perf and trace-cmd.
  *
- * Sources: Intel SDM volume 3, appendix C (VMX basic exit reasons); AMD APM volume 2, appendix C (SVM intercept
- * codes) and the GHCB specification (0x80000000 up); Linux include/uapi/linux/kvm.h (KVM_EXIT_*).
+ * Sources: Intel SDM volume 3, appendix C (VMX basic exit reasons); AMD APM volume 2, appendix C
+ * (SVM intercept codes) and the GHCB specification (0x80000000 up); Linux include/uapi/linux/kvm.h
+ * (KVM_EXIT_*).
  */
 #include <stddef.h>
 
@@ -98,7 +99,8 @@ static const char *lookup(const struct number_name *table, size_t nr, uint32_t n
 const char *exit_reason_name(uint32_t reason, uint32_t isa)
 {
 	switch (isa) {
-	case EXIT_ISA_VMX: /* bits 16-31 are flags; bit 31: the VM entry failed (SDM vol. 3, 25.9.1) */
+	case EXIT_ISA_VMX: /* bits 16-31 are flags; bit 31: the VM entry failed (SDM vol. 3, 25.9.1)
+			    */
 		return LOOKUP(vmx, reason & 0xffff);
 	case EXIT_ISA_SVM:
 		return LOOKUP(svm, reason);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name beside it and
- * renamed when all is well, so that a failed report never replaces a good one.
+ * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name
+ * beside it and renamed when all is well, so that a failed report never replaces a good one.
  */
 #include <errno.h>
 #include <signal.h>
@@ -89,7 +89,8 @@ int output_open(const char *formats, struct output *ret)
 		return fail(-EINVAL,
 			    "format '%s' is not one that this report can be written in: %s", format,
 			    formats);
-	*ret = (struct output){.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
+	*ret = (struct output){
+		.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
 	if (given.file)
 		return open_file(ret);
 	ret->color = color_wanted(stdout);

@@ -11,16 +11,26 @@ enum {
 	ROLE_END = 2,
 	ROLE_MARK = 4,
 	ROLE_RESET = 8,
-	ROLE_FED = 16,	  /* the analyzer's own function gets it */
+	ROLE_FED = 16, /* the analyzer's own function gets it */
 	ROLE_LOST = 32,
 	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
-	KEYS_MAX = 2, /* beside the pid */
-	MEMO_MAX = 16, /* fields that a feed asks for by name */
+	KEYS_MAX = 2,	  /* beside the pid */
+	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
 	SLOTS = 2 * OPEN_SPANS_MAX,
 };
 
 /* Where a key or label comes from in one event type. */
-enum source { FROM_FIELD, FROM_PID, FROM_TID, FROM_VCPU, FROM_CPU, FROM_DEVICE, FROM_DIR, FROM_PAGE, FROM_NOTHING };
+enum source {
+	FROM_FIELD,
+	FROM_PID,
+	FROM_TID,
+	FROM_VCPU,
+	FROM_CPU,
+	FROM_DEVICE,
+	FROM_DIR,
+	FROM_PAGE,
+	FROM_NOTHING
+};
 
 struct from {
 	enum source source;
@@ -70,7 +80,8 @@ struct pairing {
 
 /* ---- setting up ---- */
 
-static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max, unsigned int *ret_nr)
+static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max,
+		 unsigned int *ret_nr)
 {
 	unsigned int nr = 0;
 
@@ -86,7 +97,8 @@ static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max
 	return 0;
 }
 
-/* Keys that no field has by that name, and how they are shown. "page" is an address cut to 4 KiB. */
+/* Keys that no field has by that name, and how they are shown. "page" is an address cut to 4 KiB.
+ */
 static struct label label_named(const char *name)
 {
 	if (!strcmp(name, "device"))
@@ -123,7 +135,8 @@ static int labels_init(struct pairing *p, const char *by)
 	return err;
 }
 
-int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg, struct pairing **ret)
+int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
+		 struct pairing **ret)
 {
 	_cleanup_(pairing_cleanup_) struct pairing *p = calloc(1, sizeof(*p));
 	int err;
@@ -160,8 +173,9 @@ static struct from from_name(const struct event_type *t, const char *name)
 	static const struct {
 		const char *name;
 		enum source source;
-	} header[] = {{"pid", FROM_PID}, {"tid", FROM_TID}, {"vcpu", FROM_VCPU}, {"cpu", FROM_CPU},
-		      {"device", FROM_DEVICE}, {"dir", FROM_DIR}, {"page", FROM_PAGE}, {"addr", FROM_FIELD}};
+	} header[] = {{"pid", FROM_PID},   {"tid", FROM_TID},	    {"vcpu", FROM_VCPU},
+		      {"cpu", FROM_CPU},   {"device", FROM_DEVICE}, {"dir", FROM_DIR},
+		      {"page", FROM_PAGE}, {"addr", FROM_FIELD}};
 	struct from f = {FROM_FIELD, event_field(t, name), NULL};
 
 	if (f.field) {
@@ -277,7 +291,8 @@ static uint64_t value_of(struct pairing *p, const struct event *ev, const struct
 	case FROM_DEVICE:
 		return f->field ? device_number(p, ev->pid, event_u64(ev, f->field)) : 0;
 	case FROM_DIR: /* kvm_mmio has a type: 2 is a write */
-		return strcmp(f->field->name, "type") ? event_u64(ev, f->field) : event_u64(ev, f->field) == 2;
+		return strcmp(f->field->name, "type") ? event_u64(ev, f->field)
+						      : event_u64(ev, f->field) == 2;
 	case FROM_PAGE:
 		return event_u64(ev, f->field) & ~0xfffull;
 	case FROM_NOTHING:
@@ -302,7 +317,8 @@ uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *fi
 	return 0;
 }
 
-const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf, size_t size)
+const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
+			       size_t size)
 {
 	const struct label *l = &p->label[i];
 
@@ -381,8 +397,12 @@ static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 {
 	const struct binding *b = p->binding[ev->type->index];
 
-	*s = (struct span){.start_ns = ev->time_ns, .end_ns = ev->time_ns, .pid = ev->pid, .tid = ev->tid,
-			   .vcpu = ev->vcpu, .weight = b->weight ? event_u64(ev, b->weight) : 1};
+	*s = (struct span){.start_ns = ev->time_ns,
+			   .end_ns = ev->time_ns,
+			   .pid = ev->pid,
+			   .tid = ev->tid,
+			   .vcpu = ev->vcpu,
+			   .weight = b->weight ? event_u64(ev, b->weight) : 1};
 	s->bytes = b->size ? s->weight * event_u64(ev, b->size) : 0;
 	for (unsigned int i = 0; i < p->nr_labels; i++)
 		s->label[i] = value_of(p, ev, &b->label[i]);
@@ -456,10 +476,11 @@ static void point(struct pairing *p, const struct event *ev)
 }
 
 /*
- * Drops everything that is open for which `which` says so; true: no result is possible. A whole sweep, but losses and
- * resets are rare.
+ * Drops everything that is open for which `which` says so; true: no result is possible. A whole
+ * sweep, but losses and resets are rare.
  */
-static uint64_t sweep(struct pairing *p, bool (*which)(const struct open_span *, uint64_t), uint64_t arg)
+static uint64_t sweep(struct pairing *p, bool (*which)(const struct open_span *, uint64_t),
+		      uint64_t arg)
 {
 	uint64_t dropped = 0;
 
@@ -489,7 +510,8 @@ static bool any(const struct open_span *o, uint64_t arg)
 /* An end may have been among the lost events, whichever CPU its thread has moved to. */
 static void lost(struct pairing *p, const struct event *ev)
 {
-	const struct event_type *t = event_type_ours((unsigned int)pairing_field(p, ev, "lost_event"));
+	const struct event_type *t =
+		event_type_ours((unsigned int)pairing_field(p, ev, "lost_event"));
 
 	if (p->a->end && (!t || analyzer_wants(p->a, t->name)))
 		p->counts.unknown += sweep(p, any, 0);
@@ -546,7 +568,9 @@ int pairing_end(struct pairing *p)
 {
 	for (unsigned int i = 0; i < p->nr_labels; i++)
 		if (p->nr_begins && !p->label_found[i])
-			return fail(-EINVAL, "%s: nothing to group by called '%s'; there are pid, tid, vcpu, cpu and the fields of %s",
+			return fail(-EINVAL,
+				    "%s: nothing to group by called '%s'; there are pid, tid, "
+				    "vcpu, cpu and the fields of %s",
 				    p->a->name, p->names[i], p->a->begin);
 	return 0;
 }

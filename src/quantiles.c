@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "quantiles.h"
 
-/* Values below 256 stand for themselves (blocks 0 and 1); above, block e - 6 for 2^e <= value < 2^(e+1). */
+/* Values below 256 stand for themselves (blocks 0 and 1); above, block e - 6 for 2^e <= value <
+ * 2^(e+1). */
 static unsigned int bucket_of(uint64_t v)
 {
 	if (v < 2 * QUANTILES_SUB)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The distribution of many values in little memory. Up to QUANTILES_EXACT values are kept as they are; beyond that
- * they are counted in buckets of 1/128 of their power of two (below 256: one bucket per value), so that a quantile is
- * off by at most 0.4 %. Minimum, maximum, sum and standard deviation are always exact.
+ * The distribution of many values in little memory. Up to QUANTILES_EXACT values are kept as they
+ * are; beyond that they are counted in buckets of 1/128 of their power of two (below 256: one
+ * bucket per value), so that a quantile is off by at most 0.4 %. Minimum, maximum, sum and standard
+ * deviation are always exact.
  */
 #ifndef HOSTRACE_QUANTILES_H
 #define HOSTRACE_QUANTILES_H
@@ -12,16 +13,17 @@
 
 enum {
 	QUANTILES_EXACT = 128,
-	QUANTILES_SUB = 128,	 /* buckets per power of two */
-	QUANTILES_BLOCKS = 58,	 /* blocks of QUANTILES_SUB buckets: values below 256, then one per power of two */
+	QUANTILES_SUB = 128,   /* buckets per power of two */
+	QUANTILES_BLOCKS = 58, /* blocks of QUANTILES_SUB buckets: values below 256, then one per
+				  power of two */
 };
 
 struct quantiles {
 	uint64_t count, min, max, first;
 	unsigned __int128 sum;
-	__int128 shifted;	    /* sum of (value - first) */
+	__int128 shifted; /* sum of (value - first) */
 	unsigned __int128 shifted_squares;
-	uint64_t *exact;	    /* until the buckets take over */
+	uint64_t *exact; /* until the buckets take over */
 	uint64_t *block[QUANTILES_BLOCKS];
 	bool bucketed;
 };
@@ -30,7 +32,8 @@ struct quantiles {
 int quantiles_add(struct quantiles *q, uint64_t value);
 void quantiles_free(struct quantiles *q);
 
-/* The ceil(fraction * count)-th smallest value (nearest rank); 0 if there is none. Sorts the exact values. */
+/* The ceil(fraction * count)-th smallest value (nearest rank); 0 if there is none. Sorts the exact
+ * values. */
 uint64_t quantiles_at(struct quantiles *q, double fraction);
 
 /* Of the population: the square root of the mean squared distance from the mean. */

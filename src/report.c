@@ -28,7 +28,11 @@ const char *duration_print(uint64_t ns, char *buf, size_t size)
 
 		if (v < 0.9995)
 			continue;
-		snprintf(buf, size, v < 9.995 ? "%.2f%s" : v < 99.95 ? "%.1f%s" : "%.0f%s", v, units[i].name);
+		snprintf(buf, size,
+			 v < 9.995   ? "%.2f%s"
+			 : v < 99.95 ? "%.1f%s"
+				     : "%.0f%s",
+			 v, units[i].name);
 		return buf;
 	}
 	snprintf(buf, size, "%uns", (unsigned int)ns);

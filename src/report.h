@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A report: a shape, with what must stand beside its figures. A format is how it is written: one file in src/formats/, one
- * line in src/formats/all.c. A shape that a format cannot draw stays NULL.
+ * A report: a shape, with what must stand beside its figures. A format is how it is written: one
+ * file in src/formats/, one line in src/formats/all.c. A shape that a format cannot draw stays
+ * NULL.
  */
 #ifndef HOSTRACE_REPORT_H
 #define HOSTRACE_REPORT_H
@@ -15,6 +16,15 @@
 struct report {
 	const struct reader *reader; /* read to its end */
 	const struct output *out;
+	bool wide; /* text: all columns, whatever the terminal's width */
+
+	/* What stands around every answer; given by the commands, so that formats know no inputs.
+	 */
+	json_t *(*head)(const struct reader *r,
+			const json_t *caveats); /* members of the JSON object; new reference */
+	void (*foot)(const struct reader *r, const json_t *caveats,
+		     FILE *out); /* lines under the text */
+
 	const char *title;
 	const char *first_line; /* text: stands above everything; NULL: nothing */
 	json_t *caveats;	/* array of sentences */

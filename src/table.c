@@ -12,7 +12,8 @@ struct table_text {
 	char text[];
 };
 
-void table_column(struct table *t, const char *key, const char *head, enum column_kind kind, bool wide)
+void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
+		  bool wide)
 {
 	if (t->nr_columns < TABLE_COLUMNS_MAX)
 		t->column[t->nr_columns++] = (struct column){key, head, kind, wide};
@@ -58,7 +59,8 @@ struct sorting {
 static int by_column(const void *a, const void *b, void *arg)
 {
 	const struct sorting *s = arg;
-	const struct cell *x = (const struct cell *)a + s->column, *y = (const struct cell *)b + s->column;
+	const struct cell *x = (const struct cell *)a + s->column,
+			  *y = (const struct cell *)b + s->column;
 
 	if (s->is_text)
 		return strcmp(x->text ? x->text : "", y->text ? y->text : "");
@@ -66,7 +68,8 @@ static int by_column(const void *a, const void *b, void *arg)
 }
 
 /* Merge sort (glibc's qsort_r is one while memory lasts; this one is stable always). */
-static void sort_rows(struct cell *row, size_t nr, size_t width, struct sorting *s, struct cell *spare)
+static void sort_rows(struct cell *row, size_t nr, size_t width, struct sorting *s,
+		      struct cell *spare)
 {
 	size_t half = nr / 2, i = 0, j = half, out = 0;
 
@@ -75,9 +78,11 @@ static void sort_rows(struct cell *row, size_t nr, size_t width, struct sorting 
 	sort_rows(row, half, width, s, spare);
 	sort_rows(row + half * width, nr - half, width, s, spare);
 	while (i < half || j < nr) {
-		bool right = i == half || (j < nr && by_column(row + i * width, row + j * width, s) > 0);
+		bool right =
+			i == half || (j < nr && by_column(row + i * width, row + j * width, s) > 0);
 
-		memcpy(spare + out++ * width, row + (right ? j++ : i++) * width, width * sizeof(*row));
+		memcpy(spare + out++ * width, row + (right ? j++ : i++) * width,
+		       width * sizeof(*row));
 	}
 	memcpy(row, spare, nr * width * sizeof(*row));
 }
@@ -86,7 +91,8 @@ int table_sort(struct table *t, const char *key)
 {
 	struct sorting s = {0};
 
-	while (s.column < t->nr_columns && (!t->column[s.column].key || strcmp(t->column[s.column].key, key)))
+	while (s.column < t->nr_columns &&
+	       (!t->column[s.column].key || strcmp(t->column[s.column].key, key)))
 		s.column++;
 	if (s.column == t->nr_columns)
 		return fail(-EINVAL, "no column '%s' to sort by", key);

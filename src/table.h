@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The shapes that views make and formats draw: a table, a histogram, a heat map. A shape knows neither VMs nor events,
- * only what kind of quantity stands where, so that every format writes it in its own way.
+ * The shapes that views make and formats draw: a table, a histogram, a heat map. A shape knows
+ * neither VMs nor events, only what kind of quantity stands where, so that every format writes it
+ * in its own way.
  */
 #ifndef HOSTRACE_TABLE_H
 #define HOSTRACE_TABLE_H
@@ -18,7 +19,8 @@ enum column_kind {
 	COL_NS,	     /* text: scaled with its unit; elsewhere integer ns */
 	COL_HEX,     /* text and JSON: "0x..." */
 	COL_PORT,    /* text: 0x..; JSON: a number */
-	COL_PERCENT, /* value is in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals */
+	COL_PERCENT, /* value is in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals
+		      */
 	COL_SECONDS, /* ns; text: seconds with 9 decimals; JSON: integer ns */
 };
 
@@ -33,7 +35,8 @@ enum { TABLE_COLUMNS_MAX = 32 };
 
 struct cell {
 	uint64_t number;
-	const char *text; /* COL_TEXT: owned by the table; NULL there: null. Other kinds: instead of the number */
+	const char *text; /* COL_TEXT: owned by the table; NULL there: null. Other kinds: instead of
+			     the number */
 };
 
 struct table {
@@ -45,15 +48,18 @@ struct table {
 	struct table_text *texts;
 };
 
-void table_column(struct table *t, const char *key, const char *head, enum column_kind kind, bool wide);
+void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
+		  bool wide);
 
-/* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory. */
+/* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory.
+ */
 struct cell *table_row(struct table *t);
 
 /* Keeps a copy of the text as long as the table; control bytes are replaced. */
 const char *table_text(struct table *t, const char *text);
 
-/* Sorts by the column of this key (largest first for numbers, a to z for text), stable. -EINVAL: no such column. */
+/* Sorts by the column of this key (largest first for numbers, a to z for text), stable. -EINVAL: no
+ * such column. */
 int table_sort(struct table *t, const char *key);
 
 /* Keeps the first `limit` rows (0: all). */

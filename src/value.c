@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How values are written for people: one printer per `format` name of events.def. Unknown numbers stay numbers and
- * are never dropped. A new format is one function and one row in the table at the end.
+ * How values are written for people: one printer per `format` name of events.def. Unknown numbers
+ * stay numbers and are never dropped. A new format is one function and one row in the table at the
+ * end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ static void print_hex(uint64_t v, uint64_t aux, char *buf, size_t size)
 	snprintf(buf, size, "0x%" PRIx64, v);
 }
 
-/* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit 0x82 (isa 3)". */
+/* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit
+ * 0x82 (isa 3)". */
 static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 {
 	const char *name = exit_reason_name((uint32_t)v, (uint32_t)isa);
@@ -131,11 +133,15 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 	return value_print(f->fmt, event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);
 }
 
-/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7, without its rare exclusions); 0 if none. */
+/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7, without its rare
+ * exclusions); 0 if none. */
 static size_t utf8_length(const unsigned char *p)
 {
-	size_t len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3
-		     : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+	size_t len = *p < 0x80		       ? 1
+		     : *p >= 0xc2 && *p < 0xe0 ? 2
+		     : (*p & 0xf0) == 0xe0     ? 3
+		     : *p >= 0xf0 && *p < 0xf5 ? 4
+					       : 0;
 
 	for (size_t i = 1; i < len; i++)
 		if ((p[i] & 0xc0) != 0x80)

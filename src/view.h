@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A view says how spans are summed up: it folds them one by one into a shape and hands that to the format. One file in
- * src/views/, one line in src/views/all.c. Every view takes every analyzer.
+ * A view says how spans are summed up: it folds them one by one into a shape and hands that to the
+ * format. One file in src/views/, one line in src/views/all.c. Every view takes every analyzer.
  */
 #ifndef HOSTRACE_VIEW_H
 #define HOSTRACE_VIEW_H
@@ -30,8 +30,8 @@ struct view {
 extern const struct view *const views[]; /* ends with NULL */
 
 /*
- * Reads everything that the command line's options name, folds it and writes the report. Returns an exit status;
- * messages are printed. What all report commands do.
+ * Reads everything that the command line's options name, folds it and writes the report. Returns an
+ * exit status; messages are printed. What all report commands do.
  */
 int view_run(const struct view *view, const char *analyzer, const char *by);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every analyzer, in the order of the manual. A new one: its file here beside, and its two lines. */
+/* Every analyzer, in the order of the manual. A new one: its file here beside, and its two lines.
+ */
 #include <stddef.h>
 
 #include "analyzer.h"
@@ -17,16 +18,8 @@ extern const struct analyzer irq_inject_analyzer;
 extern const struct analyzer sched_out_analyzer;
 
 const struct analyzer *const analyzers[] = {
-	&exit_latency_analyzer,
-	&userspace_exit_analyzer,
-	&run_length_analyzer,
-	&pio_analyzer,
-	&mmio_analyzer,
-	&msr_analyzer,
-	&virtqueue_analyzer,
-	&virtio_kick_analyzer,
-	&halt_poll_analyzer,
-	&irq_inject_analyzer,
-	&sched_out_analyzer,
-	NULL,
+	&exit_latency_analyzer, &userspace_exit_analyzer, &run_length_analyzer,
+	&pio_analyzer,		&mmio_analyzer,		  &msr_analyzer,
+	&virtqueue_analyzer,	&virtio_kick_analyzer,	  &halt_poll_analyzer,
+	&irq_inject_analyzer,	&sched_out_analyzer,	  NULL,
 };

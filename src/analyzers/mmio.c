@@ -2,8 +2,9 @@
 #include "analyzer.h"
 
 /*
- * A read that KVM must hand to the VMM makes two events: "unsatisfied read" when it starts and "read" when the value is
- * there (read_prepare() and vcpu_mmio_read() in arch/x86/kvm/x86.c). Only the second counts.
+ * A read that KVM must hand to the VMM makes two events: "unsatisfied read" when it starts and
+ * "read" when the value is there (read_prepare() and vcpu_mmio_read() in arch/x86/kvm/x86.c). Only
+ * the second counts.
  */
 static bool unsatisfied(const struct event *ev)
 {

@@ -3,8 +3,8 @@
 #include "pair.h"
 
 /*
- * One event both takes a thread off a CPU and puts another on: the same kind begins and ends spans, of different threads.
- * Thread 0 is the idle task.
+ * One event both takes a thread off a CPU and puts another on: the same kind begins and ends spans,
+ * of different threads. Thread 0 is the idle task.
  */
 static void feed(struct pairing *p, const struct event *ev)
 {

@@ -10,5 +10,6 @@ const struct analyzer virtio_kick_analyzer = {
 	.key = "vdev,queue",
 	.by = "device,queue",
 	.keep_first = true,
-	.caveat = "from the kick's arrival in QEMU to the next element popped; further kicks meanwhile do not count",
+	.caveat = "from the kick's arrival in QEMU to the next element popped; further kicks "
+		  "meanwhile do not count",
 };

@@ -20,7 +20,8 @@ static const struct option_row leak_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, output_options, leak_options, NULL};
+static const struct option_row *const options[] = {reading_options, output_options, leak_options,
+						   NULL};
 
 static bool wants(const char *event, void *arg)
 {
@@ -45,11 +46,13 @@ static int read_all(struct reader *r, struct elements *e, uint64_t *ret_end_ns)
 
 static json_t *totals_json(const struct element_totals *t)
 {
-	return json_pack("{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}}", "totals", "popped", (json_int_t)t->popped,
-			 "returned", (json_int_t)t->returned, "detached", (json_int_t)t->detached, "unpopped",
-			 (json_int_t)t->unpopped, "reset", (json_int_t)t->reset, "held", (json_int_t)t->held, "leaked",
-			 (json_int_t)t->leaked, "in_flight", (json_int_t)t->in_flight, "other", (json_int_t)t->other,
-			 "returned_popped_before", (json_int_t)t->before, "replaced", (json_int_t)t->replaced);
+	return json_pack("{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}}", "totals", "popped",
+			 (json_int_t)t->popped, "returned", (json_int_t)t->returned, "detached",
+			 (json_int_t)t->detached, "unpopped", (json_int_t)t->unpopped, "reset",
+			 (json_int_t)t->reset, "held", (json_int_t)t->held, "leaked",
+			 (json_int_t)t->leaked, "in_flight", (json_int_t)t->in_flight, "other",
+			 (json_int_t)t->other, "returned_popped_before", (json_int_t)t->before,
+			 "replaced", (json_int_t)t->replaced);
 }
 
 static void table_fill(struct table *t, const struct element *list, size_t nr, uint64_t start_ns)
@@ -77,13 +80,15 @@ static void table_fill(struct table *t, const struct element *list, size_t nr, u
 		(c++)->text = table_text(t, hex);
 		(c++)->number = list[i].head;
 		(c++)->number = list[i].popped_ns;
-		(c++)->number = list[i].popped_ns - (start_ns < list[i].popped_ns ? start_ns : list[i].popped_ns);
+		(c++)->number = list[i].popped_ns -
+				(start_ns < list[i].popped_ns ? start_ns : list[i].popped_ns);
 		(c++)->number = list[i].age_ns;
 		(c++)->text = element_verdict_name(list[i].verdict);
 	}
 }
 
-static void caveat(json_t *list, uint64_t n, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void caveat(json_t *list, uint64_t n, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static void caveat(json_t *list, uint64_t n, const char *fmt, ...)
 {
 	char text[512];
@@ -97,43 +102,61 @@ static void caveat(json_t *list, uint64_t n, const char *fmt, ...)
 	json_array_append_new(list, json_string(text));
 }
 
-/* Which of QEMU's events the recording could not take: a release that is not seen looks like a leak. */
+/* Which of QEMU's events the recording could not take: a release that is not seen looks like a
+ * leak. */
 static void caveat_absent(json_t *list, const json_t *meta)
 {
-	static const char *const releases[] = {"virtqueue_fill", "virtqueue_detach", "virtqueue_unpop", "virtqueue_rewind",
+	static const char *const releases[] = {"virtqueue_fill", "virtqueue_detach",
+					       "virtqueue_unpop", "virtqueue_rewind",
 					       "virtio_reset"};
 	size_t i;
 	json_t *probe;
 
-	json_array_foreach(json_object_get(meta, "probes"), i, probe) {
+	json_array_foreach (json_object_get(meta, "probes"), i, probe) {
 		const char *event = json_string_value(json_object_get(probe, "event"));
 		const char *how = json_string_value(json_object_get(probe, "how"));
 
 		for (size_t j = 0; event && how && j < sizeof(releases) / sizeof(releases[0]); j++)
 			if (!strcmp(event, releases[j]) && !strcmp(how, "absent"))
-				caveat(list, 1, "%s could not be seen in this recording: elements that it returned may be called leaked",
+				caveat(list, 1,
+				       "%s could not be seen in this recording: elements that it "
+				       "returned may be called leaked",
 				       event);
 	}
 }
 
-static json_t *caveats_of(const struct reader *r, const struct elements *e, const struct element_totals *t)
+static json_t *caveats_of(const struct reader *r, const struct elements *e,
+			  const struct element_totals *t)
 {
 	const char *vhost[8];
 	json_t *list = json_array();
 	unsigned int nr = elements_vhost(e, vhost, 8);
 
-	caveat(list, !t->popped && !t->before, "no virtqueue element was seen: was QEMU recorded (record --events qemu), and does it serve the rings itself?");
+	caveat(list, !t->popped && !t->before,
+	       "no virtqueue element was seen: was QEMU recorded (record --events qemu), and does "
+	       "it serve the rings itself?");
 	for (unsigned int i = 0; i < nr; i++)
-		caveat(list, 1, "%s: its rings are served outside QEMU (vhost), pops and returns are not visible", vhost[i]);
-	caveat(list, t->before, "%" PRIu64 " elements were returned that had been popped before the recording", t->before);
-	caveat(list, t->replaced, "%" PRIu64 " elements were popped again while in flight: returns were missed", t->replaced);
-	caveat(list, t->overflow, "%" PRIu64 " elements found no room in the table of %d", t->overflow, ELEMENTS_MAX);
-	caveat(list, t->lost, "%" PRIu64 " virtqueue events were lost: what was in flight then is not judged", t->lost);
+		caveat(list, 1,
+		       "%s: its rings are served outside QEMU (vhost), pops and returns are not "
+		       "visible",
+		       vhost[i]);
+	caveat(list, t->before,
+	       "%" PRIu64 " elements were returned that had been popped before the recording",
+	       t->before);
+	caveat(list, t->replaced,
+	       "%" PRIu64 " elements were popped again while in flight: returns were missed",
+	       t->replaced);
+	caveat(list, t->overflow, "%" PRIu64 " elements found no room in the table of %d",
+	       t->overflow, ELEMENTS_MAX);
+	caveat(list, t->lost,
+	       "%" PRIu64 " virtqueue events were lost: what was in flight then is not judged",
+	       t->lost);
 	caveat_absent(list, r->info.meta);
 	return list;
 }
 
-static int draw(struct reader *r, struct elements *e, uint64_t end_ns, struct output *out, uint64_t *ret_leaked)
+static int draw(struct reader *r, struct elements *e, uint64_t end_ns, struct output *out,
+		uint64_t *ret_leaked)
 {
 	struct element_totals totals;
 	struct element *list = NULL;
@@ -145,10 +168,18 @@ static int draw(struct reader *r, struct elements *e, uint64_t end_ns, struct ou
 	if (err)
 		return err;
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " popped, %" PRIu64 " returned, %" PRIu64 " detached, %" PRIu64 " unpopped, %" PRIu64
-		 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64 " leaked", totals.popped, totals.returned,
-		 totals.detached, totals.unpopped, totals.reset, totals.in_flight, totals.held, totals.leaked);
-	struct report report = {.reader = r, .out = out, .caveats = caveats_of(r, e, &totals), .extra = totals_json(&totals),
+		 "%" PRIu64 " popped, %" PRIu64 " returned, %" PRIu64 " detached, %" PRIu64
+		 " unpopped, %" PRIu64 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64
+		 " leaked",
+		 totals.popped, totals.returned, totals.detached, totals.unpopped, totals.reset,
+		 totals.in_flight, totals.held, totals.leaked);
+	struct report report = {.reader = r,
+				.out = out,
+				.wide = common.verbose,
+				.head = reading_head,
+				.foot = reading_foot,
+				.caveats = caveats_of(r, e, &totals),
+				.extra = totals_json(&totals),
 				.extra_text = text};
 
 	if (!nr)
@@ -197,8 +228,10 @@ const struct command leaks_command = {
 	.args = "[FILE...]",
 	.summary = "Virtqueue elements that a device took and never returned.",
 	.group = "Report",
-	.details = "Verdicts: leaked (older than --min-age at the end of the trace), in-flight (younger), held (kept by\n"
-		   "design), broken device (QEMU gave it up), migrated, not visible (vhost), unknown (events were lost).",
+	.details = "Verdicts: leaked (older than --min-age at the end of the trace), in-flight "
+		   "(younger), held (kept by\n"
+		   "design), broken device (QEMU gave it up), migrated, not visible (vhost), "
+		   "unknown (events were lost).",
 	.examples = "  hostrace leaks -i vm.hrt\n  hostrace leaks vm.hrt --min-age 100ms --check",
 	.options = options,
 	.run = run,

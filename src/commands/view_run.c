@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The main loop of every report: read, pair, fold, draw. Where an analyzer has a fallback (no kvm_exit on this
- * backend), both are folded until the first event that decides between them.
+ * The main loop of every report: read, pair, fold, draw. Where an analyzer has a fallback (no
+ * kvm_exit on this backend), both are folded until the first event that decides between them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,9 +32,11 @@ static int fold_span(void *arg, const struct span *s)
 	return fold->view->span(&fold->f, s);
 }
 
-static int fold_open(struct fold *fold, const struct view *view, const struct analyzer *a, const char *by, uint64_t start_ns)
+static int fold_open(struct fold *fold, const struct view *view, const struct analyzer *a,
+		     const char *by, uint64_t start_ns)
 {
-	*fold = (struct fold){.view = view, .on = true, .f = {.analyzer = a, .by = by, .start_ns = start_ns}};
+	*fold = (struct fold){
+		.view = view, .on = true, .f = {.analyzer = a, .by = by, .start_ns = start_ns}};
 	int err = pairing_open(a, by, fold_span, fold, &fold->pairing);
 
 	if (err)
@@ -137,7 +139,11 @@ static int draw(struct run *run, struct reader *r, struct output *out)
 {
 	bool fell_back = run->nr > 1 && !run->fold[0].begun && run->fold[1].begun;
 	struct fold *fold = &run->fold[fell_back];
-	struct report report = {.reader = r, .out = out};
+	struct report report = {.reader = r,
+				.out = out,
+				.wide = common.verbose,
+				.head = reading_head,
+				.foot = reading_foot};
 	const char *why = run->fold[0].f.analyzer->fallback_caveat;
 	int err = pairing_end(fold->pairing);
 
@@ -153,7 +159,8 @@ static int draw(struct run *run, struct reader *r, struct output *out)
 	return err;
 }
 
-static int run_open(struct run *run, const struct view *view, const struct analyzer *a, const char *by, uint64_t start_ns)
+static int run_open(struct run *run, const struct view *view, const struct analyzer *a,
+		    const char *by, uint64_t start_ns)
 {
 	int err = fold_open(&run->fold[0], view, a, by, start_ns);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `hostrace VIEW ANALYZER` for every view and analyzer, and the named reports that people need daily: a view and an
- * analyzer each.
+ * `hostrace VIEW ANALYZER` for every view and analyzer, and the named reports that people need
+ * daily: a view and an analyzer each.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +27,10 @@ static const struct option_row exact_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, output_options, by_options, NULL};
-static const struct option_row *const mmio_options[] = {reading_options, output_options, by_options, exact_options, NULL};
+static const struct option_row *const options[] = {reading_options, output_options, by_options,
+						   NULL};
+static const struct option_row *const mmio_options[] = {reading_options, output_options, by_options,
+							exact_options, NULL};
 
 /* `hostrace VIEW ANALYZER [FILE...]` */
 static int run_view(const struct view *view, int argc, char **argv)
@@ -45,7 +47,8 @@ static int run_view(const struct view *view, int argc, char **argv)
 }
 
 /* A named report: its arguments are files. */
-static int run_report(const struct view *view, const char *analyzer, const char *keys, int argc, char **argv)
+static int run_report(const struct view *view, const char *analyzer, const char *keys, int argc,
+		      char **argv)
 {
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("too many files");
@@ -63,7 +66,8 @@ static int run_report(const struct view *view, const char *analyzer, const char 
 		.args = "ANALYZER [FILE...]",                                                      \
 		.summary = text,                                                                   \
 		.group = "Any view of any analyzer",                                               \
-		.details = "Analyzers: exit-latency, userspace-exit, run-length, pio, mmio, msr, virtqueue, virtio-kick,\n" \
+		.details = "Analyzers: exit-latency, userspace-exit, run-length, pio, mmio, msr, " \
+			   "virtqueue, virtio-kick,\n"                                             \
 			   "halt-poll, irq-inject, sched-out, or pair:BEGIN,END,KEY.",             \
 		.examples = more,                                                                  \
 		.options = options,                                                                \
@@ -71,11 +75,15 @@ static int run_report(const struct view *view, const char *analyzer, const char 
 	}
 
 VIEW_COMMAND(summary, "summary", "Durations by group: count, total, mean, deviation, percentiles.",
-	     "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary pair:kvm_msi_set_irq,kvm_entry,pid");
-VIEW_COMMAND(count, "count", "How often, by group.", "  hostrace count irq-inject -i vm.hrt --by vcpu");
-VIEW_COMMAND(histogram, "histogram", "Durations by powers of two.", "  hostrace histogram exit-latency -i vm.hrt");
+	     "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary "
+	     "pair:kvm_msi_set_irq,kvm_entry,pid");
+VIEW_COMMAND(count, "count", "How often, by group.",
+	     "  hostrace count irq-inject -i vm.hrt --by vcpu");
+VIEW_COMMAND(histogram, "histogram", "Durations by powers of two.",
+	     "  hostrace histogram exit-latency -i vm.hrt");
 VIEW_COMMAND(heatmap, "heatmap", "Latency over time.",
-	     "  hostrace heatmap exit-latency -i vm.hrt\n  hostrace heatmap virtqueue -f svg -o virtqueue.svg");
+	     "  hostrace heatmap exit-latency -i vm.hrt\n  hostrace heatmap virtqueue -f svg -o "
+	     "virtqueue.svg");
 VIEW_COMMAND(list_spans, "list-spans", "Each span as a row, in the order in which they ended.",
 	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10");
 
@@ -96,16 +104,22 @@ VIEW_COMMAND(list_spans, "list-spans", "Each span as a row, in the order in whic
 		.run = run_##ident,                                                                \
 	}
 
-REPORT_COMMAND(exits, "Exits by reason: how many, how long, how many were answered in userspace.", &summary_view,
-	       "exit-latency", by, options,
-	       "The same as 'summary exit-latency'. On a backend that has no kvm_exit it shows userspace-exit cycles\n"
+REPORT_COMMAND(exits, "Exits by reason: how many, how long, how many were answered in userspace.",
+	       &summary_view, "exit-latency", by, options,
+	       "The same as 'summary exit-latency'. On a backend that has no kvm_exit it shows "
+	       "userspace-exit cycles\n"
 	       "and says so in its first line.",
-	       "  hostrace exits -i vm.hrt\n  hostrace exits vm.hrt --by vcpu\n  hostrace exits vm.hrt --by =rip --limit 20");
-REPORT_COMMAND(msrs, "Intercepted MSR accesses, by register.", &count_view, "msr", by, options, NULL,
-	       "  hostrace msrs -i vm.hrt");
-REPORT_COMMAND(ports, "Port I/O by port and width: cpu_in and cpu_out.", &count_view, "pio", by, options,
-	       "QEMU's own probes cpu_in and cpu_out no longer fire for guests (KVM: since QEMU 1.7, TCG: 2.4). This is\n"
-	       "what they told: the guest's in and out, from kvm_pio, under TCG from QEMU's address_space_* functions.",
+	       "  hostrace exits -i vm.hrt\n  hostrace exits vm.hrt --by vcpu\n  hostrace exits "
+	       "vm.hrt --by =rip --limit 20");
+REPORT_COMMAND(msrs, "Intercepted MSR accesses, by register.", &count_view, "msr", by, options,
+	       NULL, "  hostrace msrs -i vm.hrt");
+REPORT_COMMAND(ports, "Port I/O by port and width: cpu_in and cpu_out.", &count_view, "pio", by,
+	       options,
+	       "QEMU's own probes cpu_in and cpu_out no longer fire for guests (KVM: since QEMU "
+	       "1.7, TCG: 2.4). This is\n"
+	       "what they told: the guest's in and out, from kvm_pio, under TCG from QEMU's "
+	       "address_space_* functions.",
 	       "  hostrace ports -i vm.hrt\n  hostrace ports vm.hrt --by vcpu -f json");
 REPORT_COMMAND(mmio, "Memory-mapped I/O by page (or address) and width.", &count_view, "mmio",
-	       exact ? (by ? by : "=dir,addr,size") : by, mmio_options, NULL, "  hostrace mmio -i vm.hrt --exact");
+	       exact ? (by ? by : "=dir,addr,size") : by, mmio_options, NULL,
+	       "  hostrace mmio -i vm.hrt --exact");

@@ -61,8 +61,9 @@ static int csv_histogram(const struct report *r, const struct histogram *h)
 {
 	fputs("lo_ns,hi_ns,count\n", r->out->file);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
-		fprintf(r->out->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", i ? (uint64_t)1 << (i - 1) : 0,
-			i == 64 ? UINT64_MAX : (uint64_t)1 << i, h->count[i]);
+		fprintf(r->out->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+			i ? (uint64_t)1 << (i - 1) : 0, i == 64 ? UINT64_MAX : (uint64_t)1 << i,
+			h->count[i]);
 	return 0;
 }
 
@@ -72,8 +73,10 @@ static int csv_heatmap(const struct report *r, const struct heatmap *h)
 	for (unsigned int x = 0; x < h->nr_columns; x++)
 		for (unsigned int y = 0; y < h->nr_rows; y++)
 			if (h->cell[y][x])
-				fprintf(r->out->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-					h->t0_ns + x * h->column_ns, h->row[y].lo_ns, h->row[y].hi_ns, h->cell[y][x]);
+				fprintf(r->out->file,
+					"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+					h->t0_ns + x * h->column_ns, h->row[y].lo_ns,
+					h->row[y].hi_ns, h->cell[y][x]);
 	return 0;
 }
 

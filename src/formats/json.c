@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One object: the head that every answer has, then "rows" or "result". Rows are written one by one, so that a long
- * table needs no second copy. Times are integers in ns, addresses strings "0x..".
+ * One object: the head that every answer has, then "rows" or "result". Rows are written one by one,
+ * so that a long table needs no second copy. Times are integers in ns, addresses strings "0x..".
  */
 #include <inttypes.h>
 
-#include "reading.h"
 #include "report.h"
 
 /* The opening brace and every member of the head and the extra, each with a comma behind it. */
 static void open_object(const struct report *r)
 {
-	json_t *head = reading_head(r->reader, r->caveats), *value;
+	json_t *head = r->head(r->reader, r->caveats), *value;
 	const char *key;
 
 	if (r->extra)
 		json_object_update(head, r->extra);
 	fputc('{', r->out->file);
-	json_object_foreach(head, key, value) {
+	json_object_foreach (head, key, value) {
 		fprintf(r->out->file, "\"%s\": ", key);
 		json_dumpf(value, r->out->file, JSON_ENCODE_ANY | JSON_COMPACT);
 		fputs(",\n", r->out->file);
@@ -83,8 +82,11 @@ static int json_histogram(const struct report *r, const struct histogram *h)
 	open_object(r);
 	fputs("\"rows\": [", r->out->file);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
-		fprintf(r->out->file, "%s\n{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 ", \"count\": %" PRIu64 "}", gap,
-			i ? (uint64_t)1 << (i - 1) : 0, i == 64 ? UINT64_MAX : (uint64_t)1 << i, h->count[i]);
+		fprintf(r->out->file,
+			"%s\n{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 ", \"count\": %" PRIu64
+			"}",
+			gap, i ? (uint64_t)1 << (i - 1) : 0,
+			i == 64 ? UINT64_MAX : (uint64_t)1 << i, h->count[i]);
 		gap = ",";
 	}
 	fputs("]}\n", r->out->file);
@@ -98,10 +100,11 @@ static int json_heatmap(const struct report *r, const struct heatmap *h)
 	open_object(r);
 	fputs("\"result\": {\"analyzer\": ", f);
 	put_text(f, h->analyzer);
-	fprintf(f, ", \"t0_ns\": %" PRIu64 ", \"column_ns\": %" PRIu64 ",\n\"rows\": [", h->t0_ns, h->column_ns);
+	fprintf(f, ", \"t0_ns\": %" PRIu64 ", \"column_ns\": %" PRIu64 ",\n\"rows\": [", h->t0_ns,
+		h->column_ns);
 	for (unsigned int y = 0; y < h->nr_rows; y++)
-		fprintf(f, "%s{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 "}", y ? ", " : "", h->row[y].lo_ns,
-			h->row[y].hi_ns);
+		fprintf(f, "%s{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 "}", y ? ", " : "",
+			h->row[y].lo_ns, h->row[y].hi_ns);
 	fputs("],\n\"cells\": [", f);
 	for (unsigned int y = 0; y < h->nr_rows; y++) {
 		fputs(y ? ",\n[" : "\n[", f);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reports for people: aligned columns that fit the terminal, times with units, pictures of characters. */
+/* Reports for people: aligned columns that fit the terminal, times with units, pictures of
+ * characters. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "command.h"
-#include "reading.h"
 #include "report.h"
 
 enum {
 	CELL_MAX = 256,
-	LABEL_WIDTH = 9,    /* of a heat map's row */
-	PICTURE_ROWS = 28,  /* of a heat map */
+	LABEL_WIDTH = 9,   /* of a heat map's row */
+	PICTURE_ROWS = 28, /* of a heat map */
 	BAR_WIDTH = 50,
 };
 
@@ -34,7 +33,8 @@ static const char *cell_print(const struct column *c, const struct cell *v, char
 		snprintf(buf, size, "%.1f%%", (double)v->number / 1000);
 		break;
 	case COL_SECONDS:
-		snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, v->number / 1000000000, v->number % 1000000000);
+		snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, v->number / 1000000000,
+			 v->number % 1000000000);
 		break;
 	}
 	return buf;
@@ -50,12 +50,12 @@ static void foot(const struct report *r)
 {
 	if (r->extra_text)
 		fprintf(r->out->file, "%s\n", r->extra_text);
-	reading_foot(r->reader, r->caveats, r->out->file);
+	r->foot(r->reader, r->caveats, r->out->file);
 }
 
 static bool shown(const struct report *r, const struct column *c)
 {
-	return c->head && (!c->wide || common.verbose || r->out->width >= 120);
+	return c->head && (!c->wide || r->wide || r->out->width >= 120);
 }
 
 static void table_widths(const struct table *t, int *width)
@@ -67,7 +67,8 @@ static void table_widths(const struct table *t, int *width)
 
 		width[i] = c->head ? (int)strlen(c->head) : 0;
 		for (size_t row = 0; row < t->nr_rows; row++) {
-			int len = (int)strlen(cell_print(c, &t->cell[row * t->nr_columns + i], buf, sizeof(buf)));
+			int len = (int)strlen(
+				cell_print(c, &t->cell[row * t->nr_columns + i], buf, sizeof(buf)));
 
 			width[i] = len > width[i] ? len : width[i];
 		}
@@ -75,7 +76,8 @@ static void table_widths(const struct table *t, int *width)
 }
 
 /* Numbers to the right, text to the left; no blanks at a line's end. */
-static void table_line(const struct report *r, const struct table *t, const int *width, const struct cell *row)
+static void table_line(const struct report *r, const struct table *t, const int *width,
+		       const struct cell *row)
 {
 	char buf[CELL_MAX];
 	int owed = 0;
@@ -144,7 +146,8 @@ static const int colors[] = {-1, 17, 18, 19, 26, 37, 76, 148, 220, 196};
 
 static unsigned int shade_of(uint64_t count, uint64_t max)
 {
-	unsigned int bits = 64u - (unsigned int)__builtin_clzll(count | 1), top = 64u - (unsigned int)__builtin_clzll(max | 1);
+	unsigned int bits = 64u - (unsigned int)__builtin_clzll(count | 1),
+		     top = 64u - (unsigned int)__builtin_clzll(max | 1);
 	unsigned int levels = sizeof(shades) - 2;
 
 	if (!count)
@@ -153,8 +156,8 @@ static unsigned int shade_of(uint64_t count, uint64_t max)
 }
 
 /* Several rows and columns of the shape may share a character. */
-static uint64_t block_sum(const struct heatmap *h, unsigned int row, unsigned int rows, unsigned int column,
-			  unsigned int columns)
+static uint64_t block_sum(const struct heatmap *h, unsigned int row, unsigned int rows,
+			  unsigned int column, unsigned int columns)
 {
 	uint64_t sum = 0;
 
@@ -164,12 +167,13 @@ static uint64_t block_sum(const struct heatmap *h, unsigned int row, unsigned in
 	return sum;
 }
 
-static void heat_line(const struct report *r, const struct heatmap *h, unsigned int row, unsigned int rows,
-		      unsigned int columns, uint64_t max)
+static void heat_line(const struct report *r, const struct heatmap *h, unsigned int row,
+		      unsigned int rows, unsigned int columns, uint64_t max)
 {
 	char label[16];
 
-	fprintf(r->out->file, "%*s |", LABEL_WIDTH, duration_print(h->row[row].lo_ns, label, sizeof(label)));
+	fprintf(r->out->file, "%*s |", LABEL_WIDTH,
+		duration_print(h->row[row].lo_ns, label, sizeof(label)));
 	for (unsigned int x = 0; x < h->nr_columns; x += columns) {
 		unsigned int shade = shade_of(block_sum(h, row, rows, x, columns), max);
 
@@ -194,26 +198,32 @@ static uint64_t heat_max(const struct heatmap *h, unsigned int rows, unsigned in
 	return max;
 }
 
-static void heat_legend(const struct report *r, const struct heatmap *h, unsigned int shown_columns, unsigned int columns,
-			uint64_t max)
+static void heat_legend(const struct report *r, const struct heatmap *h, unsigned int shown_columns,
+			unsigned int columns, uint64_t max)
 {
 	char from[16], to[16], each[16];
 
 	fprintf(r->out->file, "%*s +%.*s+\n", LABEL_WIDTH, "", (int)shown_columns,
-		"--------------------------------------------------------------------------------------------------------"
+		"----------------------------------------------------------------------------------"
+		"----------------------"
 		"------------------------");
 	duration_print(0, from, sizeof(from));
 	duration_print(h->column_ns * h->nr_columns, to, sizeof(to));
 	duration_print(h->column_ns * columns, each, sizeof(each));
-	fprintf(r->out->file, "%*s  %-*s%s\n", LABEL_WIDTH, "", (int)shown_columns - (int)strlen(to), from, to);
-	fprintf(r->out->file, "%" PRIu64 " spans; a column is %s, a row begins at its label; darkest: %" PRIu64 "\n", h->total,
-		each, max);
+	fprintf(r->out->file, "%*s  %-*s%s\n", LABEL_WIDTH, "",
+		(int)shown_columns - (int)strlen(to), from, to);
+	fprintf(r->out->file,
+		"%" PRIu64 " spans; a column is %s, a row begins at its label; darkest: %" PRIu64
+		"\n",
+		h->total, each, max);
 }
 
 static int text_heatmap(const struct report *r, const struct heatmap *h)
 {
-	unsigned int room = (unsigned int)(r->out->width > 140 ? 140 : r->out->width) - LABEL_WIDTH - 4;
-	unsigned int columns = (h->nr_columns + room - 1) / room, rows = (h->nr_rows + PICTURE_ROWS - 1) / PICTURE_ROWS;
+	unsigned int room =
+		(unsigned int)(r->out->width > 140 ? 140 : r->out->width) - LABEL_WIDTH - 4;
+	unsigned int columns = (h->nr_columns + room - 1) / room,
+		     rows = (h->nr_rows + PICTURE_ROWS - 1) / PICTURE_ROWS;
 
 	head(r);
 	if (!h->total) {

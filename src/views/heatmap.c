@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Latency over time: two rows for each power of two, columns of time that double when the trace outgrows them, so that
- * memory and work do not depend on its length.
+ * Latency over time: two rows for each power of two, columns of time that double when the trace
+ * outgrows them, so that memory and work do not depend on its length.
  */
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,8 @@ static bool row_used(const struct heatmap *m, unsigned int row)
 	return false;
 }
 
-/* Cuts away the rows below the lowest and above the highest in use; columns that doubled may lie beyond the end. */
+/* Cuts away the rows below the lowest and above the highest in use; columns that doubled may lie
+ * beyond the end. */
 static void cut(struct heatmap *m)
 {
 	unsigned int first = 0, last = HEATMAP_ROWS - 1;
@@ -94,7 +95,8 @@ static void cut(struct heatmap *m)
 	memmove(m->cell[0], m->cell[first], m->nr_rows * sizeof(m->cell[0]));
 	for (unsigned int y = 0; y < m->nr_rows; y++) {
 		m->row[y].lo_ns = row_start(first + y);
-		m->row[y].hi_ns = first + y + 1 < HEATMAP_ROWS ? row_start(first + y + 1) : UINT64_MAX;
+		m->row[y].hi_ns =
+			first + y + 1 < HEATMAP_ROWS ? row_start(first + y + 1) : UINT64_MAX;
 		for (unsigned int x = 0; x < m->nr_columns; x++)
 			m->max = m->cell[y][x] > m->max ? m->cell[y][x] : m->max;
 	}

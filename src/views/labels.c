@@ -6,7 +6,8 @@
 
 static enum column_kind kind_of(const struct label *l)
 {
-	static const char *const texts[] = {"reason", "userspace_reason", "isa", "dir", "mmio_type", "event", "text"};
+	static const char *const texts[] = {
+		"reason", "userspace_reason", "isa", "dir", "mmio_type", "event", "text"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (!strcmp(l->fmt, texts[i]))
@@ -34,7 +35,8 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 	for (unsigned int i = 0; i < nr; i++) {
 		row[i].number = label[i];
 		if (kind_of(&l[i]) == COL_TEXT)
-			row[i].text = table_text(t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
+			row[i].text = table_text(
+				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
 			row[i].text = "-";
 	}

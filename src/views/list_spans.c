@@ -61,7 +61,8 @@ static int list_draw(struct folding *f, struct report *r)
 		if (!row)
 			return -ENOMEM;
 		row[0].number = s->start_ns;
-		row[1].number = s->start_ns - (s->start_ns < f->start_ns ? s->start_ns : f->start_ns);
+		row[1].number =
+			s->start_ns - (s->start_ns < f->start_ns ? s->start_ns : f->start_ns);
 		row[2].number = s->end_ns - s->start_ns;
 		row[3].number = s->pid;
 		row[4].number = s->tid;

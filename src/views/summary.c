@@ -46,7 +46,8 @@ static uint64_t permille_of(uint64_t part, uint64_t whole)
 	return whole ? (uint64_t)((double)part * 100000 / (double)whole + 0.5) : 0;
 }
 
-static void summary_row(const struct folding *f, struct table *t, struct group *g, unsigned int nr_labels, uint64_t all_ns)
+static void summary_row(const struct folding *f, struct table *t, struct group *g,
+			unsigned int nr_labels, uint64_t all_ns)
 {
 	struct cell *row = table_row(t), *c;
 	struct quantiles *q = &g->ns;
@@ -91,7 +92,8 @@ static int summary_draw(struct folding *f, struct report *r)
 	for (unsigned int i = 0; i < g->nr; i++)
 		summary_row(f, &t, &g->group[i], g->nr_labels, all_ns);
 	json_array_append_new(r->caveats,
-			      json_string(estimated ? "percentiles are nearest-rank, within 0.4 % where a row counts more than 128"
+			      json_string(estimated ? "percentiles are nearest-rank, within 0.4 % "
+						      "where a row counts more than 128"
 						    : "percentiles are nearest-rank and exact"));
 	err = table_sort(&t, r->out->sort ? r->out->sort : "total_ns");
 	table_limit(&t, r->out->limit);

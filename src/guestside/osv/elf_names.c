@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined functions that
- * addr2line -i prints: the innermost DIE that holds the address and every inlined_subroutine around it up to the
- * subprogram; each outer frame stands where the inner one was called (DW_AT_call_file, DW_AT_call_line).
+ * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined
+ * functions that addr2line -i prints: the innermost DIE that holds the address and every
+ * inlined_subroutine around it up to the subprogram; each outer frame stands where the inner one
+ * was called (DW_AT_call_file, DW_AT_call_line).
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -43,11 +44,14 @@ int elf_names_open(const char *path, struct elf_names **ret)
 		return fail(-ENOMEM, "out of memory");
 	if (access(path, R_OK)) {
 		free(e);
-		return fail(-errno, "%s: %s (the guest's ELF file; -e FILE names another, -x leaves addresses)", path,
-			    strerror(errno));
+		return fail(
+			-errno,
+			"%s: %s (the guest's ELF file; -e FILE names another, -x leaves addresses)",
+			path, strerror(errno));
 	}
 	e->dwfl = dwfl_begin(&callbacks);
-	if (!e->dwfl || !dwfl_report_offline(e->dwfl, "guest", path, -1) || dwfl_report_end(e->dwfl, NULL, NULL)) {
+	if (!e->dwfl || !dwfl_report_offline(e->dwfl, "guest", path, -1) ||
+	    dwfl_report_end(e->dwfl, NULL, NULL)) {
 		int err = fail(-EINVAL, "%s: %s", path, dwfl_errmsg(-1));
 
 		elf_names_close(e);
@@ -82,7 +86,8 @@ static const char *name_keep(struct elf_names *e, const char *from, char *text)
 {
 	if (!(e->nr_names & (e->nr_names - 1))) {
 		void *more = e->nr_names < NAMES_MAX
-				     ? realloc(e->name, (e->nr_names ? 2 * e->nr_names : 1) * sizeof(*e->name))
+				     ? realloc(e->name, (e->nr_names ? 2 * e->nr_names : 1) *
+								sizeof(*e->name))
 				     : NULL;
 
 		if (!more) {
@@ -99,7 +104,8 @@ static const char *demangled(struct elf_names *e, const char *mangled)
 {
 	const char *kept = name_kept(e, mangled);
 
-	return kept ? kept : name_keep(e, mangled, cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI));
+	return kept ? kept
+		    : name_keep(e, mangled, cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI));
 }
 
 /* A relative file name stands below the directory that the compiler ran in (DW_AT_comp_dir). */
@@ -135,14 +141,16 @@ static void call_site(struct elf_names *e, Dwarf_Die *cu, Dwarf_Die *inlined, st
 	Dwarf_Files *files;
 	size_t nr;
 
-	if (dwarf_attr_integrate(inlined, DW_AT_call_line, &attr) && !dwarf_formudata(&attr, &value))
+	if (dwarf_attr_integrate(inlined, DW_AT_call_line, &attr) &&
+	    !dwarf_formudata(&attr, &value))
 		ret->line = (int)value;
-	if (dwarf_attr_integrate(inlined, DW_AT_call_file, &attr) && !dwarf_formudata(&attr, &value) &&
-	    !dwarf_getsrcfiles(cu, &files, &nr) && value < nr)
+	if (dwarf_attr_integrate(inlined, DW_AT_call_file, &attr) &&
+	    !dwarf_formudata(&attr, &value) && !dwarf_getsrcfiles(cu, &files, &nr) && value < nr)
 		ret->file = full_path(e, cu, dwarf_filesrc(files, value, NULL, NULL));
 }
 
-/* Frames by DWARF: the DIEs around the innermost one, in the order of the code (not of the definitions). */
+/* Frames by DWARF: the DIEs around the innermost one, in the order of the code (not of the
+ * definitions). */
 static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t address, bool inlines,
 			     struct osv_frame ret[OSV_INLINES_MAX])
 {
@@ -155,7 +163,8 @@ static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t add
 	struct osv_frame next = {.address = address};
 
 	if (line && cu)
-		next.file = full_path(e, cu, dwfl_lineinfo(line, NULL, &next.line, NULL, NULL, NULL));
+		next.file =
+			full_path(e, cu, dwfl_lineinfo(line, NULL, &next.line, NULL, NULL, NULL));
 	for (int i = 0; i < nr_around && nr < OSV_INLINES_MAX; i++) {
 		int tag = dwarf_tag(&around[i]);
 

@@ -11,14 +11,16 @@
 
 enum { TRACEFILE_VERSION = 3 };
 
-static const uint8_t dump_magic[4] = {'T', 'V', 'S', 'O'}; /* FOURCC OSVT on a little-endian guest */
+static const uint8_t dump_magic[4] = {'T', 'V', 'S',
+				      'O'}; /* FOURCC OSVT on a little-endian guest */
 
 bool osv_is_dump(const uint8_t *head, size_t len)
 {
 	return len >= 8 && !memcmp(head, dump_magic, sizeof(dump_magic));
 }
 
-/* Version 3 and a number of tracepoints that one can believe; older versions are recognised to be refused by name. */
+/* Version 3 and a number of tracepoints that one can believe; older versions are recognised to be
+ * refused by name. */
 bool osv_is_tracefile(const uint8_t *head, size_t len)
 {
 	struct buffer b = buffer_of(head, len, "", 0);
@@ -80,8 +82,8 @@ const struct osv_tracepoint *osv_tracepoint_of(const struct osv_trace *t, uint64
 	return NULL;
 }
 
-int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name, char *signature,
-		       char *format)
+int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name,
+		       char *signature, char *format)
 {
 	unsigned int n = t->nr_tracepoints;
 
@@ -89,8 +91,9 @@ int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char
 		free(name);
 		free(signature);
 		free(format);
-		return n == OSV_TRACEPOINTS_MAX ? buffer_fail(b, "more than %d tracepoints", n)
-						: buffer_fail(b, "a tracepoint's description is cut short");
+		return n == OSV_TRACEPOINTS_MAX
+			       ? buffer_fail(b, "more than %d tracepoints", n)
+			       : buffer_fail(b, "a tracepoint's description is cut short");
 	}
 	if (!(n & (n - 1))) { /* capacity is the next power of two */
 		void *more = realloc(t->tracepoints, (n ? 2 * n : 1) * sizeof(*t->tracepoints));
@@ -131,7 +134,8 @@ static int open_mapped(struct osv_trace *t)
 
 	t->is_dump = osv_is_dump(p->map, p->map_len);
 	if (!t->is_dump && !osv_is_tracefile(p->map, p->map_len))
-		return fail(-EINVAL, "%s is no OSv trace (neither a tracefile nor an OSVT dump)", t->file);
+		return fail(-EINVAL, "%s is no OSv trace (neither a tracefile nor an OSVT dump)",
+			    t->file);
 	err = t->is_dump ? osv_dump_open(t, &b) : osv_tracefile_open(t, &b);
 	return err ? err : by_key_grow(t);
 }

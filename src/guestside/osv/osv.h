@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * OSv's traces: a unikernel writes tracepoint samples into one ring per vCPU; they leave the guest in two forms.
+ * OSv's traces: a unikernel writes tracepoint samples into one ring per vCPU; they leave the guest
+ * in two forms.
  *
- *   "tracefile" version 3   saved through gdb, or converted: a dictionary of the tracepoints used, then samples,
- *                           one after another without alignment, until the end of the file
- *   OSVT dump               what GET /trace/buffers answers: chunks; TRCD the dictionary, one TRCS per CPU with
- *                           records as in the ring, MODS and SYMB modules and symbols
+ *   "tracefile" version 3   saved through gdb, or converted: a dictionary of the tracepoints used,
+ * then samples, one after another without alignment, until the end of the file OSVT dump what GET
+ * /trace/buffers answers: chunks; TRCD the dictionary, one TRCS per CPU with records as in the
+ * ring, MODS and SYMB modules and symbols
  *
- * Both are opened the same way here and give the same samples, in the order in which OSv's own tool gives them.
- * A sample's time is nanoseconds since the guest's boot; 0 means that the clock was not running yet.
+ * Both are opened the same way here and give the same samples, in the order in which OSv's own tool
+ * gives them. A sample's time is nanoseconds since the guest's boot; 0 means that the clock was not
+ * running yet.
  *
  * The guest is hostile: everything is read through a bounded cursor over the mapped file.
  */
@@ -29,7 +31,8 @@ enum {
 };
 
 struct osv_tracepoint {
-	uint64_t key;	 /* guest address of the tracepoint object; names one of several of the same name */
+	uint64_t key; /* guest address of the tracepoint object; names one of several of the same
+			 name */
 	char *name, *format;
 	char *signature; /* one character per argument, see osv_args() */
 	unsigned int index;
@@ -40,7 +43,8 @@ struct osv_sample {
 	const struct osv_tracepoint *tp;
 	uint64_t thread; /* guest address of the thread */
 	uint64_t time_ns;
-	const uint8_t *backtrace; /* nr_backtrace little-endian u64 return addresses, zeros not yet removed */
+	const uint8_t *backtrace; /* nr_backtrace little-endian u64 return addresses, zeros not yet
+				     removed */
 	const uint8_t *args;	  /* argument block */
 	uint32_t args_len;
 	uint32_t nr_backtrace;
@@ -79,15 +83,16 @@ void osv_close(struct osv_trace *t);
 DEFINE_CLEANUP(osv, struct osv_trace *, osv_close);
 
 /*
- * The next sample: 1, 0 at the end, -EBADMSG with the sentence set where the file is cut or wrong (samples handed out
- * before stay good).
+ * The next sample: 1, 0 at the end, -EBADMSG with the sentence set where the file is cut or wrong
+ * (samples handed out before stay good).
  */
 int osv_next(struct osv_trace *t, struct osv_sample *ret);
 
 /* Back to the first sample. */
 void osv_rewind(struct osv_trace *t);
 
-/* Addresses of the backtrace without zeros, each less 1 (the call, not the return); returns how many, at most max. */
+/* Addresses of the backtrace without zeros, each less 1 (the call, not the return); returns how
+ * many, at most max. */
 unsigned int osv_backtrace(const struct osv_sample *s, uint64_t *ret, unsigned int max);
 
 /* ---- arguments ---- */
@@ -104,15 +109,17 @@ struct osv_arg {
 };
 
 /*
- * Decodes the argument block by the signature: b B h H i I q Q c ? f d P p *, each aligned to min(size, 8) within
- * the block. Returns the number of arguments or -EBADMSG (signature unknown, block too short; sentence set).
+ * Decodes the argument block by the signature: b B h H i I q Q c ? f d P p *, each aligned to
+ * min(size, 8) within the block. Returns the number of arguments or -EBADMSG (signature unknown,
+ * block too short; sentence set).
  */
 int osv_args(const struct osv_tracepoint *tp, const uint8_t *block, size_t len,
 	     struct osv_arg ret[OSV_ARGS_MAX], size_t *ret_len);
 
 /*
- * Formats a sample's arguments as OSv's tool does: the tracepoint's printf-like format with Python's rules (%p is
- * 0x%016x, a negative %x has a minus sign, ...). Returns buf, or NULL with the sentence set where that tool fails.
+ * Formats a sample's arguments as OSv's tool does: the tracepoint's printf-like format with
+ * Python's rules (%p is 0x%016x, a negative %x has a minus sign, ...). Returns buf, or NULL with
+ * the sentence set where that tool fails.
  */
 const char *osv_format(const struct osv_sample *s, char *buf, size_t size);
 

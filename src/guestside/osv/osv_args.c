@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sample's arguments: decoding by signature, and formatting as OSv's tool does it. That tool replaces %p by 0x%016x
- * and hands the rest to Python's % operator, whose rules differ from C's: a negative %x prints a minus sign, %u is
- * %d, a length modifier (h, l, L: one at most) is ignored, %#o prints 0o, and a wrong number of arguments is an error.
+ * A sample's arguments: decoding by signature, and formatting as OSv's tool does it. That tool
+ * replaces %p by 0x%016x and hands the rest to Python's % operator, whose rules differ from C's: a
+ * negative %x prints a minus sign, %u is %d, a length modifier (h, l, L: one at most) is ignored,
+ * %#o prints 0o, and a wrong number of arguments is an error.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -175,13 +176,17 @@ static void put_integer(struct out *o, const struct spec *s, bool negative, uint
 	bool alt = strchr(s->flags, '#'), left = strchr(s->flags, '-');
 	bool zero = strchr(s->flags, '0') && !left;
 	char sign = negative ? '-' : strchr(s->flags, '+') ? '+' : strchr(s->flags, ' ') ? ' ' : 0;
-	const char *fmt = s->conv == 'x' ? "%" PRIx64 : s->conv == 'X' ? "%" PRIX64 : s->conv == 'o' ? "%" PRIo64
-										    : "%" PRIu64;
-	int len = snprintf(digits, sizeof(digits), fmt, magnitude), zeros = s->precision > len ? s->precision - len : 0;
+	const char *fmt = s->conv == 'x'   ? "%" PRIx64
+			  : s->conv == 'X' ? "%" PRIX64
+			  : s->conv == 'o' ? "%" PRIo64
+					   : "%" PRIu64;
+	int len = snprintf(digits, sizeof(digits), fmt, magnitude),
+	    zeros = s->precision > len ? s->precision - len : 0;
 
 	if (alt && strchr("xXo", s->conv))
 		snprintf(prefix, sizeof(prefix), "0%c", s->conv);
-	int total = len + zeros + (sign != 0) + (int)strlen(prefix), pad = s->width > total ? s->width - total : 0;
+	int total = len + zeros + (sign != 0) + (int)strlen(prefix),
+	    pad = s->width > total ? s->width - total : 0;
 
 	if (zero) {
 		zeros += pad;
@@ -225,19 +230,28 @@ static int put_int_arg(struct out *o, const struct spec *s, const struct osv_arg
 static int put_float_arg(struct out *o, const struct spec *s, const struct osv_arg *a)
 {
 	char fmt[40], text[512];
-	double v = a->type == 'f' || a->type == 'd' ? a->d : is_signed(a->type) ? (double)a->i : (double)a->u;
+	double v = a->type == 'f' || a->type == 'd' ? a->d
+		   : is_signed(a->type)		    ? (double)a->i
+						    : (double)a->u;
 	int n;
 
 	if (a->type == 'p' || a->type == '*' || a->type == 'c')
 		return fail(-EINVAL, "%%%c: a number is required", s->conv);
 	snprintf(fmt, sizeof(fmt), "%%%s*.*%c", s->flags, s->conv);
-	n = snprintf(text, sizeof(text), fmt, s->width < 0 ? 0 : s->width > 400 ? 400 : s->width,
-		     s->precision < 0 ? 6 : s->precision > 60 ? 60 : s->precision, v);
+	n = snprintf(text, sizeof(text), fmt,
+		     s->width < 0     ? 0
+		     : s->width > 400 ? 400
+				      : s->width,
+		     s->precision < 0	 ? 6
+		     : s->precision > 60 ? 60
+					 : s->precision,
+		     v);
 	put(o, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	return 0;
 }
 
-/* %s of any argument: text as it is, a blob as {aa bb}, a bool as True/False, numbers as Python's str(). */
+/* %s of any argument: text as it is, a blob as {aa bb}, a bool as True/False, numbers as Python's
+ * str(). */
 static int put_text_arg(struct out *o, const struct spec *s, const struct osv_arg *a)
 {
 	char text[4 * 65536]; /* a blob of 65,535 bytes in hex */
@@ -252,7 +266,9 @@ static int put_text_arg(struct out *o, const struct spec *s, const struct osv_ar
 		for (unsigned int i = 0; i < a->len; i++) {
 			char hex[4];
 
-			put(&t, hex, (size_t)snprintf(hex, sizeof(hex), "%s%02x", i ? " " : "", a->bytes[i]));
+			put(&t, hex,
+			    (size_t)snprintf(hex, sizeof(hex), "%s%02x", i ? " " : "",
+					     a->bytes[i]));
 		}
 		put(&t, "}", 1);
 		break;
@@ -264,7 +280,8 @@ static int put_text_arg(struct out *o, const struct spec *s, const struct osv_ar
 		t.pos += snprintf(t.pos, 64, "%.17g", a->d);
 		break;
 	default:
-		put_integer(&t, &(struct spec){.width = -1, .precision = -1, .conv = 'd'}, is_signed(a->type) && a->i < 0,
+		put_integer(&t, &(struct spec){.width = -1, .precision = -1, .conv = 'd'},
+			    is_signed(a->type) && a->i < 0,
 			    is_signed(a->type) && a->i < 0 ? 0 - a->u : a->u);
 	}
 	size_t len = (size_t)(t.pos - text);
@@ -306,7 +323,9 @@ static int put_arg(struct out *o, const struct spec *s, const struct osv_arg *a)
 		put(o, (const char[]){(char)a->u}, 1);
 		return 0;
 	case 'p':
-		return put_int_arg(o, &(struct spec){.flags = "0", .width = 16, .precision = -1, .conv = 'x'}, a);
+		return put_int_arg(
+			o, &(struct spec){.flags = "0", .width = 16, .precision = -1, .conv = 'x'},
+			a);
 	default:
 		return fail(-EINVAL, "unsupported format character '%c'", s->conv ? s->conv : '?');
 	}
@@ -335,7 +354,8 @@ const char *osv_format(const struct osv_sample *s, char *buf, size_t size)
 			continue;
 		}
 		if (used == nr) {
-			fail(-EINVAL, "%s: not enough arguments for format \"%s\"", s->tp->name, s->tp->format);
+			fail(-EINVAL, "%s: not enough arguments for format \"%s\"", s->tp->name,
+			     s->tp->format);
 			return NULL;
 		}
 		if (spec.conv == 'p')
@@ -344,7 +364,8 @@ const char *osv_format(const struct osv_sample *s, char *buf, size_t size)
 			return NULL;
 	}
 	if (used != nr) {
-		fail(-EINVAL, "%s: too many arguments for format \"%s\"", s->tp->name, s->tp->format);
+		fail(-EINVAL, "%s: too many arguments for format \"%s\"", s->tp->name,
+		     s->tp->format);
 		return NULL;
 	}
 	*o.pos = 0;

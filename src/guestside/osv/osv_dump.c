@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The OSVT dump, version 0.1: chunks { u32 tag; u32 0; u64 size; payload }, each 8-aligned in the file; scalars are
- * aligned to their size by file offset.
+ * The OSVT dump, version 0.1: chunks { u32 tag; u32 0; u64 size; payload }, each 8-aligned in the
+ * file; scalars are aligned to their size by file offset.
  *
  *   OSVT  u32 endian = 1; u32 version; then the other chunks
- *   TRCD  u32 backtrace slots; u32 n; n x { u64 key; str id, name, provider, format; u32 n_args; n_args x { str; char } }
- *   MODS  u32 n; n x { str path; u64 base; u64 size; u32 n_seg; n_seg x { str name; u32 x 2; u64 flags, addr, offset, size } }
- *   SYMB  u32 n; n x { str name; u64 addr; u64 size; str file; u32 n_loc; n_loc x { u32 offset; i32 line } }
- *   TRCS  one per CPU: records as in the guest's ring, 8-aligned: { u64 key; u64 thread; char name[16]; u64 time;
- *         u32 cpu; u32 flags }, if flags bit 0 the backtrace slots, then the arguments; key 0 ends it
+ *   TRCD  u32 backtrace slots; u32 n; n x { u64 key; str id, name, provider, format; u32 n_args;
+ * n_args x { str; char } } MODS  u32 n; n x { str path; u64 base; u64 size; u32 n_seg; n_seg x {
+ * str name; u32 x 2; u64 flags, addr, offset, size } } SYMB  u32 n; n x { str name; u64 addr; u64
+ * size; str file; u32 n_loc; n_loc x { u32 offset; i32 line } } TRCS  one per CPU: records as in
+ * the guest's ring, 8-aligned: { u64 key; u64 thread; char name[16]; u64 time; u32 cpu; u32 flags
+ * }, if flags bit 0 the backtrace slots, then the arguments; key 0 ends it
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,8 @@
 #include "base/error.h"
 #include "guestside/osv/osv_private.h"
 
-#define TAG(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+#define TAG(a, b, c, d)                                                                            \
+	((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
 enum {
 	RECORD_BYTES = 48,
@@ -63,14 +65,17 @@ static int read_tracepoint(struct osv_trace *t, struct buffer *b)
 	char signature[OSV_ARGS_MAX + 1] = "";
 
 	if (nr > OSV_ARGS_MAX)
-		return buffer_fail(b, "a tracepoint with %u arguments; at most %d are supported", nr, OSV_ARGS_MAX);
+		return buffer_fail(b, "a tracepoint with %u arguments; at most %d are supported",
+				   nr, OSV_ARGS_MAX);
 	for (uint32_t i = 0; i < nr; i++) {
 		free(aligned_string(b));
 		signature[i] = (char)buffer_u8(b);
 	}
 	int err = buffer_ok(b, "the tracepoint dictionary");
 
-	return err ? err : osv_tracepoint_add(t, b, key, take_ptr(name), strdup(signature), take_ptr(format));
+	return err ? err
+		   : osv_tracepoint_add(t, b, key, take_ptr(name), strdup(signature),
+					take_ptr(format));
 }
 
 static int read_dictionary(struct osv_trace *t, struct buffer *b)
@@ -79,14 +84,16 @@ static int read_dictionary(struct osv_trace *t, struct buffer *b)
 	int err = buffer_ok(b, "the tracepoint dictionary");
 
 	if (!err && slots != BACKTRACE_SLOTS)
-		err = buffer_fail(b, "backtraces of %u slots; only %d are known", slots, BACKTRACE_SLOTS);
+		err = buffer_fail(b, "backtraces of %u slots; only %d are known", slots,
+				  BACKTRACE_SLOTS);
 	for (uint32_t i = 0; i < n && !err; i++)
 		err = read_tracepoint(t, b);
 	return err;
 }
 
 /* Appends; takes name and file over (file may be NULL: none). */
-static int symbol_add(struct osv_symbol **list, unsigned int *nr, struct buffer *b, struct osv_symbol s)
+static int symbol_add(struct osv_symbol **list, unsigned int *nr, struct buffer *b,
+		      struct osv_symbol s)
 {
 	if (b->cut || *nr == SYMBOLS_MAX || !s.name) {
 		free(s.name);
@@ -209,7 +216,8 @@ int osv_dump_open(struct osv_trace *t, struct buffer *b)
 {
 	int err = 0;
 
-	buffer_bytes(b, 16); /* tag and size of the outermost chunk: the file's end counts, as for OSv's tool */
+	buffer_bytes(b, 16); /* tag and size of the outermost chunk: the file's end counts, as for
+				OSv's tool */
 	uint32_t endian = buffer_u32(b);
 	buffer_u32(b);
 	if (b->cut || endian != 1)

@@ -26,19 +26,34 @@ struct osv_frames {
 
 /* What a tracepoint and the sampler leave on the stack, innermost first; "" ends each. */
 static const char *const sampler_chain[] = {
-	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)", "log", "trace_slow_path", "operator()", "_FUN",
-	"prof::cpu_sampler::timer_fired()", "prof::cpu_sampler::timer_fired()", "sched::timer_list::fired()",
+	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)",
+	"log",
+	"trace_slow_path",
+	"operator()",
+	"_FUN",
+	"prof::cpu_sampler::timer_fired()",
+	"prof::cpu_sampler::timer_fired()",
+	"sched::timer_list::fired()",
 	"std::function<void ()>::operator()() const",
-	"interrupt_descriptor_table::invoke_interrupt(unsigned int)", "interrupt", "interrupt_entry_common", NULL,
+	"interrupt_descriptor_table::invoke_interrupt(unsigned int)",
+	"interrupt",
+	"interrupt_entry_common",
+	NULL,
 };
 static const char *const backtrace_chain[] = {
-	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)", "log", "trace_slow_path", "operator()", "_FUN",
-	"operator()", NULL,
+	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)",
+	"log",
+	"trace_slow_path",
+	"operator()",
+	"_FUN",
+	"operator()",
+	NULL,
 };
-static const char *const log_chain[] = {"log", "trace_slow_path", "operator()", "_FUN", "operator()", NULL};
+static const char *const log_chain[] = {"log",	"trace_slow_path", "operator()",
+					"_FUN", "operator()",	   NULL};
 
-int osv_frames_open(struct osv_symbols *symbols, struct calltree *tree, const struct osv_frames_options *opt,
-		    struct osv_frames **ret)
+int osv_frames_open(struct osv_symbols *symbols, struct calltree *tree,
+		    const struct osv_frames_options *opt, struct osv_frames **ret)
 {
 	_cleanup_(osv_frames_cleanup_) struct osv_frames *f = calloc(1, sizeof(*f));
 
@@ -68,7 +83,8 @@ void osv_frames_close(struct osv_frames *f)
 	free(f);
 }
 
-void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_options *opt, char *buf, size_t size)
+void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_options *opt, char *buf,
+		     size_t size)
 {
 	static const struct {
 		const char *from, *to;
@@ -89,7 +105,8 @@ void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_opti
 	snprintf(buf, size, "%s", name);
 	len = strlen(buf);
 	if (opt->show_file)
-		len += (size_t)snprintf(buf + len, size - len, " %s", frame->file ? frame->file : "None");
+		len += (size_t)snprintf(buf + len, size - len, " %s",
+					frame->file ? frame->file : "None");
 	if (opt->show_line && len < size) {
 		if (frame->line)
 			len += (size_t)snprintf(buf + len, size - len, ":%d", frame->line);
@@ -108,7 +125,8 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-static unsigned int chain_length(const struct osv_frame *frame, unsigned int nr, const char *const *chain)
+static unsigned int chain_length(const struct osv_frame *frame, unsigned int nr,
+				 const char *const *chain)
 {
 	unsigned int i = 0;
 
@@ -118,7 +136,8 @@ static unsigned int chain_length(const struct osv_frame *frame, unsigned int nr,
 	return i;
 }
 
-/* Takes out what is not the program's: the tracer's chains, trace.hh, and everything from the thread's start on. */
+/* Takes out what is not the program's: the tracer's chains, trace.hh, and everything from the
+ * thread's start on. */
 static unsigned int strip(struct osv_frame *frame, unsigned int nr)
 {
 	unsigned int from = chain_length(frame, nr, sampler_chain), to = 0;
@@ -139,8 +158,10 @@ static unsigned int strip(struct osv_frame *frame, unsigned int nr)
 	return to;
 }
 
-/* Everything before the function goes. The original drops the sample if the function is the very first frame. */
-static unsigned int cut_at_function(const struct osv_frames *f, struct osv_frame *frame, unsigned int nr)
+/* Everything before the function goes. The original drops the sample if the function is the very
+ * first frame. */
+static unsigned int cut_at_function(const struct osv_frames *f, struct osv_frame *frame,
+				    unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
 		if (!frame[i].name || strcmp(frame[i].name, f->opt.function))
@@ -205,7 +226,8 @@ static uint32_t *slot_of(struct osv_frames *f, uint64_t h, const uint64_t *addre
 		uint32_t *slot = &f->slot[i & f->mask];
 		const struct backtrace *b = *slot ? &f->backtrace[*slot - 1] : NULL;
 
-		if (!b || (b->hash == h && b->nr_addresses == nr && !memcmp(b->address, address, nr * sizeof(*address))))
+		if (!b || (b->hash == h && b->nr_addresses == nr &&
+			   !memcmp(b->address, address, nr * sizeof(*address))))
 			return slot;
 	}
 }
@@ -243,7 +265,9 @@ static int backtrace_add(struct osv_frames *f, uint64_t h, const uint64_t *addre
 	}
 	struct backtrace *b = &f->backtrace[f->nr];
 
-	*b = (struct backtrace){.hash = h, .nr_addresses = (uint16_t)nr, .address = malloc((nr + 1) * sizeof(*address))};
+	*b = (struct backtrace){.hash = h,
+				.nr_addresses = (uint16_t)nr,
+				.address = malloc((nr + 1) * sizeof(*address))};
 	if (!b->address)
 		return fail(-ENOMEM, "out of memory");
 	f->nr++;
@@ -253,8 +277,8 @@ static int backtrace_add(struct osv_frames *f, uint64_t h, const uint64_t *addre
 	return err ? err : f->nr * 2 > f->mask ? grow(f) : 0;
 }
 
-int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret, unsigned int *ret_nr,
-		    uint32_t *ret_id)
+int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret,
+		    unsigned int *ret_nr, uint32_t *ret_id)
 {
 	uint64_t address[RAW_MAX];
 	unsigned int nr = osv_backtrace(s, address, RAW_MAX);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a sample's backtrace to a path of a call tree: resolved, stripped of the tracer's and the scheduler's own
- * frames, turned, cut at a function, written as text. Done once per distinct backtrace; the same one costs a look-up.
+ * From a sample's backtrace to a path of a call tree: resolved, stripped of the tracer's and the
+ * scheduler's own frames, turned, cut at a function, written as text. Done once per distinct
+ * backtrace; the same one costs a look-up.
  */
 #ifndef HOSTRACE_OSV_FRAMES_H
 #define HOSTRACE_OSV_FRAMES_H
@@ -20,19 +21,22 @@ struct osv_frames_options {
 
 struct osv_frames;
 
-int osv_frames_open(struct osv_symbols *symbols, struct calltree *tree, const struct osv_frames_options *opt,
-		    struct osv_frames **ret);
+int osv_frames_open(struct osv_symbols *symbols, struct calltree *tree,
+		    const struct osv_frames_options *opt, struct osv_frames **ret);
 void osv_frames_close(struct osv_frames *f);
 DEFINE_CLEANUP(osv_frames, struct osv_frames *, osv_frames_close);
 
 /*
- * The path of a sample's backtrace as numbers of the tree's frames. 1: *ret and *ret_nr are set (valid until close);
- * 0: nothing is left of it; -errno. *ret_id numbers distinct backtraces from 0.
+ * The path of a sample's backtrace as numbers of the tree's frames. 1: *ret and *ret_nr are set
+ * (valid until close); 0: nothing is left of it; -errno. *ret_id numbers distinct backtraces from
+ * 0.
  */
-int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret, unsigned int *ret_nr,
-		    uint32_t *ret_id);
+int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret,
+		    unsigned int *ret_nr, uint32_t *ret_id);
 
-/* One frame as text: name, then " FILE", ":LINE", " @ 0xADDR" as asked; an unresolved one is its address. */
-void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_options *opt, char *buf, size_t size);
+/* One frame as text: name, then " FILE", ":LINE", " @ 0xADDR" as asked; an unresolved one is its
+ * address. */
+void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_options *opt, char *buf,
+		     size_t size);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A dump's per-CPU streams as one, by time. Samples of equal time come out in the order in which OSv's tool prints
- * them, so that reports can be compared line by line: a binary heap that is compared by "earlier than" only, whose
- * top is replaced by its stream's next sample and sifted to a leaf along the smaller children (the left one only if it
- * is strictly earlier), then back up while strictly earlier.
+ * A dump's per-CPU streams as one, by time. Samples of equal time come out in the order in which
+ * OSv's tool prints them, so that reports can be compared line by line: a binary heap that is
+ * compared by "earlier than" only, whose top is replaced by its stream's next sample and sifted to
+ * a leaf along the smaller children (the left one only if it is strictly earlier), then back up
+ * while strictly earlier.
  */
 #include "guestside/osv/osv_private.h"
 

@@ -6,7 +6,10 @@
 #include "base/error.h"
 #include "guestside/osv/osv_pairs.h"
 
-enum { OPEN_MAX = 1 << 20, CPUS_MAX = 65536 }; /* begins without an end yet; CPU numbers that are looked at */
+enum {
+	OPEN_MAX = 1 << 20,
+	CPUS_MAX = 65536
+}; /* begins without an end yet; CPU numbers that are looked at */
 
 struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
@@ -41,14 +44,18 @@ static size_t base_length(const char *name, bool compat)
 	size_t len = strlen(name);
 
 	if (!compat)
-		return len > 4 && (!strcmp(name + len - 4, "_ret") || !strcmp(name + len - 4, "_err")) ? len - 4 : 0;
+		return len > 4 && (!strcmp(name + len - 4, "_ret") ||
+				   !strcmp(name + len - 4, "_err"))
+			       ? len - 4
+			       : 0;
 	for (size_t i = len; i-- > 0;)
 		if (!strncmp(name + i, "_ret", 4) || !strncmp(name + i, "_err", 4))
 			return i;
 	return 0;
 }
 
-static uint32_t tracepoint_named(const struct osv_trace *t, const char *name, size_t len, uint32_t none)
+static uint32_t tracepoint_named(const struct osv_trace *t, const char *name, size_t len,
+				 uint32_t none)
 {
 	for (uint32_t i = 0; i < t->nr_tracepoints; i++)
 		if (!strncmp(t->tracepoints[i].name, name, len) && !t->tracepoints[i].name[len])
@@ -131,7 +138,8 @@ static uint32_t *slot_find(struct osv_pairs *p, uint64_t id, uint32_t base)
 
 		if (!*slot)
 			return NULL;
-		if (*slot != TOMBSTONE && p->open[*slot - 1].id == id && p->open[*slot - 1].base == base)
+		if (*slot != TOMBSTONE && p->open[*slot - 1].id == id &&
+		    p->open[*slot - 1].base == base)
 			return slot;
 	}
 	return NULL;
@@ -213,9 +221,10 @@ static uint64_t earliest(const struct osv_pairs *p, uint32_t cpu)
 
 static int nested(const struct osv_sample *old, const struct osv_sample *s)
 {
-	return fail(-EBADMSG, "nested entry: %s of thread 0x%" PRIx64 " at %" PRIu64 " ns while that of %" PRIu64
-			      " ns is still open; without --compat entries nest", s->tp->name, s->thread, s->time_ns,
-		    old->time_ns);
+	return fail(-EBADMSG,
+		    "nested entry: %s of thread 0x%" PRIx64 " at %" PRIu64
+		    " ns while that of %" PRIu64 " ns is still open; without --compat entries nest",
+		    s->tp->name, s->thread, s->time_ns, old->time_ns);
 }
 
 static int begin(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uint32_t base)
@@ -241,13 +250,18 @@ static int begin(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, u
 
 	if (err)
 		return err;
-	p->open[index] = (struct open_entry){.id = id, .base = base, .below = below, .order = p->order++,
-					     .timed = {.entry = *s}, .used = true};
+	p->open[index] = (struct open_entry){.id = id,
+					     .base = base,
+					     .below = below,
+					     .order = p->order++,
+					     .timed = {.entry = *s},
+					     .used = true};
 	slot_put(p, index);
 	return 0;
 }
 
-static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uint32_t base, struct osv_timed *ret)
+static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uint32_t base,
+	       struct osv_timed *ret)
 {
 	uint32_t *slot = slot_find(p, id, base);
 
@@ -287,7 +301,8 @@ static const struct osv_pairs *sorting; /* qsort has no argument */
 
 static int by_order(const void *a, const void *b)
 {
-	uint64_t x = sorting->open[*(const uint32_t *)a].order, y = sorting->open[*(const uint32_t *)b].order;
+	uint64_t x = sorting->open[*(const uint32_t *)a].order,
+		 y = sorting->open[*(const uint32_t *)b].order;
 
 	return x < y ? -1 : x > y;
 }

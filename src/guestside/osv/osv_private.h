@@ -30,8 +30,8 @@ struct osv_private {
 char *osv_string(struct buffer *b);
 
 /* Adds a tracepoint to the dictionary; takes the strings over. */
-int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name, char *signature,
-		       char *format);
+int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name,
+		       char *signature, char *format);
 const struct osv_tracepoint *osv_tracepoint_of(const struct osv_trace *t, uint64_t key);
 
 int osv_tracefile_open(struct osv_trace *t, struct buffer *b);

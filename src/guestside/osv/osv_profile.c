@@ -38,7 +38,8 @@ static void profile_deinit(struct profile *p)
 	free(p->leaf_key);
 }
 
-static int profile_init(struct profile *p, struct osv_trace *t, const struct osv_profile_options *opt)
+static int profile_init(struct profile *p, struct osv_trace *t,
+			const struct osv_profile_options *opt)
 {
 	int err;
 
@@ -58,7 +59,9 @@ static int profile_init(struct profile *p, struct osv_trace *t, const struct osv
 /* The group of a sample; made when its first sample comes. */
 static int group_of(struct profile *p, const struct osv_sample *s, uint32_t *ret)
 {
-	uint64_t id = p->opt->group == OSV_GROUP_THREAD ? s->thread : p->opt->group == OSV_GROUP_CPU ? s->cpu : 0;
+	uint64_t id = p->opt->group == OSV_GROUP_THREAD ? s->thread
+		      : p->opt->group == OSV_GROUP_CPU	? s->cpu
+							: 0;
 	uint32_t i = 0;
 
 	while (i < p->nr_groups && p->group[i].id != id)
@@ -111,7 +114,8 @@ static int add(struct profile *p, const struct osv_sample *s, double time_ns)
 	return 0;
 }
 
-static int add_trimmed(struct profile *p, const struct osv_sample *s, uint64_t start_ns, uint64_t duration_ns)
+static int add_trimmed(struct profile *p, const struct osv_sample *s, uint64_t start_ns,
+		       uint64_t duration_ns)
 {
 	double ns;
 
@@ -127,11 +131,13 @@ static int fold_hits(struct profile *p)
 	int r;
 
 	while ((r = osv_next(p->trace, &s)) > 0) {
-		/* The original takes a hit for a span of no length, which may also touch the range's end. */
+		/* The original takes a hit for a span of no length, which may also touch the
+		 * range's end. */
 		bool in = p->opt->compat ? osv_range_trim(range, s.time_ns, 0, &(double){0})
 					 : osv_range_has(range, s.time_ns);
 
-		if (!in || !s.nr_backtrace || (p->opt->tracepoint && strcmp(s.tp->name, p->opt->tracepoint)))
+		if (!in || !s.nr_backtrace ||
+		    (p->opt->tracepoint && strcmp(s.tp->name, p->opt->tracepoint)))
 			continue;
 		r = add(p, &s, 0);
 		if (r)
@@ -285,7 +291,8 @@ int osv_profile(struct osv_trace *t, const struct osv_profile_options *opt, stru
 		char header[64];
 
 		if (opt->group == OSV_GROUP_THREAD)
-			snprintf(header, sizeof(header), "Thread %s (0x%" PRIx64 ")", p.group[i].name, p.group[i].id);
+			snprintf(header, sizeof(header), "Thread %s (0x%" PRIx64 ")",
+				 p.group[i].name, p.group[i].id);
 		else
 			snprintf(header, sizeof(header), "CPU 0x%02" PRIx64, p.group[i].id);
 		text_neutralise(header);

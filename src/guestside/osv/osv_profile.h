@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Profiles of an OSv trace: hits (prof), times of pairs (prof-timed, prof-wait, prof-lock), idle CPUs (prof-idle). */
+/* Profiles of an OSv trace: hits (prof), times of pairs (prof-timed, prof-wait, prof-lock), idle
+ * CPUs (prof-idle). */
 #ifndef HOSTRACE_OSV_PROFILE_H
 #define HOSTRACE_OSV_PROFILE_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `summary [--timed]` of OSv's tool: counts by tracepoint, the time that each CPU's ring spans, percentiles of pairs. */
+/* `summary [--timed]` of OSv's tool: counts by tracepoint, the time that each CPU's ring spans,
+ * percentiles of pairs. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -28,13 +29,14 @@ struct summary {
 	uint32_t *seen_order; /* by tracepoint index: place among those seen, from 1 */
 	uint32_t nr_seen;
 	struct cpu_span *cpus;
-	uint32_t nr_cpus, *cpu_at; /* cpu -> place + 1 in cpus */
-	struct durations *timed;   /* in the order in which each name first completed a pair */
+	uint32_t nr_cpus, *cpu_at;    /* cpu -> place + 1 in cpus */
+	struct durations *timed;      /* in the order in which each name first completed a pair */
 	uint32_t nr_timed, *timed_at; /* by tracepoint index of a name -> place + 1 */
 	size_t nr_durations;
 };
 
-static int summary_init(struct summary *s, struct osv_trace *t, const struct osv_summary_options *opt)
+static int summary_init(struct summary *s, struct osv_trace *t,
+			const struct osv_summary_options *opt)
 {
 	size_t nr = t->nr_tracepoints + 1u;
 
@@ -105,7 +107,8 @@ static int add_duration(struct summary *s, const struct osv_timed *timed)
 	struct durations *d = &s->timed[s->timed_at[name] - 1];
 
 	if (s->nr_durations++ == DURATIONS_MAX)
-		return fail(-E2BIG, "more than %d pairs; narrow the time with --since and --until", DURATIONS_MAX);
+		return fail(-E2BIG, "more than %d pairs; narrow the time with --since and --until",
+			    DURATIONS_MAX);
 	if (!(d->nr & (d->nr - 1))) {
 		double *more = realloc(d->ns, (d->nr ? 2 * d->nr : 1) * sizeof(*more));
 
@@ -153,7 +156,8 @@ static void print_cpus(struct summary *s, FILE *out)
 	for (uint32_t i = 0; i < s->nr_cpus; i++) {
 		const struct cpu_span *c = &s->cpus[i];
 
-		fprintf(out, "  CPU 0x%02d: %s - %s = %10s\n", (int)c->cpu, osv_stamp(c->first_ns, from, sizeof(from)),
+		fprintf(out, "  CPU 0x%02d: %s - %s = %10s\n", (int)c->cpu,
+			osv_stamp(c->first_ns, from, sizeof(from)),
 			osv_stamp(c->last_ns, to, sizeof(to)),
 			osv_pretty((double)c->last_ns - (double)c->first_ns, span, sizeof(span)));
 	}
@@ -186,8 +190,8 @@ static int print_counts(struct summary *s, FILE *out)
 		}
 	sorting = s;
 	qsort(rows, nr, sizeof(*rows), by_name);
-	fprintf(out, "\nTracepoint statistics:\n\n  %-*s %8s\n  %-*s %8s\n", width, "name", "count", width, "----",
-		"-----");
+	fprintf(out, "\nTracepoint statistics:\n\n  %-*s %8s\n  %-*s %8s\n", width, "name", "count",
+		width, "----", "-----");
 	for (uint32_t i = 0; i < nr; i++)
 		fprintf(out, "  %-*s %8llu\n", width, s->trace->tracepoints[rows[i]].name,
 			(unsigned long long)s->counts[rows[i]]);
@@ -212,7 +216,9 @@ static void print_durations(const struct osv_trace *t, struct durations *d, FILE
 	qsort(d->ns, d->nr, sizeof(*d->ns), by_value);
 	fprintf(out, "  %-20s %8zu", t->tracepoints[d->name].name, d->nr);
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
-		fprintf(out, " %8s", osv_ms(d->ns[(size_t)ceil((double)(d->nr - 1) * quantiles[i])], ms, sizeof(ms)));
+		fprintf(out, " %8s",
+			osv_ms(d->ns[(size_t)ceil((double)(d->nr - 1) * quantiles[i])], ms,
+			       sizeof(ms)));
 	fprintf(out, " %15s\n", osv_ms(total, ms, sizeof(ms)));
 }
 

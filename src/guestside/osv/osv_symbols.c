@@ -26,12 +26,14 @@ struct osv_symbols {
 	struct file_symbol *by_file; /* sorted by address */
 	size_t nr_by_file;
 	struct elf_names *elf;
-	struct osv_symbol *tables[3]; /* of a dump: symbols, segments, modules, each sorted by address */
+	struct osv_symbol
+		*tables[3]; /* of a dump: symbols, segments, modules, each sorted by address */
 	unsigned int nr_tables[3];
 	struct made_name *made; /* names built here: "app.so+0x12 (0x...)" */
 };
 
-/* ---- the .symbols file: "0xADDR FILE LINE NAME", LINE "<?>" if unknown; FILE may hold blanks then ---- */
+/* ---- the .symbols file: "0xADDR FILE LINE NAME", LINE "<?>" if unknown; FILE may hold blanks then
+ * ---- */
 
 static bool parse_line(char *line, struct file_symbol *ret)
 {
@@ -100,13 +102,15 @@ static int read_symbols_file(struct osv_symbols *s)
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
 
 	if (!f)
-		return fail(-errno, "%s: %s (-S reads it; -e ELF or -x do without)", path, strerror(errno));
+		return fail(-errno, "%s: %s (-S reads it; -e ELF or -x do without)", path,
+			    strerror(errno));
 	while (getline(&line, &size, f) > 0) {
 		struct file_symbol parsed;
 
 		nr++;
 		if (!parse_line(line, &parsed))
-			return fail(-EBADMSG, "%s: line %lu: not \"0xADDRESS FILE LINE NAME\"", path, nr);
+			return fail(-EBADMSG, "%s: line %lu: not \"0xADDRESS FILE LINE NAME\"",
+				    path, nr);
 		int err = file_symbol_add(s, &parsed);
 
 		if (err)
@@ -120,7 +124,9 @@ static int read_symbols_file(struct osv_symbols *s)
 static unsigned int resolve_by_file(struct osv_symbols *s, uint64_t address, struct osv_frame *ret)
 {
 	struct file_symbol key = {.address = address};
-	struct file_symbol *f = s->nr_by_file ? bsearch(&key, s->by_file, s->nr_by_file, sizeof(key), by_address) : NULL;
+	struct file_symbol *f =
+		s->nr_by_file ? bsearch(&key, s->by_file, s->nr_by_file, sizeof(key), by_address)
+			      : NULL;
 
 	if (!f)
 		return 0;
@@ -157,8 +163,8 @@ static int sort_tables(struct osv_symbols *s)
 }
 
 /*
- * The last symbol that begins at or before the address. The original's search takes the one that begins before it, and
- * never the first of a table.
+ * The last symbol that begins at or before the address. The original's search takes the one that
+ * begins before it, and never the first of a table.
  */
 static const struct osv_symbol *table_find(const struct osv_symbols *s, int table, uint64_t address)
 {
@@ -187,20 +193,23 @@ static const char *make_name(struct osv_symbols *s, const struct osv_symbol *f, 
 
 	if (!m)
 		return f->name;
-	snprintf(m->text, size, "%s+0x%" PRIx64 " (0x%" PRIx64 ")", f->name, address - f->address, address);
+	snprintf(m->text, size, "%s+0x%" PRIx64 " (0x%" PRIx64 ")", f->name, address - f->address,
+		 address);
 	m->next = s->made;
 	s->made = m;
 	return m->text;
 }
 
-static unsigned int resolve_by_tables(struct osv_symbols *s, uint64_t address, struct osv_frame *ret)
+static unsigned int resolve_by_tables(struct osv_symbols *s, uint64_t address,
+				      struct osv_frame *ret)
 {
 	for (int i = 0; i < 3; i++) {
 		const struct osv_symbol *f = s->trace->is_dump ? table_find(s, i, address) : NULL;
 
 		if (!f)
 			continue;
-		*ret = (struct osv_frame){address, make_name(s, f, address), f->file && *f->file ? f->file : NULL, 0};
+		*ret = (struct osv_frame){address, make_name(s, f, address),
+					  f->file && *f->file ? f->file : NULL, 0};
 		return 1;
 	}
 	return 0;
@@ -208,7 +217,8 @@ static unsigned int resolve_by_tables(struct osv_symbols *s, uint64_t address, s
 
 /* ---- all together ---- */
 
-int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options *opt, struct osv_symbols **ret)
+int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options *opt,
+		     struct osv_symbols **ret)
 {
 	_cleanup_(osv_symbols_cleanup_) struct osv_symbols *s = calloc(1, sizeof(*s));
 	int err = 0;
@@ -250,7 +260,8 @@ void osv_symbols_close(struct osv_symbols *s)
 	free(s);
 }
 
-unsigned int osv_symbols_resolve(struct osv_symbols *s, uint64_t address, struct osv_frame ret[OSV_INLINES_MAX])
+unsigned int osv_symbols_resolve(struct osv_symbols *s, uint64_t address,
+				 struct osv_frame ret[OSV_INLINES_MAX])
 {
 	unsigned int nr = 0;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names for OSv's addresses, from the first source that was asked for:
- *   none (-x) · the .symbols file that was saved beside a tracefile (-S) · the guest's ELF file with its DWARF, inlined
- *   functions included, as addr2line -i tells them (-e FILE) · for a dump, what its own symbol tables know besides
+ *   none (-x) · the .symbols file that was saved beside a tracefile (-S) · the guest's ELF file
+ * with its DWARF, inlined functions included, as addr2line -i tells them (-e FILE) · for a dump,
+ * what its own symbol tables know besides
  */
 #ifndef HOSTRACE_OSV_SYMBOLS_H
 #define HOSTRACE_OSV_SYMBOLS_H
@@ -20,14 +21,16 @@ struct osv_frame {
 
 struct osv_symbols_options {
 	bool none, use_file, no_inlines;
-	bool compat;	  /* the dump's tables are searched with the original's off-by-one rules */
-	const char *elf;  /* -e; NULL and neither of the above: build/release/loader.elf */
+	bool compat;	 /* the dump's tables are searched with the original's off-by-one rules */
+	const char *elf; /* -e; NULL and neither of the above: build/release/loader.elf */
 };
 
 struct osv_symbols;
 
-/* 0, or -errno with the sentence set (a missing ELF or .symbols file is an error, as in OSv's tool). */
-int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options *opt, struct osv_symbols **ret);
+/* 0, or -errno with the sentence set (a missing ELF or .symbols file is an error, as in OSv's
+ * tool). */
+int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options *opt,
+		     struct osv_symbols **ret);
 void osv_symbols_close(struct osv_symbols *s);
 DEFINE_CLEANUP(osv_symbols, struct osv_symbols *, osv_symbols_close);
 

@@ -2,8 +2,9 @@
 /*
  * The "tracefile", version 3. Little-endian, no alignment anywhere:
  *
- *   i32 version; u64 n; n x { u64 key; str name; str signature; str format }      str = u16 length + bytes
- *   until the end: { u64 key; u64 thread; char name[16]; u64 time; u32 cpu; u64 return address ...; u64 0; arguments }
+ *   i32 version; u64 n; n x { u64 key; str name; str signature; str format }      str = u16 length
+ * + bytes until the end: { u64 key; u64 thread; char name[16]; u64 time; u32 cpu; u64 return
+ * address ...; u64 0; arguments }
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,8 @@ int osv_tracefile_open(struct osv_trace *t, struct buffer *b)
 	uint64_t n = buffer_u64(b);
 
 	if (version != 3)
-		return fail(-EINVAL, "%s: tracefile of version %u; only version 3 can be read", t->file, version);
+		return fail(-EINVAL, "%s: tracefile of version %u; only version 3 can be read",
+			    t->file, version);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t key = buffer_u64(b);
 		char *name = osv_string(b), *signature = osv_string(b), *format = osv_string(b);
@@ -42,7 +44,8 @@ static int read_backtrace(struct buffer *b, struct osv_sample *ret)
 	ret->nr_backtrace = 0;
 	while (buffer_u64(b)) {
 		if (++ret->nr_backtrace == OSV_BACKTRACE_MAX)
-			return buffer_fail(b, "a backtrace of more than %d addresses", OSV_BACKTRACE_MAX);
+			return buffer_fail(b, "a backtrace of more than %d addresses",
+					   OSV_BACKTRACE_MAX);
 	}
 	return buffer_ok(b, "a sample");
 }
