@@ -46,6 +46,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 		collector_close(c);
 		return err;
 	}
+	c->start_ns = collector_now_ns();
 	*ret = c;
 	return 0;
 }
@@ -80,7 +81,12 @@ json_t *collector_probes(const struct collector *c)
 
 void collector_stop(struct collector *c)
 {
-	collector_detach(c);
+	c->stop_ns = collector_now_ns();
+}
+
+uint64_t collector_stop_ns(const struct collector *c)
+{
+	return c->stop_ns;
 }
 
 void collector_close(struct collector *c)

@@ -4,8 +4,8 @@
  *
  *	collector_open()	plans, loads and attaches; events begin to come
  *	collector_round()	hands over what has come since the last call
- *	collector_stop()	detaches; a last round gets the rest
- *	collector_close()	detaches and frees
+ *	collector_stop()	what comes later is not wanted; last rounds get the rest
+ *	collector_close()	detaches (which may take seconds) and frees
  *
  * Links die with the process too, so a killed recorder leaves nothing behind.
  */
@@ -69,8 +69,12 @@ uint64_t collector_ring_bytes(const struct collector *c);
 /* Measured from the first to the newest clock pair. */
 uint64_t collector_tsc_khz(const struct collector *c);
 
-/* Detaches: no more events come. What is in the rings can still be had by collector_round(). */
+/*
+ * The recording ends now: later events are not handed over. All earlier ones have been when a round's watermark is
+ * beyond collector_stop_ns().
+ */
 void collector_stop(struct collector *c);
+uint64_t collector_stop_ns(const struct collector *c);
 
 void collector_close(struct collector *c);
 

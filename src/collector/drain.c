@@ -30,7 +30,7 @@ enum {
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may lag behind ours by an update */
 };
 
-static uint64_t now_ns(void)
+uint64_t collector_now_ns(void)
 {
 	struct timespec ts;
 
@@ -54,6 +54,29 @@ static bool record_valid(const struct record_hdr *hdr)
 {
 	return hdr->size >= sizeof(*hdr) && hdr->size % 8 == 0 && hdr->type < EV_LIMIT &&
 	       hdr->size <= RING_SPILL_BYTES - RING_MARK_BYTES;
+}
+
+/*
+ * Probes come one after the other and go so: what a few of them saw before all were there, or after
+ * the end, would only look like exits without entries. Names are kept, they explain later events.
+ */
+static bool record_in_time(const struct collector *c, const struct record_hdr *hdr)
+{
+	if (hdr->type >= EV_clock_pair || hdr->type == EV_virtio_device)
+		return true;
+	return hdr->time >= c->start_ns && (!c->stop_ns || hdr->time <= c->stop_ns);
+}
+
+static int take_in(struct collector *c, const struct record_hdr *hdr, collector_sink *sink,
+		   void *arg)
+{
+	if (!record_in_time(c, hdr))
+		return 0;
+	if (hdr->type == EV_vcpu_tsc)
+		vcpu_learn(c, hdr);
+	c->counts.events++;
+	c->counts.by_type[hdr->type]++;
+	return sink(arg, hdr);
 }
 
 /* One CPU's ring up to its head, or up to a slot that is not published yet (*ret_early). */
@@ -80,11 +103,7 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
 				   hdr->type, hdr->size);
 			break;
 		}
-		if (hdr->type == EV_vcpu_tsc)
-			vcpu_learn(c, hdr);
-		c->counts.events++;
-		c->counts.by_type[hdr->type]++;
-		ret = sink(arg, hdr);
+		ret = take_in(c, hdr, sink, arg);
 		tail += hdr->size + RING_MARK_BYTES;
 		if (n % TAIL_EVERY == 0)
 			__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
@@ -103,7 +122,7 @@ static int report_lost(struct collector *c, unsigned int cpu, collector_sink *si
 	for (unsigned int type = 0; type < EV_LIMIT; type++) {
 		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
 		struct rec_lost rec = {
-			.hdr = {.time = now_ns(),
+			.hdr = {.time = collector_now_ns(),
 				.type = EV_lost,
 				.size = sizeof(rec),
 				.cpu = cpu,
@@ -160,7 +179,7 @@ static void pause_set(struct collector *c, uint64_t elapsed_ns, uint64_t bytes_m
 int collector_round(struct collector *c, collector_sink *sink, void *arg,
 		    uint64_t *ret_watermark_ns)
 {
-	uint64_t now = now_ns(), bytes_max = 0;
+	uint64_t now = collector_now_ns(), bytes_max = 0;
 	bool early = false;
 	int ret = calibrate(c, now, sink, arg);
 

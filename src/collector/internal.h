@@ -57,6 +57,7 @@ struct collector {
 	uint64_t ring_bytes, secret, stride;
 	unsigned int nr_cpus;
 
+	uint64_t start_ns, stop_ns; /* all probes were there; 0: not yet, not stopped */
 	uint64_t watermark_ns, pause_ns, round_ns;
 	uint64_t first_tsc, first_tsc_ns, last_tsc, last_tsc_ns, pair_due_ns;
 	struct collector_counts counts;
@@ -82,6 +83,9 @@ void collector_unload(struct collector *c);
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
 int collector_attach(struct collector *c, const struct collector_options *opt);
 void collector_detach(struct collector *c);
+
+/* CLOCK_MONOTONIC, as BPF stamps records. */
+uint64_t collector_now_ns(void);
 
 /* The head of a CPU's ring. */
 static inline struct ring_head *ring_of(const struct collector *c, unsigned int cpu)

@@ -30,7 +30,8 @@
 
 enum {
 	SUMMARY_TYPES = 6, /* event types named in the summary */
-	FINAL_ROUNDS = 20, /* to wait for slots that are not published yet */
+	FINAL_ROUNDS = 50, /* to wait for slots that are not published yet */
+	FINAL_PAUSE_US = 2000,
 	DUMP_PATH_MAX = 4096,
 	RECORDER_NICE = -10,
 };
@@ -122,6 +123,7 @@ static int events_wanted(struct collector_options *c)
 {
 	int err = events_choose(opt.events ? opt.events : "default", c->wants);
 
+	events_explain(c->wants);
 	c->ring_bytes = opt.buffer_bytes;
 	return err;
 }
@@ -211,12 +213,13 @@ static json_t *meta_final(struct recording *r)
 }
 
 /*
- * A flight recorder writes files later, into directories that may be another user's; what a command has become can
- * only be looked at with what ptrace needs.
+ * A flight recorder writes files later, into directories that may be another user's; what a command
+ * has become can only be looked at with what ptrace needs.
  */
 static uint64_t caps_to_keep(bool command_unknown)
 {
-	return (opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) | (command_unknown ? CAPS_KEPT_TO_LOOK : 0);
+	return (opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) |
+	       (command_unknown ? CAPS_KEPT_TO_LOOK : 0);
 }
 
 /* A command becomes a VM some time after it began: look again until it is one. */
@@ -246,12 +249,11 @@ static int sink(void *arg, const struct record_hdr *rec)
 	return trace_writer_record(r->writer, rec);
 }
 
-static int round_once(struct recording *r)
+static int round_once(struct recording *r, uint64_t *watermark)
 {
-	uint64_t watermark;
-	int err = collector_round(r->collector, sink, r, &watermark);
+	int err = collector_round(r->collector, sink, r, watermark);
 
-	return err ? err : trace_writer_round(r->writer, watermark);
+	return err ? err : trace_writer_round(r->writer, *watermark);
 }
 
 static void progress(struct recording *r, uint64_t now)
@@ -351,6 +353,7 @@ static void started(const struct recording *r)
 
 static int loop(struct recording *r)
 {
+	uint64_t watermark;
 	int err = 0;
 
 	started(r);
@@ -359,7 +362,7 @@ static int loop(struct recording *r)
 		uint64_t now = now_ns();
 
 		pause_until_round(r, now);
-		err = round_once(r);
+		err = round_once(r, &watermark);
 		now = now_ns();
 		progress(r, now);
 		if (!r->stop)
@@ -370,23 +373,25 @@ static int loop(struct recording *r)
 	return err;
 }
 
-/* Detaches and hands over what is left. A second ^C from here on ends the program at once. */
+/*
+ * Hands over what happened until now. The probes are still there: taking them away may take
+ * seconds, and the file need not wait for it. A second ^C from here on ends the program at once.
+ */
 static int finish(struct recording *r)
 {
-	uint64_t before;
+	uint64_t watermark = 0;
+	sigset_t interrupt;
 	int err = 0;
 
 	signal(SIGINT, SIG_DFL);
-	sigset_t ints;
-	sigemptyset(&ints);
-	sigaddset(&ints, SIGINT);
-	sigprocmask(SIG_UNBLOCK, &ints, NULL);
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
 	collector_stop(r->collector);
-	for (int i = 0; i < FINAL_ROUNDS && !err; i++) {
-		before = collector_counts(r->collector)->events;
-		err = round_once(r);
-		if (before == collector_counts(r->collector)->events && i)
-			break;
+	for (int i = 0; i < FINAL_ROUNDS && !err && watermark <= collector_stop_ns(r->collector);
+	     i++) {
+		usleep(i ? FINAL_PAUSE_US : 0);
+		err = round_once(r, &watermark);
 	}
 	return err;
 }

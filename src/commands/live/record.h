@@ -18,6 +18,9 @@
  */
 int events_choose(const char *list, bool wants[EV_LIMIT]);
 
+/* Adds what every file needs. */
+void events_explain(bool wants[EV_LIMIT]);
+
 /* ---- record_launch.c: the command behind "--" ---- */
 
 struct launch {
