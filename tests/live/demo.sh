@@ -36,10 +36,10 @@ demo() {
 	is "$(tail -c 7 "$2/heatmap.svg")" "</svg>" "demo under $1 drew a heatmap"
 }
 
-demo tcg t 8
+demo tcg t 10
 if [ -c /dev/kvm ]; then
-	demo kvm k 9
-	is "$(grep -c '"ok": true' k/demo.json)" 10 "its JSON says so too"
+	demo kvm k 11
+	is "$(grep -c '"ok": true' k/demo.json)" 12 "its JSON says so too"
 else
 	for i in 9 10 11 12; do
 		nr=$((nr + 1))

@@ -108,13 +108,16 @@ static void recorder_close(struct recorder *r)
 	}
 }
 
-/* ---- showing ---- */
+struct demo {
+	char dir[PATH_MAX - 64];
+	char qemu[PATH_MAX], trace[PATH_MAX], json[PATH_MAX];
+	char exits_svg[PATH_MAX], disk_svg[PATH_MAX];
+	bool kvm;
+	struct demo_vm vm;
+	struct recorder recorder;
+};
 
-static void say(const char *line)
-{
-	printf("%s\n", line);
-	fflush(stdout);
-}
+/* ---- showing ---- */
 
 /*
  * Runs one of our commands on the trace with its output to `path`, or to ours, where it is
@@ -168,40 +171,40 @@ static const char *latency_analyzer(const char *trace)
 	return analyzer;
 }
 
-static int show_reports(const char *trace, const char *svg, bool kvm)
+/* Each report as a user would ask for it. Without KVM there are no exits. */
+static int show_reports(const struct demo *d)
 {
-	char *analyzer = (char *)latency_analyzer(trace);
+	char *analyzer = (char *)latency_analyzer(d->trace);
+	const struct {
+		const char *why, *path;
+		char *words[6];
+	} reports[] = {
+		{"Why the guest stopped, and for how long: each row is a reason to leave the "
+		 "guest.",
+		 NULL,
+		 {"exits"}},
+		{"The same over time: a column is a slice of time, a row a latency, a cell how "
+		 "many.",
+		 NULL,
+		 {"heatmap", analyzer}},
+		{NULL, d->exits_svg, {"heatmap", analyzer, "-f", "svg"}},
+		{NULL, d->disk_svg, {"heatmap", "virtqueue", "-f", "svg"}},
+		{"The ports that the guest used; most are its firmware's, looking for devices.",
+		 NULL,
+		 {"ports", "--limit", "25"}},
+		{"Requests that a device took and never gave back. Disk 'slow' was made to keep "
+		 "some.",
+		 NULL,
+		 {"leaks"}},
+	};
 	int r = 0;
 
-	if (kvm)
-		r = show("Why the guest stopped, and for how long: each row is a reason to leave "
-			 "the guest.",
-			 trace, NULL, (char *[]){"exits", NULL});
-	if (!r)
-		r = show("The same over time: a column is a slice of time, a row a latency, a cell "
-			 "how many.",
-			 trace, NULL, (char *[]){"heatmap", analyzer, NULL});
-	if (!r)
-		r = show(NULL, trace, svg, (char *[]){"heatmap", analyzer, "-f", "svg", NULL});
-	if (!r)
-		r = show("The ports that the guest used; most are its firmware's, looking for "
-			 "devices.",
-			 trace, NULL, (char *[]){"ports", NULL});
-	if (!r)
-		r = show("Requests that a device took and never gave back. Disk 'slow' was made to "
-			 "keep some.",
-			 trace, NULL, (char *[]){"leaks", NULL});
+	for (size_t i = d->kvm ? 0 : 1; i < sizeof(reports) / sizeof(*reports) && !r; i++)
+		r = show(reports[i].why, d->trace, reports[i].path, reports[i].words);
 	return r;
 }
 
 /* ---- the story ---- */
-
-struct demo {
-	char dir[PATH_MAX - 64];
-	char qemu[PATH_MAX], trace[PATH_MAX], svg[PATH_MAX], json[PATH_MAX];
-	struct demo_vm vm;
-	struct recorder recorder;
-};
 
 static int choose_accel(struct demo *d)
 {
@@ -210,7 +213,8 @@ static int choose_accel(struct demo *d)
 	d->vm.accel = accel_option ? accel_option : missing ? "tcg" : "kvm";
 	if (strcmp(d->vm.accel, "kvm") && strcmp(d->vm.accel, "tcg"))
 		return fail(-EINVAL, "--accel is kvm or tcg, not '%s'", d->vm.accel);
-	if (!strcmp(d->vm.accel, "kvm") && missing)
+	d->kvm = !strcmp(d->vm.accel, "kvm");
+	if (d->kvm && missing)
 		return fail(-ENODEV, "%s", missing);
 	if (missing && !accel_option)
 		printf("KVM cannot be used (%s): the guest runs under TCG, where only QEMU's "
@@ -229,7 +233,8 @@ static int prepare(struct demo *d, const char *dir)
 		return fail(-EINVAL, "'%s': QEMU wants a shorter path without commas", dir);
 	strcpy(d->dir, dir);
 	snprintf(d->trace, sizeof(d->trace), "%s/demo.hrt", dir);
-	snprintf(d->svg, sizeof(d->svg), "%s/heatmap.svg", dir);
+	snprintf(d->exits_svg, sizeof(d->exits_svg), "%s/heatmap.svg", dir);
+	snprintf(d->disk_svg, sizeof(d->disk_svg), "%s/disk.svg", dir);
 	snprintf(d->json, sizeof(d->json), "%s/demo.json", dir);
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		return fail(-errno, "%s: %s", dir, strerror(errno));
@@ -264,42 +269,44 @@ static int write_json(const struct demo *d, const struct demo_checks *c)
 {
 	json_t *root = json_pack("{s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s, s:b, s:O}}", "hostrace",
 				 "version", HOSTRACE_VERSION, "command", "demo", "result", "accel",
-				 d->vm.accel, "trace", d->trace, "heatmap", d->svg, "dir", d->dir,
-				 "ok", !c->wrong, "checks", c->rows);
+				 d->vm.accel, "trace", d->trace, "heatmap", d->exits_svg,
+				 "disk_heatmap", d->disk_svg, "ok", !c->wrong, "checks", c->rows);
 	int r = root ? json_dump_file(root, d->json, JSON_INDENT(2)) : -1;
 
 	json_decref(root);
 	return r ? fail(-EIO, "cannot write %s", d->json) : 0;
 }
 
-static int compare(struct demo *d, struct demo_checks *c, bool kvm)
+static int compare(struct demo *d, struct demo_checks *c)
 {
 	int wrong = demo_image_check(d->dir, WORK_WRITES);
 
-	say("\nThe guest's work is known (src/guestside/demo/workload.h). Does the recording "
-	    "agree?\n");
+	printf("\nThe guest's work is known (src/guestside/demo/workload.h). Does the recording "
+	       "agree?\n\n");
 	if (wrong < 0)
 		return wrong;
 	check_add(c, "wrong sectors on the disk", 0, wrong);
-	int r = check_reports(c, d->trace, kvm, LEAKS);
+	int r = check_reports(c, d->trace, d->kvm, LEAKS);
 	return r ? r : write_json(d, c);
 }
 
 static int demo(struct demo *d, const char *dir, struct demo_checks *c)
 {
 	int r = prepare(d, dir);
-	bool kvm = !r && !strcmp(d->vm.accel, "kvm");
 
 	if (!r)
 		r = run_guest(d);
 	if (!r)
-		r = show_reports(d->trace, d->svg, kvm);
+		r = show_reports(d);
 	if (!r)
-		r = compare(d, c, kvm);
+		r = compare(d, c);
 	if (r)
 		return r;
-	printf("\nheatmap  %s (any web browser)\ntrace    %s (hostrace info -i %s)\nfigures  %s\n",
-	       d->svg, d->trace, d->trace, d->json);
+	printf("\nlatency of exits     %s (open it in a web browser)\n"
+	       "latency of the disk  %s\n"
+	       "trace                %s (more: hostrace info -i %s)\n"
+	       "these figures        %s\n",
+	       d->exits_svg, d->disk_svg, d->trace, d->trace, d->json);
 	return c->wrong ? fail(-EPROTO, "the recording does not agree with the known workload") : 0;
 }
 

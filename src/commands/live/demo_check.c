@@ -72,15 +72,16 @@ static const char *text(const json_t *row, const char *key)
 	return s ? s : "";
 }
 
+/* Accesses of one byte. */
 static json_int_t count_port(const json_t *report, const char *dir, json_int_t port)
 {
 	json_int_t sum = 0;
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "rows"), i,
-			   row) if (!strcmp(text(row, "dir"), dir) && integer(row, "port") == port)
-		sum += integer(row, "count");
+	json_array_foreach (json_object_get(report, "rows"), i, row)
+		if (!strcmp(text(row, "dir"), dir) && integer(row, "port") == port)
+			sum += integer(row, "count");
 	return sum;
 }
 
@@ -111,46 +112,102 @@ static int check_mmio(struct demo_checks *c, const char *trace)
 	if (!report)
 		return -EPROTO;
 	snprintf(addr, sizeof(addr), "0x%x", WORK_MMIO_ADDR);
-	json_array_foreach(json_object_get(report, "rows"), i,
-			   row) if (!strcmp(text(row, "addr"), addr) &&
-				    strcmp(text(row, "dir"), "out")) sum += integer(row, "count");
+	json_array_foreach (json_object_get(report, "rows"), i, row)
+		if (!strcmp(text(row, "addr"), addr) && strcmp(text(row, "dir"), "out"))
+			sum += integer(row, "count");
 	snprintf(what, sizeof(what), "MMIO reads of %s", addr);
 	check_add(c, what, WORK_MMIO, sum);
 	json_decref(report);
 	return 0;
 }
 
-/* Elements of queue 0 of the slow disk that are reported as leaked, and all others that are. */
-static void count_leaks(const json_t *report, json_int_t *slow, json_int_t *others)
+/* The address of a device, as the event virtio_device names it; "" if none. */
+static const char *device_address(const json_t *list, const char *name)
 {
 	json_t *row;
 	size_t i;
 
-	*slow = *others = 0;
-	json_array_foreach(json_object_get(report, "rows"), i, row)
-	{
+	json_array_foreach (json_object_get(list, "rows"), i, row) {
+		const json_t *fields = json_object_get(row, "fields");
+
+		if (!strcmp(text(row, "event"), "virtio_device") &&
+		    strstr(text(fields, "path"), name))
+			return text(fields, "vdev");
+	}
+	return "";
+}
+
+/* A read has two parts that the device writes (data, status), a write one: virtio 1.2, 5.2.6. */
+static json_int_t count_requests(const json_t *list, const char *vdev, json_int_t device_writes)
+{
+	json_int_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "rows"), i, row) {
+		const json_t *fields = json_object_get(row, "fields");
+
+		sum += !strcmp(text(row, "event"), "virtqueue_pop") &&
+		       !strcmp(text(fields, "vdev"), vdev) &&
+		       integer(fields, "in_num") == device_writes;
+	}
+	return sum;
+}
+
+static int check_requests(struct demo_checks *c, const char *trace)
+{
+	json_t *list = report_json("list --event virtqueue_pop,virtio_device", trace);
+
+	if (!list)
+		return -EPROTO;
+	const char *disk = device_address(list, "/disk/");
+	check_add(c, "reads popped by disk 'disk'", WORK_READS, count_requests(list, disk, 2));
+	check_add(c, "writes popped by disk 'disk'", WORK_WRITES, count_requests(list, disk, 1));
+	json_decref(list);
+	return 0;
+}
+
+/*
+ * Leaked elements of queue 0 of the slow disk that are the guest's (it uses heads 0, 3, 6, ...,
+ * each once), and all others that are reported as leaked.
+ */
+static void count_leaks(const json_t *report, unsigned int leaks, json_int_t *ours,
+			json_int_t *others)
+{
+	uint64_t seen = 0;
+	json_t *row;
+	size_t i;
+
+	*ours = *others = 0;
+	json_array_foreach (json_object_get(report, "rows"), i, row) {
+		json_int_t head = integer(row, "head");
+		bool wanted = strstr(text(row, "device"), "/slow/") && !integer(row, "queue") &&
+			      head >= 0 && head < 3 * (json_int_t)leaks && head % 3 == 0;
+
 		if (strcmp(text(row, "verdict"), "leaked"))
 			continue;
-		if (strstr(text(row, "device"), "/slow/") && !integer(row, "queue"))
-			++*slow;
+		if (wanted && !(seen & UINT64_C(1) << head / 3))
+			++*ours;
 		else
 			++*others;
+		if (wanted)
+			seen |= UINT64_C(1) << head / 3;
 	}
 }
 
 static int check_leaks(struct demo_checks *c, const char *trace, unsigned int leaks)
 {
 	json_t *report = report_json("leaks", trace);
-	json_int_t slow, others,
-		through = WORK_READS + WORK_WRITES + 1; /* the slow disk answers the first */
+	json_int_t ours, others;
+	json_int_t through = WORK_READS + WORK_WRITES + 1; /* the slow disk answers its first */
 
 	if (!report)
 		return -EPROTO;
 	json_t *totals = json_object_get(report, "totals");
-	count_leaks(report, &slow, &others);
-	check_add(c, "virtqueue elements popped", through + leaks, integer(totals, "popped"));
-	check_add(c, "virtqueue elements returned", through, integer(totals, "returned"));
-	check_add(c, "leaked on queue 0 of disk 'slow'", leaks, slow);
+	count_leaks(report, leaks, &ours, &others);
+	check_add(c, "requests popped by both disks", through + leaks, integer(totals, "popped"));
+	check_add(c, "of them returned", through, integer(totals, "returned"));
+	check_add(c, "leaked on disk 'slow', queue 0: the guest's last", leaks, ours);
 	check_add(c, "leaked elsewhere", 0, others);
 	json_decref(report);
 	return 0;
@@ -162,5 +219,7 @@ int check_reports(struct demo_checks *c, const char *trace, bool kvm, unsigned i
 
 	if (!r && kvm) /* a TCG guest's MMIO passes no tracepoint */
 		r = check_mmio(c, trace);
+	if (!r)
+		r = check_requests(c, trace);
 	return r ? r : check_leaks(c, trace, leaks);
 }

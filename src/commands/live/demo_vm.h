@@ -30,7 +30,7 @@ struct demo_vm {
 	const char *dir;    /* where disk.img, console.txt and qemu.log go */
 	const char *qemu;   /* program */
 	const char *accel;  /* "kvm" or "tcg" */
-	unsigned int leaks; /* requests that the slow disk shall keep */
+	unsigned int leaks; /* requests that the slow disk shall keep, 42 at most */
 	pid_t pid;	    /* 0: not started */
 	int qmp;	    /* our end of QEMU's monitor */
 	FILE *replies;	    /* the same, for reading */

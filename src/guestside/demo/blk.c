@@ -220,16 +220,28 @@ static void wait_line(struct blk *d)
 	(void)*d->isr;
 }
 
+/* Ten seconds or more on any machine; a count of loops would be nothing on one and hours on
+ * another. */
+#define PATIENCE_TICKS 40000000000ull
+
+static uint64_t tsc_read(void)
+{
+	uint64_t v;
+
+	asm volatile("rdtsc" : "=A"(v));
+	return v;
+}
+
 void blk_wait(struct blk *d, unsigned int nr, bool by_interrupt)
 {
-	enum { SPINS_MAX = 20 * 1000 * 1000 };
+	uint64_t begin = tsc_read();
 	unsigned int done = 0;
 
-	for (unsigned int spins = 0; done < nr; spins++) {
+	while (done < nr) {
 		done += take_used(d);
 		if (done < nr && by_interrupt)
 			wait_line(d);
-		else if (spins > SPINS_MAX)
+		else if (tsc_read() - begin > PATIENCE_TICKS)
 			die("the disk does not answer, %u of %u done", done, nr);
 		barrier();
 	}

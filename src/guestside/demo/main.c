@@ -195,8 +195,9 @@ static void do_disk(void)
 static uint8_t slow_data[WORK_SLOW_BYTES];
 
 /*
- * QEMU's throttle lets the first request through and then makes the others pay for it: after one
- * request that fills its bucket, `leaks` more stay with the device.
+ * QEMU's throttle lets the first request through (once QEMU has paid, for a second, for reading the
+ * disk's first sector) and then makes the others pay for it: after one request that fills the
+ * bucket, `leaks` more stay with the device.
  */
 static void do_leaks(void)
 {
@@ -207,8 +208,8 @@ static void do_leaks(void)
 	struct blk *d = blk_open(1, slow_slot);
 
 	blk_submit(d, 0, true, 0, slow_data, WORK_SLOW_BYTES);
-	blk_kick(d, false);
-	blk_wait(d, 1, false);
+	blk_kick(d, true);
+	blk_wait(d, 1, true);
 	for (uint32_t i = 0; i < leaks; i++)
 		blk_submit(d, i, true, i, slow_data, WORK_SLOW_BYTES);
 	blk_kick(d, false);
