@@ -12,7 +12,7 @@ TAP	   = $(CHECK_ENV) tests/tap.sh
 
 # Tools that were installed a moment ago are only seen by a new make: pkg-config is asked while this file is read.
 check:
-	@scripts/deps.sh build check live fuzz docs
+	@scripts/deps.sh build check live docs
 	$(Q)$(MAKE) --no-print-directory check-run
 
 .PHONY: check-build check-run check-parts check-units check-cases check-fuzz fuzz-build

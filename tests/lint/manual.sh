@@ -82,6 +82,23 @@ rule "examples use what exists" "$(grep -hoE '^ *[$#] hostrace [a-z-]+[^|;&]*' R
 	done
 done)"
 
+# Those that need no privilege (prompt "$") run, up to the first pipe, on a small trace under the names they use.
+rule "examples run" "$(
+	dir=$(mktemp -d)
+	program=$(realpath "$hostrace")
+	for name in hostrace web1 a; do
+		cp tests/cases/info/trace.txt "$dir/$name.hrt"
+	done
+	cp tests/cases/info/trace.txt "$dir/b.txt"
+	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd | sort -u | cut -d' ' -f 3- | while read -r line; do
+		# The line's own quotes count.
+		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)
+		status=$?
+		[ $status = 0 ] || [ $status = 3 ] || echo "hostrace $line: status $status: $(head -n 1 "$dir/err")"
+	done
+	rm -rf "$dir"
+)"
+
 if command -v man >/dev/null; then
 	rule "pages format without warnings" "$(for f in "$man"/*.[15]; do
 		MANWIDTH=80 man --warnings -l "$f" 2>&1 >/dev/null | sed "s|^|$(basename "$f"): |"
