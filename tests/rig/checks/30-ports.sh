@@ -18,9 +18,8 @@ same_lines "ports: each (dir, port, size) as often as tracefs saw it" "$work/got
 equal "ports: bytes are size x count" \
 	"$(report healthy.hrt ports '[.rows[] | select(.bytes != .size * .count)] | length')" 0
 
-oracle | sed -n 's/.* kvm_msr: msr_\(read\|write\) \([0-9a-f]*\) = .*/\1 \2/p' | sort | uniq -c |
-	while read -r count dir msr; do
-		echo "$dir $((16#$msr)) $count"
-	done | sort >"$work/wanted"
+oracle | sed -n 's/.* kvm_msr: msr_read \([0-9a-f]*\) = .*/in 0x\1/p
+		s/.* kvm_msr: msr_write \([0-9a-f]*\) = .*/out 0x\1/p' |
+	sort | uniq -c | awk '{print $2, $3, $1}' | sort >"$work/wanted"
 report healthy.hrt msrs '.rows[] | "\(.dir) \(.msr) \(.count)"' | sort >"$work/got"
 same_lines "msrs: each (dir, msr) as often as tracefs saw it" "$work/got" "$work/wanted"
