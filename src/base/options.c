@@ -227,18 +227,17 @@ static void help_row(const struct option_row *o, FILE *out)
 	for (const char *p = o->help; *p;) {
 		int len = (int)strcspn(p, " ");
 
-		if (col + len > 79 && col > 30) {
+		if (col > 30 && col + 1 + len > 79) {
 			fprintf(out, "\n%30s", "");
 			col = 30;
+		} else if (col > 30) {
+			fputc(' ', out);
+			col++;
 		}
 		fprintf(out, "%.*s", len, p);
 		col += len;
 		p += len;
-		if (*p == ' ') {
-			fputc(' ', out);
-			col++;
-			p++;
-		}
+		p += strspn(p, " ");
 	}
 	fputc('\n', out);
 }
