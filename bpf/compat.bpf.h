@@ -17,6 +17,14 @@ struct task_struct___cpu {
 
 #pragma clang attribute pop
 
+/* Where this thread's vCPU hangs, 0 if none; a kernel that was built without KVM has no such list. */
+static __always_inline hr_u64 task_vcpu_node(struct task_struct *p)
+{
+	if (bpf_core_type_exists(struct kvm_vcpu) && bpf_core_field_exists(p->preempt_notifiers))
+		return (hr_u64)p->preempt_notifiers.first;
+	return 0;
+}
+
 static __always_inline hr_u32 task_cpu(struct task_struct *p)
 {
 	struct task_struct___cpu *old = (void *)p;

@@ -186,11 +186,9 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 static __always_inline void vcpu_find(struct emit *e)
 {
 	struct ring_head *head = (void *)e->ring;
-	hr_u64 node = 0;
+	hr_u64 node = task_vcpu_node(bpf_get_current_task_btf());
 
 	e->vcpu = RECORD_NO_VCPU;
-	if (bpf_core_type_exists(struct kvm_vcpu))
-		node = (hr_u64)bpf_get_current_task_btf()->preempt_notifiers.first;
 	if (node && node == head->vcpu_node && e->tid == head->vcpu_tid) {
 		e->vcpu = head->vcpu_index;
 		return;

@@ -18,7 +18,7 @@
 
 /* ---- devices: their address is the key, their name is written once ---- */
 
-enum { DEVICES_MAX = 8192 }; /* of all VMs; the names of further ones are not written */
+enum { DEVICES_MAX = 8192 }; /* of all VMs; with more, names are now and then written again */
 
 struct device_key {
 	hr_u64 vdev;
@@ -26,7 +26,7 @@ struct device_key {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, DEVICES_MAX);
 	__type(key, struct device_key);
 	__type(value, hr_u8);

@@ -20,7 +20,7 @@ static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state)
 		return true;
-	node = (hr_u64)task->preempt_notifiers.first;
+	node = task_vcpu_node(task);
 	if (!state->vcpu && node && bpf_core_type_exists(struct kvm_vcpu))
 		state->vcpu = BPF_CORE_READ(vcpu_of_node(node), vcpu_idx) + 1;
 	e->vcpu = state->vcpu - 1;

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "internal.h"
@@ -28,12 +31,39 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 	return 0;
 }
 
+/* BPF knows processes by the pids of the first namespace. */
+#define PID_NAMESPACE_INIT 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+/* What no capability can help with. */
+static int kernel_check(void)
+{
+	struct rlimit files;
+	struct stat st;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return fail(-ENOTSUP,
+			    "this kernel tells no types (/sys/kernel/btf/vmlinux): it was built "
+			    "without CONFIG_DEBUG_INFO_BTF");
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != PID_NAMESPACE_INIT)
+		return fail(
+			-ENOTSUP,
+			"this is a container with pids of its own; run hostrace on the host, or "
+			"in a container with the host's pids (--pid=host)");
+	if (!getrlimit(RLIMIT_NOFILE, &files)) { /* some 25 descriptors per VM */
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return 0;
+}
+
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
 		   struct collector **ret)
 {
 	struct collector *c;
 	int err = privileges_check();
 
+	if (!err)
+		err = kernel_check();
 	if (err)
 		return err;
 	c = calloc(1, sizeof(*c));

@@ -28,8 +28,7 @@ enum {
 
 static char last_warning[256];
 
-/* libbpf's talk: the first warning is kept as a failure's reason; HOSTRACE_DEBUG=attach shows all.
- */
+/* libbpf's talk: the first warning is kept as a failure's reason; HOSTRACE_DEBUG=attach shows it. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	static char line[65536]; /* a verifier log is long */
