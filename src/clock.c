@@ -20,8 +20,8 @@ static int vcpu_one_segment(struct clock_vcpu *v, const struct clock_segment *s)
 	return 0;
 }
 
-static int make_given(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
-		      struct clock_relation *ret)
+static int make_given(const struct clock_input *in, unsigned int nr,
+		      const struct clock_options *opt, struct clock_relation *ret)
 {
 	int err = 0;
 
@@ -90,13 +90,14 @@ static int make_read(const struct clock_input *in, unsigned int nr, const struct
 	return read_as(in, nr, opt, true, ret);
 }
 
-static int make_unapplied(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
-			  struct clock_relation *ret)
+static int make_unapplied(const struct clock_input *in, unsigned int nr,
+			  const struct clock_options *opt, struct clock_relation *ret)
 {
 	int err = read_as(in, nr, opt, false, ret);
 
 	if (!err)
-		snprintf(ret->note, sizeof(ret->note), "the TSC offset that the kernel reports is not in effect: "
+		snprintf(ret->note, sizeof(ret->note),
+			 "the TSC offset that the kernel reports is not in effect: "
 			 "the guest reads the host's TSC");
 	return err;
 }
@@ -135,8 +136,11 @@ static bool refuted(const struct clock_protocol *p, const struct clock_proof *pr
 static void note_refused(char *why, size_t size, const char *name, const struct clock_proof *proof)
 {
 	if (!why[0])
-		snprintf(why, size, "the %s offset was refused: it puts %llu of %llu guest events outside of guest mode",
-			 name, (unsigned long long)proof->violations, (unsigned long long)proof->checked);
+		snprintf(why, size,
+			 "the %s offset was refused: it puts %llu of %llu guest events outside of "
+			 "guest mode",
+			 name, (unsigned long long)proof->violations,
+			 (unsigned long long)proof->checked);
 }
 
 static void note_join(struct clock_relation *rel, const char *why)
@@ -148,8 +152,9 @@ static void note_join(struct clock_relation *rel, const char *why)
 }
 
 /* Makes it and proves it. -ENODATA: cannot be used here; else as clock_align(). */
-static int protocol_try(const struct clock_protocol *p, const struct clock_input *in, unsigned int nr,
-			const struct clock_options *opt, struct clock_relation *ret, struct clock_proof *proof)
+static int protocol_try(const struct clock_protocol *p, const struct clock_input *in,
+			unsigned int nr, const struct clock_options *opt,
+			struct clock_relation *ret, struct clock_proof *proof)
 {
 	int err;
 

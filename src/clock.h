@@ -186,7 +186,8 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 void clock_relation_deinit(struct clock_relation *rel);
 
 /* The proof, vCPU by vCPU, also kept in rel->vcpu[].proof. Returns the sum. */
-struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in, unsigned int nr);
+struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
+			       unsigned int nr);
 
 /*
  * Converts the stamps of one vCPU in the order in which it recorded them (across an offset change the order decides).
@@ -199,7 +200,8 @@ struct clock_cursor {
 uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uint64_t guest_tsc);
 
 /* Segments from reports. `in_effect` false: as if every offset were 0 and every scale 1. */
-int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr, bool in_effect);
+int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr,
+		    bool in_effect);
 
 /* ---- pvclock: guests that stamp with the ns of their kvm-clock since boot (OSv's uptime) ---- */
 
@@ -223,8 +225,8 @@ uint64_t clock_pvclock_tsc(const struct clock_pvclock *rec, uint64_t ns);
  * Host TSC of `ns` of kvm-clock (uptime + boot constant). Records in time order; guest: the relation of their
  * tsc_timestamp with the host's TSC. The record in force is told by the value that it had when it was written.
  */
-uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
-			    uint64_t ns);
+uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
+			    const struct clock_vcpu *guest, uint64_t ns);
 
 /*
  * The boot constant (kvm-clock ns at uptime 0). Host events bound it from below: the guest captures it right after

@@ -58,7 +58,8 @@ static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in)
 	}
 }
 
-struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in, unsigned int nr)
+struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
+			       unsigned int nr)
 {
 	struct clock_proof sum = {0};
 
@@ -69,7 +70,8 @@ struct clock_proof clock_check(struct clock_relation *rel, const struct clock_in
 		sum.checked += p->checked;
 		sum.unchecked += p->unchecked;
 		sum.violations += p->violations;
-		sum.worst_ticks = p->worst_ticks > sum.worst_ticks ? p->worst_ticks : sum.worst_ticks;
+		sum.worst_ticks =
+			p->worst_ticks > sum.worst_ticks ? p->worst_ticks : sum.worst_ticks;
 	}
 	return sum;
 }

@@ -49,7 +49,8 @@ static double provisional(const struct guest_base *b, uint64_t guest)
 {
 	bool before = guest < b->guest;
 	uint64_t delta = before ? b->guest - guest : guest - b->guest;
-	double x = b->bits && b->scale ? (double)(((wide)delta << b->bits) / b->scale) : (double)delta;
+	double x =
+		b->bits && b->scale ? (double)(((wide)delta << b->bits) / b->scale) : (double)delta;
 
 	return before ? -x : x;
 }
@@ -77,7 +78,8 @@ static void fit_add(const struct job *j, struct fit *f, unsigned int vcpu, size_
 		return;
 	for (size_t i = 0; i < in->nr_limits; i++) {
 		const struct clock_limit *l = &in->limit[i];
-		double widen = l->guest_first ? j->opt->host_error_ticks : -j->opt->host_error_ticks;
+		double widen =
+			l->guest_first ? j->opt->host_error_ticks : -j->opt->host_error_ticks;
 
 		f->bound[f->nr_bounds++] = (struct fit_bound){
 			.x = provisional(&j->base, l->guest_tsc), .guest_first = l->guest_first,
@@ -104,7 +106,10 @@ static int fit_make(const struct job *j, int vcpu, size_t from, size_t to, struc
 		for (unsigned int v = 0; v < j->nr; v++)
 			fit_add(j, f, v, 0, j->in[v].nr_stamps);
 	if (f->nr < EVENTS_MIN)
-		return fail(-ENODATA, "%zu guest events on vCPUs that the host recorded: too few to fit a clock", f->nr);
+		return fail(
+			-ENODATA,
+			"%zu guest events on vCPUs that the host recorded: too few to fit a clock",
+			f->nr);
 	return fit_prepare(f);
 }
 
@@ -156,13 +161,16 @@ static int fit_partly(const struct job *j, struct fit *f, struct fit_hull *hull)
 /* ---- from a hull to a segment ---- */
 
 /* host = x + a + e * u in KVM's own form. The middle of the events is exact; rounding grows from there by 2^-48. */
-static struct clock_segment segment_of(const struct job *j, const struct fit *f, const struct fit_hull *h,
-				       double *ret_drift_ppb)
+static struct clock_segment segment_of(const struct job *j, const struct fit *f,
+				       const struct fit_hull *h, double *ret_drift_ppb)
 {
 	double first = (h->first_lo + h->first_hi) / 2, last = (h->last_lo + h->last_hi) / 2;
 	double a = (first + last) / 2, stretch = 1 + (last - first) / f->length;
-	double nominal = j->base.bits && j->base.scale ? ldexp((double)j->base.scale, -(int)j->base.bits) : 1;
-	struct clock_segment s = {.scale = j->base.scale, .scale_bits = j->base.scale ? j->base.bits : 0};
+	double nominal = j->base.bits && j->base.scale
+				 ? ldexp((double)j->base.scale, -(int)j->base.bits)
+				 : 1;
+	struct clock_segment s = {.scale = j->base.scale,
+				  .scale_bits = j->base.scale ? j->base.bits : 0};
 	int64_t x = (int64_t)llrint(f->x_mid);
 	uint64_t guest = j->base.guest, host = j->base.host + (uint64_t)(x + llrint(a));
 
@@ -188,8 +196,8 @@ static int segment_append(struct clock_vcpu *v, const struct clock_segment *s)
 	return 0;
 }
 
-static int vcpu_take(const struct job *j, const struct fit *f, const struct fit_hull *h, uint64_t from,
-		     struct clock_vcpu *v)
+static int vcpu_take(const struct job *j, const struct fit *f, const struct fit_hull *h,
+		     uint64_t from, struct clock_vcpu *v)
 {
 	double drift = 0, bound = hull_bound(h) + 2; /* rounding: the scale, the middle */
 	struct clock_segment s = segment_of(j, f, h, &drift);
@@ -204,7 +212,8 @@ static int vcpu_take(const struct job *j, const struct fit *f, const struct fit_
 /* ---- segments ---- */
 
 /* Is there one line for events [from, to)? range is what was feasible for a shorter choice, NULL: everything. */
-static int feasible(const struct job *j, int vcpu, size_t from, size_t to, struct fit_hull *known, bool *ret)
+static int feasible(const struct job *j, int vcpu, size_t from, size_t to, struct fit_hull *known,
+		    bool *ret)
 {
 	struct fit f;
 	struct fit_hull hull = {0};
@@ -237,7 +246,8 @@ static int reach(const struct job *j, int vcpu, size_t edge, bool forward, size_
 
 	for (size_t n = PROBE_FIRST < most ? PROBE_FIRST : most; good < most;) {
 		bool ok;
-		int err = feasible(j, vcpu, forward ? edge : edge - n, forward ? edge + n : edge, &known, &ok);
+		int err = feasible(j, vcpu, forward ? edge : edge - n, forward ? edge + n : edge,
+				   &known, &ok);
 
 		if (err == -ENODATA) /* too few to say anything against them */
 			ok = true;
@@ -288,7 +298,8 @@ static int vcpu_fit_pieces(const struct job *j, int vcpu, struct clock_vcpu *v)
 	if (err || nr < 2)
 		return err ? err : -ENODATA;
 	for (size_t k = 0; !err && k < nr; k++) {
-		size_t from = k ? front[k - 1] : 0, to = k + 1 < nr ? back[nr - 2 - k] : in->nr_stamps;
+		size_t from = k ? front[k - 1] : 0,
+		       to = k + 1 < nr ? back[nr - 2 - k] : in->nr_stamps;
 		struct fit f = {0};
 		struct fit_hull hull = {0};
 
@@ -324,7 +335,9 @@ static int vcpu_fit_best(const struct job *j, int vcpu, struct clock_vcpu *v, si
 		err = fit_search_best(&f, &range, f.nr / 2, f.nr / VIOLATIONS_DIVISOR, &hull);
 	}
 	if (!err && !hull.nr_leaves)
-		err = fail(-ENODATA, "no offset fits the guest's events: more than 1 in %d would lie outside of guest mode",
+		err = fail(-ENODATA,
+			   "no offset fits the guest's events: more than 1 in %d would lie outside "
+			   "of guest mode",
 			   VIOLATIONS_DIVISOR);
 	if (!err) {
 		err = vcpu_take(j, &f, &hull, 0, v);
@@ -404,10 +417,13 @@ static int fit_apart(const struct job *j, struct clock_relation *ret)
 			return err;
 	}
 	if (violations)
-		snprintf(ret->note, sizeof(ret->note), "no offset puts every guest event into guest mode: the best "
-			 "leaves %zu outside, and its bound is not proven", violations);
+		snprintf(ret->note, sizeof(ret->note),
+			 "no offset puts every guest event into guest mode: the best "
+			 "leaves %zu outside, and its bound is not proven",
+			 violations);
 	else if (skipped)
-		snprintf(ret->note, sizeof(ret->note), "%u vCPUs have too few events of their own to be fitted", skipped);
+		snprintf(ret->note, sizeof(ret->note),
+			 "%u vCPUs have too few events of their own to be fitted", skipped);
 	return 0;
 }
 
@@ -417,8 +433,8 @@ static int job_spans(struct job *j)
 	if (!j->spans)
 		return fail(-ENOMEM, "clock: out of memory");
 	for (unsigned int v = 0; v < j->nr; v++) {
-		int err = fit_spans_init(&j->spans[v], j->in[v].span, j->in[v].nr_spans, j->base.host,
-					 j->opt->host_error_ticks);
+		int err = fit_spans_init(&j->spans[v], j->in[v].span, j->in[v].nr_spans,
+					 j->base.host, j->opt->host_error_ticks);
 
 		if (err)
 			return err;

@@ -54,7 +54,10 @@ struct fit_range {
 	double a_lo, a_hi, e_max;
 };
 
-/* The feasible set's hull: the shift at the first event lies in [first_lo, first_hi], at the last in [last_lo, last_hi]. */
+/*
+ * The feasible set's hull: the shift at the first event lies in [first_lo, first_hi], at the last in
+ * [last_lo, last_hi].
+ */
 struct fit_hull {
 	double first_lo, first_hi, last_lo, last_hi;
 	size_t nr_leaves; /* pieces found: 0 = infeasible */
@@ -64,7 +67,8 @@ struct fit_hull {
 /* Event tests of one search: some ten seconds. */
 #define FIT_WORK_MAX 1000000000ull
 
-int fit_spans_init(struct fit_spans *s, const struct clock_span *span, size_t nr, uint64_t base, double widen);
+int fit_spans_init(struct fit_spans *s, const struct clock_span *span, size_t nr, uint64_t base,
+		   double widen);
 void fit_spans_deinit(struct fit_spans *s);
 
 /* Sorts events, sets x_mid, length, u and the rest from event[].x and .spans, and bound[].x. */
@@ -74,7 +78,8 @@ int fit_prepare(struct fit *f);
  * All lines that put no event into a gap and at least `need` events into the host's recording. hull->nr_leaves is 0 if
  * there is none. `any`: one piece is enough (is it feasible at all?). -E2BIG: gave up, too little structure.
  */
-int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool any, struct fit_hull *hull);
+int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool any,
+	       struct fit_hull *hull);
 
 /* The lines that violate the fewest, at most `most`; hull over all of the best. Coarser: to f->fine / 64. */
 int fit_search_best(struct fit *f, const struct fit_range *range, size_t need, size_t most,

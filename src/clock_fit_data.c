@@ -26,7 +26,8 @@ static void spans_fill(struct fit_spans *s, const struct clock_span *span, size_
 		       double widen)
 {
 	for (size_t i = 0; i < nr; i++) {
-		double enter = rel(span[i].enter, base) - widen, leave = rel(span[i].leave, base) + widen;
+		double enter = rel(span[i].enter, base) - widen,
+		       leave = rel(span[i].leave, base) + widen;
 
 		if (s->nr && enter <= s->leave[s->nr - 1]) {
 			s->leave[s->nr - 1] = fmax(s->leave[s->nr - 1], leave);
@@ -73,7 +74,8 @@ static int buckets_fill(struct fit_spans *s)
 	return 0;
 }
 
-int fit_spans_init(struct fit_spans *s, const struct clock_span *span, size_t nr, uint64_t base, double widen)
+int fit_spans_init(struct fit_spans *s, const struct clock_span *span, size_t nr, uint64_t base,
+		   double widen)
 {
 	int err;
 

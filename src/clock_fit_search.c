@@ -146,14 +146,16 @@ static size_t events_sharp(const struct fit *f, const struct box *b)
 }
 
 /* Counts dead events, up to `stop` of them, among a sample or (sample >= nr) all. */
-static size_t dead_count(struct search *s, const struct box *b, size_t nr, size_t sample, size_t stop)
+static size_t dead_count(struct search *s, const struct box *b, size_t nr, size_t sample,
+			 size_t stop)
 {
 	struct fit *f = s->f;
 	size_t dead = 0;
 
 	if (!nr)
 		return 0;
-	if (s->killer < nr && sample < nr && stop == 1 && event_verdict(&f->event[s->killer], b) == DEAD) {
+	if (s->killer < nr && sample < nr && stop == 1 &&
+	    event_verdict(&f->event[s->killer], b) == DEAD) {
 		f->work -= f->work > 0;
 		return 1;
 	}
@@ -204,7 +206,8 @@ static void polygon_clip(struct polygon *p, double u, double limit, double sign)
 		if ((sv < 0 && sw > 0) || (sv > 0 && sw < 0)) {
 			double t = sv / (sv - sw);
 
-			out.p[out.nr++] = (struct point){v->a + t * (w->a - v->a), v->e + t * (w->e - v->e)};
+			out.p[out.nr++] =
+				(struct point){v->a + t * (w->a - v->a), v->e + t * (w->e - v->e)};
 		}
 	}
 	if (p->nr == 2 && out.nr > 2) /* a line's two ends were visited both ways */
@@ -295,8 +298,9 @@ static bool hull_has(const struct fit_hull *h, const struct box *b)
 {
 	double r = b->ha + b->he / 2;
 
-	return h->nr_leaves && b->a - b->e / 2 - r >= h->first_lo && b->a - b->e / 2 + r <= h->first_hi &&
-	       b->a + b->e / 2 - r >= h->last_lo && b->a + b->e / 2 + r <= h->last_hi;
+	return h->nr_leaves && b->a - b->e / 2 - r >= h->first_lo &&
+	       b->a - b->e / 2 + r <= h->first_hi && b->a + b->e / 2 - r >= h->last_lo &&
+	       b->a + b->e / 2 + r <= h->last_hi;
 }
 
 static int robust_leaf(struct search *s, const struct box *b)
@@ -398,8 +402,8 @@ static int search_run(struct search *s, const struct fit_range *range)
 	struct box stack[STACK];
 	size_t nr = 0, leaves = s->hull->nr_leaves;
 
-	stack[nr++] = (struct box){(range->a_lo + range->a_hi) / 2, 0, (range->a_hi - range->a_lo) / 2,
-				   range->e_max};
+	stack[nr++] = (struct box){(range->a_lo + range->a_hi) / 2, 0,
+				   (range->a_hi - range->a_lo) / 2, range->e_max};
 	while (nr) {
 		struct box b = stack[--nr], low, high;
 		int what = box_look(s, &b);
@@ -412,18 +416,22 @@ static int search_run(struct search *s, const struct fit_range *range)
 			continue;
 		}
 		if (!s->f->work)
-			return fail(-E2BIG, "the guest's events say too little about its clock: too many offsets "
-				    "are as good as each other");
+			return fail(-E2BIG, "the guest's events say too little about its clock: "
+					    "too many offsets "
+					    "are as good as each other");
 		box_split(&b, b.he / 2 > b.ha, &low, &high);
 		if (nr + 2 > STACK)
-			return fail(-E2BIG, "the guest's clock could not be fitted: the search is too deep");
+			return fail(
+				-E2BIG,
+				"the guest's clock could not be fitted: the search is too deep");
 		stack[nr++] = s->descending ? low : high;
 		stack[nr++] = s->descending ? high : low;
 	}
 	return 0;
 }
 
-int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool any, struct fit_hull *hull)
+int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool any,
+	       struct fit_hull *hull)
 {
 	struct search s = {.f = f, .hull = hull, .need = need, .any = true};
 	int err;
@@ -447,7 +455,11 @@ int fit_search_best(struct fit *f, const struct fit_range *range, size_t need, s
 
 	*hull = (struct fit_hull){0};
 	for (size_t allowed = 1; !err && !hull->nr_leaves && allowed <= most; allowed *= 2) {
-		struct search s = {.f = f, .hull = hull, .need = need, .robust = true, .allowed = allowed,
+		struct search s = {.f = f,
+				   .hull = hull,
+				   .need = need,
+				   .robust = true,
+				   .allowed = allowed,
 				   .best = allowed + 1};
 
 		err = search_run(&s, range);

@@ -117,8 +117,11 @@ int clock_mono_init(struct clock_mono *m, const struct clock_pair *pairs, size_t
 		memcpy(p, pairs, nr * sizeof(*p));
 	nr = pairs_clean(p, nr, scratch);
 	if (nr < 2)
-		return fail(-ENODATA, "the host's TSC cannot be related to its clock: %zu usable calibration pairs, "
-			    "two are needed", nr);
+		return fail(-ENODATA,
+			    "the host's TSC cannot be related to its clock: %zu usable calibration "
+			    "pairs, "
+			    "two are needed",
+			    nr);
 	m->piece = calloc(nr, sizeof(*m->piece));
 	if (!m->piece)
 		return fail(-ENOMEM, "clock: out of memory");

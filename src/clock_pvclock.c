@@ -49,7 +49,8 @@ bool clock_pvclock_offset_in_effect(const struct clock_pvclock *rec, size_t nr,
 		const struct clock_segment *s = NULL;
 		int64_t own, with;
 
-		for (size_t k = 0; k < reported->nr_segments && reported->segment[k].from <= rec[i].host_tsc; k++)
+		for (size_t k = 0;
+		     k < reported->nr_segments && reported->segment[k].from <= rec[i].host_tsc; k++)
 			s = &reported->segment[k];
 		if (!s)
 			continue;
@@ -67,7 +68,8 @@ static uint64_t guest_tsc_at(const struct clock_vcpu *guest, uint64_t host_tsc)
 {
 	const struct clock_segment *s = NULL;
 
-	for (size_t k = 0; k < guest->nr_segments && (!k || guest->segment[k].from <= host_tsc); k++)
+	for (size_t k = 0; k < guest->nr_segments && (!k || guest->segment[k].from <= host_tsc);
+	     k++)
 		s = &guest->segment[k];
 	return s ? clock_segment_guest(s, host_tsc) : host_tsc;
 }
@@ -76,13 +78,14 @@ static uint64_t host_tsc_at(const struct clock_vcpu *guest, uint64_t guest_tsc, 
 {
 	struct clock_cursor c = {0};
 
-	while (c.segment + 1 < guest->nr_segments && guest->segment[c.segment + 1].from <= not_before)
+	while (c.segment + 1 < guest->nr_segments &&
+	       guest->segment[c.segment + 1].from <= not_before)
 		c.segment++;
 	return guest->nr_segments ? clock_vcpu_host(guest, &c, guest_tsc) : guest_tsc;
 }
 
-uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
-			    uint64_t ns)
+uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
+			    const struct clock_vcpu *guest, uint64_t ns)
 {
 	const struct clock_pvclock *in_force = rec;
 
@@ -102,7 +105,8 @@ int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct 
 	for (size_t i = 0; i < nr && rec[i].host_tsc <= registered_tsc; i++)
 		r = &rec[i];
 	if (!r)
-		return fail(-ENODATA, "the guest's boot is not in the recording: no kvm_pvclock_update before it");
+		return fail(-ENODATA, "the guest's boot is not in the recording: no "
+				      "kvm_pvclock_update before it");
 	low = clock_pvclock_ns(r, guest_tsc_at(guest, registered_tsc));
 	for (size_t i = 0; i < nr_limits; i++) {
 		const struct clock_limit *l = &limit[i];

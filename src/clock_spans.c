@@ -156,6 +156,7 @@ size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint
 	}
 	for (size_t i = 0; i < best_nr; i++)
 		ret[i] = (struct clock_limit){.guest_tsc = guest_tsc[best_g + i],
-					      .host_tsc = host_tsc[best_h + i], .guest_first = true};
+					      .host_tsc = host_tsc[best_h + i],
+					      .guest_first = true};
 	return best_nr;
 }

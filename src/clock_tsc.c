@@ -63,7 +63,8 @@ static int segment_add(struct clock_vcpu *v, const struct clock_segment *s)
 	if (v->nr_segments && same_relation(&v->segment[v->nr_segments - 1], s))
 		return 0;
 	if (v->nr_segments >= CLOCK_SEGMENTS_MAX)
-		return fail(-E2BIG, "a vCPU's TSC offset was changed more than %d times", CLOCK_SEGMENTS_MAX);
+		return fail(-E2BIG, "a vCPU's TSC offset was changed more than %d times",
+			    CLOCK_SEGMENTS_MAX);
 	grown = realloc(v->segment, (v->nr_segments + 1) * sizeof(*grown));
 	if (!grown)
 		return fail(-ENOMEM, "clock: out of memory");
@@ -72,7 +73,8 @@ static int segment_add(struct clock_vcpu *v, const struct clock_segment *s)
 	return 0;
 }
 
-int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr, bool in_effect)
+int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr,
+		    bool in_effect)
 {
 	struct clock_segment s = {0};
 	int err = 0;

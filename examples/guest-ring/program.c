@@ -34,7 +34,8 @@ static void work(unsigned int n)
 	for (unsigned int at = n; at != 1; at = collatz(at))
 		args[1]++;
 	ring_text(args + 2, 1, args[1] > 20 ? "long" : "short");
-	ring_write_long(&ring, 0, 1, (uint16_t)work_event, args, 3, frames, ring_backtrace(frames, 4, stack_end));
+	ring_write_long(&ring, 0, 1, (uint16_t)work_event, args, 3, frames,
+			ring_backtrace(frames, 4, stack_end));
 }
 
 int main(int argc, char **argv)

@@ -10,8 +10,8 @@
 #define NO_TRACE __attribute__((no_instrument_function))
 
 _Static_assert(RING_RECORD_SLOTS_MAX ==
-		       1 + (RING_ARGS_MAX + RING_FRAMES_MAX - RING_FIRST_WORDS + RING_MORE_WORDS - 1) /
-				       RING_MORE_WORDS,
+		       1 + (RING_ARGS_MAX + RING_FRAMES_MAX - RING_FIRST_WORDS + RING_MORE_WORDS -
+			    1) / RING_MORE_WORDS,
 	       "slots of the longest record");
 _Static_assert(RING_SLOTS_MIN >= 2 * RING_RECORD_SLOTS_MAX, "a long record never meets itself");
 
@@ -50,11 +50,13 @@ NO_TRACE size_t ring_bytes(unsigned int nr_cpus, unsigned int slots, unsigned in
 	       (size_t)nr_cpus * slots * sizeof(struct ring_slot);
 }
 
-static NO_TRACE unsigned int slots_that_fit(size_t bytes, unsigned int nr_cpus, unsigned int nr_events_max)
+static NO_TRACE unsigned int slots_that_fit(size_t bytes, unsigned int nr_cpus,
+					    unsigned int nr_events_max)
 {
 	unsigned int slots = RING_SLOTS_MIN;
 
-	if (!ring_bytes(nr_cpus, slots, nr_events_max) || ring_bytes(nr_cpus, slots, nr_events_max) > bytes)
+	if (!ring_bytes(nr_cpus, slots, nr_events_max) ||
+	    ring_bytes(nr_cpus, slots, nr_events_max) > bytes)
 		return 0;
 	while (slots < RING_SLOTS_MAX && ring_bytes(nr_cpus, slots * 2, nr_events_max) <= bytes)
 		slots *= 2;
@@ -139,7 +141,8 @@ static NO_TRACE void slots_commit(struct ring *r, unsigned int cpu, uint64_t pos
 {
 	while (nr--)
 		__atomic_store_n(&ring_slot_at(r, cpu, pos + nr)->mark,
-				 ring_mark(pos + nr, nr ? RING_MORE : RING_FIRST), __ATOMIC_RELEASE);
+				 ring_mark(pos + nr, nr ? RING_MORE : RING_FIRST),
+				 __ATOMIC_RELEASE);
 }
 
 /* Where payload word i of the record at pos lies. */
@@ -162,14 +165,16 @@ NO_TRACE bool ring_write_long(struct ring *r, unsigned int cpu, uint32_t thread,
 	nr_args = nr_args > RING_ARGS_MAX ? RING_ARGS_MAX : nr_args;
 	nr_frames = nr_frames > RING_FRAMES_MAX ? RING_FRAMES_MAX : nr_frames;
 	if (nr_args + nr_frames > RING_FIRST_WORDS)
-		nr_slots += (nr_args + nr_frames - RING_FIRST_WORDS + RING_MORE_WORDS - 1) / RING_MORE_WORDS;
+		nr_slots += (nr_args + nr_frames - RING_FIRST_WORDS + RING_MORE_WORDS - 1) /
+			    RING_MORE_WORDS;
 	if (!ring_reserve(r, c, nr_slots, &pos) || !slots_claim(r, cpu, pos, nr_slots)) {
 		ring_drop(c);
 		return false;
 	}
 	ring_store(&ring_slot_at(r, cpu, pos)->word[0], RING_CLOCK());
-	ring_store(&ring_slot_at(r, cpu, pos)->word[1],
-		   thread | (uint64_t)event << 32 | (uint64_t)nr_args << 48 | (uint64_t)nr_frames << 56);
+	ring_store(&ring_slot_at(r, cpu, pos)->word[1], thread | (uint64_t)event << 32 |
+								(uint64_t)nr_args << 48 |
+								(uint64_t)nr_frames << 56);
 	for (unsigned int i = 0; i < nr_args; i++)
 		ring_store(payload(r, cpu, pos, i), args[i]);
 	for (unsigned int i = 0; i < nr_frames; i++)

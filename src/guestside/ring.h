@@ -133,8 +133,8 @@ size_t ring_bytes(unsigned int nr_cpus, unsigned int slots, unsigned int nr_even
  * Lays out a ring in mem (RING_ALIGN aligned, zeroed by this call) with the largest power of two of slots per vCPU
  * that fits. `name` may be NULL. Returns 0, or -1 if the memory is misaligned or too small.
  */
-int ring_init(struct ring *r, void *mem, size_t bytes, unsigned int nr_cpus, unsigned int nr_events_max,
-	      enum ring_mode mode, const char *name);
+int ring_init(struct ring *r, void *mem, size_t bytes, unsigned int nr_cpus,
+	      unsigned int nr_events_max, enum ring_mode mode, const char *name);
 
 /* Adds a description; returns the event's id (0, 1, ...) or -1 when the table is full. Any CPU, any time. */
 int ring_event_add(struct ring *r, const struct ring_event *ev);
@@ -143,8 +143,9 @@ int ring_event_add(struct ring *r, const struct ring_event *ev);
  * Writes a record with up to RING_ARGS_MAX words of arguments and RING_FRAMES_MAX return addresses (more are cut
  * off). False: it was dropped and counted. Any context, also NMI.
  */
-bool ring_write_long(struct ring *r, unsigned int cpu, uint32_t thread, uint16_t event, const uint64_t *args,
-		     unsigned int nr_args, const uint64_t *frames, unsigned int nr_frames);
+bool ring_write_long(struct ring *r, unsigned int cpu, uint32_t thread, uint16_t event,
+		     const uint64_t *args, unsigned int nr_args, const uint64_t *frames,
+		     unsigned int nr_frames);
 
 /*
  * The return addresses above this call, innermost first, by frame pointers (build with -fno-omit-frame-pointer).
@@ -217,7 +218,8 @@ RING_INLINE void ring_drop(struct ring_cpu *c)
 	ring_fetch_add(&c->drops, 1);
 }
 
-RING_INLINE bool ring_reserve(const struct ring *r, struct ring_cpu *c, unsigned int nr, uint64_t *pos)
+RING_INLINE bool ring_reserve(const struct ring *r, struct ring_cpu *c, unsigned int nr,
+			      uint64_t *pos)
 {
 	if (r->mode == RING_OVERWRITE) {
 		*pos = ring_fetch_add(&c->head, nr);

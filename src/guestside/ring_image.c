@@ -40,20 +40,25 @@ static bool part_fits(uint64_t offset, uint64_t nr, uint64_t size, uint64_t byte
 	       nr <= (bytes - offset) / size;
 }
 
-static int geometry_check(const struct ring_image *img, struct buffer *b, const struct ring_header *h)
+static int geometry_check(const struct ring_image *img, struct buffer *b,
+			  const struct ring_header *h)
 {
 	if (h->header_bytes < sizeof(*h) || h->cpu_bytes != sizeof(struct ring_cpu) ||
-	    h->slot_bytes != sizeof(struct ring_slot) || h->event_bytes != sizeof(struct ring_event))
+	    h->slot_bytes != sizeof(struct ring_slot) ||
+	    h->event_bytes != sizeof(struct ring_event))
 		return buffer_fail(b, "the ring's parts have sizes that version %d does not have",
 				   RING_VERSION);
 	if (!img->nr_cpus || img->nr_cpus > RING_CPUS_MAX || img->nr_events_max > RING_EVENTS_MAX ||
-	    img->slots < RING_SLOTS_MIN || img->slots > RING_SLOTS_MAX || (img->slots & (img->slots - 1)))
-		return buffer_fail(b, "a ring of %u vCPUs with %u slots and %u events is not possible",
+	    img->slots < RING_SLOTS_MIN || img->slots > RING_SLOTS_MAX ||
+	    (img->slots & (img->slots - 1)))
+		return buffer_fail(b,
+				   "a ring of %u vCPUs with %u slots and %u events is not possible",
 				   img->nr_cpus, img->slots, img->nr_events_max);
-	if (!part_fits(img->events_offset, img->nr_events_max, sizeof(struct ring_event), img->bytes) ||
+	if (!part_fits(img->events_offset, img->nr_events_max, sizeof(struct ring_event),
+		       img->bytes) ||
 	    !part_fits(img->cpus_offset, img->nr_cpus, sizeof(struct ring_cpu), img->bytes) ||
-	    !part_fits(img->slots_offset, (uint64_t)img->nr_cpus * img->slots, sizeof(struct ring_slot),
-		       img->bytes))
+	    !part_fits(img->slots_offset, (uint64_t)img->nr_cpus * img->slots,
+		       sizeof(struct ring_slot), img->bytes))
 		return buffer_fail(b, "the ring's parts lie outside its %llu bytes",
 				   (unsigned long long)img->bytes);
 	return 0;
@@ -91,8 +96,8 @@ static void name_clean(char *name, size_t size)
 {
 	name[size - 1] = '\0';
 	for (char *s = name; *s; s++)
-		if (!(*s >= 'a' && *s <= 'z') && !(*s >= 'A' && *s <= 'Z') && !(*s >= '0' && *s <= '9') &&
-		    !strchr("_.:-", *s))
+		if (!(*s >= 'a' && *s <= 'z') && !(*s >= 'A' && *s <= 'Z') &&
+		    !(*s >= '0' && *s <= '9') && !strchr("_.:-", *s))
 			*s = '_';
 }
 
@@ -107,12 +112,20 @@ int ring_image_open(const void *mem, size_t bytes, const char *file, struct ring
 	copy_once(copy, mem, sizeof(copy));
 	header_parse(&b, &h);
 	if (h.version != RING_VERSION)
-		return fail(-EPROTONOSUPPORT, "%s: a guest ring of version %u; this program reads version %d",
-			    file, h.version, RING_VERSION);
+		return fail(-EPROTONOSUPPORT,
+			    "%s: a guest ring of version %u; this program reads version %d", file,
+			    h.version, RING_VERSION);
 	*ret = (struct ring_image){
-		.mem = mem, .bytes = h.bytes, .events_offset = h.events_offset,
-		.cpus_offset = h.cpus_offset, .slots_offset = h.slots_offset, .clock_hz = h.clock_hz,
-		.nr_cpus = h.nr_cpus, .slots = h.slots, .mode = h.mode, .nr_events_max = h.nr_events_max,
+		.mem = mem,
+		.bytes = h.bytes,
+		.events_offset = h.events_offset,
+		.cpus_offset = h.cpus_offset,
+		.slots_offset = h.slots_offset,
+		.clock_hz = h.clock_hz,
+		.nr_cpus = h.nr_cpus,
+		.slots = h.slots,
+		.mode = h.mode,
+		.nr_events_max = h.nr_events_max,
 	};
 	memcpy(ret->name, h.name, sizeof(h.name));
 	name_clean(ret->name, sizeof(ret->name));
@@ -148,7 +161,8 @@ bool ring_image_event(const struct ring_image *img, unsigned int id, struct ring
 		struct ring_field *f = &ret->field[i];
 
 		name_clean(f->name, sizeof(f->name));
-		if (f->kind > RING_TEXT || !f->words || (f->kind != RING_TEXT && f->words != 1) || !f->name[0])
+		if (f->kind > RING_TEXT || !f->words || (f->kind != RING_TEXT && f->words != 1) ||
+		    !f->name[0])
 			return false;
 		words += f->words;
 	}
@@ -178,11 +192,13 @@ static uint64_t mark_of(const struct ring_image *img, unsigned int cpu, uint64_t
 
 static unsigned int more_slots(unsigned int words)
 {
-	return words <= RING_FIRST_WORDS ? 0 : (words - RING_FIRST_WORDS + RING_MORE_WORDS - 1) / RING_MORE_WORDS;
+	return words <= RING_FIRST_WORDS
+		       ? 0
+		       : (words - RING_FIRST_WORDS + RING_MORE_WORDS - 1) / RING_MORE_WORDS;
 }
 
-static void words_copy(const struct ring_image *img, unsigned int cpu, uint64_t pos, unsigned int skip,
-		       uint64_t *to, unsigned int nr)
+static void words_copy(const struct ring_image *img, unsigned int cpu, uint64_t pos,
+		       unsigned int skip, uint64_t *to, unsigned int nr)
 {
 	uint64_t at = slot_offset(img, cpu, pos) + offsetof(struct ring_slot, word) + skip * 8u;
 
@@ -210,7 +226,8 @@ static unsigned int record_copy(const struct ring_image *img, unsigned int cpu, 
 		return 0;
 	nr_more = more_slots(nr_words);
 	words_copy(img, cpu, pos, 2, ret->word, nr_more ? RING_FIRST_WORDS : nr_words);
-	for (unsigned int i = 0, done = RING_FIRST_WORDS; i < nr_more; i++, done += RING_MORE_WORDS) {
+	for (unsigned int i = 0, done = RING_FIRST_WORDS; i < nr_more;
+	     i++, done += RING_MORE_WORDS) {
 		unsigned int left = nr_words - done;
 
 		if (mark_of(img, cpu, pos + 1 + i) != ring_mark(pos + 1 + i, RING_MORE))
@@ -229,7 +246,8 @@ static unsigned int record_copy(const struct ring_image *img, unsigned int cpu, 
 /* Passes over a slot that holds no record for pos. False: its writer may be at work and there is time to wait. */
 static bool slot_pass(struct ring_cursor *c, uint64_t mark, bool hurry)
 {
-	bool unfinished = mark == ring_mark(c->pos, RING_BUSY) || mark < ring_mark(c->pos, RING_FIRST);
+	bool unfinished =
+		mark == ring_mark(c->pos, RING_BUSY) || mark < ring_mark(c->pos, RING_FIRST);
 
 	if (unfinished && c->wait && !hurry)
 		return false;
@@ -244,7 +262,8 @@ static bool slot_pass(struct ring_cursor *c, uint64_t mark, bool hurry)
 int ring_cursor_next(const struct ring_image *img, unsigned int cpu, struct ring_cursor *c,
 		     struct ring_record *ret)
 {
-	uint64_t head = load(img, cpu_offset(img, cpu, offsetof(struct ring_cpu, head)), __ATOMIC_ACQUIRE);
+	uint64_t head =
+		load(img, cpu_offset(img, cpu, offsetof(struct ring_cpu, head)), __ATOMIC_ACQUIRE);
 
 	if (head < c->pos) /* set back by the guest: nothing new until it gets here again */
 		return 0;

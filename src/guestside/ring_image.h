@@ -72,8 +72,9 @@ void ring_cursor_release(const struct ring_image *img, void *mem, unsigned int c
 			 const struct ring_cursor *c);
 
 /*
- * Makes `second` consistent, given copies taken wholly before and wholly after it: a slot whose mark was not the same in
- * all three becomes unused. All are of img's size; img must view `second`. Returns how many slots were dropped.
+ * Makes `second` consistent, given copies taken wholly before and wholly after it: a slot whose mark was not the
+ * same in all three becomes unused. All are of img's size; img must view `second`. Returns how many slots were
+ * dropped.
  */
 uint64_t ring_image_settle(const struct ring_image *img, const void *first, void *second,
 			   const void *third);

@@ -85,16 +85,18 @@ static int file_load(struct ring_reader *r, const char *path)
 }
 
 static const char *const printers[] = {
-	[RING_DEC] = "dec", [RING_SDEC] = "dec", [RING_HEX] = "hex", [RING_ADDR] = "addr", [RING_TEXT] = "text",
+	[RING_DEC] = "dec",   [RING_SDEC] = "dec",  [RING_HEX] = "hex",
+	[RING_ADDR] = "addr", [RING_TEXT] = "text",
 };
 
 static int type_add(const struct ring_event *ev, const struct event_type **ret)
 {
 	static const char frame_names[RING_FRAMES_MAX][8] = {
-		"frame0",  "frame1",  "frame2",	 "frame3",  "frame4",  "frame5",  "frame6",  "frame7",
-		"frame8",  "frame9",  "frame10", "frame11", "frame12", "frame13", "frame14", "frame15",
-		"frame16", "frame17", "frame18", "frame19", "frame20", "frame21", "frame22", "frame23",
-		"frame24", "frame25", "frame26", "frame27", "frame28", "frame29", "frame30", "frame31",
+		"frame0",  "frame1",  "frame2",	 "frame3",  "frame4",  "frame5",  "frame6",
+		"frame7",  "frame8",  "frame9",	 "frame10", "frame11", "frame12", "frame13",
+		"frame14", "frame15", "frame16", "frame17", "frame18", "frame19", "frame20",
+		"frame21", "frame22", "frame23", "frame24", "frame25", "frame26", "frame27",
+		"frame28", "frame29", "frame30", "frame31",
 	};
 	struct field fields[RING_FIELDS_MAX + RING_FRAMES_MAX];
 	char name[EVENT_NAME_MAX];
@@ -104,18 +106,30 @@ static int type_add(const struct ring_event *ev, const struct event_type **ret)
 		const struct ring_field *f = &ev->field[i];
 
 		fields[nr++] = (struct field){
-			.name = f->name, .fmt = printers[f->kind], .doc = "",
-			.kind = f->kind == RING_TEXT ? FIELD_TEXT : f->kind == RING_SDEC ? FIELD_SINT : FIELD_UINT,
-			.offset = offset, .size = (uint16_t)(8 * f->words),
+			.name = f->name,
+			.fmt = printers[f->kind],
+			.doc = "",
+			.kind = f->kind == RING_TEXT   ? FIELD_TEXT
+				: f->kind == RING_SDEC ? FIELD_SINT
+						       : FIELD_UINT,
+			.offset = offset,
+			.size = (uint16_t)(8 * f->words),
 		};
 		offset = (uint16_t)(offset + 8 * f->words);
 	}
 	for (unsigned int i = 0; i < ev->nr_frames; i++, offset = (uint16_t)(offset + 8))
-		fields[nr++] = (struct field){.name = frame_names[i], .fmt = "addr", .doc = "return address",
-					      .kind = FIELD_UINT, .offset = offset, .size = 8};
+		fields[nr++] = (struct field){.name = frame_names[i],
+					      .fmt = "addr",
+					      .doc = "return address",
+					      .kind = FIELD_UINT,
+					      .offset = offset,
+					      .size = 8};
 	snprintf(name, sizeof(name), "guest:%s", ev->name);
-	return event_type_register(&(struct event_type){.name = name, .doc = "a guest's own event",
-							.fields = fields, .nr_fields = nr, .size = offset},
+	return event_type_register(&(struct event_type){.name = name,
+							.doc = "a guest's own event",
+							.fields = fields,
+							.nr_fields = nr,
+							.size = offset},
 				   ret);
 }
 
@@ -144,7 +158,8 @@ static int entry_add(struct ring_reader *r, const struct ring_record *rec)
 			return fail(-ENOMEM, "%s: out of memory", r->base.info.file);
 		r->entry = grown;
 	}
-	r->entry[r->nr_entries++] = (struct entry){.tsc = rec->tsc, .pos = rec->pos, .cpu = rec->cpu};
+	r->entry[r->nr_entries++] =
+		(struct entry){.tsc = rec->tsc, .pos = rec->pos, .cpu = rec->cpu};
 	return 0;
 }
 
@@ -180,10 +195,12 @@ static int entries_collect(struct ring_reader *r)
 	}
 	r->base.info.lost = drops;
 	if (overwritten)
-		trace_info_caveat(&r->base.info, "%s: the guest's ring was overwritten: %llu older slots are gone",
+		trace_info_caveat(&r->base.info,
+				  "%s: the guest's ring was overwritten: %llu older slots are gone",
 				  r->base.info.file, (unsigned long long)overwritten);
 	if (unfinished)
-		trace_info_caveat(&r->base.info, "%s: %llu slots of the guest's ring hold no finished record",
+		trace_info_caveat(&r->base.info,
+				  "%s: %llu slots of the guest's ring hold no finished record",
 				  r->base.info.file, (unsigned long long)unfinished);
 	if (r->nr_entries)
 		qsort(r->entry, r->nr_entries, sizeof(*r->entry), entry_compare);
@@ -200,7 +217,8 @@ static int info_fill(struct ring_reader *r)
 	if (!ring || json_object_set_new(info->meta, "guest_ring", ring) ||
 	    json_object_set_new(info->meta, "clock", json_string("guest-tsc")))
 		return fail(-ENOMEM, "%s: out of memory", info->file);
-	trace_info_caveat(info, "%s: times are the guest's TSC ticks, not aligned with any host's clock",
+	trace_info_caveat(info,
+			  "%s: times are the guest's TSC ticks, not aligned with any host's clock",
 			  info->file);
 	info->nr_events = r->nr_entries;
 	if (r->nr_entries) {
@@ -279,7 +297,10 @@ static void event_make(struct ring_reader *r, const struct ring_record *rec, uin
 		for (unsigned int i = 0; i < UNKNOWN_ARGS && i < rec->nr_args; i++)
 			words[1 + i] = rec->word[i];
 	}
-	struct record_hdr hdr = {.time = rec->tsc, .tid = rec->thread, .size = type->size, .cpu = rec->cpu,
+	struct record_hdr hdr = {.time = rec->tsc,
+				 .tid = rec->thread,
+				 .size = type->size,
+				 .cpu = rec->cpu,
 				 .vcpu = rec->cpu};
 
 	memcpy(data, &hdr, sizeof(hdr));
@@ -299,7 +320,8 @@ static int ring_next(struct reader *base, struct batch *batch)
 		struct ring_cursor c = {.pos = e->pos};
 
 		if (ring_cursor_next(&r->img, e->cpu, &c, &rec))
-			event_make(r, &rec, r->records + batch->nr * RECORD_BYTES, &batch->ev[batch->nr]);
+			event_make(r, &rec, r->records + batch->nr * RECORD_BYTES,
+				   &batch->ev[batch->nr]);
 		else
 			continue;
 		batch->nr++;

@@ -46,7 +46,8 @@ static __attribute__((noinline, optimize("no-omit-frame-pointer"))) double measu
 	uint64_t frames[8], args[2] = {1, 2};
 	const void *end = (char *)__builtin_frame_address(0) + 256;
 
-	return MEASURE(ring_write_long(&ring, 0, 1, 0, args, 2, frames, ring_backtrace(frames, 8, end)));
+	return MEASURE(
+		ring_write_long(&ring, 0, 1, 0, args, 2, frames, ring_backtrace(frames, 8, end)));
 }
 
 static double line(const char *what, double ns)

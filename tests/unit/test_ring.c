@@ -200,7 +200,8 @@ static unsigned int wrapped, wrapped_ok;
 static void wrap_thrice(void)
 {
 	for (wrapped = 0, wrapped_ok = 0; wrapped < 48; wrapped++)
-		wrapped_ok += ring_trace(&ring, 0, 100 + wrapped, 1, wrapped, wrapped, wrapped, wrapped, wrapped);
+		wrapped_ok += ring_trace(&ring, 0, 100 + wrapped, 1, wrapped, wrapped, wrapped,
+					 wrapped, wrapped);
 }
 
 /* An interrupt writes three times the whole ring while a writer sits in its slot: nobody may touch that slot. */
@@ -281,7 +282,8 @@ static void *race_writer(void *arg)
 
 		if (i % 8 == 0) {
 			words_make(seed, w, RING_ARGS_MAX + 20);
-			ring_write_long(&ring, 0, (uint32_t)seed, 1, w, RING_ARGS_MAX, w + RING_ARGS_MAX, 20);
+			ring_write_long(&ring, 0, (uint32_t)seed, 1, w, RING_ARGS_MAX,
+					w + RING_ARGS_MAX, 20);
 		} else {
 			words_make(seed, w, nr);
 			ring_write(&ring, 0, (uint32_t)seed, 0, w, nr);
@@ -306,7 +308,8 @@ static void race_start(pthread_t *threads, unsigned int nr)
 {
 	racing = true;
 	for (uintptr_t i = 0; i < nr; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, race_writer, (void *)(i + 1)), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, race_writer, (void *)(i + 1)),
+				 0);
 }
 
 static void race_end(pthread_t *threads, unsigned int nr)
@@ -328,17 +331,19 @@ static void race_live(unsigned int nr_writers, unsigned int slots, bool wait)
 	ring_make(1, slots, RING_OVERWRITE);
 	race_start(threads, nr_writers);
 	while ((good < RACE_GOOD || c.overwritten + c.torn < RACE_LOST) && time(NULL) < end)
-		for (unsigned int i = 0; i < 10000 && ring_cursor_next(&img, 0, &c, &rec); i++, good++) {
+		for (unsigned int i = 0; i < 10000 && ring_cursor_next(&img, 0, &c, &rec);
+		     i++, good++) {
 			record_check(&rec);
 			assert_true(!good || rec.pos > last);
 			last = rec.pos;
 		}
 	race_end(threads, nr_writers);
-	print_message("%u writers, %u slots%s: %llu good, %llu torn and refused, %llu slots overwritten, "
-		      "%llu unfinished, %llu dropped\n", nr_writers, slots, wait ? ", waiting" : "",
-		      (unsigned long long)good, (unsigned long long)c.torn,
-		      (unsigned long long)c.overwritten, (unsigned long long)c.unfinished,
-		      (unsigned long long)ring_image_drops(&img, 0));
+	print_message(
+		"%u writers, %u slots%s: %llu good, %llu torn and refused, %llu slots overwritten, "
+		"%llu unfinished, %llu dropped\n",
+		nr_writers, slots, wait ? ", waiting" : "", (unsigned long long)good,
+		(unsigned long long)c.torn, (unsigned long long)c.overwritten,
+		(unsigned long long)c.unfinished, (unsigned long long)ring_image_drops(&img, 0));
 	assert_true(good >= RACE_GOOD && c.overwritten + c.torn >= RACE_LOST);
 	ring_unmake(NULL);
 }
@@ -439,7 +444,8 @@ static void guest_scribbles_while_we_read(void **state)
 		struct ring_event ev;
 
 		for (unsigned int n = 0; n < 64 && ring_cursor_next(&img, i & 1, &c, &rec); n++) {
-			assert_true(rec.nr_args <= RING_ARGS_MAX && rec.nr_frames <= RING_FRAMES_MAX);
+			assert_true(rec.nr_args <= RING_ARGS_MAX &&
+				    rec.nr_frames <= RING_FRAMES_MAX);
 			seen++;
 		}
 		ring_image_event(&img, i % 9, &ev);
@@ -447,7 +453,8 @@ static void guest_scribbles_while_we_read(void **state)
 			assert_true(again.slots_offset < bytes);
 	}
 	race_end(&thread, 1);
-	print_message("%llu records read of a ring that was being scribbled on\n", (unsigned long long)seen);
+	print_message("%llu records read of a ring that was being scribbled on\n",
+		      (unsigned long long)seen);
 }
 
 /* ---- the rest of the interface ---- */
@@ -464,7 +471,8 @@ static void backtrace_stays_on_the_stack(void **state)
 	(void)stack;
 }
 
-__attribute__((noinline, optimize("no-omit-frame-pointer", "no-optimize-sibling-calls"))) static unsigned int
+__attribute__((noinline,
+	       optimize("no-omit-frame-pointer", "no-optimize-sibling-calls"))) static unsigned int
 outer(uint64_t *frames, const void *end)
 {
 	unsigned int nr = ring_backtrace(frames, 8, end);
@@ -550,7 +558,9 @@ static void file_is_read_in_time_order(void **state)
 	assert_int_equal(b.ev[1].vcpu, 0);
 	assert_int_equal(event_u64(&b.ev[1], event_field(b.ev[1].type, "sector")), 0x1234);
 	assert_true((int64_t)event_u64(&b.ev[1], event_field(b.ev[1].type, "delta")) == -5);
-	assert_string_equal(event_text(&b.ev[1], event_field(b.ev[1].type, "what"), text, sizeof(text)), "read");
+	assert_string_equal(
+		event_text(&b.ev[1], event_field(b.ev[1].type, "what"), text, sizeof(text)),
+		"read");
 	assert_int_equal(event_u64(&b.ev[1], event_field(b.ev[1].type, "frame0")), 0xaaa);
 	assert_int_equal(event_u64(&b.ev[1], event_field(b.ev[1].type, "frame1")), 0);
 	assert_int_equal(b.ev[2].vcpu, 1);
@@ -576,8 +586,10 @@ static void needs_no_library(void **state)
 		skip();
 	for (int level = 0; level <= 3; level++) {
 		snprintf(cmd, sizeof(cmd),
-			 "o=$(mktemp) && gcc -std=gnu11 -O%d -Wall -Wextra -Werror -ffreestanding -nostdlib "
-			 "-mgeneral-regs-only -c -o $o %s/../../src/guestside/ring.c 2>&1 && nm -u $o; rm -f $o",
+			 "o=$(mktemp) && gcc -std=gnu11 -O%d -Wall -Wextra -Werror -ffreestanding "
+			 "-nostdlib "
+			 "-mgeneral-regs-only -c -o $o %s/../../src/guestside/ring.c 2>&1 && nm -u "
+			 "$o; rm -f $o",
 			 level, slash ? dir : ".");
 		f = popen(cmd, "r");
 		assert_non_null(f);
