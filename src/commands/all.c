@@ -10,7 +10,8 @@ extern const struct command import_command;
 extern const struct command export_command;
 
 extern const struct command exits_command, ports_command, mmio_command, msrs_command, leaks_command;
-extern const struct command summary_command, count_command, histogram_command, heatmap_command, list_spans_command;
+extern const struct command summary_command, count_command, histogram_command, heatmap_command;
+extern const struct command list_spans_command;
 extern const struct command ps_command;
 
 #ifdef HOSTRACE_LIVE
