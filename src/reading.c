@@ -218,7 +218,8 @@ struct wish {
 	const char *globs;
 };
 
-/* Losses are always counted; what names others passes --event, but only if the command looks at it at all. */
+/* Losses are always counted; what names others passes --event, but only if the command looks at it
+ * at all. */
 static bool wished(const char *name, void *arg)
 {
 	const struct wish *w = arg;
@@ -333,13 +334,31 @@ static json_t *caveats_json(const struct reader *r, const json_t *more)
 
 json_t *reading_head(const struct reader *r, const json_t *more)
 {
-	/* Two clocks meet only where a guest's trace is merged; its times are then taken as they are given. */
+	/* Two clocks meet only where a guest's trace is merged; its times are then taken as they
+	 * are given. */
 	json_t *error_ns = guests.nr ? json_null() : json_integer(0);
 
 	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:o}, s:o}", "hostrace", "version",
 			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
 			 "clock", "method", guests.nr ? "given" : "host", "error_ns", error_ns,
 			 "caveats", caveats_json(r, more));
+}
+
+/* "# " and the sentence, in lines of at most 80 columns; further ones are indented. */
+static void print_wrapped(const char *text, FILE *out)
+{
+	int column = fprintf(out, "#");
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (column + 1 + len > 79 && column > 4)
+			column = fprintf(out, "\n#  ") - 1;
+		column += fprintf(out, " %.*s", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
 }
 
 void reading_foot(const struct reader *r, const json_t *more, FILE *out)
@@ -349,7 +368,7 @@ void reading_foot(const struct reader *r, const json_t *more, FILE *out)
 	json_t *text;
 
 	json_array_foreach (list, i, text)
-		fprintf(out, "# %s\n", json_string_value(text));
+		print_wrapped(json_string_value(text), out);
 	json_decref(list);
 }
 

@@ -39,4 +39,9 @@ int view_run(const struct view *view, const char *analyzer, const char *by);
 void label_columns(const struct folding *f, struct table *t);
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
 
+/* The place among the labels of one whose numbers have well-known names (port, msr), or -1. Its
+ * name, "" if none. */
+int label_with_names(const struct folding *f);
+const char *label_name(const struct folding *f, int which, const uint64_t *label);
+
 #endif

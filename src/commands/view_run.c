@@ -150,10 +150,10 @@ static int draw(struct run *run, struct reader *r, struct output *out)
 	if (err)
 		return err;
 	report.caveats = caveats_of(fold);
-	if (fell_back) {
+	if (fell_back && !strcmp(out->format, "text"))
 		report.first_line = why;
+	else if (fell_back)
 		json_array_insert_new(report.caveats, 0, json_string(why));
-	}
 	err = fold->view->draw(&fold->f, &report);
 	json_decref(report.caveats);
 	return err;

@@ -80,8 +80,7 @@ static void table_line(const struct report *r, const struct table *t, const int 
 		       const struct cell *row)
 {
 	char buf[CELL_MAX];
-	int owed = 0;
-	const char *gap = "";
+	int owed = 0; /* blanks before the next column; never written at a line's end */
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		const struct column *c = &t->column[i];
@@ -91,10 +90,11 @@ static void table_line(const struct report *r, const struct table *t, const int 
 			continue;
 		int pad = width[i] - (int)strlen(text);
 
-		fprintf(r->out->file, "%*s%s", owed, "", gap);
-		owed = c->kind == COL_TEXT ? pad : 0;
-		fprintf(r->out->file, "%*s%s", c->kind == COL_TEXT ? 0 : pad, "", text);
-		gap = "  ";
+		if (c->kind != COL_TEXT)
+			owed += pad;
+		if (*text)
+			fprintf(r->out->file, "%*s%s", owed, "", text);
+		owed = (*text ? 0 : owed) + 2 + (c->kind == COL_TEXT ? pad : 0);
 	}
 	fputc('\n', r->out->file);
 }

@@ -25,12 +25,14 @@ static int count_draw(struct folding *f, struct report *r)
 {
 	struct groups *g = f->state;
 	struct table t = {0};
-	int err;
+	int err, named = label_with_names(f);
 
 	label_columns(f, &t);
 	table_column(&t, "count", "count", COL_COUNT, false);
 	if (f->analyzer->size)
 		table_column(&t, "bytes", "bytes", COL_COUNT, false);
+	if (named >= 0)
+		table_column(&t, NULL, "what", COL_TEXT, false);
 	for (unsigned int i = 0; i < g->nr; i++) {
 		struct cell *row = table_row(&t);
 
@@ -40,6 +42,8 @@ static int count_draw(struct folding *f, struct report *r)
 			row[0].text = "(other)";
 		else
 			label_cells(f, &t, row, g->group[i].label);
+		if (named >= 0 && !g->group[i].other)
+			row[t.nr_columns - 1].text = label_name(f, named, g->group[i].label);
 		row[g->nr_labels].number = g->group[i].weight;
 		if (f->analyzer->size)
 			row[g->nr_labels + 1].number = g->group[i].bytes;

@@ -2,6 +2,7 @@
 /* How labels stand in tables. */
 #include <string.h>
 
+#include "places.h"
 #include "view.h"
 
 static enum column_kind kind_of(const struct label *l)
@@ -40,4 +41,23 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
 			row[i].text = "-";
 	}
+}
+
+int label_with_names(const struct folding *f)
+{
+	unsigned int nr;
+	const struct label *l = pairing_labels(f->pairing, &nr);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(l[i].name, "port") || !strcmp(l[i].name, "msr"))
+			return (int)i;
+	return -1;
+}
+
+const char *label_name(const struct folding *f, int which, const uint64_t *label)
+{
+	unsigned int nr;
+	const char *name = place_name(pairing_labels(f->pairing, &nr)[which].name, label[which]);
+
+	return name ? name : "";
 }

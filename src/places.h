@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What stands behind well-known ports and model-specific registers of a PC. Help for the reader,
+ * never a key. */
+#ifndef HOSTRACE_PLACES_H
+#define HOSTRACE_PLACES_H
+
+#include <stdint.h>
+
+/* NULL if it is not well known. `kind` is the label's name: "port" or "msr"; others have no names.
+ */
+const char *place_name(const char *kind, uint64_t number);
+
+#endif
