@@ -42,7 +42,7 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 
 /*
- * A NOP of 5 bytes: since Linux 6.16 the kernel replaces it by a call as soon as the probe was hit
+ * A NOP of 5 bytes: newer kernels (seen on Linux 6.18) replace it by a call as soon as the probe was hit
  * once. The call pushes a return address and so overwrites the red zone (System V ABI for
  * x86-64, 3.2.2) of a function that keeps values below its stack pointer. Only at a function's very
  * entry is nothing there yet. Never probe one elsewhere.

@@ -44,6 +44,7 @@ struct probe_plan {
 			   */
 	struct probe_place place[PLACES_MAX];
 	unsigned int nr_places;
+	bool doubtful; /* it can be attached but may never fire; the reason says why */
 };
 
 /* Offsets of the fields that BPF reads in QEMU's structs; from probes/qemu.def by version, checked

@@ -105,10 +105,9 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 	place = &p->place[0];
 	snprintf(place->program, sizeof(place->program), "tp_%s", row->event);
 	snprintf(place->function, sizeof(place->function), "%s:%s", row->system, row->name);
-	if (row->flags & HARDWARE && !vm_host_isa())
-		snprintf(p->reason, sizeof(p->reason), "this KVM backend may never fire it");
-	else
-		snprintf(p->reason, sizeof(p->reason), "%s", row->note);
+	p->doubtful = row->flags & HARDWARE && !vm_host_isa();
+	snprintf(p->reason, sizeof(p->reason), "%s",
+		 p->doubtful ? "this KVM backend may never fire it" : row->note);
 }
 
 void plan_kernel(struct plan *plan)

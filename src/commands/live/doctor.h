@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What doctor finds out about the host; drawn by doctor.c. */
+/* What doctor finds out, and who draws it. */
 #ifndef HOSTRACE_COMMANDS_DOCTOR_H
 #define HOSTRACE_COMMANDS_DOCTOR_H
 
 #include <stdbool.h>
+
+#include "analyzer.h"
+#include "collector/plan.h"
+#include "output.h"
+#include "vm.h"
 
 enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING, CHECK_UNKNOWN };
 
@@ -27,5 +32,30 @@ void host_check(struct host_checks *ret);
 
 /* The first needed thing that is missing, or NULL. */
 const struct check *host_obstacle(const struct host_checks *checks);
+
+/* One VM and its plan. */
+struct patient {
+	const struct vm *vm; /* NULL: only the kernel is looked at */
+	struct plan plan;
+	bool unreadable; /* the program is another user's */
+};
+
+/* Kernel events are the same for all VMs. */
+bool event_is_kernels(const struct probe_plan *p);
+
+/* Descriptors of another user's VM cannot be seen; its command line can. */
+bool uses_kvm(const struct vm *vm);
+
+enum verdict { WORKS, FALLS_BACK, LACKS };
+
+/* Can this be measured of the VM? LACKS: *ret is the events of which one is needed; FALLS_BACK: to
+ * this analyzer. */
+enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, const char **ret);
+
+/* doctor_text.c, doctor_json.c */
+void doctor_text(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+		 const struct output *out);
+void doctor_json(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+		 const struct output *out);
 
 #endif

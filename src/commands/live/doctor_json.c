@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "command.h"
+#include "doctor.h"
+
+static json_t *checks_json(const struct host_checks *host)
+{
+	static const char *const words[] = {
+		[CHECK_OK] = "ok",
+		[CHECK_NOTE] = "note",
+		[CHECK_MISSING] = "missing",
+		[CHECK_UNKNOWN] = "unknown",
+	};
+	json_t *all = json_array();
+
+	for (unsigned int i = 0; i < host->nr; i++)
+		json_array_append_new(
+			all, json_pack("{s:s,s:s,s:b,s:s}", "name", host->check[i].name, "state",
+				       words[host->check[i].state], "needed", host->check[i].needed,
+				       "text", host->check[i].text));
+	return all;
+}
+
+/* {"pio":"ok","exit-latency":"userspace-exit","mmio":"needs kvm_mmio"} */
+static json_t *analyzers_json(const struct patient *p)
+{
+	json_t *all = json_object();
+
+	for (const struct analyzer *const *a = analyzers; *a; a++) {
+		const char *what = "ok";
+		enum verdict verdict = analyzer_check(p, *a, &what);
+
+		json_object_set_new(all, (*a)->name,
+				    verdict == LACKS ? json_sprintf("needs %s", what)
+						     : json_string(what));
+	}
+	return all;
+}
+
+/* Kernel events once, QEMU's per VM with its pid. */
+static json_t *rows_json(const struct patient *patients, unsigned int nr)
+{
+	json_t *rows = json_array(), *row;
+	size_t k;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		json_t *plan = plan_json(&patients[i].plan);
+
+		json_array_foreach (plan, k, row) {
+			bool kernels = event_is_kernels(&patients[i].plan.probe[k]);
+
+			if (kernels && i)
+				continue;
+			if (!kernels)
+				json_object_set_new(row, "pid", json_integer(patients[i].vm->pid));
+			json_array_append(rows, row);
+		}
+		json_decref(plan);
+	}
+	return rows;
+}
+
+static json_t *vms_json(const struct patient *patients, unsigned int nr)
+{
+	json_t *all = json_array();
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (patients[i].vm)
+			json_array_append_new(all, json_pack("{s:i,s:s,s:s,s:s,s:s,s:o}", "pid",
+							     (int)patients[i].vm->pid, "name",
+							     patients[i].vm->name, "version",
+							     patients[i].vm->version, "accelerator",
+							     patients[i].vm->accel, "note",
+							     patients[i].plan.note, "analyzers",
+							     analyzers_json(&patients[i])));
+	return all;
+}
+
+void doctor_json(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+		 const struct output *out)
+{
+	const struct check *obstacle = host_obstacle(host);
+	struct utsname un;
+	json_t *all;
+
+	uname(&un);
+	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:{s:s,s:s,s:s,s:b,s:s,s:o,s:o},s:o}",
+			"hostrace", "version", HOSTRACE_VERSION, "command", "doctor", "inputs",
+			"clock", "caveats", "result", "host", un.nodename, "kernel", un.release,
+			"backend", host->backend, "recording", !obstacle, "next",
+			obstacle ? obstacle->text : "", "checks", checks_json(host), "vms",
+			vms_json(patients, nr), "rows", rows_json(patients, nr));
+	json_dumpf(all, out->file, JSON_INDENT(1));
+	fputc('\n', out->file);
+	json_decref(all);
+}

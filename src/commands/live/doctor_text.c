@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The answer of doctor for people: 80 columns, what is wrong in capitals, a line for each event. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "doctor.h"
+
+enum {
+	INDENT_CHECK = 28, /* where the text of a check begins */
+	INDENT_EVENT = 38, /* where the place of an event begins */
+	WIDTH_MIN = 60,
+};
+
+/* Continues a line at `indent`, broken at spaces to fit the width. */
+static void wrapped_print(FILE *out, const char *text, int indent, int width)
+{
+	int room = (width > WIDTH_MIN ? width : WIDTH_MIN) - indent;
+
+	while (*text) {
+		int len = (int)strlen(text);
+
+		if (len > room) {
+			for (len = room; len > 0 && text[len] != ' '; len--)
+				;
+			len = len ? len : (int)strcspn(text, " "); /* a command stays whole */
+		}
+		fprintf(out, "%.*s\n", len, text);
+		text += len + strspn(text + len, " ");
+		if (*text)
+			fprintf(out, "%*s", indent, "");
+	}
+}
+
+static void check_print(const struct check *c, const struct output *out)
+{
+	static const char *const words[] = {
+		[CHECK_OK] = "ok",
+		[CHECK_NOTE] = "note",
+		[CHECK_MISSING] = "MISSING",
+		[CHECK_UNKNOWN] = "unknown",
+	};
+
+	fprintf(out->file, "%-18s%-*s", c->name, INDENT_CHECK - 18, words[c->state]);
+	wrapped_print(out->file, c->text, INDENT_CHECK, out->width);
+}
+
+static void event_print(const struct probe_plan *p, const struct output *out)
+{
+	char where[512], text[800];
+
+	fprintf(out->file, "%-20s %-10s %-5s ", p->event, plan_how(p), plan_cost(p));
+	plan_where(p, where, sizeof(where));
+	if (*where && *p->reason)
+		snprintf(text, sizeof(text), "%s (%s)", where, p->reason);
+	else
+		snprintf(text, sizeof(text), "%s", *where ? where : p->reason);
+	wrapped_print(out->file, text, INDENT_EVENT, out->width);
+}
+
+static void events_print(const struct patient *p, bool kernels, const struct output *out)
+{
+	fprintf(out->file, "\n%-20s %-10s %-5s %s\n", "EVENT", "HOW", "COST", "WHERE");
+	for (unsigned int i = 0; i < p->plan.nr; i++)
+		if (event_is_kernels(&p->plan.probe[i]) == kernels)
+			event_print(&p->plan.probe[i], out);
+}
+
+static void analyzers_print(const struct patient *p, const struct output *out)
+{
+	char works[512] = "";
+	const char *what;
+	size_t len = 0;
+
+	for (const struct analyzer *const *a = analyzers; *a && len < sizeof(works); a++)
+		if (analyzer_check(p, *a, &what) == WORKS)
+			len += (size_t)snprintf(works + len, sizeof(works) - len, " %s",
+						(*a)->name);
+	fputs("\nwhat can be measured:\n  ", out->file);
+	wrapped_print(out->file, *works ? works + 1 : "nothing", 2, out->width);
+	for (const struct analyzer *const *a = analyzers; *a; a++) {
+		enum verdict verdict = analyzer_check(p, *a, &what);
+
+		if (verdict == FALLS_BACK)
+			fprintf(out->file, "  %s: by %s instead\n", (*a)->name, what);
+		else if (verdict == LACKS)
+			fprintf(out->file, "  not %s: needs %s\n", (*a)->name, what);
+	}
+}
+
+/* vhost and vhost-user serve a device's rings outside QEMU. */
+static bool vm_has_vhost(const struct vm *vm)
+{
+	for (unsigned int i = 0; i < vm->nr_devices; i++)
+		if (strstr(vm->devices[i], "vhost=on") || strstr(vm->devices[i], "vhost-"))
+			return true;
+	return false;
+}
+
+static void vm_print(const struct patient *p, const struct output *out)
+{
+	const struct vm *vm = p->vm;
+
+	fprintf(out->file, "\nVM %d %s: QEMU %s, %s, %u vCPU%s\n", vm->pid, vm->name,
+		*vm->version ? vm->version : "of unknown version", vm->accel, vm->nr_vcpus,
+		vm->nr_vcpus == 1 ? "" : "s");
+	if (*p->plan.note)
+		fprintf(out->file, "%s\n", p->plan.note);
+	if (vm_has_vhost(vm))
+		fputs("a device uses vhost: its rings are served outside QEMU and are not seen\n",
+		      out->file);
+	if (!uses_kvm(vm))
+		fputs("no KVM events come from this VM: QEMU emulates its CPUs\n", out->file);
+	if (p->unreadable)
+		fputs("its program may not be read, so nothing is known of its probes; try: sudo\n",
+		      out->file);
+	else
+		events_print(p, false, out);
+	analyzers_print(p, out);
+}
+
+void doctor_text(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+		 const struct output *out)
+{
+	const struct check *obstacle = host_obstacle(host);
+	struct utsname un;
+
+	uname(&un);
+	fprintf(out->file, "host %s, Linux %s\n\n", un.nodename, un.release);
+	for (unsigned int i = 0; i < host->nr; i++)
+		check_print(&host->check[i], out);
+	events_print(&patients[0], true, out);
+	for (unsigned int i = 0; i < nr; i++)
+		if (patients[i].vm)
+			vm_print(&patients[i], out);
+	if (nr == 1 && !patients[0].vm)
+		fputs("\nno VM is running here that this user may see\n", out->file);
+	if (obstacle)
+		fprintf(out->file, "\nrecording is not possible: %s\n", obstacle->name);
+	else
+		fputs("\nrecording is possible\n", out->file);
+}
