@@ -73,13 +73,31 @@ static void test_unknown(void **state)
 	assert_int_equal(events_choose("kvm,nothing*", wants), -EINVAL);
 }
 
+static void test_for_analyzers(void **state)
+{
+	bool wants[EV_LIMIT] = {false};
+
+	(void)state;
+	assert_int_equal(events_choose_for("pio,virtqueue", wants), 0);
+	assert_true(wants[EV_kvm_pio] && wants[EV_virtqueue_pop] && wants[EV_virtqueue_fill]);
+	assert_false(wants[EV_kvm_mmio] || wants[EV_sched_switch]);
+	memset(wants, 0, sizeof(wants));
+	assert_int_equal(events_choose_for("exit-latency", wants), 0);
+	assert_true(wants[EV_kvm_exit] && wants[EV_kvm_entry]);
+	assert_true(wants[EV_kvm_userspace_exit] && wants[EV_kvm_run]); /* its fallback's */
+	memset(wants, 0, sizeof(wants));
+	assert_int_equal(events_choose_for("leaks", wants), 0);
+	assert_true(wants[EV_virtqueue_unpop] && wants[EV_virtio_reset] && wants[EV_vm_state]);
+	assert_false(wants[EV_kvm_exit] || wants[EV_qemu_pio]);
+	assert_int_equal(events_choose_for("no-such-analyzer", wants), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sets),
-		cmocka_unit_test(test_names_and_globs),
-		cmocka_unit_test(test_take_away),
-		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_sets),	      cmocka_unit_test(test_names_and_globs),
+		cmocka_unit_test(test_take_away),     cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_for_analyzers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

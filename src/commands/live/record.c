@@ -49,6 +49,7 @@ static const struct option_row options[] = {
 	{'o', "output",   OPT_TEXT,     &opt.output,       "FILE",     "trace file (default hostrace.hrt)"},
 	{'d', "duration", OPT_DURATION, &opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'e', "events",   OPT_TEXT,     &opt.events,       "LIST",     "sets (default, kvm, sched, qemu, irq, all), names and globs; -NAME takes away"},
+	{0,   "for",      OPT_TEXT,     &opt.analyzers,    "ANALYZER,...", "only the events that these reports need (exit-latency, virtqueue, ...)"},
 	{0,   "buffer",   OPT_SIZE,     &opt.buffer_bytes, "SIZE",     "buffer per CPU (default 8M, at most 64M in all)"},
 	{0,   "ring",     OPT_SIZE,     &opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to FILE-1, ..."},
 	{'z', "zstd",     OPT_FLAG,     &opt.zstd,         NULL,       "compress the file"},
@@ -121,8 +122,12 @@ static int vms_choose(struct recording *r)
 
 static int events_wanted(struct collector_options *c)
 {
-	int err = events_choose(opt.events ? opt.events : "default", c->wants);
+	int err = 0;
 
+	if (opt.analyzers)
+		err = events_choose_for(opt.analyzers, c->wants);
+	if (!err && (opt.events || !opt.analyzers))
+		err = events_choose(opt.events ? opt.events : "default", c->wants);
 	events_explain(c->wants);
 	c->ring_bytes = opt.buffer_bytes;
 	return err;

@@ -18,6 +18,9 @@
  */
 int events_choose(const char *list, bool wants[EV_LIMIT]);
 
+/* Adds what these analyzers or reports (comma-separated) look at. -EINVAL with the sentence set. */
+int events_choose_for(const char *list, bool wants[EV_LIMIT]);
+
 /* Adds what every file needs. */
 void events_explain(bool wants[EV_LIMIT]);
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "analyzer.h"
 #include "event.h"
 #include "record.h"
 
@@ -56,6 +57,61 @@ static bool choose_set(const char *name, bool on, bool wants[EV_LIMIT])
 		return true;
 	}
 	return false;
+}
+
+/* Reports whose name is not their analyzer's; or, where there is none, their events. */
+static const struct {
+	const char *report, *analyzer, *events;
+} reports[] = {
+	{"exits", "exit-latency", NULL},
+	{"ports", "pio", NULL},
+	{"msrs", "msr", NULL},
+	{"leaks", NULL, "qemu,-qemu_pio"},
+};
+
+static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
+{
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		const struct event_type *t = event_type_ours(id);
+
+		if (t && analyzer_wants(a, t->name))
+			wants[id] = true;
+	}
+}
+
+static int choose_report(const char *name, bool wants[EV_LIMIT])
+{
+	const struct analyzer *a;
+
+	for (unsigned int i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		if (strcmp(reports[i].report, name))
+			continue;
+		if (reports[i].events)
+			return events_choose(reports[i].events, wants);
+		name = reports[i].analyzer;
+		break;
+	}
+	a = analyzer_find(name);
+	if (!a)
+		return -EINVAL;
+	/* The one that it falls back to as well: here its own events may never come. */
+	for (; a; a = a->fallback ? analyzer_find(a->fallback) : NULL)
+		choose_analyzer(a, wants);
+	return 0;
+}
+
+int events_choose_for(const char *list, bool wants[EV_LIMIT])
+{
+	_cleanup_free_ char *copy = strdup(list);
+	char *save = NULL;
+	int err = 0;
+
+	if (!copy)
+		return fail(-ENOMEM, "out of memory");
+	for (char *item = strtok_r(copy, ",", &save); item && !err;
+	     item = strtok_r(NULL, ",", &save))
+		err = choose_report(item, wants);
+	return err;
 }
 
 /* Without these a reader could not tell the guests' clocks, whatever else was recorded; they are
