@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace ps: the VMs of this host, as /proc shows them. No privilege is needed for one's own. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -64,6 +66,38 @@ static void text_print(const struct vm *vms, unsigned int nr, const struct outpu
 	}
 }
 
+/* ---- order ---- */
+
+static int by_column(const void *a, const void *b, void *column)
+{
+	const struct vm *x = a, *y = b;
+	const char *name = column;
+
+	if (!strcmp(name, "name"))
+		return strcmp(x->name, y->name);
+	if (!strcmp(name, "vcpus"))
+		return (x->nr_vcpus < y->nr_vcpus) - (x->nr_vcpus > y->nr_vcpus);
+	if (!strcmp(name, "memory"))
+		return (x->memory_bytes < y->memory_bytes) - (x->memory_bytes > y->memory_bytes);
+	return x->pid - y->pid;
+}
+
+static int vms_sort(struct vm *vms, unsigned int nr, const char *column)
+{
+	static const char *const columns[] = {"pid", "name", "vcpus", "memory"};
+
+	for (size_t i = 0; column && i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (!strcmp(column, columns[i])) {
+			qsort_r(vms, nr, sizeof(*vms), by_column, (void *)columns[i]);
+			return 0;
+		}
+	return column ? fail(-EINVAL, "cannot sort by '%s', only by pid, name, vcpus or memory",
+			     column)
+		      : 0;
+}
+
+/* ---- JSON ---- */
+
 static json_t *row_make(const struct vm *vm)
 {
 	json_t *row = vm_json(vm);
@@ -92,7 +126,7 @@ static int run(int argc, char **argv, char **rest)
 {
 	struct output out;
 	struct vm *vms;
-	unsigned int nr;
+	unsigned int nr, shown;
 
 	if (argc || rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
@@ -102,10 +136,16 @@ static int run(int argc, char **argv, char **rest)
 		output_cancel(&out);
 		return command_failed();
 	}
+	if (vms_sort(vms, nr, out.sort)) {
+		vm_list_free(vms, nr);
+		output_cancel(&out);
+		return command_usage("%s", error_text());
+	}
+	shown = out.limit && out.limit < nr ? (unsigned int)out.limit : nr;
 	if (!strcmp(out.format, "json"))
-		json_print(vms, nr, &out);
+		json_print(vms, shown, &out);
 	else if (nr)
-		text_print(vms, nr, &out);
+		text_print(vms, shown, &out);
 	else
 		fprintf(out.file, "no VM is running here that this user may see\n");
 	vm_list_free(vms, nr);
