@@ -47,8 +47,7 @@ struct probe_plan {
 	bool doubtful; /* it can be attached but may never fire; the reason says why */
 };
 
-/* Offsets of the fields that BPF reads in QEMU's structs; from probes/qemu.def by version, checked
- * at attach. */
+/* Offsets of the fields that BPF reads in QEMU's structs; from probes/qemu.def, by version. */
 struct qemu_layout {
 	uint32_t vq_vdev, vq_queue, vq_inuse, vdev_path, vq_host_notifier;
 	uint32_t elem_head, elem_ndescs, elem_out, elem_in;
