@@ -32,6 +32,7 @@ packages() {
 	build linux-libc-dev     kernel-headers
 	check libcmocka-dev      libcmocka-devel
 	check systemtap-sdt-dev  systemtap-sdt-devel
+	check jq                 jq
 	live  qemu-system-x86    qemu-system-x86-core
 	live  seabios            seabios-bin
 	live  procps             procps-ng
