@@ -15,10 +15,9 @@ READS=50
 tracing=/sys/kernel/tracing
 group=hostrace_test_$$
 instance=$tracing/instances/$group
-pids=
 
 cleanup() {
-	kill $pids 2>/dev/null
+	[ -s pid ] && kill "$(cat pid)"
 	if [ -d "$instance" ]; then
 		echo 0 >"$instance/events/$group/enable"
 		rmdir "$instance"
@@ -48,7 +47,6 @@ qemu() {
 }
 
 qemu -S -name doctor-$$ -pidfile pid 2>qemu.err &
-pids=$!
 for _ in $(seq 200); do
 	[ -s pid ] && break
 	sleep .05
