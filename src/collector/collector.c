@@ -59,6 +59,7 @@ static int kernel_check(void)
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
 		   struct collector **ret)
 {
+	struct rec_clock_pair pair;
 	struct collector *c;
 	int err = privileges_check();
 
@@ -69,6 +70,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
+	collector_calibrate(c, &pair);
 	err = targets_make(c, vms, nr_vms);
 	if (!err)
 		err = collector_attach(c, opt);
@@ -76,6 +78,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 		collector_close(c);
 		return err;
 	}
+	collector_calibrate(c, &pair); /* by now some 0.1 s later */
 	c->start_ns = collector_now_ns();
 	*ret = c;
 	return 0;

@@ -144,6 +144,17 @@ static int report_lost(struct collector *c, unsigned int cpu, collector_sink *si
 	return 0;
 }
 
+void collector_calibrate(struct collector *c, struct rec_clock_pair *rec)
+{
+	clock_pair_take(rec);
+	if (!c->first_tsc) {
+		c->first_tsc = rec->tsc;
+		c->first_tsc_ns = rec->hdr.time;
+	}
+	c->last_tsc = rec->tsc;
+	c->last_tsc_ns = rec->hdr.time;
+}
+
 static int calibrate(struct collector *c, uint64_t now, collector_sink *sink, void *arg)
 {
 	struct rec_clock_pair rec;
@@ -151,13 +162,7 @@ static int calibrate(struct collector *c, uint64_t now, collector_sink *sink, vo
 	if (now < c->pair_due_ns)
 		return 0;
 	c->pair_due_ns = now + PAIR_EVERY_MS * NS_PER_MS;
-	clock_pair_take(&rec);
-	if (!c->first_tsc) {
-		c->first_tsc = rec.tsc;
-		c->first_tsc_ns = rec.hdr.time;
-	}
-	c->last_tsc = rec.tsc;
-	c->last_tsc_ns = rec.hdr.time;
+	collector_calibrate(c, &rec);
 	return sink(arg, &rec.hdr);
 }
 

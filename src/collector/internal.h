@@ -84,6 +84,9 @@ void collector_unload(struct collector *c);
 int collector_attach(struct collector *c, const struct collector_options *opt);
 void collector_detach(struct collector *c);
 
+/* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
+void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
+
 /* CLOCK_MONOTONIC, as BPF stamps records. */
 uint64_t collector_now_ns(void);
 
