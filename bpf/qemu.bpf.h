@@ -48,14 +48,6 @@ static __always_inline hr_u32 user_u32(hr_u64 addr)
 	return v;
 }
 
-static __always_inline hr_u32 user_u16(hr_u64 addr)
-{
-	hr_u16 v = 0;
-
-	bpf_probe_read_user(&v, sizeof(v), (void *)addr);
-	return v;
-}
-
 static __always_inline struct vm_settings *settings_of(struct emit *e)
 {
 	return bpf_map_lookup_elem(&vms, &e->pid);
@@ -103,6 +95,36 @@ struct queue {
 	struct vm_settings *settings;
 };
 
+/*
+ * A read of user memory costs more than anything else here, whatever its length; so what lies near each other is read
+ * at once. In a VirtQueue: the index, and a few words behind it the device.
+ */
+static __always_inline void queue_read(struct queue *q)
+{
+	const struct vm_settings *s = q->settings;
+	hr_u64 words[8] = {0};
+
+	bpf_probe_read_user(words, sizeof(words), (void *)(q->vq + s->vq_queue));
+	q->index = words[0] & 0xffff;
+	q->vdev = words[(s->vq_vdev - s->vq_queue) / 8 & 7];
+}
+
+/* A VirtQueueElement begins with numbers of 4 bytes. */
+struct element {
+	hr_u32 words[8];
+};
+
+static __always_inline void element_read(struct element *e, hr_u64 elem)
+{
+	if (bpf_probe_read_user(e, sizeof(*e), (void *)elem))
+		__builtin_memset(e, 0, sizeof(*e));
+}
+
+static __always_inline hr_u32 element_word(const struct element *e, hr_u32 offset)
+{
+	return e->words[offset / 4 & 7];
+}
+
 static __always_inline bool queue_begin(struct emit *e, struct queue *q, hr_u64 vq)
 {
 	if (!emit_begin(e))
@@ -111,8 +133,7 @@ static __always_inline bool queue_begin(struct emit *e, struct queue *q, hr_u64 
 	if (!q->settings)
 		return false;
 	q->vq = vq;
-	q->vdev = user_u64(vq + q->settings->vq_vdev);
-	q->index = user_u16(vq + q->settings->vq_queue);
+	queue_read(q);
 	device_seen(e, q->settings, q->vdev);
 	return true;
 }

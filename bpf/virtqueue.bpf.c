@@ -14,6 +14,7 @@
 static __always_inline int pop(hr_u64 vq, hr_u64 elem)
 {
 	struct rec_virtqueue_pop *rec;
+	struct element el;
 	struct queue q;
 	struct emit e;
 
@@ -25,10 +26,11 @@ static __always_inline int pop(hr_u64 vq, hr_u64 elem)
 	rec->vq = vq;
 	rec->vdev = q.vdev;
 	rec->elem = elem;
-	rec->head = user_u32(elem + q.settings->elem_head);
-	rec->in_num = user_u32(elem + q.settings->elem_in);
-	rec->out_num = user_u32(elem + q.settings->elem_out);
-	rec->ndescs = user_u32(elem + q.settings->elem_ndescs);
+	element_read(&el, elem);
+	rec->head = element_word(&el, q.settings->elem_head);
+	rec->in_num = element_word(&el, q.settings->elem_in);
+	rec->out_num = element_word(&el, q.settings->elem_out);
+	rec->ndescs = element_word(&el, q.settings->elem_ndescs);
 	rec->queue = q.index;
 	emit_publish(&e);
 	return 0;
