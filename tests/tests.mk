@@ -1,8 +1,8 @@
 # `make check`: all that proves hostrace on this machine; `make check SAN=1`: the same parts that need no VM, with
-# sanitizers; `make fuzz T=60`: looks for new crashes. Tests are found by wildcard: a new one is a new file.
+# sanitizers; `make fuzz T=60 [FUZZ_NAMES=hrt]`: looks for new crashes. Tests are found by wildcard: a new one is a new file.
 
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-FUZZ_NAMES = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_PLAIN = $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz-%)
 LIVE_TESTS = $(sort $(wildcard tests/live/*.sh))
 T	  ?= 60
