@@ -175,7 +175,7 @@ build() {
 	root_make "$scratch/root"
 	rm -f "$cache/root.ext4"
 	mke2fs -q -F -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 -d "$scratch/root" \
-		"$cache/root.ext4" "${root_mb}M"
+		"$cache/root.ext4" "${root_mb}M" >/dev/null
 	stamp_set images "$made_from"
 }
 

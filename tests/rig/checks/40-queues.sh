@@ -58,7 +58,8 @@ equal "virtio-blk: requests filled = reads + writes + discards that L2 counted (
 equal "virtio-blk: elements of one segment each way = flushes that L2 counted" \
 	"$(awk '$1 == "disk" && $3 == 1 && $4 == 1 {n += $5} END {print n + 0}' "$work/fills")" "${stat[15]}"
 equal "the workload's three flushes are there" "${stat[15]}" 3
-holds "virtio-blk: both queues were used, one per vCPU" "$(awk '$1 == "disk" {print $2}' "$work/fills" | sort -u | wc -l)" -eq 2
+holds "virtio-blk: both queues were used, one per vCPU" \
+	"$(awk '$1 == "disk" {print $2}' "$work/fills" | sort -u | wc -l)" -eq 2
 equal "virtio-net: receive queue filled as often as L2 received" "$(sum_fills net 0)" "$rx"
 equal "virtio-net: transmit queue filled as often as L2 sent" "$(sum_fills net 1)" "$tx"
 holds "virtio-net: five pings and an ARP at least" "$tx" -ge 6

@@ -29,6 +29,7 @@ oracle | sed -n 's/.* kvm_write_tsc_offset: *vcpu=\([0-9]*\) prev=\([0-9]*\) nex
 		printf '%d %d %d\n' "$vcpu" "$((old))" "$((new))"
 	done >"$work/wanted"
 events_text healthy.hrt |
-	sed -n 's/.* kvm_write_tsc_offset .* old=\(-\{0,1\}[0-9]*\) new=\(-\{0,1\}[0-9]*\) target=\([0-9]*\).*/\3 \1 \2/p' >"$work/got"
+	grep ' kvm_write_tsc_offset ' |
+	sed -n 's/.* old=\(-\{0,1\}[0-9]*\) new=\(-\{0,1\}[0-9]*\) target=\([0-9]*\).*/\3 \1 \2/p' >"$work/got"
 same_lines "kvm_write_tsc_offset: vCPU, old and new are tracefs's" "$work/got" "$work/wanted"
 holds "the clock was calibrated through the recording" "$(events_text healthy.hrt | grep -c ' clock_pair ')" -ge 5

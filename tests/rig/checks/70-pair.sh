@@ -4,6 +4,15 @@
 # Two VMs at once: a recording of one has nothing of the other. And a recorder killed in the middle: its VM goes on,
 # its file is read up to the last whole chunk.
 
+jq -r '.rows[] | "\(.name) \(.pid) \(.accelerator) \(.memory_bytes) \(.vcpus)"' \
+	"$out/pair.ps.json" | sort >"$work/got"
+for vm in busy leaky; do
+	echo "$vm $(cat "$out/$vm.pid") kvm $((256 << 20)) 1"
+done >"$work/wanted"
+same_lines "ps: both VMs with pid, accelerator, memory and vCPUs" "$work/got" "$work/wanted"
+equal "record without --vm is refused when two VMs run" "$(cat "$out/pair.refused.status")" 1
+equal "and says what to do" "$(grep -c -e --vm "$out/pair.refused")" 1
+
 pids_of() { # TRACE: processes that KVM events came from
 	events_text "$1" | sed -n 's/.* kvm_e[xn][a-z]* pid=\([0-9]*\) .*/\1/p' | sort -u | tr '\n' ' '
 }

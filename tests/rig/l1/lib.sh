@@ -44,7 +44,7 @@ part_forget() { # PART
 	rm -f /tmp/*.pid /tmp/*.img /tmp/monitor.*
 	case $1 in
 	healthy) rm -f "$out"/healthy.* ;;
-	pair) rm -f "$out"/leaky.* "$out"/busy.* ;;
+	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
 	esac
 }
 

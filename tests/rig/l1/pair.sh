@@ -38,6 +38,12 @@ l2_command busy 1 busy \
 l2_start busy
 busy_job=$job
 
+hostrace ps -f json >"$out/pair.ps.json"
+# Two VMs and none named: to be refused.
+timeout 30 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
+	</dev/null >"$out/pair.refused" 2>&1
+echo $? >"$out/pair.refused.status"
+
 recorder_start leaky
 leaky_recorder=$recorder
 echo cont >/tmp/monitor.in

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Three writes at once to the disk whose throttle lets one pass.
-for block in 0 1 2; do
+# Three writes at once to the disk whose throttle lets one pass; apart from each other, so that none are merged.
+for block in 0 20 40; do
 	dd if=/dev/zero of=/dev/vda bs=64k count=1 seek=$block oflag=direct 2>/dev/null &
 done
-sleep 1
+
+in_flight() { # reads, writes
+	tr -s ' ' </sys/block/vda/inflight | sed 's/^ //'
+}
+
+written() {
+	awk '{print $5}' /sys/block/vda/stat
+}
+
+tries=100
+while [ "$(in_flight), $(written)" != "0 2, 1" ] && [ $tries -gt 0 ]; do
+	tries=$((tries - 1))
+	sleep 0.2
+done
 echo "l2: stat $(cat /sys/block/vda/stat)"
-echo "l2: inflight $(tr -s ' ' </sys/block/vda/inflight | sed 's/^ //')"
+echo "l2: inflight $(in_flight)"
 sleep 60
