@@ -109,15 +109,17 @@ static __always_inline void queue_read(struct queue *q)
 	q->vdev = words[(s->vq_vdev - s->vq_queue) / 8 & 7];
 }
 
-/* A VirtQueueElement begins with numbers of 4 bytes. */
+/* A VirtQueueElement begins with numbers of 4 bytes; not a byte more is read, as it may end a page. */
 struct element {
 	hr_u32 words[8];
 };
 
+enum { ELEMENT_NUMBERS_BYTES = 20 };
+
 static __always_inline void element_read(struct element *e, hr_u64 elem)
 {
-	if (bpf_probe_read_user(e, sizeof(*e), (void *)elem))
-		__builtin_memset(e, 0, sizeof(*e));
+	__builtin_memset(e, 0, sizeof(*e));
+	bpf_probe_read_user(e, ELEMENT_NUMBERS_BYTES, (void *)elem);
 }
 
 static __always_inline hr_u32 element_word(const struct element *e, hr_u32 offset)
