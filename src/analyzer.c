@@ -119,15 +119,6 @@ static const struct analyzer *make_pair(const char *text)
 	}
 	*end++ = 0;
 	*key++ = 0;
-	if (check_event(begin) || check_event(end))
-		return NULL;
-	for (char *k = strdupa(key), *next; k; k = next) {
-		next = strchr(k, ',');
-		if (next)
-			*next++ = 0;
-		if (check_key(begin, k) || check_key(end, k))
-			return NULL;
-	}
 	made = (struct analyzer){.name = name,
 				 .summary = "a pair of your own",
 				 .begin = begin,
@@ -135,6 +126,26 @@ static const struct analyzer *make_pair(const char *text)
 				 .key = key,
 				 .by = "pid"};
 	return &made;
+}
+
+int analyzer_check(const struct analyzer *a)
+{
+	int err;
+
+	if (strncmp(a->name, "pair:", 5))
+		return 0;
+	err = check_event(a->begin);
+	if (!err)
+		err = check_event(a->end);
+	for (char *k = strdupa(a->key), *next; k && !err; k = next) {
+		next = strchr(k, ',');
+		if (next)
+			*next++ = 0;
+		err = check_key(a->begin, k);
+		if (!err)
+			err = check_key(a->end, k);
+	}
+	return err;
 }
 
 const struct analyzer *analyzer_find(const char *name)

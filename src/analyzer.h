@@ -42,7 +42,8 @@ struct analyzer {
 	const char *by;	   /* keys that spans are grouped by unless --by says otherwise */
 	const char *weight, *size,
 		*duration;  /* fields of a point: accesses, bytes of one, its own duration in ns */
-	bool keep_first;    /* a second begin of the same key does not replace the first */
+	bool keep_first;    /* a second begin of the same key does not replace the first, and further
+			       ends are normal */
 	const char *caveat; /* printed with every result: what exactly is measured */
 	const char *fallback; /* the analyzer to use where `begin` is not in the trace; or NULL */
 	const char *fallback_caveat;
@@ -62,6 +63,12 @@ extern const struct analyzer *const analyzers[]; /* ends with NULL */
  * none.
  */
 const struct analyzer *analyzer_find(const char *name);
+
+/*
+ * Are the events and keys of a "pair:..." known, now that the trace was read? -EINVAL with the
+ * sentence set ("did you mean"). Guests' events come with the trace, so this cannot be asked before.
+ */
+int analyzer_check(const struct analyzer *a);
 
 /* Does the analyzer look at this event (begin, end, mark, reset, needs)? */
 bool analyzer_wants(const struct analyzer *a, const char *event);

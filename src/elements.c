@@ -19,7 +19,8 @@ struct out { /* an element that the device has */
 	uint64_t vq, vdev, address, popped_ns;
 	uint64_t stopped_ns; /* of its VM, when it was popped */
 	uint64_t order;
-	bool used, uncertain;
+	uint64_t losses; /* reports of lost events before it was popped */
+	bool used;
 };
 
 struct device {
@@ -28,6 +29,7 @@ struct device {
 	char path[PATH_MAX_LEN];
 	uint32_t status;
 	bool status_known, resetting, broken, vhost;
+	bool holds; /* one element by design, found at the end */
 };
 
 struct vm_clock {
@@ -38,7 +40,7 @@ struct vm_clock {
 
 struct elements {
 	struct out *out; /* open-addressed by (pid, vq, head) */
-	uint64_t nr, order;
+	uint64_t nr, order, losses;
 	struct device *device;
 	unsigned int nr_devices;
 	struct vm_clock vm[VMS_MAX];
@@ -191,6 +193,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 			  .popped_ns = ev->time_ns,
 			  .stopped_ns = stopped_until(vm_of(e, ev->pid), ev->time_ns),
 			  .order = e->order++,
+			  .losses = e->losses,
 			  .used = true};
 }
 
@@ -227,21 +230,44 @@ static void on_unpop(struct elements *e, const struct event *ev)
 		on_leave(e, ev, &e->totals.unpopped);
 }
 
+static int newest_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x > y ? -1 : x < y;
+}
+
+/* The order of the n-th newest element of a queue: all from there on go. */
+static bool nth_newest(struct elements *e, uint32_t pid, uint64_t vq, uint64_t n, uint64_t *ret)
+{
+	_cleanup_free_ uint64_t *order = calloc(e->nr + 1, sizeof(*order));
+	uint64_t nr = 0;
+
+	for (size_t i = 0; order && i < SLOTS; i++)
+		if (e->out[i].used && e->out[i].pid == pid && e->out[i].vq == vq)
+			order[nr++] = e->out[i].order;
+	if (!nr || !n)
+		return false;
+	qsort(order, nr, sizeof(*order), newest_first);
+	*ret = order[(n < nr ? n : nr) - 1];
+	return true;
+}
+
 static void on_rewind(struct elements *e, const struct event *ev)
 {
-	uint64_t vq = get(ev, "vq");
+	uint64_t vq = get(ev, "vq"), from;
 
-	for (uint64_t n = get(ev, "count"); n > 0; n--) {
-		struct out *newest = NULL;
+	if (!nth_newest(e, ev->pid, vq, get(ev, "count"), &from))
+		return;
+	for (size_t i = 0; i < SLOTS;) {
+		struct out *o = &e->out[i];
 
-		for (size_t i = 0; i < SLOTS; i++)
-			if (e->out[i].used && e->out[i].pid == ev->pid && e->out[i].vq == vq &&
-			    (!newest || e->out[i].order > newest->order))
-				newest = &e->out[i];
-		if (!newest)
-			return;
-		take_out(e, newest);
-		e->totals.unpopped++;
+		if (o->used && o->pid == ev->pid && o->vq == vq && o->order >= from) {
+			take_out(e, o);
+			e->totals.unpopped++;
+		} else {
+			i++;
+		}
 	}
 }
 
@@ -297,7 +323,9 @@ static void on_status(struct elements *e, const struct event *ev)
 	}
 	if (d->resetting && !e->sees_resets)
 		clear(e, ev->pid, d->vdev, 0, ~0ull);
-	d->resetting = d->broken = false;
+	/* virtio_error() itself sets a bit of the status: only a reset mends the device. */
+	if (d->resetting)
+		d->resetting = d->broken = false;
 }
 
 static void on_queue_reset(struct elements *e, const struct event *ev)
@@ -355,8 +383,7 @@ static void on_lost(struct elements *e, const struct event *ev)
 	if (t && !elements_want(t->name))
 		return;
 	e->totals.lost += get(ev, "count");
-	for (size_t i = 0; i < SLOTS; i++)
-		e->out[i].uncertain = e->out[i].used;
+	e->losses++;
 }
 
 static const struct {
@@ -411,15 +438,13 @@ void elements_event(struct elements *e, const struct event *ev)
 static enum element_verdict judge(struct elements *e, const struct out *o, const struct device *d,
 				  uint64_t age_ns, uint64_t min_age_ns)
 {
-	if (strstr(d->path, "balloon") && o->queue == BALLOON_STATS_QUEUE)
-		return ELEMENT_HELD;
 	if (vm_of(e, o->pid)->migrated)
 		return ELEMENT_MIGRATED;
 	if (d->broken)
 		return ELEMENT_BROKEN_DEVICE;
 	if (d->vhost)
 		return ELEMENT_NOT_VISIBLE;
-	if (o->uncertain)
+	if (o->losses != e->losses)
 		return ELEMENT_UNKNOWN;
 	return age_ns >= min_age_ns ? ELEMENT_LEAKED : ELEMENT_IN_FLIGHT;
 }
@@ -429,6 +454,31 @@ static int by_pop(const void *a, const void *b)
 	const struct element *x = a, *y = b;
 
 	return x->popped_ns < y->popped_ns ? -1 : x->popped_ns > y->popped_ns;
+}
+
+static uint64_t *total_of(struct element_totals *t, enum element_verdict v)
+{
+	switch (v) {
+	case ELEMENT_LEAKED:
+		return &t->leaked;
+	case ELEMENT_HELD:
+		return &t->held;
+	case ELEMENT_IN_FLIGHT:
+		return &t->in_flight;
+	default:
+		return &t->other;
+	}
+}
+
+/* The balloon keeps the oldest element of its statistics queue, and only that one. */
+static bool held(struct elements *e, const struct element *el)
+{
+	struct device *d = device_of(e, el->pid, el->vdev);
+
+	if (d->holds || el->queue != BALLOON_STATS_QUEUE || !strstr(d->path, "balloon"))
+		return false;
+	d->holds = true;
+	return true;
 }
 
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
@@ -445,16 +495,14 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 		if (!o->used)
 			continue;
 		struct device *d = device_of(e, o->pid, o->vdev);
+
+		if (d->resetting && !e->sees_resets) { /* only statuses are seen: the reset is under way */
+			e->totals.reset++;
+			continue;
+		}
 		uint64_t stopped = stopped_until(vm_of(e, o->pid), end_ns) - o->stopped_ns;
 		uint64_t age =
 			end_ns > o->popped_ns + stopped ? end_ns - o->popped_ns - stopped : 0;
-		enum element_verdict v = judge(e, o, d, age, min_age_ns);
-		uint64_t *count = v == ELEMENT_LEAKED	   ? &e->totals.leaked
-				  : v == ELEMENT_HELD	   ? &e->totals.held
-				  : v == ELEMENT_IN_FLIGHT ? &e->totals.in_flight
-							   : &e->totals.other;
-
-		++*count;
 		list[nr++] = (struct element){.pid = o->pid,
 					      .queue = o->queue,
 					      .head = o->head,
@@ -464,9 +512,14 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 					      .popped_ns = o->popped_ns,
 					      .age_ns = age,
 					      .device = d->path,
-					      .verdict = v};
+					      .verdict = judge(e, o, d, age, min_age_ns)};
 	}
 	qsort(list, nr, sizeof(*list), by_pop);
+	for (size_t i = 0; i < nr; i++) {
+		if (held(e, &list[i]))
+			list[i].verdict = ELEMENT_HELD;
+		++*total_of(&e->totals, list[i].verdict);
+	}
 	*ret = list;
 	*ret_nr = nr;
 	*totals = e->totals;

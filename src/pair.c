@@ -19,6 +19,8 @@ enum {
 	SLOTS = 2 * OPEN_SPANS_MAX,
 };
 
+#define TEXT_OF_EVENTS UINT32_MAX /* in the place of a pid: no device's name */
+
 /* Where a key or label comes from in one event type. */
 enum source {
 	FROM_FIELD,
@@ -29,6 +31,7 @@ enum source {
 	FROM_DEVICE,
 	FROM_DIR,
 	FROM_PAGE,
+	FROM_TEXT,
 	FROM_NOTHING
 };
 
@@ -50,7 +53,7 @@ struct binding {
 struct open_span {
 	struct pair_key key;
 	struct span span;
-	uint16_t cpu;
+	uint64_t losses; /* reports of lost events before it began */
 	bool used;
 };
 
@@ -75,7 +78,7 @@ struct pairing {
 	struct pair_counts counts;
 	struct text *text;
 	unsigned int nr_text;
-	uint64_t nr_begins;
+	uint64_t nr_begins, losses;
 };
 
 /* ---- setting up ---- */
@@ -181,6 +184,8 @@ static struct from from_name(const struct event_type *t, const char *name)
 	if (f.field) {
 		if (!strcmp(f.field->fmt, "reason"))
 			f.isa = event_field(t, "isa");
+		if (f.field->kind == FIELD_TEXT || f.field->kind == FIELD_DYNTEXT)
+			f.source = FROM_TEXT;
 		return f;
 	}
 	for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++)
@@ -233,6 +238,8 @@ static struct binding *bind(struct pairing *p, const struct event_type *t)
 		p->label_found[i] = true;
 		if (b->label[i].source == FROM_FIELD && strcmp(p->label[i].fmt, "hex"))
 			p->label[i].fmt = b->label[i].field->fmt;
+		if (b->label[i].source == FROM_TEXT)
+			p->label[i].fmt = "text";
 	}
 	b->weight = p->a->weight ? event_field(t, p->a->weight) : NULL;
 	b->size = p->a->size ? event_field(t, p->a->size) : NULL;
@@ -252,27 +259,49 @@ static uint64_t device_number(struct pairing *p, uint32_t pid, uint64_t vdev)
 	return 0;
 }
 
+/* Its number; 0 if there is no room. */
+static uint64_t text_keep(struct pairing *p, uint32_t pid, uint64_t id, const char *text)
+{
+	if (p->nr_text == INTERNED_MAX)
+		return 0;
+	if (!(p->nr_text & (p->nr_text - 1))) {
+		void *more = realloc(p->text, (p->nr_text ? 2 * p->nr_text : 1) * sizeof(*p->text));
+
+		if (!more)
+			return 0;
+		p->text = more;
+	}
+	p->text[p->nr_text] = (struct text){pid, id, strdup(text)};
+	return p->text[p->nr_text].text ? ++p->nr_text : 0;
+}
+
 static void device_learn(struct pairing *p, const struct event *ev)
 {
 	char path[EVENT_NAME_MAX];
 	const struct field *f = event_field(ev->type, "path");
 	uint64_t vdev = pairing_field(p, ev, "vdev"), known = device_number(p, ev->pid, vdev);
 
-	if (!f || p->nr_text == INTERNED_MAX)
+	if (!f)
 		return;
 	field_print(ev, f, path, sizeof(path));
-	if (known && !strcmp(p->text[known - 1].text, path))
-		return;
-	if (!(p->nr_text & (p->nr_text - 1))) {
-		void *more = realloc(p->text, (p->nr_text ? 2 * p->nr_text : 1) * sizeof(*p->text));
+	if (!known || strcmp(p->text[known - 1].text, path))
+		text_keep(p, ev->pid, vdev, path);
+}
 
-		if (!more)
-			return;
-		p->text = more;
-	}
-	p->text[p->nr_text] = (struct text){ev->pid, vdev, strdup(path)};
-	if (p->text[p->nr_text].text)
-		p->nr_text++;
+/* A text of an event itself: kept under a hash that stands for it (FNV-1a), compared whole. */
+static uint64_t text_number(struct pairing *p, const struct event *ev, const struct field *f)
+{
+	char text[EVENT_NAME_MAX];
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	field_print(ev, f, text, sizeof(text));
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+	for (unsigned int i = p->nr_text; i-- > 0;)
+		if (p->text[i].pid == TEXT_OF_EVENTS && p->text[i].id == hash &&
+		    !strcmp(p->text[i].text, text))
+			return i + 1;
+	return text_keep(p, TEXT_OF_EVENTS, hash, text);
 }
 
 static uint64_t value_of(struct pairing *p, const struct event *ev, const struct from *f)
@@ -293,6 +322,8 @@ static uint64_t value_of(struct pairing *p, const struct event *ev, const struct
 	case FROM_DIR: /* kvm_mmio has a type: 2 is a write */
 		return strcmp(f->field->name, "type") ? event_u64(ev, f->field)
 						      : event_u64(ev, f->field) == 2;
+	case FROM_TEXT:
+		return text_number(p, ev, f->field);
 	case FROM_PAGE:
 		return event_u64(ev, f->field) & ~0xfffull;
 	case FROM_NOTHING:
@@ -420,15 +451,17 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 	struct open_span *o = find(p, key);
 
 	p->nr_begins++;
-	if (o && p->a->keep_first)
+	if (o && p->a->keep_first && o->losses == p->losses)
 		return;
-	if (o)
+	if (o && o->losses != p->losses)
+		p->counts.unknown++;
+	else if (o)
 		p->counts.unmatched_begin++;
 	else
 		o = insert(p, key);
 	if (!o)
 		return;
-	o->cpu = ev->cpu;
+	o->losses = p->losses;
 	span_fill(p, ev, &o->span);
 }
 
@@ -441,8 +474,13 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 		return false;
 	}
 	struct span s = o->span;
+	bool unknown = o->losses != p->losses;
 
 	remove_span(p, o);
+	if (unknown) {
+		p->counts.unknown++;
+		return true;
+	}
 	if (ev->time_ns < s.start_ns) {
 		p->counts.unmatched_end++;
 		return false;
@@ -450,6 +488,11 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 	s.end_ns = ev->time_ns;
 	hand_over(p, &s);
 	return true;
+}
+
+bool pairing_is_open(struct pairing *p, struct pair_key key)
+{
+	return find(p, key);
 }
 
 void pairing_drop(struct pairing *p, struct pair_key key)
@@ -475,46 +518,27 @@ static void point(struct pairing *p, const struct event *ev)
 	hand_over(p, &s);
 }
 
+/* Drops what a VM has open. A whole sweep, but resets are rare. */
+static void reset(struct pairing *p, uint32_t pid)
+{
+	for (size_t i = 0; i < SLOTS;)
+		if (p->open[i].used && p->open[i].span.pid == pid)
+			remove_span(p, &p->open[i]); /* another one may have moved here */
+		else
+			i++;
+}
+
 /*
- * Drops everything that is open for which `which` says so; true: no result is possible. A whole
- * sweep, but losses and resets are rare.
+ * An end may have been among the lost events, whichever CPU its thread has moved to: all that is
+ * open now is unknown. It is told by its age when it ends, as a trace may be full of losses.
  */
-static uint64_t sweep(struct pairing *p, bool (*which)(const struct open_span *, uint64_t),
-		      uint64_t arg)
-{
-	uint64_t dropped = 0;
-
-	for (size_t i = 0; i < SLOTS;) {
-		if (p->open[i].used && which(&p->open[i], arg)) {
-			remove_span(p, &p->open[i]);
-			dropped++;
-			continue; /* another one may have moved here */
-		}
-		i++;
-	}
-	return dropped;
-}
-
-static bool of_pid(const struct open_span *o, uint64_t pid)
-{
-	return o->span.pid == pid;
-}
-
-static bool any(const struct open_span *o, uint64_t arg)
-{
-	(void)o;
-	(void)arg;
-	return true;
-}
-
-/* An end may have been among the lost events, whichever CPU its thread has moved to. */
 static void lost(struct pairing *p, const struct event *ev)
 {
 	const struct event_type *t =
 		event_type_ours((unsigned int)pairing_field(p, ev, "lost_event"));
 
 	if (p->a->end && (!t || analyzer_wants(p->a, t->name)))
-		p->counts.unknown += sweep(p, any, 0);
+		p->losses++;
 }
 
 static struct pair_key key_of(struct pairing *p, const struct event *ev)
@@ -550,7 +574,7 @@ int pairing_event(struct pairing *p, const struct event *ev)
 	if (b->roles & ROLE_FED)
 		p->a->feed(p, ev);
 	if (b->roles & ROLE_RESET)
-		sweep(p, of_pid, ev->pid);
+		reset(p, ev->pid);
 	if (b->roles & ROLE_END)
 		pairing_finish(p, ev, key_of(p, ev));
 	if (b->roles & ROLE_BEGIN && !(p->a->skip && p->a->skip(ev))) {
@@ -572,6 +596,11 @@ int pairing_end(struct pairing *p)
 				    "%s: nothing to group by called '%s'; there are pid, tid, "
 				    "vcpu, cpu and the fields of %s",
 				    p->a->name, p->names[i], p->a->begin);
+	for (size_t i = 0; p->losses && i < SLOTS; i++)
+		if (p->open[i].used && p->open[i].losses != p->losses) {
+			p->counts.open--;
+			p->counts.unknown++;
+		}
 	return 0;
 }
 

@@ -68,6 +68,8 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 /* Closes it: it goes to the view. False: nothing was open. */
 bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key);
 
+bool pairing_is_open(struct pairing *p, struct pair_key key);
+
 /* Drops it without a result. */
 void pairing_drop(struct pairing *p, struct pair_key key);
 

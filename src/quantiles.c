@@ -78,15 +78,15 @@ int quantiles_add(struct quantiles *q, uint64_t value)
 	if (err)
 		return err;
 	if (!q->count)
-		q->first = q->min = q->max = value;
-	__int128 d = (__int128)value - q->first;
+		q->min = q->max = value;
+	long double d = (long double)value - q->mean;
 
 	q->min = value < q->min ? value : q->min;
 	q->max = value > q->max ? value : q->max;
 	q->count++;
 	q->sum += value;
-	q->shifted += d;
-	q->shifted_squares += (unsigned __int128)(d * d);
+	q->mean += d / (long double)q->count;
+	q->squares += d * ((long double)value - q->mean);
 	return 0;
 }
 
@@ -135,10 +135,5 @@ uint64_t quantiles_at(struct quantiles *q, double fraction)
 
 double quantiles_stddev(const struct quantiles *q)
 {
-	if (q->count < 2)
-		return 0;
-	long double n = (long double)q->count, mean = (long double)q->shifted / n;
-	long double variance = (long double)q->shifted_squares / n - mean * mean;
-
-	return variance > 0 ? (double)sqrtl(variance) : 0;
+	return q->count ? (double)sqrtl(q->squares / (long double)q->count) : 0;
 }

@@ -19,10 +19,9 @@ enum {
 };
 
 struct quantiles {
-	uint64_t count, min, max, first;
+	uint64_t count, min, max;
 	unsigned __int128 sum;
-	__int128 shifted; /* sum of (value - first) */
-	unsigned __int128 shifted_squares;
+	long double mean, squares; /* Welford: running mean, sum of squared distances from it */
 	uint64_t *exact; /* until the buckets take over */
 	uint64_t *block[QUANTILES_BLOCKS];
 	bool bucketed;

@@ -9,6 +9,7 @@ extern const struct analyzer exit_latency_analyzer;
 extern const struct analyzer userspace_exit_analyzer;
 extern const struct analyzer run_length_analyzer;
 extern const struct analyzer pio_analyzer;
+extern const struct analyzer qemu_pio_analyzer;
 extern const struct analyzer mmio_analyzer;
 extern const struct analyzer msr_analyzer;
 extern const struct analyzer virtqueue_analyzer;
@@ -21,5 +22,6 @@ const struct analyzer *const analyzers[] = {
 	&exit_latency_analyzer, &userspace_exit_analyzer, &run_length_analyzer,
 	&pio_analyzer,		&mmio_analyzer,		  &msr_analyzer,
 	&virtqueue_analyzer,	&virtio_kick_analyzer,	  &halt_poll_analyzer,
-	&irq_inject_analyzer,	&sched_out_analyzer,	  NULL,
+	&irq_inject_analyzer,	&sched_out_analyzer,	  &qemu_pio_analyzer,
+	NULL,
 };

@@ -4,13 +4,14 @@
 
 /*
  * One event both takes a thread off a CPU and puts another on: the same kind begins and ends spans,
- * of different threads. Thread 0 is the idle task.
+ * of different threads. Thread 0 is the idle task. The header's thread is the one that leaves if it
+ * is the VM's, else the one that comes; between two threads of one VM there is one event for both.
  */
 static void feed(struct pairing *p, const struct event *ev)
 {
 	uint64_t prev = pairing_field(p, ev, "prev_tid"), next = pairing_field(p, ev, "next_tid");
 
-	if (next && next == ev->tid)
+	if (next && (next == ev->tid || pairing_is_open(p, (struct pair_key){{ev->pid, next, 0}})))
 		pairing_finish(p, ev, (struct pair_key){{ev->pid, next, 0}});
 	if (prev && prev == ev->tid)
 		pairing_begin(p, ev, (struct pair_key){{ev->pid, prev, 0}});

@@ -128,7 +128,8 @@ static json_t *caveats_of(const struct fold *fold)
 	caveat(list, "%" PRIu64 " spans unknown because events were lost", c->unknown);
 	if (fold->f.analyzer->end) {
 		caveat(list, "%" PRIu64 " begins without an end", c->unmatched_begin);
-		caveat(list, "%" PRIu64 " ends without a begin", c->unmatched_end);
+		if (!fold->f.analyzer->keep_first)
+			caveat(list, "%" PRIu64 " ends without a begin", c->unmatched_end);
 		caveat(list, "%" PRIu64 " still open at the end", c->open);
 	}
 	caveat(list, "%" PRIu64 " spans found no room in the table of open ones", c->overflow);
@@ -186,14 +187,17 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 		err = run_open(&run, view, a, by, r->info.start_ns);
 	if (!err)
 		err = read_all(&run, r);
-	if (!err)
+	bool wrong = !err && analyzer_check(a);
+	if (!err && !wrong)
 		err = draw(&run, r, &out);
 	fold_close(&run.fold[0]);
 	fold_close(&run.fold[1]);
-	if (err)
+	if (err || wrong)
 		output_cancel(&out);
 	else
 		err = output_close(&out);
+	if (wrong)
+		return command_usage("%s", error_text());
 	if (err)
 		return command_failed();
 	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;

@@ -87,6 +87,17 @@ VIEW_COMMAND(heatmap, "heatmap", "Latency over time.",
 VIEW_COMMAND(list_spans, "list-spans", "Each span as a row, in the order in which they ended.",
 	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10");
 
+/* "=dir,addr,size" takes the place of the page; --by adds to either. */
+static const char *mmio_keys(void)
+{
+	static char keys[512];
+
+	if (!exact || (by && *by == '='))
+		return by;
+	snprintf(keys, sizeof(keys), "=dir,addr,size%s%s", by ? "," : "", by ? by : "");
+	return keys;
+}
+
 #define REPORT_COMMAND(ident, text, view, analyzer, keys, table, more, sample)                     \
 	static int run_##ident(int argc, char **argv, char **rest)                                 \
 	{                                                                                          \
@@ -121,5 +132,5 @@ REPORT_COMMAND(ports, "Port I/O by port and width: cpu_in and cpu_out.", &count_
 	       "address_space_* functions.",
 	       "  hostrace ports -i vm.hrt\n  hostrace ports vm.hrt --by vcpu -f json");
 REPORT_COMMAND(mmio, "Memory-mapped I/O by page (or address) and width.", &count_view, "mmio",
-	       exact ? (by ? by : "=dir,addr,size") : by, mmio_options, NULL,
+	       mmio_keys(), mmio_options, NULL,
 	       "  hostrace mmio -i vm.hrt --exact");

@@ -99,15 +99,16 @@ static void draw_axes(const struct heatmap *h, FILE *f)
 		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
 			TOP + height - y * CELL_H + 4,
 			duration_print(h->row[y].lo_ns, text, sizeof(text)));
-	for (unsigned int i = 0; i <= TIME_TICKS; i++) {
+	for (unsigned int i = 0; i <= TIME_TICKS && width; i++) {
 		unsigned int x = LEFT + width * i / TIME_TICKS;
 
 		fprintf(f,
 			"<path d=\"M%u %u v5\" stroke=\"#888\"/><text x=\"%u\" y=\"%u\" "
 			"text-anchor=\"middle\">%s</text>\n",
 			x, TOP + height, x, TOP + height + 18,
-			duration_print(h->column_ns * h->nr_columns * i / TIME_TICKS, text,
-				       sizeof(text)));
+			duration_print((uint64_t)((double)h->column_ns * h->nr_columns * i /
+						  TIME_TICKS),
+				       text, sizeof(text)));
 	}
 	fprintf(f,
 		"<text x=\"%u\" y=\"%u\" text-anchor=\"middle\">time since the trace "
@@ -158,9 +159,13 @@ void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
 		" \xc2\xb7 %" PRIu64 " spans \xc2\xb7 a column is %s \xc2\xb7 %" PRIu64
 		" events lost</text>\n",
 		h->total, duration_print(h->column_ns, text, sizeof(text)), r->reader->info.lost);
-	draw_cells(h, f);
-	draw_axes(h, f);
-	draw_scale(h, f);
+	if (h->total) {
+		draw_cells(h, f);
+		draw_axes(h, f);
+		draw_scale(h, f);
+	} else {
+		fprintf(f, "<text x=\"%d\" y=\"%d\">no spans to draw</text>\n", LEFT, TOP + 24);
+	}
 	fputs("</svg>\n", f);
 }
 

@@ -9,7 +9,10 @@
 #include "base/error.h"
 #include "view.h"
 
-enum { FIRST_COLUMN_NS = 1000 };
+enum {
+	FIRST_COLUMN_NS = 1000,
+	ROWS = 128, /* of HEATMAP_ROWS; see row_of() */
+};
 
 struct state {
 	struct heatmap map; /* rows not yet cut to those in use */
@@ -28,23 +31,21 @@ static int heatmap_open(struct folding *f)
 	return 0;
 }
 
-/* Row 0: 0 ns; then each octave's lower and upper half. */
+/* Row 0: 0 ns; row 1: 1 ns, which has no halves; then each octave's lower and upper half. */
 static unsigned int row_of(uint64_t ns)
 {
 	if (!ns)
 		return 0;
 	unsigned int e = 63u - (unsigned int)__builtin_clzll(ns);
 
-	return 1 + 2 * e + (e && (ns >> (e - 1) & 1));
+	return e ? 2 * e + (ns >> (e - 1) & 1) : 1;
 }
 
 static uint64_t row_start(unsigned int row)
 {
-	if (!row)
-		return 0;
-	unsigned int e = (row - 1) / 2;
-
-	return (row - 1) % 2 ? (1ull << e) + (e ? 1ull << (e - 1) : 0) : 1ull << e;
+	if (row < 2)
+		return row;
+	return (2ull + row % 2) << (row / 2 - 1);
 }
 
 static void columns_double(struct heatmap *m)
@@ -96,7 +97,7 @@ static void cut(struct heatmap *m)
 	for (unsigned int y = 0; y < m->nr_rows; y++) {
 		m->row[y].lo_ns = row_start(first + y);
 		m->row[y].hi_ns =
-			first + y + 1 < HEATMAP_ROWS ? row_start(first + y + 1) : UINT64_MAX;
+			first + y + 1 < ROWS ? row_start(first + y + 1) : UINT64_MAX;
 		for (unsigned int x = 0; x < m->nr_columns; x++)
 			m->max = m->cell[y][x] > m->max ? m->cell[y][x] : m->max;
 	}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzer.h"
+
+/* Where both are recorded kvm_pio has the same accesses and those that KVM answers itself. */
+const struct analyzer qemu_pio_analyzer = {
+	.name = "qemu-pio",
+	.summary = "port I/O as QEMU saw it",
+	.begin = "qemu_pio",
+	.by = "dir,port,size",
+	.weight = "count",
+	.size = "size",
+	.caveat = "a string I/O of N counts N",
+};
