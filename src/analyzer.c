@@ -128,7 +128,7 @@ static const struct analyzer *make_pair(const char *text)
 	return &made;
 }
 
-int analyzer_check(const struct analyzer *a)
+int analyzer_resolve(const struct analyzer *a)
 {
 	int err;
 

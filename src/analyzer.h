@@ -68,7 +68,7 @@ const struct analyzer *analyzer_find(const char *name);
  * Are the events and keys of a "pair:..." known, now that the trace was read? -EINVAL with the
  * sentence set ("did you mean"). Guests' events come with the trace, so this cannot be asked before.
  */
-int analyzer_check(const struct analyzer *a);
+int analyzer_resolve(const struct analyzer *a);
 
 /* Does the analyzer look at this event (begin, end, mark, reset, needs)? */
 bool analyzer_wants(const struct analyzer *a, const char *event);

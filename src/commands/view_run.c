@@ -187,7 +187,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 		err = run_open(&run, view, a, by, r->info.start_ns);
 	if (!err)
 		err = read_all(&run, r);
-	bool wrong = !err && analyzer_check(a);
+	bool wrong = !err && analyzer_resolve(a);
 	if (!err && !wrong)
 		err = draw(&run, r, &out);
 	fold_close(&run.fold[0]);
