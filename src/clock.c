@@ -184,6 +184,11 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		if (opt->method && strcmp(opt->method, p->name))
 			continue;
 		err = protocol_try(p, in, nr, opt, ret, &proof);
+		if (!err && proof.violations && !ret->note[0])
+			snprintf(ret->note, sizeof(ret->note),
+				 "%llu of %llu guest events lie outside of guest mode",
+				 (unsigned long long)proof.violations,
+				 (unsigned long long)proof.checked);
 		if (!err && !refuted(p, &proof)) {
 			note_join(ret, why);
 			return 0;

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -47,6 +48,13 @@ static int spans_measure(struct fit_spans *s)
 	for (size_t i = 0; i + 1 < s->nr; i++) {
 		s->max_gap = fmax(s->max_gap, s->enter[i + 1] - s->leave[i]);
 		cycle[i] = s->enter[i + 1] - s->enter[i];
+	}
+	for (unsigned int level = 0; level < FIT_LEVELS; level++) {
+		double width = ldexp(2, (int)level), share = 0;
+
+		for (size_t i = 0; i + 1 < s->nr && width < s->max_gap; i++)
+			share += fmax(0, s->enter[i + 1] - s->leave[i] - width);
+		s->hit[level] = share / (s->leave[s->nr - 1] - s->enter[0] + 1);
 	}
 	if (s->nr > 1) {
 		qsort(cycle, s->nr - 1, sizeof(*cycle), double_compare);
@@ -106,6 +114,30 @@ static int event_compare(const void *va, const void *vb)
 	return ua < ub ? -1 : ua > ub;
 }
 
+static void hits_average(struct fit *f)
+{
+	for (unsigned int level = 0; level < FIT_LEVELS; level++)
+		for (size_t i = 0; i < f->nr; i += f->nr / 64 + 1)
+			f->hit[level] += f->event[i].spans->hit[level] /
+					 (double)(f->nr / (f->nr / 64 + 1) + 1);
+}
+
+static int by_x(const void *va, const void *vb)
+{
+	const struct fit_event *a = va, *b = vb;
+
+	return a->x < b->x ? -1 : a->x > b->x;
+}
+
+void fit_keep_central(struct fit *f, size_t nr)
+{
+	if (nr >= f->nr)
+		return;
+	qsort(f->event, f->nr, sizeof(*f->event), by_x);
+	memmove(f->event, f->event + (f->nr - nr) / 2, nr * sizeof(*f->event));
+	f->nr = nr;
+}
+
 int fit_prepare(struct fit *f)
 {
 	double lo = DBL_MAX, hi = -DBL_MAX, cycle = 0;
@@ -124,9 +156,9 @@ int fit_prepare(struct fit *f)
 		cycle = fmax(cycle, s->median_cycle);
 	}
 	f->fine = fmax(2 * cycle, 64);
+	hits_average(f);
 	f->x_mid = (lo + hi) / 2;
 	f->length = fmax(hi - lo, 1);
-	f->work = FIT_WORK_MAX;
 	for (size_t i = 0; i < f->nr; i++)
 		f->event[i].u = (f->event[i].x - f->x_mid) / f->length;
 	for (size_t i = 0; i < f->nr_bounds; i++)
@@ -139,4 +171,12 @@ int fit_prepare(struct fit *f)
 	qsort(f->sorted_x, f->nr, sizeof(*f->sorted_x), double_compare);
 	qsort(f->event, f->nr, sizeof(*f->event), event_compare);
 	return 0;
+}
+
+void fit_deinit(struct fit *f)
+{
+	free(f->event);
+	free(f->bound);
+	free(f->sorted_x);
+	*f = (struct fit){0};
 }

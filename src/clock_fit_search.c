@@ -16,7 +16,7 @@
 #include "clock_fit.h"
 
 enum {
-	SAMPLE = 256,	   /* events tried on a box before it is looked at closely */
+	SAMPLE = 256,	   /* most events tried on a box before it is looked at closely */
 	STACK = 512,	   /* boxes waiting: twice the deepest halving */
 	VERTICES = 64,	   /* of a polygon; a clip that would need more is left out (the set stays too large) */
 	STRIDE = 7919,	   /* a prime: picks events all over the recording */
@@ -156,13 +156,13 @@ static size_t dead_count(struct search *s, const struct box *b, size_t nr, size_
 		return 0;
 	if (s->killer < nr && sample < nr && stop == 1 &&
 	    event_verdict(&f->event[s->killer], b) == DEAD) {
-		f->work -= f->work > 0;
+		*f->work -= *f->work > 0;
 		return 1;
 	}
 	for (size_t i = 0; i < sample && i < nr; i++) {
 		size_t at = sample < nr ? (i * STRIDE + nr / 2) % nr : i;
 
-		f->work -= f->work > 0;
+		*f->work -= *f->work > 0;
 		if (event_verdict(&f->event[at], b) != DEAD)
 			continue;
 		s->killer = at;
@@ -170,6 +170,26 @@ static size_t dead_count(struct search *s, const struct box *b, size_t nr, size_
 			break;
 	}
 	return dead;
+}
+
+/*
+ * How many events are worth trying on a box of half width r. A wrong box is refuted by each with the chance hit(r), so
+ * some 4 / hit; but where halving raises the chance by more than it costs (r * hit(r) is far below what smaller
+ * boxes reach), none: split at once.
+ */
+static size_t sample_size(const struct fit *f, double r)
+{
+	unsigned int level = r > 1 ? (unsigned int)ilogb(r) : 0;
+	double gain, best = 0;
+
+	if (level >= FIT_LEVELS || f->hit[level] <= 0)
+		return 0;
+	for (unsigned int l = 0; l < level; l++)
+		best = fmax(best, ldexp(f->hit[l], (int)l));
+	gain = ldexp(f->hit[level], (int)level);
+	if (gain < best / 4)
+		return 0;
+	return (size_t)fmin(SAMPLE, 8 + 4 / f->hit[level]);
 }
 
 /* ---- polygons ---- */
@@ -269,7 +289,7 @@ static ptrdiff_t contract_once(struct fit *f, struct polygon *p, struct box *b)
 	for (size_t i = 0; i < f->nr; i++) {
 		int what = event_clip(&f->event[i], p, b);
 
-		f->work -= f->work > 0;
+		*f->work -= *f->work > 0;
 		if (what < 0)
 			return -1;
 		unclear += what == 2;
@@ -378,14 +398,14 @@ static int box_look(struct search *s, struct box *b)
 {
 	struct fit *f = s->f;
 	double r = b->ha + b->he / 2;
-	size_t sharp;
+	size_t sharp, sample = r > f->fine ? sample_size(f, b->ha) : SAMPLE;
 
 	if (covered_most(f, b) < s->need || hull_has(s->hull, b))
 		return 1;
 	if (!s->robust && bounds_dead(f, b))
 		return 1;
-	sharp = 2 * b->ha < f->max_gap ? events_sharp(f, b) : 0;
-	if (dead_count(s, b, sharp, SAMPLE, s->allowed + 1) > s->allowed)
+	sharp = sample && 2 * b->ha < f->max_gap ? events_sharp(f, b) : 0;
+	if (dead_count(s, b, sharp, sample, s->allowed + 1) > s->allowed)
 		return 1;
 	if (r > (s->robust ? f->fine / 64 : f->fine))
 		return 0;
@@ -402,8 +422,9 @@ static int search_run(struct search *s, const struct fit_range *range)
 	struct box stack[STACK];
 	size_t nr = 0, leaves = s->hull->nr_leaves;
 
-	stack[nr++] = (struct box){(range->a_lo + range->a_hi) / 2, 0,
-				   (range->a_hi - range->a_lo) / 2, range->e_max};
+	stack[nr++] =
+		(struct box){(range->a_lo + range->a_hi) / 2, (range->e_lo + range->e_hi) / 2,
+			     (range->a_hi - range->a_lo) / 2, (range->e_hi - range->e_lo) / 2};
 	while (nr) {
 		struct box b = stack[--nr], low, high;
 		int what = box_look(s, &b);
@@ -415,7 +436,7 @@ static int search_run(struct search *s, const struct fit_range *range)
 				return 0;
 			continue;
 		}
-		if (!s->f->work)
+		if (!*s->f->work)
 			return fail(-E2BIG, "the guest's events say too little about its clock: "
 					    "too many offsets "
 					    "are as good as each other");
@@ -436,7 +457,7 @@ int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool a
 	struct search s = {.f = f, .hull = hull, .need = need, .any = true};
 	int err;
 
-	*hull = (struct fit_hull){0};
+	*hull = (struct fit_hull){.x_mid = f->x_mid, .length = f->length};
 	err = search_run(&s, range); /* the lowest piece, */
 	if (err || any || !hull->nr_leaves)
 		return err;
@@ -453,7 +474,7 @@ int fit_search_best(struct fit *f, const struct fit_range *range, size_t need, s
 {
 	int err = 0;
 
-	*hull = (struct fit_hull){0};
+	*hull = (struct fit_hull){.x_mid = f->x_mid, .length = f->length};
 	for (size_t allowed = 1; !err && !hull->nr_leaves && allowed <= most; allowed *= 2) {
 		struct search s = {.f = f,
 				   .hull = hull,

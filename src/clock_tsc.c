@@ -32,23 +32,37 @@ uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc)
 	return host >> 64 ? UINT64_MAX : (uint64_t)host;
 }
 
+/* How far a host time is from where segment i holds, and from coming after the previous stamp. */
+static uint64_t implausible(const struct clock_vcpu *v, size_t i, uint64_t host, uint64_t last)
+{
+	uint64_t cost = 0;
+
+	if (i && host < v->segment[i].from)
+		cost = v->segment[i].from - host;
+	else if (i + 1 < v->nr_segments && host >= v->segment[i + 1].from)
+		cost = host - v->segment[i + 1].from + 1;
+	return host < last && last - host > cost ? last - host : cost;
+}
+
 uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uint64_t guest_tsc)
 {
-	for (size_t i = c->segment; i < v->nr_segments; i++) {
-		uint64_t host = clock_segment_host(&v->segment[i], guest_tsc);
-		bool last = i + 1 == v->nr_segments;
+	uint64_t best_cost = UINT64_MAX, best_host = guest_tsc;
+	size_t best = c->segment;
 
-		if ((i && host < v->segment[i].from) || (!last && host >= v->segment[i + 1].from))
-			continue;
-		/* Time runs forward: a stamp that would be before the previous one belongs behind the next change. */
-		if (i == c->segment && !last && host < c->last &&
-		    clock_segment_host(&v->segment[i + 1], guest_tsc) >= v->segment[i + 1].from)
-			continue;
-		c->segment = i;
-		c->last = host;
-		return host;
+	/* Segments never come back, and the first that is right is it. */
+	for (size_t i = c->segment; i < v->nr_segments && best_cost; i++) {
+		uint64_t host = clock_segment_host(&v->segment[i], guest_tsc);
+		uint64_t cost = implausible(v, i, host, c->last);
+
+		if (cost < best_cost) {
+			best_cost = cost;
+			best_host = host;
+			best = i;
+		}
 	}
-	return v->nr_segments ? clock_segment_host(&v->segment[c->segment], guest_tsc) : guest_tsc;
+	c->segment = best;
+	c->last = best_host > c->last ? best_host : c->last;
+	return best_host;
 }
 
 static bool same_relation(const struct clock_segment *a, const struct clock_segment *b)

@@ -11,3 +11,16 @@ $(BUILD)/tests/bench/ring-%: tests/bench/ring.c src/guestside/ring.c src/guestsi
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(if $(filter local,$*),-DRING_LOCAL) $(LDFLAGS) \
 		-o $@ tests/bench/ring.c src/guestside/ring.c
+
+.PHONY: bench-clock
+
+PAIRS ?= 1000
+
+bench-clock: $(BUILD)/tests/bench/clockgen
+	$(Q)$< --pairs $(PAIRS)
+
+$(BUILD)/tests/bench/clockgen: tests/bench/clockgen.c tests/bench/clockgen.h $(BUILD)/src/base/error.o \
+		$(patsubst %.c,$(BUILD)/%.o,$(wildcard src/clock*.c))
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lm
