@@ -50,7 +50,7 @@ printf '%s\n' "${C[@]}" | grep -v '\.def$' | while read -r f; do
 	expand -t 8 "$f" | LC_ALL=C awk -v f="$f" -v code=$CODE_COLUMNS_MAX -v comment=$COMMENT_COLUMNS_MAX '
 		/clang-format off/ { off = 1 }
 		/clang-format on/ { off = 0 }
-		{ max = /^ *(\/?\*|\/\/)|\/\*.*\*\/$/ ? comment : code }
+		{ max = /^ *(\*|\/\/)|\/\*/ ? comment : code }
 		{ gsub(/[\200-\277]/, "") } # UTF-8: one byte a character
 		!off && length($0) > max { print f ":" NR ": " length($0) " columns" }'
 done | rule "no code beyond $CODE_COLUMNS_MAX columns, no comment beyond $COMMENT_COLUMNS_MAX"

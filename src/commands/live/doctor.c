@@ -148,11 +148,12 @@ const struct command doctor_command = {
 	.args = "",
 	.summary = "say what can be recorded here, how, and what is missing",
 	.group = "Live (needs privileges)",
-	.details = "Checks the kernel, the capabilities and KVM, then says for each event where it\n"
-		   "is taken: a tracepoint, a mark of QEMU (usdt) or a function of QEMU; or why it\n"
-		   "cannot be had. A probe of QEMU is cheap if the kernel emulates the instruction\n"
-		   "there, dear if it single-steps it. Exit status 0: recording is possible; 1: it\n"
-		   "is not, and the message says what to do.",
+	.details =
+		"Checks the kernel, the capabilities and KVM, then says for each event where it\n"
+		"is taken: a tracepoint, a mark of QEMU (usdt) or a function of QEMU; or why it\n"
+		"cannot be had. A probe of QEMU is cheap if the kernel emulates the instruction\n"
+		"there, dear if it single-steps it. Exit status 0: recording is possible; 1: it\n"
+		"is not, and the message says what to do.",
 	.examples = "  hostrace doctor\n"
 		    "  hostrace doctor --vm web1 -f json",
 	.options = (const struct option_row *const[]){options, output_options, NULL},
