@@ -228,26 +228,34 @@ static int fit_together(const struct fit_job *j, double share, struct clock_rela
 	return err;
 }
 
+static int fit_one(const struct fit_job *j, unsigned int v, struct clock_relation *ret)
+{
+	struct fit f;
+	struct fit_hull hull = {0};
+	int err = fit_line(j, (int)v, FIT_SHARE_ALL, &f, &hull);
+
+	if (!err)
+		err = hull.nr_leaves ? fit_take(j, &f, &hull, &ret->vcpu[v]) : -ENODATA;
+	fit_deinit(&f);
+	return err == -ENODATA ? fit_pieces(j, v, &ret->vcpu[v]) : err;
+}
+
 /* Each vCPU for itself: one line, else segments. */
 static int fit_apart(const struct fit_job *j, struct clock_relation *ret)
 {
+	bool any = false;
+
 	for (unsigned int v = 0; v < j->nr; v++) {
-		struct fit f;
-		struct fit_hull hull = {0};
 		int err;
 
 		if (j->in[v].nr_stamps < FIT_EVENTS_MIN || !j->spans[v].nr)
 			continue;
-		err = fit_line(j, (int)v, FIT_SHARE_ALL, &f, &hull);
-		if (!err)
-			err = hull.nr_leaves ? fit_take(j, &f, &hull, &ret->vcpu[v]) : -ENODATA;
-		fit_deinit(&f);
-		if (err == -ENODATA)
-			err = fit_pieces(j, v, &ret->vcpu[v]);
+		err = fit_one(j, v, ret);
 		if (err)
 			return err;
+		any = true;
 	}
-	return 0;
+	return any ? 0 : -ENODATA;
 }
 
 /* Nothing fits: the line that leaves the fewest events outside. */

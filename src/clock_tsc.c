@@ -32,6 +32,12 @@ uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc)
 	return host >> 64 ? UINT64_MAX : (uint64_t)host;
 }
 
+/*
+ * Stamps of one vCPU may step back this far without a jump: an interrupted writer stamps first and is recorded last, or
+ * the other way round.
+ */
+enum { DISORDER_TICKS = 1 << 18 };
+
 /* How far a host time is from where segment i holds, and from coming after the previous stamp. */
 static uint64_t implausible(const struct clock_vcpu *v, size_t i, uint64_t host, uint64_t last)
 {
@@ -41,7 +47,9 @@ static uint64_t implausible(const struct clock_vcpu *v, size_t i, uint64_t host,
 		cost = v->segment[i].from - host;
 	else if (i + 1 < v->nr_segments && host >= v->segment[i + 1].from)
 		cost = host - v->segment[i + 1].from + 1;
-	return host < last && last - host > cost ? last - host : cost;
+	if (host < last && last - host > DISORDER_TICKS && last - host > cost)
+		cost = last - host;
+	return cost;
 }
 
 uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uint64_t guest_tsc)

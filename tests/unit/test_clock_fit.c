@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The fitted clock against the truth of synthetic pairs. `make bench-clock` runs a thousand. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../bench/clockgen.h"
+
+enum { PAIRS = 60, SHARP_NS = 1000 };
+
+static struct gen_pair pair;
+
+static void truth_is_within_the_bound(void **state)
+{
+	unsigned int sharp = 0, refused = 0, jumps = 0, drifts = 0;
+	double worst_share = 0;
+
+	(void)state;
+	for (uint64_t seed = 5001, done = 0; done < PAIRS; seed++) {
+		struct gen_score s;
+
+		gen_make(&pair, seed);
+		if (pair.busy) { /* seconds each: left to the bench */
+			gen_free(&pair);
+			continue;
+		}
+		done++;
+		s = gen_judge(&pair);
+		if (!s.err && s.outside)
+			fail_msg("seed %d: %d events further off than the printed +-%.0f ns",
+				 (int)seed, (int)s.outside, s.bound_ns);
+		if (!s.err) {
+			assert_true(s.proven);
+			assert_int_equal(s.violations, 0);
+			assert_true(s.events > 0);
+			worst_share = fmax(worst_share, s.worst_ns / s.bound_ns);
+		}
+		refused += s.err != 0;
+		sharp += !s.err && s.bound_ns <= SHARP_NS;
+		jumps += !s.err && isfinite(pair.vcpu[0].jump_at);
+		drifts += !s.err && pair.drift != 0;
+		gen_free(&pair);
+	}
+	print_message("%d pairs: %u fitted to 1 us or better, %u refused; worst error %.0f %% of "
+		      "its bound\n",
+		      PAIRS, sharp, refused, 100 * worst_share);
+	assert_true(refused <= PAIRS / 50);
+	assert_true(sharp >= PAIRS / 2);
+	assert_true(jumps >= 5 && drifts >= 10);
+	assert_true(worst_share > 0.5); /* the bound is not made of air */
+}
+
+/* A machine drawn by a seed, made into what a test wants to see. */
+static void simple_pair(uint64_t seed, double drift)
+{
+	memset(&pair, 0, sizeof(pair));
+	pair.seed = seed;
+	pair.state = seed;
+	pair.nr_vcpus = 2;
+	pair.ghz = 2.9;
+	pair.length = 0.5e9 * pair.ghz;
+	pair.host0 = 1ull << 40;
+	pair.offset = -(1ll << 39);
+	pair.drift = drift;
+	pair.slack_in = pair.slack_out = 290;
+	pair.guest_to = 1;
+	for (unsigned int v = 0; v < GEN_VCPUS_MAX; v++)
+		pair.vcpu[v].jump_at = INFINITY;
+}
+
+static void simple_run(void)
+{
+	for (unsigned int v = 0; v < pair.nr_vcpus; v++)
+		gen_vcpu_run(&pair, &pair.vcpu[v]);
+}
+
+static void drift_is_measured(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_relation rel;
+	struct clock_options opt;
+
+	(void)state;
+	simple_pair(7, 120e-6);
+	simple_run();
+	opt = gen_input(&pair, in);
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &rel), 0);
+	assert_true(fabs(rel.vcpu[0].drift_ppb - 120e3) < 5);
+	assert_true(rel.vcpu[0].error_ticks < 600);
+	clock_relation_deinit(&rel);
+	opt.drift_max_ppb = 0; /* as if the scale were exact: nothing fits, and it says so */
+	if (!clock_align(in, pair.nr_vcpus, &opt, &rel)) {
+		assert_true(rel.note[0] != '\0');
+		clock_relation_deinit(&rel);
+	}
+	gen_free(&pair);
+}
+
+static void one_sided_limits_tighten(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_limit limit[2];
+	struct clock_relation loose, tight;
+	struct clock_options opt;
+
+	(void)state;
+	simple_pair(8, 0);
+	simple_run();
+	opt = gen_input(&pair, in);
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &loose), 0);
+	for (unsigned int i = 0; i < 2; i++) /* a kick seen 50 ticks later, an interrupt taken 50 ticks after */
+		limit[i] = (struct clock_limit){
+			.guest_tsc = pair.vcpu[0].stamp[100 + i],
+			.host_tsc = pair.host0 + (uint64_t)llrint(pair.vcpu[0].truth[100 + i]) +
+				    (i ? -50 : 50),
+			.guest_first = !i};
+	in[0].limit = limit;
+	in[0].nr_limits = 2;
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &tight), 0);
+	assert_true(loose.vcpu[0].error_ticks > 200);
+	assert_true(tight.vcpu[0].error_ticks < 60);
+	assert_in_range(tight.vcpu[0].segment[0].offset + (1ll << 39) + 100, 40, 160);
+	clock_relation_deinit(&loose);
+	clock_relation_deinit(&tight);
+	gen_free(&pair);
+}
+
+static void few_events_are_refused(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_relation rel;
+	struct clock_options opt;
+
+	(void)state;
+	simple_pair(9, 0);
+	simple_run();
+	opt = gen_input(&pair, in);
+	in[0].nr_stamps = 10;
+	in[1].nr_stamps = 0;
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &rel), -ENODATA);
+	in[0].nr_stamps = 0;
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &rel), -ENODATA);
+	in[0].nr_stamps = 500;
+	in[0].nr_spans = in[1].nr_spans = 0;
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &rel), -ENODATA);
+	gen_free(&pair);
+}
+
+/* Stamps that have nothing to do with the host: no answer, or one that confesses. */
+static void nonsense_is_not_believed(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_relation rel;
+	struct clock_options opt;
+	double at = 0;
+
+	(void)state;
+	simple_pair(10, 0);
+	pair.nr_vcpus = 1;
+	pair.length /= 10;
+	simple_run();
+	opt = gen_input(&pair, in);
+	for (unsigned int v = 0; v < pair.nr_vcpus; v++)
+		for (size_t i = 0; i < pair.vcpu[v].nr; i++)
+			pair.vcpu[v].stamp[i] = (uint64_t)(at += gen_exp(&pair, 60e3));
+	if (!clock_align(in, pair.nr_vcpus, &opt, &rel)) {
+		assert_true(rel.note[0] != '\0');
+		clock_relation_deinit(&rel);
+	}
+	gen_free(&pair);
+}
+
+/* A few events outside of guest mode (a wrong vCPU, a broken record): the best line, and it says what it is. */
+static void a_few_violations_are_confessed(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_relation rel;
+	struct clock_options opt;
+	struct clock_proof sum;
+
+	(void)state;
+	simple_pair(11, 0);
+	pair.nr_vcpus = 1;
+	simple_run();
+	opt = gen_input(&pair, in);
+	for (size_t i = 0; i < 5; i++) { /* in the middle of the longest gaps around */
+		const struct clock_spans *s = &pair.vcpu[0].spans;
+		size_t gap = 100 + 150 * i, best = gap;
+
+		for (size_t k = gap; k < gap + 100; k++)
+			if (s->span[k + 1].enter - s->span[k].leave >
+			    s->span[best + 1].enter - s->span[best].leave)
+				best = k;
+		pair.vcpu[0].stamp[200 + 50 * i] =
+			(s->span[best].leave + s->span[best + 1].enter) / 2 + (uint64_t)pair.offset;
+	}
+	assert_int_equal(clock_align(in, 1, &opt, &rel), 0);
+	sum = clock_check(&rel, in, 1);
+	assert_in_range(sum.violations, 1, 5);
+	assert_true(rel.note[0] != '\0');
+	assert_true(llabs(rel.vcpu[0].segment[0].offset - pair.offset) <=
+		    (int64_t)rel.vcpu[0].error_ticks + 1);
+	clock_relation_deinit(&rel);
+	gen_free(&pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(truth_is_within_the_bound),
+		cmocka_unit_test(drift_is_measured),
+		cmocka_unit_test(one_sided_limits_tighten),
+		cmocka_unit_test(few_events_are_refused),
+		cmocka_unit_test(nonsense_is_not_believed),
+		cmocka_unit_test(a_few_violations_are_confessed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
