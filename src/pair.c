@@ -14,6 +14,8 @@ enum {
 	ROLE_FED = 16, /* the analyzer's own function gets it */
 	ROLE_LOST = 32,
 	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
+	ROLE_EXIT = 1024, /* kvm_exit: where the guest was */
+	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
 	KEYS_MAX = 2,	  /* beside the pid */
 	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
 	SLOTS = 2 * OPEN_SPANS_MAX,
@@ -32,6 +34,7 @@ enum source {
 	FROM_DIR,
 	FROM_PAGE,
 	FROM_TEXT,
+	FROM_EXIT_RIP, /* guest instruction pointer of the thread's newest kvm_exit */
 	FROM_NOTHING
 };
 
@@ -43,7 +46,7 @@ struct from {
 /* What is known of one event type, found out when its first event comes. */
 struct binding {
 	bool made;
-	uint8_t roles;
+	uint16_t roles;
 	struct from key[KEYS_MAX], label[LABELS_MAX];
 	const struct field *weight, *size, *duration;
 	const struct field *memo[MEMO_MAX];
@@ -72,13 +75,17 @@ struct pairing {
 	struct label label[LABELS_MAX];
 	char names[LABELS_MAX][EVENT_NAME_MAX];
 	bool label_found[LABELS_MAX];
-	unsigned int nr_labels, nr_keys;
+	unsigned int nr_labels, nr_own /* of them the analyzer's */, nr_keys;
 	char keys[KEYS_MAX][EVENT_NAME_MAX];
 	struct open_span *open; /* open-addressed by key, SLOTS of them */
 	struct pair_counts counts;
 	struct text *text;
 	unsigned int nr_text;
 	uint64_t nr_begins, losses;
+	struct {
+		uint32_t tid;
+		uint64_t rip;
+	} exit_rip[EXIT_RIPS]; /* by tid modulo EXIT_RIPS */
 };
 
 /* ---- setting up ---- */
@@ -110,6 +117,8 @@ static struct label label_named(const char *name)
 		return (struct label){name, "dir"};
 	if (!strcmp(name, "page") || !strcmp(name, "addr"))
 		return (struct label){"addr", "hex"};
+	if (!strcmp(name, "rip"))
+		return (struct label){name, "addr"};
 	return (struct label){name, "dec"};
 }
 
@@ -122,6 +131,7 @@ static int labels_init(struct pairing *p, const char *by)
 
 	if (!err && by)
 		err = split(by + (*by == '='), given, LABELS_MAX, &nr);
+	p->nr_own = p->nr_labels;
 	for (unsigned int i = 0; !err && by && i < nr; i++) {
 		unsigned int j = 0;
 
@@ -178,7 +188,7 @@ static struct from from_name(const struct event_type *t, const char *name)
 		enum source source;
 	} header[] = {{"pid", FROM_PID},   {"tid", FROM_TID},	    {"vcpu", FROM_VCPU},
 		      {"cpu", FROM_CPU},   {"device", FROM_DEVICE}, {"dir", FROM_DIR},
-		      {"page", FROM_PAGE}, {"addr", FROM_FIELD}};
+		      {"page", FROM_PAGE}, {"addr", FROM_FIELD},    {"rip", FROM_EXIT_RIP}};
 	struct from f = {FROM_FIELD, event_field(t, name), NULL};
 
 	if (f.field) {
@@ -191,6 +201,8 @@ static struct from from_name(const struct event_type *t, const char *name)
 	for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++)
 		if (!strcmp(header[i].name, name)) {
 			f.source = header[i].source;
+			if (f.source == FROM_EXIT_RIP)
+				return f;
 			if (f.source == FROM_DEVICE)
 				f.field = event_field(t, "vdev");
 			if (f.source == FROM_DIR && !(f.field = event_field(t, "write")))
@@ -205,9 +217,9 @@ static struct from from_name(const struct event_type *t, const char *name)
 	return f;
 }
 
-static uint8_t roles_of(const struct analyzer *a, const struct event_type *t)
+static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 {
-	uint8_t roles = 0;
+	uint16_t roles = 0;
 
 	if (t->id == EV_lost)
 		roles |= ROLE_LOST;
@@ -229,6 +241,8 @@ static struct binding *bind(struct pairing *p, const struct event_type *t)
 	if (!b)
 		return NULL;
 	b->roles = roles_of(p->a, t);
+	if (t->id == EV_kvm_exit && pairing_groups_by(p, "rip"))
+		b->roles |= ROLE_EXIT;
 	for (unsigned int i = 0; i < p->nr_keys; i++)
 		b->key[i] = from_name(t, p->keys[i]);
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
@@ -304,6 +318,18 @@ static uint64_t text_number(struct pairing *p, const struct event *ev, const str
 	return text_keep(p, TEXT_OF_EVENTS, hash, text);
 }
 
+/* Threads that share a place forget each other's: then the value is 0, never another's. */
+static void exit_rip_learn(struct pairing *p, const struct event *ev)
+{
+	p->exit_rip[ev->tid % EXIT_RIPS].tid = ev->tid;
+	p->exit_rip[ev->tid % EXIT_RIPS].rip = pairing_field(p, ev, "rip");
+}
+
+static uint64_t exit_rip(const struct pairing *p, uint32_t tid)
+{
+	return p->exit_rip[tid % EXIT_RIPS].tid == tid ? p->exit_rip[tid % EXIT_RIPS].rip : 0;
+}
+
 static uint64_t value_of(struct pairing *p, const struct event *ev, const struct from *f)
 {
 	switch (f->source) {
@@ -326,6 +352,8 @@ static uint64_t value_of(struct pairing *p, const struct event *ev, const struct
 		return text_number(p, ev, f->field);
 	case FROM_PAGE:
 		return event_u64(ev, f->field) & ~0xfffull;
+	case FROM_EXIT_RIP:
+		return exit_rip(p, ev->tid);
 	case FROM_NOTHING:
 		break;
 	}
@@ -571,6 +599,8 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		lost(p, ev);
 	if (b->roles & ROLE_DEVICE)
 		device_learn(p, ev);
+	if (b->roles & ROLE_EXIT)
+		exit_rip_learn(p, ev);
 	if (b->roles & ROLE_FED)
 		p->a->feed(p, ev);
 	if (b->roles & ROLE_RESET)
@@ -590,18 +620,30 @@ int pairing_event(struct pairing *p, const struct event *ev)
 
 int pairing_end(struct pairing *p)
 {
-	for (unsigned int i = 0; i < p->nr_labels; i++)
-		if (p->nr_begins && !p->label_found[i])
+	for (unsigned int i = 0; i < p->nr_labels; i++) {
+		if (!p->nr_begins || p->label_found[i])
+			continue;
+		if (i >= p->nr_own)
 			return fail(-EINVAL,
 				    "%s: nothing to group by called '%s'; there are pid, tid, "
 				    "vcpu, cpu and the fields of %s",
 				    p->a->name, p->names[i], p->a->begin);
+		p->label[i].fmt = "none"; /* an older file, whose events lack the field */
+	}
 	for (size_t i = 0; p->losses && i < SLOTS; i++)
 		if (p->open[i].used && p->open[i].losses != p->losses) {
 			p->counts.open--;
 			p->counts.unknown++;
 		}
 	return 0;
+}
+
+bool pairing_groups_by(const struct pairing *p, const char *key)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		if (!strcmp(p->names[i], key))
+			return true;
+	return false;
 }
 
 const struct pair_counts *pairing_counts(const struct pairing *p)

@@ -13,10 +13,10 @@ struct table_text {
 };
 
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
-		  bool wide)
+		  unsigned int spare)
 {
 	if (t->nr_columns < TABLE_COLUMNS_MAX)
-		t->column[t->nr_columns++] = (struct column){key, head, kind, wide};
+		t->column[t->nr_columns++] = (struct column){key, head, kind, spare};
 }
 
 struct cell *table_row(struct table *t)
@@ -96,7 +96,7 @@ int table_sort(struct table *t, const char *key)
 		s.column++;
 	if (s.column == t->nr_columns)
 		return fail(-EINVAL, "no column '%s' to sort by", key);
-	s.is_text = t->column[s.column].kind == COL_TEXT;
+	s.is_text = column_is_text(&t->column[s.column]);
 	_cleanup_free_ struct cell *spare = calloc(t->nr_rows * t->nr_columns + 1, sizeof(*spare));
 
 	if (!spare)

@@ -15,6 +15,7 @@
 
 enum column_kind {
 	COL_TEXT,
+	COL_PATH,    /* a QOM path; text: only the device's name in it */
 	COL_COUNT,   /* a number, decimal */
 	COL_NS,	     /* text: scaled with its unit; elsewhere integer ns */
 	COL_HEX,     /* text and JSON: "0x..." */
@@ -28,7 +29,7 @@ struct column {
 	const char *key;  /* JSON and CSV name; NULL: only in text */
 	const char *head; /* text heading; NULL: not in text */
 	enum column_kind kind;
-	bool wide; /* in text only where the terminal has room, or with -v */
+	unsigned int spare; /* 0: always in text; else only while there is room, lower ones first */
 };
 
 enum { TABLE_COLUMNS_MAX = 32 };
@@ -48,8 +49,13 @@ struct table {
 	struct table_text *texts;
 };
 
+static inline bool column_is_text(const struct column *c)
+{
+	return c->kind == COL_TEXT || c->kind == COL_PATH;
+}
+
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
-		  bool wide);
+		  unsigned int spare);
 
 /* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory.
  */

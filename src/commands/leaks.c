@@ -59,15 +59,15 @@ static void table_fill(struct table *t, const struct element *list, size_t nr, u
 {
 	char hex[32];
 
-	table_column(t, "pid", "pid", COL_COUNT, false);
-	table_column(t, "device", "device", COL_TEXT, false);
-	table_column(t, "queue", "queue", COL_COUNT, false);
-	table_column(t, "elem", "elem", COL_TEXT, false);
-	table_column(t, "head", "head", COL_COUNT, true);
-	table_column(t, "popped_ns", NULL, COL_NS, false);
-	table_column(t, NULL, "popped at", COL_NS, false);
-	table_column(t, "age_ns", "age", COL_NS, false);
-	table_column(t, "verdict", "verdict", COL_TEXT, false);
+	table_column(t, "pid", "pid", COL_COUNT, 0);
+	table_column(t, "device", "device", COL_PATH, 0);
+	table_column(t, "queue", "queue", COL_COUNT, 0);
+	table_column(t, "elem", "elem", COL_TEXT, 0);
+	table_column(t, "head", "head", COL_COUNT, 9);
+	table_column(t, "popped_ns", NULL, COL_NS, 0);
+	table_column(t, NULL, "popped at", COL_NS, 0);
+	table_column(t, "age_ns", "age", COL_NS, 0);
+	table_column(t, "verdict", "verdict", COL_TEXT, 0);
 	for (size_t i = 0; i < nr; i++) {
 		struct cell *c = table_row(t);
 

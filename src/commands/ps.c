@@ -157,7 +157,7 @@ extern const struct command ps_command;
 const struct command ps_command = {
 	.name = "ps",
 	.args = "",
-	.summary = "list the virtual machines of this host",
+	.summary = "The virtual machines of this host.",
 	.group = "Live (needs privileges)",
 	.details = "A VM is a process that holds a KVM VM, or a QEMU. Other users' VMs need root.",
 	.examples = "  hostrace ps\n"

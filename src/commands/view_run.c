@@ -23,6 +23,7 @@ struct fold {
 struct run {
 	struct fold fold[2]; /* the analyzer, and its fallback if it has one */
 	unsigned int nr;
+	const char *by;
 };
 
 static int fold_span(void *arg, const struct span *s)
@@ -60,6 +61,9 @@ static bool wants(const char *event, void *arg)
 	for (unsigned int i = 0; i < run->nr; i++)
 		if (analyzer_wants(run->fold[i].f.analyzer, event))
 			return true;
+	if (!strcmp(event, "kvm_exit") && run->by &&
+	    name_in_list(run->by + (*run->by == '='), "rip"))
+		return true; /* where the guest was when it did port I/O */
 	return !strcmp(event, "lost") || !strcmp(event, "virtio_device");
 }
 
@@ -174,7 +178,8 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 {
 	_cleanup_reader_ struct reader *r = NULL;
 	const struct analyzer *a = analyzer_find(analyzer);
-	struct run run = {.fold = {{.f = {.analyzer = a}}}, .nr = a && a->fallback ? 2 : 1};
+	struct run run = {
+		.fold = {{.f = {.analyzer = a}}}, .nr = a && a->fallback ? 2 : 1, .by = by};
 	struct output out;
 
 	if (!a || output_open(view->formats, &out))

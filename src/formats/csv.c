@@ -28,7 +28,7 @@ static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 		fprintf(f, "0x%" PRIx64, v->number);
 	else if (c->kind == COL_PERCENT)
 		fprintf(f, "%.3f", (double)v->number / 1000);
-	else if (c->kind != COL_TEXT)
+	else if (!column_is_text(c))
 		fprintf(f, "%" PRIu64, v->number);
 }
 

@@ -39,7 +39,7 @@ static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
 	if (v->text)
 		put_text(f, v->text);
-	else if (c->kind == COL_TEXT)
+	else if (column_is_text(c))
 		fputs("null", f);
 	else if (c->kind == COL_HEX)
 		fprintf(f, "\"0x%" PRIx64 "\"", v->number);

@@ -106,9 +106,9 @@ static void draw_axes(const struct heatmap *h, FILE *f)
 			"<path d=\"M%u %u v5\" stroke=\"#888\"/><text x=\"%u\" y=\"%u\" "
 			"text-anchor=\"middle\">%s</text>\n",
 			x, TOP + height, x, TOP + height + 18,
-			duration_print((uint64_t)((double)h->column_ns * h->nr_columns * i /
-						  TIME_TICKS),
-				       text, sizeof(text)));
+			duration_print(
+				(uint64_t)((double)h->column_ns * h->nr_columns * i / TIME_TICKS),
+				text, sizeof(text)));
 	}
 	fprintf(f,
 		"<text x=\"%u\" y=\"%u\" text-anchor=\"middle\">time since the trace "

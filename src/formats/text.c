@@ -11,14 +11,35 @@ enum {
 	LABEL_WIDTH = 9,   /* of a heat map's row */
 	PICTURE_ROWS = 28, /* of a heat map */
 	BAR_WIDTH = 50,
+	COLUMN_GAP = 2,
+	WIDE = 120,	   /* columns of a terminal that has room for more */
+	SPARES_NARROW = 2, /* priorities of spare columns: on a narrow terminal, */
+	SPARES = 9,	   /* and on a wide one */
 };
+
+/* "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk"; -f json has the whole path.
+ */
+static const char *path_print(const char *path, char *buf, size_t size)
+{
+	static const char tail[] = "/virtio-backend";
+	size_t len = strlen(path);
+
+	if (len < sizeof(tail) || strcmp(path + len - strlen(tail), tail))
+		return path;
+	len -= strlen(tail);
+	while (len && path[len - 1] != '/')
+		len--;
+	snprintf(buf, size, "%.*s", (int)(strlen(path) - strlen(tail) - len), path + len);
+	return buf;
+}
 
 static const char *cell_print(const struct column *c, const struct cell *v, char *buf, size_t size)
 {
 	if (v->text)
-		return v->text;
+		return c->kind == COL_PATH ? path_print(v->text, buf, size) : v->text;
 	switch (c->kind) {
 	case COL_TEXT:
+	case COL_PATH:
 		return "-";
 	case COL_COUNT:
 		snprintf(buf, size, "%" PRIu64, v->number);
@@ -53,11 +74,6 @@ static void foot(const struct report *r)
 	r->foot(r->reader, r->caveats, r->out->file);
 }
 
-static bool shown(const struct report *r, const struct column *c)
-{
-	return c->head && (!c->wide || r->wide || r->out->width >= 120);
-}
-
 static void table_widths(const struct table *t, int *width)
 {
 	char buf[CELL_MAX];
@@ -75,8 +91,34 @@ static void table_widths(const struct table *t, int *width)
 	}
 }
 
+/*
+ * Which columns are in the picture: all that must be, then the spare ones while there is room;
+ * those beyond SPARES_NARROW only on a wide terminal, so that on 80 columns a report has the same
+ * columns every day.
+ */
+static void table_choose(const struct report *r, const struct table *t, const int *width,
+			 bool *chosen)
+{
+	unsigned int spares = r->wide || r->out->width >= WIDE ? SPARES : SPARES_NARROW;
+	int room = r->wide ? 1 << 20 : r->out->width + COLUMN_GAP;
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		chosen[i] = t->column[i].head && !t->column[i].spare;
+		room -= chosen[i] ? width[i] + COLUMN_GAP : 0;
+	}
+	for (unsigned int spare = 1; spare <= spares; spare++)
+		for (unsigned int i = 0; i < t->nr_columns; i++) {
+			int need = width[i] + COLUMN_GAP;
+
+			if (!t->column[i].head || t->column[i].spare != spare || room < need)
+				continue;
+			chosen[i] = true;
+			room -= need;
+		}
+}
+
 /* Numbers to the right, text to the left; no blanks at a line's end. */
-static void table_line(const struct report *r, const struct table *t, const int *width,
+static void table_line(FILE *f, const struct table *t, const int *width, const bool *chosen,
 		       const struct cell *row)
 {
 	char buf[CELL_MAX];
@@ -86,30 +128,32 @@ static void table_line(const struct report *r, const struct table *t, const int 
 		const struct column *c = &t->column[i];
 		const char *text = row ? cell_print(c, &row[i], buf, sizeof(buf)) : c->head;
 
-		if (!shown(r, c))
+		if (!chosen[i])
 			continue;
 		int pad = width[i] - (int)strlen(text);
 
-		if (c->kind != COL_TEXT)
+		if (!column_is_text(c))
 			owed += pad;
 		if (*text)
-			fprintf(r->out->file, "%*s%s", owed, "", text);
-		owed = (*text ? 0 : owed) + 2 + (c->kind == COL_TEXT ? pad : 0);
+			fprintf(f, "%*s%s", owed, "", text);
+		owed = (*text ? 0 : owed) + COLUMN_GAP + (column_is_text(c) ? pad : 0);
 	}
-	fputc('\n', r->out->file);
+	fputc('\n', f);
 }
 
 static int text_table(const struct report *r, const struct table *t)
 {
 	int width[TABLE_COLUMNS_MAX];
+	bool chosen[TABLE_COLUMNS_MAX];
 
 	head(r);
 	table_widths(t, width);
+	table_choose(r, t, width, chosen);
 	if (t->nr_rows)
-		table_line(r, t, width, NULL);
+		table_line(r->out->file, t, width, chosen, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		table_line(r, t, width, &t->cell[i * t->nr_columns]);
-	if (!t->nr_rows)
+		table_line(r->out->file, t, width, chosen, &t->cell[i * t->nr_columns]);
+	if (!t->nr_rows && !r->first_line)
 		fprintf(r->out->file, "nothing to show\n");
 	if (t->left_out)
 		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);

@@ -28,11 +28,11 @@ static int count_draw(struct folding *f, struct report *r)
 	int err, named = label_with_names(f);
 
 	label_columns(f, &t);
-	table_column(&t, "count", "count", COL_COUNT, false);
+	table_column(&t, "count", "count", COL_COUNT, 0);
 	if (f->analyzer->size)
-		table_column(&t, "bytes", "bytes", COL_COUNT, false);
+		table_column(&t, "bytes", "bytes", COL_COUNT, 0);
 	if (named >= 0)
-		table_column(&t, NULL, "what", COL_TEXT, false);
+		table_column(&t, NULL, "what", COL_TEXT, 1);
 	for (unsigned int i = 0; i < g->nr; i++) {
 		struct cell *row = table_row(&t);
 

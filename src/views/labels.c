@@ -8,8 +8,10 @@
 static enum column_kind kind_of(const struct label *l)
 {
 	static const char *const texts[] = {
-		"reason", "userspace_reason", "isa", "dir", "mmio_type", "event", "text"};
+		"reason", "userspace_reason", "isa", "dir", "mmio_type", "event", "text", "none"};
 
+	if (!strcmp(l->name, "device"))
+		return COL_PATH;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (!strcmp(l->fmt, texts[i]))
 			return COL_TEXT;
@@ -24,7 +26,7 @@ void label_columns(const struct folding *f, struct table *t)
 	const struct label *l = pairing_labels(f->pairing, &nr);
 
 	for (unsigned int i = 0; i < nr; i++)
-		table_column(t, l[i].name, l[i].name, kind_of(&l[i]), false);
+		table_column(t, l[i].name, l[i].name, kind_of(&l[i]), 0);
 }
 
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label)
@@ -35,7 +37,9 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 
 	for (unsigned int i = 0; i < nr; i++) {
 		row[i].number = label[i];
-		if (kind_of(&l[i]) == COL_TEXT)
+		if (!strcmp(l[i].fmt, "none"))
+			continue;
+		if (kind_of(&l[i]) == COL_TEXT || kind_of(&l[i]) == COL_PATH)
 			row[i].text = table_text(
 				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)

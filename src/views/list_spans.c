@@ -46,11 +46,11 @@ static int list_draw(struct folding *f, struct report *r)
 	int err = 0;
 
 	pairing_labels(f->pairing, &nr);
-	table_column(&t, "time_ns", NULL, COL_COUNT, false);
-	table_column(&t, NULL, "seconds", COL_SECONDS, false);
-	table_column(&t, "duration_ns", "duration", COL_NS, false);
-	table_column(&t, "pid", NULL, COL_COUNT, false);
-	table_column(&t, "tid", "tid", COL_COUNT, false);
+	table_column(&t, "time_ns", NULL, COL_COUNT, 0);
+	table_column(&t, NULL, "seconds", COL_SECONDS, 0);
+	table_column(&t, "duration_ns", "duration", COL_NS, 0);
+	table_column(&t, "pid", NULL, COL_COUNT, 0);
+	table_column(&t, "tid", "tid", COL_COUNT, 0);
 	unsigned int first = t.nr_columns;
 
 	label_columns(f, &t);

@@ -24,20 +24,20 @@ static int summary_span(struct folding *f, const struct span *s)
 static void summary_columns(const struct folding *f, struct table *t)
 {
 	label_columns(f, t);
-	table_column(t, "count", "count", COL_COUNT, false);
-	table_column(t, NULL, "time%", COL_PERCENT, false);
-	table_column(t, "total_ns", "total", COL_NS, false);
-	table_column(t, "min_ns", "min", COL_NS, true);
-	table_column(t, "avg_ns", "avg", COL_NS, false);
-	table_column(t, "max_ns", "max", COL_NS, false);
-	table_column(t, "stddev_ns", "stddev", COL_NS, true);
-	table_column(t, "p50_ns", "p50", COL_NS, false);
-	table_column(t, "p90_ns", "p90", COL_NS, true);
-	table_column(t, "p99_ns", "p99", COL_NS, false);
-	table_column(t, "p999_ns", "p99.9", COL_NS, true);
+	table_column(t, "count", "count", COL_COUNT, 0);
+	table_column(t, NULL, "time%", COL_PERCENT, 2);
+	table_column(t, "total_ns", "total", COL_NS, 0);
+	table_column(t, "min_ns", "min", COL_NS, 3);
+	table_column(t, "avg_ns", "avg", COL_NS, 0);
+	table_column(t, "max_ns", "max", COL_NS, 0);
+	table_column(t, "stddev_ns", "stddev", COL_NS, 6);
+	table_column(t, "p50_ns", "p50", COL_NS, 0);
+	table_column(t, "p90_ns", "p90", COL_NS, 4);
+	table_column(t, "p99_ns", "p99", COL_NS, 0);
+	table_column(t, "p999_ns", "p99.9", COL_NS, 5);
 	if (f->analyzer->mark) {
-		table_column(t, "userspace_count", NULL, COL_COUNT, false);
-		table_column(t, NULL, "user%", COL_PERCENT, false);
+		table_column(t, "userspace_count", NULL, COL_COUNT, 0);
+		table_column(t, NULL, "user%", COL_PERCENT, 1);
 	}
 }
 

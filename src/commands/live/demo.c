@@ -330,7 +330,7 @@ static const struct option_row *const tables[] = {demo_options, NULL};
 const struct command demo_command = {
 	.name = "demo",
 	.args = "[DIR]",
-	.summary = "boot a small VM of our own, record it, print the reports",
+	.summary = "Boots a small VM of its own, records it, prints the reports.",
 	.group = "Live (needs privileges)",
 	.details = "The guest's workload is known exactly; the reports' figures are compared with "
 		   "it. DIR (default\n"

@@ -146,7 +146,7 @@ extern const struct command doctor_command;
 const struct command doctor_command = {
 	.name = "doctor",
 	.args = "",
-	.summary = "say what can be recorded here, how, and what is missing",
+	.summary = "What can be recorded here, how, and what is missing.",
 	.group = "Live (needs privileges)",
 	.details =
 		"Checks the kernel, the capabilities and KVM, then says for each event where it\n"

@@ -570,7 +570,7 @@ extern const struct command record_command;
 const struct command record_command = {
 	.name = "record",
 	.args = "[-- COMMAND...]",
-	.summary = "record a VM into a trace file",
+	.summary = "Records a VM into a trace file.",
 	.group = "Live (needs privileges)",
 	.details = "Records until ^C, the duration, the VM's end or the command's end. With a "
 		   "command and without\n"
