@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_MAGIC0 0x4543415254534f48ull /* "HOSTRACE" */
+#define RING_MAGIC0 0x5453455547545248ull /* "HRTGUEST" */
 #define RING_MAGIC1 0x1a0a0d474e495220ull /* " RING\r\n\032" */
 
 enum {
