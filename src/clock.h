@@ -166,7 +166,13 @@ struct clock_options {
 	double host_error_ticks; /* of the host's stamps in spans and limits */
 };
 
-/* One way to find the relation. `make` fills vcpu[].segment, error_ticks, drift_ppb, uncertain and note. */
+/*
+ * One way to find the relation. What `fitted` cannot do: find a jump of the offset smaller than its own band, or one in a
+ * guest's recording that also reaches far beyond the host's (-ENODATA, or events left unchecked); or tell offsets apart
+ * when the vCPU hardly ever leaves guest mode for longer than some us and the recording is long (-E2BIG). Events outside
+ * the host's recording are `unchecked`: the bound is not claimed for them.
+ *
+ * `make` fills vcpu[].segment, error_ticks, drift_ppb, uncertain and note. */
 struct clock_protocol {
 	const char *name, *accuracy;
 	int (*make)(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
@@ -231,7 +237,8 @@ uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
 /*
  * The boot constant (kvm-clock ns at uptime 0). Host events bound it from below: the guest captures it right after
  * its last vCPU registered its kvm-clock at registered_tsc; limits (guest_tsc is an uptime in ns here) from above:
- * a kick is stamped before the host sees it. -EINVAL if they contradict each other.
+ * a kick is stamped before the host sees it. *ret_error_ns < 0: no limit, bounded from below only. -EINVAL if they
+ * contradict each other; -ENODATA if the boot is not in the recording.
  */
 int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
 		       uint64_t registered_tsc, const struct clock_limit *limit, size_t nr_limits,
