@@ -66,7 +66,7 @@ is "$(jq '[.rows[] | select(.how == "absent" and .reason == "")] | length' docto
 is "$(jq '[.rows[] | select(.how != "absent" and .where == "")] | length' doctor.json)" 0 \
 	"what is there has a place"
 is "$(jq -r '.rows[] | select(.event == "sched_switch") | .how' doctor.json)" tracepoint "sched_switch"
-is "$(jq -r '.result.vms[0].analyzers | .virtqueue + .pio' doctor.json)" okok "virtqueues and ports can be measured" doctor.json
+is "$(jq -r '.result.vms[0].analyzers | .virtqueue + .pio' doctor.json)" okqemu-pio "virtqueues can be measured, and ports through QEMU" doctor.json
 "$HOSTRACE" ps -f json >ps.json
 is "$(jq -r '.result.vms[0].version' doctor.json)" \
 	"$(jq -r ".rows[] | select(.pid == $(cat pid)) | .version" ps.json)" "the version is ps's"
