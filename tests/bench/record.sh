@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Recording cost: the same VM loop, untraced and under each tracer in turn, several times over (interleaved, so that
-# a drifting machine hurts all alike). Prints lines "mode tool ns_per_cycle cpu_ms bytes lost" for report.awk.
-#   record.sh BUILD ROUNDS CYCLES [MODE...]
+# a drifting machine hurts all alike). A line of JSON per run; recordings of the last lapic round stay in WORK.
+#   record.sh BUILD WORK ROUNDS CYCLES [MODE...]
 set -u -o pipefail
-build=$1 rounds=$2 cycles=$3
-shift 3
+build=$1 work=$2 rounds=$3 cycles=$4
+shift 4
 modes=${*:-lapic pic user}
-work=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+bench=$build/tests/bench
 tools="none empty hostrace hostrace-zstd trace-cmd perf bpftrace"
+repeat=3
+tracer=
 
 events_of() {
 	case $1 in
@@ -21,90 +22,116 @@ events_of() {
 
 have() {
 	case $1 in
-	none | empty | hostrace | hostrace-zstd) return 0 ;;
+	none | empty | hostrace*) return 0 ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
 }
 
-# Starts tool $1 on pid $2 for mode $3 in the background; sets $tracer (pid) and $out (its file).
-start() {
-	local events e list=""
-	events=$(events_of "$3")
-	out=$work/out
-	rm -rf "$out"*
-	case $1 in
-	none) tracer= ;;
-	empty)
-		# shellcheck disable=SC2086
-		"$build/bench/empty" "$build/bench/empty.bpf.o" $events >"$work/log" 2>&1 &
-		tracer=$!
-		wait_for ready ;;
-	hostrace | hostrace-zstd)
-		"$build/hostrace" record --vm "$2" -o "$out" --events "${events// /,}" \
-			$([ "$1" = hostrace-zstd ] && echo --zstd) >"$work/log" 2>&1 &
-		tracer=$!
-		wait_for recording ;;
-	trace-cmd)
-		for e in $events; do list="$list -e kvm:$e"; done
-		# shellcheck disable=SC2086
-		trace-cmd record -q -P "$2" $list -o "$out" >"$work/log" 2>&1 &
-		tracer=$!
-		sleep 1 ;;
-	perf)
-		for e in $events; do list="$list -e kvm:$e"; done
-		# shellcheck disable=SC2086
-		perf record -q -p "$2" $list -o "$out" >"$work/log" 2>&1 &
-		tracer=$!
-		sleep 1 ;;
-	bpftrace)
-		for e in $events; do list="$list tracepoint:kvm:$e { @n = count(); }"; done
-		bpftrace -e "$list" >"$out" 2>"$work/log" &
-		tracer=$!
-		sleep 3 ;;
-	esac
-}
-
 wait_for() {
-	for _ in $(seq 100); do
-		grep -q "$1" "$work/log" && return
+	for _ in $(seq 200); do
+		grep -q "$1" "$work/log" && return 0
 		sleep 0.05
 	done
 	echo "bench: no '$1' from the tracer:" >&2
 	cat "$work/log" >&2
+	return 1
 }
 
-# utime + stime of a process and its children so far, in ms.
+# trace-cmd 3.1 wants to write ftrace_enabled, which some kernels refuse; and it ends cleanly only with its command.
+trace_cmd() {
+	echo 1 >"$work/ftrace_enabled"
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'mount --bind "$0" /proc/sys/kernel/ftrace_enabled; exec trace-cmd "$@"' \
+		"$work/ftrace_enabled" "$@"
+}
+
+# Starts tool $1 on pid $2 for mode $3 in the background; sets $tracer (pid) and $out (its file). A shell that is not
+# interactive lets background jobs ignore SIGINT, which tracers need: hence env.
+start() {
+	local events e list=() filtered=() script=""
+	events=$(events_of "$3")
+	for e in $events; do
+		list+=(-e "kvm:$e")
+		filtered+=(-e "kvm:$e" -f "common_pid==$2")
+		script+=" tracepoint:kvm:$e /pid == $2/ { @[probe] = count(); }"
+	done
+	out=$work/$3.$1
+	tracer=
+	rm -rf "$out"* "$work/stop" "$work/log"
+	case $1 in
+	none) return 0 ;;
+	empty)
+		# shellcheck disable=SC2086
+		"$bench/empty" "$bench/empty.bpf.o" $events >"$work/log" 2>&1 & ;;
+	hostrace*)
+		# shellcheck disable=SC2046
+		env --default-signal=INT "$build/hostrace" record --vm "$2" -o "$out" --events "${events// /,}" \
+			$([ "$1" = hostrace-zstd ] && echo --zstd) >"$work/log" 2>&1 & ;;
+	trace-cmd)
+		trace_cmd record "${filtered[@]}" -o "$out" \
+			sh -c "while [ ! -e $work/stop ]; do sleep 0.1; done" >"$work/log" 2>&1 & ;;
+	perf)
+		env --default-signal=INT perf record -q -p "$2" "${list[@]}" -o "$out" >"$work/log" 2>&1 & ;;
+	bpftrace)
+		env --default-signal=INT bpftrace -e "$script" >"$work/log" 2>&1 & ;;
+	esac
+	tracer=$!
+	case $1 in
+	empty) wait_for ready ;;
+	hostrace*) wait_for recording ;;
+	bpftrace) wait_for Attaching && sleep 1 ;;
+	*) sleep 1.5 ;;
+	esac
+}
+
+stop() {
+	touch "$work/stop"
+	case $1 in
+	none) return ;;
+	empty) kill "$tracer" ;;
+	trace-cmd) ;;
+	*) kill -INT "$tracer" ;;
+	esac 2>/dev/null
+	wait "$tracer" 2>/dev/null
+}
+
+# utime + stime of a process and its children so far, in ms; those that have ended count with their parent.
 cpu_ms() {
-	awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15 + $16 + $17) * 1000 / hz}' "/proc/$1/stat" 2>/dev/null || echo 0
-}
-
-one_run() {
-	local mode=$1 tool=$2 before=0 after=0 bytes=0 lost=0 ns
-	coproc LOOP { exec taskset -c 1 "$build/bench/vmloop" "$mode" "$cycles" 3; }
-	start "$tool" "$LOOP_PID" "$mode"
-	[ -n "$tracer" ] && before=$(cpu_ms "$tracer")
-	exec {loop_in}>&"${LOOP[1]}" {loop_out}<&"${LOOP[0]}"
-	echo >&"$loop_in"
-	ns=$(sort -n <&"$loop_out" | head -1)
-	exec {loop_in}>&- {loop_out}<&-
-	if [ -n "$tracer" ]; then
-		after=$(cpu_ms "$tracer")
-		kill -INT "$tracer" 2>/dev/null
-		[ "$tool" = empty ] && kill "$tracer" 2>/dev/null
-		wait "$tracer" 2>/dev/null
-		bytes=$(stat -c %s "$out" 2>/dev/null || echo 0)
-		lost=$(lost_of "$tool")
-	fi
-	echo "$mode $tool $ns $(awk "BEGIN{print $after - $before}") $bytes $lost"
+	[ -n "$tracer" ] || { echo 0; return; }
+	# shellcheck disable=SC2046
+	cat $(printf '/proc/%s/stat ' "$tracer" $(pgrep -P "$tracer")) 2>/dev/null |
+		awk -v hz="$(getconf CLK_TCK)" '{n += $14 + $15 + $16 + $17} END {print n * 1000 / hz}'
 }
 
 lost_of() {
 	case $1 in
-	hostrace*) "$build/hostrace" info -f json "$out" | grep -o '"lost": *[0-9][0-9]*' | grep -o '[0-9]*' | head -1 ;;
-	perf) perf report -i "$out" --stats 2>/dev/null | awk '/LOST_SAMPLES|LOST /{n += $NF} END{print n + 0}' ;;
-	trace-cmd) trace-cmd report --stat "$out" 2>/dev/null | awk '/overrun|dropped/{n += $NF} END{print n + 0}' ;;
+	hostrace*) "$build/hostrace" info -f json -i "$out" | jq '[.result.lost | .. | numbers] | add // 0' ;;
+	perf) perf report -i "$out" --stats 2>/dev/null | awk '/LOST/{n += $NF} END{print n + 0}' ;;
+	trace-cmd) grep -o '[0-9]* dropped\|overrun: *[0-9]*' "$work/log" | grep -o '[0-9]*' | awk '{n += $1} END{print n + 0}' ;;
 	*) echo 0 ;;
 	esac
+}
+
+one_run() {
+	local mode=$1 tool=$2 before after bytes=0 lost=0 ns loop loop_in loop_pid
+	rm -f "$work/go"
+	mkfifo "$work/go"
+	taskset -c 1 "$bench/vmloop" "$mode" "$cycles" $repeat <"$work/go" >"$work/loop" &
+	loop_pid=$!
+	exec {loop_in}>"$work/go"
+	start "$tool" "$loop_pid" "$mode"
+	before=$(cpu_ms)
+	echo >&"$loop_in"
+	exec {loop_in}>&-
+	wait "$loop_pid"
+	after=$(cpu_ms)
+	stop "$tool"
+	ns=$(sort -n "$work/loop" | head -1)
+	[ -e "$out" ] && bytes=$(stat -c %s "$out")
+	[ -n "$tracer" ] && lost=$(lost_of "$tool")
+	jq -nc --arg mode "$mode" --arg tool "$tool" --argjson ns "$ns" --argjson cpu "$(awk "BEGIN{print $after - $before}")" \
+		--argjson bytes "$bytes" --argjson lost "${lost:-0}" --argjson n $((cycles * repeat)) \
+		'{kind: "record", mode: $mode, tool: $tool, ns: $ns, cpu_ns: ($cpu * 1e6 / $n), bytes: ($bytes / $n), lost: $lost}'
 }
 
 for mode in $modes; do

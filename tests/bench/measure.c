@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * measure FILE COMMAND...   runs the command, its output to FILE, and prints its wall time and CPU time in ms and its
+ * largest resident set in KiB, as one line of JSON. Its exit status is the command's.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static double ms(struct timeval t)
+{
+	return (double)t.tv_sec * 1e3 + (double)t.tv_usec / 1e3;
+}
+
+int main(int argc, char **argv)
+{
+	double start = now_ms();
+	struct rusage use;
+	int status;
+
+	if (argc < 3)
+		return 2;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int out = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		if (out < 0 || dup2(out, STDOUT_FILENO) < 0)
+			_exit(126);
+		execvp(argv[2], argv + 2);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &use) < 0)
+		return 126;
+	printf("{\"wall_ms\":%.1f,\"cpu_ms\":%.1f,\"rss_kib\":%ld}\n", now_ms() - start,
+	       ms(use.ru_utime) + ms(use.ru_stime), use.ru_maxrss);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 125;
+}
