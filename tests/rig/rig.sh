@@ -184,7 +184,7 @@ l1_boot() { # DIR
 	timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
 		-kernel "$cache/vmlinuz" -initrd "$cache/boot.cpio" \
-		-append "console=ttyS0 quiet panic=-1 tsc=reliable" \
+		-append "console=ttyS0 quiet panic=-1 tsc=reliable ${RIG_APPEND:-}" \
 		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
 		-drive "file=$scratch/out.tar,if=virtio,format=raw,cache=unsafe" \
 		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on" </dev/null &

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A QEMU with USDT marks, as Fedora and RHEL ship it, where the distribution's own has none.
+#
+#   qemu-usdt.sh      builds it if it is not in the cache, and prints the program's path
+#
+# Debian's source package of the very version that is installed, with the dtrace trace backend and the few devices
+# that our tests use: about 3 minutes on two CPUs, 24 MB of download, 250 MB in the cache ($HOSTRACE_RIG, else
+# $XDG_CACHE_HOME/hostrace-rig). Only the source list that this script makes is asked for sources; /etc/apt stays
+# as it is. Packages: `scripts/deps.sh usdt`.
+set -euo pipefail
+
+cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/usdt
+jobs=${JOBS:-2}
+
+die() {
+	echo "qemu-usdt: $*" >&2
+	exit 1
+}
+
+# apt-get with a state of its own, that knows the sources of the suites that this machine uses.
+apt() {
+	apt-get -q -o Dir::Etc::sourcelist="$cache/apt/list" -o Dir::Etc::sourceparts="$cache/apt/parts" \
+		-o Dir::State::lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" \
+		-o APT::Sandbox::User=root -o Acquire::Retries=3 "$@"
+}
+
+source_lists() {
+	mkdir -p "$cache"/apt/{parts,lists/partial,cache/archives/partial}
+	sed -s 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/*.sources >"$cache/apt/parts/src.sources" \
+		2>/dev/null || true
+	sed 's/^deb /deb-src /' /etc/apt/sources.list >"$cache/apt/list" 2>/dev/null || : >"$cache/apt/list"
+	apt update >&2
+}
+
+fetch() { # VERSION
+	source_lists
+	rm -rf "$cache/source" "$cache/deb"
+	mkdir -p "$cache/deb"
+	(cd "$cache/deb" && apt source --download-only "qemu=$1" >&2) || die "no source package qemu $1"
+	dpkg-source --no-copy --no-check -x "$cache"/deb/qemu_*.dsc "$cache/source" >&2
+	rm -rf "$cache/deb" "$cache/apt"
+}
+
+# The machine and devices of the demo guest and of the rig; everything else is left out for time's sake.
+devices() {
+	local name
+	for name in I440FX Q35 VIRTIO_PCI VIRTIO_BLK VIRTIO_NET VIRTIO_SCSI VIRTIO_SERIAL VIRTIO_BALLOON VIRTIO_RNG \
+		SERIAL_ISA ISA_DEBUG TEST_DEVICES; do
+		echo "CONFIG_$name=y"
+	done
+}
+
+build() {
+	devices >"$cache/source/configs/devices/x86_64-softmmu/hostrace.mak"
+	rm -rf "$cache/build"
+	mkdir "$cache/build"
+	cd "$cache/build"
+	../source/configure --target-list=x86_64-softmmu --enable-trace-backends=dtrace,log --meson=meson \
+		--without-default-features --without-default-devices --with-devices-x86_64=hostrace \
+		--enable-system --enable-kvm --enable-tcg --enable-linux-aio --enable-linux-io-uring --enable-slirp \
+		--enable-fdt=system --disable-user --disable-tools --disable-docs --disable-guest-agent \
+		--disable-werror --disable-install-blobs >configure.log 2>&1 ||
+		die "configure failed: $(tail -n 5 configure.log)"
+	nice ninja -j "$jobs" qemu-system-x86_64 >ninja.log 2>&1 || die "the build failed: $(tail -n 5 ninja.log)"
+	strip -o "$cache/qemu-system-x86_64" qemu-system-x86_64
+	rm -rf "$cache/build" "$cache/source"
+}
+
+version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86 2>/dev/null) || die "qemu-system-x86 is not installed"
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+made_from="$version $(sha256sum <"${BASH_SOURCE[0]}")"
+if [ ! -x "$cache/qemu-system-x86_64" ] || [ "$(cat "$cache/stamp" 2>/dev/null)" != "$made_from" ]; then
+	rm -f "$cache/stamp"
+	fetch "$version"
+	(build)
+	echo "$made_from" >"$cache/stamp"
+fi
+echo "$cache/qemu-system-x86_64"
