@@ -27,6 +27,7 @@ packages() {
 	build libiberty-dev      binutils-devel
 	build zlib1g-dev         zlib-devel
 	build libzstd-dev        libzstd-devel
+	build libtraceevent-dev  libtraceevent-devel
 	build libjansson-dev     jansson-devel
 	build libcapstone-dev    capstone-devel
 	build linux-libc-dev     kernel-headers

@@ -42,6 +42,7 @@ struct read_hint {
 	uint64_t since_ns, until_ns;	     /* absolute; 0 and UINT64_MAX: all */
 	bool (*wants)(const char *event, void *arg); /* by event name; NULL: all */
 	void *arg;
+	bool guest; /* a guest's own trace: types are "guest:NAME", times stay as the guest's clock gave them */
 };
 
 struct reader {

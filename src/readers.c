@@ -3,11 +3,13 @@
 
 #include "readers.h"
 #include "guestside/ring_reader.h"
+#include "readers/tracedat.h"
 #include "tracefile.h"
 
 const struct reader_ops *const readers[] = {
 	&tracefile_reader,
 	&textfile_reader,
 	&ring_reader,
+	&tracedat_reader,
 	NULL,
 };

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The container of trace-cmd's trace.dat, versions 6 and 7 (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)): event formats,
+ * options, and for each CPU a run of ring buffer pages, as they are or in compressed chunks. Read here and not by
+ * libtracecmd, whose Debian build has no zlib, which most files in the wild use.
+ */
+#ifndef HOSTRACE_TRACEDAT_FILE_H
+#define HOSTRACE_TRACEDAT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "guestside/ftrace.h"
+#include "reader.h"
+
+enum {
+	TRACEDAT_CPUS_MAX = 4096,
+	TRACEDAT_SECTION_MAX = 64 << 20, /* bytes of one section of metadata, unpacked */
+	TRACEDAT_CHUNK_MAX = 16 << 20,	 /* bytes of one chunk of pages, unpacked */
+	TRACEDAT_OPTIONS_MAX = 1 << 16,
+	TRACEDAT_TEXT_MAX = 4096,
+};
+
+enum tracedat_packing { TRACEDAT_PLAIN, TRACEDAT_ZLIB, TRACEDAT_ZSTD };
+
+/* What the kernel said of one CPU's buffer when the recording ended; `known` if it did. */
+struct tracedat_stats {
+	bool known;
+	uint64_t entries, overrun, commit_overrun, dropped, read;
+};
+
+struct tracedat_cpu {
+	unsigned int cpu;
+	uint64_t offset, size; /* in the file */
+	bool chunked;
+	struct tracedat_stats stats;
+};
+
+struct tracedat_file {
+	int fd;
+	const char *path; /* borrowed */
+	uint64_t bytes;
+	int version;
+	uint32_t page_size;
+	size_t commit_size;
+	enum tracedat_packing packing;
+	struct tracedat_cpu *cpu;
+	unsigned int nr_cpus;
+	char clock[32]; /* "" if it is not said */
+	char uname[256];
+	char *cmdlines; /* "PID COMM\n" ..., or NULL */
+	size_t cmdlines_len;
+	bool tsc_to_ns; /* ns = ticks * mult >> shift (+ offset) */
+	uint32_t tsc_mult, tsc_shift;
+	uint64_t tsc_offset;
+	bool latency;		/* it holds text, not pages */
+	unsigned int instances; /* further buffers, which are not read */
+	unsigned int nr_stats;
+};
+
+bool tracedat_probe(const uint8_t *head, size_t len);
+
+/* Reads everything but the pages; formats go to `events`. -errno with the sentence set; deinit in any case. */
+int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_events *events);
+void tracedat_file_deinit(struct tracedat_file *f);
+
+/* ---- the pages of one CPU, in order ---- */
+
+struct tracedat_pages {
+	const struct tracedat_file *file;
+	uint64_t at, left;	/* in the file: what has not been taken */
+	uint32_t chunks;	/* that are left */
+	bool begun;
+	uint8_t *buf, *packed;
+	size_t len, next, buf_room, packed_room;
+};
+
+void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
+			 const struct tracedat_cpu *cpu);
+void tracedat_pages_deinit(struct tracedat_pages *p);
+
+/* The next page (valid until the next call): 1, 0 at the end, -errno with the sentence set. */
+int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret);
+
+/* Unpacks all of `from` into exactly len bytes. -EBADMSG or -ENOTSUP with the sentence set. */
+int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t from_len,
+		    uint8_t *to, size_t len, const char *path);
+
+#endif
