@@ -39,6 +39,7 @@ const struct option_row reading_options[] = {
 /* The inputs of the reader that reading_open() made; it owns them. */
 static struct reader *inputs[INPUTS_MAX];
 static unsigned int nr_inputs;
+static uint64_t window_until_ns = UINT64_MAX;
 static char source_names[INPUTS_MAX][16];
 
 void reading_add_input(const char *path)
@@ -277,6 +278,7 @@ int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct 
 			err = window_make(&hint);
 		inputs_close();
 	}
+	window_until_ns = hint.until_ns;
 	if (!err)
 		err = inputs_open(&hint);
 	if (!err)
@@ -370,6 +372,11 @@ void reading_foot(const struct reader *r, const json_t *more, FILE *out)
 	json_array_foreach (list, i, text)
 		print_wrapped(json_string_value(text), out);
 	json_decref(list);
+}
+
+uint64_t reading_end_ns(const struct reader *r)
+{
+	return r->info.end_ns < window_until_ns ? r->info.end_ns : window_until_ns;
 }
 
 bool reading_strict_failed(const struct reader *r)

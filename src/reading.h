@@ -53,6 +53,9 @@ json_t *reading_head(const struct reader *r, const json_t *more);
 /* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
 void reading_foot(const struct reader *r, const json_t *more, FILE *out);
 
+/* Where what was read ends: the trace's end, or --until if that is earlier. After the reader's end. */
+uint64_t reading_end_ns(const struct reader *r);
+
 /* Was --strict given, and did any input lose events? Then the exit status is 3. */
 bool reading_strict_failed(const struct reader *r);
 

@@ -87,12 +87,20 @@ static void sort_rows(struct cell *row, size_t nr, size_t width, struct sorting 
 	memcpy(row, spare, nr * width * sizeof(*row));
 }
 
+/* "total" means total_ns. */
+static bool key_is(const struct column *c, const char *key)
+{
+	size_t len = strlen(key);
+
+	return c->key && len && !strncmp(c->key, key, len) &&
+	       (!c->key[len] || !strcmp(c->key + len, "_ns"));
+}
+
 int table_sort(struct table *t, const char *key)
 {
 	struct sorting s = {0};
 
-	while (s.column < t->nr_columns &&
-	       (!t->column[s.column].key || strcmp(t->column[s.column].key, key)))
+	while (s.column < t->nr_columns && !key_is(&t->column[s.column], key))
 		s.column++;
 	if (s.column == t->nr_columns)
 		return fail(-EINVAL, "no column '%s' to sort by", key);

@@ -34,6 +34,7 @@ struct column {
 
 enum { TABLE_COLUMNS_MAX = 32 };
 
+/* "-" in place of a number: there is none; null in JSON, empty in CSV. */
 struct cell {
 	uint64_t number;
 	const char *text; /* COL_TEXT: owned by the table; NULL there: null. Other kinds: instead of
@@ -64,7 +65,7 @@ struct cell *table_row(struct table *t);
 /* Keeps a copy of the text as long as the table; control bytes are replaced. */
 const char *table_text(struct table *t, const char *text);
 
-/* Sorts by the column of this key (largest first for numbers, a to z for text), stable. -EINVAL: no
+/* Sorts by the column of this key, "_ns" may be left out (largest first for numbers, a to z for text), stable. -EINVAL: no
  * such column. */
 int table_sort(struct table *t, const char *key);
 

@@ -37,6 +37,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by);
 
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);
+void label_cells_other(const struct folding *f, struct cell *row); /* of what found no room */
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
 
 /* The place among the labels of one whose numbers have well-known names (port, msr), or -1. Its

@@ -40,7 +40,7 @@ static int read_all(struct reader *r, struct elements *e, uint64_t *ret_end_ns)
 			elements_event(e, &batch->ev[i]);
 	}
 	free(batch);
-	*ret_end_ns = r->info.end_ns;
+	*ret_end_ns = reading_end_ns(r);
 	return err;
 }
 

@@ -22,8 +22,10 @@ static void put_text(FILE *f, const char *text)
 
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
-	if (v->text)
+	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
 		put_text(f, v->text);
+	else if (v->text)
+		return; /* there is no such number */
 	else if (c->kind == COL_HEX)
 		fprintf(f, "0x%" PRIx64, v->number);
 	else if (c->kind == COL_PERCENT)

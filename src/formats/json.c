@@ -4,6 +4,7 @@
  * so that a long table needs no second copy. Times are integers in ns, addresses strings "0x..".
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "report.h"
 
@@ -37,9 +38,9 @@ static void put_text(FILE *f, const char *text)
 
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
-	if (v->text)
+	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
 		put_text(f, v->text);
-	else if (column_is_text(c))
+	else if (v->text || column_is_text(c))
 		fputs("null", f);
 	else if (c->kind == COL_HEX)
 		fprintf(f, "\"0x%" PRIx64 "\"", v->number);

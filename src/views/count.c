@@ -39,7 +39,7 @@ static int count_draw(struct folding *f, struct report *r)
 		if (!row)
 			break;
 		if (g->group[i].other)
-			row[0].text = "(other)";
+			label_cells_other(f, row);
 		else
 			label_cells(f, &t, row, g->group[i].label);
 		if (named >= 0 && !g->group[i].other)

@@ -29,6 +29,15 @@ void label_columns(const struct folding *f, struct table *t)
 		table_column(t, l[i].name, l[i].name, kind_of(&l[i]), 0);
 }
 
+void label_cells_other(const struct folding *f, struct cell *row)
+{
+	unsigned int nr;
+
+	pairing_labels(f->pairing, &nr);
+	for (unsigned int i = 0; i < nr; i++)
+		row[i].text = i ? "-" : "(other)";
+}
+
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label)
 {
 	unsigned int nr;

@@ -2,6 +2,7 @@
 /* Each span as a row, in the order in which they ended. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "view.h"
@@ -38,20 +39,31 @@ static int list_span(struct folding *f, const struct span *s)
 	return 0;
 }
 
+/* Adds a column unless the spans are grouped by it anyway. Its number; 0: not added. */
+static unsigned int column_unless(const struct folding *f, struct table *t, const char *key,
+				  const char *title)
+{
+	unsigned int nr;
+	const struct label *l = pairing_labels(f->pairing, &nr);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(l[i].name, key))
+			return 0;
+	table_column(t, key, title, COL_COUNT, 0);
+	return t->nr_columns - 1;
+}
+
 static int list_draw(struct folding *f, struct report *r)
 {
 	struct state *l = f->state;
 	struct table t = {0};
-	unsigned int nr;
 	int err = 0;
 
-	pairing_labels(f->pairing, &nr);
 	table_column(&t, "time_ns", NULL, COL_COUNT, 0);
 	table_column(&t, NULL, "seconds", COL_SECONDS, 0);
 	table_column(&t, "duration_ns", "duration", COL_NS, 0);
-	table_column(&t, "pid", NULL, COL_COUNT, 0);
-	table_column(&t, "tid", "tid", COL_COUNT, 0);
-	unsigned int first = t.nr_columns;
+	unsigned int pid = column_unless(f, &t, "pid", NULL), tid = column_unless(f, &t, "tid", "tid"),
+		     vcpu = column_unless(f, &t, "vcpu", "vcpu"), first = t.nr_columns;
 
 	label_columns(f, &t);
 	for (uint64_t i = 0; i < l->nr; i++) {
@@ -64,8 +76,12 @@ static int list_draw(struct folding *f, struct report *r)
 		row[1].number =
 			s->start_ns - (s->start_ns < f->start_ns ? s->start_ns : f->start_ns);
 		row[2].number = s->end_ns - s->start_ns;
-		row[3].number = s->pid;
-		row[4].number = s->tid;
+		if (pid)
+			row[pid].number = s->pid;
+		if (tid)
+			row[tid].number = s->tid;
+		if (vcpu)
+			row[vcpu] = (struct cell){s->vcpu, s->vcpu == RECORD_NO_VCPU ? "-" : NULL};
 		label_cells(f, &t, row + first, s->label);
 	}
 	if (r->out->sort)

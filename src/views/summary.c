@@ -55,7 +55,7 @@ static void summary_row(const struct folding *f, struct table *t, struct group *
 	if (!row)
 		return;
 	if (g->other)
-		row[0].text = "(other)";
+		label_cells_other(f, row);
 	else
 		label_cells(f, t, row, g->label);
 	c = row + nr_labels;
