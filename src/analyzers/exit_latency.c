@@ -9,8 +9,9 @@ const struct analyzer exit_latency_analyzer = {
 	.mark = "kvm_userspace_exit",
 	.key = "tid",
 	.by = "reason",
-	.caveat = "exit latency is the time from the kvm_exit tracepoint to the next kvm_entry of the "
-		  "same vCPU thread; it includes halting, userspace and preemption",
+	.caveat = "exit latency is the time from the kvm_exit tracepoint to the next kvm_entry of "
+		  "the same vCPU thread; it includes halting, userspace and preemption",
 	.fallback = "userspace-exit",
-	.fallback_caveat = "no kvm_exit in this trace: these are userspace-exit cycles, not all exits",
+	.fallback_caveat =
+		"no kvm_exit in this trace: these are userspace-exit cycles, not all exits",
 };

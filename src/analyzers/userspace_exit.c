@@ -9,6 +9,7 @@ const struct analyzer userspace_exit_analyzer = {
 	.mark = "kvm_userspace_exit", /* each of them was answered in userspace */
 	.key = "tid",
 	.by = "reason",
-	.caveat = "a userspace exit lasts from KVM_RUN's return to its next call in the same thread; "
-		  "exits that KVM answered itself are not seen",
+	.caveat =
+		"a userspace exit lasts from KVM_RUN's return to its next call in the same thread; "
+		"exits that KVM answered itself are not seen",
 };

@@ -52,7 +52,8 @@ static uint64_t duration_next(uint64_t r)
 static int cycle_write(struct trace_writer *w, uint16_t vcpu, uint64_t *clock)
 {
 	uint64_t r = random_next(), at = *clock + 600 + (r >> 40) % 3000;
-	struct record_hdr hdr = {.time = at, .pid = PID, .tid = PID + 1u + vcpu, .cpu = vcpu, .vcpu = vcpu};
+	struct record_hdr hdr = {
+		.time = at, .pid = PID, .tid = PID + 1u + vcpu, .cpu = vcpu, .vcpu = vcpu};
 	struct rec_kvm_exit exit = {.hdr = hdr,
 				    .rip = 0xffffffff81000000ull + (r >> 20) % 65536 * 16,
 				    .info1 = r >> 8 & 0xff,
