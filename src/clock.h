@@ -167,11 +167,10 @@ struct clock_options {
 };
 
 /*
- * One way to find the relation. What `fitted` cannot do: find a jump of the offset smaller than
- * its own band, or one in a guest's recording that also reaches far beyond the host's (-ENODATA,
- * or events left unchecked); or tell offsets apart when the vCPU hardly ever leaves guest mode
- * for longer than some us and the recording is long (-E2BIG). Events outside the host's recording
- * are `unchecked`: the bound is not claimed for them.
+ * One way to find the relation. What `fitted` cannot do: find a jump of the offset smaller than its own band, or one
+ * in a guest's recording that also reaches far beyond the host's (-ENODATA, or events left unchecked); or tell offsets
+ * apart when the vCPU hardly ever leaves guest mode for longer than some us and the recording is long (-E2BIG). Events
+ * outside the host's recording are `unchecked`: the bound is not claimed for them.
  *
  * `make` fills vcpu[].segment, error_ticks, drift_ppb, uncertain and note. */
 struct clock_protocol {
