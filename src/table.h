@@ -65,8 +65,8 @@ struct cell *table_row(struct table *t);
 /* Keeps a copy of the text as long as the table; control bytes are replaced. */
 const char *table_text(struct table *t, const char *text);
 
-/* Sorts by the column of this key, "_ns" may be left out (largest first for numbers, a to z for text), stable. -EINVAL: no
- * such column. */
+/* Sorts by the column of this key, "_ns" may be left out: largest first for numbers, a to z for
+ * text, stable. -EINVAL: no such column. */
 int table_sort(struct table *t, const char *key);
 
 /* Keeps the first `limit` rows (0: all). */
