@@ -44,7 +44,21 @@ packages() {
 	rig   trace-cmd          trace-cmd
 	rig   linux-perf         perf
 	rig   jq                 jq
+	rig   systemtap          systemtap
+	rig   gcc-12             gcc
+	rig   xz-utils           xz
 	rig   libxml2-utils      libxml2
+	usdt  meson              meson
+	usdt  ninja-build        ninja-build
+	usdt  dpkg-dev           dpkg-dev
+	usdt  python3            python3
+	usdt  systemtap-sdt-dev  systemtap-sdt-devel
+	usdt  libglib2.0-dev     glib2-devel
+	usdt  libpixman-1-dev    pixman-devel
+	usdt  libfdt-dev         libfdt-devel
+	usdt  libslirp-dev       libslirp-devel
+	usdt  libaio-dev         libaio-devel
+	usdt  liburing-dev       liburing-devel
 	fuzz  clang              clang
 	fuzz  libclang-rt-14-dev compiler-rt
 	docs  scdoc              scdoc

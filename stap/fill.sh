@@ -71,6 +71,7 @@ for script in *.stp; do
 	own=$(sed "/^# ---- filled by/,\$d" "$script")
 	{
 		printf '%s\n\n%s\n' "$own" "$mark"
+		printf '\nprobe begin(1) { println("# watching; ^C ends it") }\n'
 		pieces_of <<<"$own"
 		if grep -q 'hostrace_reason(' <<<"$own"; then
 			reasons

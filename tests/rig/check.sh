@@ -13,7 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=${1:?usage: check.sh HOSTRACE [DIR]}
 program=$(realpath "$program")
 needed="qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio mke2fs:e2fsprogs
-	perf:linux-perf jq:jq xmllint:libxml2-utils dpkg-deb:dpkg apt-get:apt"
+	perf:linux-perf jq:jq stap:systemtap xmllint:libxml2-utils dpkg-deb:dpkg apt-get:apt"
 passed=0
 failed=0
 
@@ -115,6 +115,21 @@ rig_fill() { # DIR
 	done
 }
 
+# stap/ for L1: the SystemTap scripts as modules for its kernel, and what loads them. Made again when one changes.
+stap_fill() { # DIR
+	local stap library
+	stap=$("$here/stap-tree.sh") || return
+	mkdir -p "$1/stap" "$stap/cache"
+	find "$here/../../stap" -name '*.stp' -path '*/stap/*' -not -path '*/tapset/*' | sort |
+		(cd "$1/stap" && SYSTEMTAP_DIR=$stap/cache xargs -P 2 -I '{}' bash -c \
+			'exec timeout 300 stap -w -D MAXTRYLOCK=20000 -D STP_NO_OVERLOAD -R "$1/runtime" -r "$1/tree" -p4 \
+				-m "stap_$(basename "$2" .stp)" "$2"' - "$stap" '{}') || return
+	cp "$(type -P staprun)" /usr/lib/systemtap/stapio "$1/stap/"
+	for library in $(ldd "$1/stap/staprun" "$1/stap/stapio" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+		cp -L "$library" "$1/lib/"
+	done
+}
+
 summary() {
 	echo "1..$((passed + failed))"
 	echo "$passed passed, $failed failed, 0 skipped"
@@ -146,12 +161,17 @@ out=$rig/out
 rm -rf "$rig/in"
 mkdir -p "$rig/in"
 rig_fill "$rig/in"
+if stap_fill "$rig/in" >"$work/stap.log" 2>&1; then
+	pass "SystemTap's translator takes every script"
+else
+	not_pass "SystemTap's translator takes every script" "$(tail -n 20 "$work/stap.log")"
+fi
 "$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1 &
 rig_job=$!
 if wait "$rig_job"; then
-	pass "a KVM host boots in the box, runs three guests and powers off"
+	pass "a KVM host boots in the box, runs four guests and powers off"
 else
-	not_pass "a KVM host boots in the box, runs three guests and powers off" "$(tail -n 40 "$work/rig.log")"
+	not_pass "a KVM host boots in the box, runs four guests and powers off" "$(tail -n 40 "$work/rig.log")"
 	summary
 	exit 1
 fi

@@ -45,6 +45,7 @@ part_forget() { # PART
 	case $1 in
 	healthy) rm -f "$out"/healthy.* ;;
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
+	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac
 }
 

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The SystemTap scripts agree with the tables of probes/ and with themselves, as TAP. That the translator takes them
+# and that they count right is proved in the rig (tests/rig/checks/80-stap.sh).
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+tapset=stap/tapset/hostrace.stp
+n=0
+failed=0
+
+# rule NAME FOUND: no finding is fine.
+rule() {
+	n=$((n + 1))
+	if [ -z "$2" ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		printf '%s\n' "$2" | sed 's/^/#   /'
+		failed=1
+	fi
+}
+
+# "EVENT KIND NAME" of each way to see an event; a name that changed ("new|old") is several.
+ways() {
+	awk -F '[(,)]' '
+		/^PROBE\(/ { event = $2 }
+		/^\t(MARK|ENTRY|RETURN)\(/ {
+			kind = $1
+			sub(/^\t/, "", kind)
+			nr = split($2, name, "|")
+			for (i = 1; i <= nr; i++)
+				print event, kind, name[i]
+		}' probes/qemu.def
+}
+
+# The tapset's text of everything about one event: its alias, and those it is made of (hostrace.EVENT.PART).
+text_of() { # EVENT
+	awk -v RS= -v event="$1" 'index($0, "probe hostrace." event " ") || index($0, "probe hostrace." event ".")' $tapset
+}
+
+# TCG's port I/O has no script yet.
+rule "every event of probes/qemu.def has an alias, with each of its marks and functions" "$(
+	ways | grep -v '^qemu_pio ' | while read -r event kind name; do
+		case $kind in
+		MARK) wanted="mark(\"$name\")" also='mark("virtio_notify*")' ;;
+		ENTRY) wanted="function(\"$name\")" also=$wanted ;;
+		RETURN) wanted="function(\"$name\").return" also=$wanted ;;
+		esac
+		# What pops is told by the return alone; where an element is named by the mark, no return is needed.
+		text=$(text_of "$event")
+		[[ $text == *"$wanted"* || $text == *"$also"* ]] || echo "$event: $wanted is not in $tapset"
+	done)"
+
+rule "the tapset's KVM events are those of probes/kvm.def" "$(
+	grep -oE 'kernel\.trace\("kvm:[a-z_]+"\)' $tapset | sed 's/.*kvm:\(.*\)".*/\1/' | while read -r event; do
+		grep -q "^TRACEPOINT($event, kvm, $event," probes/kvm.def || echo "$event"
+	done)"
+
+# Offsets of VirtQueue.vdev, DeviceState.canonical_path, VirtQueue.queue_index.
+rule "offsets are those of probes/qemu.def" "$(
+	awk -F '[(),]+ *' '/^LAYOUT\(RELEASE/ {print $5; print $6; print $8}' probes/qemu.def | sort -u |
+		while read -r offset; do
+			grep -qE "(vq|vdev) \+ $offset\)" $tapset || echo "$offset is not used"
+		done)"
+
+rule "scripts hold the tapset's pieces that they use (stap/fill.sh)" "$(stap/fill.sh --check)"
+
+rule "every script says what it prints" "$(for script in stap/*.stp; do
+	awk '/^#	/ {n++} /@@OUT/ {n = -99} END {exit n < 4}' "$script" || echo "$script"
+done)"
+
+echo "1..$n"
+exit $failed

@@ -1,0 +1,76 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The SystemTap scripts (../../../stap) beside hostrace, one run of one VM (../l1/stap.sh): their tallies are the same.
+# Two programs that probe the same places by different ways; neither knows of the other.
+
+said() { # SCRIPT: what it printed
+	cat "$out/stap/$1.txt"
+}
+
+equal "the recording beside SystemTap ended with its VM" "$(report stapped.hrt info '.result.lost | length')" 0
+for script in "$here"/../../stap/*.stp; do
+	script=$(basename "$script" .stp)
+	equal "stap $script.stp: began, ended, skipped no probe" \
+		"$(said "$script" | grep -c '^# watching') $(grep -c -i -E 'error|skipped' "$out/stap/$script.err")" "1 0"
+done
+
+# ---- probecount.stp and `info` ----
+
+report stapped.hrt info '.result.events | to_entries[] | select(.value > 0) | "\(.key) \(.value)"' |
+	grep -E "^($(said probecount | awk 'NF == 2 {print $2}' | paste -s -d '|')) " | sort >"$work/wanted"
+said probecount | awk 'NF == 2 {print $2, $1}' | sort >"$work/got"
+same_lines "probecount: each event as often as hostrace counts it" "$work/got" "$work/wanted"
+holds "probecount: KVM's and QEMU's events" "$(wc -l <"$work/got")" -ge 12
+
+# ---- portio.stp and `ports` ----
+
+said portio | sed -n 's/^cpu_\(in\|out\) *\(0x[0-9a-f]*\) *\([0-9]*\) *\([0-9]*\) .*/\1 \2 \3 \4/p' |
+	while read -r dir port size count; do
+		echo "$dir $((port)) $size $count"
+	done | sort >"$work/got"
+report stapped.hrt ports '.rows[] | "\(.dir) \(.port) \(.size) \(.count)"' | sort >"$work/wanted"
+same_lines "portio: each (dir, port, size) as often as hostrace" "$work/got" "$work/wanted"
+
+# ---- exitlatency.stp, exitheatmap.stp and `exits` ----
+
+report stapped.hrt exits '.rows[] | "\(.reason) \(.count)"' | sort >"$work/wanted"
+said exitlatency | awk 'NF >= 6 && $(NF - 4) ~ /^[0-9]+$/ {
+		count = $(NF - 4)
+		NF -= 5
+		print $0, count
+	}' | sort >"$work/got"
+same_lines "exitlatency: each reason as often as hostrace's exits" "$work/got" "$work/wanted"
+equal "exitheatmap: its cells hold every span" \
+	"$(said exitheatmap | awk '$1 == "total" {print $2}')" "$(report stapped.hrt exits '[.rows[].count] | add')"
+
+# ---- kvmrun.stp and `count userspace-exit` ----
+
+equal "kvmrun: KVM_RUN returned as often as kvm_userspace_exit fired" \
+	"$(said kvmrun | awk '/^KVM_RUN returned/ {n += $3} END {print n + 0}')" \
+	"$(report stapped.hrt info .result.events.kvm_userspace_exit)"
+
+# ---- virtqueueleaks.stp and `leaks` ----
+
+report stapped.hrt leaks '.rows[] | "\(.pid) \(.elem) \(.head) \(.queue) \(.verdict) \(.device)"' | sort >"$work/wanted"
+said virtqueueleaks | awk 'NF == 7 && $2 ~ /^[0-9a-f]+$/ && $3 ~ /^[0-9]+$/ {print $1, "0x" $2, $3, $5, $6, $7}' |
+	sort >"$work/got"
+same_lines "virtqueueleaks: the same elements as hostrace's leaks" "$work/got" "$work/wanted"
+equal "virtqueueleaks: two, both leaked" "$(awk '{print $5}' "$work/got" | paste -s -d ' ')" "leaked leaked"
+equal "virtqueueleaks: the throttled disk leaks, nothing else does" \
+	"$(said virtqueueleaks | awk '$8 == "leaking" {print $9}')" "$(awk '{print $6}' "$work/got" | uniq)"
+equal "virtqueueleaks: popped as often as hostrace says" \
+	"$(said virtqueueleaks | awk '$8 == "clean" || $8 == "leaking" {n += $3} END {print n + 0}')" \
+	"$(report stapped.hrt leaks '.totals // .result.totals | .popped')"
+
+# ---- the others have no twin: their own sums hold ----
+
+equal "iothread: work was waited for" "$(said iothread | awk '$4 ~ /^[0-9]+$/ && $4 > 0 {n = 1} END {print n + 0}')" 1
+equal "bqlwait: both vCPUs and the main loop took the lock" \
+	"$(said bqlwait | awk '$0 ~ / wait / {n++} END {print n >= 3}')" 1
+equal "qemumalloc: no block was freed by the wrong function" "$(said qemumalloc | grep -c MISMATCH)" 0
+equal "qemumalloc: blocks made - freed + unknown = kept + not followed" \
+	"$(said qemumalloc | tr -d ',;:' | awk '$2 == "made" {left += $3 - $7 + $11} END {print left + 0}')" \
+	"$(said qemumalloc | tr -d ',;:' | awk '/^kept/ {print $5 + $9}')"
+holds "exitlog: counts the slow exits it printed" \
+	"$(said exitlog | awk '/ took / {n++} /were longer/ {print n + 0 == $1}')" -eq 1

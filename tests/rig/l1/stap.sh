@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# One L2, watched by all SystemTap scripts and by hostrace at once, from QEMU's first instruction to its end. It ends by
+# SIGKILL while two writes are held, so that nothing is returned on the way out.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+set -m
+
+mkdir -p "$out/stap" "/lib/modules/$(uname -r)" /usr/lib/systemtap # staprun wants both folders
+ln -sfn /rig/stap/stapio /usr/lib/systemtap/stapio
+
+watching() { # NAME
+	grep -q '^# watching' "$out/stap/$1.txt"
+}
+
+export LD_LIBRARY_PATH=/rig/lib
+staps=()
+for module in stap/*.ko; do
+	name=$(basename "$module" .ko)
+	stap/staprun -R "$module" >"$out/stap/${name#stap_}.txt" 2>"$out/stap/${name#stap_}.err" </dev/null &
+	staps+=($!)
+done
+unset LD_LIBRARY_PATH
+for module in stap/*.ko; do
+	name=$(basename "$module" .ko)
+	wait_until 60 watching "${name#stap_}"
+done
+say "${#staps[@]} SystemTap scripts are watching"
+
+truncate -s 16M /tmp/stapped.img
+l2_command stapped "${STAP_VCPUS:-2}" stap \
+	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
+	-device virtio-blk-pci,drive=slow,id=slow \
+	-drive file=/tmp/stapped.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
+timeout -k 5 150 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/stapped.hrt" -- "${qemu_command[@]}" \
+	</dev/null >"$out/stapped.record" 2>&1 &
+recorder=$!
+wait_until 10 test -s /tmp/stapped.pid
+cp /tmp/stapped.pid "$out/stapped.pid"
+wait_until 100 console_says stapped inflight && sleep 2
+kill -KILL "$(cat "$out/stapped.pid")"
+wait "$recorder"
+echo $? >"$out/stapped.record.status"
+say "L2 is gone, its recorder too"
+
+for job in "${staps[@]}"; do
+	kill -INT -- "-$job"
+done
+for job in "${staps[@]}"; do
+	wait_until 30 is_gone "$job"
+done
+say "the scripts have ended"
+l2_lived stapped inflight
