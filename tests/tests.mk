@@ -15,7 +15,7 @@ check:
 	@scripts/deps.sh build check live docs
 	$(Q)$(MAKE) --no-print-directory check-run
 
-.PHONY: check-build check-run check-parts check-units check-cases check-fuzz fuzz-build
+.PHONY: format check-build check-run check-parts check-units check-cases check-fuzz fuzz-build
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
@@ -49,6 +49,10 @@ check-fuzz: $(FUZZ_PLAIN)
 
 lint: $(BUILD)/hostrace
 	$(Q)$(CHECK_ENV) tests/lint/lint.sh
+
+# Breaks long lines as the lint wants them; needs clang-format.
+format:
+	$(Q)tests/lint/format.sh $(FILES)
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB_OBJS)
 	$(call say,TEST,$@)

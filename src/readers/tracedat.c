@@ -45,6 +45,7 @@ struct tracedat {
 	struct cpu *cpu;
 	uint8_t *arena;
 	uint64_t damaged, unknown, uncounted;
+	bool guest;
 	bool ticks;	    /* times are TSC ticks, to be converted by the map */
 	double ns_per_tick; /* of the map; ns 0 is tick 0 plus offset */
 	int64_t ns_offset;
@@ -183,7 +184,10 @@ static int head_make(struct tracedat *t, struct cpu *c, uint8_t *to, struct even
 	uint64_t time = time_of(t, c->time);
 	int made = 1;
 
-	if (c->state == HEAD_LOST) {
+	if (c->state == HEAD_LOST && t->guest) { /* says nothing about the host's events */
+		t->reader.info.lost += c->lost;
+		made = 0;
+	} else if (c->state == HEAD_LOST) {
 		lost_make(t, c, to, ev);
 	} else {
 		made = ftrace_event_make(t->events, c->entry, c->len, c->info->cpu, to, ev);
@@ -416,6 +420,7 @@ static int tracedat_fill(struct tracedat *t, const char *path, const struct read
 		err = content_check(t);
 	if (err)
 		return err;
+	t->guest = guest;
 	names_take(t);
 	host_take(t);
 	clock_take(t, guest);
