@@ -190,7 +190,8 @@ static void field_take(struct format *to, struct making *m, const struct tep_for
 	enum field_kind number = f->flags & TEP_FIELD_IS_SIGNED ? FIELD_SINT : FIELD_UINT;
 	int nr = f->elementsize > 0 ? f->size / f->elementsize : 0;
 
-	if (f->offset < 0 || f->size <= 0 || f->offset > FTRACE_PAGE_MAX || f->size > FTRACE_PAGE_MAX)
+	if (f->offset < 0 || f->size <= 0 || f->offset > FTRACE_PAGE_MAX ||
+	    f->size > FTRACE_PAGE_MAX)
 		return;
 	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
 		if (!(f->flags & TEP_FIELD_IS_STRING) || f->size != 4 || m->nr == EVENT_FIELDS_MAX)
@@ -203,7 +204,8 @@ static void field_take(struct format *to, struct making *m, const struct tep_for
 			field_add(m, f, -1, FIELD_TEXT, (size_t)f->offset, (size_t)f->size);
 		else if (is_integer((int)f->elementsize) && nr <= ARRAY_FIELDS_MAX)
 			for (int i = 0; i < nr; i++)
-				field_add(m, f, i, number, (size_t)f->offset + (size_t)i * f->elementsize,
+				field_add(m, f, i, number,
+					  (size_t)f->offset + (size_t)i * f->elementsize,
 					  f->elementsize);
 	} else if (is_integer(f->size)) {
 		field_add(m, f, -1, number, (size_t)f->offset, (size_t)f->size);

@@ -35,7 +35,8 @@ static const struct {
 };
 
 /* vcpu_id of these is the vCPU of the thread that is traced; elsewhere it may be another's. */
-static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault", "kvm_halt_poll_ns"};
+static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault",
+				       "kvm_halt_poll_ns"};
 
 #define STATE_MASK 0xff /* prev_state: TASK_REPORT; the bit above says "preempted", which for us is 0 */
 
@@ -72,12 +73,14 @@ static bool field_fits(const struct tep_format_field *f, const struct field *our
 {
 	bool text = ours->kind == FIELD_TEXT;
 
-	if (!f || f->offset < 0 || f->offset > 4096 || f->size <= 0 || f->flags & TEP_FIELD_IS_DYNAMIC)
+	if (!f || f->offset < 0 || f->offset > 4096 || f->size <= 0 ||
+	    f->flags & TEP_FIELD_IS_DYNAMIC)
 		return false;
 	return text ? f->size <= 64 : f->size <= 8 && !(f->flags & TEP_FIELD_IS_ARRAY);
 }
 
-static void move_add(struct ftrace_ours *o, const struct field *ours, const struct tep_format_field *f)
+static void move_add(struct ftrace_ours *o, const struct field *ours,
+		     const struct tep_format_field *f)
 {
 	o->move[o->nr++] = (struct move){.from = (uint16_t)f->offset,
 					 .to = ours->offset,

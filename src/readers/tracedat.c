@@ -220,13 +220,16 @@ static void end_take(struct tracedat *t)
 				  "%s: %" PRIu64 " events stayed in the kernel's buffers when the "
 				  "recording ended; they are missing at its end", info->file, left);
 	if (t->uncounted)
-		trace_info_caveat(info, "%s: events are missing in %" PRIu64 " places, which do not "
-				  "say how many; each counts as one lost", info->file, t->uncounted);
+		trace_info_caveat(info,
+				  "%s: events are missing in %" PRIu64 " places, which do not "
+				  "say how many; each counts as one lost",
+				  info->file, t->uncounted);
 	if (t->damaged)
 		trace_info_caveat(info, "%s: %" PRIu64 " damaged pages were not read to their end",
 				  info->file, t->damaged);
 	if (t->unknown)
-		trace_info_caveat(info, "%s: %" PRIu64 " events have no usable format and are left out",
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " events have no usable format and are left out",
 				  info->file, t->unknown);
 }
 
@@ -303,14 +306,17 @@ static void ticks_host(struct tracedat *t)
 	}
 	t->ticks = t->ns_per_tick > 1e-3 && t->ns_per_tick < 1e6;
 	if (!t->ticks) {
-		trace_info_caveat(info, "%s: times are TSC ticks, not ns, and the file does not say "
-				  "the TSC's rate", info->file);
+		trace_info_caveat(info,
+				  "%s: times are TSC ticks, not ns, and the file does not say "
+				  "the TSC's rate",
+				  info->file);
 		t->ns_per_tick = 1;
 	}
 	json_object_set_new(info->meta, "tsc_map",
 			    json_pack("{s:f, s:I}", "ns_per_tick", t->ns_per_tick, "ns_offset",
 				      (json_int_t)t->ns_offset));
-	json_object_set_new(info->meta, "tsc_khz", json_integer((json_int_t)(1e6 / t->ns_per_tick + 0.5)));
+	json_object_set_new(info->meta, "tsc_khz",
+			    json_integer((json_int_t)(1e6 / t->ns_per_tick + 0.5)));
 }
 
 static void clock_take(struct tracedat *t, bool guest)
@@ -328,7 +334,8 @@ static void clock_take(struct tracedat *t, bool guest)
 	if (tsc)
 		ticks_host(t);
 	else if (strcmp(clock, "mono"))
-		trace_info_caveat(info, "%s: times are those of the clock '%s', not CLOCK_MONOTONIC",
+		trace_info_caveat(info,
+				  "%s: times are those of the clock '%s', not CLOCK_MONOTONIC",
 				  info->file, clock);
 }
 
