@@ -23,9 +23,11 @@ int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, 
 	uint8_t *buf;
 
 	if (offset > f->bytes || len > f->bytes - offset)
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": the file is cut short", f->path, offset);
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": the file is cut short", f->path,
+			    offset);
 	if (len > TRACEDAT_SECTION_MAX)
-		return fail(-EFBIG, "%s: offset %" PRIu64 ": %" PRIu64 " bytes of metadata are too many",
+		return fail(-EFBIG,
+			    "%s: offset %" PRIu64 ": %" PRIu64 " bytes of metadata are too many",
 			    f->path, offset, len);
 	buf = malloc(len + 1);
 	if (!buf)
@@ -74,7 +76,8 @@ const uint8_t *tracedat_sized(struct buffer *b, size_t *ret_len)
 /* The size of `commit` tells the kernel's long. */
 static void header_page_take(struct tracedat_file *f, const char *text)
 {
-	const char *commit = strstr(text, "commit;"), *size = commit ? strstr(commit, "size:") : NULL;
+	const char *commit = strstr(text, "commit;"),
+		   *size = commit ? strstr(commit, "size:") : NULL;
 
 	if (size)
 		f->commit_size = strtoul(size + 5, NULL, 10) == 4 ? 4 : 8;
@@ -199,12 +202,13 @@ static int stats_take(struct tracedat_all_stats *all, const char *text)
 		all->cpu = grown;
 		all->nr = cpu + 1;
 	}
-	all->cpu[cpu] = (struct tracedat_stats){.known = true,
-						.entries = stat_of(text, "\nentries:"),
-						.overrun = stat_of(text, "\noverrun:"),
-						.commit_overrun = stat_of(text, "\ncommit overrun:"),
-						.dropped = stat_of(text, "\ndropped events:"),
-						.read = stat_of(text, "\nread events:")};
+	all->cpu[cpu] =
+		(struct tracedat_stats){.known = true,
+					.entries = stat_of(text, "\nentries:"),
+					.overrun = stat_of(text, "\noverrun:"),
+					.commit_overrun = stat_of(text, "\ncommit overrun:"),
+					.dropped = stat_of(text, "\ndropped events:"),
+					.read = stat_of(text, "\nread events:")};
 	return 0;
 }
 
@@ -242,7 +246,8 @@ static int head_read(struct tracedat_file *f, struct buffer *b)
 	version = tracedat_text(b);
 	f->version = (int)strtol(version, NULL, 10);
 	if (buffer_u8(b))
-		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not read", f->path);
+		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not read",
+			    f->path);
 	buffer_u8(b); /* the user space's long */
 	f->page_size = buffer_u32(b);
 	if (buffer_ok(b, "the beginning"))

@@ -182,7 +182,8 @@ static int packing_of(struct tracedat_file *f, struct buffer *b)
 	else if (!strcmp(name, "zlib"))
 		f->packing = TRACEDAT_ZLIB;
 	else if (*name && strcmp(name, "none"))
-		return fail(-ENOTSUP, "%s is packed by something that is not known: zlib and zstd are",
+		return fail(-ENOTSUP,
+			    "%s is packed by something that is not known: zlib and zstd are",
 			    f->path);
 	return 0;
 }

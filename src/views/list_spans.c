@@ -62,7 +62,8 @@ static int list_draw(struct folding *f, struct report *r)
 	table_column(&t, "time_ns", NULL, COL_COUNT, 0);
 	table_column(&t, NULL, "seconds", COL_SECONDS, 0);
 	table_column(&t, "duration_ns", "duration", COL_NS, 0);
-	unsigned int pid = column_unless(f, &t, "pid", NULL), tid = column_unless(f, &t, "tid", "tid"),
+	unsigned int pid = column_unless(f, &t, "pid", NULL),
+		     tid = column_unless(f, &t, "tid", "tid"),
 		     vcpu = column_unless(f, &t, "vcpu", "vcpu"), first = t.nr_columns;
 
 	label_columns(f, &t);
