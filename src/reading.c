@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "align.h"
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"
@@ -14,8 +16,8 @@ enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
 static const char default_input[] = "hostrace.hrt";
 
 static struct text_list files, guests, globs;
-static uint64_t since_opt, until_opt, period_opt;
-static const char *vm_opt;
+static struct time_arg since_opt, until_opt, period_opt;
+static const char *vm_opt, *clock_opt;
 static struct number_list vcpus_opt, tids_opt;
 static bool strict_opt;
 
@@ -23,10 +25,11 @@ static bool strict_opt;
 const struct option_row reading_options[] = {
 	{'i', "input",  OPT_LIST,     &files,      "FILE", "trace to read (default hostrace.hrt); repeatable"},
 	{0,   "guest",  OPT_LIST,     &guests,     "FILE", "a guest's own trace to merge"},
-	{0,   "since",  OPT_DURATION, &since_opt,  "TIME", "from here on: after the trace's start, or absolute "
+	{0,   "clock",  OPT_TEXT,     &clock_opt,  "HOW",  "align the guest's clock by read, fit or OFFSET[,SCALE]"},
+	{0,   "since",  OPT_TIME,     &since_opt,  "TIME", "from here on: after the trace's start, or absolute "
 							   "when larger than its span"},
-	{0,   "until",  OPT_DURATION, &until_opt,  "TIME", "up to here"},
-	{0,   "period", OPT_DURATION, &period_opt, "TIME", "so long, from --since or up to --until"},
+	{0,   "until",  OPT_TIME,     &until_opt,  "TIME", "up to here"},
+	{0,   "period", OPT_TIME,     &period_opt, "TIME", "so long, from --since or up to --until"},
 	{0,   "vm",     OPT_TEXT,     &vm_opt,     "PID|NAME", "only this virtual machine"},
 	{0,   "vcpu",   OPT_NUMBERS,  &vcpus_opt,  "N[,N]", "only these vCPUs"},
 	{0,   "tid",    OPT_NUMBERS,  &tids_opt,   "N[,N]", "only these threads"},
@@ -67,13 +70,32 @@ const char *reading_source_name(unsigned int source)
 
 bool reading_trimmed(void)
 {
-	return since_opt || until_opt || period_opt || vm_opt || vcpus_opt.nr || tids_opt.nr ||
+	return since_opt.ns || until_opt.ns || period_opt.ns || vm_opt || vcpus_opt.nr || tids_opt.nr ||
 	       globs.nr;
 }
 
 bool reading_asked(struct reader *r, const struct event *ev)
 {
 	return !reading_trimmed() || trim_passes(r, ev);
+}
+
+const char *reading_only_file(void)
+{
+	bool others = vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr || strict_opt;
+
+	return files.nr == 1 && !guests.nr && !others ? files.item[0] : NULL;
+}
+
+unsigned int reading_nr_files(void)
+{
+	return files.nr + guests.nr;
+}
+
+void reading_times(const char **since, const char **until, const char **period)
+{
+	*since = since_opt.text;
+	*until = until_opt.text;
+	*period = period_opt.text;
 }
 
 struct reader *reading_input(unsigned int source)
@@ -98,6 +120,52 @@ static void name_sources(void)
 	}
 }
 
+/* The clock of hosts and guests; made when first asked for, and kept. */
+static struct align *align;
+
+static const char *host_path(unsigned int i)
+{
+	return files.nr ? files.item[i] : default_input;
+}
+
+static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr);
+
+static int align_make(void)
+{
+	const char *paths[OPTION_LIST_MAX];
+	unsigned int nr_host = files.nr ? files.nr : 1, nr_pids = 0;
+	uint32_t pid[2] = {0};
+	int err = align || !vm_opt ? 0 : vm_pids(pid, 2, &nr_pids);
+
+	if (align || err)
+		return err;
+	for (unsigned int i = 0; i < nr_host; i++)
+		paths[i] = host_path(i);
+	return align_new(paths, nr_host, clock_opt, pid[0], &align);
+}
+
+unsigned int reading_guests(void)
+{
+	return guests.nr;
+}
+
+int reading_align(int guest, struct align **ret, const struct align_guest **ret_guest)
+{
+	int err = align_make();
+
+	if (err)
+		return err;
+	*ret = align;
+	return align_guest(align, guest < 0 ? NULL : guests.item[guest], ret_guest);
+}
+
+static int guest_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	int err = align_make();
+
+	return err ? err : align_open(align, path, hint, ret);
+}
+
 static void inputs_close(void)
 {
 	for (unsigned int i = 0; i < nr_inputs; i++)
@@ -111,10 +179,9 @@ static int inputs_open(const struct read_hint *hint)
 
 	for (nr_inputs = 0; nr_inputs < nr_host + guests.nr; nr_inputs++) {
 		unsigned int i = nr_inputs;
-		const char *path = i >= nr_host ? guests.item[i - nr_host]
-				   : files.nr	? files.item[i]
-						: default_input;
-		int err = reader_open(path, hint, &inputs[i]);
+		const char *path = i >= nr_host ? guests.item[i - nr_host] : host_path(i);
+		int err = i >= nr_host ? guest_open(path, hint, &inputs[i])
+				       : reader_open(path, hint, &inputs[i]);
 
 		if (err == -ENOENT && !files.nr && path == default_input)
 			fail_hint(
@@ -149,16 +216,16 @@ static int window_make(struct read_hint *hint)
 		start = inputs[i]->info.start_ns < start ? inputs[i]->info.start_ns : start;
 		end = inputs[i]->info.end_ns > end ? inputs[i]->info.end_ns : end;
 	}
-	if (since_opt && until_opt && period_opt)
+	if (since_opt.ns && until_opt.ns && period_opt.ns)
 		return fail(-EINVAL, "--period goes with --since or with --until, not with both");
-	if (since_opt)
-		hint->since_ns = absolute(since_opt, start, end);
-	if (until_opt)
-		hint->until_ns = absolute(until_opt, start, end);
-	if (period_opt && until_opt)
-		hint->since_ns = hint->until_ns > period_opt ? hint->until_ns - period_opt : 0;
-	else if (period_opt)
-		hint->until_ns = (since_opt ? hint->since_ns : start) + period_opt;
+	if (since_opt.ns)
+		hint->since_ns = absolute(since_opt.ns, start, end);
+	if (until_opt.ns)
+		hint->until_ns = absolute(until_opt.ns, start, end);
+	if (period_opt.ns && until_opt.ns)
+		hint->since_ns = hint->until_ns > period_opt.ns ? hint->until_ns - period_opt.ns : 0;
+	else if (period_opt.ns)
+		hint->until_ns = (since_opt.ns ? hint->since_ns : start) + period_opt.ns;
 	if (hint->since_ns >= hint->until_ns)
 		return fail(-EINVAL, "--since is not before --until");
 	return 0;
@@ -271,8 +338,8 @@ int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct 
 	struct reader *all;
 	int err = 0;
 
-	if (since_opt || until_opt ||
-	    period_opt) { /* times count from the start, which is known once open */
+	if (since_opt.ns || until_opt.ns ||
+	    period_opt.ns) { /* times count from the start, which is known once open */
 		err = inputs_open(NULL);
 		if (!err)
 			err = window_make(&hint);
@@ -316,6 +383,24 @@ static json_t *inputs_json(void)
 	return list;
 }
 
+/* The bound holds only for a relation that stands the proof. */
+static void caveat_refuted(json_t *list, const struct align_guest *g)
+{
+	uint64_t out = 0, checked = 0;
+	char line[160];
+
+	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
+		out += g->relation.vcpu[v].proof.violations;
+		checked += g->relation.vcpu[v].proof.checked;
+	}
+	snprintf(line, sizeof(line),
+		 "the guest's clock is not aligned: %" PRIu64 " of %" PRIu64
+		 " guest events lie outside of guest mode",
+		 out, checked);
+	if (out)
+		json_array_append_new(list, json_string(line));
+}
+
 static json_t *caveats_json(const struct reader *r, const json_t *more)
 {
 	json_t *list = json_copy(r->info.caveats);
@@ -329,21 +414,40 @@ static json_t *caveats_json(const struct reader *r, const json_t *more)
 			 r->info.lost);
 		json_array_append_new(list, json_string(line));
 	}
+	for (unsigned int g = 0; align && g < guests.nr; g++) {
+		const struct align_guest *guest;
+
+		if (align_guest(align, guests.item[g], &guest))
+			continue;
+		if (guest->relation.note[0])
+			json_array_append_new(list, json_string(guest->relation.note));
+		caveat_refuted(list, guest);
+	}
 	json_array_foreach (more, i, text)
 		json_array_append(list, text);
 	return list;
 }
 
+/* The guest whose times are known worst; NULL: no two clocks meet. */
+static const struct align_guest *worst_guest(void)
+{
+	const struct align_guest *worst = NULL, *g;
+
+	for (unsigned int i = 0; align && i < guests.nr; i++)
+		if (!align_guest(align, guests.item[i], &g) &&
+		    (!worst || g->error_ns > worst->error_ns))
+			worst = g;
+	return worst;
+}
+
 json_t *reading_head(const struct reader *r, const json_t *more)
 {
-	/* Two clocks meet only where a guest's trace is merged; its times are then taken as they
-	 * are given. */
-	json_t *error_ns = guests.nr ? json_null() : json_integer(0);
+	const struct align_guest *g = worst_guest();
 
-	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:o}, s:o}", "hostrace", "version",
+	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I}, s:o}", "hostrace", "version",
 			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
-			 "clock", "method", guests.nr ? "given" : "host", "error_ns", error_ns,
-			 "caveats", caveats_json(r, more));
+			 "clock", "method", g ? g->relation.protocol->name : "host", "error_ns",
+			 (json_int_t)(g ? ceil(g->error_ns) : 0), "caveats", caveats_json(r, more));
 }
 
 /* "# " and the sentence, in lines of at most 80 columns; further ones are indented. */
@@ -363,12 +467,23 @@ static void print_wrapped(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_clock(const struct align_guest *g, FILE *out)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "guest times are on the host's clock: %s, right to %.0f ns",
+		 g->relation.protocol->name, ceil(g->error_ns));
+	print_wrapped(text, out);
+}
+
 void reading_foot(const struct reader *r, const json_t *more, FILE *out)
 {
 	json_t *list = caveats_json(r, more);
 	size_t i;
 	json_t *text;
 
+	if (worst_guest())
+		print_clock(worst_guest(), out);
 	json_array_foreach (list, i, text)
 		print_wrapped(json_string_value(text), out);
 	json_decref(list);

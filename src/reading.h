@@ -35,10 +35,27 @@ bool reading_asked(struct reader *r, const struct event *ev);
 struct reader *reading_input(unsigned int source);
 
 /*
+ * How guest 0, 1, ... (--guest) is related to the host's clock; -1: what the host's recording says of its vCPUs
+ * without any guest's trace. Owned by this module. See align.h.
+ */
+struct align;
+struct align_guest;
+unsigned int reading_guests(void);
+int reading_align(int guest, struct align **ret, const struct align_guest **ret_guest);
+
+/*
  * The bare arguments of a command that takes them as inputs; "-i" and they may be mixed. Returns 0, or -EINVAL with
  * the sentence set if there are more than `max`.
  */
 int reading_take_args(int argc, char **argv, int max);
+
+/*
+ * The input, if there is exactly one and nothing but times is asked of it; else NULL. And how many inputs were named,
+ * and the times as they were given (NULL: not). For commands that have another way with some kinds of file.
+ */
+const char *reading_only_file(void);
+unsigned int reading_nr_files(void);
+void reading_times(const char **since, const char **until, const char **period);
 
 /* Adds an input as if -i FILE had been given (for commands whose file may be a bare argument). */
 void reading_add_input(const char *path);

@@ -103,7 +103,8 @@ static json_int_t number(const json_t *o, const char *key)
 void thread_names_meta(struct thread_names *names, unsigned int source, const json_t *meta)
 {
 	size_t i, k;
-	json_t *vm, *vcpu;
+	json_t *vm, *vcpu, *name;
+	const char *tid_text;
 
 	json_array_foreach (json_object_get(meta, "vms"), i, vm)
 		json_array_foreach (json_object_get(vm, "vcpus"), k, vcpu) {
@@ -114,6 +115,17 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 			if (t)
 				t->vcpu = (uint16_t)number(vcpu, "index");
 		}
+	json_object_foreach (json_object_get(meta, "threads"), tid_text, name) {
+		unsigned long tid = strtoul(tid_text, NULL, 10);
+		struct thread *t = tid && tid <= UINT32_MAX
+					   ? thread_get(names, (uint16_t)source, (uint32_t)tid)
+					   : NULL;
+
+		if (t && json_is_string(name)) {
+			snprintf(t->comm, sizeof(t->comm), "%s", json_string_value(name));
+			text_neutralise(t->comm);
+		}
+	}
 }
 
 const char *thread_comm(const struct thread_names *names, const struct event *ev)

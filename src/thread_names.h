@@ -20,7 +20,7 @@ void thread_names_free(struct thread_names *names);
 DEFINE_CLEANUP(thread_names, struct thread_names *, thread_names_free);
 #define _cleanup_thread_names_ _cleanup_(thread_names_cleanup_)
 
-/* Learns vms[].vcpus[] of an input's metadata. */
+/* Learns vms[].vcpus[] and threads{"TID": "COMM"} of an input's metadata. */
 void thread_names_meta(struct thread_names *names, unsigned int source, const json_t *meta);
 
 void thread_names_event(struct thread_names *names, const struct event *ev);

@@ -13,6 +13,7 @@ extern const struct command exits_command, ports_command, mmio_command, msrs_com
 extern const struct command summary_command, count_command, histogram_command, heatmap_command;
 extern const struct command list_spans_command;
 extern const struct command ps_command;
+extern const struct command sync_command;
 
 #ifdef HOSTRACE_LIVE
 extern const struct command doctor_command;
@@ -39,6 +40,7 @@ const struct command *const commands[] = {
 	&histogram_command,
 	&heatmap_command,
 	&list_spans_command,
+	&sync_command,
 	&import_command,
 	&export_command,
 	NULL,

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align_internal.h"
+#include "base/error.h"
+
+enum { SCALE_BITS = 48 };
+
+/* How far a clock that is not the TSC may be from its nominal rate: NTP slews by up to 500 ppm. */
+#define DRIFT_MAX_PPB 500000.0
+
+/* ---- what the user asks for ---- */
+
+static int clock_parse(const char *text, struct clock_options *opt)
+{
+	char *end;
+	double scale = 1;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "read") || !strcmp(text, "fit")) {
+		opt->method = !strcmp(text, "fit") ? "fitted" : "read";
+		return 0;
+	}
+	errno = 0;
+	opt->given.offset = strtoll(text, &end, 0);
+	if (end != text && *end == ',') {
+		const char *from = end + 1;
+
+		scale = strtod(from, &end);
+		if (end == from)
+			end = (char *)text;
+	}
+	if (end == text || *end || errno || !(scale > 1e-3) || scale > 1e3)
+		return fail(-EINVAL, "--clock takes read, fit or OFFSET[,SCALE], not '%s'", text);
+	opt->method = "given";
+	opt->have_given = true;
+	if (scale != 1) {
+		opt->given.scale = (uint64_t)(scale * (double)(1ull << SCALE_BITS) + 0.5);
+		opt->given.scale_bits = SCALE_BITS;
+	}
+	return 0;
+}
+
+int align_clock_check(const char *clock)
+{
+	struct clock_options opt = {0};
+
+	return clock_parse(clock, &opt);
+}
+
+/* ---- one guest ---- */
+
+static int stamp_add(struct clock_input *in, uint64_t stamp)
+{
+	if (!(in->nr_stamps & (in->nr_stamps - 1))) {
+		size_t room = in->nr_stamps ? 2 * in->nr_stamps : 1;
+		void *grown = realloc((void *)in->stamp, room * sizeof(*in->stamp));
+
+		if (!grown)
+			return fail(-ENOMEM, "out of memory");
+		in->stamp = grown;
+	}
+	((uint64_t *)in->stamp)[in->nr_stamps++] = stamp;
+	return 0;
+}
+
+static int vcpus_reserve(struct align_guest *g, unsigned int nr)
+{
+	void *grown;
+
+	if (nr <= g->nr_vcpus)
+		return 0;
+	if (nr > ALIGN_VCPUS_MAX)
+		return fail(-E2BIG, "%s: a guest with more than %d vCPUs", g->path, ALIGN_VCPUS_MAX);
+	grown = realloc(g->input, nr * sizeof(*g->input));
+	if (!grown)
+		return fail(-ENOMEM, "out of memory");
+	g->input = grown;
+	memset(&g->input[g->nr_vcpus], 0, (nr - g->nr_vcpus) * sizeof(*g->input));
+	g->nr_vcpus = nr;
+	return 0;
+}
+
+/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by KVM). */
+static double guest_ticks_per_ns(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+	json_t *ring = json_object_get(info->meta, "guest_ring");
+
+	if (clock && !strcmp(clock, "guest-tsc"))
+		return (double)json_integer_value(json_object_get(ring, "clock_hz")) / 1e9;
+	return clock ? 1 : 0; /* local, mono, ...: ns */
+}
+
+static bool guest_is_tsc(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+
+	return !clock || !strcmp(clock, "guest-tsc");
+}
+
+static int stamps_read(struct align_guest *g, struct reader *r)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	int more = 0, err = batch ? 0 : fail(-ENOMEM, "out of memory");
+	uint64_t nr = 0;
+
+	while (!err && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; !err && i < batch->nr; i++) {
+			const struct event *ev = &batch->ev[i];
+
+			if (ev->type->id == EV_lost || nr++ >= ALIGN_STAMPS_MAX)
+				continue;
+			err = vcpus_reserve(g, ev->cpu + 1u);
+			if (!err)
+				err = stamp_add(&g->input[ev->cpu], ev->time_ns);
+		}
+	return more < 0 ? more : err;
+}
+
+/* Which VM of the host it is. */
+static int pid_choose(const struct align *a, uint32_t *ret)
+{
+	bool any = false;
+
+	*ret = a->pid;
+	for (unsigned int i = 0; i < a->nr_vcpus && !a->pid; i++) {
+		if (any && a->vcpu[i].pid != *ret)
+			return fail(-EINVAL, "the host's recording has several VMs: say with --vm "
+					     "which one the guest's trace is from");
+		*ret = a->vcpu[i].pid;
+		any = true;
+	}
+	return 0;
+}
+
+static int vcpus_join(struct align *a, struct align_guest *g)
+{
+	uint32_t pid;
+	int err = pid_choose(a, &pid);
+
+	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++) {
+		const struct align_vcpu *v = &a->vcpu[i];
+
+		if (v->pid != pid)
+			continue;
+		err = vcpus_reserve(g, v->vcpu + 1u);
+		if (err)
+			break;
+		g->by_userspace |= !v->exits && v->spans.nr;
+		g->input[v->vcpu].span = v->spans.span;
+		g->input[v->vcpu].nr_spans = v->spans.nr;
+		g->input[v->vcpu].report = v->report;
+		g->input[v->vcpu].nr_reports = v->nr_reports;
+	}
+	return err;
+}
+
+static void nominal_take(const struct align *a, const struct trace_info *info,
+			 struct clock_options *opt)
+{
+	double rate = guest_ticks_per_ns(info);
+
+	if (a->ticks_known && (guest_is_tsc(info) || rate == 0))
+		return;
+	if (!opt->have_given)
+		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
+	rate = rate > 0 ? rate / clock_mono_ticks_per_ns(&a->mono) : 1;
+	opt->nominal_scale = (uint64_t)(rate * (double)(1ull << 32) + 0.5);
+	opt->nominal_bits = 32;
+	opt->drift_max_ppb = DRIFT_MAX_PPB;
+}
+
+static void error_take(const struct align *a, struct align_guest *g)
+{
+	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
+		double ns = g->relation.vcpu[v].error_ticks / clock_mono_ticks_per_ns(&a->mono);
+
+		if (g->input[v].nr_stamps && ns > g->error_ns)
+			g->error_ns = ns;
+	}
+}
+
+static int guest_make(struct align *a, struct align_guest *g)
+{
+	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = true};
+	_cleanup_reader_ struct reader *r = NULL;
+	int err = clock_parse(a->clock, &opt);
+
+	if (!err && g->path) {
+		err = reader_open(g->path, &hint, &r);
+		if (!err)
+			err = stamps_read(g, r);
+		if (!err)
+			nominal_take(a, &r->info, &opt);
+	}
+	if (!err)
+		err = vcpus_join(a, g);
+	if (!err)
+		err = clock_align(g->input, g->nr_vcpus, &opt, &g->relation);
+	if (err)
+		return err;
+	clock_check(&g->relation, g->input, g->nr_vcpus);
+	error_take(a, g);
+	return 0;
+}
+
+int align_guest(struct align *a, const char *path, const struct align_guest **ret)
+{
+	struct align_guest *g;
+	int err;
+
+	for (unsigned int i = 0; i < a->nr_guests; i++) {
+		const char *known = a->guest[i].path;
+
+		*ret = &a->guest[i];
+		if (known == path || (known && path && !strcmp(known, path)))
+			return 0;
+	}
+	if (a->nr_guests == ALIGN_GUESTS_MAX)
+		return fail(-E2BIG, "more than %d guests' traces", ALIGN_GUESTS_MAX);
+	g = &a->guest[a->nr_guests++];
+	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
+	err = guest_make(a, g);
+	if (err == -ENODATA)
+		fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
+	*ret = g;
+	return err;
+}
+
+/* ---- all ---- */
+
+int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
+	      struct align **ret)
+{
+	struct align *a = calloc(1, sizeof(*a));
+	int err = a ? 0 : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	a->clock = clock;
+	a->pid = pid;
+	err = align_clock_check(clock);
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = align_host_read(a, hosts[i]);
+	if (!err)
+		err = align_host_end(a);
+	if (err) {
+		align_free(a);
+		return err;
+	}
+	*ret = a;
+	return 0;
+}
+
+static void guest_deinit(struct align_guest *g)
+{
+	for (unsigned int i = 0; i < g->nr_vcpus; i++)
+		free((void *)g->input[i].stamp);
+	free(g->input);
+	free((void *)g->path);
+	clock_relation_deinit(&g->relation);
+}
+
+void align_free(struct align *a)
+{
+	if (!a)
+		return;
+	for (unsigned int i = 0; i < a->nr_guests; i++)
+		guest_deinit(&a->guest[i]);
+	for (unsigned int i = 0; i < a->nr_vcpus; i++) {
+		free(a->vcpu[i].mark);
+		free(a->vcpu[i].report);
+		clock_spans_deinit(&a->vcpu[i].spans);
+	}
+	free(a->pair);
+	free(a->hole);
+	clock_mono_deinit(&a->mono);
+	free(a);
+}
+
+double align_ticks_per_ns(const struct align *a)
+{
+	return clock_mono_ticks_per_ns(&a->mono);
+}
+
+uint64_t align_ns(const struct align *a, uint64_t tsc)
+{
+	return clock_mono_ns(&a->mono, tsc, NULL);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The first pass: what the host knows of its clock and of its vCPUs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align_internal.h"
+#include "base/error.h"
+
+enum { CPUS = 4096 };
+
+/* Where losses may hide entries and exits: per host CPU, since it was last heard of until it is heard of again. */
+struct hearing {
+	uint64_t last_ns[CPUS];
+	bool in_hole[CPUS];
+	bool reports; /* `lost` says "since the previous report", not "here" */
+};
+
+static bool wants(const char *event, void *arg)
+{
+	static const char *const names[] = {"kvm_entry", "kvm_exit", "kvm_run",
+					    "kvm_userspace_exit", "clock_pair", "vcpu_tsc",
+					    "kvm_write_tsc_offset", "lost"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], event))
+			return true;
+	return false;
+}
+
+static int grow(void **list, size_t nr, size_t size)
+{
+	void *grown;
+
+	if (nr & (nr - 1)) /* room is a power of two */
+		return 0;
+	grown = realloc(*list, (nr ? 2 * nr : 1) * size);
+	if (!grown)
+		return fail(-ENOMEM, "out of memory");
+	*list = grown;
+	return 0;
+}
+
+static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
+{
+	struct align_vcpu *v;
+
+	for (unsigned int i = 0; i < a->nr_vcpus; i++)
+		if (a->vcpu[i].pid == pid && a->vcpu[i].vcpu == vcpu)
+			return &a->vcpu[i];
+	if (a->nr_vcpus == ALIGN_VCPUS_MAX || vcpu >= RECORD_NO_VCPU)
+		return NULL;
+	v = &a->vcpu[a->nr_vcpus++];
+	*v = (struct align_vcpu){.pid = pid, .vcpu = (uint16_t)vcpu};
+	return v;
+}
+
+static uint64_t value(const struct event *ev, const char *name)
+{
+	const struct field *f = event_field(ev->type, name);
+
+	return f ? event_u64(ev, f) : 0;
+}
+
+static int mark_add(struct align *a, const struct event *ev, bool enter, bool userspace)
+{
+	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->vcpu);
+	void *list = v ? v->mark : NULL;
+	int err;
+
+	if (!v)
+		return 0;
+	if (a->marks == ALIGN_MARKS_MAX) {
+		a->marks_full = true;
+		return 0;
+	}
+	v->exits |= !userspace;
+	err = grow(&list, v->nr_marks, sizeof(*v->mark));
+	v->mark = list;
+	if (err)
+		return err;
+	a->marks++;
+	v->mark[v->nr_marks++] =
+		(struct align_mark){.ns = ev->time_ns, .enter = enter, .userspace = userspace};
+	return 0;
+}
+
+static int report_add(struct align *a, const struct event *ev)
+{
+	bool change = ev->type->id == EV_kvm_write_tsc_offset;
+	struct align_vcpu *v = vcpu_get(a, ev->pid, change ? value(ev, "target") : ev->vcpu);
+	void *list = v ? v->report : NULL;
+	int err;
+
+	if (!v || v->nr_reports >= CLOCK_SEGMENTS_MAX)
+		return 0;
+	err = grow(&list, v->nr_reports, sizeof(*v->report));
+	v->report = list;
+	if (err)
+		return err;
+	v->report[v->nr_reports++] = (struct clock_report){
+		.host_tsc = ev->time_ns,
+		.change = change,
+		.before = change ? (int64_t)value(ev, "old") : 0,
+		.offset = (int64_t)value(ev, change ? "new" : "offset"),
+		.scale = change ? 0 : value(ev, "scale"),
+		.scale_bits = change ? 0 : (uint32_t)value(ev, "scale_bits"),
+	};
+	return 0;
+}
+
+static int pair_add(struct align *a, const struct event *ev)
+{
+	void *list = a->pair;
+	int err;
+
+	if (a->nr_pairs >= CLOCK_PAIRS_MAX)
+		return 0;
+	err = grow(&list, a->nr_pairs, sizeof(*a->pair));
+	a->pair = list;
+	if (!err)
+		a->pair[a->nr_pairs++] = (struct clock_pair){.ns = ev->time_ns,
+							     .tsc = value(ev, "tsc"),
+							     .bracket = (uint32_t)value(ev, "bracket")};
+	return err;
+}
+
+static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
+{
+	void *list = a->hole;
+	int err = grow(&list, a->nr_holes, sizeof(*a->hole));
+
+	a->hole = list;
+	if (!err)
+		a->hole[a->nr_holes++] = (struct align_hole){from_ns, to_ns};
+	return err;
+}
+
+static int lost_take(struct align *a, struct hearing *h, const struct event *ev)
+{
+	unsigned int cpu = (unsigned int)value(ev, "lost_cpu") % CPUS;
+	uint64_t what = value(ev, "lost_event"), from = h->last_ns[cpu];
+
+	if (h->reports)
+		h->last_ns[cpu] = ev->time_ns;
+	if (what && what != EV_kvm_entry && what != EV_kvm_exit && what != EV_kvm_run &&
+	    what != EV_kvm_userspace_exit)
+		return 0;
+	if (!h->reports) {
+		h->in_hole[cpu] = true;
+		return 0;
+	}
+	return hole_add(a, from, ev->time_ns);
+}
+
+static int heard(struct align *a, struct hearing *h, const struct event *ev)
+{
+	unsigned int cpu = ev->cpu % CPUS;
+	int err = 0;
+
+	if (h->reports || ev->type->id == EV_lost)
+		return 0;
+	if (h->in_hole[cpu])
+		err = hole_add(a, h->last_ns[cpu], ev->time_ns);
+	h->in_hole[cpu] = false;
+	h->last_ns[cpu] = ev->time_ns;
+	return err;
+}
+
+static int event_take(struct align *a, struct hearing *h, const struct event *ev)
+{
+	int err = heard(a, h, ev);
+
+	if (err)
+		return err;
+	switch (ev->type->id) {
+	case EV_kvm_entry:
+	case EV_kvm_exit:
+		return mark_add(a, ev, ev->type->id == EV_kvm_entry, false);
+	case EV_kvm_run:
+	case EV_kvm_userspace_exit:
+		return mark_add(a, ev, ev->type->id == EV_kvm_run, true);
+	case EV_vcpu_tsc:
+	case EV_kvm_write_tsc_offset:
+		return report_add(a, ev);
+	case EV_clock_pair:
+		return pair_add(a, ev);
+	case EV_lost:
+		return lost_take(a, h, ev);
+	default:
+		return 0;
+	}
+}
+
+/* A recording whose times were TSC ticks: two pairs far apart say the same as its map. */
+static int map_take(struct align *a, const struct trace_info *info)
+{
+	json_t *map = json_object_get(info->meta, "tsc_map");
+	double k = json_number_value(json_object_get(map, "ns_per_tick"));
+	uint64_t offset = (uint64_t)json_integer_value(json_object_get(map, "ns_offset"));
+	static const uint64_t at[] = {1ull << 20, 1ull << 50};
+	int err = 0;
+
+	if (!map || a->nr_pairs || k <= 0)
+		return 0;
+	for (int i = 0; !err && i < 2; i++) {
+		void *list = a->pair;
+
+		err = grow(&list, a->nr_pairs, sizeof(*a->pair));
+		a->pair = list;
+		if (!err)
+			a->pair[a->nr_pairs++] = (struct clock_pair){
+				.tsc = at[i], .ns = (uint64_t)((double)at[i] * k + 0.5) + offset};
+	}
+	return err;
+}
+
+int align_host_read(struct align *a, const char *path)
+{
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants};
+	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_free_ struct hearing *h = calloc(1, sizeof(*h));
+	int more = 1, err = batch && h ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	h->reports = strcmp(r->info.kind, "trace.dat") != 0;
+	while (!err && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; !err && i < batch->nr; i++)
+			err = event_take(a, h, &batch->ev[i]);
+	err = more < 0 ? more : err;
+	for (unsigned int cpu = 0; !err && cpu < CPUS; cpu++)
+		if (h->in_hole[cpu])
+			err = hole_add(a, h->last_ns[cpu], UINT64_MAX);
+	return err ? err : map_take(a, &r->info);
+}
+
+/* ---- ticks ---- */
+
+static int mono_make(struct align *a)
+{
+	static const struct clock_pair same[] = {{.ns = 1, .tsc = 1}, {.ns = 1ull << 60, .tsc = 1ull << 60}};
+	int err;
+
+	a->ticks_known = a->nr_pairs >= 2 && !clock_mono_init(&a->mono, a->pair, a->nr_pairs);
+	if (a->ticks_known) {
+		a->host_error_ticks =
+			1 + clock_mono_error_ns(&a->mono) * clock_mono_ticks_per_ns(&a->mono);
+		return 0;
+	}
+	err = clock_mono_init(&a->mono, same, 2);
+	a->host_error_ticks = 1;
+	return err;
+}
+
+static int spans_make(struct align *a, struct align_vcpu *v)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < v->nr_marks; i++) {
+		const struct align_mark *m = &v->mark[i];
+		uint64_t tsc = clock_mono_tsc(&a->mono, m->ns);
+
+		if (v->exits && m->userspace)
+			continue;
+		err = m->enter ? clock_spans_enter(&v->spans, tsc)
+			       : clock_spans_leave(&v->spans, tsc);
+	}
+	for (size_t i = 0; !err && i < a->nr_holes; i++)
+		err = clock_spans_allow(&v->spans, clock_mono_tsc(&a->mono, a->hole[i].from_ns),
+					a->hole[i].to_ns == UINT64_MAX
+						? UINT64_MAX
+						: clock_mono_tsc(&a->mono, a->hole[i].to_ns));
+	for (size_t i = 0; i < v->nr_reports; i++)
+		v->report[i].host_tsc = clock_mono_tsc(&a->mono, v->report[i].host_tsc);
+	free(v->mark);
+	v->mark = NULL;
+	v->nr_marks = 0;
+	return err;
+}
+
+int align_host_end(struct align *a)
+{
+	int err = mono_make(a);
+
+	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++)
+		err = spans_make(a, &a->vcpu[i]);
+	return err;
+}
