@@ -40,7 +40,7 @@ struct vm_clock {
 
 struct elements {
 	struct out *out; /* open-addressed by (pid, vq, head) */
-	uint64_t nr, order, losses;
+	uint64_t nr, order, losses, blind_until_ns; /* end of the newest window of loss */
 	struct device *device;
 	unsigned int nr_devices;
 	struct vm_clock vm[VMS_MAX];
@@ -193,7 +193,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 			  .popped_ns = ev->time_ns,
 			  .stopped_ns = stopped_until(vm_of(e, ev->pid), ev->time_ns),
 			  .order = e->order++,
-			  .losses = e->losses,
+			  .losses = e->losses - (ev->time_ns < e->blind_until_ns),
 			  .used = true};
 }
 
@@ -384,6 +384,8 @@ static void on_lost(struct elements *e, const struct event *ev)
 		return;
 	e->totals.lost += get(ev, "count");
 	e->losses++;
+	if (get(ev, "until") > e->blind_until_ns)
+		e->blind_until_ns = get(ev, "until");
 }
 
 static const struct {

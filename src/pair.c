@@ -200,7 +200,8 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 		o = insert(p, key);
 	if (!o)
 		return;
-	o->losses = p->losses;
+	/* Within a window of loss nothing that begins can be trusted to end where it seems to. */
+	o->losses = p->losses - (ev->time_ns < p->blind_until_ns);
 	span_fill(p, ev, &o->span);
 }
 
@@ -276,8 +277,13 @@ static void lost(struct pairing *p, const struct event *ev)
 	const struct event_type *t =
 		event_type_ours((unsigned int)pairing_field(p, ev, "lost_event"));
 
-	if (p->a->end && (!t || analyzer_wants(p->a, t->name)))
-		p->losses++;
+	uint64_t until = pairing_field(p, ev, "until");
+
+	if (!p->a->end || (t && !analyzer_wants(p->a, t->name)))
+		return;
+	p->losses++;
+	if (until > p->blind_until_ns)
+		p->blind_until_ns = until;
 }
 
 static struct pair_key key_of(struct pairing *p, const struct event *ev)

@@ -56,7 +56,8 @@ const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr
 const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
 			       size_t size);
 
-/* Is this one of the keys? ("rip" of an event that has none is that of the newest kvm_exit: it must be read too.) */
+/* Is this one of the keys? ("rip" of an event that has none is that of the newest kvm_exit: it must
+ * be read too.) */
 bool pairing_groups_by(const struct pairing *p, const char *key);
 
 /* ---- for analyzers' `feed` ---- */

@@ -80,7 +80,7 @@ struct pairing {
 	struct pair_counts counts;
 	struct text *text;
 	unsigned int nr_text;
-	uint64_t nr_begins, losses;
+	uint64_t nr_begins, losses, blind_until_ns; /* end of the newest window of loss */
 	struct {
 		uint32_t tid;
 		uint64_t rip;

@@ -113,7 +113,11 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
 	return ret;
 }
 
-/* What was lost on a CPU since the previous report, as records of their own. */
+/*
+ * What was lost on a CPU since the previous report, as records of their own. When exactly is not known: after the
+ * previous round's watermark and before now. The record stands at the window's begin, so that readers are warned before
+ * they meet what may be wrong.
+ */
 static int report_lost(struct collector *c, unsigned int cpu, collector_sink *sink, void *arg)
 {
 	struct ring_head *ring = ring_of(c, cpu);
@@ -122,12 +126,13 @@ static int report_lost(struct collector *c, unsigned int cpu, collector_sink *si
 	for (unsigned int type = 0; type < EV_LIMIT; type++) {
 		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
 		struct rec_lost rec = {
-			.hdr = {.time = collector_now_ns(),
+			.hdr = {.time = c->watermark_ns ? c->watermark_ns : collector_now_ns(),
 				.type = EV_lost,
 				.size = sizeof(rec),
 				.cpu = cpu,
 				.vcpu = RECORD_NO_VCPU},
 			.count = lost - seen[type],
+			.until = collector_now_ns(),
 			.lost_cpu = cpu,
 			.lost_event = type,
 		};

@@ -59,9 +59,9 @@ static int event(struct pairing *p, unsigned int id, uint64_t ns, uint32_t tid)
 static void lose(struct pairing *p, uint64_t ns, uint32_t what)
 {
 	struct {
-		uint64_t count;
+		uint64_t count, until;
 		uint32_t cpu, event;
-	} fields = {1, 0, what};
+	} fields = {1, 0, 0, what};
 
 	assert_int_equal(feed(p, EV_lost, ns, 0, &fields, sizeof(fields)), 0);
 }
