@@ -5,7 +5,8 @@
  *   clockgen [--pairs N] [--seed FIRST] [-v]
  *
  * Exit 1 if any fit left the truth outside of its printed bound, or if more than 2 in 100 were refused.
- * Seeds 1 to 1000: none outside; 11 refused: 10 hardly ever idle, 9 of these with a jump of the offset; one only with a jump, and drift.
+ * Seeds 1 to 1000: none outside; 11 refused: 10 hardly ever idle, 9 of these with a jump of the offset; one only
+ * with a jump, and drift.
  * `make bench-clock` runs 1,000 pairs; tests/unit/test_clock_fit.c a few in every `make check`.
  */
 #include <inttypes.h>
