@@ -84,6 +84,7 @@ static int numbers_add(const struct option_row *o, const char *text)
 static int option_set(const struct option_row *o, const char *value, bool on)
 {
 	struct text_list *list;
+	struct time_arg *time;
 
 	switch (o->kind) {
 	case OPT_FLAG:
@@ -93,11 +94,13 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 		*(const char **)o->to = value;
 		return 0;
 	case OPT_LIST:
+	case OPT_WORDS:
 		list = o->to;
 		if (list->nr == OPTION_LIST_MAX)
 			return fail(-EINVAL, "--%s is given more than %d times", o->name,
 				    OPTION_LIST_MAX);
 		list->item[list->nr++] = value;
+		list->given = true;
 		return 0;
 	case OPT_NUMBERS:
 		return numbers_add(o, value);
@@ -107,6 +110,10 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 		return parse_duration(value, o->to);
 	case OPT_SIZE:
 		return parse_size(value, o->to);
+	case OPT_TIME:
+		time = o->to;
+		time->text = value;
+		return parse_duration(value, &time->ns);
 	}
 	return fail(-EINVAL, "--%s: unknown kind", o->name);
 }
@@ -130,6 +137,18 @@ static const struct option_row *find_letter(const struct option_row *const *tabl
 	return NULL;
 }
 
+/* The words behind argv[*i] that are no options. */
+static int words_set(int argc, char **argv, int *i, const struct option_row *o)
+{
+	struct text_list *list = o->to;
+	int err = 0;
+
+	*list = (struct text_list){.given = true}; /* the last one counts */
+	while (!err && *i + 1 < argc && argv[*i + 1][0] != '-')
+		err = option_set(o, argv[++*i], true);
+	return err;
+}
+
 /* argv[*i] is "--name", "--name=value" or "--no-name"; takes the next word as the value where one is needed. */
 static int parse_long(int argc, char **argv, int *i, const struct option_row *const *tables)
 {
@@ -149,6 +168,8 @@ static int parse_long(int argc, char **argv, int *i, const struct option_row *co
 	if (o->kind == OPT_FLAG)
 		return value ? fail(-EINVAL, "--%s takes no value", o->name)
 			     : option_set(o, NULL, true);
+	if (!value && o->kind == OPT_WORDS)
+		return words_set(argc, argv, i, o);
 	if (!value && *i + 1 >= argc)
 		return fail(-EINVAL, "--%s needs %s", o->name, o->arg);
 	return option_set(o, value ? value : argv[++*i], true);
@@ -171,6 +192,8 @@ static int parse_letters(int argc, char **argv, int *i, const struct option_row 
 		}
 		if (p[1])
 			return option_set(o, p + 1, true);
+		if (o->kind == OPT_WORDS)
+			return words_set(argc, argv, i, o);
 		if (*i + 1 >= argc)
 			return fail(-EINVAL, "-%c needs %s", *p, o->arg);
 		return option_set(o, argv[++*i], true);

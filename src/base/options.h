@@ -18,6 +18,8 @@ enum option_kind {
 	OPT_U64,      /* uint64_t, decimal or 0x */
 	OPT_DURATION, /* uint64_t ns: 3s, 10ms, 250us; a bare number is seconds */
 	OPT_SIZE,     /* uint64_t bytes: 64K, 16M, 1G */
+	OPT_TIME,     /* struct time_arg: as OPT_DURATION, and the text as it was given */
+	OPT_WORDS,    /* struct text_list: all words up to the next option; `given` even if none */
 };
 
 enum { OPTION_LIST_MAX = 64 };
@@ -25,6 +27,12 @@ enum { OPTION_LIST_MAX = 64 };
 struct text_list {
 	const char *item[OPTION_LIST_MAX];
 	unsigned int nr;
+	bool given;
+};
+
+struct time_arg {
+	const char *text; /* NULL: not given */
+	uint64_t ns;
 };
 
 struct number_list {
