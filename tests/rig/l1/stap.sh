@@ -9,6 +9,14 @@ set -m
 
 mkdir -p "$out/stap" "/lib/modules/$(uname -r)" /usr/lib/systemtap # staprun wants both folders
 ln -sfn /rig/stap/stapio /usr/lib/systemtap/stapio
+ln -sfn /rig/stap/staprun /usr/bin/staprun # stapio calls it at the end
+
+# Probes in a library know it by its real name; the root has libglib under the name that programs are linked with.
+glib=$(grep -a -o '/[a-z0-9/_.-]*/libglib-2\.0\.so\.[0-9.]*' stap/stap_qemumalloc.ko | head -n 1)
+if [ -n "$glib" ] && [ ! -e "$glib" ]; then
+	mv "${glib%/*}/libglib-2.0.so.0" "$glib"
+	ln -s "${glib##*/}" "${glib%/*}/libglib-2.0.so.0"
+fi
 
 watching() { # NAME
 	grep -q '^# watching' "$out/stap/$1.txt"
@@ -18,7 +26,7 @@ export LD_LIBRARY_PATH=/rig/lib
 staps=()
 for module in stap/*.ko; do
 	name=$(basename "$module" .ko)
-	stap/staprun -R "$module" >"$out/stap/${name#stap_}.txt" 2>"$out/stap/${name#stap_}.err" </dev/null &
+	staprun -R "$module" >"$out/stap/${name#stap_}.txt" 2>"$out/stap/${name#stap_}.err" </dev/null &
 	staps+=($!)
 done
 unset LD_LIBRARY_PATH
