@@ -5,7 +5,7 @@ BUILD	?= build
 CC	= gcc
 CLANG	?= clang
 BPFTOOL	?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
-PKGS	= jansson libzstd libelf libdw libtraceevent zlib
+PKGS	= jansson libzstd libelf libdw libtraceevent zlib libpcap
 LIVE_PKGS = libbpf capstone
 V	?= 0
 

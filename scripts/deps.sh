@@ -23,6 +23,7 @@ packages() {
 	build libbpf-dev         libbpf-devel
 	build libelf-dev         elfutils-libelf-devel
 	build libdw-dev          elfutils-devel
+	build libpcap-dev        libpcap-devel
 	build libiberty-dev      binutils-devel
 	build libiberty-dev      binutils-devel
 	build zlib1g-dev         zlib-devel
@@ -34,6 +35,7 @@ packages() {
 	check libcmocka-dev      libcmocka-devel
 	check systemtap-sdt-dev  systemtap-sdt-devel
 	check jq                 jq
+	check tcpdump            tcpdump
 	live  qemu-system-x86    qemu-system-x86-core
 	live  seabios            seabios-bin
 	live  procps             procps-ng

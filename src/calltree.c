@@ -166,6 +166,11 @@ int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 	return index_room(&t->by_text, t, hash_of_frame);
 }
 
+const char *calltree_frame_text(const struct calltree *t, uint32_t frame)
+{
+	return t->frame[frame];
+}
+
 static int node_new(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
 	int err = array_room(&t->node, t->nr_nodes, CALLTREE_NODES_MAX, sizeof(*t->node));
@@ -392,7 +397,8 @@ static bool visible(const struct drawing *d, const struct node *n)
 	const struct calltree_options *o = &d->t->opt;
 
 	return n->time_ns >= o->min_time_ns && n->hits >= o->min_hits &&
-	       (double)n->hits >= o->min_hits_percent / 100 * (double)d->root->hits;
+	       (o->min_hits_percent <= 0 ||
+		(double)n->hits / (double)d->root->hits * 100 >= o->min_hits_percent);
 }
 
 static void draw_stems(const struct drawing *d, unsigned int levels)

@@ -39,6 +39,8 @@ DEFINE_CLEANUP(calltree, struct calltree *, calltree_close);
 /* The number of a frame text; the same text has the same number. -E2BIG, -ENOMEM. */
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret);
 
+const char *calltree_frame_text(const struct calltree *t, uint32_t frame);
+
 /* A new root of this label; several make groups, printed one after another. */
 int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node);
 

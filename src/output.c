@@ -33,6 +33,15 @@ const struct option_row output_options[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
+const struct option_row output_file_options[] = {
+	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
+	{0},
+};
+/* clang-format on */
+
 static bool format_known(const char *formats, const char *format)
 {
 	size_t len = strlen(format);
@@ -79,6 +88,11 @@ static int terminal_width(FILE *f)
 	if (isatty(fileno(f)) && !ioctl(fileno(f), TIOCGWINSZ, &size) && size.ws_col >= 40)
 		return size.ws_col;
 	return 80;
+}
+
+bool output_is(const char *format)
+{
+	return !strcmp(given.format ? given.format : "text", format);
 }
 
 int output_open(const char *formats, struct output *ret)

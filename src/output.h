@@ -11,6 +11,9 @@
 
 extern const struct option_row output_options[];
 
+/* The same without --sort, for reports with an order of their own. */
+extern const struct option_row output_file_options[];
+
 struct output {
 	FILE *file;
 	const char *format; /* "text" unless -f says otherwise */
@@ -26,6 +29,9 @@ struct output {
  * output_close(), so that a failed report never replaces a good one.
  */
 int output_open(const char *formats, struct output *ret);
+
+/* Was this format asked for? For what must be known before output_open(). */
+bool output_is(const char *format);
 
 /* Flushes and renames; -errno with the sentence set if anything could not be written. */
 int output_close(struct output *out);

@@ -13,6 +13,10 @@ extern const struct command exits_command, ports_command, mmio_command, msrs_com
 extern const struct command summary_command, count_command, histogram_command, heatmap_command;
 extern const struct command list_spans_command;
 extern const struct command ps_command;
+extern const struct command prof_command, prof_timed_command, prof_wait_command, prof_lock_command;
+extern const struct command prof_idle_command, prof_flame_command, list_timed_command;
+extern const struct command memory_analyzer_command, wakeup_latency_command, cpu_load_command;
+extern const struct command tcpdump_command, pcap_dump_command, convert_dump_command;
 extern const struct command sync_command;
 
 #ifdef HOSTRACE_LIVE
@@ -41,6 +45,19 @@ const struct command *const commands[] = {
 	&heatmap_command,
 	&list_spans_command,
 	&sync_command,
+	&prof_command,
+	&prof_timed_command,
+	&prof_wait_command,
+	&prof_lock_command,
+	&prof_idle_command,
+	&prof_flame_command,
+	&list_timed_command,
+	&memory_analyzer_command,
+	&wakeup_latency_command,
+	&cpu_load_command,
+	&tcpdump_command,
+	&pcap_dump_command,
+	&convert_dump_command,
 	&import_command,
 	&export_command,
 	NULL,

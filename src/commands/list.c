@@ -3,10 +3,14 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/osv.h"
 #include "commands/rows.h"
 #include "reading.h"
 
-static const struct option_row *const options[] = {reading_options, output_options, NULL};
+static const struct option_row *const options[] = {reading_options,    output_options,
+						   osv_list_options,   osv_line_options,
+						   osv_symbol_options, osv_compat_options,
+						   NULL};
 
 static int run(int argc, char **argv, char **rest)
 {
@@ -16,6 +20,10 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
+	if (osv_only_input() && !output_is("csv"))
+		return osv_list_run(osv_only_input());
+	if (osv_only_option())
+		return command_usage("%s goes with one OSv trace", osv_only_option());
 	if (output_open("text json csv", &out))
 		return command_usage("%s", error_text());
 	if (out.sort && strcmp(out.sort, "time")) {

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "command.h"
+#include "commands/osv.h"
 #include "reading.h"
 #include "view.h"
 
 extern const struct view summary_view, count_view, histogram_view, heatmap_view, list_spans_view;
 
 static const char *by;
-static bool exact;
+static bool exact, timed;
 
 /* clang-format off */
 static const struct option_row by_options[] = {
@@ -27,8 +28,14 @@ static const struct option_row exact_options[] = {
 };
 /* clang-format on */
 
+static const struct option_row timed_options[] = {
+	{0, "timed", OPT_FLAG, &timed, NULL, "of an OSv trace: timed tracepoints too"},
+	{0},
+};
 static const struct option_row *const options[] = {reading_options, output_options, by_options,
 						   NULL};
+static const struct option_row *const summary_options[] = {
+	reading_options, output_options, by_options, timed_options, osv_compat_options, NULL};
 static const struct option_row *const mmio_options[] = {reading_options, output_options, by_options,
 							exact_options, NULL};
 
@@ -55,28 +62,46 @@ static int run_report(const struct view *view, const char *analyzer, const char 
 	return view_run(view, analyzer, keys);
 }
 
+/* An OSv trace alone: `summary` of OSv's tool. */
+static int run_summary(int argc, char **argv, char **rest)
+{
+	(void)rest;
+	if (argc == 1 && osv_is_trace(argv[0]))
+		reading_add_input(*argv++), argc--;
+	if (!argc && osv_only_input())
+		return osv_summary_run(osv_only_input(), timed);
+	if (timed || osv_compat)
+		return command_usage("%s goes with one OSv trace", timed ? "--timed" : "--compat");
+	return run_view(&summary_view, argc, argv);
+}
+
 #define VIEW_COMMAND(ident, view_name, text, more)                                                 \
 	static int run_##ident(int argc, char **argv, char **rest)                                 \
 	{                                                                                          \
 		(void)rest;                                                                        \
 		return run_view(&ident##_view, argc, argv);                                        \
 	}                                                                                          \
+	VIEW_COMMAND_ROW(ident, view_name, "ANALYZER [FILE...]", text, more, options)
+
+#define VIEW_COMMAND_ROW(ident, view_name, arguments, text, more, table)                           \
 	const struct command ident##_command = {                                                   \
 		.name = view_name,                                                                 \
-		.args = "ANALYZER [FILE...]",                                                      \
+		.args = arguments,                                                                 \
 		.summary = text,                                                                   \
 		.group = "Any view of any analyzer",                                               \
 		.details = "Analyzers: exit-latency, userspace-exit, run-length, pio, mmio, msr, " \
 			   "virtqueue, virtio-kick,\n"                                             \
 			   "halt-poll, irq-inject, sched-out, or pair:BEGIN,END,KEY.",             \
 		.examples = more,                                                                  \
-		.options = options,                                                                \
+		.options = table,                                                                  \
 		.run = run_##ident,                                                                \
 	}
 
-VIEW_COMMAND(summary, "summary", "Durations by group: count, total, mean, deviation, percentiles.",
+VIEW_COMMAND_ROW(summary, "summary", "ANALYZER [FILE...] | OSV-TRACE", "Durations by group: count, total, mean, deviation, percentiles.",
 	     "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary "
-	     "pair:kvm_msi_set_irq,kvm_entry,pid");
+	     "pair:kvm_msi_set_irq,kvm_entry,pid"
+	     "\n  hostrace summary --timed tracefile",
+	     summary_options);
 VIEW_COMMAND(count, "count", "How often, by group.",
 	     "  hostrace count irq-inject -i vm.hrt --by vcpu");
 VIEW_COMMAND(histogram, "histogram", "Durations by powers of two.",

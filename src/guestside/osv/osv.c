@@ -102,7 +102,12 @@ int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char
 			return fail(-ENOMEM, "out of memory");
 		t->tracepoints = more;
 	}
-	t->tracepoints[n] = (struct osv_tracepoint){key, name, format, signature, n};
+	struct osv_place place[OSV_ARGS_MAX];
+	size_t size;
+	bool fixed = osv_layout(signature, place, &size) >= 0;
+
+	t->tracepoints[n] = (struct osv_tracepoint){
+		key, name, format, signature, n, fixed ? (int)size : -1};
 	t->nr_tracepoints++;
 	return 0;
 }
@@ -196,15 +201,39 @@ void osv_rewind(struct osv_trace *t)
 	struct osv_private *p = t->priv;
 
 	p->started = false;
+	p->nr_read = 0;
 	for (unsigned int i = 0; i < p->nr_streams; i++) {
 		p->streams[i].at = p->streams[i].body;
 		p->streams[i].ended = false;
 	}
 }
 
+int osv_skip_args(struct buffer *b, struct osv_sample *s)
+{
+	struct osv_arg args[OSV_ARGS_MAX];
+	size_t len;
+
+	s->args = b->pos;
+	if (s->tp->args_size >= 0 && buffer_left(b) >= (size_t)s->tp->args_size)
+		len = (size_t)s->tp->args_size;
+	else if (osv_args(s->tp, b->pos, buffer_left(b), args, &len) < 0)
+		return buffer_fail(b, "arguments of %s: %s", s->tp->name, error_text());
+	s->args_len = (uint32_t)len;
+	buffer_bytes(b, len);
+	return 1;
+}
+
 int osv_next(struct osv_trace *t, struct osv_sample *ret)
 {
-	return t->is_dump ? osv_merge_next(t, ret) : osv_tracefile_next(t, ret);
+	int r = t->is_dump ? osv_merge_next(t, ret) : osv_tracefile_next(t, ret);
+
+	t->priv->nr_read += r > 0;
+	return r;
+}
+
+uint64_t osv_nr_read(const struct osv_trace *t)
+{
+	return t->priv->nr_read;
 }
 
 unsigned int osv_backtrace(const struct osv_sample *s, uint64_t *ret, unsigned int max)

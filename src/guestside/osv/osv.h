@@ -36,6 +36,7 @@ struct osv_tracepoint {
 	char *name, *format;
 	char *signature; /* one character per argument, see osv_args() */
 	unsigned int index;
+	int args_size; /* bytes of the argument block; -1: it varies, or the signature is unknown */
 };
 
 /* Valid until the next osv_next(): it points into the mapped file. */
@@ -88,6 +89,9 @@ DEFINE_CLEANUP(osv, struct osv_trace *, osv_close);
  */
 int osv_next(struct osv_trace *t, struct osv_sample *ret);
 
+/* Samples handed out since the first one. */
+uint64_t osv_nr_read(const struct osv_trace *t);
+
 /* Back to the first sample. */
 void osv_rewind(struct osv_trace *t);
 
@@ -115,6 +119,16 @@ struct osv_arg {
  */
 int osv_args(const struct osv_tracepoint *tp, const uint8_t *block, size_t len,
 	     struct osv_arg ret[OSV_ARGS_MAX], size_t *ret_len);
+
+/*
+ * Where the arguments stand, for signatures without blobs: type and offset of each. Returns how
+ * many, and the block's size; -1 where that varies from sample to sample.
+ */
+struct osv_place {
+	char type;
+	uint16_t offset, size;
+};
+int osv_layout(const char *signature, struct osv_place ret[OSV_ARGS_MAX], size_t *ret_size);
 
 /*
  * Formats a sample's arguments as OSv's tool does: the tracepoint's printf-like format with

@@ -115,6 +115,27 @@ int osv_args(const struct osv_tracepoint *tp, const uint8_t *block, size_t len,
 	return nr;
 }
 
+int osv_layout(const char *signature, struct osv_place ret[OSV_ARGS_MAX], size_t *ret_size)
+{
+	size_t at = 0;
+	int nr = 0;
+
+	for (const char *s = signature; *s; s++, nr++) {
+		while (isdigit((unsigned char)*s))
+			s++;
+		size_t size = *s == 'p' ? STRING_BYTES : type_size(*s);
+
+		if (nr == OSV_ARGS_MAX || !size)
+			return -1;
+		if (*s != 'p')
+			at = (at + size - 1) / size * size;
+		ret[nr] = (struct osv_place){*s, (uint16_t)at, (uint16_t)size};
+		at += size;
+	}
+	*ret_size = at;
+	return nr;
+}
+
 /* ---- formatting ---- */
 
 struct out {

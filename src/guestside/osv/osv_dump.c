@@ -187,8 +187,10 @@ static int add_stream(struct osv_trace *t, struct buffer *b)
 static int read_chunk(struct osv_trace *t, struct buffer *b)
 {
 	align(b, 8);
-	if (!buffer_left(b))
+	if (b->cut || !buffer_left(b)) { /* a few bytes of padding at the file's end */
+		b->pos = b->end;
 		return 0;
+	}
 	uint32_t tag = buffer_u32(b);
 	buffer_u32(b);
 	uint64_t size = buffer_u64(b), offset = buffer_tell(b);
@@ -235,8 +237,6 @@ int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 {
 	struct buffer *b = &s->at;
 	struct osv_sample *ret = &s->head;
-	struct osv_arg args[OSV_ARGS_MAX];
-	size_t len;
 
 	align(b, 8);
 	if (buffer_left(b) < 8)
@@ -258,10 +258,5 @@ int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 	ret->tp = osv_tracepoint_of(t, key);
 	if (!ret->tp)
 		return buffer_fail(b, "unknown tracepoint 0x%" PRIx64, key);
-	ret->args = b->pos;
-	if (osv_args(ret->tp, b->pos, buffer_left(b), args, &len) < 0)
-		return buffer_fail(b, "arguments of %s: %s", ret->tp->name, error_text());
-	ret->args_len = (uint32_t)len;
-	buffer_bytes(b, len);
-	return 1;
+	return osv_skip_args(b, ret);
 }

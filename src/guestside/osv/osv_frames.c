@@ -6,22 +6,22 @@
 #include "base/error.h"
 #include "event.h"
 #include "guestside/osv/osv_frames.h"
+#include "guestside/osv/osv_stacks.h"
 
-enum { BACKTRACES_MAX = 1 << 20, RAW_MAX = 256 /* addresses looked at per sample */ };
+enum { RAW_MAX = 256 /* addresses looked at per sample */ };
 
-struct backtrace {
-	uint64_t hash;
-	uint64_t *address; /* what it was made of */
-	uint32_t *frame;   /* numbers in the tree */
-	uint16_t nr_addresses, nr_frames;
+struct path {
+	uint32_t *frame; /* numbers in the tree */
+	uint32_t nr;
 };
 
 struct osv_frames {
 	struct osv_symbols *symbols;
 	struct calltree *tree;
 	struct osv_frames_options opt;
-	struct backtrace *backtrace;
-	uint32_t nr, *slot, mask;
+	struct osv_stacks *stacks;
+	struct path *path; /* by number of the backtrace */
+	uint32_t nr;
 };
 
 /* What a tracepoint and the sampler leave on the stack, innermost first; "" ends each. */
@@ -62,10 +62,10 @@ int osv_frames_open(struct osv_symbols *symbols, struct calltree *tree,
 	f->symbols = symbols;
 	f->tree = tree;
 	f->opt = *opt;
-	f->mask = 4095;
-	f->slot = calloc(f->mask + 1u, sizeof(*f->slot));
-	if (!f->slot)
-		return fail(-ENOMEM, "out of memory");
+	int err = osv_stacks_open(&f->stacks);
+
+	if (err)
+		return err;
 	*ret = take_ptr(f);
 	return 0;
 }
@@ -74,12 +74,10 @@ void osv_frames_close(struct osv_frames *f)
 {
 	if (!f)
 		return;
-	for (uint32_t i = 0; i < f->nr; i++) {
-		free(f->backtrace[i].address);
-		free(f->backtrace[i].frame);
-	}
-	free(f->backtrace);
-	free(f->slot);
+	for (uint32_t i = 0; i < f->nr; i++)
+		free(f->path[i].frame);
+	free(f->path);
+	osv_stacks_close(f->stacks);
 	free(f);
 }
 
@@ -96,7 +94,7 @@ void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_opti
 	size_t len;
 
 	if (!name) {
-		snprintf(buf, size, "0x%" PRIx64, frame->address);
+		snprintf(buf, size, opt->decimal ? "%" PRIu64 : "0x%" PRIx64, frame->address);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(shorter) / sizeof(shorter[0]); i++)
@@ -136,9 +134,7 @@ static unsigned int chain_length(const struct osv_frame *frame, unsigned int nr,
 	return i;
 }
 
-/* Takes out what is not the program's: the tracer's chains, trace.hh, and everything from the
- * thread's start on. */
-static unsigned int strip(struct osv_frame *frame, unsigned int nr)
+unsigned int osv_frames_strip(struct osv_frame *frame, unsigned int nr)
 {
 	unsigned int from = chain_length(frame, nr, sampler_chain), to = 0;
 
@@ -184,119 +180,68 @@ static void reverse(struct osv_frame *frame, unsigned int nr)
 	}
 }
 
-static int path_make(struct osv_frames *f, struct backtrace *b)
+unsigned int osv_frames_resolve(struct osv_symbols *symbols, const struct osv_sample *s,
+				struct osv_frame ret[OSV_FRAMES_ROOM])
 {
-	struct osv_frame frame[OSV_PATH_MAX + OSV_INLINES_MAX] = {0};
-	char text[4096];
-	unsigned int nr = 0;
+	uint64_t address[RAW_MAX];
+	unsigned int nr_addresses = osv_backtrace(s, address, RAW_MAX), nr = 0;
 
-	for (unsigned int i = 0; i < b->nr_addresses && nr < OSV_PATH_MAX; i++)
-		nr += osv_symbols_resolve(f->symbols, b->address[i], &frame[nr]);
-	nr = strip(frame, nr);
+	for (unsigned int i = 0; i < nr_addresses && nr < OSV_PATH_MAX; i++)
+		nr += osv_symbols_resolve(symbols, address[i], &ret[nr]);
+	return nr;
+}
+
+static int path_make(struct osv_frames *f, const struct osv_sample *s, uint32_t id)
+{
+	struct osv_frame frame[OSV_FRAMES_ROOM] = {0};
+	struct path *path = &f->path[id];
+	char text[4096];
+	unsigned int nr = osv_frames_strip(frame, osv_frames_resolve(f->symbols, s, frame));
+
 	if (f->opt.caller_oriented)
 		reverse(frame, nr);
 	if (f->opt.function)
 		nr = cut_at_function(f, frame, nr);
-	b->frame = calloc(nr + 1u, sizeof(*b->frame));
-	if (!b->frame)
+	*path = (struct path){.frame = calloc(nr + 1u, sizeof(*path->frame)), .nr = nr};
+	f->nr = id + 1;
+	if (!path->frame)
 		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < nr; i++) {
 		osv_frame_print(&frame[i], &f->opt, text, sizeof(text));
-		int err = calltree_frame(f->tree, text, &b->frame[i]);
+		int err = calltree_frame(f->tree, text, &path->frame[i]);
 
 		if (err)
 			return err;
 	}
-	b->nr_frames = (uint16_t)nr;
 	return 0;
 }
 
-static uint64_t hash(const uint64_t *address, unsigned int nr)
+/* Makes room for the path of number nr, whose backtrace is new. */
+static int paths_room(struct osv_frames *f, uint32_t nr)
 {
-	uint64_t h = nr;
+	if (nr & (nr - 1))
+		return 0;
+	void *more = realloc(f->path, (nr ? 2 * nr : 1) * sizeof(*f->path));
 
-	for (unsigned int i = 0; i < nr; i++)
-		h = (h ^ address[i]) * 0x9e3779b97f4a7c15ull, h ^= h >> 29;
-	return h;
-}
-
-static uint32_t *slot_of(struct osv_frames *f, uint64_t h, const uint64_t *address, unsigned int nr)
-{
-	for (uint32_t i = (uint32_t)h;; i++) {
-		uint32_t *slot = &f->slot[i & f->mask];
-		const struct backtrace *b = *slot ? &f->backtrace[*slot - 1] : NULL;
-
-		if (!b || (b->hash == h && b->nr_addresses == nr &&
-			   !memcmp(b->address, address, nr * sizeof(*address))))
-			return slot;
-	}
-}
-
-static int grow(struct osv_frames *f)
-{
-	uint32_t mask = f->mask * 2 + 1;
-	uint32_t *slot = calloc(mask + 1u, sizeof(*slot));
-
-	if (!slot)
+	if (!more)
 		return fail(-ENOMEM, "out of memory");
-	free(f->slot);
-	f->slot = slot;
-	f->mask = mask;
-	for (uint32_t n = 0; n < f->nr; n++) {
-		uint32_t i = (uint32_t)f->backtrace[n].hash;
-
-		while (f->slot[i & mask])
-			i++;
-		f->slot[i & mask] = n + 1;
-	}
+	f->path = more;
 	return 0;
-}
-
-static int backtrace_add(struct osv_frames *f, uint64_t h, const uint64_t *address, unsigned int nr)
-{
-	if (f->nr == BACKTRACES_MAX)
-		return fail(-E2BIG, "more than %d different backtraces", BACKTRACES_MAX);
-	if (!(f->nr & (f->nr - 1))) {
-		void *more = realloc(f->backtrace, (f->nr ? 2 * f->nr : 1) * sizeof(*f->backtrace));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		f->backtrace = more;
-	}
-	struct backtrace *b = &f->backtrace[f->nr];
-
-	*b = (struct backtrace){.hash = h,
-				.nr_addresses = (uint16_t)nr,
-				.address = malloc((nr + 1) * sizeof(*address))};
-	if (!b->address)
-		return fail(-ENOMEM, "out of memory");
-	f->nr++;
-	memcpy(b->address, address, nr * sizeof(*address));
-	int err = path_make(f, b);
-
-	return err ? err : f->nr * 2 > f->mask ? grow(f) : 0;
 }
 
 int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret,
 		    unsigned int *ret_nr, uint32_t *ret_id)
 {
-	uint64_t address[RAW_MAX];
-	unsigned int nr = osv_backtrace(s, address, RAW_MAX);
-	uint64_t h = hash(address, nr);
-	uint32_t *slot = slot_of(f, h, address, nr);
+	int r = osv_stacks_number(f->stacks, s, ret_id);
 
-	if (!*slot) {
-		*slot = f->nr + 1;
-		int err = backtrace_add(f, h, address, nr);
-
-		if (err)
-			return err;
-		slot = slot_of(f, h, address, nr);
+	if (r > 0) {
+		r = paths_room(f, *ret_id);
+		if (!r)
+			r = path_make(f, s, *ret_id);
 	}
-	const struct backtrace *b = &f->backtrace[*slot - 1];
-
-	*ret = b->frame;
-	*ret_nr = b->nr_frames;
-	*ret_id = *slot - 1;
-	return b->nr_frames ? 1 : 0;
+	if (r < 0)
+		return r;
+	*ret = f->path[*ret_id].frame;
+	*ret_nr = f->path[*ret_id].nr;
+	return *ret_nr ? 1 : 0;
 }

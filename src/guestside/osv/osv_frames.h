@@ -10,12 +10,16 @@
 #include "calltree.h"
 #include "guestside/osv/osv_symbols.h"
 
-enum { OSV_PATH_MAX = 1024 }; /* frames of one path, inlined ones included */
+enum {
+	OSV_PATH_MAX = 1024, /* frames of one path, inlined ones included */
+	OSV_FRAMES_ROOM = OSV_PATH_MAX + OSV_INLINES_MAX,
+};
 
 struct osv_frames_options {
 	bool show_line, show_file, show_address; /* -L -F -A */
 	bool caller_oriented;			 /* -r: outermost first */
 	bool compat;
+	bool decimal; /* unresolved addresses in decimal (the original's prof-flame) */
 	const char *function; /* --function: the path begins here */
 };
 
@@ -33,6 +37,16 @@ DEFINE_CLEANUP(osv_frames, struct osv_frames *, osv_frames_close);
  */
 int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret,
 		    unsigned int *ret_nr, uint32_t *ret_id);
+
+/* All frames of a backtrace, innermost first, as resolved. */
+unsigned int osv_frames_resolve(struct osv_symbols *symbols, const struct osv_sample *s,
+				struct osv_frame ret[OSV_FRAMES_ROOM]);
+
+/*
+ * Takes out what is not the program's: the tracer's chains, trace.hh, and everything from the
+ * thread's start on. Returns how many are left.
+ */
+unsigned int osv_frames_strip(struct osv_frame *frame, unsigned int nr);
 
 /* One frame as text: name, then " FILE", ":LINE", " @ 0xADDR" as asked; an unresolved one is its
  * address. */

@@ -22,6 +22,7 @@ struct osv_private {
 	struct osv_stream **heap; /* dump: streams by their head's time, see osv_merge.c */
 	unsigned int nr_heap;
 	bool started;
+	uint64_t nr_read;
 	uint32_t *by_key; /* open-addressed: key -> index + 1 */
 	uint32_t by_key_mask;
 };
@@ -33,6 +34,9 @@ char *osv_string(struct buffer *b);
 int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name,
 		       char *signature, char *format);
 const struct osv_tracepoint *osv_tracepoint_of(const struct osv_trace *t, uint64_t key);
+
+/* Sets the sample's argument block and goes behind it: 1, or -EBADMSG with the sentence set. */
+int osv_skip_args(struct buffer *b, struct osv_sample *s);
 
 int osv_tracefile_open(struct osv_trace *t, struct buffer *b);
 int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret);

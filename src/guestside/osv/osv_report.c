@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "event.h"
 #include "guestside/osv/osv_report.h"
 
 bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, uint64_t duration_ns,
@@ -46,4 +48,33 @@ const char *osv_pretty(double ns, char *buf, size_t size)
 		}
 	snprintf(buf, size, "%g", ns);
 	return buf;
+}
+
+void osv_sink_row(struct osv_sink *sink, json_t *row)
+{
+	fputs(sink->nr++ ? ",\n" : "\n", sink->out);
+	if (row)
+		json_dumpf(row, sink->out, JSON_COMPACT);
+	json_decref(row);
+}
+
+json_t *osv_text_json(const char *text)
+{
+	json_t *value = json_string(text);
+
+	if (value)
+		return value;
+	_cleanup_free_ char *copy = strdup(text); /* broken UTF-8 */
+
+	if (copy)
+		text_neutralise(copy);
+	return json_string(copy ? copy : "");
+}
+
+json_t *osv_who_json(const struct osv_sample *s)
+{
+	return json_pack("{s:o, s:o, s:I, s:I}", "thread",
+			 json_sprintf("0x%" PRIx64, s->thread), "comm",
+			 osv_text_json(s->thread_name), "cpu", (json_int_t)s->cpu, "vcpu",
+			 (json_int_t)s->cpu);
 }

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "guestside/osv/osv.h"
+#include "guestside/osv/osv_line.h"
 #include "guestside/osv/osv_pairs.h"
 
 /* [since, until) in ns; has_* false: not given. */
@@ -40,12 +40,85 @@ const char *osv_ms(double ns, char *buf, size_t size);
  * number. */
 const char *osv_pretty(double ns, char *buf, size_t size);
 
+/* Where a report's rows go: lines of text, or a JSON array that its caller began. */
+struct osv_sink {
+	FILE *out;
+	bool json;
+	uint64_t limit, nr; /* limit 0: all */
+};
+
+/* Writes a row of the JSON array; takes the reference over. */
+void osv_sink_row(struct osv_sink *sink, json_t *row);
+static inline bool osv_sink_full(const struct osv_sink *sink)
+{
+	return sink->limit && sink->nr >= sink->limit;
+}
+
+/* {"thread":"0x..","comm","cpu"}: who a row is about. New reference. */
+json_t *osv_who_json(const struct osv_sample *s);
+/* Text that may not be UTF-8. New reference. */
+json_t *osv_text_json(const char *text);
+
+struct osv_list_options {
+	struct osv_range range;
+	struct osv_line_options line;
+	const char *prefix; /* -t: of the tracepoint's name; NULL: all */
+	bool tcpdump;	    /* packets as tcpdump tells them, TCP states by name */
+};
+
+/* `list`. All reports: 0 or -errno with the sentence set; the trace is read from its start. */
+int osv_list(struct osv_trace *t, const struct osv_list_options *opt, struct osv_sink *sink);
+
+enum osv_timed_sort { OSV_UNSORTED, OSV_BY_DURATION, OSV_BY_TIME };
+
+struct osv_list_timed_options {
+	struct osv_range range;
+	struct osv_line_options line;
+	enum osv_timed_sort sort;
+};
+
+/* `list-timed`: pairs in the order in which they ended, unless sorted. */
+int osv_list_timed(struct osv_trace *t, const struct osv_list_timed_options *opt,
+		   struct osv_sink *sink);
+
+struct osv_wakeup_options {
+	struct osv_range range; /* of the end of the wait; --compat ignores it */
+	struct osv_line_options line;
+	bool header;
+};
+
+/* `wakeup-latency`: from the wake-up to the return of the wait. */
+int osv_wakeup_latency(struct osv_trace *t, const struct osv_wakeup_options *opt,
+		       struct osv_sink *sink);
+
+struct osv_cpu_load_options {
+	struct osv_range range; /* --compat ignores it */
+	bool csv, compat;
+	uint64_t cpus; /* -c: rows only once so many CPUs were seen; 0: at once */
+};
+
+/* `cpu-load`: the run queue's length by CPU, a row per sample. */
+int osv_cpu_load(struct osv_trace *t, const struct osv_cpu_load_options *opt,
+		 struct osv_sink *sink);
+
+/* `prof-flame`: "outer;inner N", the text that flame graphs are made of. */
+struct osv_flame_options {
+	struct osv_range range;
+	const char *tracepoint; /* exact name; NULL: all */
+	bool compat;
+	uint64_t min_hits;
+	struct osv_symbols_options symbols;
+	struct osv_frames_options frames;
+};
+int osv_flame(struct osv_trace *t, const struct osv_flame_options *opt, struct osv_sink *sink);
+
 struct osv_summary_options {
 	struct osv_range range;
 	bool timed, compat;
 };
 
-/* 0, or -errno with the sentence set. The trace is read from its start. */
-int osv_summary(struct osv_trace *t, const struct osv_summary_options *opt, FILE *out);
+/* `summary`; with JSON one object. */
+int osv_summary(struct osv_trace *t, const struct osv_summary_options *opt,
+		struct osv_sink *sink);
 
 #endif

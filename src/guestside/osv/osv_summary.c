@@ -173,23 +173,33 @@ static int by_name(const void *a, const void *b)
 	return c ? c : (int)sorting->seen_order[x] - (int)sorting->seen_order[y];
 }
 
+/* Tracepoints that were seen, by name; room for nr_seen. */
+static uint32_t rows_by_name(struct summary *s, uint32_t *rows)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < s->trace->nr_tracepoints; i++)
+		if (s->counts[i])
+			rows[nr++] = i;
+	sorting = s;
+	qsort(rows, nr, sizeof(*rows), by_name);
+	return nr;
+}
+
 static int print_counts(struct summary *s, FILE *out)
 {
 	_cleanup_free_ uint32_t *rows = calloc(s->nr_seen + 1u, sizeof(*rows));
 	int width = 0;
-	uint32_t nr = 0;
 
 	if (!rows)
 		return fail(-ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < s->trace->nr_tracepoints; i++)
-		if (s->counts[i]) {
-			int len = (int)strlen(s->trace->tracepoints[i].name);
+	uint32_t nr = rows_by_name(s, rows);
 
-			rows[nr++] = i;
-			width = len > width ? len : width;
-		}
-	sorting = s;
-	qsort(rows, nr, sizeof(*rows), by_name);
+	for (uint32_t i = 0; i < nr; i++) {
+		int len = (int)strlen(s->trace->tracepoints[rows[i]].name);
+
+		width = len > width ? len : width;
+	}
 	fprintf(out, "\nTracepoint statistics:\n\n  %-*s %8s\n  %-*s %8s\n", width, "name", "count",
 		width, "----", "-----");
 	for (uint32_t i = 0; i < nr; i++)
@@ -265,7 +275,62 @@ static int print_all(struct summary *s, FILE *out)
 	return 0;
 }
 
-int osv_summary(struct osv_trace *t, const struct osv_summary_options *opt, FILE *out)
+/* ---- JSON ---- */
+
+static json_t *durations_json(const struct osv_trace *t, struct durations *d)
+{
+	static const struct {
+		const char *name;
+		double q;
+	} columns[] = {{"min_ns", 0},	   {"p50_ns", .5},    {"p90_ns", .9},
+		       {"p99_ns", .99}, {"p999_ns", .999}, {"max_ns", 1}};
+	json_t *o = json_pack("{s:o, s:I}", "name", osv_text_json(t->tracepoints[d->name].name),
+			      "count", (json_int_t)d->nr);
+	double total = 0;
+
+	for (size_t i = 0; i < d->nr; i++)
+		total += d->ns[i];
+	qsort(d->ns, d->nr, sizeof(*d->ns), by_value);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		json_object_set_new(o, columns[i].name,
+				    json_integer((json_int_t)d->ns[(size_t)ceil(
+					    (double)(d->nr - 1) * columns[i].q)]));
+	json_object_set_new(o, "total_ns", json_integer((json_int_t)total));
+	return o;
+}
+
+static int json_all(struct summary *s, struct osv_sink *sink)
+{
+	_cleanup_free_ uint32_t *rows = calloc(s->nr_seen + 1u, sizeof(*rows));
+	json_t *cpus = json_array(), *counts = json_array(), *timed = json_array();
+	int nr = rows ? (int)rows_by_name(s, rows) : 0;
+
+	qsort(s->cpus, s->nr_cpus, sizeof(*s->cpus), by_first);
+	for (uint32_t i = 0; i < s->nr_cpus; i++)
+		json_array_append_new(cpus, json_pack("{s:I, s:I, s:I}", "cpu",
+						      (json_int_t)s->cpus[i].cpu, "first_ns",
+						      (json_int_t)s->cpus[i].first_ns, "last_ns",
+						      (json_int_t)s->cpus[i].last_ns));
+	for (int i = 0; i < nr; i++)
+		json_array_append_new(
+			counts, json_pack("{s:o, s:I}", "name",
+					  osv_text_json(s->trace->tracepoints[rows[i]].name),
+					  "count", (json_int_t)s->counts[rows[i]]));
+	for (uint32_t i = 0; i < s->nr_timed; i++)
+		json_array_append_new(timed, durations_json(s->trace, &s->timed[i]));
+	json_t *o = json_pack("{s:I, s:I, s:o, s:o}", "samples", (json_int_t)s->total, "span_ns",
+			      (json_int_t)(s->last_ns - s->first_ns), "cpus", cpus, "tracepoints",
+			      counts);
+
+	if (s->opt->timed)
+		json_object_set_new(o, "timed", timed);
+	else
+		json_decref(timed);
+	osv_sink_row(sink, o);
+	return rows ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+int osv_summary(struct osv_trace *t, const struct osv_summary_options *opt, struct osv_sink *sink)
 {
 	_cleanup_(osv_pairs_cleanup_) struct osv_pairs *pairs = NULL;
 	struct summary s;
@@ -276,7 +341,7 @@ int osv_summary(struct osv_trace *t, const struct osv_summary_options *opt, FILE
 	if (!err)
 		err = read_all(&s, pairs);
 	if (!err)
-		err = print_all(&s, out);
+		err = sink->json ? json_all(&s, sink) : print_all(&s, sink->out);
 	summary_deinit(&s);
 	return err;
 }

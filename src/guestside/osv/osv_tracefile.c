@@ -53,8 +53,6 @@ static int read_backtrace(struct buffer *b, struct osv_sample *ret)
 int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret)
 {
 	struct buffer *b = &t->priv->streams[0].at;
-	struct osv_arg args[OSV_ARGS_MAX];
-	size_t len;
 	int err;
 
 	if (!buffer_left(b))
@@ -75,11 +73,5 @@ int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret)
 	err = read_backtrace(b, ret);
 	if (err)
 		return err;
-	ret->args = b->pos;
-	err = osv_args(ret->tp, b->pos, buffer_left(b), args, &len);
-	if (err < 0)
-		return buffer_fail(b, "arguments of %s: %s", ret->tp->name, error_text());
-	ret->args_len = (uint32_t)len;
-	buffer_bytes(b, len);
-	return 1;
+	return osv_skip_args(b, ret);
 }
