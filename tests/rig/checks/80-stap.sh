@@ -58,19 +58,29 @@ said virtqueueleaks | awk 'NF == 7 && $2 ~ /^[0-9a-f]+$/ && $3 ~ /^[0-9]+$/ {pri
 same_lines "virtqueueleaks: the same elements as hostrace's leaks" "$work/got" "$work/wanted"
 equal "virtqueueleaks: two, both leaked" "$(awk '{print $5}' "$work/got" | paste -s -d ' ')" "leaked leaked"
 equal "virtqueueleaks: the throttled disk leaks, nothing else does" \
-	"$(said virtqueueleaks | awk '$8 == "leaking" {print $9}')" "$(awk '{print $6}' "$work/got" | uniq)"
+	"$(said virtqueueleaks | awk '$8 == "leaking" {print $9}' | uniq)" "$(awk '{print $6}' "$work/got" | uniq)"
 equal "virtqueueleaks: popped as often as hostrace says" \
 	"$(said virtqueueleaks | awk '$8 == "clean" || $8 == "leaking" {n += $3} END {print n + 0}')" \
 	"$(report stapped.hrt leaks '.totals // .result.totals | .popped')"
+
+deviation() { # REASON
+	said exitlatency | awk -v reason="$1" '$1 == reason && NF == 6 {print $6}'
+}
+for reason in hlt io msr npf; do
+	wanted=$(report stapped.hrt exits ".rows[] | select(.reason == \"$reason\") | .stddev_ns")
+	got=$(deviation $reason)
+	holds "exitlatency: standard deviation of $reason within 5 % of $wanted ns; ns of difference" \
+		"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 20))"
+done
 
 # ---- the others have no twin: their own sums hold ----
 
 equal "iothread: work was waited for" "$(said iothread | awk '$4 ~ /^[0-9]+$/ && $4 > 0 {n = 1} END {print n + 0}')" 1
 equal "bqlwait: both vCPUs and the main loop took the lock" \
-	"$(said bqlwait | awk '$0 ~ / wait / {n++} END {print n >= 3}')" 1
+	"$(said bqlwait | awk '$0 ~ / wait / {n++} END {print (n >= 3)}')" 1
 equal "qemumalloc: no block was freed by the wrong function" "$(said qemumalloc | grep -c MISMATCH)" 0
-equal "qemumalloc: blocks made - freed + unknown = kept + not followed" \
+equal "qemumalloc: blocks made - freed + unknown = kept + not followed + freed unseen" \
 	"$(said qemumalloc | tr -d ',;:' | awk '$2 == "made" {left += $3 - $7 + $11} END {print left + 0}')" \
-	"$(said qemumalloc | tr -d ',;:' | awk '/^kept/ {print $5 + $9}')"
+	"$(said qemumalloc | tr -d ',;:' | awk '/^kept/ {print $5 + $9 + $12}')"
 holds "exitlog: counts the slow exits it printed" \
 	"$(said exitlog | awk '/ took / {n++} /were longer/ {print n + 0 == $1}')" -eq 1
