@@ -9,11 +9,8 @@
 
 enum { CPUS = 4096 };
 
-/* Where losses may hide entries and exits: per host CPU, since it was last heard of until it is heard of again. */
-struct hearing {
-	uint64_t last_ns[CPUS];
-	bool in_hole[CPUS];
-	bool reports; /* `lost` says "since the previous report", not "here" */
+struct losses {
+	uint64_t reported_ns[CPUS]; /* the newest report of each host CPU */
 };
 
 static bool wants(const char *event, void *arg)
@@ -137,43 +134,25 @@ static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
 	return err;
 }
 
-static int lost_take(struct align *a, struct hearing *h, const struct event *ev)
+/* Where entries and exits may be missing. Older files do not say since when: since the CPU's previous report. */
+static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 {
 	unsigned int cpu = (unsigned int)value(ev, "lost_cpu") % CPUS;
-	uint64_t what = value(ev, "lost_event"), from = h->last_ns[cpu];
+	uint64_t what = value(ev, "lost_event"), from = ev->time_ns, to = value(ev, "until");
 
-	if (h->reports)
-		h->last_ns[cpu] = ev->time_ns;
+	if (!to) {
+		from = l->reported_ns[cpu];
+		to = ev->time_ns;
+	}
+	l->reported_ns[cpu] = to;
 	if (what && what != EV_kvm_entry && what != EV_kvm_exit && what != EV_kvm_run &&
 	    what != EV_kvm_userspace_exit)
 		return 0;
-	if (!h->reports) {
-		h->in_hole[cpu] = true;
-		return 0;
-	}
-	return hole_add(a, from, ev->time_ns);
+	return hole_add(a, from, to >= INT64_MAX ? UINT64_MAX : to);
 }
 
-static int heard(struct align *a, struct hearing *h, const struct event *ev)
+static int event_take(struct align *a, struct losses *l, const struct event *ev)
 {
-	unsigned int cpu = ev->cpu % CPUS;
-	int err = 0;
-
-	if (h->reports || ev->type->id == EV_lost)
-		return 0;
-	if (h->in_hole[cpu])
-		err = hole_add(a, h->last_ns[cpu], ev->time_ns);
-	h->in_hole[cpu] = false;
-	h->last_ns[cpu] = ev->time_ns;
-	return err;
-}
-
-static int event_take(struct align *a, struct hearing *h, const struct event *ev)
-{
-	int err = heard(a, h, ev);
-
-	if (err)
-		return err;
 	switch (ev->type->id) {
 	case EV_kvm_entry:
 	case EV_kvm_exit:
@@ -187,7 +166,7 @@ static int event_take(struct align *a, struct hearing *h, const struct event *ev
 	case EV_clock_pair:
 		return pair_add(a, ev);
 	case EV_lost:
-		return lost_take(a, h, ev);
+		return lost_take(a, l, ev);
 	default:
 		return 0;
 	}
@@ -221,19 +200,15 @@ int align_host_read(struct align *a, const char *path)
 	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants};
 	_cleanup_reader_ struct reader *r = NULL;
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	_cleanup_free_ struct hearing *h = calloc(1, sizeof(*h));
-	int more = 1, err = batch && h ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
+	_cleanup_free_ struct losses *l = calloc(1, sizeof(*l));
+	int more = 1, err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
 
 	if (err)
 		return err;
-	h->reports = strcmp(r->info.kind, "trace.dat") != 0;
 	while (!err && (more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; !err && i < batch->nr; i++)
-			err = event_take(a, h, &batch->ev[i]);
+			err = event_take(a, l, &batch->ev[i]);
 	err = more < 0 ? more : err;
-	for (unsigned int cpu = 0; !err && cpu < CPUS; cpu++)
-		if (h->in_hole[cpu])
-			err = hole_add(a, h->last_ns[cpu], UINT64_MAX);
 	return err ? err : map_take(a, &r->info);
 }
 

@@ -60,7 +60,7 @@ int reading_take_args(int argc, char **argv, int max)
 			    max, max == 1 ? "" : "s");
 	for (int i = 0; i < argc; i++)
 		reading_add_input(argv[i]);
-	return 0;
+	return align_clock_check(clock_opt);
 }
 
 const char *reading_source_name(unsigned int source)

@@ -31,7 +31,8 @@ struct cpu {
 	struct tracedat_pages pages;
 	struct ftrace_page page;
 	enum head_state state;
-	uint64_t time, lost; /* of the head; HEAD_LOST: how many */
+	uint64_t time, lost;  /* of the head; HEAD_LOST: how many */
+	uint64_t last, until; /* of the newest event; HEAD_LOST: they were lost from time to until */
 	const uint8_t *entry;
 	size_t len;
 	uint64_t read, missed; /* events so far */
@@ -44,7 +45,7 @@ struct tracedat {
 	struct ftrace_events *events;
 	struct cpu *cpu;
 	uint8_t *arena;
-	uint64_t damaged, unknown, uncounted;
+	uint64_t damaged, unknown, uncounted, cut;
 	bool guest;
 	bool ticks;	    /* times are TSC ticks, to be converted by the map */
 	double ns_per_tick; /* of the map; ns 0 is tick 0 plus offset */
@@ -70,6 +71,8 @@ static int cpu_end(struct cpu *c)
 	if (left && !c->left_told) {
 		c->left_told = true;
 		c->state = HEAD_LOST;
+		c->time = c->last;
+		c->until = INT64_MAX; /* to the end */
 		c->lost = left;
 		c->missed += left;
 	}
@@ -87,7 +90,8 @@ static int page_take(struct tracedat *t, struct cpu *c, const uint8_t *data)
 		return 0;
 	t->uncounted += c->page.missed == UINT64_MAX;
 	c->state = HEAD_LOST;
-	c->time = c->page.time;
+	c->time = c->last ? c->last : c->page.time;
+	c->until = c->page.time;
 	c->lost = c->page.missed == UINT64_MAX ? 1 : c->page.missed;
 	c->missed += c->lost;
 	return 1;
@@ -104,6 +108,7 @@ static int cpu_step(struct tracedat *t, struct cpu *c)
 	for (;;) {
 		if (c->page.at && ftrace_page_next(&c->page, &c->entry, &c->len, &c->time)) {
 			c->state = HEAD_EVENT;
+			c->last = c->time;
 			c->read++;
 			return 0;
 		}
@@ -112,6 +117,10 @@ static int cpu_step(struct tracedat *t, struct cpu *c)
 		if (c->left_told)
 			return cpu_end(c);
 		more = tracedat_pages_next(&c->pages, &data);
+		if (more == -EBADMSG) { /* what was read before it is good */
+			t->cut++;
+			more = 0;
+		}
 		if (more < 0)
 			return more;
 		if (!more)
@@ -170,7 +179,9 @@ static void lost_make(struct tracedat *t, const struct cpu *c, uint8_t *to, stru
 {
 	struct rec_lost rec = {.hdr = {.type = EV_lost, .size = sizeof(rec),
 				       .cpu = (uint16_t)c->info->cpu, .vcpu = RECORD_NO_VCPU},
-			       .count = c->lost, .lost_cpu = c->info->cpu};
+			       .count = c->lost,
+			       .lost_cpu = c->info->cpu,
+			       .until = c->until == INT64_MAX ? c->until : time_of(t, c->until)};
 
 	memcpy(to, &rec, sizeof(rec));
 	*ev = (struct event){.type = event_type_ours(EV_lost), .data = to, .size = sizeof(rec),
@@ -224,6 +235,9 @@ static void end_take(struct tracedat *t)
 				  "%s: events are missing in %" PRIu64 " places, which do not "
 				  "say how many; each counts as one lost",
 				  info->file, t->uncounted);
+	if (t->cut)
+		trace_info_caveat(info, "%s: the data of %" PRIu64 " CPUs is cut short or damaged; the "
+				  "rest of it is missing", info->file, t->cut);
 	if (t->damaged)
 		trace_info_caveat(info, "%s: %" PRIu64 " damaged pages were not read to their end",
 				  info->file, t->damaged);
@@ -291,7 +305,7 @@ static double rate_of_pvclock(struct tracedat *t)
 		if (cpu_step(t, c))
 			break;
 	}
-	t->damaged = t->unknown = t->uncounted = 0;
+	t->damaged = t->unknown = t->uncounted = t->cut = 0;
 	return ns_per_tick;
 }
 
@@ -431,8 +445,8 @@ static int tracedat_fill(struct tracedat *t, const char *path, const struct read
 	names_take(t);
 	host_take(t);
 	clock_take(t, guest);
-	if (t->ticks || !t->file.tsc_to_ns)
-		err = cpus_begin(t); /* the search for the rate has read from it */
+	t->damaged = t->unknown = t->uncounted = t->cut = 0;
+	err = cpus_begin(t); /* the search for the rate has read from it */
 	if (!err)
 		start_take(t);
 	return err;

@@ -71,7 +71,7 @@ struct tracedat_pages {
 	const struct tracedat_file *file;
 	uint64_t at, left;	/* in the file: what has not been taken */
 	uint32_t chunks;	/* that are left */
-	bool begun;
+	bool begun, cut; /* cut: the file ends before the data does */
 	uint8_t *buf, *packed;
 	size_t len, next, buf_room, packed_room;
 };

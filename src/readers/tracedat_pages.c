@@ -33,6 +33,11 @@ void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f
 {
 	*p = (struct tracedat_pages){.file = f, .at = cpu->offset, .left = cpu->size};
 	p->begun = !cpu->chunked;
+	if (!cpu->chunked && (cpu->offset > f->bytes || cpu->size > f->bytes - cpu->offset)) {
+		p->left = cpu->offset > f->bytes ? 0 : f->bytes - cpu->offset;
+		p->left -= p->left % f->page_size;
+		p->cut = true;
+	}
 	if (cpu->chunked && cpu->size)
 		p->left += sizeof(p->chunks); /* trace-cmd does not count it */
 }
@@ -149,6 +154,8 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 	while (p->len - p->next < page) {
 		int err;
 
+		if (!p->left && p->cut)
+			return fail(-EBADMSG, "%s: a CPU's data is cut short", p->file->path);
 		if (!p->left)
 			return 0;
 		err = refill(p);
