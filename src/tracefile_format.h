@@ -40,6 +40,8 @@ enum chunk_kind {
 enum chunk_encoding {
 	ENCODING_RAW = 0,
 	ENCODING_ZSTD = 1,
+	ENCODING_DELTA = 2,	 /* records chunks only; see tracefile_delta.h */
+	ENCODING_DELTA_ZSTD = 3, /* the same in a zstd frame */
 };
 
 struct trace_header {

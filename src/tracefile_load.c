@@ -10,13 +10,14 @@
 #include "base/cleanup.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "tracefile_delta.h"
 #include "tracefile_map.h"
 
 struct chunk_loader {
 	int fd;
 	const char *file;
-	uint8_t *packed;
-	size_t packed_size;
+	uint8_t *packed, *delta; /* as stored; without zstd, where both packings are used */
+	size_t packed_size, delta_size;
 	ZSTD_DCtx *zstd;
 };
 
@@ -35,6 +36,7 @@ void chunk_loader_free(struct chunk_loader *l)
 		return;
 	ZSTD_freeDCtx(l->zstd);
 	free(l->packed);
+	free(l->delta);
 	free(l);
 }
 
@@ -66,17 +68,19 @@ static int damaged(const struct chunk_loader *l, const struct chunk_ref *ref, co
 	return fail(-EBADMSG, "%s: offset %" PRIu64 ": a chunk's %s", l->file, ref->offset, what);
 }
 
-static int packed_reserve(struct chunk_loader *l, size_t len)
+static int reserve(struct chunk_loader *l, size_t len, uint8_t **buf, size_t *size)
 {
-	if (len <= l->packed_size)
+	if (len <= *size)
 		return 0;
-	free(l->packed);
-	l->packed = malloc(len);
-	l->packed_size = l->packed ? len : 0;
-	return l->packed ? 0 : fail(-ENOMEM, "%s: out of memory", l->file);
+	free(*buf);
+	*buf = malloc(len);
+	*size = *buf ? len : 0;
+	return *buf ? 0 : fail(-ENOMEM, "%s: out of memory", l->file);
 }
 
-static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+/* Takes the zstd frame off what is packed: at most h.raw bytes, and just as many if `whole`. */
+static int unzstd(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out, bool whole,
+		  size_t *ret_len)
 {
 	if (!l->zstd)
 		l->zstd = ZSTD_createDCtx();
@@ -84,8 +88,31 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 		return fail(-ENOMEM, "%s: out of memory", l->file);
 	size_t n = ZSTD_decompressDCtx(l->zstd, out, ref->h.raw, l->packed, ref->h.stored);
 
-	return ZSTD_isError(n) || n != ref->h.raw ? damaged(l, ref, "compressed data are broken")
-						  : 0;
+	if (ZSTD_isError(n) || (whole && n != ref->h.raw))
+		return damaged(l, ref, "compressed data are broken");
+	*ret_len = n;
+	return 0;
+}
+
+static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+{
+	const uint8_t *delta = l->packed;
+	size_t len = ref->h.stored;
+	int err = 0;
+
+	if (ref->h.encoding == ENCODING_ZSTD)
+		return unzstd(l, ref, out, true, &len);
+	if (ref->h.encoding == ENCODING_DELTA_ZSTD) {
+		err = reserve(l, ref->h.raw, &l->delta, &l->delta_size);
+		if (!err)
+			err = unzstd(l, ref, l->delta, false, &len);
+		delta = l->delta;
+	}
+	if (err)
+		return err;
+	return delta_unpack(delta, len, out, ref->h.raw)
+		       ? 0
+		       : damaged(l, ref, "packed records are broken");
 }
 
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
@@ -93,9 +120,10 @@ int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out
 	const struct chunk_header *h = &ref->h;
 	uint64_t at = ref->offset + CHUNK_HEADER_SIZE + (uint64_t)h->nr_counts * COUNT_SIZE;
 	bool raw = h->encoding == ENCODING_RAW;
-	int err = raw ? 0 : packed_reserve(l, h->stored);
+	int err = raw ? 0 : reserve(l, h->stored, &l->packed, &l->packed_size);
 
-	if (h->encoding > ENCODING_ZSTD)
+	if (h->encoding > ENCODING_DELTA_ZSTD ||
+	    (h->encoding >= ENCODING_DELTA && h->kind != CHUNK_RECORDS))
 		return damaged(l, ref, "encoding is not known to this version");
 	if (!err)
 		err = read_at(l, raw ? out : l->packed, h->stored, at);

@@ -11,9 +11,10 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "tracefile_delta.h"
 #include "tracefile_out.h"
 
-/* Level 1: the collector must keep up; it still takes two thirds off. */
+/* Level 1: the collector must keep up. */
 enum { ZSTD_LEVEL = 1 };
 
 struct trace_out {
@@ -117,20 +118,42 @@ static int packed_reserve(struct trace_out *o, size_t size)
 	return 0;
 }
 
-/* The compressed payload behind `at` in o->packed; 0 where it would not be smaller. */
-static size_t compress(struct trace_out *o, size_t at, const void *raw, size_t len)
+/* In a zstd frame of its own; 0 where it would not be smaller. */
+static size_t compress(struct trace_out *o, const void *raw, size_t len, uint8_t *to, size_t max)
 {
 	size_t n;
 
-	if (!o->zstd || !len)
-		return 0;
 	if (!o->zstd_ctx)
 		o->zstd_ctx = ZSTD_createCCtx();
 	if (!o->zstd_ctx)
 		return 0;
-	n = ZSTD_compressCCtx(o->zstd_ctx, o->packed + at, o->packed_size - at, raw, len,
-			      ZSTD_LEVEL);
+	n = ZSTD_compressCCtx(o->zstd_ctx, to, max, raw, len, ZSTD_LEVEL);
 	return ZSTD_isError(n) || n >= len ? 0 : n;
+}
+
+/*
+ * Packs the payload into `room`: h's encoding, and the bytes to write. Records by their differences, which is cheaper
+ * than writing them out; then zstd if asked for. What would not become smaller stays as it is.
+ */
+static struct iovec pack(struct trace_out *o, struct chunk_header *h, const void *raw, size_t len,
+			 uint8_t *room, size_t room_len)
+{
+	struct iovec best = {(void *)raw, len};
+	size_t n = h->kind == CHUNK_RECORDS ? delta_pack(raw, len, room) : 0;
+
+	h->encoding = ENCODING_RAW;
+	if (n && n < len) {
+		best = (struct iovec){room, n};
+		h->encoding = ENCODING_DELTA;
+		room += n;
+		room_len -= n;
+	}
+	n = o->zstd && len ? compress(o, best.iov_base, best.iov_len, room, room_len) : 0;
+	if (n) {
+		best = (struct iovec){room, n};
+		h->encoding |= ENCODING_ZSTD;
+	}
+	return best;
 }
 
 static int index_add(struct trace_out *o, const uint8_t *head)
@@ -189,18 +212,17 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 	static const uint8_t zeros[8];
 	size_t table = (size_t)h->nr_counts * COUNT_SIZE;
 	uint8_t head[CHUNK_HEADER_SIZE];
-	int err = packed_reserve(o, table + (o->zstd ? ZSTD_compressBound(len) : 0));
+	size_t room = len + (o->zstd ? ZSTD_compressBound(len) : 0);
+	int err = packed_reserve(o, table + room);
 
 	if (err)
 		return err;
 	counts_encode(counts, h->nr_counts, o->packed);
-	size_t packed = compress(o, table, raw, len);
-	struct iovec iov[4] = {
-		{head, sizeof(head)}, {o->packed, table}, {(void *)raw, len}, {(void *)zeros, 0}};
+	struct iovec iov[4] = {{head, sizeof(head)},
+			       {o->packed, table},
+			       pack(o, h, raw, len, o->packed + table, room),
+			       {(void *)zeros, 0}};
 
-	if (packed)
-		iov[2] = (struct iovec){o->packed + table, packed};
-	h->encoding = packed ? ENCODING_ZSTD : ENCODING_RAW;
 	h->raw = (uint32_t)len;
 	h->stored = (uint32_t)iov[2].iov_len;
 	h->counts_crc = crc32c(0, o->packed, table);
