@@ -54,8 +54,6 @@ peers() {
 			one_run "list of a recording" "$1" 1 "$hostrace" list -i "$work/lapic.hostrace"
 		[ -s "$work/lapic.hostrace" ] &&
 			one_run "mmio of a recording" "$1" 1 "$hostrace" mmio -i "$work/lapic.hostrace"
-		[ -s "$work/lapic.trace-cmd" ] &&
-			one_run "trace-cmd report" "$1" 1 trace-cmd report -i "$work/lapic.trace-cmd"
 		[ -s "$work/lapic.perf" ] && one_run "perf script" "$1" 1 perf script -i "$work/lapic.perf"
 	done
 }

@@ -8,7 +8,7 @@ build=$1 work=$2 rounds=$3 cycles=$4
 shift 4
 modes=${*:-lapic pic user}
 bench=$build/tests/bench
-tools="none empty hostrace hostrace-zstd trace-cmd perf bpftrace"
+tools="none empty hostrace hostrace-zstd ftrace perf bpftrace"
 repeat=3
 tracer=
 
@@ -23,6 +23,7 @@ events_of() {
 have() {
 	case $1 in
 	none | empty | hostrace*) return 0 ;;
+	ftrace) [ -w /sys/kernel/tracing/events/kvm ] ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
 }
@@ -37,22 +38,34 @@ wait_for() {
 	return 1
 }
 
-# trace-cmd 3.1 wants to write ftrace_enabled, which some kernels refuse; and it ends cleanly only with its command.
-trace_cmd() {
-	echo 1 >"$work/ftrace_enabled"
-	# shellcheck disable=SC2016
-	unshare -m sh -c 'mount --bind "$0" /proc/sys/kernel/ftrace_enabled; exec trace-cmd "$@"' \
-		"$work/ftrace_enabled" "$@"
+# ftrace's rings without a reader, overwriting: the least that trace-cmd can cost. (trace-cmd 3.1 itself records nothing
+# on kernels that refuse writing ftrace_enabled and set_ftrace_filter.) The size is what an entry takes in the ring.
+ftrace_record() {
+	local pid=$1 dir=/sys/kernel/tracing e
+	shift
+	for e in "$@"; do
+		echo "common_pid==$pid" >"$dir/events/kvm/$e/filter"
+		echo 1 >"$dir/events/kvm/$e/enable"
+	done
+	echo 1 >"$dir/tracing_on"
+	while [ ! -e "$work/stop" ]; do
+		sleep 0.1
+	done
+	for e in "$@"; do
+		echo 0 >"$dir/events/kvm/$e/enable"
+		echo 0 >"$dir/events/kvm/$e/filter"
+	done
+	cat "$dir"/per_cpu/cpu*/stats | awk -v per=$# '/^entries/{n += $2} /^bytes/{b += $2} END{print n ? b / n * per : 0}'
+	echo >"$dir/trace"
 }
 
 # Starts tool $1 on pid $2 for mode $3 in the background; sets $tracer (pid) and $out (its file). A shell that is not
 # interactive lets background jobs ignore SIGINT, which tracers need: hence env.
 start() {
-	local events e list=() filtered=() script=""
+	local events e list=() script=""
 	events=$(events_of "$3")
 	for e in $events; do
 		list+=(-e "kvm:$e")
-		filtered+=(-e "kvm:$e" -f "common_pid==$2")
 		script+=" tracepoint:kvm:$e /pid == $2/ { @[probe] = count(); }"
 	done
 	out=$work/$3.$1
@@ -67,9 +80,9 @@ start() {
 		# shellcheck disable=SC2046
 		env --default-signal=INT "$build/hostrace" record --vm "$2" -o "$out" --events "${events// /,}" \
 			$([ "$1" = hostrace-zstd ] && echo --zstd) >"$work/log" 2>&1 & ;;
-	trace-cmd)
-		trace_cmd record "${filtered[@]}" -o "$out" \
-			sh -c "while [ ! -e $work/stop ]; do sleep 0.1; done" >"$work/log" 2>&1 & ;;
+	ftrace)
+		# shellcheck disable=SC2086
+		ftrace_record "$2" $events >"$work/log" 2>/dev/null & ;;
 	perf)
 		env --default-signal=INT perf record -q -p "$2" "${list[@]}" -o "$out" >"$work/log" 2>&1 & ;;
 	bpftrace)
@@ -89,7 +102,7 @@ stop() {
 	case $1 in
 	none) return ;;
 	empty) kill "$tracer" ;;
-	trace-cmd) ;;
+	ftrace) ;;
 	*) kill -INT "$tracer" ;;
 	esac 2>/dev/null
 	wait "$tracer" 2>/dev/null
@@ -107,7 +120,7 @@ lost_of() {
 	case $1 in
 	hostrace*) "$build/hostrace" info -f json -i "$out" | jq '[.result.lost | .. | numbers] | add // 0' ;;
 	perf) perf report -i "$out" --stats 2>/dev/null | awk '/LOST/{n += $NF} END{print n + 0}' ;;
-	trace-cmd) grep -o '[0-9]* dropped\|overrun: *[0-9]*' "$work/log" | grep -o '[0-9]*' | awk '{n += $1} END{print n + 0}' ;;
+	ftrace) echo 0 ;;
 	*) echo 0 ;;
 	esac
 }
@@ -128,6 +141,7 @@ one_run() {
 	stop "$tool"
 	ns=$(sort -n "$work/loop" | head -1)
 	[ -e "$out" ] && bytes=$(stat -c %s "$out")
+	[ "$tool" = ftrace ] && bytes=$(awk -v n=$((cycles * repeat)) '{print $1 * n}' "$work/log")
 	[ -n "$tracer" ] && lost=$(lost_of "$tool")
 	jq -nc --arg mode "$mode" --arg tool "$tool" --argjson ns "$ns" --argjson cpu "$(awk "BEGIN{print $after - $before}")" \
 		--argjson bytes "$bytes" --argjson lost "${lost:-0}" --argjson n $((cycles * repeat)) \
