@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "readers.h"
+#include "guestside/osv/osv_reader.h"
 #include "guestside/ring_reader.h"
 #include "readers/tracedat.h"
 #include "tracefile.h"
@@ -11,5 +12,6 @@ const struct reader_ops *const readers[] = {
 	&textfile_reader,
 	&ring_reader,
 	&tracedat_reader,
+	&osv_reader,
 	NULL,
 };

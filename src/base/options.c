@@ -113,6 +113,11 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 	case OPT_TIME:
 		time = o->to;
 		time->text = value;
+		if (*value == '-') { /* before the start of everything */
+			time->ns = 0;
+			value++;
+			return parse_duration(value, &(uint64_t){0});
+		}
 		return parse_duration(value, &time->ns);
 	}
 	return fail(-EINVAL, "--%s: unknown kind", o->name);

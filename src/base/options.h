@@ -32,7 +32,7 @@ struct text_list {
 
 struct time_arg {
 	const char *text; /* NULL: not given */
-	uint64_t ns;
+	uint64_t ns;	  /* 0 for a negative one */
 };
 
 struct number_list {

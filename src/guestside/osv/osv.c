@@ -11,12 +11,10 @@
 
 enum { TRACEFILE_VERSION = 3 };
 
-static const uint8_t dump_magic[4] = {'T', 'V', 'S',
-				      'O'}; /* FOURCC OSVT on a little-endian guest */
-
+/* FOURCC OSVT on a little-endian guest; OSv's tool takes the other order too, and so do we. */
 bool osv_is_dump(const uint8_t *head, size_t len)
 {
-	return len >= 8 && !memcmp(head, dump_magic, sizeof(dump_magic));
+	return len >= 8 && (!memcmp(head, "TVSO", 4) || !memcmp(head, "OSVT", 4));
 }
 
 /* Version 3 and a number of tracepoints that one can believe; older versions are recognised to be

@@ -41,6 +41,7 @@ struct osv_lines {
 	struct text *backtrace; /* by number of the stack */
 	uint32_t nr_backtraces;
 	char *args; /* ARGS_TEXT_MAX */
+	bool is_dump;
 };
 
 int osv_lines_open(const struct osv_trace *t, const struct osv_line_options *opt,
@@ -52,6 +53,7 @@ int osv_lines_open(const struct osv_trace *t, const struct osv_line_options *opt
 	if (!l)
 		return fail(-ENOMEM, "out of memory");
 	l->opt = *opt;
+	l->is_dump = t->is_dump;
 	l->nr_plans = t->nr_tracepoints;
 	l->plan = calloc(t->nr_tracepoints + 1u, sizeof(*l->plan));
 	l->args = malloc(ARGS_TEXT_MAX);
@@ -106,8 +108,13 @@ static bool is_plain(const char *text, size_t len)
 
 char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample *s)
 {
-	char name[64];
-	size_t len = strlen(s->thread_name);
+	char name[sizeof(s->thread_name)];
+	size_t len = sizeof(s->thread_name);
+
+	while (len && !s->thread_name[len - 1])
+		len--;
+	if (!l->opt.compat || l->is_dump) /* the original prints zeros within a tracefile's names */
+		len = strnlen(s->thread_name, len);
 
 	*p++ = '0';
 	*p++ = 'x';
@@ -115,10 +122,10 @@ char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample
 	*p++ = ' ';
 	if (is_plain(s->thread_name, len))
 		return put_left(p, s->thread_name, len, len, 15);
-	memcpy(name, s->thread_name, len + 1);
+	memcpy(name, s->thread_name, sizeof(name));
 	if (!l->opt.compat)
 		text_neutralise(name);
-	return put_left(p, name, strlen(name), columns_of(name, strlen(name)), 15);
+	return put_left(p, name, len, columns_of(name, len), 15);
 }
 
 /* ---- formats ---- */

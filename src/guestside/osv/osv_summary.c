@@ -75,7 +75,12 @@ static void count_sample(struct summary *s, const struct osv_sample *p)
 		s->cpus[s->nr_cpus] = (struct cpu_span){p->cpu, p->time_ns, p->time_ns};
 		s->cpu_at[cpu] = ++s->nr_cpus;
 	}
-	s->cpus[s->cpu_at[cpu] - 1].last_ns = p->time_ns;
+	struct cpu_span *span = &s->cpus[s->cpu_at[cpu] - 1];
+
+	if (p->time_ns < span->first_ns)
+		span->first_ns = p->time_ns;
+	if (p->time_ns > span->last_ns)
+		span->last_ns = p->time_ns;
 	if (!p->time_ns)
 		return;
 	if (!s->first_ns || p->time_ns < s->first_ns)
@@ -156,7 +161,7 @@ static void print_cpus(struct summary *s, FILE *out)
 	for (uint32_t i = 0; i < s->nr_cpus; i++) {
 		const struct cpu_span *c = &s->cpus[i];
 
-		fprintf(out, "  CPU 0x%02d: %s - %s = %10s\n", (int)c->cpu,
+		fprintf(out, "  CPU 0x%02u: %s - %s = %10s\n", c->cpu,
 			osv_stamp(c->first_ns, from, sizeof(from)),
 			osv_stamp(c->last_ns, to, sizeof(to)),
 			osv_pretty((double)c->last_ns - (double)c->first_ns, span, sizeof(span)));
