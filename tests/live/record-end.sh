@@ -70,6 +70,7 @@ is $? 0 "... and the VM did all its work" vmm.err
 
 # by a full disk
 vmm_start 60000
+: >record.err
 (
 	ulimit -f 256 # blocks of 512 or 1024 bytes: small in any case
 	trap '' XFSZ

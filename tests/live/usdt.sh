@@ -46,6 +46,7 @@ doctor() {
 
 # record TRACE: around the work
 record() {
+	: >record.err
 	timeout -s KILL 60 "$HOSTRACE" record --vm "$pid" -e qemu -o "$1" 2>record.err &
 	recorder=$!
 	pids="$pids $recorder"
