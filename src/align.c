@@ -74,7 +74,8 @@ static int vcpus_reserve(struct align_guest *g, unsigned int nr)
 	if (nr <= g->nr_vcpus)
 		return 0;
 	if (nr > ALIGN_VCPUS_MAX)
-		return fail(-E2BIG, "%s: a guest with more than %d vCPUs", g->path, ALIGN_VCPUS_MAX);
+		return fail(-E2BIG, "%s: a guest with more than %d vCPUs", g->path,
+			    ALIGN_VCPUS_MAX);
 	grown = realloc(g->input, nr * sizeof(*g->input));
 	if (!grown)
 		return fail(-ENOMEM, "out of memory");

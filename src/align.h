@@ -45,7 +45,8 @@ int align_clock_check(const char *clock);
 int align_guest(struct align *a, const char *path, const struct align_guest **ret);
 
 /* Opens the guest's trace with its times on the host's clock. */
-int align_open(struct align *a, const char *path, const struct read_hint *hint, struct reader **ret);
+int align_open(struct align *a, const char *path, const struct read_hint *hint,
+	       struct reader **ret);
 
 /* Host TSC: its rate, and the ns of a tick. */
 double align_ticks_per_ns(const struct align *a);

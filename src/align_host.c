@@ -117,9 +117,10 @@ static int pair_add(struct align *a, const struct event *ev)
 	err = grow(&list, a->nr_pairs, sizeof(*a->pair));
 	a->pair = list;
 	if (!err)
-		a->pair[a->nr_pairs++] = (struct clock_pair){.ns = ev->time_ns,
-							     .tsc = value(ev, "tsc"),
-							     .bracket = (uint32_t)value(ev, "bracket")};
+		a->pair[a->nr_pairs++] =
+			(struct clock_pair){.ns = ev->time_ns,
+					    .tsc = value(ev, "tsc"),
+					    .bracket = (uint32_t)value(ev, "bracket")};
 	return err;
 }
 
@@ -201,7 +202,8 @@ int align_host_read(struct align *a, const char *path)
 	_cleanup_reader_ struct reader *r = NULL;
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	_cleanup_free_ struct losses *l = calloc(1, sizeof(*l));
-	int more = 1, err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
+	int more = 1,
+	    err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
 
 	if (err)
 		return err;
@@ -216,7 +218,8 @@ int align_host_read(struct align *a, const char *path)
 
 static int mono_make(struct align *a)
 {
-	static const struct clock_pair same[] = {{.ns = 1, .tsc = 1}, {.ns = 1ull << 60, .tsc = 1ull << 60}};
+	static const struct clock_pair same[] = {{.ns = 1, .tsc = 1},
+						 {.ns = 1ull << 60, .tsc = 1ull << 60}};
 	int err;
 
 	a->ticks_known = a->nr_pairs >= 2 && !clock_mono_init(&a->mono, a->pair, a->nr_pairs);

@@ -70,8 +70,8 @@ const char *reading_source_name(unsigned int source)
 
 bool reading_trimmed(void)
 {
-	return since_opt.ns || until_opt.ns || period_opt.ns || vm_opt || vcpus_opt.nr || tids_opt.nr ||
-	       globs.nr;
+	return since_opt.ns || until_opt.ns || period_opt.ns || vm_opt || vcpus_opt.nr ||
+	       tids_opt.nr || globs.nr;
 }
 
 bool reading_asked(struct reader *r, const struct event *ev)
@@ -223,7 +223,8 @@ static int window_make(struct read_hint *hint)
 	if (until_opt.ns)
 		hint->until_ns = absolute(until_opt.ns, start, end);
 	if (period_opt.ns && until_opt.ns)
-		hint->since_ns = hint->until_ns > period_opt.ns ? hint->until_ns - period_opt.ns : 0;
+		hint->since_ns =
+			hint->until_ns > period_opt.ns ? hint->until_ns - period_opt.ns : 0;
 	else if (period_opt.ns)
 		hint->until_ns = (since_opt.ns ? hint->since_ns : start) + period_opt.ns;
 	if (hint->since_ns >= hint->until_ns)

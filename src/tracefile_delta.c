@@ -58,8 +58,8 @@ static unsigned int slot_of(const struct record_hdr *h)
 	return (h->tid * 8u + h->type * 3u) & SLOT_MASK;
 }
 
-static uint8_t *words_pack(const uint8_t *rec, const uint8_t *last, unsigned int words, uint64_t time,
-			   uint8_t *out)
+static uint8_t *words_pack(const uint8_t *rec, const uint8_t *last, unsigned int words,
+			   uint64_t time, uint8_t *out)
 {
 	uint8_t *mask = out;
 

@@ -8,7 +8,8 @@ const struct analyzer pio_analyzer = {
 	.by = "dir,port,size",
 	.weight = "count",
 	.size = "size",
-	.caveat = "in and out are what QEMU's probes cpu_in and cpu_out told before they fell silent "
-		  "(QEMU 1.7, 2.4); a string I/O of N counts N",
+	.caveat =
+		"in and out are what QEMU's probes cpu_in and cpu_out told before they fell silent "
+		"(QEMU 1.7, 2.4); a string I/O of N counts N",
 	.fallback = "qemu-pio",
 };

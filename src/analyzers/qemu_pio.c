@@ -9,6 +9,7 @@ const struct analyzer qemu_pio_analyzer = {
 	.by = "dir,port,size",
 	.weight = "count",
 	.size = "size",
-	.caveat = "seen in QEMU, whose probes cpu_in and cpu_out fell silent (QEMU 1.7, 2.4); a string "
+	.caveat = "seen in QEMU, whose probes cpu_in and cpu_out fell silent (QEMU 1.7, 2.4); a "
+		  "string "
 		  "I/O of N counts N",
 };

@@ -133,9 +133,10 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 PROF_COMMAND(prof, "prof", named, "Where samples were hit: a tree of call paths.",
 	     "Every sample with a backtrace counts once.",
 	     "  hostrace prof -e loader.elf tracefile\n  hostrace prof -t sampler_tick -S -r");
-PROF_COMMAND(prof_timed, "prof-timed", named, "Time in a timed tracepoint, by call path.",
-	     "NAME begins with the sample NAME and ends with NAME_ret or NAME_err in the same thread.",
-	     "  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile");
+PROF_COMMAND(
+	prof_timed, "prof-timed", named, "Time in a timed tracepoint, by call path.",
+	"NAME begins with the sample NAME and ends with NAME_ret or NAME_err in the same thread.",
+	"  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile");
 PROF_COMMAND(prof_wait, "prof-wait", plain, "Time that threads waited, by call path.", NULL,
 	     "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile");
 PROF_COMMAND(prof_lock, "prof-lock", plain, "Time that threads waited for mutexes, by call path.",
@@ -143,6 +144,7 @@ PROF_COMMAND(prof_lock, "prof-lock", plain, "Time that threads waited for mutexe
 PROF_COMMAND(prof_idle, "prof-idle", plain,
 	     "What threads waited in while their CPU had nothing to do.", NULL,
 	     "  hostrace prof-idle -S tracefile");
-PROF_COMMAND(prof_flame, "prof-flame", named, "Folded stacks, for flame graphs.",
-	     "Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope read it.",
-	     "  hostrace prof-flame -S tracefile | flamegraph.pl > flame.svg");
+PROF_COMMAND(
+	prof_flame, "prof-flame", named, "Folded stacks, for flame graphs.",
+	"Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope read it.",
+	"  hostrace prof-flame -S tracefile | flamegraph.pl > flame.svg");

@@ -87,7 +87,8 @@ static int run_list_timed(int argc, char **argv, char **rest)
 static int memory_given(struct osv_memory_options *ret)
 {
 	static const char *const sorts[] = {"size", "count", "unused", NULL};
-	static const char *const keys[] = {"allocator", "alignment", "allocated", "requested", NULL};
+	static const char *const keys[] = {"allocator", "alignment", "allocated", "requested",
+					   NULL};
 	int sort = choice("--sort", sort_by, sorts), key,
 	    err = osv_hits_parse(min_hits, &ret->min_hits, &ret->min_hits_percent);
 

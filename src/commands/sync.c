@@ -94,9 +94,9 @@ static void row_add(struct sync *s, const struct align *a, const struct align_gu
 
 	json_array_append_new(
 		s->rows,
-		json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "source",
-			  source, "vcpu", (int)vcpu, "method", g->relation.protocol->name, "from_ns",
-			  from, "offset", (json_int_t)seg->offset, "offset_ns",
+		json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I}",
+			  "source", source, "vcpu", (int)vcpu, "method", g->relation.protocol->name,
+			  "from_ns", from, "offset", (json_int_t)seg->offset, "offset_ns",
 			  rounded((double)seg->offset / (rate * scale)), "scale", scale,
 			  "drift_ppb", v->drift_ppb, "error_ns",
 			  rounded(ceil(v->error_ticks / rate)), "checked", (json_int_t)p->checked,
@@ -129,14 +129,16 @@ static int vcpu_rows(struct sync *s, const struct align *a, const struct align_g
 static void caveats_add(struct sync *s, const struct align_guest *g)
 {
 	if (g->by_userspace)
-		json_array_append_new(s->caveats,
-				      json_string("the host has no kvm_entry and kvm_exit: events are only "
-						  "checked to lie between a call of KVM_RUN and its "
-						  "return"));
+		json_array_append_new(
+			s->caveats,
+			json_string("the host has no kvm_entry and kvm_exit: events are only "
+				    "checked to lie between a call of KVM_RUN and its "
+				    "return"));
 	if (!g->path)
-		json_array_append_new(s->caveats,
-				      json_string("no guest's trace was given (--guest): this is what the "
-						  "host's kernel says, unproven"));
+		json_array_append_new(
+			s->caveats,
+			json_string("no guest's trace was given (--guest): this is what the "
+				    "host's kernel says, unproven"));
 }
 
 static int collect(struct sync *s)
@@ -223,7 +225,8 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("%s", error_text());
 	s.rows = json_array();
 	s.caveats = json_array();
-	int err = s.rows && s.caveats ? reading_open(wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+	int err = s.rows && s.caveats ? reading_open(wants, NULL, &r)
+				      : fail(-ENOMEM, "out of memory");
 
 	if (!err)
 		err = read_all(r);
@@ -249,9 +252,11 @@ const struct command sync_command = {
 	.args = "[FILE...]",
 	.summary = "How guests' clocks are related to the host's, how well, and the proof.",
 	.group = "Report",
-	.details = "guest TSC = host TSC * scale + offset. The error is the bound of every converted time. The\n"
-		   "proof counts guest events that fall outside of every stay of their vCPU in guest\n"
-		   "mode by more than that bound.",
+	.details =
+		"guest TSC = host TSC * scale + offset. The error is the bound of every converted "
+		"time. The\n"
+		"proof counts guest events that fall outside of every stay of their vCPU in guest\n"
+		"mode by more than that bound.",
 	.examples = "  hostrace sync -i vm.hrt --guest guest.dat\n"
 		    "  hostrace sync -i vm.hrt --guest guest.dat --clock fit -f json\n"
 		    "  hostrace sync -i vm.hrt --guest guest.dat --check",

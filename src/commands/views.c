@@ -97,11 +97,12 @@ static int run_summary(int argc, char **argv, char **rest)
 		.run = run_##ident,                                                                \
 	}
 
-VIEW_COMMAND_ROW(summary, "summary", "ANALYZER [FILE...] | OSV-TRACE", "Durations by group: count, total, mean, deviation, percentiles.",
-	     "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary "
-	     "pair:kvm_msi_set_irq,kvm_entry,pid"
-	     "\n  hostrace summary --timed tracefile",
-	     summary_options);
+VIEW_COMMAND_ROW(summary, "summary", "ANALYZER [FILE...] | OSV-TRACE",
+		 "Durations by group: count, total, mean, deviation, percentiles.",
+		 "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary "
+		 "pair:kvm_msi_set_irq,kvm_entry,pid"
+		 "\n  hostrace summary --timed tracefile",
+		 summary_options);
 VIEW_COMMAND(count, "count", "How often, by group.",
 	     "  hostrace count irq-inject -i vm.hrt --by vcpu");
 VIEW_COMMAND(histogram, "histogram", "Durations by powers of two.",

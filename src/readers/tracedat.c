@@ -236,8 +236,10 @@ static void end_take(struct tracedat *t)
 				  "say how many; each counts as one lost",
 				  info->file, t->uncounted);
 	if (t->cut)
-		trace_info_caveat(info, "%s: the data of %" PRIu64 " CPUs is cut short or damaged; the "
-				  "rest of it is missing", info->file, t->cut);
+		trace_info_caveat(info,
+				  "%s: the data of %" PRIu64 " CPUs is cut short or damaged; the "
+				  "rest of it is missing",
+				  info->file, t->cut);
 	if (t->damaged)
 		trace_info_caveat(info, "%s: %" PRIu64 " damaged pages were not read to their end",
 				  info->file, t->damaged);

@@ -43,7 +43,8 @@ static void file_walk(const char *path, bool guest)
 			for (unsigned int f = 0; f < batch.ev[i].type->nr_fields; f++) {
 				char text[64];
 
-				field_print(&batch.ev[i], &batch.ev[i].type->fields[f], text, sizeof(text));
+				field_print(&batch.ev[i], &batch.ev[i].type->fields[f], text,
+					    sizeof(text));
 			}
 	reader_close(r);
 }

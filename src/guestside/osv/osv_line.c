@@ -8,7 +8,11 @@
 #include "guestside/osv/osv_line.h"
 #include "guestside/osv/osv_stacks.h"
 
-enum { PIECES_MAX = 2 * OSV_ARGS_MAX + 1, ARGS_TEXT_MAX = 384 << 10, BACKTRACE_TEXT_MAX = 64 << 10 };
+enum {
+	PIECES_MAX = 2 * OSV_ARGS_MAX + 1,
+	ARGS_TEXT_MAX = 384 << 10,
+	BACKTRACE_TEXT_MAX = 64 << 10
+};
 
 /* One piece of a format: plain text, or an argument in one of the plain conversions. */
 struct piece {

@@ -50,8 +50,9 @@ struct memory {
 /* By name, so that sorting by value sorts them by name. */
 static const char *const allocators[] = {"large", "mempool", "page"};
 
-static const char *const key_words[] = {
-	[OSV_ALIGNMENT] = " alignment", [OSV_ALLOCATED] = " allocated", [OSV_REQUESTED] = " requested"};
+static const char *const key_words[] = {[OSV_ALIGNMENT] = " alignment",
+					[OSV_ALLOCATED] = " allocated",
+					[OSV_REQUESTED] = " requested"};
 
 /* ---- reading ---- */
 

@@ -366,6 +366,7 @@ json_t *osv_arg_json(const struct osv_arg *a)
 		return json_string(hex ? hex : "");
 	}
 	default:
-		return strchr("bhiq", a->type) ? json_integer(a->i) : json_integer((json_int_t)a->u);
+		return strchr("bhiq", a->type) ? json_integer(a->i)
+					       : json_integer((json_int_t)a->u);
 	}
 }

@@ -62,8 +62,9 @@ static int kind_make(const struct osv_tracepoint *tp, struct kind *ret)
 	char name[EVENT_NAME_MAX];
 	int args = 0;
 
-	field_add(fields, &nr, &offset, (struct field){"thread", "addr", "guest address of the thread",
-						       FIELD_UINT, 0, 8});
+	field_add(
+		fields, &nr, &offset,
+		(struct field){"thread", "addr", "guest address of the thread", FIELD_UINT, 0, 8});
 	field_add(fields, &nr, &offset, (struct field){"comm", "text", "", FIELD_TEXT, 0,
 						       COMM_BYTES + 1});
 	offset = (uint16_t)(offset + 7) & (uint16_t)~7u;
@@ -133,8 +134,10 @@ static int info_fill(struct osv_reader *r)
 	trace_info_caveat(info, "%s: times are the guest's uptime, not aligned with any host's "
 				"clock", info->file);
 	if (unstamped)
-		trace_info_caveat(info, "%s: %" PRIu64 " samples were made before the guest's clock "
-				  "ran; their time is 0", info->file, unstamped);
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " samples were made before the guest's clock "
+				  "ran; their time is 0",
+				  info->file, unstamped);
 	if (back > unstamped)
 		trace_info_caveat(info, "%s: %" PRIu64 " samples are older than one before them",
 				  info->file, back);

@@ -208,7 +208,8 @@ static int load_sample(struct loads *l, const struct osv_sample *s,
 		return 0;
 	if (o->cpus && s->cpu >= o->cpus)
 		return fail(-EINVAL,
-			    "Encountered CPU with id=%u but user claimed there are %" PRIu64 " CPUs",
+			    "Encountered CPU with id=%u but user claimed there are %" PRIu64
+			    " CPUs",
 			    s->cpu, o->cpus);
 	if (s->cpu >= CPUS_MAX)
 		return fail(-E2BIG, "CPU %u: more than %d CPUs", s->cpu, CPUS_MAX);
