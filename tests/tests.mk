@@ -29,6 +29,7 @@ check-run: check-build
 		$(wildcard tests/fuzz/corpus/$(f)) $(wildcard tests/broken tests/golden);) true
 ifneq ($(SAN),1)
 	$(Q)$(TAP) lint 120 tests/lint/lint.sh
+	$(Q)$(TAP) stap 60 tests/lint/stap.sh
 	$(Q)$(TAP) manual 120 tests/lint/manual.sh
 	$(Q)$(TAP) install 60 tests/lint/install.sh
 	$(Q)$(TAP) without-libbpf 300 tests/lint/without-libbpf.sh

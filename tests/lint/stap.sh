@@ -69,5 +69,16 @@ rule "every script says what it prints" "$(for script in stap/*.stp; do
 	awk '/^#	/ {n++} /@@OUT/ {n = -99} END {exit n < 4}' "$script" || echo "$script"
 done)"
 
+rule "doc/catalogue.md is what probes/*.def says (scripts/catalogue-page.sh)" "$(
+	scripts/catalogue-page.sh | diff -u doc/catalogue.md - | head -n 20)"
+
+rule "every test that doc/leaks.md names exists" "$(grep -oE '\bleak-[a-z-]+' doc/leaks.md | sort -u | while read -r name; do
+	[ -d "tests/cases/$name" ] || echo "tests/cases/$name"
+done)"
+
+rule "every leak case is in doc/leaks.md" "$(for dir in tests/cases/leak-*; do
+	grep -qE "\b${dir##*/}\b" doc/leaks.md || echo "$dir"
+done)"
+
 echo "1..$n"
 exit $failed

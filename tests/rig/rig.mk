@@ -7,3 +7,13 @@ check-live:
 
 check-rig: $(BUILD)/hostrace
 	$(Q)tests/rig/check.sh $(BUILD)/hostrace $(RIG)
+
+# The same guest under a QEMU with marks (built here from Debian's source, 3 minutes the first time) and without.
+check-usdt:
+	@scripts/deps.sh build check live usdt
+	$(Q)$(MAKE) --no-print-directory check-marks
+
+.PHONY: check-usdt check-marks
+
+check-marks: $(BUILD)/hostrace
+	$(Q)tests/rig/check-usdt.sh $(BUILD)/hostrace $(RIG)

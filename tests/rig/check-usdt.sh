@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The same guest under two builds of the same QEMU: `make check-usdt`. TAP; needs root and /dev/kvm or patience (TCG).
+#
+#   check-usdt.sh HOSTRACE [DIR]    the program; DIR keeps what the runs leave
+#
+#   functions   the distribution's QEMU without marks: hostrace goes by exported functions
+#   marks       the same version built with the dtrace backend (qemu-usdt.sh): hostrace goes by USDT
+#
+# Both write their own log of the same events too (-trace, backend "log"): the judge in each run. The guest is the
+# demo's; its workload is known to the last request.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+program=$(realpath "${1:?usage: check-usdt.sh HOSTRACE [DIR]}")
+work=${2:-$(mktemp -d "${TMPDIR:-/tmp}/hostrace-usdt.XXXXXX")}
+[ $# -gt 1 ] || trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"
+events="virtqueue_pop virtqueue_fill virtqueue_flush virtio_queue_notify virtio_notify virtio_set_status"
+n=0
+failed=0
+
+equal() { # DESCRIPTION GOT WANTED; nothing at all is never right
+	n=$((n + 1))
+	if [ -n "$2" ] && [ "$2" = "$3" ]; then
+		echo "ok $n - $1 ($2)"
+	else
+		echo "not ok $n - $1"
+		echo "# got $2, wanted $3"
+		failed=1
+	fi
+}
+
+run() { # NAME QEMU
+	local dir=$work/$1 event
+	mkdir -p "$dir"
+	{
+		echo "#!/bin/sh"
+		printf 'exec %s "$@" -D %s' "$2" "$dir/qemu-trace.log"
+		printf " -trace '%s'" $events virtio_notify_irqfd
+		echo
+	} >"$dir/qemu"
+	chmod +x "$dir/qemu"
+	timeout 120 "$program" demo --qemu "$dir/qemu" "$dir" >"$dir/demo.out" 2>&1
+	equal "$1: the demo agrees with its known workload" $? 0
+	timeout 60 "$program" info -f json -i "$dir/demo.hrt" >"$dir/info.json"
+}
+
+how() { # NAME EVENT
+	jq -r --arg event "$2" '.result.probes[] | select(.event == $event) | .how' "$work/$1/info.json"
+}
+
+count() { # NAME EVENT
+	jq -r --arg event "$2" '.result.events[$event] // 0' "$work/$1/info.json"
+}
+
+# QEMU's own log. Notifications by irqfd have a mark of their own, hostrace has one event for both.
+logged() { # NAME EVENT
+	grep -c -E "^([0-9]+@[0-9.]+:)?$2(_irqfd)? " "$work/$1/qemu-trace.log"
+}
+
+marked=$("$here/qemu-usdt.sh" 2>"$work/build.log") || {
+	echo "not ok 1 - QEMU is built with marks"
+	tail -n 5 "$work/build.log" | sed 's/^/# /'
+	exit 1
+}
+run functions "$(type -P qemu-system-x86_64)"
+run marks "$marked"
+
+for event in $events; do
+	equal "$event by the distribution's build" "$(how functions $event)" function
+	equal "$event by the build with marks" "$(how marks $event)" usdt
+done
+equal "virtqueue_detach, which has no mark, by function on both" \
+	"$(how functions virtqueue_detach) $(how marks virtqueue_detach)" "function function"
+for event in virtqueue_pop virtqueue_fill virtqueue_flush; do
+	equal "$event: functions = marks" "$(count functions $event)" "$(count marks $event)"
+	equal "$event: functions = QEMU's own log" "$(count functions $event)" "$(logged functions $event)"
+	equal "$event: marks = QEMU's own log" "$(count marks $event)" "$(logged marks $event)"
+done
+for event in virtio_queue_notify virtio_notify; do
+	equal "$event: marks = QEMU's own log" "$(count marks $event)" "$(logged marks $event)"
+done
+printf '# %-22s %9s %9s %9s %9s\n' "" functions "its log" marks "its log"
+for event in $events; do
+	printf '# %-22s %9s %9s %9s %9s\n' "$event" "$(count functions $event)" "$(logged functions $event)" \
+		"$(count marks $event)" "$(logged marks $event)"
+done
+echo "1..$n"
+exit $failed
