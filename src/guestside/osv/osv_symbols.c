@@ -209,7 +209,7 @@ static unsigned int resolve_by_tables(struct osv_symbols *s, uint64_t address,
 		if (!f)
 			continue;
 		*ret = (struct osv_frame){address, make_name(s, f, address),
-					  i == 0 ? f->file : NULL, 0};
+					  f->file, 0};
 		return 1;
 	}
 	return 0;
