@@ -79,7 +79,7 @@ static void info_take(struct lane *l)
 		const struct clock_input *in = &l->guest->input[v];
 		struct clock_cursor c = {0};
 
-		for (size_t i = 0; i<in->nr_stamps; i += in->nr_stamps> 1 ? in->nr_stamps - 1 : 1) {
+		for (size_t i = 0; i < in->nr_stamps; i += in->nr_stamps > 1 ? in->nr_stamps - 1 : 1) {
 			uint64_t ns =
 				align_ns(l->align, clock_vcpu_host(&l->guest->relation.vcpu[v], &c,
 								   in->stamp[i]));

@@ -4,6 +4,7 @@
 #include "readers.h"
 #include "guestside/osv/osv_reader.h"
 #include "guestside/ring_reader.h"
+#include "readers/ftracetext.h"
 #include "readers/tracedat.h"
 #include "tracefile.h"
 
@@ -12,6 +13,7 @@ const struct reader_ops *const readers[] = {
 	&textfile_reader,
 	&ring_reader,
 	&tracedat_reader,
+	&ftracetext_reader,
 	&osv_reader,
 	NULL,
 };
