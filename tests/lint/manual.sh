@@ -90,6 +90,7 @@ rule "examples run" "$(
 		cp tests/cases/info/trace.txt "$dir/$name.hrt"
 	done
 	cp tests/cases/info/trace.txt "$dir/b.txt"
+	cp tests/cases/osv-reports/tracefile* "$dir"
 	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd | sort -u | cut -d' ' -f 3- | while read -r line; do
 		# The line's own quotes count.
 		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)

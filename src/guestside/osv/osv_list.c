@@ -148,7 +148,7 @@ static int list_run(struct list *l, struct osv_trace *t)
 	while (!err && !osv_sink_full(l->sink) && (r = osv_next(t, &s)) > 0)
 		if (listed(l, &s))
 			err = l->sink->json ? put_json(l, &s) : put_text(l, &s);
-	return err ? err : r;
+	return err ? err : r < 0 ? r : 0;
 }
 
 int osv_list(struct osv_trace *t, const struct osv_list_options *opt, struct osv_sink *sink)

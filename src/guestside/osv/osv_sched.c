@@ -157,7 +157,7 @@ int osv_wakeup_latency(struct osv_trace *t, const struct osv_wakeup_options *opt
 	osv_text_close(&w.text);
 	osv_lines_close(w.lines);
 	free(w.waits.wait);
-	return err ? err : r;
+	return err ? err : r < 0 ? r : 0;
 }
 
 /* ---- cpu-load ---- */
@@ -234,5 +234,5 @@ int osv_cpu_load(struct osv_trace *t, const struct osv_cpu_load_options *opt,
 	osv_rewind(t);
 	while (!err && !osv_sink_full(sink) && (r = osv_next(t, &s)) > 0)
 		err = load_sample(l, &s, opt, sink);
-	return err ? err : r;
+	return err ? err : r < 0 ? r : 0;
 }
