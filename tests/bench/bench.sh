@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 if [ "${QUICK:-0}" = 1 ]; then
 	rounds=1 cycles=100000 lengths="100000 1000000" widths="1 64" modes="lapic user"
 else
-	rounds=5 cycles=500000 lengths="100000 1000000 10000000 100000000" widths="1 2 64" modes="lapic pic user"
+	rounds=${ROUNDS:-5} cycles=500000 lengths="${LENGTHS:-100000 1000000 10000000 100000000}"
+	widths="1 2 64" modes="lapic pic user"
 fi
 echo $((3 * cycles)) >"$work/lapic.cycles"
 if [ "$(id -u)" = 0 ] && [ -w /dev/kvm ] && [ -e "$build/hostrace.skel.h" ]; then

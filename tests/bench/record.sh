@@ -108,12 +108,10 @@ stop() {
 	wait "$tracer" 2>/dev/null
 }
 
-# utime + stime of a process and its children so far, in ms; those that have ended count with their parent.
+# utime + stime of the tracer so far, in ms.
 cpu_ms() {
 	[ -n "$tracer" ] || { echo 0; return; }
-	# shellcheck disable=SC2046
-	cat $(printf '/proc/%s/stat ' "$tracer" $(pgrep -P "$tracer")) 2>/dev/null |
-		awk -v hz="$(getconf CLK_TCK)" '{n += $14 + $15 + $16 + $17} END {print n * 1000 / hz}'
+	awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15 + $16 + $17) * 1000 / hz}' "/proc/$tracer/stat"
 }
 
 lost_of() {
