@@ -44,6 +44,7 @@ part_forget() { # PART
 	rm -f /tmp/*.pid /tmp/*.img /tmp/monitor.*
 	case $1 in
 	healthy) rm -f "$out"/healthy.* ;;
+	traced) rm -f "$out"/traced.* ;;
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac

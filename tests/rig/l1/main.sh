@@ -7,7 +7,7 @@
 . ./lib.sh
 
 # A part whose L2 died of the emulator (see l2_command) is done once more, and the console says so.
-parts="healthy pair"
+parts="healthy pair traced"
 [ ! -d stap ] || parts="$parts stap"
 for part in $parts; do
 	for try in first second; do
