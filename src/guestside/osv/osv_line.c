@@ -19,7 +19,8 @@ struct piece {
 	const char *text; /* plain text of len bytes; NULL: an argument */
 	uint16_t len;
 	struct osv_place place;
-	char conv; /* d, x, p */
+	char conv;	     /* d, x, p, g */
+	uint8_t signed_bits; /* of a signed number; 0: unsigned */
 };
 
 /* A tracepoint's format taken apart; nr < 0: it needs osv_format(). */
@@ -102,8 +103,17 @@ static size_t columns_of(const char *text, size_t len)
 	return nr;
 }
 
+/* Is all of it printable ASCII? Eight bytes at a time, as far as they go. */
 static bool is_plain(const char *text, size_t len)
 {
+	for (uint64_t word; len >= 8; text += 8, len -= 8) {
+		memcpy(&word, text, 8);
+		uint64_t low = word - 0x2020202020202020ull,	/* borrows from bytes below 0x20 */
+			 high = word + 0x0101010101010101ull; /* carries from 0x7f */
+
+		if ((word | low | high) & 0x8080808080808080ull)
+			break; /* perhaps; the bytes tell */
+	}
 	for (size_t i = 0; i < len; i++)
 		if ((uint8_t)text[i] - 0x20u >= 0x5fu)
 			return false;
@@ -113,12 +123,13 @@ static bool is_plain(const char *text, size_t len)
 char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample *s)
 {
 	char name[sizeof(s->thread_name)];
-	size_t len = sizeof(s->thread_name);
+	size_t len = strlen(s->thread_name);
 
-	while (len && !s->thread_name[len - 1])
-		len--;
-	if (!l->opt.compat || l->is_dump) /* the original prints zeros within a tracefile's names */
-		len = strnlen(s->thread_name, len);
+	if (l->opt.compat && !l->is_dump) { /* the original prints zeros within these names */
+		len = sizeof(s->thread_name);
+		while (len && !s->thread_name[len - 1])
+			len--;
+	}
 
 	*p++ = '0';
 	*p++ = 'x';
@@ -134,12 +145,12 @@ char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample
 
 /* ---- formats ---- */
 
-/* %d %u %x %p, with l or h, without flags, width or precision: nearly all of them. */
+/* %d %u %x %p %g, with l or h, without flags, width or precision: nearly all of them. */
 static const char *plain_conversion(const char *p, char *ret)
 {
 	if (*p == 'l' || *p == 'h' || *p == 'L')
 		p++;
-	if (!*p || !strchr("duxp", *p))
+	if (!*p || !strchr("duxpg", *p))
 		return NULL;
 	*ret = *p == 'u' ? 'd' : *p;
 	return p + 1;
@@ -166,9 +177,12 @@ static int take_apart(const struct osv_tracepoint *tp, struct piece *ret)
 		struct piece arg = {0};
 
 		p = plain_conversion(p + 1, &arg.conv);
-		if (!p || used == nr_args || !strchr("bBhHiIqQP", place[used].type))
+		if (!p || used == nr_args ||
+		    !strchr(arg.conv == 'g' ? "d" : "bBhHiIqQP", place[used].type))
 			return -1;
 		arg.place = place[used++];
+		if (strchr("bhiq", arg.place.type))
+			arg.signed_bits = (uint8_t)(8 * arg.place.size);
 		ret[nr++] = arg;
 	}
 	return used == nr_args ? nr : -1;
@@ -209,11 +223,23 @@ char *osv_put_name(const struct osv_lines *l, char *p, const struct osv_sample *
 
 static char *put_piece(char *p, const struct piece *piece, const uint8_t *args)
 {
+	const uint8_t *from = args + piece->place.offset;
 	uint64_t v = 0;
 
-	memcpy(&v, args + piece->place.offset, piece->place.size);
-	if (strchr("bhiq", piece->place.type)) {
-		unsigned int shift = 64 - 8u * piece->place.size;
+	if (piece->place.size == 8)
+		memcpy(&v, from, 8);
+	else if (piece->place.size == 4)
+		memcpy(&v, from, 4);
+	else
+		memcpy(&v, from, piece->place.size);
+	if (piece->conv == 'g') {
+		double d;
+
+		memcpy(&d, &v, sizeof(d));
+		return p + sprintf(p, "%g", d);
+	}
+	if (piece->signed_bits) {
+		unsigned int shift = 64u - piece->signed_bits;
 		int64_t number = (int64_t)(v << shift) >> shift;
 
 		if (number < 0) {
