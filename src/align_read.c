@@ -77,12 +77,12 @@ static void info_take(struct lane *l)
 	json_object_update(info->meta, l->inner->info.meta);
 	for (unsigned int v = 0; v < l->guest->nr_vcpus; v++) {
 		const struct clock_input *in = &l->guest->input[v];
+		size_t step = in->nr_stamps > 1 ? in->nr_stamps - 1 : 1; /* the first and the last */
 		struct clock_cursor c = {0};
 
-		for (size_t i = 0; i < in->nr_stamps; i += in->nr_stamps > 1 ? in->nr_stamps - 1 : 1) {
-			uint64_t ns =
-				align_ns(l->align, clock_vcpu_host(&l->guest->relation.vcpu[v], &c,
-								   in->stamp[i]));
+		for (size_t i = 0; i < in->nr_stamps; i += step) {
+			const struct clock_vcpu *vcpu = &l->guest->relation.vcpu[v];
+			uint64_t ns = align_ns(l->align, clock_vcpu_host(vcpu, &c, in->stamp[i]));
 
 			first = ns < first ? ns : first;
 			last = ns > last ? ns : last;

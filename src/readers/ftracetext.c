@@ -126,10 +126,13 @@ static const struct event_type *type_get(struct ftracetext *t, const char *name)
 	for (unsigned int i = 0; i < t->nr_types; i++)
 		if (!strcmp(t->type[i]->name, full))
 			return t->type[i];
-	if (t->nr_types == NAMES_MAX ||
-	    event_type_register(&(struct event_type){.name = full, .doc = "a line of tracefs's text",
-						     .fields = &text, .nr_fields = 1,
-						     .size = RECORD_BYTES}, &t->type[t->nr_types]))
+	const struct event_type type = {.name = full,
+					.doc = "a line of tracefs's text",
+					.fields = &text,
+					.nr_fields = 1,
+					.size = RECORD_BYTES};
+
+	if (t->nr_types == NAMES_MAX || event_type_register(&type, &t->type[t->nr_types]))
 		return NULL;
 	return t->type[t->nr_types++];
 }
@@ -242,8 +245,8 @@ static int text_next(struct reader *r, struct batch *batch)
 		r->info.end_ns = l.stamp > r->info.end_ns ? l.stamp : r->info.end_ns;
 	}
 	if (!batch->nr && t->strange)
-		trace_info_caveat(&r->info, "%s: %" PRIu64 " lines are not understood", r->info.file,
-				  t->strange);
+		trace_info_caveat(&r->info, "%s: %" PRIu64 " lines are not understood",
+				  r->info.file, t->strange);
 	return batch->nr > 0;
 }
 
@@ -273,8 +276,10 @@ static void start_take(struct ftracetext *t)
 		json_object_set_new(info->meta, "tsc_map",
 				    json_pack("{s:f, s:I}", "ns_per_tick", 1.0, "ns_offset",
 					      (json_int_t)0));
-		trace_info_caveat(info, "%s: times are TSC ticks, not ns, and the file does not say "
-				  "the TSC's rate", info->file);
+		trace_info_caveat(info,
+				  "%s: times are TSC ticks, not ns, and the file does not say "
+				  "the TSC's rate",
+				  info->file);
 	}
 	rewind(t->file);
 	t->strange = 0;
