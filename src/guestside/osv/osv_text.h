@@ -10,7 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OSV_TEXT_ROOM = 1 << 20, OSV_TEXT_LINE_MAX = 1 << 19 };
+enum {
+	OSV_TEXT_LINE_MAX = 1 << 19,
+	OSV_TEXT_PIECE = 1 << 16, /* handed on when so much is there: it stays in the cache */
+	OSV_TEXT_ROOM = OSV_TEXT_LINE_MAX + OSV_TEXT_PIECE,
+};
 
 struct osv_text {
 	FILE *out;
@@ -25,7 +29,7 @@ void osv_text_flush(struct osv_text *t);
 /* Room for a line of at most OSV_TEXT_LINE_MAX bytes. */
 static inline void osv_text_room(struct osv_text *t)
 {
-	if (t->pos - t->buf > OSV_TEXT_ROOM - OSV_TEXT_LINE_MAX)
+	if (t->pos - t->buf > OSV_TEXT_PIECE)
 		osv_text_flush(t);
 }
 
