@@ -17,11 +17,11 @@ fi
 echo $((3 * cycles)) >"$work/lapic.cycles"
 if [ "$(id -u)" = 0 ] && [ -w /dev/kvm ] && [ -e "$build/hostrace.skel.h" ]; then
 	# shellcheck disable=SC2086
-	"$here/record.sh" "$build" "$work" $rounds $cycles $modes >"$work/runs"
+	"$here/record.sh" "$build" "$work" "$rounds" "$cycles" $modes >"$work/runs"
 else
 	echo "bench: recording needs root, /dev/kvm and a hostrace that can record; skipped" >&2
 fi
-"$here/read.sh" "$build" "$work" $rounds "$lengths" "$widths" >>"$work/runs"
+"$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths" >>"$work/runs"
 
 version() {
 	"$@" 2>&1 | head -1

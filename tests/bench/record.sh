@@ -30,7 +30,7 @@ have() {
 
 wait_for() {
 	for _ in $(seq 200); do
-		grep -q "$1" "$work/log" && return 0
+		grep -qs "$1" "$work/log" && return 0
 		sleep 0.05
 	done
 	echo "bench: no '$1' from the tracer:" >&2
@@ -124,7 +124,7 @@ lost_of() {
 }
 
 one_run() {
-	local mode=$1 tool=$2 before after bytes=0 lost=0 ns loop loop_in loop_pid
+	local mode=$1 tool=$2 before after bytes=0 lost=0 ns loop_in loop_pid
 	rm -f "$work/go"
 	mkfifo "$work/go"
 	taskset -c 1 "$bench/vmloop" "$mode" "$cycles" $repeat <"$work/go" >"$work/loop" &
