@@ -21,8 +21,9 @@ static const struct osv_symbols_options no_names = {.none = true};
 static void profiles_walk(struct osv_trace *t, bool compat, FILE *out)
 {
 	for (int of = OSV_HITS; of <= OSV_IDLE; of++) {
+		const char *name = of == OSV_TIMED ? "sched_wait" : NULL;
 		struct osv_profile_options opt = {.of = (enum osv_profile_of)of,
-						  .tracepoint = of == OSV_TIMED ? "sched_wait" : NULL,
+						  .tracepoint = name,
 						  .group = (enum osv_group)of,
 						  .compat = compat,
 						  .symbols = no_names,
