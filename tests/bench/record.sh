@@ -11,6 +11,8 @@ bench=$build/tests/bench
 tools="none empty hostrace hostrace-zstd ftrace perf bpftrace"
 repeat=3
 tracer=
+trap 'touch "$work/stop"; [ -n "$tracer" ] && kill -INT "$tracer" 2>/dev/null && wait' EXIT # ftrace switches its events off
+trap 'exit 1' INT TERM
 
 events_of() {
 	case $1 in
