@@ -41,8 +41,8 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 		if ((*ops)->probe(head, len))
 			return (*ops)->open(path, hint, ret);
 	fail(-EINVAL, "%s is no trace that hostrace knows", path);
-	return fail_hint(-EINVAL, "it reads .hrt files and their text form, trace.dat, tracefs's text, "
-				  "guest rings and OSv's traces");
+	return fail_hint(-EINVAL, "it reads .hrt files and their text form, trace.dat, tracefs's "
+				  "text, guest rings and OSv's traces");
 }
 
 int trace_info_init(struct trace_info *info, const char *file, const char *kind)

@@ -49,9 +49,11 @@ static void reports_walk(struct osv_trace *t, bool compat, bool json, FILE *out)
 	osv_cpu_load(t, &(struct osv_cpu_load_options){.compat = compat}, &sink);
 	osv_summary(t, &(struct osv_summary_options){.timed = true, .compat = compat}, &sink);
 	osv_flame(t, &(struct osv_flame_options){.compat = compat, .symbols = no_names}, &sink);
-	osv_memory(t, &(struct osv_memory_options){.keys = {0, 1, 2, 3}, .nr_keys = 4,
-						   .compat = compat, .symbols = no_names},
-		   &sink);
+	osv_memory(
+		t,
+		&(struct osv_memory_options){
+			.keys = {0, 1, 2, 3}, .nr_keys = 4, .compat = compat, .symbols = no_names},
+		&sink);
 	osv_pcap_dump(t, compat, out, &skipped);
 }
 

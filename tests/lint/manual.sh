@@ -91,6 +91,10 @@ rule "examples run" "$(
 	done
 	cp tests/cases/info/trace.txt "$dir/b.txt"
 	cp tests/cases/osv-reports/tracefile* "$dir"
+	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
+	cp tests/cases/guest-clock/guest.dat "$dir"
+	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
+	cp tests/cases/guest-clock/guest.dat "$dir/guest.dat"
 	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd | sort -u | cut -d' ' -f 3- | while read -r line; do
 		# The line's own quotes count.
 		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)
