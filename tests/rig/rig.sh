@@ -170,7 +170,7 @@ build() {
 	cpio_make "$scratch/boot" "$cache/boot.cpio"
 	# shellcheck disable=SC2086
 	initramfs_make "$scratch/l2" "$here/l2/init.sh" $l2_modules
-	cp -r "$here/l2" "$scratch/l2/work"
+	cp -r "$here/l2" "$scratch/l2/parts"
 	cpio_make "$scratch/l2" "$cache/l2.cpio"
 	root_make "$scratch/root"
 	rm -f "$cache/root.ext4"

@@ -13,6 +13,6 @@ for module in $(cat /modules/order); do
 done
 work=$(sed -n 's/.*work=\([a-z]*\).*/\1/p' /proc/cmdline)
 echo "l2: up, work $work"
-. "/work/$work.sh"
+. "/parts/$work.sh"
 echo "l2: done"
 poweroff -f
