@@ -369,7 +369,7 @@ const char *calltree_title(const struct calltree *t, uint32_t root)
 	return title == NONE ? "" : t->frame[title];
 }
 
-static const char *pretty(double ns, char *buf, size_t size)
+const char *calltree_duration(double ns, char *buf, size_t size)
 {
 	static const struct {
 		double ns;
@@ -416,7 +416,7 @@ static void draw_label(const struct drawing *d, const struct node *n, unsigned i
 	char time[32];
 
 	if (root->time_ns != 0)
-		fprintf(d->out, "%s ", pretty(n->time_ns, time, sizeof(time)));
+		fprintf(d->out, "%s ", calltree_duration(n->time_ns, time, sizeof(time)));
 	fprintf(d->out, "(%.2f%%, #%llu) %s\n", percent, (unsigned long long)n->hits,
 		d->t->frame[n->frame]);
 	for (uint32_t i = n->tail; i != NONE; i = d->t->node[i].tail) {

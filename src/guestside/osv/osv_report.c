@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "calltree.h"
 #include "guestside/osv/osv_report.h"
 
 bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, uint64_t duration_ns,
@@ -36,18 +37,7 @@ const char *osv_ms(double ns, char *buf, size_t size)
 
 const char *osv_pretty(double ns, char *buf, size_t size)
 {
-	static const struct {
-		double ns;
-		const char *name;
-	} units[] = {{3600e9, "h"}, {60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (ns >= units[i].ns) {
-			snprintf(buf, size, "%.2f %s", ns / units[i].ns, units[i].name);
-			return buf;
-		}
-	snprintf(buf, size, "%g", ns);
-	return buf;
+	return calltree_duration(ns, buf, size);
 }
 
 void osv_sink_row(struct osv_sink *sink, json_t *row)
