@@ -52,7 +52,7 @@ _Static_assert(sizeof(struct record_hdr) == 24, "the header is part of the file 
 enum event_id {
 	EV_none = 0,
 #include "events.def"
-	EV_LIMIT = 96 /* ids of ours stay below; tables indexed by id have this length */
+	EV_LIMIT = 192 /* ids of ours stay below; tables indexed by id have this length */
 };
 #undef EVENT
 #undef FIELD
