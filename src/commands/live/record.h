@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of `hostrace record`. */
+/*
+ * The parts of `hostrace record`. What goes into a file beside the collector's own events (a guest's trace, samples,
+ * what it all costs) is a struct record_part: one file, its lines in record_parts.c.
+ */
 #ifndef HOSTRACE_RECORD_COMMAND_H
 #define HOSTRACE_RECORD_COMMAND_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/options.h"
 #include "collector/collector.h"
+#include "tracefile.h"
 #include "vm.h"
+
+struct record_options {
+	const char *vm, *output, *events, *analyzers;
+	bool all, zstd;
+	uint64_t duration_ns, buffer_bytes, ring_bytes;
+};
+
+extern struct record_options record_opt;
+extern const struct option_row record_own_options[];
+
+enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR };
 
 /* ---- record_events.c: which events ---- */
 
@@ -50,5 +66,81 @@ int launch_vm(const struct launch *c, char **argv, struct vm *ret);
 
 /* Absolute path of the program that execvp() would run, in buf. -ENOENT. */
 int program_path(const char *name, char *buf, size_t size);
+
+/* ---- record.c: one recording ---- */
+
+struct recording {
+	struct vm *vms;
+	unsigned int nr_vms;
+	struct launch launch;
+	char **argv; /* the command, or NULL */
+	struct collector *collector;
+	struct trace_writer *writer;
+	json_t *vms_json; /* as known now */
+	int *pidfds;
+	int signals;
+	uint64_t start_ns, progress_ns;
+	unsigned int dumps;
+	enum stop stop;
+};
+
+/* ---- record_parts.c: what else goes in ---- */
+
+/*
+ * Every hook may be absent. Where one returns an error, the sentence is set and the recording ends; those after
+ * start() were begun are stopped and closed in any case, also if start() failed or was never called.
+ */
+struct record_part {
+	/* Before anything is opened: looks at the options, asks the collector for more. -EINVAL: wrong usage. */
+	int (*choose)(struct collector_options *c);
+	/* Probes are attached, the file is open, the command not yet let go, privileges not yet dropped. */
+	int (*start)(struct recording *r);
+	/* After each round of the collector, a few times a second. */
+	int (*round)(struct recording *r, uint64_t now_ns);
+	/* Events no longer come; the file can still be written. */
+	int (*stop)(struct recording *r);
+	/* Adds keys to the file's metadata: as it is opened (final false) and at its end. */
+	void (*meta)(struct recording *r, json_t *meta, bool final);
+	/* Lines under the summary (command_note). */
+	void (*summary)(struct recording *r);
+	void (*close)(struct recording *r);
+};
+
+/* NULL-terminated: the option tables of record itself and of all parts. */
+extern const struct option_row *const record_option_tables[];
+
+/* Each calls that hook of all parts. */
+int parts_choose(struct collector_options *c);
+int parts_start(struct recording *r);
+int parts_round(struct recording *r, uint64_t now_ns);
+int parts_stop(struct recording *r);
+void parts_meta(struct recording *r, json_t *meta, bool final);
+void parts_summary(struct recording *r);
+void parts_close(struct recording *r);
+
+/* ---- record_meta.c: what the file says of itself ---- */
+
+/* Both: the caller owns the object. The second knows what events have told of vCPUs' threads. */
+json_t *record_meta_begin(struct recording *r);
+json_t *record_meta_end(struct recording *r);
+
+/* Array of vm_json(). The caller owns it. */
+json_t *record_vms_describe(const struct recording *r);
+
+extern const char *const record_stop_words[];
+
+/* ---- record_vms.c: which VMs, and whether they live ---- */
+
+/* r->vms by --vm, --all or the command. -ESRCH, -EINVAL, ... with the sentence set. */
+int record_vms_choose(struct recording *r);
+
+/* A command becomes a VM some time after it began: looks again until it is one. */
+void record_vms_refresh(struct recording *r);
+
+int record_vms_watch(struct recording *r);
+bool record_vms_ended(struct recording *r);
+
+/* Capabilities that are still needed once everything is open. */
+uint64_t record_caps(bool command_unknown);
 
 #endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a recording says of itself: host, kernel, VMs, the probes and how they were attached, the
+ * command, the options; at its end the losses, which thread ran which vCPU, and why it ended.
+ */
+#include <jansson.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "record.h"
+
+const char *const record_stop_words[] = {
+	[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration", [STOP_VM] = "VM ended",
+	[STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
+};
+
+json_t *record_vms_describe(const struct recording *r)
+{
+	json_t *all = json_array();
+
+	for (unsigned int i = 0; i < r->nr_vms; i++)
+		json_array_append_new(all, vm_json(&r->vms[i]));
+	return all;
+}
+
+static json_t *options_describe(void)
+{
+	return json_pack("{s:s,s:I,s:I,s:b}", "events",
+			 record_opt.events ? record_opt.events : "default", "duration_ns",
+			 (json_int_t)record_opt.duration_ns, "ring_bytes",
+			 (json_int_t)record_opt.ring_bytes, "zstd", record_opt.zstd);
+}
+
+static json_t *command_describe(char **argv)
+{
+	json_t *words = json_array();
+
+	for (char **a = argv; a && *a; a++)
+		json_array_append_new(words, json_string(*a));
+	return words;
+}
+
+static json_t *caveats_make(void)
+{
+	return json_pack(
+		"[s]",
+		"interrupts that the host kernel's own threads (vhost in kernels before 6.4, "
+		"irqfd workers) drive into the VM are not recorded");
+}
+
+json_t *record_meta_begin(struct recording *r)
+{
+	struct utsname un;
+
+	uname(&un);
+
+	json_t *meta = json_pack("{s:s,s:s,s:s,s:i,s:I,s:O,s:o,s:o,s:o,s:I,s:o}", "hostrace",
+			 HOSTRACE_VERSION, "host", un.nodename, "kernel", un.release, "cpus",
+			 (int)sysconf(_SC_NPROCESSORS_ONLN), "tsc_khz",
+			 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json, "probes",
+			 collector_probes(r->collector), "command", command_describe(r->argv),
+			 "options", options_describe(), "buffer_bytes",
+			 (json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
+
+	parts_meta(r, meta, false);
+	return meta;
+}
+
+/* Events have told which thread runs which vCPU; /proc does not always. */
+static void vcpus_fill(struct recording *r)
+{
+	json_t *vcpus = collector_vcpus(r->collector), *one;
+	size_t k;
+
+	json_array_foreach (vcpus, k, one) {
+		pid_t pid = (pid_t)json_integer_value(json_object_get(one, "pid"));
+		json_int_t index = json_integer_value(json_object_get(one, "index"));
+		json_int_t tid = json_integer_value(json_object_get(one, "tid"));
+
+		for (unsigned int i = 0; i < r->nr_vms; i++)
+			for (unsigned int v = 0; v < r->vms[i].nr_vcpus; v++)
+				if (r->vms[i].pid == pid && r->vms[i].vcpus[v].index == index)
+					r->vms[i].vcpus[v].tid = (pid_t)tid;
+	}
+	json_decref(vcpus);
+	json_decref(r->vms_json);
+	r->vms_json = record_vms_describe(r);
+}
+
+json_t *record_meta_end(struct recording *r)
+{
+	vcpus_fill(r);
+
+	json_t *meta = json_pack("{s:o,s:o,s:s,s:I,s:O}", "lost", collector_lost(r->collector),
+				 "vcpus", collector_vcpus(r->collector), "end",
+				 record_stop_words[r->stop], "tsc_khz",
+				 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json);
+
+	if (r->launch.ended)
+		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
+	parts_meta(r, meta, true);
+	return meta;
+}

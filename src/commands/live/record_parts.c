@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What else goes into a recording beside the collector's events (see struct record_part). A new
+ * part: its file here beside, its line in `parts`, and its options, if it has any, in the tables.
+ */
+#include <stddef.h>
+
+#include "record.h"
+
+static const struct record_part *const parts[] = {
+	NULL,
+};
+
+const struct option_row *const record_option_tables[] = {
+	record_own_options,
+	NULL,
+};
+
+#define FOR_EACH_PART(p)                                                                           \
+	for (const struct record_part *const *it = parts, *p; (p = *it); it++)
+
+int parts_choose(struct collector_options *c)
+{
+	FOR_EACH_PART(p) {
+		int err = p->choose ? p->choose(c) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int parts_start(struct recording *r)
+{
+	FOR_EACH_PART(p) {
+		int err = p->start ? p->start(r) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int parts_round(struct recording *r, uint64_t now_ns)
+{
+	FOR_EACH_PART(p) {
+		int err = p->round ? p->round(r, now_ns) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* All are stopped, whatever one of them says; the first error counts. */
+int parts_stop(struct recording *r)
+{
+	int err = 0;
+
+	FOR_EACH_PART(p) {
+		int one = p->stop ? p->stop(r) : 0;
+
+		err = err ? err : one;
+	}
+	return err;
+}
+
+void parts_meta(struct recording *r, json_t *meta, bool final)
+{
+	FOR_EACH_PART(p)
+		if (p->meta)
+			p->meta(r, meta, final);
+}
+
+void parts_summary(struct recording *r)
+{
+	FOR_EACH_PART(p)
+		if (p->summary)
+			p->summary(r);
+}
+
+void parts_close(struct recording *r)
+{
+	FOR_EACH_PART(p)
+		if (p->close)
+			p->close(r);
+}

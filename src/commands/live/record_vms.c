@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which VMs `hostrace record` records, and whether they still live. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "record.h"
+
+int record_vms_choose(struct recording *r)
+{
+	struct vm *vm = calloc(1, sizeof(*vm));
+	int err;
+
+	if (!vm)
+		return fail(-ENOMEM, "out of memory");
+	r->vms = vm;
+	r->nr_vms = 1;
+	if (record_opt.vm)
+		return vm_find(record_opt.vm, vm);
+	if (r->argv && !record_opt.all)
+		return launch_vm(&r->launch, r->argv, vm);
+	free(vm);
+	r->vms = NULL;
+	r->nr_vms = 0;
+	err = vm_list(&r->vms, &r->nr_vms);
+	if (err)
+		return err;
+	if (!r->nr_vms)
+		return fail(-ESRCH,
+			    "no VM is running here that this user may see; "
+			    "try: sudo hostrace ps, or hostrace record -- qemu-system-x86_64 ...");
+	if (r->nr_vms > 1 && !record_opt.all)
+		return fail(-EINVAL,
+			    "%u VMs are running; say which with --vm PID|NAME, or --all "
+			    "('hostrace ps' lists them)",
+			    r->nr_vms);
+	return 0;
+}
+
+bool record_vms_ended(struct recording *r)
+{
+	unsigned int running = 0;
+
+	for (unsigned int i = 0; i < r->nr_vms; i++) {
+		struct pollfd p = {.fd = r->pidfds[i], .events = POLLIN};
+
+		if (r->pidfds[i] >= 0 && poll(&p, 1, 0) > 0) {
+			close(r->pidfds[i]);
+			r->pidfds[i] = -1;
+		}
+		running += r->pidfds[i] >= 0;
+	}
+	return !running;
+}
+
+int record_vms_watch(struct recording *r)
+{
+	r->pidfds = calloc(r->nr_vms, sizeof(*r->pidfds));
+	if (!r->pidfds)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < r->nr_vms; i++) {
+		r->pidfds[i] = (int)syscall(SYS_pidfd_open, r->vms[i].pid, 0);
+		if (r->pidfds[i] < 0 && errno != ESRCH)
+			return fail(-errno, "pidfd_open %d: %s", r->vms[i].pid, strerror(errno));
+	}
+	return 0;
+}
+
+/*
+ * A flight recorder writes files later, into directories that may be another user's; what a command
+ * has become can only be looked at with what ptrace needs.
+ */
+uint64_t record_caps(bool command_unknown)
+{
+	return (record_opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) |
+	       (command_unknown ? CAPS_KEPT_TO_LOOK : 0);
+}
+
+/* A command becomes a VM some time after it began: look again until it is one. */
+void record_vms_refresh(struct recording *r)
+{
+	char pid[16];
+	struct vm vm;
+
+	if (!r->argv || record_opt.vm || record_opt.all || r->vms[0].nr_vcpus)
+		return;
+	snprintf(pid, sizeof(pid), "%d", r->vms[0].pid);
+	if (vm_find(pid, &vm))
+		return;
+	vm_free(&r->vms[0]);
+	r->vms[0] = vm;
+	json_decref(r->vms_json);
+	r->vms_json = record_vms_describe(r);
+	privileges_drop(record_caps(false));
+}
