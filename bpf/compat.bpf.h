@@ -53,4 +53,31 @@ static __always_inline hr_u64 vcpu_l1_tsc_ratio(struct kvm_vcpu *v)
 	return 0;
 }
 
+enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
+
+/* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first asked for). */
+static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
+{
+	if (vcpu->arch.regs_avail & (1u << VCPU_REGS_RIP))
+		return vcpu->arch.regs[VCPU_REGS_RIP];
+	return 0;
+}
+
+/* What AMD's CPU says about an exit. */
+struct svm_exit {
+	hr_u64 code, info1, info2;
+};
+
+/*
+ * The VMCB of what ran last, the guest or its guest (vmcb02). Kernels have exit_code with 32 or 64 bits and move
+ * nothing: the layout is the CPU's. Codes have 32 bits, VMEXIT_INVALID is -1 in both.
+ */
+static __always_inline void vcpu_svm_exit(struct kvm_vcpu *vcpu, struct svm_exit *ret)
+{
+	struct vcpu_svm *svm = (void *)vcpu - bpf_core_field_offset(struct vcpu_svm, vcpu);
+	struct vmcb *vmcb = BPF_CORE_READ(svm, vmcb);
+
+	bpf_core_read(ret, sizeof(*ret), &vmcb->control.exit_code);
+}
+
 #endif

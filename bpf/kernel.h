@@ -62,6 +62,20 @@ struct kvm_vcpu {
 	struct kvm_vcpu_arch arch;
 };
 
+/* AMD: what the CPU left in the VM control block at the exit (APM 2, appendix B: these three follow one another). */
+struct vmcb_control_area {
+	hr_u64 exit_code, exit_info_1, exit_info_2;
+};
+
+struct vmcb {
+	struct vmcb_control_area control;
+};
+
+struct vcpu_svm {
+	struct kvm_vcpu vcpu;
+	struct vmcb *vmcb;
+};
+
 struct pvclock_vcpu_time_info {
 	hr_u32 version;
 	hr_u64 tsc_timestamp, system_time;
@@ -76,6 +90,10 @@ struct trace_event_raw_kvm_exit {
 	unsigned long guest_rip;
 	hr_u32 isa;
 	hr_u64 info1, info2;
+};
+
+struct trace_event_raw_kvm_entry {
+	unsigned long rip;
 };
 
 struct trace_event_raw_kvm_emulate_insn {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where
- * these do not say enough the formatted record is read instead (tp/kvm/..., about five times as
+ * these do not say enough the formatted record is read instead (tp/kvm/..., several times as
  * dear). Signatures are those of v6.1 to v6.18; what the running kernel refuses the collector
  * leaves out.
  *
@@ -30,13 +30,27 @@ int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 	return PERF_SEES_IT_TOO;
 }
 
-enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
-
-/* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first asked for). */
-static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
+/*
+ * The same for AMD, from the tracepoint's own argument: all that the formatted record holds lies in memory (the exit
+ * handler copies the instruction pointer out of the VMCB). Intel's CPUs keep it until a VMREAD asks for it, which only
+ * the kernel can do: there the formatted record is the only one that is whole.
+ */
+SEC("tp_btf/kvm_exit")
+int BPF_PROG(tp_kvm_exit_svm, struct kvm_vcpu *vcpu, hr_u32 isa)
 {
-	if (vcpu->arch.regs_avail & (1u << VCPU_REGS_RIP))
-		return vcpu->arch.regs[VCPU_REGS_RIP];
+	struct emit e;
+	struct rec_kvm_exit *rec = take(&e, kvm_exit);
+	struct svm_exit exit;
+
+	if (!rec)
+		return 0;
+	vcpu_svm_exit(vcpu, &exit);
+	rec->rip = vcpu->arch.regs[VCPU_REGS_RIP];
+	rec->info1 = exit.info1;
+	rec->info2 = exit.info2;
+	rec->reason = (hr_u32)exit.code;
+	rec->isa = isa;
+	emit_publish(&e);
 	return 0;
 }
 
@@ -51,6 +65,20 @@ int BPF_PROG(tp_kvm_entry, struct kvm_vcpu *vcpu)
 	rec->rip = vcpu_rip(vcpu);
 	emit_publish(&e);
 	return 0;
+}
+
+/* Where the kernel does not let its tracepoint's argument be read. */
+SEC("tp/kvm/kvm_entry")
+int tp_kvm_entry_formatted(struct trace_event_raw_kvm_entry *ctx)
+{
+	struct emit e;
+	struct rec_kvm_entry *rec = take(&e, kvm_entry);
+
+	if (!rec)
+		return PERF_SEES_IT_TOO;
+	rec->rip = bpf_core_field_exists(ctx->rip) ? ctx->rip : 0;
+	emit_publish(&e);
+	return PERF_SEES_IT_TOO;
 }
 
 SEC("tp_btf/kvm_userspace_exit")

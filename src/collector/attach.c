@@ -79,21 +79,27 @@ static bool usable(const struct probe_result *r)
 	return r->plan && r->plan->how != PROBE_ABSENT;
 }
 
-static void program_want(struct program *programs, unsigned int *nr, const char *name)
-{
-	for (unsigned int i = 0; i < *nr; i++)
-		if (!strcmp(programs[i].name, name))
-			return;
-	if (*nr < PROGRAMS_MAX)
-		programs[(*nr)++] = (struct program){.name = name};
-}
-
-static const char *program_error(const struct program *programs, unsigned int nr, const char *name)
+static struct program *program_find(struct program *programs, unsigned int nr, const char *name)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		if (!strcmp(programs[i].name, name))
-			return *programs[i].error ? programs[i].error : NULL;
-	return "too many programs";
+			return &programs[i];
+	return NULL;
+}
+
+static void program_want(struct program *programs, unsigned int *nr,
+			 const struct probe_place *place)
+{
+	if (!program_find(programs, *nr, place->program) && *nr < PROGRAMS_MAX)
+		programs[(*nr)++] =
+			(struct program){.name = place->program, .instead = place->instead};
+}
+
+static const char *program_error(const struct program *program)
+{
+	if (!program)
+		return "too many programs";
+	return *program->error ? program->error : NULL;
 }
 
 static void link_drop(struct probe_link *l)
@@ -227,31 +233,22 @@ static void attach_kernel(struct collector *c, struct probe_result *r, const cha
 	snprintf(r->where, sizeof(r->where), "%s", bpf_program__section_name(prog));
 }
 
-/* The program of a kernel event: as the plan says, else by its name. */
-static const char *kernel_program(const struct probe_result *r, char *buf, size_t size)
-{
-	if (r->plan->nr_places && *r->plan->place[0].program)
-		return r->plan->place[0].program;
-	snprintf(buf, size, "tp_%s", r->event);
-	return buf;
-}
-
 static void attach_one(struct collector *c, struct probe_result *r, struct program *programs,
 		       unsigned int nr)
 {
-	char buf[80];
+	const struct program *program = NULL;
 	const char *error = NULL;
 
-	if (!r->pid)
-		error = program_error(programs, nr, kernel_program(r, buf, sizeof(buf)));
-	for (unsigned int i = 0; r->pid && i < r->plan->nr_places && !error; i++)
-		error = program_error(programs, nr, r->plan->place[i].program);
+	for (unsigned int i = 0; i < r->plan->nr_places && !error; i++) {
+		program = program_find(programs, nr, r->plan->place[i].program);
+		error = program_error(program);
+	}
 	if (error)
 		snprintf(r->reason, sizeof(r->reason), "%s", error);
 	else if (r->pid)
 		attach_places(c, r);
 	else
-		attach_kernel(c, r, kernel_program(r, buf, sizeof(buf)));
+		attach_kernel(c, r, program->loaded);
 }
 
 static int vms_fill(struct collector *c)
@@ -280,20 +277,16 @@ static int vms_fill(struct collector *c)
 int collector_attach(struct collector *c, const struct collector_options *opt)
 {
 	_cleanup_free_ struct program *programs = calloc(PROGRAMS_MAX, sizeof(*programs));
-	_cleanup_free_ char(*names)[80] = calloc(EV_LIMIT, sizeof(*names));
 	unsigned int nr = 0, attached = 0;
 	int err = results_make(c, opt);
 
-	if (err || !programs || !names)
+	if (err || !programs)
 		return err ? err : fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0, n = 0; i < c->nr_results; i++) {
+	for (unsigned int i = 0; i < c->nr_results; i++) {
 		const struct probe_result *r = &c->results[i];
 
-		if (usable(r) && !r->pid)
-			program_want(programs, &nr,
-				     kernel_program(r, names[n++], sizeof(names[0])));
-		for (unsigned int k = 0; usable(r) && r->pid && k < r->plan->nr_places; k++)
-			program_want(programs, &nr, r->plan->place[k].program);
+		for (unsigned int k = 0; usable(r) && k < r->plan->nr_places; k++)
+			program_want(programs, &nr, &r->plan->place[k]);
 	}
 	if (!nr)
 		return fail(-ENOTSUP, "none of the wanted events can be taken here; "

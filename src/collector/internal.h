@@ -69,12 +69,15 @@ struct collector {
 /* A program that is to be loaded. */
 struct program {
 	const char *name;
-	char error[256]; /* set by collector_load() if the kernel refuses it */
+	const char *instead; /* the one to load if the kernel refuses it, or NULL */
+	const char *loaded;  /* which one it became; set by collector_load() */
+	char error[256];     /* set by collector_load() if the kernel refuses both */
 };
 
 /*
  * load.c: opens the skeleton, loads these programs and maps the rings. A program that this kernel
- * refuses is left out and its error set; only if none is left or the maps cannot be had it fails.
+ * refuses is replaced by its `instead`, or left out and its error set; only if none is left or the
+ * maps cannot be had it fails.
  */
 int collector_load(struct collector *c, struct program *programs, unsigned int nr,
 		   uint64_t ring_bytes);

@@ -107,11 +107,11 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 		return err;
 	for (unsigned int i = 0; i < nr; i++) {
 		struct bpf_program *prog =
-			bpf_object__find_program_by_name(skel->obj, programs[i].name);
+			bpf_object__find_program_by_name(skel->obj, programs[i].loaded);
 
 		if (!prog && !*programs[i].error)
 			snprintf(programs[i].error, sizeof(programs[i].error), "no BPF program %s",
-				 programs[i].name);
+				 programs[i].loaded);
 		if (!prog || *programs[i].error)
 			continue;
 		bpf_program__set_autoload(prog, true);
@@ -127,20 +127,31 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 	return err;
 }
 
-/* Tries each program alone. */
+static int program_try(struct collector *c, struct program *program)
+{
+	struct hostrace *skel;
+	int err = skel_load(c, program, 1, &skel);
+
+	if (!err)
+		hostrace__destroy(skel);
+	return err;
+}
+
+/* Tries each program alone, and the one that may stand in for it. */
 static void programs_try(struct collector *c, struct program *programs, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
-		struct hostrace *skel;
-		int err;
+		struct program *p = &programs[i];
+		int err = *p->error ? 0 : program_try(c, p);
 
-		if (*programs[i].error)
-			continue;
-		err = skel_load(c, &programs[i], 1, &skel);
-		if (!err)
-			hostrace__destroy(skel);
-		else
-			snprintf(programs[i].error, sizeof(programs[i].error),
+		if (err && p->instead) {
+			debug("attach", "%s is refused (%s), %s is tried", p->name, last_warning,
+			      p->instead);
+			p->loaded = p->instead;
+			err = program_try(c, p);
+		}
+		if (err)
+			snprintf(p->error, sizeof(p->error),
 				 "the kernel refuses the program: %s%s%.180s", strerror(-err),
 				 *last_warning ? "; " : "", last_warning);
 	}
@@ -174,6 +185,8 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	if (getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret))
 		return fail(-errno, "getrandom: %s", strerror(errno));
 	c->uprobe_links = uprobe_links_possible();
+	for (unsigned int i = 0; i < nr; i++)
+		programs[i].loaded = programs[i].name;
 	err = skel_load(c, programs, nr, &c->skel);
 	if (err) {
 		programs_try(c, programs, nr);

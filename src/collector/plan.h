@@ -27,6 +27,7 @@ enum { PLACES_MAX = 8 }; /* qemu_pio has six: three widths, two directions */
 
 struct probe_place {
 	char program[64];     /* BPF program: "fn_virtqueue_pop", ... */
+	const char *instead;  /* dearer program that tells the same, if the kernel refuses that one; or NULL */
 	char function[64];    /* symbol, or "kvm:kvm_exit" for a tracepoint; "" for a mark */
 	char mark[64];	      /* USDT mark, provider is qemu; "" for a function */
 	uint64_t offset;      /* from the function's start */

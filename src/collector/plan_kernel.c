@@ -11,6 +11,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "exit_reason.h"
 #include "plan_internal.h"
 #include "vm.h"
 
@@ -30,20 +31,47 @@ static const struct kernel_row {
 
 enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
+/* Programs for an event other than tp_EVENT, or one that may stand in for it. */
+static const struct kernel_form {
+	const char *event, *program, *instead;
+	bool svm; /* only where KVM runs guests by SVM, and tells its struct vcpu_svm */
+} forms[] = {
+	{"kvm_exit", "tp_kvm_exit_svm", "tp_kvm_exit", true},
+	{"kvm_entry", "tp_kvm_entry", "tp_kvm_entry_formatted", false},
+};
+
 struct kernel_types {
 	struct btf *vmlinux, *kvm; /* kvm: NULL if it is built in or not loaded */
+	bool svm;
 };
+
+static struct btf *types_of_module(const char *path, struct btf *vmlinux)
+{
+	struct btf *btf = vmlinux && !access(path, R_OK) ? btf__parse_split(path, vmlinux) : NULL;
+
+	return libbpf_get_error(btf) ? NULL : btf;
+}
+
+static bool svm_told(struct btf *vmlinux)
+{
+	struct btf *amd;
+	bool told;
+
+	if (!vmlinux || vm_host_isa() != EXIT_ISA_SVM)
+		return false;
+	amd = types_of_module("/sys/kernel/btf/kvm_amd", vmlinux);
+	told = btf__find_by_name_kind(amd ? amd : vmlinux, "vcpu_svm", BTF_KIND_STRUCT) > 0;
+	btf__free(amd);
+	return told;
+}
 
 static void types_open(struct kernel_types *t)
 {
 	t->vmlinux = btf__parse("/sys/kernel/btf/vmlinux", NULL);
 	if (libbpf_get_error(t->vmlinux))
 		t->vmlinux = NULL;
-	t->kvm = t->vmlinux && !access("/sys/kernel/btf/kvm", R_OK)
-			 ? btf__parse_split("/sys/kernel/btf/kvm", t->vmlinux)
-			 : NULL;
-	if (libbpf_get_error(t->kvm))
-		t->kvm = NULL;
+	t->kvm = types_of_module("/sys/kernel/btf/kvm", t->vmlinux);
+	t->svm = svm_told(t->vmlinux);
 }
 
 static void types_close(struct kernel_types *t)
@@ -78,6 +106,17 @@ static bool kvm_loaded(void)
 	return !access("/sys/module/kvm", F_OK) || !access("/dev/kvm", F_OK);
 }
 
+static void place_program(struct probe_place *place, const char *event, bool svm)
+{
+	snprintf(place->program, sizeof(place->program), "tp_%s", event);
+	for (unsigned int i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (strcmp(forms[i].event, event) || (forms[i].svm && !svm))
+			continue;
+		snprintf(place->program, sizeof(place->program), "%s", forms[i].program);
+		place->instead = forms[i].instead;
+	}
+}
+
 static void row_plan(struct plan *plan, const struct kernel_row *row,
 		     const struct kernel_types *types, bool there)
 {
@@ -103,7 +142,7 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 	p->how = PROBE_TRACEPOINT;
 	p->nr_places = 1;
 	place = &p->place[0];
-	snprintf(place->program, sizeof(place->program), "tp_%s", row->event);
+	place_program(place, row->event, types->svm);
 	snprintf(place->function, sizeof(place->function), "%s:%s", row->system, row->name);
 	p->doubtful = row->flags & HARDWARE && !vm_host_isa();
 	snprintf(p->reason, sizeof(p->reason), "%s",

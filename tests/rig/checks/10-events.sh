@@ -30,19 +30,27 @@ oracle_sequence() {
 		number_of[$0] = number
 		next
 	}
+	function hex(name) { # as hostrace prints it
+		if (!match($0, " " name " 0x[0-9a-f]+"))
+			return "none"
+		digits = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+		sub(/^0+/, "", digits)
+		return "0x" (digits == "" ? 0 : digits)
+	}
 	match($0, / rip 0x[0-9a-f]+/) { rip = substr($0, RSTART + 5, RLENGTH - 5) }
 	$3 == "kvm_exit:" {
 		tid = $1
+		infos = hex("info1") " " hex("info2")
 		sub(/.* reason /, "")
 		sub(/ rip .*/, "")
-		print tid, "exit", number_of[$0], rip
+		print tid, "exit", number_of[$0], rip, infos
 	}
 	$3 == "kvm_entry:" { print $1, "entry", rip }' "$work/reasons" - | sort -s -n -k 1,1
 }
 
 hostrace_sequence() {
 	events_text healthy.hrt |
-		sed -n 's/.* kvm_exit .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\).* reason=\([0-9]*\).*/\1 exit \3 \2/p
+		sed -n 's/.* kvm_exit .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\) info1=\(0x[0-9a-f]*\) info2=\(0x[0-9a-f]*\) reason=\([0-9]*\).*/\1 exit \5 \2 \3 \4/p
 			s/.* kvm_entry .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\).*/\1 entry \2/p' |
 		sort -s -n -k 1,1
 }
@@ -50,6 +58,8 @@ hostrace_sequence() {
 oracle_sequence >"$work/wanted"
 hostrace_sequence >"$work/got"
 same_lines "each vCPU's exits and entries are the same, one by one" "$work/got" "$work/wanted"
+equal "kvm_exit is taken from the tracepoint's own argument, not from the formatted record" \
+	"$(report healthy.hrt info '.result.probes[] | select(.event == "kvm_exit") | .where')" "tp_btf/kvm_exit"
 equal "a vCPU's exits and entries alternate" \
 	"$(awk '$1 == tid && $2 == last {n++} {tid = $1; last = $2} END {print n + 0}' "$work/got")" 0
 equal "there are two vCPUs" "$(cut -d ' ' -f 1 "$work/got" | sort -u | wc -l)" 2
