@@ -46,6 +46,18 @@ bool proc_exists(pid_t pid, pid_t *ret_leader)
 	return *ret_leader == pid;
 }
 
+pid_t proc_parent(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "status");
+	char line[256];
+	int parent = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "PPid: %d", &parent) == 1)
+			break;
+	return parent;
+}
+
 static int words_split(char *text, size_t len, char ***ret_words, unsigned int *ret_nr)
 {
 	char **words = calloc(CMDLINE_WORDS_MAX, sizeof(*words));

@@ -14,6 +14,9 @@
  * process. */
 bool proc_exists(pid_t pid, pid_t *ret_leader);
 
+/* The process that started it; 0 if that cannot be told. */
+pid_t proc_parent(pid_t pid);
+
 /*
  * The words of the command line, at most CMDLINE_WORDS_MAX of them and CMDLINE_BYTES_MAX bytes.
  * *ret_words points into *ret_text; free both. A kernel thread and a zombie have none. 0 or -errno.

@@ -47,7 +47,7 @@ qemu() {
 }
 
 qemu -S -name doctor-$$ -pidfile pid 2>qemu.err &
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
 	[ -s pid ] && break
 	sleep .05
 done

@@ -19,7 +19,7 @@ vm() {
 	shift
 	timeout -s KILL 90 qemu-system-x86_64 -display none -S -pidfile "$pidfile" "$@" 2>qemu.err &
 	pids="$pids $!"
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ -s "$pidfile" ] && return
 		sleep .05
 	done

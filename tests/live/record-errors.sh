@@ -21,7 +21,7 @@ refuses() {
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the sentence" record.err
 }
 
-plan 20
+plan 21
 refuses 1 'no.* process|no such' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'no VM' "a pid that is no VM" "$HOSTRACE" record --vm 1
 refuses 1 'no VM' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
@@ -39,4 +39,14 @@ is "$(ls ./*.hrt 2>/dev/null | wc -l)" 0 "no file is left behind"
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
+
+# a command that starts the VM instead of becoming it
+mkfifo in
+record_start -o wrapper.hrt -- sh -c "'$BUILD/minivmm' outb=1 inb=0 mmio=0 hlt=0 wait <in; true"
+exec 4>in
+until_line 'warning.*started the VM' record.err
+is $? 0 "a wrapper is told from the VM that it starts" record.err
+echo go >&4
+exec 4>&-
+wait "$recorder_waiter"
 finish

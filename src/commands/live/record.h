@@ -81,6 +81,7 @@ struct recording {
 	int signals;
 	uint64_t start_ns, progress_ns;
 	unsigned int dumps;
+	bool wrapper_told; /* that the command started a VM and is none */
 	enum stop stop;
 };
 

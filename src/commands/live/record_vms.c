@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "command.h"
 #include "record.h"
+#include "vm_proc.h"
+
+enum { ANCESTORS_MAX = 64 };
 
 int record_vms_choose(struct recording *r)
 {
@@ -80,6 +84,33 @@ uint64_t record_caps(bool command_unknown)
 	       (command_unknown ? CAPS_KEPT_TO_LOOK : 0);
 }
 
+static bool descends(pid_t pid, pid_t from)
+{
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++, pid = proc_parent(pid))
+		if (pid == from)
+			return true;
+	return false;
+}
+
+/* `timeout qemu-system-x86_64 ...` and the like: the probes are set for the wrapper, not for what it starts. */
+static void wrapper_tell(struct recording *r)
+{
+	struct vm *vms = NULL;
+	unsigned int nr = 0;
+
+	if (r->wrapper_told || vm_list(&vms, &nr))
+		return;
+	for (unsigned int i = 0; i < nr && !r->wrapper_told; i++) {
+		if (!descends(vms[i].pid, r->launch.pid))
+			continue;
+		r->wrapper_told = true;
+		command_note("warning: '%s' has started the VM with pid %d, which is not recorded; "
+			     "put the VM itself behind --, or use: hostrace record --vm %d",
+			     r->vms[0].name, vms[i].pid, vms[i].pid);
+	}
+	vm_list_free(vms, nr);
+}
+
 /* A command becomes a VM some time after it began: look again until it is one. */
 void record_vms_refresh(struct recording *r)
 {
@@ -89,8 +120,10 @@ void record_vms_refresh(struct recording *r)
 	if (!r->argv || record_opt.vm || record_opt.all || r->vms[0].nr_vcpus)
 		return;
 	snprintf(pid, sizeof(pid), "%d", r->vms[0].pid);
-	if (vm_find(pid, &vm))
+	if (vm_find(pid, &vm)) {
+		wrapper_tell(r);
 		return;
+	}
 	vm_free(&r->vms[0]);
 	r->vms[0] = vm;
 	json_decref(r->vms_json);
