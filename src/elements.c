@@ -51,6 +51,7 @@ struct elements {
 	} dropping[DROPPING_MAX]; /* threads inside virtqueue_drop_all */
 	bool sees_resets;	  /* the trace has virtio_reset events */
 	struct element_totals totals;
+	const struct element_watch *watch;
 };
 
 struct elements *elements_new(void)
@@ -76,6 +77,11 @@ void elements_free(struct elements *e)
 	free(e);
 }
 
+void elements_watch(struct elements *e, const struct element_watch *watch)
+{
+	e->watch = watch;
+}
+
 /* ---- the table ---- */
 
 static size_t slot_of(uint32_t pid, uint64_t vq, uint32_t head)
@@ -92,6 +98,22 @@ static struct out *find(struct elements *e, uint32_t pid, uint64_t vq, uint32_t 
 		if (e->out[i].pid == pid && e->out[i].vq == vq && e->out[i].head == head)
 			return &e->out[i];
 	return NULL;
+}
+
+static void tell_left(const struct elements *e, const struct out *o, enum element_end how,
+		      const struct event *ev)
+{
+	struct element el = {.pid = o->pid,
+			     .queue = o->queue,
+			     .head = o->head,
+			     .vq = o->vq,
+			     .vdev = o->vdev,
+			     .address = o->address,
+			     .popped_ns = o->popped_ns,
+			     .device = ""};
+
+	if (e->watch)
+		e->watch->left(e->watch->arg, &el, how, ev);
 }
 
 /* Linear probing without tombstones: what follows is moved up. */
@@ -172,6 +194,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 
 	e->totals.popped++;
 	if (o) {
+		tell_left(e, o, ELEMENT_REPLACED, ev);
 		e->totals.replaced++;
 	} else if (e->nr == ELEMENTS_MAX) {
 		e->totals.overflow++;
@@ -195,11 +218,14 @@ static void on_pop(struct elements *e, const struct event *ev)
 			  .order = e->order++,
 			  .losses = e->losses - (ev->time_ns < e->blind_until_ns),
 			  .used = true};
+	if (e->watch)
+		e->watch->popped(e->watch->arg, ev);
 }
 
-/* One element leaves the device: counted as `how`, or as returned-before if it was never seen
+/* One element leaves the device: counted in `count`, or as returned-before if it was never seen
  * popped. */
-static void on_leave(struct elements *e, const struct event *ev, uint64_t *how)
+static void on_leave(struct elements *e, const struct event *ev, uint64_t *count,
+		     enum element_end how)
 {
 	struct out *o = find(e, ev->pid, get(ev, "vq"), (uint32_t)get(ev, "head"));
 
@@ -207,19 +233,20 @@ static void on_leave(struct elements *e, const struct event *ev, uint64_t *how)
 		e->totals.before++;
 		return;
 	}
-	(*how)++;
+	(*count)++;
+	tell_left(e, o, how, ev);
 	take_out(e, o);
 }
 
 static void on_fill(struct elements *e, const struct event *ev)
 {
 	if (!*dropping(e, ev->tid))
-		on_leave(e, ev, &e->totals.returned);
+		on_leave(e, ev, &e->totals.returned, ELEMENT_RETURNED);
 }
 
 static void on_detach(struct elements *e, const struct event *ev)
 {
-	on_leave(e, ev, &e->totals.detached);
+	on_leave(e, ev, &e->totals.detached, ELEMENT_DETACHED);
 }
 
 /* QEMU's unpop calls detach where the compiler did not inline it: then the element is gone already.
@@ -227,7 +254,7 @@ static void on_detach(struct elements *e, const struct event *ev)
 static void on_unpop(struct elements *e, const struct event *ev)
 {
 	if (find(e, ev->pid, get(ev, "vq"), (uint32_t)get(ev, "head")))
-		on_leave(e, ev, &e->totals.unpopped);
+		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -263,6 +290,7 @@ static void on_rewind(struct elements *e, const struct event *ev)
 		struct out *o = &e->out[i];
 
 		if (o->used && o->pid == ev->pid && o->vq == vq && o->order >= from) {
+			tell_left(e, o, ELEMENT_UNPOPPED, ev);
 			take_out(e, o);
 			e->totals.unpopped++;
 		} else {
@@ -282,13 +310,15 @@ static void on_drop_all(struct elements *e, const struct event *ev)
 }
 
 /* All elements of a device, or of one of its queues (vq not 0, or queue not ~0). */
-static void clear(struct elements *e, uint32_t pid, uint64_t vdev, uint64_t vq, uint64_t queue)
+static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uint64_t vq,
+		  uint64_t queue)
 {
 	for (size_t i = 0; i < SLOTS;) {
 		struct out *o = &e->out[i];
 
-		if (o->used && o->pid == pid &&
+		if (o->used && o->pid == ev->pid &&
 		    (vq ? o->vq == vq : o->vdev == vdev && (queue == ~0ull || o->queue == queue))) {
+			tell_left(e, o, ELEMENT_RESET, ev);
 			take_out(e, o);
 			e->totals.reset++;
 		} else {
@@ -304,7 +334,7 @@ static void on_reset(struct elements *e, const struct event *ev)
 	e->sees_resets = true;
 	if (!get(ev, "leave"))
 		return;
-	clear(e, ev->pid, d->vdev, 0, ~0ull);
+	clear(e, ev, d->vdev, 0, ~0ull);
 	d->broken = d->resetting = d->vhost = false;
 }
 
@@ -322,7 +352,7 @@ static void on_status(struct elements *e, const struct event *ev)
 		return;
 	}
 	if (d->resetting && !e->sees_resets)
-		clear(e, ev->pid, d->vdev, 0, ~0ull);
+		clear(e, ev, d->vdev, 0, ~0ull);
 	/* virtio_error() itself sets a bit of the status: only a reset mends the device. */
 	if (d->resetting)
 		d->resetting = d->broken = false;
@@ -330,12 +360,12 @@ static void on_status(struct elements *e, const struct event *ev)
 
 static void on_queue_reset(struct elements *e, const struct event *ev)
 {
-	clear(e, ev->pid, get(ev, "vdev"), 0, get(ev, "queue"));
+	clear(e, ev, get(ev, "vdev"), 0, get(ev, "queue"));
 }
 
 static void on_queue_gone(struct elements *e, const struct event *ev)
 {
-	clear(e, ev->pid, get(ev, "vdev"), get(ev, "vq"), get(ev, "queue"));
+	clear(e, ev, get(ev, "vdev"), get(ev, "vq"), get(ev, "queue"));
 }
 
 static void on_error(struct elements *e, const struct event *ev)

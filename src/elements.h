@@ -68,7 +68,28 @@ struct element_totals {
 
 struct elements;
 
+/* How an element stopped being the device's. */
+enum element_end {
+	ELEMENT_RETURNED, /* filled */
+	ELEMENT_DETACHED,
+	ELEMENT_UNPOPPED, /* unpop or rewind */
+	ELEMENT_RESET,
+	ELEMENT_REPLACED, /* its head was popped again: its end was missed */
+};
+
+/* For reports that follow elements by the same rules: told of each one that comes and goes. */
+struct element_watch {
+	void (*popped)(void *arg, const struct event *ev);
+	/* `el` as in elements_end(), without verdict, age and device; `ev` ended it. */
+	void (*left)(void *arg, const struct element *el, enum element_end how,
+		     const struct event *ev);
+	void *arg;
+};
+
 struct elements *elements_new(void);
+
+/* `watch` must live as long as e; NULL ends it. */
+void elements_watch(struct elements *e, const struct element_watch *watch);
 void elements_free(struct elements *e);
 DEFINE_CLEANUP(elements, struct elements *, elements_free);
 

@@ -98,6 +98,11 @@ void reading_times(const char **since, const char **until, const char **period)
 	*period = period_opt.text;
 }
 
+const char *reading_vm(void)
+{
+	return vm_opt;
+}
+
 struct reader *reading_input(unsigned int source)
 {
 	return source < nr_inputs ? inputs[source] : NULL;

@@ -57,6 +57,9 @@ const char *reading_only_file(void);
 unsigned int reading_nr_files(void);
 void reading_times(const char **since, const char **until, const char **period);
 
+/* --vm as it was given; NULL: not. */
+const char *reading_vm(void);
+
 /* Adds an input as if -i FILE had been given (for commands whose file may be a bare argument). */
 void reading_add_input(const char *path);
 

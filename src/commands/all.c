@@ -18,6 +18,7 @@ extern const struct command prof_idle_command, prof_flame_command, list_timed_co
 extern const struct command memory_analyzer_command, wakeup_latency_command, cpu_load_command;
 extern const struct command tcpdump_command, pcap_dump_command, convert_dump_command;
 extern const struct command sync_command;
+extern const struct command virtio_command;
 
 #ifdef HOSTRACE_LIVE
 extern const struct command doctor_command;
@@ -39,6 +40,7 @@ const struct command *const commands[] = {
 	&mmio_command,
 	&msrs_command,
 	&leaks_command,
+	&virtio_command,
 	&sync_command,
 	&summary_command,
 	&count_command,
