@@ -5,6 +5,7 @@
 #include "guestside/osv/osv_reader.h"
 #include "guestside/ring_reader.h"
 #include "readers/ftracetext.h"
+#include "readers/perfdata.h"
 #include "readers/tracedat.h"
 #include "tracefile.h"
 
@@ -13,6 +14,7 @@ const struct reader_ops *const readers[] = {
 	&textfile_reader,
 	&ring_reader,
 	&tracedat_reader,
+	&perfdata_reader,
 	&ftracetext_reader,
 	&osv_reader,
 	NULL,
