@@ -5,7 +5,7 @@ BUILD	?= build
 CC	= gcc
 CLANG	?= clang
 BPFTOOL	?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
-PKGS	= jansson libzstd libelf libdw libtraceevent zlib libpcap
+PKGS	= jansson libzstd libelf libdw libtraceevent zlib libpcap libcurl
 LIVE_PKGS = libbpf capstone
 V	?= 0
 
@@ -26,7 +26,7 @@ say	= @printf '  %-7s %s\n' $(1) $(2)
 # Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-READ_DIRS = src src/base src/commands src/analyzers src/views src/formats src/readers src/guestside src/guestside/osv
+READ_DIRS = src src/base src/commands src/analyzers src/views src/formats src/readers src/guestside src/guestside/osv src/guestside/fetch
 LIVE_DIRS = src/collector src/commands/live
 SRCS	= $(wildcard $(addsuffix /*.c,$(READ_DIRS)))
 ifeq ($(LIVE),1)

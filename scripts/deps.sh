@@ -26,6 +26,7 @@ packages() {
 	build libpcap-dev        libpcap-devel
 	build libiberty-dev      binutils-devel
 	build libiberty-dev      binutils-devel
+	build libcurl4-openssl-dev libcurl-devel
 	build zlib1g-dev         zlib-devel
 	build libzstd-dev        libzstd-devel
 	build libtraceevent-dev  libtraceevent-devel
@@ -36,6 +37,8 @@ packages() {
 	check systemtap-sdt-dev  systemtap-sdt-devel
 	check jq                 jq
 	check tcpdump            tcpdump
+	check openssl            openssl
+	check socat              socat
 	live  qemu-system-x86    qemu-system-x86-core
 	live  seabios            seabios-bin
 	live  procps             procps-ng

@@ -95,6 +95,11 @@ bool output_is(const char *format)
 	return !strcmp(given.format ? given.format : "text", format);
 }
 
+const char *output_file(void)
+{
+	return given.file;
+}
+
 int output_open(const char *formats, struct output *ret)
 {
 	const char *format = given.format ? given.format : "text";

@@ -33,6 +33,9 @@ int output_open(const char *formats, struct output *ret);
 /* Was this format asked for? For what must be known before output_open(). */
 bool output_is(const char *format);
 
+/* The name after -o, or NULL: for commands whose answer is a trace, not a report. */
+const char *output_file(void);
+
 /* Flushes and renames; -errno with the sentence set if anything could not be written. */
 int output_close(struct output *out);
 

@@ -19,6 +19,7 @@ extern const struct command memory_analyzer_command, wakeup_latency_command, cpu
 extern const struct command tcpdump_command, pcap_dump_command, convert_dump_command;
 extern const struct command sync_command;
 extern const struct command virtio_command;
+extern const struct command guest_command;
 
 #ifdef HOSTRACE_LIVE
 extern const struct command doctor_command;
@@ -33,6 +34,7 @@ const struct command *const commands[] = {
 	&record_command,
 	&demo_command,
 #endif
+	&guest_command,
 	&info_command,
 	&list_command,
 	&exits_command,

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* guest download, control, sampler: what goes through the guest's REST server. */
+#include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "commands/guest.h"
+#include "guestside/fetch/download.h"
+#include "guestside/fetch/rest.h"
+#include "guestside/osv/osv.h"
+#include "output.h"
+
+/* ---- download ---- */
+
+enum { PROGRESS_NS = 100000000, BAR = 32 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* "[     512 /     2048 k] ========         25%"; at most ten a second. */
+static void progress_show(uint64_t now, uint64_t total)
+{
+	static const char full[BAR + 1] = "================================";
+	static uint64_t shown_ns;
+	uint64_t time_ns = now_ns();
+	int bar = total ? (int)(now * BAR / total) : 0;
+
+	if (now != total && time_ns - shown_ns < PROGRESS_NS)
+		return;
+	shown_ns = time_ns;
+	if (total)
+		fprintf(stderr, "\r[%8" PRIu64 " / %8" PRIu64 " k] %.*s%*s %3d%%", now >> 10,
+			total >> 10, bar, full, BAR - bar, "", (int)(now * 100 / total));
+	else
+		fprintf(stderr, "\r[%8" PRIu64 " k]", now >> 10);
+	fflush(stderr);
+}
+
+static bool names_a_file(const char *url)
+{
+	const char *host = strstr(url, "://");
+	const char *path = host ? strchr(host + 3, '/') : NULL;
+
+	return path && path[1] && path[strlen(path) - 1] != '/';
+}
+
+/* What OSv's server sends must be readable, or it is no trace. */
+static int check_dump(const char *path)
+{
+	_cleanup_(osv_cleanup_) struct osv_trace *t = NULL;
+	int err = osv_open(path, &t);
+
+	return err ? fail_hint(err, "the server sent something else, or was cut short") : 0;
+}
+
+static json_t *download_json(const char *url, const char *file, const struct download_result *d)
+{
+	return json_pack("{s:s,s:s,s:I,s:I,s:i}", "url", url, "file", file, "bytes",
+			 (json_int_t)d->bytes, "resumed_at", (json_int_t)d->resumed_at, "breaks",
+			 (int)d->breaks);
+}
+
+static int download_run(const char *url, const char *file)
+{
+	bool bar = isatty(STDERR_FILENO) && !common.quiet;
+	struct download_options opt = {
+		.http = guest_given.http,
+		.url = url,
+		.file = file,
+		.max_bytes = guest_given.max_bytes,
+		.retries = guest_given.retries < 16 ? (unsigned int)guest_given.retries : 16,
+		.check = strstr(url, "/trace/buffers") ? check_dump : NULL,
+		.progress = bar ? progress_show : NULL,
+	};
+	struct download_result done;
+	int err = download(&opt, &done);
+
+	if (bar)
+		fputc('\n', stderr);
+	if (err)
+		return command_failed();
+	if (output_is("json"))
+		return guest_json_print("download", "result", download_json(url, file, &done),
+					NULL);
+	printf("%s: %" PRIu64 " bytes", file, done.bytes);
+	if (done.resumed_at)
+		printf(", %" PRIu64 " of them from an earlier run", done.resumed_at);
+	if (done.breaks)
+		printf(", taken up %u time%s", done.breaks, done.breaks == 1 ? "" : "s");
+	putchar('\n');
+	return EXIT_FINE;
+}
+
+/* `download URL`, or as OSv's own tool has it: `download --url URL FILE`. */
+int guest_download(int argc, char **argv)
+{
+	const char *file = output_file(), *given = guest_given.url;
+	_cleanup_free_ char *base = NULL, *url = NULL;
+
+	if (argc > 1)
+		return command_usage("unexpected argument '%s'", argv[1]);
+	if (argc && given && !file)
+		file = argv[0];
+	else if (argc && given)
+		return command_usage("the URL is given twice: '%s'", argv[0]);
+	else if (argc)
+		given = argv[0];
+	base = http_url(given);
+	url = !base ? NULL : names_a_file(base) ? strdup(base) : http_join(base, "trace/buffers");
+	if (!url)
+		return command_usage("out of memory");
+	return download_run(url, file ? file : "tracefile");
+}
+
+/* ---- control ---- */
+
+static int rest_init(struct rest *r, const char *url, char **owned)
+{
+	*owned = http_url(url ? url : guest_given.url);
+	if (!*owned)
+		return fail(-ENOMEM, "out of memory");
+	*r = (struct rest){.http = guest_given.http, .url = *owned};
+	return 0;
+}
+
+/* Does the name fit any of the expressions (POSIX extended, anywhere in the name)? None: all fit. */
+static int fits(regex_t *re, int nr, const char *name)
+{
+	for (int i = 0; i < nr; i++)
+		if (!regexec(&re[i], name, 0, NULL, 0))
+			return true;
+	return !nr;
+}
+
+enum { PATTERNS_MAX = 64 };
+
+/* Keeps the events that fit, at the front; *nr becomes their number. */
+static int events_filter(struct rest_event *ev, unsigned int *nr, int nr_words, char **words)
+{
+	regex_t re[PATTERNS_MAX];
+	unsigned int kept = 0;
+	int compiled = 0, err = 0;
+
+	if (nr_words > PATTERNS_MAX)
+		return fail(-E2BIG, "more than %d expressions", PATTERNS_MAX);
+	for (; compiled < nr_words && !err; compiled++)
+		if (regcomp(&re[compiled], words[compiled], REG_EXTENDED | REG_NOSUB)) {
+			err = fail(-EINVAL, "'%s' is no regular expression", words[compiled]);
+			break;
+		}
+	for (unsigned int i = 0; !err && i < *nr; i++) {
+		if (!fits(re, nr_words, ev[i].name))
+			continue;
+		struct rest_event moved = ev[kept];
+
+		ev[kept++] = ev[i];
+		if (kept - 1 != i)
+			ev[i] = moved;
+	}
+	while (compiled--)
+		regfree(&re[compiled]);
+	*nr = err ? *nr : kept;
+	return err;
+}
+
+static int events_print(const char *action, const struct rest_event *ev, unsigned int nr)
+{
+	json_t *rows;
+
+	if (!output_is("json")) {
+		printf("%-8s %-9s NAME\n", "STATE", "BACKTRACE");
+		for (unsigned int i = 0; i < nr; i++)
+			printf("%-8s %-9s %s\n", ev[i].enabled ? "enabled" : "-",
+			       ev[i].backtrace ? "yes" : "-", ev[i].name);
+		return EXIT_FINE;
+	}
+	rows = json_array();
+	for (unsigned int i = 0; i < nr; i++)
+		json_array_append_new(rows, json_pack("{s:s,s:s,s:b,s:b}", "name", ev[i].name, "id",
+						      ev[i].id, "enabled", ev[i].enabled,
+						      "backtrace", ev[i].backtrace));
+	return guest_json_print(action, "rows", rows, NULL);
+}
+
+/* Sets those that fit; where all do, by one request. */
+static int events_switch(const struct rest *r, struct rest_event *ev, unsigned int nr, bool all,
+			 bool on)
+{
+	bool same = guest_given.backtrace || guest_given.no_backtrace || !on;
+	int err = 0;
+
+	if (all && same) {
+		err = rest_event_set(r, NULL, on, on && guest_given.backtrace);
+		for (unsigned int i = 0; i < nr && !err; i++) {
+			ev[i].enabled = on;
+			ev[i].backtrace = on && guest_given.backtrace;
+		}
+		return err;
+	}
+	for (unsigned int i = 0; i < nr && !err; i++) {
+		bool kept = ev[i].backtrace && !guest_given.no_backtrace;
+		bool backtrace = guest_given.backtrace || kept;
+
+		err = rest_event_set(r, ev[i].id, on, backtrace);
+		ev[i].enabled = on;
+		ev[i].backtrace = backtrace;
+	}
+	return err;
+}
+
+static int control_events(const struct rest *r, const char *what, int nr_words, char **words)
+{
+	struct rest_event *ev = NULL;
+	unsigned int nr = 0, nr_all;
+	int err = rest_events(r, &ev, &nr), status;
+
+	nr_all = nr;
+	if (!err)
+		err = events_filter(ev, &nr, nr_words, words);
+	if (!err && !nr && nr_words)
+		err = fail(-ENOENT, "no tracepoint's name fits; `guest control list` shows all %u",
+			   nr_all);
+	if (!err && strcmp(what, "list"))
+		err = events_switch(r, ev, nr, nr == nr_all, !strcmp(what, "enable"));
+	status = err ? command_failed() : events_print("control", ev, nr);
+	rest_events_free(ev, nr_all);
+	return status;
+}
+
+int guest_control(int argc, char **argv)
+{
+	static const char *const words[] = {"list", "enable", "disable", "freq"};
+	_cleanup_free_ char *owned = NULL;
+	const char *url = NULL, *what = NULL;
+	struct rest r;
+
+	for (int i = 0; i < 2 && i < argc && !what; i++) {
+		for (size_t w = 0; w < sizeof(words) / sizeof(*words) && !what; w++)
+			if (!strcmp(argv[i], words[w]))
+				what = words[w];
+		if (!what && i == 0)
+			url = argv[i];
+		else if (!what)
+			return command_usage("'%s' is none of list, enable, disable, freq",
+					     argv[i]);
+	}
+	argc -= (url != NULL) + (what != NULL);
+	argv += (url != NULL) + (what != NULL);
+	what = what ? what : "list";
+	if (strcmp(what, "list") && !argc)
+		return command_usage("%s which tracepoints? ('.' is all)", what);
+	if (rest_init(&r, url, &owned))
+		return command_failed();
+	if (!strcmp(what, "freq"))
+		return guest_freq(&r, argc, argv);
+	return control_events(&r, what, argc, argv);
+}
+
+/* ---- sampler ---- */
+
+int guest_sampler(int argc, char **argv)
+{
+	_cleanup_free_ char *owned = NULL;
+	const char *url = NULL, *hz_text = NULL;
+	struct rest r;
+	uint64_t hz;
+
+	for (int i = 0; i < argc; i++) {
+		bool number = strspn(argv[i], "0123456789") == strlen(argv[i]);
+
+		if (number ? hz_text != NULL : url != NULL)
+			return command_usage("unexpected argument '%s'", argv[i]);
+		*(number ? &hz_text : &url) = argv[i];
+	}
+	if (!hz_text)
+		return command_usage("how many samples a second? (0 stops the sampler)");
+	if (parse_u64(hz_text, &hz) || hz > REST_SAMPLER_HZ_MAX)
+		return command_usage("at most %d samples a second", REST_SAMPLER_HZ_MAX);
+	if (rest_init(&r, url, &owned) || rest_sampler(&r, hz))
+		return command_failed();
+	if (output_is("json"))
+		return guest_json_print("sampler", "result",
+					json_pack("{s:I}", "hz", (json_int_t)hz), NULL);
+	if (hz)
+		printf("the sampler runs at %" PRIu64 " Hz on every vCPU; `guest sampler 0` stops "
+		       "it\n",
+		       hz);
+	else
+		printf("the sampler is stopped\n");
+	return EXIT_FINE;
+}
