@@ -59,10 +59,10 @@ $(BUILD)/%.o: %.c
 BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)
 BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
 
-$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/*.def)
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/*.def probes/*.def)
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf $(BPF_SYS) -c -o $@ $<
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf -Iprobes $(BPF_SYS) -c -o $@ $<
 
 $(BUILD)/hostrace.bpf.o: $(BPF_OBJS)
 	$(Q)$(BPFTOOL) gen object $@ $^

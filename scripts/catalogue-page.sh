@@ -1,59 +1,101 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # doc/catalogue.md from probes/*.def: where each event is seen. Its last section, the figures of one run, is kept from
-# the page as it is.
+# the page as it is. The preprocessor turns each row into a line.
 #
 #	scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
 set -eu
 cd "$(dirname "$0")/.."
 
+# Kind, then columns between "~".
+rows() {
+	{
+		cat <<-'END'
+		#define TEXT(...) #__VA_ARGS__
+		#define GROUP(name, doc) @G~name~doc
+		#define PROBE(event, since, loss) @P~event~since~loss
+		#define MARK(name, program, args, lack) @M~name~0~0~args~lack~
+		#define ENTRY(function, program, nr, prototype) @F~function~0~0~
+		#define RETURN(function, program, nr, prototype) @R~
+		#define END(event) @E
+		#define INSIDE(event, since, loss) @P~event~since~loss
+		#define BY_MARK(event, name, which, since, before, args, lack, ...) @M~name~since~before~args~lack~TEXT(__VA_ARGS__)
+		#define BY_ENTRY(event, function, which, since, before, nr, prototype, ...) @F~function~since~before~TEXT(__VA_ARGS__)
+		#define BY_RETURN(event, function, which, since, before, prototype, ...) @T~function~since~before~TEXT(__VA_ARGS__)
+		#define NO_FUNCTION(event, why) @N~why
+		#define INSIDE_END(event) @E
+		#define LAYOUT(...)
+		#define LAYOUT_CHECKED(...)
+		#define RELEASE(major, minor) major.minor
+		END
+		sed '/^#define/d' probes/qemu.def probes/inside.def
+	} | ${CC:-gcc} -E -P -x c - | tr '@' '\n'
+}
+
 cat <<'END'
 # The catalogue: where each event is seen
 
-Made from `probes/qemu.def` and `probes/kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID` says what they come to on a machine. Marks and functions hold for QEMU 4.2 to 10.2, where nothing else is said. "new \| old" is one place whose name changed.
+Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` says what they come to on a machine. Marks and functions hold for QEMU 4.2 to 10.2, where nothing else is said. "new \| old" is one place whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) what stands at that address in QEMU, RESULT what a function returns.
+
+| who built QEMU | what is there |
+|---|---|
+| Fedora, RHEL and their kin, `--enable-trace-backends=dtrace` | marks, and functions where there are none (detach, unpop, rewind, reset and all of "none" below), as QEMU is built with modules and so exports them |
+| Debian, Ubuntu | functions only; with the `-dbgsym` package those too that are static |
+| your own build | marks by `--enable-trace-backends=dtrace`, functions by `--enable-modules` or by leaving the symbols in |
 
 ## QEMU
-
-| event | mark (USDT) | function that stands in | what functions do not tell |
-|---|---|---|---|
 END
-awk '
-function text(line,   part) { # the quoted text nearest the end
-	return match(line, /"[^"]*"\)/) ? substr(line, RSTART + 1, RLENGTH - 3) : ""
+rows | awk -F '~' '
+function text(s) {
+	gsub(/" *"/, "", s)
+	gsub(/^ *"|" *$/, "", s)
+	gsub(/^ +| +$/, "", s)
+	gsub(/\|/, "\\|", s)
+	gsub(/ \. /, ".", s)
+	return s
 }
-function name(line) {
-	sub(/^[^(]*\(/, "", line)
-	sub(/,.*/, "", line)
-	gsub(/\|/, " \\| ", line)
-	return line
+function name(s) {
+	s = text(s)
+	gsub(/ *\\\| */, " \\| ", s)
+	return s
 }
-/^PROBE\(/ {
-	event = name($0)
-	loss = text($0)
-	marks = functions = since = ""
-	if (match($0, /RELEASE\([0-9]+, [0-9]+\)/)) {
-		since = substr($0, RSTART + 8, RLENGTH - 9)
-		sub(/, /, ".", since)
-		since = " (since " since ")"
-	}
+function range(since, before) {
+	since = text(since)
+	before = text(before)
+	return (since != "0" && since != "" ? " since " since : "") (before != "0" && before != "" ? " before " before : "")
 }
-/^\tMARK\(/ {
-	split($0, part, "\"")
-	marks = marks (marks ? "; " : "") "`" name($0) "`: " part[2] (part[4] ? " (" part[4] ")" : "")
+function values(s) {
+	s = text(s)
+	return s == "" ? "" : " → " s
 }
-/^\tENTRY\(/ {
-	functions = functions (functions ? "; " : "") "`" name($0) "`"
+$1 == "G" {
+	printf "\n### %s: %s\n\n| event | mark (USDT) | function that stands in | what functions do not tell |\n|---|---|---|---|\n",
+		text($2), text($3)
 }
-/^\tRETURN\(/ {
-	functions = functions " and its return"
+$1 == "P" {
+	event = text($2)
+	since = text($3) == "0" ? "" : " (since " text($3) ")"
+	loss = text($4)
+	marks = functions = ""
 }
-/^END\(/ {
+$1 == "M" {
+	lack = text($6)
+	marks = marks (marks ? "; " : "") "`" name($2) "`: " text($5) values($7) range($3, $4) (lack ? " (" lack ")" : "")
+}
+$1 == "F" || $1 == "T" {
+	functions = functions (functions ? "; " : "") ($1 == "T" ? "return of " : "") "`" name($2) "`" values($5) range($3, $4)
+}
+$1 == "R" { functions = functions " and its return" }
+$1 == "N" { functions = functions (functions ? "; else " : "") "none: " text($2) }
+/^E/ {
 	printf "| %s%s | %s | %s | %s |\n", event, since, marks ? marks : "none", functions, loss
-}' probes/qemu.def
+}'
 
 cat <<'END'
 
-Marks that no event is made of: `cpu_in`, `cpu_out` (they have not fired for guests since QEMU 1.7 under KVM, 2.4 under TCG), `virtqueue_alloc_element` (also fires on migration), `virtio_pci_notify` (has no caller). Block layer, AioContext, timers and memory are not recorded; `stap/bqlwait.stp`, `iothread.stp`, `kvmrun.stp` and `qemumalloc.stp` look at the big lock, bottom halves, KVM_RUN and malloc by the functions in `stap/tapset/hostrace.stp`.
+Marks that no event is made of: `cpu_in`, `cpu_out` (they have not fired for guests since QEMU 1.7 under KVM, 2.4 under TCG), `virtqueue_alloc_element` (also fires on migration), `virtio_pci_notify` (has no caller).
+
+Returns are probed of few functions, each shown to be safe in `probes/inside.def`: a return probe on a function that yields its coroutine, or that is called in a coroutine while another probed function waits, makes the kernel end QEMU by SIGILL.
 
 ## KVM and the scheduler
 

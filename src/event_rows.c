@@ -64,8 +64,8 @@ static bool is_hex(const struct field *f)
 /* Formats whose numbers have names: 30 is "IO_INSTRUCTION". */
 static bool is_named(const struct field *f)
 {
-	static const char *const named[] = {"reason", "userspace_reason", "isa",
-					    "dir",    "mmio_type",	  "event"};
+	static const char *const named[] = {"reason",	 "userspace_reason", "isa",  "dir",
+					    "mmio_type", "block_type",	     "event"};
 
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
 		if (!strcmp(f->fmt, named[i]))

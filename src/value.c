@@ -81,6 +81,18 @@ static void print_mmio_type(uint64_t v, uint64_t aux, char *buf, size_t size)
 		print_dec(v, aux, buf, size);
 }
 
+/* enum BlockAcctType of QEMU (include/block/accounting.h): 8.1 put zone appends behind unmap. */
+static void print_block_type(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"none",  "read",  "write",
+					   "flush", "unmap", "zone-append"};
+
+	if (v < sizeof(name) / sizeof(name[0]))
+		snprintf(buf, size, "%s", name[v]);
+	else
+		print_dec(v, aux, buf, size);
+}
+
 static void print_event(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
 	const struct event_type *t = event_type_ours((unsigned int)v);
@@ -104,6 +116,7 @@ static const struct {
 	{"isa", print_isa},
 	{"dir", print_dir},
 	{"mmio_type", print_mmio_type},
+	{"block_type", print_block_type},
 	{"event", print_event},
 };
 

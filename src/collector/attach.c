@@ -50,7 +50,7 @@ static struct probe_result *result_add(struct collector *c, const char *event,
 /* Events that nobody probes for: the collector and its programs write them by themselves. */
 static bool event_is_own(unsigned int id)
 {
-	return id >= EV_clock_pair || id == EV_virtio_device;
+	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device;
 }
 
 static int results_make(struct collector *c, const struct collector_options *opt)

@@ -8,14 +8,16 @@
 #include "base/error.h"
 #include "plan_internal.h"
 
-struct probe_plan *plan_add(struct plan *plan, const char *event)
+struct probe_plan *plan_add(struct plan *plan, const char *event, const char *group,
+			    const char *about)
 {
 	struct probe_plan *p;
 
 	if (plan->nr == PROBES_MAX)
 		return NULL;
 	p = &plan->probe[plan->nr++];
-	*p = (struct probe_plan){.event = event, .how = PROBE_ABSENT};
+	*p = (struct probe_plan){
+		.event = event, .group = group, .about = about, .how = PROBE_ABSENT};
 	return p;
 }
 
@@ -134,9 +136,9 @@ json_t *plan_json(const struct plan *plan)
 	for (unsigned int i = 0; i < plan->nr; i++) {
 		const struct probe_plan *p = &plan->probe[i];
 
-		one = json_pack("{s:s,s:s,s:s,s:s,s:s}", "event", p->event, "how", plan_how(p),
-				"where", plan_where(p, where, sizeof(where)), "cost", plan_cost(p),
-				"reason", p->reason);
+		one = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "event", p->event, "group", p->group,
+				"how", plan_how(p), "where", plan_where(p, where, sizeof(where)),
+				"cost", plan_cost(p), "reason", p->reason);
 		if (p->how == PROBE_USDT || p->how == PROBE_FUNCTION)
 			json_object_set_new(one, "places", places_json(p));
 		json_array_append_new(all, one);

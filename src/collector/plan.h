@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where each event can be taken: the answer to "can I see this here, how, and if not, why not".
- * Made once from probes/kvm.def and probes/qemu.def for the running kernel and a VM's QEMU binary;
+ * Made once from probes/kvm.def, qemu.def and inside.def for the running kernel and a VM's QEMU binary;
  * `record` attaches what it says, `doctor` prints it, the trace file keeps it.
  *
  * BPF programs are found by name: fn_EVENT (function entry), ret_EVENT (function return),
@@ -40,6 +40,8 @@ struct probe_place {
 
 struct probe_plan {
 	const char *event; /* name in events.def */
+	const char *group; /* "virtqueues", "block", "kvm", ... */
+	const char *about; /* what the group is about */
 	enum probe_how how;
 	char reason[256]; /* absent: why, and what would help; else what this way does not tell; ""
 			   */
@@ -84,7 +86,7 @@ const char *plan_how(const struct probe_plan *probe);
 const char *plan_cost(const struct probe_plan *probe);
 
 /*
- * [{"event","how","where","cost":"cheap|dear|","reason"}], for QEMU's with
+ * [{"event","group","how","where","cost":"cheap|dear|","reason"}], for QEMU's with
  * "places":[{"function","mark","offset","file_offset","insn","return","cheap"}].
  */
 json_t *plan_json(const struct plan *plan);

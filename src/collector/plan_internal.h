@@ -5,15 +5,16 @@
 
 #include "plan.h"
 
-enum { PROBES_MAX = 96 }; /* rows of both tables */
+enum { PROBES_MAX = 192 }; /* rows of all tables */
 
 /* The next row of the plan, absent until somebody finds a way. NULL if the plan is full. */
-struct probe_plan *plan_add(struct plan *plan, const char *event);
+struct probe_plan *plan_add(struct plan *plan, const char *event, const char *group,
+			    const char *about);
 
 /* plan_kernel.c: the rows of probes/kvm.def for the running kernel. */
 void plan_kernel(struct plan *plan);
 
-/* plan_qemu.c: the rows of probes/qemu.def for this binary. 0 or -errno with the sentence set. */
+/* plan_qemu.c: the rows of probes/qemu.def and inside.def for this binary. 0 or -errno with the sentence set. */
 int plan_qemu(const char *exe, struct plan *plan);
 
 #endif

@@ -120,7 +120,10 @@ static void place_program(struct probe_place *place, const char *event, bool svm
 static void row_plan(struct plan *plan, const struct kernel_row *row,
 		     const struct kernel_types *types, bool there)
 {
-	struct probe_plan *p = plan_add(plan, row->event);
+	bool kvm = !strcmp(row->system, "kvm");
+	struct probe_plan *p =
+		plan_add(plan, row->event, kvm ? "kvm" : "scheduler",
+			 kvm ? "exits, I/O, interrupts, clocks" : "threads on and off the CPU");
 	struct probe_place *place;
 
 	if (!p)
@@ -133,7 +136,7 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 	}
 	if (!there) {
 		snprintf(p->reason, sizeof(p->reason),
-			 !strcmp(row->system, "kvm") && !kvm_loaded()
+			 kvm && !kvm_loaded()
 				 ? "KVM is not loaded; try: modprobe kvm_intel, or modprobe kvm_amd"
 				 : "this kernel has no tracepoint %s:%s",
 			 row->system, row->name);

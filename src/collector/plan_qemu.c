@@ -16,32 +16,47 @@
 #include "usdt.h"
 #include "vm_exe.h"
 
-enum row_kind { ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_END };
+enum row_kind { ROW_GROUP, ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_NONE, ROW_END };
 
-/* Columns by kind: PROBE: name is the event, text the loss, number `since`; MARK: text the
- * arguments, more the lack. */
+/*
+ * Columns by kind: GROUP: name, text what it is about; PROBE: name is the event, text the loss;
+ * MARK: text the arguments, more the lack; ENTRY, RETURN: text the prototype, number the arguments
+ * that are needed; NONE: text why no function stands in. since, before: see struct binary.
+ */
 struct row {
 	enum row_kind kind;
 	const char *name, *program, *text, *more;
-	unsigned int number;
+	unsigned int number, since, before;
 };
 
 /* clang-format off */
 #define LAYOUT(...)
 #define LAYOUT_CHECKED(release)
+#define GROUP(name, doc)			      {ROW_GROUP, #name, "", doc, "", 0},
 static const struct row rows[] = {
-#define PROBE(event, since, loss)		     {ROW_PROBE, #event, "", loss, "", since},
-#define MARK(name, program, args, lack)		     {ROW_MARK, #name, #program, args, lack, 0},
+#define PROBE(event, since, loss)		      {ROW_PROBE, #event, "", loss, "", 0, since},
+#define MARK(name, program, args, lack)		      {ROW_MARK, #name, #program, args, lack, 0},
 #define ENTRY(function, program, nr_args, prototype)  {ROW_ENTRY, #function, #program, prototype, "", nr_args},
 #define RETURN(function, program, nr_args, prototype) {ROW_RETURN, #function, #program, prototype, "", nr_args},
-#define END(event)				     {ROW_END, #event, "", "", "", 0},
+#define END(event)				      {ROW_END, #event, "", "", "", 0},
 #include "../../probes/qemu.def"
 #undef PROBE
 #undef MARK
 #undef ENTRY
 #undef RETURN
 #undef END
+#define INSIDE(event, since, loss) {ROW_PROBE, #event, "", loss, "", 0, since},
+#define BY_MARK(event, name, which, since, before, args, lack, ...) \
+	{ROW_MARK, #name, "usdt_" #event "_" #which, args, lack, 0, since, before},
+#define BY_ENTRY(event, function, which, since, before, nr_args, prototype, ...) \
+	{ROW_ENTRY, #function, "fn_" #event "_" #which, prototype, "", nr_args, since, before},
+#define BY_RETURN(event, function, which, since, before, prototype, ...) \
+	{ROW_RETURN, #function, "ret_" #event "_" #which, prototype, "", 0, since, before},
+#define NO_FUNCTION(event, why) {ROW_NONE, "", "", why, "", 0},
+#define INSIDE_END(event)	{ROW_END, #event, "", "", "", 0},
+#include "../../probes/inside.def"
 };
+#undef GROUP
 #undef LAYOUT
 #undef LAYOUT_CHECKED
 
@@ -49,6 +64,7 @@ static const struct layout_row {
 	unsigned int since;
 	struct qemu_layout layout;
 } layouts[] = {
+#define GROUP(...)
 #define PROBE(...)
 #define MARK(...)
 #define ENTRY(...)
@@ -72,10 +88,18 @@ enum {
 struct binary {
 	struct elf_file *elf;
 	struct usdt_marks marks;
-	unsigned int release; /* RELEASE(); 0: not known */
+	unsigned int release; /* RELEASE(); 0: not known, which is taken for the newest */
 	const char *version;
 	bool is_qemu, has_symbols;
 };
+
+/* Does the row hold for this release? Only what came is told as a reason, not what went. */
+static bool row_holds(const struct binary *bin, const struct row *row)
+{
+	unsigned int release = bin->release ? bin->release : LAYOUT_NEWEST;
+
+	return row->since <= release && (!row->before || release < row->before);
+}
 
 /* ---- marks ---- */
 
@@ -185,6 +209,11 @@ static bool function_plan(const struct binary *bin, const struct row *row,
 typedef bool row_planner(const struct binary *bin, const struct row *row, struct probe_place *place,
 			 char *why, size_t size);
 
+static bool row_is(const struct row *row, bool mark)
+{
+	return mark ? row->kind == ROW_MARK : row->kind == ROW_ENTRY || row->kind == ROW_RETURN;
+}
+
 /* Tries all rows of these kinds. Returns how many there are; places are added. */
 static unsigned int rows_try(const struct binary *bin, const struct row *row, bool marks,
 			     struct probe_plan *p, char *why, size_t size)
@@ -193,7 +222,7 @@ static unsigned int rows_try(const struct binary *bin, const struct row *row, bo
 	unsigned int nr = 0;
 
 	for (; row->kind != ROW_END; row++) {
-		if (row->kind == ROW_PROBE || marks != (row->kind == ROW_MARK))
+		if (!row_is(row, marks) || !row_holds(bin, row))
 			continue;
 		nr++;
 		if (p->nr_places < PLACES_MAX && plan(bin, row, &p->place[p->nr_places], why, size))
@@ -202,38 +231,50 @@ static unsigned int rows_try(const struct binary *bin, const struct row *row, bo
 	return nr;
 }
 
-/* The first row of this kind, for the sentences. */
-static const struct row *row_first(const struct row *row, bool mark)
+/* The first row of this kind that holds, for the sentences. */
+static const struct row *row_first(const struct binary *bin, const struct row *row, bool mark)
 {
 	for (; row->kind != ROW_END; row++)
-		if (row->kind != ROW_PROBE && mark == (row->kind == ROW_MARK))
+		if (row_is(row, mark) && row_holds(bin, row))
 			return row;
+	return NULL;
+}
+
+/* Why no function stands in; NULL if one could. */
+static const char *row_none(const struct row *row)
+{
+	for (; row->kind != ROW_END; row++)
+		if (row->kind == ROW_NONE)
+			return row->text;
 	return NULL;
 }
 
 static void reason_absent(const struct binary *bin, const struct row *row, const char *why,
 			  struct probe_plan *p)
 {
-	const struct row *mark = row_first(row, true), *function = row_first(row, false);
+	const struct row *mark = row_first(bin, row, true), *function = row_first(bin, row, false);
+	size_t size = sizeof(p->reason);
 
-	if (row->number > bin->release && bin->release)
-		snprintf(p->reason, sizeof(p->reason),
-			 "QEMU %s is older than %u.%u, which brought it", bin->version,
-			 row->number / 100, row->number % 100);
+	if (row->since > bin->release && bin->release)
+		snprintf(p->reason, size, "QEMU %s is older than %u.%u, which brought it",
+			 bin->version, row->since / 100, row->since % 100);
 	else if (*why)
-		snprintf(p->reason, sizeof(p->reason), "%s", why);
+		snprintf(p->reason, size, "%s", why);
+	else if (!function && row_none(row))
+		snprintf(p->reason, size, "no mark%s%s; its function is %s", mark ? " " : "",
+			 mark ? mark->name : "", row_none(row));
 	else if (bin->has_symbols)
-		snprintf(p->reason, sizeof(p->reason),
-			 "this QEMU has no %s%s%sfunction %s of its own", mark ? "mark " : "",
-			 mark ? mark->name : "", mark ? " and no " : "", function->name);
+		snprintf(p->reason, size, "this QEMU has no %s%s%sfunction %s of its own",
+			 mark ? "mark " : "", mark ? mark->name : "", mark ? " and no " : "",
+			 function ? function->name : "");
 	else if (mark)
-		snprintf(p->reason, sizeof(p->reason),
+		snprintf(p->reason, size,
 			 "no mark %s, and all symbols are stripped; needs QEMU's "
 			 "debug symbols, or a build with --enable-trace-backends=dtrace or "
 			 "--enable-modules",
 			 mark->name);
 	else
-		snprintf(p->reason, sizeof(p->reason),
+		snprintf(p->reason, size,
 			 "no release has a mark for it, and all symbols are "
 			 "stripped; needs QEMU's debug symbols, or a build with --enable-modules");
 }
@@ -247,30 +288,33 @@ static void reason_function(const struct row *row, unsigned int wanted, struct p
 			 len ? "; " : "", p->nr_places, wanted);
 }
 
-static void event_plan(const struct binary *bin, const struct row *row, struct plan *plan)
+/* Is there a sense in looking at all? False with the reason. */
+static bool binary_fits(const struct binary *bin, struct probe_plan *p)
 {
-	struct probe_plan *p = plan_add(plan, row->name);
-	char why[160] = "";
-	unsigned int wanted;
-
-	if (!p)
-		return;
-	if (!bin->is_qemu) {
+	if (!bin->is_qemu)
 		snprintf(p->reason, sizeof(p->reason),
 			 "this program is no QEMU: nothing is known of its insides");
-		return;
-	}
-	if (bin->release && bin->release < layouts[0].since) {
+	else if (bin->release && bin->release < layouts[0].since)
 		snprintf(p->reason, sizeof(p->reason),
 			 "QEMU %s is older than %u.%u, the first release whose "
 			 "structures are known",
 			 bin->version, layouts[0].since / 100, layouts[0].since % 100);
+	return !*p->reason;
+}
+
+static void event_plan(const struct binary *bin, const struct row *group, const struct row *row,
+		       struct plan *plan)
+{
+	struct probe_plan *p = plan_add(plan, row->name, group->name, group->text);
+	char why[160] = "";
+	unsigned int wanted;
+
+	if (!p || !binary_fits(bin, p))
 		return;
-	}
 	rows_try(bin, row, true, p, why, sizeof(why));
 	if (p->nr_places) {
 		p->how = PROBE_USDT;
-		snprintf(p->reason, sizeof(p->reason), "%s", row_first(row, true)->more);
+		snprintf(p->reason, sizeof(p->reason), "%s", row_first(bin, row, true)->more);
 		return;
 	}
 	if (*why)
@@ -334,6 +378,7 @@ static int binary_open(const char *exe, struct plan *plan, struct binary *bin)
 int plan_qemu(const char *exe, struct plan *plan)
 {
 	struct binary bin = {0};
+	const struct row *group = rows;
 	int err = binary_open(exe, plan, &bin);
 
 	if (err == -EINVAL)
@@ -341,8 +386,10 @@ int plan_qemu(const char *exe, struct plan *plan)
 	else if (!err)
 		layout_choose(&bin, plan);
 	for (unsigned int i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].kind == ROW_PROBE)
-			event_plan(&bin, &rows[i], plan);
+		if (rows[i].kind == ROW_GROUP)
+			group = &rows[i];
+		else if (rows[i].kind == ROW_PROBE)
+			event_plan(&bin, group, &rows[i], plan);
 	usdt_free(&bin.marks);
 	elf_file_close(bin.elf);
 	return err;

@@ -7,8 +7,9 @@
 
 static enum column_kind kind_of(const struct label *l)
 {
-	static const char *const texts[] = {
-		"reason", "userspace_reason", "isa", "dir", "mmio_type", "event", "text", "none"};
+	static const char *const texts[] = {"reason",	  "userspace_reason", "isa",
+					    "dir",	  "mmio_type",	      "block_type",
+					    "event",	  "text",	      "none"};
 
 	if (!strcmp(l->name, "device"))
 		return COL_PATH;

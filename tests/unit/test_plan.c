@@ -63,6 +63,15 @@ asm(".pushsection .note.stapsdt, \"\", @note\n"
     "	pop	%rbx\n"
     "	ret\n"
     "	.size virtio_notify, . - virtio_notify\n"
+    "	.globl laio_co_submit, qemu_mutex_lock_iothread_impl\n"
+    "	.type laio_co_submit, @function\n"
+    "	.type qemu_mutex_lock_iothread_impl, @function\n"
+    "laio_co_submit:\n"
+    "qemu_mutex_lock_iothread_impl:\n"
+    "	push	%rbx\n"
+    "	pop	%rbx\n"
+    "	ret\n"
+    "	.size laio_co_submit, . - laio_co_submit\n"
     "	.globl virtqueue_unpop\n"
     "	.type virtqueue_unpop, @object\n" /* a pointer somewhere, not code */
     "	.set virtqueue_unpop, 0x7fffffff0000\n"
@@ -130,6 +139,14 @@ static void own_program(void **state)
 	p = planned(&plan, "virtio_queue_reset", PROBE_ABSENT);
 	assert_non_null(strstr(p->reason, "older than 7.2"));
 	planned(&plan, "virtqueue_unpop", PROBE_ABSENT);
+	p = planned(&plan, "mutex_locked", PROBE_ABSENT); /* no function may stand in */
+	assert_non_null(strstr(p->reason, "SIGILL"));
+	assert_string_equal("locks", p->group);
+	p = planned(&plan, "bql_lock", PROBE_FUNCTION); /* by its older name */
+	assert_string_equal("qemu_mutex_lock_iothread_impl", p->place[0].function);
+	p = planned(&plan, "aio_submit", PROBE_FUNCTION); /* 8.1 and newer have other arguments */
+	assert_int_equal(1, p->nr_places);
+	assert_string_equal("fn_aio_submit_function", p->place[0].program);
 	p = planned(&plan, "virtqueue_fill", PROBE_ABSENT); /* declared, not defined */
 	assert_non_null(strstr(p->reason, "virtqueue_fill"));
 	plan_free(&plan);
@@ -175,12 +192,20 @@ static const char *const tables[][2] = {
 #include "../../probes/kvm.def"
 #define LAYOUT(...)
 #define LAYOUT_CHECKED(...)
+#define GROUP(...)
 #define PROBE(event, since, loss)		 {#event, NULL},
 #define MARK(name, program, args, lack)		 {NULL, #program},
 #define ENTRY(function, program, nr, prototype)	 {NULL, #program},
 #define RETURN(function, program, nr, prototype) {NULL, #program},
 #define END(event)				 {#event, NULL},
 #include "../../probes/qemu.def"
+#define INSIDE(event, since, loss)		      {#event, NULL},
+#define BY_MARK(event, mark, which, ...)	      {NULL, "usdt_" #event "_" #which},
+#define BY_ENTRY(event, function, which, ...)	      {NULL, "fn_" #event "_" #which},
+#define BY_RETURN(event, function, which, ...)	      {NULL, "ret_" #event "_" #which},
+#define NO_FUNCTION(event, why)			      {#event, NULL},
+#define INSIDE_END(event)			      {#event, NULL},
+#include "../../probes/inside.def"
 };
 
 static void names_exist(void **state)

@@ -43,7 +43,7 @@ const struct option_row record_own_options[] = {
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt)"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
-	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "sets (default, kvm, sched, qemu, irq, all), names and globs; -NAME takes away"},
+	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME takes away"},
 	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these reports need (exit-latency, virtqueue, ...)"},
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer per CPU (default 8M, at most 64M in all)"},
 	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to FILE-1, ..."},

@@ -28,7 +28,7 @@ enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR
 /* ---- record_events.c: which events ---- */
 
 /*
- * Sets or clears wants[] by a comma-separated list of sets (default, kvm, sched, qemu, irq, all),
+ * Sets or clears wants[] by a comma-separated list of sets (default, kvm, ..., all),
  * event names and globs; a leading '-' takes away. -EINVAL with the sentence set if an item fits
  * nothing.
  */

@@ -26,6 +26,18 @@ static const struct event_set sets[] = {
 	{"sched", GLOBS("sched_*")},
 	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"irq", GLOBS("kvm_inj_virq", "kvm_set_irq", "kvm_msi_set_irq", "virtio_notify")},
+	/* QEMU's inside, by the groups of probes/inside.def. Mutexes are a flood. */
+	{"devices", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*")},
+	{"block", GLOBS("block_*", "aio_submit", "uring_*", "pool_*")},
+	{"coroutines", GLOBS("co_*")},
+	{"loops", GLOBS("aio_poll", "aio_dispatch", "poll_*", "qemu_poll*", "bh_*", "timer*")},
+	{"locks", GLOBS("bql_*")},
+	{"kvm-calls", GLOBS("vcpu_*")},
+	{"regions", GLOBS("region_*")},
+	{"memory", GLOBS("heap_*")},
+	{"inside", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*", "block_*", "aio_*", "uring_*",
+			 "pool_*", "co_*", "poll_*", "qemu_poll*", "bh_*", "timer*", "bql_*",
+			 "vcpu_*", "region_*", "heap_*")},
 	{"all", GLOBS("*")},
 };
 
@@ -135,7 +147,8 @@ int events_choose(const char *list, bool wants[EV_LIMIT])
 		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
 			return fail(-EINVAL,
 				    "no event fits '%s'; the sets are default, kvm, sched, qemu, "
-				    "irq and all",
+				    "irq, devices, block, coroutines, loops, locks, kvm-calls, "
+				    "regions, memory, inside and all",
 				    item);
 	}
 	return 0;
