@@ -31,11 +31,14 @@ endif
 
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hostrace \
-		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 \
+		$(DESTDIR)$(PREFIX)/sbin \
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8 \
 		$(DESTDIR)$(PREFIX)/share/doc/hostrace $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(BUILD)/hostrace $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(AGENT) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 $(DEMO_GUEST) $(DESTDIR)$(PREFIX)/libexec/hostrace/
 	install -m 644 $(filter %.1,$(MAN_PAGES)) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(filter %.5,$(MAN_PAGES)) $(DESTDIR)$(PREFIX)/share/man/man5/
+	install -m 644 $(filter %.8,$(MAN_PAGES)) $(DESTDIR)$(PREFIX)/share/man/man8/
 	install -m 644 README.md LICENSE $(wildcard doc/*.md) $(DESTDIR)$(PREFIX)/share/doc/hostrace/
 	install -m 644 $(BUILD)/hostrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hostrace

@@ -15,6 +15,7 @@ packages() {
 	cat <<-'END'
 	build gcc                gcc
 	build libc6-dev          glibc-devel
+	build libc6-dev          glibc-static
 	build make               make
 	build pkg-config         pkgconf-pkg-config
 	build clang              clang

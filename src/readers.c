@@ -4,6 +4,7 @@
 #include "readers.h"
 #include "guestside/osv/osv_reader.h"
 #include "guestside/ring_reader.h"
+#include "guestside/stream_reader.h"
 #include "readers/ftracetext.h"
 #include "readers/perfdata.h"
 #include "readers/tracedat.h"
@@ -13,6 +14,7 @@ const struct reader_ops *const readers[] = {
 	&tracefile_reader,
 	&textfile_reader,
 	&ring_reader,
+	&stream_reader,
 	&tracedat_reader,
 	&perfdata_reader,
 	&ftracetext_reader,

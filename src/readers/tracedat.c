@@ -249,7 +249,7 @@ static void end_take(struct tracedat *t)
 				  info->file, t->unknown);
 }
 
-static int tracedat_next(struct reader *r, struct batch *batch)
+int tracedat_next(struct reader *r, struct batch *batch)
 {
 	struct tracedat *t = (struct tracedat *)r;
 	uint64_t limit;
@@ -387,7 +387,7 @@ static void host_take(struct tracedat *t)
 	}
 }
 
-static void tracedat_close(struct reader *r)
+void tracedat_close(struct reader *r)
 {
 	struct tracedat *t = (struct tracedat *)r;
 
@@ -427,10 +427,11 @@ static void start_take(struct tracedat *t)
 	info->end_ns = info->start_ns;
 }
 
-static int tracedat_fill(struct tracedat *t, const char *path, const struct read_hint *hint)
+static int tracedat_fill(struct tracedat *t, const struct tracedat_container *container,
+			 const char *path, const struct read_hint *hint)
 {
-	bool guest = hint && hint->guest;
-	int err = trace_info_init(&t->reader.info, path, "trace.dat");
+	bool guest = container->guest || (hint && hint->guest);
+	int err = trace_info_init(&t->reader.info, path, container->kind);
 
 	if (err)
 		return err;
@@ -438,7 +439,7 @@ static int tracedat_fill(struct tracedat *t, const char *path, const struct read
 	t->events = ftrace_events_new(guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
 	if (!t->events)
 		return -ENOMEM;
-	err = tracedat_file_open(&t->file, t->reader.info.file, t->events);
+	err = container->open(&t->file, &t->reader.info, t->events);
 	if (!err)
 		err = content_check(t);
 	if (err)
@@ -454,22 +455,36 @@ static int tracedat_fill(struct tracedat *t, const char *path, const struct read
 	return err;
 }
 
-static int tracedat_open(const char *path, const struct read_hint *hint, struct reader **ret)
+int tracedat_open_as(const struct tracedat_container *container, const char *path,
+		     const struct read_hint *hint, struct reader **ret)
 {
 	struct tracedat *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)
 		return fail(-ENOMEM, "%s: out of memory", path);
-	t->reader.ops = &tracedat_reader;
+	t->reader.ops = container->ops;
 	t->file.fd = -1;
-	err = tracedat_fill(t, path, hint);
+	err = tracedat_fill(t, container, path, hint);
 	if (err) {
 		tracedat_close(&t->reader);
 		return err;
 	}
 	*ret = &t->reader;
 	return 0;
+}
+
+static int file_open(struct tracedat_file *f, struct trace_info *info, struct ftrace_events *events)
+{
+	return tracedat_file_open(f, info->file, events);
+}
+
+static int tracedat_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	static const struct tracedat_container trace_dat = {
+		.kind = "trace.dat", .ops = &tracedat_reader, .open = file_open};
+
+	return tracedat_open_as(&trace_dat, path, hint, ret);
 }
 
 const struct reader_ops tracedat_reader = {

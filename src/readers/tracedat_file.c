@@ -187,7 +187,7 @@ static uint64_t stat_of(const char *text, const char *key)
 }
 
 /* Kept by position until the CPUs are known. */
-static int stats_take(struct tracedat_all_stats *all, const char *text)
+int tracedat_stats_take(struct tracedat_all_stats *all, const char *text)
 {
 	struct tracedat_stats *grown;
 	unsigned int cpu = (unsigned int)stat_of(text, "CPU:");
@@ -212,6 +212,15 @@ static int stats_take(struct tracedat_all_stats *all, const char *text)
 	return 0;
 }
 
+void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all)
+{
+	for (unsigned int i = 0; i < f->nr_cpus; i++)
+		if (f->cpu[i].cpu < all->nr) {
+			f->cpu[i].stats = all->cpu[f->cpu[i].cpu];
+			f->nr_stats += f->cpu[i].stats.known;
+		}
+}
+
 int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
 		    struct tracedat_all_stats *stats)
 {
@@ -222,7 +231,7 @@ int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *dat
 	memcpy(text, data, len);
 	text[len] = '\0';
 	if (id == TRACEDAT_CPUSTAT)
-		return stats_take(stats, text);
+		return tracedat_stats_take(stats, text);
 	if (id == TRACEDAT_TRACECLOCK)
 		tracedat_clock_take(f, text);
 	if (id == TRACEDAT_UNAME)
@@ -282,11 +291,8 @@ int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_
 	if (!err)
 		err = f->version == 6 ? tracedat_v6(f, buffer_tell(&b), events, &stats)
 				      : tracedat_v7(f, &b, events, &stats);
-	for (unsigned int i = 0; !err && i < f->nr_cpus; i++)
-		if (f->cpu[i].cpu < stats.nr) {
-			f->cpu[i].stats = stats.cpu[f->cpu[i].cpu];
-			f->nr_stats += f->cpu[i].stats.known;
-		}
+	if (!err)
+		tracedat_stats_give(f, &stats);
 	free(stats.cpu);
 	return err;
 }
@@ -295,6 +301,8 @@ void tracedat_file_deinit(struct tracedat_file *f)
 {
 	if (f->fd >= 0 && f->path)
 		close(f->fd);
+	for (unsigned int i = 0; i < f->nr_cpus; i++)
+		free(f->cpu[i].frame);
 	free(f->cpu);
 	free(f->cmdlines);
 	*f = (struct tracedat_file){.fd = -1};

@@ -24,6 +24,12 @@ enum {
 
 enum tracedat_packing { TRACEDAT_PLAIN, TRACEDAT_ZLIB, TRACEDAT_ZSTD };
 
+/* A page that lies by itself, as in a guest stream: shorter than page_size, the rest is zeros. */
+struct tracedat_frame {
+	uint64_t offset;
+	uint32_t bytes;
+};
+
 /* What the kernel said of one CPU's buffer when the recording ended; `known` if it did. */
 struct tracedat_stats {
 	bool known;
@@ -34,6 +40,8 @@ struct tracedat_cpu {
 	unsigned int cpu;
 	uint64_t offset, size; /* in the file */
 	bool chunked;
+	struct tracedat_frame *frame; /* owned; instead of offset and size */
+	size_t nr_frames;
 	struct tracedat_stats stats;
 };
 
@@ -57,7 +65,27 @@ struct tracedat_file {
 	bool latency;		/* it holds text, not pages */
 	unsigned int instances; /* further buffers, which are not read */
 	unsigned int nr_stats;
+	bool (*frame_right)(const struct tracedat_file *f, const struct tracedat_frame *frame,
+			    const uint8_t *page); /* is a frame's content what was written? */
 };
+
+/*
+ * Another container of the same things, read as trace.dat is. open() fills everything but the pages, formats go to
+ * `events`; -errno with the sentence set.
+ */
+struct tracedat_container {
+	const char *kind;
+	const struct reader_ops *ops;
+	bool guest; /* always a guest's */
+	int (*open)(struct tracedat_file *f, struct trace_info *info, struct ftrace_events *events);
+};
+
+int tracedat_open_as(const struct tracedat_container *container, const char *path,
+		     const struct read_hint *hint, struct reader **ret);
+
+/* For reader_ops of a container. */
+int tracedat_next(struct reader *r, struct batch *batch);
+void tracedat_close(struct reader *r);
 
 bool tracedat_probe(const uint8_t *head, size_t len);
 
@@ -69,6 +97,8 @@ void tracedat_file_deinit(struct tracedat_file *f);
 
 struct tracedat_pages {
 	const struct tracedat_file *file;
+	const struct tracedat_cpu *cpu;
+	size_t next_frame;
 	uint64_t at, left;	/* in the file: what has not been taken */
 	uint32_t chunks;	/* that are left */
 	bool begun, cut; /* cut: the file ends before the data does */

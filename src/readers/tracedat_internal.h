@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two versions of trace.dat share; for tracedat_*.c only. */
+/* What the two versions of trace.dat share; for tracedat_*.c and other containers of the same (guest streams). */
 #ifndef HOSTRACE_TRACEDAT_INTERNAL_H
 #define HOSTRACE_TRACEDAT_INTERNAL_H
 
@@ -40,6 +40,9 @@ int tracedat_formats(struct buffer *b, struct ftrace_events *events);
 int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b);
 int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
 		    struct tracedat_all_stats *stats);
+/* One CPU's statistics, as the kernel prints them behind a line "CPU: N"; then all to f's CPUs. */
+int tracedat_stats_take(struct tracedat_all_stats *all, const char *text);
+void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all);
 void tracedat_clock_take(struct tracedat_file *f, const char *text);
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked);

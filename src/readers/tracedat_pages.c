@@ -31,7 +31,7 @@ int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t f
 void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
 			 const struct tracedat_cpu *cpu)
 {
-	*p = (struct tracedat_pages){.file = f, .at = cpu->offset, .left = cpu->size};
+	*p = (struct tracedat_pages){.file = f, .cpu = cpu, .at = cpu->offset, .left = cpu->size};
 	p->begun = !cpu->chunked;
 	if (!cpu->chunked && (cpu->offset > f->bytes || cpu->size > f->bytes - cpu->offset)) {
 		p->left = cpu->offset > f->bytes ? 0 : f->bytes - cpu->offset;
@@ -147,10 +147,37 @@ static int refill(struct tracedat_pages *p)
 	return block_read(p);
 }
 
+/* A damaged one is handed out as a page that cannot be right, so that it is counted. */
+static int frame_next(struct tracedat_pages *p, const uint8_t **ret)
+{
+	const struct tracedat_frame *frame = &p->cpu->frame[p->next_frame];
+	size_t page = p->file->page_size;
+	int err;
+
+	if (p->next_frame == p->cpu->nr_frames)
+		return 0;
+	p->next_frame++;
+	p->at = frame->offset;
+	p->left = frame->bytes;
+	err = room_make(&p->buf, &p->buf_room, page);
+	if (!err)
+		err = frame->bytes > page ? fail(-EBADMSG, "%s: a page is too long", p->file->path)
+					  : take(p, p->buf, frame->bytes);
+	if (err)
+		return err;
+	memset(p->buf + frame->bytes, 0, page - frame->bytes);
+	if (!p->file->frame_right(p->file, frame, p->buf))
+		memset(p->buf, 0xff, page);
+	*ret = p->buf;
+	return 1;
+}
+
 int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 {
 	size_t page = p->file->page_size;
 
+	if (p->cpu->frame)
+		return frame_next(p, ret);
 	while (p->len - p->next < page) {
 		int err;
 

@@ -37,4 +37,5 @@ fi
 check 4 "the demo's guest is there" test -s "$dir/usr/libexec/hostrace/demo-guest.elf"
 check 5 "commands are completed" complete_word "hostrace li" list
 check 6 "options are completed" complete_word "hostrace list --sin" --since
-echo "1..6"
+check 7 "the agent for Linux guests is there" "$dir/usr/sbin/hostrace-guest" --version
+echo "1..7"

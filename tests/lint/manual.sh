@@ -61,6 +61,15 @@ for c in "${commands[@]}"; do
 	rule "$c has a page with its sections and options" "$found"
 done
 
+# The agent for guests is a program of its own.
+agent=${BUILD:-build}/hostrace-guest
+rule "hostrace-guest has a page with its options" "$(
+	[ -x "$agent" ] || { echo "there is no $agent"; exit; }
+	for o in $("$agent" --help | grep -oE -- '^  -[a-zA-Z], --[a-z]+' | tr -d ','); do
+		page "$man/hostrace-guest.8" | grep -qE -- "(^|[ ,])$o([ ,]|$)" || echo "$o is not in the page"
+	done
+)"
+
 rule "every page is of a command" "$(for f in doc/man/hostrace-*.1.scd; do
 	c=$(basename "$f" .1.scd)
 	has_command "${c#hostrace-}" || echo "$f: no such command"
@@ -105,7 +114,7 @@ rule "examples run" "$(
 )"
 
 if command -v man >/dev/null; then
-	rule "pages format without warnings" "$(for f in "$man"/*.[15]; do
+	rule "pages format without warnings" "$(for f in "$man"/*.[158]; do
 		MANWIDTH=80 man --warnings -l "$f" 2>&1 >/dev/null | sed "s|^|$(basename "$f"): |"
 	done)"
 fi

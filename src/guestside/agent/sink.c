@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files, virtio-serial ports and vsock: ways that are file descriptors; and the choice between all ways. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <linux/vm_sockets.h>
+
+#include "guestside/stream.h"
+#include "sink.h"
+
+enum {
+	LOOK_MS = 200, /* nothing waits longer without looking for a signal */
+	END_MS = 3000, /* for the host to take the last bytes */
+};
+
+/* What poll says of the other side. */
+static int fd_look(struct sink *s, int timeout_ms, bool writing)
+{
+	struct pollfd p = {.fd = s->fd, .events = (short)(POLLIN | (writing ? POLLOUT : 0))};
+	char said[64];
+	ssize_t n;
+
+	if (poll(&p, 1, timeout_ms) < 0)
+		return errno == EINTR ? -EINTR : -errno;
+	if (p.revents & POLLIN) {
+		n = read(s->fd, said, sizeof(said));
+		if (!n && s->ops == &sink_vsock)
+			return -EPIPE;
+		if (n > 0 && memchr(said, STREAM_STOP, (size_t)n))
+			return SINK_STOP;
+	}
+	return p.revents & (POLLHUP | POLLERR | POLLNVAL) ? -EPIPE : 0;
+}
+
+static long fd_put(struct sink *s, const void *data, size_t len)
+{
+	ssize_t n = write(s->fd, data, len);
+
+	if (n >= 0)
+		return n;
+	if (errno == EAGAIN || errno == EINTR)
+		return 0;
+	return errno == ENODEV || errno == ECONNRESET || errno == EIO ? -EPIPE : -errno;
+}
+
+/* ---- a file ---- */
+
+static int file_open(struct sink *s)
+{
+	s->fd = strcmp(s->to, "-")
+			? open(s->to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
+			: dup(STDOUT_FILENO);
+	return s->fd < 0 ? complain(-errno, "%s: %s", s->to, strerror(errno)) : 0;
+}
+
+static int file_look(struct sink *s, int timeout_ms, bool writing)
+{
+	struct pollfd p = {.fd = s->fd, .events = (short)(writing ? POLLOUT : 0)};
+
+	if (poll(&p, writing ? 1 : 0, timeout_ms) < 0)
+		return -EINTR;
+	return writing && p.revents & POLLERR ? -EPIPE : 0;
+}
+
+const struct sink_ops sink_file = {
+	.name = "file",
+	.open = file_open,
+	.put = fd_put,
+	.look = file_look,
+};
+
+/* ---- a virtio-serial port ---- */
+
+/* The device of the port called so; virtio spec 5.3: ports have names that the host gives. */
+static int port_find(const char *name, char *path, size_t size)
+{
+	static const char class[] = "/sys/class/virtio-ports";
+	struct dirent *e;
+	DIR *dir = opendir(class);
+	int found = 0;
+
+	while (dir && !found && (e = readdir(dir))) {
+		char file[512], text[128] = "";
+		FILE *f;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(file, sizeof(file), "%s/%.64s/name", class, e->d_name);
+		f = fopen(file, "re");
+		if (f && fgets(text, sizeof(text), f)) {
+			text[strcspn(text, "\n")] = '\0';
+			found = !strcmp(text, name);
+			snprintf(path, size, "/dev/%.64s", e->d_name);
+		}
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return found ? 0 : -ENOENT;
+}
+
+static int serial_open(struct sink *s)
+{
+	char path[128];
+	struct termios raw;
+
+	snprintf(path, sizeof(path), "%s", s->to);
+	if (s->to[0] != '/' && port_find(s->to, path, sizeof(path)))
+		return complain(
+			-ENOENT,
+			"no virtio-serial port is called '%s'; QEMU needs -device "
+			"virtio-serial-pci -chardev socket,id=h,path=...,server=on,wait=off "
+			"-device virtserialport,chardev=h,name=%s",
+			s->to, s->to);
+	s->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (s->fd < 0)
+		return complain(-errno, "%s: %s", path, strerror(errno));
+	if (!tcgetattr(s->fd, &raw)) {
+		cfmakeraw(&raw);
+		tcsetattr(s->fd, TCSANOW, &raw);
+	}
+	return 0;
+}
+
+/* A port says "hung up" while nobody is at the host's end. */
+static int serial_wait(struct sink *s)
+{
+	while (!agent_signalled) {
+		int said = fd_look(s, 0, false);
+
+		if (said >= 0)
+			return 0;
+		if (said != -EPIPE && said != -EINTR)
+			return complain(said, "%s: %s", s->to, strerror(-said));
+		poll(NULL, 0, LOOK_MS);
+	}
+	return -EINTR;
+}
+
+/* The kernel gives no sign that the host has read all; closing a port drops nothing that was written. */
+const struct sink_ops sink_serial = {
+	.name = "serial",
+	.open = serial_open,
+	.wait = serial_wait,
+	.put = fd_put,
+	.look = fd_look,
+};
+
+/* ---- vsock ---- */
+
+static int vsock_open(struct sink *s)
+{
+	struct sockaddr_vm at = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY};
+	char *end;
+	unsigned long port = strtoul(s->to, &end, 10);
+
+	if (!*s->to || *end || port > UINT32_MAX)
+		return complain(-EINVAL, "vsock:%s: a port is a number", s->to);
+	at.svm_port = (unsigned int)port;
+	s->listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listener < 0)
+		return complain(-errno, "vsock: %s", strerror(errno));
+	if (bind(s->listener, (struct sockaddr *)&at, sizeof(at)) || listen(s->listener, 1))
+		return complain(-errno, "vsock:%s: %s", s->to, strerror(errno));
+	return 0;
+}
+
+/* Only the host, or this guest itself, is let in. */
+static int vsock_wait(struct sink *s)
+{
+	while (!agent_signalled) {
+		struct pollfd p = {.fd = s->listener, .events = POLLIN};
+		struct sockaddr_vm from;
+		socklen_t len = sizeof(from);
+
+		if (poll(&p, 1, LOOK_MS) <= 0)
+			continue;
+		s->fd = accept4(s->listener, (struct sockaddr *)&from, &len,
+				SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (s->fd < 0)
+			continue;
+		if (from.svm_cid == VMADDR_CID_HOST || from.svm_cid == VMADDR_CID_LOCAL)
+			return 0;
+		close(s->fd);
+		s->fd = -1;
+	}
+	return -EINTR;
+}
+
+/* Sends the end of the stream and waits for the host's. */
+static void vsock_end(struct sink *s)
+{
+	uint64_t until = agent_now_ms() + END_MS;
+
+	shutdown(s->fd, SHUT_WR);
+	while (agent_now_ms() < until && fd_look(s, LOOK_MS, false) >= 0)
+		;
+}
+
+const struct sink_ops sink_vsock = {
+	.name = "vsock",
+	.open = vsock_open,
+	.wait = vsock_wait,
+	.put = fd_put,
+	.look = fd_look,
+	.end = vsock_end,
+};
+
+/* ---- any ---- */
+
+static const struct sink_ops *const ways[] = {&sink_serial, &sink_vsock, &sink_shm, &sink_file};
+
+int sink_open(const char *to, struct sink **ret)
+{
+	struct sink *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return complain(-ENOMEM, "out of memory");
+	s->fd = s->listener = -1;
+	s->to = to;
+	if (!strcmp(to, "-"))
+		s->ops = &sink_file;
+	for (unsigned int i = 0; !s->ops && i < sizeof(ways) / sizeof(ways[0]); i++) {
+		size_t len = strlen(ways[i]->name);
+
+		if (!strncmp(to, ways[i]->name, len) && (to[len] == ':' || !to[len])) {
+			s->ops = ways[i];
+			s->to = to + len + (to[len] == ':');
+		}
+	}
+	err = s->ops ? s->ops->open(s)
+		     : complain(-EINVAL,
+				"'%s' is no way to the host: serial:PORT, vsock:PORT, shm[:FILE], "
+				"file:FILE or - is",
+				to);
+	if (err) {
+		sink_close(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+int sink_wait(struct sink *s)
+{
+	return s->ops->wait ? s->ops->wait(s) : 0;
+}
+
+/* A buffer that has begun must go out whole, else the stream is broken: a signal only sets a limit. */
+int sink_write(struct sink *s, const void *data, size_t len, uint64_t until_ms)
+{
+	const uint8_t *at = data;
+
+	while (len) {
+		long n = s->ops->put(s, at, len);
+		int said;
+
+		if (n < 0)
+			return (int)n;
+		at += n;
+		len -= (size_t)n;
+		if (n)
+			continue;
+		if (!until_ms && (agent_signalled || s->stop_said))
+			until_ms = agent_now_ms() + END_MS;
+		if (until_ms && agent_now_ms() > until_ms)
+			return -ETIMEDOUT;
+		said = s->ops->look(s, LOOK_MS, true);
+		s->stop_said |= said == SINK_STOP;
+		if (said < 0 && said != -EINTR)
+			return said;
+	}
+	return 0;
+}
+
+int sink_look(struct sink *s, int timeout_ms)
+{
+	return s->stop_said ? SINK_STOP : s->ops->look(s, timeout_ms, false);
+}
+
+void sink_end(struct sink *s)
+{
+	if (s->ops->end)
+		s->ops->end(s);
+}
+
+void sink_close(struct sink *s)
+{
+	if (!s)
+		return;
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->listener >= 0)
+		close(s->listener);
+	free(s);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# hostrace-guest traces the machine it runs on, into a file and through memory: a known number of one system call,
+# and nothing is left behind, however it ends. Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_root
+[ -d /sys/kernel/tracing/instances ] || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+tracing=/sys/kernel/tracing
+[ -d $tracing/events/syscalls/sys_enter_mknodat ] || skip_all "kernel: no tracefs with system calls"
+grep -q x86-tsc $tracing/trace_clock || skip_all "kernel: no x86-tsc clock"
+
+events=syscalls:sys_enter_mknodat,sched:sched_switch,sched:sched_process_e*
+
+# agent ARGS...: in the background; returns when it traces
+agent() {
+	: >agent.err
+	"$BUILD/hostrace-guest" "$@" 2>agent.err &
+	agent=$!
+	until_line 'tracing [0-9]* CPUs' agent.err || bail "the agent did not start: $(cat agent.err)"
+}
+
+# instances PID: how many the agent of that pid has
+instances() {
+	ls $tracing/instances | grep -cx "hostrace-$1"
+}
+
+# 23 calls, told from all others of this machine by their mode
+work() {
+	rm -f fifo*
+	mkfifo -m 617 $(seq -f 'fifo%g' 23)
+}
+
+# calls FILE
+calls() {
+	"$HOSTRACE" list -f json -i "$1" --event 'guest:sys_enter_mknodat' 2>list.err |
+		jq '[.rows[] | select(.fields.mode == 4495 or .fields.mode == "0x118f")] | length'
+}
+
+plan 12
+agent -t file:a.guest -e $events
+is "$(instances $agent)" 1 "it has an instance of its own"
+work
+kill $agent
+wait $agent
+is $? 0 "a signal ends it" agent.err
+is "$(calls a.guest)" 23 "the known number of system calls" list.err
+is "$("$HOSTRACE" info -f json -i a.guest | jq -r '.result.meta.end // .result.end // "?"')" signal "the file says why it ended"
+is "$("$HOSTRACE" list -f json -i a.guest --event guest:sched_process_exec | jq '[.rows[] | select(.fields.filename | test("mkfifo"))] | length > 0')" \
+	true "texts are there"
+is "$(instances $agent)" 0 "its instance is gone"
+
+agent -t file:b.guest -e $events -d 300ms
+work
+wait $agent
+is $? 0 "the duration ends it" agent.err
+is "$("$HOSTRACE" info -i b.guest | grep -c 'ended by duration')" 1 "and the file says so"
+
+agent -t file:c.guest -e $events
+kill -9 $agent
+wait $agent 2>/dev/null
+is "$(instances $agent)" 1 "one that is killed leaves its instance"
+killed=$agent
+agent -t file:d.guest -e $events --stack -d 500ms
+work
+is "$(instances $killed)" 0 "which the next one removes"
+wait $agent
+is "$("$HOSTRACE" info -i d.guest | grep -q 'guest:kernel_stack' && echo there)" there "stack traces" agent.err
+
+"$BUILD/hostrace-guest" -t file:e.guest -e nothing:such 2>agent.err
+is $? 1 "an event that is not there is refused" agent.err
+finish
