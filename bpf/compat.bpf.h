@@ -80,4 +80,26 @@ static __always_inline void vcpu_svm_exit(struct kvm_vcpu *vcpu, struct svm_exit
 	bpf_core_read(ret, sizeof(*ret), &vmcb->control.exit_code);
 }
 
+static __always_inline hr_u32 vcpu_svm_reason(struct kvm_vcpu *vcpu)
+{
+	struct vcpu_svm *svm = (void *)vcpu - bpf_core_field_offset(struct vcpu_svm, vcpu);
+
+	return (hr_u32)BPF_CORE_READ(svm, vmcb, control.exit_code);
+}
+
+/* Intel: KVM has read the reason when it fires kvm_exit. It moved into what VMX and TDX share in v6.16. */
+static __always_inline hr_u32 vcpu_vmx_reason(struct kvm_vcpu *vcpu)
+{
+	struct vcpu_vmx___shared *shared =
+		(void *)vcpu - bpf_core_field_offset(struct vcpu_vmx, vcpu);
+	struct vcpu_vmx *vmx = (void *)shared;
+	hr_u32 reason = 0;
+
+	if (bpf_core_field_exists(shared->vt))
+		bpf_core_read(&reason, sizeof(reason), &shared->vt.exit_reason);
+	else
+		bpf_core_read(&reason, sizeof(reason), &vmx->exit_reason);
+	return reason;
+}
+
 #endif

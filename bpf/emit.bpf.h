@@ -17,6 +17,9 @@
 
 #include "compat.bpf.h"
 
+/* A tp program that returns 0 hides the event from everybody's perf (trace_call_bpf()). */
+enum { PERF_SEES_IT_TOO = 1 };
+
 #define barrier() asm volatile("" ::: "memory")
 
 /* Set before loading; the verifier takes them for constants. */

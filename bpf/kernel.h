@@ -76,6 +76,25 @@ struct vcpu_svm {
 	struct vmcb *vmcb;
 };
 
+/* Intel: what KVM has read of the VMCS. */
+union vmx_exit_reason {
+	hr_u32 full;
+};
+
+struct vcpu_vt {
+	union vmx_exit_reason exit_reason;
+};
+
+struct vcpu_vmx {
+	struct kvm_vcpu vcpu;
+	union vmx_exit_reason exit_reason;
+};
+
+struct vcpu_vmx___shared {
+	struct kvm_vcpu vcpu;
+	struct vcpu_vt vt;
+};
+
 struct pvclock_vcpu_time_info {
 	hr_u32 version;
 	hr_u64 tsc_timestamp, system_time;

@@ -10,9 +10,6 @@
  */
 #include "emit.bpf.h"
 
-/* A tp program that returns 0 hides the event from everybody's perf (trace_call_bpf()). */
-enum { PERF_SEES_IT_TOO = 1 };
-
 SEC("tp/kvm/kvm_exit")
 int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"
+#include "report.h"
 
 enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
 
@@ -456,30 +457,13 @@ json_t *reading_head(const struct reader *r, const json_t *more)
 			 (json_int_t)(g ? ceil(g->error_ns) : 0), "caveats", caveats_json(r, more));
 }
 
-/* "# " and the sentence, in lines of at most 80 columns; further ones are indented. */
-static void print_wrapped(const char *text, FILE *out)
-{
-	int column = fprintf(out, "#");
-
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column + 1 + len > 79 && column > 4)
-			column = fprintf(out, "\n#  ") - 1;
-		column += fprintf(out, " %.*s", len, text);
-		text += len;
-		text += strspn(text, " ");
-	}
-	fputc('\n', out);
-}
-
 static void print_clock(const struct align_guest *g, FILE *out)
 {
 	char text[128];
 
 	snprintf(text, sizeof(text), "guest times are on the host's clock: %s, right to %.0f ns",
 		 g->relation.protocol->name, ceil(g->error_ns));
-	print_wrapped(text, out);
+	caveat_print(text, out);
 }
 
 void reading_foot(const struct reader *r, const json_t *more, FILE *out)
@@ -491,7 +475,7 @@ void reading_foot(const struct reader *r, const json_t *more, FILE *out)
 	if (worst_guest())
 		print_clock(worst_guest(), out);
 	json_array_foreach (list, i, text)
-		print_wrapped(json_string_value(text), out);
+		caveat_print(json_string_value(text), out);
 	json_decref(list);
 }
 

@@ -38,3 +38,19 @@ const char *duration_print(uint64_t ns, char *buf, size_t size)
 	snprintf(buf, size, "%uns", (unsigned int)ns);
 	return buf;
 }
+
+void caveat_print(const char *text, FILE *out)
+{
+	int column = fprintf(out, "#");
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (column + 1 + len > 79 && column > 4)
+			column = fprintf(out, "\n#  ") - 1;
+		column += fprintf(out, " %.*s", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}

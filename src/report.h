@@ -46,6 +46,9 @@ const struct format *format_find(const char *name);
 /* The names of the formats that can draw a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
 
+/* A sentence as comment lines of at most 80 columns, under a text report. */
+void caveat_print(const char *text, FILE *out);
+
 /* "12.3us": four characters of number and a unit. buf has at least 16 bytes. Returns buf. */
 const char *duration_print(uint64_t ns, char *buf, size_t size);
 

@@ -35,7 +35,7 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 #define PID_NAMESPACE_INIT 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 /* What no capability can help with. */
-static int kernel_check(void)
+int collector_kernel_check(void)
 {
 	struct rlimit files;
 	struct stat st;
@@ -64,7 +64,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	int err = privileges_check();
 
 	if (!err)
-		err = kernel_check();
+		err = collector_kernel_check();
 	if (err)
 		return err;
 	c = calloc(1, sizeof(*c));

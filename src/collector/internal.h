@@ -83,6 +83,13 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 		   uint64_t ring_bytes);
 void collector_unload(struct collector *c);
 
+/* libbpf's talk goes to HOSTRACE_DEBUG=attach; its first warning since the last load is kept. */
+void collector_load_quietly(void);
+const char *collector_load_warning(void);
+
+/* What no capability can help with: -ENOTSUP with the sentence set. */
+int collector_kernel_check(void);
+
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
 int collector_attach(struct collector *c, const struct collector_options *opt);
 void collector_detach(struct collector *c);

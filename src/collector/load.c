@@ -46,6 +46,17 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
+void collector_load_quietly(void)
+{
+	*last_warning = '\0';
+	libbpf_set_print(print_libbpf);
+}
+
+const char *collector_load_warning(void)
+{
+	return last_warning;
+}
+
 /* Kernels differ in how large an array's value may be; the oldest allow 4 MiB. */
 static bool map_possible(uint64_t value_bytes)
 {
@@ -80,6 +91,8 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	if (!skel)
 		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
 	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
+	bpf_map__set_autocreate(skel->maps.stat_vcpus, false);
+	bpf_map__set_autocreate(skel->maps.stat_threads, false);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->only_pid = c->nr_targets == 1 ? (uint32_t)c->targets[0].pid : 0;
@@ -178,7 +191,7 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	unsigned int left = 0;
 	int err;
 
-	libbpf_set_print(print_libbpf);
+	collector_load_quietly();
 	c->nr_cpus = (unsigned int)libbpf_num_possible_cpus();
 	c->ring_bytes = ring_size(c->nr_cpus, ring_bytes);
 	c->stride = RING_HEAD_BYTES + c->ring_bytes + RING_SPILL_BYTES;

@@ -14,6 +14,10 @@ struct probe_plan *plan_add(struct plan *plan, const char *event, const char *gr
 /* plan_kernel.c: the rows of probes/kvm.def for the running kernel. */
 void plan_kernel(struct plan *plan);
 
+/* Does this module, or the kernel itself, tell the layout of that struct? vmlinux may be NULL: no. */
+struct btf;
+bool kernel_struct_told(struct btf *vmlinux, const char *module, const char *name);
+
 /* plan_qemu.c: the rows of probes/qemu.def and inside.def for this binary. 0 or -errno with the sentence set. */
 int plan_qemu(const char *exe, struct plan *plan);
 

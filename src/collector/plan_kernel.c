@@ -52,16 +52,17 @@ static struct btf *types_of_module(const char *path, struct btf *vmlinux)
 	return libbpf_get_error(btf) ? NULL : btf;
 }
 
-static bool svm_told(struct btf *vmlinux)
+bool kernel_struct_told(struct btf *vmlinux, const char *module, const char *name)
 {
-	struct btf *amd;
+	char path[64];
+	struct btf *btf;
 	bool told;
 
-	if (!vmlinux || vm_host_isa() != EXIT_ISA_SVM)
-		return false;
-	amd = types_of_module("/sys/kernel/btf/kvm_amd", vmlinux);
-	told = btf__find_by_name_kind(amd ? amd : vmlinux, "vcpu_svm", BTF_KIND_STRUCT) > 0;
-	btf__free(amd);
+	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module);
+	btf = types_of_module(path, vmlinux);
+	told = vmlinux &&
+	       btf__find_by_name_kind(btf ? btf : vmlinux, name, BTF_KIND_STRUCT) > 0;
+	btf__free(btf);
 	return told;
 }
 
@@ -71,7 +72,8 @@ static void types_open(struct kernel_types *t)
 	if (libbpf_get_error(t->vmlinux))
 		t->vmlinux = NULL;
 	t->kvm = types_of_module("/sys/kernel/btf/kvm", t->vmlinux);
-	t->svm = svm_told(t->vmlinux);
+	t->svm = vm_host_isa() == EXIT_ISA_SVM &&
+		 kernel_struct_told(t->vmlinux, "kvm_amd", "vcpu_svm");
 }
 
 static void types_close(struct kernel_types *t)

@@ -24,6 +24,7 @@ extern const struct command guest_command;
 #ifdef HOSTRACE_LIVE
 extern const struct command doctor_command;
 extern const struct command record_command;
+extern const struct command stat_command;
 extern const struct command demo_command;
 #endif
 
@@ -32,6 +33,7 @@ const struct command *const commands[] = {
 #ifdef HOSTRACE_LIVE
 	&doctor_command,
 	&record_command,
+	&stat_command,
 	&demo_command,
 #endif
 	&guest_command,

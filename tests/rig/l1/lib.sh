@@ -46,6 +46,7 @@ part_forget() { # PART
 	healthy) rm -f "$out"/healthy.* ;;
 	traced) rm -f "$out"/traced.* ;;
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
+	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac
 }

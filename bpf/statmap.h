@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The histograms of `hostrace stat`, in memory that BPF writes and the collector reads. Beside record.h and ring.h the
+ * only header that both compilers include.
+ *
+ *   per vCPU:  +------+-------------------+--------+--------+-----+-----------------+
+ *              | head | cell of reason    | cell 0 | cell 1 | ... | last: all other |
+ *              +------+-------------------+--------+--------+-----+-----------------+
+ *
+ * A vCPU runs in one thread at a time, so each vCPU's part has one writer and needs neither lock nor atomic. A reader
+ * may see a count whose time is not yet added; once the programs are detached all is exact.
+ *
+ * A cell's buckets: values below 256 have one each, above that each power of two is cut into 128, so that a value told
+ * from its bucket's middle is off by at most 0.4 %.
+ */
+#ifndef HOSTRACE_STATMAP_H
+#define HOSTRACE_STATMAP_H
+
+#include "record.h"
+
+enum {
+	STAT_SUB_BITS = 7,
+	STAT_SUB = 1 << STAT_SUB_BITS,
+	STAT_BITS_MAX = 40, /* 18 minutes; longer ones share the last bucket */
+	STAT_BUCKETS = (STAT_BITS_MAX - STAT_SUB_BITS + 1) * STAT_SUB,
+	STAT_KEYS = 512,      /* see stat_key() */
+	STAT_CELLS_MAX = 32,  /* reasons of a vCPU, the last cell included */
+	STAT_CELLS_MIN = 12,
+	STAT_CELLS_ALL = 1024, /* of all vCPUs together, 35 MB; many vCPUs share fewer each */
+};
+
+struct stat_cell {
+	hr_u64 count, total_ns, min_ns, max_ns;
+	hr_u64 userspace; /* those that went through the VMM */
+	hr_u32 reason;
+	hr_u32 pad;
+	hr_u64 bucket[STAT_BUCKETS];
+};
+
+struct stat_vcpu {
+	hr_u64 left_ns; /* of the exit that is open */
+	hr_u32 reason;
+	hr_u32 tid; /* thread that runs the vCPU */
+	hr_u8 open;
+	hr_u8 userspace; /* the open exit has been to the VMM */
+	hr_u16 nr_cells; /* in use, the last one apart */
+	hr_u32 pad;
+	hr_u8 cell_of[STAT_KEYS]; /* index + 1; 0: none yet */
+};
+
+/* Reasons are small numbers with few large ones among them (SVM's 0x400, failed entries): two that fall together are
+ * told apart by the cell's own `reason`, the second one is counted in the last cell. */
+static inline hr_u32 stat_key(hr_u32 reason)
+{
+	return (reason & 0xff) | (reason > 0xff) << 8;
+}
+
+#endif

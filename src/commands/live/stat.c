@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * hostrace stat: the questions of `exits`, answered by histograms that are kept in the kernel: no event is written, so
+ * that it can stay on. Without --interval there is one table at the end, with it a table of what came since the last.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "collector/collector.h"
+#include "command.h"
+#include "report.h"
+#include "stat.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+static struct {
+	const char *vm, *by;
+	uint64_t interval_ns, duration_ns;
+} opt;
+
+/* clang-format off */
+static const struct option_row options[] = {
+	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; may be left out if there is only one"},
+	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "a table of what came since the last one every T (1s, 500ms)"},
+	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
+	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "a row for each vCPU and reason"},
+	{0},
+};
+/* clang-format on */
+
+struct watching {
+	struct vm vm;
+	struct stat *stat;
+	struct stat_rows before;
+	struct output out;
+	int signals, pidfd;
+	uint64_t start_ns, last_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+/* ---- a table ---- */
+
+static json_t *head(const struct reader *r, const json_t *caveats)
+{
+	(void)r;
+	return json_pack("{s:{s:s,s:s},s:[],s:{s:s,s:i},s:O}", "hostrace", "version",
+			 HOSTRACE_VERSION, "command", command_now->name, "inputs", "clock",
+			 "method", "host", "error_ns", 0, "caveats", caveats);
+}
+
+static void foot(const struct reader *r, const json_t *caveats, FILE *out)
+{
+	json_t *text;
+	size_t i;
+
+	(void)r;
+	json_array_foreach (caveats, i, text)
+		caveat_print(json_string_value(text), out);
+}
+
+static json_t *caveats_make(const struct watching *w)
+{
+	json_t *list = json_array();
+	uint64_t missed = stat_missed(w->stat);
+	char text[160];
+
+	if (stat_span(w->stat) == STAT_EXIT_TO_ENTRY)
+		json_array_append_new(
+			list, json_string("exit latency is the time from the kvm_exit tracepoint "
+					  "to the next kvm_entry of the same vCPU; it includes "
+					  "halting, userspace and preemption"));
+	else
+		json_array_append_new(
+			list,
+			json_string("no kvm_exit on this KVM backend: these are userspace-exit "
+				    "cycles, from KVM_RUN's return to its next call in the same "
+				    "thread; exits that KVM answered itself are not seen"));
+	json_array_append_new(
+		list, json_string(opt.interval_ns
+					  ? "least, largest, deviation and percentiles come from "
+					    "buckets: within 0.4 %"
+					  : "deviation and percentiles (nearest-rank) come from "
+					    "buckets: within 0.4 %"));
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " exits of vCPUs that were plugged in later are not counted", missed);
+	if (missed)
+		json_array_append_new(list, json_string(text));
+	return list;
+}
+
+static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t now)
+{
+	struct report report = {.out = &w->out,
+				.wide = common.verbose,
+				.head = head,
+				.foot = foot,
+				.caveats = caveats_make(w)};
+	struct table t = {0};
+	char line[80];
+	int err = stat_rows_table(rows, w->stat, opt.by, &t);
+
+	snprintf(line, sizeof(line), "%.3f s to %.3f s", (double)(w->last_ns - w->start_ns) / 1e9,
+		 (double)(now - w->start_ns) / 1e9);
+	if (opt.interval_ns)
+		report.first_line = line;
+	report.extra = json_pack("{s:I,s:I,s:s}", "from_ns", (json_int_t)(w->last_ns - w->start_ns),
+				 "until_ns", (json_int_t)(now - w->start_ns), "where",
+				 stat_where(w->stat));
+	if (!err)
+		err = table_sort(&t, w->out.sort ? w->out.sort : "total_ns");
+	table_limit(&t, w->out.limit);
+	if (!err)
+		err = format_find(w->out.format)->table(&report, &t);
+	fflush(w->out.file);
+	table_free(&t);
+	json_decref(report.caveats);
+	json_decref(report.extra);
+	return err;
+}
+
+/* What came since the last time, or all of it. */
+static int report_now(struct watching *w)
+{
+	struct stat_rows rows, all;
+	uint64_t now = now_ns();
+	int err = stat_rows_read(w->stat, opt.by, &rows);
+
+	if (!err && opt.interval_ns)
+		err = stat_rows_copy(&rows, &all);
+	if (err)
+		return err;
+	if (opt.interval_ns)
+		stat_rows_subtract(&rows, &w->before);
+	err = table_draw(w, &rows, now);
+	stat_rows_free(&rows);
+	w->last_ns = now;
+	if (opt.interval_ns) {
+		stat_rows_free(&w->before);
+		w->before = all;
+	}
+	return err;
+}
+
+/* ---- the loop ---- */
+
+static int signals_open(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Sleeps until then; true: a signal came, or the VM ended. */
+static bool ended_before(struct watching *w, uint64_t until)
+{
+	struct pollfd p[2] = {{.fd = w->signals, .events = POLLIN},
+			      {.fd = w->pidfd, .events = POLLIN}};
+	uint64_t now = now_ns(), left = until > now ? until - now : 0;
+	struct timespec ts = {.tv_sec = (time_t)(left / NS_PER_S),
+			      .tv_nsec = (long)(left % NS_PER_S)};
+
+	return ppoll(p, 2, until == UINT64_MAX ? NULL : &ts, NULL) > 0;
+}
+
+static int loop(struct watching *w)
+{
+	uint64_t end, next;
+	int err = 0;
+
+	w->start_ns = w->last_ns = now_ns();
+	end = opt.duration_ns ? w->start_ns + opt.duration_ns : UINT64_MAX;
+	next = w->start_ns;
+	command_note("watching %s (pid %d); ^C ends it", w->vm.name ? w->vm.name : "VM", w->vm.pid);
+	do {
+		next = opt.interval_ns ? next + opt.interval_ns : UINT64_MAX;
+		if (ended_before(w, next < end ? next : end) || now_ns() >= end)
+			break;
+		err = report_now(w);
+	} while (!err);
+	stat_stop(w->stat);
+	return err ? err : report_now(w);
+}
+
+static int vm_choose(struct vm *ret)
+{
+	struct vm *vms = NULL;
+	unsigned int nr = 0;
+	int err;
+
+	if (opt.vm)
+		return vm_find(opt.vm, ret);
+	err = vm_list(&vms, &nr);
+	if (err)
+		return err;
+	if (nr == 1) {
+		*ret = vms[0];
+		free(vms);
+		return 0;
+	}
+	vm_list_free(vms, nr);
+	return nr ? fail(-EINVAL,
+			 "%u VMs are running; say which with --vm PID|NAME ('hostrace ps' lists "
+			 "them)",
+			 nr)
+		  : fail(-ESRCH, "no VM is running here that this user may see; try: sudo "
+				 "hostrace ps");
+}
+
+static int watch(struct watching *w)
+{
+	int err = privileges_check(); /* first: without them a VM does not even look like one */
+
+	if (!err)
+		err = vm_choose(&w->vm);
+	if (err)
+		return err;
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->vm.pid, 0);
+	if (w->pidfd < 0)
+		return fail(-errno, "pidfd_open %d: %s", w->vm.pid, strerror(errno));
+	err = stat_open(&w->vm, &w->stat);
+	if (!err)
+		err = privileges_drop(0);
+	return err ? err : loop(w);
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct watching w = {.signals = -1, .pidfd = -1};
+	int err;
+
+	if (argc || rest)
+		return command_usage("unexpected argument '%s'; a VM is named with --vm",
+				     argc ? argv[0] : "--");
+	if (opt.by && strcmp(opt.by, "vcpu"))
+		return command_usage("--by knows only vcpu, not '%s'", opt.by);
+	common.no_pager = true; /* it would wait for the end, too */
+	if (output_open(table_formats, &w.out))
+		return command_usage("%s", error_text());
+	w.signals = signals_open();
+	err = watch(&w);
+	if (err)
+		output_cancel(&w.out);
+	else
+		err = output_close(&w.out);
+	stat_close(w.stat);
+	stat_rows_free(&w.before);
+	vm_free(&w.vm);
+	if (w.pidfd >= 0)
+		close(w.pidfd);
+	if (w.signals >= 0)
+		close(w.signals);
+	return err ? command_failed() : EXIT_FINE;
+}
+
+extern const struct command stat_command;
+
+const struct command stat_command = {
+	.name = "stat",
+	.args = "",
+	.summary = "Exit latencies of a running VM, counted in the kernel.",
+	.group = "Live (needs privileges)",
+	.details = "Says what 'exits' would say of a recording, from histograms that are kept in "
+		   "the kernel: no event\n"
+		   "is written, memory does not grow, and it costs least. Ends at ^C, after the "
+		   "duration, or with the VM.",
+	.examples = "  hostrace stat --vm web1 -d 10s\n"
+		    "  hostrace stat --vm 4711 --interval 1s\n"
+		    "  hostrace stat --by vcpu -f json -d 1m",
+	.options = (const struct option_row *const[]){options, output_options, NULL},
+	.run = run,
+};

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the kernel's histograms to the rows of a table. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "exit_reason.h"
+#include "stat.h"
+
+static struct stat_row *row_of(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
+{
+	for (unsigned int i = 0; i < rows->nr; i++) {
+		struct stat_row *r = &rows->row[i];
+
+		if (r->vcpu == vcpu && r->other == other && (other || r->sum.reason == reason))
+			return r;
+	}
+	return NULL;
+}
+
+static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
+{
+	struct stat_row *r = row_of(rows, vcpu, other, reason);
+
+	if (r)
+		return r;
+	if (rows->nr == rows->room) {
+		unsigned int room = rows->room ? 2 * rows->room : 16;
+		void *more = realloc(rows->row, room * sizeof(*rows->row));
+
+		if (!more)
+			return NULL;
+		rows->row = more;
+		rows->room = room;
+	}
+	r = &rows->row[rows->nr++];
+	memset(r, 0, sizeof(*r));
+	r->vcpu = vcpu;
+	r->other = other;
+	r->sum.reason = reason;
+	r->sum.min_ns = UINT64_MAX;
+	return r;
+}
+
+static void cell_add(struct stat_cell *sum, const struct stat_cell *cell)
+{
+	sum->count += cell->count;
+	sum->total_ns += cell->total_ns;
+	sum->userspace += cell->userspace;
+	if (cell->min_ns < sum->min_ns)
+		sum->min_ns = cell->min_ns;
+	if (cell->max_ns > sum->max_ns)
+		sum->max_ns = cell->max_ns;
+	for (unsigned int b = 0; b < STAT_BUCKETS; b++)
+		sum->bucket[b] += cell->bucket[b];
+}
+
+int stat_rows_read(const struct stat *s, bool by_vcpu, struct stat_rows *ret)
+{
+	unsigned int last = stat_nr_cells(s) - 1;
+
+	*ret = (struct stat_rows){0};
+	for (unsigned int i = 0; i < stat_nr_vcpus(s); i++) {
+		const struct stat_cell *cells = stat_cells_of(stat_vcpu(s, i));
+
+		for (unsigned int k = 0; k <= last; k++) {
+			struct stat_row *r;
+
+			if (!cells[k].count)
+				continue;
+			r = row_add(ret, by_vcpu ? (int)i : STAT_NO_VCPU, k == last,
+				    cells[k].reason);
+			if (!r) {
+				stat_rows_free(ret);
+				return fail(-ENOMEM, "out of memory");
+			}
+			cell_add(&r->sum, &cells[k]);
+		}
+	}
+	return 0;
+}
+
+int stat_rows_copy(const struct stat_rows *rows, struct stat_rows *ret)
+{
+	*ret = (struct stat_rows){.nr = rows->nr, .room = rows->nr};
+	if (!rows->nr)
+		return 0;
+	ret->row = malloc(rows->nr * sizeof(*ret->row));
+	if (!ret->row)
+		return fail(-ENOMEM, "out of memory");
+	memcpy(ret->row, rows->row, rows->nr * sizeof(*ret->row));
+	return 0;
+}
+
+void stat_rows_free(struct stat_rows *rows)
+{
+	free(rows->row);
+	*rows = (struct stat_rows){0};
+}
+
+static uint64_t bucket_low(unsigned int b)
+{
+	unsigned int e = b / STAT_SUB + STAT_SUB_BITS - 1;
+
+	return b < 2 * STAT_SUB ? b : (uint64_t)(STAT_SUB + b % STAT_SUB) << (e - STAT_SUB_BITS);
+}
+
+static uint64_t bucket_middle(unsigned int b)
+{
+	unsigned int e = b / STAT_SUB + STAT_SUB_BITS - 1;
+
+	return b < 2 * STAT_SUB ? b
+				: bucket_low(b) + ((UINT64_C(1) << (e - STAT_SUB_BITS)) - 1) / 2;
+}
+
+/* Of an interval only the buckets tell the least and the largest. */
+static void ends_from_buckets(struct stat_cell *cell)
+{
+	cell->min_ns = UINT64_MAX;
+	cell->max_ns = 0;
+	for (unsigned int b = 0; b < STAT_BUCKETS; b++) {
+		if (!cell->bucket[b])
+			continue;
+		if (cell->min_ns == UINT64_MAX)
+			cell->min_ns = bucket_middle(b);
+		cell->max_ns = bucket_middle(b);
+	}
+}
+
+void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
+{
+	for (unsigned int i = 0; i < now->nr; i++) {
+		struct stat_row *r = &now->row[i];
+		const struct stat_row *old =
+			row_of((struct stat_rows *)before, r->vcpu, r->other, r->sum.reason);
+
+		if (!old)
+			continue;
+		r->sum.count -= old->sum.count;
+		r->sum.total_ns -= old->sum.total_ns;
+		r->sum.userspace -= old->sum.userspace;
+		for (unsigned int b = 0; b < STAT_BUCKETS; b++)
+			r->sum.bucket[b] -= old->sum.bucket[b];
+		ends_from_buckets(&r->sum);
+	}
+}
+
+/* ---- what the buckets tell ---- */
+
+/* No value lies outside of the least and the largest, though its bucket's middle may. */
+static uint64_t bucket_value(const struct stat_cell *cell, unsigned int b)
+{
+	uint64_t v = bucket_middle(b);
+
+	if (v < cell->min_ns)
+		return cell->min_ns;
+	return v > cell->max_ns || b == STAT_BUCKETS - 1 ? cell->max_ns : v;
+}
+
+uint64_t stat_quantile(const struct stat_cell *cell, double fraction)
+{
+	uint64_t rank = (uint64_t)ceil(fraction * (double)cell->count), seen = 0;
+
+	for (unsigned int b = 0; b < STAT_BUCKETS; b++) {
+		seen += cell->bucket[b];
+		if (seen && seen >= rank)
+			return bucket_value(cell, b);
+	}
+	return cell->max_ns;
+}
+
+static uint64_t deviation(const struct stat_cell *cell)
+{
+	double mean = (double)cell->total_ns / (double)cell->count, sum = 0;
+
+	for (unsigned int b = 0; b < STAT_BUCKETS; b++) {
+		double off = cell->bucket[b] ? (double)bucket_value(cell, b) - mean : 0;
+
+		sum += (double)cell->bucket[b] * off * off;
+	}
+	return (uint64_t)(sqrt(sum / (double)cell->count) + .5);
+}
+
+/* ---- the table ---- */
+
+static void columns(struct table *t, bool by_vcpu)
+{
+	if (by_vcpu)
+		table_column(t, "vcpu", "vcpu", COL_COUNT, 0);
+	table_column(t, "reason", "reason", COL_TEXT, 0);
+	table_column(t, "count", "count", COL_COUNT, 0);
+	table_column(t, NULL, "time%", COL_PERCENT, 2);
+	table_column(t, "total_ns", "total", COL_NS, 0);
+	table_column(t, "min_ns", "min", COL_NS, 3);
+	table_column(t, "avg_ns", "avg", COL_NS, 0);
+	table_column(t, "max_ns", "max", COL_NS, 0);
+	table_column(t, "stddev_ns", "stddev", COL_NS, 6);
+	table_column(t, "p50_ns", "p50", COL_NS, 0);
+	table_column(t, "p90_ns", "p90", COL_NS, 4);
+	table_column(t, "p99_ns", "p99", COL_NS, 0);
+	table_column(t, "p999_ns", "p99.9", COL_NS, 5);
+	table_column(t, "userspace_count", NULL, COL_COUNT, 0);
+	table_column(t, NULL, "user%", COL_PERCENT, 1);
+}
+
+static const char *reason_text(const struct stat_row *r, const struct stat *s, struct table *t)
+{
+	const char *name = stat_span(s) == STAT_USERSPACE_EXIT
+				   ? userspace_reason_name(r->sum.reason)
+				   : exit_reason_name(r->sum.reason, vm_host_isa());
+	char number[16];
+
+	if (r->other)
+		return table_text(t, "(other)");
+	snprintf(number, sizeof(number), "0x%x", r->sum.reason);
+	return table_text(t, name ? name : number);
+}
+
+static uint64_t permille(double part, double whole)
+{
+	return whole > 0 ? (uint64_t)(part * 100000 / whole + .5) : 0;
+}
+
+int stat_rows_table(const struct stat_rows *rows, const struct stat *s, bool by_vcpu,
+		    struct table *t)
+{
+	uint64_t all_ns = 0;
+
+	columns(t, by_vcpu);
+	for (unsigned int i = 0; i < rows->nr; i++)
+		all_ns += rows->row[i].sum.total_ns;
+	for (unsigned int i = 0; i < rows->nr; i++) {
+		const struct stat_cell *sum = &rows->row[i].sum;
+		struct cell *c = sum->count ? table_row(t) : NULL;
+
+		if (!sum->count)
+			continue;
+		if (!c)
+			return -ENOMEM;
+		if (by_vcpu)
+			(c++)->number = (uint64_t)rows->row[i].vcpu;
+		(c++)->text = reason_text(&rows->row[i], s, t);
+		(c++)->number = sum->count;
+		(c++)->number = permille((double)sum->total_ns, (double)all_ns);
+		(c++)->number = sum->total_ns;
+		(c++)->number = sum->min_ns;
+		(c++)->number = sum->total_ns / sum->count;
+		(c++)->number = sum->max_ns;
+		(c++)->number = deviation(sum);
+		(c++)->number = stat_quantile(sum, .5);
+		(c++)->number = stat_quantile(sum, .9);
+		(c++)->number = stat_quantile(sum, .99);
+		(c++)->number = stat_quantile(sum, .999);
+		(c++)->number = sum->userspace;
+		(c++)->number = permille((double)sum->userspace, (double)sum->count);
+	}
+	return 0;
+}

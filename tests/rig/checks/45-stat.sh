@@ -1,0 +1,21 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What `stat` counted in the kernel is what a recording of the same VM's whole life says.
+
+equal "stat and the recording ended with the VM, status 0" \
+	"$(cat "$out/counted.stat.status" "$out/counted.record.status" | xargs)" "0 0"
+equal "stat takes kvm_exit from the tracepoint's own argument" "$(jq -r .where "$out/counted.stat")" "tp_btf/kvm_exit"
+rows='.rows[] | select(.count > 0) | "\(.vcpu) \(.reason) \(.count) \(.userspace_count)"'
+jq -r "$rows" "$out/counted.stat" | sort >"$work/got"
+report counted.hrt "exits --by vcpu" "$rows" | sort >"$work/wanted"
+same_lines "stat: exits by vCPU and reason, and how many went through QEMU" "$work/got" "$work/wanted"
+holds "some thousand exits" "$(jq '[.rows[].count] | add' "$out/counted.stat")" -ge 3000
+
+# The two stamp the same tracepoint one after the other, so times differ by what lies between.
+got=$(jq '[.rows[].total_ns] | add' "$out/counted.stat")
+wanted=$(report counted.hrt exits '[.rows[].total_ns] | add')
+holds "stat: time outside the guest is within 5 % of the recording's $wanted ns; ns of difference" \
+	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 20))"
+equal "stat: percentiles lie between the least and the largest, in order" \
+	"$(jq '[.rows[] | [.min_ns, .p50_ns, .p90_ns, .p99_ns, .p999_ns, .max_ns] | . == sort] | all' "$out/counted.stat")" true
