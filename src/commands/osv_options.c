@@ -236,6 +236,11 @@ int osv_run_open_file(const char *path, const char *formats, struct osv_run *run
 		output_cancel(&run->out);
 		return command_failed();
 	}
+	if (run->trace->unfinished || run->trace->bad)
+		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in something "
+			     "that is none; what follows them is not read",
+			     path, (unsigned long long)run->trace->unfinished,
+			     (unsigned long long)run->trace->bad);
 	run->sink = (struct osv_sink){.out = run->out.file,
 				      .json = !strcmp(run->out.format, "json"),
 				      .limit = run->out.limit};

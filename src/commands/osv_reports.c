@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "commands/osv.h"
+#include "guestside/osv/raw.h"
 #include "guestside/osv/osv_convert.h"
 #include "guestside/osv/osv_memory.h"
 #include "guestside/osv/osv_packets.h"
@@ -295,7 +296,8 @@ bool osv_is_trace(const char *path)
 	uint8_t head[64];
 	ssize_t len = fd >= 0 ? pread(fd, head, sizeof(head), 0) : 0;
 
-	return len > 0 && (osv_is_tracefile(head, (size_t)len) || osv_is_dump(head, (size_t)len));
+	return len > 0 && (osv_is_tracefile(head, (size_t)len) || osv_is_dump(head, (size_t)len) ||
+			   osv_is_rings(head, (size_t)len));
 }
 
 const char *osv_only_input(void)

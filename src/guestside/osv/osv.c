@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "guestside/osv/osv_private.h"
+#include "guestside/osv/raw.h"
 
 enum { TRACEFILE_VERSION = 3 };
 
@@ -41,7 +42,7 @@ static uint32_t key_hash(uint64_t key)
 	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 40);
 }
 
-static int by_key_grow(struct osv_trace *t)
+int osv_index(struct osv_trace *t)
 {
 	uint32_t slots = t->nr_tracepoints < 512 ? 1024 : t->nr_tracepoints * 4;
 	struct osv_private *p = t->priv;
@@ -140,7 +141,7 @@ static int open_mapped(struct osv_trace *t)
 		return fail(-EINVAL, "%s is no OSv trace (neither a tracefile nor an OSVT dump)",
 			    t->file);
 	err = t->is_dump ? osv_dump_open(t, &b) : osv_tracefile_open(t, &b);
-	return err ? err : by_key_grow(t);
+	return err ? err : osv_index(t);
 }
 
 int osv_open(const char *path, struct osv_trace **ret)
@@ -151,6 +152,8 @@ int osv_open(const char *path, struct osv_trace **ret)
 	if (!t || !(t->priv = calloc(1, sizeof(*t->priv))) || !(t->file = strdup(path)))
 		return fail(-ENOMEM, "%s: out of memory", path);
 	err = map_file(t, path);
+	if (!err && osv_is_rings(t->priv->map, t->priv->map_len))
+		return osv_raw_files_open(path, ret);
 	if (!err)
 		err = open_mapped(t);
 	if (err)

@@ -71,6 +71,7 @@ struct osv_trace {
 	unsigned int nr_tracepoints;
 	struct osv_symbol *symbols, *segments, *modules; /* each in file order */
 	unsigned int nr_symbols, nr_segments, nr_modules;
+	uint64_t unfinished, bad; /* of rings: see struct osv_raw_counts */
 	struct osv_private *priv;
 };
 

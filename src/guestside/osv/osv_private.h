@@ -33,6 +33,8 @@ char *osv_string(struct buffer *b);
 /* Adds a tracepoint to the dictionary; takes the strings over. */
 int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name,
 		       char *signature, char *format);
+/* Makes the dictionary searchable: once, when it is complete. */
+int osv_index(struct osv_trace *t);
 const struct osv_tracepoint *osv_tracepoint_of(const struct osv_trace *t, uint64_t key);
 
 /* Sets the sample's argument block and goes behind it: 1, or -EBADMSG with the sentence set. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "guestside/osv/osv.h"
 #include "guestside/osv/osv_reader.h"
+#include "guestside/osv/raw.h"
 
 enum {
 	FRAMES_MAX = 10,	  /* what a ring keeps */
@@ -98,7 +99,7 @@ static int kind_make(const struct osv_tracepoint *tp, struct kind *ret)
 
 static bool osv_probe(const uint8_t *head, size_t len)
 {
-	return osv_is_dump(head, len) || osv_is_tracefile(head, len);
+	return osv_is_dump(head, len) || osv_is_tracefile(head, len) || osv_is_rings(head, len);
 }
 
 static void reader_free(struct reader *base)
@@ -138,6 +139,13 @@ static int info_fill(struct osv_reader *r)
 				  "%s: %" PRIu64 " samples were made before the guest's clock "
 				  "ran; their time is 0",
 				  info->file, unstamped);
+	if (r->trace->unfinished)
+		trace_info_caveat(info, "%s: %" PRIu64 " vCPUs were writing a sample; what follows "
+					"it is not read",
+				  info->file, r->trace->unfinished);
+	if (r->trace->bad)
+		trace_info_caveat(info, "%s: %" PRIu64 " pages end in something that is no sample",
+				  info->file, r->trace->bad);
 	if (back > unstamped)
 		trace_info_caveat(info, "%s: %" PRIu64 " samples are older than one before them",
 				  info->file, back);
