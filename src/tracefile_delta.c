@@ -3,12 +3,12 @@
 
 #include "record.h"
 #include "tracefile_delta.h"
+#include "tracefile_varint.h"
 
 enum {
 	SLOTS = 128,	   /* records that the next ones are compared with */
 	SLOT_MASK = SLOTS - 1,
 	FRESH = 0x80,	   /* flag: the slot is compared with zeros, and its length follows */
-	VARINT_MAX = 10,   /* bytes of 64 bits, 7 to a byte */
 	WORD = 8,
 	WORDS_MAX = 65528 / WORD,
 };
@@ -32,25 +32,6 @@ static void word_put(uint8_t *p, uint64_t v)
 }
 
 /* ---- packing ---- */
-
-static uint8_t *varint_put(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-/* Small differences in both directions become small numbers: 0, -1, 1, -2, ... */
-static uint64_t zigzag(uint64_t v)
-{
-	return v << 1 ^ (uint64_t)((int64_t)v >> 63);
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ -(v & 1);
-}
 
 /* Any choice will do, the reader only obeys; this one gives a thread's types slots of their own. */
 static unsigned int slot_of(const struct record_hdr *h)
@@ -110,36 +91,8 @@ size_t delta_pack(const uint8_t *records, size_t len, uint8_t *out)
 
 /* ---- unpacking: everything may be a lie ---- */
 
-struct input {
-	const uint8_t *p, *end;
-	bool broken;
-};
-
-static unsigned int byte_get(struct input *in)
-{
-	if (in->p < in->end)
-		return *in->p++;
-	in->broken = true;
-	return 0;
-}
-
-static uint64_t varint_get(struct input *in)
-{
-	uint64_t v = 0;
-
-	for (unsigned int shift = 0; shift < 64; shift += 7) {
-		unsigned int byte = byte_get(in);
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return v;
-	}
-	in->broken = true;
-	return 0;
-}
-
 /* rec holds the record to compare with already. */
-static void words_unpack(struct input *in, uint8_t *rec, unsigned int words)
+static void words_unpack(struct varints *in, uint8_t *rec, unsigned int words)
 {
 	const uint8_t *mask = in->p;
 	size_t mask_len = (words + 7) / 8;
@@ -166,7 +119,7 @@ static void words_unpack(struct input *in, uint8_t *rec, unsigned int words)
 bool delta_unpack(const uint8_t *from, size_t len, uint8_t *out, size_t raw)
 {
 	struct slot slots[SLOTS] = {0};
-	struct input in = {from, from + len, false};
+	struct varints in = {from, from + len, false};
 	uint64_t time = 0, words;
 
 	for (size_t at = 0; at < raw; at += words * WORD) {

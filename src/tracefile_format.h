@@ -42,6 +42,8 @@ enum chunk_encoding {
 	ENCODING_ZSTD = 1,
 	ENCODING_DELTA = 2,	 /* records chunks only; see tracefile_delta.h */
 	ENCODING_DELTA_ZSTD = 3, /* the same in a zstd frame */
+	ENCODING_COLUMNS = 4,	 /* records chunks only; see tracefile_columns.h */
+	ENCODING_COLUMNS_ZSTD = 5,
 };
 
 struct trace_header {

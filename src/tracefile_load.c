@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "tracefile_columns.h"
 #include "tracefile_delta.h"
 #include "tracefile_map.h"
 
@@ -19,6 +20,7 @@ struct chunk_loader {
 	uint8_t *packed, *delta; /* as stored; without zstd, where both packings are used */
 	size_t packed_size, delta_size;
 	ZSTD_DCtx *zstd;
+	struct columns *columns;
 };
 
 struct chunk_loader *chunk_loader_new(int fd, const char *file)
@@ -35,6 +37,7 @@ void chunk_loader_free(struct chunk_loader *l)
 	if (!l)
 		return;
 	ZSTD_freeDCtx(l->zstd);
+	columns_free(l->columns);
 	free(l->packed);
 	free(l->delta);
 	free(l);
@@ -102,17 +105,22 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 
 	if (ref->h.encoding == ENCODING_ZSTD)
 		return unzstd(l, ref, out, true, &len);
-	if (ref->h.encoding == ENCODING_DELTA_ZSTD) {
+	if (ref->h.encoding & ENCODING_ZSTD) {
 		err = reserve(l, ref->h.raw, &l->delta, &l->delta_size);
 		if (!err)
 			err = unzstd(l, ref, l->delta, false, &len);
 		delta = l->delta;
 	}
+	if (!err && ref->h.encoding >= ENCODING_COLUMNS && !l->columns &&
+	    !(l->columns = columns_new()))
+		err = fail(-ENOMEM, "%s: out of memory", l->file);
 	if (err)
 		return err;
-	return delta_unpack(delta, len, out, ref->h.raw)
-		       ? 0
-		       : damaged(l, ref, "packed records are broken");
+	bool fine = ref->h.encoding >= ENCODING_COLUMNS
+			    ? columns_unpack(l->columns, delta, len, out, ref->h.raw)
+			    : delta_unpack(delta, len, out, ref->h.raw);
+
+	return fine ? 0 : damaged(l, ref, "packed records are broken");
 }
 
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
@@ -122,7 +130,7 @@ int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out
 	bool raw = h->encoding == ENCODING_RAW;
 	int err = raw ? 0 : reserve(l, h->stored, &l->packed, &l->packed_size);
 
-	if (h->encoding > ENCODING_DELTA_ZSTD ||
+	if (h->encoding > ENCODING_COLUMNS_ZSTD ||
 	    (h->encoding >= ENCODING_DELTA && h->kind != CHUNK_RECORDS))
 		return damaged(l, ref, "encoding is not known to this version");
 	if (!err)

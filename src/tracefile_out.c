@@ -11,11 +11,14 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "tracefile_columns.h"
 #include "tracefile_delta.h"
 #include "tracefile_out.h"
 
-/* Level 1: the collector must keep up. */
-enum { ZSTD_LEVEL = 1 };
+enum {
+	ZSTD_LEVEL = 1,	    /* the collector must keep up */
+	FEW_BYTES = 4 << 10 /* of records: both packings are tried */
+};
 
 struct trace_out {
 	char *path;
@@ -29,6 +32,7 @@ struct trace_out {
 	uint8_t *packed;	  /* for compression and for the table of counts */
 	size_t packed_size;
 	ZSTD_CCtx *zstd_ctx;
+	struct columns_packer *columns;
 };
 
 static int out_fail(const struct trace_out *o, int err)
@@ -118,42 +122,90 @@ static int packed_reserve(struct trace_out *o, size_t size)
 	return 0;
 }
 
-/* In a zstd frame of its own; 0 where it would not be smaller. */
-static size_t compress(struct trace_out *o, const void *raw, size_t len, uint8_t *to, size_t max)
+/* A payload on its way through the packings. */
+struct packing {
+	struct iovec best;
+	uint8_t *room;
+	size_t room_len;
+	const uint32_t *cuts; /* where numbers of another sort begin */
+	unsigned int nr_cuts;
+};
+
+/*
+ * In a zstd frame of its own; 0 where it would not be smaller. What lies between two cuts becomes a block, and so gets
+ * a code of its own: noisy low bytes do not spoil that of the quiet high ones.
+ */
+static size_t compress(struct trace_out *o, const struct packing *p)
 {
-	size_t n;
+	ZSTD_outBuffer out = {p->room, p->room_len, 0};
+	size_t len = p->best.iov_len, left = 1, at = 0;
 
 	if (!o->zstd_ctx)
 		o->zstd_ctx = ZSTD_createCCtx();
 	if (!o->zstd_ctx)
 		return 0;
-	n = ZSTD_compressCCtx(o->zstd_ctx, to, max, raw, len, ZSTD_LEVEL);
-	return ZSTD_isError(n) || n >= len ? 0 : n;
+	ZSTD_CCtx_reset(o->zstd_ctx, ZSTD_reset_session_only);
+	ZSTD_CCtx_setParameter(o->zstd_ctx, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	ZSTD_CCtx_setPledgedSrcSize(o->zstd_ctx, len);
+	for (unsigned int i = 0; i <= p->nr_cuts; i++) {
+		size_t end = i < p->nr_cuts ? p->cuts[i] : len;
+		ZSTD_inBuffer in = {(const uint8_t *)p->best.iov_base + at, end - at, 0};
+
+		left = ZSTD_compressStream2(o->zstd_ctx, &out, &in,
+					    i < p->nr_cuts ? ZSTD_e_flush : ZSTD_e_end);
+		if (left) /* an error, or no room */
+			return 0;
+		at = end;
+	}
+	return out.pos < len ? out.pos : 0;
+}
+
+/* By columns; few records by their differences, if that is smaller: a directory has its price. */
+static size_t pack_records(struct trace_out *o, struct chunk_header *h,
+			   const struct event_type *const *types, struct packing *p)
+{
+	const uint8_t *records = p->best.iov_base;
+	size_t len = p->best.iov_len, n = 0, m;
+
+	if (!o->columns)
+		o->columns = columns_packer_new();
+	if (o->columns)
+		n = columns_pack(o->columns, records, len, types, p->room, &p->cuts, &p->nr_cuts);
+	h->encoding = ENCODING_COLUMNS;
+	if (n && len > FEW_BYTES)
+		return n;
+	m = delta_pack(records, len, p->room + n);
+	if (!m || (n && n <= m))
+		return n;
+	memmove(p->room, p->room + n, m);
+	h->encoding = ENCODING_DELTA;
+	p->nr_cuts = 0;
+	return m;
 }
 
 /*
- * Packs the payload into `room`: h's encoding, and the bytes to write. Records by their differences, which is cheaper
- * than writing them out; then zstd if asked for. What would not become smaller stays as it is.
+ * Packs the payload into `room`: h's encoding, and the bytes to write. Records by columns, which is cheaper than
+ * writing them out; then zstd if asked for. What would not become smaller stays as it is.
  */
-static struct iovec pack(struct trace_out *o, struct chunk_header *h, const void *raw, size_t len,
-			 uint8_t *room, size_t room_len)
+static struct iovec pack(struct trace_out *o, struct chunk_header *h,
+			 const struct event_type *const *types, struct packing *p)
 {
-	struct iovec best = {(void *)raw, len};
-	size_t n = h->kind == CHUNK_RECORDS ? delta_pack(raw, len, room) : 0;
+	size_t n = h->kind == CHUNK_RECORDS ? pack_records(o, h, types, p) : 0;
 
-	h->encoding = ENCODING_RAW;
-	if (n && n < len) {
-		best = (struct iovec){room, n};
-		h->encoding = ENCODING_DELTA;
-		room += n;
-		room_len -= n;
-	}
-	n = o->zstd && len ? compress(o, best.iov_base, best.iov_len, room, room_len) : 0;
 	if (n) {
-		best = (struct iovec){room, n};
+		p->best = (struct iovec){p->room, n};
+		p->room += n;
+		p->room_len -= n;
+	} else {
+		h->encoding = ENCODING_RAW;
+		p->nr_cuts = 0;
+	}
+	n = o->zstd && p->best.iov_len ? compress(o, p) : 0;
+	if (n) {
+		p->best = (struct iovec){p->room, n};
 		h->encoding |= ENCODING_ZSTD;
 	}
-	return best;
+	return p->best;
 }
 
 static int index_add(struct trace_out *o, const uint8_t *head)
@@ -207,20 +259,23 @@ static int chunk_undo(struct trace_out *o, int err)
 }
 
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
-		    const void *raw, size_t len)
+		    const struct event_type *const *types, const void *raw, size_t len)
 {
 	static const uint8_t zeros[8];
 	size_t table = (size_t)h->nr_counts * COUNT_SIZE;
 	uint8_t head[CHUNK_HEADER_SIZE];
-	size_t room = len + (o->zstd ? ZSTD_compressBound(len) : 0);
+	size_t room = 2 * len + (o->zstd ? 2 * ZSTD_compressBound(len) : 0);
 	int err = packed_reserve(o, table + room);
 
 	if (err)
 		return err;
 	counts_encode(counts, h->nr_counts, o->packed);
+	struct packing packing = {.best = {(void *)raw, len},
+				  .room = o->packed + table,
+				  .room_len = room};
 	struct iovec iov[4] = {{head, sizeof(head)},
 			       {o->packed, table},
-			       pack(o, h, raw, len, o->packed + table, room),
+			       pack(o, h, types, &packing),
 			       {(void *)zeros, 0}};
 
 	h->raw = (uint32_t)len;
@@ -250,7 +305,7 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 	if (strlen(text) > OTHER_RAW_MAX)
 		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->path,
 			    OTHER_RAW_MAX >> 20);
-	return trace_out_chunk(o, &h, NULL, text, strlen(text));
+	return trace_out_chunk(o, &h, NULL, NULL, text, strlen(text));
 }
 
 uint64_t trace_out_bytes(const struct trace_out *o)
@@ -275,7 +330,7 @@ static int write_index(struct trace_out *o)
 		size_t left = o->nr_index - at;
 		size_t nr = left < INDEX_ENTRIES_MAX ? left : INDEX_ENTRIES_MAX;
 
-		err = trace_out_chunk(o, &h, counts, o->index + at * INDEX_ENTRY_SIZE,
+		err = trace_out_chunk(o, &h, counts, NULL, o->index + at * INDEX_ENTRY_SIZE,
 				      nr * INDEX_ENTRY_SIZE);
 		h = (struct chunk_header){.kind = CHUNK_INDEX};
 		t.nr_index++;
@@ -306,6 +361,7 @@ void trace_out_abandon(struct trace_out *o)
 	if (o->fd >= 0)
 		close(o->fd);
 	ZSTD_freeCCtx(o->zstd_ctx);
+	columns_packer_free(o->columns);
 	free(o->index);
 	free(o->packed);
 	free(o->path);

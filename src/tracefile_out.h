@@ -20,12 +20,15 @@ struct trace_out;
 int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
 		     struct trace_out **ret);
 
+struct event_type;
+
 /*
  * Appends a chunk: h's kind, nr_counts, nr_records, times and bloom are the caller's, the rest is filled in here.
+ * `types` (by id, NULL for other kinds) tells the fields of records, which pack better by fields than by bytes.
  * A chunk that cannot be written whole is taken back, so that the file stays valid (-ENOSPC, -EIO, ...).
  */
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
-		    const void *raw, size_t len);
+		    const struct event_type *const *types, const void *raw, size_t len);
 
 /* A chunk of JSON: CHUNK_META or CHUNK_SCHEMA. */
 int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json);

@@ -166,7 +166,7 @@ static int chunk_write(void *arg, const struct trace_chunk *c)
 	int err = schema_write(t, c);
 
 	h.kind = CHUNK_RECORDS;
-	return err ? err : trace_out_chunk(t->out, &h, c->counts, c->data, c->len);
+	return err ? err : trace_out_chunk(t->out, &h, c->counts, t->w->types, c->data, c->len);
 }
 
 /* Sends the chunk at hand on its way. `watermark_ns` is the one of the rounds that have ended. */

@@ -33,15 +33,12 @@ static char *twin_of(const char *path)
 	return text;
 }
 
-static void version_1(void **state)
+static void same_text(const char *const *files, unsigned int nr, const char *text)
 {
-	static const char *const files[] = {"tests/golden/v1-raw.hrt", "tests/golden/v1-zstd.hrt",
-					    "tests/golden/v1.txt"};
-	struct bytes want = file_read("tests/golden/v1.txt");
+	struct bytes want = file_read(text);
 
-	(void)state;
 	want.data[want.len] = 0;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		char *got = twin_of(files[i]);
 
 		assert_string_equal(got, (char *)want.data);
@@ -50,10 +47,31 @@ static void version_1(void **state)
 	free(want.data);
 }
 
+static void version_1(void **state)
+{
+	static const char *const files[] = {"tests/golden/v1-raw.hrt", "tests/golden/v1-zstd.hrt",
+					    "tests/golden/v1-differences.hrt",
+					    "tests/golden/v1.txt"};
+
+	(void)state;
+	same_text(files, sizeof(files) / sizeof(files[0]), "tests/golden/v1.txt");
+}
+
+/* Records by columns: a piece of a real recording. */
+static void version_1_4(void **state)
+{
+	static const char *const files[] = {"tests/golden/v1.4-columns.hrt",
+					    "tests/golden/v1.4-zstd.hrt", "tests/golden/v1.4.txt"};
+
+	(void)state;
+	same_text(files, sizeof(files) / sizeof(files[0]), "tests/golden/v1.4.txt");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(version_1),
+		cmocka_unit_test(version_1_4),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,7 +347,8 @@ static void full_disk_leaves_a_valid_file(void **state)
 	assert_int_equal(trace_read(path, &s), 0);
 	assert_true(s.events > 15000);
 	assert_int_equal(s.backwards + s.wrong, 0);
-	assert_int_equal(s.nr_caveats, 0); /* the index still fitted */
+	/* Whether the index still fits into what is left depends on where the last chunk ended. */
+	assert_true(!s.nr_caveats || (s.nr_caveats == 1 && strstr(s.caveat, "has no index")));
 }
 
 /* A second after it was recorded an event is on disk: SIGKILL costs no more. */
