@@ -91,7 +91,8 @@ static int run_summary(int argc, char **argv, char **rest)
 		.group = "Any view of any analyzer",                                               \
 		.details = "Analyzers: exit-latency, userspace-exit, run-length, pio, mmio, msr, " \
 			   "virtqueue, virtio-kick,\n"                                             \
-			   "halt-poll, irq-inject, sched-out, or pair:BEGIN,END,KEY.",             \
+			   "halt-poll, irq-inject, sched-out, bql-wait, bql-hold, block, "         \
+			   "aio-poll, or pair:BEGIN,END,KEY.",                                     \
 		.examples = more,                                                                  \
 		.options = table,                                                                  \
 		.run = run_##ident,                                                                \

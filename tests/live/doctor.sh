@@ -53,12 +53,20 @@ for _ in $(seq 1200); do
 done
 [ -s pid ] || bail "QEMU did not start: $(cat qemu.err)"
 
-plan 14
+plan 16
 "$HOSTRACE" doctor --vm doctor-$$ -f json >doctor.json 2>err
 is $? 0 "recording is possible" err
 "$HOSTRACE" doctor --vm "$(cat pid)" >doctor.txt 2>err
 is $? 0 "so says the text" err
 is "$(awk 'length > 80' doctor.txt)" "" "it fits 80 columns"
+jq -r '.rows[].group' doctor.json | sort -u >groups
+is "$([ "$(wc -l <groups)" -ge 12 ] && while read -r group; do
+	grep -q "^$group  *[0-9-]* *[0-9-]* *[0-9-]* *[0-9-]* " doctor.txt || echo "$group"
+done <groups)" "" "a line for each group" doctor.txt
+"$HOSTRACE" doctor --vm "$(cat pid)" --probes >probes.txt 2>err
+is "$(jq -r '.rows[].event' doctor.json | while read -r event; do
+	grep -q "^$event  *[a-z]" probes.txt || echo "$event"
+done)" "" "each event with --probes" probes.txt
 is "$(jq '[.rows[].how] | unique - ["absent", "function", "tracepoint", "usdt"] | length' doctor.json)" 0 \
 	"each event has its way"
 is "$(jq '[.rows[] | select(.how == "absent" and .reason == "")] | length' doctor.json)" 0 \

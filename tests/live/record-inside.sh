@@ -48,7 +48,7 @@ timeout -s KILL 100 "$HOSTRACE" record -o inside.hrt -e inside,virtqueue_pop -- 
 status=$?
 set +f
 
-plan 15
+plan 16
 is $status 0 "recorded from its first instruction" record.err
 is "$(grep -c 'status 33' record.err)" 1 "the guest did all its reads" record.err
 is "$(events lost inside.hrt)" 0 "nothing was lost"
@@ -57,6 +57,7 @@ for event in virtqueue_pop block_begin block_end block_submit; do
 done
 is "$("$HOSTRACE" list -i inside.hrt --event block_submit | grep -c 'offset=512 bytes=512 write=0')" $READS \
 	"each of the second sector, as the guest asked for"
+is "$("$HOSTRACE" count block -i inside.hrt -f csv | tr -d '"\r' | tail -n 1)" "read,$all" "hostrace count block"
 is "$(events bql_locked inside.hrt)" "$(events bql_lock inside.hrt)" "whoever asks for the big lock gets it"
 echo "$twins" | while read -r event name; do
 	echo "$event $(grep -c -E "^([0-9]+@[0-9.]+:)?$name " qemu.log) $(events "$event" inside.hrt)"

@@ -14,10 +14,12 @@
 #include "doctor.h"
 
 static const char *vm_option;
+bool doctor_each_probe;
 
 /* clang-format off */
 static const struct option_row options[] = {
 	{0, "vm", OPT_TEXT, &vm_option, "PID|NAME", "look at this VM only; without it at every VM"},
+	{0, "probes", OPT_FLAG, &doctor_each_probe, NULL, "each event and its place, not groups (as -v)"},
 	{0},
 };
 /* clang-format on */
@@ -126,6 +128,7 @@ static int run(int argc, char **argv, char **rest)
 	if (argc || rest)
 		return command_usage("unexpected argument '%s'; a VM is named with --vm",
 				     argc ? argv[0] : "--");
+	doctor_each_probe |= common.verbose;
 	if (vm_option ? vm_find(vm_option, &one) : vm_list(&vms, &nr))
 		return command_failed();
 	if (output_open("text json", &out)) {

@@ -52,6 +52,9 @@ enum verdict { WORKS, FALLS_BACK, LACKS };
  * this analyzer. */
 enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, const char **ret);
 
+/* Was --probes (or -v) given: a line for each event instead of each group? */
+extern bool doctor_each_probe;
+
 /* doctor_text.c, doctor_json.c */
 void doctor_text(const struct host_checks *host, const struct patient *patients, unsigned int nr,
 		 const struct output *out);

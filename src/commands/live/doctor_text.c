@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The answer of doctor for people: 80 columns, what is wrong in capitals, a line for each event. */
+/*
+ * The answer of doctor for people: 80 columns, what is wrong in capitals. A line for each group of
+ * events, so that all fits a screen; with --probes a line for each event.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -9,6 +12,7 @@
 enum {
 	INDENT_CHECK = 28, /* where the text of a check begins */
 	INDENT_EVENT = 38, /* where the place of an event begins */
+	INDENT_GROUP = 48, /* where a group says what it is about */
 	WIDTH_MIN = 60,
 };
 
@@ -58,8 +62,87 @@ static void event_print(const struct probe_plan *p, const struct output *out)
 	wrapped_print(out->file, text, INDENT_EVENT, out->width);
 }
 
+/* ---- groups ---- */
+
+static void number_print(FILE *out, unsigned int n, int width)
+{
+	if (n)
+		fprintf(out, " %*u", width, n);
+	else
+		fprintf(out, " %*s", width, "-");
+}
+
+typedef bool event_test(const struct probe_plan *p);
+
+static bool is_absent(const struct probe_plan *p)
+{
+	return p->how == PROBE_ABSENT;
+}
+
+static bool is_doubtful(const struct probe_plan *p)
+{
+	return p->doubtful;
+}
+
+/* "  absent: vblk_request vblk_done", if there are any. */
+static void names_print(const struct plan *plan, const char *group, const char *word,
+			event_test *test, const struct output *out)
+{
+	char names[1024] = "";
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < plan->nr && len < sizeof(names); i++)
+		if (!strcmp(plan->probe[i].group, group) && test(&plan->probe[i]))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, " %s",
+						plan->probe[i].event);
+	if (!len)
+		return;
+	fprintf(out->file, "  %s: ", word);
+	wrapped_print(out->file, names + 1, (int)strlen(word) + 4, out->width);
+}
+
+static void group_print(const struct plan *plan, const struct probe_plan *first,
+			const struct output *out)
+{
+	unsigned int by_how[PROBE_FUNCTION + 1] = {0};
+
+	for (unsigned int i = 0; i < plan->nr; i++)
+		if (!strcmp(plan->probe[i].group, first->group))
+			by_how[plan->probe[i].how]++;
+	fprintf(out->file, "%-14s", first->group);
+	number_print(out->file, by_how[PROBE_TRACEPOINT], 10);
+	number_print(out->file, by_how[PROBE_USDT], 4);
+	number_print(out->file, by_how[PROBE_FUNCTION], 8);
+	number_print(out->file, by_how[PROBE_ABSENT], 6);
+	fputs("  ", out->file);
+	wrapped_print(out->file, first->about, INDENT_GROUP, out->width);
+	names_print(plan, first->group, "absent", is_absent, out);
+	names_print(plan, first->group, "may never fire", is_doubtful, out);
+}
+
+static bool group_is_new(const struct plan *plan, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(plan->probe[i].group, plan->probe[nr].group))
+			return false;
+	return true;
+}
+
+static void groups_print(const struct patient *p, bool kernels, const struct output *out)
+{
+	fprintf(out->file, "\n%-14s %10s %4s %8s %6s  %s\n", "EVENTS", "TRACEPOINT", "USDT",
+		"FUNCTION", "ABSENT", "ABOUT");
+	for (unsigned int i = 0; i < p->plan.nr; i++)
+		if (event_is_kernels(&p->plan.probe[i]) == kernels && group_is_new(&p->plan, i))
+			group_print(&p->plan, &p->plan.probe[i], out);
+}
+
 static void events_print(const struct patient *p, bool kernels, const struct output *out)
 {
+	if (!doctor_each_probe) {
+		groups_print(p, kernels, out);
+		return;
+	}
 	fprintf(out->file, "\n%-20s %-10s %-5s %s\n", "EVENT", "HOW", "COST", "WHERE");
 	for (unsigned int i = 0; i < p->plan.nr; i++)
 		if (event_is_kernels(&p->plan.probe[i]) == kernels)
@@ -135,6 +218,9 @@ void doctor_text(const struct host_checks *host, const struct patient *patients,
 			vm_print(&patients[i], out);
 	if (nr == 1 && !patients[0].vm)
 		fputs("\nno VM is running here that this user may see\n", out->file);
+	if (!doctor_each_probe)
+		fputs("\neach event, where it is taken or why not: hostrace doctor --probes\n",
+		      out->file);
 	if (obstacle)
 		fprintf(out->file, "\nrecording is not possible: %s\n", obstacle->name);
 	else

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzer.h"
+
+const struct analyzer block_analyzer = {
+	.name = "block",
+	.summary = "how long the block layer keeps a device's request",
+	.begin = "block_begin",
+	.end = "block_end",
+	.key = "cookie",
+	.by = "type",
+	.caveat = "from block_acct_start() to block_acct_done() or _failed(), where QEMU's own "
+		  "disk statistics (query-blockstats) begin and end",
+};
