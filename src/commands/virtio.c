@@ -6,11 +6,24 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/virtio_state.h"
 #include "queues.h"
 #include "reading.h"
 #include "report.h"
 
-static const struct option_row *const options[] = {reading_options, output_file_options, NULL};
+static bool state;
+static const char *qmp;
+
+/* clang-format off */
+static const struct option_row state_options[] = {
+	{0, "state", OPT_FLAG, &state, NULL,     "the queues of a running VM (--vm) as they are now, from its memory"},
+	{0, "qmp",   OPT_TEXT, &qmp,   "SOCKET", "with --state: QEMU's monitor, asked as well"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {reading_options, output_file_options,
+						   state_options, NULL};
 
 struct answer {
 	struct queues *queues;
@@ -338,7 +351,11 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	return run_report();
+	if (state && (reading_nr_files() || !reading_vm()))
+		return command_usage("--state looks at a running VM: --vm PID|NAME and no files");
+	if (qmp && !state)
+		return command_usage("--qmp goes with --state");
+	return state ? virtio_state_run(reading_vm(), qmp) : run_report();
 }
 
 const struct command virtio_command = {
@@ -349,8 +366,9 @@ const struct command virtio_command = {
 	.details =
 		"Stages: kick-pop, pop-complete, complete-push, pop-push, push-notify,\n"
 		"notify-raise, raise-guest. A stage whose event the trace lacks is left out and\n"
-		"said to be.",
-	.examples = "  hostrace virtio -i vm.hrt\n  hostrace virtio vm.hrt -f json",
+		"said to be. --state: the queues of a running VM, without a recording.",
+	.examples = "  hostrace virtio -i vm.hrt\n  hostrace virtio vm.hrt -f json\n"
+		    "  hostrace virtio --state --vm web1 --qmp /run/web1.qmp",
 	.options = options,
 	.run = run,
 };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU's monitor (QMP, docs/interop/qmp-spec): JSON objects, one a line, over a Unix socket. The monitor serves one
+ * client at a time: another one is let in but not greeted. Whatever comes is bounded and may be garbage; nothing
+ * waits longer than the patience.
+ */
+#ifndef HOSTRACE_QMP_H
+#define HOSTRACE_QMP_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+
+enum {
+	QMP_PATIENCE_MS = 5000, /* for one answer */
+	QMP_LINE_MAX = 4 << 20,
+	QMP_EVENTS_MAX = 1000, /* passed over while one answer is awaited */
+};
+
+struct qmp;
+
+/* Connects, reads the greeting, negotiates. -errno with the sentence set. */
+int qmp_open(const char *socket, struct qmp **ret);
+
+/* The same over a connected socket, which it takes over also on failure; `name` is for messages. */
+int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret);
+void qmp_close(struct qmp *q);
+DEFINE_CLEANUP(qmp, struct qmp *, qmp_close);
+
+/*
+ * Executes a command; `arguments` (stolen; NULL: none). *ret_value is what it returned, a new reference. -EOPNOTSUPP:
+ * this QEMU has no such command; -EREMOTEIO: it refused (its words are the sentence); -ETIMEDOUT, -EPROTO,
+ * -ECONNRESET: the connection is of no use any more.
+ */
+int qmp_execute(struct qmp *q, const char *command, json_t *arguments, json_t **ret_value);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The monitor's other end says what the test wants: greeting, events, garbage, nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "qmp.h"
+#include "virtq_qmp.h"
+
+#include <cmocka.h>
+
+#define GREETING "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n"
+#define READY	 GREETING "{\"return\": {}, \"id\": 1}\r\n"
+
+enum { SOON_MS = 60, PATIENT_MS = 20000 };
+
+static int other_end = -1;
+
+/* All that the monitor will ever say is said in advance; `ends`: then it hangs up. */
+static int monitor(const char *says, bool ends, int patience_ms, struct qmp **ret)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(write(pair[1], says, strlen(says)), (ssize_t)strlen(says));
+	if (ends)
+		shutdown(pair[1], SHUT_WR);
+	if (other_end >= 0)
+		close(other_end);
+	other_end = pair[1];
+	*ret = NULL;
+	return qmp_open_fd(pair[0], "monitor", patience_ms, ret);
+}
+
+static void greets_and_answers(void **state)
+{
+	struct qmp *q;
+	json_t *value;
+	char sent[256] = "";
+
+	(void)state;
+	assert_int_equal(monitor("{\"timestamp\": {}, \"event\": \"RESUME\"}\n" READY
+				 "{\"event\": \"STOP\"}\n"
+				 "{\"return\": \"of another question\", \"id\": 1}\n"
+				 "{\"return\": [7], \"id\": 2}\n"
+				 "{\"error\": {\"class\": \"GenericError\", \"desc\": \"no "
+				 "\\u001b[1m\"}, \"id\": 3}\n"
+				 "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"x\"}, "
+				 "\"id\": 4}\n",
+				 false, PATIENT_MS, &q),
+			 0);
+	assert_int_equal(qmp_execute(q, "a", json_pack("{s:i}", "n", 5), &value), 0);
+	assert_int_equal(json_integer_value(json_array_get(value, 0)), 7);
+	json_decref(value);
+	assert_int_equal(qmp_execute(q, "b", NULL, &value), -EREMOTEIO);
+	assert_null(strchr(error_text(), '\033'));
+	assert_int_equal(qmp_execute(q, "c", NULL, &value), -EOPNOTSUPP);
+	assert_true(read(other_end, sent, sizeof(sent) - 1) > 0);
+	assert_non_null(strstr(sent, "\"execute\":\"qmp_capabilities\""));
+	assert_non_null(strstr(sent, "\"arguments\":{\"n\":5}"));
+	qmp_close(q);
+}
+
+static void is_no_monitor(void **state)
+{
+	struct qmp *q;
+
+	(void)state;
+	assert_int_equal(monitor("SSH-2.0-OpenSSH\r\n", true, PATIENT_MS, &q), -EPROTO);
+	assert_int_equal(monitor("[]\n", true, PATIENT_MS, &q), -EPROTO);
+	assert_int_equal(monitor("", true, PATIENT_MS, &q), -ECONNRESET);
+	assert_int_equal(monitor("{\"QMP\"", true, PATIENT_MS, &q), -ECONNRESET);
+	assert_int_equal(monitor(GREETING "\xff\xfe\n", true, PATIENT_MS, &q), -EPROTO);
+	assert_int_equal(monitor(GREETING, true, PATIENT_MS, &q), -ECONNRESET);
+	assert_null(q);
+}
+
+static void keeps_silent(void **state)
+{
+	struct qmp *q;
+
+	(void)state;
+	assert_int_equal(monitor("", false, SOON_MS, &q), -ETIMEDOUT);
+	assert_non_null(strstr(error_text(), "another client"));
+	assert_int_equal(monitor(GREETING, false, SOON_MS, &q), -ETIMEDOUT);
+	assert_int_equal(monitor(GREETING "{\"return\": 1, \"id\": 9}\n", false, SOON_MS, &q),
+			 -ETIMEDOUT);
+}
+
+static void talks_without_end(void **state)
+{
+	struct qmp *q;
+	char *much = malloc(64 * 1200 + 1), *at = much;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1200; i++)
+		at += sprintf(at, "{\"event\": \"x\", \"n\": %u}\n", i);
+	assert_int_equal(monitor(much, true, PATIENT_MS, &q), -EPROTO);
+	free(much);
+}
+
+static void queue_status(void **state)
+{
+	struct virtq_qmp v = {0};
+	json_t *good =
+		json_pack("{s:s, s:i, s:I, s:i, s:i}", "name", "virtio-blk", "vring-num", 128,
+			  "vring-desc", (json_int_t)0x11c620, "last-avail-idx", 65535, "inuse", 6);
+	json_t *bad = json_pack("{s:I}", "vring-num", (json_int_t)-1);
+
+	(void)state;
+	assert_true(virtq_qmp_parse(good, &v));
+	assert_int_equal(v.size, 128);
+	assert_int_equal(v.desc, 0x11c620);
+	assert_int_equal(v.last_avail_idx, 65535);
+	assert_int_equal(v.inuse, 6);
+	assert_false(virtq_qmp_parse(bad, &v));
+	assert_false(virtq_qmp_parse(NULL, &v));
+	json_decref(good);
+	json_decref(bad);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(greets_and_answers), cmocka_unit_test(is_no_monitor),
+		cmocka_unit_test(keeps_silent),	      cmocka_unit_test(talks_without_end),
+		cmocka_unit_test(queue_status),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
