@@ -64,6 +64,11 @@ int reading_take_args(int argc, char **argv, int max)
 	return align_clock_check(clock_opt);
 }
 
+static const char *host_path(unsigned int i)
+{
+	return files.nr ? files.item[i] : default_input;
+}
+
 const char *reading_source_name(unsigned int source)
 {
 	return source < nr_inputs ? source_names[source] : "?";
@@ -104,6 +109,16 @@ const char *reading_vm(void)
 	return vm_opt;
 }
 
+unsigned int reading_first_guest(void)
+{
+	return guests.nr ? (files.nr ? files.nr : 1) : 0;
+}
+
+const char *reading_last_path(void)
+{
+	return guests.nr ? guests.item[guests.nr - 1] : host_path(files.nr ? files.nr - 1 : 0);
+}
+
 struct reader *reading_input(unsigned int source)
 {
 	return source < nr_inputs ? inputs[source] : NULL;
@@ -128,11 +143,6 @@ static void name_sources(void)
 
 /* The clock of hosts and guests; made when first asked for, and kept. */
 static struct align *align;
-
-static const char *host_path(unsigned int i)
-{
-	return files.nr ? files.item[i] : default_input;
-}
 
 static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr);
 
@@ -274,6 +284,17 @@ static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
 	return 0;
 }
 
+bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uint64_t *ret_until)
+{
+	*ret_since = since_opt.ns ? absolute(since_opt.ns, start_ns, end_ns) : 0;
+	*ret_until = until_opt.ns ? absolute(until_opt.ns, start_ns, end_ns) : UINT64_MAX;
+	if (period_opt.ns && until_opt.ns)
+		*ret_since = *ret_until > period_opt.ns ? *ret_until - period_opt.ns : 0;
+	else if (period_opt.ns)
+		*ret_until = (since_opt.ns ? *ret_since : start_ns) + period_opt.ns;
+	return since_opt.ns || until_opt.ns || period_opt.ns;
+}
+
 static char *globs_join(void)
 {
 	char *text = NULL;
@@ -334,6 +355,20 @@ static int trimmed_open(struct reader *all, const struct read_hint *hint, const 
 		return 0;
 	}
 	return trim_open(all, &trim, ret);
+}
+
+int reading_open_all_times(bool (*wants)(const char *event, void *arg), void *arg,
+			   struct reader **ret)
+{
+	struct time_arg since = since_opt, until = until_opt, period = period_opt;
+	int err;
+
+	since_opt = until_opt = period_opt = (struct time_arg){0};
+	err = reading_open(wants, arg, ret);
+	since_opt = since;
+	until_opt = until;
+	period_opt = period;
+	return err;
 }
 
 int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct reader **ret)

@@ -20,6 +20,14 @@ extern const struct option_row reading_options[];
 int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct reader **ret);
 
 /*
+ * The same without --since, --until and --period, which the command looks at itself: between which times of a trace
+ * from start to end they say, absolute. False: none of them is given.
+ */
+int reading_open_all_times(bool (*wants)(const char *event, void *arg), void *arg,
+			   struct reader **ret);
+bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uint64_t *ret_until);
+
+/*
  * "host" or "guest" for event.source, with a number from the second input of a side on: "host", "guest", "guest2".
  * Valid until the program ends.
  */
@@ -33,6 +41,10 @@ bool reading_asked(struct reader *r, const struct event *ev);
 
 /* The input behind event.source, owned by the reader of reading_open(); NULL beyond the last. */
 struct reader *reading_input(unsigned int source);
+
+/* event.source of the first guest (--guest), 0 if there is none; and the input that was named last. */
+unsigned int reading_first_guest(void);
+const char *reading_last_path(void);
 
 /*
  * How guest 0, 1, ... (--guest) is related to the host's clock; -1: what the host's recording says of its vCPUs

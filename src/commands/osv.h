@@ -12,8 +12,6 @@
 #include "guestside/osv/osv_report.h"
 #include "output.h"
 
-extern const struct option_row osv_input_options[];   /* -i, --compat */
-extern const struct option_row osv_time_options[];    /* --since, --until, --period */
 extern const struct option_row osv_symbol_options[];  /* -d -e -x --no-inlined-by -L -A -F -S */
 extern const struct option_row osv_line_options[];    /* -b -l */
 extern const struct option_row osv_compat_options[];  /* --compat alone */
@@ -43,6 +41,8 @@ int osv_range_given(struct osv_range *ret);
 /* Like command_usage(), but as the original does it with --compat. */
 int osv_range_wrong(void);
 
+enum { OSV_RUN_BEGUN = -1 };
+
 /* A command at work: the trace, its output, its sink. */
 struct osv_run {
 	struct osv_trace *trace;
@@ -50,9 +50,15 @@ struct osv_run {
 	struct osv_sink sink;
 };
 
-/* Opens the one bare argument, -i FILE or "tracefile". EXIT_FINE, or the exit status. */
-int osv_run_open(int argc, char **argv, const char *formats, struct osv_run *run);
-int osv_run_open_file(const char *path, const char *formats, struct osv_run *run);
+/*
+ * Opens what reading's options and the bare arguments name (default "tracefile"): an OSv trace as it is, all else by
+ * its events. Sets the range of times that the report is to look at. OSV_RUN_BEGUN, or the exit status.
+ */
+int osv_run_open(int argc, char **argv, const char *formats, struct osv_range *range,
+		 struct osv_run *run);
+int osv_run_open_file(const char *path, const char *formats, struct osv_range *range,
+		      struct osv_run *run);
+int osv_run_open_events(const char *formats, struct osv_range *range, struct osv_run *run);
 
 /* Ends the report: `err` is what it returned. JSON becomes whole; returns the exit status. */
 int osv_run_close(struct osv_run *run, int err);
@@ -70,5 +76,7 @@ const char *osv_only_option(void);
 
 int osv_list_run(const char *path);
 int osv_summary_run(const char *path, bool timed);
+/* --timed of anything else. */
+int osv_summary_timed_run(int argc, char **argv);
 
 #endif

@@ -5,14 +5,13 @@
 
 #include "base/error.h"
 #include "commands/osv.h"
+#include "reading.h"
 
 bool osv_compat;
 
-static struct text_list inputs;
-static const char *since, *until, *period;
 static struct {
 	bool debug, none, no_inlines, line, address, file, symbols_file;
-	const char *elf;
+	const char *elf, *map;
 } symbols;
 static bool backtrace, multiline;
 static struct {
@@ -26,20 +25,10 @@ const struct option_row osv_compat_options[] = {
 	{0, "compat", OPT_FLAG, &osv_compat, NULL, "print what OSv's trace.py prints, its mistakes included"},
 	{0},
 };
-const struct option_row osv_input_options[] = {
-	{'i', "input",  OPT_LIST, &inputs,     "FILE", "OSv trace to read (default tracefile)"},
-	{0,   "compat", OPT_FLAG, &osv_compat, NULL,   "print what OSv's trace.py prints, its mistakes included"},
-	{0},
-};
-const struct option_row osv_time_options[] = {
-	{0, "since",  OPT_TEXT, &since,  "TIME", "from this stamp on; seconds, or with h, m, s, ms, us, ns"},
-	{0, "until",  OPT_TEXT, &until,  "TIME", "up to this stamp"},
-	{0, "period", OPT_TEXT, &period, "TIME", "so long, from --since or up to --until; ns unless a unit is given"},
-	{0},
-};
 const struct option_row osv_symbol_options[] = {
 	{'d', "debug",            OPT_FLAG, &symbols.debug,        NULL,   "names from build/debug/loader.elf"},
-	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "names from this ELF file (default build/release/loader.elf)"},
+	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "names from this ELF file (of an OSv trace, default build/release/loader.elf)"},
+	{0,   "symbols",          OPT_TEXT, &symbols.map,          "FILE", "names from a guest's kallsyms, System.map or ELF file"},
 	{'x', "no-resolve",       OPT_FLAG, &symbols.none,         NULL,   "leave addresses"},
 	{0,   "no-inlined-by",    OPT_FLAG, &symbols.no_inlines,   NULL,   "leave inlined functions out"},
 	{'L', "show-line-number", OPT_FLAG, &symbols.line,         NULL,   "show line numbers"},
@@ -71,6 +60,7 @@ struct osv_symbols_options osv_symbols_given(void)
 		.use_file = symbols.symbols_file,
 		.no_inlines = symbols.no_inlines,
 		.compat = osv_compat,
+		.map = symbols.map,
 		.elf = symbols.elf     ? symbols.elf
 		       : symbols.debug ? "build/debug/loader.elf"
 				       : NULL,
@@ -105,6 +95,7 @@ const char *osv_only_option(void)
 	       : multiline	       ? "--multiline"
 	       : symbols.debug	       ? "--debug"
 	       : symbols.elf	       ? "--exe"
+	       : symbols.map	       ? "--symbols"
 	       : symbols.none	       ? "--no-resolve"
 	       : symbols.no_inlines    ? "--no-inlined-by"
 	       : symbols.line	       ? "--show-line-number"
@@ -173,6 +164,9 @@ int osv_range_parse(const char *from, const char *to, const char *length, struct
 
 int osv_range_given(struct osv_range *ret)
 {
+	const char *since, *until, *period;
+
+	reading_times(&since, &until, &period);
 	return osv_range_parse(since, until, period, ret);
 }
 
@@ -223,64 +217,4 @@ int osv_profile_given(struct osv_profile_options *ret)
 			return 0;
 		}
 	return fail(-EINVAL, "--group-by: '%s' is none of thread, cpu, none", profile.group);
-}
-
-/* ---- a command at work ---- */
-
-int osv_run_open_file(const char *path, const char *formats, struct osv_run *run)
-{
-	*run = (struct osv_run){0};
-	if (output_open(formats, &run->out))
-		return command_usage("%s", error_text());
-	if (osv_open(path, &run->trace)) {
-		output_cancel(&run->out);
-		return command_failed();
-	}
-	if (run->trace->unfinished || run->trace->bad)
-		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in something "
-			     "that is none; what follows them is not read",
-			     path, (unsigned long long)run->trace->unfinished,
-			     (unsigned long long)run->trace->bad);
-	run->sink = (struct osv_sink){.out = run->out.file,
-				      .json = !strcmp(run->out.format, "json"),
-				      .limit = run->out.limit};
-	if (run->sink.json)
-		fputs("{\"rows\":[", run->sink.out);
-	return EXIT_FINE;
-}
-
-int osv_run_open(int argc, char **argv, const char *formats, struct osv_run *run)
-{
-	for (int i = 0; i < argc && inputs.nr < OPTION_LIST_MAX; i++)
-		inputs.item[inputs.nr++] = argv[i];
-	if (inputs.nr > 1)
-		return command_usage("more than one file");
-	return osv_run_open_file(inputs.nr ? inputs.item[0] : "tracefile", formats, run);
-}
-
-static void head_put(struct osv_run *run)
-{
-	json_t *head = json_pack(
-		"{s:{s:s, s:s}, s:[{s:s, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}", "hostrace",
-		"version", HOSTRACE_VERSION, "command", command_now->name, "inputs", "file",
-		run->trace->file, "kind", run->trace->is_dump ? "osv-dump" : "osv-tracefile",
-		"events", (json_int_t)osv_nr_read(run->trace), "lost", 0, "clock", "method",
-		"guest uptime", "error_ns", 0, "caveats");
-	_cleanup_free_ char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
-
-	fprintf(run->sink.out, "\n],%s\n", text ? text + 1 : "}");
-	json_decref(head);
-}
-
-int osv_run_close(struct osv_run *run, int err)
-{
-	if (!err && run->sink.json)
-		head_put(run);
-	osv_close(run->trace);
-	if (err) {
-		fflush(run->out.file); /* what was read before stays, as in OSv's tool */
-		output_cancel(&run->out);
-		return command_failed();
-	}
-	return output_close(&run->out) ? command_failed() : EXIT_FINE;
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "commands/osv.h"
+#include "reading.h"
 
 static const char *tracepoint;
 
@@ -16,12 +17,12 @@ static const struct option_row tracepoint_options[] = {
 /* clang-format on */
 
 static const struct option_row *const plain[] = {
-	osv_input_options,   output_file_options, osv_time_options, osv_symbol_options,
-	osv_profile_options, NULL,
+	reading_options,     output_file_options, osv_compat_options,
+	osv_symbol_options,  osv_profile_options, NULL,
 };
 static const struct option_row *const named[] = {
-	osv_input_options,   output_file_options, osv_time_options, osv_symbol_options,
-	osv_profile_options, tracepoint_options,  NULL,
+	reading_options,    output_file_options, osv_compat_options,
+	osv_symbol_options, osv_profile_options, tracepoint_options, NULL,
 };
 
 static void trees_put(const struct calltree *tree, bool grouped, struct osv_sink *sink)
@@ -48,12 +49,10 @@ static int profile(int argc, char **argv, enum osv_profile_of of, const char *na
 	struct osv_run run;
 	int status;
 
-	if (osv_range_given(&opt.range))
-		return osv_range_wrong();
 	if (osv_profile_given(&opt))
 		return command_usage("%s", error_text());
-	status = osv_run_open(argc, argv, "text json", &run);
-	if (status != EXIT_FINE)
+	status = osv_run_open(argc, argv, "text json", &opt.range, &run);
+	if (status != OSV_RUN_BEGUN)
 		return status;
 	int err = osv_profile(run.trace, &opt, &tree);
 
@@ -104,8 +103,6 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	int status;
 
 	(void)rest;
-	if (osv_range_given(&opt.range))
-		return osv_range_wrong();
 	if (osv_profile_given(&p))
 		return command_usage("%s", error_text());
 	if (p.tree.min_hits_percent > 0)
@@ -113,15 +110,15 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	opt.symbols = p.symbols;
 	opt.frames = p.frames;
 	opt.min_hits = p.tree.min_hits;
-	status = osv_run_open(argc, argv, "text folded json", &run);
-	return status != EXIT_FINE ? status
+	status = osv_run_open(argc, argv, "text folded json", &opt.range, &run);
+	return status != OSV_RUN_BEGUN ? status
 				   : osv_run_close(&run, osv_flame(run.trace, &opt, &run.sink));
 }
 
 #define PROF_COMMAND(ident, command_name, table, text, more, sample)                               \
 	const struct command ident##_command = {                                                   \
 		.name = command_name,                                                              \
-		.args = "[TRACEFILE]",                                                             \
+		.args = "[FILE...]",                                                             \
 		.summary = text,                                                                   \
 		.group = "OSv guests",                                                             \
 		.details = more,                                                                   \

@@ -76,11 +76,9 @@ static int run_list_timed(int argc, char **argv, char **rest)
 	(void)rest;
 	if (sort < 0)
 		return command_usage("%s", error_text());
-	if (osv_range_given(&opt.range))
-		return osv_range_wrong();
 	opt.sort = (enum osv_timed_sort)sort;
-	status = osv_run_open(argc, argv, "text json", &run);
-	return status != EXIT_FINE
+	status = osv_run_open(argc, argv, "text json", &opt.range, &run);
+	return status != OSV_RUN_BEGUN
 		       ? status
 		       : osv_run_close(&run, osv_list_timed(run.trace, &opt, &run.sink));
 }
@@ -104,7 +102,7 @@ static int memory_given(struct osv_memory_options *ret)
 			return fail(-EINVAL, "--group-by: too many keys");
 		ret->keys[ret->nr_keys++] = (enum osv_memory_key)key;
 	}
-	return osv_range_given(&ret->range);
+	return 0;
 }
 
 static int run_memory_analyzer(int argc, char **argv, char **rest)
@@ -121,8 +119,8 @@ static int run_memory_analyzer(int argc, char **argv, char **rest)
 	(void)rest;
 	if (memory_given(&opt))
 		return command_usage("%s", error_text());
-	status = osv_run_open(argc, argv, "text json", &run);
-	return status != EXIT_FINE ? status
+	status = osv_run_open(argc, argv, "text json", &opt.range, &run);
+	return status != OSV_RUN_BEGUN ? status
 				   : osv_run_close(&run, osv_memory(run.trace, &opt, &run.sink));
 }
 
@@ -133,10 +131,8 @@ static int run_wakeup_latency(int argc, char **argv, char **rest)
 	int status;
 
 	(void)rest;
-	if (osv_range_given(&opt.range))
-		return osv_range_wrong();
-	status = osv_run_open(argc, argv, "text json", &run);
-	return status != EXIT_FINE
+	status = osv_run_open(argc, argv, "text json", &opt.range, &run);
+	return status != OSV_RUN_BEGUN
 		       ? status
 		       : osv_run_close(&run, osv_wakeup_latency(run.trace, &opt, &run.sink));
 }
@@ -148,10 +144,8 @@ static int run_cpu_load(int argc, char **argv, char **rest)
 	int status;
 
 	(void)rest;
-	if (osv_range_given(&opt.range))
-		return osv_range_wrong();
-	status = osv_run_open(argc, argv, "text csv json", &run);
-	if (status != EXIT_FINE)
+	status = osv_run_open(argc, argv, "text csv json", &opt.range, &run);
+	if (status != OSV_RUN_BEGUN)
 		return status;
 	opt.csv = !strcmp(run.out.format, "csv");
 	return osv_run_close(&run, osv_cpu_load(run.trace, &opt, &run.sink));
@@ -171,10 +165,10 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 					.prefix = "net_packet_", .tcpdump = true};
 	struct osv_run run;
 	uint64_t skipped = 0;
-	int status = osv_run_open(argc, argv, "text json", &run), err;
+	int status = osv_run_open(argc, argv, "text json", &list.range, &run), err;
 
 	(void)rest;
-	if (status != EXIT_FINE)
+	if (status != OSV_RUN_BEGUN)
 		return status;
 	err = run.sink.json ? osv_list(run.trace, &list, &run.sink)
 			    : osv_tcpdump(run.trace, osv_compat, run.out.file, &skipped);
@@ -184,12 +178,13 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 
 static int run_pcap_dump(int argc, char **argv, char **rest)
 {
+	struct osv_range range;
 	struct osv_run run;
 	uint64_t skipped = 0;
-	int status = osv_run_open(argc, argv, "text", &run), err;
+	int status = osv_run_open(argc, argv, "text", &range, &run), err;
 
 	(void)rest;
-	if (status != EXIT_FINE)
+	if (status != OSV_RUN_BEGUN)
 		return status;
 	if (isatty(fileno(run.out.file))) {
 		osv_close(run.trace);
@@ -256,34 +251,34 @@ static int run_convert_dump(int argc, char **argv, char **rest)
 		.run = run_##ident,                                                                \
 	}
 
-REPORT(list_timed, "list-timed", "[TRACEFILE]", "Timed tracepoints with their durations.",
+REPORT(list_timed, "list-timed", "[FILE...]", "Timed tracepoints with their durations.",
        "A line per pair: when it began, milliseconds, and what its first sample said.",
-       "  hostrace list-timed --sort duration --limit 10 -x tracefile", osv_input_options,
-       output_file_options, sort_options, osv_time_options, osv_symbol_options, osv_line_options);
-REPORT(memory_analyzer, "memory-analyzer", "[TRACEFILE]",
+       "  hostrace list-timed --sort duration --limit 10 -x tracefile", reading_options,
+       output_file_options, sort_options, osv_compat_options, osv_symbol_options, osv_line_options);
+REPORT(memory_analyzer, "memory-analyzer", "[FILE...]",
        "Allocations by allocator, alignment, size and call path.",
        "Needs the tracepoints memory_malloc_mempool, memory_malloc_large and memory_malloc_page.",
        "  hostrace memory-analyzer -S -s unused tracefile\n"
        "  hostrace memory-analyzer --no-backtrace tracefile -g allocator requested",
-       osv_input_options, output_file_options, osv_time_options, osv_symbol_options,
+       reading_options, output_file_options, osv_compat_options, osv_symbol_options,
        memory_options);
-REPORT(wakeup_latency, "wakeup-latency", "[TRACEFILE]",
+REPORT(wakeup_latency, "wakeup-latency", "[FILE...]",
        "From waking a thread to its return from the wait.",
        "Only waits that end on the CPU where they began. Needs sched_wait, sched_wait_ret and "
        "sched_wake.",
-       "  hostrace wakeup-latency tracefile", osv_input_options, output_file_options,
-       header_options, osv_time_options, osv_symbol_options, osv_line_options);
-REPORT(cpu_load, "cpu-load", "[TRACEFILE]", "Length of the run queues over time, by CPU.",
+       "  hostrace wakeup-latency tracefile", reading_options, output_file_options,
+       header_options, osv_compat_options, osv_symbol_options, osv_line_options);
+REPORT(cpu_load, "cpu-load", "[FILE...]", "Length of the run queues over time, by CPU.",
        "Needs the tracepoint sched_load.", "  hostrace cpu-load -f csv tracefile",
-       osv_input_options, output_file_options, cpu_options, osv_time_options, osv_symbol_options,
+       reading_options, output_file_options, cpu_options, osv_compat_options, osv_symbol_options,
        osv_line_options);
-REPORT(tcpdump, "tcpdump", "[TRACEFILE]", "The guest's packets, as tcpdump tells them.",
+REPORT(tcpdump, "tcpdump", "[FILE...]", "The guest's packets, as tcpdump tells them.",
        "Needs the tracepoints net_packet_in and net_packet_out, and tcpdump.",
-       "  hostrace tcpdump tracefile", osv_input_options, output_file_options);
-REPORT(pcap_dump, "pcap-dump", "[TRACEFILE]", "The guest's packets, as a pcap file on stdout.",
-       NULL, "  hostrace pcap-dump tracefile > guest.pcap", osv_input_options,
-       output_file_options);
-REPORT(convert_dump, "convert-dump", "[TRACEFILE]",
+       "  hostrace tcpdump tracefile", reading_options, output_file_options, osv_compat_options);
+REPORT(pcap_dump, "pcap-dump", "[FILE...]", "The guest's packets, as a pcap file on stdout.",
+       NULL, "  hostrace pcap-dump tracefile > guest.pcap", reading_options,
+       output_file_options, osv_compat_options);
+REPORT(convert_dump, "convert-dump", "[FILE...]",
        "An OSVT dump (GET /trace/buffers) as a tracefile.",
        "All commands read dumps directly; this is for other tools.",
        "  hostrace convert-dump -f buffers tracefile", dump_options);
@@ -309,13 +304,6 @@ const char *osv_only_input(void)
 	return path && osv_is_trace(path) ? path : NULL;
 }
 
-static int range_read(struct osv_range *ret)
-{
-	const char *since, *until, *period;
-
-	reading_times(&since, &until, &period);
-	return osv_range_parse(since, until, period, ret);
-}
 
 int osv_list_run(const char *path)
 {
@@ -324,10 +312,8 @@ int osv_list_run(const char *path)
 	struct osv_run run;
 	int status;
 
-	if (range_read(&opt.range))
-		return osv_range_wrong();
-	status = osv_run_open_file(path, "text json", &run);
-	return status != EXIT_FINE ? status
+	status = osv_run_open_file(path, "text json", &opt.range, &run);
+	return status != OSV_RUN_BEGUN ? status
 				   : osv_run_close(&run, osv_list(run.trace, &opt, &run.sink));
 }
 
@@ -337,9 +323,18 @@ int osv_summary_run(const char *path, bool timed)
 	struct osv_run run;
 	int status;
 
-	if (range_read(&opt.range))
-		return osv_range_wrong();
-	status = osv_run_open_file(path, "text json", &run);
-	return status != EXIT_FINE ? status
+	status = osv_run_open_file(path, "text json", &opt.range, &run);
+	return status != OSV_RUN_BEGUN ? status
 				   : osv_run_close(&run, osv_summary(run.trace, &opt, &run.sink));
+}
+
+int osv_summary_timed_run(int argc, char **argv)
+{
+	struct osv_summary_options opt = {.timed = true};
+	struct osv_run run;
+	int status = osv_run_open(argc, argv, "text json", &opt.range, &run);
+
+	return status != OSV_RUN_BEGUN
+		       ? status
+		       : osv_run_close(&run, osv_summary(run.trace, &opt, &run.sink));
 }

@@ -29,7 +29,8 @@ static const struct option_row exact_options[] = {
 /* clang-format on */
 
 static const struct option_row timed_options[] = {
-	{0, "timed", OPT_FLAG, &timed, NULL, "of an OSv trace: timed tracepoints too"},
+	{0, "timed", OPT_FLAG, &timed, NULL,
+	 "no analyzer: the pairs of a guest's trace (or any) by name"},
 	{0},
 };
 static const struct option_row *const options[] = {reading_options, output_options, by_options,
@@ -70,8 +71,10 @@ static int run_summary(int argc, char **argv, char **rest)
 		reading_add_input(*argv++), argc--;
 	if (!argc && osv_only_input())
 		return osv_summary_run(osv_only_input(), timed);
-	if (timed || osv_compat)
-		return command_usage("%s goes with one OSv trace", timed ? "--timed" : "--compat");
+	if (osv_compat)
+		return command_usage("--compat goes with one OSv trace");
+	if (timed)
+		return osv_summary_timed_run(argc, argv);
 	return run_view(&summary_view, argc, argv);
 }
 

@@ -21,8 +21,9 @@
 enum {
 	LINE_BYTES = 8192,
 	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
+	STACK_BYTES = 2048, /* of a backtrace, as names */
 	NAMES_MAX = 4096,
-	RECORD_BYTES = sizeof(struct record_hdr) + TEXT_BYTES,
+	RECORD_BYTES = sizeof(struct record_hdr) + STACK_BYTES,
 	REASONS = 0x500, /* exit reasons are looked for up to here */
 };
 
@@ -41,7 +42,8 @@ struct ftracetext {
 	const struct event_type *type[NAMES_MAX];
 	unsigned int nr_types;
 	uint8_t *records;
-	char line[LINE_BYTES];
+	char line[LINE_BYTES], stack[STACK_BYTES];
+	bool ahead; /* the next line is there already */
 };
 
 static bool text_probe(const uint8_t *head, size_t len)
@@ -102,6 +104,10 @@ static bool line_parse(char *s, struct line *l)
 	p = strchr(p, ':') + 1;
 	p += strspn(p, " ");
 	l->name = p;
+	if (!strncmp(p, "<stack trace>", 13)) {
+		p[6] = '\0';
+		return true;
+	}
 	p = strchr(p, ':');
 	if (!p)
 		return false;
@@ -119,8 +125,10 @@ static bool line_parse(char *s, struct line *l)
 static const struct event_type *type_get(struct ftracetext *t, const char *name)
 {
 	char full[EVENT_NAME_MAX];
+	bool stack = !strcmp(name, "kernel_stack");
 	const struct field text = {.name = "text", .fmt = "text", .doc = "", .kind = FIELD_TEXT,
-				   .offset = sizeof(struct record_hdr), .size = TEXT_BYTES};
+				   .offset = sizeof(struct record_hdr),
+				   .size = stack ? STACK_BYTES : TEXT_BYTES};
 
 	snprintf(full, sizeof(full), "%s:%s", t->guest ? "guest" : "ftrace", name);
 	for (unsigned int i = 0; i < t->nr_types; i++)
@@ -130,7 +138,7 @@ static const struct event_type *type_get(struct ftracetext *t, const char *name)
 					.doc = "a line of tracefs's text",
 					.fields = &text,
 					.nr_fields = 1,
-					.size = RECORD_BYTES};
+					.size = (uint16_t)(text.offset + text.size)};
 
 	if (t->nr_types == NAMES_MAX || event_type_register(&type, &t->type[t->nr_types]))
 		return NULL;
@@ -200,7 +208,9 @@ static bool event_make(struct ftracetext *t, const struct line *l, uint8_t *data
 	if (!type) {
 		hdr.vcpu = t->guest ? hdr.cpu : RECORD_NO_VCPU;
 		type = type_get(t, l->name);
-		snprintf((char *)data + sizeof(hdr), TEXT_BYTES, "%s", l->text);
+		if (type)
+			snprintf((char *)data + sizeof(hdr), type->size - sizeof(hdr), "%s",
+				 l->text);
 	}
 	if (!type)
 		return false;
@@ -211,10 +221,37 @@ static bool event_make(struct ftracetext *t, const struct line *l, uint8_t *data
 	return true;
 }
 
+/*
+ * A backtrace is an event "<stack trace>" and a line " => FUNCTION" for each frame. It becomes "kernel_stack" with the
+ * functions in one text, each ended by ';'. What does not fit is left out at the outer end.
+ */
+static void stack_take(struct ftracetext *t, struct line *l)
+{
+	static char name[] = "kernel_stack";
+	char *to = t->stack, *end = t->stack + STACK_BYTES - 2;
+
+	if (strcmp(l->name, "<stack"))
+		return;
+	l->name = name;
+	l->text = t->stack;
+	while ((t->ahead = fgets(t->line, sizeof(t->line), t->file) != NULL) &&
+	       !strncmp(t->line, " => ", 4)) {
+		size_t len = strcspn(t->line + 4, " \n;");
+
+		if (to + len < end && len) {
+			to = mempcpy(to, t->line + 4, len);
+			*to++ = ';';
+		}
+	}
+	*to = '\0';
+}
+
 /* 1 and the next event line, or 0. */
 static int line_next(struct ftracetext *t, struct line *l)
 {
-	while (fgets(t->line, sizeof(t->line), t->file)) {
+	while (t->ahead || fgets(t->line, sizeof(t->line), t->file)) {
+		t->ahead = false;
+
 		char *lost = strstr(t->line, "[LOST ");
 
 		if (lost && !strncmp(t->line, "CPU:", 4))
@@ -222,7 +259,7 @@ static int line_next(struct ftracetext *t, struct line *l)
 		else if (t->line[0] == '#' || t->line[0] == '\n')
 			continue;
 		else if (line_parse(t->line, l))
-			return 1;
+			return stack_take(t, l), 1;
 		else
 			t->strange++;
 	}
@@ -282,6 +319,7 @@ static void start_take(struct ftracetext *t)
 				  info->file);
 	}
 	rewind(t->file);
+	t->ahead = false;
 	t->strange = 0;
 	info->lost = 0;
 }

@@ -487,6 +487,23 @@ static int tracedat_open(const char *path, const struct read_hint *hint, struct 
 	return tracedat_open_as(&trace_dat, path, hint, ret);
 }
 
+int tracedat_symbols(const char *path, char **ret, size_t *ret_len)
+{
+	struct tracedat_file file = {.want_symbols = true};
+	struct ftrace_events *events = ftrace_events_new(FTRACE_GUEST, NULL, NULL);
+	int err = events ? tracedat_file_open(&file, path, events) : -ENOMEM;
+
+	if (!err) {
+		*ret = file.symbols;
+		*ret_len = file.symbols_len;
+		file.symbols = NULL;
+	}
+	if (events)
+		tracedat_file_deinit(&file);
+	ftrace_events_free(events);
+	return err;
+}
+
 const struct reader_ops tracedat_reader = {
 	.name = "trace.dat",
 	.summary = "trace-cmd's recordings, versions 6 and 7",

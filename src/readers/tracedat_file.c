@@ -152,6 +152,21 @@ int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b)
 	return 0;
 }
 
+int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b)
+{
+	uint32_t len = buffer_u32(b);
+	const uint8_t *text = buffer_bytes(b, len);
+
+	if (!text || !f->want_symbols || f->symbols)
+		return buffer_ok(b, "the kernel's symbols");
+	f->symbols = malloc((size_t)len + 1);
+	if (!f->symbols)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	memcpy(f->symbols, text, len);
+	f->symbols_len = len;
+	return 0;
+}
+
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked)
 {
@@ -278,7 +293,8 @@ int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_
 	struct stat st;
 	int err;
 
-	*f = (struct tracedat_file){.path = path, .commit_size = 8};
+	*f = (struct tracedat_file){
+		.path = path, .commit_size = 8, .want_symbols = f->want_symbols};
 	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return fail(-errno, "%s: %s", path, strerror(errno));
@@ -305,5 +321,6 @@ void tracedat_file_deinit(struct tracedat_file *f)
 		free(f->cpu[i].frame);
 	free(f->cpu);
 	free(f->cmdlines);
+	free(f->symbols);
 	*f = (struct tracedat_file){.fd = -1};
 }

@@ -59,6 +59,9 @@ struct tracedat_file {
 	char uname[256];
 	char *cmdlines; /* "PID COMM\n" ..., or NULL */
 	size_t cmdlines_len;
+	bool want_symbols; /* set before the file is opened: also its kallsyms, not terminated */
+	char *symbols;
+	size_t symbols_len;
 	bool tsc_to_ns; /* ns = ticks * mult >> shift (+ offset) */
 	uint32_t tsc_mult, tsc_shift;
 	uint64_t tsc_offset;

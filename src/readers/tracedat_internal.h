@@ -17,6 +17,7 @@ enum {
 	TRACEDAT_HEADERS = 16,
 	TRACEDAT_FTRACE_FORMATS = 17,
 	TRACEDAT_FORMATS = 18,
+	TRACEDAT_KALLSYMS = 19,
 	TRACEDAT_CMDLINES = 21,
 	TRACEDAT_BUFFER_TEXT = 22,
 };
@@ -37,6 +38,7 @@ const uint8_t *tracedat_sized(struct buffer *b, size_t *ret_len);
 int tracedat_headers(struct tracedat_file *f, struct buffer *b);
 int tracedat_ftrace_formats(struct buffer *b, struct ftrace_events *events);
 int tracedat_formats(struct buffer *b, struct ftrace_events *events);
+int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b);
 int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b);
 int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
 		    struct tracedat_all_stats *stats);

@@ -105,8 +105,9 @@ int tracedat_v6(struct tracedat_file *f, uint64_t at, struct ftrace_events *even
 		err = tracedat_formats(&b, events);
 	if (err)
 		return err;
-	skip_32(&b); /* kallsyms */
+	err = tracedat_kallsyms(f, &b);
 	skip_32(&b); /* trace_printk's formats */
-	err = tracedat_cmdlines(f, &b);
+	if (!err)
+		err = tracedat_cmdlines(f, &b);
 	return err ? err : rest_read(f, &b, stats);
 }

@@ -119,6 +119,8 @@ static int part_read(struct tracedat_file *f, unsigned int id, uint64_t offset,
 		err = tracedat_ftrace_formats(&s.b, events);
 	else if (!err && id == TRACEDAT_FORMATS)
 		err = tracedat_formats(&s.b, events);
+	else if (!err && id == TRACEDAT_KALLSYMS)
+		err = tracedat_kallsyms(f, &s.b);
 	else if (!err)
 		err = tracedat_cmdlines(f, &s.b);
 	free(s.data);
@@ -141,6 +143,9 @@ static int option_read(struct tracedat_file *f, unsigned int id, const uint8_t *
 	case TRACEDAT_FORMATS:
 	case TRACEDAT_CMDLINES:
 		return len < 8 ? 0 : part_read(f, id, buffer_u64(&b), events);
+	case TRACEDAT_KALLSYMS:
+		return len < 8 || !f->want_symbols ? 0
+						   : part_read(f, id, buffer_u64(&b), events);
 	default:
 		return tracedat_option(f, id, data, len, stats);
 	}

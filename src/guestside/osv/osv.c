@@ -94,6 +94,20 @@ int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char
 			       ? buffer_fail(b, "more than %d tracepoints", n)
 			       : buffer_fail(b, "a tracepoint's description is cut short");
 	}
+	return osv_add(t, key, name, signature, format);
+}
+
+int osv_add(struct osv_trace *t, uint64_t key, char *name, char *signature, char *format)
+{
+	unsigned int n = t->nr_tracepoints;
+
+	if (!name || !signature || !format || n == OSV_TRACEPOINTS_MAX) {
+		free(name);
+		free(signature);
+		free(format);
+		return n == OSV_TRACEPOINTS_MAX ? fail(-E2BIG, "more than %u tracepoints", n)
+						: fail(-ENOMEM, "out of memory");
+	}
 	if (!(n & (n - 1))) { /* capacity is the next power of two */
 		void *more = realloc(t->tracepoints, (n ? 2 * n : 1) * sizeof(*t->tracepoints));
 
@@ -106,7 +120,7 @@ int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char
 	bool fixed = osv_layout(signature, place, &size) >= 0;
 
 	t->tracepoints[n] = (struct osv_tracepoint){
-		key, name, format, signature, n, fixed ? (int)size : -1};
+		key, name, format, signature, n, fixed ? (int)size : -1, NULL};
 	t->nr_tracepoints++;
 	return 0;
 }
@@ -144,13 +158,23 @@ static int open_mapped(struct osv_trace *t)
 	return err ? err : osv_index(t);
 }
 
-int osv_open(const char *path, struct osv_trace **ret)
+struct osv_trace *osv_new(const char *file)
 {
 	_cleanup_(osv_cleanup_) struct osv_trace *t = calloc(1, sizeof(*t));
+
+	if (t && (t->priv = calloc(1, sizeof(*t->priv))) && (t->file = strdup(file)))
+		return take_ptr(t);
+	fail(-ENOMEM, "%s: out of memory", file);
+	return NULL;
+}
+
+int osv_open(const char *path, struct osv_trace **ret)
+{
+	_cleanup_(osv_cleanup_) struct osv_trace *t = osv_new(path);
 	int err;
 
-	if (!t || !(t->priv = calloc(1, sizeof(*t->priv))) || !(t->file = strdup(path)))
-		return fail(-ENOMEM, "%s: out of memory", path);
+	if (!t)
+		return -ENOMEM;
 	err = map_file(t, path);
 	if (!err && osv_is_rings(t->priv->map, t->priv->map_len))
 		return osv_raw_files_open(path, ret);
@@ -176,6 +200,8 @@ void osv_close(struct osv_trace *t)
 {
 	if (!t)
 		return;
+	if (t->source)
+		t->source->close(t->source_arg);
 	for (unsigned int i = 0; i < t->nr_tracepoints; i++) {
 		free(t->tracepoints[i].name);
 		free(t->tracepoints[i].signature);
@@ -201,6 +227,8 @@ void osv_rewind(struct osv_trace *t)
 {
 	struct osv_private *p = t->priv;
 
+	if (t->source && p->nr_read)
+		t->source->rewind(t->source_arg);
 	p->started = false;
 	p->nr_read = 0;
 	for (unsigned int i = 0; i < p->nr_streams; i++) {
@@ -226,10 +254,19 @@ int osv_skip_args(struct buffer *b, struct osv_sample *s)
 
 int osv_next(struct osv_trace *t, struct osv_sample *ret)
 {
-	int r = t->is_dump ? osv_merge_next(t, ret) : osv_tracefile_next(t, ret);
+	int r = t->is_dump  ? osv_merge_next(t, ret)
+		: t->source ? t->source->next(t->source_arg, ret)
+			    : osv_tracefile_next(t, ret);
 
 	t->priv->nr_read += r > 0;
 	return r;
+}
+
+bool osv_tracepoint_is(const struct osv_tracepoint *tp, const char *name)
+{
+	return !strcmp(tp->name, name) ||
+	       (tp->kind && tp->kind->event && !strcmp(tp->kind->event, name)) ||
+	       (tp->kind && tp->kind->base && !strcmp(tp->kind->base, name));
 }
 
 uint64_t osv_nr_read(const struct osv_trace *t)

@@ -37,6 +37,19 @@ struct osv_tracepoint {
 	char *signature; /* one character per argument, see osv_args() */
 	unsigned int index;
 	int args_size; /* bytes of the argument block; -1: it varies, or the signature is unknown */
+	const struct sample_kind *kind; /* of a view over other events (samples.h); NULL: OSv's own */
+};
+
+/*
+ * What a tracepoint means where its name does not say it by OSv's conventions. `base`: pairs go by it instead of the
+ * name. For traces that are views over other events.
+ */
+struct sample_kind {
+	const struct event_type *type; /* the argument block is such an event's record; NULL: as the signature says */
+	const char *event;	       /* the event's own name where the sample's differs; or NULL */
+	const char *base;	       /* NULL: by the name */
+	const char *allocator;	       /* it is an allocation: buf, req_len, alloc_len, align in its text */
+	bool ends, per_cpu, keyed;     /* it ends `base`; pairs belong to a CPU, to osv_sample.key */
 };
 
 /* Valid until the next osv_next(): it points into the mapped file. */
@@ -44,6 +57,7 @@ struct osv_sample {
 	const struct osv_tracepoint *tp;
 	uint64_t thread; /* guest address of the thread */
 	uint64_t time_ns;
+	uint64_t key; /* of a pair, where the tracepoint's kind says so */
 	const uint8_t *backtrace; /* nr_backtrace little-endian u64 return addresses, zeros not yet
 				     removed */
 	const uint8_t *args;	  /* argument block */
@@ -73,7 +87,30 @@ struct osv_trace {
 	unsigned int nr_symbols, nr_segments, nr_modules;
 	uint64_t unfinished, bad; /* of rings: see struct osv_raw_counts */
 	struct osv_private *priv;
+	const struct osv_source *source; /* NULL: the file itself */
+	void *source_arg;
 };
+
+struct osv_frame;
+
+/*
+ * A trace that is a view over something else. Samples' backtraces live as long as the trace, their arguments until the
+ * next one. `resolve` names an address (as in osv_backtrace()): 0, it does not know it, or 1.
+ */
+struct osv_source {
+	int (*next)(void *arg, struct osv_sample *ret);
+	void (*rewind)(void *arg);
+	unsigned int (*resolve)(void *arg, uint64_t address, bool none, struct osv_frame *ret);
+	void (*close)(void *arg);
+};
+
+/* An empty trace to which a source is added; `file` is copied. NULL: out of memory, with the sentence set. */
+struct osv_trace *osv_new(const char *file);
+/* Takes the strings over, also on failure. */
+int osv_add(struct osv_trace *t, uint64_t key, char *name, char *signature, char *format);
+
+/* Is it the tracepoint of this name, or made of the event of this name? */
+bool osv_tracepoint_is(const struct osv_tracepoint *tp, const char *name);
 
 /* Does the file begin like one of the two? */
 bool osv_is_tracefile(const uint8_t *head, size_t len);

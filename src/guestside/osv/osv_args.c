@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event.h"
 #include "guestside/osv/osv_private.h"
 
 enum { STRING_BYTES = 50 }; /* a p: length byte and up to 49 bytes */
@@ -352,8 +353,37 @@ static int put_arg(struct out *o, const struct spec *s, const struct osv_arg *a)
 	}
 }
 
+/* The sample is an event: its fields, without its backtrace. */
+static const char *record_format(const struct osv_sample *s, char *buf, size_t size)
+{
+	const struct event_type *type = s->tp->kind->type;
+	const struct event ev = {.type = type, .data = s->args, .size = (uint16_t)s->args_len};
+	struct out o = {buf, buf + size - 1};
+	char text[512];
+
+	for (unsigned int i = 0; i < type->nr_fields; i++) {
+		const struct field *f = &type->fields[i];
+
+		if (!strncmp(f->name, "frame", 5) && isdigit((unsigned char)f->name[5]))
+			continue;
+		field_print(&ev, f, text, sizeof(text));
+		if (o.pos > buf)
+			put(&o, " ", 1);
+		if (strcmp(f->name, "text")) { /* that one is the event's own words */
+			put(&o, f->name, strlen(f->name));
+			put(&o, "=", 1);
+		}
+		put(&o, text, strlen(text));
+	}
+	*o.pos = 0;
+	return buf;
+}
+
 const char *osv_format(const struct osv_sample *s, char *buf, size_t size)
 {
+	if (s->tp->kind && s->tp->kind->type)
+		return record_format(s, buf, size);
+
 	struct osv_arg args[OSV_ARGS_MAX];
 	struct out o = {buf, buf + size - 1};
 	size_t len;

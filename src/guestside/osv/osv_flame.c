@@ -100,7 +100,7 @@ static int read_all(struct flame *f, struct osv_trace *t)
 					 : osv_range_has(range, s.time_ns);
 
 		if (in && s.nr_backtrace &&
-		    (!f->opt->tracepoint || !strcmp(s.tp->name, f->opt->tracepoint)))
+		    (!f->opt->tracepoint || osv_tracepoint_is(s.tp, f->opt->tracepoint)))
 			err = sample_add(f, &s);
 	}
 	return err ? err : r;

@@ -131,9 +131,13 @@ char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample
 			len--;
 	}
 
-	*p++ = '0';
-	*p++ = 'x';
-	p = put_hex16(p, s->thread);
+	if (s->tp->kind) { /* a thread's number, where OSv has an address */
+		p = put_dec_right(p, s->thread, 18);
+	} else {
+		*p++ = '0';
+		*p++ = 'x';
+		p = put_hex16(p, s->thread);
+	}
 	*p++ = ' ';
 	if (is_plain(s->thread_name, len))
 		return put_left(p, s->thread_name, len, len, 15);
@@ -162,7 +166,7 @@ static int take_apart(const struct osv_tracepoint *tp, struct piece *ret)
 	size_t size;
 	int nr_args = osv_layout(tp->signature, place, &size), nr = 0, used = 0;
 
-	if (nr_args < 0)
+	if (nr_args < 0 || (tp->kind && tp->kind->type))
 		return -1;
 	for (const char *p = tp->format; *p;) {
 		size_t plain = strcspn(p, "%");

@@ -16,7 +16,18 @@ struct list {
 	struct osv_text text;
 	struct osv_timed *kept; /* with --sort */
 	size_t nr;
+	bool keeps_args; /* copies of them: the trace does not */
 };
+
+static int args_keep(struct osv_sample *s)
+{
+	uint8_t *copy = malloc(s->args_len + 1u);
+
+	if (copy && s->args_len)
+		memcpy(copy, s->args, s->args_len);
+	s->args = copy;
+	return copy ? 0 : fail(-ENOMEM, "out of memory");
+}
 
 static int put_text(struct list *l, const struct osv_timed *timed)
 {
@@ -91,8 +102,8 @@ static int take(struct list *l, const struct osv_timed *timed)
 			return fail(-ENOMEM, "out of memory");
 		l->kept = more;
 	}
-	l->kept[l->nr++] = *timed;
-	return 0;
+	l->kept[l->nr] = *timed;
+	return l->keeps_args ? args_keep(&l->kept[l->nr++].entry) : (l->nr++, 0);
 }
 
 static int read_all(struct list *l, struct osv_trace *t, struct osv_pairs *pairs)
@@ -148,7 +159,7 @@ int osv_list_timed(struct osv_trace *t, const struct osv_list_timed_options *opt
 		   struct osv_sink *sink)
 {
 	_cleanup_(osv_pairs_cleanup_) struct osv_pairs *pairs = NULL;
-	struct list l = {.opt = opt, .sink = sink};
+	struct list l = {.opt = opt, .sink = sink, .keeps_args = t->source};
 	int err = osv_lines_open(t, &opt->line, &l.lines);
 
 	if (!err)
@@ -161,6 +172,8 @@ int osv_list_timed(struct osv_trace *t, const struct osv_list_timed_options *opt
 		err = put_sorted(&l);
 	osv_text_close(&l.text);
 	osv_lines_close(l.lines);
+	for (size_t i = 0; l.keeps_args && i < l.nr; i++)
+		free((void *)l.kept[i].entry.args);
 	free(l.kept);
 	return err;
 }

@@ -48,7 +48,9 @@ struct memory {
 };
 
 /* By name, so that sorting by value sorts them by name. */
-static const char *const allocators[] = {"large", "mempool", "page"};
+static const char *const allocators[] = {"kmalloc", "large", "mempool", "page", "slab"};
+
+enum { ALLOCATORS = sizeof(allocators) / sizeof(allocators[0]) };
 
 static const char *const key_words[] = {[OSV_ALIGNMENT] = " alignment",
 					[OSV_ALLOCATED] = " allocated",
@@ -56,11 +58,14 @@ static const char *const key_words[] = {[OSV_ALIGNMENT] = " alignment",
 
 /* ---- reading ---- */
 
-static int allocator_of(const char *name)
+static int allocator_of(const struct osv_tracepoint *tp)
 {
+	const char *name = tp->name, *said = tp->kind ? tp->kind->allocator : NULL;
 	size_t len = strlen(name);
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < ALLOCATORS; i++) {
+		if (said && !strcmp(said, allocators[i]))
+			return i;
 		char end[32];
 		size_t n = (size_t)snprintf(end, sizeof(end), "malloc_%s", allocators[i]);
 
@@ -501,7 +506,7 @@ static int memory_open(struct memory *m)
 	if (!err && !m->allocator)
 		err = fail(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < t->nr_tracepoints && !err; i++)
-		m->allocator[i] = (int8_t)allocator_of(t->tracepoints[i].name);
+		m->allocator[i] = (int8_t)allocator_of(&t->tracepoints[i]);
 	return err;
 }
 

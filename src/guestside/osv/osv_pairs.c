@@ -14,6 +14,7 @@ enum {
 struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
 	bool ends, per_cpu; /* this tracepoint ends its base; its pairs belong to a CPU */
+	bool keyed;	    /* ... or to the sample's key */
 };
 
 struct open_entry {
@@ -22,6 +23,7 @@ struct open_entry {
 	uint32_t below; /* index + 1 of the entry that it is nested in; 0: none */
 	uint64_t order; /* begins so far */
 	struct osv_timed timed;
+	uint8_t *args; /* a copy, where the trace does not keep them */
 	bool used;
 };
 
@@ -36,6 +38,7 @@ struct osv_pairs {
 	uint32_t nr_open, free_list, slots_mask;
 	uint64_t order, last_ns;
 	uint32_t *rest, nr_rest, at_rest;
+	uint8_t *handed; /* arguments of the pair handed out last, see open_entry.args */
 };
 
 /* Length of the base name of an end, 0 if the name ends nothing. */
@@ -63,6 +66,20 @@ static uint32_t tracepoint_named(const struct osv_trace *t, const char *name, si
 	return none;
 }
 
+/* A view over other events says it itself. */
+static void kind_init(struct osv_pairs *p, uint32_t i, const struct sample_kind *kind)
+{
+	const struct osv_trace *t = p->trace;
+	struct timed_name *n = &p->names[i];
+	uint32_t first = 0;
+
+	while (!t->tracepoints[first].kind || !t->tracepoints[first].kind->base ||
+	       strcmp(t->tracepoints[first].kind->base, kind->base))
+		first++; /* ends at i */
+	*n = (struct timed_name){first, kind->ends, kind->per_cpu, kind->keyed};
+	p->timed[first] |= kind->ends;
+}
+
 static void name_init(struct osv_pairs *p, uint32_t i)
 {
 	const struct osv_trace *t = p->trace;
@@ -71,6 +88,10 @@ static void name_init(struct osv_pairs *p, uint32_t i)
 	size_t len = base_length(name, p->compat);
 	const char *base = name;
 
+	if (t->tracepoints[i].kind && t->tracepoints[i].kind->base) {
+		kind_init(p, i, t->tracepoints[i].kind);
+		return;
+	}
 	n->ends = len || !strcmp(name, "mutex_lock_wake");
 	if (!strcmp(name, "mutex_lock_wake")) {
 		base = "mutex_lock_wait";
@@ -115,6 +136,10 @@ void osv_pairs_close(struct osv_pairs *p)
 	free(p->names);
 	free(p->timed);
 	free(p->earliest_ns);
+	for (uint32_t i = 0; i < p->nr_open; i++)
+		if (p->open[i].used)
+			free(p->open[i].args);
+	free(p->handed);
 	free(p->open);
 	free(p->slots);
 	free(p->rest);
@@ -207,6 +232,8 @@ static int entry_new(struct osv_pairs *p, uint32_t *ret)
 
 static void entry_free(struct osv_pairs *p, uint32_t index)
 {
+	free(p->handed);
+	p->handed = p->open[index].args;
 	p->open[index].used = false;
 	p->open[index].below = p->free_list;
 	p->free_list = index + 1;
@@ -225,6 +252,19 @@ static int nested(const struct osv_sample *old, const struct osv_sample *s)
 		    "nested entry: %s of thread 0x%" PRIx64 " at %" PRIu64
 		    " ns while that of %" PRIu64 " ns is still open; without --compat entries nest",
 		    s->tp->name, s->thread, s->time_ns, old->time_ns);
+}
+
+static int args_keep(struct open_entry *e)
+{
+	struct osv_sample *s = &e->timed.entry;
+
+	e->args = malloc(s->args_len + 1u);
+	if (!e->args)
+		return fail(-ENOMEM, "out of memory");
+	if (s->args_len)
+		memcpy(e->args, s->args, s->args_len);
+	s->args = e->args;
+	return 0;
 }
 
 static int begin(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uint32_t base)
@@ -257,7 +297,7 @@ static int begin(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, u
 					     .timed = {.entry = *s},
 					     .used = true};
 	slot_put(p, index);
-	return 0;
+	return p->trace->source ? args_keep(&p->open[index]) : 0;
 }
 
 static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uint32_t base,
@@ -283,7 +323,7 @@ static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uin
 int osv_pairs_next(struct osv_pairs *p, const struct osv_sample *s, struct osv_timed *ret)
 {
 	const struct timed_name *n = &p->names[s->tp->index];
-	uint64_t id = n->per_cpu ? s->cpu : s->thread;
+	uint64_t id = n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread;
 
 	if (!s->time_ns)
 		return 0;

@@ -15,7 +15,8 @@
 
 struct osv_timed {
 	struct osv_sample
-		entry; /* the sample that began it; its pointers live as long as the trace */
+		entry; /* the sample that began it; its pointers live as long as the trace, those of
+			  a trace with a source until the next pair */
 	uint64_t duration_ns;
 	bool open; /* the trace ended first; the duration is up to its last sample */
 };

@@ -137,7 +137,7 @@ static int fold_hits(struct profile *p)
 					 : osv_range_has(range, s.time_ns);
 
 		if (!in || !s.nr_backtrace ||
-		    (p->opt->tracepoint && strcmp(s.tp->name, p->opt->tracepoint)))
+		    (p->opt->tracepoint && !osv_tracepoint_is(s.tp, p->opt->tracepoint)))
 			continue;
 		r = add(p, &s, 0);
 		if (r)
@@ -150,7 +150,7 @@ static int fold_hits(struct profile *p)
 
 static int add_pair(struct profile *p, const struct osv_timed *timed)
 {
-	if (strcmp(timed->entry.tp->name, p->opt->tracepoint) || !timed->entry.nr_backtrace)
+	if (!osv_tracepoint_is(timed->entry.tp, p->opt->tracepoint) || !timed->entry.nr_backtrace)
 		return 0;
 	return add_trimmed(p, &timed->entry, timed->entry.time_ns, timed->duration_ns);
 }
@@ -291,7 +291,9 @@ int osv_profile(struct osv_trace *t, const struct osv_profile_options *opt, stru
 		char header[64];
 
 		if (opt->group == OSV_GROUP_THREAD)
-			snprintf(header, sizeof(header), "Thread %s (0x%" PRIx64 ")",
+			snprintf(header, sizeof(header),
+				 t->source ? "Thread %s (%" PRIu64 ")"
+					   : "Thread %s (0x%" PRIx64 ")",
 				 p.group[i].name, p.group[i].id);
 		else
 			snprintf(header, sizeof(header), "CPU 0x%02" PRIx64, p.group[i].id);

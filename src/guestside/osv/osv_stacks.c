@@ -110,3 +110,13 @@ int osv_stacks_number(struct osv_stacks *s, const struct osv_sample *sample, uin
 		}
 	}
 }
+
+void osv_stacks_place(struct osv_stacks *s, uint32_t number, const uint8_t *raw)
+{
+	s->stack[number].raw = raw;
+}
+
+const uint8_t *osv_stacks_raw(const struct osv_stacks *s, uint32_t number)
+{
+	return s->stack[number].raw;
+}

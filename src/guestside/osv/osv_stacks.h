@@ -22,4 +22,11 @@ DEFINE_CLEANUP(osv_stacks, struct osv_stacks *, osv_stacks_close);
  */
 int osv_stacks_number(struct osv_stacks *s, const struct osv_sample *sample, uint32_t *ret);
 
+/*
+ * For those whose bytes do not live that long: right after a new one was numbered, its place from now on (the same
+ * bytes); and where the bytes of one lie.
+ */
+void osv_stacks_place(struct osv_stacks *s, uint32_t number, const uint8_t *raw);
+const uint8_t *osv_stacks_raw(const struct osv_stacks *s, uint32_t number);
+
 #endif

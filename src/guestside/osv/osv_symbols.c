@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "guestside/osv/osv_symbols.h"
+#include "symbol_map.h"
 
 enum { FILE_SYMBOLS_MAX = 4 << 20, CACHE_SLOTS = 1 << 16 };
 
@@ -26,6 +27,7 @@ struct osv_symbols {
 	struct file_symbol *by_file; /* sorted by address */
 	size_t nr_by_file;
 	struct elf_names *elf;
+	struct symbol_map *map;
 	struct osv_symbol
 		*tables[3]; /* of a dump: symbols, segments, modules, each sorted by address */
 	unsigned int nr_tables[3];
@@ -215,6 +217,14 @@ static unsigned int resolve_by_tables(struct osv_symbols *s, uint64_t address,
 	return 0;
 }
 
+static unsigned int resolve_by_map(struct osv_symbols *s, uint64_t address, struct osv_frame *ret)
+{
+	const char *name = symbol_map_find(s->map, address);
+
+	*ret = (struct osv_frame){.address = address, .name = name};
+	return name != NULL;
+}
+
 /* ---- all together ---- */
 
 int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options *opt,
@@ -229,8 +239,12 @@ int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options
 	s->trace = t;
 	if (!opt->none && opt->use_file)
 		err = read_symbols_file(s);
-	else if (!opt->none)
+	else if (!opt->none && opt->map)
+		err = symbol_map_open(opt->map, &s->map);
+	else if (!opt->none && (opt->elf || !t->source))
 		err = elf_names_open(opt->elf ? opt->elf : "build/release/loader.elf", &s->elf);
+	if (err == -ENOEXEC) /* no table of symbols: an ELF file? */
+		err = elf_names_open(opt->map, &s->elf);
 	if (!err)
 		err = sort_tables(s);
 	if (err)
@@ -249,6 +263,7 @@ void osv_symbols_close(struct osv_symbols *s)
 	}
 	free(s->by_file);
 	elf_names_close(s->elf);
+	symbol_map_close(s->map);
 	for (int i = 0; i < 3; i++)
 		free(s->tables[i]);
 	while (s->made) {
@@ -269,8 +284,12 @@ unsigned int osv_symbols_resolve(struct osv_symbols *s, uint64_t address,
 		nr = 0;
 	else if (s->opt.use_file)
 		nr = resolve_by_file(s, address, ret);
-	else
+	else if (s->map)
+		nr = resolve_by_map(s, address, ret);
+	else if (s->elf)
 		nr = elf_names_resolve(s->elf, address, !s->opt.no_inlines, ret);
+	if (!nr && s->trace->source)
+		nr = s->trace->source->resolve(s->trace->source_arg, address, s->opt.none, ret);
 	if (!nr && !s->opt.none && !s->opt.use_file)
 		nr = resolve_by_tables(s, address, ret);
 	if (!nr) {

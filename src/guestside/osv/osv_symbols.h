@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names for OSv's addresses, from the first source that was asked for:
- *   none (-x) · the .symbols file that was saved beside a tracefile (-S) · the guest's ELF file
- * with its DWARF, inlined functions included, as addr2line -i tells them (-e FILE) · for a dump,
- * what its own symbol tables know besides
+ *   none (-x) · the .symbols file that was saved beside a tracefile (-S) · a table of a guest's
+ * symbols, as /proc/kallsyms or System.map (--symbols FILE) · the guest's ELF file with its DWARF,
+ * inlined functions included, as addr2line -i tells them (-e FILE) · for a dump, what its own
+ * symbol tables know besides
  */
 #ifndef HOSTRACE_OSV_SYMBOLS_H
 #define HOSTRACE_OSV_SYMBOLS_H
@@ -22,6 +23,7 @@ struct osv_frame {
 struct osv_symbols_options {
 	bool none, use_file, no_inlines;
 	bool compat;	 /* the dump's tables are searched with the original's off-by-one rules */
+	const char *map; /* --symbols: kallsyms, System.map, nm's output, or an ELF file */
 	const char *elf; /* -e; NULL and neither of the above: build/release/loader.elf */
 };
 

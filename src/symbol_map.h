@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of addresses out of a table: a guest's /proc/kallsyms, a kernel's System.map, what nm prints. Each line is
+ * "ADDRESS TYPE NAME", then perhaps "[MODULE]". Such a table has no sizes: a symbol reaches to the next one, and the
+ * last one SYMBOL_REACH bytes.
+ */
+#ifndef HOSTRACE_SYMBOL_MAP_H
+#define HOSTRACE_SYMBOL_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+enum {
+	SYMBOL_MAP_MAX = 4 << 20,	/* symbols of one table */
+	SYMBOL_MAP_BYTES = 512 << 20,	/* of a file */
+	SYMBOL_REACH = 1 << 20,		/* an address further behind a symbol is not its */
+};
+
+struct symbol_map;
+
+/*
+ * -ENOEXEC: it is no such table (an ELF file, most likely). -EBADMSG: no line of it is usable; -ENOENT, ... All with
+ * the sentence set.
+ */
+int symbol_map_open(const char *path, struct symbol_map **ret);
+
+/* The same from text in memory; `name` is for messages. The text is copied. */
+int symbol_map_parse(const char *text, size_t len, const char *name, struct symbol_map **ret);
+void symbol_map_close(struct symbol_map *m);
+DEFINE_CLEANUP(symbol_map, struct symbol_map *, symbol_map_close);
+
+/* NULL: none. The name is neutralised, has its module behind it in brackets, and lives as long as the map. */
+const char *symbol_map_find(const struct symbol_map *m, uint64_t address);
+
+#endif
