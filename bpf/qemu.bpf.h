@@ -67,6 +67,8 @@ static __noinline int device_name(hr_u32 pid, hr_u32 tid, hr_u64 vdev, hr_u32 vd
 	rec->vdev = vdev;
 	rec->path[0] = '\0';
 	bpf_probe_read_user_str(rec->path, sizeof(rec->path), (void *)user_u64(vdev + vdev_path));
+	if (rec->path[0] != '/') /* a QOM path begins with it: this is something else */
+		rec->path[0] = '\0';
 	emit_publish(&e);
 	return (int)bpf_map_update_elem(&devices_named, &key, &one, BPF_ANY);
 }

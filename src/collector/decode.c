@@ -197,3 +197,58 @@ int decode_at(const uint8_t *code, size_t len, struct decoded *ret)
 		return fail(-ENOMEM, "out of memory");
 	return decode_first(cs, insn, code, len, ret);
 }
+
+/* Is there an operand of so many bytes behind this register? */
+static const x86_op_mem *operand_of(const cs_insn *insn, x86_reg base, unsigned int bytes)
+{
+	for (uint8_t i = 0; i < insn->detail->x86.op_count; i++) {
+		const cs_x86_op *op = &insn->detail->x86.operands[i];
+
+		if (op->type == X86_OP_MEM && op->mem.base == base &&
+		    op->mem.index == X86_REG_INVALID &&
+		    (insn->id == X86_INS_LEA ? !bytes : op->size == bytes))
+			return &op->mem;
+	}
+	return NULL;
+}
+
+static int member_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len, unsigned int arg,
+			 unsigned int bytes, int64_t *ret)
+{
+	size_t left = len < PROLOGUE_MAX ? len : PROLOGUE_MAX;
+	uint64_t address = 0;
+
+	while (cs_disasm_iter(cs, &code, &left, &address, insn)) {
+		const x86_op_mem *mem = operand_of(insn, argument_registers[arg - 1][0], bytes);
+		cs_regs read, written;
+		uint8_t nr_read, nr_written;
+
+		if (mem) {
+			*ret = mem->disp;
+			return 0;
+		}
+		if (leaves_straight_line(cs, insn) ||
+		    cs_regs_access(cs, insn, read, &nr_read, written, &nr_written) != CS_ERR_OK)
+			return -ENOENT;
+		for (uint8_t i = 0; i < nr_written; i++)
+			for (unsigned int w = 0; w < 4; w++)
+				if (written[i] == argument_registers[arg - 1][w])
+					return -ENOENT;
+	}
+	return -ENOENT;
+}
+
+int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned int bytes,
+		  int64_t *ret)
+{
+	_cleanup_(capstone_cleanup) csh cs = 0;
+	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
+	int err = capstone_open(&cs);
+
+	if (err)
+		return err;
+	insn = cs_malloc(cs);
+	if (!insn)
+		return fail(-ENOMEM, "out of memory");
+	return member_search(cs, insn, code, len, arg, bytes, ret);
+}

@@ -42,6 +42,14 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 
 /*
+ * Which member of a structure does a function look at first? The displacement of its first access
+ * of `bytes` (0: of the first `lea`) behind argument `arg` (1 is rdi), as long as that register
+ * holds the argument and nothing has jumped. -ENOENT: there is none, which says nothing.
+ */
+int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned int bytes,
+		  int64_t *ret);
+
+/*
  * A NOP of 5 bytes: newer kernels (seen on Linux 6.18) replace it by a call as soon as the probe was hit
  * once. The call pushes a return address and so overwrites the red zone (System V ABI for
  * x86-64, 3.2.2) of a function that keeps values below its stack pointer. Only at a function's very

@@ -63,6 +63,7 @@ struct plan {
 	char version[32]; /* QEMU's, "" if it cannot be told */
 	char note[160];	  /* what is doubtful about the whole, e.g. a QEMU newer than the layouts;
 			     else "" */
+	char layout_note[192]; /* how far the layout is confirmed; "" without a QEMU */
 
 	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from
 	 * /proc/PID/maps. */

@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_PLAN_INTERNAL_H
 #define HOSTRACE_PLAN_INTERNAL_H
 
+#include "elf.h"
 #include "plan.h"
 
 enum { PROBES_MAX = 192 }; /* rows of all tables */
@@ -20,5 +21,11 @@ bool kernel_struct_told(struct btf *vmlinux, const char *module, const char *nam
 
 /* plan_qemu.c: the rows of probes/qemu.def and inside.def for this binary. 0 or -errno with the sentence set. */
 int plan_qemu(const char *exe, struct plan *plan);
+
+/*
+ * plan_layout.c: does the binary's own code agree with plan->layout? False: it does not, and `why`
+ * says so. Sets plan->layout_note.
+ */
+bool layout_check(const struct elf_file *elf, struct plan *plan, char *why, size_t size);
 
 #endif

@@ -32,6 +32,7 @@ struct row {
 /* clang-format off */
 #define LAYOUT(...)
 #define LAYOUT_CHECKED(release)
+#define LAYOUT_SEEN(...)
 #define GROUP(name, doc)			      {ROW_GROUP, #name, "", doc, "", 0},
 static const struct row rows[] = {
 #define PROBE(event, since, loss)		      {ROW_PROBE, #event, "", loss, "", 0, since},
@@ -91,6 +92,7 @@ struct binary {
 	unsigned int release; /* RELEASE(); 0: not known, which is taken for the newest */
 	const char *version;
 	bool is_qemu, has_symbols;
+	char layout_wrong[160]; /* why queues cannot be read; "" if they can */
 };
 
 /* Does the row hold for this release? Only what came is told as a reason, not what went. */
@@ -288,6 +290,13 @@ static void reason_function(const struct row *row, unsigned int wanted, struct p
 			 len ? "; " : "", p->nr_places, wanted);
 }
 
+/* Events that are made of what stands in a VirtQueue. */
+static bool reads_queues(const char *event)
+{
+	return !strncmp(event, "virtqueue_", 10) || !strcmp(event, "virtio_queue_notify") ||
+	       !strcmp(event, "virtio_notify") || !strcmp(event, "virtio_delete_queue");
+}
+
 /* Is there a sense in looking at all? False with the reason. */
 static bool binary_fits(const struct binary *bin, struct probe_plan *p)
 {
@@ -299,6 +308,8 @@ static bool binary_fits(const struct binary *bin, struct probe_plan *p)
 			 "QEMU %s is older than %u.%u, the first release whose "
 			 "structures are known",
 			 bin->version, layouts[0].since / 100, layouts[0].since % 100);
+	else if (*bin->layout_wrong && reads_queues(p->event))
+		snprintf(p->reason, sizeof(p->reason), "%s", bin->layout_wrong);
 	return !*p->reason;
 }
 
@@ -385,6 +396,8 @@ int plan_qemu(const char *exe, struct plan *plan)
 		err = 0;
 	else if (!err)
 		layout_choose(&bin, plan);
+	if (bin.is_qemu && !err)
+		layout_check(bin.elf, plan, bin.layout_wrong, sizeof(bin.layout_wrong));
 	for (unsigned int i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].kind == ROW_GROUP)
 			group = &rows[i];

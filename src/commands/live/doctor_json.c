@@ -69,13 +69,15 @@ static json_t *vms_json(const struct patient *patients, unsigned int nr)
 
 	for (unsigned int i = 0; i < nr; i++)
 		if (patients[i].vm)
-			json_array_append_new(all, json_pack("{s:i,s:s,s:s,s:s,s:s,s:o}", "pid",
-							     (int)patients[i].vm->pid, "name",
-							     patients[i].vm->name, "version",
-							     patients[i].vm->version, "accelerator",
-							     patients[i].vm->accel, "note",
-							     patients[i].plan.note, "analyzers",
-							     analyzers_json(&patients[i])));
+			json_array_append_new(
+				all, json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:o}", "pid",
+					       (int)patients[i].vm->pid, "name",
+					       patients[i].vm->name, "version",
+					       patients[i].vm->version, "accelerator",
+					       patients[i].vm->accel, "note",
+					       patients[i].plan.note, "layout",
+					       patients[i].plan.layout_note, "analyzers",
+					       analyzers_json(&patients[i])));
 	return all;
 }
 

@@ -189,6 +189,8 @@ static void vm_print(const struct patient *p, const struct output *out)
 		vm->nr_vcpus == 1 ? "" : "s");
 	if (*p->plan.note)
 		fprintf(out->file, "%s\n", p->plan.note);
+	if (*p->plan.layout_note)
+		wrapped_print(out->file, p->plan.layout_note, 0, out->width);
 	if (vm_has_vhost(vm))
 		fputs("a device uses vhost: its rings are served outside QEMU and are not seen\n",
 		      out->file);

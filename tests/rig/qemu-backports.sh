@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A newer stock QEMU beside the installed one: the package of Debian's backports, unpacked and not installed.
+#
+#   qemu-backports.sh     fetches it if it is not in the cache, and prints a program that starts it
+#
+# 25 MB of download, 100 MB in the cache ($HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig). Only a source list that
+# this script makes is asked; /etc/apt stays as it is. It runs with the libraries that the installed one brought; where
+# one is missing this says so and fails. BACKPORTS names another suite (default: VERSION_CODENAME-backports).
+set -euo pipefail
+
+cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/backports
+suite=${BACKPORTS:-$(. /etc/os-release && echo "$VERSION_CODENAME")-backports}
+program=$cache/qemu-system-x86_64 # starts what lies in root/
+
+die() {
+	echo "qemu-backports: $*" >&2
+	exit 1
+}
+
+# with a state of its own
+apt_of() { # TOOL ARGS...
+	local tool=$1
+	shift
+	"$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$cache/apt/parts" \
+		-o Dir::State::lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" \
+		-o APT::Sandbox::User=root -o Acquire::Retries=3 "$@"
+}
+
+fetch() {
+	local name
+	rm -rf "$cache/root" "$cache/deb" "$program"
+	mkdir -p "$cache"/apt/{parts,lists/partial,cache/archives/partial} "$cache/deb" "$cache/root"
+	cat >"$cache/apt/parts/backports.sources" <<-END
+		Types: deb
+		URIs: ${MIRROR:-http://deb.debian.org/debian}
+		Suites: $suite
+		Components: main
+		Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+	END
+	apt_of apt-get update >&2
+	for name in qemu-system-x86 qemu-system-common; do
+		(cd "$cache/deb" && apt_of apt-get download "$name/$suite" >&2) || die "$suite has no $name"
+	done
+	for name in "$cache"/deb/*.deb; do
+		dpkg-deb -x "$name" "$cache/root"
+	done
+	rm -rf "$cache/deb" "$cache/apt"
+	if ldd "$cache/root/usr/bin/qemu-system-x86_64" | grep 'not found' >&2; then
+		die "libraries are missing"
+	fi
+	{
+		echo "#!/bin/sh"
+		echo "export QEMU_MODULE_DIR=$(echo "$cache"/root/usr/lib/*/qemu)"
+		echo "exec $cache/root/usr/bin/qemu-system-x86_64 -L /usr/share/seabios -L /usr/share/qemu \"\$@\""
+	} >"$program.new"
+	chmod +x "$program.new"
+	mv "$program.new" "$program"
+}
+
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+made_from="$suite $(sha256sum <"${BASH_SOURCE[0]}")"
+if [ ! -x "$program" ] || [ "$(cat "$cache/stamp" 2>/dev/null)" != "$made_from" ]; then
+	rm -f "$cache/stamp"
+	fetch
+	echo "$made_from" >"$cache/stamp"
+fi
+echo "$program"
