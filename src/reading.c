@@ -443,12 +443,43 @@ static void caveat_refuted(json_t *list, const struct align_guest *g)
 		json_array_append_new(list, json_string(line));
 }
 
+/* One sentence for all events that `record --budget` gave up at a time: their reports end there. */
+static void caveat_budget(json_t *list, const struct trace_info *info)
+{
+	const json_t *budget = json_object_get(info->meta, "budget"), *d, *next;
+	const json_t *dropped = json_object_get(budget, "dropped");
+	char names[256] = "", text[512];
+	size_t i, len = 0;
+
+	json_array_foreach (dropped, i, d) {
+		json_int_t at = json_integer_value(json_object_get(d, "time_ns"));
+		const char *event = json_string_value(json_object_get(d, "event"));
+
+		if (len < sizeof(names))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.40s",
+						len ? ", " : "", event ? event : "?");
+		next = json_array_get(dropped, i + 1);
+		if (next && json_integer_value(json_object_get(next, "time_ns")) == at)
+			continue;
+		snprintf(text, sizeof(text),
+			 "not recorded from %.3f s on: %s; the budget of %.2f %% of the VM's CPU "
+			 "time was exceeded",
+			 (double)(at - (json_int_t)info->start_ns) / 1e9, names,
+			 json_number_value(json_object_get(budget, "limit_percent")));
+		text_neutralise(text);
+		json_array_append_new(list, json_string(text));
+		len = 0;
+	}
+}
+
 static json_t *caveats_json(const struct reader *r, const json_t *more)
 {
 	json_t *list = json_copy(r->info.caveats);
 	size_t i;
 	json_t *text;
 
+	for (unsigned int n = 0; reading_input(n); n++)
+		caveat_budget(list, &reading_input(n)->info);
 	if (r->info.lost) {
 		char line[128];
 

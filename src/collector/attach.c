@@ -47,12 +47,6 @@ static struct probe_result *result_add(struct collector *c, const char *event,
 	return r;
 }
 
-/* Events that nobody probes for: the collector and its programs write them by themselves. */
-static bool event_is_own(unsigned int id)
-{
-	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device;
-}
-
 static int results_make(struct collector *c, const struct collector_options *opt)
 {
 	c->results = calloc((size_t)EV_LIMIT * c->nr_targets, sizeof(*c->results));
@@ -66,7 +60,7 @@ static int results_make(struct collector *c, const struct collector_options *opt
 		for (unsigned int i = 0; i < c->nr_targets; i++) {
 			if (id == EV_qemu_pio && c->targets[i].has_kvm)
 				continue; /* kvm_pio sees the same accesses */
-			result_add(c, type->name, &c->targets[i]);
+			result_add(c, type->name, &c->targets[i])->id = id;
 			if (event_is_kernels(type->name))
 				break;
 		}
@@ -102,7 +96,7 @@ static const char *program_error(const struct program *program)
 	return *program->error ? program->error : NULL;
 }
 
-static void link_drop(struct probe_link *l)
+void collector_link_drop(struct probe_link *l)
 {
 	if (l->link)
 		bpf_link__destroy(l->link);
@@ -113,12 +107,12 @@ static void link_drop(struct probe_link *l)
 /* One of the two; fd < 0 is an error. */
 static int link_keep(struct collector *c, struct bpf_link *link, int fd)
 {
-	struct probe_link l = {.link = link, .fd = fd};
+	struct probe_link l = {.link = link, .fd = fd, .result = c->attaching};
 
 	if (!link && fd < 0)
 		return fd;
 	if (c->nr_links == LINKS_MAX) {
-		link_drop(&l);
+		collector_link_drop(&l);
 		return -E2BIG;
 	}
 	c->links[c->nr_links++] = l;
@@ -230,6 +224,7 @@ static void attach_kernel(struct collector *c, struct probe_result *r, const cha
 		return;
 	}
 	r->attached = 1;
+	r->program = bpf_program__name(prog);
 	snprintf(r->where, sizeof(r->where), "%s", bpf_program__section_name(prog));
 }
 
@@ -297,6 +292,7 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < c->nr_results; i++) {
+		c->attaching = &c->results[i];
 		if (usable(&c->results[i]))
 			attach_one(c, &c->results[i], programs, nr);
 		attached += c->results[i].attached;
@@ -320,7 +316,7 @@ static void *detach_some(void *arg)
 	unsigned int i;
 
 	while ((i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->c->nr_links)
-		link_drop(&job->c->links[i]);
+		collector_link_drop(&job->c->links[i]);
 	return NULL;
 }
 
@@ -330,6 +326,7 @@ void collector_detach(struct collector *c)
 	pthread_t threads[DETACH_THREADS];
 	unsigned int nr = 0;
 
+	collector_drops_wait(c);
 	while (nr < DETACH_THREADS && nr < c->nr_links &&
 	       !pthread_create(&threads[nr], NULL, detach_some, &job))
 		nr++;

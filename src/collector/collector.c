@@ -70,6 +70,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
+	c->cost_fd = -1;
 	collector_calibrate(c, &pair);
 	err = targets_make(c, vms, nr_vms);
 	if (!err)
@@ -128,6 +129,8 @@ void collector_close(struct collector *c)
 		return;
 	collector_detach(c);
 	collector_unload(c);
+	if (c->cost_fd >= 0)
+		close(c->cost_fd);
 	for (unsigned int i = 0; i < c->nr_targets; i++) {
 		plan_free(&c->targets[i].plan);
 		free(c->targets[i].exe_open);

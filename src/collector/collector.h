@@ -64,6 +64,34 @@ json_t *collector_vcpus(const struct collector *c);
 /* {"EVENT":{"CPU":count}}; empty object if nothing was lost. New reference. */
 json_t *collector_lost(const struct collector *c);
 
+/* ---- cost.c: what the probes cost the VM ---- */
+
+/* Of one event, since the kernel counts. Events of one class are only useful together. */
+struct collector_cost {
+	const char *event, *how, *class;
+	unsigned int id;
+	bool dropped;
+	uint64_t calls; /* of its programs, whichever VM they ran for */
+	uint64_t ns;	/* in them */
+	uint64_t trap_ns; /* user probes: the way into the kernel and back, estimated */
+};
+
+/*
+ * Lets the kernel count how often and how long BPF programs run (BPF_ENABLE_STATS, Linux 5.8), which itself takes two
+ * reads of the clock per run. Needs CAP_SYS_ADMIN. Counting ends with the collector.
+ */
+int collector_cost_start(struct collector *c);
+
+/* One per attached event, the number of them. At most max, which EV_LIMIT covers. */
+unsigned int collector_costs(const struct collector *c, struct collector_cost *ret,
+			     unsigned int max);
+
+/*
+ * The events of this class are not wanted any more: none is handed over that is younger than the call, and their
+ * probes are taken away in the background. 0 or -errno with the sentence set.
+ */
+int collector_drop(struct collector *c, const char *class);
+
 uint64_t collector_ring_bytes(const struct collector *c);
 
 /* Measured from the first to the newest clock pair. */

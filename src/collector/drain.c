@@ -62,8 +62,10 @@ static bool record_valid(const struct record_hdr *hdr)
  */
 static bool record_in_time(const struct collector *c, const struct record_hdr *hdr)
 {
-	if (hdr->type >= EV_clock_pair || hdr->type == EV_virtio_device)
+	if (event_is_own(hdr->type))
 		return true;
+	if (c->dropped_ns[hdr->type] && hdr->time >= c->dropped_ns[hdr->type])
+		return false;
 	return hdr->time >= c->start_ns && (!c->stop_ns || hdr->time <= c->stop_ns);
 }
 

@@ -24,6 +24,9 @@ struct probe_result {
 	char where[256];
 	char reason[320];
 	unsigned int attached; /* places, of plan->nr_places */
+	unsigned int id;       /* of the event */
+	const char *program;   /* of a kernel event: which one it became */
+	bool dropped;
 };
 
 struct target {
@@ -41,6 +44,7 @@ struct vcpu_thread {
 struct probe_link {
 	struct bpf_link *link; /* or NULL and the link's own file descriptor */
 	int fd;
+	struct probe_result *result; /* that it belongs to */
 };
 
 struct collector {
@@ -49,7 +53,11 @@ struct collector {
 	unsigned int nr_targets;
 	struct probe_link links[LINKS_MAX];
 	unsigned int nr_links;
+	struct probe_result *attaching;
 	bool uprobe_links; /* see uprobe.h */
+	struct drop_job *drops; /* links that are being taken away while the recording goes on */
+	uint64_t dropped_ns[EV_LIMIT]; /* from then on the event is not taken; 0: it is */
+	int cost_fd; /* keeps the kernel counting; -1: not asked for */
 	struct probe_result *results;
 	unsigned int nr_results;
 
@@ -93,12 +101,23 @@ int collector_kernel_check(void);
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
 int collector_attach(struct collector *c, const struct collector_options *opt);
 void collector_detach(struct collector *c);
+void collector_link_drop(struct probe_link *l);
+
+/* cost.c: waits until all that was dropped is gone. */
+void collector_drops_wait(struct collector *c);
 
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
 
 /* CLOCK_MONOTONIC, as BPF stamps records. */
 uint64_t collector_now_ns(void);
+
+/* Events that nobody probes for: the collector and its programs write them by themselves. */
+static inline bool event_is_own(unsigned int id)
+{
+	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device ||
+	       id == EV_probe_dropped;
+}
 
 /* The head of a CPU's ring. */
 static inline struct ring_head *ring_of(const struct collector *c, unsigned int cpu)

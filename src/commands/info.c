@@ -13,6 +13,7 @@
 #include "command.h"
 #include "output.h"
 #include "reading.h"
+#include "report.h"
 
 static const struct option_row *const options[] = {reading_options, output_options, NULL};
 
@@ -42,7 +43,9 @@ static void add_lost(struct summary *s, const struct event *ev)
 	const char *name = t ? t->name : "other";
 	json_int_t before = json_integer_value(json_object_get(s->lost, name));
 
-	json_object_set_new(s->lost, name, json_integer(before + (json_int_t)value(ev, "count")));
+	if (value(ev, "count")) /* none: the event was dropped by intent */
+		json_object_set_new(s->lost, name,
+				    json_integer(before + (json_int_t)value(ev, "count")));
 }
 
 /* The row of a vCPU, made if it is new. */
@@ -172,6 +175,7 @@ static json_t *result_json(const struct reader *r, const struct summary *s)
 	const json_t *meta = r->info.meta;
 	json_t *o = json_object(), *events = events_json(s), *vms = vms_json(meta), *probes;
 	json_t *vm = json_array_get(vms, 0);
+	static const char *const optional[] = {"cost", "budget"};
 
 	json_object_set_new(o, "format", json_string(r->info.kind));
 	set_meta(o, meta, "host");
@@ -189,6 +193,9 @@ static json_t *result_json(const struct reader *r, const struct summary *s)
 	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
 	set_meta(o, meta, "command");
 	set_meta(o, meta, "end");
+	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+		if (json_object_get(meta, optional[i]))
+			set_meta(o, meta, optional[i]);
 	return o;
 }
 
@@ -295,6 +302,31 @@ static void print_counts(const json_t *counts, const char *key, FILE *f)
 		line(f, key, "        none");
 }
 
+/* What --cost has counted; events without a call are not in it. */
+static void print_cost(const json_t *cost, FILE *f)
+{
+	char text[256], all[16];
+	size_t i;
+	json_t *p;
+
+	if (!cost)
+		return;
+	snprintf(text, sizeof(text), "%.2f %% of the VM's CPU time (%s)",
+		 json_number_value(json_object_get(cost, "share_percent")),
+		 duration_print((uint64_t)number_of(cost, "ns"), all, sizeof(all)));
+	line(f, "cost", text);
+	json_array_foreach (json_object_get(cost, "probes"), i, p) {
+		int64_t calls = number_of(p, "calls");
+		int64_t ns = number_of(p, "ns") + number_of(p, "trap_ns");
+
+		snprintf(text, sizeof(text),
+			 "%-20s %10" PRId64 " calls, %6" PRId64 " ns each, %.2f %%",
+			 text_of(p, "event"), calls, calls ? ns / calls : 0,
+			 json_number_value(json_object_get(p, "share_percent")));
+		line(f, "", text);
+	}
+}
+
 static void print_text(const struct reader *r, const json_t *result, FILE *f)
 {
 	char text[512];
@@ -318,6 +350,7 @@ static void print_text(const struct reader *r, const json_t *result, FILE *f)
 	print_counts(json_object_get(result, "events"), "events", f);
 	print_counts(json_object_get(result, "lost"), "lost", f);
 	print_probes(json_object_get(result, "probes"), f);
+	print_cost(json_object_get(result, "cost"), f);
 	reading_foot(r, NULL, f);
 }
 

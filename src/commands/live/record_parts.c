@@ -7,12 +7,17 @@
 
 #include "record.h"
 
+extern const struct record_part record_cost_part;
+extern const struct option_row record_cost_options[];
+
 static const struct record_part *const parts[] = {
+	&record_cost_part,
 	NULL,
 };
 
 const struct option_row *const record_option_tables[] = {
 	record_own_options,
+	record_cost_options,
 	NULL,
 };
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the probes cost, as the kernel counts it: runs of each BPF program and the time in them. Not in it are the
+ * tracepoint itself, the trampoline, and for user probes the trap; that one is the larger part and is estimated.
+ *
+ * Taking probes away waits for grace periods of the kernel, so that a thread does it while the recording goes on.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "internal.h"
+
+#include "hostrace.skel.h" /* knows record.h's types */
+
+enum {
+	/* A trap and what the kernel does for an instruction that it can emulate; one that it must step. */
+	TRAP_CHEAP_NS = 500,
+	TRAP_DEAR_NS = 10000,
+};
+
+/* One without the other tells nothing, or something wrong (a request that seems never to return). */
+static const struct {
+	const char *event, *class;
+} classes[] = {
+	{"kvm_exit", "exits"},	      {"kvm_entry", "exits"},
+	{"kvm_run", "KVM_RUN calls"}, {"kvm_userspace_exit", "KVM_RUN calls"},
+	{"sched_switch", "sched"},    {"sched_wakeup", "sched"},
+};
+
+static const char *class_of(const struct probe_result *r)
+{
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (!strcmp(classes[i].event, r->event))
+			return classes[i].class;
+	if (!r->pid || !r->plan || !r->plan->group)
+		return r->event;
+	return !strcmp(r->plan->group, "virtio") ? "virtqueues" : r->plan->group;
+}
+
+int collector_cost_start(struct collector *c)
+{
+	c->cost_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (c->cost_fd >= 0)
+		return 0;
+	c->cost_fd = -1;
+	return fail(-errno,
+		    "the kernel does not count what BPF programs cost: %s (it takes CAP_SYS_ADMIN "
+		    "and Linux 5.8)",
+		    strerror(errno));
+}
+
+static void program_cost(const struct collector *c, const char *name, struct collector_cost *cost,
+			 uint64_t trap_ns)
+{
+	const struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, name);
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (!prog || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+		return;
+	cost->calls += info.run_cnt;
+	cost->ns += info.run_time_ns;
+	cost->trap_ns += info.run_cnt * trap_ns;
+}
+
+static void result_cost(const struct collector *c, const struct probe_result *r,
+			struct collector_cost *cost)
+{
+	*cost = (struct collector_cost){.event = r->event,
+					.how = plan_how(r->plan),
+					.class = class_of(r),
+					.id = r->id,
+					.dropped = r->dropped};
+	if (r->program)
+		program_cost(c, r->program, cost, 0);
+	for (unsigned int i = 0; r->pid && i < r->plan->nr_places; i++) {
+		const struct probe_place *place = &r->plan->place[i];
+		bool told = false;
+
+		for (unsigned int k = 0; k < i; k++)
+			told |= !strcmp(r->plan->place[k].program, place->program);
+		if (!told)
+			program_cost(c, place->program, cost,
+				     place->emulated ? TRAP_CHEAP_NS : TRAP_DEAR_NS);
+	}
+}
+
+/* Programs are shared by all VMs: an event is told once. */
+unsigned int collector_costs(const struct collector *c, struct collector_cost *ret,
+			     unsigned int max)
+{
+	bool told[EV_LIMIT] = {false};
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < c->nr_results && nr < max; i++) {
+		const struct probe_result *r = &c->results[i];
+
+		if (!r->attached || told[r->id])
+			continue;
+		told[r->id] = true;
+		result_cost(c, r, &ret[nr++]);
+	}
+	return nr;
+}
+
+/* ---- dropping ---- */
+
+struct drop_job {
+	struct drop_job *next;
+	pthread_t thread;
+	unsigned int nr;
+	struct probe_link link[];
+};
+
+static void *links_drop(void *arg)
+{
+	struct drop_job *job = arg;
+
+	for (unsigned int i = 0; i < job->nr; i++)
+		collector_link_drop(&job->link[i]);
+	return NULL;
+}
+
+/* Moves the links of dropped events out of the collector's own list. */
+static struct drop_job *links_take(struct collector *c)
+{
+	struct drop_job *job = malloc(sizeof(*job) + c->nr_links * sizeof(job->link[0]));
+	unsigned int kept = 0;
+
+	if (!job)
+		return NULL;
+	job->nr = 0;
+	for (unsigned int i = 0; i < c->nr_links; i++)
+		if (c->links[i].result && c->links[i].result->dropped)
+			job->link[job->nr++] = c->links[i];
+		else
+			c->links[kept++] = c->links[i];
+	c->nr_links = kept;
+	return job;
+}
+
+int collector_drop(struct collector *c, const char *class)
+{
+	uint64_t now = collector_now_ns();
+	struct drop_job *job;
+	int err;
+
+	for (unsigned int i = 0; i < c->nr_results; i++) {
+		struct probe_result *r = &c->results[i];
+
+		if (!r->attached || strcmp(class_of(r), class))
+			continue;
+		r->dropped = true;
+		c->dropped_ns[r->id] = now;
+	}
+	job = links_take(c);
+	if (!job)
+		return fail(-ENOMEM, "out of memory");
+	debug("attach", "dropping %u probes of %s", job->nr, class);
+	err = pthread_create(&job->thread, NULL, links_drop, job);
+	if (err) {
+		links_drop(job);
+		free(job);
+		return 0;
+	}
+	job->next = c->drops;
+	c->drops = job;
+	return 0;
+}
+
+void collector_drops_wait(struct collector *c)
+{
+	while (c->drops) {
+		struct drop_job *job = c->drops;
+
+		c->drops = job->next;
+		pthread_join(job->thread, NULL);
+		free(job);
+	}
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# --cost counts every run of a probe; --budget gives up what costs most, and the file says so.
+# Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+vmloop=$BUILD/tests/bench/vmloop
+[ -x "$vmloop" ] || make -s -C "$ROOT" BUILD="$BUILD" "$vmloop" >&2 || bail "cannot build vmloop"
+
+plan 13
+for bad in 0 101% x 1%%; do
+	timeout 30 "$HOSTRACE" record --budget $bad -o bad.hrt -- true 2> err
+	is "$? $(grep -c 'share of the VM' err)" "1 1" "--budget $bad is no share" err
+done
+
+vmm_start 1300
+record_start --vm "$vmm" --events kvm_pio --cost -o cost.hrt
+vmm_go
+vmm_end
+is $? 0 "the VM did all its work" vmm.err
+wait "$recorder_waiter"
+is "$? $(grep -c 'cost: the probes took' record.err)" "0 1" "the cost is told at the end" record.err
+"$HOSTRACE" info -f json -i cost.hrt > info.json
+calls=$(jq '.result.cost.probes[] | select(.event == "kvm_pio") | .calls' info.json)
+is "$([ "${calls:-0}" -ge 1301 ] && echo all)" all "kvm_pio's program ran for each access ($calls times)" info.json
+
+# Far beyond any budget, until its events are dropped.
+"$vmloop" user 100000 100000 < /dev/null > loop.out 2> loop.err &
+loop=$!
+record_start --vm "$loop" --events kvm_pio --budget 0.01% -o budget.hrt
+until_line 'on without kvm_pio' record.err
+is $? 0 "kvm_pio is dropped" record.err
+kill "$loop"
+wait "$recorder_waiter"
+is "$? $(ended budget.hrt)" "0 VM ended" "the recording went on" record.err
+"$HOSTRACE" info -f json -i budget.hrt > info.json
+is "$(jq '.result.cost | .ns > 0 and .vm_cpu_ns > 0 and .share_percent > 0' info.json)" true \
+	"the probes took some of the VM's time" info.json
+at=$(jq '.result.budget.dropped[0].time_ns' info.json)
+is "$("$HOSTRACE" list -f json -i budget.hrt --event probe_dropped |
+	jq -c '.rows[] | [.time_ns, .fields.dropped_event]')" "[$at,\"kvm_pio\"]" "when it was stands in the file" info.json
+last=$("$HOSTRACE" list -f json -i budget.hrt --event kvm_pio | jq -s '[.[].rows[].time_ns] | max')
+is "$(awk "BEGIN { print ($last < $at + 1e6) }")" 1 "nothing of it is younger ($last, $at)" info.json
+"$HOSTRACE" ports -f json -i budget.hrt > ports.json
+is "$(jq '[.caveats[] | select(test("not recorded from .* kvm_pio; the budget of 0.01 %"))] | length' ports.json)" 1 \
+	"a report says what it lacks" ports.json
+finish
