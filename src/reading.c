@@ -550,6 +550,11 @@ uint64_t reading_end_ns(const struct reader *r)
 	return r->info.end_ns < window_until_ns ? r->info.end_ns : window_until_ns;
 }
 
+uint64_t reading_until_ns(void)
+{
+	return window_until_ns;
+}
+
 bool reading_strict_failed(const struct reader *r)
 {
 	return strict_opt && r->info.lost;

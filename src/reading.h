@@ -88,6 +88,9 @@ void reading_foot(const struct reader *r, const json_t *more, FILE *out);
 /* Where what was read ends: the trace's end, or --until if that is earlier. After the reader's end. */
 uint64_t reading_end_ns(const struct reader *r);
 
+/* --until, absolute; UINT64_MAX: none. After reading_open(). */
+uint64_t reading_until_ns(void);
+
 /* Was --strict given, and did any input lose events? Then the exit status is 3. */
 bool reading_strict_failed(const struct reader *r);
 

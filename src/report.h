@@ -32,11 +32,14 @@ struct report {
 	const char *extra_text; /* the same for text, under the table; or NULL */
 };
 
+struct timeline_ops;
+
 struct format {
 	const char *name;
 	int (*table)(const struct report *r, const struct table *t);
 	int (*histogram)(const struct report *r, const struct histogram *h);
 	int (*heatmap)(const struct report *r, const struct heatmap *h);
+	const struct timeline_ops *timeline; /* written as it comes, see timeline.h */
 };
 
 extern const struct format *const formats[]; /* ends with NULL */

@@ -5,7 +5,8 @@
 #include "report.h"
 
 extern const struct format text_format, json_format, csv_format, svg_format, html_format;
+extern const struct format perfetto_format;
 
 const struct format *const formats[] = {
-	&text_format, &json_format, &csv_format, &svg_format, &html_format, NULL,
+	&text_format, &json_format, &csv_format, &svg_format, &html_format, &perfetto_format, NULL,
 };

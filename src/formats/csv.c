@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/timeline_formats.h"
 #include "report.h"
 
 static void put_text(FILE *f, const char *text)
@@ -87,4 +88,5 @@ const struct format csv_format = {
 	.table = csv_table,
 	.histogram = csv_histogram,
 	.heatmap = csv_heatmap,
+	.timeline = &csv_timeline,
 };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "formats/svg.h"
+#include "formats/timeline_formats.h"
 
 static int html_heatmap(const struct report *r, const struct heatmap *h)
 {
@@ -32,4 +33,5 @@ static int html_heatmap(const struct report *r, const struct heatmap *h)
 const struct format html_format = {
 	.name = "html",
 	.heatmap = html_heatmap,
+	.timeline = &html_timeline,
 };

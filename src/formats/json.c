@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/timeline_formats.h"
 #include "report.h"
 
 /* The opening brace and every member of the head and the extra, each with a comma behind it. */
@@ -122,4 +123,5 @@ const struct format json_format = {
 	.table = json_table,
 	.histogram = json_histogram,
 	.heatmap = json_heatmap,
+	.timeline = &json_timeline,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/svg.h"
+#include "formats/timeline_formats.h"
 
 enum {
 	CELL_W = 7,
@@ -21,7 +22,7 @@ enum {
 	TIME_TICKS = 8,
 };
 
-static void put_escaped(FILE *f, const char *text)
+void svg_put_escaped(FILE *f, const char *text)
 {
 	for (; *text; text++)
 		switch (*text) {
@@ -151,10 +152,10 @@ void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
 		width, height, width, height);
 	fputs("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", f);
 	fprintf(f, "<text x=\"%d\" y=\"26\" font-size=\"17\" font-weight=\"600\">", LEFT);
-	put_escaped(f, h->title);
+	svg_put_escaped(f, h->title);
 	fputs("</text>\n", f);
 	fprintf(f, "<text x=\"%d\" y=\"46\" fill=\"#666\">", LEFT);
-	put_escaped(f, r->reader->info.file);
+	svg_put_escaped(f, r->reader->info.file);
 	fprintf(f,
 		" \xc2\xb7 %" PRIu64 " spans \xc2\xb7 a column is %s \xc2\xb7 %" PRIu64
 		" events lost</text>\n",
@@ -178,4 +179,5 @@ static int svg_heatmap(const struct report *r, const struct heatmap *h)
 const struct format svg_format = {
 	.name = "svg",
 	.heatmap = svg_heatmap,
+	.timeline = &svg_timeline,
 };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/timeline_formats.h"
 #include "report.h"
 
 enum {
@@ -290,4 +291,5 @@ const struct format text_format = {
 	.table = text_table,
 	.histogram = text_histogram,
 	.heatmap = text_heatmap,
+	.timeline = &text_timeline,
 };

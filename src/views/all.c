@@ -5,7 +5,9 @@
 #include "view.h"
 
 extern const struct view summary_view, count_view, histogram_view, heatmap_view, list_spans_view;
+extern const struct view timeline_view;
 
 const struct view *const views[] = {
-	&summary_view, &count_view, &histogram_view, &heatmap_view, &list_spans_view, NULL,
+	&summary_view, &count_view, &histogram_view, &heatmap_view, &list_spans_view,
+	&timeline_view, NULL,
 };

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who did what when, host and guest on one clock; or the spans of an analyzer, one after the other. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyzer.h"
+#include "base/error.h"
+#include "command.h"
+#include "reading.h"
+#include "report.h"
+#include "thread_names.h"
+#include "timeline.h"
+#include "view.h"
+
+extern const struct view timeline_view;
+
+enum { GUESTS_MAX = 256 };
+
+static const char *by;
+
+/* clang-format off */
+static const struct option_row timeline_options[] = {
+	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "with an analyzer: a track for each of these (as in other views)"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {reading_options, output_file_options,
+						   timeline_options, NULL};
+
+struct drawing {
+	struct timeline *t;
+	struct thread_names *names;
+	struct timeline_host *host;
+	struct timeline_guest *guest[GUESTS_MAX];
+	unsigned int nr_named;
+};
+
+/* The name of the VM by the inputs' metadata. */
+static const char *vm_name(uint32_t pid)
+{
+	const struct reader *in;
+	json_t *vm;
+	size_t k;
+
+	for (unsigned int i = 0; (in = reading_input(i)); i++)
+		json_array_foreach (json_object_get(in->info.meta, "vms"), k, vm)
+			if (json_integer_value(json_object_get(vm, "pid")) == (json_int_t)pid) {
+				const char *name = json_string_value(json_object_get(vm, "name"));
+
+				return name ? name : "";
+			}
+	return "";
+}
+
+static int guest_event(struct drawing *d, const struct event *ev)
+{
+	struct timeline_guest **g = &d->guest[ev->source];
+	int err = 0;
+
+	if (ev->source >= GUESTS_MAX)
+		return 0;
+	if (!*g)
+		err = timeline_guest_new(d->t, reading_source_name(ev->source), g);
+	if (!err)
+		timeline_guest_event(*g, ev);
+	return err;
+}
+
+static int batch_take(struct drawing *d, struct reader *r, const struct batch *batch)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < batch->nr; i++) {
+		const struct event *ev = &batch->ev[i];
+
+		thread_names_event(d->names, ev);
+		if (ev->time_ns >= reading_until_ns())
+			continue; /* it names others */
+		if (strncmp(reading_source_name(ev->source), "guest", 5))
+			timeline_host_event(d->host, ev);
+		else if (reading_asked(r, ev))
+			err = guest_event(d, ev);
+	}
+	return err;
+}
+
+static int read_all(struct drawing *d, struct reader *r)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	const struct reader *in;
+	int more = 0, err = batch ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; (in = reading_input(i)); i++)
+		thread_names_meta(d->names, i, in->info.meta);
+	while (!err && (more = reader_next(r, batch)) > 0)
+		err = batch_take(d, r, batch);
+	if (err || more < 0)
+		return err ? err : more;
+	timeline_host_end(d->host, reading_end_ns(r));
+	for (unsigned int i = 0; i < GUESTS_MAX; i++)
+		if (d->guest[i])
+			timeline_guest_end(d->guest[i], reading_end_ns(r));
+	return 0;
+}
+
+static int draw(struct reader *r, struct output *out)
+{
+	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
+	struct report report = {
+		.reader = r, .out = out, .head = reading_head, .foot = reading_foot};
+	struct drawing d = {.names = names};
+	int err = names ? 0 : fail(-ENOMEM, "out of memory");
+
+	report.caveats = json_array();
+	if (!err)
+		err = timeline_open(&report, r->info.start_ns, &d.t);
+	if (!err)
+		err = timeline_host_new(d.t, names, vm_name, &d.host);
+	if (!err)
+		err = read_all(&d, r);
+	timeline_host_free(d.host);
+	for (unsigned int i = 0; i < GUESTS_MAX; i++)
+		timeline_guest_free(d.guest[i]);
+	if (err)
+		timeline_cancel(d.t);
+	else
+		err = timeline_close(d.t);
+	json_decref(report.caveats);
+	return err;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	struct output out;
+
+	(void)rest;
+	if (argc && (!strncmp(argv[0], "pair:", 5) || analyzer_find(argv[0]))) {
+		if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
+			return command_usage("%s", error_text());
+		return view_run(&timeline_view, argv[0], by);
+	}
+	if (by)
+		return command_usage("--by goes with an analyzer");
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
+		return command_usage("%s", error_text());
+	int err = reading_open(timeline_wants, NULL, &r);
+
+	if (!err)
+		err = draw(r, &out);
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	if (err)
+		return command_failed();
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command timeline_command = {
+	.name = "timeline",
+	.args = "[ANALYZER] [FILE...]",
+	.summary = "Who did what when: threads, vCPUs, requests and guest tasks as tracks.",
+	.group = "Report",
+	.details =
+		"-f perfetto writes a file for ui.perfetto.dev, -f svg and -f html a picture of a "
+		"short time.\n"
+		"With an analyzer: its spans as tracks.",
+	.examples = "  hostrace timeline vm.hrt --guest guest.dat -f perfetto -o vm.pftrace\n"
+		    "  hostrace timeline vm.hrt --since 1s --period 2ms -f svg -o moment.svg\n"
+		    "  hostrace timeline exit-latency vm.hrt --by vcpu",
+	.options = options,
+	.run = run,
+};

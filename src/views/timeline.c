@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An analyzer's spans as tracks: one for each thing that they are grouped by, and further lanes where they overlap.
+ * Spans are kept until the end, because they come in the order in which they ended.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "timeline.h"
+#include "view.h"
+
+enum {
+	SPANS_MAX = 1 << 20,
+	LANES_MAX = 4096, /* tracks of all labels */
+};
+
+struct lane {
+	uint64_t label[LABELS_MAX];
+	unsigned int nth; /* lane of its label */
+	uint64_t busy_until_ns;
+	uint32_t track;
+};
+
+struct state {
+	struct span *span;
+	size_t nr;
+	uint64_t left_out;
+	struct lane lane[LANES_MAX];
+	unsigned int nr_lanes;
+};
+
+static int state_open(struct folding *f)
+{
+	f->state = calloc(1, sizeof(struct state));
+	return f->state ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+static int state_span(struct folding *f, const struct span *s)
+{
+	struct state *st = f->state;
+
+	if (st->nr == SPANS_MAX) {
+		st->left_out++;
+		return 0;
+	}
+	if (!(st->nr & (st->nr - 1))) {
+		void *more = realloc(st->span, (st->nr ? 2 * st->nr : 1) * sizeof(*st->span));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		st->span = more;
+	}
+	st->span[st->nr++] = *s;
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+/* "reason=HLT vcpu=0" */
+static void label_print(const struct folding *f, const uint64_t *label, char *to, size_t size)
+{
+	unsigned int nr;
+	const struct label *l = pairing_labels(f->pairing, &nr);
+	size_t len = 0;
+	char text[64];
+
+	*to = '\0';
+	for (unsigned int i = 0; i < nr && len < size - 1; i++)
+		len += (size_t)snprintf(to + len, size - len, "%s%s=%s", i ? " " : "", l[i].name,
+					pairing_label_text(f->pairing, i, label[i], text,
+							   sizeof(text)));
+	if (!nr)
+		snprintf(to, size, "%s", f->analyzer->name);
+}
+
+/* The label's first lane that is free at this time. */
+static struct lane *lane_get(struct folding *f, struct timeline *t, uint32_t group,
+			     const struct span *s)
+{
+	struct state *st = f->state;
+	struct lane *lane;
+	unsigned int nth = 0;
+	char name[128];
+
+	for (unsigned int i = 0; i < st->nr_lanes; i++) {
+		lane = &st->lane[i];
+		if (memcmp(lane->label, s->label, sizeof(lane->label)))
+			continue;
+		if (lane->busy_until_ns <= s->start_ns)
+			return lane;
+		nth++;
+	}
+	if (st->nr_lanes == LANES_MAX)
+		return NULL;
+	lane = &st->lane[st->nr_lanes++];
+	*lane = (struct lane){.nth = nth};
+	memcpy(lane->label, s->label, sizeof(lane->label));
+	label_print(f, s->label, name, sizeof(name));
+	if (nth)
+		lane->track = timeline_track(t, group, TRACK_SPAN, st->nr_lanes, 0, "%s #%u", name,
+					     nth + 1);
+	else
+		lane->track = timeline_track(t, group, TRACK_SPAN, st->nr_lanes, 0, "%s", name);
+	return lane;
+}
+
+static void spans_draw(struct folding *f, struct timeline *t)
+{
+	struct state *st = f->state;
+	uint32_t group = timeline_group(t, 0, false, "%s", f->analyzer->name);
+	char name[TIMELINE_NAME_BYTES];
+
+	for (size_t i = 0; i < st->nr; i++) {
+		const struct span *s = &st->span[i];
+		struct lane *lane = lane_get(f, t, group, s);
+		struct timeline_slice slice = {
+			.track = lane ? lane->track : UINT32_MAX,
+			.kind = s->end_ns > s->start_ns ? SLICE_SPAN : SLICE_INSTANT,
+			.start_ns = s->start_ns,
+			.end_ns = s->end_ns,
+			.name = name};
+
+		label_print(f, s->label, name, sizeof(name));
+		if (lane)
+			lane->busy_until_ns = s->end_ns;
+		timeline_slice(t, &slice);
+	}
+}
+
+static int state_draw(struct folding *f, struct report *r)
+{
+	struct state *st = f->state;
+	struct timeline *t;
+	int err = timeline_open(r, f->start_ns, &t);
+
+	if (err)
+		return err;
+	if (st->nr)
+		qsort(st->span, st->nr, sizeof(*st->span), by_start);
+	spans_draw(f, t);
+	t->not_drawn += st->left_out;
+	return timeline_close(t);
+}
+
+static void state_close(struct folding *f)
+{
+	struct state *st = f->state;
+
+	if (st)
+		free(st->span);
+	free(st);
+}
+
+const struct view timeline_view = {
+	.name = "timeline",
+	.summary = "spans as tracks",
+	.formats = timeline_formats,
+	.open = state_open,
+	.span = state_span,
+	.draw = state_draw,
+	.close = state_close,
+};
