@@ -82,4 +82,4 @@ clean:
 	rm -rf build
 
 # Parts with rules of their own: tests, the rig, the demo guest, the manual.
-include $(wildcard tests/*.mk tests/*/*.mk src/guestside/*/*.mk doc/*.mk)
+include $(wildcard tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk doc/*.mk)

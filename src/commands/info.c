@@ -191,6 +191,7 @@ static json_t *result_json(const struct reader *r, const struct summary *s)
 	json_object_set(o, "lost", s->lost);
 	probes = json_object_get(meta, "probes");
 	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
+	set_meta(o, meta, "guests");
 	set_meta(o, meta, "command");
 	set_meta(o, meta, "end");
 	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
@@ -264,6 +265,23 @@ static void print_probes(const json_t *probes, FILE *f)
 			 text_of(p, "how"), text_of(p, "where"),
 			 *reason && *text_of(p, "where") ? "; " : "", reason);
 		line(f, i ? "" : "probes", text);
+	}
+}
+
+/* The guest's own trace, recorded in the same go. */
+static void print_guests(const json_t *guests, FILE *f)
+{
+	size_t i;
+	json_t *g;
+	char text[1024];
+
+	json_array_foreach (guests, i, g) {
+		bool ring = !strcmp(text_of(g, "kind"), "guest-ring");
+
+		snprintf(text, sizeof(text), "%s from %s, %" PRId64 " %s%s%s", text_of(g, "file"),
+			 text_of(g, "source"), number_of(g, "units"), ring ? "records" : "frames",
+			 *text_of(g, "error") ? "; " : "", text_of(g, "error"));
+		line(f, i ? "" : "guest", text);
 	}
 }
 
@@ -349,6 +367,7 @@ static void print_text(const struct reader *r, const json_t *result, FILE *f)
 	print_clock(json_array_get(json_object_get(result, "clocks"), 0), f);
 	print_counts(json_object_get(result, "events"), "events", f);
 	print_counts(json_object_get(result, "lost"), "lost", f);
+	print_guests(json_object_get(result, "guests"), f);
 	print_probes(json_object_get(result, "probes"), f);
 	print_cost(json_object_get(result, "cost"), f);
 	reading_foot(r, NULL, f);

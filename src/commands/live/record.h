@@ -107,6 +107,11 @@ struct record_part {
 	void (*close)(struct recording *r);
 };
 
+/* record_guest.c: --guest, and whether it reads the VM's memory. */
+extern const struct record_part record_guest_part;
+extern const struct option_row record_guest_options[];
+bool record_guest_looks(void);
+
 /* NULL-terminated: the option tables of record itself and of all parts. */
 extern const struct option_row *const record_option_tables[];
 

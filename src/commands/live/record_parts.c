@@ -12,12 +12,14 @@ extern const struct option_row record_cost_options[];
 
 static const struct record_part *const parts[] = {
 	&record_cost_part,
+	&record_guest_part,
 	NULL,
 };
 
 const struct option_row *const record_option_tables[] = {
 	record_own_options,
 	record_cost_options,
+	record_guest_options,
 	NULL,
 };
 

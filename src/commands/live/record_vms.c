@@ -81,7 +81,7 @@ int record_vms_watch(struct recording *r)
 uint64_t record_caps(bool command_unknown)
 {
 	return (record_opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) |
-	       (command_unknown ? CAPS_KEPT_TO_LOOK : 0);
+	       (command_unknown || record_guest_looks() ? CAPS_KEPT_TO_LOOK : 0);
 }
 
 static bool descends(pid_t pid, pid_t from)

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * record --guest SOURCE: the guest's own trace in the same go (src/guestside/source.h). It goes to a file of its own
+ * beside the recording, vm.hrt and vm.guest, which reports merge with --guest; the recording names it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "guestside/source.h"
+#include "record.h"
+
+static struct text_list sources;
+static struct guest_source *guest[OPTION_LIST_MAX];
+static char *paths[OPTION_LIST_MAX];
+static unsigned int nr;
+static bool stopped;
+
+/* clang-format off */
+const struct option_row record_guest_options[] = {
+	{0, "guest", OPT_LIST, &sources, "SOURCE", "the guest's own trace too: serial:PATH, vsock:CID:PORT, shm:FILE, mem:WHERE, file:FILE"},
+	{0},
+};
+/* clang-format on */
+
+bool record_guest_looks(void)
+{
+	for (unsigned int i = 0; i < sources.nr; i++)
+		if (!strncmp(sources.item[i], "mem:", 4))
+			return true;
+	return false;
+}
+
+static int choose(struct collector_options *c)
+{
+	int err = 0;
+
+	(void)c;
+	for (unsigned int i = 0; i < sources.nr && !err; i++)
+		err = guest_source_check(sources.item[i]);
+	return err;
+}
+
+/* vm.hrt -> vm.guest, vm.guest2, ... */
+static char *path_make(unsigned int i)
+{
+	const char *out = record_opt.output;
+	size_t len = strlen(out), size = len + 32;
+	char *path = malloc(size);
+
+	if (len > 4 && !strcmp(out + len - 4, ".hrt"))
+		len -= 4;
+	if (path && i)
+		snprintf(path, size, "%.*s.guest%u", (int)len, out, i + 1);
+	else if (path)
+		snprintf(path, size, "%.*s.guest", (int)len, out);
+	return path;
+}
+
+static int start(struct recording *r)
+{
+	if (sources.nr && r->nr_vms != 1)
+		return fail(-EINVAL, "--guest goes with one VM");
+	for (nr = 0; nr < sources.nr; nr++) {
+		int err;
+
+		paths[nr] = path_make(nr);
+		err = paths[nr] ? guest_source_open(sources.item[nr], r->vms[0].pid, paths[nr],
+						    !r->argv, &guest[nr])
+				: fail(-ENOMEM, "out of memory");
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int round_take(struct recording *r, uint64_t now_ns)
+{
+	(void)r;
+	(void)now_ns;
+	for (unsigned int i = 0; i < nr; i++)
+		guest_source_round(guest[i]);
+	return 0;
+}
+
+static int stop(struct recording *r)
+{
+	(void)r;
+	for (unsigned int i = 0; i < nr && !stopped; i++)
+		guest_source_stop(guest[i]);
+	stopped = true;
+	return 0;
+}
+
+static void meta_add(struct recording *r, json_t *meta, bool final)
+{
+	json_t *list = json_array();
+
+	(void)r;
+	for (unsigned int i = 0; i < nr; i++)
+		json_array_append_new(list, guest_source_json(guest[i]));
+	if (final && nr)
+		json_object_set(meta, "guests", list);
+	json_decref(list);
+}
+
+static void summary(struct recording *r)
+{
+	(void)r;
+	for (unsigned int i = 0; i < nr; i++) {
+		json_t *j = guest_source_json(guest[i]);
+		const char *kind = json_string_value(json_object_get(j, "kind")),
+			   *error = json_string_value(json_object_get(j, "error"));
+		json_int_t units = json_integer_value(json_object_get(j, "units"));
+		json_int_t bytes = json_integer_value(json_object_get(j, "bytes"));
+
+		if (*kind)
+			command_note("guest: %s, %" JSON_INTEGER_FORMAT " %s, %" JSON_INTEGER_FORMAT
+				     " KiB in %s%s%s",
+				     sources.item[i], units,
+				     strcmp(kind, "guest-ring") ? "frames" : "records",
+				     bytes / 1024, paths[i], *error ? "; " : "", error);
+		else
+			command_note("guest: %s: %s", sources.item[i],
+				     *error ? error : "nothing came");
+		if (*kind)
+			command_note("next: hostrace list -i %s --guest %s", record_opt.output,
+				     paths[i]);
+		json_decref(j);
+	}
+}
+
+static void close_all(struct recording *r)
+{
+	(void)r;
+	for (unsigned int i = 0; i < OPTION_LIST_MAX; i++) {
+		guest_source_close(guest[i]);
+		free(paths[i]);
+	}
+}
+
+const struct record_part record_guest_part = {
+	.choose = choose,
+	.start = start,
+	.round = round_take,
+	.stop = stop,
+	.meta = meta_add,
+	.summary = summary,
+	.close = close_all,
+};

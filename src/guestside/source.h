@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A running guest's own trace, taken while it is recorded: from its agent (a guest stream) or out of its memory (a
+ * guest ring). Nothing here waits: the recorder comes by a few times a second and takes what is there.
+ *
+ *   serial:PATH        the UNIX socket behind a virtio-serial port           agent
+ *   vsock:CID:PORT     AF_VSOCK                                              agent
+ *   shm:FILE           memory shared with the guest: ivshmem's file, or      agent or ring
+ *                      the one that backs the guest's RAM
+ *   mem:WHERE          the guest's RAM, read through its process             ring
+ *   file:FILE          a file that somebody else fills, copied at the end    agent or ring
+ *
+ * What comes is written to a file of its own, a guest stream (doc/guest-stream.md) or a ring (doc/guest-ring.md),
+ * which reports merge with --guest.
+ */
+#ifndef HOSTRACE_GUEST_SOURCE_H
+#define HOSTRACE_GUEST_SOURCE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+enum {
+	GUEST_SOURCE_STOP_MS = 8000,	/* for an agent to send the rest */
+	GUEST_SOURCE_RETRY_MS = 200,	/* between looks for a guest that is not there yet */
+	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* taken in one round */
+};
+
+struct guest_source;
+
+/* Is the text one of the above? 0 or -EINVAL with the sentence set. */
+int guest_source_check(const char *text);
+
+/*
+ * Opens it and the file `to` (made anew, 0600, no symbolic link followed). `must`: it has to be there now; else it is
+ * looked for until it is. `pid`: the VM's process. 0 or -errno with the sentence set.
+ */
+int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
+		      struct guest_source **ret);
+
+/* Takes what has come. An error ends the source, not the recording: it is told by guest_source_json(). */
+void guest_source_round(struct guest_source *s);
+
+/* No more is wanted: waits for the rest, at most GUEST_SOURCE_STOP_MS, and ends the file. */
+void guest_source_stop(struct guest_source *s);
+
+/* {"source","file","kind","bytes","units","damaged","error"}: kind "" if nothing came; units: frames or records. */
+json_t *guest_source_json(const struct guest_source *s);
+
+void guest_source_close(struct guest_source *s);
+DEFINE_CLEANUP(guest_source, struct guest_source *, guest_source_close);
+
+#endif

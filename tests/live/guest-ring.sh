@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A running guest's own ring, taken by the recorder: out of its memory through its page tables, out of its memory as it
+# lies, and out of a shared file; and it costs the guest no exit. Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+command -v qemu-system-x86_64 >/dev/null || skip_all "there is no qemu-system-x86_64"
+guest=$BUILD/ring-guest.elf
+[ -f "$guest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$guest" >&2 || bail "cannot build the guest"
+vm=
+trap '[ -z "$vm" ] || kill $vm 2>/dev/null; rm -rf "$scratch"' EXIT
+
+qemu() { # KIND QEMU-ARGS...: in the foreground
+	local kind=$1
+	shift
+	rm -f serial qmp
+	exec qemu-system-x86_64 -accel kvm -m 32 -nodefaults -display none -serial file:serial -no-reboot \
+		-kernel "$guest" -append "ring=$kind" -qmp unix:qmp,server=on,wait=off "$@" 2>qemu.err
+}
+
+# wait_done: the guest has done its work and halts for good
+wait_done() {
+	for _ in $(seq 600); do
+		grep -q '^done' serial 2>/dev/null && return
+		sleep .1
+	done
+	bail "the guest did not come to its end: $(cat serial qemu.err record.err 2>/dev/null)"
+}
+
+# record NAME KIND SOURCE QEMU-ARGS...: from the guest's first instruction until it has done its work
+record() {
+	local name=$1 kind=$2 source=$3
+	shift 3
+	rm -f serial
+	"$HOSTRACE" record -o "$name.hrt" ${source:+--guest "$source"} -- bash -c "$(declare -f qemu); guest='$guest'; qemu \"\$@\"" \
+		- "$kind" "$@" 2>record.err &
+	recorder=$!
+	until_line 'recording' record.err || bail "record did not start: $(cat record.err)"
+	vm=$(sed -n 's/.*(pid \([0-9]*\)).*/\1/p' record.err | head -n 1)
+	wait_done
+	kill -INT $recorder
+	wait $recorder || bail "record failed: $(cat record.err)"
+	kill "$vm"
+	vm=
+}
+
+# numbers FILE: are the records 0, 1, 2, ... with what the guest wrote into them? How many.
+numbers() {
+	"$HOSTRACE" list -f json -i "$1" --limit 0 2>list.err | jq '
+		[.rows[].fields] | if all(.[]; .square == .n * .n and .text == "a text of 15 ..") and
+			([.[].n] == [range(length)]) then length else "wrong" end'
+}
+
+# exits FILE: port writes from the first to the port that only the guest's work uses, to the last one of its last word
+exits() {
+	"$HOSTRACE" list -f json -i "$1" --limit 0 --event kvm_pio 2>list.err | jq '
+		[.rows[].fields | .port |= (if type == "string" then . else tostring end)] |
+		.[([.[].port] | map(. == "0x2f0" or . == "752") | index(true)):] | length'
+}
+
+plan 9
+record virtual 1 "mem:ring_virtual,elf=$guest,qmp=qmp"
+is "$(numbers virtual.guest)" 143 "through the page tables: every record, as it was written" record.err
+is "$("$HOSTRACE" info -f json -i virtual.hrt | jq -r '.result.guests[0].kind // .result.meta.guests[0].kind // "?"')" guest-ring \
+	"the recording names it"
+
+record plain 2 "mem:ring_plain,elf=$guest"
+is "$(numbers plain.guest)" 143 "as it lies in memory" record.err
+
+record shared 2 shm:ram -object memory-backend-file,id=m,size=32M,mem-path=ram,share=on -machine memory-backend=m
+is "$(numbers shared.guest)" 143 "in a file that is the guest's memory" record.err
+
+record none 0 ""
+is "$(exits none.hrt)" 28 "the guest's work takes so many exits without a ring" list.err
+is "$(exits virtual.hrt) $(exits shared.hrt)" "28 28" "and with one that is read meanwhile" list.err
+
+# A guest that does nothing any more: what it wrote is still there.
+(qemu 1) &
+vm=$!
+wait_done
+"$HOSTRACE" record --vm $vm -d 200ms -o late.hrt --guest "mem:ring_virtual,elf=$guest,qmp=qmp" 2>record.err
+is "$(numbers late.guest)" 143 "of a guest that hangs, afterwards" record.err
+"$HOSTRACE" record --vm $vm -d 200ms -o no.hrt --guest "mem:0x200000" 2>record.err
+is "$? $(grep -c 'no guest ring is at that address' record.err)" "1 1" "no ring there: it is said" record.err
+"$HOSTRACE" record --vm $vm -d 200ms -o no.hrt --guest "mem:ring_virtual" 2>record.err
+is $? 1 "a symbol needs its file" record.err
+kill $vm
+vm=
+finish
