@@ -191,7 +191,8 @@ static json_t *result_json(const struct reader *r, const struct summary *s)
 	json_object_set(o, "lost", s->lost);
 	probes = json_object_get(meta, "probes");
 	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
-	set_meta(o, meta, "guests");
+	if (json_object_get(meta, "guests"))
+		set_meta(o, meta, "guests");
 	set_meta(o, meta, "command");
 	set_meta(o, meta, "end");
 	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
