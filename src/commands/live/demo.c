@@ -174,7 +174,11 @@ static const char *latency_analyzer(const char *trace)
 /* Each report as a user would ask for it. Without KVM there are no exits. */
 static int show_reports(const struct demo *d)
 {
-	char *analyzer = (char *)latency_analyzer(d->trace);
+	char *analyzer = (char *)latency_analyzer(d->trace), command[64], *until;
+
+	until = strrchr(leaks_words(d->trace, command, sizeof(command)), ' ');
+	until += until != NULL;
+
 	const struct {
 		const char *why, *path;
 		char *words[6];
@@ -195,7 +199,7 @@ static int show_reports(const struct demo *d)
 		{"Requests that a device took and never gave back. Disk 'slow' was made to keep "
 		 "some.",
 		 NULL,
-		 {"leaks"}},
+		 {"leaks", until ? "--until" : NULL, until}},
 	};
 	int r = 0;
 
