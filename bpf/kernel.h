@@ -49,14 +49,43 @@ struct preempt_notifier {
 	struct hlist_node link;
 };
 
+/* Which guest physical pages lie where in the VMM's memory: a tree by page number, two of them in turns. */
+struct rb_node {
+	unsigned long __rb_parent_color;
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct kvm_memory_slot {
+	struct rb_node gfn_node[2];
+	hr_u64 base_gfn;
+	unsigned long npages, userspace_addr;
+};
+
+struct kvm_memslots {
+	struct rb_root gfn_tree;
+	int node_idx;
+};
+
+struct kvm {
+	struct kvm_memslots *memslots[2];
+};
+
 struct kvm_vcpu_arch {
 	unsigned long regs[17];
 	hr_u32 regs_avail;
+	hr_u8 handling_intr_from_guest;
+	unsigned long cr3, cr4;
+	hr_u64 efer;
 	hr_u64 l1_tsc_offset, tsc_offset;
 	hr_u64 l1_tsc_scaling_ratio, tsc_scaling_ratio;
 };
 
 struct kvm_vcpu {
+	struct kvm *kvm;
 	struct preempt_notifier preempt_notifier;
 	int vcpu_id, vcpu_idx;
 	struct kvm_vcpu_arch arch;
@@ -67,8 +96,13 @@ struct vmcb_control_area {
 	hr_u64 exit_code, exit_info_1, exit_info_2;
 };
 
+struct vmcb_save_area {
+	hr_u64 efer, cr4, cr3;
+};
+
 struct vmcb {
 	struct vmcb_control_area control;
+	struct vmcb_save_area save;
 };
 
 struct vcpu_svm {

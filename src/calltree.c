@@ -482,3 +482,67 @@ json_t *calltree_json(const struct calltree *t, uint32_t root)
 
 	return node_json(&d, root, 0);
 }
+
+/* ';' parts the frames of a line, so it must not be in their names. */
+static void put_frame(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		fputc(*text == ';' ? ':' : *text, out);
+}
+
+struct folding {
+	const struct calltree *t;
+	FILE *out;
+	const char *title;
+	uint32_t path[DEPTH_MAX]; /* nodes that are not swallowed */
+};
+
+static void fold_line(const struct folding *f, unsigned int depth, uint64_t hits)
+{
+	const char *sep = "";
+
+	if (f->title) {
+		put_frame(f->title, f->out);
+		sep = ";";
+	}
+	for (unsigned int i = 0; i < depth; i++)
+		for (uint32_t n = f->path[i]; n != NONE; n = f->t->node[n].tail) {
+			fputs(sep, f->out);
+			put_frame(f->t->frame[f->t->node[n].frame], f->out);
+			sep = ";";
+		}
+	fprintf(f->out, " %llu\n", (unsigned long long)hits);
+}
+
+static void fold_node(struct folding *f, uint32_t number, unsigned int depth)
+{
+	const struct node *n = &f->t->node[number];
+	uint64_t own = n->hits;
+
+	f->path[depth++] = number;
+	for (uint32_t i = n->child; i != NONE; i = f->t->node[i].sibling) {
+		own -= f->t->node[i].hits;
+		if (depth < DEPTH_MAX)
+			fold_node(f, i, depth);
+	}
+	if (own)
+		fold_line(f, depth, own);
+}
+
+/* The root is no frame, but it may have swallowed some. */
+void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out)
+{
+	struct folding f = {.t = t, .out = out, .title = title};
+	const struct node *r = &t->node[root];
+	unsigned int depth = 0;
+	uint64_t own = r->hits;
+
+	if (r->tail != NONE)
+		f.path[depth++] = r->tail;
+	for (uint32_t i = r->child; i != NONE; i = t->node[i].sibling) {
+		own -= t->node[i].hits;
+		fold_node(&f, i, depth);
+	}
+	if (own && r->tail != NONE)
+		fold_line(&f, depth, own);
+}

@@ -74,6 +74,12 @@ const char *calltree_duration(double ns, char *buf, size_t size);
 /* The drawing above. */
 void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
 
+/*
+ * Folded, for flame graphs: "a;b;c N", N the hits that end there, for paths that were added outermost frame first.
+ * `title` (or NULL) stands before each. Filters are left out of account.
+ */
+void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out);
+
 /* {"name","hits","time_ns","children":[..]}: names that were swallowed follow in "tail". New
  * reference. */
 json_t *calltree_json(const struct calltree *t, uint32_t root);

@@ -103,6 +103,24 @@ static void print_event(uint64_t v, uint64_t aux, char *buf, size_t size)
 		print_dec(v, aux, buf, size);
 }
 
+static void print_sample_where(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"guest", "kernel", "vmm"};
+
+	(void)aux;
+	snprintf(buf, size, "%s", v < 3 ? name[v] : "unknown");
+}
+
+static void print_stack_error(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"none",    "frame-pointer", "guest-unmapped",
+					   "host-unmapped", "too-many",      "no-memslots",
+					   "not-64-bits"};
+
+	(void)aux;
+	snprintf(buf, size, "%s", v < 7 ? name[v] : "unknown");
+}
+
 static const struct {
 	const char *fmt;
 	value_printer *print;
@@ -117,6 +135,8 @@ static const struct {
 	{"dir", print_dir},
 	{"mmio_type", print_mmio_type},
 	{"block_type", print_block_type},
+	{"sample_where", print_sample_where},
+	{"stack_error", print_stack_error},
 	{"event", print_event},
 };
 

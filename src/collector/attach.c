@@ -283,6 +283,11 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		for (unsigned int k = 0; usable(r) && k < r->plan->nr_places; k++)
 			program_want(programs, &nr, &r->plan->place[k]);
 	}
+	if (opt->sample_hz && nr < PROGRAMS_MAX) {
+		c->sample_frames = opt->sample_frames;
+		c->sample_svm = plan_svm();
+		programs[nr++] = (struct program){.name = "pe_guest_sample"};
+	}
 	if (!nr)
 		return fail(-ENOTSUP, "none of the wanted events can be taken here; "
 				      "'hostrace doctor' says why");
@@ -296,6 +301,16 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		if (usable(&c->results[i]))
 			attach_one(c, &c->results[i], programs, nr);
 		attached += c->results[i].attached;
+	}
+	if (opt->sample_hz) {
+		const char *error =
+			program_error(program_find(programs, nr, "pe_guest_sample"));
+
+		err = error ? fail(-ENOTSUP, "the sampling clock: %s", error)
+			    : collector_sample(c, opt->sample_hz);
+		if (err)
+			return err;
+		attached++;
 	}
 	return attached ? 0
 			: fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);

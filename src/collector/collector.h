@@ -25,6 +25,8 @@ struct collector;
 struct collector_options {
 	bool wants[EV_LIMIT]; /* by event id */
 	uint64_t ring_bytes;  /* per CPU, a power of two or the next one; 0: by the number of CPUs */
+	uint64_t sample_hz;   /* a sampling clock of this rate; 0: none */
+	bool sample_frames;   /* ... with the guest's call chains */
 };
 
 /*

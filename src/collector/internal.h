@@ -58,6 +58,7 @@ struct collector {
 	struct drop_job *drops; /* links that are being taken away while the recording goes on */
 	uint64_t dropped_ns[EV_LIMIT]; /* from then on the event is not taken; 0: it is */
 	int cost_fd; /* keeps the kernel counting; -1: not asked for */
+	bool sample_frames, sample_svm;
 	struct probe_result *results;
 	unsigned int nr_results;
 
@@ -105,6 +106,9 @@ void collector_link_drop(struct probe_link *l);
 
 /* cost.c: waits until all that was dropped is gone. */
 void collector_drops_wait(struct collector *c);
+
+/* sample.c: starts the sampling clock. 0 or -errno with the sentence set. */
+int collector_sample(struct collector *c, uint64_t hz);
 
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);

@@ -74,6 +74,9 @@ struct plan {
 int plan_make(const char *qemu_exe, struct plan *ret);
 void plan_free(struct plan *plan);
 
+/* Does KVM run guests by SVM here, and tell its struct vcpu_svm? */
+bool plan_svm(void);
+
 /* The plan of one event; NULL if events.def has it but no probe table row does. */
 const struct probe_plan *plan_of(const struct plan *plan, const char *event);
 

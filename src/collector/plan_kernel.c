@@ -166,3 +166,14 @@ void plan_kernel(struct plan *plan)
 		row_plan(plan, &rows[i], &types, found >> i & 1);
 	types_close(&types);
 }
+
+bool plan_svm(void)
+{
+	struct kernel_types types;
+	bool svm;
+
+	types_open(&types);
+	svm = types.svm;
+	types_close(&types);
+	return svm;
+}

@@ -19,6 +19,7 @@ extern const struct command memory_analyzer_command, wakeup_latency_command, cpu
 extern const struct command tcpdump_command, pcap_dump_command, convert_dump_command;
 extern const struct command sync_command, timeline_command;
 extern const struct command virtio_command;
+extern const struct command profile_command;
 extern const struct command guest_command;
 
 #ifdef HOSTRACE_LIVE
@@ -45,6 +46,7 @@ const struct command *const commands[] = {
 	&msrs_command,
 	&leaks_command,
 	&virtio_command,
+	&profile_command,
 	&sync_command,
 	&timeline_command,
 	&summary_command,

@@ -63,6 +63,10 @@ int osv_run_open_events(const char *formats, struct osv_range *range, struct osv
 /* Ends the report: `err` is what it returned. JSON becomes whole; returns the exit status. */
 int osv_run_close(struct osv_run *run, int err);
 
+/* prof and its sisters; and how their trees are written: text, or rows of JSON. */
+int osv_prof_run(int argc, char **argv, enum osv_profile_of of, const char *tracepoint);
+void osv_trees_put(const struct calltree *tree, bool grouped, struct osv_sink *sink);
+
 /* ---- list and summary, which know other kinds of file too ---- */
 
 /* Is the file there, and an OSv trace of either form? */

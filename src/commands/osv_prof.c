@@ -25,7 +25,7 @@ static const struct option_row *const named[] = {
 	osv_symbol_options, osv_profile_options, tracepoint_options, NULL,
 };
 
-static void trees_put(const struct calltree *tree, bool grouped, struct osv_sink *sink)
+void osv_trees_put(const struct calltree *tree, bool grouped, struct osv_sink *sink)
 {
 	if (!sink->json) {
 		osv_profile_print(tree, grouped, sink->out);
@@ -42,7 +42,7 @@ static void trees_put(const struct calltree *tree, bool grouped, struct osv_sink
 	}
 }
 
-static int profile(int argc, char **argv, enum osv_profile_of of, const char *name)
+int osv_prof_run(int argc, char **argv, enum osv_profile_of of, const char *name)
 {
 	struct osv_profile_options opt = {.of = of, .tracepoint = name};
 	struct calltree *tree = NULL;
@@ -57,7 +57,7 @@ static int profile(int argc, char **argv, enum osv_profile_of of, const char *na
 	int err = osv_profile(run.trace, &opt, &tree);
 
 	if (!err)
-		trees_put(tree, opt.group != OSV_GROUP_NONE, &run.sink);
+		osv_trees_put(tree, opt.group != OSV_GROUP_NONE, &run.sink);
 	calltree_close(tree);
 	return osv_run_close(&run, err);
 }
@@ -65,7 +65,7 @@ static int profile(int argc, char **argv, enum osv_profile_of of, const char *na
 static int run_prof(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile(argc, argv, OSV_HITS, tracepoint);
+	return osv_prof_run(argc, argv, OSV_HITS, tracepoint);
 }
 
 static int run_prof_timed(int argc, char **argv, char **rest)
@@ -73,25 +73,25 @@ static int run_prof_timed(int argc, char **argv, char **rest)
 	(void)rest;
 	if (!tracepoint)
 		return command_usage("which tracepoint? give -t NAME");
-	return profile(argc, argv, OSV_TIMED, tracepoint);
+	return osv_prof_run(argc, argv, OSV_TIMED, tracepoint);
 }
 
 static int run_prof_wait(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile(argc, argv, OSV_TIMED, "sched_wait");
+	return osv_prof_run(argc, argv, OSV_TIMED, "sched_wait");
 }
 
 static int run_prof_lock(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile(argc, argv, OSV_TIMED, "mutex_lock_wait");
+	return osv_prof_run(argc, argv, OSV_TIMED, "mutex_lock_wait");
 }
 
 static int run_prof_idle(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile(argc, argv, OSV_IDLE, NULL);
+	return osv_prof_run(argc, argv, OSV_IDLE, NULL);
 }
 
 /* The percentage of --min-hits is of all samples, which only the end tells: not for flames. */

@@ -100,6 +100,8 @@ rule "examples run" "$(
 	done
 	cp tests/cases/info/trace.txt "$dir/b.txt"
 	cp tests/cases/osv-reports/tracefile* "$dir"
+	cp tests/cases/profile-host/clock.txt "$dir/sampled.hrt"
+	cp tests/cases/profile-host/kallsyms "$dir/guest.kallsyms"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"

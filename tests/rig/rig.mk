@@ -5,7 +5,7 @@ check-live:
 
 .PHONY: check-rig
 
-check-rig: $(BUILD)/hostrace
+check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf
 	$(Q)RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" tests/rig/check.sh $(BUILD)/hostrace $(RIG)
 
 # The same guest under a QEMU with marks (built here from Debian's source, 3 minutes the first time) and without.

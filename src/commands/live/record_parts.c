@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "record.h"
+#include "record_sample.h"
 
 extern const struct record_part record_cost_part;
 extern const struct option_row record_cost_options[];
@@ -13,6 +14,7 @@ extern const struct option_row record_cost_options[];
 static const struct record_part *const parts[] = {
 	&record_cost_part,
 	&record_guest_part,
+	&record_sample_part,
 	NULL,
 };
 
@@ -20,6 +22,7 @@ const struct option_row *const record_option_tables[] = {
 	record_own_options,
 	record_cost_options,
 	record_guest_options,
+	record_sample_options,
 	NULL,
 };
 

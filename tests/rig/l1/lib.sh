@@ -47,6 +47,7 @@ part_forget() { # PART
 	traced) rm -f "$out"/traced.* ;;
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
+	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac
 }

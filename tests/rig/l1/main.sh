@@ -7,7 +7,7 @@
 . ./lib.sh
 
 # A part whose L2 died of the emulator (see l2_command) is done once more, and the console says so.
-parts="healthy pair stat traced"
+parts="healthy pair stat sample traced"
 [ ! -d stap ] || parts="$parts stap"
 [ ! -f parts ] || parts=$(cat parts)
 for part in $parts; do

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* record --sample HZ: the sampling clock whose ticks `profile --host` counts. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "record_sample.h"
+
+enum { SAMPLE_HZ_MAX = 20000 };
+
+static uint64_t sample_hz;
+static bool frames;
+
+/* clang-format off */
+const struct option_row record_sample_options[] = {
+	{0, "sample", OPT_U64,  &sample_hz, "HZ", "look so often where the guest is (profile --host); odd rates, as 997, "
+						 "keep out of step with the guest's own clock"},
+	{0, "frames", OPT_FLAG, &frames,    NULL, "with --sample: the guest's call chains too, by its frame pointers"},
+	{0},
+};
+/* clang-format on */
+
+static int sample_choose(struct collector_options *c)
+{
+	if (sample_hz > SAMPLE_HZ_MAX)
+		return fail(-EINVAL, "--sample: more than %d Hz would be all that the host does",
+			    SAMPLE_HZ_MAX);
+	if (frames && !sample_hz)
+		return fail(-EINVAL, "--frames goes with --sample HZ");
+	c->sample_hz = sample_hz;
+	c->sample_frames = frames;
+	if (sample_hz)
+		c->wants[EV_guest_sample] = c->wants[EV_guest_stack] = true;
+	return 0;
+}
+
+static void sample_meta(struct recording *r, json_t *meta, bool final)
+{
+	(void)r;
+	if (sample_hz && !final)
+		json_object_set_new(meta, "sample_hz", json_integer((json_int_t)sample_hz));
+}
+
+const struct record_part record_sample_part = {
+	.choose = sample_choose,
+	.meta = sample_meta,
+};

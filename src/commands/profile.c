@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* profile: hits by call path; with --host, guest code by what the host's events say alone. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "commands/osv.h"
+#include "host_profile.h"
+#include "reading.h"
+
+static const char *tracepoint, *by;
+static bool host, causes;
+
+/* clang-format off */
+static const struct option_row own_options[] = {
+	{0,   "host",         OPT_FLAG, &host,       NULL,   "guest code, by the instruction pointers in the host's events"},
+	{0,   "causes-exits", OPT_FLAG, &causes,     NULL,   "with --host: what makes the guest exit, and how long each took"},
+	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: a tree for each vcpu, reason or tid; "
+								  "reason means --causes-exits"},
+	{'t', "tracepoint",   OPT_TEXT, &tracepoint, "NAME", "without --host: events of this name"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {
+	own_options,	    reading_options,	 output_file_options, osv_compat_options,
+	osv_symbol_options, osv_profile_options, NULL,
+};
+
+static int keys_take(struct host_profile_options *o)
+{
+	for (const char *p = by ? by : ""; *p; p += strspn(p, ",")) {
+		size_t n = strcspn(p, ",");
+
+		if (n == 4 && !strncmp(p, "vcpu", n))
+			o->by_vcpu = true;
+		else if (n == 6 && !strncmp(p, "reason", n))
+			o->by_reason = true;
+		else if (n == 3 && !strncmp(p, "tid", n))
+			o->by_tid = true;
+		else
+			return fail(-EINVAL, "--by: '%.*s' is none of vcpu, reason, tid", (int)n,
+				    p);
+		p += n;
+	}
+	return 0;
+}
+
+static int choose(struct host_profile_options *o, const struct host_profile_totals *t)
+{
+	if (causes || o->by_reason)
+		o->of = HOST_CAUSES;
+	else if (t->clock[0])
+		o->of = HOST_CLOCK;
+	else if (t->clock[1])
+		o->of = HOST_EMULATED;
+	else if (t->interrupts)
+		o->of = HOST_INTERRUPT;
+	else
+		o->of = HOST_OTHERS;
+	if (o->of == HOST_CAUSES && !t->exits)
+		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit"),
+				 "some KVM backends have none; record --sample HZ tells where the "
+				 "guest spends its time");
+	if (o->of == HOST_OTHERS && !t->others)
+		return fail_hint(fail(-ENODATA, "no event says where the guest was"),
+				 "record it with --sample 997, or with kvm_exit");
+	return 0;
+}
+
+static double percent(uint64_t of, uint64_t all)
+{
+	return all ? 100.0 * (double)of / (double)all : 0;
+}
+
+static void clock_caveats(const struct host_profile_totals *t, bool emulated, json_t *more)
+{
+	uint64_t all = t->clock[0] + t->clock[1] + t->clock[2];
+	char rate[48] = "";
+
+	if (t->sample_hz)
+		snprintf(rate, sizeof(rate), " of %" PRIu64 " Hz", t->sample_hz);
+	json_array_append_new(
+		more, json_sprintf("a sampling clock%s met vCPU threads %" PRIu64
+				   " times: %.1f %% in the guest, %.1f %% in the host's kernel, "
+				   "%.1f %% in the VMM",
+				   rate, all, percent(t->clock[0], all), percent(t->clock[1], all),
+				   percent(t->clock[2], all)));
+	json_array_append_new(
+		more,
+		json_string(emulated ? "this KVM backend emulates the guest: counted is the "
+				       "guest code that the kernel worked for"
+				     : "code with the guest's interrupts off is seen as any other; "
+				       "where the host has its own off (at entry and exit) it is "
+				       "not"));
+	json_array_append_new(more, json_string("time for which a vCPU was not on a CPU (steal, "
+						"halted) is not counted"));
+}
+
+static void stack_caveats(const struct host_profile_totals *t, json_t *more)
+{
+	uint64_t bad = t->stacks - t->cut[0];
+
+	if (t->stacks)
+		json_array_append_new(
+			more,
+			json_sprintf("call chains by frame pointers: %" PRIu64 ", %.1f %% of them "
+				     "cut: no frame pointer %" PRIu64 ", not mapped in the guest "
+				     "%" PRIu64 ", not present in the host %" PRIu64
+				     ", too long %" PRIu64 ", memory not to be found %" PRIu64
+				     ", not in 64-bit mode %" PRIu64,
+				     t->stacks, percent(bad, t->stacks), t->cut[1], t->cut[2],
+				     t->cut[3], t->cut[4], t->cut[5], t->cut[6]));
+}
+
+static json_t *caveats(const struct host_profile_options *o, const struct host_profile_totals *t)
+{
+	json_t *more = json_array();
+
+	switch (o->of) {
+	case HOST_CLOCK:
+	case HOST_EMULATED:
+		clock_caveats(t, o->of == HOST_EMULATED, more);
+		stack_caveats(t, more);
+		break;
+	case HOST_INTERRUPT:
+		json_array_append_new(
+			more, json_sprintf("%" PRIu64 " of %" PRIu64 " exits came by an external "
+					   "interrupt: the host's timer, which is a fair sample, "
+					   "and devices and other CPUs, which are not; "
+					   "record --sample HZ has a clock of its own",
+					   t->interrupts, t->exits));
+		break;
+	case HOST_CAUSES:
+		json_array_append_new(
+			more, json_sprintf("where the guest exits (%" PRIu64 " times) and how "
+					   "long each exit kept the vCPU, not where the guest "
+					   "spends its time", t->exits));
+		break;
+	default:
+		json_array_append_new(
+			more, json_string("this KVM backend has no kvm_exit: only page faults and "
+					  "emulated instructions say where the guest was; "
+					  "record --sample HZ has a clock of its own"));
+	}
+	return more;
+}
+
+static int put(const struct calltree *tree, const struct host_profile_options *o,
+	       struct output *out, struct reader *r, const json_t *more)
+{
+	bool grouped = o->by_vcpu || o->by_reason || o->by_tid;
+
+	if (!strcmp(out->format, "json")) {
+		struct osv_sink sink = {.out = out->file, .json = true};
+		json_t *head = reading_head(r, more);
+		_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
+
+		fputs("{\"rows\":[", out->file);
+		osv_trees_put(tree, grouped, &sink);
+		fprintf(out->file, "\n],%s\n", text + 1);
+		json_decref(head);
+	} else if (!strcmp(out->format, "folded")) {
+		for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
+			calltree_fold(tree, calltree_root_at(tree, i),
+				      grouped ? calltree_title(tree, calltree_root_at(tree, i))
+					      : NULL,
+				      out->file);
+	} else {
+		osv_profile_print(tree, grouped, out->file);
+		reading_foot(r, more, out->file);
+	}
+	return 0;
+}
+
+/* Twice: which events there are decides what is profiled. */
+static int fold(struct host_profile_options *o, struct output *out)
+{
+	_cleanup_(reader_cleanup_) struct reader *first = NULL, *second = NULL;
+	struct host_profile_totals totals;
+	struct calltree *tree = NULL;
+	uint64_t hits;
+	int err = reading_open(host_profile_wants, NULL, &first);
+
+	if (!err)
+		err = host_profile_count(first, &totals);
+	if (!err)
+		err = choose(o, &totals);
+	if (err)
+		return err;
+	reader_close(take_ptr(first));
+	err = reading_open(host_profile_wants, NULL, &second);
+	if (!err)
+		err = host_profile(second, o, &tree, &hits);
+	if (err)
+		return err;
+	json_t *more = caveats(o, &totals);
+
+	err = put(tree, o, out, second, more);
+	json_decref(more);
+	calltree_close(tree);
+	return err;
+}
+
+static int run_host(int argc, char **argv)
+{
+	struct osv_profile_options given = {0};
+	struct host_profile_options o = {0};
+	struct output out;
+
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || osv_profile_given(&given) ||
+	    keys_take(&o))
+		return command_usage("%s", error_text());
+	if (osv_compat || tracepoint)
+		return command_usage("%s does not go with --host",
+				     osv_compat ? "--compat" : "--tracepoint");
+	if (output_open("text json folded", &out))
+		return command_usage("%s", error_text());
+	o.symbols = given.symbols;
+	o.frames = given.frames;
+	o.tree = given.tree;
+	o.by_tid |= given.group == OSV_GROUP_THREAD;
+	o.by_vcpu |= given.group == OSV_GROUP_CPU;
+	if (!strcmp(out.format, "folded"))
+		o.frames.caller_oriented = true;
+	if (fold(&o, &out)) {
+		output_cancel(&out);
+		return command_failed();
+	}
+	return output_close(&out) ? command_failed() : EXIT_FINE;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	(void)rest;
+	if (host)
+		return run_host(argc, argv);
+	if (causes || by)
+		return command_usage("%s goes with --host", causes ? "--causes-exits" : "--by");
+	return osv_prof_run(argc, argv, OSV_HITS, tracepoint);
+}
+
+const struct command profile_command = {
+	.name = "profile",
+	.args = "[FILE...]",
+	.summary = "Where the guest spends its time; --host: seen from the host alone.",
+	.group = "Report",
+	.details = "With --host no guest agent is needed: each exit, and each tick of 'record "
+		   "--sample HZ', tells the guest's\ninstruction pointer. Without it: every event "
+		   "with a backtrace is a hit, as 'prof'.",
+	.examples = "  hostrace record --vm web --sample 997 --frames -d 10s\n"
+		    "  hostrace profile --host --symbols guest.kallsyms\n"
+		    "  hostrace profile --host --symbols vmlinux -f folded | flamegraph.pl > "
+		    "flame.svg\n"
+		    "  hostrace profile --host --by reason --symbols guest.kallsyms",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# record --sample and profile --host: a guest whose time is known, seen from the host alone.
+# Wants $HOSTRACE and $BUILD; writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
+[ -f "$BUILD/sampleguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/sampleguest.elf" >&2 ||
+	bail "cannot build the guest"
+guest=$BUILD/sampleguest.elf
+
+timeout -s KILL 120 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
+	-pidfile qemu.pid -kernel "$guest" >qemu.out 2>&1 &
+until_line '^[0-9]' qemu.pid || bail "QEMU did not start: $(cat qemu.out)"
+vm=$(cat qemu.pid)
+trap 'kill "$vm" 2>/dev/null' EXIT
+
+# seconds TRACE [RECORD-ARGS...]
+sample() {
+	seconds=$1
+	trace=$2
+	shift 2
+	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d "$seconds" -o "$trace" --sample 997 "$@" 2>record.err
+}
+
+# The guest's long mode code is reached when there are call chains: SeaBIOS before it takes its time.
+chained() {
+	for _ in $(seq 30); do
+		sample 1 try.hrt --frames || return 1
+		"$HOSTRACE" profile --host -i try.hrt --symbols "$guest" -f folded 2>/dev/null | grep -q ';spin_' && return
+	done
+	return 1
+}
+
+# hits NAME TRACE: those of the lines that end with the function
+hits() {
+	"$HOSTRACE" profile --host -i "$2" --symbols "$guest" -f folded 2>/dev/null |
+		awk -v name="$1" '$1 ~ "(^|;)" name "$" { n += $NF } END { print n + 0 }'
+}
+
+plan 9
+chained
+is $? 0 "the guest is sampled" record.err
+# A starved machine gives a few samples a second: recorded again until there are enough.
+hot=0 warm=0 status=0
+for try in $(seq 15); do
+	sample 2 "frames$try.hrt" --frames || status=$?
+	hot=$((hot + $(hits spin_hot "frames$try.hrt")))
+	warm=$((warm + $(hits spin_warm "frames$try.hrt")))
+	[ $((hot + warm)) -lt 300 ] || break
+done
+is $status 0 "recordings with call chains" record.err
+all=$((hot + warm))
+echo "# spin_hot $hot, spin_warm $warm"
+is "$([ "$all" -ge 100 ] && echo yes)" yes "there are 100 samples at least"
+# 70 %; 5 standard deviations of a share from so many samples, and one point for what the clock itself does
+is "$(awk -v h="$hot" -v n="$all" 'BEGIN {
+	s = h / n; d = 5 * sqrt(.7 * .3 / n) + .01
+	print (s > .7 - d && s < .7 + d) ? "70 %" : s }')" "70 %" "spin_hot has its share"
+is "$(for i in $(seq "$try"); do
+	"$HOSTRACE" profile --host -i "frames$i.hrt" --symbols "$guest" -f folded 2>>record.err
+done | awk '/spin_/ { sub(/ [0-9]+$/, ""); print }' | sort -u | grep -c '^long_mode;main_loop;call_\(hot\|warm\);spin_')" 2 \
+	"call chains by frame pointers, through the guest's page tables"
+status=0
+for _ in $(seq 15); do
+	sample 1 plain.hrt || status=$?
+	plain=$(hits 'spin_(hot|warm)' plain.hrt)
+	[ "$plain" -eq 0 ] || break
+done
+is $status 0 "a recording without" record.err
+is $((plain > 0)) 1 "... has samples too" record.err
+is "$("$HOSTRACE" profile --host -i plain.hrt | grep -c '^# a sampling clock of 997 Hz met vCPU threads [1-9]')" 1 \
+	"the report tells the clock's rate"
+is "$("$HOSTRACE" record --vm "$vm" --frames -d 1s -o no.hrt 2>&1 | grep -c -e '--frames goes with --sample')" 1 \
+	"--frames wants --sample"
+finish
