@@ -48,8 +48,7 @@ struct analyzer {
 	const char *fallback; /* the analyzer to use where `begin` is not in the trace; or NULL */
 	const char *fallback_caveat;
 
-	/* Should this begin be left out? */
-	bool (*skip)(const struct event *ev);
+	const char *skip_zero; /* a begin whose field of this name is 0 is left out; or NULL */
 
 	/* Instead of all the above: gets every event that it names and calls pairing_open_span()
 	 * and so on. */

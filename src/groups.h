@@ -3,8 +3,8 @@
 #ifndef HOSTRACE_GROUPS_H
 #define HOSTRACE_GROUPS_H
 
-#include "analyzer.h"
 #include "quantiles.h"
+#include "spans.h"
 
 enum { GROUPS_MAX = 16384 }; /* distinct groups; what comes later is summed up as "(other)" */
 
@@ -15,10 +15,13 @@ struct group {
 	bool other; /* the one that holds what found no room */
 };
 
+enum { GROUPS_NEAR = 64 }; /* groups found lately, by hash */
+
 struct groups {
 	struct group *group;
-	unsigned int nr, nr_labels;
+	unsigned int nr, nr_labels, nr_hot, nr_batches;
 	uint32_t *slot;
+	struct group *near[GROUPS_NEAR];
 	bool durations; /* keep quantiles */
 };
 
@@ -27,5 +30,15 @@ void groups_deinit(struct groups *g);
 
 /* 0 or -ENOMEM. */
 int groups_add(struct groups *g, const struct span *s);
+int groups_add_spans(struct groups *g, const struct spans *s);
+
+/*
+ * Adds all that `from` has, which may then only be freed. -E2BIG: together they are more than
+ * GROUPS_MAX; which of them come first is not known here. Nothing can be made of g then.
+ */
+int groups_merge(struct groups *g, struct groups *from);
+
+/* Orders them by their labels and makes their sums complete. Before they are drawn; 0 or -ENOMEM. */
+int groups_finish(struct groups *g);
 
 #endif

@@ -324,7 +324,7 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		reset(p, ev->pid);
 	if (b->roles & ROLE_END)
 		pairing_finish(p, ev, key_of(p, ev));
-	if (b->roles & ROLE_BEGIN && !(p->a->skip && p->a->skip(ev))) {
+	if (b->roles & ROLE_BEGIN && !(b->skip_zero && !event_u64(ev, b->skip_zero))) {
 		if (p->a->end)
 			pairing_begin(p, ev, key_of(p, ev));
 		else

@@ -47,7 +47,7 @@ struct binding {
 	bool made;
 	uint16_t roles;
 	struct from key[KEYS_MAX], label[LABELS_MAX];
-	const struct field *weight, *size, *duration;
+	const struct field *weight, *size, *duration, *skip_zero;
 	const struct field *memo[MEMO_MAX];
 	const char *memo_name[MEMO_MAX];
 };

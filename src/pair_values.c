@@ -85,6 +85,7 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 	b->weight = p->a->weight ? event_field(t, p->a->weight) : NULL;
 	b->size = p->a->size ? event_field(t, p->a->size) : NULL;
 	b->duration = p->a->duration ? event_field(t, p->a->duration) : NULL;
+	b->skip_zero = p->a->skip_zero ? event_field(t, p->a->skip_zero) : NULL;
 	p->binding[t->index] = b;
 	return b;
 }

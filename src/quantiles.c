@@ -2,20 +2,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "quantiles.h"
-
-/* Values below 256 stand for themselves (blocks 0 and 1); above, block e - 6 for 2^e <= value <
- * 2^(e+1). */
-static unsigned int bucket_of(uint64_t v)
-{
-	if (v < 2 * QUANTILES_SUB)
-		return (unsigned int)v;
-	unsigned int e = 63u - (unsigned int)__builtin_clzll(v);
-
-	return (e - 6) * QUANTILES_SUB + ((unsigned int)(v >> (e - 7)) & (QUANTILES_SUB - 1));
-}
 
 /* The middle of a bucket. */
 static uint64_t bucket_value(unsigned int b)
@@ -28,15 +18,19 @@ static uint64_t bucket_value(unsigned int b)
 	return low + ((1ull << (e - 7)) - 1) / 2;
 }
 
-static int bucket_add(struct quantiles *q, uint64_t v)
+static int bucket_count(struct quantiles *q, unsigned int b, uint64_t n)
 {
-	unsigned int b = bucket_of(v);
 	uint64_t **block = &q->block[b / QUANTILES_SUB];
 
 	if (!*block && !(*block = calloc(QUANTILES_SUB, sizeof(**block))))
 		return fail(-ENOMEM, "out of memory");
-	(*block)[b % QUANTILES_SUB]++;
+	(*block)[b % QUANTILES_SUB] += n;
 	return 0;
+}
+
+static int bucket_add(struct quantiles *q, uint64_t v)
+{
+	return bucket_count(q, quantiles_bucket(v), 1);
 }
 
 static int exact_to_buckets(struct quantiles *q)
@@ -71,27 +65,106 @@ static int keep(struct quantiles *q, uint64_t value)
 	return 0;
 }
 
+static void squares_add(struct quantiles *q, unsigned __int128 n)
+{
+	unsigned __int128 low = (unsigned __int128)q->squares[0] + (uint64_t)n,
+			  high = (unsigned __int128)q->squares[1] + (uint64_t)(n >> 64) +
+				 (uint64_t)(low >> 64);
+
+	q->squares[0] = (uint64_t)low;
+	q->squares[1] = (uint64_t)high;
+	q->squares[2] += (uint64_t)(high >> 64);
+}
+
 int quantiles_add(struct quantiles *q, uint64_t value)
 {
-	int err = keep(q, value);
+	int err = q->hot && q->hot->nr == HOT_MAX ? quantiles_settle(q) : 0;
 
+	if (!err)
+		err = keep(q, value);
 	if (err)
 		return err;
 	if (!q->count)
 		q->min = q->max = value;
-	long double d = (long double)value - q->mean;
-
 	q->min = value < q->min ? value : q->min;
 	q->max = value > q->max ? value : q->max;
 	q->count++;
 	q->sum += value;
-	q->mean += d / (long double)q->count;
-	q->squares += d * ((long double)value - q->mean);
+	squares_add(q, (unsigned __int128)value * value);
 	return 0;
+}
+
+/* ---- the first stage ---- */
+
+static void hot_reset(struct quantiles_hot *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->min = UINT32_MAX;
+}
+
+void quantiles_heat(struct quantiles *q)
+{
+	if (q->hot || !q->bucketed)
+		return;
+	q->hot = malloc(sizeof(*q->hot));
+	if (q->hot)
+		hot_reset(q->hot);
+}
+
+int quantiles_settle(struct quantiles *q)
+{
+	struct quantiles_hot *h = q->hot;
+	int err = 0;
+
+	if (!h || !h->nr)
+		return 0;
+	for (unsigned int b = 0; b < HOT_BUCKETS && !err; b++)
+		err = h->count[b] ? bucket_count(q, b, h->count[b]) : 0;
+	q->min = h->min < q->min ? h->min : q->min;
+	q->max = h->max > q->max ? h->max : q->max;
+	q->count += h->nr;
+	q->sum += h->sum;
+	squares_add(q, h->squares);
+	hot_reset(h);
+	return err;
+}
+
+/* ---- parts ---- */
+
+static int buckets_merge(struct quantiles *q, const struct quantiles *from)
+{
+	int err = q->bucketed ? 0 : exact_to_buckets(q);
+
+	for (unsigned int i = 0; i < QUANTILES_BLOCKS && !err; i++)
+		for (unsigned int b = 0; from->block[i] && b < QUANTILES_SUB && !err; b++)
+			if (from->block[i][b])
+				err = bucket_count(q, i * QUANTILES_SUB + b, from->block[i][b]);
+	return err;
+}
+
+int quantiles_merge(struct quantiles *q, struct quantiles *from)
+{
+	int err = quantiles_settle(q);
+
+	if (!err)
+		err = quantiles_settle(from);
+	for (uint64_t i = 0; !from->bucketed && i < from->count && !err; i++)
+		err = quantiles_add(q, from->exact[i]);
+	if (!from->bucketed || err)
+		return err;
+	err = buckets_merge(q, from);
+	q->min = !q->count || from->min < q->min ? from->min : q->min;
+	q->max = from->max > q->max ? from->max : q->max;
+	q->count += from->count;
+	q->sum += from->sum;
+	squares_add(q, (unsigned __int128)from->squares[1] << 64 | from->squares[0]);
+	q->squares[2] += from->squares[2];
+	return err;
 }
 
 void quantiles_free(struct quantiles *q)
 {
+	free(q->hot);
 	free(q->exact);
 	for (unsigned int i = 0; i < QUANTILES_BLOCKS; i++)
 		free(q->block[i]);
@@ -133,7 +206,40 @@ uint64_t quantiles_at(struct quantiles *q, double fraction)
 	return q->max;
 }
 
+/* out, of as many words as both, = a * b. */
+static void multiply(const uint64_t *a, unsigned int nr_a, const uint64_t *b, unsigned int nr_b,
+		     uint64_t *out)
+{
+	memset(out, 0, (nr_a + nr_b) * sizeof(*out));
+	for (unsigned int i = 0; i < nr_a; i++) {
+		uint64_t carry = 0;
+
+		for (unsigned int j = 0; j < nr_b; j++) {
+			unsigned __int128 v = (unsigned __int128)a[i] * b[j] + out[i + j] + carry;
+
+			out[i + j] = (uint64_t)v;
+			carry = (uint64_t)(v >> 64);
+		}
+		out[i + nr_b] = carry;
+	}
+}
+
+/* The variance is (n * sum of squares - sum^2) / n^2, whose numerator is an exact integer. */
 double quantiles_stddev(const struct quantiles *q)
 {
-	return q->count ? (double)sqrtl(q->squares / (long double)q->count) : 0;
+	uint64_t sum[2] = {(uint64_t)q->sum, (uint64_t)(q->sum >> 64)}, left[4], right[4];
+	long double difference = 0;
+	bool borrow = false;
+
+	if (!q->count)
+		return 0;
+	multiply(q->squares, 3, &q->count, 1, left);
+	multiply(sum, 2, sum, 2, right);
+	for (unsigned int i = 0; i < 4; i++) {
+		uint64_t word = left[i] - right[i] - borrow;
+
+		borrow = left[i] < right[i] || (borrow && left[i] == right[i]);
+		difference += ldexpl((long double)word, 64 * (int)i);
+	}
+	return (double)(sqrtl(difference) / (long double)q->count);
 }

@@ -2,8 +2,9 @@
 /*
  * The distribution of many values in little memory. Up to QUANTILES_EXACT values are kept as they
  * are; beyond that they are counted in buckets of 1/128 of their power of two (below 256: one
- * bucket per value), so that a quantile is off by at most 0.4 %. Minimum, maximum, sum and standard
- * deviation are always exact.
+ * bucket per value), so that a quantile is off by at most 0.4 %. Minimum, maximum, sum and sum of
+ * squares are exact integers. So nothing depends on the order of the values: parts that were summed
+ * up apart can be merged, and give to the last bit what one pass gives.
  */
 #ifndef HOSTRACE_QUANTILES_H
 #define HOSTRACE_QUANTILES_H
@@ -18,11 +19,15 @@ enum {
 				  power of two */
 };
 
+/* The first stage of a busy distribution: short values, counted in little and near memory. */
+struct quantiles_hot;
+
 struct quantiles {
+	struct quantiles_hot *hot; /* holds what is not counted below yet; or NULL */
 	uint64_t count, min, max;
 	unsigned __int128 sum;
-	long double mean, squares; /* Welford: running mean, sum of squared distances from it */
-	uint64_t *exact; /* until the buckets take over */
+	uint64_t squares[3]; /* sum of squares, lowest word first */
+	uint64_t *exact;     /* until the buckets take over */
 	uint64_t *block[QUANTILES_BLOCKS];
 	bool bucketed;
 };
@@ -30,6 +35,51 @@ struct quantiles {
 /* Zero-initialised is empty. 0 or -ENOMEM. */
 int quantiles_add(struct quantiles *q, uint64_t value);
 void quantiles_free(struct quantiles *q);
+
+/* Adds all that `from` has, which may then only be freed. 0 or -ENOMEM. */
+int quantiles_merge(struct quantiles *q, struct quantiles *from);
+
+/* Gives it a first stage (6 KiB); without, it is as right and slower. */
+void quantiles_heat(struct quantiles *q);
+
+/* Empties the first stage: must be called before anything is looked at. 0 or -ENOMEM. */
+int quantiles_settle(struct quantiles *q);
+
+enum {
+	HOT_BITS = 22,				       /* values below 4 ms */
+	HOT_BUCKETS = (HOT_BITS - 6) * QUANTILES_SUB,  /* of them; the last index is 2^22 - 1's */
+	HOT_MAX = 60000,			       /* values, so that no counter overflows */
+};
+
+struct quantiles_hot {
+	uint64_t sum, squares; /* 60000 * 2^44 fits */
+	uint32_t nr, min, max;
+	uint16_t count[HOT_BUCKETS];
+};
+
+/* Values below 256 stand for themselves (blocks 0 and 1); above, block e - 6 for 2^e <= v < 2^(e+1). */
+static inline unsigned int quantiles_bucket(uint64_t v)
+{
+	unsigned int e = 63u - (unsigned int)__builtin_clzll(v | QUANTILES_SUB);
+
+	return (e - 7) * QUANTILES_SUB + (unsigned int)(v >> (e - 7));
+}
+
+/* quantiles_add() for loops over many. */
+static inline int quantiles_add_fast(struct quantiles *q, uint64_t value)
+{
+	struct quantiles_hot *h = q->hot;
+
+	if (!h || value >> HOT_BITS || h->nr == HOT_MAX)
+		return quantiles_add(q, value);
+	h->nr++;
+	h->sum += value;
+	h->squares += value * value;
+	h->min = value < h->min ? (uint32_t)value : h->min;
+	h->max = value > h->max ? (uint32_t)value : h->max;
+	h->count[quantiles_bucket(value)]++;
+	return 0;
+}
 
 /* The ceil(fraction * count)-th smallest value (nearest rank); 0 if there is none. Sorts the exact
  * values. */

@@ -100,18 +100,24 @@ static bool parse_runs(struct columns *c, struct varints *in)
 }
 
 /* A run of hits: each kind follows as it did last time. Two that alternate are the usual case. */
-static void sequence_fill(uint8_t *out, uint32_t nr, const uint8_t *next, uint8_t last)
+static void sequence_fill(struct columns *c, uint8_t *out, uint32_t nr, const uint8_t *next,
+			  uint8_t last)
 {
 	uint8_t a = next[last], b = next[a];
 	uint32_t i = 0;
 
-	if (next[b] == a)
+	if (next[b] == a) {
 		for (; i + 2 <= nr; i += 2) {
 			out[i] = a;
 			out[i + 1] = b;
 		}
-	for (uint8_t k = i ? b : last; i < nr; i++)
+		c->kind[a].rows += i / 2;
+		c->kind[b].rows += i / 2;
+	}
+	for (uint8_t k = i ? b : last; i < nr; i++) {
 		out[i] = k = next[k];
+		c->kind[k].rows++;
+	}
 }
 
 static bool parse_sequence(struct columns *c, struct varints *in)
@@ -124,7 +130,7 @@ static bool parse_sequence(struct columns *c, struct varints *in)
 
 		if (in->broken || (!c->nr_kinds))
 			return false;
-		sequence_fill(c->sequence + at, hits, next, last);
+		sequence_fill(c, c->sequence + at, hits, next, last);
 		at += hits;
 		last = hits ? c->sequence[at - 1] : last;
 		if (at == c->nr_records)
@@ -135,9 +141,8 @@ static bool parse_sequence(struct columns *c, struct varints *in)
 			return false;
 		next[last] = (uint8_t)kind;
 		c->sequence[at++] = last = (uint8_t)kind;
+		c->kind[kind].rows++;
 	}
-	for (uint32_t i = 0; i < c->nr_records; i++)
-		c->kind[c->sequence[i]].rows++;
 	return true;
 }
 
@@ -262,28 +267,23 @@ static void exceptions_decode(const struct column *col, uint64_t base, uint64_t 
 	}
 }
 
-static bool words_decode(const struct column *col, uint32_t rows, uint64_t *out)
+static void words_decode(const struct column *col, uint32_t rows, uint64_t *out)
 {
 	struct varints in = {col->words, col->bytes, false};
-	uint64_t word[COLUMNS_DICTIONARY], w = 0;
+	uint64_t word[COLUMNS_DICTIONARY] = {0}, w = 0;
 
 	for (uint32_t i = 0; i < col->nr_words; i++)
 		word[i] = w += varint_get(&in);
-	for (uint32_t i = 0; i < rows; i++) {
-		if (out[i] >= col->nr_words)
-			return false;
-		out[i] = word[out[i]];
-	}
-	return true;
+	for (uint32_t i = 0; i < rows; i++)
+		out[i] = out[i] < COLUMNS_DICTIONARY ? word[out[i]] : 0;
 }
 
-static bool like_decode(const struct columns *c, const struct column *col, uint64_t *out,
+static void like_decode(const struct columns *c, const struct column *col, uint64_t *out,
 			uint64_t *theirs)
 {
 	uint32_t mine = 0, nr = 0;
 
-	if (!column_decode(c, col->like, theirs, NULL))
-		return false;
+	column_decode(c, col->like, theirs, NULL);
 	for (uint32_t i = 0; i < c->nr_records; i++) {
 		nr += c->sequence[i] == col->like_kind;
 		if (c->sequence[i] == col->kind) {
@@ -291,10 +291,9 @@ static bool like_decode(const struct columns *c, const struct column *col, uint6
 			mine++;
 		}
 	}
-	return true;
 }
 
-bool column_decode(const struct columns *c, unsigned int column, uint64_t *out, uint64_t *scratch)
+void column_decode(const struct columns *c, unsigned int column, uint64_t *out, uint64_t *scratch)
 {
 	const struct column *col = &c->column[column];
 	uint32_t rows = c->kind[col->kind].rows;
@@ -306,6 +305,7 @@ bool column_decode(const struct columns *c, unsigned int column, uint64_t *out, 
 		for (uint32_t i = 0; i < rows; i++)
 			out[i] = last += unzigzag(out[i]) + col->base;
 	if (col->how == COLUMN_LIKE)
-		return like_decode(c, col, out, scratch);
-	return col->how != COLUMN_DICTIONARY || words_decode(col, rows, out);
+		like_decode(c, col, out, scratch);
+	if (col->how == COLUMN_DICTIONARY)
+		words_decode(col, rows, out);
 }

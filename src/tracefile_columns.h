@@ -25,6 +25,7 @@ enum {
 	COLUMNS_MAX = 4096,	   /* of all kinds */
 	COLUMNS_DICTIONARY = 256,  /* values of one dictionary */
 	COLUMNS_LIKE_MAX = 64,	   /* columns that follow another one */
+	COLUMNS_BYTES_MAX = RECORDS_RAW_MAX + (128 << 10), /* of what columns_pack() makes */
 };
 
 /* How a column's numbers become values. */
@@ -77,8 +78,11 @@ void columns_free(struct columns *c);
 /* Takes a payload apart. False: it breaks a rule. Whatever it says, what is pointed to lies within it. */
 bool columns_parse(struct columns *c, const uint8_t *payload, size_t len);
 
-/* The values of a column, kind's rows of them; `scratch` has room for COLUMNS_RECORDS_MAX. False: broken. */
-bool column_decode(const struct columns *c, unsigned int column, uint64_t *out, uint64_t *scratch);
+/*
+ * The values of a column, kind's rows of them; `scratch` has room for COLUMNS_RECORDS_MAX. Only the lowest `size` bytes
+ * of a value count.
+ */
+void column_decode(const struct columns *c, unsigned int column, uint64_t *out, uint64_t *scratch);
 
 /* All as records again, in their order, exactly raw bytes. False: broken; nothing outside of out was touched. */
 bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, uint8_t *out,
@@ -91,12 +95,12 @@ struct columns_packer *columns_packer_new(void); /* NULL: out of memory */
 void columns_packer_free(struct columns_packer *p);
 
 /*
- * Packs len bytes of whole records into out, which has room for len bytes. `types` (by id) says where fields lie; NULL
- * entries are fine. 0: it would not become smaller. ret_cuts: places in the result where numbers of another sort
- * begin, which a compressor should know; valid until the next call.
+ * Packs len bytes of whole records into out, which has room for `max` <= COLUMNS_BYTES_MAX bytes. `types` (by id) says
+ * where fields lie; NULL entries are fine. 0: it would not fit. ret_cuts: places in the result where numbers of another
+ * sort begin, which a compressor should know; valid until the next call.
  */
 size_t columns_pack(struct columns_packer *p, const uint8_t *records, size_t len,
-		    const struct event_type *const *types, uint8_t *out, const uint32_t **ret_cuts,
-		    unsigned int *ret_nr_cuts);
+		    const struct event_type *const *types, uint8_t *out, size_t max,
+		    const uint32_t **ret_cuts, unsigned int *ret_nr_cuts);
 
 #endif

@@ -385,8 +385,8 @@ static void cuts_place(struct columns_packer *p, uint32_t directory, uint32_t to
 }
 
 size_t columns_pack(struct columns_packer *p, const uint8_t *records, size_t len,
-		    const struct event_type *const *types, uint8_t *out, const uint32_t **ret_cuts,
-		    unsigned int *ret_nr_cuts)
+		    const struct event_type *const *types, uint8_t *out, size_t max,
+		    const uint32_t **ret_cuts, unsigned int *ret_nr_cuts)
 {
 	bool fine = len <= RECORDS_RAW_MAX && records_take(p, records, len);
 
@@ -399,14 +399,14 @@ size_t columns_pack(struct columns_packer *p, const uint8_t *records, size_t len
 	p->full = false;
 	p->nr_cuts = 0;
 	p->to = p->directory;
-	p->directory_end = p->directory + len;
+	p->directory_end = p->directory + max;
 	p->bytes_to = p->bytes;
-	p->bytes_end = p->bytes + len;
+	p->bytes_end = p->bytes + max;
 	if (!columns_put(p, types))
 		return 0;
 	size_t head = (size_t)(p->to - p->directory), body = (size_t)(p->bytes_to - p->bytes);
 
-	if (head + body >= len)
+	if (head + body > max)
 		return 0;
 	memcpy(out, p->directory, head);
 	memcpy(out + head, p->bytes, body);

@@ -58,7 +58,7 @@ struct columns_packer {
 	uint64_t word[COLUMNS_DICTIONARY];
 	uint8_t covered[EVENT_RECORD_MAX];
 	uint32_t cut[8 * COLUMNS_MAX], final[8 * COLUMNS_MAX + 1];
-	uint8_t directory[RECORDS_RAW_MAX], bytes[RECORDS_RAW_MAX];
+	uint8_t directory[COLUMNS_BYTES_MAX], bytes[COLUMNS_BYTES_MAX];
 	uint8_t *to, *directory_end, *bytes_to, *bytes_end;
 	bool full;
 };

@@ -21,6 +21,8 @@ struct chunk_loader {
 	size_t packed_size, delta_size;
 	ZSTD_DCtx *zstd;
 	struct columns *columns;
+	struct columns_packer *packer; /* of older packings */
+	uint8_t *records, *repacked;
 };
 
 struct chunk_loader *chunk_loader_new(int fd, const char *file)
@@ -38,6 +40,9 @@ void chunk_loader_free(struct chunk_loader *l)
 		return;
 	ZSTD_freeDCtx(l->zstd);
 	columns_free(l->columns);
+	columns_packer_free(l->packer);
+	free(l->records);
+	free(l->repacked);
 	free(l->packed);
 	free(l->delta);
 	free(l);
@@ -123,23 +128,73 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 	return fine ? 0 : damaged(l, ref, "packed records are broken");
 }
 
-int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+/* The payload as it is stored, its CRC proved: into `out`, or into l->packed if that is NULL. */
+static int load_stored(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
 {
 	const struct chunk_header *h = &ref->h;
 	uint64_t at = ref->offset + CHUNK_HEADER_SIZE + (uint64_t)h->nr_counts * COUNT_SIZE;
+	int err = out ? 0 : reserve(l, h->stored, &l->packed, &l->packed_size);
+
+	out = out ? out : l->packed;
+	if (!err)
+		err = read_at(l, out, h->stored, at);
+	if (!err && crc32c(0, out, h->stored) != h->payload_crc)
+		err = damaged(l, ref, "content is damaged (wrong CRC)");
+	return err;
+}
+
+int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+{
+	const struct chunk_header *h = &ref->h;
 	bool raw = h->encoding == ENCODING_RAW;
-	int err = raw ? 0 : reserve(l, h->stored, &l->packed, &l->packed_size);
+	int err;
 
 	if (h->encoding > ENCODING_COLUMNS_ZSTD ||
 	    (h->encoding >= ENCODING_DELTA && h->kind != CHUNK_RECORDS))
 		return damaged(l, ref, "encoding is not known to this version");
-	if (!err)
-		err = read_at(l, raw ? out : l->packed, h->stored, at);
+	err = load_stored(l, ref, raw ? out : NULL);
+	return err || raw ? err : unpack(l, ref, out);
+}
+
+/* Columns where a chunk has none. */
+static int repack(struct chunk_loader *l, const struct chunk_ref *ref,
+		  const struct event_type *const *types, const uint8_t **ret, size_t *ret_len)
+{
+	const uint32_t *cuts;
+	unsigned int nr_cuts;
+	int err;
+
+	if (!l->packer) {
+		l->packer = columns_packer_new();
+		l->records = malloc(RECORDS_RAW_MAX);
+		l->repacked = malloc(COLUMNS_BYTES_MAX);
+	}
+	if (!l->packer || !l->records || !l->repacked)
+		return fail(-ENOMEM, "%s: out of memory", l->file);
+	err = chunk_load(l, ref, l->records);
 	if (err)
 		return err;
-	if (crc32c(0, raw ? out : l->packed, h->stored) != h->payload_crc)
-		return damaged(l, ref, "content is damaged (wrong CRC)");
-	return raw ? 0 : unpack(l, ref, out);
+	*ret = l->repacked;
+	*ret_len = columns_pack(l->packer, l->records, ref->h.raw, types, l->repacked,
+				COLUMNS_BYTES_MAX, &cuts, &nr_cuts);
+	return *ret_len ? 0 : damaged(l, ref, "records cannot be sorted into columns");
+}
+
+int chunk_load_columns(struct chunk_loader *l, const struct chunk_ref *ref,
+		       const struct event_type *const *types, const uint8_t **ret, size_t *ret_len)
+{
+	const struct chunk_header *h = &ref->h;
+	bool zstd = h->encoding == ENCODING_COLUMNS_ZSTD;
+	int err;
+
+	if (!zstd && h->encoding != ENCODING_COLUMNS)
+		return repack(l, ref, types, ret, ret_len);
+	err = load_stored(l, ref, NULL);
+	if (!err && zstd)
+		err = reserve(l, h->raw, &l->delta, &l->delta_size);
+	*ret = zstd ? l->delta : l->packed;
+	*ret_len = h->stored;
+	return err || !zstd ? err : unzstd(l, ref, l->delta, false, ret_len);
 }
 
 int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref, struct chunk_count **ret)

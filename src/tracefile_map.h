@@ -35,8 +35,34 @@ struct chunk_loader *chunk_loader_new(int fd, const char *file);
 void chunk_loader_free(struct chunk_loader *l);
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out);
 
+/*
+ * The same of a records chunk, but by columns (tracefile_columns.h); what is packed otherwise is packed so, in memory.
+ * The payload is valid until the next call. -EBADMSG: it is damaged, or no columns can be made of it.
+ */
+int chunk_load_columns(struct chunk_loader *l, const struct chunk_ref *ref,
+		       const struct event_type *const *types, const uint8_t **ret, size_t *ret_len);
+
 /* Reads a chunk's table of counts: h.nr_counts entries, allocated. */
 int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref,
 		      struct chunk_count **ret);
+
+/*
+ * What the fast lane (fastlane.h) must know of an open trace file; owned by the reader. Declared here, as it is for
+ * those who read chunks on their own.
+ */
+struct trace_source {
+	int fd;
+	const char *file;
+	const struct chunk_ref *refs;
+	size_t nr;
+	const struct event_type *const *types; /* by id in the file; NULL: not declared */
+	const bool *wanted;		       /* by id */
+};
+
+/* False: it is another reader, or one that is asked for a part only. */
+bool tracefile_source(struct reader *r, struct trace_source *ret);
+
+/* Would the reader load this chunk? */
+bool tracefile_wants_chunk(struct reader *r, size_t i);
 
 #endif

@@ -170,7 +170,8 @@ static size_t pack_records(struct trace_out *o, struct chunk_header *h,
 	if (!o->columns)
 		o->columns = columns_packer_new();
 	if (o->columns)
-		n = columns_pack(o->columns, records, len, types, p->room, &p->cuts, &p->nr_cuts);
+		n = columns_pack(o->columns, records, len, types, p->room, len ? len - 1 : 0,
+				 &p->cuts, &p->nr_cuts);
 	h->encoding = ENCODING_COLUMNS;
 	if (n && len > FEW_BYTES)
 		return n;

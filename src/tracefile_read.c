@@ -373,6 +373,26 @@ static int tracefile_next(struct reader *r, struct batch *batch)
 	return more;
 }
 
+/* ---- for the fast lane ---- */
+
+bool tracefile_source(struct reader *r, struct trace_source *ret)
+{
+	const struct tracefile *t = (const struct tracefile *)r;
+
+	if (r->ops != &tracefile_reader || t->pending.since_ns || t->pending.until_ns != UINT64_MAX)
+		return false;
+	*ret = (struct trace_source){t->fd,	t->reader.info.file, t->map.refs,
+				     t->map.nr, t->types,	     t->wanted};
+	return true;
+}
+
+bool tracefile_wants_chunk(struct reader *r, size_t i)
+{
+	struct tracefile *t = (struct tracefile *)r;
+
+	return chunk_wanted(t, &t->map.refs[i]);
+}
+
 /* ---- counting without reading ---- */
 
 static int add_counts(struct tracefile *t, const struct chunk_ref *ref, uint64_t *counts)

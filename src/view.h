@@ -8,6 +8,7 @@
 
 #include "pair.h"
 #include "report.h"
+#include "spans.h"
 
 struct folding {
 	const struct analyzer *analyzer;
@@ -23,6 +24,16 @@ struct view {
 
 	int (*open)(struct folding *f);
 	int (*span)(struct folding *f, const struct span *s);
+
+	/*
+	 * The same for many at once, and for two parts that were folded apart (`from` is a state of its
+	 * own, closed by the caller). A view that has them must come to the same whatever the order.
+	 * NULL: it needs the order.
+	 */
+	int (*spans)(void *state, const struct spans *s);
+	int (*merge)(void *state, void *from);
+	bool wants_ends; /* looks at spans.end_ns */
+
 	int (*draw)(struct folding *f, struct report *r);
 	void (*close)(struct folding *f); /* also after a failed open() */
 };
@@ -34,6 +45,9 @@ extern const struct view *const views[]; /* ends with NULL */
  * exit status; messages are printed. What all report commands do.
  */
 int view_run(const struct view *view, const char *analyzer, const char *by);
+
+/* -j: of the commands that call it. */
+extern const struct option_row view_options[];
 
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);

@@ -2,6 +2,7 @@
 /*
  * The main loop of every report: read, pair, fold, draw. Where an analyzer has a fallback (no
  * kvm_exit on this backend), both are folded until the first event that decides between them.
+ * Where the fast lane comes to the same, it is tried first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "fastlane.h"
 #include "reading.h"
 #include "view.h"
 
@@ -24,6 +26,13 @@ struct run {
 	struct fold fold[2]; /* the analyzer, and its fallback if it has one */
 	unsigned int nr;
 	const char *by;
+};
+
+static uint64_t jobs;
+
+const struct option_row view_options[] = {
+	{'j', "jobs", OPT_U64, &jobs, "N", "use N CPUs (default: all)"},
+	{0},
 };
 
 static int fold_span(void *arg, const struct span *s)
@@ -174,6 +183,91 @@ static int run_open(struct run *run, const struct view *view, const struct analy
 	return err;
 }
 
+/* ---- the fast lane ---- */
+
+static void *lane_open(void *arg)
+{
+	const struct fold *fold = arg;
+	struct folding *part = malloc(sizeof(*part));
+
+	if (!part)
+		return NULL;
+	*part = fold->f;
+	part->state = NULL;
+	if (!fold->view->open(part))
+		return part;
+	fold->view->close(part);
+	free(part);
+	return NULL;
+}
+
+static const struct view *lane_view; /* one report at a time */
+
+static int lane_spans(void *state, const struct spans *s)
+{
+	return lane_view->spans(((struct folding *)state)->state, s);
+}
+
+static int lane_merge(void *arg, void *state)
+{
+	struct fold *fold = arg;
+
+	return fold->view->merge(fold->f.state, ((struct folding *)state)->state);
+}
+
+static void lane_close(void *state)
+{
+	lane_view->close(state);
+	free(state);
+}
+
+/* Does the file say that it has events that the analyzer begins with? */
+static bool has_begins(struct reader *r, const struct analyzer *a)
+{
+	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
+
+	if (!counts || !r->ops->counts || r->ops->counts(r, counts))
+		return false;
+	for (unsigned int i = 0; i < event_types_count(); i++)
+		if (counts[i] && name_in_list(a->begin, event_type_at(i)->name))
+			return true;
+	return false;
+}
+
+/* True: all is folded. HOSTRACE_FASTLANE=0 forbids it, so that tests can compare. */
+static bool run_fast(struct run *run, struct reader *r)
+{
+	bool second = run->nr > 1 && !has_begins(r, run->fold[0].f.analyzer);
+	struct fold *fold = &run->fold[second];
+	const char *allowed = getenv("HOSTRACE_FASTLANE");
+	struct fastlane_fold lane = {.arg = fold,
+				     .open = lane_open,
+				     .spans = lane_spans,
+				     .merge = lane_merge,
+				     .close = lane_close,
+				     .wants_ends = fold->view->wants_ends};
+
+	if (!fold->view->spans || !fold->view->merge || (allowed && !strcmp(allowed, "0")))
+		return false;
+	lane_view = fold->view;
+	fold->begun = fastlane_run(r, fold->pairing, (unsigned int)(jobs < 1024 ? jobs : 1024),
+				   &lane);
+	return fold->begun;
+}
+
+static int run_all(struct run *run, const struct view *view, const struct analyzer *a,
+		   struct reader *r)
+{
+	int err = run_open(run, view, a, run->by, r->info.start_ns);
+
+	if (err || run_fast(run, r))
+		return err;
+	fold_close(&run->fold[0]); /* whatever the fast lane left there */
+	fold_close(&run->fold[1]);
+	err = run_open(run, view, a, run->by, r->info.start_ns);
+	return err ? err : read_all(run, r);
+}
+
 int view_run(const struct view *view, const char *analyzer, const char *by)
 {
 	_cleanup_reader_ struct reader *r = NULL;
@@ -189,9 +283,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 	int err = reading_open(wants, &run, &r);
 
 	if (!err)
-		err = run_open(&run, view, a, by, r->info.start_ns);
-	if (!err)
-		err = read_all(&run, r);
+		err = run_all(&run, view, a, r);
 	bool wrong = !err && analyzer_resolve(a);
 	if (!err && !wrong)
 		err = draw(&run, r, &out);

@@ -21,12 +21,24 @@ static int count_span(struct folding *f, const struct span *s)
 	return groups_add(f->state, s);
 }
 
+static int count_spans(void *state, const struct spans *s)
+{
+	return groups_add_spans(state, s);
+}
+
+static int count_merge(void *state, void *from)
+{
+	return groups_merge(state, from);
+}
+
 static int count_draw(struct folding *f, struct report *r)
 {
 	struct groups *g = f->state;
 	struct table t = {0};
-	int err, named = label_with_names(f);
+	int err = groups_finish(g), named = label_with_names(f);
 
+	if (err)
+		return err;
 	label_columns(f, &t);
 	table_column(&t, "count", "count", COL_COUNT, 0);
 	if (f->analyzer->size)
@@ -69,6 +81,8 @@ const struct view count_view = {
 	.formats = table_formats,
 	.open = count_open,
 	.span = count_span,
+	.spans = count_spans,
+	.merge = count_merge,
 	.draw = count_draw,
 	.close = count_close,
 };

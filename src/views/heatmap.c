@@ -58,19 +58,64 @@ static void columns_double(struct heatmap *m)
 	m->column_ns *= 2;
 }
 
-static int heatmap_span(struct folding *f, const struct span *s)
+static void cell_add(struct heatmap *m, uint64_t end_ns, uint64_t ns)
 {
-	struct heatmap *m = &((struct state *)f->state)->map;
-	uint64_t at = s->end_ns > m->t0_ns ? s->end_ns - m->t0_ns : 0;
+	uint64_t at = end_ns > m->t0_ns ? end_ns - m->t0_ns : 0;
 
 	while (at / m->column_ns >= HEATMAP_COLUMNS)
 		columns_double(m);
 	unsigned int x = (unsigned int)(at / m->column_ns);
 
-	m->cell[row_of(s->end_ns - s->start_ns)][x]++;
+	m->cell[row_of(ns)][x]++;
 	m->total++;
 	if (x >= m->nr_columns)
 		m->nr_columns = x + 1;
+}
+
+static int heatmap_span(struct folding *f, const struct span *s)
+{
+	cell_add(&((struct state *)f->state)->map, s->end_ns, s->end_ns - s->start_ns);
+	return 0;
+}
+
+/* Spans that end in one column need no division; they come in order, many to a column. */
+static int heatmap_spans(void *state, const struct spans *s)
+{
+	struct heatmap *m = &((struct state *)state)->map;
+	uint64_t from = 1, until = 0; /* of the column x: none yet */
+	unsigned int x = 0;
+
+	for (unsigned int i = 0; i < s->nr; i++) {
+		if (s->end_ns[i] >= from && s->end_ns[i] < until) {
+			m->cell[row_of(s->ns[i])][x]++;
+			m->total++;
+			continue;
+		}
+		cell_add(m, s->end_ns[i], s->ns[i]);
+		x = s->end_ns[i] > m->t0_ns
+			    ? (unsigned int)((s->end_ns[i] - m->t0_ns) / m->column_ns)
+			    : 0;
+		from = m->t0_ns + x * m->column_ns;
+		until = from + m->column_ns;
+	}
+	return 0;
+}
+
+static int heatmap_merge(void *state, void *from)
+{
+	struct heatmap *m = &((struct state *)state)->map, *theirs = &((struct state *)from)->map;
+
+	while (m->column_ns < theirs->column_ns)
+		columns_double(m);
+	while (theirs->column_ns < m->column_ns) {
+		columns_double(theirs);
+		theirs->nr_columns = (theirs->nr_columns + 1) / 2;
+	}
+	for (unsigned int y = 0; y < HEATMAP_ROWS; y++)
+		for (unsigned int x = 0; x < HEATMAP_COLUMNS; x++)
+			m->cell[y][x] += theirs->cell[y][x];
+	m->total += theirs->total;
+	m->nr_columns = m->nr_columns > theirs->nr_columns ? m->nr_columns : theirs->nr_columns;
 	return 0;
 }
 
@@ -135,6 +180,9 @@ const struct view heatmap_view = {
 	.formats = heatmap_formats,
 	.open = heatmap_open,
 	.span = heatmap_span,
+	.spans = heatmap_spans,
+	.merge = heatmap_merge,
+	.wants_ends = true,
 	.draw = heatmap_draw,
 	.close = heatmap_close,
 };

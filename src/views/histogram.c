@@ -20,6 +20,24 @@ static int histogram_span(struct folding *f, const struct span *s)
 	return 0;
 }
 
+static int histogram_spans(void *state, const struct spans *s)
+{
+	struct histogram *h = state;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		h->count[s->ns[i] ? 64 - __builtin_clzll(s->ns[i]) : 0]++;
+	return 0;
+}
+
+static int histogram_merge(void *state, void *from)
+{
+	struct histogram *h = state, *theirs = from;
+
+	for (unsigned int i = 0; i < HISTOGRAM_ROWS; i++)
+		h->count[i] += theirs->count[i];
+	return 0;
+}
+
 static int histogram_draw(struct folding *f, struct report *r)
 {
 	struct histogram *h = f->state;
@@ -44,6 +62,8 @@ const struct view histogram_view = {
 	.formats = histogram_formats,
 	.open = histogram_open,
 	.span = histogram_span,
+	.spans = histogram_spans,
+	.merge = histogram_merge,
 	.draw = histogram_draw,
 	.close = histogram_close,
 };

@@ -76,14 +76,26 @@ static void summary_row(const struct folding *f, struct table *t, struct group *
 	}
 }
 
+static int summary_spans(void *state, const struct spans *s)
+{
+	return groups_add_spans(state, s);
+}
+
+static int summary_merge(void *state, void *from)
+{
+	return groups_merge(state, from);
+}
+
 static int summary_draw(struct folding *f, struct report *r)
 {
 	struct groups *g = f->state;
 	struct table t = {0};
 	uint64_t all_ns = 0;
 	bool estimated = false;
-	int err;
+	int err = groups_finish(g);
 
+	if (err)
+		return err;
 	for (unsigned int i = 0; i < g->nr; i++) {
 		all_ns += (uint64_t)g->group[i].ns.sum;
 		estimated |= g->group[i].ns.bucketed;
@@ -116,6 +128,8 @@ const struct view summary_view = {
 	.formats = table_formats,
 	.open = summary_open,
 	.span = summary_span,
+	.spans = summary_spans,
+	.merge = summary_merge,
 	.draw = summary_draw,
 	.close = summary_close,
 };

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The fast lane against the long way: many random recordings, with everything that makes pairing hard, through every
+ * analyzer and view. The reports must be the same to the last byte, or the lane must have said no.
+ */
+#include "tracefile_util.h"
+
+#include "fastlane.h"
+#include "tracefile_out.h"
+#include "tracefile_schema.h"
+#include "view.h"
+
+enum { EVENTS_MAX = 60000, THREADS = 5, CPUS = 3, TYPES = 8 };
+
+static const uint16_t types[TYPES] = {EV_kvm_exit, EV_kvm_entry, EV_kvm_userspace_exit, EV_kvm_run,
+				      EV_kvm_pio,  EV_kvm_mmio,	 EV_kvm_vcpu_wakeup,	EV_lost};
+
+/* What a recording is like. */
+struct flavour {
+	unsigned int events, per_round, per_chunk;
+	unsigned int odd;     /* of 1000 events that stand in no sensible order */
+	unsigned int moves;   /* of 1000 events: the thread goes to another CPU */
+	unsigned int tail;    /* of 1000 rounds' events that are younger than the watermark */
+	unsigned int others;  /* of 1000 events between an exit and its entry */
+	bool lost, late, zstd, ties, renamed, no_exits;
+};
+
+struct event_made {
+	uint64_t time;
+	unsigned int cpu, thread, what;
+};
+
+static uint32_t seed;
+
+static bool chance(unsigned int of_1000)
+{
+	return dice(&seed) % 1000 < of_1000;
+}
+
+/* ---- a recording ---- */
+
+static struct event_made made[EVENTS_MAX];
+static unsigned int nr_made;
+
+static void made_add(const struct flavour *f, uint64_t *time, unsigned int *cpu, unsigned int what,
+		     unsigned int thread)
+{
+	*time += f->ties ? dice(&seed) % 3 : 1 + dice(&seed) % 3000;
+	if (chance(f->moves))
+		*cpu = dice(&seed) % CPUS;
+	if (nr_made < EVENTS_MAX)
+		made[nr_made++] = (struct event_made){*time, *cpu, thread, what};
+}
+
+/* Each thread's own life: exits, sometimes answered in userspace, and entries; and what is odd. */
+static void lives_make(const struct flavour *f)
+{
+	nr_made = 0;
+	for (unsigned int t = 0; t < THREADS; t++) {
+		uint64_t time = 1000000 + dice(&seed) % 5000;
+		unsigned int cpu = t % CPUS;
+
+		for (unsigned int i = 0; i < f->events / THREADS / 2; i++) {
+			if (!f->no_exits)
+				made_add(f, &time, &cpu, chance(f->odd) ? dice(&seed) % 7 : 0, t);
+			if (chance(f->others)) {
+				made_add(f, &time, &cpu, 4 + dice(&seed) % 3, t);
+				made_add(f, &time, &cpu, 2, t);
+				made_add(f, &time, &cpu, 3, t);
+			}
+			made_add(f, &time, &cpu, chance(f->odd) ? dice(&seed) % 7 : 1, t);
+		}
+	}
+	for (unsigned int i = 0; f->lost && i < 3; i++)
+		made[nr_made++] =
+			(struct event_made){1000000 + dice(&seed) % 3000000, 0, 0, TYPES - 1};
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event_made *x = a, *y = b;
+
+	return x->time != y->time ? (x->time < y->time ? -1 : 1)
+				  : (x->thread != y->thread ? (int)x->thread - (int)y->thread : 0);
+}
+
+/* Stable, unlike qsort(): equal times of a thread keep their order. */
+static void sort_made(struct event_made *e, unsigned int nr)
+{
+	static struct event_made spare[EVENTS_MAX];
+	unsigned int half = nr / 2, a = 0, b = half;
+
+	if (nr < 2)
+		return;
+	sort_made(e, half);
+	sort_made(e + half, nr - half);
+	for (unsigned int i = 0; i < nr; i++)
+		spare[i] = b == nr || (a < half && by_time(&e[a], &e[b]) <= 0) ? e[a++] : e[b++];
+	memcpy(e, spare, nr * sizeof(*e));
+}
+
+static size_t record_make(const struct flavour *f, const struct event_made *e, uint8_t *out)
+{
+	uint16_t type = types[e->what];
+	uint16_t size = event_type_ours(type)->size;
+	struct record_hdr h = {.time = e->time,
+			       .pid = 100 + e->thread / 3,
+			       .tid = 200 + e->thread,
+			       .type = type,
+			       .size = size,
+			       .cpu = (uint16_t)e->cpu,
+			       .vcpu = f->renamed && chance(20) ? 0xffff : (uint16_t)e->thread};
+
+	for (unsigned int i = sizeof(h); i < size; i += 4) {
+		uint32_t v = dice(&seed) % 5;
+
+		memcpy(out + i, &v, 4);
+	}
+	memcpy(out, &h, sizeof(h));
+	return size;
+}
+
+struct chunk_made {
+	struct chunk_header h;
+	struct chunk_count counts[TYPES];
+	uint8_t data[RECORDS_RAW_MAX];
+	size_t len;
+};
+
+static const struct event_type *by_id[1 << 16];
+
+static void chunk_out(struct trace_out *o, struct chunk_made *c, uint64_t watermark)
+{
+	c->h.watermark_ns = watermark;
+	c->h.kind = CHUNK_RECORDS;
+	if (c->h.nr_records)
+		assert_int_equal(trace_out_chunk(o, &c->h, c->counts, by_id, c->data, c->len), 0);
+	c->h = (struct chunk_header){.first_ns = UINT64_MAX};
+	c->len = 0;
+}
+
+static void chunk_add(const struct flavour *f, struct chunk_made *c, const struct event_made *e)
+{
+	unsigned int i = 0;
+
+	c->len += record_make(f, e, c->data + c->len);
+	while (i < c->h.nr_counts && c->counts[i].type != types[e->what])
+		i++;
+	if (i == c->h.nr_counts)
+		c->counts[c->h.nr_counts++] = (struct chunk_count){types[e->what], 0};
+	c->counts[i].count++;
+	c->h.nr_records++;
+	c->h.types_bloom |= type_bloom_bit(types[e->what]);
+	c->h.first_ns = e->time < c->h.first_ns ? e->time : c->h.first_ns;
+	c->h.last_ns = e->time > c->h.last_ns ? e->time : c->h.last_ns;
+}
+
+/* A round: [from, to) of `made`, CPU by CPU, in chunks; `watermark` goes with the last one. */
+static void round_out(const struct flavour *f, struct trace_out *o, struct chunk_made *c,
+		      unsigned int from, unsigned int to, uint64_t *watermark, uint64_t next)
+{
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		for (unsigned int i = from; i < to; i++) {
+			if (made[i].cpu != cpu)
+				continue;
+			if (c->h.nr_records >= f->per_chunk)
+				chunk_out(o, c, *watermark);
+			chunk_add(f, c, &made[i]);
+		}
+	*watermark = next;
+	if (chance(700) || c->len > RECORDS_RAW_MAX / 2)
+		chunk_out(o, c, *watermark);
+}
+
+static void schema_out(struct trace_out *o)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < TYPES; i++) {
+		by_id[types[i]] = event_type_ours(types[i]);
+		json_array_append_new(list, schema_from_type(by_id[types[i]], types[i]));
+	}
+	assert_int_equal(trace_out_json(o, CHUNK_SCHEMA, list), 0);
+	json_decref(list);
+}
+
+static void recording_make(const char *path, const struct flavour *f)
+{
+	static struct chunk_made c;
+	struct trace_header head = {.start_monotonic_ns = 1};
+	struct trace_out *o;
+	uint64_t watermark = 0;
+
+	lives_make(f);
+	sort_made(made, nr_made);
+	assert_int_equal(trace_out_create(path, &head, f->zstd, &o), 0);
+	schema_out(o);
+	c.h = (struct chunk_header){.first_ns = UINT64_MAX};
+	c.len = 0;
+	for (unsigned int at = 0, end; at < nr_made; at = end) {
+		unsigned int n = f->per_round / 2 + dice(&seed) % f->per_round, back;
+
+		end = at + n < nr_made ? at + n : nr_made;
+		back = (end - at) * f->tail / 1000;
+		/* Some of the round's last events are younger than what it promises; or are not (late). */
+		uint64_t next = made[end - 1 - (back < end - at ? back : 0)].time + f->late * 5000;
+
+		round_out(f, o, &c, at, end, &watermark, next > watermark ? next : watermark);
+	}
+	chunk_out(o, &c, UINT64_MAX);
+	assert_int_equal(trace_out_finish(o), 0);
+}
+
+/* ---- both ways ---- */
+
+struct fold {
+	const struct view *view;
+	struct folding f;
+	struct pairing *pairing;
+};
+
+static int on_span(void *arg, const struct span *s)
+{
+	struct fold *fold = arg;
+
+	return fold->view->span(&fold->f, s);
+}
+
+static const struct view *view_now;
+
+static void *part_open(void *arg)
+{
+	const struct fold *fold = arg;
+	struct folding *part = malloc(sizeof(*part));
+
+	*part = fold->f;
+	assert_int_equal(view_now->open(part), 0);
+	return part;
+}
+
+static int part_spans(void *state, const struct spans *s)
+{
+	return view_now->spans(((struct folding *)state)->state, s);
+}
+
+static int part_merge(void *arg, void *state)
+{
+	return view_now->merge(((struct fold *)arg)->f.state, ((struct folding *)state)->state);
+}
+
+static void part_close(void *state)
+{
+	view_now->close(state);
+	free(state);
+}
+
+static bool wants(const char *event, void *arg)
+{
+	return analyzer_wants(arg, event) || !strcmp(event, "lost");
+}
+
+static json_t *no_head(const struct reader *r, const json_t *caveats)
+{
+	(void)r;
+	(void)caveats;
+	return json_object();
+}
+
+static void long_way(struct reader *r, struct fold *fold)
+{
+	static struct batch batch;
+
+	while (reader_next(r, &batch) > 0)
+		for (unsigned int i = 0; i < batch.nr; i++)
+			assert_int_equal(pairing_event(fold->pairing, &batch.ev[i]), 0);
+}
+
+/* The report and the counts as text. jobs 0: the long way. NULL: the lane said no. */
+static char *report_make(const char *path, const struct view *view, const char *analyzer,
+			 const char *by, unsigned int jobs)
+{
+	const struct analyzer *a = analyzer_find(analyzer);
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .arg = (void *)a};
+	struct fold fold = {.view = view, .f = {.analyzer = a, .by = by}};
+	struct fastlane_fold lane = {.arg = &fold,
+				     .open = part_open,
+				     .spans = part_spans,
+				     .merge = part_merge,
+				     .close = part_close,
+				     .wants_ends = view->wants_ends};
+	char *text = NULL;
+	size_t len;
+	struct reader *r;
+	bool fine = true;
+
+	view_now = view;
+	assert_int_equal(reader_open(path, &hint, &r), 0);
+	assert_int_equal(pairing_open(a, by, on_span, &fold, &fold.pairing), 0);
+	fold.f.pairing = fold.pairing;
+	fold.f.start_ns = r->info.start_ns;
+	assert_int_equal(view->open(&fold.f), 0);
+	if (jobs)
+		fine = fastlane_run(r, fold.pairing, jobs, &lane);
+	else
+		long_way(r, &fold);
+	if (fine) {
+		struct output out = {.file = open_memstream(&text, &len), .format = "json"};
+		struct report report = {.reader = r, .out = &out, .head = no_head};
+		const struct pair_counts *c = pairing_counts(fold.pairing);
+		int err = pairing_end(fold.pairing);
+
+		report.caveats = json_array();
+		fprintf(out.file, "%d %ju %ju %ju %ju %ju %ju %ju %ju\n", err, (uintmax_t)c->spans,
+			(uintmax_t)c->unmatched_begin, (uintmax_t)c->unmatched_end,
+			(uintmax_t)c->unknown, (uintmax_t)c->overflow, (uintmax_t)c->open,
+			(uintmax_t)r->info.lost, (uintmax_t)json_array_size(r->info.caveats));
+		if (!err)
+			assert_int_equal(view->draw(&fold.f, &report), 0);
+		fclose(out.file);
+		json_decref(report.caveats);
+	}
+	view->close(&fold.f);
+	pairing_close(fold.pairing);
+	reader_close(r);
+	return text;
+}
+
+static const char *const analyzers_tried[] = {"exit-latency",  "run-length", "userspace-exit",
+					      "pio",	       "mmio",	     "halt-poll",
+					      "pair:kvm_exit,kvm_exit,tid"};
+static const char *const keys[] = {NULL, "=pid,vcpu", "tid,cpu", "=reason,isa"};
+
+/* Exits through all views, the other analyzers through some. Returns how many went by the lane, of how many. */
+static unsigned int compare(const char *path, unsigned int jobs, unsigned int *ret_of)
+{
+	unsigned int fast = 0;
+
+	for (size_t a = 0; a < sizeof(analyzers_tried) / sizeof(*analyzers_tried); a++)
+		for (const struct view *const *v = views; *v; v++) {
+			const char *by = keys[dice(&seed) % 4];
+			const char *name = analyzers_tried[a];
+
+			if (!(*v)->spans || (a && dice(&seed) % 4))
+				continue;
+			char *want = report_make(path, *v, name, by, 0);
+			char *got = report_make(path, *v, name, by, jobs);
+
+			++*ret_of;
+			if (got) {
+				fast++;
+				assert_string_equal(got, want);
+			}
+			free(got);
+			free(want);
+		}
+	return fast;
+}
+
+static void same(const struct flavour *flavours, unsigned int nr, unsigned int least_percent)
+{
+	const char *path = in_scratch("r.hrt");
+	unsigned int fast = 0, of = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int round = 0; round < 3; round++) {
+			seed = 1000 * i + round + 1;
+			recording_make(path, &flavours[i]);
+			fastlane_segment_bytes = round ? 1u << (11 + 2 * round) : 0;
+			fast += compare(path, 1 + round, &of);
+		}
+	fastlane_segment_bytes = 0;
+	print_message("%u of %u by the fast lane\n", fast, of);
+	assert_true(fast * 100 >= of * least_percent);
+}
+
+static void clean_recordings(void **state)
+{
+	static const struct flavour flavours[] = {
+		{.events = 4000, .per_round = 700, .per_chunk = 2000, .others = 4},
+		{.events = 4000, .per_round = 700, .per_chunk = 90, .others = 100},
+		{.events = 5000, .per_round = 300, .per_chunk = 150, .tail = 60, .others = 50},
+		{.events = 4000, .per_round = 300, .per_chunk = 400, .tail = 100, .moves = 30,
+		 .others = 10},
+		{.events = 4000, .per_round = 900, .per_chunk = 100, .tail = 300, .moves = 100,
+		 .odd = 30, .others = 200},
+		{.events = 4000, .per_round = 500, .per_chunk = 300, .odd = 300, .zstd = true,
+		 .others = 30},
+	};
+
+	(void)state;
+	same(flavours, sizeof(flavours) / sizeof(*flavours), 95);
+}
+
+/* Here the lane may say no, but must not be wrong. */
+static void troubled_recordings(void **state)
+{
+	static const struct flavour flavours[] = {
+		{.events = 3000, .per_round = 500, .per_chunk = 300, .lost = true, .moves = 20},
+		{.events = 3000, .per_round = 500, .per_chunk = 300, .late = true, .tail = 50},
+		{.events = 4000, .per_round = 500, .per_chunk = 300, .ties = true, .moves = 50,
+		 .odd = 50},
+		{.events = 4000, .per_round = 500, .per_chunk = 300, .ties = true, .renamed = true,
+		 .moves = 50},
+		{.events = 4000, .per_round = 400, .per_chunk = 200, .renamed = true, .tail = 40},
+		{.events = 4000, .per_round = 400, .per_chunk = 200, .no_exits = true,
+		 .others = 900},
+	};
+
+	(void)state;
+	same(flavours, sizeof(flavours) / sizeof(*flavours), 20);
+}
+
+/* A byte changed anywhere, and a file cut anywhere. */
+static void damaged_recordings(void **state)
+{
+	static const struct flavour f = {
+		.events = 3000, .per_round = 400, .per_chunk = 150, .others = 60, .moves = 20};
+	const char *whole = in_scratch("whole.hrt"), *path = in_scratch("r.hrt");
+	unsigned int fast = 0, of = 0;
+
+	(void)state;
+	seed = 7;
+	recording_make(whole, &f);
+	struct bytes b = file_read(whole);
+
+	fastlane_segment_bytes = 20000;
+	for (unsigned int i = 0; i < 9; i++) {
+		size_t at = 2000 + dice(&seed) % (b.len - 2000);
+		uint8_t was = b.data[at];
+
+		b.data[at] ^= (uint8_t)(1 + dice(&seed) % 255);
+		file_write(path, b.data, i % 3 ? b.len : at);
+		b.data[at] = was;
+		fast += compare(path, 2, &of);
+	}
+	fastlane_segment_bytes = 0;
+	free(b.data);
+	print_message("%u of %u by the fast lane\n", fast, of);
+	assert_true(fast > 0 && fast < of);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clean_recordings),
+		cmocka_unit_test(troubled_recordings),
+		cmocka_unit_test(damaged_recordings),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
