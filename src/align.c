@@ -103,6 +103,13 @@ static bool guest_is_tsc(const struct trace_info *info)
 	return !clock || !strcmp(clock, "guest-tsc");
 }
 
+static bool is_uptime(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+
+	return clock && !strcmp(clock, "guest-uptime");
+}
+
 static int stamps_read(struct align_guest *g, struct reader *r)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
@@ -113,7 +120,8 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 		for (unsigned int i = 0; !err && i < batch->nr; i++) {
 			const struct event *ev = &batch->ev[i];
 
-			if (ev->type->id == EV_lost || nr++ >= ALIGN_STAMPS_MAX)
+			/* A stamp of 0 was made before the guest's clock ran. */
+			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_STAMPS_MAX)
 				continue;
 			err = vcpus_reserve(g, ev->cpu + 1u);
 			if (!err)
@@ -178,11 +186,27 @@ static void nominal_take(const struct align *a, const struct trace_info *info,
 static void error_take(const struct align *a, struct align_guest *g)
 {
 	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
-		double ns = g->relation.vcpu[v].error_ticks / clock_mono_ticks_per_ns(&a->mono);
+		double ns = g->relation.vcpu[v].error_ticks / align_guest_ticks_per_ns(a, g);
 
 		if (g->input[v].nr_stamps && ns > g->error_ns)
 			g->error_ns = ns;
 	}
+}
+
+/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any clock. */
+static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
+			 const struct clock_options *opt)
+{
+	bool ns = info && !guest_is_tsc(info) && !opt->have_given;
+	bool asked = a->clock && !strcmp(a->clock, "fit");
+	uint32_t pid;
+	int err = ns && !asked ? pid_choose(a, &pid) : -ENODATA;
+
+	if (!err)
+		err = align_pvclock(a, g, pid, is_uptime(info));
+	if (err != -ENODATA)
+		return err;
+	return clock_align(g->input, g->nr_vcpus, opt, &g->relation);
 }
 
 static int guest_make(struct align *a, struct align_guest *g)
@@ -202,10 +226,10 @@ static int guest_make(struct align *a, struct align_guest *g)
 	if (!err)
 		err = vcpus_join(a, g);
 	if (!err)
-		err = clock_align(g->input, g->nr_vcpus, &opt, &g->relation);
+		err = relation_find(a, g, r ? &r->info : NULL, &opt);
 	if (err)
 		return err;
-	clock_check(&g->relation, g->input, g->nr_vcpus);
+	clock_check(&g->relation, align_input(g), g->nr_vcpus);
 	error_take(a, g);
 	return 0;
 }
@@ -262,6 +286,7 @@ static void guest_deinit(struct align_guest *g)
 {
 	for (unsigned int i = 0; i < g->nr_vcpus; i++)
 		free((void *)g->input[i].stamp);
+	align_pvclock_free(g);
 	free(g->input);
 	free((void *)g->path);
 	clock_relation_deinit(&g->relation);
@@ -276,6 +301,7 @@ void align_free(struct align *a)
 	for (unsigned int i = 0; i < a->nr_vcpus; i++) {
 		free(a->vcpu[i].mark);
 		free(a->vcpu[i].report);
+		free(a->vcpu[i].pv);
 		clock_spans_deinit(&a->vcpu[i].spans);
 	}
 	free(a->pair);
@@ -292,4 +318,20 @@ double align_ticks_per_ns(const struct align *a)
 uint64_t align_ns(const struct align *a, uint64_t tsc)
 {
 	return clock_mono_ns(&a->mono, tsc, NULL);
+}
+
+const struct clock_input *align_input(const struct align_guest *g)
+{
+	return g->kvmclock ? g->kvmclock : g->input;
+}
+
+double align_guest_ticks_per_ns(const struct align *a, const struct align_guest *g)
+{
+	return align_on_kvmclock(g) ? 1 : align_ticks_per_ns(a);
+}
+
+uint64_t align_guest_ns(const struct align *a, const struct align_guest *g, unsigned int vcpu,
+			uint64_t host)
+{
+	return align_ns(a, align_on_kvmclock(g) ? align_pvclock_tsc(g, vcpu, host) : host);
 }

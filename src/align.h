@@ -20,6 +20,13 @@ enum {
 
 struct align;
 
+/* How one vCPU's kvm-clock comes from the host's TSC. */
+struct align_pvmap {
+	const struct clock_pvclock *rec; /* not owned */
+	size_t nr;
+	struct clock_vcpu tsc; /* of the guest; without segments: it is the host's */
+};
+
 /* One guest's relation to the host. vcpu[i] of the relation and of the input is guest CPU i. */
 struct align_guest {
 	const char *path; /* owned; NULL: no guest's trace, only what the host says of its vCPUs */
@@ -28,6 +35,11 @@ struct align_guest {
 	unsigned int nr_vcpus;
 	double error_ns; /* of every converted time, the largest of its vCPUs */
 	bool by_userspace; /* the host has no kvm_exit: bounded by KVM_RUN and its returns */
+
+	/* The relation is with the guest's kvm-clock (ns) in place of host TSC: this is its input, these the maps. */
+	struct clock_input *kvmclock;
+	struct align_pvmap *map;
+	unsigned int nr_maps;
 };
 
 /*
@@ -47,6 +59,12 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 /* Opens the guest's trace with its times on the host's clock. */
 int align_open(struct align *a, const char *path, const struct read_hint *hint,
 	       struct reader **ret);
+
+/* What the relation was proven with; the ticks that its bounds are in, per ns; ns of one of its host times. */
+const struct clock_input *align_input(const struct align_guest *g);
+double align_guest_ticks_per_ns(const struct align *a, const struct align_guest *g);
+uint64_t align_guest_ns(const struct align *a, const struct align_guest *g, unsigned int vcpu,
+			uint64_t host);
 
 /* Host TSC: its rate, and the ns of a tick. */
 double align_ticks_per_ns(const struct align *a);

@@ -17,7 +17,8 @@ static bool wants(const char *event, void *arg)
 {
 	static const char *const names[] = {"kvm_entry", "kvm_exit", "kvm_run",
 					    "kvm_userspace_exit", "clock_pair", "vcpu_tsc",
-					    "kvm_write_tsc_offset", "lost"};
+					    "kvm_write_tsc_offset", "kvm_pvclock_update",
+					    "lost"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -107,6 +108,30 @@ static int report_add(struct align *a, const struct event *ev)
 	return 0;
 }
 
+/* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it anew. */
+static int pvclock_add(struct align *a, const struct event *ev)
+{
+	struct align_vcpu *v = vcpu_get(a, ev->pid, value(ev, "target"));
+	struct clock_pvclock rec = {.host_tsc = ev->time_ns,
+				    .tsc_timestamp = value(ev, "tsc_timestamp"),
+				    .system_time = value(ev, "system_time"),
+				    .mul = (uint32_t)value(ev, "mul"),
+				    .shift = (int8_t)value(ev, "shift")};
+	void *list = v ? v->pv : NULL;
+	int err;
+
+	if (!v || !rec.mul || v->nr_pv >= CLOCK_SEGMENTS_MAX)
+		return 0;
+	err = grow(&list, v->nr_pv, sizeof(*v->pv));
+	v->pv = list;
+	if (err)
+		return err;
+	if (value(ev, "version") == 2)
+		v->registered = ev->time_ns;
+	v->pv[v->nr_pv++] = rec;
+	return 0;
+}
+
 static int pair_add(struct align *a, const struct event *ev)
 {
 	void *list = a->pair;
@@ -164,6 +189,8 @@ static int event_take(struct align *a, struct losses *l, const struct event *ev)
 	case EV_vcpu_tsc:
 	case EV_kvm_write_tsc_offset:
 		return report_add(a, ev);
+	case EV_kvm_pvclock_update:
+		return pvclock_add(a, ev);
 	case EV_clock_pair:
 		return pair_add(a, ev);
 	case EV_lost:
@@ -253,6 +280,9 @@ static int spans_make(struct align *a, struct align_vcpu *v)
 						: clock_mono_tsc(&a->mono, a->hole[i].to_ns));
 	for (size_t i = 0; i < v->nr_reports; i++)
 		v->report[i].host_tsc = clock_mono_tsc(&a->mono, v->report[i].host_tsc);
+	for (size_t i = 0; i < v->nr_pv; i++)
+		v->pv[i].host_tsc = clock_mono_tsc(&a->mono, v->pv[i].host_tsc);
+	v->registered = v->registered ? clock_mono_tsc(&a->mono, v->registered) : 0;
 	free(v->mark);
 	v->mark = NULL;
 	v->nr_marks = 0;

@@ -22,6 +22,9 @@ struct align_vcpu {
 	size_t nr_marks, mark_room;
 	struct clock_report *report; /* host_tsc is ns until all pairs are known */
 	size_t nr_reports;
+	struct clock_pvclock *pv; /* host_tsc likewise */
+	size_t nr_pv;
+	uint64_t registered; /* host_tsc likewise: when the guest took its kvm-clock into use; 0: not seen */
 	struct clock_spans spans;
 	bool exits; /* there is a kvm_exit or kvm_entry */
 };
@@ -48,6 +51,17 @@ struct align {
 int align_host_read(struct align *a, const char *path);
 /* After the last: ns become ticks, marks become spans. */
 int align_host_end(struct align *a);
+
+/* ---- align_pvclock.c ---- */
+
+/*
+ * Relates a guest that stamps in ns through its kvm-clock; `uptime`: they count from the end of its boot (OSv).
+ * -ENODATA: the recording does not have what it takes.
+ */
+int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bool uptime);
+void align_pvclock_free(struct align_guest *g);
+bool align_on_kvmclock(const struct align_guest *g);
+uint64_t align_pvclock_tsc(const struct align_guest *g, unsigned int vcpu, uint64_t kvmclock);
 
 /* One guest input through the relation, only CPU `only` (-1: all). */
 int align_lane_open(const struct align *a, const struct align_guest *g,

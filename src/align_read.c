@@ -28,7 +28,8 @@ static uint64_t convert(struct lane *l, unsigned int cpu, uint64_t stamp)
 
 	if (cpu >= rel->nr_vcpus)
 		return l->reader.info.end_ns;
-	return align_ns(l->align, clock_vcpu_host(&rel->vcpu[cpu], &l->cursor[cpu], stamp));
+	return align_guest_ns(l->align, l->guest, cpu,
+			      clock_vcpu_host(&rel->vcpu[cpu], &l->cursor[cpu], stamp));
 }
 
 static int lane_next(struct reader *r, struct batch *batch)
@@ -82,7 +83,8 @@ static void info_take(struct lane *l)
 
 		for (size_t i = 0; i < in->nr_stamps; i += step) {
 			const struct clock_vcpu *vcpu = &l->guest->relation.vcpu[v];
-			uint64_t ns = align_ns(l->align, clock_vcpu_host(vcpu, &c, in->stamp[i]));
+			uint64_t ns = align_guest_ns(l->align, l->guest, v,
+						     clock_vcpu_host(vcpu, &c, in->stamp[i]));
 
 			first = ns < first ? ns : first;
 			last = ns > last ? ns : last;
@@ -133,7 +135,8 @@ static void caveats_take(struct aligned *al)
 	json_t *text;
 
 	json_array_foreach (l->inner->info.caveats, i, text)
-		if (!strstr(json_string_value(text), "ticks, not")) /* they are not any more */
+		if (!strstr(json_string_value(text), "ticks, not") && /* they are not any more */
+		    !strstr(json_string_value(text), "not aligned with any host"))
 			trace_info_caveat(info, "%s", json_string_value(text));
 }
 

@@ -89,8 +89,8 @@ static void row_add(struct sync *s, const struct align *a, const struct align_gu
 {
 	const struct clock_vcpu *v = &g->relation.vcpu[vcpu];
 	const struct clock_segment *seg = &v->segment[segment];
-	double rate = align_ticks_per_ns(a), scale = scale_of(seg);
-	json_int_t from = segment ? (json_int_t)align_ns(a, seg->from) : 0;
+	double rate = align_guest_ticks_per_ns(a, g), scale = scale_of(seg);
+	json_int_t from = segment ? (json_int_t)align_guest_ns(a, g, vcpu, seg->from) : 0;
 
 	json_array_append_new(
 		s->rows,
@@ -109,7 +109,7 @@ static int vcpu_rows(struct sync *s, const struct align *a, const struct align_g
 		     const char *source, unsigned int vcpu)
 {
 	struct clock_vcpu *v = &g->relation.vcpu[vcpu];
-	const struct clock_input *in = &g->input[vcpu];
+	const struct clock_input *in = &align_input(g)[vcpu];
 	struct clock_cursor cursor = {0};
 	size_t first = 0;
 
