@@ -43,6 +43,8 @@ packages() {
 	live  qemu-system-x86    qemu-system-x86-core
 	live  seabios            seabios-bin
 	live  procps             procps-ng
+	live  busybox-static     busybox
+	live  cpio               cpio
 	live  util-linux         util-linux
 	rig   busybox-static     busybox
 	rig   cpio               cpio

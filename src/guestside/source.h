@@ -24,7 +24,7 @@
 #include "base/cleanup.h"
 
 enum {
-	GUEST_SOURCE_STOP_MS = 8000,	/* for an agent to send the rest */
+	GUEST_SOURCE_STOP_MS = 30000,	/* for an agent to send the rest */
 	GUEST_SOURCE_RETRY_MS = 200,	/* between looks for a guest that is not there yet */
 	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* taken in one round */
 };

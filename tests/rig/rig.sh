@@ -11,6 +11,8 @@
 #   rig.sh build       fetch, then the images: boot.cpio and root.ext4 for L1, l2.cpio for L2
 #   rig.sh run DIR     build, then boot L1: DIR/in becomes its /rig, /rig/main.sh runs there and what it leaves
 #                      in /rig/out comes back in DIR/out; L1's console is DIR/console.log. Exit status: main.sh's.
+#   rig.sh guest FILE INIT MODULE...   fetch, then FILE: an initramfs of busybox, those modules and the script INIT, for
+#                      any other guest of that kernel; prints the kernel's path
 #
 # The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is made again when a package that it is
 # made from, or a file of this directory, changes; see stamp_is().
@@ -228,6 +230,15 @@ exec 9>"$cache/lock"
 flock -w 300 9 || die "another build has held $cache/lock for 300 s"
 case ${1:-} in
 fetch) fetch ;;
+guest)
+	file=${2:?usage: rig.sh guest FILE INIT MODULE...}
+	init=${3:?usage: rig.sh guest FILE INIT MODULE...}
+	shift 3
+	fetch >&2
+	initramfs_make "$scratch/guest" "$init" "$@"
+	cpio_make "$scratch/guest" "$file"
+	echo "$cache/vmlinuz"
+	;;
 build) build ;;
 run)
 	build

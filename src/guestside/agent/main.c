@@ -24,7 +24,7 @@ enum {
 	EXIT_FAILED,
 	EXIT_USAGE,
 	PERIOD_MS = 50,
-	REST_MS = 5000, /* for the host to take the rest */
+	REST_MS = 30000, /* for the host to take the rest */
 	SECOND_MS = 1000,
 };
 

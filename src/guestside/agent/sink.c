@@ -19,7 +19,7 @@
 
 enum {
 	LOOK_MS = 200, /* nothing waits longer without looking for a signal */
-	END_MS = 3000, /* for the host to take the last bytes */
+	END_MS = 20000, /* for the host to take the last bytes */
 };
 
 /* What poll says of the other side. */

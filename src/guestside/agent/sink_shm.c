@@ -14,7 +14,7 @@
 #include "guestside/stream_shm.h"
 #include "sink.h"
 
-enum { TICK_MS = 5, WAIT_MS = 200, END_MS = 3000 };
+enum { TICK_MS = 5, WAIT_MS = 200, END_MS = 20000 };
 
 #define DEVICES "/sys/bus/pci/devices"
 #define IVSHMEM "0x1af4 0x1110" /* QEMU's docs/specs/ivshmem-spec */

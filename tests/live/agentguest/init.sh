@@ -1,0 +1,37 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash disable=SC2013
+# A Linux guest that sends its trace by every way in turn; what the test waits for begins with "guest: ".
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+for module in $(cat /modules/order); do
+	insmod "/modules/$module.ko" || echo "guest: insmod $module failed"
+done
+
+# session NAME WAY: the agent waits for the host, then a known number of one system call, until the host says stop
+session() {
+	/hostrace-guest -t "$2" -e 'sched,syscalls:sys_enter_mknodat' -b 256 2>/tmp/log &
+	agent=$!
+	echo "guest: waits $1"
+	until grep -q 'tracing [0-9]* CPUs' /tmp/log; do
+		kill -0 $agent 2>/dev/null || break
+		sleep 0.1
+	done
+	i=0
+	while [ $i -lt 23 ]; do
+		i=$((i + 1))
+		mkfifo -m 617 /tmp/fifo$i
+	done
+	rm -f /tmp/fifo*
+	echo "guest: worked $1"
+	wait $agent
+	echo "guest: ended $1 status $? instances $(ls /sys/kernel/tracing/instances | grep -c hostrace)"
+	cat /tmp/log
+}
+
+session serial serial:hostrace
+session shm shm
+session gone serial:hostrace
+poweroff -f
