@@ -10,16 +10,18 @@
 
 /* clang-format off */
 const struct sample_made_row sample_made_rows[MADE_NR] = {
-	[MADE_WAIT]	   = {"sched_wait", "", "", {.event = "sched_switch"}},
-	[MADE_WAIT_RET]	   = {"sched_wait_ret", "", "", {0}},
-	[MADE_PREEMPT]	   = {"sched_preempt", "", "", {.event = "sched_switch"}},
-	[MADE_PREEMPT_RET] = {"sched_preempt_ret", "", "", {0}},
-	[MADE_IDLE]	   = {"sched_idle", "", "", {0}},
-	[MADE_IDLE_RET]	   = {"sched_idle_ret", "", "", {0}},
+	[MADE_WAIT]	   = {"sched_wait", "", "", {.event = "sched_switch", .base = "sched_off"}},
+	[MADE_WAIT_RET]	   = {"sched_wait_ret", "", "", {.base = "sched_off", .ends = true}},
+	[MADE_PREEMPT]	   = {"sched_preempt", "", "", {.event = "sched_switch", .base = "sched_off"}},
+	[MADE_PREEMPT_RET] = {"sched_preempt_ret", "", "", {.base = "sched_off", .ends = true}},
+	[MADE_IDLE]	   = {"sched_idle", "", "", {.base = "sched_idle", .per_cpu = true}},
+	[MADE_IDLE_RET]	   = {"sched_idle_ret", "", "", {.base = "sched_idle", .per_cpu = true, .ends = true}},
 	[MADE_WAKE]	   = {"sched_wake", "Q", "tid=%d", {.event = "sched_wakeup"}},
 	[MADE_LOAD]	   = {"sched_load", "Q", "load=%d", {0}},
-	[MADE_LOCK]	   = {"mutex_lock_wait", "P", "%p", {.event = "contention_begin"}},
-	[MADE_LOCK_END]	   = {"mutex_lock_wake", "P", "%p", {.event = "contention_end"}},
+	[MADE_LOCK]	   = {"mutex_lock_wait", "P", "%p", {.event = "contention_begin", .base = "mutex_lock_wait",
+							   .keyed = true, .keeps_first = true}},
+	[MADE_LOCK_END]	   = {"mutex_lock_wake", "P", "%p", {.event = "contention_end", .base = "mutex_lock_wait",
+							   .keyed = true, .ends = true}},
 	[MADE_KMALLOC]	   = {"kmalloc", "PQQQ", ALLOC_FORMAT, {.allocator = "kmalloc"}},
 	[MADE_SLAB]	   = {"kmem_cache_alloc", "PQQQ", ALLOC_FORMAT, {.allocator = "slab"}},
 	[MADE_PAGE]	   = {"mm_page_alloc", "PQQQ", ALLOC_FORMAT, {.allocator = "page"}},
@@ -203,6 +205,8 @@ static uint64_t number_parse(const char *p)
 
 	if (*p == 'R')
 		return 0;
+	if (*p == 'X' || *p == 'Z')
+		return SAMPLE_STATE_DEAD;
 	if (isupper((unsigned char)*p))
 		return 1;
 	return strtoull(p, NULL, digits == 16 || !strncmp(p, "0x", 2) ? 16 : 10);

@@ -46,6 +46,9 @@ enum sample_what {
 	WHAT_NOTHING,
 };
 
+/* prev_state of sched_switch: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD; and all that keep a task from running. */
+enum { SAMPLE_STATE_DEAD = 0xb0, SAMPLE_STATE_BITS = 0x10ff };
+
 enum { SAMPLE_SLOTS = 5 };
 
 /* What is done with events of one type, and where their fields are. */

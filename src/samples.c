@@ -4,6 +4,7 @@
  * first sample. Each further pass hands out samples, a little late where backtraces come behind their events.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static void samples_free(struct samples *x)
 		free(x->held[i].args);
 	reader_close(x->reader);
 	sample_threads_close(x->threads);
+	sample_threads_close(x->own);
 	sample_stacks_close(x->stacks);
 	symbol_map_close(x->symbols);
 	free(x->batch);
@@ -103,6 +105,13 @@ static int types_find(struct samples *x)
 		for (unsigned int i = 0; i < x->batch->nr && !err; i++) {
 			const struct event *ev = &x->batch->ev[i];
 
+			if (ev->type->id != EV_sched_wakeup && ev->tid && ev->pid) {
+				struct sample_thread *t =
+					sample_thread_of(x->own, ev->source, ev->tid);
+
+				if (t)
+					t->pid = ev->pid;
+			}
 			if (is_ours(x, ev) && !x->has_rule[ev->type->index])
 				err = type_add(x, ev->type);
 		}
@@ -121,6 +130,7 @@ static void clock_take(struct samples *x)
 
 	x->only_vm = !x->in.first_source && (!strcmp(x->reader->info.kind, "hrt") ||
 						!strcmp(x->reader->info.kind, "text"));
+	x->trace->whole = x->only_vm;
 	x->ns_per_tick = !x->in.first_source && clock && !strcmp(clock, "guest-tsc") && hz > 0
 				 ? 1e9 / hz
 				 : 0;
@@ -134,7 +144,7 @@ static int pass_begin(struct samples *x)
 	x->reader = NULL;
 	sample_threads_close(x->threads);
 	x->threads = NULL;
-	x->first = x->next = x->event = 0;
+	x->first = x->next = x->event = x->not_watched = 0;
 	x->at = x->batch->nr = 0;
 	x->ended = false;
 	for (unsigned int i = 0; i < SAMPLES_CPUS_MAX; i++)
@@ -198,6 +208,11 @@ static int held_fill(struct samples *x)
 			x->at = 0;
 		}
 		if (more <= 0) {
+			if (x->not_watched)
+				trace_info_caveat(
+					&x->reader->info,
+					"%" PRIu64 " switches of threads that are not the VM's are "
+					"left out: they are not seen wholly", x->not_watched);
 			x->ended = true;
 			x->batch->nr = 0;
 			return more;
@@ -262,7 +277,9 @@ static int samples_init(struct samples *x)
 	x->load = calloc(SAMPLES_CPUS_MAX, sizeof(*x->load));
 	if (!x->batch || !x->tracepoint_of || !x->rule || !x->has_rule || !x->held || !x->load)
 		return fail(-ENOMEM, "out of memory");
-	return sample_stacks_open(&x->stacks);
+	int err = sample_threads_open(&x->own);
+
+	return err ? err : sample_stacks_open(&x->stacks);
 }
 
 /* A trace.dat brings the symbols of the kernel that it was recorded in. */

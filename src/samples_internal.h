@@ -15,6 +15,7 @@
 
 struct sample_thread {
 	uint64_t id; /* source and tid; 0: free */
+	uint32_t pid; /* in struct samples.own: whose it is */
 	uint64_t rip; /* of a vCPU: the guest's, at its last exit; 0: not known */
 	uint32_t reason, isa, user_reason;
 	char state; /* 'w' it waits, 'p' it was preempted, else it runs or is not known */
@@ -69,6 +70,8 @@ struct samples {
 	bool *has_rule;
 	uint32_t made[MADE_NR]; /* tracepoint index */
 	struct sample_threads *threads;
+	struct sample_threads *own; /* of a host: threads of VMs */
+	uint64_t not_watched;	    /* switches from or to others */
 	struct sample_stacks *stacks;
 	struct symbol_map *symbols; /* the trace's own */
 	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */

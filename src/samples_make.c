@@ -92,12 +92,30 @@ static int load_change(struct samples *x, const struct event *ev, uint64_t cpu, 
 	return err;
 }
 
-static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, bool runnable)
+/* Of a host only the VM's own threads are seen wholly: of others, just what happens next to them. */
+static bool is_watched(struct samples *x, const struct event *ev, uint32_t tid)
+{
+	const struct sample_thread *t;
+
+	if (!x->only_vm)
+		return true;
+	t = tid ? sample_thread_of(x->own, ev->source, tid) : NULL;
+	if (t && t->pid == ev->pid && ev->pid)
+		return true;
+	x->not_watched += tid != 0;
+	return false;
+}
+
+/* A dead thread waits for nothing. */
+static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, uint64_t state)
 {
 	struct sample_thread *t = tid ? sample_thread_of(x->threads, ev->source, tid) : NULL;
+	bool runnable = !(state & SAMPLE_STATE_BITS);
 	struct sample_held *h;
 	int err;
 
+	if (!is_watched(x, ev, tid) || (state & SAMPLE_STATE_DEAD))
+		return 0;
 	if (!tid)
 		return made(x, ev, MADE_IDLE_RET, 0, NULL, 0, &h);
 	if (t)
@@ -116,6 +134,8 @@ static int switch_to(struct samples *x, const struct event *ev, uint32_t tid)
 	struct sample_held *h;
 	bool preempted = t && t->state == 'p';
 
+	if (!is_watched(x, ev, tid))
+		return 0;
 	if (!tid)
 		return made(x, ev, MADE_IDLE, 0, NULL, 0, &h);
 	if (t)
@@ -136,15 +156,16 @@ static void name_learn(struct samples *x, const struct sample_rule *r, const str
 static int make_switch(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
 	uint32_t from = (uint32_t)sample_u64(r, ev, 0), to = (uint32_t)sample_u64(r, ev, 2);
-	bool runnable = !(sample_u64(r, ev, 1) & 0xff), first = ev->cpu < SAMPLES_CPUS_MAX &&
-								x->load[ev->cpu] < 0;
+	uint64_t state = sample_u64(r, ev, 1);
+	bool runnable = !(state & SAMPLE_STATE_BITS);
+	bool first = ev->cpu < SAMPLES_CPUS_MAX && x->load[ev->cpu] < 0;
 	int err;
 
 	name_learn(x, r, ev, from, 3);
 	name_learn(x, r, ev, to, 4);
 	if (first)
 		x->load[ev->cpu] = from ? 1 : 0;
-	err = switch_from(x, ev, from, runnable);
+	err = switch_from(x, ev, from, state);
 	if (!err)
 		err = switch_to(x, ev, to);
 	if (err || x->only_vm)
@@ -200,9 +221,11 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 	int err = made(x, ev, r->what == WHAT_LOCK ? MADE_LOCK : MADE_LOCK_END, ev->tid, &lock,
 		       sizeof(lock), &h);
 
-	if (!err)
-		h->wants_stack = true;
-	return err;
+	if (err)
+		return err;
+	h->s.key = (lock ^ ev->tid) * 0x9e3779b97f4a7c15ull + ev->tid; /* of this thread for this lock */
+	h->wants_stack = true;
+	return 0;
 }
 
 /* Where the vCPU and its guest are: kept for what its thread does next. */

@@ -120,7 +120,7 @@ rig_fill() { # DIR
 	cp "$here"/l1/*.sh "$1/"
 	[ -z "${RIG_PARTS:-}" ] || echo "$RIG_PARTS" >"$1/parts"
 	cp "$program" "$1/bin/hostrace"
-	cp "$(dirname "$program")/sampleguest.elf" "$1/"
+	cp "$(dirname "$program")/sampleguest.elf" /usr/share/qemu/pvh.bin "$1/"
 	for library in $(ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
 	done

@@ -50,6 +50,7 @@ struct sample_kind {
 	const char *base;	       /* NULL: by the name */
 	const char *allocator;	       /* it is an allocation: buf, req_len, alloc_len, align in its text */
 	bool ends, per_cpu, keyed;     /* it ends `base`; pairs belong to a CPU, to osv_sample.key */
+	bool keeps_first; /* a begin while one is open: that one goes on; else the new one takes its place */
 };
 
 /* Valid until the next osv_next(): it points into the mapped file. */
@@ -89,6 +90,7 @@ struct osv_trace {
 	struct osv_private *priv;
 	const struct osv_source *source; /* NULL: the file itself */
 	void *source_arg;
+	bool whole; /* all CPUs' samples begin together: none was overwritten */
 };
 
 struct osv_frame;

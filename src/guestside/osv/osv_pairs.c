@@ -15,6 +15,7 @@ struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
 	bool ends, per_cpu; /* this tracepoint ends its base; its pairs belong to a CPU */
 	bool keyed;	    /* ... or to the sample's key */
+	bool single, keeps_first; /* they cannot nest: the end of one was not seen */
 };
 
 struct open_entry {
@@ -76,7 +77,12 @@ static void kind_init(struct osv_pairs *p, uint32_t i, const struct sample_kind 
 	while (!t->tracepoints[first].kind || !t->tracepoints[first].kind->base ||
 	       strcmp(t->tracepoints[first].kind->base, kind->base))
 		first++; /* ends at i */
-	*n = (struct timed_name){first, kind->ends, kind->per_cpu, kind->keyed};
+	*n = (struct timed_name){.base = first,
+				 .ends = kind->ends,
+				 .per_cpu = kind->per_cpu,
+				 .keyed = kind->keyed,
+				 .single = true,
+				 .keeps_first = kind->keeps_first};
 	p->timed[first] |= kind->ends;
 }
 
@@ -267,13 +273,16 @@ static int args_keep(struct open_entry *e)
 	return 0;
 }
 
-static int begin(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uint32_t base)
+static int begin(struct osv_pairs *p, const struct osv_sample *s, uint64_t id,
+		 const struct timed_name *name)
 {
-	uint32_t *slot = slot_find(p, id, base), below = 0, index = 0;
+	uint32_t base = name->base, *slot = slot_find(p, id, base), below = 0, index = 0;
 
+	if (slot && name->keeps_first)
+		return 0;
 	if (slot) {
 		const struct osv_sample *old = &p->open[*slot - 1].timed.entry;
-		bool overwritten = old->time_ns < earliest(p, s->cpu);
+		bool overwritten = name->single || old->time_ns < earliest(p, s->cpu);
 
 		if (!overwritten && p->compat)
 			return nested(old, s);
@@ -314,7 +323,7 @@ static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uin
 	entry_free(p, index);
 	if (below)
 		slot_put(p, below - 1);
-	if (ret->entry.cpu != s->cpu && earliest(p, s->cpu) > ret->entry.time_ns)
+	if (!p->trace->whole && ret->entry.cpu != s->cpu && earliest(p, s->cpu) > ret->entry.time_ns)
 		return 0; /* what lay between was overwritten on the other CPU */
 	ret->duration_ns = s->time_ns - ret->entry.time_ns;
 	return 1;
@@ -334,7 +343,7 @@ int osv_pairs_next(struct osv_pairs *p, const struct osv_sample *s, struct osv_t
 		p->timed[n->base] = true;
 		return end(p, s, id, n->base, ret);
 	}
-	return p->timed[n->base] ? begin(p, s, id, n->base) : 0;
+	return p->timed[n->base] ? begin(p, s, id, n) : 0;
 }
 
 static const struct osv_pairs *sorting; /* qsort has no argument */
