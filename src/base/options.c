@@ -133,6 +133,29 @@ static const struct option_row *find_long(const struct option_row *const *tables
 	return NULL;
 }
 
+enum { AMBIGUOUS_MAX = 8 };
+
+/* The only option that begins so; NULL if there is none, or several. `others` says which there are. */
+static const struct option_row *find_prefix(const struct option_row *const *tables,
+					    const char *name, size_t len, char *others, size_t size)
+{
+	const struct option_row *found = NULL;
+	unsigned int nr = 0;
+
+	others[0] = '\0';
+	for (; *tables && len; tables++)
+		for (const struct option_row *o = *tables; o->name; o++) {
+			size_t at = strlen(others);
+
+			if (strncmp(o->name, name, len) || (found && !strcmp(found->name, o->name)))
+				continue;
+			found = o;
+			if (nr++ < AMBIGUOUS_MAX)
+				snprintf(others + at, size - at, "%s--%s", at ? ", " : "", o->name);
+		}
+	return nr == 1 ? found : NULL;
+}
+
 static const struct option_row *find_letter(const struct option_row *const *tables, char letter)
 {
 	for (; *tables; tables++)
@@ -154,13 +177,17 @@ static int words_set(int argc, char **argv, int *i, const struct option_row *o)
 	return err;
 }
 
-/* argv[*i] is "--name", "--name=value" or "--no-name"; takes the next word as the value where one is needed. */
+/*
+ * argv[*i] is "--name", "--name=value" or "--no-name", the name in full or as much of it as no other option begins
+ * with; takes the next word as the value where one is needed.
+ */
 static int parse_long(int argc, char **argv, int *i, const struct option_row *const *tables)
 {
 	const char *name = argv[*i] + 2;
 	size_t len = strcspn(name, "=");
 	const char *value = name[len] ? name + len + 1 : NULL;
 	const struct option_row *o = find_long(tables, name, len);
+	char others[256] = "";
 
 	if (!o && !value && !strncmp(name, "no-", 3)) {
 		o = find_long(tables, name + 3, len - 3);
@@ -168,6 +195,10 @@ static int parse_long(int argc, char **argv, int *i, const struct option_row *co
 			return option_set(o, NULL, false);
 		o = NULL;
 	}
+	if (!o)
+		o = find_prefix(tables, name, len, others, sizeof(others));
+	if (!o && *others)
+		return fail(-EINVAL, "--%.*s could be %s", (int)len, name, others);
 	if (!o)
 		return fail(-EINVAL, "unknown option --%.*s", (int)len, name);
 	if (o->kind == OPT_FLAG)

@@ -27,6 +27,7 @@ static const struct option_row rows[] = {
 	{0,   "limit",  OPT_U64,      &number,  "N",    "a number"},
 	{0,   "since",  OPT_DURATION, &time_ns, "TIME", "a time"},
 	{0,   "ring",   OPT_SIZE,     &bytes,   "SIZE", "a size"},
+	{0,   "limits", OPT_NUMBERS,  &numbers, "N",    "begins as another one does"},
 	{0},
 };
 /* clang-format on */
@@ -76,6 +77,27 @@ static void all_forms(void **state)
 	assert_int_equal(numbers.item[1], 2);
 	assert_int_equal(numbers.item[2], 16);
 	assert_int_equal(number, 32);
+}
+
+static void names_cut_short(void **state)
+{
+	char line[] = "--out x --rin=4K --inp one --qu", two[] = "--lim 1",
+	     none[] = "--nothing", whole[] = "--limit 7";
+	char *argv[16];
+	int nr;
+
+	(void)state;
+	assert_int_equal(parse(line, argv, &nr, NULL), 0);
+	assert_string_equal(text, "x");
+	assert_int_equal(bytes, 4096);
+	assert_int_equal(list.nr, 1);
+	assert_true(flag);
+	assert_int_equal(parse(two, argv, &nr, NULL), -EINVAL);
+	assert_string_equal(error_text(), "--lim could be --limit, --limits");
+	assert_int_equal(parse(none, argv, &nr, NULL), -EINVAL);
+	assert_string_equal(error_text(), "unknown option --nothing");
+	assert_int_equal(parse(whole, argv, &nr, NULL), 0);
+	assert_int_equal(number, 7);
 }
 
 static void bundled_letters_and_no(void **state)
@@ -173,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(all_forms, reset),
+		cmocka_unit_test_setup(names_cut_short, reset),
 		cmocka_unit_test_setup(bundled_letters_and_no, reset),
 		cmocka_unit_test_setup(dashes_end_options, reset),
 		cmocka_unit_test_setup(times_and_sizes, reset),

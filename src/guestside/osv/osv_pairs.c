@@ -323,7 +323,8 @@ static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uin
 	entry_free(p, index);
 	if (below)
 		slot_put(p, below - 1);
-	if (!p->trace->whole && ret->entry.cpu != s->cpu && earliest(p, s->cpu) > ret->entry.time_ns)
+	if (!p->trace->whole && ret->entry.cpu != s->cpu &&
+	    earliest(p, s->cpu) > ret->entry.time_ns)
 		return 0; /* what lay between was overwritten on the other CPU */
 	ret->duration_ns = s->time_ns - ret->entry.time_ns;
 	return 1;
