@@ -52,7 +52,8 @@ struct option_row {
 /*
  * Parses argv[1..] against the rows of all tables (NULL-terminated array of tables, each ended by a row without
  * name). A long name may be cut short where no other begins so. Options and arguments may be mixed; "--" ends the
- * options. Arguments are moved to the front of argv; *ret_argc is their number (argv[0..]). If stop_at_dashes is not NULL, it gets the index in argv behind "--", or 0.
+ * options. Arguments are moved to the front of argv; *ret_argc is their number (argv[0..]). If stop_at_dashes is not
+ * NULL, it gets the index in argv behind "--", or 0.
  * Errors: -EINVAL with the sentence set (exit status 2).
  */
 int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
