@@ -31,10 +31,21 @@ static const struct option_row rest_options[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
+static const struct option_row memory_options[] = {
+	{'r', "remote",       OPT_TEXT,     &guest_given.remote,           "ADDR", "the gdb stub: HOST:PORT or unix:PATH (default localhost:1234)"},
+	{'e', "exe",          OPT_TEXT,     &guest_given.exe,              "ELF",  "the guest's ELF file (default build/release/loader.elf)"},
+	{'d', "debug",        OPT_FLAG,     &guest_given.debug,            NULL,   "the default is build/debug/loader.elf"},
+	{'S', "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
+	{0},
+};
+/* clang-format on */
+
 static const struct action {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } actions[] = {
+	{"extract", guest_extract},
 	{"download", guest_download},
 	{"control", guest_control},
 	{"sampler", guest_sampler},
@@ -63,7 +74,8 @@ static int run(int argc, char **argv, char **rest)
 	if (rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
-		return command_usage("which action? download, control or sampler");
+		return command_usage("which action? extract, download, control or "
+				     "sampler");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("the formats are text and json");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
@@ -80,6 +92,7 @@ const struct command guest_command = {
 	.summary = "Fetch a guest's own trace, switch what it records.",
 	.group = "Live (needs privileges)",
 	.details = "Actions\n"
+		   "  extract                  its trace from its memory, by the VM's gdb stub\n"
 		   "  download [URL]           its trace from its REST server, into -o FILE\n"
 		   "                           (default tracefile); resumes what broke\n"
 		   "  control [URL] list [REGEX..]     its tracepoints\n"
@@ -88,8 +101,10 @@ const struct command guest_command = {
 		   "  control [URL] freq NAME..        events a second\n"
 		   "  sampler HZ [URL]         samples a second on every vCPU; 0 stops\n",
 	.examples = "  hostrace guest control enable 'sched_wait|vfs_' --backtrace\n"
+		    "  hostrace guest extract -r localhost:1234 -e loader.elf -o guest.trace\n"
 		    "  hostrace guest download https://10.0.0.7:8000/ --cacert ca.pem \\\n"
 		    "      --cert client.pem --key client.key -o guest.trace",
-	.options = (const struct option_row *const[]){rest_options, output_file_options, NULL},
+	.options = (const struct option_row *const[]){rest_options, memory_options,
+						     output_file_options, NULL},
 	.run = run,
 };

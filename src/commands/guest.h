@@ -19,7 +19,7 @@ struct guest_given {
 	uint64_t interval_ns, count, max_bytes, retries;
 
 	/* memory */
-	const char *remote, *exe, *symbols_dir;
+	const char *remote, *exe;
 	bool symbols, debug;
 };
 extern struct guest_given guest_given;
@@ -28,6 +28,11 @@ extern struct guest_given guest_given;
 int guest_download(int argc, char **argv);
 int guest_control(int argc, char **argv);
 int guest_sampler(int argc, char **argv);
+
+int guest_extract(int argc, char **argv);
+
+/* What extract, threads, virtio and leaks share. */
+struct osv_guest_options guest_memory_options(void);
 
 /*
  * Prints the answer: {"hostrace":{...},"inputs":[],"clock":{},"caveats":[..],KEY:VALUE}; key is

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* guest extract: an OSv guest's rings through QEMU's gdb stub, into a tracefile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "commands/guest.h"
+#include "guestside/fetch/osv_guest.h"
+#include "guestside/osv/osv_convert.h"
+#include "output.h"
+
+struct osv_guest_options guest_memory_options(void)
+{
+	return (struct osv_guest_options){.elf = guest_given.exe,
+					  .remote = guest_given.remote,
+					  .debug = guest_given.debug,
+					  .timeout_ns = guest_given.http.timeout_ns};
+}
+
+/* ---- files: written under another name, 0600, renamed when whole ---- */
+
+struct made {
+	char *temporary, *name;
+	FILE *file;
+};
+
+static int made_open(struct made *m, const char *name, const char *suffix)
+{
+	int fd;
+
+	*m = (struct made){0};
+	if (asprintf(&m->name, "%s%s", name, suffix) < 0 ||
+	    asprintf(&m->temporary, "%s.%d.tmp", m->name, (int)getpid()) < 0)
+		return fail(-ENOMEM, "out of memory");
+	unlink(m->temporary);
+	fd = open(m->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	m->file = fd < 0 ? NULL : fdopen(fd, "w");
+	return m->file ? 0 : fail(-errno, "%s: %s", m->name, strerror(errno));
+}
+
+static int made_close(struct made *m, int err)
+{
+	bool bad = m->file && ferror(m->file);
+
+	if (m->file && fclose(m->file))
+		bad = true;
+	if (!err && bad)
+		err = fail(-EIO, "%s could not be written", m->name);
+	if (!err && rename(m->temporary, m->name))
+		err = fail(-errno, "%s: %s", m->name, strerror(errno));
+	if (err && m->file)
+		unlink(m->temporary);
+	free(m->temporary);
+	free(m->name);
+	return err;
+}
+
+static int tracefile_write(struct osv_trace *t, const char *name)
+{
+	struct made m;
+	int err = made_open(&m, name, "");
+
+	if (!err) {
+		osv_rewind(t);
+		err = osv_convert(t, m.file);
+	}
+	return made_close(&m, err);
+}
+
+static int symbols_write(struct osv_trace *t, const char *name, const char *elf, uint64_t *ret_nr)
+{
+	struct made m;
+	int err = made_open(&m, name, ".symbols");
+
+	if (!err)
+		err = osv_symbols_write(t, elf, m.file, ret_nr);
+	return made_close(&m, err);
+}
+
+/* ---- */
+
+static void progress_show(uint64_t now, uint64_t total)
+{
+	static int shown = -1;
+	int percent = total ? (int)(now * 100 / total) : 100;
+
+	if (percent == shown)
+		return;
+	shown = percent;
+	fprintf(stderr, "\rthe guest stands still: %3d%%", percent);
+	fflush(stderr);
+}
+
+static int answer(const struct osv_extracted *x, const char *file, uint64_t stopped_ns,
+		  uint64_t nr_symbols)
+{
+	json_t *caveats = json_array();
+	char text[160];
+
+	if (x->counts.unfinished) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " vCPUs were writing a sample; what follows it is not read",
+			 x->counts.unfinished);
+		json_array_append_new(caveats, json_string(text));
+	}
+	if (x->counts.bad) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " pages end in something that is no sample", x->counts.bad);
+		json_array_append_new(caveats, json_string(text));
+	}
+	if (output_is("json"))
+		return guest_json_print(
+			"extract", "result",
+			json_pack("{s:s,s:I,s:I,s:i,s:i,s:I,s:I}", "file", file, "samples",
+				  (json_int_t)x->counts.records, "bytes", (json_int_t)x->bytes,
+				  "vcpus", (int)x->nr_cpus, "vcpus_without_ring", (int)x->nr_empty,
+				  "symbols", (json_int_t)nr_symbols, "stopped_ns",
+				  (json_int_t)stopped_ns),
+			caveats);
+	printf("%s: %" PRIu64 " samples of %u vCPUs; the guest stood still for %.1f ms\n", file,
+	       x->counts.records, x->nr_cpus - x->nr_empty, (double)stopped_ns / 1e6);
+	for (size_t i = 0; i < json_array_size(caveats); i++)
+		command_note("%s", json_string_value(json_array_get(caveats, i)));
+	json_decref(caveats);
+	return EXIT_FINE;
+}
+
+int guest_extract(int argc, char **argv)
+{
+	const char *file = output_file();
+	struct osv_guest_options opt = guest_memory_options();
+	bool bar = isatty(STDERR_FILENO) && !common.quiet;
+	uint64_t stopped_ns = 0, nr_symbols = 0;
+	struct osv_extracted x;
+	int err, status;
+
+	if (argc > 1 || (argc && file))
+		return command_usage("unexpected argument '%s'", argv[argc - 1]);
+	file = file ? file : argc ? argv[0] : "tracefile";
+	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &stopped_ns);
+	if (bar)
+		fputc('\n', stderr);
+	if (!err)
+		err = tracefile_write(x.trace, file);
+	if (!err && guest_given.symbols)
+		err = symbols_write(x.trace, file, opt.elf ? opt.elf
+						   : opt.debug ? "build/debug/loader.elf"
+							       : "build/release/loader.elf",
+				    &nr_symbols);
+	status = err ? command_failed() : answer(&x, file, stopped_ns, nr_symbols);
+	osv_close(x.trace);
+	return status;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). QEMU stops the VM when a
+ * debugger connects and lets it run again when it detaches, not when it merely goes away; so a
+ * child process watches over this one and detaches in its place, whatever ends it. A VM that was
+ * paused before runs afterwards: the protocol cannot tell.
+ *
+ * Addresses are virtual, as the first vCPU maps them.
+ */
+#ifndef HOSTRACE_GDB_H
+#define HOSTRACE_GDB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define GDB_DEFAULT "localhost:1234"
+#define GDB_TIMEOUT_NS (30ull * 1000000000)
+
+enum { GDB_VCPUS_MAX = 4096, GDB_REGISTERS = 17 };
+
+struct gdb;
+
+/*
+ * "HOST:PORT", ":PORT", "tcp::PORT", "unix:PATH" or a path with a slash. The guest stands still
+ * from here on. 0, or -errno with the sentence set: -ECONNREFUSED, -ETIMEDOUT (no answer: another
+ * debugger may be attached), -EPROTO.
+ */
+int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret);
+
+/* The guest runs on. */
+void gdb_close(struct gdb *g);
+DEFINE_CLEANUP(gdb, struct gdb *, gdb_close);
+
+/* ns since gdb_open() */
+uint64_t gdb_stopped_ns(const struct gdb *g);
+
+/* All or nothing. -EFAULT (with the sentence set): an address that the guest does not map. */
+int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len);
+int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len);
+
+/* x86-64: rax rbx rcx rdx rsi rdi rbp rsp r8..r15 rip, of each vCPU. */
+struct gdb_vcpu {
+	uint64_t reg[GDB_REGISTERS];
+};
+enum { GDB_RBP = 6, GDB_RSP = 7, GDB_RIP = 16 };
+int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
+
+/* ---- gdb_guard.c ---- */
+
+struct gdb_guard {
+	int pid, pipe;
+};
+/* Starts the child that watches over this process. */
+int gdb_guard_start(int socket, struct gdb_guard *ret);
+/* Lets it detach, and waits for that. `attached`: the stub has ever answered. */
+void gdb_guard_stop(struct gdb_guard *g, bool attached);
+
+#endif

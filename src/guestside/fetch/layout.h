@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where things lie in a guest: symbols of its ELF file (libelf), and places of members in its
+ * structures as its DWARF tells them (libdw). Nothing is built into hostrace but names, so that
+ * another build of the guest is read right or refused by name.
+ */
+#ifndef HOSTRACE_LAYOUT_H
+#define HOSTRACE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct layout;
+
+/* 0, or -errno with the sentence set. */
+int layout_open(const char *elf, struct layout **ret);
+void layout_close(struct layout *l);
+DEFINE_CLEANUP(layout, struct layout *, layout_close);
+
+/* Address of a symbol by its linker name; -ENOENT with the sentence set. */
+int layout_symbol(const struct layout *l, const char *name, uint64_t *ret);
+
+/* The name of the symbol that begins at exactly this address, or NULL; valid as long as l. */
+const char *layout_symbol_at(const struct layout *l, uint64_t address);
+
+/* A place in a structure: "sched::thread", "_attr._name". */
+struct layout_member {
+	const char *type, *path;
+	uint16_t *offset; /* set where it is found */
+	uint16_t *size;	  /* bytes; may be NULL */
+};
+
+/*
+ * Finds all of them in one pass over the DWARF. -ENOENT with the sentence set (which one is
+ * missing), -ENODATA: the file has no DWARF.
+ */
+int layout_members(struct layout *l, const struct layout_member *m, size_t nr);
+
+/* Size of a structure that layout_members() met; 0: it did not. */
+uint64_t layout_size(const struct layout *l, const char *type);
+
+/* The name of an enumeration's value, or NULL; the enumeration is found by its full name. */
+const char *layout_enum(struct layout *l, const char *type, int64_t value);
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The rings of all vCPUs, as `osv trace save` finds them: sched::cpus is a vector of vCPUs, each
+ * has a base of its own variables, percpu_trace_buffer lies there. A sample names its tracepoint by
+ * address; what that is called stands at that address, and is read while the guest still stands.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "event.h"
+#include "guestside/fetch/osv_guest.h"
+
+enum { PIECE = 64 << 10, TRACEPOINT_BYTES_MAX = 512 };
+
+struct places {
+	uint64_t cpus, trace_buffer; /* addresses; the second is to be added to a vCPU's base */
+	uint16_t percpu_base;
+	uint16_t base, base_size, last, size; /* trace_buf */
+	uint16_t name, format, signature;     /* tracepoint_base */
+};
+
+struct extract {
+	struct osv_guest g;
+	struct places at;
+	struct osv_extracted *ret;
+	struct osv_ring *ring;
+	uint64_t *address; /* of each ring in the guest */
+	unsigned int nr;
+	uint8_t *mem;
+	uint64_t total;
+	void (*progress)(uint64_t now, uint64_t total);
+};
+
+static int places_find(struct layout *l, struct places *at)
+{
+	const struct layout_member members[] = {
+		{"sched::cpu", "percpu_base", &at->percpu_base, NULL},
+		{"trace_buf", "_base", &at->base, &at->base_size},
+		{"trace_buf", "_last", &at->last, NULL},
+		{"trace_buf", "_size", &at->size, NULL},
+		{"tracepoint_base", "name", &at->name, NULL},
+		{"tracepoint_base", "format", &at->format, NULL},
+		{"tracepoint_base", "sig", &at->signature, NULL},
+	};
+	int err = layout_symbol(l, "_ZN5sched4cpusE", &at->cpus);
+
+	if (!err && layout_symbol(l, "percpu_trace_buffer", &at->trace_buffer))
+		err = layout_symbol(l, "_ZL19percpu_trace_buffer", &at->trace_buffer);
+	return err ? err : layout_members(l, members, sizeof(members) / sizeof(*members));
+}
+
+/* ---- where the rings are ---- */
+
+/* The buffer is a unique_ptr whose deleter, if it is no empty class, stands before the pointer. */
+static int ring_find(struct extract *x, uint64_t cpu)
+{
+	struct osv_guest *g = &x->g;
+	uint64_t base, buf, mem;
+	struct osv_ring ring = {0};
+	int err = osv_guest_u64(g, cpu + x->at.percpu_base, &base);
+
+	buf = base + x->at.trace_buffer;
+	if (!err)
+		err = osv_guest_u64(g, buf + x->at.base + (x->at.base_size == 16 ? 8 : 0), &mem);
+	if (!err)
+		err = osv_guest_u64(g, buf + x->at.last, &ring.last);
+	if (!err)
+		err = osv_guest_u64(g, buf + x->at.size, &ring.size);
+	if (err)
+		return err;
+	if (!mem || !ring.size) {
+		x->ret->nr_empty++;
+		return 0;
+	}
+	if (ring.size % OSV_RING_PAGE || ring.size > OSV_RING_BYTES_MAX)
+		return fail(-EBADMSG, "vCPU %u: a ring of %" PRIu64 " bytes, which no ring has",
+			    x->nr, ring.size);
+	x->total += ring.size;
+	x->address[x->nr] = mem;
+	x->ring[x->nr++] = ring;
+	return x->total > OSV_RINGS_BYTES_MAX ? fail(-E2BIG, "rings of more than %llu GiB",
+						     OSV_RINGS_BYTES_MAX >> 30)
+					      : 0;
+}
+
+static int rings_find(struct extract *x)
+{
+	uint64_t *cpu = NULL;
+	unsigned int nr = 0;
+	int err = osv_guest_vector(&x->g, x->at.cpus, OSV_CPUS_MAX, &cpu, &nr);
+
+	x->ring = calloc(nr + 1u, sizeof(*x->ring));
+	x->address = calloc(nr + 1u, sizeof(*x->address));
+	if (!err && (!x->ring || !x->address))
+		err = fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = ring_find(x, cpu[i]);
+	x->ret->nr_cpus = nr;
+	free(cpu);
+	return err;
+}
+
+/* ---- copying ---- */
+
+/* What was never written need not be read: the copy is zero there, as the guest's memory is. */
+static uint64_t used_bytes(const struct osv_ring *r)
+{
+	uint64_t pages = (r->last + OSV_RING_PAGE - 1) / OSV_RING_PAGE;
+
+	return r->last < r->size ? pages * OSV_RING_PAGE : r->size;
+}
+
+static int rings_copy(struct extract *x)
+{
+	uint64_t total = 0, done = 0;
+	uint8_t *to;
+
+	x->mem = mmap(NULL, x->total + OSV_RING_PAGE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (x->mem == MAP_FAILED) {
+		x->mem = NULL;
+		return fail(-ENOMEM, "out of memory");
+	}
+	for (unsigned int i = 0; i < x->nr; i++)
+		total += used_bytes(&x->ring[i]);
+	to = x->mem;
+	for (unsigned int i = 0; i < x->nr; to += x->ring[i++].size) {
+		uint64_t len = used_bytes(&x->ring[i]);
+
+		x->ring[i].mem = to;
+		for (uint64_t at = 0; at < len; at += PIECE) {
+			size_t piece = len - at < PIECE ? len - at : PIECE;
+			int err = gdb_read(x->g.gdb, x->address[i] + at, to + at, piece);
+
+			if (err)
+				return err;
+			done += piece;
+			if (x->progress)
+				x->progress(done, total);
+		}
+	}
+	x->ret->bytes = total;
+	return 0;
+}
+
+/* ---- tracepoints ---- */
+
+static char *text_at(struct osv_guest *g, uint64_t address)
+{
+	char text[OSV_RING_TEXT_MAX];
+	uint64_t at;
+
+	return osv_guest_u64(g, address, &at) || osv_guest_text(g, at, text, sizeof(text))
+		       ? NULL
+		       : strdup(text);
+}
+
+static int tracepoint_read(void *ctx, uint64_t key, struct osv_raw_tracepoint *ret)
+{
+	struct extract *x = ctx;
+
+	ret->name = text_at(&x->g, key + x->at.name);
+	ret->signature = ret->name ? text_at(&x->g, key + x->at.signature) : NULL;
+	ret->format = ret->signature ? text_at(&x->g, key + x->at.format) : NULL;
+	if (ret->format)
+		return 0;
+	free(ret->name);
+	free(ret->signature);
+	return -ENOENT;
+}
+
+int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
+		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns)
+{
+	struct extract x = {.ret = ret, .progress = progress};
+	int err = osv_guest_open(opt, &x.g);
+
+	*ret = (struct osv_extracted){0};
+	if (!err)
+		err = places_find(x.g.layout, &x.at);
+	if (!err)
+		err = osv_guest_stop(opt, &x.g);
+	if (!err)
+		err = rings_find(&x);
+	if (!err)
+		err = rings_copy(&x);
+	if (!err)
+		err = osv_raw_open(opt->remote ? opt->remote : GDB_DEFAULT, x.ring, x.nr,
+				   tracepoint_read, &x, &ret->trace, &ret->counts);
+	*ret_stopped_ns = osv_guest_resume(&x.g);
+	osv_guest_close(&x.g);
+	if (x.mem)
+		munmap(x.mem, x.total + OSV_RING_PAGE);
+	free(x.ring);
+	free(x.address);
+	return err;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event.h"
+#include "guestside/fetch/osv_guest.h"
+
+enum { TEXT_PIECE = 64 };
+
+int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
+{
+	*ret = (struct osv_guest){0};
+	ret->elf = opt->elf	? opt->elf
+		   : opt->debug ? "build/debug/loader.elf"
+				: "build/release/loader.elf";
+	return layout_open(ret->elf, &ret->layout);
+}
+
+int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
+{
+	return gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, &g->gdb);
+}
+
+uint64_t osv_guest_resume(struct osv_guest *g)
+{
+	uint64_t ns = g->gdb ? gdb_stopped_ns(g->gdb) : 0;
+
+	gdb_close(g->gdb);
+	g->gdb = NULL;
+	return ns;
+}
+
+void osv_guest_close(struct osv_guest *g)
+{
+	osv_guest_resume(g);
+	layout_close(g->layout);
+	g->layout = NULL;
+}
+
+int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret)
+{
+	return gdb_read(g->gdb, address, ret, sizeof(*ret));
+}
+
+int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret)
+{
+	return gdb_read(g->gdb, address, ret, sizeof(*ret));
+}
+
+/* In pieces that end with their page: what follows may not be mapped. */
+int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	while (len + 1 < size) {
+		size_t piece = TEXT_PIECE - (address + len) % TEXT_PIECE;
+		int err;
+
+		piece = piece < size - 1 - len ? piece : size - 1 - len;
+		err = gdb_read(g->gdb, address + len, ret + len, piece);
+		if (err)
+			return err;
+		size_t end = strnlen(ret + len, piece);
+
+		len += end;
+		if (end < piece)
+			break;
+	}
+	ret[len] = 0;
+	text_neutralise(ret);
+	return 0;
+}
+
+int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,
+		     unsigned int *ret_nr)
+{
+	uint64_t ends[2], nr;
+	int err = gdb_read(g->gdb, address, ends, sizeof(ends));
+
+	if (err)
+		return err;
+	nr = (ends[1] - ends[0]) / 8;
+	if (ends[1] < ends[0] || nr > max)
+		return fail(-EBADMSG, "the guest's memory at 0x%llx holds no vector of at most %u",
+			    (unsigned long long)address, max);
+	*ret = calloc(nr + 1, sizeof(**ret));
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	err = gdb_read(g->gdb, ends[0], *ret, nr * 8);
+	if (err) {
+		free(*ret);
+		*ret = NULL;
+		return err;
+	}
+	*ret_nr = (unsigned int)nr;
+	return 0;
+}

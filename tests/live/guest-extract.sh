@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# guest extract: a guest of ours with OSv's structures (osvguest/), QEMU's own gdb stub; known counts, and whether
+# the guest runs on afterwards, whatever happened. TCG: neither KVM nor root is needed.
+# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/osvguest/lib.inc"
+osvguest_needs
+
+plan 31
+vm '' unix:gdb.sock
+is "$(status)" running "the guest runs"
+extract -o t1 --symbols
+is $? 0 "extract" err
+is "$(status)" running "the guest runs on"
+is "$(stat -c %a t1)" 600 "the tracefile is its owner's"
+"$HOSTRACE" list -x t1 >list.out
+is "$(grep -c ' tick ' list.out)" 281 "vCPU 0: what a ring of four pages keeps of 500 ticks"
+is "$(awk '$5 == "tick" { print $6 }' list.out | sed -n '1p;$p' | tr '\n' ' ')" "n=220 n=500 " "the newest ones" list.out
+is "$(awk '$5 == "tick" { n++; if ($6 != "n=" 219 + n || $4 != sprintf("%.9f", (219 + n) / 1e6)) print }' list.out)" "" \
+	"each with its time" list.out
+is "$(grep -c 'vfs_open  .*"/etc/host" 0x241$' list.out)" 66 "vCPU 1: texts" list.out
+is "$(grep -c ' 3 .*vfs_open_ret' list.out)" 6 "vCPU 3: up to the sample that was being written" list.out
+is "$(grep -c 'odd?\[31m' list.out)" 1 "a hostile name is defused" list.out
+is "$(grep -c 'vCPUs were writing a sample' err)" 1 "and it says so" err
+is "$("$HOSTRACE" list-timed t1 | grep -c '  0.002 vfs_open  ')" 66 "pairs of 2 us"
+is "$("$HOSTRACE" list -b -L -S t1 | grep -c '\[worker_loop():[0-9]*, vfs_read_file():[0-9]*\]')" 66 \
+	"backtraces, by the .symbols file" t1.symbols
+is "$(wc -l <t1.symbols) $(stat -c %a t1.symbols)" "2 600" "a line for each address" t1.symbols
+"$HOSTRACE" prof -e "$BUILD/osvguest.elf" t1 >prof.out 2>&1
+is "$(grep -c 'worker_loop' prof.out)" 1 "and by the ELF file" prof.out
+extract -o t2 -f json
+is "$(jq -c '.result | [.samples, .vcpus, .vcpus_without_ring]' out)" "[420,4,1]" "figures as JSON" out
+is "$(jq '.result.stopped_ns > 0' out) $(cmp t1 t2 && echo same)" "true same" "again, the same" out
+is "$(status)" running "the guest runs on"
+extract -o t3 -e "$HOSTRACE"
+is "$? $(grep -c 'has no symbol _ZN5sched4cpusE' err)" "1 1" "another ELF file" err
+objcopy --strip-debug "$BUILD/osvguest.elf" stripped.elf
+extract -o t3 -e stripped.elf
+is "$? $(grep -cE 'DWARF' err)" "1 1" "an ELF file without DWARF" err
+is "$(ls t3* 2>/dev/null)" "" "nothing is left of a failure"
+end_vm
+
+# TCP; the port is whatever the kernel had free a moment ago.
+vm '' tcp
+extract -o t4
+is "$? $(cmp t1 t4 && echo same) $(status)" "0 same running" "over TCP" err
+end_vm
+
+vm n unix:gdb.sock
+extract -o t5
+is "$? $(grep -c 'no memory at 0x123456789000' err) $(status)" "1 1 running" "a ring where nothing is" err
+end_vm
+vm h unix:gdb.sock
+extract -o t5
+is "$? $(grep -c 'which no ring has' err) $(status)" "1 1 running" "a ring of 4 EiB" err
+end_vm
+vm v unix:gdb.sock
+extract -o t5
+is "$? $(grep -c 'holds no vector' err) $(status)" "1 1 running" "2^40 vCPUs" err
+end_vm
+
+# Killed while the guest stands still.
+killed() { # SIGNAL NAME
+	local stops
+	stops=$(said '"event": "STOP"')
+	"$HOSTRACE" guest extract -e "$BUILD/osvguest.elf" -r "$gdb" -o t6 >out 2>err &
+	job=$!
+	until_said '"event": "STOP"' $((stops + 1))
+	is $? 0 "$2: the guest stands still while its ring is read" qmp.log
+	kill "-$1" $job
+	wait $job 2>/dev/null
+	until_said '"event": "RESUME"' $((stops + 1))
+	is "$? $(status)" "0 running" "$2: it runs on" qmp.log
+}
+vm b unix:gdb.sock
+killed KILL "SIGKILL"
+killed TERM "SIGTERM"
+is "$(qemu_alive)" yes "QEMU is alive"
+extract -o t7
+is "$? $(status)" "0 running" "a ring of 32 MiB" err
+end_vm
+finish
