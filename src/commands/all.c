@@ -17,7 +17,7 @@ extern const struct command prof_command, prof_timed_command, prof_wait_command,
 extern const struct command prof_idle_command, prof_flame_command, list_timed_command;
 extern const struct command memory_analyzer_command, wakeup_latency_command, cpu_load_command;
 extern const struct command tcpdump_command, pcap_dump_command, convert_dump_command;
-extern const struct command sync_command, timeline_command;
+extern const struct command sync_command, timeline_command, requests_command;
 extern const struct command virtio_command;
 extern const struct command profile_command;
 extern const struct command guest_command;
@@ -49,6 +49,7 @@ const struct command *const commands[] = {
 	&profile_command,
 	&sync_command,
 	&timeline_command,
+	&requests_command,
 	&summary_command,
 	&count_command,
 	&histogram_command,

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* hostrace requests: a guest's block requests, each with what the host saw of it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "align.h"
+#include "base/error.h"
+#include "command.h"
+#include "reading.h"
+#include "report.h"
+#include "requests.h"
+
+static const struct option_row *const options[] = {reading_options, output_options, NULL};
+
+static bool wants(const char *event, void *arg)
+{
+	(void)arg;
+	return requests_want(event);
+}
+
+static int read_all(struct reader *r, struct requests *q)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	int more = batch ? 1 : fail(-ENOMEM, "out of memory");
+
+	while (more > 0 && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr; i++)
+			requests_event(q, &batch->ev[i],
+				       !strncmp(reading_source_name(batch->ev[i].source), "guest",
+						5));
+	return more;
+}
+
+static uint64_t clock_error_ns(void)
+{
+	double worst = 0;
+
+	for (unsigned int i = 0; i < reading_guests(); i++) {
+		const struct align_guest *g;
+		struct align *a;
+
+		if (!reading_align((int)i, &a, &g))
+			worst = fmax(worst, g->error_ns);
+	}
+	return (uint64_t)ceil(worst);
+}
+
+/* ---- the table ---- */
+
+static void columns(struct table *t)
+{
+	table_column(t, "issue_ns", NULL, COL_COUNT, 0);
+	table_column(t, NULL, "seconds", COL_SECONDS, 0);
+	table_column(t, "disk", "disk", COL_TEXT, 0);
+	table_column(t, "op", "op", COL_TEXT, 0);
+	table_column(t, "sector", "sector", COL_COUNT, 0);
+	table_column(t, "sectors", "+", COL_COUNT, 0);
+	table_column(t, "total_ns", "total", COL_NS, 0);
+	table_column(t, "submit_ns", "submit", COL_NS, 0);
+	table_column(t, "device_ns", "device", COL_NS, 0);
+	table_column(t, "finish_ns", "finish", COL_NS, 0);
+	table_column(t, "vcpu", "vcpu", COL_COUNT, 2);
+	table_column(t, "exits", NULL, COL_COUNT, 0);
+	table_column(t, "exit_reason", "exit", COL_TEXT, 1);
+	table_column(t, "exit_ns", NULL, COL_COUNT, 0);
+	table_column(t, "exit_latency_ns", "exit took", COL_NS, 3);
+	table_column(t, "pop_ns", NULL, COL_COUNT, 0);
+	table_column(t, "fill_ns", NULL, COL_COUNT, 0);
+	table_column(t, "interrupt_ns", NULL, COL_COUNT, 0);
+	table_column(t, "irq_ns", NULL, COL_COUNT, 0);
+	table_column(t, "complete_ns", NULL, COL_COUNT, 0);
+	table_column(t, "device", "device", COL_PATH, 4);
+	table_column(t, "queue", "queue", COL_COUNT, 5);
+	table_column(t, "head", "head", COL_COUNT, 6);
+}
+
+static struct cell time_or_none(uint64_t ns)
+{
+	return (struct cell){ns, ns ? NULL : "-"};
+}
+
+/* Differences of two clocks: within the error they may come out below 0. */
+static struct cell between(const struct request *rq, uint64_t from, uint64_t to)
+{
+	return rq->matched ? (struct cell){to > from ? to - from : 0, NULL}
+			   : (struct cell){0, "-"};
+}
+
+static int row_add(struct table *t, const struct request *rq, uint64_t start_ns)
+{
+	struct cell *row = table_row(t);
+	char disk[32], op[2] = {rq->block.op ? rq->block.op : '-', '\0'};
+
+	if (!row)
+		return -ENOMEM;
+	snprintf(disk, sizeof(disk), "%u,%u", rq->block.major, rq->block.minor);
+	*row++ = (struct cell){rq->issue_ns, NULL};
+	*row++ = (struct cell){rq->issue_ns > start_ns ? rq->issue_ns - start_ns : 0, NULL};
+	*row++ = (struct cell){0, table_text(t, disk)};
+	*row++ = (struct cell){0, table_text(t, op)};
+	*row++ = (struct cell){rq->block.sector, NULL};
+	*row++ = (struct cell){rq->block.sectors, NULL};
+	*row++ = (struct cell){rq->complete_ns - rq->issue_ns, NULL};
+	*row++ = between(rq, rq->issue_ns, rq->pop_ns);
+	*row++ = between(rq, rq->pop_ns, rq->fill_ns);
+	*row++ = between(rq, rq->fill_ns, rq->complete_ns);
+	*row++ = (struct cell){rq->vcpu, NULL};
+	*row++ = (struct cell){rq->exits, NULL};
+	*row++ = (struct cell){0, rq->exit_reason ? table_text(t, rq->exit_reason) : NULL};
+	*row++ = time_or_none(rq->exit_ns);
+	*row++ = time_or_none(rq->exit_latency_ns);
+	*row++ = time_or_none(rq->pop_ns);
+	*row++ = time_or_none(rq->fill_ns);
+	*row++ = time_or_none(rq->interrupt_ns);
+	*row++ = time_or_none(rq->irq_ns);
+	*row++ = time_or_none(rq->complete_ns);
+	*row++ = (struct cell){0, rq->matched ? table_text(t, rq->device) : NULL};
+	*row++ = (struct cell){rq->queue, rq->matched ? NULL : "-"};
+	*row++ = (struct cell){rq->head, rq->matched ? NULL : "-"};
+	return 0;
+}
+
+static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint64_t start_ns,
+		     const struct output *out)
+{
+	int err = 0;
+
+	columns(t);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (rq[i].complete_ns)
+			err = row_add(t, &rq[i], start_ns);
+	if (!err && out->sort)
+		err = table_sort(t, out->sort);
+	table_limit(t, out->limit);
+	return err;
+}
+
+/* ---- what stands beside it ---- */
+
+static json_t *totals_json(const struct request_totals *n)
+{
+	return json_pack("{s:{s:I, s:I, s:I, s:I}}", "totals", "requests", (json_int_t)n->requests,
+			 "matched", (json_int_t)n->matched, "elements", (json_int_t)n->elements,
+			 "open", (json_int_t)n->open);
+}
+
+static json_t *caveats_make(const struct request_totals *n)
+{
+	json_t *list = json_array();
+	char text[160];
+
+	if (!reading_guests())
+		json_array_append_new(list, json_string("requests are the guest's: give its own "
+							"trace with --guest"));
+	if (n->open) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " requests began or ended outside of the recording",
+			 n->open);
+		json_array_append_new(list, json_string(text));
+	}
+	if (n->overflow) {
+		snprintf(text, sizeof(text), "%" PRIu64 " events found no room", n->overflow);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
+static int draw(struct reader *r, struct output *out, struct requests *q)
+{
+	struct report report = {.reader = r, .out = out, .wide = common.verbose,
+				.head = reading_head, .foot = reading_foot};
+	struct request_totals totals;
+	const struct request *rq;
+	struct table t = {0};
+	char text[160];
+	size_t nr;
+	int err = requests_end(q, clock_error_ns(), &rq, &nr, &totals);
+
+	if (!err)
+		err = rows_fill(&t, rq, nr, r->info.start_ns, out);
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " of %" PRIu64 " requests found among %" PRIu64
+		 " elements that the host saw",
+		 totals.matched, totals.requests, totals.elements);
+	report.extra_text = text;
+	report.extra = totals_json(&totals);
+	report.caveats = caveats_make(&totals);
+	if (!err)
+		err = format_find(out->format)->table(&report, &t);
+	json_decref(report.extra);
+	json_decref(report.caveats);
+	table_free(&t);
+	return err;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	struct requests *q;
+	struct output out;
+
+	(void)rest;
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
+		return command_usage("%s", error_text());
+	q = requests_new();
+	int err = q ? reading_open(wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+
+	if (!err)
+		err = read_all(r, q);
+	if (!err)
+		err = draw(r, &out, q);
+	requests_free(q);
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	if (err)
+		return command_failed();
+	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
+
+const struct command requests_command = {
+	.name = "requests",
+	.args = "[FILE...]",
+	.summary = "A guest's block requests, each with its exit, its element and its interrupt.",
+	.group = "Report",
+	.details = "submit: from the guest's issue to the device's pop; device: until it returned "
+		   "the element;\n"
+		   "finish: until the guest completed it.",
+	.examples = "  hostrace requests vm.hrt --guest guest.dat --sort total --limit 10\n"
+		    "  hostrace requests vm.hrt --guest guest.dat -f json | jq .totals",
+	.options = options,
+	.run = run,
+};
