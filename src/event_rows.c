@@ -2,9 +2,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "event_rows.h"
 
-enum { VALUE_MAX = 4096 }; /* bytes of a printed value; longer text is cut */
+enum {
+	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */
+	ROW_BYTES = 4 * VALUE_MAX,
+};
 
 /* ---- text ---- */
 
@@ -14,31 +18,67 @@ void event_row_text_head(bool with_source, FILE *out)
 		"vcpu", "thread", "event fields");
 }
 
+/* "12.000000345", to the right of 12 places. */
+static char *put_seconds(char *to, const struct event *ev, uint64_t start_ns)
+{
+	bool before = ev->time_ns < start_ns; /* a name from before the window */
+	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
+	char *p = to, *dot;
+
+	if (before)
+		*p++ = '-';
+	dot = put_dec(p, ns / 1000000000);
+	p = put_dec(dot, 1000000000 + ns % 1000000000); /* a 1 where the point belongs */
+	*dot = '.';
+	return pad_left(to, p, 12);
+}
+
+static char *put_thread(char *to, const struct event_row *row)
+{
+	const struct event *ev = row->ev;
+	size_t len = strnlen(row->comm, 15);
+	char *p;
+
+	if (len)
+		p = (char *)memcpy(to, row->comm, len) + len;
+	else
+		p = ev->tid ? put_dec(to, ev->tid) : put_text(to, "-");
+	return pad_right(to, p, 15);
+}
+
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
 {
 	const struct event *ev = row->ev;
-	bool before = ev->time_ns < start_ns; /* a name from before the window */
-	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
-	char seconds[32], vcpu[8] = "-", thread[16] = "-", value[VALUE_MAX];
+	char line[ROW_BYTES], *p = put_seconds(line, ev, start_ns), *q;
 
-	snprintf(seconds, sizeof(seconds), "%s%" PRIu64 ".%09" PRIu64, before ? "-" : "",
-		 ns / 1000000000, ns % 1000000000);
-	if (row->vcpu != RECORD_NO_VCPU)
-		snprintf(vcpu, sizeof(vcpu), "%u", row->vcpu);
-	if (*row->comm)
-		snprintf(thread, sizeof(thread), "%s", row->comm);
-	else if (ev->tid)
-		snprintf(thread, sizeof(thread), "%u", ev->tid);
-	fprintf(out, "%12s ", seconds);
-	if (with_source)
-		fprintf(out, "%-6s ", row->source);
-	fprintf(out, "%3u %4s %-15s %s", ev->cpu, vcpu, thread, ev->type->name);
+	*p++ = ' ';
+	if (with_source) {
+		q = pad_right(p, put_text(p, row->source), 6);
+		*q++ = ' ';
+		p = q;
+	}
+	p = pad_left(p, put_dec(p, ev->cpu), 3);
+	*p++ = ' ';
+	p = pad_left(p,
+		     row->vcpu != RECORD_NO_VCPU ? put_dec(p, row->vcpu) : put_text(p, "-"), 4);
+	*p++ = ' ';
+	p = put_thread(p, row);
+	*p++ = ' ';
+	p = put_text(p, ev->type->name);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
 		const struct field *f = &ev->type->fields[i];
 
-		fprintf(out, " %s=%s", f->name, field_print(ev, f, value, sizeof(value)));
+		if (p > line + ROW_BYTES - VALUE_MAX - EVENT_NAME_MAX - 3) {
+			fwrite(line, 1, (size_t)(p - line), out);
+			p = line;
+		}
+		*p++ = ' ';
+		p = put_text(p, f->name);
+		*p++ = '=';
+		p += strlen(field_print(ev, f, p, VALUE_MAX));
 	}
-	fputc('\n', out);
+	*p++ = '\n';
+	fwrite(line, 1, (size_t)(p - line), out);
 }
 
 /* ---- JSON ---- */

@@ -115,6 +115,12 @@ static uint64_t *field_values(struct lane_worker *w, unsigned int kind, const st
 	return v;
 }
 
+static void high_add(uint64_t *restrict v, const uint64_t *restrict high, uint32_t rows)
+{
+	for (uint32_t i = 0; i < rows; i++)
+		v[i] |= high[i] << 32;
+}
+
 static uint64_t *label_values(struct lane_worker *w, unsigned int kind, const struct lane_value *l)
 {
 	uint32_t rows = w->columns->kind[kind].rows;
@@ -130,8 +136,8 @@ static uint64_t *label_values(struct lane_worker *w, unsigned int kind, const st
 	high = l->high && v ? field_values(w, kind, l->high) : NULL;
 	if (!v || (l->high && !high))
 		return NULL;
-	for (uint32_t i = 0; l->high && i < rows; i++)
-		v[i] |= high[i] << 32;
+	if (l->high)
+		high_add(v, high, rows);
 	for (uint32_t i = 0; l->source == LANE_DIR && i < rows; i++)
 		v[i] = v[i] == 2;
 	for (uint32_t i = 0; l->source == LANE_PAGE && i < rows; i++)
@@ -191,6 +197,15 @@ static bool kinds_take(struct lane_worker *w, struct lane_chunk *c)
 	return raw == c->h.raw;
 }
 
+static uint64_t together(const uint64_t *v, uint32_t nr)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		all |= v[i];
+	return all;
+}
+
 /* Decodes the times. ret_calm: steps are neither backwards nor unheard of. */
 static bool times_decode(struct lane_worker *w, struct lane_chunk *c, bool *ret_calm)
 {
@@ -201,8 +216,7 @@ static bool times_decode(struct lane_worker *w, struct lane_chunk *c, bool *ret_
 
 		if (!step)
 			return false;
-		for (uint32_t i = 0; i < w->columns->kind[k].rows; i++)
-			all |= step[i];
+		all |= together(step, w->columns->kind[k].rows);
 		c->step[k] = step;
 	}
 	*ret_calm = all < CALM_STEP;

@@ -19,8 +19,8 @@ int lane_flush(struct lane_worker *w)
 	struct spans s = {.nr = w->out.nr,
 			  .ns = w->out.ns,
 			  .end_ns = w->out.end_ns,
-			  .weight = w->out.weight,
-			  .bytes = w->out.bytes,
+			  .weight = p->weight ? w->out.weight : NULL,
+			  .bytes = p->size ? w->out.bytes : NULL,
 			  .marked = w->out.marked};
 
 	if (!s.nr)

@@ -81,7 +81,7 @@ static bool type_plan(struct lane_plan *plan, struct pairing *p, const struct ev
 
 	if (!b && !(b = pair_bind(p, type)))
 		return no("out of memory");
-	if (b->roles & (ROLE_LOST | ROLE_FED | ROLE_RESET | ROLE_EXIT))
+	if (b->roles & (ROLE_LOST | ROLE_FED | ROLE_RESET))
 		return no("events were lost, or others must be looked at");
 	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK);
 	if (*ret_role && p->a->end && b->key[0].source != FROM_TID)

@@ -8,9 +8,7 @@
 
 enum {
 	SLOTS = 4 * GROUPS_MAX,
-	HEAT_EVERY = 16, /* batches */
-	HOT_FROM = 1000, /* values after which a group is worth a first stage ... */
-	NR_HOT_MAX = 256, /* ... and groups that may have one: 1.5 MiB */
+	HOT_FROM = 200,  /* values after which a group is worth a first stage */
 };
 
 int groups_init(struct groups *g, unsigned int nr_labels, bool durations)
@@ -30,12 +28,14 @@ void groups_deinit(struct groups *g)
 	*g = (struct groups){0};
 }
 
+#define LABEL_HASH 0x9e3779b97f4a7c15ull
+
 static uint32_t hash(const uint64_t *label, unsigned int nr)
 {
 	uint64_t h = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		h = (h ^ label[i]) * 0x9e3779b97f4a7c15ull;
+		h = (h ^ label[i]) * LABEL_HASH;
 		h ^= h >> 32;
 	}
 	return (uint32_t)h;
@@ -88,68 +88,95 @@ static bool labels_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
 }
 
 /* A trace has few reasons, and they come again and again. */
-static inline struct group *find_near(struct groups *g, const uint64_t *label, unsigned int nr)
+static struct group_near *find_near(struct groups *g, const uint64_t *label, unsigned int nr)
 {
 	uint64_t h = 0;
 
 	for (unsigned int i = 0; i < nr; i++)
-		h = (h ^ label[i]) * 0x9e3779b97f4a7c15ull;
-	struct group **near = &g->near[h >> 58];
+		h = (h ^ label[i]) * LABEL_HASH;
+	struct group_near *near = &g->near[h >> 58];
 
-	if (*near && labels_equal((*near)->label, label, nr))
-		return *near;
+	if (near->at && labels_equal(near->at->label, label, nr))
+		return near;
 	struct group *at = find(g, label);
 
-	if (!at->other)
-		*near = at;
-	return at;
+	*near = (struct group_near){label[0], at, at->ns.hot};
+	return near;
 }
 
-/* Gives first stages to those that are worth it. */
-static void heat(struct groups *g)
+/* The first stages hold so many values that one could overflow. Their values are accesses, too. */
+static int settle(struct groups *g)
 {
-	for (unsigned int i = 0; i < GROUPS_NEAR; i++) {
-		struct group *at = g->near[i];
-
-		if (!at || at->ns.hot || at->ns.count < HOT_FROM || g->nr_hot == NR_HOT_MAX)
-			continue;
-		quantiles_heat(&at->ns);
-		g->nr_hot++;
-	}
-}
-
-/* Called with a constant nr_labels, so that the usual case has no loop over labels. */
-static inline __attribute__((always_inline)) int add_spans(struct groups *g, const struct spans *s,
-							    unsigned int nr_labels)
-{
-	uint64_t label[LABELS_MAX];
 	int err = 0;
 
-	for (unsigned int i = 0; i < s->nr && !err; i++) {
-		for (unsigned int l = 0; l < nr_labels; l++)
-			label[l] = s->label[l][i];
-		struct group *at = find_near(g, label, nr_labels);
+	for (unsigned int i = 0; i < g->nr_hot && !err; i++) {
+		uint64_t before = g->hot[i]->ns.count;
 
-		at->weight += s->weight ? s->weight[i] : 1;
-		at->bytes += s->bytes ? s->bytes[i] : 0;
-		at->marked += s->marked ? s->marked[i] : 0;
-		err = g->durations ? quantiles_add_fast(&at->ns, s->ns[i]) : 0;
+		err = quantiles_settle(&g->hot[i]->ns);
+		g->hot[i]->weight += g->hot[i]->ns.count - before;
+	}
+	g->nr_unsettled = 0;
+	return err;
+}
+
+static int add_one(struct groups *g, const struct spans *s, unsigned int i)
+{
+	uint64_t label[LABELS_MAX];
+
+	for (unsigned int l = 0; l < g->nr_labels; l++)
+		label[l] = s->label[l][i];
+	struct group_near *near = find_near(g, label, g->nr_labels);
+	struct group *at = near->at;
+
+	at->weight += s->weight ? s->weight[i] : 1;
+	at->bytes += s->bytes ? s->bytes[i] : 0;
+	at->marked += s->marked ? s->marked[i] : 0;
+	if (at->other) /* has no labels that could be found again */
+		near->at = NULL;
+	else if (at->ns.count > HOT_FROM && !at->ns.hot && g->nr_hot < GROUPS_HOT_MAX) {
+		quantiles_heat(&at->ns);
+		g->hot[g->nr_hot] = at;
+		g->nr_hot += at->ns.hot != NULL;
+		near->hot = at->ns.hot;
+	}
+	return g->durations ? quantiles_add(&at->ns, s->ns[i]) : 0;
+}
+
+/* The usual case: one label, a short duration, a group that was found before. */
+static int add_durations(struct groups *g, const struct spans *s)
+{
+	const uint64_t *label = s->label[0], *ns = s->ns;
+	int err = g->nr_unsettled + s->nr > HOT_MAX ? settle(g) : 0;
+
+	g->nr_unsettled += s->nr;
+	for (unsigned int i = 0; i < s->nr && !err; i++) {
+		struct group_near *near = &g->near[label[i] * LABEL_HASH >> 58];
+
+		if (near->label != label[i] || !near->hot || ns[i] >> HOT_BITS) {
+			err = add_one(g, s, i);
+			continue;
+		}
+		quantiles_hot_add(near->hot, ns[i]);
+		if (s->marked)
+			near->at->marked += s->marked[i];
 	}
 	return err;
 }
 
 int groups_add_spans(struct groups *g, const struct spans *s)
 {
-	if (g->durations && !(g->nr_batches++ % HEAT_EVERY))
-		heat(g);
-	if (g->nr_labels == 1)
-		return add_spans(g, s, 1);
-	return add_spans(g, s, g->nr_labels);
+	int err = 0;
+
+	if (g->nr_labels == 1 && g->durations && !s->weight && !s->bytes)
+		return add_durations(g, s);
+	for (unsigned int i = 0; i < s->nr && !err; i++)
+		err = add_one(g, s, i);
+	return err;
 }
 
 int groups_merge(struct groups *g, struct groups *from)
 {
-	int err = 0;
+	int err = settle(from);
 
 	for (unsigned int i = 0; i < from->nr && !err; i++) {
 		struct group *theirs = &from->group[i], *at;
@@ -181,13 +208,12 @@ static int by_label(const void *a, const void *b)
 
 int groups_finish(struct groups *g)
 {
-	int err = 0;
+	int err = settle(g);
 
-	for (unsigned int i = 0; g->durations && i < g->nr && !err; i++)
-		err = quantiles_settle(&g->group[i].ns);
 	labels_compared = g->nr_labels;
 	qsort(g->group, g->nr, sizeof(*g->group), by_label);
 	memset(g->slot, 0, SLOTS * sizeof(*g->slot)); /* the places have changed */
 	memset(g->near, 0, sizeof(g->near));
+	g->nr_hot = 0;
 	return err;
 }

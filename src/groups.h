@@ -15,13 +15,22 @@ struct group {
 	bool other; /* the one that holds what found no room */
 };
 
-enum { GROUPS_NEAR = 64 }; /* groups found lately, by hash */
+enum { GROUPS_NEAR = 64, GROUPS_HOT_MAX = 32 };
+
+/* A group found lately, by the hash of its labels. */
+struct group_near {
+	uint64_t label; /* the first one */
+	struct group *at;
+	struct quantiles_hot *hot; /* its; or NULL */
+};
 
 struct groups {
 	struct group *group;
-	unsigned int nr, nr_labels, nr_hot, nr_batches;
+	unsigned int nr, nr_labels;
 	uint32_t *slot;
-	struct group *near[GROUPS_NEAR];
+	struct group_near near[GROUPS_NEAR];
+	struct group *hot[GROUPS_HOT_MAX]; /* groups with a first stage */
+	unsigned int nr_hot, nr_unsettled; /* values in them */
 	bool durations; /* keep quantiles */
 };
 

@@ -78,10 +78,8 @@ static void squares_add(struct quantiles *q, unsigned __int128 n)
 
 int quantiles_add(struct quantiles *q, uint64_t value)
 {
-	int err = q->hot && q->hot->nr == HOT_MAX ? quantiles_settle(q) : 0;
+	int err = keep(q, value);
 
-	if (!err)
-		err = keep(q, value);
 	if (err)
 		return err;
 	if (!q->count)
@@ -96,36 +94,41 @@ int quantiles_add(struct quantiles *q, uint64_t value)
 
 /* ---- the first stage ---- */
 
-static void hot_reset(struct quantiles_hot *h)
-{
-	memset(h, 0, sizeof(*h));
-	h->min = UINT32_MAX;
-}
-
 void quantiles_heat(struct quantiles *q)
 {
-	if (q->hot || !q->bucketed)
-		return;
-	q->hot = malloc(sizeof(*q->hot));
-	if (q->hot)
-		hot_reset(q->hot);
+	if (!q->hot && q->bucketed)
+		q->hot = calloc(1, sizeof(*q->hot));
+}
+
+void quantiles_hot_widen(struct quantiles_hot *h, uint64_t value)
+{
+	uint64_t max = h->min + h->range;
+
+	if (!h->used)
+		h->min = max = value;
+	h->used = true;
+	max = value > max ? value : max;
+	h->min = value < h->min ? value : h->min;
+	h->range = max - h->min;
 }
 
 int quantiles_settle(struct quantiles *q)
 {
 	struct quantiles_hot *h = q->hot;
+	uint64_t max = h ? h->min + h->range : 0;
 	int err = 0;
 
-	if (!h || !h->nr)
+	if (!h || !h->used)
 		return 0;
-	for (unsigned int b = 0; b < HOT_BUCKETS && !err; b++)
+	for (unsigned int b = quantiles_bucket(h->min); b <= quantiles_bucket(max) && !err; b++) {
+		q->count += h->count[b];
 		err = h->count[b] ? bucket_count(q, b, h->count[b]) : 0;
+	}
 	q->min = h->min < q->min ? h->min : q->min;
-	q->max = h->max > q->max ? h->max : q->max;
-	q->count += h->nr;
+	q->max = max > q->max ? max : q->max;
 	q->sum += h->sum;
 	squares_add(q, h->squares);
-	hot_reset(h);
+	memset(h, 0, sizeof(*h));
 	return err;
 }
 

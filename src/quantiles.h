@@ -46,15 +46,16 @@ void quantiles_heat(struct quantiles *q);
 int quantiles_settle(struct quantiles *q);
 
 enum {
-	HOT_BITS = 22,				       /* values below 4 ms */
-	HOT_BUCKETS = (HOT_BITS - 6) * QUANTILES_SUB,  /* of them; the last index is 2^22 - 1's */
-	HOT_MAX = 60000,			       /* values, so that no counter overflows */
+	HOT_BITS = 22,				      /* values below 4 ms */
+	HOT_BUCKETS = (HOT_BITS - 6) * QUANTILES_SUB, /* of them */
+	HOT_MAX = 60000, /* values between two quantiles_settle(), so that no counter overflows */
 };
 
 struct quantiles_hot {
 	uint64_t sum, squares; /* 60000 * 2^44 fits */
-	uint32_t nr, min, max;
+	uint64_t min, range;   /* all values are min .. min + range */
 	uint16_t count[HOT_BUCKETS];
+	bool used;
 };
 
 /* Values below 256 stand for themselves (blocks 0 and 1); above, block e - 6 for 2^e <= v < 2^(e+1). */
@@ -65,20 +66,16 @@ static inline unsigned int quantiles_bucket(uint64_t v)
 	return (e - 7) * QUANTILES_SUB + (unsigned int)(v >> (e - 7));
 }
 
-/* quantiles_add() for loops over many. */
-static inline int quantiles_add_fast(struct quantiles *q, uint64_t value)
-{
-	struct quantiles_hot *h = q->hot;
+void quantiles_hot_widen(struct quantiles_hot *h, uint64_t value);
 
-	if (!h || value >> HOT_BITS || h->nr == HOT_MAX)
-		return quantiles_add(q, value);
-	h->nr++;
+/* Adds a value below 2^HOT_BITS to the first stage. */
+static inline void quantiles_hot_add(struct quantiles_hot *h, uint64_t value)
+{
 	h->sum += value;
 	h->squares += value * value;
-	h->min = value < h->min ? (uint32_t)value : h->min;
-	h->max = value > h->max ? (uint32_t)value : h->max;
+	if (__builtin_expect(value - h->min > h->range, 0))
+		quantiles_hot_widen(h, value);
 	h->count[quantiles_bucket(value)]++;
-	return 0;
 }
 
 /* The ceil(fraction * count)-th smallest value (nearest rank); 0 if there is none. Sorts the exact

@@ -8,27 +8,48 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "event.h"
 #include "exit_reason.h"
 
 typedef void value_printer(uint64_t v, uint64_t aux, char *buf, size_t size);
 
+/* Copies what fits; buffers are always longer than a number. */
+static void copy(const char *text, size_t len, char *buf, size_t size)
+{
+	len = len < size ? len : size - 1;
+	memcpy(buf, text, len);
+	buf[len] = 0;
+}
+
+static void print_name(const char *name, char *buf, size_t size)
+{
+	copy(name, strlen(name), buf, size);
+}
+
 static void print_dec(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
+	char text[DIGITS_MAX];
+
 	(void)aux;
-	snprintf(buf, size, "%" PRIu64, v);
+	copy(text, (size_t)(put_dec(text, v) - text), buf, size);
 }
 
 static void print_signed(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
+	char text[1 + DIGITS_MAX] = "-";
+	bool negative = v >> 63;
+
 	(void)aux;
-	snprintf(buf, size, "%" PRId64, (int64_t)v);
+	copy(text, (size_t)(put_dec(text + negative, negative ? -v : v) - text), buf, size);
 }
 
 static void print_hex(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
+	char text[2 + 16] = "0x";
+
 	(void)aux;
-	snprintf(buf, size, "0x%" PRIx64, v);
+	copy(text, (size_t)(put_hex(text + 2, v) - text), buf, size);
 }
 
 /* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit
@@ -38,8 +59,10 @@ static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 	const char *name = exit_reason_name((uint32_t)v, (uint32_t)isa);
 	bool failed = isa == EXIT_ISA_VMX && (v & 0x80000000);
 
-	if (name)
-		snprintf(buf, size, "%s%s", name, failed ? " FAILED_VMENTRY" : "");
+	if (name && !failed)
+		print_name(name, buf, size);
+	else if (name)
+		snprintf(buf, size, "%s FAILED_VMENTRY", name);
 	else if (isa == EXIT_ISA_VMX || isa == EXIT_ISA_SVM)
 		snprintf(buf, size, "0x%" PRIx64, v);
 	else
@@ -52,7 +75,7 @@ static void print_userspace_reason(uint64_t v, uint64_t aux, char *buf, size_t s
 
 	(void)aux;
 	if (name)
-		snprintf(buf, size, "%s", name);
+		print_name(name, buf, size);
 	else
 		print_dec(v, 0, buf, size);
 }
@@ -60,7 +83,7 @@ static void print_userspace_reason(uint64_t v, uint64_t aux, char *buf, size_t s
 static void print_isa(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
 	if (v == EXIT_ISA_VMX || v == EXIT_ISA_SVM)
-		snprintf(buf, size, "%s", v == EXIT_ISA_VMX ? "vmx" : "svm");
+		print_name(v == EXIT_ISA_VMX ? "vmx" : "svm", buf, size);
 	else
 		print_dec(v, aux, buf, size);
 }
@@ -68,7 +91,7 @@ static void print_isa(uint64_t v, uint64_t aux, char *buf, size_t size)
 static void print_dir(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
 	(void)aux;
-	snprintf(buf, size, "%s", v ? "out" : "in");
+	print_name(v ? "out" : "in", buf, size);
 }
 
 static void print_mmio_type(uint64_t v, uint64_t aux, char *buf, size_t size)
@@ -76,7 +99,7 @@ static void print_mmio_type(uint64_t v, uint64_t aux, char *buf, size_t size)
 	static const char *const name[] = {"unsatisfied-read", "read", "write"};
 
 	if (v < 3)
-		snprintf(buf, size, "%s", name[v]);
+		print_name(name[v], buf, size);
 	else
 		print_dec(v, aux, buf, size);
 }
@@ -88,7 +111,7 @@ static void print_block_type(uint64_t v, uint64_t aux, char *buf, size_t size)
 					   "flush", "unmap", "zone-append"};
 
 	if (v < sizeof(name) / sizeof(name[0]))
-		snprintf(buf, size, "%s", name[v]);
+		print_name(name[v], buf, size);
 	else
 		print_dec(v, aux, buf, size);
 }
@@ -98,7 +121,7 @@ static void print_event(uint64_t v, uint64_t aux, char *buf, size_t size)
 	const struct event_type *t = event_type_ours((unsigned int)v);
 
 	if (t)
-		snprintf(buf, size, "%s", t->name);
+		print_name(t->name, buf, size);
 	else
 		print_dec(v, aux, buf, size);
 }
@@ -108,7 +131,7 @@ static void print_sample_where(uint64_t v, uint64_t aux, char *buf, size_t size)
 	static const char *const name[] = {"guest", "kernel", "vmm"};
 
 	(void)aux;
-	snprintf(buf, size, "%s", v < 3 ? name[v] : "unknown");
+	print_name(v < 3 ? name[v] : "unknown", buf, size);
 }
 
 static void print_stack_error(uint64_t v, uint64_t aux, char *buf, size_t size)
@@ -118,7 +141,7 @@ static void print_stack_error(uint64_t v, uint64_t aux, char *buf, size_t size)
 					   "not-64-bits"};
 
 	(void)aux;
-	snprintf(buf, size, "%s", v < 7 ? name[v] : "unknown");
+	print_name(v < 7 ? name[v] : "unknown", buf, size);
 }
 
 static const struct {

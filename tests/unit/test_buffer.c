@@ -71,6 +71,20 @@ static uint32_t crc_slow(const uint8_t *p, size_t len)
 	return ~crc;
 }
 
+/* Long enough for stretches that are summed up side by side. */
+static void crc_of_much(void **state)
+{
+	static uint8_t bytes[20011];
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * i * 37 + (i >> 7));
+	for (size_t len = 3000; len <= sizeof(bytes); len += 1301)
+		assert_int_equal(crc32c(0, bytes, len), crc_slow(bytes, len));
+	assert_int_equal(crc32c(crc32c(0, bytes, 7001), bytes + 7001, 9001),
+			 crc_slow(bytes, 16002));
+}
+
 static void crc_any_length_and_split(void **state)
 {
 	uint8_t bytes[67];
@@ -95,6 +109,7 @@ int main(void)
 		cmocka_unit_test(past_the_end),
 		cmocka_unit_test(crc_vectors),
 		cmocka_unit_test(crc_any_length_and_split),
+		cmocka_unit_test(crc_of_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

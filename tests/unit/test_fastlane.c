@@ -376,7 +376,7 @@ static void same(const struct flavour *flavours, unsigned int nr, unsigned int l
 static void clean_recordings(void **state)
 {
 	static const struct flavour flavours[] = {
-		{.events = 4000, .per_round = 700, .per_chunk = 2000, .others = 4},
+		{.events = 24000, .per_round = 1500, .per_chunk = 2000, .others = 4},
 		{.events = 4000, .per_round = 700, .per_chunk = 90, .others = 100},
 		{.events = 5000, .per_round = 300, .per_chunk = 150, .tail = 60, .others = 50},
 		{.events = 4000, .per_round = 300, .per_chunk = 400, .tail = 100, .moves = 30,
