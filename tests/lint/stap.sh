@@ -65,6 +65,10 @@ rule "offsets are those of probes/qemu.def" "$(
 
 rule "scripts hold the tapset's pieces that they use (stap/fill.sh)" "$(stap/fill.sh --check)"
 
+rule "tapset/inside.stp is what probes/inside.def says (stap/inside.sh)" "$(stap/inside.sh --check)"
+
+rule "no alias is defined twice" "$(sed -n 's/^probe \(hostrace\.[a-z_.]*\) =.*/\1/p' stap/tapset/*.stp | sort | uniq -d)"
+
 rule "every script says what it prints" "$(for script in stap/*.stp; do
 	awk '/^#	/ {n++} /@@OUT/ {n = -99} END {exit n < 4}' "$script" || echo "$script"
 done)"

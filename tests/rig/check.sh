@@ -141,6 +141,18 @@ stap_fill() { # DIR
 	done
 }
 
+# Every alias of QEMU's inside that the installed QEMU can have, by the translator; prints the program points.
+stap_inside() {
+	local stap
+	stap=$("$here/stap-tree.sh") || return
+	{
+		echo 'global n'
+		sed -n 's/^probe \(hostrace\.[a-z_]*\) =.*/probe \1 ? { n[name] <<< 1 }/p' "$here/../../stap/tapset/inside.stp"
+	} >"$work/inside.stp"
+	timeout 300 stap -w -R "$stap/runtime" -r "$stap/tree" -I "$here/../../stap/tapset" -p2 "$work/inside.stp" |
+		grep -o '^process[^ ]*' | sort -u
+}
+
 summary() {
 	echo "1..$((passed + failed))"
 	echo "$passed passed, $failed failed, 0 skipped"
@@ -178,6 +190,13 @@ elif stap_fill "$rig/in" >"$work/stap.log" 2>&1; then
 	pass "SystemTap's translator takes every script"
 else
 	not_pass "SystemTap's translator takes every script" "$(tail -n 20 "$work/stap.log")"
+fi
+if ! wanted stap "${RIG_PARTS:-}"; then
+	:
+elif points=$(stap_inside 2>"$work/stap.log") && [ "$(wc -l <<<"$points")" -ge 25 ]; then
+	pass "SystemTap's translator takes the aliases of QEMU's inside ($(wc -l <<<"$points") places)"
+else
+	not_pass "SystemTap's translator takes the aliases of QEMU's inside" "$(tail -n 20 "$work/stap.log")"
 fi
 "$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1 &
 rig_job=$!
