@@ -115,6 +115,7 @@ for work_name in threads scsi uring; do
 	done
 done
 inside_compare
+semaphores
 cat "$work/counts.md" | sed 's/^/# /'
 echo "1..$n"
 exit $failed

@@ -41,7 +41,8 @@ l2_command stapped "${STAP_VCPUS:-2}" stap \
 	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
 	-device virtio-blk-pci,drive=slow,id=slow \
 	-drive file=/tmp/stapped.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
-timeout -k 5 150 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/stapped.hrt" -- "${qemu_command[@]}" \
+timeout -k 5 150 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/stapped.hrt" \
+	-e 'default,bql_*,bh_*,vcpu_*,heap_*' -- "${qemu_command[@]}" \
 	</dev/null >"$out/stapped.record" 2>&1 &
 recorder=$!
 wait_until 10 test -s /tmp/stapped.pid
