@@ -101,7 +101,8 @@ static void wrapper_tell(struct recording *r)
 	if (r->wrapper_told || vm_list(&vms, &nr))
 		return;
 	for (unsigned int i = 0; i < nr && !r->wrapper_told; i++) {
-		if (!descends(vms[i].pid, r->launch.pid))
+		/* Itself: it has become a VM since it was looked for. */
+		if (vms[i].pid == r->launch.pid || !descends(vms[i].pid, r->launch.pid))
 			continue;
 		r->wrapper_told = true;
 		command_note("warning: '%s' has started the VM with pid %d, which is not recorded; "
