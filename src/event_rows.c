@@ -4,6 +4,7 @@
 
 #include "base/digits.h"
 #include "event_rows.h"
+#include "symbol_map.h"
 
 enum {
 	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */
@@ -46,6 +47,18 @@ static char *put_thread(char *to, const struct event_row *row)
 	return pad_right(to, p, 15);
 }
 
+/* A kernel address that has a name; what else is printed as it is. */
+static const char *address_name(const struct event_row *row, const struct field *f)
+{
+	uint64_t v;
+
+	if (!row->symbols || f->size != 8 || f->kind != FIELD_UINT ||
+	    (strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr")))
+		return NULL;
+	v = event_u64(row->ev, f);
+	return v >> 63 ? symbol_map_find(row->symbols, v) : NULL;
+}
+
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
 {
 	const struct event *ev = row->ev;
@@ -67,6 +80,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	p = put_text(p, ev->type->name);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
 		const struct field *f = &ev->type->fields[i];
+		const char *name = address_name(row, f);
 
 		if (p > line + ROW_BYTES - VALUE_MAX - EVENT_NAME_MAX - 3) {
 			fwrite(line, 1, (size_t)(p - line), out);
@@ -75,7 +89,8 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 		*p++ = ' ';
 		p = put_text(p, f->name);
 		*p++ = '=';
-		p += strlen(field_print(ev, f, p, VALUE_MAX));
+		p += name ? (size_t)snprintf(p, VALUE_MAX, "%.256s", name)
+			  : strlen(field_print(ev, f, p, VALUE_MAX));
 	}
 	*p++ = '\n';
 	fwrite(line, 1, (size_t)(p - line), out);

@@ -11,11 +11,14 @@
 #include "event.h"
 #include "thread_names.h"
 
+struct symbol_map;
+
 struct event_row {
 	const struct event *ev;
 	const char *source; /* "host", "guest" */
 	const char *comm;   /* "" if not known */
 	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
+	const struct symbol_map *symbols; /* of the guest's kernel, for text; NULL: none */
 };
 
 /* One line: seconds since start_ns, [source,] CPU, vCPU, thread, event, fields with readable values. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "guestside/stream_reader.h"
 #include "readers/tracedat.h"
 #include "samples_internal.h"
 
@@ -282,15 +283,18 @@ static int samples_init(struct samples *x)
 	return err ? err : sample_stacks_open(&x->stacks);
 }
 
-/* A trace.dat brings the symbols of the kernel that it was recorded in. */
+/* A trace.dat and a guest stream bring the symbols of the kernel that they were recorded in. */
 static int symbols_take(struct samples *x)
 {
 	_cleanup_free_ char *text = NULL;
+	const char *kind = x->reader->info.kind;
 	size_t len = 0;
-	int err = strcmp(x->reader->info.kind, "trace.dat")
-			  ? 0
-			  : tracedat_symbols(x->in.name, &text, &len);
+	int err = 0;
 
+	if (!strcmp(kind, "trace.dat"))
+		err = tracedat_symbols(x->in.name, &text, &len);
+	else if (!strcmp(kind, "guest-stream"))
+		err = stream_symbols(x->in.name, &text, &len);
 	if (err || !len)
 		return err;
 	symbol_map_parse(text, len, x->in.name, &x->symbols); /* without any, addresses stay */

@@ -96,7 +96,6 @@ const char *osv_only_option(void)
 	       : symbols.debug	       ? "--debug"
 	       : symbols.elf	       ? "--exe"
 	       : symbols.map	       ? "--symbols"
-	       : symbols.none	       ? "--no-resolve"
 	       : symbols.no_inlines    ? "--no-inlined-by"
 	       : symbols.line	       ? "--show-line-number"
 	       : symbols.address       ? "--show-address"

@@ -4,16 +4,38 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "commands/osv.h"
 #include "commands/rows.h"
 #include "event_rows.h"
+#include "guestside/stream_reader.h"
 #include "reading.h"
+#include "symbol_map.h"
+
+enum { SOURCES_MAX = 2 * OPTION_LIST_MAX + 1 };
 
 struct rows {
 	struct output *out;
 	struct thread_names *names;
 	uint64_t start_ns, nr;
 	bool with_source;
+	bool tried[SOURCES_MAX];
+	struct symbol_map *symbols[SOURCES_MAX]; /* that a source brings itself */
 };
+
+/* A guest stream may bring its kernel's symbols; without any, addresses stay. */
+static const struct symbol_map *symbols_of(struct rows *rows, unsigned int source)
+{
+	const struct reader *r = source < SOURCES_MAX ? reading_input(source) : NULL;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+
+	if (!r || osv_symbols_given().none || strcmp(r->info.kind, "guest-stream"))
+		return NULL;
+	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
+		symbol_map_parse(text, len, r->info.file, &rows->symbols[source]);
+	rows->tried[source] = true;
+	return rows->symbols[source];
+}
 
 static void row_write(struct rows *rows, const struct event *ev)
 {
@@ -31,6 +53,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 		fputs(rows->nr ? ",\n" : "\n", f);
 		event_row_json(&row, f);
 	} else {
+		row.symbols = symbols_of(rows, ev->source);
 		event_row_text(&row, rows->start_ns, rows->with_source, f);
 	}
 	rows->nr++;
@@ -102,5 +125,7 @@ int rows_write(struct reader *r, struct output *out)
 	if (ret >= 0)
 		rows_end(&rows, r, more);
 	json_decref(more);
+	for (unsigned int i = 0; i < SOURCES_MAX; i++)
+		symbol_map_close(rows.symbols[i]);
 	return ret < 0 ? ret : 0;
 }

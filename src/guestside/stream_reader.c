@@ -23,6 +23,7 @@
 enum {
 	PAGES_MAX = 1 << 26,	   /* 256 GiB of pages of 4096 */
 	NAMES_BYTES_MAX = 8 << 20, /* of threads' names */
+	SYMBOLS_BYTES_MAX = 64 << 20,
 	LINES_MAX = 64,		   /* of BEGIN */
 };
 
@@ -328,6 +329,48 @@ static int stream_file_open(struct tracedat_file *f, struct trace_info *info,
 	err = o.payload ? frames_read(&o) : fail(-ENOMEM, "%s: out of memory", f->path);
 	free(o.payload);
 	free(o.stats.cpu);
+	return err;
+}
+
+/* Whole frames only, so that a table is not cut within a line. */
+int stream_symbols(const char *path, char **ret, size_t *ret_len)
+{
+	struct tracedat_file f = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+	uint64_t at = 0;
+	uint8_t head[STREAM_HEAD];
+	struct stream_head h;
+	struct stat st;
+	int err = f.fd < 0 || fstat(f.fd, &st) ? fail(-errno, "%s: %s", path, strerror(errno)) : 0;
+
+	*ret = NULL;
+	*ret_len = 0;
+	f.bytes = err ? 0 : (uint64_t)st.st_size;
+	for (; !err && f.bytes - at >= STREAM_HEAD; at += h.bytes) {
+		char *grown;
+
+		err = read_at(&f, at, head, sizeof(head));
+		at += STREAM_HEAD;
+		if (err || !stream_head_read(head, &h) || f.bytes - at < h.bytes ||
+		    h.kind == STREAM_PAGE) /* symbols come before */
+			break;
+		if (h.kind != STREAM_SYMBOLS || *ret_len + h.bytes > SYMBOLS_BYTES_MAX)
+			continue;
+		grown = realloc(*ret, *ret_len + h.bytes + 1);
+		err = grown ? 0 : fail(-ENOMEM, "%s: out of memory", path);
+		if (grown)
+			*ret = grown;
+		if (!err)
+			err = read_at(&f, at, *ret + *ret_len, h.bytes);
+		if (!err && stream_crc_right(head, *ret + *ret_len, h.bytes))
+			*ret_len += h.bytes;
+	}
+	if (f.fd >= 0)
+		close(f.fd);
+	if (err) {
+		free(*ret);
+		*ret = NULL;
+		*ret_len = 0;
+	}
 	return err;
 }
 

@@ -39,7 +39,7 @@ calls() {
 		jq '[.rows[] | select(.fields.mode == 4495 or .fields.mode == "0x118f")] | length'
 }
 
-plan 12
+plan 13
 agent -t file:a.guest -e $events
 is "$(instances $agent)" 1 "it has an instance of its own"
 work
@@ -68,6 +68,8 @@ work
 is "$(instances $killed)" 0 "which the next one removes"
 wait $agent
 is "$("$HOSTRACE" info -i d.guest | grep -q 'guest:kernel_stack' && echo there)" there "stack traces" agent.err
+is "$("$HOSTRACE" list -i d.guest --event guest:kernel_stack 2>/dev/null | grep -q '=__*schedule ' && echo named)" named \
+	"whose addresses have names"
 
 "$BUILD/hostrace-guest" -t file:e.guest -e nothing:such 2>agent.err
 is $? 1 "an event that is not there is refused" agent.err

@@ -252,13 +252,45 @@ static void the_second_recording_is_told(void **state)
 	reader_close(r);
 }
 
+/* They come in pieces, and end where the pages begin. */
+static void symbols(void **state)
+{
+	static const char first[] = "ffffffff81000000 T do_work\n",
+			  second[] = "ffffffff81000100 t idle\n";
+	char *text;
+	size_t bytes;
+	struct reader *r;
+
+	(void)state;
+	whole();
+	assert_int_equal(open_bytes(len, &r), 0);
+	reader_close(r);
+	assert_int_equal(stream_symbols(path, &text, &bytes), 0);
+	assert_null(text);
+	len = 0;
+	frame(STREAM_BEGIN, 0, begin, sizeof(begin) - 1);
+	frame(STREAM_SYMBOLS, 0, first, sizeof(first) - 1);
+	frame(STREAM_SYMBOLS, 0, "damaged", 7);
+	stream[len - 1] ^= 1;
+	frame(STREAM_SYMBOLS, 0, second, sizeof(second) - 1);
+	page(0, 1000, 0, 3);
+	frame(STREAM_SYMBOLS, 0, "too late", 8);
+	assert_int_equal(open_bytes(len, &r), 0);
+	reader_close(r);
+	assert_int_equal(stream_symbols(path, &text, &bytes), 0);
+	assert_int_equal(bytes, sizeof(first) + sizeof(second) - 2);
+	assert_memory_equal(text, first, sizeof(first) - 1);
+	assert_memory_equal(text + sizeof(first) - 1, second, sizeof(second) - 1);
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_read),	  cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(damaged_anywhere), cmocka_unit_test(a_damaged_page_is_counted),
 		cmocka_unit_test(losses),	  cmocka_unit_test(refused),
-		cmocka_unit_test(the_second_recording_is_told),
+		cmocka_unit_test(the_second_recording_is_told), cmocka_unit_test(symbols),
 	};
 
 	if (argc == 2) { /* a seed for the fuzzer, a file for tests/broken */
