@@ -49,6 +49,9 @@ static const struct action {
 	{"download", guest_download},
 	{"control", guest_control},
 	{"sampler", guest_sampler},
+	{"threads", guest_threads},
+	{"virtio", guest_virtio},
+	{"leaks", guest_leaks},
 };
 
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats)
@@ -74,8 +77,8 @@ static int run(int argc, char **argv, char **rest)
 	if (rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
-		return command_usage("which action? extract, download, control or "
-				     "sampler");
+		return command_usage("which action? extract, download, control, "
+				     "sampler, threads, virtio or leaks");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("the formats are text and json");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
@@ -92,6 +95,9 @@ const struct command guest_command = {
 	.summary = "Fetch a guest's own trace, switch what it records.",
 	.group = "Live (needs privileges)",
 	.details = "Actions\n"
+		   "  threads                  its threads: status, CPU time, place\n"
+		   "  virtio                   its virtqueues\n"
+		   "  leaks [show|on|off]      allocations that are alive, by call chain\n"
 		   "  extract                  its trace from its memory, by the VM's gdb stub\n"
 		   "  download [URL]           its trace from its REST server, into -o FILE\n"
 		   "                           (default tracefile); resumes what broke\n"

@@ -30,6 +30,9 @@ int guest_control(int argc, char **argv);
 int guest_sampler(int argc, char **argv);
 
 int guest_extract(int argc, char **argv);
+int guest_threads(int argc, char **argv);
+int guest_virtio(int argc, char **argv);
+int guest_leaks(int argc, char **argv);
 
 /* What extract, threads, virtio and leaks share. */
 struct osv_guest_options guest_memory_options(void);

@@ -51,8 +51,8 @@ static void line_write(struct elf_names *names, uint64_t address, FILE *out)
 
 	if (frame[0].file && frame[0].line)
 		snprintf(line, sizeof(line), "%d", frame[0].line);
-	while (!strncmp(file, "../", 3))
-		file += 3;
+	for (const char *up; (up = strstr(file, "../"));)
+		file = up + 3;
 	fprintf(out, "0x%" PRIx64 " %s %s %s\n", address, file, line, frame[0].name);
 }
 

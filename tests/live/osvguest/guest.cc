@@ -16,6 +16,7 @@ typedef long s64;
 
 extern "C" {
 extern char stack_begin[], stack_end[];
+extern void (*init_begin[])(), (*init_end[])(); /* constructors */
 void guest_main(const u64 *start_info);
 void *memcpy(void *to, const void *from, u64 len);
 void *memset(void *to, int c, u64 len);
@@ -471,6 +472,8 @@ static void lie(char option)
 
 void guest_main(const u64 *start_info)
 {
+	for (void (**f)() = init_begin; f < init_end; f++)
+		(*f)();
 	threads_make();
 	rings_make();
 	virtio_make();

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* guest threads, virtio, leaks: what an OSv guest's own memory tells of it, through QEMU's gdb stub. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "commands/guest.h"
+#include "guestside/fetch/osv_guest.h"
+#include "guestside/osv/osv_symbols.h"
+#include "output.h"
+
+/* Names are found when the guest runs again; without DWARF there are none. */
+static struct elf_names *names_open(const struct osv_guest_options *opt)
+{
+	struct elf_names *names = NULL;
+	const char *elf = opt->elf     ? opt->elf
+			  : opt->debug ? "build/debug/loader.elf"
+				       : "build/release/loader.elf";
+
+	return elf_names_open(elf, &names) ? NULL : names;
+}
+
+/* Paths of the source tree, not of who compiled it: /home/x/osv/build/release/../../core/mmu.cc */
+static const char *path_short(const char *file)
+{
+	for (const char *up; (up = strstr(file, "../"));)
+		file = up + 3;
+	return file;
+}
+
+static bool frame_find(struct elf_names *names, uint64_t address, struct osv_frame *ret)
+{
+	struct osv_frame frame[OSV_INLINES_MAX];
+	bool found = names && elf_names_resolve(names, address, false, frame);
+
+	if (found)
+		*ret = frame[0];
+	return found && ret->name;
+}
+
+static json_t *address_json(uint64_t address)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	return json_string(text);
+}
+
+static int stopped_print(uint64_t stopped_ns)
+{
+	command_note("the guest stood still for %.1f ms", (double)stopped_ns / 1e6);
+	return EXIT_FINE;
+}
+
+static bool no_words(int argc, char **argv)
+{
+	if (argc)
+		command_usage("unexpected argument '%s'", argv[0]);
+	return !argc;
+}
+
+/* ---- threads ---- */
+
+/* Every thread that waits has just called the scheduler: its caller is of interest. */
+static bool is_scheduler(const struct osv_frame *f)
+{
+	static const char *const files[] = {"arch-switch.hh", "sched.cc", "sched.hh", "mutex.hh",
+					    "mutex.cc",	      "mutex.c",  "mutex.h"};
+	const char *base = f->file ? strrchr(f->file, '/') : NULL;
+
+	base = base ? base + 1 : f->file;
+	if (!strcmp(f->name, "sched::thread::join()"))
+		return false;
+	for (size_t i = 0; base && i < sizeof(files) / sizeof(*files); i++)
+		if (!strcmp(base, files[i]))
+			return true;
+	return false;
+}
+
+/* "??" where nothing of it is known. */
+static void location_text(struct elf_names *names, const struct osv_thread *t, char *ret,
+			  size_t size)
+{
+	struct osv_frame f;
+
+	snprintf(ret, size, "??");
+	for (unsigned int i = 0; i < t->nr_frames; i++) {
+		if (!frame_find(names, t->frame[i], &f))
+			continue;
+		if (f.file)
+			snprintf(ret, size, "%s at %s:%d", f.name, path_short(f.file), f.line);
+		else
+			snprintf(ret, size, "%s", f.name);
+		if (!is_scheduler(&f))
+			return;
+	}
+}
+
+static json_t *thread_json(struct elf_names *names, const struct osv_thread *t)
+{
+	char location[512];
+	json_t *row, *frames = json_array();
+
+	location_text(names, t, location, sizeof(location));
+	for (unsigned int i = 0; i < t->nr_frames; i++)
+		json_array_append_new(frames, address_json(t->frame[i]));
+	row = json_pack("{s:i,s:o,s:s,s:s,s:f,s:I,s:s,s:o}", "id", (int)t->id, "address",
+			address_json(t->address), "name", t->name, "status", t->status, "vruntime",
+			(double)t->vruntime, "total_cpu_time_ns", (json_int_t)t->cpu_time_ns,
+			"location", location, "frames", frames);
+	json_object_set_new(row, "cpu", t->cpu < 0 ? json_null() : json_integer(t->cpu));
+	return row;
+}
+
+static void thread_text(struct elf_names *names, const struct osv_thread *t)
+{
+	char cpu[16] = "?", location[512];
+
+	if (t->cpu >= 0)
+		snprintf(cpu, sizeof(cpu), "%d", t->cpu);
+	location_text(names, t, location, sizeof(location));
+	printf("%4u (0x%" PRIx64 ") %-15s cpu%s %-10s %12g %15" PRId64 " %s\n", t->id, t->address,
+	       t->name, cpu, t->status, (double)t->vruntime, t->cpu_time_ns, location);
+}
+
+int guest_threads(int argc, char **argv)
+{
+	struct osv_guest_options opt = guest_memory_options();
+	struct osv_thread *t = NULL;
+	struct elf_names *names;
+	unsigned int nr = 0;
+	uint64_t stopped_ns;
+	json_t *rows = NULL;
+
+	if (!no_words(argc, argv))
+		return EXIT_USAGE;
+	if (osv_threads(&opt, &t, &nr, &stopped_ns))
+		return command_failed();
+	names = names_open(&opt);
+	if (output_is("json"))
+		rows = json_array();
+	else
+		printf("  id  address             name            cpu  status         vruntime  "
+		       "total_cpu_time location\n");
+	for (unsigned int i = 0; i < nr; i++)
+		if (rows)
+			json_array_append_new(rows, thread_json(names, &t[i]));
+		else
+			thread_text(names, &t[i]);
+	elf_names_close(names);
+	free(t);
+	if (rows)
+		return guest_json_print("threads", "rows", rows, NULL);
+	printf("Number of threads: %u\n", nr);
+	return stopped_print(stopped_ns);
+}
+
+/* ---- virtio ---- */
+
+static const char virtio_caveat[] =
+	"avail_event and used_event only move with VIRTIO_F_EVENT_IDX, and while the side that "
+	"sets them wants to be told; a receive queue's buffers rest at the device";
+
+static json_t *queue_json(const struct osv_queue *q)
+{
+	return json_pack("{s:s,s:o,s:i,s:o,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:b}", "driver",
+			 q->driver, "driver_address", address_json(q->driver_address), "queue",
+			 q->index, "address", address_json(q->address), "size", q->size,
+			 "avail_idx", q->avail, "avail_event", q->avail_event, "used_idx", q->used,
+			 "used_event", q->used_event, "at_device", (uint16_t)(q->avail - q->used),
+			 "not_collected", (uint16_t)(q->used - q->used_seen), "free", q->free,
+			 "notifications", !q->no_notify);
+}
+
+/* As OSv's own command, but guest and host are named rightly in the line of the available ring. */
+static void queue_text(const struct osv_queue *q)
+{
+	printf("  queue %u at 0x%" PRIx64 "\n", q->index, q->address);
+	printf("    avail g=0x%x h=0x%x (%u)\n", q->avail, q->avail_event,
+	       (uint16_t)(q->avail - q->avail_event));
+	printf("    used   h=0x%x g=0x%x (%u)\n", q->used, q->used_event,
+	       (uint16_t)(q->used - q->used_event));
+	printf("    used notifications: %s\n", q->no_notify ? "disabled" : "enabled");
+	printf("    at the device %u, done but not collected %u, free descriptors %u of %u\n",
+	       (uint16_t)(q->avail - q->used), (uint16_t)(q->used - q->used_seen), q->free,
+	       q->size);
+}
+
+int guest_virtio(int argc, char **argv)
+{
+	struct osv_guest_options opt = guest_memory_options();
+	struct osv_queue *q = NULL;
+	unsigned int nr = 0;
+	uint64_t stopped_ns;
+	json_t *rows = NULL;
+
+	if (!no_words(argc, argv))
+		return EXIT_USAGE;
+	if (osv_queues(&opt, &q, &nr, &stopped_ns))
+		return command_failed();
+	if (output_is("json"))
+		rows = json_array();
+	for (unsigned int i = 0; i < nr; i++) {
+		if (rows) {
+			json_array_append_new(rows, queue_json(&q[i]));
+			continue;
+		}
+		if (!i || q[i].driver_address != q[i - 1].driver_address)
+			printf("%s at 0x%" PRIx64 "\n", q[i].driver, q[i].driver_address);
+		queue_text(&q[i]);
+	}
+	free(q);
+	if (rows)
+		return guest_json_print("virtio", "rows", rows, json_pack("[s]", virtio_caveat));
+	if (!nr)
+		printf("the guest has no virtio driver\n");
+	return stopped_print(stopped_ns);
+}
+
+/* ---- leaks ---- */
+
+static void range_print(const char *name, uint64_t min, double avg, uint64_t max)
+{
+	if (min == max)
+		printf("%s %" PRIu64, name, min);
+	else
+		printf("%s %" PRIu64 "/%.1f/%" PRIu64, name, min, avg, max);
+}
+
+static void frame_text(struct elf_names *names, uint64_t address)
+{
+	struct osv_frame f;
+
+	if (!frame_find(names, address, &f))
+		printf("\t0x%" PRIx64 "\n", address);
+	else if (f.file)
+		printf("\t%s (%s:%d)\n", f.name, path_short(f.file), f.line);
+	else
+		printf("\t%s\n", f.name);
+}
+
+static void leak_text(struct elf_names *names, const struct osv_leak *l)
+{
+	printf("Found %" PRIu64 " bytes in %" PRIu64 " allocations [", l->bytes, l->count);
+	range_print("size", l->size_min, (double)l->bytes / (double)l->count, l->size_max);
+	range_print(", birth", l->birth_min, (double)l->birth_sum / (double)l->count, l->birth_max);
+	printf("]\nfrom:\n");
+	for (unsigned int i = l->nr_frames; i--;)
+		frame_text(names, l->frame[i]);
+	putchar('\n');
+}
+
+static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
+{
+	json_t *frames = json_array();
+	struct osv_frame f;
+
+	for (unsigned int i = l->nr_frames; i--;) {
+		json_t *j = json_pack("{s:o}", "address", address_json(l->frame[i]));
+
+		if (frame_find(names, l->frame[i], &f)) {
+			json_object_set_new(j, "name", json_string(f.name));
+			json_object_set_new(j, "file", f.file ? json_string(f.file) : json_null());
+			json_object_set_new(j, "line", json_integer(f.line));
+		}
+		json_array_append_new(frames, j);
+	}
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "bytes", (json_int_t)l->bytes, "count",
+			 (json_int_t)l->count, "size_min", (json_int_t)l->size_min, "size_max",
+			 (json_int_t)l->size_max, "birth_min", (json_int_t)l->birth_min,
+			 "birth_max", (json_int_t)l->birth_max, "frames", frames);
+}
+
+static int leaks_print(struct elf_names *names, const struct osv_leaks *l)
+{
+	json_t *caveats, *rows;
+
+	if (!output_is("json")) {
+		printf("Merging %" PRIu64 " allocations by identical call chain... generated %zu "
+		       "records.\n\nAllocations still in memory at this time (seq=%" PRIu64
+		       "):\n\n",
+		       l->allocations, l->nr, l->seq);
+		for (size_t i = 0; i < l->nr; i++)
+			leak_text(names, &l->leak[i]);
+		if (!l->enabled)
+			command_note("tracking is off: `guest leaks on`, or the guest's --leak");
+		return EXIT_FINE;
+	}
+	rows = json_array();
+	caveats = json_pack("[s]", "only allocations made while tracking was on are known");
+	for (size_t i = 0; i < l->nr; i++)
+		json_array_append_new(rows, leak_json(names, &l->leak[i]));
+	if (!l->enabled)
+		json_array_append_new(caveats, json_string("tracking is off"));
+	return guest_json_print("leaks", "rows", rows, caveats);
+}
+
+static int leaks_switch(const struct osv_guest_options *opt, bool on)
+{
+	if (osv_leaks_switch(opt, on))
+		return command_failed();
+	if (output_is("json"))
+		return guest_json_print("leaks", "result", json_pack("{s:b}", "tracking", on),
+					NULL);
+	printf("the guest %s its allocations\n", on ? "tracks" : "does not track");
+	return EXIT_FINE;
+}
+
+int guest_leaks(int argc, char **argv)
+{
+	struct osv_guest_options opt = guest_memory_options();
+	const char *what = argc ? argv[0] : "show";
+	struct osv_leaks leaks;
+	struct elf_names *names;
+	uint64_t stopped_ns;
+	int status;
+
+	if (argc > 1)
+		return command_usage("unexpected argument '%s'", argv[1]);
+	if (!strcmp(what, "on") || !strcmp(what, "off"))
+		return leaks_switch(&opt, what[1] == 'n');
+	if (strcmp(what, "show"))
+		return command_usage("'%s' is none of show, on, off", what);
+	if (osv_leaks(&opt, &leaks, &stopped_ns))
+		return command_failed();
+	names = names_open(&opt);
+	status = leaks_print(names, &leaks);
+	elf_names_close(names);
+	free(leaks.leak);
+	return status;
+}

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# guest threads, virtio, leaks: what the guest of ours (osvguest/) has in its memory, through QEMU's gdb stub.
+# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+set -u
+BUILD=${BUILD:-build}
+HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/osvguest/lib.inc"
+osvguest_needs
+
+# ask ACTION ARGS
+ask() {
+	timeout 120 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
+}
+
+plan 23
+vm '' unix:gdb.sock
+
+ask threads
+is "$? $(tail -n 1 out)" "0 Number of threads: 3" "threads" err
+is "$(sed -n 's/^  11 (0x[0-9a-f]*) \(.*\) at .*guest.cc:[0-9]*$/\1/p' out | tr -s ' ')" \
+	"a thread's name! cpu1 waiting 0 2000000 worker_loop()" "one that waits: where it left the CPU" out
+is "$(grep -c '^  10 .* init  *cpu0 running .* guest_main at ' out)" 1 "one that runs: where its vCPU is" out
+is "$(grep -c '^  12 .* new  *cpu? unstarted .* ??$' out)" 1 "one that never ran" out
+is "$(grep -c 'the guest stood still for' err)" 1 "for how long the guest stood still" err
+ask threads -f json
+is "$(jq -c '[.rows[] | [.id, .name, .cpu, .status, .total_cpu_time_ns]]' out)" \
+	"[[10,\"init\",0,\"running\",1000000],[11,\"a thread's name!\",1,\"waiting\",2000000],[12,\"new\",null,\"unstarted\",3000000]]" \
+	"the same as JSON" out
+is "$(jq '.rows[1].frames | length' out)" 2 "with the frames" out
+is "$(status)" running "the guest runs on"
+
+ask virtio
+is $? 0 "virtio" err
+sed 's/0x1[0-9a-f]*$/ADDRESS/' out >queues
+cat >wanted <<'END'
+virtio::net at ADDRESS
+  queue 0 at ADDRESS
+    avail g=0x100 h=0x0 (256)
+    used   h=0x3 g=0x3 (0)
+    used notifications: enabled
+    at the device 253, done but not collected 3, free descriptors 3 of 256
+  queue 1 at ADDRESS
+    avail g=0xc951 h=0xc900 (81)
+    used   h=0xc951 g=0xc8fd (84)
+    used notifications: disabled
+    at the device 0, done but not collected 3, free descriptors 256 of 256
+virtio::blk at ADDRESS
+  queue 0 at ADDRESS
+    avail g=0x2 h=0x1 (1)
+    used   h=0xffff g=0xfffe (1)
+    used notifications: enabled
+    at the device 3, done but not collected 3, free descriptors 253 of 256
+END
+is "$(diff wanted queues && echo same)" same "queues of two drivers, indices that wrapped" queues
+ask virtio -f json
+is "$(jq -c '[.rows[] | [.driver, .queue, .at_device, .notifications]]' out)" \
+	'[["virtio::net",0,253,true],["virtio::net",1,0,false],["virtio::blk",0,3,true]]' "the same as JSON" out
+
+ask leaks
+is "$? $(grep -c 'Merging 5 allocations by identical call chain... generated 3 records' out)" "0 1" "leaks" err
+is "$(grep -A 3 '^Found 328 bytes' out | sed 's/ (.*//' | tr -s '\t\n' ' ')" \
+	"Found 328 bytes in 3 allocations [size 64/109.3/200, birth 5/8.7/12] from: worker_loop() vfs_read_file() " \
+	"allocations of one chain are one record" out
+is "$(grep '^Found' out | cut -d' ' -f 2 | tr '\n' ' ')" "1000 328 16 " "most bytes first" out
+ask leaks -f json
+is "$(jq -c '[.rows[] | [.bytes, .count, .size_min, .birth_max, (.frames[0].name)]]' out)" \
+	'[[1000,1,1000,77,"vfs_read_file()"],[328,3,64,12,"worker_loop()"],[16,1,16,80,"vfs_read_file()"]]' "the same as JSON" out
+ask leaks off
+is "$? $(cat out)" "0 the guest does not track its allocations" "leaks off" err
+ask leaks
+is "$(grep -c 'tracking is off' err)" 1 "it is off in the guest" err
+ask leaks on && ask leaks
+is "$(grep -c 'tracking is off' err)" 0 "leaks on" err
+ask leaks away
+is $? 2 "an action that there is not"
+end_vm
+
+# A guest whose lists have no end, and which tells of absurd numbers.
+vm t unix:gdb.sock
+ask threads
+is "$? $(grep -c 'list of threads does not end' err)" "1 1" "threads in a circle" err
+ask virtio
+is "$? $(grep -c 'queues; there are 8 at most' err)" "1 1" "2^32 queues" err
+ask leaks
+is "$? $(grep -c 'allocations; at most' err)" "1 1" "2^50 allocations" err
+is "$(status)" running "the guest runs on"
+end_vm
+finish
