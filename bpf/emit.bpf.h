@@ -67,6 +67,7 @@ struct emit {
 	hr_u8 *slot;
 	hr_u64 mark;
 	hr_u32 pid, tid;
+	hr_u32 cpu;
 	hr_u16 vcpu;
 };
 
@@ -77,11 +78,12 @@ static __always_inline bool vm_traced(hr_u32 pid)
 	return bpf_map_lookup_elem(&vms, &pid) != NULL;
 }
 
-static __always_inline hr_u8 *ring_here(void)
+static __always_inline void ring_here(struct emit *e)
 {
 	hr_u32 cpu = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&rings, &cpu);
+	e->cpu = cpu;
+	e->ring = bpf_map_lookup_elem(&rings, &cpu);
 }
 
 /*
@@ -110,7 +112,7 @@ static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 si
 	hdr->tid = e->tid;
 	hdr->type = type;
 	hdr->size = size;
-	hdr->cpu = bpf_get_smp_processor_id();
+	hdr->cpu = e->cpu;
 	hdr->vcpu = e->vcpu;
 	return hdr;
 }
@@ -185,14 +187,17 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 	return state;
 }
 
-/* The vCPU of this thread: from this CPU's cache if it was here last, else from the thread's state. */
+/*
+ * The vCPU of this thread: from this CPU's cache if it was here last, else from the thread's state. Between two
+ * KVM_RUN a vCPU's thread has none in its list, and is still meant.
+ */
 static __always_inline void vcpu_find(struct emit *e)
 {
 	struct ring_head *head = (void *)e->ring;
 	hr_u64 node = task_vcpu_node(bpf_get_current_task_btf());
 
 	e->vcpu = RECORD_NO_VCPU;
-	if (node && node == head->vcpu_node && e->tid == head->vcpu_tid) {
+	if (e->tid == head->vcpu_tid && (!node || node == head->vcpu_node)) {
 		e->vcpu = head->vcpu_index;
 		return;
 	}
@@ -218,7 +223,7 @@ static __always_inline bool emit_begin(struct emit *e)
 	e->tid = (hr_u32)id;
 	if (!vm_traced(e->pid))
 		return false;
-	e->ring = ring_here();
+	ring_here(e);
 	if (!e->ring)
 		return false;
 	vcpu_find(e);

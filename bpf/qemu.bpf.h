@@ -56,11 +56,12 @@ static __always_inline struct vm_settings *settings_of(struct emit *e)
 /* A function of its own: it runs once per device and would be inlined dozens of times. */
 static __noinline int device_name(hr_u32 pid, hr_u32 tid, hr_u64 vdev, hr_u32 vdev_path)
 {
-	struct emit e = {.ring = ring_here(), .pid = pid, .tid = tid, .vcpu = RECORD_NO_VCPU};
+	struct emit e = {.pid = pid, .tid = tid, .vcpu = RECORD_NO_VCPU};
 	struct device_key key = {.vdev = vdev, .pid = pid};
 	struct rec_virtio_device *rec;
 	hr_u8 one = 1;
 
+	ring_here(&e);
 	rec = e.ring ? reserve(&e, virtio_device) : NULL;
 	if (!rec)
 		return 0;

@@ -14,7 +14,7 @@ static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 	e->pid = task->tgid;
 	e->tid = task->pid;
 	e->vcpu = RECORD_NO_VCPU;
-	e->ring = ring_here();
+	ring_here(e);
 	if (!e->ring)
 		return false;
 	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
