@@ -149,6 +149,11 @@ struct trace_event_raw_kvm_entry {
 	unsigned long rip;
 };
 
+struct trace_event_raw_kvm_page_fault {
+	unsigned long guest_rip;
+	hr_u64 fault_address, error_code;
+};
+
 struct trace_event_raw_kvm_emulate_insn {
 	hr_u64 rip;
 	hr_u8 len;

@@ -280,6 +280,22 @@ int BPF_PROG(tp_kvm_page_fault, struct kvm_vcpu *vcpu, hr_u64 addr, hr_u64 error
 	return 0;
 }
 
+/* Kernels before v6.1 hand no vCPU to this tracepoint, and keep no instruction pointer. */
+SEC("tp/kvm/kvm_page_fault")
+int tp_kvm_page_fault_formatted(struct trace_event_raw_kvm_page_fault *ctx)
+{
+	struct emit e;
+	struct rec_kvm_page_fault *rec = take(&e, kvm_page_fault);
+
+	if (!rec)
+		return PERF_SEES_IT_TOO;
+	rec->rip = bpf_core_field_exists(ctx->guest_rip) ? ctx->guest_rip : 0;
+	rec->addr = ctx->fault_address;
+	rec->error = ctx->error_code;
+	emit_publish(&e);
+	return PERF_SEES_IT_TOO;
+}
+
 SEC("tp/kvm/kvm_emulate_insn")
 int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
 {

@@ -38,6 +38,7 @@ static const struct kernel_form {
 } forms[] = {
 	{"kvm_exit", "tp_kvm_exit_svm", "tp_kvm_exit", true},
 	{"kvm_entry", "tp_kvm_entry", "tp_kvm_entry_formatted", false},
+	{"kvm_page_fault", "tp_kvm_page_fault", "tp_kvm_page_fault_formatted", false},
 };
 
 struct kernel_types {
