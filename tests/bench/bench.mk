@@ -30,3 +30,13 @@ $(BENCH_DIR)/gen: tests/bench/gen.c $(LIB_OBJS)
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $< $(LIB_OBJS) $(LDLIBS)
+
+.PHONY: bench-page
+
+# The tables and the picture of doc/performance.md from the newest build/bench.json.
+bench-page:
+	$(Q)jq -r -f tests/bench/page.jq $(BUILD)/bench.json >$(BUILD)/bench.md
+	$(Q)awk -v page=$(BUILD)/bench.md '/^<!-- bench -->/ { print; while ((getline line < page) > 0) print line; skip = 1 } \
+		/^<!-- end of bench -->/ { skip = 0 } !skip' doc/performance.md >$(BUILD)/performance.md
+	$(Q)cp $(BUILD)/performance.md doc/performance.md
+	$(Q)cp $(BUILD)/bench.svg doc/performance.svg

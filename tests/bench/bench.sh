@@ -1,27 +1,66 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# All of `make bench`: the runs, their medians and spread as BUILD/bench.json and as a table.
-#   bench.sh BUILD      QUICK=1: under two minutes
+# All of `make bench`: the runs, their medians and spread as BUILD/bench.json, as a table, and as BUILD/bench.svg.
+#   bench.sh BUILD      QUICK=1: under two minutes, without the rig
+#   PARTS="recording live reading rig": only these; RUNS=FILE: the runs are kept there and added to those it has;
+#   ROUNDS=5, LENGTHS="100000 1000000": how often, and exit cycles of the synthetic recordings
+# What a machine cannot run is left out with its reason; nothing of it ends the bench.
 set -u -o pipefail
 build=$1
 here=$(dirname "$0")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/hostrace-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 if [ "${QUICK:-0}" = 1 ]; then
-	rounds=1 cycles=100000 lengths="100000 1000000" widths="1 64" modes="lapic user"
+	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user" parts=${PARTS:-recording live reading}
 else
-	rounds=${ROUNDS:-5} cycles=500000 lengths="${LENGTHS:-100000 1000000 10000000 100000000}"
-	widths="1 2 64" modes="lapic pic user"
+	rounds=${ROUNDS:-5} cycles=300000 requests=1000 lengths="${LENGTHS:-100000 1000000 10000000 100000000}"
+	widths="1 2 64" modes="lapic pic user" parts=${PARTS:-recording live reading rig}
 fi
+
+say() {
+	echo "bench: $*" >&2
+}
+
+wanted() {
+	case " $parts " in *" $1 "*) return 0 ;; esac
+	return 1
+}
+
+part() { # NAME COMMAND...: its rows, whatever becomes of it
+	local start=$SECONDS name=$1
+	shift
+	wanted "$name" || return
+	say "$name"
+	"$@" >>"$runs" || say "$name ended with status $?"
+	say "$name took $((SECONDS - start)) s"
+}
+
+skipped() { # MODE REASON
+	printf '{"kind":"absent","mode":"%s","tool":"all","reason":"%s"}\n' "$1" "$2" >>"$runs"
+	say "$1 is left out: $2"
+}
+
+runs=${RUNS:-$work/runs}
+touch "$runs"
 echo $((3 * cycles)) >"$work/lapic.cycles"
-if [ "$(id -u)" = 0 ] && [ -w /dev/kvm ] && [ -e "$build/hostrace.skel.h" ]; then
-	# shellcheck disable=SC2086
-	"$here/record.sh" "$build" "$work" "$rounds" "$cycles" $modes >"$work/runs"
+why=
+[ "$(id -u)" = 0 ] || why="recording needs root"
+[ -w /dev/kvm ] || why="recording needs /dev/kvm"
+[ -e "$build/hostrace.skel.h" ] || why="this hostrace was built without recording (LIVE=0)"
+if [ -n "$why" ]; then
+	skipped recording "$why"
+	skipped live "$why"
 else
-	echo "bench: recording needs root, /dev/kvm and a hostrace that can record; skipped" >&2
+	# shellcheck disable=SC2086
+	part "recording" "$here/record.sh" "$build" "$work" "$rounds" "$cycles" $modes
+	part "live" "$here/live.sh" "$build" "$work" "$rounds" "$requests"
 fi
-"$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths" >>"$work/runs"
+part "reading" "$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths"
+part "rig" "$here/rig.sh" "$build" "$work" 3 20000
+wanted rig || [ -n "${PARTS:-}" ] || skipped nested "the rig takes some minutes: without QUICK=1"
 
 version() {
 	"$@" 2>&1 | head -1
@@ -30,5 +69,9 @@ jq -s --arg cpu "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" --arg
 	--arg kernel "$(uname -r)" --arg hostrace "$(version "$build/hostrace" --version)" \
 	--arg perf "$(version perf --version)" --arg bpftrace "$(version bpftrace --version)" \
 	--arg trace_cmd "$(trace-cmd 2>&1 | grep -m1 version)" --arg load "$(cat /proc/loadavg)" \
-	-f "$here/summary.jq" "$work/runs" >"$build/bench.json"
-jq -r -f "$here/table.jq" "$build/bench.json" | column -t -s '	'
+	--arg date "$(date -u +%F)" --arg rig "$(jq -rs 'map(select(.kind == "rig"))[-1].kernel // ""' "$runs")" \
+	-f "$here/summary.jq" "$runs" >"$build/bench.json" || { say "no bench.json"; exit 1; }
+jq -r -f "$here/svg.jq" "$build/bench.json" >"$build/bench.svg"
+jq -r -f "$here/table.jq" "$build/bench.json" |
+	awk -v RS= '{ print | "column -t -s \"\t\""; close("column -t -s \"\t\""); print "" }'
+say "figures: $build/bench.json; plot: $build/bench.svg; as a page: jq -r -f $here/page.jq $build/bench.json"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Attaches the empty programs of empty.bpf.c for the events named on the command line and waits for SIGTERM.
+ * empty OBJECT empty|clock EVENT...   attaches these programs of empty.bpf.c and waits for SIGTERM.
  * Prints "ready" once all are attached.
  */
 #include <bpf/libbpf.h>
@@ -15,8 +15,10 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static int wanted(const char *program, int argc, char **argv)
 {
-	for (int i = 2; i < argc; i++)
-		if (!strcmp(program + strlen("empty_"), argv[i]))
+	size_t len = strlen(argv[2]);
+
+	for (int i = 3; i < argc; i++)
+		if (!strncmp(program, argv[2], len) && !strcmp(program + len + 1, argv[i]))
 			return 1;
 	return 0;
 }
@@ -26,7 +28,7 @@ int main(int argc, char **argv)
 	struct bpf_program *p;
 
 	libbpf_set_print(quiet);
-	struct bpf_object *obj = argc > 2 ? bpf_object__open(argv[1]) : NULL;
+	struct bpf_object *obj = argc > 3 ? bpf_object__open(argv[1]) : NULL;
 
 	if (!obj)
 		return 2;

@@ -1,157 +1,128 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Recording cost: the same VM loop, untraced and under each tracer in turn, several times over (interleaved, so that
-# a drifting machine hurts all alike). A line of JSON per run; recordings of the last lapic round stay in WORK.
+# a drifting machine hurts all alike). A line of JSON per run; recordings of the last round stay in WORK.
+# MODE nested is for the rig, whose backend has kvm_exit and kvm_entry (rig.sh).
 #   record.sh BUILD WORK ROUNDS CYCLES [MODE...]
+# shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 cycles=$4
 shift 4
 modes=${*:-lapic pic user}
-bench=$build/tests/bench
-tools="none empty hostrace hostrace-zstd ftrace perf bpftrace"
+tools=${TOOLS:-none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd}
 repeat=3
-tracer=
-trap 'touch "$work/stop"; [ -n "$tracer" ] && kill -INT "$tracer" 2>/dev/null && wait' EXIT # ftrace switches its events off
+. "$(dirname "$0")/lib.sh"
+bpftool=$(type -P bpftool || echo /usr/sbin/bpftool)
+was="" best=""
+leave() {
+	[ -z "$was" ] || echo "$was" >/proc/sys/kernel/bpf_stats_enabled
+	tracer_end
+}
+trap leave EXIT
 trap 'exit 1' INT TERM
+
+# Whole KVM_RUN calls take ten times as long.
+cycles_of() {
+	case $1 in
+	user) echo $((cycles / 5)) ;;
+	*) echo "$cycles" ;;
+	esac
+}
 
 events_of() {
 	case $1 in
 	lapic) echo kvm_mmio ;;
 	pic) echo kvm_pio ;;
-	user) echo kvm_pio kvm_userspace_exit ;;
+	user) echo kvm_userspace_exit kvm_run ;;
+	nested) echo kvm_exit kvm_entry ;;
 	esac
 }
 
-have() {
-	case $1 in
-	none | empty | hostrace*) return 0 ;;
-	ftrace) [ -w /sys/kernel/tracing/events/kvm ] ;;
-	*) command -v "$1" >/dev/null ;;
-	esac
-}
-
-wait_for() {
-	for _ in $(seq 200); do
-		grep -qs "$1" "$work/log" && return 0
-		sleep 0.05
-	done
-	echo "bench: no '$1' from the tracer:" >&2
-	cat "$work/log" >&2
-	return 1
-}
-
-# ftrace's rings without a reader, overwriting: the least that trace-cmd can cost. (trace-cmd 3.1 itself records nothing
-# on kernels that refuse writing ftrace_enabled and set_ftrace_filter.) The size is what an entry takes in the ring.
-ftrace_record() {
-	local pid=$1 dir=/sys/kernel/tracing e
-	shift
-	for e in "$@"; do
-		echo "common_pid==$pid" >"$dir/events/kvm/$e/filter"
-		echo 1 >"$dir/events/kvm/$e/enable"
-	done
-	echo 1 >"$dir/tracing_on"
-	while [ ! -e "$work/stop" ]; do
-		sleep 0.1
-	done
-	for e in "$@"; do
-		echo 0 >"$dir/events/kvm/$e/enable"
-		echo 0 >"$dir/events/kvm/$e/filter"
-	done
-	cat "$dir"/per_cpu/cpu*/stats | awk -v per=$# '/^entries/{n += $2} /^bytes/{b += $2} END{print n ? b / n * per : 0}'
-	echo >"$dir/trace"
-}
-
-# Starts tool $1 on pid $2 for mode $3 in the background; sets $tracer (pid) and $out (its file). A shell that is not
-# interactive lets background jobs ignore SIGINT, which tracers need: hence env.
-start() {
-	local events e list=() script=""
-	events=$(events_of "$3")
-	for e in $events; do
-		list+=(-e "kvm:$e")
-		script+=" tracepoint:kvm:$e /pid == $2/ { @[probe] = count(); }"
-	done
-	out=$work/$3.$1
-	tracer=
-	rm -rf "$out"* "$work/stop" "$work/log"
-	case $1 in
-	none) return 0 ;;
-	empty)
-		# shellcheck disable=SC2086
-		"$bench/empty" "$bench/empty.bpf.o" $events >"$work/log" 2>&1 & ;;
-	hostrace*)
-		# shellcheck disable=SC2046
-		env --default-signal=INT "$build/hostrace" record --vm "$2" -o "$out" --events "${events// /,}" \
-			$([ "$1" = hostrace-zstd ] && echo --zstd) >"$work/log" 2>&1 & ;;
-	ftrace)
-		# shellcheck disable=SC2086
-		ftrace_record "$2" $events >"$work/log" 2>/dev/null & ;;
-	perf)
-		env --default-signal=INT perf record -q -p "$2" "${list[@]}" -o "$out" >"$work/log" 2>&1 & ;;
-	bpftrace)
-		env --default-signal=INT bpftrace -e "$script" >"$work/log" 2>&1 & ;;
-	esac
-	tracer=$!
-	case $1 in
-	empty) wait_for ready ;;
-	hostrace*) wait_for recording ;;
-	bpftrace) wait_for Attaching && sleep 1 ;;
-	*) sleep 1.5 ;;
-	esac
-}
-
-stop() {
-	touch "$work/stop"
-	case $1 in
-	none) return ;;
-	empty) kill "$tracer" ;;
-	ftrace) ;;
-	*) kill -INT "$tracer" ;;
-	esac 2>/dev/null
-	wait "$tracer" 2>/dev/null
-}
-
-# utime + stime of the tracer so far, in ms.
-cpu_ms() {
-	[ -n "$tracer" ] || { echo 0; return; }
-	awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15 + $16 + $17) * 1000 / hz}' "/proc/$tracer/stat"
-}
-
-lost_of() {
-	case $1 in
-	hostrace*) "$build/hostrace" info -f json -i "$out" | jq '[.result.lost | .. | numbers] | add // 0' ;;
-	perf) perf report -i "$out" --stats 2>/dev/null | awk '/LOST/{n += $NF} END{print n + 0}' ;;
-	ftrace) echo 0 ;;
-	*) echo 0 ;;
-	esac
-}
-
-one_run() {
-	local mode=$1 tool=$2 before after bytes=0 lost=0 ns loop_in loop_pid
+one_run() { # MODE TOOL
+	local mode=$1 tool=$2 before after ns loop_in loop_pid cycles per events
+	cycles=$(cycles_of "$mode")
+	per=$((cycles * repeat))
+	read -ra events <<<"$(events_of "$mode")"
 	rm -f "$work/go"
 	mkfifo "$work/go"
-	taskset -c 1 "$bench/vmloop" "$mode" "$cycles" $repeat <"$work/go" >"$work/loop" &
+	taskset -c 1 "$bench/vmloop" "${mode/nested/pic}" "$cycles" $repeat <"$work/go" >"$work/loop" &
 	loop_pid=$!
 	exec {loop_in}>"$work/go"
-	start "$tool" "$loop_pid" "$mode"
-	before=$(cpu_ms)
+	if ! tracer_start "$tool" "$loop_pid" "$work/$mode.$tool" "${events[@]}"; then
+		exec {loop_in}>&-
+		wait "$loop_pid"
+		tracer_stop "$tool"
+		absent "$mode" "$tool" "it did not start: $(grep -v '^$' "$work/log" | tail -n 1 | cut -c 1-100)"
+		return
+	fi
+	before=$(cpu_ns "$tracer")
 	echo >&"$loop_in"
 	exec {loop_in}>&-
 	wait "$loop_pid"
-	after=$(cpu_ms)
-	stop "$tool"
+	after=$(cpu_ns "$tracer")
+	[ "$tool" = none ] || [ "$after" -gt 0 ] || after=$before # it has ended with the VM: its last round is not seen
+	tracer_stop "$tool"
 	ns=$(sort -n "$work/loop" | head -1)
-	[ -e "$out" ] && bytes=$(stat -c %s "$out")
-	[ "$tool" = ftrace ] && bytes=$(awk -v n=$((cycles * repeat)) '{print $1 * n}' "$work/log")
-	[ -n "$tracer" ] && lost=$(lost_of "$tool")
-	jq -nc --arg mode "$mode" --arg tool "$tool" --argjson ns "$ns" --argjson cpu "$(awk "BEGIN{print $after - $before}")" \
-		--argjson bytes "$bytes" --argjson lost "${lost:-0}" --argjson n $((cycles * repeat)) \
-		'{kind: "record", mode: $mode, tool: $tool, ns: $ns, cpu_ns: ($cpu * 1e6 / $n), bytes: ($bytes / $n), lost: $lost}'
+	[ "$mode" = lapic ] && echo "$per" >"$work/lapic.cycles"
+	row record mode="$mode" tool="$tool" ns="$ns" cpu_ns="$(awk "BEGIN {printf \"%.2f\n\", ($after - $before) / $per}")" \
+		bytes="$(tracer_bytes "$tool" $per)" lost="$(tracer_lost "$tool")"
+}
+
+# What BPF programs take, as the kernel counts it (two reads of the clock around each run): steadier than the loop's time.
+# All programs of the tool together, per run of the rarest: an event's program runs once a cycle, kvm_fpu's twice.
+program_run() { # MODE TOOL
+	local mode=$1 tool=$2 loop_pid loop_in cycles events programs
+	cycles=$(cycles_of "$mode")
+	read -ra events <<<"$(events_of "$mode")"
+	rm -f "$work/go"
+	mkfifo "$work/go"
+	"$bench/vmloop" "${mode/nested/pic}" "$cycles" 2 <"$work/go" >"$work/loop" &
+	loop_pid=$!
+	exec {loop_in}>"$work/go"
+	if tracer_start "$tool" "$loop_pid" "$work/program.$tool" "${events[@]}"; then
+		echo >&"$loop_in"
+		while [ "$(wc -l <"$work/loop")" -lt 2 ] && kill -0 "$loop_pid" 2>/dev/null; do
+			programs=$("$bpftool" prog show -j 2>/dev/null | jq -c --argjson pid "$tracer" \
+				'[.[] | select([.pids[]?.pid] | index($pid)) | select(.run_cnt > 1000)]
+				| if length > 0 then (map(.run_time_ns) | add) / (map(.run_cnt) | min) else empty end')
+			best=${programs:-$best}
+			sleep 0.2
+		done
+	fi
+	exec {loop_in}>&-
+	wait "$loop_pid"
+	tracer_stop "$tool"
+	[ -z "$best" ] || row program mode="$mode" tool="$tool" ns="$best"
+	best=""
 }
 
 for mode in $modes; do
+	can=""
+	for tool in $tools; do
+		why=$(reason_against "$tool")
+		[ "$tool" = stat ] && [[ $mode = lapic || $mode = pic ]] && ! grep -qsE 'vmx|svm' /proc/cpuinfo &&
+			why="no kvm_exit on this backend: stat has nothing to count in this loop"
+		if [ -n "$why" ]; then
+			absent "$mode" "$tool" "$why"
+		else
+			can+=" $tool"
+		fi
+	done
+	was=$(cat /proc/sys/kernel/bpf_stats_enabled 2>/dev/null)
+	if [ -n "$was" ] && type -P jq >/dev/null && [ -x "$bpftool" ]; then
+		echo 1 >/proc/sys/kernel/bpf_stats_enabled
+		for _ in $(seq "$rounds"); do
+			for tool in $can; do
+				case $tool in
+				empty | clock | hostrace | stat) program_run "$mode" "$tool" ;;
+				esac
+			done
+		done
+		echo "$was" >/proc/sys/kernel/bpf_stats_enabled
+	fi
 	for _ in $(seq "$rounds"); do
-		for tool in $tools; do
-			have "$tool" && one_run "$mode" "$tool"
+		for tool in $can; do
+			one_run "$mode" "$tool"
 		done
 	done
 done

@@ -2,11 +2,14 @@
 /*
  * A VM that exits as fast as it can, without QEMU: the work that `make bench` traces with hostrace and its peers.
  *
- *   vmloop MODE CYCLES ROUNDS      prints nanoseconds per exit cycle, one number per round
+ *   vmloop MODE CYCLES ROUNDS [US]      prints nanoseconds per exit cycle, one number per round:
+ *                                           CPU time of the vCPU's thread, so that what else runs here counts less
  *
  *   lapic  the guest reads its local APIC's page: answered inside KVM, one kvm_mmio a cycle
  *   pic    the guest reads port 0x21: answered inside KVM, one kvm_pio a cycle
  *   user   the guest writes port 0x2f0: one kvm_pio, one kvm_userspace_exit and one KVM_RUN a cycle
+ *
+ * With US, a round begins every so many microseconds: exits at a known rate.
  *
  * Before the first round it waits for a byte on stdin (end of file will do), so that a tracer can attach to its pid.
  * The guest is ten bytes of 32-bit code at 0x1000:  mov ecx, CYCLES; again: ACCESS; dec ecx; jnz again; out 0x10, al
@@ -129,11 +132,11 @@ static void round_run(struct guest *g)
 	} while (g->run->io.port != PORT_DONE);
 }
 
-static double now_ns(void)
+static double now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -148,18 +151,24 @@ int main(int argc, char **argv)
 		if (!strcmp(modes[i].name, argv[1]))
 			m = &modes[i];
 	if (!m || !cycles || rounds <= 0) {
-		fprintf(stderr, "usage: vmloop lapic|pic|user CYCLES ROUNDS\n");
+		fprintf(stderr, "usage: vmloop lapic|pic|user CYCLES ROUNDS [US]\n");
 		return 2;
 	}
 	struct guest g = guest_open(m, cycles);
 
 	if (read(STDIN_FILENO, &go, 1) < 0)
 		die("stdin");
-	for (int i = 0; i < rounds; i++) {
-		double start = now_ns();
+	double period = argc > 4 ? atof(argv[4]) * 1e3 : 0, next = now_ns(CLOCK_MONOTONIC);
 
+	for (int i = 0; i < rounds; i++) {
+		double start = now_ns(CLOCK_MONOTONIC);
+
+		if (next > start)
+			usleep((useconds_t)((next - start) / 1e3));
+		next += period;
+		start = now_ns(CLOCK_THREAD_CPUTIME_ID);
 		round_run(&g);
-		printf("%.1f\n", (now_ns() - start) / cycles);
+		printf("%.1f\n", (now_ns(CLOCK_THREAD_CPUTIME_ID) - start) / cycles);
 		fflush(stdout);
 	}
 	return 0;

@@ -68,8 +68,8 @@ static void test_each(void **state)
 	bpf_object__for_each_program (prog, all->obj) {
 		const char *name = bpf_program__name(prog);
 
-		if ((strncmp(name, "tp_", 3) && strncmp(name, "stat_", 5)) || strstr(name, "_svm") ||
-		    strstr(name, "_vmx"))
+		if ((strncmp(name, "tp_", 3) && strncmp(name, "stat_", 5)) ||
+		    strstr(name, "_svm") || strstr(name, "_vmx"))
 			continue;
 		skel = hostrace__open();
 		assert_non_null(skel);

@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Runs in the rig's L1, as its main.sh: the same loop under each tracer, with true kvm_exit and kvm_entry.
+cd /rig || exit 1
+export LD_LIBRARY_PATH=/rig/lib PATH=/rig/bin:$PATH
+mkdir -p work
+mount -t tmpfs tmpfs work
+say() {
+	echo "L1 $(cut -d ' ' -f 1 /proc/uptime) $*"
+}
+export TOOLS="none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd"
+say "bench begins"
+bash bench/record.sh /rig/build /rig/work "$(cat rounds)" "$(cat cycles)" nested >out/runs 2>out/bench.log
+say "bench ends with status $?: $(wc -l <out/runs) runs"
+cp work/nested.* out/
+uname -r >out/kernel

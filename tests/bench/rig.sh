@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The recording rows that need kvm_exit and kvm_entry: the loop in the rig (tests/rig/README.md), whose CPU is emulated,
+# so that only ratios, bytes and losses mean something. Its recordings are then analysed here, on the real CPU.
+#   rig.sh BUILD WORK ROUNDS CYCLES
+# shellcheck source-path=SCRIPTDIR
+set -u -o pipefail
+build=$1 work=$2 rounds=$3 cycles=$4
+here=$(dirname "$0")
+. "$here/lib.sh"
+dir=$work/rig
+total=$((3 * cycles))
+
+for program in qemu-system-x86_64 busybox cpio mke2fs dpkg-deb apt-get perf; do
+	if ! type -P "$program" >/dev/null; then
+		absent nested hostrace "the rig needs $program (scripts/deps.sh rig)"
+		exit 0
+	fi
+done
+
+libraries_add() { # PROGRAM
+	local library
+	for library in $(ldd "$1" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+		cp -L "$library" "$dir/in/lib/"
+	done
+}
+
+mkdir -p "$dir/in"/{bin,lib,bench,build/tests/bench}
+cp "$here/l1.sh" "$dir/in/main.sh"
+cp "$here"/{lib,record}.sh "$dir/in/bench/"
+cp "$bench"/{vmloop,empty,empty.bpf.o} "$dir/in/build/tests/bench/"
+cp "$hostrace" "$dir/in/build/hostrace"
+libraries_add "$hostrace"
+libraries_add "$bench/empty"
+if type -P trace-cmd >/dev/null; then
+	cp "$(type -P trace-cmd)" "$dir/in/bin/"
+	libraries_add "$(type -P trace-cmd)"
+fi
+echo "$rounds" >"$dir/in/rounds"
+echo "$cycles" >"$dir/in/cycles"
+if ! RIG_SECONDS=${RIG_SECONDS:-840} "$here/../rig/rig.sh" run "$dir" >"$work/rig.log" 2>&1; then
+	absent nested hostrace "the rig did not run: $(tail -n 1 "$work/rig.log")"
+	exit 0
+fi
+# Interpreters are looked up by their full path there: what is missing in L1's root is told by its own reason.
+cat "$dir/out/runs"
+row rig kernel="$(cat "$dir/out/kernel")"
+cat "$dir/out/bench.log" >&2
+
+# what, command...
+analyse() {
+	local what=$1 figures
+	shift
+	for _ in $(seq "$rounds"); do
+		figures=$(cd "$dir/out" && "$bench/measure" "$work/analysis" "$@" 2>"$work/log") ||
+			{ absent analysis "$what" "$(grep -v '^$' "$work/log" | tail -n 1 | cut -c 1-100)"; return; }
+		jq -c --arg tool "$what" --argjson n "$total" \
+			'. + {kind: "analysis", mode: "nested", tool: $tool, cycles: $n, ns: (.wall_ms * 1e6 / $n)}' <<<"$figures"
+	done
+}
+bench=$(realpath "$bench")
+hostrace=$(realpath "$hostrace")
+analyse "cat (hrt)" cat nested.hostrace
+analyse "hostrace exits" "$hostrace" exits -i nested.hostrace
+analyse "hostrace exits (zstd)" "$hostrace" exits -i nested.hostrace-zstd
+analyse "hostrace list" "$hostrace" list -i nested.hostrace
+type -P perf >/dev/null && [ -s "$dir/out/nested.perf-kvm-stat" ] &&
+	analyse "perf kvm stat report" perf kvm -i nested.perf-kvm-stat stat report
+type -P perf >/dev/null && [ -s "$dir/out/nested.perf" ] && analyse "perf script" perf script -i nested.perf
+type -P trace-cmd >/dev/null && [ -s "$dir/out/nested.trace-cmd" ] &&
+	analyse "trace-cmd report" trace-cmd report -i nested.trace-cmd
+exit 0
