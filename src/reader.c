@@ -29,20 +29,28 @@ static int read_head(const char *path, uint8_t *head, size_t *ret_len)
 	return 0;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
 	uint8_t head[READER_PROBE_BYTES];
 	size_t len = 0;
-	int err = read_head(path, head, &len);
+	bool directory = is_directory(path);
+	int err = directory ? 0 : read_head(path, head, &len);
 
 	if (err)
 		return err;
 	for (const struct reader_ops *const *ops = readers; *ops; ops++)
-		if ((*ops)->probe(head, len))
+		if (directory ? (*ops)->directory : (*ops)->probe && (*ops)->probe(head, len))
 			return (*ops)->open(path, hint, ret);
 	fail(-EINVAL, "%s is no trace that hostrace knows", path);
-	return fail_hint(-EINVAL, "it reads .hrt files and their text form, trace.dat, tracefs's "
-				  "text, guest rings and OSv's traces");
+	return fail_hint(-EINVAL, "it reads .hrt files and their text form, trace.dat, perf.data, "
+				  "tracefs's text and raw pages, guest rings and OSv's traces");
 }
 
 int trace_info_init(struct trace_info *info, const char *file, const char *kind)

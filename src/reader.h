@@ -53,6 +53,8 @@ struct reader {
 struct reader_ops {
 	const char *name, *summary;
 
+	bool directory; /* it reads folders: probe is not asked then, and may be NULL */
+
 	/* Do these first bytes (len <= READER_PROBE_BYTES) look like mine? */
 	bool (*probe)(const uint8_t *head, size_t len);
 

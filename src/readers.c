@@ -17,6 +17,7 @@ const struct reader_ops *const readers[] = {
 	&stream_reader,
 	&tracedat_reader,
 	&perfdata_reader,
+	&tracefs_reader,
 	&ftracetext_reader,
 	&osv_reader,
 	NULL,

@@ -5,7 +5,7 @@
 #include "reader.h"
 
 /* trace-cmd's trace.dat, of a host or (hint->guest) of a guest, whose times are then raw. */
-extern const struct reader_ops tracedat_reader;
+extern const struct reader_ops tracedat_reader, tracefs_reader;
 
 /*
  * The kernel's symbols that trace-cmd put into the file, as /proc/kallsyms; not terminated, to be freed; nothing where

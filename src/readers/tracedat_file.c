@@ -179,7 +179,7 @@ int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset,
 		return fail(-ENOMEM, "%s: out of memory", f->path);
 	f->cpu = grown;
 	f->cpu[f->nr_cpus++] = (struct tracedat_cpu){
-		.cpu = cpu, .offset = offset, .size = size, .chunked = chunked};
+		.cpu = cpu, .offset = offset, .size = size, .chunked = chunked, .fd = -1};
 	return 0;
 }
 
@@ -317,8 +317,11 @@ void tracedat_file_deinit(struct tracedat_file *f)
 {
 	if (f->fd >= 0 && f->path)
 		close(f->fd);
-	for (unsigned int i = 0; i < f->nr_cpus; i++)
+	for (unsigned int i = 0; i < f->nr_cpus; i++) {
 		free(f->cpu[i].frame);
+		if (f->cpu[i].fd >= 0)
+			close(f->cpu[i].fd);
+	}
 	free(f->cpu);
 	free(f->cmdlines);
 	free(f->symbols);

@@ -42,6 +42,8 @@ struct tracedat_cpu {
 	bool chunked;
 	struct tracedat_frame *frame; /* owned; instead of offset and size */
 	size_t nr_frames;
+	int fd;		/* its own file, owned; -1: it lies in the one file */
+	uint64_t bytes; /* of its own file */
 	struct tracedat_stats stats;
 };
 

@@ -31,10 +31,12 @@ int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t f
 void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
 			 const struct tracedat_cpu *cpu)
 {
+	uint64_t bytes = cpu->fd < 0 ? f->bytes : cpu->bytes;
+
 	*p = (struct tracedat_pages){.file = f, .cpu = cpu, .at = cpu->offset, .left = cpu->size};
 	p->begun = !cpu->chunked;
-	if (!cpu->chunked && (cpu->offset > f->bytes || cpu->size > f->bytes - cpu->offset)) {
-		p->left = cpu->offset > f->bytes ? 0 : f->bytes - cpu->offset;
+	if (!cpu->chunked && (cpu->offset > bytes || cpu->size > bytes - cpu->offset)) {
+		p->left = cpu->offset > bytes ? 0 : bytes - cpu->offset;
 		p->left -= p->left % f->page_size;
 		p->cut = true;
 	}
@@ -72,7 +74,8 @@ static int take(struct tracedat_pages *p, void *to, size_t len)
 		return fail(-EBADMSG, "%s: offset %" PRIu64 ": a CPU's data is cut short",
 			    p->file->path, p->at);
 	for (size_t done = 0; done < len;) {
-		ssize_t n = pread(p->file->fd, at + done, len - done, (off_t)(p->at + done));
+		ssize_t n = pread(p->cpu->fd < 0 ? p->file->fd : p->cpu->fd, at + done,
+				  len - done, (off_t)(p->at + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
