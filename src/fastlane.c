@@ -37,6 +37,8 @@ struct lane_thread *lane_thread_get(struct lane_worker *w, uint32_t pid, uint32_
 	unsigned int max_carry = th->max_carry;
 
 	w->slot[i] = ++w->nr_threads;
+	if (w->nr_threads > w->max_threads)
+		w->max_threads = w->nr_threads;
 	*th = (struct lane_thread){
 		.b = {.pid = pid, .tid = tid}, .carry = carry, .max_carry = max_carry};
 	th->tail = &th->slices;
@@ -116,7 +118,7 @@ static void worker_free(struct lane_worker *w)
 	if (w->state)
 		w->plan->fold->close(w->state);
 	lane_blocks_free(w);
-	for (unsigned int i = 0; w->threads && i < LANE_THREADS_MAX; i++)
+	for (unsigned int i = 0; i < w->max_threads; i++)
 		free(w->threads[i].carry);
 	chunk_loader_free(w->loader);
 	columns_free(w->columns);

@@ -131,7 +131,7 @@ struct lane_worker {
 
 	struct lane_thread *threads;
 	uint32_t *slot; /* threads by hash, counted from 1 */
-	unsigned int nr_threads;
+	unsigned int nr_threads, max_threads; /* ever: their `carry` is kept */
 	struct lane_item *items; /* a round's events that had to be sorted */
 	size_t max_items;
 

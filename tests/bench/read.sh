@@ -1,12 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Reading: the reports over synthetic recordings of growing length and width, and hostrace's list beside the peers'
-# text output of their own recordings of the same VM loop (from record.sh). `cat` is the limit: the file once from the
-# page cache. A line of JSON per run.
+# Reading: reports over synthetic recordings of growing length and width, on one CPU and on all, beside `cat`, which
+# reads the file once from the page cache: the limit. Then peers on their own forms of recordings of the lapic loop
+# (from record.sh), and of recordings that are given: TRACE_DAT=FILE (trace-cmd's), PERF_DATA=FILE (perf's, of
+# kvm:kvm_exit and kvm:kvm_entry). A line of JSON per run.
 #   read.sh BUILD WORK ROUNDS "CYCLES..." "VCPUS..."
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 lengths=$4 widths=$5
 bench=$build/tests/bench hostrace=$build/hostrace
+WIDTH_CYCLES_MAX=10000000 # of the recordings of many widths
+ZSTD_CYCLES_MAX=10000000
+LIST_CYCLES_MAX=1000000 # a listed event costs what a hundred folded ones do
 
 # what, cycles, vcpus, command...
 one_run() {
@@ -21,30 +25,29 @@ one_run() {
 # file, cycles, vcpus, suffix
 reports() {
 	one_run "cat$4" "$2" "$3" cat "$1"
-	one_run "exits$4" "$2" "$3" "$hostrace" exits -i "$1"
+	one_run "exits -j1$4" "$2" "$3" "$hostrace" exits -j 1 -i "$1"
+	[ "$(nproc)" -gt 1 ] && one_run "exits$4" "$2" "$3" "$hostrace" exits -i "$1"
 	one_run "heatmap$4" "$2" "$3" "$hostrace" heatmap exit-latency -f json -i "$1"
-	[ "$2" -le 1000000 ] && one_run "list$4" "$2" "$3" "$hostrace" list -i "$1"
+	one_run "histogram$4" "$2" "$3" "$hostrace" histogram exit-latency -f json -i "$1"
+	[ "$2" -le $LIST_CYCLES_MAX ] && one_run "list$4" "$2" "$3" "$hostrace" list -i "$1"
 }
 
+# cycles, vcpus, suffix, option of gen
 synthetic() {
-	local file=$work/synthetic.hrt cycles=$1 vcpus=$2
-	"$bench/gen" "$file" "$cycles" "$vcpus" || return
+	local file=$work/synthetic.hrt
+	"$bench/gen" ${4:+"$4"} "$file" "$1" "$2" || return
 	cat "$file" >/dev/null
 	for _ in $(seq "$rounds"); do
-		reports "$file" "$cycles" "$vcpus" ""
+		reports "$file" "$1" "$2" "$3"
 	done
-	jq -nc --argjson n "$cycles" --argjson v "$vcpus" --argjson b "$(stat -c %s "$file")" \
-		'{kind: "size", tool: "raw", cycles: $n, vcpus: $v, bytes: ($b / $n)}'
-	if [ "$cycles" -le 10000000 ]; then
-		"$bench/gen" --zstd "$file" "$cycles" "$vcpus" || return
-		cat "$file" >/dev/null
-		for _ in $(seq "$rounds"); do
-			reports "$file" "$cycles" "$vcpus" " (zstd)"
-		done
-		jq -nc --argjson n "$cycles" --argjson v "$vcpus" --argjson b "$(stat -c %s "$file")" \
-			'{kind: "size", tool: "zstd", cycles: $n, vcpus: $v, bytes: ($b / $n)}'
-	fi
+	jq -nc --arg tool "${4:+zstd}" --argjson n "$1" --argjson v "$2" --argjson b "$(stat -c %s "$file")" \
+		'{kind: "size", tool: (if $tool == "" then "raw" else $tool end), cycles: $n, vcpus: $v, bytes: ($b / $n)}'
 	rm -f "$file"
+}
+
+# Events of a file; it is not empty.
+events_of() {
+	"$hostrace" info -f json -i "$1" | jq '.inputs[0].events'
 }
 
 # Peers: text, an event a line, each from its own recording of the lapic loop; $1 events.
@@ -58,10 +61,38 @@ peers() {
 	done
 }
 
-peers "$(cat "$work/lapic.cycles")"
+# A recording of trace-cmd's: as it is, and imported. Figures are per event here.
+given_trace_dat() {
+	local n
+	"$hostrace" import -q "$1" -o "$work/given.hrt" || return
+	n=$(events_of "$work/given.hrt")
+	for _ in $(seq "$rounds"); do
+		command -v trace-cmd >/dev/null && one_run "trace-cmd report, an event" "$n" 1 trace-cmd report -i "$1"
+		one_run "list, an event" "$n" 1 "$hostrace" list -i "$work/given.hrt"
+		one_run "exits of trace.dat, an event" "$n" 1 "$hostrace" exits -i "$1"
+		one_run "exits, imported, an event" "$n" 1 "$hostrace" exits -j 1 -i "$work/given.hrt"
+	done
+	rm -f "$work/given.hrt"
+}
+
+given_perf_data() {
+	local n
+	n=$(perf script -i "$1" 2>/dev/null | wc -l)
+	for _ in $(seq "$rounds"); do
+		one_run "perf kvm stat report, an event" "$n" 1 perf kvm --host -i "$1" stat report
+	done
+}
+
+[ -s "$work/lapic.cycles" ] && peers "$(cat "$work/lapic.cycles")"
+[ -n "${TRACE_DAT:-}" ] && given_trace_dat "$TRACE_DAT"
+[ -n "${PERF_DATA:-}" ] && given_perf_data "$PERF_DATA"
+width_cycles=1000000
 for cycles in $lengths; do
-	synthetic "$cycles" 8
+	synthetic "$cycles" 8 ""
+	[ "$cycles" -le $ZSTD_CYCLES_MAX ] && synthetic "$cycles" 8 " (zstd)" --zstd
+	[ "$cycles" -le $WIDTH_CYCLES_MAX ] && [ "$cycles" -gt $width_cycles ] && width_cycles=$cycles
 done
 for vcpus in $widths; do
-	synthetic 1000000 "$vcpus"
+	synthetic "$width_cycles" "$vcpus" ""
 done
+exit 0
