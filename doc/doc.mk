@@ -8,6 +8,8 @@ MAN_PAGES = $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
 docs:
 	@scripts/deps.sh build docs
 	$(Q)scripts/events-page.sh > doc/events.new && mv doc/events.new doc/events.md
+	$(Q)scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
+	$(Q)stap/inside.sh
 	$(Q)$(MAKE) --no-print-directory man
 
 .PHONY: man

@@ -93,7 +93,7 @@ $1 == "N" { functions = functions (functions ? "; else " : "") "none: " text($2)
 
 cat <<'END'
 
-Marks that no event is made of: `cpu_in`, `cpu_out` (they have not fired for guests since QEMU 1.7 under KVM, 2.4 under TCG), `virtqueue_alloc_element` (also fires on migration), `virtio_pci_notify` (has no caller).
+Marks that no event is made of: `cpu_in`, `cpu_out` (they have not fired for guests since QEMU 1.7 under KVM, 2.4 under TCG), `virtqueue_alloc_element` (also fires on migration), `virtio_pci_notify` (has no caller). `g_malloc` and `g_free` have no marks since 2.x and lie in glib, not in QEMU; they are called in coroutines, where a return cannot be probed, so what they gave cannot be known: `stap/qemumalloc.stp` follows them at that risk.
 
 Returns are probed of few functions, each shown to be safe in `probes/inside.def`: a return probe on a function that yields its coroutine, or that is called in a coroutine while another probed function waits, makes the kernel end QEMU by SIGILL.
 

@@ -23,12 +23,12 @@ twins="block_node bdrv_co_preadv_part
 co_enter qemu_aio_coroutine_enter
 co_yield qemu_coroutine_yield
 pool_submit thread_pool_submit(_aio)?
-region_read memory_region_ops_read
-region_write memory_region_ops_write"
+region_read memory_region_ops_read"
 if [ -c /dev/kvm ]; then
 	accel=kvm
 	twins="$twins
-vcpu_ioctl kvm_vcpu_ioctl"
+region_write memory_region_ops_write
+vcpu_ioctl kvm_vcpu_ioctl" # without KVM region_write also has the kicks that an ioeventfd takes
 else
 	accel=tcg
 fi
