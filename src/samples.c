@@ -145,7 +145,7 @@ static int pass_begin(struct samples *x)
 	x->reader = NULL;
 	sample_threads_close(x->threads);
 	x->threads = NULL;
-	x->first = x->next = x->event = x->not_watched = 0;
+	x->first = x->next = x->event = x->not_watched = x->stood_in = 0;
 	x->at = x->batch->nr = 0;
 	x->ended = false;
 	for (unsigned int i = 0; i < SAMPLES_CPUS_MAX; i++)
@@ -196,6 +196,21 @@ int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
 	return 0;
 }
 
+static void caveats_add(struct samples *x)
+{
+	struct trace_info *info = &x->reader->info;
+
+	if (x->not_watched)
+		trace_info_caveat(info,
+				  "%" PRIu64 " switches of threads that are not the VM's are left "
+				  "out: they are not seen wholly", x->not_watched);
+	if (x->stood_in)
+		trace_info_caveat(info,
+				  "%s has no backtraces: threads stand for call paths (trace-cmd "
+				  "record -T, or tracefs's options/stacktrace, brings them)",
+				  x->in.name);
+}
+
 /* Reads on until one may be handed out. */
 static int held_fill(struct samples *x)
 {
@@ -209,11 +224,7 @@ static int held_fill(struct samples *x)
 			x->at = 0;
 		}
 		if (more <= 0) {
-			if (x->not_watched)
-				trace_info_caveat(
-					&x->reader->info,
-					"%" PRIu64 " switches of threads that are not the VM's are "
-					"left out: they are not seen wholly", x->not_watched);
+			caveats_add(x);
 			x->ended = true;
 			x->batch->nr = 0;
 			return more;
@@ -227,6 +238,24 @@ static int held_fill(struct samples *x)
 	return 0;
 }
 
+/* A trace without any backtraces still tells who waited: the thread is all of the call path. */
+static int thread_stands_in(struct samples *x, struct osv_sample *s)
+{
+	const struct sample_kind *kind = s->tp->kind;
+	char name[48];
+	uint64_t address;
+
+	if (s->nr_backtrace || !kind || !kind->base || kind->ends)
+		return 0;
+	x->stood_in++;
+	if (*s->thread_name)
+		snprintf(name, sizeof(name), "thread %s", s->thread_name);
+	else
+		snprintf(name, sizeof(name), "thread %llu", (unsigned long long)s->thread);
+	address = sample_name_address(x->stacks, name) + 1;
+	return address > 1 ? sample_stacks_set(x->stacks, s, &address, 1) : 0;
+}
+
 static int samples_next(void *arg, struct osv_sample *ret)
 {
 	struct samples *x = arg;
@@ -236,8 +265,10 @@ static int samples_next(void *arg, struct osv_sample *ret)
 		err = held_fill(x);
 	if (err || x->first == x->next)
 		return err;
+	if (!x->has_stacks && x->held[x->first % ROOM].wants_stack)
+		err = thread_stands_in(x, &x->held[x->first % ROOM].s);
 	*ret = x->held[x->first++ % ROOM].s;
-	return 1;
+	return err ? err : 1;
 }
 
 static void samples_rewind(void *arg)

@@ -71,7 +71,7 @@ struct samples {
 	uint32_t made[MADE_NR]; /* tracepoint index */
 	struct sample_threads *threads;
 	struct sample_threads *own; /* of a host: threads of VMs */
-	uint64_t not_watched;	    /* switches from or to others */
+	uint64_t not_watched, stood_in; /* switches from or to others; begins without a backtrace */
 	struct sample_stacks *stacks;
 	struct symbol_map *symbols; /* the trace's own */
 	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */

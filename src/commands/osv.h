@@ -48,6 +48,7 @@ struct osv_run {
 	struct osv_trace *trace;
 	struct output out;
 	struct osv_sink sink;
+	json_t *more; /* further notes under the report, or NULL; taken over by osv_run_close() */
 };
 
 /*

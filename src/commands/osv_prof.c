@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "commands/osv.h"
 #include "reading.h"
+#include "wait_causes.h"
 
 static const char *tracepoint;
 
@@ -16,6 +17,20 @@ static const struct option_row tracepoint_options[] = {
 };
 /* clang-format on */
 
+static bool causes;
+
+/* clang-format off */
+static const struct option_row cause_options[] = {
+	{0, "causes", OPT_FLAG, &causes, NULL, "with --guest: what the vCPU did meanwhile: preempted, vmm, device, "
+					       "halted, kernel, guest"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const waits[] = {
+	reading_options,    output_file_options, osv_compat_options, cause_options,
+	osv_symbol_options, osv_profile_options, NULL,
+};
 static const struct option_row *const plain[] = {
 	reading_options,     output_file_options, osv_compat_options,
 	osv_symbol_options,  osv_profile_options, NULL,
@@ -42,6 +57,83 @@ void osv_trees_put(const struct calltree *tree, bool grouped, struct osv_sink *s
 	}
 }
 
+/* ---- --causes ---- */
+
+struct cause_sums {
+	struct wait_causes *causes;
+	uint64_t ns[CAUSES];
+};
+
+static int host_open(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret)
+{
+	(void)arg;
+	return reading_open_all_times(wants, NULL, ret);
+}
+
+static unsigned int split(void *arg, const struct osv_sample *s, double start_ns, double ns,
+			  struct osv_part ret[OSV_PARTS_MAX])
+{
+	static const char *const frames[CAUSES] = {"[preempted]", "[vmm]",   "[device]", "[halted]",
+						   "[kernel]",	  "[guest]", "[unknown]"};
+	struct cause_sums *sums = arg;
+	uint64_t part[CAUSES], start = (uint64_t)start_ns;
+	unsigned int nr = 0;
+
+	wait_causes_of(sums->causes, s->cpu, start, start + (uint64_t)ns, part);
+	for (int i = 0; i < CAUSES; i++) {
+		sums->ns[i] += part[i];
+		if (part[i])
+			ret[nr++] = (struct osv_part){frames[i], (double)part[i]};
+	}
+	if (!nr) /* a wait of no length */
+		ret[nr++] = (struct osv_part){frames[CAUSE_UNKNOWN], 0};
+	return nr;
+}
+
+static json_t *cause_notes(const struct cause_sums *sums)
+{
+	json_t *more = json_array();
+	char text[512] = "", time[32];
+	uint64_t all = 0;
+
+	for (int i = 0; i < CAUSES; i++)
+		all += sums->ns[i];
+	for (int i = 0; i < CAUSES; i++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at, "%s%s %.1f %%", i ? ", " : "",
+			 wait_cause_names[i],
+			 all ? 100.0 * (double)sums->ns[i] / (double)all : 0.0);
+	}
+	json_array_append_new(more, json_sprintf("of %s that threads waited, their vCPU was: %s",
+						 calltree_duration((double)all, time, sizeof(time)),
+						 text));
+	json_array_append_new(more, json_string("device: an element of any virtqueue of the VM was "
+						"with its device, not necessarily the one that "
+						"the thread waited for"));
+	return more;
+}
+
+static int causes_profile(struct osv_run *run, struct osv_profile_options *opt)
+{
+	struct wait_causes_input in = {.open = host_open, .nr_sources = reading_first_guest()};
+	struct cause_sums sums = {0};
+	struct calltree *tree = NULL;
+	int err = wait_causes_open(&in, &sums.causes);
+
+	opt->split = split;
+	opt->split_arg = &sums;
+	if (!err)
+		err = osv_profile(run->trace, opt, &tree);
+	if (!err) {
+		osv_trees_put(tree, opt->group != OSV_GROUP_NONE, &run->sink);
+		run->more = cause_notes(&sums);
+	}
+	calltree_close(tree);
+	wait_causes_close(sums.causes);
+	return err;
+}
+
 int osv_prof_run(int argc, char **argv, enum osv_profile_of of, const char *name)
 {
 	struct osv_profile_options opt = {.of = of, .tracepoint = name};
@@ -49,11 +141,16 @@ int osv_prof_run(int argc, char **argv, enum osv_profile_of of, const char *name
 	struct osv_run run;
 	int status;
 
+	if (causes && !reading_guests())
+		return command_usage("--causes needs both sides: -i HOST --guest FILE");
+
 	if (osv_profile_given(&opt))
 		return command_usage("%s", error_text());
 	status = osv_run_open(argc, argv, "text json", &opt.range, &run);
 	if (status != OSV_RUN_BEGUN)
 		return status;
+	if (causes)
+		return osv_run_close(&run, causes_profile(&run, &opt));
 	int err = osv_profile(run.trace, &opt, &tree);
 
 	if (!err)
@@ -134,7 +231,7 @@ PROF_COMMAND(
 	prof_timed, "prof-timed", named, "Time in a timed tracepoint, by call path.",
 	"NAME begins with the sample NAME and ends with NAME_ret or NAME_err in the same thread.",
 	"  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile");
-PROF_COMMAND(prof_wait, "prof-wait", plain, "Time that threads waited, by call path.", NULL,
+PROF_COMMAND(prof_wait, "prof-wait", waits, "Time that threads waited, by call path.", NULL,
 	     "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile");
 PROF_COMMAND(prof_lock, "prof-lock", plain, "Time that threads waited for mutexes, by call path.",
 	     NULL, "  hostrace prof-lock -L -S tracefile");

@@ -121,13 +121,13 @@ static bool events_end(struct osv_run *run)
 	if (!r)
 		return false;
 	if (run->sink.json) {
-		json_t *head = reading_head(r, NULL);
+		json_t *head = reading_head(r, run->more);
 		_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
 
 		fprintf(run->sink.out, "\n],%s\n", text ? text + 1 : "}");
 		json_decref(head);
 	} else if (!strcmp(run->out.format, "text")) {
-		reading_foot(r, NULL, run->sink.out);
+		reading_foot(r, run->more, run->sink.out);
 	}
 	return reading_strict_failed(r);
 }
@@ -140,6 +140,7 @@ int osv_run_close(struct osv_run *run, int err)
 		strict = events_end(run);
 	else if (!err && run->sink.json)
 		osv_head_put(run);
+	json_decref(run->more);
 	osv_close(run->trace);
 	if (err) {
 		fflush(run->out.file); /* what was read before stays, as in OSv's tool */

@@ -114,11 +114,53 @@ static int add(struct profile *p, const struct osv_sample *s, double time_ns)
 	return 0;
 }
 
+/* The hit counts for the largest part, so that hits add up. */
+static int add_parts(struct profile *p, const struct osv_sample *s, const struct osv_part *part,
+		     unsigned int nr_parts)
+{
+	uint32_t path[OSV_PATH_MAX + 1], id, group, node;
+	const uint32_t *frames;
+	unsigned int nr, largest = 0;
+	int r = osv_frames_path(p->frames, s, &frames, &nr, &id);
+
+	if (r <= 0)
+		return r;
+	r = group_of(p, s, &group);
+	if (nr > OSV_PATH_MAX)
+		nr = OSV_PATH_MAX;
+	memcpy(path, frames, nr * sizeof(*path));
+	for (unsigned int i = 0; i < nr_parts; i++)
+		largest = part[i].ns > part[largest].ns ? i : largest;
+	for (unsigned int i = 0; i < nr_parts && !r; i++) {
+		r = calltree_frame(p->tree, part[i].name, &path[nr]);
+		if (!r)
+			r = calltree_path(p->tree, p->group[group].root, path, nr + 1, &node);
+		if (!r)
+			calltree_weigh(p->tree, node, i == largest, part[i].ns);
+	}
+	return r;
+}
+
+static int add_split(struct profile *p, const struct osv_sample *s, uint64_t start_ns, double ns)
+{
+	const struct osv_range *range = &p->opt->range;
+	double start = (double)start_ns;
+	struct osv_part part[OSV_PARTS_MAX];
+
+	if (range->has_since && start < range->since_ns)
+		start = range->since_ns;
+	return add_parts(p, s, part, p->opt->split(p->opt->split_arg, s, start, ns, part));
+}
+
 static int add_trimmed(struct profile *p, const struct osv_sample *s, uint64_t start_ns,
 		       uint64_t duration_ns)
 {
 	double ns;
 
+	if (p->opt->split)
+		return osv_range_trim(&p->opt->range, start_ns, duration_ns, &ns)
+			       ? add_split(p, s, start_ns, ns)
+			       : 0;
 	return osv_range_trim(&p->opt->range, start_ns, duration_ns, &ns) ? add(p, s, ns) : 0;
 }
 

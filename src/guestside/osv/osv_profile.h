@@ -10,6 +10,14 @@
 enum osv_profile_of { OSV_HITS, OSV_TIMED, OSV_IDLE };
 enum osv_group { OSV_GROUP_NONE, OSV_GROUP_THREAD, OSV_GROUP_CPU };
 
+enum { OSV_PARTS_MAX = 8 };
+
+/* Of one sample's time: so much of it under one more frame, "[device]". */
+struct osv_part {
+	const char *name;
+	double ns;
+};
+
 struct osv_profile_options {
 	enum osv_profile_of of;
 	const char *tracepoint; /* exact name; NULL: all (OSV_HITS only) */
@@ -19,6 +27,10 @@ struct osv_profile_options {
 	struct osv_symbols_options symbols;
 	struct osv_frames_options frames;
 	struct calltree_options tree;
+	/* Splits [start, start + ns) of the sample; returns how many parts. NULL: it is not split. */
+	unsigned int (*split)(void *arg, const struct osv_sample *s, double start_ns, double ns,
+			      struct osv_part ret[OSV_PARTS_MAX]);
+	void *split_arg;
 };
 
 /* Makes the finished tree; the caller closes it. 0 or -errno with the sentence set. */
