@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "calltree.h"
 
@@ -413,12 +414,14 @@ static void draw_label(const struct drawing *d, const struct node *n, unsigned i
 	double percent = root->time_ns != 0
 				 ? 100 * n->time_ns / root->time_ns
 				 : 100 * (double)n->hits / (double)(root->hits ? root->hits : 1);
-	char time[32];
+	char time[32], buf[32];
 
 	if (root->time_ns != 0)
 		fprintf(d->out, "%s ", calltree_duration(n->time_ns, time, sizeof(time)));
-	fprintf(d->out, "(%.2f%%, #%llu) %s\n", percent, (unsigned long long)n->hits,
-		d->t->frame[n->frame]);
+	fprintf(d->out, "(%s%%, #%llu) ", decimal_print(percent, 2, buf, sizeof(buf)),
+		(unsigned long long)n->hits);
+	fputs_unlocked(d->t->frame[n->frame], d->out);
+	putc_unlocked('\n', d->out);
 	for (uint32_t i = n->tail; i != NONE; i = d->t->node[i].tail) {
 		draw_stems(d, level);
 		fprintf(d->out, " %s\n", d->t->frame[d->t->node[i].frame]);

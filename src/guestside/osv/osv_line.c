@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -240,6 +241,8 @@ static char *put_piece(char *p, const struct piece *piece, const uint8_t *args)
 		double d;
 
 		memcpy(&d, &v, sizeof(d));
+		if (d >= 0 && d < 1e6 && d == (double)(uint64_t)d && !signbit(d))
+			return put_dec(p, (uint64_t)d); /* as %g does, up to six digits */
 		return p + sprintf(p, "%g", d);
 	}
 	if (piece->signed_bits) {

@@ -10,26 +10,21 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "guestside/osv/osv_memory.h"
+#include "guestside/osv/osv_memory_tree.h"
 
-enum { ALLOCATIONS_MAX = 16 << 20, NODES_MAX = 4 << 20, NONE = UINT32_MAX, DEPTH_MAX = 512 };
+enum { ALLOCATIONS_MAX = 16 << 20, NODES_MAX = 4 << 20 };
 
 struct allocation {
 	uint64_t buffer, values[OSV_MEMORY_KEYS];
 	const uint32_t *frames; /* of the call path, innermost first */
-	uint32_t nr_frames, next; /* next: the buffer's next allocation, or NONE */
+	uint32_t nr_frames, next; /* next: the buffer's next allocation, or MEMORY_NONE */
 	uint32_t last;		  /* of a buffer's first: its last one */
 };
 
-/* A group, or a frame of a call path. */
-struct node {
-	uint32_t child, last_child, sibling, nr_children, group; /* group: of a call path */
-	enum osv_memory_key key;
-	bool is_frame;
-	uint64_t value; /* of the key, or a frame's number */
-	uint64_t count, total_bytes;
-	int64_t lost_bytes;
-	uint32_t tail; /* frames taken in, chained through their own tail */
+/* Where a tracepoint's arguments have buf, align, alloc_len, req_len. */
+struct places {
+	struct osv_place place[4];
+	bool known;
 };
 
 struct memory {
@@ -41,20 +36,13 @@ struct memory {
 	struct allocation *allocation;
 	uint32_t nr, *slot, slots_mask; /* slot: buffer -> its first allocation + 1 */
 	uint32_t *first, nr_buffers;
-	struct node *node;
+	struct memory_node *node;
 	uint32_t nr_nodes;
+	uint32_t *child_slot, child_mask; /* (parent, value) -> node + 1 */
+	struct places *places;
 	int8_t *allocator; /* by tracepoint index: in allocators[], or -1 */
 	char *text;
 };
-
-/* By name, so that sorting by value sorts them by name. */
-static const char *const allocators[] = {"kmalloc", "large", "mempool", "page", "slab"};
-
-enum { ALLOCATORS = sizeof(allocators) / sizeof(allocators[0]) };
-
-static const char *const key_words[] = {[OSV_ALIGNMENT] = " alignment",
-					[OSV_ALLOCATED] = " allocated",
-					[OSV_REQUESTED] = " requested"};
 
 /* ---- reading ---- */
 
@@ -64,10 +52,10 @@ static int allocator_of(const struct osv_tracepoint *tp)
 	size_t len = strlen(name);
 
 	for (int i = 0; i < ALLOCATORS; i++) {
-		if (said && !strcmp(said, allocators[i]))
+		if (said && !strcmp(said, memory_allocators[i]))
 			return i;
 		char end[32];
-		size_t n = (size_t)snprintf(end, sizeof(end), "malloc_%s", allocators[i]);
+		size_t n = (size_t)snprintf(end, sizeof(end), "malloc_%s", memory_allocators[i]);
 
 		if (len >= n && !strcmp(name + len - n, end))
 			return i;
@@ -87,12 +75,66 @@ static int number_after(const char *text, const char *field, int base, uint64_t 
 	return fail(-EBADMSG, "an allocation without %s: \"%.80s\"", field, text);
 }
 
+/* Which argument stands behind "FIELD=%CONV" in the format, and is an unsigned number; -1: none. */
+static int argument_of(const struct osv_tracepoint *tp, const struct osv_place *place, int nr,
+		       const char *field, const char *convs)
+{
+	const char *at = strstr(tp->format, field);
+	int arg = 0;
+
+	if (!at || at[strlen(field)] != '%' || !at[strlen(field) + 1] ||
+	    !strchr(convs, at[strlen(field) + 1]))
+		return -1;
+	for (const char *p = tp->format; p < at + strlen(field); p++)
+		if (*p == '%') {
+			if (p[1] == '%')
+				return -1;
+			arg++;
+		}
+	return arg < nr && strchr("BHIQP", place[arg].type) ? arg : -1;
+}
+
+/* Where the four numbers lie in the argument block, so that no text needs to be made and read. */
+static void places_find(struct memory *m, const struct osv_tracepoint *tp)
+{
+	struct osv_place place[OSV_ARGS_MAX];
+	struct places *to = &m->places[tp->index];
+	size_t size;
+	int nr = osv_layout(tp->signature, place, &size), arg[4];
+
+	if (nr < 0 || (tp->kind && tp->kind->type))
+		return;
+	arg[0] = argument_of(tp, place, nr, "buf=", "p");
+	arg[1] = argument_of(tp, place, nr, "align=", "du");
+	arg[2] = argument_of(tp, place, nr, "alloc_len=", "du");
+	arg[3] = argument_of(tp, place, nr, "req_len=", "du");
+	to->known = arg[0] >= 0 && arg[1] >= 0 && arg[2] >= 0 && arg[3] >= 0;
+	for (int i = 0; i < 4 && to->known; i++)
+		to->place[i] = place[arg[i]];
+}
+
+static uint64_t number_at(const struct osv_sample *s, const struct osv_place *place)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, s->args + place->offset, place->size);
+	return v;
+}
+
 static int allocation_parse(struct memory *m, const struct osv_sample *s, struct allocation *ret)
 {
 	enum { TEXT_MAX = 64 << 10 };
+	const struct places *at = &m->places[s->tp->index];
 
-	*ret = (struct allocation){.next = NONE};
+	*ret = (struct allocation){.next = MEMORY_NONE};
 	ret->values[OSV_ALLOCATOR] = (uint64_t)m->allocator[s->tp->index];
+	if (at->known) {
+		ret->buffer = number_at(s, &at->place[0]);
+		ret->values[OSV_ALIGNMENT] = number_at(s, &at->place[1]);
+		ret->values[OSV_ALLOCATED] = number_at(s, &at->place[2]);
+		ret->values[OSV_REQUESTED] = number_at(s, &at->place[3]);
+		return 0;
+	}
 	if (!m->text && !(m->text = malloc(TEXT_MAX)))
 		return fail(-ENOMEM, "out of memory");
 	if (!osv_format(s, m->text, TEXT_MAX))
@@ -224,16 +266,50 @@ static int read_all(struct memory *m)
 
 /* ---- the tree ---- */
 
-static int child_of(struct memory *m, uint32_t parent, const struct node *like, uint32_t *ret)
+/* A node has either groups or frames below it, but frames' numbers may be groups' values elsewhere. */
+static uint32_t *child_slot(const struct memory *m, uint32_t parent, uint64_t value, bool is_frame)
 {
-	uint32_t i = m->nr_nodes ? m->node[parent].child : NONE;
+	uint64_t key = (value * 2 + is_frame) * 0x9e3779b97f4a7c15ull + parent;
+	uint32_t h = (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> 32), i;
 
-	while (i != NONE && (m->node[i].value != like->value ||
-			     m->node[i].is_frame != like->is_frame))
-		i = m->node[i].sibling;
-	*ret = i;
-	if (i != NONE)
+	while ((i = m->child_slot[h & m->child_mask])) {
+		const struct memory_node *n = &m->node[i - 1];
+
+		if (n->parent == parent && n->value == value && n->is_frame == is_frame)
+			break;
+		h++;
+	}
+	return &m->child_slot[h & m->child_mask];
+}
+
+static int child_slots_room(struct memory *m)
+{
+	uint32_t mask = m->child_mask ? m->child_mask * 2 + 1 : 4095;
+
+	if (m->child_mask && m->nr_nodes * 2 < m->child_mask)
 		return 0;
+	free(m->child_slot);
+	m->child_slot = calloc(mask + 1u, sizeof(*m->child_slot));
+	if (!m->child_slot)
+		return fail(-ENOMEM, "out of memory");
+	m->child_mask = mask;
+	for (uint32_t i = 1; i < m->nr_nodes; i++) /* the root is nobody's child */
+		*child_slot(m, m->node[i].parent, m->node[i].value, m->node[i].is_frame) = i + 1;
+	return 0;
+}
+
+static int child_of(struct memory *m, uint32_t parent, const struct memory_node *like,
+		    uint32_t *ret)
+{
+	int err = child_slots_room(m);
+	uint32_t *slot = err ? NULL : child_slot(m, parent, like->value, like->is_frame);
+
+	if (err)
+		return err;
+	if (m->nr_nodes && *slot) {
+		*ret = *slot - 1;
+		return 0;
+	}
 	if (m->nr_nodes == NODES_MAX)
 		return fail(-E2BIG, "more than %d groups and call paths", NODES_MAX);
 	if (!(m->nr_nodes & (m->nr_nodes - 1))) {
@@ -246,13 +322,15 @@ static int child_of(struct memory *m, uint32_t parent, const struct node *like, 
 	}
 	*ret = m->nr_nodes++;
 	m->node[*ret] = *like;
-	m->node[*ret].child = m->node[*ret].last_child = m->node[*ret].sibling = NONE;
-	m->node[*ret].tail = NONE;
+	m->node[*ret].child = m->node[*ret].last_child = m->node[*ret].sibling = MEMORY_NONE;
+	m->node[*ret].tail = MEMORY_NONE;
+	m->node[*ret].parent = parent;
 	if (!*ret)
 		return 0; /* the root */
-	struct node *p = &m->node[parent];
+	*slot = *ret + 1;
+	struct memory_node *p = &m->node[parent];
 
-	if (p->child == NONE)
+	if (p->child == MEMORY_NONE)
 		p->child = *ret;
 	else
 		m->node[p->last_child].sibling = *ret;
@@ -267,13 +345,13 @@ static int tree_add(struct memory *m, const struct allocation *a)
 	int err = 0;
 
 	for (unsigned int i = 0; i < m->opt->nr_keys && !err; i++)
-		err = child_of(m, at, &(struct node){.key = m->opt->keys[i],
+		err = child_of(m, at, &(struct memory_node){.key = m->opt->keys[i],
 						     .value = a->values[m->opt->keys[i]]}, &at);
 	group = at;
 	if (m->opt->max_levels && nr > m->opt->max_levels)
 		nr = m->opt->max_levels;
 	for (uint32_t i = 0; i < nr && !err; i++) {
-		err = child_of(m, at, &(struct node){.is_frame = true, .value = a->frames[i],
+		err = child_of(m, at, &(struct memory_node){.is_frame = true, .value = a->frames[i],
 						     .group = group}, &at);
 		if (!err)
 			m->node[at].count++;
@@ -293,31 +371,31 @@ static int tree_add(struct memory *m, const struct allocation *a)
  */
 static void flatten(struct memory *m, uint32_t number)
 {
-	struct node *n = &m->node[number];
+	struct memory_node *n = &m->node[number];
 
-	for (uint32_t i = n->child; i != NONE; i = m->node[i].sibling)
+	for (uint32_t i = n->child; i != MEMORY_NONE; i = m->node[i].sibling)
 		flatten(m, i);
 	if (n->nr_children != 1)
 		return;
-	struct node *c = &m->node[n->child];
+	struct memory_node *c = &m->node[n->child];
 
 	if (!m->opt->compat && c->count != n->count)
 		return;
 	uint32_t *end = &n->tail;
 
-	while (*end != NONE)
+	while (*end != MEMORY_NONE)
 		end = &m->node[*end].tail;
 	*end = n->child;
-	n->child = m->opt->compat ? NONE : c->child;
+	n->child = m->opt->compat ? MEMORY_NONE : c->child;
 	n->nr_children = m->opt->compat ? 0 : c->nr_children;
 }
 
 static void sum_up(struct memory *m, uint32_t number)
 {
-	struct node *n = &m->node[number];
+	struct memory_node *n = &m->node[number];
 
-	for (uint32_t i = n->child; i != NONE; i = m->node[i].sibling) {
-		const struct node *c = &m->node[i];
+	for (uint32_t i = n->child; i != MEMORY_NONE; i = m->node[i].sibling) {
+		const struct memory_node *c = &m->node[i];
 
 		if (c->is_frame) {
 			flatten(m, i);
@@ -330,19 +408,14 @@ static void sum_up(struct memory *m, uint32_t number)
 	}
 }
 
-static double unused_percent(const struct node *n)
-{
-	return n->total_bytes ? (double)n->lost_bytes * 100 / (double)n->total_bytes : 0;
-}
-
 static const struct memory *sorting; /* qsort has no argument */
 
 /* Stable: a node's number tells which was first. */
 static int compare(const void *a, const void *b)
 {
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct node *x = &sorting->node[i], *y = &sorting->node[j];
-	double u = unused_percent(x), v = unused_percent(y);
+	const struct memory_node *x = &sorting->node[i], *y = &sorting->node[j];
+	double u = memory_unused_percent(x), v = memory_unused_percent(y);
 
 	if (x->is_frame || y->is_frame || sorting->opt->sort == OSV_SORT_COUNT) {
 		if (x->count != y->count)
@@ -358,12 +431,17 @@ static int compare(const void *a, const void *b)
 
 static int sort_children(struct memory *m, uint32_t number)
 {
-	struct node *n = &m->node[number];
-	_cleanup_free_ uint32_t *list = calloc(n->nr_children + 1u, sizeof(*list));
+	struct memory_node *n = &m->node[number];
+	_cleanup_free_ uint32_t *list = NULL;
 	uint32_t nr = 0, *end = &n->child;
-	int err = list ? 0 : fail(-ENOMEM, "out of memory");
+	int err;
 
-	for (uint32_t i = n->child; i != NONE && !err; i = m->node[i].sibling)
+	if (n->nr_children < 2)
+		return n->child == MEMORY_NONE ? 0 : sort_children(m, n->child);
+	list = calloc(n->nr_children + 1u, sizeof(*list));
+	err = list ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (uint32_t i = n->child; i != MEMORY_NONE && !err; i = m->node[i].sibling)
 		list[nr++] = i;
 	sorting = m;
 	if (nr)
@@ -373,124 +451,10 @@ static int sort_children(struct memory *m, uint32_t number)
 		end = &m->node[list[i]].sibling;
 	}
 	if (!err)
-		*end = NONE;
+		*end = MEMORY_NONE;
 	for (uint32_t i = 0; i < nr && !err; i++)
 		err = sort_children(m, list[i]);
 	return err;
-}
-
-/* ---- output ---- */
-
-static bool visible(const struct memory *m, const struct node *n)
-{
-	if (!n->is_frame)
-		return n->count >= m->opt->min_count;
-	return n->count >= m->opt->min_hits &&
-	       (double)(n->count * 100) / (double)m->node[n->group].count >=
-		       m->opt->min_hits_percent;
-}
-
-static void name_of(const struct memory *m, const struct node *n, char *buf, size_t size)
-{
-	if (n == m->node)
-		snprintf(buf, size, "All");
-	else if (n->is_frame)
-		snprintf(buf, size, "%s", calltree_frame_text(m->texts, (uint32_t)n->value));
-	else if (n->key == OSV_ALLOCATOR)
-		snprintf(buf, size, "%s", allocators[n->value]);
-	else
-		snprintf(buf, size, "%" PRIu64 "%s", n->value, key_words[n->key]);
-}
-
-struct drawing {
-	const struct memory *m;
-	FILE *out;
-	bool last[DEPTH_MAX];
-};
-
-static void stems(const struct drawing *d, unsigned int levels)
-{
-	for (unsigned int i = 1; i <= levels; i++)
-		fputs(d->last[i] ? "     " : " |   ", d->out);
-}
-
-static void label(const struct drawing *d, const struct node *n, unsigned int level)
-{
-	const struct memory *m = d->m;
-	char name[4096];
-
-	name_of(m, n, name, sizeof(name));
-	if (n->is_frame)
-		fprintf(d->out, "(%.2f%% #%" PRIu64 ") ",
-			(double)(n->count * 100) / (double)m->node[n->group].count, n->count);
-	fprintf(d->out, "%s\n", name);
-	for (uint32_t i = n->tail; i != NONE; i = m->node[i].tail) {
-		name_of(m, &m->node[i], name, sizeof(name));
-		stems(d, level);
-		fprintf(d->out, "%s\n", name);
-	}
-	if (n->is_frame)
-		return;
-	stems(d, level);
-	fprintf(d->out, "count: %" PRIu64 "\n", n->count);
-	if (n->lost_bytes > 0) {
-		stems(d, level);
-		fprintf(d->out, "unused: %d%%\n", (int)unused_percent(n));
-	}
-}
-
-static uint32_t next_visible(const struct memory *m, uint32_t i)
-{
-	while (i != NONE && !visible(m, &m->node[i]))
-		i = m->node[i].sibling;
-	return i;
-}
-
-static void draw(struct drawing *d, uint32_t number, unsigned int level)
-{
-	const struct node *n = &d->m->node[number];
-
-	label(d, n, level);
-	if (level + 1 >= DEPTH_MAX)
-		return;
-	for (uint32_t i = next_visible(d->m, n->child), next; i != NONE; i = next) {
-		next = next_visible(d->m, d->m->node[i].sibling);
-		stems(d, level);
-		fputs(next == NONE ? " \\-- " : " |-- ", d->out);
-		d->last[level + 1] = next == NONE;
-		draw(d, i, level + 1);
-		if (next != NONE) {
-			stems(d, level);
-			fputs(" |   \n", d->out);
-		}
-	}
-}
-
-static json_t *node_json(const struct memory *m, const struct node *n, unsigned int level)
-{
-	json_t *children = json_array(), *tail = json_array(), *o = json_object();
-	char name[4096];
-
-	for (uint32_t i = n->tail; i != NONE; i = m->node[i].tail) {
-		name_of(m, &m->node[i], name, sizeof(name));
-		json_array_append_new(tail, osv_text_json(name));
-	}
-	for (uint32_t i = next_visible(m, n->child); i != NONE && level < DEPTH_MAX;
-	     i = next_visible(m, m->node[i].sibling))
-		json_array_append_new(children, node_json(m, &m->node[i], level + 1));
-	name_of(m, n, name, sizeof(name));
-	json_object_set_new(o, "name", osv_text_json(name));
-	json_object_set_new(o, n->is_frame ? "hits" : "count", json_integer((json_int_t)n->count));
-	if (n->is_frame) {
-		json_object_set_new(o, "tail", tail);
-	} else {
-		json_decref(tail);
-		json_object_set_new(o, "allocated_bytes",
-				    json_integer((json_int_t)n->total_bytes));
-		json_object_set_new(o, "unused_bytes", json_integer(n->lost_bytes));
-	}
-	json_object_set_new(o, "children", children);
-	return o;
 }
 
 static int memory_open(struct memory *m)
@@ -503,20 +467,24 @@ static int memory_open(struct memory *m)
 	if (!err)
 		err = osv_frames_open(m->symbols, m->texts, &m->opt->frames, &m->frames);
 	m->allocator = calloc(t->nr_tracepoints + 1u, 1);
-	if (!err && !m->allocator)
+	m->places = calloc(t->nr_tracepoints + 1u, sizeof(*m->places));
+	if (!err && (!m->allocator || !m->places))
 		err = fail(-ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < t->nr_tracepoints && !err; i++)
+	for (uint32_t i = 0; i < t->nr_tracepoints && !err; i++) {
 		m->allocator[i] = (int8_t)allocator_of(&t->tracepoints[i]);
+		if (m->allocator[i] >= 0)
+			places_find(m, &t->tracepoints[i]);
+	}
 	return err;
 }
 
 static int tree_make(struct memory *m)
 {
 	uint32_t root;
-	int err = child_of(m, 0, &(struct node){0}, &root);
+	int err = child_of(m, 0, &(struct memory_node){0}, &root);
 
 	for (uint32_t b = 0; b < m->nr_buffers && !err; b++)
-		for (uint32_t i = m->first[b]; i != NONE && !err; i = m->allocation[i].next)
+		for (uint32_t i = m->first[b]; i != MEMORY_NONE && !err; i = m->allocation[i].next)
 			err = tree_add(m, &m->allocation[i]);
 	if (err)
 		return err;
@@ -531,6 +499,8 @@ static void memory_close(struct memory *m)
 	calltree_close(m->texts);
 	free(m->allocation);
 	free(m->slot);
+	free(m->child_slot);
+	free(m->places);
 	free(m->first);
 	free(m->node);
 	free(m->allocator);
@@ -546,12 +516,8 @@ int osv_memory(struct osv_trace *t, const struct osv_memory_options *opt, struct
 		err = read_all(&m);
 	if (!err)
 		err = tree_make(&m);
-	if (!err && visible(&m, m.node)) {
-		if (sink->json)
-			osv_sink_row(sink, node_json(&m, m.node, 0));
-		else
-			draw(&(struct drawing){.m = &m, .out = sink->out}, 0, 0);
-	}
+	if (!err)
+		memory_tree_print(&(struct memory_tree){opt, m.texts, m.node}, sink);
 	memory_close(&m);
 	return err;
 }

@@ -5,6 +5,7 @@
 
 #include "event.h"
 #include "calltree.h"
+#include "base/decimal.h"
 #include "guestside/osv/osv_report.h"
 
 bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, uint64_t duration_ns,
@@ -31,8 +32,7 @@ const char *osv_stamp(uint64_t ns, char *buf, size_t size)
 
 const char *osv_ms(double ns, char *buf, size_t size)
 {
-	snprintf(buf, size, "%4.3f", ns / 1e6);
-	return buf;
+	return decimal_print(ns / 1e6, 3, buf, size);
 }
 
 const char *osv_pretty(double ns, char *buf, size_t size)

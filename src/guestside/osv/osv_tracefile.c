@@ -37,9 +37,25 @@ int osv_tracefile_open(struct osv_trace *t, struct buffer *b)
 	return 0;
 }
 
+enum { HEAD_BYTES = 44 }; /* of a sample: tracepoint, thread, its name, time, CPU */
+
 /* Return addresses up to the closing zero. */
 static int read_backtrace(struct buffer *b, struct osv_sample *ret)
 {
+	const uint8_t *p = b->pos, *end = p + (buffer_left(b) & ~(size_t)7);
+	uint64_t address = 0;
+
+	/* Nearly always short and whole. What is not is told by the loop below. */
+	if (buffer_left(b) > 8 * 64)
+		end = p + 8 * 64;
+	while (p < end && (memcpy(&address, p, 8), address))
+		p += 8;
+	if (p < end) {
+		ret->backtrace = b->pos;
+		ret->nr_backtrace = (uint32_t)((p - b->pos) / 8);
+		b->pos = p + 8;
+		return 0;
+	}
 	ret->backtrace = b->pos;
 	ret->nr_backtrace = 0;
 	while (buffer_u64(b)) {
@@ -57,15 +73,17 @@ int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret)
 
 	if (!buffer_left(b))
 		return 0;
-	uint64_t key = buffer_u64(b);
-	ret->thread = buffer_u64(b);
-	const uint8_t *name = buffer_bytes(b, 16);
-	ret->time_ns = buffer_u64(b);
-	ret->cpu = buffer_u32(b);
-	err = buffer_ok(b, "a sample");
+	const uint8_t *head = buffer_bytes(b, HEAD_BYTES);
+	uint64_t key;
+
+	err = head ? 0 : buffer_ok(b, "a sample");
 	if (err)
 		return err;
-	memcpy(ret->thread_name, name, 16);
+	memcpy(&key, head, 8);
+	memcpy(&ret->thread, head + 8, 8);
+	memcpy(ret->thread_name, head + 16, 16);
+	memcpy(&ret->time_ns, head + 32, 8);
+	memcpy(&ret->cpu, head + 40, 4);
 	ret->thread_name[16] = 0;
 	ret->tp = osv_tracepoint_of(t, key);
 	if (!ret->tp)
