@@ -107,6 +107,24 @@ int BPF_KPROBE(fn_virtio_delete_queue, hr_u64 vq)
 	return 0;
 }
 
+/* void virtio_cleanup(VirtIODevice *vdev): each device's unrealize ends with it */
+SEC("uprobe")
+int BPF_KPROBE(fn_virtio_cleanup, hr_u64 vdev)
+{
+	struct rec_virtio_cleanup *rec;
+	struct emit e;
+
+	if (!device_begin(&e, vdev))
+		return 0;
+	rec = reserve(&e, virtio_cleanup);
+	if (!rec)
+		return 0;
+	rec->vdev = vdev;
+	emit_publish(&e);
+	device_forget(&e, vdev);
+	return 0;
+}
+
 /* void virtio_error(VirtIODevice *vdev, const char *fmt, ...) */
 SEC("uprobe")
 int BPF_KPROBE(fn_virtio_error, hr_u64 vdev)

@@ -53,6 +53,38 @@ static __always_inline struct vm_settings *settings_of(struct emit *e)
 	return bpf_map_lookup_elem(&vms, &e->pid);
 }
 
+/*
+ * VirtIODevice.name lies behind DeviceState, whose size differs even between builds of one release (152 and 160 bytes
+ * have been seen). So it is looked for: the first pointer from there on to a text that begins as these names do.
+ */
+enum { VDEV_NAME_FIRST = 120, VDEV_NAME_LAST = 192 };
+
+static __always_inline bool is_device_name(const char *s)
+{
+	return s[0] == 'v' && ((s[1] == 'i' && s[2] == 'r' && s[3] == 't' && s[4] == 'i') ||
+			       (s[1] == 'h' && s[2] == 'o' && s[3] == 's' && s[4] == 't'));
+}
+
+static __noinline int device_kind(hr_u32 pid, hr_u32 tid, hr_u64 vdev)
+{
+	struct emit e = {.pid = pid, .tid = tid, .vcpu = RECORD_NO_VCPU};
+	struct rec_virtio_kind *rec;
+	char kind[sizeof(rec->kind)] = "";
+
+	ring_here(&e);
+	for (int at = VDEV_NAME_FIRST; at <= VDEV_NAME_LAST && !is_device_name(kind); at += 8) {
+		__builtin_memset(kind, 0, sizeof(kind));
+		bpf_probe_read_user_str(kind, sizeof(kind), (void *)user_u64(vdev + at));
+	}
+	rec = e.ring && is_device_name(kind) ? reserve(&e, virtio_kind) : NULL;
+	if (!rec)
+		return 0;
+	rec->vdev = vdev;
+	__builtin_memcpy(rec->kind, kind, sizeof(kind));
+	emit_publish(&e);
+	return 0;
+}
+
 /* A function of its own: it runs once per device and would be inlined dozens of times. */
 static __noinline int device_name(hr_u32 pid, hr_u32 tid, hr_u64 vdev, hr_u32 vdev_path)
 {
@@ -79,8 +111,10 @@ static __always_inline void device_seen(struct emit *e, const struct vm_settings
 {
 	struct device_key key = {.vdev = vdev, .pid = e->pid};
 
-	if (vdev && !bpf_map_lookup_elem(&devices_named, &key))
-		device_name(e->pid, e->tid, vdev, s->vdev_path);
+	if (!vdev || bpf_map_lookup_elem(&devices_named, &key))
+		return;
+	device_name(e->pid, e->tid, vdev, s->vdev_path);
+	device_kind(e->pid, e->tid, vdev);
 }
 
 /* A device's memory may be used again for another one. */

@@ -4,55 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "elements.h"
-
-enum {
-	SLOTS = 2 * ELEMENTS_MAX,
-	DROPPING_MAX = 256,
-	VMS_MAX = 1024,
-	PATH_MAX_LEN = 128,
-	BALLOON_STATS_QUEUE = 2
-};
-
-struct out { /* an element that the device has */
-	uint32_t pid, head, queue;
-	uint64_t vq, vdev, address, popped_ns;
-	uint64_t stopped_ns; /* of its VM, when it was popped */
-	uint64_t order;
-	uint64_t losses; /* reports of lost events before it was popped */
-	bool used;
-};
-
-struct device {
-	uint32_t pid;
-	uint64_t vdev;
-	char path[PATH_MAX_LEN];
-	uint32_t status;
-	bool status_known, resetting, broken, vhost;
-	bool holds; /* one element by design, found at the end */
-};
-
-struct vm_clock {
-	uint32_t pid;
-	bool stopped, migrated;
-	uint64_t since_ns, stopped_ns; /* stopped since; stopped in all before that */
-};
-
-struct elements {
-	struct out *out; /* open-addressed by (pid, vq, head) */
-	uint64_t nr, order, losses, blind_until_ns; /* end of the newest window of loss */
-	struct device *device;
-	unsigned int nr_devices;
-	struct vm_clock vm[VMS_MAX];
-	unsigned int nr_vms;
-	struct {
-		uint32_t tid;
-		unsigned int depth;
-	} dropping[DROPPING_MAX]; /* threads inside virtqueue_drop_all */
-	bool sees_resets;	  /* the trace has virtio_reset events */
-	struct element_totals totals;
-	const struct element_watch *watch;
-};
+#include "elements_private.h"
 
 struct elements *elements_new(void)
 {
@@ -142,7 +94,7 @@ static uint64_t get(const struct event *ev, const char *name)
 	return f ? event_u64(ev, f) : 0;
 }
 
-static struct device *device_of(struct elements *e, uint32_t pid, uint64_t vdev)
+struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev)
 {
 	for (unsigned int i = 0; i < e->nr_devices; i++)
 		if (e->device[i].pid == pid && e->device[i].vdev == vdev)
@@ -153,7 +105,7 @@ static struct device *device_of(struct elements *e, uint32_t pid, uint64_t vdev)
 	return &e->device[e->nr_devices++];
 }
 
-static struct vm_clock *vm_of(struct elements *e, uint32_t pid)
+struct vm_clock *elements_vm(struct elements *e, uint32_t pid)
 {
 	for (unsigned int i = 0; i < e->nr_vms; i++)
 		if (e->vm[i].pid == pid)
@@ -164,7 +116,7 @@ static struct vm_clock *vm_of(struct elements *e, uint32_t pid)
 	return &e->vm[e->nr_vms++];
 }
 
-static uint64_t stopped_until(const struct vm_clock *vm, uint64_t now_ns)
+uint64_t elements_stopped_ns(const struct vm_clock *vm, uint64_t now_ns)
 {
 	return vm->stopped_ns + (vm->stopped && now_ns > vm->since_ns ? now_ns - vm->since_ns : 0);
 }
@@ -207,6 +159,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 		o = &e->out[i];
 		e->nr++;
 	}
+	e->unpopping.vq = 0; /* the same head may come and go again */
 	*o = (struct out){.pid = ev->pid,
 			  .head = head,
 			  .queue = (uint32_t)get(ev, "queue"),
@@ -214,7 +167,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 			  .vdev = get(ev, "vdev"),
 			  .address = get(ev, "elem"),
 			  .popped_ns = ev->time_ns,
-			  .stopped_ns = stopped_until(vm_of(e, ev->pid), ev->time_ns),
+			  .stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
 			  .order = e->order++,
 			  .losses = e->losses - (ev->time_ns < e->blind_until_ns),
 			  .used = true};
@@ -244,16 +197,35 @@ static void on_fill(struct elements *e, const struct event *ev)
 		on_leave(e, ev, &e->totals.returned, ELEMENT_RETURNED);
 }
 
-static void on_detach(struct elements *e, const struct event *ev)
+static bool is_unpopping(const struct elements *e, const struct event *ev)
 {
-	on_leave(e, ev, &e->totals.detached, ELEMENT_DETACHED);
+	return e->unpopping.tid == ev->tid && e->unpopping.vq == get(ev, "vq") &&
+	       e->unpopping.head == get(ev, "head");
 }
 
-/* QEMU's unpop calls detach where the compiler did not inline it: then the element is gone already.
- */
+static void unpopping_set(struct elements *e, const struct event *ev, uint64_t vq)
+{
+	e->unpopping.tid = ev->tid;
+	e->unpopping.vq = vq;
+	e->unpopping.head = (uint32_t)get(ev, "head");
+}
+
+/* One of the two counts, whichever is seen first. */
+static void on_detach(struct elements *e, const struct event *ev)
+{
+	bool counted = is_unpopping(e, ev);
+
+	unpopping_set(e, ev, counted ? 0 : get(ev, "vq"));
+	if (!counted)
+		on_leave(e, ev, &e->totals.detached, ELEMENT_DETACHED);
+}
+
 static void on_unpop(struct elements *e, const struct event *ev)
 {
-	if (find(e, ev->pid, get(ev, "vq"), (uint32_t)get(ev, "head")))
+	bool counted = is_unpopping(e, ev);
+
+	unpopping_set(e, ev, counted ? 0 : get(ev, "vq"));
+	if (!counted)
 		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
 
@@ -329,7 +301,7 @@ static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uin
 
 static void on_reset(struct elements *e, const struct event *ev)
 {
-	struct device *d = device_of(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
 
 	e->sees_resets = true;
 	if (!get(ev, "leave"))
@@ -340,7 +312,7 @@ static void on_reset(struct elements *e, const struct event *ev)
 
 static void on_status(struct elements *e, const struct event *ev)
 {
-	struct device *d = device_of(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
 	uint32_t status = (uint32_t)get(ev, "status");
 
 	if (d->status_known && d->status == status)
@@ -368,39 +340,63 @@ static void on_queue_gone(struct elements *e, const struct event *ev)
 	clear(e, ev, get(ev, "vdev"), get(ev, "vq"), get(ev, "queue"));
 }
 
+/* Unplugged: another device may get this address. */
+static void on_cleanup(struct elements *e, const struct event *ev)
+{
+	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+
+	clear(e, ev, d->vdev, 0, ~0ull);
+	d->status_known = d->resetting = d->broken = d->vhost = false;
+}
+
 static void on_error(struct elements *e, const struct event *ev)
 {
-	device_of(e, ev->pid, get(ev, "vdev"))->broken = true;
+	elements_device(e, ev->pid, get(ev, "vdev"))->broken = true;
 }
 
 static void on_vhost(struct elements *e, const struct event *ev)
 {
-	device_of(e, ev->pid, get(ev, "vdev"))->vhost = true;
+	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+
+	d->vhost = d->was_vhost = true;
 }
 
 static void on_device(struct elements *e, const struct event *ev)
 {
 	const struct field *path = event_field(ev->type, "path");
-	struct device *d = device_of(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
 
 	if (path)
 		field_print(ev, path, d->path, sizeof(d->path));
+	*d->kind = '\0'; /* of what had this address before */
 }
 
-enum {
-	RUN_STATE_POSTMIGRATE = 5
-}; /* QEMU's qapi/run-state.json: debug, inmigrate, internal-error, io-error, paused, .. */
+static void on_kind(struct elements *e, const struct event *ev)
+{
+	const struct field *kind = event_field(ev->type, "kind");
+	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+
+	if (kind)
+		field_print(ev, kind, d->kind, sizeof(d->kind));
+}
+
+/*
+ * QEMU's qapi/run-state.json: debug, inmigrate, internal-error, io-error, paused, postmigrate, prelaunch,
+ * finish-migrate. A migration stops the VM with the last one; that it then becomes postmigrate is not notified. One
+ * that fails lets the VM run again.
+ */
+enum { RUN_STATE_POSTMIGRATE = 5, RUN_STATE_FINISH_MIGRATE = 7 };
 
 static void on_vm_state(struct elements *e, const struct event *ev)
 {
-	struct vm_clock *vm = vm_of(e, ev->pid);
+	struct vm_clock *vm = elements_vm(e, ev->pid);
 	bool stopped = !get(ev, "running");
 
-	if (stopped && get(ev, "state") == RUN_STATE_POSTMIGRATE)
-		vm->migrated = true;
+	vm->migrated = stopped && (vm->migrated || get(ev, "state") == RUN_STATE_POSTMIGRATE ||
+				   get(ev, "state") == RUN_STATE_FINISH_MIGRATE);
 	if (stopped == vm->stopped)
 		return;
-	vm->stopped_ns = stopped_until(vm, ev->time_ns);
+	vm->stopped_ns = elements_stopped_ns(vm, ev->time_ns);
 	vm->stopped = stopped;
 	vm->since_ns = ev->time_ns;
 }
@@ -432,9 +428,11 @@ static const struct {
 	{"virtio_set_status", on_status},
 	{"virtio_queue_reset", on_queue_reset},
 	{"virtio_delete_queue", on_queue_gone},
+	{"virtio_cleanup", on_cleanup},
 	{"virtio_error", on_error},
 	{"vhost_start", on_vhost},
 	{"virtio_device", on_device},
+	{"virtio_kind", on_kind},
 	{"vm_state", on_vm_state},
 	{"lost", on_lost},
 };
@@ -463,122 +461,4 @@ void elements_event(struct elements *e, const struct event *ev)
 	}
 	if (*k > 0)
 		handlers[*k - 1].on(e, ev);
-}
-
-/* ---- the verdict ---- */
-
-static enum element_verdict judge(struct elements *e, const struct out *o, const struct device *d,
-				  uint64_t age_ns, uint64_t min_age_ns)
-{
-	if (vm_of(e, o->pid)->migrated)
-		return ELEMENT_MIGRATED;
-	if (d->broken)
-		return ELEMENT_BROKEN_DEVICE;
-	if (d->vhost)
-		return ELEMENT_NOT_VISIBLE;
-	if (o->losses != e->losses)
-		return ELEMENT_UNKNOWN;
-	return age_ns >= min_age_ns ? ELEMENT_LEAKED : ELEMENT_IN_FLIGHT;
-}
-
-static int by_pop(const void *a, const void *b)
-{
-	const struct element *x = a, *y = b;
-
-	return x->popped_ns < y->popped_ns ? -1 : x->popped_ns > y->popped_ns;
-}
-
-static uint64_t *total_of(struct element_totals *t, enum element_verdict v)
-{
-	switch (v) {
-	case ELEMENT_LEAKED:
-		return &t->leaked;
-	case ELEMENT_HELD:
-		return &t->held;
-	case ELEMENT_IN_FLIGHT:
-		return &t->in_flight;
-	default:
-		return &t->other;
-	}
-}
-
-/* The balloon keeps the oldest element of its statistics queue, and only that one. */
-static bool held(struct elements *e, const struct element *el)
-{
-	struct device *d = device_of(e, el->pid, el->vdev);
-
-	if (d->holds || el->queue != BALLOON_STATS_QUEUE || !strstr(d->path, "balloon"))
-		return false;
-	d->holds = true;
-	return true;
-}
-
-int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
-		 size_t *ret_nr, struct element_totals *totals)
-{
-	struct element *list = calloc(e->nr + 1, sizeof(*list));
-	size_t nr = 0;
-
-	if (!list)
-		return fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < SLOTS; i++) {
-		const struct out *o = &e->out[i];
-
-		if (!o->used)
-			continue;
-		struct device *d = device_of(e, o->pid, o->vdev);
-
-		if (d->resetting && !e->sees_resets) { /* only statuses are seen: the reset is under way */
-			e->totals.reset++;
-			continue;
-		}
-		uint64_t stopped = stopped_until(vm_of(e, o->pid), end_ns) - o->stopped_ns;
-		uint64_t age =
-			end_ns > o->popped_ns + stopped ? end_ns - o->popped_ns - stopped : 0;
-		list[nr++] = (struct element){.pid = o->pid,
-					      .queue = o->queue,
-					      .head = o->head,
-					      .vq = o->vq,
-					      .vdev = o->vdev,
-					      .address = o->address,
-					      .popped_ns = o->popped_ns,
-					      .age_ns = age,
-					      .device = d->path,
-					      .verdict = judge(e, o, d, age, min_age_ns)};
-	}
-	qsort(list, nr, sizeof(*list), by_pop);
-	for (size_t i = 0; i < nr; i++) {
-		if (held(e, &list[i]))
-			list[i].verdict = ELEMENT_HELD;
-		++*total_of(&e->totals, list[i].verdict);
-	}
-	*ret = list;
-	*ret_nr = nr;
-	*totals = e->totals;
-	return 0;
-}
-
-unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; i < e->nr_devices && nr < max; i++)
-		if (e->device[i].vhost)
-			ret_device[nr++] = e->device[i].path;
-	return nr;
-}
-
-const char *element_verdict_name(enum element_verdict v)
-{
-	static const char *const name[] = {
-		[ELEMENT_LEAKED] = "leaked",
-		[ELEMENT_IN_FLIGHT] = "in-flight",
-		[ELEMENT_HELD] = "held",
-		[ELEMENT_MIGRATED] = "migrated",
-		[ELEMENT_BROKEN_DEVICE] = "broken device",
-		[ELEMENT_NOT_VISIBLE] = "not visible",
-		[ELEMENT_UNKNOWN] = "unknown (events lost)",
-	};
-
-	return name[v];
 }

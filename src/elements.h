@@ -19,6 +19,8 @@
  * - a fill of an unknown head was popped before the recording began (or came by migration): not an
  * error.
  * - rewind(n) takes back the newest n of a queue.
+ * - unpop calls detach where the compiler did not inline it: the pair counts once.
+ * - a device that goes away (virtio_cleanup) takes its elements along; its address may be used again.
  * - while the VM is stopped nothing ages (QEMU drains, or keeps failed requests for `cont`).
  * - the balloon's statistics queue keeps one element by design (virtio 1.2, 5.5.6.3): "held".
  * - virtio_error: nothing will be returned until a reset: "broken device". vhost: pops are not in
@@ -105,7 +107,7 @@ void elements_event(struct elements *e, const struct event *ev);
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
 		 size_t *ret_nr, struct element_totals *totals);
 
-/* vhost devices seen: their queues cannot be checked. */
+/* vhost devices seen, also if they were reset since: their queues cannot be checked. */
 unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max);
 
 const char *element_verdict_name(enum element_verdict v);

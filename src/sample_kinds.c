@@ -53,6 +53,7 @@ static const struct {
 	{"thread", WHAT_NAME, 0, {"comm"}},
 	{"lost", WHAT_NOTHING, 0, {0}}, {"clock_pair", WHAT_NOTHING, 0, {0}},
 	{"vcpu_tsc", WHAT_NOTHING, 0, {0}}, {"virtio_device", WHAT_NOTHING, 0, {0}},
+	{"virtio_kind", WHAT_NOTHING, 0, {0}},
 };
 
 /* Pairs whose ends are not called alike. key: the field that tells which belongs to which. */

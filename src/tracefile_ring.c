@@ -55,8 +55,8 @@ void trace_ring_free(struct trace_ring *ring)
 
 static bool is_naming(uint16_t type)
 {
-	return type == EV_thread || type == EV_virtio_device || type == EV_vcpu_tsc ||
-	       type == EV_clock_pair;
+	return type == EV_thread || type == EV_virtio_device || type == EV_virtio_kind ||
+	       type == EV_vcpu_tsc || type == EV_clock_pair;
 }
 
 /* Do both name the same thing? */
@@ -67,7 +67,8 @@ static bool same_thing(const struct record_hdr *a, const struct record_hdr *b)
 	switch (a->type) {
 	case EV_clock_pair: /* one is enough, the newest */
 		return true;
-	case EV_virtio_device: /* its address is the first field */
+	case EV_virtio_device: /* their address is the first field */
+	case EV_virtio_kind:
 		return a->pid == b->pid && !memcmp(a + 1, b + 1, 8);
 	default:
 		return a->pid == b->pid && a->tid == b->tid && a->vcpu == b->vcpu;

@@ -37,6 +37,7 @@ bool trim_is_naming(const struct event_type *type)
 {
 	switch (type->id) {
 	case EV_virtio_device:
+	case EV_virtio_kind:
 	case EV_thread:
 	case EV_vcpu_tsc:
 	case EV_clock_pair:

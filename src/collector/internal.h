@@ -120,7 +120,7 @@ uint64_t collector_now_ns(void);
 static inline bool event_is_own(unsigned int id)
 {
 	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device ||
-	       id == EV_probe_dropped;
+	       id == EV_virtio_kind || id == EV_probe_dropped;
 }
 
 /* The head of a CPU's ring. */

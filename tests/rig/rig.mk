@@ -17,3 +17,17 @@ check-usdt:
 
 check-marks: $(BUILD)/hostrace
 	$(Q)tests/rig/check-usdt.sh $(BUILD)/hostrace $(RIG)
+
+# The leak check, case by case, on real guests of a real QEMU (tests/rig/leaks/). LEAKS="20 60" runs only these groups.
+LEAKS_GROUPS = $(if $(LEAKS),$(foreach g,$(LEAKS),$(wildcard tests/rig/leaks/$(g)-*.sh)),$(wildcard tests/rig/leaks/[0-9]*.sh))
+
+check-leaks:
+	@scripts/deps.sh build check live rig
+	$(Q)$(MAKE) --no-print-directory check-leaks-run
+
+.PHONY: check-leaks check-leaks-run
+
+check-leaks-run: $(BUILD)/hostrace
+	$(Q)rm -rf $(BUILD)/check-leaks && mkdir -p $(BUILD)/check-leaks
+	$(Q)$(foreach g,$(LEAKS_GROUPS),CHECK_DIR=$(BUILD)/check-leaks HOSTRACE=$(BUILD)/hostrace tests/tap.sh \
+		leaks/$(notdir $(basename $(g))) 900 bash $(g);) CHECK_DIR=$(BUILD)/check-leaks tests/tap.sh --summary
