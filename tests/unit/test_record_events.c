@@ -40,6 +40,24 @@ static void test_sets(void **state)
 	assert_int_equal(chosen("sched", wants), 2);
 }
 
+static void test_inside(void **state)
+{
+	static const char *const groups[] = {"devices", "block",     "coroutines", "loops",
+					     "locks",	"kvm-calls", "regions",	   "memory"};
+	bool wants[EV_LIMIT];
+	unsigned int sum = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		sum += chosen(groups[i], wants);
+	assert_int_equal(sum, 42); /* 45 in probes/inside.def, three of mutexes */
+	assert_int_equal(chosen("inside", wants), 42);
+	assert_true(wants[EV_block_begin] && wants[EV_bql_locked] && wants[EV_heap_free]);
+	assert_false(wants[EV_mutex_lock] || wants[EV_virtqueue_pop] || wants[EV_kvm_exit]);
+	chosen("default", wants);
+	assert_false(wants[EV_block_begin] || wants[EV_vblk_request] || wants[EV_vcpu_ioctl]);
+}
+
 static void test_names_and_globs(void **state)
 {
 	bool wants[EV_LIMIT];
@@ -95,7 +113,8 @@ static void test_for_analyzers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sets),	      cmocka_unit_test(test_names_and_globs),
+		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_inside),	      cmocka_unit_test(test_names_and_globs),
 		cmocka_unit_test(test_take_away),     cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_for_analyzers),
 	};

@@ -32,12 +32,12 @@ static const struct event_set sets[] = {
 	{"coroutines", GLOBS("co_*")},
 	{"loops", GLOBS("aio_poll", "aio_dispatch", "poll_*", "qemu_poll*", "bh_*", "timer*")},
 	{"locks", GLOBS("bql_*")},
-	{"kvm-calls", GLOBS("vcpu_*")},
+	{"kvm-calls", GLOBS("vcpu_ioctl*", "vcpu_run_exit")},
 	{"regions", GLOBS("region_*")},
 	{"memory", GLOBS("heap_*")},
 	{"inside", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*", "block_*", "aio_*", "uring_*",
 			 "pool_*", "co_*", "poll_*", "qemu_poll*", "bh_*", "timer*", "bql_*",
-			 "vcpu_*", "region_*", "heap_*")},
+			 "vcpu_ioctl*", "vcpu_run_exit", "region_*", "heap_*")},
 	{"all", GLOBS("*")},
 };
 
