@@ -58,8 +58,12 @@ else
 	part "recording" "$here/record.sh" "$build" "$work" "$rounds" "$cycles" $modes
 	part "live" "$here/live.sh" "$build" "$work" "$rounds" "$requests"
 fi
-part "reading" "$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths"
 part "rig" "$here/rig.sh" "$build" "$work" 3 20000
+for given in TRACE_DAT:trace-cmd PERF_DATA:perf; do # what the reading rows can take from the rig
+	file=$work/rig/out/nested.${given#*:}
+	[ ! -s "$file" ] || export "${given%%:*}=$file"
+done
+part "reading" "$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths"
 wanted rig || [ -n "${PARTS:-}" ] || skipped nested "the rig takes some minutes: without QUICK=1"
 
 version() {

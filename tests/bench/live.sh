@@ -135,6 +135,29 @@ request_run() { # QEMU MODE TOOL EVENTS
 		events="$(awk "BEGIN {printf \"%.2f\n\", $events / $requests}")"
 }
 
+# The marks alone: a program that carries QEMU's and does nothing else pops 1000 elements and fills 999.
+elements_run() { # TOOL EVENTS
+	local pid in
+	rm -f "$work/go"
+	mkfifo "$work/go"
+	"$bench/measure" "$work/marks.out" "$work/marks" 1000 1 <"$work/go" >"$work/measured" &
+	job=$!
+	exec {in}>"$work/go"
+	for _ in $(seq 500); do
+		pid=$(sed -n 's/^ready //p' "$work/marks.out" 2>/dev/null)
+		[ -n "$pid" ] && break
+		sleep 0.02
+	done
+	[ "$1" = none ] || tracer_start hostrace "$pid" "$work/elements.hrt" "${2// /,}"
+	used=$(cut -d ' ' -f 1 "/proc/$pid/schedstat")
+	echo >&"$in"
+	exec {in}>&-
+	wait "$job"
+	tracer_stop "$1"
+	row request mode="marks alone" tool="$1" cpu_ns="$(jq "(.main_ns - $used) / 1000 | round" "$work/measured")" \
+		ns="$(jq '.wall_ms * 1000 | round' "$work/measured")" events=0
+}
+
 bpftrace_requests() { # QEMU PID
 	local exe
 	exe=$(readlink -f "$(type -P "$1")")
@@ -169,6 +192,14 @@ requests_of() { # QEMU MODE
 for _ in $(seq "$rounds"); do
 	rate_run kvm_pio hostrace
 done
+if ${CC:-gcc} -D_GNU_SOURCE -O2 -o "$work/marks" "$root/tests/live/record-marks.c" 2>"$work/log"; then
+	for _ in $(seq "$rounds"); do
+		elements_run none ""
+		elements_run hostrace-pop-fill "virtqueue_pop virtqueue_fill"
+	done
+else
+	absent "marks alone" hostrace "no sys/sdt.h (scripts/deps.sh live)"
+fi
 if ! type -P "$qemu" >/dev/null || ! boot_make 2>"$work/log"; then
 	absent request hostrace "no QEMU, or no boot sector: $(tail -n 1 "$work/log" 2>/dev/null)"
 	exit 0

@@ -6,14 +6,14 @@
 #   record.sh BUILD WORK ROUNDS CYCLES [MODE...]
 # shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
-build=$1 work=$2 rounds=$3 cycles=$4
+build=$1 work=$2 rounds=$3 most_cycles=$4
 shift 4
 modes=${*:-lapic pic user}
 tools=${TOOLS:-none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd}
 repeat=3
 . "$(dirname "$0")/lib.sh"
 bpftool=$(type -P bpftool || echo /usr/sbin/bpftool)
-was="" best=""
+was=""
 leave() {
 	[ -z "$was" ] || echo "$was" >/proc/sys/kernel/bpf_stats_enabled
 	tracer_end
@@ -24,8 +24,8 @@ trap 'exit 1' INT TERM
 # Whole KVM_RUN calls take ten times as long.
 cycles_of() {
 	case $1 in
-	user) echo $((cycles / 5)) ;;
-	*) echo "$cycles" ;;
+	user) echo $((most_cycles / 5)) ;;
+	*) echo "$most_cycles" ;;
 	esac
 }
 
@@ -71,29 +71,29 @@ one_run() { # MODE TOOL
 # What BPF programs take, as the kernel counts it (two reads of the clock around each run): steadier than the loop's time.
 # All programs of the tool together, per run of the rarest: an event's program runs once a cycle, kvm_fpu's twice.
 program_run() { # MODE TOOL
-	local mode=$1 tool=$2 loop_pid loop_in cycles events programs
-	cycles=$(cycles_of "$mode")
+	local mode=$1 tool=$2 loop_pid loop_in events ns="" newest prefix=$2
+	case $tool in
+	hostrace) prefix=tp ;;
+	esac
+	newest=$("$bpftool" prog show -j 2>/dev/null | jq '[.[].id] | max // 0')
 	read -ra events <<<"$(events_of "$mode")"
 	rm -f "$work/go"
 	mkfifo "$work/go"
-	"$bench/vmloop" "${mode/nested/pic}" "$cycles" 2 <"$work/go" >"$work/loop" &
+	"$bench/vmloop" "${mode/nested/pic}" 1000 1000000 <"$work/go" >/dev/null &
 	loop_pid=$!
 	exec {loop_in}>"$work/go"
 	if tracer_start "$tool" "$loop_pid" "$work/program.$tool" "${events[@]}"; then
 		echo >&"$loop_in"
-		while [ "$(wc -l <"$work/loop")" -lt 2 ] && kill -0 "$loop_pid" 2>/dev/null; do
-			programs=$("$bpftool" prog show -j 2>/dev/null | jq -c --argjson pid "$tracer" \
-				'[.[] | select([.pids[]?.pid] | index($pid)) | select(.run_cnt > 1000)]
-				| if length > 0 then (map(.run_time_ns) | add) / (map(.run_cnt) | min) else empty end')
-			best=${programs:-$best}
-			sleep 0.2
-		done
+		sleep 1
+		ns=$("$bpftool" prog show -j 2>/dev/null | jq --argjson newest "$newest" --arg prefix "${prefix}_" \
+			'[.[] | select(.id > $newest and (.name // "" | startswith($prefix)) and .run_cnt > 1000)]
+			| if length > 0 then (map(.run_time_ns) | add) / (map(.run_cnt) | min) else empty end')
 	fi
+	kill "$loop_pid"
 	exec {loop_in}>&-
-	wait "$loop_pid"
+	wait "$loop_pid" 2>/dev/null
 	tracer_stop "$tool"
-	[ -z "$best" ] || row program mode="$mode" tool="$tool" ns="$best"
-	best=""
+	[ -z "$ns" ] || row program mode="$mode" tool="$tool" ns="$ns"
 }
 
 for mode in $modes; do
