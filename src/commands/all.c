@@ -21,6 +21,7 @@ extern const struct command sync_command, timeline_command, requests_command;
 extern const struct command virtio_command;
 extern const struct command profile_command;
 extern const struct command guest_command;
+extern const struct command extract_command, download_command;
 
 #ifdef HOSTRACE_LIVE
 extern const struct command doctor_command;
@@ -68,6 +69,8 @@ const struct command *const commands[] = {
 	&tcpdump_command,
 	&pcap_dump_command,
 	&convert_dump_command,
+	&extract_command,
+	&download_command,
 	&import_command,
 	&export_command,
 	NULL,

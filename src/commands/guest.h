@@ -21,6 +21,8 @@ struct guest_given {
 	/* memory */
 	const char *remote, *exe;
 	bool symbols, debug;
+
+	bool terse; /* the words of OSv's own tool */
 };
 extern struct guest_given guest_given;
 

@@ -71,13 +71,14 @@ static int tracefile_write(struct osv_trace *t, const char *name)
 	return made_close(&m, err);
 }
 
-static int symbols_write(struct osv_trace *t, const char *name, const char *elf, uint64_t *ret_nr)
+static int symbols_write(const struct osv_extracted *x, const char *name, const char *elf,
+			 uint64_t *ret_nr)
 {
 	struct made m;
 	int err = made_open(&m, name, ".symbols");
 
 	if (!err)
-		err = osv_symbols_write(t, elf, m.file, ret_nr);
+		err = osv_symbols_write(x, elf, m.file, ret_nr);
 	return made_close(&m, err);
 }
 
@@ -121,8 +122,9 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 				  "symbols", (json_int_t)nr_symbols, "stopped_ns",
 				  (json_int_t)stopped_ns),
 			caveats);
-	printf("%s: %" PRIu64 " samples of %u vCPUs; the guest stood still for %.1f ms\n", file,
-	       x->counts.records, x->nr_cpus - x->nr_empty, (double)stopped_ns / 1e6);
+	if (!guest_given.terse)
+		printf("%s: %" PRIu64 " samples of %u vCPUs; the guest stood still for %.1f ms\n",
+		       file, x->counts.records, x->nr_cpus - x->nr_empty, (double)stopped_ns / 1e6);
 	for (size_t i = 0; i < json_array_size(caveats); i++)
 		command_note("%s", json_string_value(json_array_get(caveats, i)));
 	json_decref(caveats);
@@ -147,11 +149,12 @@ int guest_extract(int argc, char **argv)
 	if (!err)
 		err = tracefile_write(x.trace, file);
 	if (!err && guest_given.symbols)
-		err = symbols_write(x.trace, file, opt.elf ? opt.elf
+		err = symbols_write(&x, file, opt.elf ? opt.elf
 						   : opt.debug ? "build/debug/loader.elf"
 							       : "build/release/loader.elf",
 				    &nr_symbols);
 	status = err ? command_failed() : answer(&x, file, stopped_ns, nr_symbols);
 	osv_close(x.trace);
+	free(x.module);
 	return status;
 }

@@ -18,6 +18,8 @@
 
 enum { PROGRESS_NS = 100000000, BAR = 32 };
 
+static const char bar_full[BAR + 1] = "================================";
+
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -29,7 +31,6 @@ static uint64_t now_ns(void)
 /* "[     512 /     2048 k] ========         25%"; at most ten a second. */
 static void progress_show(uint64_t now, uint64_t total)
 {
-	static const char full[BAR + 1] = "================================";
 	static uint64_t shown_ns;
 	uint64_t time_ns = now_ns();
 	int bar = total ? (int)(now * BAR / total) : 0;
@@ -39,7 +40,7 @@ static void progress_show(uint64_t now, uint64_t total)
 	shown_ns = time_ns;
 	if (total)
 		fprintf(stderr, "\r[%8" PRIu64 " / %8" PRIu64 " k] %.*s%*s %3d%%", now >> 10,
-			total >> 10, bar, full, BAR - bar, "", (int)(now * 100 / total));
+			total >> 10, bar, bar_full, BAR - bar, "", (int)(now * 100 / total));
 	else
 		fprintf(stderr, "\r[%8" PRIu64 " k]", now >> 10);
 	fflush(stderr);
@@ -82,7 +83,13 @@ static int download_run(const char *url, const char *file)
 		.progress = bar ? progress_show : NULL,
 	};
 	struct download_result done;
-	int err = download(&opt, &done);
+	int err;
+
+	if (guest_given.terse) {
+		printf("Downloading %s -> %s\n", url, file);
+		fflush(stdout);
+	}
+	err = download(&opt, &done);
 
 	if (bar)
 		fputc('\n', stderr);
@@ -91,6 +98,11 @@ static int download_run(const char *url, const char *file)
 	if (output_is("json"))
 		return guest_json_print("download", "result", download_json(url, file, &done),
 					NULL);
+	if (guest_given.terse) {
+		printf("[%8" PRIu64 " / %8" PRIu64 " k] %s> 100.00%%\n", done.bytes >> 10,
+		       done.bytes >> 10, bar_full);
+		return EXIT_FINE;
+	}
 	printf("%s: %" PRIu64 " bytes", file, done.bytes);
 	if (done.resumed_at)
 		printf(", %" PRIu64 " of them from an earlier run", done.resumed_at);

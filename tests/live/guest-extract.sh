@@ -10,7 +10,7 @@ HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs
 
-plan 31
+plan 34
 vm '' unix:gdb.sock
 is "$(status)" running "the guest runs"
 extract -o t1 --symbols
@@ -27,15 +27,19 @@ is "$(grep -c ' 3 .*vfs_open_ret' list.out)" 6 "vCPU 3: up to the sample that wa
 is "$(grep -c 'odd?\[31m' list.out)" 1 "a hostile name is defused" list.out
 is "$(grep -c 'vCPUs were writing a sample' err)" 1 "and it says so" err
 is "$("$HOSTRACE" list-timed t1 | grep -c '  0.002 vfs_open  ')" 66 "pairs of 2 us"
-is "$("$HOSTRACE" list -b -L -S t1 | grep -c '\[worker_loop():[0-9]*, vfs_read_file():[0-9]*\]')" 66 \
+is "$("$HOSTRACE" list -b -L -S t1 | grep -c '\[worker_loop():[0-9]*, vfs_read_file():[0-9]*, app_main:7, ')" 66 \
 	"backtraces, by the .symbols file" t1.symbols
-is "$(wc -l <t1.symbols) $(stat -c %a t1.symbols)" "2 600" "a line for each address" t1.symbols
+is "$(wc -l <t1.symbols) $(stat -c %a t1.symbols)" "4 600" "a line for each address" t1.symbols
+is "$(grep -c '^0x100000001007 .*libtest.c 7 app_main$' t1.symbols)" 1 "a module, where the guest loaded it" t1.symbols
+is "$(grep -c '^0x200000001007 None <?> No symbol matches' t1.symbols)" 1 "one that is not here" t1.symbols
 "$HOSTRACE" prof -e "$BUILD/osvguest.elf" t1 >prof.out 2>&1
 is "$(grep -c 'worker_loop' prof.out)" 1 "and by the ELF file" prof.out
 extract -o t2 -f json
 is "$(jq -c '.result | [.samples, .vcpus, .vcpus_without_ring]' out)" "[420,4,1]" "figures as JSON" out
 is "$(jq '.result.stopped_ns > 0' out) $(cmp t1 t2 && echo same)" "true same" "again, the same" out
 is "$(status)" running "the guest runs on"
+timeout 120 "$HOSTRACE" extract -e "$BUILD/osvguest.elf" -r "$gdb" t9 >out 2>err
+is "$? $(cmp t1 t9 && cmp t1.symbols t9.symbols && cat out)" "0 " "as OSv's own tool: silent" out
 extract -o t3 -e "$HOSTRACE"
 is "$? $(grep -c 'has no symbol _ZN5sched4cpusE' err)" "1 1" "another ELF file" err
 objcopy --strip-debug "$BUILD/osvguest.elf" stripped.elf

@@ -83,7 +83,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 62
+plan 63
 
 # ---- download ----
 
@@ -156,6 +156,9 @@ is "$? $(ls half* 2>/dev/null)" "1 " "a dump that cannot be read is none" err
 mv dump.whole guest/dump
 plain download --url http://x/ d5
 is "$? $(cmp d5 guest/dump && echo same)" "0 same" "as OSv's own tool has it: --url URL FILE" err
+
+timeout 120 "$HOSTRACE" download --url $tls/ --cacert ca.pem --cert client.pem --key client.key d6 >out 2>err
+is "$? $(cmp d6 guest/dump && head -n 1 out)" "0 Downloading $tls/trace/buffers -> d6" "in the words of OSv's own tool" err
 
 # ---- control ----
 

@@ -14,13 +14,15 @@
 #include "event.h"
 #include "guestside/fetch/osv_guest.h"
 
-enum { PIECE = 64 << 10, TRACEPOINT_BYTES_MAX = 512 };
+enum { PIECE = 64 << 10 };
 
 struct places {
 	uint64_t cpus, trace_buffer; /* addresses; the second is to be added to a vCPU's base */
 	uint16_t percpu_base;
 	uint16_t base, base_size, last, size; /* trace_buf */
 	uint16_t name, format, signature;     /* tracepoint_base */
+	uint64_t modules;		      /* address; 0: there is no such list */
+	uint16_t module_base, module_path;    /* elf::object */
 };
 
 struct extract {
@@ -34,6 +36,19 @@ struct extract {
 	uint64_t total;
 	void (*progress)(uint64_t now, uint64_t total);
 };
+
+/* Without them addresses of applications have no names; that is no reason to fail. */
+static void modules_place_find(struct layout *l, struct places *at)
+{
+	const struct layout_member members[] = {
+		{"elf::object", "_base", &at->module_base, NULL},
+		{"elf::object", "_pathname", &at->module_path, NULL},
+	};
+
+	if (layout_symbol(l, "_ZN3elf7program6s_objsE", &at->modules) ||
+	    layout_members(l, members, sizeof(members) / sizeof(*members)))
+		at->modules = 0;
+}
 
 static int places_find(struct layout *l, struct places *at)
 {
@@ -50,7 +65,11 @@ static int places_find(struct layout *l, struct places *at)
 
 	if (!err && layout_symbol(l, "percpu_trace_buffer", &at->trace_buffer))
 		err = layout_symbol(l, "_ZL19percpu_trace_buffer", &at->trace_buffer);
-	return err ? err : layout_members(l, members, sizeof(members) / sizeof(*members));
+	if (!err)
+		err = layout_members(l, members, sizeof(members) / sizeof(*members));
+	if (!err)
+		modules_place_find(l, at);
+	return err;
 }
 
 /* ---- where the rings are ---- */
@@ -102,6 +121,41 @@ static int rings_find(struct extract *x)
 	x->ret->nr_cpus = nr;
 	free(cpu);
 	return err;
+}
+
+/* ---- modules ---- */
+
+/* Pointers up to a null one; a std::string begins with the pointer to its text. */
+static int modules_read(struct extract *x)
+{
+	struct osv_guest *g = &x->g;
+	int err = 0;
+
+	x->ret->module = calloc(OSV_MODULES_MAX, sizeof(*x->ret->module));
+	if (!x->ret->module)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; x->at.modules && i < OSV_MODULES_MAX && !err; i++) {
+		struct osv_module *m = &x->ret->module[i];
+		uint64_t object, path;
+
+		err = osv_guest_u64(g, x->at.modules + 8ull * i, &object);
+		if (err || !object)
+			break;
+		err = osv_guest_u64(g, object + x->at.module_base, &m->base);
+		if (!err)
+			err = osv_guest_u64(g, object + x->at.module_path, &path);
+		if (!err)
+			err = osv_guest_text(g, path, m->path, sizeof(m->path));
+		x->ret->nr_modules += !err;
+	}
+	return err;
+}
+
+static int by_base(const void *a, const void *b)
+{
+	const struct osv_module *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base;
 }
 
 /* ---- copying ---- */
@@ -187,12 +241,16 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 	if (!err)
 		err = rings_find(&x);
 	if (!err)
+		err = modules_read(&x);
+	if (!err)
 		err = rings_copy(&x);
 	if (!err)
 		err = osv_raw_open(opt->remote ? opt->remote : GDB_DEFAULT, x.ring, x.nr,
 				   tracepoint_read, &x, &ret->trace, &ret->counts);
 	*ret_stopped_ns = osv_guest_resume(&x.g);
 	osv_guest_close(&x.g);
+	if (ret->nr_modules)
+		qsort(ret->module, ret->nr_modules, sizeof(*ret->module), by_base);
 	if (x.mem)
 		munmap(x.mem, x.total + OSV_RING_PAGE);
 	free(x.ring);

@@ -22,6 +22,7 @@ enum {
 	OSV_QUEUES_MAX = 64, /* of one driver: virtio_driver::max_virtqueues_nr */
 	OSV_ALLOCATIONS_MAX = 4 << 20,
 	OSV_FRAMES_MAX = 32,
+	OSV_MODULES_MAX = 1024,
 };
 #define OSV_RINGS_BYTES_MAX (4ull << 30) /* of all vCPUs */
 
@@ -57,8 +58,16 @@ int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, ui
 
 /* ---- the rings ---- */
 
+/* A shared object that the guest has loaded: elf::program::s_objs. */
+struct osv_module {
+	char path[256]; /* in the guest's file system */
+	uint64_t base;
+};
+
 struct osv_extracted {
-	struct osv_trace *trace; /* osv_close() */
+	struct osv_trace *trace;   /* osv_close() */
+	struct osv_module *module; /* by base; free() */
+	unsigned int nr_modules;   /* 0 also where this build of OSv has no such list */
 	struct osv_raw_counts counts;
 	unsigned int nr_cpus, nr_empty; /* without a buffer: nothing was traced there yet */
 	uint64_t bytes;
@@ -68,8 +77,11 @@ struct osv_extracted {
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns);
 
-/* "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: osv_symbols.h reads it. */
-int osv_symbols_write(struct osv_trace *t, const char *elf, FILE *out, uint64_t *ret_nr);
+/*
+ * "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: osv_symbols.h reads it.
+ * Modules are looked for by their base name in and below the ELF's directory.
+ */
+int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr);
 
 /* ---- threads ---- */
 

@@ -36,7 +36,14 @@ static const Dwfl_Callbacks callbacks = {
 	.find_debuginfo = dwfl_standard_find_debuginfo,
 };
 
-int elf_names_open(const char *path, struct elf_names **ret)
+/* What the linker says about where it lies, or where the guest's loader put it. */
+static bool report(struct elf_names *e, const char *path, const uint64_t *base)
+{
+	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
+		    : dwfl_report_offline(e->dwfl, "guest", path, -1) != NULL;
+}
+
+static int names_open(const char *path, const uint64_t *base, struct elf_names **ret)
 {
 	struct elf_names *e = calloc(1, sizeof(*e));
 
@@ -50,8 +57,7 @@ int elf_names_open(const char *path, struct elf_names **ret)
 			path, strerror(errno));
 	}
 	e->dwfl = dwfl_begin(&callbacks);
-	if (!e->dwfl || !dwfl_report_offline(e->dwfl, "guest", path, -1) ||
-	    dwfl_report_end(e->dwfl, NULL, NULL)) {
+	if (!e->dwfl || !report(e, path, base) || dwfl_report_end(e->dwfl, NULL, NULL)) {
 		int err = fail(-EINVAL, "%s: %s", path, dwfl_errmsg(-1));
 
 		elf_names_close(e);
@@ -59,6 +65,16 @@ int elf_names_open(const char *path, struct elf_names **ret)
 	}
 	*ret = e;
 	return 0;
+}
+
+int elf_names_open(const char *path, struct elf_names **ret)
+{
+	return names_open(path, NULL, ret);
+}
+
+int elf_names_open_at(const char *path, uint64_t base, struct elf_names **ret)
+{
+	return names_open(path, &base, ret);
 }
 
 void elf_names_close(struct elf_names *e)

@@ -44,6 +44,8 @@ unsigned int osv_symbols_resolve(struct osv_symbols *s, uint64_t address,
 
 struct elf_names;
 int elf_names_open(const char *path, struct elf_names **ret);
+/* A shared object that was loaded at base. */
+int elf_names_open_at(const char *path, uint64_t base, struct elf_names **ret);
 void elf_names_close(struct elf_names *e);
 /* 0: the file does not know the address. */
 unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,

@@ -190,6 +190,42 @@ static u8 *head_put(u8 *p, tracepoint_base *tp, sched::thread *t, u64 time, int 
 	return p + 48;
 }
 
+/* ---- modules: libtest.so, its text at 0x1000 of where it was loaded ---- */
+
+enum : u64 { MODULE_BASE = 0x100000000000 };
+
+namespace elf {
+struct string {
+	const char *_M_p;
+	u64 _M_length;
+	char _M_local[16];
+};
+class object {
+public:
+	virtual void unload();
+	u64 prog;
+	string _pathname;
+	void *_base, *_end;
+};
+void object::unload() {}
+class program {
+public:
+	static object *s_objs[100];
+};
+object *program::s_objs[100];
+static object objects[2];
+} // namespace elf
+
+static void modules_make()
+{
+	elf::objects[0]._pathname = {"/usr/lib/libtest.so", 19, ""};
+	elf::objects[0]._base = (void *)MODULE_BASE;
+	elf::objects[1]._pathname = {"/not/here.so", 12, ""};
+	elf::objects[1]._base = (void *)(2 * MODULE_BASE);
+	elf::program::s_objs[0] = &elf::objects[0];
+	elf::program::s_objs[1] = &elf::objects[1];
+}
+
 /* ---- code with a backtrace, innermost first ---- */
 
 __attribute__((noinline)) static void worker_step()
@@ -211,7 +247,8 @@ __attribute__((noinline)) void vfs_read_file()
 
 static void backtrace_put(u8 *p)
 {
-	u64 frame[10] = {(u64)worker_loop + 5, (u64)vfs_read_file + 5, 0, 0, 0, 0, 0, 0, 0, 0};
+	u64 frame[10] = {(u64)worker_loop + 5, (u64)vfs_read_file + 5, MODULE_BASE + 0x1008, 2 * MODULE_BASE + 0x1008,
+			 0, 0, 0, 0, 0, 0};
 
 	memcpy(p, frame, sizeof(frame));
 }
@@ -478,6 +515,7 @@ void guest_main(const u64 *start_info)
 	rings_make();
 	virtio_make();
 	leaks_make();
+	modules_make();
 	lie(option_of(start_info));
 	vfs_read_file();
 	say("ready\n");

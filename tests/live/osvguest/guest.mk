@@ -1,6 +1,6 @@
 # A guest with OSv's structures, by its names, in its own DWARF: what `hostrace guest extract` and its kin read.
 # clang, as it compiles C++ without a C++ library.
-check-build: $(BUILD)/osvguest.elf
+check-build: $(BUILD)/osvguest.elf $(BUILD)/osvguest/lib/libtest.so
 
 OSVGUEST = tests/live/osvguest
 OSVGUEST_CXX = $(CLANG) -x c++ -std=c++17 -m64 -O1 -g -gdwarf-aranges -Wall -Wextra -ffreestanding -fno-pic -fno-pie -fno-exceptions \
@@ -14,3 +14,9 @@ $(BUILD)/osvguest.elf: $(wildcard tests/live/osvguest/*)
 	$(Q)$(OSVGUEST_CXX) -c -o $(BUILD)/osvguest/guest.o $(OSVGUEST)/guest.cc
 	$(Q)ld -m elf_x86_64 -nostdlib --build-id=none -z noexecstack -T $(OSVGUEST)/guest.lds \
 		-o $@ $(BUILD)/osvguest/start.o $(BUILD)/osvguest/guest.o
+
+$(BUILD)/osvguest/lib/libtest.so: tests/live/osvguest/libtest.c
+	$(call say,GUEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -m64 -g -O1 -fPIC -shared -nostdlib -fcf-protection=none -Wl,--build-id=none \
+		-Wl,-Ttext=0x1000 -o $@ $<
