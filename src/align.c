@@ -193,6 +193,38 @@ static void error_take(const struct align *a, struct align_guest *g)
 	}
 }
 
+/* trace-cmd's measurements stand for the kernel's reports where the host's recording has none. */
+static int shifts_take(const struct align *a, struct align_guest *g, const struct trace_info *info,
+		       struct clock_options *opt)
+{
+	json_t *list = json_object_get(info->meta, "time_shift"), *item;
+	size_t i, nr = json_array_size(list);
+
+	for (unsigned int v = 0; v < g->nr_vcpus; v++)
+		if (g->input[v].nr_reports)
+			return 0;
+	if (!nr || (guest_is_tsc(info) != a->ticks_known)) /* the offsets are between clocks of one kind */
+		return 0;
+	g->shift = calloc(nr, sizeof(*g->shift));
+	if (!g->shift)
+		return fail(-ENOMEM, "out of memory");
+	json_array_foreach (list, i, item) {
+		unsigned int v = (unsigned int)json_integer_value(json_object_get(item, "cpu"));
+		int64_t offset = json_integer_value(json_object_get(item, "offset"));
+		uint64_t time = (uint64_t)json_integer_value(json_object_get(item, "time"));
+
+		g->shift[i] = (struct clock_report){.host_tsc = time + (uint64_t)offset,
+						    .offset = -offset};
+		if (v >= g->nr_vcpus)
+			continue;
+		if (!g->input[v].nr_reports)
+			g->input[v].report = &g->shift[i];
+		g->input[v].nr_reports++; /* a CPU's stand together */
+	}
+	opt->method = a->clock ? opt->method : NULL;
+	return 0;
+}
+
 /* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any clock. */
 static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
 			 const struct clock_options *opt)
@@ -225,10 +257,16 @@ static int guest_make(struct align *a, struct align_guest *g)
 	}
 	if (!err)
 		err = vcpus_join(a, g);
+	if (!err && r)
+		err = shifts_take(a, g, &r->info, &opt);
 	if (!err)
 		err = relation_find(a, g, r ? &r->info : NULL, &opt);
 	if (err)
 		return err;
+	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
+		snprintf(g->relation.note, sizeof(g->relation.note),
+			 "the guest's offset is what trace-cmd measured when it recorded both; its "
+			 "own error is not in the bound");
 	clock_check(&g->relation, align_input(g), g->nr_vcpus);
 	error_take(a, g);
 	return 0;
@@ -288,6 +326,7 @@ static void guest_deinit(struct align_guest *g)
 		free((void *)g->input[i].stamp);
 	align_pvclock_free(g);
 	free(g->input);
+	free(g->shift);
 	free((void *)g->path);
 	clock_relation_deinit(&g->relation);
 }

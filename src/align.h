@@ -32,6 +32,7 @@ struct align_guest {
 	const char *path; /* owned; NULL: no guest's trace, only what the host says of its vCPUs */
 	struct clock_relation relation;
 	struct clock_input *input;
+	struct clock_report *shift; /* trace-cmd's, if it is used; owned */
 	unsigned int nr_vcpus;
 	double error_ns; /* of every converted time, the largest of its vCPUs */
 	bool by_userspace; /* the host has no kvm_exit: bounded by KVM_RUN and its returns */

@@ -335,6 +335,27 @@ static void ticks_host(struct tracedat *t)
 			    json_integer((json_int_t)(1e6 / t->ns_per_tick + 0.5)));
 }
 
+/* What trace-cmd's own synchronisation says: taken where the host's recording says nothing, see src/align.c. */
+static void shifts_tell(struct tracedat *t)
+{
+	struct trace_info *info = &t->reader.info;
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < t->file.nr_shifts; i++) {
+		const struct tracedat_shift *s = &t->file.shift[i];
+
+		json_array_append_new(list, json_pack("{s:i, s:I, s:I}", "cpu", (int)s->cpu, "time",
+						      (json_int_t)s->time, "offset",
+						      (json_int_t)s->offset));
+	}
+	if (json_array_size(list))
+		json_object_set(info->meta, "time_shift", list);
+	json_decref(list);
+	if (t->file.shift_scaled)
+		trace_info_caveat(info, "%s: trace-cmd's time synchronisation with a scale is not "
+					"used", info->file);
+}
+
 static void clock_take(struct tracedat *t, bool guest)
 {
 	struct trace_info *info = &t->reader.info;
@@ -345,8 +366,10 @@ static void clock_take(struct tracedat *t, bool guest)
 	snprintf(name, sizeof(name), "%s%s", guest ? "guest-" : "", tsc ? "tsc" : clock);
 	text_neutralise(name);
 	json_object_set_new(info->meta, "clock", json_string(name));
-	if (guest)
+	if (guest) {
+		shifts_tell(t);
 		return;
+	}
 	if (tsc)
 		ticks_host(t);
 	else if (strcmp(clock, "mono"))

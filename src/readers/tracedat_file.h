@@ -20,6 +20,7 @@ enum {
 	TRACEDAT_CHUNK_MAX = 16 << 20,	 /* bytes of one chunk of pages, unpacked */
 	TRACEDAT_OPTIONS_MAX = 1 << 16,
 	TRACEDAT_TEXT_MAX = 4096,
+	TRACEDAT_SHIFTS_MAX = 4096, /* of all CPUs */
 };
 
 enum tracedat_packing { TRACEDAT_PLAIN, TRACEDAT_ZLIB, TRACEDAT_ZSTD };
@@ -28,6 +29,13 @@ enum tracedat_packing { TRACEDAT_PLAIN, TRACEDAT_ZLIB, TRACEDAT_ZSTD };
 struct tracedat_frame {
 	uint64_t offset;
 	uint32_t bytes;
+};
+
+/* What trace-cmd measured when host and guest were traced together: host time = time + offset, from `time` on. */
+struct tracedat_shift {
+	unsigned int cpu;
+	uint64_t time; /* the guest's */
+	int64_t offset;
 };
 
 /* What the kernel said of one CPU's buffer when the recording ended; `known` if it did. */
@@ -67,6 +75,9 @@ struct tracedat_file {
 	bool tsc_to_ns; /* ns = ticks * mult >> shift (+ offset) */
 	uint32_t tsc_mult, tsc_shift;
 	uint64_t tsc_offset;
+	struct tracedat_shift *shift;
+	unsigned int nr_shifts;
+	bool shift_scaled;	/* it has scales, too, which are not used: then shift is empty */
 	bool latency;		/* it holds text, not pages */
 	unsigned int instances; /* further buffers, which are not read */
 	unsigned int nr_stats;
