@@ -91,6 +91,37 @@ void timeline_slice(struct timeline *t, const struct timeline_slice *s)
 	t->ops->slice(t, s);
 }
 
+/* ---- links ---- */
+
+static int link_compare(const void *a, const void *b)
+{
+	const struct timeline_link *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t nr)
+{
+	t->link = list;
+	t->nr_links = nr;
+	for (size_t i = 0; i < nr; i++)
+		if (list[i].flow > t->next_flow)
+			t->next_flow = list[i].flow;
+	if (nr)
+		qsort(list, nr, sizeof(*list), link_compare);
+}
+
+uint64_t timeline_link_flow(const struct timeline *t, uint64_t ns, uint64_t number)
+{
+	struct timeline_link key = {.ns = ns, .number = number}, *found = NULL;
+
+	if (t->nr_links)
+		found = bsearch(&key, t->link, t->nr_links, sizeof(key), link_compare);
+	return found ? found->flow : 0;
+}
+
 /* ---- runs ---- */
 
 void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns)
@@ -179,6 +210,7 @@ void timeline_cancel(struct timeline *t)
 	for (uint32_t i = 0; i < t->nr_tracks; i++)
 		free(t->track[i].name);
 	free(t->track);
+	free(t->link);
 	free(t->state);
 	free(t);
 }

@@ -74,6 +74,11 @@ struct timeline_slice {
 struct report;
 struct timeline;
 
+/* A request that host and guest both show: what begins at ns with this number (head, or sector) is on this arrow. */
+struct timeline_link {
+	uint64_t ns, number, flow;
+};
+
 /* How a format writes one. Errors of the file are seen by output_close(). */
 struct timeline_ops {
 	int (*open)(struct timeline *t);
@@ -94,6 +99,8 @@ struct timeline {
 	uint64_t nr_slices, end_ns;
 	uint64_t not_drawn; /* slices that found no track */
 	uint64_t next_flow;
+	struct timeline_link *link; /* sorted by timeline_links_set(); owned */
+	size_t nr_links;
 	void *state; /* the format's */
 };
 
@@ -117,6 +124,12 @@ static inline uint64_t timeline_flow(struct timeline *t)
 {
 	return ++t->next_flow;
 }
+
+/* Takes the list over. Arrows made by timeline_flow() from then on do not collide with its own. */
+void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t nr);
+
+/* The arrow of what begins then; 0: none. */
+uint64_t timeline_link_flow(const struct timeline *t, uint64_t ns, uint64_t number);
 
 /* "guest", "kernel", ... as in JSON and CSV. */
 const char *slice_kind_name(enum slice_kind kind);

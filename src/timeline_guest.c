@@ -145,6 +145,7 @@ static void issue_take(struct timeline_guest *g, const struct event *ev)
 	lane->rq = rq;
 	run_begin(g->t, &lane->run, ev->time_ns, SLICE_REQUEST, "%u,%u %c %llu+%u", rq.major,
 		  rq.minor, rq.op ? rq.op : '-', (unsigned long long)rq.sector, rq.sectors);
+	run_flow(&lane->run, timeline_link_flow(g->t, ev->time_ns, rq.sector));
 }
 
 static void complete_take(struct timeline_guest *g, const struct event *ev)

@@ -147,7 +147,8 @@ static void popped(void *arg, const struct event *ev)
 	}
 	lane->run.nr_flows = 0;
 	lane->head = (uint32_t)value(ev, "head");
-	lane->flow = timeline_flow(q->t);
+	lane->flow = timeline_link_flow(q->t, ev->time_ns, lane->head);
+	lane->flow = lane->flow ? lane->flow : timeline_flow(q->t);
 	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);
 	run_flow(&lane->run, lane->flow);
 	run_flow(&queue->kick, lane->flow);

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "align.h"
 #include "analyzer.h"
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"
 #include "report.h"
+#include "requests.h"
 #include "thread_names.h"
 #include "timeline.h"
 #include "view.h"
@@ -27,6 +29,11 @@ static const struct option_row timeline_options[] = {
 
 static const struct option_row *const options[] = {reading_options, output_file_options,
 						   timeline_options, NULL};
+
+struct links {
+	struct timeline_link *list;
+	size_t nr;
+};
 
 struct drawing {
 	struct timeline *t;
@@ -104,7 +111,72 @@ static int read_all(struct drawing *d, struct reader *r)
 	return 0;
 }
 
-static int draw(struct reader *r, struct output *out)
+/* ---- which request of the guest is which element of the host ---- */
+
+static bool links_want(const char *event, void *arg)
+{
+	(void)arg;
+	return requests_want(event);
+}
+
+static uint64_t clock_error_ns(void)
+{
+	double worst = 0;
+
+	for (unsigned int i = 0; i < reading_guests(); i++) {
+		const struct align_guest *g;
+		struct align *a;
+
+		if (!reading_align((int)i, &a, &g))
+			worst = g->error_ns > worst ? g->error_ns : worst;
+	}
+	return (uint64_t)worst + 1;
+}
+
+static int links_of(struct requests *q, struct links *ret)
+{
+	struct request_totals totals;
+	const struct request *rq;
+	size_t nr;
+	int err = requests_end(q, clock_error_ns(), &rq, &nr, &totals);
+
+	ret->list = err ? NULL : malloc((2 * nr + 1) * sizeof(*ret->list));
+	if (!ret->list)
+		return err ? err : fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t flow = i + 1;
+
+		if (!rq[i].matched)
+			continue;
+		ret->list[ret->nr++] =
+			(struct timeline_link){rq[i].issue_ns, rq[i].block.sector, flow};
+		ret->list[ret->nr++] = (struct timeline_link){rq[i].pop_ns, rq[i].head, flow};
+	}
+	return 0;
+}
+
+/* A pass of its own, since a request is only known when it has ended. */
+static int links_make(struct links *ret)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_reader_ struct reader *r = NULL;
+	struct requests *q = requests_new();
+	int more = q && batch ? reading_open(links_want, NULL, &r) : fail(-ENOMEM, "out of memory");
+
+	if (!more)
+		more = 1;
+	while (more > 0 && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr; i++)
+			requests_event(q, &batch->ev[i],
+				       !strncmp(reading_source_name(batch->ev[i].source), "guest",
+						5));
+	if (!more)
+		more = links_of(q, ret);
+	requests_free(q);
+	return more;
+}
+
+static int draw(struct reader *r, struct output *out, struct links *links)
 {
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
 	struct report report = {
@@ -115,6 +187,10 @@ static int draw(struct reader *r, struct output *out)
 	report.caveats = json_array();
 	if (!err)
 		err = timeline_open(&report, r->info.start_ns, &d.t);
+	if (!err) {
+		timeline_links_set(d.t, links->list, links->nr);
+		links->list = NULL;
+	}
 	if (!err)
 		err = timeline_host_new(d.t, names, vm_name, &d.host);
 	if (!err)
@@ -145,10 +221,14 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("--by goes with an analyzer");
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
 		return command_usage("%s", error_text());
-	int err = reading_open(timeline_wants, NULL, &r);
+	struct links links = {0};
+	int err = reading_guests() ? links_make(&links) : 0;
 
 	if (!err)
-		err = draw(r, &out);
+		err = reading_open(timeline_wants, NULL, &r);
+	if (!err)
+		err = draw(r, &out, &links);
+	free(links.list);
 	if (err)
 		output_cancel(&out);
 	else

@@ -265,8 +265,10 @@ static void shift_take(struct tracedat_file *f, struct buffer *b, unsigned int c
 	scales = buffer_bytes(b, 8ul * nr);
 	for (uint32_t i = 0; scales && i < nr; i++) {
 		f->shift_scaled |= !scale_is_one(u64_at(scales, i));
-		f->shift[f->nr_shifts++] = (struct tracedat_shift){
-			.cpu = cpu, .time = u64_at(times, i), .offset = (int64_t)u64_at(offsets, i)};
+		f->shift[f->nr_shifts++] =
+			(struct tracedat_shift){.cpu = cpu,
+						.time = u64_at(times, i),
+						.offset = (int64_t)u64_at(offsets, i)};
 	}
 }
 
