@@ -55,11 +55,13 @@ static void threads_forget(struct lane_worker *w)
 static int prime(struct lane_worker *w, const struct lane_round *round)
 {
 	const struct lane_plan *p = w->plan;
+	uint64_t lost_records = w->lost_records;
 	int err = 0;
 
 	for (size_t i = 0; i < round->first && !err; i++)
 		if (p->wanted[i] && p->src.refs[i].h.last_ns >= round->from_ns)
 			err = lane_chunk_load(w, &p->src.refs[i]);
+	w->lost_records = lost_records; /* the other segment counts them */
 	return err ? err : lane_round_pair(w, round->from_ns, true);
 }
 
@@ -90,7 +92,7 @@ static int segment_run(struct lane_worker *w, struct lane_segment *s)
 			err = lane_round_pair(w, round->watermark_ns, false);
 	}
 	if (!err)
-		err = lane_flush(w);
+		err = w->doubt ? LANE_NO : lane_flush(w);
 	return err ? err : borders_leave(w, s);
 }
 
@@ -177,14 +179,17 @@ static struct lane_border *joined_get(struct joined *j, uint32_t pid, uint32_t t
 /* `now` is the thread before the segment that left `b`. */
 static int border_join(struct lane_worker *w, struct lane_border *now, const struct lane_border *b)
 {
-	bool open = now->state == LANE_OPEN;
+	bool open = now->state == LANE_OPEN,
+	     unknown = open && b->first && now->open.losses != lane_losses(w, b->first_ns);
 	int err = 0;
 
 	if (open && b->first_marked)
 		now->open.marked = true;
-	if (b->first == LANE_BEGIN)
+	if (unknown)
+		w->unknown++;
+	else if (b->first == LANE_BEGIN)
 		w->unmatched_begin += open;
-	if (b->first == LANE_END && (!open || b->first_ns < now->open.start_ns))
+	else if (b->first == LANE_END && (!open || b->first_ns < now->open.start_ns))
 		w->unmatched_end++;
 	else if (b->first == LANE_END)
 		err = lane_emit(w, &now->open, b->first_ns);
@@ -210,8 +215,14 @@ static int borders_join(struct lane_worker *w, struct lane_plan *plan, uint64_t 
 
 			err = now ? border_join(w, now, b) : LANE_NO;
 		}
-	for (unsigned int i = 0; i < j.nr; i++)
-		*ret_open += j.thread[i].state == LANE_OPEN;
+	for (unsigned int i = 0; i < j.nr; i++) {
+		const struct lane_border *b = &j.thread[i];
+
+		if (b->state != LANE_OPEN)
+			continue;
+		*ret_open += b->open.losses == plan->nr_losses;
+		w->unknown += b->open.losses != plan->nr_losses;
+	}
 	free(j.thread);
 	free(j.slot);
 	return err ? err : lane_flush(w);
@@ -220,17 +231,20 @@ static int borders_join(struct lane_worker *w, struct lane_plan *plan, uint64_t 
 static int join(struct lane_worker **w, struct lane_plan *plan, struct pairing *p)
 {
 	struct pair_counts all = {0};
-	uint64_t begins = 0;
+	uint64_t begins = 0, lost_records = 0;
 	int err = borders_join(w[0], plan, &all.open);
 
 	for (unsigned int i = 0; i < plan->jobs && !err; i++) {
 		all.spans += w[i]->spans;
 		all.unmatched_begin += w[i]->unmatched_begin;
 		all.unmatched_end += w[i]->unmatched_end;
+		all.unknown += w[i]->unknown;
+		lost_records += w[i]->lost_records;
 		begins += w[i]->begins;
 		err = plan->fold->merge(plan->fold->arg, w[i]->state);
 	}
-	if (err || !begins) /* the index promised some */
+	/* The index promised some; and all losses must have been known before. */
+	if (err || !begins || lost_records != plan->nr_lost_records)
 		return err ? err : LANE_NO;
 	p->counts = all;
 	p->nr_begins = begins;
@@ -269,6 +283,8 @@ int fastlane_run(struct reader *r, struct pairing *p, unsigned int jobs,
 	for (unsigned int i = 0; !err && i < plan->jobs; i++)
 		err = (w[i] = worker_new(plan)) ? 0 : -ENOMEM;
 	if (!err)
+		err = lane_losses_read(w[0], p) ? 0 : LANE_NO;
+	if (!err)
 		err = workers_run(w, plan);
 	if (!err)
 		err = join(w, plan, p);
@@ -276,6 +292,8 @@ int fastlane_run(struct reader *r, struct pairing *p, unsigned int jobs,
 	      plan ? plan->nr_segments : 0, plan ? plan->jobs : 0);
 	for (unsigned int i = 0; i < JOBS_MAX; i++)
 		worker_free(w[i]);
+	if (!err)
+		r->info.lost = plan->lost;
 	lane_plan_free(plan);
 	return !err;
 }

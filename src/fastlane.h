@@ -9,7 +9,7 @@
  *   at a segment's end, by thread:  what its first begin or end met | what it left open
  *
  * It must come to the same as the long way (reader, pair.c, view->span), to the last byte of the report. So it only
- * runs where that can be proved: one .hrt file, whole, nothing lost, damaged or late, keys and labels that need no
+ * runs where that can be proved: one .hrt file, whole, nothing damaged or late, keys and labels that need no
  * other events. Else it says no, and the caller goes the long way, which also tells what was wrong.
  */
 #ifndef HOSTRACE_FASTLANE_H

@@ -91,8 +91,13 @@ static uint64_t *column_values(struct lane_worker *w, unsigned int column)
 	return v;
 }
 
-/* The values of a field, as event_u64() gives them. NULL: it is spread over columns, or out of memory. */
-static uint64_t *field_values(struct lane_worker *w, unsigned int kind, const struct field *f)
+uint64_t *lane_steps(struct lane_worker *w, unsigned int kind)
+{
+	return column_values(w, w->columns->kind[kind].first);
+}
+
+/* NULL: it is spread over columns, or out of memory. */
+uint64_t *lane_field(struct lane_worker *w, unsigned int kind, const struct field *f)
 {
 	const struct column_kind *k = &w->columns->kind[kind];
 	uint64_t *v;
@@ -132,8 +137,8 @@ static uint64_t *label_values(struct lane_worker *w, unsigned int kind, const st
 			mask(v, rows, sizeof(uint16_t), false);
 		return v;
 	}
-	v = field_values(w, kind, l->field);
-	high = l->high && v ? field_values(w, kind, l->high) : NULL;
+	v = lane_field(w, kind, l->field);
+	high = l->high && v ? lane_field(w, kind, l->high) : NULL;
 	if (!v || (l->high && !high))
 		return NULL;
 	if (l->high)
@@ -148,7 +153,7 @@ static uint64_t *label_values(struct lane_worker *w, unsigned int kind, const st
 static bool optional(struct lane_worker *w, unsigned int kind, const struct field *f,
 		     const uint64_t **ret)
 {
-	return !f || (*ret = field_values(w, kind, f));
+	return !f || (*ret = lane_field(w, kind, f));
 }
 
 static bool begins_decode(struct lane_worker *w, struct lane_chunk *c, unsigned int kind)
@@ -185,6 +190,10 @@ static bool kinds_take(struct lane_worker *w, struct lane_chunk *c)
 		const struct event_type *type = w->plan->src.types[kind->type];
 
 		c->role[k] = w->plan->role[kind->type];
+		if (c->role[k] == ROLE_LOST) {
+			w->lost_records += kind->rows;
+			c->role[k] = 0;
+		}
 		raw += (size_t)kind->rows * kind->size;
 		if (!type || kind->size < type->size || c->role[k] & LANE_REFUSE)
 			return false;
@@ -212,7 +221,7 @@ static bool times_decode(struct lane_worker *w, struct lane_chunk *c, bool *ret_
 	uint64_t all = 0;
 
 	for (unsigned int k = 0; k < c->nr_kinds; k++) {
-		const uint64_t *step = column_values(w, w->columns->kind[k].first);
+		const uint64_t *step = lane_steps(w, k);
 
 		if (!step)
 			return false;

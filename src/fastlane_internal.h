@@ -37,9 +37,16 @@ struct lane_round {
 	uint64_t from_ns, watermark_ns; /* what it hands out lies between */
 };
 
+/* A report of lost events that the analyzer looks at. */
+struct lane_loss {
+	uint64_t time_ns;
+	uint64_t blind_until_ns; /* the newest that it or an earlier one told */
+};
+
 /* What a segment leaves for the one behind it: by thread. */
 struct lane_open {
 	uint64_t start_ns, weight, bytes, label[LABELS_MAX];
+	uint64_t losses; /* reports before it began; one less if it began within a window of loss */
 	bool marked;
 };
 
@@ -68,6 +75,10 @@ struct lane_plan {
 	unsigned int nr_labels;
 	struct lane_value label[LABELS_MAX];
 	const struct field *weight, *size, *duration, *skip_zero;
+	bool has_lost;		  /* as the file says */
+	struct lane_loss *losses; /* in order of time */
+	size_t nr_losses;
+	uint64_t nr_lost_records, lost; /* of all kinds; events that they tell of */
 	struct lane_round *rounds;
 	struct lane_segment *segments;
 	size_t nr_rounds, nr_segments, next_segment;
@@ -143,7 +154,12 @@ struct lane_worker {
 	} out;
 	uint64_t same[LABELS_MAX][SPANS_BATCH]; /* labels that a whole slice has in common */
 	uint64_t ends[SPANS_BATCH];
-	uint64_t spans, begins, unmatched_begin, unmatched_end;
+	uint64_t spans, begins, unmatched_begin, unmatched_end, unknown, lost_records;
+	struct {
+		uint64_t after_ns, before_ns; /* between them, both excluded, ... */
+		uint64_t losses, blind_until_ns; /* ... this holds */
+	} now;
+	bool doubt; /* an event has the time of a loss: which came first? */
 };
 
 /* Frees what the round's chunks were decoded to. */
@@ -153,6 +169,10 @@ void lane_blocks_free(struct lane_worker *w);
 /* Loads a chunk and hands its slices to their threads. 0, LANE_NO or -errno. */
 int lane_chunk_load(struct lane_worker *w, const struct chunk_ref *ref);
 
+/* The values of a field of a kind of w->columns, as event_u64() gives them. NULL: there are none to be had. */
+uint64_t *lane_field(struct lane_worker *w, unsigned int kind, const struct field *f);
+uint64_t *lane_steps(struct lane_worker *w, unsigned int kind); /* its time column */
+
 /* The state of a thread; NULL: there are too many. */
 struct lane_thread *lane_thread_get(struct lane_worker *w, uint32_t pid, uint32_t tid);
 
@@ -161,6 +181,12 @@ struct lane_thread *lane_thread_get(struct lane_worker *w, uint32_t pid, uint32_
  * what is not older, the rest is another segment's.
  */
 int lane_round_pair(struct lane_worker *w, uint64_t watermark_ns, bool prime);
+
+/* How many reports of lost events come before this time; and w->now is right for it. */
+uint64_t lane_losses(struct lane_worker *w, uint64_t time_ns);
+
+/* All reports of lost events of the file, for the plan. False: they cannot be told apart from others. */
+bool lane_losses_read(struct lane_worker *w, const struct pairing *p);
 
 /* Hands what was gathered to the fold. */
 int lane_flush(struct lane_worker *w);

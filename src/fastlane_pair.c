@@ -46,6 +46,45 @@ int lane_emit(struct lane_worker *w, const struct lane_open *o, uint64_t end_ns)
 	return w->out.nr == SPANS_BATCH ? lane_flush(w) : 0;
 }
 
+/* ---- losses ---- */
+
+uint64_t lane_losses(struct lane_worker *w, uint64_t time_ns)
+{
+	const struct lane_plan *p = w->plan;
+	size_t lo = 0, hi = p->nr_losses;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->losses[mid].time_ns < time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < p->nr_losses && p->losses[lo].time_ns == time_ns)
+		w->doubt = true;
+	w->now.after_ns = lo ? p->losses[lo - 1].time_ns : 0;
+	w->now.before_ns = lo < p->nr_losses ? p->losses[lo].time_ns : UINT64_MAX;
+	w->now.blind_until_ns = lo ? p->losses[lo - 1].blind_until_ns : 0;
+	w->now.losses = lo;
+	return lo;
+}
+
+static inline uint64_t lane_losses_now(struct lane_worker *w, uint64_t time_ns)
+{
+	if (time_ns > w->now.after_ns && time_ns < w->now.before_ns)
+		return w->now.losses;
+	return lane_losses(w, time_ns);
+}
+
+/* Is nothing lost while the slice lasts, and nothing before that would still blind it? */
+static bool is_seen(struct lane_worker *w, const struct lane_slice *s)
+{
+	uint64_t losses = lane_losses_now(w, s->first_ns), blind = w->now.blind_until_ns;
+
+	return blind <= s->first_ns && lane_losses_now(w, s->last_ns) == losses;
+}
+
 /* ---- one event ---- */
 
 static uint64_t label_same(const struct lane_value *l, const struct lane_slice *s)
@@ -80,7 +119,10 @@ static inline int end_step(struct lane_worker *w, struct lane_border *b, uint64_
 {
 	if (b->state == LANE_OPEN) {
 		b->state = LANE_CLOSED;
-		return lane_emit(w, &b->open, time);
+		if (b->open.losses == lane_losses_now(w, time))
+			return lane_emit(w, &b->open, time);
+		w->unknown++;
+		return 0;
 	}
 	if (b->state == LANE_CLOSED) {
 		w->unmatched_end++;
@@ -92,15 +134,22 @@ static inline int end_step(struct lane_worker *w, struct lane_border *b, uint64_
 	return 0;
 }
 
-/* A begin comes: what was open is dropped. The caller fills b->open. */
-static inline void begin_step(struct lane_worker *w, struct lane_border *b, uint64_t time)
+/* A begin comes: what was open is dropped. The caller has yet to fill b->open, but for `losses`. */
+static inline uint64_t begin_step(struct lane_worker *w, struct lane_border *b, uint64_t time)
 {
-	w->unmatched_begin += b->state == LANE_OPEN;
+	uint64_t losses = lane_losses_now(w, time);
+
+	if (b->state == LANE_OPEN && b->open.losses != losses)
+		w->unknown++;
+	else
+		w->unmatched_begin += b->state == LANE_OPEN;
 	if (b->state == LANE_UNKNOWN) {
 		b->first = LANE_BEGIN;
 		b->first_ns = time;
 	}
 	b->state = LANE_OPEN;
+	/* Within a window of loss nothing that begins can be trusted to end where it seems to. */
+	return losses - (time < w->now.blind_until_ns);
 }
 
 static inline void mark_step(struct lane_border *b)
@@ -134,8 +183,10 @@ static inline int event_step(struct lane_worker *w, struct lane_thread *th,
 		w->begins++;
 		if (w->plan->point)
 			return err ? err : point(w, s, row, time);
-		begin_step(w, b, time);
+		uint64_t losses = begin_step(w, b, time);
+
 		begin_take(w, s, row, time, &b->open);
+		b->open.losses = losses;
 	}
 	if (role & ROLE_MARK)
 		mark_step(b);
@@ -168,8 +219,10 @@ static int item_step(struct lane_worker *w, struct lane_thread *th, const struct
 		w->begins++;
 		if (w->plan->point)
 			return err ? err : lane_emit(w, &it->open, it->time_ns);
-		begin_step(w, b, it->time_ns);
+		uint64_t losses = begin_step(w, b, it->time_ns);
+
 		b->open = it->open;
+		b->open.losses = losses;
 	}
 	if (it->role & ROLE_MARK)
 		mark_step(b);
@@ -339,7 +392,7 @@ static int slice_run(struct lane_worker *w, struct lane_thread *th, const struct
 
 			at.time += s->chunk->step[k][at.row[k]++];
 		}
-	} else if (s->pure && !w->plan->point && !s->chunk->skip) {
+	} else if (s->pure && !w->plan->point && !s->chunk->skip && is_seen(w, s)) {
 		err = pure_run(w, th, s, &at, end, last_ns);
 	} else {
 		err = walk_run(w, th, s, &at, end);

@@ -81,9 +81,14 @@ static bool type_plan(struct lane_plan *plan, struct pairing *p, const struct ev
 
 	if (!b && !(b = pair_bind(p, type)))
 		return no("out of memory");
-	if (b->roles & (ROLE_LOST | ROLE_FED | ROLE_RESET))
-		return no("events were lost, or others must be looked at");
-	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK);
+	if (b->roles & (ROLE_FED | ROLE_RESET))
+		return no("other events must be looked at");
+	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK | ROLE_LOST);
+	plan->has_lost |= *ret_role & ROLE_LOST;
+	if (*ret_role == ROLE_LOST)
+		return true;
+	if (*ret_role & ROLE_LOST)
+		return no("it pairs losses");
 	if (*ret_role && p->a->end && b->key[0].source != FROM_TID)
 		return no("it is not paired by thread");
 	return !(*ret_role & ROLE_BEGIN) || begin_plan(plan, p, b, type);
@@ -307,6 +312,7 @@ void lane_plan_free(struct lane_plan *plan)
 		free(plan->segments[i].border);
 	free(plan->segments);
 	free(plan->rounds);
+	free(plan->losses);
 	free(plan->wanted);
 	free(plan);
 }
