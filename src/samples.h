@@ -7,7 +7,7 @@
  *   profile          Linux's ftrace                 our guest ring         the host's own events
  *   wait             sched_switch, not runnable     sched_wait ... _ret    sched_switch, not runnable
  *   preempted        sched_switch, runnable         -                      sched_switch, runnable
- *   lock             lock:contention_begin ... end  mutex_lock_wait ...    -
+ *   lock             lock:contention_begin ... end  mutex_lock_wait ...    bql_lock ... bql_locked
  *   idle, load       sched_switch to task 0         sched_idle ... _ret    -
  *   wakeup           sched_wakeup (or waking)       sched_wake             sched_wakeup
  *   allocation       kmalloc, kmem_cache_alloc,     memory_malloc_*        -

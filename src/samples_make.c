@@ -225,7 +225,9 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 		return err;
 	h->s.key = (lock ^ ev->tid) * 0x9e3779b97f4a7c15ull + ev->tid; /* of this thread for this lock */
 	h->wants_stack = true;
-	return 0;
+	return is_host(x, ev)
+		       ? frames_host(x, sample_thread_of(x->threads, ev->source, ev->tid), true, h)
+		       : 0;
 }
 
 /* Where the vCPU and its guest are: kept for what its thread does next. */

@@ -4,14 +4,14 @@
 
 QUICK ?= 0
 BENCH_DIR = $(BUILD)/tests/bench
-BENCH_TOOLS = $(addprefix $(BENCH_DIR)/,vmloop measure gen empty empty.bpf.o)
+BENCH_TOOLS = $(addprefix $(BENCH_DIR)/,vmloop measure gen osvgen empty empty.bpf.o)
 
 bench-tools: $(BUILD)/hostrace $(BENCH_TOOLS)
 
 bench: bench-tools
 	$(Q)QUICK=$(QUICK) tests/bench/bench.sh $(BUILD)
 
-$(addprefix $(BENCH_DIR)/,vmloop measure): $(BENCH_DIR)/%: tests/bench/%.c
+$(addprefix $(BENCH_DIR)/,vmloop measure osvgen): $(BENCH_DIR)/%: tests/bench/%.c
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -o $@ $<

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # All of `make bench`: the runs, their medians and spread as BUILD/bench.json, as a table, and as BUILD/bench.svg.
 #   bench.sh BUILD      QUICK=1: under two minutes, without the rig
-#   PARTS="recording live reading rig": only these; RUNS=FILE: the runs are kept there and added to those it has;
+#   PARTS="recording live reading osv rig": only these; RUNS=FILE: the runs are kept there and added to those it has;
+#   OSV_TRACE_PY=FILE: OSv's own tool, to compare with;
 #   ROUNDS=5, LENGTHS="100000 1000000": how often, and exit cycles of the synthetic recordings
 # What a machine cannot run is left out with its reason; nothing of it ends the bench.
 set -u -o pipefail
@@ -14,10 +15,10 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 if [ "${QUICK:-0}" = 1 ]; then
-	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user" parts=${PARTS:-recording live reading}
+	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user" parts=${PARTS:-recording live reading osv}
 else
 	rounds=${ROUNDS:-5} cycles=300000 requests=1000 lengths="${LENGTHS:-100000 1000000 10000000 100000000}"
-	widths="1 2 64" modes="lapic pic user" parts=${PARTS:-recording live reading rig}
+	widths="1 2 64" modes="lapic pic user" parts=${PARTS:-recording live reading osv rig}
 fi
 
 say() {
@@ -64,6 +65,7 @@ for given in TRACE_DAT:trace-cmd PERF_DATA:perf; do # what the reading rows can 
 	[ ! -s "$file" ] || export "${given%%:*}=$file"
 done
 part "reading" "$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths"
+part "osv" "$here/osv.sh" "$build" "$work" "$rounds" 300000
 wanted rig || [ -n "${PARTS:-}" ] || skipped nested "the rig takes some minutes: without QUICK=1"
 
 version() {
