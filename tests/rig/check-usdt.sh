@@ -14,6 +14,8 @@
 # probes/inside.def, the same guest and a boot sector on virtio-blk by threads, on virtio-scsi by Linux AIO, on
 # virtio-blk with an iothread by io_uring, each recorded from QEMU's first instruction to its end.
 #
+# Last SystemTap, through the marks too, in the rig: one after the other with hostrace (checks/85-marks.sh).
+#
 # DIR/counts.md is the tables of doc/catalogue.md.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -116,6 +118,12 @@ for work_name in threads scsi uring; do
 done
 inside_compare
 semaphores
+
+# ---- SystemTap through the same marks: in the rig, where modules can be loaded ----
+
+HOSTRACE_USDT=$marked RIG_PARTS=marks RIG_CHECKS=85-marks "$here/check.sh" "$program" "$work/rig" >"$work/rig.tap" 2>&1
+equal "in the rig SystemTap and hostrace see the same through marks" $? 0
+sed 's/^/# /' "$work/rig.tap"
 cat "$work/counts.md" | sed 's/^/# /'
 echo "1..$n"
 exit $failed

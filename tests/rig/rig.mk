@@ -10,7 +10,7 @@ check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf
 
 # The same guest under a QEMU with marks (built here from Debian's source, 3 minutes the first time) and without.
 check-usdt:
-	@scripts/deps.sh build check live usdt
+	@scripts/deps.sh build check live rig usdt
 	$(Q)$(MAKE) --no-print-directory check-marks
 
 .PHONY: check-usdt check-marks

@@ -48,6 +48,7 @@ part_forget() { # PART
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
+	marks) rm -rf "$out"/marks "$out"/marks.* ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac
 }

@@ -9,6 +9,7 @@
 # A part whose L2 died of the emulator (see l2_command) is done once more, and the console says so.
 parts="healthy pair stat sample traced"
 [ ! -d stap ] || parts="$parts stap"
+[ ! -d marks ] || parts="$parts marks"
 [ ! -f parts ] || parts=$(cat parts)
 for part in $parts; do
 	for try in first second; do

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# One guest whose work is known (the demo's), on a QEMU with marks: watched by SystemTap, then once more by hostrace.
+# Not at once: QEMU's marks have semaphores, about which the two would not agree (doc/systemtap.md).
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+set -m
+
+mkdir -p "$out/marks" "/lib/modules/$(uname -r)" /usr/lib/systemtap
+ln -sfn /rig/marks/stapio /usr/lib/systemtap/stapio
+ln -sfn /rig/marks/staprun /usr/bin/staprun
+qemu=$(cat marks/path) # the modules know it by its path where they were made
+mkdir -p "$(dirname "$qemu")"
+cp marks/qemu-system-x86_64 "$qemu"
+
+guest() { # PREFIX...: the command in front of QEMU
+	rm -f /tmp/marks.img
+	truncate -s 2M /tmp/marks.img
+	LD_LIBRARY_PATH=/rig/lib timeout -k 5 150 "$@" "$qemu" -L /usr/share/seabios -L /usr/share/qemu -L /rig -accel kvm -m 32 \
+		-nodefaults -display none -no-reboot -serial "file:$out/marks/console" -kernel /rig/marks/demo-guest.elf \
+		-append "reads=250 writes=250" -drive file=/tmp/marks.img,if=none,id=d,format=raw \
+		-device virtio-blk-pci,drive=d,addr=4 -device isa-debug-exit,iobase=0xf4,iosize=1 </dev/null
+}
+
+watching() { # NAME
+	grep -q '^# watching' "$out/marks/$1.txt"
+}
+
+staps=()
+for module in marks/*.ko; do
+	name=$(basename "$module" .ko)
+	LD_LIBRARY_PATH=/rig/lib staprun -R "$module" >"$out/marks/${name#marks_}.txt" 2>"$out/marks/${name#marks_}.err" </dev/null &
+	staps+=($!)
+done
+for module in marks/*.ko; do
+	name=$(basename "$module" .ko)
+	wait_until 60 watching "${name#marks_}"
+done
+guest >"$out/marks/stap.out" 2>&1
+echo $? >"$out/marks/stap.status"
+for job in "${staps[@]}"; do
+	kill -INT -- "-$job"
+done
+for job in "${staps[@]}"; do
+	wait_until 30 is_gone "$job"
+done
+say "marks: SystemTap has seen it"
+guest /rig/bin/hostrace record -o "$out/marks.hrt" -e qemu -- >"$out/marks/record.out" 2>&1
+echo $? >"$out/marks/record.status"
+exit 0
