@@ -143,6 +143,25 @@ static void note_refused(char *why, size_t size, const char *name, const struct 
 			 (unsigned long long)proof->checked);
 }
 
+/* It puts no guest event into the time that the host recorded: then nothing was proven, and another may be right. */
+static bool missed(const struct clock_proof *proof, const struct clock_input *in, unsigned int nr)
+{
+	if (proof->checked || !proof->unchecked)
+		return false;
+	for (unsigned int v = 0; v < nr; v++)
+		if (in[v].nr_stamps && in[v].nr_spans)
+			return true;
+	return false;
+}
+
+static void note_missed(char *why, size_t size, const char *name)
+{
+	if (!why[0])
+		snprintf(why, size,
+			 "the %s offset was refused: it puts no guest event into the host's recording",
+			 name);
+}
+
 static void note_join(struct clock_relation *rel, const char *why)
 {
 	size_t len = strlen(rel->note);
@@ -169,7 +188,7 @@ static int protocol_try(const struct clock_protocol *p, const struct clock_input
 int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 		struct clock_relation *ret)
 {
-	const struct clock_protocol *asked = NULL;
+	const struct clock_protocol *asked = NULL, *late = NULL;
 	struct clock_proof proof;
 	char why[128] = "";
 	int err;
@@ -189,6 +208,12 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 				 "%llu of %llu guest events lie outside of guest mode",
 				 (unsigned long long)proof.violations,
 				 (unsigned long long)proof.checked);
+		if (!err && !refuted(p, &proof) && missed(&proof, in, nr)) {
+			late = late ? late : p;
+			note_missed(why, sizeof(why), p->name);
+			err = fail(-ENODATA, "%s", why);
+			continue;
+		}
 		if (!err && !refuted(p, &proof)) {
 			note_join(ret, why);
 			return 0;
@@ -201,8 +226,9 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		note_refused(why, sizeof(why), p->name, &proof);
 		err = fail(-ENODATA, "%s", why);
 	}
-	if (asked) /* the user insists on one: it is used, and its violations are shown */
-		err = protocol_try(asked, in, nr, opt, ret, &proof);
+	/* The user insists on one: it is used, and its violations are shown. Nothing fits at all: the first one. */
+	if (late || asked)
+		err = protocol_try(late ? late : asked, in, nr, opt, ret, &proof);
 	if (err)
 		clock_relation_deinit(ret);
 	return err;

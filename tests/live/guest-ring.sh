@@ -12,14 +12,14 @@ command -v qemu-system-x86_64 >/dev/null || skip_all "there is no qemu-system-x8
 guest=$BUILD/ring-guest.elf
 [ -f "$guest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$guest" >&2 || bail "cannot build the guest"
 vm=
-trap '[ -z "$vm" ] || kill $vm 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill $vm $(cat pid 2>/dev/null) 2>/dev/null; rm -rf "$scratch"' EXIT
 
 qemu() { # KIND QEMU-ARGS...: in the foreground
 	local kind=$1
 	shift
 	rm -f serial qmp
 	exec qemu-system-x86_64 -accel kvm -m 32 -nodefaults -display none -serial file:serial -no-reboot \
-		-kernel "$guest" -append "ring=$kind" -qmp unix:qmp,server=on,wait=off "$@" 2>qemu.err
+		-kernel "$guest" -append "ring=$kind" -qmp unix:qmp,server=on,wait=off -pidfile pid "$@" 2>qemu.err
 }
 
 # wait_done: the guest has done its work and halts for good
@@ -35,16 +35,18 @@ wait_done() {
 record() {
 	local name=$1 kind=$2 source=$3
 	shift 3
-	rm -f serial
+	rm -f serial pid
 	"$HOSTRACE" record -o "$name.hrt" ${source:+--guest "$source"} -- bash -c "$(declare -f qemu); guest='$guest'; qemu \"\$@\"" \
 		- "$kind" "$@" 2>record.err &
 	recorder=$!
 	until_line 'recording' record.err || bail "record did not start: $(cat record.err)"
-	vm=$(sed -n 's/.*(pid \([0-9]*\)).*/\1/p' record.err | head -n 1)
+	until_line '[0-9]' pid || bail "QEMU did not start: $(cat record.err qemu.err)"
+	vm=$(cat pid)
 	wait_done
 	kill -INT $recorder
 	wait $recorder || bail "record failed: $(cat record.err)"
 	kill "$vm"
+	rm -f pid
 	vm=
 }
 
@@ -62,11 +64,13 @@ exits() {
 		.[([.[].port] | map(. == "0x2f0" or . == "752") | index(true)):] | length'
 }
 
-plan 9
+plan 10
 record virtual 1 "mem:ring_virtual,elf=$guest,qmp=qmp"
 is "$(numbers virtual.guest)" 143 "through the page tables: every record, as it was written" record.err
 is "$("$HOSTRACE" info -f json -i virtual.hrt | jq -r '.result.guests[0].kind // .result.meta.guests[0].kind // "?"')" guest-ring \
 	"the recording names it"
+is "$("$HOSTRACE" sync --check -f json -i virtual.hrt --guest virtual.guest 2>list.err | jq -r '.totals | "\(.checked) \(.violations)"')" \
+	"143 0" "all on the host's clock, within guest mode" list.err
 
 record plain 2 "mem:ring_plain,elf=$guest"
 is "$(numbers plain.guest)" 143 "as it lies in memory" record.err
@@ -89,5 +93,6 @@ is "$? $(grep -c 'no guest ring is at that address' record.err)" "1 1" "no ring 
 "$HOSTRACE" record --vm $vm -d 200ms -o no.hrt --guest "mem:ring_virtual" 2>record.err
 is $? 1 "a symbol needs its file" record.err
 kill $vm
+rm -f pid
 vm=
 finish
