@@ -158,7 +158,8 @@ static void note_missed(char *why, size_t size, const char *name)
 {
 	if (!why[0])
 		snprintf(why, size,
-			 "the %s offset was refused: it puts no guest event into the host's recording",
+			 "the %s offset was refused: it puts no guest event into the host's "
+			 "recording",
 			 name);
 }
 
