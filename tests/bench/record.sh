@@ -69,14 +69,16 @@ one_run() { # MODE TOOL
 }
 
 # What BPF programs take, as the kernel counts it (two reads of the clock around each run): steadier than the loop's time.
-# All programs of the tool together, per run of the rarest: an event's program runs once a cycle, kvm_fpu's twice.
+# All programs of the tool together, per run of the rarest: an event's program runs once a cycle, kvm_fpu's twice. The
+# first ones of their names that came are meant: others may record here, too.
 program_run() { # MODE TOOL
-	local mode=$1 tool=$2 loop_pid loop_in events ns="" newest prefix=$2
+	local mode=$1 tool=$2 loop_pid loop_in events ns="" newest names="stat_"
+	read -ra events <<<"$(events_of "$mode")"
 	case $tool in
-	hostrace) prefix=tp ;;
+	hostrace) names=$(printf 'tp_%s ' "${events[@]}") ;;
+	empty | clock) names=${tool}_ ;;
 	esac
 	newest=$("$bpftool" prog show -j 2>/dev/null | jq '[.[].id] | max // 0')
-	read -ra events <<<"$(events_of "$mode")"
 	rm -f "$work/go"
 	mkfifo "$work/go"
 	"$bench/vmloop" "${mode/nested/pic}" 1000 1000000 <"$work/go" >/dev/null &
@@ -85,9 +87,9 @@ program_run() { # MODE TOOL
 	if tracer_start "$tool" "$loop_pid" "$work/program.$tool" "${events[@]}"; then
 		echo >&"$loop_in"
 		sleep 1
-		ns=$("$bpftool" prog show -j 2>/dev/null | jq --argjson newest "$newest" --arg prefix "${prefix}_" \
-			'[.[] | select(.id > $newest and (.name // "" | startswith($prefix)) and .run_cnt > 1000)]
-			| if length > 0 then (map(.run_time_ns) | add) / (map(.run_cnt) | min) else empty end')
+		ns=$("$bpftool" prog show -j 2>/dev/null | jq --argjson newest "$newest" --arg names "$names" \
+			'[.[] | select(.id > $newest and .run_cnt > 1000) | select((.name // "") as $name | $names | split(" ") | any(. != "" and (. as $n | $name | startswith($n))))]
+			| group_by(.name) | map(min_by(.id)) | if length > 0 then (map(.run_time_ns) | add) / (map(.run_cnt) | min) else empty end')
 	fi
 	kill "$loop_pid"
 	exec {loop_in}>&-
