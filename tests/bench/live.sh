@@ -137,8 +137,8 @@ request_run() { # QEMU MODE TOOL EVENTS
 
 # The marks alone: a program that carries QEMU's and does nothing else pops 1000 elements and fills 999.
 elements_run() { # TOOL EVENTS
-	local pid in
-	rm -f "$work/go"
+	local pid="" in
+	rm -f "$work/go" "$work/marks.out"
 	mkfifo "$work/go"
 	"$bench/measure" "$work/marks.out" "$work/marks" 1000 1 <"$work/go" >"$work/measured" &
 	job=$!
