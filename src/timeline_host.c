@@ -87,6 +87,15 @@ static struct host_thread *thread_get(struct timeline_host *h, uint32_t tid)
 	return &h->thread[i];
 }
 
+/* From now on its tracks are the vCPU's; that it was running before it was known as one is not drawn. */
+static void thread_is_vcpu(struct host_thread *th, unsigned int index)
+{
+	if (!th)
+		return;
+	th->vcpu = (int)index;
+	th->run.on = false;
+}
+
 static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 {
 	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
@@ -97,8 +106,7 @@ static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 		return &h->vcpu[th->vcpu];
 	for (unsigned int i = 0; i < h->nr_vcpus; i++)
 		if (h->vcpu[i].pid == ev->pid && h->vcpu[i].vcpu == ev->vcpu) {
-			if (th)
-				th->vcpu = (int)i;
+			thread_is_vcpu(th, i);
 			return &h->vcpu[i];
 		}
 	if (h->nr_vcpus == VCPUS_MAX)
@@ -109,8 +117,7 @@ static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 	v->main.track =
 		timeline_track(h->t, group, TRACK_VCPU, 4u * ev->vcpu, 0, "vCPU %u", ev->vcpu);
 	v->user.track = v->off.track = UINT32_MAX; /* made when there is something on them */
-	if (th)
-		th->vcpu = (int)h->nr_vcpus;
+	thread_is_vcpu(th, h->nr_vcpus);
 	h->nr_vcpus++;
 	return v;
 }

@@ -44,6 +44,15 @@ static bool row_wanted(struct timeline *t)
 
 /* ---- text ---- */
 
+/* Tracks of the first VM stand alone; others and guests have their group's name before them. */
+static bool group_is_first(const struct timeline *t, uint32_t group)
+{
+	for (uint32_t i = 0; i < group; i++)
+		if (!t->group[i].guest)
+			return false;
+	return !t->group[group].guest;
+}
+
 static int text_open(struct timeline *t)
 {
 	fprintf(t->report->out->file, "%14s %8s %-9s %-22s %s\n", "seconds", "duration", "kind",
@@ -61,8 +70,9 @@ static void text_slice(struct timeline *t, const struct timeline_slice *s)
 		return;
 	if (s->kind != SLICE_INSTANT)
 		duration_print(s->end_ns - s->start_ns, duration, sizeof(duration));
-	snprintf(track, sizeof(track), "%s%s%s", tr->group ? t->group[tr->group].name : "",
-		 tr->group ? "/" : "", tr->name);
+	snprintf(track, sizeof(track), "%s%s%s",
+		 group_is_first(t, tr->group) ? "" : t->group[tr->group].name,
+		 group_is_first(t, tr->group) ? "" : "/", tr->name);
 	fprintf(t->report->out->file, "%4" PRIu64 ".%09" PRIu64 " %8s %-9s %-22s %s\n",
 		at / 1000000000, at % 1000000000, duration, slice_kind_name(s->kind), track,
 		s->name);
