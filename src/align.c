@@ -110,6 +110,36 @@ static bool is_uptime(const struct trace_info *info)
 	return clock && !strcmp(clock, "guest-uptime");
 }
 
+/* Block requests are kept for align_limits(): stamps of both ends, in the order of issue. */
+static int block_take(struct align_guest *g, const struct event *ev)
+{
+	enum guest_event kind = guest_event_kind(ev->type);
+	struct guest_block rq;
+
+	if ((kind != GUEST_BLOCK_ISSUE && kind != GUEST_BLOCK_COMPLETE) || !guest_block(ev, &rq))
+		return 0;
+	if (!g->block)
+		g->block = calloc(ALIGN_BLOCKS_MAX, sizeof(*g->block));
+	if (!g->block)
+		return fail(-ENOMEM, "out of memory");
+	if (kind == GUEST_BLOCK_ISSUE) {
+		if (g->nr_blocks < ALIGN_BLOCKS_MAX)
+			g->block[g->nr_blocks++] =
+				(struct align_block){.rq = rq, .issue = ev->time_ns};
+		return 0;
+	}
+	for (size_t i = g->nr_blocks; i-- > 0;) {
+		struct align_block *b = &g->block[i];
+
+		if (b->complete || b->rq.major != rq.major || b->rq.minor != rq.minor ||
+		    b->rq.sector != rq.sector || b->rq.op != rq.op)
+			continue;
+		b->complete = ev->time_ns;
+		break;
+	}
+	return 0;
+}
+
 static int stamps_read(struct align_guest *g, struct reader *r)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
@@ -124,6 +154,8 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_STAMPS_MAX)
 				continue;
 			err = vcpus_reserve(g, ev->cpu + 1u);
+			if (!err)
+				err = block_take(g, ev);
 			if (!err)
 				err = stamp_add(&g->input[ev->cpu], ev->time_ns);
 		}
@@ -241,6 +273,30 @@ static int relation_find(struct align *a, struct align_guest *g, const struct tr
 	return clock_align(g->input, g->nr_vcpus, opt, &g->relation);
 }
 
+static void limits_drop(struct align_guest *g)
+{
+	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
+		g->input[v].limit = NULL;
+		g->input[v].nr_limits = 0;
+	}
+}
+
+/* Requests that were paired wrongly may contradict each other: then without them. */
+static int relation_limited(struct align *a, struct align_guest *g, const struct trace_info *info,
+			    const struct clock_options *opt)
+{
+	int err = relation_find(a, g, info, opt);
+
+	if (!g->limit || g->by_disk || (!err && !*g->relation.note))
+		return err;
+	if (!err) {
+		align_pvclock_free(g);
+		clock_relation_deinit(&g->relation);
+	}
+	limits_drop(g);
+	return relation_find(a, g, info, opt);
+}
+
 static int guest_make(struct align *a, struct align_guest *g)
 {
 	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
@@ -259,8 +315,10 @@ static int guest_make(struct align *a, struct align_guest *g)
 		err = vcpus_join(a, g);
 	if (!err && r)
 		err = shifts_take(a, g, &r->info, &opt);
+	if (!err && r)
+		err = align_limits(a, g, guest_is_tsc(&r->info));
 	if (!err)
-		err = relation_find(a, g, r ? &r->info : NULL, &opt);
+		err = relation_limited(a, g, r ? &r->info : NULL, &opt);
 	if (err)
 		return err;
 	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
@@ -327,6 +385,8 @@ static void guest_deinit(struct align_guest *g)
 	align_pvclock_free(g);
 	free(g->input);
 	free(g->shift);
+	free(g->block);
+	free(g->limit);
 	free((void *)g->path);
 	clock_relation_deinit(&g->relation);
 }
@@ -345,6 +405,8 @@ void align_free(struct align *a)
 	}
 	free(a->pair);
 	free(a->hole);
+	free(a->element);
+	elements_free(a->elements);
 	clock_mono_deinit(&a->mono);
 	free(a);
 }

@@ -9,11 +9,13 @@
 #define HOSTRACE_ALIGN_H
 
 #include "clock.h"
+#include "guest_fields.h"
 #include "reader.h"
 
 enum {
 	ALIGN_MARKS_MAX = 1 << 26,  /* entries and exits kept of the host: 1 GiB */
 	ALIGN_STAMPS_MAX = 1 << 27, /* stamps of a guest: 1 GiB */
+	ALIGN_BLOCKS_MAX = 4096,    /* block requests, and virtqueue elements, that bound a clock */
 	ALIGN_VCPUS_MAX = 1024,
 	ALIGN_GUESTS_MAX = 64,
 };
@@ -27,11 +29,21 @@ struct align_pvmap {
 	struct clock_vcpu tsc; /* of the guest; without segments: it is the host's */
 };
 
+/* A block request that the guest traced, in its stamps; complete 0: not seen. */
+struct align_block {
+	struct guest_block rq;
+	uint64_t issue, complete;
+};
+
 /* One guest's relation to the host. vcpu[i] of the relation and of the input is guest CPU i. */
 struct align_guest {
 	const char *path; /* owned; NULL: no guest's trace, only what the host says of its vCPUs */
 	struct clock_relation relation;
 	struct clock_input *input;
+	bool by_disk;	   /* nothing is known of guest mode: bounded by the disk's requests alone */
+	struct align_block *block;
+	size_t nr_blocks;
+	struct clock_limit *limit; /* from them, owned */
 	struct clock_report *shift; /* trace-cmd's, if it is used; owned */
 	unsigned int nr_vcpus;
 	double error_ns; /* of every converted time, the largest of its vCPUs */

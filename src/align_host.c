@@ -24,7 +24,7 @@ static bool wants(const char *event, void *arg)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], event))
 			return true;
-	return false;
+	return elements_want(event);
 }
 
 static int grow(void **list, size_t nr, size_t size)
@@ -177,8 +177,42 @@ static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 	return hole_add(a, from, to >= INT64_MAX ? UINT64_MAX : to);
 }
 
+/* An element that the device returned. */
+static void element_left(void *arg, const struct element *el, enum element_end how,
+			 const struct event *ev)
+{
+	struct align *a = arg;
+	void *list = a->element;
+
+	if (how != ELEMENT_RETURNED || a->nr_elements == ALIGN_BLOCKS_MAX ||
+	    grow(&list, a->nr_elements, sizeof(*a->element)))
+		return;
+	a->element = list;
+	a->element[a->nr_elements++] = (struct align_element){
+		.vdev = el->vdev, .pop_ns = el->popped_ns, .fill_ns = ev->time_ns};
+}
+
+static void element_popped(void *arg, const struct event *ev)
+{
+	(void)arg;
+	(void)ev;
+}
+
+static int elements_begin(struct align *a)
+{
+	a->elements = elements_new();
+	if (!a->elements)
+		return fail(-ENOMEM, "out of memory");
+	a->watch = (struct element_watch){.popped = element_popped, .left = element_left, .arg = a};
+	elements_watch(a->elements, &a->watch);
+	return 0;
+}
+
 static int event_take(struct align *a, struct losses *l, const struct event *ev)
 {
+	if (!a->first_ns)
+		a->first_ns = ev->time_ns;
+	a->last_ns = ev->time_ns > a->last_ns ? ev->time_ns : a->last_ns;
 	switch (ev->type->id) {
 	case EV_kvm_entry:
 	case EV_kvm_exit:
@@ -196,6 +230,7 @@ static int event_take(struct align *a, struct losses *l, const struct event *ev)
 	case EV_lost:
 		return lost_take(a, l, ev);
 	default:
+		elements_event(a->elements, ev);
 		return 0;
 	}
 }
@@ -232,6 +267,8 @@ int align_host_read(struct align *a, const char *path)
 	int more = 1,
 	    err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
 
+	if (!err && !a->elements)
+		err = elements_begin(a);
 	if (err)
 		return err;
 	while (!err && (more = reader_next(r, batch)) > 0)

@@ -4,11 +4,16 @@
 #define HOSTRACE_ALIGN_INTERNAL_H
 
 #include "align.h"
+#include "elements.h"
 
 /* A vCPU went into guest mode or out of it. */
 struct align_mark {
 	uint64_t ns;
 	bool enter, userspace; /* userspace: kvm_run and kvm_userspace_exit */
+};
+
+struct align_element {
+	uint64_t vdev, pop_ns, fill_ns;
 };
 
 struct align_hole {
@@ -38,6 +43,12 @@ struct align {
 	size_t nr_holes;
 	uint64_t marks;
 	bool marks_full;
+	struct elements *elements;
+	struct element_watch watch;
+	struct align_element *element;
+	size_t nr_elements;
+	uint64_t first_ns, last_ns; /* of what was looked at */
+	struct clock_span whole;    /* the same in ticks */
 	struct clock_mono mono;
 	bool ticks_known;	 /* else "host ticks" are ns */
 	double host_error_ticks; /* of a host event's time as ticks */
@@ -51,6 +62,12 @@ struct align {
 int align_host_read(struct align *a, const char *path);
 /* After the last: ns become ticks, marks become spans. */
 int align_host_end(struct align *a);
+
+/*
+ * Bounds a guest by its disk where the host has no entries and exits. `ticks`: it stamps with its TSC. Without the
+ * sentence set where that cannot be done; -ENOMEM.
+ */
+int align_limits(struct align *a, struct align_guest *g, bool ticks);
 
 /* ---- align_pvclock.c ---- */
 

@@ -134,6 +134,12 @@ static void caveats_add(struct sync *s, const struct align_guest *g)
 			json_string("the host has no kvm_entry and kvm_exit: events are only "
 				    "checked to lie between a call of KVM_RUN and its "
 				    "return"));
+	if (g->by_disk)
+		json_array_append_new(
+			s->caveats,
+			json_string(
+				"the host knows nothing of guest mode: the clock is bounded by the "
+				"guest's disk requests alone, and no event could refute it"));
 	if (!g->path)
 		json_array_append_new(
 			s->caveats,
