@@ -37,3 +37,41 @@ holds "the fitted offset is within its error of the one read" \
 	-le "${apart#* }"
 holds "list: host and guest in one" \
 	"$(report traced.hrt list '[.rows[].source] | unique | length' --guest "$guest")" -ge 2
+
+# The guest's second buffer: its kvm-clock, in microseconds as the kernel prints them.
+ns=$out/traced.ns
+equal "the guest's second text came out whole" "$(grep -vc '^#' "$ns")" "$(l2_said traced ns)"
+report traced.hrt sync '.clock.method, (.totals | .violations, .checked), ([.rows[].error_ns] | max)' \
+	--guest "$ns" >"$work/sync.ns"
+{
+	read -r method
+	read -r violations
+	read -r checked
+	read -r error
+} <"$work/sync.ns"
+equal "a guest that stamps in ns goes through its kvm-clock" "$method" pvclock
+equal "no guest event lies outside of guest mode by it" "$violations" 0
+holds "guest events were checked by it" "$checked" -ge 100
+holds "its error is below half a millisecond" "$error" -lt 500000
+# The same switches in both buffers: apart by no more than the error, and the microsecond that the text cuts off.
+for source in guest ns; do
+	report traced.hrt list '.rows[] | select(.event == "guest:sched_switch") | "\(.time_ns)\t\(.cpu) \(.fields.text)"' \
+		--guest "$out/traced.$source" >"$work/switches.$source"
+done
+awk -F '\t' -v most=$((error + 2000)) '
+	NR == FNR { at[$2, ++nr[$2]] = $1; next }
+	{
+		best = 1e18
+		for (i = 1; i <= nr[$2]; i++) {
+			d = at[$2, i] - $1
+			d = d < 0 ? -d : d
+			best = d < best ? d : best
+		}
+		apart += best > most
+		seen++
+	}
+	END { print seen, apart + 0 }' "$work/switches.guest" "$work/switches.ns" >"$work/switches"
+read -r seen apart <"$work/switches"
+holds "switches are in both buffers" "$seen" -ge 100
+# A vCPU may be taken off between its two stamps of one switch.
+holds "switches farther apart than the error" "$apart" -le $((seen / 10))
