@@ -36,6 +36,8 @@ static const struct option_row memory_options[] = {
 	{'r', "remote",       OPT_TEXT,     &guest_given.remote,           "ADDR", "the gdb stub: HOST:PORT or unix:PATH (default localhost:1234)"},
 	{'e', "exe",          OPT_TEXT,     &guest_given.exe,              "ELF",  "the guest's ELF file (default build/release/loader.elf)"},
 	{'d', "debug",        OPT_FLAG,     &guest_given.debug,            NULL,   "the default is build/debug/loader.elf"},
+	{0,   "vm",           OPT_TEXT,     &guest_given.vm,               "VM",   "pid or name: read its process, without stopping the guest"},
+	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "with --vm: QEMU's monitor, asked for the page tables"},
 	{'S', "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
 	{0},
 };

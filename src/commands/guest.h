@@ -19,7 +19,7 @@ struct guest_given {
 	uint64_t interval_ns, count, max_bytes, retries;
 
 	/* memory */
-	const char *remote, *exe;
+	const char *remote, *exe, *vm, *qmp;
 	bool symbols, debug;
 
 	bool terse; /* the words of OSv's own tool */
@@ -36,8 +36,9 @@ int guest_threads(int argc, char **argv);
 int guest_virtio(int argc, char **argv);
 int guest_leaks(int argc, char **argv);
 
-/* What extract, threads, virtio and leaks share. */
-struct osv_guest_options guest_memory_options(void);
+/* What extract, threads, virtio and leaks share: 0, or -errno with the sentence set. */
+struct osv_guest_options;
+int guest_memory_options(struct osv_guest_options *ret);
 
 /*
  * Prints the answer: {"hostrace":{...},"inputs":[],"clock":{},"caveats":[..],KEY:VALUE}; key is

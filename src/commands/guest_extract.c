@@ -12,13 +12,29 @@
 #include "guestside/fetch/osv_guest.h"
 #include "guestside/osv/osv_convert.h"
 #include "output.h"
+#include "vm.h"
 
-struct osv_guest_options guest_memory_options(void)
+int guest_memory_options(struct osv_guest_options *ret)
 {
-	return (struct osv_guest_options){.elf = guest_given.exe,
+	struct vm vm;
+	int err;
+
+	*ret = (struct osv_guest_options){.elf = guest_given.exe,
 					  .remote = guest_given.remote,
 					  .debug = guest_given.debug,
-					  .timeout_ns = guest_given.http.timeout_ns};
+					  .timeout_ns = guest_given.http.timeout_ns,
+					  .qmp = guest_given.qmp};
+	if (!guest_given.vm)
+		return guest_given.qmp ? fail(-EINVAL, "--qmp goes with --vm") : 0;
+	if (!guest_given.qmp || guest_given.remote)
+		return fail(-EINVAL, "--vm needs --qmp, and no --remote");
+	err = vm_find(guest_given.vm, &vm);
+	if (err)
+		return err;
+	ret->pid = vm.pid;
+	ret->ram_bytes = vm.memory_bytes;
+	vm_free(&vm);
+	return 0;
 }
 
 /* ---- files: written under another name, 0600, renamed when whole ---- */
@@ -113,6 +129,9 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 			 "%" PRIu64 " pages end in something that is no sample", x->counts.bad);
 		json_array_append_new(caveats, json_string(text));
 	}
+	if (guest_given.vm)
+		json_array_append_new(caveats, json_string("the guest ran on: what it wrote "
+							   "meanwhile is not there"));
 	if (output_is("json"))
 		return guest_json_print(
 			"extract", "result",
@@ -123,8 +142,12 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 				  (json_int_t)stopped_ns),
 			caveats);
 	if (!guest_given.terse)
-		printf("%s: %" PRIu64 " samples of %u vCPUs; the guest stood still for %.1f ms\n",
-		       file, x->counts.records, x->nr_cpus - x->nr_empty, (double)stopped_ns / 1e6);
+		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,
+		       x->nr_cpus - x->nr_empty);
+	if (!guest_given.terse && !guest_given.vm)
+		printf("; the guest stood still for %.1f ms", (double)stopped_ns / 1e6);
+	if (!guest_given.terse)
+		putchar('\n');
 	for (size_t i = 0; i < json_array_size(caveats); i++)
 		command_note("%s", json_string_value(json_array_get(caveats, i)));
 	json_decref(caveats);
@@ -134,8 +157,8 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 int guest_extract(int argc, char **argv)
 {
 	const char *file = output_file();
-	struct osv_guest_options opt = guest_memory_options();
-	bool bar = isatty(STDERR_FILENO) && !common.quiet;
+	struct osv_guest_options opt;
+	bool bar = isatty(STDERR_FILENO) && !common.quiet && !guest_given.vm;
 	uint64_t stopped_ns = 0, nr_symbols = 0;
 	struct osv_extracted x;
 	int err, status;
@@ -143,6 +166,8 @@ int guest_extract(int argc, char **argv)
 	if (argc > 1 || (argc && file))
 		return command_usage("unexpected argument '%s'", argv[argc - 1]);
 	file = file ? file : argc ? argv[0] : "tracefile";
+	if (guest_memory_options(&opt))
+		return command_failed();
 	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &stopped_ns);
 	if (bar)
 		fputc('\n', stderr);

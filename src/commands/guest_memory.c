@@ -50,7 +50,10 @@ static json_t *address_json(uint64_t address)
 
 static int stopped_print(uint64_t stopped_ns)
 {
-	command_note("the guest stood still for %.1f ms", (double)stopped_ns / 1e6);
+	if (stopped_ns)
+		command_note("the guest stood still for %.1f ms", (double)stopped_ns / 1e6);
+	else
+		command_note("the guest ran meanwhile: not all is of one moment");
 	return EXIT_FINE;
 }
 
@@ -127,7 +130,7 @@ static void thread_text(struct elf_names *names, const struct osv_thread *t)
 
 int guest_threads(int argc, char **argv)
 {
-	struct osv_guest_options opt = guest_memory_options();
+	struct osv_guest_options opt;
 	struct osv_thread *t = NULL;
 	struct elf_names *names;
 	unsigned int nr = 0;
@@ -136,7 +139,7 @@ int guest_threads(int argc, char **argv)
 
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
-	if (osv_threads(&opt, &t, &nr, &stopped_ns))
+	if (guest_memory_options(&opt) || osv_threads(&opt, &t, &nr, &stopped_ns))
 		return command_failed();
 	names = names_open(&opt);
 	if (output_is("json"))
@@ -190,7 +193,7 @@ static void queue_text(const struct osv_queue *q)
 
 int guest_virtio(int argc, char **argv)
 {
-	struct osv_guest_options opt = guest_memory_options();
+	struct osv_guest_options opt;
 	struct osv_queue *q = NULL;
 	unsigned int nr = 0;
 	uint64_t stopped_ns;
@@ -198,7 +201,7 @@ int guest_virtio(int argc, char **argv)
 
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
-	if (osv_queues(&opt, &q, &nr, &stopped_ns))
+	if (guest_memory_options(&opt) || osv_queues(&opt, &q, &nr, &stopped_ns))
 		return command_failed();
 	if (output_is("json"))
 		rows = json_array();
@@ -310,7 +313,7 @@ static int leaks_switch(const struct osv_guest_options *opt, bool on)
 
 int guest_leaks(int argc, char **argv)
 {
-	struct osv_guest_options opt = guest_memory_options();
+	struct osv_guest_options opt;
 	const char *what = argc ? argv[0] : "show";
 	struct osv_leaks leaks;
 	struct elf_names *names;
@@ -319,6 +322,8 @@ int guest_leaks(int argc, char **argv)
 
 	if (argc > 1)
 		return command_usage("unexpected argument '%s'", argv[1]);
+	if (guest_memory_options(&opt))
+		return command_failed();
 	if (!strcmp(what, "on") || !strcmp(what, "off"))
 		return leaks_switch(&opt, what[1] == 'n');
 	if (strcmp(what, "show"))

@@ -10,7 +10,7 @@ HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs
 
-plan 34
+plan 40
 vm '' unix:gdb.sock
 is "$(status)" running "the guest runs"
 extract -o t1 --symbols
@@ -40,6 +40,10 @@ is "$(jq '.result.stopped_ns > 0' out) $(cmp t1 t2 && echo same)" "true same" "a
 is "$(status)" running "the guest runs on"
 timeout 120 "$HOSTRACE" extract -e "$BUILD/osvguest.elf" -r "$gdb" t9 >out 2>err
 is "$? $(cmp t1 t9 && cmp t1.symbols t9.symbols && cat out)" "0 " "as OSv's own tool: silent" out
+stops=$(said '"event": "STOP"')
+live extract -o t10 --symbols
+is "$? $(cmp t1 t10 && cmp t1.symbols t10.symbols && echo same)" "0 same" "of the guest that runs: the same" err
+is "$(said '"event": "STOP"')" "$stops" "and it was not stopped" qmp.log
 extract -o t3 -e "$HOSTRACE"
 is "$? $(grep -c 'has no symbol _ZN5sched4cpusE' err)" "1 1" "another ELF file" err
 objcopy --strip-debug "$BUILD/osvguest.elf" stripped.elf
@@ -57,14 +61,29 @@ end_vm
 vm n unix:gdb.sock
 extract -o t5
 is "$? $(grep -c 'no memory at 0x123456789000' err) $(status)" "1 1 running" "a ring where nothing is" err
+live extract -o t5
+is "$? $(grep -c 'no memory at 0x123456789000' err)" "1 1" "by the process, too" err
 end_vm
 vm h unix:gdb.sock
+live extract -o t5
+is "$? $(grep -c 'which no ring has' err)" "1 1" "a ring of 4 EiB, by the process" err
 extract -o t5
 is "$? $(grep -c 'which no ring has' err) $(status)" "1 1 running" "a ring of 4 EiB" err
 end_vm
 vm v unix:gdb.sock
 extract -o t5
 is "$? $(grep -c 'holds no vector' err) $(status)" "1 1 running" "2^40 vCPUs" err
+end_vm
+
+# Read while it writes: what is there is whole and without a gap, the newest a moment old.
+vm w unix:gdb.sock
+for i in 1 2 3 4 5; do
+	live extract -o w$i && "$HOSTRACE" list -t tick w$i | sed 's/.*n=//' >ticks
+	echo "$? $(awk 'NR > 1 && $1 != last + 1 { gaps++ } { last = $1 } END { print gaps + 0, (NR > 100) }' ticks)" >>whole
+	tail -n 1 ticks >>newest
+done
+is "$(sort -u whole)" "0 0 1" "of a guest that writes: no gap, five times" whole
+is "$(awk 'NR > 1 && $1 <= last { print } { last = $1 }' newest)" "" "each time newer" newest
 end_vm
 
 # Killed while the guest stands still.

@@ -14,7 +14,7 @@ ask() {
 	timeout 120 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 23
+plan 27
 vm '' unix:gdb.sock
 
 ask threads
@@ -30,6 +30,9 @@ is "$(jq -c '[.rows[] | [.id, .name, .cpu, .status, .total_cpu_time_ns]]' out)" 
 	"the same as JSON" out
 is "$(jq '.rows[1].frames | length' out)" 2 "with the frames" out
 is "$(status)" running "the guest runs on"
+live threads
+is "$? $(grep -c '^  11 .* waiting .* worker_loop() at ' out) $(grep -c '^  10 .* running .* ??$' out)" "0 1 1" \
+	"of the guest that runs: those that wait are known" err
 
 ask virtio
 is $? 0 "virtio" err
@@ -58,6 +61,9 @@ ask virtio -f json
 is "$(jq -c '[.rows[] | [.driver, .queue, .at_device, .notifications]]' out)" \
 	'[["virtio::net",0,253,true],["virtio::net",1,0,false],["virtio::blk",0,3,true]]' "the same as JSON" out
 
+live virtio
+is "$? $(sed 's/0x1[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "of the guest that runs" err
+
 ask leaks
 is "$? $(grep -c 'Merging 5 allocations by identical call chain... generated 3 records' out)" "0 1" "leaks" err
 is "$(grep -A 3 '^Found 328 bytes' out | sed 's/ (.*//' | tr -s '\t\n' ' ')" \
@@ -67,6 +73,10 @@ is "$(grep '^Found' out | cut -d' ' -f 2 | tr '\n' ' ')" "1000 328 16 " "most by
 ask leaks -f json
 is "$(jq -c '[.rows[] | [.bytes, .count, .size_min, .birth_max, (.frames[0].name)]]' out)" \
 	'[[1000,1,1000,77,"vfs_read_file()"],[328,3,64,12,"worker_loop()"],[16,1,16,80,"vfs_read_file()"]]' "the same as JSON" out
+live leaks
+is "$? $(grep -c 'generated 3 records' out)" "0 1" "of the guest that runs" err
+live leaks off
+is "$? $(grep -c 'nothing is written' err)" "1 1" "which is not written to" err
 ask leaks off
 is "$? $(cat out)" "0 the guest does not track its allocations" "leaks off" err
 ask leaks

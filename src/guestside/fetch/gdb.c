@@ -48,52 +48,59 @@ static uint64_t now_ns(void)
 
 /* ---- connecting ---- */
 
-static int connect_unix(const char *path)
+/* A socket with its guard, connected; -errno (no sentence): g->fd and the guard are as before. */
+static int connect_guarded(struct gdb *g, int family, int type, int protocol,
+			   const struct sockaddr *at, socklen_t len)
+{
+	int err;
+
+	g->fd = socket(family, type | SOCK_CLOEXEC, protocol);
+	if (g->fd < 0)
+		return -errno;
+	err = gdb_guard_start(g->fd, &g->guard);
+	if (!err && !connect(g->fd, at, len))
+		return 0;
+	err = err ? err : -errno;
+	gdb_guard_stop(&g->guard, GUARD_HAS_NOTHING);
+	close(g->fd);
+	g->fd = -1;
+	return err;
+}
+
+static int connect_unix(struct gdb *g, const char *path)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	int fd;
+	int err;
 
 	if (strlen(path) >= sizeof(at.sun_path))
 		return fail(-ENAMETOOLONG, "%s: too long for a socket's name", path);
 	strcpy(at.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&at, sizeof(at)))
-		return fd;
-	int err = fail(-errno, "%s: %s", path, strerror(errno));
+	err = connect_guarded(g, AF_UNIX, SOCK_STREAM, 0, (struct sockaddr *)&at, sizeof(at));
+	return err ? fail(err, "%s: %s", path, strerror(-err)) : 0;
+}
 
-	if (fd >= 0)
-		close(fd);
+static int connect_any(struct gdb *g, const struct addrinfo *list)
+{
+	int err = -EADDRNOTAVAIL, one = 1;
+
+	for (const struct addrinfo *a = list; a; a = a->ai_next) {
+		err = connect_guarded(g, a->ai_family, a->ai_socktype, a->ai_protocol, a->ai_addr,
+				      a->ai_addrlen);
+		if (!err) {
+			setsockopt(g->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			return 0;
+		}
+	}
 	return err;
 }
 
-static int connect_any(const struct addrinfo *list)
-{
-	int fd = -1, one = 1;
-
-	for (const struct addrinfo *a = list; a; a = a->ai_next) {
-		fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-		if (fd < 0)
-			continue;
-		if (!connect(fd, a->ai_addr, a->ai_addrlen)) {
-			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-			return fd;
-		}
-		int err = errno;
-
-		close(fd);
-		errno = err;
-		fd = -1;
-	}
-	return fd;
-}
-
 /* "HOST:PORT", "[v6]:PORT", ":PORT" */
-static int connect_tcp(const char *text)
+static int connect_tcp(struct gdb *g, const char *text)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
 	const char *colon = strrchr(text, ':');
 	char host[256];
-	int fd;
+	int err;
 
 	if (!colon || !colon[1] || colon - text >= (int)sizeof(host))
 		return fail(-EINVAL, "'%s' is no HOST:PORT and no unix:PATH", text);
@@ -106,22 +113,21 @@ static int connect_tcp(const char *text)
 
 	if (wrong)
 		return fail(-EINVAL, "%s: %s", text, gai_strerror(wrong));
-	fd = connect_any(list);
-	if (fd < 0) {
-		fd = fail(-errno, "%s: %s", text, strerror(errno));
-		fail_hint(fd, "does the VM have a gdb stub (QEMU's -s or -gdb)?");
-	}
+	err = connect_any(g, list);
 	freeaddrinfo(list);
-	return fd;
+	if (!err)
+		return 0;
+	fail(err, "%s: %s", text, strerror(-err));
+	return fail_hint(err, "does the VM have a gdb stub (QEMU's -s or -gdb)?");
 }
 
-static int connect_to(const char *target)
+static int connect_to(struct gdb *g, const char *target)
 {
 	if (!strncmp(target, "unix:", 5))
-		return connect_unix(target + 5);
+		return connect_unix(g, target + 5);
 	if (strchr(target, '/'))
-		return connect_unix(target);
-	return connect_tcp(strncmp(target, "tcp:", 4) ? target : target + 4);
+		return connect_unix(g, target);
+	return connect_tcp(g, strncmp(target, "tcp:", 4) ? target : target + 4);
 }
 
 /* ---- bytes ---- */
@@ -287,10 +293,7 @@ int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret)
 	g->chunk = CHUNK_DEFAULT;
 	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
 	g->stopped_at_ns = now_ns();
-	g->fd = connect_to(target);
-	if (g->fd < 0)
-		return g->fd;
-	err = gdb_guard_start(g->fd, &g->guard);
+	err = connect_to(g, target);
 	if (!err)
 		err = attach(g);
 	if (err)
@@ -308,7 +311,7 @@ void gdb_close(struct gdb *g)
 {
 	if (!g)
 		return;
-	gdb_guard_stop(&g->guard, g->attached);
+	gdb_guard_stop(&g->guard, g->attached ? GUARD_DETACHES : GUARD_DETACHES_BLINDLY);
 	if (g->fd >= 0)
 		close(g->fd);
 	free((void *)g->target);

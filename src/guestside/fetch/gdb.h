@@ -53,9 +53,16 @@ int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 struct gdb_guard {
 	int pid, pipe;
 };
-/* Starts the child that watches over this process. */
+enum gdb_guard_end {
+	GUARD_DETACHES,
+	GUARD_DETACHES_BLINDLY, /* the stub never answered: in case that it ever does */
+	GUARD_HAS_NOTHING,	/* it was never connected */
+};
+
+/* Starts the child that watches over this process: before the socket is connected, as the guest
+ * stands still from that moment on. */
 int gdb_guard_start(int socket, struct gdb_guard *ret);
-/* Lets it detach, and waits for that. `attached`: the stub has ever answered. */
-void gdb_guard_stop(struct gdb_guard *g, bool attached);
+/* Ends it, and waits for that. */
+void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end how);
 
 #endif

@@ -72,7 +72,9 @@ static void guard_run(int socket, int pipe)
 	descriptors_keep(socket, pipe);
 	while ((n = read(pipe, &word, 1)) < 0 && errno == EINTR)
 		;
-	if (n == 1) /* the stub never answered: for the case that it ever does */
+	if (n == 1 && word == GUARD_HAS_NOTHING)
+		_exit(0);
+	if (n == 1)
 		say(socket, detach);
 	else if (say(socket, ask_state) && await(socket, "TSWX") && say(socket, detach))
 		await(socket, "OE");
@@ -101,11 +103,13 @@ int gdb_guard_start(int socket, struct gdb_guard *ret)
 	return 0;
 }
 
-void gdb_guard_stop(struct gdb_guard *g, bool attached)
+void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end how)
 {
+	char word = (char)how;
+
 	if (g->pid < 0)
 		return;
-	if (!attached && write(g->pipe, "n", 1) != 1)
+	if (how != GUARD_DETACHES && write(g->pipe, &word, 1) != 1)
 		kill(g->pid, SIGKILL);
 	close(g->pipe);
 	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)

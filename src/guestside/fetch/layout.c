@@ -105,6 +105,29 @@ const char *layout_symbol_at(const struct layout *l, uint64_t address)
 	return s ? s->name : NULL;
 }
 
+int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, size_t len)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(l->elf, &names))
+		return fail(-ENODATA, "%s has no sections", l->file);
+	while ((section = elf_nextscn(l->elf, section))) {
+		Elf_Data *data = elf_rawdata(section, NULL);
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(l->elf, names, header.sh_name)
+					   : NULL;
+
+		if (!name || strcmp(name, ".rodata") || !data || !data->d_buf || data->d_size < len)
+			continue;
+		memcpy(ret, data->d_buf, len);
+		*ret_address = header.sh_addr;
+		return 0;
+	}
+	return fail(-ENODATA, "%s has no constants (.rodata) to know the guest by", l->file);
+}
+
 /* ---- types by name ---- */
 
 static bool is_scope(int tag)

@@ -26,6 +26,9 @@ int layout_symbol(const struct layout *l, const char *name, uint64_t *ret);
 /* The name of the symbol that begins at exactly this address, or NULL; valid as long as l. */
 const char *layout_symbol_at(const struct layout *l, uint64_t address);
 
+/* The first bytes of the file's constants (.rodata), and where they lie in the guest. -ENODATA. */
+int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, size_t len);
+
 /* A place in a structure: "sched::thread", "_attr._name". */
 struct layout_member {
 	const char *type, *path;

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "event.h"
 #include "guestside/fetch/osv_guest.h"
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, SETTLE_NS = 10000000 };
 
 struct places {
 	uint64_t cpus, trace_buffer; /* addresses; the second is to be added to a vCPU's base */
@@ -31,6 +32,7 @@ struct extract {
 	struct osv_extracted *ret;
 	struct osv_ring *ring;
 	uint64_t *address; /* of each ring in the guest */
+	uint64_t *last_at; /* of each ring's write offset */
 	unsigned int nr;
 	uint8_t *mem;
 	uint64_t total;
@@ -100,6 +102,7 @@ static int ring_find(struct extract *x, uint64_t cpu)
 			    x->nr, ring.size);
 	x->total += ring.size;
 	x->address[x->nr] = mem;
+	x->last_at[x->nr] = buf + x->at.last;
 	x->ring[x->nr++] = ring;
 	return x->total > OSV_RINGS_BYTES_MAX ? fail(-E2BIG, "rings of more than %llu GiB",
 						     OSV_RINGS_BYTES_MAX >> 30)
@@ -114,7 +117,8 @@ static int rings_find(struct extract *x)
 
 	x->ring = calloc(nr + 1u, sizeof(*x->ring));
 	x->address = calloc(nr + 1u, sizeof(*x->address));
-	if (!err && (!x->ring || !x->address))
+	x->last_at = calloc(nr + 1u, sizeof(*x->last_at));
+	if (!err && (!x->ring || !x->address || !x->last_at))
 		err = fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < nr && !err; i++)
 		err = ring_find(x, cpu[i]);
@@ -188,7 +192,7 @@ static int rings_copy(struct extract *x)
 		x->ring[i].mem = to;
 		for (uint64_t at = 0; at < len; at += PIECE) {
 			size_t piece = len - at < PIECE ? len - at : PIECE;
-			int err = gdb_read(x->g.gdb, x->address[i] + at, to + at, piece);
+			int err = osv_guest_read(&x->g, x->address[i] + at, to + at, piece);
 
 			if (err)
 				return err;
@@ -199,6 +203,47 @@ static int rings_copy(struct extract *x)
 	}
 	x->ret->bytes = total;
 	return 0;
+}
+
+/* ---- of a guest that runs ---- */
+
+/* Writers that were at work at the offset that was read are done a moment later. */
+static void writers_await(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
+}
+
+/*
+ * What was overwritten while it was copied: the pages from the old write offset, the oldest ones,
+ * to the new one. They count as never written.
+ */
+static int overwritten_drop(struct extract *x, unsigned int i)
+{
+	struct osv_ring *r = &x->ring[i];
+	uint8_t *mem = x->mem + (r->mem - x->mem);
+	uint64_t now, page = (r->last + OSV_RING_PAGE - 1) / OSV_RING_PAGE;
+	int err = osv_guest_u64(&x->g, x->last_at[i], &now);
+
+	if (err)
+		return err;
+	if (now < r->last || now - r->last >= r->size)
+		return fail(-EAGAIN, "vCPU %u writes faster than its ring can be read; stop the "
+				     "guest: --remote",
+			    i);
+	for (; page <= now / OSV_RING_PAGE && now > r->last; page++)
+		memset(mem + page * OSV_RING_PAGE % r->size, 0, OSV_RING_PAGE);
+	return 0;
+}
+
+static int rings_copy_live(struct extract *x)
+{
+	int err;
+
+	writers_await();
+	err = rings_copy(x);
+	for (unsigned int i = 0; i < x->nr && !err; i++)
+		err = overwritten_drop(x, i);
+	return err;
 }
 
 /* ---- tracepoints ---- */
@@ -243,7 +288,7 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 	if (!err)
 		err = modules_read(&x);
 	if (!err)
-		err = rings_copy(&x);
+		err = opt->pid ? rings_copy_live(&x) : rings_copy(&x);
 	if (!err)
 		err = osv_raw_open(opt->remote ? opt->remote : GDB_DEFAULT, x.ring, x.nr,
 				   tracepoint_read, &x, &ret->trace, &ret->counts);
@@ -255,5 +300,6 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 		munmap(x.mem, x.total + OSV_RING_PAGE);
 	free(x.ring);
 	free(x.address);
+	free(x.last_at);
 	return err;
 }

@@ -11,7 +11,7 @@ enum { TEXT_PIECE = 64 };
 
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 {
-	*ret = (struct osv_guest){0};
+	*ret = (struct osv_guest){.live = {.fd = -1}};
 	ret->elf = opt->elf	? opt->elf
 		   : opt->debug ? "build/debug/loader.elf"
 				: "build/release/loader.elf";
@@ -20,6 +20,8 @@ int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 {
+	if (opt->pid)
+		return osv_live_open(opt->pid, opt->ram_bytes, opt->qmp, g->layout, &g->live);
 	return gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, &g->gdb);
 }
 
@@ -29,6 +31,7 @@ uint64_t osv_guest_resume(struct osv_guest *g)
 
 	gdb_close(g->gdb);
 	g->gdb = NULL;
+	osv_live_close(&g->live);
 	return ns;
 }
 
@@ -39,14 +42,20 @@ void osv_guest_close(struct osv_guest *g)
 	g->layout = NULL;
 }
 
+int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len)
+{
+	return g->gdb ? gdb_read(g->gdb, address, ret, len)
+		      : osv_live_read(&g->live, address, ret, len);
+}
+
 int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret)
 {
-	return gdb_read(g->gdb, address, ret, sizeof(*ret));
+	return osv_guest_read(g, address, ret, sizeof(*ret));
 }
 
 int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret)
 {
-	return gdb_read(g->gdb, address, ret, sizeof(*ret));
+	return osv_guest_read(g, address, ret, sizeof(*ret));
 }
 
 /* In pieces that end with their page: what follows may not be mapped. */
@@ -59,7 +68,7 @@ int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size
 		int err;
 
 		piece = piece < size - 1 - len ? piece : size - 1 - len;
-		err = gdb_read(g->gdb, address + len, ret + len, piece);
+		err = osv_guest_read(g, address + len, ret + len, piece);
 		if (err)
 			return err;
 		size_t end = strnlen(ret + len, piece);
@@ -77,7 +86,7 @@ int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, ui
 		     unsigned int *ret_nr)
 {
 	uint64_t ends[2], nr;
-	int err = gdb_read(g->gdb, address, ends, sizeof(ends));
+	int err = osv_guest_read(g, address, ends, sizeof(ends));
 
 	if (err)
 		return err;
@@ -88,7 +97,7 @@ int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, ui
 	*ret = calloc(nr + 1, sizeof(**ret));
 	if (!*ret)
 		return fail(-ENOMEM, "out of memory");
-	err = gdb_read(g->gdb, ends[0], *ret, nr * 8);
+	err = osv_guest_read(g, ends[0], *ret, nr * 8);
 	if (err) {
 		free(*ret);
 		*ret = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OSv guest that stands still: its memory through the gdb stub, read by the layouts that its own
- * ELF file tells. The DWARF is searched before the guest is stopped.
+ * An OSv guest's memory, read by the layouts that its own ELF file tells: through the gdb stub,
+ * while the guest stands still, or through its process, while it runs. The DWARF is searched before
+ * the guest is stopped.
  *
  * Everything that comes from the guest is checked: counts have limits, pointers lead nowhere but
  * into the guest, texts are neutralised.
@@ -13,6 +14,7 @@
 
 #include "guestside/fetch/gdb.h"
 #include "guestside/fetch/layout.h"
+#include "guestside/fetch/osv_live.h"
 #include "guestside/osv/raw.h"
 
 enum {
@@ -28,7 +30,8 @@ enum {
 
 struct osv_guest {
 	struct layout *layout;
-	struct gdb *gdb;
+	struct gdb *gdb; /* NULL: live */
+	struct osv_live live;
 	const char *elf;
 };
 
@@ -36,17 +39,23 @@ struct osv_guest_options {
 	const char *elf, *remote; /* NULL: build/release/loader.elf, localhost:1234 */
 	bool debug;		  /* build/debug/loader.elf */
 	uint64_t timeout_ns;
+
+	pid_t pid; /* of the VM's process: the guest is not stopped; 0: by the gdb stub */
+	uint64_t ram_bytes;
+	const char *qmp; /* its monitor's socket */
 };
 
 /* The ELF file; the guest is not asked yet. */
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
-/* Stops the guest. */
+/* Stops the guest, or begins to read it while it runs. */
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
 /* Lets it go on; returns for how long it stood still. May be called twice. */
 uint64_t osv_guest_resume(struct osv_guest *g);
 void osv_guest_close(struct osv_guest *g);
 
 /* ---- reading ---- */
+
+int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len);
 
 int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret);
 int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret);

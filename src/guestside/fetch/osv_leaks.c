@@ -102,7 +102,7 @@ static int elements_read(struct walk *w, uint64_t from, uint64_t nr)
 	for (uint64_t i = 0; i < nr && !err; i += ELEMENTS_AT_ONCE) {
 		uint64_t part = nr - i < ELEMENTS_AT_ONCE ? nr - i : ELEMENTS_AT_ONCE;
 
-		err = gdb_read(w->g.gdb, from + i * w->at.element, mem, part * w->at.element);
+		err = osv_guest_read(&w->g, from + i * w->at.element, mem, part * w->at.element);
 		for (uint64_t j = 0; j < part && !err; j++)
 			err = alive_add(w, mem + j * w->at.element);
 	}
@@ -117,13 +117,13 @@ static int tracker_read(struct walk *w, struct osv_leaks *ret)
 	int err = osv_guest_u64(&w->g, tracker + w->at.allocations, &from);
 
 	if (!err)
-		err = gdb_read(w->g.gdb, tracker + w->at.size_allocations, &nr,
+		err = osv_guest_read(&w->g, tracker + w->at.size_allocations, &nr,
 			       w->at.size_size < 8 ? w->at.size_size : 8);
 	if (!err)
-		err = gdb_read(w->g.gdb, tracker + w->at.seq, &ret->seq,
+		err = osv_guest_read(&w->g, tracker + w->at.seq, &ret->seq,
 			       w->at.seq_size < 8 ? w->at.seq_size : 8);
 	if (!err)
-		err = gdb_read(w->g.gdb, w->at.enabled, &enabled, 1);
+		err = osv_guest_read(&w->g, w->at.enabled, &enabled, 1);
 	if (err)
 		return err;
 	ret->enabled = enabled;
@@ -216,6 +216,9 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
 	uint64_t address;
 	int err = osv_guest_open(opt, &g);
 
+	if (!err && opt->pid)
+		err = fail(-EOPNOTSUPP, "nothing is written into a guest that runs; use its gdb "
+					"stub");
 	if (!err)
 		err = layout_symbol(g.layout, "_ZN6memory15tracker_enabledE", &address);
 	if (!err)

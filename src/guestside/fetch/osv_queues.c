@@ -95,7 +95,7 @@ static int driver_read(struct walk *w, uint64_t driver, const char *name)
 {
 	uint64_t place = driver + w->at.queues, queue;
 	uint32_t nr, max = w->at.queues_size / 8;
-	int err = gdb_read(w->g.gdb, driver + w->at.nr_queues, &nr, sizeof(nr));
+	int err = osv_guest_read(&w->g, driver + w->at.nr_queues, &nr, sizeof(nr));
 
 	if (!err && (nr > OSV_QUEUES_MAX || nr > max))
 		err = fail(-EBADMSG, "%s has %u queues; there are %u at most", name, nr, max);

@@ -93,7 +93,7 @@ static void frames_walk(struct walk *w, uint64_t rip, uint64_t rbp, struct osv_t
 	if (rip)
 		t->frame[t->nr_frames++] = rip;
 	while (t->nr_frames < OSV_FRAMES_MAX && rbp && rbp % 8 == 0 &&
-	       !gdb_read(w->g.gdb, rbp, pair, sizeof(pair)) && pair[1]) {
+	       !osv_guest_read(&w->g, rbp, pair, sizeof(pair)) && pair[1]) {
 		t->frame[t->nr_frames++] = pair[1] - 1;
 		if (pair[0] <= rbp)
 			break;
@@ -118,11 +118,11 @@ static int state_read(struct walk *w, struct osv_thread *t)
 	uint64_t state = object_u64(w, w->at.detached);
 	uint32_t status = 0, id = 0;
 	size_t size = w->at.status_size < 4 ? w->at.status_size : 4;
-	int err = gdb_read(w->g.gdb, state + w->at.status, &status, size);
+	int err = osv_guest_read(&w->g, state + w->at.status, &status, size);
 	if (!err)
 		err = osv_guest_u64(&w->g, state + w->at.cpu, &t->cpu_address);
 	if (!err && t->cpu_address)
-		err = gdb_read(w->g.gdb, t->cpu_address + w->at.cpu_id, &id, sizeof(id));
+		err = osv_guest_read(&w->g, t->cpu_address + w->at.cpu_id, &id, sizeof(id));
 	if (err)
 		return err;
 	t->cpu = t->cpu_address && id < OSV_CPUS_MAX ? (int32_t)id : -1;
@@ -133,7 +133,7 @@ static int state_read(struct walk *w, struct osv_thread *t)
 static int thread_read(struct walk *w, uint64_t address)
 {
 	struct osv_thread *t = &w->thread[w->nr++];
-	int err = gdb_read(w->g.gdb, address, w->object, w->at.span);
+	int err = osv_guest_read(&w->g, address, w->object, w->at.span);
 
 	*t = (struct osv_thread){.address = address};
 	if (err)
@@ -183,7 +183,7 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void statuses_name(struct walk *w)
+static void statuses_name(struct walk *w, bool live)
 {
 	for (unsigned int i = 0; i < w->nr; i++) {
 		struct osv_thread *t = &w->thread[i];
@@ -192,6 +192,8 @@ static void statuses_name(struct walk *w)
 
 		if (name)
 			snprintf(t->status, sizeof(t->status), "%s", name);
+		if (live && !strcmp(t->status, "running"))
+			t->nr_frames = 0; /* where it left its vCPU the last time */
 	}
 }
 
@@ -206,12 +208,12 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 	if (!err)
 		err = osv_guest_stop(opt, &w.g);
 	if (!err)
-		err = gdb_vcpus(w.g.gdb, &w.vcpu, &w.nr_vcpus);
+		err = w.g.gdb ? gdb_vcpus(w.g.gdb, &w.vcpu, &w.nr_vcpus) : 0;
 	if (!err)
 		err = threads_walk(&w);
 	*ret_stopped_ns = osv_guest_resume(&w.g);
 	if (!err)
-		statuses_name(&w);
+		statuses_name(&w, opt->pid != 0);
 	osv_guest_close(&w.g);
 	free(w.vcpu);
 	if (err) {

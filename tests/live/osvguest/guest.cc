@@ -487,6 +487,27 @@ static char option_of(const u64 *start_info)
 	return line ? *line : 0;
 }
 
+/* Ticks without end into a ring of 32 MiB that soon wraps; each record in the order in which OSv writes it. */
+static void write_for_ever()
+{
+	trace_buf *b = buf_of(0);
+
+	*b = {{nullptr, (char *)0x400000}, (96ul << 20) - 65536, 32ul << 20};
+	for (volatile u64 n = 1;; n = n + 1) {
+		volatile u64 *p = (volatile u64 *)record_begin(0, 56);
+		u64 record[7];
+
+		*p = ~0ul;
+		head_put((u8 *)record, &tick, &threads[0], 1000 * n, 0, false);
+		record[6] = n;
+		for (int i = 1; i < 7; i++)
+			p[i] = record[i];
+		*p = record[0];
+		for (volatile int i = 0; i < 3000; i = i + 1)
+			;
+	}
+}
+
 /* Options: what a guest may do to whoever reads it. */
 static void lie(char option)
 {
@@ -519,5 +540,7 @@ void guest_main(const u64 *start_info)
 	lie(option_of(start_info));
 	vfs_read_file();
 	say("ready\n");
+	if (option_of(start_info) == 'w')
+		write_for_ever();
 	asm volatile("cli; hlt");
 }
