@@ -17,8 +17,8 @@ enum {
 
 const struct queue_stage_info queue_stages[QUEUE_STAGES] = {
 	[STAGE_KICK_POP] = {"kick-pop", "virtio_queue_notify"},
-	[STAGE_POP_COMPLETE] = {"pop-complete", "virtio_blk_req_complete"},
-	[STAGE_COMPLETE_PUSH] = {"complete-push", "virtio_blk_req_complete"},
+	[STAGE_POP_COMPLETE] = {"pop-complete", "vblk_done"},
+	[STAGE_COMPLETE_PUSH] = {"complete-push", "vblk_done"},
 	[STAGE_POP_PUSH] = {"pop-push", "virtqueue_fill"},
 	[STAGE_PUSH_NOTIFY] = {"push-notify", "virtio_notify"},
 	[STAGE_NOTIFY_RAISE] = {"notify-raise", "kvm_msi_set_irq or kvm_set_irq"},
@@ -276,7 +276,7 @@ static void on_kick(struct queues *q, const struct event *ev)
 
 static void on_complete(struct queues *q, const struct event *ev)
 {
-	uint64_t elem = get(ev, event_field(ev->type, "req") ? "req" : "elem");
+	uint64_t elem = get(ev, "req"); /* a VirtIOBlockReq begins with its element */
 	size_t c = completed_place(ev->pid, elem);
 
 	q->saw[STAGE_POP_COMPLETE] = q->saw[STAGE_COMPLETE_PUSH] = true;
@@ -384,7 +384,7 @@ static const struct {
 	void (*on)(struct queues *q, const struct event *ev);
 } handlers[] = {
 	{"virtio_queue_notify", on_kick},
-	{"virtio_blk_req_complete", on_complete},
+	{"vblk_done", on_complete},
 	{"virtio_notify", on_notify},
 	{"kvm_set_irq", on_line},
 	{"kvm_msi_set_irq", on_message},

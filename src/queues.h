@@ -4,7 +4,7 @@
  *
  *   guest ─kick─► QEMU ─pop─► device ─complete─► QEMU ─push─► ring ─notify─► KVM ─raise─► guest
  *         virtio_queue_notify  virtqueue_pop      virtqueue_fill  virtio_notify  kvm_msi_set_irq
- *                              ...virtio_blk_req_complete         kvm_set_irq    kvm_inj_virq
+ *                              ... vblk_done                    kvm_set_irq    kvm_inj_virq
  *
  * What each stage pairs:
  *
