@@ -54,7 +54,7 @@ static int vcpus_fill(struct vm *vm, unsigned int nr_fds, unsigned int nr_cmdlin
 		vcpus[i].index = i;
 	named = proc_vcpu_threads(vm->pid, vcpus, VM_VCPUS_MAX);
 	vm->nr_vcpus = nr_fds > named ? nr_fds : named;
-	if (nr_cmdline > vm->nr_vcpus && !nr_fds)
+	if (nr_cmdline > vm->nr_vcpus) /* a QEMU that is starting has not made all of them */
 		vm->nr_vcpus = nr_cmdline > VM_VCPUS_MAX ? VM_VCPUS_MAX : nr_cmdline;
 	fitting = realloc(vcpus, (vm->nr_vcpus + 1) * sizeof(*vcpus));
 	vm->vcpus = fitting ? fitting : vcpus;

@@ -83,6 +83,7 @@ is "$(exits none.hrt)" 28 "the guest's work takes so many exits without a ring" 
 is "$(exits virtual.hrt) $(exits shared.hrt)" "28 28" "and with one that is read meanwhile" list.err
 
 # A guest that does nothing any more: what it wrote is still there.
+rm -f serial # of the one before
 (qemu 1) &
 vm=$!
 wait_done

@@ -261,6 +261,7 @@ static int setup(struct recording *r)
 	meta = record_meta_begin(r);
 	err = trace_writer_open(record_opt.output, &wopt, meta, &r->writer);
 	json_decref(meta);
+	r->start_ns = now_ns();
 	if (!err)
 		err = parts_start(r);
 	if (err)

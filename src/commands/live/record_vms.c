@@ -125,6 +125,10 @@ void record_vms_refresh(struct recording *r)
 		wrapper_tell(r);
 		return;
 	}
+	if (!*vm.cmdline) { /* in the middle of execve(): the program is there, its words are not */
+		vm_free(&vm);
+		return;
+	}
 	vm_free(&r->vms[0]);
 	r->vms[0] = vm;
 	json_decref(r->vms_json);
