@@ -9,6 +9,7 @@ say() {
 	echo "L1 $(cut -d ' ' -f 1 /proc/uptime) $*"
 }
 export TOOLS="none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd"
+[ ! -s tools ] || TOOLS=$(cat tools)
 say "bench begins"
 bash bench/record.sh /rig/build /rig/work "$(cat rounds)" "$(cat cycles)" nested >out/runs 2>out/bench.log
 say "bench ends with status $?: $(wc -l <out/runs) runs"

@@ -47,6 +47,25 @@ wait_for() { # TEXT: in the tracer's log
 	done
 }
 
+# Tracers that say nothing when they begin: COMMAND tells, and half a second more is theirs.
+wait_until() { # COMMAND...
+	local end=$((SECONDS + 30))
+	until "$@"; do
+		kill -0 "$tracer" 2>/dev/null || return 1
+		((SECONDS < end)) || return 1
+		sleep 0.05
+	done
+	sleep 0.5
+	kill -0 "$tracer" 2>/dev/null
+}
+
+tracefs_on() { # EVENT...
+	local e
+	for e; do
+		grep -qs 1 "/sys/kernel/tracing/events/kvm/$e/enable" || return 1
+	done
+}
+
 # ns on a CPU of all threads of a process.
 cpu_ns() {
 	[ -n "$1" ] || { echo 0; return; }
@@ -131,7 +150,8 @@ tracer_start() { # TOOL PID OUT EVENT...
 	empty | clock | ftrace | bpftrace) wait_for ready ;;
 	hostrace*) wait_for recording ;;
 	stat) wait_for watching ;;
-	*) sleep 1 && kill -0 "$tracer" 2>/dev/null ;;
+	trace-cmd) wait_until tracefs_on "${events[@]}" ;;
+	*) wait_until grep -qs perf_event "/proc/$tracer/maps" ;;
 	esac
 }
 

@@ -38,6 +38,7 @@ if type -P trace-cmd >/dev/null; then
 fi
 echo "$rounds" >"$dir/in/rounds"
 echo "$cycles" >"$dir/in/cycles"
+echo "${TOOLS:-}" | grep . >"$dir/in/tools"
 if ! RIG_SECONDS=${RIG_SECONDS:-840} "$here/../rig/rig.sh" run "$dir" >"$work/rig.log" 2>&1; then
 	absent nested hostrace "the rig did not run: $(tail -n 1 "$work/rig.log")"
 	exit 0

@@ -24,7 +24,7 @@ def growth($x; $y; $w; $h): (.reading | map(select(.vcpus == 8 and .wall_ms > 0)
 	(range($x0 | ceil; $x1 + 0.01) | "<text x=\"\(pow(10; .) | px | r)\" y=\"\($y + $h + 13)\" text-anchor=\"middle\">1e\(.)</text>"),
 	(range($y0; $y1 + 1) | "<text x=\"\($x - 5)\" y=\"\(pow(10; .) | py + 4 | r)\" text-anchor=\"end\">1e\(.)</text>"),
 	($rows | group_by(.tool) | to_entries[] | .key as $k | .value | sort_by(.cycles)
-	| (["#c33", "#36a", "#383", "#859", "#e90", "#555", "#0aa", "#a50"][$k % 8]) as $c
+	| (["#c33", "#36a", "#383", "#859", "#e90", "#555", "#0aa", "#a50", "#f6a", "#9b3", "#006", "#444"][$k % 12]) as $c
 	| "<polyline fill=\"none\" stroke=\"\($c)\" points=\"\(map("\(.cycles | px | r),\(.wall_ms | py | r)") | join(" "))\"/>",
 	"<text x=\"\($x + $w + 8)\" y=\"\($y + 10 + $k * 13)\" fill=\"\($c)\">\(.[-1].tool | esc)</text>") end;
 
