@@ -25,6 +25,7 @@ row() {
 	shift
 	for pair; do
 		value=${pair#*=}
+		value=${value//[[:cntrl:]]/ }
 		[[ $value =~ ^-?[0-9]+(\.[0-9]+)?$ ]] || value="\"${value//[\"\\]/}\""
 		printf ',"%s":%s' "${pair%%=*}" "$value"
 	done
