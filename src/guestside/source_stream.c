@@ -2,6 +2,7 @@
 /* Agents at the other end of a socket, and files that somebody else fills. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -119,12 +120,15 @@ static int fd_take(struct guest_source *s)
 	return !s->frames.ended;
 }
 
+/* The other end may have gone a moment ago: that must not kill the recorder. */
 static void fd_ask_end(struct guest_source *s)
 {
 	const char stop = STREAM_STOP;
 
-	if (write(s->fd, &stop, 1) != 1)
-		s->failed = true;
+	if (s->frames.ended || send(s->fd, &stop, 1, MSG_NOSIGNAL) == 1)
+		return;
+	s->failed = true;
+	snprintf(s->error, sizeof(s->error), "%s: the guest's end is closed", s->text);
 }
 
 const struct source_ops source_serial = {

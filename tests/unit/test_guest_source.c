@@ -358,13 +358,28 @@ static void the_checks(void **state)
 	assert_int_equal(guest_source_check("shm:x"), 0);
 }
 
+/* Asked to stop, it sends the end, and then what is not wanted any more. */
+static void *agent_ends(void *arg)
+{
+	int fd = *(int *)arg;
+	char stop = 0;
+
+	if (read(fd, &stop, 1) != 1 || stop != STREAM_STOP)
+		return NULL;
+	len = 0;
+	frame(STREAM_END, "host");
+	frame(STREAM_NAMES, "3 three\n");
+	return write(fd, bytes, len) == (ssize_t)len ? arg : NULL;
+}
+
 /* Noise before BEGIN, a damaged frame, noise between, what comes after END: only right frames are kept. */
 static void over_a_socket(void **state)
 {
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	struct guest_source *s;
-	char source[256], stop = 0;
+	pthread_t agent;
+	char source[256];
 	size_t damaged;
 
 	(void)state;
@@ -394,17 +409,47 @@ static void over_a_socket(void **state)
 		if (i % 7 == 0)
 			guest_source_round(s);
 	}
-	len = 0;
-	frame(STREAM_END, "host");
-	frame(STREAM_NAMES, "3 three\n");
-	assert_int_equal(write(fd, bytes, len), len);
+	assert_int_equal(pthread_create(&agent, NULL, agent_ends, &fd), 0);
 	guest_source_stop(s);
-	assert_int_equal(read(fd, &stop, 1), 1);
-	assert_int_equal(stop, STREAM_STOP);
+	pthread_join(agent, NULL);
 	assert_int_equal(told(s, "units"), 3);
 	assert_int_equal(told(s, "damaged"), 2);
 	guest_source_close(s);
 	close(fd);
+	close(listener);
+}
+
+/* The agent goes before it is asked to: what came stays, and the recorder lives. */
+static void the_other_end_goes(void **state)
+{
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct guest_source *s;
+	char source[256];
+
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		snprintf(at.sun_path, sizeof(at.sun_path), "%s", in_dir("going"));
+		unlink(at.sun_path);
+		close(listener);
+		listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+		assert_int_equal(listen(listener, 1), 0);
+		snprintf(source, sizeof(source), "serial:%s", at.sun_path);
+		assert_int_equal(guest_source_open(source, 0, in_dir("c.guest"), true, &s), 0);
+		fd = accept(listener, NULL, NULL);
+		len = 0;
+		frame(STREAM_BEGIN, STREAM_GREETING "version 1\n");
+		if (whole)
+			frame(STREAM_END, "duration");
+		assert_int_equal(write(fd, bytes, len), len);
+		if (whole)
+			guest_source_round(s);
+		close(fd);
+		guest_source_stop(s);
+		assert_int_equal(told(s, "units"), 1 + whole);
+		guest_source_close(s);
+	}
 	close(listener);
 }
 
@@ -471,6 +516,7 @@ int main(void)
 		cmocka_unit_test(lying_rings),		cmocka_unit_test(page_tables),
 		cmocka_unit_test(registers),		cmocka_unit_test(the_checks),
 		cmocka_unit_test(over_a_socket),	cmocka_unit_test(in_shared_memory),
+		cmocka_unit_test(the_other_end_goes),
 	};
 
 	return cmocka_run_group_tests(tests, dir_make, dir_remove);
