@@ -126,6 +126,22 @@ rig_fill() { # DIR
 	done
 }
 
+# What only the part `agent` needs (make check-agent): an L2 of its own with the agent in it, modules for L1, firmware.
+agent_fill() { # DIR
+	local vmlinuz module
+	mkdir -p "$1/modules" "$1/firmware"
+	# shellcheck disable=SC2046
+	vmlinuz=$("$here/rig.sh" guest "$1/agent.cpio" "$here/l2/agent-init.sh" virtio_ring virtio virtio_pci_modern_dev \
+		virtio_pci_legacy_dev virtio_pci virtio_blk virtio_console vsock vmw_vsock_virtio_transport_common \
+		vmw_vsock_virtio_transport) || return
+	(cd "$(dirname "$program")" && echo hostrace-guest | cpio --quiet -o -H newc -R 0:0) >>"$1/agent.cpio"
+	for module in vhost_iotlb vhost vsock vmw_vsock_virtio_transport_common vhost_vsock; do
+		find "$(dirname "$vmlinuz")/kernel/lib/modules" -name "$module.ko" -exec cp '{}' "$1/modules/" ';'
+	done
+	cp /usr/share/qemu/pvh.bin "$1/firmware/"
+	cp "$(dirname "$program")/ring-guest.elf" "$1/"
+}
+
 # stap/ for L1: the SystemTap scripts as modules for its kernel, and what loads them. Made again when one changes.
 stap_fill() { # DIR
 	local stap library
@@ -201,6 +217,7 @@ out=$rig/out
 rm -rf "$rig/in"
 mkdir -p "$rig/in"
 rig_fill "$rig/in"
+case " ${RIG_PARTS:-} " in *" agent "*) agent_fill "$rig/in" || exit 1 ;; esac
 if ! wanted stap "${RIG_PARTS:-}"; then
 	echo "# no SystemTap: RIG_PARTS"
 elif stap_fill "$rig/in" >"$work/stap.log" 2>&1; then

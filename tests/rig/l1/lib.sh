@@ -49,6 +49,7 @@ part_forget() { # PART
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;
+	agent) rm -f "$out"/agent.* "$out"/ringed.* "$out"/ringless.* /tmp/agent.sock /tmp/ring.qmp ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac
 }
