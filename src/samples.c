@@ -204,7 +204,7 @@ static void caveats_add(struct samples *x)
 		trace_info_caveat(info,
 				  "%" PRIu64 " switches of threads that are not the VM's are left "
 				  "out: they are not seen wholly", x->not_watched);
-	if (x->stood_in)
+	if (x->stood_in && !x->has_stacks)
 		trace_info_caveat(info,
 				  "%s has no backtraces: threads stand for call paths (trace-cmd "
 				  "record -T, or tracefs's options/stacktrace, brings them)",
@@ -248,6 +248,7 @@ static int thread_stands_in(struct samples *x, struct osv_sample *s)
 	if (s->nr_backtrace || !kind || !kind->base || kind->ends)
 		return 0;
 	x->stood_in++;
+	s->stands_in = true;
 	if (*s->thread_name)
 		snprintf(name, sizeof(name), "thread %s", s->thread_name);
 	else
@@ -265,7 +266,7 @@ static int samples_next(void *arg, struct osv_sample *ret)
 		err = held_fill(x);
 	if (err || x->first == x->next)
 		return err;
-	if (!x->has_stacks && x->held[x->first % ROOM].wants_stack)
+	if (x->held[x->first % ROOM].wants_stack)
 		err = thread_stands_in(x, &x->held[x->first % ROOM].s);
 	*ret = x->held[x->first++ % ROOM].s;
 	return err ? err : 1;

@@ -406,3 +406,8 @@ void wait_causes_of(const struct wait_causes *c, unsigned int vcpu, uint64_t sta
 	}
 	ret[CAUSE_UNKNOWN] += end_ns - start_ns - sum;
 }
+
+bool wait_causes_sees_devices(const struct wait_causes *c)
+{
+	return c->pops > 0;
+}

@@ -48,6 +48,9 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 void wait_causes_close(struct wait_causes *c);
 DEFINE_CLEANUP(wait_causes, struct wait_causes *, wait_causes_close);
 
+/* Has the recording any virtqueue element? Without, no wait is the device's. */
+bool wait_causes_sees_devices(const struct wait_causes *c);
+
 /* The parts of [start, end) on this vCPU; they add up to end - start. */
 void wait_causes_of(const struct wait_causes *c, unsigned int vcpu, uint64_t start_ns,
 		    uint64_t end_ns, uint64_t ret[CAUSES]);

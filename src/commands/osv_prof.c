@@ -108,9 +108,13 @@ static json_t *cause_notes(const struct cause_sums *sums)
 	json_array_append_new(more, json_sprintf("of %s that threads waited, their vCPU was: %s",
 						 calltree_duration((double)all, time, sizeof(time)),
 						 text));
-	json_array_append_new(more, json_string("device: an element of any virtqueue of the VM was "
-						"with its device, not necessarily the one that "
-						"the thread waited for"));
+	json_array_append_new(
+		more,
+		json_string(wait_causes_sees_devices(sums->causes)
+				    ? "device: an element of any virtqueue of the VM was with its "
+				      "device, not necessarily the one that the thread waited for"
+				    : "the host's recording has no virtqueue elements: waits for "
+				      "devices are halted"));
 	return more;
 }
 

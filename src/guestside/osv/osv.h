@@ -66,6 +66,7 @@ struct osv_sample {
 	uint32_t nr_backtrace;
 	uint32_t cpu; /* 0xffffffff: before threads existed */
 	char thread_name[17];
+	bool stands_in; /* of a tracepoint with a kind: there is no backtrace, the thread's name is all of it */
 };
 
 struct osv_segment {

@@ -99,7 +99,7 @@ static int read_all(struct flame *f, struct osv_trace *t)
 		bool in = f->opt->compat ? osv_range_trim(range, s.time_ns, 0, &(double){0})
 					 : osv_range_has(range, s.time_ns);
 
-		if (in && s.nr_backtrace &&
+		if (in && s.nr_backtrace && !(s.tp->kind && s.stands_in) &&
 		    (!f->opt->tracepoint || osv_tracepoint_is(s.tp, f->opt->tracepoint)))
 			err = sample_add(f, &s);
 	}

@@ -134,6 +134,19 @@ static unsigned int chain_length(const struct osv_frame *frame, unsigned int nr,
 	return i;
 }
 
+/* What Linux's tracer leaves there: trace_event_raw_event_NAME, called by __traceiter_NAME. */
+static unsigned int linux_tracer_length(const struct osv_frame *frame, unsigned int nr)
+{
+	static const char *const begins[] = {"trace_event_raw_event_", "__traceiter_"};
+	unsigned int i = 0;
+
+	for (size_t k = 0; k < sizeof(begins) / sizeof(begins[0]); k++)
+		if (i < nr && frame[i].name &&
+		    !strncmp(frame[i].name, begins[k], strlen(begins[k])))
+			i++;
+	return i;
+}
+
 unsigned int osv_frames_strip(struct osv_frame *frame, unsigned int nr)
 {
 	unsigned int from = chain_length(frame, nr, sampler_chain), to = 0;
@@ -142,6 +155,8 @@ unsigned int osv_frames_strip(struct osv_frame *frame, unsigned int nr)
 		from = chain_length(frame, nr, backtrace_chain);
 	if (!from)
 		from = chain_length(frame, nr, log_chain);
+	if (!from)
+		from = linux_tracer_length(frame, nr);
 	for (unsigned int i = from; i < nr; i++) {
 		const char *name = frame[i].name;
 

@@ -178,7 +178,7 @@ static int fold_hits(struct profile *p)
 		bool in = p->opt->compat ? osv_range_trim(range, s.time_ns, 0, &(double){0})
 					 : osv_range_has(range, s.time_ns);
 
-		if (!in || !s.nr_backtrace ||
+		if (!in || !s.nr_backtrace || (s.tp->kind && s.stands_in) ||
 		    (p->opt->tracepoint && !osv_tracepoint_is(s.tp, p->opt->tracepoint)))
 			continue;
 		r = add(p, &s, 0);

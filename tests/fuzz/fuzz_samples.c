@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Any trace as samples of the guest profiles, as a profile of the host's events, and as causes of waits. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "guestside/osv/osv_memory.h"
+#include "guestside/osv/osv_profile.h"
+#include "guestside/osv/osv_report.h"
+#include "host_profile.h"
+#include "samples.h"
+#include "wait_causes.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *path;
+
+static int open_again(void *arg, struct reader **ret)
+{
+	(void)arg;
+	return reader_open(path, NULL, ret);
+}
+
+static int open_host(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret)
+{
+	(void)arg, (void)wants;
+	return reader_open(path, NULL, ret);
+}
+
+static void profiles_walk(struct osv_trace *t, FILE *out)
+{
+	static const char *const names[] = {NULL, "sched_off", NULL, "mutex_lock_wait", "syscall"};
+	static const enum osv_profile_of of[] = {OSV_HITS, OSV_TIMED, OSV_IDLE, OSV_TIMED,
+						 OSV_TIMED};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct osv_profile_options opt = {
+			.of = of[i], .tracepoint = names[i], .group = (enum osv_group)(i % 3)};
+		struct calltree *tree = NULL;
+
+		if (!osv_profile(t, &opt, &tree))
+			osv_profile_print(tree, opt.group != OSV_GROUP_NONE, out);
+		calltree_close(tree);
+	}
+}
+
+static void reports_walk(struct osv_trace *t, FILE *out)
+{
+	struct osv_sink sink = {.out = out};
+	struct osv_line_options line = {.backtrace = true};
+
+	osv_list_timed(t, &(struct osv_list_timed_options){.line = line, .sort = OSV_BY_DURATION},
+		       &sink);
+	osv_wakeup_latency(t, &(struct osv_wakeup_options){.line = line}, &sink);
+	osv_cpu_load(t, &(struct osv_cpu_load_options){0}, &sink);
+	osv_summary(t, &(struct osv_summary_options){.timed = true}, &sink);
+	osv_memory(t, &(struct osv_memory_options){.keys = {0, 1, 2, 3}, .nr_keys = 4}, &sink);
+}
+
+static void host_walk(FILE *out)
+{
+	for (int of = HOST_CLOCK; of <= HOST_OTHERS; of++) {
+		struct host_profile_options opt = {.of = (enum host_profile_of)of, .by_vcpu = true,
+						   .by_reason = true, .by_tid = true};
+		struct host_profile_totals totals;
+		struct calltree *tree = NULL;
+		struct reader *r = NULL;
+		uint64_t hits;
+
+		if (!open_again(NULL, &r))
+			host_profile_count(r, &totals);
+		reader_close(r);
+		r = NULL;
+		if (!open_again(NULL, &r) && !host_profile(r, &opt, &tree, &hits))
+			for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
+				calltree_fold(tree, calltree_root_at(tree, i), "title", out);
+		reader_close(r);
+		calltree_close(tree);
+	}
+}
+
+static void causes_walk(void)
+{
+	struct wait_causes_input in = {.open = open_host, .nr_sources = 1};
+	struct wait_causes *c = NULL;
+	uint64_t part[CAUSES];
+
+	if (wait_causes_open(&in, &c))
+		return;
+	for (unsigned int vcpu = 0; vcpu < 3; vcpu++) {
+		uint64_t sum = 0;
+
+		wait_causes_of(c, vcpu, 1000, 5000000000, part);
+		for (int i = 0; i < CAUSES; i++)
+			sum += part[i];
+		if (sum != 5000000000 - 1000)
+			abort(); /* the parts add up, whatever the trace says */
+	}
+	wait_causes_close(c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct samples_input in = {.open = open_again, .name = "fuzz"};
+	struct osv_trace *t = NULL;
+	char name[64];
+	FILE *out = fopen("/dev/null", "we");
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (!out || fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	path = name;
+	if (!samples_open(&in, &t)) {
+		profiles_walk(t, out);
+		reports_walk(t, out);
+	}
+	osv_close(t);
+	host_walk(out);
+	if (size % 4 < 2) /* it is slow: its tables are large */
+		causes_walk();
+	close(fd);
+	fclose(out);
+	return 0;
+}
