@@ -72,6 +72,8 @@ static __noinline int device_kind(hr_u32 pid, hr_u32 tid, hr_u64 vdev)
 	char kind[sizeof(rec->kind)] = "";
 
 	ring_here(&e);
+	/* Unrolled: Linux 6.1 takes a loop whose counter it does not follow for an endless one. */
+#pragma unroll
 	for (int at = VDEV_NAME_FIRST; at <= VDEV_NAME_LAST && !is_device_name(kind); at += 8) {
 		__builtin_memset(kind, 0, sizeof(kind));
 		bpf_probe_read_user_str(kind, sizeof(kind), (void *)user_u64(vdev + at));
