@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "guestside/mem.h"
-#include "guestside/qmp.h"
+#include "guestside/space_qmp.h"
 #include "guestside/ring_image.h"
 #include "guestside/source_internal.h"
 #include "vm.h"

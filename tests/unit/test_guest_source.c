@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "guestside/qmp.h"
+#include "guestside/space_qmp.h"
 #include "guestside/ring_follow.h"
 #include "guestside/ring_image.h"
 #include "guestside/source.h"

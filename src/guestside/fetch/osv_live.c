@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "guestside/fetch/osv_live.h"
-#include "guestside/qmp.h"
+#include "guestside/space_qmp.h"
 
 enum { SAMPLE_BYTES = 256 };
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is asked of QEMU's monitor: the registers that say how the guest's addresses work. */
-#ifndef HOSTRACE_QMP_H
-#define HOSTRACE_QMP_H
+#ifndef HOSTRACE_SPACE_QMP_H
+#define HOSTRACE_SPACE_QMP_H
 
 #include "guestside/mem.h"
-
-enum { QMP_ANSWER_MAX = 1 << 20, QMP_TIMEOUT_MS = 5000 };
 
 /*
  * The first vCPU's CR3 and paging, through the UNIX socket of a QMP monitor (QEMU: -qmp unix:PATH,server=on,wait=off).
