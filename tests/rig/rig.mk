@@ -36,6 +36,7 @@ check-leaks-run: $(BUILD)/hostrace
 check-agent:
 	@scripts/deps.sh build check live rig
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest
+	$(Q)$(CHECK_ENV) tests/run-live.sh tests/rig/agent-linux.sh
 	$(Q)$(MAKE) --no-print-directory check-rig RIG_PARTS=agent RIG_CHECKS=95-agent
 
 .PHONY: check-agent

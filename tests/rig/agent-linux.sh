@@ -6,12 +6,12 @@
 set -u
 BUILD=${BUILD:-build}
 HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
-. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/demo-lib.inc"
 live_needs_root
 for program in qemu-system-x86_64 busybox cpio; do
 	command -v $program >/dev/null || skip_all "there is no $program"
 done
-vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/live/agentguest/init.sh" \
+vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/rig/agentguest/init.sh" \
 	virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console 2>rig.err) ||
 	skip_all "kernel: Debian's is not to be had: $(tail -n 1 rig.err)"
 cp "$BUILD/hostrace-guest" .
@@ -26,6 +26,7 @@ says() {
 		kill -0 $vm 2>/dev/null || break
 		sleep .1
 	done
+	grep -aq "guest: $1" console && return # its last words, just before it powered off
 	bail "the guest did not say '$1': $(tail -n 20 console | tr -d '\r')"
 }
 
