@@ -26,7 +26,9 @@ say	= @printf '  %-7s %s\n' $(1) $(2)
 # Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-READ_DIRS = src src/base src/commands src/analyzers src/views src/formats src/readers src/guestside src/guestside/osv src/guestside/fetch
+# The way of an event (doc/internals.md), then the four families and what talks to guests.
+READ_DIRS = src src/base src/tracefile src/clock src/align src/fastlane src/timeline src/virtio src/profile src/vm \
+	    src/commands src/analyzers src/views src/formats src/readers src/guestside src/guestside/osv src/guestside/fetch
 LIVE_DIRS = src/collector src/commands/live
 SRCS	= $(wildcard $(addsuffix /*.c,$(READ_DIRS)))
 ifeq ($(LIVE),1)
@@ -50,7 +52,7 @@ $(BUILD)/hostrace: $(OBJS)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plain loops over columns, which are worth vectors: the compiler makes them only here.
-$(addprefix $(BUILD)/src/,tracefile_columns.o fastlane_chunk.o): CFLAGS += -O3
+$(addprefix $(BUILD)/src/,tracefile/columns.o fastlane/chunk.o): CFLAGS += -O3
 
 $(BUILD)/%.o: %.c
 	$(call say,CC,$<)

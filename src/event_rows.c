@@ -4,7 +4,7 @@
 
 #include "base/digits.h"
 #include "event_rows.h"
-#include "symbol_map.h"
+#include "profile/symbol_map.h"
 
 enum {
 	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */

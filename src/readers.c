@@ -8,7 +8,7 @@
 #include "readers/ftracetext.h"
 #include "readers/perfdata.h"
 #include "readers/tracedat.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 const struct reader_ops *const readers[] = {
 	&tracefile_reader,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "align.h"
+#include "align/align.h"
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"

@@ -48,7 +48,7 @@ const char *reading_last_path(void);
 
 /*
  * How guest 0, 1, ... (--guest) is related to the host's clock; -1: what the host's recording says of its vCPUs
- * without any guest's trace. Owned by this module. See align.h.
+ * without any guest's trace. Owned by this module. See align/align.h.
  */
 struct align;
 struct align_guest;

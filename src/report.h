@@ -39,7 +39,7 @@ struct format {
 	int (*table)(const struct report *r, const struct table *t);
 	int (*histogram)(const struct report *r, const struct histogram *h);
 	int (*heatmap)(const struct report *r, const struct heatmap *h);
-	const struct timeline_ops *timeline; /* written as it comes, see timeline.h */
+	const struct timeline_ops *timeline; /* written as it comes, see timeline/timeline.h */
 };
 
 extern const struct format *const formats[]; /* ends with NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Many spans at once, as columns: what the fast lane (fastlane.h) hands to views. All are of one thread; their order
- * means nothing.
+ * Many spans at once, as columns: what the fast lane (fastlane/fastlane.h) hands to views. All are of one thread;
+ * their order means nothing.
  */
 #ifndef HOSTRACE_SPANS_H
 #define HOSTRACE_SPANS_H

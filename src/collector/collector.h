@@ -18,7 +18,7 @@
 #include <jansson.h>
 
 #include "record.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 struct collector;
 

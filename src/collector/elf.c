@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "elf.h"
-#include "vm_exe.h"
+#include "vm/exe.h"
 
 enum {
 	SEGMENTS_MAX = 256,

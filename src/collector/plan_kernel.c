@@ -13,7 +13,7 @@
 
 #include "exit_reason.h"
 #include "plan_internal.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 enum kernel_flag { HARDWARE = 1 };
 

@@ -14,7 +14,7 @@
 #include "elf.h"
 #include "plan_internal.h"
 #include "usdt.h"
-#include "vm_exe.h"
+#include "vm/exe.h"
 
 enum row_kind { ROW_GROUP, ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_NONE, ROW_END };
 

@@ -11,7 +11,7 @@
 #define HOSTRACE_COLLECTOR_STAT_H
 
 #include "statmap.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 struct stat;
 

@@ -7,7 +7,7 @@
 #include "command.h"
 #include "commands/rows.h"
 #include "reading.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 static const char *output_path;
 

@@ -12,7 +12,7 @@
 #include "guestside/fetch/osv_guest.h"
 #include "guestside/osv/osv_convert.h"
 #include "output.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 int guest_memory_options(struct osv_guest_options *ret)
 {

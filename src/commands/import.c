@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 static const char *output_path;
 static bool zstd;

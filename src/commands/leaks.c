@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "command.h"
-#include "elements.h"
 #include "reading.h"
 #include "report.h"
+#include "virtio/elements.h"
 
 static uint64_t min_age_ns = 1000000000;
 static bool check;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The profiles at work on what the options name: one OSv trace as it is, or any other input, or several, or a guest's
- * trace beside its host's, as the samples that their events mean (samples.h).
+ * trace beside its host's, as the samples that their events mean (profile/samples.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "commands/osv.h"
+#include "profile/samples.h"
 #include "reading.h"
-#include "samples.h"
 
 static int run_begin(struct osv_run *run, const char *formats)
 {

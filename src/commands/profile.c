@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "commands/osv.h"
-#include "host_profile.h"
+#include "profile/host_profile.h"
 #include "reading.h"
 
 static const char *tracepoint, *by;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "output.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 enum { NAME_COLUMN = 18, MACHINE_COLUMN = 14 };
 

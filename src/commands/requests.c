@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "align.h"
+#include "align/align.h"
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"
 #include "report.h"
-#include "requests.h"
+#include "virtio/requests.h"
 
 static const struct option_row *const options[] = {reading_options, output_options, NULL};
 

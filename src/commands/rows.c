@@ -8,8 +8,8 @@
 #include "commands/rows.h"
 #include "event_rows.h"
 #include "guestside/stream_reader.h"
+#include "profile/symbol_map.h"
 #include "reading.h"
-#include "symbol_map.h"
 
 enum { SOURCES_MAX = 2 * OPTION_LIST_MAX + 1 };
 

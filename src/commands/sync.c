@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "align.h"
+#include "align/align.h"
 #include "base/error.h"
 #include "command.h"
 #include "output.h"

@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "align.h"
+#include "align/align.h"
 #include "analyzer.h"
 #include "base/error.h"
 #include "command.h"
 #include "reading.h"
 #include "report.h"
-#include "requests.h"
 #include "thread_names.h"
-#include "timeline.h"
+#include "timeline/timeline.h"
 #include "view.h"
+#include "virtio/requests.h"
 
 extern const struct view timeline_view;
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "command.h"
-#include "fastlane.h"
+#include "fastlane/fastlane.h"
 #include "reading.h"
 #include "view.h"
 

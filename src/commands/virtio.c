@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "command.h"
 #include "commands/virtio_state.h"
-#include "queues.h"
 #include "reading.h"
 #include "report.h"
+#include "virtio/queues.h"
 
 static bool state;
 static const char *qmp;

@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "command.h"
 #include "commands/virtio_state.h"
-#include "memory.h"
 #include "report.h"
-#include "virtq_qmp.h"
-#include "virtq_state.h"
-#include "vm.h"
+#include "vm/memory.h"
+#include "vm/virtq_qmp.h"
+#include "vm/virtq_state.h"
+#include "vm/vm.h"
 
 enum agreement { AGREE_UNKNOWN, AGREE_YES, AGREE_NO };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `hostrace virtio --state`: the virtqueues of a running VM, see virtq_state.h. */
+/* `hostrace virtio --state`: the virtqueues of a running VM, see vm/virtq_state.h. */
 #ifndef HOSTRACE_VIRTIO_STATE_H
 #define HOSTRACE_VIRTIO_STATE_H
 

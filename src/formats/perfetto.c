@@ -14,7 +14,7 @@
 
 #include "report.h"
 #include "formats/protobuf.h"
-#include "timeline.h"
+#include "timeline/timeline.h"
 
 /* Field numbers, by message. */
 enum { TRACE_PACKET = 1 };

@@ -3,7 +3,7 @@
 #ifndef HOSTRACE_TIMELINE_FORMATS_H
 #define HOSTRACE_TIMELINE_FORMATS_H
 
-#include "timeline.h"
+#include "timeline/timeline.h"
 
 extern const struct timeline_ops text_timeline, json_timeline, csv_timeline, svg_timeline,
 	html_timeline;

@@ -20,7 +20,7 @@
 #include "guestside/space_qmp.h"
 #include "guestside/ring_image.h"
 #include "guestside/source_internal.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 struct guest_memory {
 	char *words; /* arg, cut at its commas */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "guestside/space_qmp.h"
-#include "qmp.h"
+#include "vm/qmp.h"
 
 #define CR0_PG	 (UINT64_C(1) << 31)
 #define CR4_PAE	 (UINT64_C(1) << 5)

@@ -3,7 +3,7 @@
  * trace-cmd's trace.dat, of a host or of a guest. Each CPU's events are in order; the oldest of all CPUs goes next, and
  * a CPU's own order is never changed, since across a change of the TSC offset only it is right.
  *
- * Times: of a guest, raw (what its clock said: ticks of its TSC with -C x86-tsc); src/align.c makes them the host's. Of
+ * Times: of a guest, raw (what its clock said: ticks of its TSC with -C x86-tsc); src/align/ makes them the host's. Of
  * a host, ns: as they are, or ticks converted by the file's own TSC2NSEC, or by the rate that KVM told a guest's
  * kvm-clock (kvm_pvclock_update). Meta then says how to come back: "tsc_map".
  *
@@ -335,7 +335,7 @@ static void ticks_host(struct tracedat *t)
 			    json_integer((json_int_t)(1e6 / t->ns_per_tick + 0.5)));
 }
 
-/* What trace-cmd's own synchronisation says: taken where the host's recording says nothing, see src/align.c. */
+/* What trace-cmd's own synchronisation says: taken where the host's recording says nothing, see src/align/. */
 static void shifts_tell(struct tracedat *t)
 {
 	struct trace_info *info = &t->reader.info;

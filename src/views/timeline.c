@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "timeline.h"
+#include "timeline/timeline.h"
 #include "view.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "clock/clock.h"
 
 enum { GEN_VCPUS_MAX = 4, GEN_HOLES_MAX = 4 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 enum {
 	VCPUS_MAX = 1024,

@@ -20,7 +20,7 @@ bench-clock: $(BUILD)/tests/bench/clockgen
 	$(Q)$< --pairs $(PAIRS)
 
 $(BUILD)/tests/bench/clockgen: tests/bench/clockgen.c tests/bench/clockgen.h $(BUILD)/src/base/error.o \
-		$(patsubst %.c,$(BUILD)/%.o,$(wildcard src/clock*.c))
+		$(patsubst %.c,$(BUILD)/%.o,$(wildcard src/clock/*.c))
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lm

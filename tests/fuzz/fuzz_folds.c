@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "analyzer.h"
-#include "elements.h"
 #include "output.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 #include "view.h"
+#include "virtio/elements.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

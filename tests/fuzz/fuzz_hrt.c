@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "tracefile_format.h"
+#include "tracefile/format.h"
 #include "walk.h"
 
 static void crc_set(uint8_t *at, const uint8_t *from, size_t len)

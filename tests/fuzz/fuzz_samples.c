@@ -9,8 +9,8 @@
 #include "guestside/osv/osv_memory.h"
 #include "guestside/osv/osv_profile.h"
 #include "guestside/osv/osv_report.h"
-#include "host_profile.h"
-#include "samples.h"
+#include "profile/host_profile.h"
+#include "profile/samples.h"
 #include "wait_causes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

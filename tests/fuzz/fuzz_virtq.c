@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "qmp.h"
-#include "virtq_qmp.h"
-#include "virtq_state.h"
+#include "vm/qmp.h"
+#include "vm/virtq_qmp.h"
+#include "vm/virtq_state.h"
 
 enum { BASE = 0x1000, TALK_MAX = 32 << 10 };
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "reader.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -75,10 +75,12 @@ includes() {
 UPPER='commands/|command\.h|collector/'
 {
 	find src/base -name '*.[ch]' -exec grep -nHE '^#\s*include "' {} + | grep -vE 'include "base/'
-	includes src 1 'commands/|collector/[^p]'
+	for dir in src src/{tracefile,clock,align,fastlane,timeline,virtio,profile,vm}; do
+		includes "$dir" 1 'commands/|collector/[^p]'
+	done
 	includes src/analyzers 1 "$UPPER|views?[./]|formats?[./]|readers?/|guestside/|tracefile|reading|output"
 	includes src/views 1 "$UPPER|analyzers/|formats?/|readers?/|guestside/|tracefile|reading"
-	includes src/formats 1 "$UPPER|analyzers?[./]|readers?[./]|guestside/|event\.h|vm\.h|tracefile|reading"
+	includes src/formats 1 "$UPPER|analyzers?[./]|readers?[./]|guestside/|event\.h|vm/|tracefile|reading"
 	includes src/readers 1 "$UPPER|analyzers?[./]|views?[./]|formats?[./]|reading|output"
 	includes src/collector 1 'commands/|command\.h|analyzers?[./]|views?[./]|formats?[./]|readers?/|reading|output'
 } | rule "nobody includes what lies above or beside"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "clock/clock.h"
 
 /* ---- host TSC <-> CLOCK_MONOTONIC ---- */
 

@@ -5,9 +5,9 @@
  */
 #include "tracefile_util.h"
 
-#include "fastlane.h"
-#include "tracefile_out.h"
-#include "tracefile_schema.h"
+#include "fastlane/fastlane.h"
+#include "tracefile/out.h"
+#include "tracefile/schema.h"
 #include "view.h"
 
 enum { EVENTS_MAX = 60000, THREADS = 5, CPUS = 3, TYPES = 8 };

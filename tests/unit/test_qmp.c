@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "qmp.h"
-#include "virtq_qmp.h"
+#include "vm/qmp.h"
+#include "vm/virtq_qmp.h"
 
 #include <cmocka.h>
 

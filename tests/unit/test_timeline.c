@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "report.h"
-#include "timeline.h"
+#include "timeline/timeline.h"
 
 /* ---- the reader ---- */
 

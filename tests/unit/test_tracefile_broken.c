@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files that are cut, damaged or made by an enemy. None may crash the reader, and what is good must still be read. */
 #include "base/crc32c.h"
-#include "tracefile_out.h"
+#include "tracefile/out.h"
 #include "tracefile_util.h"
 
 enum { CHUNKS_MAX = 256 };

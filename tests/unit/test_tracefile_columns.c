@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tracefile_columns.h"
-#include "tracefile_varint.h"
+#include "tracefile/columns.h"
+#include "tracefile/varint.h"
 
 enum { LEN_MAX = 256 << 10 };
 

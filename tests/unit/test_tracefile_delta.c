@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "record.h"
-#include "tracefile_delta.h"
+#include "tracefile/delta.h"
 
 enum { LEN_MAX = 256 << 10 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "virtq_state.h"
+#include "vm/virtq_state.h"
 
 enum {
 	BASE = 0x10000000, /* of the one mapping */

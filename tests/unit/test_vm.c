@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/error.h" /* before cmocka, which makes fail() a macro */
-#include "vm.h"
-#include "vm_cmdline.h"
-#include "vm_exe.h"
+#include "vm/cmdline.h"
+#include "vm/exe.h"
+#include "vm/vm.h"
 
 #include <cmocka.h>
 

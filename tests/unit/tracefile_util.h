@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "tracefile.h"
-#include "tracefile_format.h"
+#include "tracefile/format.h"
+#include "tracefile/tracefile.h"
 
 #define UNUSED __attribute__((unused))
 

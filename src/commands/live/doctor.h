@@ -8,7 +8,7 @@
 #include "analyzer.h"
 #include "collector/plan.h"
 #include "output.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING, CHECK_UNKNOWN };
 

@@ -11,7 +11,7 @@
 #include "collector/collector.h"
 #include "collector/features.h"
 #include "doctor.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 static struct check *check_add(struct host_checks *c, const char *name, bool needed,
 			       enum check_state state, const char *fmt, ...)

@@ -23,7 +23,7 @@
 #include "command.h"
 #include "event.h"
 #include "record.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -11,8 +11,8 @@
 
 #include "base/options.h"
 #include "collector/collector.h"
-#include "tracefile.h"
-#include "vm.h"
+#include "tracefile/tracefile.h"
+#include "vm/vm.h"
 
 struct record_options {
 	const char *vm, *output, *events, *analyzers;

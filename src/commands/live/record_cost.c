@@ -16,7 +16,7 @@
 #include "event.h"
 #include "record.h"
 #include "report.h"
-#include "tracefile.h"
+#include "tracefile/tracefile.h"
 
 #define LOOK_NS	    UINT64_C(250000000)
 #define LOOK_CPU_NS UINT64_C(10000000) /* a VM that did less since the last look is not judged yet */

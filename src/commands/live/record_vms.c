@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "record.h"
-#include "vm_proc.h"
+#include "vm/proc.h"
 
 enum { ANCESTORS_MAX = 64 };
 

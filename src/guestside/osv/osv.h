@@ -37,7 +37,7 @@ struct osv_tracepoint {
 	char *signature; /* one character per argument, see osv_args() */
 	unsigned int index;
 	int args_size; /* bytes of the argument block; -1: it varies, or the signature is unknown */
-	const struct sample_kind *kind; /* of a view over other events (samples.h); NULL: OSv's own */
+	const struct sample_kind *kind; /* of a view over other events (profile/samples.h); NULL: OSv's own */
 };
 
 /*

@@ -7,8 +7,8 @@
 #ifndef HOSTRACE_OSV_FRAMES_H
 #define HOSTRACE_OSV_FRAMES_H
 
-#include "calltree.h"
 #include "guestside/osv/osv_symbols.h"
+#include "profile/calltree.h"
 
 enum {
 	OSV_PATH_MAX = 1024, /* frames of one path, inlined ones included */

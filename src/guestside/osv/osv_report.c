@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "event.h"
-#include "calltree.h"
+#include "profile/calltree.h"
 #include "base/decimal.h"
 #include "guestside/osv/osv_report.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "guestside/osv/osv_symbols.h"
-#include "symbol_map.h"
+#include "profile/symbol_map.h"
 
 enum { FILE_SYMBOLS_MAX = 4 << 20, CACHE_SLOTS = 1 << 16 };
 

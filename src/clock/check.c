@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The proof: every guest event must lie between an entry and the following exit of its vCPU. A violation refutes the
+ * relation; their absence, with thousands of events and gaps, is hard to get by chance.
+ */
+#include "clock/clock.h"
+
+/* Index of the last span with enter <= host; nr if there is none. */
+static size_t span_before(const struct clock_input *in, uint64_t host)
+{
+	size_t lo = 0, hi = in->nr_spans;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (in->span[mid].enter <= host)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : in->nr_spans;
+}
+
+/* Ticks from the nearest span; 0 inside of one; -1 outside of the time that was recorded. */
+static int64_t distance(const struct clock_input *in, uint64_t host)
+{
+	size_t i = span_before(in, host);
+	uint64_t left, right;
+
+	if (i == in->nr_spans)
+		return -1;
+	if (host <= in->span[i].leave)
+		return 0;
+	if (i + 1 == in->nr_spans)
+		return -1;
+	left = host - in->span[i].leave;
+	right = in->span[i + 1].enter - host;
+	return (int64_t)(left < right ? left : right);
+}
+
+static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in)
+{
+	struct clock_cursor c = {0};
+
+	v->proof = (struct clock_proof){0};
+	for (size_t i = 0; i < in->nr_stamps; i++) {
+		int64_t d = distance(in, clock_vcpu_host(v, &c, in->stamp[i]));
+
+		if (d < 0) {
+			v->proof.unchecked++;
+			continue;
+		}
+		v->proof.checked++;
+		if ((double)d > v->error_ticks)
+			v->proof.violations++;
+		if ((uint64_t)d > v->proof.worst_ticks)
+			v->proof.worst_ticks = (uint64_t)d;
+	}
+}
+
+struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
+			       unsigned int nr)
+{
+	struct clock_proof sum = {0};
+
+	for (unsigned int i = 0; i < nr && i < rel->nr_vcpus; i++) {
+		const struct clock_proof *p = &rel->vcpu[i].proof;
+
+		vcpu_check(&rel->vcpu[i], &in[i]);
+		sum.checked += p->checked;
+		sum.unchecked += p->unchecked;
+		sum.violations += p->violations;
+		sum.worst_ticks =
+			p->worst_ticks > sum.worst_ticks ? p->worst_ticks : sum.worst_ticks;
+	}
+	return sum;
+}

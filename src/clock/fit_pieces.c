@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A vCPU whose offset jumped during the recording: its events, in the order in which it recorded them, are cut into as
+ * few stretches as possible, each of which one line holds.
+ *
+ * Greedily from the front each stretch is as long as it can be, so it ends at the jump or a few events behind it (those
+ * fit the old line by chance). Looking back from the middle of the next stretch finds how early the jump can have been.
+ * What lies between the two belongs to either side: it is used by neither and counted as uncertain.
+ *
+ * Events before and after the host's recording fit nowhere; forced to, they fall into short stretches of chance. A
+ * stretch counts only if its evidence rules out chance, and the others must be at the beginning or the end and lie
+ * outside of the recording by the line of their neighbour.
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "clock/fit.h"
+
+enum {
+	PIECES_MAX = 512, /* stretches, chance ones included */
+	PROBE_FIRST = 64, /* length of the first stretch tried */
+	PIECE_MIN = 64,	  /* events that are surely a segment's own */
+};
+
+/* A wrong line survives n events by chance with exp(-n * share of gaps); some e^17 lines are tried in a search. */
+#define EVIDENCE_MIN 40.0
+
+struct piece {
+	size_t from, to; /* surely its own */
+	size_t end;	 /* where the greedy stretch ended */
+	struct fit_hull hull;
+	bool real;
+};
+
+static int range_fit(const struct fit_job *j, unsigned int vcpu, size_t from, size_t to,
+		     const struct fit_hull *known, struct fit *f, struct fit_hull *hull)
+{
+	int err = fit_make(j, (int)vcpu, from, to, SIZE_MAX, f);
+	struct fit_range range;
+
+	hull->nr_leaves = 0;
+	if (err)
+		return err;
+	range = fit_range_of(j, f, known);
+	return fit_search(f, &range, fit_need(f, FIT_SHARE_ALL), false, hull);
+}
+
+/*
+ * How many events from `edge` on, or back from it, one line can hold, at most `most`. By doubling, then halving, always
+ * within the lines that the last success left.
+ */
+static int reach(const struct fit_job *j, unsigned int vcpu, size_t edge, bool forward, size_t most,
+		 size_t *ret)
+{
+	size_t good = 0, bad = most + 1, n = PROBE_FIRST < most ? PROBE_FIRST : most;
+	struct fit_hull known = {0}, hull = {0};
+
+	while (bad - good > 1 && good < most) {
+		struct fit f;
+		int err = range_fit(j, vcpu, forward ? edge : edge - n, forward ? edge + n : edge,
+				    &known, &f, &hull);
+
+		fit_deinit(&f);
+		if (err && err != -ENODATA)
+			return err;
+		if (err || hull.nr_leaves) { /* -ENODATA: too few to say anything against them */
+			good = n;
+			if (!err)
+				known = hull;
+		} else {
+			bad = n;
+		}
+		n = bad > most ? (2 * n < most ? 2 * n : most) : good + (bad - good) / 2;
+	}
+	*ret = good;
+	return 0;
+}
+
+/* Is this stretch more than chance? Its hull is kept. */
+static int piece_weigh(const struct fit_job *j, unsigned int vcpu, struct piece *p)
+{
+	struct fit f;
+	int err;
+
+	p->real = false;
+	if (p->to < p->from + PIECE_MIN)
+		return 0;
+	err = range_fit(j, vcpu, p->from, p->to, NULL, &f, &p->hull);
+	p->real = !err && p->hull.nr_leaves && fit_hull_bound(&p->hull) <= f.fine &&
+		  (double)f.nr * f.hit[0] >= EVIDENCE_MIN;
+	fit_deinit(&f);
+	return err == -ENODATA ? 0 : err;
+}
+
+static int pieces_cut(const struct fit_job *j, unsigned int vcpu, struct piece *p, size_t *ret_nr)
+{
+	size_t total = j->in[vcpu].nr_stamps, nr = 0;
+
+	for (size_t at = 0, n; at < total; at += n, nr++) {
+		int err = reach(j, vcpu, at, true, total - at, &n);
+
+		if (!err && (!n || nr == PIECES_MAX))
+			err = -ENODATA;
+		if (err)
+			return err;
+		p[nr] = (struct piece){.from = at, .to = at + n, .end = at + n};
+		err = piece_weigh(j, vcpu, &p[nr]);
+		if (err)
+			return err;
+	}
+	*ret_nr = nr;
+	return 0;
+}
+
+/* How early can the jump before piece b have been? Shortens piece a to what is surely its own. */
+static int cut_refine(const struct fit_job *j, unsigned int vcpu, struct piece *a,
+		      const struct piece *b)
+{
+	size_t middle = b->from + (b->end - b->from) / 2, n = 0;
+	int err = reach(j, vcpu, middle, false, middle - a->from, &n);
+
+	if (err)
+		return err;
+	if (middle - n < a->to)
+		a->to = middle - n;
+	return piece_weigh(j, vcpu, a);
+}
+
+static int piece_take(const struct fit_job *j, unsigned int vcpu, const struct piece *p,
+		      struct clock_vcpu *v)
+{
+	struct fit f;
+	int err = fit_make(j, (int)vcpu, p->from, p->to, SIZE_MAX, &f);
+
+	if (!err)
+		err = fit_take(j, &f, &p->hull, v);
+	fit_deinit(&f);
+	return err;
+}
+
+/* The jump stands half way between the last sure event of one side and the first of the other. */
+static int segment_join(const struct fit_job *j, unsigned int vcpu, const struct piece *a,
+			const struct piece *b, struct clock_vcpu *v)
+{
+	struct clock_segment *s = &v->segment[v->nr_segments - 1];
+	uint64_t end = clock_segment_host(s - 1, j->in[vcpu].stamp[a->to - 1]);
+	uint64_t begin = clock_segment_host(s, j->in[vcpu].stamp[b->from]);
+
+	s->from = end + (begin - end) / 2;
+	v->uncertain += b->from - a->to;
+	return begin > end ? 0 : -ENODATA; /* time does not run backward: this was chance */
+}
+
+/* Do these events lie outside of what the host recorded, but for a few? */
+static bool outside(const struct fit_job *j, unsigned int vcpu, const struct clock_segment *s,
+		    size_t from, size_t to)
+{
+	const struct clock_input *in = &j->in[vcpu];
+	size_t inside = 0;
+
+	for (size_t i = from; i < to; i++) {
+		uint64_t host = clock_segment_host(s, in->stamp[i]);
+
+		inside += host > in->span[0].enter && host < in->span[in->nr_spans - 1].leave;
+	}
+	return inside <= (to - from) / 10 + PROBE_FIRST;
+}
+
+static int pieces_join(const struct fit_job *j, unsigned int vcpu, struct piece *p, size_t first,
+		       size_t last, struct clock_vcpu *v)
+{
+	int err = 0;
+
+	for (size_t k = first; !err && k < last; k++)
+		err = p[k].real && p[k + 1].real ? cut_refine(j, vcpu, &p[k], &p[k + 1]) : -ENODATA;
+	for (size_t k = first; !err && k <= last; k++) {
+		err = p[k].real ? piece_take(j, vcpu, &p[k], v) : -ENODATA;
+		if (!err && k > first)
+			err = segment_join(j, vcpu, &p[k - 1], &p[k], v);
+	}
+	return err;
+}
+
+int fit_pieces(const struct fit_job *j, unsigned int vcpu, struct clock_vcpu *v)
+{
+	static _Thread_local struct piece p[PIECES_MAX];
+	size_t nr = 0, first = 0, last;
+	int err = pieces_cut(j, vcpu, p, &nr);
+
+	if (err)
+		return err;
+	while (first < nr && !p[first].real)
+		first++;
+	if (first == nr)
+		return -ENODATA;
+	for (last = nr - 1; last > first && !p[last].real;)
+		last--;
+	err = pieces_join(j, vcpu, p, first, last, v);
+	if (!err && (!outside(j, vcpu, &v->segment[0], 0, p[first].from) ||
+		     !outside(j, vcpu, &v->segment[v->nr_segments - 1], p[last].end,
+			      j->in[vcpu].nr_stamps)))
+		err = -ENODATA;
+	return err;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which form makes a column small: each is tried on its values, the cheapest is kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracefile/columns_pack.h"
+#include "tracefile/varint.h"
+
+enum {
+	WORD_COST = 4, /* bytes of a word in a dictionary, about */
+	WORD_HASH = 1024,
+};
+
+static unsigned int bytes_of(uint64_t v)
+{
+	return v ? (71 - (unsigned int)__builtin_clzll(v)) / 8 : 0;
+}
+
+/* The width at which the numbers cost least, those that do not fit being written out. */
+static void width_choose(const uint64_t *number, uint32_t rows, struct pack_form *f)
+{
+	uint32_t longer[9] = {0}; /* numbers of just so many bytes */
+	size_t outside = 0;
+	uint32_t exceptions = 0;
+
+	for (uint32_t i = 0; i < rows; i++)
+		longer[bytes_of(number[i])]++;
+	f->cost = SIZE_MAX;
+	for (unsigned int w = 8;; w--) {
+		size_t cost = (size_t)rows * w + outside;
+
+		if (cost < f->cost) {
+			f->cost = cost;
+			f->width = w;
+			f->exceptions = exceptions;
+		}
+		if (!w)
+			return;
+		outside += longer[w] * (size_t)(w + w / 7 + 2);
+		exceptions += longer[w];
+	}
+}
+
+void pack_plain(struct columns_packer *p, struct pack_column *c, uint32_t rows)
+{
+	uint64_t min = p->value[0];
+
+	for (uint32_t i = 1; i < rows; i++)
+		min = p->value[i] < min ? p->value[i] : min;
+	for (uint32_t i = 0; i < rows; i++)
+		p->number[i] = p->value[i] - min;
+	c->form = (struct pack_form){.how = COLUMN_PLAIN, .base = min};
+	width_choose(p->number, rows, &c->form);
+}
+
+static void try_previous(struct columns_packer *p, struct pack_form *f, uint32_t rows)
+{
+	for (uint32_t i = 0; i < rows; i++)
+		p->number[i] = zigzag(p->value[i] - (i ? p->value[i - 1] : 0));
+	*f = (struct pack_form){.how = COLUMN_PREVIOUS};
+	width_choose(p->number, rows, f);
+}
+
+static void values_take(const struct columns_packer *p, const struct pack_column *c,
+			const struct pack_kind *k, uint64_t *out)
+{
+	const uint8_t *from = p->records + c->offset;
+	const uint32_t *row = p->row + k->start;
+
+	for (uint32_t i = 0; i < k->rows; i++) {
+		uint64_t v = 0;
+
+		if (c->size == 8)
+			memcpy(&v, from + row[i], 8);
+		else if (c->size == 4)
+			memcpy(&v, from + row[i], 4);
+		else
+			memcpy(&v, from + row[i], c->size);
+		out[i] = v;
+	}
+}
+
+/* The column of that name in an earlier kind that has most rows; nr_columns: there is none. */
+static unsigned int like_find(const struct columns_packer *p, const struct pack_column *c)
+{
+	unsigned int best = p->nr_columns;
+
+	for (unsigned int i = 0; c->name && p->nr_like < COLUMNS_LIKE_MAX && i < p->nr_columns;
+	     i++) {
+		const struct pack_column *o = &p->column[i];
+
+		if (o->name && o->size == c->size && o->kind < c->kind &&
+		    o->form.how != COLUMN_LIKE && !strcmp(o->name, c->name) &&
+		    (best == p->nr_columns ||
+		     p->kind[o->kind].rows > p->kind[p->column[best].kind].rows))
+			best = i;
+	}
+	return best;
+}
+
+static void try_like(struct columns_packer *p, const struct pack_column *c, struct pack_form *f,
+		     uint32_t rows)
+{
+	unsigned int like = like_find(p, c);
+	uint32_t mine = 0, theirs = 0;
+	bool same = true;
+
+	if (like == p->nr_columns)
+		return;
+	const struct pack_column *o = &p->column[like];
+
+	values_take(p, o, &p->kind[o->kind], p->other);
+	for (uint32_t i = 0; i < p->nr; i++) {
+		if (p->sequence[i] == o->kind)
+			theirs++;
+		if (p->sequence[i] != c->kind)
+			continue;
+		p->number[mine] = p->value[mine] - (theirs ? p->other[theirs - 1] : 0);
+		same = same && p->number[mine] == p->number[0];
+		mine++;
+	}
+	*f = (struct pack_form){
+		.how = COLUMN_LIKE, .like = (uint16_t)like, .base = same ? p->number[0] : 0};
+	for (uint32_t i = 0; i < rows; i++)
+		p->number[i] = zigzag(p->number[i] - f->base);
+	width_choose(p->number, rows, f);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint32_t word_slot(uint64_t v)
+{
+	return (uint32_t)(v * 0x9e3779b97f4a7c15ull >> 54);
+}
+
+/* Gathers the distinct values; false: there are too many. */
+static bool words_gather(struct columns_packer *p, uint32_t rows, uint64_t *key, uint16_t *place)
+{
+	p->nr_words = 0;
+	for (uint32_t i = 0; i < rows; i++) {
+		uint32_t h = word_slot(p->value[i]);
+
+		while (place[h] && key[h] != p->value[i])
+			h = (h + 1) % WORD_HASH;
+		if (place[h])
+			continue;
+		if (p->nr_words == COLUMNS_DICTIONARY)
+			return false;
+		place[h] = 1;
+		key[h] = p->word[p->nr_words++] = p->value[i];
+	}
+	return true;
+}
+
+static void try_dictionary(struct columns_packer *p, struct pack_form *f, uint32_t rows)
+{
+	uint64_t key[WORD_HASH];
+	uint16_t place[WORD_HASH] = {0};
+
+	if (!words_gather(p, rows, key, place))
+		return;
+	qsort(p->word, p->nr_words, sizeof(*p->word), by_value);
+	for (uint32_t w = 0; w < p->nr_words; w++) {
+		uint32_t h = word_slot(p->word[w]);
+
+		while (key[h] != p->word[w] || !place[h])
+			h = (h + 1) % WORD_HASH;
+		place[h] = (uint16_t)w + 1;
+	}
+	for (uint32_t i = 0; i < rows; i++) {
+		uint32_t h = word_slot(p->value[i]);
+
+		while (key[h] != p->value[i] || !place[h])
+			h = (h + 1) % WORD_HASH;
+		p->number[i] = place[h] - 1u;
+	}
+	*f = (struct pack_form){.how = COLUMN_DICTIONARY,
+				.width = 1,
+				.cost = rows + (size_t)p->nr_words * WORD_COST};
+}
+
+/* Makes p->number that of the form, which was tried before another one. */
+static void form_again(struct columns_packer *p, struct pack_column *c, enum column_how how,
+		       uint32_t rows)
+{
+	if (how == COLUMN_PLAIN)
+		pack_plain(p, c, rows);
+	else if (how == COLUMN_PREVIOUS)
+		try_previous(p, &c->form, rows);
+	else if (how == COLUMN_LIKE)
+		try_like(p, c, &c->form, rows);
+	else
+		try_dictionary(p, &c->form, rows);
+}
+
+void pack_choose(struct columns_packer *p, struct pack_column *c, const struct pack_kind *k)
+{
+	struct pack_form f = {.cost = SIZE_MAX}, best;
+	enum column_how tried = COLUMN_PLAIN;
+
+	values_take(p, c, k, p->value);
+	pack_plain(p, c, k->rows);
+	best = c->form;
+	if (best.cost && c->size >= 4) {
+		try_like(p, c, &f, k->rows);
+		if (f.cost < best.cost)
+			best = f;
+		if (f.cost != SIZE_MAX)
+			tried = COLUMN_LIKE;
+	}
+	if (best.width > 1) {
+		try_previous(p, &f, k->rows);
+		tried = COLUMN_PREVIOUS;
+		if (f.cost < best.cost)
+			best = f;
+		f.cost = SIZE_MAX;
+		try_dictionary(p, &f, k->rows);
+		tried = f.cost == SIZE_MAX ? tried : COLUMN_DICTIONARY;
+		if (f.cost < best.cost)
+			best = f;
+	}
+	c->form = best;
+	p->nr_like += best.how == COLUMN_LIKE;
+	if (best.how != tried)
+		form_again(p, c, best.how, k->rows);
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The writer's side: records of a chunk are sorted by thread, then each column gets the form that takes the fewest
+ * bytes. All choices are the writer's alone, the reader only obeys.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tracefile/columns_pack.h"
+#include "tracefile/varint.h"
+
+enum {
+	HASH = 1 << 16,	    /* slots for threads, more than COLUMNS_RECORDS_MAX */
+	CUT_MIN = 256,	    /* bytes that are worth a compressed block of their own */
+	RECORD_BYTES = 4096 /* longer records are packed otherwise */
+};
+
+struct columns_packer *columns_packer_new(void)
+{
+	return calloc(1, sizeof(struct columns_packer));
+}
+
+void columns_packer_free(struct columns_packer *p)
+{
+	free(p);
+}
+
+/* ---- whose records, of which kind, in which order ---- */
+
+static uint32_t thread_find(struct columns_packer *p, const struct record_hdr *h)
+{
+	uint32_t i = (h->tid * 0x9e3779b1u ^ h->pid * 0x85ebca6bu ^ h->vcpu) % HASH;
+
+	for (;; i = (i + 1) % HASH) {
+		uint32_t at = p->slot[i];
+		struct pack_thread *t = &p->thread[at ? at - 1 : p->nr_threads];
+
+		if (at && t->tid == h->tid && t->pid == h->pid && t->vcpu == h->vcpu)
+			return at - 1;
+		if (at)
+			continue;
+		*t = (struct pack_thread){.pid = h->pid, .tid = h->tid, .vcpu = h->vcpu, .slot = i};
+		p->slot[i] = ++p->nr_threads;
+		return p->nr_threads - 1;
+	}
+}
+
+/* COLUMNS_KINDS_MAX: there are too many. */
+static unsigned int kind_find(struct columns_packer *p, const struct record_hdr *h)
+{
+	unsigned int i = 0;
+
+	while (i < p->nr_kinds && (p->kind[i].type != h->type || p->kind[i].size != h->size))
+		i++;
+	if (i == p->nr_kinds && i < COLUMNS_KINDS_MAX)
+		p->kind[p->nr_kinds++] = (struct pack_kind){.type = h->type, .size = h->size};
+	return i;
+}
+
+static bool records_take(struct columns_packer *p, const uint8_t *records, size_t len)
+{
+	uint32_t thread = 0;
+	unsigned int kind = 0;
+	struct record_hdr h;
+
+	p->records = records;
+	p->nr = p->nr_kinds = p->nr_threads = 0;
+	for (size_t at = 0; at < len; at += h.size) {
+		if (len - at < sizeof(h))
+			return false;
+		memcpy(&h, records + at, sizeof(h));
+		if (h.size < sizeof(h) || h.size % 8 || h.size > len - at || h.size > RECORD_BYTES)
+			return false;
+		const struct pack_thread *t = &p->thread[thread];
+
+		if (!p->nr || t->tid != h.tid || t->pid != h.pid || t->vcpu != h.vcpu)
+			thread = thread_find(p, &h);
+		if (!p->nr || p->kind[kind].type != h.type || p->kind[kind].size != h.size)
+			kind = kind_find(p, &h);
+		if (kind == COLUMNS_KINDS_MAX)
+			return false;
+		p->at[p->nr] = (uint32_t)at;
+		p->thread_of[p->nr] = thread;
+		p->kind_of[p->nr++] = (uint8_t)kind;
+		p->thread[thread].nr++;
+		p->kind[kind].rows++;
+	}
+	return p->nr;
+}
+
+static int by_type(const void *a, const void *b)
+{
+	const struct pack_kind *x = a, *y = b;
+
+	return x->type != y->type ? x->type - y->type : x->size - y->size;
+}
+
+/* In the order of their ids: kvm_exit stands before kvm_entry, whose fields often repeat it. */
+static void kinds_sort(struct columns_packer *p)
+{
+	uint8_t now[COLUMNS_KINDS_MAX];
+	uint32_t start = 0;
+
+	for (unsigned int i = 0; i < p->nr_kinds; i++)
+		p->kind[i].was = (uint8_t)i;
+	qsort(p->kind, p->nr_kinds, sizeof(p->kind[0]), by_type);
+	for (unsigned int i = 0; i < p->nr_kinds; i++) {
+		now[p->kind[i].was] = (uint8_t)i;
+		p->kind[i].start = p->kind[i].fill = start;
+		start += p->kind[i].rows;
+	}
+	for (uint32_t i = 0; i < p->nr; i++)
+		p->kind_of[i] = now[p->kind_of[i]];
+}
+
+static uint64_t time_of(const struct columns_packer *p, uint32_t at)
+{
+	uint64_t time;
+
+	memcpy(&time, p->records + at, sizeof(time));
+	return time;
+}
+
+/* The first record's step is from wherever one likes: as long as the next of its kind, it costs nothing. */
+static void first_step(struct columns_packer *p, struct pack_thread *th)
+{
+	uint8_t kind = p->sequence[th->start];
+	uint32_t i = th->start + 1, row = p->kind[kind].fill, more = 0;
+
+	for (; i < th->start + th->nr; i++)
+		more += p->sequence[i] == kind;
+	if (!more)
+		return;
+	row -= more + 1;
+	p->step_ns[row] = p->step_ns[row + 1];
+	th->first_ns -= p->step_ns[row];
+}
+
+/* Places each record among its thread's, then each thread's records among their kinds'. */
+static void records_sort(struct columns_packer *p)
+{
+	uint32_t start = 0;
+
+	for (uint32_t t = 0; t < p->nr_threads; t++) {
+		p->thread[t].start = p->thread[t].fill = start;
+		start += p->thread[t].nr;
+	}
+	for (uint32_t i = 0; i < p->nr; i++)
+		p->order[p->thread[p->thread_of[i]].fill++] = i;
+	for (uint32_t t = 0; t < p->nr_threads; t++) {
+		struct pack_thread *th = &p->thread[t];
+		uint64_t last = th->first_ns = time_of(p, p->at[p->order[th->start]]);
+
+		for (uint32_t i = th->start; i < th->start + th->nr; i++) {
+			uint32_t at = p->at[p->order[i]];
+			struct pack_kind *k = &p->kind[p->kind_of[p->order[i]]];
+			uint64_t time = time_of(p, at);
+
+			p->sequence[i] = p->kind_of[p->order[i]];
+			p->step_ns[k->fill] = time - last;
+			p->row[k->fill++] = at;
+			last = time;
+		}
+		first_step(p, th);
+	}
+}
+
+/* ---- the directory ---- */
+
+static void put(struct columns_packer *p, uint64_t v)
+{
+	if (p->directory_end - p->to < VARINT_MAX)
+		p->full = true;
+	else
+		p->to = varint_put(p->to, v);
+}
+
+static void put_threads(struct columns_packer *p)
+{
+	uint64_t last = 0;
+
+	put(p, p->nr_threads);
+	for (uint32_t t = 0; t < p->nr_threads; t++) {
+		const struct pack_thread *th = &p->thread[t];
+
+		put(p, th->pid);
+		put(p, th->tid);
+		put(p, th->vcpu);
+		put(p, zigzag(th->first_ns - last));
+		last = th->first_ns;
+	}
+}
+
+static void put_runs(struct columns_packer *p)
+{
+	uint32_t nr_runs = 0;
+
+	for (uint32_t i = 0; i < p->nr; i++)
+		nr_runs += !i || p->thread_of[i] != p->thread_of[i - 1];
+	put(p, nr_runs);
+	for (uint32_t i = 0, n; i < p->nr; i += n) {
+		for (n = 1; i + n < p->nr && p->thread_of[i + n] == p->thread_of[i];)
+			n++;
+		put(p, p->thread_of[i]);
+		put(p, n);
+	}
+}
+
+/* A kind is guessed to follow the one that followed last time; only wrong guesses are written. */
+static void put_sequence(struct columns_packer *p)
+{
+	uint8_t next[256] = {0}, last = 0;
+	uint32_t hits = 0;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		uint8_t kind = p->sequence[i];
+
+		if (next[last] == kind) {
+			hits++;
+		} else {
+			put(p, hits);
+			put(p, kind);
+			hits = 0;
+			next[last] = kind;
+		}
+		last = kind;
+	}
+	if (hits)
+		put(p, hits);
+}
+
+static void put_bytes(struct columns_packer *p, uint32_t rows, unsigned int width)
+{
+	size_t room = (size_t)(p->bytes_end - p->bytes_to);
+
+	if ((size_t)rows * width > room) {
+		p->full = true;
+		return;
+	}
+	for (unsigned int b = 0; b < width; b++) {
+		for (uint32_t i = 0; i < rows; i++)
+			p->bytes_to[i] = (uint8_t)(p->number[i] >> 8 * b);
+		p->bytes_to += rows;
+		p->cut[p->nr_cuts++] = (uint32_t)(p->bytes_to - p->bytes);
+	}
+}
+
+/* The head goes to the directory, what does not fit the width with it; the rest to the bytes. */
+static void put_column(struct columns_packer *p, const struct pack_column *c, bool fixed,
+		       uint32_t rows)
+{
+	unsigned int log = (unsigned int)__builtin_ctz(c->size);
+	uint64_t limit = c->form.width == 8 ? UINT64_MAX : (1ull << 8 * c->form.width) - 1;
+
+	put(p, c->form.how | log << 2 | (uint64_t)c->form.width << 4);
+	if (!fixed)
+		put(p, c->offset);
+	put(p, c->form.base);
+	if (c->form.how == COLUMN_LIKE)
+		put(p, c->form.like);
+	if (c->form.how == COLUMN_DICTIONARY) {
+		put(p, p->nr_words);
+		for (uint32_t i = 0; i < p->nr_words; i++)
+			put(p, p->word[i] - (i ? p->word[i - 1] : 0));
+	}
+	put(p, c->form.exceptions);
+	for (uint32_t i = 0, last = 0; c->form.exceptions && i < rows; i++)
+		if (p->number[i] > limit) {
+			put(p, i - last);
+			put(p, p->number[i]);
+			p->number[i] = 0;
+			last = i;
+		}
+	put_bytes(p, rows, c->form.width);
+}
+
+/* ---- columns ---- */
+
+static void fields_take(struct columns_packer *p, const struct event_type *t, unsigned int size)
+{
+	memset(p->covered, 0, size);
+	for (unsigned int i = 0; t && i < t->nr_fields; i++) {
+		const struct field *f = &t->fields[i];
+
+		if (f->kind > FIELD_SINT || f->offset + f->size > size ||
+		    memchr(p->covered + f->offset, 1, f->size))
+			continue;
+		memset(p->covered + f->offset, 1, f->size);
+		p->piece[p->nr_pieces++] = (struct pack_column){
+			.offset = f->offset, .size = (uint8_t)f->size, .name = f->name};
+	}
+}
+
+/* Texts, padding and what no schema tells: in pieces as large as they are aligned. */
+static bool pieces_take(struct columns_packer *p, const struct event_type *t, unsigned int size)
+{
+	p->nr_pieces = 0;
+	fields_take(p, t, size);
+	for (unsigned int at = sizeof(struct record_hdr), n; at < size; at += n) {
+		n = 1;
+		if (p->covered[at])
+			continue;
+		while (n < 8 && !(at % (2 * n)) && at + 2 * n <= size &&
+		       !memchr(p->covered + at, 1, 2 * n))
+			n *= 2;
+		if (p->nr_pieces == PACK_PIECES_MAX)
+			return false;
+		p->piece[p->nr_pieces++] =
+			(struct pack_column){.offset = (uint16_t)at, .size = (uint8_t)n};
+	}
+	return true;
+}
+
+static bool kind_put(struct columns_packer *p, unsigned int kind)
+{
+	const struct pack_kind *k = &p->kind[kind];
+	struct pack_column time = {.size = 8, .kind = (uint8_t)kind},
+			   cpu = {.offset = offsetof(struct record_hdr, cpu),
+				  .size = 2,
+				  .kind = (uint8_t)kind};
+
+	memcpy(p->value, p->step_ns + k->start, k->rows * sizeof(*p->value));
+	pack_plain(p, &time, k->rows);
+	put_column(p, &time, true, k->rows);
+	p->column[p->nr_columns++] = time;
+	pack_choose(p, &cpu, k);
+	put_column(p, &cpu, true, k->rows);
+	p->column[p->nr_columns++] = cpu;
+	for (unsigned int i = 0; i < p->nr_pieces; i++) {
+		struct pack_column *c = &p->piece[i];
+
+		if (p->nr_columns == COLUMNS_MAX)
+			return false;
+		c->kind = (uint8_t)kind;
+		pack_choose(p, c, k);
+		put_column(p, c, false, k->rows);
+		p->column[p->nr_columns++] = *c;
+	}
+	return !p->full;
+}
+
+static const struct event_type *type_of(const struct event_type *const *types, unsigned int id)
+{
+	return types ? types[id] : NULL;
+}
+
+static bool columns_put(struct columns_packer *p, const struct event_type *const *types)
+{
+	put(p, p->nr_kinds);
+	for (unsigned int i = 0; i < p->nr_kinds; i++) {
+		if (!pieces_take(p, type_of(types, p->kind[i].type), p->kind[i].size))
+			return false;
+		put(p, p->kind[i].type);
+		put(p, p->kind[i].size / 8);
+		put(p, p->nr_pieces);
+	}
+	put_threads(p);
+	put_runs(p);
+	put_sequence(p);
+	p->nr_columns = p->nr_like = 0;
+	for (unsigned int i = 0; i < p->nr_kinds && !p->full; i++) {
+		pieces_take(p, type_of(types, p->kind[i].type), p->kind[i].size);
+		if (!kind_put(p, i))
+			return false;
+	}
+	return !p->full;
+}
+
+/* Cuts as places in the whole, none closer to the one before than CUT_MIN. */
+static void cuts_place(struct columns_packer *p, uint32_t directory, uint32_t total)
+{
+	uint32_t last = directory;
+	unsigned int nr = 0;
+
+	p->final[nr++] = directory;
+	for (unsigned int i = 0; i < p->nr_cuts; i++) {
+		uint32_t at = directory + p->cut[i];
+
+		if (at - last < CUT_MIN || total - at < CUT_MIN)
+			continue;
+		p->final[nr++] = last = at;
+	}
+	p->nr_cuts = nr;
+}
+
+size_t columns_pack(struct columns_packer *p, const uint8_t *records, size_t len,
+		    const struct event_type *const *types, uint8_t *out, size_t max,
+		    const uint32_t **ret_cuts, unsigned int *ret_nr_cuts)
+{
+	bool fine = len <= RECORDS_RAW_MAX && records_take(p, records, len);
+
+	for (uint32_t t = 0; t < p->nr_threads; t++)
+		p->slot[p->thread[t].slot] = 0;
+	if (!fine)
+		return 0;
+	kinds_sort(p);
+	records_sort(p);
+	p->full = false;
+	p->nr_cuts = 0;
+	p->to = p->directory;
+	p->directory_end = p->directory + max;
+	p->bytes_to = p->bytes;
+	p->bytes_end = p->bytes + max;
+	if (!columns_put(p, types))
+		return 0;
+	size_t head = (size_t)(p->to - p->directory), body = (size_t)(p->bytes_to - p->bytes);
+
+	if (head + body > max)
+		return 0;
+	memcpy(out, p->directory, head);
+	memcpy(out + head, p->bytes, body);
+	cuts_place(p, (uint32_t)head, (uint32_t)(head + body));
+	*ret_cuts = p->final;
+	*ret_nr_cuts = p->nr_cuts;
+	return head + body;
+}

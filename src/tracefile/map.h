@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where the chunks of a trace file lie: from its index, or, where that is missing or wrong, from the chunks
+ * themselves, past what is damaged.
+ */
+#ifndef HOSTRACE_TRACEFILE_MAP_H
+#define HOSTRACE_TRACEFILE_MAP_H
+
+#include "reader.h"
+#include "tracefile/format.h"
+
+struct chunk_ref {
+	uint64_t offset;
+	struct chunk_header h;
+};
+
+struct trace_map {
+	struct chunk_ref *refs; /* in file order, index chunks left out */
+	size_t nr, max;
+	uint64_t
+		index_offset; /* the index chunk that carries the file's counts; 0: there is none */
+	struct chunk_header index;
+};
+
+/* Maps the file; what is missing or damaged becomes caveats of info. Errors only of memory and the disk. */
+int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret);
+void trace_map_deinit(struct trace_map *map);
+
+/*
+ * Reads a chunk's payload and unpacks it into out, ref->h.raw bytes. -EBADMSG with the sentence set if it is
+ * damaged, which says nothing of the other chunks.
+ */
+struct chunk_loader;
+struct chunk_loader *chunk_loader_new(int fd, const char *file);
+void chunk_loader_free(struct chunk_loader *l);
+int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out);
+
+/*
+ * The same of a records chunk, but by columns (columns.h); what is packed otherwise is packed so, in memory.
+ * The payload is valid until the next call. -EBADMSG: it is damaged, or no columns can be made of it.
+ */
+int chunk_load_columns(struct chunk_loader *l, const struct chunk_ref *ref,
+		       const struct event_type *const *types, const uint8_t **ret, size_t *ret_len);
+
+/* Reads a chunk's table of counts: h.nr_counts entries, allocated. */
+int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref,
+		      struct chunk_count **ret);
+
+/*
+ * What fastlane/ must know of an open trace file; owned by the reader. Declared here, as it is for
+ * those who read chunks on their own.
+ */
+struct trace_source {
+	int fd;
+	const char *file;
+	const struct chunk_ref *refs;
+	size_t nr;
+	const struct event_type *const *types; /* by id in the file; NULL: not declared */
+	const bool *wanted;		       /* by id */
+};
+
+/* False: it is another reader, or one that is asked for a part only. */
+bool tracefile_source(struct reader *r, struct trace_source *ret);
+
+/* Would the reader load this chunk? */
+bool tracefile_wants_chunk(struct reader *r, size_t i);
+
+#endif

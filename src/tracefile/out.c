@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "tracefile/columns.h"
+#include "tracefile/delta.h"
+#include "tracefile/out.h"
+
+enum {
+	ZSTD_LEVEL = 1,	    /* the collector must keep up */
+	FEW_BYTES = 4 << 10 /* of records: both packings are tried */
+};
+
+struct trace_out {
+	char *path;
+	int fd;
+	bool zstd;
+	uint64_t offset; /* end of the last whole chunk */
+	uint8_t *index;	 /* INDEX_ENTRY_SIZE bytes per chunk written */
+	size_t nr_index, max_index;
+	uint64_t totals[1 << 16]; /* records per type, over all chunks */
+	struct chunk_header sum;  /* times and types of all records */
+	uint8_t *packed;	  /* for compression and for the table of counts */
+	size_t packed_size;
+	ZSTD_CCtx *zstd_ctx;
+	struct columns_packer *columns;
+};
+
+static int out_fail(const struct trace_out *o, int err)
+{
+	return fail(err, "%s: %s", o->path, strerror(-err));
+}
+
+/* May the file that stands there be replaced? Only an empty one and one of ours: a typing error costs no data. */
+static int check_replaceable(const char *path)
+{
+	_cleanup_close_ int fd =
+		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	char magic[8];
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 && errno == ELOOP)
+		return fail(-ELOOP, "%s is a symbolic link; a trace is never written through one",
+			    path);
+	if (fd < 0 || fstat(fd, &st))
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return fail(-EEXIST, "%s exists and is no regular file", path);
+	if (st.st_size && (pread(fd, magic, 8, 0) != 8 || memcmp(magic, TRACE_MAGIC, 8)))
+		return fail(-EEXIST, "%s exists and is no hostrace trace; it is left alone", path);
+	if (unlink(path))
+		return fail(-errno, "%s cannot be replaced: %s", path, strerror(errno));
+	return 0;
+}
+
+/* A chunk's pieces go out in one call; a short write goes on where it stopped. */
+static int write_all(int fd, struct iovec *iov, int nr)
+{
+	while (nr) {
+		ssize_t n = writev(fd, iov, nr);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		for (; nr && (size_t)n >= iov->iov_len; nr--, iov++)
+			n -= (ssize_t)iov->iov_len;
+		if (nr) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
+		     struct trace_out **ret)
+{
+	_cleanup_trace_out_ struct trace_out *o = calloc(1, sizeof(*o));
+	uint8_t head[TRACE_HEADER_SIZE];
+	int err = check_replaceable(path);
+
+	if (err)
+		return err;
+	if (!o || (o->fd = -1, o->path = strdup(path), !o->path))
+		return fail(-ENOMEM, "%s: out of memory", path);
+	o->zstd = zstd;
+	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (o->fd < 0)
+		return fail(-errno, "%s cannot be created: %s", path, strerror(errno));
+	trace_header_encode(h, head);
+	err = write_all(o->fd, &(struct iovec){head, sizeof(head)}, 1);
+	if (err)
+		return out_fail(o, err);
+	o->offset = sizeof(head);
+	*ret = take_ptr(o);
+	return 0;
+}
+
+static int packed_reserve(struct trace_out *o, size_t size)
+{
+	uint8_t *p;
+
+	if (size <= o->packed_size)
+		return 0;
+	p = realloc(o->packed, size);
+	if (!p)
+		return out_fail(o, -ENOMEM);
+	o->packed = p;
+	o->packed_size = size;
+	return 0;
+}
+
+/* A payload on its way through the packings. */
+struct packing {
+	struct iovec best;
+	uint8_t *room;
+	size_t room_len;
+	const uint32_t *cuts; /* where numbers of another sort begin */
+	unsigned int nr_cuts;
+};
+
+/*
+ * In a zstd frame of its own; 0 where it would not be smaller. What lies between two cuts becomes a block, and so gets
+ * a code of its own: noisy low bytes do not spoil that of the quiet high ones.
+ */
+static size_t compress(struct trace_out *o, const struct packing *p)
+{
+	ZSTD_outBuffer out = {p->room, p->room_len, 0};
+	size_t len = p->best.iov_len, left = 1, at = 0;
+
+	if (!o->zstd_ctx)
+		o->zstd_ctx = ZSTD_createCCtx();
+	if (!o->zstd_ctx)
+		return 0;
+	ZSTD_CCtx_reset(o->zstd_ctx, ZSTD_reset_session_only);
+	ZSTD_CCtx_setParameter(o->zstd_ctx, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	ZSTD_CCtx_setPledgedSrcSize(o->zstd_ctx, len);
+	for (unsigned int i = 0; i <= p->nr_cuts; i++) {
+		size_t end = i < p->nr_cuts ? p->cuts[i] : len;
+		ZSTD_inBuffer in = {(const uint8_t *)p->best.iov_base + at, end - at, 0};
+
+		left = ZSTD_compressStream2(o->zstd_ctx, &out, &in,
+					    i < p->nr_cuts ? ZSTD_e_flush : ZSTD_e_end);
+		if (left) /* an error, or no room */
+			return 0;
+		at = end;
+	}
+	return out.pos < len ? out.pos : 0;
+}
+
+/* By columns; few records by their differences, if that is smaller: a directory has its price. */
+static size_t pack_records(struct trace_out *o, struct chunk_header *h,
+			   const struct event_type *const *types, struct packing *p)
+{
+	const uint8_t *records = p->best.iov_base;
+	size_t len = p->best.iov_len, n = 0, m;
+
+	if (!o->columns)
+		o->columns = columns_packer_new();
+	if (o->columns)
+		n = columns_pack(o->columns, records, len, types, p->room, len ? len - 1 : 0,
+				 &p->cuts, &p->nr_cuts);
+	h->encoding = ENCODING_COLUMNS;
+	if (n && len > FEW_BYTES)
+		return n;
+	m = delta_pack(records, len, p->room + n);
+	if (!m || (n && n <= m))
+		return n;
+	memmove(p->room, p->room + n, m);
+	h->encoding = ENCODING_DELTA;
+	p->nr_cuts = 0;
+	return m;
+}
+
+/*
+ * Packs the payload into `room`: h's encoding, and the bytes to write. Records by columns, which is cheaper than
+ * writing them out; then zstd if asked for. What would not become smaller stays as it is.
+ */
+static struct iovec pack(struct trace_out *o, struct chunk_header *h,
+			 const struct event_type *const *types, struct packing *p)
+{
+	size_t n = h->kind == CHUNK_RECORDS ? pack_records(o, h, types, p) : 0;
+
+	if (n) {
+		p->best = (struct iovec){p->room, n};
+		p->room += n;
+		p->room_len -= n;
+	} else {
+		h->encoding = ENCODING_RAW;
+		p->nr_cuts = 0;
+	}
+	n = o->zstd && p->best.iov_len ? compress(o, p) : 0;
+	if (n) {
+		p->best = (struct iovec){p->room, n};
+		h->encoding |= ENCODING_ZSTD;
+	}
+	return p->best;
+}
+
+static int index_add(struct trace_out *o, const uint8_t *head)
+{
+	if (o->nr_index == o->max_index) {
+		size_t max = o->max_index ? 2 * o->max_index : 256;
+		uint8_t *p = realloc(o->index, max * INDEX_ENTRY_SIZE);
+
+		if (!p)
+			return out_fail(o, -ENOMEM);
+		o->index = p;
+		o->max_index = max;
+	}
+	uint8_t *entry = o->index + o->nr_index++ * INDEX_ENTRY_SIZE;
+
+	memcpy(entry, &o->offset, 8);
+	memcpy(entry + 8, head, CHUNK_HEADER_SIZE);
+	return 0;
+}
+
+static void counts_encode(const struct chunk_count *counts, unsigned int nr, uint8_t *out)
+{
+	for (unsigned int i = 0; i < nr; i++, out += COUNT_SIZE) {
+		uint64_t v = counts[i].type | counts[i].count << 16;
+
+		memcpy(out, &v, COUNT_SIZE);
+	}
+}
+
+/* What the index chunk's header will say of the whole file. */
+static void sum_add(struct trace_out *o, const struct chunk_header *h,
+		    const struct chunk_count *counts)
+{
+	for (unsigned int i = 0; i < h->nr_counts; i++)
+		o->totals[counts[i].type] += counts[i].count;
+	if (!h->nr_records)
+		return;
+	if (!o->sum.types_bloom || h->first_ns < o->sum.first_ns)
+		o->sum.first_ns = h->first_ns;
+	if (h->last_ns > o->sum.last_ns)
+		o->sum.last_ns = h->last_ns;
+	o->sum.types_bloom |= h->types_bloom;
+}
+
+/* Takes back what was written of a chunk. Where even that fails, readers skip the torn chunk. */
+static int chunk_undo(struct trace_out *o, int err)
+{
+	if (!ftruncate(o->fd, (off_t)o->offset))
+		lseek(o->fd, (off_t)o->offset, SEEK_SET);
+	return out_fail(o, err);
+}
+
+int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
+		    const struct event_type *const *types, const void *raw, size_t len)
+{
+	static const uint8_t zeros[8];
+	size_t table = (size_t)h->nr_counts * COUNT_SIZE;
+	uint8_t head[CHUNK_HEADER_SIZE];
+	size_t room = 2 * len + (o->zstd ? 2 * ZSTD_compressBound(len) : 0);
+	int err = packed_reserve(o, table + room);
+
+	if (err)
+		return err;
+	counts_encode(counts, h->nr_counts, o->packed);
+	struct packing packing = {.best = {(void *)raw, len},
+				  .room = o->packed + table,
+				  .room_len = room};
+	struct iovec iov[4] = {{head, sizeof(head)},
+			       {o->packed, table},
+			       pack(o, h, types, &packing),
+			       {(void *)zeros, 0}};
+
+	h->raw = (uint32_t)len;
+	h->stored = (uint32_t)iov[2].iov_len;
+	h->counts_crc = crc32c(0, o->packed, table);
+	h->payload_crc = crc32c(0, iov[2].iov_base, iov[2].iov_len);
+	iov[3].iov_len = chunk_length(h) - CHUNK_HEADER_SIZE - table - h->stored;
+	chunk_header_encode(h, head);
+	err = write_all(o->fd, iov, 4);
+	if (err)
+		return chunk_undo(o, err);
+	if (h->kind != CHUNK_INDEX) {
+		sum_add(o, h, counts);
+		err = index_add(o, head);
+	}
+	o->offset += chunk_length(h);
+	return err;
+}
+
+int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json)
+{
+	struct chunk_header h = {.kind = (uint8_t)kind};
+	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
+
+	if (!text)
+		return fail(-EINVAL, "%s: metadata that is no valid JSON text", o->path);
+	if (strlen(text) > OTHER_RAW_MAX)
+		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->path,
+			    OTHER_RAW_MAX >> 20);
+	return trace_out_chunk(o, &h, NULL, NULL, text, strlen(text));
+}
+
+uint64_t trace_out_bytes(const struct trace_out *o)
+{
+	return o->offset;
+}
+
+/* The first index chunk carries the counts of the whole file; the others only continue the list. */
+static int write_index(struct trace_out *o)
+{
+	struct trace_trailer t = {.index_offset = o->offset};
+	struct chunk_count *counts = calloc(1 << 16, sizeof(*counts));
+	struct chunk_header h = o->sum;
+	uint8_t tail[TRAILER_SIZE];
+	int err = counts ? 0 : out_fail(o, -ENOMEM);
+
+	for (unsigned int i = 0; counts && i < 1 << 16; i++)
+		if (o->totals[i])
+			counts[h.nr_counts++] = (struct chunk_count){(uint16_t)i, o->totals[i]};
+	h.kind = CHUNK_INDEX;
+	for (size_t at = 0; !err && (at < o->nr_index || !t.nr_index); at += INDEX_ENTRIES_MAX) {
+		size_t left = o->nr_index - at;
+		size_t nr = left < INDEX_ENTRIES_MAX ? left : INDEX_ENTRIES_MAX;
+
+		err = trace_out_chunk(o, &h, counts, NULL, o->index + at * INDEX_ENTRY_SIZE,
+				      nr * INDEX_ENTRY_SIZE);
+		h = (struct chunk_header){.kind = CHUNK_INDEX};
+		t.nr_index++;
+	}
+	free(counts);
+	if (err)
+		return err;
+	trace_trailer_encode(&t, tail);
+	err = write_all(o->fd, &(struct iovec){tail, sizeof(tail)}, 1);
+	return err ? chunk_undo(o, err) : 0;
+}
+
+int trace_out_finish(struct trace_out *o)
+{
+	int err = write_index(o);
+
+	if (close(o->fd) && !err)
+		err = out_fail(o, -errno);
+	o->fd = -1;
+	trace_out_abandon(o);
+	return err;
+}
+
+void trace_out_abandon(struct trace_out *o)
+{
+	if (!o)
+		return;
+	if (o->fd >= 0)
+		close(o->fd);
+	ZSTD_freeCCtx(o->zstd_ctx);
+	columns_packer_free(o->columns);
+	free(o->index);
+	free(o->packed);
+	free(o->path);
+	free(o);
+}

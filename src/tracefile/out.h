@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A trace file being written: its header, whole chunks one after the other, at last the index. Knows nothing of
+ * records; the writer (tracefile_write.c) and the flight recorder (tracefile_ring.c) stand on it.
+ */
+#ifndef HOSTRACE_TRACEFILE_OUT_H
+#define HOSTRACE_TRACEFILE_OUT_H
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "tracefile/format.h"
+
+struct trace_out;
+
+/*
+ * Creates the file, mode 0600, never through a symlink. A regular file of that name is replaced if it is empty or
+ * one of ours, else it is -EEXIST. `zstd` compresses chunks that become smaller by it.
+ */
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
+		     struct trace_out **ret);
+
+struct event_type;
+
+/*
+ * Appends a chunk: h's kind, nr_counts, nr_records, times and bloom are the caller's, the rest is filled in here.
+ * `types` (by id, NULL for other kinds) tells the fields of records, which pack better by fields than by bytes.
+ * A chunk that cannot be written whole is taken back, so that the file stays valid (-ENOSPC, -EIO, ...).
+ */
+int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
+		    const struct event_type *const *types, const void *raw, size_t len);
+
+/* A chunk of JSON: CHUNK_META or CHUNK_SCHEMA. */
+int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json);
+
+/* Bytes written so far. */
+uint64_t trace_out_bytes(const struct trace_out *o);
+
+/* Writes index and trailer and closes; frees o in any case. */
+int trace_out_finish(struct trace_out *o);
+
+/* Closes without an index; the file stays as far as it is written. */
+void trace_out_abandon(struct trace_out *o);
+
+DEFINE_CLEANUP(trace_out, struct trace_out *, trace_out_abandon);
+#define _cleanup_trace_out_ _cleanup_(trace_out_cleanup_)
+
+#endif

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The reader of .hrt files. Chunks are loaded one after the other into `pending`, which sorts them; whatever is
+ * older than the newest watermark is handed out. Nothing in the file is believed before it is checked: lengths and
+ * CRCs when a chunk is loaded, each record's size, type and time when it is taken in.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "pending.h"
+#include "tracefile/map.h"
+#include "tracefile/schema.h"
+#include "tracefile/tracefile.h"
+
+enum {
+	NR_TYPE_IDS = 1 << 16,
+	MALFORMED_NAMED = 8 /* damaged chunks that get a caveat of their own */
+};
+
+struct tracefile {
+	struct reader reader;
+	int fd;
+	struct trace_map map;
+	struct chunk_loader *loader;
+	const struct event_type **types; /* NR_TYPE_IDS, by id in the file; NULL: not declared */
+	bool *wanted;			 /* NR_TYPE_IDS: does the consumer look at it? */
+	uint64_t wanted_bloom;
+	size_t next_chunk;
+	uint64_t watermark_ns;
+	struct pending pending;
+	uint64_t malformed; /* records that no schema fits */
+	uint64_t damaged_records, damaged_chunks;
+	bool done;
+};
+
+static bool tracefile_probe(const uint8_t *head, size_t len)
+{
+	return len >= 8 && !memcmp(head, TRACE_MAGIC, 8);
+}
+
+static void tracefile_close(struct reader *r)
+{
+	struct tracefile *t = (struct tracefile *)r;
+
+	pending_deinit(&t->pending);
+	trace_map_deinit(&t->map);
+	chunk_loader_free(t->loader);
+	trace_info_deinit(&r->info);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->types);
+	free(t->wanted);
+	free(t);
+}
+
+DEFINE_CLEANUP(tracefile, struct reader *, tracefile_close);
+
+/* ---- opening: header, map, schemas, metadata ---- */
+
+static int read_header(struct tracefile *t)
+{
+	uint8_t head[TRACE_HEADER_SIZE];
+	struct trace_info *info = &t->reader.info;
+	struct trace_header h;
+	ssize_t n = pread(t->fd, head, sizeof(head), 0);
+	int err = n < 0 ? fail(-errno, "%s: %s", info->file, strerror(errno))
+			: trace_header_decode(head, (size_t)n, info->file, &h);
+
+	if (err)
+		return err;
+	json_object_set_new(info->meta, "start_monotonic_ns",
+			    json_integer((json_int_t)h.start_monotonic_ns));
+	json_object_set_new(info->meta, "start_realtime_ns",
+			    json_integer((json_int_t)h.start_realtime_ns));
+	return 0;
+}
+
+static int declare(struct tracefile *t, const json_t *json, uint64_t offset)
+{
+	const struct event_type *type;
+	char where[512];
+	uint16_t id;
+	int err;
+
+	snprintf(where, sizeof(where), "%s: offset %" PRIu64 ": schema", t->reader.info.file,
+		 offset);
+	err = schema_to_type(json, where, &type, &id);
+	if (err)
+		return err;
+	if (!id)
+		return fail(-EINVAL, "%s: event %s has no id", where, type->name);
+	if (t->types[id] && t->types[id] != type)
+		return fail(-EINVAL, "%s: id %u is declared twice, as %s and as %s", where, id,
+			    t->types[id]->name, type->name);
+	t->types[id] = type;
+	return 0;
+}
+
+static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
+{
+	size_t i;
+	json_t *type;
+	int err = json_is_array(json)
+			  ? 0
+			  : fail(-EINVAL, "%s: offset %" PRIu64 ": a schema that is no array",
+				 t->reader.info.file, offset);
+
+	json_array_foreach (json, i, type) {
+		if (err)
+			break;
+		err = declare(t, type, offset);
+	}
+	return err;
+}
+
+/* Later metadata override earlier ones key by key. */
+static int take_meta(struct tracefile *t, json_t *json, uint64_t offset)
+{
+	if (!json_is_object(json))
+		return fail(-EINVAL, "%s: offset %" PRIu64 ": metadata that are no JSON object",
+			    t->reader.info.file, offset);
+	return json_object_update(t->reader.info.meta, json);
+}
+
+static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
+{
+	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
+	json_error_t why;
+	json_t *json;
+	int err = text ? chunk_load(t->loader, ref, text) : fail(-ENOMEM, "out of memory");
+
+	if (err == -EBADMSG) { /* the records may still be good */
+		trace_info_caveat(&t->reader.info, "%s", error_text());
+		return 0;
+	}
+	if (err)
+		return err;
+	json = json_loadb((char *)text, ref->h.raw, 0, &why);
+	if (!json)
+		return fail(-EINVAL, "%s: offset %" PRIu64 ": broken JSON: %s", t->reader.info.file,
+			    ref->offset, why.text);
+	err = ref->h.kind == CHUNK_META ? take_meta(t, json, ref->offset)
+					: take_schema(t, json, ref->offset);
+	json_decref(json);
+	return err;
+}
+
+static int read_declarations(struct tracefile *t)
+{
+	struct trace_info *info = &t->reader.info;
+	bool any = false;
+
+	for (size_t i = 0; i < t->map.nr; i++) {
+		const struct chunk_ref *ref = &t->map.refs[i];
+		int err = 0;
+
+		if (ref->h.kind == CHUNK_SCHEMA || ref->h.kind == CHUNK_META)
+			err = read_json_chunk(t, ref);
+		if (err)
+			return err;
+		if (ref->h.kind != CHUNK_RECORDS || !ref->h.nr_records)
+			continue;
+		if (!any || ref->h.first_ns < info->start_ns)
+			info->start_ns = ref->h.first_ns;
+		if (ref->h.last_ns > info->end_ns)
+			info->end_ns = ref->h.last_ns;
+		any = true;
+	}
+	return 0;
+}
+
+static void take_hint(struct tracefile *t, const struct read_hint *hint)
+{
+	t->pending.until_ns = UINT64_MAX;
+	t->wanted_bloom = UINT64_MAX;
+	if (hint) {
+		t->pending.since_ns = hint->since_ns;
+		t->pending.until_ns = hint->until_ns;
+		t->wanted_bloom = hint->wants ? 0 : UINT64_MAX;
+	}
+	for (unsigned int id = 0; id < NR_TYPE_IDS; id++) {
+		const struct event_type *type = t->types[id];
+
+		t->wanted[id] =
+			type && (!hint || !hint->wants || hint->wants(type->name, hint->arg));
+		if (t->wanted[id])
+			t->wanted_bloom |= type_bloom_bit((uint16_t)id);
+	}
+}
+
+static int tracefile_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	_cleanup_(tracefile_cleanup_) struct reader *r = calloc(1, sizeof(struct tracefile));
+	struct tracefile *t = (struct tracefile *)r;
+	int err;
+
+	if (!r)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	r->ops = &tracefile_reader;
+	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (t->fd < 0)
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	err = trace_info_init(&r->info, path, "hrt");
+	if (err)
+		return err;
+	t->types = calloc(NR_TYPE_IDS, sizeof(*t->types));
+	t->wanted = calloc(NR_TYPE_IDS, sizeof(*t->wanted));
+	t->loader = chunk_loader_new(t->fd, r->info.file);
+	if (!t->types || !t->wanted || !t->loader)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	err = read_header(t);
+	if (!err)
+		err = trace_map_load(t->fd, &r->info, &t->map);
+	if (!err)
+		err = read_declarations(t);
+	if (err)
+		return err;
+	take_hint(t, hint);
+	*ret = take_ptr(r);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+/* Names explain what follows, so they are wanted from before the window too. */
+static bool is_name(const struct event_type *type)
+{
+	return type &&
+	       (type->id == EV_thread || type->id == EV_virtio_device ||
+		type->id == EV_virtio_kind || type->id == EV_vcpu_tsc);
+}
+
+/* Does the exact table of types name one that is looked at? A damaged table says yes. */
+static bool counts_wanted(struct tracefile *t, const struct chunk_ref *ref, bool in_time)
+{
+	_cleanup_free_ struct chunk_count *counts = NULL;
+
+	if (chunk_load_counts(t->loader, ref, &counts))
+		return true;
+	for (unsigned int i = 0; i < ref->h.nr_counts; i++) {
+		uint16_t id = counts[i].type;
+
+		if (t->wanted[id] && (in_time || is_name(t->types[id])))
+			return true;
+	}
+	return false;
+}
+
+static bool chunk_wanted(struct tracefile *t, const struct chunk_ref *ref)
+{
+	const struct chunk_header *h = &ref->h;
+	bool in_time = h->last_ns >= t->pending.since_ns && h->first_ns < t->pending.until_ns;
+
+	if (h->kind != CHUNK_RECORDS || !h->nr_records || !(h->types_bloom & t->wanted_bloom))
+		return false;
+	if (in_time && t->wanted_bloom == UINT64_MAX)
+		return true;
+	return counts_wanted(t, ref, in_time);
+}
+
+static void chunk_damaged(struct tracefile *t, const struct chunk_ref *ref)
+{
+	t->damaged_records += ref->h.nr_records;
+	if (t->damaged_chunks++ < MALFORMED_NAMED)
+		trace_info_caveat(&t->reader.info, "%s; its %u events are missing", error_text(),
+				  ref->h.nr_records);
+}
+
+/* Takes the records of a loaded chunk in. A record that cannot be measured ends its chunk. */
+static void take_records(struct tracefile *t, const struct chunk_ref *ref, const uint8_t *data)
+{
+	const struct chunk_header *c = &ref->h;
+	const uint8_t *end = data + c->raw;
+	struct record_hdr h;
+
+	while ((size_t)(end - data) >= sizeof(h)) {
+		memcpy(&h, data, sizeof(h));
+		if (h.size < sizeof(h) || h.size % 8 || h.size > end - data)
+			break;
+		const struct event_type *type = t->types[h.type];
+
+		if (!type || h.size < type->size || h.time < c->first_ns || h.time > c->last_ns)
+			t->malformed++;
+		else if (t->wanted[h.type])
+			pending_add(&t->pending, h.time, data, h.size);
+		data += h.size;
+	}
+	t->malformed += data != end;
+}
+
+static int load_chunk(struct tracefile *t, const struct chunk_ref *ref)
+{
+	int err = pending_reserve(&t->pending, ref->h.raw / sizeof(struct record_hdr));
+	uint8_t *data = err ? NULL : pending_memory(&t->pending, ref->h.raw);
+
+	if (!data)
+		return err ? err : fail(-ENOMEM, "%s: out of memory", t->reader.info.file);
+	err = chunk_load(t->loader, ref, data);
+	if (err == -EBADMSG) {
+		chunk_damaged(t, ref);
+		return 0;
+	}
+	if (!err)
+		take_records(t, ref, data);
+	return err;
+}
+
+/* Loads chunks until something is ready: 1, or 0 at the end. */
+static int fill(struct tracefile *t)
+{
+	struct pending *p = &t->pending;
+
+	while (p->head == p->ready) {
+		if (t->next_chunk == t->map.nr) {
+			if (p->head == p->nr)
+				return 0;
+			pending_release(p, UINT64_MAX);
+			break;
+		}
+		const struct chunk_ref *ref = &t->map.refs[t->next_chunk++];
+		int err = chunk_wanted(t, ref) ? load_chunk(t, ref) : 0;
+
+		if (err)
+			return err;
+		if (ref->h.kind == CHUNK_RECORDS && ref->h.watermark_ns > t->watermark_ns) {
+			t->watermark_ns = ref->h.watermark_ns;
+			pending_release(p, t->watermark_ns);
+		} else if (pending_full(p)) {
+			pending_release_half(p);
+		}
+	}
+	return 1;
+}
+
+/* What was missing is told once all is read. */
+static void finish(struct tracefile *t)
+{
+	struct trace_info *info = &t->reader.info;
+
+	if (t->done)
+		return;
+	t->done = true;
+	if (t->malformed)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records fit no declared type and were skipped",
+				  info->file, t->malformed);
+	if (t->damaged_chunks > MALFORMED_NAMED)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " damaged chunks in all; %" PRIu64
+				  " events are missing",
+				  info->file, t->damaged_chunks, t->damaged_records);
+	if (info->late)
+		trace_info_caveat(info, "%s: %" PRIu64 " events came too late to be put in order",
+				  info->file, info->late);
+}
+
+static int tracefile_next(struct reader *r, struct batch *batch)
+{
+	struct tracefile *t = (struct tracefile *)r;
+	int more = fill(t);
+
+	batch->nr = 0;
+	if (more > 0)
+		pending_batch(&t->pending, t->types, &r->info, batch);
+	else if (!more)
+		finish(t);
+	return more;
+}
+
+/* ---- for the fast lane ---- */
+
+bool tracefile_source(struct reader *r, struct trace_source *ret)
+{
+	const struct tracefile *t = (const struct tracefile *)r;
+
+	if (r->ops != &tracefile_reader || t->pending.since_ns || t->pending.until_ns != UINT64_MAX)
+		return false;
+	*ret = (struct trace_source){t->fd,	t->reader.info.file, t->map.refs,
+				     t->map.nr, t->types,	     t->wanted};
+	return true;
+}
+
+bool tracefile_wants_chunk(struct reader *r, size_t i)
+{
+	struct tracefile *t = (struct tracefile *)r;
+
+	return chunk_wanted(t, &t->map.refs[i]);
+}
+
+/* ---- counting without reading ---- */
+
+static int add_counts(struct tracefile *t, const struct chunk_ref *ref, uint64_t *counts)
+{
+	_cleanup_free_ struct chunk_count *table = NULL;
+	int err = chunk_load_counts(t->loader, ref, &table);
+
+	for (unsigned int i = 0; !err && i < ref->h.nr_counts; i++)
+		if (t->types[table[i].type])
+			counts[t->types[table[i].type]->index] += table[i].count;
+	return err;
+}
+
+static int tracefile_counts(struct reader *r, uint64_t *counts)
+{
+	struct tracefile *t = (struct tracefile *)r;
+	int err = 0;
+
+	if (t->map.index_offset)
+		err = add_counts(t, &(struct chunk_ref){t->map.index_offset, t->map.index}, counts);
+	if (t->map.index_offset && err != -EBADMSG)
+		return err;
+	for (size_t i = 0; i < t->map.nr; i++) {
+		const struct chunk_ref *ref = &t->map.refs[i];
+
+		err = ref->h.kind == CHUNK_RECORDS ? add_counts(t, ref, counts) : 0;
+		if (err == -EBADMSG)
+			chunk_damaged(t, ref);
+		else if (err)
+			return err;
+	}
+	return 0;
+}
+
+const struct reader_ops tracefile_reader = {
+	.name = "hrt",
+	.summary = "hostrace's own trace file",
+	.probe = tracefile_probe,
+	.open = tracefile_open,
+	.next = tracefile_next,
+	.counts = tracefile_counts,
+	.close = tracefile_close,
+};

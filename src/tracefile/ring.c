@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tracefile/ring.h"
+
+enum { NAMES_MAX = 16384 }; /* naming events kept of what was thrown away */
+
+struct link {
+	struct trace_chunk chunk;
+	struct link *newer;
+};
+
+struct trace_ring {
+	uint64_t max_bytes, bytes;
+	struct link *oldest, *newest;
+	struct record_hdr **names; /* each a copy of a whole record */
+	unsigned int nr_names;
+	uint64_t names_dropped;
+};
+
+struct trace_ring *trace_ring_new(uint64_t max_bytes)
+{
+	struct trace_ring *ring = calloc(1, sizeof(*ring));
+
+	if (ring)
+		ring->max_bytes = max_bytes;
+	return ring;
+}
+
+static void link_free(struct link *l)
+{
+	if (!l)
+		return;
+	free(l->chunk.counts);
+	free(l->chunk.data);
+	free(l);
+}
+
+void trace_ring_free(struct trace_ring *ring)
+{
+	if (!ring)
+		return;
+	for (struct link *l = ring->oldest, *next; l; l = next) {
+		next = l->newer;
+		link_free(l);
+	}
+	for (unsigned int i = 0; i < ring->nr_names; i++)
+		free(ring->names[i]);
+	free(ring->names);
+	free(ring);
+}
+
+static bool is_naming(uint16_t type)
+{
+	return type == EV_thread || type == EV_virtio_device || type == EV_virtio_kind ||
+	       type == EV_vcpu_tsc || type == EV_clock_pair;
+}
+
+/* Do both name the same thing? */
+static bool same_thing(const struct record_hdr *a, const struct record_hdr *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case EV_clock_pair: /* one is enough, the newest */
+		return true;
+	case EV_virtio_device: /* their address is the first field */
+	case EV_virtio_kind:
+		return a->pid == b->pid && !memcmp(a + 1, b + 1, 8);
+	default:
+		return a->pid == b->pid && a->tid == b->tid && a->vcpu == b->vcpu;
+	}
+}
+
+static void name_keep(struct trace_ring *ring, const struct record_hdr *rec)
+{
+	struct record_hdr *copy = malloc(rec->size), **names;
+	unsigned int i = 0;
+
+	if (!copy) {
+		ring->names_dropped++;
+		return;
+	}
+	memcpy(copy, rec, rec->size);
+	while (i < ring->nr_names && !same_thing(ring->names[i], rec))
+		i++;
+	if (i < ring->nr_names) {
+		free(ring->names[i]);
+		ring->names[i] = copy;
+		return;
+	}
+	names = i < NAMES_MAX ? realloc(ring->names, (i + 1) * sizeof(*names)) : NULL;
+	if (!names) {
+		free(copy);
+		ring->names_dropped++;
+		return;
+	}
+	ring->names = names;
+	ring->names[ring->nr_names++] = copy;
+}
+
+/* These are our own bytes, checked when they were written: no cursor needed. */
+static void evict(struct trace_ring *ring)
+{
+	struct link *l = ring->oldest;
+
+	for (size_t at = 0; at < l->chunk.len;) {
+		const struct record_hdr *rec = (const void *)(l->chunk.data + at);
+
+		if (is_naming(rec->type))
+			name_keep(ring, rec);
+		at += rec->size;
+	}
+	ring->oldest = l->newer;
+	ring->bytes -= l->chunk.len;
+	link_free(l);
+}
+
+static void *copy_of(const void *from, size_t len)
+{
+	void *p = malloc(len ? len : 1);
+
+	if (p)
+		memcpy(p, from, len);
+	return p;
+}
+
+int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk)
+{
+	struct link *l = calloc(1, sizeof(*l));
+
+	if (l) {
+		l->chunk = *chunk;
+		l->chunk.counts =
+			copy_of(chunk->counts, chunk->h.nr_counts * sizeof(*chunk->counts));
+		l->chunk.data = copy_of(chunk->data, chunk->len);
+	}
+	if (!l || !l->chunk.counts || !l->chunk.data) {
+		link_free(l);
+		return fail(-ENOMEM, "out of memory for the flight recorder");
+	}
+	if (ring->oldest)
+		ring->newest->newer = l;
+	else
+		ring->oldest = l;
+	ring->newest = l;
+	ring->bytes += chunk->len;
+	while (ring->oldest != l && ring->bytes - ring->oldest->chunk.len >= ring->max_bytes)
+		evict(ring);
+	return 0;
+}
+
+static bool chunk_has(const struct trace_chunk *c, uint16_t type)
+{
+	for (unsigned int i = 0; i < c->h.nr_counts; i++)
+		if (c->counts[i].type == type)
+			return true;
+	return false;
+}
+
+/* A name from before the window is as good at its beginning; a clock pair is only true at its own time. */
+static size_t names_collect(const struct trace_ring *ring, uint64_t window_ns, bool pair_wanted,
+			    uint8_t *out)
+{
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < ring->nr_names; i++) {
+		const struct record_hdr *rec = ring->names[i];
+		bool is_pair = rec->type == EV_clock_pair;
+
+		if (is_pair && !pair_wanted)
+			continue;
+		if (out)
+			memcpy(out + len, rec, rec->size);
+		if (out && !is_pair)
+			memcpy(out + len, &window_ns, sizeof(window_ns));
+		len += rec->size;
+	}
+	return len;
+}
+
+static int names_visit(const uint8_t *data, size_t len,
+		       int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg)
+{
+	struct chunk_count counts[4];
+	struct trace_chunk c = {
+		.h = {.first_ns = UINT64_MAX}, .counts = counts, .data = (uint8_t *)data};
+	int err = 0;
+
+	while (!err && c.data + c.len < data + len) {
+		const struct record_hdr *rec = (const void *)(c.data + c.len);
+		unsigned int i = 0;
+
+		while (i < c.h.nr_counts && counts[i].type != rec->type)
+			i++;
+		if (i == c.h.nr_counts)
+			counts[c.h.nr_counts++] = (struct chunk_count){rec->type, 0};
+		counts[i].count++;
+		c.h.nr_records++;
+		c.h.types_bloom |= type_bloom_bit(rec->type);
+		c.h.first_ns = rec->time < c.h.first_ns ? rec->time : c.h.first_ns;
+		c.h.last_ns = rec->time > c.h.last_ns ? rec->time : c.h.last_ns;
+		c.len += rec->size;
+		if (c.len > RECORDS_RAW_MAX / 2 || c.data + c.len == data + len) {
+			err = visit(arg, &c);
+			c = (struct trace_chunk){.h = {.first_ns = UINT64_MAX},
+						 .counts = counts,
+						 .data = c.data + c.len};
+		}
+	}
+	return err;
+}
+
+int trace_ring_walk(const struct trace_ring *ring,
+		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg)
+{
+	uint64_t window_ns = UINT64_MAX;
+	bool pair_wanted = true;
+	int err;
+
+	for (const struct link *l = ring->oldest; l; l = l->newer) {
+		window_ns = l->chunk.h.first_ns < window_ns ? l->chunk.h.first_ns : window_ns;
+		pair_wanted = pair_wanted && !chunk_has(&l->chunk, EV_clock_pair);
+	}
+	size_t len = names_collect(ring, window_ns, pair_wanted, NULL);
+	_cleanup_free_ uint8_t *names = malloc(len + 1);
+
+	if (!names)
+		return fail(-ENOMEM, "out of memory for the flight recorder");
+	names_collect(ring, window_ns, pair_wanted, names);
+	err = names_visit(names, len, visit, arg);
+	for (const struct link *l = ring->oldest; l && !err; l = l->newer)
+		err = visit(arg, &l->chunk);
+	return err;
+}
+
+uint64_t trace_ring_names_dropped(const struct trace_ring *ring)
+{
+	return ring->names_dropped;
+}

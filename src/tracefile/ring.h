@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The flight recorder's memory: the newest chunks of records, raw, and of what was thrown away the newest naming
+ * event of each thing, so that the kept events can still be explained.
+ */
+#ifndef HOSTRACE_TRACEFILE_RING_H
+#define HOSTRACE_TRACEFILE_RING_H
+
+#include "base/cleanup.h"
+#include "record.h"
+#include "tracefile/out.h"
+
+struct trace_ring;
+
+struct trace_chunk {
+	struct chunk_header h;
+	struct chunk_count *counts; /* h.nr_counts entries */
+	uint8_t *data;		    /* records */
+	size_t len;
+};
+
+/* NULL: out of memory. */
+struct trace_ring *trace_ring_new(uint64_t max_bytes);
+void trace_ring_free(struct trace_ring *ring);
+
+/* Keeps a copy; the oldest chunks go as long as max_bytes stay. 0 or -ENOMEM. */
+int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk);
+
+/* Hands out everything kept, naming events first, oldest first; stops at the first error and returns it. */
+int trace_ring_walk(const struct trace_ring *ring,
+		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg);
+
+/* Naming events that found the table full. */
+uint64_t trace_ring_names_dropped(const struct trace_ring *ring);
+
+DEFINE_CLEANUP(trace_ring, struct trace_ring *, trace_ring_free);
+#define _cleanup_trace_ring_ _cleanup_(trace_ring_cleanup_)
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records are collected to a chunk in memory and go out in one write: when the chunk is large, or at the end of a
+ * round if its oldest record has waited for a second, so that a SIGKILL loses no more than that. Before the first
+ * chunk in which a type occurs stands a schema chunk that declares it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "tracefile/ring.h"
+#include "tracefile/schema.h"
+#include "tracefile/tracefile.h"
+
+enum {
+	CHUNK_TARGET = 256 << 10, /* bytes; a chunk this large is written at the round's end */
+	RING_CHUNK_MIN =
+		4 << 10, /* a flight recorder's chunks are a sixteenth of it, but no smaller */
+	FOREIGN_ID_FIRST = 256, /* ids in the file of types that are not ours */
+	NR_TYPE_IDS = 1 << 16,
+};
+
+#define WAIT_MAX_NS 1000000000ull /* a record waits no longer in memory, if rounds end in time */
+
+struct trace_writer {
+	char *path;
+	struct trace_header head;
+	struct trace_out *out;
+	struct trace_ring *ring; /* flight recorder, else NULL */
+	bool zstd;
+	json_t *meta;
+	int err; /* the first failure; nothing is written after it */
+	size_t target;
+
+	struct trace_chunk chunk; /* being filled */
+	uint64_t chunk_since_ns;  /* when its first record came */
+	uint64_t watermark_ns;
+	const struct event_type *types[NR_TYPE_IDS]; /* by id in the file */
+	uint16_t next_id;
+	uint32_t count[NR_TYPE_IDS]; /* of the chunk being filled */
+	bool announced[NR_TYPE_IDS]; /* has its schema in w->out */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t meta_u64(const json_t *meta, const char *key, uint64_t fallback)
+{
+	const json_t *v = json_object_get(meta, key);
+
+	return json_is_integer(v) ? (uint64_t)json_integer_value(v) : fallback;
+}
+
+/* The start is now, unless the metadata know better (a converted trace). */
+static struct trace_header header_make(const json_t *meta)
+{
+	struct trace_header h = {
+		.start_monotonic_ns =
+			meta_u64(meta, "start_monotonic_ns", clock_ns(CLOCK_MONOTONIC)),
+		.start_realtime_ns = meta_u64(meta, "start_realtime_ns", clock_ns(CLOCK_REALTIME)),
+	};
+
+	if (getrandom(h.id, sizeof(h.id), GRND_NONBLOCK) < 0)
+		memset(h.id, 0, sizeof(h.id));
+	return h;
+}
+
+static void writer_free(struct trace_writer *w)
+{
+	trace_out_abandon(w->out);
+	trace_ring_free(w->ring);
+	json_decref(w->meta);
+	free(w->chunk.data);
+	free(w->chunk.counts);
+	free(w->path);
+	free(w);
+}
+
+DEFINE_CLEANUP(writer, struct trace_writer *, writer_free);
+
+static void chunk_reset(struct trace_writer *w)
+{
+	for (unsigned int i = 0; i < w->chunk.h.nr_counts; i++)
+		w->count[w->chunk.counts[i].type] = 0;
+	w->chunk.h = (struct chunk_header){.kind = CHUNK_RECORDS, .first_ns = UINT64_MAX};
+	w->chunk.len = 0;
+}
+
+static int writer_alloc(struct trace_writer *w, const char *path, uint64_t max_bytes)
+{
+	w->target = CHUNK_TARGET;
+	if (max_bytes) {
+		w->ring = trace_ring_new(max_bytes);
+		if (max_bytes / 16 < w->target)
+			w->target =
+				max_bytes / 16 < RING_CHUNK_MIN ? RING_CHUNK_MIN : max_bytes / 16;
+	}
+	w->path = strdup(path);
+	w->chunk.data = malloc(RECORDS_RAW_MAX);
+	w->chunk.counts = calloc(NR_TYPE_IDS, sizeof(*w->chunk.counts));
+	w->next_id = FOREIGN_ID_FIRST;
+	chunk_reset(w);
+	if (!w->path || !w->chunk.data || !w->chunk.counts || (max_bytes && !w->ring))
+		return fail(-ENOMEM, "%s: out of memory", path);
+	return 0;
+}
+
+int trace_writer_open(const char *path, const struct trace_writer_options *opt, json_t *meta,
+		      struct trace_writer **ret)
+{
+	_cleanup_(writer_cleanup_) struct trace_writer *w = calloc(1, sizeof(*w));
+	int err = w ? writer_alloc(w, path, opt->max_bytes)
+		    : fail(-ENOMEM, "%s: out of memory", path);
+
+	if (err)
+		return err;
+	w->zstd = opt->zstd;
+	w->meta = json_incref(meta);
+	w->head = header_make(meta);
+	err = trace_out_create(path, &w->head, w->zstd, &w->out);
+	if (!err)
+		err = trace_out_json(w->out, CHUNK_META, meta);
+	if (err)
+		return err;
+	*ret = take_ptr(w);
+	return 0;
+}
+
+/* Where chunks go: the writer's own file, or a dump's. */
+struct target {
+	struct trace_writer *w;
+	struct trace_out *out;
+	bool *announced;
+};
+
+static int schema_write(struct target *t, const struct trace_chunk *c)
+{
+	json_t *list = json_array();
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->h.nr_counts; i++) {
+		uint16_t id = c->counts[i].type;
+
+		if (!t->announced[id])
+			json_array_append_new(list, schema_from_type(t->w->types[id], id));
+		t->announced[id] = true;
+	}
+	if (json_array_size(list))
+		err = trace_out_json(t->out, CHUNK_SCHEMA, list);
+	json_decref(list);
+	return err;
+}
+
+static int chunk_write(void *arg, const struct trace_chunk *c)
+{
+	struct target *t = arg;
+	struct chunk_header h = c->h;
+	int err = schema_write(t, c);
+
+	h.kind = CHUNK_RECORDS;
+	return err ? err : trace_out_chunk(t->out, &h, c->counts, t->w->types, c->data, c->len);
+}
+
+/* Sends the chunk at hand on its way. `watermark_ns` is the one of the rounds that have ended. */
+static int chunk_flush(struct trace_writer *w)
+{
+	struct target own = {w, w->out, w->announced};
+
+	if (!w->chunk.h.nr_records || w->err)
+		return w->err;
+	w->chunk.h.watermark_ns = w->watermark_ns;
+	for (unsigned int i = 0; i < w->chunk.h.nr_counts; i++)
+		w->chunk.counts[i].count = w->count[w->chunk.counts[i].type];
+	w->err = w->ring ? trace_ring_push(w->ring, &w->chunk) : chunk_write(&own, &w->chunk);
+	chunk_reset(w);
+	return w->err;
+}
+
+static int type_check(struct trace_writer *w, const struct record_hdr *rec)
+{
+	if (!w->types[rec->type])
+		w->types[rec->type] = event_type_ours(rec->type);
+	const struct event_type *t = w->types[rec->type];
+
+	if (!t)
+		return fail(-EINVAL, "%s: a record of type %u, which nobody declared", w->path,
+			    rec->type);
+	if (rec->size < t->size || rec->size % 8 || rec->size > EVENT_RECORD_MAX)
+		return fail(-EINVAL, "%s: a record of %s with %u bytes", w->path, t->name,
+			    rec->size);
+	return 0;
+}
+
+int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
+{
+	struct chunk_header *h = &w->chunk.h;
+	int err = type_check(w, rec);
+
+	if (!err && w->chunk.len + rec->size > RECORDS_RAW_MAX)
+		err = chunk_flush(w);
+	if (err || w->err)
+		return err ? err : w->err;
+	if (!h->nr_records++)
+		w->chunk_since_ns = clock_ns(CLOCK_MONOTONIC);
+	memcpy(w->chunk.data + w->chunk.len, rec, rec->size);
+	w->chunk.len += rec->size;
+	if (!w->count[rec->type]++)
+		w->chunk.counts[h->nr_counts++].type = rec->type;
+	h->types_bloom |= type_bloom_bit(rec->type);
+	if (rec->time < h->first_ns)
+		h->first_ns = rec->time;
+	if (rec->time > h->last_ns)
+		h->last_ns = rec->time;
+	return 0;
+}
+
+int trace_writer_type(struct trace_writer *w, const struct event_type *type, uint16_t *ret_id)
+{
+	if (type->id && type == event_type_ours(type->id)) {
+		*ret_id = type->id;
+		return 0;
+	}
+	for (unsigned int id = FOREIGN_ID_FIRST; id < w->next_id; id++)
+		if (w->types[id] == type) {
+			*ret_id = (uint16_t)id;
+			return 0;
+		}
+	if (w->next_id == NR_TYPE_IDS - 1)
+		return fail(-E2BIG, "%s: more event types than a trace file can hold", w->path);
+	w->types[w->next_id] = type;
+	*ret_id = w->next_id++;
+	return 0;
+}
+
+int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns)
+{
+	w->watermark_ns = watermark_ns;
+	if (w->chunk.len >= w->target ||
+	    (w->chunk.h.nr_records && clock_ns(CLOCK_MONOTONIC) - w->chunk_since_ns >= WAIT_MAX_NS))
+		return chunk_flush(w);
+	return w->err;
+}
+
+uint64_t trace_writer_bytes(const struct trace_writer *w)
+{
+	return trace_out_bytes(w->out);
+}
+
+/* What the ring dropped of the names goes into the metadata: a trace tells what it lacks. */
+static int ring_write(struct trace_writer *w, struct trace_out *out, bool *announced)
+{
+	struct target t = {w, out, announced};
+	uint64_t dropped = trace_ring_names_dropped(w->ring);
+	int err = trace_ring_walk(w->ring, chunk_write, &t);
+
+	if (!err && dropped) {
+		json_t *note = json_pack("{s:I}", "names_dropped", (json_int_t)dropped);
+
+		err = trace_out_json(out, CHUNK_META, note);
+		json_decref(note);
+	}
+	return err;
+}
+
+int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_meta)
+{
+	_cleanup_trace_out_ struct trace_out *out = NULL;
+	_cleanup_free_ bool *announced = calloc(NR_TYPE_IDS, sizeof(*announced));
+	int err = announced ? 0 : fail(-ENOMEM, "%s: out of memory", path);
+
+	if (!w->ring)
+		return fail(-EINVAL, "%s: only a flight recorder can be dumped", path);
+	if (!err)
+		err = chunk_flush(w);
+	if (!err)
+		err = trace_out_create(path, &w->head, w->zstd, &out);
+	if (!err)
+		err = trace_out_json(out, CHUNK_META, w->meta);
+	if (!err)
+		err = ring_write(w, out, announced);
+	if (!err && final_meta)
+		err = trace_out_json(out, CHUNK_META, final_meta);
+	return err ? err : trace_out_finish(take_ptr(out));
+}
+
+int trace_writer_close(struct trace_writer *w, json_t *final_meta)
+{
+	int err, last;
+
+	if (!w)
+		return 0;
+	w->watermark_ns = UINT64_MAX;
+	err = chunk_flush(w);
+	if (!err && w->ring)
+		err = ring_write(w, w->out, w->announced);
+	/* Even after a failure (a full disk) the metadata and the index are tried: they are small. */
+	if (final_meta && (last = trace_out_json(w->out, CHUNK_META, final_meta)) && !err)
+		err = last;
+	last = trace_out_finish(take_ptr(w->out));
+	writer_free(w);
+	return err ? err : last;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "vm/cmdline.h"
+#include "vm/proc.h"
+
+enum {
+	CMDLINE_BYTES_MAX = 1 << 20,
+	DESCRIPTORS_MAX = 1 << 20, /* looked at per process */
+	COMM_MAX = 64,
+};
+
+static void closedir_cleanup(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+static FILE *proc_open(pid_t pid, const char *what)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/%.63s", pid, what);
+	return fopen(path, "re");
+}
+
+bool proc_exists(pid_t pid, pid_t *ret_leader)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "status");
+	char line[256];
+	int tgid;
+
+	*ret_leader = 0;
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			*ret_leader = tgid;
+	return *ret_leader == pid;
+}
+
+pid_t proc_parent(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "status");
+	char line[256];
+	int parent = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "PPid: %d", &parent) == 1)
+			break;
+	return parent;
+}
+
+static int words_split(char *text, size_t len, char ***ret_words, unsigned int *ret_nr)
+{
+	char **words = calloc(CMDLINE_WORDS_MAX, sizeof(*words));
+	unsigned int nr = 0;
+
+	if (!words)
+		return -ENOMEM;
+	for (size_t i = 0; i < len && nr < CMDLINE_WORDS_MAX; i += strlen(text + i) + 1)
+		words[nr++] = text + i;
+	*ret_words = words;
+	*ret_nr = nr;
+	return 0;
+}
+
+int proc_cmdline(pid_t pid, char **ret_text, char ***ret_words, unsigned int *ret_nr)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "cmdline");
+	char *text;
+	size_t len;
+	int err;
+
+	if (!f)
+		return -errno;
+	text = malloc(CMDLINE_BYTES_MAX + 1);
+	if (!text)
+		return -ENOMEM;
+	len = fread(text, 1, CMDLINE_BYTES_MAX, f);
+	text[len] = '\0';
+	err = words_split(text, len, ret_words, ret_nr);
+	if (err)
+		free(text);
+	else
+		*ret_text = text;
+	return err;
+}
+
+int proc_exe(pid_t pid, char *buf, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	n = readlink(link, buf, size - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	if ((size_t)n > tail && !strcmp(buf + n - tail, deleted))
+		buf[n - tail] = '\0';
+	return 0;
+}
+
+void proc_comm(pid_t pid, char *buf, size_t size)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "comm");
+
+	*buf = '\0';
+	if (f && fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+}
+
+int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
+{
+	static const char vm[] = "anon_inode:kvm-vm", vcpu[] = "anon_inode:kvm-vcpu";
+	_cleanup_(closedir_cleanup) DIR *dir = NULL;
+	unsigned int seen = 0;
+	struct dirent *d;
+	char path[64];
+
+	*ret_vm = false;
+	*ret_vcpus = 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	while ((d = readdir(dir)) && seen++ < DESCRIPTORS_MAX) {
+		char target[64];
+		ssize_t n = readlinkat(dirfd(dir), d->d_name, target, sizeof(target) - 1);
+
+		if (n < 0)
+			continue;
+		target[n] = '\0';
+		if (!strcmp(target, vm))
+			*ret_vm = true;
+		else if (!strncmp(target, vcpu, sizeof(vcpu) - 1) && *ret_vcpus < VM_VCPUS_MAX)
+			++*ret_vcpus; /* "anon_inode:kvm-vcpu:3" since Linux 4.17 */
+	}
+	return 0;
+}
+
+/* What the VMMs call their vCPU threads: QEMU (with debug-threads=on), Firecracker, crosvm, Cloud
+ * Hypervisor. */
+static bool vcpu_of_comm(const char *comm, unsigned int *ret_index, bool *ret_all)
+{
+	static const char *const patterns[] = {"CPU %u/KVM%n", "CPU %u/TCG%n", "fc_vcpu %u%n",
+					       "crosvm_vcpu%u%n", "vcpu%u%n"};
+
+	*ret_index = 0;
+	*ret_all = !strcmp(comm, "ALL CPUs/TCG");
+	if (*ret_all)
+		return true;
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		int len = 0;
+
+		if (sscanf(comm, patterns[i], ret_index, &len) == 1 && len && !comm[len])
+			return true;
+	}
+	return false;
+}
+
+static pid_t tid_of(const char *name)
+{
+	long tid = strtol(name, NULL, 10);
+
+	return tid > 0 && tid < INT_MAX ? (pid_t)tid : 0;
+}
+
+unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max)
+{
+	_cleanup_(closedir_cleanup) DIR *dir = NULL;
+	unsigned int highest = 0;
+	struct dirent *d;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		char comm[COMM_MAX], file[64];
+		pid_t tid = tid_of(d->d_name);
+		unsigned int index;
+		bool all;
+
+		if (!tid)
+			continue;
+		snprintf(file, sizeof(file), "task/%d/comm", tid);
+		_cleanup_fclose_ FILE *f = proc_open(pid, file);
+		if (!f || !fgets(comm, sizeof(comm), f))
+			continue;
+		comm[strcspn(comm, "\n")] = '\0';
+		if (!vcpu_of_comm(comm, &index, &all) || index >= max)
+			continue;
+		for (unsigned int i = index; i < (all ? max : index + 1); i++)
+			ret[i].tid = tid;
+		if (index + 1 > highest)
+			highest = index + 1;
+	}
+	return highest;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc/PID tells of a process: words of its command line, its KVM descriptors, its vCPU
+ * threads. */
+#ifndef HOSTRACE_VM_PROC_H
+#define HOSTRACE_VM_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "vm/vm.h"
+
+/* Is there such a process? A thread that does not lead its process is none; *ret_leader is then its
+ * process. */
+bool proc_exists(pid_t pid, pid_t *ret_leader);
+
+/* The process that started it; 0 if that cannot be told. */
+pid_t proc_parent(pid_t pid);
+
+/*
+ * The words of the command line, at most CMDLINE_WORDS_MAX of them and CMDLINE_BYTES_MAX bytes.
+ * *ret_words points into *ret_text; free both. A kernel thread and a zombie have none. 0 or -errno.
+ */
+int proc_cmdline(pid_t pid, char **ret_text, char ***ret_words, unsigned int *ret_nr);
+
+/* Path of the executable, "(deleted)" taken off; 0 or -errno (-EACCES, -ENOENT: a kernel thread).
+ */
+int proc_exe(pid_t pid, char *buf, size_t size);
+
+/* The short name, "" if the process is gone. */
+void proc_comm(pid_t pid, char *buf, size_t size);
+
+/* Counts descriptors of KVM. -EACCES: they are not ours to see. */
+int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus);
+
+/*
+ * Threads that are vCPUs by their name ("CPU 0/KVM"), in ret[index].tid; at most max entries.
+ * Returns the highest index + 1. All vCPUs of a single-threaded TCG run in one thread: all entries
+ * get its tid.
+ */
+unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max);
+
+#endif

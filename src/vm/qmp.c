@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "event.h"
+#include "vm/qmp.h"
+
+struct qmp {
+	int fd;
+	char *name;
+	char *line; /* what was received and not yet taken */
+	size_t len, size;
+	json_int_t id;
+	int patience_ms;
+};
+
+enum { LINE_FIRST = 64 << 10 };
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- lines ---- */
+
+static int receive(struct qmp *q, int64_t until_ms)
+{
+	struct pollfd p = {.fd = q->fd, .events = POLLIN};
+	int64_t left = until_ms - now_ms();
+	ssize_t n;
+
+	if (q->len == q->size) {
+		size_t size = q->size ? 2 * q->size : LINE_FIRST;
+		char *more = size <= QMP_LINE_MAX ? realloc(q->line, size) : NULL;
+
+		if (!more)
+			return fail(-EPROTO, "%s: a line longer than %d bytes", q->name,
+				    QMP_LINE_MAX);
+		q->line = more;
+		q->size = size;
+	}
+	n = left > 0 ? poll(&p, 1, (int)left) : 0;
+	if (n < 0)
+		return errno == EINTR ? 0 : fail(-errno, "%s: %s", q->name, strerror(errno));
+	if (!n)
+		return fail(-ETIMEDOUT, "%s: no answer within %d ms", q->name, q->patience_ms);
+	n = recv(q->fd, q->line + q->len, q->size - q->len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return fail(-ECONNRESET, "%s: the monitor closed the connection", q->name);
+	q->len += (size_t)n;
+	return 0;
+}
+
+/* The next line as an object. */
+static int next_object(struct qmp *q, int64_t until_ms, json_t **ret)
+{
+	char *end;
+	json_error_t error;
+
+	while (!(end = q->len ? memchr(q->line, '\n', q->len) : NULL)) {
+		int err = receive(q, until_ms);
+
+		if (err)
+			return err;
+	}
+	*ret = json_loadb(q->line, (size_t)(end - q->line), 0, &error);
+	q->len -= (size_t)(end + 1 - q->line);
+	memmove(q->line, end + 1, q->len);
+	if (json_is_object(*ret))
+		return 0;
+	json_decref(*ret);
+	return fail(-EPROTO, "%s: this is no QMP monitor: not JSON", q->name);
+}
+
+/* The next object that has one of these keys; events and the like are passed over. */
+static int next_with(struct qmp *q, const char *key, const char *or_key, int64_t until,
+		     json_t **ret)
+{
+	for (unsigned int i = 0; i < QMP_EVENTS_MAX; i++) {
+		int err = next_object(q, until, ret);
+
+		if (err)
+			return err;
+		if (json_object_get(*ret, key) || (or_key && json_object_get(*ret, or_key)))
+			return 0;
+		json_decref(*ret);
+	}
+	return fail(-EPROTO, "%s: %d messages and no answer", q->name, QMP_EVENTS_MAX);
+}
+
+/* ---- commands ---- */
+
+static int refused(const struct qmp *q, const char *command, const json_t *error)
+{
+	const char *kind = json_string_value(json_object_get(error, "class"));
+	const char *desc = json_string_value(json_object_get(error, "desc"));
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s", desc ? desc : "no reason given");
+	text_neutralise(text);
+	return fail(kind && !strcmp(kind, "CommandNotFound") ? -EOPNOTSUPP : -EREMOTEIO,
+		    "%s: %s: %s", q->name, command, text);
+}
+
+static int send_all(struct qmp *q, const char *text)
+{
+	struct timeval patience = {.tv_sec = q->patience_ms / 1000,
+				   .tv_usec = q->patience_ms % 1000 * 1000};
+
+	setsockopt(q->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	for (size_t len = strlen(text); len;) {
+		ssize_t n = send(q->fd, text, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(-ECONNRESET, "%s: %s", q->name, strerror(errno));
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int answer_of(struct qmp *q, const char *command, json_int_t id, json_t **ret_value)
+{
+	int64_t until = now_ms() + q->patience_ms;
+
+	for (;;) {
+		json_t *reply, *value;
+		int err = next_with(q, "return", "error", until, &reply);
+
+		if (err)
+			return err;
+		if (json_integer_value(json_object_get(reply, "id")) != id) {
+			json_decref(reply); /* of a question that was given up */
+			if (now_ms() < until)
+				continue;
+			return fail(-ETIMEDOUT, "%s: answers to others only", q->name);
+		}
+		value = json_object_get(reply, "return");
+		if (!value)
+			err = refused(q, command, json_object_get(reply, "error"));
+		else
+			*ret_value = json_incref(value);
+		json_decref(reply);
+		return err;
+	}
+}
+
+int qmp_execute(struct qmp *q, const char *command, json_t *arguments, json_t **ret_value)
+{
+	json_int_t id = ++q->id;
+	json_t *ask = json_pack("{s:s, s:I}", "execute", command, "id", id);
+
+	if (arguments)
+		json_object_set_new(ask, "arguments", arguments);
+	_cleanup_free_ char *text = json_dumps(ask, JSON_COMPACT);
+	_cleanup_free_ char *line = NULL;
+
+	json_decref(ask);
+	if (!text || asprintf(&line, "%s\n", text) < 0)
+		return fail(-ENOMEM, "out of memory");
+	int err = send_all(q, line);
+
+	return err ? err : answer_of(q, command, id, ret_value);
+}
+
+/* ---- connections ---- */
+
+static int greet(struct qmp *q)
+{
+	json_t *greeting, *nothing;
+	int err = next_with(q, "QMP", NULL, now_ms() + q->patience_ms, &greeting);
+
+	if (err == -ETIMEDOUT)
+		return fail(err,
+			    "%s: the monitor does not greet: it may be in use by another client",
+			    q->name);
+	if (err)
+		return err;
+	json_decref(greeting);
+	err = qmp_execute(q, "qmp_capabilities", NULL, &nothing);
+	if (!err)
+		json_decref(nothing);
+	return err;
+}
+
+int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret)
+{
+	struct qmp *q = calloc(1, sizeof(*q));
+	int err;
+
+	if (!q || !(q->name = strdup(name))) {
+		free(q);
+		close(fd);
+		return fail(-ENOMEM, "out of memory");
+	}
+	q->fd = fd;
+	q->patience_ms = patience_ms;
+	err = greet(q);
+	if (err)
+		qmp_close(q);
+	else
+		*ret = q;
+	return err;
+}
+
+int qmp_open(const char *path, struct qmp **ret)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return fail(-ENAMETOOLONG, "%s: longer than a socket's path may be", path);
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		int err = -errno;
+
+		close(fd);
+		return fail(err, "%s: %s", path, strerror(-err));
+	}
+	return qmp_open_fd(fd, path, QMP_PATIENCE_MS, ret);
+}
+
+void qmp_close(struct qmp *q)
+{
+	if (!q)
+		return;
+	close(q->fd);
+	free(q->name);
+	free(q->line);
+	free(q);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "event.h"
+#include "vm/virtq_state.h"
+
+enum {
+	/* VirtQueue */
+	VQ_NUM = 0,
+	VQ_NUM_DEFAULT = 4,
+	VQ_DESC = 16,
+	VQ_INDICES = 56, /* last_avail_idx ... notification */
+	VQ_INDEX = 72,
+	VQ_INUSE = 76,
+	VQ_HEAD_BYTES = 80,
+	VQ_BEHIND_VDEV = 56, /* from vdev to the end of VirtQueue */
+	VDEV_PATH = 48,	     /* DeviceState.canonical_path */
+	VDEV_BYTES = 1024,   /* VirtIODevice.vq lies within these, at various places */
+	NAMED_MIN = 8,	     /* queues of a row that must fit before the rest is looked at */
+
+	/* VRingMemoryRegionCaches: an RCU head, then three MemoryRegionCaches {ptr, xlat, len, ...} */
+	CACHES_DESC = 16,
+	CACHE_BYTES = 112,
+	CACHES_BYTES = CACHES_DESC + 3 * CACHE_BYTES,
+	CACHE_LEN = 16,
+
+	DESC_BYTES = 16,
+	USED_ELEMENT_BYTES = 8,
+	PACKED_EVENT_BYTES = 4,
+	PACKED_AVAIL = 1 << 7, /* virtio 1.2, 2.8.13 */
+	PACKED_USED = 1 << 15,
+
+	SCAN_BYTES = 4 << 20,
+	ARRAY_ALIGN = 16, /* malloc's */
+	TRIES = 4,
+};
+
+static const uint64_t SCAN_RANGE_MAX = 1ull << 30; /* larger mappings are guest memory, or TCG's code */
+
+/* Where VirtQueue.vdev is: since 7.0, and from 4.2 to 6.2. */
+static const uint32_t vdev_offsets[] = {96, 104};
+
+static uint64_t le(const uint8_t *p, size_t size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, size); /* little-endian hosts only, as base/buffer.h */
+	return v;
+}
+
+/* ---- finding devices ---- */
+
+/* Are the first `nr` queues at p a row with this vdev? */
+static bool is_row(const uint8_t *p, uint32_t vdev_offset, uint64_t vdev, unsigned int from,
+		   unsigned int nr)
+{
+	size_t stride = vdev_offset + VQ_BEHIND_VDEV;
+
+	for (unsigned int i = from; i < nr; i++)
+		if (le(p + i * stride + vdev_offset, 8) != vdev ||
+		    le(p + i * stride + VQ_INDEX, 2) != i)
+			return false;
+	return true;
+}
+
+/* The row's other end, and the device that points back at it. */
+static bool is_array(const struct memory *m, uint64_t array, uint32_t vdev_offset, uint64_t vdev)
+{
+	size_t stride = vdev_offset + VQ_BEHIND_VDEV;
+	_cleanup_free_ uint8_t *all = malloc(VIRTQ_QUEUES_MAX * stride);
+	uint8_t device[VDEV_BYTES];
+
+	if (!all || memory_read(m, array, all, VIRTQ_QUEUES_MAX * stride) ||
+	    !is_row(all, vdev_offset, vdev, 0, VIRTQ_QUEUES_MAX) ||
+	    memory_read(m, vdev, device, sizeof(device)))
+		return false;
+	for (size_t i = 0; i + 8 <= sizeof(device); i += 8)
+		if (le(device + i, 8) == array)
+			return true;
+	return false;
+}
+
+static void path_read(const struct memory *m, uint64_t vdev, char *path)
+{
+	uint8_t at[8];
+
+	memset(path, 0, VIRTQ_PATH_MAX);
+	if (memory_read(m, vdev + VDEV_PATH, at, sizeof(at)))
+		return;
+	for (unsigned int i = 0; i < VIRTQ_PATH_MAX - 1; i++) /* it may end a page */
+		if (memory_read(m, le(at, 8) + i, path + i, 1) || !path[i])
+			break;
+	if (path[0] != '/')
+		path[0] = '\0';
+	text_neutralise(path);
+}
+
+struct finding {
+	const struct memory *m;
+	struct virtq_device *device;
+	unsigned int nr;
+};
+
+static int device_add(struct finding *f, uint64_t array, uint32_t vdev_offset, uint64_t vdev)
+{
+	struct virtq_device *d;
+
+	if (f->nr == VIRTQ_DEVICES_MAX)
+		return 0;
+	for (unsigned int i = 0; i < f->nr; i++)
+		if (f->device[i].array == array)
+			return 0;
+	if (!(f->nr & (f->nr - 1))) {
+		void *more = realloc(f->device, (f->nr ? 2 * f->nr : 1) * sizeof(*f->device));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		f->device = more;
+	}
+	d = &f->device[f->nr++];
+	*d = (struct virtq_device){.vdev = vdev, .array = array, .vdev_offset = vdev_offset};
+	path_read(f->m, vdev, d->path);
+	return 0;
+}
+
+static int bytes_search(struct finding *f, const uint8_t *bytes, size_t size, uint64_t base)
+{
+	int err = 0;
+
+	for (size_t k = 0; k < sizeof(vdev_offsets) / sizeof(vdev_offsets[0]); k++) {
+		uint32_t at = vdev_offsets[k];
+		size_t need = NAMED_MIN * (size_t)(at + VQ_BEHIND_VDEV);
+
+		for (size_t i = 0; i + need <= size && !err; i += ARRAY_ALIGN) {
+			uint64_t vdev = le(bytes + i + at, 8);
+
+			if (vdev && !(vdev & 7) && is_row(bytes + i, at, vdev, 0, NAMED_MIN) &&
+			    is_array(f->m, base + i, at, vdev))
+				err = device_add(f, base + i, at, vdev);
+		}
+	}
+	return err;
+}
+
+static bool worth_searching(const struct memory_range *r, uint64_t skip_bytes)
+{
+	uint64_t size = r->end - r->start;
+
+	if (!r->read || !r->write || r->exec || r->shared || r->file)
+		return false;
+	return r->heap || (size != skip_bytes && size <= SCAN_RANGE_MAX);
+}
+
+/* Piece by piece, each with the beginning of the next, so that no row is cut. */
+static int range_search(struct finding *f, const struct memory_range *r, uint8_t *bytes)
+{
+	const uint64_t overlap = NAMED_MIN * (vdev_offsets[1] + VQ_BEHIND_VDEV);
+	uint64_t end = r->end - r->start > SCAN_RANGE_MAX ? r->start + SCAN_RANGE_MAX : r->end;
+	int err = 0;
+
+	for (uint64_t at = r->start; at < end && !err; at += SCAN_BYTES) {
+		uint64_t size = SCAN_BYTES + overlap;
+
+		if (size > r->end - at)
+			size = r->end - at;
+		if (!memory_read(f->m, at, bytes, size))
+			err = bytes_search(f, bytes, size, at);
+	}
+	return err;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct virtq_device *x = a, *y = b;
+	int c = strcmp(x->path, y->path);
+
+	return c ? c : x->vdev < y->vdev ? -1 : x->vdev > y->vdev;
+}
+
+int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq_device **ret,
+		       unsigned int *ret_nr)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(SCAN_BYTES + 65536);
+	struct finding f = {.m = m};
+	int err = bytes ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; i < m->nr && !err; i++)
+		if (worth_searching(&m->range[i], skip_bytes))
+			err = range_search(&f, &m->range[i], bytes);
+	if (err) {
+		free(f.device);
+		return err;
+	}
+	if (f.nr)
+		qsort(f.device, f.nr, sizeof(*f.device), by_path);
+	*ret = f.device;
+	*ret_nr = f.nr;
+	return 0;
+}
+
+/* ---- one queue ---- */
+
+/* Where QEMU has the parts of a queue mapped. */
+struct rings {
+	uint64_t desc, avail, used; /* addresses in the process */
+	uint64_t desc_len, avail_len, used_len;
+};
+
+static bool rings_read(const struct memory *m, uint64_t caches, struct rings *r)
+{
+	uint8_t bytes[CACHES_BYTES];
+	uint64_t *part[] = {&r->desc, &r->avail, &r->used};
+	uint64_t *len[] = {&r->desc_len, &r->avail_len, &r->used_len};
+
+	if (!caches || memory_read(m, caches, bytes, sizeof(bytes)))
+		return false;
+	for (unsigned int i = 0; i < 3; i++) {
+		*part[i] = le(bytes + CACHES_DESC + i * CACHE_BYTES, 8);
+		*len[i] = le(bytes + CACHES_DESC + i * CACHE_BYTES + CACHE_LEN, 8);
+	}
+	return r->desc && r->avail && r->used;
+}
+
+static struct virtq_notify wish_split(bool event_idx, uint16_t flags, uint16_t event)
+{
+	if (event_idx) /* virtio 1.2, 2.7.7: the flags count for nothing then */
+		return (struct virtq_notify){VIRTQ_AT, event};
+	return (struct virtq_notify){flags & 1 ? VIRTQ_OFF : VIRTQ_ON, 0};
+}
+
+/* Flags at 0, idx at 2, and the other side's event index behind the ring: virtio 1.2, 2.7.6 and 2.7.8. */
+static bool split_read(const struct memory *m, const struct rings *r, struct virtq_state *s)
+{
+	uint8_t avail[4], used[4], used_event[2] = {0}, avail_event[2] = {0};
+	uint64_t plain_avail = 4 + 2ull * s->size,
+		 plain_used = 4 + (uint64_t)USED_ELEMENT_BYTES * s->size;
+
+	s->event_idx = r->avail_len == plain_avail + 2;
+	if (r->desc_len != (uint64_t)DESC_BYTES * s->size ||
+	    (!s->event_idx && r->avail_len != plain_avail) ||
+	    r->used_len != plain_used + (s->event_idx ? 2 : 0))
+		return false;
+	if (memory_read(m, r->avail, avail, 4) || memory_read(m, r->used, used, 4) ||
+	    (s->event_idx && (memory_read(m, r->avail + plain_avail, used_event, 2) ||
+			      memory_read(m, r->used + plain_used, avail_event, 2))))
+		return false;
+	s->ring_avail_idx = (uint16_t)le(avail + 2, 2);
+	s->ring_used_idx = (uint16_t)le(used + 2, 2);
+	s->interrupts =
+		wish_split(s->event_idx, (uint16_t)le(avail, 2), (uint16_t)le(used_event, 2));
+	s->kicks = wish_split(s->event_idx, (uint16_t)le(used, 2), (uint16_t)le(avail_event, 2));
+	s->elsewhere = s->ring_used_idx != s->used_idx;
+	s->posted = (uint16_t)(s->ring_avail_idx -
+			       (s->elsewhere ? s->ring_used_idx : s->last_avail_idx));
+	return true;
+}
+
+/* Event suppression structure: offset and wrap bit at 0, flags at 2 (0 enable, 1 disable, 2 at the offset). */
+static struct virtq_notify wish_packed(const uint8_t *p)
+{
+	unsigned int flags = le(p + 2, 2) & 3;
+
+	return flags == 2 ? (struct virtq_notify){VIRTQ_AT, (uint16_t)(le(p, 2) & 0x7fff)}
+			  : (struct virtq_notify){flags == 1 ? VIRTQ_OFF : VIRTQ_ON, 0};
+}
+
+/* Descriptors from last_avail_idx on that the driver has made available: virtio 1.2, 2.8.1. */
+static bool packed_read(const struct memory *m, const struct rings *r, bool wrap,
+			struct virtq_state *s)
+{
+	_cleanup_free_ uint8_t *desc = malloc((size_t)DESC_BYTES * s->size);
+	uint8_t driver[PACKED_EVENT_BYTES], device[PACKED_EVENT_BYTES];
+	unsigned int at = s->last_avail_idx;
+
+	if (!desc || r->desc_len != (uint64_t)DESC_BYTES * s->size || at >= s->size ||
+	    memory_read(m, r->desc, desc, (size_t)DESC_BYTES * s->size) ||
+	    memory_read(m, r->avail, driver, sizeof(driver)) ||
+	    memory_read(m, r->used, device, sizeof(device)))
+		return false;
+	while (s->posted < s->size) {
+		unsigned int flags = (unsigned int)le(desc + (size_t)at * DESC_BYTES + 14, 2);
+
+		if (!(flags & PACKED_AVAIL) != !wrap || !(flags & PACKED_USED) == !wrap)
+			break;
+		s->posted++;
+		if (++at == s->size) {
+			at = 0;
+			wrap = !wrap;
+		}
+	}
+	s->packed = true;
+	s->ring_avail_idx = (uint16_t)at;
+	s->interrupts = wish_packed(driver);
+	s->kicks = wish_packed(device);
+	s->event_idx = s->interrupts.wish == VIRTQ_AT || s->kicks.wish == VIRTQ_AT;
+	return true;
+}
+
+static void rings_follow(const struct memory *m, const uint8_t *head, struct virtq_state *s)
+{
+	struct rings r;
+
+	if (!s->ready || !rings_read(m, le(head + VQ_DESC + 24, 8), &r))
+		return;
+	if (r.avail_len == PACKED_EVENT_BYTES && r.used_len == PACKED_EVENT_BYTES)
+		s->rings = packed_read(m, &r, head[VQ_INDICES + 2], s);
+	else
+		s->rings = split_read(m, &r, s);
+}
+
+static int queue_read(const struct memory *m, const struct virtq_device *d, unsigned int index,
+		      uint8_t *head, struct virtq_state *s)
+{
+	*s = (struct virtq_state){
+		.vq = d->array + (uint64_t)index * (d->vdev_offset + VQ_BEHIND_VDEV),
+		.index = index};
+	if (memory_read(m, s->vq, head, VQ_HEAD_BYTES))
+		return -EFAULT;
+	if (le(head + VQ_INDEX, 2) != index)
+		return -EFAULT; /* the device is gone */
+	if (!le(head + VQ_NUM_DEFAULT, 4) && !le(head + VQ_NUM, 4))
+		return 0;
+	s->size = (unsigned int)le(head + VQ_NUM, 4);
+	s->desc = le(head + VQ_DESC, 8);
+	s->avail = le(head + VQ_DESC + 8, 8);
+	s->used = le(head + VQ_DESC + 16, 8);
+	s->ready = s->desc && s->size && s->size <= VIRTQ_SIZE_MAX;
+	s->last_avail_idx = (uint16_t)le(head + VQ_INDICES, 2);
+	s->shadow_avail_idx = (uint16_t)le(head + VQ_INDICES + 4, 2);
+	s->used_idx = (uint16_t)le(head + VQ_INDICES + 8, 2);
+	s->signalled_used = (uint16_t)le(head + VQ_INDICES + 12, 2);
+	s->signalled_used_valid = head[VQ_INDICES + 14] != 0;
+	s->inuse = (uint32_t)le(head + VQ_INUSE, 4);
+	return 1;
+}
+
+int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned int index,
+	       struct virtq_state *ret)
+{
+	uint8_t head[VQ_HEAD_BYTES], again[VQ_HEAD_BYTES];
+
+	if (index >= VIRTQ_QUEUES_MAX)
+		return 0;
+	for (unsigned int i = 0; i < TRIES; i++) {
+		int have = queue_read(m, d, index, head, ret);
+
+		if (have <= 0)
+			return have;
+		rings_follow(m, head, ret);
+		if (memory_read(m, ret->vq, again, sizeof(again)))
+			return -EFAULT;
+		ret->moving = memcmp(head, again, sizeof(head)) != 0;
+		/* used and QEMU's copy of it are written one after the other: look again before saying so */
+		if (!ret->moving && !ret->elsewhere)
+			break;
+	}
+	if (ret->moving) {
+		ret->elsewhere = false;
+		ret->posted = ret->rings && !ret->packed
+				      ? (uint16_t)(ret->ring_avail_idx - ret->last_avail_idx)
+				      : ret->posted;
+	}
+	return 1;
+}
+
+const char *virtq_notify_print(const struct virtq_notify *n, char *buf, size_t size)
+{
+	if (n->wish == VIRTQ_AT)
+		snprintf(buf, size, "at %" PRIu16, n->at);
+	else
+		snprintf(buf, size, "%s", n->wish == VIRTQ_ON ? "on" : "off");
+	return buf;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The virtqueues of a running QEMU, read out of its memory: no monitor, no probe, nothing stopped.
+ *
+ * How they are found. virtio_init() (hw/virtio/virtio.c) makes one array of VIRTIO_QUEUE_MAX VirtQueues per device and
+ * writes into each its number and a pointer to the VirtIODevice, whether the queue will be used or not:
+ *
+ *   array ─► [0] queue_index 0, vdev ──┐   [1] queue_index 1, vdev ──┐   ...   [1023]
+ *              ▲                       ▼                             ▼
+ *              └──────────── VirtIODevice.vq;   canonical_path ─► "/machine/peripheral/disk/virtio-backend"
+ *
+ * Such a row of numbers with one pointer that points back at it does not arise by chance, and a guest cannot make one
+ * without knowing the addresses of QEMU's heap. Guest memory itself is not searched.
+ *
+ * VirtQueue begins with VRing {num, num_default, align, desc, avail, used, caches}; the caches tell where QEMU itself
+ * has the rings mapped, and how long they are, which tells split from packed and whether event indices are used:
+ * virtio 1.2, 2.7 (split), 2.8 (packed). Offsets: probes/qemu.def and reference sources 4.2 to 10.2.
+ *
+ * All of it may change while it is read, and rings are the guest's: each part is read once into a copy, lengths are
+ * checked, and a queue that would not hold still is marked as moving.
+ */
+#ifndef HOSTRACE_VIRTQ_STATE_H
+#define HOSTRACE_VIRTQ_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vm/memory.h"
+
+enum {
+	VIRTQ_DEVICES_MAX = 1024,
+	VIRTQ_QUEUES_MAX = 1024,    /* VIRTIO_QUEUE_MAX of QEMU */
+	VIRTQ_SIZE_MAX = 32768,	    /* virtio 1.2, 2.7: the largest queue */
+	VIRTQ_PATH_MAX = 128,
+};
+
+struct virtq_device {
+	uint64_t vdev, array;
+	uint32_t vdev_offset; /* of VirtQueue.vdev: tells the release's layout */
+	char path[VIRTQ_PATH_MAX]; /* QOM path; "" if it cannot be read */
+};
+
+/* Does one side want to be told? EVENT: when the other side's index passes `at`. */
+enum virtq_wish { VIRTQ_ON, VIRTQ_OFF, VIRTQ_AT };
+
+struct virtq_notify {
+	enum virtq_wish wish;
+	uint16_t at; /* VIRTQ_AT: split: an index; packed: a descriptor's offset */
+};
+
+struct virtq_state {
+	uint64_t vq; /* QEMU's VirtQueue */
+	unsigned int index, size;
+	uint64_t desc, avail, used; /* guest physical; packed: descriptors, driver area, device area */
+	bool ready;		    /* the driver has set it up */
+
+	/* What the device keeps. */
+	uint16_t last_avail_idx, shadow_avail_idx, used_idx, signalled_used;
+	bool signalled_used_valid;
+	uint32_t inuse; /* elements popped and not returned; packed: descriptors */
+
+	/* What the rings say; only if rings is set. */
+	bool rings, packed, event_idx;
+	uint16_t ring_avail_idx, ring_used_idx; /* packed: avail is counted, used unknown (0) */
+	uint32_t posted;	/* offered by the guest, not yet popped; more than size: the guest errs */
+	struct virtq_notify kicks, interrupts; /* what the device, and the guest, wants to be told */
+	bool elsewhere;		/* the ring went on without QEMU: vhost */
+	bool moving;		/* it changed under our hands */
+};
+
+/*
+ * All virtio devices of the process; `skip_bytes`: the size of guest memory, so that it is not searched (0: unknown).
+ * *ret is allocated. Returns 0 or -ENOMEM with the sentence set; none found is no error.
+ */
+int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq_device **ret,
+		       unsigned int *ret_nr);
+
+/*
+ * Queue `index` of a device. 1: read into *ret; 0: the device has no such queue; -EFAULT: gone meanwhile.
+ */
+int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned int index,
+	       struct virtq_state *ret);
+
+/* "on", "off", "at 17". buf has at least 16 bytes. Returns buf. */
+const char *virtq_notify_print(const struct virtq_notify *n, char *buf, size_t size);
+
+#endif

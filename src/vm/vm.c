@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Finding VMs. A process is a VM if it holds a KVM VM descriptor, whatever its name; or if it is a
+ * QEMU, which then emulates (TCG), or whose descriptors this user may not see.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "event.h"
+#include "exit_reason.h"
+#include "vm/cmdline.h"
+#include "vm/exe.h"
+#include "vm/proc.h"
+#include "vm/vm.h"
+
+enum { VMS_LISTED_MAX = 4096 };
+
+static bool name_is_qemu(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return !strncmp(base, "qemu-system-", 12) || !strncmp(base, "qemu-kvm", 8);
+}
+
+/* The words of a QEMU's -accel against what it holds: "kvm:tcg" means the first that worked. */
+static const char *accel_of(const struct vm *vm, bool seen, const struct vm_cmdline *c)
+{
+	size_t len = strcspn(c->accel, ":");
+
+	if (vm->has_kvm)
+		return "kvm";
+	if (seen && len == 3 && !strncmp(c->accel, "kvm", 3) && c->accel[len])
+		return c->accel + len + 1;
+	return *c->accel ? c->accel : "tcg";
+}
+
+static int vcpus_fill(struct vm *vm, unsigned int nr_fds, unsigned int nr_cmdline)
+{
+	struct vm_vcpu *vcpus = calloc(VM_VCPUS_MAX, sizeof(*vcpus)), *fitting;
+	unsigned int named;
+
+	if (!vcpus)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < VM_VCPUS_MAX; i++)
+		vcpus[i].index = i;
+	named = proc_vcpu_threads(vm->pid, vcpus, VM_VCPUS_MAX);
+	vm->nr_vcpus = nr_fds > named ? nr_fds : named;
+	if (nr_cmdline > vm->nr_vcpus) /* a QEMU that is starting has not made all of them */
+		vm->nr_vcpus = nr_cmdline > VM_VCPUS_MAX ? VM_VCPUS_MAX : nr_cmdline;
+	fitting = realloc(vcpus, (vm->nr_vcpus + 1) * sizeof(*vcpus));
+	vm->vcpus = fitting ? fitting : vcpus;
+	return 0;
+}
+
+static void exe_fill(struct vm *vm, const char *path)
+{
+	struct vm_exe exe = {0};
+	char own[64];
+
+	snprintf(own, sizeof(own), "/proc/%d/exe", vm->pid);
+	if (*path)
+		vm_exe_read(own, &exe);
+	vm->exe = strdup(path);
+	vm->exe_open = strdup(own);
+	vm->version = strdup(exe.version);
+	vm->build_id = strdup(exe.build_id);
+	if (vm->exe)
+		text_neutralise(vm->exe);
+}
+
+static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int nr_fds)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char **words = NULL;
+	struct vm_cmdline c = {0};
+	unsigned int nr = 0;
+	int err = proc_cmdline(vm->pid, &text, &words, &nr);
+
+	if (err)
+		return fail(err, "process %d: cannot read its command line: %s", vm->pid,
+			    strerror(-err));
+	err = vm_cmdline_parse(words, is_qemu ? nr : 0, &c);
+	if (err)
+		return err;
+	vm->cmdline = vm_cmdline_quote(words, nr);
+	vm->accel = strdup(is_qemu ? accel_of(vm, fds_seen, &c) : "kvm");
+	vm->name = take_ptr(c.name);
+	vm->machine = take_ptr(c.machine);
+	vm->devices = take_ptr(c.devices);
+	vm->nr_devices = c.nr_devices;
+	vm->memory_bytes = is_qemu ? c.memory_bytes : 0;
+	c.nr_devices = 0;
+	err = vcpus_fill(vm, nr_fds, is_qemu ? c.cpus : 0);
+	vm_cmdline_free(&c);
+	return err;
+}
+
+static int name_default(struct vm *vm, const char *path, const char *comm)
+{
+	const char *base = strrchr(path, '/');
+
+	if (vm->name && *vm->name)
+		return 0;
+	free(vm->name);
+	vm->name = strdup(base ? base + 1 : *path ? path : comm);
+	if (vm->name)
+		text_neutralise(vm->name);
+	return vm->name ? 0 : -ENOMEM;
+}
+
+/* 1: it is a VM and *ret describes it; 0: it is none; -errno with the sentence set. */
+static int vm_look(pid_t pid, struct vm *ret)
+{
+	char path[PATH_MAX] = "", comm[64];
+	struct vm vm = {.pid = pid};
+	unsigned int nr_fds = 0;
+	int exe_err = proc_exe(pid, path, sizeof(path)), fd_err, err;
+	bool is_qemu;
+
+	proc_comm(pid, comm, sizeof(comm));
+	text_neutralise(comm);
+	is_qemu = name_is_qemu(exe_err ? comm : path);
+	if (exe_err == -ENOENT)
+		return 0; /* a kernel thread, a zombie */
+	fd_err = proc_kvm(pid, &vm.has_kvm, &nr_fds);
+	if (!is_qemu && !vm.has_kvm)
+		return fd_err != -EACCES
+			       ? 0
+			       : fail(-EACCES, "process %d (%s) is another user's; try: sudo", pid,
+				      comm);
+	exe_fill(&vm, path);
+	err = cmdline_fill(&vm, is_qemu, !fd_err, nr_fds);
+	if (!err)
+		err = name_default(&vm, path, comm);
+	if (!err &&
+	    (!vm.exe || !vm.exe_open || !vm.version || !vm.build_id || !vm.cmdline || !vm.accel))
+		err = fail(-ENOMEM, "out of memory");
+	if (err) {
+		vm_free(&vm);
+		return err;
+	}
+	*ret = vm;
+	return 1;
+}
+
+static void closedir_cleanup(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+int vm_list(struct vm **ret, unsigned int *ret_nr)
+{
+	_cleanup_(closedir_cleanup) DIR *dir = opendir("/proc");
+	struct vm *vms = NULL, one;
+	unsigned int nr = 0;
+	struct dirent *d;
+
+	if (!dir)
+		return fail(-errno, "cannot read /proc: %s", strerror(errno));
+	while ((d = readdir(dir)) && nr < VMS_LISTED_MAX) {
+		int pid = isdigit((unsigned char)*d->d_name) ? atoi(d->d_name) : 0;
+		struct vm *more;
+
+		if (!pid || pid == getpid() || vm_look(pid, &one) != 1)
+			continue;
+		more = realloc(vms, (nr + 1) * sizeof(*vms));
+		if (!more) {
+			vm_free(&one);
+			vm_list_free(vms, nr);
+			return fail(-ENOMEM, "out of memory");
+		}
+		vms = more;
+		vms[nr++] = one;
+	}
+	*ret = vms;
+	*ret_nr = nr;
+	return 0;
+}
+
+void vm_list_free(struct vm *vms, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		vm_free(&vms[i]);
+	free(vms);
+}
+
+/* "web (pid 12), db (pid 13)", of those with this name, or of all. */
+static void names_list(const struct vm *vms, unsigned int nr, const char *only, char *buf,
+		       size_t size)
+{
+	size_t len = 0;
+
+	*buf = '\0';
+	for (unsigned int i = 0; i < nr && len < size; i++)
+		if (!only || !strcmp(vms[i].name, only))
+			len += (size_t)snprintf(buf + len, size - len, "%s%s (pid %d)",
+						len ? ", " : "", vms[i].name, vms[i].pid);
+}
+
+static int find_by_name(const char *name, struct vm *ret)
+{
+	struct vm *vms, *hit = NULL;
+	unsigned int nr, hits = 0;
+	char list[512];
+	int err = vm_list(&vms, &nr);
+
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(vms[i].name, name)) {
+			hit = &vms[i];
+			hits++;
+		}
+	names_list(vms, nr, hits ? name : NULL, list, sizeof(list));
+	if (hits > 1)
+		err = fail(-EEXIST, "the name '%s' fits %u VMs: %s; try: --vm PID", name, hits,
+			   list);
+	else if (!hits && nr)
+		err = fail(-ESRCH, "no VM is called '%s'; running: %s", name, list);
+	else if (!hits)
+		err = fail(-ESRCH,
+			   "no VM is called '%s', and none is running that this user may see",
+			   name);
+	if (!err) {
+		*ret = *hit;
+		*hit = (struct vm){0};
+	}
+	vm_list_free(vms, nr);
+	return err;
+}
+
+static int find_by_pid(pid_t pid, struct vm *ret)
+{
+	char comm[64];
+	pid_t leader;
+	int err;
+
+	if (!proc_exists(pid, &leader))
+		return leader ? fail(-EINVAL, "%d is a thread of process %d; try: --vm %d", pid,
+				     leader, leader)
+			      : fail(-ESRCH, "there is no process %d; 'hostrace ps' lists the VMs",
+				     pid);
+	err = vm_look(pid, ret);
+	if (err)
+		return err < 0 ? err : 0;
+	proc_comm(pid, comm, sizeof(comm));
+	text_neutralise(comm);
+	return fail(-EINVAL,
+		    "process %d (%s) is no VM: it holds no KVM VM and is no QEMU; "
+		    "'hostrace ps' lists the VMs",
+		    pid, comm);
+}
+
+int vm_find(const char *pid_or_name, struct vm *ret)
+{
+	char *end, why[512];
+	long pid;
+	int err;
+
+	if (!*pid_or_name)
+		return fail(-ESRCH, "an empty name fits no VM");
+	errno = 0;
+	pid = strtol(pid_or_name, &end, 10);
+	if (!isdigit((unsigned char)*pid_or_name) || *end)
+		return find_by_name(pid_or_name, ret);
+	if (errno || pid <= 0 || pid > INT_MAX)
+		return fail(-ESRCH, "there is no process %s", pid_or_name);
+	err = find_by_pid((pid_t)pid, ret);
+	if (!err)
+		return 0;
+	/* A name may be all digits too; what is said of the pid is then forgotten. */
+	snprintf(why, sizeof(why), "%s", error_text());
+	return find_by_name(pid_or_name, ret) == 0 ? 0 : fail(err, "%s", why);
+}
+
+void vm_free(struct vm *vm)
+{
+	for (unsigned int i = 0; i < vm->nr_devices; i++)
+		free(vm->devices[i]);
+	free(vm->devices);
+	free(vm->vcpus);
+	free(vm->name);
+	free(vm->exe);
+	free(vm->exe_open);
+	free(vm->cmdline);
+	free(vm->machine);
+	free(vm->accel);
+	free(vm->version);
+	free(vm->build_id);
+	*vm = (struct vm){0};
+}
+
+json_t *vm_json(const struct vm *vm)
+{
+	json_t *vcpus = json_array(), *devices = json_array();
+
+	for (unsigned int i = 0; i < vm->nr_vcpus; i++)
+		json_array_append_new(vcpus,
+				      json_pack("{s:i,s:i}", "index", (int)vm->vcpus[i].index,
+						"tid", (int)vm->vcpus[i].tid));
+	for (unsigned int i = 0; i < vm->nr_devices; i++)
+		json_array_append_new(devices, json_string(vm->devices[i]));
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid,
+			 "name", vm->name, "exe", vm->exe, "build_id", vm->build_id, "version",
+			 vm->version, "accel", vm->accel, "machine", vm->machine, "memory_bytes",
+			 (json_int_t)vm->memory_bytes, "isa", (int)vm_host_isa(), "cmdline",
+			 vm->cmdline, "vcpus", vcpus, "devices", devices);
+}
+
+static bool cpu_has_flag(const char *flag)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/cpuinfo", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0, len = strlen(flag);
+
+	while (f && getline(&line, &size, f) > 0) {
+		if (strncmp(line, "flags", 5))
+			continue;
+		for (const char *p = strstr(line, flag); p; p = strstr(p + 1, flag))
+			if (p[-1] == ' ' && isspace((unsigned char)p[len]))
+				return true;
+		return false;
+	}
+	return false;
+}
+
+/* A module that is built in shows up whatever the CPU is, so the CPU is asked too. */
+unsigned int vm_host_isa(void)
+{
+	if (!access("/sys/module/kvm_intel", F_OK) && cpu_has_flag("vmx"))
+		return EXIT_ISA_VMX;
+	if (!access("/sys/module/kvm_amd", F_OK) && cpu_has_flag("svm"))
+		return EXIT_ISA_SVM;
+	return 0;
+}
