@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/lazy.h"
 #include "decode.h"
 
 enum {
@@ -37,6 +38,10 @@ static void insn_cleanup(cs_insn **insn)
 
 static int capstone_open(csh *ret)
 {
+	int err = lazy_load(&lazy_capstone);
+
+	if (err)
+		return err;
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, ret) != CS_ERR_OK)
 		return fail(-ENOMEM, "cannot start the disassembler");
 	cs_option(*ret, CS_OPT_DETAIL, CS_OPT_ON);

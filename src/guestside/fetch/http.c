@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lazy.h"
 #include "event.h"
 #include "guestside/fetch/http.h"
 
@@ -62,7 +63,7 @@ CURL *http_handle(const struct http_options *opt, const char *url, char error[CU
 	uint64_t timeout_ns = opt->timeout_ns ? opt->timeout_ns : HTTP_TIMEOUT_NS;
 	CURL *c = NULL;
 
-	if (files_check(opt))
+	if (files_check(opt) || lazy_load(&lazy_curl))
 		return NULL;
 	if (!curl_started() || !(c = curl_easy_init())) {
 		fail(-ENOMEM, "libcurl does not start");

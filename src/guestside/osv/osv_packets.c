@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lazy.h"
 #include "event.h"
 #include "guestside/osv/osv_packets.h"
 
@@ -90,7 +91,11 @@ struct writer {
 
 static int writer_open(struct writer *w, FILE *out, bool compat)
 {
+	int err = lazy_load(&lazy_pcap);
+
 	*w = (struct writer){.compat = compat};
+	if (err)
+		return err;
 	w->frame = malloc(ETHERNET_HEADER + PACKET_MAX);
 	w->pcap = pcap_open_dead(DLT_EN10MB, SNAPLEN);
 	w->dumper = w->pcap && w->frame ? pcap_dump_fopen(w->pcap, out) : NULL;
