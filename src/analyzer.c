@@ -64,7 +64,7 @@ static void guess_try(struct guess *g, const char *word, const char *name)
 
 static int unknown(const char *what, const char *word, const struct guess *g)
 {
-	fail(-EINVAL, "no %s '%s'", what, word);
+	fail_usage(-EINVAL, "no %s '%s'", what, word);
 	if (g->name)
 		fail_hint(-EINVAL, "did you mean '%s'?", g->name);
 	return -EINVAL;
@@ -107,14 +107,14 @@ static const struct analyzer *make_pair(const char *text)
 	char *begin = words, *end, *key;
 
 	if (snprintf(name, sizeof(name), "pair:%s", text) >= (int)sizeof(name)) {
-		fail(-EINVAL, "'%s' is too long", text);
+		fail_usage(-EINVAL, "'%s' is too long", text);
 		return NULL;
 	}
 	snprintf(words, sizeof(words), "%s", text);
 	end = strchr(words, ',');
 	key = end ? strchr(end + 1, ',') : NULL;
 	if (!key) {
-		fail(-EINVAL, "'pair:%s' is not pair:BEGIN,END,KEY", text);
+		fail_usage(-EINVAL, "'pair:%s' is not pair:BEGIN,END,KEY", text);
 		return NULL;
 	}
 	*end++ = 0;

@@ -34,6 +34,8 @@ bool color_wanted(FILE *out)
 
 int command_failed(void)
 {
+	if (error_is_usage())
+		return command_usage("%s", error_text());
 	fprintf(stderr, "hostrace: %s: %s\n", command_now->name, error_text());
 	return EXIT_FAILED;
 }

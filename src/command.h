@@ -46,7 +46,7 @@ extern struct common common;
 /* May colour be used on this stream? Honours --color, NO_COLOR, TERM=dumb. */
 bool color_wanted(FILE *out);
 
-/* Prints "hostrace: NAME: sentence" of the newest fail() and returns EXIT_FAILED. */
+/* Prints "hostrace: NAME: sentence" of the newest fail(); returns EXIT_FAILED, after fail_usage() EXIT_USAGE. */
 int command_failed(void);
 
 /* Prints the sentence, and where help is; returns EXIT_USAGE. */

@@ -17,7 +17,7 @@ static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max
 		size_t len = strcspn(p, ",");
 
 		if (nr == max || len >= EVENT_NAME_MAX)
-			return fail(-EINVAL, "'%s' names more than %u keys", list, max);
+			return fail_usage(-EINVAL, "'%s' names more than %u keys", list, max);
 		memcpy(out[nr], p, len);
 		out[nr++][len] = 0;
 	}
@@ -58,7 +58,7 @@ static int labels_init(struct pairing *p, const char *by)
 		if (j < p->nr_labels)
 			continue;
 		if (p->nr_labels == LABELS_MAX)
-			return fail(-EINVAL, "more than %d keys to group by", LABELS_MAX);
+			return fail_usage(-EINVAL, "more than %d keys to group by", LABELS_MAX);
 		memcpy(p->names[p->nr_labels++], given[i], sizeof(given[i]));
 	}
 	for (unsigned int i = 0; i < p->nr_labels; i++)
@@ -341,10 +341,11 @@ int pairing_end(struct pairing *p)
 		if (!p->nr_begins || p->label_found[i])
 			continue;
 		if (i >= p->nr_own)
-			return fail(-EINVAL,
-				    "%s: nothing to group by called '%s'; there are pid, tid, "
-				    "vcpu, cpu and the fields of %s",
-				    p->a->name, p->names[i], p->a->begin);
+			return fail_usage(
+				-EINVAL,
+				"%s: nothing to group by called '%s'; there are pid, tid, "
+				"vcpu, cpu and the fields of %s",
+				p->a->name, p->names[i], p->a->begin);
 		p->label[i].fmt = "none"; /* an older file, whose events lack the field */
 	}
 	for (size_t i = 0; p->losses && i < SLOTS; i++)

@@ -233,7 +233,8 @@ static int window_make(struct read_hint *hint)
 		end = inputs[i]->info.end_ns > end ? inputs[i]->info.end_ns : end;
 	}
 	if (since_opt.ns && until_opt.ns && period_opt.ns)
-		return fail(-EINVAL, "--period goes with --since or with --until, not with both");
+		return fail_usage(-EINVAL,
+				  "--period goes with --since or with --until, not with both");
 	if (since_opt.ns)
 		hint->since_ns = absolute(since_opt.ns, start, end);
 	if (until_opt.ns)
@@ -244,7 +245,7 @@ static int window_make(struct read_hint *hint)
 	else if (period_opt.ns)
 		hint->until_ns = (since_opt.ns ? hint->since_ns : start) + period_opt.ns;
 	if (hint->since_ns >= hint->until_ns)
-		return fail(-EINVAL, "--since is not before --until");
+		return fail_usage(-EINVAL, "--since is not before --until");
 	return 0;
 }
 

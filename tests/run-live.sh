@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(dirname "$here")
 BUILD=$(realpath "${BUILD:-$ROOT/build}")
 HOSTRACE=$(realpath "${HOSTRACE:-$BUILD/hostrace}")
-export ROOT BUILD HOSTRACE TZ=UTC LC_ALL=C TERM=dumb
+CHECK_DIR=${CHECK_DIR:-$BUILD/check}
+export ROOT BUILD HOSTRACE CHECK_DIR TZ=UTC LC_ALL=C TERM=dumb
 unset NO_COLOR COLUMNS LINES HOSTRACE_DEBUG PAGER MAKEFLAGS MFLAGS MAKELEVEL
 
 for script in "$@"; do

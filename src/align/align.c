@@ -34,7 +34,8 @@ static int clock_parse(const char *text, struct clock_options *opt)
 			end = (char *)text;
 	}
 	if (end == text || *end || errno || !(scale > 1e-3) || scale > 1e3)
-		return fail(-EINVAL, "--clock takes read, fit or OFFSET[,SCALE], not '%s'", text);
+		return fail_usage(-EINVAL, "--clock takes read, fit or OFFSET[,SCALE], not '%s'",
+				  text);
 	opt->method = "given";
 	opt->have_given = true;
 	if (scale != 1) {
@@ -85,7 +86,8 @@ static int vcpus_reserve(struct align_guest *g, unsigned int nr)
 	return 0;
 }
 
-/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by KVM). */
+/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by
+ * KVM). */
 static double guest_ticks_per_ns(const struct trace_info *info)
 {
 	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
@@ -170,8 +172,8 @@ static int pid_choose(const struct align *a, uint32_t *ret)
 	*ret = a->pid;
 	for (unsigned int i = 0; i < a->nr_vcpus && !a->pid; i++) {
 		if (any && a->vcpu[i].pid != *ret)
-			return fail(-EINVAL, "the host's recording has several VMs: say with --vm "
-					     "which one the guest's trace is from");
+			return fail_usage(-EINVAL, "the host's recording has several VMs: say with "
+						   "--vm which one the guest's trace is from");
 		*ret = a->vcpu[i].pid;
 		any = true;
 	}
@@ -235,7 +237,8 @@ static int shifts_take(const struct align *a, struct align_guest *g, const struc
 	for (unsigned int v = 0; v < g->nr_vcpus; v++)
 		if (g->input[v].nr_reports)
 			return 0;
-	if (!nr || (guest_is_tsc(info) != a->ticks_known)) /* the offsets are between clocks of one kind */
+	if (!nr ||
+	    (guest_is_tsc(info) != a->ticks_known)) /* the offsets are between clocks of one kind */
 		return 0;
 	g->shift = calloc(nr, sizeof(*g->shift));
 	if (!g->shift)
@@ -257,7 +260,8 @@ static int shifts_take(const struct align *a, struct align_guest *g, const struc
 	return 0;
 }
 
-/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any clock. */
+/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
+ * clock. */
 static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
 			 const struct clock_options *opt)
 {

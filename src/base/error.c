@@ -6,17 +6,40 @@
 #include "base/error.h"
 
 static _Thread_local char sentence[1024];
+static _Thread_local bool usage;
+
+static void sentence_set(bool is_usage, const char *fmt, va_list ap)
+{
+	char text[sizeof(sentence)]; /* the arguments may point into the old sentence */
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	memcpy(sentence, text, sizeof(sentence));
+	usage = is_usage;
+}
 
 int fail(int err, const char *fmt, ...)
 {
 	va_list ap;
-	char text[sizeof(sentence)]; /* the arguments may point into the old sentence */
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	sentence_set(false, fmt, ap);
 	va_end(ap);
-	memcpy(sentence, text, sizeof(sentence));
 	return err;
+}
+
+int fail_usage(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	sentence_set(true, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+bool error_is_usage(void)
+{
+	return usage;
 }
 
 int fail_hint(int err, const char *fmt, ...)

@@ -7,8 +7,16 @@
 #ifndef HOSTRACE_ERROR_H
 #define HOSTRACE_ERROR_H
 
+#include <stdbool.h>
+
 /* Keeps the sentence (of this thread, newest wins) and returns err, which is a negative errno. */
 int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same where it is the user's words that are wrong: the command ends with the status for wrong usage. */
+int fail_usage(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Was the newest sentence written by fail_usage()? */
+bool error_is_usage(void);
 
 /* The newest sentence; "" if none. Valid until the next fail() of this thread. */
 const char *error_text(void);

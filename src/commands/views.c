@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "command.h"
 #include "commands/osv.h"
 #include "reading.h"
@@ -36,10 +37,10 @@ static const struct option_row timed_options[] = {
 static const struct option_row *const options[] = {reading_options, output_options, by_options,
 						   view_options, NULL};
 static const struct option_row *const summary_options[] = {
-	reading_options, output_options, by_options, view_options, timed_options,
-	osv_compat_options, NULL};
+	reading_options, output_options,     by_options, view_options,
+	timed_options,	 osv_compat_options, NULL};
 static const struct option_row *const mmio_options[] = {reading_options, output_options, by_options,
-							exact_options, view_options, NULL};
+							exact_options,	 view_options,	 NULL};
 
 /* `hostrace VIEW ANALYZER [FILE...]` */
 static int run_view(const struct view *view, int argc, char **argv)
@@ -51,7 +52,7 @@ static int run_view(const struct view *view, int argc, char **argv)
 	if (!argc)
 		return command_usage("which analyzer? one of%s, or pair:BEGIN,END,KEY", list);
 	if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
-		return command_usage("too many files");
+		return command_usage("%s", error_text());
 	return view_run(view, argv[0], by);
 }
 
@@ -60,7 +61,7 @@ static int run_report(const struct view *view, const char *analyzer, const char 
 		      char **argv)
 {
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
-		return command_usage("too many files");
+		return command_usage("%s", error_text());
 	return view_run(view, analyzer, keys);
 }
 
@@ -163,5 +164,4 @@ REPORT_COMMAND(ports, "Port I/O by port and width: cpu_in and cpu_out.", &count_
 	       "address_space_* functions.",
 	       "  hostrace ports -i vm.hrt\n  hostrace ports vm.hrt --by vcpu -f json");
 REPORT_COMMAND(mmio, "Memory-mapped I/O by page (or address) and width.", &count_view, "mmio",
-	       mmio_keys(), mmio_options, NULL,
-	       "  hostrace mmio -i vm.hrt --exact");
+	       mmio_keys(), mmio_options, NULL, "  hostrace mmio -i vm.hrt --exact");

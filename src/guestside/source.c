@@ -68,7 +68,8 @@ static int frame_keep(struct guest_source *s, const struct stream_head *h, const
 	return source_write(s, frame, STREAM_HEAD + h->bytes);
 }
 
-/* Each byte is looked at once, whatever a guest sends: of a damaged frame the whole length is passed over. */
+/* Each byte is looked at once, whatever a guest sends: of a damaged frame the whole length is
+ * passed over. */
 int frames_take(struct guest_source *s, size_t len)
 {
 	struct frames *f = &s->frames;
@@ -120,11 +121,12 @@ int guest_source_check(const char *text)
 {
 	const char *arg;
 
-	return kind_of(text, &arg) ? 0
-				   : fail(-EINVAL,
-					  "'%s' is no way to a guest's trace: serial:PATH, "
-					  "vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE is",
-					  text);
+	return kind_of(text, &arg)
+		       ? 0
+		       : fail_usage(-EINVAL,
+				    "'%s' is no way to a guest's trace: serial:PATH, "
+				    "vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE is",
+				    text);
 }
 
 /* The newest sentence ends the source. */
@@ -216,8 +218,11 @@ json_t *guest_source_json(const struct guest_source *s)
 	bool ring = s->ring, stream = s->frames.begun;
 
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "source", s->text, "file", s->path,
-			 "kind", ring ? "guest-ring" : stream ? "guest-stream" : "", "bytes",
-			 (json_int_t)s->bytes, "units",
+			 "kind",
+			 ring	  ? "guest-ring"
+			 : stream ? "guest-stream"
+				  : "",
+			 "bytes", (json_int_t)s->bytes, "units",
 			 (json_int_t)(ring ? ring_follow_records(s->ring) : s->frames.frames),
 			 "damaged", (json_int_t)s->frames.damaged, "error", s->error);
 }

@@ -359,7 +359,7 @@ static int record(struct recording *r)
 static int run(int argc, char **argv, char **rest)
 {
 	struct recording r = {.argv = rest && *rest ? rest : NULL, .launch = {.gate = -1}};
-	int err;
+	int status;
 
 	if (argc)
 		return command_usage(
@@ -373,12 +373,10 @@ static int run(int argc, char **argv, char **rest)
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
 	r.signals = signals_open();
-	err = record(&r);
-	if (err)
-		command_failed();
+	status = record(&r) ? command_failed() : EXIT_FINE;
 	command_status_tell(&r.launch);
 	teardown(&r);
-	return err ? EXIT_FAILED : EXIT_FINE;
+	return status;
 }
 
 extern const struct command record_command;

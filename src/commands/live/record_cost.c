@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --cost: what each probe took, told at the end and in the file. --budget: looks a few times a second, and when the
- * probes took more of the VM's CPU time than that, the dearest class of events is not taken any more. When which went
- * stands in the file as an event (probe_dropped) and in its metadata, so that reports can say what they do not show.
+ * --cost: what each probe took, told at the end and in the file. --budget: looks a few times a
+ * second, and when the probes took more of the VM's CPU time than that, the dearest class of events
+ * is not taken any more. When which went stands in the file as an event (probe_dropped) and in its
+ * metadata, so that reports can say what they do not show.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +19,9 @@
 #include "report.h"
 #include "tracefile/tracefile.h"
 
-#define LOOK_NS	    UINT64_C(250000000)
-#define LOOK_CPU_NS UINT64_C(10000000) /* a VM that did less since the last look is not judged yet */
+#define LOOK_NS UINT64_C(250000000)
+#define LOOK_CPU_NS                                                                                \
+	UINT64_C(10000000) /* a VM that did less since the last look is not judged yet */
 
 enum { SUMMARY_ROWS = 12, DROPPED_MAX = 64 };
 
@@ -44,10 +46,10 @@ struct dropped {
 
 static struct {
 	bool on;
-	double limit; /* share; 0: none */
-	uint64_t vm_start_ns, vm_ns;	  /* the VMs' CPU time: at the start, newest */
-	uint64_t look_ns, look_vm_ns;	  /* when was looked last, the VMs' CPU time then */
-	uint64_t look_cost_ns[EV_LIMIT];  /* ... and what each event had cost */
+	double limit;			 /* share; 0: none */
+	uint64_t vm_start_ns, vm_ns;	 /* the VMs' CPU time: at the start, newest */
+	uint64_t look_ns, look_vm_ns;	 /* when was looked last, the VMs' CPU time then */
+	uint64_t look_cost_ns[EV_LIMIT]; /* ... and what each event had cost */
 	struct collector_cost cost[EV_LIMIT];
 	unsigned int nr_costs;
 	struct dropped dropped[DROPPED_MAX];
@@ -64,7 +66,7 @@ static int cost_choose(struct collector_options *c)
 		return 0;
 	now.limit = strtod(opt.budget, &end) / 100;
 	if (end == opt.budget || (strcmp(end, "%") && *end) || !(now.limit > 0) || now.limit > 1)
-		return fail(
+		return fail_usage(
 			-EINVAL,
 			"--budget wants a share of the VM's CPU time, as 1%% or 0.5, not '%s'",
 			opt.budget);
@@ -154,14 +156,13 @@ static const char *dearest_class(uint64_t *ret_ns)
 }
 
 /*
- * Into the file: that it was dropped, and a loss of none, which tells every reader that what is open then may have
- * ended unseen.
+ * Into the file: that it was dropped, and a loss of none, which tells every reader that what is
+ * open then may have ended unseen.
  */
 static int drop_tell(struct recording *r, const struct collector_cost *c, const struct dropped *d)
 {
-	struct record_hdr hdr = {.time = d->time_ns,
-				 .pid = (uint32_t)r->vms[0].pid,
-				 .vcpu = RECORD_NO_VCPU};
+	struct record_hdr hdr = {
+		.time = d->time_ns, .pid = (uint32_t)r->vms[0].pid, .vcpu = RECORD_NO_VCPU};
 	struct rec_probe_dropped dropped = {.hdr = hdr,
 					    .cost = d->cost_ns,
 					    .share = (uint32_t)(d->share * 1e6),
@@ -272,17 +273,15 @@ static json_t *costs_json(void)
 
 		if (!c->calls)
 			continue;
-		json_array_append_new(probes,
-				      json_pack("{s:s,s:s,s:I,s:I,s:I,s:f}", "event", c->event,
-						"how", c->how, "calls", (json_int_t)c->calls, "ns",
-						(json_int_t)c->ns, "trap_ns",
-						(json_int_t)c->trap_ns, "share_percent",
-						share_of(cost_of(c))));
+		json_array_append_new(
+			probes,
+			json_pack("{s:s,s:s,s:I,s:I,s:I,s:f}", "event", c->event, "how", c->how,
+				  "calls", (json_int_t)c->calls, "ns", (json_int_t)c->ns, "trap_ns",
+				  (json_int_t)c->trap_ns, "share_percent", share_of(cost_of(c))));
 	}
 	return json_pack("{s:I,s:I,s:f,s:o}", "vm_cpu_ns",
-			 (json_int_t)(now.vm_ns - now.vm_start_ns), "ns",
-			 (json_int_t)cost_all(), "share_percent", share_of(cost_all()),
-			 "probes", probes);
+			 (json_int_t)(now.vm_ns - now.vm_start_ns), "ns", (json_int_t)cost_all(),
+			 "share_percent", share_of(cost_all()), "probes", probes);
 }
 
 static void cost_meta(struct recording *r, json_t *meta, bool final)
@@ -298,13 +297,14 @@ static void cost_meta(struct recording *r, json_t *meta, bool final)
 		return;
 	list = json_array();
 	for (unsigned int i = 0; i < now.nr_dropped; i++)
-		json_array_append_new(
-			list, json_pack("{s:s,s:I,s:I,s:f}", "event", now.dropped[i].event,
-					"time_ns", (json_int_t)now.dropped[i].time_ns, "cost_ns",
-					(json_int_t)now.dropped[i].cost_ns, "share_percent",
-					now.dropped[i].share * 100));
-	json_object_set_new(meta, "budget", json_pack("{s:f,s:o}", "limit_percent",
-						      now.limit * 100, "dropped", list));
+		json_array_append_new(list,
+				      json_pack("{s:s,s:I,s:I,s:f}", "event", now.dropped[i].event,
+						"time_ns", (json_int_t)now.dropped[i].time_ns,
+						"cost_ns", (json_int_t)now.dropped[i].cost_ns,
+						"share_percent", now.dropped[i].share * 100));
+	json_object_set_new(
+		meta, "budget",
+		json_pack("{s:f,s:o}", "limit_percent", now.limit * 100, "dropped", list));
 }
 
 static void cost_summary(struct recording *r)

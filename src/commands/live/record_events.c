@@ -145,11 +145,12 @@ int events_choose(const char *list, bool wants[EV_LIMIT])
 
 		item += !on;
 		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
-			return fail(-EINVAL,
-				    "no event fits '%s'; the sets are default, kvm, sched, qemu, "
-				    "irq, devices, block, coroutines, loops, locks, kvm-calls, "
-				    "regions, memory, inside and all",
-				    item);
+			return fail_usage(
+				-EINVAL,
+				"no event fits '%s'; the sets are default, kvm, sched, qemu, "
+				"irq, devices, block, coroutines, loops, locks, kvm-calls, "
+				"regions, memory, inside and all",
+				item);
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * record --guest SOURCE: the guest's own trace in the same go (src/guestside/source.h). It goes to a file of its own
- * beside the recording, vm.hrt and vm.guest, which reports merge with --guest; the recording names it.
+ * record --guest SOURCE: the guest's own trace in the same go (src/guestside/source.h). It goes to
+ * a file of its own beside the recording, vm.hrt and vm.guest, which reports merge with --guest;
+ * the recording names it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +64,7 @@ static char *path_make(unsigned int i)
 static int start(struct recording *r)
 {
 	if (sources.nr && r->nr_vms != 1)
-		return fail(-EINVAL, "--guest goes with one VM");
+		return fail_usage(-EINVAL, "--guest goes with one VM");
 	for (nr = 0; nr < sources.nr; nr++) {
 		int err;
 

@@ -22,10 +22,11 @@ const struct option_row record_sample_options[] = {
 static int sample_choose(struct collector_options *c)
 {
 	if (sample_hz > SAMPLE_HZ_MAX)
-		return fail(-EINVAL, "--sample: more than %d Hz would be all that the host does",
-			    SAMPLE_HZ_MAX);
+		return fail_usage(-EINVAL,
+				  "--sample: more than %d Hz would be all that the host does",
+				  SAMPLE_HZ_MAX);
 	if (frames && !sample_hz)
-		return fail(-EINVAL, "--frames goes with --sample HZ");
+		return fail_usage(-EINVAL, "--frames goes with --sample HZ");
 	c->sample_hz = sample_hz;
 	c->sample_frames = frames;
 	if (sample_hz)
