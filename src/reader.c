@@ -53,6 +53,17 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 				  "tracefs's text and raw pages, guest rings and OSv's traces");
 }
 
+int reader_each(struct reader *r, int (*take)(void *arg, const struct event *ev), void *arg)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	int more = 0, ret = batch ? 0 : fail(-ENOMEM, "out of memory");
+
+	while (!ret && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; !ret && i < batch->nr; i++)
+			ret = take(arg, &batch->ev[i]);
+	return ret ? ret : more;
+}
+
 int trace_info_init(struct trace_info *info, const char *file, const char *kind)
 {
 	*info = (struct trace_info){.file = strdup(file), .kind = kind, .meta = json_object(),

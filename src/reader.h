@@ -83,6 +83,12 @@ static inline int reader_next(struct reader *r, struct batch *batch)
 	return r->ops->next(r, batch);
 }
 
+/*
+ * Hands every event to `take`, in order, to the end or until that returns something else than 0: -errno with the
+ * sentence set, or 1: enough. Returns what ended it: 0 at the end, take's, or the reader's -errno.
+ */
+int reader_each(struct reader *r, int (*take)(void *arg, const struct event *ev), void *arg);
+
 static inline void reader_close(struct reader *r)
 {
 	if (r)

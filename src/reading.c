@@ -74,6 +74,11 @@ const char *reading_source_name(unsigned int source)
 	return source < nr_inputs ? source_names[source] : "?";
 }
 
+bool reading_is_guest(unsigned int source)
+{
+	return !strncmp(reading_source_name(source), "guest", 5);
+}
+
 bool reading_trimmed(void)
 {
 	return since_opt.ns || until_opt.ns || period_opt.ns || vm_opt || vcpus_opt.nr ||

@@ -32,6 +32,7 @@ bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uin
  * Valid until the program ends.
  */
 const char *reading_source_name(unsigned int source);
+bool reading_is_guest(unsigned int source);
 
 /* Is anything left out by the options (--since, --vm, --event, ...)? */
 bool reading_trimmed(void);

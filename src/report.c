@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,15 @@ const char *duration_print(uint64_t ns, char *buf, size_t size)
 	}
 	snprintf(buf, size, "%uns", (unsigned int)ns);
 	return buf;
+}
+
+void caveat_add(json_t *list, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	json_array_append_new(list, json_vsprintf(fmt, ap));
+	va_end(ap);
 }
 
 void caveat_print(const char *text, FILE *out)

@@ -49,6 +49,9 @@ const struct format *format_find(const char *name);
 /* The names of the formats that can draw a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
 
+/* Adds a sentence to an array of them. */
+void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* A sentence as comment lines of at most 80 columns, under a text report. */
 void caveat_print(const char *text, FILE *out);
 

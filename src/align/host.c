@@ -24,7 +24,7 @@ static bool wants(const char *event, void *arg)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], event))
 			return true;
-	return elements_want(event);
+	return elements_wants(event, NULL);
 }
 
 static int grow(void **list, size_t nr, size_t size)

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
 #include "output.h"
 #include "reading.h"
 #include "report.h"
@@ -417,13 +418,11 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
 		return command_usage("%s", error_text());
-	if (reading_open(reading_trimmed() ? NULL : wants, NULL, &r) || report(r, &out)) {
-		output_cancel(&out);
-		return command_failed();
-	}
-	if (output_close(&out))
-		return command_failed();
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	int err = reading_open(reading_trimmed() ? NULL : wants, NULL, &r);
+
+	if (!err)
+		err = report(r, &out);
+	return report_end(err, &out, r, false);
 }
 
 const struct command info_command = {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
 #include "reading.h"
 #include "report.h"
 #include "virtio/elements.h"
@@ -23,25 +24,10 @@ static const struct option_row leak_options[] = {
 static const struct option_row *const options[] = {reading_options, output_options, leak_options,
 						   NULL};
 
-static bool wants(const char *event, void *arg)
+static int take(void *elements, const struct event *ev)
 {
-	(void)arg;
-	return elements_want(event);
-}
-
-static int read_all(struct reader *r, struct elements *e, uint64_t *ret_end_ns)
-{
-	struct batch *batch = malloc(sizeof(*batch));
-	int more, err = batch ? 0 : fail(-ENOMEM, "out of memory");
-
-	while (!err && (more = reader_next(r, batch)) != 0) {
-		err = more < 0 ? more : 0;
-		for (unsigned int i = 0; !err && i < batch->nr; i++)
-			elements_event(e, &batch->ev[i]);
-	}
-	free(batch);
-	*ret_end_ns = reading_end_ns(r);
-	return err;
+	elements_event(elements, ev);
+	return 0;
 }
 
 static json_t *totals_json(const struct element_totals *t)
@@ -87,21 +73,6 @@ static void table_fill(struct table *t, const struct element *list, size_t nr, u
 	}
 }
 
-static void caveat(json_t *list, uint64_t n, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void caveat(json_t *list, uint64_t n, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	if (!n)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_array_append_new(list, json_string(text));
-}
-
 /* Which of QEMU's events the recording could not take: a release that is not seen looks like a
  * leak. */
 static void caveat_absent(json_t *list, const json_t *meta)
@@ -118,10 +89,10 @@ static void caveat_absent(json_t *list, const json_t *meta)
 
 		for (size_t j = 0; event && how && j < sizeof(releases) / sizeof(releases[0]); j++)
 			if (!strcmp(event, releases[j]) && !strcmp(how, "absent"))
-				caveat(list, 1,
-				       "%s could not be seen in this recording: elements that it "
-				       "returned may be called leaked",
-				       event);
+				caveat_add(list,
+					   "%s could not be seen in this recording: elements that "
+					   "it returned may be called leaked",
+					   event);
 	}
 }
 
@@ -132,38 +103,37 @@ static json_t *caveats_of(const struct reader *r, const struct elements *e,
 	json_t *list = json_array();
 	unsigned int nr = elements_vhost(e, vhost, 8);
 
-	caveat(list, !t->popped && !t->before,
-	       "no virtqueue element was seen: was QEMU recorded (record --events qemu), and does "
-	       "it serve the rings itself?");
+	if (!t->popped && !t->before)
+		caveat_add(list,
+			   "no virtqueue element was seen: was QEMU recorded (record --events "
+			   "qemu), and does it serve the rings itself?");
 	for (unsigned int i = 0; i < nr; i++)
-		caveat(list, 1,
-		       "%s: its rings are served outside QEMU (vhost), pops and returns are not "
-		       "visible",
-		       vhost[i]);
-	caveat(list, t->before,
-	       "%" PRIu64 " elements were returned that had been popped before the recording",
-	       t->before);
-	caveat(list, t->replaced,
-	       "%" PRIu64 " elements were popped again while in flight: returns were missed",
-	       t->replaced);
-	caveat(list, t->overflow, "%" PRIu64 " elements found no room in the table of %d",
-	       t->overflow, ELEMENTS_MAX);
-	caveat(list, t->lost,
-	       "%" PRIu64 " virtqueue events were lost: what was in flight then is not judged",
-	       t->lost);
+		caveat_add(list, "%s: its rings are served outside QEMU (vhost), pops and returns "
+				 "are not visible", vhost[i]);
+	if (t->before)
+		caveat_add(list, "%" PRIu64 " elements were returned that had been popped before "
+				 "the recording", t->before);
+	if (t->replaced)
+		caveat_add(list, "%" PRIu64 " elements were popped again while in flight: returns "
+				 "were missed", t->replaced);
+	if (t->overflow)
+		caveat_add(list, "%" PRIu64 " elements found no room in the table of %d",
+			   t->overflow, ELEMENTS_MAX);
+	if (t->lost)
+		caveat_add(list, "%" PRIu64 " virtqueue events were lost: what was in flight then "
+				 "is not judged", t->lost);
 	caveat_absent(list, r->info.meta);
 	return list;
 }
 
-static int draw(struct reader *r, struct elements *e, uint64_t end_ns, struct output *out,
-		uint64_t *ret_leaked)
+static int draw(struct reader *r, struct elements *e, struct output *out, uint64_t *ret_leaked)
 {
 	struct element_totals totals;
 	struct element *list = NULL;
 	struct table t = {0};
 	char text[256];
 	size_t nr;
-	int err = elements_end(e, end_ns, min_age_ns, &list, &nr, &totals);
+	int err = elements_end(e, reading_end_ns(r), min_age_ns, &list, &nr, &totals);
 
 	if (err)
 		return err;
@@ -173,15 +143,11 @@ static int draw(struct reader *r, struct elements *e, uint64_t end_ns, struct ou
 		 " leaked",
 		 totals.popped, totals.returned, totals.detached, totals.unpopped, totals.reset,
 		 totals.in_flight, totals.held, totals.leaked);
-	struct report report = {.reader = r,
-				.out = out,
-				.wide = common.verbose,
-				.head = reading_head,
-				.foot = reading_foot,
-				.caveats = caveats_of(r, e, &totals),
-				.extra = totals_json(&totals),
-				.extra_text = text};
+	struct report report = report_of(r, out);
 
+	report.caveats = caveats_of(r, e, &totals);
+	report.extra = totals_json(&totals);
+	report.extra_text = text;
 	if (!nr)
 		report.first_line = "no element is outstanding";
 	table_fill(&t, list, nr, r->info.start_ns);
@@ -203,24 +169,18 @@ static int run(int argc, char **argv, char **rest)
 	_cleanup_reader_ struct reader *r = NULL;
 	_cleanup_(elements_cleanup_) struct elements *e = elements_new();
 	struct output out;
-	uint64_t leaked = 0, end_ns = 0;
+	uint64_t leaked = 0;
 
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
 		return command_usage("%s", error_text());
-	int err = e ? reading_open(wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+	int err = e ? reading_open(elements_wants, NULL, &r) : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = read_all(r, e, &end_ns);
+		err = reader_each(r, take, e);
 	if (!err)
-		err = draw(r, e, end_ns, &out, &leaked);
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	if (err)
-		return command_failed();
-	return (check && leaked) || reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+		err = draw(r, e, &out, &leaked);
+	return report_end(err, &out, r, check && leaked);
 }
 
 const struct command leaks_command = {

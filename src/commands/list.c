@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
 #include "commands/osv.h"
 #include "commands/rows.h"
 #include "reading.h"
@@ -31,13 +32,11 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("events are listed in time order; --sort %s is not possible",
 				     out.sort);
 	}
-	if (reading_open(NULL, NULL, &r) || rows_write(r, &out)) {
-		output_cancel(&out);
-		return command_failed();
-	}
-	if (output_close(&out))
-		return command_failed();
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	int err = reading_open(NULL, NULL, &r);
+
+	if (!err)
+		err = rows_write(r, &out);
+	return report_end(err, &out, r, false);
 }
 
 const struct command list_command = {

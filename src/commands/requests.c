@@ -2,50 +2,17 @@
 /* hostrace requests: a guest's block requests, each with what the host saw of it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-#include "align/align.h"
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
+#include "commands/requests_read.h"
 #include "reading.h"
 #include "report.h"
 #include "virtio/requests.h"
 
 static const struct option_row *const options[] = {reading_options, output_options, NULL};
-
-static bool wants(const char *event, void *arg)
-{
-	(void)arg;
-	return requests_want(event);
-}
-
-static int read_all(struct reader *r, struct requests *q)
-{
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	int more = batch ? 1 : fail(-ENOMEM, "out of memory");
-
-	while (more > 0 && (more = reader_next(r, batch)) > 0)
-		for (unsigned int i = 0; i < batch->nr; i++)
-			requests_event(q, &batch->ev[i],
-				       !strncmp(reading_source_name(batch->ev[i].source), "guest",
-						5));
-	return more;
-}
-
-static uint64_t clock_error_ns(void)
-{
-	double worst = 0;
-
-	for (unsigned int i = 0; i < reading_guests(); i++) {
-		const struct align_guest *g;
-		struct align *a;
-
-		if (!reading_align((int)i, &a, &g))
-			worst = fmax(worst, g->error_ns);
-	}
-	return (uint64_t)ceil(worst);
-}
 
 /* ---- the table ---- */
 
@@ -149,44 +116,32 @@ static json_t *totals_json(const struct request_totals *n)
 static json_t *caveats_make(const struct request_totals *n)
 {
 	json_t *list = json_array();
-	char text[160];
 
 	if (!reading_guests())
-		json_array_append_new(list, json_string("requests are the guest's: give its own "
-							"trace with --guest"));
-	if (n->open) {
-		snprintf(text, sizeof(text),
-			 "%" PRIu64 " requests began or ended outside of the recording",
-			 n->open);
-		json_array_append_new(list, json_string(text));
-	}
-	if (n->overflow) {
-		snprintf(text, sizeof(text), "%" PRIu64 " events found no room", n->overflow);
-		json_array_append_new(list, json_string(text));
-	}
+		caveat_add(list, "requests are the guest's: give its own trace with --guest");
+	if (n->open)
+		caveat_add(list, "%" PRIu64 " requests began or ended outside of the recording",
+			   n->open);
+	if (n->overflow)
+		caveat_add(list, "%" PRIu64 " events found no room", n->overflow);
 	return list;
 }
 
-static int draw(struct reader *r, struct output *out, struct requests *q)
+static int draw(struct reader *r, struct output *out, const struct request *rq, size_t nr,
+		const struct request_totals *totals)
 {
-	struct report report = {.reader = r, .out = out, .wide = common.verbose,
-				.head = reading_head, .foot = reading_foot};
-	struct request_totals totals;
-	const struct request *rq;
+	struct report report = report_of(r, out);
 	struct table t = {0};
 	char text[160];
-	size_t nr;
-	int err = requests_end(q, clock_error_ns(), &rq, &nr, &totals);
+	int err = rows_fill(&t, rq, nr, r->info.start_ns, out);
 
-	if (!err)
-		err = rows_fill(&t, rq, nr, r->info.start_ns, out);
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " of %" PRIu64 " requests found among %" PRIu64
 		 " elements that the host saw",
-		 totals.matched, totals.requests, totals.elements);
+		 totals->matched, totals->requests, totals->elements);
 	report.extra_text = text;
-	report.extra = totals_json(&totals);
-	report.caveats = caveats_make(&totals);
+	report.extra = totals_json(totals);
+	report.caveats = caveats_make(totals);
 	if (!err)
 		err = format_find(out->format)->table(&report, &t);
 	json_decref(report.extra);
@@ -198,27 +153,20 @@ static int draw(struct reader *r, struct output *out, struct requests *q)
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_reader_ struct reader *r = NULL;
-	struct requests *q;
+	_cleanup_(requests_cleanup_) struct requests *q = requests_new();
+	struct request_totals totals;
+	const struct request *rq;
 	struct output out;
+	size_t nr;
 
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
 		return command_usage("%s", error_text());
-	q = requests_new();
-	int err = q ? reading_open(wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+	int err = q ? requests_read(q, &r, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = read_all(r, q);
-	if (!err)
-		err = draw(r, &out, q);
-	requests_free(q);
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	if (err)
-		return command_failed();
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+		err = draw(r, &out, rq, nr, &totals);
+	return report_end(err, &out, r, false);
 }
 
 const struct command requests_command = {

@@ -11,6 +11,7 @@
 #include "align/align.h"
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
 #include "output.h"
 #include "reading.h"
 
@@ -38,14 +39,10 @@ static bool wants(const char *event, void *arg)
 	return !strcmp(event, "lost");
 }
 
-static int read_all(struct reader *r)
+static int pass(void *arg, const struct event *ev)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	int more = batch ? 1 : fail(-ENOMEM, "out of memory");
-
-	while (more > 0)
-		more = reader_next(r, batch);
-	return more;
+	(void)arg, (void)ev;
+	return 0;
 }
 
 static double scale_of(const struct clock_segment *s)
@@ -235,7 +232,7 @@ static int run(int argc, char **argv, char **rest)
 				      : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = read_all(r);
+		err = reader_each(r, pass, NULL);
 	if (!err)
 		err = collect(&s);
 	if (!err && !strcmp(out.format, "json"))
@@ -244,13 +241,7 @@ static int run(int argc, char **argv, char **rest)
 		draw_text(&s, r, out.file);
 	json_decref(s.rows);
 	json_decref(s.caveats);
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	if (err)
-		return command_failed();
-	return (check && s.sum.violations) || reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	return report_end(err, &out, r, check && s.sum.violations);
 }
 
 const struct command sync_command = {

@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "align/align.h"
 #include "analyzer.h"
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
+#include "commands/requests_read.h"
 #include "reading.h"
 #include "report.h"
 #include "thread_names.h"
 #include "timeline/timeline.h"
 #include "view.h"
-#include "virtio/requests.h"
 
 extern const struct view timeline_view;
 
@@ -36,6 +36,7 @@ struct links {
 };
 
 struct drawing {
+	struct reader *reader;
 	struct timeline *t;
 	struct thread_names *names;
 	struct timeline_host *host;
@@ -74,75 +75,43 @@ static int guest_event(struct drawing *d, const struct event *ev)
 	return err;
 }
 
-static int batch_take(struct drawing *d, struct reader *r, const struct batch *batch)
+static int take(void *arg, const struct event *ev)
 {
-	int err = 0;
+	struct drawing *d = arg;
 
-	for (unsigned int i = 0; !err && i < batch->nr; i++) {
-		const struct event *ev = &batch->ev[i];
-
-		thread_names_event(d->names, ev);
-		if (ev->time_ns >= reading_until_ns())
-			continue; /* it names others */
-		if (strncmp(reading_source_name(ev->source), "guest", 5))
-			timeline_host_event(d->host, ev);
-		else if (reading_asked(r, ev))
-			err = guest_event(d, ev);
-	}
-	return err;
+	thread_names_event(d->names, ev);
+	if (ev->time_ns >= reading_until_ns())
+		return 0; /* it names others */
+	if (reading_is_guest(ev->source))
+		return reading_asked(d->reader, ev) ? guest_event(d, ev) : 0;
+	timeline_host_event(d->host, ev);
+	return 0;
 }
 
-static int read_all(struct drawing *d, struct reader *r)
+static int read_all(struct drawing *d)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	const struct reader *in;
-	int more = 0, err = batch ? 0 : fail(-ENOMEM, "out of memory");
+	int err;
 
 	for (unsigned int i = 0; (in = reading_input(i)); i++)
 		thread_names_meta(d->names, i, in->info.meta);
-	while (!err && (more = reader_next(r, batch)) > 0)
-		err = batch_take(d, r, batch);
-	if (err || more < 0)
-		return err ? err : more;
-	timeline_host_end(d->host, reading_end_ns(r));
+	err = reader_each(d->reader, take, d);
+	if (err)
+		return err;
+	timeline_host_end(d->host, reading_end_ns(d->reader));
 	for (unsigned int i = 0; i < GUESTS_MAX; i++)
 		if (d->guest[i])
-			timeline_guest_end(d->guest[i], reading_end_ns(r));
+			timeline_guest_end(d->guest[i], reading_end_ns(d->reader));
 	return 0;
 }
 
 /* ---- which request of the guest is which element of the host ---- */
 
-static bool links_want(const char *event, void *arg)
+static int links_fill(const struct request *rq, size_t nr, struct links *ret)
 {
-	(void)arg;
-	return requests_want(event);
-}
-
-static uint64_t clock_error_ns(void)
-{
-	double worst = 0;
-
-	for (unsigned int i = 0; i < reading_guests(); i++) {
-		const struct align_guest *g;
-		struct align *a;
-
-		if (!reading_align((int)i, &a, &g))
-			worst = g->error_ns > worst ? g->error_ns : worst;
-	}
-	return (uint64_t)worst + 1;
-}
-
-static int links_of(struct requests *q, struct links *ret)
-{
-	struct request_totals totals;
-	const struct request *rq;
-	size_t nr;
-	int err = requests_end(q, clock_error_ns(), &rq, &nr, &totals);
-
-	ret->list = err ? NULL : malloc((2 * nr + 1) * sizeof(*ret->list));
+	ret->list = malloc((2 * nr + 1) * sizeof(*ret->list));
 	if (!ret->list)
-		return err ? err : fail(-ENOMEM, "out of memory");
+		return fail(-ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t flow = i + 1;
 
@@ -158,30 +127,21 @@ static int links_of(struct requests *q, struct links *ret)
 /* A pass of its own, since a request is only known when it has ended. */
 static int links_make(struct links *ret)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_(requests_cleanup_) struct requests *q = requests_new();
 	_cleanup_reader_ struct reader *r = NULL;
-	struct requests *q = requests_new();
-	int more = q && batch ? reading_open(links_want, NULL, &r) : fail(-ENOMEM, "out of memory");
+	struct request_totals totals;
+	const struct request *rq;
+	size_t nr;
+	int err = q ? requests_read(q, &r, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
 
-	if (!more)
-		more = 1;
-	while (more > 0 && (more = reader_next(r, batch)) > 0)
-		for (unsigned int i = 0; i < batch->nr; i++)
-			requests_event(q, &batch->ev[i],
-				       !strncmp(reading_source_name(batch->ev[i].source), "guest",
-						5));
-	if (!more)
-		more = links_of(q, ret);
-	requests_free(q);
-	return more;
+	return err ? err : links_fill(rq, nr, ret);
 }
 
 static int draw(struct reader *r, struct output *out, struct links *links)
 {
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
-	struct report report = {
-		.reader = r, .out = out, .head = reading_head, .foot = reading_foot};
-	struct drawing d = {.names = names};
+	struct report report = report_of(r, out);
+	struct drawing d = {.reader = r, .names = names};
 	int err = names ? 0 : fail(-ENOMEM, "out of memory");
 
 	report.caveats = json_array();
@@ -194,7 +154,7 @@ static int draw(struct reader *r, struct output *out, struct links *links)
 	if (!err)
 		err = timeline_host_new(d.t, names, vm_name, &d.host);
 	if (!err)
-		err = read_all(&d, r);
+		err = read_all(&d);
 	timeline_host_free(d.host);
 	for (unsigned int i = 0; i < GUESTS_MAX; i++)
 		timeline_guest_free(d.guest[i]);
@@ -229,13 +189,7 @@ static int run(int argc, char **argv, char **rest)
 	if (!err)
 		err = draw(r, &out, &links);
 	free(links.list);
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	if (err)
-		return command_failed();
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	return report_end(err, &out, r, false);
 }
 
 const struct command timeline_command = {

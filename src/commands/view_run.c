@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
 #include "fastlane/fastlane.h"
 #include "reading.h"
 #include "view.h"
@@ -122,13 +123,11 @@ static int read_all(struct run *run, struct reader *r)
 	return err;
 }
 
+/* The format takes the number, and nothing else. */
 static void caveat(json_t *list, const char *fmt, uint64_t n)
 {
-	char text[256];
-
-	snprintf(text, sizeof(text), fmt, n);
 	if (n)
-		json_array_append_new(list, json_string(text));
+		json_array_append_new(list, json_sprintf(fmt, n));
 }
 
 static json_t *caveats_of(const struct fold *fold)
@@ -153,11 +152,7 @@ static int draw(struct run *run, struct reader *r, struct output *out)
 {
 	bool fell_back = run->nr > 1 && !run->fold[0].begun && run->fold[1].begun;
 	struct fold *fold = &run->fold[fell_back];
-	struct report report = {.reader = r,
-				.out = out,
-				.wide = common.verbose,
-				.head = reading_head,
-				.foot = reading_foot};
+	struct report report = report_of(r, out);
 	const char *why = run->fold[0].f.analyzer->fallback_caveat;
 	int err = pairing_end(fold->pairing);
 

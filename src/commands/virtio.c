@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/reports.h"
 #include "commands/virtio_state.h"
 #include "reading.h"
 #include "report.h"
@@ -34,36 +35,12 @@ struct answer {
 	bool pids;	/* several VMs */
 };
 
-static bool wants(const char *event, void *arg)
+static int take(void *queues, const struct event *ev)
 {
-	(void)arg;
-	return queues_want(event);
-}
-
-static int read_all(struct reader *r, struct queues *q)
-{
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	int more = 1, err = batch ? 0 : fail(-ENOMEM, "out of memory");
-
-	while (!err && (more = reader_next(r, batch)) > 0)
-		for (unsigned int i = 0; !err && i < batch->nr; i++)
-			err = queues_event(q, &batch->ev[i]);
-	return err ? err : more;
+	return queues_event(queues, ev);
 }
 
 /* ---- caveats ---- */
-
-static void caveat(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void caveat(json_t *list, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_array_append_new(list, json_string(text));
-}
 
 static void caveats_stages(json_t *list, const struct answer *a)
 {
@@ -73,14 +50,15 @@ static void caveats_stages(json_t *list, const struct answer *a)
 		bool same_as_next = s == STAGE_POP_COMPLETE; /* complete-push needs the same event */
 
 		if (!queues_saw(a->queues, s) && !same_as_next)
-			caveat(list, "no stage %s: the trace has no %s", queue_stages[s].name,
+			caveat_add(list, "no stage %s: the trace has no %s", queue_stages[s].name,
 			       queue_stages[s].needs);
 		for (unsigned int i = 0; i < a->nr; i++)
 			any |= s == STAGE_KICK_POP && a->list[i]->stage[s].count;
 	}
 	if (any)
-		caveat(list, "kick-pop is from a kick's arrival in QEMU to the first element taken "
-			     "then; elements taken by polling do not count");
+		caveat_add(list,
+			   "kick-pop is from a kick's arrival in QEMU to the first element taken "
+			   "then; elements taken by polling do not count");
 }
 
 static json_t *caveats_of(const struct answer *a)
@@ -91,28 +69,31 @@ static json_t *caveats_of(const struct answer *a)
 	unsigned int nr = elements_vhost(queues_elements(a->queues), vhost, 8);
 
 	if (!a->nr)
-		caveat(list, "no virtqueue was used: was QEMU recorded (record --events qemu), and "
-			     "does it serve the rings itself?");
+		caveat_add(list,
+			   "no virtqueue was used: was QEMU recorded (record --events qemu), and "
+			   "does it serve the rings itself?");
 	else
 		caveats_stages(list, a);
 	for (unsigned int i = 0; i < nr; i++)
-		caveat(list,
+		caveat_add(list,
 		       "%s: its rings are served outside QEMU (vhost), nothing of them is seen",
 		       vhost[i]);
 	if (t->before)
-		caveat(list, "%" PRIu64 " elements were returned that had been popped before the "
-			     "recording: in flight is too low by as many at its start", t->before);
+		caveat_add(list,
+			   "%" PRIu64 " elements were returned that had been popped before the "
+			   "recording: in flight is too low by as many at its start",
+			   t->before);
 	if (t->lost)
-		caveat(list,
+		caveat_add(list,
 		       "%" PRIu64 " virtqueue events were lost: counts and in flight miss them",
 		       t->lost);
 	if (t->overflow || queues_overflow(a->queues))
-		caveat(list,
+		caveat_add(list,
 		       "%" PRIu64 " elements and %" PRIu64 " events of further queues found no "
 		       "room",
 		       t->overflow, queues_overflow(a->queues));
 	if (a->nr)
-		caveat(list, a->estimated
+		caveat_add(list, a->estimated
 				     ? "percentiles are nearest-rank, within 0.4 %% where a row "
 				       "counts more than 128"
 				     : "percentiles are nearest-rank and exact");
@@ -284,10 +265,10 @@ static int draw_table(const struct answer *a, const struct reader *r, json_t *ca
 		return fail(-ENOMEM, "out of memory");
 	if (size)
 		extra[size - 1] = '\0';
-	struct report report = {.reader = r, .out = out, .wide = common.verbose,
-				.head = reading_head, .foot = reading_foot, .caveats = caveats,
-				.extra_text = text && size ? extra : NULL};
+	struct report report = report_of(r, out);
 
+	report.caveats = caveats;
+	report.extra_text = text && size ? extra : NULL;
 	table_fill(&t, a, !text);
 	if (!t.nr_rows)
 		report.first_line = "no request was seen";
@@ -326,24 +307,18 @@ static int run_report(void)
 
 	if (output_open("text json csv", &out))
 		return command_usage("%s", error_text());
-	int err = reading_open(wants, NULL, &r);
+	int err = reading_open(queues_wants, NULL, &r);
 
 	if (!err && !(queues = queues_new(r->info.start_ns)))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = read_all(r, queues);
+		err = reader_each(r, take, queues);
 	if (!err) {
 		struct answer a = {.queues = queues, .end_ns = reading_end_ns(r)};
 
 		err = draw(&a, r, &out);
 	}
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	if (err)
-		return command_failed();
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	return report_end(err, &out, r, false);
 }
 
 static int run(int argc, char **argv, char **rest)

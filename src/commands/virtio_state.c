@@ -38,18 +38,6 @@ struct state {
 	json_t *caveats;
 };
 
-static void caveat(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void caveat(struct state *s, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_array_append_new(s->caveats, json_string(text));
-}
-
 static struct row *row_add(struct state *s, const char *device, unsigned int queue)
 {
 	if (!(s->nr & (s->nr - 1))) {
@@ -170,7 +158,7 @@ static int collect(struct state *s, const char *socket)
 	if (err && !socket)
 		return err;
 	if (err)
-		caveat(s, "%s; only what the monitor tells is shown", error_text());
+		caveat_add(s->caveats, "%s; only what the monitor tells is shown", error_text());
 	else
 		err = virtq_devices_find(&m, s->vm.memory_bytes, &d, &nr);
 	if (!err)
@@ -197,6 +185,7 @@ static bool row_elsewhere(const struct row *r)
 
 static void caveats_add(struct state *s)
 {
+	json_t *list = s->caveats;
 	unsigned int differ = 0, unreadable = 0, moving = 0, wild = 0;
 
 	for (unsigned int i = 0; i < s->nr; i++) {
@@ -208,23 +197,25 @@ static void caveats_add(struct state *s)
 		moving += r->in_memory && r->state.moving;
 		wild += r->in_memory && r->state.rings && r->state.posted > r->state.size;
 		if (row_elsewhere(r) && row_ready(r))
-			caveat(s, "%s queue %u is served outside QEMU (vhost): what the device has "
-				  "taken is not known here", r->device, r->queue);
+			caveat_add(list, "%s queue %u is served outside QEMU (vhost): what the "
+					 "device has taken is not known here",
+				   r->device, r->queue);
 	}
 	if (!s->nr)
-		caveat(s, "no virtio device was found in process %d", (int)s->vm.pid);
+		caveat_add(list, "no virtio device was found in process %d", (int)s->vm.pid);
 	if (s->unused)
-		caveat(s, "%" PRIu64 " queues have not been set up by their driver", s->unused);
+		caveat_add(list, "%" PRIu64 " queues have not been set up by their driver",
+			   s->unused);
 	if (differ)
-		caveat(s, "%u queues differ between memory and monitor", differ);
+		caveat_add(list, "%u queues differ between memory and monitor", differ);
 	if (unreadable)
-		caveat(s, "the rings of %u queues could not be read", unreadable);
+		caveat_add(list, "the rings of %u queues could not be read", unreadable);
 	if (moving)
-		caveat(s, "%u queues were in use while they were read: their figures may be of two "
-			  "moments", moving);
+		caveat_add(list, "%u queues were in use while they were read: their figures may be "
+				 "of two moments", moving);
 	if (wild)
-		caveat(s, "the guest's index of %u queues is more than a queue ahead of the device",
-		       wild);
+		caveat_add(list, "the guest's index of %u queues is more than a queue ahead of the "
+				 "device", wild);
 }
 
 /* ---- JSON ---- */

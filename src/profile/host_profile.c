@@ -77,8 +77,9 @@ static bool is_interrupt(uint64_t reason, uint64_t isa)
 
 /* ---- what there is ---- */
 
-static void count_event(struct host_profile_totals *t, const struct event *ev)
+static int count_event(void *totals, const struct event *ev)
 {
+	struct host_profile_totals *t = totals;
 	uint64_t where;
 
 	switch (ev->type->id) {
@@ -105,21 +106,15 @@ static void count_event(struct host_profile_totals *t, const struct event *ev)
 	default:
 		break;
 	}
+	return 0;
 }
 
 int host_profile_count(struct reader *r, struct host_profile_totals *ret)
 {
-	struct batch *batch = calloc(1, sizeof(*batch));
-	int more = batch ? 1 : fail(-ENOMEM, "out of memory");
-
 	*ret = (struct host_profile_totals){0};
 	ret->sample_hz =
 		(uint64_t)json_integer_value(json_object_get(r->info.meta, "sample_hz"));
-	while (more > 0 && (more = reader_next(r, batch)) > 0)
-		for (unsigned int i = 0; i < batch->nr; i++)
-			count_event(ret, &batch->ev[i]);
-	free(batch);
-	return more;
+	return reader_each(r, count_event, ret);
 }
 
 /* ---- the tree ---- */
@@ -316,8 +311,9 @@ static int add_causes(struct profile *p, const struct event *ev)
 	return err;
 }
 
-static int add_event(struct profile *p, const struct event *ev)
+static int add_event(void *profile, const struct event *ev)
 {
+	struct profile *p = profile;
 	struct hit h = {.ev = ev};
 	bool is_exit = ev->type->id == EV_kvm_exit;
 
@@ -350,16 +346,11 @@ static int add_event(struct profile *p, const struct event *ev)
 
 static int fold(struct profile *p, struct reader *r)
 {
-	struct batch *batch = calloc(1, sizeof(*batch));
-	int more = batch ? 1 : fail(-ENOMEM, "out of memory"), err = 0;
+	int err = reader_each(r, add_event, p);
 
-	while (!err && more > 0 && (more = reader_next(r, batch)) > 0)
-		for (unsigned int i = 0; i < batch->nr && !err; i++)
-			err = add_event(p, &batch->ev[i]);
 	for (unsigned int i = 0; i < PENDING && !err && p->opt->of == HOST_CAUSES; i++)
 		err = exit_end(p, &p->pending[i], NULL);
-	free(batch);
-	return err ? err : more;
+	return err;
 }
 
 int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,

@@ -173,7 +173,7 @@ bool timeline_wants(const char *event, void *arg)
 	};
 
 	(void)arg;
-	if (!strncmp(event, "guest:", 6) || elements_want(event))
+	if (!strncmp(event, "guest:", 6) || elements_wants(event, NULL))
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(event, names[i]))

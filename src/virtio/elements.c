@@ -406,7 +406,7 @@ static void on_lost(struct elements *e, const struct event *ev)
 	uint64_t id = get(ev, "lost_event");
 	const struct event_type *t = event_type_ours((unsigned int)id);
 
-	if (t && !elements_want(t->name))
+	if (t && !elements_wants(t->name, NULL))
 		return;
 	e->totals.lost += get(ev, "count");
 	e->losses++;
@@ -439,8 +439,9 @@ static const struct {
 
 enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
-bool elements_want(const char *event)
+bool elements_wants(const char *event, void *arg)
 {
+	(void)arg;
 	for (size_t i = 0; i < NR_HANDLERS; i++)
 		if (!strcmp(handlers[i].event, event))
 			return true;

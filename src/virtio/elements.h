@@ -95,8 +95,8 @@ void elements_watch(struct elements *e, const struct element_watch *watch);
 void elements_free(struct elements *e);
 DEFINE_CLEANUP(elements, struct elements *, elements_free);
 
-/* Does it look at this event? (For hints and record --for leaks.) */
-bool elements_want(const char *event);
+/* Does it look at this event? As struct read_hint wants it (and record --for leaks); arg is not used. */
+bool elements_wants(const char *event, void *arg);
 
 void elements_event(struct elements *e, const struct event *ev);
 

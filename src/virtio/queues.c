@@ -394,12 +394,13 @@ static const struct {
 
 enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]), OF_ELEMENTS = 64 };
 
-bool queues_want(const char *event)
+bool queues_wants(const char *event, void *arg)
 {
+	(void)arg;
 	for (size_t i = 0; i < NR_HANDLERS; i++)
 		if (!strcmp(handlers[i].event, event))
 			return true;
-	return elements_want(event);
+	return elements_wants(event, NULL);
 }
 
 int queues_event(struct queues *q, const struct event *ev)
@@ -412,7 +413,7 @@ int queues_event(struct queues *q, const struct event *ev)
 		for (size_t i = 0; i < NR_HANDLERS; i++)
 			if (!strcmp(handlers[i].event, ev->type->name))
 				*k = (uint8_t)(i + 1);
-		*k |= elements_want(ev->type->name) ? OF_ELEMENTS : 0;
+		*k |= elements_wants(ev->type->name, NULL) ? OF_ELEMENTS : 0;
 	}
 	unsigned int handler = (*k & (OF_ELEMENTS - 1)) - 1u;
 

@@ -68,7 +68,8 @@ struct queues *queues_new(uint64_t start_ns);
 void queues_free(struct queues *q);
 DEFINE_CLEANUP(queues, struct queues *, queues_free);
 
-bool queues_want(const char *event);
+/* Does it look at this event? As struct read_hint wants it; arg is not used. */
+bool queues_wants(const char *event, void *arg);
 
 /* 0 or -ENOMEM. */
 int queues_event(struct queues *q, const struct event *ev);

@@ -271,17 +271,18 @@ void requests_event(struct requests *r, const struct event *ev, bool guest)
 		host_event(r, ev);
 }
 
-bool requests_want(const char *event)
+bool requests_wants(const char *event, void *arg)
 {
 	static const char *const names[] = {"kvm_exit",	     "kvm_entry",
 					    "kvm_run",	     "kvm_userspace_exit",
 					    "virtio_notify", "guest:irq_handler_entry",
 					    "guest:block_rq_issue", "guest:block_rq_complete"};
 
+	(void)arg;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(event, names[i]))
 			return true;
-	return elements_want(event);
+	return elements_wants(event, NULL);
 }
 
 /* ---- which belongs to which ---- */

@@ -54,7 +54,8 @@ struct requests *requests_new(void);
 void requests_free(struct requests *r);
 DEFINE_CLEANUP(requests, struct requests *, requests_free);
 
-bool requests_want(const char *event);
+/* Does it look at this event? As struct read_hint wants it; arg is not used. */
+bool requests_wants(const char *event, void *arg);
 
 /* In order of time. `guest`: the event is of the guest's own trace. */
 void requests_event(struct requests *r, const struct event *ev, bool guest);

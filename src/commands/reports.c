@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command.h"
+#include "commands/reports.h"
+#include "reading.h"
+
+struct report report_of(const struct reader *r, const struct output *out)
+{
+	return (struct report){.reader = r,
+			       .out = out,
+			       .wide = common.verbose,
+			       .head = reading_head,
+			       .foot = reading_foot};
+}
+
+int report_end(int err, struct output *out, const struct reader *r, bool found)
+{
+	if (err)
+		output_cancel(out);
+	else
+		err = output_close(out);
+	if (err)
+		return command_failed();
+	return found || reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+}
