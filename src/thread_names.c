@@ -66,13 +66,6 @@ static void learn_comm(struct thread_names *names, const struct event *ev, uint3
 	text_neutralise(t->comm);
 }
 
-static uint32_t tid_of(const struct event *ev, const char *field)
-{
-	const struct field *f = event_field(ev->type, field);
-
-	return f ? (uint32_t)event_u64(ev, f) : 0;
-}
-
 void thread_names_event(struct thread_names *names, const struct event *ev)
 {
 	if (ev->vcpu != RECORD_NO_VCPU && ev->tid) {
@@ -86,11 +79,11 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 		learn_comm(names, ev, ev->tid, "comm");
 		break;
 	case EV_sched_switch:
-		learn_comm(names, ev, tid_of(ev, "prev_tid"), "prev_comm");
-		learn_comm(names, ev, tid_of(ev, "next_tid"), "next_comm");
+		learn_comm(names, ev, (uint32_t)event_value(ev, "prev_tid"), "prev_comm");
+		learn_comm(names, ev, (uint32_t)event_value(ev, "next_tid"), "next_comm");
 		break;
 	case EV_sched_wakeup:
-		learn_comm(names, ev, tid_of(ev, "wake_tid"), "comm");
+		learn_comm(names, ev, (uint32_t)event_value(ev, "wake_tid"), "comm");
 		break;
 	}
 }

@@ -59,13 +59,6 @@ static bool wants(const char *event, void *arg)
 	return false;
 }
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 /* ---- elements ---- */
 
 static uint32_t element_slot(const struct wait_causes *c, uint64_t element)
@@ -79,7 +72,7 @@ static uint32_t element_slot(const struct wait_causes *c, uint64_t element)
 
 static uint64_t element_of(const struct event *ev)
 {
-	return value(ev, "elem") ^ (uint64_t)ev->pid << 48;
+	return event_value(ev, "elem") ^ (uint64_t)ev->pid << 48;
 }
 
 /* Slots are not freed: an address is used again, and the ordinal says whether it is open (0: not). */
@@ -215,18 +208,18 @@ static int scheduled(struct wait_causes *c, const struct event *ev)
 	int err = 0;
 
 	if (ev->type->id == EV_sched_wakeup) {
-		v = vcpu_of_tid(c, (uint32_t)value(ev, "wake_tid"));
+		v = vcpu_of_tid(c, (uint32_t)event_value(ev, "wake_tid"));
 		if (v)
 			v->ready = true;
 		return v ? step_add(c, v, ev->time_ns) : 0;
 	}
-	v = vcpu_of_tid(c, (uint32_t)value(ev, "prev_tid"));
+	v = vcpu_of_tid(c, (uint32_t)event_value(ev, "prev_tid"));
 	if (v) {
 		v->known = v->off = true;
-		v->ready = !value(ev, "prev_state");
+		v->ready = !event_value(ev, "prev_state");
 		err = step_add(c, v, ev->time_ns);
 	}
-	v = vcpu_of_tid(c, (uint32_t)value(ev, "next_tid"));
+	v = vcpu_of_tid(c, (uint32_t)event_value(ev, "next_tid"));
 	if (v && !err) {
 		v->known = true;
 		v->off = v->ready = false;
@@ -246,8 +239,8 @@ static int ran(struct wait_causes *c, const struct event *ev)
 	v->off = v->ready = false; /* it acts, so it is on a CPU */
 	switch (ev->type->id) {
 	case EV_kvm_exit:
-		reason = exit_reason_name((uint32_t)value(ev, "reason"),
-					  (uint32_t)value(ev, "isa"));
+		reason = exit_reason_name((uint32_t)event_value(ev, "reason"),
+					  (uint32_t)event_value(ev, "isa"));
 		v->halted = reason && !strcasecmp(reason, "hlt");
 		v->in_kernel = !v->halted;
 		break;

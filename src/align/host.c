@@ -54,13 +54,6 @@ static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
 	return v;
 }
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 static int mark_add(struct align *a, const struct event *ev, bool enter, bool userspace)
 {
 	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->vcpu);
@@ -87,7 +80,7 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 static int report_add(struct align *a, const struct event *ev)
 {
 	bool change = ev->type->id == EV_kvm_write_tsc_offset;
-	struct align_vcpu *v = vcpu_get(a, ev->pid, change ? value(ev, "target") : ev->vcpu);
+	struct align_vcpu *v = vcpu_get(a, ev->pid, change ? event_value(ev, "target") : ev->vcpu);
 	void *list = v ? v->report : NULL;
 	int err;
 
@@ -100,10 +93,10 @@ static int report_add(struct align *a, const struct event *ev)
 	v->report[v->nr_reports++] = (struct clock_report){
 		.host_tsc = ev->time_ns,
 		.change = change,
-		.before = change ? (int64_t)value(ev, "old") : 0,
-		.offset = (int64_t)value(ev, change ? "new" : "offset"),
-		.scale = change ? 0 : value(ev, "scale"),
-		.scale_bits = change ? 0 : (uint32_t)value(ev, "scale_bits"),
+		.before = change ? (int64_t)event_value(ev, "old") : 0,
+		.offset = (int64_t)event_value(ev, change ? "new" : "offset"),
+		.scale = change ? 0 : event_value(ev, "scale"),
+		.scale_bits = change ? 0 : (uint32_t)event_value(ev, "scale_bits"),
 	};
 	return 0;
 }
@@ -111,12 +104,12 @@ static int report_add(struct align *a, const struct event *ev)
 /* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it anew. */
 static int pvclock_add(struct align *a, const struct event *ev)
 {
-	struct align_vcpu *v = vcpu_get(a, ev->pid, value(ev, "target"));
+	struct align_vcpu *v = vcpu_get(a, ev->pid, event_value(ev, "target"));
 	struct clock_pvclock rec = {.host_tsc = ev->time_ns,
-				    .tsc_timestamp = value(ev, "tsc_timestamp"),
-				    .system_time = value(ev, "system_time"),
-				    .mul = (uint32_t)value(ev, "mul"),
-				    .shift = (int8_t)value(ev, "shift")};
+				    .tsc_timestamp = event_value(ev, "tsc_timestamp"),
+				    .system_time = event_value(ev, "system_time"),
+				    .mul = (uint32_t)event_value(ev, "mul"),
+				    .shift = (int8_t)event_value(ev, "shift")};
 	void *list = v ? v->pv : NULL;
 	int err;
 
@@ -126,7 +119,7 @@ static int pvclock_add(struct align *a, const struct event *ev)
 	v->pv = list;
 	if (err)
 		return err;
-	if (value(ev, "version") == 2)
+	if (event_value(ev, "version") == 2)
 		v->registered = ev->time_ns;
 	v->pv[v->nr_pv++] = rec;
 	return 0;
@@ -144,8 +137,8 @@ static int pair_add(struct align *a, const struct event *ev)
 	if (!err)
 		a->pair[a->nr_pairs++] =
 			(struct clock_pair){.ns = ev->time_ns,
-					    .tsc = value(ev, "tsc"),
-					    .bracket = (uint32_t)value(ev, "bracket")};
+					    .tsc = event_value(ev, "tsc"),
+					    .bracket = (uint32_t)event_value(ev, "bracket")};
 	return err;
 }
 
@@ -163,8 +156,9 @@ static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
 /* Where entries and exits may be missing. Older files do not say since when: since the CPU's previous report. */
 static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 {
-	unsigned int cpu = (unsigned int)value(ev, "lost_cpu") % CPUS;
-	uint64_t what = value(ev, "lost_event"), from = ev->time_ns, to = value(ev, "until");
+	unsigned int cpu = (unsigned int)event_value(ev, "lost_cpu") % CPUS;
+	uint64_t what = event_value(ev, "lost_event"), from = ev->time_ns,
+		 to = event_value(ev, "until");
 
 	if (!to) {
 		from = l->reported_ns[cpu];

@@ -31,22 +31,15 @@ static bool wants(const char *event, void *arg)
 	       !strcmp(event, "kvm_write_tsc_offset");
 }
 
-static uint64_t value(const struct event *ev, const char *field)
-{
-	const struct field *f = event_field(ev->type, field);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 static void add_lost(struct summary *s, const struct event *ev)
 {
-	const struct event_type *t = event_type_ours((unsigned int)value(ev, "lost_event"));
+	const struct event_type *t = event_type_ours((unsigned int)event_value(ev, "lost_event"));
 	const char *name = t ? t->name : "other";
 	json_int_t before = json_integer_value(json_object_get(s->lost, name));
 
-	if (value(ev, "count")) /* none: the event was dropped by intent */
+	if (event_value(ev, "count")) /* none: the event was dropped by intent */
 		json_object_set_new(s->lost, name,
-				    json_integer(before + (json_int_t)value(ev, "count")));
+				    json_integer(before + (json_int_t)event_value(ev, "count")));
 }
 
 /* The row of a vCPU, made if it is new. */
@@ -74,16 +67,16 @@ static void set_vcpu(struct summary *s, const struct event *ev)
 {
 	json_t *row = vcpu_row(s, ev->pid, ev->vcpu);
 
-	set_number(row, "offset", value(ev, "offset"));
-	set_number(row, "scale", value(ev, "scale"));
-	set_number(row, "scale_bits", value(ev, "scale_bits"));
+	set_number(row, "offset", event_value(ev, "offset"));
+	set_number(row, "scale", event_value(ev, "scale"));
+	set_number(row, "scale_bits", event_value(ev, "scale_bits"));
 }
 
 /* A vCPU is first seen before its offset is written: the write counts. */
 static void set_offset(struct summary *s, const struct event *ev)
 {
-	set_number(vcpu_row(s, ev->pid, (unsigned int)value(ev, "target")), "offset",
-		   value(ev, "new"));
+	set_number(vcpu_row(s, ev->pid, (unsigned int)event_value(ev, "target")), "offset",
+		   event_value(ev, "new"));
 }
 
 /* Where the file itself knows its counts, reading only adds what the counts do not tell. */

@@ -62,13 +62,6 @@ bool host_profile_wants(const char *event, void *arg)
 	return false;
 }
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 static bool is_interrupt(uint64_t reason, uint64_t isa)
 {
 	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == REASON_VMX_INTERRUPT) ||
@@ -85,11 +78,11 @@ static int count_event(void *totals, const struct event *ev)
 	switch (ev->type->id) {
 	case EV_guest_sample:
 	case EV_guest_stack:
-		where = value(ev, "where");
+		where = event_value(ev, "where");
 		t->clock[where < 3 ? where : 2]++;
-		t->unknown += where == WHERE_GUEST && !value(ev, "rip");
+		t->unknown += where == WHERE_GUEST && !event_value(ev, "rip");
 		if (ev->type->id == EV_guest_stack) {
-			uint64_t error = value(ev, "error");
+			uint64_t error = event_value(ev, "error");
 
 			t->stacks++;
 			t->cut[error < HOST_ERRORS ? error : HOST_ERRORS - 1]++;
@@ -97,11 +90,11 @@ static int count_event(void *totals, const struct event *ev)
 		break;
 	case EV_kvm_exit:
 		t->exits++;
-		t->interrupts += is_interrupt(value(ev, "reason"), value(ev, "isa"));
+		t->interrupts += is_interrupt(event_value(ev, "reason"), event_value(ev, "isa"));
 		break;
 	case EV_kvm_page_fault:
 	case EV_kvm_emulate_insn:
-		t->others += value(ev, "rip") != 0;
+		t->others += event_value(ev, "rip") != 0;
 		break;
 	default:
 		break;
@@ -253,7 +246,7 @@ static int add(struct profile *p, const struct hit *h)
 
 static int add_clock(struct profile *p, const struct event *ev)
 {
-	struct hit h = {.ev = ev, .rip = value(ev, "rip")};
+	struct hit h = {.ev = ev, .rip = event_value(ev, "rip")};
 	uint64_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
 	const struct field *first = event_field(ev->type, "frame0");
 	const struct pending *x = &p->pending[ev->tid % PENDING];
@@ -261,7 +254,7 @@ static int add_clock(struct profile *p, const struct event *ev)
 	/* On VMX it is read when kvm_exit asks for it, which is before the interrupt is handled. */
 	if (!h.rip && x->open && ev->time_ns - x->since_ns < LATE_NS)
 		h.rip = x->rip;
-	if (value(ev, "where") != wanted || (wanted == WHERE_KERNEL && !h.rip))
+	if (event_value(ev, "where") != wanted || (wanted == WHERE_KERNEL && !h.rip))
 		return 0;
 	for (unsigned int i = 0; first && i < FRAMES; i++) {
 		struct field f = *first;
@@ -279,9 +272,10 @@ static void exit_begin(struct profile *p, const struct event *ev)
 {
 	struct pending *x = &p->pending[ev->tid % PENDING];
 	const struct field *reason = event_field(ev->type, "reason");
-	uint64_t isa = value(ev, "isa"), number = value(ev, "reason");
+	uint64_t isa = event_value(ev, "isa"), number = event_value(ev, "reason");
 
-	*x = (struct pending){.open = true, .rip = value(ev, "rip"), .since_ns = ev->time_ns, .ev = *ev};
+	*x = (struct pending){.open = true, .rip = event_value(ev, "rip"),
+			      .since_ns = ev->time_ns, .ev = *ev};
 	x->reason_key = isa << 32 | number;
 	if (reason)
 		field_print(ev, reason, x->reason, sizeof(x->reason));
@@ -330,11 +324,12 @@ static int add_event(void *profile, const struct event *ev)
 	case HOST_CAUSES:
 		return is_exit || ev->type->id == EV_kvm_entry ? add_causes(p, ev) : 0;
 	case HOST_INTERRUPT:
-		h.rip = value(ev, "rip");
-		return is_exit && is_interrupt(value(ev, "reason"), value(ev, "isa")) ? add(p, &h)
-										      : 0;
+		h.rip = event_value(ev, "rip");
+		return is_exit && is_interrupt(event_value(ev, "reason"), event_value(ev, "isa"))
+			       ? add(p, &h)
+			       : 0;
 	default:
-		h.rip = value(ev, "rip");
+		h.rip = event_value(ev, "rip");
 		h.reason = ev->type->name;
 		h.reason_key = ev->type->id;
 		return (ev->type->id == EV_kvm_page_fault ||

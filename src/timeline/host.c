@@ -134,17 +134,10 @@ static void part_begin(struct timeline_host *h, struct vcpu *v, struct timeline_
 
 /* ---- vCPUs ---- */
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 static void exit_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
-	uint32_t reason = (uint32_t)value(ev, "reason");
-	const char *name = exit_reason_name(reason, (uint32_t)value(ev, "isa"));
+	uint32_t reason = (uint32_t)event_value(ev, "reason");
+	const char *name = exit_reason_name(reason, (uint32_t)event_value(ev, "isa"));
 	enum slice_kind kind;
 
 	v->exits = true;
@@ -158,7 +151,7 @@ static void exit_take(struct timeline_host *h, struct vcpu *v, const struct even
 
 static void userspace_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
-	uint32_t reason = (uint32_t)value(ev, "reason");
+	uint32_t reason = (uint32_t)event_value(ev, "reason");
 	const char *known = userspace_reason_name(reason);
 	char name[32];
 
@@ -211,7 +204,7 @@ static void off_take(struct timeline_host *h, struct vcpu *v, const struct event
 
 	if (comm)
 		event_text(ev, comm, next, sizeof(next));
-	if (value(ev, "prev_state") == 0) {
+	if (event_value(ev, "prev_state") == 0) {
 		snprintf(name, sizeof(name), "preempted by %s", next);
 		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_PREEMPTED, name);
 	} else if (v->halting) {
@@ -236,8 +229,8 @@ static void thread_on(struct timeline_host *h, struct host_thread *th, const str
 
 static void switch_take(struct timeline_host *h, const struct event *ev)
 {
-	struct host_thread *prev = thread_get(h, (uint32_t)value(ev, "prev_tid")),
-			   *next = thread_get(h, (uint32_t)value(ev, "next_tid"));
+	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")),
+			   *next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
 
 	if (prev && prev->vcpu >= 0)
 		off_take(h, &h->vcpu[prev->vcpu], ev);

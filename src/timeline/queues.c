@@ -49,13 +49,6 @@ struct timeline_queues {
 	} device[DEVICES_MAX];
 };
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 /* "/machine/peripheral/disk0/virtio-backend" -> "disk0" */
 static void device_learn(struct timeline_queues *q, const struct event *ev)
 {
@@ -71,7 +64,7 @@ static void device_learn(struct timeline_queues *q, const struct event *ev)
 		*end = '\0';
 	name = strrchr(path, '/');
 	q->device[q->nr_devices].pid = ev->pid;
-	q->device[q->nr_devices].vdev = value(ev, "vdev");
+	q->device[q->nr_devices].vdev = event_value(ev, "vdev");
 	snprintf(q->device[q->nr_devices].name, DEVICE_BYTES, "%.39s", name ? name + 1 : path);
 	q->nr_devices++;
 }
@@ -87,8 +80,8 @@ static const char *device_name(const struct timeline_queues *q, uint32_t pid, ui
 /* By address of the VirtQueue; where only the index is known, by device and index. */
 static struct queue *queue_get(struct timeline_queues *q, const struct event *ev, bool make)
 {
-	uint64_t vq = value(ev, "vq"), vdev = value(ev, "vdev");
-	uint32_t index = (uint32_t)value(ev, "queue");
+	uint64_t vq = event_value(ev, "vq"), vdev = event_value(ev, "vdev");
+	uint32_t index = (uint32_t)event_value(ev, "queue");
 	struct queue *new;
 
 	for (unsigned int i = 0; i < q->nr_queues; i++) {
@@ -146,7 +139,7 @@ static void popped(void *arg, const struct event *ev)
 		return;
 	}
 	lane->run.nr_flows = 0;
-	lane->head = (uint32_t)value(ev, "head");
+	lane->head = (uint32_t)event_value(ev, "head");
 	lane->flow = timeline_link_flow(q->t, ev->time_ns, lane->head);
 	lane->flow = lane->flow ? lane->flow : timeline_flow(q->t);
 	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);

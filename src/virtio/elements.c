@@ -87,13 +87,6 @@ static void take_out(struct elements *e, struct out *o)
 
 /* ---- fields, devices, VMs ---- */
 
-static uint64_t get(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev)
 {
 	for (unsigned int i = 0; i < e->nr_devices; i++)
@@ -140,8 +133,8 @@ static unsigned int *dropping(struct elements *e, uint32_t tid)
 
 static void on_pop(struct elements *e, const struct event *ev)
 {
-	uint64_t vq = get(ev, "vq");
-	uint32_t head = (uint32_t)get(ev, "head");
+	uint64_t vq = event_value(ev, "vq");
+	uint32_t head = (uint32_t)event_value(ev, "head");
 	struct out *o = find(e, ev->pid, vq, head);
 
 	e->totals.popped++;
@@ -162,10 +155,10 @@ static void on_pop(struct elements *e, const struct event *ev)
 	e->unpopping.vq = 0; /* the same head may come and go again */
 	*o = (struct out){.pid = ev->pid,
 			  .head = head,
-			  .queue = (uint32_t)get(ev, "queue"),
+			  .queue = (uint32_t)event_value(ev, "queue"),
 			  .vq = vq,
-			  .vdev = get(ev, "vdev"),
-			  .address = get(ev, "elem"),
+			  .vdev = event_value(ev, "vdev"),
+			  .address = event_value(ev, "elem"),
 			  .popped_ns = ev->time_ns,
 			  .stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
 			  .order = e->order++,
@@ -180,7 +173,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 static void on_leave(struct elements *e, const struct event *ev, uint64_t *count,
 		     enum element_end how)
 {
-	struct out *o = find(e, ev->pid, get(ev, "vq"), (uint32_t)get(ev, "head"));
+	struct out *o = find(e, ev->pid, event_value(ev, "vq"), (uint32_t)event_value(ev, "head"));
 
 	if (!o) {
 		e->totals.before++;
@@ -199,15 +192,15 @@ static void on_fill(struct elements *e, const struct event *ev)
 
 static bool is_unpopping(const struct elements *e, const struct event *ev)
 {
-	return e->unpopping.tid == ev->tid && e->unpopping.vq == get(ev, "vq") &&
-	       e->unpopping.head == get(ev, "head");
+	return e->unpopping.tid == ev->tid && e->unpopping.vq == event_value(ev, "vq") &&
+	       e->unpopping.head == event_value(ev, "head");
 }
 
 static void unpopping_set(struct elements *e, const struct event *ev, uint64_t vq)
 {
 	e->unpopping.tid = ev->tid;
 	e->unpopping.vq = vq;
-	e->unpopping.head = (uint32_t)get(ev, "head");
+	e->unpopping.head = (uint32_t)event_value(ev, "head");
 }
 
 /* One of the two counts, whichever is seen first. */
@@ -215,7 +208,7 @@ static void on_detach(struct elements *e, const struct event *ev)
 {
 	bool counted = is_unpopping(e, ev);
 
-	unpopping_set(e, ev, counted ? 0 : get(ev, "vq"));
+	unpopping_set(e, ev, counted ? 0 : event_value(ev, "vq"));
 	if (!counted)
 		on_leave(e, ev, &e->totals.detached, ELEMENT_DETACHED);
 }
@@ -224,7 +217,7 @@ static void on_unpop(struct elements *e, const struct event *ev)
 {
 	bool counted = is_unpopping(e, ev);
 
-	unpopping_set(e, ev, counted ? 0 : get(ev, "vq"));
+	unpopping_set(e, ev, counted ? 0 : event_value(ev, "vq"));
 	if (!counted)
 		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
@@ -254,9 +247,9 @@ static bool nth_newest(struct elements *e, uint32_t pid, uint64_t vq, uint64_t n
 
 static void on_rewind(struct elements *e, const struct event *ev)
 {
-	uint64_t vq = get(ev, "vq"), from;
+	uint64_t vq = event_value(ev, "vq"), from;
 
-	if (!nth_newest(e, ev->pid, vq, get(ev, "count"), &from))
+	if (!nth_newest(e, ev->pid, vq, event_value(ev, "count"), &from))
 		return;
 	for (size_t i = 0; i < SLOTS;) {
 		struct out *o = &e->out[i];
@@ -275,7 +268,7 @@ static void on_drop_all(struct elements *e, const struct event *ev)
 {
 	unsigned int *depth = dropping(e, ev->tid);
 
-	if (!get(ev, "leave"))
+	if (!event_value(ev, "leave"))
 		++*depth;
 	else if (*depth)
 		--*depth;
@@ -301,10 +294,10 @@ static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uin
 
 static void on_reset(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
 
 	e->sees_resets = true;
-	if (!get(ev, "leave"))
+	if (!event_value(ev, "leave"))
 		return;
 	clear(e, ev, d->vdev, 0, ~0ull);
 	d->broken = d->resetting = d->vhost = false;
@@ -312,8 +305,8 @@ static void on_reset(struct elements *e, const struct event *ev)
 
 static void on_status(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
-	uint32_t status = (uint32_t)get(ev, "status");
+	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
+	uint32_t status = (uint32_t)event_value(ev, "status");
 
 	if (d->status_known && d->status == status)
 		return;
@@ -332,18 +325,18 @@ static void on_status(struct elements *e, const struct event *ev)
 
 static void on_queue_reset(struct elements *e, const struct event *ev)
 {
-	clear(e, ev, get(ev, "vdev"), 0, get(ev, "queue"));
+	clear(e, ev, event_value(ev, "vdev"), 0, event_value(ev, "queue"));
 }
 
 static void on_queue_gone(struct elements *e, const struct event *ev)
 {
-	clear(e, ev, get(ev, "vdev"), get(ev, "vq"), get(ev, "queue"));
+	clear(e, ev, event_value(ev, "vdev"), event_value(ev, "vq"), event_value(ev, "queue"));
 }
 
 /* Unplugged: another device may get this address. */
 static void on_cleanup(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
 
 	clear(e, ev, d->vdev, 0, ~0ull);
 	d->status_known = d->resetting = d->broken = d->vhost = false;
@@ -351,12 +344,12 @@ static void on_cleanup(struct elements *e, const struct event *ev)
 
 static void on_error(struct elements *e, const struct event *ev)
 {
-	elements_device(e, ev->pid, get(ev, "vdev"))->broken = true;
+	elements_device(e, ev->pid, event_value(ev, "vdev"))->broken = true;
 }
 
 static void on_vhost(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
 
 	d->vhost = d->was_vhost = true;
 }
@@ -364,7 +357,7 @@ static void on_vhost(struct elements *e, const struct event *ev)
 static void on_device(struct elements *e, const struct event *ev)
 {
 	const struct field *path = event_field(ev->type, "path");
-	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
 
 	if (path)
 		field_print(ev, path, d->path, sizeof(d->path));
@@ -374,7 +367,7 @@ static void on_device(struct elements *e, const struct event *ev)
 static void on_kind(struct elements *e, const struct event *ev)
 {
 	const struct field *kind = event_field(ev->type, "kind");
-	struct device *d = elements_device(e, ev->pid, get(ev, "vdev"));
+	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
 
 	if (kind)
 		field_print(ev, kind, d->kind, sizeof(d->kind));
@@ -390,10 +383,11 @@ enum { RUN_STATE_POSTMIGRATE = 5, RUN_STATE_FINISH_MIGRATE = 7 };
 static void on_vm_state(struct elements *e, const struct event *ev)
 {
 	struct vm_clock *vm = elements_vm(e, ev->pid);
-	bool stopped = !get(ev, "running");
+	bool stopped = !event_value(ev, "running");
 
-	vm->migrated = stopped && (vm->migrated || get(ev, "state") == RUN_STATE_POSTMIGRATE ||
-				   get(ev, "state") == RUN_STATE_FINISH_MIGRATE);
+	vm->migrated =
+		stopped && (vm->migrated || event_value(ev, "state") == RUN_STATE_POSTMIGRATE ||
+			    event_value(ev, "state") == RUN_STATE_FINISH_MIGRATE);
 	if (stopped == vm->stopped)
 		return;
 	vm->stopped_ns = elements_stopped_ns(vm, ev->time_ns);
@@ -403,15 +397,15 @@ static void on_vm_state(struct elements *e, const struct event *ev)
 
 static void on_lost(struct elements *e, const struct event *ev)
 {
-	uint64_t id = get(ev, "lost_event");
+	uint64_t id = event_value(ev, "lost_event");
 	const struct event_type *t = event_type_ours((unsigned int)id);
 
 	if (t && !elements_wants(t->name, NULL))
 		return;
-	e->totals.lost += get(ev, "count");
+	e->totals.lost += event_value(ev, "count");
 	e->losses++;
-	if (get(ev, "until") > e->blind_until_ns)
-		e->blind_until_ns = get(ev, "until");
+	if (event_value(ev, "until") > e->blind_until_ns)
+		e->blind_until_ns = event_value(ev, "until");
 }
 
 static const struct {

@@ -71,13 +71,6 @@ struct queues {
 	unsigned int nr_raised;
 };
 
-static uint64_t get(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 /* ---- queues by (VM, device's name, index) ---- */
 
 static const char *path_of(const struct queues *q, uint32_t pid, uint64_t vdev)
@@ -91,7 +84,7 @@ static const char *path_of(const struct queues *q, uint32_t pid, uint64_t vdev)
 static void on_device(struct queues *q, const struct event *ev)
 {
 	const struct field *path = event_field(ev->type, "path");
-	uint64_t vdev = get(ev, "vdev");
+	uint64_t vdev = event_value(ev, "vdev");
 	unsigned int i = 0;
 
 	while (i < q->nr_devices && (q->device[i].pid != ev->pid || q->device[i].vdev != vdev))
@@ -153,7 +146,7 @@ static struct queue *queue_of(struct queues *q, uint32_t pid, uint64_t vdev, uin
 
 static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 {
-	return queue_of(q, ev->pid, get(ev, "vdev"), (uint32_t)get(ev, "queue"));
+	return queue_of(q, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
 }
 
 /* A clock that stands still or goes back (merged inputs) makes no duration. */
@@ -276,7 +269,7 @@ static void on_kick(struct queues *q, const struct event *ev)
 
 static void on_complete(struct queues *q, const struct event *ev)
 {
-	uint64_t elem = get(ev, "req"); /* a VirtIOBlockReq begins with its element */
+	uint64_t elem = event_value(ev, "req"); /* a VirtIOBlockReq begins with its element */
 	size_t c = completed_place(ev->pid, elem);
 
 	q->saw[STAGE_POP_COMPLETE] = q->saw[STAGE_COMPLETE_PUSH] = true;
@@ -318,7 +311,7 @@ static struct queue *notifying(struct queues *q, const struct event *ev, uint64_
 static void on_line(struct queues *q, const struct event *ev)
 {
 	uint64_t ns;
-	struct queue *n = get(ev, "level") == 1 ? notifying(q, ev, &ns) : NULL;
+	struct queue *n = event_value(ev, "level") == 1 ? notifying(q, ev, &ns) : NULL;
 
 	q->saw[STAGE_NOTIFY_RAISE] = true;
 	if (n)
@@ -327,7 +320,7 @@ static void on_line(struct queues *q, const struct event *ev)
 
 static void on_message(struct queues *q, const struct event *ev)
 {
-	uint64_t ns, address = get(ev, "address");
+	uint64_t ns, address = event_value(ev, "address");
 	struct queue *n = notifying(q, ev, &ns);
 	unsigned int i = 0;
 
@@ -345,7 +338,7 @@ static void on_message(struct queues *q, const struct event *ev)
 		return; /* raised again before it was injected: the first one counts */
 	q->raised[i].queue = n;
 	q->raised[i].pid = ev->pid;
-	q->raised[i].vector = get(ev, "data") & 0xff;
+	q->raised[i].vector = event_value(ev, "data") & 0xff;
 	q->raised[i].destination = address >> 12 & 0xff;
 	q->raised[i].logical = address & MSI_LOGICAL;
 	q->raised[i].ns = ev->time_ns;
@@ -353,7 +346,7 @@ static void on_message(struct queues *q, const struct event *ev)
 
 static void on_inject(struct queues *q, const struct event *ev)
 {
-	uint64_t vector = get(ev, "vector");
+	uint64_t vector = event_value(ev, "vector");
 
 	q->saw[STAGE_RAISE_GUEST] = true;
 	for (unsigned int i = 0; i < q->nr_raised;) {

@@ -62,13 +62,6 @@ struct requests {
 	struct request_totals totals;
 };
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 /* Room for one more in a list that grows by doubling; NULL: full or no memory, which is counted. */
 static void *grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
 {
@@ -159,8 +152,8 @@ static void exit_take(struct requests *r, const struct event *ev)
 		return;
 	*x = (struct exit_times){
 		.ns = ev->time_ns,
-		.reason = (uint32_t)value(ev, "reason"),
-		.isa = userspace ? ISA_USERSPACE : (uint16_t)value(ev, "isa"),
+		.reason = (uint32_t)event_value(ev, "reason"),
+		.isa = userspace ? ISA_USERSPACE : (uint16_t)event_value(ev, "isa"),
 		.vcpu = ev->vcpu,
 	};
 	r->last_exit[ev->vcpu] = (uint32_t)++r->nr_exits;
@@ -197,7 +190,7 @@ static uint32_t device_index(struct requests *r, uint32_t pid, uint64_t vdev)
 static void device_learn(struct requests *r, const struct event *ev)
 {
 	const struct field *f = event_field(ev->type, "path");
-	uint32_t i = device_index(r, ev->pid, value(ev, "vdev"));
+	uint32_t i = device_index(r, ev->pid, event_value(ev, "vdev"));
 
 	if (f && i != UINT32_MAX)
 		event_text(ev, f, r->device[i].path, DEVICE_BYTES);
@@ -231,7 +224,7 @@ static void popped(void *arg, const struct event *ev)
 /* An interrupt is for all that its queue returned before it. */
 static void interrupt_take(struct requests *r, const struct event *ev)
 {
-	uint64_t vq = value(ev, "vq");
+	uint64_t vq = event_value(ev, "vq");
 
 	while (r->quiet < r->nr_el && r->el[r->quiet].interrupt_ns)
 		r->quiet++;
