@@ -115,7 +115,7 @@ static int time_parse(const char *text, double default_unit_ns, double *ret_ns)
 	char *end;
 	double v = strtod(text, &end);
 
-	if (end == text || !isfinite(v))
+	if (end == text || !isfinite(v) || strpbrk(text, "xX"))
 		return fail(-EINVAL, "'%s' is no time (a number with h, m, s, ms, us or ns)", text);
 	*ret_ns = v * default_unit_ns;
 	if (!*end)
@@ -157,7 +157,8 @@ int osv_range_parse(const char *from, const char *to, const char *length, struct
 		ret->until_ns = ret->since_ns + period_ns;
 	else
 		ret->since_ns = ret->until_ns - period_ns;
-	ret->has_since = ret->has_until = true;
+	ret->has_since = ret->since_ns != 0 || !osv_compat;
+	ret->has_until = ret->until_ns != 0;
 	return 0;
 }
 

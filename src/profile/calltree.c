@@ -382,7 +382,11 @@ const char *calltree_duration(double ns, char *buf, size_t size)
 			snprintf(buf, size, "%.2f %s", ns / units[i].ns, units[i].name);
 			return buf;
 		}
-	snprintf(buf, size, "%g", ns);
+	for (int digits = 1; digits < 18; digits++) { /* as many as it takes to read it back */
+		snprintf(buf, size, "%.*g", digits, ns);
+		if (strtod(buf, NULL) == ns)
+			break;
+	}
 	return buf;
 }
 

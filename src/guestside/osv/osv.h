@@ -78,6 +78,7 @@ struct osv_segment {
 struct osv_symbol {
 	char *name, *file;
 	uint64_t address, size;
+	unsigned int nr; /* place in its table */
 };
 
 struct osv_trace {

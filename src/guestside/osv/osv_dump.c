@@ -108,6 +108,7 @@ static int symbol_add(struct osv_symbol **list, unsigned int *nr, struct buffer 
 			return fail(-ENOMEM, "out of memory");
 		*list = more;
 	}
+	s.nr = *nr;
 	(*list)[(*nr)++] = s;
 	return 0;
 }

@@ -135,6 +135,9 @@ int osv_flame(struct osv_trace *t, const struct osv_flame_options *opt, struct o
 
 	frames.caller_oriented = true; /* outermost first */
 	frames.decimal = opt->compat;
+	frames.show_line = frames.show_file = frames.show_address = false; /* names alone */
+	if (opt->compat)
+		frames.function = NULL;
 	if (!err)
 		err = calltree_open(&f.tree);
 	if (!err)

@@ -84,23 +84,13 @@ void osv_frames_close(struct osv_frames *f)
 void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_options *opt, char *buf,
 		     size_t size)
 {
-	static const struct {
-		const char *from, *to;
-	} shorter[] = {
-		{"void sched::thread::do_wait_until<", "sched::thread::do_wait_until"},
-		{"do_wait_until<", "do_wait_until"},
-	};
-	const char *name = frame->name;
 	size_t len;
 
-	if (!name) {
+	if (!frame->name) {
 		snprintf(buf, size, opt->decimal ? "%" PRIu64 : "0x%" PRIx64, frame->address);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(shorter) / sizeof(shorter[0]); i++)
-		if (!strncmp(name, shorter[i].from, strlen(shorter[i].from)))
-			name = shorter[i].to;
-	snprintf(buf, size, "%s", name);
+	snprintf(buf, size, "%s", frame->name);
 	len = strlen(buf);
 	if (opt->show_file)
 		len += (size_t)snprintf(buf + len, size - len, " %s",
@@ -185,6 +175,20 @@ static unsigned int cut_at_function(const struct osv_frames *f, struct osv_frame
 	return 0;
 }
 
+/* Innermost frames up to malloc are not the caller's. The original keeps one that stands first. */
+static unsigned int cut_malloc(const struct osv_frames *f, struct osv_frame *frame, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!frame[i].name || strcmp(frame[i].name, "malloc"))
+			continue;
+		if (!i && f->opt.compat)
+			return nr;
+		memmove(frame, frame + i + 1, (nr - i - 1) * sizeof(*frame));
+		return nr - i - 1;
+	}
+	return nr;
+}
+
 static void reverse(struct osv_frame *frame, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr / 2; i++) {
@@ -195,6 +199,22 @@ static void reverse(struct osv_frame *frame, unsigned int nr)
 	}
 }
 
+/* A template that has a lambda for each of its callers is one function to a reader. */
+static const char *shorter(const char *name)
+{
+	static const struct {
+		const char *from, *to;
+	} names[] = {
+		{"void sched::thread::do_wait_until<", "sched::thread::do_wait_until"},
+		{"do_wait_until<", "do_wait_until"},
+	};
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i].from, strlen(names[i].from)))
+			return names[i].to;
+	return name;
+}
+
 unsigned int osv_frames_resolve(struct osv_symbols *symbols, const struct osv_sample *s,
 				struct osv_frame ret[OSV_FRAMES_ROOM])
 {
@@ -203,6 +223,8 @@ unsigned int osv_frames_resolve(struct osv_symbols *symbols, const struct osv_sa
 
 	for (unsigned int i = 0; i < nr_addresses && nr < OSV_PATH_MAX; i++)
 		nr += osv_symbols_resolve(symbols, address[i], &ret[nr]);
+	for (unsigned int i = 0; i < nr; i++)
+		ret[i].name = shorter(ret[i].name);
 	return nr;
 }
 
@@ -213,6 +235,8 @@ static int path_make(struct osv_frames *f, const struct osv_sample *s, uint32_t 
 	char text[4096];
 	unsigned int nr = osv_frames_strip(frame, osv_frames_resolve(f->symbols, s, frame));
 
+	if (f->opt.beyond_malloc)
+		nr = cut_malloc(f, frame, nr);
 	if (f->opt.caller_oriented)
 		reverse(frame, nr);
 	if (f->opt.function)

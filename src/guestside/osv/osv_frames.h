@@ -20,6 +20,7 @@ struct osv_frames_options {
 	bool caller_oriented;			 /* -r: outermost first */
 	bool compat;
 	bool decimal; /* unresolved addresses in decimal (the original's prof-flame) */
+	bool beyond_malloc;   /* the path begins at malloc's caller (memory-analyzer) */
 	const char *function; /* --function: the path begins here */
 };
 
@@ -38,7 +39,7 @@ DEFINE_CLEANUP(osv_frames, struct osv_frames *, osv_frames_close);
 int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret,
 		    unsigned int *ret_nr, uint32_t *ret_id);
 
-/* All frames of a backtrace, innermost first, as resolved. */
+/* All frames of a backtrace, innermost first, as resolved; do_wait_until<...> without its arguments. */
 unsigned int osv_frames_resolve(struct osv_symbols *symbols, const struct osv_sample *s,
 				struct osv_frame ret[OSV_FRAMES_ROOM]);
 

@@ -94,8 +94,7 @@ void osv_lines_close(struct osv_lines *l)
 
 /* ---- names ---- */
 
-/* Columns of UTF-8 text, which Python counts in characters. */
-static size_t columns_of(const char *text, size_t len)
+size_t osv_columns(const char *text, size_t len)
 {
 	size_t nr = 0;
 
@@ -145,7 +144,7 @@ char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample
 	memcpy(name, s->thread_name, sizeof(name));
 	if (!l->opt.compat)
 		text_neutralise(name);
-	return put_left(p, name, len, columns_of(name, len), 15);
+	return put_left(p, name, len, osv_columns(name, len), 15);
 }
 
 /* ---- formats ---- */
@@ -212,7 +211,7 @@ static int plan_make(struct osv_lines *l, const struct osv_tracepoint *tp)
 		text_neutralise(plan->name);
 	len = strlen(plan->name);
 	plan->name_len = (uint16_t)(put_left(plan->name + len, "", 0,
-					     columns_of(plan->name, len), 20) - plan->name);
+					     osv_columns(plan->name, len), 20) - plan->name);
 	plan->ready = true;
 	return 0;
 }

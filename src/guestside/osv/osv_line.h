@@ -18,6 +18,9 @@ struct osv_line_options {
 
 struct osv_lines;
 
+/* Characters of UTF-8 text: what OSv's tool counts where it fills columns. */
+size_t osv_columns(const char *text, size_t len);
+
 /* Symbols are opened only where backtraces are wanted. */
 int osv_lines_open(const struct osv_trace *t, const struct osv_line_options *opt,
 		   struct osv_lines **ret);

@@ -139,15 +139,19 @@ static int by_key(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
+static uint64_t key_of(const struct list *l, const struct osv_timed *timed)
+{
+	return l->opt->sort == OSV_BY_TIME ? timed->entry.time_ns
+					   : UINT64_MAX - (uint64_t)timed->duration_ns;
+}
+
 static int put_sorted(struct list *l)
 {
 	_cleanup_free_ struct place *order = calloc(l->nr + 1, sizeof(*order));
 	int err = order ? 0 : fail(-ENOMEM, "out of memory");
 
 	for (size_t i = 0; i < l->nr && !err; i++)
-		order[i] = (struct place){l->opt->sort == OSV_BY_TIME
-						  ? l->kept[i].entry.time_ns
-						  : UINT64_MAX - l->kept[i].duration_ns, i};
+		order[i] = (struct place){key_of(l, &l->kept[i]), i};
 	if (!err)
 		qsort(order, l->nr, sizeof(*order), by_key);
 	for (size_t i = 0; i < l->nr && !err; i++)

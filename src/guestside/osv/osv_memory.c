@@ -150,29 +150,15 @@ static int allocation_parse(struct memory *m, const struct osv_sample *s, struct
 	return err;
 }
 
-/* Innermost frames up to malloc are not the caller's. The original keeps one that stands first. */
+/* The caller's call path. */
 static int path_of(struct memory *m, const struct osv_sample *s, struct allocation *a)
 {
-	uint32_t id, malloc_frame;
+	uint32_t id;
 	unsigned int nr;
 	int r = osv_frames_path(m->frames, s, &a->frames, &nr, &id);
 
-	if (r <= 0)
-		return r;
-	r = calltree_frame(m->texts, "malloc", &malloc_frame);
-	if (r)
-		return r;
-	a->nr_frames = nr;
-	for (uint32_t i = 0; i < nr; i++) {
-		if (a->frames[i] != malloc_frame)
-			continue;
-		if (i || !m->opt->compat) {
-			a->frames += i + 1;
-			a->nr_frames -= i + 1;
-		}
-		break;
-	}
-	return 0;
+	a->nr_frames = r > 0 ? nr : 0;
+	return r < 0 ? r : 0;
 }
 
 static uint32_t *slot_of(const struct memory *m, uint32_t *slot, uint32_t mask, uint64_t buffer)
@@ -462,10 +448,13 @@ static int memory_open(struct memory *m)
 	const struct osv_trace *t = m->trace;
 	int err = osv_symbols_open(t, &m->opt->symbols, &m->symbols);
 
+	struct osv_frames_options frames = m->opt->frames;
+
+	frames.beyond_malloc = true;
 	if (!err)
 		err = calltree_open(&m->texts);
 	if (!err)
-		err = osv_frames_open(m->symbols, m->texts, &m->opt->frames, &m->frames);
+		err = osv_frames_open(m->symbols, m->texts, &frames, &m->frames);
 	m->allocator = calloc(t->nr_tracepoints + 1u, 1);
 	m->places = calloc(t->nr_tracepoints + 1u, sizeof(*m->places));
 	if (!err && (!m->allocator || !m->places))

@@ -326,7 +326,7 @@ static int end(struct osv_pairs *p, const struct osv_sample *s, uint64_t id, uin
 	if (!p->trace->whole && ret->entry.cpu != s->cpu &&
 	    earliest(p, s->cpu) > ret->entry.time_ns)
 		return 0; /* what lay between was overwritten on the other CPU */
-	ret->duration_ns = s->time_ns - ret->entry.time_ns;
+	ret->duration_ns = (int64_t)(s->time_ns - ret->entry.time_ns);
 	return 1;
 }
 
@@ -339,7 +339,8 @@ int osv_pairs_next(struct osv_pairs *p, const struct osv_sample *s, struct osv_t
 		return 0;
 	if (s->cpu < CPUS_MAX && !p->earliest_ns[s->cpu])
 		p->earliest_ns[s->cpu] = s->time_ns;
-	p->last_ns = s->time_ns;
+	if (p->last_ns < s->time_ns)
+		p->last_ns = s->time_ns;
 	if (n->ends) {
 		p->timed[n->base] = true;
 		return end(p, s, id, n->base, ret);
@@ -372,7 +373,7 @@ int osv_pairs_rest(struct osv_pairs *p, struct osv_timed *ret)
 	if (p->at_rest == p->nr_rest)
 		return 0;
 	*ret = p->open[p->rest[p->at_rest++]].timed;
-	ret->duration_ns = p->last_ns - ret->entry.time_ns;
+	ret->duration_ns = (int64_t)(p->last_ns - ret->entry.time_ns);
 	ret->open = true;
 	return 1;
 }

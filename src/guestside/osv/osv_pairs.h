@@ -17,7 +17,7 @@ struct osv_timed {
 	struct osv_sample
 		entry; /* the sample that began it; its pointers live as long as the trace, those of
 			  a trace with a source until the next pair */
-	uint64_t duration_ns;
+	int64_t duration_ns; /* negative where a trace's times step back; no range has such */
 	bool open; /* the trace ended first; the duration is up to its last sample */
 };
 

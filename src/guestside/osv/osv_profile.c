@@ -153,15 +153,13 @@ static int add_split(struct profile *p, const struct osv_sample *s, uint64_t sta
 }
 
 static int add_trimmed(struct profile *p, const struct osv_sample *s, uint64_t start_ns,
-		       uint64_t duration_ns)
+		       int64_t duration_ns)
 {
 	double ns;
 
-	if (p->opt->split)
-		return osv_range_trim(&p->opt->range, start_ns, duration_ns, &ns)
-			       ? add_split(p, s, start_ns, ns)
-			       : 0;
-	return osv_range_trim(&p->opt->range, start_ns, duration_ns, &ns) ? add(p, s, ns) : 0;
+	if (!osv_range_trim(&p->opt->range, start_ns, duration_ns, &ns))
+		return 0;
+	return p->opt->split ? add_split(p, s, start_ns, ns) : add(p, s, ns);
 }
 
 /* ---- hits: every sample with a backtrace ---- */
@@ -224,13 +222,13 @@ struct waiting {
 
 struct idle_cpu {
 	uint64_t since_ns;
-	bool idle;
+	bool idle, seen;
 	struct waiting *first;
 };
 
 struct idle {
 	struct idle_cpu cpu[CPUS_MAX];
-	uint32_t nr_waiting;
+	uint32_t nr_waiting, nr_seen, seen[CPUS_MAX]; /* seen: CPUs in order of appearance */
 };
 
 static void wait_end(struct idle *x, struct idle_cpu *c, uint64_t thread)
@@ -270,7 +268,7 @@ static int idle_end(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
 		uint64_t from = w->s.time_ns > c->since_ns ? w->s.time_ns : c->since_ns;
 
 		if (w->s.nr_backtrace)
-			err = add_trimmed(p, &w->s, from, now_ns - from);
+			err = add_trimmed(p, &w->s, from, (int64_t)(now_ns - from));
 	}
 	c->idle = false;
 	return err;
@@ -280,6 +278,10 @@ static int idle_sample(struct profile *p, struct idle *x, const struct osv_sampl
 {
 	struct idle_cpu *c = &x->cpu[s->cpu % CPUS_MAX];
 	const char *name = s->tp->name;
+
+	if (!c->seen)
+		x->seen[x->nr_seen++] = s->cpu % CPUS_MAX;
+	c->seen = true;
 
 	if (!strcmp(name, "sched_idle")) {
 		c->idle = true;
@@ -307,11 +309,13 @@ static int fold_idle(struct profile *p)
 	}
 	if (!err)
 		err = r;
-	for (unsigned int i = 0; x && i < CPUS_MAX; i++) {
-		if (!err && x->cpu[i].idle)
-			err = idle_end(p, &x->cpu[i], last_ns);
-		while (x->cpu[i].first)
-			wait_end(x, &x->cpu[i], x->cpu[i].first->s.thread);
+	for (unsigned int i = 0; x && i < x->nr_seen; i++) {
+		struct idle_cpu *c = &x->cpu[x->seen[i]];
+
+		if (!err && c->idle)
+			err = idle_end(p, c, last_ns);
+		while (c->first)
+			wait_end(x, c, c->first->s.thread);
 	}
 	free(x);
 	return err;

@@ -8,7 +8,7 @@
 #include "base/decimal.h"
 #include "guestside/osv/osv_report.h"
 
-bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, uint64_t duration_ns,
+bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, int64_t duration_ns,
 		    double *ret_ns)
 {
 	double from = (double)start_ns, to = from + (double)duration_ns;

@@ -25,9 +25,9 @@ static inline bool osv_range_has(const struct osv_range *r, uint64_t time_ns)
 
 /*
  * The part of [start, start + duration] within the range; false if they do not touch. A touch at
- * one point counts, with length 0 (as in OSv's tool).
+ * one point counts, with length 0 (as in OSv's tool); a span that ends before it begins does not.
  */
-bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, uint64_t duration_ns,
+bool osv_range_trim(const struct osv_range *r, uint64_t start_ns, int64_t duration_ns,
 		    double *ret_ns);
 
 /* Seconds as "%12.9f", exact: computed from integers. buf has at least 32 bytes. */

@@ -11,11 +11,11 @@ enum { CPUS_MAX = 4096, WAITS_MAX = 1 << 20 };
 
 /* ---- wakeup-latency ---- */
 
-/* A thread that waits, and the newest wake-up meant for it (0: none yet). */
+/* A thread that waits, and the newest wake-up meant for it. */
 struct wait {
 	uint64_t thread, since_ns, wake_ns;
 	uint32_t cpu;
-	bool open, woken;
+	bool used, open, woken; /* woken: stays if the wait's end was not seen, as in OSv's tool */
 };
 
 struct waits {
@@ -27,7 +27,7 @@ static struct wait *wait_of(struct waits *w, uint64_t thread)
 {
 	uint32_t h = (uint32_t)((thread * 0x9e3779b97f4a7c15ull) >> 40);
 
-	while (w->wait[h & w->mask].since_ns && w->wait[h & w->mask].thread != thread)
+	while (w->wait[h & w->mask].used && w->wait[h & w->mask].thread != thread)
 		h++;
 	return &w->wait[h & w->mask];
 }
@@ -44,7 +44,7 @@ static int waits_room(struct waits *w)
 	if (!more.wait)
 		return fail(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; w->mask && i <= w->mask; i++)
-		if (w->wait[i].since_ns)
+		if (w->wait[i].used)
 			*wait_of(&more, w->wait[i].thread) = w->wait[i];
 	free(w->wait);
 	*w = more;
@@ -59,9 +59,9 @@ static int wait_begin(struct waits *w, const struct osv_sample *s)
 		return err;
 	struct wait *x = wait_of(w, s->thread);
 
-	w->nr += !x->since_ns;
-	*x = (struct wait){.thread = s->thread, .cpu = s->cpu, .open = true,
-			   .since_ns = s->time_ns ? s->time_ns : 1};
+	w->nr += !x->used;
+	*x = (struct wait){.thread = s->thread, .cpu = s->cpu, .used = true, .open = true,
+			   .since_ns = s->time_ns, .wake_ns = x->wake_ns, .woken = x->woken};
 	return 0;
 }
 
@@ -133,7 +133,7 @@ static int wakeup_sample(struct wakeup *w, const struct osv_sample *s)
 		bool row = x->open && x->woken && x->cpu == s->cpu &&
 			   (w->opt->line.compat || osv_range_has(&w->opt->range, s->time_ns));
 
-		x->open = false;
+		x->open = x->woken = false;
 		return row ? wakeup_row(w, s, x) : 0;
 	}
 	return 0;
@@ -206,11 +206,6 @@ static int load_sample(struct loads *l, const struct osv_sample *s,
 	if (strcmp(s->tp->name, "sched_load") ||
 	    osv_args(s->tp, s->args, s->args_len, args, &len) < 1)
 		return 0;
-	if (o->cpus && s->cpu >= o->cpus)
-		return fail(-EINVAL,
-			    "Encountered CPU with id=%u but user claimed there are %" PRIu64
-			    " CPUs",
-			    s->cpu, o->cpus);
 	if (s->cpu >= CPUS_MAX)
 		return fail(-E2BIG, "CPU %u: more than %d CPUs", s->cpu, CPUS_MAX);
 	l->nr_known += !l->known[s->cpu];
@@ -218,8 +213,14 @@ static int load_sample(struct loads *l, const struct osv_sample *s,
 	l->load[s->cpu] = args[0].i;
 	if (l->nr <= s->cpu)
 		l->nr = s->cpu + 1;
-	if ((!o->cpus || l->nr_known >= o->cpus) &&
-	    (o->compat || osv_range_has(&o->range, s->time_ns)))
+	if (o->cpus && l->nr_known < o->cpus)
+		return 0;
+	if (o->cpus && l->nr > o->cpus)
+		return fail(-EINVAL,
+			    "Encountered CPU with id=%u but user claimed there are %" PRIu64
+			    " CPUs",
+			    l->nr - 1, o->cpus);
+	if (o->compat || osv_range_has(&o->range, s->time_ns))
 		load_row(l, s->time_ns, o, sink);
 	return 0;
 }

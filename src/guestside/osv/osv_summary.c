@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event.h"
 #include "guestside/osv/osv_report.h"
 
 enum { CPUS_MAX = 65536, DURATIONS_MAX = 64 << 20 };
@@ -81,8 +82,8 @@ static void count_sample(struct summary *s, const struct osv_sample *p)
 		span->first_ns = p->time_ns;
 	if (p->time_ns > span->last_ns)
 		span->last_ns = p->time_ns;
-	if (!p->time_ns)
-		return;
+	if (!p->time_ns && !s->opt->compat)
+		return; /* the original forgets what was the least until then */
 	if (!s->first_ns || p->time_ns < s->first_ns)
 		s->first_ns = p->time_ns;
 	if (p->time_ns > s->last_ns)
@@ -191,25 +192,43 @@ static uint32_t rows_by_name(struct summary *s, uint32_t *rows)
 	return nr;
 }
 
+/* A guest's name is filled by characters, and must not move the cursor. */
+static void put_name(const struct summary *s, const char *name, size_t width, FILE *out)
+{
+	_cleanup_free_ char *safe = s->opt->compat ? NULL : strdup(name);
+
+	if (safe)
+		text_neutralise(safe);
+	const char *text = safe ? safe : name;
+	size_t len = osv_columns(text, strlen(text));
+
+	fprintf(out, "  %s%*s", text, len < width ? (int)(width - len) : 0, "");
+}
+
 static int print_counts(struct summary *s, FILE *out)
 {
 	_cleanup_free_ uint32_t *rows = calloc(s->nr_seen + 1u, sizeof(*rows));
-	int width = 0;
+	size_t width = 0;
 
 	if (!rows)
 		return fail(-ENOMEM, "out of memory");
 	uint32_t nr = rows_by_name(s, rows);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		int len = (int)strlen(s->trace->tracepoints[rows[i]].name);
+		const char *name = s->trace->tracepoints[rows[i]].name;
+		size_t len = osv_columns(name, strlen(name));
 
 		width = len > width ? len : width;
 	}
-	fprintf(out, "\nTracepoint statistics:\n\n  %-*s %8s\n  %-*s %8s\n", width, "name", "count",
-		width, "----", "-----");
-	for (uint32_t i = 0; i < nr; i++)
-		fprintf(out, "  %-*s %8llu\n", width, s->trace->tracepoints[rows[i]].name,
-			(unsigned long long)s->counts[rows[i]]);
+	fprintf(out, "\nTracepoint statistics:\n\n");
+	put_name(s, "name", width, out);
+	fprintf(out, " %8s\n", "count");
+	put_name(s, "----", width, out);
+	fprintf(out, " %8s\n", "-----");
+	for (uint32_t i = 0; i < nr; i++) {
+		put_name(s, s->trace->tracepoints[rows[i]].name, width, out);
+		fprintf(out, " %8llu\n", (unsigned long long)s->counts[rows[i]]);
+	}
 	return 0;
 }
 
@@ -220,7 +239,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void print_durations(const struct osv_trace *t, struct durations *d, FILE *out)
+static void print_durations(const struct summary *s, struct durations *d, FILE *out)
 {
 	static const double quantiles[] = {0, .5, .9, .99, .999, 1};
 	char ms[32];
@@ -229,7 +248,8 @@ static void print_durations(const struct osv_trace *t, struct durations *d, FILE
 	for (size_t i = 0; i < d->nr; i++)
 		total += d->ns[i];
 	qsort(d->ns, d->nr, sizeof(*d->ns), by_value);
-	fprintf(out, "  %-20s %8zu", t->tracepoints[d->name].name, d->nr);
+	put_name(s, s->trace->tracepoints[d->name].name, 20, out);
+	fprintf(out, " %8zu", d->nr);
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
 		fprintf(out, " %8s",
 			osv_ms(d->ns[(size_t)ceil((double)(d->nr - 1) * quantiles[i])], ms,
@@ -256,7 +276,7 @@ static void print_timed(struct summary *s, FILE *out)
 		fprintf(out, " %15s\n", heads[i][8]);
 	}
 	for (uint32_t i = 0; i < s->nr_timed; i++)
-		print_durations(s->trace, &s->timed[i], out);
+		print_durations(s, &s->timed[i], out);
 }
 
 static int print_all(struct summary *s, FILE *out)

@@ -14,6 +14,7 @@ struct file_symbol {
 	uint64_t address;
 	char *name, *file;
 	int line;
+	size_t nr; /* place in the file: of several of one address the last one counts */
 };
 
 struct made_name {
@@ -69,7 +70,9 @@ static int by_address(const void *a, const void *b)
 {
 	const struct file_symbol *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
 static int file_symbol_add(struct osv_symbols *s, const struct file_symbol *parsed)
@@ -88,6 +91,7 @@ static int file_symbol_add(struct osv_symbols *s, const struct file_symbol *pars
 	struct file_symbol *f = &s->by_file[s->nr_by_file++];
 
 	*f = *parsed;
+	f->nr = nr;
 	f->name = strdup(parsed->name);
 	f->file = strcmp(parsed->file, "None") ? strdup(parsed->file) : NULL;
 	return f->name ? 0 : fail(-ENOMEM, "out of memory");
@@ -125,13 +129,20 @@ static int read_symbols_file(struct osv_symbols *s)
 
 static unsigned int resolve_by_file(struct osv_symbols *s, uint64_t address, struct osv_frame *ret)
 {
-	struct file_symbol key = {.address = address};
-	struct file_symbol *f =
-		s->nr_by_file ? bsearch(&key, s->by_file, s->nr_by_file, sizeof(key), by_address)
-			      : NULL;
+	size_t lo = 0, hi = s->nr_by_file;
 
-	if (!f)
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->by_file[mid].address <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || s->by_file[lo - 1].address != address)
 		return 0;
+	const struct file_symbol *f = &s->by_file[lo - 1];
+
 	*ret = (struct osv_frame){address, f->name, f->file, f->line};
 	return 1;
 }
@@ -142,7 +153,9 @@ static int by_start(const void *a, const void *b)
 {
 	const struct osv_symbol *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
 static int sort_tables(struct osv_symbols *s)
@@ -195,7 +208,7 @@ static const char *make_name(struct osv_symbols *s, const struct osv_symbol *f, 
 
 	if (!m)
 		return f->name;
-	snprintf(m->text, size, "%s+0x%" PRIx64 " (0x%" PRIx64 ")", f->name, address - f->address,
+	snprintf(m->text, size, "%s+0x%" PRIx64 " (0x%06" PRIx64 ")", f->name, address - f->address,
 		 address);
 	m->next = s->made;
 	s->made = m;
