@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "guestside/osv/osv_memory_tree.h"
 
-enum { ALLOCATIONS_MAX = 16 << 20, NODES_MAX = 4 << 20 };
+enum { ALLOCATIONS_MAX = 16 << 20 };
 
 struct allocation {
 	uint64_t buffer, values[OSV_MEMORY_KEYS];
@@ -36,9 +36,7 @@ struct memory {
 	struct allocation *allocation;
 	uint32_t nr, *slot, slots_mask; /* slot: buffer -> its first allocation + 1 */
 	uint32_t *first, nr_buffers;
-	struct memory_node *node;
-	uint32_t nr_nodes;
-	uint32_t *child_slot, child_mask; /* (parent, value) -> node + 1 */
+	struct memory_tree tree;
 	struct places *places;
 	int8_t *allocator; /* by tracepoint index: in allocators[], or -1 */
 	char *text;
@@ -250,199 +248,6 @@ static int read_all(struct memory *m)
 	return err ? err : r;
 }
 
-/* ---- the tree ---- */
-
-/* A node has either groups or frames below it, but frames' numbers may be groups' values elsewhere. */
-static uint32_t *child_slot(const struct memory *m, uint32_t parent, uint64_t value, bool is_frame)
-{
-	uint64_t key = (value * 2 + is_frame) * 0x9e3779b97f4a7c15ull + parent;
-	uint32_t h = (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> 32), i;
-
-	while ((i = m->child_slot[h & m->child_mask])) {
-		const struct memory_node *n = &m->node[i - 1];
-
-		if (n->parent == parent && n->value == value && n->is_frame == is_frame)
-			break;
-		h++;
-	}
-	return &m->child_slot[h & m->child_mask];
-}
-
-static int child_slots_room(struct memory *m)
-{
-	uint32_t mask = m->child_mask ? m->child_mask * 2 + 1 : 4095;
-
-	if (m->child_mask && m->nr_nodes * 2 < m->child_mask)
-		return 0;
-	free(m->child_slot);
-	m->child_slot = calloc(mask + 1u, sizeof(*m->child_slot));
-	if (!m->child_slot)
-		return fail(-ENOMEM, "out of memory");
-	m->child_mask = mask;
-	for (uint32_t i = 1; i < m->nr_nodes; i++) /* the root is nobody's child */
-		*child_slot(m, m->node[i].parent, m->node[i].value, m->node[i].is_frame) = i + 1;
-	return 0;
-}
-
-static int child_of(struct memory *m, uint32_t parent, const struct memory_node *like,
-		    uint32_t *ret)
-{
-	int err = child_slots_room(m);
-	uint32_t *slot = err ? NULL : child_slot(m, parent, like->value, like->is_frame);
-
-	if (err)
-		return err;
-	if (m->nr_nodes && *slot) {
-		*ret = *slot - 1;
-		return 0;
-	}
-	if (m->nr_nodes == NODES_MAX)
-		return fail(-E2BIG, "more than %d groups and call paths", NODES_MAX);
-	if (!(m->nr_nodes & (m->nr_nodes - 1))) {
-		void *more = realloc(m->node,
-				     (m->nr_nodes ? 2 * m->nr_nodes : 1) * sizeof(*m->node));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		m->node = more;
-	}
-	*ret = m->nr_nodes++;
-	m->node[*ret] = *like;
-	m->node[*ret].child = m->node[*ret].last_child = m->node[*ret].sibling = MEMORY_NONE;
-	m->node[*ret].tail = MEMORY_NONE;
-	m->node[*ret].parent = parent;
-	if (!*ret)
-		return 0; /* the root */
-	*slot = *ret + 1;
-	struct memory_node *p = &m->node[parent];
-
-	if (p->child == MEMORY_NONE)
-		p->child = *ret;
-	else
-		m->node[p->last_child].sibling = *ret;
-	p->last_child = *ret;
-	p->nr_children++;
-	return 0;
-}
-
-static int tree_add(struct memory *m, const struct allocation *a)
-{
-	uint32_t at = 0, group, nr = a->nr_frames;
-	int err = 0;
-
-	for (unsigned int i = 0; i < m->opt->nr_keys && !err; i++)
-		err = child_of(m, at, &(struct memory_node){.key = m->opt->keys[i],
-						     .value = a->values[m->opt->keys[i]]}, &at);
-	group = at;
-	if (m->opt->max_levels && nr > m->opt->max_levels)
-		nr = m->opt->max_levels;
-	for (uint32_t i = 0; i < nr && !err; i++) {
-		err = child_of(m, at, &(struct memory_node){.is_frame = true, .value = a->frames[i],
-						     .group = group}, &at);
-		if (!err)
-			m->node[at].count++;
-	}
-	if (err)
-		return err;
-	m->node[group].count++;
-	m->node[group].total_bytes += a->values[OSV_ALLOCATED];
-	m->node[group].lost_bytes +=
-		(int64_t)(a->values[OSV_ALLOCATED] - a->values[OSV_REQUESTED]);
-	return 0;
-}
-
-/*
- * A frame with one child takes it in. The original does so whatever the child's count is, and
- * throws the child's children away; ours takes equals only, and keeps them.
- */
-static void flatten(struct memory *m, uint32_t number)
-{
-	struct memory_node *n = &m->node[number];
-
-	for (uint32_t i = n->child; i != MEMORY_NONE; i = m->node[i].sibling)
-		flatten(m, i);
-	if (n->nr_children != 1)
-		return;
-	struct memory_node *c = &m->node[n->child];
-
-	if (!m->opt->compat && c->count != n->count)
-		return;
-	uint32_t *end = &n->tail;
-
-	while (*end != MEMORY_NONE)
-		end = &m->node[*end].tail;
-	*end = n->child;
-	n->child = m->opt->compat ? MEMORY_NONE : c->child;
-	n->nr_children = m->opt->compat ? 0 : c->nr_children;
-}
-
-static void sum_up(struct memory *m, uint32_t number)
-{
-	struct memory_node *n = &m->node[number];
-
-	for (uint32_t i = n->child; i != MEMORY_NONE; i = m->node[i].sibling) {
-		const struct memory_node *c = &m->node[i];
-
-		if (c->is_frame) {
-			flatten(m, i);
-			continue;
-		}
-		sum_up(m, i);
-		n->count += c->count;
-		n->total_bytes += c->total_bytes;
-		n->lost_bytes += c->lost_bytes;
-	}
-}
-
-static const struct memory *sorting; /* qsort has no argument */
-
-/* Stable: a node's number tells which was first. */
-static int compare(const void *a, const void *b)
-{
-	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct memory_node *x = &sorting->node[i], *y = &sorting->node[j];
-	double u = memory_unused_percent(x), v = memory_unused_percent(y);
-
-	if (x->is_frame || y->is_frame || sorting->opt->sort == OSV_SORT_COUNT) {
-		if (x->count != y->count)
-			return x->count > y->count ? -1 : 1;
-	} else if (sorting->opt->sort == OSV_SORT_UNUSED) {
-		if (u != v)
-			return u > v ? -1 : 1;
-	} else if (x->value != y->value) {
-		return x->value < y->value ? -1 : 1;
-	}
-	return i < j ? -1 : i > j;
-}
-
-static int sort_children(struct memory *m, uint32_t number)
-{
-	struct memory_node *n = &m->node[number];
-	_cleanup_free_ uint32_t *list = NULL;
-	uint32_t nr = 0, *end = &n->child;
-	int err;
-
-	if (n->nr_children < 2)
-		return n->child == MEMORY_NONE ? 0 : sort_children(m, n->child);
-	list = calloc(n->nr_children + 1u, sizeof(*list));
-	err = list ? 0 : fail(-ENOMEM, "out of memory");
-
-	for (uint32_t i = n->child; i != MEMORY_NONE && !err; i = m->node[i].sibling)
-		list[nr++] = i;
-	sorting = m;
-	if (nr)
-		qsort(list, nr, sizeof(*list), compare);
-	for (uint32_t i = 0; i < nr; i++) {
-		*end = list[i];
-		end = &m->node[list[i]].sibling;
-	}
-	if (!err)
-		*end = MEMORY_NONE;
-	for (uint32_t i = 0; i < nr && !err; i++)
-		err = sort_children(m, list[i]);
-	return err;
-}
-
 static int memory_open(struct memory *m)
 {
 	const struct osv_trace *t = m->trace;
@@ -453,6 +258,7 @@ static int memory_open(struct memory *m)
 	frames.beyond_malloc = true;
 	if (!err)
 		err = calltree_open(&m->texts);
+	m->tree.texts = m->texts;
 	if (!err)
 		err = osv_frames_open(m->symbols, m->texts, &frames, &m->frames);
 	m->allocator = calloc(t->nr_tracepoints + 1u, 1);
@@ -469,16 +275,16 @@ static int memory_open(struct memory *m)
 
 static int tree_make(struct memory *m)
 {
-	uint32_t root;
-	int err = child_of(m, 0, &(struct memory_node){0}, &root);
+	int err = memory_tree_open(&m->tree);
 
 	for (uint32_t b = 0; b < m->nr_buffers && !err; b++)
-		for (uint32_t i = m->first[b]; i != MEMORY_NONE && !err; i = m->allocation[i].next)
-			err = tree_add(m, &m->allocation[i]);
-	if (err)
-		return err;
-	sum_up(m, 0);
-	return sort_children(m, 0);
+		for (uint32_t i = m->first[b]; i != MEMORY_NONE && !err;) {
+			const struct allocation *a = &m->allocation[i];
+
+			err = memory_tree_add(&m->tree, a->values, a->frames, a->nr_frames);
+			i = a->next;
+		}
+	return err ? err : memory_tree_finish(&m->tree);
 }
 
 static void memory_close(struct memory *m)
@@ -486,19 +292,18 @@ static void memory_close(struct memory *m)
 	osv_frames_close(m->frames);
 	osv_symbols_close(m->symbols);
 	calltree_close(m->texts);
+	memory_tree_close(&m->tree);
 	free(m->allocation);
 	free(m->slot);
-	free(m->child_slot);
 	free(m->places);
 	free(m->first);
-	free(m->node);
 	free(m->allocator);
 	free(m->text);
 }
 
 int osv_memory(struct osv_trace *t, const struct osv_memory_options *opt, struct osv_sink *sink)
 {
-	struct memory m = {.opt = opt, .trace = t};
+	struct memory m = {.opt = opt, .trace = t, .tree = {.opt = opt}};
 	int err = memory_open(&m);
 
 	if (!err)
@@ -506,7 +311,7 @@ int osv_memory(struct osv_trace *t, const struct osv_memory_options *opt, struct
 	if (!err)
 		err = tree_make(&m);
 	if (!err)
-		memory_tree_print(&(struct memory_tree){opt, m.texts, m.node}, sink);
+		err = memory_tree_print(&m.tree, sink);
 	memory_close(&m);
 	return err;
 }
