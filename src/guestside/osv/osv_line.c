@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "event.h"
 #include "guestside/osv/osv_line.h"
@@ -12,13 +12,14 @@
 enum {
 	PIECES_MAX = 2 * OSV_ARGS_MAX + 1,
 	ARGS_TEXT_MAX = 384 << 10,
-	BACKTRACE_TEXT_MAX = 64 << 10
+	BACKTRACE_TEXT_MAX = 64 << 10,
+	THREADS = 256, /* whose columns are kept as text */
 };
 
 /* One piece of a format: plain text, or an argument in one of the plain conversions. */
 struct piece {
-	const char *text; /* plain text of len bytes; NULL: an argument */
-	uint16_t len;
+	uint32_t text; /* plain text: where it begins in plan.text */
+	uint16_t len;  /* of it; 0: an argument */
 	struct osv_place place;
 	char conv;	     /* d, x, p, g */
 	uint8_t signed_bits; /* of a signed number; 0: unsigned */
@@ -29,8 +30,17 @@ struct plan {
 	struct piece *piece;
 	int nr;
 	char *name; /* padded to its column */
+	char *text; /* of the plain pieces, and room for put_short() */
 	uint16_t name_len;
 	bool ready;
+};
+
+/* A thread's number and name as they stand in a line. */
+struct thread {
+	uint64_t thread, name[2];
+	bool has_kind, used;
+	uint8_t len;
+	char text[64];
 };
 
 struct text {
@@ -48,6 +58,7 @@ struct osv_lines {
 	uint32_t nr_backtraces;
 	char *args; /* ARGS_TEXT_MAX */
 	bool is_dump;
+	struct thread thread[THREADS]; /* by hash */
 };
 
 int osv_lines_open(const struct osv_trace *t, const struct osv_line_options *opt,
@@ -81,6 +92,7 @@ void osv_lines_close(struct osv_lines *l)
 	for (uint32_t i = 0; i < l->nr_plans; i++) {
 		free(l->plan[i].piece);
 		free(l->plan[i].name);
+		free(l->plan[i].text);
 	}
 	for (uint32_t i = 0; i < l->nr_backtraces; i++)
 		free(l->backtrace[i].text);
@@ -120,7 +132,7 @@ static bool is_plain(const char *text, size_t len)
 	return true;
 }
 
-char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample *s)
+static char *put_thread(const struct osv_lines *l, char *p, const struct osv_sample *s)
 {
 	char name[sizeof(s->thread_name)];
 	size_t len = strlen(s->thread_name);
@@ -145,6 +157,22 @@ char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample
 	if (!l->opt.compat)
 		text_neutralise(name);
 	return put_left(p, name, len, osv_columns(name, len), 15);
+}
+
+char *osv_put_thread(struct osv_lines *l, char *p, const struct osv_sample *s)
+{
+	uint32_t h = (uint32_t)((s->thread * 0x9e3779b97f4a7c15ull) >> 32) % THREADS;
+	struct thread *t = &l->thread[h];
+	uint64_t name[2];
+
+	memcpy(name, s->thread_name, sizeof(name));
+	if (t->thread != s->thread || t->name[0] != name[0] || t->name[1] != name[1] ||
+	    t->has_kind != (s->tp->kind != NULL) || !t->used) {
+		*t = (struct thread){s->thread, {name[0], name[1]}, s->tp->kind != NULL, true};
+		t->len = (uint8_t)(put_thread(l, t->text, s) - t->text);
+	}
+	memcpy(p, t->text, sizeof(t->text));
+	return p + t->len;
 }
 
 /* ---- formats ---- */
@@ -174,7 +202,8 @@ static int take_apart(const struct osv_tracepoint *tp, struct piece *ret)
 		if (nr + 2 > PIECES_MAX || plain > UINT16_MAX || !is_plain(p, plain))
 			return -1;
 		if (plain)
-			ret[nr++] = (struct piece){.text = p, .len = (uint16_t)plain};
+			ret[nr++] = (struct piece){.text = (uint32_t)(p - tp->format),
+						   .len = (uint16_t)plain};
 		p += plain;
 		if (!*p)
 			break;
@@ -199,11 +228,13 @@ static int plan_make(struct osv_lines *l, const struct osv_tracepoint *tp)
 	size_t len = strlen(tp->name);
 
 	plan->nr = take_apart(tp, piece);
-	plan->name = malloc(3 * len + 32);
+	plan->name = malloc(3 * len + 32 + OSV_TEXT_SHORT);
+	plan->text = calloc(1, strlen(tp->format) + OSV_TEXT_SHORT);
 	if (plan->nr > 0)
 		plan->piece = malloc((size_t)plan->nr * sizeof(*piece));
-	if (!plan->name || (plan->nr > 0 && !plan->piece))
+	if (!plan->name || !plan->text || (plan->nr > 0 && !plan->piece))
 		return fail(-ENOMEM, "out of memory");
+	memcpy(plan->text, tp->format, strlen(tp->format));
 	if (plan->nr > 0)
 		memcpy(plan->piece, piece, (size_t)plan->nr * sizeof(*piece));
 	memcpy(plan->name, tp->name, len + 1);
@@ -222,7 +253,7 @@ char *osv_put_name(const struct osv_lines *l, char *p, const struct osv_sample *
 
 	if (!plan->ready && plan_make((struct osv_lines *)l, s->tp))
 		return NULL;
-	return put_bytes(p, plan->name, plan->name_len);
+	return put_short(p, plan->name, plan->name_len);
 }
 
 static char *put_piece(char *p, const struct piece *piece, const uint8_t *args)
@@ -240,9 +271,7 @@ static char *put_piece(char *p, const struct piece *piece, const uint8_t *args)
 		double d;
 
 		memcpy(&d, &v, sizeof(d));
-		if (d >= 0 && d < 1e6 && d == (double)(uint64_t)d && !signbit(d))
-			return put_dec(p, (uint64_t)d); /* as %g does, up to six digits */
-		return p + sprintf(p, "%g", d);
+		return decimal_put_general(p, d);
 	}
 	if (piece->signed_bits) {
 		unsigned int shift = 64u - piece->signed_bits;
@@ -267,8 +296,9 @@ static char *put_piece(char *p, const struct piece *piece, const uint8_t *args)
 static char *put_planned(const struct plan *plan, char *p, const struct osv_sample *s)
 {
 	for (int i = 0; i < plan->nr && p; i++)
-		p = plan->piece[i].text ? put_bytes(p, plan->piece[i].text, plan->piece[i].len)
-					: put_piece(p, &plan->piece[i], s->args);
+		p = plan->piece[i].len ? put_short(p, plan->text + plan->piece[i].text,
+						   plan->piece[i].len)
+				       : put_piece(p, &plan->piece[i], s->args);
 	return p;
 }
 

@@ -28,7 +28,7 @@ void osv_lines_close(struct osv_lines *l);
 DEFINE_CLEANUP(osv_lines, struct osv_lines *, osv_lines_close);
 
 /* Parts of a line; each returns the end of what it wrote. */
-char *osv_put_thread(const struct osv_lines *l, char *p, const struct osv_sample *s);
+char *osv_put_thread(struct osv_lines *l, char *p, const struct osv_sample *s);
 char *osv_put_name(const struct osv_lines *l, char *p, const struct osv_sample *s);
 
 /* The arguments; NULL with the sentence set where the format does not fit them. */

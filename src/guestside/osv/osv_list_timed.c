@@ -41,7 +41,9 @@ static int put_text(struct list *l, const struct osv_timed *timed)
 	p = put_dec_right(p, s->cpu, 2);
 	*p++ = ' ';
 	p = put_stamp(p, s->time_ns, 20);
-	p += sprintf(p, " %7s ", osv_ms((double)timed->duration_ns, ms, sizeof(ms)));
+	*p++ = ' ';
+	p = put_right(p, osv_ms((double)timed->duration_ns, ms, sizeof(ms)), 7);
+	*p++ = ' ';
 	p = osv_put_name(l->lines, p, s);
 	if (!p)
 		return -ENOMEM;

@@ -97,7 +97,11 @@ static int wakeup_row(struct wakeup *w, const struct osv_sample *s, const struct
 	*p++ = ' ';
 	p = put_stamp(p, s->time_ns, 20);
 	snprintf(us, sizeof(us), "%4.6f", wakeup_ns / 1e6);
-	p += sprintf(p, " %13s %9s ", us, osv_ms(wait_ns, ms, sizeof(ms)));
+	*p++ = ' ';
+	p = put_right(p, us, 13);
+	*p++ = ' ';
+	p = put_right(p, osv_ms(wait_ns, ms, sizeof(ms)), 9);
+	*p++ = ' ';
 	p = osv_put_backtrace(w->lines, p, s);
 	if (!p)
 		return -EBADMSG; /* the sentence is set */

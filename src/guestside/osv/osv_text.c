@@ -28,34 +28,27 @@ int osv_text_close(struct osv_text *t)
 	return ferror(t->out) ? -EIO : 0;
 }
 
-static const char hex_digits[] = "0123456789abcdef";
-
-/* Eight digits at once: a nibble to each byte, then '0', and 'a' - '0' - 10 more above nine. */
-static void put_hex8(char *p, uint32_t v)
-{
-	uint64_t x = __builtin_bswap32(v), above;
-
-	x = (x | x << 16) & 0x0000ffff0000ffffull;
-	x = (x | x << 8) & 0x00ff00ff00ff00ffull;
-	x = (x >> 4 & 0x000f000f000f000full) | (x & 0x000f000f000f000full) << 8;
-	above = (x + 0x0606060606060606ull) >> 4 & 0x0101010101010101ull;
-	x += 0x3030303030303030ull + above * ('a' - '0' - 10);
-	memcpy(p, &x, 8);
-}
-
+/* Sixteen digits at once: two nibbles of each byte side by side, then '0' or, above nine, 'a' - 10. */
 char *put_hex16(char *p, uint64_t v)
 {
-	put_hex8(p, (uint32_t)(v >> 32));
-	put_hex8(p + 8, (uint32_t)v);
+	typedef uint8_t vector __attribute__((vector_size(16)));
+	vector digits = {0};
+
+	v = __builtin_bswap64(v);
+	memcpy(&digits, &v, 8);
+	digits = __builtin_shufflevector(digits >> 4, digits & 15, 0, 16, 1, 17, 2, 18, 3, 19, 4,
+					 20, 5, 21, 6, 22, 7, 23);
+	digits += '0' + ((vector)(digits > 9) & ('a' - '0' - 10));
+	memcpy(p, &digits, 16);
 	return p + 16;
 }
 
+/* All of them, the leading zeros moved out at the left. */
 char *put_hex(char *p, uint64_t v)
 {
 	unsigned int digits = v ? (67u - (unsigned int)__builtin_clzll(v)) / 4 : 1;
 
-	for (unsigned int i = digits; i-- > 0; v >>= 4)
-		p[i] = hex_digits[v & 15];
+	put_hex16(p, v << (64 - 4 * digits));
 	return p + digits;
 }
 
@@ -65,54 +58,71 @@ static const char pairs[] = "0001020304050607080910111213141516171819"
 			    "6061626364656667686970717273747576777879"
 			    "8081828384858687888990919293949596979899";
 
-static char *digits_before32(char *end, uint32_t v)
-{
-	for (; v >= 100; v /= 100)
-		memcpy(end -= 2, pairs + 2 * (v % 100), 2);
-	if (v >= 10)
-		memcpy(end -= 2, pairs + 2 * v, 2);
-	else
-		*--end = (char)('0' + v);
-	return end;
-}
-
-/* Digits from the right end of a buffer; returns where they begin. */
-static char *digits_before(char *end, uint64_t v)
+/* Digits up to `end`; what is left of them is not touched. */
+static void digits_before(char *end, uint64_t v)
 {
 	for (; v > UINT32_MAX; v /= 100)
 		memcpy(end -= 2, pairs + 2 * (v % 100), 2);
-	return digits_before32(end, (uint32_t)v);
+	uint32_t rest = (uint32_t)v;
+
+	for (; rest >= 100; rest /= 100)
+		memcpy(end -= 2, pairs + 2 * (rest % 100), 2);
+	if (rest >= 10)
+		memcpy(end - 2, pairs + 2 * rest, 2);
+	else
+		end[-1] = (char)('0' + rest);
+}
+
+/* 1233 / 4096 is a little less than log10(2): the digits, or one too few. */
+static unsigned int digits_of(uint64_t v)
+{
+	static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000,
+					  100000000, 1000000000, 10000000000, 100000000000,
+					  1000000000000, 10000000000000, 100000000000000,
+					  1000000000000000, 10000000000000000, 100000000000000000,
+					  1000000000000000000, 10000000000000000000ull};
+	unsigned int n = (64u - (unsigned int)__builtin_clzll(v | 1)) * 1233 >> 12;
+
+	return n + (v >= powers[n]) + !v;
 }
 
 char *put_dec(char *p, uint64_t v)
 {
-	return put_dec_right(p, v, 0);
+	unsigned int digits;
+
+	if (v < 10) {
+		*p = (char)('0' + v);
+		return p + 1;
+	}
+	digits = digits_of(v);
+	digits_before(p + digits, v);
+	return p + digits;
 }
 
 char *put_dec_right(char *p, uint64_t v, unsigned int width)
 {
-	char text[24], *end = text + sizeof(text), *from;
+	unsigned int digits = digits_of(v);
 
-	if (v < 10 && width <= 1) {
-		*p = (char)('0' + v);
-		return p + 1;
-	}
-	from = digits_before(end, v);
-	size_t len = (size_t)(end - from);
-
-	for (; len < width; width--)
+	for (; digits < width; width--)
 		*p++ = ' ';
-	return put_bytes(p, from, len);
+	digits_before(p + digits, v);
+	return p + digits;
+}
+
+static void put_digits4(char *p, uint32_t v)
+{
+	memcpy(p, pairs + 2 * (v / 100), 2);
+	memcpy(p + 2, pairs + 2 * (v % 100), 2);
 }
 
 char *put_stamp(char *p, uint64_t ns, unsigned int width)
 {
-	uint32_t fraction = (uint32_t)(ns % 1000000000);
+	uint32_t fraction = (uint32_t)(ns % 1000000000), high = fraction / 10000;
 
 	p = put_dec_right(p, ns / 1000000000, width > 10 ? width - 10 : 0);
-	*p++ = '.';
-	p[0] = (char)('0' + fraction / 100000000);
-	for (char *end = p + 9; end > p + 1; fraction /= 100)
-		memcpy(end -= 2, pairs + 2 * (fraction % 100), 2);
-	return p + 9;
+	p[0] = '.';
+	p[1] = (char)('0' + high / 10000);
+	put_digits4(p + 2, high % 10000);
+	put_digits4(p + 6, fraction % 10000);
+	return p + 10;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fast text: a line is put together in one buffer, without printf, and handed on in large pieces.
- * Whoever writes a line first asks for its room (osv_text_room); the puts do not check again.
+ * Whoever writes a line first asks for its room (osv_text_room); the puts do not check again. They may write up to
+ * OSV_TEXT_SHORT bytes beyond the end that they return.
  */
 #ifndef HOSTRACE_OSV_TEXT_H
 #define HOSTRACE_OSV_TEXT_H
@@ -39,6 +40,17 @@ static inline char *put_bytes(char *p, const char *text, size_t len)
 	return p + len;
 }
 
+enum { OSV_TEXT_SHORT = 32 };
+
+/* For text that is nearly always short; OSV_TEXT_SHORT bytes can be read at its pointer, whatever its length. */
+static inline char *put_short(char *p, const char *text, size_t len)
+{
+	memcpy(p, text, OSV_TEXT_SHORT);
+	if (__builtin_expect(len > OSV_TEXT_SHORT, 0))
+		memcpy(p + OSV_TEXT_SHORT, text + OSV_TEXT_SHORT, len - OSV_TEXT_SHORT);
+	return p + len;
+}
+
 /* As %-*s: `len` bytes that show as `columns`, filled with blanks up to `width`. */
 static inline char *put_left(char *p, const char *text, size_t len, size_t columns, size_t width)
 {
@@ -46,6 +58,16 @@ static inline char *put_left(char *p, const char *text, size_t len, size_t colum
 	for (; columns < width; columns++)
 		*p++ = ' ';
 	return p;
+}
+
+/* As %*s. */
+static inline char *put_right(char *p, const char *text, size_t width)
+{
+	size_t len = strlen(text);
+
+	for (; width > len; width--)
+		*p++ = ' ';
+	return put_bytes(p, text, len);
 }
 
 /* 16 hexadecimal digits. */
