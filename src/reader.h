@@ -118,6 +118,7 @@ int merge_open(struct reader **readers, unsigned int nr, struct reader **ret);
 struct trim {
 	uint64_t since_ns, until_ns;   /* absolute; until_ns 0: no end */
 	const char *events;	       /* comma-separated globs of event names */
+	const char *reasons;	       /* the same of exit reasons, see trim_reason.h */
 	const uint32_t *pids, *tids;   /* lists with counts */
 	const uint16_t *vcpus;
 	unsigned int nr_pids, nr_tids, nr_vcpus;
@@ -137,7 +138,8 @@ bool trim_passes(struct reader *r, const struct event *ev);
 /* Is it one of those that always pass? */
 bool trim_is_naming(const struct event_type *type);
 
-/* Does one of the comma-separated globs match the event name? */
+/* Does one of the comma-separated globs match the event name, or any text by flags of fnmatch(3)? */
 bool trim_name_matches(const char *globs, const char *name);
+bool trim_glob_matches(const char *globs, const char *text, int flags);
 
 #endif

@@ -11,12 +11,13 @@
 #include "command.h"
 #include "reading.h"
 #include "report.h"
+#include "trim_reason.h"
 
 enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
 
 static const char default_input[] = "hostrace.hrt";
 
-static struct text_list files, guests, globs;
+static struct text_list files, guests, globs, reasons;
 static struct time_arg since_opt, until_opt, period_opt;
 static const char *vm_opt, *clock_opt;
 static struct number_list vcpus_opt, tids_opt;
@@ -35,6 +36,8 @@ const struct option_row reading_options[] = {
 	{0,   "vcpu",   OPT_NUMBERS,  &vcpus_opt,  "N[,N]", "only these vCPUs"},
 	{0,   "tid",    OPT_NUMBERS,  &tids_opt,   "N[,N]", "only these threads"},
 	{0,   "event",  OPT_LIST,     &globs,      "GLOB[,GLOB]", "only events of these names"},
+	{0,   "reason", OPT_LIST,     &reasons,    "GLOB[,GLOB]", "only exits for these reasons, and what "
+								  "happened until the next entry"},
 	{0,   "strict", OPT_FLAG,     &strict_opt, NULL,   "exit with 3 if events were lost"},
 	{0},
 };
@@ -82,7 +85,7 @@ bool reading_is_guest(unsigned int source)
 bool reading_trimmed(void)
 {
 	return since_opt.ns || until_opt.ns || period_opt.ns || vm_opt || vcpus_opt.nr ||
-	       tids_opt.nr || globs.nr;
+	       tids_opt.nr || globs.nr || reasons.nr;
 }
 
 bool reading_asked(struct reader *r, const struct event *ev)
@@ -92,7 +95,8 @@ bool reading_asked(struct reader *r, const struct event *ev)
 
 const char *reading_only_file(void)
 {
-	bool others = vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr || strict_opt;
+	bool others = vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr ||
+		      reasons.nr || strict_opt;
 
 	return files.nr == 1 && !guests.nr && !others ? files.item[0] : NULL;
 }
@@ -301,14 +305,14 @@ bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uin
 	return since_opt.ns || until_opt.ns || period_opt.ns;
 }
 
-static char *globs_join(void)
+static char *join(const struct text_list *list)
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = globs.nr ? open_memstream(&text, &len) : NULL;
+	FILE *f = list->nr ? open_memstream(&text, &len) : NULL;
 
-	for (unsigned int i = 0; f && i < globs.nr; i++)
-		fprintf(f, "%s%s", i ? "," : "", globs.item[i]);
+	for (unsigned int i = 0; f && i < list->nr; i++)
+		fprintf(f, "%s%s", i ? "," : "", list->item[i]);
 	if (f)
 		fclose(f);
 	return text;
@@ -329,6 +333,8 @@ static bool wished(const char *name, void *arg)
 
 	if (type && type->id == EV_lost)
 		return true;
+	if (reasons.nr && trim_reason_wants(name))
+		return true;
 	if (w->wants && !w->wants(name, w->arg))
 		return false;
 	return !w->globs || trim_name_matches(w->globs, name) || (type && trim_is_naming(type));
@@ -337,11 +343,13 @@ static bool wished(const char *name, void *arg)
 static int trimmed_open(struct reader *all, const struct read_hint *hint, const char *event_globs,
 			struct reader **ret)
 {
+	_cleanup_free_ char *reason_globs = join(&reasons);
 	uint32_t pids[INPUTS_MAX];
 	uint16_t vcpus[OPTION_LIST_MAX];
 	struct trim trim = {.since_ns = hint->since_ns,
 			    .until_ns = hint->until_ns,
 			    .events = event_globs,
+			    .reasons = reason_globs,
 			    .pids = pids,
 			    .tids = tids_opt.item,
 			    .nr_tids = tids_opt.nr,
@@ -379,7 +387,7 @@ int reading_open_all_times(bool (*wants)(const char *event, void *arg), void *ar
 
 int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct reader **ret)
 {
-	_cleanup_free_ char *joined = globs_join();
+	_cleanup_free_ char *joined = join(&globs);
 	struct wish wish = {wants, arg, joined};
 	struct read_hint hint = {
 		.until_ns = UINT64_MAX, .wants = wants || joined ? wished : NULL, .arg = &wish};

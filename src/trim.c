@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "reader.h"
+#include "trim_reason.h"
 
 enum verdict { UNDECIDED, PASSES, OUT };
 
@@ -13,6 +15,7 @@ struct trimmed {
 	struct reader reader;
 	struct reader *inner;
 	struct trim trim;
+	struct trim_reason *reasons; /* NULL: any */
 	char *events;
 	uint32_t *pids, *tids;
 	uint16_t *vcpus;
@@ -26,6 +29,7 @@ static void trim_close(struct reader *r)
 	struct trimmed *t = (struct trimmed *)r;
 
 	reader_close(t->inner);
+	trim_reason_free(t->reasons);
 	free(t->events);
 	free(t->pids);
 	free(t->tids);
@@ -47,7 +51,7 @@ bool trim_is_naming(const struct event_type *type)
 	return false;
 }
 
-bool trim_name_matches(const char *globs, const char *name)
+bool trim_glob_matches(const char *globs, const char *text, int flags)
 {
 	char glob[EVENT_NAME_MAX];
 
@@ -57,12 +61,17 @@ bool trim_name_matches(const char *globs, const char *name)
 		if (len && len < sizeof(glob)) {
 			memcpy(glob, p, len);
 			glob[len] = 0;
-			if (!fnmatch(glob, name, 0))
+			if (!fnmatch(glob, text, flags))
 				return true;
 		}
 		p += len;
 	}
 	return false;
+}
+
+bool trim_name_matches(const char *globs, const char *name)
+{
+	return trim_glob_matches(globs, name, 0);
 }
 
 static bool listed32(const uint32_t *list, unsigned int nr, uint32_t v)
@@ -87,6 +96,8 @@ bool trim_passes(struct reader *r, const struct event *ev)
 	const struct trim *trim = &t->trim;
 	uint8_t *verdict = &t->verdict[ev->type->index];
 
+	if (t->reasons && trim_is_naming(ev->type))
+		return false;
 	if (*verdict == UNDECIDED)
 		*verdict =
 			!t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
@@ -96,10 +107,19 @@ bool trim_passes(struct reader *r, const struct event *ev)
 	       listed16(t->vcpus, trim->nr_vcpus, ev->vcpu);
 }
 
-/* The consumer looks at r->info, so the inner reader's is kept there: the JSON values are shared. */
+/* The consumer looks at r->info, so the inner reader's is kept there: the JSON values are shared.
+ */
 static void info_copy(struct trimmed *t)
 {
 	t->reader.info = t->inner->info;
+}
+
+/* Both are asked, for an exit must be known even if its event is not wanted. */
+static bool keeps(struct trimmed *t, const struct event *ev)
+{
+	bool reason = !t->reasons || trim_reason_passes(t->reasons, ev);
+
+	return (reason && trim_passes(&t->reader, ev)) || trim_is_naming(ev->type);
 }
 
 static int trim_next(struct reader *r, struct batch *batch)
@@ -112,7 +132,7 @@ static int trim_next(struct reader *r, struct batch *batch)
 
 		more = reader_next(t->inner, batch);
 		for (unsigned int i = 0; more > 0 && i < batch->nr; i++)
-			if (trim_passes(r, &batch->ev[i]) || trim_is_naming(batch->ev[i].type)) {
+			if (keeps(t, &batch->ev[i])) {
 				if (nr != i)
 					batch->ev[nr] = batch->ev[i];
 				nr++;
@@ -120,6 +140,11 @@ static int trim_next(struct reader *r, struct batch *batch)
 		batch->nr = nr;
 	} while (more > 0 && !batch->nr);
 	info_copy(t);
+	if (!more && t->reasons && trim_reason_unfollowed(t->reasons))
+		trace_info_caveat(&t->reader.info,
+				  "--reason: too many threads; %" PRIu64
+				  " exits are shown without what followed",
+				  trim_reason_unfollowed(t->reasons));
 	return more;
 }
 
@@ -145,12 +170,14 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 	t->trim = *trim;
 	if (!t->trim.until_ns)
 		t->trim.until_ns = UINT64_MAX;
+	t->reasons = trim->reasons ? trim_reason_new(trim->reasons) : NULL;
 	t->events = trim->events ? strdup(trim->events) : NULL;
 	t->pids = copy_of(trim->pids, trim->nr_pids, sizeof(*t->pids));
 	t->tids = copy_of(trim->tids, trim->nr_tids, sizeof(*t->tids));
 	t->vcpus = copy_of(trim->vcpus, trim->nr_vcpus, sizeof(*t->vcpus));
 	info_copy(t);
-	if ((trim->events && !t->events) || !t->pids || !t->tids || !t->vcpus) {
+	if ((trim->events && !t->events) || (trim->reasons && !t->reasons) || !t->pids ||
+	    !t->tids || !t->vcpus) {
 		trim_close(&t->reader);
 		return fail(-ENOMEM, "out of memory");
 	}

@@ -61,6 +61,58 @@ static void by_everything(void **state)
 	       1, 3);
 }
 
+/* An exit of a reason, with what its thread did until the entry; another thread's is not taken for
+ * it. */
+static void by_reason(void **state)
+{
+	static const char exits[] =
+		"# hostrace text 1\n"
+		"1 thread pid=10 tid=11 comm=one\n"
+		"2 kvm_exit tid=11 vcpu=0 reason=30 isa=1\n" /* IO_INSTRUCTION */
+		"3 kvm_exit tid=12 vcpu=1 reason=12 isa=1\n" /* HLT */
+		"4 kvm_pio tid=11 vcpu=0 port=1\n"
+		"5 kvm_pio tid=12 vcpu=1 port=2\n"
+		"6 kvm_userspace_exit tid=11 vcpu=0 reason=2\n" /* io */
+		"7 kvm_run tid=11 vcpu=0\n"
+		"8 kvm_entry tid=11 vcpu=0\n"
+		"9 kvm_entry tid=12 vcpu=1\n"
+		"10 kvm_pio tid=11 vcpu=0 port=3\n"
+		"11 kvm_exit tid=12 vcpu=1 reason=1000 isa=1\n"
+		"12 kvm_exit tid=12 vcpu=1 reason=12 isa=1\n"
+		"13 kvm_entry tid=12 vcpu=1\n"
+		"14 lost count=3\n";
+	static const struct {
+		const char *reasons, *events;
+		unsigned int own;
+	} want[] = {
+		{"IO_*", NULL, 5},	  {"io*", NULL, 5},	{"hlt", NULL, 5},
+		{"hlt,io*", NULL, 10},	  {"nothing", NULL, 0}, {"0x3e8", NULL, 1},
+		{"kvm_exit_io", NULL, 2}, /* the userspace exit by itself */
+		{"io_*", "kvm_pio", 1},
+	};
+	static struct batch b;
+
+	(void)state;
+	for (size_t w = 0; w < sizeof(want) / sizeof(want[0]); w++) {
+		struct trim trim = {.reasons = want[w].reasons, .events = want[w].events};
+		const char *path = in_scratch("r.txt");
+		unsigned int own = 0, names = 0;
+		struct reader *inner, *r;
+
+		file_write(path, exits, strlen(exits));
+		assert_int_equal(reader_open(path, NULL, &inner), 0);
+		assert_int_equal(trim_open(inner, &trim, &r), 0);
+		while (reader_next(r, &b) > 0)
+			for (unsigned int i = 0; i < b.nr; i++) {
+				own += trim_passes(r, &b.ev[i]);
+				names += trim_is_naming(b.ev[i].type);
+			}
+		assert_int_equal(own, want[w].own);
+		assert_int_equal(names, 2);
+		reader_close(r);
+	}
+}
+
 static void globs(void **state)
 {
 	(void)state;
@@ -75,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_everything),
+		cmocka_unit_test(by_reason),
 		cmocka_unit_test(globs),
 	};
 
