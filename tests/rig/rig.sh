@@ -39,11 +39,14 @@ die() {
 	exit 1
 }
 
-# Is part $1 of the cache up to date, that is made from $2? Else remember $2 as what it is about to be made from.
+# Is part $1 of the cache up to date, that is made from $2?
 stamp_is() {
-	[ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$2" ] && return 0
+	[ -n "$2" ] && [ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$2" ]
+}
+
+# It is about to be made: until it is whole there is none.
+stamp_drop() {
 	rm -f "$cache/$1.stamp"
-	return 1
 }
 
 stamp_set() {
@@ -69,6 +72,7 @@ fetch() {
 	local package
 	package=$(kernel_package)
 	stamp_is kernel "$package" && return 0
+	stamp_drop kernel
 	echo "rig: fetching $package"
 	rm -rf "$cache/kernel" "$scratch/deb"
 	mkdir -p "$cache/kernel" "$scratch/deb"
@@ -166,6 +170,7 @@ build() {
 	fetch
 	made_from=$(images_made_from)
 	stamp_is images "$made_from" && return 0
+	stamp_drop images
 	echo "rig: building the images"
 	# shellcheck disable=SC2086
 	initramfs_make "$scratch/boot" "$here/l1/boot.sh" $l1_modules
@@ -225,24 +230,44 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Several may run at once; only one may build, and not under those that run.
+kernel_is_there() {
+	stamp_is kernel "$(kernel_package)"
+}
+
+images_are_there() {
+	kernel_is_there && stamp_is images "$(images_made_from)"
+}
+
+lock() { # [-s]
+	flock -w 300 ${1:-} 9 || die "another build has held $cache/lock for 300 s"
+}
+
+# Several may run at once; only one may build, and not under those that run. Who finds all made waits for no run.
+prepare() { # IS-THERE MAKE
+	lock -s
+	"$1" || {
+		flock -u 9
+		lock
+		"$2"
+		lock -s
+	}
+}
+
 exec 9>"$cache/lock"
-flock -w 300 9 || die "another build has held $cache/lock for 300 s"
 case ${1:-} in
-fetch) fetch ;;
+fetch) prepare kernel_is_there fetch ;;
 guest)
 	file=${2:?usage: rig.sh guest FILE INIT MODULE...}
 	init=${3:?usage: rig.sh guest FILE INIT MODULE...}
 	shift 3
-	fetch >&2
+	prepare kernel_is_there fetch >&2
 	initramfs_make "$scratch/guest" "$init" "$@"
 	cpio_make "$scratch/guest" "$file"
 	echo "$cache/vmlinuz"
 	;;
-build) build ;;
+build) prepare images_are_there build ;;
 run)
-	build
-	flock -s 9
+	prepare images_are_there build
 	run "${2:-}"
 	;;
 *)
