@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # hostrace-guest in a real Linux guest, recorded in the same go: through a virtio-serial port, through shared memory,
 # and with a recorder that is killed. The guest runs under TCG, which needs nothing of this host. Wants $HOSTRACE and
-# $BUILD; writes TAP.
+# $BUILD; writes TAP. Takes ten seconds; every wait shares one limit, $PATIENCE seconds, after which it says where it
+# stood. A runner has to give it more than that.
 set -u
 BUILD=${BUILD:-build}
 HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
+PATIENCE=${PATIENCE:-300}
 . "$ROOT/tests/live/demo-lib.inc"
 live_needs_root
-for program in qemu-system-x86_64 busybox cpio; do
+for program in qemu-system-x86_64 busybox cpio jq; do
 	command -v $program >/dev/null || skip_all "there is no $program"
 done
 vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/rig/agentguest/init.sh" \
@@ -17,24 +19,71 @@ vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/rig/agentguest/
 cp "$BUILD/hostrace-guest" .
 echo hostrace-guest | cpio --quiet -o -H newc -R 0:0 >>guest.cpio
 vm=
-trap '[ -z "$vm" ] || kill $vm 2>/dev/null; rm -rf "$scratch"' EXIT
+recorder=
+trap '[ -z "$vm$recorder" ] || kill -KILL $vm $recorder 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# says TEXT: waits until the guest has said it
-says() {
-	for _ in $(seq 900); do
-		grep -aq "guest: $1" console 2>/dev/null && return
-		kill -0 $vm 2>/dev/null || break
+# gave_up WHAT: what is known then
+gave_up() {
+	echo "# after $SECONDS s: $1"
+	for file in console qemu.err record.err; do
+		[ -s $file ] || continue
+		echo "# --- $file"
+		tail -n 25 $file | tr -d '\r' | cut -c 1-200 | sed 's/^/# /'
+	done
+	ps -o pid,ppid,stat,wchan:24,etime,args -p "${vm:-1},${recorder:-1}" | cut -c 1-120 | sed 's/^/# /'
+	bail "$1"
+}
+
+# until_true WHAT COMMAND...: within what is left of the patience
+until_true() {
+	local what=$1
+	shift
+	until "$@"; do
+		[ $SECONDS -lt "$PATIENCE" ] || gave_up "$what"
 		sleep .1
 	done
-	grep -aq "guest: $1" console && return # its last words, just before it powered off
-	bail "the guest did not say '$1': $(tail -n 20 console | tr -d '\r')"
+}
+
+gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+# A whole line: the guest's serial port brings it byte by byte.
+said() {
+	grep -aq "guest: $1.*"$'\r' console 2>/dev/null
+}
+
+said_or_gone() {
+	said "$1" || gone $vm
+}
+
+# says TEXT: waits until the guest has said it; its last words come just before it powers off
+says() {
+	until_true "the guest did not say '$1'" said_or_gone "$1"
+	said "$1" || gave_up "the guest ended without saying '$1'"
+}
+
+# ended PID WHAT: waits for the end of a child; its status
+ended() {
+	until_true "$2 does not end" gone "$1"
+	wait "$1" 2>/dev/null
+}
+
+record_says() {
+	record_runs || gone $recorder
+}
+
+record_runs() {
+	grep -q recording record.err 2>/dev/null
 }
 
 # record NAME SOURCE: returns when it takes events; $recorder
 record() {
+	rm -f record.err # what the one before said is not this one's
 	"$HOSTRACE" record --vm $vm -e sched -o "$1.hrt" --guest "$2" 2>record.err &
 	recorder=$!
-	until_line recording record.err || bail "record did not start: $(cat record.err)"
+	until_true "record does not start" record_says
+	record_runs || gave_up "record did not start"
 }
 
 # calls FILE: system calls with the mode that only the test's have
@@ -57,8 +106,9 @@ for way in serial:port shm:memory; do
 	record "$name" "$way"
 	says "worked $name"
 	kill -INT $recorder
-	wait $recorder
+	ended $recorder "$name: the recorder"
 	is $? 0 "$name: the recorder ends" record.err
+	recorder=
 	says "ended $name"
 	is "$(grep -a "guest: ended $name" console | tr -d '\r')" "guest: ended $name status 0 instances 0" \
 		"$name: the agent ends as it should and leaves nothing" console
@@ -73,11 +123,12 @@ says "waits gone"
 record gone serial:port
 says "worked gone"
 kill -KILL $recorder
-wait $recorder 2>/dev/null
+ended $recorder "the recorder that was killed"
+recorder=
 says "ended gone"
 is "$(grep -a "guest: ended gone" console | tr -d '\r')" "guest: ended gone status 0 instances 0" \
 	"the host is gone: the agent ends and leaves nothing" console
-wait $vm
+ended $vm "the guest"
 is $? 0 "the guest powers off" qemu.err
 vm=
 finish

@@ -13,10 +13,10 @@ done
 # session NAME WAY: the agent waits for the host, then a known number of one system call, until the host says stop
 session() {
 	rm -f /tmp/log # what the one before said is not to be taken for this one's
-	/hostrace-guest -t "$2" -e 'sched,syscalls:sys_enter_mknodat' -b 256 2>/tmp/log &
+	/hostrace-guest -t "$2" -e 'sched,syscalls:sys_enter_mknodat' 2>/tmp/log &
 	agent=$!
 	echo "guest: waits $1"
-	until grep -q 'tracing [0-9]* CPUs' /tmp/log; do
+	until grep -q 'tracing [0-9]* CPUs' /tmp/log 2>/dev/null; do
 		kill -0 $agent 2>/dev/null || break
 		sleep 0.1
 	done
