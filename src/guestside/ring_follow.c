@@ -284,13 +284,17 @@ uint64_t ring_follow_missed(const struct ring_follow *f)
 
 /* ---- to a file ---- */
 
-static uint32_t slots_wanted(const struct ring_follow *f)
+/* Every vCPU has as many, so one that is busy among thousands would make a file that nobody can read. */
+static uint32_t slots_wanted(const struct ring_follow *f, uint64_t head_bytes)
 {
+	uint64_t each = f->img.nr_cpus * sizeof(struct ring_slot);
 	uint32_t slots = RING_SLOTS_MIN;
 
 	for (unsigned int i = 0; i < f->img.nr_cpus; i++)
 		while (slots < f->cpu[i].nr && slots < RING_SLOTS_MAX)
 			slots *= 2;
+	while (slots > RING_SLOTS_MIN && head_bytes + each * slots > RING_FILE_MAX)
+		slots /= 2;
 	return slots;
 }
 
@@ -302,9 +306,10 @@ static int cpus_write(struct ring_follow *f, uint32_t slots,
 
 	for (unsigned int i = 0; i < f->img.nr_cpus && !err; i++) {
 		const struct kept *k = &f->cpu[i];
-		struct ring_cpu cpu = {.head = k->nr < slots ? k->nr : slots,
+		uint64_t nr = k->nr < slots ? k->nr : slots;
+		struct ring_cpu cpu = {.head = nr,
 				       .drops = k->drops + k->cursor.overwritten + k->cursor.torn +
-						(i ? 0 : f->missed)};
+						(k->nr - nr) + (i ? 0 : f->missed)};
 
 		err = put(arg, &cpu, sizeof(cpu));
 	}
@@ -334,17 +339,18 @@ int ring_follow_write(struct ring_follow *f, int (*put)(void *arg, const void *d
 {
 	size_t events_bytes = f->img.nr_events_max * sizeof(struct ring_event);
 	const uint8_t *events = f->shadow + f->img.events_offset;
-	uint32_t slots = slots_wanted(f);
 	struct ring_header h;
+	uint32_t slots;
 	int err;
 
 	memcpy(&h, f->shadow, sizeof(h));
 	h.header_bytes = sizeof(h);
-	h.slots = slots;
 	h.mode = RING_OVERWRITE;
 	h.events_offset = sizeof(h);
 	h.cpus_offset = h.events_offset + events_bytes;
 	h.slots_offset = h.cpus_offset + (uint64_t)h.nr_cpus * sizeof(struct ring_cpu);
+	slots = slots_wanted(f, h.slots_offset);
+	h.slots = slots;
 	h.bytes = h.slots_offset + (uint64_t)h.nr_cpus * slots * sizeof(struct ring_slot);
 	err = put(arg, &h, sizeof(h));
 	if (!err)

@@ -19,6 +19,8 @@
 
 #include "guestside/ring.h"
 
+#define RING_FILE_MAX (1ull << 30) /* bytes of a ring in a file: the reader takes it into memory */
+
 struct ring_image {
 	const uint8_t *mem; /* borrowed */
 	uint64_t bytes;	    /* of the ring */

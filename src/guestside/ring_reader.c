@@ -13,7 +13,6 @@
 #include "guestside/ring_image.h"
 #include "guestside/ring_reader.h"
 
-#define RING_FILE_MAX (1ull << 30) /* bytes of a file that is taken into memory */
 
 /* Undescribed records show their id and the words of the first slot. */
 enum { UNKNOWN_ARGS = RING_FIRST_WORDS };

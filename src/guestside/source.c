@@ -27,7 +27,9 @@ int source_write(struct guest_source *s, const void *data, size_t len)
 {
 	const uint8_t *at = data;
 
-	s->bytes += len;
+	if (len > GUEST_SOURCE_FILE_MAX - s->bytes)
+		return fail(-EFBIG, "%s: the guest sent more than %llu GiB; the rest is not kept",
+			    s->path, GUEST_SOURCE_FILE_MAX >> 30);
 	while (len) {
 		ssize_t n = write(s->out, at, len);
 
@@ -37,6 +39,7 @@ int source_write(struct guest_source *s, const void *data, size_t len)
 			return fail(-errno, "%s: %s", s->path, strerror(errno));
 		at += n;
 		len -= (size_t)n;
+		s->bytes += (uint64_t)n;
 	}
 	return 0;
 }
@@ -73,7 +76,6 @@ static int frame_keep(struct guest_source *s, const struct stream_head *h, const
 int frames_take(struct guest_source *s, size_t len)
 {
 	struct frames *f = &s->frames;
-	bool noise = false;
 	size_t at = 0;
 	int err = 0;
 
@@ -83,12 +85,12 @@ int frames_take(struct guest_source *s, size_t len)
 		struct stream_head h;
 
 		if (!stream_head_read(frame, &h)) {
-			f->damaged += !noise && f->begun;
-			noise = true;
+			f->damaged += !f->noise && f->begun;
+			f->noise = true;
 			at++;
 			continue;
 		}
-		noise = false;
+		f->noise = false;
 		if (f->len - at - STREAM_HEAD < h.bytes)
 			break;
 		if (stream_crc_right(frame, frame + STREAM_HEAD, h.bytes))
@@ -160,7 +162,8 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		free(s);
 		return err;
 	}
-	*s = (struct guest_source){.text = text, .pid = pid, .out = -1, .fd = -1};
+	*s = (struct guest_source){
+		.text = text, .pid = pid, .out = -1, .fd = -1, .stop_ms = GUEST_SOURCE_STOP_MS};
 	s->ops = kind_of(text, &s->arg);
 	s->path = strdup(to);
 	s->out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -194,7 +197,7 @@ void guest_source_round(struct guest_source *s)
 
 void guest_source_stop(struct guest_source *s)
 {
-	uint64_t until = source_now_ms() + GUEST_SOURCE_STOP_MS;
+	uint64_t until = source_now_ms() + s->stop_ms;
 	int err = 0;
 
 	s->retry_ms = 0;

@@ -29,6 +29,8 @@ enum {
 	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* taken in one round */
 };
 
+#define GUEST_SOURCE_FILE_MAX (64ull << 30) /* bytes: a guest must not fill the host's disk; then the source ends */
+
 struct guest_source;
 
 /* Is the text one of the above? 0 or -EINVAL with the sentence set. */

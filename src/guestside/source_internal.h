@@ -12,6 +12,7 @@ struct frames {
 	uint8_t *buf;
 	size_t len;
 	bool begun, ended; /* BEGIN was seen, END was */
+	bool noise;	   /* no frame began where the last byte lay: counted once until one does */
 	uint64_t frames, damaged;
 };
 
@@ -29,6 +30,7 @@ struct guest_source {
 	bool there, failed;
 	char error[256];
 	uint64_t retry_ms, bytes;
+	uint64_t stop_ms; /* GUEST_SOURCE_STOP_MS */
 	struct frames frames;
 	struct ring_follow *ring;
 	struct shm *shm;

@@ -34,7 +34,7 @@ static int shm_read(void *arg, uint64_t offset, void *to, size_t len)
 
 	if (n < 0)
 		return fail(-errno, "%s: %s", m->name, strerror(errno));
-	return (size_t)n == len ? 0 : fail(-EBADMSG, "%s ends within the guest's ring", m->name);
+	return (size_t)n == len ? 0 : fail(-EBADMSG, "%s became shorter", m->name);
 }
 
 static int shm_write(void *arg, uint64_t offset, const void *from, size_t len)
