@@ -29,6 +29,7 @@ struct places {
 struct extract {
 	struct osv_guest g;
 	struct places at;
+	const struct osv_guest_options *opt;
 	struct osv_extracted *ret;
 	struct osv_ring *ring;
 	uint64_t *address; /* of each ring in the guest */
@@ -52,8 +53,11 @@ static void modules_place_find(struct layout *l, struct places *at)
 		at->modules = 0;
 }
 
-static int places_find(struct layout *l, struct places *at)
+static int places_find(void *walk)
 {
+	struct extract *x = walk;
+	struct layout *l = x->g.layout;
+	struct places *at = &x->at;
 	const struct layout_member members[] = {
 		{"sched::cpu", "percpu_base", &at->percpu_base, NULL},
 		{"trace_buf", "_base", &at->base, &at->base_size},
@@ -272,27 +276,29 @@ static int tracepoint_read(void *ctx, uint64_t key, struct osv_raw_tracepoint *r
 	return -ENOENT;
 }
 
+static int rings_read(void *walk)
+{
+	struct extract *x = walk;
+	int err = rings_find(x);
+
+	if (!err)
+		err = modules_read(x);
+	if (!err)
+		err = x->opt->pid ? rings_copy_live(x) : rings_copy(x);
+	if (!err)
+		err = osv_raw_open(x->opt->remote ? x->opt->remote : GDB_DEFAULT, x->ring, x->nr,
+				   tracepoint_read, x, &x->ret->trace, &x->ret->counts);
+	return err;
+}
+
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns)
 {
-	struct extract x = {.ret = ret, .progress = progress};
-	int err = osv_guest_open(opt, &x.g);
+	struct extract x = {.opt = opt, .ret = ret, .progress = progress};
+	int err;
 
 	*ret = (struct osv_extracted){0};
-	if (!err)
-		err = places_find(x.g.layout, &x.at);
-	if (!err)
-		err = osv_guest_stop(opt, &x.g);
-	if (!err)
-		err = rings_find(&x);
-	if (!err)
-		err = modules_read(&x);
-	if (!err)
-		err = opt->pid ? rings_copy_live(&x) : rings_copy(&x);
-	if (!err)
-		err = osv_raw_open(opt->remote ? opt->remote : GDB_DEFAULT, x.ring, x.nr,
-				   tracepoint_read, &x, &ret->trace, &ret->counts);
-	*ret_stopped_ns = osv_guest_resume(&x.g);
+	err = osv_guest_visit(opt, &x.g, places_find, rings_read, &x, ret_stopped_ns);
 	osv_guest_close(&x.g);
 	if (ret->nr_modules)
 		qsort(ret->module, ret->nr_modules, sizeof(*ret->module), by_base);

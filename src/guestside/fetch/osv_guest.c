@@ -42,6 +42,22 @@ void osv_guest_close(struct osv_guest *g)
 	g->layout = NULL;
 }
 
+int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
+		    int (*find)(void *walk), int (*read)(void *walk), void *walk,
+		    uint64_t *ret_stopped_ns)
+{
+	int err = osv_guest_open(opt, g);
+
+	if (!err)
+		err = find(walk);
+	if (!err)
+		err = osv_guest_stop(opt, g);
+	if (!err)
+		err = read(walk);
+	*ret_stopped_ns = osv_guest_resume(g);
+	return err;
+}
+
 int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len)
 {
 	return g->gdb ? gdb_read(g->gdb, address, ret, len)

@@ -53,6 +53,15 @@ int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
 uint64_t osv_guest_resume(struct osv_guest *g);
 void osv_guest_close(struct osv_guest *g);
 
+/*
+ * The way of all who read a guest: opens the ELF file, lets `find` look up the places there, stops the guest, lets
+ * `read` read, and lets the guest go on. Both get `walk`, of which g is a part, and return 0 or -errno with the
+ * sentence set, as this does. g is open afterwards, also on failure: osv_guest_close().
+ */
+int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
+		    int (*find)(void *walk), int (*read)(void *walk), void *walk,
+		    uint64_t *ret_stopped_ns);
+
 /* ---- reading ---- */
 
 int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len);

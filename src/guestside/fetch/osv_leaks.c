@@ -29,12 +29,16 @@ struct allocation {
 struct walk {
 	struct osv_guest g;
 	struct places at;
+	struct osv_leaks *ret;
 	struct allocation *alive;
 	size_t nr;
 };
 
-static int places_find(struct layout *l, struct places *at)
+static int places_find(void *walk)
 {
+	struct walk *w = walk;
+	struct layout *l = w->g.layout;
+	struct places *at = &w->at;
 	static const char info[] = "memory::alloc_tracker::alloc_info";
 	const struct layout_member members[] = {
 		{"memory::alloc_tracker", "allocations", &at->allocations, NULL},
@@ -110,8 +114,10 @@ static int elements_read(struct walk *w, uint64_t from, uint64_t nr)
 	return err;
 }
 
-static int tracker_read(struct walk *w, struct osv_leaks *ret)
+static int tracker_read(void *walk)
 {
+	struct walk *w = walk;
+	struct osv_leaks *ret = w->ret;
 	uint64_t from, nr = 0, tracker = w->at.tracker;
 	uint8_t enabled;
 	int err = osv_guest_u64(&w->g, tracker + w->at.allocations, &from);
@@ -191,17 +197,11 @@ static int chains_merge(struct walk *w, struct osv_leaks *ret)
 
 int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret, uint64_t *ret_stopped_ns)
 {
-	struct walk w = {0};
-	int err = osv_guest_open(opt, &w.g);
+	struct walk w = {.ret = ret};
+	int err;
 
 	*ret = (struct osv_leaks){0};
-	if (!err)
-		err = places_find(w.g.layout, &w.at);
-	if (!err)
-		err = osv_guest_stop(opt, &w.g);
-	if (!err)
-		err = tracker_read(&w, ret);
-	*ret_stopped_ns = osv_guest_resume(&w.g);
+	err = osv_guest_visit(opt, &w.g, places_find, tracker_read, &w, ret_stopped_ns);
 	osv_guest_close(&w.g);
 	if (!err)
 		err = chains_merge(&w, ret);

@@ -28,8 +28,10 @@ struct walk {
 	unsigned int nr;
 };
 
-static int places_find(struct layout *l, struct places *at)
+static int places_find(void *walk)
 {
+	struct walk *w = walk;
+	struct places *at = &w->at;
 	const struct layout_member members[] = {
 		{"hw::driver_manager", "_drivers", &at->drivers, NULL},
 		{"virtio::virtio_driver", "_num_queues", &at->nr_queues, NULL},
@@ -43,9 +45,10 @@ static int places_find(struct layout *l, struct places *at)
 		{"virtio::vring", "_used_ring_host_head", &at->used_seen, NULL},
 		{"virtio::vring", "_used_ring_guest_head", &at->used_freed, NULL},
 	};
-	int err = layout_symbol(l, "_ZN2hw14driver_manager9_instanceE", &at->instance);
+	int err = layout_symbol(w->g.layout, "_ZN2hw14driver_manager9_instanceE", &at->instance);
 
-	return err ? err : layout_members(l, members, sizeof(members) / sizeof(*members));
+	return err ? err
+		   : layout_members(w->g.layout, members, sizeof(members) / sizeof(*members));
 }
 
 /* "vtable for virtio::net": the class of the object that this vtable pointer belongs to. */
@@ -118,8 +121,9 @@ static int driver_read(struct walk *w, uint64_t driver, const char *name)
 	return err;
 }
 
-static int drivers_walk(struct walk *w)
+static int drivers_walk(void *walk)
 {
+	struct walk *w = walk;
 	uint64_t manager, vptr, *driver = NULL;
 	unsigned int nr = 0;
 	char name[64];
@@ -142,15 +146,8 @@ int osv_queues(const struct osv_guest_options *opt, struct osv_queue **ret, unsi
 	       uint64_t *ret_stopped_ns)
 {
 	struct walk w = {0};
-	int err = osv_guest_open(opt, &w.g);
+	int err = osv_guest_visit(opt, &w.g, places_find, drivers_walk, &w, ret_stopped_ns);
 
-	if (!err)
-		err = places_find(w.g.layout, &w.at);
-	if (!err)
-		err = osv_guest_stop(opt, &w.g);
-	if (!err)
-		err = drivers_walk(&w);
-	*ret_stopped_ns = osv_guest_resume(&w.g);
 	osv_guest_close(&w.g);
 	if (err) {
 		free(w.queue);

@@ -36,8 +36,10 @@ struct walk {
 	uint8_t object[OBJECT_MAX]; /* the thread that is read */
 };
 
-static int places_find(struct layout *l, struct places *at)
+static int places_find(void *walk)
 {
+	struct walk *w = walk;
+	struct places *at = &w->at;
 	const struct layout_member members[] = {
 		{"sched::thread", "_id", &at->id, NULL},
 		{"sched::thread", "_attr._name", &at->name, NULL},
@@ -53,10 +55,10 @@ static int places_find(struct layout *l, struct places *at)
 		{"sched::thread::detached_state", "_cpu", &at->cpu, NULL},
 		{"sched::cpu", "id", &at->cpu_id, NULL},
 	};
-	int err = layout_symbol(l, "_ZN5sched10thread_mapE", &at->map);
+	int err = layout_symbol(w->g.layout, "_ZN5sched10thread_mapE", &at->map);
 
 	if (!err)
-		err = layout_members(l, members, sizeof(members) / sizeof(*members));
+		err = layout_members(w->g.layout, members, sizeof(members) / sizeof(*members));
 	for (size_t i = 0; !err && i < sizeof(members) / sizeof(*members); i++)
 		if (!strcmp(members[i].type, "sched::thread") &&
 		    *members[i].offset + 16u > at->span)
@@ -149,11 +151,14 @@ static int thread_read(struct walk *w, uint64_t address)
 	return err;
 }
 
-static int threads_walk(struct walk *w)
+static int threads_walk(void *walk)
 {
+	struct walk *w = walk;
 	uint64_t node, thread, max;
-	int err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
+	int err = w->g.gdb ? gdb_vcpus(w->g.gdb, &w->vcpu, &w->nr_vcpus) : 0;
 
+	if (!err)
+		err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
 	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_COUNT_OFFSET, &max);
 	while (!err && node) {
@@ -201,17 +206,8 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 		uint64_t *ret_stopped_ns)
 {
 	struct walk w = {0};
-	int err = osv_guest_open(opt, &w.g);
+	int err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_stopped_ns);
 
-	if (!err)
-		err = places_find(w.g.layout, &w.at);
-	if (!err)
-		err = osv_guest_stop(opt, &w.g);
-	if (!err)
-		err = w.g.gdb ? gdb_vcpus(w.g.gdb, &w.vcpu, &w.nr_vcpus) : 0;
-	if (!err)
-		err = threads_walk(&w);
-	*ret_stopped_ns = osv_guest_resume(&w.g);
 	if (!err)
 		statuses_name(&w, opt->pid != 0);
 	osv_guest_close(&w.g);
