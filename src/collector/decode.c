@@ -36,7 +36,8 @@ static void insn_cleanup(cs_insn **insn)
 		cs_free(*insn, 1);
 }
 
-static int capstone_open(csh *ret)
+/* The disassembler, and room for the instruction it is at. */
+static int capstone_open(csh *ret, cs_insn **ret_insn)
 {
 	int err = lazy_load(&lazy_capstone);
 
@@ -45,7 +46,8 @@ static int capstone_open(csh *ret)
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, ret) != CS_ERR_OK)
 		return fail(-ENOMEM, "cannot start the disassembler");
 	cs_option(*ret, CS_OPT_DETAIL, CS_OPT_ON);
-	return 0;
+	*ret_insn = cs_malloc(*ret);
+	return *ret_insn ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 /*
@@ -173,14 +175,10 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 	_cleanup_(capstone_cleanup) csh cs = 0;
 	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
 	struct decoded place;
-	int err = capstone_open(&cs);
+	int err = capstone_open(&cs, &insn);
 
-	if (err)
-		return err;
-	insn = cs_malloc(cs);
-	if (!insn)
-		return fail(-ENOMEM, "out of memory");
-	err = decode_first(cs, insn, code, len, ret);
+	if (!err)
+		err = decode_first(cs, insn, code, len, ret);
 	if (err || ret->emulated || len > FUNCTION_MAX)
 		return err;
 	if (place_search(cs, insn, code, len, nr_args, &place) &&
@@ -193,14 +191,9 @@ int decode_at(const uint8_t *code, size_t len, struct decoded *ret)
 {
 	_cleanup_(capstone_cleanup) csh cs = 0;
 	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
-	int err = capstone_open(&cs);
+	int err = capstone_open(&cs, &insn);
 
-	if (err)
-		return err;
-	insn = cs_malloc(cs);
-	if (!insn)
-		return fail(-ENOMEM, "out of memory");
-	return decode_first(cs, insn, code, len, ret);
+	return err ? err : decode_first(cs, insn, code, len, ret);
 }
 
 /* Is there an operand of so many bytes behind this register? */
@@ -248,12 +241,7 @@ int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned in
 {
 	_cleanup_(capstone_cleanup) csh cs = 0;
 	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
-	int err = capstone_open(&cs);
+	int err = capstone_open(&cs, &insn);
 
-	if (err)
-		return err;
-	insn = cs_malloc(cs);
-	if (!insn)
-		return fail(-ENOMEM, "out of memory");
-	return member_search(cs, insn, code, len, arg, bytes, ret);
+	return err ? err : member_search(cs, insn, code, len, arg, bytes, ret);
 }
