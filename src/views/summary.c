@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "durations.h"
 #include "groups.h"
 #include "view.h"
 
@@ -24,32 +25,13 @@ static int summary_span(struct folding *f, const struct span *s)
 static void summary_columns(const struct folding *f, struct table *t)
 {
 	label_columns(f, t);
-	table_column(t, "count", "count", COL_COUNT, 0);
-	table_column(t, NULL, "time%", COL_PERCENT, 2);
-	table_column(t, "total_ns", "total", COL_NS, 0);
-	table_column(t, "min_ns", "min", COL_NS, 3);
-	table_column(t, "avg_ns", "avg", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 0);
-	table_column(t, "stddev_ns", "stddev", COL_NS, 6);
-	table_column(t, "p50_ns", "p50", COL_NS, 0);
-	table_column(t, "p90_ns", "p90", COL_NS, 4);
-	table_column(t, "p99_ns", "p99", COL_NS, 0);
-	table_column(t, "p999_ns", "p99.9", COL_NS, 5);
-	if (f->analyzer->mark) {
-		table_column(t, "userspace_count", NULL, COL_COUNT, 0);
-		table_column(t, NULL, "user%", COL_PERCENT, 1);
-	}
-}
-
-static uint64_t permille_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (uint64_t)((double)part * 100000 / (double)whole + 0.5) : 0;
+	durations_columns(t, f->analyzer->mark != NULL);
 }
 
 static void summary_row(const struct folding *f, struct table *t, struct group *g,
 			unsigned int nr_labels, uint64_t all_ns)
 {
-	struct cell *row = table_row(t), *c;
+	struct cell *row = table_row(t);
 	struct quantiles *q = &g->ns;
 
 	if (!row)
@@ -58,22 +40,19 @@ static void summary_row(const struct folding *f, struct table *t, struct group *
 		label_cells_other(f, row);
 	else
 		label_cells(f, t, row, g->label);
-	c = row + nr_labels;
-	(c++)->number = q->count;
-	(c++)->number = permille_of((uint64_t)q->sum, all_ns);
-	(c++)->number = (uint64_t)q->sum;
-	(c++)->number = q->min;
-	(c++)->number = quantiles_mean(q);
-	(c++)->number = q->max;
-	(c++)->number = (uint64_t)(quantiles_stddev(q) + 0.5);
-	(c++)->number = quantiles_at(q, .5);
-	(c++)->number = quantiles_at(q, .9);
-	(c++)->number = quantiles_at(q, .99);
-	(c++)->number = quantiles_at(q, .999);
-	if (f->analyzer->mark) {
-		(c++)->number = g->marked;
-		(c++)->number = permille_of(g->marked, q->count);
-	}
+	durations_cells(row + nr_labels,
+			&(struct durations){.count = q->count,
+					    .total_ns = (uint64_t)q->sum,
+					    .min_ns = q->min,
+					    .mean_ns = quantiles_mean(q),
+					    .max_ns = q->max,
+					    .deviation_ns = (uint64_t)(quantiles_stddev(q) + 0.5),
+					    .p50_ns = quantiles_at(q, .5),
+					    .p90_ns = quantiles_at(q, .9),
+					    .p99_ns = quantiles_at(q, .99),
+					    .p999_ns = quantiles_at(q, .999),
+					    .userspace = g->marked},
+			all_ns, f->analyzer->mark != NULL);
 }
 
 static int summary_spans(void *state, const struct spans *s)

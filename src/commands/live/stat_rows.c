@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "durations.h"
 #include "exit_reason.h"
 #include "stat.h"
 
@@ -190,19 +191,7 @@ static void columns(struct table *t, bool by_vcpu)
 	if (by_vcpu)
 		table_column(t, "vcpu", "vcpu", COL_COUNT, 0);
 	table_column(t, "reason", "reason", COL_TEXT, 0);
-	table_column(t, "count", "count", COL_COUNT, 0);
-	table_column(t, NULL, "time%", COL_PERCENT, 2);
-	table_column(t, "total_ns", "total", COL_NS, 0);
-	table_column(t, "min_ns", "min", COL_NS, 3);
-	table_column(t, "avg_ns", "avg", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 0);
-	table_column(t, "stddev_ns", "stddev", COL_NS, 6);
-	table_column(t, "p50_ns", "p50", COL_NS, 0);
-	table_column(t, "p90_ns", "p90", COL_NS, 4);
-	table_column(t, "p99_ns", "p99", COL_NS, 0);
-	table_column(t, "p999_ns", "p99.9", COL_NS, 5);
-	table_column(t, "userspace_count", NULL, COL_COUNT, 0);
-	table_column(t, NULL, "user%", COL_PERCENT, 1);
+	durations_columns(t, true);
 }
 
 static const char *reason_text(const struct stat_row *r, const struct stat *s, struct table *t)
@@ -216,11 +205,6 @@ static const char *reason_text(const struct stat_row *r, const struct stat *s, s
 		return table_text(t, "(other)");
 	snprintf(number, sizeof(number), "0x%x", r->sum.reason);
 	return table_text(t, name ? name : number);
-}
-
-static uint64_t permille(double part, double whole)
-{
-	return whole > 0 ? (uint64_t)(part * 100000 / whole + .5) : 0;
 }
 
 int stat_rows_table(const struct stat_rows *rows, const struct stat *s, bool by_vcpu,
@@ -242,19 +226,19 @@ int stat_rows_table(const struct stat_rows *rows, const struct stat *s, bool by_
 		if (by_vcpu)
 			(c++)->number = (uint64_t)rows->row[i].vcpu;
 		(c++)->text = reason_text(&rows->row[i], s, t);
-		(c++)->number = sum->count;
-		(c++)->number = permille((double)sum->total_ns, (double)all_ns);
-		(c++)->number = sum->total_ns;
-		(c++)->number = sum->min_ns;
-		(c++)->number = sum->total_ns / sum->count;
-		(c++)->number = sum->max_ns;
-		(c++)->number = deviation(sum);
-		(c++)->number = stat_quantile(sum, .5);
-		(c++)->number = stat_quantile(sum, .9);
-		(c++)->number = stat_quantile(sum, .99);
-		(c++)->number = stat_quantile(sum, .999);
-		(c++)->number = sum->userspace;
-		(c++)->number = permille((double)sum->userspace, (double)sum->count);
+		durations_cells(c,
+				&(struct durations){.count = sum->count,
+						    .total_ns = sum->total_ns,
+						    .min_ns = sum->min_ns,
+						    .mean_ns = sum->total_ns / sum->count,
+						    .max_ns = sum->max_ns,
+						    .deviation_ns = deviation(sum),
+						    .p50_ns = stat_quantile(sum, .5),
+						    .p90_ns = stat_quantile(sum, .9),
+						    .p99_ns = stat_quantile(sum, .99),
+						    .p999_ns = stat_quantile(sum, .999),
+						    .userspace = sum->userspace},
+				all_ns, true);
 	}
 	return 0;
 }
