@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An OSv guest's trace, as anybody may have made it: through every report and the reader. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "guestside/osv/osv_convert.h"
 #include "guestside/osv/osv_memory.h"
 #include "guestside/osv/osv_packets.h"
 #include "guestside/osv/osv_profile.h"
 #include "guestside/osv/osv_reader.h"
 #include "guestside/osv/osv_report.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "walk.h"
 
 static const struct osv_symbols_options no_names = {.none = true};
 
@@ -57,33 +49,14 @@ static void reports_walk(struct osv_trace *t, bool compat, bool json, FILE *out)
 	osv_pcap_dump(t, compat, out, &skipped);
 }
 
-static void reader_walk(const char *path)
-{
-	static struct batch batch;
-	struct reader *r;
-
-	if (osv_reader.open(path, NULL, &r))
-		return;
-	while (reader_next(r, &batch) > 0)
-		for (unsigned int i = 0; i < batch.nr; i++)
-			for (unsigned int f = 0; f < batch.ev[i].type->nr_fields; f++) {
-				char text[64];
-
-				field_print(&batch.ev[i], &batch.ev[i].type->fields[f], text,
-					    sizeof(text));
-			}
-	reader_close(r);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct osv_trace *t;
 	char path[64];
-	int fd = memfd_create("osv", MFD_CLOEXEC);
+	int fd = walk_path(data, size, path, sizeof(path));
 	FILE *out = fopen("/dev/null", "w");
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fd < 0 || !out || write(fd, data, size) != (ssize_t)size)
+	if (!out)
 		abort();
 	if (!osv_open(path, &t)) {
 		for (int i = 0; i < 4; i++)
@@ -94,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	/* Types are registered for good: not for every input. */
 	if (size % 16 == 0)
-		reader_walk(path);
+		walk_opened(&osv_reader, path, false);
 	fclose(out);
 	close(fd);
 	return 0;

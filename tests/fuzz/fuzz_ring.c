@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A guest's ring, as its owner may have left it: through the image and the whole reader. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "guestside/ring_image.h"
 #include "guestside/ring_reader.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "walk.h"
 
 static void image_walk(void *mem, size_t size)
 {
@@ -34,30 +28,6 @@ static void image_walk(void *mem, size_t size)
 	ring_image_settle(&img, mem, mem, mem);
 }
 
-static void file_walk(const uint8_t *data, size_t size)
-{
-	static struct batch batch;
-	struct reader *r;
-	char path[64];
-	int fd = memfd_create("ring", MFD_CLOEXEC);
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	if (!ring_reader.open(path, NULL, &r)) {
-		while (reader_next(r, &batch) > 0)
-			for (unsigned int i = 0; i < batch.nr; i++)
-				for (unsigned int f = 0; f < batch.ev[i].type->nr_fields; f++) {
-					char text[64];
-
-					field_print(&batch.ev[i], &batch.ev[i].type->fields[f],
-						    text, sizeof(text));
-				}
-		reader_close(r);
-	}
-	close(fd);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *mem = malloc(size + !size);
@@ -65,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(mem, data, size);
 	image_walk(mem, size);
 	free(mem);
-	file_walk(data, size);
+	walk_file(&ring_reader, data, size);
 	return 0;
 }

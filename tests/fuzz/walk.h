@@ -35,26 +35,50 @@ static void walk_events(struct reader *r, FILE *out)
 	}
 }
 
-static void walk_file(const struct reader_ops *ops, const uint8_t *data, size_t size)
+/* The bytes as a file under /proc/self/fd/: its descriptor, which the caller closes. */
+static int walk_path(const uint8_t *data, size_t size, char *path, size_t path_size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, path_size, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static void walk_opened(const struct reader_ops *ops, const char *path, bool guest)
 {
 	static uint64_t counts[EVENT_TYPES_MAX];
+	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = guest};
 	FILE *out = fopen("/dev/null", "w");
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct reader *r;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!out || fd < 0 || write(fd, data, size) != (ssize_t)size)
+	if (!out)
 		abort();
-	if (!ops->open(path, NULL, &r)) {
+	if (!ops->open(path, &hint, &r)) {
 		if (ops->counts)
 			ops->counts(r, counts);
 		textfile_head(&r->info, out);
 		walk_events(r, out);
 		reader_close(r);
 	}
-	close(fd);
 	fclose(out);
+}
+
+/* As a host's file, or as a guest's. */
+static inline void walk_file_as(const struct reader_ops *ops, bool guest, const uint8_t *data,
+				size_t size)
+{
+	char path[64];
+	int fd = walk_path(data, size, path, sizeof(path));
+
+	walk_opened(ops, path, guest);
+	close(fd);
+}
+
+static inline void walk_file(const struct reader_ops *ops, const uint8_t *data, size_t size)
+{
+	walk_file_as(ops, false, data, size);
 }
 
 #endif
