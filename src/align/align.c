@@ -172,8 +172,8 @@ static int pid_choose(const struct align *a, uint32_t *ret)
 	*ret = a->pid;
 	for (unsigned int i = 0; i < a->nr_vcpus && !a->pid; i++) {
 		if (any && a->vcpu[i].pid != *ret)
-			return fail_usage(-EINVAL, "the host's recording has several VMs: say with "
-						   "--vm which one the guest's trace is from");
+			return fail(-EINVAL, "the host's recording has several VMs: say with "
+					     "--vm which one the guest's trace is from");
 		*ret = a->vcpu[i].pid;
 		any = true;
 	}

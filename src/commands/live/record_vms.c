@@ -38,10 +38,10 @@ int record_vms_choose(struct recording *r)
 			    "no VM is running here that this user may see; "
 			    "try: sudo hostrace ps, or hostrace record -- qemu-system-x86_64 ...");
 	if (r->nr_vms > 1 && !record_opt.all)
-		return fail_usage(-EINVAL,
-				  "%u VMs are running; say which with --vm PID|NAME, or --all "
-				  "('hostrace ps' lists them)",
-				  r->nr_vms);
+		return fail(-EINVAL,
+			    "%u VMs are running; say which with --vm PID|NAME, or --all "
+			    "('hostrace ps' lists them)",
+			    r->nr_vms);
 	return 0;
 }
 
@@ -92,8 +92,7 @@ static bool descends(pid_t pid, pid_t from)
 	return false;
 }
 
-/* `timeout qemu-system-x86_64 ...` and the like: the probes are set for the wrapper, not for what
- * it starts. */
+/* `timeout qemu-system-x86_64 ...` and the like: the probes are set for the wrapper, not for what it starts. */
 static void wrapper_tell(struct recording *r)
 {
 	struct vm *vms = NULL;
