@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "align/align.h"
 #include "base/error.h"
-#include "command.h"
 #include "reading.h"
-#include "report.h"
 #include "trim_reason.h"
 
 enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
@@ -233,6 +230,18 @@ static uint64_t absolute(uint64_t x, uint64_t start_ns, uint64_t end_ns)
 	return x > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + x;
 }
 
+bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uint64_t *ret_until)
+{
+	*ret_since = since_opt.ns ? absolute(since_opt.ns, start_ns, end_ns) : 0;
+	*ret_until = until_opt.ns ? absolute(until_opt.ns, start_ns, end_ns) : UINT64_MAX;
+	if (period_opt.ns && until_opt.ns)
+		*ret_since = *ret_until > period_opt.ns ? *ret_until - period_opt.ns : 0;
+	else if (period_opt.ns)
+		*ret_until = (since_opt.ns ? *ret_since : start_ns) + period_opt.ns;
+	return since_opt.ns || until_opt.ns || period_opt.ns;
+}
+
+/* The window over all inputs, which are open. */
 static int window_make(struct read_hint *hint)
 {
 	uint64_t start = UINT64_MAX, end = 0;
@@ -244,15 +253,7 @@ static int window_make(struct read_hint *hint)
 	if (since_opt.ns && until_opt.ns && period_opt.ns)
 		return fail_usage(-EINVAL,
 				  "--period goes with --since or with --until, not with both");
-	if (since_opt.ns)
-		hint->since_ns = absolute(since_opt.ns, start, end);
-	if (until_opt.ns)
-		hint->until_ns = absolute(until_opt.ns, start, end);
-	if (period_opt.ns && until_opt.ns)
-		hint->since_ns =
-			hint->until_ns > period_opt.ns ? hint->until_ns - period_opt.ns : 0;
-	else if (period_opt.ns)
-		hint->until_ns = (since_opt.ns ? hint->since_ns : start) + period_opt.ns;
+	reading_window(start, end, &hint->since_ns, &hint->until_ns);
 	if (hint->since_ns >= hint->until_ns)
 		return fail_usage(-EINVAL, "--since is not before --until");
 	return 0;
@@ -292,17 +293,6 @@ static int vm_pids(uint32_t *pids, unsigned int max, unsigned int *ret_nr)
 			    vm_opt);
 	pids[(*ret_nr)++] = (uint32_t)pid;
 	return 0;
-}
-
-bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uint64_t *ret_until)
-{
-	*ret_since = since_opt.ns ? absolute(since_opt.ns, start_ns, end_ns) : 0;
-	*ret_until = until_opt.ns ? absolute(until_opt.ns, start_ns, end_ns) : UINT64_MAX;
-	if (period_opt.ns && until_opt.ns)
-		*ret_since = *ret_until > period_opt.ns ? *ret_until - period_opt.ns : 0;
-	else if (period_opt.ns)
-		*ret_until = (since_opt.ns ? *ret_since : start_ns) + period_opt.ns;
-	return since_opt.ns || until_opt.ns || period_opt.ns;
 }
 
 static char *join(const struct text_list *list)
@@ -407,156 +397,6 @@ int reading_open(bool (*wants)(const char *event, void *arg), void *arg, struct 
 	if (!err)
 		err = merge_open(inputs, nr_inputs, &all);
 	return err ? err : trimmed_open(all, &hint, joined, ret);
-}
-
-/* ---- what is printed with every answer ---- */
-
-/* Events in the file, where that is known without reading it; else those that were read. */
-static uint64_t events_of(struct reader *r)
-{
-	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
-	uint64_t sum = 0;
-
-	if (!counts || !r->ops->counts || r->ops->counts(r, counts))
-		return r->info.nr_events;
-	for (unsigned int i = 0; i < event_types_count(); i++)
-		sum += counts[i];
-	return sum;
-}
-
-static json_t *inputs_json(void)
-{
-	json_t *list = json_array();
-
-	for (unsigned int i = 0; i < nr_inputs; i++) {
-		const struct trace_info *info = &inputs[i]->info;
-
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file,
-						      "kind", info->kind, "events",
-						      (json_int_t)events_of(inputs[i]), "lost",
-						      (json_int_t)info->lost));
-	}
-	return list;
-}
-
-/* The bound holds only for a relation that stands the proof. */
-static void caveat_refuted(json_t *list, const struct align_guest *g)
-{
-	uint64_t out = 0, checked = 0;
-	char line[160];
-
-	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
-		out += g->relation.vcpu[v].proof.violations;
-		checked += g->relation.vcpu[v].proof.checked;
-	}
-	snprintf(line, sizeof(line),
-		 "the guest's clock is not aligned: %" PRIu64 " of %" PRIu64
-		 " guest events lie outside of guest mode",
-		 out, checked);
-	if (out)
-		json_array_append_new(list, json_string(line));
-}
-
-/* One sentence for all events that `record --budget` gave up at a time: their reports end there. */
-static void caveat_budget(json_t *list, const struct trace_info *info)
-{
-	const json_t *budget = json_object_get(info->meta, "budget"), *d, *next;
-	const json_t *dropped = json_object_get(budget, "dropped");
-	char names[256] = "", text[512];
-	size_t i, len = 0;
-
-	json_array_foreach (dropped, i, d) {
-		json_int_t at = json_integer_value(json_object_get(d, "time_ns"));
-		const char *event = json_string_value(json_object_get(d, "event"));
-
-		if (len < sizeof(names))
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.40s",
-						len ? ", " : "", event ? event : "?");
-		next = json_array_get(dropped, i + 1);
-		if (next && json_integer_value(json_object_get(next, "time_ns")) == at)
-			continue;
-		snprintf(text, sizeof(text),
-			 "not recorded from %.3f s on: %s; the budget of %.2f %% of the VM's CPU "
-			 "time was exceeded",
-			 (double)(at - (json_int_t)info->start_ns) / 1e9, names,
-			 json_number_value(json_object_get(budget, "limit_percent")));
-		text_neutralise(text);
-		json_array_append_new(list, json_string(text));
-		len = 0;
-	}
-}
-
-static json_t *caveats_json(const struct reader *r, const json_t *more)
-{
-	json_t *list = json_copy(r->info.caveats);
-	size_t i;
-	json_t *text;
-
-	for (unsigned int n = 0; reading_input(n); n++)
-		caveat_budget(list, &reading_input(n)->info);
-	if (r->info.lost) {
-		char line[128];
-
-		snprintf(line, sizeof(line), "%" PRIu64 " events were lost: buffers were full",
-			 r->info.lost);
-		json_array_append_new(list, json_string(line));
-	}
-	for (unsigned int g = 0; align && g < guests.nr; g++) {
-		const struct align_guest *guest;
-
-		if (align_guest(align, guests.item[g], &guest))
-			continue;
-		if (guest->relation.note[0])
-			json_array_append_new(list, json_string(guest->relation.note));
-		caveat_refuted(list, guest);
-	}
-	json_array_foreach (more, i, text)
-		json_array_append(list, text);
-	return list;
-}
-
-/* The guest whose times are known worst; NULL: no two clocks meet. */
-static const struct align_guest *worst_guest(void)
-{
-	const struct align_guest *worst = NULL, *g;
-
-	for (unsigned int i = 0; align && i < guests.nr; i++)
-		if (!align_guest(align, guests.item[i], &g) &&
-		    (!worst || g->error_ns > worst->error_ns))
-			worst = g;
-	return worst;
-}
-
-json_t *reading_head(const struct reader *r, const json_t *more)
-{
-	const struct align_guest *g = worst_guest();
-
-	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I}, s:o}", "hostrace", "version",
-			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
-			 "clock", "method", g ? g->relation.protocol->name : "host", "error_ns",
-			 (json_int_t)(g ? ceil(g->error_ns) : 0), "caveats", caveats_json(r, more));
-}
-
-static void print_clock(const struct align_guest *g, FILE *out)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "guest times are on the host's clock: %s, right to %.0f ns",
-		 g->relation.protocol->name, ceil(g->error_ns));
-	caveat_print(text, out);
-}
-
-void reading_foot(const struct reader *r, const json_t *more, FILE *out)
-{
-	json_t *list = caveats_json(r, more);
-	size_t i;
-	json_t *text;
-
-	if (worst_guest())
-		print_clock(worst_guest(), out);
-	json_array_foreach (list, i, text)
-		caveat_print(json_string_value(text), out);
-	json_decref(list);
 }
 
 uint64_t reading_end_ns(const struct reader *r)
