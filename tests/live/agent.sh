@@ -3,8 +3,6 @@
 # hostrace-guest traces the machine it runs on, into a file and through memory: a known number of one system call,
 # and nothing is left behind, however it ends. Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
 [ -d /sys/kernel/tracing/instances ] || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null

@@ -4,10 +4,8 @@
 # checked that it compares, and that its results can be used.
 # Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
-command -v qemu-system-x86_64 > /dev/null || skip_all "there is no qemu-system-x86_64"
+live_needs_tools qemu-system-x86_64
 
 # guest ACCEL COMMAND-LINE: runs it on disk.img; its exit status is 33 if all was right, 35 if not
 guest() {

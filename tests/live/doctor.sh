@@ -4,12 +4,9 @@
 # as often as the function's entry, counted by the kernel's own probes (tracefs) while a guest reads its disk.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
-command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
-command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+live_needs_tools qemu-system-x86_64 jq
 
 READS=50
 tracing=/sys/kernel/tracing

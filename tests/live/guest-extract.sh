@@ -4,8 +4,6 @@
 # the guest runs on afterwards, whatever happened. TCG: neither KVM nor root is needed.
 # Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs

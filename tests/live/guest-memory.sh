@@ -3,8 +3,6 @@
 # guest threads, virtio, leaks: what the guest of ours (osvguest/) has in its memory, through QEMU's gdb stub.
 # Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs

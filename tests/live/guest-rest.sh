@@ -4,12 +4,8 @@
 # server saw and what arrived is compared. No VM is needed.
 # Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
-command -v socat >/dev/null || bail "no socat; scripts/deps.sh check installs it"
-command -v openssl >/dev/null || bail "no openssl; scripts/deps.sh check installs it"
-command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+live_needs_tools socat openssl jq
 [ -x "$BUILD/osvrest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/osvrest" >&2 || bail "cannot build osvrest"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
 export no_proxy='*'

@@ -3,12 +3,10 @@
 # A running guest's own ring, taken by the recorder: out of its memory through its page tables, out of its memory as it
 # lies, and out of a shared file; and it costs the guest no exit. Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-command -v qemu-system-x86_64 >/dev/null || skip_all "there is no qemu-system-x86_64"
+live_needs_tools qemu-system-x86_64
 guest=$BUILD/ring-guest.elf
 [ -f "$guest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$guest" >&2 || bail "cannot build the guest"
 vm=

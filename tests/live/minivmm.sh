@@ -3,8 +3,6 @@
 # A VM that is no QEMU, with a known workload: what is recorded of it must be exactly that.
 # Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root

@@ -3,11 +3,8 @@
 # Finding VMs: two real QEMUs, a VMM of our own, names that are shared or hostile, and processes that are no VM.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
-command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
-command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+live_needs_tools qemu-system-x86_64 jq
 
 pids=
 trap 'kill $pids 2>/dev/null; rm -rf "$scratch"' EXIT

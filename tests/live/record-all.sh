@@ -3,8 +3,6 @@
 # Two VMs at once: all of both with --all, nothing of the other with --vm.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
@@ -23,7 +21,7 @@ exec 4>&3
 vmm_start 300
 second=$vmm
 timeout 30 "$HOSTRACE" record >out 2>record.err
-is "$? $(grep -c 'VMs are running' record.err)" "1 1" "two VMs: which one?" record.err
+is "$? $(grep -c 'VMs are running' record.err)" "2 1" "two VMs: which one?" record.err
 
 record_start --vm "$second" -o one.hrt
 timeout 30 "$HOSTRACE" record --all -o all.hrt 2>all.err &

@@ -3,8 +3,6 @@
 # However a recording ends, its file can be read and the VM has not noticed.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root

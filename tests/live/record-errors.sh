@@ -3,8 +3,6 @@
 # What cannot be recorded is refused with a sentence that helps.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root

@@ -4,13 +4,10 @@
 # that QEMU can write to a log of its own (-trace) as often as there.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
-command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
-command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+live_needs_tools qemu-system-x86_64 jq
 
 READS=100
 all=$((READS + 1)) # SeaBIOS itself reads the boot sector

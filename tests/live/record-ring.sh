@@ -3,8 +3,6 @@
 # The flight recorder: only the newest events are kept, and SIGUSR1 writes them while it goes on.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root

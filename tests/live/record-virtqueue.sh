@@ -3,12 +3,10 @@
 # Function probes in the installed QEMU: a boot sector's reads, each seen from the kick to the interrupt.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
-command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
+live_needs_tools qemu-system-x86_64
 
 READS=200
 ${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&

@@ -3,12 +3,10 @@
 # record --sample and profile --host: a guest whose time is known, seen from the host alone.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
+live_needs_tools qemu-system-x86_64
 [ -f "$BUILD/sampleguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/sampleguest.elf" >&2 ||
 	bail "cannot build the guest"
 guest=$BUILD/sampleguest.elf

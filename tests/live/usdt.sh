@@ -3,11 +3,9 @@
 # Marks: found in a program that stands for a QEMU built with them, read at the offsets of its version, refused where
 # they would harm. Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
-command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+live_needs_tools jq
 
 pids=
 trap 'kill $pids 2>/dev/null; rm -rf "$scratch"' EXIT

@@ -4,12 +4,9 @@
 # requests: out of QEMU's memory and by its monitor, which must say the same.
 # Wants $HOSTRACE and $BUILD; writes TAP.
 set -u
-BUILD=${BUILD:-build}
-HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
-command -v qemu-system-x86_64 >/dev/null || bail "no qemu-system-x86_64; scripts/deps.sh live installs it"
-command -v jq >/dev/null || bail "no jq; scripts/deps.sh check installs it"
+live_needs_tools qemu-system-x86_64 jq
 
 accel=tcg
 [ -c /dev/kvm ] && accel=kvm
