@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every format. A new one: its file here beside, and its two lines. */
+/* Every format. A new one: its file here beside, and its line. */
 #include <stddef.h>
 
 #include "report.h"
 
-extern const struct format text_format, json_format, csv_format, svg_format, html_format;
-extern const struct format perfetto_format;
+/* clang-format off */
+#define FORMATS(FORMAT) \
+	FORMAT(text) \
+	FORMAT(json) \
+	FORMAT(csv) \
+	FORMAT(svg) \
+	FORMAT(html) \
+	FORMAT(perfetto)
+/* clang-format on */
 
-const struct format *const formats[] = {
-	&text_format, &json_format, &csv_format, &svg_format, &html_format, &perfetto_format, NULL,
-};
+#define DECLARE(name) extern const struct format name##_format;
+FORMATS(DECLARE)
+
+#define LIST(name) &name##_format,
+const struct format *const formats[] = {FORMATS(LIST) NULL};

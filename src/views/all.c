@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every view. A new one: its file here beside, and its two lines. */
+/* Every view. A new one: its file here beside, and its line. */
 #include <stddef.h>
 
 #include "view.h"
 
-extern const struct view summary_view, count_view, histogram_view, heatmap_view, list_spans_view;
-extern const struct view timeline_view;
+/* clang-format off */
+#define VIEWS(VIEW) \
+	VIEW(summary) \
+	VIEW(count) \
+	VIEW(histogram) \
+	VIEW(heatmap) \
+	VIEW(list_spans) \
+	VIEW(timeline)
+/* clang-format on */
 
-const struct view *const views[] = {
-	&summary_view, &count_view, &histogram_view, &heatmap_view, &list_spans_view,
-	&timeline_view, NULL,
-};
+#define DECLARE(name) extern const struct view name##_view;
+VIEWS(DECLARE)
+
+#define LIST(name) &name##_view,
+const struct view *const views[] = {VIEWS(LIST) NULL};
