@@ -48,8 +48,10 @@ struct stat_vcpu {
 	hr_u8 cell_of[STAT_KEYS]; /* index + 1; 0: none yet */
 };
 
-/* Reasons are small numbers with few large ones among them (SVM's 0x400, failed entries): two that fall together are
- * told apart by the cell's own `reason`, the second one is counted in the last cell. */
+/*
+ * Reasons are small numbers with few large ones among them (SVM's 0x400, failed entries): two that fall together are
+ * told apart by the cell's own `reason`, the second one is counted in the last cell.
+ */
 static inline hr_u32 stat_key(hr_u32 reason)
 {
 	return (reason & 0xff) | (reason > 0xff) << 8;

@@ -28,39 +28,39 @@ struct span {
 
 struct pairing;
 
+/*
+ * Names of events and fields are those of events.def; lists are comma-separated; what is NULL or false is not wanted.
+ * doc/howto-add-analyzer.md has an example.
+ */
 struct analyzer {
 	const char *name, *summary;
-	const char *begin; /* events that open a span, comma-separated */
-	const char *end;   /* events that close it; NULL: begin is a point */
-	const char *mark;  /* event that marks the span open in the same thread (userspace exit); or
-			      NULL */
-	const char
-		*reset; /* events that end everything open of their VM without a result; or NULL */
-	const char *needs; /* further events that `feed` or the labels look at; or NULL */
-	const char *key;   /* what begin and end must agree on: "tid", "vcpu", "pid" or fields of
-			      both, comma-separated */
-	const char *by;	   /* keys that spans are grouped by unless --by says otherwise */
-	const char *weight, *size,
-		*duration;  /* fields of a point: accesses, bytes of one, its own duration in ns */
-	bool keep_first;    /* a second begin of the same key does not replace the first, and further
-			       ends are normal */
 	const char *caveat; /* printed with every result: what exactly is measured */
-	const char *fallback; /* the analyzer to use where `begin` is not in the trace; or NULL */
-	const char *fallback_caveat;
 
-	const char *skip_zero; /* a begin whose field of this name is 0 is left out; or NULL */
+	/* What is a span. */
+	const char *begin; /* events that open it */
+	const char *end;   /* events that close it; NULL: begin is a point */
+	const char *key;   /* what both must agree on: "tid", "vcpu", "pid" or fields of both */
+	const char *reset; /* events that end everything open of their VM, without a result */
+	bool keep_first;   /* a second begin does not replace the first; further ends are normal */
+	const char *skip_zero; /* a begin whose field of this name is 0 is none */
 
-	/* Instead of all the above: gets every event that it names and calls pairing_open_span()
-	 * and so on. */
+	/* What is told of it. */
+	const char *by;	   /* keys that spans are grouped by unless --by says otherwise */
+	const char *mark;  /* event that marks the span open in its thread (userspace exit) */
+	const char *weight, *size; /* fields of a point: how many accesses, bytes of one */
+	const char *duration;	   /* field of a point: its own duration in ns */
+
+	/* Where `begin` is not in the trace: the analyzer to use, and what to say then. */
+	const char *fallback, *fallback_caveat;
+
+	/* Where strings cannot say it: gets every event named here and calls pairing_begin() and so on. */
 	void (*feed)(struct pairing *p, const struct event *ev);
+	const char *needs; /* further events that `feed` or the labels look at */
 };
 
 extern const struct analyzer *const analyzers[]; /* ends with NULL */
 
-/*
- * By name; "pair:BEGIN,END,KEY" makes one. NULL with the sentence set ("did you mean") if there is
- * none.
- */
+/* By name; "pair:BEGIN,END,KEY" makes one. NULL with the sentence set ("did you mean") if there is none. */
 const struct analyzer *analyzer_find(const char *name);
 
 /*

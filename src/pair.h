@@ -45,8 +45,7 @@ DEFINE_CLEANUP(pairing, struct pairing *, pairing_close);
 /* Feeds one event: 0, or what fn returned. */
 int pairing_event(struct pairing *p, const struct event *ev);
 
-/* After the last event: counts what is open. A key in `by` that no begin event had: -EINVAL with
- * the sentence set. */
+/* After the last event: counts what is open. A key in `by` that no begin event had: -EINVAL with the sentence set. */
 int pairing_end(struct pairing *p);
 
 const struct pair_counts *pairing_counts(const struct pairing *p);
@@ -56,8 +55,7 @@ const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr
 const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
 			       size_t size);
 
-/* Is this one of the keys? ("rip" of an event that has none is that of the newest kvm_exit: it must
- * be read too.) */
+/* Is this one of the keys? ("rip" of an event that has none is that of the newest kvm_exit: it must be read, too.) */
 bool pairing_groups_by(const struct pairing *p, const char *key);
 
 /* ---- for analyzers' `feed` ---- */
@@ -77,8 +75,7 @@ bool pairing_is_open(struct pairing *p, struct pair_key key);
 /* Drops it without a result. */
 void pairing_drop(struct pairing *p, struct pair_key key);
 
-/* The value of a field of ev, 0 if it has none. A look-up by name that is remembered per event
- * type. */
+/* The value of a field of ev, 0 if it has none. A look-up by name that is remembered per event type. */
 uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field);
 
 #endif

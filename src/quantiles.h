@@ -78,8 +78,7 @@ static inline void quantiles_hot_add(struct quantiles_hot *h, uint64_t value)
 	h->count[quantiles_bucket(value)]++;
 }
 
-/* The ceil(fraction * count)-th smallest value (nearest rank); 0 if there is none. Sorts the exact
- * values. */
+/* The ceil(fraction * count)-th smallest value (nearest rank); 0 if there is none. Sorts the exact values. */
 uint64_t quantiles_at(struct quantiles *q, double fraction);
 
 /* Of the population: the square root of the mean squared distance from the mean. */

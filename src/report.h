@@ -18,12 +18,12 @@ struct report {
 	const struct output *out;
 	bool wide; /* text: all columns, whatever the terminal's width */
 
-	/* What stands around every answer; given by the commands, so that formats know no inputs.
+	/*
+	 * What stands around every answer; given by the commands, so that formats know no inputs: members of the JSON
+	 * object (a new reference), and lines under the text.
 	 */
-	json_t *(*head)(const struct reader *r,
-			const json_t *caveats); /* members of the JSON object; new reference */
-	void (*foot)(const struct reader *r, const json_t *caveats,
-		     FILE *out); /* lines under the text */
+	json_t *(*head)(const struct reader *r, const json_t *caveats);
+	void (*foot)(const struct reader *r, const json_t *caveats, FILE *out);
 
 	const char *title;
 	const char *first_line; /* text: stands above everything; NULL: nothing */

@@ -20,8 +20,7 @@ enum column_kind {
 	COL_NS,	     /* text: scaled with its unit; elsewhere integer ns */
 	COL_HEX,     /* text and JSON: "0x..." */
 	COL_PORT,    /* text: 0x..; JSON: a number */
-	COL_PERCENT, /* value is in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals
-		      */
+	COL_PERCENT, /* in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals */
 	COL_SECONDS, /* ns; text: seconds with 9 decimals; JSON: integer ns */
 };
 
@@ -34,11 +33,14 @@ struct column {
 
 enum { TABLE_COLUMNS_MAX = 32 };
 
-/* "-" in place of a number: there is none; null in JSON, empty in CSV. */
 struct cell {
 	uint64_t number;
-	const char *text; /* COL_TEXT: owned by the table; NULL there: null. Other kinds: instead of
-			     the number */
+
+	/*
+	 * Of a text column: its text, owned by the table (table_text) or static; NULL: null. Of others: stands in place
+	 * of the number, and "-" says that there is none (null in JSON, empty in CSV).
+	 */
+	const char *text;
 };
 
 struct table {
@@ -55,22 +57,26 @@ static inline bool column_is_text(const struct column *c)
 	return c->kind == COL_TEXT || c->kind == COL_PATH;
 }
 
+/* Adds a column, before the first row; at most TABLE_COLUMNS_MAX. Names are borrowed for as long as the table. */
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
 		  unsigned int spare);
 
-/* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory.
- */
+/* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory. */
 struct cell *table_row(struct table *t);
 
 /* Keeps a copy of the text as long as the table; control bytes are replaced. */
 const char *table_text(struct table *t, const char *text);
 
-/* Sorts by the column of this key, "_ns" may be left out: largest first for numbers, a to z for
- * text, stable. -EINVAL: no such column. */
+/*
+ * Sorts by the column of this key, "_ns" may be left out: largest first for numbers, a to z for text, stable.
+ * -EINVAL with the sentence set: no such column.
+ */
 int table_sort(struct table *t, const char *key);
 
 /* Keeps the first `limit` rows (0: all). */
 void table_limit(struct table *t, uint64_t limit);
+
+/* Frees what the table owns; a zeroed one is fine. */
 void table_free(struct table *t);
 
 /* ---- histogram: powers of two ---- */

@@ -52,8 +52,7 @@ static void print_hex(uint64_t v, uint64_t aux, char *buf, size_t size)
 	copy(text, (size_t)(put_hex(text + 2, v) - text), buf, size);
 }
 
-/* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit
- * 0x82 (isa 3)". */
+/* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit 0x82 (isa 3)". */
 static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 {
 	const char *name = exit_reason_name((uint32_t)v, (uint32_t)isa);
@@ -189,8 +188,7 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 	return value_print(f->fmt, event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);
 }
 
-/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7, without its rare
- * exclusions); 0 if none. */
+/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7, without its rare exclusions); 0 if none. */
 static size_t utf8_length(const unsigned char *p)
 {
 	size_t len = *p < 0x80		       ? 1

@@ -22,7 +22,7 @@ struct view {
 	const char *name, *summary;
 	const char *formats; /* that it can be written in */
 
-	int (*open)(struct folding *f);
+	int (*open)(struct folding *f); /* makes f->state; 0 or -errno with the sentence set, as all here */
 	int (*span)(struct folding *f, const struct span *s);
 
 	/*
@@ -34,7 +34,7 @@ struct view {
 	int (*merge)(void *state, void *from);
 	bool wants_ends; /* looks at spans.end_ns */
 
-	int (*draw)(struct folding *f, struct report *r);
+	int (*draw)(struct folding *f, struct report *r); /* once, after the last span */
 	void (*close)(struct folding *f); /* also after a failed open() */
 };
 
@@ -54,8 +54,7 @@ void label_columns(const struct folding *f, struct table *t);
 void label_cells_other(const struct folding *f, struct cell *row); /* of what found no room */
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
 
-/* The place among the labels of one whose numbers have well-known names (port, msr), or -1. Its
- * name, "" if none. */
+/* The place among the labels of one whose numbers have well-known names (port, msr), or -1. Its name, "" if none. */
 int label_with_names(const struct folding *f);
 const char *label_name(const struct folding *f, int which, const uint64_t *label);
 

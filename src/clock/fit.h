@@ -59,8 +59,10 @@ struct fit_range {
 	double a_lo, a_hi, e_lo, e_hi;
 };
 
-/* The feasible set's hull: the shift at the first event lies in [first_lo, first_hi], at the last
- * in [last_lo, last_hi]. */
+/*
+ * The feasible set's hull: the shift at the first event lies in [first_lo, first_hi], at the last in [last_lo,
+ * last_hi].
+ */
 struct fit_hull {
 	double first_lo, first_hi, last_lo, last_hi;
 	size_t nr_leaves; /* pieces found: 0 = infeasible */

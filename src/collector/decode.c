@@ -117,8 +117,7 @@ static bool leaves_straight_line(csh cs, const cs_insn *insn)
 	       insn->id == X86_INS_HLT;
 }
 
-/* The first cheap instruction of the straight line from the entry; false if there is none that
- * qualifies. */
+/* The first cheap instruction of the straight line from the entry; false if there is none that qualifies. */
 static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
 			 unsigned int nr_args, struct decoded *ret)
 {
@@ -137,8 +136,7 @@ static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
 	return false;
 }
 
-/* Does anything in the function jump to a place behind its entry, up to `until`? Then it may be
- * passed twice. */
+/* Does anything in the function jump to a place behind its entry, up to `until`? Then it may be passed twice. */
 static bool jumped_to(csh cs, cs_insn *insn, const uint8_t *code, size_t len, uint64_t until)
 {
 	const uint8_t *p = code;

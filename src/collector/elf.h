@@ -30,12 +30,10 @@ void elf_file_close(struct elf_file *e);
 DEFINE_CLEANUP(elf_file, struct elf_file *, elf_file_close);
 #define _cleanup_elf_file_ _cleanup_(elf_file_cleanup_)
 
-/* A defined function or variable of exactly this name. Copies that the compiler made ("x.part.0")
- * do not count. */
+/* A defined function or variable of exactly this name. Copies that the compiler made ("x.part.0") do not count. */
 bool elf_file_symbol(const struct elf_file *e, const char *name, struct elf_symbol *ret);
 
-/* Does the file (or its debug file) have any symbols of functions? A stripped program that exports
- * nothing has none. */
+/* Does the file (or its debug file) have any symbols of functions? A stripped program that exports nothing has none. */
 bool elf_file_has_symbols(const struct elf_file *e);
 
 /* Offset in the file of what is loaded at this address; false if nothing of the file is. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel's BPF can do, found by trying. Needs CAP_BPF and CAP_PERFMON: without them the
- * answer is no. */
+/* What the kernel's BPF can do, found by trying. Needs CAP_BPF and CAP_PERFMON: without them the answer is no. */
 #ifndef HOSTRACE_FEATURES_H
 #define HOSTRACE_FEATURES_H
 

@@ -65,8 +65,7 @@ struct plan {
 			     else "" */
 	char layout_note[192]; /* how far the layout is confirmed; "" without a QEMU */
 
-	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from
-	 * /proc/PID/maps. */
+	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from /proc/PID/maps. */
 	uint64_t address_space_io;
 };
 

@@ -12,8 +12,10 @@
 
 #include "hostrace.skel.h" /* knows record.h's types */
 
-/* A high resolution timer that also ticks while nothing of ours runs: on a CPU, not on a thread, so that vCPUs which
- * begin later are sampled too. */
+/*
+ * A high resolution timer that also ticks while nothing of ours runs: on a CPU, not on a thread, so that vCPUs which
+ * begin later are sampled too.
+ */
 static int clock_open(unsigned int cpu, uint64_t hz)
 {
 	struct perf_event_attr attr = {

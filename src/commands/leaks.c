@@ -73,8 +73,7 @@ static void table_fill(struct table *t, const struct element *list, size_t nr, u
 	}
 }
 
-/* Which of QEMU's events the recording could not take: a release that is not seen looks like a
- * leak. */
+/* Which of QEMU's events the recording could not take: a release that is not seen looks like a leak. */
 static void caveat_absent(json_t *list, const json_t *meta)
 {
 	static const char *const releases[] = {"virtqueue_fill", "virtqueue_detach",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One page with the picture in it and, under it, what must be known of its figures. No script,
- * nothing from elsewhere. */
+/*
+ * One page with the picture in it and, under it, what must be known of its figures. No script, nothing from
+ * elsewhere.
+ */
 #include <inttypes.h>
 
 #include "formats/svg.h"

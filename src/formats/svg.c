@@ -43,8 +43,7 @@ void svg_put_escaped(FILE *f, const char *text)
 		}
 }
 
-/* From pale yellow over orange and red to dark violet; also tells itself apart in grey and for the
- * colour-blind. */
+/* From pale yellow over orange and red to dark violet; also tells itself apart in grey and for the colour-blind. */
 static void put_color(FILE *f, double heat)
 {
 	static const double stop[5][3] = {

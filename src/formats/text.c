@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reports for people: aligned columns that fit the terminal, times with units, pictures of
- * characters. */
+/* Reports for people: aligned columns that fit the terminal, times with units, pictures of characters. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -80,8 +80,7 @@ void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
  */
 void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out);
 
-/* {"name","hits","time_ns","children":[..]}: names that were swallowed follow in "tail". New
- * reference. */
+/* {"name","hits","time_ns","children":[..]}: names that were swallowed follow in "tail". New reference. */
 json_t *calltree_json(const struct calltree *t, uint32_t root);
 
 #endif

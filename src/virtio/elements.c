@@ -168,8 +168,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 		e->watch->popped(e->watch->arg, ev);
 }
 
-/* One element leaves the device: counted in `count`, or as returned-before if it was never seen
- * popped. */
+/* One element leaves the device: counted in `count`, or as returned-before if it was never seen popped. */
 static void on_leave(struct elements *e, const struct event *ev, uint64_t *count,
 		     enum element_end how)
 {

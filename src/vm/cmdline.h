@@ -29,8 +29,7 @@ struct vm_cmdline {
 int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret);
 void vm_cmdline_free(struct vm_cmdline *c);
 
-/* One line that a shell would read back to the same words; control bytes replaced. Allocated; NULL:
- * no memory. */
+/* One line that a shell would read back to the same words; control bytes replaced. Allocated; NULL: no memory. */
 char *vm_cmdline_quote(char *const *words, unsigned int nr);
 
 #endif

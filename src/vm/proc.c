@@ -149,8 +149,7 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 	return 0;
 }
 
-/* What the VMMs call their vCPU threads: QEMU (with debug-threads=on), Firecracker, crosvm, Cloud
- * Hypervisor. */
+/* What the VMMs call their vCPU threads: QEMU (with debug-threads=on), Firecracker, crosvm, Cloud Hypervisor. */
 static bool vcpu_of_comm(const char *comm, unsigned int *ret_index, bool *ret_all)
 {
 	static const char *const patterns[] = {"CPU %u/KVM%n", "CPU %u/TCG%n", "fc_vcpu %u%n",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc/PID tells of a process: words of its command line, its KVM descriptors, its vCPU
- * threads. */
+/* What /proc/PID tells of a process: words of its command line, its KVM descriptors, its vCPU threads. */
 #ifndef HOSTRACE_VM_PROC_H
 #define HOSTRACE_VM_PROC_H
 
@@ -10,8 +9,7 @@
 
 #include "vm/vm.h"
 
-/* Is there such a process? A thread that does not lead its process is none; *ret_leader is then its
- * process. */
+/* Is there such a process? A thread that does not lead its process is none; *ret_leader is then its process. */
 bool proc_exists(pid_t pid, pid_t *ret_leader);
 
 /* The process that started it; 0 if that cannot be told. */

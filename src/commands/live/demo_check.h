@@ -16,8 +16,10 @@
  */
 json_t *report_json(const char *report, const char *trace);
 
-/* The leak report of what the guest saw: "leaks", or "leaks --until T" where QEMU stopped the VM
- * before it ended. Returns buf. */
+/*
+ * The leak report of what the guest saw: "leaks", or "leaks --until T" where QEMU stopped the VM before it ended.
+ * Returns buf.
+ */
 const char *leaks_words(const char *trace, char *buf, size_t size);
 
 struct demo_checks {

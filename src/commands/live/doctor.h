@@ -48,8 +48,7 @@ bool uses_kvm(const struct vm *vm);
 
 enum verdict { WORKS, FALLS_BACK, LACKS };
 
-/* Can this be measured of the VM? LACKS: *ret is the events of which one is needed; FALLS_BACK: to
- * this analyzer. */
+/* Can this be measured of the VM? LACKS: *ret is the events of which one is needed; FALLS_BACK: to this analyzer. */
 enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, const char **ret);
 
 /* Was --probes (or -v) given: a line for each event instead of each group? */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What recording needs from the host. Files tell most; the kernel is asked about BPF only where it
- * will answer. */
+/* What recording needs from the host. Files tell most; the kernel is asked about BPF only where it will answer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

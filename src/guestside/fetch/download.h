@@ -17,8 +17,10 @@ struct download_options {
 	uint64_t max_bytes;   /* a server that sends more is given up; 0: DOWNLOAD_MAX */
 	unsigned int retries; /* of one run, after a break */
 
-	/* Looks at the finished file before it gets its name; -errno with the sentence set throws
-	 * it away. May be NULL. */
+	/*
+	 * Looks at the finished file before it gets its name; -errno with the sentence set throws it away. May be
+	 * NULL.
+	 */
 	int (*check)(const char *path);
 
 	/* Called as bytes arrive; total is 0 while it is not known. May be NULL. */

@@ -59,8 +59,10 @@ enum gdb_guard_end {
 	GUARD_HAS_NOTHING,	/* it was never connected */
 };
 
-/* Starts the child that watches over this process: before the socket is connected, as the guest
- * stands still from that moment on. */
+/*
+ * Starts the child that watches over this process: before the socket is connected, as the guest stands still from
+ * that moment on.
+ */
 int gdb_guard_start(int socket, struct gdb_guard *ret);
 /* Ends it, and waits for that. */
 void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end how);

@@ -46,8 +46,7 @@ void http_reply_deinit(struct http_reply *r);
 /* Why a transfer failed, as a sentence with what to do. */
 int http_failed(CURLcode code, const struct http_options *opt, const char *url, const char *error);
 
-/* The sentence for a status that is not wanted; `body` (may be NULL) may hold the server's own
- * words. */
+/* The sentence for a status that is not wanted; `body` (may be NULL) may hold the server's own words. */
 int http_refused(long status, const char *url, const char *body);
 
 /* "host:8000" and "" get their scheme and default: "http://host:8000". Allocated. */
