@@ -243,6 +243,11 @@ static void end_take(struct tracedat *t)
 	if (t->damaged)
 		trace_info_caveat(info, "%s: %" PRIu64 " damaged pages were not read to their end",
 				  info->file, t->damaged);
+	if (info->late)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " events are out of order: their CPU's clock went "
+				  "back",
+				  info->file, info->late);
 	if (t->unknown)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " events have no usable format and are left out",
@@ -266,7 +271,9 @@ int tracedat_next(struct reader *r, struct batch *batch)
 				used += ((size_t)ev->size + 7) & ~7ul;
 				batch->nr++;
 				t->reader.info.nr_events++;
-				if (ev->time_ns > t->reader.info.end_ns)
+				if (ev->time_ns < t->reader.info.end_ns)
+					t->reader.info.late++; /* a CPU's clock went back */
+				else
 					t->reader.info.end_ns = ev->time_ns;
 			}
 			err = cpu_step(t, c);
