@@ -45,7 +45,7 @@ LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread 
 CPPFLAGS += $(shell pkg-config --cflags $(PKGS) $(LAZY_PKGS) 2>/dev/null)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps demo check check-live bench fuzz lint docs install clean
+.PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean
 
 all: $(BUILD)/hostrace
 
@@ -93,7 +93,28 @@ deps:
 	@scripts/deps.sh
 
 clean:
-	rm -rf build
+	rm -rf $(BUILD)
+
+define HELP
+make               builds $(BUILD)/hostrace and $(BUILD)/hostrace-guest
+make demo          boots a small VM of its own, records it, explains what it sees
+make check         all tests of this machine (SAN=1: with sanitizers); check-units, check-cases, lint: one part
+make check-live    the host in a box: recording under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: a part)
+make fuzz          looks for new crashes (T=60 seconds each, FUZZ_NAMES=hrt)
+make bench         what recording costs, and how fast traces are read
+make docs          the manual, and the pages made from tables
+make format        breaks long lines (FILES=...)
+make install       into PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
+make deps          installs what all this needs; make clean
+
+BUILD=build        where everything is built
+LIVE=0             without libbpf: reads traces, records none
+WERROR=1, V=1      warnings are errors; shows commands
+endef
+
+help:
+	$(info $(HELP))
+	@:
 
 # Parts with rules of their own: tests, the rig, the demo guest, the manual.
 include $(wildcard tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk doc/*.mk)

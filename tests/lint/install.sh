@@ -38,4 +38,6 @@ check 4 "the demo's guest is there" test -s "$dir/usr/libexec/hostrace/demo-gues
 check 5 "commands are completed" complete_word "hostrace li" list
 check 6 "options are completed" complete_word "hostrace list --sin" --since
 check 7 "the agent for Linux guests is there" "$dir/usr/sbin/hostrace-guest" --version
-echo "1..7"
+check 8 "it can be taken away" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check 9 "nothing is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
+echo "1..9"

@@ -1,0 +1,33 @@
+# `make install` and `make uninstall`, PREFIX=/usr/local, DESTDIR= (of a package): one table for both.
+
+PREFIX	?= /usr/local
+DESTDIR	?=
+
+# MODE:PLACE:FILE
+INSTALLED = \
+	755:bin/hostrace:$(BUILD)/hostrace \
+	755:sbin/hostrace-guest:$(AGENT) \
+	644:libexec/hostrace/$(notdir $(DEMO_GUEST)):$(DEMO_GUEST) \
+	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
+	644:share/systemtap/tapset/hostrace.stp:stap/tapset/hostrace.stp \
+	644:share/systemtap/tapset/hostrace-inside.stp:stap/tapset/inside.stp \
+	$(foreach f,$(wildcard stap/*.stp),755:share/hostrace/stap/$(notdir $(f)):$(f)) \
+	$(foreach f,$(MAN_PAGES),644:share/man/man$(subst .,,$(suffix $(f)))/$(notdir $(f)):$(f)) \
+	$(foreach f,README.md LICENSE $(wildcard doc/*.md),644:share/doc/hostrace/$(notdir $(f)):$(f))
+
+# Directories of our own.
+INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace share/doc/hostrace
+
+# Runs a command for each, with $$mode, $$to and $$from.
+each_installed = for i in $(INSTALLED); do \
+	IFS=: read -r mode to from <<<"$$i"; to=$(DESTDIR)$(PREFIX)/$$to; $(1) || exit; done
+
+install uninstall: SHELL = /bin/bash
+
+install: all man
+	@$(call each_installed,install -D -m "$$mode" "$$from" "$$to")
+	@echo "installed into $(DESTDIR)$(PREFIX)"
+
+uninstall:
+	@$(call each_installed,rm -f "$$to")
+	@cd $(DESTDIR)$(PREFIX) && rmdir $(INSTALLED_DIRS) 2>/dev/null || true
