@@ -54,7 +54,7 @@ $(BUILD)/hostrace: $(OBJS)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plain loops over columns, which are worth vectors: the compiler makes them only here.
-$(addprefix $(BUILD)/src/,tracefile/columns.o fastlane/chunk.o): CFLAGS += -O3
+$(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o fastlane/chunk.o): CFLAGS += -O3
 
 # The name that linking -lX would have left in the program.
 lazy_soname = $(or $(shell LC_ALL=C readelf -d "$$($(CC) -print-file-name=lib$(1).so)" 2>/dev/null | \

@@ -16,17 +16,41 @@ static unsigned int bytes_of(uint64_t v)
 	return v ? (71 - (unsigned int)__builtin_clzll(v)) / 8 : 0;
 }
 
+/*
+ * How many numbers have just so many bytes; returns the most bytes. These are nearly always few: a look at each limit
+ * in turn is a plain loop, where a count by length would wait for the one before.
+ */
+static unsigned int lengths_count(const uint64_t *number, uint32_t rows, uint32_t longer[9])
+{
+	uint32_t beyond = rows;
+	uint64_t all = 0;
+	unsigned int most;
+
+	for (uint32_t i = 0; i < rows; i++)
+		all |= number[i];
+	most = bytes_of(all);
+	for (unsigned int w = 0; w < most; w++) {
+		uint64_t limit = (1ull << 8 * w) - 1;
+		uint32_t more = 0;
+
+		for (uint32_t i = 0; i < rows; i++)
+			more += number[i] > limit;
+		longer[w] = beyond - more;
+		beyond = more;
+	}
+	longer[most] = beyond;
+	return most;
+}
+
 /* The width at which the numbers cost least, those that do not fit being written out. */
 static void width_choose(const uint64_t *number, uint32_t rows, struct pack_form *f)
 {
-	uint32_t longer[9] = {0}; /* numbers of just so many bytes */
+	uint32_t longer[9] = {0};
 	size_t outside = 0;
 	uint32_t exceptions = 0;
 
-	for (uint32_t i = 0; i < rows; i++)
-		longer[bytes_of(number[i])]++;
 	f->cost = SIZE_MAX;
-	for (unsigned int w = 8;; w--) {
+	for (unsigned int w = lengths_count(number, rows, longer);; w--) {
 		size_t cost = (size_t)rows * w + outside;
 
 		if (cost < f->cost) {
@@ -41,10 +65,23 @@ static void width_choose(const uint64_t *number, uint32_t rows, struct pack_form
 	}
 }
 
+/* Most columns of most recordings hold one value: that is seen at once, and nothing is to be written of it. */
+static bool is_constant(const uint64_t *value, uint32_t rows)
+{
+	uint64_t differ = 0;
+
+	for (uint32_t i = 1; i < rows; i++)
+		differ |= value[i] ^ value[0];
+	return !differ;
+}
+
 void pack_plain(struct columns_packer *p, struct pack_column *c, uint32_t rows)
 {
 	uint64_t min = p->value[0];
 
+	c->form = (struct pack_form){.how = COLUMN_PLAIN, .base = min};
+	if (is_constant(p->value, rows))
+		return;
 	for (uint32_t i = 1; i < rows; i++)
 		min = p->value[i] < min ? p->value[i] : min;
 	for (uint32_t i = 0; i < rows; i++)
@@ -61,23 +98,32 @@ static void try_previous(struct columns_packer *p, struct pack_form *f, uint32_t
 	width_choose(p->number, rows, f);
 }
 
+/* With a size that the compiler knows, each value is one load. */
+static inline __attribute__((always_inline)) void gather(const uint8_t *from, const uint32_t *row,
+							 uint32_t rows, size_t size, uint64_t *out)
+{
+	for (uint32_t i = 0; i < rows; i++) {
+		uint64_t v = 0;
+
+		memcpy(&v, from + row[i], size);
+		out[i] = v;
+	}
+}
+
 static void values_take(const struct columns_packer *p, const struct pack_column *c,
 			const struct pack_kind *k, uint64_t *out)
 {
 	const uint8_t *from = p->records + c->offset;
 	const uint32_t *row = p->row + k->start;
 
-	for (uint32_t i = 0; i < k->rows; i++) {
-		uint64_t v = 0;
-
-		if (c->size == 8)
-			memcpy(&v, from + row[i], 8);
-		else if (c->size == 4)
-			memcpy(&v, from + row[i], 4);
-		else
-			memcpy(&v, from + row[i], c->size);
-		out[i] = v;
-	}
+	if (c->size == 8)
+		gather(from, row, k->rows, 8, out);
+	else if (c->size == 4)
+		gather(from, row, k->rows, 4, out);
+	else if (c->size == 2)
+		gather(from, row, k->rows, 2, out);
+	else
+		gather(from, row, k->rows, 1, out);
 }
 
 /* The column of that name in an earlier kind that has most rows; nr_columns: there is none. */

@@ -146,8 +146,14 @@ static void records_sort(struct columns_packer *p)
 		p->thread[t].start = p->thread[t].fill = start;
 		start += p->thread[t].nr;
 	}
-	for (uint32_t i = 0; i < p->nr; i++)
-		p->order[p->thread[p->thread_of[i]].fill++] = i;
+	for (uint32_t i = 0; i < p->nr;) { /* a CPU's records came together */
+		uint32_t t = p->thread_of[i], fill = p->thread[t].fill;
+
+		do
+			p->order[fill++] = i++;
+		while (i < p->nr && p->thread_of[i] == t);
+		p->thread[t].fill = fill;
+	}
 	for (uint32_t t = 0; t < p->nr_threads; t++) {
 		struct pack_thread *th = &p->thread[t];
 		uint64_t last = th->first_ns = time_of(p, p->at[p->order[th->start]]);
