@@ -38,7 +38,25 @@ static const struct {
 static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault",
 				       "kvm_halt_poll_ns"};
 
-#define STATE_MASK 0xff /* prev_state: TASK_REPORT; the bit above says "preempted", which for us is 0 */
+/*
+ * prev_state as the tracepoint reports it (include/trace/events/sched.h since 4.14) is not what the task holds, which
+ * is what ours says: an idle kernel thread's 0x402 becomes 0x80, a dead one's 0x80 the state in which it left, and the
+ * bit above these says "preempted", which for us is 0.
+ */
+enum {
+	REPORTED_EXITED = 0x30,
+	REPORTED_IDLE = 0x80,
+	REPORTED_STATES = 0xff,
+	STATE_DEAD = 0x80,
+	STATE_IDLE = 0x402,
+};
+
+static uint64_t state_of(uint64_t reported)
+{
+	if (reported & REPORTED_IDLE)
+		return STATE_IDLE;
+	return reported & REPORTED_EXITED ? STATE_DEAD : reported & REPORTED_STATES;
+}
 
 enum { MOVES_MAX = 16 };
 
@@ -171,7 +189,7 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 			continue;
 		}
 		v = number_at(entry + m->from, m->from_size, m->is_signed);
-		v = m->to == o->state ? v & STATE_MASK : v;
+		v = m->to == o->state ? state_of(v) : v;
 		memcpy(record + m->to, &v, m->to_size);
 	}
 }

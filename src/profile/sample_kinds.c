@@ -171,7 +171,9 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 {
 	const char *name = sample_event_name(type);
 
-	*ret = (struct sample_rule){.what = WHAT_EVENT, .kind = {.type = type}};
+	*ret = (struct sample_rule){.what = WHAT_EVENT,
+				    .kind = {.type = type},
+				    .dead = type->id ? SAMPLE_STATE_DEAD : SAMPLE_STATE_EXITED};
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
 		if (strcmp(name, special[i].event))
 			continue;
@@ -211,7 +213,7 @@ static uint64_t number_parse(const char *p)
 	if (*p == 'R')
 		return 0;
 	if (*p == 'X' || *p == 'Z')
-		return SAMPLE_STATE_DEAD;
+		return SAMPLE_STATE_EXITED;
 	if (isupper((unsigned char)*p))
 		return 1;
 	return strtoull(p, NULL, digits == 16 || !strncmp(p, "0x", 2) ? 16 : 10);

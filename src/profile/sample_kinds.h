@@ -46,8 +46,11 @@ enum sample_what {
 	WHAT_NOTHING,
 };
 
-/* prev_state of sched_switch: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD; and all that keep a task from running. */
-enum { SAMPLE_STATE_DEAD = 0xb0, SAMPLE_STATE_BITS = 0x10ff };
+/*
+ * prev_state of sched_switch: all bits that keep a task from running; those that say that it is dead: TASK_DEAD where
+ * the event is ours, EXIT_DEAD and EXIT_ZOMBIE where it is the kernel's own, whose 0x80 is a kernel thread that idles.
+ */
+enum { SAMPLE_STATE_BITS = 0x10ff, SAMPLE_STATE_DEAD = 0x80, SAMPLE_STATE_EXITED = 0x30 };
 
 enum { SAMPLE_SLOTS = 5 };
 
@@ -60,6 +63,7 @@ struct sample_rule {
 	const struct field *frame;		 /* the first of nr_frames, 8 bytes each */
 	unsigned int nr_frames;
 	bool has_key; /* slot 0 is the pair's key */
+	uint8_t dead; /* WHAT_SWITCH: the bits of the state that say so */
 	uint8_t made;  /* WHAT_ALLOC: which */
 	struct sample_kind kind; /* WHAT_EVENT, WHAT_EXIT, WHAT_USER_EXIT; `base` is owned by the caller: free() */
 };

@@ -107,14 +107,15 @@ static bool is_watched(struct samples *x, const struct event *ev, uint32_t tid)
 }
 
 /* A dead thread waits for nothing. */
-static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, uint64_t state)
+static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, uint64_t state,
+		       bool dead)
 {
 	struct sample_thread *t = tid ? sample_thread_of(x->threads, ev->source, tid) : NULL;
 	bool runnable = !(state & SAMPLE_STATE_BITS);
 	struct sample_held *h;
 	int err;
 
-	if (!is_watched(x, ev, tid) || (state & SAMPLE_STATE_DEAD))
+	if (!is_watched(x, ev, tid) || dead)
 		return 0;
 	if (!tid)
 		return made(x, ev, MADE_IDLE_RET, 0, NULL, 0, &h);
@@ -165,7 +166,7 @@ static int make_switch(struct samples *x, const struct sample_rule *r, const str
 	name_learn(x, r, ev, to, 4);
 	if (first)
 		x->load[ev->cpu] = from ? 1 : 0;
-	err = switch_from(x, ev, from, state);
+	err = switch_from(x, ev, from, state, state & r->dead);
 	if (!err)
 		err = switch_to(x, ev, to);
 	if (err || x->only_vm)
