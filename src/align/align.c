@@ -98,7 +98,7 @@ static double guest_ticks_per_ns(const struct trace_info *info)
 	return clock ? 1 : 0; /* local, mono, ...: ns */
 }
 
-static bool guest_is_tsc(const struct trace_info *info)
+bool align_guest_is_tsc(const struct trace_info *info)
 {
 	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
 
@@ -207,7 +207,7 @@ static void nominal_take(const struct align *a, const struct trace_info *info,
 {
 	double rate = guest_ticks_per_ns(info);
 
-	if (a->ticks_known && (guest_is_tsc(info) || rate == 0))
+	if (a->ticks_known && (align_guest_is_tsc(info) || rate == 0))
 		return;
 	if (!opt->have_given)
 		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
@@ -227,45 +227,12 @@ static void error_take(const struct align *a, struct align_guest *g)
 	}
 }
 
-/* trace-cmd's measurements stand for the kernel's reports where the host's recording has none. */
-static int shifts_take(const struct align *a, struct align_guest *g, const struct trace_info *info,
-		       struct clock_options *opt)
-{
-	json_t *list = json_object_get(info->meta, "time_shift"), *item;
-	size_t i, nr = json_array_size(list);
-
-	for (unsigned int v = 0; v < g->nr_vcpus; v++)
-		if (g->input[v].nr_reports)
-			return 0;
-	if (!nr ||
-	    (guest_is_tsc(info) != a->ticks_known)) /* the offsets are between clocks of one kind */
-		return 0;
-	g->shift = calloc(nr, sizeof(*g->shift));
-	if (!g->shift)
-		return fail(-ENOMEM, "out of memory");
-	json_array_foreach (list, i, item) {
-		unsigned int v = (unsigned int)json_integer_value(json_object_get(item, "cpu"));
-		int64_t offset = json_integer_value(json_object_get(item, "offset"));
-		uint64_t time = (uint64_t)json_integer_value(json_object_get(item, "time"));
-
-		g->shift[i] = (struct clock_report){.host_tsc = time + (uint64_t)offset,
-						    .offset = -offset};
-		if (v >= g->nr_vcpus)
-			continue;
-		if (!g->input[v].nr_reports)
-			g->input[v].report = &g->shift[i];
-		g->input[v].nr_reports++; /* a CPU's stand together */
-	}
-	opt->method = a->clock ? opt->method : NULL;
-	return 0;
-}
-
 /* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
  * clock. */
 static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
 			 const struct clock_options *opt)
 {
-	bool ns = info && !guest_is_tsc(info) && !opt->have_given;
+	bool ns = info && !align_guest_is_tsc(info) && !opt->have_given;
 	bool asked = a->clock && !strcmp(a->clock, "fit");
 	uint32_t pid;
 	int err = ns && !asked ? pid_choose(a, &pid) : -ENODATA;
@@ -318,9 +285,9 @@ static int guest_make(struct align *a, struct align_guest *g)
 	if (!err)
 		err = vcpus_join(a, g);
 	if (!err && r)
-		err = shifts_take(a, g, &r->info, &opt);
+		err = align_shifts(a, g, &r->info, &opt);
 	if (!err && r)
-		err = align_limits(a, g, guest_is_tsc(&r->info));
+		err = align_limits(a, g, align_guest_is_tsc(&r->info));
 	if (!err)
 		err = relation_limited(a, g, r ? &r->info : NULL, &opt);
 	if (err)

@@ -63,6 +63,12 @@ int align_host_read(struct align *a, const char *path);
 /* After the last: ns become ticks, marks become spans. */
 int align_host_end(struct align *a);
 
+bool align_guest_is_tsc(const struct trace_info *info);
+
+/* trace-cmd's measurements stand for the kernel's reports where the host's recording has none. */
+int align_shifts(const struct align *a, struct align_guest *g, const struct trace_info *info,
+		 struct clock_options *opt);
+
 /*
  * Bounds a guest by its disk where the host has no entries and exits. `ticks`: it stamps with its TSC. Without the
  * sentence set where that cannot be done; -ENOMEM.

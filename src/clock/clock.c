@@ -230,6 +230,9 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 	/* The user insists on one: it is used, and its violations are shown. Nothing fits at all: the first one. */
 	if (late || asked)
 		err = protocol_try(late ? late : asked, in, nr, opt, ret, &proof);
+	if (!err && late)
+		note_join(ret, "no guest event lies within the host's recording: the offset is not "
+			       "proven");
 	if (err)
 		clock_relation_deinit(ret);
 	return err;

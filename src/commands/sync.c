@@ -217,6 +217,14 @@ static void draw_json(const struct sync *s, const struct reader *r, FILE *f)
 	json_decref(head);
 }
 
+/* A check that looked at nothing has not passed. */
+static int nothing_checked(void)
+{
+	if (!reading_guests())
+		return fail(-ENODATA, "--check needs a guest's trace: give it with --guest");
+	return fail(-ENODATA, "no guest event lies within the host's recording: nothing was checked");
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_reader_ struct reader *r = NULL;
@@ -241,7 +249,11 @@ static int run(int argc, char **argv, char **rest)
 		draw_text(&s, r, out.file);
 	json_decref(s.rows);
 	json_decref(s.caveats);
-	return report_end(err, &out, r, check && s.sum.violations);
+	if (err || !check || s.sum.checked)
+		return report_end(err, &out, r, check && s.sum.violations);
+	report_end(0, &out, r, false);
+	nothing_checked();
+	return command_failed();
 }
 
 const struct command sync_command = {

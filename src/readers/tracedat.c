@@ -342,7 +342,7 @@ static void ticks_host(struct tracedat *t)
 			    json_integer((json_int_t)(1e6 / t->ns_per_tick + 0.5)));
 }
 
-/* What trace-cmd's own synchronisation says: taken where the host's recording says nothing, see src/align/. */
+/* What trace-cmd's own synchronisation says: taken where the host's recording says nothing, see src/align/shift.c. */
 static void shifts_tell(struct tracedat *t)
 {
 	struct trace_info *info = &t->reader.info;
@@ -350,16 +350,22 @@ static void shifts_tell(struct tracedat *t)
 
 	for (unsigned int i = 0; i < t->file.nr_shifts; i++) {
 		const struct tracedat_shift *s = &t->file.shift[i];
+		json_t *item = json_pack("{s:i, s:I, s:I}", "cpu", (int)s->cpu, "time",
+					 (json_int_t)s->time, "offset", (json_int_t)s->offset);
 
-		json_array_append_new(list, json_pack("{s:i, s:I, s:I}", "cpu", (int)s->cpu, "time",
-						      (json_int_t)s->time, "offset",
-						      (json_int_t)s->offset));
+		if (s->scale_bits)
+			json_object_update_new(item, json_pack("{s:I, s:i}", "scale",
+							       (json_int_t)s->scale, "scale_bits",
+							       (int)s->scale_bits));
+		json_array_append_new(list, item);
 	}
 	if (json_array_size(list))
 		json_object_set(info->meta, "time_shift", list);
+	if (t->file.shift_linear)
+		json_object_set_new(info->meta, "time_shift_linear", json_true());
 	json_decref(list);
-	if (t->file.shift_scaled)
-		trace_info_caveat(info, "%s: trace-cmd's time synchronisation with a scale is not "
+	if (t->file.shift_broken)
+		trace_info_caveat(info, "%s: trace-cmd's time synchronisation in it is damaged and not "
 					"used", info->file);
 }
 

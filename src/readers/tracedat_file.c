@@ -236,62 +236,6 @@ void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stat
 		}
 }
 
-static uint64_t u64_at(const uint8_t *p, size_t i)
-{
-	uint64_t v;
-
-	memcpy(&v, p + 8 * i, sizeof(v));
-	return v;
-}
-
-/* 1 in the fixed points that KVM has, or none. */
-static bool scale_is_one(uint64_t scale)
-{
-	return scale <= 1 || scale == 1ull << 32 || scale == 1ull << 48;
-}
-
-/* One CPU's part of TIME_SHIFT: u32 nr; times, offsets, scales, u64 each. */
-static void shift_take(struct tracedat_file *f, struct buffer *b, unsigned int cpu)
-{
-	uint32_t nr = buffer_u32(b);
-	const uint8_t *times, *offsets, *scales;
-
-	if (nr > TRACEDAT_SHIFTS_MAX - f->nr_shifts) {
-		b->cut = true;
-		return;
-	}
-	times = buffer_bytes(b, 8ul * nr);
-	offsets = buffer_bytes(b, 8ul * nr);
-	scales = buffer_bytes(b, 8ul * nr);
-	for (uint32_t i = 0; scales && i < nr; i++) {
-		f->shift_scaled |= !scale_is_one(u64_at(scales, i));
-		f->shift[f->nr_shifts++] =
-			(struct tracedat_shift){.cpu = cpu,
-						.time = u64_at(times, i),
-						.offset = (int64_t)u64_at(offsets, i)};
-	}
-}
-
-/* u64 the peer's id, u32 flags, u32 CPUs, then each of them. */
-static int shifts_take(struct tracedat_file *f, struct buffer *b)
-{
-	uint32_t nr;
-
-	if (f->shift)
-		return 0;
-	f->shift = calloc(TRACEDAT_SHIFTS_MAX, sizeof(*f->shift));
-	if (!f->shift)
-		return fail(-ENOMEM, "%s: out of memory", f->path);
-	buffer_u64(b);
-	buffer_u32(b);
-	nr = buffer_u32(b);
-	for (uint32_t cpu = 0; cpu < nr && !b->cut && cpu < TRACEDAT_CPUS_MAX; cpu++)
-		shift_take(f, b, cpu);
-	if (b->cut || f->shift_scaled)
-		f->nr_shifts = 0;
-	return 0;
-}
-
 int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
 		    struct tracedat_all_stats *stats)
 {
@@ -308,7 +252,7 @@ int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *dat
 	if (id == TRACEDAT_UNAME)
 		snprintf(f->uname, sizeof(f->uname), "%.255s", text);
 	if (id == TRACEDAT_TIME_SHIFT)
-		return shifts_take(f, &b);
+		return tracedat_shifts_take(f, &b);
 	if (id == TRACEDAT_TSC2NSEC && buffer_left(&b) >= 16) {
 		f->tsc_mult = buffer_u32(&b);
 		f->tsc_shift = buffer_u32(&b);

@@ -31,11 +31,16 @@ struct tracedat_frame {
 	uint32_t bytes;
 };
 
-/* What trace-cmd measured when host and guest were traced together: host time = time + offset, from `time` on. */
+/*
+ * What trace-cmd found when host and guest were traced together, from `time` on: host time = time + offset; with a
+ * scale, which is KVM's (guest = (host * scale >> scale_bits) - offset), ((time + offset) << scale_bits) / scale.
+ */
 struct tracedat_shift {
 	unsigned int cpu;
 	uint64_t time; /* the guest's */
 	int64_t offset;
+	uint64_t scale;
+	uint32_t scale_bits; /* 0: no scale */
 };
 
 /* What the kernel said of one CPU's buffer when the recording ended; `known` if it did. */
@@ -75,9 +80,10 @@ struct tracedat_file {
 	bool tsc_to_ns; /* ns = ticks * mult >> shift (+ offset) */
 	uint32_t tsc_mult, tsc_shift;
 	uint64_t tsc_offset;
-	struct tracedat_shift *shift;
+	struct tracedat_shift *shift; /* by CPU, then by time */
 	unsigned int nr_shifts;
-	bool shift_scaled;	/* it has scales, too, which are not used: then shift is empty */
+	bool shift_linear;	/* between two of them time runs evenly; else the former holds until the next */
+	bool shift_broken;	/* it makes no sense: then shift is empty */
 	bool latency;		/* it holds text, not pages */
 	unsigned int instances; /* further buffers, which are not read */
 	unsigned int nr_stats;

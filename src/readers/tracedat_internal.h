@@ -43,6 +43,8 @@ int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b);
 int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b);
 int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
 		    struct tracedat_all_stats *stats);
+/* TIME_SHIFT, of which a file has one; what makes no sense is left out (shift_broken). */
+int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b);
 /* One CPU's statistics, as the kernel prints them behind a line "CPU: N"; then all to f's CPUs. */
 int tracedat_stats_take(struct tracedat_all_stats *all, const char *text);
 void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all);
