@@ -28,8 +28,17 @@ enum {
 struct piece {
 	size_t from, to; /* surely its own */
 	size_t end;	 /* where the greedy stretch ended */
-	struct fit_hull hull;
+	struct fit_hull hull, half; /* of all of it; of `nr_half` events at its beginning, half of it at most */
+	size_t nr_half;
 	bool real;
+};
+
+/* What a search along a vCPU's events found. */
+struct reach {
+	size_t nr;
+	struct fit_hull hull; /* of the nr events */
+	struct fit_hull half; /* of the nr_half first ones that were tried, half of nr at most */
+	size_t nr_half;
 };
 
 static int range_fit(const struct fit_job *j, unsigned int vcpu, size_t from, size_t to,
@@ -45,39 +54,50 @@ static int range_fit(const struct fit_job *j, unsigned int vcpu, size_t from, si
 	return fit_search(f, &range, fit_need(f, FIT_SHARE_ALL), false, hull);
 }
 
+static void reach_take(struct reach *r, size_t nr, const struct fit_hull *hull, size_t *last)
+{
+	if (2 * *last <= nr) {
+		r->nr_half = *last;
+		r->half = r->hull;
+	}
+	r->hull = *hull;
+	*last = nr;
+}
+
 /*
  * How many events from `edge` on, or back from it, one line can hold, at most `most`. By doubling, then halving, always
- * within the lines that the last success left.
+ * within the lines that the last success left; at first those of `known`, which may say nothing.
  */
 static int reach(const struct fit_job *j, unsigned int vcpu, size_t edge, bool forward, size_t most,
-		 size_t *ret)
+		 const struct fit_hull *known, struct reach *r)
 {
-	size_t good = 0, bad = most + 1, n = PROBE_FIRST < most ? PROBE_FIRST : most;
-	struct fit_hull known = {0}, hull = {0};
+	size_t bad = most + 1, n = PROBE_FIRST < most ? PROBE_FIRST : most, last = 0;
+	struct fit_hull hull = {0};
 
-	while (bad - good > 1 && good < most) {
+	*r = (struct reach){.hull = *known};
+	while (bad - r->nr > 1 && r->nr < most) {
 		struct fit f;
 		int err = range_fit(j, vcpu, forward ? edge : edge - n, forward ? edge + n : edge,
-				    &known, &f, &hull);
+				    &r->hull, &f, &hull);
 
 		fit_deinit(&f);
 		if (err && err != -ENODATA)
 			return err;
 		if (err || hull.nr_leaves) { /* -ENODATA: too few to say anything against them */
-			good = n;
+			r->nr = n;
 			if (!err)
-				known = hull;
+				reach_take(r, n, &hull, &last);
 		} else {
 			bad = n;
 		}
-		n = bad > most ? (2 * n < most ? 2 * n : most) : good + (bad - good) / 2;
+		n = bad > most ? (2 * n < most ? 2 * n : most) : r->nr + (bad - r->nr) / 2;
 	}
-	*ret = good;
 	return 0;
 }
 
-/* Is this stretch more than chance? Its hull is kept. */
-static int piece_weigh(const struct fit_job *j, unsigned int vcpu, struct piece *p)
+/* Is this stretch more than chance? Its hull is kept, which is searched among the lines of a part of it. */
+static int piece_weigh(const struct fit_job *j, unsigned int vcpu, struct piece *p,
+		       const struct fit_hull *part)
 {
 	struct fit f;
 	int err;
@@ -85,7 +105,7 @@ static int piece_weigh(const struct fit_job *j, unsigned int vcpu, struct piece 
 	p->real = false;
 	if (p->to < p->from + PIECE_MIN)
 		return 0;
-	err = range_fit(j, vcpu, p->from, p->to, NULL, &f, &p->hull);
+	err = range_fit(j, vcpu, p->from, p->to, part, &f, &p->hull);
 	p->real = !err && p->hull.nr_leaves && fit_hull_bound(&p->hull) <= f.fine &&
 		  (double)f.nr * f.hit[0] >= EVIDENCE_MIN;
 	fit_deinit(&f);
@@ -96,15 +116,18 @@ static int pieces_cut(const struct fit_job *j, unsigned int vcpu, struct piece *
 {
 	size_t total = j->in[vcpu].nr_stamps, nr = 0;
 
-	for (size_t at = 0, n; at < total; at += n, nr++) {
-		int err = reach(j, vcpu, at, true, total - at, &n);
+	for (size_t at = 0; at < total; at = p[nr++].end) {
+		struct fit_hull any = {0};
+		struct reach r;
+		int err = reach(j, vcpu, at, true, total - at, &any, &r);
 
-		if (!err && (!n || nr == PIECES_MAX))
+		if (!err && (!r.nr || nr == PIECES_MAX))
 			err = -ENODATA;
 		if (err)
 			return err;
-		p[nr] = (struct piece){.from = at, .to = at + n, .end = at + n};
-		err = piece_weigh(j, vcpu, &p[nr]);
+		p[nr] = (struct piece){.from = at, .to = at + r.nr, .end = at + r.nr,
+				       .half = r.half, .nr_half = r.nr_half};
+		err = piece_weigh(j, vcpu, &p[nr], &r.hull);
 		if (err)
 			return err;
 	}
@@ -112,18 +135,23 @@ static int pieces_cut(const struct fit_job *j, unsigned int vcpu, struct piece *
 	return 0;
 }
 
-/* How early can the jump before piece b have been? Shortens piece a to what is surely its own. */
+/*
+ * How early can the jump before piece b have been? Shortens piece a to what is surely its own. The end of b may not be
+ * b's own yet: only the lines of its beginning are those that its line is among.
+ */
 static int cut_refine(const struct fit_job *j, unsigned int vcpu, struct piece *a,
 		      const struct piece *b)
 {
-	size_t middle = b->from + (b->end - b->from) / 2, n = 0;
-	int err = reach(j, vcpu, middle, false, middle - a->from, &n);
+	size_t middle = b->from + (b->end - b->from) / 2;
+	struct fit_hull any = {0};
+	struct reach r;
+	int err = reach(j, vcpu, middle, false, middle - a->from, &b->half, &r);
 
 	if (err)
 		return err;
-	if (middle - n < a->to)
-		a->to = middle - n;
-	return piece_weigh(j, vcpu, a);
+	if (middle - r.nr < a->to)
+		a->to = middle - r.nr;
+	return piece_weigh(j, vcpu, a, a->from + a->nr_half <= a->to ? &a->half : &any);
 }
 
 static int piece_take(const struct fit_job *j, unsigned int vcpu, const struct piece *p,

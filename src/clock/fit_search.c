@@ -36,6 +36,8 @@ struct polygon {
 };
 
 struct search {
+	struct box stack[STACK]; /* what is left to be looked at; the last comes next */
+	size_t nr;
 	struct fit *f;
 	struct fit_hull *hull;
 	size_t need, allowed, killer;
@@ -417,16 +419,20 @@ static int box_look(struct search *s, struct box *b)
 	return box_contract(s, b);
 }
 
-static int search_run(struct search *s, const struct fit_range *range)
+static void search_begin(struct search *s, const struct fit_range *range)
 {
-	struct box stack[STACK];
-	size_t nr = 0, leaves = s->hull->nr_leaves;
-
-	stack[nr++] =
+	s->nr = 0;
+	s->stack[s->nr++] =
 		(struct box){(range->a_lo + range->a_hi) / 2, (range->e_lo + range->e_hi) / 2,
 			     (range->a_hi - range->a_lo) / 2, (range->e_hi - range->e_lo) / 2};
-	while (nr) {
-		struct box b = stack[--nr], low, high;
+}
+
+static int search_run(struct search *s)
+{
+	size_t leaves = s->hull->nr_leaves;
+
+	while (s->nr) {
+		struct box b = s->stack[--s->nr], low, high;
 		int what = box_look(s, &b);
 
 		if (what < 0)
@@ -441,14 +447,26 @@ static int search_run(struct search *s, const struct fit_range *range)
 					    "too many offsets "
 					    "are as good as each other");
 		box_split(&b, b.he / 2 > b.ha, &low, &high);
-		if (nr + 2 > STACK)
+		if (s->nr + 2 > STACK)
 			return fail(
 				-E2BIG,
 				"the guest's clock could not be fitted: the search is too deep");
-		stack[nr++] = s->descending ? low : high;
-		stack[nr++] = s->descending ? high : low;
+		s->stack[s->nr++] = s->descending ? low : high;
+		s->stack[s->nr++] = s->descending ? high : low;
 	}
 	return 0;
+}
+
+/* What is left is taken from its other end. */
+static void search_turn(struct search *s)
+{
+	for (size_t i = 0, k = s->nr; i + 1 < k; i++) {
+		struct box swap = s->stack[i];
+
+		s->stack[i] = s->stack[--k];
+		s->stack[k] = swap;
+	}
+	s->descending = true;
 }
 
 int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool any,
@@ -458,15 +476,14 @@ int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool a
 	int err;
 
 	*hull = (struct fit_hull){.x_mid = f->x_mid, .length = f->length};
-	err = search_run(&s, range); /* the lowest piece, */
+	search_begin(&s, range);
+	err = search_run(&s); /* the lowest piece, */
 	if (err || any || !hull->nr_leaves)
 		return err;
-	s.descending = true;
-	err = search_run(&s, range); /* the highest, */
-	if (err)
-		return err;
-	s.any = false; /* and what sticks out of the hull of both */
-	return search_run(&s, range);
+	search_turn(&s);
+	err = search_run(&s); /* the highest, */
+	s.any = false;	      /* and what sticks out of the hull of both */
+	return err ? err : search_run(&s);
 }
 
 int fit_search_best(struct fit *f, const struct fit_range *range, size_t need, size_t most,
@@ -483,7 +500,8 @@ int fit_search_best(struct fit *f, const struct fit_range *range, size_t need, s
 				   .allowed = allowed,
 				   .best = allowed + 1};
 
-		err = search_run(&s, range);
+		search_begin(&s, range);
+		err = search_run(&s);
 		for (size_t i = 0; !err && s.best <= allowed && i < s.nr_leaf; i++) {
 			struct polygon p;
 
