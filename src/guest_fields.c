@@ -20,6 +20,7 @@ enum guest_event guest_event_kind(const struct event_type *type)
 		{"guest:irq_handler_exit", GUEST_IRQ_EXIT},
 		{"guest:block_rq_issue", GUEST_BLOCK_ISSUE},
 		{"guest:block_rq_complete", GUEST_BLOCK_COMPLETE},
+		{"osv:virtio_kicked_event_idx", GUEST_KICK},
 	};
 	static int8_t kind[EVENT_TYPES_MAX];
 	int8_t *k = &kind[type->index];

@@ -16,6 +16,7 @@ enum guest_event {
 	GUEST_IRQ_EXIT,
 	GUEST_BLOCK_ISSUE,
 	GUEST_BLOCK_COMPLETE,
+	GUEST_KICK, /* of a virtqueue, by OSv: a0 its vring, a1 whether it did */
 };
 
 /* By the type's name, remembered by type. */

@@ -142,6 +142,41 @@ static int block_take(struct align_guest *g, const struct event *ev)
 	return 0;
 }
 
+/* OSv's record of a kick, before it writes to the device; with kicking 0 there is none. */
+static int kick_take(struct align_guest *g, const struct event *ev)
+{
+	uint64_t vring, kicking;
+	void *grown;
+
+	if (guest_event_kind(ev->type) != GUEST_KICK || g->nr_kicks == ALIGN_KICKS_MAX ||
+	    !guest_number(ev, "a0", &vring) || !guest_number(ev, "a1", &kicking) || !kicking)
+		return 0;
+	if (!(g->nr_kicks & (g->nr_kicks - 1))) {
+		grown = realloc(g->kick, (g->nr_kicks ? 2 * g->nr_kicks : 1) * sizeof(*g->kick));
+		if (!grown)
+			return fail(-ENOMEM, "out of memory");
+		g->kick = grown;
+	}
+	g->kick[g->nr_kicks++] = (struct align_kick){vring, ev->time_ns};
+	return 0;
+}
+
+/* Each CPU has a ring of its own, which may have lost its beginning: before that, kicks may be missing. */
+static void kicks_trim(struct align_guest *g)
+{
+	uint64_t from = 0;
+	size_t skip = 0;
+
+	for (unsigned int v = 0; v < g->nr_vcpus; v++)
+		if (g->input[v].nr_stamps && g->input[v].stamp[0] > from)
+			from = g->input[v].stamp[0];
+	while (skip < g->nr_kicks && g->kick[skip].stamp < from)
+		skip++;
+	g->nr_kicks -= skip;
+	if (skip)
+		memmove(g->kick, g->kick + skip, g->nr_kicks * sizeof(*g->kick));
+}
+
 static int stamps_read(struct align_guest *g, struct reader *r)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
@@ -158,6 +193,8 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 			err = vcpus_reserve(g, ev->cpu + 1u);
 			if (!err)
 				err = block_take(g, ev);
+			if (!err)
+				err = kick_take(g, ev);
 			if (!err)
 				err = stamp_add(&g->input[ev->cpu], ev->time_ns);
 		}
@@ -280,6 +317,8 @@ static int guest_make(struct align *a, struct align_guest *g)
 		if (!err)
 			err = stamps_read(g, r);
 		if (!err)
+			kicks_trim(g);
+		if (!err)
 			nominal_take(a, &r->info, &opt);
 	}
 	if (!err)
@@ -336,7 +375,11 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint
 		return err;
 	a->clock = clock;
 	a->pid = pid;
-	err = align_clock_check(clock);
+	a->nr_hosts = nr;
+	a->host = malloc((nr + 1) * sizeof(*a->host));
+	for (unsigned int i = 0; a->host && i < nr; i++)
+		a->host[i] = hosts[i];
+	err = a->host ? align_clock_check(clock) : fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; !err && i < nr; i++)
 		err = align_host_read(a, hosts[i]);
 	if (!err)
@@ -358,6 +401,7 @@ static void guest_deinit(struct align_guest *g)
 	free(g->shift);
 	free(g->block);
 	free(g->limit);
+	free(g->kick);
 	free((void *)g->path);
 	clock_relation_deinit(&g->relation);
 }
@@ -374,6 +418,7 @@ void align_free(struct align *a)
 		free(a->vcpu[i].pv);
 		clock_spans_deinit(&a->vcpu[i].spans);
 	}
+	free(a->host);
 	free(a->pair);
 	free(a->hole);
 	free(a->element);

@@ -15,6 +15,7 @@
 enum {
 	ALIGN_MARKS_MAX = 1 << 26,  /* entries and exits kept of the host: 1 GiB */
 	ALIGN_STAMPS_MAX = 1 << 27, /* stamps of a guest: 1 GiB */
+	ALIGN_KICKS_MAX = 1 << 20,  /* kicks of a guest */
 	ALIGN_BLOCKS_MAX = 4096,    /* block requests, and virtqueue elements, that bound a clock */
 	ALIGN_VCPUS_MAX = 1024,
 	ALIGN_GUESTS_MAX = 64,
@@ -35,6 +36,11 @@ struct align_block {
 	uint64_t issue, complete;
 };
 
+/* A kick that the guest traced. */
+struct align_kick {
+	uint64_t queue, stamp;
+};
+
 /* One guest's relation to the host. vcpu[i] of the relation and of the input is guest CPU i. */
 struct align_guest {
 	const char *path; /* owned; NULL: no guest's trace, only what the host says of its vCPUs */
@@ -44,6 +50,9 @@ struct align_guest {
 	struct align_block *block;
 	size_t nr_blocks;
 	struct clock_limit *limit; /* from them, owned */
+	struct align_kick *kick; /* in order, owned */
+	size_t nr_kicks;
+	bool by_kicks; /* they narrowed the bound */
 	struct clock_report *shift; /* trace-cmd's, if it is used; owned */
 	unsigned int nr_vcpus;
 	double error_ns; /* of every converted time, the largest of its vCPUs */

@@ -53,6 +53,8 @@ struct align {
 	bool ticks_known;	 /* else "host ticks" are ns */
 	double host_error_ticks; /* of a host event's time as ticks */
 	const char *clock;
+	const char **host; /* the inputs' paths, not owned */
+	unsigned int nr_hosts;
 	uint32_t pid;
 	struct align_guest guest[ALIGN_GUESTS_MAX];
 	unsigned int nr_guests;
@@ -74,6 +76,14 @@ int align_shifts(const struct align *a, struct align_guest *g, const struct trac
  * sentence set where that cannot be done; -ENOMEM.
  */
 int align_limits(struct align *a, struct align_guest *g, bool ticks);
+
+/*
+ * Lowers *high of the band of the constant that is to be added to a guest's stamp, by the guest's kicks and the host's
+ * writes to notify registers. `convert`: a host TSC on the clock that has this constant; `tolerance`: of that.
+ */
+int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid,
+		uint64_t (*convert)(const void *arg, uint64_t tsc), const void *arg, double low,
+		double *high, double tolerance);
 
 /* ---- pvclock.c ---- */
 

@@ -11,6 +11,7 @@
  * constant alone does not do.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +205,54 @@ static int parts_make(const struct align *a, struct align_guest *g, uint32_t pid
 	return err;
 }
 
+struct write_map {
+	const struct align_pvmap *map;
+	int64_t offset; /* of the fit */
+};
+
+/* A guest's stamp is this, give or take what the fit leaves possible. */
+static uint64_t write_convert(const void *arg, uint64_t tsc)
+{
+	const struct write_map *w = arg;
+
+	return kvmclock_ns(w->map, tsc) + (uint64_t)w->offset;
+}
+
+/* One constant for all vCPUs, no drift: its band can be cut by what else is known. */
+static bool is_constant(const struct clock_relation *rel)
+{
+	for (unsigned int v = 0; v < rel->nr_vcpus; v++)
+		if (rel->vcpu[v].nr_segments != 1 || rel->vcpu[v].segment[0].scale_bits ||
+		    rel->vcpu[v].segment[0].offset != rel->vcpu[0].segment[0].offset)
+			return false;
+	return rel->nr_vcpus && !rel->note[0];
+}
+
+/* Where KVM_RUN is all that the host says of guest mode, the guest's kicks say more. */
+static int kicks_bound(const struct align *a, struct align_guest *g, uint32_t pid)
+{
+	struct clock_relation *rel = &g->relation;
+	double tolerance = a->host_error_ticks / clock_mono_ticks_per_ns(&a->mono) + ROUNDING_NS;
+	struct write_map w = {.map = &g->map[0]};
+	double error, bound;
+	int err;
+
+	for (unsigned int i = 0; i < a->nr_vcpus; i++)
+		if (a->vcpu[i].pid == pid && a->vcpu[i].exits)
+			return 0;
+	if (!g->nr_kicks || !is_constant(rel))
+		return 0;
+	w.offset = rel->vcpu[0].segment[0].offset;
+	error = bound = rel->vcpu[0].error_ticks;
+	err = align_kicks(a, g, pid, write_convert, &w, -error, &bound, tolerance);
+	g->by_kicks = !err && bound < error;
+	for (unsigned int v = 0; g->by_kicks && v < rel->nr_vcpus; v++) {
+		rel->vcpu[v].segment[0].offset = w.offset - (int64_t)llrint((bound - error) / 2);
+		rel->vcpu[v].error_ticks = (bound + error) / 2 + 1;
+	}
+	return err;
+}
+
 int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bool uptime)
 {
 	struct clock_input *in = calloc(g->nr_vcpus + 1, sizeof(*in));
@@ -220,6 +269,11 @@ int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bo
 		boot_limit(a, g, pid, in);
 	if (!err)
 		err = constant_fit(a, in, g->nr_vcpus, &g->relation);
+	if (!err) {
+		err = kicks_bound(a, g, pid);
+		if (err)
+			clock_relation_deinit(&g->relation);
+	}
 	if (err) {
 		parts_free(in, in ? g->nr_vcpus : 0);
 		align_pvclock_free(g);

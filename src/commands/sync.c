@@ -137,6 +137,11 @@ static void caveats_add(struct sync *s, const struct align_guest *g)
 			json_string(
 				"the host knows nothing of guest mode: the clock is bounded by the "
 				"guest's disk requests alone, and no event could refute it"));
+	if (g->by_kicks)
+		json_array_append_new(
+			s->caveats,
+			json_string("the bound is narrowed by the guest's kicks: they come before the "
+				    "host's records of them"));
 	if (!g->path)
 		json_array_append_new(
 			s->caveats,

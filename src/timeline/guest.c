@@ -177,6 +177,7 @@ void timeline_guest_event(struct timeline_guest *g, const struct event *ev)
 	case GUEST_BLOCK_COMPLETE:
 		complete_take(g, ev);
 		break;
+	case GUEST_KICK:
 	case GUEST_OTHER:
 		break;
 	}
