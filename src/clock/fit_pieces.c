@@ -166,15 +166,22 @@ static int piece_take(const struct fit_job *j, unsigned int vcpu, const struct p
 	return err;
 }
 
-/* The jump stands half way between the last sure event of one side and the first of the other. */
+/*
+ * The jump stands half way between the last sure event of one side and the first of the other; on the guest's clock, if
+ * that stood still meanwhile (a VM that was stopped), since it is stamps that must be told apart.
+ */
 static int segment_join(const struct fit_job *j, unsigned int vcpu, const struct piece *a,
 			const struct piece *b, struct clock_vcpu *v)
 {
+	const uint64_t *stamp = j->in[vcpu].stamp;
 	struct clock_segment *s = &v->segment[v->nr_segments - 1];
-	uint64_t end = clock_segment_host(s - 1, j->in[vcpu].stamp[a->to - 1]);
-	uint64_t begin = clock_segment_host(s, j->in[vcpu].stamp[b->from]);
+	uint64_t last = stamp[a->to - 1], first = stamp[b->from];
+	uint64_t end = clock_segment_host(s - 1, last), begin = clock_segment_host(s, first), still;
 
 	s->from = end + (begin - end) / 2;
+	still = clock_segment_host(s - 1, last + (first - last) / 2 + 1);
+	if (first > last && still < s->from)
+		s->from = still;
 	v->uncertain += b->from - a->to;
 	return begin > end ? 0 : -ENODATA; /* time does not run backward: this was chance */
 }
