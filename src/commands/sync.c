@@ -140,8 +140,9 @@ static void caveats_add(struct sync *s, const struct align_guest *g)
 	if (g->by_kicks)
 		json_array_append_new(
 			s->caveats,
-			json_string("the bound is narrowed by the guest's kicks: they come before the "
-				    "host's records of them"));
+			json_string(
+				"the bound is narrowed by the guest's kicks: they come before the "
+				"host's records of them"));
 	if (!g->path)
 		json_array_append_new(
 			s->caveats,
@@ -227,7 +228,8 @@ static int nothing_checked(void)
 {
 	if (!reading_guests())
 		return fail(-ENODATA, "--check needs a guest's trace: give it with --guest");
-	return fail(-ENODATA, "no guest event lies within the host's recording: nothing was checked");
+	return fail(-ENODATA,
+		    "no guest event lies within the host's recording: nothing was checked");
 }
 
 static int run(int argc, char **argv, char **rest)

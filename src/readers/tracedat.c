@@ -365,8 +365,10 @@ static void shifts_tell(struct tracedat *t)
 		json_object_set_new(info->meta, "time_shift_linear", json_true());
 	json_decref(list);
 	if (t->file.shift_broken)
-		trace_info_caveat(info, "%s: trace-cmd's time synchronisation in it is damaged and not "
-					"used", info->file);
+		trace_info_caveat(info,
+				  "%s: trace-cmd's time synchronisation in it is damaged and not "
+				  "used",
+				  info->file);
 }
 
 static void clock_take(struct tracedat *t, bool guest)

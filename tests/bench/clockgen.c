@@ -4,10 +4,12 @@
  *
  *   clockgen [--pairs N] [--seed FIRST] [-v]
  *
- * Exit 1 if any fit left the truth outside of its printed bound, or if more than 2 in 100 were refused.
- * Seeds 1 to 1000: none outside; 11 refused: 10 hardly ever idle, 9 of these with a jump of the offset; one only
- * with a jump, and drift.
- * `make bench-clock` runs 1,000 pairs; tests/unit/test_clock_fit.c a few in every `make check`.
+ * Four guests in five have events within 0.6 us of their entries and exits, as on hardware: there the fit must be right
+ * to 1 us. The others are blunt, as an emulated CPU is: their offset cannot be told better than their bound says.
+ * Exit 1 if any fit left the truth outside of its printed bound, if one of the first kind is off by more than 1 us, or
+ * if more than 2 in 100 were refused.
+ *
+ * `make check-clock [PAIRS=1000]` runs it; tests/unit/test_clock_fit.c a few pairs in every `make check`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +18,18 @@
 #include "clockgen.h"
 #include "base/error.h"
 
+enum { SHARP_NS = 1000 };
+
+/* Of guests of one kind. */
+struct kind {
+	unsigned int nr, far;		    /* far: off by more than SHARP_NS */
+	double worst_ns, bound_ns, sum_ns; /* bounds: the largest, all together */
+};
+
 struct tally {
-	unsigned int pairs, failed, unproven, outside, below_us, sharp, sharp_below_us, uncertain;
-	double worst_ns, slowest_s;
+	unsigned int pairs, failed, unproven, outside, uncertain;
+	struct kind sharp, blunt;
+	double slowest_s;
 };
 
 static double seconds(void)
@@ -49,6 +60,24 @@ static void pair_print(const struct gen_pair *p, const struct gen_score *s, doub
 	printf(" (%.2f s)\n", took);
 }
 
+static void kind_add(struct kind *k, const struct gen_score *s)
+{
+	k->nr++;
+	k->far += s->worst_ns > SHARP_NS;
+	k->worst_ns = fmax(k->worst_ns, s->worst_ns);
+	k->bound_ns = fmax(k->bound_ns, s->bound_ns);
+	k->sum_ns += s->bound_ns;
+}
+
+static void kind_print(const struct kind *k, const char *what)
+{
+	printf("  %4u %s guests: off by %.0f ns at most, %u by more than %d ns; bound %.0f ns on "
+	       "average, "
+	       "%.0f ns at most\n",
+	       k->nr, what, k->worst_ns, k->far, SHARP_NS, k->nr ? k->sum_ns / k->nr : 0,
+	       k->bound_ns);
+}
+
 static void pair_run(uint64_t seed, bool verbose, struct tally *t)
 {
 	static struct gen_pair p;
@@ -64,15 +93,9 @@ static void pair_run(uint64_t seed, bool verbose, struct tally *t)
 	t->unproven += !s.err && !s.proven;
 	t->uncertain += s.uncertain > 0;
 	t->slowest_s = fmax(t->slowest_s, took);
-	if (!s.err && s.proven) {
-		bool sharp = s.bound_ns <= 1000;
-
-		t->outside += s.outside > 0;
-		t->below_us += s.worst_ns <= 1000;
-		t->sharp += sharp;
-		t->sharp_below_us += sharp && s.worst_ns <= 1000;
-		t->worst_ns = sharp ? fmax(t->worst_ns, s.worst_ns) : t->worst_ns;
-	}
+	t->outside += !s.err && s.outside > 0;
+	if (!s.err)
+		kind_add(p.blunt ? &t->blunt : &t->sharp, &s);
 	if (verbose || s.err || !s.proven || s.outside)
 		pair_print(&p, &s, took);
 	gen_free(&p);
@@ -98,9 +121,10 @@ int main(int argc, char **argv)
 		pair_run(first + i, verbose, &t);
 	printf("%u pairs: %u not fitted, %u unproven, %u OUTSIDE THEIR BOUND\n", t.pairs, t.failed,
 	       t.unproven, t.outside);
-	printf("  bound <= 1 us: %u, all of them right to %.0f ns; error <= 1 us: %u of all; %u "
-	       "with uncertain events\n",
-	       t.sharp, t.worst_ns, t.below_us, t.uncertain);
+	kind_print(&t.sharp, "sharp");
+	kind_print(&t.blunt, "blunt");
+	printf("  %u pairs with events around a jump that may belong to either side\n",
+	       t.uncertain);
 	printf("  slowest fit %.2f s\n", t.slowest_s);
-	return t.outside || t.failed * 50 > t.pairs ? 1 : 0;
+	return t.outside || t.sharp.far || t.failed * 50 > t.pairs ? 1 : 0;
 }

@@ -40,7 +40,8 @@ struct gen_pair {
 	double guest_from, guest_to; /* what the guest recorded, as a share of length */
 	double hole[GEN_HOLES_MAX][2], lost[GEN_HOLES_MAX][2];
 	unsigned int nr_holes, nr_lost;
-	bool busy; /* hardly any idle gap */
+	bool busy;  /* hardly any idle gap */
+	bool blunt; /* no event is nearer than a microsecond to an entry: nobody can tell the offset better than that */
 	struct gen_vcpu vcpu[GEN_VCPUS_MAX];
 };
 
@@ -107,7 +108,8 @@ static inline void gen_machine(struct gen_pair *p)
 		p->scale.scale = (uint64_t)ldexp(ratio, (int)p->scale.scale_bits);
 	}
 	p->drift = gen_chance(p, 0.3) ? gen_between(p, -200e-6, 200e-6) : 0;
-	p->slack_in = (gen_chance(p, 0.8) ? gen_between(p, 0.05, 0.6) : gen_between(p, 1, 10)) * us;
+	p->blunt = !gen_chance(p, 0.8);
+	p->slack_in = (p->blunt ? gen_between(p, 1, 10) : gen_between(p, 0.05, 0.6)) * us;
 	p->slack_out = p->slack_in * gen_between(p, 0.1, 1.5);
 	p->guest_from = gen_chance(p, 0.3) ? gen_between(p, 0, 0.3) : gen_chance(p, 0.2) ? -0.2 : 0;
 	p->guest_to = gen_chance(p, 0.3) ? gen_between(p, 0.7, 1) : gen_chance(p, 0.2) ? 1.2 : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The fitted clock against the truth of synthetic pairs. `make bench-clock` runs a thousand. */
+/* The fitted clock against the truth of synthetic pairs. `make check-clock` runs a thousand. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
