@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "guestside/osv/elf_units.h"
 #include "guestside/osv/osv_symbols.h"
 
 enum { NAMES_MAX = 1 << 20 }; /* demangled names kept */
@@ -26,8 +27,11 @@ struct name {
 
 struct elf_names {
 	Dwfl *dwfl;
+	struct elf_units *units; /* NULL: .debug_aranges knew all addresses so far */
 	struct name *name;
 	unsigned int nr_names;
+	Dwarf_Off *asked; /* functions without a linkage name that were asked for: a set */
+	uint32_t nr_asked, asked_mask;
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -84,6 +88,8 @@ void elf_names_close(struct elf_names *e)
 	for (unsigned int i = 0; i < e->nr_names; i++)
 		free(e->name[i].text);
 	free(e->name);
+	free(e->asked);
+	elf_units_close(e->units);
 	if (e->dwfl)
 		dwfl_end(e->dwfl);
 	free(e);
@@ -139,15 +145,95 @@ static const char *full_path(struct elf_names *e, Dwarf_Die *cu, const char *fil
 	return name_keep(e, file, path);
 }
 
-static const char *function_name(struct elf_names *e, Dwarf_Die *die)
+static const char *linkage_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
-	const char *linkage = NULL;
 
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) ||
 	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
-		linkage = dwarf_formstring(&attr);
+		return dwarf_formstring(&attr);
+	return NULL;
+}
+
+static const char *function_name(struct elf_names *e, Dwarf_Die *die)
+{
+	const char *linkage = linkage_name(die);
+
 	return linkage ? demangled(e, linkage) : dwarf_diename(die);
+}
+
+/* Of a function by the symbol table, or NULL; *ret_start: where the symbol stands. */
+static const char *symbol_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+			       uint64_t *ret_start)
+{
+	GElf_Off offset;
+	GElf_Sym sym;
+	const char *name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
+
+	*ret_start = name ? address - offset : 0;
+	return name ? demangled(e, name) : NULL;
+}
+
+static Dwarf_Off *asked_slot(Dwarf_Off *set, uint32_t mask, Dwarf_Off die)
+{
+	uint32_t h = (uint32_t)((die * 0x9e3779b97f4a7c15ull) >> 32);
+
+	while (set[h & mask] && set[h & mask] != die)
+		h++;
+	return &set[h & mask];
+}
+
+/* Is it the second time that this function is asked for? Without memory it never is. */
+static bool asked_before(struct elf_names *e, Dwarf_Off die)
+{
+	if (!e->asked || e->nr_asked * 2 > e->asked_mask) {
+		uint32_t mask = e->asked ? e->asked_mask * 2 + 1 : 255;
+		Dwarf_Off *set = calloc(mask + 1u, sizeof(*set));
+
+		if (!set)
+			return false;
+		for (uint32_t i = 0; e->asked && i <= e->asked_mask; i++)
+			if (e->asked[i])
+				*asked_slot(set, mask, e->asked[i]) = e->asked[i];
+		free(e->asked);
+		e->asked = set;
+		e->asked_mask = mask;
+	}
+	Dwarf_Off *slot = asked_slot(e->asked, e->asked_mask, die);
+	bool before = *slot;
+
+	e->nr_asked += !before;
+	*slot = die;
+	return before;
+}
+
+/* The first of a function's ranges, as the DWARF has it. */
+static Dwarf_Addr function_start(Dwarf_Die *die)
+{
+	Dwarf_Addr base, start = 0, end;
+
+	return dwarf_ranges(die, 0, &base, &start, &end) > 0 ? start : 0;
+}
+
+/*
+ * As addr2line names the innermost frame, and therefore OSv's tool: what C++ gives no linkage name
+ * (lambdas, templates over them, functions of one file) is called by the symbol that the code lies
+ * in, an inlined one by the function that it was inlined into. But asked for another address of the
+ * same function, addr2line has its own name, unless the symbol stands at its start.
+ */
+static const char *innermost_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+				  Dwarf_Addr bias, Dwarf_Die *unit, Dwarf_Die *die)
+{
+	int language = dwarf_srclang(unit);
+	bool is_c = language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 ||
+		    language == DW_LANG_C11 || language == DW_LANG_Mips_Assembler;
+	uint64_t start;
+	const char *name = is_c || linkage_name(die) ? NULL
+						     : symbol_name(e, mod, address, &start);
+
+	if (!name || (asked_before(e, dwarf_dieoffset(die)) && start != function_start(die) + bias))
+		return function_name(e, die);
+	return name;
 }
 
 static void call_site(struct elf_names *e, Dwarf_Die *cu, Dwarf_Die *inlined, struct osv_frame *ret)
@@ -165,29 +251,66 @@ static void call_site(struct elf_names *e, Dwarf_Die *cu, Dwarf_Die *inlined, st
 		ret->file = full_path(e, cu, dwarf_filesrc(files, value, NULL, NULL));
 }
 
+static Dwarf_Die *unit_of(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+			  Dwarf_Addr *ret_bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(mod, address, ret_bias);
+
+	if (unit)
+		return unit;
+	if (!e->units)
+		e->units = elf_units_open(mod);
+	return elf_units_find(e->units, address, ret_bias);
+}
+
+static void code_line(struct elf_names *e, Dwarf_Die *unit, Dwarf_Addr address,
+		      struct osv_frame *ret)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+
+	if (!line)
+		return;
+	dwarf_lineno(line, &ret->line);
+	ret->file = full_path(e, unit, dwarf_linesrc(line, NULL, NULL));
+}
+
+/* One that something was inlined into: by its symbol if addr2line has learned that, see above. */
+static const char *outer_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+			      Dwarf_Addr bias, Dwarf_Die *die)
+{
+	uint64_t start;
+	const char *name = e->asked && *asked_slot(e->asked, e->asked_mask, dwarf_dieoffset(die))
+				   ? symbol_name(e, mod, address, &start)
+				   : NULL;
+
+	return name && start == function_start(die) + bias ? name : function_name(e, die);
+}
+
 /* Frames by DWARF: the DIEs around the innermost one, in the order of the code (not of the
  * definitions). */
 static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t address, bool inlines,
 			     struct osv_frame ret[OSV_INLINES_MAX])
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *cu = dwfl_module_addrdie(mod, address, &bias), *at = NULL, *around = NULL;
-	Dwfl_Line *line = dwfl_module_getsrc(mod, address);
+	Dwarf_Die *cu = unit_of(e, mod, address, &bias), *at = NULL, *around = NULL;
 	int nr_at = cu ? dwarf_getscopes(cu, address - bias, &at) : 0;
 	int nr_around = nr_at > 0 ? dwarf_getscopes_die(&at[0], &around) : 0;
 	unsigned int nr = 0;
 	struct osv_frame next = {.address = address};
+	uint64_t start;
 
-	if (line && cu)
-		next.file =
-			full_path(e, cu, dwfl_lineinfo(line, NULL, &next.line, NULL, NULL, NULL));
+	if (cu)
+		code_line(e, cu, address - bias, &next);
 	for (int i = 0; i < nr_around && nr < OSV_INLINES_MAX; i++) {
 		int tag = dwarf_tag(&around[i]);
 
 		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
 			continue;
 		ret[nr] = next;
-		ret[nr++].name = function_name(e, &around[i]);
+		ret[nr].name = nr ? outer_name(e, mod, address, bias, &around[i])
+				  : innermost_name(e, mod, address, bias, cu,
+						   &around[i]);
+		nr++;
 		if (tag == DW_TAG_subprogram || !inlines)
 			break;
 		next = (struct osv_frame){.address = address};
@@ -195,7 +318,11 @@ static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t add
 	}
 	free(at);
 	free(around);
-	return nr;
+	if (nr || !next.file || dwarf_haspc(cu, address - bias) <= 0)
+		return nr;
+	ret[0] = next; /* a function whose DIE stands within one that does not hold the address */
+	ret[0].name = symbol_name(e, mod, address, &start);
+	return ret[0].name ? 1 : 0;
 }
 
 unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,
@@ -203,15 +330,11 @@ unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlin
 {
 	Dwfl_Module *mod = dwfl_addrmodule(e->dwfl, address);
 	unsigned int nr = mod ? by_dwarf(e, mod, address, inlines, ret) : 0;
-	GElf_Off offset;
-	GElf_Sym sym;
-
-	if (nr || !mod)
-		return nr;
-	const char *name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
+	uint64_t start;
+	const char *name = nr || !mod ? NULL : symbol_name(e, mod, address, &start);
 
 	if (!name)
-		return 0;
-	ret[0] = (struct osv_frame){.address = address, .name = demangled(e, name)};
+		return nr;
+	ret[0] = (struct osv_frame){.address = address, .name = name};
 	return 1;
 }

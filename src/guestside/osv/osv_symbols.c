@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "guestside/osv/frame_cache.h"
 #include "guestside/osv/osv_symbols.h"
 #include "profile/symbol_map.h"
 
@@ -28,6 +29,7 @@ struct osv_symbols {
 	struct file_symbol *by_file; /* sorted by address */
 	size_t nr_by_file;
 	struct elf_names *elf;
+	struct frame_cache cache; /* of what the ELF file said */
 	struct symbol_map *map;
 	struct osv_symbol
 		*tables[3]; /* of a dump: symbols, segments, modules, each sorted by address */
@@ -238,6 +240,21 @@ static unsigned int resolve_by_map(struct osv_symbols *s, uint64_t address, stru
 	return name != NULL;
 }
 
+/* A file that is not known is "??", as addr2line writes it. */
+static unsigned int resolve_by_elf(struct osv_symbols *s, uint64_t address, struct osv_frame *ret)
+{
+	unsigned int nr;
+
+	if (frame_cache_get(&s->cache, address, ret, &nr))
+		return nr;
+	nr = elf_names_resolve(s->elf, address, !s->opt.no_inlines, ret);
+	for (unsigned int i = 0; i < nr; i++)
+		if (!ret[i].file)
+			ret[i].file = "??";
+	frame_cache_put(&s->cache, address, ret, nr);
+	return nr;
+}
+
 /* ---- all together ---- */
 
 int osv_symbols_open(const struct osv_trace *t, const struct osv_symbols_options *opt,
@@ -276,6 +293,7 @@ void osv_symbols_close(struct osv_symbols *s)
 	}
 	free(s->by_file);
 	elf_names_close(s->elf);
+	frame_cache_deinit(&s->cache);
 	symbol_map_close(s->map);
 	for (int i = 0; i < 3; i++)
 		free(s->tables[i]);
@@ -300,7 +318,7 @@ unsigned int osv_symbols_resolve(struct osv_symbols *s, uint64_t address,
 	else if (s->map)
 		nr = resolve_by_map(s, address, ret);
 	else if (s->elf)
-		nr = elf_names_resolve(s->elf, address, !s->opt.no_inlines, ret);
+		nr = resolve_by_elf(s, address, ret);
 	if (!nr && s->trace->source)
 		nr = s->trace->source->resolve(s->trace->source_arg, address, s->opt.none, ret);
 	if (!nr && !s->opt.none && !s->opt.use_file)
