@@ -68,6 +68,14 @@ $(BUILD)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
+# x86-64's system calls: "[0] = "read"," and so on; empty where the machine's headers have none.
+$(BUILD)/syscall_names.h: Makefile
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '#include <asm/unistd_64.h>' | $(CC) -E -dM -x c - 2>/dev/null | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
+$(BUILD)/src/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
+
 # BPF: each file is compiled alone, then linked into one object and turned into a skeleton. clang's bpf target does
 # not know where this system keeps <asm/...>.
 BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)

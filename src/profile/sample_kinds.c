@@ -54,6 +54,8 @@ static const struct {
 	{"user_stack", WHAT_NOTHING, 0, {0}},
 	{"kvm_exit", WHAT_EXIT, 0, {"rip", "reason", "isa"}},
 	{"kvm_userspace_exit", WHAT_USER_EXIT, 0, {"reason"}},
+	{"sys_enter", WHAT_SYSCALL, 0, {"id"}},
+	{"sys_exit", WHAT_SYSCALL, 0, {"id"}},
 	{"thread", WHAT_NAME, 0, {"comm"}},
 	{"lost", WHAT_NOTHING, 0, {0}}, {"clock_pair", WHAT_NOTHING, 0, {0}},
 	{"vcpu_tsc", WHAT_NOTHING, 0, {0}}, {"virtio_device", WHAT_NOTHING, 0, {0}},
@@ -181,7 +183,8 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 		ret->made = special[i].made;
 		memcpy(ret->fields, special[i].fields, sizeof(ret->fields));
 	}
-	if (ret->what == WHAT_EVENT || ret->what == WHAT_EXIT || ret->what == WHAT_USER_EXIT)
+	if (ret->what == WHAT_EVENT || ret->what == WHAT_EXIT || ret->what == WHAT_USER_EXIT ||
+	    ret->what == WHAT_SYSCALL)
 		pair_make(name, ret);
 	for (unsigned int i = 0; i < SAMPLE_SLOTS; i++)
 		if (ret->fields[i])

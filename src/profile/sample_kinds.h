@@ -42,6 +42,7 @@ enum sample_what {
 	WHAT_STACK,	/* the backtrace of the event before it */
 	WHAT_EXIT,	/* kvm_exit: also tells where the guest is */
 	WHAT_USER_EXIT, /* kvm_userspace_exit */
+	WHAT_SYSCALL,	/* sys_enter, sys_exit: a pair per number */
 	WHAT_NAME,	/* names a thread */
 	WHAT_NOTHING,
 };

@@ -28,6 +28,7 @@ static void samples_free(struct samples *x)
 	sample_threads_close(x->own);
 	sample_stacks_close(x->stacks);
 	symbol_map_close(x->symbols);
+	sample_syscalls_close(x->syscalls);
 	free(x->batch);
 	free(x->tracepoint_of);
 	free(x->rule);
@@ -44,8 +45,8 @@ static void samples_close(void *arg)
 
 /* ---- the dictionary ---- */
 
-static int tracepoint_add(struct samples *x, const char *name, const char *signature,
-			  const char *format, const struct sample_kind *kind, uint32_t *ret)
+int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,
+			   const char *format, const struct sample_kind *kind, uint32_t *ret)
 {
 	struct osv_trace *t = x->trace;
 	char *shown = strdup(name);
@@ -67,8 +68,8 @@ static int made_add(struct samples *x)
 	for (int i = 0; i < MADE_NR && !err; i++) {
 		const struct sample_made_row *row = &sample_made_rows[i];
 
-		err = tracepoint_add(x, row->name, row->signature, row->format, &row->kind,
-				     &x->made[i]);
+		err = samples_tracepoint_add(x, row->name, row->signature, row->format, &row->kind,
+					     &x->made[i]);
 	}
 	return err;
 }
@@ -83,8 +84,9 @@ static int type_add(struct samples *x, const struct event_type *type)
 	sample_rule_make(type, r);
 	x->has_stacks |= r->what == WHAT_STACK;
 	x->has_wakeup |= r->what == WHAT_WAKE && !r->made;
-	if (r->what == WHAT_EVENT || r->what == WHAT_EXIT || r->what == WHAT_USER_EXIT) {
-		err = tracepoint_add(x, sample_event_name(type), "", "", &r->kind, &tp);
+	if (r->what == WHAT_EVENT || r->what == WHAT_EXIT || r->what == WHAT_USER_EXIT ||
+	    r->what == WHAT_SYSCALL) {
+		err = samples_tracepoint_add(x, sample_event_name(type), "", "", &r->kind, &tp);
 		x->tracepoint_of[type->index] = tp + 1;
 	}
 	return err;
@@ -115,6 +117,9 @@ static int types_find(struct samples *x)
 			}
 			if (is_ours(x, ev) && !x->has_rule[ev->type->index])
 				err = type_add(x, ev->type);
+			if (!err && is_ours(x, ev) &&
+			    x->rule[ev->type->index].what == WHAT_SYSCALL)
+				err = sample_syscall_learn(x, &x->rule[ev->type->index], ev);
 		}
 	}
 	return err;

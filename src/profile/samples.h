@@ -15,7 +15,7 @@
  *   timed pairs      NAME_entry ... _exit, _enter   NAME ... NAME_ret,     kvm_exit ... kvm_entry, virtqueue_pop ...
  *                    ... _exit, _begin ... _end,    NAME_err               fill, kvm_userspace_exit ... kvm_run
  *                    _start ... _end, _start ...
- *                    _done, raw sys_enter ... exit
+ *                    _done; sys_enter: by its number
  *   backtrace        the kernel_stack that follows  frame0, frame1, ...    the guest's instruction pointer; of a
  *                    on the same CPU                                       wait, what the vCPU had left for
  */

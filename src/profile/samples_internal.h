@@ -47,6 +47,18 @@ uint64_t sample_name_address(struct sample_stacks *s, const char *name);
 /* NULL: the address stands for none. */
 const char *sample_address_name(const struct sample_stacks *s, uint64_t address);
 
+/* ---- system calls by name ---- */
+
+struct samples;
+struct sample_syscalls;
+void sample_syscalls_close(struct sample_syscalls *s);
+
+/* In the first pass, of each sys_enter and sys_exit: its number becomes a tracepoint. 0 or -errno. */
+int sample_syscall_learn(struct samples *x, const struct sample_rule *r, const struct event *ev);
+/* The index + 1 of that tracepoint; `otherwise` if the number has none. */
+uint32_t sample_syscall_tracepoint(struct samples *x, const struct sample_rule *r,
+				   const struct event *ev, uint32_t otherwise);
+
 /* ---- events that wait for their backtrace ---- */
 
 struct sample_held {
@@ -73,6 +85,7 @@ struct samples {
 	struct sample_threads *own; /* of a host: threads of VMs */
 	uint64_t not_watched, stood_in; /* switches from or to others; begins without a backtrace */
 	struct sample_stacks *stacks;
+	struct sample_syscalls *syscalls; /* NULL: the trace has none */
 	struct symbol_map *symbols; /* the trace's own */
 	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */
 	uint64_t first, next, event;
@@ -81,6 +94,10 @@ struct samples {
 	double ns_per_tick; /* of a ring that was not aligned; 0: times are ns */
 	int64_t *load;	    /* by CPU, -1: not known */
 };
+
+/* A new entry of the trace's dictionary; `kind` stays the caller's. */
+int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,
+			   const char *format, const struct sample_kind *kind, uint32_t *ret);
 
 /* samples_make.c: appends the samples that the event means. 0 or -errno. */
 int samples_make(struct samples *x, const struct event *ev);

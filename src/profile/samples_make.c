@@ -266,6 +266,8 @@ static int make_event(struct samples *x, const struct sample_rule *r, const stru
 
 	if (is_host(x, ev))
 		vcpu_learn(x, r, ev);
+	if (tp && r->what == WHAT_SYSCALL)
+		tp = sample_syscall_tracepoint(x, r, ev, tp);
 	if (!tp)
 		return 0;
 	err = samples_hold(x, ev, tp - 1, ev->data, ev->size, &h);

@@ -266,7 +266,8 @@ bool osv_tracepoint_is(const struct osv_tracepoint *tp, const char *name)
 {
 	return !strcmp(tp->name, name) ||
 	       (tp->kind && tp->kind->event && !strcmp(tp->kind->event, name)) ||
-	       (tp->kind && tp->kind->base && !strcmp(tp->kind->base, name));
+	       (tp->kind && tp->kind->base && !strcmp(tp->kind->base, name)) ||
+	       (tp->kind && tp->kind->all && !strcmp(tp->kind->all, name));
 }
 
 uint64_t osv_nr_read(const struct osv_trace *t)

@@ -48,6 +48,7 @@ struct sample_kind {
 	const struct event_type *type; /* the argument block is such an event's record; NULL: as the signature says */
 	const char *event;	       /* the event's own name where the sample's differs; or NULL */
 	const char *base;	       /* NULL: by the name */
+	const char *all;	       /* a name for all of its sort: "syscall"; or NULL */
 	const char *allocator;	       /* it is an allocation: buf, req_len, alloc_len, align in its text */
 	bool ends, per_cpu, keyed;     /* it ends `base`; pairs belong to a CPU, to osv_sample.key */
 	bool keeps_first; /* a begin while one is open: that one goes on; else the new one takes its place */
