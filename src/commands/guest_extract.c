@@ -22,6 +22,7 @@ int guest_memory_options(struct osv_guest_options *ret)
 	*ret = (struct osv_guest_options){.elf = guest_given.exe,
 					  .remote = guest_given.remote,
 					  .debug = guest_given.debug,
+					  .no_location = guest_given.no_location,
 					  .timeout_ns = guest_given.http.timeout_ns,
 					  .qmp = guest_given.qmp};
 	if (!guest_given.vm)

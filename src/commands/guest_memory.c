@@ -106,25 +106,33 @@ static json_t *thread_json(struct elf_names *names, const struct osv_thread *t)
 	char location[512];
 	json_t *row, *frames = json_array();
 
-	location_text(names, t, location, sizeof(location));
 	for (unsigned int i = 0; i < t->nr_frames; i++)
 		json_array_append_new(frames, address_json(t->frame[i]));
-	row = json_pack("{s:i,s:o,s:s,s:s,s:f,s:I,s:s,s:o}", "id", (int)t->id, "address",
+	row = json_pack("{s:i,s:o,s:s,s:s,s:f,s:I}", "id", (int)t->id, "address",
 			address_json(t->address), "name", t->name, "status", t->status, "vruntime",
-			(double)t->vruntime, "total_cpu_time_ns", (json_int_t)t->cpu_time_ns,
-			"location", location, "frames", frames);
+			(double)t->vruntime, "total_cpu_time_ns", (json_int_t)t->cpu_time_ns);
 	json_object_set_new(row, "cpu", t->cpu < 0 ? json_null() : json_integer(t->cpu));
+	if (guest_given.no_location) {
+		json_decref(frames);
+		return row;
+	}
+	location_text(names, t, location, sizeof(location));
+	json_object_set_new(row, "location", json_string(location));
+	json_object_set_new(row, "frames", frames);
 	return row;
 }
 
 static void thread_text(struct elf_names *names, const struct osv_thread *t)
 {
-	char cpu[16] = "?", location[512];
+	char cpu[16] = "?", location[512] = " ";
 
 	if (t->cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "%d", t->cpu);
-	location_text(names, t, location, sizeof(location));
-	printf("%4u (0x%" PRIx64 ") %-15s cpu%s %-10s %12g %15" PRId64 " %s\n", t->id, t->address,
+	if (guest_given.no_location)
+		location[0] = '\0';
+	else
+		location_text(names, t, location + 1, sizeof(location) - 1);
+	printf("%4u (0x%" PRIx64 ") %-15s cpu%s %-10s %12g %15" PRId64 "%s\n", t->id, t->address,
 	       t->name, cpu, t->status, (double)t->vruntime, t->cpu_time_ns, location);
 }
 

@@ -104,7 +104,7 @@ static void osv_head_put(struct osv_run *run)
 	json_t *head = json_pack(
 		"{s:{s:s, s:s}, s:[{s:s, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}", "hostrace",
 		"version", HOSTRACE_VERSION, "command", command_now->name, "inputs", "file",
-		run->trace->file, "kind", run->trace->is_dump ? "osv-dump" : "osv-tracefile",
+		run->trace->file, "kind", osv_kind(run->trace),
 		"events", (json_int_t)osv_nr_read(run->trace), "lost", 0, "clock", "method",
 		"guest uptime", "error_ns", 0, "caveats");
 	_cleanup_free_ char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;

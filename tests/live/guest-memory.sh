@@ -12,7 +12,7 @@ ask() {
 	timeout 120 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 27
+plan 29
 vm '' unix:gdb.sock
 
 ask threads
@@ -27,6 +27,11 @@ is "$(jq -c '[.rows[] | [.id, .name, .cpu, .status, .total_cpu_time_ns]]' out)" 
 	"[[10,\"init\",0,\"running\",1000000],[11,\"a thread's name!\",1,\"waiting\",2000000],[12,\"new\",null,\"unstarted\",3000000]]" \
 	"the same as JSON" out
 is "$(jq '.rows[1].frames | length' out)" 2 "with the frames" out
+ask threads --no-location
+is "$? $(sed -n 's/^  11 (0x[0-9a-f]*) //p' out | tr -s ' ')" "0 a thread's name! cpu1 waiting 0 2000000" \
+	"without their places" out
+ask threads --no-location -f json
+is "$(jq -c '.rows[1] | [.id, has("location"), has("frames")]' out)" "[11,false,false]" "the same as JSON" out
 is "$(status)" running "the guest runs on"
 live threads
 is "$? $(grep -c '^  11 .* waiting .* worker_loop() at ' out) $(grep -c '^  10 .* running .* ??$' out)" "0 1 1" \

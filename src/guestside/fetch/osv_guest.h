@@ -38,6 +38,7 @@ struct osv_guest {
 struct osv_guest_options {
 	const char *elf, *remote; /* NULL: build/release/loader.elf, localhost:1234 */
 	bool debug;		  /* build/debug/loader.elf */
+	bool no_location;	  /* threads: not where they are, which takes most of the reading */
 	uint64_t timeout_ns;
 
 	pid_t pid; /* of the VM's process: the guest is not stopped; 0: by the gdb stub */

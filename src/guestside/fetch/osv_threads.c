@@ -33,6 +33,7 @@ struct walk {
 	unsigned int nr_vcpus;
 	struct osv_thread *thread;
 	unsigned int nr;
+	bool no_location;
 	uint8_t object[OBJECT_MAX]; /* the thread that is read */
 };
 
@@ -146,7 +147,7 @@ static int thread_read(struct walk *w, uint64_t address)
 	memcpy(&t->cpu_time_ns, w->object + w->at.cpu_time, sizeof(t->cpu_time_ns));
 	text_neutralise(t->name);
 	err = state_read(w, t);
-	if (!err)
+	if (!err && !w->no_location)
 		location_read(w, t);
 	return err;
 }
@@ -205,7 +206,7 @@ static void statuses_name(struct walk *w, bool live)
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
 		uint64_t *ret_stopped_ns)
 {
-	struct walk w = {0};
+	struct walk w = {.no_location = opt->no_location};
 	int err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_stopped_ns);
 
 	if (!err)

@@ -270,6 +270,11 @@ bool osv_tracepoint_is(const struct osv_tracepoint *tp, const char *name)
 	       (tp->kind && tp->kind->all && !strcmp(tp->kind->all, name));
 }
 
+const char *osv_kind(const struct osv_trace *t)
+{
+	return t->is_rings ? "osv-rings" : t->is_dump ? "osv-dump" : "osv-tracefile";
+}
+
 uint64_t osv_nr_read(const struct osv_trace *t)
 {
 	return t->priv->nr_read;

@@ -85,6 +85,7 @@ struct osv_symbol {
 struct osv_trace {
 	const char *file; /* owned */
 	bool is_dump;
+	bool is_rings; /* images of a guest's rings (raw.h), read as a dump is */
 	struct osv_tracepoint *tracepoints;
 	unsigned int nr_tracepoints;
 	struct osv_symbol *symbols, *segments, *modules; /* each in file order */
@@ -120,6 +121,9 @@ bool osv_tracepoint_is(const struct osv_tracepoint *tp, const char *name);
 /* Does the file begin like one of the two? */
 bool osv_is_tracefile(const uint8_t *head, size_t len);
 bool osv_is_dump(const uint8_t *head, size_t len);
+
+/* What a trace's file is, for JSON and `info`: osv-tracefile, osv-dump, osv-rings. */
+const char *osv_kind(const struct osv_trace *t);
 
 /* 0, or -errno with the sentence set (file and offset). */
 int osv_open(const char *path, struct osv_trace **ret);

@@ -167,7 +167,7 @@ static int osv_reader_open(const char *path, const struct read_hint *hint, struc
 	err = osv_open(path, &r->trace);
 	if (!err)
 		err = trace_info_init(&r->base.info, path,
-				      r->trace->is_dump ? "osv-dump" : "osv-tracefile");
+				      osv_kind(r->trace));
 	if (!err) {
 		r->kind = calloc(r->trace->nr_tracepoints + 1u, sizeof(*r->kind));
 		r->records = malloc((size_t)BATCH_MAX * RECORD_BYTES);

@@ -174,7 +174,7 @@ static int trace_alloc(struct osv_trace *t, const char *name, size_t bytes, unsi
 {
 	if (!(t->priv = calloc(1, sizeof(*t->priv))) || !(t->file = strdup(name)))
 		return fail(-ENOMEM, "%s: out of memory", name);
-	t->is_dump = true;
+	t->is_dump = t->is_rings = true;
 	t->priv->streams = calloc(nr + 1u, sizeof(*t->priv->streams));
 	t->priv->heap = calloc(nr + 1u, sizeof(*t->priv->heap));
 	t->priv->map_len = bytes + OSV_RING_PAGE;
