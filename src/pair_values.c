@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "pair_private.h"
 
@@ -106,13 +107,8 @@ static uint64_t text_keep(struct pairing *p, uint32_t pid, uint64_t id, const ch
 {
 	if (p->nr_text == INTERNED_MAX)
 		return 0;
-	if (!(p->nr_text & (p->nr_text - 1))) {
-		void *more = realloc(p->text, (p->nr_text ? 2 * p->nr_text : 1) * sizeof(*p->text));
-
-		if (!more)
-			return 0;
-		p->text = more;
-	}
+	if (array_room(p->text, p->nr_text))
+		return 0;
 	p->text[p->nr_text] = (struct text){pid, id, strdup(text)};
 	return p->text[p->nr_text].text ? ++p->nr_text : 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "quantiles.h"
 
@@ -54,13 +55,8 @@ static int keep(struct quantiles *q, uint64_t value)
 
 		return err ? err : bucket_add(q, value);
 	}
-	if (!(q->count & (q->count - 1))) {
-		void *more = realloc(q->exact, (q->count ? 2 * q->count : 1) * sizeof(*q->exact));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		q->exact = more;
-	}
+	if (array_room(q->exact, q->count))
+		return -ENOMEM;
 	q->exact[q->count] = value;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "table.h"
@@ -21,16 +22,8 @@ void table_column(struct table *t, const char *key, const char *head, enum colum
 
 struct cell *table_row(struct table *t)
 {
-	if (!(t->nr_rows & (t->nr_rows - 1))) {
-		size_t rows = t->nr_rows ? 2 * t->nr_rows : 1;
-		void *more = realloc(t->cell, rows * t->nr_columns * sizeof(*t->cell));
-
-		if (!more) {
-			fail(-ENOMEM, "out of memory");
-			return NULL;
-		}
-		t->cell = more;
-	}
+	if (array_room_(&t->cell, t->nr_rows, t->nr_columns * sizeof(*t->cell)))
+		return NULL;
 	struct cell *row = &t->cell[t->nr_rows++ * t->nr_columns];
 
 	memset(row, 0, t->nr_columns * sizeof(*row));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "align/internal.h"
+#include "base/array.h"
 #include "base/error.h"
 
 enum { CPUS = 4096 };
@@ -27,18 +28,6 @@ static bool wants(const char *event, void *arg)
 	return elements_wants(event, NULL);
 }
 
-static int grow(void **list, size_t nr, size_t size)
-{
-	void *grown;
-
-	if (nr & (nr - 1)) /* room is a power of two */
-		return 0;
-	grown = realloc(*list, (nr ? 2 * nr : 1) * size);
-	if (!grown)
-		return fail(-ENOMEM, "out of memory");
-	*list = grown;
-	return 0;
-}
 
 static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
 {
@@ -57,7 +46,6 @@ static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
 static int mark_add(struct align *a, const struct event *ev, bool enter, bool userspace)
 {
 	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->vcpu);
-	void *list = v ? v->mark : NULL;
 	int err;
 
 	if (!v)
@@ -67,8 +55,7 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 		return 0;
 	}
 	v->exits |= !userspace;
-	err = grow(&list, v->nr_marks, sizeof(*v->mark));
-	v->mark = list;
+	err = array_room(v->mark, v->nr_marks);
 	if (err)
 		return err;
 	a->marks++;
@@ -81,13 +68,11 @@ static int report_add(struct align *a, const struct event *ev)
 {
 	bool change = ev->type->id == EV_kvm_write_tsc_offset;
 	struct align_vcpu *v = vcpu_get(a, ev->pid, change ? event_value(ev, "target") : ev->vcpu);
-	void *list = v ? v->report : NULL;
 	int err;
 
 	if (!v || v->nr_reports >= CLOCK_SEGMENTS_MAX)
 		return 0;
-	err = grow(&list, v->nr_reports, sizeof(*v->report));
-	v->report = list;
+	err = array_room(v->report, v->nr_reports);
 	if (err)
 		return err;
 	v->report[v->nr_reports++] = (struct clock_report){
@@ -110,13 +95,11 @@ static int pvclock_add(struct align *a, const struct event *ev)
 				    .system_time = event_value(ev, "system_time"),
 				    .mul = (uint32_t)event_value(ev, "mul"),
 				    .shift = (int8_t)event_value(ev, "shift")};
-	void *list = v ? v->pv : NULL;
 	int err;
 
 	if (!v || !rec.mul || v->nr_pv >= CLOCK_SEGMENTS_MAX)
 		return 0;
-	err = grow(&list, v->nr_pv, sizeof(*v->pv));
-	v->pv = list;
+	err = array_room(v->pv, v->nr_pv);
 	if (err)
 		return err;
 	if (event_value(ev, "version") == 2)
@@ -127,13 +110,11 @@ static int pvclock_add(struct align *a, const struct event *ev)
 
 static int pair_add(struct align *a, const struct event *ev)
 {
-	void *list = a->pair;
 	int err;
 
 	if (a->nr_pairs >= CLOCK_PAIRS_MAX)
 		return 0;
-	err = grow(&list, a->nr_pairs, sizeof(*a->pair));
-	a->pair = list;
+	err = array_room(a->pair, a->nr_pairs);
 	if (!err)
 		a->pair[a->nr_pairs++] =
 			(struct clock_pair){.ns = ev->time_ns,
@@ -144,10 +125,8 @@ static int pair_add(struct align *a, const struct event *ev)
 
 static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
 {
-	void *list = a->hole;
-	int err = grow(&list, a->nr_holes, sizeof(*a->hole));
+	int err = array_room(a->hole, a->nr_holes);
 
-	a->hole = list;
 	if (!err)
 		a->hole[a->nr_holes++] = (struct align_hole){from_ns, to_ns};
 	return err;
@@ -176,12 +155,10 @@ static void element_left(void *arg, const struct element *el, enum element_end h
 			 const struct event *ev)
 {
 	struct align *a = arg;
-	void *list = a->element;
 
 	if (how != ELEMENT_RETURNED || a->nr_elements == ALIGN_BLOCKS_MAX ||
-	    grow(&list, a->nr_elements, sizeof(*a->element)))
+	    array_room(a->element, a->nr_elements))
 		return;
-	a->element = list;
 	a->element[a->nr_elements++] = (struct align_element){
 		.vdev = el->vdev, .pop_ns = el->popped_ns, .fill_ns = ev->time_ns};
 }
@@ -241,10 +218,7 @@ static int map_take(struct align *a, const struct trace_info *info)
 	if (!map || a->nr_pairs || k <= 0)
 		return 0;
 	for (int i = 0; !err && i < 2; i++) {
-		void *list = a->pair;
-
-		err = grow(&list, a->nr_pairs, sizeof(*a->pair));
-		a->pair = list;
+		err = array_room(a->pair, a->nr_pairs);
 		if (!err)
 			a->pair[a->nr_pairs++] = (struct clock_pair){
 				.tsc = at[i], .ns = (uint64_t)((double)at[i] * k + 0.5) + offset};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "usdt.h"
@@ -44,14 +45,8 @@ static int mark_add(struct usdt_marks *marks, const struct usdt_mark *mark)
 		marks->broken++;
 		return 0;
 	}
-	if (!(marks->nr & (marks->nr - 1))) {
-		struct usdt_mark *more =
-			realloc(marks->mark, (marks->nr ? 2 * marks->nr : 1) * sizeof(*more));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		marks->mark = more;
-	}
+	if (array_room(marks->mark, marks->nr))
+		return -ENOMEM;
 	marks->mark[marks->nr++] = *mark;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "command.h"
 #include "commands/virtio_state.h"
@@ -40,13 +41,8 @@ struct state {
 
 static struct row *row_add(struct state *s, const char *device, unsigned int queue)
 {
-	if (!(s->nr & (s->nr - 1))) {
-		void *more = realloc(s->row, (s->nr ? 2 * s->nr : 1) * sizeof(*s->row));
-
-		if (!more)
-			return NULL;
-		s->row = more;
-	}
+	if (array_room(s->row, s->nr))
+		return NULL;
 	struct row *row = &s->row[s->nr++];
 
 	*row = (struct row){.queue = queue};

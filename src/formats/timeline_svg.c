@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "formats/svg.h"
 #include "formats/timeline_formats.h"
@@ -90,18 +91,9 @@ static void picture_slice(struct timeline *t, const struct timeline_slice *s)
 	struct picture *p = t->state;
 	struct kept *k;
 
-	if (p->nr == SLICES_MAX) {
+	if (p->nr == SLICES_MAX || array_room(p->slice, p->nr)) {
 		p->left_out++;
 		return;
-	}
-	if (!(p->nr & (p->nr - 1))) {
-		void *grown = realloc(p->slice, (p->nr ? 2 * (size_t)p->nr : 1) * sizeof(*k));
-
-		if (!grown) {
-			p->left_out++;
-			return;
-		}
-		p->slice = grown;
 	}
 	k = &p->slice[p->nr++];
 	k->s = *s;

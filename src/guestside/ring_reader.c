@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/ring_image.h"
 #include "guestside/ring_reader.h"
@@ -149,14 +150,8 @@ static int types_add(struct ring_reader *r)
 
 static int entry_add(struct ring_reader *r, const struct ring_record *rec)
 {
-	if (!(r->nr_entries & (r->nr_entries - 1))) { /* a power of two: full, or the first */
-		size_t nr = r->nr_entries ? 2 * r->nr_entries : 1;
-		void *grown = realloc(r->entry, nr * sizeof(*r->entry));
-
-		if (!grown)
-			return fail(-ENOMEM, "%s: out of memory", r->base.info.file);
-		r->entry = grown;
-	}
+	if (array_room(r->entry, r->nr_entries))
+		return -ENOMEM;
 	r->entry[r->nr_entries++] =
 		(struct entry){.tsc = rec->tsc, .pos = rec->pos, .cpu = rec->cpu};
 	return 0;

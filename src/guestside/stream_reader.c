@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/stream.h"
 #include "guestside/stream_reader.h"
@@ -190,14 +191,8 @@ static int page_add(struct opening *o, const struct stream_head *h, uint64_t at)
 		o->damaged++;
 		return 0;
 	}
-	if (!(c->nr_frames & (c->nr_frames - 1))) { /* a power of two: full, or the first */
-		size_t nr = c->nr_frames ? 2 * c->nr_frames : 1;
-		void *grown = realloc(c->frame, nr * sizeof(*c->frame));
-
-		if (!grown)
-			return fail(-ENOMEM, "%s: out of memory", o->file->path);
-		c->frame = grown;
-	}
+	if (array_room(c->frame, c->nr_frames))
+		return -ENOMEM;
 	c->frame[c->nr_frames++] = (struct tracedat_frame){.offset = at, .bytes = h->bytes};
 	o->pages++;
 	return 0;

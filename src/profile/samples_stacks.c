@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/samples_internal.h"
 
@@ -121,13 +122,8 @@ uint64_t sample_name_address(struct sample_stacks *s, const char *name)
 		return NAMES_AT + *slot;
 	if (nr == SAMPLES_NAMES_MAX)
 		return 0;
-	if (!(nr & (nr - 1))) {
-		void *more = realloc(s->name, (nr ? 2 * nr : 1) * sizeof(*s->name));
-
-		if (!more)
-			return 0;
-		s->name = more;
-	}
+	if (array_room(s->name, nr))
+		return 0;
 	s->name[nr] = strdup(name);
 	if (!s->name[nr])
 		return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "profile/symbol_map.h"
@@ -83,13 +84,8 @@ static int add(struct symbol_map *m, const struct symbol *s)
 {
 	if (m->nr == SYMBOL_MAP_MAX)
 		return fail(-E2BIG, "more than %d symbols", SYMBOL_MAP_MAX);
-	if (!(m->nr & (m->nr - 1))) {
-		void *more = realloc(m->symbol, (m->nr ? 2 * m->nr : 1) * sizeof(*m->symbol));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		m->symbol = more;
-	}
+	if (array_room(m->symbol, m->nr))
+		return -ENOMEM;
 	m->symbol[m->nr] = *s;
 	m->symbol[m->nr].order = (uint32_t)m->nr;
 	m->nr++;

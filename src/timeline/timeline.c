@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "report.h"
@@ -60,14 +61,8 @@ uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank
 
 	if (group >= t->nr_groups || t->nr_tracks == TIMELINE_TRACKS_MAX)
 		return UINT32_MAX;
-	if (!(t->nr_tracks & (t->nr_tracks - 1))) {
-		size_t room = t->nr_tracks ? 2 * (size_t)t->nr_tracks : 1;
-		void *grown = realloc(t->track, room * sizeof(*t->track));
-
-		if (!grown)
-			return UINT32_MAX;
-		t->track = grown;
-	}
+	if (array_room(t->track, t->nr_tracks))
+		return UINT32_MAX;
 	tr = &t->track[t->nr_tracks];
 	va_start(args, fmt);
 	*tr = (struct timeline_track){.name = name_make(fmt, args), .group = group, .tid = tid,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "view.h"
 
@@ -28,13 +29,8 @@ static int list_span(struct folding *f, const struct span *s)
 		l->left_out++;
 		return 0;
 	}
-	if (!(l->nr & (l->nr - 1))) {
-		void *more = realloc(l->span, (l->nr ? 2 * l->nr : 1) * sizeof(*l->span));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		l->span = more;
-	}
+	if (array_room(l->span, l->nr))
+		return -ENOMEM;
 	l->span[l->nr++] = *s;
 	return 0;
 }

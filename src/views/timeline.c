@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "timeline/timeline.h"
 #include "view.h"
@@ -45,13 +46,8 @@ static int state_span(struct folding *f, const struct span *s)
 		st->left_out++;
 		return 0;
 	}
-	if (!(st->nr & (st->nr - 1))) {
-		void *more = realloc(st->span, (st->nr ? 2 * st->nr : 1) * sizeof(*st->span));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		st->span = more;
-	}
+	if (array_room(st->span, st->nr))
+		return -ENOMEM;
 	st->span[st->nr++] = *s;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "exit_reason.h"
 #include "virtio/elements.h"
@@ -65,18 +66,9 @@ struct requests {
 /* Room for one more in a list that grows by doubling; NULL: full or no memory, which is counted. */
 static void *grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
 {
-	if (nr == max) {
+	if (nr == max || array_room_(list, nr, size)) {
 		r->totals.overflow++;
 		return NULL;
-	}
-	if (!(nr & (nr - 1))) {
-		void *grown = realloc(*list, (nr ? 2 * nr : 1) * size);
-
-		if (!grown) {
-			r->totals.overflow++;
-			return NULL;
-		}
-		*list = grown;
 	}
 	return (char *)*list + nr * size;
 }

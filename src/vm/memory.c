@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "vm/memory.h"
@@ -49,13 +50,8 @@ static int ranges_read(struct memory *m, FILE *f)
 	size_t size = 0;
 
 	while (m->nr < MEMORY_RANGES_MAX && getline(&line, &size, f) > 0) {
-		if (!(m->nr & (m->nr - 1))) {
-			void *more = realloc(m->range, (m->nr ? 2 * m->nr : 1) * sizeof(*m->range));
-
-			if (!more)
-				return fail(-ENOMEM, "out of memory");
-			m->range = more;
-		}
+		if (array_room(m->range, m->nr))
+			return -ENOMEM;
 		m->nr += memory_range_parse(line, &m->range[m->nr]);
 	}
 	return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "vm/virtq_qmp.h"
@@ -59,13 +60,8 @@ struct reading {
 
 static int list_add(struct reading *r, const struct virtq_qmp *one)
 {
-	if (!(r->nr & (r->nr - 1))) {
-		void *more = realloc(r->list, (r->nr ? 2 * r->nr : 1) * sizeof(*r->list));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		r->list = more;
-	}
+	if (array_room(r->list, r->nr))
+		return -ENOMEM;
 	r->list[r->nr++] = *one;
 	return 0;
 }

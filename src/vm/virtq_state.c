@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -117,13 +118,8 @@ static int device_add(struct finding *f, uint64_t array, uint32_t vdev_offset, u
 	for (unsigned int i = 0; i < f->nr; i++)
 		if (f->device[i].array == array)
 			return 0;
-	if (!(f->nr & (f->nr - 1))) {
-		void *more = realloc(f->device, (f->nr ? 2 * f->nr : 1) * sizeof(*f->device));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		f->device = more;
-	}
+	if (array_room(f->device, f->nr))
+		return -ENOMEM;
 	d = &f->device[f->nr++];
 	*d = (struct virtq_device){.vdev = vdev, .array = array, .vdev_offset = vdev_offset};
 	path_read(f->m, vdev, d->path);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/fetch/osv_guest.h"
 
@@ -80,13 +81,8 @@ static int alive_add(struct walk *w, const uint8_t *element)
 	memcpy(&address, element + at->address, 8);
 	if (!address) /* a free slot */
 		return 0;
-	if (!(w->nr & (w->nr - 1))) {
-		void *more = realloc(w->alive, (w->nr ? 2 * w->nr : 1) * sizeof(*w->alive));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		w->alive = more;
-	}
+	if (array_room(w->alive, w->nr))
+		return -ENOMEM;
 	memcpy(&birth, element + at->birth, 4);
 	memcpy(&size, element + at->size, 4);
 	memcpy(&nr, element + at->nr_frames, 4);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "guestside/fetch/osv_guest.h"
@@ -165,14 +166,8 @@ static int threads_walk(void *walk)
 	while (!err && node) {
 		if (w->nr == OSV_THREADS_MAX || w->nr == max)
 			return fail(-EBADMSG, "the guest's list of threads does not end");
-		if (!(w->nr & (w->nr - 1))) {
-			void *more = realloc(w->thread,
-					     (w->nr ? 2 * w->nr : 1) * sizeof(*w->thread));
-
-			if (!more)
-				return fail(-ENOMEM, "out of memory");
-			w->thread = more;
-		}
+		if (array_room(w->thread, w->nr))
+			return -ENOMEM;
 		err = osv_guest_u64(&w->g, node + NODE_THREAD_OFFSET, &thread);
 		if (!err)
 			err = thread_read(w, thread);

@@ -13,6 +13,7 @@
 #include <libiberty/demangle.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/elf_units.h"
 #include "guestside/osv/osv_symbols.h"
@@ -106,17 +107,9 @@ static const char *name_kept(const struct elf_names *e, const char *from)
 /* Takes text over; returns it, or `from` where text is NULL. */
 static const char *name_keep(struct elf_names *e, const char *from, char *text)
 {
-	if (!(e->nr_names & (e->nr_names - 1))) {
-		void *more = e->nr_names < NAMES_MAX
-				     ? realloc(e->name, (e->nr_names ? 2 * e->nr_names : 1) *
-								sizeof(*e->name))
-				     : NULL;
-
-		if (!more) {
-			free(text);
-			return from;
-		}
-		e->name = more;
+	if (e->nr_names == NAMES_MAX || array_room(e->name, e->nr_names)) {
+		free(text);
+		return from;
 	}
 	e->name[e->nr_names++] = (struct name){from, text};
 	return text ? text : from;

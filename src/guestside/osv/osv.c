@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/osv_private.h"
 #include "guestside/osv/raw.h"
@@ -108,13 +109,8 @@ int osv_add(struct osv_trace *t, uint64_t key, char *name, char *signature, char
 		return n == OSV_TRACEPOINTS_MAX ? fail(-E2BIG, "more than %u tracepoints", n)
 						: fail(-ENOMEM, "out of memory");
 	}
-	if (!(n & (n - 1))) { /* capacity is the next power of two */
-		void *more = realloc(t->tracepoints, (n ? 2 * n : 1) * sizeof(*t->tracepoints));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		t->tracepoints = more;
-	}
+	if (array_room(t->tracepoints, n))
+		return -ENOMEM;
 	struct osv_place place[OSV_ARGS_MAX];
 	size_t size;
 	bool fixed = osv_layout(signature, place, &size) >= 0;

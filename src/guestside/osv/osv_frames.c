@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "guestside/osv/osv_frames.h"
@@ -255,26 +256,13 @@ static int path_make(struct osv_frames *f, const struct osv_sample *s, uint32_t 
 	return 0;
 }
 
-/* Makes room for the path of number nr, whose backtrace is new. */
-static int paths_room(struct osv_frames *f, uint32_t nr)
-{
-	if (nr & (nr - 1))
-		return 0;
-	void *more = realloc(f->path, (nr ? 2 * nr : 1) * sizeof(*f->path));
-
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	f->path = more;
-	return 0;
-}
-
 int osv_frames_path(struct osv_frames *f, const struct osv_sample *s, const uint32_t **ret,
 		    unsigned int *ret_nr, uint32_t *ret_id)
 {
 	int r = osv_stacks_number(f->stacks, s, ret_id);
 
 	if (r > 0) {
-		r = paths_room(f, *ret_id);
+		r = array_room(f->path, *ret_id);
 		if (!r)
 			r = path_make(f, s, *ret_id);
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/decimal.h"
 #include "base/error.h"
 #include "event.h"
@@ -373,14 +374,8 @@ static int backtrace_make(struct osv_lines *l, const struct osv_sample *s, uint3
 	size_t len = 0;
 	char *text = NULL;
 
-	if (!(number & (number - 1))) {
-		void *more = realloc(l->backtrace,
-				     (number ? 2 * number : 1) * sizeof(*l->backtrace));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		l->backtrace = more;
-	}
+	if (array_room(l->backtrace, number))
+		return -ENOMEM;
 	FILE *f = open_memstream(&text, &len);
 	int err = f ? backtrace_text(l, s, f) : fail(-ENOMEM, "out of memory");
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/osv_report.h"
 
@@ -97,13 +98,8 @@ static int take(struct list *l, const struct osv_timed *timed)
 	if (l->nr == SORTED_MAX)
 		return fail(-E2BIG, "more than %d pairs to sort; narrow the time with --since and "
 				    "--until", SORTED_MAX);
-	if (!(l->nr & (l->nr - 1))) {
-		void *more = realloc(l->kept, (l->nr ? 2 * l->nr : 1) * sizeof(*l->kept));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		l->kept = more;
-	}
+	if (array_room(l->kept, l->nr))
+		return -ENOMEM;
 	l->kept[l->nr] = *timed;
 	return l->keeps_args ? args_keep(&l->kept[l->nr++].entry) : (l->nr++, 0);
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/osv_memory_tree.h"
 
@@ -188,22 +189,13 @@ static int slots_room(struct memory *m)
 
 static int list_room(struct memory *m)
 {
-	uint32_t capacity = m->nr ? 2 * m->nr : 1;
+	int err;
 
-	if (m->nr & (m->nr - 1))
-		return 0;
 	if (m->nr == ALLOCATIONS_MAX)
 		return fail(-E2BIG, "more than %d allocations; narrow the time with --since and "
 				    "--until", ALLOCATIONS_MAX);
-	void *more = realloc(m->allocation, capacity * sizeof(*m->allocation));
-
-	if (more)
-		m->allocation = more;
-	void *firsts = realloc(m->first, capacity * sizeof(*m->first));
-
-	if (firsts)
-		m->first = firsts;
-	return more && firsts ? 0 : fail(-ENOMEM, "out of memory");
+	err = array_room(m->allocation, m->nr);
+	return err ? err : array_room(m->first, m->nr);
 }
 
 static int allocation_add(struct memory *m, const struct osv_sample *s)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/osv_memory_tree.h"
 
@@ -51,14 +52,8 @@ static int node_room(struct memory_tree *t)
 {
 	if (t->nr_nodes == NODES_MAX)
 		return fail(-E2BIG, "more than %d groups and call paths", NODES_MAX);
-	if (!(t->nr_nodes & (t->nr_nodes - 1))) {
-		void *more = realloc(t->node,
-				     (t->nr_nodes ? 2 * t->nr_nodes : 1) * sizeof(*t->node));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		t->node = more;
-	}
+	if (array_room(t->node, t->nr_nodes))
+		return -ENOMEM;
 	return slots_room(t);
 }
 

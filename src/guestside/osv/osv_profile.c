@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "guestside/osv/osv_profile.h"
@@ -70,13 +71,8 @@ static int group_of(struct profile *p, const struct osv_sample *s, uint32_t *ret
 	if (i == p->nr_groups) {
 		if (i == GROUPS_MAX)
 			return fail(-E2BIG, "more than %d groups", GROUPS_MAX);
-		if (!(i & (i - 1))) {
-			void *more = realloc(p->group, (i ? 2 * i : 1) * sizeof(*p->group));
-
-			if (!more)
-				return fail(-ENOMEM, "out of memory");
-			p->group = more;
-		}
+		if (array_room(p->group, i))
+			return -ENOMEM;
 		p->group[i] = (struct group){.id = id};
 		p->nr_groups++;
 		int err = calltree_root(p->tree, "All", &p->group[i].root);

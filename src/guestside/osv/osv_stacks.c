@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/osv_stacks.h"
 
@@ -75,13 +76,8 @@ static int stack_add(struct osv_stacks *s, const struct stack *new, uint32_t *sl
 {
 	if (s->nr == OSV_STACKS_MAX)
 		return fail(-E2BIG, "more than %d different backtraces", OSV_STACKS_MAX);
-	if (!(s->nr & (s->nr - 1))) {
-		void *more = realloc(s->stack, (s->nr ? 2 * s->nr : 1) * sizeof(*s->stack));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		s->stack = more;
-	}
+	if (array_room(s->stack, s->nr))
+		return -ENOMEM;
 	s->stack[s->nr] = *new;
 	*slot = ++s->nr;
 	return s->nr * 2 > s->mask ? grow_slots(s) : 0;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event.h"
 #include "guestside/osv/osv_report.h"
@@ -115,13 +116,8 @@ static int add_duration(struct summary *s, const struct osv_timed *timed)
 	if (s->nr_durations++ == DURATIONS_MAX)
 		return fail(-E2BIG, "more than %d pairs; narrow the time with --since and --until",
 			    DURATIONS_MAX);
-	if (!(d->nr & (d->nr - 1))) {
-		double *more = realloc(d->ns, (d->nr ? 2 * d->nr : 1) * sizeof(*more));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		d->ns = more;
-	}
+	if (array_room(d->ns, d->nr))
+		return -ENOMEM;
 	d->ns[d->nr++] = ns;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "guestside/osv/frame_cache.h"
 #include "guestside/osv/osv_symbols.h"
@@ -83,13 +84,8 @@ static int file_symbol_add(struct osv_symbols *s, const struct file_symbol *pars
 
 	if (nr == FILE_SYMBOLS_MAX)
 		return fail(-E2BIG, "more than %d symbols", FILE_SYMBOLS_MAX);
-	if (!(nr & (nr - 1))) {
-		void *more = realloc(s->by_file, (nr ? 2 * nr : 1) * sizeof(*s->by_file));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		s->by_file = more;
-	}
+	if (array_room(s->by_file, nr))
+		return -ENOMEM;
 	struct file_symbol *f = &s->by_file[s->nr_by_file++];
 
 	*f = *parsed;
