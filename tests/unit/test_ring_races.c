@@ -12,7 +12,7 @@
 
 #include "ring_util.h"
 
-enum { RACE_GOOD = 1000000, RACE_LOST = 1000, RACE_WRITERS = 2, RACE_SECONDS = 60 };
+enum { RACE_GOOD = 200000, RACE_LOST = 1000, RACE_WRITERS = 2, RACE_SECONDS = 60 };
 
 static bool racing;
 
@@ -77,7 +77,7 @@ static void race_end(pthread_t *threads, unsigned int nr)
 		pthread_join(threads[i], NULL);
 }
 
-/* Until a million good records were read and the writers were met often enough to have been a danger. */
+/* Until 200,000 good records were read and the writers were met often enough to have been a danger. */
 static void race_live(unsigned int nr_writers, unsigned int slots, bool wait)
 {
 	pthread_t threads[RACE_WRITERS];
