@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A reader that lets only some events of another one pass. What names others (devices, threads, clocks, losses) passes
+ * always, or the rest could not be understood.
+ */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>

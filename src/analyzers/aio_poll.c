@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * QEMU's threads wait for work in event loops. The main loop's wait is where the machine is idle, unless the big
+ * lock or a device holds it up elsewhere.
+ */
 #include "analyzer.h"
 
 const struct analyzer aio_poll_analyzer = {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A disk request in QEMU: a device (virtio-blk, ide, nvme) asks its block layer, which asks the file or the host's
+ * device. What lies between is the disk's own time as QEMU accounts for it.
+ */
 #include "analyzer.h"
 
 const struct analyzer block_analyzer = {

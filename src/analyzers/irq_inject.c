@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Interrupts that KVM puts into a guest by hand. With posted interrupts (APICv, AVIC) the hardware does it unseen. */
 #include "analyzer.h"
 
 const struct analyzer irq_inject_analyzer = {

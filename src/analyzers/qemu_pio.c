@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Port I/O as it arrives in QEMU: all of it under TCG, under KVM what KVM does not answer itself. */
 #include "analyzer.h"
 
 /* Where both are recorded kvm_pio has the same accesses and those that KVM answers itself. */

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The outer cycle: a vCPU thread of the VMM calls KVM_RUN, which returns when KVM cannot go on alone (port I/O and
+ * MMIO of emulated devices, above all). It is there on every backend, also where no tracepoint shows the exits.
+ */
 #include "analyzer.h"
 
 const struct analyzer userspace_exit_analyzer = {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A driver that has put something into a queue tells the device (virtio 1.2, 2.7.13.4). How long until it is looked at
+ * shows a busy event loop, a thread that was not scheduled, or a device that polls anyway.
+ */
 #include "analyzer.h"
 
 const struct analyzer virtio_kick_analyzer = {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A trace as text, JSON or CSV, every event of it: for other programs, and for grep. The way back is import. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

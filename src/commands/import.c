@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Any trace that hostrace reads as a file of its own: smaller, indexed, read by columns. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Events one a line. One OSv trace alone is printed as OSv's own tool does it (osv_list_run). */
 #include <string.h>
 
 #include "base/error.h"

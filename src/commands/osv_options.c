@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The options of the profiles and of what else came from OSv's trace.py: tables, and what they mean (osv.h). */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

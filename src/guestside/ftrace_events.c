@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A kernel's events from its own descriptions (tracefs's events/SYSTEM/NAME/format, a copy of which is in every
+ * trace.dat and stream): libtraceevent takes the text apart, each field that it finds becomes one of ours. A host's
+ * KVM events are made into ours by name (ftrace_kvm.h), so that analyzers know them.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

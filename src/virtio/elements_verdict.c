@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* What to think of an element that is still out at the end: leaked, or is there a reason? elements.h has the rules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* What doctor found, for programs: the same rows as in its text, and nothing that the text lacks. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>

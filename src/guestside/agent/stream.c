@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the agent sends, frame by frame (guestside/stream.h): first what explains the pages (formats, names, symbols),
+ * then pages as the kernel's rings give them, unread.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
