@@ -166,6 +166,13 @@ static void aligned_close(struct reader *r)
 	free(al);
 }
 
+/* By members: between them may lie anything. */
+static bool segment_same(const struct clock_segment *a, const struct clock_segment *b)
+{
+	return a->from == b->from && a->offset == b->offset && a->scale == b->scale &&
+	       a->scale_bits == b->scale_bits;
+}
+
 static bool one_relation(const struct align_guest *g)
 {
 	const struct clock_vcpu *first = NULL;
@@ -177,7 +184,7 @@ static bool one_relation(const struct align_guest *g)
 			continue;
 		if (v->nr_segments != 1)
 			return false;
-		if (first && memcmp(&v->segment[0], &first->segment[0], sizeof(v->segment[0])))
+		if (first && !segment_same(&v->segment[0], &first->segment[0]))
 			return false;
 		first = first ? first : v;
 	}

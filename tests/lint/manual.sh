@@ -6,20 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 hostrace=${HOSTRACE:-build/hostrace}
 man=${BUILD:-build}/man
-n=0
-failed=0
-
-# rule NAME FOUND: no finding is fine.
-rule() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | awk '{ print "#   " $0 }'
-		failed=1
-	fi
-}
+. tests/lint/rule.inc
 
 "$hostrace" --version || { echo "not ok 1 - there is no program"; exit 1; }
 mapfile -t commands < <("$hostrace" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')

@@ -5,20 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tapset=stap/tapset/hostrace.stp
-n=0
-failed=0
-
-# rule NAME FOUND: no finding is fine.
-rule() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | sed 's/^/#   /'
-		failed=1
-	fi
-}
+. tests/lint/rule.inc
 
 # "EVENT KIND NAME" of each way to see an event; a name that changed ("new|old") is several.
 ways() {
