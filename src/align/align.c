@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "align/internal.h"
+#include "base/array.h"
 #include "base/error.h"
 
 enum { SCALE_BITS = 48 };
@@ -56,14 +57,8 @@ int align_clock_check(const char *clock)
 
 static int stamp_add(struct clock_input *in, uint64_t stamp)
 {
-	if (!(in->nr_stamps & (in->nr_stamps - 1))) {
-		size_t room = in->nr_stamps ? 2 * in->nr_stamps : 1;
-		void *grown = realloc((void *)in->stamp, room * sizeof(*in->stamp));
-
-		if (!grown)
-			return fail(-ENOMEM, "out of memory");
-		in->stamp = grown;
-	}
+	if (array_room(in->stamp, in->nr_stamps))
+		return -ENOMEM;
 	((uint64_t *)in->stamp)[in->nr_stamps++] = stamp;
 	return 0;
 }
@@ -146,17 +141,12 @@ static int block_take(struct align_guest *g, const struct event *ev)
 static int kick_take(struct align_guest *g, const struct event *ev)
 {
 	uint64_t vring, kicking;
-	void *grown;
 
 	if (guest_event_kind(ev->type) != GUEST_KICK || g->nr_kicks == ALIGN_KICKS_MAX ||
 	    !guest_number(ev, "a0", &vring) || !guest_number(ev, "a1", &kicking) || !kicking)
 		return 0;
-	if (!(g->nr_kicks & (g->nr_kicks - 1))) {
-		grown = realloc(g->kick, (g->nr_kicks ? 2 * g->nr_kicks : 1) * sizeof(*g->kick));
-		if (!grown)
-			return fail(-ENOMEM, "out of memory");
-		g->kick = grown;
-	}
+	if (array_room(g->kick, g->nr_kicks))
+		return -ENOMEM;
 	g->kick[g->nr_kicks++] = (struct align_kick){vring, ev->time_ns};
 	return 0;
 }

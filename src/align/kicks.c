@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "align/internal.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
@@ -59,13 +60,8 @@ static int sequence_add(struct sequences *s, uint64_t key, uint64_t at)
 	}
 	if (q == s->list + s->nr)
 		s->list[s->nr++] = (struct sequence){.key = key};
-	if (!(q->nr & (q->nr - 1))) {
-		void *grown = realloc(q->at, (q->nr ? 2 * q->nr : 1) * sizeof(*q->at));
-
-		if (!grown)
-			return fail(-ENOMEM, "out of memory");
-		q->at = grown;
-	}
+	if (array_room(q->at, q->nr))
+		return -ENOMEM;
 	q->at[q->nr++] = at;
 	return 0;
 }
