@@ -108,9 +108,11 @@ static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint6
 
 static json_t *totals_json(const struct request_totals *n)
 {
-	return json_pack("{s:{s:I, s:I, s:I, s:I}}", "totals", "requests", (json_int_t)n->requests,
-			 "matched", (json_int_t)n->matched, "elements", (json_int_t)n->elements,
-			 "open", (json_int_t)n->open);
+	return json_pack("{s:{s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}}", "totals", "requests",
+			 (json_int_t)n->requests, "matched", (json_int_t)n->matched, "elements",
+			 (json_int_t)n->elements, "open", (json_int_t)n->open, "without", "disk",
+			 (json_int_t)n->without_disk, "element", (json_int_t)n->without_element,
+			 "taken", (json_int_t)n->without_taken);
 }
 
 static json_t *caveats_make(const struct request_totals *n)
@@ -122,6 +124,21 @@ static json_t *caveats_make(const struct request_totals *n)
 	if (n->open)
 		caveat_add(list, "%" PRIu64 " requests began or ended outside of the recording",
 			   n->open);
+	if (n->without_disk && reading_guests())
+		caveat_add(list,
+			   "%" PRIu64 " requests without an element: no device that the host saw "
+			   "agrees with their disk",
+			   n->without_disk);
+	if (n->without_element)
+		caveat_add(list,
+			   "%" PRIu64 " requests without an element: none was popped and returned in "
+			   "their time",
+			   n->without_element);
+	if (n->without_taken)
+		caveat_add(list,
+			   "%" PRIu64 " requests without an element: those in their time belong to "
+			   "other requests",
+			   n->without_taken);
 	if (n->overflow)
 		caveat_add(list, "%" PRIu64 " events found no room", n->overflow);
 	return list;

@@ -2,69 +2,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "exit_reason.h"
-#include "virtio/elements.h"
-#include "virtio/requests.h"
+#include "virtio/requests_private.h"
 
-enum {
-	CPUS_MAX = 4096,
-	DEVICES_MAX = 256,
-	DEVICE_BYTES = 120,
-	OPEN_MAX = 4096,      /* requests of the guest in flight */
-	EXITS_LOOKED_AT = 256, /* between an issue and its pop */
-};
-
-struct element_times {
-	uint64_t pop_ns, fill_ns, interrupt_ns, vq;
-	uint32_t device, queue, head;
-	bool taken;
-};
-
-struct exit_times {
-	uint64_t ns, latency_ns;
-	uint32_t reason;
-	uint16_t isa, vcpu; /* isa 0xffff: a userspace exit */
-};
-
-enum { ISA_USERSPACE = 0xffff };
-
-struct disk {
-	uint32_t major, minor;
-	int device; /* of the host; -1: none */
-	uint32_t *list; /* of requests, by issue */
-	size_t nr;
-};
-
-struct requests {
-	struct request *rq;
-	size_t nr_rq;
-	uint32_t open[OPEN_MAX]; /* indices of requests without a completion */
-	unsigned int nr_open;
-	struct element_times *el;
-	size_t nr_el, quiet; /* quiet: elements before it have their interrupt */
-	struct exit_times *exit;
-	size_t nr_exits;
-	uint32_t last_exit[CPUS_MAX]; /* index + 1 of the exit that a vCPU is in */
-	uint64_t irq_ns[CPUS_MAX];    /* guest: the newest handler's entry */
-	struct {
-		uint32_t pid;
-		uint64_t vdev;
-		char path[DEVICE_BYTES];
-	} device[DEVICES_MAX];
-	unsigned int nr_devices;
-	struct disk disk[REQUEST_DISKS_MAX];
-	unsigned int nr_disks;
-	struct elements *elements;
-	struct element_watch watch;
-	struct request_totals totals;
-};
-
-/* Room for one more in a list that grows by doubling; NULL: full or no memory, which is counted. */
-static void *grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
+void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
 {
 	if (nr == max || array_room_(list, nr, size)) {
 		r->totals.overflow++;
@@ -82,7 +26,7 @@ static void issue_take(struct requests *r, const struct event *ev)
 
 	if (!guest_block(ev, &block))
 		return;
-	rq = grow(r, (void **)&r->rq, r->nr_rq, REQUESTS_MAX, sizeof(*rq));
+	rq = requests_grow(r, (void **)&r->rq, r->nr_rq, REQUESTS_MAX, sizeof(*rq));
 	if (!rq)
 		return;
 	*rq = (struct request){.block = block, .vcpu = ev->cpu, .issue_ns = ev->time_ns,
@@ -92,24 +36,45 @@ static void issue_take(struct requests *r, const struct event *ev)
 	r->nr_rq++;
 }
 
+/*
+ * The open request that is done. Two CPUs may have the same sector read at once; blk-mq completes each on the CPU that
+ * issued it, so that one is preferred. -1: none.
+ */
+static int open_find(const struct requests *r, const struct guest_block *b, uint32_t cpu)
+{
+	int found = -1;
+
+	for (unsigned int i = 0; i < r->nr_open; i++) {
+		const struct request *rq = &r->rq[r->open[i]];
+
+		if (rq->block.major != b->major || rq->block.minor != b->minor ||
+		    rq->block.sector != b->sector || rq->block.op != b->op)
+			continue;
+		if (rq->vcpu == cpu)
+			return (int)i;
+		found = found < 0 ? (int)i : found;
+	}
+	return found;
+}
+
 static void complete_take(struct requests *r, const struct event *ev)
 {
 	struct guest_block b;
+	struct request *rq;
+	int i;
 
 	if (!guest_block(ev, &b))
 		return;
-	for (unsigned int i = 0; i < r->nr_open; i++) {
-		struct request *rq = &r->rq[r->open[i]];
-
-		if (rq->block.major != b.major || rq->block.minor != b.minor ||
-		    rq->block.sector != b.sector || rq->block.op != b.op)
-			continue;
-		rq->complete_ns = ev->time_ns;
-		rq->irq_ns = ev->cpu < CPUS_MAX ? r->irq_ns[ev->cpu] : 0;
-		memmove(&r->open[i], &r->open[i + 1], (--r->nr_open - i) * sizeof(r->open[0]));
+	i = open_find(r, &b, ev->cpu);
+	if (i < 0) {
+		r->totals.open++;
 		return;
 	}
-	r->totals.open++;
+	rq = &r->rq[r->open[i]];
+	rq->complete_ns = ev->time_ns;
+	rq->irq_ns = ev->cpu < CPUS_MAX ? r->irq_ns[ev->cpu] : 0;
+	r->nr_open--;
+	memmove(&r->open[i], &r->open[i + 1], (r->nr_open - (unsigned int)i) * sizeof(r->open[0]));
 }
 
 static void guest_event(struct requests *r, const struct event *ev)
@@ -139,7 +104,7 @@ static void exit_take(struct requests *r, const struct event *ev)
 
 	if (ev->vcpu >= CPUS_MAX)
 		return;
-	x = grow(r, (void **)&r->exit, r->nr_exits, REQUEST_EXITS_MAX, sizeof(*x));
+	x = requests_grow(r, (void **)&r->exit, r->nr_exits, REQUEST_EXITS_MAX, sizeof(*x));
 	if (!x)
 		return;
 	*x = (struct exit_times){
@@ -195,7 +160,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 
 	if (how != ELEMENT_RETURNED)
 		return;
-	to = grow(r, (void **)&r->el, r->nr_el, REQUESTS_MAX, sizeof(*to));
+	to = requests_grow(r, (void **)&r->el, r->nr_el, REQUESTS_MAX, sizeof(*to));
 	if (!to)
 		return;
 	*to = (struct element_times){.pop_ns = el->popped_ns,
@@ -270,160 +235,6 @@ bool requests_wants(const char *event, void *arg)
 	return elements_wants(event, NULL);
 }
 
-/* ---- which belongs to which ---- */
-
-static int by_pop(const void *a, const void *b)
-{
-	const struct element_times *x = a, *y = b;
-
-	return (x->pop_ns > y->pop_ns) - (x->pop_ns < y->pop_ns);
-}
-
-static struct disk *disk_get(struct requests *r, const struct guest_block *b)
-{
-	struct disk *d;
-
-	for (unsigned int i = 0; i < r->nr_disks; i++)
-		if (r->disk[i].major == b->major && r->disk[i].minor == b->minor)
-			return &r->disk[i];
-	if (r->nr_disks == REQUEST_DISKS_MAX)
-		return NULL;
-	d = &r->disk[r->nr_disks++];
-	*d = (struct disk){.major = b->major, .minor = b->minor, .device = -1};
-	return d;
-}
-
-static void disks_fill(struct requests *r)
-{
-	for (size_t i = 0; i < r->nr_rq; i++) {
-		struct disk *d = r->rq[i].complete_ns ? disk_get(r, &r->rq[i].block) : NULL;
-		uint32_t *to = d ? grow(r, (void **)&d->list, d->nr, REQUESTS_MAX, sizeof(*to))
-				 : NULL;
-
-		if (!to)
-			continue;
-		*to = (uint32_t)i;
-		d->nr++;
-	}
-}
-
-/* The tightest request around an element: `from` is the first that is not taken. */
-static struct request *request_around(struct requests *r, const struct disk *d, size_t from,
-				      const struct element_times *el, uint64_t error_ns)
-{
-	struct request *best = NULL;
-	uint64_t best_cost = UINT64_MAX;
-
-	for (size_t i = from; i < d->nr; i++) {
-		struct request *rq = &r->rq[d->list[i]];
-		uint64_t cost;
-
-		if (rq->issue_ns > el->pop_ns + error_ns)
-			break;
-		if (rq->matched || rq->complete_ns + error_ns < el->fill_ns)
-			continue;
-		cost = rq->complete_ns - rq->issue_ns;
-		if (cost < best_cost) {
-			best_cost = cost;
-			best = rq;
-		}
-	}
-	return best;
-}
-
-static void match_take(struct requests *r, struct request *rq, const struct element_times *el)
-{
-	rq->pop_ns = el->pop_ns;
-	rq->fill_ns = el->fill_ns;
-	rq->interrupt_ns = el->interrupt_ns;
-	rq->queue = el->queue;
-	rq->head = el->head;
-	rq->device = r->device[el->device].path;
-}
-
-/* How many of the disk's requests have an element of the device. Their `matched` is set. */
-static size_t disk_match(struct requests *r, const struct disk *d, uint32_t device,
-			 uint64_t error_ns, bool keep)
-{
-	size_t first = 0, nr = 0;
-
-	for (size_t i = 0; i < d->nr; i++)
-		r->rq[d->list[i]].matched = false;
-	for (size_t i = 0; i < r->nr_el; i++) {
-		const struct element_times *el = &r->el[i];
-		struct request *rq;
-
-		if (el->device != device)
-			continue;
-		while (first < d->nr && (r->rq[d->list[first]].matched ||
-					 r->rq[d->list[first]].complete_ns + error_ns < el->pop_ns))
-			first++;
-		rq = request_around(r, d, first, el, error_ns);
-		if (!rq)
-			continue;
-		rq->matched = true;
-		nr++;
-		if (keep)
-			match_take(r, rq, el);
-	}
-	return nr;
-}
-
-static size_t elements_of(const struct requests *r, uint32_t device)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < r->nr_el; i++)
-		nr += r->el[i].device == device;
-	return nr;
-}
-
-/* The device whose elements agree best: matches against all that there are on both sides. */
-static int device_choose(struct requests *r, const struct disk *d, const bool *used,
-			 uint64_t error_ns)
-{
-	double best = 0.1; /* fewer than one in ten agree by chance */
-	int device = -1;
-
-	for (unsigned int i = 0; i < r->nr_devices; i++) {
-		size_t all = elements_of(r, i), most = all > d->nr ? all : d->nr;
-		double share;
-
-		if (used[i] || !all)
-			continue;
-		share = (double)disk_match(r, d, i, error_ns, false) / (double)most;
-		if (share > best) {
-			best = share;
-			device = (int)i;
-		}
-	}
-	return device;
-}
-
-/* Disks with the most requests first: they are the surest. */
-static void disks_match(struct requests *r, uint64_t error_ns)
-{
-	bool used[DEVICES_MAX] = {false}, done[REQUEST_DISKS_MAX] = {false};
-
-	for (unsigned int n = 0; n < r->nr_disks; n++) {
-		struct disk *d = NULL;
-
-		for (unsigned int i = 0; i < r->nr_disks; i++)
-			if (!done[i] && (!d || r->disk[i].nr > d->nr))
-				d = &r->disk[i];
-		done[d - r->disk] = true;
-		d->device = device_choose(r, d, used, error_ns);
-		if (d->device < 0) {
-			for (size_t i = 0; i < d->nr; i++)
-				r->rq[d->list[i]].matched = false;
-			continue;
-		}
-		used[d->device] = true;
-		r->totals.elements += elements_of(r, (uint32_t)d->device);
-		r->totals.matched += disk_match(r, d, (uint32_t)d->device, error_ns, true);
-	}
-}
-
 /* ---- the exit that carried the kick ---- */
 
 static const char *exit_name(const struct exit_times *x)
@@ -483,10 +294,7 @@ static void exit_find(const struct requests *r, struct request *rq, uint64_t err
 int requests_end(struct requests *r, uint64_t error_ns, const struct request **ret, size_t *ret_nr,
 		 struct request_totals *totals)
 {
-	if (r->nr_el)
-		qsort(r->el, r->nr_el, sizeof(*r->el), by_pop);
-	disks_fill(r);
-	disks_match(r, error_ns);
+	requests_match(r, error_ns);
 	for (size_t i = 0; i < r->nr_rq; i++) {
 		struct request *rq = &r->rq[i];
 

@@ -24,6 +24,10 @@ equal "agent: the guest's clock is read from the kernel" "$method" read
 equal "agent: no guest event lies outside of guest mode" "$violations" 0
 holds "agent: guest events were checked" "$checked" -ge 1000
 holds "agent: the error is below a microsecond" "$error" -lt 1000
+report agent.hrt requests '.totals | "\(.requests) \(.matched)"' --guest "$out/agent.guest" >"$work/requests"
+read -r requests matched <"$work/requests"
+holds "agent: the guest's block requests" "$requests" -ge 90
+equal "agent: each has its element" "$matched" "$requests"
 holds "vsock: guest events" \
 	"$(timeout 60 "$program" info -f json -i "$out/agent.guest2" 2>>"$work/stderr" | jq '[.result.events[]] | add')" -ge 100
 equal "vsock: none lies outside of guest mode" \
