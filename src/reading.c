@@ -7,7 +7,9 @@
 
 #include "align/align.h"
 #include "base/error.h"
+#include "command.h"
 #include "reading.h"
+#include "reading_beside.h"
 #include "trim_reason.h"
 
 enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
@@ -18,12 +20,13 @@ static struct text_list files, guests, globs, reasons;
 static struct time_arg since_opt, until_opt, period_opt;
 static const char *vm_opt, *clock_opt;
 static struct number_list vcpus_opt, tids_opt;
-static bool strict_opt;
+static bool strict_opt, no_guest_opt;
 
 /* clang-format off */
 const struct option_row reading_options[] = {
 	{'i', "input",  OPT_LIST,     &files,      "FILE", "trace to read (default hostrace.hrt); repeatable"},
 	{0,   "guest",  OPT_LIST,     &guests,     "FILE", "a guest's own trace to merge"},
+	{0,   "no-guest", OPT_FLAG,   &no_guest_opt, NULL, "not that which 'record --guest' put beside the recording"},
 	{0,   "clock",  OPT_TEXT,     &clock_opt,  "HOW",  "align the guest's clock by read, fit or OFFSET[,SCALE]"},
 	{0,   "since",  OPT_TIME,     &since_opt,  "TIME", "from here on: after the trace's start, or absolute "
 							   "when larger than its span"},
@@ -67,6 +70,29 @@ int reading_take_args(int argc, char **argv, int max)
 static const char *host_path(unsigned int i)
 {
 	return files.nr ? files.item[i] : default_input;
+}
+
+/* Does --event leave any room for a guest's events? */
+static bool guests_asked(void)
+{
+	for (unsigned int i = 0; i < globs.nr; i++)
+		if (strchr("g*?[", globs.item[i][0]))
+			return true;
+	return !globs.nr;
+}
+
+void reading_want_guests(void)
+{
+	char *found[OPTION_LIST_MAX];
+	unsigned int nr = 0;
+
+	if (!guests.nr && !no_guest_opt && files.nr <= 1 && guests_asked())
+		nr = reading_beside(host_path(0), command_note, found, OPTION_LIST_MAX);
+	for (unsigned int i = 0; i < nr; i++) { /* kept until the program ends, as the options are */
+		guests.item[guests.nr++] = found[i];
+		command_note("%s, the guest's own trace, is merged (not with --no-guest)",
+			     found[i]);
+	}
 }
 
 const char *reading_source_name(unsigned int source)

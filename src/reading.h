@@ -34,6 +34,12 @@ bool reading_window(uint64_t start_ns, uint64_t end_ns, uint64_t *ret_since, uin
 const char *reading_source_name(unsigned int source);
 bool reading_is_guest(unsigned int source);
 
+/*
+ * The command looks at guests' events: what `record --guest` put beside the only recording is merged, unless --guest or
+ * --no-guest was given, and it says so. After reading_take_args(), before anything is opened or asked of guests.
+ */
+void reading_want_guests(void);
+
 /* Is anything left out by the options (--since, --vm, --event, ...)? */
 bool reading_trimmed(void);
 

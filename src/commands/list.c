@@ -33,6 +33,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("events are listed in time order; --sort %s is not possible",
 				     out.sort);
 	}
+	reading_want_guests();
 	int err = reading_open(NULL, NULL, &r);
 
 	if (!err)

@@ -115,6 +115,12 @@ static json_t *totals_json(const struct request_totals *n)
 			 "taken", (json_int_t)n->without_taken);
 }
 
+static void without_tell(json_t *list, uint64_t nr, const char *why)
+{
+	if (nr)
+		caveat_add(list, "%" PRIu64 " requests without an element: %s", nr, why);
+}
+
 static json_t *caveats_make(const struct request_totals *n)
 {
 	json_t *list = json_array();
@@ -124,21 +130,9 @@ static json_t *caveats_make(const struct request_totals *n)
 	if (n->open)
 		caveat_add(list, "%" PRIu64 " requests began or ended outside of the recording",
 			   n->open);
-	if (n->without_disk && reading_guests())
-		caveat_add(list,
-			   "%" PRIu64 " requests without an element: no device that the host saw "
-			   "agrees with their disk",
-			   n->without_disk);
-	if (n->without_element)
-		caveat_add(list,
-			   "%" PRIu64 " requests without an element: none was popped and returned in "
-			   "their time",
-			   n->without_element);
-	if (n->without_taken)
-		caveat_add(list,
-			   "%" PRIu64 " requests without an element: those in their time belong to "
-			   "other requests",
-			   n->without_taken);
+	without_tell(list, n->without_disk, "no device that the host saw agrees with their disk");
+	without_tell(list, n->without_element, "none was popped and returned in their time");
+	without_tell(list, n->without_taken, "those in their time belong to other requests");
 	if (n->overflow)
 		caveat_add(list, "%" PRIu64 " events found no room", n->overflow);
 	return list;
@@ -179,6 +173,7 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
 		return command_usage("%s", error_text());
+	reading_want_guests();
 	int err = q ? requests_read(q, &r, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
 
 	if (!err)

@@ -182,6 +182,7 @@ static int run(int argc, char **argv, char **rest)
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
 		return command_usage("%s", error_text());
 	struct links links = {0};
+	reading_want_guests();
 	int err = reading_guests() ? links_make(&links) : 0;
 
 	if (!err)

@@ -77,6 +77,20 @@ static bool wants(const char *event, void *arg)
 	return !strcmp(event, "lost") || !strcmp(event, "virtio_device");
 }
 
+/* Does any of the analyzers look at a guest's own events? */
+static bool wants_guests(const struct run *run)
+{
+	for (unsigned int i = 0; i < run->nr; i++) {
+		const struct analyzer *a = run->fold[i].f.analyzer;
+		const char *const lists[] = {a->begin, a->end, a->mark, a->reset, a->needs};
+
+		for (size_t j = 0; j < sizeof(lists) / sizeof(lists[0]); j++)
+			if (lists[j] && strstr(lists[j], "guest:"))
+				return true;
+	}
+	return false;
+}
+
 /* Which types are begins: asked once per type, as names are compared. */
 static bool is_begin(const struct fold *fold, const struct event *ev)
 {
@@ -275,6 +289,8 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 		return command_usage("%s", error_text());
 	if (run.nr > 1)
 		run.fold[1].f.analyzer = analyzer_find(a->fallback);
+	if (wants_guests(&run))
+		reading_want_guests();
 	int err = reading_open(wants, &run, &r);
 
 	if (!err)

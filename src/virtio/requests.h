@@ -46,7 +46,7 @@ struct request_totals {
 	uint64_t matched;
 	uint64_t elements; /* popped and filled, of devices that are disks of this guest */
 	uint64_t overflow; /* found no room */
-	/* Why requests have no element: no device is their disk; none came and went in their time; others have those. */
+	/* Why requests have no element: no device is their disk; none came and went in their time; others have it. */
 	uint64_t without_disk, without_element, without_taken;
 };
 

@@ -37,9 +37,11 @@ static void disks_fill(struct requests *r)
 {
 	for (size_t i = 0; i < r->nr_rq; i++) {
 		struct disk *d = r->rq[i].complete_ns ? disk_get(r, &r->rq[i].block) : NULL;
-		uint32_t *to = d ? requests_grow(r, (void **)&d->list, d->nr, REQUESTS_MAX, sizeof(*to))
-				 : NULL;
+		uint32_t *to;
 
+		if (!d)
+			continue;
+		to = requests_grow(r, (void **)&d->list, d->nr, REQUESTS_MAX, sizeof(*to));
 		if (!to)
 			continue;
 		*to = (uint32_t)i;

@@ -62,13 +62,15 @@ exits() {
 		.[([.[].port] | map(. == "0x2f0" or . == "752") | index(true)):] | length'
 }
 
-plan 10
+plan 11
 record virtual 1 "mem:ring_virtual,elf=$guest,qmp=qmp"
 is "$(numbers virtual.guest)" 143 "through the page tables: every record, as it was written" record.err
 is "$("$HOSTRACE" info -f json -i virtual.hrt | jq -r '.result.guests[0].kind // .result.meta.guests[0].kind // "?"')" guest-ring \
 	"the recording names it"
 is "$("$HOSTRACE" sync --check -f json -i virtual.hrt --guest virtual.guest 2>list.err | jq -r '.totals | "\(.checked) \(.violations)"')" \
 	"143 0" "all on the host's clock, within guest mode" list.err
+is "$("$HOSTRACE" list -f json -i virtual.hrt --event 'guest:*' --limit 0 2>list.err | jq '.rows | length') $(grep -c 'virtual.guest, .* is merged' list.err)" \
+	"143 1" "and found without being named" list.err
 
 record plain 2 "mem:ring_plain,elf=$guest"
 is "$(numbers plain.guest)" 143 "as it lies in memory" record.err

@@ -110,6 +110,8 @@ static void meta_add(struct recording *r, json_t *meta, bool final)
 
 static void summary(struct recording *r)
 {
+	bool any = false;
+
 	(void)r;
 	for (unsigned int i = 0; i < nr; i++) {
 		json_t *j = guest_source_json(guest[i]);
@@ -127,11 +129,12 @@ static void summary(struct recording *r)
 		else
 			command_note("guest: %s: %s", sources.item[i],
 				     *error ? error : "nothing came");
-		if (*kind)
-			command_note("next: hostrace list -i %s --guest %s", record_opt.output,
-				     paths[i]);
+		any |= *kind;
 		json_decref(j);
 	}
+	if (any)
+		command_note("next: hostrace list -i %s (both sides; --no-guest: the host's)",
+			     record_opt.output);
 }
 
 static void close_all(struct recording *r)

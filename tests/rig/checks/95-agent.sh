@@ -28,6 +28,8 @@ report agent.hrt requests '.totals | "\(.requests) \(.matched)"' --guest "$out/a
 read -r requests matched <"$work/requests"
 holds "agent: the guest's block requests" "$requests" -ge 90
 equal "agent: each has its element" "$matched" "$requests"
+equal "agent: both guests' traces are found beside the recording" \
+	"$(report agent.hrt sync '[.inputs[].file | sub(".*/"; "")] | join(" ")')" "agent.hrt agent.guest agent.guest2"
 holds "vsock: guest events" \
 	"$(timeout 60 "$program" info -f json -i "$out/agent.guest2" 2>>"$work/stderr" | jq '[.result.events[]] | add')" -ge 100
 equal "vsock: none lies outside of guest mode" \
