@@ -155,16 +155,6 @@ static int names_add(struct opening *o, const struct stream_head *h)
 	return 0;
 }
 
-static int stats_add(struct opening *o, const struct stream_head *h)
-{
-	char text[TRACEDAT_TEXT_MAX];
-
-	if (h->bytes > sizeof(text) - 32)
-		return 0;
-	snprintf(text, sizeof(text), "CPU: %u\n%s", h->cpu, (const char *)o->payload);
-	return tracedat_stats_take(&o->stats, text);
-}
-
 static int cpu_find(struct tracedat_file *f, unsigned int cpu, struct tracedat_cpu **ret)
 {
 	int err;
@@ -178,6 +168,22 @@ static int cpu_find(struct tracedat_file *f, unsigned int cpu, struct tracedat_c
 				     : tracedat_cpu_add(f, cpu, 0, 0, false);
 	*ret = err ? NULL : &f->cpu[f->nr_cpus - 1];
 	return err;
+}
+
+/* Also of a CPU that no page came of: what it lost counts. */
+static int stats_add(struct opening *o, const struct stream_head *h)
+{
+	char text[TRACEDAT_TEXT_MAX];
+	struct tracedat_cpu *c;
+	int err;
+
+	if (h->bytes > sizeof(text) - 32 || h->cpu >= STREAM_CPUS_MAX)
+		return 0;
+	err = cpu_find(o->file, h->cpu, &c);
+	if (err)
+		return err;
+	snprintf(text, sizeof(text), "CPU: %u\n%s", h->cpu, (const char *)o->payload);
+	return tracedat_stats_take(&o->stats, text);
 }
 
 static int page_add(struct opening *o, const struct stream_head *h, uint64_t at)

@@ -130,6 +130,22 @@ static int cpu_step(struct tracedat *t, struct cpu *c)
 	}
 }
 
+/* A CPU of which there is no event: what it left behind is missing from the trace's start to its end. */
+static void holes_place(struct tracedat *t)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
+		const struct cpu *c = &t->cpu[i];
+
+		if (c->state != HEAD_END && !c->left_told && c->time < first)
+			first = c->time;
+	}
+	for (unsigned int i = 0; i < t->file.nr_cpus && first < UINT64_MAX; i++)
+		if (t->cpu[i].left_told && !t->cpu[i].last)
+			t->cpu[i].time = first;
+}
+
 static int cpus_begin(struct tracedat *t)
 {
 	int err = 0;
@@ -142,6 +158,7 @@ static int cpus_begin(struct tracedat *t)
 		tracedat_pages_init(&c->pages, &t->file, c->info);
 		err = cpu_step(t, c);
 	}
+	holes_place(t);
 	return err;
 }
 

@@ -222,6 +222,27 @@ static void losses(void **state)
 	reader_close(r);
 }
 
+/* Of CPU 1 there is no page, only the word that it had events: that is no reason to begin at time 0. */
+static void a_cpu_without_pages(void **state)
+{
+	static const char stats[] = "entries: 4\noverrun: 0\ncommit overrun: 0\ndropped events: 0\n"
+				    "read events: 0\n";
+	struct reader *r;
+
+	(void)state;
+	len = 0;
+	frame(STREAM_BEGIN, 0, begin, sizeof(begin) - 1);
+	frame(STREAM_FORMAT, 0, format, sizeof(format) - 1);
+	page(0, 1000, 0, 3);
+	frame(STREAM_STATS, 1, stats, sizeof(stats) - 1);
+	frame(STREAM_END, 0, "host", 4);
+	assert_int_equal(open_bytes(len, &r), 0);
+	assert_true(r->info.start_ns >= 1000);
+	assert_int_equal(events(r), 3);
+	assert_int_equal(r->info.lost, 4);
+	reader_close(r);
+}
+
 static void refused(void **state)
 {
 	static const char newer[] = STREAM_GREETING "version 2\n", nonsense[] = STREAM_GREETING
@@ -289,7 +310,8 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_read),	  cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(damaged_anywhere), cmocka_unit_test(a_damaged_page_is_counted),
-		cmocka_unit_test(losses),	  cmocka_unit_test(refused),
+		cmocka_unit_test(losses),	  cmocka_unit_test(a_cpu_without_pages),
+		cmocka_unit_test(refused),
 		cmocka_unit_test(the_second_recording_is_told), cmocka_unit_test(symbols),
 	};
 
