@@ -32,7 +32,9 @@ for kind in guest kernel halted request task irq; do
 done
 timeout 60 "$program" timeline -i "$out/traced.hrt" --guest "$guest" -f perfetto -o "$work/pftrace" 2>>"$work/stderr"
 holds "timeline: bytes for Perfetto" "$(stat -c %s "$work/pftrace")" -ge 500000
-first=$(jq '[.rows[].issue_ns] | min' "$work/requests")
-timeout 60 "$program" timeline -i "$out/traced.hrt" --guest "$guest" --since "${first}ns" --period 10ms -f svg \
+# The time of four requests: in the rig one alone may take longer than 10 ms.
+read -r first period < <(jq -r '[.rows[] | select(.pop_ns)] | sort_by(.issue_ns) | .[:4] |
+	"\(.[0].issue_ns) \((map(.complete_ns) | max) - .[0].issue_ns)"' "$work/requests")
+timeout 60 "$program" timeline -i "$out/traced.hrt" --guest "$guest" --since "${first}ns" --period "${period}ns" -f svg \
 	-o "$work/timeline.svg" 2>>"$work/stderr"
-holds "timeline: arrows in 10 ms of it" "$(grep -c marker-end "$work/timeline.svg")" -ge 2
+holds "timeline: arrows of four requests" "$(grep -c marker-end "$work/timeline.svg")" -ge 4
