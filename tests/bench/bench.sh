@@ -3,6 +3,7 @@
 # All of `make bench`: the runs, their medians and spread as BUILD/bench.json, as a table, and as BUILD/bench.svg.
 #   bench.sh BUILD      QUICK=1: under two minutes, without the rig
 #   PARTS="recording live reading osv rig": only these; RUNS=FILE: the runs are kept there and added to those it has;
+#   RIG_LONG=150000: a third of the cycles of the rig's recording for peers' analysis, 0: none
 #   OSV_TRACE_PY=FILE: OSv's own tool, to compare with;
 #   ROUNDS=5, LENGTHS="100000 1000000": how often, and exit cycles of the synthetic recordings
 # What a machine cannot run is left out with its reason; nothing of it ends the bench.
@@ -59,7 +60,7 @@ else
 	part "recording" "$here/record.sh" "$build" "$work" "$rounds" "$cycles" $modes
 	part "live" "$here/live.sh" "$build" "$work" "$rounds" "$requests"
 fi
-part "rig" "$here/rig.sh" "$build" "$work" 3 20000
+part "rig" "$here/rig.sh" "$build" "$work" 3 20000 "${RIG_LONG:-150000}"
 for given in TRACE_DAT:trace-cmd PERF_DATA:perf; do # what the reading rows can take from the rig
 	file=$work/rig/out/nested.${given#*:}
 	[ ! -s "$file" ] || export "${given%%:*}=$file"

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The recording rows that need kvm_exit and kvm_entry: the loop in the rig (tests/rig/README.md), whose CPU is emulated,
 # so that only ratios, bytes and losses mean something. Its recordings are then analysed here, on the real CPU.
-#   rig.sh BUILD WORK ROUNDS CYCLES
+#   rig.sh BUILD WORK ROUNDS CYCLES [LONG]
+# LONG: cycles of one more recording by perf kvm stat and by hostrace each (0: none), in whose analysis the programs'
+# start does not count.
 # shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
-build=$1 work=$2 rounds=$3 cycles=$4
+build=$1 work=$2 rounds=$3 cycles=$4 long=${5:-0}
 here=$(dirname "$0")
 . "$here/lib.sh"
 dir=$work/rig
@@ -20,7 +22,7 @@ done
 
 libraries_add() { # PROGRAM
 	local library
-	for library in $(ldd "$1" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+	for library in $("$here/../rig/libraries.sh" "$1"); do
 		cp -L "$library" "$dir/in/lib/"
 	done
 }
@@ -38,6 +40,7 @@ if type -P trace-cmd >/dev/null; then
 fi
 echo "$rounds" >"$dir/in/rounds"
 echo "$cycles" >"$dir/in/cycles"
+echo "$long" >"$dir/in/long"
 echo "${TOOLS:-}" | grep . >"$dir/in/tools"
 if ! RIG_SECONDS=${RIG_SECONDS:-840} "$here/../rig/rig.sh" run "$dir" >"$work/rig.log" 2>&1; then
 	absent nested hostrace "the rig did not run: $(tail -n 1 "$work/rig.log")"
@@ -48,7 +51,7 @@ cat "$dir/out/runs"
 row rig kernel="$(cat "$dir/out/kernel")"
 cat "$dir/out/bench.log" >&2
 
-# what, command...
+# what, command... of $total cycles
 analyse() {
 	local what=$1 figures
 	shift
@@ -70,4 +73,10 @@ type -P perf >/dev/null && [ -s "$dir/out/nested.perf-kvm-stat" ] &&
 type -P perf >/dev/null && [ -s "$dir/out/nested.perf" ] && analyse "perf script" perf script -i nested.perf
 type -P trace-cmd >/dev/null && [ -s "$dir/out/nested.trace-cmd" ] &&
 	analyse "trace-cmd report" trace-cmd report -i nested.trace-cmd
+[ -s "$dir/out/long.hostrace" ] && [ -s "$dir/out/long.perf-kvm-stat" ] || exit 0
+total=$((3 * long))
+analyse "cat (hrt)" cat long.hostrace
+analyse "hostrace exits, 1 CPU" "$hostrace" exits -j 1 -i long.hostrace
+analyse "hostrace exits" "$hostrace" exits -i long.hostrace
+analyse "perf kvm stat report" perf kvm -i long.perf-kvm-stat stat report
 exit 0

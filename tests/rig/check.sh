@@ -113,17 +113,6 @@ missing() {
 	done
 }
 
-# What the program is linked to, and what it loads at first use (src/base/lazy.h).
-libraries_of() { # PROGRAM
-	local name path
-	ldd "$1"
-	for name in $(readelf -p lazy_libraries "$1" | sed -n 's/^ *\[ *[0-9a-f]*\] *//p'); do
-		path=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | awk -v n="$name" '$1 == n && /x86-64/ { print $NF; exit }')
-		echo "$name => $path (lazily)"
-		ldd "$path"
-	done
-}
-
 # bin/ and lib/ for L1: the program with every library it needs.
 rig_fill() { # DIR
 	local library
@@ -132,7 +121,7 @@ rig_fill() { # DIR
 	[ -z "${RIG_PARTS:-}" ] || echo "$RIG_PARTS" >"$1/parts"
 	cp "$program" "$1/bin/hostrace"
 	cp "$(dirname "$program")/sampleguest.elf" /usr/share/qemu/pvh.bin "$1/"
-	for library in $(libraries_of "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+	for library in $("$here/libraries.sh" "$program"); do
 		cp -L "$library" "$1/lib/"
 	done
 }
