@@ -38,6 +38,7 @@ static const struct option_row memory_options[] = {
 	{'d', "debug",        OPT_FLAG,     &guest_given.debug,            NULL,   "the default is build/debug/loader.elf"},
 	{0,   "vm",           OPT_TEXT,     &guest_given.vm,               "VM",   "pid or name: read its process, without stopping the guest"},
 	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "with --vm: QEMU's monitor, asked for the page tables"},
+	{0,   "raw",          OPT_FLAG,     &guest_given.raw,              NULL,   "extract: keep the rings as they are, FILE tells of FILE.ringN.bin"},
 	{0,   "no-location",  OPT_FLAG,     &guest_given.no_location,      NULL,   "threads: without their places, which takes most of the time"},
 	{'S', "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
 	{0},

@@ -20,7 +20,7 @@ struct guest_given {
 
 	/* memory */
 	const char *remote, *exe, *vm, *qmp;
-	bool symbols, debug, no_location;
+	bool symbols, debug, no_location, raw;
 
 	bool terse; /* the words of OSv's own tool */
 };

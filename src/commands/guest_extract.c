@@ -11,6 +11,7 @@
 #include "commands/guest.h"
 #include "guestside/fetch/osv_guest.h"
 #include "guestside/osv/osv_convert.h"
+#include "guestside/osv/osv_report.h"
 #include "output.h"
 #include "vm/vm.h"
 
@@ -99,6 +100,66 @@ static int symbols_write(const struct osv_extracted *x, const char *name, const 
 	return made_close(&m, err);
 }
 
+/* ---- --raw: what guestside/osv/raw_files.c reads ---- */
+
+static json_t *tracepoints_json(const struct osv_trace *t)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < t->nr_tracepoints; i++) {
+		const struct osv_tracepoint *tp = &t->tracepoints[i];
+
+		json_array_append_new(
+			list, json_pack("{s:I,s:o,s:o,s:o}", "key", (json_int_t)tp->key, "name",
+					osv_text_json(tp->name), "sig",
+					osv_text_json(tp->signature), "format",
+					osv_text_json(tp->format)));
+	}
+	return list;
+}
+
+static int ring_write(const struct osv_ring *ring, const char *name, unsigned int nr)
+{
+	char suffix[32];
+	struct made m;
+
+	snprintf(suffix, sizeof(suffix), ".ring%u.bin", nr);
+	int err = made_open(&m, name, suffix);
+
+	if (!err)
+		fwrite(ring->mem, 1, ring->size, m.file);
+	return made_close(&m, err);
+}
+
+/* The description is the last to be written: with it the whole is there. */
+static int raw_write(const struct osv_extracted *x, const char *name)
+{
+	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+	json_t *cpus = json_array(), *all;
+	struct made m;
+	int err = 0;
+
+	for (unsigned int i = 0; i < x->nr_rings && !err; i++) {
+		err = ring_write(&x->ring[i], name, i);
+		json_array_append_new(
+			cpus, json_pack("{s:o,s:I,s:I}", "file",
+					json_sprintf("%s.ring%u.bin", base, i), "size",
+					(json_int_t)x->ring[i].size, "last",
+					(json_int_t)x->ring[i].last));
+	}
+	all = json_pack("{s:i,s:i,s:o,s:o}", "page_size", OSV_RING_PAGE, "backtrace_len", 10,
+			"cpus", cpus, "tracepoints", tracepoints_json(x->trace));
+	if (err) {
+		json_decref(all);
+		return err;
+	}
+	err = made_open(&m, name, "");
+	if (!err)
+		json_dumpf(all, m.file, JSON_INDENT(1));
+	json_decref(all);
+	return made_close(&m, err);
+}
+
 /* ---- */
 
 static void progress_show(uint64_t now, uint64_t total)
@@ -173,14 +234,13 @@ int guest_extract(int argc, char **argv)
 	if (bar)
 		fputc('\n', stderr);
 	if (!err)
-		err = tracefile_write(x.trace, file);
+		err = guest_given.raw ? raw_write(&x, file) : tracefile_write(x.trace, file);
 	if (!err && guest_given.symbols)
 		err = symbols_write(&x, file, opt.elf ? opt.elf
 						   : opt.debug ? "build/debug/loader.elf"
 							       : "build/release/loader.elf",
 				    &nr_symbols);
 	status = err ? command_failed() : answer(&x, file, stopped_ns, nr_symbols);
-	osv_close(x.trace);
-	free(x.module);
+	osv_extracted_deinit(&x);
 	return status;
 }

@@ -8,7 +8,7 @@ set -u
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs
 
-plan 40
+plan 42
 vm '' unix:gdb.sock
 is "$(status)" running "the guest runs"
 extract -o t1 --symbols
@@ -42,6 +42,12 @@ stops=$(said '"event": "STOP"')
 live extract -o t10 --symbols
 is "$? $(cmp t1 t10 && cmp t1.symbols t10.symbols && echo same)" "0 same" "of the guest that runs: the same" err
 is "$(said '"event": "STOP"')" "$stops" "and it was not stopped" qmp.log
+extract --raw -o raw
+"$HOSTRACE" list -b -x raw >raw.out
+"$HOSTRACE" list -b -x t1 >t1.out
+is "$? $(cmp raw.out t1.out && echo same) $(stat -c %a raw raw.ring0.bin | tr '\n' ' ')" "0 same 600 600 " "the rings as they are" err
+is "$(jq -c '[.cpus[] | .size]' raw) $(stat -c %s raw.ring*.bin | tr '\n' ' ')" "[16384,16384,16384] 16384 16384 16384 " \
+	"whole, of each vCPU that has one" raw
 extract -o t3 -e "$HOSTRACE"
 is "$? $(grep -c 'has no symbol _ZN5sched4cpusE' err)" "1 1" "another ELF file" err
 objcopy --strip-debug "$BUILD/osvguest.elf" stripped.elf

@@ -302,10 +302,20 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 	osv_guest_close(&x.g);
 	if (ret->nr_modules)
 		qsort(ret->module, ret->nr_modules, sizeof(*ret->module), by_base);
-	if (x.mem)
-		munmap(x.mem, x.total + OSV_RING_PAGE);
-	free(x.ring);
+	ret->ring = x.ring;
+	ret->nr_rings = x.nr;
+	ret->mem = x.mem;
+	ret->mem_bytes = x.total + OSV_RING_PAGE;
 	free(x.address);
 	free(x.last_at);
 	return err;
+}
+
+void osv_extracted_deinit(struct osv_extracted *x)
+{
+	osv_close(x->trace);
+	free(x->module);
+	free(x->ring);
+	if (x->mem)
+		munmap(x->mem, x->mem_bytes);
 }

@@ -90,11 +90,18 @@ struct osv_extracted {
 	struct osv_raw_counts counts;
 	unsigned int nr_cpus, nr_empty; /* without a buffer: nothing was traced there yet */
 	uint64_t bytes;
+
+	struct osv_ring *ring; /* the rings as they were in the guest; their bytes are in mem */
+	unsigned int nr_rings;
+	void *mem;
+	uint64_t mem_bytes;
 };
 
 /* Copies the rings. `progress` (may be NULL) is called with bytes read and to be read. */
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns);
+/* Also after a failure. */
+void osv_extracted_deinit(struct osv_extracted *x);
 
 /*
  * "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: osv_symbols.h reads it.
