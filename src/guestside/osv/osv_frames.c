@@ -125,16 +125,22 @@ static unsigned int chain_length(const struct osv_frame *frame, unsigned int nr,
 	return i;
 }
 
-/* What Linux's tracer leaves there: trace_event_raw_event_NAME, called by __traceiter_NAME. */
-static unsigned int linux_tracer_length(const struct osv_frame *frame, unsigned int nr)
+bool osv_frame_of_linux_tracer(const struct osv_frame *frame)
 {
 	static const char *const begins[] = {"trace_event_raw_event_", "__traceiter_"};
+
+	for (size_t k = 0; frame->name && k < sizeof(begins) / sizeof(begins[0]); k++)
+		if (!strncmp(frame->name, begins[k], strlen(begins[k])))
+			return true;
+	return false;
+}
+
+static unsigned int linux_tracer_length(const struct osv_frame *frame, unsigned int nr)
+{
 	unsigned int i = 0;
 
-	for (size_t k = 0; k < sizeof(begins) / sizeof(begins[0]); k++)
-		if (i < nr && frame[i].name &&
-		    !strncmp(frame[i].name, begins[k], strlen(begins[k])))
-			i++;
+	while (i < nr && osv_frame_of_linux_tracer(&frame[i]))
+		i++;
 	return i;
 }
 

@@ -49,6 +49,9 @@ unsigned int osv_frames_resolve(struct osv_symbols *symbols, const struct osv_sa
  */
 unsigned int osv_frames_strip(struct osv_frame *frame, unsigned int nr);
 
+/* What Linux's tracer leaves innermost: trace_event_raw_event_NAME, called by __traceiter_NAME. */
+bool osv_frame_of_linux_tracer(const struct osv_frame *frame);
+
 /* One frame as text: name, then " FILE", ":LINE", " @ 0xADDR" as asked; an unresolved one is its
  * address. */
 void osv_frame_print(const struct osv_frame *frame, const struct osv_frames_options *opt, char *buf,

@@ -340,7 +340,8 @@ static int shown_frames(struct osv_lines *l, const struct osv_sample *s, struct 
 		size_t len = strlen(file);
 
 		if (strncmp(frame[from].name, "tracepoint", 10) &&
-		    (len < 8 || strcmp(file + len - 8, "trace.hh")))
+		    (len < 8 || strcmp(file + len - 8, "trace.hh")) &&
+		    !osv_frame_of_linux_tracer(&frame[from]))
 			break;
 	}
 	if (nr && from == nr && l->opt.compat)
