@@ -8,11 +8,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "event.h"
+#include "guestside/osv/osv_line.h"
 #include "guestside/osv/osv_private.h"
 
 enum { STRING_BYTES = 50 }; /* a p: length byte and up to 49 bytes */
@@ -274,6 +277,37 @@ static int put_float_arg(struct out *o, const struct spec *s, const struct osv_a
 
 /* %s of any argument: text as it is, a blob as {aa bb}, a bool as True/False, numbers as Python's
  * str(). */
+/* As Python writes a float: the fewest digits that give it back, 3.0 with its zero. Up to 40 bytes. */
+static char *put_shortest(char *p, double v)
+{
+	char text[40];
+	int digits = 1, exponent;
+
+	if (!isfinite(v))
+		return p + sprintf(p, "%s", isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+	for (; digits < 17; digits++) {
+		snprintf(text, sizeof(text), "%.*e", digits - 1, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	snprintf(text, sizeof(text), "%.*e", digits - 1, v);
+	exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+	if (exponent < -4 || exponent >= 16)
+		return p + sprintf(p, "%s", text);
+	return p + sprintf(p, "%.*f", digits - 1 > exponent + 1 ? digits - 1 - exponent : 1, v);
+}
+
+/* Bytes of the first `nr` characters of UTF-8. */
+static size_t bytes_of(const char *text, size_t len, size_t nr)
+{
+	size_t i = 0;
+
+	for (; i < len; i++)
+		if (((uint8_t)text[i] & 0xc0) != 0x80 && !nr--)
+			break;
+	return i;
+}
+
 static int put_text_arg(struct out *o, const struct spec *s, const struct osv_arg *a)
 {
 	char text[4 * 65536]; /* a blob of 65,535 bytes in hex */
@@ -299,7 +333,7 @@ static int put_text_arg(struct out *o, const struct spec *s, const struct osv_ar
 		break;
 	case 'f':
 	case 'd':
-		t.pos += snprintf(t.pos, 64, "%.17g", a->d);
+		t.pos = put_shortest(t.pos, a->d);
 		break;
 	default:
 		put_integer(&t, &(struct spec){.width = -1, .precision = -1, .conv = 'd'},
@@ -308,14 +342,15 @@ static int put_text_arg(struct out *o, const struct spec *s, const struct osv_ar
 	}
 	size_t len = (size_t)(t.pos - text);
 
-	if (s->precision >= 0 && (size_t)s->precision < len)
-		len = (size_t)s->precision;
+	if (s->precision >= 0)
+		len = bytes_of(text, len, (size_t)s->precision);
+	size_t columns = osv_columns(text, len);
 	bool left = strchr(s->flags, '-');
 
-	for (size_t i = len; !left && s->width > 0 && i < (size_t)s->width; i++)
+	for (size_t i = columns; !left && s->width > 0 && i < (size_t)s->width; i++)
 		put(o, " ", 1);
 	put(o, text, len);
-	for (size_t i = len; left && s->width > 0 && i < (size_t)s->width; i++)
+	for (size_t i = columns; left && s->width > 0 && i < (size_t)s->width; i++)
 		put(o, " ", 1);
 	return 0;
 }

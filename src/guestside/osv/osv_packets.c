@@ -281,6 +281,27 @@ static void read_ahead(struct osv_packet_texts *p)
 	}
 }
 
+/* As Python writes bytes: in single quotes, or in double ones where only the others are within. */
+static void put_bytes_repr(char *buf, size_t size, const char *line)
+{
+	char quote = strchr(line, '\'') && !strchr(line, '"') ? '"' : '\'';
+	char *p = buf, *end = buf + size - 6;
+
+	p += sprintf(p, "b%c", quote);
+	for (; *line && p < end; line++) {
+		if (*line == quote || *line == '\\')
+			p += sprintf(p, "\\%c", *line);
+		else if (*line == '\t')
+			p += sprintf(p, "\\t");
+		else if (*line < ' ' || *line > '~')
+			p += sprintf(p, "\\x%02x", (uint8_t)*line);
+		else
+			*p++ = *line;
+	}
+	*p++ = quote;
+	*p = '\0';
+}
+
 int osv_packet_text(struct osv_packet_texts *p, char *buf, size_t size)
 {
 	p->next++;
@@ -297,7 +318,10 @@ int osv_packet_text(struct osv_packet_texts *p, char *buf, size_t size)
 
 	while (len && p->line[len - 1] == ' ')
 		p->line[--len] = 0;
-	snprintf(buf, size, p->compat ? "b'%s'" : "%s", p->line);
+	if (p->compat)
+		put_bytes_repr(buf, size, p->line);
+	else
+		snprintf(buf, size, "%s", p->line);
 	return 0;
 }
 
