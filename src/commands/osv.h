@@ -13,7 +13,8 @@
 #include "output.h"
 
 extern const struct option_row osv_symbol_options[];  /* -d -e -x --no-inlined-by -L -A -F -S */
-extern const struct option_row osv_line_options[];    /* -b -l */
+extern const struct option_row osv_line_options[];    /* -b -l --no-header */
+extern bool osv_no_header;
 extern const struct option_row osv_compat_options[];  /* --compat alone */
 extern const struct option_row osv_profile_options[]; /* -r -g --function --min-* --max-levels */
 extern const struct option_row osv_list_options[];    /* -t --tcpdump, for `list` */

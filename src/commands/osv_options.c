@@ -8,7 +8,7 @@
 #include "commands/osv.h"
 #include "reading.h"
 
-bool osv_compat;
+bool osv_compat, osv_no_header;
 
 static struct {
 	bool debug, none, no_inlines, line, address, file, symbols_file;
@@ -41,6 +41,7 @@ const struct option_row osv_symbol_options[] = {
 const struct option_row osv_line_options[] = {
 	{'b', "backtrace", OPT_FLAG, &backtrace, NULL, "show backtraces (OSv traces)"},
 	{'l', "multiline", OPT_FLAG, &multiline, NULL, "with -b: a line per frame"},
+	{0,   "no-header", OPT_FLAG, &osv_no_header, NULL, "no line of headings (only wakeup-latency has one)"},
 	{0},
 };
 const struct option_row osv_profile_options[] = {
@@ -94,6 +95,7 @@ const char *osv_only_option(void)
 	return osv_compat	       ? "--compat"
 	       : backtrace	       ? "--backtrace"
 	       : multiline	       ? "--multiline"
+	       : osv_no_header	       ? "--no-header"
 	       : symbols.debug	       ? "--debug"
 	       : symbols.elf	       ? "--exe"
 	       : symbols.map	       ? "--symbols"

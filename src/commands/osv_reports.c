@@ -19,7 +19,7 @@
 #include "reading.h"
 
 static const char *sort_by, *prefix, *dump_file = "buffers", *min_hits;
-static bool with_tcpdump, no_header, no_backtrace;
+static bool with_tcpdump, no_backtrace;
 static uint64_t cpus, min_count, max_levels;
 static struct text_list groups;
 
@@ -31,10 +31,6 @@ const struct option_row osv_list_options[] = {
 };
 static const struct option_row sort_options[] = {
 	{0, "sort", OPT_TEXT, &sort_by, "WHAT", "duration (longest first) or time; default: as they ended"},
-	{0},
-};
-static const struct option_row header_options[] = {
-	{0, "no-header", OPT_FLAG, &no_header, NULL, "no line of headings"},
 	{0},
 };
 static const struct option_row cpu_options[] = {
@@ -126,7 +122,7 @@ static int run_memory_analyzer(int argc, char **argv, char **rest)
 
 static int run_wakeup_latency(int argc, char **argv, char **rest)
 {
-	struct osv_wakeup_options opt = {.line = osv_line_given(), .header = !no_header};
+	struct osv_wakeup_options opt = {.line = osv_line_given(), .header = !osv_no_header};
 	struct osv_run run;
 	int status;
 
@@ -267,7 +263,7 @@ REPORT(wakeup_latency, "wakeup-latency", "[FILE...]",
        "Only waits that end on the CPU where they began. Needs sched_wait, sched_wait_ret and "
        "sched_wake.",
        "  hostrace wakeup-latency tracefile", reading_options, output_file_options,
-       header_options, osv_compat_options, osv_symbol_options, osv_line_options);
+       osv_compat_options, osv_symbol_options, osv_line_options);
 REPORT(cpu_load, "cpu-load", "[FILE...]", "Length of the run queues over time, by CPU.",
        "Needs the tracepoint sched_load.", "  hostrace cpu-load -f csv tracefile",
        reading_options, output_file_options, cpu_options, osv_compat_options, osv_symbol_options,
