@@ -22,7 +22,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}
-run_seconds=${RIG_SECONDS:-480} # a run takes about 150; a starved machine gets this much
+run_seconds=${RIG_SECONDS:-720} # a run takes about 150; a starved machine gets this much
 out_mb=256
 root_mb=256 # sparse; the root holds about 110 MB
 l1_mb=1536

@@ -7,7 +7,7 @@
 
 # debugfs has the offsets only while the VM lives: they are read when its Linux is up.
 offsets_watch() {
-	wait_until 60 console_says healthy up || return
+	wait_until 150 console_says healthy up || return
 	tsc_offsets_read "$(pidof qemu-system-x86_64)" >"$out/healthy.tsc-offset"
 }
 
@@ -18,7 +18,7 @@ l2_command healthy 2 io \
 oracle_start
 offsets_watch &
 say "recording"
-oracle_count "$out/healthy.perf" timeout -k 5 90 env LD_LIBRARY_PATH=/rig/lib \
+oracle_count "$out/healthy.perf" timeout -k 5 180 env LD_LIBRARY_PATH=/rig/lib \
 	/rig/bin/hostrace record -o "$out/healthy.hrt" -- "${qemu_command[@]}" \
 	</dev/null >"$out/healthy.record" 2>&1
 echo $? >"$out/healthy.record.status"
@@ -30,7 +30,7 @@ l2_lived healthy "done"
 
 # The same reports here and outside must say the same: nothing may depend on the machine that reads.
 for report in info exits ports leaks; do
-	timeout 30 bash -c '. ./lib.sh; hostrace "$@"' - "$report" -f json -i "$out/healthy.hrt" \
+	timeout 100 bash -c '. ./lib.sh; hostrace "$@"' - "$report" -f json -i "$out/healthy.hrt" \
 		>"$out/healthy.$report.json"
 done
 say "reports done"

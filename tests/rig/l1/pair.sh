@@ -9,9 +9,9 @@ set -m # each background job in a process group of its own, so that signals reac
 
 # Starts qemu_command[]; sets $job, and keeps the pid in NAME.pid (QEMU removes its own at its end).
 l2_start() { # NAME
-	timeout -k 5 90 "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
+	timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
 	job=$!
-	wait_until 10 test -s "/tmp/$1.pid"
+	wait_until 60 test -s "/tmp/$1.pid"
 	cp "/tmp/$1.pid" "$out/$1.pid"
 }
 
@@ -19,7 +19,7 @@ l2_start() { # NAME
 recorder_start() { # NAME
 	hostrace record --vm "$(cat "$out/$1.pid")" -o "$out/$1.hrt" </dev/null >"$out/$1.record" 2>&1 &
 	recorder=$!
-	wait_until 30 test -s "$out/$1.hrt"
+	wait_until 60 test -s "$out/$1.hrt"
 	ls "/proc/$(cat "$out/$1.pid")/task" >"$out/$1.tids"
 }
 
@@ -40,7 +40,7 @@ busy_job=$job
 
 hostrace ps -f json >"$out/pair.ps.json"
 # Two VMs and none named: to be refused.
-timeout 30 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
+timeout 100 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
 	</dev/null >"$out/pair.refused" 2>&1
 echo $? >"$out/pair.refused.status"
 
@@ -49,7 +49,7 @@ leaky_recorder=$recorder
 echo cont >/tmp/monitor.in
 say "leaky goes"
 
-wait_until 60 console_says busy working
+wait_until 150 console_says busy working
 recorder_start busy
 sleep 2
 kill -KILL -- "-$recorder"
@@ -63,16 +63,16 @@ fi
 say "recorder of busy killed"
 
 # Held for longer than what `leaks` calls leaked (1 s); then the recorder is asked to stop.
-wait_until 60 console_says leaky inflight && sleep 2
+wait_until 150 console_says leaky inflight && sleep 2
 tsc_offsets_read "$(cat "$out/leaky.pid")" >"$out/leaky.tsc-offset"
 kill -INT -- "-$leaky_recorder"
-wait_until 15 is_gone "$leaky_recorder"
+wait_until 60 is_gone "$leaky_recorder"
 wait "$leaky_recorder"
 echo $? >"$out/leaky.record.status"
 say "recorder of leaky ended"
 kill -KILL -- "-$leaky_job"
 
-wait_until 60 is_gone "$busy_job"
+wait_until 150 is_gone "$busy_job"
 wait "$busy_job"
 echo $? >"$out/busy.status"
 say "busy ended"
