@@ -331,8 +331,8 @@ static void bad_schemas_are_refused(void **state)
 		T("x", "32", F("blob", "24", "4")),
 		T("x", "32", F("dyntext", "24", "8")),
 		T("x", "32", "7"),
-		"[{\"id\":300,\"name\":\"x\",\"size\":32,\"fields\":[]},"
-		"{\"id\":300,\"name\":\"y\",\"size\":32,\"fields\":[]}]",
+		("[{\"id\":300,\"name\":\"x\",\"size\":32,\"fields\":[]},"
+		 "{\"id\":300,\"name\":\"y\",\"size\":32,\"fields\":[]}]"),
 	};
 
 	(void)state;

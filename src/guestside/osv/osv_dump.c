@@ -57,9 +57,11 @@ static char *aligned_string(struct buffer *b)
 static int read_tracepoint(struct osv_trace *t, struct buffer *b)
 {
 	uint64_t key = aligned_u64(b);
-	_cleanup_free_ char *id = aligned_string(b);
+
+	free(aligned_string(b)); /* its id */
 	_cleanup_free_ char *name = aligned_string(b);
-	_cleanup_free_ char *provider = aligned_string(b);
+
+	free(aligned_string(b)); /* its provider */
 	_cleanup_free_ char *format = aligned_string(b);
 	uint32_t nr = aligned_u32(b);
 	char signature[OSV_ARGS_MAX + 1] = "";
