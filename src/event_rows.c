@@ -47,13 +47,21 @@ static char *put_thread(char *to, const struct event_row *row)
 	return pad_right(to, p, 15);
 }
 
+/* A backtrace has a field for each frame there can be: those beyond its end or what was asked for are not shown. */
+static bool is_shown(const struct event_row *row, const struct field *f, uint64_t *frames)
+{
+	if (f->fmt[0] != 'f' || strcmp(f->fmt, "frame"))
+		return true;
+	return (!row->max_frames || ++*frames <= row->max_frames) && event_u64(row->ev, f);
+}
+
 /* A kernel address that has a name; what else is printed as it is. */
 static const char *address_name(const struct event_row *row, const struct field *f)
 {
 	uint64_t v;
 
 	if (!row->symbols || f->size != 8 || f->kind != FIELD_UINT ||
-	    (strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr")))
+	    (strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr") && strcmp(f->fmt, "frame")))
 		return NULL;
 	v = event_u64(row->ev, f);
 	return v >> 63 ? symbol_map_find(row->symbols, v) : NULL;
@@ -63,6 +71,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 {
 	const struct event *ev = row->ev;
 	char line[ROW_BYTES], *p = put_seconds(line, ev, start_ns), *q;
+	uint64_t frames = 0;
 
 	*p++ = ' ';
 	if (with_source) {
@@ -80,8 +89,11 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	p = put_text(p, ev->type->name);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
 		const struct field *f = &ev->type->fields[i];
-		const char *name = address_name(row, f);
+		const char *name;
 
+		if (!is_shown(row, f, &frames))
+			continue;
+		name = address_name(row, f);
 		if (p > line + ROW_BYTES - VALUE_MAX - EVENT_NAME_MAX - 3) {
 			fwrite(line, 1, (size_t)(p - line), out);
 			p = line;
@@ -113,7 +125,7 @@ static void json_text(const char *s, FILE *out)
 
 static bool is_hex(const struct field *f)
 {
-	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr");
+	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
 }
 
 /* Formats whose numbers have names: 30 is "IO_INSTRUCTION". */
@@ -147,6 +159,8 @@ static void json_value(const struct event *ev, const struct field *f, FILE *out)
 void event_row_json(const struct event_row *row, FILE *out)
 {
 	const struct event *ev = row->ev;
+	unsigned int nr = 0;
+	uint64_t frames = 0;
 
 	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",\"cpu\":%u,\"vcpu\":", ev->time_ns,
 		row->source, ev->cpu);
@@ -160,7 +174,9 @@ void event_row_json(const struct event_row *row, FILE *out)
 	json_text(ev->type->name, out);
 	fputs(",\"fields\":{", out);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
-		fputs(i ? "," : "", out);
+		if (!is_shown(row, &ev->type->fields[i], &frames))
+			continue;
+		fputs(nr++ ? "," : "", out);
 		json_text(ev->type->fields[i].name, out);
 		fputc(':', out);
 		json_value(ev, &ev->type->fields[i], out);
@@ -188,6 +204,8 @@ void event_row_csv(const struct event_row *row, FILE *out)
 {
 	const struct event *ev = row->ev;
 	char value[VALUE_MAX];
+	unsigned int nr = 0;
+	uint64_t frames = 0;
 
 	fprintf(out, "%" PRIu64 ",%s,%u,", ev->time_ns, row->source, ev->cpu);
 	if (row->vcpu != RECORD_NO_VCPU)
@@ -200,7 +218,9 @@ void event_row_csv(const struct event_row *row, FILE *out)
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
 		const struct field *f = &ev->type->fields[i];
 
-		fprintf(out, "%s%s=", i ? " " : "", f->name);
+		if (!is_shown(row, f, &frames))
+			continue;
+		fprintf(out, "%s%s=", nr++ ? " " : "", f->name);
 		csv_quoted(field_print(ev, f, value, sizeof(value)), out);
 	}
 	fputs("\"\n", out);

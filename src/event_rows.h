@@ -19,6 +19,7 @@ struct event_row {
 	const char *comm;   /* "" if not known */
 	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
 	const struct symbol_map *symbols; /* of the guest's kernel, for text; NULL: none */
+	uint64_t max_frames; /* of a backtrace; 0: all */
 };
 
 /* One line: seconds since start_ns, [source,] CPU, vCPU, thread, event, fields with readable values. */

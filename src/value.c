@@ -151,6 +151,7 @@ static const struct {
 	{"signed", print_signed},
 	{"hex", print_hex},
 	{"addr", print_hex},
+	{"frame", print_hex}, /* one of a backtrace; 0: there are no more */
 	{"reason", print_reason},
 	{"userspace_reason", print_userspace_reason},
 	{"isa", print_isa},

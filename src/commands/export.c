@@ -75,7 +75,7 @@ static int write_all(struct reader *r, const char *format, FILE *f)
 {
 	struct output out = {.file = f, .format = format};
 
-	return strcmp(format, "text") ? rows_write(r, &out) : write_text(r, f);
+	return strcmp(format, "text") ? rows_write(r, &out, 0) : write_text(r, f);
 }
 
 static int run(int argc, char **argv, char **rest)

@@ -9,10 +9,18 @@
 #include "commands/rows.h"
 #include "reading.h"
 
-static const struct option_row *const options[] = {reading_options,    output_options,
-						   osv_list_options,   osv_line_options,
-						   osv_symbol_options, osv_compat_options,
-						   NULL};
+static uint64_t max_frames;
+
+/* clang-format off */
+static const struct option_row list_options[] = {
+	{0, "frames", OPT_U64, &max_frames, "N", "of a backtrace show N frames at most (default: all)"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {
+	reading_options,  output_options,     list_options,	  osv_list_options,
+	osv_line_options, osv_symbol_options, osv_compat_options, NULL};
 
 static int run(int argc, char **argv, char **rest)
 {
@@ -37,7 +45,7 @@ static int run(int argc, char **argv, char **rest)
 	int err = reading_open(NULL, NULL, &r);
 
 	if (!err)
-		err = rows_write(r, &out);
+		err = rows_write(r, &out, max_frames);
 	return report_end(err, &out, r, false);
 }
 

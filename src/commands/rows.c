@@ -16,7 +16,7 @@ enum { SOURCES_MAX = 2 * OPTION_LIST_MAX + 1 };
 struct rows {
 	struct output *out;
 	struct thread_names *names;
-	uint64_t start_ns, nr;
+	uint64_t start_ns, nr, max_frames;
 	bool with_source;
 	bool tried[SOURCES_MAX];
 	struct symbol_map *symbols[SOURCES_MAX]; /* that a source brings itself */
@@ -45,6 +45,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 		.source = reading_source_name(ev->source),
 		.comm = thread_comm(rows->names, ev),
 		.vcpu = thread_vcpu(rows->names, ev),
+		.max_frames = rows->max_frames,
 	};
 
 	if (!strcmp(rows->out->format, "csv")) {
@@ -103,12 +104,13 @@ static int rows_loop(struct rows *rows, struct reader *r)
 	return more;
 }
 
-int rows_write(struct reader *r, struct output *out)
+int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
 {
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
 	struct rows rows = {.out = out,
 			    .names = names,
 			    .start_ns = r->info.start_ns,
+			    .max_frames = max_frames,
 			    .with_source = reading_input(1) != NULL};
 	json_t *more = json_array();
 	int ret;

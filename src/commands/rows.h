@@ -7,8 +7,9 @@
 
 /*
  * Writes every event of the reader as rows in out's format (text, json, csv), at most out->limit of them, with the
- * head or foot that reports have. What `list` and `export json|csv` share. 0 or -errno with the sentence set.
+ * head or foot that reports have; of a backtrace max_frames frames, 0: all. What `list` and `export json|csv` share.
+ * 0 or -errno with the sentence set.
  */
-int rows_write(struct reader *r, struct output *out);
+int rows_write(struct reader *r, struct output *out, uint64_t max_frames);
 
 #endif

@@ -155,6 +155,8 @@ struct making {
 
 static const char *printer_of(const struct tep_format_field *f)
 {
+	if (f->flags & TEP_FIELD_IS_ARRAY && f->elementsize == 8 && !strcmp(f->name, "caller"))
+		return "frame";
 	if (f->flags & TEP_FIELD_IS_POINTER)
 		return "addr";
 	return f->flags & TEP_FIELD_IS_LONG && !(f->flags & TEP_FIELD_IS_SIGNED) ? "hex" : "dec";
@@ -170,7 +172,7 @@ static void field_add(struct making *m, const struct tep_format_field *f, int in
 	if (index < 0)
 		snprintf(name, sizeof(m->names[0]), "%.60s", f->name);
 	else
-		snprintf(name, sizeof(m->names[0]), "%.56s%d", f->name, index);
+		snprintf(name, sizeof(m->names[0]), "%.52s%d", f->name, index);
 	text_neutralise(name);
 	m->field[m->nr++] = (struct field){.name = name,
 					   .fmt = kind == FIELD_TEXT || kind == FIELD_DYNTEXT
@@ -184,6 +186,16 @@ static void field_add(struct making *m, const struct tep_format_field *f, int in
 		m->end = HEAD + offset + size;
 }
 
+/*
+ * The kernel's backtraces (kernel_stack, user_stack) say "caller[8]", which is only how many its own format prints: the
+ * record ends with as many as there are.
+ */
+static bool is_backtrace(const struct format *f, const struct tep_format_field *array)
+{
+	return !array->next && array->elementsize == 8 && !strcmp(array->name, "caller") &&
+	       strstr(f->name, "_stack");
+}
+
 static bool is_integer(int size)
 {
 	return size == 1 || size == 2 || size == 4 || size == 8;
@@ -194,7 +206,10 @@ static void field_take(struct format *to, struct making *m, const struct tep_for
 {
 	enum field_kind number = f->flags & TEP_FIELD_IS_SIGNED ? FIELD_SINT : FIELD_UINT;
 	int nr = f->elementsize > 0 ? f->size / f->elementsize : 0;
+	int most = ARRAY_FIELDS_MAX;
 
+	if (is_backtrace(to, f))
+		nr = most = (int)(EVENT_FIELDS_MAX - m->nr);
 	if (f->offset < 0 || f->size <= 0 || f->offset > FTRACE_PAGE_MAX ||
 	    f->size > FTRACE_PAGE_MAX)
 		return;
@@ -207,7 +222,7 @@ static void field_take(struct format *to, struct making *m, const struct tep_for
 	} else if (f->flags & TEP_FIELD_IS_ARRAY) {
 		if (f->flags & TEP_FIELD_IS_STRING && (f->elementsize <= 1 || nr == f->size))
 			field_add(m, f, -1, FIELD_TEXT, (size_t)f->offset, (size_t)f->size);
-		else if (is_integer((int)f->elementsize) && nr <= ARRAY_FIELDS_MAX)
+		else if (is_integer((int)f->elementsize) && nr <= most)
 			for (int i = 0; i < nr; i++)
 				field_add(m, f, i, number,
 					  (size_t)f->offset + (size_t)i * f->elementsize,

@@ -119,7 +119,7 @@ static int type_add(const struct ring_event *ev, const struct event_type **ret)
 	}
 	for (unsigned int i = 0; i < ev->nr_frames; i++, offset = (uint16_t)(offset + 8))
 		fields[nr++] = (struct field){.name = frame_names[i],
-					      .fmt = "addr",
+					      .fmt = "frame",
 					      .doc = "return address",
 					      .kind = FIELD_UINT,
 					      .offset = offset,

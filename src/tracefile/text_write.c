@@ -47,7 +47,7 @@ static void print_value(const struct event *ev, const struct field *f, FILE *out
 		print_text(event_text(ev, f, text, sizeof(text)), out);
 	else if (f->kind == FIELD_SINT)
 		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
-	else if (!strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr"))
+	else if (!strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame"))
 		fprintf(out, "0x%" PRIx64, event_u64(ev, f));
 	else
 		fprintf(out, "%" PRIu64, event_u64(ev, f));

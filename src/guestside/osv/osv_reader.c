@@ -84,7 +84,7 @@ static int kind_make(const struct osv_tracepoint *tp, struct kind *ret)
 	offset = (uint16_t)(offset + 7) & (uint16_t)~7u;
 	ret->frames_offset = offset;
 	for (int i = 0; i < FRAMES_MAX; i++)
-		field_add(fields, &nr, &offset, (struct field){frame_names[i], "addr",
+		field_add(fields, &nr, &offset, (struct field){frame_names[i], "frame",
 							       "return address", FIELD_UINT, 0, 8});
 	ret->size = offset;
 	ret->usable = true;
