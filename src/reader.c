@@ -36,6 +36,21 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+/* The program that unpacks what begins so; NULL: it is not packed. */
+static const char *unpacker(const uint8_t *head, size_t len)
+{
+	static const struct {
+		const char *magic, *program;
+	} known[] = {{"\x1f\x8b", "gunzip"}, {"\x28\xb5\x2f\xfd", "unzstd"},
+		     {"\xfd" "7zXZ", "unxz"}, {"BZh", "bunzip2"}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (len > strlen(known[i].magic) &&
+		    !memcmp(head, known[i].magic, strlen(known[i].magic)))
+			return known[i].program;
+	return NULL;
+}
+
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
 	uint8_t head[READER_PROBE_BYTES];
@@ -49,6 +64,9 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 		if (directory ? (*ops)->directory : (*ops)->probe && (*ops)->probe(head, len))
 			return (*ops)->open(path, hint, ret);
 	fail(-EINVAL, "%s is no trace that hostrace knows", path);
+	if (!directory && unpacker(head, len))
+		return fail_hint(-EINVAL, "it is compressed: unpack it with %s",
+				 unpacker(head, len));
 	return fail_hint(-EINVAL, "it reads .hrt files and their text form, trace.dat, perf.data, "
 				  "tracefs's text and raw pages, guest rings and OSv's traces");
 }

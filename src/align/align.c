@@ -347,7 +347,11 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 	g = &a->guest[a->nr_guests++];
 	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
 	err = guest_make(a, g);
-	if (err == -ENODATA)
+	if (err == -ENODATA && !path)
+		fail(err,
+		     "no guest's trace is given (--guest), and the recording says nothing of TSC "
+		     "offsets");
+	else if (err == -ENODATA)
 		fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
 	*ret = g;
 	return err;

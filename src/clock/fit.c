@@ -372,7 +372,8 @@ static int job_spans(struct fit_job *j)
 	return 0;
 }
 
-static bool job_base(struct fit_job *j)
+/* -ENODATA: one side has nothing. */
+static int job_base(struct fit_job *j)
 {
 	bool guest = false, host = false;
 
@@ -386,7 +387,11 @@ static bool job_base(struct fit_job *j)
 			host = true;
 		}
 	}
-	return guest && host;
+	if (!host)
+		return fail(-ENODATA,
+			    "the host's recording has no kvm_entry, kvm_exit or kvm_run of this "
+			    "VM: nothing bounds the guest's clock");
+	return guest ? 0 : fail(-ENODATA, "there are no guest events to fit a clock with");
 }
 
 int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
@@ -395,11 +400,10 @@ int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_
 	uint64_t work = FIT_WORK_MAX;
 	struct fit_job j = {.in = in, .nr = nr, .opt = opt, .work = &work,
 			.base = {.scale = opt->nominal_scale, .bits = opt->nominal_bits}};
-	int err;
+	int err = job_base(&j);
 
-	if (!job_base(&j))
-		return fail(-ENODATA, "no guest-mode spans or no guest events to fit a clock with");
-	err = job_spans(&j);
+	if (!err)
+		err = job_spans(&j);
 	if (!err)
 		err = ladder(&j, ret);
 	if (!err)
