@@ -74,26 +74,19 @@ static bool wants(const char *event, void *arg)
 	return !strcmp(event, "kvm_pio") || !strcmp(event, "kvm_mmio");
 }
 
-static uint64_t value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 /* A notify register gets the queue's number, in 2 bytes or (MMIO transport) 4. */
 static bool write_key(const struct event *ev, uint64_t *ret)
 {
-	uint64_t size = value(ev, "size"), val = value(ev, "val");
+	uint64_t size = event_value(ev, "size"), val = event_value(ev, "val");
 
 	if (val > UINT16_MAX || (size != 2 && size != 4))
 		return false;
 	if (ev->type->id == EV_kvm_pio) {
-		*ret = value(ev, "port") << 16 | val;
-		return value(ev, "write") && value(ev, "count") == 1;
+		*ret = event_value(ev, "port") << 16 | val;
+		return event_value(ev, "write") && event_value(ev, "count") == 1;
 	}
-	*ret = value(ev, "gpa") << 16 | val | 1ull << 63;
-	return ev->type->id == EV_kvm_mmio && value(ev, "type") == 2;
+	*ret = event_value(ev, "gpa") << 16 | val | 1ull << 63;
+	return ev->type->id == EV_kvm_mmio && event_value(ev, "type") == 2;
 }
 
 static int writes_read(const struct align *a, const char *path, uint32_t pid, struct sequences *s)
