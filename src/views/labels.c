@@ -18,7 +18,9 @@ static enum column_kind kind_of(const struct label *l)
 			return COL_TEXT;
 	if (!strcmp(l->name, "port"))
 		return COL_PORT;
-	return strcmp(l->fmt, "hex") && strcmp(l->fmt, "addr") ? COL_COUNT : COL_HEX;
+	if (!strcmp(l->fmt, "hex") || !strcmp(l->fmt, "addr") || !strcmp(l->fmt, "frame"))
+		return COL_HEX;
+	return COL_COUNT;
 }
 
 void label_columns(const struct folding *f, struct table *t)
