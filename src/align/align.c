@@ -295,6 +295,18 @@ static int relation_limited(struct align *a, struct align_guest *g, const struct
 	return relation_find(a, g, info, opt);
 }
 
+/* Nothing relates them: what to do next. */
+static int unrelated(const struct align_guest *g, int err)
+{
+	if (err != -ENODATA)
+		return err;
+	if (!g->path)
+		return fail(err,
+			    "no guest's trace is given (--guest), and the recording says nothing "
+			    "of TSC offsets");
+	return fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
+}
+
 static int guest_make(struct align *a, struct align_guest *g)
 {
 	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
@@ -317,10 +329,11 @@ static int guest_make(struct align *a, struct align_guest *g)
 		err = align_shifts(a, g, &r->info, &opt);
 	if (!err && r)
 		err = align_limits(a, g, align_guest_is_tsc(&r->info));
-	if (!err)
-		err = relation_limited(a, g, r ? &r->info : NULL, &opt);
 	if (err)
 		return err;
+	err = relation_limited(a, g, r ? &r->info : NULL, &opt);
+	if (err)
+		return unrelated(g, err);
 	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
 		snprintf(g->relation.note, sizeof(g->relation.note),
 			 "the guest's offset is what trace-cmd measured when it recorded both; its "
@@ -347,12 +360,6 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 	g = &a->guest[a->nr_guests++];
 	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
 	err = guest_make(a, g);
-	if (err == -ENODATA && !path)
-		fail(err,
-		     "no guest's trace is given (--guest), and the recording says nothing of TSC "
-		     "offsets");
-	else if (err == -ENODATA)
-		fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
 	*ret = g;
 	return err;
 }
