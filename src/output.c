@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/replace.h"
 #include "command.h"
 #include "output.h"
 
@@ -52,8 +53,13 @@ static bool format_known(const char *formats, const char *format)
 	return false;
 }
 
+/* A device or a pipe is written to; a file is replaced when its successor is whole. */
 static int open_file(struct output *out)
 {
+	if (is_irreplaceable(given.file)) {
+		out->file = fopen(given.file, "we");
+		return out->file ? 0 : fail(-errno, "%s: %s", given.file, strerror(errno));
+	}
 	if (asprintf(&temporary, "%s.%d.tmp", given.file, (int)getpid()) < 0)
 		return fail(-ENOMEM, "out of memory");
 	unlink(temporary);
@@ -153,12 +159,15 @@ int output_close(struct output *out)
 	errno = 0;
 	int err = fflush(out->file) || ferror(out->file) ? (errno ? errno : EIO) : 0;
 
+	if (given.file)
+		fclose(out->file);
+
 	if (pager) {
 		pclose(pager);
 		pager = NULL;
 		return 0;
 	}
-	return err ? written_wrong("stdout", err) : 0;
+	return err ? written_wrong(given.file ? given.file : "stdout", err) : 0;
 }
 
 void output_cancel(struct output *out)
@@ -171,5 +180,7 @@ void output_cancel(struct output *out)
 	} else if (pager) {
 		pclose(pager);
 		pager = NULL;
+	} else if (given.file) {
+		fclose(out->file);
 	}
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/replace.h"
 #include "command.h"
 #include "commands/guest.h"
 #include "guestside/fetch/osv_guest.h"
@@ -48,12 +49,15 @@ struct made {
 
 static int made_open(struct made *m, const char *name, const char *suffix)
 {
-	int fd;
+	int fd, err;
 
 	*m = (struct made){0};
 	if (asprintf(&m->name, "%s%s", name, suffix) < 0 ||
 	    asprintf(&m->temporary, "%s.%d.tmp", m->name, (int)getpid()) < 0)
 		return fail(-ENOMEM, "out of memory");
+	err = check_replaceable(m->name);
+	if (err)
+		return err;
 	unlink(m->temporary);
 	fd = open(m->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	m->file = fd < 0 ? NULL : fdopen(fd, "w");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/replace.h"
 #include "commands/osv.h"
 #include "guestside/osv/raw.h"
 #include "guestside/osv/osv_convert.h"
@@ -198,10 +199,15 @@ static int convert_to(struct osv_trace *t, const char *to)
 {
 	_cleanup_free_ char *temporary = NULL;
 
+	int err = check_replaceable(to);
+
+	if (err)
+		return err;
 	if (asprintf(&temporary, "%s.%d.tmp", to, (int)getpid()) < 0)
 		return fail(-ENOMEM, "out of memory");
 	FILE *f = fopen(temporary, "wxe");
-	int err = f ? osv_convert(t, f) : fail(-errno, "%s: %s", to, strerror(errno));
+
+	err = f ? osv_convert(t, f) : fail(-errno, "%s: %s", to, strerror(errno));
 
 	if (f && fclose(f) && !err)
 		err = fail(-EIO, "%s: it could not be written", to);

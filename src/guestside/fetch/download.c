@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/replace.h"
 #include "guestside/fetch/download.h"
 #include "guestside/fetch/download_state.h"
 
@@ -331,6 +332,8 @@ static int part_done(struct transfer *t)
 {
 	int err = t->opt->check ? t->opt->check(t->part) : 0;
 
+	if (!err)
+		err = check_replaceable(t->opt->file);
 	if (!err && rename(t->part, t->opt->file))
 		err = fail(-errno, "%s: %s", t->opt->file, strerror(errno));
 	if (err)
