@@ -195,16 +195,21 @@ void guest_source_round(struct guest_source *s)
 		give_up(s);
 }
 
+static bool may_wait(const struct guest_source *s, uint64_t waited_ms)
+{
+	return waited_ms < s->stop_ms && (s->frames.begun || waited_ms < GUEST_SOURCE_SILENT_MS);
+}
+
 void guest_source_stop(struct guest_source *s)
 {
-	uint64_t until = source_now_ms() + s->stop_ms;
+	uint64_t begin = source_now_ms();
 	int err = 0;
 
 	s->retry_ms = 0;
 	guest_source_round(s); /* also what has only appeared now */
 	if (s->there && !s->failed && s->ops->ask_end) {
 		s->ops->ask_end(s);
-		while (!s->failed && !s->frames.ended && source_now_ms() < until) {
+		while (!s->failed && !s->frames.ended && may_wait(s, source_now_ms() - begin)) {
 			err = s->ops->take(s);
 			if (err < 0)
 				give_up(s);

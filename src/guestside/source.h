@@ -25,6 +25,7 @@
 
 enum {
 	GUEST_SOURCE_STOP_MS = 30000,	/* for an agent to send the rest */
+	GUEST_SOURCE_SILENT_MS = 2000,	/* for one that has not even begun: most probably there is none */
 	GUEST_SOURCE_RETRY_MS = 200,	/* between looks for a guest that is not there yet */
 	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* taken in one round */
 };

@@ -32,7 +32,13 @@ session() {
 	cat /tmp/log
 }
 
-session serial serial:hostrace
+# Noise instead of a stream; the write returns when the host has taken nearly all of it.
+echo "guest: waits noise"
+port=$(grep -lx hostrace /sys/class/virtio-ports/*/name)
+port=${port%/name}
+head -c 2000000 /dev/urandom >"/dev/${port##*/}"
+echo "guest: worked noise"
 session shm shm
+session serial serial:hostrace
 session gone serial:hostrace
 poweroff -f
