@@ -16,6 +16,7 @@ enum guest_event guest_event_kind(const struct event_type *type)
 		enum guest_event kind;
 	} known[] = {
 		{"guest:sched_switch", GUEST_SCHED_SWITCH},
+		{"guest:sched_process_exec", GUEST_SCHED_EXEC},
 		{"guest:irq_handler_entry", GUEST_IRQ_ENTRY},
 		{"guest:irq_handler_exit", GUEST_IRQ_EXIT},
 		{"guest:block_rq_issue", GUEST_BLOCK_ISSUE},

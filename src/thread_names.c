@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guest_fields.h"
 #include "thread_names.h"
 
 enum { SLOTS = 2 * THREADS_MAX }; /* a hash table half full at most */
@@ -11,6 +12,7 @@ struct thread {
 	uint16_t source;
 	uint16_t vcpu;
 	bool used;
+	bool told; /* by the metadata: what the guest called it last */
 	char comm[16];
 };
 
@@ -66,6 +68,49 @@ static void learn_comm(struct thread_names *names, const struct event *ev, uint3
 	text_neutralise(t->comm);
 }
 
+/* A guest's thread that runs a program has the program's name (Linux: begin_new_exec()). */
+static void guest_exec(struct thread_names *names, const struct event *ev)
+{
+	struct thread *t = ev->tid ? thread_get(names, ev->source, ev->tid) : NULL;
+	char file[256];
+	const char *slash;
+
+	if (!t || !guest_text(ev, "filename", file, sizeof(file)))
+		return;
+	slash = strrchr(file, '/');
+	snprintf(t->comm, sizeof(t->comm), "%.15s", slash ? slash + 1 : file);
+	t->told = false;
+}
+
+/* Who is switched to may have a name of before its exec: those that the guest told are better. */
+static void guest_switch(struct thread_names *names, const struct event *ev, const char *tid_name,
+			 const char *comm)
+{
+	struct thread *t;
+	uint64_t tid;
+
+	if (!guest_number(ev, tid_name, &tid) || !tid || tid > UINT32_MAX)
+		return;
+	t = thread_get(names, ev->source, (uint32_t)tid);
+	if (t && !t->told)
+		guest_text(ev, comm, t->comm, sizeof(t->comm));
+}
+
+static void guest_learn(struct thread_names *names, const struct event *ev)
+{
+	switch (guest_event_kind(ev->type)) {
+	case GUEST_SCHED_EXEC:
+		guest_exec(names, ev);
+		break;
+	case GUEST_SCHED_SWITCH:
+		guest_switch(names, ev, "prev_pid", "prev_comm");
+		guest_switch(names, ev, "next_pid", "next_comm");
+		break;
+	default:
+		break;
+	}
+}
+
 void thread_names_event(struct thread_names *names, const struct event *ev)
 {
 	if (ev->vcpu != RECORD_NO_VCPU && ev->tid) {
@@ -84,6 +129,9 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 		break;
 	case EV_sched_wakeup:
 		learn_comm(names, ev, (uint32_t)event_value(ev, "wake_tid"), "comm");
+		break;
+	case 0: /* none of ours */
+		guest_learn(names, ev);
 		break;
 	}
 }
@@ -117,6 +165,7 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 		if (t && json_is_string(name)) {
 			snprintf(t->comm, sizeof(t->comm), "%s", json_string_value(name));
 			text_neutralise(t->comm);
+			t->told = true;
 		}
 	}
 }

@@ -178,6 +178,7 @@ void timeline_guest_event(struct timeline_guest *g, const struct event *ev)
 		complete_take(g, ev);
 		break;
 	case GUEST_KICK:
+	case GUEST_SCHED_EXEC:
 	case GUEST_OTHER:
 		break;
 	}
