@@ -39,8 +39,12 @@ l2_lived() { # NAME TEXT
 	console_says "$1" "$2" || exit $STATUS_L2_DIED
 }
 
-# What a part has left behind goes, so that it can be done again.
+# What a part has left behind goes, so that it can be done again: also a QEMU whose recorder ran out of time.
 part_forget() { # PART
+	local file
+	for file in /tmp/*.pid; do
+		[ -s "$file" ] && kill -KILL "$(cat "$file")" 2>/dev/null && wait_until 10 is_gone "$(cat "$file")"
+	done
 	rm -f /tmp/*.pid /tmp/*.img /tmp/monitor.*
 	case $1 in
 	healthy) rm -f "$out"/healthy.* ;;
