@@ -14,9 +14,9 @@ l2_command agent 2 agent -initrd agent.cpio \
 	-drive file=/tmp/agent.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0 \
 	-chardev socket,id=h,path=/tmp/agent.sock,server=on,wait=off -device virtio-serial-pci \
 	-device virtserialport,chardev=h,name=hostrace -device vhost-vsock-pci,guest-cid=3
-# QEMU itself behind "--", not a timeout: its insides are known then. It takes 40 s, on a starved machine twice that.
-timeout -k 5 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/agent.hrt" \
-	--guest serial:/tmp/agent.sock --guest vsock:3:9999 -- "${qemu_command[@]}" </dev/null >"$out/agent.record" 2>&1
+# It takes 40 s, on a starved machine twice that.
+hostrace record -o "$out/agent.hrt" --guest serial:/tmp/agent.sock --guest vsock:3:9999 -- \
+	timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/agent.record" 2>&1
 echo $? >"$out/agent.record.status"
 l2_lived agent "done"
 

@@ -8,7 +8,6 @@
 
 # A part whose L2 died of the emulator (see l2_command) is done once more, and the console says so.
 parts="healthy pair stat sample traced"
-[ ! -f agent.cpio ] || parts="$parts agent"
 [ ! -d stap ] || parts="$parts stap"
 [ ! -d marks ] || parts="$parts marks"
 [ ! -f parts ] || parts=$(cat parts)
