@@ -21,6 +21,8 @@ override BUILD := $(BUILD)/san
 CFLAGS	 += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS	 += -fsanitize=address,undefined
 endif
+# For guests without a libc: loops must not become calls of memset() and the like.
+NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 Q	= $(if $(filter 1,$(V)),,@)
 say	= @printf '  %-7s %s\n' $(1) $(2)
 

@@ -3,8 +3,8 @@ DEMO_DIR   = src/guestside/demo
 DEMO_GUEST = $(BUILD)/demo-guest.elf
 DEMO_OBJS  = $(patsubst %,$(BUILD)/$(DEMO_DIR)/%.o,start main platform blk)
 DEMO_CC	   = $(CC) -m32 -march=i686 -std=gnu11 -O2 -Wall -Wextra -ffreestanding -fno-pic -fno-pie \
-	     -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-builtin \
-	     -fno-tree-loop-distribute-patterns -mgeneral-regs-only -MMD -MP
+	     -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+	     $(NO_LIBC) -mgeneral-regs-only -MMD -MP
 
 all: $(DEMO_GUEST)
 

@@ -2,8 +2,8 @@
 RING_GUEST = $(BUILD)/ring-guest.elf
 RING_GUEST_DIR = tests/live/ringguest
 RING_GUEST_CC = $(CC) -m64 -std=gnu11 -O2 -Wall -Wextra -Isrc -ffreestanding -fno-pic -fno-pie -mno-red-zone \
-	-mcmodel=large -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-builtin \
-	-fno-tree-loop-distribute-patterns -mgeneral-regs-only
+	-mcmodel=large -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+	$(NO_LIBC) -mgeneral-regs-only
 
 check-build: $(RING_GUEST)
 
