@@ -4,7 +4,7 @@
 
 #include "base/digits.h"
 #include "event_rows.h"
-#include "profile/symbol_map.h"
+#include "profile/addresses.h"
 
 enum {
 	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */
@@ -55,16 +55,17 @@ static bool is_shown(const struct event_row *row, const struct field *f, uint64_
 	return (!row->max_frames || ++*frames <= row->max_frames) && event_u64(row->ev, f);
 }
 
-/* A kernel address that has a name; what else is printed as it is. */
+/* An address that has a name, and a kernel's in any number; what else is printed as it is. */
 static const char *address_name(const struct event_row *row, const struct field *f)
 {
+	bool address = !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
 	uint64_t v;
 
 	if (!row->symbols || f->size != 8 || f->kind != FIELD_UINT ||
-	    (strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr") && strcmp(f->fmt, "frame")))
+	    (strcmp(f->fmt, "hex") && !address))
 		return NULL;
 	v = event_u64(row->ev, f);
-	return v >> 63 ? symbol_map_find(row->symbols, v) : NULL;
+	return address || v >> 63 ? addresses_name(row->symbols, v) : NULL;
 }
 
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
@@ -81,8 +82,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	}
 	p = pad_left(p, put_dec(p, ev->cpu), 3);
 	*p++ = ' ';
-	p = pad_left(p,
-		     row->vcpu != RECORD_NO_VCPU ? put_dec(p, row->vcpu) : put_text(p, "-"), 4);
+	p = pad_left(p, row->vcpu != RECORD_NO_VCPU ? put_dec(p, row->vcpu) : put_text(p, "-"), 4);
 	*p++ = ' ';
 	p = put_thread(p, row);
 	*p++ = ' ';
@@ -131,9 +131,9 @@ static bool is_hex(const struct field *f)
 /* Formats whose numbers have names: 30 is "IO_INSTRUCTION". */
 static bool is_named(const struct field *f)
 {
-	static const char *const named[] = {"reason",	 "userspace_reason", "isa",  "dir",
-					    "mmio_type", "block_type",	     "event",
-					    "sample_where", "stack_error"};
+	static const char *const named[] = {"reason", "userspace_reason", "isa",
+					    "dir",    "mmio_type",	  "block_type",
+					    "event",  "sample_where",	  "stack_error"};
 
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
 		if (!strcmp(f->fmt, named[i]))
@@ -141,7 +141,8 @@ static bool is_named(const struct field *f)
 	return false;
 }
 
-/* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a JSON number. */
+/* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a
+ * JSON number. */
 static void json_value(const struct event *ev, const struct field *f, FILE *out)
 {
 	char text[VALUE_MAX];

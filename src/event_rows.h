@@ -11,14 +11,14 @@
 #include "event.h"
 #include "thread_names.h"
 
-struct symbol_map;
+struct addresses;
 
 struct event_row {
 	const struct event *ev;
 	const char *source; /* "host", "guest" */
 	const char *comm;   /* "" if not known */
 	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
-	const struct symbol_map *symbols; /* of the guest's kernel, for text; NULL: none */
+	const struct addresses *symbols; /* of the guest, for text; NULL: none */
 	uint64_t max_frames; /* of a backtrace; 0: all */
 };
 

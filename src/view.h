@@ -10,11 +10,14 @@
 #include "report.h"
 #include "spans.h"
 
+struct addresses;
+
 struct folding {
 	const struct analyzer *analyzer;
 	const struct pairing *pairing; /* for labels; complete in draw() */
 	const char *by;		       /* as given, or NULL */
 	uint64_t start_ns;	       /* of the trace */
+	const struct addresses *symbols; /* --symbols; NULL: none */
 	void *state;		       /* the view's own */
 };
 
@@ -54,8 +57,10 @@ void label_columns(const struct folding *f, struct table *t);
 void label_cells_other(const struct folding *f, struct cell *row); /* of what found no room */
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
 
-/* The place among the labels of one whose numbers have well-known names (port, msr), or -1. Its name, "" if none. */
+/* The place among the labels of one whose numbers have well-known names (port, msr) or symbols (rip),
+ * or -1. Its column, the last one; its name, "" or (a symbol) NULL if none. */
 int label_with_names(const struct folding *f);
-const char *label_name(const struct folding *f, int which, const uint64_t *label);
+void label_name_column(const struct folding *f, int which, struct table *t);
+const char *label_name(const struct folding *f, int which, struct table *t, const uint64_t *label);
 
 #endif

@@ -30,6 +30,7 @@ check-run: check-build
 ifneq ($(SAN),1)
 	$(Q)$(TAP) lint 120 tests/lint/lint.sh
 	$(Q)$(TAP) stap 60 tests/lint/stap.sh
+	$(Q)$(TAP) guest-ring-carried 120 tests/lint/guest-ring.sh
 	$(Q)$(TAP) manual 120 tests/lint/manual.sh
 	$(Q)$(TAP) install 60 tests/lint/install.sh
 	$(Q)$(TAP) without-libbpf 300 tests/lint/without-libbpf.sh

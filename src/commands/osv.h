@@ -13,6 +13,7 @@
 #include "output.h"
 
 extern const struct option_row osv_symbol_options[];  /* -d -e -x --no-inlined-by -L -A -F -S */
+extern const struct option_row symbols_options[];     /* --symbols -x alone */
 extern const struct option_row osv_line_options[];    /* -b -l --no-header */
 extern bool osv_no_header;
 extern const struct option_row osv_compat_options[];  /* --compat alone */

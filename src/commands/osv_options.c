@@ -55,6 +55,13 @@ const struct option_row osv_profile_options[] = {
 };
 /* clang-format on */
 
+const struct option_row symbols_options[] = {
+	{0, "symbols", OPT_TEXT, &symbols.map, "FILE",
+	 "names of addresses, from a guest's kallsyms, System.map or ELF file"},
+	{'x', "no-resolve", OPT_FLAG, &symbols.none, NULL, "leave addresses"},
+	{0},
+};
+
 struct osv_symbols_options osv_symbols_given(void)
 {
 	return (struct osv_symbols_options){
@@ -97,14 +104,12 @@ const char *osv_only_option(void)
 	       : multiline	       ? "--multiline"
 	       : osv_no_header	       ? "--no-header"
 	       : symbols.debug	       ? "--debug"
-	       : symbols.elf	       ? "--exe"
-	       : symbols.map	       ? "--symbols"
 	       : symbols.no_inlines    ? "--no-inlined-by"
 	       : symbols.line	       ? "--show-line-number"
 	       : symbols.address       ? "--show-address"
 	       : symbols.file	       ? "--show-file-name"
 	       : symbols.symbols_file ? "--use-symbols-file"
-				       : NULL;
+				      : NULL;
 }
 
 /* ---- times ---- */
@@ -154,8 +159,7 @@ int osv_range_parse(const char *from, const char *to, const char *length, struct
 		return fail(-EINVAL, "--period cannot be used when both --since and --until are "
 				     "specified");
 	if (!ret->has_since && !ret->has_until)
-		return fail(-EINVAL,
-			    "--period must be used with --since or --until specified");
+		return fail(-EINVAL, "--period must be used with --since or --until specified");
 	if (ret->has_since)
 		ret->until_ns = ret->since_ns + period_ns;
 	else
@@ -203,8 +207,8 @@ int osv_hits_parse(const char *text, uint64_t *ret_hits, double *ret_percent)
 int osv_profile_given(struct osv_profile_options *ret)
 {
 	static const char *const groups[] = {"none", "thread", "cpu"};
-	int err = osv_hits_parse(profile.min_hits, &ret->tree.min_hits,
-				 &ret->tree.min_hits_percent);
+	int err =
+		osv_hits_parse(profile.min_hits, &ret->tree.min_hits, &ret->tree.min_hits_percent);
 
 	if (!err && profile.min_duration)
 		err = time_parse(profile.min_duration, 1, &ret->tree.min_time_ns);

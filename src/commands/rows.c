@@ -8,7 +8,7 @@
 #include "commands/rows.h"
 #include "event_rows.h"
 #include "guestside/stream_reader.h"
-#include "profile/symbol_map.h"
+#include "profile/addresses.h"
 #include "reading.h"
 
 enum { SOURCES_MAX = 2 * OPTION_LIST_MAX + 1 };
@@ -19,20 +19,31 @@ struct rows {
 	uint64_t start_ns, nr, max_frames;
 	bool with_source;
 	bool tried[SOURCES_MAX];
-	struct symbol_map *symbols[SOURCES_MAX]; /* that a source brings itself */
+	struct addresses *symbols[SOURCES_MAX]; /* that a source brings itself */
+	struct addresses *given;		/* --symbols, or -e: for all */
 };
 
+static int symbols_open(struct rows *rows)
+{
+	struct osv_symbols_options opt = osv_symbols_given();
+	const char *path = opt.map ? opt.map : opt.elf;
+
+	return path && !opt.none ? addresses_open(path, &rows->given) : 0;
+}
+
 /* A guest stream may bring its kernel's symbols; without any, addresses stay. */
-static const struct symbol_map *symbols_of(struct rows *rows, unsigned int source)
+static const struct addresses *symbols_of(struct rows *rows, unsigned int source)
 {
 	const struct reader *r = source < SOURCES_MAX ? reading_input(source) : NULL;
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
 
+	if (rows->given)
+		return rows->given;
 	if (!r || osv_symbols_given().none || strcmp(r->info.kind, "guest-stream"))
 		return NULL;
 	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
-		symbol_map_parse(text, len, r->info.file, &rows->symbols[source]);
+		addresses_parse(text, len, r->info.file, &rows->symbols[source]);
 	rows->tried[source] = true;
 	return rows->symbols[source];
 }
@@ -112,11 +123,15 @@ int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
 			    .start_ns = r->info.start_ns,
 			    .max_frames = max_frames,
 			    .with_source = reading_input(1) != NULL};
-	json_t *more = json_array();
+	json_t *more;
 	int ret;
 
 	if (!names)
 		return fail(-ENOMEM, "out of memory for thread names");
+	ret = symbols_open(&rows);
+	if (ret)
+		return ret;
+	more = json_array();
 	for (unsigned int i = 0; reading_input(i); i++)
 		thread_names_meta(names, i, reading_input(i)->info.meta);
 	rows_begin(&rows);
@@ -128,6 +143,7 @@ int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
 		rows_end(&rows, r, more);
 	json_decref(more);
 	for (unsigned int i = 0; i < SOURCES_MAX; i++)
-		symbol_map_close(rows.symbols[i]);
+		addresses_close(rows.symbols[i]);
+	addresses_close(rows.given);
 	return ret < 0 ? ret : 0;
 }

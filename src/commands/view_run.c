@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "commands/osv.h"
 #include "commands/reports.h"
 #include "fastlane/fastlane.h"
+#include "profile/addresses.h"
 #include "reading.h"
 #include "view.h"
 
@@ -30,6 +32,7 @@ struct run {
 };
 
 static uint64_t jobs;
+static struct addresses *symbols; /* --symbols; NULL: none */
 
 const struct option_row view_options[] = {
 	{'j', "jobs", OPT_U64, &jobs, "N", "use N CPUs (default: all)"},
@@ -47,7 +50,9 @@ static int fold_open(struct fold *fold, const struct view *view, const struct an
 		     const char *by, uint64_t start_ns)
 {
 	*fold = (struct fold){
-		.view = view, .on = true, .f = {.analyzer = a, .by = by, .start_ns = start_ns}};
+		.view = view,
+		.on = true,
+		.f = {.analyzer = a, .by = by, .start_ns = start_ns, .symbols = symbols}};
 	int err = pairing_open(a, by, fold_span, fold, &fold->pairing);
 
 	if (err)
@@ -259,8 +264,8 @@ static bool run_fast(struct run *run, struct reader *r)
 	if (!fold->view->spans || !fold->view->merge || (allowed && !strcmp(allowed, "0")))
 		return false;
 	lane_view = fold->view;
-	fold->begun = fastlane_run(r, fold->pairing, (unsigned int)(jobs < 1024 ? jobs : 1024),
-				   &lane);
+	fold->begun =
+		fastlane_run(r, fold->pairing, (unsigned int)(jobs < 1024 ? jobs : 1024), &lane);
 	return fold->begun;
 }
 
@@ -277,6 +282,13 @@ static int run_all(struct run *run, const struct view *view, const struct analyz
 	return err ? err : read_all(run, r);
 }
 
+static int symbols_open(void)
+{
+	struct osv_symbols_options given = osv_symbols_given();
+
+	return given.map && !given.none ? addresses_open(given.map, &symbols) : 0;
+}
+
 int view_run(const struct view *view, const char *analyzer, const char *by)
 {
 	_cleanup_reader_ struct reader *r = NULL;
@@ -291,8 +303,10 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 		run.fold[1].f.analyzer = analyzer_find(a->fallback);
 	if (wants_guests(&run))
 		reading_want_guests();
-	int err = reading_open(wants, &run, &r);
+	int err = symbols_open();
 
+	if (!err)
+		err = reading_open(wants, &run, &r);
 	if (!err)
 		err = run_all(&run, view, a, r);
 	bool wrong = !err && analyzer_resolve(a);

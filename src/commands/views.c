@@ -34,13 +34,15 @@ static const struct option_row timed_options[] = {
 	 "no analyzer: the pairs of a guest's trace (or any) by name"},
 	{0},
 };
-static const struct option_row *const options[] = {reading_options, output_options, by_options,
-						   view_options, NULL};
+static const struct option_row *const options[] = {
+	reading_options, output_options, by_options, symbols_options, view_options, NULL};
 static const struct option_row *const summary_options[] = {
-	reading_options, output_options,     by_options, view_options,
-	timed_options,	 osv_compat_options, NULL};
-static const struct option_row *const mmio_options[] = {reading_options, output_options, by_options,
-							exact_options,	 view_options,	 NULL};
+	reading_options, output_options, by_options,	     symbols_options,
+	view_options,	 timed_options,	 osv_compat_options, NULL};
+static const struct option_row *const mmio_options[] = {reading_options, output_options,
+							by_options,	 symbols_options,
+							exact_options,	 view_options,
+							NULL};
 
 /* `hostrace VIEW ANALYZER [FILE...]` */
 static int run_view(const struct view *view, int argc, char **argv)

@@ -2,7 +2,8 @@
 /*
  * The guest ring: a trace that a guest writes into its own memory, and that the host reads out of it without
  * costing the guest a single exit. For kernels, unikernels, firmware and programs: freestanding C11, no libc, no
- * allocation, no floating point. Carry ring.h and ring.c, nothing else. doc/guest-ring.md specifies the memory.
+ * allocation, no floating point. Carry ring.h and ring.c, nothing else; C++11 may include the header. Needs gcc or
+ * clang (builtins, attributes). doc/guest-ring.md specifies the memory.
  *
  *   +--------+-------------+----------------+---------------------+---------------------+----
  *   | header | event table | per-vCPU heads | slots of vCPU 0     | slots of vCPU 1     | ...
@@ -109,10 +110,17 @@ struct ring_header {
 	char name[32];	    /* who writes this ring */
 };
 
-_Static_assert(sizeof(struct ring_slot) == 64, "one cache line");
-_Static_assert(sizeof(struct ring_cpu) == 128, "format");
-_Static_assert(sizeof(struct ring_event) == 256, "format");
-_Static_assert(sizeof(struct ring_header) == 128, "format");
+#ifdef __cplusplus
+#define RING_ASSERT static_assert
+extern "C" {
+#else
+#define RING_ASSERT _Static_assert
+#endif
+
+RING_ASSERT(sizeof(struct ring_slot) == 64, "one cache line");
+RING_ASSERT(sizeof(struct ring_cpu) == 128, "format");
+RING_ASSERT(sizeof(struct ring_event) == 256, "format");
+RING_ASSERT(sizeof(struct ring_header) == 128, "format");
 
 /*
  * The writer's handle. Keep it in memory of your own: the shared part is never read for geometry, so nobody who
@@ -183,12 +191,12 @@ RING_INLINE uint64_t ring_fetch_add(uint64_t *p, uint64_t n)
 	return n;
 }
 
-RING_INLINE bool ring_swap_if(uint64_t *p, uint64_t old, uint64_t new)
+RING_INLINE bool ring_swap_if(uint64_t *p, uint64_t old, uint64_t next)
 {
 	bool done;
 
 	__asm__ volatile("cmpxchgq %3, %1"
-			 : "=@ccz"(done), "+m"(*p), "+a"(old) : "r"(new) : "memory");
+			 : "=@ccz"(done), "+m"(*p), "+a"(old) : "r"(next) : "memory");
 	return done;
 }
 #else
@@ -197,9 +205,10 @@ RING_INLINE uint64_t ring_fetch_add(uint64_t *p, uint64_t n)
 	return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 }
 
-RING_INLINE bool ring_swap_if(uint64_t *p, uint64_t old, uint64_t new)
+RING_INLINE bool ring_swap_if(uint64_t *p, uint64_t old, uint64_t next)
 {
-	return __atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(p, &old, next, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 #endif
 
@@ -277,12 +286,31 @@ RING_INLINE bool ring_write(struct ring *r, unsigned int cpu, uint32_t thread, u
 	return true;
 }
 
-/* ring_trace(r, cpu, thread, event, a, b, c): up to five integers */
-#define ring_trace(r, cpu, thread, event, ...)                                                     \
-	({                                                                                         \
-		const uint64_t ring_args_[] = {0, ##__VA_ARGS__};                                  \
-		ring_write(r, cpu, thread, event, ring_args_ + 1,                                  \
-			   sizeof(ring_args_) / sizeof(ring_args_[0]) - 1);                        \
-	})
+/*
+ * ring_trace(r, cpu, thread, event, a, b, c): an event with integers, five of them without a call. In C the event's
+ * id stands first in the list of words, so that the macro needs nothing beyond C11.
+ */
+#ifdef __cplusplus
+} /* extern "C" */
+
+template <typename... Words>
+RING_INLINE bool ring_trace(struct ring *r, unsigned int cpu, uint32_t thread, uint16_t event,
+			    Words... words)
+{
+	const uint64_t args[] = {0, (uint64_t)words...};
+
+	return ring_write(r, cpu, thread, event, args + 1, sizeof...(words));
+}
+#else
+RING_INLINE bool ring_write_words(struct ring *r, unsigned int cpu, uint32_t thread,
+				  const uint64_t *words, unsigned int nr_words)
+{
+	return ring_write(r, cpu, thread, (uint16_t)words[0], words + 1, nr_words - 1);
+}
+
+#define ring_trace(r, cpu, thread, ...)                                                            \
+	ring_write_words(r, cpu, thread, (const uint64_t[]){__VA_ARGS__},                          \
+			 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+#endif
 
 #endif

@@ -22,16 +22,11 @@ static int ring_function_entry = -1, ring_function_exit = -1;
 
 __attribute__((no_instrument_function, unused)) static int ring_functions_init(struct ring *r)
 {
+	/* Without names of members, which C++ before 20 does not have. */
 	static const struct ring_event entry = {
-		.nr_fields = 2,
-		.name = "function_entry",
-		.field = {{"function", RING_ADDR, 1}, {"caller", RING_ADDR, 1}},
-	};
+		0, 2, 0, "function_entry", {{"function", RING_ADDR, 1}, {"caller", RING_ADDR, 1}}};
 	static const struct ring_event leave = {
-		.nr_fields = 2,
-		.name = "function_exit",
-		.field = {{"function", RING_ADDR, 1}, {"caller", RING_ADDR, 1}},
-	};
+		0, 2, 0, "function_exit", {{"function", RING_ADDR, 1}, {"caller", RING_ADDR, 1}}};
 	int exit_id = ring_event_add(r, &leave), entry_id = ring_event_add(r, &entry);
 
 	if (exit_id < 0 || entry_id < 0)
@@ -51,6 +46,9 @@ RING_INLINE void ring_function(int event, void *function, void *caller)
 }
 
 /* GCC and clang call these two around every instrumented function. */
+#ifdef __cplusplus
+extern "C" {
+#endif
 void __cyg_profile_func_enter(void *function, void *caller);
 void __cyg_profile_func_exit(void *function, void *caller);
 
@@ -63,5 +61,8 @@ __attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *funct
 {
 	ring_function(__atomic_load_n(&ring_function_exit, __ATOMIC_RELAXED), function, caller);
 }
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -72,6 +72,7 @@ static const struct {
 	{"sys_enter", "sys_exit", "syscall", NULL},
 	{"block_rq_issue", "block_rq_complete", "block_rq", "sector"},
 	{"io_schedule_enter", "io_schedule_exit", "io_schedule", NULL},
+	{"function_entry", "function_exit", "function", "function"}, /* guestside/ring_functions.h */
 };
 
 /* Pairs that are: NAME_entry and NAME_exit. cpu: of interrupts, which a CPU has and not a thread. */
@@ -137,6 +138,7 @@ static void pair_make(const char *name, struct sample_rule *ret)
 		if (pairs[i].key) {
 			ret->kind.keyed = ret->has_key = true;
 			ret->fields[0] = pairs[i].key;
+			ret->kind.nests = !strcmp(pairs[i].key, "function");
 		}
 		return;
 	}

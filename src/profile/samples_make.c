@@ -215,6 +215,12 @@ static int make_allocation(struct samples *x, const struct sample_rule *r, const
 	return err;
 }
 
+/* One number of both, for pairs that another thread's end must not close. */
+static uint64_t key_in_thread(uint64_t key, const struct event *ev)
+{
+	return (key ^ ev->tid) * 0x9e3779b97f4a7c15ull + ev->tid;
+}
+
 static int make_lock(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
 	uint64_t lock = sample_u64(r, ev, 0);
@@ -224,7 +230,7 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 
 	if (err)
 		return err;
-	h->s.key = (lock ^ ev->tid) * 0x9e3779b97f4a7c15ull + ev->tid; /* of this thread for this lock */
+	h->s.key = key_in_thread(lock, ev);
 	h->wants_stack = true;
 	return is_host(x, ev)
 		       ? frames_host(x, sample_thread_of(x->threads, ev->source, ev->tid), true, h)
@@ -274,7 +280,8 @@ static int make_event(struct samples *x, const struct sample_rule *r, const stru
 	if (err)
 		return err;
 	if (r->has_key)
-		h->s.key = sample_u64(r, ev, 0);
+		h->s.key = r->kind.nests ? key_in_thread(sample_u64(r, ev, 0), ev)
+					 : sample_u64(r, ev, 0);
 	h->wants_stack = true;
 	if (r->nr_frames)
 		return frames_own(x, r, ev, h);

@@ -44,7 +44,7 @@ static int count_draw(struct folding *f, struct report *r)
 	if (f->analyzer->size)
 		table_column(&t, "bytes", "bytes", COL_COUNT, 0);
 	if (named >= 0)
-		table_column(&t, NULL, "what", COL_TEXT, 1);
+		label_name_column(f, named, &t);
 	for (unsigned int i = 0; i < g->nr; i++) {
 		struct cell *row = table_row(&t);
 
@@ -55,7 +55,8 @@ static int count_draw(struct folding *f, struct report *r)
 		else
 			label_cells(f, &t, row, g->group[i].label);
 		if (named >= 0 && !g->group[i].other)
-			row[t.nr_columns - 1].text = label_name(f, named, g->group[i].label);
+			row[t.nr_columns - 1].text =
+				label_name(f, named, &t, g->group[i].label);
 		row[g->nr_labels].number = g->group[i].weight;
 		if (f->analyzer->size)
 			row[g->nr_labels + 1].number = g->group[i].bytes;

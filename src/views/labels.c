@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "places.h"
+#include "profile/addresses.h"
 #include "view.h"
 
 static enum column_kind kind_of(const struct label *l)
 {
-	static const char *const texts[] = {"reason",	  "userspace_reason", "isa",
-					    "dir",	  "mmio_type",	      "block_type",
-					    "event",	  "text",	      "none"};
+	static const char *const texts[] = {"reason",	 "userspace_reason", "isa",   "dir",
+					    "mmio_type", "block_type",	     "event", "text",
+					    "none"};
 
 	if (!strcmp(l->name, "device"))
 		return COL_PATH;
@@ -56,6 +57,8 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
 			row[i].text = "-";
+		else if (!strcmp(l[i].name, "rip") && !label[i])
+			row[i].text = "-"; /* no exit told it */
 	}
 }
 
@@ -64,16 +67,32 @@ int label_with_names(const struct folding *f)
 	unsigned int nr;
 	const struct label *l = pairing_labels(f->pairing, &nr);
 
+	for (unsigned int i = 0; f->symbols && i < nr; i++)
+		if (!strcmp(l[i].name, "rip"))
+			return (int)i;
 	for (unsigned int i = 0; i < nr; i++)
 		if (!strcmp(l[i].name, "port") || !strcmp(l[i].name, "msr"))
 			return (int)i;
 	return -1;
 }
 
-const char *label_name(const struct folding *f, int which, const uint64_t *label)
+void label_name_column(const struct folding *f, int which, struct table *t)
 {
 	unsigned int nr;
-	const char *name = place_name(pairing_labels(f->pairing, &nr)[which].name, label[which]);
 
-	return name ? name : "";
+	if (strcmp(pairing_labels(f->pairing, &nr)[which].name, "rip"))
+		table_column(t, NULL, "what", COL_TEXT, 1);
+	else
+		table_column(t, "symbol", "symbol", COL_TEXT, 0);
+}
+
+const char *label_name(const struct folding *f, int which, struct table *t, const uint64_t *label)
+{
+	unsigned int nr;
+	const char *key = pairing_labels(f->pairing, &nr)[which].name, *name;
+
+	if (strcmp(key, "rip"))
+		return (name = place_name(key, label[which])) ? name : "";
+	name = addresses_name(f->symbols, label[which]);
+	return name ? table_text(t, name) : NULL;
 }

@@ -26,6 +26,8 @@ static void summary_columns(const struct folding *f, struct table *t)
 {
 	label_columns(f, t);
 	durations_columns(t, f->analyzer->mark != NULL);
+	if (f->symbols && label_with_names(f) >= 0)
+		label_name_column(f, label_with_names(f), t);
 }
 
 static void summary_row(const struct folding *f, struct table *t, struct group *g,
@@ -53,6 +55,8 @@ static void summary_row(const struct folding *f, struct table *t, struct group *
 					    .p999_ns = quantiles_at(q, .999),
 					    .userspace = g->marked},
 			all_ns, f->analyzer->mark != NULL);
+	if (f->symbols && label_with_names(f) >= 0 && !g->other)
+		row[t->nr_columns - 1].text = label_name(f, label_with_names(f), t, g->label);
 }
 
 static int summary_spans(void *state, const struct spans *s)

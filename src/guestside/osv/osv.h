@@ -51,7 +51,8 @@ struct sample_kind {
 	const char *all;	       /* a name for all of its sort: "syscall"; or NULL */
 	const char *allocator;	       /* it is an allocation: buf, req_len, alloc_len, align in its text */
 	bool ends, per_cpu, keyed;     /* it ends `base`; pairs belong to a CPU, to osv_sample.key */
-	bool keeps_first; /* a begin while one is open: that one goes on; else the new one takes its place */
+	bool keeps_first; /* a begin while one is open: that one goes on; else the new one takes its place, */
+	bool nests;	  /* ... or is nested in it, as a function that calls itself */
 };
 
 /* Valid until the next osv_next(): it points into the mapped file. */

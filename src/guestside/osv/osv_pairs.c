@@ -81,7 +81,7 @@ static void kind_init(struct osv_pairs *p, uint32_t i, const struct sample_kind 
 				 .ends = kind->ends,
 				 .per_cpu = kind->per_cpu,
 				 .keyed = kind->keyed,
-				 .single = true,
+				 .single = !kind->nests,
 				 .keeps_first = kind->keeps_first};
 	p->timed[first] |= kind->ends;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names for the addresses in lists and tables, from whatever a user has at hand: a guest's /proc/kallsyms, a
+ * System.map, what nm prints, an ELF file. (Profiles, which also show inlined functions and lines, use
+ * guestside/osv/osv_symbols.h.)
+ */
+#ifndef HOSTRACE_ADDRESSES_H
+#define HOSTRACE_ADDRESSES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct addresses;
+
+/* -errno with the sentence set: no such file, or neither a table of symbols nor an ELF file. */
+int addresses_open(const char *path, struct addresses **ret);
+
+/* From a table of symbols in memory, as symbol_map_parse(). */
+int addresses_parse(const char *text, size_t len, const char *name, struct addresses **ret);
+
+void addresses_close(struct addresses *a);
+DEFINE_CLEANUP(addresses, struct addresses *, addresses_close);
+
+/* The function that the address lies in; NULL: not known. Lives as long as the table. */
+const char *addresses_name(const struct addresses *a, uint64_t address);
+
+#endif

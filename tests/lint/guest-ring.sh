@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The guest ring is carried into other people's kernels and programs: away from this tree it builds without a warning
+# as they build, needs nothing but itself, may be included by C++, and what it writes is read.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
+cc=${CC:-cc} cxx=${CXX:-c++}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$root"/src/guestside/ring.h "$root"/src/guestside/ring.c "$root"/src/guestside/ring_functions.h "$work"
+cd "$work" || exit 1
+strict="-Wall -Wextra -Wpedantic -Werror"
+nr=0
+
+ok() { # STATUS NAME
+	nr=$((nr + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $nr - $2"
+	else
+		echo "not ok $nr - $2"
+		sed 's/^/# /' log
+	fi
+}
+
+# A program, and a kernel: no libc, no floating point, no red zone.
+cat >use.c <<'END'
+#include "ring.h"
+
+static struct ring ring, *traced;
+
+#define RING_FUNCTIONS_RING traced
+#define RING_FUNCTIONS_CPU 0
+#define RING_FUNCTIONS_THREAD 5
+#include "ring_functions.h"
+
+int use(void *mem, size_t bytes, int depth);
+
+int use(void *mem, size_t bytes, int depth)
+{
+	struct ring_event ev = {0, 2, 0, "issue", {{"sector", RING_HEX, 1}, {"change", RING_SDEC, 1}}};
+	int id;
+
+	if (depth)
+		return use(mem, bytes, depth - 1);
+	if (ring_init(&ring, mem, bytes, 1, 8, RING_OVERWRITE, "use") || ring_functions_init(&ring))
+		return 1;
+	id = ring_event_add(&ring, &ev);
+	traced = &ring;
+	return !ring_trace(&ring, 0, 7, (uint16_t)id, 0x200, (uint64_t)-3) || !ring_trace(&ring, 0, 7, (uint16_t)id);
+}
+END
+kernel="-std=c11 -ffreestanding -fno-stack-protector -fno-pic -O2"
+[ "$(uname -m)" != x86_64 ] || kernel="$kernel -mno-red-zone -mgeneral-regs-only -mcmodel=kernel"
+for local in "" -DRING_LOCAL; do
+	$cc $kernel $strict -Wconversion -Wshadow -Wmissing-prototypes $local -c ring.c -o ring.o >log 2>&1 &&
+		$cc $kernel $strict -Wconversion -Wshadow -Wmissing-prototypes $local -c use.c -o use.o >>log 2>&1
+	ok $? "freestanding C11 builds without a warning${local:+, $local}"
+	nm -u ring.o >log
+	[ ! -s log ]
+	ok $? "it needs nothing from outside${local:+, $local}"
+done
+
+# A program in C++, whose every function is traced; where there is no compiler for it, in C.
+cat >main.cc <<'END'
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+#include "ring.h"
+extern "C" int use(void *mem, size_t bytes, int depth);
+
+int main(int, char **argv)
+{
+	size_t bytes = ring_bytes(1, 64, 8);
+	void *mem = aligned_alloc(RING_ALIGN, (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN);
+	FILE *f = fopen(argv[1], "w");
+	struct ring second;
+	std::vector<char> other(1 << 16);
+	void *page = &other[0];
+
+	page = (void *)(((uintptr_t)page + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN);
+	if (ring_init(&second, page, 40960, 1, 8, RING_DROP, "two") || !ring_trace(&second, 0, 1, 0, 1u, -2, 3l))
+		return 2;
+	if (!mem || !f || use(mem, bytes, 3) || fwrite(mem, 1, bytes, f) != bytes)
+		return 1;
+	return fclose(f);
+}
+END
+stds="c++11 c++20"
+if ! command -v "$cxx" >/dev/null; then
+	cxx=$cc stds=c11
+	cat >main.cc <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include "ring.h"
+int use(void *mem, size_t bytes, int depth);
+
+int main(int argc, char **argv)
+{
+	size_t bytes = ring_bytes(1, 64, 8);
+	void *mem = aligned_alloc(RING_ALIGN, (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN);
+	FILE *f = fopen(argv[argc - 1], "w");
+
+	if (!mem || !f || use(mem, bytes, 3) || fwrite(mem, 1, bytes, f) != bytes)
+		return 1;
+	return fclose(f);
+}
+END
+fi
+[ "$stds" != c11 ] || mv main.cc main.c
+for std in $stds; do
+	$cc -O2 $strict -finstrument-functions -c ring.c -o ring.o >log 2>&1 &&
+		$cc -O2 -std=c11 $strict -finstrument-functions -c use.c -o use.o >>log 2>&1 &&
+		$cxx -O2 -std=$std $strict -finstrument-functions main.c* use.o ring.o -o main >>log 2>&1
+	ok $? "$std builds without a warning"
+	./main out.ring >log 2>&1
+	ok $? "$std: it runs"
+done
+"$hostrace" list -f json out.ring 2>log | grep -c '"guest:issue".*"change":-3' >>log
+[ "$(tail -n 1 log)" = 1 ]
+ok $? "its record is read"
+"$hostrace" list -f csv out.ring 2>log | grep -c 'guest:function_exit' >>log
+[ "$(tail -n 1 log)" -ge 3 ]
+ok $? "and the functions' ends"
+echo "1..$nr"
