@@ -27,7 +27,7 @@ static FILE *pager;
 /* clang-format off */
 const struct option_row output_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
-	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
 	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
 	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
 	{0},
@@ -37,7 +37,7 @@ const struct option_row output_options[] = {
 /* clang-format off */
 const struct option_row output_file_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
-	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
 	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
 	{0},
 };
@@ -111,12 +111,12 @@ int output_open(const char *formats, struct output *ret)
 	const char *format = given.format ? given.format : "text";
 
 	if (!format_known(formats, format))
-		return fail(-EINVAL,
-			    "format '%s' is not one that this report can be written in: %s", format,
-			    formats);
+		return fail_usage(-EINVAL,
+				  "format '%s' is not one that this report can be written in: %s",
+				  format, formats);
 	*ret = (struct output){
 		.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
-	if (given.file)
+	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
 		return open_file(ret);
 	ret->color = color_wanted(stdout);
 	ret->width = terminal_width(stdout);
@@ -159,7 +159,7 @@ int output_close(struct output *out)
 	errno = 0;
 	int err = fflush(out->file) || ferror(out->file) ? (errno ? errno : EIO) : 0;
 
-	if (given.file)
+	if (given.file && out->file != stdout)
 		fclose(out->file);
 
 	if (pager) {
@@ -180,7 +180,7 @@ void output_cancel(struct output *out)
 	} else if (pager) {
 		pclose(pager);
 		pager = NULL;
-	} else if (given.file) {
+	} else if (given.file && out->file != stdout) {
 		fclose(out->file);
 	}
 }

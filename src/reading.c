@@ -58,10 +58,10 @@ void reading_add_input(const char *path)
 int reading_take_args(int argc, char **argv, int max)
 {
 	if (argc > max)
-		return fail(-EINVAL,
-			    max ? "more than %d file%s"
-				: "it takes no arguments; inputs are given with -i",
-			    max, max == 1 ? "" : "s");
+		return fail_usage(-EINVAL,
+				  max ? "more than %d file%s"
+				      : "it takes no arguments; inputs are given with -i",
+				  max, max == 1 ? "" : "s");
 	for (int i = 0; i < argc; i++)
 		reading_add_input(argv[i]);
 	return align_clock_check(clock_opt);
@@ -118,8 +118,7 @@ bool reading_asked(struct reader *r, const struct event *ev)
 
 const char *reading_only_file(void)
 {
-	bool others = vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr ||
-		      reasons.nr || strict_opt;
+	bool others = vm_opt || vcpus_opt.nr || tids_opt.nr || globs.nr || reasons.nr || strict_opt;
 
 	return files.nr == 1 && !guests.nr && !others ? files.item[0] : NULL;
 }

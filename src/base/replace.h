@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that is written under another name and renamed when it is whole must not replace a device or a pipe. */
+/* A file that is written under another name and renamed when it is whole must not replace a device, a pipe or a link. */
 #ifndef HOSTRACE_REPLACE_H
 #define HOSTRACE_REPLACE_H
 
@@ -9,12 +9,12 @@
 
 #include "base/error.h"
 
-/* Is `path` there, and nothing to be replaced: /dev/null, a pipe, a directory? */
+/* Is `path` there, and nothing to be replaced: /dev/null, a pipe, a symbolic link as /dev/stdout, a directory? */
 static inline bool is_irreplaceable(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && !S_ISREG(st.st_mode);
+	return !lstat(path, &st) && !S_ISREG(st.st_mode);
 }
 
 /* 0, or -EEXIST with the sentence set. */

@@ -28,9 +28,9 @@ int guest_memory_options(struct osv_guest_options *ret)
 					  .timeout_ns = guest_given.http.timeout_ns,
 					  .qmp = guest_given.qmp};
 	if (!guest_given.vm)
-		return guest_given.qmp ? fail(-EINVAL, "--qmp goes with --vm") : 0;
+		return guest_given.qmp ? fail_usage(-EINVAL, "--qmp goes with --vm") : 0;
 	if (!guest_given.qmp || guest_given.remote)
-		return fail(-EINVAL, "--vm needs --qmp, and no --remote");
+		return fail_usage(-EINVAL, "--vm needs --qmp, and no --remote");
 	err = vm_find(guest_given.vm, &vm);
 	if (err)
 		return err;

@@ -410,7 +410,7 @@ static int run(int argc, char **argv, char **rest)
 
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	int err = reading_open(reading_trimmed() ? NULL : wants, NULL, &r);
 
 	if (!err)

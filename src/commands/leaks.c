@@ -172,7 +172,7 @@ static int run(int argc, char **argv, char **rest)
 
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	int err = e ? reading_open(elements_wants, NULL, &r) : fail(-ENOMEM, "out of memory");
 
 	if (!err)

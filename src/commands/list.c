@@ -35,7 +35,7 @@ static int run(int argc, char **argv, char **rest)
 	if (osv_only_option())
 		return command_usage("%s goes with one OSv trace", osv_only_option());
 	if (output_open("text json csv", &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {
 		output_cancel(&out);
 		return command_usage("events are listed in time order; --sort %s is not possible",

@@ -16,7 +16,7 @@
 static int run_begin(struct osv_run *run, const char *formats)
 {
 	*run = (struct osv_run){0};
-	return output_open(formats, &run->out) ? command_usage("%s", error_text()) : OSV_RUN_BEGUN;
+	return output_open(formats, &run->out) ? command_failed() : OSV_RUN_BEGUN;
 }
 
 static int run_opened(struct osv_run *run, int err)

@@ -216,7 +216,7 @@ static int run_host(int argc, char **argv)
 		return command_usage("%s does not go with --host",
 				     osv_compat ? "--compat" : "--tracepoint");
 	if (output_open("text json folded", &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	o.symbols = given.symbols;
 	o.frames = given.frames;
 	o.tree = given.tree;

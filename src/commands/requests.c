@@ -172,7 +172,7 @@ static int run(int argc, char **argv, char **rest)
 
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	reading_want_guests();
 	int err = q ? requests_read(q, &r, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
 

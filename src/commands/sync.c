@@ -240,7 +240,7 @@ static int run(int argc, char **argv, char **rest)
 
 	(void)rest;
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	reading_want_guests();
 	s.rows = json_array();
 	s.caveats = json_array();

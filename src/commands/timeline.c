@@ -180,7 +180,7 @@ static int run(int argc, char **argv, char **rest)
 	if (by)
 		return command_usage("--by goes with an analyzer");
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	struct links links = {0};
 	reading_want_guests();
 	int err = reading_guests() ? links_make(&links) : 0;

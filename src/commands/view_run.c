@@ -298,7 +298,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 	struct output out;
 
 	if (!a || output_open(view->formats, &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	if (run.nr > 1)
 		run.fold[1].f.analyzer = analyzer_find(a->fallback);
 	if (wants_guests(&run))

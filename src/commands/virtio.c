@@ -306,7 +306,7 @@ static int run_report(void)
 	struct output out;
 
 	if (output_open("text json csv", &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	int err = reading_open(queues_wants, NULL, &r);
 
 	if (!err && !(queues = queues_new(r->info.start_ns)))

@@ -384,7 +384,7 @@ int virtio_state_run(const char *name, const char *socket)
 	struct output out;
 
 	if (output_open("text json csv", &out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	int err = vm_find(name, &s.vm);
 
 	if (!err)

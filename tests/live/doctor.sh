@@ -50,7 +50,7 @@ for _ in $(seq 1200); do
 done
 [ -s pid ] || bail "QEMU did not start: $(cat qemu.err)"
 
-plan 16
+plan 18
 "$HOSTRACE" doctor --vm doctor-$$ -f json >doctor.json 2>err
 is $? 0 "recording is possible" err
 "$HOSTRACE" doctor --vm "$(cat pid)" >doctor.txt 2>err
@@ -105,4 +105,19 @@ while read -r function _; do
 done <places
 is "$wrong" "" "each place is hit as often as its function's entry" hits
 is "$(hits virtqueue_fill_place)" $((READS + 1)) "and as often as the guest read" hits
+if [ -c /dev/kvm ]; then # a VM under KVM, and no QEMU
+	. "$ROOT/tests/live/record-lib.inc"
+	vmm_start 1
+	"$HOSTRACE" doctor --vm "$vmm" >doctor.txt 2>err
+	is $? 0 "a VM under KVM has its text" err
+	"$HOSTRACE" doctor --vm "$vmm" -f json >doctor.json 2>err
+	is "$(jq -c '[.. | objects | select(.event? == "qemu_pio") | .how, (.group | length > 0)]' doctor.json)" \
+		'["absent",true]' "and its JSON: port I/O is not QEMU's there" err
+	vmm_go
+	vmm_end
+else
+	echo "ok 17 # SKIP kernel: no /dev/kvm"
+	echo "ok 18 # SKIP kernel: no /dev/kvm"
+	nr=18
+fi
 finish

@@ -84,11 +84,16 @@ static int patient_make(const struct vm *vm, struct patient *ret)
 		ret->unreadable = true;
 		return plan_make(NULL, &ret->plan);
 	}
-	for (unsigned int i = 0; i < ret->plan.nr; i++)
-		if (vm && uses_kvm(vm) && !strcmp(ret->plan.probe[i].event, "qemu_pio"))
-			ret->plan.probe[i] = (struct probe_plan){
-				.event = "qemu_pio",
+	for (unsigned int i = 0; i < ret->plan.nr; i++) {
+		struct probe_plan *p = &ret->plan.probe[i];
+
+		if (vm && uses_kvm(vm) && !strcmp(p->event, "qemu_pio"))
+			*p = (struct probe_plan){
+				.event = p->event,
+				.group = p->group,
+				.about = p->about,
 				.reason = "not needed under KVM: kvm_pio sees the same"};
+	}
 	return 0;
 }
 

@@ -256,7 +256,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("--by knows only vcpu, not '%s'", opt.by);
 	common.no_pager = true; /* it would wait for the end, too */
 	if (output_open(table_formats, &w.out))
-		return command_usage("%s", error_text());
+		return command_failed();
 	w.signals = signals_open();
 	err = watch(&w);
 	if (err)

@@ -332,8 +332,6 @@ static int part_done(struct transfer *t)
 {
 	int err = t->opt->check ? t->opt->check(t->part) : 0;
 
-	if (!err)
-		err = check_replaceable(t->opt->file);
 	if (!err && rename(t->part, t->opt->file))
 		err = fail(-errno, "%s: %s", t->opt->file, strerror(errno));
 	if (err)
@@ -349,6 +347,8 @@ int download(const struct download_options *given, struct download_result *ret)
 	int err;
 
 	*ret = (struct download_result){0};
+	if (check_replaceable(opt.file))
+		return -EEXIST;
 	opt.max_bytes = opt.max_bytes ? opt.max_bytes : DOWNLOAD_MAX;
 	if (asprintf(&t.part, "%s.part", opt.file) < 0)
 		return fail(-ENOMEM, "out of memory");
