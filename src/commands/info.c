@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -219,16 +220,20 @@ static int64_t number_of(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 
+/* What is not known of a VM (a VMM that is no QEMU, a backend without an ISA) is left out. */
 static void print_vm(const json_t *vm, FILE *f)
 {
-	char text[512], isa[32];
+	const char *version = text_of(vm, "version");
+	char text[512], isa[32], memory[32] = "";
+	int64_t vcpus = number_of(vm, "vcpus"), mib = number_of(vm, "memory_bytes") >> 20;
 
 	value_print("isa", (uint64_t)number_of(vm, "isa"), 0, isa, sizeof(isa));
-	snprintf(text, sizeof(text),
-		 "%s (pid %" PRId64 "), %" PRId64 " vCPUs, %" PRId64 " MiB, %s %s, isa %s",
-		 text_of(vm, "name"), number_of(vm, "pid"), number_of(vm, "vcpus"),
-		 number_of(vm, "memory_bytes") >> 20, text_of(vm, "accel"), text_of(vm, "version"),
-		 isa);
+	if (mib)
+		snprintf(memory, sizeof(memory), ", %" PRId64 " MiB", mib);
+	snprintf(text, sizeof(text), "%s (pid %" PRId64 "), %" PRId64 " vCPU%s%s, %s%s%s%s%s",
+		 text_of(vm, "name"), number_of(vm, "pid"), vcpus, vcpus == 1 ? "" : "s", memory,
+		 text_of(vm, "accel"), *version ? " " : "", version,
+		 number_of(vm, "isa") ? ", isa " : "", number_of(vm, "isa") ? isa : "");
 	line(f, "vm", text);
 }
 
@@ -285,15 +290,18 @@ static void print_clock(const json_t *clock, FILE *f)
 	char text[256];
 	size_t i;
 	json_t *v;
+	double scale;
 
 	snprintf(text, sizeof(text), "TSC %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
 		 number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
 	if (number_of(clock, "tsc_khz") || number_of(clock, "pairs"))
 		line(f, "clock", text);
 	json_array_foreach (json_object_get(clock, "vcpus"), i, v) {
+		/* KVM's ratio, a fixed-point number; 0: the CPU does not scale */
+		scale = ldexp((double)number_of(v, "scale"), -(int)number_of(v, "scale_bits"));
 		snprintf(text, sizeof(text),
-			 "vCPU %" PRId64 ": TSC offset %" PRId64 ", scale %" PRId64,
-			 number_of(v, "vcpu"), number_of(v, "offset"), number_of(v, "scale"));
+			 "vCPU %" PRId64 ": TSC offset %" PRId64 ", scale %.9g",
+			 number_of(v, "vcpu"), number_of(v, "offset"), scale ? scale : 1);
 		line(f, "", text);
 	}
 }
