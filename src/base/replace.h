@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that is written under another name and renamed when it is whole must not replace a device, a pipe or a link. */
+/* A file that is written under another name and renamed when whole must not replace a device, a pipe or a link. */
 #ifndef HOSTRACE_REPLACE_H
 #define HOSTRACE_REPLACE_H
 
