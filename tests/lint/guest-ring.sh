@@ -65,7 +65,6 @@ done
 cat >main.cc <<'END'
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
 #include "ring.h"
 extern "C" int use(void *mem, size_t bytes, int depth);
 
@@ -75,11 +74,9 @@ int main(int, char **argv)
 	void *mem = aligned_alloc(RING_ALIGN, (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN);
 	FILE *f = fopen(argv[1], "w");
 	struct ring second;
-	std::vector<char> other(1 << 16);
-	void *page = &other[0];
+	alignas(RING_ALIGN) static char other[40960];
 
-	page = (void *)(((uintptr_t)page + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN);
-	if (ring_init(&second, page, 40960, 1, 8, RING_DROP, "two") || !ring_trace(&second, 0, 1, 0, 1u, -2, 3l))
+	if (ring_init(&second, other, sizeof(other), 1, 8, RING_DROP, "two") || !ring_trace(&second, 0, 1, 0, 1u, -2, 3l))
 		return 2;
 	if (!mem || !f || use(mem, bytes, 3) || fwrite(mem, 1, bytes, f) != bytes)
 		return 1;
