@@ -107,19 +107,31 @@ static int read_all(struct drawing *d)
 
 /* ---- which request of the guest is which element of the host ---- */
 
+static struct timeline_link link_at(const struct timeline_link *of, enum link_kind kind,
+				    uint64_t ns, uint64_t number)
+{
+	struct timeline_link l = *of;
+
+	l.kind = kind;
+	l.ns = ns;
+	l.number = number;
+	return l;
+}
+
 static int links_fill(const struct request *rq, size_t nr, struct links *ret)
 {
-	ret->list = malloc((2 * nr + 1) * sizeof(*ret->list));
+	ret->list = malloc((3 * nr + 1) * sizeof(*ret->list));
 	if (!ret->list)
 		return fail(-ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++) {
-		uint64_t flow = i + 1;
+		struct timeline_link l = {.flow = i + 1, .complete_ns = rq[i].complete_ns};
 
 		if (!rq[i].matched)
 			continue;
-		ret->list[ret->nr++] =
-			(struct timeline_link){rq[i].issue_ns, rq[i].block.sector, flow};
-		ret->list[ret->nr++] = (struct timeline_link){rq[i].pop_ns, rq[i].head, flow};
+		ret->list[ret->nr++] = link_at(&l, LINK_ISSUE, rq[i].issue_ns, rq[i].block.sector);
+		ret->list[ret->nr++] = link_at(&l, LINK_POP, rq[i].pop_ns, rq[i].head);
+		if (rq[i].exit_ns)
+			ret->list[ret->nr++] = link_at(&l, LINK_EXIT, rq[i].exit_ns, rq[i].vcpu);
 	}
 	return 0;
 }

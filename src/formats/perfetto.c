@@ -219,7 +219,7 @@ static void begin_write(struct timeline *t, const struct timeline_slice *s)
 	pb_uint(&event, EVENT_TRACK, track_uuid(s->track));
 	pb_text(&event, EVENT_CATEGORY, slice_kind_name(s->kind));
 	for (unsigned int i = 0; i < s->nr_flows; i++)
-		pb_fixed64(&event, s->flows_end ? EVENT_FLOW_END : EVENT_FLOW, s->flow[i]);
+		pb_fixed64(&event, s->flows_end >> i & 1 ? EVENT_FLOW_END : EVENT_FLOW, s->flow[i]);
 	pb_uint(&packet, PACKET_TIMESTAMP, s->start_ns);
 	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
 	pb_uint(&packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);

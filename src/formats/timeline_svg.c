@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A timeline as a static picture: time to the right, a row for each track, arrows from kicks over requests to
- * interrupts. For a short window: slices are kept until the end, because only then it is known how wide a microsecond
- * is. Slices thinner than a third of a pixel that follow each other closely are drawn as one.
+ * interrupts and to their completion in the guest. For a short window: slices are kept until the end, because only
+ * then it is known how wide a microsecond is. Slices thinner than a third of a pixel that follow each other closely
+ * are drawn as one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +64,7 @@ static const struct {
 	[SLICE_TASK] = {"#66c2a5", "guest task"},
 	[SLICE_IRQ] = {"#e78ac3", "guest interrupt"},
 	[SLICE_REQUEST] = {"#4393c3", "request in flight"},
-	[SLICE_INSTANT] = {"#000000", "kick or interrupt"},
+	[SLICE_INSTANT] = {"#000000", "kick, interrupt, completion"},
 	[SLICE_SPAN] = {"#f1a340", "span"},
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A guest's side, from its own trace: which task runs on each of its CPUs, its interrupt handlers, each task for
- * itself, and its block requests from issue to completion.
+ * itself, and its block requests from issue to completion. Where the host's part of a request is known, its completion
+ * is a point where it happened: in the interrupt handler or, without one, in the task. There the request's arrow ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ struct guest_task {
 struct block_lane {
 	struct timeline_run run;
 	struct guest_block rq;
+	unsigned int cpu; /* that issued it */
+	uint64_t flow;	  /* 0: the host did not see it */
 };
 
 struct timeline_guest {
@@ -139,26 +142,64 @@ static void issue_take(struct timeline_guest *g, const struct event *ev)
 {
 	struct guest_block rq;
 	struct block_lane *lane = guest_block(ev, &rq) ? lane_get(g) : NULL;
+	const struct timeline_link *link;
 
 	if (!lane)
 		return;
+	link = timeline_link_find(g->t, LINK_ISSUE, ev->time_ns, rq.sector);
 	lane->rq = rq;
+	lane->cpu = ev->cpu;
+	lane->flow = link ? link->flow : 0;
 	run_begin(g->t, &lane->run, ev->time_ns, SLICE_REQUEST, "%u,%u %c %llu+%u", rq.major,
 		  rq.minor, rq.op ? rq.op : '-', (unsigned long long)rq.sector, rq.sectors);
-	run_flow(&lane->run, timeline_link_flow(g->t, ev->time_ns, rq.sector));
+	run_flow(&lane->run, lane->flow);
+}
+
+static void arrow_end(struct timeline_guest *g, const struct block_lane *lane,
+		      const struct event *ev)
+{
+	struct guest_cpu *c = lane->flow ? cpu_get(g, ev->cpu) : NULL;
+	char name[TIMELINE_NAME_BYTES];
+	struct timeline_slice s = {.kind = SLICE_INSTANT,
+				   .start_ns = ev->time_ns,
+				   .end_ns = ev->time_ns,
+				   .name = name,
+				   .flow = {lane->flow},
+				   .nr_flows = 1,
+				   .flows_end = 1};
+
+	if (!c)
+		return;
+	s.track = c->irq.on ? c->irq.track : c->task.track;
+	snprintf(name, sizeof(name), "complete %u,%u %llu", lane->rq.major, lane->rq.minor,
+		 (unsigned long long)lane->rq.sector);
+	timeline_slice(g->t, &s);
+}
+
+/* Of two that are alike, as two CPUs may read a sector at once, the one of this CPU: blk-mq completes it there. */
+static struct block_lane *lane_find(struct timeline_guest *g, const struct guest_block *rq,
+				    unsigned int cpu)
+{
+	struct block_lane *found = NULL;
+
+	for (unsigned int i = 0; i < g->nr_lanes; i++) {
+		struct block_lane *lane = &g->lane[i];
+
+		if (lane->run.on && rq_same(&lane->rq, rq) && (!found || lane->cpu == cpu))
+			found = lane;
+	}
+	return found;
 }
 
 static void complete_take(struct timeline_guest *g, const struct event *ev)
 {
 	struct guest_block rq;
+	struct block_lane *lane = guest_block(ev, &rq) ? lane_find(g, &rq, ev->cpu) : NULL;
 
-	if (!guest_block(ev, &rq))
+	if (!lane)
 		return;
-	for (unsigned int i = 0; i < g->nr_lanes; i++)
-		if (g->lane[i].run.on && rq_same(&g->lane[i].rq, &rq)) {
-			run_end(g->t, &g->lane[i].run, ev->time_ns);
-			return;
-		}
+	run_end(g->t, &lane->run, ev->time_ns);
+	arrow_end(g, lane, ev);
 }
 
 void timeline_guest_event(struct timeline_guest *g, const struct event *ev)

@@ -147,6 +147,7 @@ static void exit_take(struct timeline_host *h, struct vcpu *v, const struct even
 		run_begin(h->t, &v->main, ev->time_ns, kind, "%s", name);
 	else
 		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", reason);
+	run_links(h->t, &v->main, LINK_EXIT, ev->vcpu);
 }
 
 static void userspace_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
@@ -165,6 +166,7 @@ static void userspace_take(struct timeline_host *h, struct vcpu *v, const struct
 		part_begin(h, v, &v->user, "in the VMM", ev->time_ns, SLICE_USERSPACE, name);
 	else
 		run_begin(h->t, &v->main, ev->time_ns, SLICE_USERSPACE, "%s", name);
+	run_links(h->t, v->exits ? &v->user : &v->main, LINK_EXIT, ev->vcpu);
 }
 
 static void vcpu_event(struct timeline_host *h, const struct event *ev)

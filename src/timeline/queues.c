@@ -2,7 +2,8 @@
 /*
  * A queue has a track for its points (kick, interrupt) and one for each element that it had in flight at once: a lane.
  * Arrows lead from a kick to the elements that were popped after it, and from these to the interrupt that followed
- * their return. A kick is only drawn when the next one comes, since its arrows are not known before.
+ * their return; there they end, unless the guest's own trace shows the request's completion. A kick is only drawn when
+ * the next one comes, since its arrows are not known before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,15 @@ enum {
 	DEVICE_BYTES = 40,
 };
 
+struct arrow {
+	uint64_t flow;
+	uint64_t complete_ns; /* the guest's: it ends there; 0: not seen, it ends at the interrupt */
+};
+
 struct lane {
 	struct timeline_run run;
 	uint32_t head;
-	uint64_t flow;
+	struct arrow arrow;
 };
 
 struct queue {
@@ -30,7 +36,7 @@ struct queue {
 	char device[DEVICE_BYTES];
 	struct timeline_run kick; /* the newest, which is not drawn yet */
 	uint32_t points;	  /* track */
-	uint64_t done[TIMELINE_FLOWS]; /* arrows of elements that were returned since the last interrupt */
+	struct arrow done[TIMELINE_FLOWS]; /* of elements that were returned since the last interrupt */
 	unsigned int nr_done, nr_lanes;
 	struct lane *lane;
 };
@@ -133,6 +139,7 @@ static void popped(void *arg, const struct event *ev)
 	struct timeline_queues *q = arg;
 	struct queue *queue = queue_get(q, ev, true);
 	struct lane *lane = queue ? lane_get(q, queue) : NULL;
+	const struct timeline_link *link;
 
 	if (!lane) {
 		q->t->not_drawn++;
@@ -140,11 +147,12 @@ static void popped(void *arg, const struct event *ev)
 	}
 	lane->run.nr_flows = 0;
 	lane->head = (uint32_t)event_value(ev, "head");
-	lane->flow = timeline_link_flow(q->t, ev->time_ns, lane->head);
-	lane->flow = lane->flow ? lane->flow : timeline_flow(q->t);
+	link = timeline_link_find(q->t, LINK_POP, ev->time_ns, lane->head);
+	lane->arrow = link ? (struct arrow){link->flow, link->complete_ns}
+			   : (struct arrow){.flow = timeline_flow(q->t)};
 	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);
-	run_flow(&lane->run, lane->flow);
-	run_flow(&queue->kick, lane->flow);
+	run_flow(&lane->run, lane->arrow.flow);
+	run_flow(&queue->kick, lane->arrow.flow);
 }
 
 static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
@@ -165,7 +173,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 		if (!lane->run.on || lane->head != el->head)
 			continue;
 		if (how == ELEMENT_RETURNED && queue->nr_done < TIMELINE_FLOWS)
-			queue->done[queue->nr_done++] = lane->flow;
+			queue->done[queue->nr_done++] = lane->arrow;
 		else if (how != ELEMENT_RETURNED)
 			snprintf(lane->run.name, sizeof(lane->run.name), "head %u %s", el->head,
 				 why[how]);
@@ -192,14 +200,19 @@ static void interrupt_take(struct timeline_queues *q, const struct event *ev)
 	struct timeline_slice s = {.kind = SLICE_INSTANT,
 				   .start_ns = ev->time_ns,
 				   .end_ns = ev->time_ns,
-				   .name = "interrupt",
-				   .flows_end = true};
+				   .name = "interrupt"};
 
 	if (!queue)
 		return;
 	s.track = queue->points;
-	s.nr_flows = queue->nr_done;
-	memcpy(s.flow, queue->done, sizeof(s.flow));
+	for (unsigned int i = 0; i < queue->nr_done; i++) {
+		const struct arrow *arrow = &queue->done[i];
+
+		if (arrow->complete_ns && arrow->complete_ns < ev->time_ns)
+			continue; /* the guest found it without this interrupt */
+		s.flows_end |= (unsigned int)!arrow->complete_ns << s.nr_flows;
+		s.flow[s.nr_flows++] = arrow->flow;
+	}
 	queue->nr_done = 0;
 	timeline_slice(q->t, &s);
 }

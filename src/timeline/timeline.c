@@ -94,6 +94,8 @@ static int link_compare(const void *a, const void *b)
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
 	return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -108,13 +110,16 @@ void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t n
 		qsort(list, nr, sizeof(*list), link_compare);
 }
 
-uint64_t timeline_link_flow(const struct timeline *t, uint64_t ns, uint64_t number)
+const struct timeline_link *timeline_link_find(const struct timeline *t, enum link_kind kind,
+					       uint64_t ns, uint64_t number)
 {
-	struct timeline_link key = {.ns = ns, .number = number}, *found = NULL;
+	struct timeline_link key = {.ns = ns, .number = number, .kind = kind}, *found = NULL;
 
 	if (t->nr_links)
 		found = bsearch(&key, t->link, t->nr_links, sizeof(key), link_compare);
-	return found ? found->flow : 0;
+	while (found && found > t->link && !link_compare(found - 1, &key))
+		found--;
+	return found;
 }
 
 /* ---- runs ---- */
@@ -155,6 +160,18 @@ void run_flow(struct timeline_run *run, uint64_t flow)
 {
 	if (run->on && flow && run->nr_flows < TIMELINE_FLOWS)
 		run->flow[run->nr_flows++] = flow;
+}
+
+void run_links(const struct timeline *t, struct timeline_run *run, enum link_kind kind,
+	       uint64_t number)
+{
+	const struct timeline_link *first = timeline_link_find(t, kind, run->since_ns, number);
+
+	for (const struct timeline_link *l = first; l && l < t->link + t->nr_links; l++) {
+		if (link_compare(l, first))
+			break;
+		run_flow(run, l->flow);
+	}
 }
 
 /* ---- what is looked at ---- */

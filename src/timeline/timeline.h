@@ -68,15 +68,19 @@ struct timeline_slice {
 	const char *name;
 	uint64_t flow[TIMELINE_FLOWS]; /* arrows that pass through it, by number */
 	unsigned int nr_flows;
-	bool flows_end; /* and end here */
+	unsigned int flows_end; /* bit i: flow[i] ends here */
 };
 
 struct report;
 struct timeline;
 
-/* A request that host and guest both show: what begins at ns with this number (head, or sector) is on this arrow. */
+/* What begins at ns with this number is of a request that host and guest both show, and on its arrow. */
+enum link_kind { LINK_ISSUE, LINK_EXIT, LINK_POP }; /* number: sector, vCPU, head */
+
 struct timeline_link {
 	uint64_t ns, number, flow;
+	uint64_t complete_ns; /* the guest sees the request's end, where the arrow ends */
+	enum link_kind kind;
 };
 
 /* How a format writes one. Errors of the file are seen by output_close(). */
@@ -128,8 +132,9 @@ static inline uint64_t timeline_flow(struct timeline *t)
 /* Takes the list over. Arrows made by timeline_flow() from then on do not collide with its own. */
 void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t nr);
 
-/* The arrow of what begins then; 0: none. */
-uint64_t timeline_link_flow(const struct timeline *t, uint64_t ns, uint64_t number);
+/* Of what begins then; the first of several; NULL: none. */
+const struct timeline_link *timeline_link_find(const struct timeline *t, enum link_kind kind,
+					       uint64_t ns, uint64_t number);
 
 /* "guest", "kernel", ... as in JSON and CSV. */
 const char *slice_kind_name(enum slice_kind kind);
@@ -154,6 +159,9 @@ void run_begin(struct timeline *t, struct timeline_run *run, uint64_t ns, enum s
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns);
 void run_flow(struct timeline_run *run, uint64_t flow);
+/* The arrows of all requests that are linked to what has just begun. */
+void run_links(const struct timeline *t, struct timeline_run *run, enum link_kind kind,
+	       uint64_t number);
 
 /* ---- makers: the host, a guest ---- */
 

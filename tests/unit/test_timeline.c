@@ -94,6 +94,7 @@ static struct {
 static struct {
 	uint64_t id;
 	unsigned int ends;
+	bool over; /* the last end was told */
 } flows[FLOWS];
 static char names[NAMES][64];
 static unsigned int nr_tracks, nr_flows, nr_packets, nr_processes;
@@ -107,7 +108,7 @@ static unsigned int track_index(uint64_t uuid)
 	return 0;
 }
 
-static void flow_count(uint64_t id)
+static void flow_count(uint64_t id, bool last)
 {
 	unsigned int i;
 
@@ -117,6 +118,7 @@ static void flow_count(uint64_t id)
 	nr_flows += i == nr_flows;
 	flows[i].id = id;
 	flows[i].ends++;
+	flows[i].over |= last;
 }
 
 static void descriptor_take(const uint8_t *data, size_t len)
@@ -178,7 +180,7 @@ static void event_take(const uint8_t *data, size_t len, uint64_t ns)
 	while (wire_next(&w))
 		if (w.field == 47 || w.field == 48) {
 			assert_int_equal(w.type, 1);
-			flow_count(w.number);
+			flow_count(w.number, w.field == 48);
 		}
 }
 
@@ -272,6 +274,67 @@ static void test_perfetto(void **state)
 	free(out_text);
 }
 
+/* Of two arrows at one point the first goes on, the second ends. */
+static void test_arrows(void **state)
+{
+	struct timeline_run a = {0};
+	struct output out;
+	struct report r;
+	struct timeline *t = drawing("perfetto", &r, &out);
+	struct timeline_slice s = {.kind = SLICE_INSTANT, .start_ns = 1500, .end_ns = 1500,
+				   .name = "interrupt", .flow = {1, 2}, .nr_flows = 2,
+				   .flows_end = 1 << 1};
+
+	(void)state;
+	a.track = timeline_track(t, timeline_group(t, 1, false, "host"), TRACK_VCPU, 0, 0, "v");
+	s.track = a.track;
+	run_begin(t, &a, 1000, SLICE_REQUEST, "two");
+	run_flow(&a, 1);
+	run_flow(&a, 2);
+	run_end(t, &a, 1400);
+	timeline_slice(t, &s);
+	assert_int_equal(timeline_close(t), 0);
+	fclose(out.file);
+	trace_walk((const uint8_t *)out_text, out_len);
+	assert_int_equal(nr_flows, 2);
+	assert_int_equal(flows[0].id, 1);
+	assert_int_equal(flows[0].ends + flows[1].ends, 4);
+	assert_false(flows[0].over);
+	assert_true(flows[1].over);
+	free(out_text);
+}
+
+/* What begins then and there has its arrows, all of them and no other's. */
+static void test_links(void **state)
+{
+	struct timeline_link *list = calloc(5, sizeof(*list));
+	struct timeline_run a = {0};
+	struct output out;
+	struct report r;
+	struct timeline *t = drawing("json", &r, &out);
+
+	(void)state;
+	assert_non_null(list);
+	list[0] = (struct timeline_link){.ns = 50, .number = 0, .flow = 1, .kind = LINK_POP};
+	list[1] = (struct timeline_link){.ns = 50, .number = 0, .flow = 2, .kind = LINK_EXIT};
+	list[2] = (struct timeline_link){.ns = 40, .number = 0, .flow = 3, .kind = LINK_EXIT};
+	list[3] = (struct timeline_link){.ns = 50, .number = 0, .flow = 4, .kind = LINK_EXIT};
+	list[4] = (struct timeline_link){.ns = 50, .number = 1, .flow = 5, .kind = LINK_EXIT};
+	timeline_links_set(t, list, 5);
+	assert_int_equal(timeline_flow(t), 6);
+	run_begin(t, &a, 50, SLICE_KERNEL, "exit");
+	run_links(t, &a, LINK_EXIT, 0);
+	assert_int_equal(a.nr_flows, 2);
+	assert_int_equal(a.flow[0] + a.flow[1], 6);
+	run_links(t, &a, LINK_EXIT, 2);
+	assert_int_equal(a.nr_flows, 2);
+	assert_int_equal(timeline_link_find(t, LINK_POP, 50, 0)->flow, 1);
+	assert_null(timeline_link_find(t, LINK_ISSUE, 50, 0));
+	timeline_cancel(t);
+	fclose(out.file);
+	free(out_text);
+}
+
 /* More names than are numbered: they are written out then, and nothing is lost. */
 static void test_many_names(void **state)
 {
@@ -331,6 +394,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_perfetto),
+		cmocka_unit_test(test_arrows),
+		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_many_names),
 		cmocka_unit_test(test_svg),
 	};

@@ -30,6 +30,9 @@ report traced.hrt timeline '[.rows[].kind] | unique | join(" ")' --guest "$guest
 for kind in guest kernel halted request task irq; do
 	holds "timeline: $kind" "$(grep -cw "$kind" "$work/kinds")" -eq 1
 done
+holds "timeline: arrows that end at the guest's completion" \
+	"$(report traced.hrt timeline '[.rows[] | select(.flows and (.name | startswith("complete ")))] | length' \
+		--guest "$guest")" -ge $((requests * 98 / 100))
 timeout 60 "$program" timeline -i "$out/traced.hrt" --guest "$guest" -f perfetto -o "$work/pftrace" 2>>"$work/stderr"
 holds "timeline: bytes for Perfetto" "$(stat -c %s "$work/pftrace")" -ge 500000
 # The time of four requests: in the rig one alone may take longer than 10 ms.
