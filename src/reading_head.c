@@ -38,15 +38,24 @@ static json_t *inputs_json(void)
 	return list;
 }
 
+/* Guest events that lie outside of guest mode, and how many were looked at. */
+static uint64_t events_outside(const struct align_guest *g, uint64_t *ret_checked)
+{
+	uint64_t out = 0;
+
+	*ret_checked = 0;
+	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
+		out += g->relation.vcpu[v].proof.violations;
+		*ret_checked += g->relation.vcpu[v].proof.checked;
+	}
+	return out;
+}
+
 /* The bound holds only for a relation that stands the proof. */
 static void caveat_refuted(json_t *list, const struct align_guest *g)
 {
-	uint64_t out = 0, checked = 0;
+	uint64_t checked, out = events_outside(g, &checked);
 
-	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
-		out += g->relation.vcpu[v].proof.violations;
-		checked += g->relation.vcpu[v].proof.checked;
-	}
 	if (out)
 		caveat_add(list,
 			   "the guest's clock is not aligned: %" PRIu64 " of %" PRIu64
@@ -108,14 +117,26 @@ static json_t *caveats_json(const struct reader *r, const json_t *more)
 	return list;
 }
 
-/* The guest whose times are known worst; NULL: no two clocks meet. */
+static bool is_refuted(const struct align_guest *g)
+{
+	uint64_t checked;
+
+	return g && events_outside(g, &checked);
+}
+
+static bool is_worse(const struct align_guest *a, const struct align_guest *b)
+{
+	return is_refuted(a) != is_refuted(b) ? is_refuted(a) : a->error_ns > b->error_ns;
+}
+
+/* The guest whose times are known worst, a refuted one before all; NULL: no two clocks meet. */
 static const struct align_guest *worst_guest(void)
 {
 	const struct align_guest *worst = NULL, *g;
 	struct align *align;
 
 	for (unsigned int i = 0; i < reading_guests(); i++)
-		if (!reading_align((int)i, &align, &g) && (!worst || g->error_ns > worst->error_ns))
+		if (!reading_align((int)i, &align, &g) && (!worst || is_worse(g, worst)))
 			worst = g;
 	return worst;
 }
@@ -123,19 +144,26 @@ static const struct align_guest *worst_guest(void)
 json_t *reading_head(const struct reader *r, const json_t *more)
 {
 	const struct align_guest *g = worst_guest();
+	json_t *refuted = is_refuted(g) ? json_true() : NULL;
 
-	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I}, s:o}", "hostrace", "version",
+	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*}, s:o}", "hostrace", "version",
 			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
 			 "clock", "method", g ? g->relation.protocol->name : "host", "error_ns",
-			 (json_int_t)(g ? ceil(g->error_ns) : 0), "caveats", caveats_json(r, more));
+			 (json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "caveats",
+			 caveats_json(r, more));
 }
 
 static void print_clock(const struct align_guest *g, FILE *out)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "guest times are on the host's clock: %s, right to %.0f ns",
-		 g->relation.protocol->name, ceil(g->error_ns));
+	if (is_refuted(g))
+		snprintf(text, sizeof(text), "guest times are not right: the clock (%s) is refuted",
+			 g->relation.protocol->name);
+	else
+		snprintf(text, sizeof(text),
+			 "guest times are on the host's clock: %s, right to %.0f ns",
+			 g->relation.protocol->name, ceil(g->error_ns));
 	caveat_print(text, out);
 }
 

@@ -179,33 +179,43 @@ static int64_t number(const json_t *row, const char *key)
 	return json_integer_value(json_object_get(row, key));
 }
 
+static void draw_sum(const struct sync *s, int64_t worst, FILE *f)
+{
+	fprintf(f, "%" PRIu64 " guest events checked against guest mode, %" PRIu64 " outside",
+		s->sum.checked, s->sum.violations);
+	if (s->sum.violations)
+		fprintf(f, ", by %" PRId64 "ns at worst", worst);
+	fprintf(f, "\n%" PRIu64 " guest events are not within the host's recording\n",
+		s->sum.unchecked);
+}
+
 static void draw_text(const struct sync *s, const struct reader *r, FILE *f)
 {
+	int64_t worst = 0;
 	size_t i;
 	json_t *row;
 
-	fprintf(f, "%-7s %4s %-8s %20s %11s %8s %8s %7s %5s %9s\n", "source", "vcpu", "method",
-		"offset", "scale", "drift", "error", "checked", "out", "worst");
+	fprintf(f, "%-6s %4s %-7s %16s %11s %9s %8s %7s %4s\n", "source", "vcpu", "method",
+		"offset", "scale", "drift", "error", "checked", "out");
 	json_array_foreach (s->rows, i, row) {
-		char drift[32], error[32], worst[32];
+		char drift[32], error[32];
 
 		snprintf(drift, sizeof(drift), "%.0fppb",
 			 json_real_value(json_object_get(row, "drift_ppb")));
 		snprintf(error, sizeof(error), "%" PRId64 "ns", number(row, "error_ns"));
-		snprintf(worst, sizeof(worst), "%" PRId64 "ns", number(row, "worst_ns"));
-		fprintf(f, "%-7s %4" PRId64 " %-8s %20" PRId64 " %11.9f %8s %8s %7" PRId64
-			   " %5" PRId64 " %9s\n",
+		if (number(row, "worst_ns") > worst)
+			worst = number(row, "worst_ns");
+		fprintf(f, "%-6s %4" PRId64 " %-7s %16" PRId64 " %11.9f %9s %8s %7" PRId64
+			   " %4" PRId64 "\n",
 			json_string_value(json_object_get(row, "source")), number(row, "vcpu"),
 			json_string_value(json_object_get(row, "method")), number(row, "offset"),
 			json_real_value(json_object_get(row, "scale")), drift, error,
-			number(row, "checked"), number(row, "violations"), worst);
+			number(row, "checked"), number(row, "violations"));
 	}
-	if (!reading_guests())
-		fprintf(f, "nothing was checked\n");
+	if (reading_guests())
+		draw_sum(s, worst, f);
 	else
-		fprintf(f, "%" PRIu64 " guest events checked against guest mode, %" PRIu64
-			   " outside; %" PRIu64 " not within the host's recording\n",
-			s->sum.checked, s->sum.violations, s->sum.unchecked);
+		fprintf(f, "nothing was checked\n");
 	reading_foot(r, s->caveats, f);
 }
 
