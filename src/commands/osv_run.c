@@ -29,8 +29,6 @@ static int run_opened(struct osv_run *run, int err)
 	run->sink = (struct osv_sink){.out = run->out.file,
 				      .json = !strcmp(run->out.format, "json"),
 				      .limit = run->out.limit};
-	if (run->sink.json)
-		fputs("{\"rows\":[", run->sink.out);
 	return OSV_RUN_BEGUN;
 }
 
@@ -107,10 +105,8 @@ static void osv_head_put(struct osv_run *run)
 		run->trace->file, "kind", osv_kind(run->trace),
 		"events", (json_int_t)osv_nr_read(run->trace), "lost", 0, "clock", "method",
 		"guest uptime", "error_ns", 0, "caveats");
-	_cleanup_free_ char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
 
-	fprintf(run->sink.out, "\n],%s\n", text ? text + 1 : "}");
-	json_decref(head);
+	osv_sink_end(&run->sink, head);
 }
 
 /* What the inputs told at their end: losses, clocks. */
@@ -121,11 +117,7 @@ static bool events_end(struct osv_run *run)
 	if (!r)
 		return false;
 	if (run->sink.json) {
-		json_t *head = reading_head(r, run->more);
-		_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
-
-		fprintf(run->sink.out, "\n],%s\n", text ? text + 1 : "}");
-		json_decref(head);
+		osv_sink_end(&run->sink, reading_head(r, run->more));
 	} else if (!strcmp(run->out.format, "text")) {
 		reading_foot(r, run->more, run->sink.out);
 	}
@@ -143,7 +135,10 @@ int osv_run_close(struct osv_run *run, int err)
 	json_decref(run->more);
 	osv_close(run->trace);
 	if (err) {
-		fflush(run->out.file); /* what was read before stays, as in OSv's tool */
+		/* What was read before stays, as in OSv's tool; where nothing was, JSON is not begun. */
+		if (run->sink.json && run->sink.nr)
+			osv_sink_end(&run->sink, json_pack("{s:s}", "error", error_text()));
+		fflush(run->out.file);
 		output_cancel(&run->out);
 		return command_failed();
 	}

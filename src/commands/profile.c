@@ -154,13 +154,9 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 
 	if (!strcmp(out->format, "json")) {
 		struct osv_sink sink = {.out = out->file, .json = true};
-		json_t *head = reading_head(r, more);
-		_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
 
-		fputs("{\"rows\":[", out->file);
 		osv_trees_put(tree, grouped, &sink);
-		fprintf(out->file, "\n],%s\n", text + 1);
-		json_decref(head);
+		osv_sink_end(&sink, reading_head(r, more));
 	} else if (!strcmp(out->format, "folded")) {
 		for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
 			calltree_fold(tree, calltree_root_at(tree, i),

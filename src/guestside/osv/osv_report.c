@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "event.h"
@@ -40,12 +41,27 @@ const char *osv_pretty(double ns, char *buf, size_t size)
 	return calltree_duration(ns, buf, size);
 }
 
+static const char rows_begin[] = "{\"rows\":[";
+
 void osv_sink_row(struct osv_sink *sink, json_t *row)
 {
+	if (!sink->nr)
+		fputs(rows_begin, sink->out);
 	fputs(sink->nr++ ? ",\n" : "\n", sink->out);
 	if (row)
 		json_dumpf(row, sink->out, JSON_COMPACT);
 	json_decref(row);
+}
+
+void osv_sink_end(struct osv_sink *sink, json_t *head)
+{
+	char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
+
+	if (!sink->nr)
+		fputs(rows_begin, sink->out);
+	fprintf(sink->out, "\n]%s%s\n", text ? "," : "", text ? text + 1 : "}");
+	free(text);
+	json_decref(head);
 }
 
 json_t *osv_text_json(const char *text)

@@ -40,7 +40,7 @@ const char *osv_ms(double ns, char *buf, size_t size);
  * number. */
 const char *osv_pretty(double ns, char *buf, size_t size);
 
-/* Where a report's rows go: lines of text, or a JSON array that its caller began. */
+/* Where a report's rows go: lines of text, or a JSON object with an array of them, begun by the first. */
 struct osv_sink {
 	FILE *out;
 	bool json;
@@ -49,6 +49,8 @@ struct osv_sink {
 
 /* Writes a row of the JSON array; takes the reference over. */
 void osv_sink_row(struct osv_sink *sink, json_t *row);
+/* Ends the array and the object, with the members of `head`, whose reference is taken over. */
+void osv_sink_end(struct osv_sink *sink, json_t *head);
 static inline bool osv_sink_full(const struct osv_sink *sink)
 {
 	return sink->limit && sink->nr >= sink->limit;
