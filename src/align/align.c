@@ -353,13 +353,20 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 
 		*ret = &a->guest[i];
 		if (known == path || (known && path && !strcmp(known, path)))
-			return 0;
+			return a->guest[i].err ? fail(a->guest[i].err, "%s", a->guest[i].why)
+					       : 0;
 	}
 	if (a->nr_guests == ALIGN_GUESTS_MAX)
 		return fail(-E2BIG, "more than %d guests' traces", ALIGN_GUESTS_MAX);
 	g = &a->guest[a->nr_guests++];
 	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
 	err = guest_make(a, g);
+	if (err) {
+		g->err = err;
+		g->why = strdup(error_text());
+		if (!g->why)
+			return fail(-ENOMEM, "out of memory");
+	}
 	*ret = g;
 	return err;
 }
@@ -404,6 +411,7 @@ static void guest_deinit(struct align_guest *g)
 	free(g->limit);
 	free(g->kick);
 	free((void *)g->path);
+	free(g->why);
 	clock_relation_deinit(&g->relation);
 }
 

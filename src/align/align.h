@@ -62,6 +62,9 @@ struct align_guest {
 	struct clock_input *kvmclock;
 	struct align_pvmap *map;
 	unsigned int nr_maps;
+
+	int err;   /* it could not be related: whoever asks again hears the same */
+	char *why; /* the sentence, owned */
 };
 
 /*
@@ -75,7 +78,10 @@ void align_free(struct align *a);
 /* Checks --clock alone: 0 or -EINVAL with the sentence set. */
 int align_clock_check(const char *clock);
 
-/* Finds the relation of this guest's trace (NULL: see struct align_guest), once; owned by a. */
+/*
+ * Finds the relation of this guest's trace (NULL: see struct align_guest), once; owned by a. A failure is remembered:
+ * the same -errno and sentence at each further call.
+ */
 int align_guest(struct align *a, const char *path, const struct align_guest **ret);
 
 /* Opens the guest's trace with its times on the host's clock. */
