@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 63
+plan 65
 
 # ---- download ----
 
@@ -220,6 +220,10 @@ plain sampler http://x 100001
 is $? 2 "more than the server takes"
 plain sampler http://x
 is $? 2 "it needs a rate"
+plain sampler http://x 11
+is "$? $(grep -c 'no JSON' err)" "1 1" "a server that speaks no JSON has started nothing" err
+plain sampler http://x 12
+is "$? $(grep -c 'Sampler started successfully' err)" "1 1" "nor has one that says something else" err
 printf '1000\n\033[31mred 0 0 0 0\n' >guest/events
 plain control http://x
 is "$(grep -c "$(printf '\033')" out)" 0 "a hostile name is defused" out

@@ -219,6 +219,10 @@ static void sampler(void)
 		die("sampler");
 	fprintf(f, "%s\n", freq);
 	fclose(f);
+	if (atol(freq) == 11) /* what other servers might say */
+		reply("200 OK", "<html>Welcome</html>");
+	if (atol(freq) == 12)
+		reply("200 OK", "{\"message\": \"hello\"}");
 	reply("200 OK", atol(freq) ? "\"Sampler started successfully\""
 				   : "\"Sampler stopped successfully\"");
 }

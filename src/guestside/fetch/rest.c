@@ -118,10 +118,24 @@ int rest_event_set(const struct rest *r, const char *id, bool enabled, bool back
 
 int rest_sampler(const struct rest *r, uint64_t hz)
 {
+	const char *wanted = hz ? "Sampler started successfully" : "Sampler stopped successfully";
+	const char *text;
+	json_t *reply = NULL;
 	char path[64];
+	int err;
 
 	snprintf(path, sizeof(path), "trace/sampler?freq=%" PRIu64, hz);
-	return ask(r, "POST", path, NULL);
+	err = ask(r, "POST", path, &reply);
+	if (err)
+		return err;
+	text = json_string_value(reply);
+	if (!text || strcmp(text, wanted))
+		err = fail(-EBADMSG,
+			   "%s: the reply to POST /trace/sampler is not OSv's \"%s\": the sampler "
+			   "may not have been switched",
+			   r->url, wanted);
+	json_decref(reply);
+	return err;
 }
 
 /* ---- counters ---- */
