@@ -20,7 +20,7 @@ static const struct option_row rest_options[] = {
 	{0,   "cacert",       OPT_TEXT,     &guest_given.http.cacert,      "FILE", "who signed the server's certificate, PEM"},
 	{0,   "no-verify",    OPT_FLAG,     &guest_given.http.no_verify,   NULL,   "accept any server's certificate"},
 	{0,   "unix-socket",  OPT_TEXT,     &guest_given.http.unix_socket, "PATH", "connect there, whatever the URL's host is"},
-	{0,   "timeout",      OPT_DURATION, &guest_given.http.timeout_ns,  "T",    "give up after T without a byte (default 60s)"},
+	{0,   "timeout",      OPT_DURATION, &guest_given.http.timeout_ns,  "T",    "give up after T without a byte (default 60s; gdb stub 30s, QMP 5s)"},
 	{0,   "max-size",     OPT_SIZE,     &guest_given.max_bytes,        "SIZE", "download: refuse more (default 16G)"},
 	{0,   "retries",      OPT_U64,      &guest_given.retries,          "N",    "download: how often a broken transfer is resumed (default 3)"},
 	{'b', "backtrace",    OPT_FLAG,     &guest_given.backtrace,        NULL,   "control enable: with backtraces"},

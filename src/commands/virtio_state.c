@@ -128,7 +128,7 @@ static int qmp_rows(struct state *s, const char *socket)
 	_cleanup_(qmp_cleanup_) struct qmp *q = NULL;
 	_cleanup_free_ struct virtq_qmp *list = NULL;
 	unsigned int nr = 0;
-	int err = qmp_open(socket, &q);
+	int err = qmp_open(socket, 0, &q);
 
 	if (!err)
 		err = virtq_qmp_read(q, &list, &nr);

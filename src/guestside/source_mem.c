@@ -230,7 +230,7 @@ static int mem_find(struct guest_source *s)
 	m->fd = guest_process_open(s->pid);
 	if (m->fd < 0)
 		return m->fd;
-	err = m->qmp ? qmp_space(m->qmp, &m->space) : 0;
+	err = m->qmp ? qmp_space(m->qmp, 0, &m->space) : 0;
 	if (err)
 		return err;
 	nr = guest_ram_tries(s->pid, ram_bytes_of(s->pid), tries, GUEST_RAM_TRIES);

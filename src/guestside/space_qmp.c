@@ -2,6 +2,7 @@
 /* Registers are only to be had from QEMU's monitor for people, through QMP's human-monitor-command. */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +42,19 @@ int qmp_space_parse(const char *text, struct guest_space *ret)
 	return 0;
 }
 
-int qmp_space(const char *path, struct guest_space *ret)
+/* Part of a millisecond is one: 0 is the default. */
+static int patience_of(uint64_t timeout_ns)
+{
+	uint64_t ms = timeout_ns / 1000000 + (timeout_ns % 1000000 > 0);
+
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+int qmp_space(const char *path, uint64_t timeout_ns, struct guest_space *ret)
 {
 	_cleanup_(qmp_cleanup_) struct qmp *q = NULL;
 	json_t *text = NULL;
-	int err = qmp_open(path, &q);
+	int err = qmp_open(path, patience_of(timeout_ns), &q);
 
 	if (err)
 		return err == -ENOENT || err == -ECONNREFUSED ? -EAGAIN : err;

@@ -188,8 +188,9 @@ static int greet(struct qmp *q)
 
 	if (err == -ETIMEDOUT)
 		return fail(err,
-			    "%s: the monitor does not greet: it may be in use by another client",
-			    q->name);
+			    "%s: the monitor does not greet within %d ms: it may be in use by "
+			    "another client",
+			    q->name, q->patience_ms);
 	if (err)
 		return err;
 	json_decref(greeting);
@@ -219,7 +220,7 @@ int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret)
 	return err;
 }
 
-int qmp_open(const char *path, struct qmp **ret)
+int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
@@ -236,7 +237,7 @@ int qmp_open(const char *path, struct qmp **ret)
 		close(fd);
 		return fail(err, "%s: %s", path, strerror(-err));
 	}
-	return qmp_open_fd(fd, path, QMP_PATIENCE_MS, ret);
+	return qmp_open_fd(fd, path, patience_ms ? patience_ms : QMP_PATIENCE_MS, ret);
 }
 
 void qmp_close(struct qmp *q)

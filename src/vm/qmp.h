@@ -21,8 +21,11 @@ enum {
 
 struct qmp;
 
-/* Connects, reads the greeting, negotiates. -errno with the sentence set. */
-int qmp_open(const char *socket, struct qmp **ret);
+/*
+ * Connects, reads the greeting, negotiates. Each answer is awaited for so long (0: QMP_PATIENCE_MS). -errno with the
+ * sentence set.
+ */
+int qmp_open(const char *socket, int patience_ms, struct qmp **ret);
 
 /* The same over a connected socket, which it takes over also on failure; `name` is for messages. */
 int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret);

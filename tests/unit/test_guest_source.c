@@ -314,6 +314,25 @@ static void registers(void **state)
 	assert_int_equal(qmp_space_parse("nothing", &s), -EBADMSG);
 }
 
+/* A monitor that others use lets us in, but says nothing. */
+static void patience(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct guest_space s;
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/guest-source.%d.qmp",
+		 (int)getpid());
+	unlink(address.sun_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(qmp_space(address.sun_path, 20500000, &s), -ETIMEDOUT);
+	assert_non_null(strstr(error_text(), "within 21 ms"));
+	close(fd);
+	unlink(address.sun_path);
+}
+
 /* ---- streams ---- */
 
 static char dir[] = "/tmp/guest-source.XXXXXX";
@@ -514,9 +533,9 @@ int main(void)
 		cmocka_unit_test(longer_than_the_ring), cmocka_unit_test(overwritten_is_counted),
 		cmocka_unit_test(room_is_given_back),	cmocka_unit_test(a_racing_writer),
 		cmocka_unit_test(lying_rings),		cmocka_unit_test(page_tables),
-		cmocka_unit_test(registers),		cmocka_unit_test(the_checks),
-		cmocka_unit_test(over_a_socket),	cmocka_unit_test(in_shared_memory),
-		cmocka_unit_test(the_other_end_goes),
+		cmocka_unit_test(registers),		cmocka_unit_test(patience),
+		cmocka_unit_test(the_checks),		cmocka_unit_test(over_a_socket),
+		cmocka_unit_test(in_shared_memory),	cmocka_unit_test(the_other_end_goes),
 	};
 
 	return cmocka_run_group_tests(tests, dir_make, dir_remove);

@@ -46,8 +46,8 @@ static bool ram_fits(struct osv_live *m, uint64_t address, const uint8_t *wanted
 	       !memcmp(there, wanted, sizeof(there));
 }
 
-int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, const struct layout *l,
-		  struct osv_live *ret)
+int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
+		  const struct layout *l, struct osv_live *ret)
 {
 	struct guest_ram tries[GUEST_RAM_TRIES];
 	uint8_t wanted[SAMPLE_BYTES];
@@ -56,7 +56,7 @@ int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, const struct l
 
 	*ret = (struct osv_live){.fd = -1};
 	if (!err)
-		err = qmp_space(qmp, &ret->space);
+		err = qmp_space(qmp, timeout_ns, &ret->space);
 	if (!err && (ret->fd = guest_process_open(pid)) < 0)
 		err = ret->fd;
 	if (!err && (nr = guest_ram_tries(pid, ram_bytes, tries, GUEST_RAM_TRIES)) < 0)

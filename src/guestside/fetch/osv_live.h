@@ -17,9 +17,9 @@ struct osv_live {
 	uint64_t page, at; /* the newest translation: the guest's page, and where the process has it */
 };
 
-/* 0, or -errno with the sentence set. */
-int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, const struct layout *l,
-		  struct osv_live *ret);
+/* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the sentence set. */
+int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
+		  const struct layout *l, struct osv_live *ret);
 void osv_live_close(struct osv_live *m);
 
 /* All or nothing; -EFAULT with the sentence set. */
