@@ -3,7 +3,9 @@
  * Looks up the command, parses its options, runs it. Nothing else; what a newcomer wants to read next is
  * doc/internals.md, which follows one event from the guest's kick to the picture.
  */
+#include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +110,27 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return c->run(nr, argv, rest ? argv + rest : NULL);
 }
 
-int main(int argc, char **argv)
+/* Whoever read our stdout has seen enough: `hostrace list | head`. */
+static bool reader_left(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+/* What was printed must have arrived, whoever printed it: a full disk is a failure. */
+static int stdout_end(int status)
+{
+	errno = 0;
+	if ((!fflush(stdout) && !ferror(stdout)) || reader_left())
+		return status;
+	if (status == EXIT_FAILED || status == EXIT_USAGE)
+		return status; /* said why already */
+	fprintf(stderr, "hostrace: stdout: %s\n", errno ? strerror(errno) : "could not be written");
+	return EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 
@@ -128,4 +150,9 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	return run_command(c, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	return stdout_end(run(argc, argv));
 }
