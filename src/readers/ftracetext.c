@@ -23,6 +23,7 @@ enum {
 	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
 	STACK_BYTES = 2048, /* of a backtrace, as names */
 	NAMES_MAX = 4096,
+	THREADS_NAMED_MAX = 1 << 16,
 	RECORD_BYTES = sizeof(struct record_hdr) + STACK_BYTES,
 	REASONS = 0x500, /* exit reasons are looked for up to here */
 };
@@ -32,6 +33,7 @@ struct line {
 	uint64_t stamp;
 	bool ticks;
 	char *name, *text;
+	char *comm; /* "": not known */
 };
 
 struct ftracetext {
@@ -86,16 +88,34 @@ static char *cpu_find(char *s, struct line *l)
 	return NULL;
 }
 
+/* "   cat-123  ", or with the option record-tgid "   cat-123  (    120) ", where the group may be dashes. */
+static void task_parse(char *s, struct line *l)
+{
+	size_t len = strlen(s);
+	char *dash;
+
+	while (len && s[len - 1] == ' ')
+		s[--len] = '\0';
+	if (len && s[len - 1] == ')' && strrchr(s, '('))
+		*strrchr(s, '(') = '\0';
+	dash = strrchr(s, '-');
+	l->tid = dash ? (unsigned int)strtoul(dash + 1, NULL, 10) : 0;
+	if (dash)
+		*dash = '\0';
+	l->comm = dash ? s + strspn(s, " ") : s + strlen(s);
+	if (!strcmp(l->comm, "<...>"))
+		l->comm += 5; /* the kernel has forgotten it */
+}
+
 static bool line_parse(char *s, struct line *l)
 {
-	char *cpu = cpu_find(s, l), *p, *dash;
+	char *cpu = cpu_find(s, l), *p;
 
 	if (!cpu)
 		return false;
 	p = strchr(cpu, ']') + 1;
 	*cpu = '\0';
-	dash = strrchr(s, '-');
-	l->tid = dash ? (unsigned int)strtoul(dash + 1, NULL, 10) : 0;
+	task_parse(s, l);
 	p += strspn(p, " ");
 	p += strcspn(p, " "); /* the flags */
 	p += strspn(p, " ");
@@ -298,18 +318,39 @@ static void text_close(struct reader *r)
 	free(t);
 }
 
-/* The first event says which clock it is. */
+/* What a thread is called in the newest of its lines. */
+static void name_take(json_t *threads, const struct line *l)
+{
+	char tid[16], comm[64];
+
+	if (!l->tid || !*l->comm || json_object_size(threads) >= THREADS_NAMED_MAX)
+		return;
+	snprintf(tid, sizeof(tid), "%u", l->tid);
+	snprintf(comm, sizeof(comm), "%s", l->comm);
+	text_neutralise(comm);
+	if (strcmp(comm, json_string_value(json_object_get(threads, tid)) ?: ""))
+		json_object_set_new(threads, tid, json_string(comm));
+}
+
+/* The first event says which clock it is; all together, how the threads are called. */
 static void start_take(struct ftracetext *t)
 {
 	struct trace_info *info = &t->reader.info;
-	struct line l = {0};
+	struct line first = {0}, l;
+	json_t *threads = json_object();
 
-	if (line_next(t, &l))
-		info->start_ns = info->end_ns = l.stamp;
+	while (line_next(t, &l)) {
+		if (!first.name) {
+			first = l;
+			info->start_ns = info->end_ns = l.stamp;
+		}
+		name_take(threads, &l);
+	}
+	json_object_set_new(info->meta, "threads", threads);
 	json_object_set_new(info->meta, "clock",
-			    json_string(t->guest ? l.ticks ? "guest-tsc" : "guest-ns"
-				        : l.ticks ? "tsc" : "ns"));
-	if (!t->guest && l.ticks) {
+			    json_string(t->guest ? first.ticks ? "guest-tsc" : "guest-ns"
+				        : first.ticks ? "tsc" : "ns"));
+	if (!t->guest && first.ticks) {
 		json_object_set_new(info->meta, "tsc_map",
 				    json_pack("{s:f, s:I}", "ns_per_tick", 1.0, "ns_offset",
 					      (json_int_t)0));
