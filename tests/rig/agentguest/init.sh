@@ -10,7 +10,8 @@ for module in $(cat /modules/order); do
 	insmod "/modules/$module.ko" || echo "guest: insmod $module failed"
 done
 
-# session NAME WAY: the agent waits for the host, then a known number of one system call, until the host says stop
+# session NAME WAY: the agent waits for the host, then a known number of one system call, until the host says stop. By its
+# path the program is executed; by its name alone the shell would be it, under a name that the trace need not tell.
 session() {
 	rm -f /tmp/log # what the one before said is not to be taken for this one's
 	/hostrace-guest -t "$2" -e 'sched,syscalls:sys_enter_mknodat' 2>/tmp/log &
@@ -23,7 +24,7 @@ session() {
 	i=0
 	while [ $i -lt 23 ]; do
 		i=$((i + 1))
-		mkfifo -m 617 /tmp/fifo$i
+		/bin/mkfifo -m 617 /tmp/fifo$i
 	done
 	rm -f /tmp/fifo*
 	echo "guest: worked $1"
