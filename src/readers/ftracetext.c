@@ -299,8 +299,12 @@ static int text_next(struct reader *r, struct batch *batch)
 			continue;
 		batch->nr++;
 		r->info.nr_events++;
+		r->info.late += l.stamp < r->info.end_ns;
 		r->info.end_ns = l.stamp > r->info.end_ns ? l.stamp : r->info.end_ns;
 	}
+	if (!batch->nr && r->info.late)
+		trace_info_caveat(&r->info, "%s: %" PRIu64 " events are older than one before them",
+				  r->info.file, r->info.late);
 	if (!batch->nr && t->strange)
 		trace_info_caveat(&r->info, "%s: %" PRIu64 " lines are not understood",
 				  r->info.file, t->strange);
