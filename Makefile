@@ -29,13 +29,12 @@ say	= @printf '  %-7s %s\n' $(1) $(2)
 # Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-# The way of an event (doc/internals.md), then the four families and what talks to guests.
-READ_DIRS = src src/base src/tracefile src/clock src/align src/fastlane src/timeline src/virtio src/profile src/vm \
-	    src/commands src/analyzers src/views src/formats src/readers src/guestside src/guestside/osv src/guestside/fetch
-LIVE_DIRS = src/collector src/commands/live
-SRCS	= $(wildcard $(addsuffix /*.c,$(READ_DIRS)))
+# The folders of src/folders; the agent and the demo guest are built by rules of their own.
+SRC_DIRS = $(filter-out guestside/agent guestside/demo,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+LIVE_DIRS = collector commands/live
+SRCS	= src/main.c $(wildcard $(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
-SRCS	+= $(wildcard $(addsuffix /*.c,$(LIVE_DIRS)))
+SRCS	+= $(wildcard $(LIVE_DIRS:%=src/%/*.c))
 PKGS	+= $(LIVE_PKGS)
 LAZY_PKGS += capstone
 CPPFLAGS += -DHOSTRACE_LIVE
@@ -56,13 +55,13 @@ $(BUILD)/hostrace: $(OBJS)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plain loops over columns, which are worth vectors: the compiler makes them only here.
-$(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o fastlane/chunk.o): CFLAGS += -O3
+$(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_chunk.o): CFLAGS += -O3
 
 # The name that linking -lX would have left in the program.
 lazy_soname = $(or $(shell LC_ALL=C readelf -d "$$($(CC) -print-file-name=lib$(1).so)" 2>/dev/null | \
 	sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p'),$(2))
-$(BUILD)/src/guestside/fetch/curl_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,curl,libcurl.so.4)"'
-$(BUILD)/src/guestside/osv/pcap_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,pcap,libpcap.so.1)"'
+$(BUILD)/src/fetch/curl_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,curl,libcurl.so.4)"'
+$(BUILD)/src/analyzers/profile/pcap_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,pcap,libpcap.so.1)"'
 $(BUILD)/src/collector/capstone_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,capstone,libcapstone.so.4)"'
 
 $(BUILD)/%.o: %.c
@@ -76,7 +75,7 @@ $(BUILD)/syscall_names.h: Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)echo '#include <asm/unistd_64.h>' | $(CC) -E -dM -x c - 2>/dev/null | \
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
-$(BUILD)/src/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
+$(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 
 # BPF: each file is compiled alone, then linked into one object and turned into a skeleton. clang's bpf target does
 # not know where this system keeps <asm/...>.

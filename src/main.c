@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "command.h"
+#include "commands/common/command.h"
 
 static void print_overview(FILE *out)
 {

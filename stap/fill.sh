@@ -62,7 +62,7 @@ reasons() {
 				printf "\treason_name[%d, %s] = %s\n", isa, part[1], part[2]
 				$0 = substr($0, RSTART + RLENGTH)
 			}
-		}' ../src/exit_reason.c
+		}' ../src/event/exit_reason.c
 	printf '}\n'
 }
 

@@ -3,7 +3,8 @@
  * A program that carries a guest ring. What it says of itself lies in /dev/shm (or in a file given as argument),
  * where hostrace reads it, while it runs or after it died, without the program knowing.
  *
- *   cc -O2 -fno-omit-frame-pointer -finstrument-functions -I../../src -o program program.c ../../src/guestside/ring.c
+ *   cc -O2 -fno-omit-frame-pointer -finstrument-functions \
+ *     -I../../src -o program program.c ../../src/guestside/ring/ring.c
  *   ./program out.ring && hostrace list -i out.ring
  */
 #include <fcntl.h>
@@ -16,7 +17,7 @@ static struct ring *trace; /* NULL until it is ready */
 #define RING_FUNCTIONS_RING   trace
 #define RING_FUNCTIONS_CPU    0
 #define RING_FUNCTIONS_THREAD 1
-#include "guestside/ring_functions.h"
+#include "guestside/ring/ring_functions.h"
 
 static struct ring ring;
 static int work_event;

@@ -2,7 +2,7 @@
 /* Every analyzer, in the order of the manual. A new one: its file here beside, and its line. */
 #include <stddef.h>
 
-#include "analyzer.h"
+#include "pairing/analyzer.h"
 
 /* clang-format off */
 #define ANALYZERS(ANALYZER) \

@@ -16,9 +16,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "event.h"
-#include "internal.h"
-#include "uprobe.h"
+#include "collector/internal.h"
+#include "collector/uprobe.h"
+#include "event/event.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
-#include "calib.h"
+#include "collector/calib.h"
 
 enum { TRIES = 8 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "internal.h"
+#include "collector/internal.h"
 
 static int targets_make(struct collector *c, const struct vm *vms, unsigned int nr)
 {

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "internal.h"
+#include "collector/internal.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 

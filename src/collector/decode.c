@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/lazy.h"
-#include "decode.h"
+#include "collector/decode.h"
 
 enum {
 	PROLOGUE_MAX = 128,	 /* bytes of a function that are searched for a place */

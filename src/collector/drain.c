@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "calib.h"
-#include "event.h"
-#include "internal.h"
+#include "collector/calib.h"
+#include "collector/internal.h"
+#include "event/event.h"
 
 #define NS_PER_MS 1000000ull
 

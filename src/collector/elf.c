@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "elf.h"
+#include "collector/elf.h"
 #include "vm/exe.h"
 
 enum {

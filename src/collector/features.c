@@ -4,7 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "features.h"
+#include "collector/features.h"
 
 /* libbpf's own probe goes by the text of an error message, which newer kernels have changed. */
 bool feature_tracing(void)

@@ -6,8 +6,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "collector.h"
-#include "plan.h"
+#include "collector/collector.h"
+#include "collector/plan.h"
 #include "ring.h"
 
 enum {

@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "internal.h"
-#include "uprobe.h"
+#include "collector/internal.h"
+#include "collector/uprobe.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "plan_internal.h"
+#include "collector/plan_internal.h"
 
 struct probe_plan *plan_add(struct plan *plan, const char *event, const char *group,
 			    const char *about)

@@ -3,8 +3,8 @@
 #ifndef HOSTRACE_PLAN_INTERNAL_H
 #define HOSTRACE_PLAN_INTERNAL_H
 
-#include "elf.h"
-#include "plan.h"
+#include "collector/elf.h"
+#include "collector/plan.h"
 
 enum { PROBES_MAX = 192 }; /* rows of all tables */
 

@@ -11,8 +11,8 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#include "exit_reason.h"
-#include "plan_internal.h"
+#include "collector/plan_internal.h"
+#include "event/exit_reason.h"
 #include "vm/vm.h"
 
 enum kernel_flag { HARDWARE = 1 };

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "decode.h"
-#include "plan_internal.h"
+#include "collector/decode.h"
+#include "collector/plan_internal.h"
 
 /* clang-format off */
 #define GROUP(...)

@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "decode.h"
-#include "elf.h"
-#include "plan_internal.h"
-#include "usdt.h"
+#include "collector/decode.h"
+#include "collector/elf.h"
+#include "collector/plan_internal.h"
+#include "collector/usdt.h"
 #include "vm/exe.h"
 
 enum row_kind { ROW_GROUP, ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_NONE, ROW_END };

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collector.h"
+#include "collector/collector.h"
 
 struct need {
 	unsigned int cap, instead; /* instead: another one that contains it */

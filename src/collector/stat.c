@@ -13,10 +13,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "exit_reason.h"
-#include "internal.h"
-#include "plan_internal.h"
-#include "stat.h"
+#include "collector/internal.h"
+#include "collector/plan_internal.h"
+#include "collector/stat.h"
+#include "event/exit_reason.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "usdt.h"
+#include "collector/usdt.h"
 
 enum { NT_STAPSDT = 3 };
 

@@ -8,7 +8,7 @@
 #ifndef HOSTRACE_USDT_H
 #define HOSTRACE_USDT_H
 
-#include "elf.h"
+#include "collector/elf.h"
 
 enum {
 	USDT_MARKS_MAX = 65536, /* notes of one file that are kept; QEMU 10 has 2,200 */

@@ -2,7 +2,7 @@
 /* Every command, in the order of `hostrace --help`. A new one: its file here beside, and its line. */
 #include <stddef.h>
 
-#include "command.h"
+#include "commands/common/command.h"
 
 /* clang-format off */
 #ifdef HOSTRACE_LIVE

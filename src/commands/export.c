@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/rows.h"
-#include "reading.h"
+#include "commands/common/command.h"
+#include "commands/common/reading.h"
+#include "commands/common/rows.h"
 #include "tracefile/tracefile.h"
 
 static const char *output_path;

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "command.h"
-#include "commands/guest.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
 
 struct guest_given guest_given = {.interval_ns = 2000000000, .retries = 3};
 

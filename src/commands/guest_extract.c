@@ -6,14 +6,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "analyzers/profile/osv_report.h"
 #include "base/error.h"
 #include "base/replace.h"
-#include "command.h"
-#include "commands/guest.h"
-#include "guestside/fetch/osv_guest.h"
-#include "guestside/osv/osv_convert.h"
-#include "guestside/osv/osv_report.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
+#include "fetch/osv_guest.h"
+#include "readers/osv/osv_convert.h"
 #include "vm/vm.h"
 
 int guest_memory_options(struct osv_guest_options *ret)

@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/guest.h"
-#include "guestside/fetch/rest.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
+#include "fetch/rest.h"
 
 enum { NAMES_MAX = 64, HEAD_EVERY = 20, COLUMN_WIDTH = 15 };
 

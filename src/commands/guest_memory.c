@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/guest.h"
-#include "guestside/fetch/osv_guest.h"
-#include "guestside/osv/osv_symbols.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
+#include "fetch/osv_guest.h"
+#include "symbols/osv_symbols.h"
 
 /* Names are found when the guest runs again; without DWARF there are none. */
 static struct elf_names *names_open(const struct osv_guest_options *opt)

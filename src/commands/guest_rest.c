@@ -7,12 +7,12 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/guest.h"
-#include "guestside/fetch/download.h"
-#include "guestside/fetch/rest.h"
-#include "guestside/osv/osv.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
+#include "fetch/download.h"
+#include "fetch/rest.h"
+#include "readers/osv/osv.h"
 
 /* ---- download ---- */
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "reading.h"
+#include "commands/common/command.h"
+#include "commands/common/reading.h"
 #include "tracefile/tracefile.h"
 
 static const char *output_path;

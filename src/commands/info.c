@@ -11,11 +11,11 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
-#include "output.h"
-#include "reading.h"
-#include "report.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
+#include "output/report.h"
 
 static const struct option_row *const options[] = {reading_options, output_options, NULL};
 

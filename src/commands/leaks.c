@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
-#include "reading.h"
-#include "report.h"
-#include "virtio/elements.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
+#include "output/report.h"
+#include "pairing/elements.h"
 
 static uint64_t min_age_ns = 1000000000;
 static bool check;

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
-#include "commands/osv.h"
-#include "commands/rows.h"
-#include "reading.h"
+#include "commands/common/command.h"
+#include "commands/common/osv.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
+#include "commands/common/rows.h"
 
 static uint64_t max_frames;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace extract, download: under the names and with the words of OSv's own tool; guest_*.c does it. */
-#include "command.h"
-#include "commands/guest.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
 
 /* clang-format off */
 static const struct option_row extract_options[] = {

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzers/causes/wait_causes.h"
 #include "base/error.h"
-#include "commands/osv.h"
-#include "reading.h"
-#include "wait_causes.h"
+#include "commands/common/osv.h"
+#include "commands/common/reading.h"
 
 static const char *tracepoint;
 

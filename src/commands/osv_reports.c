@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzers/profile/osv_memory.h"
+#include "analyzers/profile/osv_packets.h"
 #include "base/error.h"
 #include "base/replace.h"
-#include "commands/osv.h"
-#include "guestside/osv/raw.h"
-#include "guestside/osv/osv_convert.h"
-#include "guestside/osv/osv_memory.h"
-#include "guestside/osv/osv_packets.h"
-#include "reading.h"
+#include "commands/common/osv.h"
+#include "commands/common/reading.h"
+#include "readers/osv/osv_convert.h"
+#include "readers/osv/raw.h"
 
 static const char *sort_by, *prefix, *dump_file = "buffers", *min_hits;
 static bool with_tcpdump, no_backtrace;

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzers/profile/host_profile.h"
 #include "base/error.h"
-#include "commands/osv.h"
-#include "profile/host_profile.h"
-#include "reading.h"
+#include "commands/common/osv.h"
+#include "commands/common/reading.h"
 
 static const char *tracepoint, *by;
 static bool host, causes;

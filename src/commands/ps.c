@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "output.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
 #include "vm/vm.h"
 
 enum { NAME_COLUMN = 18, MACHINE_COLUMN = 14 };

@@ -4,13 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzers/virtqueue/requests.h"
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
-#include "commands/requests_read.h"
-#include "reading.h"
-#include "report.h"
-#include "virtio/requests.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
+#include "commands/common/requests_read.h"
+#include "output/report.h"
 
 static const struct option_row *const options[] = {reading_options, output_options, NULL};
 

@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "align/align.h"
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
-#include "output.h"
-#include "reading.h"
+#include "clock/align.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
 
 static bool check;
 

@@ -3,16 +3,17 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyzer.h"
+#include "analyzers/timeline/timeline.h"
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
-#include "commands/requests_read.h"
-#include "reading.h"
-#include "report.h"
-#include "thread_names.h"
-#include "timeline/timeline.h"
-#include "view.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
+#include "commands/common/requests_read.h"
+#include "commands/common/view_run.h"
+#include "event/thread_names.h"
+#include "output/report.h"
+#include "pairing/analyzer.h"
 
 extern const struct view timeline_view;
 
@@ -158,7 +159,8 @@ static int draw(struct reader *r, struct output *out, struct links *links)
 
 	report.caveats = json_array();
 	if (!err)
-		err = timeline_open(&report, r->info.start_ns, &d.t);
+		err = timeline_open(format_find(out->format)->timeline, &report, report.caveats,
+				    r->info.start_ns, &d.t);
 	if (!err) {
 		timeline_links_set(d.t, links->list, links->nr);
 		links->list = NULL;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "commands/osv.h"
-#include "reading.h"
-#include "view.h"
+#include "commands/common/command.h"
+#include "commands/common/osv.h"
+#include "commands/common/reading.h"
+#include "commands/common/view_run.h"
 
 extern const struct view summary_view, count_view, histogram_view, heatmap_view, list_spans_view;
 

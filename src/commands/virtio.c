@@ -4,13 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
-#include "command.h"
-#include "commands/reports.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/common/reading.h"
+#include "commands/common/reports.h"
 #include "commands/virtio_state.h"
-#include "reading.h"
-#include "report.h"
-#include "virtio/queues.h"
+#include "output/report.h"
 
 static bool state;
 static const char *qmp;

@@ -12,9 +12,10 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "command.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
 #include "commands/virtio_state.h"
-#include "report.h"
+#include "output/report.h"
 #include "vm/memory.h"
 #include "vm/virtq_qmp.h"
 #include "vm/virtq_state.h"

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event.h"
+#include "event/event.h"
 #include "tracefile/format.h"
 
 enum {

@@ -6,7 +6,7 @@
 #ifndef HOSTRACE_TRACEFILE_MAP_H
 #define HOSTRACE_TRACEFILE_MAP_H
 
-#include "reader.h"
+#include "event/reader.h"
 #include "tracefile/format.h"
 
 struct chunk_ref {

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "pending.h"
+#include "event/pending.h"
 #include "tracefile/map.h"
 #include "tracefile/schema.h"
 #include "tracefile/tracefile.h"

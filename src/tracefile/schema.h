@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "event.h"
+#include "event/event.h"
 
 /*
  * A name as it may stand in a schema and in a line of text: control bytes, broken UTF-8 and what would split a line

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "pending.h"
+#include "event/pending.h"
 #include "tracefile/schema.h"
 #include "tracefile/tracefile.h"
 

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "event.h"
-#include "reader.h"
+#include "event/event.h"
+#include "event/reader.h"
 
 struct trace_writer;
 

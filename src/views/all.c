@@ -2,7 +2,7 @@
 /* Every view. A new one: its file here beside, and its line. */
 #include <stddef.h>
 
-#include "view.h"
+#include "views/view.h"
 
 /* clang-format off */
 #define VIEWS(VIEW) \

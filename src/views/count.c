@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "groups.h"
-#include "view.h"
+#include "pairing/groups.h"
+#include "views/view.h"
 
 static int count_open(struct folding *f)
 {

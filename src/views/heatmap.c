@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "view.h"
+#include "views/view.h"
 
 enum {
 	FIRST_COLUMN_NS = 1000,

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "view.h"
+#include "views/view.h"
 
 static int histogram_open(struct folding *f)
 {

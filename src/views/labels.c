@@ -2,9 +2,9 @@
 /* How labels stand in tables. */
 #include <string.h>
 
-#include "places.h"
-#include "profile/addresses.h"
-#include "view.h"
+#include "symbols/addresses.h"
+#include "views/places.h"
+#include "views/view.h"
 
 static enum column_kind kind_of(const struct label *l)
 {

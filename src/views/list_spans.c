@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "view.h"
+#include "views/view.h"
 
 enum { SPANS_MAX = 1 << 20 }; /* rows kept; --since, --until and --limit choose which */
 

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "durations.h"
-#include "groups.h"
-#include "view.h"
+#include "output/durations.h"
+#include "pairing/groups.h"
+#include "views/view.h"
 
 static int summary_open(struct folding *f)
 {

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzers/timeline/timeline.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "timeline/timeline.h"
-#include "view.h"
+#include "views/view.h"
 
 enum {
 	SPANS_MAX = 1 << 20,
@@ -136,7 +136,8 @@ static int state_draw(struct folding *f, struct report *r)
 {
 	struct state *st = f->state;
 	struct timeline *t;
-	int err = timeline_open(r, f->start_ns, &t);
+	int err = timeline_open(format_find(r->out->format)->timeline, r, r->caveats, f->start_ns,
+				&t);
 
 	if (err)
 		return err;

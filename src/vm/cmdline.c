@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "event.h"
+#include "event/event.h"
 #include "vm/cmdline.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "event.h"
+#include "event/event.h"
 #include "vm/qmp.h"
 
 struct qmp {

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "event.h"
+#include "event/event.h"
 #include "vm/virtq_qmp.h"
 
 static void text_take(const json_t *object, const char *key, char *buf, size_t size)

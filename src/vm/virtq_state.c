@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "event.h"
+#include "event/event.h"
 #include "vm/virtq_state.h"
 
 enum {

@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "event.h"
-#include "exit_reason.h"
+#include "event/event.h"
+#include "event/exit_reason.h"
 #include "vm/cmdline.h"
 #include "vm/exe.h"
 #include "vm/proc.h"

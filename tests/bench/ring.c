@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "guestside/ring.h"
+#include "guestside/ring/ring.h"
 
 enum { ROUNDS = 25, PER_ROUND = 400000, SLOTS = 4096 };
 

@@ -6,11 +6,11 @@ bench-ring: $(BUILD)/tests/bench/ring-locked $(BUILD)/tests/bench/ring-local
 	$(Q)$(BUILD)/tests/bench/ring-locked
 	$(Q)$(BUILD)/tests/bench/ring-local --check 40
 
-$(BUILD)/tests/bench/ring-%: tests/bench/ring.c src/guestside/ring.c src/guestside/ring.h
+$(BUILD)/tests/bench/ring-%: tests/bench/ring.c src/guestside/ring/ring.c src/guestside/ring/ring.h
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(if $(filter local,$*),-DRING_LOCAL) $(LDFLAGS) \
-		-o $@ tests/bench/ring.c src/guestside/ring.c
+		-o $@ tests/bench/ring.c src/guestside/ring/ring.c
 
 .PHONY: check-clock
 

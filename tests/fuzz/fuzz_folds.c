@@ -11,11 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyzer.h"
-#include "output.h"
+#include "commands/common/output.h"
+#include "pairing/analyzer.h"
+#include "pairing/elements.h"
 #include "tracefile/tracefile.h"
-#include "view.h"
-#include "virtio/elements.h"
+#include "views/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,9 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "guestside/ring_image.h"
-#include "guestside/source_internal.h"
-#include "guestside/stream_shm.h"
+#include "fetch/source_internal.h"
+#include "guestside/agent/stream_shm.h"
+#include "readers/ring/ring_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

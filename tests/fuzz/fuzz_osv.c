@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An OSv guest's trace, as anybody may have made it: through every report and the reader. */
-#include "guestside/osv/osv_convert.h"
-#include "guestside/osv/osv_memory.h"
-#include "guestside/osv/osv_packets.h"
-#include "guestside/osv/osv_profile.h"
-#include "guestside/osv/osv_reader.h"
-#include "guestside/osv/osv_report.h"
+#include "analyzers/profile/osv_memory.h"
+#include "analyzers/profile/osv_packets.h"
+#include "analyzers/profile/osv_profile.h"
+#include "analyzers/profile/osv_report.h"
+#include "readers/osv/osv_convert.h"
+#include "readers/osv/osv_reader.h"
 #include "walk.h"
 
 static const struct osv_symbols_options no_names = {.none = true};

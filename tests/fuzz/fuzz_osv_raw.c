@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guestside/osv/osv_convert.h"
-#include "guestside/osv/raw.h"
+#include "readers/osv/osv_convert.h"
+#include "readers/osv/raw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

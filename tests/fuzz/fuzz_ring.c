@@ -2,8 +2,8 @@
 /* A guest's ring, as its owner may have left it: through the image and the whole reader. */
 #include <string.h>
 
-#include "guestside/ring_image.h"
-#include "guestside/ring_reader.h"
+#include "readers/ring/ring_image.h"
+#include "readers/ring/ring_reader.h"
 #include "walk.h"
 
 static void image_walk(void *mem, size_t size)

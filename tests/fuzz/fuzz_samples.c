@@ -6,12 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "guestside/osv/osv_memory.h"
-#include "guestside/osv/osv_profile.h"
-#include "guestside/osv/osv_report.h"
-#include "profile/host_profile.h"
-#include "profile/samples.h"
-#include "wait_causes.h"
+#include "analyzers/causes/wait_causes.h"
+#include "analyzers/profile/host_profile.h"
+#include "analyzers/profile/osv_memory.h"
+#include "analyzers/profile/osv_profile.h"
+#include "analyzers/profile/osv_report.h"
+#include "analyzers/profile/samples.h"
+#include "readers/readers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,9 +2,9 @@
 /* A guest stream as an agent, or who took its place, may have sent it; CRCs are mended so that more is reached. */
 #include <string.h>
 
-#include "guestside/stream.h"
-#include "guestside/stream_reader.h"
+#include "guestside/agent/stream.h"
 #include "lsan.h"
+#include "readers/ring/stream_reader.h"
 #include "walk.h"
 
 static void crcs_mend(uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/symbol_map.h"
+#include "symbols/symbol_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

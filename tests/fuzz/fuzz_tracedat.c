@@ -2,9 +2,9 @@
 /* trace-cmd's files as anybody may have made them, as a host's and as a guest's; and a page of the kernel's alone. */
 #include <string.h>
 
-#include "guestside/ftrace.h"
 #include "lsan.h"
-#include "readers/tracedat.h"
+#include "readers/ftrace/ftrace.h"
+#include "readers/ftrace/tracedat.h"
 #include "walk.h"
 
 static void page_walk(const uint8_t *data, size_t size)

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "reader.h"
+#include "event/reader.h"
 #include "tracefile/tracefile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

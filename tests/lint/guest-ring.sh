@@ -8,7 +8,7 @@ hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
 cc=${CC:-cc} cxx=${CXX:-c++}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$root"/src/guestside/ring.h "$root"/src/guestside/ring.c "$root"/src/guestside/ring_functions.h "$work"
+cp "$root"/src/guestside/ring/ring.h "$root"/src/guestside/ring/ring.c "$root"/src/guestside/ring/ring_functions.h "$work"
 cd "$work" || exit 1
 strict="-Wall -Wextra -Wpedantic -Werror"
 nr=0

@@ -14,9 +14,9 @@
 /* The clock is read in the middle of a write: the place to interrupt it at. */
 static uint64_t test_clock(void);
 #define RING_CLOCK test_clock
-#include "guestside/ring.h"
-#include "guestside/ring_image.h"
-#include "guestside/ring_reader.h"
+#include "guestside/ring/ring.h"
+#include "readers/ring/ring_image.h"
+#include "readers/ring/ring_reader.h"
 
 static uint64_t now;
 static void (*interrupt)(void);

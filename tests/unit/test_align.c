@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A guest that cannot be related to the host stays so, whoever asks and how often. */
-#include "align/align.h"
+#include "clock/align.h"
 #include "tracefile_util.h"
 
 #define HOST                                                                                       \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "event.h"
+#include "event/event.h"
 
 /* Every entry of events.def: the schema's places are the struct's. A forgotten PAD aborts in the registry first. */
 static void ours_match_their_structs(void **state)

@@ -5,10 +5,11 @@
  */
 #include "tracefile_util.h"
 
-#include "fastlane/fastlane.h"
+#include "pairing/fast.h"
+#include "readers/readers.h"
 #include "tracefile/out.h"
 #include "tracefile/schema.h"
-#include "view.h"
+#include "views/view.h"
 
 enum { EVENTS_MAX = 60000, THREADS = 5, CPUS = 3, TYPES = 8 };
 

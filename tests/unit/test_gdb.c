@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "guestside/fetch/gdb.h"
-#include "guestside/fetch/gdb_packet.h"
+#include "fetch/gdb.h"
+#include "fetch/gdb_packet.h"
 
 enum stub { PLAIN, NO_ACK, NOISY, REPEATS, SILENT, NOTIFIES, SHORT, GONE, RUNNING };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "guestside/fetch/gdb_packet.h"
+#include "fetch/gdb_packet.h"
 
 static struct gdb_parser parser;
 

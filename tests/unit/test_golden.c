@@ -3,6 +3,7 @@
  * Files that released versions wrote must be read for ever: tests/golden/vN-*.hrt, and in vN.txt what they hold. A new
  * format version adds files and never touches the old ones. Run from the top of the tree.
  */
+#include "readers/readers.h"
 #include "tracefile_util.h"
 
 static char *twin_of(const char *path)

@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "guestside/space_qmp.h"
-#include "guestside/ring_follow.h"
-#include "guestside/ring_image.h"
-#include "guestside/source.h"
-#include "guestside/stream.h"
-#include "guestside/stream_shm.h"
+#include "fetch/ring_follow.h"
+#include "fetch/source.h"
+#include "guestside/agent/stream.h"
+#include "guestside/agent/stream_shm.h"
+#include "readers/ring/ring_image.h"
+#include "vm/space_qmp.h"
 
 #include <cmocka.h> /* after ours: it has a fail() too */
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "readers/readers.h"
 #include "tracefile_util.h"
 
 /* Events at first, first + step, ...: nr of them. */
@@ -22,11 +23,11 @@ static const char *make(const char *name, uint64_t first, uint64_t step, unsigne
 
 static struct reader *merged(const char *const *paths, unsigned int nr)
 {
-	struct reader *readers[8], *r;
+	struct reader *inputs[8], *r;
 
 	for (unsigned int i = 0; i < nr; i++)
-		assert_int_equal(reader_open(paths[i], NULL, &readers[i]), 0);
-	assert_int_equal(merge_open(readers, nr, &r), 0);
+		assert_int_equal(reader_open(paths[i], NULL, &inputs[i]), 0);
+	assert_int_equal(merge_open(inputs, nr, &r), 0);
 	return r;
 }
 

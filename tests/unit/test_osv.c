@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "guestside/osv/osv_packets.h"
-#include "guestside/osv/osv_report.h"
-#include "guestside/osv/osv_text.h"
+#include "analyzers/profile/osv_packets.h"
+#include "analyzers/profile/osv_report.h"
+#include "analyzers/profile/osv_text.h"
 
 static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 255, 4096, 99999, 0x7fffffff, 0xffffffff,
 				   0x100000000, 999999999, 1000000000, 8880000842, 0xdeadbeefcafe,

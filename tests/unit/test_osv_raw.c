@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "guestside/osv/raw.h"
+#include "readers/osv/raw.h"
 
 enum { KEY = 0x401000, RING_BYTES = 4 * OSV_RING_PAGE, RECORD = 48 + 8 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "guestside/osv/osv_text.h"
+#include "analyzers/profile/osv_text.h"
 
 static void check(uint64_t v)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pair.h"
+#include "pairing/pair.h"
 
 enum { THREADS = 7 };
 

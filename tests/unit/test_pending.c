@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The sort against the obvious one: every mixture of runs, in every round, comes out oldest first and stable. */
-#include "pending.h"
+#include "event/pending.h"
 #include "tracefile_util.h"
 
 static uint64_t add(struct pending *p, uint64_t time, uint64_t serial)

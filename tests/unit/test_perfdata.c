@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "readers/perfdata.h"
-#include "readers/perfdata_file.h"
+#include "readers/perf/perfdata.h"
+#include "readers/perf/perfdata_file.h"
 
 /* TID TIME ID CPU RAW, as perf has it for tracepoints with several events */
 #define SAMPLE_TYPE (1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 10)

@@ -14,7 +14,7 @@
 #include <sys/sdt.h>
 
 #include "collector/plan.h"
-#include "event.h"
+#include "event/event.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */
 

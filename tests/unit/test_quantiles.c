@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "quantiles.h"
+#include "base/quantiles.h"
 
 static int by_value(const void *a, const void *b)
 {

@@ -4,8 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "readers/readers.h"
+#include "readers/ring/ring_reader.h"
 #include "ring_util.h"
-#include "guestside/ring_reader.h"
 
 static void layout(void **state)
 {
@@ -325,15 +326,15 @@ static void needs_no_library(void **state)
 	slash = strrchr(dir, '/');
 	if (slash)
 		*slash = '\0';
-	snprintf(cmd, sizeof(cmd), "%s/../../src/guestside/ring.c", slash ? dir : ".");
+	snprintf(cmd, sizeof(cmd), "%s/../../src/guestside/ring/ring.c", slash ? dir : ".");
 	if (access(cmd, R_OK))
 		skip();
 	for (int level = 0; level <= 3; level++) {
 		snprintf(cmd, sizeof(cmd),
 			 "o=$(mktemp) && gcc -std=gnu11 -O%d -Wall -Wextra -Werror -ffreestanding "
 			 "-nostdlib "
-			 "-mgeneral-regs-only -c -o $o %s/../../src/guestside/ring.c 2>&1 && nm -u "
-			 "$o; rm -f $o",
+			 "-mgeneral-regs-only -c -o $o %s/../../src/guestside/ring/ring.c 2>&1 "
+			 "&& nm -u $o; rm -f $o",
 			 level, slash ? dir : ".");
 		f = popen(cmd, "r");
 		assert_non_null(f);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "event.h"
-#include "profile/sample_kinds.h"
+#include "analyzers/profile/sample_kinds.h"
+#include "event/event.h"
 
 #include <cmocka.h>
 

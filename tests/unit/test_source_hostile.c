@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "guestside/source_internal.h"
-#include "guestside/ring_image.h"
-#include "guestside/stream_shm.h"
+#include "fetch/source_internal.h"
+#include "guestside/agent/stream_shm.h"
+#include "readers/ring/ring_image.h"
 
 #include <cmocka.h> /* after ours: it has a fail() too */
 

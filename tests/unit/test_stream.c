@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "guestside/stream.h"
-#include "guestside/stream_reader.h"
+#include "guestside/agent/stream.h"
+#include "readers/readers.h"
+#include "readers/ring/stream_reader.h"
 
 #include <cmocka.h> /* after ours: it has a fail() too */
 

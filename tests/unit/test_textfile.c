@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The text twin: what may be left out, what must be refused (and where), and that a round trip loses nothing. */
+#include "readers/readers.h"
 #include "tracefile_util.h"
 
 #define HEAD "# hostrace text 1\n"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "thread_names.h"
+#include "event/thread_names.h"
 
 struct record {
 	struct record_hdr hdr;

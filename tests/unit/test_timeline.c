@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "report.h"
-#include "timeline/timeline.h"
+#include "analyzers/timeline/timeline.h"
+#include "output/report.h"
 
 /* ---- the reader ---- */
 
@@ -229,7 +229,7 @@ static struct timeline *drawing(const char *format, struct report *r, struct out
 
 	*out = (struct output){.file = open_memstream(&out_text, &out_len), .format = format};
 	*r = (struct report){.reader = &reader, .out = out};
-	assert_int_equal(timeline_open(r, 1000, &t), 0);
+	assert_int_equal(timeline_open(format_find(format)->timeline, r, NULL, 1000, &t), 0);
 	return t;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "readers/readers.h"
 #include "tracefile_util.h"
 
 enum { CPUS = 3 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "readers/readers.h"
 #include "tracefile_util.h"
 
 static const char trace[] = "# hostrace text 1\n"

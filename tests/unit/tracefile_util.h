@@ -20,6 +20,7 @@
 
 #include "tracefile/format.h"
 #include "tracefile/tracefile.h"
+#include "readers/readers.h"
 
 #define UNUSED __attribute__((unused))
 

@@ -15,11 +15,11 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "command.h"
-#include "demo_check.h"
-#include "demo_vm.h"
+#include "commands/common/command.h"
+#include "commands/live/demo_check.h"
+#include "commands/live/demo_vm.h"
+#include "commands/live/record.h"
 #include "guestside/demo/workload.h"
-#include "record.h"
 
 enum {
 	GUEST_TIMEOUT_S = 60,

@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "demo_check.h"
-#include "demo_vm.h"
+#include "commands/live/demo_check.h"
+#include "commands/live/demo_vm.h"
 #include "guestside/demo/workload.h"
 
 enum { REPORT_WORDS_MAX = 12, REPORT_TIMEOUT_S = 60 };

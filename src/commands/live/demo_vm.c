@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "demo_vm.h"
+#include "commands/live/demo_vm.h"
 #include "guestside/demo/workload.h"
 
 enum { QMP_TIMEOUT_S = 20, POLL_MS = 20 };

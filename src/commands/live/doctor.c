@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "command.h"
-#include "doctor.h"
+#include "commands/common/command.h"
+#include "commands/live/doctor.h"
 
 static const char *vm_option;
 bool doctor_each_probe;

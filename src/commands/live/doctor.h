@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "analyzer.h"
 #include "collector/plan.h"
-#include "output.h"
+#include "commands/common/output.h"
+#include "pairing/analyzer.h"
 #include "vm/vm.h"
 
 enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING, CHECK_UNKNOWN };

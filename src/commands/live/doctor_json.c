@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "command.h"
-#include "doctor.h"
+#include "commands/common/command.h"
+#include "commands/live/doctor.h"
 
 static json_t *checks_json(const struct host_checks *host)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "doctor.h"
+#include "commands/live/doctor.h"
 
 enum {
 	INDENT_CHECK = 28, /* where the text of a check begins */

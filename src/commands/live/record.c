@@ -20,9 +20,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "command.h"
-#include "event.h"
-#include "record.h"
+#include "commands/common/command.h"
+#include "commands/live/record.h"
+#include "event/event.h"
 #include "tracefile/tracefile.h"
 
 #define NS_PER_S UINT64_C(1000000000)

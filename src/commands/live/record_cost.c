@@ -13,10 +13,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "command.h"
-#include "event.h"
-#include "record.h"
-#include "report.h"
+#include "commands/common/command.h"
+#include "commands/live/record.h"
+#include "event/event.h"
+#include "output/report.h"
 #include "tracefile/tracefile.h"
 
 #define LOOK_NS UINT64_C(250000000)

@@ -7,9 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "analyzer.h"
-#include "event.h"
-#include "record.h"
+#include "commands/live/record.h"
+#include "event/event.h"
+#include "pairing/analyzer.h"
 
 struct event_set {
 	const char *name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * record --guest SOURCE: the guest's own trace in the same go (src/guestside/source.h). It goes to
+ * record --guest SOURCE: the guest's own trace in the same go (src/fetch/source.h). It goes to
  * a file of its own beside the recording, vm.hrt and vm.guest, which reports merge with --guest;
  * the recording names it.
  */
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "guestside/source.h"
-#include "record.h"
+#include "commands/common/command.h"
+#include "commands/live/record.h"
+#include "fetch/source.h"
 
 static struct text_list sources;
 static struct guest_source *guest[OPTION_LIST_MAX];

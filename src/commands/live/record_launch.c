@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "record.h"
+#include "commands/live/record.h"
 
 enum { STATUS_NOT_RUN = 127 }; /* as shells have it */
 

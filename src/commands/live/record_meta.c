@@ -7,8 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "record.h"
+#include "commands/common/command.h"
+#include "commands/live/record.h"
 
 const char *const record_stop_words[] = {
 	[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration", [STOP_VM] = "VM ended",

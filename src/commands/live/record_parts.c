@@ -5,8 +5,8 @@
  */
 #include <stddef.h>
 
-#include "record.h"
-#include "record_sample.h"
+#include "commands/live/record.h"
+#include "commands/live/record_sample.h"
 
 extern const struct record_part record_cost_part;
 extern const struct option_row record_cost_options[];

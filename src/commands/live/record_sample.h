@@ -2,7 +2,7 @@
 #ifndef HOSTRACE_RECORD_SAMPLE_H
 #define HOSTRACE_RECORD_SAMPLE_H
 
-#include "record.h"
+#include "commands/live/record.h"
 
 extern const struct record_part record_sample_part;
 extern const struct option_row record_sample_options[];

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "command.h"
-#include "record.h"
+#include "commands/common/command.h"
+#include "commands/live/record.h"
 #include "vm/proc.h"
 
 enum { ANCESTORS_MAX = 64 };

@@ -16,9 +16,10 @@
 
 #include "base/error.h"
 #include "collector/collector.h"
-#include "command.h"
-#include "report.h"
-#include "stat.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+#include "commands/live/stat.h"
+#include "output/report.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

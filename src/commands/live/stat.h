@@ -4,7 +4,7 @@
 #define HOSTRACE_STAT_COMMAND_H
 
 #include "collector/stat.h"
-#include "table.h"
+#include "output/table.h"
 
 enum { STAT_NO_VCPU = -1 };
 

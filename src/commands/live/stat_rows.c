@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "durations.h"
-#include "exit_reason.h"
-#include "stat.h"
+#include "commands/live/stat.h"
+#include "event/exit_reason.h"
+#include "output/durations.h"
 
 static struct stat_row *row_of(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
 {

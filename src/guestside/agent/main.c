@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "guestside/agent/agent.h"
 
 #ifndef HOSTRACE_VERSION
 #define HOSTRACE_VERSION "0.1"

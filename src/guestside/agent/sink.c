@@ -14,8 +14,8 @@
 
 #include <linux/vm_sockets.h>
 
-#include "guestside/stream.h"
-#include "sink.h"
+#include "guestside/agent/sink.h"
+#include "guestside/agent/stream.h"
 
 enum {
 	LOOK_MS = 200, /* nothing waits longer without looking for a signal */

@@ -3,7 +3,7 @@
 #ifndef HOSTRACE_AGENT_SINK_H
 #define HOSTRACE_AGENT_SINK_H
 
-#include "agent.h"
+#include "guestside/agent/agent.h"
 
 struct stream_shm;
 

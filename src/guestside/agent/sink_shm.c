@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guestside/stream_shm.h"
-#include "sink.h"
+#include "guestside/agent/sink.h"
+#include "guestside/agent/stream_shm.h"
 
 enum { TICK_MS = 5, WAIT_MS = 200, END_MS = 20000 };
 

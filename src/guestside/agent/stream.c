@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "agent.h"
-#include "guestside/stream.h"
+#include "guestside/agent/agent.h"
+#include "guestside/agent/stream.h"
 
 enum {
 	BUFFER = 128 << 10,  /* bytes that go out at once */

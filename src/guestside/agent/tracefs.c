@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "guestside/agent/agent.h"
 
 #define INSTANCE_PREFIX "hostrace-"
 

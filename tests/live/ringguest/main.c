@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest with a ring (src/guestside/ring.h): writes a known number of records between a known number of port writes,
+ * A guest with a ring (guestside/ring/ring.h): writes a known number of records between a known number of port writes,
  * says so on its serial line and halts for good. Command line: "ring=0" (the same work without a ring), "ring=1" (the
  * ring at a virtual address whose pages lie in memory in another order), "ring=2" (as it lies), "records=N", "outb=N".
  */
-#include "guestside/ring.h"
+#include "guestside/ring/ring.h"
 
 enum {
 	COM1 = 0x3f8,

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "analyzers/causes/wait_causes.h"
+#include "base/error.h"
+#include "event/exit_reason.h"
+
+enum { THREADS = 1 << 16, ELEMENTS_MAX = 1 << 20 };
+
+const char *const wait_cause_names[CAUSES] = {"preempted", "vmm",   "device", "halted",
+					      "kernel",	   "guest", "unknown"};
+
+/* From here on this cause, and how long each had held before: the difference of two such rows is a stretch's parts. */
+struct step {
+	uint64_t time;
+	uint64_t before[CAUSES];
+	uint8_t cause;
+};
+
+struct vcpu {
+	struct step *step;
+	size_t nr, room;
+	bool known, off, ready, in_user, halted, in_kernel;
+};
+
+struct wait_causes {
+	struct vcpu vcpu[CAUSES_VCPUS_MAX];
+	unsigned int nr_vcpus;
+	size_t nr_steps;
+	uint32_t pid;
+	struct {
+		uint32_t tid;
+		uint16_t vcpu; /* index + 1 */
+	} thread[THREADS];
+	uint64_t *element; /* open ones, by address; 0 free */
+	uint64_t *ordinal; /* of its pop */
+	uint32_t nr_elements;
+	uint64_t pops;
+	uint64_t *never; /* ordinals of pops without a fill, ascending */
+	size_t nr_never, at_never;
+	unsigned int in_flight;
+	uint64_t last_ns;
+};
+
+static bool wants(const char *event, void *arg)
+{
+	static const char *const names[] = {"kvm_exit",	     "kvm_entry",      "kvm_userspace_exit",
+					    "kvm_run",	     "sched_switch",   "sched_wakeup",
+					    "virtqueue_pop", "virtqueue_fill", "virtqueue_detach",
+					    "virtqueue_unpop"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(event, names[i]))
+			return true;
+	return false;
+}
+
+/* ---- elements ---- */
+
+static uint32_t element_slot(const struct wait_causes *c, uint64_t element)
+{
+	uint32_t h = (uint32_t)((element * 0x9e3779b97f4a7c15ull) >> 40);
+
+	while (c->element[h % (2 * ELEMENTS_MAX)] && c->element[h % (2 * ELEMENTS_MAX)] != element)
+		h++;
+	return h % (2 * ELEMENTS_MAX);
+}
+
+static uint64_t element_of(const struct event *ev)
+{
+	return event_value(ev, "elem") ^ (uint64_t)ev->pid << 48;
+}
+
+/* Slots are not freed: an address is used again, and the ordinal says whether it is open (0: not). */
+static uint64_t *element_find(struct wait_causes *c, const struct event *ev)
+{
+	uint64_t element = element_of(ev);
+	uint32_t slot = element_slot(c, element);
+
+	if (!c->element[slot]) {
+		if (!element || c->nr_elements == ELEMENTS_MAX)
+			return NULL;
+		c->nr_elements++;
+		c->element[slot] = element;
+	}
+	return &c->ordinal[slot];
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int never_collect(struct wait_causes *c)
+{
+	c->never = calloc(c->nr_elements + 1u, sizeof(*c->never));
+	if (!c->never)
+		return fail(-ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < 2 * ELEMENTS_MAX; i++)
+		if (c->ordinal[i])
+			c->never[c->nr_never++] = c->ordinal[i];
+	qsort(c->never, c->nr_never, sizeof(*c->never), by_number);
+	memset(c->element, 0, 2 * ELEMENTS_MAX * sizeof(*c->element));
+	memset(c->ordinal, 0, 2 * ELEMENTS_MAX * sizeof(*c->ordinal));
+	c->nr_elements = 0;
+	c->pops = 0;
+	return 0;
+}
+
+/* The first pass: which pops no fill ends. */
+static int pass_elements(struct wait_causes *c, const struct event *ev)
+{
+	uint64_t *ordinal;
+
+	if (ev->type->id < EV_virtqueue_pop || ev->type->id > EV_virtqueue_unpop ||
+	    ev->type->id == EV_virtqueue_flush)
+		return 0;
+	ordinal = element_find(c, ev);
+	c->pops += ev->type->id == EV_virtqueue_pop;
+	if (ordinal)
+		*ordinal = ev->type->id == EV_virtqueue_pop ? c->pops : 0;
+	return 0;
+}
+
+/* ---- vCPUs ---- */
+
+static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *v)
+{
+	if (!v->known)
+		return CAUSE_UNKNOWN;
+	if (v->off && v->ready)
+		return CAUSE_PREEMPTED;
+	if (v->in_user)
+		return CAUSE_VMM;
+	if (c->in_flight)
+		return CAUSE_DEVICE;
+	if (v->halted || v->off)
+		return CAUSE_HALTED;
+	return v->in_kernel ? CAUSE_KERNEL : CAUSE_GUEST;
+}
+
+static int step_add(struct wait_causes *c, struct vcpu *v, uint64_t time)
+{
+	enum wait_cause cause = cause_of(c, v);
+	const struct step *old = v->nr ? &v->step[v->nr - 1] : NULL;
+	struct step new = {.time = time, .cause = (uint8_t)cause};
+
+	if (old && old->cause == cause)
+		return 0;
+	if (old) {
+		memcpy(new.before, old->before, sizeof(new.before));
+		new.before[old->cause] += time > old->time ? time - old->time : 0;
+		if (time < old->time)
+			new.time = old->time;
+	}
+	if (v->nr == v->room) {
+		size_t room = v->room ? 2 * v->room : 1024;
+		void *more = realloc(v->step, room * sizeof(*v->step));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		v->step = more;
+		v->room = room;
+	}
+	if (c->nr_steps++ == CAUSES_STEPS_MAX)
+		return fail(-E2BIG, "more than %d changes of what vCPUs do; narrow the time with "
+				    "--since and --until when recording", CAUSES_STEPS_MAX);
+	v->step[v->nr++] = new;
+	return 0;
+}
+
+static struct vcpu *vcpu_of_tid(struct wait_causes *c, uint32_t tid)
+{
+	unsigned int i = tid % THREADS;
+
+	return tid && c->thread[i].tid == tid && c->thread[i].vcpu
+		       ? &c->vcpu[c->thread[i].vcpu - 1]
+		       : NULL;
+}
+
+/* Learns who runs which vCPU; more than one VM cannot be told apart by a guest's CPU number. */
+static int vcpu_learn(struct wait_causes *c, const struct event *ev)
+{
+	bool kvm = ev->type->id <= EV_kvm_run;
+	bool sched = ev->type->id == EV_sched_switch;
+
+	if ((!kvm && !sched) || ev->vcpu >= CAUSES_VCPUS_MAX)
+		return 0;
+	if (c->pid && c->pid != ev->pid)
+		return fail(-EINVAL, "the recording has several VMs; --vm says whose guest it is");
+	c->pid = ev->pid;
+	c->thread[ev->tid % THREADS].tid = ev->tid;
+	c->thread[ev->tid % THREADS].vcpu = (uint16_t)(ev->vcpu + 1);
+	if (ev->vcpu >= c->nr_vcpus)
+		c->nr_vcpus = ev->vcpu + 1u;
+	return 0;
+}
+
+static int scheduled(struct wait_causes *c, const struct event *ev)
+{
+	struct vcpu *v;
+	int err = 0;
+
+	if (ev->type->id == EV_sched_wakeup) {
+		v = vcpu_of_tid(c, (uint32_t)event_value(ev, "wake_tid"));
+		if (v)
+			v->ready = true;
+		return v ? step_add(c, v, ev->time_ns) : 0;
+	}
+	v = vcpu_of_tid(c, (uint32_t)event_value(ev, "prev_tid"));
+	if (v) {
+		v->known = v->off = true;
+		v->ready = !event_value(ev, "prev_state");
+		err = step_add(c, v, ev->time_ns);
+	}
+	v = vcpu_of_tid(c, (uint32_t)event_value(ev, "next_tid"));
+	if (v && !err) {
+		v->known = true;
+		v->off = v->ready = false;
+		err = step_add(c, v, ev->time_ns);
+	}
+	return err;
+}
+
+static int ran(struct wait_causes *c, const struct event *ev)
+{
+	struct vcpu *v = ev->vcpu < CAUSES_VCPUS_MAX ? &c->vcpu[ev->vcpu] : NULL;
+	const char *reason;
+
+	if (!v)
+		return 0;
+	v->known = true;
+	v->off = v->ready = false; /* it acts, so it is on a CPU */
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+		reason = exit_reason_name((uint32_t)event_value(ev, "reason"),
+					  (uint32_t)event_value(ev, "isa"));
+		v->halted = reason && !strcasecmp(reason, "hlt");
+		v->in_kernel = !v->halted;
+		break;
+	case EV_kvm_entry:
+		v->halted = v->in_kernel = v->in_user = false;
+		break;
+	case EV_kvm_userspace_exit:
+		v->in_user = true;
+		break;
+	case EV_kvm_run:
+		v->in_user = false;
+		break;
+	}
+	return step_add(c, v, ev->time_ns);
+}
+
+/* What is in flight concerns all vCPUs. */
+static int element_moved(struct wait_causes *c, const struct event *ev)
+{
+	uint64_t *ordinal = element_find(c, ev);
+	unsigned int before = c->in_flight;
+	int err = 0;
+
+	if (ev->type->id == EV_virtqueue_pop) {
+		bool never;
+
+		c->pops++;
+		never = c->at_never < c->nr_never && c->never[c->at_never] == c->pops;
+		c->at_never += never;
+		if (!ordinal || never)
+			return 0;
+		c->in_flight += !*ordinal;
+		*ordinal = c->pops;
+	} else if (ordinal && *ordinal) {
+		*ordinal = 0;
+		c->in_flight--;
+	}
+	for (unsigned int i = 0; i < c->nr_vcpus && !err && !before != !c->in_flight; i++)
+		err = step_add(c, &c->vcpu[i], ev->time_ns);
+	return err;
+}
+
+static int pass_vcpus(struct wait_causes *c, const struct event *ev)
+{
+	int err = vcpu_learn(c, ev);
+
+	if (err)
+		return err;
+	c->last_ns = ev->time_ns;
+	switch (ev->type->id) {
+	case EV_sched_switch:
+	case EV_sched_wakeup:
+		return scheduled(c, ev);
+	case EV_kvm_exit:
+	case EV_kvm_entry:
+	case EV_kvm_userspace_exit:
+	case EV_kvm_run:
+		return ran(c, ev);
+	case EV_virtqueue_pop:
+	case EV_virtqueue_fill:
+	case EV_virtqueue_detach:
+	case EV_virtqueue_unpop:
+		return element_moved(c, ev);
+	default:
+		return 0;
+	}
+}
+
+/* ---- open, close, ask ---- */
+
+static int pass(struct wait_causes *c, const struct wait_causes_input *in,
+		int (*take)(struct wait_causes *c, const struct event *ev))
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_free_ struct batch *batch = calloc(1, sizeof(*batch));
+	int err = batch ? in->open(in->arg, wants, &r) : fail(-ENOMEM, "out of memory"), more = 1;
+
+	while (!err && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr && !err; i++)
+			if (batch->ev[i].source < in->nr_sources)
+				err = take(c, &batch->ev[i]);
+	return err ? err : more;
+}
+
+int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **ret)
+{
+	_cleanup_(wait_causes_cleanup_) struct wait_causes *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return fail(-ENOMEM, "out of memory");
+	c->element = calloc(2 * ELEMENTS_MAX, sizeof(*c->element));
+	c->ordinal = calloc(2 * ELEMENTS_MAX, sizeof(*c->ordinal));
+	if (!c->element || !c->ordinal)
+		return fail(-ENOMEM, "out of memory");
+	err = pass(c, in, pass_elements);
+	if (!err)
+		err = never_collect(c);
+	if (!err)
+		err = pass(c, in, pass_vcpus);
+	if (!err && !c->nr_vcpus)
+		err = fail(-ENODATA, "the host's recording has no vCPU in it");
+	if (err)
+		return err;
+	*ret = take_ptr(c);
+	return 0;
+}
+
+void wait_causes_close(struct wait_causes *c)
+{
+	if (!c)
+		return;
+	for (unsigned int i = 0; i < CAUSES_VCPUS_MAX; i++)
+		free(c->vcpu[i].step);
+	free(c->element);
+	free(c->ordinal);
+	free(c->never);
+	free(c);
+}
+
+/* How long each cause had held up to this time; what the recording does not cover is unknown. */
+static void held_until(const struct wait_causes *c, const struct vcpu *v, uint64_t time,
+		       uint64_t ret[CAUSES])
+{
+	size_t lo = 0, hi = v->nr;
+	uint64_t end = time < c->last_ns ? time : c->last_ns;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v->step[mid].time <= end)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	memset(ret, 0, CAUSES * sizeof(*ret));
+	if (lo) {
+		memcpy(ret, v->step[lo - 1].before, CAUSES * sizeof(*ret));
+		ret[v->step[lo - 1].cause] += end - v->step[lo - 1].time;
+	}
+}
+
+void wait_causes_of(const struct wait_causes *c, unsigned int vcpu, uint64_t start_ns,
+		    uint64_t end_ns, uint64_t ret[CAUSES])
+{
+	uint64_t before[CAUSES], sum = 0;
+
+	memset(ret, 0, CAUSES * sizeof(*ret));
+	if (vcpu < c->nr_vcpus) {
+		held_until(c, &c->vcpu[vcpu], start_ns, before);
+		held_until(c, &c->vcpu[vcpu], end_ns, ret);
+		for (int i = 0; i < CAUSES; i++) {
+			ret[i] -= before[i];
+			sum += ret[i];
+		}
+	}
+	ret[CAUSE_UNKNOWN] += end_ns - start_ns - sum;
+}
+
+bool wait_causes_sees_devices(const struct wait_causes *c)
+{
+	return c->pops > 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a vCPU was doing while a task of its guest waited. At each instant the first of these that holds:
+ *
+ *   preempted  its thread could run on the host, and did not
+ *   vmm        it had left KVM_RUN: QEMU works, or waits, before the guest can go on
+ *   device     an element of one of the VM's virtqueues was with its device (popped, not yet filled)
+ *   halted     the guest had nothing to run on it
+ *   kernel     KVM handled an exit
+ *   guest      it ran the guest: other tasks, or interrupts
+ *   unknown    the host's recording does not say
+ *
+ * So the parts of a wait add up to the wait. Elements that no fill ends in the whole trace (a balloon's, a lost
+ * request's) are left out, or everything behind them would be the device's.
+ */
+#ifndef HOSTRACE_WAIT_CAUSES_H
+#define HOSTRACE_WAIT_CAUSES_H
+
+#include "base/cleanup.h"
+#include "event/reader.h"
+
+enum wait_cause {
+	CAUSE_PREEMPTED,
+	CAUSE_VMM,
+	CAUSE_DEVICE,
+	CAUSE_HALTED,
+	CAUSE_KERNEL,
+	CAUSE_GUEST,
+	CAUSE_UNKNOWN,
+	CAUSES
+};
+
+extern const char *const wait_cause_names[CAUSES];
+
+enum { CAUSES_VCPUS_MAX = 1024, CAUSES_STEPS_MAX = 1 << 26 }; /* changes kept, of all vCPUs: 4 GiB at most */
+
+struct wait_causes;
+
+struct wait_causes_input {
+	/* Opens the host's events (and perhaps others), all times; called twice. */
+	int (*open)(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret);
+	void *arg;
+	unsigned int nr_sources; /* events of inputs from this one on are no host's */
+};
+
+/* -EINVAL: several VMs. 0 or -errno with the sentence set. */
+int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **ret);
+void wait_causes_close(struct wait_causes *c);
+DEFINE_CLEANUP(wait_causes, struct wait_causes *, wait_causes_close);
+
+/* Has the recording any virtqueue element? Without, no wait is the device's. */
+bool wait_causes_sees_devices(const struct wait_causes *c);
+
+/* The parts of [start, end) on this vCPU; they add up to end - start. */
+void wait_causes_of(const struct wait_causes *c, unsigned int vcpu, uint64_t start_ns,
+		    uint64_t end_ns, uint64_t ret[CAUSES]);
+
+#endif

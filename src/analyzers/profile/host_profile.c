@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzers/profile/host_profile.h"
+#include "analyzers/profile/samples_internal.h"
+#include "base/error.h"
+#include "event/exit_reason.h"
+
+enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
+enum { WHERE_GUEST, WHERE_KERNEL };
+enum { FRAMES = 15 };
+
+struct group {
+	uint64_t key;
+	uint32_t root;
+};
+
+struct hit {
+	const struct event *ev;
+	uint64_t rip, frame[FRAMES];
+	unsigned int nr_frames;
+	const char *reason; /* NULL: none */
+	uint64_t reason_key;
+	double time_ns;
+};
+
+/* An exit whose end has not come. */
+struct pending {
+	uint64_t rip, since_ns, reason_key;
+	char reason[48];
+	struct event ev; /* who it was; its data is gone */
+	bool open;
+};
+
+struct profile {
+	const struct host_profile_options *opt;
+	struct sample_stacks *stacks;
+	struct osv_trace *trace; /* empty; symbols want one */
+	struct osv_symbols *symbols;
+	struct osv_frames *frames;
+	struct calltree *tree;
+	struct group group[HOST_GROUPS_MAX];
+	uint32_t nr_groups;
+	struct pending *pending; /* by vCPU thread, hashed; collisions lose an exit */
+	uint64_t hits;
+};
+
+enum { PENDING = 1 << 14, LATE_NS = 1000000 };
+
+bool host_profile_wants(const char *event, void *arg)
+{
+	static const char *const names[] = {"guest_sample",   "guest_stack", "kvm_exit",
+					    "kvm_entry",      "kvm_page_fault", "kvm_emulate_insn",
+					    "sched_switch"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(event, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_interrupt(uint64_t reason, uint64_t isa)
+{
+	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == REASON_VMX_INTERRUPT) ||
+	       (isa == EXIT_ISA_SVM && reason == REASON_SVM_INTERRUPT);
+}
+
+/* ---- what there is ---- */
+
+static int count_event(void *totals, const struct event *ev)
+{
+	struct host_profile_totals *t = totals;
+	uint64_t where;
+
+	switch (ev->type->id) {
+	case EV_guest_sample:
+	case EV_guest_stack:
+		where = event_value(ev, "where");
+		t->clock[where < 3 ? where : 2]++;
+		t->unknown += where == WHERE_GUEST && !event_value(ev, "rip");
+		if (ev->type->id == EV_guest_stack) {
+			uint64_t error = event_value(ev, "error");
+
+			t->stacks++;
+			t->cut[error < HOST_ERRORS ? error : HOST_ERRORS - 1]++;
+		}
+		break;
+	case EV_kvm_exit:
+		t->exits++;
+		t->interrupts += is_interrupt(event_value(ev, "reason"), event_value(ev, "isa"));
+		break;
+	case EV_kvm_page_fault:
+	case EV_kvm_emulate_insn:
+		t->others += event_value(ev, "rip") != 0;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int host_profile_count(struct reader *r, struct host_profile_totals *ret)
+{
+	*ret = (struct host_profile_totals){0};
+	ret->sample_hz =
+		(uint64_t)json_integer_value(json_object_get(r->info.meta, "sample_hz"));
+	return reader_each(r, count_event, ret);
+}
+
+/* ---- the tree ---- */
+
+static unsigned int resolve(void *arg, uint64_t address, bool none, struct osv_frame *ret)
+{
+	const char *name = sample_address_name(arg, address);
+
+	(void)none;
+	*ret = (struct osv_frame){.address = address, .name = name};
+	return name != NULL;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static int no_sample(void *arg, struct osv_sample *ret)
+{
+	(void)arg, (void)ret;
+	return 0;
+}
+
+static const struct osv_source names_only = {
+	.next = no_sample, .rewind = nothing, .resolve = resolve, .close = nothing};
+
+static void profile_deinit(struct profile *p)
+{
+	osv_frames_close(p->frames);
+	osv_symbols_close(p->symbols);
+	calltree_close(p->tree);
+	osv_close(p->trace);
+	sample_stacks_close(p->stacks);
+	free(p->pending);
+	free(p);
+}
+
+static int profile_init(struct profile *p, const struct reader *r)
+{
+	int err = sample_stacks_open(&p->stacks);
+
+	p->trace = osv_new(r->info.file);
+	p->pending = calloc(PENDING, sizeof(*p->pending));
+	if (!err && (!p->trace || !p->pending))
+		err = fail(-ENOMEM, "out of memory");
+	if (err)
+		return err;
+	p->trace->source = &names_only;
+	p->trace->source_arg = p->stacks;
+	err = osv_symbols_open(p->trace, &p->opt->symbols, &p->symbols);
+	if (!err)
+		err = calltree_open(&p->tree);
+	if (!err)
+		err = osv_frames_open(p->symbols, p->tree, &p->opt->frames, &p->frames);
+	return err;
+}
+
+static int group_title(struct profile *p, const struct hit *h, uint32_t root)
+{
+	const struct host_profile_options *opt = p->opt;
+	char title[128] = "", part[64];
+
+	if (!opt->by_vcpu && !opt->by_reason && !opt->by_tid)
+		return 0;
+	if (opt->by_vcpu) {
+		snprintf(title, sizeof(title), "vCPU %u of VM %u", h->ev->vcpu, h->ev->pid);
+	}
+	if (opt->by_tid) {
+		snprintf(part, sizeof(part), "%sthread %u", *title ? ", " : "", h->ev->tid);
+		strncat(title, part, sizeof(title) - strlen(title) - 1);
+	}
+	if (opt->by_reason) {
+		snprintf(part, sizeof(part), "%s%s", *title ? ", " : "",
+			 h->reason ? h->reason : "no exit");
+		strncat(title, part, sizeof(title) - strlen(title) - 1);
+	}
+	return calltree_root_title(p->tree, root, title);
+}
+
+static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
+{
+	const struct host_profile_options *opt = p->opt;
+	uint64_t key = 0;
+
+	if (opt->by_vcpu)
+		key = ((uint64_t)h->ev->pid << 16 | h->ev->vcpu) * 0x9e3779b97f4a7c15ull;
+	if (opt->by_tid)
+		key = (key ^ h->ev->tid) * 0x9e3779b97f4a7c15ull;
+	if (opt->by_reason)
+		key = (key ^ h->reason_key) * 0x9e3779b97f4a7c15ull;
+	for (uint32_t i = 0; i < p->nr_groups; i++)
+		if (p->group[i].key == key) {
+			*ret = p->group[i].root;
+			return 0;
+		}
+	if (p->nr_groups == HOST_GROUPS_MAX)
+		return fail(-E2BIG, "more than %d groups", HOST_GROUPS_MAX);
+	int err = calltree_root(p->tree, "All", ret);
+
+	if (!err)
+		err = group_title(p, h, *ret);
+	p->group[p->nr_groups++] = (struct group){key, *ret};
+	return err;
+}
+
+/* Addresses in backtraces are return addresses; an instruction pointer is none, so 1 is added. */
+static int add(struct profile *p, const struct hit *h)
+{
+	uint64_t address[FRAMES + 1];
+	struct osv_sample s = {0};
+	const uint32_t *path;
+	unsigned int nr = 0;
+	uint32_t id, root, node;
+	int r;
+
+	address[nr++] = h->rip ? h->rip + 1 : sample_name_address(p->stacks, "(not known)") + 1;
+	for (unsigned int i = 0; i < h->nr_frames && i < FRAMES; i++)
+		address[nr++] = h->frame[i];
+	r = sample_stacks_set(p->stacks, &s, address, nr);
+	if (!r)
+		r = osv_frames_path(p->frames, &s, &path, &nr, &id);
+	if (r <= 0)
+		return r;
+	r = group_of(p, h, &root);
+	if (!r)
+		r = calltree_path(p->tree, root, path, nr, &node);
+	if (r)
+		return r;
+	calltree_weigh(p->tree, node, 1, h->time_ns);
+	p->hits++;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static int add_clock(struct profile *p, const struct event *ev)
+{
+	struct hit h = {.ev = ev, .rip = event_value(ev, "rip")};
+	uint64_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
+	const struct field *first = event_field(ev->type, "frame0");
+	const struct pending *x = &p->pending[ev->tid % PENDING];
+
+	/* On VMX it is read when kvm_exit asks for it, which is before the interrupt is handled. */
+	if (!h.rip && x->open && ev->time_ns - x->since_ns < LATE_NS)
+		h.rip = x->rip;
+	if (event_value(ev, "where") != wanted || (wanted == WHERE_KERNEL && !h.rip))
+		return 0;
+	for (unsigned int i = 0; first && i < FRAMES; i++) {
+		struct field f = *first;
+
+		f.offset = (uint16_t)(f.offset + 8 * i);
+		h.frame[i] = event_u64(ev, &f);
+		if (!h.frame[i])
+			break;
+		h.nr_frames++;
+	}
+	return add(p, &h);
+}
+
+static void exit_begin(struct profile *p, const struct event *ev)
+{
+	struct pending *x = &p->pending[ev->tid % PENDING];
+	const struct field *reason = event_field(ev->type, "reason");
+	uint64_t isa = event_value(ev, "isa"), number = event_value(ev, "reason");
+
+	*x = (struct pending){.open = true, .rip = event_value(ev, "rip"),
+			      .since_ns = ev->time_ns, .ev = *ev};
+	x->reason_key = isa << 32 | number;
+	if (reason)
+		field_print(ev, reason, x->reason, sizeof(x->reason));
+}
+
+/* An exit that is followed by no entry is still one. */
+static int exit_end(struct profile *p, struct pending *x, const struct event *ev)
+{
+	struct hit h = {.ev = &x->ev,
+			.rip = x->rip,
+			.reason = x->reason,
+			.reason_key = x->reason_key};
+
+	if (!x->open)
+		return 0;
+	x->open = false;
+	h.time_ns = ev && ev->type->id == EV_kvm_entry ? (double)(ev->time_ns - x->since_ns) : 0;
+	return add(p, &h);
+}
+
+static int add_causes(struct profile *p, const struct event *ev)
+{
+	int err = exit_end(p, &p->pending[ev->tid % PENDING], ev);
+
+	if (!err && ev->type->id == EV_kvm_exit)
+		exit_begin(p, ev);
+	return err;
+}
+
+static int add_event(void *profile, const struct event *ev)
+{
+	struct profile *p = profile;
+	struct hit h = {.ev = ev};
+	bool is_exit = ev->type->id == EV_kvm_exit;
+
+	switch (p->opt->of) {
+	case HOST_CLOCK:
+	case HOST_EMULATED:
+		if (is_exit)
+			exit_begin(p, ev);
+		else if (ev->type->id == EV_kvm_entry)
+			p->pending[ev->tid % PENDING].open = false;
+		return ev->type->id == EV_guest_sample || ev->type->id == EV_guest_stack
+			       ? add_clock(p, ev)
+			       : 0;
+	case HOST_CAUSES:
+		return is_exit || ev->type->id == EV_kvm_entry ? add_causes(p, ev) : 0;
+	case HOST_INTERRUPT:
+		h.rip = event_value(ev, "rip");
+		return is_exit && is_interrupt(event_value(ev, "reason"), event_value(ev, "isa"))
+			       ? add(p, &h)
+			       : 0;
+	default:
+		h.rip = event_value(ev, "rip");
+		h.reason = ev->type->name;
+		h.reason_key = ev->type->id;
+		return (ev->type->id == EV_kvm_page_fault ||
+			ev->type->id == EV_kvm_emulate_insn) && h.rip
+			       ? add(p, &h)
+			       : 0;
+	}
+}
+
+static int fold(struct profile *p, struct reader *r)
+{
+	int err = reader_each(r, add_event, p);
+
+	for (unsigned int i = 0; i < PENDING && !err && p->opt->of == HOST_CAUSES; i++)
+		err = exit_end(p, &p->pending[i], NULL);
+	return err;
+}
+
+int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
+		 uint64_t *ret_hits)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return fail(-ENOMEM, "out of memory");
+	p->opt = opt;
+	err = profile_init(p, r);
+	if (!err)
+		err = fold(p, r);
+	*ret_hits = p->hits;
+	if (!err) {
+		calltree_finish(p->tree, &opt->tree);
+		*ret = take_ptr(p->tree);
+	}
+	profile_deinit(p);
+	return err;
+}

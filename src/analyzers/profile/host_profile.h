@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A profile of guest code from the host's events alone. Which of them say where a guest is:
+ *
+ *   guest_sample, guest_stack   record --sample: a clock's interrupt made the guest exit: fair
+ *   kvm_exit, by an external    without that clock: whatever interrupt came to the host's CPU. Its own timer is fair;
+ *   interrupt                   devices and other CPUs interrupt when the guest has given them work
+ *   kvm_exit, by its reason     not where the guest spends time, but what makes it exit (HOST_CAUSES)
+ *   kvm_page_fault,             where the KVM backend has no kvm_exit, all there is without the clock
+ *   kvm_emulate_insn
+ */
+#ifndef HOSTRACE_HOST_PROFILE_H
+#define HOSTRACE_HOST_PROFILE_H
+
+#include <jansson.h>
+
+#include "analyzers/profile/osv_frames.h"
+#include "event/reader.h"
+
+enum host_profile_of {
+	HOST_CLOCK,	/* the clock's samples in the guest */
+	HOST_EMULATED,	/* the clock's samples in the kernel, where the backend emulates the guest */
+	HOST_INTERRUPT, /* exits by external interrupts */
+	HOST_CAUSES,	/* exits, and how long each kept the vCPU */
+	HOST_OTHERS,	/* whatever else has an instruction pointer */
+};
+
+enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
+
+struct host_profile_options {
+	enum host_profile_of of;
+	bool by_vcpu, by_reason, by_tid;
+	struct osv_symbols_options symbols;
+	struct osv_frames_options frames;
+	struct calltree_options tree;
+};
+
+/* What there is: counted by host_profile_count() before it is decided what to profile. */
+struct host_profile_totals {
+	uint64_t clock[3]; /* guest, kernel, VMM */
+	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
+	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
+	uint64_t interrupts, exits, others;
+	uint64_t vm_threads_preempted_ns, sample_hz;
+};
+
+bool host_profile_wants(const char *event, void *arg);
+
+/* Both read to the end. 0 or -errno with the sentence set. */
+int host_profile_count(struct reader *r, struct host_profile_totals *ret);
+
+/* The finished tree, a root by group; the caller closes it. ret_hits: samples that are in it. */
+int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
+		 uint64_t *ret_hits);
+
+#endif

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A first pass finds which events there are: they are the dictionary of the trace, which the profiles want before its
+ * first sample. Each further pass hands out samples, a little late where backtraces come behind their events.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/profile/samples_internal.h"
+#include "base/error.h"
+#include "readers/ftrace/tracedat.h"
+#include "readers/ring/stream_reader.h"
+
+enum { ROOM = SAMPLES_HELD + 64 /* what one event adds at most, and what was handed out last */ };
+
+static void samples_free(struct samples *x)
+{
+	if (!x)
+		return;
+	for (unsigned int i = 0; x->rule && i < EVENT_TYPES_MAX; i++)
+		free((void *)x->rule[i].kind.base);
+	for (unsigned int i = 0; x->held && i < ROOM; i++)
+		free(x->held[i].args);
+	reader_close(x->reader);
+	sample_threads_close(x->threads);
+	sample_threads_close(x->own);
+	sample_stacks_close(x->stacks);
+	symbol_map_close(x->symbols);
+	sample_syscalls_close(x->syscalls);
+	free(x->batch);
+	free(x->tracepoint_of);
+	free(x->rule);
+	free(x->has_rule);
+	free(x->held);
+	free(x->load);
+	free(x);
+}
+
+static void samples_close(void *arg)
+{
+	samples_free(arg);
+}
+
+/* ---- the dictionary ---- */
+
+int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,
+			   const char *format, const struct sample_kind *kind, uint32_t *ret)
+{
+	struct osv_trace *t = x->trace;
+	char *shown = strdup(name);
+	int err;
+
+	if (shown)
+		text_neutralise(shown);
+	*ret = t->nr_tracepoints;
+	err = osv_add(t, t->nr_tracepoints + 1, shown, strdup(signature), strdup(format));
+	if (!err)
+		t->tracepoints[*ret].kind = kind;
+	return err;
+}
+
+static int made_add(struct samples *x)
+{
+	int err = 0;
+
+	for (int i = 0; i < MADE_NR && !err; i++) {
+		const struct sample_made_row *row = &sample_made_rows[i];
+
+		err = samples_tracepoint_add(x, row->name, row->signature, row->format, &row->kind,
+					     &x->made[i]);
+	}
+	return err;
+}
+
+static int type_add(struct samples *x, const struct event_type *type)
+{
+	struct sample_rule *r = &x->rule[type->index];
+	uint32_t tp;
+	int err = 0;
+
+	x->has_rule[type->index] = true;
+	sample_rule_make(type, r);
+	x->has_stacks |= r->what == WHAT_STACK;
+	x->has_wakeup |= r->what == WHAT_WAKE && !r->made;
+	if (r->what == WHAT_EVENT || r->what == WHAT_EXIT || r->what == WHAT_USER_EXIT ||
+	    r->what == WHAT_SYSCALL) {
+		err = samples_tracepoint_add(x, sample_event_name(type), "", "", &r->kind, &tp);
+		x->tracepoint_of[type->index] = tp + 1;
+	}
+	return err;
+}
+
+/* Sources before the first one are not looked at; what names threads is no sample, but passes. */
+static bool is_ours(const struct samples *x, const struct event *ev)
+{
+	return ev->source >= x->in.first_source;
+}
+
+static int types_find(struct samples *x)
+{
+	int more, err = made_add(x);
+
+	while (!err && (more = reader_next(x->reader, x->batch)) != 0) {
+		if (more < 0)
+			return more;
+		for (unsigned int i = 0; i < x->batch->nr && !err; i++) {
+			const struct event *ev = &x->batch->ev[i];
+
+			if (ev->type->id != EV_sched_wakeup && ev->tid && ev->pid) {
+				struct sample_thread *t =
+					sample_thread_of(x->own, ev->source, ev->tid);
+
+				if (t)
+					t->pid = ev->pid;
+			}
+			if (is_ours(x, ev) && !x->has_rule[ev->type->index])
+				err = type_add(x, ev->type);
+			if (!err && is_ours(x, ev) &&
+			    x->rule[ev->type->index].what == WHAT_SYSCALL)
+				err = sample_syscall_learn(x, &x->rule[ev->type->index], ev);
+		}
+	}
+	return err;
+}
+
+/* ---- a pass ---- */
+
+/* The ring tells its clock's rate; without alignment that is all there is. */
+static void clock_take(struct samples *x)
+{
+	const json_t *meta = x->reader->info.meta, *ring = json_object_get(meta, "guest_ring");
+	const char *clock = json_string_value(json_object_get(meta, "clock"));
+	double hz = (double)json_integer_value(json_object_get(ring, "clock_hz"));
+
+	x->only_vm = !x->in.first_source && (!strcmp(x->reader->info.kind, "hrt") ||
+						!strcmp(x->reader->info.kind, "text"));
+	x->trace->whole = x->only_vm;
+	x->ns_per_tick = !x->in.first_source && clock && !strcmp(clock, "guest-tsc") && hz > 0
+				 ? 1e9 / hz
+				 : 0;
+}
+
+static int pass_begin(struct samples *x)
+{
+	int err;
+
+	reader_close(x->reader);
+	x->reader = NULL;
+	sample_threads_close(x->threads);
+	x->threads = NULL;
+	x->first = x->next = x->event = x->not_watched = x->stood_in = 0;
+	x->at = x->batch->nr = 0;
+	x->ended = false;
+	for (unsigned int i = 0; i < SAMPLES_CPUS_MAX; i++)
+		x->load[i] = -1;
+	err = sample_threads_open(&x->threads);
+	if (!err)
+		err = x->in.open(x->in.arg, &x->reader);
+	if (err)
+		return err;
+	sample_threads_meta(x->threads, x->in.first_source, x->reader->info.meta);
+	clock_take(x);
+	return 0;
+}
+
+int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint, const void *args,
+		 size_t len, struct sample_held **ret)
+{
+	struct sample_held *h = &x->held[x->next % ROOM];
+	const struct sample_thread *t = sample_thread_of(x->threads, ev->source, ev->tid);
+
+	if (h->room < len) {
+		uint8_t *more = realloc(h->args, len + 64);
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		h->args = more;
+		h->room = len + 64;
+	}
+	if (len)
+		memcpy(h->args, args, len);
+	h->s = (struct osv_sample){
+		.tp = &x->trace->tracepoints[tracepoint],
+		.thread = ev->tid,
+		.time_ns = x->ns_per_tick > 0 ? (uint64_t)((double)ev->time_ns * x->ns_per_tick)
+					      : ev->time_ns,
+		.args = h->args,
+		.args_len = (uint32_t)len,
+		.cpu = ev->cpu,
+	};
+	if (t)
+		memcpy(h->s.thread_name, t->comm, sizeof(h->s.thread_name));
+	h->event = x->event;
+	h->cpu = ev->cpu;
+	h->source = ev->source;
+	h->wants_stack = false;
+	x->next++;
+	*ret = h;
+	return 0;
+}
+
+static void caveats_add(struct samples *x)
+{
+	struct trace_info *info = &x->reader->info;
+
+	if (x->not_watched)
+		trace_info_caveat(info,
+				  "%" PRIu64 " switches of threads that are not the VM's are left "
+				  "out: they are not seen wholly", x->not_watched);
+	if (x->stood_in && !x->has_stacks)
+		trace_info_caveat(info,
+				  "%s has no backtraces: threads stand for call paths (trace-cmd "
+				  "record -T, or tracefs's options/stacktrace, brings them)",
+				  x->in.name);
+}
+
+/* Reads on until one may be handed out. */
+static int held_fill(struct samples *x)
+{
+	uint64_t delay = x->has_stacks ? SAMPLES_HELD : 0;
+
+	while (!x->ended && x->next - x->first <= delay) {
+		int more = 1, err;
+
+		if (x->at == x->batch->nr) {
+			more = reader_next(x->reader, x->batch);
+			x->at = 0;
+		}
+		if (more <= 0) {
+			caveats_add(x);
+			x->ended = true;
+			x->batch->nr = 0;
+			return more;
+		}
+		const struct event *ev = &x->batch->ev[x->at++];
+
+		err = is_ours(x, ev) ? samples_make(x, ev) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A trace without any backtraces still tells who waited: the thread is all of the call path. */
+static int thread_stands_in(struct samples *x, struct osv_sample *s)
+{
+	const struct sample_kind *kind = s->tp->kind;
+	char name[48];
+	uint64_t address;
+
+	if (s->nr_backtrace || !kind || !kind->base || kind->ends)
+		return 0;
+	x->stood_in++;
+	s->stands_in = true;
+	if (*s->thread_name)
+		snprintf(name, sizeof(name), "thread %s", s->thread_name);
+	else
+		snprintf(name, sizeof(name), "thread %llu", (unsigned long long)s->thread);
+	address = sample_name_address(x->stacks, name) + 1;
+	return address > 1 ? sample_stacks_set(x->stacks, s, &address, 1) : 0;
+}
+
+static int samples_next(void *arg, struct osv_sample *ret)
+{
+	struct samples *x = arg;
+	int err = x->threads ? held_fill(x) : pass_begin(x);
+
+	if (!err && !x->ended)
+		err = held_fill(x);
+	if (err || x->first == x->next)
+		return err;
+	if (x->held[x->first % ROOM].wants_stack)
+		err = thread_stands_in(x, &x->held[x->first % ROOM].s);
+	*ret = x->held[x->first++ % ROOM].s;
+	return err ? err : 1;
+}
+
+static void samples_rewind(void *arg)
+{
+	struct samples *x = arg;
+
+	sample_threads_close(x->threads); /* the next sample begins a pass */
+	x->threads = NULL;
+}
+
+static unsigned int samples_resolve(void *arg, uint64_t address, bool none, struct osv_frame *ret)
+{
+	const struct samples *x = arg;
+	const char *name = sample_address_name(x->stacks, address);
+
+	if (!name && x->symbols && !none)
+		name = symbol_map_find(x->symbols, address);
+	*ret = (struct osv_frame){.address = address, .name = name};
+	return name != NULL;
+}
+
+static const struct osv_source source = {
+	.next = samples_next,
+	.rewind = samples_rewind,
+	.resolve = samples_resolve,
+	.close = samples_close,
+};
+
+/* ---- open ---- */
+
+static int samples_init(struct samples *x)
+{
+	x->batch = calloc(1, sizeof(*x->batch));
+	x->tracepoint_of = calloc(EVENT_TYPES_MAX, sizeof(*x->tracepoint_of));
+	x->rule = calloc(EVENT_TYPES_MAX, sizeof(*x->rule));
+	x->has_rule = calloc(EVENT_TYPES_MAX, sizeof(*x->has_rule));
+	x->held = calloc(ROOM, sizeof(*x->held));
+	x->load = calloc(SAMPLES_CPUS_MAX, sizeof(*x->load));
+	if (!x->batch || !x->tracepoint_of || !x->rule || !x->has_rule || !x->held || !x->load)
+		return fail(-ENOMEM, "out of memory");
+	int err = sample_threads_open(&x->own);
+
+	return err ? err : sample_stacks_open(&x->stacks);
+}
+
+/* A trace.dat and a guest stream bring the symbols of the kernel that they were recorded in. */
+static int symbols_take(struct samples *x)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *kind = x->reader->info.kind;
+	size_t len = 0;
+	int err = 0;
+
+	if (!strcmp(kind, "trace.dat"))
+		err = tracedat_symbols(x->in.name, &text, &len);
+	else if (!strcmp(kind, "guest-stream"))
+		err = stream_symbols(x->in.name, &text, &len);
+	if (err || !len)
+		return err;
+	symbol_map_parse(text, len, x->in.name, &x->symbols); /* without any, addresses stay */
+	return 0;
+}
+
+int samples_open(const struct samples_input *in, struct osv_trace **ret)
+{
+	_cleanup_(osv_cleanup_) struct osv_trace *t = osv_new(in->name);
+	struct samples *x = t ? calloc(1, sizeof(*x)) : NULL;
+	int err;
+
+	if (!x)
+		return fail(-ENOMEM, "out of memory");
+	x->in = *in;
+	x->in.name = t->file;
+	x->trace = t;
+	t->source = &source;
+	t->source_arg = x;
+	err = samples_init(x);
+	if (!err)
+		err = in->open(in->arg, &x->reader);
+	if (!err)
+		err = types_find(x);
+	if (!err)
+		err = symbols_take(x);
+	if (!err)
+		clock_take(x);
+	if (err)
+		return err;
+	*ret = take_ptr(t);
+	return 0;
+}
+
+const struct reader *samples_reader(const struct osv_trace *t)
+{
+	return t->source == &source ? ((struct samples *)t->source_arg)->reader : NULL;
+}
+
+void samples_span(const struct osv_trace *t, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct samples *x = t->source_arg;
+	double scale = x->ns_per_tick > 0 ? x->ns_per_tick : 1;
+
+	*ret_start = (uint64_t)((double)x->reader->info.start_ns * scale);
+	*ret_end = (uint64_t)((double)x->reader->info.end_ns * scale);
+	if (scale == 1) { /* doubles end at 2^53 */
+		*ret_start = x->reader->info.start_ns;
+		*ret_end = x->reader->info.end_ns;
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Any trace's events as the samples that the guest profiles work on (prof, prof-wait, list-timed, ...). Those were
+ * made for OSv, whose tracepoints say by their names what waits, locks, wakes and allocates. Here stands the same for
+ * the others, in one table (sample_kinds.c):
+ *
+ *   profile          Linux's ftrace                 our guest ring         the host's own events
+ *   wait             sched_switch, not runnable     sched_wait ... _ret    sched_switch, not runnable
+ *   preempted        sched_switch, runnable         -                      sched_switch, runnable
+ *   lock             lock:contention_begin ... end  mutex_lock_wait ...    bql_lock ... bql_locked
+ *   idle, load       sched_switch to task 0         sched_idle ... _ret    -
+ *   wakeup           sched_wakeup (or waking)       sched_wake             sched_wakeup
+ *   allocation       kmalloc, kmem_cache_alloc,     memory_malloc_*        -
+ *                    mm_page_alloc
+ *   timed pairs      NAME_entry ... _exit, _enter   NAME ... NAME_ret,     kvm_exit ... kvm_entry, virtqueue_pop ...
+ *                    ... _exit, _begin ... _end,    NAME_err               fill, kvm_userspace_exit ... kvm_run
+ *                    _start ... _end, _start ...
+ *                    _done; sys_enter: by its number
+ *   backtrace        the kernel_stack that follows  frame0, frame1, ...    the guest's instruction pointer; of a
+ *                    on the same CPU                                       wait, what the vCPU had left for
+ */
+#ifndef HOSTRACE_SAMPLES_H
+#define HOSTRACE_SAMPLES_H
+
+#include "event/reader.h"
+#include "readers/osv/osv.h"
+
+enum {
+	SAMPLES_HELD = 4096,	      /* events that wait for their backtrace */
+	SAMPLES_THREADS_MAX = 1 << 17, /* threads whose state is kept; others' waits have no end */
+	SAMPLES_FRAMES_MAX = 128,     /* of one backtrace */
+	SAMPLES_CPUS_MAX = 4096,
+	SAMPLES_NAMES_MAX = 1 << 18, /* names of functions that stand in backtraces as text */
+};
+
+struct samples_input {
+	/* Opens all that is to be read; called once for each pass, each reader is closed before the next. */
+	int (*open)(void *arg, struct reader **ret);
+	void *arg;
+	unsigned int first_source; /* events of inputs before this one are passed over */
+	const char *name;	   /* of the trace, for messages */
+};
+
+/* 0, or -errno with the sentence set. */
+int samples_open(const struct samples_input *in, struct osv_trace **ret);
+
+/* The reader of the pass that was begun last, for what it tells at its end; owned by the trace. NULL: not ours. */
+const struct reader *samples_reader(const struct osv_trace *t);
+
+/* The times of the first and the last sample, roughly: as the reader told when it was opened, in ns. */
+void samples_span(const struct osv_trace *t, uint64_t *ret_start, uint64_t *ret_end);
+
+#endif

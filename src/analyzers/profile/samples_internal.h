@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of samples share; for samples_*.c only. */
+#ifndef HOSTRACE_SAMPLES_INTERNAL_H
+#define HOSTRACE_SAMPLES_INTERNAL_H
+
+#include <jansson.h>
+
+#include "analyzers/profile/osv_stacks.h"
+#include "analyzers/profile/sample_kinds.h"
+#include "analyzers/profile/samples.h"
+#include "symbols/osv_symbols.h"
+#include "symbols/symbol_map.h"
+
+/* ---- threads ---- */
+
+struct sample_thread {
+	uint64_t id; /* source and tid; 0: free */
+	uint32_t pid; /* in struct samples.own: whose it is */
+	uint64_t rip; /* of a vCPU: the guest's, at its last exit; 0: not known */
+	uint32_t reason, isa, user_reason;
+	char state; /* 'w' it waits, 'p' it was preempted, else it runs or is not known */
+	bool is_vcpu, in_guest, in_user;
+	char comm[17]; /* neutralised */
+};
+
+struct sample_threads;
+int sample_threads_open(struct sample_threads **ret);
+void sample_threads_close(struct sample_threads *t);
+
+/* Made where it is not there yet; NULL: there are too many. */
+struct sample_thread *sample_thread_of(struct sample_threads *t, uint32_t source, uint32_t tid);
+void sample_thread_name(struct sample_thread *t, const char *comm);
+void sample_threads_meta(struct sample_threads *t, uint32_t source, const json_t *meta);
+
+/* ---- backtraces and the names in them ---- */
+
+struct sample_stacks;
+int sample_stacks_open(struct sample_stacks **ret);
+void sample_stacks_close(struct sample_stacks *s);
+
+/* Sets the sample's backtrace to a copy that lives as long as the stacks. Addresses as in a ring: return addresses. */
+int sample_stacks_set(struct sample_stacks *s, struct osv_sample *to, const uint64_t *address,
+		      unsigned int nr);
+
+/* An address that stands for a name. 0: there are too many. */
+uint64_t sample_name_address(struct sample_stacks *s, const char *name);
+/* NULL: the address stands for none. */
+const char *sample_address_name(const struct sample_stacks *s, uint64_t address);
+
+/* ---- system calls by name ---- */
+
+struct samples;
+struct sample_syscalls;
+void sample_syscalls_close(struct sample_syscalls *s);
+
+/* In the first pass, of each sys_enter and sys_exit: its number becomes a tracepoint. 0 or -errno. */
+int sample_syscall_learn(struct samples *x, const struct sample_rule *r, const struct event *ev);
+/* The index + 1 of that tracepoint; `otherwise` if the number has none. */
+uint32_t sample_syscall_tracepoint(struct samples *x, const struct sample_rule *r,
+				   const struct event *ev, uint32_t otherwise);
+
+/* ---- events that wait for their backtrace ---- */
+
+struct sample_held {
+	struct osv_sample s;
+	uint64_t event; /* counted: samples of one event get the same backtrace */
+	uint32_t cpu, source; /* of the event: the sample's may be another */
+	uint8_t *args;
+	size_t room;
+	bool wants_stack;
+};
+
+struct samples {
+	struct samples_input in;
+	struct osv_trace *trace;
+	struct reader *reader;
+	struct batch *batch;
+	unsigned int at; /* in the batch */
+	bool ended;
+	uint32_t *tracepoint_of; /* by registry index of the type: index + 1 */
+	struct sample_rule *rule;
+	bool *has_rule;
+	uint32_t made[MADE_NR]; /* tracepoint index */
+	struct sample_threads *threads;
+	struct sample_threads *own; /* of a host: threads of VMs */
+	uint64_t not_watched, stood_in; /* switches from or to others; begins without a backtrace */
+	struct sample_stacks *stacks;
+	struct sample_syscalls *syscalls; /* NULL: the trace has none */
+	struct symbol_map *symbols; /* the trace's own */
+	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */
+	uint64_t first, next, event;
+	bool has_stacks, has_wakeup;
+	bool only_vm; /* the host's own recording: switches of the VM's threads only, no queue's length */
+	double ns_per_tick; /* of a ring that was not aligned; 0: times are ns */
+	int64_t *load;	    /* by CPU, -1: not known */
+};
+
+/* A new entry of the trace's dictionary; `kind` stays the caller's. */
+int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,
+			   const char *format, const struct sample_kind *kind, uint32_t *ret);
+
+/* samples_make.c: appends the samples that the event means. 0 or -errno. */
+int samples_make(struct samples *x, const struct event *ev);
+
+/* A new held sample of this tracepoint, of the event's time, CPU and thread; *ret may be NULL on failure only. */
+int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
+		 const void *args, size_t len, struct sample_held **ret);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Distinct backtraces, kept once each. A frame that is only known by name (tracefs's text, "hlt exit") is an address
+ * that no machine has: its number in a table of names, behind NAMES_AT, a non-canonical address.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/profile/samples_internal.h"
+#include "base/array.h"
+#include "base/error.h"
+
+#define NAMES_AT 0x5a00000000000000ull
+enum { PIECE = 1 << 16 }; /* words of memory taken at a time */
+
+struct piece {
+	struct piece *next;
+	uint64_t word[PIECE];
+};
+
+struct sample_stacks {
+	struct osv_stacks *stacks;
+	struct piece *piece;
+	size_t used; /* of the newest */
+	char **name;
+	uint32_t nr_names, *slot, mask;
+};
+
+int sample_stacks_open(struct sample_stacks **ret)
+{
+	struct sample_stacks *s = calloc(1, sizeof(*s));
+	int err = s ? osv_stacks_open(&s->stacks) : fail(-ENOMEM, "out of memory");
+
+	if (!err) {
+		s->mask = 4 * SAMPLES_NAMES_MAX - 1;
+		s->slot = calloc(s->mask + 1u, sizeof(*s->slot));
+		s->used = PIECE;
+		if (!s->slot)
+			err = fail(-ENOMEM, "out of memory");
+	}
+	if (err)
+		sample_stacks_close(s);
+	else
+		*ret = s;
+	return err;
+}
+
+void sample_stacks_close(struct sample_stacks *s)
+{
+	if (!s)
+		return;
+	osv_stacks_close(s->stacks);
+	while (s->piece) {
+		struct piece *p = s->piece;
+
+		s->piece = p->next;
+		free(p);
+	}
+	for (uint32_t i = 0; i < s->nr_names; i++)
+		free(s->name[i]);
+	free(s->name);
+	free(s->slot);
+	free(s);
+}
+
+static uint64_t *words_take(struct sample_stacks *s, unsigned int nr)
+{
+	if (s->used + nr > PIECE) {
+		struct piece *p = malloc(sizeof(*p));
+
+		if (!p)
+			return NULL;
+		p->next = s->piece;
+		s->piece = p;
+		s->used = 0;
+	}
+	s->used += nr;
+	return &s->piece->word[s->used - nr];
+}
+
+int sample_stacks_set(struct sample_stacks *s, struct osv_sample *to, const uint64_t *address,
+		      unsigned int nr)
+{
+	struct osv_sample given = {.backtrace = (const uint8_t *)address, .nr_backtrace = nr};
+	uint32_t number;
+	int r = nr ? osv_stacks_number(s->stacks, &given, &number) : 0;
+
+	if (r < 0 || !nr)
+		return r;
+	if (r) {
+		uint64_t *copy = words_take(s, nr);
+
+		if (!copy)
+			return fail(-ENOMEM, "out of memory");
+		memcpy(copy, address, nr * sizeof(*copy));
+		osv_stacks_place(s->stacks, number, (const uint8_t *)copy);
+	}
+	to->backtrace = osv_stacks_raw(s->stacks, number);
+	to->nr_backtrace = nr;
+	return 0;
+}
+
+/* ---- names ---- */
+
+static uint32_t *name_slot(const struct sample_stacks *s, const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (const char *p = name; *p; p++)
+		h = (h ^ (uint8_t)*p) * 16777619u;
+	while (s->slot[h & s->mask] && strcmp(s->name[s->slot[h & s->mask] - 1], name))
+		h++;
+	return &s->slot[h & s->mask];
+}
+
+uint64_t sample_name_address(struct sample_stacks *s, const char *name)
+{
+	uint32_t *slot = name_slot(s, name), nr = s->nr_names;
+
+	if (*slot)
+		return NAMES_AT + *slot;
+	if (nr == SAMPLES_NAMES_MAX)
+		return 0;
+	if (array_room(s->name, nr))
+		return 0;
+	s->name[nr] = strdup(name);
+	if (!s->name[nr])
+		return 0;
+	*slot = ++s->nr_names;
+	return NAMES_AT + *slot;
+}
+
+const char *sample_address_name(const struct sample_stacks *s, uint64_t address)
+{
+	return address > NAMES_AT && address - NAMES_AT <= s->nr_names
+		       ? s->name[address - NAMES_AT - 1]
+		       : NULL;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A disk request in QEMU: a device (virtio-blk, ide, nvme) asks its block layer, which asks the file or the host's
+ * device. What lies between is the disk's own time as QEMU accounts for it.
+ */
+#include "pairing/analyzer.h"
+
+const struct analyzer block_analyzer = {
+	.name = "block",
+	.summary = "how long the block layer keeps a device's request",
+	.begin = "block_begin",
+	.end = "block_end",
+	.key = "cookie",
+	.by = "type",
+	.caveat = "from block_acct_start() to block_acct_done() or _failed(), where QEMU's own "
+		  "disk statistics (query-blockstats) begin and end",
+};

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* QEMU's big lock (BQL): every exit to user space takes it, and so does the main loop. */
+#include "pairing/analyzer.h"
+
+const struct analyzer bql_wait_analyzer = {
+	.name = "bql-wait",
+	.summary = "how long a thread waits for QEMU's big lock",
+	.begin = "bql_lock",
+	.end = "bql_locked",
+	.key = "tid",
+	.by = "tid",
+	.caveat = "from the call of bql_lock() to its return; a free lock takes that long too, and "
+		  "so do the two probes",
+};
+
+const struct analyzer bql_hold_analyzer = {
+	.name = "bql-hold",
+	.summary = "how long a thread holds QEMU's big lock",
+	.begin = "bql_locked",
+	.end = "bql_unlock",
+	.key = "tid",
+	.by = "tid",
+	.caveat = "a thread that gives the lock up while it waits for a condition (a stopped vCPU) "
+		  "counts as holding it",
+};

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pairing/analyzer.h"
+
+/*
+ * A read that KVM must hand to the VMM makes two events: "unsatisfied read" (type 0) when it starts
+ * and "read" when the value is there (read_prepare() and vcpu_mmio_read() in arch/x86/kvm/x86.c).
+ * Only the second counts.
+ */
+const struct analyzer mmio_analyzer = {
+	.name = "mmio",
+	.summary = "emulated memory-mapped I/O",
+	.begin = "kvm_mmio",
+	.by = "dir,page,size",
+	.size = "size",
+	.skip_zero = "type",
+	.caveat = "a read that went to the VMM counts once, when it was answered",
+};

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Port I/O as it arrives in QEMU: all of it under TCG, under KVM what KVM does not answer itself. */
+#include "pairing/analyzer.h"
+
+/* Where both are recorded kvm_pio has the same accesses and those that KVM answers itself. */
+const struct analyzer qemu_pio_analyzer = {
+	.name = "qemu-pio",
+	.summary = "port I/O as QEMU saw it",
+	.begin = "qemu_pio",
+	.by = "dir,port,size",
+	.weight = "count",
+	.size = "size",
+	.caveat = "seen in QEMU, whose probes cpu_in and cpu_out fell silent (QEMU 1.7, 2.4); a "
+		  "string "
+		  "I/O of N counts N",
+};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The outer cycle: a vCPU thread of the VMM calls KVM_RUN, which returns when KVM cannot go on alone (port I/O and
+ * MMIO of emulated devices, above all). It is there on every backend, also where no tracepoint shows the exits.
+ */
+#include "pairing/analyzer.h"
+
+const struct analyzer userspace_exit_analyzer = {
+	.name = "userspace-exit",
+	.summary = "how long the VMM takes to answer an exit",
+	.begin = "kvm_userspace_exit",
+	.end = "kvm_run",
+	.mark = "kvm_userspace_exit", /* each of them was answered in userspace */
+	.key = "tid",
+	.by = "reason",
+	.caveat =
+		"a userspace exit lasts from KVM_RUN's return to its next call in the same thread; "
+		"exits that KVM answered itself are not seen",
+};

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A descriptor chain is the device's from when it takes it out of the available ring until it returns it in the
+ * used ring (virtio 1.2, 2.7.13 and 2.7.14). `leaks` asks which never came back, this how long they took.
+ */
+#include "pairing/analyzer.h"
+
+const struct analyzer virtqueue_analyzer = {
+	.name = "virtqueue",
+	.summary = "how long the device keeps a virtqueue element",
+	.begin = "virtqueue_pop",
+	.end = "virtqueue_fill",
+	.needs = "virtio_device",
+	.key = "vq,head",
+	.by = "device,queue",
+	.caveat = "an element is the device's from virtqueue_pop's return to virtqueue_fill",
+};

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The host's side. Each vCPU has three tracks: what it does (guest mode, or the exit that is being handled), what the
+ * VMM does for it, and when its thread is off the CPU and why. Other threads of the VM show on which CPU they run.
+ * Without kvm_exit the first shows KVM_RUN and the VMM by turns: guest and kernel cannot be told apart then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "analyzers/timeline/queues.h"
+#include "analyzers/timeline/timeline.h"
+#include "base/error.h"
+#include "event/exit_reason.h"
+#include "event/thread_names.h"
+
+enum {
+	VCPUS_MAX = 4096,
+	THREADS = 1 << 16, /* slots; a power of two */
+	THREADS_FULL = THREADS - THREADS / 8,
+};
+
+struct vcpu {
+	uint32_t pid;
+	uint16_t vcpu;
+	bool exits; /* there is a kvm_exit or kvm_entry */
+	bool halting;
+	struct timeline_run main, user, off;
+};
+
+struct host_thread {
+	uint32_t tid;
+	uint32_t pid;
+	bool ours, has_track; /* ours: of a VM */
+	int vcpu;	      /* index, -1: none */
+	struct timeline_run run;
+};
+
+struct timeline_host {
+	struct timeline *t;
+	const struct thread_names *names;
+	const char *(*vm_name)(uint32_t pid);
+	struct timeline_queues *queues;
+	struct vcpu *vcpu;
+	unsigned int nr_vcpus, nr_threads, nr_groups;
+	struct host_thread *thread;
+	struct {
+		uint32_t pid, group;
+	} group[TIMELINE_GROUPS_MAX];
+};
+
+/* ---- groups, threads, vCPUs ---- */
+
+static uint32_t group_of(struct timeline_host *h, uint32_t pid)
+{
+	const char *name = h->vm_name(pid);
+	unsigned int i;
+
+	for (i = 0; i < h->nr_groups; i++)
+		if (h->group[i].pid == pid)
+			return h->group[i].group;
+	if (i == TIMELINE_GROUPS_MAX)
+		return UINT32_MAX;
+	h->group[i].pid = pid;
+	if (pid)
+		h->group[i].group = timeline_group(h->t, pid, false, "host: VM %u%s%s", pid,
+						   *name ? " " : "", name);
+	else
+		h->group[i].group = timeline_group(h->t, 0, false, "host");
+	h->nr_groups++;
+	return h->group[i].group;
+}
+
+static struct host_thread *thread_get(struct timeline_host *h, uint32_t tid)
+{
+	unsigned int i = tid * 2654435761u % THREADS;
+
+	while (h->thread[i].tid && h->thread[i].tid != tid)
+		i = (i + 1) % THREADS;
+	if (h->thread[i].tid)
+		return &h->thread[i];
+	if (!tid || h->nr_threads == THREADS_FULL)
+		return NULL;
+	h->nr_threads++;
+	h->thread[i] = (struct host_thread){.tid = tid, .vcpu = -1};
+	return &h->thread[i];
+}
+
+/* From now on its tracks are the vCPU's; that it was running before it was known as one is not drawn. */
+static void thread_is_vcpu(struct host_thread *th, unsigned int index)
+{
+	if (!th)
+		return;
+	th->vcpu = (int)index;
+	th->run.on = false;
+}
+
+static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
+{
+	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
+	uint32_t group;
+	struct vcpu *v;
+
+	if (th && th->vcpu >= 0 && h->vcpu[th->vcpu].vcpu == ev->vcpu)
+		return &h->vcpu[th->vcpu];
+	for (unsigned int i = 0; i < h->nr_vcpus; i++)
+		if (h->vcpu[i].pid == ev->pid && h->vcpu[i].vcpu == ev->vcpu) {
+			thread_is_vcpu(th, i);
+			return &h->vcpu[i];
+		}
+	if (h->nr_vcpus == VCPUS_MAX)
+		return NULL;
+	group = group_of(h, ev->pid);
+	v = &h->vcpu[h->nr_vcpus];
+	*v = (struct vcpu){.pid = ev->pid, .vcpu = ev->vcpu};
+	v->main.track =
+		timeline_track(h->t, group, TRACK_VCPU, 4u * ev->vcpu, 0, "vCPU %u", ev->vcpu);
+	v->user.track = v->off.track = UINT32_MAX; /* made when there is something on them */
+	thread_is_vcpu(th, h->nr_vcpus);
+	h->nr_vcpus++;
+	return v;
+}
+
+static void part_begin(struct timeline_host *h, struct vcpu *v, struct timeline_run *run,
+		       const char *what, uint64_t ns, enum slice_kind kind, const char *name)
+{
+	if (run->track == UINT32_MAX)
+		run->track = timeline_track(h->t, group_of(h, v->pid), TRACK_VCPU,
+					    4u * v->vcpu + (run == &v->user ? 1 : 2), 0,
+					    "vCPU %u %s", v->vcpu, what);
+	run_begin(h->t, run, ns, kind, "%s", name);
+}
+
+/* ---- vCPUs ---- */
+
+static void exit_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	uint32_t reason = (uint32_t)event_value(ev, "reason");
+	const char *name = exit_reason_name(reason, (uint32_t)event_value(ev, "isa"));
+	enum slice_kind kind;
+
+	v->exits = true;
+	v->halting = name && !strcasecmp(name, "hlt");
+	kind = v->halting ? SLICE_HALTED : SLICE_KERNEL;
+	if (name)
+		run_begin(h->t, &v->main, ev->time_ns, kind, "%s", name);
+	else
+		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", reason);
+	run_links(h->t, &v->main, LINK_EXIT, ev->vcpu);
+}
+
+static void userspace_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	uint32_t reason = (uint32_t)event_value(ev, "reason");
+	const char *known = userspace_reason_name(reason);
+	char name[32];
+
+	if (known)
+		snprintf(name, sizeof(name), "%s",
+			 known + (strncmp(known, "KVM_EXIT_", 9) ? 0 : 9));
+	else
+		snprintf(name, sizeof(name), "userspace %u", reason);
+	v->halting = false;
+	if (v->exits)
+		part_begin(h, v, &v->user, "in the VMM", ev->time_ns, SLICE_USERSPACE, name);
+	else
+		run_begin(h->t, &v->main, ev->time_ns, SLICE_USERSPACE, "%s", name);
+	run_links(h->t, v->exits ? &v->user : &v->main, LINK_EXIT, ev->vcpu);
+}
+
+static void vcpu_event(struct timeline_host *h, const struct event *ev)
+{
+	struct vcpu *v = ev->vcpu == RECORD_NO_VCPU ? NULL : vcpu_get(h, ev);
+
+	if (!v)
+		return;
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+		exit_take(h, v, ev);
+		break;
+	case EV_kvm_entry:
+		v->exits = true;
+		v->halting = false;
+		run_end(h->t, &v->user, ev->time_ns);
+		run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
+		break;
+	case EV_kvm_userspace_exit:
+		userspace_take(h, v, ev);
+		break;
+	case EV_kvm_run:
+		run_end(h->t, &v->user, ev->time_ns);
+		v->halting = !v->exits;
+		if (!v->exits)
+			run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
+		break;
+	}
+}
+
+/* ---- the scheduler ---- */
+
+static void off_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	char next[16] = "", name[40];
+	const struct field *comm = event_field(ev->type, "next_comm");
+
+	if (comm)
+		event_text(ev, comm, next, sizeof(next));
+	if (event_value(ev, "prev_state") == 0) {
+		snprintf(name, sizeof(name), "preempted by %s", next);
+		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_PREEMPTED, name);
+	} else if (v->halting) {
+		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_HALTED, "halted");
+	} else {
+		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_BLOCKED, "blocked");
+	}
+}
+
+static void thread_on(struct timeline_host *h, struct host_thread *th, const struct event *ev)
+{
+	struct event as = {.tid = th->tid, .source = ev->source, .type = ev->type};
+	const char *comm = thread_comm(h->names, &as);
+
+	if (!th->has_track) {
+		th->has_track = true;
+		th->run.track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, th->tid,
+					       th->tid, "%s %u", *comm ? comm : "thread", th->tid);
+	}
+	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);
+}
+
+static void switch_take(struct timeline_host *h, const struct event *ev)
+{
+	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")),
+			   *next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
+
+	if (prev && prev->vcpu >= 0)
+		off_take(h, &h->vcpu[prev->vcpu], ev);
+	else if (prev)
+		run_end(h->t, &prev->run, ev->time_ns);
+	if (next && next->vcpu >= 0)
+		run_end(h->t, &h->vcpu[next->vcpu].off, ev->time_ns);
+	else if (next && next->ours)
+		thread_on(h, next, ev);
+}
+
+/* Whoever says something of a VM is a thread of it. */
+static void thread_learn(struct timeline_host *h, const struct event *ev)
+{
+	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
+
+	if (!th || (th->ours && th->pid))
+		return;
+	th->ours = true;
+	th->pid = ev->pid;
+}
+
+/* What is on ends somewhere in what was lost: nothing is drawn of it. */
+static void lost_take(struct timeline_host *h)
+{
+	for (unsigned int i = 0; i < h->nr_vcpus; i++)
+		h->vcpu[i].main.on = h->vcpu[i].user.on = h->vcpu[i].off.on = false;
+	for (unsigned int i = 0; i < THREADS; i++)
+		h->thread[i].run.on = false;
+	timeline_queues_lost(h->queues);
+}
+
+void timeline_host_event(struct timeline_host *h, const struct event *ev)
+{
+	unsigned int id = ev->type->id;
+
+	if (!id)
+		return;
+	if (id == EV_sched_switch) {
+		switch_take(h, ev);
+	} else if (id == EV_lost) {
+		lost_take(h);
+	} else if (id < EV_clock_pair ? id != EV_sched_wakeup : id == EV_thread) {
+		thread_learn(h, ev);
+		if (id == EV_kvm_entry || id == EV_kvm_exit || id == EV_kvm_userspace_exit ||
+		    id == EV_kvm_run)
+			vcpu_event(h, ev);
+	}
+	if (id >= EV_virtqueue_pop && id <= EV_virtio_device)
+		timeline_queues_event(h->queues, ev, group_of(h, ev->pid));
+}
+
+void timeline_host_end(struct timeline_host *h, uint64_t ns)
+{
+	for (unsigned int i = 0; i < h->nr_vcpus; i++) {
+		run_end(h->t, &h->vcpu[i].main, ns);
+		run_end(h->t, &h->vcpu[i].user, ns);
+		run_end(h->t, &h->vcpu[i].off, ns);
+	}
+	for (unsigned int i = 0; i < THREADS; i++)
+		run_end(h->t, &h->thread[i].run, ns);
+	timeline_queues_end(h->queues, ns);
+}
+
+int timeline_host_new(struct timeline *t, const struct thread_names *names,
+		      const char *(*vm_name)(uint32_t pid), struct timeline_host **ret)
+{
+	struct timeline_host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return fail(-ENOMEM, "out of memory");
+	h->t = t;
+	h->names = names;
+	h->vm_name = vm_name;
+	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
+	h->thread = calloc(THREADS, sizeof(*h->thread));
+	h->queues = timeline_queues_new(t);
+	if (!h->vcpu || !h->thread || !h->queues) {
+		timeline_host_free(h);
+		return fail(-ENOMEM, "out of memory");
+	}
+	*ret = h;
+	return 0;
+}
+
+void timeline_host_free(struct timeline_host *h)
+{
+	if (!h)
+		return;
+	timeline_queues_free(h->queues);
+	free(h->vcpu);
+	free(h->thread);
+	free(h);
+}

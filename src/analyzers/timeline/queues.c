@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A queue has a track for its points (kick, interrupt) and one for each element that it had in flight at once: a lane.
+ * Arrows lead from a kick to the elements that were popped after it, and from these to the interrupt that followed
+ * their return; there they end, unless the guest's own trace shows the request's completion. A kick is only drawn when
+ * the next one comes, since its arrows are not known before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/timeline/queues.h"
+#include "analyzers/timeline/timeline.h"
+#include "pairing/elements.h"
+
+enum {
+	QUEUES_MAX = 4096,
+	LANES_MAX = 256,   /* elements of a queue that are drawn at once */
+	DEVICES_MAX = 1024,
+	DEVICE_BYTES = 40,
+};
+
+struct arrow {
+	uint64_t flow;
+	uint64_t complete_ns; /* the guest's: it ends there; 0: not seen, it ends at the interrupt */
+};
+
+struct lane {
+	struct timeline_run run;
+	uint32_t head;
+	struct arrow arrow;
+};
+
+struct queue {
+	uint32_t pid, index, group;
+	uint64_t vq, vdev;
+	char device[DEVICE_BYTES];
+	struct timeline_run kick; /* the newest, which is not drawn yet */
+	uint32_t points;	  /* track */
+	struct arrow done[TIMELINE_FLOWS]; /* of elements that were returned since the last interrupt */
+	unsigned int nr_done, nr_lanes;
+	struct lane *lane;
+};
+
+struct timeline_queues {
+	struct timeline *t;
+	struct elements *elements;
+	struct element_watch watch;
+	uint32_t group; /* of the event that is handled */
+	struct queue queue[QUEUES_MAX];
+	unsigned int nr_queues, nr_devices;
+	struct {
+		uint32_t pid;
+		uint64_t vdev;
+		char name[DEVICE_BYTES];
+	} device[DEVICES_MAX];
+};
+
+/* "/machine/peripheral/disk0/virtio-backend" -> "disk0" */
+static void device_learn(struct timeline_queues *q, const struct event *ev)
+{
+	static const char tail[] = "/virtio-backend";
+	const struct field *f = event_field(ev->type, "path");
+	char path[128], *end, *name;
+
+	if (!f || q->nr_devices == DEVICES_MAX)
+		return;
+	event_text(ev, f, path, sizeof(path));
+	end = strstr(path, tail);
+	if (end)
+		*end = '\0';
+	name = strrchr(path, '/');
+	q->device[q->nr_devices].pid = ev->pid;
+	q->device[q->nr_devices].vdev = event_value(ev, "vdev");
+	snprintf(q->device[q->nr_devices].name, DEVICE_BYTES, "%.39s", name ? name + 1 : path);
+	q->nr_devices++;
+}
+
+static const char *device_name(const struct timeline_queues *q, uint32_t pid, uint64_t vdev)
+{
+	for (unsigned int i = 0; i < q->nr_devices; i++)
+		if (q->device[i].pid == pid && q->device[i].vdev == vdev)
+			return q->device[i].name;
+	return "virtio";
+}
+
+/* By address of the VirtQueue; where only the index is known, by device and index. */
+static struct queue *queue_get(struct timeline_queues *q, const struct event *ev, bool make)
+{
+	uint64_t vq = event_value(ev, "vq"), vdev = event_value(ev, "vdev");
+	uint32_t index = (uint32_t)event_value(ev, "queue");
+	struct queue *new;
+
+	for (unsigned int i = 0; i < q->nr_queues; i++) {
+		struct queue *known = &q->queue[i];
+
+		if (known->pid == ev->pid &&
+		    (vq ? known->vq == vq : known->vdev == vdev && known->index == index))
+			return known;
+	}
+	if (!make || !vq || q->nr_queues == QUEUES_MAX)
+		return NULL;
+	new = &q->queue[q->nr_queues++];
+	*new = (struct queue){.pid = ev->pid, .index = index, .group = q->group, .vq = vq,
+			      .vdev = vdev};
+	snprintf(new->device, sizeof(new->device), "%s", device_name(q, ev->pid, vdev));
+	new->points = timeline_track(q->t, q->group, TRACK_QUEUE, (q->nr_queues - 1) * 512, 0,
+				     "%s q%u", new->device, index);
+	new->kick.track = new->points;
+	return new;
+}
+
+/* A free lane, a new one, or NULL. */
+static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
+{
+	unsigned int nr = queue->nr_lanes;
+	void *grown;
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!queue->lane[i].run.on)
+			return &queue->lane[i];
+	if (nr == LANES_MAX)
+		return NULL;
+	grown = realloc(queue->lane, (nr + 1) * sizeof(*queue->lane));
+	if (!grown)
+		return NULL;
+	queue->lane = grown;
+	queue->lane[nr] = (struct lane){
+		.run.track = timeline_track(q->t, queue->group, TRACK_QUEUE,
+					    (uint32_t)(queue - q->queue) * 512 + nr + 1, 0,
+					    "%s q%u #%u", queue->device, queue->index, nr + 1)};
+	queue->nr_lanes++;
+	return &queue->lane[nr];
+}
+
+/* ---- what the elements' rules tell ---- */
+
+static void popped(void *arg, const struct event *ev)
+{
+	struct timeline_queues *q = arg;
+	struct queue *queue = queue_get(q, ev, true);
+	struct lane *lane = queue ? lane_get(q, queue) : NULL;
+	const struct timeline_link *link;
+
+	if (!lane) {
+		q->t->not_drawn++;
+		return;
+	}
+	lane->run.nr_flows = 0;
+	lane->head = (uint32_t)event_value(ev, "head");
+	link = timeline_link_find(q->t, LINK_POP, ev->time_ns, lane->head);
+	lane->arrow = link ? (struct arrow){link->flow, link->complete_ns}
+			   : (struct arrow){.flow = timeline_flow(q->t)};
+	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);
+	run_flow(&lane->run, lane->arrow.flow);
+	run_flow(&queue->kick, lane->arrow.flow);
+}
+
+static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+{
+	static const char *const why[] = {[ELEMENT_DETACHED] = "detached",
+					  [ELEMENT_UNPOPPED] = "put back",
+					  [ELEMENT_RESET] = "reset",
+					  [ELEMENT_REPLACED] = "replaced"};
+	struct timeline_queues *q = arg;
+	struct queue *queue = NULL;
+
+	for (unsigned int i = 0; i < q->nr_queues && !queue; i++)
+		if (q->queue[i].pid == el->pid && q->queue[i].vq == el->vq)
+			queue = &q->queue[i];
+	for (unsigned int i = 0; queue && i < queue->nr_lanes; i++) {
+		struct lane *lane = &queue->lane[i];
+
+		if (!lane->run.on || lane->head != el->head)
+			continue;
+		if (how == ELEMENT_RETURNED && queue->nr_done < TIMELINE_FLOWS)
+			queue->done[queue->nr_done++] = lane->arrow;
+		else if (how != ELEMENT_RETURNED)
+			snprintf(lane->run.name, sizeof(lane->run.name), "head %u %s", el->head,
+				 why[how]);
+		run_end(q->t, &lane->run, ev->time_ns);
+		return;
+	}
+}
+
+/* ---- points ---- */
+
+static void kick_take(struct timeline_queues *q, const struct event *ev)
+{
+	struct queue *queue = queue_get(q, ev, true);
+
+	if (!queue)
+		return;
+	run_end(q->t, &queue->kick, queue->kick.since_ns);
+	run_begin(q->t, &queue->kick, ev->time_ns, SLICE_INSTANT, "kick");
+}
+
+static void interrupt_take(struct timeline_queues *q, const struct event *ev)
+{
+	struct queue *queue = queue_get(q, ev, false);
+	struct timeline_slice s = {.kind = SLICE_INSTANT,
+				   .start_ns = ev->time_ns,
+				   .end_ns = ev->time_ns,
+				   .name = "interrupt"};
+
+	if (!queue)
+		return;
+	s.track = queue->points;
+	for (unsigned int i = 0; i < queue->nr_done; i++) {
+		const struct arrow *arrow = &queue->done[i];
+
+		if (arrow->complete_ns && arrow->complete_ns < ev->time_ns)
+			continue; /* the guest found it without this interrupt */
+		s.flows_end |= (unsigned int)!arrow->complete_ns << s.nr_flows;
+		s.flow[s.nr_flows++] = arrow->flow;
+	}
+	queue->nr_done = 0;
+	timeline_slice(q->t, &s);
+}
+
+void timeline_queues_event(struct timeline_queues *q, const struct event *ev, uint32_t group)
+{
+	q->group = group;
+	if (ev->type->id == EV_virtio_device)
+		device_learn(q, ev);
+	else if (ev->type->id == EV_virtio_queue_notify)
+		kick_take(q, ev);
+	else if (ev->type->id == EV_virtio_notify)
+		interrupt_take(q, ev);
+	elements_event(q->elements, ev);
+}
+
+void timeline_queues_lost(struct timeline_queues *q)
+{
+	for (unsigned int i = 0; i < q->nr_queues; i++) {
+		struct queue *queue = &q->queue[i];
+
+		run_end(q->t, &queue->kick, queue->kick.since_ns);
+		queue->nr_done = 0;
+		for (unsigned int l = 0; l < queue->nr_lanes; l++)
+			queue->lane[l].run.on = false;
+	}
+}
+
+void timeline_queues_end(struct timeline_queues *q, uint64_t ns)
+{
+	for (unsigned int i = 0; i < q->nr_queues; i++) {
+		struct queue *queue = &q->queue[i];
+
+		run_end(q->t, &queue->kick, queue->kick.since_ns);
+		for (unsigned int l = 0; l < queue->nr_lanes; l++) {
+			struct lane *lane = &queue->lane[l];
+
+			if (lane->run.on)
+				snprintf(lane->run.name, sizeof(lane->run.name),
+					 "head %u in flight", lane->head);
+			run_end(q->t, &lane->run, ns);
+		}
+	}
+}
+
+struct timeline_queues *timeline_queues_new(struct timeline *t)
+{
+	struct timeline_queues *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->t = t;
+	q->elements = elements_new();
+	if (!q->elements) {
+		free(q);
+		return NULL;
+	}
+	q->watch = (struct element_watch){.popped = popped, .left = left, .arg = q};
+	elements_watch(q->elements, &q->watch);
+	return q;
+}
+
+void timeline_queues_free(struct timeline_queues *q)
+{
+	if (!q)
+		return;
+	for (unsigned int i = 0; i < q->nr_queues; i++)
+		free(q->queue[i].lane);
+	elements_free(q->elements);
+	free(q);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/timeline/timeline.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "event/event.h"
+#include "pairing/elements.h"
+
+const char timeline_formats[] = "text json csv svg html perfetto";
+
+const char *slice_kind_name(enum slice_kind kind)
+{
+	static const char *const names[] = {
+		[SLICE_GUEST] = "guest",	 [SLICE_KERNEL] = "kernel",
+		[SLICE_USERSPACE] = "userspace", [SLICE_HALTED] = "halted",
+		[SLICE_PREEMPTED] = "preempted", [SLICE_BLOCKED] = "blocked",
+		[SLICE_RUNNING] = "running",	 [SLICE_TASK] = "task",
+		[SLICE_IRQ] = "irq",		 [SLICE_REQUEST] = "request",
+		[SLICE_INSTANT] = "instant",	 [SLICE_SPAN] = "span",
+	};
+
+	return names[kind];
+}
+
+static char *name_make(const char *fmt, va_list args)
+{
+	char *name;
+
+	if (vasprintf(&name, fmt, args) < 0)
+		return NULL;
+	text_neutralise(name);
+	return name;
+}
+
+uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char *fmt, ...)
+{
+	struct timeline_group *g = &t->group[t->nr_groups];
+	va_list args;
+
+	if (t->nr_groups == TIMELINE_GROUPS_MAX)
+		return UINT32_MAX;
+	va_start(args, fmt);
+	*g = (struct timeline_group){.name = name_make(fmt, args), .pid = pid, .guest = guest};
+	va_end(args);
+	if (!g->name)
+		return UINT32_MAX;
+	t->ops->group(t, t->nr_groups);
+	return t->nr_groups++;
+}
+
+uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
+			uint32_t tid, const char *fmt, ...)
+{
+	struct timeline_track *tr;
+	va_list args;
+
+	if (group >= t->nr_groups || t->nr_tracks == TIMELINE_TRACKS_MAX)
+		return UINT32_MAX;
+	if (array_room(t->track, t->nr_tracks))
+		return UINT32_MAX;
+	tr = &t->track[t->nr_tracks];
+	va_start(args, fmt);
+	*tr = (struct timeline_track){.name = name_make(fmt, args), .group = group, .tid = tid,
+				      .order = (uint64_t)rank << 32 | number};
+	va_end(args);
+	if (!tr->name)
+		return UINT32_MAX;
+	t->ops->track(t, t->nr_tracks);
+	return t->nr_tracks++;
+}
+
+void timeline_slice(struct timeline *t, const struct timeline_slice *s)
+{
+	if (s->track >= t->nr_tracks) {
+		t->not_drawn++;
+		return;
+	}
+	t->nr_slices++;
+	if (s->end_ns > t->end_ns)
+		t->end_ns = s->end_ns;
+	t->ops->slice(t, s);
+}
+
+/* ---- links ---- */
+
+static int link_compare(const void *a, const void *b)
+{
+	const struct timeline_link *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t nr)
+{
+	t->link = list;
+	t->nr_links = nr;
+	for (size_t i = 0; i < nr; i++)
+		if (list[i].flow > t->next_flow)
+			t->next_flow = list[i].flow;
+	if (nr)
+		qsort(list, nr, sizeof(*list), link_compare);
+}
+
+const struct timeline_link *timeline_link_find(const struct timeline *t, enum link_kind kind,
+					       uint64_t ns, uint64_t number)
+{
+	struct timeline_link key = {.ns = ns, .number = number, .kind = kind}, *found = NULL;
+
+	if (t->nr_links)
+		found = bsearch(&key, t->link, t->nr_links, sizeof(key), link_compare);
+	while (found && found > t->link && !link_compare(found - 1, &key))
+		found--;
+	return found;
+}
+
+/* ---- runs ---- */
+
+void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns)
+{
+	struct timeline_slice s = {.track = run->track,
+				   .kind = run->kind,
+				   .start_ns = run->since_ns,
+				   .end_ns = ns > run->since_ns ? ns : run->since_ns,
+				   .name = run->name,
+				   .nr_flows = run->nr_flows};
+
+	if (!run->on)
+		return;
+	run->on = false;
+	run->nr_flows = 0;
+	memcpy(s.flow, run->flow, sizeof(s.flow));
+	timeline_slice(t, &s);
+}
+
+void run_begin(struct timeline *t, struct timeline_run *run, uint64_t ns, enum slice_kind kind,
+	       const char *fmt, ...)
+{
+	va_list args;
+
+	run_end(t, run, ns);
+	run->on = true;
+	run->kind = kind;
+	run->since_ns = ns;
+	va_start(args, fmt);
+	vsnprintf(run->name, sizeof(run->name), fmt, args);
+	va_end(args);
+	text_neutralise(run->name);
+}
+
+void run_flow(struct timeline_run *run, uint64_t flow)
+{
+	if (run->on && flow && run->nr_flows < TIMELINE_FLOWS)
+		run->flow[run->nr_flows++] = flow;
+}
+
+void run_links(const struct timeline *t, struct timeline_run *run, enum link_kind kind,
+	       uint64_t number)
+{
+	const struct timeline_link *first = timeline_link_find(t, kind, run->since_ns, number);
+
+	for (const struct timeline_link *l = first; l && l < t->link + t->nr_links; l++) {
+		if (link_compare(l, first))
+			break;
+		run_flow(run, l->flow);
+	}
+}
+
+/* ---- what is looked at ---- */
+
+bool timeline_wants(const char *event, void *arg)
+{
+	static const char *const names[] = {
+		"kvm_entry",	"kvm_exit",	"kvm_run",	"kvm_userspace_exit",
+		"sched_switch", "sched_wakeup", "thread",	"lost",
+		"virtio_queue_notify",		"virtio_notify",
+	};
+
+	(void)arg;
+	if (!strncmp(event, "guest:", 6) || elements_wants(event, NULL))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(event, names[i]))
+			return true;
+	return false;
+}
+
+/* ---- open and close ---- */
+
+int timeline_open(const struct timeline_ops *ops, struct report *r, json_t *caveats,
+		  uint64_t start_ns, struct timeline **ret)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return fail(-ENOMEM, "out of memory");
+	t->report = r;
+	t->start_ns = start_ns;
+	t->ops = ops;
+	t->caveats = caveats;
+	err = t->ops->open(t);
+	if (err)
+		timeline_cancel(t);
+	else
+		*ret = t;
+	return err;
+}
+
+void timeline_cancel(struct timeline *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->nr_groups; i++)
+		free(t->group[i].name);
+	for (uint32_t i = 0; i < t->nr_tracks; i++)
+		free(t->track[i].name);
+	free(t->track);
+	free(t->link);
+	free(t->state);
+	free(t);
+}
+
+int timeline_close(struct timeline *t)
+{
+	int err;
+
+	if (t->not_drawn && t->caveats) {
+		char line[96];
+
+		snprintf(line, sizeof(line), "%llu slices are left out: there are too many tracks",
+			 (unsigned long long)t->not_drawn);
+		json_array_append_new(t->caveats, json_string(line));
+	}
+	err = t->ops->close(t);
+	timeline_cancel(t);
+	return err;
+}

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/virtqueue/queues.h"
+#include "base/error.h"
+
+enum {
+	DEVICES_MAX = 16384,
+	COMPLETED_MAX = 4096, /* completed and not yet pushed */
+	NOTIFYING_MAX = 256,  /* threads that are about to raise an interrupt */
+	RAISED_MAX = 256,     /* messages not yet injected */
+	FIRST_COLUMN_NS = 1 << 20,
+	MSI_LOGICAL = 4,      /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
+};
+
+const struct queue_stage_info queue_stages[QUEUE_STAGES] = {
+	[STAGE_KICK_POP] = {"kick-pop", "virtio_queue_notify"},
+	[STAGE_POP_COMPLETE] = {"pop-complete", "vblk_done"},
+	[STAGE_COMPLETE_PUSH] = {"complete-push", "vblk_done"},
+	[STAGE_POP_PUSH] = {"pop-push", "virtqueue_fill"},
+	[STAGE_PUSH_NOTIFY] = {"push-notify", "virtio_notify"},
+	[STAGE_NOTIFY_RAISE] = {"notify-raise", "kvm_msi_set_irq or kvm_set_irq"},
+	[STAGE_RAISE_GUEST] = {"raise-guest", "kvm_inj_virq"},
+};
+
+struct queue {
+	struct queue_figures f;
+	uint64_t vdev, kick_ns, since_ns;
+	bool kicked;
+	unsigned int at; /* newest column */
+	uint64_t pushed_ns[QUEUES_PENDING_MAX];
+	unsigned int nr_pushed;
+};
+
+struct named {
+	uint32_t pid;
+	uint64_t vdev;
+	char path[QUEUES_DEVICE_MAX];
+};
+
+struct queues {
+	struct elements *elements;
+	struct element_watch watch;
+	struct element_totals totals;
+	struct named *device;
+	unsigned int nr_devices;
+	struct queue *queue[QUEUES_MAX];
+	struct queue_figures *list[QUEUES_MAX];
+	struct queue *newest; /* events of a queue come in rows */
+	unsigned int nr;
+	uint64_t start_ns, column_ns, overflow;
+	bool saw[QUEUE_STAGES];
+	int err;
+	struct {
+		uint32_t pid;
+		uint64_t elem, ns;
+	} completed[COMPLETED_MAX]; /* by address: its own until it is freed, which is after the push */
+	struct {
+		uint32_t tid;
+		uint64_t ns;
+		struct queue *queue; /* NULL: the place is free */
+	} notifying[NOTIFYING_MAX];
+	struct {
+		uint32_t pid, vector, destination;
+		uint64_t ns;
+		struct queue *queue;
+		bool logical;
+	} raised[RAISED_MAX];
+	unsigned int nr_raised;
+};
+
+/* ---- queues by (VM, device's name, index) ---- */
+
+static const char *path_of(const struct queues *q, uint32_t pid, uint64_t vdev)
+{
+	for (unsigned int i = q->nr_devices; i-- > 0;)
+		if (q->device[i].pid == pid && q->device[i].vdev == vdev)
+			return q->device[i].path;
+	return "";
+}
+
+static void on_device(struct queues *q, const struct event *ev)
+{
+	const struct field *path = event_field(ev->type, "path");
+	uint64_t vdev = event_value(ev, "vdev");
+	unsigned int i = 0;
+
+	while (i < q->nr_devices && (q->device[i].pid != ev->pid || q->device[i].vdev != vdev))
+		i++;
+	if (i == DEVICES_MAX || !path)
+		return;
+	if (i == q->nr_devices)
+		q->nr_devices++;
+	q->device[i].pid = ev->pid;
+	q->device[i].vdev = vdev;
+	field_print(ev, path, q->device[i].path, sizeof(q->device[i].path));
+	q->newest = NULL;
+	for (unsigned int j = 0; j < q->nr; j++) /* another device at this address from now on */
+		if (q->queue[j]->f.pid == ev->pid && q->queue[j]->vdev == vdev &&
+		    strcmp(q->queue[j]->f.device, q->device[i].path))
+			q->queue[j]->vdev = 0;
+}
+
+static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, const char *path,
+			       uint32_t index)
+{
+	struct queue *new;
+
+	if (q->nr == QUEUES_MAX) {
+		q->overflow++;
+		return NULL;
+	}
+	new = calloc(1, sizeof(*new));
+	if (!new) {
+		q->err = fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	new->f.pid = pid;
+	new->f.queue = index;
+	new->vdev = vdev;
+	new->since_ns = q->start_ns;
+	snprintf(new->f.device, sizeof(new->f.device), "%s", path);
+	return q->queue[q->nr++] = new;
+}
+
+static struct queue *queue_of(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index)
+{
+	struct queue *n = q->newest;
+
+	if (n && n->f.pid == pid && n->vdev == vdev && n->f.queue == index)
+		return n;
+	const char *path = path_of(q, pid, vdev);
+
+	for (unsigned int i = 0; i < q->nr; i++) {
+		n = q->queue[i];
+		if (n->f.pid != pid || n->f.queue != index || strcmp(n->f.device, path) ||
+		    (!*path && n->vdev != vdev))
+			continue;
+		n->vdev = vdev; /* unplugged and plugged in again under its name */
+		return q->newest = n;
+	}
+	return q->newest = queue_add(q, pid, vdev, path, index);
+}
+
+static struct queue *queue_of_event(struct queues *q, const struct event *ev)
+{
+	return queue_of(q, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
+}
+
+/* A clock that stands still or goes back (merged inputs) makes no duration. */
+static void stage_add(struct queues *q, struct queue *n, enum queue_stage stage, uint64_t from_ns,
+		      uint64_t to_ns)
+{
+	int err = quantiles_add(&n->f.stage[stage], to_ns > from_ns ? to_ns - from_ns : 0);
+
+	if (err)
+		q->err = err;
+}
+
+/* ---- in flight over time ---- */
+
+/* Two columns become one for all queues, until `ns` fits. */
+static void columns_widen(struct queues *q, uint64_t ns)
+{
+	while ((ns - q->start_ns) / q->column_ns >= QUEUES_COLUMNS) {
+		for (unsigned int i = 0; i < q->nr; i++) {
+			uint32_t *c = q->queue[i]->f.column;
+
+			for (unsigned int j = 0; j < QUEUES_COLUMNS / 2; j++)
+				c[j] = c[2 * j] > c[2 * j + 1] ? c[2 * j] : c[2 * j + 1];
+			memset(c + QUEUES_COLUMNS / 2, 0, QUEUES_COLUMNS / 2 * sizeof(*c));
+			q->queue[i]->at /= 2;
+		}
+		q->column_ns *= 2;
+	}
+}
+
+static void flight_until(struct queues *q, struct queue *n, uint64_t ns)
+{
+	if (ns <= n->since_ns)
+		return;
+	columns_widen(q, ns);
+	n->f.area += (unsigned __int128)n->f.in_flight * (ns - n->since_ns);
+	n->since_ns = ns;
+	for (unsigned int to = (unsigned int)((ns - q->start_ns) / q->column_ns); n->at < to;)
+		n->f.column[++n->at] = (uint32_t)n->f.in_flight;
+}
+
+static void flight_change(struct queues *q, struct queue *n, uint64_t ns, int by)
+{
+	flight_until(q, n, ns);
+	if (by > 0 || n->f.in_flight)
+		n->f.in_flight += (uint64_t)(int64_t)by;
+	if (n->f.in_flight > n->f.most)
+		n->f.most = n->f.in_flight;
+	if (n->f.in_flight > n->f.column[n->at])
+		n->f.column[n->at] = (uint32_t)n->f.in_flight;
+}
+
+/* ---- elements ---- */
+
+static void popped(void *arg, const struct event *ev)
+{
+	struct queues *q = arg;
+	struct queue *n = queue_of_event(q, ev);
+
+	if (!n)
+		return;
+	n->f.popped++;
+	if (n->kicked)
+		stage_add(q, n, STAGE_KICK_POP, n->kick_ns, ev->time_ns);
+	n->kicked = false;
+	flight_change(q, n, ev->time_ns, 1);
+}
+
+static size_t completed_place(uint32_t pid, uint64_t elem)
+{
+	return (size_t)((elem >> 4 ^ (uint64_t)pid * 2654435761u) * 0x9e3779b97f4a7c15ull >> 52) %
+	       COMPLETED_MAX;
+}
+
+static void pushed(struct queues *q, struct queue *n, const struct element *el, uint64_t ns)
+{
+	size_t c = completed_place(el->pid, el->address);
+
+	n->f.returned++;
+	stage_add(q, n, STAGE_POP_PUSH, el->popped_ns, ns);
+	if (q->completed[c].ns >= el->popped_ns && q->completed[c].elem == el->address &&
+	    q->completed[c].pid == el->pid) {
+		stage_add(q, n, STAGE_POP_COMPLETE, el->popped_ns, q->completed[c].ns);
+		stage_add(q, n, STAGE_COMPLETE_PUSH, q->completed[c].ns, ns);
+	}
+	if (n->nr_pushed == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
+		memmove(n->pushed_ns, n->pushed_ns + 1, --n->nr_pushed * sizeof(*n->pushed_ns));
+	n->pushed_ns[n->nr_pushed++] = ns;
+}
+
+static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+{
+	struct queues *q = arg;
+	struct queue *n = queue_of(q, el->pid, el->vdev, el->queue);
+
+	if (!n)
+		return;
+	flight_change(q, n, ev->time_ns, -1);
+	if (how == ELEMENT_RETURNED)
+		pushed(q, n, el, ev->time_ns);
+	else if (how != ELEMENT_REPLACED)
+		n->f.other++;
+	if (how == ELEMENT_RESET)
+		n->nr_pushed = n->kicked = 0;
+}
+
+/* ---- kicks, completions, interrupts ---- */
+
+static void on_kick(struct queues *q, const struct event *ev)
+{
+	struct queue *n = queue_of_event(q, ev);
+
+	q->saw[STAGE_KICK_POP] = true;
+	if (!n)
+		return;
+	n->f.kicks++;
+	n->kicked = true;
+	n->kick_ns = ev->time_ns;
+}
+
+static void on_complete(struct queues *q, const struct event *ev)
+{
+	uint64_t elem = event_value(ev, "req"); /* a VirtIOBlockReq begins with its element */
+	size_t c = completed_place(ev->pid, elem);
+
+	q->saw[STAGE_POP_COMPLETE] = q->saw[STAGE_COMPLETE_PUSH] = true;
+	q->completed[c].pid = ev->pid;
+	q->completed[c].elem = elem;
+	q->completed[c].ns = ev->time_ns;
+}
+
+static void on_notify(struct queues *q, const struct event *ev)
+{
+	struct queue *n = queue_of_event(q, ev);
+	unsigned int place = ev->tid % NOTIFYING_MAX;
+
+	q->saw[STAGE_PUSH_NOTIFY] = true;
+	if (!n)
+		return;
+	n->f.interrupts++;
+	for (unsigned int i = 0; i < n->nr_pushed; i++)
+		stage_add(q, n, STAGE_PUSH_NOTIFY, n->pushed_ns[i], ev->time_ns);
+	n->nr_pushed = 0;
+	q->notifying[place].tid = ev->tid;
+	q->notifying[place].ns = ev->time_ns;
+	q->notifying[place].queue = n;
+}
+
+/* The queue for which this thread is raising an interrupt; it is asked once. */
+static struct queue *notifying(struct queues *q, const struct event *ev, uint64_t *ret_ns)
+{
+	unsigned int place = ev->tid % NOTIFYING_MAX;
+	struct queue *n = q->notifying[place].tid == ev->tid ? q->notifying[place].queue : NULL;
+
+	if (!n || n->f.pid != ev->pid)
+		return NULL;
+	q->notifying[place].queue = NULL;
+	*ret_ns = q->notifying[place].ns;
+	return n;
+}
+
+static void on_line(struct queues *q, const struct event *ev)
+{
+	uint64_t ns;
+	struct queue *n = event_value(ev, "level") == 1 ? notifying(q, ev, &ns) : NULL;
+
+	q->saw[STAGE_NOTIFY_RAISE] = true;
+	if (n)
+		stage_add(q, n, STAGE_NOTIFY_RAISE, ns, ev->time_ns);
+}
+
+static void on_message(struct queues *q, const struct event *ev)
+{
+	uint64_t ns, address = event_value(ev, "address");
+	struct queue *n = notifying(q, ev, &ns);
+	unsigned int i = 0;
+
+	q->saw[STAGE_NOTIFY_RAISE] = true;
+	if (!n)
+		return;
+	stage_add(q, n, STAGE_NOTIFY_RAISE, ns, ev->time_ns);
+	while (i < q->nr_raised && q->raised[i].queue != n)
+		i++;
+	if (i == RAISED_MAX)
+		return;
+	if (i == q->nr_raised)
+		q->nr_raised++;
+	else
+		return; /* raised again before it was injected: the first one counts */
+	q->raised[i].queue = n;
+	q->raised[i].pid = ev->pid;
+	q->raised[i].vector = event_value(ev, "data") & 0xff;
+	q->raised[i].destination = address >> 12 & 0xff;
+	q->raised[i].logical = address & MSI_LOGICAL;
+	q->raised[i].ns = ev->time_ns;
+}
+
+static void on_inject(struct queues *q, const struct event *ev)
+{
+	uint64_t vector = event_value(ev, "vector");
+
+	q->saw[STAGE_RAISE_GUEST] = true;
+	for (unsigned int i = 0; i < q->nr_raised;) {
+		bool for_it = q->raised[i].logical
+				      ? ev->vcpu < 8 && q->raised[i].destination >> ev->vcpu & 1
+				      : q->raised[i].destination == ev->vcpu;
+
+		if (q->raised[i].pid != ev->pid || q->raised[i].vector != vector || !for_it) {
+			i++;
+			continue;
+		}
+		stage_add(q, q->raised[i].queue, STAGE_RAISE_GUEST, q->raised[i].ns, ev->time_ns);
+		q->raised[i] = q->raised[--q->nr_raised];
+	}
+}
+
+/* Whatever else a thread does with virtqueues: it is not raising an interrupt any more. */
+static void notify_over(struct queues *q, const struct event *ev)
+{
+	unsigned int place = ev->tid % NOTIFYING_MAX;
+
+	if (q->notifying[place].tid == ev->tid)
+		q->notifying[place].queue = NULL;
+}
+
+static const struct {
+	const char *event;
+	void (*on)(struct queues *q, const struct event *ev);
+} handlers[] = {
+	{"virtio_queue_notify", on_kick},
+	{"vblk_done", on_complete},
+	{"virtio_notify", on_notify},
+	{"kvm_set_irq", on_line},
+	{"kvm_msi_set_irq", on_message},
+	{"kvm_inj_virq", on_inject},
+	{"virtio_device", on_device},
+};
+
+enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]), OF_ELEMENTS = 64 };
+
+bool queues_wants(const char *event, void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < NR_HANDLERS; i++)
+		if (!strcmp(handlers[i].event, event))
+			return true;
+	return elements_wants(event, NULL);
+}
+
+int queues_event(struct queues *q, const struct event *ev)
+{
+	static uint8_t known[EVENT_TYPES_MAX]; /* 0: not looked up; 1 + handler; OF_ELEMENTS: theirs too */
+	uint8_t *k = &known[ev->type->index];
+
+	if (!*k) {
+		*k = 1 + NR_HANDLERS;
+		for (size_t i = 0; i < NR_HANDLERS; i++)
+			if (!strcmp(handlers[i].event, ev->type->name))
+				*k = (uint8_t)(i + 1);
+		*k |= elements_wants(ev->type->name, NULL) ? OF_ELEMENTS : 0;
+	}
+	unsigned int handler = (*k & (OF_ELEMENTS - 1)) - 1u;
+
+	if (handler < NR_HANDLERS)
+		handlers[handler].on(q, ev);
+	if (*k & OF_ELEMENTS) {
+		notify_over(q, ev);
+		elements_event(q->elements, ev);
+	}
+	return q->err;
+}
+
+/* ---- begin and end ---- */
+
+struct queues *queues_new(uint64_t start_ns)
+{
+	struct queues *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->elements = elements_new();
+	q->device = calloc(DEVICES_MAX, sizeof(*q->device));
+	q->start_ns = start_ns;
+	q->column_ns = FIRST_COLUMN_NS;
+	q->watch = (struct element_watch){.popped = popped, .left = left, .arg = q};
+	if (!q->elements || !q->device) {
+		queues_free(q);
+		return NULL;
+	}
+	elements_watch(q->elements, &q->watch);
+	return q;
+}
+
+void queues_free(struct queues *q)
+{
+	if (!q)
+		return;
+	for (unsigned int i = 0; i < q->nr; i++) {
+		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
+			quantiles_free(&q->queue[i]->f.stage[s]);
+		free(q->queue[i]);
+	}
+	elements_free(q->elements);
+	free(q->device);
+	free(q);
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+	const struct queue_figures *x = *(struct queue_figures *const *)a,
+				   *y = *(struct queue_figures *const *)b;
+	int device;
+
+	if (x->popped != y->popped)
+		return x->popped < y->popped ? 1 : -1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	device = strcmp(x->device, y->device);
+	return device ? device : x->queue < y->queue ? -1 : x->queue > y->queue;
+}
+
+unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures ***ret,
+			uint64_t *ret_column_ns, unsigned int *ret_columns)
+{
+	struct element *left_over = NULL;
+	size_t nr;
+
+	for (unsigned int i = 0; i < q->nr; i++) {
+		flight_until(q, q->queue[i], end_ns);
+		q->list[i] = &q->queue[i]->f;
+	}
+	qsort(q->list, q->nr, sizeof(q->list[0]), busiest_first);
+	if (elements_end(q->elements, end_ns, 0, &left_over, &nr, &q->totals))
+		q->totals = (struct element_totals){0};
+	free(left_over);
+	*ret = q->list;
+	*ret_column_ns = q->column_ns;
+	*ret_columns = end_ns > q->start_ns
+			       ? (unsigned int)((end_ns - q->start_ns) / q->column_ns) + 1
+			       : 1;
+	if (*ret_columns > QUEUES_COLUMNS)
+		*ret_columns = QUEUES_COLUMNS;
+	return q->nr;
+}
+
+bool queues_saw(const struct queues *q, enum queue_stage stage)
+{
+	return stage == STAGE_POP_PUSH || q->saw[stage];
+}
+
+const struct element_totals *queues_totals(const struct queues *q)
+{
+	return &q->totals;
+}
+
+uint64_t queues_overflow(const struct queues *q)
+{
+	return q->overflow;
+}
+
+const struct elements *queues_elements(const struct queues *q)
+{
+	return q->elements;
+}

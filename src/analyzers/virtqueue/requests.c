@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/virtqueue/requests_private.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "event/exit_reason.h"
+
+void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
+{
+	if (nr == max || array_room_(list, nr, size)) {
+		r->totals.overflow++;
+		return NULL;
+	}
+	return (char *)*list + nr * size;
+}
+
+/* ---- the guest's side ---- */
+
+static void issue_take(struct requests *r, const struct event *ev)
+{
+	struct guest_block block;
+	struct request *rq;
+
+	if (!guest_block(ev, &block))
+		return;
+	rq = requests_grow(r, (void **)&r->rq, r->nr_rq, REQUESTS_MAX, sizeof(*rq));
+	if (!rq)
+		return;
+	*rq = (struct request){.block = block, .vcpu = ev->cpu, .issue_ns = ev->time_ns,
+			       .device = ""};
+	if (r->nr_open < OPEN_MAX)
+		r->open[r->nr_open++] = (uint32_t)r->nr_rq;
+	r->nr_rq++;
+}
+
+/*
+ * The open request that is done. Two CPUs may have the same sector read at once; blk-mq completes each on the CPU that
+ * issued it, so that one is preferred. -1: none.
+ */
+static int open_find(const struct requests *r, const struct guest_block *b, uint32_t cpu)
+{
+	int found = -1;
+
+	for (unsigned int i = 0; i < r->nr_open; i++) {
+		const struct request *rq = &r->rq[r->open[i]];
+
+		if (rq->block.major != b->major || rq->block.minor != b->minor ||
+		    rq->block.sector != b->sector || rq->block.op != b->op)
+			continue;
+		if (rq->vcpu == cpu)
+			return (int)i;
+		found = found < 0 ? (int)i : found;
+	}
+	return found;
+}
+
+static void complete_take(struct requests *r, const struct event *ev)
+{
+	struct guest_block b;
+	struct request *rq;
+	int i;
+
+	if (!guest_block(ev, &b))
+		return;
+	i = open_find(r, &b, ev->cpu);
+	if (i < 0) {
+		r->totals.open++;
+		return;
+	}
+	rq = &r->rq[r->open[i]];
+	rq->complete_ns = ev->time_ns;
+	rq->irq_ns = ev->cpu < CPUS_MAX ? r->irq_ns[ev->cpu] : 0;
+	r->nr_open--;
+	memmove(&r->open[i], &r->open[i + 1], (r->nr_open - (unsigned int)i) * sizeof(r->open[0]));
+}
+
+static void guest_event(struct requests *r, const struct event *ev)
+{
+	switch (guest_event_kind(ev->type)) {
+	case GUEST_BLOCK_ISSUE:
+		issue_take(r, ev);
+		break;
+	case GUEST_BLOCK_COMPLETE:
+		complete_take(r, ev);
+		break;
+	case GUEST_IRQ_ENTRY:
+		if (ev->cpu < CPUS_MAX)
+			r->irq_ns[ev->cpu] = ev->time_ns;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the host's side ---- */
+
+static void exit_take(struct requests *r, const struct event *ev)
+{
+	bool userspace = ev->type->id == EV_kvm_userspace_exit;
+	struct exit_times *x;
+
+	if (ev->vcpu >= CPUS_MAX)
+		return;
+	x = requests_grow(r, (void **)&r->exit, r->nr_exits, REQUEST_EXITS_MAX, sizeof(*x));
+	if (!x)
+		return;
+	*x = (struct exit_times){
+		.ns = ev->time_ns,
+		.reason = (uint32_t)event_value(ev, "reason"),
+		.isa = userspace ? ISA_USERSPACE : (uint16_t)event_value(ev, "isa"),
+		.vcpu = ev->vcpu,
+	};
+	r->last_exit[ev->vcpu] = (uint32_t)++r->nr_exits;
+}
+
+static void entry_take(struct requests *r, const struct event *ev)
+{
+	struct exit_times *x;
+
+	if (ev->vcpu >= CPUS_MAX || !r->last_exit[ev->vcpu])
+		return;
+	x = &r->exit[r->last_exit[ev->vcpu] - 1];
+	if ((x->isa == ISA_USERSPACE) != (ev->type->id == EV_kvm_run))
+		return;
+	x->latency_ns = ev->time_ns - x->ns;
+	r->last_exit[ev->vcpu] = 0;
+}
+
+static uint32_t device_index(struct requests *r, uint32_t pid, uint64_t vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->nr_devices; i++)
+		if (r->device[i].pid == pid && r->device[i].vdev == vdev)
+			return i;
+	if (i == DEVICES_MAX)
+		return UINT32_MAX;
+	r->device[i].pid = pid;
+	r->device[i].vdev = vdev;
+	r->nr_devices++;
+	return i;
+}
+
+static void device_learn(struct requests *r, const struct event *ev)
+{
+	const struct field *f = event_field(ev->type, "path");
+	uint32_t i = device_index(r, ev->pid, event_value(ev, "vdev"));
+
+	if (f && i != UINT32_MAX)
+		event_text(ev, f, r->device[i].path, DEVICE_BYTES);
+}
+
+static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+{
+	struct requests *r = arg;
+	struct element_times *to;
+
+	if (how != ELEMENT_RETURNED)
+		return;
+	to = requests_grow(r, (void **)&r->el, r->nr_el, REQUESTS_MAX, sizeof(*to));
+	if (!to)
+		return;
+	*to = (struct element_times){.pop_ns = el->popped_ns,
+				     .fill_ns = ev->time_ns,
+				     .vq = el->vq,
+				     .device = device_index(r, el->pid, el->vdev),
+				     .queue = el->queue,
+				     .head = el->head};
+	r->nr_el++;
+}
+
+static void popped(void *arg, const struct event *ev)
+{
+	(void)arg;
+	(void)ev;
+}
+
+/* An interrupt is for all that its queue returned before it. */
+static void interrupt_take(struct requests *r, const struct event *ev)
+{
+	uint64_t vq = event_value(ev, "vq");
+
+	while (r->quiet < r->nr_el && r->el[r->quiet].interrupt_ns)
+		r->quiet++;
+	if (r->nr_el - r->quiet > OPEN_MAX)
+		r->quiet = r->nr_el - OPEN_MAX; /* queues that never interrupt: polled */
+	for (size_t i = r->quiet; i < r->nr_el; i++)
+		if (r->el[i].vq == vq && !r->el[i].interrupt_ns)
+			r->el[i].interrupt_ns = ev->time_ns;
+}
+
+static void host_event(struct requests *r, const struct event *ev)
+{
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+	case EV_kvm_userspace_exit:
+		exit_take(r, ev);
+		break;
+	case EV_kvm_entry:
+	case EV_kvm_run:
+		entry_take(r, ev);
+		break;
+	case EV_virtio_device:
+		device_learn(r, ev);
+		break;
+	case EV_virtio_notify:
+		interrupt_take(r, ev);
+		break;
+	}
+	elements_event(r->elements, ev);
+}
+
+void requests_event(struct requests *r, const struct event *ev, bool guest)
+{
+	if (guest)
+		guest_event(r, ev);
+	else if (ev->type->id)
+		host_event(r, ev);
+}
+
+bool requests_wants(const char *event, void *arg)
+{
+	static const char *const names[] = {"kvm_exit",	     "kvm_entry",
+					    "kvm_run",	     "kvm_userspace_exit",
+					    "virtio_notify", "guest:irq_handler_entry",
+					    "guest:block_rq_issue", "guest:block_rq_complete"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(event, names[i]))
+			return true;
+	return elements_wants(event, NULL);
+}
+
+/* ---- the exit that carried the kick ---- */
+
+static const char *exit_name(const struct exit_times *x)
+{
+	const char *name = x->isa == ISA_USERSPACE ? userspace_reason_name(x->reason)
+						   : exit_reason_name(x->reason, x->isa);
+
+	return name && !strncmp(name, "KVM_EXIT_", 9) ? name + 9 : name;
+}
+
+/* A kick is a write to a port or to memory-mapped registers. */
+static bool exit_kicks(const struct exit_times *x)
+{
+	static const char *const names[] = {"IO",  "MMIO",	    "IO_INSTRUCTION",
+					    "io",  "EPT_MISCONFIG", "EPT_VIOLATION",
+					    "npf"};
+	const char *name = exit_name(x);
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static void exit_find(const struct requests *r, struct request *rq, uint64_t error_ns)
+{
+	uint64_t since = rq->issue_ns > error_ns ? rq->issue_ns - error_ns : 0;
+	const struct exit_times *best = NULL;
+	size_t lo = 0, hi = r->nr_exits;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->exit[mid].ns < since)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t n = 0; lo < r->nr_exits && n < EXITS_LOOKED_AT; lo++, n++) {
+		const struct exit_times *x = &r->exit[lo];
+
+		if (x->ns > rq->pop_ns)
+			break;
+		if (x->vcpu != rq->vcpu)
+			continue;
+		rq->exits++;
+		if (!best && exit_kicks(x))
+			best = x;
+	}
+	if (!best)
+		return;
+	rq->exit_ns = best->ns;
+	rq->exit_latency_ns = best->latency_ns;
+	rq->exit_reason = exit_name(best);
+}
+
+int requests_end(struct requests *r, uint64_t error_ns, const struct request **ret, size_t *ret_nr,
+		 struct request_totals *totals)
+{
+	requests_match(r, error_ns);
+	for (size_t i = 0; i < r->nr_rq; i++) {
+		struct request *rq = &r->rq[i];
+
+		r->totals.requests += rq->complete_ns != 0;
+		r->totals.open += !rq->complete_ns;
+		if (rq->matched)
+			exit_find(r, rq, error_ns);
+		if (rq->irq_ns &&
+		    rq->irq_ns + error_ns < (rq->matched ? rq->fill_ns : rq->issue_ns))
+			rq->irq_ns = 0; /* an earlier interrupt: it was completed elsewhere */
+	}
+	*ret = r->rq;
+	*ret_nr = r->nr_rq;
+	*totals = r->totals;
+	return 0;
+}
+
+/* ---- open and close ---- */
+
+struct requests *requests_new(void)
+{
+	struct requests *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->elements = elements_new();
+	if (!r->elements) {
+		free(r);
+		return NULL;
+	}
+	r->watch = (struct element_watch){.popped = popped, .left = left, .arg = r};
+	elements_watch(r->elements, &r->watch);
+	return r;
+}
+
+void requests_free(struct requests *r)
+{
+	if (!r)
+		return;
+	for (unsigned int i = 0; i < r->nr_disks; i++)
+		free(r->disk[i].list);
+	elements_free(r->elements);
+	free(r->rq);
+	free(r->el);
+	free(r->exit);
+	free(r);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which element belongs to which request. A request's time encloses its element's, but often the times of several
+ * requests enclose one element. Two things decide. Linux sends all requests of one CPU through one queue of the device
+ * (blk-mq: block/blk-mq-cpumap.c), so each CPU's queue is learnt from the elements that only one request encloses, and
+ * who goes through another queue is out of question. Among the rest, elements in the order of their pops, the request
+ * that completes first has it: no other rule leaves fewer without (each element takes what those after it can use
+ * least).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/virtqueue/requests_private.h"
+
+static int by_pop(const void *a, const void *b)
+{
+	const struct element_times *x = a, *y = b;
+
+	return (x->pop_ns > y->pop_ns) - (x->pop_ns < y->pop_ns);
+}
+
+static struct disk *disk_get(struct requests *r, const struct guest_block *b)
+{
+	struct disk *d;
+
+	for (unsigned int i = 0; i < r->nr_disks; i++)
+		if (r->disk[i].major == b->major && r->disk[i].minor == b->minor)
+			return &r->disk[i];
+	if (r->nr_disks == REQUEST_DISKS_MAX)
+		return NULL;
+	d = &r->disk[r->nr_disks++];
+	*d = (struct disk){.major = b->major, .minor = b->minor, .device = -1};
+	return d;
+}
+
+static void disks_fill(struct requests *r)
+{
+	for (size_t i = 0; i < r->nr_rq; i++) {
+		struct disk *d = r->rq[i].complete_ns ? disk_get(r, &r->rq[i].block) : NULL;
+		uint32_t *to;
+
+		if (!d)
+			continue;
+		to = requests_grow(r, (void **)&d->list, d->nr, REQUESTS_MAX, sizeof(*to));
+		if (!to)
+			continue;
+		*to = (uint32_t)i;
+		d->nr++;
+	}
+}
+
+/* The queue that a CPU's requests go through, by the majority of votes (Boyer and Moore: one counter is enough). */
+struct route {
+	uint32_t queue, votes;
+};
+
+static void route_vote(struct route *to, uint32_t queue)
+{
+	if (!to->votes)
+		to->queue = queue;
+	if (to->queue == queue)
+		to->votes++;
+	else
+		to->votes--;
+}
+
+static bool goes_elsewhere(const struct route *routes, const struct request *rq,
+			   const struct element_times *el)
+{
+	return routes && rq->vcpu < CPUS_MAX && routes[rq->vcpu].votes &&
+	       routes[rq->vcpu].queue != el->queue;
+}
+
+/*
+ * The request around an element that completes first, and how many are around it (no more than 2 are counted). `from`
+ * is the first that can be.
+ */
+static struct request *request_around(struct requests *r, const struct disk *d, size_t from,
+				      const struct element_times *el, uint64_t error_ns,
+				      const struct route *routes, unsigned int *ret_nr)
+{
+	struct request *best = NULL;
+	unsigned int nr = 0;
+
+	for (size_t i = from; i < d->nr; i++) {
+		struct request *rq = &r->rq[d->list[i]];
+
+		if (rq->issue_ns > el->pop_ns + error_ns)
+			break;
+		if (rq->matched || rq->complete_ns + error_ns < el->fill_ns ||
+		    goes_elsewhere(routes, rq, el))
+			continue;
+		nr += nr < 2;
+		if (!best || rq->complete_ns < best->complete_ns)
+			best = rq;
+	}
+	if (ret_nr)
+		*ret_nr = nr;
+	return best;
+}
+
+static void match_take(struct requests *r, struct request *rq, const struct element_times *el)
+{
+	rq->pop_ns = el->pop_ns;
+	rq->fill_ns = el->fill_ns;
+	rq->interrupt_ns = el->interrupt_ns;
+	rq->queue = el->queue;
+	rq->head = el->head;
+	rq->device = r->device[el->device].path;
+}
+
+/* The first request that an element popped then can belong to; elements come in the order of their pops. */
+static size_t first_possible(const struct requests *r, const struct disk *d, size_t first,
+			     const struct element_times *el, uint64_t error_ns)
+{
+	while (first < d->nr && (r->rq[d->list[first]].matched ||
+				 r->rq[d->list[first]].complete_ns + error_ns < el->pop_ns))
+		first++;
+	return first;
+}
+
+/* How many more of the disk's requests have an element of the device. `keep`: also what the element tells. */
+static size_t match_pass(struct requests *r, const struct disk *d, uint32_t device,
+			 uint64_t error_ns, const struct route *routes, bool keep)
+{
+	size_t first = 0, nr = 0;
+
+	for (size_t i = 0; i < r->nr_el; i++) {
+		struct element_times *el = &r->el[i];
+		struct request *rq;
+
+		if (el->device != device || el->taken)
+			continue;
+		first = first_possible(r, d, first, el, error_ns);
+		rq = request_around(r, d, first, el, error_ns, routes, NULL);
+		if (!rq)
+			continue;
+		rq->matched = el->taken = true;
+		nr++;
+		if (keep)
+			match_take(r, rq, el);
+	}
+	return nr;
+}
+
+static void match_forget(struct requests *r, const struct disk *d, uint32_t device)
+{
+	for (size_t i = 0; i < d->nr; i++)
+		r->rq[d->list[i]].matched = false;
+	for (size_t i = 0; i < r->nr_el; i++)
+		if (r->el[i].device == device)
+			r->el[i].taken = false;
+}
+
+static void routes_learn(struct requests *r, const struct disk *d, uint32_t device,
+			 uint64_t error_ns, struct route *routes)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < r->nr_el; i++) {
+		const struct element_times *el = &r->el[i];
+		struct request *rq;
+		unsigned int nr;
+
+		if (el->device != device)
+			continue;
+		first = first_possible(r, d, first, el, error_ns);
+		rq = request_around(r, d, first, el, error_ns, NULL, &nr);
+		if (nr == 1 && rq->vcpu < CPUS_MAX)
+			route_vote(&routes[rq->vcpu], el->queue);
+	}
+}
+
+/* What goes through its CPU's queue, then the rest: a request may be issued by another CPU for its own. */
+static size_t disk_match(struct requests *r, const struct disk *d, uint32_t device,
+			 uint64_t error_ns)
+{
+	_cleanup_free_ struct route *routes = calloc(CPUS_MAX, sizeof(*routes));
+	size_t nr = 0;
+
+	match_forget(r, d, device);
+	if (routes) {
+		routes_learn(r, d, device, error_ns, routes);
+		nr = match_pass(r, d, device, error_ns, routes, true);
+	}
+	return nr + match_pass(r, d, device, error_ns, NULL, true);
+}
+
+static size_t elements_of(const struct requests *r, uint32_t device)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->nr_el; i++)
+		nr += r->el[i].device == device;
+	return nr;
+}
+
+/* The device whose elements agree best: matches against all that there are on both sides. */
+static int device_choose(struct requests *r, const struct disk *d, const bool *used,
+			 uint64_t error_ns)
+{
+	double best = 0.1; /* fewer than one in ten agree by chance */
+	int device = -1;
+
+	for (unsigned int i = 0; i < r->nr_devices; i++) {
+		size_t all = elements_of(r, i), most = all > d->nr ? all : d->nr;
+		double share;
+
+		if (used[i] || !all)
+			continue;
+		match_forget(r, d, i);
+		share = (double)match_pass(r, d, i, error_ns, NULL, false) / (double)most;
+		if (share > best) {
+			best = share;
+			device = (int)i;
+		}
+	}
+	return device;
+}
+
+/* Disks with the most requests first: they are the surest. */
+static void disks_match(struct requests *r, uint64_t error_ns)
+{
+	bool used[DEVICES_MAX] = {false}, done[REQUEST_DISKS_MAX] = {false};
+
+	for (unsigned int n = 0; n < r->nr_disks; n++) {
+		struct disk *d = NULL;
+
+		for (unsigned int i = 0; i < r->nr_disks; i++)
+			if (!done[i] && (!d || r->disk[i].nr > d->nr))
+				d = &r->disk[i];
+		done[d - r->disk] = true;
+		d->device = device_choose(r, d, used, error_ns);
+		if (d->device < 0) {
+			for (size_t i = 0; i < d->nr; i++)
+				r->rq[d->list[i]].matched = false;
+			continue;
+		}
+		used[d->device] = true;
+		r->totals.elements += elements_of(r, (uint32_t)d->device);
+		r->totals.matched += disk_match(r, d, (uint32_t)d->device, error_ns);
+	}
+}
+
+/* Was there any element of the device in the request's time? Elements lie in the order of their pops. */
+static bool any_within(const struct requests *r, const struct request *rq, uint32_t device,
+		       uint64_t error_ns)
+{
+	size_t lo = 0, hi = r->nr_el;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->el[mid].pop_ns + error_ns < rq->issue_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < r->nr_el && r->el[lo].pop_ns <= rq->complete_ns + error_ns; lo++)
+		if (r->el[lo].device == device &&
+		    r->el[lo].fill_ns <= rq->complete_ns + error_ns)
+			return true;
+	return false;
+}
+
+static void unmatched_count(struct requests *r, uint64_t error_ns)
+{
+	struct request_totals *t = &r->totals;
+
+	for (unsigned int n = 0; n < r->nr_disks; n++) {
+		const struct disk *d = &r->disk[n];
+
+		for (size_t i = 0; i < d->nr; i++) {
+			const struct request *rq = &r->rq[d->list[i]];
+
+			if (rq->matched)
+				continue;
+			if (d->device < 0)
+				t->without_disk++;
+			else if (any_within(r, rq, (uint32_t)d->device, error_ns))
+				t->without_taken++;
+			else
+				t->without_element++;
+		}
+	}
+}
+
+void requests_match(struct requests *r, uint64_t error_ns)
+{
+	if (r->nr_el)
+		qsort(r->el, r->nr_el, sizeof(*r->el), by_pop);
+	disks_fill(r);
+	disks_match(r, error_ns);
+	unmatched_count(r, error_ns);
+}

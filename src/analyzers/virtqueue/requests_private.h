@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For analyzers/virtqueue/requests*.c only. */
+#ifndef HOSTRACE_REQUESTS_PRIVATE_H
+#define HOSTRACE_REQUESTS_PRIVATE_H
+
+#include "analyzers/virtqueue/requests.h"
+#include "pairing/elements.h"
+
+enum {
+	CPUS_MAX = 4096,
+	DEVICES_MAX = 256,
+	DEVICE_BYTES = 120,
+	OPEN_MAX = 4096,      /* requests of the guest in flight */
+	EXITS_LOOKED_AT = 256, /* between an issue and its pop */
+};
+
+struct element_times {
+	uint64_t pop_ns, fill_ns, interrupt_ns, vq;
+	uint32_t device, queue, head;
+	bool taken; /* it has its request */
+};
+
+struct exit_times {
+	uint64_t ns, latency_ns;
+	uint32_t reason;
+	uint16_t isa, vcpu; /* isa 0xffff: a userspace exit */
+};
+
+enum { ISA_USERSPACE = 0xffff };
+
+struct disk {
+	uint32_t major, minor;
+	int device; /* of the host; -1: none */
+	uint32_t *list; /* of requests, by issue */
+	size_t nr;
+};
+
+struct requests {
+	struct request *rq;
+	size_t nr_rq;
+	uint32_t open[OPEN_MAX]; /* indices of requests without a completion */
+	unsigned int nr_open;
+	struct element_times *el;
+	size_t nr_el, quiet; /* quiet: elements before it have their interrupt */
+	struct exit_times *exit;
+	size_t nr_exits;
+	uint32_t last_exit[CPUS_MAX]; /* index + 1 of the exit that a vCPU is in */
+	uint64_t irq_ns[CPUS_MAX];    /* guest: the newest handler's entry */
+	struct {
+		uint32_t pid;
+		uint64_t vdev;
+		char path[DEVICE_BYTES];
+	} device[DEVICES_MAX];
+	unsigned int nr_devices;
+	struct disk disk[REQUEST_DISKS_MAX];
+	unsigned int nr_disks;
+	struct elements *elements;
+	struct element_watch watch;
+	struct request_totals totals;
+};
+
+/* Room for one more in a list that grows by doubling; NULL: full or no memory, which is counted. */
+void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size);
+
+/* Which element belongs to which request: requests' `matched` and what the host saw of them, disks, totals. */
+void requests_match(struct requests *r, uint64_t error_ns);
+
+#endif

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "clock/align_internal.h"
+#include "readers/readers.h"
+
+enum { SCALE_BITS = 48 };
+
+/* How far a clock that is not the TSC may be from its nominal rate: NTP slews by up to 500 ppm. */
+#define DRIFT_MAX_PPB 500000.0
+
+/* ---- what the user asks for ---- */
+
+static int clock_parse(const char *text, struct clock_options *opt)
+{
+	char *end;
+	double scale = 1;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "read") || !strcmp(text, "fit")) {
+		opt->method = !strcmp(text, "fit") ? "fitted" : "read";
+		return 0;
+	}
+	errno = 0;
+	opt->given.offset = strtoll(text, &end, 0);
+	if (end != text && *end == ',') {
+		const char *from = end + 1;
+
+		scale = strtod(from, &end);
+		if (end == from)
+			end = (char *)text;
+	}
+	if (end == text || *end || errno || !(scale > 1e-3) || scale > 1e3)
+		return fail_usage(-EINVAL, "--clock takes read, fit or OFFSET[,SCALE], not '%s'",
+				  text);
+	opt->method = "given";
+	opt->have_given = true;
+	if (scale != 1) {
+		opt->given.scale = (uint64_t)(scale * (double)(1ull << SCALE_BITS) + 0.5);
+		opt->given.scale_bits = SCALE_BITS;
+	}
+	return 0;
+}
+
+int align_clock_check(const char *clock)
+{
+	struct clock_options opt = {0};
+
+	return clock_parse(clock, &opt);
+}
+
+/* ---- one guest ---- */
+
+static int stamp_add(struct clock_input *in, uint64_t stamp)
+{
+	if (array_room(in->stamp, in->nr_stamps))
+		return -ENOMEM;
+	((uint64_t *)in->stamp)[in->nr_stamps++] = stamp;
+	return 0;
+}
+
+static int vcpus_reserve(struct align_guest *g, unsigned int nr)
+{
+	void *grown;
+
+	if (nr <= g->nr_vcpus)
+		return 0;
+	if (nr > ALIGN_VCPUS_MAX)
+		return fail(-E2BIG, "%s: a guest with more than %d vCPUs", g->path,
+			    ALIGN_VCPUS_MAX);
+	grown = realloc(g->input, nr * sizeof(*g->input));
+	if (!grown)
+		return fail(-ENOMEM, "out of memory");
+	g->input = grown;
+	memset(&g->input[g->nr_vcpus], 0, (nr - g->nr_vcpus) * sizeof(*g->input));
+	g->nr_vcpus = nr;
+	return 0;
+}
+
+/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by
+ * KVM). */
+static double guest_ticks_per_ns(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+	json_t *ring = json_object_get(info->meta, "guest_ring");
+
+	if (clock && !strcmp(clock, "guest-tsc"))
+		return (double)json_integer_value(json_object_get(ring, "clock_hz")) / 1e9;
+	return clock ? 1 : 0; /* local, mono, ...: ns */
+}
+
+bool align_guest_is_tsc(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+
+	return !clock || !strcmp(clock, "guest-tsc");
+}
+
+static bool is_uptime(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+
+	return clock && !strcmp(clock, "guest-uptime");
+}
+
+/* Block requests are kept for align_limits(): stamps of both ends, in the order of issue. */
+static int block_take(struct align_guest *g, const struct event *ev)
+{
+	enum guest_event kind = guest_event_kind(ev->type);
+	struct guest_block rq;
+
+	if ((kind != GUEST_BLOCK_ISSUE && kind != GUEST_BLOCK_COMPLETE) || !guest_block(ev, &rq))
+		return 0;
+	if (!g->block)
+		g->block = calloc(ALIGN_BLOCKS_MAX, sizeof(*g->block));
+	if (!g->block)
+		return fail(-ENOMEM, "out of memory");
+	if (kind == GUEST_BLOCK_ISSUE) {
+		if (g->nr_blocks < ALIGN_BLOCKS_MAX)
+			g->block[g->nr_blocks++] =
+				(struct align_block){.rq = rq, .issue = ev->time_ns};
+		return 0;
+	}
+	for (size_t i = g->nr_blocks; i-- > 0;) {
+		struct align_block *b = &g->block[i];
+
+		if (b->complete || b->rq.major != rq.major || b->rq.minor != rq.minor ||
+		    b->rq.sector != rq.sector || b->rq.op != rq.op)
+			continue;
+		b->complete = ev->time_ns;
+		break;
+	}
+	return 0;
+}
+
+/* OSv's record of a kick, before it writes to the device; with kicking 0 there is none. */
+static int kick_take(struct align_guest *g, const struct event *ev)
+{
+	uint64_t vring, kicking;
+
+	if (guest_event_kind(ev->type) != GUEST_KICK || g->nr_kicks == ALIGN_KICKS_MAX ||
+	    !guest_number(ev, "a0", &vring) || !guest_number(ev, "a1", &kicking) || !kicking)
+		return 0;
+	if (array_room(g->kick, g->nr_kicks))
+		return -ENOMEM;
+	g->kick[g->nr_kicks++] = (struct align_kick){vring, ev->time_ns};
+	return 0;
+}
+
+/* Each CPU has a ring of its own, which may have lost its beginning: before that, kicks may be missing. */
+static void kicks_trim(struct align_guest *g)
+{
+	uint64_t from = 0;
+	size_t skip = 0;
+
+	for (unsigned int v = 0; v < g->nr_vcpus; v++)
+		if (g->input[v].nr_stamps && g->input[v].stamp[0] > from)
+			from = g->input[v].stamp[0];
+	while (skip < g->nr_kicks && g->kick[skip].stamp < from)
+		skip++;
+	g->nr_kicks -= skip;
+	if (skip)
+		memmove(g->kick, g->kick + skip, g->nr_kicks * sizeof(*g->kick));
+}
+
+static int stamps_read(struct align_guest *g, struct reader *r)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	int more = 0, err = batch ? 0 : fail(-ENOMEM, "out of memory");
+	uint64_t nr = 0;
+
+	while (!err && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; !err && i < batch->nr; i++) {
+			const struct event *ev = &batch->ev[i];
+
+			/* A stamp of 0 was made before the guest's clock ran. */
+			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_STAMPS_MAX)
+				continue;
+			err = vcpus_reserve(g, ev->cpu + 1u);
+			if (!err)
+				err = block_take(g, ev);
+			if (!err)
+				err = kick_take(g, ev);
+			if (!err)
+				err = stamp_add(&g->input[ev->cpu], ev->time_ns);
+		}
+	return more < 0 ? more : err;
+}
+
+/* Which VM of the host it is. */
+static int pid_choose(const struct align *a, uint32_t *ret)
+{
+	bool any = false;
+
+	*ret = a->pid;
+	for (unsigned int i = 0; i < a->nr_vcpus && !a->pid; i++) {
+		if (any && a->vcpu[i].pid != *ret)
+			return fail(-EINVAL, "the host's recording has several VMs: say with "
+					     "--vm which one the guest's trace is from");
+		*ret = a->vcpu[i].pid;
+		any = true;
+	}
+	return 0;
+}
+
+static int vcpus_join(struct align *a, struct align_guest *g)
+{
+	uint32_t pid;
+	int err = pid_choose(a, &pid);
+
+	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++) {
+		const struct align_vcpu *v = &a->vcpu[i];
+
+		if (v->pid != pid)
+			continue;
+		err = vcpus_reserve(g, v->vcpu + 1u);
+		if (err)
+			break;
+		g->by_userspace |= !v->exits && v->spans.nr;
+		g->input[v->vcpu].span = v->spans.span;
+		g->input[v->vcpu].nr_spans = v->spans.nr;
+		g->input[v->vcpu].report = v->report;
+		g->input[v->vcpu].nr_reports = v->nr_reports;
+	}
+	return err;
+}
+
+static void nominal_take(const struct align *a, const struct trace_info *info,
+			 struct clock_options *opt)
+{
+	double rate = guest_ticks_per_ns(info);
+
+	if (a->ticks_known && (align_guest_is_tsc(info) || rate == 0))
+		return;
+	if (!opt->have_given)
+		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
+	rate = rate > 0 ? rate / clock_mono_ticks_per_ns(&a->mono) : 1;
+	opt->nominal_scale = (uint64_t)(rate * (double)(1ull << 32) + 0.5);
+	opt->nominal_bits = 32;
+	opt->drift_max_ppb = DRIFT_MAX_PPB;
+}
+
+static void error_take(const struct align *a, struct align_guest *g)
+{
+	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
+		double ns = g->relation.vcpu[v].error_ticks / align_guest_ticks_per_ns(a, g);
+
+		if (g->input[v].nr_stamps && ns > g->error_ns)
+			g->error_ns = ns;
+	}
+}
+
+/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
+ * clock. */
+static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
+			 const struct clock_options *opt)
+{
+	bool ns = info && !align_guest_is_tsc(info) && !opt->have_given;
+	bool asked = a->clock && !strcmp(a->clock, "fit");
+	uint32_t pid;
+	int err = ns && !asked ? pid_choose(a, &pid) : -ENODATA;
+
+	if (!err)
+		err = align_pvclock(a, g, pid, is_uptime(info));
+	if (err != -ENODATA)
+		return err;
+	return clock_align(g->input, g->nr_vcpus, opt, &g->relation);
+}
+
+static void limits_drop(struct align_guest *g)
+{
+	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
+		g->input[v].limit = NULL;
+		g->input[v].nr_limits = 0;
+	}
+}
+
+/* Requests that were paired wrongly may contradict each other: then without them. */
+static int relation_limited(struct align *a, struct align_guest *g, const struct trace_info *info,
+			    const struct clock_options *opt)
+{
+	int err = relation_find(a, g, info, opt);
+
+	if (!g->limit || g->by_disk || (!err && !*g->relation.note))
+		return err;
+	if (!err) {
+		align_pvclock_free(g);
+		clock_relation_deinit(&g->relation);
+	}
+	limits_drop(g);
+	return relation_find(a, g, info, opt);
+}
+
+/* Nothing relates them: what to do next. */
+static int unrelated(const struct align_guest *g, int err)
+{
+	if (err != -ENODATA)
+		return err;
+	if (!g->path)
+		return fail(err,
+			    "no guest's trace is given (--guest), and the recording says nothing "
+			    "of TSC offsets");
+	return fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
+}
+
+static int guest_make(struct align *a, struct align_guest *g)
+{
+	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = true};
+	_cleanup_reader_ struct reader *r = NULL;
+	int err = clock_parse(a->clock, &opt);
+
+	if (!err && g->path) {
+		err = reader_open(g->path, &hint, &r);
+		if (!err)
+			err = stamps_read(g, r);
+		if (!err)
+			kicks_trim(g);
+		if (!err)
+			nominal_take(a, &r->info, &opt);
+	}
+	if (!err)
+		err = vcpus_join(a, g);
+	if (!err && r)
+		err = align_shifts(a, g, &r->info, &opt);
+	if (!err && r)
+		err = align_limits(a, g, align_guest_is_tsc(&r->info));
+	if (err)
+		return err;
+	err = relation_limited(a, g, r ? &r->info : NULL, &opt);
+	if (err)
+		return unrelated(g, err);
+	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
+		snprintf(g->relation.note, sizeof(g->relation.note),
+			 "the guest's offset is what trace-cmd measured when it recorded both; its "
+			 "own error is not in the bound");
+	clock_check(&g->relation, align_input(g), g->nr_vcpus);
+	error_take(a, g);
+	return 0;
+}
+
+int align_guest(struct align *a, const char *path, const struct align_guest **ret)
+{
+	struct align_guest *g;
+	int err;
+
+	for (unsigned int i = 0; i < a->nr_guests; i++) {
+		const char *known = a->guest[i].path;
+
+		*ret = &a->guest[i];
+		if (known == path || (known && path && !strcmp(known, path)))
+			return a->guest[i].err ? fail(a->guest[i].err, "%s", a->guest[i].why)
+					       : 0;
+	}
+	if (a->nr_guests == ALIGN_GUESTS_MAX)
+		return fail(-E2BIG, "more than %d guests' traces", ALIGN_GUESTS_MAX);
+	g = &a->guest[a->nr_guests++];
+	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
+	err = guest_make(a, g);
+	if (err) {
+		g->err = err;
+		g->why = strdup(error_text());
+		if (!g->why)
+			return fail(-ENOMEM, "out of memory");
+	}
+	*ret = g;
+	return err;
+}
+
+/* ---- all ---- */
+
+int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
+	      struct align **ret)
+{
+	struct align *a = calloc(1, sizeof(*a));
+	int err = a ? 0 : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	a->clock = clock;
+	a->pid = pid;
+	a->nr_hosts = nr;
+	a->host = malloc((nr + 1) * sizeof(*a->host));
+	for (unsigned int i = 0; a->host && i < nr; i++)
+		a->host[i] = hosts[i];
+	err = a->host ? align_clock_check(clock) : fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = align_host_read(a, hosts[i]);
+	if (!err)
+		err = align_host_end(a);
+	if (err) {
+		align_free(a);
+		return err;
+	}
+	*ret = a;
+	return 0;
+}
+
+static void guest_deinit(struct align_guest *g)
+{
+	for (unsigned int i = 0; i < g->nr_vcpus; i++)
+		free((void *)g->input[i].stamp);
+	align_pvclock_free(g);
+	free(g->input);
+	free(g->shift);
+	free(g->block);
+	free(g->limit);
+	free(g->kick);
+	free((void *)g->path);
+	free(g->why);
+	clock_relation_deinit(&g->relation);
+}
+
+void align_free(struct align *a)
+{
+	if (!a)
+		return;
+	for (unsigned int i = 0; i < a->nr_guests; i++)
+		guest_deinit(&a->guest[i]);
+	for (unsigned int i = 0; i < a->nr_vcpus; i++) {
+		free(a->vcpu[i].mark);
+		free(a->vcpu[i].report);
+		free(a->vcpu[i].pv);
+		clock_spans_deinit(&a->vcpu[i].spans);
+	}
+	free(a->host);
+	free(a->pair);
+	free(a->hole);
+	free(a->element);
+	elements_free(a->elements);
+	clock_mono_deinit(&a->mono);
+	free(a);
+}
+
+double align_ticks_per_ns(const struct align *a)
+{
+	return clock_mono_ticks_per_ns(&a->mono);
+}
+
+uint64_t align_ns(const struct align *a, uint64_t tsc)
+{
+	return clock_mono_ns(&a->mono, tsc, NULL);
+}
+
+const struct clock_input *align_input(const struct align_guest *g)
+{
+	return g->kvmclock ? g->kvmclock : g->input;
+}
+
+double align_guest_ticks_per_ns(const struct align *a, const struct align_guest *g)
+{
+	return align_on_kvmclock(g) ? 1 : align_ticks_per_ns(a);
+}
+
+uint64_t align_guest_ns(const struct align *a, const struct align_guest *g, unsigned int vcpu,
+			uint64_t host)
+{
+	return align_ns(a, align_on_kvmclock(g) ? align_pvclock_tsc(g, vcpu, host) : host);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The first pass: what the host knows of its clock and of its vCPUs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "clock/align_internal.h"
+#include "readers/readers.h"
+
+enum { CPUS = 4096 };
+
+struct losses {
+	uint64_t reported_ns[CPUS]; /* the newest report of each host CPU */
+};
+
+static bool wants(const char *event, void *arg)
+{
+	static const char *const names[] = {"kvm_entry", "kvm_exit", "kvm_run",
+					    "kvm_userspace_exit", "clock_pair", "vcpu_tsc",
+					    "kvm_write_tsc_offset", "kvm_pvclock_update",
+					    "lost"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], event))
+			return true;
+	return elements_wants(event, NULL);
+}
+
+
+static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
+{
+	struct align_vcpu *v;
+
+	for (unsigned int i = 0; i < a->nr_vcpus; i++)
+		if (a->vcpu[i].pid == pid && a->vcpu[i].vcpu == vcpu)
+			return &a->vcpu[i];
+	if (a->nr_vcpus == ALIGN_VCPUS_MAX || vcpu >= RECORD_NO_VCPU)
+		return NULL;
+	v = &a->vcpu[a->nr_vcpus++];
+	*v = (struct align_vcpu){.pid = pid, .vcpu = (uint16_t)vcpu};
+	return v;
+}
+
+static int mark_add(struct align *a, const struct event *ev, bool enter, bool userspace)
+{
+	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->vcpu);
+	int err;
+
+	if (!v)
+		return 0;
+	if (a->marks == ALIGN_MARKS_MAX) {
+		a->marks_full = true;
+		return 0;
+	}
+	v->exits |= !userspace;
+	err = array_room(v->mark, v->nr_marks);
+	if (err)
+		return err;
+	a->marks++;
+	v->mark[v->nr_marks++] =
+		(struct align_mark){.ns = ev->time_ns, .enter = enter, .userspace = userspace};
+	return 0;
+}
+
+static int report_add(struct align *a, const struct event *ev)
+{
+	bool change = ev->type->id == EV_kvm_write_tsc_offset;
+	struct align_vcpu *v = vcpu_get(a, ev->pid, change ? event_value(ev, "target") : ev->vcpu);
+	int err;
+
+	if (!v || v->nr_reports >= CLOCK_SEGMENTS_MAX)
+		return 0;
+	err = array_room(v->report, v->nr_reports);
+	if (err)
+		return err;
+	v->report[v->nr_reports++] = (struct clock_report){
+		.host_tsc = ev->time_ns,
+		.change = change,
+		.before = change ? (int64_t)event_value(ev, "old") : 0,
+		.offset = (int64_t)event_value(ev, change ? "new" : "offset"),
+		.scale = change ? 0 : event_value(ev, "scale"),
+		.scale_bits = change ? 0 : (uint32_t)event_value(ev, "scale_bits"),
+	};
+	return 0;
+}
+
+/* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it anew. */
+static int pvclock_add(struct align *a, const struct event *ev)
+{
+	struct align_vcpu *v = vcpu_get(a, ev->pid, event_value(ev, "target"));
+	struct clock_pvclock rec = {.host_tsc = ev->time_ns,
+				    .tsc_timestamp = event_value(ev, "tsc_timestamp"),
+				    .system_time = event_value(ev, "system_time"),
+				    .mul = (uint32_t)event_value(ev, "mul"),
+				    .shift = (int8_t)event_value(ev, "shift")};
+	int err;
+
+	if (!v || !rec.mul || v->nr_pv >= CLOCK_SEGMENTS_MAX)
+		return 0;
+	err = array_room(v->pv, v->nr_pv);
+	if (err)
+		return err;
+	if (event_value(ev, "version") == 2)
+		v->registered = ev->time_ns;
+	v->pv[v->nr_pv++] = rec;
+	return 0;
+}
+
+static int pair_add(struct align *a, const struct event *ev)
+{
+	int err;
+
+	if (a->nr_pairs >= CLOCK_PAIRS_MAX)
+		return 0;
+	err = array_room(a->pair, a->nr_pairs);
+	if (!err)
+		a->pair[a->nr_pairs++] =
+			(struct clock_pair){.ns = ev->time_ns,
+					    .tsc = event_value(ev, "tsc"),
+					    .bracket = (uint32_t)event_value(ev, "bracket")};
+	return err;
+}
+
+static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
+{
+	int err = array_room(a->hole, a->nr_holes);
+
+	if (!err)
+		a->hole[a->nr_holes++] = (struct align_hole){from_ns, to_ns};
+	return err;
+}
+
+/* Where entries and exits may be missing. Older files do not say since when: since the CPU's previous report. */
+static int lost_take(struct align *a, struct losses *l, const struct event *ev)
+{
+	unsigned int cpu = (unsigned int)event_value(ev, "lost_cpu") % CPUS;
+	uint64_t what = event_value(ev, "lost_event"), from = ev->time_ns,
+		 to = event_value(ev, "until");
+
+	if (!to) {
+		from = l->reported_ns[cpu];
+		to = ev->time_ns;
+	}
+	l->reported_ns[cpu] = to;
+	if (what && what != EV_kvm_entry && what != EV_kvm_exit && what != EV_kvm_run &&
+	    what != EV_kvm_userspace_exit)
+		return 0;
+	return hole_add(a, from, to >= INT64_MAX ? UINT64_MAX : to);
+}
+
+/* An element that the device returned. */
+static void element_left(void *arg, const struct element *el, enum element_end how,
+			 const struct event *ev)
+{
+	struct align *a = arg;
+
+	if (how != ELEMENT_RETURNED || a->nr_elements == ALIGN_BLOCKS_MAX ||
+	    array_room(a->element, a->nr_elements))
+		return;
+	a->element[a->nr_elements++] = (struct align_element){
+		.vdev = el->vdev, .pop_ns = el->popped_ns, .fill_ns = ev->time_ns};
+}
+
+static void element_popped(void *arg, const struct event *ev)
+{
+	(void)arg;
+	(void)ev;
+}
+
+static int elements_begin(struct align *a)
+{
+	a->elements = elements_new();
+	if (!a->elements)
+		return fail(-ENOMEM, "out of memory");
+	a->watch = (struct element_watch){.popped = element_popped, .left = element_left, .arg = a};
+	elements_watch(a->elements, &a->watch);
+	return 0;
+}
+
+static int event_take(struct align *a, struct losses *l, const struct event *ev)
+{
+	if (!a->first_ns)
+		a->first_ns = ev->time_ns;
+	a->last_ns = ev->time_ns > a->last_ns ? ev->time_ns : a->last_ns;
+	switch (ev->type->id) {
+	case EV_kvm_entry:
+	case EV_kvm_exit:
+		return mark_add(a, ev, ev->type->id == EV_kvm_entry, false);
+	case EV_kvm_run:
+	case EV_kvm_userspace_exit:
+		return mark_add(a, ev, ev->type->id == EV_kvm_run, true);
+	case EV_vcpu_tsc:
+	case EV_kvm_write_tsc_offset:
+		return report_add(a, ev);
+	case EV_kvm_pvclock_update:
+		return pvclock_add(a, ev);
+	case EV_clock_pair:
+		return pair_add(a, ev);
+	case EV_lost:
+		return lost_take(a, l, ev);
+	default:
+		elements_event(a->elements, ev);
+		return 0;
+	}
+}
+
+/* A recording whose times were TSC ticks: two pairs far apart say the same as its map. */
+static int map_take(struct align *a, const struct trace_info *info)
+{
+	json_t *map = json_object_get(info->meta, "tsc_map");
+	double k = json_number_value(json_object_get(map, "ns_per_tick"));
+	uint64_t offset = (uint64_t)json_integer_value(json_object_get(map, "ns_offset"));
+	static const uint64_t at[] = {1ull << 20, 1ull << 50};
+	int err = 0;
+
+	if (!map || a->nr_pairs || k <= 0)
+		return 0;
+	for (int i = 0; !err && i < 2; i++) {
+		err = array_room(a->pair, a->nr_pairs);
+		if (!err)
+			a->pair[a->nr_pairs++] = (struct clock_pair){
+				.tsc = at[i], .ns = (uint64_t)((double)at[i] * k + 0.5) + offset};
+	}
+	return err;
+}
+
+int align_host_read(struct align *a, const char *path)
+{
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants};
+	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_free_ struct losses *l = calloc(1, sizeof(*l));
+	int more = 1,
+	    err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
+
+	if (!err && !a->elements)
+		err = elements_begin(a);
+	if (err)
+		return err;
+	while (!err && (more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; !err && i < batch->nr; i++)
+			err = event_take(a, l, &batch->ev[i]);
+	err = more < 0 ? more : err;
+	return err ? err : map_take(a, &r->info);
+}
+
+/* ---- ticks ---- */
+
+static int mono_make(struct align *a)
+{
+	static const struct clock_pair same[] = {{.ns = 1, .tsc = 1},
+						 {.ns = 1ull << 60, .tsc = 1ull << 60}};
+	int err;
+
+	a->ticks_known = a->nr_pairs >= 2 && !clock_mono_init(&a->mono, a->pair, a->nr_pairs);
+	if (a->ticks_known) {
+		a->host_error_ticks =
+			1 + clock_mono_error_ns(&a->mono) * clock_mono_ticks_per_ns(&a->mono);
+		return 0;
+	}
+	err = clock_mono_init(&a->mono, same, 2);
+	a->host_error_ticks = 1;
+	return err;
+}
+
+static int spans_make(struct align *a, struct align_vcpu *v)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < v->nr_marks; i++) {
+		const struct align_mark *m = &v->mark[i];
+		uint64_t tsc = clock_mono_tsc(&a->mono, m->ns);
+
+		if (v->exits && m->userspace)
+			continue;
+		err = m->enter ? clock_spans_enter(&v->spans, tsc)
+			       : clock_spans_leave(&v->spans, tsc);
+	}
+	for (size_t i = 0; !err && i < a->nr_holes; i++)
+		err = clock_spans_allow(&v->spans, clock_mono_tsc(&a->mono, a->hole[i].from_ns),
+					a->hole[i].to_ns == UINT64_MAX
+						? UINT64_MAX
+						: clock_mono_tsc(&a->mono, a->hole[i].to_ns));
+	for (size_t i = 0; i < v->nr_reports; i++)
+		v->report[i].host_tsc = clock_mono_tsc(&a->mono, v->report[i].host_tsc);
+	for (size_t i = 0; i < v->nr_pv; i++)
+		v->pv[i].host_tsc = clock_mono_tsc(&a->mono, v->pv[i].host_tsc);
+	v->registered = v->registered ? clock_mono_tsc(&a->mono, v->registered) : 0;
+	free(v->mark);
+	v->mark = NULL;
+	v->nr_marks = 0;
+	return err;
+}
+
+int align_host_end(struct align *a)
+{
+	int err = mono_make(a);
+
+	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++)
+		err = spans_make(a, &a->vcpu[i]);
+	return err;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For clock/ only. */
+#ifndef HOSTRACE_ALIGN_INTERNAL_H
+#define HOSTRACE_ALIGN_INTERNAL_H
+
+#include "clock/align.h"
+#include "pairing/elements.h"
+
+/* A vCPU went into guest mode or out of it. */
+struct align_mark {
+	uint64_t ns;
+	bool enter, userspace; /* userspace: kvm_run and kvm_userspace_exit */
+};
+
+struct align_element {
+	uint64_t vdev, pop_ns, fill_ns;
+};
+
+struct align_hole {
+	uint64_t from_ns, to_ns;
+};
+
+struct align_vcpu {
+	uint32_t pid;
+	uint16_t vcpu;
+	struct align_mark *mark;
+	size_t nr_marks, mark_room;
+	struct clock_report *report; /* host_tsc is ns until all pairs are known */
+	size_t nr_reports;
+	struct clock_pvclock *pv; /* host_tsc likewise */
+	size_t nr_pv;
+	uint64_t registered; /* host_tsc likewise: when the guest took its kvm-clock into use; 0: not seen */
+	struct clock_spans spans;
+	bool exits; /* there is a kvm_exit or kvm_entry */
+};
+
+struct align {
+	struct align_vcpu vcpu[ALIGN_VCPUS_MAX];
+	unsigned int nr_vcpus;
+	struct clock_pair *pair;
+	size_t nr_pairs;
+	struct align_hole *hole;
+	size_t nr_holes;
+	uint64_t marks;
+	bool marks_full;
+	struct elements *elements;
+	struct element_watch watch;
+	struct align_element *element;
+	size_t nr_elements;
+	uint64_t first_ns, last_ns; /* of what was looked at */
+	struct clock_span whole;    /* the same in ticks */
+	struct clock_mono mono;
+	bool ticks_known;	 /* else "host ticks" are ns */
+	double host_error_ticks; /* of a host event's time as ticks */
+	const char *clock;
+	const char **host; /* the inputs' paths, not owned */
+	unsigned int nr_hosts;
+	uint32_t pid;
+	struct align_guest guest[ALIGN_GUESTS_MAX];
+	unsigned int nr_guests;
+};
+
+/* The first pass over one host input. */
+int align_host_read(struct align *a, const char *path);
+/* After the last: ns become ticks, marks become spans. */
+int align_host_end(struct align *a);
+
+bool align_guest_is_tsc(const struct trace_info *info);
+
+/* trace-cmd's measurements stand for the kernel's reports where the host's recording has none. */
+int align_shifts(const struct align *a, struct align_guest *g, const struct trace_info *info,
+		 struct clock_options *opt);
+
+/*
+ * Bounds a guest by its disk where the host has no entries and exits. `ticks`: it stamps with its TSC. Without the
+ * sentence set where that cannot be done; -ENOMEM.
+ */
+int align_limits(struct align *a, struct align_guest *g, bool ticks);
+
+/*
+ * Lowers *high of the band of the constant that is to be added to a guest's stamp, by the guest's kicks and the host's
+ * writes to notify registers. `convert`: a host TSC on the clock that has this constant; `tolerance`: of that.
+ */
+int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid,
+		uint64_t (*convert)(const void *arg, uint64_t tsc), const void *arg, double low,
+		double *high, double tolerance);
+
+/* ---- pvclock.c ---- */
+
+/*
+ * Relates a guest that stamps in ns through its kvm-clock; `uptime`: they count from the end of its boot (OSv).
+ * -ENODATA: the recording does not have what it takes.
+ */
+int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bool uptime);
+void align_pvclock_free(struct align_guest *g);
+bool align_on_kvmclock(const struct align_guest *g);
+uint64_t align_pvclock_tsc(const struct align_guest *g, unsigned int vcpu, uint64_t kvmclock);
+
+/* One guest input through the relation, only CPU `only` (-1: all). */
+int align_lane_open(const struct align *a, const struct align_guest *g,
+		    const struct read_hint *hint, int only, struct reader **ret);
+
+#endif

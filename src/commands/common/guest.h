@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `hostrace guest ACTION`: what all actions share. An action is a function in one of guest_*.c and
+ * a row of the table in guest.c.
+ */
+#ifndef HOSTRACE_GUEST_COMMAND_H
+#define HOSTRACE_GUEST_COMMAND_H
+
+#include <jansson.h>
+
+#include "base/options.h"
+#include "fetch/http.h"
+
+struct guest_given {
+	/* REST */
+	const char *url;
+	struct http_options http;
+	bool backtrace, no_backtrace;
+	uint64_t interval_ns, count, max_bytes, retries;
+
+	/* memory */
+	const char *remote, *exe, *vm, *qmp;
+	bool symbols, debug, no_location, raw;
+
+	bool terse; /* the words of OSv's own tool */
+};
+extern struct guest_given guest_given;
+
+/* argv are the words after the action's name. Returns the exit status. */
+int guest_download(int argc, char **argv);
+int guest_control(int argc, char **argv);
+int guest_sampler(int argc, char **argv);
+
+int guest_extract(int argc, char **argv);
+int guest_threads(int argc, char **argv);
+int guest_virtio(int argc, char **argv);
+int guest_leaks(int argc, char **argv);
+
+/* What extract, threads, virtio and leaks share: 0, or -errno with the sentence set. */
+struct osv_guest_options;
+int guest_memory_options(struct osv_guest_options *ret);
+
+/*
+ * Prints the answer: {"hostrace":{...},"inputs":[],"clock":{},"caveats":[..],KEY:VALUE}; key is
+ * "rows" or "result". Takes value and caveats (may be NULL) over. Returns the exit status.
+ */
+int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats);
+
+/* control's `freq`: words are tracepoints. */
+struct rest;
+int guest_freq(const struct rest *r, int argc, char **argv);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name
+ * beside it and renamed when all is well, so that a failed report never replaces a good one.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/replace.h"
+#include "commands/common/command.h"
+#include "commands/common/output.h"
+
+static struct {
+	const char *format, *file, *sort;
+	uint64_t limit;
+} given;
+
+static char *temporary; /* name of the file being written */
+static FILE *pager;
+
+/* clang-format off */
+const struct option_row output_options[] = {
+	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
+	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
+	{0},
+};
+/* clang-format on */
+
+/* clang-format off */
+const struct option_row output_file_options[] = {
+	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
+	{0},
+};
+/* clang-format on */
+
+static bool format_known(const char *formats, const char *format)
+{
+	size_t len = strlen(format);
+
+	for (const char *p = formats; *p; p += strcspn(p, " "), p += *p == ' ')
+		if (strcspn(p, " ") == len && !strncmp(p, format, len))
+			return true;
+	return false;
+}
+
+/* A device or a pipe is written to; a file is replaced when its successor is whole. */
+static int open_file(struct output *out)
+{
+	if (is_irreplaceable(given.file)) {
+		out->file = fopen(given.file, "we");
+		return out->file ? 0 : fail(-errno, "%s: %s", given.file, strerror(errno));
+	}
+	if (asprintf(&temporary, "%s.%d.tmp", given.file, (int)getpid()) < 0)
+		return fail(-ENOMEM, "out of memory");
+	unlink(temporary);
+	out->file = fopen(temporary, "wxe");
+	if (!out->file)
+		return fail(-errno, "%s: %s", given.file, strerror(errno));
+	return 0;
+}
+
+static FILE *open_pager(void)
+{
+	const char *name = getenv("HOSTRACE_PAGER");
+
+	if (!name)
+		name = getenv("PAGER");
+	if (!name)
+		name = "less";
+	if (common.no_pager || !*name || !strcmp(name, "cat"))
+		return NULL;
+	setenv("LESS", "FRX", 0);
+	fflush(stdout);
+	return popen(name, "w");
+}
+
+static int terminal_width(FILE *f)
+{
+	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+
+	if (columns && atoi(columns) >= 40)
+		return atoi(columns);
+	if (isatty(fileno(f)) && !ioctl(fileno(f), TIOCGWINSZ, &size) && size.ws_col >= 40)
+		return size.ws_col;
+	return 80;
+}
+
+bool output_is(const char *format)
+{
+	return !strcmp(given.format ? given.format : "text", format);
+}
+
+const char *output_file(void)
+{
+	return given.file;
+}
+
+int output_open(const char *formats, struct output *ret)
+{
+	const char *format = given.format ? given.format : "text";
+
+	if (!format_known(formats, format))
+		return fail_usage(-EINVAL,
+				  "format '%s' is not one that this report can be written in: %s",
+				  format, formats);
+	*ret = (struct output){
+		.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
+	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
+		return open_file(ret);
+	ret->color = color_wanted(stdout);
+	ret->width = terminal_width(stdout);
+	if (isatty(STDOUT_FILENO) && !strcmp(format, "text") && (pager = open_pager())) {
+		signal(SIGPIPE, SIG_IGN); /* the pager may be left early */
+		ret->file = pager;
+	}
+	return 0;
+}
+
+static int written_wrong(const char *name, int err)
+{
+	if (err == EPIPE)
+		return 0; /* `hostrace list | head` has seen enough */
+	return fail(-err, "%s: %s", name, strerror(err));
+}
+
+static int close_file(struct output *out)
+{
+	bool bad = ferror(out->file);
+	int err = 0;
+
+	errno = 0;
+	if (fclose(out->file) || bad)
+		err = fail(-EIO, "%s: %s", given.file,
+			   errno ? strerror(errno) : "could not be written");
+	else if (rename(temporary, given.file))
+		err = fail(-errno, "%s: %s", given.file, strerror(errno));
+	if (err)
+		unlink(temporary);
+	free(temporary);
+	temporary = NULL;
+	return err;
+}
+
+int output_close(struct output *out)
+{
+	if (temporary)
+		return close_file(out);
+	errno = 0;
+	int err = fflush(out->file) || ferror(out->file) ? (errno ? errno : EIO) : 0;
+
+	if (given.file && out->file != stdout)
+		fclose(out->file);
+
+	if (pager) {
+		pclose(pager);
+		pager = NULL;
+		return 0;
+	}
+	return err ? written_wrong(given.file ? given.file : "stdout", err) : 0;
+}
+
+void output_cancel(struct output *out)
+{
+	if (temporary) {
+		fclose(out->file);
+		unlink(temporary);
+		free(temporary);
+		temporary = NULL;
+	} else if (pager) {
+		pclose(pager);
+		pager = NULL;
+	} else if (given.file && out->file != stdout) {
+		fclose(out->file);
+	}
+}

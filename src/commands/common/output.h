@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a report goes and in which format: -f FORMAT, -o FILE, --limit, --sort, the pager.
+ */
+#ifndef HOSTRACE_COMMANDS_OUTPUT_H
+#define HOSTRACE_COMMANDS_OUTPUT_H
+
+#include <stdio.h>
+
+#include "base/options.h"
+#include "output/output.h"
+
+extern const struct option_row output_options[];
+
+/* The same without --sort, for reports with an order of their own. */
+extern const struct option_row output_file_options[];
+
+/*
+ * Opens the output. `formats` are those that the command can write, space-separated ("text json csv"); another
+ * one is -EINVAL with a sentence that lists them. -o FILE is written to a temporary name and renamed by
+ * output_close(), so that a failed report never replaces a good one.
+ */
+int output_open(const char *formats, struct output *ret);
+
+/* Was this format asked for? For what must be known before output_open(). */
+bool output_is(const char *format);
+
+/* The name after -o, or NULL: for commands whose answer is a trace, not a report. */
+const char *output_file(void);
+
+/* Flushes and renames; -errno with the sentence set if anything could not be written. */
+int output_close(struct output *out);
+
+/* Throws away what was written (the report failed). */
+void output_cancel(struct output *out);
+
+#endif

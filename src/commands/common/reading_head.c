@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What stands with every answer: which inputs, which clock, what was lost, what to be careful with. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock/align.h"
+#include "commands/common/command.h"
+#include "commands/common/reading.h"
+#include "output/report.h"
+
+/* Events in the file, where that is known without reading it; else those that were read. */
+static uint64_t events_of(struct reader *r)
+{
+	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
+	uint64_t sum = 0;
+
+	if (!counts || !r->ops->counts || r->ops->counts(r, counts))
+		return r->info.nr_events;
+	for (unsigned int i = 0; i < event_types_count(); i++)
+		sum += counts[i];
+	return sum;
+}
+
+static json_t *inputs_json(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; reading_input(i); i++) {
+		const struct trace_info *info = &reading_input(i)->info;
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file,
+						      "kind", info->kind, "events",
+						      (json_int_t)events_of(reading_input(i)),
+						      "lost", (json_int_t)info->lost));
+	}
+	return list;
+}
+
+/* Guest events that lie outside of guest mode, and how many were looked at. */
+static uint64_t events_outside(const struct align_guest *g, uint64_t *ret_checked)
+{
+	uint64_t out = 0;
+
+	*ret_checked = 0;
+	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
+		out += g->relation.vcpu[v].proof.violations;
+		*ret_checked += g->relation.vcpu[v].proof.checked;
+	}
+	return out;
+}
+
+/* The bound holds only for a relation that stands the proof. */
+static void caveat_refuted(json_t *list, const struct align_guest *g)
+{
+	uint64_t checked, out = events_outside(g, &checked);
+
+	if (out)
+		caveat_add(list,
+			   "the guest's clock is not aligned: %" PRIu64 " of %" PRIu64
+			   " guest events lie outside of guest mode",
+			   out, checked);
+}
+
+/* One sentence for all events that `record --budget` gave up at a time: their reports end there. */
+static void caveat_budget(json_t *list, const struct trace_info *info)
+{
+	const json_t *budget = json_object_get(info->meta, "budget"), *d, *next;
+	const json_t *dropped = json_object_get(budget, "dropped");
+	char names[256] = "", text[512];
+	size_t i, len = 0;
+
+	json_array_foreach (dropped, i, d) {
+		json_int_t at = json_integer_value(json_object_get(d, "time_ns"));
+		const char *event = json_string_value(json_object_get(d, "event"));
+
+		if (len < sizeof(names))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.40s",
+						len ? ", " : "", event ? event : "?");
+		next = json_array_get(dropped, i + 1);
+		if (next && json_integer_value(json_object_get(next, "time_ns")) == at)
+			continue;
+		snprintf(text, sizeof(text),
+			 "not recorded from %.3f s on: %s; the budget of %.2f %% of the VM's CPU "
+			 "time was exceeded",
+			 (double)(at - (json_int_t)info->start_ns) / 1e9, names,
+			 json_number_value(json_object_get(budget, "limit_percent")));
+		text_neutralise(text);
+		json_array_append_new(list, json_string(text));
+		len = 0;
+	}
+}
+
+static json_t *caveats_json(const struct reader *r, const json_t *more)
+{
+	json_t *list = json_copy(r->info.caveats);
+	size_t i;
+	json_t *text;
+
+	for (unsigned int n = 0; reading_input(n); n++)
+		caveat_budget(list, &reading_input(n)->info);
+	if (r->info.lost)
+		caveat_add(list, "%" PRIu64 " events were lost: buffers were full", r->info.lost);
+	for (unsigned int g = 0; g < reading_guests(); g++) {
+		const struct align_guest *guest;
+		struct align *align;
+
+		if (reading_align((int)g, &align, &guest))
+			continue;
+		if (guest->relation.note[0])
+			json_array_append_new(list, json_string(guest->relation.note));
+		caveat_refuted(list, guest);
+	}
+	json_array_foreach (more, i, text)
+		json_array_append(list, text);
+	return list;
+}
+
+static bool is_refuted(const struct align_guest *g)
+{
+	uint64_t checked;
+
+	return g && events_outside(g, &checked);
+}
+
+static bool is_worse(const struct align_guest *a, const struct align_guest *b)
+{
+	return is_refuted(a) != is_refuted(b) ? is_refuted(a) : a->error_ns > b->error_ns;
+}
+
+/* The guest whose times are known worst, a refuted one before all; NULL: no two clocks meet. */
+static const struct align_guest *worst_guest(void)
+{
+	const struct align_guest *worst = NULL, *g;
+	struct align *align;
+
+	for (unsigned int i = 0; i < reading_guests(); i++)
+		if (!reading_align((int)i, &align, &g) && (!worst || is_worse(g, worst)))
+			worst = g;
+	return worst;
+}
+
+json_t *reading_head(const struct reader *r, const json_t *more)
+{
+	const struct align_guest *g = worst_guest();
+	json_t *refuted = is_refuted(g) ? json_true() : NULL;
+
+	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*}, s:o}", "hostrace", "version",
+			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
+			 "clock", "method", g ? g->relation.protocol->name : "host", "error_ns",
+			 (json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "caveats",
+			 caveats_json(r, more));
+}
+
+static void print_clock(const struct align_guest *g, FILE *out)
+{
+	char text[128];
+
+	if (is_refuted(g))
+		snprintf(text, sizeof(text), "guest times are not right: the clock (%s) is refuted",
+			 g->relation.protocol->name);
+	else
+		snprintf(text, sizeof(text),
+			 "guest times are on the host's clock: %s, right to %.0f ns",
+			 g->relation.protocol->name, ceil(g->error_ns));
+	caveat_print(text, out);
+}
+
+void reading_foot(const struct reader *r, const json_t *more, FILE *out)
+{
+	json_t *list = caveats_json(r, more);
+	size_t i;
+	json_t *text;
+
+	if (worst_guest())
+		print_clock(worst_guest(), out);
+	json_array_foreach (list, i, text)
+		caveat_print(json_string_value(text), out);
+	json_decref(list);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "commands/common/osv.h"
+#include "commands/common/reading.h"
+#include "commands/common/rows.h"
+#include "output/event_rows.h"
+#include "readers/ring/stream_reader.h"
+#include "symbols/addresses.h"
+
+enum { SOURCES_MAX = 2 * OPTION_LIST_MAX + 1 };
+
+struct rows {
+	struct output *out;
+	struct thread_names *names;
+	uint64_t start_ns, nr, max_frames;
+	bool with_source;
+	bool tried[SOURCES_MAX];
+	struct addresses *symbols[SOURCES_MAX]; /* that a source brings itself */
+	struct addresses *given;		/* --symbols, or -e: for all */
+};
+
+static int symbols_open(struct rows *rows)
+{
+	struct osv_symbols_options opt = osv_symbols_given();
+	const char *path = opt.map ? opt.map : opt.elf;
+
+	return path && !opt.none ? addresses_open(path, &rows->given) : 0;
+}
+
+/* A guest stream may bring its kernel's symbols; without any, addresses stay. */
+static const struct addresses *symbols_of(struct rows *rows, unsigned int source)
+{
+	const struct reader *r = source < SOURCES_MAX ? reading_input(source) : NULL;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+
+	if (rows->given)
+		return rows->given;
+	if (!r || osv_symbols_given().none || strcmp(r->info.kind, "guest-stream"))
+		return NULL;
+	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
+		addresses_parse(text, len, r->info.file, &rows->symbols[source]);
+	rows->tried[source] = true;
+	return rows->symbols[source];
+}
+
+static void row_write(struct rows *rows, const struct event *ev)
+{
+	FILE *f = rows->out->file;
+	struct event_row row = {
+		.ev = ev,
+		.source = reading_source_name(ev->source),
+		.comm = thread_comm(rows->names, ev),
+		.vcpu = thread_vcpu(rows->names, ev),
+		.max_frames = rows->max_frames,
+	};
+
+	if (!strcmp(rows->out->format, "csv")) {
+		event_row_csv(&row, f);
+	} else if (!strcmp(rows->out->format, "json")) {
+		fputs(rows->nr ? ",\n" : "\n", f);
+		event_row_json(&row, f);
+	} else {
+		row.symbols = symbols_of(rows, ev->source);
+		event_row_text(&row, rows->start_ns, rows->with_source, f);
+	}
+	rows->nr++;
+}
+
+/* JSON has its rows first: what the head says of the input is known only at the end. */
+static void rows_begin(struct rows *rows)
+{
+	if (!strcmp(rows->out->format, "csv"))
+		event_row_csv_head(rows->out->file);
+	else if (!strcmp(rows->out->format, "json"))
+		fputs("{\"rows\":[", rows->out->file);
+	else
+		event_row_text_head(rows->with_source, rows->out->file);
+}
+
+static void rows_end(struct rows *rows, struct reader *r, const json_t *more)
+{
+	FILE *f = rows->out->file;
+
+	if (!strcmp(rows->out->format, "text"))
+		reading_foot(r, more, f);
+	if (strcmp(rows->out->format, "json"))
+		return;
+	json_t *head = reading_head(r, more);
+	_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
+
+	fprintf(f, "\n],%s\n", text + 1);
+	json_decref(head);
+}
+
+static int rows_loop(struct rows *rows, struct reader *r)
+{
+	static struct batch batch;
+	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
+	int more;
+
+	while ((more = reader_next(r, &batch)) > 0) {
+		for (unsigned int i = 0; i < batch.nr && rows->nr < limit; i++) {
+			thread_names_event(rows->names, &batch.ev[i]);
+			if (reading_asked(r, &batch.ev[i]))
+				row_write(rows, &batch.ev[i]);
+		}
+		if (rows->nr == limit || ferror(rows->out->file))
+			return 1;
+	}
+	return more;
+}
+
+int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
+{
+	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
+	struct rows rows = {.out = out,
+			    .names = names,
+			    .start_ns = r->info.start_ns,
+			    .max_frames = max_frames,
+			    .with_source = reading_input(1) != NULL};
+	json_t *more;
+	int ret;
+
+	if (!names)
+		return fail(-ENOMEM, "out of memory for thread names");
+	ret = symbols_open(&rows);
+	if (ret)
+		return ret;
+	more = json_array();
+	for (unsigned int i = 0; reading_input(i); i++)
+		thread_names_meta(names, i, reading_input(i)->info.meta);
+	rows_begin(&rows);
+	ret = rows_loop(&rows, r);
+	if (ret == 1 && rows.nr == out->limit)
+		json_array_append_new(
+			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
+	if (ret >= 0)
+		rows_end(&rows, r, more);
+	json_decref(more);
+	for (unsigned int i = 0; i < SOURCES_MAX; i++)
+		addresses_close(rows.symbols[i]);
+	addresses_close(rows.given);
+	return ret < 0 ? ret : 0;
+}

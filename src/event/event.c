@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The registry of event types. Ours are made here from events.def; others are copied in as readers meet them.
+ * The table only grows and types are never freed before the program ends, so a `const struct event_type *` may
+ * be kept and compared by address.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/event.h"
+
+#define KIND_u8  FIELD_UINT
+#define KIND_u16 FIELD_UINT
+#define KIND_u32 FIELD_UINT
+#define KIND_u64 FIELD_UINT
+#define KIND_s32 FIELD_SINT
+#define KIND_s64 FIELD_SINT
+
+/* static const struct field fields_kvm_exit[] = { ... }; the closing empty row keeps field-less events legal. */
+#define EVENT(id, name, doc) static const struct field fields_##name[] = {
+#define FIELD(type, field, fmt, doc) {#field, #fmt, doc, KIND_##type, 0, sizeof(hr_##type)},
+#define TEXT(len, field, doc)	     {#field, "text", doc, FIELD_TEXT, 0, len},
+#define PAD(bytes)		     {NULL, NULL, NULL, FIELD_UINT, 0, bytes},
+#define END(name)		     {0}};
+#include "events.def"
+#undef EVENT
+#undef FIELD
+#undef TEXT
+#undef PAD
+#undef END
+
+/* static const struct event_type ours[] = { ... }; */
+#define EVENT(ev_id, ev_name, ev_doc)                                                              \
+	{.name = #ev_name, .doc = ev_doc, .id = ev_id, .fields = fields_##ev_name,                 \
+	 .nr_fields = sizeof(fields_##ev_name) / sizeof(fields_##ev_name[0]) - 1,                  \
+	 .size = sizeof(struct rec_##ev_name)},
+#define FIELD(type, field, fmt, doc)
+#define TEXT(len, field, doc)
+#define PAD(bytes)
+#define END(name)
+static const struct event_type ours[] = {
+#include "events.def"
+};
+#undef EVENT
+#undef FIELD
+#undef TEXT
+#undef PAD
+#undef END
+
+enum { NR_OURS = sizeof(ours) / sizeof(ours[0]) };
+
+static const struct event_type *types[EVENT_TYPES_MAX];
+static unsigned int nr_types;
+static const struct event_type *by_id[EV_LIMIT];
+
+static bool fields_equal(const struct event_type *a, const struct event_type *b)
+{
+	if (strcmp(a->name, b->name) || a->size != b->size || a->nr_fields != b->nr_fields)
+		return false;
+	for (unsigned int i = 0; i < a->nr_fields; i++) {
+		const struct field *f = &a->fields[i], *g = &b->fields[i];
+
+		if (strcmp(f->name, g->name) || strcmp(f->fmt, g->fmt) || f->kind != g->kind ||
+		    f->offset != g->offset || f->size != g->size)
+			return false;
+	}
+	return true;
+}
+
+static int field_check(const struct event_type *t, const struct field *f)
+{
+	bool is_int = f->kind == FIELD_UINT || f->kind == FIELD_SINT;
+	bool size_ok = is_int ? f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8
+			      : f->kind == FIELD_DYNTEXT ? f->size == 4 : f->size > 0;
+
+	if (f->kind > FIELD_DYNTEXT || !size_ok)
+		return fail(-EINVAL, "event %s: field %s has an unknown kind or size", t->name,
+			    f->name);
+	if (f->offset < sizeof(struct record_hdr) || f->offset + f->size > t->size)
+		return fail(-EINVAL, "event %s: field %s lies outside the record", t->name,
+			    f->name);
+	return 0;
+}
+
+static int type_check(const struct event_type *t)
+{
+	if (!t->name[0] || strlen(t->name) >= EVENT_NAME_MAX)
+		return fail(-EINVAL, "an event's name is empty or longer than %d bytes",
+			    EVENT_NAME_MAX - 1);
+	if (t->nr_fields > EVENT_FIELDS_MAX)
+		return fail(-EINVAL, "event %s has %u fields; at most %d are supported", t->name,
+			    t->nr_fields, EVENT_FIELDS_MAX);
+	if (t->size < sizeof(struct record_hdr) || t->size > EVENT_RECORD_MAX)
+		return fail(-EINVAL, "event %s: a record of %u bytes is not possible", t->name,
+			    t->size);
+	for (unsigned int i = 0; i < t->nr_fields; i++) {
+		int err = field_check(t, &t->fields[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Rows of ours know only sizes; the places follow from the order, as in the struct itself. PADs are left out. */
+static struct event_type *copy_ours(const struct event_type *from)
+{
+	struct event_type *t = malloc(sizeof(*t));
+	struct field *fields = calloc(from->nr_fields + 1u, sizeof(*fields));
+	uint16_t offset = sizeof(struct record_hdr), nr = 0;
+
+	if (!t || !fields)
+		abort();
+	for (unsigned int i = 0; i < from->nr_fields; i++) {
+		if (from->fields[i].name) {
+			fields[nr] = from->fields[i];
+			fields[nr++].offset = offset;
+		}
+		offset = (uint16_t)(offset + from->fields[i].size);
+	}
+	*t = *from;
+	t->fields = fields;
+	t->nr_fields = nr;
+	if (offset != from->size) /* a PAD is missing in events.def; tests/unit/test_event.c finds it first */
+		abort();
+	return t;
+}
+
+static char *copy_text(const char *s)
+{
+	char *copy = strdup(s ? s : "");
+
+	if (!copy)
+		abort();
+	return copy;
+}
+
+static struct event_type *copy_type(const struct event_type *from)
+{
+	struct event_type *t = malloc(sizeof(*t));
+	struct field *fields = calloc(from->nr_fields + 1u, sizeof(*fields));
+
+	if (!t || !fields)
+		abort();
+	*t = *from;
+	t->name = copy_text(from->name);
+	t->doc = copy_text(from->doc);
+	t->fields = fields;
+	for (unsigned int i = 0; i < t->nr_fields; i++) {
+		fields[i] = from->fields[i];
+		fields[i].name = copy_text(from->fields[i].name);
+		fields[i].fmt = copy_text(from->fields[i].fmt);
+		fields[i].doc = copy_text(from->fields[i].doc);
+	}
+	return t;
+}
+
+static void add(struct event_type *t)
+{
+	t->index = (uint16_t)nr_types;
+	types[nr_types++] = t;
+}
+
+static void init(void)
+{
+	if (nr_types)
+		return;
+	for (unsigned int i = 0; i < NR_OURS; i++) {
+		struct event_type *t = copy_ours(&ours[i]);
+
+		add(t);
+		by_id[t->id] = t;
+	}
+}
+
+int event_type_register(const struct event_type *type, const struct event_type **ret)
+{
+	int err = type_check(type);
+
+	init();
+	if (err)
+		return err;
+	/* A linear search: types are registered a few hundred times a run, never per event. */
+	for (unsigned int i = 0; i < nr_types; i++)
+		if (fields_equal(types[i], type)) {
+			*ret = types[i];
+			return 0;
+		}
+	if (nr_types == EVENT_TYPES_MAX)
+		return fail(-E2BIG, "more than %d event types in the inputs", EVENT_TYPES_MAX);
+	struct event_type *t = copy_type(type);
+	const struct event_type *namesake = event_type_named(type->name);
+
+	t->id = namesake ? namesake->id : 0;
+	add(t);
+	*ret = t;
+	return 0;
+}
+
+const struct event_type *event_type_ours(unsigned int id)
+{
+	init();
+	return id < EV_LIMIT ? by_id[id] : NULL;
+}
+
+const struct event_type *event_type_named(const char *name)
+{
+	init();
+	for (unsigned int i = 0; i < nr_types; i++)
+		if (!strcmp(types[i]->name, name))
+			return types[i];
+	return NULL;
+}
+
+const struct event_type *event_type_at(unsigned int index)
+{
+	init();
+	return index < nr_types ? types[index] : NULL;
+}
+
+unsigned int event_types_count(void)
+{
+	init();
+	return nr_types;
+}
+
+const struct field *event_field(const struct event_type *type, const char *name)
+{
+	for (unsigned int i = 0; i < type->nr_fields; i++)
+		if (!strcmp(type->fields[i].name, name))
+			return &type->fields[i];
+	return NULL;
+}
+
+uint64_t event_u64(const struct event *ev, const struct field *f)
+{
+	uint64_t v = 0;
+
+	if (f->kind > FIELD_SINT || f->offset + f->size > ev->size)
+		return 0;
+	/* constant lengths: a load each, where one memcpy() of any length would be a call */
+	if (f->size == 8)
+		memcpy(&v, ev->data + f->offset, 8);
+	else if (f->size == 4)
+		memcpy(&v, ev->data + f->offset, 4);
+	else
+		memcpy(&v, ev->data + f->offset, f->size);
+	if (f->kind == FIELD_SINT && f->size < 8) {
+		unsigned int shift = 64 - 8u * f->size;
+
+		v = (uint64_t)((int64_t)(v << shift) >> shift);
+	}
+	return v;
+}
+
+uint64_t event_value(const struct event *ev, const char *name)
+{
+	const struct field *f = event_field(ev->type, name);
+
+	return f ? event_u64(ev, f) : 0;
+}
+
+const char *event_text(const struct event *ev, const struct field *f, char *buf, size_t size)
+{
+	size_t from = f->offset, len = f->size;
+
+	buf[0] = 0;
+	if (f->kind == FIELD_DYNTEXT) {
+		uint32_t loc = 0;
+
+		if (f->offset + 4u > ev->size)
+			return buf;
+		memcpy(&loc, ev->data + f->offset, 4);
+		from = loc & 0xffff;
+		len = loc >> 16;
+	} else if (f->kind != FIELD_TEXT) {
+		return buf;
+	}
+	if (from > ev->size)
+		return buf;
+	if (len > ev->size - from)
+		len = ev->size - from;
+	len = strnlen((const char *)ev->data + from, len);
+	if (len > size - 1)
+		len = size - 1;
+	memcpy(buf, ev->data + from, len);
+	buf[len] = 0;
+	return buf;
+}

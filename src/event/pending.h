@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records that wait until it is certain that no older one can follow. A recorder drains its CPUs one after the
+ * other, so what it writes is a sequence of nearly sorted runs; with every round it says up to which time all is
+ * there (the watermark). A reader puts records in, sorts, and hands out those older than the watermark.
+ *
+ *   slots:  | handed out | ready, sorted | waiting: sorted up to the newest round ...
+ *           0            head            ready                                     nr
+ *
+ * Memory is bounded: beyond PENDING_BYTES_MAX the older half becomes ready at once, and what then comes too late is
+ * handed out late and counted.
+ */
+#ifndef HOSTRACE_PENDING_H
+#define HOSTRACE_PENDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/reader.h"
+
+enum {
+	PENDING_BYTES_MAX = 32 << 20, /* records waiting */
+	PENDING_BLOCK = 1 << 20,      /* the largest piece that pending_memory() gives */
+};
+
+struct pending_slot {
+	uint64_t time_ns;
+	const uint8_t *data; /* in a block of pending's */
+};
+
+struct pending_block;
+
+struct pending {
+	struct pending_slot *slots, *spare;
+	uint32_t *runs;
+	size_t head, ready, nr, max;
+	struct pending_block *blocks, *pool;
+	size_t block_bytes; /* of the blocks in use */
+	size_t live_bytes;  /* of the records from head to nr */
+	uint64_t newest_ns; /* newest time made ready */
+	uint64_t late;	    /* records that came after a newer one was made ready */
+	uint64_t since_ns,
+		until_ns; /* `lost` records are counted in this window; see struct read_hint */
+};
+
+void pending_deinit(struct pending *p);
+
+/*
+ * Memory for len <= PENDING_BLOCK bytes of records, 8-aligned; NULL: out of memory. What was handed out before
+ * becomes invalid.
+ */
+uint8_t *pending_memory(struct pending *p, size_t len);
+
+/* Room for nr more slots: 0 or -ENOMEM with the sentence set. */
+int pending_reserve(struct pending *p, size_t nr);
+
+/* Adds a record that lies in pending_memory(); its room must have been reserved. */
+static inline void pending_add(struct pending *p, uint64_t time_ns, const uint8_t *data,
+			       size_t size)
+{
+	p->slots[p->nr++] = (struct pending_slot){time_ns, data};
+	p->live_bytes += size;
+	p->late += time_ns < p->newest_ns;
+}
+
+/* Sorts what waits and makes ready what is older than watermark_ns (UINT64_MAX: everything). */
+void pending_release(struct pending *p, uint64_t watermark_ns);
+
+/* Is more waiting than memory is meant for? Then pending_release_half() must be called. */
+static inline bool pending_full(const struct pending *p)
+{
+	return p->live_bytes > PENDING_BYTES_MAX;
+}
+
+void pending_release_half(struct pending *p);
+
+/*
+ * Hands out up to BATCH_MAX of what is ready (head < ready). `types` has a type for each id that a record added may
+ * carry. Counts events and losses in info.
+ */
+void pending_batch(struct pending *p, const struct event_type *const *types,
+		   struct trace_info *info, struct batch *batch);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A reader turns one input into a stream of events in time order, batch by batch. Our file, its text twin,
+ * trace.dat, perf.data, OSv's dumps, a guest ring, the merge of several readers and a trimmed reader all look
+ * the same. To add one: a file with its `const struct reader_ops` at the bottom and a line in readers.c.
+ */
+#ifndef HOSTRACE_READER_H
+#define HOSTRACE_READER_H
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "event/event.h"
+
+enum { BATCH_MAX = 1024 }; /* events a reader hands out at a time */
+
+struct batch {
+	struct event ev[BATCH_MAX];
+	unsigned int nr;
+};
+
+/*
+ * What is known of an input apart from its events. Filled by open() as far as the input's beginning and index
+ * tell; `lost`, `late`, `nr_events` and `caveats` are final once next() has returned 0.
+ */
+struct trace_info {
+	const char *file; /* as the user gave it */
+	const char *kind; /* "hrt", "text", "trace.dat", ... */
+	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
+	json_t *caveats;  /* array of sentences that reports must print, e.g. that the file is cut short */
+	uint64_t start_ns, end_ns; /* first and last event's time; start_ns is known after open() */
+	uint64_t nr_events;
+	uint64_t lost; /* events the recorder could not take */
+	uint64_t late; /* events that came more out of order than the reader's window: delivered late, counted */
+};
+
+/*
+ * What the consumer will not look at anyway. A reader may use it to skip whole chunks unread, and may ignore it:
+ * the exact filter is trim_open().
+ */
+struct read_hint {
+	uint64_t since_ns, until_ns;	     /* absolute; 0 and UINT64_MAX: all */
+	bool (*wants)(const char *event, void *arg); /* by event name; NULL: all */
+	void *arg;
+	bool guest; /* a guest's own trace: types are "guest:NAME", times stay as the guest's clock gave them */
+};
+
+struct reader {
+	const struct reader_ops *ops;
+	struct trace_info info;
+};
+
+struct reader_ops {
+	const char *name, *summary;
+
+	bool directory; /* it reads folders: probe is not asked then, and may be NULL */
+
+	/* Do these first bytes (len <= READER_PROBE_BYTES) look like mine? */
+	bool (*probe)(const uint8_t *head, size_t len);
+
+	/* Opens it. The sentence is set on failure. `hint` may be NULL and is only valid during the call. */
+	int (*open)(const char *path, const struct read_hint *hint, struct reader **ret);
+
+	/* Fills the batch (nr > 0) and returns 1; 0 at the end; -errno with the sentence set. */
+	int (*next)(struct reader *r, struct batch *batch);
+
+	/*
+	 * Adds the number of events of each type, by registry index (EVENT_TYPES_MAX entries), without reading
+	 * them. NULL where only reading can tell. 0 or -errno with the sentence set.
+	 */
+	int (*counts)(struct reader *r, uint64_t *counts);
+
+	void (*close)(struct reader *r);
+};
+
+enum { READER_PROBE_BYTES = 512 };
+
+static inline int reader_next(struct reader *r, struct batch *batch)
+{
+	return r->ops->next(r, batch);
+}
+
+/*
+ * Hands every event to `take`, in order, to the end or until that returns something else than 0: -errno with the
+ * sentence set, or 1: enough. Returns what ended it: 0 at the end, take's, or the reader's -errno.
+ */
+int reader_each(struct reader *r, int (*take)(void *arg, const struct event *ev), void *arg);
+
+static inline void reader_close(struct reader *r)
+{
+	if (r)
+		r->ops->close(r);
+}
+
+DEFINE_CLEANUP(reader, struct reader *, reader_close);
+#define _cleanup_reader_ _cleanup_(reader_cleanup_)
+
+/* For readers: sets up and frees the parts of struct reader that all have. */
+int trace_info_init(struct trace_info *info, const char *file, const char *kind);
+void trace_info_deinit(struct trace_info *info);
+
+/* Adds a sentence to info->caveats, unless it stands there already. */
+void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- readers of readers ---- */
+
+/*
+ * Several inputs as one, oldest first. Takes the readers over, also on failure. events' `source` is the position
+ * in the array. ret->info is the union: the sums, the earliest start; meta is the first input's.
+ */
+int merge_open(struct reader **readers, unsigned int nr, struct reader **ret);
+
+/* What trim_open() lets pass; zero and NULL members let all pass. */
+struct trim {
+	uint64_t since_ns, until_ns;   /* absolute; until_ns 0: no end */
+	const char *events;	       /* comma-separated globs of event names */
+	const char *reasons;	       /* the same of exit reasons, see trim_reason.h */
+	const uint32_t *pids, *tids;   /* lists with counts */
+	const uint16_t *vcpus;
+	unsigned int nr_pids, nr_tids, nr_vcpus;
+};
+
+/*
+ * Only the events that pass. Takes inner over, also on failure. Naming events (virtio_device, thread, vcpu_tsc,
+ * clock_pair, lost) always pass: they explain the others.
+ */
+int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret);
+
+/*
+ * Did it pass on its own account, and not only because it names others? `r` is trim_open()'s. What `list` prints.
+ */
+bool trim_passes(struct reader *r, const struct event *ev);
+
+/* Is it one of those that always pass? */
+bool trim_is_naming(const struct event_type *type);
+
+/* Does one of the comma-separated globs match the event name, or any text by flags of fnmatch(3)? */
+bool trim_name_matches(const char *globs, const char *name);
+bool trim_glob_matches(const char *globs, const char *text, int flags);
+
+#endif

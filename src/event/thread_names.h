@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which thread is called what, and which vCPU it runs: learnt from the events as they pass (thread, sched_*, whatever
+ * carries a vCPU) and from the metadata.
+ */
+#ifndef HOSTRACE_THREAD_NAMES_H
+#define HOSTRACE_THREAD_NAMES_H
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "event/event.h"
+
+enum { THREADS_MAX = 1 << 16 }; /* threads remembered; further ones stay without a name */
+
+struct thread_names;
+
+struct thread_names *thread_names_new(void);
+void thread_names_free(struct thread_names *names);
+DEFINE_CLEANUP(thread_names, struct thread_names *, thread_names_free);
+#define _cleanup_thread_names_ _cleanup_(thread_names_cleanup_)
+
+/* Learns vms[].vcpus[] and threads{"TID": "COMM"} of an input's metadata. */
+void thread_names_meta(struct thread_names *names, unsigned int source, const json_t *meta);
+
+void thread_names_event(struct thread_names *names, const struct event *ev);
+
+/* "" if it is not known. The text is neutralised. */
+const char *thread_comm(const struct thread_names *names, const struct event *ev);
+
+/* The event's own vCPU, else the one its thread runs, else RECORD_NO_VCPU. */
+uint16_t thread_vcpu(const struct thread_names *names, const struct event *ev);
+
+#endif

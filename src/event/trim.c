@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A reader that lets only some events of another one pass. What names others (devices, threads, clocks, losses) passes
+ * always, or the rest could not be understood.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/reader.h"
+#include "event/trim_reason.h"
+
+enum verdict { UNDECIDED, PASSES, OUT };
+
+struct trimmed {
+	struct reader reader;
+	struct reader *inner;
+	struct trim trim;
+	struct trim_reason *reasons; /* NULL: any */
+	char *events;
+	uint32_t *pids, *tids;
+	uint16_t *vcpus;
+	uint8_t verdict[EVENT_TYPES_MAX]; /* by event name, decided when a type is first met */
+};
+
+static const struct reader_ops trim_ops;
+
+static void trim_close(struct reader *r)
+{
+	struct trimmed *t = (struct trimmed *)r;
+
+	reader_close(t->inner);
+	trim_reason_free(t->reasons);
+	free(t->events);
+	free(t->pids);
+	free(t->tids);
+	free(t->vcpus);
+	free(t);
+}
+
+bool trim_is_naming(const struct event_type *type)
+{
+	switch (type->id) {
+	case EV_virtio_device:
+	case EV_virtio_kind:
+	case EV_thread:
+	case EV_vcpu_tsc:
+	case EV_clock_pair:
+	case EV_lost:
+		return true;
+	}
+	return false;
+}
+
+bool trim_glob_matches(const char *globs, const char *text, int flags)
+{
+	char glob[EVENT_NAME_MAX];
+
+	for (const char *p = globs; *p; p += *p == ',') {
+		size_t len = strcspn(p, ",");
+
+		if (len && len < sizeof(glob)) {
+			memcpy(glob, p, len);
+			glob[len] = 0;
+			if (!fnmatch(glob, text, flags))
+				return true;
+		}
+		p += len;
+	}
+	return false;
+}
+
+bool trim_name_matches(const char *globs, const char *name)
+{
+	return trim_glob_matches(globs, name, 0);
+}
+
+static bool listed32(const uint32_t *list, unsigned int nr, uint32_t v)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (list[i] == v)
+			return true;
+	return !nr;
+}
+
+static bool listed16(const uint16_t *list, unsigned int nr, uint16_t v)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (list[i] == v)
+			return true;
+	return !nr;
+}
+
+bool trim_passes(struct reader *r, const struct event *ev)
+{
+	struct trimmed *t = (struct trimmed *)r;
+	const struct trim *trim = &t->trim;
+	uint8_t *verdict = &t->verdict[ev->type->index];
+
+	if (t->reasons && trim_is_naming(ev->type))
+		return false;
+	if (*verdict == UNDECIDED)
+		*verdict =
+			!t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
+	return *verdict == PASSES && ev->time_ns >= trim->since_ns &&
+	       ev->time_ns < trim->until_ns && listed32(t->pids, trim->nr_pids, ev->pid) &&
+	       listed32(t->tids, trim->nr_tids, ev->tid) &&
+	       listed16(t->vcpus, trim->nr_vcpus, ev->vcpu);
+}
+
+/* The consumer looks at r->info, so the inner reader's is kept there: the JSON values are shared.
+ */
+static void info_copy(struct trimmed *t)
+{
+	t->reader.info = t->inner->info;
+}
+
+/* Both are asked, for an exit must be known even if its event is not wanted. */
+static bool keeps(struct trimmed *t, const struct event *ev)
+{
+	bool reason = !t->reasons || trim_reason_passes(t->reasons, ev);
+
+	return (reason && trim_passes(&t->reader, ev)) || trim_is_naming(ev->type);
+}
+
+static int trim_next(struct reader *r, struct batch *batch)
+{
+	struct trimmed *t = (struct trimmed *)r;
+	int more;
+
+	do {
+		unsigned int nr = 0;
+
+		more = reader_next(t->inner, batch);
+		for (unsigned int i = 0; more > 0 && i < batch->nr; i++)
+			if (keeps(t, &batch->ev[i])) {
+				if (nr != i)
+					batch->ev[nr] = batch->ev[i];
+				nr++;
+			}
+		batch->nr = nr;
+	} while (more > 0 && !batch->nr);
+	info_copy(t);
+	if (!more && t->reasons && trim_reason_unfollowed(t->reasons))
+		trace_info_caveat(&t->reader.info,
+				  "--reason: too many threads; %" PRIu64
+				  " exits are shown without what followed",
+				  trim_reason_unfollowed(t->reasons));
+	return more;
+}
+
+static void *copy_of(const void *from, size_t nr, size_t size)
+{
+	void *p = malloc(nr * size + 1);
+
+	if (p && nr)
+		memcpy(p, from, nr * size);
+	return p;
+}
+
+int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret)
+{
+	struct trimmed *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		reader_close(inner);
+		return fail(-ENOMEM, "out of memory");
+	}
+	t->reader.ops = &trim_ops;
+	t->inner = inner;
+	t->trim = *trim;
+	if (!t->trim.until_ns)
+		t->trim.until_ns = UINT64_MAX;
+	t->reasons = trim->reasons ? trim_reason_new(trim->reasons) : NULL;
+	t->events = trim->events ? strdup(trim->events) : NULL;
+	t->pids = copy_of(trim->pids, trim->nr_pids, sizeof(*t->pids));
+	t->tids = copy_of(trim->tids, trim->nr_tids, sizeof(*t->tids));
+	t->vcpus = copy_of(trim->vcpus, trim->nr_vcpus, sizeof(*t->vcpus));
+	info_copy(t);
+	if ((trim->events && !t->events) || (trim->reasons && !t->reasons) || !t->pids ||
+	    !t->tids || !t->vcpus) {
+		trim_close(&t->reader);
+		return fail(-ENOMEM, "out of memory");
+	}
+	*ret = &t->reader;
+	return 0;
+}
+
+static const struct reader_ops trim_ops = {
+	.name = "trim",
+	.summary = "only the events that the options let pass",
+	.next = trim_next,
+	.close = trim_close,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * --reason GLOB: exits of these reasons, and what their thread did until it was back. The reason stands in the
+ * event that begins an exit only, so whether the next event of that thread is asked for depends on what came before:
+ *
+ *   kvm_exit (io)  kvm_pio  kvm_userspace_exit (io) ... kvm_run  kvm_entry  kvm_exit (hlt) ...
+ *   '----------------------- asked for by --reason io --------------------'
+ *
+ * A return to the VMM is an exit of its own, with reasons of its own (KVM_EXIT_*), until kvm_run.
+ */
+#ifndef HOSTRACE_TRIM_REASON_H
+#define HOSTRACE_TRIM_REASON_H
+
+#include "event/event.h"
+
+struct trim_reason;
+
+/* globs: comma-separated, in either case ("hlt" is also VMX's HLT). NULL if memory is short. NULL may be freed. */
+struct trim_reason *trim_reason_new(const char *globs);
+void trim_reason_free(struct trim_reason *f);
+
+/* Is the event asked for? To be called once for each event, in time order. */
+bool trim_reason_passes(struct trim_reason *f, const struct event *ev);
+
+/* Threads beyond what can be followed: of their exits only the first event passed. */
+uint64_t trim_reason_unfollowed(const struct trim_reason *f);
+
+/* Must this event be read for the filter to work, whatever else is wanted? */
+bool trim_reason_wants(const char *event);
+
+#endif

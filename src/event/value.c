@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How values are written for people: one printer per `format` name of events.def. Unknown numbers
+ * stay numbers and are never dropped. A new format is one function and one row in the table at the
+ * end.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/digits.h"
+#include "event/event.h"
+#include "event/exit_reason.h"
+
+typedef void value_printer(uint64_t v, uint64_t aux, char *buf, size_t size);
+
+/* Copies what fits; buffers are always longer than a number. */
+static void copy(const char *text, size_t len, char *buf, size_t size)
+{
+	len = len < size ? len : size - 1;
+	memcpy(buf, text, len);
+	buf[len] = 0;
+}
+
+static void print_name(const char *name, char *buf, size_t size)
+{
+	copy(name, strlen(name), buf, size);
+}
+
+static void print_dec(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	char text[DIGITS_MAX];
+
+	(void)aux;
+	copy(text, (size_t)(put_dec(text, v) - text), buf, size);
+}
+
+static void print_signed(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	char text[1 + DIGITS_MAX] = "-";
+	bool negative = v >> 63;
+
+	(void)aux;
+	copy(text, (size_t)(put_dec(text + negative, negative ? -v : v) - text), buf, size);
+}
+
+static void print_hex(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	char text[2 + 16] = "0x";
+
+	(void)aux;
+	copy(text, (size_t)(put_hex(text + 2, v) - text), buf, size);
+}
+
+/* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit 0x82 (isa 3)". */
+static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
+{
+	const char *name = exit_reason_name((uint32_t)v, (uint32_t)isa);
+	bool failed = isa == EXIT_ISA_VMX && (v & 0x80000000);
+
+	if (name && !failed)
+		print_name(name, buf, size);
+	else if (name)
+		snprintf(buf, size, "%s FAILED_VMENTRY", name);
+	else if (isa == EXIT_ISA_VMX || isa == EXIT_ISA_SVM)
+		snprintf(buf, size, "0x%" PRIx64, v);
+	else
+		snprintf(buf, size, "0x%" PRIx64 " (isa %" PRIu64 ")", v, isa);
+}
+
+static void print_userspace_reason(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	const char *name = userspace_reason_name((uint32_t)v);
+
+	(void)aux;
+	if (name)
+		print_name(name, buf, size);
+	else
+		print_dec(v, 0, buf, size);
+}
+
+static void print_isa(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	if (v == EXIT_ISA_VMX || v == EXIT_ISA_SVM)
+		print_name(v == EXIT_ISA_VMX ? "vmx" : "svm", buf, size);
+	else
+		print_dec(v, aux, buf, size);
+}
+
+static void print_dir(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	(void)aux;
+	print_name(v ? "out" : "in", buf, size);
+}
+
+static void print_mmio_type(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"unsatisfied-read", "read", "write"};
+
+	if (v < 3)
+		print_name(name[v], buf, size);
+	else
+		print_dec(v, aux, buf, size);
+}
+
+/* enum BlockAcctType of QEMU (include/block/accounting.h): 8.1 put zone appends behind unmap. */
+static void print_block_type(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"none",  "read",  "write",
+					   "flush", "unmap", "zone-append"};
+
+	if (v < sizeof(name) / sizeof(name[0]))
+		print_name(name[v], buf, size);
+	else
+		print_dec(v, aux, buf, size);
+}
+
+static void print_event(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	const struct event_type *t = event_type_ours((unsigned int)v);
+
+	if (t)
+		print_name(t->name, buf, size);
+	else
+		print_dec(v, aux, buf, size);
+}
+
+static void print_sample_where(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"guest", "kernel", "vmm"};
+
+	(void)aux;
+	print_name(v < 3 ? name[v] : "unknown", buf, size);
+}
+
+static void print_stack_error(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"none",    "frame-pointer", "guest-unmapped",
+					   "host-unmapped", "too-many",      "no-memslots",
+					   "not-64-bits"};
+
+	(void)aux;
+	print_name(v < 7 ? name[v] : "unknown", buf, size);
+}
+
+static const struct {
+	const char *fmt;
+	value_printer *print;
+} printers[] = {
+	{"dec", print_dec},
+	{"signed", print_signed},
+	{"hex", print_hex},
+	{"addr", print_hex},
+	{"frame", print_hex}, /* one of a backtrace; 0: there are no more */
+	{"reason", print_reason},
+	{"userspace_reason", print_userspace_reason},
+	{"isa", print_isa},
+	{"dir", print_dir},
+	{"mmio_type", print_mmio_type},
+	{"block_type", print_block_type},
+	{"sample_where", print_sample_where},
+	{"stack_error", print_stack_error},
+	{"event", print_event},
+};
+
+const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size)
+{
+	for (size_t i = 0; i < sizeof(printers) / sizeof(printers[0]); i++)
+		if (!strcmp(printers[i].fmt, fmt)) {
+			printers[i].print(value, aux, buf, size);
+			return buf;
+		}
+	print_dec(value, 0, buf, size);
+	return buf;
+}
+
+const char *field_print(const struct event *ev, const struct field *f, char *buf, size_t size)
+{
+	const struct field *isa;
+
+	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT) {
+		event_text(ev, f, buf, size);
+		text_neutralise(buf);
+		return buf;
+	}
+	if (f->kind == FIELD_SINT && strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr"))
+		return value_print("signed", event_u64(ev, f), 0, buf, size);
+	isa = strcmp(f->fmt, "reason") ? NULL : event_field(ev->type, "isa");
+	return value_print(f->fmt, event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);
+}
+
+/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7, without its rare exclusions); 0 if none. */
+static size_t utf8_length(const unsigned char *p)
+{
+	size_t len = *p < 0x80		       ? 1
+		     : *p >= 0xc2 && *p < 0xe0 ? 2
+		     : (*p & 0xf0) == 0xe0     ? 3
+		     : *p >= 0xf0 && *p < 0xf5 ? 4
+					       : 0;
+
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+/* C1 controls (U+0080-U+009F, "\xc2\x80".."\xc2\x9f") drive terminals like C0 ones do. */
+static bool is_control(const unsigned char *p, size_t len)
+{
+	if (len == 1)
+		return *p < 0x20 || *p == 0x7f;
+	return len == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+}
+
+void text_neutralise(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p;) {
+		size_t len = utf8_length(p);
+
+		if (!len || is_control(p, len)) {
+			size_t bad = len ? len : 1;
+
+			memset(p, '?', bad);
+			len = bad;
+		}
+		p += len;
+	}
+}

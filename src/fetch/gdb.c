@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "fetch/gdb.h"
+#include "fetch/gdb_packet.h"
+
+enum {
+	RESENDS_MAX = 4,
+	SKIPPED_MAX = 64, /* notifications and late answers before the one that is waited for */
+	CHUNK_DEFAULT = 512,
+	CHUNK_MAX = GDB_PACKET_MAX / 4,
+	CHUNK_MIN = 16,
+	WINDOW = 16, /* reads under way at once: their answers fit a socket's buffer */
+};
+
+struct gdb {
+	int fd;
+	const char *target; /* owned */
+	uint64_t timeout_ns, stopped_at_ns;
+	bool no_ack, attached;
+	bool several; /* commands may follow each other before they are answered */
+	size_t chunk; /* bytes of memory in one packet */
+	struct gdb_guard guard;
+	uint8_t in[4096];
+	size_t in_at, in_len;
+	struct gdb_parser parser;
+	char out[GDB_PACKET_MAX * 2 + 8];
+	size_t out_len;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- connecting ---- */
+
+/* A socket with its guard, connected; -errno (no sentence): g->fd and the guard are as before. */
+static int connect_guarded(struct gdb *g, int family, int type, int protocol,
+			   const struct sockaddr *at, socklen_t len)
+{
+	int err;
+
+	g->fd = socket(family, type | SOCK_CLOEXEC, protocol);
+	if (g->fd < 0)
+		return -errno;
+	err = gdb_guard_start(g->fd, &g->guard);
+	if (!err && !connect(g->fd, at, len))
+		return 0;
+	err = err ? err : -errno;
+	gdb_guard_stop(&g->guard, GUARD_HAS_NOTHING);
+	close(g->fd);
+	g->fd = -1;
+	return err;
+}
+
+static int connect_unix(struct gdb *g, const char *path)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int err;
+
+	if (strlen(path) >= sizeof(at.sun_path))
+		return fail(-ENAMETOOLONG, "%s: too long for a socket's name", path);
+	strcpy(at.sun_path, path);
+	err = connect_guarded(g, AF_UNIX, SOCK_STREAM, 0, (struct sockaddr *)&at, sizeof(at));
+	return err ? fail(err, "%s: %s", path, strerror(-err)) : 0;
+}
+
+static int connect_any(struct gdb *g, const struct addrinfo *list)
+{
+	int err = -EADDRNOTAVAIL, one = 1;
+
+	for (const struct addrinfo *a = list; a; a = a->ai_next) {
+		err = connect_guarded(g, a->ai_family, a->ai_socktype, a->ai_protocol, a->ai_addr,
+				      a->ai_addrlen);
+		if (!err) {
+			setsockopt(g->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			return 0;
+		}
+	}
+	return err;
+}
+
+/* "HOST:PORT", "[v6]:PORT", ":PORT" */
+static int connect_tcp(struct gdb *g, const char *text)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+	const char *colon = strrchr(text, ':');
+	char host[256];
+	int err;
+
+	if (!colon || !colon[1] || colon - text >= (int)sizeof(host))
+		return fail(-EINVAL, "'%s' is no HOST:PORT and no unix:PATH", text);
+	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
+	if (*host == '[' && host[strlen(host) - 1] == ']') {
+		host[strlen(host) - 1] = 0;
+		memmove(host, host + 1, strlen(host));
+	}
+	int wrong = getaddrinfo(*host ? host : "localhost", colon + 1, &hints, &list);
+
+	if (wrong)
+		return fail(-EINVAL, "%s: %s", text, gai_strerror(wrong));
+	err = connect_any(g, list);
+	freeaddrinfo(list);
+	if (!err)
+		return 0;
+	fail(err, "%s: %s", text, strerror(-err));
+	return fail_hint(err, "does the VM have a gdb stub (QEMU's -s or -gdb)?");
+}
+
+static int connect_to(struct gdb *g, const char *target)
+{
+	if (!strncmp(target, "unix:", 5))
+		return connect_unix(g, target + 5);
+	if (strchr(target, '/'))
+		return connect_unix(g, target);
+	return connect_tcp(g, strncmp(target, "tcp:", 4) ? target : target + 4);
+}
+
+/* ---- bytes ---- */
+
+static int send_all(struct gdb *g, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = send(g->fd, data, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(-EPIPE, "%s: %s", g->target, strerror(errno));
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
+{
+	while (g->in_at == g->in_len) {
+		struct pollfd p = {.fd = g->fd, .events = POLLIN};
+		uint64_t now = now_ns();
+		int ready = now < until_ns ? poll(&p, 1, (int)((until_ns - now) / 1000000) + 1) : 0;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (!ready)
+			return fail(-ETIMEDOUT,
+				    "%s: no answer; is another debugger attached to the VM?",
+				    g->target);
+		ssize_t n = recv(g->fd, g->in, sizeof(g->in), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(-EPIPE, "%s: the VM closed the connection", g->target);
+		g->in_at = 0;
+		g->in_len = (size_t)n;
+	}
+	*ret = g->in[g->in_at++];
+	return 0;
+}
+
+/* ---- packets ---- */
+
+/* The next packet, not yet confirmed; answers damaged ones with '-', resends ours when asked to. */
+static int packet_get(struct gdb *g)
+{
+	uint64_t until_ns = now_ns() + g->timeout_ns;
+	unsigned int resends = 0, skipped = 0;
+	uint8_t byte = 0;
+	int err;
+
+	while (!(err = byte_get(g, until_ns, &byte))) {
+		switch (gdb_parse(&g->parser, byte)) {
+		case GDB_PACKET:
+			g->attached = true;
+			return 0;
+		case GDB_NOTIFICATION:
+			if (++skipped > SKIPPED_MAX)
+				return fail(-EPROTO, "%s: too many notifications", g->target);
+			break;
+		case GDB_DAMAGED:
+			if (g->no_ack || ++resends > RESENDS_MAX)
+				return fail(-EPROTO, "%s: a damaged packet", g->target);
+			err = send_all(g, "-", 1);
+			break;
+		case GDB_NAK:
+			if (g->no_ack || ++resends > RESENDS_MAX)
+				return fail(-EPROTO, "%s: our packets arrive damaged", g->target);
+			err = send_all(g, g->out, g->out_len);
+			break;
+		default:
+			break;
+		}
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+static const char *answer(const struct gdb *g)
+{
+	return g->parser.data;
+}
+
+/* "T05thread:01;", "S05": why it stands still. QEMU says so by itself when a debugger comes. */
+static bool is_stop(const char *text)
+{
+	return (*text == 'T' || *text == 'S') && strspn(text + 1, "0123456789abcdefABCDEF") >= 2;
+}
+
+/* One command and its answer, which is then in g->parser.data. */
+static int ask(struct gdb *g, const char *data, size_t len)
+{
+	int err, skipped = 0;
+
+	g->out_len = gdb_packet_make(data, len, g->out, sizeof(g->out));
+	if (!g->out_len)
+		return fail(-E2BIG, "%s: packet too long", g->target);
+	err = send_all(g, g->out, g->out_len);
+	if (!err)
+		err = packet_get(g);
+	while (!err && is_stop(answer(g)) && *data != '?' && skipped++ < SKIPPED_MAX)
+		err = packet_get(g);
+	return err || g->no_ack ? err : send_all(g, "+", 1);
+}
+
+static int ask_text(struct gdb *g, const char *text)
+{
+	return ask(g, text, strlen(text));
+}
+
+/* ---- attaching ---- */
+
+static void packet_size_take(struct gdb *g, const char *features)
+{
+	const char *size = strstr(features, "PacketSize=");
+	size_t bytes = size ? strtoul(size + 11, NULL, 16) : 0;
+
+	if (bytes / 2 >= CHUNK_MIN)
+		g->chunk = bytes / 2 < CHUNK_MAX ? bytes / 2 : CHUNK_MAX;
+}
+
+static int attach(struct gdb *g)
+{
+	int err = ask_text(g, "qSupported:xmlRegisters=i386");
+
+	if (err)
+		return err;
+	packet_size_take(g, answer(g));
+	if (strstr(answer(g), "QStartNoAckMode+")) {
+		err = ask_text(g, "QStartNoAckMode");
+		if (err)
+			return err;
+		g->no_ack = !strcmp(answer(g), "OK");
+	}
+	/*
+	 * A roundtrip to QEMU costs a quarter of a millisecond, and its packets are small; but it
+	 * takes a new command for the confirmation of its last answer (gdb_read_byte()). Only it
+	 * knows this query.
+	 */
+	err = ask_text(g, "qqemu.sstepbits");
+	g->several = !err && !strncmp(answer(g), "ENABLE=", 7);
+	if (!err)
+		err = ask_text(g, "?"); /* why it stands still */
+	if (!err && !is_stop(answer(g)))
+		err = fail(-EPROTO, "%s: the VM does not stop ('%.16s')", g->target, answer(g));
+	return err;
+}
+
+int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret)
+{
+	_cleanup_(gdb_cleanup_) struct gdb *g = calloc(1, sizeof(*g));
+	int err;
+
+	if (!g || !(g->target = strdup(target)))
+		return fail(-ENOMEM, "out of memory");
+	g->guard = (struct gdb_guard){-1, -1};
+	g->fd = -1;
+	g->chunk = CHUNK_DEFAULT;
+	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
+	g->stopped_at_ns = now_ns();
+	err = connect_to(g, target);
+	if (!err)
+		err = attach(g);
+	if (err)
+		return err;
+	*ret = take_ptr(g);
+	return 0;
+}
+
+uint64_t gdb_stopped_ns(const struct gdb *g)
+{
+	return now_ns() - g->stopped_at_ns;
+}
+
+void gdb_close(struct gdb *g)
+{
+	if (!g)
+		return;
+	gdb_guard_stop(&g->guard, g->attached ? GUARD_DETACHES : GUARD_DETACHES_BLINDLY);
+	if (g->fd >= 0)
+		close(g->fd);
+	free((void *)g->target);
+	free(g);
+}
+
+/* ---- memory ---- */
+
+static bool is_error(const char *text)
+{
+	return text[0] == 'E' && strlen(text) == 3;
+}
+
+static int memory_take(struct gdb *g, uint64_t address, uint8_t *ret, size_t len)
+{
+	if (is_error(answer(g)))
+		return fail(-EFAULT, "%s: the guest has no memory at 0x%" PRIx64, g->target,
+			    address);
+	if (!gdb_hex_bytes(answer(g), g->parser.len, ret, len))
+		return fail(-EPROTO, "%s: a wrong answer to a read of %zu bytes", g->target, len);
+	return 0;
+}
+
+static int read_chunk(struct gdb *g, uint64_t address, uint8_t *ret, size_t len)
+{
+	char text[64];
+	int err;
+
+	snprintf(text, sizeof(text), "m%" PRIx64 ",%zx", address, len);
+	err = ask_text(g, text);
+	return err ? err : memory_take(g, address, ret, len);
+}
+
+/* WINDOW chunks, asked for at once. An address that is not mapped ends it when all are answered. */
+static int read_window(struct gdb *g, uint64_t address, uint8_t *ret)
+{
+	int wrong = 0, err;
+	char text[64];
+
+	g->out_len = 0;
+	for (size_t i = 0; i < WINDOW; i++) {
+		int len = snprintf(text, sizeof(text), "m%" PRIx64 ",%zx", address + i * g->chunk,
+				   g->chunk);
+
+		g->out_len += gdb_packet_make(text, (size_t)len, g->out + g->out_len,
+					      sizeof(g->out) - g->out_len);
+	}
+	err = send_all(g, g->out, g->out_len);
+	for (size_t i = 0; i < WINDOW && !err; i++) {
+		err = packet_get(g);
+		if (!err && !wrong)
+			wrong = memory_take(g, address + i * g->chunk, ret + i * g->chunk,
+					    g->chunk);
+	}
+	if (!err && !g->no_ack)
+		err = send_all(g, "+", 1);
+	return err ? err : wrong;
+}
+
+/* Some stubs take less than they say: halve until it works, or is an error of its own. */
+int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len)
+{
+	uint8_t *to = ret;
+
+	while (len) {
+		size_t part = len < g->chunk ? len : g->chunk;
+		bool window = g->several && len / WINDOW >= g->chunk;
+		int err;
+
+		if (window)
+			part = g->chunk * WINDOW;
+		err = window ? read_window(g, address, to) : read_chunk(g, address, to, part);
+
+		if (err == -EFAULT && !g->several && part > CHUNK_DEFAULT) {
+			g->chunk /= 2;
+			continue;
+		}
+		if (err)
+			return err;
+		to += part;
+		address += part;
+		len -= part;
+	}
+	return 0;
+}
+
+int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len)
+{
+	char text[64 + 2 * CHUNK_DEFAULT];
+	const uint8_t *p = data;
+	int n, err;
+
+	if (len > CHUNK_DEFAULT / 2)
+		return fail(-E2BIG, "%s: too much to write at once", g->target);
+	n = snprintf(text, sizeof(text), "M%" PRIx64 ",%zx:", address, len);
+	for (size_t i = 0; i < len; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", p[i]);
+	err = ask(g, text, (size_t)n);
+	if (!err && strcmp(answer(g), "OK"))
+		err = fail(-EFAULT, "%s: the guest's memory at 0x%" PRIx64 " cannot be written",
+			   g->target, address);
+	return err;
+}
+
+/* ---- vCPUs ---- */
+
+/* "m1,2,3" and further "m..." until "l"; ids may be "pPID.TID". */
+static int thread_ids(struct gdb *g, char (*ids)[32], unsigned int *ret_nr)
+{
+	int err = ask_text(g, "qfThreadInfo");
+
+	*ret_nr = 0;
+	while (!err && *answer(g) == 'm' && *ret_nr < GDB_VCPUS_MAX) {
+		for (const char *p = answer(g) + 1; *p; p += strcspn(p, ","), p += *p == ',') {
+			if (*ret_nr == GDB_VCPUS_MAX)
+				break;
+			snprintf(ids[(*ret_nr)++], sizeof(*ids), "%.*s", (int)strcspn(p, ","), p);
+		}
+		err = ask_text(g, "qsThreadInfo");
+	}
+	return err;
+}
+
+static int registers_read(struct gdb *g, const char *id, struct gdb_vcpu *ret)
+{
+	uint8_t bytes[GDB_REGISTERS * 8];
+	char text[48];
+	int err;
+
+	snprintf(text, sizeof(text), "Hg%s", id);
+	err = ask_text(g, text);
+	if (!err)
+		err = ask_text(g, "g");
+	if (err)
+		return err;
+	if (g->parser.len < 2 * sizeof(bytes) ||
+	    !gdb_hex_bytes(answer(g), 2 * sizeof(bytes), bytes, sizeof(bytes)))
+		return fail(-EPROTO, "%s: registers that are not x86-64's", g->target);
+	memcpy(ret->reg, bytes, sizeof(bytes));
+	return 0;
+}
+
+int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr)
+{
+	char (*ids)[32] = calloc(GDB_VCPUS_MAX, sizeof(*ids));
+	struct gdb_vcpu *v = NULL;
+	unsigned int nr = 0;
+	int err = ids ? thread_ids(g, ids, &nr) : fail(-ENOMEM, "out of memory");
+
+	if (!err && !(v = calloc(nr + 1u, sizeof(*v))))
+		err = fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = registers_read(g, ids[i], &v[i]);
+	if (!err && nr)
+		err = ask_text(g, "Hg0");
+	free(ids);
+	if (err) {
+		free(v);
+		return err;
+	}
+	*ret = v;
+	*ret_nr = nr;
+	return 0;
+}

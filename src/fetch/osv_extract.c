@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The rings of all vCPUs, as `osv trace save` finds them: sched::cpus is a vector of vCPUs, each
+ * has a base of its own variables, percpu_trace_buffer lies there. A sample names its tracepoint by
+ * address; what that is called stands at that address, and is read while the guest still stands.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "event/event.h"
+#include "fetch/osv_guest.h"
+
+enum { PIECE = 64 << 10, SETTLE_NS = 10000000 };
+
+struct places {
+	uint64_t cpus, trace_buffer; /* addresses; the second is to be added to a vCPU's base */
+	uint16_t percpu_base;
+	uint16_t base, base_size, last, size; /* trace_buf */
+	uint16_t name, format, signature;     /* tracepoint_base */
+	uint64_t modules;		      /* address; 0: there is no such list */
+	uint16_t module_base, module_path;    /* elf::object */
+};
+
+struct extract {
+	struct osv_guest g;
+	struct places at;
+	const struct osv_guest_options *opt;
+	struct osv_extracted *ret;
+	struct osv_ring *ring;
+	uint64_t *address; /* of each ring in the guest */
+	uint64_t *last_at; /* of each ring's write offset */
+	unsigned int nr;
+	uint8_t *mem;
+	uint64_t total;
+	void (*progress)(uint64_t now, uint64_t total);
+};
+
+/* Without them addresses of applications have no names; that is no reason to fail. */
+static void modules_place_find(struct layout *l, struct places *at)
+{
+	const struct layout_member members[] = {
+		{"elf::object", "_base", &at->module_base, NULL},
+		{"elf::object", "_pathname", &at->module_path, NULL},
+	};
+
+	if (layout_symbol(l, "_ZN3elf7program6s_objsE", &at->modules) ||
+	    layout_members(l, members, sizeof(members) / sizeof(*members)))
+		at->modules = 0;
+}
+
+static int places_find(void *walk)
+{
+	struct extract *x = walk;
+	struct layout *l = x->g.layout;
+	struct places *at = &x->at;
+	const struct layout_member members[] = {
+		{"sched::cpu", "percpu_base", &at->percpu_base, NULL},
+		{"trace_buf", "_base", &at->base, &at->base_size},
+		{"trace_buf", "_last", &at->last, NULL},
+		{"trace_buf", "_size", &at->size, NULL},
+		{"tracepoint_base", "name", &at->name, NULL},
+		{"tracepoint_base", "format", &at->format, NULL},
+		{"tracepoint_base", "sig", &at->signature, NULL},
+	};
+	int err = layout_symbol(l, "_ZN5sched4cpusE", &at->cpus);
+
+	if (!err && layout_symbol(l, "percpu_trace_buffer", &at->trace_buffer))
+		err = layout_symbol(l, "_ZL19percpu_trace_buffer", &at->trace_buffer);
+	if (!err)
+		err = layout_members(l, members, sizeof(members) / sizeof(*members));
+	if (!err)
+		modules_place_find(l, at);
+	return err;
+}
+
+/* ---- where the rings are ---- */
+
+/* The buffer is a unique_ptr whose deleter, if it is no empty class, stands before the pointer. */
+static int ring_find(struct extract *x, uint64_t cpu)
+{
+	struct osv_guest *g = &x->g;
+	uint64_t base, buf, mem;
+	struct osv_ring ring = {0};
+	int err = osv_guest_u64(g, cpu + x->at.percpu_base, &base);
+
+	buf = base + x->at.trace_buffer;
+	if (!err)
+		err = osv_guest_u64(g, buf + x->at.base + (x->at.base_size == 16 ? 8 : 0), &mem);
+	if (!err)
+		err = osv_guest_u64(g, buf + x->at.last, &ring.last);
+	if (!err)
+		err = osv_guest_u64(g, buf + x->at.size, &ring.size);
+	if (err)
+		return err;
+	if (!mem || !ring.size) {
+		x->ret->nr_empty++;
+		return 0;
+	}
+	if (ring.size % OSV_RING_PAGE || ring.size > OSV_RING_BYTES_MAX)
+		return fail(-EBADMSG, "vCPU %u: a ring of %" PRIu64 " bytes, which no ring has",
+			    x->nr, ring.size);
+	x->total += ring.size;
+	x->address[x->nr] = mem;
+	x->last_at[x->nr] = buf + x->at.last;
+	x->ring[x->nr++] = ring;
+	return x->total > OSV_RINGS_BYTES_MAX ? fail(-E2BIG, "rings of more than %llu GiB",
+						     OSV_RINGS_BYTES_MAX >> 30)
+					      : 0;
+}
+
+static int rings_find(struct extract *x)
+{
+	uint64_t *cpu = NULL;
+	unsigned int nr = 0;
+	int err = osv_guest_vector(&x->g, x->at.cpus, OSV_CPUS_MAX, &cpu, &nr);
+
+	x->ring = calloc(nr + 1u, sizeof(*x->ring));
+	x->address = calloc(nr + 1u, sizeof(*x->address));
+	x->last_at = calloc(nr + 1u, sizeof(*x->last_at));
+	if (!err && (!x->ring || !x->address || !x->last_at))
+		err = fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = ring_find(x, cpu[i]);
+	x->ret->nr_cpus = nr;
+	free(cpu);
+	return err;
+}
+
+/* ---- modules ---- */
+
+/* Pointers up to a null one; a std::string begins with the pointer to its text. */
+static int modules_read(struct extract *x)
+{
+	struct osv_guest *g = &x->g;
+	int err = 0;
+
+	x->ret->module = calloc(OSV_MODULES_MAX, sizeof(*x->ret->module));
+	if (!x->ret->module)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; x->at.modules && i < OSV_MODULES_MAX && !err; i++) {
+		struct osv_module *m = &x->ret->module[i];
+		uint64_t object, path;
+
+		err = osv_guest_u64(g, x->at.modules + 8ull * i, &object);
+		if (err || !object)
+			break;
+		err = osv_guest_u64(g, object + x->at.module_base, &m->base);
+		if (!err)
+			err = osv_guest_u64(g, object + x->at.module_path, &path);
+		if (!err)
+			err = osv_guest_text(g, path, m->path, sizeof(m->path));
+		x->ret->nr_modules += !err;
+	}
+	return err;
+}
+
+static int by_base(const void *a, const void *b)
+{
+	const struct osv_module *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base;
+}
+
+/* ---- copying ---- */
+
+/* What was never written need not be read: the copy is zero there, as the guest's memory is. */
+static uint64_t used_bytes(const struct osv_ring *r)
+{
+	uint64_t pages = (r->last + OSV_RING_PAGE - 1) / OSV_RING_PAGE;
+
+	return r->last < r->size ? pages * OSV_RING_PAGE : r->size;
+}
+
+static int rings_copy(struct extract *x)
+{
+	uint64_t total = 0, done = 0;
+	uint8_t *to;
+
+	x->mem = mmap(NULL, x->total + OSV_RING_PAGE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (x->mem == MAP_FAILED) {
+		x->mem = NULL;
+		return fail(-ENOMEM, "out of memory");
+	}
+	for (unsigned int i = 0; i < x->nr; i++)
+		total += used_bytes(&x->ring[i]);
+	to = x->mem;
+	for (unsigned int i = 0; i < x->nr; to += x->ring[i++].size) {
+		uint64_t len = used_bytes(&x->ring[i]);
+
+		x->ring[i].mem = to;
+		for (uint64_t at = 0; at < len; at += PIECE) {
+			size_t piece = len - at < PIECE ? len - at : PIECE;
+			int err = osv_guest_read(&x->g, x->address[i] + at, to + at, piece);
+
+			if (err)
+				return err;
+			done += piece;
+			if (x->progress)
+				x->progress(done, total);
+		}
+	}
+	x->ret->bytes = total;
+	return 0;
+}
+
+/* ---- of a guest that runs ---- */
+
+/* Writers that were at work at the offset that was read are done a moment later. */
+static void writers_await(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
+}
+
+/*
+ * What was overwritten while it was copied: the pages from the old write offset, the oldest ones,
+ * to the new one. They count as never written.
+ */
+static int overwritten_drop(struct extract *x, unsigned int i)
+{
+	struct osv_ring *r = &x->ring[i];
+	uint8_t *mem = x->mem + (r->mem - x->mem);
+	uint64_t now, page = (r->last + OSV_RING_PAGE - 1) / OSV_RING_PAGE;
+	int err = osv_guest_u64(&x->g, x->last_at[i], &now);
+
+	if (err)
+		return err;
+	if (now < r->last || now - r->last >= r->size)
+		return fail(-EAGAIN, "vCPU %u writes faster than its ring can be read; stop the "
+				     "guest: --remote",
+			    i);
+	for (; page <= now / OSV_RING_PAGE && now > r->last; page++)
+		memset(mem + page * OSV_RING_PAGE % r->size, 0, OSV_RING_PAGE);
+	return 0;
+}
+
+static int rings_copy_live(struct extract *x)
+{
+	int err;
+
+	writers_await();
+	err = rings_copy(x);
+	for (unsigned int i = 0; i < x->nr && !err; i++)
+		err = overwritten_drop(x, i);
+	return err;
+}
+
+/* ---- tracepoints ---- */
+
+static char *text_at(struct osv_guest *g, uint64_t address)
+{
+	char text[OSV_RING_TEXT_MAX];
+	uint64_t at;
+
+	return osv_guest_u64(g, address, &at) || osv_guest_text(g, at, text, sizeof(text))
+		       ? NULL
+		       : strdup(text);
+}
+
+static int tracepoint_read(void *ctx, uint64_t key, struct osv_raw_tracepoint *ret)
+{
+	struct extract *x = ctx;
+
+	ret->name = text_at(&x->g, key + x->at.name);
+	ret->signature = ret->name ? text_at(&x->g, key + x->at.signature) : NULL;
+	ret->format = ret->signature ? text_at(&x->g, key + x->at.format) : NULL;
+	if (ret->format)
+		return 0;
+	free(ret->name);
+	free(ret->signature);
+	return -ENOENT;
+}
+
+static int rings_read(void *walk)
+{
+	struct extract *x = walk;
+	int err = rings_find(x);
+
+	if (!err)
+		err = modules_read(x);
+	if (!err)
+		err = x->opt->pid ? rings_copy_live(x) : rings_copy(x);
+	if (!err)
+		err = osv_raw_open(x->opt->remote ? x->opt->remote : GDB_DEFAULT, x->ring, x->nr,
+				   tracepoint_read, x, &x->ret->trace, &x->ret->counts);
+	return err;
+}
+
+int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
+		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns)
+{
+	struct extract x = {.opt = opt, .ret = ret, .progress = progress};
+	int err;
+
+	*ret = (struct osv_extracted){0};
+	err = osv_guest_visit(opt, &x.g, places_find, rings_read, &x, ret_stopped_ns);
+	osv_guest_close(&x.g);
+	if (ret->nr_modules)
+		qsort(ret->module, ret->nr_modules, sizeof(*ret->module), by_base);
+	ret->ring = x.ring;
+	ret->nr_rings = x.nr;
+	ret->mem = x.mem;
+	ret->mem_bytes = x.total + OSV_RING_PAGE;
+	free(x.address);
+	free(x.last_at);
+	return err;
+}
+
+void osv_extracted_deinit(struct osv_extracted *x)
+{
+	osv_close(x->trace);
+	free(x->module);
+	free(x->ring);
+	if (x->mem)
+		munmap(x->mem, x->mem_bytes);
+}

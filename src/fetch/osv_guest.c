@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/event.h"
+#include "fetch/osv_guest.h"
+
+enum { TEXT_PIECE = 64 };
+
+int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
+{
+	*ret = (struct osv_guest){.live = {.fd = -1}};
+	ret->elf = opt->elf	? opt->elf
+		   : opt->debug ? "build/debug/loader.elf"
+				: "build/release/loader.elf";
+	return layout_open(ret->elf, &ret->layout);
+}
+
+int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
+{
+	if (opt->pid)
+		return osv_live_open(opt->pid, opt->ram_bytes, opt->qmp, opt->timeout_ns,
+				     g->layout, &g->live);
+	return gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, &g->gdb);
+}
+
+uint64_t osv_guest_resume(struct osv_guest *g)
+{
+	uint64_t ns = g->gdb ? gdb_stopped_ns(g->gdb) : 0;
+
+	gdb_close(g->gdb);
+	g->gdb = NULL;
+	osv_live_close(&g->live);
+	return ns;
+}
+
+void osv_guest_close(struct osv_guest *g)
+{
+	osv_guest_resume(g);
+	layout_close(g->layout);
+	g->layout = NULL;
+}
+
+int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
+		    int (*find)(void *walk), int (*read)(void *walk), void *walk,
+		    uint64_t *ret_stopped_ns)
+{
+	int err = osv_guest_open(opt, g);
+
+	if (!err)
+		err = find(walk);
+	if (!err)
+		err = osv_guest_stop(opt, g);
+	if (!err)
+		err = read(walk);
+	*ret_stopped_ns = osv_guest_resume(g);
+	return err;
+}
+
+int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len)
+{
+	return g->gdb ? gdb_read(g->gdb, address, ret, len)
+		      : osv_live_read(&g->live, address, ret, len);
+}
+
+int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret)
+{
+	return osv_guest_read(g, address, ret, sizeof(*ret));
+}
+
+int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret)
+{
+	return osv_guest_read(g, address, ret, sizeof(*ret));
+}
+
+/* In pieces that end with their page: what follows may not be mapped. */
+int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	while (len + 1 < size) {
+		size_t piece = TEXT_PIECE - (address + len) % TEXT_PIECE;
+		int err;
+
+		piece = piece < size - 1 - len ? piece : size - 1 - len;
+		err = osv_guest_read(g, address + len, ret + len, piece);
+		if (err)
+			return err;
+		size_t end = strnlen(ret + len, piece);
+
+		len += end;
+		if (end < piece)
+			break;
+	}
+	ret[len] = 0;
+	text_neutralise(ret);
+	return 0;
+}
+
+int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,
+		     unsigned int *ret_nr)
+{
+	uint64_t ends[2], nr;
+	int err = osv_guest_read(g, address, ends, sizeof(ends));
+
+	if (err)
+		return err;
+	nr = (ends[1] - ends[0]) / 8;
+	if (ends[1] < ends[0] || nr > max)
+		return fail(-EBADMSG, "the guest's memory at 0x%llx holds no vector of at most %u",
+			    (unsigned long long)address, max);
+	*ret = calloc(nr + 1, sizeof(**ret));
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	err = osv_guest_read(g, ends[0], *ret, nr * 8);
+	if (err) {
+		free(*ret);
+		*ret = NULL;
+		return err;
+	}
+	*ret_nr = (unsigned int)nr;
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An OSv guest's memory, read by the layouts that its own ELF file tells: through the gdb stub,
+ * while the guest stands still, or through its process, while it runs. The DWARF is searched before
+ * the guest is stopped.
+ *
+ * Everything that comes from the guest is checked: counts have limits, pointers lead nowhere but
+ * into the guest, texts are neutralised.
+ */
+#ifndef HOSTRACE_OSV_GUEST_H
+#define HOSTRACE_OSV_GUEST_H
+
+#include <stdio.h>
+
+#include "fetch/gdb.h"
+#include "fetch/layout.h"
+#include "fetch/osv_live.h"
+#include "readers/osv/raw.h"
+
+enum {
+	OSV_CPUS_MAX = 4096,
+	OSV_THREADS_MAX = 65536,
+	OSV_DRIVERS_MAX = 4096,
+	OSV_QUEUES_MAX = 64, /* of one driver: virtio_driver::max_virtqueues_nr */
+	OSV_ALLOCATIONS_MAX = 4 << 20,
+	OSV_FRAMES_MAX = 32,
+	OSV_MODULES_MAX = 1024,
+};
+#define OSV_RINGS_BYTES_MAX (4ull << 30) /* of all vCPUs */
+
+struct osv_guest {
+	struct layout *layout;
+	struct gdb *gdb; /* NULL: live */
+	struct osv_live live;
+	const char *elf;
+};
+
+struct osv_guest_options {
+	const char *elf, *remote; /* NULL: build/release/loader.elf, localhost:1234 */
+	bool debug;		  /* build/debug/loader.elf */
+	bool no_location;	  /* threads: not where they are, which takes most of the reading */
+	uint64_t timeout_ns;
+
+	pid_t pid; /* of the VM's process: the guest is not stopped; 0: by the gdb stub */
+	uint64_t ram_bytes;
+	const char *qmp; /* its monitor's socket */
+};
+
+/* The ELF file; the guest is not asked yet. */
+int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
+/* Stops the guest, or begins to read it while it runs. */
+int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
+/* Lets it go on; returns for how long it stood still. May be called twice. */
+uint64_t osv_guest_resume(struct osv_guest *g);
+void osv_guest_close(struct osv_guest *g);
+
+/*
+ * The way of all who read a guest: opens the ELF file, lets `find` look up the places there, stops the guest, lets
+ * `read` read, and lets the guest go on. Both get `walk`, of which g is a part, and return 0 or -errno with the
+ * sentence set, as this does. g is open afterwards, also on failure: osv_guest_close().
+ */
+int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
+		    int (*find)(void *walk), int (*read)(void *walk), void *walk,
+		    uint64_t *ret_stopped_ns);
+
+/* ---- reading ---- */
+
+int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len);
+
+int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret);
+int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret);
+/* A C string of at most size - 1 bytes; a longer one is cut. */
+int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size);
+/* The pointers of a std::vector<T *> at this address; *ret is allocated. */
+int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,
+		     unsigned int *ret_nr);
+
+/* ---- the rings ---- */
+
+/* A shared object that the guest has loaded: elf::program::s_objs. */
+struct osv_module {
+	char path[256]; /* in the guest's file system */
+	uint64_t base;
+};
+
+struct osv_extracted {
+	struct osv_trace *trace;   /* osv_close() */
+	struct osv_module *module; /* by base; free() */
+	unsigned int nr_modules;   /* 0 also where this build of OSv has no such list */
+	struct osv_raw_counts counts;
+	unsigned int nr_cpus, nr_empty; /* without a buffer: nothing was traced there yet */
+	uint64_t bytes;
+
+	struct osv_ring *ring; /* the rings as they were in the guest; their bytes are in mem */
+	unsigned int nr_rings;
+	void *mem;
+	uint64_t mem_bytes;
+};
+
+/* Copies the rings. `progress` (may be NULL) is called with bytes read and to be read. */
+int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
+		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns);
+/* Also after a failure. */
+void osv_extracted_deinit(struct osv_extracted *x);
+
+/*
+ * "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: osv_symbols.h reads it.
+ * Modules are looked for by their base name in and below the ELF's directory.
+ */
+int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr);
+
+/* ---- threads ---- */
+
+struct osv_thread {
+	uint64_t address, cpu_address;
+	uint32_t id;
+	int32_t cpu; /* -1: none yet */
+	char name[17], status[32];
+	float vruntime;
+	int64_t cpu_time_ns;
+	uint64_t frame[OSV_FRAMES_MAX]; /* rip, then return addresses less 1 */
+	unsigned int nr_frames;
+};
+int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
+		uint64_t *ret_stopped_ns);
+
+/* ---- virtqueues, as the guest's driver sees them ---- */
+
+struct osv_queue {
+	char driver[64]; /* "virtio::net" */
+	uint64_t driver_address, address;
+	uint16_t index, size;
+	uint16_t avail, avail_event;	      /* offered by the guest; taken by the device */
+	uint16_t used, used_event;	      /* given back by the device; awaited by the guest */
+	uint16_t free, used_seen, used_freed; /* the driver's own counters */
+	bool no_notify;			      /* the device wants no kicks */
+};
+int osv_queues(const struct osv_guest_options *opt, struct osv_queue **ret, unsigned int *ret_nr,
+	       uint64_t *ret_stopped_ns);
+
+/* ---- allocations alive ---- */
+
+struct osv_leak {
+	uint64_t bytes, count, size_min, size_max, birth_min, birth_max, birth_sum;
+	uint64_t frame[OSV_FRAMES_MAX]; /* outermost first */
+	unsigned int nr_frames;
+};
+struct osv_leaks {
+	struct osv_leak *leak; /* most bytes first */
+	size_t nr;
+	uint64_t allocations, seq;
+	bool enabled;
+};
+int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret, uint64_t *ret_stopped_ns);
+/* memory::tracker_enabled */
+int osv_leaks_switch(const struct osv_guest_options *opt, bool on);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Allocations that are alive, as `osv leak show` tells them: memory::tracker has an array of what
+ * was allocated while tracking was on (--leak, `osv leak on`), each with the calls that led there,
+ * outermost first. Those of one chain of calls are one record.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "fetch/osv_guest.h"
+
+enum { BACKTRACE_MAX = OSV_FRAMES_MAX, ELEMENT_MAX = 4096, ELEMENTS_AT_ONCE = 256 };
+
+struct places {
+	uint64_t tracker, enabled;
+	uint16_t allocations, size_allocations, size_size, seq, seq_size; /* of the tracker */
+	uint16_t birth, size, address, nr_frames, frames, frames_size;    /* of an element */
+	uint64_t element;						  /* its size */
+};
+
+struct allocation {
+	uint64_t birth, size;
+	unsigned int nr_frames;
+	uint64_t frame[BACKTRACE_MAX];
+};
+
+struct walk {
+	struct osv_guest g;
+	struct places at;
+	struct osv_leaks *ret;
+	struct allocation *alive;
+	size_t nr;
+};
+
+static int places_find(void *walk)
+{
+	struct walk *w = walk;
+	struct layout *l = w->g.layout;
+	struct places *at = &w->at;
+	static const char info[] = "memory::alloc_tracker::alloc_info";
+	const struct layout_member members[] = {
+		{"memory::alloc_tracker", "allocations", &at->allocations, NULL},
+		{"memory::alloc_tracker", "size_allocations", &at->size_allocations,
+		 &at->size_size},
+		{"memory::alloc_tracker", "current_seq", &at->seq, &at->seq_size},
+		{info, "seq", &at->birth, NULL},
+		{info, "size", &at->size, NULL},
+		{info, "addr", &at->address, NULL},
+		{info, "nbacktrace", &at->nr_frames, NULL},
+		{info, "backtrace", &at->frames, &at->frames_size},
+	};
+	int err = layout_symbol(l, "_ZN6memory7trackerE", &at->tracker);
+
+	if (!err)
+		err = layout_symbol(l, "_ZN6memory15tracker_enabledE", &at->enabled);
+	if (!err)
+		err = layout_members(l, members, sizeof(members) / sizeof(*members));
+	if (err)
+		return err;
+	at->element = layout_size(l, info);
+	if (!at->element || at->element > ELEMENT_MAX ||
+	    at->frames + at->frames_size > at->element || at->birth + 4u > at->element ||
+	    at->size + 4u > at->element || at->address + 8u > at->element ||
+	    at->nr_frames + 4u > at->element)
+		return fail(-EBADMSG, "the layout of %s is not understood", info);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int alive_add(struct walk *w, const uint8_t *element)
+{
+	const struct places *at = &w->at;
+	uint64_t address, max = at->frames_size / 8;
+	struct allocation *a;
+	uint32_t birth, size, nr;
+
+	memcpy(&address, element + at->address, 8);
+	if (!address) /* a free slot */
+		return 0;
+	if (array_room(w->alive, w->nr))
+		return -ENOMEM;
+	memcpy(&birth, element + at->birth, 4);
+	memcpy(&size, element + at->size, 4);
+	memcpy(&nr, element + at->nr_frames, 4);
+	max = max < BACKTRACE_MAX ? max : BACKTRACE_MAX;
+	a = &w->alive[w->nr++];
+	*a = (struct allocation){.birth = birth, .size = size,
+				 .nr_frames = nr < max ? nr : (unsigned int)max};
+	memcpy(a->frame, element + at->frames, 8ul * a->nr_frames);
+	return 0;
+}
+
+static int elements_read(struct walk *w, uint64_t from, uint64_t nr)
+{
+	uint8_t *mem = malloc(w->at.element * ELEMENTS_AT_ONCE);
+	int err = mem ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (uint64_t i = 0; i < nr && !err; i += ELEMENTS_AT_ONCE) {
+		uint64_t part = nr - i < ELEMENTS_AT_ONCE ? nr - i : ELEMENTS_AT_ONCE;
+
+		err = osv_guest_read(&w->g, from + i * w->at.element, mem, part * w->at.element);
+		for (uint64_t j = 0; j < part && !err; j++)
+			err = alive_add(w, mem + j * w->at.element);
+	}
+	free(mem);
+	return err;
+}
+
+static int tracker_read(void *walk)
+{
+	struct walk *w = walk;
+	struct osv_leaks *ret = w->ret;
+	uint64_t from, nr = 0, tracker = w->at.tracker;
+	uint8_t enabled;
+	int err = osv_guest_u64(&w->g, tracker + w->at.allocations, &from);
+
+	if (!err)
+		err = osv_guest_read(&w->g, tracker + w->at.size_allocations, &nr,
+			       w->at.size_size < 8 ? w->at.size_size : 8);
+	if (!err)
+		err = osv_guest_read(&w->g, tracker + w->at.seq, &ret->seq,
+			       w->at.seq_size < 8 ? w->at.seq_size : 8);
+	if (!err)
+		err = osv_guest_read(&w->g, w->at.enabled, &enabled, 1);
+	if (err)
+		return err;
+	ret->enabled = enabled;
+	if (nr > OSV_ALLOCATIONS_MAX)
+		return fail(-EBADMSG, "the guest tells of %llu allocations; at most %d are read",
+			    (unsigned long long)nr, OSV_ALLOCATIONS_MAX);
+	return elements_read(w, from, nr);
+}
+
+/* ---- one record for each chain of calls ---- */
+
+static int by_chain(const void *a, const void *b)
+{
+	const struct allocation *x = a, *y = b;
+
+	for (unsigned int i = 0; i < x->nr_frames && i < y->nr_frames; i++)
+		if (x->frame[i] != y->frame[i])
+			return x->frame[i] < y->frame[i] ? -1 : 1;
+	return (int)x->nr_frames - (int)y->nr_frames;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct osv_leak *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->frame[0] < y->frame[0] ? -1 : x->frame[0] > y->frame[0];
+}
+
+static void leak_add(struct osv_leak *l, const struct allocation *a)
+{
+	if (!l->count) {
+		l->size_min = a->size;
+		l->birth_min = a->birth;
+		l->nr_frames = a->nr_frames;
+		memcpy(l->frame, a->frame, sizeof(l->frame));
+	}
+	l->count++;
+	l->bytes += a->size;
+	l->birth_sum += a->birth;
+	l->size_min = a->size < l->size_min ? a->size : l->size_min;
+	l->size_max = a->size > l->size_max ? a->size : l->size_max;
+	l->birth_min = a->birth < l->birth_min ? a->birth : l->birth_min;
+	l->birth_max = a->birth > l->birth_max ? a->birth : l->birth_max;
+}
+
+static int chains_merge(struct walk *w, struct osv_leaks *ret)
+{
+	ret->leak = calloc(w->nr + 1, sizeof(*ret->leak));
+	if (!ret->leak)
+		return fail(-ENOMEM, "out of memory");
+	if (w->nr)
+		qsort(w->alive, w->nr, sizeof(*w->alive), by_chain);
+	for (size_t i = 0; i < w->nr; i++) {
+		if (i && by_chain(&w->alive[i - 1], &w->alive[i]))
+			ret->nr++;
+		leak_add(&ret->leak[ret->nr], &w->alive[i]);
+	}
+	ret->nr += w->nr > 0;
+	ret->allocations = w->nr;
+	qsort(ret->leak, ret->nr, sizeof(*ret->leak), by_bytes);
+	return 0;
+}
+
+int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret, uint64_t *ret_stopped_ns)
+{
+	struct walk w = {.ret = ret};
+	int err;
+
+	*ret = (struct osv_leaks){0};
+	err = osv_guest_visit(opt, &w.g, places_find, tracker_read, &w, ret_stopped_ns);
+	osv_guest_close(&w.g);
+	if (!err)
+		err = chains_merge(&w, ret);
+	free(w.alive);
+	return err;
+}
+
+int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
+{
+	struct osv_guest g;
+	uint8_t value = on;
+	uint64_t address;
+	int err = osv_guest_open(opt, &g);
+
+	if (!err && opt->pid)
+		err = fail(-EOPNOTSUPP, "nothing is written into a guest that runs; use its gdb "
+					"stub");
+	if (!err)
+		err = layout_symbol(g.layout, "_ZN6memory15tracker_enabledE", &address);
+	if (!err)
+		err = osv_guest_stop(opt, &g);
+	if (!err)
+		err = gdb_write(g.gdb, address, &value, 1);
+	osv_guest_close(&g);
+	return err;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "fetch/osv_live.h"
+#include "vm/space_qmp.h"
+
+enum { SAMPLE_BYTES = 256 };
+
+static int read_pages(struct osv_live *m, uint64_t address, uint8_t *to, size_t len)
+{
+	while (len) {
+		uint64_t page = address & ~(uint64_t)(GUEST_PAGE - 1), within = address - page;
+		size_t part = GUEST_PAGE - within < len ? GUEST_PAGE - within : len;
+
+		if (page != m->page || !m->at) {
+			m->page = page;
+			m->at = guest_address(m->fd, &m->ram, &m->space, page);
+		}
+		if (!m->at || guest_process_read(m->fd, m->at + within, to, part))
+			return -EFAULT;
+		address += part;
+		to += part;
+		len -= part;
+	}
+	return 0;
+}
+
+int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len)
+{
+	return read_pages(m, address, ret, len)
+		       ? fail(-EFAULT, "the guest has no memory at 0x%" PRIx64, address)
+		       : 0;
+}
+
+/* Constants of the guest's ELF file must lie where its page tables say. */
+static bool ram_fits(struct osv_live *m, uint64_t address, const uint8_t *wanted)
+{
+	uint8_t there[SAMPLE_BYTES];
+
+	m->at = 0;
+	return !read_pages(m, address, there, sizeof(there)) &&
+	       !memcmp(there, wanted, sizeof(there));
+}
+
+int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
+		  const struct layout *l, struct osv_live *ret)
+{
+	struct guest_ram tries[GUEST_RAM_TRIES];
+	uint8_t wanted[SAMPLE_BYTES];
+	uint64_t address;
+	int nr = 0, err = layout_constants(l, &address, wanted, sizeof(wanted));
+
+	*ret = (struct osv_live){.fd = -1};
+	if (!err)
+		err = qmp_space(qmp, timeout_ns, &ret->space);
+	if (!err && (ret->fd = guest_process_open(pid)) < 0)
+		err = ret->fd;
+	if (!err && (nr = guest_ram_tries(pid, ram_bytes, tries, GUEST_RAM_TRIES)) < 0)
+		err = nr;
+	for (int i = 0; i < nr && !err; i++) {
+		ret->ram = tries[i];
+		if (ram_fits(ret, address, wanted))
+			return 0;
+	}
+	osv_live_close(ret);
+	return err ? err : fail(-ENOENT, "process %d has no memory in which this guest's ELF file "
+					 "is found",
+				(int)pid);
+}
+
+void osv_live_close(struct osv_live *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A guest's virtual memory read through the process that owns it, while it runs: guestside/mem.h
+ * finds the RAM (the place where the guest's own constants lie) and walks the page tables; where
+ * they begin QEMU's monitor tells.
+ */
+#ifndef HOSTRACE_OSV_LIVE_H
+#define HOSTRACE_OSV_LIVE_H
+
+#include "fetch/layout.h"
+#include "vm/mem.h"
+
+struct osv_live {
+	int fd;
+	struct guest_ram ram;
+	struct guest_space space;
+	uint64_t page, at; /* the newest translation: the guest's page, and where the process has it */
+};
+
+/* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the sentence set. */
+int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
+		  const struct layout *l, struct osv_live *ret);
+void osv_live_close(struct osv_live *m);
+
+/* All or nothing; -EFAULT with the sentence set. */
+int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len);
+
+#endif

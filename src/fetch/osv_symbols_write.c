@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The .symbols file beside a tracefile: a line for each address that a backtrace of it holds, in
+ * the order in which they are met, so that the trace can be read where the guest's ELF is not.
+ */
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "fetch/osv_guest.h"
+#include "symbols/osv_symbols.h"
+
+enum { ADDRESSES_MAX = 1 << 20, DIRECTORIES_OPEN = 16, FILES_MAX = 200000 };
+
+/* Who knows which addresses: the kernel, then the modules by their base. */
+struct sources {
+	struct elf_names *kernel;
+	const struct osv_module *module;
+	struct elf_names **names; /* of each module; NULL: its file was not found */
+	unsigned int nr;
+};
+
+struct addresses {
+	uint64_t *slot; /* open-addressed; 0: free */
+	size_t mask, nr;
+};
+
+/* True: it is new. A full table lets nothing in. */
+static bool address_add(struct addresses *a, uint64_t address)
+{
+	size_t h = (size_t)(address * 0x9e3779b97f4a7c15ull >> 24);
+
+	while (a->slot[h & a->mask]) {
+		if (a->slot[h & a->mask] == address)
+			return false;
+		h++;
+	}
+	if (!address || a->nr == ADDRESSES_MAX)
+		return false;
+	a->nr++;
+	a->slot[h & a->mask] = address;
+	return true;
+}
+
+/* ---- modules' files ---- */
+
+/* nftw() has no argument of its own. */
+static struct {
+	const char *name;
+	char *found;
+	unsigned int nr;
+} search;
+
+static int file_met(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	if (type == FTW_F && !strcmp(path + at->base, search.name))
+		search.found = strdup(path);
+	return search.found || ++search.nr == FILES_MAX;
+}
+
+/* By its base name, in and below the directory of the ELF file; links are not followed. */
+static struct elf_names *module_open(const struct osv_module *m, const char *elf)
+{
+	const char *slash = strrchr(elf, '/'), *base = strrchr(m->path, '/');
+	_cleanup_free_ char *dir = slash ? strndup(elf, (size_t)(slash - elf) + 1) : strdup(".");
+	struct elf_names *names = NULL;
+
+	search.name = base ? base + 1 : m->path;
+	search.found = NULL;
+	search.nr = 0;
+	if (!dir || !*search.name)
+		return NULL;
+	nftw(dir, file_met, DIRECTORIES_OPEN, FTW_PHYS);
+	if (search.found && elf_names_open_at(search.found, m->base, &names))
+		names = NULL;
+	free(search.found);
+	return names;
+}
+
+static int sources_open(struct sources *s, const struct osv_extracted *x, const char *elf)
+{
+	int err = elf_names_open(elf, &s->kernel);
+
+	if (err)
+		return err;
+	s->module = x->module;
+	s->names = calloc(x->nr_modules + 1u, sizeof(*s->names));
+	if (!s->names)
+		return fail(-ENOMEM, "out of memory");
+	s->nr = x->nr_modules;
+	for (unsigned int i = 0; i < s->nr; i++)
+		s->names[i] = module_open(&x->module[i], elf);
+	return 0;
+}
+
+static void sources_close(struct sources *s)
+{
+	for (unsigned int i = 0; i < s->nr; i++)
+		elf_names_close(s->names[i]);
+	free(s->names);
+	elf_names_close(s->kernel);
+}
+
+static bool resolve(const struct sources *s, uint64_t address, struct osv_frame *ret)
+{
+	if (elf_names_resolve(s->kernel, address, false, ret))
+		return true;
+	for (unsigned int i = s->nr; i--;)
+		if (s->module[i].base <= address)
+			return s->names[i] && elf_names_resolve(s->names[i], address, false, ret);
+	return false;
+}
+
+/* ---- lines ---- */
+
+/* As OSv's own script: paths relative to the source tree, "None" and "<?>" for what is not known. */
+static void line_write(const struct sources *s, uint64_t address, FILE *out)
+{
+	struct osv_frame frame[OSV_INLINES_MAX];
+	char line[16] = "<?>";
+
+	if (!resolve(s, address, frame)) {
+		fprintf(out, "0x%" PRIx64 " None <?> No symbol matches 0x%" PRIx64 ".\n", address,
+			address);
+		return;
+	}
+	const char *file = frame[0].file ? frame[0].file : "None";
+
+	if (frame[0].file && frame[0].line)
+		snprintf(line, sizeof(line), "%d", frame[0].line);
+	for (const char *up; (up = strstr(file, "../"));)
+		file = up + 3;
+	fprintf(out, "0x%" PRIx64 " %s %s %s\n", address, file, line, frame[0].name);
+}
+
+int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr)
+{
+	struct addresses seen = {.mask = 2 * ADDRESSES_MAX - 1};
+	uint64_t address[OSV_FRAMES_MAX];
+	struct sources s = {0};
+	struct osv_sample sample;
+	int err = sources_open(&s, x, elf);
+
+	seen.slot = calloc(seen.mask + 1, sizeof(*seen.slot));
+	if (!err && !seen.slot)
+		err = fail(-ENOMEM, "out of memory");
+	osv_rewind(x->trace);
+	while (!err && osv_next(x->trace, &sample) > 0) {
+		unsigned int nr = osv_backtrace(&sample, address, OSV_FRAMES_MAX);
+
+		for (unsigned int i = 0; i < nr; i++)
+			if (address_add(&seen, address[i]))
+				line_write(&s, address[i], out);
+	}
+	*ret_nr = seen.nr;
+	free(seen.slot);
+	sources_close(&s);
+	return err;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/event.h"
+#include "fetch/rest.h"
+
+/* One request; *ret (may be NULL) gets the reply's JSON. The path is of r->url. */
+static int ask(const struct rest *r, const char *method, const char *path, json_t **ret)
+{
+	_cleanup_free_ char *url = http_join(r->url, path);
+	struct http_reply reply;
+	json_error_t wrong;
+	int err = url ? http_request(&r->http, method, url, &reply)
+		      : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	if (reply.status != 200) {
+		err = http_refused(reply.status, url, reply.body);
+	} else if (ret) {
+		*ret = json_loadb(reply.body ? reply.body : "", reply.len, JSON_DECODE_ANY, &wrong);
+		if (!*ret)
+			err = fail(-EBADMSG, "%s: what the server sent is no JSON (%s)", url,
+				   wrong.text);
+	}
+	http_reply_deinit(&reply);
+	return err;
+}
+
+static int odd_reply(const struct rest *r, const char *path)
+{
+	return fail(-EBADMSG, "%s: the reply to %s is not what OSv's server sends", r->url, path);
+}
+
+/* ---- states ---- */
+
+static int event_read(const json_t *j, struct rest_event *ret)
+{
+	const char *name = json_string_value(json_object_get(j, "name"));
+	const char *id = json_string_value(json_object_get(j, "id"));
+
+	if (!name)
+		return -EBADMSG;
+	ret->name = strdup(name);
+	ret->id = strdup(id ? id : name);
+	ret->enabled = json_is_true(json_object_get(j, "enabled"));
+	ret->backtrace = json_is_true(json_object_get(j, "backtrace"));
+	if (!ret->name || !ret->id)
+		return fail(-ENOMEM, "out of memory");
+	text_neutralise(ret->name);
+	return 0;
+}
+
+void rest_events_free(struct rest_event *ev, unsigned int nr)
+{
+	for (unsigned int i = 0; ev && i < nr; i++) {
+		free(ev[i].name);
+		free(ev[i].id);
+	}
+	free(ev);
+}
+
+int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret_nr)
+{
+	json_t *list = NULL;
+	int err = ask(r, "GET", "trace/status", &list);
+	size_t nr = json_array_size(list);
+	struct rest_event *ev = NULL;
+
+	if (!err && (!json_is_array(list) || nr > REST_EVENTS_MAX))
+		err = odd_reply(r, "GET /trace/status");
+	if (!err && !(ev = calloc(nr + 1, sizeof(*ev))))
+		err = fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; !err && i < nr; i++)
+		if (event_read(json_array_get(list, i), &ev[i]))
+			err = odd_reply(r, "GET /trace/status");
+	json_decref(list);
+	if (err) {
+		rest_events_free(ev, ev ? (unsigned int)nr : 0);
+		return err;
+	}
+	*ret = ev;
+	*ret_nr = (unsigned int)nr;
+	return 0;
+}
+
+/* What stands in a path must not be taken for its parts: '/', '?', '%'. Allocated. */
+static char *path_make(const char *before, const char *id, const char *after)
+{
+	char *escaped = curl_easy_escape(NULL, id, 0), *path = NULL;
+
+	if (escaped && asprintf(&path, "%s%s%s", before, escaped, after) < 0)
+		path = NULL;
+	curl_free(escaped);
+	return path;
+}
+
+static const char *truth(bool b)
+{
+	return b ? "true" : "false";
+}
+
+/* Both are always said: a backtrace that is left out is switched off by the server. */
+int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace)
+{
+	char state[64];
+	_cleanup_free_ char *path = NULL;
+
+	snprintf(state, sizeof(state), "?enabled=%s&backtrace=%s", truth(enabled),
+		 truth(backtrace));
+	path = id ? path_make("trace/event/", id, state) : path_make("trace/", "status", state);
+	return path ? ask(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+}
+
+int rest_sampler(const struct rest *r, uint64_t hz)
+{
+	const char *wanted = hz ? "Sampler started successfully" : "Sampler stopped successfully";
+	const char *text;
+	json_t *reply = NULL;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "trace/sampler?freq=%" PRIu64, hz);
+	err = ask(r, "POST", path, &reply);
+	if (err)
+		return err;
+	text = json_string_value(reply);
+	if (!text || strcmp(text, wanted))
+		err = fail(-EBADMSG,
+			   "%s: the reply to POST /trace/sampler is not OSv's \"%s\": the sampler "
+			   "may not have been switched",
+			   r->url, wanted);
+	json_decref(reply);
+	return err;
+}
+
+/* ---- counters ---- */
+
+int rest_count_start(const struct rest *r, const char *id)
+{
+	_cleanup_free_ char *path = path_make("trace/count/", id, "?enabled=true");
+
+	return path ? ask(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+}
+
+int rest_counts_stop(const struct rest *r)
+{
+	return ask(r, "DELETE", "trace/count", NULL);
+}
+
+void rest_counts_free(struct rest_count *c, unsigned int nr)
+{
+	for (unsigned int i = 0; c && i < nr; i++)
+		free(c[i].name);
+	free(c);
+}
+
+static int counts_read(const json_t *list, size_t nr, struct rest_count *ret)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const json_t *j = json_array_get(list, i);
+		const char *name = json_string_value(json_object_get(j, "name"));
+		json_int_t count = json_integer_value(json_object_get(j, "count"));
+
+		if (!name || count < 0 || !(ret[i].name = strdup(name)))
+			return -EBADMSG;
+		text_neutralise(ret[i].name);
+		ret[i].count = (uint64_t)count;
+	}
+	return 0;
+}
+
+int rest_counts(const struct rest *r, struct rest_count **ret, unsigned int *ret_nr,
+		uint64_t *ret_time_ms)
+{
+	json_t *reply = NULL, *list, *time;
+	int err = ask(r, "GET", "trace/count", &reply);
+	struct rest_count *c = NULL;
+	size_t nr;
+
+	if (err)
+		return err;
+	list = json_object_get(reply, "list");
+	time = json_object_get(reply, "time_ms");
+	nr = json_array_size(list);
+	if (json_is_array(list) && json_is_integer(time) && nr <= REST_EVENTS_MAX)
+		c = calloc(nr + 1, sizeof(*c));
+	if (!c || counts_read(list, nr, c)) {
+		rest_counts_free(c, (unsigned int)nr);
+		json_decref(reply);
+		return odd_reply(r, "GET /trace/count");
+	}
+	*ret = c;
+	*ret_nr = (unsigned int)nr;
+	*ret_time_ms = (uint64_t)json_integer_value(time);
+	json_decref(reply);
+	return 0;
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "fetch/source_internal.h"
+
+enum { STOP_PAUSE_MS = 10 };
+
+static const struct source_ops *const kinds[] = {&source_serial, &source_vsock, &source_shm,
+						 &source_mem, &source_file};
+
+uint64_t source_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+int source_write(struct guest_source *s, const void *data, size_t len)
+{
+	const uint8_t *at = data;
+
+	if (len > GUEST_SOURCE_FILE_MAX - s->bytes)
+		return fail(-EFBIG, "%s: the guest sent more than %llu GiB; the rest is not kept",
+			    s->path, GUEST_SOURCE_FILE_MAX >> 30);
+	while (len) {
+		ssize_t n = write(s->out, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(-errno, "%s: %s", s->path, strerror(errno));
+		at += n;
+		len -= (size_t)n;
+		s->bytes += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* ---- frames ---- */
+
+uint8_t *frames_room(struct guest_source *s, size_t *ret_room)
+{
+	struct frames *f = &s->frames;
+
+	if (!f->buf)
+		f->buf = malloc(FRAMES_ROOM);
+	*ret_room = f->buf ? FRAMES_ROOM - f->len : 0;
+	return f->buf ? f->buf + f->len : NULL;
+}
+
+/* A whole, right frame: only what lies between BEGIN and END is kept. */
+static int frame_keep(struct guest_source *s, const struct stream_head *h, const uint8_t *frame)
+{
+	struct frames *f = &s->frames;
+
+	if (h->kind == STREAM_BEGIN && f->begun)
+		f->ended = true; /* the agent was begun anew: that is another recording */
+	f->begun |= h->kind == STREAM_BEGIN;
+	if (!f->begun || f->ended)
+		return 0;
+	f->frames++;
+	f->ended = h->kind == STREAM_END;
+	return source_write(s, frame, STREAM_HEAD + h->bytes);
+}
+
+/* Each byte is looked at once, whatever a guest sends: of a damaged frame the whole length is
+ * passed over. */
+int frames_take(struct guest_source *s, size_t len)
+{
+	struct frames *f = &s->frames;
+	size_t at = 0;
+	int err = 0;
+
+	f->len += len;
+	while (!err && !f->ended && f->len - at >= STREAM_HEAD) {
+		const uint8_t *frame = f->buf + at;
+		struct stream_head h;
+
+		if (!stream_head_read(frame, &h)) {
+			f->damaged += !f->noise && f->begun;
+			f->noise = true;
+			at++;
+			continue;
+		}
+		f->noise = false;
+		if (f->len - at - STREAM_HEAD < h.bytes)
+			break;
+		if (stream_crc_right(frame, frame + STREAM_HEAD, h.bytes))
+			err = frame_keep(s, &h, frame);
+		else
+			f->damaged += f->begun;
+		at += STREAM_HEAD + h.bytes;
+	}
+	f->len -= at;
+	memmove(f->buf, f->buf + at, f->len);
+	return err;
+}
+
+/* ---- the source ---- */
+
+static const struct source_ops *kind_of(const char *text, const char **ret_arg)
+{
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t len = strlen(kinds[i]->name);
+
+		if (!strncmp(text, kinds[i]->name, len) && text[len] == ':' && text[len + 1]) {
+			*ret_arg = text + len + 1;
+			return kinds[i];
+		}
+	}
+	return NULL;
+}
+
+int guest_source_check(const char *text)
+{
+	const char *arg;
+
+	return kind_of(text, &arg)
+		       ? 0
+		       : fail_usage(-EINVAL,
+				    "'%s' is no way to a guest's trace: serial:PATH, "
+				    "vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE is",
+				    text);
+}
+
+/* The newest sentence ends the source. */
+static void give_up(struct guest_source *s)
+{
+	s->failed = true;
+	snprintf(s->error, sizeof(s->error), "%s", error_text());
+}
+
+static int look(struct guest_source *s)
+{
+	uint64_t now = source_now_ms();
+	int err;
+
+	if (now < s->retry_ms)
+		return -EAGAIN;
+	s->retry_ms = now + GUEST_SOURCE_RETRY_MS;
+	err = s->ops->find(s);
+	s->there = !err;
+	snprintf(s->error, sizeof(s->error), "%s", err ? error_text() : "");
+	return err;
+}
+
+int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
+		      struct guest_source **ret)
+{
+	struct guest_source *s = calloc(1, sizeof(*s));
+	int err = s ? guest_source_check(text) : fail(-ENOMEM, "out of memory");
+
+	if (err) {
+		free(s);
+		return err;
+	}
+	*s = (struct guest_source){
+		.text = text, .pid = pid, .out = -1, .fd = -1, .stop_ms = GUEST_SOURCE_STOP_MS};
+	s->ops = kind_of(text, &s->arg);
+	s->path = strdup(to);
+	s->out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (!s->path || s->out < 0)
+		err = fail(-errno, "%s: %s", to, strerror(errno));
+	if (!err && s->ops->prepare)
+		err = s->ops->prepare(s);
+	if (!err) {
+		err = look(s);
+		err = err == -EAGAIN && !must ? 0 : err;
+	}
+	if (err) {
+		guest_source_close(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+void guest_source_round(struct guest_source *s)
+{
+	int err = s->failed ? -EIO : s->there ? 0 : look(s);
+
+	if (err == -EAGAIN || s->failed)
+		return;
+	if (!err)
+		err = s->ops->take(s);
+	if (err < 0)
+		give_up(s);
+}
+
+static bool may_wait(const struct guest_source *s, uint64_t waited_ms)
+{
+	return waited_ms < s->stop_ms && (s->frames.begun || waited_ms < GUEST_SOURCE_SILENT_MS);
+}
+
+void guest_source_stop(struct guest_source *s)
+{
+	uint64_t begin = source_now_ms();
+	int err = 0;
+
+	s->retry_ms = 0;
+	guest_source_round(s); /* also what has only appeared now */
+	if (s->there && !s->failed && s->ops->ask_end) {
+		s->ops->ask_end(s);
+		while (!s->failed && !s->frames.ended && may_wait(s, source_now_ms() - begin)) {
+			err = s->ops->take(s);
+			if (err < 0)
+				give_up(s);
+			else if (!err)
+				poll(NULL, 0, STOP_PAUSE_MS);
+		}
+	}
+	if (s->there && s->ops->finish && s->ops->finish(s))
+		give_up(s);
+}
+
+json_t *guest_source_json(const struct guest_source *s)
+{
+	bool ring = s->ring, stream = s->frames.begun;
+
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "source", s->text, "file", s->path,
+			 "kind",
+			 ring	  ? "guest-ring"
+			 : stream ? "guest-stream"
+				  : "",
+			 "bytes", (json_int_t)s->bytes, "units",
+			 (json_int_t)(ring ? ring_follow_records(s->ring) : s->frames.frames),
+			 "damaged", (json_int_t)s->frames.damaged, "error", s->error);
+}
+
+void guest_source_close(struct guest_source *s)
+{
+	if (!s)
+		return;
+	if (s->ops->close)
+		s->ops->close(s);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->out >= 0)
+		close(s->out);
+	ring_follow_free(s->ring);
+	free(s->frames.buf);
+	free(s->path);
+	free(s);
+}

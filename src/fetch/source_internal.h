@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For src/guestside/source*.c only. */
+#ifndef HOSTRACE_GUEST_SOURCE_INTERNAL_H
+#define HOSTRACE_GUEST_SOURCE_INTERNAL_H
+
+#include "fetch/ring_follow.h"
+#include "fetch/source.h"
+#include "guestside/agent/stream.h"
+
+/* Bytes of a stream become whole frames in the file; what comes before BEGIN or is damaged is passed over. */
+struct frames {
+	uint8_t *buf;
+	size_t len;
+	bool begun, ended; /* BEGIN was seen, END was */
+	bool noise;	   /* no frame began where the last byte lay: counted once until one does */
+	uint64_t frames, damaged;
+};
+
+enum { FRAMES_ROOM = 2 * (STREAM_HEAD + STREAM_PAYLOAD_MAX) };
+
+struct shm;
+struct guest_memory;
+
+struct guest_source {
+	const struct source_ops *ops;
+	const char *text, *arg; /* arg: behind "serial:" */
+	char *path;		/* of the file that is written */
+	pid_t pid;
+	int out, fd;
+	bool there, failed;
+	char error[256];
+	uint64_t retry_ms, bytes;
+	uint64_t stop_ms; /* GUEST_SOURCE_STOP_MS */
+	struct frames frames;
+	struct ring_follow *ring;
+	struct shm *shm;
+	struct guest_memory *memory;
+};
+
+struct source_ops {
+	const char *name;
+	/* Looks whether the source is there. 0; -EAGAIN: not yet, with the sentence set; -errno for good. */
+	int (*find)(struct guest_source *s);
+	/* Once, with all privileges, before anything is looked for; may be absent. */
+	int (*prepare)(struct guest_source *s);
+	/* Takes what is there. > 0: there may be more; 0; -errno. */
+	int (*take)(struct guest_source *s);
+	/* Asks for the end. */
+	void (*ask_end)(struct guest_source *s);
+	/* The last look, when waiting is over; may be absent. */
+	int (*finish)(struct guest_source *s);
+	void (*close)(struct guest_source *s);
+};
+
+extern const struct source_ops source_serial, source_vsock, source_shm, source_mem, source_file;
+
+int source_write(struct guest_source *s, const void *data, size_t len);
+
+/* The last look at s->ring, and the ring file. */
+int source_ring_finish(struct guest_source *s);
+
+/* Room for more bytes of the stream, then how many came. */
+uint8_t *frames_room(struct guest_source *s, size_t *ret_room);
+int frames_take(struct guest_source *s, size_t len);
+
+uint64_t source_now_ms(void);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "event/event.h"
+#include "event/reader.h"
+#include "input/reading_beside.h"
+#include "readers/readers.h"
+#include "tracefile/tracefile.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* A regular file of ours, which may be opened twice. */
+static bool is_recording(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	uint8_t head[READER_PROBE_BYTES];
+	struct stat st;
+	ssize_t n = -1;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+		n = read(fd, head, sizeof(head));
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && (tracefile_reader.probe(head, (size_t)n) ||
+			 textfile_reader.probe(head, (size_t)n));
+}
+
+static bool nothing(const char *event, void *arg)
+{
+	(void)event;
+	(void)arg;
+	return false;
+}
+
+/* The part of a path behind the last '/'. */
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* -1: no such file; 1: it is the one; 0: it has another size. */
+static int file_is(const char *path, uint64_t bytes)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	return (uint64_t)st.st_size == bytes;
+}
+
+/* The name that `record` would give it now: vm.hrt -> vm.guest, vm.guest2, ... */
+static void renamed(const char *recording, size_t nr, char path[PATH_BYTES])
+{
+	size_t len = strlen(recording);
+	char number[32] = "";
+
+	if (len > 4 && !strcmp(recording + len - 4, ".hrt"))
+		len -= 4;
+	if (nr)
+		snprintf(number, sizeof(number), "%zu", nr + 1);
+	snprintf(path, PATH_BYTES, "%.*s.guest%s", (int)len, recording, number);
+}
+
+/* `file` is what the recording says, so it may say anything: only its last part counts. */
+static char *guest_find(const char *recording, const char *file, size_t nr, uint64_t bytes,
+			void (*note)(const char *fmt, ...))
+{
+	const char *name = base_of(file);
+	char path[2][PATH_BYTES], safe[256];
+	int is[2];
+
+	snprintf(safe, sizeof(safe), "%s", name);
+	text_neutralise(safe);
+	snprintf(path[0], PATH_BYTES, "%.*s%s", (int)(base_of(recording) - recording), recording,
+		 name);
+	renamed(recording, nr, path[1]);
+	for (int i = 0; i < 2; i++) {
+		is[i] = *name ? file_is(path[i], bytes) : -1;
+		if (is[i] > 0)
+			return strdup(path[i]);
+	}
+	if (is[0] < 0 && is[1] < 0)
+		note("%s, the guest's trace that was recorded with %s, is not beside it", safe,
+		     recording);
+	else
+		note("%s is not the guest's trace that was recorded with %s, which had %" PRIu64
+		     " bytes: not merged",
+		     is[0] < 0 ? path[1] : safe, recording, bytes);
+	return NULL;
+}
+
+unsigned int reading_beside(const char *recording, void (*note)(const char *fmt, ...), char **ret,
+			    unsigned int max)
+{
+	const struct read_hint hint = {.until_ns = UINT64_MAX, .wants = nothing};
+	_cleanup_reader_ struct reader *r = NULL;
+	unsigned int nr = 0;
+	json_t *guest;
+	size_t i;
+
+	if (!is_recording(recording) || reader_open(recording, &hint, &r))
+		return 0;
+	json_array_foreach (json_object_get(r->info.meta, "guests"), i, guest) {
+		const char *file = json_string_value(json_object_get(guest, "file")),
+			   *kind = json_string_value(json_object_get(guest, "kind"));
+		json_int_t bytes = json_integer_value(json_object_get(guest, "bytes"));
+
+		if (nr == max || !file || !kind || !*kind || bytes <= 0)
+			continue;
+		ret[nr] = guest_find(recording, file, i, (uint64_t)bytes, note);
+		nr += ret[nr] != NULL;
+	}
+	return nr;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Comma-separated values by RFC 4180, a heading first; numbers as in JSON. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/report.h"
+#include "output/timeline_formats.h"
+
+static void put_text(FILE *f, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, f);
+		return;
+	}
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', f);
+		fputc(*text, f);
+	}
+	fputc('"', f);
+}
+
+static void put_cell(FILE *f, const struct column *c, const struct cell *v)
+{
+	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
+		put_text(f, v->text);
+	else if (v->text)
+		return; /* there is no such number */
+	else if (c->kind == COL_HEX)
+		fprintf(f, "0x%" PRIx64, v->number);
+	else if (c->kind == COL_PERCENT)
+		fprintf(f, "%.3f", (double)v->number / 1000);
+	else if (!column_is_text(c))
+		fprintf(f, "%" PRIu64, v->number);
+}
+
+static void put_line(FILE *f, const struct table *t, const struct cell *row)
+{
+	const char *gap = "";
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		if (!t->column[i].key)
+			continue;
+		fputs(gap, f);
+		if (row)
+			put_cell(f, &t->column[i], &row[i]);
+		else
+			put_text(f, t->column[i].key);
+		gap = ",";
+	}
+	fputs("\n", f);
+}
+
+static int csv_table(const struct report *r, const struct table *t)
+{
+	put_line(r->out->file, t, NULL);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		put_line(r->out->file, t, &t->cell[i * t->nr_columns]);
+	return 0;
+}
+
+static int csv_histogram(const struct report *r, const struct histogram *h)
+{
+	fputs("lo_ns,hi_ns,count\n", r->out->file);
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
+		fprintf(r->out->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+			i ? (uint64_t)1 << (i - 1) : 0, i == 64 ? UINT64_MAX : (uint64_t)1 << i,
+			h->count[i]);
+	return 0;
+}
+
+static int csv_heatmap(const struct report *r, const struct heatmap *h)
+{
+	fputs("time_ns,lo_ns,hi_ns,count\n", r->out->file);
+	for (unsigned int x = 0; x < h->nr_columns; x++)
+		for (unsigned int y = 0; y < h->nr_rows; y++)
+			if (h->cell[y][x])
+				fprintf(r->out->file,
+					"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+					h->t0_ns + x * h->column_ns, h->row[y].lo_ns,
+					h->row[y].hi_ns, h->cell[y][x]);
+	return 0;
+}
+
+const struct format csv_format = {
+	.name = "csv",
+	.table = csv_table,
+	.histogram = csv_histogram,
+	.heatmap = csv_heatmap,
+	.timeline = &csv_timeline,
+};

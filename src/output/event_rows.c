@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/digits.h"
+#include "output/event_rows.h"
+#include "symbols/addresses.h"
+
+enum {
+	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */
+	ROW_BYTES = 4 * VALUE_MAX,
+};
+
+/* ---- text ---- */
+
+void event_row_text_head(bool with_source, FILE *out)
+{
+	fprintf(out, "#%11s %s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "", "cpu",
+		"vcpu", "thread", "event fields");
+}
+
+/* "12.000000345", to the right of 12 places. */
+static char *put_seconds(char *to, const struct event *ev, uint64_t start_ns)
+{
+	bool before = ev->time_ns < start_ns; /* a name from before the window */
+	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
+	char *p = to, *dot;
+
+	if (before)
+		*p++ = '-';
+	dot = put_dec(p, ns / 1000000000);
+	p = put_dec(dot, 1000000000 + ns % 1000000000); /* a 1 where the point belongs */
+	*dot = '.';
+	return pad_left(to, p, 12);
+}
+
+static char *put_thread(char *to, const struct event_row *row)
+{
+	const struct event *ev = row->ev;
+	size_t len = strnlen(row->comm, 15);
+	char *p;
+
+	if (len)
+		p = (char *)memcpy(to, row->comm, len) + len;
+	else
+		p = ev->tid ? put_dec(to, ev->tid) : put_text(to, "-");
+	return pad_right(to, p, 15);
+}
+
+/* A backtrace has a field for each frame there can be: those beyond its end or what was asked for are not shown. */
+static bool is_shown(const struct event_row *row, const struct field *f, uint64_t *frames)
+{
+	if (f->fmt[0] != 'f' || strcmp(f->fmt, "frame"))
+		return true;
+	return (!row->max_frames || ++*frames <= row->max_frames) && event_u64(row->ev, f);
+}
+
+/* An address that has a name, and a kernel's in any number; what else is printed as it is. */
+static const char *address_name(const struct event_row *row, const struct field *f)
+{
+	bool address = !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
+	uint64_t v;
+
+	if (!row->symbols || f->size != 8 || f->kind != FIELD_UINT ||
+	    (strcmp(f->fmt, "hex") && !address))
+		return NULL;
+	v = event_u64(row->ev, f);
+	return address || v >> 63 ? addresses_name(row->symbols, v) : NULL;
+}
+
+void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
+{
+	const struct event *ev = row->ev;
+	char line[ROW_BYTES], *p = put_seconds(line, ev, start_ns), *q;
+	uint64_t frames = 0;
+
+	*p++ = ' ';
+	if (with_source) {
+		q = pad_right(p, put_text(p, row->source), 6);
+		*q++ = ' ';
+		p = q;
+	}
+	p = pad_left(p, put_dec(p, ev->cpu), 3);
+	*p++ = ' ';
+	p = pad_left(p, row->vcpu != RECORD_NO_VCPU ? put_dec(p, row->vcpu) : put_text(p, "-"), 4);
+	*p++ = ' ';
+	p = put_thread(p, row);
+	*p++ = ' ';
+	p = put_text(p, ev->type->name);
+	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
+		const struct field *f = &ev->type->fields[i];
+		const char *name;
+
+		if (!is_shown(row, f, &frames))
+			continue;
+		name = address_name(row, f);
+		if (p > line + ROW_BYTES - VALUE_MAX - EVENT_NAME_MAX - 3) {
+			fwrite(line, 1, (size_t)(p - line), out);
+			p = line;
+		}
+		*p++ = ' ';
+		p = put_text(p, f->name);
+		*p++ = '=';
+		p += name ? (size_t)snprintf(p, VALUE_MAX, "%.256s", name)
+			  : strlen(field_print(ev, f, p, VALUE_MAX));
+	}
+	*p++ = '\n';
+	fwrite(line, 1, (size_t)(p - line), out);
+}
+
+/* ---- JSON ---- */
+
+static void json_text(const char *s, FILE *out)
+{
+	fputc('"', out);
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
+		if (*p == '"' || *p == '\\')
+			fprintf(out, "\\%c", *p);
+		else if (*p < 0x20)
+			fprintf(out, "\\u%04x", *p);
+		else
+			fputc(*p, out);
+	fputc('"', out);
+}
+
+static bool is_hex(const struct field *f)
+{
+	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
+}
+
+/* Formats whose numbers have names: 30 is "IO_INSTRUCTION". */
+static bool is_named(const struct field *f)
+{
+	static const char *const named[] = {"reason", "userspace_reason", "isa",
+					    "dir",    "mmio_type",	  "block_type",
+					    "event",  "sample_where",	  "stack_error"};
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (!strcmp(f->fmt, named[i]))
+			return true;
+	return false;
+}
+
+/* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a
+ * JSON number. */
+static void json_value(const struct event *ev, const struct field *f, FILE *out)
+{
+	char text[VALUE_MAX];
+
+	if (f->kind > FIELD_SINT || is_named(f))
+		json_text(field_print(ev, f, text, sizeof(text)), out);
+	else if (is_hex(f) && f->size == 8)
+		fprintf(out, "\"0x%" PRIx64 "\"", event_u64(ev, f));
+	else if (f->kind == FIELD_SINT)
+		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
+	else
+		fprintf(out, "%" PRIu64, event_u64(ev, f));
+}
+
+void event_row_json(const struct event_row *row, FILE *out)
+{
+	const struct event *ev = row->ev;
+	unsigned int nr = 0;
+	uint64_t frames = 0;
+
+	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",\"cpu\":%u,\"vcpu\":", ev->time_ns,
+		row->source, ev->cpu);
+	if (row->vcpu != RECORD_NO_VCPU)
+		fprintf(out, "%u", row->vcpu);
+	else
+		fputs("null", out);
+	fprintf(out, ",\"tid\":%u,\"comm\":", ev->tid);
+	json_text(row->comm, out);
+	fputs(",\"event\":", out);
+	json_text(ev->type->name, out);
+	fputs(",\"fields\":{", out);
+	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
+		if (!is_shown(row, &ev->type->fields[i], &frames))
+			continue;
+		fputs(nr++ ? "," : "", out);
+		json_text(ev->type->fields[i].name, out);
+		fputc(':', out);
+		json_value(ev, &ev->type->fields[i], out);
+	}
+	fputs("}}", out);
+}
+
+/* ---- CSV (RFC 4180) ---- */
+
+static void csv_quoted(const char *s, FILE *out)
+{
+	for (; *s; s++) {
+		if (*s == '"')
+			fputc('"', out);
+		fputc(*s, out);
+	}
+}
+
+void event_row_csv_head(FILE *out)
+{
+	fputs("time_ns,source,cpu,vcpu,tid,comm,event,fields\n", out);
+}
+
+void event_row_csv(const struct event_row *row, FILE *out)
+{
+	const struct event *ev = row->ev;
+	char value[VALUE_MAX];
+	unsigned int nr = 0;
+	uint64_t frames = 0;
+
+	fprintf(out, "%" PRIu64 ",%s,%u,", ev->time_ns, row->source, ev->cpu);
+	if (row->vcpu != RECORD_NO_VCPU)
+		fprintf(out, "%u", row->vcpu);
+	fprintf(out, ",%u,\"", ev->tid);
+	csv_quoted(row->comm, out);
+	fputs("\",\"", out);
+	csv_quoted(ev->type->name, out);
+	fputs("\",\"", out);
+	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
+		const struct field *f = &ev->type->fields[i];
+
+		if (!is_shown(row, f, &frames))
+			continue;
+		fprintf(out, "%s%s=", nr++ ? " " : "", f->name);
+		csv_quoted(field_print(ev, f, value, sizeof(value)), out);
+	}
+	fputs("\"\n", out);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events as rows for `list` and `export`: text for people, JSON and CSV for programs. Rows are written as they come;
+ * nothing is kept.
+ */
+#ifndef HOSTRACE_EVENT_ROWS_H
+#define HOSTRACE_EVENT_ROWS_H
+
+#include <stdio.h>
+
+#include "event/event.h"
+#include "event/thread_names.h"
+
+struct addresses;
+
+struct event_row {
+	const struct event *ev;
+	const char *source; /* "host", "guest" */
+	const char *comm;   /* "" if not known */
+	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
+	const struct addresses *symbols; /* of the guest, for text; NULL: none */
+	uint64_t max_frames; /* of a backtrace; 0: all */
+};
+
+/* One line: seconds since start_ns, [source,] CPU, vCPU, thread, event, fields with readable values. */
+void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out);
+void event_row_text_head(bool with_source, FILE *out);
+
+/* {"time_ns","source","cpu","vcpu","tid","comm","event","fields":{}} without a newline. */
+void event_row_json(const struct event_row *row, FILE *out);
+
+void event_row_csv(const struct event_row *row, FILE *out);
+void event_row_csv_head(FILE *out);
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One page with the picture in it and, under it, what must be known of its figures. No script, nothing from
+ * elsewhere.
+ */
+#include <inttypes.h>
+
+#include "output/svg.h"
+#include "output/timeline_formats.h"
+
+static int html_heatmap(const struct report *r, const struct heatmap *h)
+{
+	FILE *f = r->out->file;
+
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta "
+	      "charset=\"utf-8\"><title>hostrace</title></head>\n"
+	      "<body style=\"font-family: system-ui, sans-serif; margin: 2em\">\n",
+	      f);
+	svg_heatmap_draw(r, h, f);
+	fputs("<ul style=\"color: #555\">\n", f);
+	json_t *head = r->head(r->reader, r->caveats), *caveat;
+	size_t i;
+
+	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {
+		fputs("<li>", f);
+		for (const char *p = json_string_value(caveat); p && *p; p++)
+			*p == '<' ? fputs("&lt;", f) : *p == '&' ? fputs("&amp;", f) : fputc(*p, f);
+		fputs("</li>\n", f);
+	}
+	json_decref(head);
+	fputs("</ul></body></html>\n", f);
+	return 0;
+}
+
+const struct format html_format = {
+	.name = "html",
+	.heatmap = html_heatmap,
+	.timeline = &html_timeline,
+};

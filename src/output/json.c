@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One object: the head that every answer has, then "rows" or "result". Rows are written one by one,
+ * so that a long table needs no second copy. Times are integers in ns, addresses strings "0x..".
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/report.h"
+#include "output/timeline_formats.h"
+
+/* The opening brace and every member of the head and the extra, each with a comma behind it. */
+static void open_object(const struct report *r)
+{
+	json_t *head = r->head(r->reader, r->caveats), *value;
+	const char *key;
+
+	if (r->extra)
+		json_object_update(head, r->extra);
+	fputc('{', r->out->file);
+	json_object_foreach (head, key, value) {
+		fprintf(r->out->file, "\"%s\": ", key);
+		json_dumpf(value, r->out->file, JSON_ENCODE_ANY | JSON_COMPACT);
+		fputs(",\n", r->out->file);
+	}
+	json_decref(head);
+}
+
+static void put_text(FILE *f, const char *text)
+{
+	json_t *s = json_string(text);
+
+	if (s)
+		json_dumpf(s, f, JSON_ENCODE_ANY);
+	else
+		fputs("null", f);
+	json_decref(s);
+}
+
+static void put_cell(FILE *f, const struct column *c, const struct cell *v)
+{
+	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
+		put_text(f, v->text);
+	else if (v->text || column_is_text(c))
+		fputs("null", f);
+	else if (c->kind == COL_HEX)
+		fprintf(f, "\"0x%" PRIx64 "\"", v->number);
+	else if (c->kind == COL_PERCENT)
+		fprintf(f, "%.3f", (double)v->number / 1000);
+	else
+		fprintf(f, "%" PRIu64, v->number);
+}
+
+static void put_row(FILE *f, const struct table *t, const struct cell *row)
+{
+	const char *gap = "{";
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		if (!t->column[i].key)
+			continue;
+		fprintf(f, "%s\"%s\": ", gap, t->column[i].key);
+		put_cell(f, &t->column[i], &row[i]);
+		gap = ", ";
+	}
+	fputc('}', f);
+}
+
+static int json_table(const struct report *r, const struct table *t)
+{
+	open_object(r);
+	fputs("\"rows\": [", r->out->file);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		fputs(i ? ",\n" : "\n", r->out->file);
+		put_row(r->out->file, t, &t->cell[i * t->nr_columns]);
+	}
+	fputs("]}\n", r->out->file);
+	return 0;
+}
+
+static int json_histogram(const struct report *r, const struct histogram *h)
+{
+	const char *gap = "";
+
+	open_object(r);
+	fputs("\"rows\": [", r->out->file);
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
+		fprintf(r->out->file,
+			"%s\n{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 ", \"count\": %" PRIu64
+			"}",
+			gap, i ? (uint64_t)1 << (i - 1) : 0,
+			i == 64 ? UINT64_MAX : (uint64_t)1 << i, h->count[i]);
+		gap = ",";
+	}
+	fputs("]}\n", r->out->file);
+	return 0;
+}
+
+static int json_heatmap(const struct report *r, const struct heatmap *h)
+{
+	FILE *f = r->out->file;
+
+	open_object(r);
+	fputs("\"result\": {\"analyzer\": ", f);
+	put_text(f, h->analyzer);
+	fprintf(f, ", \"t0_ns\": %" PRIu64 ", \"column_ns\": %" PRIu64 ",\n\"rows\": [", h->t0_ns,
+		h->column_ns);
+	for (unsigned int y = 0; y < h->nr_rows; y++)
+		fprintf(f, "%s{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 "}", y ? ", " : "",
+			h->row[y].lo_ns, h->row[y].hi_ns);
+	fputs("],\n\"cells\": [", f);
+	for (unsigned int y = 0; y < h->nr_rows; y++) {
+		fputs(y ? ",\n[" : "\n[", f);
+		for (unsigned int x = 0; x < h->nr_columns; x++)
+			fprintf(f, "%s%" PRIu64, x ? "," : "", h->cell[y][x]);
+		fputc(']', f);
+	}
+	fputs("]}}\n", f);
+	return 0;
+}
+
+const struct format json_format = {
+	.name = "json",
+	.table = json_table,
+	.histogram = json_histogram,
+	.heatmap = json_heatmap,
+	.timeline = &json_timeline,
+};

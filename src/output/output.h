@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a report is written and how. */
+#ifndef HOSTRACE_OUTPUT_H
+#define HOSTRACE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct output {
+	FILE *file;
+	const char *format; /* "text" unless -f says otherwise */
+	uint64_t limit;	    /* rows; 0 = all */
+	const char *sort;   /* column name or NULL */
+	bool color;	    /* escape sequences may be used */
+	int width;	    /* columns of the terminal, 80 elsewhere */
+};
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/report.h"
+
+const char table_formats[] = "text json csv";
+const char histogram_formats[] = "text json csv";
+const char heatmap_formats[] = "text json csv svg html";
+
+const struct format *format_find(const char *name)
+{
+	for (const struct format *const *f = formats; *f; f++)
+		if (!strcmp((*f)->name, name))
+			return *f;
+	return NULL;
+}
+
+const char *duration_print(uint64_t ns, char *buf, size_t size)
+{
+	static const struct {
+		double ns;
+		const char *name;
+	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		double v = (double)ns / units[i].ns;
+
+		if (v < 0.9995)
+			continue;
+		snprintf(buf, size,
+			 v < 9.995   ? "%.2f%s"
+			 : v < 99.95 ? "%.1f%s"
+				     : "%.0f%s",
+			 v, units[i].name);
+		return buf;
+	}
+	snprintf(buf, size, "%uns", (unsigned int)ns);
+	return buf;
+}
+
+void caveat_add(json_t *list, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	json_array_append_new(list, json_vsprintf(fmt, ap));
+	va_end(ap);
+}
+
+void caveat_print(const char *text, FILE *out)
+{
+	int column = fprintf(out, "#");
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (column + 1 + len > 79 && column > 4)
+			column = fprintf(out, "\n#  ") - 1;
+		column += fprintf(out, " %.*s", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}

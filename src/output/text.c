@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reports for people: aligned columns that fit the terminal, times with units, pictures of characters. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/report.h"
+#include "output/timeline_formats.h"
+
+enum {
+	CELL_MAX = 256,
+	LABEL_WIDTH = 9,   /* of a heat map's row */
+	PICTURE_ROWS = 28, /* of a heat map */
+	BAR_WIDTH = 50,
+	COLUMN_GAP = 2,
+	WIDE = 120,	   /* columns of a terminal that has room for more */
+	SPARES_NARROW = 2, /* priorities of spare columns: on a narrow terminal, */
+	SPARES = 9,	   /* and on a wide one */
+};
+
+/* "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk"; -f json has the whole path.
+ */
+static const char *path_print(const char *path, char *buf, size_t size)
+{
+	static const char tail[] = "/virtio-backend";
+	size_t len = strlen(path);
+
+	if (len < sizeof(tail) || strcmp(path + len - strlen(tail), tail))
+		return path;
+	len -= strlen(tail);
+	while (len && path[len - 1] != '/')
+		len--;
+	snprintf(buf, size, "%.*s", (int)(strlen(path) - strlen(tail) - len), path + len);
+	return buf;
+}
+
+static const char *cell_print(const struct column *c, const struct cell *v, char *buf, size_t size)
+{
+	if (v->text)
+		return c->kind == COL_PATH ? path_print(v->text, buf, size) : v->text;
+	switch (c->kind) {
+	case COL_TEXT:
+	case COL_PATH:
+		return "-";
+	case COL_COUNT:
+		snprintf(buf, size, "%" PRIu64, v->number);
+		break;
+	case COL_NS:
+		return duration_print(v->number, buf, size);
+	case COL_HEX:
+	case COL_PORT:
+		snprintf(buf, size, "0x%" PRIx64, v->number);
+		break;
+	case COL_PERCENT:
+		snprintf(buf, size, "%.1f%%", (double)v->number / 1000);
+		break;
+	case COL_SECONDS:
+		snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, v->number / 1000000000,
+			 v->number % 1000000000);
+		break;
+	}
+	return buf;
+}
+
+static void head(const struct report *r)
+{
+	if (r->first_line)
+		fprintf(r->out->file, "%s\n", r->first_line);
+}
+
+static void foot(const struct report *r)
+{
+	if (r->extra_text)
+		fprintf(r->out->file, "%s\n", r->extra_text);
+	r->foot(r->reader, r->caveats, r->out->file);
+}
+
+static void table_widths(const struct table *t, int *width)
+{
+	char buf[CELL_MAX];
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->column[i];
+
+		width[i] = c->head ? (int)strlen(c->head) : 0;
+		for (size_t row = 0; row < t->nr_rows; row++) {
+			int len = (int)strlen(
+				cell_print(c, &t->cell[row * t->nr_columns + i], buf, sizeof(buf)));
+
+			width[i] = len > width[i] ? len : width[i];
+		}
+	}
+}
+
+/*
+ * Which columns are in the picture: all that must be, then the spare ones while there is room;
+ * those beyond SPARES_NARROW only on a wide terminal, so that on 80 columns a report has the same
+ * columns every day.
+ */
+static void table_choose(const struct report *r, const struct table *t, const int *width,
+			 bool *chosen)
+{
+	unsigned int spares = r->wide || r->out->width >= WIDE ? SPARES : SPARES_NARROW;
+	int room = r->wide ? 1 << 20 : r->out->width + COLUMN_GAP;
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		chosen[i] = t->column[i].head && !t->column[i].spare;
+		room -= chosen[i] ? width[i] + COLUMN_GAP : 0;
+	}
+	for (unsigned int spare = 1; spare <= spares; spare++)
+		for (unsigned int i = 0; i < t->nr_columns; i++) {
+			int need = width[i] + COLUMN_GAP;
+
+			if (!t->column[i].head || t->column[i].spare != spare || room < need)
+				continue;
+			chosen[i] = true;
+			room -= need;
+		}
+}
+
+/* Numbers to the right, text to the left; no blanks at a line's end. */
+static void table_line(FILE *f, const struct table *t, const int *width, const bool *chosen,
+		       const struct cell *row)
+{
+	char buf[CELL_MAX];
+	int owed = 0; /* blanks before the next column; never written at a line's end */
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->column[i];
+		const char *text = row ? cell_print(c, &row[i], buf, sizeof(buf)) : c->head;
+
+		if (!chosen[i])
+			continue;
+		int pad = width[i] - (int)strlen(text);
+
+		if (!column_is_text(c))
+			owed += pad;
+		if (*text)
+			fprintf(f, "%*s%s", owed, "", text);
+		owed = (*text ? 0 : owed) + COLUMN_GAP + (column_is_text(c) ? pad : 0);
+	}
+	fputc('\n', f);
+}
+
+static int text_table(const struct report *r, const struct table *t)
+{
+	int width[TABLE_COLUMNS_MAX];
+	bool chosen[TABLE_COLUMNS_MAX];
+
+	head(r);
+	table_widths(t, width);
+	table_choose(r, t, width, chosen);
+	if (t->nr_rows)
+		table_line(r->out->file, t, width, chosen, NULL);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		table_line(r->out->file, t, width, chosen, &t->cell[i * t->nr_columns]);
+	if (!t->nr_rows && !r->first_line)
+		fprintf(r->out->file, "nothing to show\n");
+	if (t->left_out)
+		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);
+	foot(r);
+	return 0;
+}
+
+static int text_histogram(const struct report *r, const struct histogram *h)
+{
+	char lo[16], hi[16];
+	uint64_t max = 1;
+
+	head(r);
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
+		max = h->count[i] > max ? h->count[i] : max;
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
+		int bar = (int)((double)h->count[i] / (double)max * BAR_WIDTH + 0.5);
+
+		duration_print(i ? 1ull << (i - 1) : 0, lo, sizeof(lo));
+		duration_print(i == 64 ? UINT64_MAX : 1ull << i, hi, sizeof(hi));
+		fprintf(r->out->file, "%7s - %-7s %9" PRIu64 " |%.*s\n", lo, hi, h->count[i], bar,
+			"##################################################");
+	}
+	if (h->first > h->last)
+		fprintf(r->out->file, "nothing to show\n");
+	foot(r);
+	return 0;
+}
+
+/* ---- heat map: darker for more, by the logarithm of the count ---- */
+
+static const char shades[] = " .:-=+*#%@";
+static const int colors[] = {-1, 17, 18, 19, 26, 37, 76, 148, 220, 196};
+
+static unsigned int shade_of(uint64_t count, uint64_t max)
+{
+	unsigned int bits = 64u - (unsigned int)__builtin_clzll(count | 1),
+		     top = 64u - (unsigned int)__builtin_clzll(max | 1);
+	unsigned int levels = sizeof(shades) - 2;
+
+	if (!count)
+		return 0;
+	return top <= 1 ? levels : 1 + (bits - 1) * (levels - 1) / (top - 1);
+}
+
+/* Several rows and columns of the shape may share a character. */
+static uint64_t block_sum(const struct heatmap *h, unsigned int row, unsigned int rows,
+			  unsigned int column, unsigned int columns)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int y = row; y < row + rows && y < h->nr_rows; y++)
+		for (unsigned int x = column; x < column + columns && x < h->nr_columns; x++)
+			sum += h->cell[y][x];
+	return sum;
+}
+
+static void heat_line(const struct report *r, const struct heatmap *h, unsigned int row,
+		      unsigned int rows, unsigned int columns, uint64_t max)
+{
+	char label[16];
+
+	fprintf(r->out->file, "%*s |", LABEL_WIDTH,
+		duration_print(h->row[row].lo_ns, label, sizeof(label)));
+	for (unsigned int x = 0; x < h->nr_columns; x += columns) {
+		unsigned int shade = shade_of(block_sum(h, row, rows, x, columns), max);
+
+		if (r->out->color && shade)
+			fprintf(r->out->file, "\033[48;5;%dm \033[0m", colors[shade]);
+		else
+			fputc(r->out->color ? ' ' : shades[shade], r->out->file);
+	}
+	fprintf(r->out->file, "|\n");
+}
+
+static uint64_t heat_max(const struct heatmap *h, unsigned int rows, unsigned int columns)
+{
+	uint64_t max = 0;
+
+	for (unsigned int y = 0; y < h->nr_rows; y += rows)
+		for (unsigned int x = 0; x < h->nr_columns; x += columns) {
+			uint64_t sum = block_sum(h, y, rows, x, columns);
+
+			max = sum > max ? sum : max;
+		}
+	return max;
+}
+
+static void heat_legend(const struct report *r, const struct heatmap *h, unsigned int shown_columns,
+			unsigned int columns, uint64_t max)
+{
+	char from[16], to[16], each[16];
+
+	fprintf(r->out->file, "%*s +%.*s+\n", LABEL_WIDTH, "", (int)shown_columns,
+		"----------------------------------------------------------------------------------"
+		"----------------------"
+		"------------------------");
+	duration_print(0, from, sizeof(from));
+	duration_print(h->column_ns * h->nr_columns, to, sizeof(to));
+	duration_print(h->column_ns * columns, each, sizeof(each));
+	fprintf(r->out->file, "%*s  %-*s%s\n", LABEL_WIDTH, "",
+		(int)shown_columns - (int)strlen(to), from, to);
+	fprintf(r->out->file,
+		"%" PRIu64 " spans; a column is %s, a row begins at its label; darkest: %" PRIu64
+		"\n",
+		h->total, each, max);
+}
+
+static int text_heatmap(const struct report *r, const struct heatmap *h)
+{
+	unsigned int room =
+		(unsigned int)(r->out->width > 140 ? 140 : r->out->width) - LABEL_WIDTH - 4;
+	unsigned int columns = (h->nr_columns + room - 1) / room,
+		     rows = (h->nr_rows + PICTURE_ROWS - 1) / PICTURE_ROWS;
+
+	head(r);
+	if (!h->total) {
+		fprintf(r->out->file, "nothing to show\n");
+		foot(r);
+		return 0;
+	}
+	fprintf(r->out->file, "%s\n", h->title);
+	uint64_t max = heat_max(h, rows, columns);
+
+	for (unsigned int y = (h->nr_rows + rows - 1) / rows; y-- > 0;)
+		heat_line(r, h, y * rows, rows, columns, max);
+	heat_legend(r, h, (h->nr_columns + columns - 1) / columns, columns, max);
+	foot(r);
+	return 0;
+}
+
+const struct format text_format = {
+	.name = "text",
+	.table = text_table,
+	.histogram = text_histogram,
+	.heatmap = text_heatmap,
+	.timeline = &text_timeline,
+};

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A timeline as rows, one for each slice, in the order in which they ended. Written as they come. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/report.h"
+#include "output/timeline_formats.h"
+
+struct rows {
+	uint64_t nr, left_out;
+};
+
+static int rows_open(struct timeline *t)
+{
+	t->state = calloc(1, sizeof(struct rows));
+	return t->state ? 0 : -ENOMEM;
+}
+
+static void no_group(struct timeline *t, uint32_t group)
+{
+	(void)t;
+	(void)group;
+}
+
+static void no_track(struct timeline *t, uint32_t track)
+{
+	(void)t;
+	(void)track;
+}
+
+/* False: --limit is reached. */
+static bool row_wanted(struct timeline *t)
+{
+	struct rows *r = t->state;
+
+	if (t->report->out->limit && r->nr == t->report->out->limit) {
+		r->left_out++;
+		return false;
+	}
+	r->nr++;
+	return true;
+}
+
+/* ---- text ---- */
+
+/* Tracks of the first VM stand alone; others and guests have their group's name before them. */
+static bool group_is_first(const struct timeline *t, uint32_t group)
+{
+	for (uint32_t i = 0; i < group; i++)
+		if (!t->group[i].guest)
+			return false;
+	return !t->group[group].guest;
+}
+
+static int text_open(struct timeline *t)
+{
+	fprintf(t->report->out->file, "%14s %8s %-9s %-22s %s\n", "seconds", "duration", "kind",
+		"track", "what");
+	return rows_open(t);
+}
+
+static void text_slice(struct timeline *t, const struct timeline_slice *s)
+{
+	const struct timeline_track *tr = &t->track[s->track];
+	uint64_t at = s->start_ns > t->start_ns ? s->start_ns - t->start_ns : 0;
+	char duration[16] = "", track[160];
+
+	if (!row_wanted(t))
+		return;
+	if (s->kind != SLICE_INSTANT)
+		duration_print(s->end_ns - s->start_ns, duration, sizeof(duration));
+	snprintf(track, sizeof(track), "%s%s%s",
+		 group_is_first(t, tr->group) ? "" : t->group[tr->group].name,
+		 group_is_first(t, tr->group) ? "" : "/", tr->name);
+	fprintf(t->report->out->file, "%4" PRIu64 ".%09" PRIu64 " %8s %-9s %-22s %s\n",
+		at / 1000000000, at % 1000000000, duration, slice_kind_name(s->kind), track,
+		s->name);
+}
+
+static int text_close(struct timeline *t)
+{
+	const struct rows *r = t->state;
+
+	if (!t->nr_slices)
+		fprintf(t->report->out->file, "nothing to show\n");
+	if (r->left_out)
+		fprintf(t->report->out->file, "# %" PRIu64 " more rows (--limit)\n", r->left_out);
+	t->report->foot(t->report->reader, t->report->caveats, t->report->out->file);
+	return 0;
+}
+
+/* ---- csv ---- */
+
+static void csv_text(FILE *f, const char *text)
+{
+	bool quote = strpbrk(text, ",\"");
+
+	if (quote)
+		fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', f);
+		fputc(*text, f);
+	}
+	if (quote)
+		fputc('"', f);
+}
+
+static int csv_open(struct timeline *t)
+{
+	fputs("start_ns,duration_ns,kind,group,track,name\n", t->report->out->file);
+	return rows_open(t);
+}
+
+static void csv_slice(struct timeline *t, const struct timeline_slice *s)
+{
+	const struct timeline_track *tr = &t->track[s->track];
+	FILE *f = t->report->out->file;
+
+	if (!row_wanted(t))
+		return;
+	fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,", s->start_ns, s->end_ns - s->start_ns,
+		slice_kind_name(s->kind));
+	csv_text(f, t->group[tr->group].name);
+	fputc(',', f);
+	csv_text(f, tr->name);
+	fputc(',', f);
+	csv_text(f, s->name);
+	fputc('\n', f);
+}
+
+static int csv_close(struct timeline *t)
+{
+	(void)t;
+	return 0;
+}
+
+/* ---- json: rows first, since the head is only known at the end ---- */
+
+static int rows_json_open(struct timeline *t)
+{
+	fputs("{\"rows\": [", t->report->out->file);
+	return rows_open(t);
+}
+
+static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
+{
+	const struct timeline_track *tr = &t->track[s->track];
+	const struct rows *r = t->state;
+	FILE *f = t->report->out->file;
+	json_t *row;
+
+	if (!row_wanted(t))
+		return;
+	row = json_pack("{s:I, s:I, s:s, s:s, s:s, s:s}", "start_ns", (json_int_t)s->start_ns,
+			"duration_ns", (json_int_t)(s->end_ns - s->start_ns), "kind",
+			slice_kind_name(s->kind), "group", t->group[tr->group].name, "track",
+			tr->name, "name", s->name);
+	if (row && s->nr_flows) {
+		json_t *flows = json_array();
+
+		for (unsigned int i = 0; i < s->nr_flows; i++)
+			json_array_append_new(flows, json_integer((json_int_t)s->flow[i]));
+		json_object_set_new(row, "flows", flows);
+	}
+	fputs(r->nr > 1 ? ",\n" : "\n", f);
+	json_dumpf(row, f, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_decref(row);
+}
+
+static int rows_json_close(struct timeline *t)
+{
+	json_t *head = t->report->head(t->report->reader, t->report->caveats);
+	char *text = json_dumps(head, JSON_COMPACT);
+
+	fprintf(t->report->out->file, "\n],%s\n", text ? text + 1 : "}");
+	free(text);
+	json_decref(head);
+	return 0;
+}
+
+const struct timeline_ops text_timeline = {text_open, no_group, no_track, text_slice, text_close};
+const struct timeline_ops csv_timeline = {csv_open, no_group, no_track, csv_slice, csv_close};
+const struct timeline_ops json_timeline = {rows_json_open, no_group, no_track, rows_json_slice,
+					   rows_json_close};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An analyzer says what is measured: a span from this event to that one, or a point. It is a
+ * declaration; what strings cannot say is a function (`feed`). Add one: its file in src/analyzers/
+ * and its line in src/analyzers/all.c. Its event names also tell `record --for NAME` what to enable
+ * and `doctor` what is missing.
+ */
+#ifndef HOSTRACE_ANALYZER_H
+#define HOSTRACE_ANALYZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+enum { LABELS_MAX = 6 }; /* keys that spans can be grouped by at once */
+
+/* What was measured once. Valid during the call that hands it over. */
+struct span {
+	uint64_t start_ns, end_ns; /* equal: a point without a duration */
+	uint64_t weight; /* how many accesses it stands for: 1, or the count of a string I/O */
+	uint64_t bytes;	 /* weight * size, where the analyzer has one */
+	uint64_t label[LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
+	uint32_t pid, tid;
+	uint16_t vcpu;
+	bool marked; /* the analyzer's `mark` happened within it */
+};
+
+struct pairing;
+
+/*
+ * Names of events and fields are those of events.def; lists are comma-separated; what is NULL or false is not wanted.
+ * doc/howto-add-analyzer.md has an example.
+ */
+struct analyzer {
+	const char *name, *summary;
+	const char *caveat; /* printed with every result: what exactly is measured */
+
+	/* What is a span. */
+	const char *begin; /* events that open it */
+	const char *end;   /* events that close it; NULL: begin is a point */
+	const char *key;   /* what both must agree on: "tid", "vcpu", "pid" or fields of both */
+	const char *reset; /* events that end everything open of their VM, without a result */
+	bool keep_first;   /* a second begin does not replace the first; further ends are normal */
+	const char *skip_zero; /* a begin whose field of this name is 0 is none */
+
+	/* What is told of it. */
+	const char *by;	   /* keys that spans are grouped by unless --by says otherwise */
+	const char *mark;  /* event that marks the span open in its thread (userspace exit) */
+	const char *weight, *size; /* fields of a point: how many accesses, bytes of one */
+	const char *duration;	   /* field of a point: its own duration in ns */
+
+	/* Where `begin` is not in the trace: the analyzer to use, and what to say then. */
+	const char *fallback, *fallback_caveat;
+
+	/* Where strings cannot say it: gets every event named here and calls pairing_begin() and so on. */
+	void (*feed)(struct pairing *p, const struct event *ev);
+	const char *needs; /* further events that `feed` or the labels look at */
+};
+
+extern const struct analyzer *const analyzers[]; /* ends with NULL */
+
+/* By name; "pair:BEGIN,END,KEY" makes one. NULL with the sentence set ("did you mean") if there is none. */
+const struct analyzer *analyzer_find(const char *name);
+
+/*
+ * Are the events and keys of a "pair:..." known, now that the trace was read? -EINVAL with the
+ * sentence set ("did you mean"). Guests' events come with the trace, so this cannot be asked before.
+ */
+int analyzer_resolve(const struct analyzer *a);
+
+/* Does the analyzer look at this event (begin, end, mark, reset, needs)? */
+bool analyzer_wants(const struct analyzer *a, const char *event);
+
+/* Is `name` one of the comma-separated names in list (NULL: no)? */
+bool name_in_list(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The life of virtqueue elements: which were popped by a device and never returned.
+ *
+ *              pop                          fill (push is fill and flush)
+ *   driver's ────────► the device's ───────────────────────────► driver's
+ *      ▲                  │  detach (dropped)   unpop, rewind (as if never popped)
+ *      └──────────────────┴──  virtio_reset returned, queue reset, queue deleted
+ *
+ * An element is known by (VM, queue, head): the driver never has the same head in flight twice
+ * (virtio 1.2, 2.7.13), while QEMU's element addresses are malloc'ed and reused at once. Rules that
+ * keep the check honest:
+ *
+ * - virtio_reset clears at its return, not at its begin: with ioeventfd=off QEMU fills what is in
+ * flight within it. A trace that has only status writes: status 0 makes the device's elements
+ * "resetting" (fills still count), and the next status that is not 0 clears them. A status written
+ * unchanged (every VM stop and start) is nothing.
+ * - fills inside virtqueue_drop_all have no pop. They are known by their thread.
+ * - a fill of an unknown head was popped before the recording began (or came by migration): not an
+ * error.
+ * - rewind(n) takes back the newest n of a queue.
+ * - unpop calls detach where the compiler did not inline it: the pair counts once.
+ * - a device that goes away (virtio_cleanup) takes its elements along; its address may be used again.
+ * - while the VM is stopped nothing ages (QEMU drains, or keeps failed requests for `cont`).
+ * - the balloon's statistics queue keeps one element by design (virtio 1.2, 5.5.6.3): "held".
+ * - virtio_error: nothing will be returned until a reset: "broken device". vhost: pops are not in
+ * QEMU: "not visible".
+ */
+#ifndef HOSTRACE_ELEMENTS_H
+#define HOSTRACE_ELEMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "event/event.h"
+
+enum {
+	ELEMENTS_MAX = 1 << 18, /* in flight at once, over all VMs */
+	ELEMENT_DEVICES_MAX = 16384,
+};
+
+enum element_verdict {
+	ELEMENT_LEAKED,
+	ELEMENT_IN_FLIGHT,
+	ELEMENT_HELD,
+	ELEMENT_MIGRATED,
+	ELEMENT_BROKEN_DEVICE,
+	ELEMENT_NOT_VISIBLE,
+	ELEMENT_UNKNOWN, /* events were lost while it was in flight: its return may be among them */
+};
+
+struct element {
+	uint32_t pid, queue, head;
+	uint64_t vq, vdev, address;
+	uint64_t popped_ns, age_ns; /* age without the time that the VM stood still */
+	const char *device;	    /* QOM path, "" if it is not known; as long as the elements */
+	enum element_verdict verdict;
+};
+
+struct element_totals {
+	uint64_t popped, returned, detached, unpopped, reset;
+	uint64_t before;   /* returned, but popped before the recording began */
+	uint64_t replaced; /* popped again while still in flight: a missed return, or a guest's
+			      mistake */
+	uint64_t held, leaked, in_flight, other;
+	uint64_t overflow; /* found no room in the table */
+	uint64_t lost;	   /* virtqueue events lost */
+};
+
+struct elements;
+
+/* How an element stopped being the device's. */
+enum element_end {
+	ELEMENT_RETURNED, /* filled */
+	ELEMENT_DETACHED,
+	ELEMENT_UNPOPPED, /* unpop or rewind */
+	ELEMENT_RESET,
+	ELEMENT_REPLACED, /* its head was popped again: its end was missed */
+};
+
+/* For reports that follow elements by the same rules: told of each one that comes and goes. */
+struct element_watch {
+	void (*popped)(void *arg, const struct event *ev);
+	/* `el` as in elements_end(), without verdict, age and device; `ev` ended it. */
+	void (*left)(void *arg, const struct element *el, enum element_end how,
+		     const struct event *ev);
+	void *arg;
+};
+
+struct elements *elements_new(void);
+
+/* `watch` must live as long as e; NULL ends it. */
+void elements_watch(struct elements *e, const struct element_watch *watch);
+void elements_free(struct elements *e);
+DEFINE_CLEANUP(elements, struct elements *, elements_free);
+
+/* Does it look at this event? As struct read_hint wants it (and record --for leaks); arg is not used. */
+bool elements_wants(const char *event, void *arg);
+
+void elements_event(struct elements *e, const struct event *ev);
+
+/*
+ * What is still out at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated.
+ * The totals are complete then. 0 or -ENOMEM.
+ */
+int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
+		 size_t *ret_nr, struct element_totals *totals);
+
+/* vhost devices seen, also if they were reset since: their queues cannot be checked. */
+unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max);
+
+const char *element_verdict_name(enum element_verdict v);
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What to think of an element that is still out at the end: leaked, or is there a reason? elements.h has the rules. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "pairing/elements_private.h"
+
+/* ---- the verdict ---- */
+
+static enum element_verdict judge(struct elements *e, const struct out *o, const struct device *d,
+				  uint64_t age_ns, uint64_t min_age_ns)
+{
+	if (elements_vm(e, o->pid)->migrated)
+		return ELEMENT_MIGRATED;
+	if (d->broken)
+		return ELEMENT_BROKEN_DEVICE;
+	if (d->vhost)
+		return ELEMENT_NOT_VISIBLE;
+	if (o->losses != e->losses)
+		return ELEMENT_UNKNOWN;
+	return age_ns >= min_age_ns ? ELEMENT_LEAKED : ELEMENT_IN_FLIGHT;
+}
+
+static int by_pop(const void *a, const void *b)
+{
+	const struct element *x = a, *y = b;
+
+	return x->popped_ns < y->popped_ns ? -1 : x->popped_ns > y->popped_ns;
+}
+
+static uint64_t *total_of(struct element_totals *t, enum element_verdict v)
+{
+	switch (v) {
+	case ELEMENT_LEAKED:
+		return &t->leaked;
+	case ELEMENT_HELD:
+		return &t->held;
+	case ELEMENT_IN_FLIGHT:
+		return &t->in_flight;
+	default:
+		return &t->other;
+	}
+}
+
+/* Older recordings do not tell what a device is: then its name decides, if it has one that does. */
+static bool is_balloon(const struct device *d)
+{
+	return *d->kind ? !strcmp(d->kind, "virtio-balloon") : strstr(d->path, "balloon") != NULL;
+}
+
+/* The balloon keeps the oldest element of its statistics queue, and only that one. */
+static bool held(struct elements *e, const struct element *el)
+{
+	struct device *d = elements_device(e, el->pid, el->vdev);
+
+	if (d->holds || el->queue != BALLOON_STATS_QUEUE || !is_balloon(d))
+		return false;
+	d->holds = true;
+	return true;
+}
+
+int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
+		 size_t *ret_nr, struct element_totals *totals)
+{
+	struct element *list = calloc(e->nr + 1, sizeof(*list));
+	size_t nr = 0;
+
+	if (!list)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < SLOTS; i++) {
+		const struct out *o = &e->out[i];
+
+		if (!o->used)
+			continue;
+		struct device *d = elements_device(e, o->pid, o->vdev);
+
+		if (d->resetting && !e->sees_resets) { /* only statuses are seen: the reset is under way */
+			e->totals.reset++;
+			continue;
+		}
+		uint64_t stopped =
+			elements_stopped_ns(elements_vm(e, o->pid), end_ns) - o->stopped_ns;
+		uint64_t age =
+			end_ns > o->popped_ns + stopped ? end_ns - o->popped_ns - stopped : 0;
+		list[nr++] = (struct element){.pid = o->pid,
+					      .queue = o->queue,
+					      .head = o->head,
+					      .vq = o->vq,
+					      .vdev = o->vdev,
+					      .address = o->address,
+					      .popped_ns = o->popped_ns,
+					      .age_ns = age,
+					      .device = d->path,
+					      .verdict = judge(e, o, d, age, min_age_ns)};
+	}
+	qsort(list, nr, sizeof(*list), by_pop);
+	for (size_t i = 0; i < nr; i++) {
+		if (held(e, &list[i]))
+			list[i].verdict = ELEMENT_HELD;
+		++*total_of(&e->totals, list[i].verdict);
+	}
+	*ret = list;
+	*ret_nr = nr;
+	*totals = e->totals;
+	return 0;
+}
+
+unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < e->nr_devices && nr < max; i++)
+		if (e->device[i].was_vhost)
+			ret_device[nr++] = e->device[i].path;
+	return nr;
+}
+
+const char *element_verdict_name(enum element_verdict v)
+{
+	static const char *const name[] = {
+		[ELEMENT_LEAKED] = "leaked",
+		[ELEMENT_IN_FLIGHT] = "in-flight",
+		[ELEMENT_HELD] = "held",
+		[ELEMENT_MIGRATED] = "migrated",
+		[ELEMENT_BROKEN_DEVICE] = "broken device",
+		[ELEMENT_NOT_VISIBLE] = "not visible",
+		[ELEMENT_UNKNOWN] = "unknown (events lost)",
+	};
+
+	return name[v];
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Losses in the fast lane. A report of lost events makes all that is open at its time unknown, in every thread; so
+ * workers must know all reports of the file before they begin. They are few: the chunks that have some are read first.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "pairing/fast_internal.h"
+
+struct report {
+	uint64_t time_ns, until_ns;
+};
+
+struct reports {
+	struct report *item;
+	size_t nr, max;
+};
+
+static bool report_add(struct reports *all, uint64_t time_ns, uint64_t until_ns)
+{
+	if (all->nr == all->max) {
+		size_t max = all->max ? 2 * all->max : 64;
+		void *more = realloc(all->item, max * sizeof(*all->item));
+
+		if (!more)
+			return false;
+		all->item = more;
+		all->max = max;
+	}
+	all->item[all->nr++] = (struct report){time_ns, until_ns};
+	return true;
+}
+
+/* Does the chunk say that it has some? */
+static bool chunk_has(struct lane_worker *w, const struct chunk_ref *ref, bool *ret_fine)
+{
+	_cleanup_free_ struct chunk_count *counts = NULL;
+
+	*ret_fine = !chunk_load_counts(w->loader, ref, &counts);
+	for (unsigned int i = 0; *ret_fine && i < ref->h.nr_counts; i++)
+		if (w->plan->role[counts[i].type] == ROLE_LOST)
+			return true;
+	return false;
+}
+
+/* As pair.c's lost(): is it about an event that the analyzer looks at? */
+static bool is_of(const struct pairing *p, uint64_t event)
+{
+	const struct event_type *t = event_type_ours((unsigned int)event);
+
+	return !t || analyzer_wants(p->a, t->name);
+}
+
+/* The reports of one kind of record in w->columns. Their times: those of all threads are walked. */
+static bool kind_read(struct lane_worker *w, unsigned int kind, const struct pairing *p,
+		      struct reports *all)
+{
+	const struct columns *c = w->columns;
+	const struct event_type *type = w->plan->src.types[c->kind[kind].type];
+	const struct field *count = event_field(type, "count"), *until = event_field(type, "until"),
+			   *event = event_field(type, "lost_event");
+	const uint64_t *v[3] = {count ? lane_field(w, kind, count) : NULL,
+				until ? lane_field(w, kind, until) : NULL,
+				event ? lane_field(w, kind, event) : NULL};
+	uint64_t *step[COLUMNS_KINDS_MAX];
+	uint32_t row[COLUMNS_KINDS_MAX] = {0};
+
+	if ((count && !v[0]) || (until && !v[1]) || (event && !v[2]))
+		return false;
+	for (unsigned int k = 0; k < c->nr_kinds; k++)
+		if (!(step[k] = lane_steps(w, k)))
+			return false;
+	for (uint32_t t = 0; t < c->nr_threads; t++) {
+		uint64_t time = c->thread[t].first_ns;
+
+		for (uint32_t i = c->thread[t].start; i < c->thread[t].start + c->thread[t].nr;
+		     i++) {
+			unsigned int k = c->sequence[i];
+			uint32_t at = row[k]++;
+
+			time += step[k][at];
+			if (k != kind)
+				continue;
+			w->plan->nr_lost_records++;
+			w->plan->lost += v[0] ? v[0][at] : 0;
+			if (p->a->end && is_of(p, v[2] ? v[2][at] : 0) &&
+			    !report_add(all, time, v[1] ? v[1][at] : 0))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool chunk_read(struct lane_worker *w, const struct chunk_ref *ref, const struct pairing *p,
+		       struct reports *all)
+{
+	const uint8_t *payload;
+	bool fine = true;
+	size_t len;
+
+	if (chunk_load_columns(w->loader, ref, w->plan->src.types, &payload, &len) ||
+	    !columns_parse(w->columns, payload, len))
+		return false;
+	for (unsigned int k = 0; k < w->columns->nr_kinds && fine; k++)
+		if (w->plan->role[w->columns->kind[k].type] == ROLE_LOST)
+			fine = kind_read(w, k, p, all);
+	lane_round_end(w);
+	return fine;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct report *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static bool losses_keep(struct lane_plan *plan, struct reports *all)
+{
+	uint64_t blind = 0;
+
+	qsort(all->item, all->nr, sizeof(*all->item), by_time);
+	plan->losses = calloc(all->nr, sizeof(*plan->losses));
+	for (size_t i = 0; i < all->nr && plan->losses; i++) {
+		blind = all->item[i].until_ns > blind ? all->item[i].until_ns : blind;
+		plan->losses[i] = (struct lane_loss){all->item[i].time_ns, blind};
+	}
+	plan->nr_losses = all->nr;
+	return plan->losses;
+}
+
+bool lane_losses_read(struct lane_worker *w, const struct pairing *p)
+{
+	struct lane_plan *plan = w->plan;
+	struct reports all = {0};
+	bool fine = true;
+
+	for (size_t i = 0; plan->has_lost && i < plan->src.nr && fine; i++)
+		if (plan->wanted[i] && chunk_has(w, &plan->src.refs[i], &fine))
+			fine = chunk_read(w, &plan->src.refs[i], p, &all);
+	if (fine && all.nr)
+		fine = losses_keep(plan, &all);
+	free(all.item);
+	return fine;
+}

@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Pairing within one thread. Its records of a round come as slices, usually one behind the other in time: then they
+ * are paired in place, and where begins and ends just alternate, the columns themselves are the spans. A thread that
+ * changed its CPU in the middle of a round may have slices that overlap: then its events are sorted first, as the long
+ * way would (by time, equal ones as they stand in the file).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pairing/fast_internal.h"
+
+/* ---- spans to the fold ---- */
+
+int lane_flush(struct lane_worker *w)
+{
+	const struct lane_plan *p = w->plan;
+	struct spans s = {.nr = w->out.nr,
+			  .ns = w->out.ns,
+			  .end_ns = w->out.end_ns,
+			  .weight = p->weight ? w->out.weight : NULL,
+			  .bytes = p->size ? w->out.bytes : NULL,
+			  .marked = w->out.marked};
+
+	if (!s.nr)
+		return 0;
+	for (unsigned int l = 0; l < p->nr_labels; l++)
+		s.label[l] = w->out.label[l];
+	w->spans += s.nr;
+	w->out.nr = 0;
+	return p->fold->spans(w->state, &s);
+}
+
+int lane_emit(struct lane_worker *w, const struct lane_open *o, uint64_t end_ns)
+{
+	unsigned int n = w->out.nr++;
+
+	w->out.ns[n] = end_ns - o->start_ns;
+	w->out.end_ns[n] = end_ns;
+	w->out.weight[n] = o->weight;
+	w->out.bytes[n] = o->bytes;
+	w->out.marked[n] = o->marked;
+	for (unsigned int l = 0; l < w->plan->nr_labels; l++)
+		w->out.label[l][n] = o->label[l];
+	return w->out.nr == SPANS_BATCH ? lane_flush(w) : 0;
+}
+
+/* ---- losses ---- */
+
+uint64_t lane_losses(struct lane_worker *w, uint64_t time_ns)
+{
+	const struct lane_plan *p = w->plan;
+	size_t lo = 0, hi = p->nr_losses;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->losses[mid].time_ns < time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < p->nr_losses && p->losses[lo].time_ns == time_ns)
+		w->doubt = true;
+	w->now.after_ns = lo ? p->losses[lo - 1].time_ns : 0;
+	w->now.before_ns = lo < p->nr_losses ? p->losses[lo].time_ns : UINT64_MAX;
+	w->now.blind_until_ns = lo ? p->losses[lo - 1].blind_until_ns : 0;
+	w->now.losses = lo;
+	return lo;
+}
+
+static inline uint64_t lane_losses_now(struct lane_worker *w, uint64_t time_ns)
+{
+	if (time_ns > w->now.after_ns && time_ns < w->now.before_ns)
+		return w->now.losses;
+	return lane_losses(w, time_ns);
+}
+
+/* Is nothing lost while the slice lasts, and nothing before that would still blind it? */
+static bool is_seen(struct lane_worker *w, const struct lane_slice *s)
+{
+	uint64_t losses = lane_losses_now(w, s->first_ns), blind = w->now.blind_until_ns;
+
+	return blind <= s->first_ns && lane_losses_now(w, s->last_ns) == losses;
+}
+
+/* ---- one event ---- */
+
+static uint64_t label_same(const struct lane_value *l, const struct lane_slice *s)
+{
+	switch (l->source) {
+	case LANE_PID:
+		return s->pid;
+	case LANE_TID:
+		return s->tid;
+	case LANE_VCPU:
+		return s->vcpu;
+	default:
+		return 0;
+	}
+}
+
+static inline void begin_take(const struct lane_worker *w, const struct lane_slice *s, uint32_t row,
+			      uint64_t time, struct lane_open *o)
+{
+	const struct lane_plan *p = w->plan;
+	const struct lane_chunk *c = s->chunk;
+
+	o->start_ns = time;
+	o->marked = false;
+	o->weight = c->weight ? c->weight[row] : 1;
+	o->bytes = c->bytes ? c->bytes[row] : 0;
+	for (unsigned int l = 0; l < p->nr_labels; l++)
+		o->label[l] = c->label[l] ? c->label[l][row] : label_same(&p->label[l], s);
+}
+
+static inline int end_step(struct lane_worker *w, struct lane_border *b, uint64_t time)
+{
+	if (b->state == LANE_OPEN) {
+		b->state = LANE_CLOSED;
+		if (b->open.losses == lane_losses_now(w, time))
+			return lane_emit(w, &b->open, time);
+		w->unknown++;
+		return 0;
+	}
+	if (b->state == LANE_CLOSED) {
+		w->unmatched_end++;
+		return 0;
+	}
+	b->first = LANE_END;
+	b->first_ns = time;
+	b->state = LANE_CLOSED;
+	return 0;
+}
+
+/* A begin comes: what was open is dropped. The caller has yet to fill b->open, but for `losses`. */
+static inline uint64_t begin_step(struct lane_worker *w, struct lane_border *b, uint64_t time)
+{
+	uint64_t losses = lane_losses_now(w, time);
+
+	if (b->state == LANE_OPEN && b->open.losses != losses)
+		w->unknown++;
+	else
+		w->unmatched_begin += b->state == LANE_OPEN;
+	if (b->state == LANE_UNKNOWN) {
+		b->first = LANE_BEGIN;
+		b->first_ns = time;
+	}
+	b->state = LANE_OPEN;
+	/* Within a window of loss nothing that begins can be trusted to end where it seems to. */
+	return losses - (time < w->now.blind_until_ns);
+}
+
+static inline void mark_step(struct lane_border *b)
+{
+	if (b->state == LANE_OPEN)
+		b->open.marked = true;
+	else if (b->state == LANE_UNKNOWN)
+		b->first_marked = true;
+}
+
+static int point(struct lane_worker *w, const struct lane_slice *s, uint32_t row, uint64_t time)
+{
+	const struct lane_chunk *c = s->chunk;
+	struct lane_open o;
+
+	begin_take(w, s, row, time, &o);
+	if (c->duration)
+		o.start_ns = c->duration[row] < time ? time - c->duration[row] : 0;
+	return lane_emit(w, &o, time);
+}
+
+/* In the order in which pairing_event() looks at the roles of one event. */
+static inline int event_step(struct lane_worker *w, struct lane_thread *th,
+			     const struct lane_slice *s, unsigned int role, uint32_t row,
+			     uint64_t time)
+{
+	struct lane_border *b = &th->b;
+	int err = role & ROLE_END ? end_step(w, b, time) : 0;
+
+	if (role & ROLE_BEGIN && !(s->chunk->skip && !s->chunk->skip[row])) {
+		w->begins++;
+		if (w->plan->point)
+			return err ? err : point(w, s, row, time);
+		uint64_t losses = begin_step(w, b, time);
+
+		begin_take(w, s, row, time, &b->open);
+		b->open.losses = losses;
+	}
+	if (role & ROLE_MARK)
+		mark_step(b);
+	return err;
+}
+
+/* ---- events on their own: what waits for the next round, what must be sorted ---- */
+
+static void item_take(const struct lane_worker *w, const struct lane_slice *s, unsigned int role,
+		      uint32_t row, uint64_t time, struct lane_item *it)
+{
+	bool skipped = s->chunk->skip && role & ROLE_BEGIN && !s->chunk->skip[row];
+
+	*it = (struct lane_item){.time_ns = time, .role = (uint8_t)role, .slice = s};
+	if (skipped)
+		it->role &= (uint8_t)~ROLE_BEGIN;
+	else if (role & ROLE_BEGIN)
+		begin_take(w, s, row, time, &it->open);
+	if (it->role & ROLE_BEGIN && s->chunk->duration)
+		it->open.start_ns =
+			s->chunk->duration[row] < time ? time - s->chunk->duration[row] : 0;
+}
+
+static int item_step(struct lane_worker *w, struct lane_thread *th, const struct lane_item *it)
+{
+	struct lane_border *b = &th->b;
+	int err = it->role & ROLE_END ? end_step(w, b, it->time_ns) : 0;
+
+	if (it->role & ROLE_BEGIN) {
+		w->begins++;
+		if (w->plan->point)
+			return err ? err : lane_emit(w, &it->open, it->time_ns);
+		uint64_t losses = begin_step(w, b, it->time_ns);
+
+		b->open = it->open;
+		b->open.losses = losses;
+	}
+	if (it->role & ROLE_MARK)
+		mark_step(b);
+	return err;
+}
+
+static int carry_add(struct lane_thread *th, const struct lane_item *it)
+{
+	if (th->nr_carry == th->max_carry) {
+		unsigned int max = th->max_carry ? 2 * th->max_carry : 16;
+		void *more = max > LANE_CARRY_MAX
+				     ? NULL
+				     : realloc(th->carry, max * sizeof(*th->carry));
+
+		if (!more)
+			return LANE_NO;
+		th->carry = more;
+		th->max_carry = max;
+	}
+	th->carry[th->nr_carry] = *it;
+	th->carry[th->nr_carry++].slice = NULL; /* its round is over */
+	return 0;
+}
+
+/* ---- a slice, in place ---- */
+
+struct walk {
+	uint32_t i;
+	uint64_t time; /* of the record before */
+	uint32_t row[COLUMNS_KINDS_MAX];
+};
+
+/* How many of a rising slice's records are older than the watermark; few are not, at its end. */
+static uint32_t older(const struct lane_slice *s, uint64_t watermark_ns, uint64_t *ret_last)
+{
+	const struct lane_chunk *c = s->chunk;
+	uint32_t left[COLUMNS_KINDS_MAX], n = s->nr;
+	uint64_t time = s->last_ns;
+
+	*ret_last = time;
+	if (time < watermark_ns)
+		return n;
+	memcpy(left, s->row_end, c->nr_kinds * sizeof(*left));
+	while (n && time >= watermark_ns) {
+		unsigned int k = c->sequence[s->start + --n];
+
+		time -= c->step[k][--left[k]];
+	}
+	*ret_last = time;
+	return n;
+}
+
+static int walk_run(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+		    struct walk *at, uint32_t end)
+{
+	const struct lane_chunk *c = s->chunk;
+	int err = 0;
+
+	for (; at->i < end && !err; at->i++) {
+		unsigned int k = c->sequence[s->start + at->i];
+		uint32_t row = at->row[k]++;
+
+		at->time += c->step[k][row];
+		if (c->role[k])
+			err = event_step(w, th, s, c->role[k], row, at->time);
+	}
+	return err;
+}
+
+static int walk_carry(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+		      struct walk *at)
+{
+	const struct lane_chunk *c = s->chunk;
+	struct lane_item it;
+	int err = 0;
+
+	for (; at->i < s->nr && !err; at->i++) {
+		unsigned int k = c->sequence[s->start + at->i];
+		uint32_t row = at->row[k]++;
+
+		at->time += c->step[k][row];
+		if (!c->role[k])
+			continue;
+		item_take(w, s, c->role[k], row, at->time, &it);
+		err = carry_add(th, &it);
+	}
+	return err;
+}
+
+/* Alternating begins and ends: pair i is row b + i and row e + i, its duration the end's step. */
+static int pairs_fold(struct lane_worker *w, const struct lane_slice *s, uint32_t b, uint32_t e,
+		      const uint64_t *end_step_ns, uint32_t nr, uint64_t time)
+{
+	const struct lane_plan *p = w->plan;
+	const struct lane_chunk *c = s->chunk;
+	const uint64_t *begin_step_ns = c->step[c->begin_kind];
+	int err = 0;
+
+	for (uint32_t at = 0; at < nr && !err; at += SPANS_BATCH) {
+		struct spans sp = {.nr = nr - at < SPANS_BATCH ? nr - at : SPANS_BATCH,
+				   .ns = end_step_ns + e + at,
+				   .weight = c->weight ? c->weight + b + at : NULL,
+				   .bytes = c->bytes ? c->bytes + b + at : NULL};
+
+		for (unsigned int l = 0; l < p->nr_labels; l++)
+			sp.label[l] = c->label[l] ? c->label[l] + b + at : w->same[l];
+		for (uint32_t i = 0; p->fold->wants_ends && i < sp.nr; i++)
+			w->ends[i] = time += begin_step_ns[b + at + i] + sp.ns[i];
+		sp.end_ns = w->ends;
+		w->spans += sp.nr;
+		err = p->fold->spans(w->state, &sp);
+	}
+	return err;
+}
+
+static void same_fill(struct lane_worker *w, const struct lane_slice *s)
+{
+	for (unsigned int l = 0; l < w->plan->nr_labels; l++) {
+		uint64_t v = label_same(&w->plan->label[l], s);
+
+		for (unsigned int i = 0; !s->chunk->label[l] && i < SPANS_BATCH; i++)
+			w->same[l][i] = v;
+	}
+}
+
+/* A pure slice up to `end`, whose newest record there is of last_ns. */
+static int pure_run(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+		    struct walk *at, uint32_t end, uint64_t last_ns)
+{
+	const struct lane_chunk *c = s->chunk;
+	const uint8_t *seq = c->sequence + s->start;
+	unsigned int ends = seq[0] == c->begin_kind ? seq[1] : seq[0];
+	int err = 0;
+
+	if (seq[0] == ends) /* of a span from before */
+		err = walk_run(w, th, s, at, end ? 1 : 0);
+	uint32_t nr = (end - at->i) / 2;
+
+	if (err || !nr)
+		return err ? err : walk_run(w, th, s, at, end);
+	begin_step(w, &th->b, at->time + c->step[c->begin_kind][at->row[c->begin_kind]]);
+	th->b.state = LANE_CLOSED;
+	w->begins += nr;
+	same_fill(w, s);
+	err = pairs_fold(w, s, at->row[c->begin_kind], at->row[ends], c->step[ends], nr, at->time);
+	at->i += 2 * nr;
+	at->row[c->begin_kind] += nr;
+	at->row[ends] += nr;
+	at->time = last_ns;
+	if (at->i < end) /* its begin is the last one older than the watermark */
+		at->time -= c->step[c->begin_kind][at->row[c->begin_kind]];
+	return err ? err : walk_run(w, th, s, at, end);
+}
+
+static int slice_run(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+		     uint64_t watermark_ns, bool prime)
+{
+	struct walk at = {.time = s->base_ns};
+	uint64_t last_ns;
+	uint32_t end = older(s, watermark_ns, &last_ns);
+	int err = 0;
+
+	memcpy(at.row, s->row, s->chunk->nr_kinds * sizeof(at.row[0]));
+	if (prime) {
+		for (; at.i < end; at.i++) {
+			unsigned int k = s->chunk->sequence[s->start + at.i];
+
+			at.time += s->chunk->step[k][at.row[k]++];
+		}
+	} else if (s->pure && !w->plan->point && !s->chunk->skip && is_seen(w, s)) {
+		err = pure_run(w, th, s, &at, end, last_ns);
+	} else {
+		err = walk_run(w, th, s, &at, end);
+	}
+	return err || at.i == s->nr ? err : walk_carry(w, th, s, &at);
+}
+
+/* ---- a round ---- */
+
+/* Is each of the thread's pieces at least as young as the one before? */
+static bool in_order(const struct lane_thread *th)
+{
+	uint64_t last = th->nr_carry ? th->carry[th->nr_carry - 1].time_ns : 0;
+	const struct lane_slice *before = NULL;
+
+	for (const struct lane_slice *s = th->slices; s; before = s, s = s->next) {
+		/* Two vCPU numbers of one thread in a chunk: which of equal times came first? */
+		bool doubt = before && before->chunk == s->chunk && s->first_ns == last;
+
+		if (!s->rising || s->first_ns < last || doubt)
+			return false;
+		last = s->last_ns;
+	}
+	return true;
+}
+
+static int items_reserve(struct lane_worker *w, size_t nr)
+{
+	void *more;
+
+	if (nr <= w->max_items)
+		return 0;
+	more = realloc(w->items, 2 * nr * sizeof(*w->items));
+	if (!more)
+		return -ENOMEM;
+	w->items = more;
+	w->max_items = 2 * nr;
+	return 0;
+}
+
+static int items_gather(struct lane_worker *w, const struct lane_thread *th, size_t *ret_nr)
+{
+	size_t nr = th->nr_carry;
+	int err;
+
+	for (const struct lane_slice *s = th->slices; s; s = s->next)
+		nr += s->nr;
+	err = items_reserve(w, nr);
+	if (err)
+		return err;
+	for (nr = 0; nr < th->nr_carry; nr++)
+		w->items[nr] = th->carry[nr];
+	for (const struct lane_slice *s = th->slices; s; s = s->next) {
+		struct walk at = {.time = s->base_ns};
+
+		memcpy(at.row, s->row, s->chunk->nr_kinds * sizeof(at.row[0]));
+		for (; at.i < s->nr; at.i++) {
+			unsigned int k = s->chunk->sequence[s->start + at.i];
+			uint32_t row = at.row[k]++;
+
+			at.time += s->chunk->step[k][row];
+			if (s->chunk->role[k])
+				item_take(w, s, s->chunk->role[k], row, at.time, &w->items[nr++]);
+		}
+	}
+	for (size_t i = 0; i < nr; i++)
+		w->items[i].order = i;
+	*ret_nr = nr;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct lane_item *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Of two slices of one chunk it is not known here which of two equal times came first. */
+static bool ties_doubtful(const struct lane_item *it, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (it[i].time_ns == it[i - 1].time_ns && it[i].slice != it[i - 1].slice &&
+		    it[i].slice && it[i - 1].slice && it[i].slice->chunk == it[i - 1].slice->chunk)
+			return true;
+	return false;
+}
+
+static int sorted_run(struct lane_worker *w, struct lane_thread *th, uint64_t watermark_ns,
+		      bool prime)
+{
+	size_t nr = 0;
+	int err = items_gather(w, th, &nr);
+
+	if (err)
+		return err;
+	qsort(w->items, nr, sizeof(*w->items), by_time);
+	if (ties_doubtful(w->items, nr))
+		return LANE_NO;
+	th->nr_carry = 0;
+	for (size_t i = 0; i < nr && !err; i++)
+		if (w->items[i].time_ns >= watermark_ns)
+			err = carry_add(th, &w->items[i]);
+		else if (!prime)
+			err = item_step(w, th, &w->items[i]);
+	return err;
+}
+
+static int thread_run(struct lane_worker *w, struct lane_thread *th, uint64_t watermark_ns,
+		      bool prime)
+{
+	unsigned int kept = 0;
+	int err = 0;
+
+	if (!in_order(th))
+		return sorted_run(w, th, watermark_ns, prime);
+	for (unsigned int i = 0; i < th->nr_carry && !err; i++)
+		if (th->carry[i].time_ns >= watermark_ns)
+			th->carry[kept++] = th->carry[i];
+		else if (!prime)
+			err = item_step(w, th, &th->carry[i]);
+	th->nr_carry = kept;
+	for (const struct lane_slice *s = th->slices; s && !err; s = s->next)
+		err = slice_run(w, th, s, watermark_ns, prime);
+	return err;
+}
+
+int lane_round_pair(struct lane_worker *w, uint64_t watermark_ns, bool prime)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < w->nr_threads && !err; i++) {
+		struct lane_thread *th = &w->threads[i];
+
+		if (th->slices || th->nr_carry)
+			err = thread_run(w, th, watermark_ns, prime);
+		th->slices = NULL;
+		th->tail = &th->slices;
+	}
+	lane_round_end(w);
+	return err;
+}

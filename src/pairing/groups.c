@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "pairing/groups.h"
+
+enum {
+	SLOTS = 4 * GROUPS_MAX,
+	HOT_FROM = 200,  /* values after which a group is worth a first stage */
+};
+
+int groups_init(struct groups *g, unsigned int nr_labels, bool durations)
+{
+	*g = (struct groups){.nr_labels = nr_labels, .durations = durations};
+	g->group = calloc(GROUPS_MAX + 1, sizeof(*g->group));
+	g->slot = calloc(SLOTS, sizeof(*g->slot));
+	return g->group && g->slot ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+void groups_deinit(struct groups *g)
+{
+	for (unsigned int i = 0; i < g->nr; i++)
+		quantiles_free(&g->group[i].ns);
+	free(g->group);
+	free(g->slot);
+	*g = (struct groups){0};
+}
+
+#define LABEL_HASH 0x9e3779b97f4a7c15ull
+
+static uint32_t hash(const uint64_t *label, unsigned int nr)
+{
+	uint64_t h = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		h = (h ^ label[i]) * LABEL_HASH;
+		h ^= h >> 32;
+	}
+	return (uint32_t)h;
+}
+
+/* The group of these labels, made if there is room; the last place is "(other)". */
+static struct group *find(struct groups *g, const uint64_t *label)
+{
+	size_t bytes = g->nr_labels * sizeof(*label);
+
+	for (uint32_t h = hash(label, g->nr_labels);; h++) {
+		uint32_t *slot = &g->slot[h % SLOTS];
+		struct group *at = *slot ? &g->group[*slot - 1] : NULL;
+
+		if (at && !memcmp(at->label, label, bytes))
+			return at;
+		if (at)
+			continue;
+		if (g->nr >= GROUPS_MAX) {
+			at = &g->group[GROUPS_MAX];
+			at->other = true;
+			g->nr = GROUPS_MAX + 1;
+			return at;
+		}
+		at = &g->group[g->nr++];
+		*slot = g->nr;
+		memcpy(at->label, label, bytes);
+		return at;
+	}
+}
+
+int groups_add(struct groups *g, const struct span *s)
+{
+	struct group *at = find(g, s->label);
+
+	at->weight += s->weight;
+	at->bytes += s->bytes;
+	at->marked += s->marked;
+	return g->durations ? quantiles_add(&at->ns, s->end_ns - s->start_ns) : 0;
+}
+
+/* ---- many at once ---- */
+
+static bool labels_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+/* A trace has few reasons, and they come again and again. */
+static struct group_near *find_near(struct groups *g, const uint64_t *label, unsigned int nr)
+{
+	uint64_t h = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		h = (h ^ label[i]) * LABEL_HASH;
+	struct group_near *near = &g->near[h >> 58];
+
+	if (near->at && labels_equal(near->at->label, label, nr))
+		return near;
+	struct group *at = find(g, label);
+
+	*near = (struct group_near){label[0], at, at->ns.hot};
+	return near;
+}
+
+/* The first stages hold so many values that one could overflow. Their values are accesses, too. */
+static int settle(struct groups *g)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < g->nr_hot && !err; i++) {
+		uint64_t before = g->hot[i]->ns.count;
+
+		err = quantiles_settle(&g->hot[i]->ns);
+		g->hot[i]->weight += g->hot[i]->ns.count - before;
+	}
+	g->nr_unsettled = 0;
+	return err;
+}
+
+static int add_one(struct groups *g, const struct spans *s, unsigned int i)
+{
+	uint64_t label[LABELS_MAX];
+
+	for (unsigned int l = 0; l < g->nr_labels; l++)
+		label[l] = s->label[l][i];
+	struct group_near *near = find_near(g, label, g->nr_labels);
+	struct group *at = near->at;
+
+	at->weight += s->weight ? s->weight[i] : 1;
+	at->bytes += s->bytes ? s->bytes[i] : 0;
+	at->marked += s->marked ? s->marked[i] : 0;
+	if (at->other) /* has no labels that could be found again */
+		near->at = NULL;
+	else if (at->ns.count > HOT_FROM && !at->ns.hot && g->nr_hot < GROUPS_HOT_MAX) {
+		quantiles_heat(&at->ns);
+		g->hot[g->nr_hot] = at;
+		g->nr_hot += at->ns.hot != NULL;
+		near->hot = at->ns.hot;
+	}
+	return g->durations ? quantiles_add(&at->ns, s->ns[i]) : 0;
+}
+
+/* The usual case: one label, a short duration, a group that was found before. */
+static int add_durations(struct groups *g, const struct spans *s)
+{
+	const uint64_t *label = s->label[0], *ns = s->ns;
+	int err = g->nr_unsettled + s->nr > HOT_MAX ? settle(g) : 0;
+
+	g->nr_unsettled += s->nr;
+	for (unsigned int i = 0; i < s->nr && !err; i++) {
+		struct group_near *near = &g->near[label[i] * LABEL_HASH >> 58];
+
+		if (near->label != label[i] || !near->hot || ns[i] >> HOT_BITS) {
+			err = add_one(g, s, i);
+			continue;
+		}
+		quantiles_hot_add(near->hot, ns[i]);
+		if (s->marked)
+			near->at->marked += s->marked[i];
+	}
+	return err;
+}
+
+int groups_add_spans(struct groups *g, const struct spans *s)
+{
+	int err = 0;
+
+	if (g->nr_labels == 1 && g->durations && !s->weight && !s->bytes)
+		return add_durations(g, s);
+	for (unsigned int i = 0; i < s->nr && !err; i++)
+		err = add_one(g, s, i);
+	return err;
+}
+
+int groups_merge(struct groups *g, struct groups *from)
+{
+	int err = settle(from);
+
+	for (unsigned int i = 0; i < from->nr && !err; i++) {
+		struct group *theirs = &from->group[i], *at;
+
+		if (theirs->other || !(at = find(g, theirs->label)) || at->other)
+			return -E2BIG;
+		at->weight += theirs->weight;
+		at->bytes += theirs->bytes;
+		at->marked += theirs->marked;
+		if (g->durations)
+			err = quantiles_merge(&at->ns, &theirs->ns);
+	}
+	return err;
+}
+
+static unsigned int labels_compared;
+
+static int by_label(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->other != y->other)
+		return x->other - y->other;
+	for (unsigned int i = 0; i < labels_compared; i++)
+		if (x->label[i] != y->label[i])
+			return x->label[i] < y->label[i] ? -1 : 1;
+	return 0;
+}
+
+int groups_finish(struct groups *g)
+{
+	int err = settle(g);
+
+	labels_compared = g->nr_labels;
+	qsort(g->group, g->nr, sizeof(*g->group), by_label);
+	memset(g->slot, 0, SLOTS * sizeof(*g->slot)); /* the places have changed */
+	memset(g->near, 0, sizeof(g->near));
+	g->nr_hot = 0;
+	return err;
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "pairing/pair_private.h"
+
+/* ---- setting up ---- */
+
+static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max,
+		 unsigned int *ret_nr)
+{
+	unsigned int nr = 0;
+
+	for (const char *p = list ? list : ""; *p; p += strcspn(p, ","), p += *p == ',') {
+		size_t len = strcspn(p, ",");
+
+		if (nr == max || len >= EVENT_NAME_MAX)
+			return fail_usage(-EINVAL, "'%s' names more than %u keys", list, max);
+		memcpy(out[nr], p, len);
+		out[nr++][len] = 0;
+	}
+	*ret_nr = nr;
+	return 0;
+}
+
+/* Keys that no field has by that name, and how they are shown. "page" is an address cut to 4 KiB.
+ */
+static struct label label_named(const char *name)
+{
+	if (!strcmp(name, "device"))
+		return (struct label){name, "text"};
+	if (!strcmp(name, "dir"))
+		return (struct label){name, "dir"};
+	if (!strcmp(name, "page") || !strcmp(name, "addr"))
+		return (struct label){"addr", "hex"};
+	if (!strcmp(name, "rip"))
+		return (struct label){name, "addr"};
+	return (struct label){name, "dec"};
+}
+
+/* The analyzer's own keys and those of --by; "=KEYS" takes the place of the analyzer's. */
+static int labels_init(struct pairing *p, const char *by)
+{
+	unsigned int nr = 0;
+	char given[LABELS_MAX][EVENT_NAME_MAX];
+	int err = split(by && *by == '=' ? "" : p->a->by, p->names, LABELS_MAX, &p->nr_labels);
+
+	if (!err && by)
+		err = split(by + (*by == '='), given, LABELS_MAX, &nr);
+	p->nr_own = p->nr_labels;
+	for (unsigned int i = 0; !err && by && i < nr; i++) {
+		unsigned int j = 0;
+
+		while (j < p->nr_labels && strcmp(p->names[j], given[i]))
+			j++;
+		if (j < p->nr_labels)
+			continue;
+		if (p->nr_labels == LABELS_MAX)
+			return fail_usage(-EINVAL, "more than %d keys to group by", LABELS_MAX);
+		memcpy(p->names[p->nr_labels++], given[i], sizeof(given[i]));
+	}
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		p->label[i] = label_named(p->names[i]);
+	return err;
+}
+
+int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
+		 struct pairing **ret)
+{
+	_cleanup_(pairing_cleanup_) struct pairing *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p || !(p->open = calloc(SLOTS, sizeof(*p->open))))
+		return fail(-ENOMEM, "out of memory");
+	p->a = a;
+	p->fn = fn;
+	p->arg = arg;
+	err = labels_init(p, by);
+	if (!err)
+		err = split(a->key, p->keys, KEYS_MAX, &p->nr_keys);
+	if (err)
+		return err;
+	*ret = take_ptr(p);
+	return 0;
+}
+
+void pairing_close(struct pairing *p)
+{
+	if (!p)
+		return;
+	for (unsigned int i = 0; i < EVENT_TYPES_MAX; i++)
+		free(p->binding[i]);
+	for (unsigned int i = 0; i < p->nr_text; i++)
+		free(p->text[i].text);
+	free(p->text);
+	free(p->open);
+	free(p);
+}
+
+/* ---- the table of open spans ---- */
+
+static size_t slot_of(struct pair_key k)
+{
+	uint64_t h = k.v[0] * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ (h >> 32) ^ k.v[1]) * 0xff51afd7ed558ccdull;
+	h = (h ^ (h >> 32) ^ k.v[2]) * 0xc4ceb9fe1a85ec53ull;
+	return (size_t)(h ^ h >> 32) % SLOTS;
+}
+
+static bool key_equal(struct pair_key a, struct pair_key b)
+{
+	return a.v[0] == b.v[0] && a.v[1] == b.v[1] && a.v[2] == b.v[2];
+}
+
+static struct open_span *find(struct pairing *p, struct pair_key key)
+{
+	for (size_t i = slot_of(key);; i = (i + 1) % SLOTS) {
+		if (!p->open[i].used)
+			return NULL;
+		if (key_equal(p->open[i].key, key))
+			return &p->open[i];
+	}
+}
+
+/* Linear probing without tombstones: what follows is moved up. */
+static void remove_span(struct pairing *p, struct open_span *s)
+{
+	size_t hole = (size_t)(s - p->open), i = hole;
+
+	p->counts.open--;
+	for (;;) {
+		i = (i + 1) % SLOTS;
+		if (!p->open[i].used)
+			break;
+		size_t home = slot_of(p->open[i].key);
+
+		if ((i - home + SLOTS) % SLOTS >= (i - hole + SLOTS) % SLOTS) {
+			p->open[hole] = p->open[i];
+			hole = i;
+		}
+	}
+	p->open[hole].used = false;
+}
+
+static struct open_span *insert(struct pairing *p, struct pair_key key)
+{
+	size_t i = slot_of(key);
+
+	if (p->counts.open == OPEN_SPANS_MAX) {
+		p->counts.overflow++;
+		return NULL;
+	}
+	while (p->open[i].used)
+		i = (i + 1) % SLOTS;
+	p->counts.open++;
+	p->open[i].used = true;
+	p->open[i].key = key;
+	return &p->open[i];
+}
+
+/* ---- begin, end, reset, loss ---- */
+
+static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
+{
+	const struct binding *b = p->binding[ev->type->index];
+
+	*s = (struct span){.start_ns = ev->time_ns,
+			   .end_ns = ev->time_ns,
+			   .pid = ev->pid,
+			   .tid = ev->tid,
+			   .vcpu = ev->vcpu,
+			   .weight = b->weight ? event_u64(ev, b->weight) : 1};
+	s->bytes = b->size ? s->weight * event_u64(ev, b->size) : 0;
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		s->label[i] = pair_value(p, ev, &b->label[i]);
+}
+
+static void hand_over(struct pairing *p, const struct span *s)
+{
+	p->counts.spans++;
+	if (!p->err)
+		p->err = p->fn(p->arg, s);
+}
+
+void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key key)
+{
+	struct open_span *o = find(p, key);
+
+	p->nr_begins++;
+	if (o && p->a->keep_first && o->losses == p->losses)
+		return;
+	if (o && o->losses != p->losses)
+		p->counts.unknown++;
+	else if (o)
+		p->counts.unmatched_begin++;
+	else
+		o = insert(p, key);
+	if (!o)
+		return;
+	/* Within a window of loss nothing that begins can be trusted to end where it seems to. */
+	o->losses = p->losses - (ev->time_ns < p->blind_until_ns);
+	span_fill(p, ev, &o->span);
+}
+
+bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key)
+{
+	struct open_span *o = find(p, key);
+
+	if (!o) {
+		p->counts.unmatched_end++;
+		return false;
+	}
+	struct span s = o->span;
+	bool unknown = o->losses != p->losses;
+
+	remove_span(p, o);
+	if (unknown) {
+		p->counts.unknown++;
+		return true;
+	}
+	if (ev->time_ns < s.start_ns) {
+		p->counts.unmatched_end++;
+		return false;
+	}
+	s.end_ns = ev->time_ns;
+	hand_over(p, &s);
+	return true;
+}
+
+bool pairing_is_open(struct pairing *p, struct pair_key key)
+{
+	return find(p, key);
+}
+
+void pairing_drop(struct pairing *p, struct pair_key key)
+{
+	struct open_span *o = find(p, key);
+
+	if (o)
+		remove_span(p, o);
+}
+
+static void point(struct pairing *p, const struct event *ev)
+{
+	const struct binding *b = p->binding[ev->type->index];
+	struct span s;
+
+	p->nr_begins++;
+	span_fill(p, ev, &s);
+	if (b->duration) {
+		uint64_t ns = event_u64(ev, b->duration);
+
+		s.start_ns = ns < s.end_ns ? s.end_ns - ns : 0;
+	}
+	hand_over(p, &s);
+}
+
+/* Drops what a VM has open. A whole sweep, but resets are rare. */
+static void reset(struct pairing *p, uint32_t pid)
+{
+	for (size_t i = 0; i < SLOTS;)
+		if (p->open[i].used && p->open[i].span.pid == pid)
+			remove_span(p, &p->open[i]); /* another one may have moved here */
+		else
+			i++;
+}
+
+/*
+ * An end may have been among the lost events, whichever CPU its thread has moved to: all that is
+ * open now is unknown. It is told by its age when it ends, as a trace may be full of losses.
+ */
+static void lost(struct pairing *p, const struct event *ev)
+{
+	const struct event_type *t =
+		event_type_ours((unsigned int)pairing_field(p, ev, "lost_event"));
+
+	uint64_t until = pairing_field(p, ev, "until");
+
+	if (!p->a->end || (t && !analyzer_wants(p->a, t->name)))
+		return;
+	p->losses++;
+	if (until > p->blind_until_ns)
+		p->blind_until_ns = until;
+}
+
+static struct pair_key key_of(struct pairing *p, const struct event *ev)
+{
+	const struct binding *b = p->binding[ev->type->index];
+	struct pair_key k = {{ev->pid, 0, 0}};
+
+	for (unsigned int i = 0; i < p->nr_keys; i++)
+		k.v[1 + i] = pair_value(p, ev, &b->key[i]);
+	return k;
+}
+
+static void mark(struct pairing *p, const struct event *ev)
+{
+	struct open_span *o = find(p, key_of(p, ev));
+
+	if (o)
+		o->span.marked = true;
+}
+
+int pairing_event(struct pairing *p, const struct event *ev)
+{
+	struct binding *b = p->binding[ev->type->index];
+
+	if (!b && !(b = pair_bind(p, ev->type)))
+		return fail(-ENOMEM, "out of memory");
+	if (!b->roles)
+		return 0;
+	if (b->roles & ROLE_LOST)
+		lost(p, ev);
+	if (b->roles & ROLE_DEVICE)
+		pair_device_learn(p, ev);
+	if (b->roles & ROLE_EXIT)
+		pair_rip_learn(p, ev);
+	if (b->roles & ROLE_FED)
+		p->a->feed(p, ev);
+	if (b->roles & ROLE_RESET)
+		reset(p, ev->pid);
+	if (b->roles & ROLE_END)
+		pairing_finish(p, ev, key_of(p, ev));
+	if (b->roles & ROLE_BEGIN && !(b->skip_zero && !event_u64(ev, b->skip_zero))) {
+		if (p->a->end)
+			pairing_begin(p, ev, key_of(p, ev));
+		else
+			point(p, ev);
+	}
+	if (b->roles & ROLE_MARK)
+		mark(p, ev);
+	return p->err;
+}
+
+int pairing_end(struct pairing *p)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++) {
+		if (!p->nr_begins || p->label_found[i])
+			continue;
+		if (i >= p->nr_own)
+			return fail_usage(
+				-EINVAL,
+				"%s: nothing to group by called '%s'; there are pid, tid, "
+				"vcpu, cpu and the fields of %s",
+				p->a->name, p->names[i], p->a->begin);
+		p->label[i].fmt = "none"; /* an older file, whose events lack the field */
+	}
+	for (size_t i = 0; p->losses && i < SLOTS; i++)
+		if (p->open[i].used && p->open[i].losses != p->losses) {
+			p->counts.open--;
+			p->counts.unknown++;
+		}
+	return 0;
+}
+
+bool pairing_groups_by(const struct pairing *p, const char *key)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		if (!strcmp(p->names[i], key))
+			return true;
+	return false;
+}
+
+const struct pair_counts *pairing_counts(const struct pairing *p)
+{
+	return &p->counts;
+}
+
+const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr)
+{
+	*ret_nr = p->nr_labels;
+	return p->label;
+}

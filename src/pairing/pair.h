@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pairs begins and ends into spans. What is open is kept in a bounded table; what never ends stays
+ * open and is counted, and nothing is ever invented: a second begin drops the first one, and where
+ * events were lost, spans that were open on that CPU's thread are dropped as unknown.
+ */
+#ifndef HOSTRACE_PAIR_H
+#define HOSTRACE_PAIR_H
+
+#include "base/cleanup.h"
+#include "pairing/analyzer.h"
+
+enum {
+	OPEN_SPANS_MAX = 65536, /* spans open at once */
+	INTERNED_MAX = 65536,	/* distinct texts among labels (device paths) */
+};
+
+/* One key that spans are grouped by. */
+struct label {
+	const char *name; /* "reason", "vcpu", "rip", ... */
+	const char *fmt;  /* printer of event.h; "text": the value is an interned text */
+};
+
+struct pair_counts {
+	uint64_t spans;
+	uint64_t unmatched_begin; /* a second begin came before the end */
+	uint64_t unmatched_end;
+	uint64_t unknown;  /* dropped because events were lost meanwhile */
+	uint64_t overflow; /* the table was full */
+	uint64_t open;	   /* still open at the end */
+};
+
+typedef int span_fn(void *arg, const struct span *s);
+
+/*
+ * `by` adds keys to the analyzer's own; "=KEYS" takes their place. A key is pid, tid, vcpu, cpu,
+ * device, dir, page, addr, or a field of the begin event. Every span goes to fn, which returns 0 or
+ * -errno to stop. -EINVAL with the sentence set: too many keys.
+ */
+int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
+		 struct pairing **ret);
+void pairing_close(struct pairing *p);
+DEFINE_CLEANUP(pairing, struct pairing *, pairing_close);
+
+/* Feeds one event: 0, or what fn returned. */
+int pairing_event(struct pairing *p, const struct event *ev);
+
+/* After the last event: counts what is open. A key in `by` that no begin event had: -EINVAL with the sentence set. */
+int pairing_end(struct pairing *p);
+
+const struct pair_counts *pairing_counts(const struct pairing *p);
+const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr);
+
+/* The text of a label's value, for people and for JSON; buf is used if it must be made. */
+const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
+			       size_t size);
+
+/* Is this one of the keys? ("rip" of an event that has none is that of the newest kvm_exit: it must be read, too.) */
+bool pairing_groups_by(const struct pairing *p, const char *key);
+
+/* ---- for analyzers' `feed` ---- */
+
+struct pair_key {
+	uint64_t v[3];
+};
+
+/* Opens a span under the key with the labels of ev. */
+void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key key);
+
+/* Closes it: it goes to the view. False: nothing was open. */
+bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key);
+
+bool pairing_is_open(struct pairing *p, struct pair_key key);
+
+/* Drops it without a result. */
+void pairing_drop(struct pairing *p, struct pair_key key);
+
+/* The value of a field of ev, 0 if it has none. A look-up by name that is remembered per event type. */
+uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Behind pair.h: what pair.c (begin, end, loss) and pair_values.c (keys, labels, names) share. */
+#ifndef HOSTRACE_PAIR_PRIVATE_H
+#define HOSTRACE_PAIR_PRIVATE_H
+
+#include "pairing/pair.h"
+
+enum {
+	ROLE_BEGIN = 1,
+	ROLE_END = 2,
+	ROLE_MARK = 4,
+	ROLE_RESET = 8,
+	ROLE_FED = 16, /* the analyzer's own function gets it */
+	ROLE_LOST = 32,
+	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
+	ROLE_EXIT = 1024, /* kvm_exit: where the guest was */
+	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
+	KEYS_MAX = 2,	  /* beside the pid */
+	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
+	SLOTS = 2 * OPEN_SPANS_MAX,
+};
+
+#define TEXT_OF_EVENTS UINT32_MAX /* in the place of a pid: no device's name */
+
+/* Where a key or label comes from in one event type. */
+enum source {
+	FROM_FIELD,
+	FROM_PID,
+	FROM_TID,
+	FROM_VCPU,
+	FROM_CPU,
+	FROM_DEVICE,
+	FROM_DIR,
+	FROM_PAGE,
+	FROM_TEXT,
+	FROM_EXIT_RIP, /* guest instruction pointer of the thread's newest kvm_exit */
+	FROM_NOTHING
+};
+
+struct from {
+	enum source source;
+	const struct field *field, *isa;
+};
+
+/* What is known of one event type, found out when its first event comes. */
+struct binding {
+	bool made;
+	uint16_t roles;
+	struct from key[KEYS_MAX], label[LABELS_MAX];
+	const struct field *weight, *size, *duration, *skip_zero;
+	const struct field *memo[MEMO_MAX];
+	const char *memo_name[MEMO_MAX];
+};
+
+struct open_span {
+	struct pair_key key;
+	struct span span;
+	uint64_t losses; /* reports of lost events before it began */
+	bool used;
+};
+
+struct text {
+	uint32_t pid;
+	uint64_t id; /* vdev */
+	char *text;
+};
+
+struct pairing {
+	const struct analyzer *a;
+	span_fn *fn;
+	void *arg;
+	int err; /* of fn, sticky */
+	struct binding *binding[EVENT_TYPES_MAX];
+	struct label label[LABELS_MAX];
+	char names[LABELS_MAX][EVENT_NAME_MAX];
+	bool label_found[LABELS_MAX];
+	unsigned int nr_labels, nr_own /* of them the analyzer's */, nr_keys;
+	char keys[KEYS_MAX][EVENT_NAME_MAX];
+	struct open_span *open; /* open-addressed by key, SLOTS of them */
+	struct pair_counts counts;
+	struct text *text;
+	unsigned int nr_text;
+	uint64_t nr_begins, losses, blind_until_ns; /* end of the newest window of loss */
+	struct {
+		uint32_t tid;
+		uint64_t rip;
+	} exit_rip[EXIT_RIPS]; /* by tid modulo EXIT_RIPS */
+};
+
+/* What the pairing makes of an event type; made once. NULL: out of memory. */
+struct binding *pair_bind(struct pairing *p, const struct event_type *t);
+
+/* The value of a key or label in this event. */
+uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f);
+
+/* Remembers what events tell about others: a device's path, where a thread's guest was. */
+void pair_device_learn(struct pairing *p, const struct event *ev);
+void pair_rip_learn(struct pairing *p, const struct event *ev);
+
+#endif

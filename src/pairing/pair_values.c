@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where keys and labels come from: fields of the event, its header, names that earlier events told.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "pairing/pair_private.h"
+
+static struct from from_name(const struct event_type *t, const char *name)
+{
+	static const struct {
+		const char *name;
+		enum source source;
+	} header[] = {{"pid", FROM_PID},   {"tid", FROM_TID},	    {"vcpu", FROM_VCPU},
+		      {"cpu", FROM_CPU},   {"device", FROM_DEVICE}, {"dir", FROM_DIR},
+		      {"page", FROM_PAGE}, {"addr", FROM_FIELD},    {"rip", FROM_EXIT_RIP}};
+	struct from f = {FROM_FIELD, event_field(t, name), NULL};
+
+	if (f.field) {
+		if (!strcmp(f.field->fmt, "reason"))
+			f.isa = event_field(t, "isa");
+		if (f.field->kind == FIELD_TEXT || f.field->kind == FIELD_DYNTEXT)
+			f.source = FROM_TEXT;
+		return f;
+	}
+	for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++)
+		if (!strcmp(header[i].name, name)) {
+			f.source = header[i].source;
+			if (f.source == FROM_EXIT_RIP)
+				return f;
+			if (f.source == FROM_DEVICE)
+				f.field = event_field(t, "vdev");
+			if (f.source == FROM_DIR && !(f.field = event_field(t, "write")))
+				f.field = event_field(t, "type");
+			if (f.source == FROM_PAGE || f.source == FROM_FIELD)
+				f.field = event_field(t, "gpa");
+			if (!f.field && (f.source > FROM_CPU || f.source == FROM_FIELD))
+				f.source = FROM_NOTHING;
+			return f;
+		}
+	f.source = FROM_NOTHING;
+	return f;
+}
+
+static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
+{
+	uint16_t roles = 0;
+
+	if (t->id == EV_lost)
+		roles |= ROLE_LOST;
+	if (t->id == EV_virtio_device)
+		roles |= ROLE_DEVICE;
+	if (a->feed && analyzer_wants(a, t->name))
+		return roles | ROLE_FED;
+	roles |= name_in_list(a->begin, t->name) ? ROLE_BEGIN : 0;
+	roles |= name_in_list(a->end, t->name) ? ROLE_END : 0;
+	roles |= name_in_list(a->mark, t->name) ? ROLE_MARK : 0;
+	roles |= name_in_list(a->reset, t->name) ? ROLE_RESET : 0;
+	return roles;
+}
+
+struct binding *pair_bind(struct pairing *p, const struct event_type *t)
+{
+	struct binding *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->roles = roles_of(p->a, t);
+	if (t->id == EV_kvm_exit && pairing_groups_by(p, "rip"))
+		b->roles |= ROLE_EXIT;
+	for (unsigned int i = 0; i < p->nr_keys; i++)
+		b->key[i] = from_name(t, p->keys[i]);
+	for (unsigned int i = 0; i < p->nr_labels; i++) {
+		b->label[i] = from_name(t, p->names[i]);
+		if (!(b->roles & (ROLE_BEGIN | ROLE_FED)) || b->label[i].source == FROM_NOTHING)
+			continue;
+		p->label_found[i] = true;
+		if (b->label[i].source == FROM_FIELD && strcmp(p->label[i].fmt, "hex"))
+			p->label[i].fmt = b->label[i].field->fmt;
+		if (b->label[i].source == FROM_TEXT)
+			p->label[i].fmt = "text";
+	}
+	b->weight = p->a->weight ? event_field(t, p->a->weight) : NULL;
+	b->size = p->a->size ? event_field(t, p->a->size) : NULL;
+	b->duration = p->a->duration ? event_field(t, p->a->duration) : NULL;
+	b->skip_zero = p->a->skip_zero ? event_field(t, p->a->skip_zero) : NULL;
+	p->binding[t->index] = b;
+	return b;
+}
+
+/* ---- values ---- */
+
+/* Interned texts are numbered from 1; the number of (pid, vdev) is its place. */
+static uint64_t device_number(struct pairing *p, uint32_t pid, uint64_t vdev)
+{
+	for (unsigned int i = p->nr_text; i-- > 0;)
+		if (p->text[i].pid == pid && p->text[i].id == vdev)
+			return i + 1;
+	return 0;
+}
+
+/* Its number; 0 if there is no room. */
+static uint64_t text_keep(struct pairing *p, uint32_t pid, uint64_t id, const char *text)
+{
+	if (p->nr_text == INTERNED_MAX)
+		return 0;
+	if (array_room(p->text, p->nr_text))
+		return 0;
+	p->text[p->nr_text] = (struct text){pid, id, strdup(text)};
+	return p->text[p->nr_text].text ? ++p->nr_text : 0;
+}
+
+void pair_device_learn(struct pairing *p, const struct event *ev)
+{
+	char path[EVENT_NAME_MAX];
+	const struct field *f = event_field(ev->type, "path");
+	uint64_t vdev = pairing_field(p, ev, "vdev"), known = device_number(p, ev->pid, vdev);
+
+	if (!f)
+		return;
+	field_print(ev, f, path, sizeof(path));
+	if (!known || strcmp(p->text[known - 1].text, path))
+		text_keep(p, ev->pid, vdev, path);
+}
+
+/* A text of an event itself: kept under a hash that stands for it (FNV-1a), compared whole. */
+static uint64_t text_number(struct pairing *p, const struct event *ev, const struct field *f)
+{
+	char text[EVENT_NAME_MAX];
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	field_print(ev, f, text, sizeof(text));
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+	for (unsigned int i = p->nr_text; i-- > 0;)
+		if (p->text[i].pid == TEXT_OF_EVENTS && p->text[i].id == hash &&
+		    !strcmp(p->text[i].text, text))
+			return i + 1;
+	return text_keep(p, TEXT_OF_EVENTS, hash, text);
+}
+
+/* Threads that share a place forget each other's: then the value is 0, never another's. */
+void pair_rip_learn(struct pairing *p, const struct event *ev)
+{
+	p->exit_rip[ev->tid % EXIT_RIPS].tid = ev->tid;
+	p->exit_rip[ev->tid % EXIT_RIPS].rip = pairing_field(p, ev, "rip");
+}
+
+static uint64_t exit_rip(const struct pairing *p, uint32_t tid)
+{
+	return p->exit_rip[tid % EXIT_RIPS].tid == tid ? p->exit_rip[tid % EXIT_RIPS].rip : 0;
+}
+
+uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f)
+{
+	switch (f->source) {
+	case FROM_FIELD:
+		return event_u64(ev, f->field) | (f->isa ? event_u64(ev, f->isa) << 32 : 0);
+	case FROM_PID:
+		return ev->pid;
+	case FROM_TID:
+		return ev->tid;
+	case FROM_VCPU:
+		return ev->vcpu;
+	case FROM_CPU:
+		return ev->cpu;
+	case FROM_DEVICE:
+		return f->field ? device_number(p, ev->pid, event_u64(ev, f->field)) : 0;
+	case FROM_DIR: /* kvm_mmio has a type: 2 is a write */
+		return strcmp(f->field->name, "type") ? event_u64(ev, f->field)
+						      : event_u64(ev, f->field) == 2;
+	case FROM_TEXT:
+		return text_number(p, ev, f->field);
+	case FROM_PAGE:
+		return event_u64(ev, f->field) & ~0xfffull;
+	case FROM_EXIT_RIP:
+		return exit_rip(p, ev->tid);
+	case FROM_NOTHING:
+		break;
+	}
+	return 0;
+}
+
+uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field)
+{
+	struct binding *b = p->binding[ev->type->index];
+
+	for (unsigned int i = 0; i < MEMO_MAX; i++) {
+		if (b->memo_name[i] == field)
+			return b->memo[i] ? event_u64(ev, b->memo[i]) : 0;
+		if (!b->memo_name[i]) {
+			b->memo_name[i] = field;
+			b->memo[i] = event_field(ev->type, field);
+			return b->memo[i] ? event_u64(ev, b->memo[i]) : 0;
+		}
+	}
+	return 0;
+}
+
+const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
+			       size_t size)
+{
+	const struct label *l = &p->label[i];
+
+	if (!strcmp(l->fmt, "text"))
+		return value && value <= p->nr_text ? p->text[value - 1].text : "unknown";
+	if (!strcmp(l->fmt, "reason"))
+		return value_print(l->fmt, (uint32_t)value, value >> 32, buf, size);
+	return value_print(l->fmt, value, 0, buf, size);
+}

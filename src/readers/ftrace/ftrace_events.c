@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A kernel's events from its own descriptions (tracefs's events/SYSTEM/NAME/format, a copy of which is in every
+ * trace.dat and stream): libtraceevent takes the text apart, each field that it finds becomes one of ours. A host's
+ * KVM events are made into ours by name (ftrace_kvm.h), so that analyzers know them.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <traceevent/event-parse.h>
+
+#include "base/error.h"
+#include "readers/ftrace/ftrace.h"
+#include "readers/ftrace/ftrace_kvm.h"
+
+enum {
+	NR_IDS = 1 << 16,
+	HEAD = sizeof(struct record_hdr),
+	ARRAY_FIELDS_MAX = 8, /* elements of an array that become fields: args[6] -> args0 ... args5 */
+};
+
+enum { DYN_NONE, DYN_LOC, DYN_REL_LOC };
+
+struct format {
+	char *text, *system;
+	bool tried, wanted;
+	const struct event_type *type;
+	struct ftrace_ours *ours; /* it is one of ours: how to move its fields */
+	struct {
+		uint16_t place; /* of a dynamic text's word in the record */
+		bool relative;	/* to the word's own end */
+	} dyn[EVENT_FIELDS_MAX];
+	uint16_t nr_dyn;
+	char name[EVENT_NAME_MAX];
+};
+
+struct ftrace_events {
+	enum ftrace_side side;
+	bool (*wants)(const char *event, void *arg);
+	void *arg;
+	struct ftrace_vcpus vcpus;
+	struct format *format[NR_IDS];
+};
+
+struct ftrace_events *ftrace_events_new(enum ftrace_side side,
+					bool (*wants)(const char *event, void *arg), void *arg)
+{
+	struct ftrace_events *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	e->side = side;
+	e->wants = wants;
+	e->arg = arg;
+	tep_set_loglevel(TEP_LOG_NONE);
+	return e;
+}
+
+void ftrace_events_free(struct ftrace_events *e)
+{
+	if (!e)
+		return;
+	for (unsigned int i = 0; i < NR_IDS; i++) {
+		if (!e->format[i])
+			continue;
+		free(e->format[i]->text);
+		free(e->format[i]->system);
+		free(e->format[i]->ours);
+		free(e->format[i]);
+	}
+	free(e);
+}
+
+static unsigned int format_id(const char *text)
+{
+	const char *id = strstr(text, "\nID:");
+
+	return id ? (unsigned int)strtoul(id + 4, NULL, 10) : NR_IDS;
+}
+
+/* The name line, in letters that are safe to print. */
+static void format_name(struct format *f)
+{
+	const char *p = strstr(f->text, "name:");
+	size_t n = 0;
+
+	for (p = p ? p + 5 : ""; *p == ' '; p++)
+		;
+	for (; (isalnum((unsigned char)*p) || *p == '_') && n < sizeof(f->name) / 2; p++)
+		f->name[n++] = *p;
+	f->name[n] = '\0';
+}
+
+/*
+ * How the text is printed is not wanted, and it is the part that takes a parser of C expressions: it is replaced by
+ * an empty one.
+ */
+static char *text_take(const char *text, size_t len)
+{
+	static const char empty[] = "print fmt: \"\"\n";
+	char *copy = malloc(len + sizeof(empty)), *print;
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	print = strstr(copy, "print fmt:");
+	strcpy(print ? print : copy + strlen(copy), empty);
+	return copy;
+}
+
+int ftrace_events_add(struct ftrace_events *e, const char *system, const char *text, size_t len)
+{
+	struct format *f;
+	unsigned int id;
+
+	if (len > FTRACE_FORMAT_MAX)
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (f) {
+		f->text = text_take(text, len);
+		f->system = strdup(system);
+	}
+	if (!f || !f->text || !f->system) {
+		if (f) {
+			free(f->text);
+			free(f->system);
+		}
+		free(f);
+		return fail(-ENOMEM, "out of memory");
+	}
+	id = format_id(f->text);
+	format_name(f);
+	if (id >= NR_IDS || e->format[id] || !f->name[0]) {
+		free(f->text);
+		free(f->system);
+		free(f);
+		return 0;
+	}
+	e->format[id] = f;
+	return 0;
+}
+
+/* ---- a format becomes a type ---- */
+
+struct making {
+	struct field field[EVENT_FIELDS_MAX];
+	char names[EVENT_FIELDS_MAX][64];
+	unsigned int nr;
+	size_t end; /* of the furthest field, in the record */
+};
+
+static const char *printer_of(const struct tep_format_field *f)
+{
+	if (f->flags & TEP_FIELD_IS_ARRAY && f->elementsize == 8 && !strcmp(f->name, "caller"))
+		return "frame";
+	if (f->flags & TEP_FIELD_IS_POINTER)
+		return "addr";
+	return f->flags & TEP_FIELD_IS_LONG && !(f->flags & TEP_FIELD_IS_SIGNED) ? "hex" : "dec";
+}
+
+static void field_add(struct making *m, const struct tep_format_field *f, int index,
+		      enum field_kind kind, size_t offset, size_t size)
+{
+	char *name = m->names[m->nr];
+
+	if (m->nr == EVENT_FIELDS_MAX || offset + size > FTRACE_PAGE_MAX / 32)
+		return;
+	if (index < 0)
+		snprintf(name, sizeof(m->names[0]), "%.60s", f->name);
+	else
+		snprintf(name, sizeof(m->names[0]), "%.52s%d", f->name, index);
+	text_neutralise(name);
+	m->field[m->nr++] = (struct field){.name = name,
+					   .fmt = kind == FIELD_TEXT || kind == FIELD_DYNTEXT
+							  ? "text"
+							  : printer_of(f),
+					   .doc = "",
+					   .kind = kind,
+					   .offset = (uint16_t)(HEAD + offset),
+					   .size = (uint16_t)size};
+	if (HEAD + offset + size > m->end)
+		m->end = HEAD + offset + size;
+}
+
+/*
+ * The kernel's backtraces (kernel_stack, user_stack) say "caller[8]", which is only how many its own format prints: the
+ * record ends with as many as there are.
+ */
+static bool is_backtrace(const struct format *f, const struct tep_format_field *array)
+{
+	return !array->next && array->elementsize == 8 && !strcmp(array->name, "caller") &&
+	       strstr(f->name, "_stack");
+}
+
+static bool is_integer(int size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+/* What has no place in our types (structures, long arrays) stays in the record and is not shown. */
+static void field_take(struct format *to, struct making *m, const struct tep_format_field *f)
+{
+	enum field_kind number = f->flags & TEP_FIELD_IS_SIGNED ? FIELD_SINT : FIELD_UINT;
+	int nr = f->elementsize > 0 ? f->size / f->elementsize : 0;
+	int most = ARRAY_FIELDS_MAX;
+
+	if (is_backtrace(to, f))
+		nr = most = (int)(EVENT_FIELDS_MAX - m->nr);
+	if (f->offset < 0 || f->size <= 0 || f->offset > FTRACE_PAGE_MAX ||
+	    f->size > FTRACE_PAGE_MAX)
+		return;
+	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
+		if (!(f->flags & TEP_FIELD_IS_STRING) || f->size != 4 || m->nr == EVENT_FIELDS_MAX)
+			return;
+		to->dyn[to->nr_dyn].place = (uint16_t)(HEAD + f->offset);
+		to->dyn[to->nr_dyn++].relative = f->flags & TEP_FIELD_IS_RELATIVE;
+		field_add(m, f, -1, FIELD_DYNTEXT, (size_t)f->offset, 4);
+	} else if (f->flags & TEP_FIELD_IS_ARRAY) {
+		if (f->flags & TEP_FIELD_IS_STRING && (f->elementsize <= 1 || nr == f->size))
+			field_add(m, f, -1, FIELD_TEXT, (size_t)f->offset, (size_t)f->size);
+		else if (is_integer((int)f->elementsize) && nr <= most)
+			for (int i = 0; i < nr; i++)
+				field_add(m, f, i, number,
+					  (size_t)f->offset + (size_t)i * f->elementsize,
+					  f->elementsize);
+	} else if (is_integer(f->size)) {
+		field_add(m, f, -1, number, (size_t)f->offset, (size_t)f->size);
+	}
+}
+
+static int type_make(struct ftrace_events *e, struct format *to, struct tep_event *event)
+{
+	_cleanup_free_ struct making *m = calloc(1, sizeof(*m));
+	char name[2 * EVENT_NAME_MAX];
+
+	if (!m)
+		return fail(-ENOMEM, "out of memory");
+	m->end = HEAD + FTRACE_COMMON;
+	for (struct tep_format_field *f = event->format.fields; f; f = f->next)
+		field_take(to, m, f);
+	snprintf(name, sizeof(name), "%.60s:%.60s", e->side == FTRACE_GUEST ? "guest" : to->system,
+		 to->name);
+	text_neutralise(name);
+	return event_type_register(&(struct event_type){.name = name,
+							.doc = to->system,
+							.fields = m->field,
+							.nr_fields = (uint16_t)m->nr,
+							.size = (uint16_t)((m->end + 7) & ~7ul)},
+				   &to->type);
+}
+
+static bool wanted(const struct ftrace_events *e, const struct format *f)
+{
+	char name[2 * EVENT_NAME_MAX];
+
+	if (!e->wants)
+		return true;
+	if (f->ours)
+		return e->wants(f->name, e->arg);
+	snprintf(name, sizeof(name), "%.60s:%.60s", e->side == FTRACE_GUEST ? "guest" : f->system,
+		 f->name);
+	return e->wants(name, e->arg);
+}
+
+/* Once per event: when its first record comes. A handle of its own, since the library frees events only with it. */
+static void format_use(struct ftrace_events *e, struct format *f, int id)
+{
+	struct tep_handle *tep = tep_alloc();
+	struct tep_event *event = NULL;
+
+	f->tried = true;
+	if (!tep)
+		return;
+	tep_set_long_size(tep, 8);
+	if (!tep_parse_event(tep, f->text, strlen(f->text), f->system))
+		event = tep_find_event(tep, id);
+	if (event) {
+		if (e->side == FTRACE_HOST)
+			f->ours = ftrace_ours_new(f->system, f->name, event);
+		f->type = f->ours ? event_type_named(f->name) : NULL;
+		f->wanted = wanted(e, f);
+		if (!f->ours && f->wanted)
+			type_make(e, f, event);
+	}
+	tep_free(tep);
+	free(f->text);
+	f->text = NULL;
+}
+
+static struct format *format_of(struct ftrace_events *e, const uint8_t *entry, size_t len)
+{
+	uint16_t id = 0;
+
+	if (len < FTRACE_COMMON)
+		return NULL;
+	memcpy(&id, entry, sizeof(id));
+	if (e->format[id] && !e->format[id]->tried)
+		format_use(e, e->format[id], id);
+	return e->format[id];
+}
+
+const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len)
+{
+	uint16_t id = 0;
+
+	if (len < FTRACE_COMMON)
+		return "";
+	memcpy(&id, entry, sizeof(id));
+	return e->format[id] ? e->format[id]->name : "";
+}
+
+/* ---- a record ---- */
+
+/* ftrace's places count from its own entry (or from the word's end), ours from the record's head. */
+static void dyn_move(const struct format *f, uint8_t *record, size_t size)
+{
+	for (unsigned int i = 0; i < f->nr_dyn; i++) {
+		size_t place = f->dyn[i].place, from;
+		uint32_t loc = 0;
+
+		if (place + 4 > size)
+			continue;
+		memcpy(&loc, record + place, 4);
+		from = (loc & 0xffff) + (f->dyn[i].relative ? place + 4 : HEAD);
+		loc = from > 0xffff || from > size ? 0 : (loc & 0xffff0000) | (uint32_t)from;
+		memcpy(record + place, &loc, 4);
+	}
+}
+
+int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len, unsigned int cpu,
+		      uint8_t *to, struct event *ev)
+{
+	struct format *f = format_of(e, entry, len);
+	struct record_hdr hdr = {.cpu = (uint16_t)cpu, .vcpu = RECORD_NO_VCPU};
+	size_t size = HEAD + len;
+	int32_t pid;
+
+	if (!f || (!f->type && f->wanted) || size > EVENT_RECORD_MAX)
+		return -EBADMSG;
+	memcpy(&pid, entry + 4, sizeof(pid));
+	hdr.tid = pid > 0 ? (uint32_t)pid : 0;
+	if (f->ours)
+		hdr.vcpu = ftrace_ours_vcpu(f->ours, &e->vcpus, hdr.tid, entry, len);
+	if (!f->wanted)
+		return 0;
+	if (e->side == FTRACE_GUEST)
+		hdr.vcpu = hdr.cpu;
+	if (f->ours) {
+		size = f->type->size;
+		memset(to, 0, size);
+		ftrace_ours_fill(f->ours, f->type, entry, len, to);
+	} else {
+		memcpy(to + HEAD, entry, len);
+		if (size < f->type->size) {
+			memset(to + size, 0, f->type->size - size);
+			size = f->type->size;
+		}
+		dyn_move(f, to, size);
+	}
+	hdr.size = (uint16_t)size;
+	memcpy(to, &hdr, sizeof(hdr));
+	*ev = (struct event){.type = f->type, .data = to, .tid = hdr.tid, .size = hdr.size,
+			     .cpu = hdr.cpu, .vcpu = hdr.vcpu};
+	return 1;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdlib.h>
+#include <string.h>
+#include <traceevent/event-parse.h>
+
+#include "readers/ftrace/ftrace_kvm.h"
+
+/* Where the kernel's field (arch/x86/kvm/trace.h, include/trace/events/{kvm,sched}.h) is called other than ours. */
+static const struct {
+	const char *event, *ours, *theirs;
+} renamed[] = {
+	{"kvm_exit", "reason", "exit_reason"},
+	{"kvm_exit", "rip", "guest_rip"},
+	{"kvm_userspace_exit", "error", "errno"},
+	{"kvm_pio", "write", "rw"},
+	{"kvm_mmio", "size", "len"},
+	{"kvm_msr", "msr", "ecx"},
+	{"kvm_msr", "val", "data"},
+	{"kvm_msr", "fault", "exception"},
+	{"kvm_set_irq", "source", "irq_source_id"},
+	{"kvm_halt_poll_ns", "new_ns", "new"},
+	{"kvm_halt_poll_ns", "old_ns", "old"},
+	{"kvm_page_fault", "rip", "guest_rip"},
+	{"kvm_page_fault", "addr", "fault_address"},
+	{"kvm_page_fault", "error", "error_code"},
+	{"kvm_write_tsc_offset", "old", "previous_tsc_offset"},
+	{"kvm_write_tsc_offset", "new", "next_tsc_offset"},
+	{"kvm_write_tsc_offset", "target", "vcpu_id"},
+	{"kvm_pvclock_update", "mul", "tsc_to_system_mul"},
+	{"kvm_pvclock_update", "shift", "tsc_shift"},
+	{"kvm_pvclock_update", "target", "vcpu_id"},
+	{"sched_switch", "prev_tid", "prev_pid"},
+	{"sched_switch", "next_tid", "next_pid"},
+	{"sched_wakeup", "wake_tid", "pid"},
+};
+
+/* vcpu_id of these is the vCPU of the thread that is traced; elsewhere it may be another's. */
+static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault",
+				       "kvm_halt_poll_ns"};
+
+/*
+ * prev_state as the tracepoint reports it (include/trace/events/sched.h since 4.14) is not what the task holds, which
+ * is what ours says: an idle kernel thread's 0x402 becomes 0x80, a dead one's 0x80 the state in which it left, and the
+ * bit above these says "preempted", which for us is 0.
+ */
+enum {
+	REPORTED_EXITED = 0x30,
+	REPORTED_IDLE = 0x80,
+	REPORTED_STATES = 0xff,
+	STATE_DEAD = 0x80,
+	STATE_IDLE = 0x402,
+};
+
+static uint64_t state_of(uint64_t reported)
+{
+	if (reported & REPORTED_IDLE)
+		return STATE_IDLE;
+	return reported & REPORTED_EXITED ? STATE_DEAD : reported & REPORTED_STATES;
+}
+
+enum { MOVES_MAX = 16 };
+
+struct ftrace_ours {
+	struct move {
+		uint16_t from, to;
+		uint8_t from_size, to_size;
+		bool is_signed, text;
+	} move[MOVES_MAX];
+	unsigned int nr;
+	int vcpu; /* place of vcpu_id, -1 if it has none that counts */
+	int state;
+};
+
+static struct tep_format_field *theirs(struct tep_event *event, const char *name)
+{
+	for (struct tep_format_field *f = event->format.fields; f; f = f->next)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+static const char *their_name(const char *event, const char *ours)
+{
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (!strcmp(renamed[i].event, event) && !strcmp(renamed[i].ours, ours))
+			return renamed[i].theirs;
+	return ours;
+}
+
+static bool field_fits(const struct tep_format_field *f, const struct field *ours)
+{
+	bool text = ours->kind == FIELD_TEXT;
+
+	if (!f || f->offset < 0 || f->offset > 4096 || f->size <= 0 ||
+	    f->flags & TEP_FIELD_IS_DYNAMIC)
+		return false;
+	return text ? f->size <= 64 : f->size <= 8 && !(f->flags & TEP_FIELD_IS_ARRAY);
+}
+
+static void move_add(struct ftrace_ours *o, const struct field *ours,
+		     const struct tep_format_field *f)
+{
+	o->move[o->nr++] = (struct move){.from = (uint16_t)f->offset,
+					 .to = ours->offset,
+					 .from_size = (uint8_t)f->size,
+					 .to_size = (uint8_t)ours->size,
+					 .is_signed = f->flags & TEP_FIELD_IS_SIGNED,
+					 .text = ours->kind == FIELD_TEXT};
+}
+
+static int vcpu_place(const char *name, struct tep_event *event)
+{
+	const struct tep_format_field *f = theirs(event, "vcpu_id");
+
+	for (size_t i = 0; f && i < sizeof(own_vcpu) / sizeof(own_vcpu[0]); i++)
+		if (!strcmp(own_vcpu[i], name) && f->size == 4 && f->offset >= 0)
+			return f->offset;
+	return -1;
+}
+
+struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event)
+{
+	const struct event_type *type = event_type_named(name);
+	struct ftrace_ours *o;
+
+	if ((strcmp(system, "kvm") && strcmp(system, "sched")) || !type || !type->id)
+		return NULL;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->vcpu = vcpu_place(name, event);
+	o->state = -1;
+	for (unsigned int i = 0; i < type->nr_fields && o->nr < MOVES_MAX; i++) {
+		const struct field *ours = &type->fields[i];
+		const struct tep_format_field *f = theirs(event, their_name(name, ours->name));
+
+		if (!field_fits(f, ours))
+			continue;
+		if (!strcmp(ours->name, "prev_state"))
+			o->state = ours->offset;
+		move_add(o, ours, f);
+	}
+	return o;
+}
+
+static uint64_t number_at(const uint8_t *p, unsigned int size, bool is_signed)
+{
+	uint64_t v = 0;
+	unsigned int shift = 64 - 8 * size;
+
+	memcpy(&v, p, size);
+	return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
+}
+
+uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
+			  const uint8_t *entry, size_t len)
+{
+	unsigned int at = tid * 2654435761u % FTRACE_VCPUS;
+
+	if (!tid)
+		return RECORD_NO_VCPU;
+	for (unsigned int n = 0; n < 16; n++, at = (at + 1) % FTRACE_VCPUS) {
+		if (!vcpus->slot[at].tid && o->vcpu >= 0)
+			vcpus->slot[at].tid = tid;
+		if (vcpus->slot[at].tid != tid)
+			continue;
+		if (o->vcpu >= 0 && (size_t)o->vcpu + 4 <= len)
+			vcpus->slot[at].vcpu = (uint16_t)number_at(entry + o->vcpu, 4, false);
+		return vcpus->slot[at].vcpu;
+	}
+	return RECORD_NO_VCPU;
+}
+
+void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
+		      const uint8_t *entry, size_t len, uint8_t *record)
+{
+	(void)type;
+	for (unsigned int i = 0; i < o->nr; i++) {
+		const struct move *m = &o->move[i];
+		uint64_t v;
+
+		if ((size_t)m->from + m->from_size > len)
+			continue;
+		if (m->text) {
+			size_t n = m->from_size < m->to_size ? m->from_size : m->to_size;
+
+			memcpy(record + m->to, entry + m->from, n);
+			record[m->to + m->to_size - 1] = '\0';
+			continue;
+		}
+		v = number_at(entry + m->from, m->from_size, m->is_signed);
+		v = m->to == o->state ? state_of(v) : v;
+		memcpy(record + m->to, &v, m->to_size);
+	}
+}

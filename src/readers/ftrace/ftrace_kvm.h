@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's tracepoints that are events of ours (bpf/events.def): their fields moved by name, so that every report
+ * works on a recording made by trace-cmd too.
+ */
+#ifndef HOSTRACE_FTRACE_KVM_H
+#define HOSTRACE_FTRACE_KVM_H
+
+#include "event/event.h"
+
+struct tep_event;
+struct ftrace_ours;
+
+enum { FTRACE_VCPUS = 4096 }; /* threads remembered as vCPUs; a power of two */
+
+/* Which thread runs which vCPU: kvm_entry says it, other events are of the same thread. */
+struct ftrace_vcpus {
+	struct {
+		uint32_t tid;
+		uint16_t vcpu;
+	} slot[FTRACE_VCPUS];
+};
+
+/* NULL: none of ours, or not with the fields that it needs. To be freed with free(). */
+struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event);
+
+/* The vCPU that the event's thread runs, RECORD_NO_VCPU if it is not known; learns. */
+uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
+			  const uint8_t *entry, size_t len);
+
+/* Fills the fields of a zeroed record of `type`. */
+void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
+		      const uint8_t *entry, size_t len, uint8_t *record);
+
+#endif

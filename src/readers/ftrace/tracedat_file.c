@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "readers/ftrace/tracedat_internal.h"
+
+static const uint8_t magic[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+
+bool tracedat_probe(const uint8_t *head, size_t len)
+{
+	return len >= sizeof(magic) && !memcmp(head, magic, sizeof(magic));
+}
+
+int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, uint8_t **ret)
+{
+	uint8_t *buf;
+
+	if (offset > f->bytes || len > f->bytes - offset)
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": the file is cut short", f->path,
+			    offset);
+	if (len > TRACEDAT_SECTION_MAX)
+		return fail(-EFBIG,
+			    "%s: offset %" PRIu64 ": %" PRIu64 " bytes of metadata are too many",
+			    f->path, offset, len);
+	buf = malloc(len + 1);
+	if (!buf)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	for (uint64_t done = 0; done < len;) {
+		ssize_t n = pread(f->fd, buf + done, len - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			free(buf);
+			return fail(n ? -errno : -EBADMSG, "%s: %s", f->path,
+				    n ? strerror(errno) : "became shorter while it was read");
+		}
+		done += (uint64_t)n;
+	}
+	buf[len] = '\0';
+	*ret = buf;
+	return 0;
+}
+
+const char *tracedat_text(struct buffer *b)
+{
+	const uint8_t *nul = memchr(b->pos, 0, buffer_left(b));
+
+	if (!nul) {
+		b->cut = true;
+		return "";
+	}
+	return (const char *)buffer_bytes(b, (size_t)(nul - b->pos) + 1);
+}
+
+/* "SIZE bytes": a u64 and so many bytes. */
+const uint8_t *tracedat_sized(struct buffer *b, size_t *ret_len)
+{
+	uint64_t len = buffer_u64(b);
+
+	*ret_len = len;
+	if (len > buffer_left(b)) {
+		b->cut = true;
+		return NULL;
+	}
+	return buffer_bytes(b, len);
+}
+
+/* The size of `commit` tells the kernel's long. */
+static void header_page_take(struct tracedat_file *f, const char *text)
+{
+	const char *commit = strstr(text, "commit;"),
+		   *size = commit ? strstr(commit, "size:") : NULL;
+
+	if (size)
+		f->commit_size = strtoul(size + 5, NULL, 10) == 4 ? 4 : 8;
+}
+
+int tracedat_headers(struct tracedat_file *f, struct buffer *b)
+{
+	char text[1024];
+	const uint8_t *p;
+	size_t len;
+
+	if (strcmp(tracedat_text(b), "header_page"))
+		return buffer_fail(b, "no header_page");
+	p = tracedat_sized(b, &len);
+	if (p) {
+		len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
+		memcpy(text, p, len);
+		text[len] = '\0';
+		header_page_take(f, text);
+	}
+	tracedat_text(b); /* header_event */
+	tracedat_sized(b, &len);
+	return buffer_ok(b, "the page header's description");
+}
+
+static int formats_of(struct buffer *b, const char *system, struct ftrace_events *events)
+{
+	uint32_t nr = buffer_u32(b);
+
+	for (uint32_t i = 0; i < nr && !b->cut; i++) {
+		size_t len;
+		const uint8_t *text = tracedat_sized(b, &len);
+		int err = text ? ftrace_events_add(events, system, (const char *)text, len) : 0;
+
+		if (err)
+			return err;
+	}
+	return buffer_ok(b, "the event formats");
+}
+
+int tracedat_ftrace_formats(struct buffer *b, struct ftrace_events *events)
+{
+	return formats_of(b, "ftrace", events);
+}
+
+int tracedat_formats(struct buffer *b, struct ftrace_events *events)
+{
+	uint32_t nr = buffer_u32(b);
+	int err = 0;
+
+	for (uint32_t i = 0; i < nr && !b->cut && !err; i++) {
+		const char *system = tracedat_text(b);
+
+		err = formats_of(b, system, events);
+	}
+	return err ? err : buffer_ok(b, "the event formats");
+}
+
+int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b)
+{
+	size_t len;
+	const uint8_t *text = tracedat_sized(b, &len);
+
+	if (!text || f->cmdlines)
+		return buffer_ok(b, "the threads' names");
+	f->cmdlines = malloc(len + 1);
+	if (!f->cmdlines)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	memcpy(f->cmdlines, text, len);
+	f->cmdlines[len] = '\0';
+	f->cmdlines_len = len;
+	return 0;
+}
+
+int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b)
+{
+	uint32_t len = buffer_u32(b);
+	const uint8_t *text = buffer_bytes(b, len);
+
+	if (!text || !f->want_symbols || f->symbols)
+		return buffer_ok(b, "the kernel's symbols");
+	f->symbols = malloc((size_t)len + 1);
+	if (!f->symbols)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	memcpy(f->symbols, text, len);
+	f->symbols_len = len;
+	return 0;
+}
+
+int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
+		     bool chunked)
+{
+	void *grown;
+
+	if (f->nr_cpus >= TRACEDAT_CPUS_MAX || cpu >= RECORD_NO_VCPU)
+		return fail(-E2BIG, "%s: more than %d CPUs", f->path, TRACEDAT_CPUS_MAX);
+	grown = realloc(f->cpu, (f->nr_cpus + 1) * sizeof(*f->cpu));
+	if (!grown)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	f->cpu = grown;
+	f->cpu[f->nr_cpus++] = (struct tracedat_cpu){
+		.cpu = cpu, .offset = offset, .size = size, .chunked = chunked, .fd = -1};
+	return 0;
+}
+
+/* ---- options, the same in both versions ---- */
+
+/* "local global [mono] ..." -> "mono" */
+void tracedat_clock_take(struct tracedat_file *f, const char *text)
+{
+	const char *from = strchr(text, '['), *to = from ? strchr(from, ']') : NULL;
+
+	if (to && to - from > 1 && (size_t)(to - from) <= sizeof(f->clock))
+		snprintf(f->clock, sizeof(f->clock), "%.*s", (int)(to - from - 1), from + 1);
+}
+
+static uint64_t stat_of(const char *text, const char *key)
+{
+	const char *p = strstr(text, key);
+
+	return p ? strtoull(p + strlen(key), NULL, 10) : 0;
+}
+
+/* Kept by position until the CPUs are known. */
+int tracedat_stats_take(struct tracedat_all_stats *all, const char *text)
+{
+	struct tracedat_stats *grown;
+	unsigned int cpu = (unsigned int)stat_of(text, "CPU:");
+
+	if (cpu >= TRACEDAT_CPUS_MAX)
+		return 0;
+	if (cpu >= all->nr) {
+		grown = realloc(all->cpu, (cpu + 1) * sizeof(*grown));
+		if (!grown)
+			return fail(-ENOMEM, "out of memory");
+		memset(grown + all->nr, 0, (cpu + 1 - all->nr) * sizeof(*grown));
+		all->cpu = grown;
+		all->nr = cpu + 1;
+	}
+	all->cpu[cpu] =
+		(struct tracedat_stats){.known = true,
+					.entries = stat_of(text, "\nentries:"),
+					.overrun = stat_of(text, "\noverrun:"),
+					.commit_overrun = stat_of(text, "\ncommit overrun:"),
+					.dropped = stat_of(text, "\ndropped events:"),
+					.read = stat_of(text, "\nread events:")};
+	return 0;
+}
+
+void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all)
+{
+	for (unsigned int i = 0; i < f->nr_cpus; i++)
+		if (f->cpu[i].cpu < all->nr) {
+			f->cpu[i].stats = all->cpu[f->cpu[i].cpu];
+			f->nr_stats += f->cpu[i].stats.known;
+		}
+}
+
+int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
+		    struct tracedat_all_stats *stats)
+{
+	char text[TRACEDAT_TEXT_MAX];
+	struct buffer b = buffer_of(data, len, f->path, 0);
+
+	len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
+	memcpy(text, data, len);
+	text[len] = '\0';
+	if (id == TRACEDAT_CPUSTAT)
+		return tracedat_stats_take(stats, text);
+	if (id == TRACEDAT_TRACECLOCK)
+		tracedat_clock_take(f, text);
+	if (id == TRACEDAT_UNAME)
+		snprintf(f->uname, sizeof(f->uname), "%.255s", text);
+	if (id == TRACEDAT_TIME_SHIFT)
+		return tracedat_shifts_take(f, &b);
+	if (id == TRACEDAT_TSC2NSEC && buffer_left(&b) >= 16) {
+		f->tsc_mult = buffer_u32(&b);
+		f->tsc_shift = buffer_u32(&b);
+		f->tsc_offset = buffer_u64(&b);
+		f->tsc_to_ns = f->tsc_mult && f->tsc_shift < 64;
+	}
+	return 0;
+}
+
+/* ---- the beginning, and which version ---- */
+
+static int head_read(struct tracedat_file *f, struct buffer *b)
+{
+	const char *version;
+
+	buffer_bytes(b, sizeof(magic));
+	version = tracedat_text(b);
+	f->version = (int)strtol(version, NULL, 10);
+	if (buffer_u8(b))
+		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not read",
+			    f->path);
+	buffer_u8(b); /* the user space's long */
+	f->page_size = buffer_u32(b);
+	if (buffer_ok(b, "the beginning"))
+		return -EBADMSG;
+	if (f->page_size < 512 || f->page_size > FTRACE_PAGE_MAX)
+		return buffer_fail(b, "a page of %u bytes is not possible", f->page_size);
+	if (f->version != 6 && f->version != 7)
+		return fail(-EPROTONOSUPPORT,
+			    "%s: version %d of trace.dat is not known; 6 and 7 are", f->path,
+			    f->version);
+	return 0;
+}
+
+int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_events *events)
+{
+	_cleanup_free_ uint8_t *head = NULL;
+	struct tracedat_all_stats stats = {0};
+	struct buffer b;
+	struct stat st;
+	int err;
+
+	*f = (struct tracedat_file){
+		.path = path, .commit_size = 8, .want_symbols = f->want_symbols};
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (f->fd < 0 || fstat(f->fd, &st))
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	f->bytes = (uint64_t)st.st_size;
+	err = tracedat_load(f, 0, f->bytes < 256 ? f->bytes : 256, &head);
+	if (err)
+		return err;
+	b = buffer_of(head, f->bytes < 256 ? f->bytes : 256, path, 0);
+	err = head_read(f, &b);
+	if (!err)
+		err = f->version == 6 ? tracedat_v6(f, buffer_tell(&b), events, &stats)
+				      : tracedat_v7(f, &b, events, &stats);
+	if (!err)
+		tracedat_stats_give(f, &stats);
+	free(stats.cpu);
+	return err;
+}
+
+void tracedat_file_deinit(struct tracedat_file *f)
+{
+	if (f->fd >= 0 && f->path)
+		close(f->fd);
+	for (unsigned int i = 0; i < f->nr_cpus; i++) {
+		free(f->cpu[i].frame);
+		if (f->cpu[i].fd >= 0)
+			close(f->cpu[i].fd);
+	}
+	free(f->cpu);
+	free(f->cmdlines);
+	free(f->symbols);
+	free(f->shift);
+	*f = (struct tracedat_file){.fd = -1};
+}

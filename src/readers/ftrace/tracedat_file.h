@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The container of trace-cmd's trace.dat, versions 6 and 7 (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)): event formats,
+ * options, and for each CPU a run of ring buffer pages, as they are or in compressed chunks. Read here and not by
+ * libtracecmd, whose Debian build has no zlib, which most files in the wild use.
+ */
+#ifndef HOSTRACE_TRACEDAT_FILE_H
+#define HOSTRACE_TRACEDAT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/reader.h"
+#include "readers/ftrace/ftrace.h"
+
+enum {
+	TRACEDAT_CPUS_MAX = 4096,
+	TRACEDAT_SECTION_MAX = 64 << 20, /* bytes of one section of metadata, unpacked */
+	TRACEDAT_CHUNK_MAX = 16 << 20,	 /* bytes of one chunk of pages, unpacked */
+	TRACEDAT_OPTIONS_MAX = 1 << 16,
+	TRACEDAT_TEXT_MAX = 4096,
+	TRACEDAT_SHIFTS_MAX = 4096, /* of all CPUs */
+};
+
+enum tracedat_packing { TRACEDAT_PLAIN, TRACEDAT_ZLIB, TRACEDAT_ZSTD };
+
+/* A page that lies by itself, as in a guest stream: shorter than page_size, the rest is zeros. */
+struct tracedat_frame {
+	uint64_t offset;
+	uint32_t bytes;
+};
+
+/*
+ * What trace-cmd found when host and guest were traced together, from `time` on: host time = time + offset; with a
+ * scale, which is KVM's (guest = (host * scale >> scale_bits) - offset), ((time + offset) << scale_bits) / scale.
+ */
+struct tracedat_shift {
+	unsigned int cpu;
+	uint64_t time; /* the guest's */
+	int64_t offset;
+	uint64_t scale;
+	uint32_t scale_bits; /* 0: no scale */
+};
+
+/* What the kernel said of one CPU's buffer when the recording ended; `known` if it did. */
+struct tracedat_stats {
+	bool known;
+	uint64_t entries, overrun, commit_overrun, dropped, read;
+};
+
+struct tracedat_cpu {
+	unsigned int cpu;
+	uint64_t offset, size; /* in the file */
+	bool chunked;
+	struct tracedat_frame *frame; /* owned; instead of offset and size */
+	size_t nr_frames;
+	int fd;		/* its own file, owned; -1: it lies in the one file */
+	uint64_t bytes; /* of its own file */
+	struct tracedat_stats stats;
+};
+
+struct tracedat_file {
+	int fd;
+	const char *path; /* borrowed */
+	uint64_t bytes;
+	int version;
+	uint32_t page_size;
+	size_t commit_size;
+	enum tracedat_packing packing;
+	struct tracedat_cpu *cpu;
+	unsigned int nr_cpus;
+	char clock[32]; /* "" if it is not said */
+	char uname[256];
+	char *cmdlines; /* "PID COMM\n" ..., or NULL */
+	size_t cmdlines_len;
+	bool want_symbols; /* set before the file is opened: also its kallsyms, not terminated */
+	char *symbols;
+	size_t symbols_len;
+	bool tsc_to_ns; /* ns = ticks * mult >> shift (+ offset) */
+	uint32_t tsc_mult, tsc_shift;
+	uint64_t tsc_offset;
+	struct tracedat_shift *shift; /* by CPU, then by time */
+	unsigned int nr_shifts;
+	bool shift_linear;	/* between two of them time runs evenly; else the former holds until the next */
+	bool shift_broken;	/* it makes no sense: then shift is empty */
+	bool latency;		/* it holds text, not pages */
+	unsigned int instances; /* further buffers, which are not read */
+	unsigned int nr_stats;
+	bool (*frame_right)(const struct tracedat_file *f, const struct tracedat_frame *frame,
+			    const uint8_t *page); /* is a frame's content what was written? */
+};
+
+/*
+ * Another container of the same things, read as trace.dat is. open() fills everything but the pages, formats go to
+ * `events`; -errno with the sentence set.
+ */
+struct tracedat_container {
+	const char *kind;
+	const struct reader_ops *ops;
+	bool guest; /* always a guest's */
+	int (*open)(struct tracedat_file *f, struct trace_info *info, struct ftrace_events *events);
+};
+
+int tracedat_open_as(const struct tracedat_container *container, const char *path,
+		     const struct read_hint *hint, struct reader **ret);
+
+/* For reader_ops of a container. */
+int tracedat_next(struct reader *r, struct batch *batch);
+void tracedat_close(struct reader *r);
+
+bool tracedat_probe(const uint8_t *head, size_t len);
+
+/* Reads everything but the pages; formats go to `events`. -errno with the sentence set; deinit in any case. */
+int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_events *events);
+void tracedat_file_deinit(struct tracedat_file *f);
+
+/* ---- the pages of one CPU, in order ---- */
+
+struct tracedat_pages {
+	const struct tracedat_file *file;
+	const struct tracedat_cpu *cpu;
+	size_t next_frame;
+	uint64_t at, left;	/* in the file: what has not been taken */
+	uint32_t chunks;	/* that are left */
+	bool begun, cut; /* cut: the file ends before the data does */
+	uint8_t *buf, *packed;
+	size_t len, next, buf_room, packed_room;
+};
+
+void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
+			 const struct tracedat_cpu *cpu);
+void tracedat_pages_deinit(struct tracedat_pages *p);
+
+/* The next page (valid until the next call): 1, 0 at the end, -errno with the sentence set. */
+int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret);
+
+/* Unpacks all of `from` into exactly len bytes. -EBADMSG or -ENOTSUP with the sentence set. */
+int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t from_len,
+		    uint8_t *to, size_t len, const char *path);
+
+#endif

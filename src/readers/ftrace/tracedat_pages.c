@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Pages of one CPU: read in blocks where they lie plain, unpacked chunk by chunk where they are packed. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/error.h"
+#include "readers/ftrace/tracedat_file.h"
+
+enum { BLOCK = 256 << 10 };
+
+int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t from_len,
+		    uint8_t *to, size_t len, const char *path)
+{
+	uLongf zlib_len = len;
+	size_t got = 0;
+
+	if (packing == TRACEDAT_ZSTD)
+		got = ZSTD_decompress(to, len, from, from_len);
+	else if (packing == TRACEDAT_ZLIB && uncompress(to, &zlib_len, from, from_len) == Z_OK)
+		got = zlib_len;
+	if (got != len)
+		return fail(-EBADMSG, "%s: packed data that does not unpack", path);
+	return 0;
+}
+
+void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
+			 const struct tracedat_cpu *cpu)
+{
+	uint64_t bytes = cpu->fd < 0 ? f->bytes : cpu->bytes;
+
+	*p = (struct tracedat_pages){.file = f, .cpu = cpu, .at = cpu->offset, .left = cpu->size};
+	p->begun = !cpu->chunked;
+	if (!cpu->chunked && (cpu->offset > bytes || cpu->size > bytes - cpu->offset)) {
+		p->left = cpu->offset > bytes ? 0 : bytes - cpu->offset;
+		p->left -= p->left % f->page_size;
+		p->cut = true;
+	}
+	if (cpu->chunked && cpu->size)
+		p->left += sizeof(p->chunks); /* trace-cmd does not count it */
+}
+
+void tracedat_pages_deinit(struct tracedat_pages *p)
+{
+	free(p->buf);
+	free(p->packed);
+	p->buf = p->packed = NULL;
+}
+
+static int room_make(uint8_t **buf, size_t *room, size_t want)
+{
+	uint8_t *grown;
+
+	if (want <= *room)
+		return 0;
+	grown = realloc(*buf, want);
+	if (!grown)
+		return fail(-ENOMEM, "out of memory");
+	*buf = grown;
+	*room = want;
+	return 0;
+}
+
+/* Takes len bytes of what is left. */
+static int take(struct tracedat_pages *p, void *to, size_t len)
+{
+	uint8_t *at = to;
+
+	if (len > p->left)
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": a CPU's data is cut short",
+			    p->file->path, p->at);
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pread(p->cpu->fd < 0 ? p->file->fd : p->cpu->fd, at + done,
+				  len - done, (off_t)(p->at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(n ? -errno : -EBADMSG, "%s: offset %" PRIu64 ": %s",
+				    p->file->path, p->at,
+				    n ? strerror(errno) : "a CPU's data is cut short");
+		done += (size_t)n;
+	}
+	p->at += len;
+	p->left -= len;
+	return 0;
+}
+
+static int block_read(struct tracedat_pages *p)
+{
+	size_t page = p->file->page_size, want = p->left < BLOCK ? p->left : BLOCK;
+	int err;
+
+	want = want < page ? page : want - want % page;
+	err = room_make(&p->buf, &p->buf_room, want);
+	if (!err)
+		err = take(p, p->buf, want);
+	p->len = want;
+	return err;
+}
+
+static int chunk_read(struct tracedat_pages *p)
+{
+	uint32_t head[2];
+	int err = take(p, head, sizeof(head));
+
+	if (err)
+		return err;
+	if (head[0] > TRACEDAT_CHUNK_MAX || head[1] > TRACEDAT_CHUNK_MAX)
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": a chunk of %u bytes is not possible",
+			    p->file->path, p->at, head[0] > head[1] ? head[0] : head[1]);
+	err = room_make(&p->packed, &p->packed_room, head[0]);
+	if (!err)
+		err = room_make(&p->buf, &p->buf_room, head[1]);
+	if (!err)
+		err = take(p, p->packed, head[0]);
+	if (!err)
+		err = tracedat_unpack(p->file->packing, p->packed, head[0], p->buf, head[1],
+				      p->file->path);
+	p->len = head[1];
+	return err;
+}
+
+static int refill(struct tracedat_pages *p)
+{
+	int err = 0;
+
+	p->next = p->len = 0;
+	if (!p->begun) {
+		p->begun = true;
+		if (p->left)
+			err = take(p, &p->chunks, sizeof(p->chunks));
+		if (err || !p->chunks) {
+			p->left = 0;
+			return err;
+		}
+	}
+	if (p->chunks) {
+		if (!--p->chunks) {
+			err = chunk_read(p);
+			p->left = 0;
+			return err;
+		}
+		return chunk_read(p);
+	}
+	return block_read(p);
+}
+
+/* A damaged one is handed out as a page that cannot be right, so that it is counted. */
+static int frame_next(struct tracedat_pages *p, const uint8_t **ret)
+{
+	const struct tracedat_frame *frame = &p->cpu->frame[p->next_frame];
+	size_t page = p->file->page_size;
+	int err;
+
+	if (p->next_frame == p->cpu->nr_frames)
+		return 0;
+	p->next_frame++;
+	p->at = frame->offset;
+	p->left = frame->bytes;
+	err = room_make(&p->buf, &p->buf_room, page);
+	if (!err)
+		err = frame->bytes > page ? fail(-EBADMSG, "%s: a page is too long", p->file->path)
+					  : take(p, p->buf, frame->bytes);
+	if (err)
+		return err;
+	memset(p->buf + frame->bytes, 0, page - frame->bytes);
+	if (!p->file->frame_right(p->file, frame, p->buf))
+		memset(p->buf, 0xff, page);
+	*ret = p->buf;
+	return 1;
+}
+
+int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
+{
+	size_t page = p->file->page_size;
+
+	if (p->cpu->frame)
+		return frame_next(p, ret);
+	while (p->len - p->next < page) {
+		int err;
+
+		if (!p->left && p->cut)
+			return fail(-EBADMSG, "%s: a CPU's data is cut short", p->file->path);
+		if (!p->left)
+			return 0;
+		err = refill(p);
+		if (err)
+			return err;
+	}
+	*ret = p->buf + p->next;
+	p->next += page;
+	return 1;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_OSV_CONVERT_H
+#define HOSTRACE_OSV_CONVERT_H
+
+#include "readers/osv/osv.h"
+
+#include <stdio.h>
+
+/* Writes the trace, of either form, as a tracefile of version 3. 0 or -errno with the sentence. */
+int osv_convert(struct osv_trace *t, FILE *out);
+
+#endif

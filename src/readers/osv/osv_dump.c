@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The OSVT dump, version 0.1: chunks { u32 tag; u32 0; u64 size; payload }, each 8-aligned in the
+ * file; scalars are aligned to their size by file offset.
+ *
+ *   OSVT  u32 endian = 1; u32 version; then the other chunks
+ *   TRCD  u32 backtrace slots; u32 n; n x { u64 key; str id, name, provider, format; u32 n_args;
+ * n_args x { str; char } } MODS  u32 n; n x { str path; u64 base; u64 size; u32 n_seg; n_seg x {
+ * str name; u32 x 2; u64 flags, addr, offset, size } } SYMB  u32 n; n x { str name; u64 addr; u64
+ * size; str file; u32 n_loc; n_loc x { u32 offset; i32 line } } TRCS  one per CPU: records as in
+ * the guest's ring, 8-aligned: { u64 key; u64 thread; char name[16]; u64 time; u32 cpu; u32 flags
+ * }, if flags bit 0 the backtrace slots, then the arguments; key 0 ends it
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "readers/osv/osv_private.h"
+
+#define TAG(a, b, c, d)                                                                            \
+	((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+
+enum {
+	RECORD_BYTES = 48,
+	BACKTRACE_SLOTS = 10,
+	HAS_BACKTRACE = 1,
+	SYMBOLS_MAX = 4 << 20,
+};
+
+static void align(struct buffer *b, size_t to)
+{
+	size_t off = buffer_tell(b) % to;
+
+	if (off)
+		buffer_bytes(b, to - off);
+}
+
+static uint32_t aligned_u32(struct buffer *b)
+{
+	align(b, 4);
+	return buffer_u32(b);
+}
+
+static uint64_t aligned_u64(struct buffer *b)
+{
+	align(b, 8);
+	return buffer_u64(b);
+}
+
+static char *aligned_string(struct buffer *b)
+{
+	align(b, 2);
+	return osv_string(b);
+}
+
+static int read_tracepoint(struct osv_trace *t, struct buffer *b)
+{
+	uint64_t key = aligned_u64(b);
+
+	free(aligned_string(b)); /* its id */
+	_cleanup_free_ char *name = aligned_string(b);
+
+	free(aligned_string(b)); /* its provider */
+	_cleanup_free_ char *format = aligned_string(b);
+	uint32_t nr = aligned_u32(b);
+	char signature[OSV_ARGS_MAX + 1] = "";
+
+	if (nr > OSV_ARGS_MAX)
+		return buffer_fail(b, "a tracepoint with %u arguments; at most %d are supported",
+				   nr, OSV_ARGS_MAX);
+	for (uint32_t i = 0; i < nr; i++) {
+		free(aligned_string(b));
+		signature[i] = (char)buffer_u8(b);
+	}
+	int err = buffer_ok(b, "the tracepoint dictionary");
+
+	return err ? err
+		   : osv_tracepoint_add(t, b, key, take_ptr(name), strdup(signature),
+					take_ptr(format));
+}
+
+static int read_dictionary(struct osv_trace *t, struct buffer *b)
+{
+	uint32_t slots = aligned_u32(b), n = aligned_u32(b);
+	int err = buffer_ok(b, "the tracepoint dictionary");
+
+	if (!err && slots != BACKTRACE_SLOTS)
+		err = buffer_fail(b, "backtraces of %u slots; only %d are known", slots,
+				  BACKTRACE_SLOTS);
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = read_tracepoint(t, b);
+	return err;
+}
+
+/* Appends; takes name and file over (file may be NULL: none). */
+static int symbol_add(struct osv_symbol **list, unsigned int *nr, struct buffer *b,
+		      struct osv_symbol s)
+{
+	if (b->cut || *nr == SYMBOLS_MAX || !s.name) {
+		free(s.name);
+		free(s.file);
+		return b->cut || !s.name ? buffer_fail(b, "a symbol table is cut short")
+					 : buffer_fail(b, "more than %d symbols", SYMBOLS_MAX);
+	}
+	if (!(*nr & (*nr - 1))) {
+		void *more = realloc(*list, (*nr ? 2u * *nr : 1u) * sizeof(**list));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		*list = more;
+	}
+	s.nr = *nr;
+	(*list)[(*nr)++] = s;
+	return 0;
+}
+
+static int read_segment(struct osv_trace *t, struct buffer *b, const char *path)
+{
+	struct osv_symbol s = {.name = aligned_string(b)};
+	uint64_t address;
+
+	aligned_u32(b);
+	aligned_u32(b);
+	aligned_u64(b);
+	address = aligned_u64(b);
+	aligned_u64(b);
+	s.size = aligned_u64(b);
+	s.address = address;
+	s.file = strdup(path);
+	return symbol_add(&t->segments, &t->nr_segments, b, s);
+}
+
+static int read_modules(struct osv_trace *t, struct buffer *b)
+{
+	uint32_t n = aligned_u32(b);
+	int err = buffer_ok(b, "the module list");
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		_cleanup_free_ char *path = aligned_string(b);
+		struct osv_symbol s = {.name = path ? strdup(path) : NULL};
+		uint32_t nr;
+
+		s.address = aligned_u64(b);
+		s.size = aligned_u64(b);
+		nr = aligned_u32(b);
+		err = symbol_add(&t->modules, &t->nr_modules, b, s);
+		for (uint32_t j = 0; j < nr && !err; j++)
+			err = read_segment(t, b, path);
+	}
+	return err;
+}
+
+static int read_symbols(struct osv_trace *t, struct buffer *b)
+{
+	uint32_t n = aligned_u32(b);
+	int err = buffer_ok(b, "a symbol table");
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct osv_symbol s = {.name = aligned_string(b)};
+		uint32_t nr;
+
+		s.address = aligned_u64(b);
+		s.size = aligned_u64(b);
+		s.file = aligned_string(b);
+		nr = aligned_u32(b);
+		if (!buffer_bytes(b, 8ull * nr))
+			b->cut = true;
+		err = symbol_add(&t->symbols, &t->nr_symbols, b, s);
+	}
+	return err;
+}
+
+static int add_stream(struct osv_trace *t, struct buffer *b)
+{
+	struct osv_private *p = t->priv;
+
+	if (p->nr_streams == OSV_STREAMS_MAX)
+		return buffer_fail(b, "samples of more than %d CPUs", OSV_STREAMS_MAX);
+	void *more = realloc(p->streams, (p->nr_streams + 1) * sizeof(*p->streams));
+
+	if (!more)
+		return fail(-ENOMEM, "out of memory");
+	p->streams = more;
+	p->streams[p->nr_streams++] = (struct osv_stream){.body = *b};
+	return 0;
+}
+
+/* Chunks of unknown kind are skipped by their size. */
+static int read_chunk(struct osv_trace *t, struct buffer *b)
+{
+	align(b, 8);
+	if (b->cut || !buffer_left(b)) { /* a few bytes of padding at the file's end */
+		b->pos = b->end;
+		return 0;
+	}
+	uint32_t tag = buffer_u32(b);
+	buffer_u32(b);
+	uint64_t size = buffer_u64(b), offset = buffer_tell(b);
+	const uint8_t *body = buffer_bytes(b, size);
+
+	if (!body)
+		return buffer_fail(b, "a chunk is cut short");
+	struct buffer inner = buffer_of(body, size, t->file, offset);
+
+	switch (tag) {
+	case TAG('T', 'R', 'C', 'D'):
+		return read_dictionary(t, &inner);
+	case TAG('M', 'O', 'D', 'S'):
+		return read_modules(t, &inner);
+	case TAG('S', 'Y', 'M', 'B'):
+		return read_symbols(t, &inner);
+	case TAG('T', 'R', 'C', 'S'):
+		return add_stream(t, &inner);
+	default:
+		return 0;
+	}
+}
+
+int osv_dump_open(struct osv_trace *t, struct buffer *b)
+{
+	int err = 0;
+
+	buffer_bytes(b, 16); /* tag and size of the outermost chunk: the file's end counts, as for
+				OSv's tool */
+	uint32_t endian = buffer_u32(b);
+	buffer_u32(b);
+	if (b->cut || endian != 1)
+		return buffer_fail(b, "not a little-endian OSVT dump");
+	while (buffer_left(b) && !err)
+		err = read_chunk(t, b);
+	if (err)
+		return err;
+	t->priv->heap = calloc(t->priv->nr_streams + 1u, sizeof(*t->priv->heap));
+	return t->priv->heap ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+/* Reads the stream's next sample into s->head: 1, 0 at its end, -EBADMSG. */
+int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
+{
+	struct buffer *b = &s->at;
+	struct osv_sample *ret = &s->head;
+
+	align(b, 8);
+	if (buffer_left(b) < 8)
+		return 0;
+	uint64_t key = buffer_u64(b);
+	if (!key)
+		return 0;
+	ret->thread = buffer_u64(b);
+	const uint8_t *name = buffer_bytes(b, 16);
+	ret->time_ns = buffer_u64(b);
+	ret->cpu = buffer_u32(b);
+	uint32_t flags = buffer_u32(b);
+	ret->nr_backtrace = flags & HAS_BACKTRACE ? BACKTRACE_SLOTS : 0;
+	ret->backtrace = buffer_bytes(b, 8u * ret->nr_backtrace);
+	if (b->cut)
+		return buffer_fail(b, "a sample is cut short");
+	memcpy(ret->thread_name, name, 16);
+	ret->thread_name[16] = 0;
+	ret->tp = osv_tracepoint_of(t, key);
+	if (!ret->tp)
+		return buffer_fail(b, "unknown tracepoint 0x%" PRIx64, key);
+	return osv_skip_args(b, ret);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A dump's per-CPU streams as one, by time. Samples of equal time come out in the order in which
+ * OSv's tool prints them, so that reports can be compared line by line: a binary heap that is
+ * compared by "earlier than" only, whose top is replaced by its stream's next sample and sifted to
+ * a leaf along the smaller children (the left one only if it is strictly earlier), then back up
+ * while strictly earlier.
+ */
+#include "readers/osv/osv_private.h"
+
+static bool earlier(const struct osv_stream *a, const struct osv_stream *b)
+{
+	return a->head.time_ns < b->head.time_ns;
+}
+
+static void sift_up(struct osv_stream **heap, unsigned int top, unsigned int pos)
+{
+	struct osv_stream *s = heap[pos];
+
+	while (pos > top && earlier(s, heap[(pos - 1) / 2])) {
+		heap[pos] = heap[(pos - 1) / 2];
+		pos = (pos - 1) / 2;
+	}
+	heap[pos] = s;
+}
+
+static void sift_down(struct osv_stream **heap, unsigned int nr, unsigned int pos)
+{
+	struct osv_stream *s = heap[pos];
+	unsigned int top = pos, child;
+
+	while ((child = 2 * pos + 1) < nr) {
+		if (child + 1 < nr && !earlier(heap[child], heap[child + 1]))
+			child++;
+		heap[pos] = heap[child];
+		pos = child;
+	}
+	heap[pos] = s;
+	sift_up(heap, top, pos);
+}
+
+static int merge_start(struct osv_trace *t)
+{
+	struct osv_private *p = t->priv;
+
+	p->started = true;
+	p->nr_heap = 0;
+	for (unsigned int i = 0; i < p->nr_streams; i++) {
+		int r = osv_dump_stream_next(t, &p->streams[i]);
+
+		if (r < 0)
+			return r;
+		if (r)
+			p->heap[p->nr_heap++] = &p->streams[i];
+	}
+	for (unsigned int i = p->nr_heap / 2; i-- > 0;)
+		sift_down(p->heap, p->nr_heap, i);
+	return p->nr_heap ? 1 : 0;
+}
+
+/* The head handed out last is replaced only now: it had to stay valid until this call. */
+static int merge_advance(struct osv_trace *t)
+{
+	struct osv_private *p = t->priv;
+
+	if (!p->nr_heap)
+		return 0;
+	int r = osv_dump_stream_next(t, p->heap[0]);
+
+	if (r < 0)
+		return r;
+	if (!r) {
+		p->heap[0] = p->heap[--p->nr_heap];
+		if (!p->nr_heap)
+			return 0;
+	}
+	sift_down(p->heap, p->nr_heap, 0);
+	return 1;
+}
+
+int osv_merge_next(struct osv_trace *t, struct osv_sample *ret)
+{
+	int r = t->priv->started ? merge_advance(t) : merge_start(t);
+
+	if (r > 0)
+		*ret = t->priv->heap[0]->head;
+	return r;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "readers/osv/osv.h"
+#include "readers/osv/osv_reader.h"
+#include "readers/osv/raw.h"
+
+enum {
+	FRAMES_MAX = 10,	  /* what a ring keeps */
+	COMM_BYTES = 16, BLOB_BYTES_MAX = 512, /* of a packet: what is shown, in hex */
+	TEXT_BYTES = 50,
+	RECORD_BYTES = 4096,	  /* the longest record made here */
+};
+
+/* How a tracepoint's samples become records: thread, comm, arguments, frames; then blobs' text. */
+struct kind {
+	const struct event_type *type;
+	uint16_t arg_offset[OSV_ARGS_MAX], frames_offset, size;
+	bool usable; /* the signature is one that we know */
+};
+
+struct osv_reader {
+	struct reader base;
+	struct osv_trace *trace;
+	struct kind *kind; /* by tracepoint index */
+	uint8_t *records;  /* BATCH_MAX of them */
+};
+
+static enum field_kind field_kind_of(char type)
+{
+	return type == 'p'	      ? FIELD_TEXT
+	       : type == '*'	      ? FIELD_DYNTEXT
+	       : strchr("bhiq", type) ? FIELD_SINT
+				      : FIELD_UINT;
+}
+
+static uint16_t field_size(char type)
+{
+	return type == 'p' ? TEXT_BYTES : type == '*' ? 4 : 8;
+}
+
+static void field_add(struct field *fields, uint16_t *nr, uint16_t *offset, struct field f)
+{
+	f.offset = *offset;
+	fields[(*nr)++] = f;
+	*offset = (uint16_t)(*offset + f.size);
+}
+
+static int kind_make(const struct osv_tracepoint *tp, struct kind *ret)
+{
+	static const char arg_names[OSV_ARGS_MAX][4] = {
+		"a0",  "a1",  "a2",  "a3",  "a4",  "a5",  "a6",	 "a7",	"a8",  "a9",  "a10",
+		"a11", "a12", "a13", "a14", "a15", "a16", "a17", "a18", "a19", "a20", "a21",
+		"a22", "a23", "a24", "a25", "a26", "a27", "a28", "a29", "a30", "a31"};
+	static const char frame_names[FRAMES_MAX][8] = {"frame0", "frame1", "frame2", "frame3",
+							"frame4", "frame5", "frame6", "frame7",
+							"frame8", "frame9"};
+	struct field fields[OSV_ARGS_MAX + FRAMES_MAX + 2];
+	uint16_t nr = 0, offset = sizeof(struct record_hdr);
+	char name[EVENT_NAME_MAX];
+	int args = 0;
+
+	field_add(
+		fields, &nr, &offset,
+		(struct field){"thread", "addr", "guest address of the thread", FIELD_UINT, 0, 8});
+	field_add(fields, &nr, &offset, (struct field){"comm", "text", "", FIELD_TEXT, 0,
+						       COMM_BYTES + 1});
+	offset = (uint16_t)(offset + 7) & (uint16_t)~7u;
+	for (const char *s = tp->signature; *s; s++) {
+		if (*s >= '0' && *s <= '9')
+			continue;
+		if (args == OSV_ARGS_MAX || !strchr("cbBhHiIqQP?fdp*", *s))
+			return 0; /* its samples are told by the trace's reader */
+		ret->arg_offset[args] = offset;
+		field_add(fields, &nr, &offset,
+			  (struct field){arg_names[args++], *s == 'P'		    ? "addr"
+							    : strchr("p*", *s) ? "text"
+									       : "dec",
+					 "", field_kind_of(*s), 0, field_size(*s)});
+	}
+	offset = (uint16_t)(offset + 7) & (uint16_t)~7u;
+	ret->frames_offset = offset;
+	for (int i = 0; i < FRAMES_MAX; i++)
+		field_add(fields, &nr, &offset, (struct field){frame_names[i], "frame",
+							       "return address", FIELD_UINT, 0, 8});
+	ret->size = offset;
+	ret->usable = true;
+	snprintf(name, sizeof(name), "osv:%s", tp->name);
+	return event_type_register(&(struct event_type){.name = name,
+							.doc = "a tracepoint of OSv",
+							.fields = fields,
+							.nr_fields = nr,
+							.size = offset},
+				   &ret->type);
+}
+
+static bool osv_probe(const uint8_t *head, size_t len)
+{
+	return osv_is_dump(head, len) || osv_is_tracefile(head, len) || osv_is_rings(head, len);
+}
+
+static void reader_free(struct reader *base)
+{
+	struct osv_reader *r = (struct osv_reader *)base;
+
+	trace_info_deinit(&base->info);
+	osv_close(r->trace);
+	free(r->kind);
+	free(r->records);
+	free(r);
+}
+
+/* First and last stamp, and how many: one pass. A cut file is told once, its beginning is good. */
+static int info_fill(struct osv_reader *r)
+{
+	struct trace_info *info = &r->base.info;
+	struct osv_sample s;
+	uint64_t unstamped = 0, back = 0;
+	int err;
+
+	while ((err = osv_next(r->trace, &s)) > 0) {
+		info->nr_events++;
+		unstamped += !s.time_ns;
+		back += s.time_ns < info->end_ns;
+		if (!info->start_ns)
+			info->start_ns = s.time_ns;
+		if (s.time_ns > info->end_ns)
+			info->end_ns = s.time_ns;
+	}
+	if (err)
+		trace_info_caveat(info, "%s", error_text());
+	trace_info_caveat(info, "%s: times are the guest's uptime, not aligned with any host's "
+				"clock", info->file);
+	if (unstamped)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " samples were made before the guest's clock "
+				  "ran; their time is 0",
+				  info->file, unstamped);
+	if (r->trace->unfinished)
+		trace_info_caveat(info, "%s: %" PRIu64 " vCPUs were writing a sample; what follows "
+					"it is not read",
+				  info->file, r->trace->unfinished);
+	if (r->trace->bad)
+		trace_info_caveat(info, "%s: %" PRIu64 " pages end in something that is no sample",
+				  info->file, r->trace->bad);
+	if (back > unstamped)
+		trace_info_caveat(info, "%s: %" PRIu64 " samples are older than one before them",
+				  info->file, back);
+	osv_rewind(r->trace);
+	return json_object_set_new(info->meta, "clock", json_string("guest-uptime"))
+		       ? fail(-ENOMEM, "out of memory")
+		       : 0;
+}
+
+static int osv_reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	struct osv_reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	(void)hint; /* guest times mean nothing to it before they are aligned */
+	if (!r)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	r->base.ops = &osv_reader;
+	err = osv_open(path, &r->trace);
+	if (!err)
+		err = trace_info_init(&r->base.info, path,
+				      osv_kind(r->trace));
+	if (!err) {
+		r->kind = calloc(r->trace->nr_tracepoints + 1u, sizeof(*r->kind));
+		r->records = malloc((size_t)BATCH_MAX * RECORD_BYTES);
+		if (!r->kind || !r->records)
+			err = fail(-ENOMEM, "%s: out of memory", path);
+	}
+	for (uint32_t i = 0; !err && i < r->trace->nr_tracepoints; i++)
+		err = kind_make(&r->trace->tracepoints[i], &r->kind[i]);
+	if (!err)
+		err = info_fill(r);
+	if (err) {
+		reader_free(&r->base);
+		return err;
+	}
+	*ret = &r->base;
+	return 0;
+}
+
+/* Bytes as hex behind the fixed part: "offset | length << 16". */
+static uint16_t blob_put(uint8_t *record, uint16_t at, uint16_t size, const struct osv_arg *a)
+{
+	unsigned int nr = a->len < BLOB_BYTES_MAX ? a->len : BLOB_BYTES_MAX;
+
+	if (size + 2 * nr + 1 > RECORD_BYTES)
+		nr = size + 1 < RECORD_BYTES ? (RECORD_BYTES - 1u - size) / 2 : 0;
+	uint32_t place = (uint32_t)size | (2 * nr + 1) << 16;
+
+	for (unsigned int i = 0; i < nr; i++)
+		snprintf((char *)record + size + 2 * i, 3, "%02x", a->bytes[i]);
+	record[size + 2 * nr] = 0;
+	memcpy(record + at, &place, sizeof(place));
+	return (uint16_t)(size + 2 * nr + 1);
+}
+
+static void text_put(uint8_t *to, const struct osv_arg *a)
+{
+	unsigned int len = a->len < TEXT_BYTES - 1 ? a->len : TEXT_BYTES - 1;
+
+	memcpy(to, a->bytes, len);
+	to[len] = 0;
+}
+
+static void record_make(const struct kind *k, const struct osv_sample *s, uint8_t *record,
+			struct event *ev)
+{
+	struct osv_arg args[OSV_ARGS_MAX];
+	uint64_t frames[FRAMES_MAX] = {0};
+	uint16_t size = k->size;
+	size_t len;
+	int nr = osv_args(s->tp, s->args, s->args_len, args, &len);
+
+	memset(record, 0, k->size);
+	memcpy(record + sizeof(struct record_hdr), &s->thread, 8);
+	memcpy(record + sizeof(struct record_hdr) + 8, s->thread_name, COMM_BYTES);
+	for (int i = 0; i < nr; i++) {
+		uint8_t *to = record + k->arg_offset[i];
+
+		if (args[i].type == 'p')
+			text_put(to, &args[i]);
+		else if (args[i].type == '*')
+			size = blob_put(record, k->arg_offset[i], size, &args[i]);
+		else if (args[i].type == 'f' || args[i].type == 'd')
+			memcpy(to, &(int64_t){(int64_t)args[i].d}, 8);
+		else
+			memcpy(to, &args[i].u, 8);
+	}
+	osv_backtrace(s, frames, FRAMES_MAX);
+	memcpy(record + k->frames_offset, frames, sizeof(frames));
+
+	struct record_hdr hdr = {.time = s->time_ns,
+				 .tid = (uint32_t)s->thread,
+				 .size = size,
+				 .cpu = (uint16_t)s->cpu,
+				 .vcpu = (uint16_t)s->cpu};
+
+	memcpy(record, &hdr, sizeof(hdr));
+	*ev = (struct event){.time_ns = hdr.time, .type = k->type, .data = record, .tid = hdr.tid,
+			     .size = size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
+}
+
+static int osv_reader_next(struct reader *base, struct batch *batch)
+{
+	struct osv_reader *r = (struct osv_reader *)base;
+	struct osv_sample s;
+
+	batch->nr = 0;
+	while (batch->nr < BATCH_MAX && osv_next(r->trace, &s) > 0) {
+		const struct kind *k = &r->kind[s.tp->index];
+
+		if (k->usable)
+			record_make(k, &s, r->records + (size_t)batch->nr * RECORD_BYTES,
+				    &batch->ev[batch->nr]);
+		batch->nr += k->usable;
+	}
+	return batch->nr > 0;
+}
+
+const struct reader_ops osv_reader = {
+	.name = "osv",
+	.summary = "traces of OSv guests: tracefile version 3, OSVT dump",
+	.probe = osv_probe,
+	.open = osv_reader_open,
+	.next = osv_reader_next,
+	.close = reader_free,
+};

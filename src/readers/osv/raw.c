@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "readers/osv/osv_private.h"
+#include "readers/osv/raw.h"
+
+enum {
+	RECORD_BYTES = 48,
+	NAME_OFFSET = 16,
+	FLAGS_OFFSET = 44,
+	BACKTRACE_BYTES = 80,
+	HAS_BACKTRACE = 1,
+	SLOTS = OSV_RING_TRACEPOINTS_MAX * 4,
+	NO_TRACEPOINT = 0x7fffffff,
+};
+#define BEING_WRITTEN UINT64_MAX
+
+struct walk {
+	struct osv_trace *t;
+	osv_raw_lookup *lookup;
+	void *ctx;
+	struct osv_raw_counts *counts;
+	struct slot {
+		uint64_t key; /* 0: free */
+		uint32_t index;
+	} *slot; /* SLOTS of them, open-addressed */
+	unsigned int nr_keys;
+	uint8_t *to; /* where the next record is copied to */
+};
+
+/* ---- tracepoints, learnt as they are met ---- */
+
+static struct slot *slot_of(struct walk *w, uint64_t key)
+{
+	uint64_t h = key * 0x9e3779b97f4a7c15ull >> 32;
+
+	while (w->slot[h % SLOTS].key && w->slot[h % SLOTS].key != key)
+		h++;
+	return &w->slot[h % SLOTS];
+}
+
+/* A name that the guest lies about ends no line and drives no terminal. */
+static int tracepoint_learn(struct walk *w, uint64_t key)
+{
+	struct osv_raw_tracepoint tp = {0};
+	struct buffer b = buffer_of("", 0, w->t->file, 0);
+	int err = w->lookup(w->ctx, key, &tp);
+
+	if (err)
+		return err;
+	return osv_tracepoint_add(w->t, &b, key, tp.name, tp.signature, tp.format);
+}
+
+/* NULL: the key is no tracepoint; that is remembered, too. */
+static const struct osv_tracepoint *tracepoint_of(struct walk *w, uint64_t key)
+{
+	struct slot *s = slot_of(w, key);
+
+	if (!s->key) {
+		if (w->nr_keys == OSV_RING_TRACEPOINTS_MAX)
+			return NULL;
+		w->nr_keys++;
+		s->key = key;
+		s->index = tracepoint_learn(w, key) ? NO_TRACEPOINT : w->t->nr_tracepoints - 1;
+	}
+	return s->index == NO_TRACEPOINT ? NULL : &w->t->tracepoints[s->index];
+}
+
+/* ---- records ---- */
+
+/* The length of a record's part before its padding; 0: it is none. */
+static size_t record_len(struct walk *w, uint64_t key, const uint8_t *p, size_t room)
+{
+	const struct osv_tracepoint *tp = tracepoint_of(w, key);
+	struct osv_arg args[OSV_ARGS_MAX];
+	size_t fixed = RECORD_BYTES, len;
+
+	if (!tp || room < RECORD_BYTES)
+		return 0;
+	fixed += p[FLAGS_OFFSET] & HAS_BACKTRACE ? BACKTRACE_BYTES : 0;
+	if (room < fixed || osv_args(tp, p + fixed, room - fixed, args, &len) < 0)
+		return 0;
+	return fixed + len;
+}
+
+/* As in a dump: 8-aligned, without gaps. The flags' other bits are stale memory. */
+static void record_copy(struct walk *w, const uint8_t *p, size_t len)
+{
+	uint32_t flags = p[FLAGS_OFFSET] & HAS_BACKTRACE;
+
+	memcpy(w->to, p, len);
+	memcpy(w->to + FLAGS_OFFSET, &flags, sizeof(flags));
+	w->to += (len + 7) & ~(size_t)7; /* the region is zero: so is the padding */
+	w->counts->records++;
+}
+
+/* The records of one page, up to `end` in it. False: this vCPU was at work here. */
+static bool page_walk(struct walk *w, const uint8_t *page, size_t end)
+{
+	size_t at = 0;
+
+	while (at + 8 <= end) {
+		uint64_t key;
+
+		memcpy(&key, page + at, sizeof(key));
+		if (!key)
+			return true;
+		if (key == BEING_WRITTEN)
+			return false;
+		size_t len = record_len(w, key, page + at, end - at);
+
+		if (!len) {
+			w->counts->bad++;
+			return true;
+		}
+		record_copy(w, page + at, len);
+		at += (len + 7) & ~(size_t)7;
+	}
+	return true;
+}
+
+/* Pages behind the write offset are the oldest; then from the start up to it. */
+static void ring_walk(struct walk *w, const struct osv_ring *r)
+{
+	uint64_t last = r->last % r->size;
+	uint64_t pages = r->size / OSV_RING_PAGE;
+	uint64_t first = (last + OSV_RING_PAGE - 1) / OSV_RING_PAGE;
+
+	for (uint64_t i = 0; i < pages; i++) {
+		uint64_t page = (first + i) % pages;
+		uint64_t start = page * OSV_RING_PAGE;
+		bool current = start <= last && last < start + OSV_RING_PAGE;
+		size_t end = current && first > page ? last - start : OSV_RING_PAGE;
+
+		if (!page_walk(w, r->mem + start, end)) {
+			w->counts->unfinished++;
+			return;
+		}
+	}
+}
+
+static int stream_make(struct walk *w, const struct osv_ring *r, struct osv_stream *s)
+{
+	uint8_t *start = w->to;
+
+	ring_walk(w, r);
+	s->body = buffer_of(start, (size_t)(w->to - start), w->t->file,
+			    (uint64_t)(start - w->t->priv->map));
+	return 0;
+}
+
+static int rings_check(const char *name, const struct osv_ring *rings, unsigned int nr,
+		       size_t *ret_bytes)
+{
+	*ret_bytes = 0;
+	if (nr > OSV_STREAMS_MAX)
+		return fail(-E2BIG, "%s: %u rings; at most %d are supported", name, nr,
+			    OSV_STREAMS_MAX);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (rings[i].size % OSV_RING_PAGE || rings[i].size > OSV_RING_BYTES_MAX ||
+		    !rings[i].size)
+			return fail(-EBADMSG, "%s: ring %u has %llu bytes, which no ring has", name,
+				    i, (unsigned long long)rings[i].size);
+		*ret_bytes += rings[i].size;
+	}
+	return 0;
+}
+
+/* Copied records never take more than they did in the rings. */
+static int trace_alloc(struct osv_trace *t, const char *name, size_t bytes, unsigned int nr)
+{
+	if (!(t->priv = calloc(1, sizeof(*t->priv))) || !(t->file = strdup(name)))
+		return fail(-ENOMEM, "%s: out of memory", name);
+	t->is_dump = t->is_rings = true;
+	t->priv->streams = calloc(nr + 1u, sizeof(*t->priv->streams));
+	t->priv->heap = calloc(nr + 1u, sizeof(*t->priv->heap));
+	t->priv->map_len = bytes + OSV_RING_PAGE;
+	t->priv->map = mmap(NULL, t->priv->map_len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (t->priv->map == MAP_FAILED)
+		t->priv->map = NULL;
+	return t->priv->map && t->priv->streams && t->priv->heap
+		       ? 0
+		       : fail(-ENOMEM, "%s: out of memory", name);
+}
+
+int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr,
+		 osv_raw_lookup *lookup, void *ctx, struct osv_trace **ret,
+		 struct osv_raw_counts *counts)
+{
+	_cleanup_(osv_cleanup_) struct osv_trace *t = calloc(1, sizeof(*t));
+	_cleanup_free_ struct slot *slot = calloc(SLOTS, sizeof(*slot));
+	struct walk w = {.t = t, .lookup = lookup, .ctx = ctx, .counts = counts, .slot = slot};
+	size_t bytes;
+	int err = rings_check(name, rings, nr, &bytes);
+
+	*counts = (struct osv_raw_counts){0};
+	if (!err && (!t || !slot))
+		err = fail(-ENOMEM, "%s: out of memory", name);
+	if (!err)
+		err = trace_alloc(t, name, bytes, nr);
+	if (err)
+		return err;
+	w.to = t->priv->map;
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = stream_make(&w, &rings[i], &t->priv->streams[i]);
+	t->priv->nr_streams = nr;
+	if (!err)
+		err = osv_index(t);
+	if (err)
+		return err;
+	t->unfinished = counts->unfinished;
+	t->bad = counts->bad;
+	osv_rewind(t);
+	*ret = take_ptr(t);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rings as they lie in an OSv guest's memory, one per vCPU, as a debugger or a memory image
+ * gives them:
+ *
+ *   +0 u64 tracepoint   +8 u64 thread   +16 char name[16]   +32 u64 time   +40 u32 cpu   +44 u32 flags
+ *   flags bit 0: ten return addresses follow; then the arguments; padded to 8 bytes
+ *
+ * A record never crosses a 4096-byte page: where it would, a tracepoint of 0 closes the page. While
+ * a record is being written its tracepoint is all ones. The write offset runs freely; the oldest
+ * whole page is the one behind it, what is older in its own page is lost.
+ *
+ * The guest may have written anything there: a record that is none ends its page, and is counted.
+ */
+#ifndef HOSTRACE_OSV_RAW_H
+#define HOSTRACE_OSV_RAW_H
+
+#include "readers/osv/osv.h"
+
+enum {
+	OSV_RING_PAGE = 4096,
+	OSV_RING_BYTES_MAX = 256 << 20, /* of one vCPU; OSv's are 1 to 4 MiB */
+	OSV_RING_TRACEPOINTS_MAX = 16384,
+	OSV_RING_TEXT_MAX = 1024, /* of a tracepoint's name or format */
+};
+
+struct osv_ring {
+	const uint8_t *mem; /* borrowed while osv_raw_open() runs */
+	uint64_t size;	    /* a multiple of OSV_RING_PAGE */
+	uint64_t last;	    /* free-running write offset */
+};
+
+struct osv_raw_counts {
+	uint64_t records;
+	uint64_t unfinished; /* vCPUs that were at work on a record: what came later is not read */
+	uint64_t bad;	     /* pages with something that is no record */
+};
+
+/* A tracepoint as its owner tells it; strings are allocated and taken over. */
+struct osv_raw_tracepoint {
+	char *name, *signature, *format;
+};
+
+/* Asked once for each key that a ring holds. 0, or -errno: the key is no tracepoint. */
+typedef int osv_raw_lookup(void *ctx, uint64_t key, struct osv_raw_tracepoint *ret);
+
+/*
+ * A trace of these rings, in the order of their vCPUs; the samples are copied. `name` is for
+ * messages. 0, or -errno with the sentence set.
+ */
+int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr,
+		 osv_raw_lookup *lookup, void *ctx, struct osv_trace **ret,
+		 struct osv_raw_counts *counts);
+
+/* ---- images in files: a description in JSON, see raw_files.c ---- */
+
+bool osv_is_rings(const uint8_t *head, size_t len);
+int osv_raw_files_open(const char *path, struct osv_trace **ret);
+
+#endif

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf's perf.data, of a host or of a guest. A tracepoint's sample carries the same bytes as a record of ftrace's, so
+ * kvm's and the scheduler's become ours, and a guest's become "guest:NAME"; other samples (cycles, ...) become
+ * "perf:NAME" with the instruction pointer.
+ *
+ * perf empties one buffer per CPU in rounds (FINISHED_ROUND). What came before a round began is all there two rounds
+ * later: until then records wait (event/pending.h). That is a round more than perf itself waits, because a LOST record
+ * tells what happened since the round before.
+ *
+ * Times are those of the clock that was asked for (-k); unless that is mono, they are the kernel's sched_clock, which
+ * is near CLOCK_MONOTONIC but not it. A TIME_CONV record tells how that comes from the TSC: meta's "tsc_map".
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "event/pending.h"
+#include "readers/perf/perfdata.h"
+#include "readers/perf/perfdata_file.h"
+
+enum {
+	TYPE_TRACEPOINT = 2, /* PERF_TYPE_TRACEPOINT */
+	NAMES_MAX = 65536,
+	NAME_PARENT = 8, /* bytes into rec_thread.comm, see name_take() */
+};
+
+struct rec_sample {
+	struct record_hdr hdr;
+	uint64_t ip, period;
+};
+
+struct perfdata {
+	struct reader reader;
+	struct perfdata_file file;
+	struct perfdata_stream stream;
+	struct ftrace_events *events;
+	struct pending pending;
+	const struct event_type *types[EVENT_TYPES_MAX];
+	uint8_t *scratch;
+	bool guest, ended;
+	uint64_t newest, before, older; /* the newest time seen; when the last two rounds ended */
+	uint64_t last[PERFDATA_CPUS_MAX];
+	uint64_t lost_samples, unknown, no_time, foreign;
+	json_t *threads;
+};
+
+/* ---- events ---- */
+
+static int record_add(struct perfdata *p, const struct event_type *type, const uint8_t *rec,
+		      size_t size)
+{
+	struct record_hdr hdr;
+	int err = pending_reserve(&p->pending, 1);
+	uint8_t *to;
+
+	if (err)
+		return err;
+	to = pending_memory(&p->pending, size);
+	if (!to)
+		return fail(-ENOMEM, "out of memory");
+	memcpy(to, rec, size);
+	memcpy(&hdr, rec, sizeof(hdr));
+	hdr.type = type->index;
+	hdr.size = (uint16_t)size;
+	memcpy(to, &hdr, sizeof(hdr));
+	p->types[type->index] = type;
+	pending_add(&p->pending, hdr.time, to, size);
+	return 0;
+}
+
+static struct record_hdr head_of(const struct perfdata *p, const struct perfdata_sample *s)
+{
+	uint16_t cpu = s->have_cpu && s->cpu < PERFDATA_CPUS_MAX ? (uint16_t)s->cpu : 0;
+
+	return (struct record_hdr){.time = s->time, .pid = s->pid, .tid = s->tid, .cpu = cpu,
+				   .vcpu = p->guest ? cpu : RECORD_NO_VCPU};
+}
+
+static const struct event_type *type_of(const struct perfdata *p, struct perfdata_attr *a)
+{
+	static const struct field fields[] = {
+		{.name = "ip", .fmt = "addr", .doc = "instruction pointer", .kind = FIELD_UINT,
+		 .offset = offsetof(struct rec_sample, ip), .size = 8},
+		{.name = "period", .fmt = "dec", .doc = "what the sample stands for",
+		 .kind = FIELD_UINT, .offset = offsetof(struct rec_sample, period), .size = 8},
+	};
+	char name[EVENT_NAME_MAX];
+
+	if (a->made)
+		return a->made;
+	if (*a->name)
+		snprintf(name, sizeof(name), "%s:%s", p->guest ? "guest" : "perf", a->name);
+	else
+		snprintf(name, sizeof(name), "%s:type%u-%" PRIu64, p->guest ? "guest" : "perf",
+			 a->type, a->config);
+	for (char *c = strchr(name, ':') + 1; *c; c++) /* "cycles:ppp" */
+		*c = *c == ':' || *c == ' ' || *c == ',' ? '-' : *c;
+	if (event_type_register(&(struct event_type){.name = name,
+						     .doc = "a sample of perf's",
+						     .fields = fields,
+						     .nr_fields = 2,
+						     .size = sizeof(struct rec_sample)},
+				&a->made))
+		return NULL;
+	return a->made;
+}
+
+static int plain_sample(struct perfdata *p, struct perfdata_attr *a,
+			const struct perfdata_sample *s)
+{
+	struct rec_sample rec = {.hdr = head_of(p, s), .ip = s->ip, .period = s->period};
+	const struct event_type *type = type_of(p, a);
+
+	if (!type) {
+		p->unknown++;
+		return 0;
+	}
+	return record_add(p, type, (const uint8_t *)&rec, sizeof(rec));
+}
+
+static int tracepoint_sample(struct perfdata *p, const struct perfdata_sample *s)
+{
+	struct record_hdr hdr = head_of(p, s), made;
+	struct event ev;
+
+	if (!s->raw || ftrace_event_make(p->events, s->raw, s->raw_len, hdr.cpu, p->scratch,
+					 &ev) != 1) {
+		p->unknown++;
+		return 0;
+	}
+	memcpy(&made, p->scratch, sizeof(made));
+	made.time = hdr.time;
+	made.pid = s->have_tid ? hdr.pid : made.pid;
+	made.tid = s->have_tid ? hdr.tid : made.tid;
+	memcpy(p->scratch, &made, sizeof(made));
+	return record_add(p, ev.type, p->scratch, ev.size);
+}
+
+static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct perfdata_attr *a;
+	struct perfdata_sample s;
+
+	if (perfdata_sample_parse(&p->file, rec, &s) ||
+	    !(a = perfdata_attr_of(&p->file, s.have_id ? s.id : 0))) {
+		p->foreign++;
+		return 0;
+	}
+	if (!s.have_time) {
+		p->no_time++;
+		return 0;
+	}
+	if (s.time > p->newest)
+		p->newest = s.time;
+	if (s.have_cpu && s.cpu < PERFDATA_CPUS_MAX && s.time > p->last[s.cpu])
+		p->last[s.cpu] = s.time;
+	return a->type == TYPE_TRACEPOINT ? tracepoint_sample(p, &s) : plain_sample(p, a, &s);
+}
+
+/* What a CPU's buffer had no room for, since the newest record that it took. */
+static int lost_take(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	struct rec_lost lost = {.hdr.vcpu = RECORD_NO_VCPU};
+	struct perfdata_sample s;
+
+	buffer_u64(&b); /* id */
+	lost.count = buffer_u64(&b);
+	if (b.cut || !lost.count)
+		return 0;
+	perfdata_trailer_parse(&p->file, rec, &s);
+	if (p->guest || !s.have_time) { /* a guest's say nothing about the host's events */
+		p->reader.info.lost += lost.count;
+		return 0;
+	}
+	lost.hdr = head_of(p, &s);
+	lost.hdr.vcpu = RECORD_NO_VCPU;
+	lost.lost_cpu = lost.hdr.cpu;
+	lost.until = s.time;
+	lost.hdr.time = p->last[lost.hdr.cpu] > p->older ? p->last[lost.hdr.cpu] : p->older;
+	if (!lost.hdr.time || lost.hdr.time > s.time)
+		lost.hdr.time = s.time;
+	return record_add(p, event_type_ours(EV_lost), (const uint8_t *)&lost, sizeof(lost));
+}
+
+static void name_set(struct perfdata *p, uint32_t tid, const char *comm)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "%u", tid);
+	if (json_object_size(p->threads) < NAMES_MAX)
+		json_object_set_new(p->threads, key, json_string(comm));
+}
+
+/*
+ * Threads that were there at the start have the time 0: they go to the metadata only; a new name is an event too. A new
+ * thread is called what its parent is called, which is only known in order of time: `comm` is then "" and the parent's
+ * id stands behind it until the event is handed out.
+ */
+static int name_take(struct perfdata *p, const struct perfdata_record *rec, uint32_t pid,
+		     uint32_t tid, const char *comm, uint32_t parent)
+{
+	struct rec_thread thread = {0};
+	struct perfdata_sample s;
+
+	perfdata_trailer_parse(&p->file, rec, &s);
+	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
+	text_neutralise(thread.comm);
+	if (p->guest || !s.have_time || !s.time) {
+		if (*thread.comm)
+			name_set(p, tid, thread.comm);
+		return 0;
+	}
+	memcpy(thread.comm + NAME_PARENT, &parent, *thread.comm ? 0 : sizeof(parent));
+	thread.hdr = head_of(p, &s);
+	thread.hdr.vcpu = RECORD_NO_VCPU;
+	thread.hdr.pid = pid;
+	thread.hdr.tid = tid;
+	return record_add(p, event_type_ours(EV_thread), (const uint8_t *)&thread, sizeof(thread));
+}
+
+static void name_resolve(struct perfdata *p, const struct event *ev)
+{
+	char *comm = (char *)ev->data + offsetof(struct rec_thread, comm); /* it lies in `pending` */
+	uint32_t parent;
+	char key[16];
+	const char *known;
+
+	if (!*comm) {
+		memcpy(&parent, comm + NAME_PARENT, sizeof(parent));
+		snprintf(key, sizeof(key), "%u", parent);
+		known = json_string_value(json_object_get(p->threads, key));
+		memset(comm, 0, sizeof(((struct rec_thread *)0)->comm));
+		snprintf(comm, sizeof(((struct rec_thread *)0)->comm), "%s", known ? known : "");
+	}
+	name_set(p, ev->tid, comm);
+}
+
+static int comm_take(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	uint32_t pid = buffer_u32(&b), tid = buffer_u32(&b);
+	char comm[16] = "";
+
+	for (size_t i = 0; i < sizeof(comm) - 1 && buffer_left(&b); i++) {
+		comm[i] = (char)buffer_u8(&b);
+		if (!comm[i])
+			break;
+	}
+	return b.cut || !*comm ? 0 : name_take(p, rec, pid, tid, comm, 0);
+}
+
+static int fork_take(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	uint32_t pid = buffer_u32(&b), tid, parent;
+
+	buffer_u32(&b); /* the parent's pid */
+	tid = buffer_u32(&b);
+	parent = buffer_u32(&b);
+	return b.cut ? 0 : name_take(p, rec, pid, tid, "", parent);
+}
+
+/* ns = time_zero + (tsc * mult >> shift) */
+static int time_conv_take(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	uint64_t shift = buffer_u64(&b), mult = buffer_u64(&b), zero = buffer_u64(&b);
+	json_t *meta = p->reader.info.meta;
+	double k;
+
+	if (b.cut || shift > 63 || !mult || p->file.nr_attrs == 0 || p->file.attr[0].use_clockid)
+		return 0;
+	k = (double)mult / (double)(1ull << shift);
+	if (k < 1e-3 || k > 1e6 || json_object_get(meta, "tsc_map"))
+		return 0;
+	json_object_set_new(meta, "tsc_map",
+			    json_pack("{s:f, s:I}", "ns_per_tick", k, "ns_offset",
+				      (json_int_t)zero));
+	json_object_set_new(meta, "tsc_khz", json_integer((json_int_t)(1e6 / k + 0.5)));
+	return 0;
+}
+
+static int record_take(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+
+	switch (rec->type) {
+	case PERFDATA_SAMPLE:
+		return sample_take(p, rec);
+	case PERFDATA_LOST:
+		return lost_take(p, rec);
+	case PERFDATA_LOST_SAMPLES:
+		p->lost_samples += buffer_u64(&b);
+		return 0;
+	case PERFDATA_COMM:
+		return comm_take(p, rec);
+	case PERFDATA_FORK:
+		return fork_take(p, rec);
+	case PERFDATA_TIME_CONV:
+		return time_conv_take(p, rec);
+	case PERFDATA_FINISHED_ROUND:
+		if (p->older)
+			pending_release(&p->pending, p->older);
+		p->older = p->before;
+		p->before = p->newest;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- batches ---- */
+
+/* Reads on until something is ready or nothing is left. */
+static int fill(struct perfdata *p)
+{
+	struct perfdata_record rec;
+
+	while (p->pending.head == p->pending.ready && !p->ended) {
+		int more = perfdata_stream_next(&p->stream, &rec);
+
+		if (more == -EBADMSG && p->stream.at) { /* what was read before it is good */
+			trace_info_caveat(&p->reader.info, "%s; the rest is missing", error_text());
+			more = 0;
+		}
+		if (more < 0)
+			return more;
+		if (!more) {
+			p->ended = true;
+			pending_release(&p->pending, UINT64_MAX);
+			break;
+		}
+		more = record_take(p, &rec);
+		if (more)
+			return more;
+		if (pending_full(&p->pending))
+			pending_release_half(&p->pending);
+	}
+	return 0;
+}
+
+static void count_caveat(struct perfdata *p, uint64_t n, const char *what)
+{
+	if (n)
+		trace_info_caveat(&p->reader.info, "%s: %" PRIu64 " %s", p->reader.info.file, n,
+				  what);
+}
+
+static void end_take(struct perfdata *p)
+{
+	struct trace_info *info = &p->reader.info;
+
+	if (p->lost_samples > info->lost) /* a newer perf counts them a second time, by event */
+		info->lost = p->lost_samples;
+	if (p->file.unended || p->stream.cut)
+		trace_info_caveat(info, "%s is cut short or was not ended: the rest is missing",
+				  info->file);
+	count_caveat(p, p->unknown,
+		     p->file.have_formats
+			     ? "samples have no usable format and are left out"
+			     : "samples of tracepoints are left out: the file lacks their formats");
+	count_caveat(p, p->no_time, "samples have no time (perf record -T) and are left out");
+	count_caveat(p, p->foreign, "damaged samples are left out");
+}
+
+static int perfdata_next(struct reader *r, struct batch *batch)
+{
+	struct perfdata *p = (struct perfdata *)r;
+	int err = fill(p);
+
+	batch->nr = 0;
+	if (err)
+		return err;
+	if (p->pending.head == p->pending.ready) {
+		end_take(p);
+		return 0;
+	}
+	pending_batch(&p->pending, p->types, &r->info, batch);
+	for (unsigned int i = 0; i < batch->nr; i++)
+		if (batch->ev[i].type->id == EV_thread)
+			name_resolve(p, &batch->ev[i]);
+	if (batch->ev[batch->nr - 1].time_ns > r->info.end_ns)
+		r->info.end_ns = batch->ev[batch->nr - 1].time_ns;
+	return 1;
+}
+
+/* ---- open and close ---- */
+
+static const char *clock_name(const struct perfdata_file *f)
+{
+	static const char *const names[] = {
+		[CLOCK_REALTIME] = "realtime",	[CLOCK_MONOTONIC] = "monotonic",
+		[CLOCK_MONOTONIC_RAW] = "mono_raw", [CLOCK_BOOTTIME] = "boottime",
+		[CLOCK_TAI] = "tai",
+	};
+	const struct perfdata_attr *a = f->nr_attrs ? f->attr : NULL;
+
+	if (!a || !a->use_clockid)
+		return "perf";
+	if (a->clockid < 0 || (size_t)a->clockid >= sizeof(names) / sizeof(names[0]) ||
+	    !names[a->clockid])
+		return "unknown";
+	return names[a->clockid];
+}
+
+static void meta_take(struct perfdata *p)
+{
+	struct trace_info *info = &p->reader.info;
+	const char *clock = clock_name(&p->file);
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", p->guest ? "guest-" : "", clock);
+	json_object_set_new(info->meta, "clock", json_string(name));
+	if (*p->file.host)
+		json_object_set_new(info->meta, "host", json_string(p->file.host));
+	if (*p->file.release)
+		json_object_set_new(info->meta, "kernel", json_string(p->file.release));
+	if (p->file.have_wall)
+		json_object_set_new(info->meta, "wall_ns_offset",
+				    json_integer((json_int_t)(p->file.wall_ns - p->file.clock_ns)));
+	if (!p->guest && strcmp(clock, "monotonic"))
+		trace_info_caveat(info,
+				  "%s: times are those of perf's clock '%s', not CLOCK_MONOTONIC "
+				  "(perf record -k mono)",
+				  info->file, clock);
+}
+
+static void perfdata_close(struct reader *r)
+{
+	struct perfdata *p = (struct perfdata *)r;
+
+	perfdata_stream_deinit(&p->stream);
+	perfdata_file_deinit(&p->file);
+	ftrace_events_free(p->events);
+	pending_deinit(&p->pending);
+	free(p->scratch);
+	trace_info_deinit(&r->info);
+	free(p);
+}
+
+static int perfdata_fill(struct perfdata *p, const char *path, const struct read_hint *hint)
+{
+	struct trace_info *info = &p->reader.info;
+	int err = trace_info_init(info, path, "perf.data");
+
+	if (err)
+		return err;
+	p->guest = hint && hint->guest;
+	p->pending.since_ns = hint ? hint->since_ns : 0;
+	p->pending.until_ns = hint ? hint->until_ns : UINT64_MAX;
+	p->scratch = malloc(EVENT_RECORD_MAX + sizeof(uint64_t));
+	p->threads = json_object();
+	json_object_set_new(info->meta, "threads", p->threads);
+	/* A hint's wants() lives only as long as this call: everything is made, the trim is exact. */
+	p->events = ftrace_events_new(p->guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
+	if (!p->scratch || !p->threads || !p->events)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	err = perfdata_file_open(&p->file, info->file, p->events);
+	if (!err)
+		err = perfdata_stream_init(&p->stream, &p->file, p->events);
+	if (!err)
+		err = fill(p); /* up to the first events: names, and when it begins */
+	if (err)
+		return err;
+	if (p->pending.head < p->pending.ready)
+		info->start_ns = p->pending.slots[p->pending.head].time_ns;
+	info->end_ns = info->start_ns;
+	meta_take(p);
+	return 0;
+}
+
+static int perfdata_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	struct perfdata *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	p->reader.ops = &perfdata_reader;
+	p->file.fd = -1;
+	err = perfdata_fill(p, path, hint);
+	if (err) {
+		perfdata_close(&p->reader);
+		return err;
+	}
+	*ret = &p->reader;
+	return 0;
+}
+
+const struct reader_ops perfdata_reader = {
+	.name = "perf.data",
+	.summary = "perf's recordings, from a file or a pipe, also compressed",
+	.probe = perfdata_probe,
+	.open = perfdata_open,
+	.next = perfdata_next,
+	.close = perfdata_close,
+};

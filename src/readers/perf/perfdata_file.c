@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "readers/ftrace/tracedat_internal.h"
+#include "readers/perf/perfdata_file.h"
+
+enum {
+	HEAD_PIPE = 16,
+	HEAD_FILE = 104,
+	ATTR_MIN = 64,	   /* PERF_ATTR_SIZE_VER0 */
+	ATTR_CLOCKID = 92, /* where attr.clockid stands, since version 4 */
+	SECTION = 16,	   /* u64 offset, u64 size */
+	FEATURES = 256,	   /* bits */
+};
+
+#define BIT_SAMPLE_ID_ALL (1ull << 18)
+#define BIT_USE_CLOCKID	  (1ull << 25)
+
+static const uint8_t magic[] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
+static const uint8_t magic_swapped[] = {'2', 'E', 'L', 'I', 'F', 'R', 'E', 'P'};
+
+bool perfdata_probe(const uint8_t *head, size_t len)
+{
+	return len >= HEAD_PIPE && (!memcmp(head, magic, sizeof(magic)) ||
+				    !memcmp(head, magic_swapped, sizeof(magic)));
+}
+
+int perfdata_load(const struct perfdata_file *f, uint64_t offset, size_t len, uint8_t *to)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pread(f->fd, to + done, len - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(n ? -errno : -EBADMSG, "%s: offset %" PRIu64 ": %s", f->path,
+				    offset + done, n ? strerror(errno) : "the file is cut short");
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* To be freed; `what` is for the message. */
+static int section_load(const struct perfdata_file *f, uint64_t offset, uint64_t len,
+			const char *what, uint8_t **ret)
+{
+	int err;
+
+	if (offset > f->bytes || len > f->bytes - offset)
+		return fail(-EBADMSG, "%s: %s would lie beyond the file's end", f->path, what);
+	if (len > PERFDATA_SECTION_MAX)
+		return fail(-EFBIG, "%s: %" PRIu64 " bytes of %s are too many", f->path, len, what);
+	*ret = malloc(len + 1);
+	if (!*ret)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	err = perfdata_load(f, offset, len, *ret);
+	if (err) {
+		free(*ret);
+		*ret = NULL;
+	}
+	return err;
+}
+
+/* ---- attrs ---- */
+
+static int attr_add(struct perfdata_file *f, const uint8_t *data, size_t len, uint32_t *ret)
+{
+	struct buffer b = buffer_of(data, len, f->path, 0);
+	struct perfdata_attr *a;
+	uint64_t bits;
+	void *grown;
+
+	if (f->nr_attrs == PERFDATA_ATTRS_MAX)
+		return fail(-E2BIG, "%s: more than %d events", f->path, PERFDATA_ATTRS_MAX);
+	grown = realloc(f->attr, (f->nr_attrs + 1) * sizeof(*f->attr));
+	if (!grown)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	f->attr = grown;
+	a = &f->attr[f->nr_attrs];
+	*a = (struct perfdata_attr){.type = buffer_u32(&b)};
+	buffer_u32(&b); /* its size */
+	a->config = buffer_u64(&b);
+	buffer_u64(&b); /* period */
+	a->sample_type = buffer_u64(&b);
+	a->read_format = buffer_u64(&b);
+	bits = buffer_u64(&b);
+	a->sample_id_all = bits & BIT_SAMPLE_ID_ALL;
+	a->use_clockid = bits & BIT_USE_CLOCKID;
+	if (b.cut)
+		return buffer_ok(&b, "an event's attributes");
+	if (len >= ATTR_CLOCKID + 4)
+		memcpy(&a->clockid, data + ATTR_CLOCKID, 4);
+	*ret = f->nr_attrs++;
+	return 0;
+}
+
+static int ids_add(struct perfdata_file *f, uint32_t attr, struct buffer *b)
+{
+	size_t nr = buffer_left(b) / 8;
+	void *grown;
+
+	if (nr > PERFDATA_IDS_MAX - f->nr_ids)
+		return fail(-E2BIG, "%s: more than %d ids of events", f->path, PERFDATA_IDS_MAX);
+	grown = realloc(f->id, (f->nr_ids + nr + 1) * sizeof(*f->id));
+	if (!grown)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	f->id = grown;
+	f->ids_sorted = false;
+	for (size_t i = 0; i < nr; i++)
+		f->id[f->nr_ids++] = (struct perfdata_id){buffer_u64(b), attr};
+	return 0;
+}
+
+static int attrs_read(struct perfdata_file *f, uint64_t offset, uint64_t size, uint64_t entry)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	int err = section_load(f, offset, size, "the events", &data);
+
+	if (err)
+		return err;
+	if (entry < ATTR_MIN + SECTION || entry > 4096)
+		return fail(-EBADMSG, "%s: attributes of %" PRIu64 " bytes are not possible",
+			    f->path, entry);
+	for (uint64_t at = 0; !err && size - at >= entry; at += entry) {
+		struct buffer place = buffer_of(data + at + entry - SECTION, SECTION, f->path, 0);
+		uint64_t ids_at = buffer_u64(&place), ids_len = buffer_u64(&place);
+		_cleanup_free_ uint8_t *ids = NULL;
+		uint32_t attr;
+
+		err = attr_add(f, data + at, entry - SECTION, &attr);
+		if (!err && ids_len)
+			err = section_load(f, ids_at, ids_len, "the events' ids", &ids);
+		if (!err && ids) {
+			struct buffer b = buffer_of(ids, ids_len, f->path, ids_at);
+
+			err = ids_add(f, attr, &b);
+		}
+	}
+	return err;
+}
+
+int perfdata_attr_record(struct perfdata_file *f, struct buffer *b)
+{
+	const uint8_t *attr;
+	uint32_t size = 0, index;
+	int err;
+
+	if (buffer_left(b) >= 8)
+		memcpy(&size, b->pos + 4, 4); /* attr.size */
+	if (size < ATTR_MIN)
+		return buffer_fail(b, "an event's attributes of %u bytes are not possible", size);
+	attr = buffer_bytes(b, size);
+	if (!attr)
+		return buffer_ok(b, "an event's attributes");
+	err = attr_add(f, attr, size, &index);
+	return err ? err : ids_add(f, index, b);
+}
+
+static int id_compare(const void *a, const void *b)
+{
+	uint64_t x = ((const struct perfdata_id *)a)->id, y = ((const struct perfdata_id *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)
+{
+	struct perfdata_id key = {.id = id}, *found;
+
+	if (f->nr_attrs == 1)
+		return &f->attr[0];
+	if (!f->ids_sorted && f->nr_ids)
+		qsort(f->id, f->nr_ids, sizeof(*f->id), id_compare);
+	f->ids_sorted = true;
+	found = f->nr_ids ? bsearch(&key, f->id, f->nr_ids, sizeof(*f->id), id_compare) : NULL;
+	return found && found->attr < f->nr_attrs ? &f->attr[found->attr] : NULL;
+}
+
+/* ---- formats ---- */
+
+/* "0.5" ends after the kernel's symbols and printk's formats, "0.6" has the threads' names too: neither is needed. */
+int perfdata_formats(struct perfdata_file *f, const uint8_t *data, size_t len, uint64_t offset,
+		     struct ftrace_events *events)
+{
+	struct buffer b = buffer_of(data, len, f->path, offset);
+	struct tracedat_file shape = {.fd = -1, .path = f->path};
+	const uint8_t *head = buffer_bytes(&b, 10);
+	int err;
+
+	if (!head || !tracedat_probe(head, 10))
+		return buffer_fail(&b, "the event formats do not begin as they should");
+	f->have_formats = true;
+	tracedat_text(&b); /* version */
+	if (buffer_u8(&b))
+		return buffer_fail(&b, "event formats of a big-endian machine are not read");
+	buffer_u8(&b);	/* the user space's long */
+	buffer_u32(&b); /* page size */
+	err = tracedat_headers(&shape, &b);
+	if (!err)
+		err = tracedat_ftrace_formats(&b, events);
+	return err ? err : tracedat_formats(&b, events);
+}
+
+/* ---- features ---- */
+
+/* u32 length, NUL-terminated and padded */
+static void text_take(struct buffer *b, char *to, size_t size)
+{
+	uint32_t len = buffer_u32(b);
+	const uint8_t *text = buffer_bytes(b, len);
+
+	if (text && len)
+		snprintf(to, size, "%.*s", (int)(len < size ? len : size), (const char *)text);
+	text_neutralise(to);
+}
+
+/* u32 nr, u32 attr size; nr of: attr, u32 nr of ids, name, ids. In the order of the attrs. */
+static void event_desc_take(struct perfdata_file *f, struct buffer *b)
+{
+	uint32_t nr = buffer_u32(b), size = buffer_u32(b);
+
+	for (uint32_t i = 0; i < nr && i < f->nr_attrs && !b->cut; i++) {
+		uint32_t ids;
+
+		buffer_bytes(b, size);
+		ids = buffer_u32(b);
+		text_take(b, f->attr[i].name, sizeof(f->attr[i].name));
+		if (ids > PERFDATA_IDS_MAX)
+			return;
+		buffer_bytes(b, (size_t)ids * 8);
+	}
+}
+
+static int feature_take(struct perfdata_file *f, unsigned int bit, struct buffer *b)
+{
+	if (bit == PERFDATA_F_HOSTNAME)
+		text_take(b, f->host, sizeof(f->host));
+	else if (bit == PERFDATA_F_OSRELEASE)
+		text_take(b, f->release, sizeof(f->release));
+	else if (bit == PERFDATA_F_EVENT_DESC)
+		event_desc_take(f, b);
+	else if (bit == PERFDATA_F_CLOCK_DATA && buffer_left(b) >= 24) {
+		buffer_u64(b); /* version, clock id */
+		f->wall_ns = buffer_u64(b);
+		f->clock_ns = buffer_u64(b);
+		f->have_wall = true;
+	}
+	return 0;
+}
+
+int perfdata_feature_record(struct perfdata_file *f, struct buffer *b)
+{
+	uint64_t bit = buffer_u64(b);
+
+	return b->cut ? 0 : feature_take(f, bit < FEATURES ? (unsigned int)bit : FEATURES, b);
+}
+
+static bool feature_wanted(unsigned int bit)
+{
+	return bit == PERFDATA_F_TRACING_DATA || bit == PERFDATA_F_HOSTNAME ||
+	       bit == PERFDATA_F_OSRELEASE || bit == PERFDATA_F_EVENT_DESC ||
+	       bit == PERFDATA_F_CLOCK_DATA;
+}
+
+static int feature_read(struct perfdata_file *f, unsigned int bit, struct buffer *table,
+			struct ftrace_events *events)
+{
+	uint64_t at = buffer_u64(table), len = buffer_u64(table);
+	_cleanup_free_ uint8_t *data = NULL;
+	struct buffer b;
+	int err;
+
+	if (table->cut)
+		return buffer_ok(table, "the table of features");
+	if (!feature_wanted(bit))
+		return 0;
+	err = section_load(f, at, len, "a feature", &data);
+	if (err)
+		return err;
+	b = buffer_of(data, len, f->path, at);
+	if (bit == PERFDATA_F_TRACING_DATA)
+		return perfdata_formats(f, data, len, at, events);
+	return feature_take(f, bit, &b);
+}
+
+/* A table behind the data: one section for each bit that is set, in their order. */
+static int features_read(struct perfdata_file *f, const uint64_t *bits,
+			 struct ftrace_events *events)
+{
+	uint8_t table[FEATURES * SECTION];
+	uint64_t left = f->bytes - f->data_end;
+	size_t nr = 0, len;
+	struct buffer b;
+	int err;
+
+	for (unsigned int bit = 0; bit < FEATURES; bit++)
+		nr += bits[bit / 64] >> (bit % 64) & 1;
+	len = nr * SECTION < left ? nr * SECTION : (size_t)left;
+	err = perfdata_load(f, f->data_end, len, table);
+	b = buffer_of(table, len, f->path, f->data_end);
+	for (unsigned int bit = 0; !err && bit < FEATURES; bit++)
+		if (bits[bit / 64] >> (bit % 64) & 1)
+			err = feature_read(f, bit, &b, events);
+	return err;
+}
+
+/* ---- the head ---- */
+
+static int head_read(struct perfdata_file *f, struct buffer *b, struct ftrace_events *events)
+{
+	uint64_t entry = buffer_u64(b), attrs_at = buffer_u64(b), attrs_len = buffer_u64(b), size;
+	uint64_t bits[FEATURES / 64];
+	int err;
+
+	f->data_at = buffer_u64(b);
+	size = buffer_u64(b);
+	buffer_bytes(b, SECTION); /* event types, no longer written */
+	for (size_t i = 0; i < FEATURES / 64; i++)
+		bits[i] = buffer_u64(b);
+	err = buffer_ok(b, "the head");
+	if (err)
+		return err;
+	if (f->data_at > f->bytes)
+		return buffer_fail(b, "the data would lie beyond the file's end");
+	f->unended = !size || size > f->bytes - f->data_at;
+	f->data_end = f->unended ? f->bytes : f->data_at + size;
+	err = attrs_read(f, attrs_at, attrs_len, entry);
+	return err || f->unended ? err : features_read(f, bits, events);
+}
+
+int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_events *events)
+{
+	uint8_t head[HEAD_FILE];
+	struct buffer b;
+	struct stat st;
+	uint64_t size;
+	int err;
+
+	*f = (struct perfdata_file){.path = path};
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (f->fd < 0 || fstat(f->fd, &st))
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	f->bytes = (uint64_t)st.st_size;
+	size = f->bytes < sizeof(head) ? f->bytes : sizeof(head);
+	err = perfdata_load(f, 0, size, head);
+	if (err)
+		return err;
+	if (size >= sizeof(magic) && !memcmp(head, magic_swapped, sizeof(magic)))
+		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not read", path);
+	b = buffer_of(head, size, path, 0);
+	buffer_bytes(&b, sizeof(magic));
+	size = buffer_u64(&b);
+	f->pipe = size == HEAD_PIPE;
+	f->data_at = HEAD_PIPE;
+	f->data_end = f->bytes;
+	if (f->pipe)
+		return 0;
+	if (size < HEAD_FILE)
+		return buffer_fail(&b, "a head of %" PRIu64 " bytes is not known", size);
+	return head_read(f, &b, events);
+}
+
+void perfdata_file_deinit(struct perfdata_file *f)
+{
+	if (f->fd >= 0 && f->path)
+		close(f->fd);
+	free(f->attr);
+	free(f->id);
+	*f = (struct perfdata_file){.fd = -1};
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The container of perf's perf.data (tools/perf/Documentation/perf.data-file-format.txt and the kernel's
+ * include/uapi/linux/perf_event.h) in its two forms: a file with a head, sections, and features behind the data; and
+ * what `perf record -o -` writes, where all of that comes as records of the stream itself.
+ *
+ *   file:  head | attrs | data: record record ...  | features        pipe:  head | record record ...
+ */
+#ifndef HOSTRACE_PERFDATA_FILE_H
+#define HOSTRACE_PERFDATA_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "readers/ftrace/ftrace.h"
+
+enum {
+	PERFDATA_ATTRS_MAX = 4096,	    /* events that were asked for */
+	PERFDATA_IDS_MAX = 1 << 20,	    /* an event has one id for each CPU and thread */
+	PERFDATA_SECTION_MAX = 64 << 20,    /* bytes of one section or of the formats */
+	PERFDATA_TEXT_MAX = 256,
+	PERFDATA_CPUS_MAX = 4096,
+	PERFDATA_RECORD_MAX = 1 << 16, /* a record's size is 16 bits */
+};
+
+/* Records by number: the kernel's up to 63, the tool's from 64 on (tools/lib/perf/include/perf/event.h). */
+enum {
+	PERFDATA_LOST = 2,
+	PERFDATA_COMM = 3,
+	PERFDATA_FORK = 7,
+	PERFDATA_SAMPLE = 9,
+	PERFDATA_LOST_SAMPLES = 13,
+	PERFDATA_HEADER_ATTR = 64,
+	PERFDATA_TRACING_DATA = 66,
+	PERFDATA_FINISHED_ROUND = 68,
+	PERFDATA_AUXTRACE = 71,
+	PERFDATA_TIME_CONV = 79,
+	PERFDATA_FEATURE = 80,
+	PERFDATA_COMPRESSED = 81,
+	PERFDATA_COMPRESSED2 = 83,
+};
+
+/* Features that are looked at (tools/perf/util/header.h). */
+enum {
+	PERFDATA_F_TRACING_DATA = 1,
+	PERFDATA_F_HOSTNAME = 3,
+	PERFDATA_F_OSRELEASE = 4,
+	PERFDATA_F_EVENT_DESC = 12,
+	PERFDATA_F_CLOCK_DATA = 29,
+};
+
+struct perfdata_attr {
+	uint32_t type;
+	uint64_t config, sample_type, read_format;
+	bool sample_id_all, use_clockid;
+	int32_t clockid;
+	char name[64]; /* "" if it is not told */
+	const struct event_type *made; /* for samples that are no tracepoint's; by the reader */
+};
+
+struct perfdata_id {
+	uint64_t id;
+	uint32_t attr;
+};
+
+struct perfdata_file {
+	int fd;
+	const char *path; /* borrowed */
+	uint64_t bytes;
+	bool pipe;
+	uint64_t data_at, data_end;
+	bool unended; /* the recorder did not come to write the sizes */
+	struct perfdata_attr *attr;
+	uint32_t nr_attrs;
+	struct perfdata_id *id; /* sorted by perfdata_attr_of() */
+	uint32_t nr_ids;
+	bool ids_sorted, have_formats;
+	char host[PERFDATA_TEXT_MAX], release[PERFDATA_TEXT_MAX];
+	bool have_wall; /* wall_ns of CLOCK_REALTIME was clock_ns of the trace's clock */
+	uint64_t wall_ns, clock_ns;
+};
+
+bool perfdata_probe(const uint8_t *head, size_t len);
+
+/* Reads everything but the records; formats go to `events`. -errno with the sentence set; deinit in any case. */
+int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_events *events);
+void perfdata_file_deinit(struct perfdata_file *f);
+
+/* What a piped recording says in its stream. `b` is behind the record's head. */
+int perfdata_attr_record(struct perfdata_file *f, struct buffer *b);
+int perfdata_feature_record(struct perfdata_file *f, struct buffer *b);
+/* A TRACING_DATA blob: the same head as a trace.dat of version 6. */
+int perfdata_formats(struct perfdata_file *f, const uint8_t *data, size_t len, uint64_t offset,
+		     struct ftrace_events *events);
+
+/* Which event's id it is; NULL if none. */
+struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id);
+
+/* Bytes of the file. */
+int perfdata_load(const struct perfdata_file *f, uint64_t offset, size_t len, uint8_t *to);
+
+/* ---- records, one after the other, unpacked ---- */
+
+struct perfdata_record {
+	uint32_t type;
+	uint16_t misc;
+	const uint8_t *data; /* behind its head; valid until the next call */
+	size_t len;
+	uint64_t offset; /* of data in the file, or in what was unpacked */
+};
+
+struct perfdata_stream {
+	struct perfdata_file *file;
+	struct ftrace_events *events;
+	uint64_t at;
+	uint8_t *block, *plain; /* of the file; unpacked */
+	size_t next, len, plain_next, plain_len;
+	size_t packed_left, packed_end; /* bytes of a packed record that wait in `block`; where it ends */
+	void *zstd;
+	bool plain_full, cut;
+};
+
+int perfdata_stream_init(struct perfdata_stream *s, struct perfdata_file *f,
+			 struct ftrace_events *events);
+void perfdata_stream_deinit(struct perfdata_stream *s);
+
+/*
+ * The next record that carries something: what describes others has been taken into the file by then. 1, 0 at the end,
+ * -errno with the sentence set. A file that ends within a record sets `cut`.
+ */
+int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret);
+
+/* ---- samples ---- */
+
+struct perfdata_sample {
+	uint64_t id, ip, time, period;
+	uint32_t pid, tid, cpu;
+	bool have_id, have_time, have_cpu, have_tid;
+	const uint8_t *raw; /* a tracepoint's record; NULL: none */
+	size_t raw_len;
+};
+
+/* Of a SAMPLE record. -EBADMSG: its parts do not fit into it. */
+int perfdata_sample_parse(const struct perfdata_file *f, const struct perfdata_record *rec,
+			  struct perfdata_sample *ret);
+
+/* Of any other record of the kernel's: they end in time, CPU and so on, if sample_id_all is set. */
+void perfdata_trailer_parse(const struct perfdata_file *f, const struct perfdata_record *rec,
+			    struct perfdata_sample *ret);
+
+#endif

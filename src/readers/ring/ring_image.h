@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A guest ring seen from the host: memory that a guest owns, may still be writing, and may have filled with lies.
+ * Geometry is read once into local copies and checked; after that nothing in the memory can lead outside it. A
+ * guest that scribbles loses its own records only.
+ *
+ * Three kinds of memory, one rule (ring.h: the marks are right before and after the copy):
+ *   - mapped and running (ivshmem, the guest RAM's file): ring_cursor_next() looks at the memory itself;
+ *   - a copy of a running guest's memory (process_vm_readv, a file): one copy cannot tell what was torn while it
+ *     was made. Copy the ring three times and let ring_image_settle() keep what did not change;
+ *   - a copy of memory at rest (the guest stopped, the program ended, or settled before): as it is.
+ */
+#ifndef HOSTRACE_RING_IMAGE_H
+#define HOSTRACE_RING_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "guestside/ring/ring.h"
+
+#define RING_FILE_MAX (1ull << 30) /* bytes of a ring in a file: the reader takes it into memory */
+
+struct ring_image {
+	const uint8_t *mem; /* borrowed */
+	uint64_t bytes;	    /* of the ring */
+	uint64_t events_offset, cpus_offset, slots_offset, clock_hz;
+	uint32_t nr_cpus, slots, mode, nr_events_max;
+	char name[33];
+};
+
+struct ring_record {
+	uint64_t tsc, pos;
+	uint32_t thread;
+	uint16_t event, cpu;
+	uint16_t nr_args, nr_frames;
+	uint64_t word[RING_ARGS_MAX + RING_FRAMES_MAX]; /* arguments, then frames */
+};
+
+/* Where one reader is on one vCPU, and what it could not have. All counts are of slots. */
+struct ring_cursor {
+	uint64_t pos;
+	uint64_t overwritten; /* gone before they were read */
+	uint64_t torn;	      /* changed while they were copied */
+	uint64_t unfinished;  /* reserved and not (yet) written: a writer at work, or one that had to drop */
+	bool wait; /* live reading: pass over an unfinished slot only when half a ring has come after it */
+};
+
+/*
+ * Looks at a ring that starts at mem. `file` is for messages. 0, or -EBADMSG (no ring, or one that lies about its
+ * size) or -EPROTONOSUPPORT (another version), with the sentence set.
+ */
+int ring_image_open(const void *mem, size_t bytes, const char *file, struct ring_image *ret);
+
+/* Offset of the next ring at or after `from` in a memory image, RING_ALIGN aligned; -1 if none. */
+int64_t ring_find(const void *mem, size_t bytes, size_t from);
+
+/* A checked copy of event id's description: names are made of letters that are safe to print. False: none. */
+bool ring_image_event(const struct ring_image *img, unsigned int id, struct ring_event *ret);
+
+/* Records that the guest itself counted as dropped on this vCPU. */
+uint64_t ring_image_drops(const struct ring_image *img, unsigned int cpu);
+
+/*
+ * The next good record of a vCPU, in the order of reservation (stamps of interrupted writers may be a little out
+ * of order). 1 and the record, or 0: nothing more now. Starts at the oldest that can still be there. A call looks
+ * at no more slots than the buffer has, whatever the guest does.
+ */
+int ring_cursor_next(const struct ring_image *img, unsigned int cpu, struct ring_cursor *c,
+		     struct ring_record *ret);
+
+/* For RING_DROP: hands the slots below the cursor back to the guest. `mem` is the writable mapping of img->mem. */
+void ring_cursor_release(const struct ring_image *img, void *mem, unsigned int cpu,
+			 const struct ring_cursor *c);
+
+/*
+ * Makes `second` consistent, given copies taken wholly before and wholly after it: a slot whose mark was not the
+ * same in all three becomes unused. All are of img's size; img must view `second`. Returns how many slots were
+ * dropped.
+ */
+uint64_t ring_image_settle(const struct ring_image *img, const void *first, void *second,
+			   const void *third);
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reads a file that holds the memory of a guest ring at rest (see ring_image.h for what that means). Its event
+ * descriptions become types "guest:NAME"; times are guest TSC ticks until the clock aligns them (src/clock/clock.h),
+ * which meta says by "clock": "guest-tsc".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "readers/ring/ring_image.h"
+#include "readers/ring/ring_reader.h"
+
+
+/* Undescribed records show their id and the words of the first slot. */
+enum { UNKNOWN_ARGS = RING_FIRST_WORDS };
+
+struct entry {
+	uint64_t tsc, pos;
+	uint32_t cpu;
+};
+
+struct ring_reader {
+	struct reader base;
+	uint64_t *mem;
+	struct ring_image img;
+	struct entry *entry;
+	size_t nr_entries, next;
+	const struct event_type *unknown, *types[RING_EVENTS_MAX];
+	struct ring_event desc[RING_EVENTS_MAX];
+	uint8_t *records; /* of the batch that was handed out last */
+};
+
+#define RECORD_WORDS (RING_ARGS_MAX + RING_FRAMES_MAX)
+#define RECORD_BYTES (sizeof(struct record_hdr) + RECORD_WORDS * sizeof(uint64_t))
+
+_Static_assert(UNKNOWN_ARGS + 1 <= RECORD_WORDS, "an undescribed record fits too");
+
+static bool ring_probe(const uint8_t *head, size_t len)
+{
+	const uint64_t magic[2] = {RING_MAGIC0, RING_MAGIC1};
+
+	return len >= sizeof(magic) && !memcmp(head, magic, sizeof(magic));
+}
+
+static int memory_read(int fd, uint8_t *to, size_t bytes, const char *path)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		ssize_t n = read(fd, to + done, bytes - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(-errno, "%s: %s", path, strerror(errno));
+		if (!n)
+			return fail(-EBADMSG, "%s became shorter while it was read", path);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int file_load(struct ring_reader *r, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	int err;
+
+	if (fd < 0 || fstat(fd, &st))
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return fail(-EINVAL, "%s: a guest ring is read from a regular file", path);
+	if ((uint64_t)st.st_size > RING_FILE_MAX)
+		return fail(-EFBIG, "%s: a guest ring of more than %llu bytes is not read", path,
+			    RING_FILE_MAX);
+	r->mem = malloc((size_t)st.st_size + 8);
+	if (!r->mem)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	err = memory_read(fd, (uint8_t *)r->mem, (size_t)st.st_size, path);
+	return err ? err : ring_image_open(r->mem, (size_t)st.st_size, path, &r->img);
+}
+
+static const char *const printers[] = {
+	[RING_DEC] = "dec",   [RING_SDEC] = "dec",  [RING_HEX] = "hex",
+	[RING_ADDR] = "addr", [RING_TEXT] = "text",
+};
+
+static int type_add(const struct ring_event *ev, const struct event_type **ret)
+{
+	static const char frame_names[RING_FRAMES_MAX][8] = {
+		"frame0",  "frame1",  "frame2",	 "frame3",  "frame4",  "frame5",  "frame6",
+		"frame7",  "frame8",  "frame9",	 "frame10", "frame11", "frame12", "frame13",
+		"frame14", "frame15", "frame16", "frame17", "frame18", "frame19", "frame20",
+		"frame21", "frame22", "frame23", "frame24", "frame25", "frame26", "frame27",
+		"frame28", "frame29", "frame30", "frame31",
+	};
+	struct field fields[RING_FIELDS_MAX + RING_FRAMES_MAX];
+	char name[EVENT_NAME_MAX];
+	uint16_t nr = 0, offset = sizeof(struct record_hdr);
+
+	for (unsigned int i = 0; i < ev->nr_fields; i++) {
+		const struct ring_field *f = &ev->field[i];
+
+		fields[nr++] = (struct field){
+			.name = f->name,
+			.fmt = printers[f->kind],
+			.doc = "",
+			.kind = f->kind == RING_TEXT   ? FIELD_TEXT
+				: f->kind == RING_SDEC ? FIELD_SINT
+						       : FIELD_UINT,
+			.offset = offset,
+			.size = (uint16_t)(8 * f->words),
+		};
+		offset = (uint16_t)(offset + 8 * f->words);
+	}
+	for (unsigned int i = 0; i < ev->nr_frames; i++, offset = (uint16_t)(offset + 8))
+		fields[nr++] = (struct field){.name = frame_names[i],
+					      .fmt = "frame",
+					      .doc = "return address",
+					      .kind = FIELD_UINT,
+					      .offset = offset,
+					      .size = 8};
+	snprintf(name, sizeof(name), "guest:%s", ev->name);
+	return event_type_register(&(struct event_type){.name = name,
+							.doc = "a guest's own event",
+							.fields = fields,
+							.nr_fields = nr,
+							.size = offset},
+				   ret);
+}
+
+static int types_add(struct ring_reader *r)
+{
+	static const struct ring_event unknown = {
+		.nr_fields = UNKNOWN_ARGS + 1, .name = "undescribed",
+		.field = {{"id", RING_DEC, 1}, {"arg0", RING_HEX, 1}, {"arg1", RING_HEX, 1},
+			  {"arg2", RING_HEX, 1}, {"arg3", RING_HEX, 1}, {"arg4", RING_HEX, 1}},
+	};
+	int err = type_add(&unknown, &r->unknown);
+
+	for (unsigned int i = 0; !err && i < r->img.nr_events_max; i++)
+		if (ring_image_event(&r->img, i, &r->desc[i]))
+			err = type_add(&r->desc[i], &r->types[i]);
+	return err;
+}
+
+static int entry_add(struct ring_reader *r, const struct ring_record *rec)
+{
+	if (array_room(r->entry, r->nr_entries))
+		return -ENOMEM;
+	r->entry[r->nr_entries++] =
+		(struct entry){.tsc = rec->tsc, .pos = rec->pos, .cpu = rec->cpu};
+	return 0;
+}
+
+static int entry_compare(const void *va, const void *vb)
+{
+	const struct entry *a = va, *b = vb;
+
+	if (a->tsc != b->tsc)
+		return a->tsc < b->tsc ? -1 : 1;
+	if (a->cpu != b->cpu)
+		return a->cpu < b->cpu ? -1 : 1;
+	return a->pos < b->pos ? -1 : a->pos > b->pos;
+}
+
+/* Every good record of every vCPU, by time; and the count of what is not there. */
+static int entries_collect(struct ring_reader *r)
+{
+	uint64_t overwritten = 0, unfinished = 0, drops = 0;
+
+	for (unsigned int cpu = 0; cpu < r->img.nr_cpus; cpu++) {
+		struct ring_cursor c = {0};
+		struct ring_record rec;
+
+		while (ring_cursor_next(&r->img, cpu, &c, &rec)) {
+			int err = entry_add(r, &rec);
+
+			if (err)
+				return err;
+		}
+		overwritten += c.overwritten;
+		unfinished += c.unfinished + c.torn;
+		drops += ring_image_drops(&r->img, cpu);
+	}
+	r->base.info.lost = drops;
+	if (overwritten)
+		trace_info_caveat(&r->base.info,
+				  "%s: the guest's ring was overwritten: %llu older slots are gone",
+				  r->base.info.file, (unsigned long long)overwritten);
+	if (unfinished)
+		trace_info_caveat(&r->base.info,
+				  "%s: %llu slots of the guest's ring hold no finished record",
+				  r->base.info.file, (unsigned long long)unfinished);
+	if (r->nr_entries)
+		qsort(r->entry, r->nr_entries, sizeof(*r->entry), entry_compare);
+	return 0;
+}
+
+static int info_fill(struct ring_reader *r)
+{
+	struct trace_info *info = &r->base.info;
+	json_t *ring = json_pack("{s:s, s:I, s:i, s:I}", "name", r->img.name, "clock_hz",
+				 (json_int_t)r->img.clock_hz, "vcpus", (int)r->img.nr_cpus, "bytes",
+				 (json_int_t)r->img.bytes);
+
+	if (!ring || json_object_set_new(info->meta, "guest_ring", ring) ||
+	    json_object_set_new(info->meta, "clock", json_string("guest-tsc")))
+		return fail(-ENOMEM, "%s: out of memory", info->file);
+	trace_info_caveat(info,
+			  "%s: times are the guest's TSC ticks, not aligned with any host's clock",
+			  info->file);
+	info->nr_events = r->nr_entries;
+	if (r->nr_entries) {
+		info->start_ns = r->entry[0].tsc;
+		info->end_ns = r->entry[r->nr_entries - 1].tsc;
+	}
+	return 0;
+}
+
+static void ring_close(struct reader *base)
+{
+	struct ring_reader *r = (struct ring_reader *)base;
+
+	trace_info_deinit(&base->info);
+	free(r->mem);
+	free(r->entry);
+	free(r->records);
+	free(r);
+}
+
+static int ring_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	struct ring_reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	(void)hint; /* guest times mean nothing to it before they are aligned */
+	if (!r)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	r->base.ops = &ring_reader;
+	err = trace_info_init(&r->base.info, path, "guest-ring");
+	if (!err)
+		err = file_load(r, path);
+	if (!err)
+		err = types_add(r);
+	if (!err)
+		err = entries_collect(r);
+	if (!err)
+		err = info_fill(r);
+	r->records = err ? NULL : calloc(BATCH_MAX, RECORD_BYTES);
+	if (!err && !r->records)
+		err = fail(-ENOMEM, "%s: out of memory", path);
+	if (err) {
+		ring_close(&r->base);
+		return err;
+	}
+	*ret = &r->base;
+	return 0;
+}
+
+/* Lays the record's words where the type has its fields: arguments up to their declared number, then frames. */
+static void words_place(const struct ring_event *ev, const struct ring_record *rec, uint64_t *to)
+{
+	unsigned int at = 0;
+
+	for (unsigned int i = 0; i < ev->nr_fields; i++) {
+		for (unsigned int w = 0; w < ev->field[i].words; w++, at++)
+			to[at] = at < rec->nr_args ? rec->word[at] : 0;
+		if (ev->field[i].kind == RING_TEXT)
+			to[at - 1] &= ~0ull >> 8; /* ends with a NUL, whatever the guest wrote */
+	}
+	for (unsigned int i = 0; i < ev->nr_frames; i++)
+		to[at + i] = i < rec->nr_frames ? rec->word[rec->nr_args + i] : 0;
+}
+
+static void event_make(struct ring_reader *r, const struct ring_record *rec, uint8_t *data,
+		       struct event *ev)
+{
+	const struct event_type *type = rec->event < RING_EVENTS_MAX ? r->types[rec->event] : NULL;
+	uint64_t words[RECORD_WORDS] = {0};
+
+	if (type) {
+		words_place(&r->desc[rec->event], rec, words);
+	} else {
+		type = r->unknown;
+		words[0] = rec->event;
+		for (unsigned int i = 0; i < UNKNOWN_ARGS && i < rec->nr_args; i++)
+			words[1 + i] = rec->word[i];
+	}
+	struct record_hdr hdr = {.time = rec->tsc,
+				 .tid = rec->thread,
+				 .size = type->size,
+				 .cpu = rec->cpu,
+				 .vcpu = rec->cpu};
+
+	memcpy(data, &hdr, sizeof(hdr));
+	memcpy(data + sizeof(hdr), words, type->size - sizeof(hdr));
+	*ev = (struct event){.time_ns = rec->tsc, .type = type, .data = data, .tid = rec->thread,
+			     .size = type->size, .cpu = rec->cpu, .vcpu = rec->cpu};
+}
+
+static int ring_next(struct reader *base, struct batch *batch)
+{
+	struct ring_reader *r = (struct ring_reader *)base;
+	struct ring_record rec;
+
+	batch->nr = 0;
+	for (; r->next < r->nr_entries && batch->nr < BATCH_MAX; r->next++) {
+		const struct entry *e = &r->entry[r->next];
+		struct ring_cursor c = {.pos = e->pos};
+
+		if (ring_cursor_next(&r->img, e->cpu, &c, &rec))
+			event_make(r, &rec, r->records + batch->nr * RECORD_BYTES,
+				   &batch->ev[batch->nr]);
+		else
+			continue;
+		batch->nr++;
+	}
+	return batch->nr > 0;
+}
+
+const struct reader_ops ring_reader = {
+	.name = "guest-ring",
+	.summary = "memory of a guest's own ring (doc/guest-ring.md), saved to a file",
+	.probe = ring_probe,
+	.open = ring_open,
+	.next = ring_next,
+	.close = ring_close,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_STREAM_READER_H
+#define HOSTRACE_STREAM_READER_H
+
+#include "event/reader.h"
+
+/* Files with a guest stream (stream.h). */
+extern const struct reader_ops stream_reader;
+
+/*
+ * The guest's kernel symbols in it, as lines of kallsyms: *ret is allocated, NULL and 0 if it has none. 0 or -errno
+ * with the sentence set.
+ */
+int stream_symbols(const char *path, char **ret, size_t *ret_len);
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined
+ * functions that addr2line -i prints: the innermost DIE that holds the address and every
+ * inlined_subroutine around it up to the subprogram; each outer frame stands where the inner one
+ * was called (DW_AT_call_file, DW_AT_call_line).
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libiberty/demangle.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "symbols/elf_units.h"
+#include "symbols/osv_symbols.h"
+
+enum { NAMES_MAX = 1 << 20 }; /* demangled names kept */
+
+/* A text made here from one in the mapped file, kept by that one's address. */
+struct name {
+	const char *from;
+	char *text; /* NULL: as it is */
+};
+
+struct elf_names {
+	Dwfl *dwfl;
+	struct elf_units *units; /* NULL: .debug_aranges knew all addresses so far */
+	struct name *name;
+	unsigned int nr_names;
+	Dwarf_Off *asked; /* functions without a linkage name that were asked for: a set */
+	uint32_t nr_asked, asked_mask;
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.section_address = dwfl_offline_section_address,
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+};
+
+/* What the linker says about where it lies, or where the guest's loader put it. */
+static bool report(struct elf_names *e, const char *path, const uint64_t *base)
+{
+	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
+		    : dwfl_report_offline(e->dwfl, "guest", path, -1) != NULL;
+}
+
+static int names_open(const char *path, const uint64_t *base, struct elf_names **ret)
+{
+	struct elf_names *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return fail(-ENOMEM, "out of memory");
+	if (access(path, R_OK)) {
+		free(e);
+		return fail(
+			-errno,
+			"%s: %s (the guest's ELF file; -e FILE names another, -x leaves addresses)",
+			path, strerror(errno));
+	}
+	e->dwfl = dwfl_begin(&callbacks);
+	if (!e->dwfl || !report(e, path, base) || dwfl_report_end(e->dwfl, NULL, NULL)) {
+		int err = fail(-EINVAL, "%s: %s", path, dwfl_errmsg(-1));
+
+		elf_names_close(e);
+		return err;
+	}
+	*ret = e;
+	return 0;
+}
+
+int elf_names_open(const char *path, struct elf_names **ret)
+{
+	return names_open(path, NULL, ret);
+}
+
+int elf_names_open_at(const char *path, uint64_t base, struct elf_names **ret)
+{
+	return names_open(path, &base, ret);
+}
+
+void elf_names_close(struct elf_names *e)
+{
+	if (!e)
+		return;
+	for (unsigned int i = 0; i < e->nr_names; i++)
+		free(e->name[i].text);
+	free(e->name);
+	free(e->asked);
+	elf_units_close(e->units);
+	if (e->dwfl)
+		dwfl_end(e->dwfl);
+	free(e);
+}
+
+static const char *name_kept(const struct elf_names *e, const char *from)
+{
+	for (unsigned int i = 0; i < e->nr_names; i++)
+		if (e->name[i].from == from)
+			return e->name[i].text ? e->name[i].text : from;
+	return NULL;
+}
+
+/* Takes text over; returns it, or `from` where text is NULL. */
+static const char *name_keep(struct elf_names *e, const char *from, char *text)
+{
+	if (e->nr_names == NAMES_MAX || array_room(e->name, e->nr_names)) {
+		free(text);
+		return from;
+	}
+	e->name[e->nr_names++] = (struct name){from, text};
+	return text ? text : from;
+}
+
+static const char *demangled(struct elf_names *e, const char *mangled)
+{
+	const char *kept = name_kept(e, mangled);
+
+	return kept ? kept
+		    : name_keep(e, mangled, cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI));
+}
+
+/* A relative file name stands below the directory that the compiler ran in (DW_AT_comp_dir). */
+static const char *full_path(struct elf_names *e, Dwarf_Die *cu, const char *file)
+{
+	Dwarf_Attribute attr;
+	const char *dir = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &attr));
+	const char *kept = file ? name_kept(e, file) : NULL;
+	char *path = NULL;
+
+	if (!file || kept)
+		return kept;
+	if (file[0] != '/' && dir && asprintf(&path, "%s/%s", dir, file) < 0)
+		path = NULL;
+	return name_keep(e, file, path);
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
+		return dwarf_formstring(&attr);
+	return NULL;
+}
+
+static const char *function_name(struct elf_names *e, Dwarf_Die *die)
+{
+	const char *linkage = linkage_name(die);
+
+	return linkage ? demangled(e, linkage) : dwarf_diename(die);
+}
+
+/* Of a function by the symbol table, or NULL; *ret_start: where the symbol stands. */
+static const char *symbol_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+			       uint64_t *ret_start)
+{
+	GElf_Off offset;
+	GElf_Sym sym;
+	const char *name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
+
+	*ret_start = name ? address - offset : 0;
+	return name ? demangled(e, name) : NULL;
+}
+
+static Dwarf_Off *asked_slot(Dwarf_Off *set, uint32_t mask, Dwarf_Off die)
+{
+	uint32_t h = (uint32_t)((die * 0x9e3779b97f4a7c15ull) >> 32);
+
+	while (set[h & mask] && set[h & mask] != die)
+		h++;
+	return &set[h & mask];
+}
+
+/* Is it the second time that this function is asked for? Without memory it never is. */
+static bool asked_before(struct elf_names *e, Dwarf_Off die)
+{
+	if (!e->asked || e->nr_asked * 2 > e->asked_mask) {
+		uint32_t mask = e->asked ? e->asked_mask * 2 + 1 : 255;
+		Dwarf_Off *set = calloc(mask + 1u, sizeof(*set));
+
+		if (!set)
+			return false;
+		for (uint32_t i = 0; e->asked && i <= e->asked_mask; i++)
+			if (e->asked[i])
+				*asked_slot(set, mask, e->asked[i]) = e->asked[i];
+		free(e->asked);
+		e->asked = set;
+		e->asked_mask = mask;
+	}
+	Dwarf_Off *slot = asked_slot(e->asked, e->asked_mask, die);
+	bool before = *slot;
+
+	e->nr_asked += !before;
+	*slot = die;
+	return before;
+}
+
+/* The first of a function's ranges, as the DWARF has it. */
+static Dwarf_Addr function_start(Dwarf_Die *die)
+{
+	Dwarf_Addr base, start = 0, end;
+
+	return dwarf_ranges(die, 0, &base, &start, &end) > 0 ? start : 0;
+}
+
+/*
+ * As addr2line names the innermost frame, and therefore OSv's tool: what C++ gives no linkage name
+ * (lambdas, templates over them, functions of one file) is called by the symbol that the code lies
+ * in, an inlined one by the function that it was inlined into. But asked for another address of the
+ * same function, addr2line has its own name, unless the symbol stands at its start.
+ */
+static const char *innermost_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+				  Dwarf_Addr bias, Dwarf_Die *unit, Dwarf_Die *die)
+{
+	int language = dwarf_srclang(unit);
+	bool is_c = language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 ||
+		    language == DW_LANG_C11 || language == DW_LANG_Mips_Assembler;
+	uint64_t start;
+	const char *name = is_c || linkage_name(die) ? NULL
+						     : symbol_name(e, mod, address, &start);
+
+	if (!name || (asked_before(e, dwarf_dieoffset(die)) && start != function_start(die) + bias))
+		return function_name(e, die);
+	return name;
+}
+
+static void call_site(struct elf_names *e, Dwarf_Die *cu, Dwarf_Die *inlined, struct osv_frame *ret)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+	Dwarf_Files *files;
+	size_t nr;
+
+	if (dwarf_attr_integrate(inlined, DW_AT_call_line, &attr) &&
+	    !dwarf_formudata(&attr, &value))
+		ret->line = (int)value;
+	if (dwarf_attr_integrate(inlined, DW_AT_call_file, &attr) &&
+	    !dwarf_formudata(&attr, &value) && !dwarf_getsrcfiles(cu, &files, &nr) && value < nr)
+		ret->file = full_path(e, cu, dwarf_filesrc(files, value, NULL, NULL));
+}
+
+static Dwarf_Die *unit_of(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+			  Dwarf_Addr *ret_bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(mod, address, ret_bias);
+
+	if (unit)
+		return unit;
+	if (!e->units)
+		e->units = elf_units_open(mod);
+	return elf_units_find(e->units, address, ret_bias);
+}
+
+static void code_line(struct elf_names *e, Dwarf_Die *unit, Dwarf_Addr address,
+		      struct osv_frame *ret)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+
+	if (!line)
+		return;
+	dwarf_lineno(line, &ret->line);
+	ret->file = full_path(e, unit, dwarf_linesrc(line, NULL, NULL));
+}
+
+/* One that something was inlined into: by its symbol if addr2line has learned that, see above. */
+static const char *outer_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
+			      Dwarf_Addr bias, Dwarf_Die *die)
+{
+	uint64_t start;
+	const char *name = e->asked && *asked_slot(e->asked, e->asked_mask, dwarf_dieoffset(die))
+				   ? symbol_name(e, mod, address, &start)
+				   : NULL;
+
+	return name && start == function_start(die) + bias ? name : function_name(e, die);
+}
+
+/* Frames by DWARF: the DIEs around the innermost one, in the order of the code (not of the
+ * definitions). */
+static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t address, bool inlines,
+			     struct osv_frame ret[OSV_INLINES_MAX])
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *cu = unit_of(e, mod, address, &bias), *at = NULL, *around = NULL;
+	int nr_at = cu ? dwarf_getscopes(cu, address - bias, &at) : 0;
+	int nr_around = nr_at > 0 ? dwarf_getscopes_die(&at[0], &around) : 0;
+	unsigned int nr = 0;
+	struct osv_frame next = {.address = address};
+	uint64_t start;
+
+	if (cu)
+		code_line(e, cu, address - bias, &next);
+	for (int i = 0; i < nr_around && nr < OSV_INLINES_MAX; i++) {
+		int tag = dwarf_tag(&around[i]);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+			continue;
+		ret[nr] = next;
+		ret[nr].name = nr ? outer_name(e, mod, address, bias, &around[i])
+				  : innermost_name(e, mod, address, bias, cu,
+						   &around[i]);
+		nr++;
+		if (tag == DW_TAG_subprogram || !inlines)
+			break;
+		next = (struct osv_frame){.address = address};
+		call_site(e, cu, &around[i], &next);
+	}
+	free(at);
+	free(around);
+	if (nr || !next.file || dwarf_haspc(cu, address - bias) <= 0)
+		return nr;
+	ret[0] = next; /* a function whose DIE stands within one that does not hold the address */
+	ret[0].name = symbol_name(e, mod, address, &start);
+	return ret[0].name ? 1 : 0;
+}
+
+unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,
+			       struct osv_frame ret[OSV_INLINES_MAX])
+{
+	Dwfl_Module *mod = dwfl_addrmodule(e->dwfl, address);
+	unsigned int nr = mod ? by_dwarf(e, mod, address, inlines, ret) : 0;
+	uint64_t start;
+	const char *name = nr || !mod ? NULL : symbol_name(e, mod, address, &start);
+
+	if (!name)
+		return nr;
+	ret[0] = (struct osv_frame){.address = address, .name = name};
+	return 1;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "event/event.h"
+#include "symbols/symbol_map.h"
+
+struct symbol {
+	uint64_t address;
+	const char *name; /* into the text */
+	uint32_t order;	  /* line: the first of one address gives the name */
+	bool global;	  /* ... but a global one before local ones */
+};
+
+struct symbol_map {
+	char *text;
+	struct symbol *symbol; /* by address, one of each */
+	size_t nr;
+};
+
+void symbol_map_close(struct symbol_map *m)
+{
+	if (!m)
+		return;
+	free(m->text);
+	free(m->symbol);
+	free(m);
+}
+
+/* Code only: text, weak ones, and what has no type of its own (BPF programs: 't'). */
+static bool is_code(char type)
+{
+	return strchr("tTwWvViI", type) != NULL;
+}
+
+/* Cuts the line at its end of name and module, which become "name [module]". False: no symbol of code. */
+static bool line_parse(char *line, struct symbol *ret)
+{
+	char *p, *name, *end;
+
+	ret->address = strtoull(line, &p, 16);
+	if (p == line || p - line > 18 || *p++ != ' ' || !ret->address)
+		return false;
+	if (!*p || !is_code(*p) || p[1] != ' ')
+		return false;
+	ret->global = isupper((unsigned char)*p);
+	name = p + 2;
+	end = name + strcspn(name, " \t\r");
+	if (end == name)
+		return false;
+	if (*end) {
+		char *module = end + strspn(end, " \t\r");
+
+		if (*module == '[') {
+			*end = ' ';
+			memmove(end + 1, module, strlen(module) + 1);
+			end += 1 + strcspn(end + 1, "\t\r ");
+		}
+		*end = '\0';
+	}
+	text_neutralise(name);
+	ret->name = name;
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (x->global != y->global)
+		return x->global ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int add(struct symbol_map *m, const struct symbol *s)
+{
+	if (m->nr == SYMBOL_MAP_MAX)
+		return fail(-E2BIG, "more than %d symbols", SYMBOL_MAP_MAX);
+	if (array_room(m->symbol, m->nr))
+		return -ENOMEM;
+	m->symbol[m->nr] = *s;
+	m->symbol[m->nr].order = (uint32_t)m->nr;
+	m->nr++;
+	return 0;
+}
+
+static void sort(struct symbol_map *m)
+{
+	size_t to = 0;
+
+	qsort(m->symbol, m->nr, sizeof(*m->symbol), by_address);
+	for (size_t i = 0; i < m->nr; i++)
+		if (!to || m->symbol[to - 1].address != m->symbol[i].address)
+			m->symbol[to++] = m->symbol[i];
+	m->nr = to;
+}
+
+/* Takes the text over. */
+static int text_take(char *text, const char *name, struct symbol_map **ret)
+{
+	_cleanup_(symbol_map_cleanup_) struct symbol_map *m = calloc(1, sizeof(*m));
+	struct symbol s = {0};
+	int err = 0;
+
+	if (!m) {
+		free(text);
+		return fail(-ENOMEM, "out of memory");
+	}
+	m->text = text;
+	for (char *line = text, *next; *line && !err; line = next) {
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = '\0';
+		if (line_parse(line, &s))
+			err = add(m, &s);
+	}
+	if (!err && !m->nr)
+		return fail_hint(fail(-EBADMSG, "%s: no symbols of code", name),
+				 "lines are \"ADDRESS TYPE NAME\"; addresses that are all 0 were "
+				 "hidden by kernel.kptr_restrict: read the file as root");
+	if (err)
+		return err;
+	sort(m);
+	*ret = take_ptr(m);
+	return 0;
+}
+
+int symbol_map_parse(const char *text, size_t len, const char *name, struct symbol_map **ret)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return fail(-ENOMEM, "out of memory");
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return text_take(copy, name, ret);
+}
+
+/* Files of /proc say no size. */
+static int file_read(const char *path, char **ret)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	size_t len = 0, room = 1 << 20, n = 1;
+	_cleanup_free_ char *text = malloc(room);
+
+	if (!f)
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	while (text && n) {
+		if (len + 1 == room) {
+			char *more = room < SYMBOL_MAP_BYTES ? realloc(text, room *= 2) : NULL;
+
+			if (!more)
+				return fail(-E2BIG, "%s is too large for a table of symbols", path);
+			text = more;
+		}
+		n = fread(text + len, 1, room - 1 - len, f);
+		if (!len && n >= 4 && !memcmp(text, "\177ELF", 4))
+			return fail(-ENOEXEC, "%s is an ELF file", path);
+		len += n;
+	}
+	if (!text || ferror(f))
+		return fail(text ? -EIO : -ENOMEM, "%s could not be read", path);
+	text[len] = '\0';
+	*ret = take_ptr(text);
+	return 0;
+}
+
+int symbol_map_open(const char *path, struct symbol_map **ret)
+{
+	char *text = NULL;
+	int err = file_read(path, &text);
+
+	return err ? err : text_take(text, path, ret);
+}
+
+const char *symbol_map_find(const struct symbol_map *m, uint64_t address)
+{
+	size_t lo = 0, hi = m->nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->symbol[mid].address <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || address - m->symbol[lo - 1].address >= SYMBOL_REACH)
+		return NULL;
+	return m->symbol[lo - 1].name;
+}

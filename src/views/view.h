@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A view says how spans are summed up: it folds them one by one into a shape and hands that to the
+ * format. One file in src/views/, one line in src/views/all.c. Every view takes every analyzer.
+ */
+#ifndef HOSTRACE_VIEW_H
+#define HOSTRACE_VIEW_H
+
+#include "output/report.h"
+#include "pairing/pair.h"
+#include "pairing/spans.h"
+
+struct addresses;
+
+struct folding {
+	const struct analyzer *analyzer;
+	const struct pairing *pairing; /* for labels; complete in draw() */
+	const char *by;		       /* as given, or NULL */
+	uint64_t start_ns;	       /* of the trace */
+	const struct addresses *symbols; /* --symbols; NULL: none */
+	void *state;		       /* the view's own */
+};
+
+struct view {
+	const char *name, *summary;
+	const char *formats; /* that it can be written in */
+
+	int (*open)(struct folding *f); /* makes f->state; 0 or -errno with the sentence set, as all here */
+	int (*span)(struct folding *f, const struct span *s);
+
+	/*
+	 * The same for many at once, and for two parts that were folded apart (`from` is a state of its
+	 * own, closed by the caller). A view that has them must come to the same whatever the order.
+	 * NULL: it needs the order.
+	 */
+	int (*spans)(void *state, const struct spans *s);
+	int (*merge)(void *state, void *from);
+	bool wants_ends; /* looks at spans.end_ns */
+
+	int (*draw)(struct folding *f, struct report *r); /* once, after the last span */
+	void (*close)(struct folding *f); /* also after a failed open() */
+};
+
+extern const struct view *const views[]; /* ends with NULL */
+
+/* A table's columns and cells for the labels that spans are grouped by. */
+void label_columns(const struct folding *f, struct table *t);
+void label_cells_other(const struct folding *f, struct cell *row); /* of what found no room */
+void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
+
+/* The place among the labels of one whose numbers have well-known names (port, msr) or symbols (rip),
+ * or -1. Its column, the last one; its name, "" or (a symbol) NULL if none. */
+int label_with_names(const struct folding *f);
+void label_name_column(const struct folding *f, int which, struct table *t);
+const char *label_name(const struct folding *f, int which, struct table *t, const uint64_t *label);
+
+#endif
