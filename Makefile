@@ -11,7 +11,8 @@ LAZY_PKGS = libpcap libcurl # not linked but loaded when first used: src/base/la
 V	?= 0
 
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD)
-CFLAGS	 += -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith \
+OPT	?= -O2
+CFLAGS	 += -std=gnu11 $(OPT) -g -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith \
 	    -Wno-missing-field-initializers -fno-strict-aliasing -MMD -MP
 ifeq ($(WERROR),1)
 CFLAGS	 += -Werror
