@@ -5,9 +5,8 @@ BUILD	?= build
 CC	= gcc
 CLANG	?= clang
 BPFTOOL	?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
-PKGS	= jansson libzstd libelf libdw libtraceevent zlib
-LIVE_PKGS = libbpf
-LAZY_PKGS = libpcap libcurl # not linked but loaded when first used: src/base/lazy.h
+PKGS	= jansson libzstd libelf libdw libtraceevent libcurl libpcap zlib
+LIVE_PKGS = libbpf capstone
 V	?= 0
 
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD)
@@ -37,14 +36,13 @@ SRCS	= src/main.c $(wildcard $(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(
 ifeq ($(LIVE),1)
 SRCS	+= $(wildcard $(LIVE_DIRS:%=src/%/*.c))
 PKGS	+= $(LIVE_PKGS)
-LAZY_PKGS += capstone
 CPPFLAGS += -DHOSTRACE_LIVE
 BPF_SRCS = $(wildcard bpf/*.bpf.c)
 endif
 OBJS	= $(SRCS:%.c=$(BUILD)/%.o)
 LIB_OBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS))
-LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread -ldl
-CPPFLAGS += $(shell pkg-config --cflags $(PKGS) $(LAZY_PKGS) 2>/dev/null)
+LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
+CPPFLAGS += $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean
@@ -57,13 +55,6 @@ $(BUILD)/hostrace: $(OBJS)
 
 # Plain loops over columns, which are worth vectors: the compiler makes them only here.
 $(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_chunk.o): CFLAGS += -O3
-
-# The name that linking -lX would have left in the program.
-lazy_soname = $(or $(shell LC_ALL=C readelf -d "$$($(CC) -print-file-name=lib$(1).so)" 2>/dev/null | \
-	sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p'),$(2))
-$(BUILD)/src/fetch/curl_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,curl,libcurl.so.4)"'
-$(BUILD)/src/analyzers/profile/pcap_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,pcap,libpcap.so.1)"'
-$(BUILD)/src/collector/capstone_lazy.o: CPPFLAGS += -DLAZY_SONAME='"$(call lazy_soname,capstone,libcapstone.so.4)"'
 
 $(BUILD)/%.o: %.c
 	$(call say,CC,$<)

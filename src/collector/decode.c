@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/lazy.h"
 #include "collector/decode.h"
 
 enum {
@@ -36,13 +35,9 @@ static void insn_cleanup(cs_insn **insn)
 		cs_free(*insn, 1);
 }
 
-/* The disassembler, and room for the instruction it is at. */
+/* The disassembler, and a buffer for the instruction it is at. */
 static int capstone_open(csh *ret, cs_insn **ret_insn)
 {
-	int err = lazy_load(&lazy_capstone);
-
-	if (err)
-		return err;
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, ret) != CS_ERR_OK)
 		return fail(-ENOMEM, "cannot start the disassembler");
 	cs_option(*ret, CS_OPT_DETAIL, CS_OPT_ON);

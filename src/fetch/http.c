@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/lazy.h"
 #include "event/event.h"
 #include "fetch/http.h"
 
@@ -63,7 +62,7 @@ CURL *http_handle(const struct http_options *opt, const char *url, char error[CU
 	uint64_t timeout_ns = opt->timeout_ns ? opt->timeout_ns : HTTP_TIMEOUT_NS;
 	CURL *c = NULL;
 
-	if (files_check(opt) || lazy_load(&lazy_curl))
+	if (files_check(opt))
 		return NULL;
 	if (!curl_started() || !(c = curl_easy_init())) {
 		fail(-ENOMEM, "libcurl does not start");

@@ -10,7 +10,6 @@
 
 #include "analyzers/profile/osv_packets.h"
 #include "base/error.h"
-#include "base/lazy.h"
 #include "event/event.h"
 
 enum { SNAPLEN = 1500, ETHERNET_HEADER = 14, PACKET_MAX = 65535 };
@@ -91,11 +90,7 @@ struct writer {
 
 static int writer_open(struct writer *w, FILE *out, bool compat)
 {
-	int err = lazy_load(&lazy_pcap);
-
 	*w = (struct writer){.compat = compat};
-	if (err)
-		return err;
 	w->frame = malloc(ETHERNET_HEADER + PACKET_MAX);
 	w->pcap = pcap_open_dead(DLT_EN10MB, SNAPLEN);
 	w->dumper = w->pcap && w->frame ? pcap_dump_fopen(w->pcap, out) : NULL;
