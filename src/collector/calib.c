@@ -8,6 +8,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
+#include "base/clock.h"
 #include "collector/calib.h"
 
 enum { TRIES = 8 };
@@ -37,7 +38,7 @@ void clock_pair_take(struct rec_clock_pair *rec)
 		if (bracket >= best)
 			continue;
 		best = bracket;
-		rec->hdr.time = (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+		rec->hdr.time = timespec_ns(&ts);
 		rec->tsc = before + bracket / 2;
 		rec->bracket = bracket > UINT32_MAX ? UINT32_MAX : (uint32_t)bracket;
 	}

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "collector/internal.h"
 
@@ -80,7 +81,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 		return err;
 	}
 	collector_calibrate(c, &pair); /* by now some 0.1 s later */
-	c->start_ns = collector_now_ns();
+	c->start_ns = monotonic_ns();
 	*ret = c;
 	return 0;
 }
@@ -115,7 +116,7 @@ json_t *collector_probes(const struct collector *c)
 
 void collector_stop(struct collector *c)
 {
-	c->stop_ns = collector_now_ns();
+	c->stop_ns = monotonic_ns();
 }
 
 uint64_t collector_stop_ns(const struct collector *c)

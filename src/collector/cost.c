@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
@@ -146,7 +147,7 @@ static struct drop_job *links_take(struct collector *c)
 
 int collector_drop(struct collector *c, const char *class)
 {
-	uint64_t now = collector_now_ns();
+	uint64_t now = monotonic_ns();
 	struct drop_job *job;
 	int err;
 

@@ -12,15 +12,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/calib.h"
 #include "collector/internal.h"
 #include "event/event.h"
 
-#define NS_PER_MS 1000000ull
 
 enum {
 	PAUSE_MIN_MS = 1,
@@ -29,14 +28,6 @@ enum {
 	TAIL_EVERY = 512,	/* records after which BPF gets room back */
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may lag behind ours by an update */
 };
-
-uint64_t collector_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void vcpu_learn(struct collector *c, const struct record_hdr *hdr)
 {
@@ -128,13 +119,13 @@ static int report_lost(struct collector *c, unsigned int cpu, collector_sink *si
 	for (unsigned int type = 0; type < EV_LIMIT; type++) {
 		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
 		struct rec_lost rec = {
-			.hdr = {.time = c->watermark_ns ? c->watermark_ns : collector_now_ns(),
+			.hdr = {.time = c->watermark_ns ? c->watermark_ns : monotonic_ns(),
 				.type = EV_lost,
 				.size = sizeof(rec),
 				.cpu = cpu,
 				.vcpu = RECORD_NO_VCPU},
 			.count = lost - seen[type],
-			.until = collector_now_ns(),
+			.until = monotonic_ns(),
 			.lost_cpu = cpu,
 			.lost_event = type,
 		};
@@ -191,7 +182,7 @@ static void pause_set(struct collector *c, uint64_t elapsed_ns, uint64_t bytes_m
 int collector_round(struct collector *c, collector_sink *sink, void *arg,
 		    uint64_t *ret_watermark_ns)
 {
-	uint64_t now = collector_now_ns(), bytes_max = 0;
+	uint64_t now = monotonic_ns(), bytes_max = 0;
 	bool early = false;
 	int ret = calibrate(c, now, sink, arg);
 

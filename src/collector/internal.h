@@ -113,9 +113,6 @@ int collector_sample(struct collector *c, uint64_t hz);
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
 
-/* CLOCK_MONOTONIC, as BPF stamps records. */
-uint64_t collector_now_ns(void);
-
 /* Events that nobody probes for: the collector and its programs write them by themselves. */
 static inline bool event_is_own(unsigned int id)
 {

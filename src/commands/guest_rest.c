@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <regex.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
@@ -20,19 +20,11 @@ enum { PROGRESS_NS = 100000000, BAR = 32 };
 
 static const char bar_full[BAR + 1] = "================================";
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* "[     512 /     2048 k] ========         25%"; at most ten a second. */
 static void progress_show(uint64_t now, uint64_t total)
 {
 	static uint64_t shown_ns;
-	uint64_t time_ns = now_ns();
+	uint64_t time_ns = monotonic_ns();
 	int bar = total ? (int)(now * BAR / total) : 0;
 
 	if (now != total && time_ns - shown_ns < PROGRESS_NS)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "fetch/gdb.h"
 #include "fetch/gdb_packet.h"
@@ -37,14 +37,6 @@ struct gdb {
 	char out[GDB_PACKET_MAX * 2 + 8];
 	size_t out_len;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- connecting ---- */
 
@@ -151,7 +143,7 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 {
 	while (g->in_at == g->in_len) {
 		struct pollfd p = {.fd = g->fd, .events = POLLIN};
-		uint64_t now = now_ns();
+		uint64_t now = monotonic_ns();
 		int ready = now < until_ns ? poll(&p, 1, (int)((until_ns - now) / 1000000) + 1) : 0;
 
 		if (ready < 0 && errno == EINTR)
@@ -178,7 +170,7 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 /* The next packet, not yet confirmed; answers damaged ones with '-', resends ours when asked to. */
 static int packet_get(struct gdb *g)
 {
-	uint64_t until_ns = now_ns() + g->timeout_ns;
+	uint64_t until_ns = monotonic_ns() + g->timeout_ns;
 	unsigned int resends = 0, skipped = 0;
 	uint8_t byte = 0;
 	int err;
@@ -292,7 +284,7 @@ int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret)
 	g->fd = -1;
 	g->chunk = CHUNK_DEFAULT;
 	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
-	g->stopped_at_ns = now_ns();
+	g->stopped_at_ns = monotonic_ns();
 	err = connect_to(g, target);
 	if (!err)
 		err = attach(g);
@@ -304,7 +296,7 @@ int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret)
 
 uint64_t gdb_stopped_ns(const struct gdb *g)
 {
-	return now_ns() - g->stopped_at_ns;
+	return monotonic_ns() - g->stopped_at_ns;
 }
 
 void gdb_close(struct gdb *g)

@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "fetch/source_internal.h"
 
@@ -14,14 +14,6 @@ enum { STOP_PAUSE_MS = 10 };
 
 static const struct source_ops *const kinds[] = {&source_serial, &source_vsock, &source_shm,
 						 &source_mem, &source_file};
-
-uint64_t source_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 int source_write(struct guest_source *s, const void *data, size_t len)
 {
@@ -140,7 +132,7 @@ static void give_up(struct guest_source *s)
 
 static int look(struct guest_source *s)
 {
-	uint64_t now = source_now_ms();
+	uint64_t now = monotonic_ms();
 	int err;
 
 	if (now < s->retry_ms)
@@ -202,14 +194,14 @@ static bool may_wait(const struct guest_source *s, uint64_t waited_ms)
 
 void guest_source_stop(struct guest_source *s)
 {
-	uint64_t begin = source_now_ms();
+	uint64_t begin = monotonic_ms();
 	int err = 0;
 
 	s->retry_ms = 0;
 	guest_source_round(s); /* also what has only appeared now */
 	if (s->there && !s->failed && s->ops->ask_end) {
 		s->ops->ask_end(s);
-		while (!s->failed && !s->frames.ended && may_wait(s, source_now_ms() - begin)) {
+		while (!s->failed && !s->frames.ended && may_wait(s, monotonic_ms() - begin)) {
 			err = s->ops->take(s);
 			if (err < 0)
 				give_up(s);

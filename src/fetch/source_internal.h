@@ -63,6 +63,4 @@ int source_ring_finish(struct guest_source *s);
 uint8_t *frames_room(struct guest_source *s, size_t *ret_room);
 int frames_take(struct guest_source *s, size_t len);
 
-uint64_t source_now_ms(void);
-
 #endif

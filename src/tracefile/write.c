@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "tracefile/ring.h"
 #include "tracefile/schema.h"
@@ -44,14 +44,6 @@ struct trace_writer {
 	bool announced[NR_TYPE_IDS]; /* has its schema in w->out */
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t meta_u64(const json_t *meta, const char *key, uint64_t fallback)
 {
 	const json_t *v = json_object_get(meta, key);
@@ -64,8 +56,9 @@ static struct trace_header header_make(const json_t *meta)
 {
 	struct trace_header h = {
 		.start_monotonic_ns =
-			meta_u64(meta, "start_monotonic_ns", clock_ns(CLOCK_MONOTONIC)),
-		.start_realtime_ns = meta_u64(meta, "start_realtime_ns", clock_ns(CLOCK_REALTIME)),
+			meta_u64(meta, "start_monotonic_ns", monotonic_ns()),
+		.start_realtime_ns =
+			meta_u64(meta, "start_realtime_ns", clock_read_ns(CLOCK_REALTIME)),
 	};
 
 	if (getrandom(h.id, sizeof(h.id), GRND_NONBLOCK) < 0)
@@ -209,7 +202,7 @@ int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
 	if (err || w->err)
 		return err ? err : w->err;
 	if (!h->nr_records++)
-		w->chunk_since_ns = clock_ns(CLOCK_MONOTONIC);
+		w->chunk_since_ns = monotonic_ns();
 	memcpy(w->chunk.data + w->chunk.len, rec, rec->size);
 	w->chunk.len += rec->size;
 	if (!w->count[rec->type]++)
@@ -244,7 +237,7 @@ int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns)
 {
 	w->watermark_ns = watermark_ns;
 	if (w->chunk.len >= w->target ||
-	    (w->chunk.h.nr_records && clock_ns(CLOCK_MONOTONIC) - w->chunk_since_ns >= WAIT_MAX_NS))
+	    (w->chunk.h.nr_records && monotonic_ns() - w->chunk_since_ns >= WAIT_MAX_NS))
 		return chunk_flush(w);
 	return w->err;
 }

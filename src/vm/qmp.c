@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "event/event.h"
 #include "vm/qmp.h"
@@ -25,20 +25,12 @@ struct qmp {
 
 enum { LINE_FIRST = 64 << 10 };
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- lines ---- */
 
-static int receive(struct qmp *q, int64_t until_ms)
+static int receive(struct qmp *q, uint64_t until_ms)
 {
 	struct pollfd p = {.fd = q->fd, .events = POLLIN};
-	int64_t left = until_ms - now_ms();
+	int64_t left = (int64_t)(until_ms - monotonic_ms());
 	ssize_t n;
 
 	if (q->len == q->size) {
@@ -66,7 +58,7 @@ static int receive(struct qmp *q, int64_t until_ms)
 }
 
 /* The next line as an object. */
-static int next_object(struct qmp *q, int64_t until_ms, json_t **ret)
+static int next_object(struct qmp *q, uint64_t until_ms, json_t **ret)
 {
 	char *end;
 	json_error_t error;
@@ -87,7 +79,7 @@ static int next_object(struct qmp *q, int64_t until_ms, json_t **ret)
 }
 
 /* The next object that has one of these keys; events and the like are passed over. */
-static int next_with(struct qmp *q, const char *key, const char *or_key, int64_t until,
+static int next_with(struct qmp *q, const char *key, const char *or_key, uint64_t until,
 		     json_t **ret)
 {
 	for (unsigned int i = 0; i < QMP_EVENTS_MAX; i++) {
@@ -137,7 +129,7 @@ static int send_all(struct qmp *q, const char *text)
 
 static int answer_of(struct qmp *q, const char *command, json_int_t id, json_t **ret_value)
 {
-	int64_t until = now_ms() + q->patience_ms;
+	uint64_t until = monotonic_ms() + (unsigned int)q->patience_ms;
 
 	for (;;) {
 		json_t *reply, *value;
@@ -147,7 +139,7 @@ static int answer_of(struct qmp *q, const char *command, json_int_t id, json_t *
 			return err;
 		if (json_integer_value(json_object_get(reply, "id")) != id) {
 			json_decref(reply); /* of a question that was given up */
-			if (now_ms() < until)
+			if (monotonic_ms() < until)
 				continue;
 			return fail(-ETIMEDOUT, "%s: answers to others only", q->name);
 		}
@@ -184,7 +176,8 @@ int qmp_execute(struct qmp *q, const char *command, json_t *arguments, json_t **
 static int greet(struct qmp *q)
 {
 	json_t *greeting, *nothing;
-	int err = next_with(q, "QMP", NULL, now_ms() + q->patience_ms, &greeting);
+	uint64_t until_ms = monotonic_ms() + (unsigned int)q->patience_ms;
+	int err = next_with(q, "QMP", NULL, until_ms, &greeting);
 
 	if (err == -ETIMEDOUT)
 		return fail(err,

@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "event/event.h"
 #include "tracefile/tracefile.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 
 enum {
 	SUMMARY_TYPES = 6, /* event types named in the summary */
@@ -51,14 +51,6 @@ const struct option_row record_own_options[] = {
 	{0},
 };
 /* clang-format on */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /* ---- what to record ---- */
 
@@ -179,13 +171,13 @@ static int loop(struct recording *r)
 	int err = 0;
 
 	started(r);
-	r->start_ns = now_ns();
+	r->start_ns = monotonic_ns();
 	while (!r->stop && !err) {
-		uint64_t now = now_ns();
+		uint64_t now = monotonic_ns();
 
 		pause_until_round(r, now);
 		err = round_once(r, &watermark);
-		now = now_ns();
+		now = monotonic_ns();
 		if (!err)
 			err = parts_round(r, now);
 		progress(r, now);
@@ -261,7 +253,7 @@ static int setup(struct recording *r)
 	meta = record_meta_begin(r);
 	err = trace_writer_open(record_opt.output, &wopt, meta, &r->writer);
 	json_decref(meta);
-	r->start_ns = now_ns();
+	r->start_ns = monotonic_ns();
 	if (!err)
 		err = parts_start(r);
 	if (err)
@@ -295,7 +287,7 @@ static void summary(struct recording *r, uint64_t bytes)
 				event_type_ours(order[i])->name, n->by_type[order[i]]);
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost, %" PRIu64
 		     " KiB in %s; ended by: %s",
-		     n->events, (double)(now_ns() - r->start_ns) / 1e9, len ? line : "none",
+		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
 		     n->lost, bytes / 1024, record_opt.output, record_stop_words[r->stop]);
 	if (n->lost)
 		command_note("warning: %" PRIu64

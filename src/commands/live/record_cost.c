@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
@@ -83,7 +84,7 @@ static uint64_t vms_cpu_ns(const struct recording *r)
 		clockid_t id;
 
 		if (!clock_getcpuclockid(r->vms[i].pid, &id) && !clock_gettime(id, &ts))
-			sum += (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+			sum += timespec_ns(&ts);
 	}
 	return sum;
 }

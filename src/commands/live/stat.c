@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
@@ -21,7 +22,6 @@
 #include "commands/live/stat.h"
 #include "output/report.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 
 static struct {
 	const char *vm, *by;
@@ -46,14 +46,6 @@ struct watching {
 	int signals, pidfd;
 	uint64_t start_ns, last_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /* ---- a table ---- */
 
@@ -139,7 +131,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 static int report_now(struct watching *w)
 {
 	struct stat_rows rows, all;
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 	int err = stat_rows_read(w->stat, opt.by, &rows);
 
 	if (!err && opt.interval_ns)
@@ -177,7 +169,7 @@ static bool ended_before(struct watching *w, uint64_t until)
 {
 	struct pollfd p[2] = {{.fd = w->signals, .events = POLLIN},
 			      {.fd = w->pidfd, .events = POLLIN}};
-	uint64_t now = now_ns(), left = until > now ? until - now : 0;
+	uint64_t now = monotonic_ns(), left = until > now ? until - now : 0;
 	struct timespec ts = {.tv_sec = (time_t)(left / NS_PER_S),
 			      .tv_nsec = (long)(left % NS_PER_S)};
 
@@ -189,13 +181,13 @@ static int loop(struct watching *w)
 	uint64_t end, next;
 	int err = 0;
 
-	w->start_ns = w->last_ns = now_ns();
+	w->start_ns = w->last_ns = monotonic_ns();
 	end = opt.duration_ns ? w->start_ns + opt.duration_ns : UINT64_MAX;
 	next = w->start_ns;
 	command_note("watching %s (pid %d); ^C ends it", w->vm.name ? w->vm.name : "VM", w->vm.pid);
 	do {
 		next = opt.interval_ns ? next + opt.interval_ns : UINT64_MAX;
-		if (ended_before(w, next < end ? next : end) || now_ns() >= end)
+		if (ended_before(w, next < end ? next : end) || monotonic_ns() >= end)
 			break;
 		err = report_now(w);
 	} while (!err);

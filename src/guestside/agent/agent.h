@@ -25,8 +25,6 @@ int complain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 /* A signal came: whoever waits comes back. */
 extern volatile int agent_signalled;
 
-uint64_t agent_now_ms(void);
-
 /* ---- ways to the host ---- */
 
 struct sink;
@@ -40,7 +38,7 @@ int sink_open(const char *to, struct sink **ret);
 int sink_wait(struct sink *s);
 
 /*
- * Everything, or -EPIPE: the host is gone; -ETIMEDOUT: it has not taken all until until_ms (of agent_now_ms(); 0: no
+ * Everything, or -EPIPE: the host is gone; -ETIMEDOUT: it has not taken all until until_ms (of monotonic_ms(); 0: no
  * limit but a few seconds after a signal); -errno.
  */
 int sink_write(struct sink *s, const void *data, size_t len, uint64_t until_ms);

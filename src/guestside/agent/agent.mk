@@ -6,7 +6,7 @@ AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -std=gnu11 -O2 -g -Wall -Wextra -Wshadow 
 
 all: $(AGENT)
 
-$(AGENT): $(AGENT_SRCS) $(wildcard src/guestside/agent/*.h src/guestside/stream*.h src/base/crc32c.h)
+$(AGENT): $(AGENT_SRCS) $(wildcard src/guestside/agent/*.h src/base/clock.h src/base/crc32c.h)
 	$(call say,AGENT,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(AGENT_CC) -static -o $@ $(AGENT_SRCS) -lpthread

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "guestside/agent/agent.h"
 
 #ifndef HOSTRACE_VERSION
@@ -68,14 +69,6 @@ int complain(int err, const char *fmt, ...)
 	return err;
 }
 
-uint64_t agent_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static void on_signal(int nr)
 {
 	agent_signalled = nr;
@@ -95,10 +88,10 @@ static void signals_set(void)
 /* Pages go out until there is a reason to end, which is returned; NULL with *ret_err: an error. */
 static const char *pump(struct stream *st, struct trace *t, int *ret_err)
 {
-	uint64_t until = opt.duration_ms ? agent_now_ms() + opt.duration_ms : UINT64_MAX;
+	uint64_t until = opt.duration_ms ? monotonic_ms() + opt.duration_ms : UINT64_MAX;
 
 	for (;;) {
-		uint64_t now = agent_now_ms();
+		uint64_t now = monotonic_ms();
 		int said, pause = until - now < PERIOD_MS ? (int)(until - now) : PERIOD_MS;
 
 		if (now >= until)
@@ -129,7 +122,7 @@ static int session_run(struct stream *st, struct trace *t)
 	trace_on(t, false);
 	if (!why)
 		return err;
-	st->until_ms = agent_now_ms() + REST_MS;
+	st->until_ms = monotonic_ms() + REST_MS;
 	err = stream_pages(st, t);
 	if (!err)
 		err = stream_end(st, t, why);

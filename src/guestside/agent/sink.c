@@ -14,6 +14,7 @@
 
 #include <linux/vm_sockets.h>
 
+#include "base/clock.h"
 #include "guestside/agent/sink.h"
 #include "guestside/agent/stream.h"
 
@@ -200,10 +201,10 @@ static int vsock_wait(struct sink *s)
 /* Sends the end of the stream and waits for the host's. */
 static void vsock_end(struct sink *s)
 {
-	uint64_t until = agent_now_ms() + END_MS;
+	uint64_t until = monotonic_ms() + END_MS;
 
 	shutdown(s->fd, SHUT_WR);
-	while (agent_now_ms() < until && fd_look(s, LOOK_MS, false) >= 0)
+	while (monotonic_ms() < until && fd_look(s, LOOK_MS, false) >= 0)
 		;
 }
 
@@ -273,8 +274,8 @@ int sink_write(struct sink *s, const void *data, size_t len, uint64_t until_ms)
 		if (n)
 			continue;
 		if (!until_ms && (agent_signalled || s->stop_said))
-			until_ms = agent_now_ms() + END_MS;
-		if (until_ms && agent_now_ms() > until_ms)
+			until_ms = monotonic_ms() + END_MS;
+		if (until_ms && monotonic_ms() > until_ms)
 			return -ETIMEDOUT;
 		said = s->ops->look(s, LOOK_MS, true);
 		s->stop_said |= said == SINK_STOP;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "guestside/agent/sink.h"
 #include "guestside/agent/stream_shm.h"
 
@@ -127,7 +128,7 @@ static int shm_wait(struct sink *s)
 			return -EINTR;
 		poll(NULL, 0, WAIT_MS);
 	}
-	s->beat_ms = agent_now_ms();
+	s->beat_ms = monotonic_ms();
 	state_set(s, STREAM_SHM_STREAMING);
 	return 0;
 }
@@ -152,7 +153,7 @@ static long shm_put(struct sink *s, const void *data, size_t len)
 
 static int shm_look(struct sink *s, int timeout_ms, bool writing)
 {
-	uint64_t now = agent_now_ms(), until = now + (uint64_t)timeout_ms;
+	uint64_t now = monotonic_ms(), until = now + (uint64_t)timeout_ms;
 
 	do {
 		uint32_t beat = __atomic_load_n(&s->shm->host_beat, __ATOMIC_RELAXED);
@@ -170,17 +171,17 @@ static int shm_look(struct sink *s, int timeout_ms, bool writing)
 		if (agent_signalled)
 			return -EINTR;
 		poll(NULL, 0, timeout_ms && writing ? TICK_MS : timeout_ms);
-		now = agent_now_ms();
+		now = monotonic_ms();
 	} while (now < until);
 	return 0;
 }
 
 static void shm_end(struct sink *s)
 {
-	uint64_t until = agent_now_ms() + END_MS;
+	uint64_t until = monotonic_ms() + END_MS;
 
 	state_set(s, STREAM_SHM_ENDED);
-	while (agent_now_ms() < until && host_state(s) != STREAM_SHM_NOBODY)
+	while (monotonic_ms() < until && host_state(s) != STREAM_SHM_NOBODY)
 		poll(NULL, 0, TICK_MS);
 }
 
