@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hash functions, and one bounded hash table. Entries of the caller's type lie in the table itself and begin with their
+ * key: one or more uint64_t, or a pointer to a text.
+ *
+ *	struct thread {
+ *		uint64_t id;
+ *		uint32_t vcpu;
+ *	};
+ *	struct hash_table threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
+ *	struct thread *t = hash_add_u64(&threads, id, NULL);
+ *
+ * Open addressing with linear probing, at most two thirds full; a removed entry leaves no mark. A table allocates on
+ * its first entry and doubles up to its limit. Pointers to entries are valid until the next entry is added or removed.
+ * Hash values are the same in every run, so that output never depends on chance; they must not be stored in files.
+ */
+#ifndef HOSTRACE_HASH_H
+#define HOSTRACE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A 64-bit hash of a number: both halves of a product, so that every bit depends on every bit of the value. */
+static inline uint64_t hash_u64(uint64_t value)
+{
+	unsigned __int128 product = (unsigned __int128)(value ^ 0xff51afd7ed558ccdull) *
+				    0x9e3779b97f4a7c15ull;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t hash_words(const uint64_t *word, unsigned int nr)
+{
+	uint64_t h = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		h = hash_u64(h ^ word[i]);
+	return h;
+}
+
+uint64_t hash_bytes(const void *bytes, size_t len);
+
+static inline uint64_t hash_text(const char *text)
+{
+	return hash_bytes(text, strlen(text));
+}
+
+struct hash_table {
+	uint8_t *entry;
+	uint32_t *mark; /* by slot: 31 bits of the key's hash and the top bit; 0: the slot is free */
+	uint32_t mask;	/* number of slots - 1 */
+	uint32_t nr, max;
+	uint32_t entry_size, key_words; /* key_words 0: the key is a text */
+	uint64_t refused; /* entries not added because the table is full, or memory is */
+};
+
+/* An empty table of entries that begin with `words` numbers as their key; at most `limit` of them (below 2^30). */
+#define HASH_TABLE(type, words, limit) \
+	((struct hash_table){ \
+		.entry_size = sizeof(type), .key_words = (words), .max = (limit)})
+
+/* Entries begin with a pointer to a text that the caller owns and keeps for as long as the entry exists. */
+#define HASH_TABLE_OF_TEXTS(type, limit) HASH_TABLE(type, 0, limit)
+
+/* Frees the table's memory; it is then empty and may be used again. */
+void hash_deinit(struct hash_table *t);
+
+/* Removes all entries and keeps the memory and the count of refused ones. */
+void hash_clear(struct hash_table *t);
+
+/* ---- find: the entry, or NULL ---- */
+
+static inline uint32_t hash_mark_(uint64_t hash)
+{
+	return (uint32_t)hash | 1u << 31;
+}
+
+static inline void *hash_entry_(const struct hash_table *t, uint32_t slot)
+{
+	return t->entry + (size_t)slot * t->entry_size;
+}
+
+static inline void *hash_find_u64(const struct hash_table *t, uint64_t key)
+{
+	uint32_t mark = hash_mark_(hash_u64(key));
+
+	if (!t->nr)
+		return NULL;
+	for (uint32_t i = mark & t->mask; t->mark[i]; i = (i + 1) & t->mask)
+		if (t->mark[i] == mark && *(const uint64_t *)hash_entry_(t, i) == key)
+			return hash_entry_(t, i);
+	return NULL;
+}
+
+static inline bool hash_words_equal_(const uint64_t *a, const uint64_t *b, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+/* `key`: as many numbers as the table's keys have. */
+static inline void *hash_find_words(const struct hash_table *t, const uint64_t *key)
+{
+	uint32_t mark = hash_mark_(hash_words(key, t->key_words));
+
+	if (!t->nr)
+		return NULL;
+	for (uint32_t i = mark & t->mask; t->mark[i]; i = (i + 1) & t->mask)
+		if (t->mark[i] == mark && hash_words_equal_(hash_entry_(t, i), key, t->key_words))
+			return hash_entry_(t, i);
+	return NULL;
+}
+
+void *hash_find_text(const struct hash_table *t, const char *key);
+
+/* ---- add: the entry with this key, which is zero but for its key if it is new ---- */
+
+/* NULL: it is not there and the table is full, or memory is (counted in `refused`). `ret_new` may be NULL. */
+void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new);
+void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new);
+/* The new entry's key is `key` itself: the caller may replace it by a copy. */
+void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new);
+
+/* ---- remove, iterate ---- */
+
+/*
+ * Entries that follow are moved up, so that pointers to entries are invalid. Returns the place at which an iteration
+ * goes on. `e` must have the type of the table's entries.
+ */
+#define hash_remove(t, e) \
+	hash_remove_slot_((t), (uint32_t)((e) - (__typeof__(e))(void *)(t)->entry))
+uint32_t hash_remove_slot_(struct hash_table *t, uint32_t slot);
+
+/*
+ * The next entry from place *at on, or NULL; begin with 0. The order depends on the keys and on the table's history.
+ * What is visited may be removed; then entries visited before may be visited again, and none is skipped:
+ *
+ *	for (uint32_t at = 0; (e = hash_next(t, &at));)
+ *		if (is_over(e))
+ *			at = hash_remove(t, e);
+ */
+void *hash_next(const struct hash_table *t, uint32_t *at);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Against a plain array: random adds, removals and finds; then the limit, growth and removal while iterating. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+
+enum { KEYS = 300, STEPS = 200000 };
+
+struct entry {
+	uint64_t key[3];
+	uint32_t value;
+};
+
+struct model {
+	bool present[KEYS];
+	uint32_t value[KEYS], nr;
+};
+
+/* Among them 0, ~0, and numbers that differ in few bits, low or high. */
+static void key_of(unsigned int i, unsigned int words, uint64_t ret[3])
+{
+	ret[0] = i == KEYS - 1 ? UINT64_MAX : i % 2 ? (uint64_t)i << 48 : i;
+	ret[1] = words > 1 ? i / 7 : 0;
+	ret[2] = words > 2 ? i % 7 : 0;
+}
+
+static struct entry *find(const struct hash_table *t, unsigned int i)
+{
+	uint64_t key[3];
+
+	key_of(i, t->key_words, key);
+	if (t->key_words == 1)
+		assert_ptr_equal(hash_find_u64(t, key[0]), hash_find_words(t, key));
+	return hash_find_words(t, key);
+}
+
+static void step(struct hash_table *t, struct model *m)
+{
+	unsigned int i = (unsigned int)random() % KEYS;
+	struct entry *e = find(t, i);
+	uint64_t key[3];
+	bool fresh;
+
+	key_of(i, t->key_words, key);
+	assert_int_equal(e != NULL, m->present[i]);
+	if (e)
+		assert_int_equal(e->value, m->value[i]);
+	if (e && random() % 2) {
+		hash_remove(t, e);
+		m->present[i] = false;
+		m->nr--;
+		return;
+	}
+	e = t->key_words == 1 ? hash_add_u64(t, key[0], &fresh) : hash_add_words(t, key, &fresh);
+	assert_non_null(e);
+	assert_int_equal(fresh, !m->present[i]);
+	assert_memory_equal(e->key, key, t->key_words * sizeof(*key));
+	if (fresh)
+		assert_int_equal(e->value, 0);
+	m->nr += fresh;
+	m->present[i] = true;
+	m->value[i] = e->value = (uint32_t)random();
+}
+
+static void compare(const struct hash_table *t, const struct model *m)
+{
+	const struct entry *e;
+	uint32_t nr = 0, at = 0;
+
+	for (unsigned int i = 0; i < KEYS; i++) {
+		e = find(t, i);
+		assert_int_equal(e != NULL, m->present[i]);
+	}
+	while ((e = hash_next(t, &at)))
+		nr++;
+	assert_int_equal(nr, m->nr);
+	assert_int_equal(t->nr, m->nr);
+}
+
+static void random_steps(unsigned int words)
+{
+	struct hash_table t = HASH_TABLE(struct entry, words, KEYS);
+	struct model m = {0};
+
+	srandom(words);
+	compare(&t, &m);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		step(&t, &m);
+		if (i % 1000 == 0)
+			compare(&t, &m);
+	}
+	compare(&t, &m);
+	hash_clear(&t);
+	m = (struct model){0};
+	compare(&t, &m);
+	step(&t, &m);
+	compare(&t, &m);
+	assert_int_equal(t.refused, 0);
+	hash_deinit(&t);
+	compare(&t, &(struct model){0});
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	for (unsigned int words = 1; words <= 3; words++)
+		random_steps(words);
+}
+
+static void test_limit(void **state)
+{
+	struct hash_table t = HASH_TABLE(struct entry, 1, 1000);
+	bool fresh;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_non_null(hash_add_u64(&t, i << 32, NULL));
+	assert_int_equal(t.refused, 0);
+	assert_null(hash_add_u64(&t, 1, &fresh));
+	assert_null(hash_add_u64(&t, 2, NULL));
+	assert_int_equal(t.refused, 2);
+	assert_non_null(hash_add_u64(&t, 999ull << 32, &fresh)); /* known: not refused */
+	assert_false(fresh);
+	hash_remove(&t, (struct entry *)hash_find_u64(&t, 0));
+	assert_non_null(hash_add_u64(&t, 1, &fresh));
+	assert_true(fresh);
+	assert_int_equal(t.nr, 1000);
+	hash_deinit(&t);
+}
+
+static void test_growth_keeps_entries(void **state)
+{
+	struct hash_table t = HASH_TABLE(struct entry, 1, 1 << 20);
+
+	(void)state;
+	for (uint32_t i = 0; i < 100000; i++)
+		((struct entry *)hash_add_u64(&t, i * 4096ull, NULL))->value = i;
+	for (uint32_t i = 0; i < 100000; i++)
+		assert_int_equal(((struct entry *)hash_find_u64(&t, i * 4096ull))->value, i);
+	assert_true(t.nr * 3 <= (t.mask + 1) * 2);
+	assert_true(t.mask < 1 << 18);
+	hash_deinit(&t);
+}
+
+static void test_remove_while_iterating(void **state)
+{
+	struct hash_table t = HASH_TABLE(struct entry, 1, 10000);
+	struct entry *e;
+
+	(void)state;
+	for (unsigned int round = 0; round < 50; round++) {
+		hash_clear(&t);
+		for (uint32_t i = 0; i < 20 + 7 * round; i++)
+			((struct entry *)hash_add_u64(&t, (uint64_t)random(), NULL))->value = i % 3;
+		for (uint32_t at = 0; (e = hash_next(&t, &at));)
+			if (e->value)
+				at = hash_remove(&t, e);
+		assert_int_equal(t.nr, (20 + 7 * round + 2) / 3);
+		for (uint32_t at = 0; (e = hash_next(&t, &at));)
+			assert_int_equal(e->value, 0);
+	}
+	hash_deinit(&t);
+}
+
+struct word {
+	const char *text;
+	unsigned int number;
+};
+
+static void test_texts(void **state)
+{
+	struct hash_table t = HASH_TABLE_OF_TEXTS(struct word, 600);
+	char text[1000][8];
+	bool fresh;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1000; i++) {
+		snprintf(text[i], sizeof(text[i]), "%u", i);
+		struct word *w = hash_add_text(&t, text[i], &fresh);
+
+		assert_true(fresh);
+		assert_int_equal(w != NULL, i < 600);
+		if (w)
+			w->number = i;
+	}
+	assert_int_equal(t.refused, 400);
+	for (unsigned int i = 0; i < 600; i++) {
+		char copy[8];
+
+		strcpy(copy, text[i]);
+		assert_int_equal(((struct word *)hash_find_text(&t, copy))->number, i);
+		assert_ptr_equal(((struct word *)hash_add_text(&t, copy, &fresh))->text, text[i]);
+		assert_false(fresh);
+	}
+	assert_null(hash_find_text(&t, ""));
+	assert_null(hash_find_text(&t, "700"));
+	hash_deinit(&t);
+}
+
+/* Small, aligned and high numbers spread over the low bits; texts of each length differ. */
+static void test_functions(void **state)
+{
+	unsigned int used[3][1024] = {{0}}, free_slots[3] = {0};
+	uint8_t zero[40] = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 4096; i++) {
+		used[0][hash_u64(i) % 1024]++;
+		used[1][hash_u64(0xffff800000000000ull + i * 4096) % 1024]++;
+		used[2][hash_u64(i << 32) % 1024]++;
+	}
+	for (unsigned int k = 0; k < 3; k++) {
+		for (unsigned int i = 0; i < 1024; i++)
+			free_slots[k] += !used[k][i];
+		assert_true(free_slots[k] < 60); /* by chance 19: 1024 / e^4 */
+	}
+	for (unsigned int i = 0; i < sizeof(zero); i++)
+		for (unsigned int k = 0; k < i; k++)
+			assert_int_not_equal(hash_bytes(zero, i), hash_bytes(zero, k));
+	assert_int_equal(hash_text("kvm_exit"), hash_bytes("kvm_exit", 8));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_growth_keeps_entries),
+		cmocka_unit_test(test_remove_while_iterating),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_functions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
