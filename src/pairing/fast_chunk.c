@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A chunk for the fast lane: of its columns only the times and what the analyzer groups by are decoded, and the
- * threads' parts are handed to their states. Whatever the long way would have to tell (records that fit no type or
- * lie outside of their chunk) is found here too, and ends the lane.
+ * A chunk on the fast path: of its columns only the times and what the analyzer groups by are decoded, and each
+ * thread's part is appended to its state. What the slow path would have to report (records that fit no type or lie
+ * outside their chunk's time range) is detected here too, and ends the fast path.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 
 enum { BLOCK_BYTES = 1 << 20 }; /* more than any column takes */
 
-struct lane_block {
-	struct lane_block *next;
+struct fast_block {
+	struct fast_block *next;
 	size_t used;
 	uint8_t data[BLOCK_BYTES] __attribute__((aligned(8)));
 };
 
-static void *lane_alloc(struct lane_worker *w, size_t len)
+static void *fast_alloc(struct fast_worker *w, size_t len)
 {
-	struct lane_block *b = w->blocks;
+	struct fast_block *b = w->blocks;
 
 	len = (len + 7) & ~(size_t)7;
 	if (len > BLOCK_BYTES)
@@ -43,10 +43,10 @@ static void *lane_alloc(struct lane_worker *w, size_t len)
 	return b->data + b->used - len;
 }
 
-void lane_round_end(struct lane_worker *w)
+void fast_round_end(struct fast_worker *w)
 {
 	while (w->blocks) {
-		struct lane_block *b = w->blocks;
+		struct fast_block *b = w->blocks;
 
 		w->blocks = b->next;
 		b->next = w->spare;
@@ -54,11 +54,11 @@ void lane_round_end(struct lane_worker *w)
 	}
 }
 
-void lane_blocks_free(struct lane_worker *w)
+void fast_blocks_free(struct fast_worker *w)
 {
-	lane_round_end(w);
+	fast_round_end(w);
 	while (w->spare) {
-		struct lane_block *b = w->spare;
+		struct fast_block *b = w->spare;
 
 		w->spare = b->next;
 		free(b);
@@ -81,23 +81,23 @@ static void mask(uint64_t *v, uint32_t rows, unsigned int size, bool is_signed)
 			v[i] = v[i] << shift >> shift;
 }
 
-static uint64_t *column_values(struct lane_worker *w, unsigned int column)
+static uint64_t *column_values(struct fast_worker *w, unsigned int column)
 {
 	const struct column *col = &w->columns->column[column];
-	uint64_t *v = lane_alloc(w, w->columns->kind[col->kind].rows * sizeof(*v));
+	uint64_t *v = fast_alloc(w, w->columns->kind[col->kind].rows * sizeof(*v));
 
 	if (v)
 		column_decode(w->columns, column, v, w->scratch);
 	return v;
 }
 
-uint64_t *lane_steps(struct lane_worker *w, unsigned int kind)
+uint64_t *fast_steps(struct fast_worker *w, unsigned int kind)
 {
 	return column_values(w, w->columns->kind[kind].first);
 }
 
-/* NULL: it is spread over columns, or out of memory. */
-uint64_t *lane_field(struct lane_worker *w, unsigned int kind, const struct field *f)
+/* NULL: the field spans several columns, or out of memory. */
+uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct field *f)
 {
 	const struct column_kind *k = &w->columns->kind[kind];
 	uint64_t *v;
@@ -114,7 +114,7 @@ uint64_t *lane_field(struct lane_worker *w, unsigned int kind, const struct fiel
 			mask(v, k->rows, f->size, f->kind == FIELD_SINT);
 		return v;
 	}
-	v = lane_alloc(w, k->rows * sizeof(*v));
+	v = fast_alloc(w, k->rows * sizeof(*v));
 	if (v)
 		memset(v, 0, k->rows * sizeof(*v)); /* no column: zeros */
 	return v;
@@ -126,43 +126,43 @@ static void high_add(uint64_t *restrict v, const uint64_t *restrict high, uint32
 		v[i] |= high[i] << 32;
 }
 
-static uint64_t *label_values(struct lane_worker *w, unsigned int kind, const struct lane_value *l)
+static uint64_t *label_values(struct fast_worker *w, unsigned int kind, const struct fast_value *l)
 {
 	uint32_t rows = w->columns->kind[kind].rows;
 	uint64_t *v, *high;
 
-	if (l->source == LANE_CPU) {
+	if (l->source == FAST_CPU) {
 		v = column_values(w, w->columns->kind[kind].first + 1u);
 		if (v)
 			mask(v, rows, sizeof(uint16_t), false);
 		return v;
 	}
-	v = lane_field(w, kind, l->field);
-	high = l->high && v ? lane_field(w, kind, l->high) : NULL;
+	v = fast_field(w, kind, l->field);
+	high = l->high && v ? fast_field(w, kind, l->high) : NULL;
 	if (!v || (l->high && !high))
 		return NULL;
 	if (l->high)
 		high_add(v, high, rows);
-	for (uint32_t i = 0; l->source == LANE_DIR && i < rows; i++)
+	for (uint32_t i = 0; l->source == FAST_DIR && i < rows; i++)
 		v[i] = v[i] == 2;
-	for (uint32_t i = 0; l->source == LANE_PAGE && i < rows; i++)
+	for (uint32_t i = 0; l->source == FAST_PAGE && i < rows; i++)
 		v[i] &= ~0xfffull;
 	return v;
 }
 
-static bool optional(struct lane_worker *w, unsigned int kind, const struct field *f,
+static bool optional(struct fast_worker *w, unsigned int kind, const struct field *f,
 		     const uint64_t **ret)
 {
-	return !f || (*ret = lane_field(w, kind, f));
+	return !f || (*ret = fast_field(w, kind, f));
 }
 
-static bool begins_decode(struct lane_worker *w, struct lane_chunk *c, unsigned int kind)
+static bool begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
 {
-	const struct lane_plan *p = w->plan;
+	const struct fast_plan *p = w->plan;
 	const uint64_t *size = NULL;
 
 	for (unsigned int i = 0; i < p->nr_labels; i++)
-		if (p->label[i].source >= LANE_CPU &&
+		if (p->label[i].source >= FAST_CPU &&
 		    !(c->label[i] = label_values(w, kind, &p->label[i])))
 			return false;
 	if (!optional(w, kind, p->weight, &c->weight) || !optional(w, kind, p->size, &size) ||
@@ -177,8 +177,8 @@ static bool begins_decode(struct lane_worker *w, struct lane_chunk *c, unsigned 
 
 /* ---- a whole chunk ---- */
 
-/* Kinds as the analyzer sees them. False: one that the lane does not know what to do with. */
-static bool kinds_take(struct lane_worker *w, struct lane_chunk *c)
+/* Roles of the chunk's kinds. False: one that the fast path does not handle. */
+static bool kinds_bind(struct fast_worker *w, struct fast_chunk *c)
 {
 	const struct columns *cols = w->columns;
 	size_t raw = 0;
@@ -195,7 +195,7 @@ static bool kinds_take(struct lane_worker *w, struct lane_chunk *c)
 			c->role[k] = 0;
 		}
 		raw += (size_t)kind->rows * kind->size;
-		if (!type || kind->size < type->size || c->role[k] & LANE_REFUSE)
+		if (!type || kind->size < type->size || c->role[k] & ROLE_FOREIGN)
 			return false;
 		if (!(c->role[k] & ROLE_BEGIN))
 			continue;
@@ -206,7 +206,7 @@ static bool kinds_take(struct lane_worker *w, struct lane_chunk *c)
 	return raw == c->h.raw;
 }
 
-static uint64_t together(const uint64_t *v, uint32_t nr)
+static uint64_t all_bits(const uint64_t *v, uint32_t nr)
 {
 	uint64_t all = 0;
 
@@ -215,25 +215,25 @@ static uint64_t together(const uint64_t *v, uint32_t nr)
 	return all;
 }
 
-/* Decodes the times. ret_calm: steps are neither backwards nor unheard of. */
-static bool times_decode(struct lane_worker *w, struct lane_chunk *c, bool *ret_calm)
+/* Decodes the times. ret_calm: no step is backwards or so large that a sum could overflow. */
+static bool times_decode(struct fast_worker *w, struct fast_chunk *c, bool *ret_calm)
 {
 	uint64_t all = 0;
 
 	for (unsigned int k = 0; k < c->nr_kinds; k++) {
-		const uint64_t *step = lane_steps(w, k);
+		const uint64_t *step = fast_steps(w, k);
 
 		if (!step)
 			return false;
-		all |= together(step, w->columns->kind[k].rows);
+		all |= all_bits(step, w->columns->kind[k].rows);
 		c->step[k] = step;
 	}
 	*ret_calm = all < CALM_STEP;
 	return true;
 }
 
-/* Times of a thread whose steps are not calm, one by one. False: one lies outside of its chunk. */
-static bool slice_walk(const struct lane_chunk *c, struct lane_slice *s)
+/* Checks the times of a thread whose steps are not calm. False: one lies outside its chunk's range. */
+static bool slice_walk(const struct fast_chunk *c, struct fast_slice *s)
 {
 	uint32_t row[COLUMNS_KINDS_MAX];
 	uint64_t time = s->base_ns, last = 0;
@@ -264,8 +264,8 @@ static uint64_t sum(const uint64_t *v, uint32_t nr)
 	return all;
 }
 
-/* The same where all steps are calm: sums will do. count: its rows by kind. */
-static bool slice_sum(const struct lane_chunk *c, struct lane_slice *s, const uint32_t *count)
+/* The same where all steps are calm: sums suffice. count: its rows by kind. */
+static bool slice_sum(const struct fast_chunk *c, struct fast_slice *s, const uint32_t *count)
 {
 	unsigned int k = c->sequence[s->start];
 
@@ -278,7 +278,7 @@ static bool slice_sum(const struct lane_chunk *c, struct lane_slice *s, const ui
 	       s->first_ns <= s->last_ns;
 }
 
-/* Counts a thread's rows by kind, and sees whether two kinds alternate. */
+/* Counts a thread's rows by kind. True: two kinds alternate. */
 static bool rows_count(const uint8_t *seq, uint32_t nr, uint32_t *count)
 {
 	bool pure = nr > 1 && seq[0] != seq[1] && !memcmp(seq, seq + 2, nr - 2);
@@ -293,17 +293,17 @@ static bool rows_count(const uint8_t *seq, uint32_t nr, uint32_t *count)
 	return false;
 }
 
-/* A thread's part of the chunk; `row` is where its rows begin, and goes on behind them. */
-static int slice_take(struct lane_worker *w, const struct lane_chunk *c,
+/* Appends a thread's part of the chunk; `row` is its first row by kind, and is moved past its last. */
+static int slice_add(struct fast_worker *w, const struct fast_chunk *c,
 		      const struct column_thread *t, bool calm, uint32_t *row)
 {
 	uint32_t count[COLUMNS_KINDS_MAX] = {0};
 	unsigned int role = 0;
-	struct lane_slice *s = lane_alloc(w, sizeof(*s) + 2 * c->nr_kinds * sizeof(s->row[0]));
+	struct fast_slice *s = fast_alloc(w, sizeof(*s) + 2 * c->nr_kinds * sizeof(s->row[0]));
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct lane_slice){.chunk = c,
+	*s = (struct fast_slice){.chunk = c,
 				 .start = t->start,
 				 .nr = t->nr,
 				 .pid = t->pid,
@@ -319,7 +319,7 @@ static int slice_take(struct lane_worker *w, const struct lane_chunk *c,
 	s->row_end = memcpy(s->row + c->nr_kinds, row, c->nr_kinds * sizeof(*row));
 	calm = calm && t->first_ns < UINT64_MAX / 2;
 	if (!(calm ? slice_sum(c, s, count) : slice_walk(c, s)))
-		return LANE_NO;
+		return FAST_UNSUITED;
 	if (!role)
 		return 0;
 	if (s->pure) {
@@ -329,18 +329,18 @@ static int slice_take(struct lane_worker *w, const struct lane_chunk *c,
 		s->pure = (both[0] == ROLE_BEGIN && both[1] == ROLE_END) ||
 			  (both[0] == ROLE_END && both[1] == ROLE_BEGIN);
 	}
-	struct lane_thread *th = lane_thread_get(w, t->pid, t->tid);
+	struct fast_thread *th = fast_thread_get(w, t->pid, t->tid);
 
 	if (!th)
-		return LANE_NO;
+		return FAST_UNSUITED;
 	*th->tail = s;
 	th->tail = &s->next;
 	return 0;
 }
 
-int lane_chunk_load(struct lane_worker *w, const struct chunk_ref *ref)
+int fast_chunk_load(struct fast_worker *w, const struct chunk_ref *ref)
 {
-	struct lane_chunk *c = lane_alloc(w, sizeof(*c));
+	struct fast_chunk *c = fast_alloc(w, sizeof(*c));
 	uint32_t row[COLUMNS_KINDS_MAX] = {0};
 	const uint8_t *payload;
 	size_t len;
@@ -349,19 +349,19 @@ int lane_chunk_load(struct lane_worker *w, const struct chunk_ref *ref)
 		    : -ENOMEM;
 
 	if (err)
-		return err == -EBADMSG ? LANE_NO : err;
-	*c = (struct lane_chunk){.h = ref->h};
-	if (!columns_parse(w->columns, payload, len) || !kinds_take(w, c))
-		return LANE_NO;
-	uint8_t *sequence = lane_alloc(w, w->columns->nr_records);
+		return err == -EBADMSG ? FAST_UNSUITED : err;
+	*c = (struct fast_chunk){.h = ref->h};
+	if (!columns_parse(w->columns, payload, len) || !kinds_bind(w, c))
+		return FAST_UNSUITED;
+	uint8_t *sequence = fast_alloc(w, w->columns->nr_records);
 
 	if (!sequence || !times_decode(w, c, &calm))
 		return -ENOMEM;
 	c->sequence = memcpy(sequence, w->columns->sequence, w->columns->nr_records);
 	if (c->begin_kind != COLUMNS_KINDS_MAX && !begins_decode(w, c, c->begin_kind))
-		return LANE_NO;
+		return FAST_UNSUITED;
 	for (uint32_t t = 0; t < w->columns->nr_threads && !err; t++)
 		if (w->columns->thread[t].nr)
-			err = slice_take(w, c, &w->columns->thread[t], calm, row);
+			err = slice_add(w, c, &w->columns->thread[t], calm, row);
 	return err;
 }

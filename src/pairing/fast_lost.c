@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Losses in the fast lane. A report of lost events makes all that is open at its time unknown, in every thread; so
- * workers must know all reports of the file before they begin. They are few: the chunks that have some are read first.
+ * Losses on the fast path. A report of lost events makes all that is open at its time unknown, in every thread; so
+ * workers must know all reports of the file before they start. They are few: the chunks that hold them are read first.
  */
 #include <stdlib.h>
 
@@ -32,8 +32,8 @@ static bool report_add(struct reports *all, uint64_t time_ns, uint64_t until_ns)
 	return true;
 }
 
-/* Does the chunk say that it has some? */
-static bool chunk_has(struct lane_worker *w, const struct chunk_ref *ref, bool *ret_fine)
+/* According to its counts: does the chunk hold reports? */
+static bool chunk_has(struct fast_worker *w, const struct chunk_ref *ref, bool *ret_fine)
 {
 	_cleanup_free_ struct chunk_count *counts = NULL;
 
@@ -44,7 +44,7 @@ static bool chunk_has(struct lane_worker *w, const struct chunk_ref *ref, bool *
 	return false;
 }
 
-/* As pair.c's lost(): is it about an event that the analyzer looks at? */
+/* As pair.c's lost(): does the analyzer look at the lost event's type? */
 static bool is_of(const struct pairing *p, uint64_t event)
 {
 	const struct event_type *t = event_type_ours((unsigned int)event);
@@ -52,24 +52,24 @@ static bool is_of(const struct pairing *p, uint64_t event)
 	return !t || analyzer_wants(p->a, t->name);
 }
 
-/* The reports of one kind of record in w->columns. Their times: those of all threads are walked. */
-static bool kind_read(struct lane_worker *w, unsigned int kind, const struct pairing *p,
+/* The reports of one kind of w->columns. Their times follow from all records of their threads. */
+static bool kind_read(struct fast_worker *w, unsigned int kind, const struct pairing *p,
 		      struct reports *all)
 {
 	const struct columns *c = w->columns;
 	const struct event_type *type = w->plan->src.types[c->kind[kind].type];
 	const struct field *count = event_field(type, "count"), *until = event_field(type, "until"),
 			   *event = event_field(type, "lost_event");
-	const uint64_t *v[3] = {count ? lane_field(w, kind, count) : NULL,
-				until ? lane_field(w, kind, until) : NULL,
-				event ? lane_field(w, kind, event) : NULL};
+	const uint64_t *v[3] = {count ? fast_field(w, kind, count) : NULL,
+				until ? fast_field(w, kind, until) : NULL,
+				event ? fast_field(w, kind, event) : NULL};
 	uint64_t *step[COLUMNS_KINDS_MAX];
 	uint32_t row[COLUMNS_KINDS_MAX] = {0};
 
 	if ((count && !v[0]) || (until && !v[1]) || (event && !v[2]))
 		return false;
 	for (unsigned int k = 0; k < c->nr_kinds; k++)
-		if (!(step[k] = lane_steps(w, k)))
+		if (!(step[k] = fast_steps(w, k)))
 			return false;
 	for (uint32_t t = 0; t < c->nr_threads; t++) {
 		uint64_t time = c->thread[t].first_ns;
@@ -92,7 +92,7 @@ static bool kind_read(struct lane_worker *w, unsigned int kind, const struct pai
 	return true;
 }
 
-static bool chunk_read(struct lane_worker *w, const struct chunk_ref *ref, const struct pairing *p,
+static bool chunk_read(struct fast_worker *w, const struct chunk_ref *ref, const struct pairing *p,
 		       struct reports *all)
 {
 	const uint8_t *payload;
@@ -105,7 +105,7 @@ static bool chunk_read(struct lane_worker *w, const struct chunk_ref *ref, const
 	for (unsigned int k = 0; k < w->columns->nr_kinds && fine; k++)
 		if (w->plan->role[w->columns->kind[k].type] == ROLE_LOST)
 			fine = kind_read(w, k, p, all);
-	lane_round_end(w);
+	fast_round_end(w);
 	return fine;
 }
 
@@ -116,7 +116,7 @@ static int by_time(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-static bool losses_keep(struct lane_plan *plan, struct reports *all)
+static bool losses_keep(struct fast_plan *plan, struct reports *all)
 {
 	uint64_t blind = 0;
 
@@ -124,15 +124,15 @@ static bool losses_keep(struct lane_plan *plan, struct reports *all)
 	plan->losses = calloc(all->nr, sizeof(*plan->losses));
 	for (size_t i = 0; i < all->nr && plan->losses; i++) {
 		blind = all->item[i].until_ns > blind ? all->item[i].until_ns : blind;
-		plan->losses[i] = (struct lane_loss){all->item[i].time_ns, blind};
+		plan->losses[i] = (struct fast_loss){all->item[i].time_ns, blind};
 	}
 	plan->nr_losses = all->nr;
 	return plan->losses;
 }
 
-bool lane_losses_read(struct lane_worker *w, const struct pairing *p)
+bool fast_losses_read(struct fast_worker *w, const struct pairing *p)
 {
-	struct lane_plan *plan = w->plan;
+	struct fast_plan *plan = w->plan;
 	struct reports all = {0};
 	bool fine = true;
 

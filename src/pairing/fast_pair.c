@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pairing within one thread. Its records of a round come as slices, usually one behind the other in time: then they
+ * Pairing within one thread. Its records of a round come as slices, usually one after the other in time: then they
  * are paired in place, and where begins and ends just alternate, the columns themselves are the spans. A thread that
- * changed its CPU in the middle of a round may have slices that overlap: then its events are sorted first, as the long
- * way would (by time, equal ones as they stand in the file).
+ * changed its CPU in the middle of a round may have slices that overlap: then its events are sorted first, as on the
+ * slow path (by time; equal times in the order of the file).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 /* ---- spans to the fold ---- */
 
-int lane_flush(struct lane_worker *w)
+int fast_flush(struct fast_worker *w)
 {
-	const struct lane_plan *p = w->plan;
+	const struct fast_plan *p = w->plan;
 	struct spans s = {.nr = w->out.nr,
 			  .ns = w->out.ns,
 			  .end_ns = w->out.end_ns,
@@ -32,7 +32,7 @@ int lane_flush(struct lane_worker *w)
 	return p->fold->spans(w->state, &s);
 }
 
-int lane_emit(struct lane_worker *w, const struct lane_open *o, uint64_t end_ns)
+int fast_emit(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns)
 {
 	unsigned int n = w->out.nr++;
 
@@ -43,14 +43,14 @@ int lane_emit(struct lane_worker *w, const struct lane_open *o, uint64_t end_ns)
 	w->out.marked[n] = o->marked;
 	for (unsigned int l = 0; l < w->plan->nr_labels; l++)
 		w->out.label[l][n] = o->label[l];
-	return w->out.nr == SPANS_BATCH ? lane_flush(w) : 0;
+	return w->out.nr == SPANS_BATCH ? fast_flush(w) : 0;
 }
 
 /* ---- losses ---- */
 
-uint64_t lane_losses(struct lane_worker *w, uint64_t time_ns)
+uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns)
 {
-	const struct lane_plan *p = w->plan;
+	const struct fast_plan *p = w->plan;
 	size_t lo = 0, hi = p->nr_losses;
 
 	while (lo < hi) {
@@ -70,42 +70,42 @@ uint64_t lane_losses(struct lane_worker *w, uint64_t time_ns)
 	return lo;
 }
 
-static inline uint64_t lane_losses_now(struct lane_worker *w, uint64_t time_ns)
+static inline uint64_t fast_losses_now(struct fast_worker *w, uint64_t time_ns)
 {
 	if (time_ns > w->now.after_ns && time_ns < w->now.before_ns)
 		return w->now.losses;
-	return lane_losses(w, time_ns);
+	return fast_losses(w, time_ns);
 }
 
-/* Is nothing lost while the slice lasts, and nothing before that would still blind it? */
-static bool is_seen(struct lane_worker *w, const struct lane_slice *s)
+/* Is the slice free of losses, and outside the window of any earlier one? */
+static bool is_seen(struct fast_worker *w, const struct fast_slice *s)
 {
-	uint64_t losses = lane_losses_now(w, s->first_ns), blind = w->now.blind_until_ns;
+	uint64_t losses = fast_losses_now(w, s->first_ns), blind = w->now.blind_until_ns;
 
-	return blind <= s->first_ns && lane_losses_now(w, s->last_ns) == losses;
+	return blind <= s->first_ns && fast_losses_now(w, s->last_ns) == losses;
 }
 
 /* ---- one event ---- */
 
-static uint64_t label_same(const struct lane_value *l, const struct lane_slice *s)
+static uint64_t label_same(const struct fast_value *l, const struct fast_slice *s)
 {
 	switch (l->source) {
-	case LANE_PID:
+	case FAST_PID:
 		return s->pid;
-	case LANE_TID:
+	case FAST_TID:
 		return s->tid;
-	case LANE_VCPU:
+	case FAST_VCPU:
 		return s->vcpu;
 	default:
 		return 0;
 	}
 }
 
-static inline void begin_take(const struct lane_worker *w, const struct lane_slice *s, uint32_t row,
-			      uint64_t time, struct lane_open *o)
+static inline void begin_take(const struct fast_worker *w, const struct fast_slice *s, uint32_t row,
+			      uint64_t time, struct fast_open *o)
 {
-	const struct lane_plan *p = w->plan;
-	const struct lane_chunk *c = s->chunk;
+	const struct fast_plan *p = w->plan;
+	const struct fast_chunk *c = s->chunk;
 
 	o->start_ns = time;
 	o->marked = false;
@@ -115,68 +115,68 @@ static inline void begin_take(const struct lane_worker *w, const struct lane_sli
 		o->label[l] = c->label[l] ? c->label[l][row] : label_same(&p->label[l], s);
 }
 
-static inline int end_step(struct lane_worker *w, struct lane_border *b, uint64_t time)
+static inline int end_step(struct fast_worker *w, struct fast_border *b, uint64_t time)
 {
-	if (b->state == LANE_OPEN) {
-		b->state = LANE_CLOSED;
-		if (b->open.losses == lane_losses_now(w, time))
-			return lane_emit(w, &b->open, time);
+	if (b->state == FAST_OPEN) {
+		b->state = FAST_CLOSED;
+		if (b->open.losses == fast_losses_now(w, time))
+			return fast_emit(w, &b->open, time);
 		w->unknown++;
 		return 0;
 	}
-	if (b->state == LANE_CLOSED) {
+	if (b->state == FAST_CLOSED) {
 		w->unmatched_end++;
 		return 0;
 	}
-	b->first = LANE_END;
+	b->first = FAST_END;
 	b->first_ns = time;
-	b->state = LANE_CLOSED;
+	b->state = FAST_CLOSED;
 	return 0;
 }
 
-/* A begin comes: what was open is dropped. The caller has yet to fill b->open, but for `losses`. */
-static inline uint64_t begin_step(struct lane_worker *w, struct lane_border *b, uint64_t time)
+/* A begin replaces the open one, if any. Returns b->open.losses; the caller fills the rest of b->open. */
+static inline uint64_t begin_step(struct fast_worker *w, struct fast_border *b, uint64_t time)
 {
-	uint64_t losses = lane_losses_now(w, time);
+	uint64_t losses = fast_losses_now(w, time);
 
-	if (b->state == LANE_OPEN && b->open.losses != losses)
+	if (b->state == FAST_OPEN && b->open.losses != losses)
 		w->unknown++;
 	else
-		w->unmatched_begin += b->state == LANE_OPEN;
-	if (b->state == LANE_UNKNOWN) {
-		b->first = LANE_BEGIN;
+		w->unmatched_begin += b->state == FAST_OPEN;
+	if (b->state == FAST_UNKNOWN) {
+		b->first = FAST_BEGIN;
 		b->first_ns = time;
 	}
-	b->state = LANE_OPEN;
-	/* Within a window of loss nothing that begins can be trusted to end where it seems to. */
+	b->state = FAST_OPEN;
+	/* As in pairing_begin(): within a window of loss, the end that follows may be another span's. */
 	return losses - (time < w->now.blind_until_ns);
 }
 
-static inline void mark_step(struct lane_border *b)
+static inline void mark_step(struct fast_border *b)
 {
-	if (b->state == LANE_OPEN)
+	if (b->state == FAST_OPEN)
 		b->open.marked = true;
-	else if (b->state == LANE_UNKNOWN)
+	else if (b->state == FAST_UNKNOWN)
 		b->first_marked = true;
 }
 
-static int point(struct lane_worker *w, const struct lane_slice *s, uint32_t row, uint64_t time)
+static int point(struct fast_worker *w, const struct fast_slice *s, uint32_t row, uint64_t time)
 {
-	const struct lane_chunk *c = s->chunk;
-	struct lane_open o;
+	const struct fast_chunk *c = s->chunk;
+	struct fast_open o;
 
 	begin_take(w, s, row, time, &o);
 	if (c->duration)
 		o.start_ns = c->duration[row] < time ? time - c->duration[row] : 0;
-	return lane_emit(w, &o, time);
+	return fast_emit(w, &o, time);
 }
 
 /* In the order in which pairing_event() looks at the roles of one event. */
-static inline int event_step(struct lane_worker *w, struct lane_thread *th,
-			     const struct lane_slice *s, unsigned int role, uint32_t row,
+static inline int event_step(struct fast_worker *w, struct fast_thread *th,
+			     const struct fast_slice *s, unsigned int role, uint32_t row,
 			     uint64_t time)
 {
-	struct lane_border *b = &th->b;
+	struct fast_border *b = &th->b;
 	int err = role & ROLE_END ? end_step(w, b, time) : 0;
 
 	if (role & ROLE_BEGIN && !(s->chunk->skip && !s->chunk->skip[row])) {
@@ -193,14 +193,14 @@ static inline int event_step(struct lane_worker *w, struct lane_thread *th,
 	return err;
 }
 
-/* ---- events on their own: what waits for the next round, what must be sorted ---- */
+/* ---- single events: kept for the next round, or to be sorted ---- */
 
-static void item_take(const struct lane_worker *w, const struct lane_slice *s, unsigned int role,
-		      uint32_t row, uint64_t time, struct lane_item *it)
+static void item_take(const struct fast_worker *w, const struct fast_slice *s, unsigned int role,
+		      uint32_t row, uint64_t time, struct fast_item *it)
 {
 	bool skipped = s->chunk->skip && role & ROLE_BEGIN && !s->chunk->skip[row];
 
-	*it = (struct lane_item){.time_ns = time, .role = (uint8_t)role, .slice = s};
+	*it = (struct fast_item){.time_ns = time, .role = (uint8_t)role, .slice = s};
 	if (skipped)
 		it->role &= (uint8_t)~ROLE_BEGIN;
 	else if (role & ROLE_BEGIN)
@@ -210,15 +210,15 @@ static void item_take(const struct lane_worker *w, const struct lane_slice *s, u
 			s->chunk->duration[row] < time ? time - s->chunk->duration[row] : 0;
 }
 
-static int item_step(struct lane_worker *w, struct lane_thread *th, const struct lane_item *it)
+static int item_step(struct fast_worker *w, struct fast_thread *th, const struct fast_item *it)
 {
-	struct lane_border *b = &th->b;
+	struct fast_border *b = &th->b;
 	int err = it->role & ROLE_END ? end_step(w, b, it->time_ns) : 0;
 
 	if (it->role & ROLE_BEGIN) {
 		w->begins++;
 		if (w->plan->point)
-			return err ? err : lane_emit(w, &it->open, it->time_ns);
+			return err ? err : fast_emit(w, &it->open, it->time_ns);
 		uint64_t losses = begin_step(w, b, it->time_ns);
 
 		b->open = it->open;
@@ -229,16 +229,16 @@ static int item_step(struct lane_worker *w, struct lane_thread *th, const struct
 	return err;
 }
 
-static int carry_add(struct lane_thread *th, const struct lane_item *it)
+static int carry_add(struct fast_thread *th, const struct fast_item *it)
 {
 	if (th->nr_carry == th->max_carry) {
 		unsigned int max = th->max_carry ? 2 * th->max_carry : 16;
-		void *more = max > LANE_CARRY_MAX
+		void *more = max > FAST_CARRY_MAX
 				     ? NULL
 				     : realloc(th->carry, max * sizeof(*th->carry));
 
 		if (!more)
-			return LANE_NO;
+			return FAST_UNSUITED;
 		th->carry = more;
 		th->max_carry = max;
 	}
@@ -251,14 +251,14 @@ static int carry_add(struct lane_thread *th, const struct lane_item *it)
 
 struct walk {
 	uint32_t i;
-	uint64_t time; /* of the record before */
+	uint64_t time; /* of the previous record */
 	uint32_t row[COLUMNS_KINDS_MAX];
 };
 
-/* How many of a rising slice's records are older than the watermark; few are not, at its end. */
-static uint32_t older(const struct lane_slice *s, uint64_t watermark_ns, uint64_t *ret_last)
+/* How many of a rising slice's records are older than the watermark. Searched from the end: few are not. */
+static uint32_t older(const struct fast_slice *s, uint64_t watermark_ns, uint64_t *ret_last)
 {
-	const struct lane_chunk *c = s->chunk;
+	const struct fast_chunk *c = s->chunk;
 	uint32_t left[COLUMNS_KINDS_MAX], n = s->nr;
 	uint64_t time = s->last_ns;
 
@@ -275,10 +275,10 @@ static uint32_t older(const struct lane_slice *s, uint64_t watermark_ns, uint64_
 	return n;
 }
 
-static int walk_run(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+static int walk_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
 		    struct walk *at, uint32_t end)
 {
-	const struct lane_chunk *c = s->chunk;
+	const struct fast_chunk *c = s->chunk;
 	int err = 0;
 
 	for (; at->i < end && !err; at->i++) {
@@ -292,11 +292,11 @@ static int walk_run(struct lane_worker *w, struct lane_thread *th, const struct 
 	return err;
 }
 
-static int walk_carry(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+static int walk_carry(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
 		      struct walk *at)
 {
-	const struct lane_chunk *c = s->chunk;
-	struct lane_item it;
+	const struct fast_chunk *c = s->chunk;
+	struct fast_item it;
 	int err = 0;
 
 	for (; at->i < s->nr && !err; at->i++) {
@@ -312,12 +312,12 @@ static int walk_carry(struct lane_worker *w, struct lane_thread *th, const struc
 	return err;
 }
 
-/* Alternating begins and ends: pair i is row b + i and row e + i, its duration the end's step. */
-static int pairs_fold(struct lane_worker *w, const struct lane_slice *s, uint32_t b, uint32_t e,
+/* Alternating begins and ends: pair i is row b + i and row e + i, and its duration is the end's step. */
+static int pairs_fold(struct fast_worker *w, const struct fast_slice *s, uint32_t b, uint32_t e,
 		      const uint64_t *end_step_ns, uint32_t nr, uint64_t time)
 {
-	const struct lane_plan *p = w->plan;
-	const struct lane_chunk *c = s->chunk;
+	const struct fast_plan *p = w->plan;
+	const struct fast_chunk *c = s->chunk;
 	const uint64_t *begin_step_ns = c->step[c->begin_kind];
 	int err = 0;
 
@@ -338,7 +338,7 @@ static int pairs_fold(struct lane_worker *w, const struct lane_slice *s, uint32_
 	return err;
 }
 
-static void same_fill(struct lane_worker *w, const struct lane_slice *s)
+static void same_fill(struct fast_worker *w, const struct fast_slice *s)
 {
 	for (unsigned int l = 0; l < w->plan->nr_labels; l++) {
 		uint64_t v = label_same(&w->plan->label[l], s);
@@ -348,23 +348,23 @@ static void same_fill(struct lane_worker *w, const struct lane_slice *s)
 	}
 }
 
-/* A pure slice up to `end`, whose newest record there is of last_ns. */
-static int pure_run(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+/* A pure slice up to `end`; the record before `end` is at last_ns. */
+static int pure_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
 		    struct walk *at, uint32_t end, uint64_t last_ns)
 {
-	const struct lane_chunk *c = s->chunk;
+	const struct fast_chunk *c = s->chunk;
 	const uint8_t *seq = c->sequence + s->start;
 	unsigned int ends = seq[0] == c->begin_kind ? seq[1] : seq[0];
 	int err = 0;
 
-	if (seq[0] == ends) /* of a span from before */
+	if (seq[0] == ends) /* of an earlier span */
 		err = walk_run(w, th, s, at, end ? 1 : 0);
 	uint32_t nr = (end - at->i) / 2;
 
 	if (err || !nr)
 		return err ? err : walk_run(w, th, s, at, end);
 	begin_step(w, &th->b, at->time + c->step[c->begin_kind][at->row[c->begin_kind]]);
-	th->b.state = LANE_CLOSED;
+	th->b.state = FAST_CLOSED;
 	w->begins += nr;
 	same_fill(w, s);
 	err = pairs_fold(w, s, at->row[c->begin_kind], at->row[ends], c->step[ends], nr, at->time);
@@ -372,12 +372,12 @@ static int pure_run(struct lane_worker *w, struct lane_thread *th, const struct 
 	at->row[c->begin_kind] += nr;
 	at->row[ends] += nr;
 	at->time = last_ns;
-	if (at->i < end) /* its begin is the last one older than the watermark */
+	if (at->i < end) /* a begin is the last record older than the watermark */
 		at->time -= c->step[c->begin_kind][at->row[c->begin_kind]];
 	return err ? err : walk_run(w, th, s, at, end);
 }
 
-static int slice_run(struct lane_worker *w, struct lane_thread *th, const struct lane_slice *s,
+static int slice_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
 		     uint64_t watermark_ns, bool prime)
 {
 	struct walk at = {.time = s->base_ns};
@@ -402,14 +402,14 @@ static int slice_run(struct lane_worker *w, struct lane_thread *th, const struct
 
 /* ---- a round ---- */
 
-/* Is each of the thread's pieces at least as young as the one before? */
-static bool in_order(const struct lane_thread *th)
+/* Are the thread's carried events and slices in order of time? */
+static bool in_order(const struct fast_thread *th)
 {
 	uint64_t last = th->nr_carry ? th->carry[th->nr_carry - 1].time_ns : 0;
-	const struct lane_slice *before = NULL;
+	const struct fast_slice *before = NULL;
 
-	for (const struct lane_slice *s = th->slices; s; before = s, s = s->next) {
-		/* Two vCPU numbers of one thread in a chunk: which of equal times came first? */
+	for (const struct fast_slice *s = th->slices; s; before = s, s = s->next) {
+		/* A thread with two vCPU numbers in a chunk: the order of equal times is not known. */
 		bool doubt = before && before->chunk == s->chunk && s->first_ns == last;
 
 		if (!s->rising || s->first_ns < last || doubt)
@@ -419,7 +419,7 @@ static bool in_order(const struct lane_thread *th)
 	return true;
 }
 
-static int items_reserve(struct lane_worker *w, size_t nr)
+static int items_reserve(struct fast_worker *w, size_t nr)
 {
 	void *more;
 
@@ -433,19 +433,19 @@ static int items_reserve(struct lane_worker *w, size_t nr)
 	return 0;
 }
 
-static int items_gather(struct lane_worker *w, const struct lane_thread *th, size_t *ret_nr)
+static int items_gather(struct fast_worker *w, const struct fast_thread *th, size_t *ret_nr)
 {
 	size_t nr = th->nr_carry;
 	int err;
 
-	for (const struct lane_slice *s = th->slices; s; s = s->next)
+	for (const struct fast_slice *s = th->slices; s; s = s->next)
 		nr += s->nr;
 	err = items_reserve(w, nr);
 	if (err)
 		return err;
 	for (nr = 0; nr < th->nr_carry; nr++)
 		w->items[nr] = th->carry[nr];
-	for (const struct lane_slice *s = th->slices; s; s = s->next) {
+	for (const struct fast_slice *s = th->slices; s; s = s->next) {
 		struct walk at = {.time = s->base_ns};
 
 		memcpy(at.row, s->row, s->chunk->nr_kinds * sizeof(at.row[0]));
@@ -466,15 +466,15 @@ static int items_gather(struct lane_worker *w, const struct lane_thread *th, siz
 
 static int by_time(const void *a, const void *b)
 {
-	const struct lane_item *x = a, *y = b;
+	const struct fast_item *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Of two slices of one chunk it is not known here which of two equal times came first. */
-static bool ties_doubtful(const struct lane_item *it, size_t nr)
+/* The order of equal times in two slices of one chunk is not known. */
+static bool ties_doubtful(const struct fast_item *it, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++)
 		if (it[i].time_ns == it[i - 1].time_ns && it[i].slice != it[i - 1].slice &&
@@ -483,7 +483,7 @@ static bool ties_doubtful(const struct lane_item *it, size_t nr)
 	return false;
 }
 
-static int sorted_run(struct lane_worker *w, struct lane_thread *th, uint64_t watermark_ns,
+static int sorted_run(struct fast_worker *w, struct fast_thread *th, uint64_t watermark_ns,
 		      bool prime)
 {
 	size_t nr = 0;
@@ -493,7 +493,7 @@ static int sorted_run(struct lane_worker *w, struct lane_thread *th, uint64_t wa
 		return err;
 	qsort(w->items, nr, sizeof(*w->items), by_time);
 	if (ties_doubtful(w->items, nr))
-		return LANE_NO;
+		return FAST_UNSUITED;
 	th->nr_carry = 0;
 	for (size_t i = 0; i < nr && !err; i++)
 		if (w->items[i].time_ns >= watermark_ns)
@@ -503,7 +503,7 @@ static int sorted_run(struct lane_worker *w, struct lane_thread *th, uint64_t wa
 	return err;
 }
 
-static int thread_run(struct lane_worker *w, struct lane_thread *th, uint64_t watermark_ns,
+static int thread_run(struct fast_worker *w, struct fast_thread *th, uint64_t watermark_ns,
 		      bool prime)
 {
 	unsigned int kept = 0;
@@ -517,23 +517,23 @@ static int thread_run(struct lane_worker *w, struct lane_thread *th, uint64_t wa
 		else if (!prime)
 			err = item_step(w, th, &th->carry[i]);
 	th->nr_carry = kept;
-	for (const struct lane_slice *s = th->slices; s && !err; s = s->next)
+	for (const struct fast_slice *s = th->slices; s && !err; s = s->next)
 		err = slice_run(w, th, s, watermark_ns, prime);
 	return err;
 }
 
-int lane_round_pair(struct lane_worker *w, uint64_t watermark_ns, bool prime)
+int fast_round_pair(struct fast_worker *w, uint64_t watermark_ns, bool prime)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; i < w->nr_threads && !err; i++) {
-		struct lane_thread *th = &w->threads[i];
+		struct fast_thread *th = &w->threads[i];
 
 		if (th->slices || th->nr_carry)
 			err = thread_run(w, th, watermark_ns, prime);
 		th->slices = NULL;
 		th->tail = &th->slices;
 	}
-	lane_round_end(w);
+	fast_round_end(w);
 	return err;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Can it be proved that the fast lane comes to the same as the long way? What the analyzer asks for is looked at once;
- * of the file its chunk headers, before any chunk is read: every record must come in the round that its watermark
- * promises, and no round may be so large that the long way would give out a part of it early.
+ * Is it certain that the fast path gives the result of the slow path? The analyzer is checked once; of the file, the
+ * chunk headers are checked before any chunk is read: no record may be older than an earlier watermark, and no round
+ * may be so large that the slow path would deliver a part of it early.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,22 +14,22 @@
 #include "pairing/fast_plan.h"
 
 enum {
-	ROUND_BYTES = 4 << 20,	   /* of records: a larger round ends where it can */
+	ROUND_BYTES = 4 << 20,	   /* of records: a larger round ends at the next watermark */
 	SEGMENT_BYTES = 8 << 20,   /* at least: below, starting costs too much */
 	SEGMENT_ROUNDS = 3,	   /* the largest round's bytes, at least: its tail is read twice */
 	SEGMENTS_PER_WORKER = 6,   /* so that all end at about the same time */
 };
 
-/* Why not, for `HOSTRACE_DEBUG=read`. */
+/* The reason, for `HOSTRACE_DEBUG=read`. */
 static bool no(const char *why)
 {
-	debug("read", "no fast lane: %s", why);
+	debug("read", "fast path not taken: %s", why);
 	return false;
 }
 
 /* ---- the analyzer ---- */
 
-bool fastlane_suits(const struct pairing *p)
+bool fast_path_suits(const struct pairing *p)
 {
 	const struct analyzer *a = p->a;
 
@@ -38,25 +38,25 @@ bool fastlane_suits(const struct pairing *p)
 	return !a->end || (p->nr_keys == 1 && !strcmp(p->keys[0], "tid"));
 }
 
-static bool value_plan(const struct from *f, struct lane_value *v)
+static bool value_plan(const struct from *f, struct fast_value *v)
 {
 	static const int sources[] = {
-		[FROM_FIELD] = LANE_FIELD, [FROM_PID] = LANE_PID,   [FROM_TID] = LANE_TID,
-		[FROM_VCPU] = LANE_VCPU,   [FROM_CPU] = LANE_CPU,   [FROM_DIR] = LANE_DIR,
-		[FROM_PAGE] = LANE_PAGE,   [FROM_NOTHING] = LANE_ZERO,
+		[FROM_FIELD] = FAST_FIELD, [FROM_PID] = FAST_PID,   [FROM_TID] = FAST_TID,
+		[FROM_VCPU] = FAST_VCPU,   [FROM_CPU] = FAST_CPU,   [FROM_DIR] = FAST_DIR,
+		[FROM_PAGE] = FAST_PAGE,   [FROM_NOTHING] = FAST_ZERO,
 	};
 
 	if (f->source == FROM_DEVICE || f->source == FROM_TEXT || f->source == FROM_EXIT_RIP)
-		return false; /* what they mean was told by other events, or by the first one */
+		return false; /* their meaning depends on other events, or on the order */
 	v->source = sources[f->source];
 	v->field = f->field;
 	v->high = f->source == FROM_FIELD ? f->isa : NULL;
-	if (v->source == LANE_DIR && strcmp(f->field->name, "type"))
-		v->source = LANE_FIELD;
+	if (v->source == FAST_DIR && strcmp(f->field->name, "type"))
+		v->source = FAST_FIELD;
 	return true;
 }
 
-static bool begin_plan(struct lane_plan *plan, const struct pairing *p, const struct binding *b,
+static bool begin_plan(struct fast_plan *plan, const struct pairing *p, const struct binding *b,
 		       const struct event_type *type)
 {
 	if (plan->begin)
@@ -69,12 +69,12 @@ static bool begin_plan(struct lane_plan *plan, const struct pairing *p, const st
 	plan->nr_labels = p->nr_labels;
 	for (unsigned int i = 0; i < p->nr_labels; i++)
 		if (!value_plan(&b->label[i], &plan->label[i]))
-			return no("it groups by what other events tell");
+			return no("a label depends on other events");
 	return true;
 }
 
-/* What a type that occurs is to the analyzer. */
-static bool type_plan(struct lane_plan *plan, struct pairing *p, const struct event_type *type,
+/* The role of a type that occurs. */
+static bool type_plan(struct fast_plan *plan, struct pairing *p, const struct event_type *type,
 		      uint8_t *ret_role)
 {
 	const struct binding *b = p->binding[type->index];
@@ -82,7 +82,7 @@ static bool type_plan(struct lane_plan *plan, struct pairing *p, const struct ev
 	if (!b && !(b = pair_bind(p, type)))
 		return no("out of memory");
 	if (b->roles & (ROLE_FED | ROLE_RESET))
-		return no("other events must be looked at");
+		return no("the analyzer needs other events");
 	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK | ROLE_LOST);
 	plan->has_lost |= *ret_role & ROLE_LOST;
 	if (*ret_role == ROLE_LOST)
@@ -94,8 +94,8 @@ static bool type_plan(struct lane_plan *plan, struct pairing *p, const struct ev
 	return !(*ret_role & ROLE_BEGIN) || begin_plan(plan, p, b, type);
 }
 
-/* Types that do not occur, as the file says, must not be met. */
-static bool types_plan(struct lane_plan *plan, struct reader *r, struct pairing *p)
+/* Types that do not occur according to the file are foreign. */
+static bool types_plan(struct fast_plan *plan, struct reader *r, struct pairing *p)
 {
 	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
 
@@ -106,7 +106,7 @@ static bool types_plan(struct lane_plan *plan, struct reader *r, struct pairing 
 
 		if (!type || !plan->src.wanted[id])
 			continue;
-		plan->role[id] = LANE_REFUSE;
+		plan->role[id] = ROLE_FOREIGN;
 		if (counts[type->index] && !type_plan(plan, p, type, &plan->role[id]))
 			return false;
 	}
@@ -116,13 +116,13 @@ static bool types_plan(struct lane_plan *plan, struct reader *r, struct pairing 
 
 /* ---- the file ---- */
 
-/* Chunks whose newest records wait for the next round; their number and bytes stay small. */
+/* Chunks whose newest records are kept for the next round; their number and bytes stay small. */
 struct tails {
 	size_t *chunk, nr, max;
 	uint64_t bytes;
 };
 
-static bool tails_add(struct tails *t, const struct lane_plan *plan, size_t i)
+static bool tails_add(struct tails *t, const struct fast_plan *plan, size_t i)
 {
 	if (t->nr == t->max) {
 		size_t max = t->max ? 2 * t->max : 64;
@@ -138,8 +138,8 @@ static bool tails_add(struct tails *t, const struct lane_plan *plan, size_t i)
 	return true;
 }
 
-/* Forgets those that have nothing as young as the watermark. */
-static void tails_cut(struct tails *t, const struct lane_plan *plan, uint64_t watermark_ns)
+/* Removes those that are older than the watermark. */
+static void tails_cut(struct tails *t, const struct fast_plan *plan, uint64_t watermark_ns)
 {
 	size_t kept = 0;
 
@@ -155,7 +155,7 @@ static void tails_cut(struct tails *t, const struct lane_plan *plan, uint64_t wa
 	t->nr = kept;
 }
 
-static bool round_add(struct lane_plan *plan, size_t *max, const struct lane_round *round)
+static bool round_add(struct fast_plan *plan, size_t *max, const struct fast_round *round)
 {
 	if (plan->nr_rounds == *max) {
 		void *more;
@@ -170,7 +170,7 @@ static bool round_add(struct lane_plan *plan, size_t *max, const struct lane_rou
 	return true;
 }
 
-static bool chunk_plan(struct lane_plan *plan, struct reader *r, size_t i, uint64_t from_ns,
+static bool chunk_plan(struct fast_plan *plan, struct reader *r, size_t i, uint64_t from_ns,
 		       struct tails *tails)
 {
 	const struct chunk_header *h = &plan->src.refs[i].h;
@@ -181,12 +181,12 @@ static bool chunk_plan(struct lane_plan *plan, struct reader *r, size_t i, uint6
 	if (h->first_ns < from_ns)
 		return no("a chunk has events that are older than the watermark before it");
 	if (h->last_ns == UINT64_MAX || !tails_add(tails, plan, i))
-		return no("a chunk ends with time itself");
+		return no("a chunk's time range has no end");
 	plan->bytes += h->raw;
 	return tails->bytes <= PENDING_BYTES_MAX || no("a round is too large");
 }
 
-static uint64_t lane_round_bytes(const struct lane_plan *plan, const struct lane_round *round)
+static uint64_t fast_round_bytes(const struct fast_plan *plan, const struct fast_round *round)
 {
 	uint64_t bytes = 0;
 
@@ -196,23 +196,23 @@ static uint64_t lane_round_bytes(const struct lane_plan *plan, const struct lane
 }
 
 /*
- * The lane may take several of the file's rounds at once: each thread's events are then put in order over all of them,
- * which is the same. It does so where a chunk is split in the middle of a round and most of it would have to wait.
+ * Several of the file's rounds may be paired at once: each thread's events are then put in order over all of them, with
+ * the same result. That is done where a watermark divides a chunk and most of its events would have to be kept.
  */
-static bool round_ends(const struct lane_plan *plan, const struct lane_round *round, size_t end,
+static bool round_ends(const struct fast_plan *plan, const struct fast_round *round, size_t end,
 		       uint64_t watermark_ns)
 {
 	const struct chunk_header *h = &plan->src.refs[end - 1].h;
-	struct lane_round so_far = {.first = round->first, .end = end};
+	struct fast_round so_far = {.first = round->first, .end = end};
 
 	return watermark_ns >= h->last_ns ||
 	       h->last_ns - watermark_ns <= (h->last_ns - h->first_ns) / 4 ||
-	       lane_round_bytes(plan, &so_far) >= ROUND_BYTES;
+	       fast_round_bytes(plan, &so_far) >= ROUND_BYTES;
 }
 
-static bool rounds_plan(struct lane_plan *plan, struct reader *r)
+static bool rounds_plan(struct fast_plan *plan, struct reader *r)
 {
-	struct lane_round round = {0};
+	struct fast_round round = {0};
 	struct tails tails = {0};
 	uint64_t watermark_ns = 0;
 	size_t max = 0;
@@ -234,9 +234,9 @@ static bool rounds_plan(struct lane_plan *plan, struct reader *r)
 		round.end = i + 1;
 		round.watermark_ns = watermark_ns;
 		fine = round_add(plan, &max, &round);
-		round = (struct lane_round){.first = i + 1, .from_ns = watermark_ns};
+		round = (struct fast_round){.first = i + 1, .from_ns = watermark_ns};
 	}
-	/* What no watermark covers is handed out at the end. */
+	/* What no watermark covers is paired at the end. */
 	round.end = plan->src.nr;
 	round.watermark_ns = UINT64_MAX;
 	fine = fine && plan->wanted && round_add(plan, &max, &round);
@@ -244,29 +244,29 @@ static bool rounds_plan(struct lane_plan *plan, struct reader *r)
 	return fine;
 }
 
-/* ---- pieces of work ---- */
+/* ---- segments ---- */
 
-/* Workers that memory allows. */
-static unsigned int jobs_limit(const struct lane_plan *plan, unsigned int jobs)
+/* As many workers as memory allows. */
+static unsigned int jobs_limit(const struct fast_plan *plan, unsigned int jobs)
 {
 	size_t fit = PENDING_BYTES_MAX / (plan->round_bytes_max + 1);
 
 	return jobs <= fit ? jobs : fit ? (unsigned int)fit : 1;
 }
 
-static void round_bytes_find(struct lane_plan *plan)
+static void round_bytes_find(struct fast_plan *plan)
 {
 	for (size_t i = 0; i < plan->nr_rounds; i++) {
-		size_t bytes = lane_round_bytes(plan, &plan->rounds[i]);
+		size_t bytes = fast_round_bytes(plan, &plan->rounds[i]);
 
 		if (bytes > plan->round_bytes_max)
 			plan->round_bytes_max = bytes;
 	}
 }
 
-size_t fastlane_segment_bytes;
+size_t fast_path_segment_bytes;
 
-static bool segments_plan(struct lane_plan *plan)
+static bool segments_plan(struct fast_plan *plan)
 {
 	uint64_t target = plan->jobs > 1 ? plan->bytes / plan->jobs / SEGMENTS_PER_WORKER
 					 : UINT64_MAX,
@@ -276,14 +276,14 @@ static bool segments_plan(struct lane_plan *plan)
 		target = SEGMENT_BYTES;
 	if (target < SEGMENT_ROUNDS * plan->round_bytes_max)
 		target = SEGMENT_ROUNDS * plan->round_bytes_max;
-	if (fastlane_segment_bytes)
-		target = fastlane_segment_bytes;
+	if (fast_path_segment_bytes)
+		target = fast_path_segment_bytes;
 	plan->segments = calloc(plan->nr_rounds, sizeof(*plan->segments));
 	for (size_t i = 0; i < plan->nr_rounds && plan->segments; i++) {
 		if (!bytes)
 			plan->segments[plan->nr_segments++].first = i;
 		plan->segments[plan->nr_segments - 1].end = i + 1;
-		bytes += lane_round_bytes(plan, &plan->rounds[i]) + 1;
+		bytes += fast_round_bytes(plan, &plan->rounds[i]) + 1;
 		bytes = bytes < target ? bytes : 0;
 	}
 	if (plan->jobs > plan->nr_segments)
@@ -291,9 +291,9 @@ static bool segments_plan(struct lane_plan *plan)
 	return plan->segments;
 }
 
-bool lane_plan_make(struct lane_plan *plan, struct reader *r, struct pairing *p, unsigned int jobs)
+bool fast_plan_make(struct fast_plan *plan, struct reader *r, struct pairing *p, unsigned int jobs)
 {
-	if (!fastlane_suits(p))
+	if (!fast_path_suits(p))
 		return no("the analyzer is not one of threads or points");
 	if (!tracefile_source(r, &plan->src))
 		return no("it is not one whole .hrt file");
@@ -304,7 +304,7 @@ bool lane_plan_make(struct lane_plan *plan, struct reader *r, struct pairing *p,
 	return segments_plan(plan);
 }
 
-void lane_plan_free(struct lane_plan *plan)
+void fast_plan_free(struct fast_plan *plan)
 {
 	if (!plan)
 		return;

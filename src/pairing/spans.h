@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Many spans at once, as columns: what the fast lane (fastlane/fastlane.h) hands to views. All are of one thread;
+ * Many spans at once, as columns: what the fast path (pairing/fast_path.h) hands to views. All are of one thread;
  * their order means nothing.
  */
 #ifndef HOSTRACE_SPANS_H

@@ -47,7 +47,7 @@ int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref,
 		      struct chunk_count **ret);
 
 /*
- * What fastlane/ must know of an open trace file; owned by the reader. Declared here, as it is for
+ * What the fast path must know of an open trace file; owned by the reader. Declared here, as it is for
  * those who read chunks on their own.
  */
 struct trace_source {

@@ -374,7 +374,7 @@ static int tracefile_next(struct reader *r, struct batch *batch)
 	return more;
 }
 
-/* ---- for the fast lane ---- */
+/* ---- for the fast path ---- */
 
 bool tracefile_source(struct reader *r, struct trace_source *ret)
 {

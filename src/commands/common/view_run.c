@@ -2,7 +2,7 @@
 /*
  * The main loop of every report: read, pair, fold, draw. Where an analyzer has a fallback (no
  * kvm_exit on this backend), both are folded until the first event that decides between them.
- * Where the fast lane comes to the same, it is tried first.
+ * Where the fast path comes to the same, it is tried first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "commands/common/view_run.h"
-#include "pairing/fast.h"
+#include "pairing/fast_path.h"
 #include "symbols/addresses.h"
 
 struct fold {
@@ -197,9 +197,9 @@ static int run_open(struct run *run, const struct view *view, const struct analy
 	return err;
 }
 
-/* ---- the fast lane ---- */
+/* ---- the fast path ---- */
 
-static void *lane_open(void *arg)
+static void *fast_open(void *arg)
 {
 	const struct fold *fold = arg;
 	struct folding *part = malloc(sizeof(*part));
@@ -215,23 +215,23 @@ static void *lane_open(void *arg)
 	return NULL;
 }
 
-static const struct view *lane_view; /* one report at a time */
+static const struct view *fast_view; /* one report at a time */
 
-static int lane_spans(void *state, const struct spans *s)
+static int fast_spans(void *state, const struct spans *s)
 {
-	return lane_view->spans(((struct folding *)state)->state, s);
+	return fast_view->spans(((struct folding *)state)->state, s);
 }
 
-static int lane_merge(void *arg, void *state)
+static int fast_merge(void *arg, void *state)
 {
 	struct fold *fold = arg;
 
 	return fold->view->merge(fold->f.state, ((struct folding *)state)->state);
 }
 
-static void lane_close(void *state)
+static void fast_close(void *state)
 {
-	lane_view->close(state);
+	fast_view->close(state);
 	free(state);
 }
 
@@ -248,24 +248,24 @@ static bool has_begins(struct reader *r, const struct analyzer *a)
 	return false;
 }
 
-/* True: all is folded. HOSTRACE_FASTLANE=0 forbids it, so that tests can compare. */
+/* True: all is folded. HOSTRACE_FAST_PATH=0 forbids it, so that tests can compare. */
 static bool run_fast(struct run *run, struct reader *r)
 {
 	bool second = run->nr > 1 && !has_begins(r, run->fold[0].f.analyzer);
 	struct fold *fold = &run->fold[second];
-	const char *allowed = getenv("HOSTRACE_FASTLANE");
-	struct fastlane_fold lane = {.arg = fold,
-				     .open = lane_open,
-				     .spans = lane_spans,
-				     .merge = lane_merge,
-				     .close = lane_close,
+	const char *allowed = getenv("HOSTRACE_FAST_PATH");
+	struct span_fold lane = {.arg = fold,
+				     .open = fast_open,
+				     .spans = fast_spans,
+				     .merge = fast_merge,
+				     .close = fast_close,
 				     .wants_ends = fold->view->wants_ends};
 
 	if (!fold->view->spans || !fold->view->merge || (allowed && !strcmp(allowed, "0")))
 		return false;
-	lane_view = fold->view;
+	fast_view = fold->view;
 	fold->begun =
-		fastlane_run(r, fold->pairing, (unsigned int)(jobs < 1024 ? jobs : 1024), &lane);
+		fast_path_run(r, fold->pairing, (unsigned int)(jobs < 1024 ? jobs : 1024), &lane);
 	return fold->begun;
 }
 
@@ -276,7 +276,7 @@ static int run_all(struct run *run, const struct view *view, const struct analyz
 
 	if (err || run_fast(run, r))
 		return err;
-	fold_close(&run->fold[0]); /* whatever the fast lane left there */
+	fold_close(&run->fold[0]); /* whatever the fast path left there */
 	fold_close(&run->fold[1]);
 	err = run_open(run, view, a, run->by, r->info.start_ns);
 	return err ? err : read_all(run, r);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The fast lane against the long way: many random recordings, with everything that makes pairing hard, through every
- * analyzer and view. The reports must be the same to the last byte, or the lane must have said no.
+ * The fast path against the slow path: many random recordings, with everything that makes pairing hard, through every
+ * analyzer and view. The reports must be the same to the last byte, or the fast path must have refused.
  */
 #include "tracefile_util.h"
 
-#include "pairing/fast.h"
+#include "pairing/fast_path.h"
 #include "readers/readers.h"
 #include "tracefile/out.h"
 #include "tracefile/schema.h"
@@ -299,14 +299,14 @@ static void long_way(struct reader *r, struct fold *fold)
 			assert_int_equal(pairing_event(fold->pairing, &batch.ev[i]), 0);
 }
 
-/* The report and the counts as text. jobs 0: the long way. NULL: the lane said no. */
+/* The report and the counts as text. jobs 0: the slow path. NULL: the fast path refused. */
 static char *report_make(const char *path, const struct view *view, const char *analyzer,
 			 const char *by, unsigned int jobs)
 {
 	const struct analyzer *a = analyzer_find(analyzer);
 	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .arg = (void *)a};
 	struct fold fold = {.view = view, .f = {.analyzer = a, .by = by}};
-	struct fastlane_fold lane = {.arg = &fold,
+	struct span_fold lane = {.arg = &fold,
 				     .open = part_open,
 				     .spans = part_spans,
 				     .merge = part_merge,
@@ -324,7 +324,7 @@ static char *report_make(const char *path, const struct view *view, const char *
 	fold.f.start_ns = r->info.start_ns;
 	assert_int_equal(view->open(&fold.f), 0);
 	if (jobs)
-		fine = fastlane_run(r, fold.pairing, jobs, &lane);
+		fine = fast_path_run(r, fold.pairing, jobs, &lane);
 	else
 		long_way(r, &fold);
 	if (fine) {
@@ -357,7 +357,7 @@ static const char *const analyzers_tried[] = {"exit-latency",  "run-length", "us
 					      "pair:kvm_exit,kvm_exit,tid"};
 static const char *const keys[] = {NULL, "=pid,vcpu", "tid,cpu", "=reason,isa"};
 
-/* Exits through all views, the other analyzers through some. Returns how many went by the lane, of how many. */
+/* Exits through all views, the other analyzers through some. Returns how many took the fast path, of how many. */
 static unsigned int compare(const char *path, unsigned int jobs, unsigned int *ret_of)
 {
 	unsigned int fast = 0;
@@ -392,11 +392,11 @@ static void same(const struct flavour *flavours, unsigned int nr, unsigned int l
 		for (unsigned int round = 0; round < 3; round++) {
 			seed = 1000 * i + round + 1;
 			recording_make(path, &flavours[i]);
-			fastlane_segment_bytes = round ? 1u << (11 + 2 * round) : 0;
+			fast_path_segment_bytes = round ? 1u << (11 + 2 * round) : 0;
 			fast += compare(path, 1 + round, &of);
 		}
-	fastlane_segment_bytes = 0;
-	print_message("%u of %u by the fast lane\n", fast, of);
+	fast_path_segment_bytes = 0;
+	print_message("%u of %u on the fast path\n", fast, of);
 	assert_true(fast * 100 >= of * least_percent);
 }
 
@@ -444,7 +444,7 @@ static void lossy_recordings(void **state)
 	same(flavours, sizeof(flavours) / sizeof(*flavours), 80);
 }
 
-/* Here the lane may say no, but must not be wrong. */
+/* Here the fast path may refuse, but must not be wrong. */
 static void troubled_recordings(void **state)
 {
 	static const struct flavour flavours[] = {
@@ -475,7 +475,7 @@ static void damaged_recordings(void **state)
 	recording_make(whole, &f);
 	struct bytes b = file_read(whole);
 
-	fastlane_segment_bytes = 20000;
+	fast_path_segment_bytes = 20000;
 	for (unsigned int i = 0; i < 9; i++) {
 		size_t at = 2000 + dice(&seed) % (b.len - 2000);
 		uint8_t was = b.data[at];
@@ -485,9 +485,9 @@ static void damaged_recordings(void **state)
 		b.data[at] = was;
 		fast += compare(path, 2, &of);
 	}
-	fastlane_segment_bytes = 0;
+	fast_path_segment_bytes = 0;
 	free(b.data);
-	print_message("%u of %u by the fast lane\n", fast, of);
+	print_message("%u of %u on the fast path\n", fast, of);
 	assert_true(fast > 0 && fast < of);
 }
 

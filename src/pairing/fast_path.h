@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fast path. Where a span begins and ends in one thread, the events of different threads need not be put in one
+ * order: each thread's are paired straight from the columns of the chunks (tracefile/columns.h), many at a time, on
+ * all CPUs, and what the workers folded is merged at the end.
+ *
+ *   rounds of the file:  | r0 | r1 | r2 | r3 | r4 | r5 | ...        a round ends where the watermark rises
+ *   segments:            '---- worker 1 ----''---- worker 2 ----'   pieces of work
+ *   at a segment's end, by thread:  what its first begin or end met | what it left open
+ *
+ * Its result must equal that of the slow path (reader, pair.c, one span at a time) to the last byte of the report. So
+ * it is only taken where that is certain: one complete .hrt file, nothing damaged or late, keys and labels that
+ * depend on no other events. Otherwise the caller takes the slow path, which also reports what was wrong.
+ */
+#ifndef HOSTRACE_FAST_PATH_H
+#define HOSTRACE_FAST_PATH_H
+
+#include "event/reader.h"
+#include "pairing/pair.h"
+#include "pairing/spans.h"
+
+/* Folds the spans. All functions but spans() are called in the caller's thread. */
+struct span_fold {
+	void *arg;
+	void *(*open)(void *arg); /* a state for one worker; NULL: out of memory */
+	int (*spans)(void *state, const struct spans *s);
+	int (*merge)(void *arg, void *state); /* into the result; -errno: not possible */
+	void (*close)(void *state);
+	bool wants_ends; /* spans.end_ns */
+};
+
+/*
+ * Reads all of `r`, which must not have been read yet, and pairs it for `p`, which must be fresh: its counts are set.
+ * jobs: number of workers, 0 for one per CPU. 1: done; 0: take the slow path, with the same r but a new p and fold.
+ */
+int fast_path_run(struct reader *r, struct pairing *p, unsigned int jobs,
+		 const struct span_fold *fold);
+
+/* Can the fast path pair this analyzer at all? */
+bool fast_path_suits(const struct pairing *p);
+
+/* For tests, whose files are small: bytes of a segment; 0: the default. */
+extern size_t fast_path_segment_bytes;
+
+#endif
