@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/options.h"
+#include "collector/account.h"
 #include "collector/collector.h"
 #include "tracefile/tracefile.h"
 #include "vm/vm.h"
@@ -80,6 +81,7 @@ struct recording {
 	int *pidfds;
 	int signals;
 	uint64_t start_ns, progress_ns;
+	struct cost_account cost;
 	unsigned int dumps;
 	bool wrapper_told; /* that the command started a VM and is none */
 	enum stop stop;
