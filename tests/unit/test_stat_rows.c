@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/live/stat.h"
+#include "views/stat_rows.h"
 
 #include <cmocka.h>
 

@@ -17,11 +17,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "collector/collector.h"
+#include "collector/stat.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
-#include "commands/live/stat.h"
+#include "event/exit_reason.h"
 #include "output/report.h"
-
+#include "views/stat_rows.h"
 
 static struct {
 	const char *vm, *by;
@@ -97,6 +98,23 @@ static json_t *caveats_make(const struct watching *w)
 	return list;
 }
 
+static const char *exit_name(uint32_t reason)
+{
+	return exit_reason_name(reason, vm_host_isa());
+}
+
+/* What is counted now. Free with stat_rows_free(), also after an error. */
+static int rows_read(const struct stat *s, bool by_vcpu, struct stat_rows *ret)
+{
+	int err = 0;
+
+	*ret = (struct stat_rows){0};
+	for (unsigned int i = 0; i < stat_nr_vcpus(s) && !err; i++)
+		err = stat_rows_add(ret, by_vcpu ? (int)i : STAT_ALL_VCPUS,
+				    stat_cells_of(stat_vcpu(s, i)), stat_nr_cells(s));
+	return err;
+}
+
 static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t now)
 {
 	struct report report = {.out = &w->out,
@@ -106,7 +124,9 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 				.caveats = caveats_make(w)};
 	struct table t = {0};
 	char line[80];
-	int err = stat_rows_table(rows, w->stat, opt.by, &t);
+	int err = stat_rows_table(
+		rows, stat_span(w->stat) == STAT_USERSPACE_EXIT ? userspace_reason_name : exit_name,
+		opt.by, &t);
 
 	snprintf(line, sizeof(line), "%.3f s to %.3f s", (double)(w->last_ns - w->start_ns) / 1e9,
 		 (double)(now - w->start_ns) / 1e9);
@@ -132,12 +152,14 @@ static int report_now(struct watching *w)
 {
 	struct stat_rows rows, all;
 	uint64_t now = monotonic_ns();
-	int err = stat_rows_read(w->stat, opt.by, &rows);
+	int err = rows_read(w->stat, opt.by, &rows);
 
 	if (!err && opt.interval_ns)
 		err = stat_rows_copy(&rows, &all);
-	if (err)
+	if (err) {
+		stat_rows_free(&rows);
 		return err;
+	}
 	if (opt.interval_ns)
 		stat_rows_subtract(&rows, &w->before);
 	err = table_draw(w, &rows, now);

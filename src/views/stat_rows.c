@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the kernel's histograms to the rows of a table. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/live/stat.h"
-#include "event/exit_reason.h"
 #include "output/durations.h"
+#include "views/stat_rows.h"
 
 static struct stat_row *row_of(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
 {
@@ -58,27 +56,17 @@ static void cell_add(struct stat_cell *sum, const struct stat_cell *cell)
 		sum->bucket[b] += cell->bucket[b];
 }
 
-int stat_rows_read(const struct stat *s, bool by_vcpu, struct stat_rows *ret)
+int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cells, unsigned int nr)
 {
-	unsigned int last = stat_nr_cells(s) - 1;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct stat_row *r;
 
-	*ret = (struct stat_rows){0};
-	for (unsigned int i = 0; i < stat_nr_vcpus(s); i++) {
-		const struct stat_cell *cells = stat_cells_of(stat_vcpu(s, i));
-
-		for (unsigned int k = 0; k <= last; k++) {
-			struct stat_row *r;
-
-			if (!cells[k].count)
-				continue;
-			r = row_add(ret, by_vcpu ? (int)i : STAT_NO_VCPU, k == last,
-				    cells[k].reason);
-			if (!r) {
-				stat_rows_free(ret);
-				return fail(-ENOMEM, "out of memory");
-			}
-			cell_add(&r->sum, &cells[k]);
-		}
+		if (!cells[i].count)
+			continue;
+		r = row_add(rows, vcpu, i == nr - 1, cells[i].reason);
+		if (!r)
+			return fail(-ENOMEM, "out of memory");
+		cell_add(&r->sum, &cells[i]);
 	}
 	return 0;
 }
@@ -116,7 +104,7 @@ static uint64_t bucket_middle(unsigned int b)
 				: bucket_low(b) + ((UINT64_C(1) << (e - STAT_SUB_BITS)) - 1) / 2;
 }
 
-/* Of an interval only the buckets tell the least and the largest. */
+/* The least and the largest of an interval are known from its buckets alone. */
 static void ends_from_buckets(struct stat_cell *cell)
 {
 	cell->min_ns = UINT64_MAX;
@@ -148,7 +136,7 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
 	}
 }
 
-/* ---- what the buckets tell ---- */
+/* ---- quantiles ---- */
 
 /* No value lies outside of the least and the largest, though its bucket's middle may. */
 static uint64_t bucket_value(const struct stat_cell *cell, unsigned int b)
@@ -194,11 +182,10 @@ static void columns(struct table *t, bool by_vcpu)
 	durations_columns(t, true);
 }
 
-static const char *reason_text(const struct stat_row *r, const struct stat *s, struct table *t)
+static const char *reason_text(const struct stat_row *r, const char *(*name_of)(uint32_t reason),
+			       struct table *t)
 {
-	const char *name = stat_span(s) == STAT_USERSPACE_EXIT
-				   ? userspace_reason_name(r->sum.reason)
-				   : exit_reason_name(r->sum.reason, vm_host_isa());
+	const char *name = name_of(r->sum.reason);
 	char number[16];
 
 	if (r->other)
@@ -207,8 +194,8 @@ static const char *reason_text(const struct stat_row *r, const struct stat *s, s
 	return table_text(t, name ? name : number);
 }
 
-int stat_rows_table(const struct stat_rows *rows, const struct stat *s, bool by_vcpu,
-		    struct table *t)
+int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
+		    bool by_vcpu, struct table *t)
 {
 	uint64_t all_ns = 0;
 
@@ -225,7 +212,7 @@ int stat_rows_table(const struct stat_rows *rows, const struct stat *s, bool by_
 			return -ENOMEM;
 		if (by_vcpu)
 			(c++)->number = (uint64_t)rows->row[i].vcpu;
-		(c++)->text = reason_text(&rows->row[i], s, t);
+		(c++)->text = reason_text(&rows->row[i], name_of, t);
 		durations_cells(c,
 				&(struct durations){.count = sum->count,
 						    .total_ns = sum->total_ns,

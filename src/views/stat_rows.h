@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's histograms of exits (bpf/statmap.h) as the rows of a table: `hostrace stat`. */
+#ifndef HOSTRACE_STAT_ROWS_H
+#define HOSTRACE_STAT_ROWS_H
+
+#include <stdbool.h>
+
+#include "output/table.h"
+#include "statmap.h"
+
+enum { STAT_ALL_VCPUS = -1 };
+
+/* Exits of one reason; of one vCPU, or of all. */
+struct stat_row {
+	int vcpu;   /* or STAT_ALL_VCPUS */
+	bool other; /* of the reasons that found no cell of their own */
+	struct stat_cell sum;
+};
+
+struct stat_rows {
+	struct stat_row *row;
+	unsigned int nr, room;
+};
+
+/*
+ * Adds the cells of one vCPU, the last of which has all other reasons, to the rows of `vcpu`
+ * (STAT_ALL_VCPUS: to those of all). Begins with zeroed rows; free with stat_rows_free(). 0 or
+ * -ENOMEM with the error message set.
+ */
+int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cells, unsigned int nr);
+int stat_rows_copy(const struct stat_rows *rows, struct stat_rows *ret);
+void stat_rows_free(struct stat_rows *rows);
+
+/* Subtracts earlier rows, so that only the counts of the interval since then are left. */
+void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before);
+
+/* The columns of `exits`, and its rows. name_of: the name of an exit reason, NULL: unknown. 0 or
+ * -ENOMEM. */
+int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
+		    bool by_vcpu, struct table *t);
+
+/* The ceil(fraction * count)-th smallest duration, as the middle of its bucket. */
+uint64_t stat_quantile(const struct stat_cell *cell, double fraction);
+
+#endif
