@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analyzers/profile/osv_report.h"
+#include "analyzers/profile/sample_report.h"
 #include "base/error.h"
 #include "base/replace.h"
 #include "commands/common/command.h"
@@ -81,13 +81,13 @@ static int made_close(struct made *m, int err)
 	return err;
 }
 
-static int tracefile_write(struct osv_trace *t, const char *name)
+static int tracefile_write(struct sample_trace *t, const char *name)
 {
 	struct made m;
 	int err = made_open(&m, name, "");
 
 	if (!err) {
-		osv_rewind(t);
+		sample_rewind(t);
 		err = osv_convert(t, m.file);
 	}
 	return made_close(&m, err);
@@ -104,20 +104,19 @@ static int symbols_write(const struct osv_extracted *x, const char *name, const 
 	return made_close(&m, err);
 }
 
-/* ---- --raw: what guestside/osv/raw_files.c reads ---- */
+/* ---- --raw: what readers/osv/raw_files.c reads ---- */
 
-static json_t *tracepoints_json(const struct osv_trace *t)
+static json_t *tracepoints_json(const struct sample_trace *t)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < t->nr_tracepoints; i++) {
-		const struct osv_tracepoint *tp = &t->tracepoints[i];
+	for (uint32_t i = 0; i < t->nr_types; i++) {
+		const struct sample_type *tp = &t->types[i];
 
 		json_array_append_new(
 			list, json_pack("{s:I,s:o,s:o,s:o}", "key", (json_int_t)tp->key, "name",
-					osv_text_json(tp->name), "sig",
-					osv_text_json(tp->signature), "format",
-					osv_text_json(tp->format)));
+					text_json(tp->name), "sig", text_json(tp->signature),
+					"format", text_json(tp->format)));
 	}
 	return list;
 }

@@ -9,7 +9,7 @@
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
 #include "fetch/osv_guest.h"
-#include "symbols/osv_symbols.h"
+#include "symbols/symbols.h"
 
 /* Names are found when the guest runs again; without DWARF there are none. */
 static struct elf_names *names_open(const struct osv_guest_options *opt)
@@ -30,9 +30,9 @@ static const char *path_short(const char *file)
 	return file;
 }
 
-static bool frame_find(struct elf_names *names, uint64_t address, struct osv_frame *ret)
+static bool frame_find(struct elf_names *names, uint64_t address, struct frame *ret)
 {
-	struct osv_frame frame[OSV_INLINES_MAX];
+	struct frame frame[FRAME_INLINES_MAX];
 	bool found = names && elf_names_resolve(names, address, false, frame);
 
 	if (found)
@@ -67,7 +67,7 @@ static bool no_words(int argc, char **argv)
 /* ---- threads ---- */
 
 /* Every thread that waits has just called the scheduler: its caller is of interest. */
-static bool is_scheduler(const struct osv_frame *f)
+static bool is_scheduler(const struct frame *f)
 {
 	static const char *const files[] = {"arch-switch.hh", "sched.cc", "sched.hh", "mutex.hh",
 					    "mutex.cc",	      "mutex.c",  "mutex.h"};
@@ -86,7 +86,7 @@ static bool is_scheduler(const struct osv_frame *f)
 static void location_text(struct elf_names *names, const struct osv_thread *t, char *ret,
 			  size_t size)
 {
-	struct osv_frame f;
+	struct frame f;
 
 	snprintf(ret, size, "??");
 	for (unsigned int i = 0; i < t->nr_frames; i++) {
@@ -242,7 +242,7 @@ static void range_print(const char *name, uint64_t min, double avg, uint64_t max
 
 static void frame_text(struct elf_names *names, uint64_t address)
 {
-	struct osv_frame f;
+	struct frame f;
 
 	if (!frame_find(names, address, &f))
 		printf("\t0x%" PRIx64 "\n", address);
@@ -266,7 +266,7 @@ static void leak_text(struct elf_names *names, const struct osv_leak *l)
 static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
 {
 	json_t *frames = json_array();
-	struct osv_frame f;
+	struct frame f;
 
 	for (unsigned int i = l->nr_frames; i--;) {
 		json_t *j = json_pack("{s:o}", "address", address_json(l->frame[i]));

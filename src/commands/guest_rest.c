@@ -49,7 +49,7 @@ static bool names_a_file(const char *url)
 /* What OSv's server sends must be readable, or it is no trace. */
 static int check_dump(const char *path)
 {
-	_cleanup_(osv_cleanup_) struct osv_trace *t = NULL;
+	_cleanup_(sample_trace_cleanup_) struct sample_trace *t = NULL;
 	int err = osv_open(path, &t);
 
 	return err ? fail_hint(err, "the server sent something else, or was cut short") : 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Events one a line. One OSv trace alone is printed as OSv's own tool does it (osv_list_run). */
+/* Events one a line. One OSv trace alone is printed as OSv's own tool does it (sample_list_run). */
 #include <string.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/osv.h"
+#include "commands/common/sample_run.h"
 #include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "commands/common/rows.h"
@@ -19,8 +19,8 @@ static const struct option_row list_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	reading_options,  output_options,     list_options,	  osv_list_options,
-	osv_line_options, osv_symbol_options, osv_compat_options, NULL};
+	reading_options,     output_options,	     list_options,   sample_list_options,
+	sample_line_options, profile_symbol_options, compat_options, NULL};
 
 static int run(int argc, char **argv, char **rest)
 {
@@ -31,7 +31,7 @@ static int run(int argc, char **argv, char **rest)
 	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (osv_only_input() && !output_is("csv"))
-		return osv_list_run(osv_only_input());
+		return sample_list_run(osv_only_input());
 	if (osv_only_option())
 		return command_usage("%s goes with one OSv trace", osv_only_option());
 	if (output_open("text json csv", &out))

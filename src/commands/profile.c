@@ -6,7 +6,7 @@
 
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
-#include "commands/common/osv.h"
+#include "commands/common/sample_run.h"
 #include "commands/common/reading.h"
 
 static const char *tracepoint, *by;
@@ -24,8 +24,9 @@ static const struct option_row own_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	own_options,	    reading_options,	 output_file_options, osv_compat_options,
-	osv_symbol_options, osv_profile_options, NULL,
+	own_options,	reading_options,	output_file_options,
+	compat_options, profile_symbol_options, profile_options,
+	NULL,
 };
 
 static int keys_take(struct host_profile_options *o)
@@ -153,10 +154,10 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 	bool grouped = o->by_vcpu || o->by_reason || o->by_tid;
 
 	if (!strcmp(out->format, "json")) {
-		struct osv_sink sink = {.out = out->file, .json = true};
+		struct row_sink sink = {.out = out->file, .json = true};
 
-		osv_trees_put(tree, grouped, &sink);
-		osv_sink_end(&sink, reading_head(r, more));
+		profile_trees_put(tree, grouped, &sink);
+		row_sink_end(&sink, reading_head(r, more));
 	} else if (!strcmp(out->format, "folded")) {
 		for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
 			calltree_fold(tree, calltree_root_at(tree, i),
@@ -164,7 +165,7 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 					      : NULL,
 				      out->file);
 	} else {
-		osv_profile_print(tree, grouped, out->file);
+		profile_print(tree, grouped, out->file);
 		reading_foot(r, more, out->file);
 	}
 	return 0;
@@ -201,23 +202,23 @@ static int fold(struct host_profile_options *o, struct output *out)
 
 static int run_host(int argc, char **argv)
 {
-	struct osv_profile_options given = {0};
+	struct profile_options given = {0};
 	struct host_profile_options o = {0};
 	struct output out;
 
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || osv_profile_given(&given) ||
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) ||
 	    keys_take(&o))
 		return command_usage("%s", error_text());
-	if (osv_compat || tracepoint)
+	if (compat_given || tracepoint)
 		return command_usage("%s does not go with --host",
-				     osv_compat ? "--compat" : "--tracepoint");
+				     compat_given ? "--compat" : "--tracepoint");
 	if (output_open("text json folded", &out))
 		return command_failed();
 	o.symbols = given.symbols;
 	o.frames = given.frames;
 	o.tree = given.tree;
-	o.by_tid |= given.group == OSV_GROUP_THREAD;
-	o.by_vcpu |= given.group == OSV_GROUP_CPU;
+	o.by_tid |= given.group == PROFILE_GROUP_THREAD;
+	o.by_vcpu |= given.group == PROFILE_GROUP_CPU;
 	if (!strcmp(out.format, "folded"))
 		o.frames.caller_oriented = true;
 	if (fold(&o, &out)) {
@@ -234,7 +235,7 @@ static int run(int argc, char **argv, char **rest)
 		return run_host(argc, argv);
 	if (causes || by)
 		return command_usage("%s goes with --host", causes ? "--causes-exits" : "--by");
-	return osv_prof_run(argc, argv, OSV_HITS, tracepoint);
+	return profile_run(argc, argv, PROFILE_HITS, tracepoint);
 }
 
 const struct command profile_command = {

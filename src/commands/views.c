@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/osv.h"
+#include "commands/common/sample_run.h"
 #include "commands/common/reading.h"
 #include "commands/common/view_run.h"
 
@@ -37,8 +37,8 @@ static const struct option_row timed_options[] = {
 static const struct option_row *const options[] = {
 	reading_options, output_options, by_options, symbols_options, view_options, NULL};
 static const struct option_row *const summary_options[] = {
-	reading_options, output_options, by_options,	     symbols_options,
-	view_options,	 timed_options,	 osv_compat_options, NULL};
+	reading_options, output_options, by_options,	 symbols_options,
+	view_options,	 timed_options,	 compat_options, NULL};
 static const struct option_row *const mmio_options[] = {reading_options, output_options,
 							by_options,	 symbols_options,
 							exact_options,	 view_options,
@@ -74,11 +74,11 @@ static int run_summary(int argc, char **argv, char **rest)
 	if (argc == 1 && osv_is_trace(argv[0]))
 		reading_add_input(*argv++), argc--;
 	if (!argc && osv_only_input())
-		return osv_summary_run(osv_only_input(), timed);
-	if (osv_compat)
+		return sample_summary_run(osv_only_input(), timed);
+	if (compat_given)
 		return command_usage("--compat goes with one OSv trace");
 	if (timed)
-		return osv_summary_timed_run(argc, argv);
+		return sample_summary_timed_run(argc, argv);
 	return run_view(&summary_view, argc, argv);
 }
 

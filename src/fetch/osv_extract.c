@@ -313,7 +313,7 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 
 void osv_extracted_deinit(struct osv_extracted *x)
 {
-	osv_close(x->trace);
+	sample_trace_close(x->trace);
 	free(x->module);
 	free(x->ring);
 	if (x->mem)

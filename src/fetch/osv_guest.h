@@ -84,7 +84,7 @@ struct osv_module {
 };
 
 struct osv_extracted {
-	struct osv_trace *trace;   /* osv_close() */
+	struct sample_trace *trace; /* sample_trace_close() */
 	struct osv_module *module; /* by base; free() */
 	unsigned int nr_modules;   /* 0 also where this build of OSv has no such list */
 	struct osv_raw_counts counts;
@@ -104,7 +104,7 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 void osv_extracted_deinit(struct osv_extracted *x);
 
 /*
- * "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: osv_symbols.h reads it.
+ * "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: symbols.h reads it.
  * Modules are looked for by their base name in and below the ELF's directory.
  */
 int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr);

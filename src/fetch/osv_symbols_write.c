@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "fetch/osv_guest.h"
-#include "symbols/osv_symbols.h"
+#include "symbols/symbols.h"
 
 enum { ADDRESSES_MAX = 1 << 20, DIRECTORIES_OPEN = 16, FILES_MAX = 200000 };
 
@@ -105,7 +105,7 @@ static void sources_close(struct sources *s)
 	elf_names_close(s->kernel);
 }
 
-static bool resolve(const struct sources *s, uint64_t address, struct osv_frame *ret)
+static bool resolve(const struct sources *s, uint64_t address, struct frame *ret)
 {
 	if (elf_names_resolve(s->kernel, address, false, ret))
 		return true;
@@ -120,7 +120,7 @@ static bool resolve(const struct sources *s, uint64_t address, struct osv_frame 
 /* As OSv's own script: paths relative to the source tree, "None" and "<?>" for what is not known. */
 static void line_write(const struct sources *s, uint64_t address, FILE *out)
 {
-	struct osv_frame frame[OSV_INLINES_MAX];
+	struct frame frame[FRAME_INLINES_MAX];
 	char line[16] = "<?>";
 
 	if (!resolve(s, address, frame)) {
@@ -142,15 +142,15 @@ int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out,
 	struct addresses seen = {.mask = 2 * ADDRESSES_MAX - 1};
 	uint64_t address[OSV_FRAMES_MAX];
 	struct sources s = {0};
-	struct osv_sample sample;
+	struct sample sample;
 	int err = sources_open(&s, x, elf);
 
 	seen.slot = calloc(seen.mask + 1, sizeof(*seen.slot));
 	if (!err && !seen.slot)
 		err = fail(-ENOMEM, "out of memory");
-	osv_rewind(x->trace);
-	while (!err && osv_next(x->trace, &sample) > 0) {
-		unsigned int nr = osv_backtrace(&sample, address, OSV_FRAMES_MAX);
+	sample_rewind(x->trace);
+	while (!err && sample_next(x->trace, &sample) > 0) {
+		unsigned int nr = sample_backtrace(&sample, address, OSV_FRAMES_MAX);
 
 		for (unsigned int i = 0; i < nr; i++)
 			if (address_add(&seen, address[i]))

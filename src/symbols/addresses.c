@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "readers/osv/osv.h"
+#include "event/sample.h"
 #include "symbols/addresses.h"
-#include "symbols/osv_symbols.h"
+#include "symbols/symbols.h"
 #include "symbols/symbol_map.h"
 
 struct addresses {
@@ -55,7 +55,7 @@ void addresses_close(struct addresses *a)
 
 const char *addresses_name(const struct addresses *a, uint64_t address)
 {
-	struct osv_frame frame[OSV_INLINES_MAX];
+	struct frame frame[FRAME_INLINES_MAX];
 
 	if (a->map)
 		return symbol_map_find(a->map, address);

@@ -2,7 +2,7 @@
 /*
  * Names for the addresses in lists and tables, from whatever a user has at hand: a guest's /proc/kallsyms, a
  * System.map, what nm prints, an ELF file. (Profiles, which also show inlined functions and lines, use
- * guestside/osv/osv_symbols.h.)
+ * symbols/symbols.h.)
  */
 #ifndef HOSTRACE_ADDRESSES_H
 #define HOSTRACE_ADDRESSES_H

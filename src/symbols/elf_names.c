@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "symbols/elf_units.h"
-#include "symbols/osv_symbols.h"
+#include "symbols/symbols.h"
 
 enum { NAMES_MAX = 1 << 20 }; /* demangled names kept */
 
@@ -229,7 +229,7 @@ static const char *innermost_name(struct elf_names *e, Dwfl_Module *mod, uint64_
 	return name;
 }
 
-static void call_site(struct elf_names *e, Dwarf_Die *cu, Dwarf_Die *inlined, struct osv_frame *ret)
+static void call_site(struct elf_names *e, Dwarf_Die *cu, Dwarf_Die *inlined, struct frame *ret)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
@@ -256,8 +256,7 @@ static Dwarf_Die *unit_of(struct elf_names *e, Dwfl_Module *mod, uint64_t addres
 	return elf_units_find(e->units, address, ret_bias);
 }
 
-static void code_line(struct elf_names *e, Dwarf_Die *unit, Dwarf_Addr address,
-		      struct osv_frame *ret)
+static void code_line(struct elf_names *e, Dwarf_Die *unit, Dwarf_Addr address, struct frame *ret)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
 
@@ -282,19 +281,19 @@ static const char *outer_name(struct elf_names *e, Dwfl_Module *mod, uint64_t ad
 /* Frames by DWARF: the DIEs around the innermost one, in the order of the code (not of the
  * definitions). */
 static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t address, bool inlines,
-			     struct osv_frame ret[OSV_INLINES_MAX])
+			     struct frame ret[FRAME_INLINES_MAX])
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *cu = unit_of(e, mod, address, &bias), *at = NULL, *around = NULL;
 	int nr_at = cu ? dwarf_getscopes(cu, address - bias, &at) : 0;
 	int nr_around = nr_at > 0 ? dwarf_getscopes_die(&at[0], &around) : 0;
 	unsigned int nr = 0;
-	struct osv_frame next = {.address = address};
+	struct frame next = {.address = address};
 	uint64_t start;
 
 	if (cu)
 		code_line(e, cu, address - bias, &next);
-	for (int i = 0; i < nr_around && nr < OSV_INLINES_MAX; i++) {
+	for (int i = 0; i < nr_around && nr < FRAME_INLINES_MAX; i++) {
 		int tag = dwarf_tag(&around[i]);
 
 		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
@@ -306,7 +305,7 @@ static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t add
 		nr++;
 		if (tag == DW_TAG_subprogram || !inlines)
 			break;
-		next = (struct osv_frame){.address = address};
+		next = (struct frame){.address = address};
 		call_site(e, cu, &around[i], &next);
 	}
 	free(at);
@@ -319,7 +318,7 @@ static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t add
 }
 
 unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,
-			       struct osv_frame ret[OSV_INLINES_MAX])
+			       struct frame ret[FRAME_INLINES_MAX])
 {
 	Dwfl_Module *mod = dwfl_addrmodule(e->dwfl, address);
 	unsigned int nr = mod ? by_dwarf(e, mod, address, inlines, ret) : 0;
@@ -328,6 +327,6 @@ unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlin
 
 	if (!name)
 		return nr;
-	ret[0] = (struct osv_frame){.address = address, .name = name};
+	ret[0] = (struct frame){.address = address, .name = name};
 	return 1;
 }

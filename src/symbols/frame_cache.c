@@ -6,7 +6,7 @@
 
 struct cached_frames {
 	uint64_t address;
-	struct osv_frame *frame; /* room for one more; NULL: the slot is empty */
+	struct frame *frame; /* room for one more; NULL: the slot is empty */
 	unsigned int nr;
 };
 
@@ -19,7 +19,7 @@ static struct cached_frames *slot_of(const struct frame_cache *c, uint64_t addre
 	return &c->slot[h & c->mask];
 }
 
-bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct osv_frame *ret,
+bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct frame *ret,
 		     unsigned int *ret_nr)
 {
 	const struct cached_frames *known = c->slot ? slot_of(c, address) : NULL;
@@ -48,10 +48,10 @@ static bool room(struct frame_cache *c)
 	return true;
 }
 
-void frame_cache_put(struct frame_cache *c, uint64_t address, const struct osv_frame *frame,
+void frame_cache_put(struct frame_cache *c, uint64_t address, const struct frame *frame,
 		     unsigned int nr)
 {
-	struct osv_frame *copy = room(c) ? calloc(nr + 1u, sizeof(*copy)) : NULL;
+	struct frame *copy = room(c) ? calloc(nr + 1u, sizeof(*copy)) : NULL;
 
 	if (!copy)
 		return;

@@ -7,7 +7,7 @@
 #ifndef HOSTRACE_FRAME_CACHE_H
 #define HOSTRACE_FRAME_CACHE_H
 
-#include "symbols/osv_symbols.h"
+#include "symbols/symbols.h"
 
 enum { FRAME_CACHE_MAX = 1 << 20 /* addresses; more are not kept */ };
 
@@ -17,10 +17,10 @@ struct frame_cache {
 };
 
 /* false: not known yet. */
-bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct osv_frame *ret,
+bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct frame *ret,
 		     unsigned int *ret_nr);
 /* Keeps a copy of the frames (their texts stay the caller's); without memory it does not. */
-void frame_cache_put(struct frame_cache *c, uint64_t address, const struct osv_frame *frame,
+void frame_cache_put(struct frame_cache *c, uint64_t address, const struct frame *frame,
 		     unsigned int nr);
 void frame_cache_deinit(struct frame_cache *c);
 

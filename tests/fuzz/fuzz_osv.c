@@ -1,57 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An OSv guest's trace, as anybody may have made it: through every report and the reader. */
-#include "analyzers/profile/osv_memory.h"
-#include "analyzers/profile/osv_packets.h"
-#include "analyzers/profile/osv_profile.h"
-#include "analyzers/profile/osv_report.h"
+#include "analyzers/profile/memory.h"
+#include "analyzers/profile/packets.h"
+#include "analyzers/profile/profile.h"
+#include "analyzers/profile/sample_report.h"
 #include "readers/osv/osv_convert.h"
 #include "readers/osv/osv_reader.h"
 #include "walk.h"
 
-static const struct osv_symbols_options no_names = {.none = true};
+static const struct symbols_options no_names = {.none = true};
 
-static void profiles_walk(struct osv_trace *t, bool compat, FILE *out)
+static void profiles_walk(struct sample_trace *t, bool compat, FILE *out)
 {
-	for (int of = OSV_HITS; of <= OSV_IDLE; of++) {
-		const char *name = of == OSV_TIMED ? "sched_wait" : NULL;
-		struct osv_profile_options opt = {.of = (enum osv_profile_of)of,
-						  .tracepoint = name,
-						  .group = (enum osv_group)of,
-						  .compat = compat,
-						  .symbols = no_names,
-						  .frames = {.compat = compat}};
+	for (int of = PROFILE_HITS; of <= PROFILE_IDLE; of++) {
+		const char *name = of == PROFILE_TIMED ? "sched_wait" : NULL;
+		struct profile_options opt = {.of = (enum profile_of)of,
+					      .tracepoint = name,
+					      .group = (enum profile_group)of,
+					      .compat = compat,
+					      .symbols = no_names,
+					      .frames = {.compat = compat}};
 		struct calltree *tree = NULL;
 
-		if (!osv_profile(t, &opt, &tree))
-			osv_profile_print(tree, opt.group != OSV_GROUP_NONE, out);
+		if (!sample_profile(t, &opt, &tree))
+			profile_print(tree, opt.group != PROFILE_GROUP_NONE, out);
 		calltree_close(tree);
 	}
 }
 
-static void reports_walk(struct osv_trace *t, bool compat, bool json, FILE *out)
+static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *out)
 {
-	struct osv_sink sink = {.out = out, .json = json};
-	struct osv_line_options line = {.backtrace = true, .compat = compat, .symbols = no_names};
+	struct row_sink sink = {.out = out, .json = json};
+	struct sample_line_options line = {
+		.backtrace = true, .compat = compat, .symbols = no_names};
 	uint64_t skipped;
 
-	osv_list(t, &(struct osv_list_options){.line = line}, &sink);
-	osv_list_timed(t, &(struct osv_list_timed_options){.line = line, .sort = OSV_BY_TIME},
-		       &sink);
-	osv_wakeup_latency(t, &(struct osv_wakeup_options){.line = line}, &sink);
-	osv_cpu_load(t, &(struct osv_cpu_load_options){.compat = compat}, &sink);
-	osv_summary(t, &(struct osv_summary_options){.timed = true, .compat = compat}, &sink);
-	osv_flame(t, &(struct osv_flame_options){.compat = compat, .symbols = no_names}, &sink);
-	osv_memory(
+	sample_list(t, &(struct sample_list_options){.line = line}, &sink);
+	list_timed(t, &(struct list_timed_options){.line = line, .sort = LIST_TIMED_BY_TIME},
+		   &sink);
+	wakeup_latency(t, &(struct wakeup_options){.line = line}, &sink);
+	cpu_load(t, &(struct cpu_load_options){.compat = compat}, &sink);
+	sample_summary(t, &(struct sample_summary_options){.timed = true, .compat = compat}, &sink);
+	sample_flame(t, &(struct flame_options){.compat = compat, .symbols = no_names}, &sink);
+	memory_profile(
 		t,
-		&(struct osv_memory_options){
+		&(struct memory_options){
 			.keys = {0, 1, 2, 3}, .nr_keys = 4, .compat = compat, .symbols = no_names},
 		&sink);
-	osv_pcap_dump(t, compat, out, &skipped);
+	packets_pcap_dump(t, compat, out, &skipped);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct osv_trace *t;
+	struct sample_trace *t;
 	char path[64];
 	int fd = walk_path(data, size, path, sizeof(path));
 	FILE *out = fopen("/dev/null", "w");
@@ -63,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			reports_walk(t, i & 1, i & 2, out);
 		profiles_walk(t, size & 1, out);
 		osv_convert(t, out);
-		osv_close(t);
+		sample_trace_close(t);
 	}
 	/* Types are registered for good: not for every input. */
 	if (size % 16 == 0)

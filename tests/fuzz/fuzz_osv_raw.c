@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t half = size > 8 ? (size - 8) / 2 : 0;
 	uint8_t *mem = calloc(2, OSV_RING_PAGE);
 	struct osv_raw_counts counts;
-	struct osv_trace *t;
+	struct sample_trace *t;
 	struct osv_ring ring[2] = {{mem, OSV_RING_PAGE, 0},
 				   {mem + OSV_RING_PAGE, OSV_RING_PAGE, 0}};
 	FILE *out = fopen("/dev/null", "w");
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!osv_raw_open("fuzz", ring, 2, lookup, NULL, &t, &counts)) {
 		osv_convert(t, out);
-		osv_close(t);
+		sample_trace_close(t);
 	}
 	fclose(out);
 	free(mem);

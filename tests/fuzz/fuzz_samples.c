@@ -8,9 +8,9 @@
 
 #include "analyzers/causes/wait_causes.h"
 #include "analyzers/profile/host_profile.h"
-#include "analyzers/profile/osv_memory.h"
-#include "analyzers/profile/osv_profile.h"
-#include "analyzers/profile/osv_report.h"
+#include "analyzers/profile/memory.h"
+#include "analyzers/profile/profile.h"
+#include "analyzers/profile/sample_report.h"
 #include "analyzers/profile/samples.h"
 #include "readers/readers.h"
 
@@ -30,34 +30,34 @@ static int open_host(void *arg, bool (*wants)(const char *event, void *arg), str
 	return reader_open(path, NULL, ret);
 }
 
-static void profiles_walk(struct osv_trace *t, FILE *out)
+static void profiles_walk(struct sample_trace *t, FILE *out)
 {
 	static const char *const names[] = {NULL, "sched_off", NULL, "mutex_lock_wait", "syscall"};
-	static const enum osv_profile_of of[] = {OSV_HITS, OSV_TIMED, OSV_IDLE, OSV_TIMED,
-						 OSV_TIMED};
+	static const enum profile_of of[] = {PROFILE_HITS, PROFILE_TIMED, PROFILE_IDLE,
+					     PROFILE_TIMED, PROFILE_TIMED};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		struct osv_profile_options opt = {
-			.of = of[i], .tracepoint = names[i], .group = (enum osv_group)(i % 3)};
+		struct profile_options opt = {
+			.of = of[i], .tracepoint = names[i], .group = (enum profile_group)(i % 3)};
 		struct calltree *tree = NULL;
 
-		if (!osv_profile(t, &opt, &tree))
-			osv_profile_print(tree, opt.group != OSV_GROUP_NONE, out);
+		if (!sample_profile(t, &opt, &tree))
+			profile_print(tree, opt.group != PROFILE_GROUP_NONE, out);
 		calltree_close(tree);
 	}
 }
 
-static void reports_walk(struct osv_trace *t, FILE *out)
+static void reports_walk(struct sample_trace *t, FILE *out)
 {
-	struct osv_sink sink = {.out = out};
-	struct osv_line_options line = {.backtrace = true};
+	struct row_sink sink = {.out = out};
+	struct sample_line_options line = {.backtrace = true};
 
-	osv_list_timed(t, &(struct osv_list_timed_options){.line = line, .sort = OSV_BY_DURATION},
-		       &sink);
-	osv_wakeup_latency(t, &(struct osv_wakeup_options){.line = line}, &sink);
-	osv_cpu_load(t, &(struct osv_cpu_load_options){0}, &sink);
-	osv_summary(t, &(struct osv_summary_options){.timed = true}, &sink);
-	osv_memory(t, &(struct osv_memory_options){.keys = {0, 1, 2, 3}, .nr_keys = 4}, &sink);
+	list_timed(t, &(struct list_timed_options){.line = line, .sort = LIST_TIMED_BY_DURATION},
+		   &sink);
+	wakeup_latency(t, &(struct wakeup_options){.line = line}, &sink);
+	cpu_load(t, &(struct cpu_load_options){0}, &sink);
+	sample_summary(t, &(struct sample_summary_options){.timed = true}, &sink);
+	memory_profile(t, &(struct memory_options){.keys = {0, 1, 2, 3}, .nr_keys = 4}, &sink);
 }
 
 static void host_walk(FILE *out)
@@ -105,7 +105,7 @@ static void causes_walk(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct samples_input in = {.open = open_again, .name = "fuzz"};
-	struct osv_trace *t = NULL;
+	struct sample_trace *t = NULL;
 	char name[64];
 	FILE *out = fopen("/dev/null", "we");
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		profiles_walk(t, out);
 		reports_walk(t, out);
 	}
-	osv_close(t);
+	sample_trace_close(t);
 	host_walk(out);
 	if (size % 4 < 2) /* it is slow: its tables are large */
 		causes_walk();

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "analyzers/profile/osv_packets.h"
-#include "analyzers/profile/osv_report.h"
-#include "analyzers/profile/osv_text.h"
+#include "analyzers/profile/packets.h"
+#include "analyzers/profile/sample_report.h"
+#include "analyzers/profile/text_out.h"
 
 static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 255, 4096, 99999, 0x7fffffff, 0xffffffff,
 				   0x100000000, 999999999, 1000000000, 8880000842, 0xdeadbeefcafe,
@@ -35,7 +35,7 @@ static void numbers_as_printf(void **state)
 			snprintf(plain, sizeof(plain), "%*" PRIu64, (int)width, v);
 			assert_string_equal(mine, plain);
 		}
-		*put_stamp(mine, v, 19) = 0;
+		*put_timestamp(mine, v, 19) = 0;
 		snprintf(seconds, sizeof(seconds), "%" PRIu64 ".%09" PRIu64, v / 1000000000,
 			 v % 1000000000);
 		snprintf(plain, sizeof(plain), "%19s", seconds);
@@ -45,31 +45,31 @@ static void numbers_as_printf(void **state)
 
 static void layout_aligns(void **state)
 {
-	struct osv_place place[OSV_ARGS_MAX];
+	struct sample_arg_place place[SAMPLE_ARGS_MAX];
 	size_t size;
 
 	(void)state;
-	assert_int_equal(osv_layout("iPiq", place, &size), 4);
+	assert_int_equal(sample_args_layout("iPiq", place, &size), 4);
 	assert_int_equal(size, 32);
 	assert_int_equal(place[1].offset, 8);
 	assert_int_equal(place[3].offset, 24);
-	assert_int_equal(osv_layout("b50pH", place, &size), 3);
+	assert_int_equal(sample_args_layout("b50pH", place, &size), 3);
 	assert_int_equal(place[1].offset, 1);
 	assert_int_equal(place[2].offset, 52);
-	assert_int_equal(osv_layout("b*", place, &size), -1);
-	assert_int_equal(osv_layout("z", place, &size), -1);
-	assert_int_equal(osv_layout("", place, &size), 0);
+	assert_int_equal(sample_args_layout("b*", place, &size), -1);
+	assert_int_equal(sample_args_layout("z", place, &size), -1);
+	assert_int_equal(sample_args_layout("", place, &size), 0);
 }
 
 static const char *formatted(const char *signature, const char *format, const void *args,
 			     uint32_t len)
 {
 	static char buf[512];
-	struct osv_tracepoint tp = {.name = "t", .format = (char *)format,
-				    .signature = (char *)signature};
-	struct osv_sample s = {.tp = &tp, .args = args, .args_len = len};
+	struct sample_type tp = {
+		.name = "t", .format = (char *)format, .signature = (char *)signature};
+	struct sample s = {.tp = &tp, .args = args, .args_len = len};
 
-	return osv_format(&s, buf, sizeof(buf));
+	return sample_format(&s, buf, sizeof(buf));
 }
 
 static void formats_as_python(void **state)
@@ -91,17 +91,17 @@ static void formats_as_python(void **state)
 
 static void ranges_touch(void **state)
 {
-	struct osv_range r = {true, true, 2000, 3000};
+	struct time_range r = {true, true, 2000, 3000};
 	double ns;
 
 	(void)state;
-	assert_true(osv_range_has(&r, 2000));
-	assert_false(osv_range_has(&r, 3000));
-	assert_true(osv_range_trim(&r, 1000, 1000, &ns));
+	assert_true(time_range_has(&r, 2000));
+	assert_false(time_range_has(&r, 3000));
+	assert_true(time_range_trim(&r, 1000, 1000, &ns));
 	assert_true(ns == 0);
-	assert_true(osv_range_trim(&r, 1000, 5000, &ns));
+	assert_true(time_range_trim(&r, 1000, 5000, &ns));
 	assert_true(ns == 1000);
-	assert_false(osv_range_trim(&r, 3001, 10, &ns));
+	assert_false(time_range_trim(&r, 3001, 10, &ns));
 }
 
 static void pretty_units(void **state)
@@ -116,7 +116,7 @@ static void pretty_units(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(osv_pretty(rows[i].ns, buf, sizeof(buf)), rows[i].text);
+		assert_string_equal(calltree_duration(rows[i].ns, buf, sizeof(buf)), rows[i].text);
 }
 
 static void state_is(const char *text, bool compat, const char *want)
@@ -124,7 +124,7 @@ static void state_is(const char *text, bool compat, const char *want)
 	char buf[128];
 
 	strcpy(buf, text);
-	*osv_tcp_state(buf, buf + strlen(buf), compat) = 0;
+	*tcp_state_text(buf, buf + strlen(buf), compat) = 0;
 	assert_string_equal(buf, want);
 }
 

@@ -48,10 +48,10 @@ static uint8_t *put(struct writer *w, uint64_t key, uint64_t n)
 	return p;
 }
 
-static struct osv_trace *trace_of(const struct writer *w, struct osv_raw_counts *counts)
+static struct sample_trace *trace_of(const struct writer *w, struct osv_raw_counts *counts)
 {
 	struct osv_ring ring = {w->mem, RING_BYTES, w->last};
-	struct osv_trace *t = NULL;
+	struct sample_trace *t = NULL;
 	int asked = 0;
 
 	assert_int_equal(osv_raw_open("test", &ring, 1, lookup, &asked, &t, counts), 0);
@@ -63,18 +63,18 @@ static struct osv_trace *trace_of(const struct writer *w, struct osv_raw_counts 
 static void samples_check(const struct writer *w, uint64_t from, uint64_t to)
 {
 	struct osv_raw_counts counts;
-	struct osv_trace *t = trace_of(w, &counts);
-	struct osv_sample s;
+	struct sample_trace *t = trace_of(w, &counts);
+	struct sample s;
 	uint64_t n = from;
 
-	while (osv_next(t, &s) > 0) {
+	while (sample_next(t, &s) > 0) {
 		assert_int_equal(s.time_ns, n++);
 		assert_string_equal(s.thread_name, "a thread's name!");
 		assert_int_equal(s.nr_backtrace, 0);
 	}
 	assert_int_equal(n, to);
 	assert_int_equal(counts.records, to - from);
-	osv_close(t);
+	sample_trace_close(t);
 }
 
 static void wrapped(void **state)
@@ -101,7 +101,7 @@ static void being_written(void **state)
 {
 	struct writer w = {calloc(1, RING_BYTES), 0};
 	struct osv_raw_counts counts;
-	struct osv_trace *t;
+	struct sample_trace *t;
 
 	(void)state;
 	for (uint64_t n = 1; n <= 9; n++)
@@ -109,8 +109,8 @@ static void being_written(void **state)
 	t = trace_of(&w, &counts);
 	assert_int_equal(counts.records, 5);
 	assert_int_equal(counts.unfinished, 1);
-	assert_int_equal(t->unfinished, 1);
-	osv_close(t);
+	assert_int_equal(osv_raw_counts(t)->unfinished, 1);
+	sample_trace_close(t);
 	free(w.mem);
 }
 
@@ -119,7 +119,7 @@ static void lies(void **state)
 	struct writer w = {calloc(1, RING_BYTES), 0};
 	struct osv_ring odd[] = {{w.mem, 0, 0}, {w.mem, 4095, 0}, {w.mem, 1ull << 40, 0}};
 	struct osv_raw_counts counts;
-	struct osv_trace *t;
+	struct sample_trace *t;
 	int asked = 0;
 
 	(void)state;
@@ -128,14 +128,14 @@ static void lies(void **state)
 	t = trace_of(&w, &counts);
 	assert_int_equal(counts.bad, 1);
 	assert_int_equal(counts.records, 9 + 100 - OSV_RING_PAGE / RECORD);
-	osv_close(t);
+	sample_trace_close(t);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(osv_raw_open("test", &odd[i], 1, lookup, &asked, &t, &counts),
 				 -EBADMSG);
 	memset(w.mem, 0x41, RING_BYTES);
 	t = trace_of(&w, &counts);
 	assert_int_equal(counts.records, 0);
-	osv_close(t);
+	sample_trace_close(t);
 	free(w.mem);
 }
 
@@ -144,7 +144,7 @@ static void page_end(void **state)
 {
 	struct writer w = {calloc(1, RING_BYTES), 0};
 	struct osv_raw_counts counts;
-	struct osv_trace *t;
+	struct sample_trace *t;
 
 	(void)state;
 	for (uint64_t n = 1; n <= 73; n++)
@@ -157,7 +157,7 @@ static void page_end(void **state)
 	t = trace_of(&w, &counts);
 	assert_int_equal(counts.records, 0);
 	assert_int_equal(counts.bad, 1);
-	osv_close(t);
+	sample_trace_close(t);
 	free(w.mem);
 }
 

@@ -35,11 +35,11 @@ struct pending {
 };
 
 struct profile {
+	struct sample_trace trace; /* has no samples; its names are what symbols ask for */
 	const struct host_profile_options *opt;
 	struct sample_stacks *stacks;
-	struct osv_trace *trace; /* empty; symbols want one */
-	struct osv_symbols *symbols;
-	struct osv_frames *frames;
+	struct symbols *symbols;
+	struct frames *frames;
 	struct calltree *tree;
 	struct group group[HOST_GROUPS_MAX];
 	uint32_t nr_groups;
@@ -112,35 +112,24 @@ int host_profile_count(struct reader *r, struct host_profile_totals *ret)
 
 /* ---- the tree ---- */
 
-static unsigned int resolve(void *arg, uint64_t address, bool none, struct osv_frame *ret)
+static unsigned int resolve(struct sample_trace *t, uint64_t address,
+			    const struct sample_resolve *how, struct frame *ret)
 {
-	const char *name = sample_address_name(arg, address);
+	const char *name = sample_address_name(((const struct profile *)t)->stacks, address);
 
-	(void)none;
-	*ret = (struct osv_frame){.address = address, .name = name};
+	(void)how;
+	*ret = (struct frame){.address = address, .name = name};
 	return name != NULL;
 }
 
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
-static int no_sample(void *arg, struct osv_sample *ret)
-{
-	(void)arg, (void)ret;
-	return 0;
-}
-
-static const struct osv_source names_only = {
-	.next = no_sample, .rewind = nothing, .resolve = resolve, .close = nothing};
+static const struct sample_ops names_only = {.resolve = resolve, .close = sample_trace_deinit};
 
 static void profile_deinit(struct profile *p)
 {
-	osv_frames_close(p->frames);
-	osv_symbols_close(p->symbols);
+	frames_close(p->frames);
+	symbols_close(p->symbols);
 	calltree_close(p->tree);
-	osv_close(p->trace);
+	sample_trace_deinit(&p->trace);
 	sample_stacks_close(p->stacks);
 	free(p->pending);
 	free(p);
@@ -148,21 +137,20 @@ static void profile_deinit(struct profile *p)
 
 static int profile_init(struct profile *p, const struct reader *r)
 {
-	int err = sample_stacks_open(&p->stacks);
+	int err = sample_trace_init(&p->trace, r->info.file, r->info.kind, &names_only);
 
-	p->trace = osv_new(r->info.file);
+	if (!err)
+		err = sample_stacks_open(&p->stacks);
 	p->pending = calloc(PENDING, sizeof(*p->pending));
-	if (!err && (!p->trace || !p->pending))
+	if (!err && !p->pending)
 		err = fail(-ENOMEM, "out of memory");
 	if (err)
 		return err;
-	p->trace->source = &names_only;
-	p->trace->source_arg = p->stacks;
-	err = osv_symbols_open(p->trace, &p->opt->symbols, &p->symbols);
+	err = symbols_open(&p->trace, &p->opt->symbols, &p->symbols);
 	if (!err)
 		err = calltree_open(&p->tree);
 	if (!err)
-		err = osv_frames_open(p->symbols, p->tree, &p->opt->frames, &p->frames);
+		err = frames_open(p->symbols, p->tree, &p->opt->frames, &p->frames);
 	return err;
 }
 
@@ -218,7 +206,7 @@ static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 static int add(struct profile *p, const struct hit *h)
 {
 	uint64_t address[FRAMES + 1];
-	struct osv_sample s = {0};
+	struct sample s = {0};
 	const uint32_t *path;
 	unsigned int nr = 0;
 	uint32_t id, root, node;
@@ -229,7 +217,7 @@ static int add(struct profile *p, const struct hit *h)
 		address[nr++] = h->frame[i];
 	r = sample_stacks_set(p->stacks, &s, address, nr);
 	if (!r)
-		r = osv_frames_path(p->frames, &s, &path, &nr, &id);
+		r = frames_path(p->frames, &s, &path, &nr, &id);
 	if (r <= 0)
 		return r;
 	r = group_of(p, h, &root);

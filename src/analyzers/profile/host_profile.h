@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "analyzers/profile/osv_frames.h"
+#include "analyzers/profile/frames.h"
 #include "event/reader.h"
 
 enum host_profile_of {
@@ -30,8 +30,8 @@ enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
 struct host_profile_options {
 	enum host_profile_of of;
 	bool by_vcpu, by_reason, by_tid;
-	struct osv_symbols_options symbols;
-	struct osv_frames_options frames;
+	struct symbols_options symbols;
+	struct frames_options frames;
 	struct calltree_options tree;
 };
 

@@ -4,7 +4,7 @@
 #define HOSTRACE_SAMPLE_KINDS_H
 
 #include "event/event.h"
-#include "readers/osv/osv.h"
+#include "event/sample.h"
 
 /* Samples that are made of events and are not the events themselves; OSv's names where it has one. */
 enum sample_made {

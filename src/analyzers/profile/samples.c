@@ -15,10 +15,10 @@
 
 enum { ROOM = SAMPLES_HELD + 64 /* what one event adds at most, and what was handed out last */ };
 
-static void samples_free(struct samples *x)
+static void samples_close(struct sample_trace *base)
 {
-	if (!x)
-		return;
+	struct samples *x = (struct samples *)base;
+
 	for (unsigned int i = 0; x->rule && i < EVENT_TYPES_MAX; i++)
 		free((void *)x->rule[i].kind.base);
 	for (unsigned int i = 0; x->held && i < ROOM; i++)
@@ -35,12 +35,8 @@ static void samples_free(struct samples *x)
 	free(x->has_rule);
 	free(x->held);
 	free(x->load);
+	sample_trace_deinit(base);
 	free(x);
-}
-
-static void samples_close(void *arg)
-{
-	samples_free(arg);
 }
 
 /* ---- the dictionary ---- */
@@ -48,16 +44,16 @@ static void samples_close(void *arg)
 int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,
 			   const char *format, const struct sample_kind *kind, uint32_t *ret)
 {
-	struct osv_trace *t = x->trace;
+	struct sample_trace *t = &x->base;
 	char *shown = strdup(name);
 	int err;
 
 	if (shown)
 		text_neutralise(shown);
-	*ret = t->nr_tracepoints;
-	err = osv_add(t, t->nr_tracepoints + 1, shown, strdup(signature), strdup(format));
+	*ret = t->nr_types;
+	err = sample_type_add(t, t->nr_types + 1, shown, strdup(signature), strdup(format));
 	if (!err)
-		t->tracepoints[*ret].kind = kind;
+		t->types[*ret].kind = kind;
 	return err;
 }
 
@@ -136,7 +132,7 @@ static void clock_take(struct samples *x)
 
 	x->only_vm = !x->in.first_source && (!strcmp(x->reader->info.kind, "hrt") ||
 						!strcmp(x->reader->info.kind, "text"));
-	x->trace->whole = x->only_vm;
+	x->base.whole = x->only_vm;
 	x->ns_per_tick = !x->in.first_source && clock && !strcmp(clock, "guest-tsc") && hz > 0
 				 ? 1e9 / hz
 				 : 0;
@@ -181,8 +177,8 @@ int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
 	}
 	if (len)
 		memcpy(h->args, args, len);
-	h->s = (struct osv_sample){
-		.tp = &x->trace->tracepoints[tracepoint],
+	h->s = (struct sample){
+		.tp = &x->base.types[tracepoint],
 		.thread = ev->tid,
 		.time_ns = x->ns_per_tick > 0 ? (uint64_t)((double)ev->time_ns * x->ns_per_tick)
 					      : ev->time_ns,
@@ -244,7 +240,7 @@ static int held_fill(struct samples *x)
 }
 
 /* A trace without any backtraces still tells who waited: the thread is all of the call path. */
-static int thread_stands_in(struct samples *x, struct osv_sample *s)
+static int thread_stands_in(struct samples *x, struct sample *s)
 {
 	const struct sample_kind *kind = s->tp->kind;
 	char name[48];
@@ -262,9 +258,9 @@ static int thread_stands_in(struct samples *x, struct osv_sample *s)
 	return address > 1 ? sample_stacks_set(x->stacks, s, &address, 1) : 0;
 }
 
-static int samples_next(void *arg, struct osv_sample *ret)
+static int samples_next(struct sample_trace *base, struct sample *ret)
 {
-	struct samples *x = arg;
+	struct samples *x = (struct samples *)base;
 	int err = x->threads ? held_fill(x) : pass_begin(x);
 
 	if (!err && !x->ended)
@@ -277,26 +273,29 @@ static int samples_next(void *arg, struct osv_sample *ret)
 	return err ? err : 1;
 }
 
-static void samples_rewind(void *arg)
+static void samples_rewind(struct sample_trace *base)
 {
-	struct samples *x = arg;
+	struct samples *x = (struct samples *)base;
 
+	if (!base->nr_read)
+		return;
 	sample_threads_close(x->threads); /* the next sample begins a pass */
 	x->threads = NULL;
 }
 
-static unsigned int samples_resolve(void *arg, uint64_t address, bool none, struct osv_frame *ret)
+static unsigned int samples_resolve(struct sample_trace *base, uint64_t address,
+				    const struct sample_resolve *how, struct frame *ret)
 {
-	const struct samples *x = arg;
+	const struct samples *x = (struct samples *)base;
 	const char *name = sample_address_name(x->stacks, address);
 
-	if (!name && x->symbols && !none)
+	if (!name && x->symbols && !how->none)
 		name = symbol_map_find(x->symbols, address);
-	*ret = (struct osv_frame){.address = address, .name = name};
+	*ret = (struct frame){.address = address, .name = name};
 	return name != NULL;
 }
 
-static const struct osv_source source = {
+static const struct sample_ops samples_ops = {
 	.next = samples_next,
 	.rewind = samples_rewind,
 	.resolve = samples_resolve,
@@ -338,19 +337,20 @@ static int symbols_take(struct samples *x)
 	return 0;
 }
 
-int samples_open(const struct samples_input *in, struct osv_trace **ret)
+int samples_open(const struct samples_input *in, struct sample_trace **ret)
 {
-	_cleanup_(osv_cleanup_) struct osv_trace *t = osv_new(in->name);
-	struct samples *x = t ? calloc(1, sizeof(*x)) : NULL;
-	int err;
+	struct samples *x = calloc(1, sizeof(*x));
+	int err = x ? sample_trace_init(&x->base, in->name, NULL, &samples_ops)
+		    : fail(-ENOMEM, "out of memory");
 
-	if (!x)
-		return fail(-ENOMEM, "out of memory");
+	if (err) {
+		free(x);
+		return err;
+	}
+	_cleanup_(sample_trace_cleanup_) struct sample_trace *base = &x->base;
+
 	x->in = *in;
-	x->in.name = t->file;
-	x->trace = t;
-	t->source = &source;
-	t->source_arg = x;
+	x->in.name = base->file;
 	err = samples_init(x);
 	if (!err)
 		err = in->open(in->arg, &x->reader);
@@ -362,18 +362,19 @@ int samples_open(const struct samples_input *in, struct osv_trace **ret)
 		clock_take(x);
 	if (err)
 		return err;
-	*ret = take_ptr(t);
+	base->kind = x->reader->info.kind;
+	*ret = take_ptr(base);
 	return 0;
 }
 
-const struct reader *samples_reader(const struct osv_trace *t)
+const struct reader *samples_reader(const struct sample_trace *t)
 {
-	return t->source == &source ? ((struct samples *)t->source_arg)->reader : NULL;
+	return t->ops == &samples_ops ? ((const struct samples *)t)->reader : NULL;
 }
 
-void samples_span(const struct osv_trace *t, uint64_t *ret_start, uint64_t *ret_end)
+void samples_span(const struct sample_trace *t, uint64_t *ret_start, uint64_t *ret_end)
 {
-	const struct samples *x = t->source_arg;
+	const struct samples *x = (const struct samples *)t;
 	double scale = x->ns_per_tick > 0 ? x->ns_per_tick : 1;
 
 	*ret_start = (uint64_t)((double)x->reader->info.start_ns * scale);

@@ -23,7 +23,7 @@
 #define HOSTRACE_SAMPLES_H
 
 #include "event/reader.h"
-#include "readers/osv/osv.h"
+#include "event/sample.h"
 
 enum {
 	SAMPLES_HELD = 4096,	      /* events that wait for their backtrace */
@@ -42,12 +42,12 @@ struct samples_input {
 };
 
 /* 0, or -errno with the sentence set. */
-int samples_open(const struct samples_input *in, struct osv_trace **ret);
+int samples_open(const struct samples_input *in, struct sample_trace **ret);
 
 /* The reader of the pass that was begun last, for what it tells at its end; owned by the trace. NULL: not ours. */
-const struct reader *samples_reader(const struct osv_trace *t);
+const struct reader *samples_reader(const struct sample_trace *t);
 
 /* The times of the first and the last sample, roughly: as the reader told when it was opened, in ns. */
-void samples_span(const struct osv_trace *t, uint64_t *ret_start, uint64_t *ret_end);
+void samples_span(const struct sample_trace *t, uint64_t *ret_start, uint64_t *ret_end);
 
 #endif

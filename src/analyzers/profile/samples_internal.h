@@ -5,10 +5,10 @@
 
 #include <jansson.h>
 
-#include "analyzers/profile/osv_stacks.h"
+#include "analyzers/profile/stacks.h"
 #include "analyzers/profile/sample_kinds.h"
 #include "analyzers/profile/samples.h"
-#include "symbols/osv_symbols.h"
+#include "symbols/symbols.h"
 #include "symbols/symbol_map.h"
 
 /* ---- threads ---- */
@@ -39,7 +39,7 @@ int sample_stacks_open(struct sample_stacks **ret);
 void sample_stacks_close(struct sample_stacks *s);
 
 /* Sets the sample's backtrace to a copy that lives as long as the stacks. Addresses as in a ring: return addresses. */
-int sample_stacks_set(struct sample_stacks *s, struct osv_sample *to, const uint64_t *address,
+int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t *address,
 		      unsigned int nr);
 
 /* An address that stands for a name. 0: there are too many. */
@@ -62,7 +62,7 @@ uint32_t sample_syscall_tracepoint(struct samples *x, const struct sample_rule *
 /* ---- events that wait for their backtrace ---- */
 
 struct sample_held {
-	struct osv_sample s;
+	struct sample s;
 	uint64_t event; /* counted: samples of one event get the same backtrace */
 	uint32_t cpu, source; /* of the event: the sample's may be another */
 	uint8_t *args;
@@ -71,8 +71,8 @@ struct sample_held {
 };
 
 struct samples {
+	struct sample_trace base;
 	struct samples_input in;
-	struct osv_trace *trace;
 	struct reader *reader;
 	struct batch *batch;
 	unsigned int at; /* in the batch */

@@ -20,7 +20,7 @@ struct piece {
 };
 
 struct sample_stacks {
-	struct osv_stacks *stacks;
+	struct stacks *stacks;
 	struct piece *piece;
 	size_t used; /* of the newest */
 	char **name;
@@ -30,7 +30,7 @@ struct sample_stacks {
 int sample_stacks_open(struct sample_stacks **ret)
 {
 	struct sample_stacks *s = calloc(1, sizeof(*s));
-	int err = s ? osv_stacks_open(&s->stacks) : fail(-ENOMEM, "out of memory");
+	int err = s ? stacks_open(&s->stacks) : fail(-ENOMEM, "out of memory");
 
 	if (!err) {
 		s->mask = 4 * SAMPLES_NAMES_MAX - 1;
@@ -50,7 +50,7 @@ void sample_stacks_close(struct sample_stacks *s)
 {
 	if (!s)
 		return;
-	osv_stacks_close(s->stacks);
+	stacks_close(s->stacks);
 	while (s->piece) {
 		struct piece *p = s->piece;
 
@@ -79,12 +79,12 @@ static uint64_t *words_take(struct sample_stacks *s, unsigned int nr)
 	return &s->piece->word[s->used - nr];
 }
 
-int sample_stacks_set(struct sample_stacks *s, struct osv_sample *to, const uint64_t *address,
+int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t *address,
 		      unsigned int nr)
 {
-	struct osv_sample given = {.backtrace = (const uint8_t *)address, .nr_backtrace = nr};
+	struct sample given = {.backtrace = (const uint8_t *)address, .nr_backtrace = nr};
 	uint32_t number;
-	int r = nr ? osv_stacks_number(s->stacks, &given, &number) : 0;
+	int r = nr ? stacks_number(s->stacks, &given, &number) : 0;
 
 	if (r < 0 || !nr)
 		return r;
@@ -94,9 +94,9 @@ int sample_stacks_set(struct sample_stacks *s, struct osv_sample *to, const uint
 		if (!copy)
 			return fail(-ENOMEM, "out of memory");
 		memcpy(copy, address, nr * sizeof(*copy));
-		osv_stacks_place(s->stacks, number, (const uint8_t *)copy);
+		stacks_place(s->stacks, number, (const uint8_t *)copy);
 	}
-	to->backtrace = osv_stacks_raw(s->stacks, number);
+	to->backtrace = stacks_raw(s->stacks, number);
 	to->nr_backtrace = nr;
 	return 0;
 }

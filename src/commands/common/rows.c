@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/common/osv.h"
+#include "commands/common/sample_run.h"
 #include "commands/common/reading.h"
 #include "commands/common/rows.h"
 #include "output/event_rows.h"
@@ -23,9 +23,9 @@ struct rows {
 	struct addresses *given;		/* --symbols, or -e: for all */
 };
 
-static int symbols_open(struct rows *rows)
+static int addresses_given(struct rows *rows)
 {
-	struct osv_symbols_options opt = osv_symbols_given();
+	struct symbols_options opt = symbols_given();
 	const char *path = opt.map ? opt.map : opt.elf;
 
 	return path && !opt.none ? addresses_open(path, &rows->given) : 0;
@@ -40,7 +40,7 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 
 	if (rows->given)
 		return rows->given;
-	if (!r || osv_symbols_given().none || strcmp(r->info.kind, "guest-stream"))
+	if (!r || symbols_given().none || strcmp(r->info.kind, "guest-stream"))
 		return NULL;
 	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
 		addresses_parse(text, len, r->info.file, &rows->symbols[source]);
@@ -128,7 +128,7 @@ int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
 
 	if (!names)
 		return fail(-ENOMEM, "out of memory for thread names");
-	ret = symbols_open(&rows);
+	ret = addresses_given(&rows);
 	if (ret)
 		return ret;
 	more = json_array();

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/osv.h"
+#include "commands/common/sample_run.h"
 #include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "commands/common/view_run.h"
@@ -282,9 +282,9 @@ static int run_all(struct run *run, const struct view *view, const struct analyz
 	return err ? err : read_all(run, r);
 }
 
-static int symbols_open(void)
+static int addresses_given(void)
 {
-	struct osv_symbols_options given = osv_symbols_given();
+	struct symbols_options given = symbols_given();
 
 	return given.map && !given.none ? addresses_open(given.map, &symbols) : 0;
 }
@@ -303,7 +303,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 		run.fold[1].f.analyzer = analyzer_find(a->fallback);
 	if (wants_guests(&run))
 		reading_want_guests();
-	int err = symbols_open();
+	int err = addresses_given();
 
 	if (!err)
 		err = reading_open(wants, &run, &r);

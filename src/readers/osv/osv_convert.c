@@ -25,7 +25,7 @@ static void put_string(FILE *out, const char *text)
 /* A text of a tracefile is "50p" in the signature, one of a dump plain "p". */
 static void put_signature(FILE *out, const char *signature)
 {
-	char text[4 * OSV_ARGS_MAX + 1] = "";
+	char text[4 * SAMPLE_ARGS_MAX + 1] = "";
 	size_t len = 0;
 
 	for (const char *s = signature; *s && len + 4 < sizeof(text); s++) {
@@ -38,24 +38,24 @@ static void put_signature(FILE *out, const char *signature)
 	put_string(out, text);
 }
 
-static int put_dictionary(struct osv_trace *t, FILE *out)
+static int put_dictionary(struct sample_trace *t, FILE *out)
 {
-	_cleanup_free_ bool *used = calloc(t->nr_tracepoints + 1u, sizeof(*used));
-	struct osv_sample s;
+	_cleanup_free_ bool *used = calloc(t->nr_types + 1u, sizeof(*used));
+	struct sample s;
 	uint64_t nr = 0;
 	int r;
 
 	if (!used)
 		return fail(-ENOMEM, "out of memory");
-	osv_rewind(t);
-	while ((r = osv_next(t, &s)) > 0) {
+	sample_rewind(t);
+	while ((r = sample_next(t, &s)) > 0) {
 		nr += !used[s.tp->index];
 		used[s.tp->index] = true;
 	}
 	put_le(out, 3, 4);
 	put_le(out, nr, 8);
-	for (uint32_t i = 0; i < t->nr_tracepoints; i++) {
-		const struct osv_tracepoint *tp = &t->tracepoints[i];
+	for (uint32_t i = 0; i < t->nr_types; i++) {
+		const struct sample_type *tp = &t->types[i];
 
 		if (!used[i])
 			continue;
@@ -68,12 +68,12 @@ static int put_dictionary(struct osv_trace *t, FILE *out)
 }
 
 /* Argument bytes as they are; what stands behind a text is stale memory in a ring: zeroes here. */
-static void put_args(FILE *out, const struct osv_sample *s)
+static void put_args(FILE *out, const struct sample *s)
 {
-	struct osv_place place[OSV_ARGS_MAX];
+	struct sample_arg_place place[SAMPLE_ARGS_MAX];
 	uint8_t block[4096];
 	size_t size;
-	int nr = osv_layout(s->tp->signature, place, &size);
+	int nr = sample_args_layout(s->tp->signature, place, &size);
 
 	if (nr < 0 || s->args_len > sizeof(block)) {
 		fwrite(s->args, 1, s->args_len, out);
@@ -89,7 +89,7 @@ static void put_args(FILE *out, const struct osv_sample *s)
 	fwrite(block, 1, s->args_len, out);
 }
 
-static void put_sample(FILE *out, const struct osv_sample *s)
+static void put_sample(FILE *out, const struct sample *s)
 {
 	char name[16] = {0};
 
@@ -110,15 +110,15 @@ static void put_sample(FILE *out, const struct osv_sample *s)
 	put_args(out, s);
 }
 
-int osv_convert(struct osv_trace *t, FILE *out)
+int osv_convert(struct sample_trace *t, FILE *out)
 {
-	struct osv_sample s;
+	struct sample s;
 	int r = put_dictionary(t, out);
 
 	if (r < 0)
 		return r;
-	osv_rewind(t);
-	while ((r = osv_next(t, &s)) > 0)
+	sample_rewind(t);
+	while ((r = sample_next(t, &s)) > 0)
 		put_sample(out, &s);
 	return ferror(out) ? fail(-EIO, "the tracefile could not be written") : r;
 }

@@ -7,6 +7,6 @@
 #include <stdio.h>
 
 /* Writes the trace, of either form, as a tracefile of version 3. 0 or -errno with the sentence. */
-int osv_convert(struct osv_trace *t, FILE *out);
+int osv_convert(struct sample_trace *t, FILE *out);
 
 #endif

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "readers/osv/osv_private.h"
 
@@ -64,11 +65,11 @@ static int read_tracepoint(struct osv_trace *t, struct buffer *b)
 	free(aligned_string(b)); /* its provider */
 	_cleanup_free_ char *format = aligned_string(b);
 	uint32_t nr = aligned_u32(b);
-	char signature[OSV_ARGS_MAX + 1] = "";
+	char signature[SAMPLE_ARGS_MAX + 1] = "";
 
-	if (nr > OSV_ARGS_MAX)
+	if (nr > SAMPLE_ARGS_MAX)
 		return buffer_fail(b, "a tracepoint with %u arguments; at most %d are supported",
-				   nr, OSV_ARGS_MAX);
+				   nr, SAMPLE_ARGS_MAX);
 	for (uint32_t i = 0; i < nr; i++) {
 		free(aligned_string(b));
 		signature[i] = (char)buffer_u8(b);
@@ -76,8 +77,7 @@ static int read_tracepoint(struct osv_trace *t, struct buffer *b)
 	int err = buffer_ok(b, "the tracepoint dictionary");
 
 	return err ? err
-		   : osv_tracepoint_add(t, b, key, take_ptr(name), strdup(signature),
-					take_ptr(format));
+		   : osv_type_add(t, b, key, take_ptr(name), strdup(signature), take_ptr(format));
 }
 
 static int read_dictionary(struct osv_trace *t, struct buffer *b)
@@ -94,24 +94,19 @@ static int read_dictionary(struct osv_trace *t, struct buffer *b)
 }
 
 /* Appends; takes name and file over (file may be NULL: none). */
-static int symbol_add(struct osv_symbol **list, unsigned int *nr, struct buffer *b,
-		      struct osv_symbol s)
+static int symbol_add(struct osv_table *table, struct buffer *b, struct osv_symbol s)
 {
-	if (b->cut || *nr == SYMBOLS_MAX || !s.name) {
+	int err = b->cut || !s.name	     ? buffer_fail(b, "a symbol table is cut short")
+		  : table->nr == SYMBOLS_MAX ? buffer_fail(b, "more than %d symbols", SYMBOLS_MAX)
+					     : array_room(table->symbol, table->nr);
+
+	if (err) {
 		free(s.name);
 		free(s.file);
-		return b->cut || !s.name ? buffer_fail(b, "a symbol table is cut short")
-					 : buffer_fail(b, "more than %d symbols", SYMBOLS_MAX);
+		return err;
 	}
-	if (!(*nr & (*nr - 1))) {
-		void *more = realloc(*list, (*nr ? 2u * *nr : 1u) * sizeof(**list));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		*list = more;
-	}
-	s.nr = *nr;
-	(*list)[(*nr)++] = s;
+	s.nr = table->nr;
+	table->symbol[table->nr++] = s;
 	return 0;
 }
 
@@ -128,7 +123,7 @@ static int read_segment(struct osv_trace *t, struct buffer *b, const char *path)
 	s.size = aligned_u64(b);
 	s.address = address;
 	s.file = strdup(path);
-	return symbol_add(&t->segments, &t->nr_segments, b, s);
+	return symbol_add(&t->table[OSV_SEGMENTS], b, s);
 }
 
 static int read_modules(struct osv_trace *t, struct buffer *b)
@@ -144,7 +139,7 @@ static int read_modules(struct osv_trace *t, struct buffer *b)
 		s.address = aligned_u64(b);
 		s.size = aligned_u64(b);
 		nr = aligned_u32(b);
-		err = symbol_add(&t->modules, &t->nr_modules, b, s);
+		err = symbol_add(&t->table[OSV_MODULES], b, s);
 		for (uint32_t j = 0; j < nr && !err; j++)
 			err = read_segment(t, b, path);
 	}
@@ -166,23 +161,21 @@ static int read_symbols(struct osv_trace *t, struct buffer *b)
 		nr = aligned_u32(b);
 		if (!buffer_bytes(b, 8ull * nr))
 			b->cut = true;
-		err = symbol_add(&t->symbols, &t->nr_symbols, b, s);
+		err = symbol_add(&t->table[OSV_SYMBOLS], b, s);
 	}
 	return err;
 }
 
 static int add_stream(struct osv_trace *t, struct buffer *b)
 {
-	struct osv_private *p = t->priv;
-
-	if (p->nr_streams == OSV_STREAMS_MAX)
+	if (t->nr_streams == OSV_STREAMS_MAX)
 		return buffer_fail(b, "samples of more than %d CPUs", OSV_STREAMS_MAX);
-	void *more = realloc(p->streams, (p->nr_streams + 1) * sizeof(*p->streams));
+	void *more = realloc(t->streams, (t->nr_streams + 1) * sizeof(*t->streams));
 
 	if (!more)
 		return fail(-ENOMEM, "out of memory");
-	p->streams = more;
-	p->streams[p->nr_streams++] = (struct osv_stream){.body = *b};
+	t->streams = more;
+	t->streams[t->nr_streams++] = (struct osv_stream){.body = *b};
 	return 0;
 }
 
@@ -201,7 +194,7 @@ static int read_chunk(struct osv_trace *t, struct buffer *b)
 
 	if (!body)
 		return buffer_fail(b, "a chunk is cut short");
-	struct buffer inner = buffer_of(body, size, t->file, offset);
+	struct buffer inner = buffer_of(body, size, t->base.file, offset);
 
 	switch (tag) {
 	case TAG('T', 'R', 'C', 'D'):
@@ -231,15 +224,16 @@ int osv_dump_open(struct osv_trace *t, struct buffer *b)
 		err = read_chunk(t, b);
 	if (err)
 		return err;
-	t->priv->heap = calloc(t->priv->nr_streams + 1u, sizeof(*t->priv->heap));
-	return t->priv->heap ? 0 : fail(-ENOMEM, "out of memory");
+	osv_tables_sort(t);
+	t->heap = calloc(t->nr_streams + 1u, sizeof(*t->heap));
+	return t->heap ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 /* Reads the stream's next sample into s->head: 1, 0 at its end, -EBADMSG. */
 int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 {
 	struct buffer *b = &s->at;
-	struct osv_sample *ret = &s->head;
+	struct sample *ret = &s->head;
 
 	align(b, 8);
 	if (buffer_left(b) < 8)
@@ -258,7 +252,7 @@ int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 		return buffer_fail(b, "a sample is cut short");
 	memcpy(ret->thread_name, name, 16);
 	ret->thread_name[16] = 0;
-	ret->tp = osv_tracepoint_of(t, key);
+	ret->tp = osv_type_of(t, key);
 	if (!ret->tp)
 		return buffer_fail(b, "unknown tracepoint 0x%" PRIx64, key);
 	return osv_skip_args(b, ret);

@@ -41,48 +41,44 @@ static void sift_down(struct osv_stream **heap, unsigned int nr, unsigned int po
 
 static int merge_start(struct osv_trace *t)
 {
-	struct osv_private *p = t->priv;
-
-	p->started = true;
-	p->nr_heap = 0;
-	for (unsigned int i = 0; i < p->nr_streams; i++) {
-		int r = osv_dump_stream_next(t, &p->streams[i]);
+	t->started = true;
+	t->nr_heap = 0;
+	for (unsigned int i = 0; i < t->nr_streams; i++) {
+		int r = osv_dump_stream_next(t, &t->streams[i]);
 
 		if (r < 0)
 			return r;
 		if (r)
-			p->heap[p->nr_heap++] = &p->streams[i];
+			t->heap[t->nr_heap++] = &t->streams[i];
 	}
-	for (unsigned int i = p->nr_heap / 2; i-- > 0;)
-		sift_down(p->heap, p->nr_heap, i);
-	return p->nr_heap ? 1 : 0;
+	for (unsigned int i = t->nr_heap / 2; i-- > 0;)
+		sift_down(t->heap, t->nr_heap, i);
+	return t->nr_heap ? 1 : 0;
 }
 
 /* The head handed out last is replaced only now: it had to stay valid until this call. */
 static int merge_advance(struct osv_trace *t)
 {
-	struct osv_private *p = t->priv;
-
-	if (!p->nr_heap)
+	if (!t->nr_heap)
 		return 0;
-	int r = osv_dump_stream_next(t, p->heap[0]);
+	int r = osv_dump_stream_next(t, t->heap[0]);
 
 	if (r < 0)
 		return r;
 	if (!r) {
-		p->heap[0] = p->heap[--p->nr_heap];
-		if (!p->nr_heap)
+		t->heap[0] = t->heap[--t->nr_heap];
+		if (!t->nr_heap)
 			return 0;
 	}
-	sift_down(p->heap, p->nr_heap, 0);
+	sift_down(t->heap, t->nr_heap, 0);
 	return 1;
 }
 
-int osv_merge_next(struct osv_trace *t, struct osv_sample *ret)
+int osv_merge_next(struct osv_trace *t, struct sample *ret)
 {
-	int r = t->priv->started ? merge_advance(t) : merge_start(t);
+	int r = t->started ? merge_advance(t) : merge_start(t);
 
 	if (r > 0)
-		*ret = t->priv->heap[0]->head;
+		*ret = t->heap[0]->head;
 	return r;
 }

@@ -5,16 +5,36 @@
 
 #include "base/buffer.h"
 #include "readers/osv/osv.h"
+#include "readers/osv/raw.h"
 
 /* One sequence of samples: the body of a tracefile, or one TRCS chunk of a dump. */
 struct osv_stream {
 	struct buffer body; /* as opened; `pos` of the copy below moves */
 	struct buffer at;
-	struct osv_sample head; /* the next sample of a dump's stream */
+	struct sample head; /* the next sample of a dump's stream */
 	bool ended;
 };
 
-struct osv_private {
+/* One line of MODS and SYMB of a dump: names of addresses that no ELF file knows. */
+struct osv_symbol {
+	char *name, *file;
+	uint64_t address, size;
+	unsigned int nr; /* place in its table */
+};
+
+struct osv_table {
+	struct osv_symbol *symbol; /* in file order, then by address (osv_tables_sort) */
+	unsigned int nr;
+};
+
+enum { OSV_SYMBOLS, OSV_SEGMENTS, OSV_MODULES, OSV_TABLES };
+
+struct osv_trace {
+	struct sample_trace base;
+	bool is_dump;
+	struct osv_raw_counts raw; /* of images of rings */
+	struct osv_table table[OSV_TABLES];
+	struct osv_made_name *made_names; /* "app.so+0x12 (0x...)" */
 	uint8_t *map;
 	size_t map_len;
 	struct osv_stream *streams;
@@ -22,28 +42,37 @@ struct osv_private {
 	struct osv_stream **heap; /* dump: streams by their head's time, see osv_merge.c */
 	unsigned int nr_heap;
 	bool started;
-	uint64_t nr_read;
 	uint32_t *by_key; /* open-addressed: key -> index + 1 */
 	uint32_t by_key_mask;
 };
+
+/* A trace without streams yet; `kind` as in struct sample_trace. NULL: out of memory, with the error message set. */
+struct osv_trace *osv_new(const char *file, const char *kind);
 
 /* Text with u16 length, copied and terminated; NULL (and b->cut or out of memory) on failure. */
 char *osv_string(struct buffer *b);
 
 /* Adds a tracepoint to the dictionary; takes the strings over. */
-int osv_tracepoint_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name,
-		       char *signature, char *format);
+int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name, char *signature,
+		 char *format);
 /* Makes the dictionary searchable: once, when it is complete. */
 int osv_index(struct osv_trace *t);
-const struct osv_tracepoint *osv_tracepoint_of(const struct osv_trace *t, uint64_t key);
+const struct sample_type *osv_type_of(const struct osv_trace *t, uint64_t key);
 
-/* Sets the sample's argument block and goes behind it: 1, or -EBADMSG with the sentence set. */
-int osv_skip_args(struct buffer *b, struct osv_sample *s);
+/* Sets the sample's argument block and goes behind it: 1, or -EBADMSG with the error message set. */
+int osv_skip_args(struct buffer *b, struct sample *s);
 
 int osv_tracefile_open(struct osv_trace *t, struct buffer *b);
-int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret);
+int osv_tracefile_next(struct osv_trace *t, struct sample *ret);
 int osv_dump_open(struct osv_trace *t, struct buffer *b);
 int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s);
-int osv_merge_next(struct osv_trace *t, struct osv_sample *ret);
+
+/* osv_tables.c */
+void osv_tables_sort(struct osv_trace *t);
+void osv_tables_free(struct osv_trace *t);
+unsigned int osv_tables_resolve(struct sample_trace *t, uint64_t address,
+				const struct sample_resolve *how, struct frame *ret);
+
+int osv_merge_next(struct osv_trace *t, struct sample *ret);
 
 #endif

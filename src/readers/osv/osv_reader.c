@@ -18,13 +18,13 @@ enum {
 /* How a tracepoint's samples become records: thread, comm, arguments, frames; then blobs' text. */
 struct kind {
 	const struct event_type *type;
-	uint16_t arg_offset[OSV_ARGS_MAX], frames_offset, size;
+	uint16_t arg_offset[SAMPLE_ARGS_MAX], frames_offset, size;
 	bool usable; /* the signature is one that we know */
 };
 
 struct osv_reader {
 	struct reader base;
-	struct osv_trace *trace;
+	struct sample_trace *trace;
 	struct kind *kind; /* by tracepoint index */
 	uint8_t *records;  /* BATCH_MAX of them */
 };
@@ -49,16 +49,16 @@ static void field_add(struct field *fields, uint16_t *nr, uint16_t *offset, stru
 	*offset = (uint16_t)(*offset + f.size);
 }
 
-static int kind_make(const struct osv_tracepoint *tp, struct kind *ret)
+static int kind_make(const struct sample_type *tp, struct kind *ret)
 {
-	static const char arg_names[OSV_ARGS_MAX][4] = {
+	static const char arg_names[SAMPLE_ARGS_MAX][4] = {
 		"a0",  "a1",  "a2",  "a3",  "a4",  "a5",  "a6",	 "a7",	"a8",  "a9",  "a10",
 		"a11", "a12", "a13", "a14", "a15", "a16", "a17", "a18", "a19", "a20", "a21",
 		"a22", "a23", "a24", "a25", "a26", "a27", "a28", "a29", "a30", "a31"};
 	static const char frame_names[FRAMES_MAX][8] = {"frame0", "frame1", "frame2", "frame3",
 							"frame4", "frame5", "frame6", "frame7",
 							"frame8", "frame9"};
-	struct field fields[OSV_ARGS_MAX + FRAMES_MAX + 2];
+	struct field fields[SAMPLE_ARGS_MAX + FRAMES_MAX + 2];
 	uint16_t nr = 0, offset = sizeof(struct record_hdr);
 	char name[EVENT_NAME_MAX];
 	int args = 0;
@@ -72,7 +72,7 @@ static int kind_make(const struct osv_tracepoint *tp, struct kind *ret)
 	for (const char *s = tp->signature; *s; s++) {
 		if (*s >= '0' && *s <= '9')
 			continue;
-		if (args == OSV_ARGS_MAX || !strchr("cbBhHiIqQP?fdp*", *s))
+		if (args == SAMPLE_ARGS_MAX || !strchr("cbBhHiIqQP?fdp*", *s))
 			return 0; /* its samples are told by the trace's reader */
 		ret->arg_offset[args] = offset;
 		field_add(fields, &nr, &offset,
@@ -107,7 +107,7 @@ static void reader_free(struct reader *base)
 	struct osv_reader *r = (struct osv_reader *)base;
 
 	trace_info_deinit(&base->info);
-	osv_close(r->trace);
+	sample_trace_close(r->trace);
 	free(r->kind);
 	free(r->records);
 	free(r);
@@ -117,11 +117,12 @@ static void reader_free(struct reader *base)
 static int info_fill(struct osv_reader *r)
 {
 	struct trace_info *info = &r->base.info;
-	struct osv_sample s;
+	struct sample s;
+	const struct osv_raw_counts *raw = osv_raw_counts(r->trace);
 	uint64_t unstamped = 0, back = 0;
 	int err;
 
-	while ((err = osv_next(r->trace, &s)) > 0) {
+	while ((err = sample_next(r->trace, &s)) > 0) {
 		info->nr_events++;
 		unstamped += !s.time_ns;
 		back += s.time_ns < info->end_ns;
@@ -139,17 +140,18 @@ static int info_fill(struct osv_reader *r)
 				  "%s: %" PRIu64 " samples were made before the guest's clock "
 				  "ran; their time is 0",
 				  info->file, unstamped);
-	if (r->trace->unfinished)
-		trace_info_caveat(info, "%s: %" PRIu64 " vCPUs were writing a sample; what follows "
-					"it is not read",
-				  info->file, r->trace->unfinished);
-	if (r->trace->bad)
+	if (raw->unfinished)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " vCPUs were writing a sample; what follows "
+				  "it is not read",
+				  info->file, raw->unfinished);
+	if (raw->bad)
 		trace_info_caveat(info, "%s: %" PRIu64 " pages end in something that is no sample",
-				  info->file, r->trace->bad);
+				  info->file, raw->bad);
 	if (back > unstamped)
 		trace_info_caveat(info, "%s: %" PRIu64 " samples are older than one before them",
 				  info->file, back);
-	osv_rewind(r->trace);
+	sample_rewind(r->trace);
 	return json_object_set_new(info->meta, "clock", json_string("guest-uptime"))
 		       ? fail(-ENOMEM, "out of memory")
 		       : 0;
@@ -166,16 +168,15 @@ static int osv_reader_open(const char *path, const struct read_hint *hint, struc
 	r->base.ops = &osv_reader;
 	err = osv_open(path, &r->trace);
 	if (!err)
-		err = trace_info_init(&r->base.info, path,
-				      osv_kind(r->trace));
+		err = trace_info_init(&r->base.info, path, r->trace->kind);
 	if (!err) {
-		r->kind = calloc(r->trace->nr_tracepoints + 1u, sizeof(*r->kind));
+		r->kind = calloc(r->trace->nr_types + 1u, sizeof(*r->kind));
 		r->records = malloc((size_t)BATCH_MAX * RECORD_BYTES);
 		if (!r->kind || !r->records)
 			err = fail(-ENOMEM, "%s: out of memory", path);
 	}
-	for (uint32_t i = 0; !err && i < r->trace->nr_tracepoints; i++)
-		err = kind_make(&r->trace->tracepoints[i], &r->kind[i]);
+	for (uint32_t i = 0; !err && i < r->trace->nr_types; i++)
+		err = kind_make(&r->trace->types[i], &r->kind[i]);
 	if (!err)
 		err = info_fill(r);
 	if (err) {
@@ -187,7 +188,7 @@ static int osv_reader_open(const char *path, const struct read_hint *hint, struc
 }
 
 /* Bytes as hex behind the fixed part: "offset | length << 16". */
-static uint16_t blob_put(uint8_t *record, uint16_t at, uint16_t size, const struct osv_arg *a)
+static uint16_t blob_put(uint8_t *record, uint16_t at, uint16_t size, const struct sample_arg *a)
 {
 	unsigned int nr = a->len < BLOB_BYTES_MAX ? a->len : BLOB_BYTES_MAX;
 
@@ -202,7 +203,7 @@ static uint16_t blob_put(uint8_t *record, uint16_t at, uint16_t size, const stru
 	return (uint16_t)(size + 2 * nr + 1);
 }
 
-static void text_put(uint8_t *to, const struct osv_arg *a)
+static void text_put(uint8_t *to, const struct sample_arg *a)
 {
 	unsigned int len = a->len < TEXT_BYTES - 1 ? a->len : TEXT_BYTES - 1;
 
@@ -210,14 +211,14 @@ static void text_put(uint8_t *to, const struct osv_arg *a)
 	to[len] = 0;
 }
 
-static void record_make(const struct kind *k, const struct osv_sample *s, uint8_t *record,
+static void record_make(const struct kind *k, const struct sample *s, uint8_t *record,
 			struct event *ev)
 {
-	struct osv_arg args[OSV_ARGS_MAX];
+	struct sample_arg args[SAMPLE_ARGS_MAX];
 	uint64_t frames[FRAMES_MAX] = {0};
 	uint16_t size = k->size;
 	size_t len;
-	int nr = osv_args(s->tp, s->args, s->args_len, args, &len);
+	int nr = sample_args(s->tp, s->args, s->args_len, args, &len);
 
 	memset(record, 0, k->size);
 	memcpy(record + sizeof(struct record_hdr), &s->thread, 8);
@@ -234,7 +235,7 @@ static void record_make(const struct kind *k, const struct osv_sample *s, uint8_
 		else
 			memcpy(to, &args[i].u, 8);
 	}
-	osv_backtrace(s, frames, FRAMES_MAX);
+	sample_backtrace(s, frames, FRAMES_MAX);
 	memcpy(record + k->frames_offset, frames, sizeof(frames));
 
 	struct record_hdr hdr = {.time = s->time_ns,
@@ -251,10 +252,10 @@ static void record_make(const struct kind *k, const struct osv_sample *s, uint8_
 static int osv_reader_next(struct reader *base, struct batch *batch)
 {
 	struct osv_reader *r = (struct osv_reader *)base;
-	struct osv_sample s;
+	struct sample s;
 
 	batch->nr = 0;
-	while (batch->nr < BATCH_MAX && osv_next(r->trace, &s) > 0) {
+	while (batch->nr < BATCH_MAX && sample_next(r->trace, &s) > 0) {
 		const struct kind *k = &r->kind[s.tp->index];
 
 		if (k->usable)

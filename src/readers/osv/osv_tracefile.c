@@ -20,27 +20,27 @@ int osv_tracefile_open(struct osv_trace *t, struct buffer *b)
 
 	if (version != 3)
 		return fail(-EINVAL, "%s: tracefile of version %u; only version 3 can be read",
-			    t->file, version);
+			    t->base.file, version);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t key = buffer_u64(b);
 		char *name = osv_string(b), *signature = osv_string(b), *format = osv_string(b);
-		int err = osv_tracepoint_add(t, b, key, name, signature, format);
+		int err = osv_type_add(t, b, key, name, signature, format);
 
 		if (err)
 			return err;
 	}
-	t->priv->streams = calloc(1, sizeof(*t->priv->streams));
-	if (!t->priv->streams)
+	t->streams = calloc(1, sizeof(*t->streams));
+	if (!t->streams)
 		return fail(-ENOMEM, "out of memory");
-	t->priv->nr_streams = 1;
-	t->priv->streams[0].body = *b;
+	t->nr_streams = 1;
+	t->streams[0].body = *b;
 	return 0;
 }
 
 enum { HEAD_BYTES = 44 }; /* of a sample: tracepoint, thread, its name, time, CPU */
 
 /* Return addresses up to the closing zero. */
-static int read_backtrace(struct buffer *b, struct osv_sample *ret)
+static int read_backtrace(struct buffer *b, struct sample *ret)
 {
 	const uint8_t *p = b->pos, *end = p + (buffer_left(b) & ~(size_t)7);
 	uint64_t address = 0;
@@ -66,9 +66,9 @@ static int read_backtrace(struct buffer *b, struct osv_sample *ret)
 	return buffer_ok(b, "a sample");
 }
 
-int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret)
+int osv_tracefile_next(struct osv_trace *t, struct sample *ret)
 {
-	struct buffer *b = &t->priv->streams[0].at;
+	struct buffer *b = &t->streams[0].at;
 	int err;
 
 	if (!buffer_left(b))
@@ -85,7 +85,7 @@ int osv_tracefile_next(struct osv_trace *t, struct osv_sample *ret)
 	memcpy(&ret->time_ns, head + 32, 8);
 	memcpy(&ret->cpu, head + 40, 4);
 	ret->thread_name[16] = 0;
-	ret->tp = osv_tracepoint_of(t, key);
+	ret->tp = osv_type_of(t, key);
 	if (!ret->tp)
 		return buffer_fail(b, "unknown tracepoint 0x%" PRIx64, key);
 	err = read_backtrace(b, ret);

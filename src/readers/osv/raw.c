@@ -46,16 +46,16 @@ static struct slot *slot_of(struct walk *w, uint64_t key)
 static int tracepoint_learn(struct walk *w, uint64_t key)
 {
 	struct osv_raw_tracepoint tp = {0};
-	struct buffer b = buffer_of("", 0, w->t->file, 0);
+	struct buffer b = buffer_of("", 0, w->t->base.file, 0);
 	int err = w->lookup(w->ctx, key, &tp);
 
 	if (err)
 		return err;
-	return osv_tracepoint_add(w->t, &b, key, tp.name, tp.signature, tp.format);
+	return osv_type_add(w->t, &b, key, tp.name, tp.signature, tp.format);
 }
 
 /* NULL: the key is no tracepoint; that is remembered, too. */
-static const struct osv_tracepoint *tracepoint_of(struct walk *w, uint64_t key)
+static const struct sample_type *tracepoint_of(struct walk *w, uint64_t key)
 {
 	struct slot *s = slot_of(w, key);
 
@@ -64,9 +64,9 @@ static const struct osv_tracepoint *tracepoint_of(struct walk *w, uint64_t key)
 			return NULL;
 		w->nr_keys++;
 		s->key = key;
-		s->index = tracepoint_learn(w, key) ? NO_TRACEPOINT : w->t->nr_tracepoints - 1;
+		s->index = tracepoint_learn(w, key) ? NO_TRACEPOINT : w->t->base.nr_types - 1;
 	}
-	return s->index == NO_TRACEPOINT ? NULL : &w->t->tracepoints[s->index];
+	return s->index == NO_TRACEPOINT ? NULL : &w->t->base.types[s->index];
 }
 
 /* ---- records ---- */
@@ -74,14 +74,14 @@ static const struct osv_tracepoint *tracepoint_of(struct walk *w, uint64_t key)
 /* The length of a record's part before its padding; 0: it is none. */
 static size_t record_len(struct walk *w, uint64_t key, const uint8_t *p, size_t room)
 {
-	const struct osv_tracepoint *tp = tracepoint_of(w, key);
-	struct osv_arg args[OSV_ARGS_MAX];
+	const struct sample_type *tp = tracepoint_of(w, key);
+	struct sample_arg args[SAMPLE_ARGS_MAX];
 	size_t fixed = RECORD_BYTES, len;
 
 	if (!tp || room < RECORD_BYTES)
 		return 0;
 	fixed += p[FLAGS_OFFSET] & HAS_BACKTRACE ? BACKTRACE_BYTES : 0;
-	if (room < fixed || osv_args(tp, p + fixed, room - fixed, args, &len) < 0)
+	if (room < fixed || sample_args(tp, p + fixed, room - fixed, args, &len) < 0)
 		return 0;
 	return fixed + len;
 }
@@ -147,8 +147,8 @@ static int stream_make(struct walk *w, const struct osv_ring *r, struct osv_stre
 	uint8_t *start = w->to;
 
 	ring_walk(w, r);
-	s->body = buffer_of(start, (size_t)(w->to - start), w->t->file,
-			    (uint64_t)(start - w->t->priv->map));
+	s->body = buffer_of(start, (size_t)(w->to - start), w->t->base.file,
+			    (uint64_t)(start - w->t->map));
 	return 0;
 }
 
@@ -170,28 +170,25 @@ static int rings_check(const char *name, const struct osv_ring *rings, unsigned 
 }
 
 /* Copied records never take more than they did in the rings. */
-static int trace_alloc(struct osv_trace *t, const char *name, size_t bytes, unsigned int nr)
+static int streams_alloc(struct osv_trace *t, size_t bytes, unsigned int nr)
 {
-	if (!(t->priv = calloc(1, sizeof(*t->priv))) || !(t->file = strdup(name)))
-		return fail(-ENOMEM, "%s: out of memory", name);
-	t->is_dump = t->is_rings = true;
-	t->priv->streams = calloc(nr + 1u, sizeof(*t->priv->streams));
-	t->priv->heap = calloc(nr + 1u, sizeof(*t->priv->heap));
-	t->priv->map_len = bytes + OSV_RING_PAGE;
-	t->priv->map = mmap(NULL, t->priv->map_len, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (t->priv->map == MAP_FAILED)
-		t->priv->map = NULL;
-	return t->priv->map && t->priv->streams && t->priv->heap
-		       ? 0
-		       : fail(-ENOMEM, "%s: out of memory", name);
+	t->is_dump = true;
+	t->streams = calloc(nr + 1u, sizeof(*t->streams));
+	t->heap = calloc(nr + 1u, sizeof(*t->heap));
+	t->map_len = bytes + OSV_RING_PAGE;
+	t->map = mmap(NULL, t->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (t->map == MAP_FAILED)
+		t->map = NULL;
+	return t->map && t->streams && t->heap ? 0
+					       : fail(-ENOMEM, "%s: out of memory", t->base.file);
 }
 
 int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr,
-		 osv_raw_lookup *lookup, void *ctx, struct osv_trace **ret,
+		 osv_raw_lookup *lookup, void *ctx, struct sample_trace **ret,
 		 struct osv_raw_counts *counts)
 {
-	_cleanup_(osv_cleanup_) struct osv_trace *t = calloc(1, sizeof(*t));
+	struct osv_trace *t = osv_new(name, "osv-rings");
+	_cleanup_(sample_trace_cleanup_) struct sample_trace *base = t ? &t->base : NULL;
 	_cleanup_free_ struct slot *slot = calloc(SLOTS, sizeof(*slot));
 	struct walk w = {.t = t, .lookup = lookup, .ctx = ctx, .counts = counts, .slot = slot};
 	size_t bytes;
@@ -201,20 +198,19 @@ int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr
 	if (!err && (!t || !slot))
 		err = fail(-ENOMEM, "%s: out of memory", name);
 	if (!err)
-		err = trace_alloc(t, name, bytes, nr);
+		err = streams_alloc(t, bytes, nr);
 	if (err)
 		return err;
-	w.to = t->priv->map;
+	w.to = t->map;
 	for (unsigned int i = 0; i < nr && !err; i++)
-		err = stream_make(&w, &rings[i], &t->priv->streams[i]);
-	t->priv->nr_streams = nr;
+		err = stream_make(&w, &rings[i], &t->streams[i]);
+	t->nr_streams = nr;
 	if (!err)
 		err = osv_index(t);
 	if (err)
 		return err;
-	t->unfinished = counts->unfinished;
-	t->bad = counts->bad;
-	osv_rewind(t);
-	*ret = take_ptr(t);
+	t->raw = *counts;
+	sample_rewind(base);
+	*ret = take_ptr(base);
 	return 0;
 }

@@ -36,25 +36,28 @@ struct osv_raw_counts {
 	uint64_t bad;	     /* pages with something that is no record */
 };
 
-/* A tracepoint as its owner tells it; strings are allocated and taken over. */
+/* Of a trace that was opened; all 0 if it is not made of rings. Owned by the trace. */
+const struct osv_raw_counts *osv_raw_counts(const struct sample_trace *t);
+
+/* A tracepoint as its owner describes it; strings are allocated and taken over. */
 struct osv_raw_tracepoint {
 	char *name, *signature, *format;
 };
 
-/* Asked once for each key that a ring holds. 0, or -errno: the key is no tracepoint. */
+/* Called once for each key that a ring holds. 0, or -errno: the key is not a tracepoint. */
 typedef int osv_raw_lookup(void *ctx, uint64_t key, struct osv_raw_tracepoint *ret);
 
 /*
  * A trace of these rings, in the order of their vCPUs; the samples are copied. `name` is for
- * messages. 0, or -errno with the sentence set.
+ * messages. 0, or -errno with the error message set.
  */
 int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr,
-		 osv_raw_lookup *lookup, void *ctx, struct osv_trace **ret,
+		 osv_raw_lookup *lookup, void *ctx, struct sample_trace **ret,
 		 struct osv_raw_counts *counts);
 
 /* ---- images in files: a description in JSON, see raw_files.c ---- */
 
 bool osv_is_rings(const uint8_t *head, size_t len);
-int osv_raw_files_open(const char *path, struct osv_trace **ret);
+int osv_raw_files_open(const char *path, struct sample_trace **ret);
 
 #endif

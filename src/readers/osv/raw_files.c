@@ -110,7 +110,7 @@ static int lookup_in_file(void *ctx, uint64_t key, struct osv_raw_tracepoint *re
 }
 
 static int described_open(const char *path, const json_t *all, struct image *img,
-			  struct osv_ring *rings, struct osv_trace **ret)
+			  struct osv_ring *rings, struct sample_trace **ret)
 {
 	json_t *cpus = json_object_get(all, "cpus"), *cpu;
 	struct osv_raw_counts counts;
@@ -139,7 +139,7 @@ static int description_check(const char *path, const json_t *all)
 	return 0;
 }
 
-int osv_raw_files_open(const char *path, struct osv_trace **ret)
+int osv_raw_files_open(const char *path, struct sample_trace **ret)
 {
 	struct stat st;
 	json_error_t wrong;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `prof-flame` of OSv's tool: stacks and how often each was seen, in order of appearance. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzers/profile/sample_report.h"
+#include "base/error.h"
+
+struct stack {
+	uint64_t hits;
+	const uint32_t *frames; /* numbers in the tree, outermost first */
+	unsigned int nr;
+	bool seen;
+};
+
+struct flame {
+	const struct flame_options *opt;
+	struct symbols *symbols;
+	struct frames *frames;
+	struct calltree *tree; /* finds equal stacks: a stack is the node at its end */
+	uint32_t root;
+	struct stack *stack; /* by node */
+	uint32_t nr_stacks;
+	uint32_t *order, nr; /* nodes in order of appearance */
+	uint32_t *node_of, nr_nodes_of; /* by number of the backtrace; 0: not yet */
+};
+
+/* Makes an array at least nr + 1 long, zeroed; lengths are powers of two. */
+static int room(void *array, uint32_t *len, uint32_t nr, size_t size)
+{
+	uint32_t want = *len ? *len : 1024;
+	char *old, *more;
+
+	if (nr < *len)
+		return 0;
+	while (want <= nr)
+		want *= 2;
+	memcpy(&old, array, sizeof(old));
+	more = realloc(old, want * size);
+	if (!more)
+		return fail(-ENOMEM, "out of memory");
+	memset(more + *len * size, 0, (want - *len) * size);
+	memcpy(array, &more, sizeof(more));
+	*len = want;
+	return 0;
+}
+
+static int stack_new(struct flame *f, const uint32_t *frames, unsigned int nr, uint32_t id)
+{
+	uint32_t node, len = f->nr & (f->nr - 1) ? UINT32_MAX : f->nr;
+	int err = calltree_path(f->tree, f->root, frames, nr, &node);
+
+	if (!err)
+		err = room(&f->stack, &f->nr_stacks, node, sizeof(*f->stack));
+	if (!err)
+		err = room(&f->node_of, &f->nr_nodes_of, id, sizeof(*f->node_of));
+	if (!err && len != UINT32_MAX) { /* a power of two: full, or the first */
+		void *more = realloc(f->order, (len ? 2 * len : 1) * sizeof(*f->order));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		f->order = more;
+	}
+	if (err)
+		return err;
+	f->node_of[id] = node;
+	if (!f->stack[node].seen) {
+		f->stack[node] = (struct stack){.frames = frames, .nr = nr, .seen = true};
+		f->order[f->nr++] = node;
+	}
+	return 0;
+}
+
+static int sample_add(struct flame *f, const struct sample *s)
+{
+	const uint32_t *frames;
+	unsigned int nr;
+	uint32_t id;
+	int r = frames_path(f->frames, s, &frames, &nr, &id), err = 0;
+
+	if (r <= 0)
+		return r;
+	if (id >= f->nr_nodes_of || !f->node_of[id])
+		err = stack_new(f, frames, nr, id);
+	if (!err)
+		f->stack[f->node_of[id]].hits++;
+	return err;
+}
+
+static int read_all(struct flame *f, struct sample_trace *t)
+{
+	const struct time_range *range = &f->opt->range;
+	struct sample s;
+	int r = 0, err = 0;
+
+	sample_rewind(t);
+	while (!err && (r = sample_next(t, &s)) > 0) {
+		bool in = f->opt->compat ? time_range_trim(range, s.time_ns, 0, &(double){0})
+					 : time_range_has(range, s.time_ns);
+
+		if (in && s.nr_backtrace && !(s.tp->kind && s.stands_in) &&
+		    (!f->opt->tracepoint || sample_type_is(s.tp, f->opt->tracepoint)))
+			err = sample_add(f, &s);
+	}
+	return err ? err : r;
+}
+
+static void stack_put(const struct flame *f, const struct stack *k, struct row_sink *sink)
+{
+	json_t *list = sink->json ? json_array() : NULL;
+
+	for (unsigned int i = 0; i < k->nr; i++) {
+		const char *text = calltree_frame_text(f->tree, k->frames[i]);
+
+		if (list)
+			json_array_append_new(list, text_json(text));
+		else
+			fprintf(sink->out, "%s%s", i ? ";" : "", text);
+	}
+	if (list) {
+		row_sink_add(sink,
+			     json_pack("{s:o, s:I}", "stack", list, "hits", (json_int_t)k->hits));
+		return;
+	}
+	fprintf(sink->out, " %" PRIu64 "\n", k->hits);
+	sink->nr++;
+}
+
+int sample_flame(struct sample_trace *t, const struct flame_options *opt, struct row_sink *sink)
+{
+	struct frames_options frames = opt->frames;
+	struct flame f = {.opt = opt};
+	int err = symbols_open(t, &opt->symbols, &f.symbols);
+
+	frames.caller_oriented = true; /* outermost first */
+	frames.decimal = opt->compat;
+	frames.show_line = frames.show_file = frames.show_address = false; /* names alone */
+	if (opt->compat)
+		frames.function = NULL;
+	if (!err)
+		err = calltree_open(&f.tree);
+	if (!err)
+		err = calltree_root(f.tree, "All", &f.root);
+	if (!err)
+		err = frames_open(f.symbols, f.tree, &frames, &f.frames);
+	if (!err)
+		err = read_all(&f, t);
+	for (uint32_t i = 0; i < f.nr && !err && !row_sink_full(sink); i++)
+		if (f.stack[f.order[i]].hits >= opt->min_hits)
+			stack_put(&f, &f.stack[f.order[i]], sink);
+	frames_close(f.frames);
+	calltree_close(f.tree);
+	symbols_close(f.symbols);
+	free(f.stack);
+	free(f.order);
+	free(f.node_of);
+	return err;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzers/profile/frames.h"
+#include "analyzers/profile/stacks.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "event/event.h"
+
+enum { RAW_MAX = 256 /* addresses looked at per sample */ };
+
+struct path {
+	uint32_t *frame; /* numbers in the tree */
+	uint32_t nr;
+};
+
+struct frames {
+	struct symbols *symbols;
+	struct calltree *tree;
+	struct frames_options opt;
+	struct stacks *stacks;
+	struct path *path; /* by number of the backtrace */
+	uint32_t nr;
+};
+
+/* What a tracepoint and the sampler leave on the stack, innermost first; "" ends each. */
+static const char *const sampler_chain[] = {
+	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)",
+	"log",
+	"trace_slow_path",
+	"operator()",
+	"_FUN",
+	"prof::cpu_sampler::timer_fired()",
+	"prof::cpu_sampler::timer_fired()",
+	"sched::timer_list::fired()",
+	"std::function<void ()>::operator()() const",
+	"interrupt_descriptor_table::invoke_interrupt(unsigned int)",
+	"interrupt",
+	"interrupt_entry_common",
+	NULL,
+};
+static const char *const backtrace_chain[] = {
+	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)",
+	"log",
+	"trace_slow_path",
+	"operator()",
+	"_FUN",
+	"operator()",
+	NULL,
+};
+static const char *const log_chain[] = {"log",	"trace_slow_path", "operator()",
+					"_FUN", "operator()",	   NULL};
+
+int frames_open(struct symbols *symbols, struct calltree *tree, const struct frames_options *opt,
+		struct frames **ret)
+{
+	_cleanup_(frames_cleanup_) struct frames *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	f->symbols = symbols;
+	f->tree = tree;
+	f->opt = *opt;
+	int err = stacks_open(&f->stacks);
+
+	if (err)
+		return err;
+	*ret = take_ptr(f);
+	return 0;
+}
+
+void frames_close(struct frames *f)
+{
+	if (!f)
+		return;
+	for (uint32_t i = 0; i < f->nr; i++)
+		free(f->path[i].frame);
+	free(f->path);
+	stacks_close(f->stacks);
+	free(f);
+}
+
+void frame_print(const struct frame *frame, const struct frames_options *opt, char *buf,
+		 size_t size)
+{
+	size_t len;
+
+	if (!frame->name) {
+		snprintf(buf, size, opt->decimal ? "%" PRIu64 : "0x%" PRIx64, frame->address);
+		return;
+	}
+	snprintf(buf, size, "%s", frame->name);
+	len = strlen(buf);
+	if (opt->show_file)
+		len += (size_t)snprintf(buf + len, size - len, " %s",
+					frame->file ? frame->file : "None");
+	if (opt->show_line && len < size) {
+		if (frame->line)
+			len += (size_t)snprintf(buf + len, size - len, ":%d", frame->line);
+		else
+			len += (size_t)snprintf(buf + len, size - len, ":None");
+	}
+	if (opt->show_address && len < size)
+		snprintf(buf + len, size - len, " @ 0x%" PRIx64, frame->address);
+	text_neutralise(buf);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = text ? strlen(text) : 0, m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+static unsigned int chain_length(const struct frame *frame, unsigned int nr,
+				 const char *const *chain)
+{
+	unsigned int i = 0;
+
+	for (; chain[i]; i++)
+		if (i == nr || !frame[i].name || strcmp(frame[i].name, chain[i]))
+			return 0;
+	return i;
+}
+
+bool frame_is_linux_tracer(const struct frame *frame)
+{
+	static const char *const begins[] = {"trace_event_raw_event_", "__traceiter_"};
+
+	for (size_t k = 0; frame->name && k < sizeof(begins) / sizeof(begins[0]); k++)
+		if (!strncmp(frame->name, begins[k], strlen(begins[k])))
+			return true;
+	return false;
+}
+
+static unsigned int linux_tracer_length(const struct frame *frame, unsigned int nr)
+{
+	unsigned int i = 0;
+
+	while (i < nr && frame_is_linux_tracer(&frame[i]))
+		i++;
+	return i;
+}
+
+unsigned int frames_strip(struct frame *frame, unsigned int nr)
+{
+	unsigned int from = chain_length(frame, nr, sampler_chain), to = 0;
+
+	if (!from)
+		from = chain_length(frame, nr, backtrace_chain);
+	if (!from)
+		from = chain_length(frame, nr, log_chain);
+	if (!from)
+		from = linux_tracer_length(frame, nr);
+	for (unsigned int i = from; i < nr; i++) {
+		const char *name = frame[i].name;
+
+		if (name && (!strcmp(name, "thread_main") || !strcmp(name, "thread_main_c")))
+			break;
+		if (name && (ends_with(frame[i].file, "trace.hh") || !strcmp(name, "_M_invoke")))
+			continue;
+		frame[to++] = frame[i];
+	}
+	return to;
+}
+
+/* Everything before the function goes. The original drops the sample if the function is the very
+ * first frame. */
+static unsigned int cut_at_function(const struct frames *f, struct frame *frame, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!frame[i].name || strcmp(frame[i].name, f->opt.function))
+			continue;
+		if (!i && f->opt.compat)
+			return 0;
+		memmove(frame, frame + i, (nr - i) * sizeof(*frame));
+		return nr - i;
+	}
+	return 0;
+}
+
+/* Innermost frames up to malloc are not the caller's. The original keeps one that stands first. */
+static unsigned int cut_malloc(const struct frames *f, struct frame *frame, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!frame[i].name || strcmp(frame[i].name, "malloc"))
+			continue;
+		if (!i && f->opt.compat)
+			return nr;
+		memmove(frame, frame + i + 1, (nr - i - 1) * sizeof(*frame));
+		return nr - i - 1;
+	}
+	return nr;
+}
+
+static void reverse(struct frame *frame, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr / 2; i++) {
+		struct frame t = frame[i];
+
+		frame[i] = frame[nr - 1 - i];
+		frame[nr - 1 - i] = t;
+	}
+}
+
+/* A template that has a lambda for each of its callers is one function to a reader. */
+static const char *shorter(const char *name)
+{
+	static const struct {
+		const char *from, *to;
+	} names[] = {
+		{"void sched::thread::do_wait_until<", "sched::thread::do_wait_until"},
+		{"do_wait_until<", "do_wait_until"},
+	};
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i].from, strlen(names[i].from)))
+			return names[i].to;
+	return name;
+}
+
+unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
+			    struct frame ret[FRAMES_ROOM])
+{
+	uint64_t address[RAW_MAX];
+	unsigned int nr_addresses = sample_backtrace(s, address, RAW_MAX), nr = 0;
+
+	for (unsigned int i = 0; i < nr_addresses && nr < FRAMES_PATH_MAX; i++)
+		nr += symbols_resolve(symbols, address[i], &ret[nr]);
+	for (unsigned int i = 0; i < nr; i++)
+		ret[i].name = shorter(ret[i].name);
+	return nr;
+}
+
+static int path_make(struct frames *f, const struct sample *s, uint32_t id)
+{
+	struct frame frame[FRAMES_ROOM] = {0};
+	struct path *path = &f->path[id];
+	char text[4096];
+	unsigned int nr = frames_strip(frame, frames_resolve(f->symbols, s, frame));
+
+	if (f->opt.beyond_malloc)
+		nr = cut_malloc(f, frame, nr);
+	if (f->opt.caller_oriented)
+		reverse(frame, nr);
+	if (f->opt.function)
+		nr = cut_at_function(f, frame, nr);
+	*path = (struct path){.frame = calloc(nr + 1u, sizeof(*path->frame)), .nr = nr};
+	f->nr = id + 1;
+	if (!path->frame)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < nr; i++) {
+		frame_print(&frame[i], &f->opt, text, sizeof(text));
+		int err = calltree_frame(f->tree, text, &path->frame[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int frames_path(struct frames *f, const struct sample *s, const uint32_t **ret,
+		unsigned int *ret_nr, uint32_t *ret_id)
+{
+	int r = stacks_number(f->stacks, s, ret_id);
+
+	if (r > 0) {
+		r = array_room(f->path, *ret_id);
+		if (!r)
+			r = path_make(f, s, *ret_id);
+	}
+	if (r < 0)
+		return r;
+	*ret = f->path[*ret_id].frame;
+	*ret_nr = f->path[*ret_id].nr;
+	return *ret_nr ? 1 : 0;
+}

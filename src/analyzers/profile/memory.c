@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Allocations are read from the samples of *malloc_mempool, *malloc_large and *malloc_page: the
+ * text of their arguments names buffer, lengths and alignment. They are grouped, buffers in order
+ * of appearance and the allocations of one buffer together, as OSv's tool does it.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzers/profile/memory_tree.h"
+#include "base/array.h"
+#include "base/error.h"
+
+enum { ALLOCATIONS_MAX = 16 << 20 };
+
+struct allocation {
+	uint64_t buffer, values[MEMORY_KEYS];
+	const uint32_t *frames; /* of the call path, innermost first */
+	uint32_t nr_frames, next; /* next: the buffer's next allocation, or MEMORY_NONE */
+	uint32_t last;		  /* of a buffer's first: its last one */
+};
+
+/* Where a tracepoint's arguments have buf, align, alloc_len, req_len. */
+struct places {
+	struct sample_arg_place place[4];
+	bool known;
+};
+
+struct memory {
+	const struct memory_options *opt;
+	struct sample_trace *trace;
+	struct symbols *symbols;
+	struct frames *frames;
+	struct calltree *texts; /* only its frame texts are used */
+	struct allocation *allocation;
+	uint32_t nr, *slot, slots_mask; /* slot: buffer -> its first allocation + 1 */
+	uint32_t *first, nr_buffers;
+	struct memory_tree tree;
+	struct places *places;
+	int8_t *allocator; /* by tracepoint index: in allocators[], or -1 */
+	char *text;
+};
+
+/* ---- reading ---- */
+
+static int allocator_of(const struct sample_type *tp)
+{
+	const char *name = tp->name, *said = tp->kind ? tp->kind->allocator : NULL;
+	size_t len = strlen(name);
+
+	for (int i = 0; i < ALLOCATORS; i++) {
+		if (said && !strcmp(said, memory_allocators[i]))
+			return i;
+		char end[32];
+		size_t n = (size_t)snprintf(end, sizeof(end), "malloc_%s", memory_allocators[i]);
+
+		if (len >= n && !strcmp(name + len - n, end))
+			return i;
+	}
+	return -1;
+}
+
+static int number_after(const char *text, const char *field, int base, uint64_t *ret)
+{
+	const char *at = strstr(text, field);
+	char *end;
+
+	if (at && isxdigit((unsigned char)at[strlen(field)])) {
+		*ret = strtoull(at + strlen(field), &end, base);
+		return 0;
+	}
+	return fail(-EBADMSG, "an allocation without %s: \"%.80s\"", field, text);
+}
+
+/* Which argument stands behind "FIELD=%CONV" in the format, and is an unsigned number; -1: none. */
+static int argument_of(const struct sample_type *tp, const struct sample_arg_place *place, int nr,
+		       const char *field, const char *convs)
+{
+	const char *at = strstr(tp->format, field);
+	int arg = 0;
+
+	if (!at || at[strlen(field)] != '%' || !at[strlen(field) + 1] ||
+	    !strchr(convs, at[strlen(field) + 1]))
+		return -1;
+	for (const char *p = tp->format; p < at + strlen(field); p++)
+		if (*p == '%') {
+			if (p[1] == '%')
+				return -1;
+			arg++;
+		}
+	return arg < nr && strchr("BHIQP", place[arg].type) ? arg : -1;
+}
+
+/* Where the four numbers lie in the argument block, so that no text needs to be made and read. */
+static void places_find(struct memory *m, const struct sample_type *tp)
+{
+	struct sample_arg_place place[SAMPLE_ARGS_MAX];
+	struct places *to = &m->places[tp->index];
+	size_t size;
+	int nr = sample_args_layout(tp->signature, place, &size), arg[4];
+
+	if (nr < 0 || (tp->kind && tp->kind->type))
+		return;
+	arg[0] = argument_of(tp, place, nr, "buf=", "p");
+	arg[1] = argument_of(tp, place, nr, "align=", "du");
+	arg[2] = argument_of(tp, place, nr, "alloc_len=", "du");
+	arg[3] = argument_of(tp, place, nr, "req_len=", "du");
+	to->known = arg[0] >= 0 && arg[1] >= 0 && arg[2] >= 0 && arg[3] >= 0;
+	for (int i = 0; i < 4 && to->known; i++)
+		to->place[i] = place[arg[i]];
+}
+
+static uint64_t number_at(const struct sample *s, const struct sample_arg_place *place)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, s->args + place->offset, place->size);
+	return v;
+}
+
+static int allocation_parse(struct memory *m, const struct sample *s, struct allocation *ret)
+{
+	enum { TEXT_MAX = 64 << 10 };
+	const struct places *at = &m->places[s->tp->index];
+
+	*ret = (struct allocation){.next = MEMORY_NONE};
+	ret->values[MEMORY_ALLOCATOR] = (uint64_t)m->allocator[s->tp->index];
+	if (at->known) {
+		ret->buffer = number_at(s, &at->place[0]);
+		ret->values[MEMORY_ALIGNMENT] = number_at(s, &at->place[1]);
+		ret->values[MEMORY_ALLOCATED] = number_at(s, &at->place[2]);
+		ret->values[MEMORY_REQUESTED] = number_at(s, &at->place[3]);
+		return 0;
+	}
+	if (!m->text && !(m->text = malloc(TEXT_MAX)))
+		return fail(-ENOMEM, "out of memory");
+	if (!sample_format(s, m->text, TEXT_MAX))
+		return -EBADMSG;
+	int err = number_after(m->text, "buf=", 16, &ret->buffer);
+
+	if (!err)
+		err = number_after(m->text, "align=", 10, &ret->values[MEMORY_ALIGNMENT]);
+	if (!err)
+		err = number_after(m->text, "alloc_len=", 10, &ret->values[MEMORY_ALLOCATED]);
+	if (!err)
+		err = number_after(m->text, "req_len=", 10, &ret->values[MEMORY_REQUESTED]);
+	return err;
+}
+
+/* The caller's call path. */
+static int path_of(struct memory *m, const struct sample *s, struct allocation *a)
+{
+	uint32_t id;
+	unsigned int nr;
+	int r = frames_path(m->frames, s, &a->frames, &nr, &id);
+
+	a->nr_frames = r > 0 ? nr : 0;
+	return r < 0 ? r : 0;
+}
+
+static uint32_t *slot_of(const struct memory *m, uint32_t *slot, uint32_t mask, uint64_t buffer)
+{
+	uint32_t h = (uint32_t)((buffer * 0x9e3779b97f4a7c15ull) >> 36);
+
+	while (slot[h & mask] && m->allocation[slot[h & mask] - 1].buffer != buffer)
+		h++;
+	return &slot[h & mask];
+}
+
+static int slots_room(struct memory *m)
+{
+	uint32_t mask = m->slots_mask ? m->slots_mask * 2 + 1 : 4095;
+
+	if (m->slots_mask && m->nr_buffers * 2 < m->slots_mask)
+		return 0;
+	uint32_t *slot = calloc(mask + 1u, sizeof(*slot));
+
+	if (!slot)
+		return fail(-ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < m->nr_buffers; i++)
+		*slot_of(m, slot, mask, m->allocation[m->first[i]].buffer) = m->first[i] + 1;
+	free(m->slot);
+	m->slot = slot;
+	m->slots_mask = mask;
+	return 0;
+}
+
+static int list_room(struct memory *m)
+{
+	int err;
+
+	if (m->nr == ALLOCATIONS_MAX)
+		return fail(-E2BIG, "more than %d allocations; narrow the time with --since and "
+				    "--until", ALLOCATIONS_MAX);
+	err = array_room(m->allocation, m->nr);
+	return err ? err : array_room(m->first, m->nr);
+}
+
+static int allocation_add(struct memory *m, const struct sample *s)
+{
+	struct allocation a;
+	int err = allocation_parse(m, s, &a);
+
+	if (!err && !m->opt->no_backtrace && s->nr_backtrace)
+		err = path_of(m, s, &a);
+	if (!err)
+		err = list_room(m);
+	if (!err)
+		err = slots_room(m);
+	if (err)
+		return err;
+	uint32_t number = m->nr++, *slot;
+
+	a.last = number;
+	m->allocation[number] = a;
+	slot = slot_of(m, m->slot, m->slots_mask, a.buffer);
+	if (*slot) {
+		struct allocation *first = &m->allocation[*slot - 1];
+
+		m->allocation[first->last].next = number;
+		first->last = number;
+	} else {
+		*slot = number + 1;
+		m->first[m->nr_buffers++] = number;
+	}
+	return 0;
+}
+
+static int read_all(struct memory *m)
+{
+	struct sample s;
+	int r = 0, err = 0;
+
+	sample_rewind(m->trace);
+	while (!err && (r = sample_next(m->trace, &s)) > 0)
+		if (m->allocator[s.tp->index] >= 0 && time_range_has(&m->opt->range, s.time_ns))
+			err = allocation_add(m, &s);
+	return err ? err : r;
+}
+
+static int memory_open(struct memory *m)
+{
+	struct sample_trace *t = m->trace;
+	int err = symbols_open(t, &m->opt->symbols, &m->symbols);
+
+	struct frames_options frames = m->opt->frames;
+
+	frames.beyond_malloc = true;
+	if (!err)
+		err = calltree_open(&m->texts);
+	m->tree.texts = m->texts;
+	if (!err)
+		err = frames_open(m->symbols, m->texts, &frames, &m->frames);
+	m->allocator = calloc(t->nr_types + 1u, 1);
+	m->places = calloc(t->nr_types + 1u, sizeof(*m->places));
+	if (!err && (!m->allocator || !m->places))
+		err = fail(-ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < t->nr_types && !err; i++) {
+		m->allocator[i] = (int8_t)allocator_of(&t->types[i]);
+		if (m->allocator[i] >= 0)
+			places_find(m, &t->types[i]);
+	}
+	return err;
+}
+
+static int tree_make(struct memory *m)
+{
+	int err = memory_tree_open(&m->tree);
+
+	for (uint32_t b = 0; b < m->nr_buffers && !err; b++)
+		for (uint32_t i = m->first[b]; i != MEMORY_NONE && !err;) {
+			const struct allocation *a = &m->allocation[i];
+
+			err = memory_tree_add(&m->tree, a->values, a->frames, a->nr_frames);
+			i = a->next;
+		}
+	return err ? err : memory_tree_finish(&m->tree);
+}
+
+static void memory_close(struct memory *m)
+{
+	frames_close(m->frames);
+	symbols_close(m->symbols);
+	calltree_close(m->texts);
+	memory_tree_close(&m->tree);
+	free(m->allocation);
+	free(m->slot);
+	free(m->places);
+	free(m->first);
+	free(m->allocator);
+	free(m->text);
+}
+
+int memory_profile(struct sample_trace *t, const struct memory_options *opt, struct row_sink *sink)
+{
+	struct memory m = {.opt = opt, .trace = t, .tree = {.opt = opt}};
+	int err = memory_open(&m);
+
+	if (!err)
+		err = read_all(&m);
+	if (!err)
+		err = tree_make(&m);
+	if (!err)
+		err = memory_tree_print(&m.tree, sink);
+	memory_close(&m);
+	return err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `memory-analyzer` of OSv's tool: allocations by allocator, alignment, size and call path. */
+#ifndef HOSTRACE_MEMORY_PROFILE_H
+#define HOSTRACE_MEMORY_PROFILE_H
+
+#include "analyzers/profile/sample_report.h"
+
+enum memory_key {
+	MEMORY_ALLOCATOR,
+	MEMORY_ALIGNMENT,
+	MEMORY_ALLOCATED,
+	MEMORY_REQUESTED,
+	MEMORY_KEYS
+};
+enum memory_sort { MEMORY_SORT_SIZE, MEMORY_SORT_COUNT, MEMORY_SORT_UNUSED };
+
+struct memory_options {
+	struct time_range range;
+	enum memory_key keys[16];
+	unsigned int nr_keys;
+	enum memory_sort sort;
+	uint64_t min_count;	 /* of a group */
+	uint64_t min_hits;	 /* of a call path */
+	double min_hits_percent; /* of its group's count */
+	unsigned int max_levels; /* frames of a call path; 0: all */
+	bool no_backtrace, compat;
+	struct symbols_options symbols;
+	struct frames_options frames;
+};
+
+/* JSON: {"name","count","allocated","unused","children":[..]}, call paths {"name","hits",..}. */
+int memory_profile(struct sample_trace *t, const struct memory_options *opt, struct row_sink *sink);
+
+#endif

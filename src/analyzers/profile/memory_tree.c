@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+
+#include "analyzers/profile/memory_tree.h"
+#include "base/array.h"
+#include "base/error.h"
+
+enum { NODES_MAX = 4 << 20 };
+
+/* ---- children ---- */
+
+/* What tells a node from its siblings; one parent has either groups or frames below it. */
+static uint64_t value_of(const struct memory_node *n)
+{
+	return n->is_frame ? n->frames[0] : n->value;
+}
+
+static uint32_t *slot_of(const struct memory_tree *t, uint32_t parent_id, uint64_t value)
+{
+	uint64_t key = value * 0x9e3779b97f4a7c15ull + parent_id;
+	uint32_t h = (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> 32), i;
+
+	while ((i = t->slot[h & t->mask])) {
+		const struct memory_node *n = &t->node[i - 1];
+
+		if (n->parent_id == parent_id && value_of(n) == value)
+			break;
+		h++;
+	}
+	return &t->slot[h & t->mask];
+}
+
+static int slots_room(struct memory_tree *t)
+{
+	uint32_t mask = t->mask ? t->mask * 4 + 3 : 16383;
+
+	if (t->mask && t->nr_nodes * 2 < t->mask)
+		return 0;
+	free(t->slot);
+	t->slot = calloc(mask + 1u, sizeof(*t->slot));
+	if (!t->slot)
+		return fail(-ENOMEM, "out of memory");
+	t->mask = mask;
+	for (uint32_t i = 1; i < t->nr_nodes; i++) /* the root is nobody's child */
+		*slot_of(t, t->node[i].parent_id, value_of(&t->node[i])) = i + 1;
+	return 0;
+}
+
+/* A place for one more node, in both tables. */
+static int node_room(struct memory_tree *t)
+{
+	if (t->nr_nodes == NODES_MAX)
+		return fail(-E2BIG, "more than %d groups and call paths", NODES_MAX);
+	if (array_room(t->node, t->nr_nodes))
+		return -ENOMEM;
+	return slots_room(t);
+}
+
+static uint32_t node_new(struct memory_tree *t, const struct memory_node *like)
+{
+	struct memory_node *n = &t->node[t->nr_nodes];
+
+	*n = *like;
+	n->id = t->nr_nodes;
+	n->child = n->last_child = n->sibling = MEMORY_NONE;
+	return t->nr_nodes++;
+}
+
+/* The child of `parent` that begins as `like` does; a new one is like it. */
+static int child_of(struct memory_tree *t, uint32_t parent, struct memory_node like, uint32_t *ret)
+{
+	int err = node_room(t);
+	uint32_t *slot;
+
+	if (err)
+		return err;
+	like.parent_id = t->node[parent].id;
+	slot = slot_of(t, like.parent_id, value_of(&like));
+	if (*slot) {
+		*ret = *slot - 1;
+		return 0;
+	}
+	*ret = node_new(t, &like);
+	*slot = *ret + 1;
+	struct memory_node *p = &t->node[parent];
+
+	if (p->child == MEMORY_NONE)
+		p->child = *ret;
+	else
+		t->node[p->last_child].sibling = *ret;
+	p->last_child = *ret;
+	p->nr_children++;
+	return 0;
+}
+
+/* ---- call paths ---- */
+
+/* The first `keep` frames stay in the node, which keeps its place; the others go to a child, with all that is below. */
+static int split(struct memory_tree *t, uint32_t number, uint32_t keep)
+{
+	int err = node_room(t);
+
+	if (err)
+		return err;
+	uint32_t low = node_new(t, &t->node[number]), id = t->node[low].id;
+	struct memory_node *n = &t->node[number], *l = &t->node[low];
+
+	l->id = n->id; /* its children stay its children */
+	l->child = n->child;
+	l->last_child = n->last_child;
+	l->frames += keep;
+	l->nr_frames -= keep;
+	l->parent_id = n->id = id;
+	n->nr_frames = keep;
+	n->child = n->last_child = low;
+	n->nr_children = 1;
+	*slot_of(t, id, value_of(l)) = low + 1;
+	return 0;
+}
+
+static uint32_t common_length(const struct memory_node *n, const uint32_t *frames, uint32_t nr)
+{
+	uint32_t i = 0;
+
+	if (nr > n->nr_frames)
+		nr = n->nr_frames;
+	while (i < nr && n->frames[i] == frames[i])
+		i++;
+	return i;
+}
+
+static int path_add(struct memory_tree *t, uint32_t group, const uint32_t *frames, uint32_t nr)
+{
+	uint32_t at = group;
+
+	while (nr) {
+		int err = child_of(t, at, (struct memory_node){.is_frame = true, .frames = frames,
+						    .nr_frames = nr, .group = group,
+						    .tail = MEMORY_NONE}, &at);
+
+		if (err)
+			return err;
+		uint32_t same = common_length(&t->node[at], frames, nr);
+
+		err = same < t->node[at].nr_frames ? split(t, at, same) : 0;
+		if (err)
+			return err;
+		t->node[at].count++;
+		frames += same;
+		nr -= same;
+	}
+	return 0;
+}
+
+int memory_tree_add(struct memory_tree *t, const uint64_t values[MEMORY_KEYS],
+		    const uint32_t *frames, uint32_t nr)
+{
+	uint32_t group = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < t->opt->nr_keys && !err; i++)
+		err = child_of(t, group, (struct memory_node){.key = (uint8_t)t->opt->keys[i],
+						       .value = values[t->opt->keys[i]]}, &group);
+	if (t->opt->max_levels && nr > t->opt->max_levels)
+		nr = t->opt->max_levels;
+	if (!err)
+		err = path_add(t, group, frames, nr);
+	if (err)
+		return err;
+	t->node[group].count++;
+	t->node[group].total_bytes += values[MEMORY_ALLOCATED];
+	t->node[group].lost_bytes += (int64_t)(values[MEMORY_ALLOCATED] - values[MEMORY_REQUESTED]);
+	return 0;
+}
+
+/* ---- at the end ---- */
+
+/*
+ * A frame with one child takes it in. The original does so whatever the child's count is, and throws the child's
+ * children away: so only a node of one frame with none or several children keeps them.
+ */
+static void take_in_as_original(struct memory_tree *t, uint32_t number)
+{
+	struct memory_node *n = &t->node[number];
+
+	for (uint32_t i = n->child; i != MEMORY_NONE; i = t->node[i].sibling)
+		take_in_as_original(t, i);
+	if (n->nr_children != 1 && n->nr_frames == 1)
+		return;
+	if (n->nr_children == 1)
+		n->tail = n->child;
+	n->child = MEMORY_NONE;
+	n->nr_children = 0;
+}
+
+static void sum_up(struct memory_tree *t, uint32_t number)
+{
+	struct memory_node *n = &t->node[number];
+
+	for (uint32_t i = n->child; i != MEMORY_NONE; i = t->node[i].sibling) {
+		const struct memory_node *c = &t->node[i];
+
+		if (c->is_frame) {
+			if (!t->opt->compat)
+				return;
+			take_in_as_original(t, i);
+			continue;
+		}
+		sum_up(t, i);
+		n->count += c->count;
+		n->total_bytes += c->total_bytes;
+		n->lost_bytes += c->lost_bytes;
+	}
+}
+
+double memory_unused_percent(const struct memory_node *n)
+{
+	return n->total_bytes ? (double)n->lost_bytes * 100 / (double)n->total_bytes : 0;
+}
+
+static const struct memory_tree *sorting; /* qsort has no argument */
+
+/* Stable: a node's number tells which was first. */
+static int compare(const void *a, const void *b)
+{
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct memory_node *x = &sorting->node[i], *y = &sorting->node[j];
+
+	if (x->is_frame || sorting->opt->sort == MEMORY_SORT_COUNT) {
+		if (x->count != y->count)
+			return x->count > y->count ? -1 : 1;
+	} else if (sorting->opt->sort == MEMORY_SORT_UNUSED) {
+		double u = memory_unused_percent(x), v = memory_unused_percent(y);
+
+		if (u != v)
+			return u > v ? -1 : 1;
+	} else if (x->value != y->value) {
+		return x->value < y->value ? -1 : 1;
+	}
+	return i < j ? -1 : i > j;
+}
+
+static int sort_children(struct memory_tree *t, uint32_t number)
+{
+	struct memory_node *n = &t->node[number];
+	_cleanup_free_ uint32_t *list = NULL;
+	uint32_t nr = 0, *end = &n->child;
+	int err = 0;
+
+	if (n->nr_children < 2)
+		return n->child == MEMORY_NONE ? 0 : sort_children(t, n->child);
+	list = malloc(n->nr_children * sizeof(*list));
+	if (!list)
+		return fail(-ENOMEM, "out of memory");
+	for (uint32_t i = n->child; i != MEMORY_NONE; i = t->node[i].sibling)
+		list[nr++] = i;
+	sorting = t;
+	qsort(list, nr, sizeof(*list), compare);
+	for (uint32_t i = 0; i < nr; i++) {
+		*end = list[i];
+		end = &t->node[list[i]].sibling;
+	}
+	*end = MEMORY_NONE;
+	for (uint32_t i = 0; i < nr && !err; i++)
+		err = sort_children(t, list[i]);
+	return err;
+}
+
+int memory_tree_finish(struct memory_tree *t)
+{
+	sum_up(t, 0);
+	return sort_children(t, 0);
+}
+
+int memory_tree_open(struct memory_tree *t)
+{
+	int err = node_room(t);
+
+	if (!err)
+		node_new(t, &(struct memory_node){0});
+	return err;
+}
+
+void memory_tree_close(struct memory_tree *t)
+{
+	free(t->node);
+	free(t->slot);
+}

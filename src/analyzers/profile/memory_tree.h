@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tree of memory-analyzer: memory_profile.c reads allocations into it, osv_memory_print.c writes it; nobody else
+ * includes it.
+ *
+ * Groups by key stand at the top, call paths below. A call path's node holds all the frames that its allocations share,
+ * not one frame: a guest that allocates many sizes from many places would have nodes in millions, nearly all of them
+ * the only child of their parent, to be taken together when they are drawn.
+ */
+#ifndef HOSTRACE_MEMORY_TREE_H
+#define HOSTRACE_MEMORY_TREE_H
+
+#include "analyzers/profile/memory.h"
+
+enum { MEMORY_NONE = UINT32_MAX, ALLOCATORS = 5 };
+
+/* By name, so that sorting by value sorts them by name. */
+extern const char *const memory_allocators[ALLOCATORS];
+
+/* The root is a group, too. */
+struct memory_node {
+	uint32_t child, last_child, sibling, nr_children;
+	uint32_t id, parent_id; /* by which a child is found: a node that is split gives its id away */
+	uint32_t count;
+	uint8_t key; /* enum memory_key */
+	bool is_frame;
+	union {
+		struct { /* a group */
+			uint64_t value; /* of the key */
+			uint64_t total_bytes;
+			int64_t lost_bytes;
+		};
+		struct {			/* part of a call path */
+			const uint32_t *frames; /* innermost first; not owned */
+			uint32_t nr_frames;
+			uint32_t group;
+			uint32_t tail; /* a node whose frames (and tail) belong here as well */
+		};
+	};
+};
+
+struct memory_tree {
+	const struct memory_options *opt;
+	const struct calltree *texts; /* only its frame texts are used */
+	struct memory_node *node;     /* the root is the first */
+	uint32_t nr_nodes;
+	uint32_t *slot, mask; /* (parent, value or first frame) -> node + 1 */
+};
+
+/* Makes the root. 0 or -ENOMEM, as the others, or -E2BIG beyond 4 Mi nodes. */
+int memory_tree_open(struct memory_tree *t);
+void memory_tree_close(struct memory_tree *t);
+
+/* An allocation; `frames` must live as long as the tree. */
+int memory_tree_add(struct memory_tree *t, const uint64_t values[MEMORY_KEYS],
+		    const uint32_t *frames, uint32_t nr_frames);
+
+/* Sums groups up and sorts; after the last allocation. */
+int memory_tree_finish(struct memory_tree *t);
+
+double memory_unused_percent(const struct memory_node *n);
+
+/* Writes it as text, or as a row of JSON. 0 or -ENOMEM. */
+int memory_tree_print(const struct memory_tree *tree, struct row_sink *sink);
+
+#endif

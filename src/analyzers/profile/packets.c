@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pcap/pcap.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "analyzers/profile/packets.h"
+#include "base/error.h"
+#include "event/event.h"
+
+enum { SNAPLEN = 1500, ETHERNET_HEADER = 14, PACKET_MAX = 65535 };
+
+bool sample_is_packet(const struct sample *s)
+{
+	return !strncmp(s->tp->name, "net_packet_", 11);
+}
+
+static bool is_dumped(const struct sample *s)
+{
+	return !strcmp(s->tp->name, "net_packet_in") || !strcmp(s->tp->name, "net_packet_out");
+}
+
+/* OSv's number of a protocol as Ethernet's type; 0: it has none. 9 is a whole frame. */
+enum { PROTO_ETHERNET = 9 };
+
+static uint16_t ethernet_type(uint64_t proto)
+{
+	static const uint16_t types[] = {[1] = 0x0800, [3] = 0x8035, [4] = 0x0806,
+					 [7] = 0x0806, [8] = 0x8137, [10] = 0x86dd};
+
+	return proto < sizeof(types) / sizeof(types[0]) ? types[proto] : 0;
+}
+
+/*
+ * The packet as an Ethernet frame. 1; 0 if its protocol has no Ethernet type, or the sample is no
+ * packet after all.
+ */
+static int frame_make(const struct sample *s, uint8_t ret[ETHERNET_HEADER + PACKET_MAX],
+		      uint32_t *ret_len)
+{
+	struct sample_arg args[SAMPLE_ARGS_MAX];
+	uint32_t head = 0;
+	size_t len;
+	int nr = sample_args(s->tp, s->args, s->args_len, args, &len);
+
+	if (nr < 2 || args[1].type != '*')
+		return 0;
+	if (args[0].u != PROTO_ETHERNET) {
+		uint16_t type = ethernet_type(args[0].u);
+
+		if (!type)
+			return 0;
+		head = ETHERNET_HEADER;
+		memset(ret, 0, head); /* the guest traced no addresses */
+		ret[12] = (uint8_t)(type >> 8);
+		ret[13] = (uint8_t)type;
+	}
+	memcpy(ret + head, args[1].bytes, args[1].len);
+	*ret_len = head + args[1].len;
+	return 1;
+}
+
+/* The original's stamp is a double, rounded to microseconds, which may reach a whole second. */
+static struct timeval stamp(uint64_t ns, bool compat)
+{
+	if (compat) {
+		char text[32];
+		double seconds = (double)ns / 1e9;
+
+		snprintf(text, sizeof(text), "%.6f", fmod(seconds, 1));
+		return (struct timeval){(time_t)seconds, (suseconds_t)(strtod(text, NULL) * 1e6)};
+	}
+	uint64_t us = ns / 1000 + (ns % 1000 >= 500);
+
+	return (struct timeval){(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
+}
+
+/* A pcap file being written. */
+struct writer {
+	pcap_t *pcap;
+	pcap_dumper_t *dumper;
+	uint8_t *frame;
+	bool compat;
+	uint64_t skipped;
+};
+
+static int writer_open(struct writer *w, FILE *out, bool compat)
+{
+	*w = (struct writer){.compat = compat};
+	w->frame = malloc(ETHERNET_HEADER + PACKET_MAX);
+	w->pcap = pcap_open_dead(DLT_EN10MB, SNAPLEN);
+	w->dumper = w->pcap && w->frame ? pcap_dump_fopen(w->pcap, out) : NULL;
+	return w->dumper ? 0
+			 : fail(-EIO, "pcap: %s", w->pcap ? pcap_geterr(w->pcap) : "out of memory");
+}
+
+/* The FILE stays open: it is its owner's. */
+static void writer_close(struct writer *w)
+{
+	if (w->dumper)
+		pcap_dump_flush(w->dumper);
+	if (w->pcap)
+		pcap_close(w->pcap);
+	free(w->frame);
+}
+
+static int writer_put(struct writer *w, const struct sample *s, struct timeval when)
+{
+	struct pcap_pkthdr head = {.ts = when};
+	uint32_t len;
+
+	if (!frame_make(s, w->frame, &len)) {
+		w->skipped++;
+		return w->compat ? fail(-EPROTO, "%s at %" PRIu64
+					" ns: its protocol has no Ethernet type; without --compat "
+					"it is left out", s->tp->name, s->time_ns)
+				 : -EPROTO;
+	}
+	head.caplen = head.len = len;
+	pcap_dump((u_char *)w->dumper, &head, w->frame);
+	return 0;
+}
+
+int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped)
+{
+	struct writer w;
+	struct sample s;
+	int r = 0, err = writer_open(&w, out, compat);
+
+	sample_rewind(t);
+	while (!err && (r = sample_next(t, &s)) > 0) {
+		if (is_dumped(&s))
+			err = writer_put(&w, &s, stamp(s.time_ns, compat));
+		if (err == -EPROTO && !compat)
+			err = 0;
+	}
+	*ret_skipped = w.skipped;
+	writer_close(&w);
+	return err ? err : r;
+}
+
+/* ---- tcpdump ---- */
+
+/* Runs tcpdump on `in`; its text and messages go to `out`. 0 or -errno. */
+static int tcpdump_run(FILE *in, int out, const char *const *argv)
+{
+	pid_t pid;
+	int status;
+
+	fflush(in);
+	rewind(in);
+	pid = fork();
+	if (pid < 0)
+		return fail(-errno, "fork: %s", strerror(errno));
+	if (!pid) {
+		signal(SIGPIPE, SIG_DFL);
+		if (dup2(fileno(in), STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+		    dup2(out, STDERR_FILENO) >= 0)
+			execvp(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return fail(-errno, "waitpid: %s", strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return fail(-ENOENT, "tcpdump cannot be run; install it, or use pcap-dump and read "
+				     "the file elsewhere");
+	return 0;
+}
+
+int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped)
+{
+	static const char *const argv[] = {"tcpdump", "-nn", "-r", "-", NULL};
+	_cleanup_fclose_ FILE *pcap = tmpfile();
+	int err = pcap ? 0 : fail(-errno, "a temporary file: %s", strerror(errno));
+
+	if (!err)
+		err = packets_pcap_dump(t, compat, pcap, ret_skipped);
+	fflush(out);
+	return err ? err : tcpdump_run(pcap, fileno(out), argv);
+}
+
+/* ---- one line per packet ---- */
+
+/*
+ * All packets are given to one tcpdump, packet n with a stamp of n seconds: what begins with that
+ * number is the packet's first line. With -S (absolute sequence numbers) tcpdump says of each
+ * packet what it would say of it alone.
+ */
+struct packet_texts {
+	bool compat;
+	FILE *pcap, *text;
+	struct writer writer;
+	uint64_t nr, next;
+	char line[PACKET_TEXT_MAX]; /* read ahead: that of packet `line_of`, 0: none */
+	uint64_t line_of;
+	bool ended;
+};
+
+int packet_texts_open(bool compat, struct packet_texts **ret)
+{
+	struct packet_texts *p = calloc(1, sizeof(*p));
+	int err = p ? 0 : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	p->compat = compat;
+	p->pcap = tmpfile();
+	p->text = tmpfile();
+	if (!p->pcap || !p->text)
+		err = fail(-errno, "a temporary file: %s", strerror(errno));
+	else
+		err = writer_open(&p->writer, p->pcap, compat);
+	if (err)
+		packet_texts_close(p);
+	else
+		*ret = p;
+	return err;
+}
+
+void packet_texts_close(struct packet_texts *p)
+{
+	if (!p)
+		return;
+	writer_close(&p->writer);
+	if (p->pcap)
+		fclose(p->pcap);
+	if (p->text)
+		fclose(p->text);
+	free(p);
+}
+
+int packet_texts_add(struct packet_texts *p, const struct sample *s)
+{
+	int err = writer_put(&p->writer, s, (struct timeval){(time_t)++p->nr, 0});
+
+	return err == -EPROTO && !p->compat ? 0 : err;
+}
+
+int packet_texts_run(struct packet_texts *p)
+{
+	static const char *const argv[] = {"tcpdump", "-nn", "-tt", "-S", "-r", "-", NULL};
+	int err = 0;
+
+	pcap_dump_flush(p->writer.dumper);
+	if (p->nr)
+		err = tcpdump_run(p->pcap, fileno(p->text), argv);
+	rewind(p->text);
+	return err;
+}
+
+/* "17.000000 IP ..." is packet 17's; lines of other shape continue the one before. */
+static void read_ahead(struct packet_texts *p)
+{
+	char line[PACKET_TEXT_MAX + 32];
+
+	p->line_of = 0;
+	while (!p->ended && !p->line_of) {
+		char *end;
+
+		if (!fgets(line, sizeof(line), p->text)) {
+			p->ended = true;
+			return;
+		}
+		line[strcspn(line, "\n")] = 0;
+		uint64_t number = strtoull(line, &end, 10);
+
+		if (end == line || strncmp(end, ".000000 ", 8))
+			continue;
+		p->line_of = number;
+		snprintf(p->line, sizeof(p->line), "%s", end + 8);
+	}
+}
+
+/* As Python writes bytes: in single quotes, or in double ones where only the others are within. */
+static void put_bytes_repr(char *buf, size_t size, const char *line)
+{
+	char quote = strchr(line, '\'') && !strchr(line, '"') ? '"' : '\'';
+	char *p = buf, *end = buf + size - 6;
+
+	p += sprintf(p, "b%c", quote);
+	for (; *line && p < end; line++) {
+		if (*line == quote || *line == '\\')
+			p += sprintf(p, "\\%c", *line);
+		else if (*line == '\t')
+			p += sprintf(p, "\\t");
+		else if (*line < ' ' || *line > '~')
+			p += sprintf(p, "\\x%02x", (uint8_t)*line);
+		else
+			*p++ = *line;
+	}
+	*p++ = quote;
+	*p = '\0';
+}
+
+int packet_text(struct packet_texts *p, char *buf, size_t size)
+{
+	p->next++;
+	while (!p->ended && p->line_of < p->next)
+		read_ahead(p);
+	if (p->line_of != p->next) {
+		if (p->compat)
+			return fail(-EPROTO, "packet %" PRIu64 " is not known to tcpdump: its "
+				    "protocol has no Ethernet type", p->next);
+		snprintf(buf, size, "(no Ethernet packet)");
+		return 0;
+	}
+	size_t len = strlen(p->line);
+
+	while (len && p->line[len - 1] == ' ')
+		p->line[--len] = 0;
+	if (p->compat)
+		put_bytes_repr(buf, size, p->line);
+	else
+		snprintf(buf, size, "%s", p->line);
+	return 0;
+}
+
+/* ---- TCP states ---- */
+
+static const char *const tcp_states[] = {
+	"CLOSED",     "LISTEN",	 "SYN_SENT", "SYN_RECEIVED", "ESTABLISHED", "CLOSE_WAIT",
+	"FIN_WAIT_1", "CLOSING", "LAST_ACK", "FIN_WAIT_2",   "TIME_WAIT",
+};
+
+static const char *tcp_state_name(unsigned long number)
+{
+	return number < sizeof(tcp_states) / sizeof(tcp_states[0]) ? tcp_states[number] : NULL;
+}
+
+char *tcp_state_text(char *text, char *end, bool compat)
+{
+	static const char arrow[] = " -> ";
+	char *at = end, *from;
+
+	*end = 0;
+	while (at > text && (at[-1] >= '0' && at[-1] <= '9'))
+		at--;
+	if (at - text < 5 || at == end || memcmp(at - 4, arrow, 4))
+		return end;
+	const char *to_name = tcp_state_name(strtoul(at, NULL, 10));
+
+	from = at - 4;
+	if (compat) { /* one digit of the first number; and 6 characters are taken off the end */
+		const char *from_name = tcp_state_name((unsigned long)(from[-1] - '0'));
+
+		return from_name && to_name ? end - 6 + sprintf(end - 6, "%s -> %s", from_name,
+								 to_name)
+					    : end;
+	}
+	while (from > text && from[-1] >= '0' && from[-1] <= '9')
+		from--;
+	bool negative = from > text && from[-1] == '-';
+	const char *from_name = negative ? NULL : tcp_state_name(strtoul(from, NULL, 10));
+
+	if (!from_name || !to_name)
+		return end;
+	return from + sprintf(from, "%s -> %s", from_name, to_name);
+}
+
+/* ---- JSON ---- */
+
+json_t *sample_arg_json(const struct sample_arg *a)
+{
+	char text[2 * 64 + 1];
+
+	switch (a->type) {
+	case 'P':
+		return json_sprintf("0x%" PRIx64, a->u);
+	case 'f':
+	case 'd':
+		return isfinite(a->d) ? json_real(a->d) : json_null();
+	case '?':
+		return json_boolean(a->u);
+	case 'p':
+		snprintf(text, sizeof(text), "%.*s", (int)a->len, (const char *)a->bytes);
+		text_neutralise(text);
+		return json_string(text);
+	case '*': {
+		_cleanup_free_ char *hex = malloc(2ull * a->len + 1);
+
+		for (unsigned int i = 0; hex && i < a->len; i++)
+			sprintf(hex + 2ull * i, "%02x", a->bytes[i]);
+		if (hex)
+			hex[2ull * a->len] = 0;
+		return json_string(hex ? hex : "");
+	}
+	default:
+		return strchr("bhiq", a->type) ? json_integer(a->i)
+					       : json_integer((json_int_t)a->u);
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Packets in an OSv trace: net_packet_in and net_packet_out carry a protocol number and the first
+ * bytes of the packet. They become a pcap file, text by tcpdump, or one line each in `list`.
+ */
+#ifndef HOSTRACE_PACKETS_H
+#define HOSTRACE_PACKETS_H
+
+#include "event/sample.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum { PACKET_TEXT_MAX = 4096 };
+
+/* Is the name net_packet_*? */
+bool sample_is_packet(const struct sample *s);
+
+/*
+ * Writes all packets as pcap (Ethernet, microseconds since boot). 0, or -errno with the sentence
+ * set; a packet of a protocol without a known Ethernet type is -EPROTO with `compat`, else it is
+ * left out and counted in *ret_skipped.
+ */
+int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped);
+
+/* The same through `tcpdump -nn -r -`; its messages are part of the text. */
+int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped);
+
+/* ---- one line per packet, for list --tcpdump ---- */
+
+struct packet_texts;
+int packet_texts_open(bool compat, struct packet_texts **ret);
+void packet_texts_close(struct packet_texts *p);
+
+/* All packets in order, then tcpdump is run once, then the texts come in the same order. */
+int packet_texts_add(struct packet_texts *p, const struct sample *s);
+int packet_texts_run(struct packet_texts *p);
+/* tcpdump's first line of the next packet (--compat: as Python prints bytes: b'..'). */
+int packet_text(struct packet_texts *p, char *buf, size_t size);
+
+/*
+ * The states of "..., A -> B" at the end of a text by name; returns the new end. `compat`: a number
+ * of two digits comes out wrong, as it does there.
+ */
+char *tcp_state_text(char *text, char *end, bool compat);
+
+/* An argument as JSON: numbers, text, "0x.." for pointers, hex bytes for blobs. New reference. */
+json_t *sample_arg_json(const struct sample_arg *a);
+
+#endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzers/profile/profile.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "event/event.h"
+
+enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
+
+struct group {
+	uint64_t id;
+	uint32_t root;
+	char name[17]; /* of the thread, the last one seen */
+};
+
+struct profile {
+	struct sample_trace *trace;
+	const struct profile_options *opt;
+	struct symbols *symbols;
+	struct frames *frames;
+	struct calltree *tree;
+	struct group *group;
+	uint32_t nr_groups, *leaf; /* leaf: last node of (backtrace, group), direct-mapped */
+	uint64_t *leaf_key;
+};
+
+enum { LEAVES = 1 << 14 };
+
+static void profile_deinit(struct profile *p)
+{
+	frames_close(p->frames);
+	symbols_close(p->symbols);
+	calltree_close(p->tree);
+	free(p->group);
+	free(p->leaf);
+	free(p->leaf_key);
+}
+
+static int profile_init(struct profile *p, struct sample_trace *t,
+			const struct profile_options *opt)
+{
+	int err;
+
+	*p = (struct profile){.trace = t, .opt = opt};
+	p->leaf = calloc(LEAVES, sizeof(*p->leaf));
+	p->leaf_key = calloc(LEAVES, sizeof(*p->leaf_key));
+	if (!p->leaf || !p->leaf_key)
+		return fail(-ENOMEM, "out of memory");
+	err = symbols_open(t, &opt->symbols, &p->symbols);
+	if (!err)
+		err = calltree_open(&p->tree);
+	if (!err)
+		err = frames_open(p->symbols, p->tree, &opt->frames, &p->frames);
+	return err;
+}
+
+/* The group of a sample; made when its first sample comes. */
+static int group_of(struct profile *p, const struct sample *s, uint32_t *ret)
+{
+	uint64_t id = p->opt->group == PROFILE_GROUP_THREAD ? s->thread
+		      : p->opt->group == PROFILE_GROUP_CPU  ? s->cpu
+							    : 0;
+	uint32_t i = 0;
+
+	while (i < p->nr_groups && p->group[i].id != id)
+		i++;
+	*ret = i;
+	if (i == p->nr_groups) {
+		if (i == GROUPS_MAX)
+			return fail(-E2BIG, "more than %d groups", GROUPS_MAX);
+		if (array_room(p->group, i))
+			return -ENOMEM;
+		p->group[i] = (struct group){.id = id};
+		p->nr_groups++;
+		int err = calltree_root(p->tree, "All", &p->group[i].root);
+
+		if (err)
+			return err;
+	}
+	memcpy(p->group[i].name, s->thread_name, sizeof(p->group[i].name));
+	return 0;
+}
+
+/* Adds a weight to the sample's path. */
+static int add(struct profile *p, const struct sample *s, double time_ns)
+{
+	const uint32_t *path;
+	unsigned int nr;
+	uint32_t id, group;
+	int r = frames_path(p->frames, s, &path, &nr, &id);
+
+	if (r <= 0)
+		return r;
+	r = group_of(p, s, &group);
+	if (r)
+		return r;
+	uint64_t key = ((uint64_t)group << 32 | id) + 1;
+	uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 50) % LEAVES;
+
+	if (p->leaf_key[at] != key) {
+		r = calltree_path(p->tree, p->group[group].root, path, nr, &p->leaf[at]);
+		if (r)
+			return r;
+		p->leaf_key[at] = key;
+	}
+	calltree_weigh(p->tree, p->leaf[at], 1, time_ns);
+	return 0;
+}
+
+/* The hit counts for the largest part, so that hits add up. */
+static int add_parts(struct profile *p, const struct sample *s, const struct profile_part *part,
+		     unsigned int nr_parts)
+{
+	uint32_t path[FRAMES_PATH_MAX + 1], id, group, node;
+	const uint32_t *frames;
+	unsigned int nr, largest = 0;
+	int r = frames_path(p->frames, s, &frames, &nr, &id);
+
+	if (r <= 0)
+		return r;
+	r = group_of(p, s, &group);
+	if (nr > FRAMES_PATH_MAX)
+		nr = FRAMES_PATH_MAX;
+	memcpy(path, frames, nr * sizeof(*path));
+	for (unsigned int i = 0; i < nr_parts; i++)
+		largest = part[i].ns > part[largest].ns ? i : largest;
+	for (unsigned int i = 0; i < nr_parts && !r; i++) {
+		r = calltree_frame(p->tree, part[i].name, &path[nr]);
+		if (!r)
+			r = calltree_path(p->tree, p->group[group].root, path, nr + 1, &node);
+		if (!r)
+			calltree_weigh(p->tree, node, i == largest, part[i].ns);
+	}
+	return r;
+}
+
+static int add_split(struct profile *p, const struct sample *s, uint64_t start_ns, double ns)
+{
+	const struct time_range *range = &p->opt->range;
+	double start = (double)start_ns;
+	struct profile_part part[PROFILE_PARTS_MAX];
+
+	if (range->has_since && start < range->since_ns)
+		start = range->since_ns;
+	return add_parts(p, s, part, p->opt->split(p->opt->split_arg, s, start, ns, part));
+}
+
+static int add_trimmed(struct profile *p, const struct sample *s, uint64_t start_ns,
+		       int64_t duration_ns)
+{
+	double ns;
+
+	if (!time_range_trim(&p->opt->range, start_ns, duration_ns, &ns))
+		return 0;
+	return p->opt->split ? add_split(p, s, start_ns, ns) : add(p, s, ns);
+}
+
+/* ---- hits: every sample with a backtrace ---- */
+
+static int fold_hits(struct profile *p)
+{
+	const struct time_range *range = &p->opt->range;
+	struct sample s;
+	int r;
+
+	while ((r = sample_next(p->trace, &s)) > 0) {
+		/* The original takes a hit for a span of no length, which may also touch the
+		 * range's end. */
+		bool in = p->opt->compat ? time_range_trim(range, s.time_ns, 0, &(double){0})
+					 : time_range_has(range, s.time_ns);
+
+		if (!in || !s.nr_backtrace || (s.tp->kind && s.stands_in) ||
+		    (p->opt->tracepoint && !sample_type_is(s.tp, p->opt->tracepoint)))
+			continue;
+		r = add(p, &s, 0);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+/* ---- timed: pairs by their entry's backtrace ---- */
+
+static int add_pair(struct profile *p, const struct sample_pair *timed)
+{
+	if (!sample_type_is(timed->entry.tp, p->opt->tracepoint) || !timed->entry.nr_backtrace)
+		return 0;
+	return add_trimmed(p, &timed->entry, timed->entry.time_ns, timed->duration_ns);
+}
+
+static int fold_timed(struct profile *p)
+{
+	_cleanup_(sample_pairs_cleanup_) struct sample_pairs *pairs = NULL;
+	struct sample s;
+	struct sample_pair timed;
+	int r = sample_pairs_open(p->trace, p->opt->compat, &pairs), err = r;
+
+	while (!err && (r = sample_next(p->trace, &s)) != 0) {
+		if (r < 0)
+			return r;
+		r = sample_pairs_next(pairs, &s, &timed);
+		err = r > 0 ? add_pair(p, &timed) : r;
+	}
+	while (!err && (r = sample_pairs_rest(pairs, &timed)) != 0)
+		err = r > 0 ? add_pair(p, &timed) : r;
+	return err;
+}
+
+/* ---- idle: what waiting threads waited in while their CPU had nothing to do ---- */
+
+struct waiting {
+	struct sample s;
+	struct waiting *next; /* in order of insertion */
+};
+
+struct idle_cpu {
+	uint64_t since_ns;
+	bool idle, seen;
+	struct waiting *first;
+};
+
+struct idle {
+	struct idle_cpu cpu[CPUS_MAX];
+	uint32_t nr_waiting, nr_seen, seen[CPUS_MAX]; /* seen: CPUs in order of appearance */
+};
+
+static void wait_end(struct idle *x, struct idle_cpu *c, uint64_t thread)
+{
+	for (struct waiting **w = &c->first; *w; w = &(*w)->next)
+		if ((*w)->s.thread == thread) {
+			struct waiting *gone = *w;
+
+			*w = gone->next;
+			free(gone);
+			x->nr_waiting--;
+			return;
+		}
+}
+
+/* A thread that waits again keeps its place, as a key of the original's dictionary does. */
+static int wait_begin(struct idle *x, struct idle_cpu *c, const struct sample *s)
+{
+	struct waiting **w = &c->first;
+
+	while (*w && (*w)->s.thread != s->thread)
+		w = &(*w)->next;
+	if (!*w) {
+		if (x->nr_waiting == WAITING_MAX || !(*w = calloc(1, sizeof(**w))))
+			return fail(-E2BIG, "more than %d waiting threads", WAITING_MAX);
+		x->nr_waiting++;
+	}
+	(*w)->s = *s;
+	return 0;
+}
+
+static int idle_end(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
+{
+	int err = 0;
+
+	for (struct waiting *w = c->first; w && !err; w = w->next) {
+		uint64_t from = w->s.time_ns > c->since_ns ? w->s.time_ns : c->since_ns;
+
+		if (w->s.nr_backtrace)
+			err = add_trimmed(p, &w->s, from, (int64_t)(now_ns - from));
+	}
+	c->idle = false;
+	return err;
+}
+
+static int idle_sample(struct profile *p, struct idle *x, const struct sample *s)
+{
+	struct idle_cpu *c = &x->cpu[s->cpu % CPUS_MAX];
+	const char *name = s->tp->name;
+
+	if (!c->seen)
+		x->seen[x->nr_seen++] = s->cpu % CPUS_MAX;
+	c->seen = true;
+
+	if (!strcmp(name, "sched_idle")) {
+		c->idle = true;
+		c->since_ns = s->time_ns;
+	} else if (!strcmp(name, "sched_idle_ret")) {
+		return c->idle ? idle_end(p, c, s->time_ns) : 0;
+	} else if (!strcmp(name, "sched_wait")) {
+		return wait_begin(x, c, s);
+	} else if (!strcmp(name, "sched_wait_ret")) {
+		wait_end(x, c, s->thread);
+	}
+	return 0;
+}
+
+static int fold_idle(struct profile *p)
+{
+	struct idle *x = calloc(1, sizeof(*x));
+	struct sample s;
+	uint64_t last_ns = 0;
+	int r = 0, err = x ? 0 : fail(-ENOMEM, "out of memory");
+
+	while (!err && (r = sample_next(p->trace, &s)) > 0) {
+		err = idle_sample(p, x, &s);
+		last_ns = s.time_ns;
+	}
+	if (!err)
+		err = r;
+	for (unsigned int i = 0; x && i < x->nr_seen; i++) {
+		struct idle_cpu *c = &x->cpu[x->seen[i]];
+
+		if (!err && c->idle)
+			err = idle_end(p, c, last_ns);
+		while (c->first)
+			wait_end(x, c, c->first->s.thread);
+	}
+	free(x);
+	return err;
+}
+
+/* ---- all together ---- */
+
+/* Roots carry their header as text; the tree prints "All". */
+int sample_profile(struct sample_trace *t, const struct profile_options *opt, struct calltree **ret)
+{
+	static int (*const fold[])(struct profile *) = {fold_hits, fold_timed, fold_idle};
+	struct profile p;
+	int err = profile_init(&p, t, opt);
+
+	sample_rewind(t);
+	if (!err)
+		err = fold[opt->of](&p);
+	for (uint32_t i = 0; i < p.nr_groups && !err && opt->group != PROFILE_GROUP_NONE; i++) {
+		char header[64];
+
+		if (opt->group == PROFILE_GROUP_THREAD)
+			snprintf(header, sizeof(header),
+				 t->has_thread_addresses ? "Thread %s (0x%" PRIx64 ")"
+							 : "Thread %s (%" PRIu64 ")",
+				 p.group[i].name, p.group[i].id);
+		else
+			snprintf(header, sizeof(header), "CPU 0x%02" PRIx64, p.group[i].id);
+		text_neutralise(header);
+		err = calltree_root_title(p.tree, p.group[i].root, header);
+	}
+	if (!err) {
+		calltree_finish(p.tree, &opt->tree);
+		*ret = take_ptr(p.tree);
+	}
+	profile_deinit(&p);
+	return err;
+}
+
+void profile_print(const struct calltree *tree, bool grouped, FILE *out)
+{
+	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
+		uint32_t root = calltree_root_at(tree, i);
+
+		if (grouped)
+			fprintf(out, "\n=== %s ===\n\n", calltree_title(tree, root));
+		calltree_print(tree, root, out);
+	}
+}

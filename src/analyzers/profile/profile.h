@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Profiles of an OSv trace: hits (prof), times of pairs (prof-timed, prof-wait, prof-lock), idle
+ * CPUs (prof-idle). */
+#ifndef HOSTRACE_PROFILE_H
+#define HOSTRACE_PROFILE_H
+
+#include "analyzers/profile/frames.h"
+#include "analyzers/profile/sample_report.h"
+
+enum profile_of { PROFILE_HITS, PROFILE_TIMED, PROFILE_IDLE };
+enum profile_group { PROFILE_GROUP_NONE, PROFILE_GROUP_THREAD, PROFILE_GROUP_CPU };
+
+enum { PROFILE_PARTS_MAX = 8 };
+
+/* Of one sample's time: so much of it under one more frame, "[device]". */
+struct profile_part {
+	const char *name;
+	double ns;
+};
+
+struct profile_options {
+	enum profile_of of;
+	const char *tracepoint; /* exact name; NULL: all (PROFILE_HITS only) */
+	enum profile_group group;
+	bool compat;
+	struct time_range range;
+	struct symbols_options symbols;
+	struct frames_options frames;
+	struct calltree_options tree;
+	/* Splits [start, start + ns) of the sample; returns how many parts. NULL: it is not split. */
+	unsigned int (*split)(void *arg, const struct sample *s, double start_ns, double ns,
+			      struct profile_part ret[PROFILE_PARTS_MAX]);
+	void *split_arg;
+};
+
+/* Makes the finished tree; the caller closes it. 0 or -errno with the sentence set. */
+int sample_profile(struct sample_trace *t, const struct profile_options *opt,
+		   struct calltree **ret);
+
+/* Prints it as OSv's tool does: one tree, or one under a header per group. */
+void profile_print(const struct calltree *tree, bool grouped, FILE *out);
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/profile/calltree.h"
+#include "analyzers/profile/sample_report.h"
+#include "base/decimal.h"
+#include "event/event.h"
+
+bool time_range_trim(const struct time_range *r, uint64_t start_ns, int64_t duration_ns,
+		     double *ret_ns)
+{
+	double from = (double)start_ns, to = from + (double)duration_ns;
+
+	if (r->has_since && from < r->since_ns)
+		from = r->since_ns;
+	if (r->has_until && to > r->until_ns)
+		to = r->until_ns;
+	*ret_ns = to - from;
+	return to >= from;
+}
+
+const char *sample_timestamp(uint64_t ns, char *buf, size_t size)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	snprintf(buf, size, "%12s", text);
+	return buf;
+}
+
+const char *sample_ms(double ns, char *buf, size_t size)
+{
+	return decimal_print(ns / 1e6, 3, buf, size);
+}
+
+static const char rows_begin[] = "{\"rows\":[";
+
+void row_sink_add(struct row_sink *sink, json_t *row)
+{
+	if (!sink->nr)
+		fputs(rows_begin, sink->out);
+	fputs(sink->nr++ ? ",\n" : "\n", sink->out);
+	if (row)
+		json_dumpf(row, sink->out, JSON_COMPACT);
+	json_decref(row);
+}
+
+void row_sink_end(struct row_sink *sink, json_t *head)
+{
+	char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
+
+	if (!sink->nr)
+		fputs(rows_begin, sink->out);
+	fprintf(sink->out, "\n]%s%s\n", text ? "," : "", text ? text + 1 : "}");
+	free(text);
+	json_decref(head);
+}
+
+json_t *text_json(const char *text)
+{
+	json_t *value = json_string(text);
+
+	if (value)
+		return value;
+	_cleanup_free_ char *copy = strdup(text); /* broken UTF-8 */
+
+	if (copy)
+		text_neutralise(copy);
+	return json_string(copy ? copy : "");
+}
+
+json_t *sample_who_json(const struct sample *s)
+{
+	return json_pack("{s:o, s:o, s:I, s:I}", "thread", json_sprintf("0x%" PRIx64, s->thread),
+			 "comm", text_json(s->thread_name), "cpu", (json_int_t)s->cpu, "vcpu",
+			 (json_int_t)s->cpu);
+}

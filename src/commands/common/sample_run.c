@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The profiles at work on what the options name: one OSv trace as it is, or any other input, or several, or a guest's
+ * trace beside its host's, as the samples that their events mean (profile/samples.h).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzers/profile/samples.h"
+#include "base/error.h"
+#include "commands/common/sample_run.h"
+#include "commands/common/reading.h"
+#include "readers/osv/raw.h"
+
+static int run_begin(struct sample_run *run, const char *formats)
+{
+	*run = (struct sample_run){0};
+	return output_open(formats, &run->out) ? command_failed() : SAMPLE_RUN_BEGUN;
+}
+
+static int run_opened(struct sample_run *run, int err)
+{
+	if (err) {
+		sample_trace_close(run->trace);
+		output_cancel(&run->out);
+		return command_failed();
+	}
+	run->sink = (struct row_sink){.out = run->out.file,
+				      .json = !strcmp(run->out.format, "json"),
+				      .limit = run->out.limit};
+	return SAMPLE_RUN_BEGUN;
+}
+
+int sample_run_open_file(const char *path, const char *formats, struct time_range *range,
+			 struct sample_run *run)
+{
+	int status = time_range_given(range) ? time_range_wrong() : run_begin(run, formats);
+
+	if (status == SAMPLE_RUN_BEGUN)
+		status = run_opened(run, osv_open(path, &run->trace));
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	const struct osv_raw_counts *raw = osv_raw_counts(run->trace);
+
+	if (raw->unfinished || raw->bad)
+		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in something "
+			     "that is none; what follows them is not read",
+			     path, (unsigned long long)raw->unfinished,
+			     (unsigned long long)raw->bad);
+	return status;
+}
+
+/* Times are looked at by the report: a pair may begin before them. */
+static int events_open(void *arg, struct reader **ret)
+{
+	(void)arg;
+	return reading_open_all_times(NULL, NULL, ret);
+}
+
+/* --since and so on count from the trace's start. */
+static int events_range(const struct sample_trace *t, struct time_range *ret)
+{
+	uint64_t start, end, since, until;
+
+	samples_span(t, &start, &end);
+	*ret = (struct time_range){0};
+	if (!reading_window(start, end, &since, &until))
+		return 0;
+	if (since >= until)
+		return fail(-EINVAL, "--since is not before --until");
+	*ret = (struct time_range){since > 0, until < UINT64_MAX, (double)since, (double)until};
+	return 0;
+}
+
+int sample_run_open_events(const char *formats, struct time_range *range, struct sample_run *run)
+{
+	struct samples_input in = {.open = events_open, .first_source = reading_first_guest(),
+				   .name = reading_last_path()};
+	int status = run_begin(run, formats), err;
+
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	err = samples_open(&in, &run->trace);
+	return run_opened(run, err ? err : events_range(run->trace, range));
+}
+
+int sample_run_open(int argc, char **argv, const char *formats, struct time_range *range,
+		    struct sample_run *run)
+{
+	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	const char *path = reading_nr_files() ? reading_only_file() : "tracefile";
+
+	if (!reading_nr_files() && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
+		path = NULL;
+	if (path && (osv_is_trace(path) || access(path, F_OK) || compat_given))
+		return sample_run_open_file(path, formats, range, run);
+	if (compat_given)
+		return command_usage("--compat goes with one OSv trace");
+	return sample_run_open_events(formats, range, run);
+}
+
+static void osv_head_put(struct sample_run *run)
+{
+	json_t *head =
+		json_pack("{s:{s:s, s:s}, s:[{s:s, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}",
+			  "hostrace", "version", HOSTRACE_VERSION, "command", command_now->name,
+			  "inputs", "file", run->trace->file, "kind", run->trace->kind, "events",
+			  (json_int_t)run->trace->nr_read, "lost", 0, "clock", "method",
+			  "guest uptime", "error_ns", 0, "caveats");
+
+	row_sink_end(&run->sink, head);
+}
+
+/* What the inputs told at their end: losses, clocks. */
+static bool events_end(struct sample_run *run)
+{
+	const struct reader *r = samples_reader(run->trace);
+
+	if (!r)
+		return false;
+	if (run->sink.json) {
+		row_sink_end(&run->sink, reading_head(r, run->more));
+	} else if (!strcmp(run->out.format, "text")) {
+		reading_foot(r, run->more, run->sink.out);
+	}
+	return reading_strict_failed(r);
+}
+
+int sample_run_close(struct sample_run *run, int err)
+{
+	bool strict = false;
+
+	if (!err && samples_reader(run->trace))
+		strict = events_end(run);
+	else if (!err && run->sink.json)
+		osv_head_put(run);
+	json_decref(run->more);
+	sample_trace_close(run->trace);
+	if (err) {
+		/* What was read before stays, as in OSv's tool; where nothing was, JSON is not begun. */
+		if (run->sink.json && run->sink.nr)
+			row_sink_end(&run->sink, json_pack("{s:s}", "error", error_text()));
+		fflush(run->out.file);
+		output_cancel(&run->out);
+		return command_failed();
+	}
+	if (output_close(&run->out))
+		return command_failed();
+	return strict ? EXIT_FOUND : EXIT_FINE;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples: what profiles, lists of pairs and call trees are made of. A sample is one occurrence of a sample type
+ * (a tracepoint) with its thread, time, CPU, arguments and backtrace.
+ *
+ * There are two sources, with the same operations: an OSv guest's trace file (readers/osv/), whose tracepoints are
+ * sample types as they are, and any other stream of events (analyzers/profile/samples.c).
+ */
+#ifndef HOSTRACE_SAMPLE_H
+#define HOSTRACE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+enum {
+	SAMPLE_TYPES_MAX = 65536, /* of one trace; OSv has about 500 */
+	SAMPLE_ARGS_MAX = 32,	  /* characters of one signature */
+};
+
+/* What a sample type means where its name does not say it by OSv's conventions (NAME, NAME_ret). */
+struct sample_kind {
+	const struct event_type
+		*type; /* the arguments are such an event's record; NULL: as the signature says */
+	const char *event;     /* the event's own name where the sample's differs; or NULL */
+	const char *base;      /* pairs go by it; NULL: by the name */
+	const char *all;       /* a name for all of its sort: "syscall"; or NULL */
+	const char *allocator; /* it is an allocation: buf, req_len, alloc_len, align in its text */
+	bool ends, per_cpu, keyed; /* it ends `base`; pairs belong to a CPU, to sample.key */
+	bool keeps_first; /* a begin while one is open: that one goes on; else the new one takes its place, */
+	bool nests; /* ... or is nested in it, as a function that calls itself */
+};
+
+struct sample_type {
+	uint64_t
+		key; /* names one of several of the same name; of OSv: the guest address of the tracepoint */
+	char *name, *format;
+	char *signature; /* one character per argument, see sample_args() */
+	unsigned int index;
+	int args_size; /* bytes of the argument block; -1: it varies, or the signature is unknown */
+	const struct sample_kind *kind; /* NULL: OSv's conventions */
+};
+
+/* Valid until the next sample_next(). */
+struct sample {
+	const struct sample_type *tp;
+	uint64_t thread; /* the thread's number; of OSv: its guest address */
+	uint64_t time_ns;
+	uint64_t key; /* of a pair, where the type's kind says so */
+	const uint8_t *
+		backtrace; /* nr_backtrace little-endian u64 return addresses, zeros not yet removed */
+	const uint8_t *args; /* argument block */
+	uint32_t args_len;
+	uint32_t nr_backtrace;
+	uint32_t cpu; /* 0xffffffff: before threads existed */
+	char thread_name[17];
+	bool stands_in; /* of a type with a kind: there is no backtrace, the thread's name is all of it */
+};
+
+/* What an address was resolved to: one function. The strings live as long as whoever resolved it. */
+struct frame {
+	uint64_t address;
+	const char *name; /* NULL: unresolved */
+	const char *file; /* NULL: not known */
+	int line;	  /* 0: not known */
+};
+
+/* How addresses are to be resolved by the trace itself. */
+struct sample_resolve {
+	bool none;    /* no symbols; only names that the trace has instead of addresses */
+	bool no_file; /* not the tables that an OSv dump brings */
+	bool compat;  /* as OSv's own tool searches those */
+};
+
+struct sample_trace;
+
+struct sample_ops {
+	/* The next sample: 1, 0 at the end, -errno with the error message set (samples handed out before stay good). */
+	int (*next)(struct sample_trace *t, struct sample *ret);
+	/* Back to the first sample; t->nr_read tells how many were read. */
+	void (*rewind)(struct sample_trace *t);
+	/* What the trace itself knows of an address (as in sample_backtrace()): 0, or 1 with *ret. */
+	unsigned int (*resolve)(struct sample_trace *t, uint64_t address,
+				const struct sample_resolve *how, struct frame *ret);
+	/* Frees what embeds the trace. */
+	void (*close)(struct sample_trace *t);
+};
+
+/* Embedded as the first member by its source. Backtraces live as long as the trace. */
+struct sample_trace {
+	const char *file; /* owned */
+	const char *kind; /* what the file is, for JSON: "osv-tracefile" */
+	struct sample_type *types;
+	unsigned int nr_types;
+	const struct sample_ops *ops;
+	uint64_t nr_read;	 /* samples handed out since the first one */
+	const char *default_elf; /* has the names if none is given; or NULL */
+	bool whole;		 /* all CPUs' samples begin together: none was overwritten */
+	bool keeps_args; /* arguments live as long as the trace, not only until the next sample */
+	bool has_thread_addresses; /* sample.thread is an address, not a number */
+	bool has_padded_names;	   /* thread names come with their padding from the file */
+};
+
+/* `file` is copied. -ENOMEM with the error message set. */
+int sample_trace_init(struct sample_trace *t, const char *file, const char *kind,
+		      const struct sample_ops *ops);
+/* For the close of a source: frees what the trace itself holds. */
+void sample_trace_deinit(struct sample_trace *t);
+
+void sample_trace_close(struct sample_trace *t);
+DEFINE_CLEANUP(sample_trace, struct sample_trace *, sample_trace_close);
+
+/* Takes ownership of the strings, also on failure. */
+int sample_type_add(struct sample_trace *t, uint64_t key, char *name, char *signature,
+		    char *format);
+
+/* Is it the type of this name, or made of the event of this name? */
+bool sample_type_is(const struct sample_type *tp, const char *name);
+
+static inline int sample_next(struct sample_trace *t, struct sample *ret)
+{
+	int r = t->ops->next(t, ret);
+
+	t->nr_read += r > 0;
+	return r;
+}
+
+void sample_rewind(struct sample_trace *t);
+
+/* Addresses of the backtrace without zeros, each less 1 (the call, not the return); at most max. Returns how many. */
+unsigned int sample_backtrace(const struct sample *s, uint64_t *ret, unsigned int max);
+
+/* ---- arguments ---- */
+
+struct sample_arg {
+	char type; /* signature character */
+	union {
+		int64_t i;
+		uint64_t u;
+		double d;
+	};
+	const uint8_t *bytes; /* p: text, not terminated; *: blob */
+	unsigned int len;
+};
+
+/*
+ * Decodes the argument block by the signature: b B h H i I q Q c ? f d P p *, each aligned to min(size, 8) within the
+ * block. Returns the number of arguments or -EBADMSG (signature unknown, block too short; error message set).
+ */
+int sample_args(const struct sample_type *tp, const uint8_t *block, size_t len,
+		struct sample_arg ret[SAMPLE_ARGS_MAX], size_t *ret_len);
+
+/*
+ * Offset and type of each argument, for signatures without blobs. Returns how many, and the block's size; -1 where that
+ * varies from sample to sample.
+ */
+struct sample_arg_place {
+	char type;
+	uint16_t offset, size;
+};
+int sample_args_layout(const char *signature, struct sample_arg_place ret[SAMPLE_ARGS_MAX],
+		       size_t *ret_size);
+
+/*
+ * Formats a sample's arguments as OSv's tool does: the type's printf-like format with Python's rules (%p is 0x%016x, a
+ * negative %x has a minus sign, ...). Returns buf, or NULL with the error message set where that tool fails.
+ */
+const char *sample_format(const struct sample *s, char *buf, size_t size);
+
+#endif

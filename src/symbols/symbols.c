@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "symbols/frame_cache.h"
+#include "symbols/symbols.h"
+#include "symbols/symbol_map.h"
+
+enum { FILE_SYMBOLS_MAX = 4 << 20, CACHE_SLOTS = 1 << 16 };
+
+struct file_symbol {
+	uint64_t address;
+	char *name, *file;
+	int line;
+	size_t nr; /* place in the file: of several of one address the last one counts */
+};
+
+struct symbols {
+	struct symbols_options opt;
+	struct sample_resolve resolve;
+	struct sample_trace *trace;
+	struct file_symbol *by_file; /* sorted by address */
+	size_t nr_by_file;
+	struct elf_names *elf;
+	struct frame_cache cache; /* of what the ELF file said */
+	struct symbol_map *map;
+};
+
+/* ---- the .symbols file: "0xADDR FILE LINE NAME", LINE "<?>" if unknown; FILE may hold blanks then
+ * ---- */
+
+static bool parse_line(char *line, struct file_symbol *ret)
+{
+	char *rest, *unknown;
+
+	line[strcspn(line, "\n")] = 0;
+	ret->address = strtoull(line, &rest, 16);
+	if (rest == line || *rest++ != ' ')
+		return false;
+	ret->line = 0;
+	unknown = strstr(rest, " <?> ");
+	if (unknown) {
+		*unknown = 0;
+		ret->file = rest;
+		ret->name = unknown + 5;
+		return true;
+	}
+	ret->file = rest;
+	rest = strchr(rest, ' ');
+	if (!rest)
+		return false;
+	*rest++ = 0;
+	ret->line = (int)strtol(rest, &rest, 10);
+	if (*rest != ' ')
+		return false;
+	ret->name = rest + 1;
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct file_symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+static int file_symbol_add(struct symbols *s, const struct file_symbol *parsed)
+{
+	size_t nr = s->nr_by_file;
+
+	if (nr == FILE_SYMBOLS_MAX)
+		return fail(-E2BIG, "more than %d symbols", FILE_SYMBOLS_MAX);
+	if (array_room(s->by_file, nr))
+		return -ENOMEM;
+	struct file_symbol *f = &s->by_file[s->nr_by_file++];
+
+	*f = *parsed;
+	f->nr = nr;
+	f->name = strdup(parsed->name);
+	f->file = strcmp(parsed->file, "None") ? strdup(parsed->file) : NULL;
+	return f->name ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+static int read_symbols_file(struct symbols *s)
+{
+	char path[4096];
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	unsigned long nr = 0;
+
+	snprintf(path, sizeof(path), "%s.symbols", s->trace->file);
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	if (!f)
+		return fail(-errno, "%s: %s (-S reads it; -e ELF or -x do without)", path,
+			    strerror(errno));
+	while (getline(&line, &size, f) > 0) {
+		struct file_symbol parsed;
+
+		nr++;
+		if (!parse_line(line, &parsed))
+			return fail(-EBADMSG, "%s: line %lu: not \"0xADDRESS FILE LINE NAME\"",
+				    path, nr);
+		int err = file_symbol_add(s, &parsed);
+
+		if (err)
+			return err;
+	}
+	if (s->nr_by_file)
+		qsort(s->by_file, s->nr_by_file, sizeof(*s->by_file), by_address);
+	return 0;
+}
+
+static unsigned int resolve_by_file(struct symbols *s, uint64_t address, struct frame *ret)
+{
+	size_t lo = 0, hi = s->nr_by_file;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->by_file[mid].address <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || s->by_file[lo - 1].address != address)
+		return 0;
+	const struct file_symbol *f = &s->by_file[lo - 1];
+
+	*ret = (struct frame){address, f->name, f->file, f->line};
+	return 1;
+}
+
+static unsigned int resolve_by_map(struct symbols *s, uint64_t address, struct frame *ret)
+{
+	const char *name = symbol_map_find(s->map, address);
+
+	*ret = (struct frame){.address = address, .name = name};
+	return name != NULL;
+}
+
+/* A file that is not known is "??", as addr2line writes it. */
+static unsigned int resolve_by_elf(struct symbols *s, uint64_t address, struct frame *ret)
+{
+	unsigned int nr;
+
+	if (frame_cache_get(&s->cache, address, ret, &nr))
+		return nr;
+	nr = elf_names_resolve(s->elf, address, !s->opt.no_inlines, ret);
+	for (unsigned int i = 0; i < nr; i++)
+		if (!ret[i].file)
+			ret[i].file = "??";
+	frame_cache_put(&s->cache, address, ret, nr);
+	return nr;
+}
+
+/* ---- all together ---- */
+
+int symbols_open(struct sample_trace *t, const struct symbols_options *opt, struct symbols **ret)
+{
+	_cleanup_(symbols_cleanup_) struct symbols *s = calloc(1, sizeof(*s));
+	int err = 0;
+
+	if (!s)
+		return fail(-ENOMEM, "out of memory");
+	s->opt = *opt;
+	s->resolve = (struct sample_resolve){opt->none, opt->use_file, opt->compat};
+	s->trace = t;
+	if (!opt->none && opt->use_file)
+		err = read_symbols_file(s);
+	else if (!opt->none && opt->map)
+		err = symbol_map_open(opt->map, &s->map);
+	else if (!opt->none && (opt->elf || t->default_elf))
+		err = elf_names_open(opt->elf ? opt->elf : t->default_elf, &s->elf);
+	if (err == -ENOEXEC) /* not a table of symbols: an ELF file? */
+		err = elf_names_open(opt->map, &s->elf);
+	if (err)
+		return err;
+	*ret = take_ptr(s);
+	return 0;
+}
+
+void symbols_close(struct symbols *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->nr_by_file; i++) {
+		free(s->by_file[i].name);
+		free(s->by_file[i].file);
+	}
+	free(s->by_file);
+	elf_names_close(s->elf);
+	frame_cache_deinit(&s->cache);
+	symbol_map_close(s->map);
+	free(s);
+}
+
+unsigned int symbols_resolve(struct symbols *s, uint64_t address,
+			     struct frame ret[FRAME_INLINES_MAX])
+{
+	unsigned int nr = 0;
+
+	if (s->opt.none)
+		nr = 0;
+	else if (s->opt.use_file)
+		nr = resolve_by_file(s, address, ret);
+	else if (s->map)
+		nr = resolve_by_map(s, address, ret);
+	else if (s->elf)
+		nr = resolve_by_elf(s, address, ret);
+	if (!nr)
+		nr = s->trace->ops->resolve(s->trace, address, &s->resolve, ret);
+	if (!nr) {
+		ret[0] = (struct frame){.address = address};
+		nr = 1;
+	}
+	return nr;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names for the addresses in backtraces: functions, the inlined ones included, with file and line. From the first
+ * source that was asked for:
+ *
+ *   none            -x: only names that the trace itself has instead of addresses
+ *   use_file        -S: the .symbols file that was saved with an OSv tracefile
+ *   map             --symbols: a table of symbols as /proc/kallsyms or System.map, or an ELF file
+ *   elf             -e: the guest's ELF file with its DWARF, inlined functions as addr2line -i prints them
+ *
+ * and for what that does not know, from the trace itself (struct sample_ops). Lists and tables, which show one name
+ * for an address, use addresses.h.
+ */
+#ifndef HOSTRACE_SYMBOLS_H
+#define HOSTRACE_SYMBOLS_H
+
+#include "event/sample.h"
+
+enum { FRAME_INLINES_MAX = 64 };
+
+struct symbols_options {
+	bool none, use_file, no_inlines;
+	bool compat;	 /* the dump's tables are searched with the original's off-by-one rules */
+	const char *map; /* --symbols: kallsyms, System.map, nm's output, or an ELF file */
+	const char *elf; /* -e; NULL and neither of the above: the trace's default, if it has one */
+};
+
+struct symbols;
+
+/* 0, or -errno with the error message set. A missing ELF or .symbols file is an error, as in OSv's tool. */
+int symbols_open(struct sample_trace *t, const struct symbols_options *opt, struct symbols **ret);
+void symbols_close(struct symbols *s);
+DEFINE_CLEANUP(symbols, struct symbols *, symbols_close);
+
+/* Frames of an address (a return address less 1), innermost first; at least one. */
+unsigned int symbols_resolve(struct symbols *s, uint64_t address,
+			     struct frame ret[FRAME_INLINES_MAX]);
+
+/* ---- the sources, each in its file ---- */
+
+struct elf_names;
+int elf_names_open(const char *path, struct elf_names **ret);
+/* A shared object that was loaded at base. */
+int elf_names_open_at(const char *path, uint64_t base, struct elf_names **ret);
+void elf_names_close(struct elf_names *e);
+/* 0: the file does not know the address. */
+unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,
+			       struct frame ret[FRAME_INLINES_MAX]);
+
+#endif
