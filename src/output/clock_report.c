@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "clock/align_rows.h"
+#include "output/clock_report.h"
+#include "output/report.h"
+
+static json_t *row_json(const struct align_row *r, const char *source)
+{
+	return json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I}",
+			 "source", source, "vcpu", (int)r->vcpu, "method", r->method, "from_ns",
+			 (json_int_t)r->from_ns, "offset", (json_int_t)r->offset, "offset_ns",
+			 (json_int_t)r->offset_ns, "scale", r->scale, "drift_ppb", r->drift_ppb,
+			 "error_ns", (json_int_t)r->error_ns, "checked",
+			 (json_int_t)r->proof.checked, "unchecked", (json_int_t)r->proof.unchecked,
+			 "violations", (json_int_t)r->proof.violations, "worst_ns",
+			 (json_int_t)r->worst_ns);
+}
+
+int clock_report_add(struct clock_report_rows *rows, const struct align *a,
+		     const struct align_guest *g, const char *source)
+{
+	_cleanup_free_ struct align_row *row = NULL;
+	size_t nr = 0;
+	int err = align_rows(a, g, &row, &nr);
+
+	if (!err && !rows->rows && !(rows->rows = json_array()))
+		err = fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr && !err; i++) {
+		json_array_append_new(rows->rows, row_json(&row[i], source));
+		rows->sum.checked += row[i].proof.checked;
+		rows->sum.unchecked += row[i].proof.unchecked;
+		rows->sum.violations += row[i].proof.violations;
+	}
+	return err;
+}
+
+void clock_report_caveats(const struct align_guest *g, json_t *caveats)
+{
+	if (g->by_userspace)
+		caveat_add(caveats, "the host has no kvm_entry and kvm_exit: events are only "
+				    "checked to lie between a call of KVM_RUN and its return");
+	if (g->by_disk)
+		caveat_add(caveats,
+			   "the host knows nothing of guest mode: the clock is bounded by the "
+			   "guest's disk requests alone, and no event could refute it");
+	if (g->by_kicks)
+		caveat_add(caveats, "the bound is narrowed by the guest's kicks: they come before "
+				    "the host's records of them");
+	if (!g->path)
+		caveat_add(caveats, "no guest's trace was given (--guest): this is what the "
+				    "host's kernel says, unproven");
+}
+
+static int64_t number(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
+static void draw_sum(const struct clock_report_rows *s, int64_t worst, FILE *f)
+{
+	fprintf(f, "%" PRIu64 " guest events checked against guest mode, %" PRIu64 " outside",
+		s->sum.checked, s->sum.violations);
+	if (s->sum.violations)
+		fprintf(f, ", by %" PRId64 "ns at worst", worst);
+	fprintf(f, "\n%" PRIu64 " guest events are not within the host's recording\n",
+		s->sum.unchecked);
+}
+
+void clock_report_text(const struct clock_report_rows *s, bool guests, FILE *f)
+{
+	int64_t worst = 0;
+	size_t i;
+	json_t *row;
+
+	fprintf(f, "%-6s %4s %-7s %16s %11s %9s %8s %7s %4s\n", "source", "vcpu", "method",
+		"offset", "scale", "drift", "error", "checked", "out");
+	json_array_foreach (s->rows, i, row) {
+		char drift[32], error[32];
+
+		snprintf(drift, sizeof(drift), "%.0fppb",
+			 json_real_value(json_object_get(row, "drift_ppb")));
+		snprintf(error, sizeof(error), "%" PRId64 "ns", number(row, "error_ns"));
+		if (number(row, "worst_ns") > worst)
+			worst = number(row, "worst_ns");
+		fprintf(f,
+			"%-6s %4" PRId64 " %-7s %16" PRId64 " %11.9f %9s %8s %7" PRId64 " %4" PRId64
+			"\n",
+			json_string_value(json_object_get(row, "source")), number(row, "vcpu"),
+			json_string_value(json_object_get(row, "method")), number(row, "offset"),
+			json_real_value(json_object_get(row, "scale")), drift, error,
+			number(row, "checked"), number(row, "violations"));
+	}
+	if (guests)
+		draw_sum(s, worst, f);
+	else
+		fprintf(f, "nothing was checked\n");
+}
+
+void clock_report_json(const struct clock_report_rows *s, json_t *answer)
+{
+	json_object_set_new(answer, "rows", s->rows ? json_incref(s->rows) : json_array());
+	json_object_set_new(answer, "totals",
+			    json_pack("{s:I, s:I, s:I}", "checked", (json_int_t)s->sum.checked,
+				      "unchecked", (json_int_t)s->sum.unchecked, "violations",
+				      (json_int_t)s->sum.violations));
+}
