@@ -186,7 +186,7 @@ static int run(int argc, char **argv, char **rest)
 	struct output out;
 
 	(void)rest;
-	if (argc && (!strncmp(argv[0], "pair:", 5) || analyzer_find(argv[0]))) {
+	if (argc && (!strncmp(argv[0], "pair:", 5) || analyzer_find(argv[0], NULL))) {
 		if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 			return command_usage("%s", error_text());
 		return view_run(&timeline_view, argv[0], by);

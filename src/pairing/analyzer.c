@@ -25,6 +25,16 @@ bool analyzer_wants(const struct analyzer *a, const char *event)
 	       name_in_list(a->needs, event);
 }
 
+bool analyzer_wants_guests(const struct analyzer *a)
+{
+	const char *const lists[] = {a->begin, a->end, a->mark, a->reset, a->needs};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (lists[i] && strstr(lists[i], "guest:"))
+			return true;
+	return false;
+}
+
 /* Edits needed to make one word of the other (Levenshtein); words are short. */
 static unsigned int distance(const char *a, const char *b)
 {
@@ -99,33 +109,31 @@ static int check_key(const char *event, const char *key)
 	return unknown("field of that event", key, &g);
 }
 
-/* "pair:BEGIN,END,KEY[,KEY]": one at a time, kept for the rest of the run. */
-static const struct analyzer *make_pair(const char *text)
+static const struct analyzer *make_pair(const char *name, struct pair_analyzer *own)
 {
-	static char name[512], words[512];
-	static struct analyzer made;
-	char *begin = words, *end, *key;
+	char *begin = own->words, *end, *key;
 
-	if (snprintf(name, sizeof(name), "pair:%s", text) >= (int)sizeof(name)) {
-		fail_usage(-EINVAL, "'%s' is too long", text);
+	if (strlen(name) >= sizeof(own->name)) {
+		fail_usage(-EINVAL, "'%s' is too long", name);
 		return NULL;
 	}
-	snprintf(words, sizeof(words), "%s", text);
-	end = strchr(words, ',');
+	strcpy(own->name, name);
+	strcpy(own->words, name + strlen("pair:"));
+	end = strchr(begin, ',');
 	key = end ? strchr(end + 1, ',') : NULL;
 	if (!key) {
-		fail_usage(-EINVAL, "'pair:%s' is not pair:BEGIN,END,KEY", text);
+		fail_usage(-EINVAL, "'%s' is not pair:BEGIN,END,KEY", name);
 		return NULL;
 	}
 	*end++ = 0;
 	*key++ = 0;
-	made = (struct analyzer){.name = name,
-				 .summary = "a pair of your own",
-				 .begin = begin,
-				 .end = end,
-				 .key = key,
-				 .by = "pid"};
-	return &made;
+	own->a = (struct analyzer){.name = own->name,
+				   .summary = "a pair of your own",
+				   .begin = begin,
+				   .end = end,
+				   .key = key,
+				   .by = "pid"};
+	return &own->a;
 }
 
 int analyzer_resolve(const struct analyzer *a)
@@ -148,12 +156,12 @@ int analyzer_resolve(const struct analyzer *a)
 	return err;
 }
 
-const struct analyzer *analyzer_find(const char *name)
+const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own)
 {
 	struct guess g = {NULL, (unsigned int)strlen(name) / 2 + 1};
 
 	if (!strncmp(name, "pair:", 5))
-		return make_pair(name + 5);
+		return make_pair(name, own);
 	for (const struct analyzer *const *a = analyzers; *a; a++) {
 		if (!strcmp((*a)->name, name))
 			return *a;
@@ -161,4 +169,9 @@ const struct analyzer *analyzer_find(const char *name)
 	}
 	unknown("analyzer", name, &g);
 	return NULL;
+}
+
+const struct analyzer *analyzer_fallback(const struct analyzer *a)
+{
+	return a->fallback ? analyzer_find(a->fallback, NULL) : NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An analyzer says what is measured: a span from this event to that one, or a point. It is a
- * declaration; what strings cannot say is a function (`feed`). Add one: its file in src/analyzers/
- * and its line in src/analyzers/all.c. Its event names also tell `record --for NAME` what to enable
+ * declaration; where strings do not suffice, it is a function (`feed`). Add one: its file in src/analyzers/
+ * and its line in src/analyzers/all.c. From its event names `record --for NAME` knows what to enable
  * and `doctor` what is missing.
  */
 #ifndef HOSTRACE_ANALYZER_H
@@ -15,7 +15,7 @@
 
 enum { LABELS_MAX = 6 }; /* keys that spans can be grouped by at once */
 
-/* What was measured once. Valid during the call that hands it over. */
+/* One measurement. Valid during the call that passes it. */
 struct span {
 	uint64_t start_ns, end_ns; /* equal: a point without a duration */
 	uint64_t weight; /* how many accesses it stands for: 1, or the count of a string I/O */
@@ -29,7 +29,7 @@ struct span {
 struct pairing;
 
 /*
- * Names of events and fields are those of events.def; lists are comma-separated; what is NULL or false is not wanted.
+ * Names of events and fields are those of events.def; lists are comma-separated; NULL or false: none.
  * doc/howto-add-analyzer.md has an example.
  */
 struct analyzer {
@@ -42,35 +42,48 @@ struct analyzer {
 	const char *key;   /* what both must agree on: "tid", "vcpu", "pid" or fields of both */
 	const char *reset; /* events that end everything open of their VM, without a result */
 	bool keep_first;   /* a second begin does not replace the first; further ends are normal */
-	const char *skip_zero; /* a begin whose field of this name is 0 is none */
+	const char *skip_zero; /* begins whose field of this name is 0 are skipped */
 
-	/* What is told of it. */
+	/* What is reported of it. */
 	const char *by;	   /* keys that spans are grouped by unless --by says otherwise */
 	const char *mark;  /* event that marks the span open in its thread (userspace exit) */
 	const char *weight, *size; /* fields of a point: how many accesses, bytes of one */
 	const char *duration;	   /* field of a point: its own duration in ns */
 
-	/* Where `begin` is not in the trace: the analyzer to use, and what to say then. */
+	/* Where `begin` is not in the trace: the analyzer to use instead, and the note printed then. */
 	const char *fallback, *fallback_caveat;
 
-	/* Where strings cannot say it: gets every event named here and calls pairing_begin() and so on. */
+	/* Where strings do not suffice: gets every event named here and calls pairing_begin() and so on. */
 	void (*feed)(struct pairing *p, const struct event *ev);
 	const char *needs; /* further events that `feed` or the labels look at */
 };
 
 extern const struct analyzer *const analyzers[]; /* ends with NULL */
 
-/* By name; "pair:BEGIN,END,KEY" makes one. NULL with the sentence set ("did you mean") if there is none. */
-const struct analyzer *analyzer_find(const char *name);
+/* An analyzer made from "pair:BEGIN,END,KEY[,KEY]". */
+struct pair_analyzer {
+	struct analyzer a;
+	char name[512], words[512];
+};
 
 /*
- * Are the events and keys of a "pair:..." known, now that the trace was read? -EINVAL with the
- * sentence set ("did you mean"). Guests' events come with the trace, so this cannot be asked before.
+ * By name; "pair:BEGIN,END,KEY" is made in *own, which must live as long as it is used. NULL with the error message set
+ * ("did you mean") if there is none.
+ */
+const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own);
+
+/* Its fallback, or NULL. */
+const struct analyzer *analyzer_fallback(const struct analyzer *a);
+
+/*
+ * Checks events and keys of a "pair:..." after the trace was read, as guests' events are only known then. -EINVAL with
+ * the error message set ("did you mean").
  */
 int analyzer_resolve(const struct analyzer *a);
 
-/* Does the analyzer look at this event (begin, end, mark, reset, needs)? */
+/* Does the analyzer look at this event (begin, end, mark, reset, needs)? And at any event of a guest? */
 bool analyzer_wants(const struct analyzer *a, const char *event);
+bool analyzer_wants_guests(const struct analyzer *a);
 
 /* Is `name` one of the comma-separated names in list (NULL: no)? */
 bool name_in_list(const char *list, const char *name);

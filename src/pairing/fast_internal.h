@@ -9,6 +9,7 @@
 #include "tracefile/map.h"
 
 enum {
+	FAST_JOBS_MAX = 64,
 	FAST_THREADS_MAX = 16384, /* of one segment */
 	FAST_CARRY_MAX = 65536,	  /* events of a thread kept for the next round */
 	ROLE_FOREIGN = 128,	  /* besides ROLE_*: an event that the fast path does not handle */

@@ -7,16 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "pairing/fast_plan.h"
 
-enum {
-	SLOTS_OF_THREADS = 4 * FAST_THREADS_MAX,
-	JOBS_MAX = 64,
-};
+enum { SLOTS_OF_THREADS = 4 * FAST_THREADS_MAX };
 
 /* ---- a worker ---- */
 
@@ -143,8 +139,8 @@ static struct fast_worker *worker_new(struct fast_plan *plan)
 	w->scratch = malloc(COLUMNS_RECORDS_MAX * sizeof(*w->scratch));
 	w->threads = calloc(FAST_THREADS_MAX, sizeof(*w->threads));
 	w->slot = calloc(SLOTS_OF_THREADS, sizeof(*w->slot));
-	w->state = plan->fold->open(plan->fold->arg);
-	if (w->loader && w->columns && w->scratch && w->threads && w->slot && w->state)
+	if (w->loader && w->columns && w->scratch && w->threads && w->slot &&
+	    !plan->fold->open(plan->fold->arg, &w->state))
 		return w;
 	worker_free(w);
 	return NULL;
@@ -228,24 +224,43 @@ static int borders_join(struct fast_worker *w, struct fast_plan *plan, uint64_t 
 	return err ? err : fast_flush(w);
 }
 
-static int join(struct fast_worker **w, struct fast_plan *plan, struct pairing *p)
+static int parts_merge(struct fast_worker **w, const struct fast_plan *plan, void **ret_state)
+{
+	const struct span_fold *fold = plan->fold;
+	void *state = NULL;
+	int err = fold->open(fold->arg, &state);
+
+	for (unsigned int i = 0; i < plan->jobs && !err; i++)
+		err = fold->merge(state, w[i]->state);
+	if (err && state)
+		fold->close(state);
+	else
+		*ret_state = state;
+	return err;
+}
+
+static int segments_join(struct fast_worker **w, struct fast_plan *plan, struct pairing *p,
+			 void **ret_state)
 {
 	struct pair_counts all = {0};
 	uint64_t begins = 0, lost_records = 0;
 	int err = borders_join(w[0], plan, &all.open);
 
-	for (unsigned int i = 0; i < plan->jobs && !err; i++) {
+	for (unsigned int i = 0; i < plan->jobs; i++) {
 		all.spans += w[i]->spans;
 		all.unmatched_begin += w[i]->unmatched_begin;
 		all.unmatched_end += w[i]->unmatched_end;
 		all.unknown += w[i]->unknown;
 		lost_records += w[i]->lost_records;
 		begins += w[i]->begins;
-		err = plan->fold->merge(plan->fold->arg, w[i]->state);
 	}
 	/* The index lists begins, and all losses must have been known before. */
-	if (err || !begins || lost_records != plan->nr_lost_records)
-		return err ? err : FAST_UNSUITED;
+	if (!err && (!begins || lost_records != plan->nr_lost_records))
+		err = FAST_UNSUITED;
+	if (!err)
+		err = parts_merge(w, plan, ret_state);
+	if (err)
+		return err;
 	p->counts = all;
 	p->nr_begins = begins;
 	return 0;
@@ -253,7 +268,7 @@ static int join(struct fast_worker **w, struct fast_plan *plan, struct pairing *
 
 static int workers_run(struct fast_worker **w, struct fast_plan *plan)
 {
-	pthread_t thread[JOBS_MAX];
+	pthread_t thread[FAST_JOBS_MAX];
 	unsigned int nr = 1;
 	int err = 0;
 
@@ -267,20 +282,11 @@ static int workers_run(struct fast_worker **w, struct fast_plan *plan)
 	return err;
 }
 
-int fast_path_run(struct reader *r, struct pairing *p, unsigned int jobs,
-		 const struct span_fold *fold)
+static int plan_run(struct fast_plan *plan, struct pairing *p, void **ret_state)
 {
-	struct fast_worker *w[JOBS_MAX] = {0};
-	struct fast_plan *plan = calloc(1, sizeof(*plan));
-	int err = plan ? 0 : -ENOMEM;
+	struct fast_worker *w[FAST_JOBS_MAX] = {0};
+	int err = 0;
 
-	if (!jobs)
-		jobs = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	if (plan) {
-		plan->fold = fold;
-		err = fast_plan_make(plan, r, p, jobs < JOBS_MAX ? jobs : JOBS_MAX) ? 0
-										    : FAST_UNSUITED;
-	}
 	for (unsigned int i = 0; !err && i < plan->jobs; i++)
 		err = (w[i] = worker_new(plan)) ? 0 : -ENOMEM;
 	if (!err)
@@ -288,13 +294,22 @@ int fast_path_run(struct reader *r, struct pairing *p, unsigned int jobs,
 	if (!err)
 		err = workers_run(w, plan);
 	if (!err)
-		err = join(w, plan, p);
+		err = segments_join(w, plan, p, ret_state);
 	debug("read", "fast path: %s (%d), %zu segments, %u workers", err ? "left" : "done", err,
-	      plan ? plan->nr_segments : 0, plan ? plan->jobs : 0);
-	for (unsigned int i = 0; i < JOBS_MAX; i++)
+	      plan->nr_segments, plan->jobs);
+	for (unsigned int i = 0; i < FAST_JOBS_MAX; i++)
 		worker_free(w[i]);
-	if (!err)
+	return err;
+}
+
+bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *fold,
+		   const struct pairing_options *opt, void **ret_state)
+{
+	struct fast_plan *plan = calloc(1, sizeof(*plan));
+	bool done = plan && fast_plan_make(plan, r, p, fold, opt) && !plan_run(plan, p, ret_state);
+
+	if (done)
 		r->info.lost = plan->lost;
 	fast_plan_free(plan);
-	return !err;
+	return done;
 }

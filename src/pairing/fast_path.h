@@ -15,31 +15,13 @@
 #ifndef HOSTRACE_FAST_PATH_H
 #define HOSTRACE_FAST_PATH_H
 
-#include "event/reader.h"
-#include "pairing/pair.h"
-#include "pairing/spans.h"
-
-/* Folds the spans. All functions but spans() are called in the caller's thread. */
-struct span_fold {
-	void *arg;
-	void *(*open)(void *arg); /* a state for one worker; NULL: out of memory */
-	int (*spans)(void *state, const struct spans *s);
-	int (*merge)(void *arg, void *state); /* into the result; -errno: not possible */
-	void (*close)(void *state);
-	bool wants_ends; /* spans.end_ns */
-};
+#include "pairing/run.h"
 
 /*
- * Reads all of `r`, which must not have been read yet, and pairs it for `p`, which must be fresh: its counts are set.
- * jobs: number of workers, 0 for one per CPU. 1: done; 0: take the slow path, with the same r but a new p and fold.
+ * Reads all of `r`, which must not have been read yet, and pairs it for `p`, which must be fresh: its counts are set
+ * then, and *ret_state is what the spans were folded to. False: take the slow path, with the same r and a p restarted.
  */
-int fast_path_run(struct reader *r, struct pairing *p, unsigned int jobs,
-		 const struct span_fold *fold);
-
-/* Can the fast path pair this analyzer at all? */
-bool fast_path_suits(const struct pairing *p);
-
-/* For tests, whose files are small: bytes of a segment; 0: the default. */
-extern size_t fast_path_segment_bytes;
+bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *fold,
+		   const struct pairing_options *opt, void **ret_state);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -29,7 +30,7 @@ static bool no(const char *why)
 
 /* ---- the analyzer ---- */
 
-bool fast_path_suits(const struct pairing *p)
+static bool is_suited(const struct pairing *p)
 {
 	const struct analyzer *a = p->a;
 
@@ -264,9 +265,7 @@ static void round_bytes_find(struct fast_plan *plan)
 	}
 }
 
-size_t fast_path_segment_bytes;
-
-static bool segments_plan(struct fast_plan *plan)
+static bool segments_plan(struct fast_plan *plan, size_t segment_bytes)
 {
 	uint64_t target = plan->jobs > 1 ? plan->bytes / plan->jobs / SEGMENTS_PER_WORKER
 					 : UINT64_MAX,
@@ -276,8 +275,8 @@ static bool segments_plan(struct fast_plan *plan)
 		target = SEGMENT_BYTES;
 	if (target < SEGMENT_ROUNDS * plan->round_bytes_max)
 		target = SEGMENT_ROUNDS * plan->round_bytes_max;
-	if (fast_path_segment_bytes)
-		target = fast_path_segment_bytes;
+	if (segment_bytes)
+		target = segment_bytes;
 	plan->segments = calloc(plan->nr_rounds, sizeof(*plan->segments));
 	for (size_t i = 0; i < plan->nr_rounds && plan->segments; i++) {
 		if (!bytes)
@@ -291,17 +290,23 @@ static bool segments_plan(struct fast_plan *plan)
 	return plan->segments;
 }
 
-bool fast_plan_make(struct fast_plan *plan, struct reader *r, struct pairing *p, unsigned int jobs)
+bool fast_plan_make(struct fast_plan *plan, struct reader *r, struct pairing *p,
+		    const struct span_fold *fold, const struct pairing_options *opt)
 {
-	if (!fast_path_suits(p))
-		return no("the analyzer is not one of threads or points");
+	unsigned int jobs = opt->jobs ? opt->jobs : (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	plan->fold = fold;
+	if (!fold->spans || !fold->merge)
+		return no("the view depends on the order of spans");
+	if (!is_suited(p))
+		return no("spans are neither of threads nor points");
 	if (!tracefile_source(r, &plan->src))
 		return no("it is not one whole .hrt file");
 	if (!types_plan(plan, r, p) || !rounds_plan(plan, r))
 		return false;
 	round_bytes_find(plan);
-	plan->jobs = jobs_limit(plan, jobs);
-	return segments_plan(plan);
+	plan->jobs = jobs_limit(plan, jobs < FAST_JOBS_MAX ? jobs : FAST_JOBS_MAX);
+	return segments_plan(plan, opt->segment_bytes);
 }
 
 void fast_plan_free(struct fast_plan *plan)

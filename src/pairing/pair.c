@@ -61,9 +61,24 @@ static int labels_init(struct pairing *p, const char *by)
 			return fail_usage(-EINVAL, "more than %d keys to group by", LABELS_MAX);
 		memcpy(p->names[p->nr_labels++], given[i], sizeof(given[i]));
 	}
-	for (unsigned int i = 0; i < p->nr_labels; i++)
-		p->label[i] = label_named(p->names[i]);
 	return err;
+}
+
+static void bindings_free(struct pairing *p)
+{
+	for (unsigned int i = 0; i < EVENT_TYPES_MAX; i++) {
+		free(p->binding[i]);
+		p->binding[i] = NULL;
+	}
+}
+
+void pairing_restart(struct pairing *p)
+{
+	bindings_free(p);
+	for (unsigned int i = 0; i < p->nr_labels; i++) {
+		p->label[i] = label_named(p->names[i]);
+		p->label_found[i] = false;
+	}
 }
 
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
@@ -82,6 +97,7 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 		err = split(a->key, p->keys, KEYS_MAX, &p->nr_keys);
 	if (err)
 		return err;
+	pairing_restart(p);
 	*ret = take_ptr(p);
 	return 0;
 }
@@ -90,8 +106,7 @@ void pairing_close(struct pairing *p)
 {
 	if (!p)
 		return;
-	for (unsigned int i = 0; i < EVENT_TYPES_MAX; i++)
-		free(p->binding[i]);
+	bindings_free(p);
 	for (unsigned int i = 0; i < p->nr_text; i++)
 		free(p->text[i].text);
 	free(p->text);
@@ -356,12 +371,13 @@ int pairing_end(struct pairing *p)
 	return 0;
 }
 
-bool pairing_groups_by(const struct pairing *p, const char *key)
+bool pairing_wants(const struct analyzer *a, const char *by, const char *event)
 {
-	for (unsigned int i = 0; i < p->nr_labels; i++)
-		if (!strcmp(p->names[i], key))
-			return true;
-	return false;
+	/* "rip" of an event that has none is that of the thread's newest kvm_exit. */
+	if (by && !strcmp(event, "kvm_exit") && name_in_list(by + (*by == '='), "rip"))
+		return true;
+	return analyzer_wants(a, event) || !strcmp(event, "lost") ||
+	       !strcmp(event, "virtio_device");
 }
 
 const struct pair_counts *pairing_counts(const struct pairing *p)

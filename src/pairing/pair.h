@@ -55,8 +55,8 @@ const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr
 const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
 			       size_t size);
 
-/* Is this one of the keys? ("rip" of an event that has none is that of the newest kvm_exit: it must be read, too.) */
-bool pairing_groups_by(const struct pairing *p, const char *key);
+/* Must such a pairing be fed with this event? Also with those that the analyzer does not look at: losses, names. */
+bool pairing_wants(const struct analyzer *a, const char *by, const char *event);
 
 /* ---- for analyzers' `feed` ---- */
 

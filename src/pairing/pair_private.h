@@ -44,8 +44,8 @@ struct from {
 
 /* What is known of one event type, found out when its first event comes. */
 struct binding {
-	bool made;
 	uint16_t roles;
+	bool begins; /* named by analyzer.begin, whoever handles it */
 	struct from key[KEYS_MAX], label[LABELS_MAX];
 	const struct field *weight, *size, *duration, *skip_zero;
 	const struct field *memo[MEMO_MAX];
@@ -87,7 +87,10 @@ struct pairing {
 	} exit_rip[EXIT_RIPS]; /* by tid modulo EXIT_RIPS */
 };
 
-/* What the pairing makes of an event type; made once. NULL: out of memory. */
+/* Forgets all event types and what labels were found to be, as if it were just opened. */
+void pairing_restart(struct pairing *p);
+
+/* Binds an event type, once. NULL: out of memory. */
 struct binding *pair_bind(struct pairing *p, const struct event_type *t);
 
 /* The value of a key or label in this event. */

@@ -62,6 +62,14 @@ static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 	return roles;
 }
 
+static bool groups_by(const struct pairing *p, const char *key)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		if (!strcmp(p->names[i], key))
+			return true;
+	return false;
+}
+
 struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 {
 	struct binding *b = calloc(1, sizeof(*b));
@@ -69,7 +77,8 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 	if (!b)
 		return NULL;
 	b->roles = roles_of(p->a, t);
-	if (t->id == EV_kvm_exit && pairing_groups_by(p, "rip"))
+	b->begins = name_in_list(p->a->begin, t->name);
+	if (t->id == EV_kvm_exit && groups_by(p, "rip"))
 		b->roles |= ROLE_EXIT;
 	for (unsigned int i = 0; i < p->nr_keys; i++)
 		b->key[i] = from_name(t, p->keys[i]);

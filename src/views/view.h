@@ -11,8 +11,10 @@
 #include "pairing/spans.h"
 
 struct addresses;
+struct view;
 
 struct folding {
+	const struct view *view;
 	const struct analyzer *analyzer;
 	const struct pairing *pairing; /* for labels; complete in draw() */
 	const char *by;		       /* as given, or NULL */
@@ -42,6 +44,12 @@ struct view {
 };
 
 extern const struct view *const views[]; /* ends with NULL */
+
+/*
+ * Folds into copies of *f, each with a state of its own: the fold's states are struct folding, to be drawn and closed.
+ * *f must live as long as the fold.
+ */
+struct span_fold folding_fold(const struct folding *f);
 
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);

@@ -235,52 +235,11 @@ static void recording_make(const char *path, const struct flavour *f)
 	assert_int_equal(trace_out_finish(o), 0);
 }
 
-/* ---- both ways ---- */
-
-struct fold {
-	const struct view *view;
-	struct folding f;
-	struct pairing *pairing;
-};
-
-static int on_span(void *arg, const struct span *s)
-{
-	struct fold *fold = arg;
-
-	return fold->view->span(&fold->f, s);
-}
-
-static const struct view *view_now;
-
-static void *part_open(void *arg)
-{
-	const struct fold *fold = arg;
-	struct folding *part = malloc(sizeof(*part));
-
-	*part = fold->f;
-	assert_int_equal(view_now->open(part), 0);
-	return part;
-}
-
-static int part_spans(void *state, const struct spans *s)
-{
-	return view_now->spans(((struct folding *)state)->state, s);
-}
-
-static int part_merge(void *arg, void *state)
-{
-	return view_now->merge(((struct fold *)arg)->f.state, ((struct folding *)state)->state);
-}
-
-static void part_close(void *state)
-{
-	view_now->close(state);
-	free(state);
-}
+/* ---- both paths ---- */
 
 static bool wants(const char *event, void *arg)
 {
-	return analyzer_wants(arg, event) || !strcmp(event, "lost");
+	return pairing_wants(arg, NULL, event);
 }
 
 static json_t *no_head(const struct reader *r, const json_t *caveats)
@@ -290,64 +249,57 @@ static json_t *no_head(const struct reader *r, const json_t *caveats)
 	return json_object();
 }
 
-static void long_way(struct reader *r, struct fold *fold)
+static void report_print(FILE *file, const struct reader *r, struct pairing *p, struct folding *f)
 {
-	static struct batch batch;
+	struct output out = {.file = file, .format = "json"};
+	struct report report = {.reader = r, .out = &out, .head = no_head};
+	const struct pair_counts *c = pairing_counts(p);
+	int err = pairing_end(p);
 
-	while (reader_next(r, &batch) > 0)
-		for (unsigned int i = 0; i < batch.nr; i++)
-			assert_int_equal(pairing_event(fold->pairing, &batch.ev[i]), 0);
+	fprintf(file, "%d\n", err);
+	if (err)
+		return;
+	fprintf(file, "%ju %ju %ju %ju %ju %ju %ju %ju\n", (uintmax_t)c->spans,
+		(uintmax_t)c->unmatched_begin, (uintmax_t)c->unmatched_end, (uintmax_t)c->unknown,
+		(uintmax_t)c->overflow, (uintmax_t)c->open, (uintmax_t)r->info.lost,
+		(uintmax_t)json_array_size(r->info.caveats));
+	report.caveats = json_array();
+	assert_int_equal(f->view->draw(f, &report), 0);
+	json_decref(report.caveats);
 }
 
-/* The report and the counts as text. jobs 0: the slow path. NULL: the fast path refused. */
+/* The report and the counts as text. opt NULL: on the slow path. NULL: the fast path refused. */
 static char *report_make(const char *path, const struct view *view, const char *analyzer,
-			 const char *by, unsigned int jobs)
+			 const char *by, const struct pairing_options *opt)
 {
-	const struct analyzer *a = analyzer_find(analyzer);
+	struct pair_analyzer own;
+	const struct analyzer *a = analyzer_find(analyzer, &own);
 	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .arg = (void *)a};
-	struct fold fold = {.view = view, .f = {.analyzer = a, .by = by}};
-	struct span_fold lane = {.arg = &fold,
-				     .open = part_open,
-				     .spans = part_spans,
-				     .merge = part_merge,
-				     .close = part_close,
-				     .wants_ends = view->wants_ends};
+	struct folding f = {.view = view, .analyzer = a, .by = by};
+	struct pairing_job job = {.fold = folding_fold(&f)};
+	unsigned int used;
 	char *text = NULL;
 	size_t len;
 	struct reader *r;
-	bool fine = true;
 
-	view_now = view;
 	assert_int_equal(reader_open(path, &hint, &r), 0);
-	assert_int_equal(pairing_open(a, by, on_span, &fold, &fold.pairing), 0);
-	fold.f.pairing = fold.pairing;
-	fold.f.start_ns = r->info.start_ns;
-	assert_int_equal(view->open(&fold.f), 0);
-	if (jobs)
-		fine = fast_path_run(r, fold.pairing, jobs, &lane);
+	assert_int_equal(pairing_open(a, by, NULL, NULL, &job.pairing), 0);
+	f.pairing = job.pairing;
+	f.start_ns = r->info.start_ns;
+	if (opt)
+		fast_path_run(r, job.pairing, &job.fold, opt, &job.state);
 	else
-		long_way(r, &fold);
-	if (fine) {
-		struct output out = {.file = open_memstream(&text, &len), .format = "json"};
-		struct report report = {.reader = r, .out = &out, .head = no_head};
-		const struct pair_counts *c = pairing_counts(fold.pairing);
-		int err = pairing_end(fold.pairing);
+		assert_int_equal(pairing_run(r, &job, 1,
+					     &(struct pairing_options){.no_fast_path = true},
+					     &used), 0);
+	if (job.state) {
+		FILE *file = open_memstream(&text, &len);
 
-		report.caveats = json_array();
-		fprintf(out.file, "%d\n", err);
-		if (!err) {
-			fprintf(out.file, "%ju %ju %ju %ju %ju %ju %ju %ju\n", (uintmax_t)c->spans,
-				(uintmax_t)c->unmatched_begin, (uintmax_t)c->unmatched_end,
-				(uintmax_t)c->unknown, (uintmax_t)c->overflow, (uintmax_t)c->open,
-				(uintmax_t)r->info.lost,
-				(uintmax_t)json_array_size(r->info.caveats));
-			assert_int_equal(view->draw(&fold.f, &report), 0);
-		}
-		fclose(out.file);
-		json_decref(report.caveats);
+		report_print(file, r, job.pairing, job.state);
+		fclose(file);
+		job.fold.close(job.state);
 	}
-	view->close(&fold.f);
-	pairing_close(fold.pairing);
+	pairing_close(job.pairing);
 	reader_close(r);
 	return text;
 }
@@ -358,7 +310,8 @@ static const char *const analyzers_tried[] = {"exit-latency",  "run-length", "us
 static const char *const keys[] = {NULL, "=pid,vcpu", "tid,cpu", "=reason,isa"};
 
 /* Exits through all views, the other analyzers through some. Returns how many took the fast path, of how many. */
-static unsigned int compare(const char *path, unsigned int jobs, unsigned int *ret_of)
+static unsigned int compare(const char *path, const struct pairing_options *opt,
+			    unsigned int *ret_of)
 {
 	unsigned int fast = 0;
 
@@ -369,8 +322,8 @@ static unsigned int compare(const char *path, unsigned int jobs, unsigned int *r
 
 			if (!(*v)->spans || (a && dice(&seed) % 4))
 				continue;
-			char *want = report_make(path, *v, name, by, 0);
-			char *got = report_make(path, *v, name, by, jobs);
+			char *want = report_make(path, *v, name, by, NULL);
+			char *got = report_make(path, *v, name, by, opt);
 
 			++*ret_of;
 			if (got) {
@@ -392,10 +345,12 @@ static void same(const struct flavour *flavours, unsigned int nr, unsigned int l
 		for (unsigned int round = 0; round < 3; round++) {
 			seed = 1000 * i + round + 1;
 			recording_make(path, &flavours[i]);
-			fast_path_segment_bytes = round ? 1u << (11 + 2 * round) : 0;
-			fast += compare(path, 1 + round, &of);
+			struct pairing_options opt = {
+				.jobs = 1 + round,
+				.segment_bytes = round ? 1u << (11 + 2 * round) : 0};
+
+			fast += compare(path, &opt, &of);
 		}
-	fast_path_segment_bytes = 0;
 	print_message("%u of %u on the fast path\n", fast, of);
 	assert_true(fast * 100 >= of * least_percent);
 }
@@ -468,6 +423,7 @@ static void damaged_recordings(void **state)
 	static const struct flavour f = {
 		.events = 3000, .per_round = 400, .per_chunk = 150, .others = 60, .moves = 20};
 	const char *whole = in_scratch("whole.hrt"), *path = in_scratch("r.hrt");
+	struct pairing_options opt = {.jobs = 2, .segment_bytes = 20000};
 	unsigned int fast = 0, of = 0;
 
 	(void)state;
@@ -475,7 +431,6 @@ static void damaged_recordings(void **state)
 	recording_make(whole, &f);
 	struct bytes b = file_read(whole);
 
-	fast_path_segment_bytes = 20000;
 	for (unsigned int i = 0; i < 9; i++) {
 		size_t at = 2000 + dice(&seed) % (b.len - 2000);
 		uint8_t was = b.data[at];
@@ -483,9 +438,8 @@ static void damaged_recordings(void **state)
 		b.data[at] ^= (uint8_t)(1 + dice(&seed) % 255);
 		file_write(path, b.data, i % 3 ? b.len : at);
 		b.data[at] = was;
-		fast += compare(path, 2, &of);
+		fast += compare(path, &opt, &of);
 	}
-	fast_path_segment_bytes = 0;
 	free(b.data);
 	print_message("%u of %u on the fast path\n", fast, of);
 	assert_true(fast > 0 && fast < of);

@@ -80,7 +80,8 @@ static void random_streams(void **state)
 		struct pairing *p;
 
 		assert_int_equal(
-			pairing_open(analyzer_find("exit-latency"), NULL, on_span, &got, &p), 0);
+			pairing_open(analyzer_find("exit-latency", NULL), NULL, on_span, &got, &p),
+			0);
 		for (uint64_t ns = 1; ns < 2000; ns++) {
 			unsigned int t = (unsigned int)random() % THREADS;
 			unsigned int what = (unsigned int)random() % 100;
@@ -137,7 +138,8 @@ static void a_full_table(void **state)
 	struct pairing *p;
 
 	(void)state;
-	assert_int_equal(pairing_open(analyzer_find("exit-latency"), NULL, on_span, &got, &p), 0);
+	assert_int_equal(pairing_open(analyzer_find("exit-latency", NULL), NULL, on_span, &got, &p),
+			 0);
 	for (uint32_t i = 0; i < OPEN_SPANS_MAX + BEYOND; i++)
 		assert_int_equal(event(p, EV_kvm_exit, 1000, i), 0);
 	assert_int_equal(pairing_counts(p)->overflow, BEYOND);
@@ -158,7 +160,8 @@ static void removal_keeps_the_rest(void **state)
 	struct pairing *p;
 
 	(void)state;
-	assert_int_equal(pairing_open(analyzer_find("exit-latency"), NULL, on_span, &got, &p), 0);
+	assert_int_equal(pairing_open(analyzer_find("exit-latency", NULL), NULL, on_span, &got, &p),
+			 0);
 	for (uint32_t i = 0; i < NR; i++)
 		assert_int_equal(event(p, EV_kvm_exit, i, i), 0);
 	for (uint32_t i = 0; i < NR; i += 3)
@@ -177,7 +180,8 @@ static void a_view_may_stop(void **state)
 	int calls = 0;
 
 	(void)state;
-	assert_int_equal(pairing_open(analyzer_find("exit-latency"), NULL, stop, &calls, &p), 0);
+	assert_int_equal(pairing_open(analyzer_find("exit-latency", NULL), NULL, stop, &calls, &p),
+			 0);
 	assert_int_equal(event(p, EV_kvm_exit, 1, 1), 0);
 	assert_int_equal(event(p, EV_kvm_entry, 2, 1), -5);
 	assert_int_equal(event(p, EV_kvm_exit, 3, 1), -5);
@@ -193,8 +197,8 @@ static void names_are_known(void **state)
 		const char *const lists[] = {(*a)->begin, (*a)->end, (*a)->mark, (*a)->reset,
 					     (*a)->needs};
 
-		assert_ptr_equal(analyzer_find((*a)->name), *a);
-		assert_true(!(*a)->fallback || analyzer_find((*a)->fallback));
+		assert_ptr_equal(analyzer_find((*a)->name, NULL), *a);
+		assert_true(!(*a)->fallback || analyzer_fallback(*a));
 		for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 			for (const char *p = lists[i]; p && *p;) {
 				char name[EVENT_NAME_MAX] = "";
@@ -209,17 +213,19 @@ static void names_are_known(void **state)
 
 static void wrong_names(void **state)
 {
+	struct pair_analyzer own;
 	struct pairing *p;
 
 	(void)state;
-	assert_null(analyzer_find("exit-latancy"));
-	assert_null(analyzer_find("pair:kvm_exit"));
-	assert_non_null(analyzer_find("pair:a,b,tid")); /* its events may come with the trace */
-	assert_int_equal(analyzer_resolve(analyzer_find("pair:a,b,tid")), -22);
-	assert_int_equal(analyzer_resolve(analyzer_find("pair:kvm_exit,kvm_entry,tud")), -22);
-	assert_int_equal(analyzer_resolve(analyzer_find("pair:kvm_exit,kvm_entry,tid")), 0);
+	assert_null(analyzer_find("exit-latancy", NULL));
+	assert_null(analyzer_find("pair:kvm_exit", &own));
+	assert_non_null(analyzer_find("pair:a,b,tid", &own)); /* its events may come with the trace */
+	assert_int_equal(analyzer_resolve(analyzer_find("pair:a,b,tid", &own)), -22);
+	assert_int_equal(analyzer_resolve(analyzer_find("pair:kvm_exit,kvm_entry,tud", &own)), -22);
+	assert_int_equal(analyzer_resolve(analyzer_find("pair:kvm_exit,kvm_entry,tid", &own)), 0);
 	assert_int_equal(
-		pairing_open(analyzer_find("exit-latency"), "a,b,c,d,e,f,g", stop, NULL, &p), -22);
+		pairing_open(analyzer_find("exit-latency", NULL), "a,b,c,d,e,f,g", stop, NULL, &p),
+		-22);
 }
 
 int main(void)

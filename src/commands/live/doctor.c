@@ -63,7 +63,7 @@ static bool any_seen(const struct patient *p, const char *list)
 
 enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, const char **ret)
 {
-	const struct analyzer *other = a->fallback ? analyzer_find(a->fallback) : NULL;
+	const struct analyzer *other = analyzer_fallback(a);
 	const char *lacks;
 
 	if (any_seen(p, a->begin) && any_seen(p, a->end))

@@ -93,6 +93,7 @@ static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 
 static int choose_report(const char *name, bool wants[EV_LIMIT])
 {
+	struct pair_analyzer own;
 	const struct analyzer *a;
 
 	for (unsigned int i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
@@ -103,11 +104,11 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 		name = reports[i].analyzer;
 		break;
 	}
-	a = analyzer_find(name);
+	a = analyzer_find(name, &own);
 	if (!a)
 		return -EINVAL;
 	/* The one that it falls back to as well: here its own events may never come. */
-	for (; a; a = a->fallback ? analyzer_find(a->fallback) : NULL)
+	for (; a; a = analyzer_fallback(a))
 		choose_analyzer(a, wants);
 	return 0;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pairs a whole trace: on the fast path (fast_path.h) where its result is the same, else event by event. */
+#ifndef HOSTRACE_PAIRING_RUN_H
+#define HOSTRACE_PAIRING_RUN_H
+
+#include "event/reader.h"
+#include "pairing/pair.h"
+#include "pairing/spans.h"
+
+struct pairing_options {
+	unsigned int jobs;    /* number of workers, 0: one per CPU */
+	bool no_fast_path;    /* so does HOSTRACE_FAST_PATH=0 in the environment, to compare both */
+	size_t segment_bytes; /* work that a worker takes at a time; 0: the default. For tests, whose files are small */
+};
+
+/* An analyzer that is run. */
+struct pairing_job {
+	struct pairing *pairing; /* fresh; pairing_run() sets where its spans go */
+	struct span_fold fold;
+	void *state; /* set by pairing_run() to what was folded, or NULL; closed by the caller */
+};
+
+/*
+ * Reads all of `r`, which must not have been read yet. job[1], if nr is 2, is the fallback of job[0]: the first event
+ * that begins a span of either decides which one *ret_used is; job[0] wins whenever it has any. The caller then calls
+ * pairing_end() on that one. 0 or -errno with the error message set.
+ */
+int pairing_run(struct reader *r, struct pairing_job *job, unsigned int nr,
+		const struct pairing_options *opt, unsigned int *ret_used);
+
+#endif
