@@ -18,6 +18,9 @@ export TZ=UTC LC_ALL=C PATH="$work/bin:$PATH" TERM=dumb
 unset NO_COLOR COLUMNS LINES HOSTRACE_DEBUG PAGER
 mkdir "$work/bin"
 ln -s "$hostrace" "$work/bin/hostrace"
+for generator in "$(dirname "$hostrace")"/tests/gen/*; do
+	[ -x "$generator" ] && ln -s "$generator" "$work/bin/"
+done
 
 # Prints what the case in folder $1 prints.
 run_case() {

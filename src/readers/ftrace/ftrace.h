@@ -41,6 +41,13 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len, unsigned int cpu,
 		      uint8_t *to, struct event *ev);
 
+/*
+ * The vCPU that a host's event names as its own thread's (kvm_entry, kvm_exit, ...) and that thread, without making the
+ * event; RECORD_NO_VCPU for all others.
+ */
+uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
+			       uint32_t *ret_tid);
+
 /* Name of the event whose record this is, "" if it has no format. What ids of `wants` cannot tell. */
 const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len);
 

@@ -303,6 +303,24 @@ static struct format *format_of(struct ftrace_events *e, const uint8_t *entry, s
 	return e->format[id];
 }
 
+uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
+			       uint32_t *ret_tid)
+{
+	const struct format *f;
+	uint16_t id = 0;
+	int32_t pid;
+
+	if (len < FTRACE_COMMON)
+		return RECORD_NO_VCPU;
+	memcpy(&id, entry, sizeof(id));
+	f = e->format[id];
+	if (!f || strcmp(f->system, "kvm") || !(f = format_of(e, entry, len))->ours)
+		return RECORD_NO_VCPU;
+	memcpy(&pid, entry + 4, sizeof(pid));
+	*ret_tid = pid > 0 ? (uint32_t)pid : 0;
+	return ftrace_ours_own_vcpu(f->ours, entry, len);
+}
+
 const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len)
 {
 	uint16_t id = 0;

@@ -152,6 +152,13 @@ static uint64_t number_at(const uint8_t *p, unsigned int size, bool is_signed)
 	return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
 }
 
+uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry, size_t len)
+{
+	if (o->vcpu < 0 || (size_t)o->vcpu + 4 > len)
+		return RECORD_NO_VCPU;
+	return (uint16_t)number_at(entry + o->vcpu, 4, false);
+}
+
 uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len)
 {

@@ -28,6 +28,9 @@ struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct
 uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len);
 
+/* The vCPU that the event itself names as its own thread's, RECORD_NO_VCPU if it names none. */
+uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry, size_t len);
+
 /* Fills the fields of a zeroed record of `type`. */
 void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
 		      const uint8_t *entry, size_t len, uint8_t *record);

@@ -17,7 +17,8 @@
 
 #include "base/error.h"
 #include "readers/ftrace/tracedat.h"
-#include "readers/ftrace/tracedat_file.h"
+#include "readers/ftrace/tracedat_internal.h"
+#include "readers/ftrace/vm_threads.h"
 
 enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */
@@ -43,6 +44,7 @@ struct tracedat {
 	struct reader reader;
 	struct tracedat_file file;
 	struct ftrace_events *events;
+	struct vm_threads *vms; /* NULL: of a guest */
 	struct cpu *cpu;
 	uint8_t *arena;
 	uint64_t damaged, unknown, uncounted, cut;
@@ -223,6 +225,8 @@ static int head_make(struct tracedat *t, struct cpu *c, uint8_t *to, struct even
 	}
 	if (made <= 0)
 		return 0;
+	if (t->vms)
+		vm_threads_set(t->vms, to, ev);
 	memcpy(to, &time, sizeof(time)); /* record_hdr.time */
 	ev->time_ns = time;
 	return 1;
@@ -431,15 +435,28 @@ static void names_take(struct tracedat *t)
 	json_object_set_new(t->reader.info.meta, "threads", threads);
 }
 
-static void host_take(struct tracedat *t)
+/* A pass over the vCPU threads: whether several VMs were recorded is only known at its end. */
+static int vms_find(struct tracedat *t)
 {
-	char word[2][128] = {"", ""};
+	int err = 0;
 
-	text_neutralise(t->file.uname);
-	if (sscanf(t->file.uname, "%*127s %127s %127s", word[0], word[1]) == 2) {
-		json_object_set_new(t->reader.info.meta, "host", json_string(word[0]));
-		json_object_set_new(t->reader.info.meta, "kernel", json_string(word[1]));
+	t->vms = tracedat_vms_new(&t->file);
+	if (!t->vms)
+		return -ENOMEM;
+	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++) {
+		struct cpu *c = &t->cpu[i];
+
+		for (; !err && c->state != HEAD_END; err = cpu_step(t, c)) {
+			uint32_t tid = 0;
+			uint16_t vcpu = RECORD_NO_VCPU;
+
+			if (c->state == HEAD_EVENT)
+				vcpu = ftrace_event_own_vcpu(t->events, c->entry, c->len, &tid);
+			vm_threads_seen(t->vms, vcpu, tid, 0);
+		}
 	}
+	vm_threads_settle(t->vms, &t->reader.info);
+	return err ? err : cpus_begin(t);
 }
 
 void tracedat_close(struct reader *r)
@@ -450,6 +467,7 @@ void tracedat_close(struct reader *r)
 		tracedat_pages_deinit(&t->cpu[i].pages);
 	free(t->cpu);
 	free(t->arena);
+	vm_threads_free(t->vms);
 	ftrace_events_free(t->events);
 	tracedat_file_deinit(&t->file);
 	trace_info_deinit(&r->info);
@@ -501,7 +519,9 @@ static int tracedat_fill(struct tracedat *t, const struct tracedat_container *co
 		return err;
 	t->guest = guest;
 	names_take(t);
-	host_take(t);
+	tracedat_describe(&t->file, t->reader.info.meta);
+	if (!guest && (err = vms_find(t)))
+		return err;
 	clock_take(t, guest);
 	t->damaged = t->unknown = t->uncounted = t->cut = 0;
 	err = cpus_begin(t); /* the search for the rate has read from it */

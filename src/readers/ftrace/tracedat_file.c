@@ -251,6 +251,10 @@ int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *dat
 		tracedat_clock_take(f, text);
 	if (id == TRACEDAT_UNAME)
 		snprintf(f->uname, sizeof(f->uname), "%.255s", text);
+	if (id == TRACEDAT_GUEST)
+		return tracedat_guest_parse(f, &b);
+	if (id == TRACEDAT_TRACEID)
+		f->trace_id = buffer_u64(&b);
 	if (id == TRACEDAT_TIME_SHIFT)
 		return tracedat_shifts_take(f, &b);
 	if (id == TRACEDAT_TSC2NSEC && buffer_left(&b) >= 16) {
@@ -315,6 +319,19 @@ int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_
 	return err;
 }
 
+void tracedat_describe(struct tracedat_file *f, json_t *meta)
+{
+	char word[2][128] = {"", ""};
+
+	text_neutralise(f->uname);
+	if (sscanf(f->uname, "%*127s %127s %127s", word[0], word[1]) == 2) {
+		json_object_set_new(meta, "host", json_string(word[0]));
+		json_object_set_new(meta, "kernel", json_string(word[1]));
+	}
+	if (f->trace_id)
+		json_object_set_new(meta, "trace_id", json_integer((json_int_t)f->trace_id));
+}
+
 void tracedat_file_deinit(struct tracedat_file *f)
 {
 	if (f->fd >= 0 && f->path)
@@ -328,5 +345,7 @@ void tracedat_file_deinit(struct tracedat_file *f)
 	free(f->cmdlines);
 	free(f->symbols);
 	free(f->shift);
+	for (unsigned int i = 0; i < f->nr_guests; i++)
+		free(f->guest[i].cpu);
 	*f = (struct tracedat_file){.fd = -1};
 }

@@ -21,6 +21,7 @@ enum {
 	TRACEDAT_OPTIONS_MAX = 1 << 16,
 	TRACEDAT_TEXT_MAX = 4096,
 	TRACEDAT_SHIFTS_MAX = 4096, /* of all CPUs */
+	TRACEDAT_GUESTS_MAX = 64,   /* options GUEST; further ones are not used */
 };
 
 enum tracedat_packing { TRACEDAT_PLAIN, TRACEDAT_ZLIB, TRACEDAT_ZSTD };
@@ -47,6 +48,16 @@ struct tracedat_shift {
 struct tracedat_stats {
 	bool known;
 	uint64_t entries, overrun, commit_overrun, dropped, read;
+};
+
+/* A guest that was recorded together with this host (option GUEST). */
+struct tracedat_guest {
+	char name[128];
+	uint64_t trace_id; /* what the guest's own file says in its option TRACEID */
+	unsigned int nr_cpus;
+	struct {
+		uint32_t vcpu, tid; /* host thread of this vCPU */
+	} *cpu;			    /* owned */
 };
 
 struct tracedat_cpu {
@@ -84,6 +95,9 @@ struct tracedat_file {
 	unsigned int nr_shifts;
 	bool shift_linear;	/* between two of them time runs evenly; else the former holds until the next */
 	bool shift_broken;	/* it makes no sense: then shift is empty */
+	uint64_t trace_id;	/* option TRACEID, 0: not given */
+	struct tracedat_guest guest[TRACEDAT_GUESTS_MAX];
+	unsigned int nr_guests;
 	bool latency;		/* it holds text, not pages */
 	unsigned int instances; /* further buffers, which are not read */
 	unsigned int nr_stats;
@@ -114,6 +128,9 @@ bool tracedat_probe(const uint8_t *head, size_t len);
 /* Reads everything but the pages; formats go to `events`. -errno with the sentence set; deinit in any case. */
 int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_events *events);
 void tracedat_file_deinit(struct tracedat_file *f);
+
+/* Adds what the file says of its machine and of itself: "host", "kernel", "trace_id". */
+void tracedat_describe(struct tracedat_file *f, json_t *meta);
 
 /* ---- the pages of one CPU, in order ---- */
 

@@ -13,7 +13,9 @@ enum {
 	TRACEDAT_BUFFER = 3,
 	TRACEDAT_TRACECLOCK = 4,
 	TRACEDAT_UNAME = 5,
+	TRACEDAT_TRACEID = 11,
 	TRACEDAT_TIME_SHIFT = 12,
+	TRACEDAT_GUEST = 13,
 	TRACEDAT_TSC2NSEC = 14,
 	TRACEDAT_HEADERS = 16,
 	TRACEDAT_FTRACE_FORMATS = 17,
@@ -51,6 +53,12 @@ void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stat
 void tracedat_clock_take(struct tracedat_file *f, const char *text);
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked);
+
+/* Option GUEST. One that is cut short is not used: vCPU threads are then told apart by what else is known. */
+int tracedat_guest_parse(struct tracedat_file *f, struct buffer *b);
+/* The vCPU threads of the guests that the file names. NULL: out of memory, with the error message set. */
+struct vm_threads;
+struct vm_threads *tracedat_vms_new(const struct tracedat_file *f);
 
 int tracedat_v6(struct tracedat_file *f, uint64_t at, struct ftrace_events *events,
 		struct tracedat_all_stats *stats);

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "readers/ftrace/vm_threads.h"
+
+enum { NO_VM = UINT32_MAX };
+
+struct vm_thread {
+	uint64_t tid;
+	uint32_t vm; /* index, NO_VM: not assigned yet */
+	uint32_t tgid, pid;
+	uint16_t vcpu;
+	bool ran; /* it did run the vCPU, and is not only named by the file */
+};
+
+struct vm {
+	char *name; /* owned; NULL: not known */
+	uint64_t trace_id;
+	uint32_t tgid, pid, lowest_vcpu;
+};
+
+struct vm_threads {
+	struct hash_table threads;
+	struct vm *vm;
+	unsigned int nr_vms;
+	uint64_t refused; /* VMs beyond the limit */
+};
+
+struct vm_threads *vm_threads_new(void)
+{
+	struct vm_threads *x = calloc(1, sizeof(*x));
+
+	if (x)
+		x->threads = HASH_TABLE(struct vm_thread, 1, VM_THREADS_MAX);
+	else
+		fail(-ENOMEM, "out of memory");
+	return x;
+}
+
+void vm_threads_free(struct vm_threads *x)
+{
+	if (!x)
+		return;
+	for (unsigned int i = 0; i < x->nr_vms; i++)
+		free(x->vm[i].name);
+	free(x->vm);
+	hash_deinit(&x->threads);
+	free(x);
+}
+
+/* A new VM's index, NO_VM if there is no capacity. */
+static uint32_t vm_add(struct vm_threads *x, uint32_t tgid)
+{
+	struct vm *grown = x->vm;
+
+	if (!(x->nr_vms & (x->nr_vms - 1)))
+		grown = realloc(x->vm, (x->nr_vms ? 2 * x->nr_vms : 1) * sizeof(*x->vm));
+	if (!grown || x->nr_vms == VM_THREADS_VMS_MAX) {
+		x->refused++;
+		return NO_VM;
+	}
+	x->vm = grown;
+	x->vm[x->nr_vms] = (struct vm){.tgid = tgid, .lowest_vcpu = UINT32_MAX};
+	return x->nr_vms++;
+}
+
+static struct vm_thread *thread_add(struct vm_threads *x, uint32_t tid, uint16_t vcpu)
+{
+	bool is_new = false;
+	struct vm_thread *t = hash_add_u64(&x->threads, tid, &is_new);
+
+	if (is_new) {
+		t->vm = NO_VM;
+		t->vcpu = vcpu;
+	}
+	return t;
+}
+
+int vm_threads_guest(struct vm_threads *x, const char *name, uint64_t trace_id)
+{
+	uint32_t i = vm_add(x, 0);
+
+	if (i == NO_VM)
+		return -1;
+	x->vm[i].trace_id = trace_id;
+	x->vm[i].name = strdup(name);
+	if (x->vm[i].name)
+		text_neutralise(x->vm[i].name);
+	return (int)i;
+}
+
+void vm_threads_guest_cpu(struct vm_threads *x, int guest, uint32_t vcpu, uint32_t tid)
+{
+	struct vm_thread *t;
+
+	if (guest < 0 || !tid || vcpu >= RECORD_NO_VCPU)
+		return;
+	t = thread_add(x, tid, (uint16_t)vcpu);
+	if (t && t->vm == NO_VM)
+		t->vm = (uint32_t)guest;
+}
+
+void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid)
+{
+	struct vm_thread *t = tid && vcpu != RECORD_NO_VCPU ? thread_add(x, tid, vcpu) : NULL;
+
+	if (!t)
+		return;
+	t->ran = true;
+	t->tgid = tgid ? tgid : t->tgid;
+}
+
+/* ---- deciding ---- */
+
+static uint32_t vm_of_group(struct vm_threads *x, uint32_t tgid)
+{
+	for (uint32_t i = 0; i < x->nr_vms; i++)
+		if (x->vm[i].tgid == tgid)
+			return i;
+	return vm_add(x, tgid);
+}
+
+/* Did two threads that nothing assigns run a vCPU of the same number? */
+static bool is_ambiguous(const struct vm_threads *x)
+{
+	_cleanup_free_ uint8_t *taken = calloc(1, RECORD_NO_VCPU + 1u);
+	struct vm_thread *t;
+
+	for (uint32_t at = 0; taken && (t = hash_next(&x->threads, &at));)
+		if (t->vm == NO_VM && taken[t->vcpu]++)
+			return true;
+	return !taken; /* assume the worst */
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	uint64_t x = (*(struct vm_thread *const *)a)->tid, y = (*(struct vm_thread *const *)b)->tid;
+
+	return x < y ? -1 : x > y;
+}
+
+/* All threads in the order of their numbers, so that the answer does not depend on the table. */
+static struct vm_thread **threads_sorted(const struct vm_threads *x)
+{
+	struct vm_thread **list = calloc(x->threads.nr + 1u, sizeof(struct vm_thread *)), *t;
+	uint32_t nr = 0;
+
+	for (uint32_t at = 0; list && (t = hash_next(&x->threads, &at));)
+		list[nr++] = t;
+	if (list)
+		qsort(list, nr, sizeof(struct vm_thread *), by_tid);
+	return list;
+}
+
+static void assign(struct vm_threads *x, struct vm_thread **list, unsigned int *ret_alone)
+{
+	uint32_t rest = NO_VM;
+	bool each;
+
+	for (uint32_t i = 0; i < x->threads.nr; i++)
+		if (list[i]->vm == NO_VM && list[i]->tgid)
+			list[i]->vm = vm_of_group(x, list[i]->tgid);
+	each = is_ambiguous(x);
+	for (uint32_t i = 0; i < x->threads.nr; i++) {
+		if (list[i]->vm != NO_VM)
+			continue;
+		if (each || rest == NO_VM)
+			rest = vm_add(x, 0);
+		list[i]->vm = rest;
+		*ret_alone += each;
+	}
+}
+
+static json_t *vm_json(const struct vm_threads *x, struct vm_thread **list, uint32_t nr)
+{
+	const struct vm *vm = &x->vm[nr];
+	char made[32];
+	json_t *vcpus = json_array(), *o;
+
+	for (uint32_t i = 0; i < x->threads.nr; i++)
+		if (list[i]->vm == nr)
+			json_array_append_new(vcpus, json_pack("{s:i, s:i}", "index",
+							       (int)list[i]->vcpu, "tid",
+							       (int)list[i]->tid));
+	snprintf(made, sizeof(made), "vm-%u", vm->pid);
+	o = json_pack("{s:I, s:s, s:o}", "pid", (json_int_t)vm->pid, "name",
+		      vm->name ? vm->name : made, "vcpus", vcpus);
+	if (vm->trace_id)
+		json_object_set_new(o, "trace_id", json_integer((json_int_t)vm->trace_id));
+	return o;
+}
+
+static void describe(const struct vm_threads *x, struct vm_thread **list, unsigned int alone,
+		     struct trace_info *info)
+{
+	json_t *vms = json_array();
+
+	for (uint32_t i = 0; i < x->nr_vms; i++)
+		json_array_append_new(vms, vm_json(x, list, i));
+	json_object_set_new(info->meta, "vms", vms);
+	if (alone)
+		trace_info_caveat(info,
+				  "%s: several VMs, and the file does not say which of %u vCPU "
+				  "threads belong together: each is shown as a VM of its own",
+				  info->file, alone);
+	if (x->refused || x->threads.refused)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " vCPU threads beyond the limit are not assigned "
+				  "to a VM",
+				  info->file, x->refused + x->threads.refused);
+}
+
+void vm_threads_settle(struct vm_threads *x, struct trace_info *info)
+{
+	_cleanup_free_ struct vm_thread **list = threads_sorted(x);
+	unsigned int alone = 0;
+
+	if (!list)
+		return;
+	assign(x, list, &alone);
+	for (uint32_t i = 0; i < x->threads.nr; i++) {
+		struct vm *vm = list[i]->vm == NO_VM ? NULL : &x->vm[list[i]->vm];
+
+		if (vm && list[i]->vcpu < vm->lowest_vcpu) {
+			vm->lowest_vcpu = list[i]->vcpu;
+			vm->pid = vm->tgid ? vm->tgid : (uint32_t)list[i]->tid;
+		}
+	}
+	if (x->nr_vms == 1 && !x->vm[0].name && !x->vm[0].tgid)
+		return; /* pid 0, as of all else in the file */
+	for (uint32_t i = 0; i < x->threads.nr; i++)
+		list[i]->pid = list[i]->vm == NO_VM ? (uint32_t)list[i]->tid
+						    : x->vm[list[i]->vm].pid;
+	if (x->nr_vms)
+		describe(x, list, alone, info);
+}
+
+uint32_t vm_threads_pid(const struct vm_threads *x, uint32_t tid)
+{
+	const struct vm_thread *t = hash_find_u64(&x->threads, tid);
+
+	return t ? t->pid : 0;
+}
+
+void vm_threads_set(const struct vm_threads *x, uint8_t *record, struct event *ev)
+{
+	const struct vm_thread *t = hash_find_u64(&x->threads, ev->tid);
+	struct record_hdr hdr;
+
+	if (!t)
+		return;
+	ev->pid = t->pid;
+	if (ev->vcpu == RECORD_NO_VCPU && ev->type->id)
+		ev->vcpu = t->vcpu;
+	memcpy(&hdr, record, sizeof(hdr));
+	hdr.pid = ev->pid;
+	hdr.vcpu = ev->vcpu;
+	memcpy(record, &hdr, sizeof(hdr));
+}

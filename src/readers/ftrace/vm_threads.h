@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which VM a vCPU thread belongs to, in recordings that name threads but not processes (trace.dat, tracefs text).
+ *
+ * Two VMs both have vCPU 0, so a vCPU number alone identifies nothing. Three sources, the first that knows the thread:
+ *
+ *   1. the option GUEST of a trace.dat (trace-cmd record -A): a guest's name, its trace id, the thread of each vCPU
+ *   2. the thread group that tracefs prints with the option record-tgid
+ *   3. one VM for all other threads, unless two of them ran a vCPU of the same number: then nothing says which threads
+ *      belong together, and each is a VM of its own
+ *
+ * A VM's pid is its thread group where that is known, otherwise the thread of its lowest vCPU: never the pid of another
+ * VM. With a single VM of which nothing else is known the pid stays 0.
+ */
+#ifndef HOSTRACE_VM_THREADS_H
+#define HOSTRACE_VM_THREADS_H
+
+#include "base/cleanup.h"
+#include "event/reader.h"
+
+enum {
+	VM_THREADS_MAX = 1 << 16, /* vCPU threads of one recording */
+	VM_THREADS_VMS_MAX = 4096,
+};
+
+struct vm_threads;
+
+/* NULL: out of memory, with the error message set. */
+struct vm_threads *vm_threads_new(void);
+void vm_threads_free(struct vm_threads *x);
+DEFINE_CLEANUP(vm_threads, struct vm_threads *, vm_threads_free);
+
+/* A guest that the file names; its index for vm_threads_guest_cpu(), negative if there is no memory or capacity. */
+int vm_threads_guest(struct vm_threads *x, const char *name, uint64_t trace_id);
+void vm_threads_guest_cpu(struct vm_threads *x, int guest, uint32_t vcpu, uint32_t tid);
+
+/* The thread ran this vCPU (RECORD_NO_VCPU: none). tgid: its thread group, 0 if the recording does not say. */
+void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
+
+/*
+ * After the last thread: decides. Adds the VMs to info->meta ("vms", as in doc/format.md, with "trace_id" where it is
+ * known) if there are several or they have names, and a note if threads could not be assigned.
+ */
+void vm_threads_settle(struct vm_threads *x, struct trace_info *info);
+
+/* After vm_threads_settle(): the pid of the thread's VM, 0 if it runs no vCPU or there is only one VM. */
+uint32_t vm_threads_pid(const struct vm_threads *x, uint32_t tid);
+
+/*
+ * Sets the event's pid, and its vCPU if it is one of ours that does not name it, in the event and in its record: a
+ * thread runs the vCPU that it ran first.
+ */
+void vm_threads_set(const struct vm_threads *x, uint8_t *record, struct event *ev);
+
+#endif

@@ -1,0 +1,9 @@
+# Programs that make input files of known content for cases; tests/run-cases.sh puts them on PATH.
+GENERATORS = $(BUILD)/tests/gen/tracedat
+
+check-build check-cases: $(GENERATORS)
+
+$(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(OPT) -g -Wall -Wextra -Wshadow -o $@ $< -lz -lzstd
