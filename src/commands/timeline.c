@@ -172,6 +172,10 @@ static int draw(struct reader *r, struct output *out, struct links *links)
 	timeline_host_free(d.host);
 	for (unsigned int i = 0; i < GUESTS_MAX; i++)
 		timeline_guest_free(d.guest[i]);
+	if (names && thread_names_refused(names))
+		json_array_append_new(
+			report.caveats,
+			json_sprintf("more than %d threads: the rest have no name", THREADS_MAX));
 	if (err)
 		timeline_cancel(d.t);
 	else

@@ -2,56 +2,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "event/guest_fields.h"
 #include "event/thread_names.h"
 
-enum { SLOTS = 2 * THREADS_MAX }; /* a hash table half full at most */
-
 struct thread {
-	uint32_t tid;
-	uint16_t source;
+	uint64_t id; /* source and tid */
 	uint16_t vcpu;
-	bool used;
-	bool told; /* by the metadata: what the guest called it last */
+	bool from_metadata; /* comm is the guest's last name for the thread */
 	char comm[16];
 };
 
 struct thread_names {
-	unsigned int nr;
-	struct thread slot[SLOTS];
+	struct hash_table threads;
 };
 
 struct thread_names *thread_names_new(void)
 {
-	return calloc(1, sizeof(struct thread_names));
+	struct thread_names *names = calloc(1, sizeof(*names));
+
+	if (names)
+		names->threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
+	return names;
 }
 
 void thread_names_free(struct thread_names *names)
 {
+	if (names)
+		hash_deinit(&names->threads);
 	free(names);
 }
 
-static unsigned int slot_of(const struct thread_names *names, uint16_t source, uint32_t tid)
+static uint64_t thread_id(uint16_t source, uint32_t tid)
 {
-	unsigned int i = (tid * 2654435761u ^ source * 40503u) % SLOTS;
+	return (uint64_t)source << 32 | tid;
+}
 
-	while (names->slot[i].used &&
-	       (names->slot[i].tid != tid || names->slot[i].source != source))
-		i = (i + 1) % SLOTS;
-	return i;
+static const struct thread *thread_find(const struct thread_names *names, const struct event *ev)
+{
+	return hash_find_u64(&names->threads, thread_id(ev->source, ev->tid));
 }
 
 /* NULL: the table is full. */
 static struct thread *thread_get(struct thread_names *names, uint16_t source, uint32_t tid)
 {
-	struct thread *t = &names->slot[slot_of(names, source, tid)];
+	uint64_t id = thread_id(source, tid);
+	struct thread *t = hash_find_u64(&names->threads, id);
 
-	if (t->used)
+	if (t)
 		return t;
-	if (names->nr == THREADS_MAX)
-		return NULL;
-	names->nr++;
-	*t = (struct thread){.tid = tid, .source = source, .vcpu = RECORD_NO_VCPU, .used = true};
+	t = hash_add_u64(&names->threads, id, NULL);
+	if (t)
+		t->vcpu = RECORD_NO_VCPU;
 	return t;
 }
 
@@ -59,7 +61,7 @@ static void learn_comm(struct thread_names *names, const struct event *ev, uint3
 		       const char *field)
 {
 	const struct field *f = event_field(ev->type, field);
-	/* tid 0 is the idle thread of every CPU, and of events that no thread made. */
+	/* tid 0 is the idle thread of every CPU, and stands in events without a thread. */
 	struct thread *t = f && tid ? thread_get(names, ev->source, tid) : NULL;
 
 	if (!t)
@@ -79,10 +81,10 @@ static void guest_exec(struct thread_names *names, const struct event *ev)
 		return;
 	slash = strrchr(file, '/');
 	snprintf(t->comm, sizeof(t->comm), "%.15s", slash ? slash + 1 : file);
-	t->told = false;
+	t->from_metadata = false;
 }
 
-/* Who is switched to may have a name of before its exec: those that the guest told are better. */
+/* The name in a switch may be older than the thread's exec: a name from the metadata is better. */
 static void guest_switch(struct thread_names *names, const struct event *ev, const char *tid_name,
 			 const char *comm)
 {
@@ -92,7 +94,7 @@ static void guest_switch(struct thread_names *names, const struct event *ev, con
 	if (!guest_number(ev, tid_name, &tid) || !tid || tid > UINT32_MAX)
 		return;
 	t = thread_get(names, ev->source, (uint32_t)tid);
-	if (t && !t->told)
+	if (t && !t->from_metadata)
 		guest_text(ev, comm, t->comm, sizeof(t->comm));
 }
 
@@ -130,7 +132,7 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 	case EV_sched_wakeup:
 		learn_comm(names, ev, (uint32_t)event_value(ev, "wake_tid"), "comm");
 		break;
-	case 0: /* none of ours */
+	case 0: /* not one of hostrace's own events */
 		guest_learn(names, ev);
 		break;
 	}
@@ -165,19 +167,26 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 		if (t && json_is_string(name)) {
 			snprintf(t->comm, sizeof(t->comm), "%s", json_string_value(name));
 			text_neutralise(t->comm);
-			t->told = true;
+			t->from_metadata = true;
 		}
 	}
 }
 
 const char *thread_comm(const struct thread_names *names, const struct event *ev)
 {
-	return names->slot[slot_of(names, ev->source, ev->tid)].comm;
+	const struct thread *t = thread_find(names, ev);
+
+	return t ? t->comm : "";
 }
 
 uint16_t thread_vcpu(const struct thread_names *names, const struct event *ev)
 {
-	const struct thread *t = &names->slot[slot_of(names, ev->source, ev->tid)];
+	const struct thread *t = ev->vcpu == RECORD_NO_VCPU ? thread_find(names, ev) : NULL;
 
-	return ev->vcpu != RECORD_NO_VCPU || !t->used ? ev->vcpu : t->vcpu;
+	return t ? t->vcpu : ev->vcpu;
+}
+
+uint64_t thread_names_refused(const struct thread_names *names)
+{
+	return names->threads.refused;
 }

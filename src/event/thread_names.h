@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which thread is called what, and which vCPU it runs: learnt from the events as they pass (thread, sched_*, whatever
- * carries a vCPU) and from the metadata.
+ * The name of each thread, and the vCPU that it runs: learnt from the events as they pass (thread, sched_*, any event
+ * that carries a vCPU) and from the metadata.
  */
 #ifndef HOSTRACE_THREAD_NAMES_H
 #define HOSTRACE_THREAD_NAMES_H
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 
-enum { THREADS_MAX = 1 << 16 }; /* threads remembered; further ones stay without a name */
+enum { THREADS_MAX = 1 << 16 }; /* further threads have no name */
 
 struct thread_names;
 
@@ -25,10 +25,13 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 
 void thread_names_event(struct thread_names *names, const struct event *ev);
 
-/* "" if it is not known. The text is neutralised. */
+/* "" if it is not known. The text is neutralised, and valid until the next event. */
 const char *thread_comm(const struct thread_names *names, const struct event *ev);
 
 /* The event's own vCPU, else the one its thread runs, else RECORD_NO_VCPU. */
 uint16_t thread_vcpu(const struct thread_names *names, const struct event *ev);
+
+/* How often a name or vCPU was not kept, as there were THREADS_MAX threads already. */
+uint64_t thread_names_refused(const struct thread_names *names);
 
 #endif

@@ -3,26 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "event/reader.h"
 #include "event/trim_reason.h"
 
 enum {
-	SLOTS = 1 << 14, /* of threads that exited for a reason asked for, open addressing */
-	THREADS_MAX = SLOTS / 4 * 3,
-	IN_EXIT = 1, /* between kvm_exit and kvm_entry */
-	IN_VMM = 2,  /* between kvm_userspace_exit and kvm_run */
+	THREADS_MAX = 1 << 14, /* in an exit that was asked for */
+	IN_EXIT = 1,	       /* between kvm_exit and kvm_entry */
+	IN_VMM = 2,	       /* between kvm_userspace_exit and kvm_run */
 };
 
 struct thread {
-	uint64_t key; /* 0: free */
+	uint64_t id; /* source and tid */
 	unsigned int in;
 };
 
 struct trim_reason {
 	char *globs;
-	struct thread thread[SLOTS];
-	unsigned int nr_threads;
-	uint64_t unfollowed;
+	struct hash_table threads; /* that were in such an exit */
 };
 
 struct trim_reason *trim_reason_new(const char *globs)
@@ -31,27 +29,20 @@ struct trim_reason *trim_reason_new(const char *globs)
 
 	if (f && !(f->globs = strdup(globs))) {
 		free(f);
-		f = NULL;
+		return NULL;
 	}
+	if (f)
+		f->threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
 	return f;
 }
 
 void trim_reason_free(struct trim_reason *f)
 {
-	if (f)
-		free(f->globs);
+	if (!f)
+		return;
+	hash_deinit(&f->threads);
+	free(f->globs);
 	free(f);
-}
-
-/* The thread's slot, or the free one where it would be. */
-static struct thread *thread_of(struct trim_reason *f, const struct event *ev)
-{
-	uint64_t key = ((uint64_t)ev->source << 32 | ev->tid) + 1;
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 40 & (SLOTS - 1);
-
-	while (f->thread[i].key && f->thread[i].key != key)
-		i = (i + 1) & (SLOTS - 1);
-	return &f->thread[i];
 }
 
 static bool matches(const struct trim_reason *f, const struct event *ev)
@@ -63,42 +54,35 @@ static bool matches(const struct trim_reason *f, const struct event *ev)
 					  FNM_CASEFOLD);
 }
 
-static void enter(struct trim_reason *f, struct thread *t, const struct event *ev, unsigned int in)
-{
-	if (!t->key && f->nr_threads == THREADS_MAX) {
-		f->unfollowed++;
-		return;
-	}
-	f->nr_threads += !t->key;
-	t->key = ((uint64_t)ev->source << 32 | ev->tid) + 1;
-	t->in |= in;
-}
-
 bool trim_reason_passes(struct trim_reason *f, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
-	struct thread *t = thread_of(f, ev);
-	bool begins = id == EV_kvm_exit || id == EV_kvm_userspace_exit, passes;
+	uint64_t thread = (uint64_t)ev->source << 32 | ev->tid;
+	struct thread *t = hash_find_u64(&f->threads, thread);
+	bool begins = id == EV_kvm_exit || id == EV_kvm_userspace_exit;
+	unsigned int in = t ? t->in : 0, was;
 
 	if (id == EV_kvm_exit)
-		t->in = 0; /* its kvm_entry was lost */
-	passes = t->in;
+		in = 0; /* its kvm_entry was lost */
+	was = in;
 	if (begins && matches(f, ev)) {
-		enter(f, t, ev, id == EV_kvm_exit ? IN_EXIT : IN_VMM);
-		return true;
-	}
-	if (id == EV_kvm_entry) {
-		passes = t->in & IN_EXIT;
-		t->in = 0;
+		t = t ? t : hash_add_u64(&f->threads, thread, NULL);
+		in |= id == EV_kvm_exit ? IN_EXIT : IN_VMM;
+		was = in;
+	} else if (id == EV_kvm_entry) {
+		was = in & IN_EXIT;
+		in = 0;
 	} else if (id == EV_kvm_run) {
-		t->in &= ~(unsigned int)IN_VMM;
+		in &= ~(unsigned int)IN_VMM;
 	}
-	return passes;
+	if (t)
+		t->in = in;
+	return was;
 }
 
 uint64_t trim_reason_unfollowed(const struct trim_reason *f)
 {
-	return f->unfollowed;
+	return f->threads.refused;
 }
 
 bool trim_reason_wants(const char *event)

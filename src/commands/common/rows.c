@@ -139,6 +139,10 @@ int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
 	if (ret == 1 && rows.nr == out->limit)
 		json_array_append_new(
 			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
+	if (thread_names_refused(names))
+		json_array_append_new(more,
+				      json_sprintf("more than %d threads: the rest have no name",
+						   THREADS_MAX));
 	if (ret >= 0)
 		rows_end(&rows, r, more);
 	json_decref(more);
