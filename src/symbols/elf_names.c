@@ -13,26 +13,28 @@
 #include <libiberty/demangle.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "symbols/elf_units.h"
 #include "symbols/symbols.h"
 
-enum { NAMES_MAX = 1 << 20 }; /* demangled names kept */
+enum { NAMES_MAX = 1 << 20 }; /* demangled names kept; functions remembered as resolved */
 
-/* A text made here from one in the mapped file, kept by that one's address. */
+/* A text made from one in the mapped file. */
 struct name {
-	const char *from;
-	char *text; /* NULL: as it is */
+	uint64_t from; /* that one's address */
+	char *text;    /* NULL: as it is */
+};
+
+struct function {
+	uint64_t die; /* offset of its DIE */
 };
 
 struct elf_names {
 	Dwfl *dwfl;
 	struct elf_units *units; /* NULL: .debug_aranges knew all addresses so far */
-	struct name *name;
-	unsigned int nr_names;
-	Dwarf_Off *asked; /* functions without a linkage name that were asked for: a set */
-	uint32_t nr_asked, asked_mask;
+	struct hash_table names;
+	struct hash_table resolved; /* functions without a linkage name that were asked for */
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -54,6 +56,8 @@ static int names_open(const char *path, const uint64_t *base, struct elf_names *
 
 	if (!e)
 		return fail(-ENOMEM, "out of memory");
+	e->names = HASH_TABLE(struct name, 1, NAMES_MAX);
+	e->resolved = HASH_TABLE(struct function, 1, NAMES_MAX);
 	if (access(path, R_OK)) {
 		free(e);
 		return fail(
@@ -84,12 +88,14 @@ int elf_names_open_at(const char *path, uint64_t base, struct elf_names **ret)
 
 void elf_names_close(struct elf_names *e)
 {
+	const struct name *n;
+
 	if (!e)
 		return;
-	for (unsigned int i = 0; i < e->nr_names; i++)
-		free(e->name[i].text);
-	free(e->name);
-	free(e->asked);
+	for (uint32_t at = 0; (n = hash_next(&e->names, &at));)
+		free(n->text);
+	hash_deinit(&e->names);
+	hash_deinit(&e->resolved);
 	elf_units_close(e->units);
 	if (e->dwfl)
 		dwfl_end(e->dwfl);
@@ -98,20 +104,23 @@ void elf_names_close(struct elf_names *e)
 
 static const char *name_kept(const struct elf_names *e, const char *from)
 {
-	for (unsigned int i = 0; i < e->nr_names; i++)
-		if (e->name[i].from == from)
-			return e->name[i].text ? e->name[i].text : from;
-	return NULL;
+	const struct name *n = hash_find_u64(&e->names, (uintptr_t)from);
+
+	if (!n)
+		return NULL;
+	return n->text ? n->text : from;
 }
 
-/* Takes text over; returns it, or `from` where text is NULL. */
+/* Takes ownership of text; returns it, or `from` if text is NULL or cannot be kept. */
 static const char *name_keep(struct elf_names *e, const char *from, char *text)
 {
-	if (e->nr_names == NAMES_MAX || array_room(e->name, e->nr_names)) {
+	struct name *n = hash_add_u64(&e->names, (uintptr_t)from, NULL);
+
+	if (!n) {
 		free(text);
 		return from;
 	}
-	e->name[e->nr_names++] = (struct name){from, text};
+	n->text = text;
 	return text ? text : from;
 }
 
@@ -167,37 +176,12 @@ static const char *symbol_name(struct elf_names *e, Dwfl_Module *mod, uint64_t a
 	return name ? demangled(e, name) : NULL;
 }
 
-static Dwarf_Off *asked_slot(Dwarf_Off *set, uint32_t mask, Dwarf_Off die)
+/* Was this function resolved before? It is from now on. */
+static bool resolved_before(struct elf_names *e, Dwarf_Off die)
 {
-	uint32_t h = (uint32_t)((die * 0x9e3779b97f4a7c15ull) >> 32);
+	bool first;
 
-	while (set[h & mask] && set[h & mask] != die)
-		h++;
-	return &set[h & mask];
-}
-
-/* Is it the second time that this function is asked for? Without memory it never is. */
-static bool asked_before(struct elf_names *e, Dwarf_Off die)
-{
-	if (!e->asked || e->nr_asked * 2 > e->asked_mask) {
-		uint32_t mask = e->asked ? e->asked_mask * 2 + 1 : 255;
-		Dwarf_Off *set = calloc(mask + 1u, sizeof(*set));
-
-		if (!set)
-			return false;
-		for (uint32_t i = 0; e->asked && i <= e->asked_mask; i++)
-			if (e->asked[i])
-				*asked_slot(set, mask, e->asked[i]) = e->asked[i];
-		free(e->asked);
-		e->asked = set;
-		e->asked_mask = mask;
-	}
-	Dwarf_Off *slot = asked_slot(e->asked, e->asked_mask, die);
-	bool before = *slot;
-
-	e->nr_asked += !before;
-	*slot = die;
-	return before;
+	return hash_add_u64(&e->resolved, die, &first) && !first;
 }
 
 /* The first of a function's ranges, as the DWARF has it. */
@@ -224,7 +208,8 @@ static const char *innermost_name(struct elf_names *e, Dwfl_Module *mod, uint64_
 	const char *name = is_c || linkage_name(die) ? NULL
 						     : symbol_name(e, mod, address, &start);
 
-	if (!name || (asked_before(e, dwarf_dieoffset(die)) && start != function_start(die) + bias))
+	if (!name ||
+	    (resolved_before(e, dwarf_dieoffset(die)) && start != function_start(die) + bias))
 		return function_name(e, die);
 	return name;
 }
@@ -271,7 +256,7 @@ static const char *outer_name(struct elf_names *e, Dwfl_Module *mod, uint64_t ad
 			      Dwarf_Addr bias, Dwarf_Die *die)
 {
 	uint64_t start;
-	const char *name = e->asked && *asked_slot(e->asked, e->asked_mask, dwarf_dieoffset(die))
+	const char *name = hash_find_u64(&e->resolved, dwarf_dieoffset(die))
 				   ? symbol_name(e, mod, address, &start)
 				   : NULL;
 

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an address was resolved to, kept: the same return addresses stand in thousands of different
+ * The frames that addresses were resolved to: the same return addresses stand in thousands of different
  * backtraces. An address has one answer for a whole run (see innermost_name() in elf_names.c, whose
  * answer depends on what was asked before).
  */
 #ifndef HOSTRACE_FRAME_CACHE_H
 #define HOSTRACE_FRAME_CACHE_H
 
+#include "base/hash.h"
 #include "symbols/symbols.h"
 
-enum { FRAME_CACHE_MAX = 1 << 20 /* addresses; more are not kept */ };
+enum { FRAME_CACHE_MAX = 1 << 20 /* addresses; further ones are resolved each time */ };
 
 struct frame_cache {
-	struct cached_frames *slot; /* open-addressed by address */
-	uint32_t nr, mask;
+	struct hash_table addresses;
 };
+
+void frame_cache_init(struct frame_cache *c);
 
 /* false: not known yet. */
 bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct frame *ret,
 		     unsigned int *ret_nr);
-/* Keeps a copy of the frames (their texts stay the caller's); without memory it does not. */
+/* Keeps a copy of the frames of an address not known yet (the texts remain the caller's), unless memory is short. */
 void frame_cache_put(struct frame_cache *c, uint64_t address, const struct frame *frame,
 		     unsigned int nr);
 void frame_cache_deinit(struct frame_cache *c);

@@ -10,7 +10,7 @@
 #include "symbols/symbols.h"
 #include "symbols/symbol_map.h"
 
-enum { FILE_SYMBOLS_MAX = 4 << 20, CACHE_SLOTS = 1 << 16 };
+enum { FILE_SYMBOLS_MAX = 4 << 20 };
 
 struct file_symbol {
 	uint64_t address;
@@ -172,6 +172,7 @@ int symbols_open(struct sample_trace *t, const struct symbols_options *opt, stru
 	s->opt = *opt;
 	s->resolve = (struct sample_resolve){opt->none, opt->use_file, opt->compat};
 	s->trace = t;
+	frame_cache_init(&s->cache);
 	if (!opt->none && opt->use_file)
 		err = read_symbols_file(s);
 	else if (!opt->none && opt->map)
