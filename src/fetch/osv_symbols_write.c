@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "fetch/osv_guest.h"
 #include "symbols/symbols.h"
 
@@ -23,27 +24,9 @@ struct sources {
 	unsigned int nr;
 };
 
-struct addresses {
-	uint64_t *slot; /* open-addressed; 0: free */
-	size_t mask, nr;
+struct seen_address {
+	uint64_t address;
 };
-
-/* True: it is new. A full table lets nothing in. */
-static bool address_add(struct addresses *a, uint64_t address)
-{
-	size_t h = (size_t)(address * 0x9e3779b97f4a7c15ull >> 24);
-
-	while (a->slot[h & a->mask]) {
-		if (a->slot[h & a->mask] == address)
-			return false;
-		h++;
-	}
-	if (!address || a->nr == ADDRESSES_MAX)
-		return false;
-	a->nr++;
-	a->slot[h & a->mask] = address;
-	return true;
-}
 
 /* ---- modules' files ---- */
 
@@ -139,25 +122,26 @@ static void line_write(const struct sources *s, uint64_t address, FILE *out)
 
 int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr)
 {
-	struct addresses seen = {.mask = 2 * ADDRESSES_MAX - 1};
+	struct hash_table seen = HASH_TABLE(struct seen_address, 1, ADDRESSES_MAX);
 	uint64_t address[OSV_FRAMES_MAX];
+	bool first;
 	struct sources s = {0};
 	struct sample sample;
 	int err = sources_open(&s, x, elf);
 
-	seen.slot = calloc(seen.mask + 1, sizeof(*seen.slot));
-	if (!err && !seen.slot)
-		err = fail(-ENOMEM, "out of memory");
 	sample_rewind(x->trace);
 	while (!err && sample_next(x->trace, &sample) > 0) {
 		unsigned int nr = sample_backtrace(&sample, address, OSV_FRAMES_MAX);
 
 		for (unsigned int i = 0; i < nr; i++)
-			if (address_add(&seen, address[i]))
+			if (hash_add_u64(&seen, address[i], &first) && first)
 				line_write(&s, address[i], out);
 	}
+	if (!err && seen.refused)
+		err = fail(-E2BIG, "backtraces hold more than %d different addresses",
+			   ADDRESSES_MAX);
 	*ret_nr = seen.nr;
-	free(seen.slot);
+	hash_deinit(&seen);
 	sources_close(&s);
 	return err;
 }

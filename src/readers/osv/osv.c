@@ -38,51 +38,25 @@ char *osv_string(struct buffer *b)
 	return p ? strndup((const char *)p, len) : NULL;
 }
 
-static uint32_t key_hash(uint64_t key)
-{
-	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 40);
-}
-
-int osv_index(struct osv_trace *t)
-{
-	uint32_t slots = t->base.nr_types < 512 ? 1024 : t->base.nr_types * 4;
-
-	while (slots & (slots - 1))
-		slots += slots & -slots;
-	uint32_t *table = calloc(slots, sizeof(*table));
-
-	if (!table)
-		return fail(-ENOMEM, "out of memory");
-	free(t->by_key);
-	t->by_key = table;
-	t->by_key_mask = slots - 1;
-	for (unsigned int i = 0; i < t->base.nr_types; i++) {
-		uint32_t h = key_hash(t->base.types[i].key);
-
-		while (table[h & t->by_key_mask])
-			h++;
-		table[h & t->by_key_mask] = i + 1;
-	}
-	return 0;
-}
+struct known_key {
+	uint64_t key;
+	uint32_t index; /* of the first type with this key */
+};
 
 const struct sample_type *osv_type_of(const struct osv_trace *t, uint64_t key)
 {
-	for (uint32_t h = key_hash(key); t->by_key; h++) {
-		uint32_t slot = t->by_key[h & t->by_key_mask];
+	const struct known_key *k = hash_find_u64(&t->by_key, key);
 
-		if (!slot)
-			return NULL;
-		if (t->base.types[slot - 1].key == key)
-			return &t->base.types[slot - 1];
-	}
-	return NULL;
+	return k ? &t->base.types[k->index] : NULL;
 }
 
 int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name, char *signature,
 		 char *format)
 {
 	unsigned int n = t->base.nr_types;
+	struct known_key *k;
+	bool first;
+	int err;
 
 	if (!name || !signature || !format || n == SAMPLE_TYPES_MAX) {
 		free(name);
@@ -92,7 +66,15 @@ int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name
 			       ? buffer_fail(b, "more than %d tracepoints", n)
 			       : buffer_fail(b, "a tracepoint's description is cut short");
 	}
-	return sample_type_add(&t->base, key, name, signature, format);
+	err = sample_type_add(&t->base, key, name, signature, format);
+	if (err)
+		return err;
+	k = hash_add_u64(&t->by_key, key, &first);
+	if (!k)
+		return fail(-ENOMEM, "out of memory");
+	if (first)
+		k->index = n;
+	return 0;
 }
 
 static int map_file(struct osv_trace *t, const char *path)
@@ -117,7 +99,6 @@ static int map_file(struct osv_trace *t, const char *path)
 static int open_mapped(struct osv_trace *t)
 {
 	struct buffer b = buffer_of(t->map, t->map_len, t->base.file, 0);
-	int err;
 
 	t->is_dump = osv_is_dump(t->map, t->map_len);
 	if (!t->is_dump && !osv_is_tracefile(t->map, t->map_len))
@@ -126,8 +107,7 @@ static int open_mapped(struct osv_trace *t)
 			    t->base.file);
 	t->base.kind = t->is_dump ? "osv-dump" : "osv-tracefile";
 	t->base.has_padded_names = !t->is_dump;
-	err = t->is_dump ? osv_dump_open(t, &b) : osv_tracefile_open(t, &b);
-	return err ? err : osv_index(t);
+	return t->is_dump ? osv_dump_open(t, &b) : osv_tracefile_open(t, &b);
 }
 
 static int osv_next(struct sample_trace *base, struct sample *ret)
@@ -158,7 +138,7 @@ static void osv_close(struct sample_trace *base)
 		munmap(t->map, t->map_len);
 	free(t->streams);
 	free(t->heap);
-	free(t->by_key);
+	hash_deinit(&t->by_key);
 	free(t);
 }
 
@@ -178,6 +158,7 @@ struct osv_trace *osv_new(const char *file, const char *kind)
 		free(t);
 		return NULL;
 	}
+	t->by_key = HASH_TABLE(struct known_key, 1, SAMPLE_TYPES_MAX);
 	t->base.default_elf = "build/release/loader.elf"; /* as in OSv's own tree */
 	t->base.keeps_args = true;
 	t->base.has_thread_addresses = true;

@@ -4,6 +4,7 @@
 #define HOSTRACE_OSV_PRIVATE_H
 
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
@@ -42,8 +43,7 @@ struct osv_trace {
 	struct osv_stream **heap; /* dump: streams by their head's time, see osv_merge.c */
 	unsigned int nr_heap;
 	bool started;
-	uint32_t *by_key; /* open-addressed: key -> index + 1 */
-	uint32_t by_key_mask;
+	struct hash_table by_key; /* types */
 };
 
 /* A trace without streams yet; `kind` as in struct sample_trace. NULL: out of memory, with the error message set. */
@@ -52,11 +52,9 @@ struct osv_trace *osv_new(const char *file, const char *kind);
 /* Text with u16 length, copied and terminated; NULL (and b->cut or out of memory) on failure. */
 char *osv_string(struct buffer *b);
 
-/* Adds a tracepoint to the dictionary; takes the strings over. */
+/* Adds a tracepoint to the dictionary; takes ownership of the strings. Of several with one key the first is found. */
 int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name, char *signature,
 		 char *format);
-/* Makes the dictionary searchable: once, when it is complete. */
-int osv_index(struct osv_trace *t);
 const struct sample_type *osv_type_of(const struct osv_trace *t, uint64_t key);
 
 /* Sets the sample's argument block and goes behind it: 1, or -EBADMSG with the error message set. */

@@ -13,34 +13,25 @@ enum {
 	FLAGS_OFFSET = 44,
 	BACKTRACE_BYTES = 80,
 	HAS_BACKTRACE = 1,
-	SLOTS = OSV_RING_TRACEPOINTS_MAX * 4,
 	NO_TRACEPOINT = 0x7fffffff,
 };
 #define BEING_WRITTEN UINT64_MAX
+
+struct met_key {
+	uint64_t key;
+	uint32_t index; /* of its type, or NO_TRACEPOINT */
+};
 
 struct walk {
 	struct osv_trace *t;
 	osv_raw_lookup *lookup;
 	void *ctx;
 	struct osv_raw_counts *counts;
-	struct slot {
-		uint64_t key; /* 0: free */
-		uint32_t index;
-	} *slot; /* SLOTS of them, open-addressed */
-	unsigned int nr_keys;
+	struct hash_table keys; /* that were met */
 	uint8_t *to; /* where the next record is copied to */
 };
 
 /* ---- tracepoints, learnt as they are met ---- */
-
-static struct slot *slot_of(struct walk *w, uint64_t key)
-{
-	uint64_t h = key * 0x9e3779b97f4a7c15ull >> 32;
-
-	while (w->slot[h % SLOTS].key && w->slot[h % SLOTS].key != key)
-		h++;
-	return &w->slot[h % SLOTS];
-}
 
 /* A name that the guest lies about ends no line and drives no terminal. */
 static int tracepoint_learn(struct walk *w, uint64_t key)
@@ -54,19 +45,14 @@ static int tracepoint_learn(struct walk *w, uint64_t key)
 	return osv_type_add(w->t, &b, key, tp.name, tp.signature, tp.format);
 }
 
-/* NULL: the key is no tracepoint; that is remembered, too. */
+/* NULL: the key is not a tracepoint; that is remembered, too. */
 static const struct sample_type *tracepoint_of(struct walk *w, uint64_t key)
 {
-	struct slot *s = slot_of(w, key);
+	struct met_key *k = hash_find_u64(&w->keys, key);
 
-	if (!s->key) {
-		if (w->nr_keys == OSV_RING_TRACEPOINTS_MAX)
-			return NULL;
-		w->nr_keys++;
-		s->key = key;
-		s->index = tracepoint_learn(w, key) ? NO_TRACEPOINT : w->t->base.nr_types - 1;
-	}
-	return s->index == NO_TRACEPOINT ? NULL : &w->t->base.types[s->index];
+	if (!k && (k = hash_add_u64(&w->keys, key, NULL)))
+		k->index = tracepoint_learn(w, key) ? NO_TRACEPOINT : w->t->base.nr_types - 1;
+	return !k || k->index == NO_TRACEPOINT ? NULL : &w->t->base.types[k->index];
 }
 
 /* ---- records ---- */
@@ -189,24 +175,23 @@ int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr
 {
 	struct osv_trace *t = osv_new(name, "osv-rings");
 	_cleanup_(sample_trace_cleanup_) struct sample_trace *base = t ? &t->base : NULL;
-	_cleanup_free_ struct slot *slot = calloc(SLOTS, sizeof(*slot));
-	struct walk w = {.t = t, .lookup = lookup, .ctx = ctx, .counts = counts, .slot = slot};
+	struct walk w = {.t = t, .lookup = lookup, .ctx = ctx, .counts = counts};
 	size_t bytes;
 	int err = rings_check(name, rings, nr, &bytes);
 
 	*counts = (struct osv_raw_counts){0};
-	if (!err && (!t || !slot))
+	if (!err && !t)
 		err = fail(-ENOMEM, "%s: out of memory", name);
 	if (!err)
 		err = streams_alloc(t, bytes, nr);
 	if (err)
 		return err;
 	w.to = t->map;
+	w.keys = HASH_TABLE(struct met_key, 1, OSV_RING_TRACEPOINTS_MAX);
 	for (unsigned int i = 0; i < nr && !err; i++)
 		err = stream_make(&w, &rings[i], &t->streams[i]);
 	t->nr_streams = nr;
-	if (!err)
-		err = osv_index(t);
+	hash_deinit(&w.keys);
 	if (err)
 		return err;
 	t->raw = *counts;
