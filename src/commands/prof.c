@@ -115,6 +115,11 @@ static json_t *cause_notes(const struct cause_sums *sums)
 				      "device, not necessarily the one that the thread waited for"
 				    : "the host's recording has no virtqueue elements: waits for "
 				      "devices are halted"));
+	if (wait_causes_refused(sums->causes))
+		json_array_append_new(
+			more, json_sprintf("%llu events of the host were not used: too many vCPU "
+					   "threads or virtqueue elements in flight",
+					   (unsigned long long)wait_causes_refused(sums->causes)));
 	return more;
 }
 

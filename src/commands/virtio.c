@@ -93,6 +93,11 @@ static json_t *caveats_of(const struct answer *a)
 		       "%" PRIu64 " elements and %" PRIu64 " events of further queues found no "
 		       "room",
 		       t->overflow, queues_overflow(a->queues));
+	if (queues_refused(a->queues))
+		caveat_add(list,
+			   "%" PRIu64 " device names, completions or interrupts were not kept: too "
+			   "many at a time; stages lack them",
+			   queues_refused(a->queues));
 	if (a->nr)
 		caveat_add(list, a->estimated
 				     ? "percentiles are nearest-rank, within 0.4 %% where a row "

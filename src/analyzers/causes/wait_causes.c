@@ -6,14 +6,15 @@
 
 #include "analyzers/causes/wait_causes.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/exit_reason.h"
 
-enum { THREADS = 1 << 16, ELEMENTS_MAX = 1 << 20 };
+enum { THREADS_MAX = 1 << 16, ELEMENTS_MAX = 1 << 20 };
 
 const char *const wait_cause_names[CAUSES] = {"preempted", "vmm",   "device", "halted",
 					      "kernel",	   "guest", "unknown"};
 
-/* From here on this cause, and how long each had held before: the difference of two such rows is a stretch's parts. */
+/* A change to this cause, and how long each had held before: the difference of two steps has the parts of a wait. */
 struct step {
 	uint64_t time;
 	uint64_t before[CAUSES];
@@ -26,22 +27,26 @@ struct vcpu {
 	bool known, off, ready, in_user, halted, in_kernel;
 };
 
+struct thread {
+	uint64_t tid;
+	uint16_t vcpu;
+};
+
+struct element {
+	uint64_t key[2]; /* pid, address */
+	uint64_t ordinal; /* of its pop */
+};
+
 struct wait_causes {
 	struct vcpu vcpu[CAUSES_VCPUS_MAX];
 	unsigned int nr_vcpus;
 	size_t nr_steps;
 	uint32_t pid;
-	struct {
-		uint32_t tid;
-		uint16_t vcpu; /* index + 1 */
-	} thread[THREADS];
-	uint64_t *element; /* open ones, by address; 0 free */
-	uint64_t *ordinal; /* of its pop */
-	uint32_t nr_elements;
+	struct hash_table threads;  /* that run a vCPU */
+	struct hash_table elements; /* that are with a device */
 	uint64_t pops;
 	uint64_t *never; /* ordinals of pops without a fill, ascending */
 	size_t nr_never, at_never;
-	unsigned int in_flight;
 	uint64_t last_ns;
 };
 
@@ -61,33 +66,23 @@ static bool wants(const char *event, void *arg)
 
 /* ---- elements ---- */
 
-static uint32_t element_slot(const struct wait_causes *c, uint64_t element)
+/* An address is used again: a pop of an element that is open replaces the one before. */
+static void element_open(struct wait_causes *c, const struct event *ev, uint64_t ordinal)
 {
-	uint32_t h = (uint32_t)((element * 0x9e3779b97f4a7c15ull) >> 40);
+	struct element *el = hash_add_words(
+		&c->elements, (uint64_t[]){ev->pid, event_value(ev, "elem")}, NULL);
 
-	while (c->element[h % (2 * ELEMENTS_MAX)] && c->element[h % (2 * ELEMENTS_MAX)] != element)
-		h++;
-	return h % (2 * ELEMENTS_MAX);
+	if (el)
+		el->ordinal = ordinal;
 }
 
-static uint64_t element_of(const struct event *ev)
+static void element_close(struct wait_causes *c, const struct event *ev)
 {
-	return event_value(ev, "elem") ^ (uint64_t)ev->pid << 48;
-}
+	struct element *el = hash_find_words(&c->elements,
+					     (uint64_t[]){ev->pid, event_value(ev, "elem")});
 
-/* Slots are not freed: an address is used again, and the ordinal says whether it is open (0: not). */
-static uint64_t *element_find(struct wait_causes *c, const struct event *ev)
-{
-	uint64_t element = element_of(ev);
-	uint32_t slot = element_slot(c, element);
-
-	if (!c->element[slot]) {
-		if (!element || c->nr_elements == ELEMENTS_MAX)
-			return NULL;
-		c->nr_elements++;
-		c->element[slot] = element;
-	}
-	return &c->ordinal[slot];
+	if (el)
+		hash_remove(&c->elements, el);
 }
 
 static int by_number(const void *a, const void *b)
@@ -99,16 +94,15 @@ static int by_number(const void *a, const void *b)
 
 static int never_collect(struct wait_causes *c)
 {
-	c->never = calloc(c->nr_elements + 1u, sizeof(*c->never));
+	const struct element *el;
+
+	c->never = calloc(c->elements.nr + 1u, sizeof(*c->never));
 	if (!c->never)
 		return fail(-ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < 2 * ELEMENTS_MAX; i++)
-		if (c->ordinal[i])
-			c->never[c->nr_never++] = c->ordinal[i];
+	for (uint32_t at = 0; (el = hash_next(&c->elements, &at));)
+		c->never[c->nr_never++] = el->ordinal;
 	qsort(c->never, c->nr_never, sizeof(*c->never), by_number);
-	memset(c->element, 0, 2 * ELEMENTS_MAX * sizeof(*c->element));
-	memset(c->ordinal, 0, 2 * ELEMENTS_MAX * sizeof(*c->ordinal));
-	c->nr_elements = 0;
+	hash_clear(&c->elements);
 	c->pops = 0;
 	return 0;
 }
@@ -116,15 +110,13 @@ static int never_collect(struct wait_causes *c)
 /* The first pass: which pops no fill ends. */
 static int pass_elements(struct wait_causes *c, const struct event *ev)
 {
-	uint64_t *ordinal;
-
 	if (ev->type->id < EV_virtqueue_pop || ev->type->id > EV_virtqueue_unpop ||
 	    ev->type->id == EV_virtqueue_flush)
 		return 0;
-	ordinal = element_find(c, ev);
-	c->pops += ev->type->id == EV_virtqueue_pop;
-	if (ordinal)
-		*ordinal = ev->type->id == EV_virtqueue_pop ? c->pops : 0;
+	if (ev->type->id == EV_virtqueue_pop)
+		element_open(c, ev, ++c->pops);
+	else
+		element_close(c, ev);
 	return 0;
 }
 
@@ -138,7 +130,7 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 		return CAUSE_PREEMPTED;
 	if (v->in_user)
 		return CAUSE_VMM;
-	if (c->in_flight)
+	if (c->elements.nr)
 		return CAUSE_DEVICE;
 	if (v->halted || v->off)
 		return CAUSE_HALTED;
@@ -177,11 +169,9 @@ static int step_add(struct wait_causes *c, struct vcpu *v, uint64_t time)
 
 static struct vcpu *vcpu_of_tid(struct wait_causes *c, uint32_t tid)
 {
-	unsigned int i = tid % THREADS;
+	const struct thread *t = hash_find_u64(&c->threads, tid);
 
-	return tid && c->thread[i].tid == tid && c->thread[i].vcpu
-		       ? &c->vcpu[c->thread[i].vcpu - 1]
-		       : NULL;
+	return tid && t ? &c->vcpu[t->vcpu] : NULL;
 }
 
 /* Learns who runs which vCPU; more than one VM cannot be told apart by a guest's CPU number. */
@@ -195,8 +185,10 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	if (c->pid && c->pid != ev->pid)
 		return fail(-EINVAL, "the recording has several VMs; --vm says whose guest it is");
 	c->pid = ev->pid;
-	c->thread[ev->tid % THREADS].tid = ev->tid;
-	c->thread[ev->tid % THREADS].vcpu = (uint16_t)(ev->vcpu + 1);
+	struct thread *t = hash_find_u64(&c->threads, ev->tid);
+
+	if (t || (t = hash_add_u64(&c->threads, ev->tid, NULL)))
+		t->vcpu = ev->vcpu;
 	if (ev->vcpu >= c->nr_vcpus)
 		c->nr_vcpus = ev->vcpu + 1u;
 	return 0;
@@ -260,8 +252,7 @@ static int ran(struct wait_causes *c, const struct event *ev)
 /* What is in flight concerns all vCPUs. */
 static int element_moved(struct wait_causes *c, const struct event *ev)
 {
-	uint64_t *ordinal = element_find(c, ev);
-	unsigned int before = c->in_flight;
+	uint32_t before = c->elements.nr;
 	int err = 0;
 
 	if (ev->type->id == EV_virtqueue_pop) {
@@ -270,15 +261,13 @@ static int element_moved(struct wait_causes *c, const struct event *ev)
 		c->pops++;
 		never = c->at_never < c->nr_never && c->never[c->at_never] == c->pops;
 		c->at_never += never;
-		if (!ordinal || never)
+		if (never)
 			return 0;
-		c->in_flight += !*ordinal;
-		*ordinal = c->pops;
-	} else if (ordinal && *ordinal) {
-		*ordinal = 0;
-		c->in_flight--;
+		element_open(c, ev, c->pops);
+	} else {
+		element_close(c, ev);
 	}
-	for (unsigned int i = 0; i < c->nr_vcpus && !err && !before != !c->in_flight; i++)
+	for (unsigned int i = 0; i < c->nr_vcpus && !err && !before != !c->elements.nr; i++)
 		err = step_add(c, &c->vcpu[i], ev->time_ns);
 	return err;
 }
@@ -332,10 +321,8 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
-	c->element = calloc(2 * ELEMENTS_MAX, sizeof(*c->element));
-	c->ordinal = calloc(2 * ELEMENTS_MAX, sizeof(*c->ordinal));
-	if (!c->element || !c->ordinal)
-		return fail(-ENOMEM, "out of memory");
+	c->threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
+	c->elements = HASH_TABLE(struct element, 2, ELEMENTS_MAX);
 	err = pass(c, in, pass_elements);
 	if (!err)
 		err = never_collect(c);
@@ -355,8 +342,8 @@ void wait_causes_close(struct wait_causes *c)
 		return;
 	for (unsigned int i = 0; i < CAUSES_VCPUS_MAX; i++)
 		free(c->vcpu[i].step);
-	free(c->element);
-	free(c->ordinal);
+	hash_deinit(&c->threads);
+	hash_deinit(&c->elements);
 	free(c->never);
 	free(c);
 }
@@ -398,6 +385,11 @@ void wait_causes_of(const struct wait_causes *c, unsigned int vcpu, uint64_t sta
 		}
 	}
 	ret[CAUSE_UNKNOWN] += end_ns - start_ns - sum;
+}
+
+uint64_t wait_causes_refused(const struct wait_causes *c)
+{
+	return c->threads.refused + c->elements.refused;
 }
 
 bool wait_causes_sees_devices(const struct wait_causes *c)

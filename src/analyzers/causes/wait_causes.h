@@ -43,12 +43,15 @@ struct wait_causes_input {
 	unsigned int nr_sources; /* events of inputs from this one on are no host's */
 };
 
-/* -EINVAL: several VMs. 0 or -errno with the sentence set. */
+/* -EINVAL: several VMs. 0 or -errno with the error message set. */
 int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **ret);
 void wait_causes_close(struct wait_causes *c);
 DEFINE_CLEANUP(wait_causes, struct wait_causes *, wait_causes_close);
 
-/* Has the recording any virtqueue element? Without, no wait is the device's. */
+/* Events that could not be used, as there were too many vCPU threads or elements in flight. */
+uint64_t wait_causes_refused(const struct wait_causes *c);
+
+/* Does the recording have any virtqueue element? Without, no wait is for a device. */
 bool wait_causes_sees_devices(const struct wait_causes *c);
 
 /* The parts of [start, end) on this vCPU; they add up to end - start. */

@@ -5,12 +5,13 @@
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 enum {
 	DEVICES_MAX = 16384,
-	COMPLETED_MAX = 4096, /* completed and not yet pushed */
-	NOTIFYING_MAX = 256,  /* threads that are about to raise an interrupt */
-	RAISED_MAX = 256,     /* messages not yet injected */
+	COMPLETED_MAX = 1 << 16, /* elements completed and not yet pushed */
+	NOTIFYING_MAX = 1 << 16, /* threads that are about to raise an interrupt */
+	RAISED_MAX = 256,	 /* messages not yet injected */
 	FIRST_COLUMN_NS = 1 << 20,
 	MSI_LOGICAL = 4,      /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
 };
@@ -35,17 +36,26 @@ struct queue {
 };
 
 struct named {
-	uint32_t pid;
-	uint64_t vdev;
+	uint64_t key[2]; /* pid, vdev */
 	char path[QUEUES_DEVICE_MAX];
+};
+
+struct completed {
+	uint64_t key[2]; /* pid, address of the element, which is its own until it is freed after the push */
+	uint64_t ns;
+};
+
+struct notifying {
+	uint64_t tid;
+	uint64_t ns;
+	struct queue *queue;
 };
 
 struct queues {
 	struct elements *elements;
 	struct element_watch watch;
 	struct element_totals totals;
-	struct named *device;
-	unsigned int nr_devices;
+	struct hash_table devices, completed, notifying;
 	struct queue *queue[QUEUES_MAX];
 	struct queue_figures *list[QUEUES_MAX];
 	struct queue *newest; /* events of a queue come in rows */
@@ -54,52 +64,38 @@ struct queues {
 	bool saw[QUEUE_STAGES];
 	int err;
 	struct {
-		uint32_t pid;
-		uint64_t elem, ns;
-	} completed[COMPLETED_MAX]; /* by address: its own until it is freed, which is after the push */
-	struct {
-		uint32_t tid;
-		uint64_t ns;
-		struct queue *queue; /* NULL: the place is free */
-	} notifying[NOTIFYING_MAX];
-	struct {
 		uint32_t pid, vector, destination;
 		uint64_t ns;
 		struct queue *queue;
 		bool logical;
 	} raised[RAISED_MAX];
 	unsigned int nr_raised;
+	uint64_t nr_raised_refused;
 };
 
 /* ---- queues by (VM, device's name, index) ---- */
 
 static const char *path_of(const struct queues *q, uint32_t pid, uint64_t vdev)
 {
-	for (unsigned int i = q->nr_devices; i-- > 0;)
-		if (q->device[i].pid == pid && q->device[i].vdev == vdev)
-			return q->device[i].path;
-	return "";
+	const struct named *d = hash_find_words(&q->devices, (uint64_t[]){pid, vdev});
+
+	return d ? d->path : "";
 }
 
 static void on_device(struct queues *q, const struct event *ev)
 {
 	const struct field *path = event_field(ev->type, "path");
 	uint64_t vdev = event_value(ev, "vdev");
-	unsigned int i = 0;
+	struct named *d = path ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, vdev}, NULL)
+			       : NULL;
 
-	while (i < q->nr_devices && (q->device[i].pid != ev->pid || q->device[i].vdev != vdev))
-		i++;
-	if (i == DEVICES_MAX || !path)
+	if (!d)
 		return;
-	if (i == q->nr_devices)
-		q->nr_devices++;
-	q->device[i].pid = ev->pid;
-	q->device[i].vdev = vdev;
-	field_print(ev, path, q->device[i].path, sizeof(q->device[i].path));
+	field_print(ev, path, d->path, sizeof(d->path));
 	q->newest = NULL;
 	for (unsigned int j = 0; j < q->nr; j++) /* another device at this address from now on */
 		if (q->queue[j]->f.pid == ev->pid && q->queue[j]->vdev == vdev &&
-		    strcmp(q->queue[j]->f.device, q->device[i].path))
+		    strcmp(q->queue[j]->f.device, d->path))
 			q->queue[j]->vdev = 0;
 }
 
@@ -215,23 +211,19 @@ static void popped(void *arg, const struct event *ev)
 	flight_change(q, n, ev->time_ns, 1);
 }
 
-static size_t completed_place(uint32_t pid, uint64_t elem)
-{
-	return (size_t)((elem >> 4 ^ (uint64_t)pid * 2654435761u) * 0x9e3779b97f4a7c15ull >> 52) %
-	       COMPLETED_MAX;
-}
-
 static void pushed(struct queues *q, struct queue *n, const struct element *el, uint64_t ns)
 {
-	size_t c = completed_place(el->pid, el->address);
+	struct completed *c =
+		hash_find_words(&q->completed, (uint64_t[]){el->pid, el->address});
 
 	n->f.returned++;
 	stage_add(q, n, STAGE_POP_PUSH, el->popped_ns, ns);
-	if (q->completed[c].ns >= el->popped_ns && q->completed[c].elem == el->address &&
-	    q->completed[c].pid == el->pid) {
-		stage_add(q, n, STAGE_POP_COMPLETE, el->popped_ns, q->completed[c].ns);
-		stage_add(q, n, STAGE_COMPLETE_PUSH, q->completed[c].ns, ns);
+	if (c && c->ns >= el->popped_ns) {
+		stage_add(q, n, STAGE_POP_COMPLETE, el->popped_ns, c->ns);
+		stage_add(q, n, STAGE_COMPLETE_PUSH, c->ns, ns);
 	}
+	if (c)
+		hash_remove(&q->completed, c);
 	if (n->nr_pushed == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
 		memmove(n->pushed_ns, n->pushed_ns + 1, --n->nr_pushed * sizeof(*n->pushed_ns));
 	n->pushed_ns[n->nr_pushed++] = ns;
@@ -270,18 +262,18 @@ static void on_kick(struct queues *q, const struct event *ev)
 static void on_complete(struct queues *q, const struct event *ev)
 {
 	uint64_t elem = event_value(ev, "req"); /* a VirtIOBlockReq begins with its element */
-	size_t c = completed_place(ev->pid, elem);
+	struct completed *c =
+		hash_add_words(&q->completed, (uint64_t[]){ev->pid, elem}, NULL);
 
 	q->saw[STAGE_POP_COMPLETE] = q->saw[STAGE_COMPLETE_PUSH] = true;
-	q->completed[c].pid = ev->pid;
-	q->completed[c].elem = elem;
-	q->completed[c].ns = ev->time_ns;
+	if (c)
+		c->ns = ev->time_ns;
 }
 
 static void on_notify(struct queues *q, const struct event *ev)
 {
 	struct queue *n = queue_of_event(q, ev);
-	unsigned int place = ev->tid % NOTIFYING_MAX;
+	struct notifying *t;
 
 	q->saw[STAGE_PUSH_NOTIFY] = true;
 	if (!n)
@@ -290,21 +282,23 @@ static void on_notify(struct queues *q, const struct event *ev)
 	for (unsigned int i = 0; i < n->nr_pushed; i++)
 		stage_add(q, n, STAGE_PUSH_NOTIFY, n->pushed_ns[i], ev->time_ns);
 	n->nr_pushed = 0;
-	q->notifying[place].tid = ev->tid;
-	q->notifying[place].ns = ev->time_ns;
-	q->notifying[place].queue = n;
+	t = hash_add_u64(&q->notifying, ev->tid, NULL);
+	if (t) {
+		t->ns = ev->time_ns;
+		t->queue = n;
+	}
 }
 
 /* The queue for which this thread is raising an interrupt; it is asked once. */
 static struct queue *notifying(struct queues *q, const struct event *ev, uint64_t *ret_ns)
 {
-	unsigned int place = ev->tid % NOTIFYING_MAX;
-	struct queue *n = q->notifying[place].tid == ev->tid ? q->notifying[place].queue : NULL;
+	struct notifying *t = hash_find_u64(&q->notifying, ev->tid);
+	struct queue *n = t ? t->queue : NULL;
 
 	if (!n || n->f.pid != ev->pid)
 		return NULL;
-	q->notifying[place].queue = NULL;
-	*ret_ns = q->notifying[place].ns;
+	*ret_ns = t->ns;
+	hash_remove(&q->notifying, t);
 	return n;
 }
 
@@ -330,8 +324,10 @@ static void on_message(struct queues *q, const struct event *ev)
 	stage_add(q, n, STAGE_NOTIFY_RAISE, ns, ev->time_ns);
 	while (i < q->nr_raised && q->raised[i].queue != n)
 		i++;
-	if (i == RAISED_MAX)
+	if (i == RAISED_MAX) {
+		q->nr_raised_refused++;
 		return;
+	}
 	if (i == q->nr_raised)
 		q->nr_raised++;
 	else
@@ -366,10 +362,10 @@ static void on_inject(struct queues *q, const struct event *ev)
 /* Whatever else a thread does with virtqueues: it is not raising an interrupt any more. */
 static void notify_over(struct queues *q, const struct event *ev)
 {
-	unsigned int place = ev->tid % NOTIFYING_MAX;
+	struct notifying *t = hash_find_u64(&q->notifying, ev->tid);
 
-	if (q->notifying[place].tid == ev->tid)
-		q->notifying[place].queue = NULL;
+	if (t)
+		hash_remove(&q->notifying, t);
 }
 
 static const struct {
@@ -428,11 +424,13 @@ struct queues *queues_new(uint64_t start_ns)
 	if (!q)
 		return NULL;
 	q->elements = elements_new();
-	q->device = calloc(DEVICES_MAX, sizeof(*q->device));
+	q->devices = HASH_TABLE(struct named, 2, DEVICES_MAX);
+	q->completed = HASH_TABLE(struct completed, 2, COMPLETED_MAX);
+	q->notifying = HASH_TABLE(struct notifying, 1, NOTIFYING_MAX);
 	q->start_ns = start_ns;
 	q->column_ns = FIRST_COLUMN_NS;
 	q->watch = (struct element_watch){.popped = popped, .left = left, .arg = q};
-	if (!q->elements || !q->device) {
+	if (!q->elements) {
 		queues_free(q);
 		return NULL;
 	}
@@ -450,7 +448,9 @@ void queues_free(struct queues *q)
 		free(q->queue[i]);
 	}
 	elements_free(q->elements);
-	free(q->device);
+	hash_deinit(&q->devices);
+	hash_deinit(&q->completed);
+	hash_deinit(&q->notifying);
 	free(q);
 }
 
@@ -505,6 +505,12 @@ const struct element_totals *queues_totals(const struct queues *q)
 uint64_t queues_overflow(const struct queues *q)
 {
 	return q->overflow;
+}
+
+uint64_t queues_refused(const struct queues *q)
+{
+	return q->devices.refused + q->completed.refused + q->notifying.refused +
+	       q->nr_raised_refused;
 }
 
 const struct elements *queues_elements(const struct queues *q)

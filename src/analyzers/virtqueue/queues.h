@@ -90,6 +90,9 @@ const struct element_totals *queues_totals(const struct queues *q);
 /* Queues beyond QUEUES_MAX were left out: how many events. */
 uint64_t queues_overflow(const struct queues *q);
 
+/* Names of devices, completions and interrupts that could not be kept: stages lack some of their values. */
+uint64_t queues_refused(const struct queues *q);
+
 /* For names of vhost devices, see elements_vhost(). */
 const struct elements *queues_elements(const struct queues *q);
 
