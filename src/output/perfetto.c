@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analyzers/timeline/timeline.h"
+#include "base/hash.h"
 #include "output/protobuf.h"
 #include "output/report.h"
 
@@ -63,13 +64,15 @@ enum { CLEARED = 1, NEEDS_STATE = 2 };	      /* sequence flags */
 enum { MONOTONIC = 3, ORDER_EXPLICIT = 3 };   /* built-in clock; ordering of children */
 enum { SEQUENCE = 1, GUEST_PID = 0x40000000 }; /* Linux gives pids up to 2^22 */
 
-enum { NAMES = 1 << 13, NAMES_FULL = NAMES / 2 }; /* slots; beyond, names are written out */
+enum { NAMES_MAX = 1 << 12 }; /* interned; further names are written in full with each slice */
+
+struct name {
+	char *text;
+	uint32_t iid;
+};
 
 struct perfetto {
-	char *name[NAMES];
-	uint32_t iid[NAMES];
-	uint32_t nr_names;
-	bool begun;
+	struct hash_table names;
 };
 
 static void packet_write(struct timeline *t, struct pb *packet)
@@ -119,9 +122,11 @@ static void clock_write(struct timeline *t)
 
 static int perfetto_open(struct timeline *t)
 {
-	t->state = calloc(1, sizeof(struct perfetto));
-	if (!t->state)
+	struct perfetto *p = t->state = calloc(1, sizeof(*p));
+
+	if (!p)
 		return -ENOMEM;
+	p->names = HASH_TABLE_OF_TEXTS(struct name, NAMES_MAX);
 	clock_write(t);
 	return 0;
 }
@@ -171,31 +176,25 @@ static void perfetto_track(struct timeline *t, uint32_t track)
 
 /* ---- slices ---- */
 
-/* The name's number; 0: there is no room for more. `ret_new`: it must be told. */
+/* The name's number; 0: there are too many. `ret_new`: this is its first use. */
 static uint32_t name_number(struct perfetto *p, const char *name, bool *ret_new)
 {
-	uint32_t hash = 2166136261u;
-	unsigned int i;
+	struct name *n = hash_add_text(&p->names, name, ret_new);
 
-	for (const char *c = name; *c; c++)
-		hash = (hash ^ (uint8_t)*c) * 16777619u;
-	for (i = hash % NAMES; p->name[i]; i = (i + 1) % NAMES)
-		if (!strcmp(p->name[i], name))
-			return p->iid[i];
-	if (p->nr_names == NAMES_FULL)
+	if (!n || !*ret_new)
+		return n ? n->iid : 0;
+	n->text = strdup(name);
+	if (!n->text) {
+		hash_remove(&p->names, n);
 		return 0;
-	p->name[i] = strdup(name);
-	if (!p->name[i])
-		return 0;
-	p->iid[i] = ++p->nr_names;
-	*ret_new = true;
-	return p->iid[i];
+	}
+	return n->iid = p->names.nr;
 }
 
 static void name_put(struct perfetto *p, const char *name, struct pb *event, struct pb *packet)
 {
 	struct pb entry = {0}, interned = {0};
-	bool fresh = false;
+	bool fresh;
 	uint32_t iid = name_number(p, name, &fresh);
 
 	if (!iid) {
@@ -251,9 +250,11 @@ static void perfetto_slice(struct timeline *t, const struct timeline_slice *s)
 static int perfetto_close(struct timeline *t)
 {
 	struct perfetto *p = t->state;
+	const struct name *n;
 
-	for (unsigned int i = 0; i < NAMES; i++)
-		free(p->name[i]);
+	for (uint32_t at = 0; (n = hash_next(&p->names, &at));)
+		free(n->text);
+	hash_deinit(&p->names);
 	return 0;
 }
 
