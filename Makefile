@@ -4,48 +4,66 @@
 BUILD	?= build
 CC	= gcc
 CLANG	?= clang
-BPFTOOL	?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+ifeq ($(origin BPFTOOL),undefined)
+BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+endif
 PKGS	= jansson libzstd libelf libdw libtraceevent libcurl libpcap zlib
 LIVE_PKGS = libbpf capstone
 V	?= 0
-
-CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD)
-OPT	?= -O2
-CFLAGS	 += -std=gnu11 $(OPT) -g -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith \
-	    -Wno-missing-field-initializers -fno-strict-aliasing -MMD -MP
-ifeq ($(WERROR),1)
-CFLAGS	 += -Werror
-endif
-ifeq ($(SAN),1)
-override BUILD := $(BUILD)/san
-CFLAGS	 += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-LDFLAGS	 += -fsanitize=address,undefined
-endif
-# For guests without a libc: loops must not become calls of memset() and the like.
-NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 Q	= $(if $(filter 1,$(V)),,@)
 say	= @printf '  %-7s %s\n' $(1) $(2)
+sources	= $(sort $(wildcard $(1)))
+ifeq ($(SAN),1)
+override BUILD := $(BUILD)/san
+endif
 
 # Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
 # The folders of src/folders; the agent and the demo guest are built by rules of their own.
-SRC_DIRS = $(filter-out guestside/agent guestside/demo,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+SRC_DIRS := $(filter-out guestside/agent guestside/demo,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector commands/live
-SRCS	= src/main.c $(wildcard $(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
+SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
-SRCS	+= $(wildcard $(LIVE_DIRS:%=src/%/*.c))
+SRCS	+= $(call sources,$(LIVE_DIRS:%=src/%/*.c))
 PKGS	+= $(LIVE_PKGS)
 CPPFLAGS += -DHOSTRACE_LIVE
-BPF_SRCS = $(wildcard bpf/*.bpf.c)
+BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
-OBJS	= $(SRCS:%.c=$(BUILD)/%.o)
-LIB_OBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS))
-LDLIBS	+= $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
-CPPFLAGS += $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+OBJS	:= $(SRCS:%.c=$(BUILD)/%.o)
+LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
+
+OPT	?= -O2
+WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wno-missing-field-initializers
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
+LDFLAGS	 += -Wl,--as-needed
+LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
+# For guests without a libc: loops must not become calls of memset() and the like.
+NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
+
+# Hardening; the sanitizers bring checks of their own, which _FORTIFY_SOURCE would hide.
+HARDEN_CFLAGS := -fPIE -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) \
+	    $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
+HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack
+ifeq ($(SAN),1)
+CFLAGS	 += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS	 += -fsanitize=address,undefined
+else ifeq ($(FUZZ),1)
+CFLAGS	 += -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+else
+CFLAGS	 += $(HARDEN_CFLAGS)
+LDFLAGS	 += -pie $(HARDEN_LDFLAGS)
+endif
+
+# Objects depend on these flags, so that other flags build them anew. The next ones make no other program.
+FLAGS	:= $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
+CPPFLAGS := $(CPPFLAGS)
+LDLIBS	:= $(LDLIBS)
+CFLAGS	:= $(CFLAGS) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 
 .DELETE_ON_ERROR:
-.PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean
+.PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean FORCE
 
 all: $(BUILD)/hostrace
 
@@ -53,10 +71,17 @@ $(BUILD)/hostrace: $(OBJS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+ifneq ($(strip $(FLAGS)),$(strip $(file <$(BUILD)/flags)))
+$(BUILD)/flags: FORCE
+endif
+$(BUILD)/flags:
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s\n' '$(FLAGS)' >$@
+
 # Plain loops over columns, which are worth vectors: the compiler makes them only here.
 $(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_chunk.o): CFLAGS += -O3
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
@@ -74,10 +99,11 @@ $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)
 BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
 
-$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/*.def probes/*.def)
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(call sources,bpf/*.h bpf/*.def probes/*.def)
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf -Iprobes $(BPF_SYS) -c -o $@ $<
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf -Iprobes \
+		$(BPF_SYS) -c -o $@ $<
 
 $(BUILD)/hostrace.bpf.o: $(BPF_OBJS)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -86,7 +112,7 @@ $(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name hostrace > $@
 
-$(patsubst %.c,$(BUILD)/%.o,$(wildcard src/collector/*.c)): $(BUILD)/hostrace.skel.h
+$(patsubst %.c,$(BUILD)/%.o,$(call sources,src/collector/*.c)): $(BUILD)/hostrace.skel.h
 
 -include $(OBJS:.o=.d)
 
@@ -118,4 +144,4 @@ help:
 	@:
 
 # Parts with rules of their own: tests, the rig, the demo guest, the manual.
-include $(wildcard tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk doc/*.mk)
+include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk doc/*.mk)

@@ -72,8 +72,6 @@ $(BUILD)/tests/fuzz/fuzz-%: tests/fuzz/fuzz_%.c tests/fuzz/main.c $(LIB_OBJS)
 # Fuzzing needs clang's instrumentation in every object: a build of its own, without the collector.
 FUZZ_FOUND = $(FUZZ_NAMES:%=$(BUILD)/fuzz/fuzzer-%)
 ifeq ($(FUZZ),1)
-CFLAGS	  += -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
-
 $(BUILD)/fuzzer-%: tests/fuzz/fuzz_%.c $(LIB_OBJS)
 	$(call say,FUZZ,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) -fsanitize=fuzzer,address,undefined \

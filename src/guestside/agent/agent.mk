@@ -1,12 +1,14 @@
 # hostrace-guest: one static program for Linux guests of any distribution; nothing but libc.
 AGENT	   = $(BUILD)/hostrace-guest
-AGENT_SRCS = $(wildcard src/guestside/agent/*.c) src/base/crc32c.c
-AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wmissing-prototypes \
-	     -Wstrict-prototypes $(if $(filter 1,$(WERROR)),-Werror)
+AGENT_SRCS = $(call sources,src/guestside/agent/*.c) src/base/crc32c.c
+AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -std=gnu11 $(OPT) -g $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
+	     $(HARDEN_CFLAGS)
+# A libc without the startup code for static-pie gets a program at a fixed address.
+AGENT_LINK = $(if $(wildcard $(shell $(CC) -print-file-name=rcrt1.o)),-static-pie,-static) $(HARDEN_LDFLAGS)
 
 all: $(AGENT)
 
-$(AGENT): $(AGENT_SRCS) $(wildcard src/guestside/agent/*.h src/base/clock.h src/base/crc32c.h)
+$(AGENT): $(AGENT_SRCS) $(BUILD)/flags $(wildcard src/guestside/agent/*.h src/base/clock.h src/base/crc32c.h)
 	$(call say,AGENT,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(AGENT_CC) -static -o $@ $(AGENT_SRCS) -lpthread
+	$(Q)$(AGENT_CC) $(AGENT_LINK) -o $@ $(AGENT_SRCS) -lpthread
