@@ -60,7 +60,9 @@ endif
 FLAGS	:= $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 CPPFLAGS := $(CPPFLAGS)
 LDLIBS	:= $(LDLIBS)
-CFLAGS	:= $(CFLAGS) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
+# No path of the machine gets into the program: the same sources make the same bytes in any directory.
+PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)/=build/
+CFLAGS	:= $(CFLAGS) $(PREFIX_MAP) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 
 .DELETE_ON_ERROR:
 .PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean FORCE
@@ -102,7 +104,7 @@ BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(call sources,bpf/*.h bpf/*.def probes/*.def)
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -Ibpf -Iprobes \
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 $(PREFIX_MAP) -Ibpf -Iprobes \
 		$(BPF_SYS) -c -o $@ $<
 
 $(BUILD)/hostrace.bpf.o: $(BPF_OBJS)

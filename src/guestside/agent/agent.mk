@@ -2,7 +2,7 @@
 AGENT	   = $(BUILD)/hostrace-guest
 AGENT_SRCS = $(call sources,src/guestside/agent/*.c) src/base/crc32c.c
 AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -std=gnu11 $(OPT) -g $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
-	     $(HARDEN_CFLAGS)
+	     $(HARDEN_CFLAGS) $(PREFIX_MAP)
 # A libc without the startup code for static-pie gets a program at a fixed address.
 AGENT_LINK = $(if $(wildcard $(shell $(CC) -print-file-name=rcrt1.o)),-static-pie,-static) $(HARDEN_LDFLAGS)
 
