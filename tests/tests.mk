@@ -1,10 +1,10 @@
 # `make check`: all that proves hostrace on this machine; `make check SAN=1`: the same parts that need no VM, with
 # sanitizers; `make fuzz T=60 [FUZZ_NAMES=hrt]`: looks for new crashes. Tests are found by wildcard: a new one is a new file.
 
-UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
+FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c))
 FUZZ_PLAIN = $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz-%)
-LIVE_TESTS = $(sort $(wildcard tests/live/*.sh))
+LIVE_TESTS := $(call sources,tests/live/*.sh)
 T	  ?= 60
 
 CHECK_ENV  = CHECK_DIR=$(BUILD)/check BUILD=$(BUILD) HOSTRACE=$(BUILD)/hostrace
@@ -30,6 +30,7 @@ check-run: check-build
 ifneq ($(SAN),1)
 	$(Q)$(TAP) lint 120 tests/lint/lint.sh
 	$(Q)$(TAP) stap 60 tests/lint/stap.sh
+	$(Q)$(TAP) hardening 60 tests/lint/hardening.sh
 	$(Q)$(TAP) guest-ring-carried 120 tests/lint/guest-ring.sh
 	$(Q)$(TAP) manual 120 tests/lint/manual.sh
 	$(Q)$(TAP) install 60 tests/lint/install.sh
@@ -56,28 +57,41 @@ lint: $(BUILD)/hostrace
 format:
 	$(Q)tests/lint/format.sh $(FILES)
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB_OBJS)
-	$(call say,TEST,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB_OBJS) $(LDLIBS) -lcmocka
+# The program's objects but main.o, by reference, so that the linker picks what a test uses.
+LIB = $(BUILD)/hostrace.a
 
-$(BUILD)/tests/fuzz/fuzz-%: tests/fuzz/fuzz_%.c tests/fuzz/main.c $(LIB_OBJS)
-	$(call say,TEST,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ \
-		tests/fuzz/fuzz_$*.c tests/fuzz/main.c $(LIB_OBJS) $(LDLIBS)
+$(LIB): $(LIB_OBJS)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcsTD $@ $^
 
--include $(UNIT_TESTS:=.d)
+# Links a test program and records which of the program's objects are in it: it is linked again when one of them changes.
+define link_test
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--trace -o $@ $(1) $(LIB) $(LDLIBS) >$@.trace
+	$(Q)sed -n 's|^$(BUILD)/src/.*\.o$$|$@: &\n&:|p' $@.trace >$@.objects
+endef
+
+$(UNIT_TESTS): %: %.o | $(LIB)
+	$(call link_test,$< -lcmocka)
+
+FUZZ_MAIN = $(BUILD)/tests/fuzz/main.o
+
+$(FUZZ_PLAIN): $(BUILD)/tests/fuzz/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_MAIN) | $(LIB)
+	$(call link_test,$< $(FUZZ_MAIN))
+
+-include $(UNIT_TESTS:=.d) $(UNIT_TESTS:=.objects)
+-include $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz_%.d) $(FUZZ_MAIN:.o=.d) $(FUZZ_PLAIN:=.objects)
 
 # Fuzzing needs clang's instrumentation in every object: a build of its own, without the collector.
-FUZZ_FOUND = $(FUZZ_NAMES:%=$(BUILD)/fuzz/fuzzer-%)
 ifeq ($(FUZZ),1)
-$(BUILD)/fuzzer-%: tests/fuzz/fuzz_%.c $(LIB_OBJS)
-	$(call say,FUZZ,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) -fsanitize=fuzzer,address,undefined \
-		-o $@ $< $(LIB_OBJS) $(LDLIBS)
+FUZZERS = $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
 
-fuzz-build: $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
+$(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o | $(LIB)
+	$(call link_test,-fsanitize=fuzzer,address,undefined $<)
+
+-include $(FUZZERS:=.objects)
+
+fuzz-build: $(FUZZERS)
 endif
 
 fuzz:

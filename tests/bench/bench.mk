@@ -26,10 +26,10 @@ $(BENCH_DIR)/empty.bpf.o: tests/bench/empty.bpf.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -target bpf -O2 -g -Wall $(BPF_SYS) -c -o $@ $<
 
-$(BENCH_DIR)/gen: tests/bench/gen.c $(LIB_OBJS)
+$(BENCH_DIR)/gen: tests/bench/gen.c $(LIB)
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $< $(LIB_OBJS) $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 .PHONY: bench-page
 
