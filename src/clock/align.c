@@ -36,7 +36,8 @@ static int clock_parse(const char *text, struct clock_options *opt)
 			end = (char *)text;
 	}
 	if (end == text || *end || errno || !(scale > 1e-3) || scale > 1e3)
-		return fail_usage(-EINVAL, "--clock takes read, fit or OFFSET[,SCALE], not '%s'",
+		return fail_usage(-EINVAL,
+				  "invalid --clock '%s' (expected read, fit or OFFSET[,SCALE])",
 				  text);
 	opt->method = "given";
 	opt->have_given = true;
@@ -71,7 +72,7 @@ static int vcpus_reserve(struct align_guest *g, unsigned int nr)
 	if (nr <= g->nr_vcpus)
 		return 0;
 	if (nr > ALIGN_VCPUS_MAX)
-		return fail(-E2BIG, "%s: a guest with more than %d vCPUs", g->path,
+		return fail(-E2BIG, "%s: the guest has more than %d vCPUs", g->path,
 			    ALIGN_VCPUS_MAX);
 	grown = realloc(g->input, nr * sizeof(*g->input));
 	if (!grown)
@@ -200,8 +201,8 @@ static int pid_choose(const struct align *a, uint32_t *ret)
 	*ret = a->pid;
 	for (unsigned int i = 0; i < a->nr_vcpus && !a->pid; i++) {
 		if (any && a->vcpu[i].pid != *ret)
-			return fail(-EINVAL, "the host's recording has several VMs: say with "
-					     "--vm which one the guest's trace is from");
+			return fail(-EINVAL, "the host's recording has several VMs; select the "
+					     "guest's with --vm");
 		*ret = a->vcpu[i].pid;
 		any = true;
 	}
@@ -302,9 +303,9 @@ static int unrelated(const struct align_guest *g, int err)
 	if (err != -ENODATA)
 		return err;
 	if (!g->path)
-		return fail(err,
-			    "no guest's trace is given (--guest), and the recording says nothing "
-			    "of TSC offsets");
+		return fail(
+			err,
+			"no guest trace was given (--guest), and the recording has no TSC offsets");
 	return fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
 }
 
@@ -337,8 +338,8 @@ static int guest_make(struct align *a, struct align_guest *g)
 		return unrelated(g, err);
 	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
 		snprintf(g->relation.note, sizeof(g->relation.note),
-			 "the guest's offset is what trace-cmd measured when it recorded both; its "
-			 "own error is not in the bound");
+			 "the guest's offset was measured by trace-cmd while recording; its error "
+			 "is not part of the bound");
 	clock_check(&g->relation, align_input(g), g->nr_vcpus);
 	error_take(a, g);
 	return 0;
@@ -358,7 +359,7 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 					       : 0;
 	}
 	if (a->nr_guests == ALIGN_GUESTS_MAX)
-		return fail(-E2BIG, "more than %d guests' traces", ALIGN_GUESTS_MAX);
+		return fail(-E2BIG, "more than %d guest traces", ALIGN_GUESTS_MAX);
 	g = &a->guest[a->nr_guests++];
 	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
 	err = guest_make(a, g);

@@ -260,7 +260,9 @@ int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bo
 
 	if (!a->ticks_known) {
 		free(in);
-		return fail(-ENODATA, "the host's recording does not relate its clock to the TSC");
+		return fail(
+			-ENODATA,
+			"the host's recording has no calibration between its clock and the TSC");
 	}
 	g->map = calloc(g->nr_vcpus + 1, sizeof(*g->map));
 	g->nr_maps = g->nr_vcpus;

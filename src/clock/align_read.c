@@ -246,14 +246,14 @@ int align_open(struct align *a, const char *path, const struct read_hint *hint, 
 
 static const struct reader_ops lane_ops = {
 	.name = "lane",
-	.summary = "a guest's trace, or one vCPU of it, on the host's clock",
+	.summary = "a guest trace, or one vCPU of it, converted to the host's clock",
 	.next = lane_next,
 	.close = lane_close,
 };
 
 static const struct reader_ops aligned_ops = {
 	.name = "aligned",
-	.summary = "a guest's trace on the host's clock",
+	.summary = "a guest trace converted to the host's clock",
 	.next = aligned_next,
 	.close = aligned_close,
 };

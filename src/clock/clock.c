@@ -137,7 +137,7 @@ static void note_refused(char *why, size_t size, const char *name, const struct 
 {
 	if (!why[0])
 		snprintf(why, size,
-			 "the %s offset was refused: it puts %llu of %llu guest events outside of "
+			 "the %s offset was rejected: it places %llu of %llu guest events outside "
 			 "guest mode",
 			 name, (unsigned long long)proof->violations,
 			 (unsigned long long)proof->checked);
@@ -158,7 +158,7 @@ static void note_missed(char *why, size_t size, const char *name)
 {
 	if (!why[0])
 		snprintf(why, size,
-			 "the %s offset was refused: it puts no guest event into the host's "
+			 "the %s offset was rejected: it places no guest event within the host's "
 			 "recording",
 			 name);
 }
@@ -199,14 +199,14 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		clock_relation_deinit(ret);
 		return fail(-ENOMEM, "clock: out of memory");
 	}
-	err = fail(-ENODATA, "there is no clock protocol \"%s\"", opt->method ? opt->method : "");
+	err = fail(-ENODATA, "unknown clock method \"%s\"", opt->method ? opt->method : "");
 	for (const struct clock_protocol *p = clock_protocols; p->name; p++) {
 		if (opt->method && strcmp(opt->method, p->name))
 			continue;
 		err = protocol_try(p, in, nr, opt, ret, &proof);
 		if (!err && proof.violations && !ret->note[0])
 			snprintf(ret->note, sizeof(ret->note),
-				 "%llu of %llu guest events lie outside of guest mode",
+				 "%llu of %llu guest events lie outside guest mode",
 				 (unsigned long long)proof.violations,
 				 (unsigned long long)proof.checked);
 		if (!err && !refuted(p, &proof) && missed(&proof, in, nr)) {
@@ -232,7 +232,7 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		err = protocol_try(late ? late : asked, in, nr, opt, ret, &proof);
 	if (!err && late)
 		note_join(ret, "no guest event lies within the host's recording: the offset is not "
-			       "proven");
+			       "verified");
 	if (err)
 		clock_relation_deinit(ret);
 	return err;

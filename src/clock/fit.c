@@ -88,7 +88,7 @@ int fit_make(const struct fit_job *j, int vcpu, size_t from, size_t to, size_t m
 	if (f->nr < FIT_EVENTS_MIN)
 		return fail(
 			-ENODATA,
-			"%zu guest events on vCPUs that the host recorded: too few to fit a clock",
+			"too few guest events to fit a clock: %zu on vCPUs that the host recorded",
 			f->nr);
 	fit_keep_central(f, most);
 	return fit_prepare(f);
@@ -274,14 +274,14 @@ static int fit_best(const struct fit_job *j, struct clock_relation *ret)
 	if (!err && !hull.nr_leaves)
 		err = fail(-ENODATA,
 			   "no offset fits the guest's events: more than 1 in %d would lie outside "
-			   "of guest mode",
+			   "guest mode",
 			   VIOLATIONS_DIVISOR);
 	for (unsigned int v = 0; !err && v < j->nr; v++)
 		err = fit_take(j, &f, &hull, &ret->vcpu[v]);
 	if (!err)
 		snprintf(ret->note, sizeof(ret->note),
-			 "no offset puts every guest event into guest mode: the best "
-			 "leaves %zu outside, and its bound is not proven",
+			 "no offset places every guest event in guest mode: the best leaves %zu "
+			 "outside, and its bound is not verified",
 			 hull.violations);
 	fit_deinit(&f);
 	return err;
@@ -388,10 +388,9 @@ static int job_base(struct fit_job *j)
 		}
 	}
 	if (!host)
-		return fail(-ENODATA,
-			    "the host's recording has no kvm_entry, kvm_exit or kvm_run of this "
-			    "VM: nothing bounds the guest's clock");
-	return guest ? 0 : fail(-ENODATA, "there are no guest events to fit a clock with");
+		return fail(-ENODATA, "the host's recording has no kvm_entry, kvm_exit or kvm_run "
+				      "of this VM to bound the guest's clock");
+	return guest ? 0 : fail(-ENODATA, "no guest events to fit a clock with");
 }
 
 int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,

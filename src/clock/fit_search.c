@@ -443,14 +443,13 @@ static int search_run(struct search *s)
 			continue;
 		}
 		if (!*s->f->work)
-			return fail(-E2BIG, "the guest's events say too little about its clock: "
-					    "too many offsets "
-					    "are as good as each other");
+			return fail(-E2BIG, "cannot determine the guest's clock from its events: "
+					    "too many offsets fit equally well");
 		box_split(&b, b.he / 2 > b.ha, &low, &high);
 		if (s->nr + 2 > STACK)
 			return fail(
 				-E2BIG,
-				"the guest's clock could not be fitted: the search is too deep");
+				"cannot fit the guest's clock: search limit exceeded");
 		s->stack[s->nr++] = s->descending ? low : high;
 		s->stack[s->nr++] = s->descending ? high : low;
 	}

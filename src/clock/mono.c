@@ -118,9 +118,8 @@ int clock_mono_init(struct clock_mono *m, const struct clock_pair *pairs, size_t
 	nr = pairs_clean(p, nr, scratch);
 	if (nr < 2)
 		return fail(-ENODATA,
-			    "the host's TSC cannot be related to its clock: %zu usable calibration "
-			    "pairs, "
-			    "two are needed",
+			    "cannot relate the host's TSC to its clock: %zu usable calibration "
+			    "pairs, at least two are needed",
 			    nr);
 	m->piece = calloc(nr, sizeof(*m->piece));
 	if (!m->piece)

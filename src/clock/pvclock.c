@@ -105,8 +105,8 @@ int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct 
 	for (size_t i = 0; i < nr && rec[i].host_tsc <= registered_tsc; i++)
 		r = &rec[i];
 	if (!r)
-		return fail(-ENODATA, "the guest's boot is not in the recording: no "
-				      "kvm_pvclock_update before it");
+		return fail(-ENODATA,
+			    "the guest's boot was not recorded: no kvm_pvclock_update before it");
 	low = clock_pvclock_ns(r, guest_tsc_at(guest, registered_tsc));
 	for (size_t i = 0; i < nr_limits; i++) {
 		const struct clock_limit *l = &limit[i];

@@ -41,7 +41,7 @@ static struct probe_result *result_add(struct collector *c, const char *event,
 	*r = (struct probe_result){.pid = event_is_kernels(event) ? 0 : t->pid, .event = event};
 	r->plan = plan_of(&t->plan, event);
 	if (!r->plan)
-		snprintf(r->reason, sizeof(r->reason), "no way to take it is known");
+		snprintf(r->reason, sizeof(r->reason), "no probe site is known for this event");
 	else
 		snprintf(r->reason, sizeof(r->reason), "%s", r->plan->reason);
 	return r;
@@ -289,8 +289,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		programs[nr++] = (struct program){.name = "pe_guest_sample"};
 	}
 	if (!nr)
-		return fail(-ENOTSUP, "none of the wanted events can be taken here; "
-				      "'hostrace doctor' says why");
+		return fail(-ENOTSUP, "none of the requested events is available on this host; run "
+				      "'hostrace doctor' for the reasons");
 	err = collector_load(c, programs, nr, opt->ring_bytes);
 	if (!err)
 		err = vms_fill(c);
@@ -306,7 +306,7 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		const char *error =
 			program_error(program_find(programs, nr, "pe_guest_sample"));
 
-		err = error ? fail(-ENOTSUP, "the sampling clock: %s", error)
+		err = error ? fail(-ENOTSUP, "cannot load the sampling program: %s", error)
 			    : collector_sample(c, opt->sample_hz);
 		if (err)
 			return err;

@@ -43,13 +43,11 @@ int collector_kernel_check(void)
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return fail(-ENOTSUP,
-			    "this kernel tells no types (/sys/kernel/btf/vmlinux): it was built "
-			    "without CONFIG_DEBUG_INFO_BTF");
+			    "the kernel has no type information (/sys/kernel/btf/vmlinux): build "
+			    "it with CONFIG_DEBUG_INFO_BTF=y");
 	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != PID_NAMESPACE_INIT)
-		return fail(
-			-ENOTSUP,
-			"this is a container with pids of its own; run hostrace on the host, or "
-			"in a container with the host's pids (--pid=host)");
+		return fail(-ENOTSUP, "this process is in its own PID namespace; run hostrace on "
+				      "the host, or in a container with --pid=host");
 	if (!getrlimit(RLIMIT_NOFILE, &files)) { /* some 25 descriptors per VM */
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);

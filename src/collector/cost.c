@@ -50,7 +50,7 @@ int collector_cost_start(struct collector *c)
 		return 0;
 	c->cost_fd = -1;
 	return fail(-errno,
-		    "the kernel does not count what BPF programs cost: %s (it takes CAP_SYS_ADMIN "
+		    "cannot enable run-time statistics of BPF programs: %s (needs CAP_SYS_ADMIN "
 		    "and Linux 5.8)",
 		    strerror(errno));
 }

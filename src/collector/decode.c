@@ -39,7 +39,7 @@ static void insn_cleanup(cs_insn **insn)
 static int capstone_open(csh *ret, cs_insn **ret_insn)
 {
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, ret) != CS_ERR_OK)
-		return fail(-ENOMEM, "cannot start the disassembler");
+		return fail(-ENOMEM, "cannot initialize the disassembler");
 	cs_option(*ret, CS_OPT_DETAIL, CS_OPT_ON);
 	*ret_insn = cs_malloc(*ret);
 	return *ret_insn ? 0 : fail(-ENOMEM, "out of memory");
@@ -156,7 +156,7 @@ static int decode_first(csh cs, cs_insn *insn, const uint8_t *code, size_t len, 
 	uint64_t address = 0;
 
 	if (!cs_disasm_iter(cs, &code, &len, &address, insn))
-		return fail(-EINVAL, "the bytes there are no code");
+		return fail(-EINVAL, "not a valid instruction");
 	describe(insn, 0, ret);
 	if (is_long_nop(insn))
 		ret->emulated = false;

@@ -92,8 +92,8 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
 		}
 		if (!record_valid(hdr)) {
 			ret = fail(-EPROTO,
-				   "broken record in the ring of CPU %u (type %u, size %u)", cpu,
-				   hdr->type, hdr->size);
+				   "corrupt record in the ring buffer of CPU %u (type %u, size %u)",
+				   cpu, hdr->type, hdr->size);
 			break;
 		}
 		ret = take_in(c, hdr, sink, arg);

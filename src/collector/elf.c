@@ -67,11 +67,11 @@ int elf_file_open(const char *path, struct elf_file **ret)
 	e->fd = e->debug_fd = -1;
 	err = elf_begin_at(path, &e->fd, &e->elf);
 	if (err == -EINVAL)
-		return fail(err, "%s is no ELF file", path);
+		return fail(err, "%s is not an ELF file", path);
 	if (err)
 		return fail(err, "cannot open %s: %s", path, strerror(-err));
 	if (!gelf_getehdr(e->elf, &eh) || eh.e_machine != EM_X86_64)
-		return fail(-EINVAL, "%s is no program for x86-64", path);
+		return fail(-EINVAL, "%s is not an x86-64 executable", path);
 	e->file = (const uint8_t *)elf_rawfile(e->elf, &e->size);
 	if (!e->file)
 		return fail(-EINVAL, "cannot read %s: %s", path, elf_errmsg(-1));

@@ -125,8 +125,8 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 			bpf_object__find_program_by_name(skel->obj, programs[i].loaded);
 
 		if (!prog && !*programs[i].error)
-			snprintf(programs[i].error, sizeof(programs[i].error), "no BPF program %s",
-				 programs[i].loaded);
+			snprintf(programs[i].error, sizeof(programs[i].error),
+				 "the BPF object has no program %s", programs[i].loaded);
 		if (!prog || *programs[i].error)
 			continue;
 		bpf_program__set_autoload(prog, true);
@@ -160,14 +160,14 @@ static void programs_try(struct collector *c, struct program *programs, unsigned
 		int err = *p->error ? 0 : program_try(c, p);
 
 		if (err && p->instead) {
-			debug("attach", "%s is refused (%s), %s is tried", p->name, last_warning,
-			      p->instead);
+			debug("attach", "the kernel rejected %s (%s); trying %s", p->name,
+			      last_warning, p->instead);
 			p->loaded = p->instead;
 			err = program_try(c, p);
 		}
 		if (err)
 			snprintf(p->error, sizeof(p->error),
-				 "the kernel refuses the program: %s%s%.180s", strerror(-err),
+				 "the kernel rejected the BPF program: %s%s%.180s", strerror(-err),
 				 *last_warning ? "; " : "", last_warning);
 	}
 }
@@ -180,7 +180,7 @@ static int rings_map(struct collector *c)
 			bpf_map__fd(c->skel->maps.rings), 0);
 	if (c->rings == MAP_FAILED) {
 		c->rings = NULL;
-		return fail(-errno, "cannot map the rings of %zu bytes: %s", bytes,
+		return fail(-errno, "cannot map %zu bytes of ring buffers: %s", bytes,
 			    strerror(errno));
 	}
 	c->lost_seen = calloc((size_t)c->nr_cpus * EV_LIMIT, sizeof(*c->lost_seen));
@@ -213,8 +213,8 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	for (unsigned int i = 0; i < nr; i++)
 		left += !*programs[i].error;
 	if (!left)
-		return fail(-ENOTSUP, "this kernel refuses every program: %s",
-			    nr ? programs[0].error : "none was asked for");
+		return fail(-ENOTSUP, "the kernel rejected every BPF program: %s",
+			    nr ? programs[0].error : "no program was requested");
 	return rings_map(c);
 }
 

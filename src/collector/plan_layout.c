@@ -59,19 +59,20 @@ bool layout_check(const struct elf_file *elf, struct plan *plan, char *why, size
 			continue;
 		if (found != wanted) {
 			snprintf(why, size,
-				 "this QEMU keeps %s at %" PRId64 " (%s), not at %u as %s does",
+				 "unexpected structure layout: %s is at offset %" PRId64
+				 " (found in %s()), not at %u as in QEMU %s",
 				 seen[i].field, found, seen[i].function, wanted,
-				 *plan->version ? plan->version : "others");
+				 *plan->version ? plan->version : "of other versions");
 			snprintf(plan->layout_note, sizeof(plan->layout_note),
-				 "queues are not read: %.160s", why);
+				 "virtqueues are not read: %.160s", why);
 			return false;
 		}
 		confirmed++;
 	}
 	snprintf(plan->layout_note, sizeof(plan->layout_note),
-		 confirmed
-			 ? "offsets of QEMU's structures: %u of %u confirmed by its own code"
-			 : "offsets of QEMU's structures: by its version; no symbols confirm them",
+		 confirmed ? "offsets of QEMU's structures: %u of %u confirmed by its machine code"
+			   : "offsets of QEMU's structures: assumed from its version; no symbols "
+			     "to confirm them",
 		 confirmed, NR_SEEN);
 	return true;
 }

@@ -123,16 +123,16 @@ static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, co
 	struct decoded insn;
 
 	if (!code || decode_at(code, len, &insn)) {
-		snprintf(why, size, "mark %s points outside the program", row->name);
+		snprintf(why, size, "USDT mark %s points outside the executable", row->name);
 		return false;
 	}
 	if (decode_is_nop5(code, len)) {
-		snprintf(why, size, "mark %s is a 5-byte NOP: probing it would corrupt QEMU",
+		snprintf(why, size, "USDT mark %s is a 5-byte NOP: probing it would corrupt QEMU",
 			 row->name);
 		return false;
 	}
 	if (!usdt_args_readable(mark->args, args_of(row->text))) {
-		snprintf(why, size, "arguments of mark %s cannot be read (%.60s)", row->name,
+		snprintf(why, size, "unsupported arguments of USDT mark %s (%.60s)", row->name,
 			 mark->args);
 		return false;
 	}
@@ -258,27 +258,27 @@ static void reason_absent(const struct binary *bin, const struct row *row, const
 	size_t size = sizeof(p->reason);
 
 	if (row->since > bin->release && bin->release)
-		snprintf(p->reason, size, "QEMU %s is older than %u.%u, which brought it",
+		snprintf(p->reason, size, "QEMU %s is older than %u.%u, which introduced it",
 			 bin->version, row->since / 100, row->since % 100);
 	else if (*why)
 		snprintf(p->reason, size, "%s", why);
 	else if (!function && row_none(row))
-		snprintf(p->reason, size, "no mark%s%s; its function is %s", mark ? " " : "",
+		snprintf(p->reason, size, "no USDT mark%s%s; its function is %s", mark ? " " : "",
 			 mark ? mark->name : "", row_none(row));
 	else if (bin->has_symbols)
-		snprintf(p->reason, size, "this QEMU has no %s%s%sfunction %s of its own",
-			 mark ? "mark " : "", mark ? mark->name : "", mark ? " and no " : "",
+		snprintf(p->reason, size, "this QEMU has no %s%s%sseparate function %s",
+			 mark ? "USDT mark " : "", mark ? mark->name : "", mark ? " and no " : "",
 			 function ? function->name : "");
 	else if (mark)
 		snprintf(p->reason, size,
-			 "no mark %s, and all symbols are stripped; needs QEMU's "
-			 "debug symbols, or a build with --enable-trace-backends=dtrace or "
+			 "no USDT mark %s, and all symbols are stripped; needs QEMU's debug "
+			 "symbols, or a build with --enable-trace-backends=dtrace or "
 			 "--enable-modules",
 			 mark->name);
 	else
 		snprintf(p->reason, size,
-			 "no release has a mark for it, and all symbols are "
-			 "stripped; needs QEMU's debug symbols, or a build with --enable-modules");
+			 "no QEMU release has a USDT mark for it, and all symbols are stripped; "
+			 "needs QEMU's debug symbols, or a build with --enable-modules");
 }
 
 static void reason_function(const struct row *row, unsigned int wanted, struct probe_plan *p)
@@ -302,11 +302,11 @@ static bool binary_fits(const struct binary *bin, struct probe_plan *p)
 {
 	if (!bin->is_qemu)
 		snprintf(p->reason, sizeof(p->reason),
-			 "this program is no QEMU: nothing is known of its insides");
+			 "not a QEMU executable: its internals are not known");
 	else if (bin->release && bin->release < layouts[0].since)
 		snprintf(p->reason, sizeof(p->reason),
-			 "QEMU %s is older than %u.%u, the first release whose "
-			 "structures are known",
+			 "QEMU %s is not supported: %u.%u is the oldest release whose structures "
+			 "are known",
 			 bin->version, layouts[0].since / 100, layouts[0].since % 100);
 	else if (*bin->layout_wrong && reads_queues(p->event))
 		snprintf(p->reason, sizeof(p->reason), "%s", bin->layout_wrong);
@@ -350,12 +350,12 @@ static void layout_choose(const struct binary *bin, struct plan *plan)
 	plan->layout = layouts[i].layout;
 	if (bin->is_qemu && !bin->release)
 		snprintf(plan->note, sizeof(plan->note),
-			 "QEMU's version cannot be told; it is read as %u.%u", LAYOUT_NEWEST / 100,
-			 LAYOUT_NEWEST % 100);
+			 "unknown QEMU version; assuming the structures of %u.%u",
+			 LAYOUT_NEWEST / 100, LAYOUT_NEWEST % 100);
 	else if (bin->release > LAYOUT_NEWEST)
 		snprintf(plan->note, sizeof(plan->note),
-			 "QEMU %s is newer than %u.%u, the last release whose "
-			 "structures were checked; it is read as that",
+			 "QEMU %s is newer than %u.%u, the last verified release; assuming the "
+			 "structures of that release",
 			 bin->version, LAYOUT_NEWEST / 100, LAYOUT_NEWEST % 100);
 }
 

@@ -23,7 +23,7 @@ struct need {
 
 static const struct need needs[] = {
 	{CAP_BPF, CAP_SYS_ADMIN, "cap_bpf", "loading BPF programs"},
-	{CAP_PERFMON, CAP_SYS_ADMIN, "cap_perfmon", "attaching them"},
+	{CAP_PERFMON, CAP_SYS_ADMIN, "cap_perfmon", "attaching BPF programs"},
 	{CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "cap_dac_read_search", "reading tracefs"},
 	{CAP_SYS_PTRACE, CAP_SYS_PTRACE, "cap_sys_ptrace", "reading another user's QEMU"},
 };
@@ -92,6 +92,6 @@ int privileges_drop(uint64_t keep)
 	};
 
 	if (syscall(SYS_capset, &head, data))
-		return fail(-errno, "cannot give up capabilities: %s", strerror(errno));
+		return fail(-errno, "cannot drop capabilities: %s", strerror(errno));
 	return 0;
 }

@@ -40,13 +40,13 @@ int collector_sample(struct collector *c, uint64_t hz)
 		if (fd < 0 && errno == ENODEV) /* a CPU that is possible but not there */
 			continue;
 		if (fd < 0)
-			return fail(-errno, "the sampling clock of CPU %u cannot be had: %s", cpu,
+			return fail(-errno, "cannot open the sampling clock of CPU %u: %s", cpu,
 				    strerror(errno));
 		link = bpf_program__attach_perf_event(c->skel->progs.pe_guest_sample, fd);
 		err = link ? 0 : -errno;
 		if (err) {
 			close(fd);
-			return fail(err, "the sampling clock takes no BPF program: %s",
+			return fail(err, "cannot attach the sampling program: %s",
 				    strerror(-err));
 		}
 		if (c->nr_links == LINKS_MAX) {
@@ -56,7 +56,7 @@ int collector_sample(struct collector *c, uint64_t hz)
 		c->links[c->nr_links++] = (struct probe_link){.link = link};
 		nr++;
 	}
-	debug("attach", "the sampling clock ticks on %u CPUs at %llu Hz", nr,
+	debug("attach", "sampling %u CPUs at %llu Hz", nr,
 	      (unsigned long long)hz);
 	return 0;
 }

@@ -116,7 +116,7 @@ static int programs_load(struct stat *s, pid_t pid)
 		if (!err)
 			return 0;
 	}
-	return fail(err, "this kernel refuses the programs: %s%s%s", strerror(-err),
+	return fail(err, "the kernel rejected the BPF programs: %s%s%s", strerror(-err),
 		    *collector_load_warning() ? "; " : "", collector_load_warning());
 }
 

@@ -71,7 +71,7 @@ static int made_close(struct made *m, int err)
 	if (m->file && fclose(m->file))
 		bad = true;
 	if (!err && bad)
-		err = fail(-EIO, "%s could not be written", m->name);
+		err = fail(-EIO, "cannot write %s", m->name);
 	if (!err && rename(m->temporary, m->name))
 		err = fail(-errno, "%s: %s", m->name, strerror(errno));
 	if (err && m->file)

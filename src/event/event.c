@@ -93,7 +93,7 @@ static int type_check(const struct event_type *t)
 		return fail(-EINVAL, "event %s has %u fields; at most %d are supported", t->name,
 			    t->nr_fields, EVENT_FIELDS_MAX);
 	if (t->size < sizeof(struct record_hdr) || t->size > EVENT_RECORD_MAX)
-		return fail(-EINVAL, "event %s: a record of %u bytes is not possible", t->name,
+		return fail(-EINVAL, "event %s: invalid record size %u", t->name,
 			    t->size);
 	for (unsigned int i = 0; i < t->nr_fields; i++) {
 		int err = field_check(t, &t->fields[i]);

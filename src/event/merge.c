@@ -163,7 +163,7 @@ int merge_open(struct reader **readers, unsigned int nr, struct reader **ret)
 		for (unsigned int i = 0; i < nr; i++)
 			reader_close(readers[i]);
 		free(m);
-		return fail(-ENOMEM, "out of memory for %u inputs", nr);
+		return fail(-ENOMEM, "out of memory (%u inputs)", nr);
 	}
 	m->reader.ops = &merge_ops;
 	for (m->nr = 0; m->nr < nr; m->nr++)
@@ -179,7 +179,7 @@ int merge_open(struct reader **readers, unsigned int nr, struct reader **ret)
 
 static const struct reader_ops merge_ops = {
 	.name = "merge",
-	.summary = "several inputs, oldest event first",
+	.summary = "several inputs merged by time",
 	.next = merge_next,
 	.close = merge_close,
 };

@@ -141,7 +141,7 @@ int pending_reserve(struct pending *p, size_t nr)
 	runs = realloc(p->runs, (max / RUN_MIN + 2) * sizeof(*p->runs));
 	p->runs = runs ? runs : p->runs;
 	if (!slots || !spare || !runs)
-		return fail(-ENOMEM, "out of memory for %zu waiting events", max);
+		return fail(-ENOMEM, "out of memory (%zu pending events)", max);
 	p->max = max;
 	return 0;
 }

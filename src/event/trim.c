@@ -147,7 +147,7 @@ static int trim_next(struct reader *r, struct batch *batch)
 	if (!more && t->reasons && trim_reason_unfollowed(t->reasons))
 		trace_info_caveat(&t->reader.info,
 				  "--reason: too many threads; %" PRIu64
-				  " exits are shown without what followed",
+				  " exits are shown without the events that follow them",
 				  trim_reason_unfollowed(t->reasons));
 	return more;
 }
@@ -191,7 +191,7 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 
 static const struct reader_ops trim_ops = {
 	.name = "trim",
-	.summary = "only the events that the options let pass",
+	.summary = "events selected by the options",
 	.next = trim_next,
 	.close = trim_close,
 };

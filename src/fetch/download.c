@@ -256,10 +256,10 @@ static int finished(struct transfer *t)
 /* What is left behind after a break, and what to do. */
 static int broken(const struct transfer *t, const char *why)
 {
-	fail(-EPIPE, "%s: truncated: %" PRIu64 " of %" PRIu64 " bytes arrived (%s)", t->opt->url,
+	fail(-EPIPE, "%s: connection lost after %" PRIu64 " of %" PRIu64 " bytes (%s)", t->opt->url,
 	     t->have, t->state.total, why);
-	return t->state.resumable ? fail_hint(-EPIPE, "the same command takes it up again")
-				  : fail_hint(-EPIPE, "this server cannot resume it");
+	return t->state.resumable ? fail_hint(-EPIPE, "run the same command again to resume")
+				  : fail_hint(-EPIPE, "the server does not support resuming");
 }
 
 static void pause_ms(unsigned int ms)
@@ -315,9 +315,10 @@ static int part_open(struct transfer *t)
 	if (t->fd < 0 || fstat(t->fd, &st))
 		return fail(-errno, "%s: %s", t->part, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
-		return fail(-EPERM, "%s is not a plain file of ours; remove it", t->part);
+		return fail(-EPERM, "%s is not a regular file owned by this user; remove it",
+			    t->part);
 	if (flock(t->fd, LOCK_EX | LOCK_NB))
-		return fail(-EBUSY, "%s: another download is at it", t->part);
+		return fail(-EBUSY, "%s is in use by another download", t->part);
 	if (fchmod(t->fd, 0600))
 		return fail(-errno, "%s: %s", t->part, strerror(errno));
 	if (download_state_load(t->part, t->opt->url, &t->state) && t->state.resumable &&

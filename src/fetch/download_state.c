@@ -78,5 +78,5 @@ int download_state_save(const char *part, const char *url, const struct download
 	bad = !j || json_dumpfd(j, fd, JSON_INDENT(1));
 	json_decref(j);
 	bad |= close(fd) != 0;
-	return bad ? fail(-EIO, "%s could not be written", name) : 0;
+	return bad ? fail(-EIO, "cannot write %s", name) : 0;
 }

@@ -65,7 +65,7 @@ static int connect_unix(struct gdb *g, const char *path)
 	int err;
 
 	if (strlen(path) >= sizeof(at.sun_path))
-		return fail(-ENAMETOOLONG, "%s: too long for a socket's name", path);
+		return fail(-ENAMETOOLONG, "%s: socket path too long", path);
 	strcpy(at.sun_path, path);
 	err = connect_guarded(g, AF_UNIX, SOCK_STREAM, 0, (struct sockaddr *)&at, sizeof(at));
 	return err ? fail(err, "%s: %s", path, strerror(-err)) : 0;
@@ -95,7 +95,9 @@ static int connect_tcp(struct gdb *g, const char *text)
 	int err;
 
 	if (!colon || !colon[1] || colon - text >= (int)sizeof(host))
-		return fail(-EINVAL, "'%s' is no HOST:PORT and no unix:PATH", text);
+		return fail(-EINVAL,
+			    "invalid gdb stub address '%s' (expected HOST:PORT or unix:PATH)",
+			    text);
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
 	if (*host == '[' && host[strlen(host) - 1] == ']') {
 		host[strlen(host) - 1] = 0;
@@ -110,7 +112,7 @@ static int connect_tcp(struct gdb *g, const char *text)
 	if (!err)
 		return 0;
 	fail(err, "%s: %s", text, strerror(-err));
-	return fail_hint(err, "does the VM have a gdb stub (QEMU's -s or -gdb)?");
+	return fail_hint(err, "does the VM have a gdb stub (QEMU options -s, -gdb)?");
 }
 
 static int connect_to(struct gdb *g, const char *target)
@@ -150,7 +152,7 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 			continue;
 		if (!ready)
 			return fail(-ETIMEDOUT,
-				    "%s: no answer; is another debugger attached to the VM?",
+				    "%s: no reply; is another debugger attached to the VM?",
 				    g->target);
 		ssize_t n = recv(g->fd, g->in, sizeof(g->in), 0);
 
@@ -186,12 +188,14 @@ static int packet_get(struct gdb *g)
 			break;
 		case GDB_DAMAGED:
 			if (g->no_ack || ++resends > RESENDS_MAX)
-				return fail(-EPROTO, "%s: a damaged packet", g->target);
+				return fail(-EPROTO, "%s: received a corrupt packet", g->target);
 			err = send_all(g, "-", 1);
 			break;
 		case GDB_NAK:
 			if (g->no_ack || ++resends > RESENDS_MAX)
-				return fail(-EPROTO, "%s: our packets arrive damaged", g->target);
+				return fail(-EPROTO,
+					    "%s: the gdb stub keeps rejecting packets as corrupt",
+					    g->target);
 			err = send_all(g, g->out, g->out_len);
 			break;
 		default:
@@ -221,7 +225,7 @@ static int ask(struct gdb *g, const char *data, size_t len)
 
 	g->out_len = gdb_packet_make(data, len, g->out, sizeof(g->out));
 	if (!g->out_len)
-		return fail(-E2BIG, "%s: packet too long", g->target);
+		return fail(-E2BIG, "%s: received a packet that is too long", g->target);
 	err = send_all(g, g->out, g->out_len);
 	if (!err)
 		err = packet_get(g);
@@ -269,7 +273,8 @@ static int attach(struct gdb *g)
 	if (!err)
 		err = ask_text(g, "?"); /* why it stands still */
 	if (!err && !is_stop(answer(g)))
-		err = fail(-EPROTO, "%s: the VM does not stop ('%.16s')", g->target, answer(g));
+		err = fail(-EPROTO, "%s: the VM did not stop (reply '%.16s')", g->target,
+			   answer(g));
 	return err;
 }
 
@@ -320,10 +325,10 @@ static bool is_error(const char *text)
 static int memory_take(struct gdb *g, uint64_t address, uint8_t *ret, size_t len)
 {
 	if (is_error(answer(g)))
-		return fail(-EFAULT, "%s: the guest has no memory at 0x%" PRIx64, g->target,
+		return fail(-EFAULT, "%s: cannot read guest memory at 0x%" PRIx64, g->target,
 			    address);
 	if (!gdb_hex_bytes(answer(g), g->parser.len, ret, len))
-		return fail(-EPROTO, "%s: a wrong answer to a read of %zu bytes", g->target, len);
+		return fail(-EPROTO, "%s: invalid reply to a read of %zu bytes", g->target, len);
 	return 0;
 }
 
@@ -397,13 +402,13 @@ int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len)
 	int n, err;
 
 	if (len > CHUNK_DEFAULT / 2)
-		return fail(-E2BIG, "%s: too much to write at once", g->target);
+		return fail(-E2BIG, "%s: write too large for one packet", g->target);
 	n = snprintf(text, sizeof(text), "M%" PRIx64 ",%zx:", address, len);
 	for (size_t i = 0; i < len; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", p[i]);
 	err = ask(g, text, (size_t)n);
 	if (!err && strcmp(answer(g), "OK"))
-		err = fail(-EFAULT, "%s: the guest's memory at 0x%" PRIx64 " cannot be written",
+		err = fail(-EFAULT, "%s: cannot write guest memory at 0x%" PRIx64 "",
 			   g->target, address);
 	return err;
 }
@@ -441,7 +446,7 @@ static int registers_read(struct gdb *g, const char *id, struct gdb_vcpu *ret)
 		return err;
 	if (g->parser.len < 2 * sizeof(bytes) ||
 	    !gdb_hex_bytes(answer(g), 2 * sizeof(bytes), bytes, sizeof(bytes)))
-		return fail(-EPROTO, "%s: registers that are not x86-64's", g->target);
+		return fail(-EPROTO, "%s: the registers are not those of an x86-64 CPU", g->target);
 	memcpy(ret->reg, bytes, sizeof(bytes));
 	return 0;
 }

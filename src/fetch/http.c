@@ -65,7 +65,7 @@ CURL *http_handle(const struct http_options *opt, const char *url, char error[CU
 	if (files_check(opt))
 		return NULL;
 	if (!curl_started() || !(c = curl_easy_init())) {
-		fail(-ENOMEM, "libcurl does not start");
+		fail(-ENOMEM, "cannot initialize libcurl");
 		return NULL;
 	}
 	error[0] = 0;
@@ -101,9 +101,11 @@ static int client_refused(CURLcode code, const struct http_options *opt, const c
 {
 	bool sure = code == CURLE_SSL_CERTPROBLEM || strstr(why, "alert");
 
-	return fail(-EACCES, "%s: the server %s not accept %s (%s)%s", url, sure ? "does" : "may",
-		    opt->cert ? "the client certificate" : "a client without certificate", why,
-		    opt->cert ? "" : "; --cert and --key give one");
+	return fail(-EACCES, "%s: the server %s %s (%s)%s", url,
+		    sure ? "rejected" : "may have rejected",
+		    opt->cert ? "the client certificate"
+			      : "a connection without a client certificate",
+		    why, opt->cert ? "" : "; give one with --cert and --key");
 }
 
 int http_failed(CURLcode code, const struct http_options *opt, const char *url, const char *error)
@@ -116,8 +118,8 @@ int http_failed(CURLcode code, const struct http_options *opt, const char *url, 
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return fail(-EACCES,
-			    "%s: the server's certificate is not accepted (%s); --cacert names "
-			    "the authority that signed it",
+			    "%s: cannot verify the server's certificate (%s); give its CA with "
+			    "--cacert",
 			    url, why);
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_COULDNT_RESOLVE_HOST:
@@ -129,7 +131,7 @@ int http_failed(CURLcode code, const struct http_options *opt, const char *url, 
 		return fail(-ETIMEDOUT, "%s: %s", url, why);
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_URL_MALFORMAT:
-		return fail(-EINVAL, "'%s' is no http or https URL", url);
+		return fail(-EINVAL, "'%s' is not an http or https URL", url);
 	default:
 		return fail(-EIO, "%s: %s", url, why);
 	}
@@ -156,14 +158,14 @@ int http_refused(long status, const char *url, const char *body)
 	own_words(body, words, sizeof(words));
 	if (status >= 300 && status < 400)
 		return fail(-EXDEV,
-			    "%s: the server sends us elsewhere (status %ld), which is not followed",
+			    "%s: redirected by the server (status %ld); redirects are not followed",
 			    url, status);
 	if (status == 404)
 		return fail(-ENOENT, "%s: not found (404)%s%s", url, *words ? ": " : "", words);
 	if (status == 401 || status == 403)
-		return fail(-EACCES, "%s: not allowed (%ld)%s%s", url, status, *words ? ": " : "",
+		return fail(-EACCES, "%s: access denied (%ld)%s%s", url, status, *words ? ": " : "",
 			    words);
-	return fail(-EREMOTEIO, "%s: the server answered with status %ld%s%s", url, status,
+	return fail(-EREMOTEIO, "%s: the server replied with status %ld%s%s", url, status,
 		    *words ? ": " : "", words);
 }
 
@@ -210,7 +212,7 @@ int http_request(const struct http_options *opt, const char *method, const char 
 		return 0;
 	http_reply_deinit(ret);
 	if (code == CURLE_WRITE_ERROR)
-		return fail(-E2BIG, "%s: a reply of more than %d MiB", url, HTTP_REPLY_MAX >> 20);
+		return fail(-E2BIG, "%s: the reply exceeds %d MiB", url, HTTP_REPLY_MAX >> 20);
 	return http_failed(code, opt, url, error);
 }
 

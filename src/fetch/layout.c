@@ -81,7 +81,7 @@ static int symbols_read(struct layout *l)
 	while ((section = elf_nextscn(l->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
 			return symbols_take(l, section, &header);
-	return fail(-ENODATA, "%s has no symbols; the guest's unstripped ELF file is needed",
+	return fail(-ENODATA, "%s has no symbols; an unstripped guest ELF file is needed",
 		    l->file);
 }
 
@@ -92,7 +92,7 @@ int layout_symbol(const struct layout *l, const char *name, uint64_t *ret)
 			*ret = l->symbol[i].address;
 			return 0;
 		}
-	return fail(-ENOENT, "%s has no symbol %s: is it this guest's kernel?", l->file, name);
+	return fail(-ENOENT, "%s has no symbol %s; is it the kernel of this guest?", l->file, name);
 }
 
 const char *layout_symbol_at(const struct layout *l, uint64_t address)
@@ -125,7 +125,7 @@ int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, s
 		*ret_address = header.sh_addr;
 		return 0;
 	}
-	return fail(-ENODATA, "%s has no constants (.rodata) to know the guest by", l->file);
+	return fail(-ENODATA, "%s has no .rodata section to identify the guest by", l->file);
 }
 
 /* ---- types by name ---- */
@@ -315,7 +315,7 @@ static int member_take(struct layout *l, const struct layout_member *m)
 	Dwarf_Die die;
 
 	if (!t || !t->found)
-		return fail(-ENOENT, "%s: its DWARF does not describe %s", l->file, m->type);
+		return fail(-ENOENT, "%s: no DWARF information for %s", l->file, m->type);
 	if (!path_follow(&t->die, m->path, &place, &die) || place > UINT16_MAX)
 		return fail(-ENOENT, "%s: %s has no member %s", l->file, m->type, m->path);
 	size = die_size(&die);
@@ -330,8 +330,8 @@ int layout_members(struct layout *l, const struct layout_member *m, size_t nr)
 	int err = 0;
 
 	if (!l->dwarf)
-		return fail(-ENODATA, "%s has no DWARF; the guest's ELF file built with -g is "
-				      "needed",
+		return fail(-ENODATA,
+			    "%s has no DWARF information; a guest ELF file built with -g is needed",
 			    l->file);
 	for (size_t i = 0; i < nr; i++)
 		if (!type_want(l, m[i].type))
@@ -389,12 +389,13 @@ int layout_open(const char *file, struct layout **ret)
 		return fail(-ENOMEM, "out of memory");
 	l->fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
-		return fail(-errno, "%s: %s (the guest's ELF file; -e FILE names another)", file,
-			    strerror(errno));
+		return fail(-errno,
+			    "cannot open the guest's ELF file %s: %s; choose another with -e FILE",
+			    file, strerror(errno));
 	elf_version(EV_CURRENT);
 	l->elf = elf_begin(l->fd, ELF_C_READ_MMAP, NULL);
 	if (!l->elf || elf_kind(l->elf) != ELF_K_ELF || gelf_getclass(l->elf) != ELFCLASS64)
-		return fail(-EINVAL, "%s is no 64-bit ELF file", file);
+		return fail(-EINVAL, "%s is not a 64-bit ELF file", file);
 	err = symbols_read(l);
 	if (err)
 		return err;

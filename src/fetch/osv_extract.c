@@ -102,15 +102,16 @@ static int ring_find(struct extract *x, uint64_t cpu)
 		return 0;
 	}
 	if (ring.size % OSV_RING_PAGE || ring.size > OSV_RING_BYTES_MAX)
-		return fail(-EBADMSG, "vCPU %u: a ring of %" PRIu64 " bytes, which no ring has",
+		return fail(-EBADMSG, "vCPU %u: invalid trace buffer size %" PRIu64 "",
 			    x->nr, ring.size);
 	x->total += ring.size;
 	x->address[x->nr] = mem;
 	x->last_at[x->nr] = buf + x->at.last;
 	x->ring[x->nr++] = ring;
-	return x->total > OSV_RINGS_BYTES_MAX ? fail(-E2BIG, "rings of more than %llu GiB",
-						     OSV_RINGS_BYTES_MAX >> 30)
-					      : 0;
+	return x->total > OSV_RINGS_BYTES_MAX
+		       ? fail(-E2BIG, "the guest's trace buffers exceed %llu GiB",
+			      OSV_RINGS_BYTES_MAX >> 30)
+		       : 0;
 }
 
 static int rings_find(struct extract *x)
@@ -231,8 +232,9 @@ static int overwritten_drop(struct extract *x, unsigned int i)
 	if (err)
 		return err;
 	if (now < r->last || now - r->last >= r->size)
-		return fail(-EAGAIN, "vCPU %u writes faster than its ring can be read; stop the "
-				     "guest: --remote",
+		return fail(-EAGAIN,
+			    "vCPU %u overwrites its trace buffer faster than it can be read; stop "
+			    "the guest with --remote",
 			    i);
 	for (; page <= now / OSV_RING_PAGE && now > r->last; page++)
 		memset(mem + page * OSV_RING_PAGE % r->size, 0, OSV_RING_PAGE);

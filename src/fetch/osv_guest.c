@@ -109,8 +109,10 @@ int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, ui
 		return err;
 	nr = (ends[1] - ends[0]) / 8;
 	if (ends[1] < ends[0] || nr > max)
-		return fail(-EBADMSG, "the guest's memory at 0x%llx holds no vector of at most %u",
-			    (unsigned long long)address, max);
+		return fail(
+			-EBADMSG,
+			"no valid std::vector in guest memory at 0x%llx (at most %u elements)",
+			(unsigned long long)address, max);
 	*ret = calloc(nr + 1, sizeof(**ret));
 	if (!*ret)
 		return fail(-ENOMEM, "out of memory");

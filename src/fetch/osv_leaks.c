@@ -65,7 +65,7 @@ static int places_find(void *walk)
 	    at->frames + at->frames_size > at->element || at->birth + 4u > at->element ||
 	    at->size + 4u > at->element || at->address + 8u > at->element ||
 	    at->nr_frames + 4u > at->element)
-		return fail(-EBADMSG, "the layout of %s is not understood", info);
+		return fail(-EBADMSG, "unsupported layout of %s", info);
 	return 0;
 }
 
@@ -130,7 +130,8 @@ static int tracker_read(void *walk)
 		return err;
 	ret->enabled = enabled;
 	if (nr > OSV_ALLOCATIONS_MAX)
-		return fail(-EBADMSG, "the guest tells of %llu allocations; at most %d are read",
+		return fail(-EBADMSG,
+			    "the guest reports %llu allocations; at most %d are supported",
 			    (unsigned long long)nr, OSV_ALLOCATIONS_MAX);
 	return elements_read(w, from, nr);
 }
@@ -213,8 +214,8 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
 	int err = osv_guest_open(opt, &g);
 
 	if (!err && opt->pid)
-		err = fail(-EOPNOTSUPP, "nothing is written into a guest that runs; use its gdb "
-					"stub");
+		err = fail(-EOPNOTSUPP, "cannot write to the memory of a running guest; use its "
+					"gdb stub (--remote)");
 	if (!err)
 		err = layout_symbol(g.layout, "_ZN6memory15tracker_enabledE", &address);
 	if (!err)

@@ -32,7 +32,7 @@ static int read_pages(struct osv_live *m, uint64_t address, uint8_t *to, size_t 
 int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len)
 {
 	return read_pages(m, address, ret, len)
-		       ? fail(-EFAULT, "the guest has no memory at 0x%" PRIx64, address)
+		       ? fail(-EFAULT, "cannot read guest memory at 0x%" PRIx64, address)
 		       : 0;
 }
 
@@ -67,9 +67,9 @@ int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeo
 			return 0;
 	}
 	osv_live_close(ret);
-	return err ? err : fail(-ENOENT, "process %d has no memory in which this guest's ELF file "
-					 "is found",
-				(int)pid);
+	return err ? err
+		   : fail(-ENOENT, "the guest's ELF file does not match the memory of process %d",
+			  (int)pid);
 }
 
 void osv_live_close(struct osv_live *m)

@@ -101,7 +101,7 @@ static int driver_read(struct walk *w, uint64_t driver, const char *name)
 	int err = osv_guest_read(&w->g, driver + w->at.nr_queues, &nr, sizeof(nr));
 
 	if (!err && (nr > OSV_QUEUES_MAX || nr > max))
-		err = fail(-EBADMSG, "%s has %u queues; there are %u at most", name, nr, max);
+		err = fail(-EBADMSG, "%s has %u queues; at most %u are supported", name, nr, max);
 	for (uint32_t i = 0; i < nr && !err; i++) {
 		void *more = realloc(w->queue, (w->nr + 1u) * sizeof(*w->queue));
 

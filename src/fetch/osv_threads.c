@@ -66,7 +66,7 @@ static int places_find(void *walk)
 		    *members[i].offset + 16u > at->span)
 			at->span = *members[i].offset + 16u;
 	if (!err && at->span > OBJECT_MAX)
-		err = fail(-E2BIG, "a thread object of %u bytes", at->span);
+		err = fail(-E2BIG, "unsupported size of a thread object: %u bytes", at->span);
 	return err;
 }
 
@@ -165,7 +165,8 @@ static int threads_walk(void *walk)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_COUNT_OFFSET, &max);
 	while (!err && node) {
 		if (w->nr == OSV_THREADS_MAX || w->nr == max)
-			return fail(-EBADMSG, "the guest's list of threads does not end");
+			return fail(-EBADMSG,
+				    "the guest's list of threads is corrupt: it does not end");
 		if (array_room(w->thread, w->nr))
 			return -ENOMEM;
 		err = osv_guest_u64(&w->g, node + NODE_THREAD_OFFSET, &thread);

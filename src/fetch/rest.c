@@ -24,7 +24,7 @@ static int ask(const struct rest *r, const char *method, const char *path, json_
 	} else if (ret) {
 		*ret = json_loadb(reply.body ? reply.body : "", reply.len, JSON_DECODE_ANY, &wrong);
 		if (!*ret)
-			err = fail(-EBADMSG, "%s: what the server sent is no JSON (%s)", url,
+			err = fail(-EBADMSG, "%s: the reply is not valid JSON (%s)", url,
 				   wrong.text);
 	}
 	http_reply_deinit(&reply);
@@ -33,7 +33,8 @@ static int ask(const struct rest *r, const char *method, const char *path, json_
 
 static int odd_reply(const struct rest *r, const char *path)
 {
-	return fail(-EBADMSG, "%s: the reply to %s is not what OSv's server sends", r->url, path);
+	return fail(-EBADMSG, "%s: unexpected reply to %s; is this OSv's REST server?", r->url,
+		    path);
 }
 
 /* ---- states ---- */
@@ -131,8 +132,8 @@ int rest_sampler(const struct rest *r, uint64_t hz)
 	text = json_string_value(reply);
 	if (!text || strcmp(text, wanted))
 		err = fail(-EBADMSG,
-			   "%s: the reply to POST /trace/sampler is not OSv's \"%s\": the sampler "
-			   "may not have been switched",
+			   "%s: unexpected reply to POST /trace/sampler (expected \"%s\"); the "
+			   "sampler may not have been switched",
 			   r->url, wanted);
 	json_decref(reply);
 	return err;

@@ -55,7 +55,7 @@ static int header_take(struct ring_follow *f)
 	if (err)
 		return err;
 	if (f->img.bytes > RING_FOLLOW_BYTES_MAX)
-		return fail(-EFBIG, "%s: a guest ring of %llu bytes is too large", f->name,
+		return fail(-EFBIG, "%s: guest ring too large (%llu bytes)", f->name,
 			    (unsigned long long)f->img.bytes);
 	f->shadow = calloc(1, f->img.bytes + 8);
 	if (!f->shadow)

@@ -20,7 +20,7 @@ int source_write(struct guest_source *s, const void *data, size_t len)
 	const uint8_t *at = data;
 
 	if (len > GUEST_SOURCE_FILE_MAX - s->bytes)
-		return fail(-EFBIG, "%s: the guest sent more than %llu GiB; the rest is not kept",
+		return fail(-EFBIG, "%s: the guest sent more than %llu GiB; the rest was discarded",
 			    s->path, GUEST_SOURCE_FILE_MAX >> 30);
 	while (len) {
 		ssize_t n = write(s->out, at, len);
@@ -118,8 +118,8 @@ int guest_source_check(const char *text)
 	return kind_of(text, &arg)
 		       ? 0
 		       : fail_usage(-EINVAL,
-				    "'%s' is no way to a guest's trace: serial:PATH, "
-				    "vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE is",
+				    "invalid source '%s' of a guest trace (expected serial:PATH, "
+				    "vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE)",
 				    text);
 }
 

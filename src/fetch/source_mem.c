@@ -46,7 +46,7 @@ static int paging_parse(const char *text, enum guest_paging *ret)
 			*ret = (enum guest_paging)i;
 			return 0;
 		}
-	return fail(-EINVAL, "paging=%s: it is 32, pae, 4 or 5", text);
+	return fail(-EINVAL, "invalid paging=%s (expected 32, pae, 4 or 5)", text);
 }
 
 static int number_parse(const char *text, uint64_t *ret)
@@ -68,7 +68,7 @@ static int word_take(struct guest_memory *m, const char *word)
 		m->paged = true;
 		m->space.paging = m->space.paging ? m->space.paging : GUEST_PAGING_4;
 		return number_parse(word + 4, &m->space.cr3)
-			       ? fail(-EINVAL, "'%s' is no number", word)
+			       ? fail(-EINVAL, "invalid number '%s'", word)
 			       : 0;
 	}
 	if (!strncmp(word, "paging=", 7))
@@ -77,7 +77,10 @@ static int word_take(struct guest_memory *m, const char *word)
 		m->elf = word + 4;
 		return 0;
 	}
-	return fail(-EINVAL, "mem: '%s' is none of qmp=SOCKET, cr3=N, paging=KIND, elf=FILE", word);
+	return fail(
+		-EINVAL,
+		"mem: unknown option '%s' (expected qmp=SOCKET, cr3=N, paging=KIND or elf=FILE)",
+		word);
 }
 
 static bool table_find(Elf_Scn *scn, Elf *elf, const char *name, uint64_t *ret)
@@ -149,11 +152,12 @@ static int mem_prepare(struct guest_source *s)
 	if (err)
 		return err;
 	if (!m->where)
-		return fail(-EINVAL, "mem: where?");
+		return fail(-EINVAL, "mem: missing address");
 	if (m->elf)
 		return symbol_find(m->elf, m->where, &m->address);
 	return number_parse(m->where, &m->address)
-		       ? fail(-EINVAL, "mem: '%s' is no address; a symbol needs elf=FILE", m->where)
+		       ? fail(-EINVAL, "mem: invalid address '%s'; a symbol name needs elf=FILE",
+			      m->where)
 		       : 0;
 }
 
@@ -171,10 +175,10 @@ static int ring_read(void *arg, uint64_t offset, void *to, size_t len)
 
 		n = n < len ? n : len;
 		if (page >= m->nr_pages)
-			return fail(-EFAULT, "%s: the ring ends before its end", m->name);
+			return fail(-EFAULT, "%s: read beyond the end of the ring", m->name);
 		err = guest_process_read(m->fd, m->page[page] + offset % GUEST_PAGE, at, n);
 		if (err)
-			return fail(err, "%s: the guest's memory cannot be read any more: %s",
+			return fail(err, "%s: cannot read guest memory: %s",
 				    m->name, strerror(-err));
 		at += n;
 		offset += n;
@@ -200,7 +204,7 @@ static bool ring_is_there(const struct guest_memory *m, const struct guest_ram *
 static int pages_find(struct guest_memory *m, uint64_t bytes)
 {
 	if (bytes > RING_FOLLOW_BYTES_MAX)
-		return fail(-EFBIG, "%s: the ring says that it is too large", m->name);
+		return fail(-EFBIG, "%s: the ring's header claims an excessive size", m->name);
 	free(m->page);
 	m->nr_pages = (bytes + GUEST_PAGE - 1) / GUEST_PAGE;
 	m->page = calloc(m->nr_pages + 1, sizeof(*m->page));
@@ -224,7 +228,8 @@ static int mem_find(struct guest_source *s)
 	int nr, err;
 
 	if (m->address % RING_ALIGN)
-		return fail(-EINVAL, "%s: a ring begins at a multiple of %d", m->name, RING_ALIGN);
+		return fail(-EINVAL, "%s: the ring's address must be a multiple of %d", m->name,
+			    RING_ALIGN);
 	if (m->fd >= 0)
 		close(m->fd);
 	m->fd = guest_process_open(s->pid);
@@ -242,9 +247,10 @@ static int mem_find(struct guest_source *s)
 				   : ring_follow_new(ring_read, NULL, m, m->name, &s->ring);
 		}
 	return nr < 0 ? nr
-		      : fail(-EAGAIN, "%s: no guest ring is at that address%s", m->name,
+		      : fail(-EAGAIN, "%s: no guest ring at that address%s", m->name,
 			     m->paged ? ""
-				      : " (physical: a virtual one needs qmp=SOCKET or cr3=N)");
+				      : " (taken as physical; a virtual address needs qmp=SOCKET "
+					"or cr3=N)");
 }
 
 static int mem_take(struct guest_source *s)

@@ -34,7 +34,7 @@ static int shm_read(void *arg, uint64_t offset, void *to, size_t len)
 
 	if (n < 0)
 		return fail(-errno, "%s: %s", m->name, strerror(errno));
-	return (size_t)n == len ? 0 : fail(-EBADMSG, "%s became shorter", m->name);
+	return (size_t)n == len ? 0 : fail(-EBADMSG, "%s was truncated", m->name);
 }
 
 static int shm_write(void *arg, uint64_t offset, const void *from, size_t len)
@@ -89,16 +89,17 @@ static int agent_find(struct guest_source *s, const struct stream_shm *h)
 	int err;
 
 	if (h->version != STREAM_SHM_VERSION)
-		return fail(-EPROTONOSUPPORT, "%s: an agent's region of version %u", m->name,
+		return fail(-EPROTONOSUPPORT,
+			    "%s: unsupported version %u of the agent's shared memory", m->name,
 			    h->version);
 	if (!m->writable)
-		return fail(-EACCES, "%s: the host's part of the region cannot be written",
+		return fail(-EACCES, "%s: the agent needs write access to its shared memory",
 			    m->name);
 	if (h->data_bytes != m->bytes - STREAM_SHM_HEAD)
-		return fail(-EBADMSG, "%s: the agent says that the region has another size",
+		return fail(-EBADMSG, "%s: the agent reports a different size of the shared memory",
 			    m->name);
 	if (h->state != STREAM_SHM_WAITING)
-		return fail(-EAGAIN, "%s: no agent waits there", m->name);
+		return fail(-EAGAIN, "%s: no agent is waiting", m->name);
 	m->agent = true;
 	m->data_bytes = h->data_bytes;
 	err = shm_write(m, offsetof(struct stream_shm, tail), &m->tail, sizeof(m->tail));
@@ -123,7 +124,7 @@ static int shm_find(struct guest_source *s)
 		return fail(errno == ENOENT ? -EAGAIN : -errno, "%s: %s", s->arg, strerror(errno));
 	m->bytes = (uint64_t)st.st_size;
 	if (m->bytes < STREAM_SHM_MIN)
-		return fail(-EAGAIN, "%s: %llu bytes are too few", s->arg,
+		return fail(-EAGAIN, "%s: too small (%llu bytes)", s->arg,
 			    (unsigned long long)m->bytes);
 	err = header_read(m, &h);
 	if (err)
@@ -132,7 +133,7 @@ static int shm_find(struct guest_source *s)
 		return agent_find(s, &h);
 	at = ring_search(m);
 	if (at < 0)
-		return fail(-EAGAIN, "%s: neither a guest's ring nor an agent's region is there",
+		return fail(-EAGAIN, "%s: found neither a guest ring nor an agent",
 			    s->arg);
 	m->base = (uint64_t)at;
 	return ring_follow_new(shm_read, m->writable ? shm_write : NULL, m, m->name, &s->ring);
@@ -178,10 +179,10 @@ static int agent_take(struct guest_source *s)
 		return err;
 	left = h.head - m->tail;
 	if (h.state == STREAM_SHM_WAITING && left)
-		return fail(-EPIPE, "%s: the agent was begun anew", m->name);
+		return fail(-EPIPE, "%s: agent restarted", m->name);
 	if (left > m->data_bytes)
 		return fail(-EBADMSG,
-			    "%s: the agent says that it wrote more than there is room for",
+			    "%s: the agent reports more data than the shared memory holds",
 			    m->name);
 	while (!err && left && sum < GUEST_SOURCE_ROUND_BYTES && !s->frames.ended) {
 		uint64_t before = m->tail;

@@ -22,8 +22,8 @@ static int not_yet(struct guest_source *s, int err)
 	close(s->fd);
 	s->fd = -1;
 	fail(err, "%s: %s", s->text, strerror(-err));
-	fail_hint(err, "is the VM running with that socket (server=on,wait=off), and nobody else "
-		       "connected?");
+	fail_hint(err, "is the VM running with this socket (server=on,wait=off), and no other "
+		       "client connected?");
 	switch (-err) {
 	case ENOENT:
 	case ECONNREFUSED:
@@ -44,7 +44,7 @@ static int serial_find(struct guest_source *s)
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 
 	if (strlen(s->arg) >= sizeof(at.sun_path))
-		return fail(-ENAMETOOLONG, "%s: a socket's path has at most %zu bytes", s->text,
+		return fail(-ENAMETOOLONG, "%s: socket path too long (at most %zu bytes)", s->text,
 			    sizeof(at.sun_path) - 1);
 	strcpy(at.sun_path, s->arg);
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -59,11 +59,11 @@ static int vsock_parse(const char *arg, struct sockaddr_vm *ret)
 	unsigned long cid = strtoul(arg, &end, 10), port;
 
 	if (end == arg || *end != ':')
-		return fail(-EINVAL, "vsock:%s: it is vsock:CID:PORT, two numbers", arg);
+		return fail(-EINVAL, "invalid address 'vsock:%s' (expected vsock:CID:PORT)", arg);
 	arg = end + 1;
 	port = strtoul(arg, &end, 10);
 	if (end == arg || *end || cid > UINT32_MAX || port > UINT32_MAX)
-		return fail(-EINVAL, "vsock: '%s' is no port", arg);
+		return fail(-EINVAL, "vsock: invalid port '%s'", arg);
 	*ret = (struct sockaddr_vm){.svm_family = AF_VSOCK,
 				    .svm_cid = (unsigned int)cid,
 				    .svm_port = (unsigned int)port};
@@ -111,7 +111,7 @@ static int fd_take(struct guest_source *s)
 		if (n < 0 && errno != ECONNRESET)
 			return fail(-errno, "%s: %s", s->text, strerror(errno));
 		if (n <= 0)
-			return fail(-EPIPE, "%s: the guest's end is closed", s->text);
+			return fail(-EPIPE, "%s: the guest closed the connection", s->text);
 		err = frames_take(s, (size_t)n);
 		if (err)
 			return err;
@@ -128,7 +128,7 @@ static void fd_ask_end(struct guest_source *s)
 	if (s->frames.ended || send(s->fd, &stop, 1, MSG_NOSIGNAL) == 1)
 		return;
 	s->failed = true;
-	snprintf(s->error, sizeof(s->error), "%s: the guest's end is closed", s->text);
+	snprintf(s->error, sizeof(s->error), "%s: the guest closed the connection", s->text);
 }
 
 const struct source_ops source_serial = {

@@ -59,14 +59,15 @@ int trace_header_decode(const uint8_t *in, size_t len, const char *file, struct 
 	ret->start_realtime_ns = buffer_u64(&b);
 	id = buffer_bytes(&b, 16);
 	if (!magic || memcmp(magic, TRACE_MAGIC, 8))
-		return fail(-EBADMSG, "%s is no hostrace trace file", file);
+		return fail(-EBADMSG, "%s is not a hostrace trace file", file);
 	if (len < TRACE_HEADER_SIZE)
-		return fail(-EBADMSG, "%s is cut short within its header (%zu of %d bytes)", file,
+		return fail(-EBADMSG, "%s is truncated within its header (%zu of %d bytes)", file,
 			    len, TRACE_HEADER_SIZE);
 	if (!crc_ok(in, TRACE_HEADER_SIZE))
-		return fail(-EBADMSG, "%s: its header is damaged (wrong CRC)", file);
+		return fail(-EBADMSG, "%s: corrupt header (CRC mismatch)", file);
 	if (version != TRACE_VERSION || size != TRACE_HEADER_SIZE)
-		return fail(-ENOTSUP, "%s has format version %u; this hostrace reads version %d",
+		return fail(-ENOTSUP,
+			    "%s: unsupported format version %u; this hostrace reads version %d",
 			    file, version, TRACE_VERSION);
 	memcpy(ret->id, id, 16);
 	return 0;

@@ -62,7 +62,7 @@ static int read_at(const struct chunk_loader *l, void *to, size_t len, uint64_t 
 				    strerror(errno));
 		if (!n)
 			return fail(-EBADMSG,
-				    "%s: offset %" PRIu64 ": the file ends within a chunk", l->file,
+				    "%s: offset %" PRIu64 ": the file ends inside a chunk", l->file,
 				    offset);
 		p += n;
 		offset += (uint64_t)n;
@@ -73,7 +73,7 @@ static int read_at(const struct chunk_loader *l, void *to, size_t len, uint64_t 
 
 static int damaged(const struct chunk_loader *l, const struct chunk_ref *ref, const char *what)
 {
-	return fail(-EBADMSG, "%s: offset %" PRIu64 ": a chunk's %s", l->file, ref->offset, what);
+	return fail(-EBADMSG, "%s: offset %" PRIu64 ": %s", l->file, ref->offset, what);
 }
 
 static int reserve(struct chunk_loader *l, size_t len, uint8_t **buf, size_t *size)
@@ -97,7 +97,7 @@ static int unzstd(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 	size_t n = ZSTD_decompressDCtx(l->zstd, out, ref->h.raw, l->packed, ref->h.stored);
 
 	if (ZSTD_isError(n) || (whole && n != ref->h.raw))
-		return damaged(l, ref, "compressed data are broken");
+		return damaged(l, ref, "corrupt compressed data in a chunk");
 	*ret_len = n;
 	return 0;
 }
@@ -125,7 +125,7 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 			    ? columns_unpack(l->columns, delta, len, out, ref->h.raw)
 			    : delta_unpack(delta, len, out, ref->h.raw);
 
-	return fine ? 0 : damaged(l, ref, "packed records are broken");
+	return fine ? 0 : damaged(l, ref, "corrupt packed records in a chunk");
 }
 
 /* The payload as it is stored, its CRC proved: into `out`, or into l->packed if that is NULL. */
@@ -139,7 +139,7 @@ static int load_stored(struct chunk_loader *l, const struct chunk_ref *ref, uint
 	if (!err)
 		err = read_at(l, out, h->stored, at);
 	if (!err && crc32c(0, out, h->stored) != h->payload_crc)
-		err = damaged(l, ref, "content is damaged (wrong CRC)");
+		err = damaged(l, ref, "corrupt chunk (CRC mismatch)");
 	return err;
 }
 
@@ -151,7 +151,7 @@ int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out
 
 	if (h->encoding > ENCODING_COLUMNS_ZSTD ||
 	    (h->encoding >= ENCODING_DELTA && h->kind != CHUNK_RECORDS))
-		return damaged(l, ref, "encoding is not known to this version");
+		return damaged(l, ref, "chunk with an encoding unknown to this version");
 	err = load_stored(l, ref, raw ? out : NULL);
 	return err || raw ? err : unpack(l, ref, out);
 }
@@ -177,7 +177,7 @@ static int repack(struct chunk_loader *l, const struct chunk_ref *ref,
 	*ret = l->repacked;
 	*ret_len = columns_pack(l->packer, l->records, ref->h.raw, types, l->repacked,
 				COLUMNS_BYTES_MAX, &cuts, &nr_cuts);
-	return *ret_len ? 0 : damaged(l, ref, "records cannot be sorted into columns");
+	return *ret_len ? 0 : damaged(l, ref, "records of a chunk do not fit into columns");
 }
 
 int chunk_load_columns(struct chunk_loader *l, const struct chunk_ref *ref,
@@ -210,7 +210,7 @@ int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref, struc
 	if (err)
 		return err;
 	if (crc32c(0, table, nr * COUNT_SIZE) != ref->h.counts_crc)
-		return damaged(l, ref, "table of counts is damaged (wrong CRC)");
+		return damaged(l, ref, "corrupt table of counts in a chunk (CRC mismatch)");
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t v;
 

@@ -26,7 +26,7 @@ static int map_add(struct trace_map *map, uint64_t offset, const struct chunk_he
 		struct chunk_ref *refs = realloc(map->refs, max * sizeof(*refs));
 
 		if (!refs)
-			return fail(-ENOMEM, "out of memory for %zu chunks", max);
+			return fail(-ENOMEM, "out of memory (%zu chunks)", max);
 		map->refs = refs;
 		map->max = max;
 	}
@@ -75,7 +75,7 @@ static int index_chunk(struct chunk_loader *l, const struct chunk_ref *ref, uint
 	int err;
 
 	if (!data)
-		return fail(-ENOMEM, "out of memory for the index");
+		return fail(-ENOMEM, "out of memory");
 	err = chunk_load(l, ref, data);
 	return err ? err : index_entries(data, ref->h.raw, expected, map);
 }
@@ -153,13 +153,12 @@ static void caveat_cut(struct trace_info *info, uint64_t end, uint64_t size)
 {
 	if (size == end)
 		trace_info_caveat(info,
-				  "%s is cut short: it has no index at its end (the recording was "
-				  "killed or still "
-				  "runs); every whole chunk before was read",
+				  "%s is truncated: it has no index (the recording was killed or "
+				  "is still running); all complete chunks were read",
 				  info->file);
 	else
 		trace_info_caveat(info,
-				  "%s is cut short: it has no index at its end; %" PRIu64
+				  "%s is truncated: it has no index; %" PRIu64
 				  " bytes after offset %" PRIu64 " were not usable",
 				  info->file, size - end, end);
 }
@@ -177,7 +176,7 @@ static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struc
 			if (next == UINT64_MAX)
 				break;
 			trace_info_caveat(info,
-					  "%s is damaged: %" PRIu64 " bytes after offset %" PRIu64
+					  "%s is corrupt: %" PRIu64 " bytes after offset %" PRIu64
 					  " were skipped",
 					  info->file, next - at, at);
 			at = next;
@@ -194,7 +193,7 @@ static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struc
 		caveat_cut(info, at, size);
 	else
 		trace_info_caveat(info,
-				  "%s: its index is damaged; the chunks were found by scanning",
+				  "%s: the index is corrupt; the chunks were found by scanning",
 				  info->file);
 	return 0;
 }
@@ -209,7 +208,7 @@ int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret)
 		return fail(-errno, "%s: %s", info->file, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return fail(-ESPIPE,
-			    "%s is no regular file; a .hrt file cannot be read from a pipe",
+			    "%s is not a regular file; a .hrt file cannot be read from a pipe",
 			    info->file);
 	err = map_from_index(fd, info->file, (uint64_t)st.st_size, &map);
 	if (err && err != -ENOMEM) {

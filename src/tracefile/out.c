@@ -51,16 +51,17 @@ static int check_replaceable(const char *path)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 && errno == ELOOP)
-		return fail(-ELOOP, "%s is a symbolic link; a trace is never written through one",
+		return fail(-ELOOP, "%s is a symbolic link; traces are not written through links",
 			    path);
 	if (fd < 0 || fstat(fd, &st))
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return fail(-EEXIST, "%s exists and is no regular file", path);
+		return fail(-EEXIST, "%s exists and is not a regular file", path);
 	if (st.st_size && (pread(fd, magic, 8, 0) != 8 || memcmp(magic, TRACE_MAGIC, 8)))
-		return fail(-EEXIST, "%s exists and is no hostrace trace; it is left alone", path);
+		return fail(-EEXIST, "%s exists and is not a hostrace trace; not overwriting it",
+			    path);
 	if (unlink(path))
-		return fail(-errno, "%s cannot be replaced: %s", path, strerror(errno));
+		return fail(-errno, "cannot replace %s: %s", path, strerror(errno));
 	return 0;
 }
 
@@ -98,7 +99,7 @@ int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
 	o->zstd = zstd;
 	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (o->fd < 0)
-		return fail(-errno, "%s cannot be created: %s", path, strerror(errno));
+		return fail(-errno, "cannot create %s: %s", path, strerror(errno));
 	trace_header_encode(h, head);
 	err = write_all(o->fd, &(struct iovec){head, sizeof(head)}, 1);
 	if (err)
@@ -302,7 +303,7 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
 
 	if (!text)
-		return fail(-EINVAL, "%s: metadata that is no valid JSON text", o->path);
+		return fail(-EINVAL, "%s: the metadata is not valid JSON", o->path);
 	if (strlen(text) > OTHER_RAW_MAX)
 		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->path,
 			    OTHER_RAW_MAX >> 20);

@@ -94,10 +94,10 @@ static int declare(struct tracefile *t, const json_t *json, uint64_t offset)
 	if (err)
 		return err;
 	if (!id)
-		return fail(-EINVAL, "%s: event %s has no id", where, type->name);
+		return fail(-EINVAL, "%s: event %s has no ID", where, type->name);
 	if (t->types[id] && t->types[id] != type)
-		return fail(-EINVAL, "%s: id %u is declared twice, as %s and as %s", where, id,
-			    t->types[id]->name, type->name);
+		return fail(-EINVAL, "%s: event ID %u is declared twice, as %s and as %s", where,
+			    id, t->types[id]->name, type->name);
 	t->types[id] = type;
 	return 0;
 }
@@ -108,7 +108,7 @@ static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
 	json_t *type;
 	int err = json_is_array(json)
 			  ? 0
-			  : fail(-EINVAL, "%s: offset %" PRIu64 ": a schema that is no array",
+			  : fail(-EINVAL, "%s: offset %" PRIu64 ": the schema is not a JSON array",
 				 t->reader.info.file, offset);
 
 	json_array_foreach (json, i, type) {
@@ -123,7 +123,7 @@ static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
 static int take_meta(struct tracefile *t, json_t *json, uint64_t offset)
 {
 	if (!json_is_object(json))
-		return fail(-EINVAL, "%s: offset %" PRIu64 ": metadata that are no JSON object",
+		return fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
 			    t->reader.info.file, offset);
 	return json_object_update(t->reader.info.meta, json);
 }
@@ -143,8 +143,8 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 		return err;
 	json = json_loadb((char *)text, ref->h.raw, 0, &why);
 	if (!json)
-		return fail(-EINVAL, "%s: offset %" PRIu64 ": broken JSON: %s", t->reader.info.file,
-			    ref->offset, why.text);
+		return fail(-EINVAL, "%s: offset %" PRIu64 ": invalid JSON: %s",
+			    t->reader.info.file, ref->offset, why.text);
 	err = ref->h.kind == CHUNK_META ? take_meta(t, json, ref->offset)
 					: take_schema(t, json, ref->offset);
 	json_decref(json);
@@ -349,15 +349,16 @@ static void finish(struct tracefile *t)
 	t->done = true;
 	if (t->malformed)
 		trace_info_caveat(info,
-				  "%s: %" PRIu64 " records fit no declared type and were skipped",
+				  "%s: %" PRIu64
+				  " records match no declared event type and were skipped",
 				  info->file, t->malformed);
 	if (t->damaged_chunks > MALFORMED_NAMED)
 		trace_info_caveat(info,
-				  "%s: %" PRIu64 " damaged chunks in all; %" PRIu64
+				  "%s: %" PRIu64 " corrupt chunks in total; %" PRIu64
 				  " events are missing",
 				  info->file, t->damaged_chunks, t->damaged_records);
 	if (info->late)
-		trace_info_caveat(info, "%s: %" PRIu64 " events came too late to be put in order",
+		trace_info_caveat(info, "%s: %" PRIu64 " events arrived too late to be sorted",
 				  info->file, info->late);
 }
 

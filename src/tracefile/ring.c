@@ -140,7 +140,7 @@ int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk)
 	}
 	if (!l || !l->chunk.counts || !l->chunk.data) {
 		link_free(l);
-		return fail(-ENOMEM, "out of memory for the flight recorder");
+		return fail(-ENOMEM, "out of memory");
 	}
 	if (ring->oldest)
 		ring->newest->newer = l;
@@ -229,7 +229,7 @@ int trace_ring_walk(const struct trace_ring *ring,
 	_cleanup_free_ uint8_t *names = malloc(len + 1);
 
 	if (!names)
-		return fail(-ENOMEM, "out of memory for the flight recorder");
+		return fail(-ENOMEM, "out of memory");
 	names_collect(ring, window_ns, pair_wanted, names);
 	err = names_visit(names, len, visit, arg);
 	for (const struct link *l = ring->oldest; l && !err; l = l->newer)

@@ -127,18 +127,18 @@ int schema_to_type(const json_t *json, const char *where, const struct event_typ
 
 	*ret_id = 0;
 	if (!get_text(json, "name", NULL, &t.name) || !name_ok(t.name))
-		return fail(-EINVAL, "%s: an event type without a usable name", where);
+		return fail(-EINVAL, "%s: event type without a valid name", where);
 	if (!get_u16(json, "size", &t.size) || !get_text(json, "doc", "", &t.doc) ||
 	    !json_is_array(list))
 		return fail(-EINVAL, "%s: event %s has no size or no fields", where, t.name);
 	if (json_object_get(json, "id") && !get_u16(json, "id", ret_id))
-		return fail(-EINVAL, "%s: event %s has a bad id", where, t.name);
+		return fail(-EINVAL, "%s: event %s has an invalid ID", where, t.name);
 	if (json_array_size(list) > EVENT_FIELDS_MAX)
 		return fail(-EINVAL, "%s: event %s has more than %d fields", where, t.name,
 			    EVENT_FIELDS_MAX);
 	for (t.nr_fields = 0; t.nr_fields < json_array_size(list); t.nr_fields++)
 		if (!field_parse(json_array_get(list, t.nr_fields), &fields[t.nr_fields]))
-			return fail(-EINVAL, "%s: event %s: field %u is no field", where, t.name,
+			return fail(-EINVAL, "%s: event %s: invalid field %u", where, t.name,
 				    t.nr_fields);
 	int err = event_type_register(&t, ret);
 

@@ -81,7 +81,7 @@ static int line_reserve(struct textfile *t, size_t len)
 		return 0;
 	line = size <= LINE_MAX_BYTES ? realloc(t->line, size) : NULL;
 	if (!line)
-		return line_fail(t, "the line is too long");
+		return line_fail(t, "line too long");
 	t->line = line;
 	t->line_size = size;
 	return 0;
@@ -98,13 +98,13 @@ static int line_read(struct textfile *t)
 		return -EINVAL;
 	while ((c = getc_unlocked(t->file)) != EOF && c != '\n') {
 		if (!c)
-			return line_fail(t, "a NUL byte in a text file");
+			return line_fail(t, "the line contains a NUL byte");
 		if (line_reserve(t, len + 2))
 			return -EINVAL;
 		t->line[len++] = (char)c;
 	}
 	if (c == EOF && !len)
-		return ferror(t->file) ? line_fail(t, "it cannot be read") : 0;
+		return ferror(t->file) ? line_fail(t, "read error") : 0;
 	t->line[len] = 0;
 	return 1;
 }
@@ -123,7 +123,7 @@ static int declare_type(struct textfile *t, const json_t *json)
 	if (err)
 		return err;
 	if (t->next_id == NR_TYPE_IDS)
-		return line_fail(t, "too many types");
+		return line_fail(t, "too many event types");
 	t->types[t->next_id++] = type;
 	return 0;
 }
@@ -135,7 +135,7 @@ static int declare(struct textfile *t, const char *what, const char *text)
 	int err = 0;
 
 	if (!json_is_object(json))
-		err = line_fail(t, "%s: no JSON object%s%s", what, json ? "" : ": ",
+		err = line_fail(t, "%s: not a JSON object%s%s", what, json ? "" : ": ",
 				json ? "" : why.text);
 	else if (!strcmp(what, "type"))
 		err = declare_type(t, json);
@@ -290,7 +290,7 @@ static int set_field(struct textfile *t, const struct event_type *type, const ch
 	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT)
 		return set_text(t, f, value);
 	if (!parse_number(value, f->size, f->kind == FIELD_SINT, &v))
-		return line_fail(t, "%s=%.64s is no number that fits", key, value);
+		return line_fail(t, "%s=%.64s: invalid or out-of-range number", key, value);
 	memcpy(t->record + f->offset, &v, f->size);
 	return 0;
 }
@@ -316,7 +316,8 @@ static int set_key(struct textfile *t, const struct event_type *type, const char
 		    (!dotted && event_field(type, key)))
 			continue;
 		if (!parse_number(value, header_keys[i].size, false, &v))
-			return line_fail(t, "%s=%.64s is no number that fits", key, value);
+			return line_fail(t, "%s=%.64s: invalid or out-of-range number", key,
+					 value);
 		memcpy(t->record + header_keys[i].offset, &v, header_keys[i].size);
 		return 0;
 	}
@@ -330,7 +331,7 @@ static int take_pairs(struct textfile *t, const struct event_type *type, char *p
 		int err;
 
 		if (*value != '=')
-			return line_fail(t, "'%.64s' is no field=value", key);
+			return line_fail(t, "expected field=value, not '%.64s'", key);
 		*value++ = 0;
 		p = value;
 		if (*value == '"') {
@@ -338,7 +339,7 @@ static int take_pairs(struct textfile *t, const struct event_type *type, char *p
 			value = unquote(&p);
 			if (!value)
 				return line_fail(
-					t, "%s: a text without its closing quote, or a bad escape",
+					t, "%s: missing closing quote or invalid escape sequence",
 					key);
 		} else {
 			p = cut_word(value);
@@ -378,10 +379,13 @@ static int take_event(struct textfile *t, char *line)
 	int err;
 
 	if (!parse_time(line, &h.time))
-		return line_fail(t, "'%.64s' is no time (seconds, up to nine decimals)", line);
+		return line_fail(
+			t, "invalid timestamp '%.64s' (expected seconds with up to nine decimals)",
+			line);
 	h.type = find_type(t, name);
 	if (!h.type)
-		return line_fail(t, *name ? "unknown event '%.64s'" : "a time without an event%s",
+		return line_fail(t,
+				 *name ? "unknown event '%.64s'" : "no event after the timestamp%s",
 				 name);
 	type = t->types[h.type];
 	if (!type)
@@ -429,10 +433,11 @@ static int check_version(struct textfile *t)
 	if (more < 0)
 		return more;
 	if (!more || strncmp(t->line, FORMAT_LINE, strlen(FORMAT_LINE)))
-		return line_fail(t, "this is no hostrace text file");
+		return line_fail(t, "not a hostrace text file");
 	if (atoi(t->line + strlen(FORMAT_LINE)) != 1)
-		return line_fail(t, "text format %.16s; this hostrace reads version 1",
-				 t->line + strlen(FORMAT_LINE));
+		return line_fail(
+			t, "unsupported text format version %.16s; this hostrace reads version 1",
+			t->line + strlen(FORMAT_LINE));
 	return 0;
 }
 
@@ -485,14 +490,14 @@ static int textfile_next(struct reader *r, struct batch *batch)
 	r->info.end_ns = t->pending.newest_ns;
 	if (r->info.late)
 		trace_info_caveat(&r->info,
-				  "%s: %" PRIu64 " events came too late to be put in order",
+				  "%s: %" PRIu64 " events arrived too late to be sorted",
 				  r->info.file, r->info.late);
 	return 0;
 }
 
 const struct reader_ops textfile_reader = {
 	.name = "text",
-	.summary = "the text twin of a trace file",
+	.summary = "hostrace's trace file as text",
 	.probe = textfile_probe,
 	.open = textfile_open,
 	.next = textfile_next,

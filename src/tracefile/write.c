@@ -184,10 +184,10 @@ static int type_check(struct trace_writer *w, const struct record_hdr *rec)
 	const struct event_type *t = w->types[rec->type];
 
 	if (!t)
-		return fail(-EINVAL, "%s: a record of type %u, which nobody declared", w->path,
+		return fail(-EINVAL, "%s: record of undeclared event type %u", w->path,
 			    rec->type);
 	if (rec->size < t->size || rec->size % 8 || rec->size > EVENT_RECORD_MAX)
-		return fail(-EINVAL, "%s: a record of %s with %u bytes", w->path, t->name,
+		return fail(-EINVAL, "%s: record of %s has invalid size %u", w->path, t->name,
 			    rec->size);
 	return 0;
 }

@@ -98,7 +98,7 @@ int vm_exe_read(const char *path, struct vm_exe *ret)
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF)
-		return fail(-EINVAL, "%s is no ELF file", path);
+		return fail(-EINVAL, "%s is not an ELF file", path);
 	file = elf_rawfile(elf, &size);
 	if (file)
 		segments_read(elf, (const uint8_t *)file, size, ret);

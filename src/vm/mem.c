@@ -27,8 +27,8 @@ int guest_process_open(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	fail(-errno, "the memory of process %d cannot be read: %s", (int)pid, strerror(errno));
-	return fail_hint(-errno, "root, or CAP_SYS_PTRACE");
+	fail(-errno, "cannot read the memory of process %d: %s", (int)pid, strerror(errno));
+	return fail_hint(-errno, "run as root, or with CAP_SYS_PTRACE");
 }
 
 int guest_process_read(int fd, uint64_t at, void *to, size_t len)

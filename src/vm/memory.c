@@ -60,9 +60,9 @@ static int ranges_read(struct memory *m, FILE *f)
 static int may_not(pid_t pid, int err)
 {
 	if (err == -ESRCH || err == -ENOENT)
-		return fail(-ESRCH, "process %d is gone", (int)pid);
-	fail(err, "the memory of process %d may not be read: %s", (int)pid, strerror(-err));
-	return fail_hint(err, "root, or CAP_SYS_PTRACE; or the VM's own user where "
+		return fail(-ESRCH, "process %d has exited", (int)pid);
+	fail(err, "no permission to read the memory of process %d: %s", (int)pid, strerror(-err));
+	return fail_hint(err, "run as root, with CAP_SYS_PTRACE, or as the VM's user if "
 			      "/proc/sys/kernel/yama/ptrace_scope is 0");
 }
 

@@ -38,7 +38,7 @@ static int receive(struct qmp *q, uint64_t until_ms)
 		char *more = size <= QMP_LINE_MAX ? realloc(q->line, size) : NULL;
 
 		if (!more)
-			return fail(-EPROTO, "%s: a line longer than %d bytes", q->name,
+			return fail(-EPROTO, "%s: received a line longer than %d bytes", q->name,
 				    QMP_LINE_MAX);
 		q->line = more;
 		q->size = size;
@@ -47,7 +47,7 @@ static int receive(struct qmp *q, uint64_t until_ms)
 	if (n < 0)
 		return errno == EINTR ? 0 : fail(-errno, "%s: %s", q->name, strerror(errno));
 	if (!n)
-		return fail(-ETIMEDOUT, "%s: no answer within %d ms", q->name, q->patience_ms);
+		return fail(-ETIMEDOUT, "%s: no reply within %d ms", q->name, q->patience_ms);
 	n = recv(q->fd, q->line + q->len, q->size - q->len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -75,7 +75,7 @@ static int next_object(struct qmp *q, uint64_t until_ms, json_t **ret)
 	if (json_is_object(*ret))
 		return 0;
 	json_decref(*ret);
-	return fail(-EPROTO, "%s: this is no QMP monitor: not JSON", q->name);
+	return fail(-EPROTO, "%s: not a QMP monitor (the reply is not JSON)", q->name);
 }
 
 /* The next object that has one of these keys; events and the like are passed over. */
@@ -91,7 +91,7 @@ static int next_with(struct qmp *q, const char *key, const char *or_key, uint64_
 			return 0;
 		json_decref(*ret);
 	}
-	return fail(-EPROTO, "%s: %d messages and no answer", q->name, QMP_EVENTS_MAX);
+	return fail(-EPROTO, "%s: no reply after %d messages", q->name, QMP_EVENTS_MAX);
 }
 
 /* ---- commands ---- */
@@ -141,7 +141,8 @@ static int answer_of(struct qmp *q, const char *command, json_int_t id, json_t *
 			json_decref(reply); /* of a question that was given up */
 			if (monotonic_ms() < until)
 				continue;
-			return fail(-ETIMEDOUT, "%s: answers to others only", q->name);
+			return fail(-ETIMEDOUT, "%s: received only replies to other commands",
+				    q->name);
 		}
 		value = json_object_get(reply, "return");
 		if (!value)
@@ -181,7 +182,7 @@ static int greet(struct qmp *q)
 
 	if (err == -ETIMEDOUT)
 		return fail(err,
-			    "%s: the monitor does not greet within %d ms: it may be in use by "
+			    "%s: no greeting from the monitor within %d ms; it may be in use by "
 			    "another client",
 			    q->name, q->patience_ms);
 	if (err)
@@ -219,7 +220,7 @@ int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 	int fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return fail(-ENAMETOOLONG, "%s: longer than a socket's path may be", path);
+		return fail(-ENAMETOOLONG, "%s: socket path too long", path);
 	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

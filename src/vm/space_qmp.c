@@ -32,7 +32,7 @@ int qmp_space_parse(const char *text, struct guest_space *ret)
 
 	if (!number_find(text, "CR0=", &cr0) || !number_find(text, "CR3=", &ret->cr3) ||
 	    !number_find(text, "CR4=", &cr4))
-		return fail(-EBADMSG, "the monitor's 'info registers' shows no CR0, CR3 and CR4");
+		return fail(-EBADMSG, "no CR0, CR3 and CR4 in the monitor's 'info registers'");
 	number_find(text, "EFER=", &efer);
 	ret->paging = !(cr0 & CR0_PG)	 ? GUEST_PHYSICAL
 		      : !(cr4 & CR4_PAE) ? GUEST_PAGING_32

@@ -135,8 +135,8 @@ static int vm_look(pid_t pid, struct vm *ret)
 	if (!is_qemu && !vm.has_kvm)
 		return fd_err != -EACCES
 			       ? 0
-			       : fail(-EACCES, "process %d (%s) is another user's; try: sudo", pid,
-				      comm);
+			       : fail(-EACCES, "process %d (%s) belongs to another user; try: sudo",
+				      pid, comm);
 	exe_fill(&vm, path);
 	err = cmdline_fill(&vm, is_qemu, !fd_err, nr_fds);
 	if (!err)
@@ -223,13 +223,13 @@ static int find_by_name(const char *name, struct vm *ret)
 		}
 	names_list(vms, nr, hits ? name : NULL, list, sizeof(list));
 	if (hits > 1)
-		err = fail(-EEXIST, "the name '%s' fits %u VMs: %s; try: --vm PID", name, hits,
+		err = fail(-EEXIST, "'%s' matches %u VMs: %s; try: --vm PID", name, hits,
 			   list);
 	else if (!hits && nr)
-		err = fail(-ESRCH, "no VM is called '%s'; running: %s", name, list);
+		err = fail(-ESRCH, "no VM named '%s'; running VMs: %s", name, list);
 	else if (!hits)
 		err = fail(-ESRCH,
-			   "no VM is called '%s', and none is running that this user may see",
+			   "no VM named '%s'; no running VM is visible to this user",
 			   name);
 	if (!err) {
 		*ret = *hit;
@@ -248,7 +248,7 @@ static int find_by_pid(pid_t pid, struct vm *ret)
 	if (!proc_exists(pid, &leader))
 		return leader ? fail(-EINVAL, "%d is a thread of process %d; try: --vm %d", pid,
 				     leader, leader)
-			      : fail(-ESRCH, "there is no process %d; 'hostrace ps' lists the VMs",
+			      : fail(-ESRCH, "no process %d; 'hostrace ps' lists the VMs",
 				     pid);
 	err = vm_look(pid, ret);
 	if (err)
@@ -256,7 +256,7 @@ static int find_by_pid(pid_t pid, struct vm *ret)
 	proc_comm(pid, comm, sizeof(comm));
 	text_neutralise(comm);
 	return fail(-EINVAL,
-		    "process %d (%s) is no VM: it holds no KVM VM and is no QEMU; "
+		    "process %d (%s) is not a virtual machine: it neither uses KVM nor runs QEMU; "
 		    "'hostrace ps' lists the VMs",
 		    pid, comm);
 }
@@ -268,13 +268,13 @@ int vm_find(const char *pid_or_name, struct vm *ret)
 	int err;
 
 	if (!*pid_or_name)
-		return fail(-ESRCH, "an empty name fits no VM");
+		return fail(-ESRCH, "the name of a VM must not be empty");
 	errno = 0;
 	pid = strtol(pid_or_name, &end, 10);
 	if (!isdigit((unsigned char)*pid_or_name) || *end)
 		return find_by_name(pid_or_name, ret);
 	if (errno || pid <= 0 || pid > INT_MAX)
-		return fail(-ESRCH, "there is no process %s", pid_or_name);
+		return fail(-ESRCH, "no process %s", pid_or_name);
 	err = find_by_pid((pid_t)pid, ret);
 	if (!err)
 		return 0;

@@ -64,19 +64,19 @@ end_vm
 
 vm n unix:gdb.sock
 extract -o t5
-is "$? $(grep -c 'no memory at 0x123456789000' err) $(status)" "1 1 running" "a ring where nothing is" err
+is "$? $(grep -c 'cannot read guest memory at 0x123456789000' err) $(status)" "1 1 running" "a ring where nothing is" err
 live extract -o t5
-is "$? $(grep -c 'no memory at 0x123456789000' err)" "1 1" "by the process, too" err
+is "$? $(grep -c 'cannot read guest memory at 0x123456789000' err)" "1 1" "by the process, too" err
 end_vm
 vm h unix:gdb.sock
 live extract -o t5
-is "$? $(grep -c 'which no ring has' err)" "1 1" "a ring of 4 EiB, by the process" err
+is "$? $(grep -c 'invalid trace buffer size' err)" "1 1" "a ring of 4 EiB, by the process" err
 extract -o t5
-is "$? $(grep -c 'which no ring has' err) $(status)" "1 1 running" "a ring of 4 EiB" err
+is "$? $(grep -c 'invalid trace buffer size' err) $(status)" "1 1 running" "a ring of 4 EiB" err
 end_vm
 vm v unix:gdb.sock
 extract -o t5
-is "$? $(grep -c 'holds no vector' err) $(status)" "1 1 running" "2^40 vCPUs" err
+is "$? $(grep -c 'no valid std::vector' err) $(status)" "1 1 running" "2^40 vCPUs" err
 end_vm
 
 # Read while it writes: what is there is whole and without a gap, the newest a moment old.

@@ -90,7 +90,7 @@ wait_done
 "$HOSTRACE" record --vm $vm -d 200ms -o late.hrt --guest "mem:ring_virtual,elf=$guest,qmp=qmp" 2>record.err
 is "$(numbers late.guest)" 143 "of a guest that hangs, afterwards" record.err
 "$HOSTRACE" record --vm $vm -d 200ms -o no.hrt --guest "mem:0x200000" 2>record.err
-is "$? $(grep -c 'no guest ring is at that address' record.err)" "1 1" "no ring there: it is said" record.err
+is "$? $(grep -c 'no guest ring at that address' record.err)" "1 1" "no ring there: it is said" record.err
 "$HOSTRACE" record --vm $vm -d 200ms -o no.hrt --guest "mem:ring_virtual" 2>record.err
 is $? 1 "a symbol needs its file" record.err
 kill $vm

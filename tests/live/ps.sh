@@ -64,10 +64,10 @@ fails() {
 }
 
 is "$(fails "$tag-b")" 1 "a name that fits two VMs is an error"
-is "$(grep -c "fits 2 VMs.*pid $two\|fits 2 VMs.*pid $three" err)" 1 "which names both" err
+is "$(grep -c "matches 2 VMs.*pid $two\|matches 2 VMs.*pid $three" err)" 1 "which names both" err
 is "$(fails "$tag-none")" 1 "an unknown name is an error"
 is "$(fails $$)" 1 "a process that is no VM is an error"
-is "$(grep -c 'is no VM' err)" 1 "and it says so" err
+is "$(grep -c 'is not a virtual machine' err)" 1 "and it says so" err
 is "$(fails 4194999)" 1 "an unknown pid is an error"
 is "$(grep -c 'no process 4194999' err)" 1 "and it says so" err
 

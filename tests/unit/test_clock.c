@@ -280,7 +280,7 @@ static void read_is_believed_if_it_holds(void **state)
 	clock_relation_deinit(&rel);
 }
 
-static void read_is_refused_if_it_is_not_in_effect(void **state)
+static void read_is_rejected_if_it_is_not_in_effect(void **state)
 {
 	struct clock_input in;
 	struct clock_options opt = {0};
@@ -297,7 +297,7 @@ static void read_is_refused_if_it_is_not_in_effect(void **state)
 	in = input_make(-3333); /* neither of the two: fitted, and the note says why */
 	assert_int_equal(clock_align(&in, 1, &opt, &rel), 0);
 	assert_string_equal(rel.protocol->name, "fitted");
-	assert_non_null(strstr(rel.note, "read offset was refused"));
+	assert_non_null(strstr(rel.note, "read offset was rejected"));
 	clock_relation_deinit(&rel);
 	opt.method = "read"; /* who insists gets it, with its violations */
 	assert_int_equal(clock_align(&in, 1, &opt, &rel), 0);
@@ -481,7 +481,7 @@ int main(void)
 		cmocka_unit_test(spans_forbid_only_what_is_certain),
 		cmocka_unit_test(check_counts_violations),
 		cmocka_unit_test(read_is_believed_if_it_holds),
-		cmocka_unit_test(read_is_refused_if_it_is_not_in_effect),
+		cmocka_unit_test(read_is_rejected_if_it_is_not_in_effect),
 		cmocka_unit_test(given_comes_first),
 		cmocka_unit_test(an_offset_that_changes_needs_segments),
 		cmocka_unit_test(kicks_are_paired_by_order),

@@ -47,7 +47,8 @@ static void test_refused(void **state)
 		assert_string_equal(programs[0].loaded, "tp_kvm_exit");
 	assert_string_equal(programs[1].loaded, "tp_kvm_pio");
 	assert_string_equal(programs[1].error, "");
-	assert_non_null(strstr(programs[2].error, "no BPF program tp_no_such_program"));
+	assert_non_null(
+		strstr(programs[2].error, "the BPF object has no program tp_no_such_program"));
 }
 
 /*

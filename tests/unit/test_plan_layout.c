@@ -48,10 +48,10 @@ static void patched_structure(void **state)
 	assert_int_equal(72, plan.layout.vq_queue);
 	p = plan_of(&plan, "virtqueue_fill");
 	assert_int_equal(PROBE_ABSENT, p->how);
-	assert_string_equal("this QEMU keeps vq_queue at 80 (virtio_get_queue_index), not at 72 as "
-			    "7.2.22 does",
+	assert_string_equal("unexpected structure layout: vq_queue is at offset 80 (found in "
+			    "virtio_get_queue_index()), not at 72 as in QEMU 7.2.22",
 			    p->reason);
-	assert_non_null(strstr(plan.layout_note, "queues are not read"));
+	assert_non_null(strstr(plan.layout_note, "virtqueues are not read"));
 	assert_int_equal(PROBE_FUNCTION, plan_of(&plan, "virtio_set_status")->how);
 	plan_free(&plan);
 }

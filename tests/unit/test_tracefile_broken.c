@@ -94,7 +94,7 @@ static void check_cut(size_t len)
 		return;
 	}
 	assert_int_equal(s.nr_caveats, 1);
-	assert_non_null(strstr(s.caveat, "cut.hrt is cut short"));
+	assert_non_null(strstr(s.caveat, "cut.hrt is truncated"));
 }
 
 static void cut_at_every_boundary(void **state)
@@ -231,7 +231,7 @@ static void index_that_lies_is_not_believed(void **state)
 	assert_int_equal(trace_read(path, &s), 0);
 	assert_int_equal(s.events, 12 * 7000);
 	assert_int_equal(s.nr_caveats, 1);
-	assert_non_null(strstr(s.caveat, "index is damaged"));
+	assert_non_null(strstr(s.caveat, "index is corrupt"));
 	free(b.data);
 }
 
@@ -421,7 +421,7 @@ static void bad_records_are_counted(void **state)
 		s = read_records(two, sizeof(two), 7, 7);
 		assert_int_equal(s.events, i < 5 ? 0 : 1);
 		assert_int_equal(s.nr_caveats, 1);
-		assert_non_null(strstr(s.caveat, "fit no declared type"));
+		assert_non_null(strstr(s.caveat, "match no declared event type"));
 	}
 	s = read_records(two, 10, 7, 7);
 	assert_int_equal(s.events, 0);

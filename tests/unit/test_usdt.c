@@ -105,7 +105,7 @@ static void other_files(void **state)
 	(void)state;
 	assert_int_equal(-ENOENT, elf_file_open("/no/such/file", &e));
 	assert_int_equal(-EINVAL, elf_file_open("/proc/self/cmdline", &e));
-	assert_non_null(strstr(error_text(), "no ELF file"));
+	assert_non_null(strstr(error_text(), "not an ELF file"));
 	elf_file_close(NULL);
 }
 

@@ -182,7 +182,7 @@ static void not_found(void **state)
 			pause();
 	snprintf(pid, sizeof(pid), "%d", child);
 	assert_int_equal(-EINVAL, vm_find(pid, &vm));
-	assert_non_null(strstr(error_text(), "is no VM"));
+	assert_non_null(strstr(error_text(), "is not a virtual machine"));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }

@@ -58,7 +58,7 @@ static int memory_read(int fd, uint8_t *to, size_t bytes, const char *path)
 		if (n < 0)
 			return fail(-errno, "%s: %s", path, strerror(errno));
 		if (!n)
-			return fail(-EBADMSG, "%s became shorter while it was read", path);
+			return fail(-EBADMSG, "%s was truncated while being read", path);
 		done += (size_t)n;
 	}
 	return 0;
