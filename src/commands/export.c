@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "commands/common/rows.h"
 #include "tracefile/tracefile.h"
 
@@ -19,7 +19,7 @@ static const struct option_row export_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, export_options, NULL};
+static const struct option_row *const options[] = {input_rows, export_options, NULL};
 
 static const char formats[] = "text json csv";
 
@@ -55,32 +55,32 @@ static void declare(struct declared *d, const struct event_type *type, FILE *f)
 
 static int write_text(struct reader *r, FILE *f)
 {
-	static struct batch batch;
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	_cleanup_free_ struct declared *d = calloc(1, sizeof(*d));
 	int more;
 
-	if (!d)
+	if (!d || !batch)
 		return fail(-ENOMEM, "out of memory");
 	textfile_head(&r->info, f);
-	while ((more = reader_next(r, &batch)) > 0)
-		for (unsigned int i = 0; i < batch.nr; i++) {
-			declare(d, batch.ev[i].type, f);
-			textfile_print(&batch.ev[i], f);
+	while ((more = reader_next(r, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr; i++) {
+			declare(d, batch->ev[i].type, f);
+			textfile_print(&batch->ev[i], f);
 			fputc('\n', f);
 		}
 	return more;
 }
 
-static int write_all(struct reader *r, const char *format, FILE *f)
+static int write_all(const struct input_set *in, const char *format, FILE *f)
 {
 	struct output out = {.file = f, .format = format};
 
-	return strcmp(format, "text") ? rows_write(r, &out, 0) : write_text(r, f);
+	return strcmp(format, "text") ? rows_write(in, &out, 0) : write_text(in->reader, f);
 }
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	const char *format = argc ? argv[0] : NULL;
 	FILE *f = stdout;
 	int err;
@@ -91,9 +91,9 @@ static int run(int argc, char **argv, char **rest)
 	if (!format_known(format))
 		return command_usage("export to '%s' is not available; available: %s", format,
 				     formats);
-	if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
+	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (reading_open(NULL, NULL, &r))
+	if (input_open(false, NULL, NULL, &in))
 		return command_failed();
 	if (output_path)
 		f = fopen(output_path, "we");
@@ -101,7 +101,7 @@ static int run(int argc, char **argv, char **rest)
 		fail(-errno, "%s: %s", output_path, strerror(errno));
 		return command_failed();
 	}
-	err = write_all(r, format, f);
+	err = write_all(in, format, f);
 	if (!err && (fflush(f) || ferror(f)))
 		err = fail(-EIO, "%s: %s", output_path ? output_path : "standard output",
 			   strerror(errno));
@@ -109,9 +109,11 @@ static int run(int argc, char **argv, char **rest)
 		err = fail(-errno, "%s: %s", output_path, strerror(errno));
 	if (err)
 		return command_failed();
-	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)
-		command_note("%s", json_string_value(json_array_get(r->info.caveats, i)));
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	const json_t *caveats = in->reader->info.caveats;
+
+	for (size_t i = 0; i < json_array_size(caveats); i++)
+		command_note("%s", json_string_value(json_array_get(caveats, i)));
+	return input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
 }
 
 const struct command export_command = {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "tracefile/tracefile.h"
 
 static const char *output_path;
@@ -21,7 +21,7 @@ static const struct option_row import_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, import_options, NULL};
+static const struct option_row *const options[] = {input_rows, import_options, NULL};
 
 /* "dir/trace.txt" -> "dir/trace.hrt". NULL: out of memory. */
 static char *default_path(const char *input)
@@ -102,17 +102,19 @@ static int convert(struct reader *r, const char *path)
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_free_ char *made = NULL;
 	const char *path = output_path;
 
 	(void)rest;
 	if (argc > 1)
 		return command_usage("one file at a time");
-	if (reading_take_args(argc, argv, 1))
+	if (input_add_args(argc, argv, 1))
 		return command_usage("%s", error_text());
-	if (reading_open(NULL, NULL, &r))
+	if (input_open(false, NULL, NULL, &in))
 		return command_failed();
+	struct reader *r = in->reader;
+
 	if (!path)
 		path = made = default_path(r->info.file);
 	if (!path || same_file(path, r->info.file)) {
@@ -125,7 +127,7 @@ static int run(int argc, char **argv, char **rest)
 	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)
 		command_note("%s", json_string_value(json_array_get(r->info.caveats, i)));
 	command_note("%s: %llu events", path, (unsigned long long)r->info.nr_events);
-	return reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	return input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
 }
 
 const struct command import_command = {

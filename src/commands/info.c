@@ -12,12 +12,12 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "output/report.h"
 
-static const struct option_row *const options[] = {reading_options, output_options, NULL};
+static const struct option_row *const options[] = {input_rows, output_options, NULL};
 
 struct summary {
 	uint64_t counts[EVENT_TYPES_MAX]; /* by registry index */
@@ -81,22 +81,24 @@ static void set_offset(struct summary *s, const struct event *ev)
 }
 
 /* Where the file itself knows its counts, reading only adds what the counts do not tell. */
-static int summarise(struct reader *r, struct summary *s)
+static int summarise(const struct input_set *in, struct summary *s)
 {
-	static struct batch batch;
-	bool counted[2 * OPTION_LIST_MAX + 1] = {false};
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	bool counted[INPUTS_MAX] = {false};
 	int more;
 
-	for (unsigned int i = 0; reading_input(i) && !reading_trimmed(); i++) {
-		struct reader *in = reading_input(i);
+	if (!batch)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < input_set_nr(in) && !in->is_trimmed; i++) {
+		struct reader *r = in->input[i].reader;
 
-		counted[i] = in->ops->counts != NULL;
-		if (counted[i] && in->ops->counts(in, s->counts))
+		counted[i] = r->ops->counts != NULL;
+		if (counted[i] && r->ops->counts(r, s->counts))
 			return -1;
 	}
-	while ((more = reader_next(r, &batch)) > 0)
-		for (unsigned int i = 0; i < batch.nr; i++) {
-			const struct event *ev = &batch.ev[i];
+	while ((more = reader_next(in->reader, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr; i++) {
+			const struct event *ev = &batch->ev[i];
 
 			s->counts[ev->type->index] += !counted[ev->source];
 			if (ev->type->id == EV_lost)
@@ -348,15 +350,16 @@ static void print_cost(const json_t *cost, FILE *f)
 	}
 }
 
-static void print_text(const struct reader *r, const json_t *result, FILE *f)
+static void print_text(const struct input_set *in, const json_t *result, FILE *f)
 {
 	char text[512];
 	size_t i;
 	json_t *vm;
 
-	for (i = 0; reading_input((unsigned int)i); i++) {
-		snprintf(text, sizeof(text), "%s (%s)", reading_input((unsigned int)i)->info.file,
-			 reading_input((unsigned int)i)->info.kind);
+	for (i = 0; i < input_set_nr(in); i++) {
+		const struct trace_info *info = &in->input[i].reader->info;
+
+		snprintf(text, sizeof(text), "%s (%s)", info->file, info->kind);
 		line(f, "file", text);
 	}
 	if (*text_of(result, "host") || *text_of(result, "kernel")) {
@@ -373,12 +376,12 @@ static void print_text(const struct reader *r, const json_t *result, FILE *f)
 	print_guests(json_object_get(result, "guests"), f);
 	print_probes(json_object_get(result, "probes"), f);
 	print_cost(json_object_get(result, "cost"), f);
-	reading_foot(r, NULL, f);
+	input_foot(in, NULL, f);
 }
 
-static void print_json(const struct reader *r, json_t *result, FILE *f)
+static void print_json(const struct input_set *in, json_t *result, FILE *f)
 {
-	json_t *head = reading_head(r, NULL);
+	json_t *head = input_head(in, NULL);
 
 	json_object_set(head, "result", result);
 	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
@@ -386,7 +389,7 @@ static void print_json(const struct reader *r, json_t *result, FILE *f)
 	json_decref(head);
 }
 
-static int report(struct reader *r, struct output *out)
+static int report(const struct input_set *in, struct output *out)
 {
 	struct summary *s = calloc(1, sizeof(*s));
 	json_t *result;
@@ -396,13 +399,13 @@ static int report(struct reader *r, struct output *out)
 		return fail(-ENOMEM, "out of memory");
 	s->lost = json_object();
 	s->vcpus = json_array();
-	err = summarise(r, s);
+	err = summarise(in, s);
 	if (!err) {
-		result = result_json(r, s);
+		result = result_json(in->reader, s);
 		if (!strcmp(out->format, "json"))
-			print_json(r, result, out->file);
+			print_json(in, result, out->file);
 		else
-			print_text(r, result, out->file);
+			print_text(in, result, out->file);
 		json_decref(result);
 	}
 	json_decref(s->lost);
@@ -413,17 +416,19 @@ static int report(struct reader *r, struct output *out)
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	struct output out;
 
 	(void)rest;
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
 		return command_failed();
-	int err = reading_open(reading_trimmed() ? NULL : wants, NULL, &r);
+	bool all = !input_options_have_window(&input_given) &&
+		   !input_options_have_filter(&input_given);
+	int err = input_open(false, all ? wants : NULL, NULL, &in);
 
 	if (!err)
-		err = report(r, &out);
-	return report_end(err, &out, r, false);
+		err = report(in, &out);
+	return report_end(err, &out, in, false);
 }
 
 const struct command info_command = {

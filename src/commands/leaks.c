@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "output/report.h"
 #include "pairing/elements.h"
@@ -22,7 +22,7 @@ static const struct option_row leak_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, output_options, leak_options,
+static const struct option_row *const options[] = {input_rows, output_options, leak_options,
 						   NULL};
 
 static int take(void *elements, const struct event *ev)
@@ -126,14 +126,16 @@ static json_t *caveats_of(const struct reader *r, const struct elements *e,
 	return list;
 }
 
-static int draw(struct reader *r, struct elements *e, struct output *out, uint64_t *ret_leaked)
+static int draw(const struct input_set *in, struct elements *e, struct output *out,
+		uint64_t *ret_leaked)
 {
+	const struct reader *r = in->reader;
 	struct element_totals totals;
 	struct element *list = NULL;
 	struct table t = {0};
 	char text[256];
 	size_t nr;
-	int err = elements_end(e, reading_end_ns(r), min_age_ns, &list, &nr, &totals);
+	int err = elements_end(e, input_set_end_ns(in), min_age_ns, &list, &nr, &totals);
 
 	if (err)
 		return err;
@@ -143,7 +145,7 @@ static int draw(struct reader *r, struct elements *e, struct output *out, uint64
 		 " leaked",
 		 totals.popped, totals.returned, totals.detached, totals.unpopped, totals.reset,
 		 totals.in_flight, totals.held, totals.leaked);
-	struct report report = report_of(r, out);
+	struct report report = report_of(in, out);
 
 	report.caveats = caveats_of(r, e, &totals);
 	report.extra = totals_json(&totals);
@@ -166,21 +168,21 @@ static int draw(struct reader *r, struct elements *e, struct output *out, uint64
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_(elements_cleanup_) struct elements *e = elements_new();
 	struct output out;
 	uint64_t leaked = 0;
 
 	(void)rest;
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
 		return command_failed();
-	int err = e ? reading_open(elements_wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+	int err = e ? input_open(false, elements_wants, NULL, &in) : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = reader_each(r, take, e);
+		err = reader_each(in->reader, take, e);
 	if (!err)
-		err = draw(r, e, &out, &leaked);
-	return report_end(err, &out, r, check && leaked);
+		err = draw(in, e, &out, &leaked);
+	return report_end(err, &out, in, check && leaked);
 }
 
 const struct command leaks_command = {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "commands/common/reports.h"
 #include "commands/common/rows.h"
 
@@ -19,16 +19,16 @@ static const struct option_row list_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	reading_options,     output_options,	     list_options,   sample_list_options,
+	input_rows,     output_options,	     list_options,   sample_list_options,
 	sample_line_options, profile_symbol_options, compat_options, NULL};
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	struct output out;
 
 	(void)rest;
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (osv_only_input() && !output_is("csv"))
 		return sample_list_run(osv_only_input());
@@ -41,12 +41,11 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("events are listed in time order; --sort %s is not possible",
 				     out.sort);
 	}
-	reading_want_guests();
-	int err = reading_open(NULL, NULL, &r);
+	int err = input_open(true, NULL, NULL, &in);
 
 	if (!err)
-		err = rows_write(r, &out, max_frames);
-	return report_end(err, &out, r, false);
+		err = rows_write(in, &out, max_frames);
+	return report_end(err, &out, in, false);
 }
 
 const struct command list_command = {

@@ -6,7 +6,7 @@
 #include "analyzers/causes/wait_causes.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 
 static const char *tracepoint;
 
@@ -28,15 +28,15 @@ static const struct option_row cause_options[] = {
 /* clang-format on */
 
 static const struct option_row *const waits[] = {
-	reading_options,	output_file_options, compat_options, cause_options,
+	input_rows,	output_file_options, compat_options, cause_options,
 	profile_symbol_options, profile_options,     NULL,
 };
 static const struct option_row *const plain[] = {
-	reading_options,	output_file_options, compat_options,
+	input_rows,	output_file_options, compat_options,
 	profile_symbol_options, profile_options,     NULL,
 };
 static const struct option_row *const named[] = {
-	reading_options, output_file_options, compat_options, profile_symbol_options,
+	input_rows, output_file_options, compat_options, profile_symbol_options,
 	profile_options, tracepoint_options,  NULL,
 };
 
@@ -66,8 +66,11 @@ struct cause_sums {
 
 static int host_open(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret)
 {
-	(void)arg;
-	return reading_open_all_times(wants, NULL, ret);
+	struct input_set *in = arg;
+	int err = input_set_open_all_times(in, wants, NULL);
+
+	*ret = in->reader;
+	return err;
 }
 
 static unsigned int split(void *arg, const struct sample *s, double start_ns, double ns,
@@ -125,13 +128,17 @@ static json_t *cause_notes(const struct cause_sums *sums)
 
 static int causes_profile(struct sample_run *run, struct profile_options *opt)
 {
-	struct wait_causes_input in = {.open = host_open, .nr_sources = reading_first_guest()};
+	_cleanup_input_set_ struct input_set *in = NULL; /* the run's own is being read */
+	struct wait_causes_input host = {.open = host_open, .nr_sources = run->in->nr_hosts};
 	struct cause_sums sums = {0};
 	struct calltree *tree = NULL;
-	int err = wait_causes_open(&in, &sums.causes);
+	int err = input_set_copy(run->in, &in);
 
+	host.arg = in;
 	opt->split = split;
 	opt->split_arg = &sums;
+	if (!err)
+		err = wait_causes_open(&host, &sums.causes);
 	if (!err)
 		err = sample_profile(run->trace, opt, &tree);
 	if (!err) {
@@ -150,7 +157,7 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *name)
 	struct sample_run run;
 	int status;
 
-	if (causes && !reading_guests())
+	if (causes && !input_given.guests.nr)
 		return command_usage("--causes needs both sides: -i HOST --guest FILE");
 
 	if (profile_given(&opt))

@@ -7,7 +7,7 @@
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 
 static const char *tracepoint, *by;
 static bool host, causes;
@@ -24,7 +24,7 @@ static const struct option_row own_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	own_options,	reading_options,	output_file_options,
+	own_options,	input_rows,	output_file_options,
 	compat_options, profile_symbol_options, profile_options,
 	NULL,
 };
@@ -149,7 +149,7 @@ static json_t *caveats(const struct host_profile_options *o, const struct host_p
 }
 
 static int put(const struct calltree *tree, const struct host_profile_options *o,
-	       struct output *out, struct reader *r, const json_t *more)
+	       struct output *out, const struct input_set *in, const json_t *more)
 {
 	bool grouped = o->by_vcpu || o->by_reason || o->by_tid;
 
@@ -157,7 +157,7 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 		struct row_sink sink = {.out = out->file, .json = true};
 
 		profile_trees_put(tree, grouped, &sink);
-		row_sink_end(&sink, reading_head(r, more));
+		row_sink_end(&sink, input_head(in, more));
 	} else if (!strcmp(out->format, "folded")) {
 		for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
 			calltree_fold(tree, calltree_root_at(tree, i),
@@ -166,7 +166,7 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 				      out->file);
 	} else {
 		profile_print(tree, grouped, out->file);
-		reading_foot(r, more, out->file);
+		input_foot(in, more, out->file);
 	}
 	return 0;
 }
@@ -174,27 +174,26 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 /* Twice: which events there are decides what is profiled. */
 static int fold(struct host_profile_options *o, struct output *out)
 {
-	_cleanup_(reader_cleanup_) struct reader *first = NULL, *second = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	struct host_profile_totals totals;
 	struct calltree *tree = NULL;
 	uint64_t hits;
-	int err = reading_open(host_profile_wants, NULL, &first);
+	int err = input_open(false, host_profile_wants, NULL, &in);
 
 	if (!err)
-		err = host_profile_count(first, &totals);
+		err = host_profile_count(in->reader, &totals);
 	if (!err)
 		err = choose(o, &totals);
 	if (err)
 		return err;
-	reader_close(take_ptr(first));
-	err = reading_open(host_profile_wants, NULL, &second);
+	err = input_set_open(in, host_profile_wants, NULL);
 	if (!err)
-		err = host_profile(second, o, &tree, &hits);
+		err = host_profile(in->reader, o, &tree, &hits);
 	if (err)
 		return err;
 	json_t *more = caveats(o, &totals);
 
-	err = put(tree, o, out, second, more);
+	err = put(tree, o, out, in, more);
 	json_decref(more);
 	calltree_close(tree);
 	return err;
@@ -206,7 +205,7 @@ static int run_host(int argc, char **argv)
 	struct host_profile_options o = {0};
 	struct output out;
 
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) ||
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) ||
 	    keys_take(&o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)

@@ -7,13 +7,13 @@
 #include "analyzers/virtqueue/requests.h"
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "commands/common/requests_read.h"
 #include "output/report.h"
 
-static const struct option_row *const options[] = {reading_options, output_options, NULL};
+static const struct option_row *const options[] = {input_rows, output_options, NULL};
 
 /* ---- the table ---- */
 
@@ -122,11 +122,11 @@ static void without_tell(json_t *list, uint64_t nr, const char *why)
 		caveat_add(list, "%" PRIu64 " requests without an element: %s", nr, why);
 }
 
-static json_t *caveats_make(const struct request_totals *n)
+static json_t *caveats_make(const struct input_set *in, const struct request_totals *n)
 {
 	json_t *list = json_array();
 
-	if (!reading_guests())
+	if (!in->nr_guests)
 		caveat_add(list, "requests are the guest's: give its own trace with --guest");
 	if (n->open)
 		caveat_add(list, "%" PRIu64 " requests began or ended outside of the recording",
@@ -139,13 +139,13 @@ static json_t *caveats_make(const struct request_totals *n)
 	return list;
 }
 
-static int draw(struct reader *r, struct output *out, const struct request *rq, size_t nr,
-		const struct request_totals *totals)
+static int draw(const struct input_set *in, struct output *out, const struct request *rq,
+		size_t nr, const struct request_totals *totals)
 {
-	struct report report = report_of(r, out);
+	struct report report = report_of(in, out);
 	struct table t = {0};
 	char text[160];
-	int err = rows_fill(&t, rq, nr, r->info.start_ns, out);
+	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns, out);
 
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " of %" PRIu64 " requests found among %" PRIu64
@@ -153,7 +153,7 @@ static int draw(struct reader *r, struct output *out, const struct request *rq, 
 		 totals->matched, totals->requests, totals->elements);
 	report.extra_text = text;
 	report.extra = totals_json(totals);
-	report.caveats = caveats_make(totals);
+	report.caveats = caveats_make(in, totals);
 	if (!err)
 		err = format_find(out->format)->table(&report, &t);
 	json_decref(report.extra);
@@ -164,7 +164,7 @@ static int draw(struct reader *r, struct output *out, const struct request *rq, 
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_(requests_cleanup_) struct requests *q = requests_new();
 	struct request_totals totals;
 	const struct request *rq;
@@ -172,14 +172,15 @@ static int run(int argc, char **argv, char **rest)
 	size_t nr;
 
 	(void)rest;
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
 		return command_failed();
-	reading_want_guests();
-	int err = q ? requests_read(q, &r, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
+	int err = q ? input_make(true, &in) : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = draw(r, &out, rq, nr, &totals);
-	return report_end(err, &out, r, false);
+		err = requests_read(q, in, &rq, &nr, &totals);
+	if (!err)
+		err = draw(in, &out, rq, nr, &totals);
+	return report_end(err, &out, in, false);
 }
 
 const struct command requests_command = {

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/replace.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "readers/osv/osv_convert.h"
 #include "readers/osv/raw.h"
 
@@ -186,6 +186,7 @@ static int run_pcap_dump(int argc, char **argv, char **rest)
 		return status;
 	if (isatty(fileno(run.out.file))) {
 		sample_trace_close(run.trace);
+		input_set_close(run.in);
 		output_cancel(&run.out);
 		return command_usage("a pcap file is no text for a terminal; redirect it, or -o "
 				     "FILE");
@@ -256,7 +257,7 @@ static int run_convert_dump(int argc, char **argv, char **rest)
 
 REPORT(list_timed, "list-timed", "[FILE...]", "Timed tracepoints with their durations.",
        "A line per pair: when it began, milliseconds, and what its first sample said.",
-       "  hostrace list-timed --sort duration --limit 10 -x tracefile", reading_options,
+       "  hostrace list-timed --sort duration --limit 10 -x tracefile", input_rows,
        output_file_options, sort_options, compat_options, profile_symbol_options,
        sample_line_options);
 REPORT(memory_analyzer, "memory-analyzer", "[FILE...]",
@@ -264,23 +265,23 @@ REPORT(memory_analyzer, "memory-analyzer", "[FILE...]",
        "Needs the tracepoints memory_malloc_mempool, memory_malloc_large and memory_malloc_page.",
        "  hostrace memory-analyzer -S -s unused tracefile\n"
        "  hostrace memory-analyzer --no-backtrace tracefile -g allocator requested",
-       reading_options, output_file_options, compat_options, profile_symbol_options,
+       input_rows, output_file_options, compat_options, profile_symbol_options,
        memory_options);
 REPORT(wakeup_latency, "wakeup-latency", "[FILE...]",
        "From waking a thread to its return from the wait.",
        "Only waits that end on the CPU where they began. Needs sched_wait, sched_wait_ret and "
        "sched_wake.",
-       "  hostrace wakeup-latency tracefile", reading_options, output_file_options, compat_options,
+       "  hostrace wakeup-latency tracefile", input_rows, output_file_options, compat_options,
        profile_symbol_options, sample_line_options);
 REPORT(cpu_load, "cpu-load", "[FILE...]", "Length of the run queues over time, by CPU.",
-       "Needs the tracepoint sched_load.", "  hostrace cpu-load -f csv tracefile", reading_options,
+       "Needs the tracepoint sched_load.", "  hostrace cpu-load -f csv tracefile", input_rows,
        output_file_options, cpu_options, compat_options, profile_symbol_options,
        sample_line_options);
 REPORT(tcpdump, "tcpdump", "[FILE...]", "The guest's packets, as tcpdump tells them.",
        "Needs the tracepoints net_packet_in and net_packet_out, and tcpdump.",
-       "  hostrace tcpdump tracefile", reading_options, output_file_options, compat_options);
+       "  hostrace tcpdump tracefile", input_rows, output_file_options, compat_options);
 REPORT(pcap_dump, "pcap-dump", "[FILE...]", "The guest's packets, as a pcap file on stdout.", NULL,
-       "  hostrace pcap-dump tracefile > guest.pcap", reading_options, output_file_options,
+       "  hostrace pcap-dump tracefile > guest.pcap", input_rows, output_file_options,
        compat_options);
 REPORT(convert_dump, "convert-dump", "[FILE...]",
        "An OSVT dump (GET /trace/buffers) as a tracefile.",
@@ -301,9 +302,9 @@ bool osv_is_trace(const char *path)
 
 const char *osv_only_input(void)
 {
-	const char *path = reading_only_file();
+	const char *path = input_options_only_file(&input_given);
 
-	if (!reading_nr_files() && access("hostrace.hrt", F_OK))
+	if (!input_options_nr_files(&input_given) && access("hostrace.hrt", F_OK))
 		path = "tracefile"; /* OSv's default */
 	return path && osv_is_trace(path) ? path : NULL;
 }

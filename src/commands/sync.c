@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "output/clock_report.h"
 
@@ -23,7 +23,7 @@ static const struct option_row sync_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, output_options, sync_options,
+static const struct option_row *const options[] = {input_rows, output_options, sync_options,
 						   NULL};
 
 struct sync {
@@ -43,9 +43,9 @@ static int pass(void *arg, const struct event *ev)
 	return 0;
 }
 
-static int collect(struct sync *s)
+static int collect(struct sync *s, const struct input_set *in)
 {
-	int nr = (int)reading_guests(), err = 0;
+	int nr = (int)in->nr_guests, err = 0;
 
 	for (int i = nr ? 0 : -1; !err && i < nr; i++) {
 		const struct align_guest *g;
@@ -56,7 +56,7 @@ static int collect(struct sync *s)
 			break;
 		if (i > 0)
 			snprintf(source, sizeof(source), "guest%d", i + 1);
-		err = reading_align(i, &a, &g);
+		err = input_set_align(in, i, &a, &g);
 		if (!err)
 			err = clock_report_add(&s->clocks, a, g, i < 0 ? "host" : source);
 		if (!err)
@@ -65,15 +65,15 @@ static int collect(struct sync *s)
 	return err;
 }
 
-static void draw_text(const struct sync *s, const struct reader *r, FILE *f)
+static void draw_text(const struct sync *s, const struct input_set *in, FILE *f)
 {
-	clock_report_text(&s->clocks, reading_guests(), f);
-	reading_foot(r, s->caveats, f);
+	clock_report_text(&s->clocks, in->nr_guests, f);
+	input_foot(in, s->caveats, f);
 }
 
-static void draw_json(const struct sync *s, const struct reader *r, FILE *f)
+static void draw_json(const struct sync *s, const struct input_set *in, FILE *f)
 {
-	json_t *head = reading_head(r, s->caveats);
+	json_t *head = input_head(in, s->caveats);
 
 	clock_report_json(&s->clocks, head);
 	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
@@ -82,9 +82,9 @@ static void draw_json(const struct sync *s, const struct reader *r, FILE *f)
 }
 
 /* A check that looked at nothing has not passed. */
-static int nothing_checked(void)
+static int nothing_checked(const struct input_set *in)
 {
-	if (!reading_guests())
+	if (!in->nr_guests)
 		return fail(-ENODATA, "--check needs a guest's trace: give it with --guest");
 	return fail(-ENODATA,
 		    "no guest event lies within the host's recording: nothing was checked");
@@ -92,31 +92,30 @@ static int nothing_checked(void)
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	struct sync s = {0};
 	struct output out;
 
 	(void)rest;
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
 		return command_failed();
-	reading_want_guests();
 	s.caveats = json_array();
-	int err = s.caveats ? reading_open(wants, NULL, &r) : fail(-ENOMEM, "out of memory");
+	int err = s.caveats ? input_open(true, wants, NULL, &in) : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = reader_each(r, pass, NULL);
+		err = reader_each(in->reader, pass, NULL);
 	if (!err)
-		err = collect(&s);
+		err = collect(&s, in);
 	if (!err && !strcmp(out.format, "json"))
-		draw_json(&s, r, out.file);
+		draw_json(&s, in, out.file);
 	else if (!err)
-		draw_text(&s, r, out.file);
+		draw_text(&s, in, out.file);
 	json_decref(s.clocks.rows);
 	json_decref(s.caveats);
 	if (err || !check || s.clocks.sum.checked)
-		return report_end(err, &out, r, check && s.clocks.sum.violations);
-	report_end(0, &out, r, false);
-	nothing_checked();
+		return report_end(err, &out, in, check && s.clocks.sum.violations);
+	report_end(0, &out, in, false);
+	nothing_checked(in);
 	return command_failed();
 }
 

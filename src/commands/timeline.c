@@ -6,8 +6,8 @@
 #include "analyzers/timeline/timeline.h"
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "commands/common/requests_read.h"
 #include "commands/common/view_run.h"
@@ -28,7 +28,7 @@ static const struct option_row timeline_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, output_file_options,
+static const struct option_row *const options[] = {input_rows, output_file_options,
 						   timeline_options, NULL};
 
 struct links {
@@ -37,7 +37,7 @@ struct links {
 };
 
 struct drawing {
-	struct reader *reader;
+	struct input_set *in;
 	struct timeline *t;
 	struct thread_names *names;
 	struct timeline_host *host;
@@ -46,14 +46,14 @@ struct drawing {
 };
 
 /* The name of the VM by the inputs' metadata. */
-static const char *vm_name(uint32_t pid)
+static const char *vm_name(const void *arg, uint32_t pid)
 {
-	const struct reader *in;
+	const struct input_set *in = arg;
 	json_t *vm;
 	size_t k;
 
-	for (unsigned int i = 0; (in = reading_input(i)); i++)
-		json_array_foreach (json_object_get(in->info.meta, "vms"), k, vm)
+	for (unsigned int i = 0; i < input_set_nr(in); i++)
+		json_array_foreach (json_object_get(in->input[i].reader->info.meta, "vms"), k, vm)
 			if (json_integer_value(json_object_get(vm, "pid")) == (json_int_t)pid) {
 				const char *name = json_string_value(json_object_get(vm, "name"));
 
@@ -70,7 +70,7 @@ static int guest_event(struct drawing *d, const struct event *ev)
 	if (ev->source >= GUESTS_MAX)
 		return 0;
 	if (!*g)
-		err = timeline_guest_new(d->t, reading_source_name(ev->source), g);
+		err = timeline_guest_new(d->t, input_set_name(d->in, ev->source), g);
 	if (!err)
 		timeline_guest_event(*g, ev);
 	return err;
@@ -81,28 +81,27 @@ static int take(void *arg, const struct event *ev)
 	struct drawing *d = arg;
 
 	thread_names_event(d->names, ev);
-	if (ev->time_ns >= reading_until_ns())
+	if (ev->time_ns >= d->in->until_ns)
 		return 0; /* it names others */
-	if (reading_is_guest(ev->source))
-		return reading_asked(d->reader, ev) ? guest_event(d, ev) : 0;
+	if (input_set_is_guest(d->in, ev->source))
+		return input_set_selects(d->in, ev) ? guest_event(d, ev) : 0;
 	timeline_host_event(d->host, ev);
 	return 0;
 }
 
 static int read_all(struct drawing *d)
 {
-	const struct reader *in;
 	int err;
 
-	for (unsigned int i = 0; (in = reading_input(i)); i++)
-		thread_names_meta(d->names, i, in->info.meta);
-	err = reader_each(d->reader, take, d);
+	for (unsigned int i = 0; i < input_set_nr(d->in); i++)
+		thread_names_meta(d->names, i, d->in->input[i].reader->info.meta);
+	err = reader_each(d->in->reader, take, d);
 	if (err)
 		return err;
-	timeline_host_end(d->host, reading_end_ns(d->reader));
+	timeline_host_end(d->host, input_set_end_ns(d->in));
 	for (unsigned int i = 0; i < GUESTS_MAX; i++)
 		if (d->guest[i])
-			timeline_guest_end(d->guest[i], reading_end_ns(d->reader));
+			timeline_guest_end(d->guest[i], input_set_end_ns(d->in));
 	return 0;
 }
 
@@ -138,35 +137,34 @@ static int links_fill(const struct request *rq, size_t nr, struct links *ret)
 }
 
 /* A pass of its own, since a request is only known when it has ended. */
-static int links_make(struct links *ret)
+static int links_make(struct input_set *in, struct links *ret)
 {
 	_cleanup_(requests_cleanup_) struct requests *q = requests_new();
-	_cleanup_reader_ struct reader *r = NULL;
 	struct request_totals totals;
 	const struct request *rq;
 	size_t nr;
-	int err = q ? requests_read(q, &r, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
+	int err = q ? requests_read(q, in, &rq, &nr, &totals) : fail(-ENOMEM, "out of memory");
 
 	return err ? err : links_fill(rq, nr, ret);
 }
 
-static int draw(struct reader *r, struct output *out, struct links *links)
+static int draw(struct input_set *in, struct output *out, struct links *links)
 {
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
-	struct report report = report_of(r, out);
-	struct drawing d = {.reader = r, .names = names};
+	struct report report = report_of(in, out);
+	struct drawing d = {.in = in, .names = names};
 	int err = names ? 0 : fail(-ENOMEM, "out of memory");
 
 	report.caveats = json_array();
 	if (!err)
 		err = timeline_open(format_find(out->format)->timeline, &report, report.caveats,
-				    r->info.start_ns, &d.t);
+				    in->reader->info.start_ns, &d.t);
 	if (!err) {
 		timeline_links_set(d.t, links->list, links->nr);
 		links->list = NULL;
 	}
 	if (!err)
-		err = timeline_host_new(d.t, names, vm_name, &d.host);
+		err = timeline_host_new(d.t, names, vm_name, in, &d.host);
 	if (!err)
 		err = read_all(&d);
 	timeline_host_free(d.host);
@@ -186,29 +184,30 @@ static int draw(struct reader *r, struct output *out, struct links *links)
 
 static int run(int argc, char **argv, char **rest)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	struct output out;
 
 	(void)rest;
 	if (argc && (!strncmp(argv[0], "pair:", 5) || analyzer_find(argv[0], NULL))) {
-		if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
+		if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 			return command_usage("%s", error_text());
 		return view_run(&timeline_view, argv[0], by);
 	}
 	if (by)
 		return command_usage("--by goes with an analyzer");
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
 		return command_failed();
 	struct links links = {0};
-	reading_want_guests();
-	int err = reading_guests() ? links_make(&links) : 0;
+	int err = input_make(true, &in);
 
+	if (!err && in->nr_guests)
+		err = links_make(in, &links);
 	if (!err)
-		err = reading_open(timeline_wants, NULL, &r);
+		err = input_set_open(in, timeline_wants, NULL);
 	if (!err)
-		err = draw(r, &out, &links);
+		err = draw(in, &out, &links);
 	free(links.list);
-	return report_end(err, &out, r, false);
+	return report_end(err, &out, in, false);
 }
 
 const struct command timeline_command = {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "commands/common/view_run.h"
 
 extern const struct view summary_view, count_view, histogram_view, heatmap_view, list_spans_view;
@@ -35,11 +35,11 @@ static const struct option_row timed_options[] = {
 	{0},
 };
 static const struct option_row *const options[] = {
-	reading_options, output_options, by_options, symbols_options, view_options, NULL};
+	input_rows, output_options, by_options, symbols_options, view_options, NULL};
 static const struct option_row *const summary_options[] = {
-	reading_options, output_options, by_options,	 symbols_options,
+	input_rows, output_options, by_options,	 symbols_options,
 	view_options,	 timed_options,	 compat_options, NULL};
-static const struct option_row *const mmio_options[] = {reading_options, output_options,
+static const struct option_row *const mmio_options[] = {input_rows, output_options,
 							by_options,	 symbols_options,
 							exact_options,	 view_options,
 							NULL};
@@ -53,7 +53,7 @@ static int run_view(const struct view *view, int argc, char **argv)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s", (*a)->name);
 	if (!argc)
 		return command_usage("which analyzer? one of%s, or pair:BEGIN,END,KEY", list);
-	if (reading_take_args(argc - 1, argv + 1, OPTION_LIST_MAX))
+	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	return view_run(view, argv[0], by);
 }
@@ -62,7 +62,7 @@ static int run_view(const struct view *view, int argc, char **argv)
 static int run_report(const struct view *view, const char *analyzer, const char *keys, int argc,
 		      char **argv)
 {
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	return view_run(view, analyzer, keys);
 }
@@ -72,7 +72,7 @@ static int run_summary(int argc, char **argv, char **rest)
 {
 	(void)rest;
 	if (argc == 1 && osv_is_trace(argv[0]))
-		reading_add_input(*argv++), argc--;
+		input_add_file(*argv++), argc--;
 	if (!argc && osv_only_input())
 		return sample_summary_run(osv_only_input(), timed);
 	if (compat_given)

@@ -7,8 +7,8 @@
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 #include "commands/virtio_state.h"
 #include "output/report.h"
@@ -24,7 +24,7 @@ static const struct option_row state_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {reading_options, output_file_options,
+static const struct option_row *const options[] = {input_rows, output_file_options,
 						   state_options, NULL};
 
 struct answer {
@@ -152,9 +152,10 @@ static json_t *row_json(const struct answer *a, struct queue_figures *f)
 			 "stages", stages_json(f), "in_flight", flight_json(a, f));
 }
 
-static int draw_json(const struct answer *a, const struct reader *r, const json_t *caveats, FILE *f)
+static int draw_json(const struct answer *a, const struct input_set *in, const json_t *caveats,
+		     FILE *f)
 {
-	json_t *head = reading_head(r, caveats), *rows = json_array();
+	json_t *head = input_head(in, caveats), *rows = json_array();
 
 	for (unsigned int i = 0; i < a->nr; i++)
 		json_array_append_new(rows, row_json(a, a->list[i]));
@@ -255,7 +256,7 @@ static void flight_print(const struct answer *a, FILE *f)
 			duration_print(a->column_ns, width, sizeof(width)));
 }
 
-static int draw_table(const struct answer *a, const struct reader *r, json_t *caveats,
+static int draw_table(const struct answer *a, const struct input_set *in, json_t *caveats,
 		      const struct output *out)
 {
 	bool text = !strcmp(out->format, "text");
@@ -271,7 +272,7 @@ static int draw_table(const struct answer *a, const struct reader *r, json_t *ca
 		return fail(-ENOMEM, "out of memory");
 	if (size)
 		extra[size - 1] = '\0';
-	struct report report = report_of(r, out);
+	struct report report = report_of(in, out);
 
 	report.caveats = caveats;
 	report.extra_text = text && size ? extra : NULL;
@@ -286,9 +287,9 @@ static int draw_table(const struct answer *a, const struct reader *r, json_t *ca
 
 /* ---- the command ---- */
 
-static int draw(struct answer *a, const struct reader *r, const struct output *out)
+static int draw(struct answer *a, const struct input_set *in, const struct output *out)
 {
-	a->start_ns = r->info.start_ns;
+	a->start_ns = in->reader->info.start_ns;
 	a->nr = queues_end(a->queues, a->end_ns, &a->list, &a->column_ns, &a->columns);
 	if (out->limit && a->nr > out->limit)
 		a->nr = (unsigned int)out->limit;
@@ -298,8 +299,8 @@ static int draw(struct answer *a, const struct reader *r, const struct output *o
 			a->estimated |= a->list[i]->stage[s].bucketed;
 	}
 	json_t *caveats = caveats_of(a);
-	int err = !strcmp(out->format, "json") ? draw_json(a, r, caveats, out->file)
-					       : draw_table(a, r, caveats, out);
+	int err = !strcmp(out->format, "json") ? draw_json(a, in, caveats, out->file)
+					       : draw_table(a, in, caveats, out);
 
 	json_decref(caveats);
 	return err;
@@ -307,36 +308,36 @@ static int draw(struct answer *a, const struct reader *r, const struct output *o
 
 static int run_report(void)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_(queues_cleanup_) struct queues *queues = NULL;
 	struct output out;
 
 	if (output_open("text json csv", &out))
 		return command_failed();
-	int err = reading_open(queues_wants, NULL, &r);
+	int err = input_open(false, queues_wants, NULL, &in);
 
-	if (!err && !(queues = queues_new(r->info.start_ns)))
+	if (!err && !(queues = queues_new(in->reader->info.start_ns)))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = reader_each(r, take, queues);
+		err = reader_each(in->reader, take, queues);
 	if (!err) {
-		struct answer a = {.queues = queues, .end_ns = reading_end_ns(r)};
+		struct answer a = {.queues = queues, .end_ns = input_set_end_ns(in)};
 
-		err = draw(&a, r, &out);
+		err = draw(&a, in, &out);
 	}
-	return report_end(err, &out, r, false);
+	return report_end(err, &out, in, false);
 }
 
 static int run(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (state && (reading_nr_files() || !reading_vm()))
+	if (state && (input_options_nr_files(&input_given) || !input_given.vm))
 		return command_usage("--state looks at a running VM: --vm PID|NAME and no files");
 	if (qmp && !state)
 		return command_usage("--qmp goes with --state");
-	return state ? virtio_state_run(reading_vm(), qmp) : run_report();
+	return state ? virtio_state_run(input_given.vm, qmp) : run_report();
 }
 
 const struct command virtio_command = {

@@ -21,12 +21,12 @@ static void draw_json(const struct virtq_list *list, pid_t pid, json_t *caveats,
 	json_decref(all);
 }
 
-static void foot(const struct reader *r, const json_t *caveats, FILE *f)
+static void foot(const struct input_set *in, const json_t *caveats, FILE *f)
 {
 	size_t i;
 	json_t *text;
 
-	(void)r;
+	(void)in;
 	json_array_foreach (caveats, i, text)
 		fprintf(f, "# %s\n", json_string_value(text));
 }

@@ -12,7 +12,7 @@
 /* The opening brace and every member of the head and the extra, each with a comma behind it. */
 static void open_object(const struct report *r)
 {
-	json_t *head = r->head(r->reader, r->caveats), *value;
+	json_t *head = r->head(r->inputs, r->caveats), *value;
 	const char *key;
 
 	if (r->extra)

@@ -13,17 +13,20 @@
 #include "output/output.h"
 #include "output/table.h"
 
+struct input_set;
+
 struct report {
 	const struct reader *reader; /* read to its end */
 	const struct output *out;
 	bool wide; /* text: all columns, whatever the terminal's width */
 
 	/*
-	 * What stands around every answer; given by the commands, so that formats know no inputs: members of the JSON
-	 * object (a new reference), and lines under the text.
+	 * What every report says of its inputs; given by the commands, so that formats know no inputs: members of the
+	 * JSON object (a new reference), and lines under the text. `inputs` is for these two.
 	 */
-	json_t *(*head)(const struct reader *r, const json_t *caveats);
-	void (*foot)(const struct reader *r, const json_t *caveats, FILE *out);
+	const struct input_set *inputs;
+	json_t *(*head)(const struct input_set *inputs, const json_t *caveats);
+	void (*foot)(const struct input_set *inputs, const json_t *caveats, FILE *out);
 
 	const char *title;
 	const char *first_line; /* text: stands above everything; NULL: nothing */

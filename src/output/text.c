@@ -71,7 +71,7 @@ static void foot(const struct report *r)
 {
 	if (r->extra_text)
 		fprintf(r->out->file, "%s\n", r->extra_text);
-	r->foot(r->reader, r->caveats, r->out->file);
+	r->foot(r->inputs, r->caveats, r->out->file);
 }
 
 static void table_widths(const struct table *t, int *width)

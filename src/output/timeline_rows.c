@@ -86,7 +86,7 @@ static int text_close(struct timeline *t)
 		fprintf(t->report->out->file, "nothing to show\n");
 	if (r->left_out)
 		fprintf(t->report->out->file, "# %" PRIu64 " more rows (--limit)\n", r->left_out);
-	t->report->foot(t->report->reader, t->report->caveats, t->report->out->file);
+	t->report->foot(t->report->inputs, t->report->caveats, t->report->out->file);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 
 static int rows_json_close(struct timeline *t)
 {
-	json_t *head = t->report->head(t->report->reader, t->report->caveats);
+	json_t *head = t->report->head(t->report->inputs, t->report->caveats);
 	char *text = json_dumps(head, JSON_COMPACT);
 
 	fprintf(t->report->out->file, "\n],%s\n", text ? text + 1 : "}");

@@ -402,7 +402,7 @@ static int html_close(struct timeline *t)
 	      f);
 	picture_draw(t, f);
 	picture_caveats(t);
-	head = t->report->head(t->report->reader, t->report->caveats);
+	head = t->report->head(t->report->inputs, t->report->caveats);
 	fputs("<ul style=\"color: #555\">\n", f);
 	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {
 		fputs("<li>", f);

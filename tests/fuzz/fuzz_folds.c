@@ -53,15 +53,15 @@ static int run_open(struct run *run, const struct analyzer *a, uint64_t start_ns
 	return 0;
 }
 
-static json_t *head(const struct reader *r, const json_t *caveats)
+static json_t *head(const struct input_set *in, const json_t *caveats)
 {
-	(void)r;
+	(void)in;
 	return json_pack("{s:O?}", "caveats", caveats);
 }
 
-static void foot(const struct reader *r, const json_t *caveats, FILE *out)
+static void foot(const struct input_set *in, const json_t *caveats, FILE *out)
 {
-	(void)r;
+	(void)in;
 	(void)caveats;
 	fprintf(out, "#\n");
 }

@@ -18,16 +18,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *path;
 
+/* `arg` holds the reader that was opened last. */
 static int open_again(void *arg, struct reader **ret)
 {
-	(void)arg;
-	return reader_open(path, NULL, ret);
+	struct reader **held = arg;
+	int err;
+
+	reader_close(take_ptr(*held));
+	err = reader_open(path, NULL, held);
+	if (err)
+		*held = NULL;
+	*ret = *held;
+	return err;
 }
 
 static int open_host(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret)
 {
-	(void)arg, (void)wants;
-	return reader_open(path, NULL, ret);
+	(void)wants;
+	return open_again(arg, ret);
 }
 
 static void profiles_walk(struct sample_trace *t, FILE *out)
@@ -67,24 +75,23 @@ static void host_walk(FILE *out)
 						   .by_reason = true, .by_tid = true};
 		struct host_profile_totals totals;
 		struct calltree *tree = NULL;
-		struct reader *r = NULL;
+		_cleanup_reader_ struct reader *held = NULL;
+		struct reader *r;
 		uint64_t hits;
 
-		if (!open_again(NULL, &r))
+		if (!open_again(&held, &r))
 			host_profile_count(r, &totals);
-		reader_close(r);
-		r = NULL;
-		if (!open_again(NULL, &r) && !host_profile(r, &opt, &tree, &hits))
+		if (!open_again(&held, &r) && !host_profile(r, &opt, &tree, &hits))
 			for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
 				calltree_fold(tree, calltree_root_at(tree, i), "title", out);
-		reader_close(r);
 		calltree_close(tree);
 	}
 }
 
 static void causes_walk(void)
 {
-	struct wait_causes_input in = {.open = open_host, .nr_sources = 1};
+	_cleanup_reader_ struct reader *held = NULL;
+	struct wait_causes_input in = {.open = open_host, .arg = &held, .nr_sources = 1};
 	struct wait_causes *c = NULL;
 	uint64_t part[CAUSES];
 
@@ -104,7 +111,8 @@ static void causes_walk(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct samples_input in = {.open = open_again, .name = "fuzz"};
+	struct reader *held = NULL;
+	struct samples_input in = {.open = open_again, .arg = &held, .name = "fuzz"};
 	struct sample_trace *t = NULL;
 	char name[64];
 	FILE *out = fopen("/dev/null", "we");
@@ -119,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		reports_walk(t, out);
 	}
 	sample_trace_close(t);
+	reader_close(held);
 	host_walk(out);
 	if (size % 4 < 2) /* it is slow: its tables are large */
 		causes_walk();

@@ -242,9 +242,9 @@ static bool wants(const char *event, void *arg)
 	return pairing_wants(arg, NULL, event);
 }
 
-static json_t *no_head(const struct reader *r, const json_t *caveats)
+static json_t *no_head(const struct input_set *in, const json_t *caveats)
 {
-	(void)r;
+	(void)in;
 	(void)caveats;
 	return json_object();
 }

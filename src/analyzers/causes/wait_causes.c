@@ -303,7 +303,7 @@ static int pass_vcpus(struct wait_causes *c, const struct event *ev)
 static int pass(struct wait_causes *c, const struct wait_causes_input *in,
 		int (*take)(struct wait_causes *c, const struct event *ev))
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	struct reader *r = NULL;
 	_cleanup_free_ struct batch *batch = calloc(1, sizeof(*batch));
 	int err = batch ? in->open(in->arg, wants, &r) : fail(-ENOMEM, "out of memory"), more = 1;
 

@@ -37,7 +37,7 @@ enum { CAUSES_VCPUS_MAX = 1024, CAUSES_STEPS_MAX = 1 << 26 }; /* changes kept, o
 struct wait_causes;
 
 struct wait_causes_input {
-	/* Opens the host's events (and perhaps others), all times; called twice. */
+	/* Opens the host's events (and perhaps others), all times; called twice. It owns the reader. */
 	int (*open)(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret);
 	void *arg;
 	unsigned int nr_sources; /* events of inputs from this one on are no host's */

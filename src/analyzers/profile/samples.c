@@ -23,7 +23,6 @@ static void samples_close(struct sample_trace *base)
 		free((void *)x->rule[i].kind.base);
 	for (unsigned int i = 0; x->held && i < ROOM; i++)
 		free(x->held[i].args);
-	reader_close(x->reader);
 	sample_threads_close(x->threads);
 	sample_threads_close(x->own);
 	sample_stacks_close(x->stacks);
@@ -142,8 +141,6 @@ static int pass_begin(struct samples *x)
 {
 	int err;
 
-	reader_close(x->reader);
-	x->reader = NULL;
 	sample_threads_close(x->threads);
 	x->threads = NULL;
 	x->first = x->next = x->event = x->not_watched = x->stood_in = 0;
@@ -365,11 +362,6 @@ int samples_open(const struct samples_input *in, struct sample_trace **ret)
 	base->kind = x->reader->info.kind;
 	*ret = take_ptr(base);
 	return 0;
-}
-
-const struct reader *samples_reader(const struct sample_trace *t)
-{
-	return t->ops == &samples_ops ? ((const struct samples *)t)->reader : NULL;
 }
 
 void samples_span(const struct sample_trace *t, uint64_t *ret_start, uint64_t *ret_end)

@@ -34,7 +34,7 @@ enum {
 };
 
 struct samples_input {
-	/* Opens all that is to be read; called once for each pass, each reader is closed before the next. */
+	/* Opens all that is to be read, once for each pass; it owns the reader, which is open until the next call. */
 	int (*open)(void *arg, struct reader **ret);
 	void *arg;
 	unsigned int first_source; /* events of inputs before this one are passed over */
@@ -43,9 +43,6 @@ struct samples_input {
 
 /* 0, or -errno with the sentence set. */
 int samples_open(const struct samples_input *in, struct sample_trace **ret);
-
-/* The reader of the pass that was begun last, for what it tells at its end; owned by the trace. NULL: not ours. */
-const struct reader *samples_reader(const struct sample_trace *t);
 
 /* The times of the first and the last sample, roughly: as the reader told when it was opened, in ns. */
 void samples_span(const struct sample_trace *t, uint64_t *ret_start, uint64_t *ret_end);

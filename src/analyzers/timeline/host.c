@@ -40,7 +40,8 @@ struct host_thread {
 struct timeline_host {
 	struct timeline *t;
 	const struct thread_names *names;
-	const char *(*vm_name)(uint32_t pid);
+	const char *(*vm_name)(const void *arg, uint32_t pid);
+	const void *vm_name_arg;
 	struct timeline_queues *queues;
 	struct vcpu *vcpu;
 	unsigned int nr_vcpus, nr_threads, nr_groups;
@@ -54,7 +55,7 @@ struct timeline_host {
 
 static uint32_t group_of(struct timeline_host *h, uint32_t pid)
 {
-	const char *name = h->vm_name(pid);
+	const char *name = h->vm_name(h->vm_name_arg, pid);
 	unsigned int i;
 
 	for (i = 0; i < h->nr_groups; i++)
@@ -298,7 +299,8 @@ void timeline_host_end(struct timeline_host *h, uint64_t ns)
 }
 
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
-		      const char *(*vm_name)(uint32_t pid), struct timeline_host **ret)
+		      const char *(*vm_name)(const void *arg, uint32_t pid), const void *arg,
+		      struct timeline_host **ret)
 {
 	struct timeline_host *h = calloc(1, sizeof(*h));
 
@@ -307,6 +309,7 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	h->t = t;
 	h->names = names;
 	h->vm_name = vm_name;
+	h->vm_name_arg = arg;
 	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
 	h->thread = calloc(THREADS, sizeof(*h->thread));
 	h->queues = timeline_queues_new(t);

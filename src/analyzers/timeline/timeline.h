@@ -174,9 +174,10 @@ struct thread_names;
 struct timeline_host;
 struct timeline_guest;
 
-/* `names` must live as long. vm_name: of a pid, "" if it has none. */
+/* `names` must live as long. vm_name() is asked for the name of the VM of a pid, "" if it has none. */
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
-		      const char *(*vm_name)(uint32_t pid), struct timeline_host **ret);
+		      const char *(*vm_name)(const void *arg, uint32_t pid), const void *arg,
+		      struct timeline_host **ret);
 void timeline_host_event(struct timeline_host *h, const struct event *ev);
 void timeline_host_end(struct timeline_host *h, uint64_t ns); /* what is still on lasts until then */
 void timeline_host_free(struct timeline_host *h);

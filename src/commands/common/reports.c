@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "commands/common/reading.h"
 #include "commands/common/reports.h"
 
-struct report report_of(const struct reader *r, const struct output *out)
+struct report report_of(const struct input_set *in, const struct output *out)
 {
-	return (struct report){.reader = r,
+	return (struct report){.reader = in->reader,
 			       .out = out,
 			       .wide = common.verbose,
-			       .head = reading_head,
-			       .foot = reading_foot};
+			       .inputs = in,
+			       .head = input_head,
+			       .foot = input_foot};
 }
 
-int report_end(int err, struct output *out, const struct reader *r, bool found)
+int report_end(int err, struct output *out, const struct input_set *in, bool found)
 {
 	if (err)
 		output_cancel(out);
@@ -21,5 +22,5 @@ int report_end(int err, struct output *out, const struct reader *r, bool found)
 		err = output_close(out);
 	if (err)
 		return command_failed();
-	return found || reading_strict_failed(r) ? EXIT_FOUND : EXIT_FINE;
+	return found || input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
 }

@@ -2,36 +2,43 @@
 #include <math.h>
 
 #include "clock/align.h"
-#include "commands/common/reading.h"
 #include "commands/common/requests_read.h"
 
-static int take(void *requests, const struct event *ev)
+struct pass {
+	struct requests *requests;
+	const struct input_set *in;
+};
+
+static int pass_event(void *arg, const struct event *ev)
 {
-	requests_event(requests, ev, reading_is_guest(ev->source));
+	const struct pass *p = arg;
+
+	requests_event(p->requests, ev, input_set_is_guest(p->in, ev->source));
 	return 0;
 }
 
-/* The worst of all guests' clocks. */
-static uint64_t clock_error_ns(void)
+/* The largest error of all guests' clocks. */
+static uint64_t clock_error_ns(const struct input_set *in)
 {
 	double worst = 0;
 
-	for (unsigned int i = 0; i < reading_guests(); i++) {
+	for (unsigned int i = 0; i < in->nr_guests; i++) {
 		const struct align_guest *g;
 		struct align *a;
 
-		if (!reading_align((int)i, &a, &g))
+		if (!input_set_align(in, (int)i, &a, &g))
 			worst = fmax(worst, g->error_ns);
 	}
 	return (uint64_t)ceil(worst);
 }
 
-int requests_read(struct requests *q, struct reader **ret_reader, const struct request **ret,
+int requests_read(struct requests *q, struct input_set *in, const struct request **ret,
 		  size_t *ret_nr, struct request_totals *ret_totals)
 {
-	int err = reading_open(requests_wants, NULL, ret_reader);
+	struct pass p = {.requests = q, .in = in};
+	int err = input_set_open(in, requests_wants, NULL);
 
 	if (!err)
-		err = reader_each(*ret_reader, take, q);
-	return err ? err : requests_end(q, clock_error_ns(), ret, ret_nr, ret_totals);
+		err = reader_each(in->reader, pass_event, &p);
+	return err ? err : requests_end(q, clock_error_ns(in), ret, ret_nr, ret_totals);
 }

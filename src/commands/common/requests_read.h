@@ -3,14 +3,13 @@
 #define HOSTRACE_COMMANDS_REQUESTS_READ_H
 
 #include "analyzers/virtqueue/requests.h"
-#include "event/reader.h"
+#include "input/input_set.h"
 
 /*
- * Reads the inputs to their end and matches the guests' requests with the host's elements, within the error of the
- * clocks between them. What `requests` and `timeline` share. *ret is q's, as requests_end() says; the reader is the
- * caller's, also where this fails (then perhaps NULL). 0 or -errno with the sentence set.
+ * Opens the inputs, reads them to their end and matches the guests' requests with the host's elements, within the
+ * error of the clocks between them. *ret belongs to q, see requests_end(). 0 or -errno with the error message set.
  */
-int requests_read(struct requests *q, struct reader **ret_reader, const struct request **ret,
+int requests_read(struct requests *q, struct input_set *in, const struct request **ret,
 		  size_t *ret_nr, struct request_totals *ret_totals);
 
 #endif

@@ -5,21 +5,20 @@
 
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "commands/common/rows.h"
 #include "output/event_rows.h"
 #include "readers/ring/stream_reader.h"
 #include "symbols/addresses.h"
 
-enum { SOURCES_MAX = 2 * OPTION_LIST_MAX + 1 };
-
 struct rows {
+	const struct input_set *in;
 	struct output *out;
 	struct thread_names *names;
 	uint64_t start_ns, nr, max_frames;
 	bool with_source;
-	bool tried[SOURCES_MAX];
-	struct addresses *symbols[SOURCES_MAX]; /* that a source brings itself */
+	bool tried[INPUTS_MAX];
+	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
 	struct addresses *given;		/* --symbols, or -e: for all */
 };
 
@@ -34,7 +33,7 @@ static int addresses_given(struct rows *rows)
 /* A guest stream may bring its kernel's symbols; without any, addresses stay. */
 static const struct addresses *symbols_of(struct rows *rows, unsigned int source)
 {
-	const struct reader *r = source < SOURCES_MAX ? reading_input(source) : NULL;
+	const struct reader *r = source < INPUTS_MAX ? rows->in->input[source].reader : NULL;
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
 
@@ -53,7 +52,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 	FILE *f = rows->out->file;
 	struct event_row row = {
 		.ev = ev,
-		.source = reading_source_name(ev->source),
+		.source = input_set_name(rows->in, ev->source),
 		.comm = thread_comm(rows->names, ev),
 		.vcpu = thread_vcpu(rows->names, ev),
 		.max_frames = rows->max_frames,
@@ -82,32 +81,31 @@ static void rows_begin(struct rows *rows)
 		event_row_text_head(rows->with_source, rows->out->file);
 }
 
-static void rows_end(struct rows *rows, struct reader *r, const json_t *more)
+static void rows_end(struct rows *rows, const json_t *more)
 {
 	FILE *f = rows->out->file;
 
 	if (!strcmp(rows->out->format, "text"))
-		reading_foot(r, more, f);
+		input_foot(rows->in, more, f);
 	if (strcmp(rows->out->format, "json"))
 		return;
-	json_t *head = reading_head(r, more);
+	json_t *head = input_head(rows->in, more);
 	_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
 
 	fprintf(f, "\n],%s\n", text + 1);
 	json_decref(head);
 }
 
-static int rows_loop(struct rows *rows, struct reader *r)
+static int rows_loop(struct rows *rows, struct batch *batch)
 {
-	static struct batch batch;
 	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
 	int more;
 
-	while ((more = reader_next(r, &batch)) > 0) {
-		for (unsigned int i = 0; i < batch.nr && rows->nr < limit; i++) {
-			thread_names_event(rows->names, &batch.ev[i]);
-			if (reading_asked(r, &batch.ev[i]))
-				row_write(rows, &batch.ev[i]);
+	while ((more = reader_next(rows->in->reader, batch)) > 0) {
+		for (unsigned int i = 0; i < batch->nr && rows->nr < limit; i++) {
+			thread_names_event(rows->names, &batch->ev[i]);
+			if (input_set_selects(rows->in, &batch->ev[i]))
+				row_write(rows, &batch->ev[i]);
 		}
 		if (rows->nr == limit || ferror(rows->out->file))
 			return 1;
@@ -115,27 +113,29 @@ static int rows_loop(struct rows *rows, struct reader *r)
 	return more;
 }
 
-int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
+int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames)
 {
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
-	struct rows rows = {.out = out,
+	struct rows rows = {.in = in,
+			    .out = out,
 			    .names = names,
-			    .start_ns = r->info.start_ns,
+			    .start_ns = in->reader->info.start_ns,
 			    .max_frames = max_frames,
-			    .with_source = reading_input(1) != NULL};
+			    .with_source = input_set_nr(in) > 1};
 	json_t *more;
 	int ret;
 
-	if (!names)
-		return fail(-ENOMEM, "out of memory for thread names");
+	if (!names || !batch)
+		return fail(-ENOMEM, "out of memory");
 	ret = addresses_given(&rows);
 	if (ret)
 		return ret;
 	more = json_array();
-	for (unsigned int i = 0; reading_input(i); i++)
-		thread_names_meta(names, i, reading_input(i)->info.meta);
+	for (unsigned int i = 0; i < input_set_nr(in); i++)
+		thread_names_meta(names, i, in->input[i].reader->info.meta);
 	rows_begin(&rows);
-	ret = rows_loop(&rows, r);
+	ret = rows_loop(&rows, batch);
 	if (ret == 1 && rows.nr == out->limit)
 		json_array_append_new(
 			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
@@ -144,9 +144,9 @@ int rows_write(struct reader *r, struct output *out, uint64_t max_frames)
 				      json_sprintf("more than %d threads: the rest have no name",
 						   THREADS_MAX));
 	if (ret >= 0)
-		rows_end(&rows, r, more);
+		rows_end(&rows, more);
 	json_decref(more);
-	for (unsigned int i = 0; i < SOURCES_MAX; i++)
+	for (unsigned int i = 0; i < INPUTS_MAX; i++)
 		addresses_close(rows.symbols[i]);
 	addresses_close(rows.given);
 	return ret < 0 ? ret : 0;

@@ -3,13 +3,13 @@
 #define HOSTRACE_COMMANDS_ROWS_H
 
 #include "commands/common/output.h"
-#include "event/reader.h"
+#include "input/input_set.h"
 
 /*
- * Writes every event of the reader as rows in out's format (text, json, csv), at most out->limit of them, with the
- * head or foot that reports have; of a backtrace max_frames frames, 0: all. What `list` and `export json|csv` share.
- * 0 or -errno with the sentence set.
+ * Writes every selected event of an open input set as rows in out's format (text, json, csv), at most out->limit of
+ * them, with the head or foot of every report; max_frames frames of a backtrace, 0: all. Shared by `list` and
+ * `export json|csv`. 0 or -errno with the error message set.
  */
-int rows_write(struct reader *r, struct output *out, uint64_t max_frames);
+int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames);
 
 #endif

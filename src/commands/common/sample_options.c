@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 
 bool compat_given, no_header_given;
 
@@ -171,10 +171,8 @@ int time_range_parse(const char *from, const char *to, const char *length, struc
 
 int time_range_given(struct time_range *ret)
 {
-	const char *since, *until, *period;
-
-	reading_times(&since, &until, &period);
-	return time_range_parse(since, until, period, ret);
+	return time_range_parse(input_given.since.text, input_given.until.text,
+				input_given.period.text, ret);
 }
 
 int time_range_wrong(void)

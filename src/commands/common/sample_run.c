@@ -11,7 +11,7 @@
 #include "analyzers/profile/samples.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "readers/osv/raw.h"
 
 static int run_begin(struct sample_run *run, const char *formats)
@@ -24,6 +24,7 @@ static int run_opened(struct sample_run *run, int err)
 {
 	if (err) {
 		sample_trace_close(run->trace);
+		input_set_close(run->in);
 		output_cancel(&run->out);
 		return command_failed();
 	}
@@ -55,8 +56,11 @@ int sample_run_open_file(const char *path, const char *formats, struct time_rang
 /* Times are looked at by the report: a pair may begin before them. */
 static int events_open(void *arg, struct reader **ret)
 {
-	(void)arg;
-	return reading_open_all_times(NULL, NULL, ret);
+	struct input_set *in = arg;
+	int err = input_set_open_all_times(in, NULL, NULL);
+
+	*ret = in->reader;
+	return err;
 }
 
 /* --since and so on count from the trace's start. */
@@ -66,7 +70,7 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 
 	samples_span(t, &start, &end);
 	*ret = (struct time_range){0};
-	if (!reading_window(start, end, &since, &until))
+	if (!input_options_window(&input_given, start, end, &since, &until))
 		return 0;
 	if (since >= until)
 		return fail(-EINVAL, "--since is not before --until");
@@ -76,24 +80,30 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 
 int sample_run_open_events(const char *formats, struct time_range *range, struct sample_run *run)
 {
-	struct samples_input in = {.open = events_open, .first_source = reading_first_guest(),
-				   .name = reading_last_path()};
+	struct samples_input in = {.open = events_open};
 	int status = run_begin(run, formats), err;
 
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
-	err = samples_open(&in, &run->trace);
+	err = input_make(false, &run->in);
+	if (!err) {
+		in.arg = run->in;
+		in.first_source = run->in->nr_guests ? run->in->nr_hosts : 0;
+		in.name = run->in->input[input_set_nr(run->in) - 1].path;
+		err = samples_open(&in, &run->trace);
+	}
 	return run_opened(run, err ? err : events_range(run->trace, range));
 }
 
 int sample_run_open(int argc, char **argv, const char *formats, struct time_range *range,
 		    struct sample_run *run)
 {
-	if (reading_take_args(argc, argv, OPTION_LIST_MAX))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	const char *path = reading_nr_files() ? reading_only_file() : "tracefile";
+	bool none = !input_options_nr_files(&input_given);
+	const char *path = none ? "tracefile" : input_options_only_file(&input_given);
 
-	if (!reading_nr_files() && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
+	if (none && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
 		path = NULL;
 	if (path && (osv_is_trace(path) || access(path, F_OK) || compat_given))
 		return sample_run_open_file(path, formats, range, run);
@@ -117,28 +127,25 @@ static void osv_head_put(struct sample_run *run)
 /* What the inputs told at their end: losses, clocks. */
 static bool events_end(struct sample_run *run)
 {
-	const struct reader *r = samples_reader(run->trace);
-
-	if (!r)
-		return false;
 	if (run->sink.json) {
-		row_sink_end(&run->sink, reading_head(r, run->more));
+		row_sink_end(&run->sink, input_head(run->in, run->more));
 	} else if (!strcmp(run->out.format, "text")) {
-		reading_foot(r, run->more, run->sink.out);
+		input_foot(run->in, run->more, run->sink.out);
 	}
-	return reading_strict_failed(r);
+	return input_set_strict_failed(run->in);
 }
 
 int sample_run_close(struct sample_run *run, int err)
 {
 	bool strict = false;
 
-	if (!err && samples_reader(run->trace))
+	if (!err && run->in)
 		strict = events_end(run);
 	else if (!err && run->sink.json)
 		osv_head_put(run);
 	json_decref(run->more);
 	sample_trace_close(run->trace);
+	input_set_close(run->in);
 	if (err) {
 		/* What was read before stays, as in OSv's tool; where nothing was, JSON is not begun. */
 		if (run->sink.json && run->sink.nr)

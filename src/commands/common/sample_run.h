@@ -48,6 +48,7 @@ enum { SAMPLE_RUN_BEGUN = -1 };
 /* A command at work: the trace, its output, its sink. */
 struct sample_run {
 	struct sample_trace *trace;
+	struct input_set *in; /* what trace reads; NULL: an OSv trace as it is */
 	struct output out;
 	struct row_sink sink;
 	json_t *more; /* further notes under the report, or NULL; taken over by sample_run_close() */

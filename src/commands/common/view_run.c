@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "commands/common/reports.h"
 #include "commands/common/view_run.h"
 #include "pairing/run.h"
@@ -93,11 +93,12 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 	return list;
 }
 
-static int draw(struct run *run, unsigned int used, struct reader *r, struct output *out)
+static int draw(struct run *run, unsigned int used, const struct input_set *in,
+		struct output *out)
 {
 	struct pairing_job *job = &run->job[used];
 	const char *why = used ? run->analyzer[0]->fallback_caveat : NULL;
-	struct report report = report_of(r, out);
+	struct report report = report_of(in, out);
 	int err = pairing_end(job->pairing);
 
 	if (err)
@@ -141,29 +142,27 @@ static int addresses_given(struct addresses **ret)
 
 int view_run(const struct view *view, const char *analyzer, const char *by)
 {
-	_cleanup_reader_ struct reader *r = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
 	unsigned int used = 0;
 	struct output out;
 	struct run run;
 
 	if (run_init(&run, view, analyzer, by) || output_open(view->formats, &out))
 		return command_failed();
-	if (wants_guests(&run))
-		reading_want_guests();
 	int err = addresses_given(&run.symbols);
 
 	if (!err)
-		err = reading_open(wants, &run, &r);
+		err = input_open(wants_guests(&run), wants, &run, &in);
 	if (!err)
-		err = run_all(&run, r, &used);
+		err = run_all(&run, in->reader, &used);
 	bool wrong = !err && analyzer_resolve(run.analyzer[0]);
 	if (!err && !wrong)
-		err = draw(&run, used, r, &out);
+		err = draw(&run, used, in, &out);
 	run_deinit(&run);
 	addresses_close(run.symbols);
 	if (wrong) {
 		output_cancel(&out);
 		return command_usage("%s", error_text());
 	}
-	return report_end(err, &out, r, false);
+	return report_end(err, &out, in, false);
 }

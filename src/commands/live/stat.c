@@ -50,20 +50,20 @@ struct watching {
 
 /* ---- a table ---- */
 
-static json_t *head(const struct reader *r, const json_t *caveats)
+static json_t *head(const struct input_set *in, const json_t *caveats)
 {
-	(void)r;
+	(void)in;
 	return json_pack("{s:{s:s,s:s},s:[],s:{s:s,s:i},s:O}", "hostrace", "version",
 			 HOSTRACE_VERSION, "command", command_now->name, "inputs", "clock",
 			 "method", "host", "error_ns", 0, "caveats", caveats);
 }
 
-static void foot(const struct reader *r, const json_t *caveats, FILE *out)
+static void foot(const struct input_set *in, const json_t *caveats, FILE *out)
 {
 	json_t *text;
 	size_t i;
 
-	(void)r;
+	(void)in;
 	json_array_foreach (caveats, i, text)
 		caveat_print(json_string_value(text), out);
 }

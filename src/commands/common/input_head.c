@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What stands with every answer: which inputs, which clock, what was lost, what to be careful with. */
+/* What every report says of its inputs: files, clock, losses, caveats. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "clock/align.h"
 #include "commands/common/command.h"
-#include "commands/common/reading.h"
+#include "commands/common/input.h"
 #include "output/report.h"
 
 /* Events in the file, where that is known without reading it; else those that were read. */
@@ -23,22 +23,23 @@ static uint64_t events_of(struct reader *r)
 	return sum;
 }
 
-static json_t *inputs_json(void)
+static json_t *inputs_json(const struct input_set *set)
 {
 	json_t *list = json_array();
 
-	for (unsigned int i = 0; reading_input(i); i++) {
-		const struct trace_info *info = &reading_input(i)->info;
+	for (unsigned int i = 0; i < input_set_nr(set); i++) {
+		struct reader *in = set->input[i].reader;
+		const struct trace_info *info = &in->info;
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file,
 						      "kind", info->kind, "events",
-						      (json_int_t)events_of(reading_input(i)),
-						      "lost", (json_int_t)info->lost));
+						      (json_int_t)events_of(in), "lost",
+						      (json_int_t)info->lost));
 	}
 	return list;
 }
 
-/* Guest events that lie outside of guest mode, and how many were looked at. */
+/* Guest events outside guest mode, and how many were checked. */
 static uint64_t events_outside(const struct align_guest *g, uint64_t *ret_checked)
 {
 	uint64_t out = 0;
@@ -51,7 +52,7 @@ static uint64_t events_outside(const struct align_guest *g, uint64_t *ret_checke
 	return out;
 }
 
-/* The bound holds only for a relation that stands the proof. */
+/* The bound holds only for a relation that passes verification. */
 static void caveat_refuted(json_t *list, const struct align_guest *g)
 {
 	uint64_t checked, out = events_outside(g, &checked);
@@ -63,7 +64,7 @@ static void caveat_refuted(json_t *list, const struct align_guest *g)
 			   out, checked);
 }
 
-/* One sentence for all events that `record --budget` gave up at a time: their reports end there. */
+/* One caveat for all events that `record --budget` dropped at the same time: their reports end there. */
 static void caveat_budget(json_t *list, const struct trace_info *info)
 {
 	const json_t *budget = json_object_get(info->meta, "budget"), *d, *next;
@@ -92,21 +93,22 @@ static void caveat_budget(json_t *list, const struct trace_info *info)
 	}
 }
 
-static json_t *caveats_json(const struct reader *r, const json_t *more)
+static json_t *caveats_json(const struct input_set *set, const json_t *more)
 {
-	json_t *list = json_copy(r->info.caveats);
+	const struct trace_info *info = &set->reader->info;
+	json_t *list = json_copy(info->caveats);
 	size_t i;
 	json_t *text;
 
-	for (unsigned int n = 0; reading_input(n); n++)
-		caveat_budget(list, &reading_input(n)->info);
-	if (r->info.lost)
-		caveat_add(list, "%" PRIu64 " events were lost: buffers were full", r->info.lost);
-	for (unsigned int g = 0; g < reading_guests(); g++) {
+	for (unsigned int n = 0; n < input_set_nr(set); n++)
+		caveat_budget(list, &set->input[n].reader->info);
+	if (info->lost)
+		caveat_add(list, "%" PRIu64 " events were lost: buffers were full", info->lost);
+	for (unsigned int g = 0; g < set->nr_guests; g++) {
 		const struct align_guest *guest;
 		struct align *align;
 
-		if (reading_align((int)g, &align, &guest))
+		if (input_set_align(set, (int)g, &align, &guest))
 			continue;
 		if (guest->relation.note[0])
 			json_array_append_new(list, json_string(guest->relation.note));
@@ -129,28 +131,28 @@ static bool is_worse(const struct align_guest *a, const struct align_guest *b)
 	return is_refuted(a) != is_refuted(b) ? is_refuted(a) : a->error_ns > b->error_ns;
 }
 
-/* The guest whose times are known worst, a refuted one before all; NULL: no two clocks meet. */
-static const struct align_guest *worst_guest(void)
+/* The guest with the largest error, one whose clock was refuted first; NULL: there is only the host's clock. */
+static const struct align_guest *worst_guest(const struct input_set *set)
 {
 	const struct align_guest *worst = NULL, *g;
 	struct align *align;
 
-	for (unsigned int i = 0; i < reading_guests(); i++)
-		if (!reading_align((int)i, &align, &g) && (!worst || is_worse(g, worst)))
+	for (unsigned int i = 0; i < set->nr_guests; i++)
+		if (!input_set_align(set, (int)i, &align, &g) && (!worst || is_worse(g, worst)))
 			worst = g;
 	return worst;
 }
 
-json_t *reading_head(const struct reader *r, const json_t *more)
+json_t *input_head(const struct input_set *set, const json_t *more)
 {
-	const struct align_guest *g = worst_guest();
+	const struct align_guest *g = worst_guest(set);
 	json_t *refuted = is_refuted(g) ? json_true() : NULL;
 
 	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*}, s:o}", "hostrace", "version",
-			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(),
+			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(set),
 			 "clock", "method", g ? g->relation.protocol->name : "host", "error_ns",
 			 (json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "caveats",
-			 caveats_json(r, more));
+			 caveats_json(set, more));
 }
 
 static void print_clock(const struct align_guest *g, FILE *out)
@@ -167,14 +169,14 @@ static void print_clock(const struct align_guest *g, FILE *out)
 	caveat_print(text, out);
 }
 
-void reading_foot(const struct reader *r, const json_t *more, FILE *out)
+void input_foot(const struct input_set *set, const json_t *more, FILE *out)
 {
-	json_t *list = caveats_json(r, more);
+	json_t *list = caveats_json(set, more);
 	size_t i;
 	json_t *text;
 
-	if (worst_guest())
-		print_clock(worst_guest(), out);
+	if (worst_guest(set))
+		print_clock(worst_guest(set), out);
 	json_array_foreach (list, i, text)
 		caveat_print(json_string_value(text), out);
 	json_decref(list);

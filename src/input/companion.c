@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "event/event.h"
 #include "event/reader.h"
-#include "input/reading_beside.h"
+#include "input/companion.h"
 #include "readers/readers.h"
 #include "tracefile/tracefile.h"
 
 enum { PATH_BYTES = 4096 };
 
-/* A regular file of ours, which may be opened twice. */
+/* A regular file in our format: it can be opened twice. */
 static bool is_recording(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -32,7 +32,7 @@ static bool is_recording(const char *path)
 			 textfile_reader.probe(head, (size_t)n));
 }
 
-static bool nothing(const char *event, void *arg)
+static bool wants_nothing(const char *event, void *arg)
 {
 	(void)event;
 	(void)arg;
@@ -47,8 +47,8 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* -1: no such file; 1: it is the one; 0: it has another size. */
-static int file_is(const char *path, uint64_t bytes)
+/* -1: no such file; 1: it has this size; 0: it has another size. */
+static int size_matches(const char *path, uint64_t bytes)
 {
 	struct stat st;
 
@@ -58,7 +58,7 @@ static int file_is(const char *path, uint64_t bytes)
 }
 
 /* The name that `record` would give it now: vm.hrt -> vm.guest, vm.guest2, ... */
-static void renamed(const char *recording, size_t nr, char path[PATH_BYTES])
+static void default_name(const char *recording, size_t nr, char path[PATH_BYTES])
 {
 	size_t len = strlen(recording);
 	char number[32] = "";
@@ -70,38 +70,38 @@ static void renamed(const char *recording, size_t nr, char path[PATH_BYTES])
 	snprintf(path, PATH_BYTES, "%.*s.guest%s", (int)len, recording, number);
 }
 
-/* `file` is what the recording says, so it may say anything: only its last part counts. */
+/* `file` comes from the recording and is untrusted: only its last part is used. */
 static char *guest_find(const char *recording, const char *file, size_t nr, uint64_t bytes,
 			void (*note)(const char *fmt, ...))
 {
 	const char *name = base_of(file);
 	char path[2][PATH_BYTES], safe[256];
-	int is[2];
+	int match[2];
 
 	snprintf(safe, sizeof(safe), "%s", name);
 	text_neutralise(safe);
 	snprintf(path[0], PATH_BYTES, "%.*s%s", (int)(base_of(recording) - recording), recording,
 		 name);
-	renamed(recording, nr, path[1]);
+	default_name(recording, nr, path[1]);
 	for (int i = 0; i < 2; i++) {
-		is[i] = *name ? file_is(path[i], bytes) : -1;
-		if (is[i] > 0)
+		match[i] = *name ? size_matches(path[i], bytes) : -1;
+		if (match[i] > 0)
 			return strdup(path[i]);
 	}
-	if (is[0] < 0 && is[1] < 0)
+	if (match[0] < 0 && match[1] < 0)
 		note("%s, the guest's trace that was recorded with %s, is not beside it", safe,
 		     recording);
 	else
 		note("%s is not the guest's trace that was recorded with %s, which had %" PRIu64
 		     " bytes: not merged",
-		     is[0] < 0 ? path[1] : safe, recording, bytes);
+		     match[0] < 0 ? path[1] : safe, recording, bytes);
 	return NULL;
 }
 
-unsigned int reading_beside(const char *recording, void (*note)(const char *fmt, ...), char **ret,
-			    unsigned int max)
+unsigned int companions_find(const char *recording, void (*note)(const char *fmt, ...), char **ret,
+			     unsigned int max)
 {
-	const struct read_hint hint = {.until_ns = UINT64_MAX, .wants = nothing};
+	const struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants_nothing};
 	_cleanup_reader_ struct reader *r = NULL;
 	unsigned int nr = 0;
 	json_t *guest;

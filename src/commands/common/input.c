@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+
+#include "base/error.h"
+#include "clock/align.h"
+#include "commands/common/command.h"
+#include "commands/common/input.h"
+
+struct input_options input_given;
+
+/* clang-format off */
+const struct option_row input_rows[] = {
+	{'i', "input",  OPT_LIST,     &input_given.files,    "FILE", "trace to read (default hostrace.hrt); repeatable"},
+	{0,   "guest",  OPT_LIST,     &input_given.guests,   "FILE", "a guest's own trace to merge"},
+	{0,   "no-guest", OPT_FLAG,   &input_given.no_guest, NULL,   "not that which 'record --guest' put beside the recording"},
+	{0,   "clock",  OPT_TEXT,     &input_given.clock,    "HOW",  "align the guest's clock by read, fit or OFFSET[,SCALE]"},
+	{0,   "since",  OPT_TIME,     &input_given.since,    "TIME", "from here on: after the trace's start, "
+								     "or absolute when larger than its span"},
+	{0,   "until",  OPT_TIME,     &input_given.until,    "TIME", "up to here"},
+	{0,   "period", OPT_TIME,     &input_given.period,   "TIME", "so long, from --since or up to --until"},
+	{0,   "vm",     OPT_TEXT,     &input_given.vm,       "PID|NAME", "only this virtual machine"},
+	{0,   "vcpu",   OPT_NUMBERS,  &input_given.vcpus,    "N[,N]", "only these vCPUs"},
+	{0,   "tid",    OPT_NUMBERS,  &input_given.tids,     "N[,N]", "only these threads"},
+	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events of these names"},
+	{0,   "reason", OPT_LIST,     &input_given.reasons,  "GLOB[,GLOB]", "only exits for these reasons, and what happened until "
+									    "the next entry"},
+	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with 3 if events were lost"},
+	{0},
+};
+/* clang-format on */
+
+void input_add_file(const char *path)
+{
+	struct text_list *files = &input_given.files;
+
+	if (files->nr < OPTION_LIST_MAX)
+		files->item[files->nr++] = path;
+}
+
+int input_add_args(int argc, char **argv, int max)
+{
+	if (argc > max)
+		return fail_usage(-EINVAL,
+				  max ? "more than %d file%s"
+				      : "it takes no arguments; inputs are given with -i",
+				  max, max == 1 ? "" : "s");
+	for (int i = 0; i < argc; i++)
+		input_add_file(argv[i]);
+	return align_clock_check(input_given.clock);
+}
+
+int input_make(bool with_guests, struct input_set **ret)
+{
+	int err = input_set_new(&input_given, ret);
+
+	if (err || !with_guests)
+		return err;
+	input_set_add_companions(*ret, command_note);
+	for (unsigned int i = 0; i < (*ret)->nr_companions; i++)
+		command_note("%s, the guest's own trace, is merged (not with --no-guest)",
+			     (*ret)->companion[i]);
+	return 0;
+}
+
+int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
+	       struct input_set **ret)
+{
+	int err = input_make(with_guests, ret);
+
+	return err ? err : input_set_open(*ret, wants, arg);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the user asked to be read: files, guests, clock, time window, filters. Filled by the commands' option table. */
+#ifndef HOSTRACE_INPUT_OPTIONS_H
+#define HOSTRACE_INPUT_OPTIONS_H
+
+#include "base/options.h"
+
+struct input_options {
+	struct text_list files;	 /* the host's traces; none: hostrace.hrt */
+	struct text_list guests; /* guests' own traces */
+	bool no_guest;		 /* ignore the companion files */
+	const char *clock;	 /* "read", "fit" or "OFFSET[,SCALE]"; NULL: the first that passes verification */
+	struct time_arg since, until, period;
+	const char *vm; /* pid or name */
+	struct number_list vcpus, tids;
+	struct text_list globs, reasons;
+	bool strict;
+};
+
+bool input_options_have_window(const struct input_options *o);
+
+/* Is anything filtered out other than by time: by VM, vCPU, thread, event or exit reason? */
+bool input_options_have_filter(const struct input_options *o);
+
+/* The input, if there is exactly one and nothing but times was given; else NULL. */
+const char *input_options_only_file(const struct input_options *o);
+
+/* How many files were named. */
+unsigned int input_options_nr_files(const struct input_options *o);
+
+/*
+ * The time window of a trace from start to end, absolute: 0 and UINT64_MAX where it is open. False: no window was
+ * given.
+ */
+bool input_options_window(const struct input_options *o, uint64_t start_ns, uint64_t end_ns,
+			  uint64_t *ret_since, uint64_t *ret_until);
+
+#endif

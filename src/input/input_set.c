@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "clock/align.h"
+#include "event/trim_reason.h"
+#include "input/companion.h"
+#include "input/input_set.h"
+#include "readers/readers.h"
+
+/* Made when first needed: the alignment may have to read all of the host's trace. */
+struct input_clocks {
+	struct align *align;
+	unsigned int nr_users;
+};
+
+static const char default_input[] = "hostrace.hrt";
+
+/* ---- making a set ---- */
+
+static void input_add(struct input_set *set, const char *path, bool is_guest)
+{
+	unsigned int *nr = is_guest ? &set->nr_guests : &set->nr_hosts, nth = *nr + 1;
+	struct input *in = &set->input[input_set_nr(set)];
+	const char *kind = is_guest ? "guest" : "host";
+
+	in->path = path;
+	in->is_guest = is_guest;
+	if (nth == 1)
+		snprintf(in->name, sizeof(in->name), "%s", kind);
+	else
+		snprintf(in->name, sizeof(in->name), "%s%u", kind, nth);
+	++*nr;
+}
+
+int input_set_new(const struct input_options *options, struct input_set **ret)
+{
+	struct input_set *set = calloc(1, sizeof(*set));
+	struct input_clocks *clocks = calloc(1, sizeof(*clocks));
+
+	if (!set || !clocks) {
+		free(set);
+		free(clocks);
+		return fail(-ENOMEM, "out of memory");
+	}
+	clocks->nr_users = 1;
+	set->clocks = clocks;
+	set->options = options;
+	set->until_ns = UINT64_MAX;
+	for (unsigned int i = 0; i < options->files.nr; i++)
+		input_add(set, options->files.item[i], false);
+	if (!options->files.nr)
+		input_add(set, default_input, false);
+	for (unsigned int i = 0; i < options->guests.nr; i++)
+		input_add(set, options->guests.item[i], true);
+	*ret = set;
+	return 0;
+}
+
+static int companion_add(struct input_set *set, char *path)
+{
+	if (!path)
+		return -ENOMEM;
+	set->companion[set->nr_companions++] = path;
+	input_add(set, path, true);
+	return 0;
+}
+
+int input_set_copy(const struct input_set *set, struct input_set **ret)
+{
+	struct input_set *copy;
+	int err = input_set_new(set->options, &copy);
+
+	if (err)
+		return err;
+	free(copy->clocks);
+	copy->clocks = set->clocks;
+	copy->clocks->nr_users++;
+	for (unsigned int i = 0; !err && i < set->nr_companions; i++)
+		err = companion_add(copy, strdup(set->companion[i]));
+	if (err) {
+		input_set_close(copy);
+		return fail(err, "out of memory");
+	}
+	*ret = copy;
+	return 0;
+}
+
+/* Does --event select any of a guest's events? */
+static bool guests_selected(const struct input_options *o)
+{
+	for (unsigned int i = 0; i < o->globs.nr; i++)
+		if (strchr("g*?[", o->globs.item[i][0]))
+			return true;
+	return !o->globs.nr;
+}
+
+void input_set_add_companions(struct input_set *set, void (*note)(const char *fmt, ...))
+{
+	const struct input_options *o = set->options;
+	char *found[OPTION_LIST_MAX];
+	unsigned int nr = 0;
+
+	if (!set->nr_guests && !o->no_guest && set->nr_hosts == 1 && guests_selected(o))
+		nr = companions_find(set->input[0].path, note, found, OPTION_LIST_MAX);
+	for (unsigned int i = 0; i < nr; i++)
+		companion_add(set, found[i]);
+}
+
+static void reader_drop(struct input_set *set)
+{
+	reader_close(take_ptr(set->reader));
+	for (unsigned int i = 0; i < input_set_nr(set); i++)
+		set->input[i].reader = NULL;
+}
+
+void input_set_close(struct input_set *set)
+{
+	if (!set)
+		return;
+	reader_drop(set);
+	if (!--set->clocks->nr_users) {
+		align_free(set->clocks->align);
+		free(set->clocks);
+	}
+	for (unsigned int i = 0; i < set->nr_companions; i++)
+		free(set->companion[i]);
+	free(set);
+}
+
+/* ---- questions ---- */
+
+const char *input_set_name(const struct input_set *set, unsigned int source)
+{
+	return source < input_set_nr(set) ? set->input[source].name : "?";
+}
+
+bool input_set_is_guest(const struct input_set *set, unsigned int source)
+{
+	return source < input_set_nr(set) && set->input[source].is_guest;
+}
+
+bool input_set_selects(const struct input_set *set, const struct event *ev)
+{
+	return !set->is_trimmed || trim_passes(set->reader, ev);
+}
+
+uint64_t input_set_end_ns(const struct input_set *set)
+{
+	uint64_t end_ns = set->reader->info.end_ns;
+
+	return end_ns < set->until_ns ? end_ns : set->until_ns;
+}
+
+bool input_set_strict_failed(const struct input_set *set)
+{
+	return set->options->strict && set->reader->info.lost;
+}
+
+/* ---- which VM ---- */
+
+static bool vm_matches(const char *vm, const char *pid, const char *name)
+{
+	return !strcmp(pid, vm) || (name && !strcmp(name, vm));
+}
+
+/* The pids of the VM that --vm names; a pid is accepted where the trace has no list of VMs. */
+static int vm_pids(const struct input_set *set, uint32_t *pids, unsigned int max,
+		   unsigned int *ret_nr)
+{
+	const char *wanted = set->options->vm;
+	char seen[256] = "";
+	bool any = false;
+	uint64_t pid;
+	size_t k;
+	json_t *vm;
+
+	*ret_nr = 0;
+	for (unsigned int i = 0; i < input_set_nr(set) && set->input[i].reader; i++)
+		json_array_foreach (json_object_get(set->input[i].reader->info.meta, "vms"), k,
+				    vm) {
+			const char *name = json_string_value(json_object_get(vm, "name"));
+			json_int_t number = json_integer_value(json_object_get(vm, "pid"));
+			char text[32];
+
+			any = true;
+			snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, number);
+			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), " %s (%s)", text,
+				 name ? name : "");
+			if (*ret_nr < max && vm_matches(wanted, text, name))
+				pids[(*ret_nr)++] = (uint32_t)number;
+		}
+	if (*ret_nr)
+		return 0;
+	text_neutralise(seen);
+	if (any)
+		return fail(-ESRCH, "no VM %s in the trace; it has:%s", wanted, seen);
+	if (parse_u64(wanted, &pid) || pid > UINT32_MAX)
+		return fail(-ESRCH,
+			    "the trace names no VMs, so --vm %s cannot be found; give its pid",
+			    wanted);
+	pids[(*ret_nr)++] = (uint32_t)pid;
+	return 0;
+}
+
+/* ---- clocks ---- */
+
+static int align_make(const struct input_set *set)
+{
+	const char *paths[OPTION_LIST_MAX];
+	uint32_t pid[2] = {0};
+	unsigned int nr_pids;
+	int err = set->clocks->align || !set->options->vm ? 0 : vm_pids(set, pid, 2, &nr_pids);
+
+	if (set->clocks->align || err)
+		return err;
+	for (unsigned int i = 0; i < set->nr_hosts; i++)
+		paths[i] = set->input[i].path;
+	return align_new(paths, set->nr_hosts, set->options->clock, pid[0], &set->clocks->align);
+}
+
+int input_set_align(const struct input_set *set, int guest, struct align **ret,
+		    const struct align_guest **ret_guest)
+{
+	int err = align_make(set);
+
+	if (err)
+		return err;
+	*ret = set->clocks->align;
+	return align_guest(*ret, guest < 0 ? NULL : set->input[set->nr_hosts + guest].path,
+			   ret_guest);
+}
+
+/* ---- opening ---- */
+
+static void inputs_close(struct input_set *set)
+{
+	for (unsigned int i = 0; i < input_set_nr(set); i++)
+		reader_close(take_ptr(set->input[i].reader));
+}
+
+static int input_open(struct input_set *set, struct input *in, const struct read_hint *hint)
+{
+	int err = in->is_guest ? align_make(set) : 0;
+
+	if (err)
+		return err;
+	err = in->is_guest ? align_open(set->clocks->align, in->path, hint, &in->reader)
+			   : reader_open(in->path, hint, &in->reader);
+	if (err)
+		in->reader = NULL;
+	if (err == -ENOENT && in->path == default_input)
+		fail_hint(err, "give the trace with -i FILE, or make one with 'hostrace record'");
+	return err;
+}
+
+static int inputs_open(struct input_set *set, const struct read_hint *hint)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < input_set_nr(set); i++)
+		err = input_open(set, &set->input[i], hint);
+	if (err)
+		inputs_close(set);
+	return err;
+}
+
+/* The time window over all inputs, which are open. */
+static int window_make(const struct input_set *set, struct read_hint *hint)
+{
+	const struct input_options *o = set->options;
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (unsigned int i = 0; i < input_set_nr(set); i++) {
+		const struct trace_info *info = &set->input[i].reader->info;
+
+		start = info->start_ns < start ? info->start_ns : start;
+		end = info->end_ns > end ? info->end_ns : end;
+	}
+	if (o->since.ns && o->until.ns && o->period.ns)
+		return fail_usage(-EINVAL,
+				  "--period goes with --since or with --until, not with both");
+	input_options_window(o, start, end, &hint->since_ns, &hint->until_ns);
+	if (hint->since_ns >= hint->until_ns)
+		return fail_usage(-EINVAL, "--since is not before --until");
+	return 0;
+}
+
+static char *join(const struct text_list *list)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = list->nr ? open_memstream(&text, &len) : NULL;
+
+	for (unsigned int i = 0; f && i < list->nr; i++)
+		fprintf(f, "%s%s", i ? "," : "", list->item[i]);
+	if (f)
+		fclose(f);
+	return text;
+}
+
+struct selection {
+	bool (*wants)(const char *event, void *arg);
+	void *arg;
+	const char *globs;
+	bool reasons;
+};
+
+/*
+ * Losses are always counted. Events that name others pass --event, but only if the command asks for them at all.
+ */
+static bool selection_wants(const char *name, void *arg)
+{
+	const struct selection *s = arg;
+	const struct event_type *type = event_type_named(name);
+
+	if (type && type->id == EV_lost)
+		return true;
+	if (s->reasons && trim_reason_wants(name))
+		return true;
+	if (s->wants && !s->wants(name, s->arg))
+		return false;
+	return !s->globs || trim_name_matches(s->globs, name) || (type && trim_is_naming(type));
+}
+
+/* Trims the merged reader `all`, which it owns, to what the options select. */
+static int trimmed_open(const struct input_set *set, struct reader *all,
+			const struct read_hint *hint, const char *globs, struct reader **ret)
+{
+	const struct input_options *o = set->options;
+	_cleanup_free_ char *reason_globs = join(&o->reasons);
+	uint32_t pids[INPUTS_MAX];
+	uint16_t vcpus[OPTION_LIST_MAX];
+	struct trim trim = {.since_ns = hint->since_ns,
+			    .until_ns = hint->until_ns,
+			    .events = globs,
+			    .reasons = reason_globs,
+			    .pids = pids,
+			    .tids = o->tids.item,
+			    .nr_tids = o->tids.nr,
+			    .vcpus = vcpus};
+	int err = o->vm ? vm_pids(set, pids, INPUTS_MAX, &trim.nr_pids) : 0;
+
+	if (err) {
+		reader_close(all);
+		return err;
+	}
+	for (unsigned int i = 0; i < o->vcpus.nr; i++)
+		vcpus[trim.nr_vcpus++] = o->vcpus.item[i] < RECORD_NO_VCPU
+						 ? (uint16_t)o->vcpus.item[i]
+						 : RECORD_NO_VCPU - 1;
+	return trim_open(all, &trim, ret);
+}
+
+/* Merges the inputs, which are open, into set->reader. */
+static int inputs_merge(struct input_set *set, const struct read_hint *hint, const char *globs)
+{
+	struct reader *inputs[INPUTS_MAX], *all;
+	int err;
+
+	for (unsigned int i = 0; i < input_set_nr(set); i++)
+		inputs[i] = set->input[i].reader;
+	err = merge_open(inputs, input_set_nr(set), &all);
+	if (!err && set->is_trimmed)
+		err = trimmed_open(set, all, hint, globs, &set->reader);
+	else if (!err)
+		set->reader = all;
+	if (err) {
+		set->reader = NULL;
+		reader_drop(set); /* the inputs are closed */
+	}
+	return err;
+}
+
+static int set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg,
+		    bool has_window)
+{
+	_cleanup_free_ char *globs = join(&set->options->globs);
+	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0};
+	struct read_hint hint = {.until_ns = UINT64_MAX,
+				 .wants = wants || globs ? selection_wants : NULL,
+				 .arg = &s};
+	int err = 0;
+
+	reader_drop(set);
+	if (has_window) { /* times count from the start, which is known once the inputs are open */
+		err = inputs_open(set, NULL);
+		if (!err)
+			err = window_make(set, &hint);
+		inputs_close(set);
+	}
+	set->until_ns = hint.until_ns;
+	set->is_trimmed = has_window || input_options_have_filter(set->options);
+	if (!err)
+		err = inputs_open(set, &hint);
+	return err ? err : inputs_merge(set, &hint, globs);
+}
+
+int input_set_open_all_times(struct input_set *set, bool (*wants)(const char *event, void *arg),
+			     void *arg)
+{
+	return set_open(set, wants, arg, false);
+}
+
+int input_set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg)
+{
+	return set_open(set, wants, arg, input_options_have_window(set->options));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A set of inputs that are read together: the host's traces and the guests', their clocks aligned, merged into one
+ * reader in time order and trimmed to what the options select. Sets are independent of each other.
+ */
+#ifndef HOSTRACE_INPUT_SET_H
+#define HOSTRACE_INPUT_SET_H
+
+#include "event/reader.h"
+#include "input/input_options.h"
+
+struct align;
+struct align_guest;
+
+enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
+
+struct input {
+	const char *path;
+	char name[16]; /* "host", "host2", ..., "guest", "guest2", ... */
+	bool is_guest;
+	struct reader *reader; /* owned by the set's reader; NULL before the set is opened */
+};
+
+/* All members are for reading only. */
+struct input_set {
+	const struct input_options *options; /* borrowed */
+	struct input input[INPUTS_MAX];	     /* by event.source: first the hosts, then the guests */
+	unsigned int nr_hosts, nr_guests;
+	struct reader *reader; /* merged and trimmed; owned; NULL before the set is opened */
+	bool is_trimmed;       /* the options filter events or times */
+	uint64_t until_ns;     /* end of the time window, absolute; UINT64_MAX: none */
+
+	char *companion[OPTION_LIST_MAX]; /* owned: paths of the first guests, from input_set_add_companions() */
+	unsigned int nr_companions;
+	struct input_clocks *clocks; /* how guests relate to the host; shared by input_set_copy() */
+};
+
+/* The inputs that the options name; nothing is opened. The options must outlive the set. 0 or -ENOMEM. */
+int input_set_new(const struct input_options *options, struct input_set **ret);
+
+/* A further, independent set of the same inputs, which are not aligned again. 0 or -ENOMEM. */
+int input_set_copy(const struct input_set *set, struct input_set **ret);
+
+/* Closes the reader as well. */
+void input_set_close(struct input_set *set);
+DEFINE_CLEANUP(input_set, struct input_set *, input_set_close);
+#define _cleanup_input_set_ _cleanup_(input_set_cleanup_)
+
+/*
+ * Adds the companion files of the only recording, unless the options name guests or say that they are not wanted.
+ * note() is called for each one that is missing or does not match. To be called before the set is opened.
+ */
+void input_set_add_companions(struct input_set *set, void (*note)(const char *fmt, ...));
+
+/*
+ * Opens set->reader. `wants` selects events by name, as in struct read_hint; NULL: all. A set that is open is closed
+ * first, so that it can be read several times. Errors: -errno with the error message set.
+ */
+int input_set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg);
+
+/* The same for all times: the caller itself applies input_options_window(). */
+int input_set_open_all_times(struct input_set *set, bool (*wants)(const char *event, void *arg),
+			     void *arg);
+
+static inline unsigned int input_set_nr(const struct input_set *set)
+{
+	return set->nr_hosts + set->nr_guests;
+}
+
+/* The name of event.source; "?" beyond the last. */
+const char *input_set_name(const struct input_set *set, unsigned int source);
+bool input_set_is_guest(const struct input_set *set, unsigned int source);
+
+/* Does the event pass the options' filters, or is it only there because it names others? */
+bool input_set_selects(const struct input_set *set, const struct event *ev);
+
+/*
+ * How guest 0, 1, ... is related to the host's clock, found when first asked for; -1: what the host's recording says
+ * of its vCPUs without any guest's trace. Owned by the set. -errno with the error message set; see clock/align.h.
+ */
+int input_set_align(const struct input_set *set, int guest, struct align **ret,
+		    const struct align_guest **ret_guest);
+
+/* Where the input ends: the last event, or the end of the time window if that is earlier. After the reader's end. */
+uint64_t input_set_end_ns(const struct input_set *set);
+
+/* Was --strict given, and did any input lose events? */
+bool input_set_strict_failed(const struct input_set *set);
+
+#endif
