@@ -127,7 +127,9 @@ clean:
 define HELP
 make               builds $(BUILD)/hostrace and $(BUILD)/hostrace-guest
 make demo          boots a small VM of its own, records it, explains what it sees
-make check         all tests of this machine (SAN=1: with sanitizers); check-units, check-cases, lint: one part
+make check         all tests of this machine (SAN=1: with sanitizers)
+make check-fast    unit tests, cases and lints: a minute; check-units, check-cases, check-fuzz, lint: one part
+make check-unit U=clock_fit, make check-case C=exits: one test, with its whole output
 make check-live    the host in a box: recording under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: a part)
 make fuzz          looks for new crashes (T=60 seconds each, FUZZ_NAMES=hrt)
 make bench         what recording costs, and how fast traces are read
@@ -137,6 +139,7 @@ make install       into PREFIX=/usr/local, below DESTDIR; make uninstall takes i
 make deps          installs what all this needs; make clean
 
 BUILD=build        where everything is built
+JOBS=2             how many tests run at once (default: one per CPU)
 LIVE=0             without libbpf: reads traces, records none
 WERROR=1, V=1      warnings are errors; shows commands
 endef

@@ -7,10 +7,12 @@
 #   tests/run-cases.sh NAME...              some
 #   tests/run-cases.sh --update NAME...     writes `expect` from what is printed now; read the diff before committing
 #
-# HOSTRACE is the program (default build/hostrace). stderr is not compared; a cmd that is about messages says 2>&1.
+# HOSTRACE is the program (default build/hostrace); JOBS is how many cases run at once (default: one per CPU).
+# stderr is not compared; a cmd that is about messages says 2>&1.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
+jobs=${JOBS:-$(nproc)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,15 +24,35 @@ for generator in "$(dirname "$hostrace")"/tests/gen/*; do
 	[ -x "$generator" ] && ln -s "$generator" "$work/bin/"
 done
 
-# Prints what the case in folder $1 prints.
+# Prints what the case in folder $1 prints; $2 is a directory to work in.
 run_case() {
 	local status
-	rm -rf "$work/case"
-	cp -r "$1" "$work/case"
-	rm -f "$work/case/expect"
-	(cd "$work/case" && timeout -k 5 60 sh ./cmd 2>"$work/stderr" </dev/null)
+	rm -rf "$2/case"
+	cp -r "$1" "$2/case"
+	rm -f "$2/case/expect"
+	(cd "$2/case" && timeout -k 5 60 sh ./cmd 2>"$2/stderr" </dev/null)
 	status=$?
 	[ $status = 0 ] || echo "exit $status"
+}
+
+# Runs case $2, number $1, in directory $3, and prints its result.
+check_case() {
+	local dir=$root/tests/cases/$2
+	if [ ! -f "$dir/cmd" ]; then
+		echo "not ok $1 - $2: no such case"
+		return
+	fi
+	run_case "$dir" "$3" >"$3/out"
+	if [ $update = 1 ]; then
+		cp "$3/out" "$dir/expect"
+		echo "ok $1 - $2: written"
+	elif diff -u --label "$2/expect" --label printed "$dir/expect" "$3/out" >"$3/diff" 2>&1; then
+		echo "ok $1 - $2"
+	else
+		echo "not ok $1 - $2"
+		sed 's/^/# /' "$3/diff"
+		sed 's/^/# stderr: /' "$3/stderr"
+	fi
 }
 
 update=0
@@ -45,31 +67,16 @@ if [ $# -eq 0 ]; then
 	done
 fi
 
-n=0
-failed=0
-for name in "$@"; do
-	dir=$root/tests/cases/$name
-	n=$((n + 1))
-	if [ ! -f "$dir/cmd" ]; then
-		echo "not ok $n - $name: no such case"
-		failed=1
-		continue
-	fi
-	if [ $update = 1 ]; then
-		run_case "$dir" >"$work/out"
-		cp "$work/out" "$dir/expect"
-		echo "ok $n - $name: written"
-		continue
-	fi
-	run_case "$dir" >"$work/out"
-	if diff -u --label "$name/expect" --label printed "$dir/expect" "$work/out" >"$work/diff" 2>&1; then
-		echo "ok $n - $name"
-	else
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$work/diff"
-		sed 's/^/# stderr: /' "$work/stderr"
-		failed=1
-	fi
+# Each job takes every jobs-th case; results are printed in order when all are done.
+names=("$@")
+mkdir "$work/results"
+for ((job = 0; job < jobs; job++)); do
+	mkdir "$work/$job"
+	for ((i = job; i < $#; i += jobs)); do
+		check_case $((i + 1)) "${names[i]}" "$work/$job" >"$work/results/$(printf %05d $i)"
+	done &
 done
-echo "1..$n"
-exit $failed
+wait
+cat "$work"/results/*
+echo "1..$#"
+! grep -q '^not ok' -r "$work/results"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs one test program that speaks TAP and keeps the score; quiet if all is well.
+# Runs one test program that speaks TAP and keeps the score; quiet if all is well. Several may run at once.
 #
 #   tests/tap.sh NAME SECONDS COMMAND...    one line on success, the whole output on failure
 #   tests/tap.sh --summary                  "N passed, N failed, N skipped" of all since the score was removed
@@ -80,7 +80,9 @@ run() {
 		echo "# no result was printed" >>"$log"
 		failed=1
 	fi
-	echo "$name $passed $failed $skipped" >>"$CHECK_DIR/score"
+	exec 9>>"$CHECK_DIR/score"
+	flock 9 # results do not mix
+	echo "$name $passed $failed $skipped" >&9
 	if [ "$failed" != 0 ]; then
 		printf '  FAIL    %s: %d of %d, after %d s:\n' "$name" "$failed" \
 			$((passed + failed + skipped)) $((SECONDS - begin))

@@ -1,5 +1,6 @@
-# `make check`: all that proves hostrace on this machine; `make check SAN=1`: the same parts that need no VM, with
-# sanitizers; `make fuzz T=60 [FUZZ_NAMES=hrt]`: looks for new crashes. Tests are found by wildcard: a new one is a new file.
+# `make check`: all tests of this machine; `make check SAN=1`: those that need no VM, with sanitizers; `make check-fast`:
+# those of the inner loop; `make fuzz T=60 [FUZZ_NAMES=hrt]`: looks for new crashes. Tests are found by wildcard: a new
+# one is a new file.
 
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
 FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c))
@@ -15,36 +16,57 @@ check:
 	@scripts/deps.sh build check live docs
 	$(Q)$(MAKE) --no-print-directory check-run
 
-.PHONY: format check-build check-run check-parts check-units check-cases check-fuzz fuzz-build
+check-fast:
+	@scripts/deps.sh build check docs
+	$(Q)$(MAKE) --no-print-directory check-fast-run
+
+.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
-# The score is kept over all parts; only the summary decides.
+# What tests/tap.sh runs: NAME,SECONDS,COMMAND. The longest come first, so that none is left alone at the end.
+LONG_UNITS = $(filter %/test_clock_fit %/test_fast_path %/test_ring_races %/test_tracefile_broken,$(UNIT_TESTS))
+UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS)),\
+	unit/$(patsubst test_%,%,$(notdir $(u))),120,tests/run-unit.sh,$(u))
+LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
+	hardening,60,tests/lint/hardening.sh
+FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
+SLOW_PARTS = broken,120,tests/run-broken.sh $(foreach f,$(FUZZ_NAMES),fuzz/$(f),300,$(BUILD)/tests/fuzz/fuzz-$(f),$(subst \
+	$(space),$(comma),$(strip $(wildcard tests/fuzz/corpus/$(f) tests/broken tests/golden)))) \
+	$(if $(filter 1,$(SAN)),,guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
+comma := ,
+space := $(subst ,, )
+
+# Runs parts, as many at once as there are CPUs (JOBS); a failure does not end the others, it is in the score.
+JOBS	?= $(shell nproc)
+run_parts = $(Q)printf '%s\n' $(1) | tr , ' ' | $(CHECK_ENV) JOBS=1 xargs -P $(JOBS) -L 1 tests/tap.sh
+new_score = $(Q)rm -rf $(BUILD)/check && mkdir -p $(BUILD)/check
+
 check-run: check-build
-	$(Q)rm -rf $(BUILD)/check && mkdir -p $(BUILD)/check
-	$(Q)$(CHECK_ENV) tests/run-units.sh $(UNIT_TESTS)
-	$(Q)$(TAP) cases 300 tests/run-cases.sh
-	$(Q)$(TAP) broken 120 tests/run-broken.sh
-	$(Q)$(foreach f,$(FUZZ_NAMES),$(TAP) fuzz/$(f) 300 $(BUILD)/tests/fuzz/fuzz-$(f) \
-		$(wildcard tests/fuzz/corpus/$(f)) $(wildcard tests/broken tests/golden);) true
+	$(new_score)
+	$(call run_parts,$(FAST_PARTS) $(SLOW_PARTS))
 ifneq ($(SAN),1)
-	$(Q)$(TAP) lint 120 tests/lint/lint.sh
-	$(Q)$(TAP) stap 60 tests/lint/stap.sh
-	$(Q)$(TAP) hardening 60 tests/lint/hardening.sh
-	$(Q)$(TAP) guest-ring-carried 120 tests/lint/guest-ring.sh
-	$(Q)$(TAP) manual 120 tests/lint/manual.sh
-	$(Q)$(TAP) install 60 tests/lint/install.sh
 	$(Q)$(TAP) without-libbpf 300 tests/lint/without-libbpf.sh
 	$(Q)$(CHECK_ENV) tests/run-live.sh $(LIVE_TESTS)
 endif
 	$(Q)$(TAP) --summary
 
-# One part alone, with its whole output.
-check-units: $(UNIT_TESTS)
-	$(Q)for t in $^; do $$t || exit 1; done
+check-fast-run: all man $(UNIT_TESTS)
+	$(new_score)
+	$(call run_parts,$(FAST_PARTS))
+	$(Q)$(TAP) --summary
 
-check-cases: $(BUILD)/hostrace
-	$(Q)$(CHECK_ENV) tests/run-cases.sh
+check-units: $(UNIT_TESTS)
+	$(new_score)
+	$(call run_parts,$(UNIT_PARTS))
+	$(Q)$(TAP) --summary
+
+# One unit test, U=clock_fit; all cases, or one, C=exits: with their whole output.
+check-unit: $(BUILD)/tests/unit/test_$(U)
+	$(Q)tests/run-unit.sh $<
+
+check-cases check-case: $(BUILD)/hostrace
+	$(Q)$(CHECK_ENV) JOBS=$(JOBS) tests/run-cases.sh $(C)
 
 check-fuzz: $(FUZZ_PLAIN)
 	$(Q)for f in $(FUZZ_NAMES); do \

@@ -1,7 +1,7 @@
 # Programs that make input files of known content for cases; tests/run-cases.sh puts them on PATH.
 GENERATORS = $(BUILD)/tests/gen/tracedat
 
-check-build check-cases: $(GENERATORS)
+check-build check-fast-run check-cases check-case: $(GENERATORS)
 
 $(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c
 	$(call say,CC,$<)
