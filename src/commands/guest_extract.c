@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analyzers/profile/sample_report.h"
+#include "output/samples/samples_output.h"
 #include "base/error.h"
 #include "base/replace.h"
 #include "commands/common/command.h"

@@ -40,23 +40,6 @@ static const struct option_row *const named[] = {
 	profile_options, tracepoint_options,  NULL,
 };
 
-void profile_trees_put(const struct calltree *tree, bool grouped, struct row_sink *sink)
-{
-	if (!sink->json) {
-		profile_print(tree, grouped, sink->out);
-		return;
-	}
-	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
-		uint32_t root = calltree_root_at(tree, i);
-		json_t *o = calltree_json(tree, root);
-
-		if (grouped && o)
-			json_object_set_new(o, "group", text_json(calltree_title(tree, root)));
-		if (o)
-			row_sink_add(sink, o);
-	}
-}
-
 /* ---- --causes ---- */
 
 struct cause_sums {
@@ -142,7 +125,7 @@ static int causes_profile(struct sample_run *run, struct profile_options *opt)
 	if (!err)
 		err = sample_profile(run->trace, opt, &tree);
 	if (!err) {
-		profile_trees_put(tree, opt->group != PROFILE_GROUP_NONE, &run->sink);
+		call_trees_print(tree, opt->group != PROFILE_GROUP_NONE, &run->sink);
 		run->more = cause_notes(&sums);
 	}
 	calltree_close(tree);
@@ -170,7 +153,7 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *name)
 	int err = sample_profile(run.trace, &opt, &tree);
 
 	if (!err)
-		profile_trees_put(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
+		call_trees_print(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
 	calltree_close(tree);
 	return sample_run_close(&run, err);
 }
@@ -212,8 +195,9 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 {
 	struct profile_options p = {0};
 	struct flame_options opt = {.tracepoint = tracepoint, .compat = compat_given};
+	_cleanup_(flame_cleanup_) struct flame *flame = NULL;
 	struct sample_run run;
-	int status;
+	int status, err;
 
 	(void)rest;
 	if (profile_given(&p))
@@ -222,11 +206,14 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 		return command_usage("--min-hits takes a number here, not a percentage");
 	opt.symbols = p.symbols;
 	opt.frames = p.frames;
-	opt.min_hits = p.tree.min_hits;
 	status = sample_run_open(argc, argv, "text folded json", &opt.range, &run);
-	return status != SAMPLE_RUN_BEGUN
-		       ? status
-		       : sample_run_close(&run, sample_flame(run.trace, &opt, &run.sink));
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	err = flame_open(run.trace, &opt, &flame);
+	if (!err)
+		flame_print(flame, p.tree.min_hits, &run.sink);
+	flame_close(take_ptr(flame));
+	return sample_run_close(&run, err);
 }
 
 #define PROF_COMMAND(ident, command_name, table, text, more, sample)                               \

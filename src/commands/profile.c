@@ -156,7 +156,7 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 	if (!strcmp(out->format, "json")) {
 		struct row_sink sink = {.out = out->file, .json = true};
 
-		profile_trees_put(tree, grouped, &sink);
+		call_trees_print(tree, grouped, &sink);
 		row_sink_end(&sink, input_head(in, more));
 	} else if (!strcmp(out->format, "folded")) {
 		for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
@@ -165,7 +165,7 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 					      : NULL,
 				      out->file);
 	} else {
-		profile_print(tree, grouped, out->file);
+		call_trees_print(tree, grouped, &(struct row_sink){.out = out->file});
 		input_foot(in, more, out->file);
 	}
 	return 0;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "analyzers/profile/memory.h"
-#include "analyzers/profile/packets.h"
 #include "base/error.h"
 #include "base/replace.h"
 #include "commands/common/sample_run.h"
@@ -66,18 +65,19 @@ static int choice(const char *option, const char *word, const char *const *list)
 static int run_list_timed(int argc, char **argv, char **rest)
 {
 	static const char *const sorts[] = {"none", "duration", "time", NULL};
-	struct list_timed_options opt = {.line = sample_line_given()};
+	struct sample_line_options line = sample_line_given();
+	struct pair_list_options opt = {.compat = compat_given};
 	struct sample_run run;
 	int sort = choice("--sort", sort_by, sorts), status;
 
 	(void)rest;
 	if (sort < 0)
 		return command_usage("%s", error_text());
-	opt.sort = (enum list_timed_sort)sort;
+	opt.sort = (enum pair_sort)sort;
 	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
 	return status != SAMPLE_RUN_BEGUN
 		       ? status
-		       : sample_run_close(&run, list_timed(run.trace, &opt, &run.sink));
+		       : sample_run_close(&run, pairs_print(run.trace, &opt, &line, &run.sink));
 }
 
 static int memory_given(struct memory_options *ret)
@@ -110,34 +110,43 @@ static int run_memory_analyzer(int argc, char **argv, char **rest)
 				     .compat = compat_given,
 				     .symbols = symbols_given(),
 				     .frames = frames_given()};
+	_cleanup_(memory_profile_cleanup_) struct memory_profile *memory = NULL;
 	struct sample_run run;
-	int status;
+	int status, err;
 
 	(void)rest;
 	if (memory_given(&opt))
 		return command_usage("%s", error_text());
 	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
-	return status != SAMPLE_RUN_BEGUN
-		       ? status
-		       : sample_run_close(&run, memory_profile(run.trace, &opt, &run.sink));
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	err = memory_profile_open(run.trace, &opt, &memory);
+	if (!err)
+		err = memory_print(memory_profile_tree(memory), &run.sink);
+	memory_profile_close(take_ptr(memory));
+	return sample_run_close(&run, err);
 }
 
 static int run_wakeup_latency(int argc, char **argv, char **rest)
 {
-	struct wakeup_options opt = {.line = sample_line_given(), .header = !no_header_given};
+	struct sample_line_options line = sample_line_given();
+	struct time_range range;
 	struct sample_run run;
 	int status;
 
 	(void)rest;
-	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
-	return status != SAMPLE_RUN_BEGUN
-		       ? status
-		       : sample_run_close(&run, wakeup_latency(run.trace, &opt, &run.sink));
+	status = sample_run_open(argc, argv, "text json", &range, &run);
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	if (compat_given)
+		range = (struct time_range){0}; /* the original ignores it */
+	return sample_run_close(
+		&run, wakeups_print(run.trace, &range, &line, !no_header_given, &run.sink));
 }
 
 static int run_cpu_load(int argc, char **argv, char **rest)
 {
-	struct cpu_load_options opt = {.cpus = cpus, .compat = compat_given};
+	struct cpu_load_options opt = {.cpus = cpus};
 	struct sample_run run;
 	int status;
 
@@ -145,8 +154,10 @@ static int run_cpu_load(int argc, char **argv, char **rest)
 	status = sample_run_open(argc, argv, "text csv json", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
-	opt.csv = !strcmp(run.out.format, "csv");
-	return sample_run_close(&run, cpu_load(run.trace, &opt, &run.sink));
+	if (compat_given)
+		opt.range = (struct time_range){0}; /* the original ignores it */
+	return sample_run_close(
+		&run, cpu_loads_print(run.trace, &opt, !strcmp(run.out.format, "csv"), &run.sink));
 }
 
 static void skipped_note(uint64_t nr)
@@ -168,7 +179,7 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 	(void)rest;
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
-	err = run.sink.json ? sample_list(run.trace, &list, &run.sink)
+	err = run.sink.json ? samples_print(run.trace, &list, &run.sink)
 			    : packets_tcpdump(run.trace, compat_given, run.out.file, &skipped);
 	skipped_note(skipped);
 	return sample_run_close(&run, err);
@@ -319,19 +330,27 @@ int sample_list_run(const char *path)
 	status = sample_run_open_file(path, "text json", &opt.range, &run);
 	return status != SAMPLE_RUN_BEGUN
 		       ? status
-		       : sample_run_close(&run, sample_list(run.trace, &opt, &run.sink));
+		       : sample_run_close(&run, samples_print(run.trace, &opt, &run.sink));
+}
+
+static int summary_close(struct sample_run *run, const struct sample_summary_options *opt)
+{
+	struct sample_summary summary = {0};
+	int err = sample_summary_make(run->trace, opt, &summary);
+
+	if (!err)
+		summary_print(&summary, &run->sink);
+	sample_summary_deinit(&summary);
+	return sample_run_close(run, err);
 }
 
 int sample_summary_run(const char *path, bool timed)
 {
 	struct sample_summary_options opt = {.timed = timed, .compat = compat_given};
 	struct sample_run run;
-	int status;
+	int status = sample_run_open_file(path, "text json", &opt.range, &run);
 
-	status = sample_run_open_file(path, "text json", &opt.range, &run);
-	return status != SAMPLE_RUN_BEGUN
-		       ? status
-		       : sample_run_close(&run, sample_summary(run.trace, &opt, &run.sink));
+	return status != SAMPLE_RUN_BEGUN ? status : summary_close(&run, &opt);
 }
 
 int sample_summary_timed_run(int argc, char **argv)
@@ -340,7 +359,5 @@ int sample_summary_timed_run(int argc, char **argv)
 	struct sample_run run;
 	int status = sample_run_open(argc, argv, "text json", &opt.range, &run);
 
-	return status != SAMPLE_RUN_BEGUN
-		       ? status
-		       : sample_run_close(&run, sample_summary(run.trace, &opt, &run.sink));
+	return status != SAMPLE_RUN_BEGUN ? status : summary_close(&run, &opt);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An OSv guest's trace, as anybody may have made it: through every report and the reader. */
 #include "analyzers/profile/memory.h"
-#include "analyzers/profile/packets.h"
 #include "analyzers/profile/profile.h"
-#include "analyzers/profile/sample_report.h"
+#include "output/samples/samples_output.h"
 #include "readers/osv/osv_convert.h"
 #include "readers/osv/osv_reader.h"
 #include "walk.h"
@@ -23,9 +22,41 @@ static void profiles_walk(struct sample_trace *t, bool compat, FILE *out)
 		struct calltree *tree = NULL;
 
 		if (!sample_profile(t, &opt, &tree))
-			profile_print(tree, opt.group != PROFILE_GROUP_NONE, out);
+			call_trees_print(tree, opt.group != PROFILE_GROUP_NONE,
+					 &(struct row_sink){.out = out});
 		calltree_close(tree);
 	}
+}
+
+static void summary_walk(struct sample_trace *t, bool compat, struct row_sink *sink)
+{
+	struct sample_summary_options opt = {.timed = true, .compat = compat};
+	struct sample_summary s = {0};
+
+	if (!sample_summary_make(t, &opt, &s))
+		summary_print(&s, sink);
+	sample_summary_deinit(&s);
+}
+
+static void memory_walk(struct sample_trace *t, bool compat, struct row_sink *sink)
+{
+	struct memory_options opt = {
+		.keys = {0, 1, 2, 3}, .nr_keys = 4, .compat = compat, .symbols = no_names};
+	struct memory_profile *m = NULL;
+
+	if (!memory_profile_open(t, &opt, &m))
+		memory_print(memory_profile_tree(m), sink);
+	memory_profile_close(m);
+}
+
+static void flame_walk(struct sample_trace *t, bool compat, struct row_sink *sink)
+{
+	struct flame_options opt = {.compat = compat, .symbols = no_names};
+	struct flame *f = NULL;
+
+	if (!flame_open(t, &opt, &f))
+		flame_print(f, 0, sink);
+	flame_close(f);
 }
 
 static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *out)
@@ -33,20 +64,17 @@ static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *o
 	struct row_sink sink = {.out = out, .json = json};
 	struct sample_line_options line = {
 		.backtrace = true, .compat = compat, .symbols = no_names};
+	struct time_range all = {0};
 	uint64_t skipped;
 
-	sample_list(t, &(struct sample_list_options){.line = line}, &sink);
-	list_timed(t, &(struct list_timed_options){.line = line, .sort = LIST_TIMED_BY_TIME},
-		   &sink);
-	wakeup_latency(t, &(struct wakeup_options){.line = line}, &sink);
-	cpu_load(t, &(struct cpu_load_options){.compat = compat}, &sink);
-	sample_summary(t, &(struct sample_summary_options){.timed = true, .compat = compat}, &sink);
-	sample_flame(t, &(struct flame_options){.compat = compat, .symbols = no_names}, &sink);
-	memory_profile(
-		t,
-		&(struct memory_options){
-			.keys = {0, 1, 2, 3}, .nr_keys = 4, .compat = compat, .symbols = no_names},
-		&sink);
+	samples_print(t, &(struct sample_list_options){.line = line}, &sink);
+	pairs_print(t, &(struct pair_list_options){.compat = compat, .sort = PAIRS_BY_TIME}, &line,
+		    &sink);
+	wakeups_print(t, &all, &line, true, &sink);
+	cpu_loads_print(t, &(struct cpu_load_options){0}, false, &sink);
+	summary_walk(t, compat, &sink);
+	flame_walk(t, compat, &sink);
+	memory_walk(t, compat, &sink);
 	packets_pcap_dump(t, compat, out, &skipped);
 }
 

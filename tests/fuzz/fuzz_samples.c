@@ -10,7 +10,7 @@
 #include "analyzers/profile/host_profile.h"
 #include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
-#include "analyzers/profile/sample_report.h"
+#include "output/samples/samples_output.h"
 #include "analyzers/profile/samples.h"
 #include "readers/readers.h"
 
@@ -50,22 +50,43 @@ static void profiles_walk(struct sample_trace *t, FILE *out)
 		struct calltree *tree = NULL;
 
 		if (!sample_profile(t, &opt, &tree))
-			profile_print(tree, opt.group != PROFILE_GROUP_NONE, out);
+			call_trees_print(tree, opt.group != PROFILE_GROUP_NONE,
+					 &(struct row_sink){.out = out});
 		calltree_close(tree);
 	}
+}
+
+static void summary_walk(struct sample_trace *t, struct row_sink *sink)
+{
+	struct sample_summary_options opt = {.timed = true};
+	struct sample_summary s = {0};
+
+	if (!sample_summary_make(t, &opt, &s))
+		summary_print(&s, sink);
+	sample_summary_deinit(&s);
+}
+
+static void memory_walk(struct sample_trace *t, struct row_sink *sink)
+{
+	struct memory_options opt = {.keys = {0, 1, 2, 3}, .nr_keys = 4};
+	struct memory_profile *m = NULL;
+
+	if (!memory_profile_open(t, &opt, &m))
+		memory_print(memory_profile_tree(m), sink);
+	memory_profile_close(m);
 }
 
 static void reports_walk(struct sample_trace *t, FILE *out)
 {
 	struct row_sink sink = {.out = out};
 	struct sample_line_options line = {.backtrace = true};
+	struct time_range all = {0};
 
-	list_timed(t, &(struct list_timed_options){.line = line, .sort = LIST_TIMED_BY_DURATION},
-		   &sink);
-	wakeup_latency(t, &(struct wakeup_options){.line = line}, &sink);
-	cpu_load(t, &(struct cpu_load_options){0}, &sink);
-	sample_summary(t, &(struct sample_summary_options){.timed = true}, &sink);
-	memory_profile(t, &(struct memory_options){.keys = {0, 1, 2, 3}, .nr_keys = 4}, &sink);
+	pairs_print(t, &(struct pair_list_options){.sort = PAIRS_BY_DURATION}, &line, &sink);
+	wakeups_print(t, &all, &line, false, &sink);
+	cpu_loads_print(t, &(struct cpu_load_options){0}, false, &sink);
+	summary_walk(t, &sink);
+	memory_walk(t, &sink);
 }
 
 static void host_walk(FILE *out)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "analyzers/profile/packets.h"
-#include "analyzers/profile/sample_report.h"
-#include "analyzers/profile/text_out.h"
+#include "output/samples/packets.h"
+#include "output/samples/samples_output.h"
+#include "output/samples/text_out.h"
 
 static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 255, 4096, 99999, 0x7fffffff, 0xffffffff,
 				   0x100000000, 999999999, 1000000000, 8880000842, 0xdeadbeefcafe,

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyzers/profile/text_out.h"
+#include "output/samples/text_out.h"
 
 static void check(uint64_t v)
 {

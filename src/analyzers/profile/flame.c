@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `prof-flame` of OSv's tool: stacks and how often each was seen, in order of appearance. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzers/profile/sample_report.h"
+#include "analyzers/profile/flame.h"
 #include "base/error.h"
 
 struct stack {
@@ -106,32 +105,11 @@ static int read_all(struct flame *f, struct sample_trace *t)
 	return err ? err : r;
 }
 
-static void stack_put(const struct flame *f, const struct stack *k, struct row_sink *sink)
+int flame_open(struct sample_trace *t, const struct flame_options *opt, struct flame **ret)
 {
-	json_t *list = sink->json ? json_array() : NULL;
-
-	for (unsigned int i = 0; i < k->nr; i++) {
-		const char *text = calltree_frame_text(f->tree, k->frames[i]);
-
-		if (list)
-			json_array_append_new(list, text_json(text));
-		else
-			fprintf(sink->out, "%s%s", i ? ";" : "", text);
-	}
-	if (list) {
-		row_sink_add(sink,
-			     json_pack("{s:o, s:I}", "stack", list, "hits", (json_int_t)k->hits));
-		return;
-	}
-	fprintf(sink->out, " %" PRIu64 "\n", k->hits);
-	sink->nr++;
-}
-
-int sample_flame(struct sample_trace *t, const struct flame_options *opt, struct row_sink *sink)
-{
+	_cleanup_(flame_cleanup_) struct flame *f = calloc(1, sizeof(*f));
 	struct frames_options frames = opt->frames;
-	struct flame f = {.opt = opt};
-	int err = symbols_open(t, &opt->symbols, &f.symbols);
+	int err = f ? symbols_open(t, &opt->symbols, &f->symbols) : fail(-ENOMEM, "out of memory");
 
 	frames.caller_oriented = true; /* outermost first */
 	frames.decimal = opt->compat;
@@ -139,21 +117,46 @@ int sample_flame(struct sample_trace *t, const struct flame_options *opt, struct
 	if (opt->compat)
 		frames.function = NULL;
 	if (!err)
-		err = calltree_open(&f.tree);
+		err = calltree_open(&f->tree);
 	if (!err)
-		err = calltree_root(f.tree, "All", &f.root);
+		err = calltree_root(f->tree, "All", &f->root);
 	if (!err)
-		err = frames_open(f.symbols, f.tree, &frames, &f.frames);
+		err = frames_open(f->symbols, f->tree, &frames, &f->frames);
+	if (err)
+		return err;
+	f->opt = opt;
+	err = read_all(f, t);
 	if (!err)
-		err = read_all(&f, t);
-	for (uint32_t i = 0; i < f.nr && !err && !row_sink_full(sink); i++)
-		if (f.stack[f.order[i]].hits >= opt->min_hits)
-			stack_put(&f, &f.stack[f.order[i]], sink);
-	frames_close(f.frames);
-	calltree_close(f.tree);
-	symbols_close(f.symbols);
-	free(f.stack);
-	free(f.order);
-	free(f.node_of);
+		*ret = take_ptr(f);
 	return err;
+}
+
+void flame_close(struct flame *f)
+{
+	if (!f)
+		return;
+	frames_close(f->frames);
+	calltree_close(f->tree);
+	symbols_close(f->symbols);
+	free(f->stack);
+	free(f->order);
+	free(f->node_of);
+	free(f);
+}
+
+uint32_t flame_nr_stacks(const struct flame *f)
+{
+	return f->nr;
+}
+
+struct flame_stack flame_stack(const struct flame *f, uint32_t i)
+{
+	const struct stack *k = &f->stack[f->order[i]];
+
+	return (struct flame_stack){k->nr, k->hits, k->frames};
+}
+
+const char *flame_frame(const struct flame *f, uint32_t frame)
+{
+	return calltree_frame_text(f->tree, frame);
 }

@@ -28,7 +28,7 @@ struct places {
 	bool known;
 };
 
-struct memory {
+struct memory_profile {
 	const struct memory_options *opt;
 	struct sample_trace *trace;
 	struct symbols *symbols;
@@ -94,7 +94,7 @@ static int argument_of(const struct sample_type *tp, const struct sample_arg_pla
 }
 
 /* Where the four numbers lie in the argument block, so that no text needs to be made and read. */
-static void places_find(struct memory *m, const struct sample_type *tp)
+static void places_find(struct memory_profile *m, const struct sample_type *tp)
 {
 	struct sample_arg_place place[SAMPLE_ARGS_MAX];
 	struct places *to = &m->places[tp->index];
@@ -120,7 +120,8 @@ static uint64_t number_at(const struct sample *s, const struct sample_arg_place 
 	return v;
 }
 
-static int allocation_parse(struct memory *m, const struct sample *s, struct allocation *ret)
+static int allocation_parse(struct memory_profile *m, const struct sample *s,
+			    struct allocation *ret)
 {
 	enum { TEXT_MAX = 64 << 10 };
 	const struct places *at = &m->places[s->tp->index];
@@ -150,7 +151,7 @@ static int allocation_parse(struct memory *m, const struct sample *s, struct all
 }
 
 /* The caller's call path. */
-static int path_of(struct memory *m, const struct sample *s, struct allocation *a)
+static int path_of(struct memory_profile *m, const struct sample *s, struct allocation *a)
 {
 	uint32_t id;
 	unsigned int nr;
@@ -160,7 +161,8 @@ static int path_of(struct memory *m, const struct sample *s, struct allocation *
 	return r < 0 ? r : 0;
 }
 
-static uint32_t *slot_of(const struct memory *m, uint32_t *slot, uint32_t mask, uint64_t buffer)
+static uint32_t *slot_of(const struct memory_profile *m, uint32_t *slot, uint32_t mask,
+			 uint64_t buffer)
 {
 	uint32_t h = (uint32_t)((buffer * 0x9e3779b97f4a7c15ull) >> 36);
 
@@ -169,7 +171,7 @@ static uint32_t *slot_of(const struct memory *m, uint32_t *slot, uint32_t mask, 
 	return &slot[h & mask];
 }
 
-static int slots_room(struct memory *m)
+static int slots_room(struct memory_profile *m)
 {
 	uint32_t mask = m->slots_mask ? m->slots_mask * 2 + 1 : 4095;
 
@@ -187,7 +189,7 @@ static int slots_room(struct memory *m)
 	return 0;
 }
 
-static int list_room(struct memory *m)
+static int list_room(struct memory_profile *m)
 {
 	int err;
 
@@ -198,7 +200,7 @@ static int list_room(struct memory *m)
 	return err ? err : array_room(m->first, m->nr);
 }
 
-static int allocation_add(struct memory *m, const struct sample *s)
+static int allocation_add(struct memory_profile *m, const struct sample *s)
 {
 	struct allocation a;
 	int err = allocation_parse(m, s, &a);
@@ -228,7 +230,7 @@ static int allocation_add(struct memory *m, const struct sample *s)
 	return 0;
 }
 
-static int read_all(struct memory *m)
+static int read_all(struct memory_profile *m)
 {
 	struct sample s;
 	int r = 0, err = 0;
@@ -240,7 +242,7 @@ static int read_all(struct memory *m)
 	return err ? err : r;
 }
 
-static int memory_open(struct memory *m)
+static int memory_open(struct memory_profile *m)
 {
 	struct sample_trace *t = m->trace;
 	int err = symbols_open(t, &m->opt->symbols, &m->symbols);
@@ -265,7 +267,7 @@ static int memory_open(struct memory *m)
 	return err;
 }
 
-static int tree_make(struct memory *m)
+static int tree_make(struct memory_profile *m)
 {
 	int err = memory_tree_open(&m->tree);
 
@@ -279,8 +281,10 @@ static int tree_make(struct memory *m)
 	return err ? err : memory_tree_finish(&m->tree);
 }
 
-static void memory_close(struct memory *m)
+void memory_profile_close(struct memory_profile *m)
 {
+	if (!m)
+		return;
 	frames_close(m->frames);
 	symbols_close(m->symbols);
 	calltree_close(m->texts);
@@ -291,19 +295,33 @@ static void memory_close(struct memory *m)
 	free(m->first);
 	free(m->allocator);
 	free(m->text);
+	free(m);
 }
 
-int memory_profile(struct sample_trace *t, const struct memory_options *opt, struct row_sink *sink)
+int memory_profile_open(struct sample_trace *t, const struct memory_options *opt,
+			struct memory_profile **ret)
 {
-	struct memory m = {.opt = opt, .trace = t, .tree = {.opt = opt}};
-	int err = memory_open(&m);
+	struct memory_profile *m = calloc(1, sizeof(*m));
+	int err;
 
+	if (!m)
+		return fail(-ENOMEM, "out of memory");
+	m->opt = opt;
+	m->trace = t;
+	m->tree.opt = opt;
+	err = memory_open(m);
 	if (!err)
-		err = read_all(&m);
+		err = read_all(m);
 	if (!err)
-		err = tree_make(&m);
-	if (!err)
-		err = memory_tree_print(&m.tree, sink);
-	memory_close(&m);
+		err = tree_make(m);
+	if (err)
+		memory_profile_close(m);
+	else
+		*ret = m;
 	return err;
+}
+
+const struct memory_tree *memory_profile_tree(const struct memory_profile *m)
+{
+	return &m->tree;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `memory-analyzer` of OSv's tool: allocations by allocator, alignment, size and call path. */
+/* Allocations by allocator, alignment, size and call path. */
 #ifndef HOSTRACE_MEMORY_PROFILE_H
 #define HOSTRACE_MEMORY_PROFILE_H
 
-#include "analyzers/profile/sample_report.h"
+#include "analyzers/profile/frames.h"
+#include "analyzers/profile/time_range.h"
 
 enum memory_key {
 	MEMORY_ALLOCATOR,
@@ -28,7 +29,16 @@ struct memory_options {
 	struct frames_options frames;
 };
 
-/* JSON: {"name","count","allocated","unused","children":[..]}, call paths {"name","hits",..}. */
-int memory_profile(struct sample_trace *t, const struct memory_options *opt, struct row_sink *sink);
+struct memory_profile;
+struct memory_tree;
+
+/* Reads the trace, which must outlive the profile, as `opt` must. 0 or -errno with the error message set. */
+int memory_profile_open(struct sample_trace *t, const struct memory_options *opt,
+			struct memory_profile **ret);
+void memory_profile_close(struct memory_profile *m);
+DEFINE_CLEANUP(memory_profile, struct memory_profile *, memory_profile_close);
+
+/* For those who write it, see memory_tree.h. */
+const struct memory_tree *memory_profile_tree(const struct memory_profile *m);
 
 #endif

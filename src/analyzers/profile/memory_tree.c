@@ -8,6 +8,8 @@
 
 enum { NODES_MAX = 4 << 20 };
 
+const char *const memory_allocators[ALLOCATORS] = {"kmalloc", "large", "mempool", "page", "slab"};
+
 /* ---- children ---- */
 
 /* What tells a node from its siblings; one parent has either groups or frames below it. */
@@ -219,18 +221,33 @@ double memory_unused_percent(const struct memory_node *n)
 	return n->total_bytes ? (double)n->lost_bytes * 100 / (double)n->total_bytes : 0;
 }
 
-static const struct memory_tree *sorting; /* qsort has no argument */
+static bool visible(const struct memory_tree *t, const struct memory_node *n)
+{
+	if (!n->is_frame)
+		return n->count >= t->opt->min_count;
+	return n->count >= t->opt->min_hits &&
+	       (double)(n->count * 100ull) / (double)t->node[n->group].count >=
+		       t->opt->min_hits_percent;
+}
+
+uint32_t memory_tree_visible(const struct memory_tree *t, uint32_t number)
+{
+	while (number != MEMORY_NONE && !visible(t, &t->node[number]))
+		number = t->node[number].sibling;
+	return number;
+}
 
 /* Stable: a node's number tells which was first. */
-static int compare(const void *a, const void *b)
+static int compare(const void *a, const void *b, void *arg)
 {
+	const struct memory_tree *t = arg;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct memory_node *x = &sorting->node[i], *y = &sorting->node[j];
+	const struct memory_node *x = &t->node[i], *y = &t->node[j];
 
-	if (x->is_frame || sorting->opt->sort == MEMORY_SORT_COUNT) {
+	if (x->is_frame || t->opt->sort == MEMORY_SORT_COUNT) {
 		if (x->count != y->count)
 			return x->count > y->count ? -1 : 1;
-	} else if (sorting->opt->sort == MEMORY_SORT_UNUSED) {
+	} else if (t->opt->sort == MEMORY_SORT_UNUSED) {
 		double u = memory_unused_percent(x), v = memory_unused_percent(y);
 
 		if (u != v)
@@ -255,8 +272,7 @@ static int sort_children(struct memory_tree *t, uint32_t number)
 		return fail(-ENOMEM, "out of memory");
 	for (uint32_t i = n->child; i != MEMORY_NONE; i = t->node[i].sibling)
 		list[nr++] = i;
-	sorting = t;
-	qsort(list, nr, sizeof(*list), compare);
+	qsort_r(list, nr, sizeof(*list), compare, t);
 	for (uint32_t i = 0; i < nr; i++) {
 		*end = list[i];
 		end = &t->node[list[i]].sibling;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree of memory-analyzer: memory_profile.c reads allocations into it, osv_memory_print.c writes it; nobody else
- * includes it.
+ * The tree of allocations: memory.c reads them into it, output/samples/memory_print.c writes it; nobody else includes
+ * it.
  *
  * Groups by key stand at the top, call paths below. A call path's node holds all the frames that its allocations share,
  * not one frame: a guest that allocates many sizes from many places would have nodes in millions, nearly all of them
@@ -60,7 +60,7 @@ int memory_tree_finish(struct memory_tree *t);
 
 double memory_unused_percent(const struct memory_node *n);
 
-/* Writes it as text, or as a row of JSON. 0 or -ENOMEM. */
-int memory_tree_print(const struct memory_tree *tree, struct row_sink *sink);
+/* The first of these siblings that the options do not hide, from `number` on; or MEMORY_NONE. */
+uint32_t memory_tree_visible(const struct memory_tree *t, uint32_t number);
 
 #endif

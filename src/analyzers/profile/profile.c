@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzers/profile/pair_list.h"
 #include "analyzers/profile/profile.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -184,29 +185,20 @@ static int fold_hits(struct profile *p)
 
 /* ---- timed: pairs by their entry's backtrace ---- */
 
-static int add_pair(struct profile *p, const struct sample_pair *timed)
+static int add_pair(void *arg, const struct sample_pair *pair)
 {
-	if (!sample_type_is(timed->entry.tp, p->opt->tracepoint) || !timed->entry.nr_backtrace)
+	struct profile *p = arg;
+
+	if (!sample_type_is(pair->entry.tp, p->opt->tracepoint) || !pair->entry.nr_backtrace)
 		return 0;
-	return add_trimmed(p, &timed->entry, timed->entry.time_ns, timed->duration_ns);
+	return add_trimmed(p, &pair->entry, pair->entry.time_ns, pair->duration_ns);
 }
 
 static int fold_timed(struct profile *p)
 {
-	_cleanup_(sample_pairs_cleanup_) struct sample_pairs *pairs = NULL;
-	struct sample s;
-	struct sample_pair timed;
-	int r = sample_pairs_open(p->trace, p->opt->compat, &pairs), err = r;
+	const struct pair_list_options opt = {.range = p->opt->range, .compat = p->opt->compat};
 
-	while (!err && (r = sample_next(p->trace, &s)) != 0) {
-		if (r < 0)
-			return r;
-		r = sample_pairs_next(pairs, &s, &timed);
-		err = r > 0 ? add_pair(p, &timed) : r;
-	}
-	while (!err && (r = sample_pairs_rest(pairs, &timed)) != 0)
-		err = r > 0 ? add_pair(p, &timed) : r;
-	return err;
+	return pair_list(p->trace, &opt, add_pair, p);
 }
 
 /* ---- idle: what waiting threads waited in while their CPU had nothing to do ---- */
@@ -348,15 +340,4 @@ int sample_profile(struct sample_trace *t, const struct profile_options *opt, st
 	}
 	profile_deinit(&p);
 	return err;
-}
-
-void profile_print(const struct calltree *tree, bool grouped, FILE *out)
-{
-	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
-		uint32_t root = calltree_root_at(tree, i);
-
-		if (grouped)
-			fprintf(out, "\n=== %s ===\n\n", calltree_title(tree, root));
-		calltree_print(tree, root, out);
-	}
 }

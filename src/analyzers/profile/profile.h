@@ -5,7 +5,7 @@
 #define HOSTRACE_PROFILE_H
 
 #include "analyzers/profile/frames.h"
-#include "analyzers/profile/sample_report.h"
+#include "analyzers/profile/time_range.h"
 
 enum profile_of { PROFILE_HITS, PROFILE_TIMED, PROFILE_IDLE };
 enum profile_group { PROFILE_GROUP_NONE, PROFILE_GROUP_THREAD, PROFILE_GROUP_CPU };
@@ -36,8 +36,5 @@ struct profile_options {
 /* Makes the finished tree; the caller closes it. 0 or -errno with the sentence set. */
 int sample_profile(struct sample_trace *t, const struct profile_options *opt,
 		   struct calltree **ret);
-
-/* Prints it as OSv's tool does: one tree, or one under a header per group. */
-void profile_print(const struct calltree *tree, bool grouped, FILE *out);
 
 #endif

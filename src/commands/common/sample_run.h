@@ -4,11 +4,11 @@
  * reports in guestside/osv/ want to know. Exit statuses are hostrace's; with --compat a wrong time
  * range is told on stdout and is fine, as there.
  */
-#ifndef HOSTRACE_COMMANDS_OSV_H
-#define HOSTRACE_COMMANDS_OSV_H
+#ifndef HOSTRACE_COMMANDS_SAMPLE_RUN_H
+#define HOSTRACE_COMMANDS_SAMPLE_RUN_H
 
 #include "analyzers/profile/profile.h"
-#include "analyzers/profile/sample_report.h"
+#include "output/samples/samples_output.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 
@@ -67,9 +67,8 @@ int sample_run_open_events(const char *formats, struct time_range *range, struct
 /* Ends the report: `err` is what it returned. JSON becomes whole; returns the exit status. */
 int sample_run_close(struct sample_run *run, int err);
 
-/* prof and its sisters; and how their trees are written: text, or rows of JSON. */
+/* prof and its variants. */
 int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoint);
-void profile_trees_put(const struct calltree *tree, bool grouped, struct row_sink *sink);
 
 /* ---- list and summary, which know other kinds of file too ---- */
 

@@ -7,7 +7,7 @@
 #define HOSTRACE_SAMPLE_LINE_H
 
 #include "analyzers/profile/frames.h"
-#include "analyzers/profile/text_out.h"
+#include "output/samples/text_out.h"
 
 struct sample_line_options {
 	bool backtrace, multiline; /* -b -l */
@@ -28,11 +28,11 @@ DEFINE_CLEANUP(sample_lines, struct sample_lines *, sample_lines_close);
 char *sample_put_thread(struct sample_lines *l, char *p, const struct sample *s);
 char *sample_put_name(const struct sample_lines *l, char *p, const struct sample *s);
 
-/* The arguments; NULL with the sentence set where the format does not fit them. */
+/* The arguments; NULL with the error message set where the format does not fit them. */
 char *sample_put_args(struct sample_lines *l, char *p, const struct sample *s);
 char *sample_put_args_text(const struct sample_lines *l, char *p, const char *text);
 
-/* The backtrace as asked, nothing without -b; NULL with the sentence set on failure. */
+/* The backtrace as asked, nothing without -b; NULL with the error message set on failure. */
 char *sample_put_backtrace(struct sample_lines *l, char *p, const struct sample *s);
 
 /* Frames of the sample's backtrace as -b shows them, an array of texts; NULL on failure. */

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzers/profile/packets.h"
+#include "output/samples/packets.h"
 #include "base/error.h"
 #include "event/event.h"
 

@@ -4,32 +4,14 @@
 #include <string.h>
 
 #include "analyzers/profile/memory_tree.h"
-#include "analyzers/profile/text_out.h"
 #include "base/decimal.h"
+#include "output/samples/samples_output.h"
 
 enum { DEPTH_MAX = 512 };
-
-const char *const memory_allocators[ALLOCATORS] = {"kmalloc", "large", "mempool", "page", "slab"};
 
 static const char *const key_words[] = {[MEMORY_ALIGNMENT] = " alignment",
 					[MEMORY_ALLOCATED] = " allocated",
 					[MEMORY_REQUESTED] = " requested"};
-
-static bool visible(const struct memory_tree *m, const struct memory_node *n)
-{
-	if (!n->is_frame)
-		return n->count >= m->opt->min_count;
-	return n->count >= m->opt->min_hits &&
-	       (double)(n->count * 100ull) / (double)m->node[n->group].count >=
-		       m->opt->min_hits_percent;
-}
-
-static uint32_t next_visible(const struct memory_tree *m, uint32_t i)
-{
-	while (i != MEMORY_NONE && !visible(m, &m->node[i]))
-		i = m->node[i].sibling;
-	return i;
-}
 
 static char *put_text(char *p, const char *text)
 {
@@ -116,8 +98,8 @@ static void draw(struct drawing *d, uint32_t number, unsigned int level)
 		draw_group(d, n, level);
 	if (level + 1 >= DEPTH_MAX)
 		return;
-	for (uint32_t i = next_visible(d->m, n->child), next; i != MEMORY_NONE; i = next) {
-		next = next_visible(d->m, d->m->node[i].sibling);
+	for (uint32_t i = memory_tree_visible(d->m, n->child), next; i != MEMORY_NONE; i = next) {
+		next = memory_tree_visible(d->m, d->m->node[i].sibling);
 		d->text.pos = put_text(begin_line(d, level),
 				       next == MEMORY_NONE ? " \\-- " : " |-- ");
 		memcpy(d->stems + STEM * level, next == MEMORY_NONE ? "     " : " |   ", STEM);
@@ -166,8 +148,8 @@ static json_t *node_json(const struct memory_tree *m, const struct memory_node *
 {
 	json_t *children = json_array(), *o = json_object();
 
-	for (uint32_t i = next_visible(m, n->child); i != MEMORY_NONE && level < DEPTH_MAX;
-	     i = next_visible(m, m->node[i].sibling))
+	for (uint32_t i = memory_tree_visible(m, n->child); i != MEMORY_NONE && level < DEPTH_MAX;
+	     i = memory_tree_visible(m, m->node[i].sibling))
 		json_array_append_new(children, node_json(m, &m->node[i], level + 1));
 	if (n->is_frame)
 		path_json(m, n, o);
@@ -177,12 +159,13 @@ static json_t *node_json(const struct memory_tree *m, const struct memory_node *
 	return o;
 }
 
-int memory_tree_print(const struct memory_tree *tree, struct row_sink *sink)
+/* JSON: {"name","count","allocated_bytes","unused_bytes","children":[..]}, call paths {"name","hits","tail",..}. */
+int memory_print(const struct memory_tree *tree, struct row_sink *sink)
 {
 	struct drawing d = {.m = tree};
 	int err;
 
-	if (!visible(tree, tree->node))
+	if (memory_tree_visible(tree, 0) == MEMORY_NONE)
 		return 0;
 	if (sink->json) {
 		row_sink_add(sink, node_json(tree, tree->node, 0));

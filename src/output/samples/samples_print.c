@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `list` of OSv's tool: a line per sample. */
+/* `list`: a line per sample. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzers/profile/packets.h"
-#include "analyzers/profile/sample_report.h"
+#include "output/samples/packets.h"
+#include "output/samples/samples_output.h"
 #include "base/error.h"
 
 struct list {
@@ -54,7 +54,7 @@ static int put_text(struct list *l, const struct sample *s)
 	if (p)
 		p = sample_put_backtrace(l->lines, p, s);
 	if (!p)
-		return -EBADMSG; /* the sentence is set */
+		return -EBADMSG; /* the error message is set */
 	*p++ = '\n';
 	l->text.pos = p;
 	l->sink->nr++;
@@ -80,8 +80,9 @@ static json_t *args_json(const struct sample *s)
 static int put_json(struct list *l, const struct sample *s)
 {
 	json_t *row = json_pack("{s:I, s:s}", "time_ns", (json_int_t)s->time_ns, "source", "guest");
-	static char text[384 << 10];
-	char *end = put_data(l, text, s);
+	text_out_reserve(&l->text);
+	const char *text = l->text.pos;
+	char *end = put_data(l, l->text.pos, s);
 
 	if (!end) {
 		json_decref(row);
@@ -151,8 +152,8 @@ static int list_run(struct list *l, struct sample_trace *t)
 	return err ? err : r < 0 ? r : 0;
 }
 
-int sample_list(struct sample_trace *t, const struct sample_list_options *opt,
-		struct row_sink *sink)
+int samples_print(struct sample_trace *t, const struct sample_list_options *opt,
+		  struct row_sink *sink)
 {
 	struct list l = {.opt = opt, .sink = sink};
 	int err = list_open(&l, t);

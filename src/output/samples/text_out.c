@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyzers/profile/text_out.h"
+#include "output/samples/text_out.h"
 #include "base/error.h"
 
 int text_out_open(struct text_out *t, FILE *out)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyzers/profile/sample_line.h"
+#include "output/samples/sample_line.h"
 #include "analyzers/profile/stacks.h"
 #include "base/array.h"
 #include "base/decimal.h"

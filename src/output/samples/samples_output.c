@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzers/profile/calltree.h"
-#include "analyzers/profile/sample_report.h"
 #include "base/decimal.h"
 #include "event/event.h"
-
-bool time_range_trim(const struct time_range *r, uint64_t start_ns, int64_t duration_ns,
-		     double *ret_ns)
-{
-	double from = (double)start_ns, to = from + (double)duration_ns;
-
-	if (r->has_since && from < r->since_ns)
-		from = r->since_ns;
-	if (r->has_until && to > r->until_ns)
-		to = r->until_ns;
-	*ret_ns = to - from;
-	return to >= from;
-}
+#include "output/samples/samples_output.h"
 
 const char *sample_timestamp(uint64_t ns, char *buf, size_t size)
 {

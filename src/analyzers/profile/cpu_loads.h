@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The length of the run queues, by CPU, from the samples of sched_load. */
+#ifndef HOSTRACE_CPU_LOADS_H
+#define HOSTRACE_CPU_LOADS_H
+
+#include "analyzers/profile/time_range.h"
+#include "event/sample.h"
+
+enum { CPU_LOADS_MAX = 4096 };
+
+struct cpu_loads {
+	int64_t load[CPU_LOADS_MAX];
+	bool known[CPU_LOADS_MAX];
+	uint32_t nr, nr_known; /* highest CPU + 1; how many were seen */
+};
+
+struct cpu_load_options {
+	struct time_range range;
+	uint64_t cpus; /* -c: rows only once so many CPUs were seen; 0: at once */
+};
+
+/*
+ * Calls `put` after each sample of the range. Reads the trace from its start until `put` returns other than 0. Returns
+ * that, 0, or -errno with the error message set.
+ */
+int cpu_loads_find(struct sample_trace *t, const struct cpu_load_options *opt,
+		   int (*put)(void *arg, uint64_t time_ns, const struct cpu_loads *loads),
+		   void *arg);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples, pairs and profiles as text and JSON. The text is that of OSv's trace tool, so that scripts made for it go on
+ * working; `compat` makes it the same byte for byte.
+ */
+#ifndef HOSTRACE_SAMPLES_OUTPUT_H
+#define HOSTRACE_SAMPLES_OUTPUT_H
+
+#include <stdio.h>
+
+#include "analyzers/profile/cpu_loads.h"
+#include "analyzers/profile/flame.h"
+#include "analyzers/profile/memory_tree.h"
+#include "analyzers/profile/pair_list.h"
+#include "analyzers/profile/sample_summary.h"
+#include "analyzers/profile/wakeups.h"
+#include "output/samples/packets.h"
+#include "output/samples/sample_line.h"
+#include "output/samples/text_out.h"
+
+/* Seconds as "%12.9f", exact: computed from integers. buf has at least 32 bytes. */
+const char *sample_timestamp(uint64_t ns, char *buf, size_t size);
+
+/* Milliseconds as "%4.3f". */
+const char *sample_ms(double ns, char *buf, size_t size);
+
+/* Where a report's rows go: lines of text, or a JSON object with an array of them, begun by the first. */
+struct row_sink {
+	FILE *out;
+	bool json;
+	uint64_t limit, nr; /* limit 0: all */
+};
+
+/* Writes a row of the JSON array; takes the reference over. */
+void row_sink_add(struct row_sink *sink, json_t *row);
+/* Ends the array and the object, with the members of `head`, whose reference is taken over. */
+void row_sink_end(struct row_sink *sink, json_t *head);
+static inline bool row_sink_full(const struct row_sink *sink)
+{
+	return sink->limit && sink->nr >= sink->limit;
+}
+
+/* {"thread":"0x..","comm","cpu"}: who a row is about. New reference. */
+json_t *sample_who_json(const struct sample *s);
+/* Text that may not be UTF-8. New reference. */
+json_t *text_json(const char *text);
+
+struct sample_list_options {
+	struct time_range range;
+	struct sample_line_options line;
+	const char *prefix; /* -t: of the tracepoint's name; NULL: all */
+	bool tcpdump;	    /* packets as tcpdump prints them, TCP states by name */
+};
+
+/*
+ * The reports. Those that get a trace read it from its start; they return 0 or -errno with the error message set, and
+ * what was read before stays printed.
+ */
+
+/* `list`. */
+int samples_print(struct sample_trace *t, const struct sample_list_options *opt,
+		  struct row_sink *sink);
+
+/* `list-timed`. */
+int pairs_print(struct sample_trace *t, const struct pair_list_options *opt,
+		const struct sample_line_options *line, struct row_sink *sink);
+
+/* `wakeup-latency`; `header`: a line of headings. */
+int wakeups_print(struct sample_trace *t, const struct time_range *range,
+		  const struct sample_line_options *line, bool header, struct row_sink *sink);
+
+/* `cpu-load`: the run queue's length by CPU, a row per sample. */
+int cpu_loads_print(struct sample_trace *t, const struct cpu_load_options *opt, bool csv,
+		    struct row_sink *sink);
+
+/* `summary`; with JSON one object. */
+void summary_print(const struct sample_summary *s, struct row_sink *sink);
+
+/* `prof` and its variants: one tree, or one under a header per group. */
+void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink *sink);
+
+/* `prof-flame`: "outer;inner N". */
+void flame_print(const struct flame *f, uint64_t min_hits, struct row_sink *sink);
+
+/* `memory-analyzer`. */
+int memory_print(const struct memory_tree *tree, struct row_sink *sink);
+
+#endif

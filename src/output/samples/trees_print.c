@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Call trees of profiles, and their stacks folded. */
+#include <inttypes.h>
+
+#include "output/samples/samples_output.h"
+
+void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink *sink)
+{
+	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
+		uint32_t root = calltree_root_at(tree, i);
+		const char *title = calltree_title(tree, root);
+		json_t *o = sink->json ? calltree_json(tree, root) : NULL;
+
+		if (grouped && o)
+			json_object_set_new(o, "group", text_json(title));
+		if (o)
+			row_sink_add(sink, o);
+		if (grouped && !sink->json)
+			fprintf(sink->out, "\n=== %s ===\n\n", title);
+		if (!sink->json)
+			calltree_print(tree, root, sink->out);
+	}
+}
+
+static json_t *stack_json(const struct flame *f, const struct flame_stack *k)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < k->nr; i++)
+		json_array_append_new(list, text_json(flame_frame(f, k->frames[i])));
+	return json_pack("{s:o, s:I}", "stack", list, "hits", (json_int_t)k->hits);
+}
+
+void flame_print(const struct flame *f, uint64_t min_hits, struct row_sink *sink)
+{
+	for (uint32_t i = 0; i < flame_nr_stacks(f) && !row_sink_full(sink); i++) {
+		const struct flame_stack k = flame_stack(f, i);
+
+		if (k.hits < min_hits)
+			continue;
+		if (sink->json) {
+			row_sink_add(sink, stack_json(f, &k));
+			continue;
+		}
+		for (unsigned int n = 0; n < k.nr; n++)
+			fprintf(sink->out, "%s%s", n ? ";" : "", flame_frame(f, k.frames[n]));
+		fprintf(sink->out, " %" PRIu64 "\n", k.hits);
+		sink->nr++;
+	}
+}
