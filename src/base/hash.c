@@ -89,8 +89,8 @@ static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret
 	uint32_t mark = hash_mark_(hash), slot = t->mark ? slot_of(t, mark, key) : 0;
 	bool full = !t->mark || (t->nr + 1ul) * 3 > (t->mask + 1ul) * 2;
 
-	*ret_new = !t->mark || !t->mark[slot];
-	if (!*ret_new)
+	*ret_new = false;
+	if (t->mark && t->mark[slot])
 		return hash_entry_(t, slot);
 	if (t->nr >= t->max || (full && !grow(t))) {
 		t->refused++;
@@ -100,6 +100,7 @@ static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret
 		slot = slot_of(t, mark, key);
 	t->mark[slot] = mark;
 	t->nr++;
+	*ret_new = true;
 	return memset(hash_entry_(t, slot), 0, t->entry_size);
 }
 
@@ -118,7 +119,7 @@ void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new)
 
 	if (ret_new)
 		*ret_new = fresh;
-	return e && fresh ? memcpy(e, key, t->key_words * sizeof(*key)) : e;
+	return fresh ? memcpy(e, key, t->key_words * sizeof(*key)) : e;
 }
 
 void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new)
@@ -133,7 +134,7 @@ void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new)
 
 	if (ret_new)
 		*ret_new = fresh;
-	return e && fresh ? memcpy(e, &key, sizeof(key)) : e;
+	return fresh ? memcpy(e, &key, sizeof(key)) : e;
 }
 
 /* ---- remove and iterate ---- */

@@ -119,7 +119,10 @@ void *hash_find_text(const struct hash_table *t, const char *key);
 
 /* ---- add: the entry with this key, which is zero but for its key if it is new ---- */
 
-/* NULL: it is not there and the table is full, or memory is (counted in `refused`). `ret_new` may be NULL. */
+/*
+ * NULL, and *ret_new false: it is not there, and the table is full or memory is short (counted in `refused`).
+ * `ret_new` may be NULL.
+ */
 void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new);
 void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new);
 /* The new entry's key is `key` itself: the caller may replace it by a copy. */

@@ -181,10 +181,11 @@ static uint32_t name_number(struct perfetto *p, const char *name, bool *ret_new)
 {
 	struct name *n = hash_add_text(&p->names, name, ret_new);
 
-	if (!n || !*ret_new)
+	if (!*ret_new)
 		return n ? n->iid : 0;
 	n->text = strdup(name);
 	if (!n->text) {
+		*ret_new = false;
 		hash_remove(&p->names, n);
 		return 0;
 	}

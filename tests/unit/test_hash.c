@@ -122,7 +122,9 @@ static void test_limit(void **state)
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_non_null(hash_add_u64(&t, i << 32, NULL));
 	assert_int_equal(t.refused, 0);
+	fresh = true;
 	assert_null(hash_add_u64(&t, 1, &fresh));
+	assert_false(fresh);
 	assert_null(hash_add_u64(&t, 2, NULL));
 	assert_int_equal(t.refused, 2);
 	assert_non_null(hash_add_u64(&t, 999ull << 32, &fresh)); /* known: not refused */
@@ -184,7 +186,7 @@ static void test_texts(void **state)
 		snprintf(text[i], sizeof(text[i]), "%u", i);
 		struct word *w = hash_add_text(&t, text[i], &fresh);
 
-		assert_true(fresh);
+		assert_int_equal(fresh, i < 600);
 		assert_int_equal(w != NULL, i < 600);
 		if (w)
 			w->number = i;

@@ -10,12 +10,12 @@
 
 #include "analyzers/timeline/timeline.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/guest_fields.h"
 
 enum {
 	CPUS_MAX = 1024,
-	TASKS = 1 << 15, /* slots; a power of two */
-	TASKS_FULL = TASKS - TASKS / 8,
+	TASKS_MAX = 1 << 15,
 	LANES_MAX = 512, /* block requests at once */
 };
 
@@ -25,7 +25,7 @@ struct guest_cpu {
 };
 
 struct guest_task {
-	uint32_t pid; /* 0: free */
+	uint64_t pid;
 	struct timeline_run run;
 };
 
@@ -40,8 +40,8 @@ struct timeline_guest {
 	struct timeline *t;
 	uint32_t group;
 	struct guest_cpu cpu[CPUS_MAX];
-	struct guest_task *task;
-	unsigned int nr_tasks, nr_lanes;
+	struct hash_table tasks;
+	unsigned int nr_lanes;
 	struct block_lane lane[LANES_MAX];
 };
 
@@ -56,21 +56,19 @@ static struct guest_cpu *cpu_get(struct timeline_guest *g, unsigned int cpu)
 	return c;
 }
 
+/* Valid until the next call. NULL: there are too many. */
 static struct guest_task *task_get(struct timeline_guest *g, uint32_t pid, const char *comm)
 {
-	unsigned int i = pid * 2654435761u % TASKS;
+	struct guest_task *task = hash_find_u64(&g->tasks, pid);
+	bool first;
 
-	while (g->task[i].pid && g->task[i].pid != pid)
-		i = (i + 1) % TASKS;
-	if (g->task[i].pid)
-		return &g->task[i];
-	if (g->nr_tasks == TASKS_FULL)
-		return NULL;
-	g->nr_tasks++;
-	g->task[i].pid = pid;
-	g->task[i].run.track =
-		timeline_track(g->t, g->group, TRACK_TASK, pid, 0, "%s %u", comm, pid);
-	return &g->task[i];
+	if (task)
+		return task;
+	task = hash_add_u64(&g->tasks, pid, &first);
+	if (first)
+		task->run.track =
+			timeline_track(g->t, g->group, TRACK_TASK, pid, 0, "%s %u", comm, pid);
+	return task;
 }
 
 static void switch_take(struct timeline_guest *g, const struct event *ev)
@@ -227,12 +225,15 @@ void timeline_guest_event(struct timeline_guest *g, const struct event *ev)
 
 void timeline_guest_end(struct timeline_guest *g, uint64_t ns)
 {
+	struct guest_task *task;
+
 	for (unsigned int i = 0; i < CPUS_MAX; i++) {
 		run_end(g->t, &g->cpu[i].task, ns);
 		run_end(g->t, &g->cpu[i].irq, ns);
 	}
-	for (unsigned int i = 0; i < TASKS; i++)
-		run_end(g->t, &g->task[i].run, ns);
+	for (uint32_t at = 0; (task = hash_next(&g->tasks, &at));)
+		run_end(g->t, &task->run, ns);
+	g->t->not_drawn += g->tasks.refused;
 	for (unsigned int i = 0; i < g->nr_lanes; i++)
 		run_end(g->t, &g->lane[i].run, ns);
 }
@@ -244,11 +245,7 @@ int timeline_guest_new(struct timeline *t, const char *title, struct timeline_gu
 	if (!g)
 		return fail(-ENOMEM, "out of memory");
 	g->t = t;
-	g->task = calloc(TASKS, sizeof(*g->task));
-	if (!g->task) {
-		timeline_guest_free(g);
-		return fail(-ENOMEM, "out of memory");
-	}
+	g->tasks = HASH_TABLE(struct guest_task, 1, TASKS_MAX);
 	g->group = timeline_group(t, 0, true, "%s", title);
 	*ret = g;
 	return 0;
@@ -258,6 +255,6 @@ void timeline_guest_free(struct timeline_guest *g)
 {
 	if (!g)
 		return;
-	free(g->task);
+	hash_deinit(&g->tasks);
 	free(g);
 }

@@ -12,14 +12,11 @@
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/exit_reason.h"
 #include "event/thread_names.h"
 
-enum {
-	VCPUS_MAX = 4096,
-	THREADS = 1 << 16, /* slots; a power of two */
-	THREADS_FULL = THREADS - THREADS / 8,
-};
+enum { VCPUS_MAX = 4096, HOST_THREADS_MAX = 1 << 16 };
 
 struct vcpu {
 	uint32_t pid;
@@ -30,7 +27,7 @@ struct vcpu {
 };
 
 struct host_thread {
-	uint32_t tid;
+	uint64_t tid;
 	uint32_t pid;
 	bool ours, has_track; /* ours: of a VM */
 	int vcpu;	      /* index, -1: none */
@@ -44,8 +41,8 @@ struct timeline_host {
 	const void *vm_name_arg;
 	struct timeline_queues *queues;
 	struct vcpu *vcpu;
-	unsigned int nr_vcpus, nr_threads, nr_groups;
-	struct host_thread *thread;
+	unsigned int nr_vcpus, nr_groups;
+	struct hash_table threads;
 	struct {
 		uint32_t pid, group;
 	} group[TIMELINE_GROUPS_MAX];
@@ -73,19 +70,18 @@ static uint32_t group_of(struct timeline_host *h, uint32_t pid)
 	return h->group[i].group;
 }
 
+/* Valid until the next call. NULL: tid 0, or there are too many. */
 static struct host_thread *thread_get(struct timeline_host *h, uint32_t tid)
 {
-	unsigned int i = tid * 2654435761u % THREADS;
+	struct host_thread *th = hash_find_u64(&h->threads, tid);
+	bool first;
 
-	while (h->thread[i].tid && h->thread[i].tid != tid)
-		i = (i + 1) % THREADS;
-	if (h->thread[i].tid)
-		return &h->thread[i];
-	if (!tid || h->nr_threads == THREADS_FULL)
-		return NULL;
-	h->nr_threads++;
-	h->thread[i] = (struct host_thread){.tid = tid, .vcpu = -1};
-	return &h->thread[i];
+	if (th || !tid)
+		return th;
+	th = hash_add_u64(&h->threads, tid, &first);
+	if (first)
+		th->vcpu = -1;
+	return th;
 }
 
 /* From now on its tracks are the vCPU's; that it was running before it was known as one is not drawn. */
@@ -219,26 +215,27 @@ static void off_take(struct timeline_host *h, struct vcpu *v, const struct event
 
 static void thread_on(struct timeline_host *h, struct host_thread *th, const struct event *ev)
 {
-	struct event as = {.tid = th->tid, .source = ev->source, .type = ev->type};
+	uint32_t tid = (uint32_t)th->tid;
+	struct event as = {.tid = tid, .source = ev->source, .type = ev->type};
 	const char *comm = thread_comm(h->names, &as);
 
 	if (!th->has_track) {
 		th->has_track = true;
-		th->run.track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, th->tid,
-					       th->tid, "%s %u", *comm ? comm : "thread", th->tid);
+		th->run.track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, tid, tid,
+					       "%s %u", *comm ? comm : "thread", tid);
 	}
 	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);
 }
 
 static void switch_take(struct timeline_host *h, const struct event *ev)
 {
-	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")),
-			   *next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
+	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")), *next;
 
 	if (prev && prev->vcpu >= 0)
 		off_take(h, &h->vcpu[prev->vcpu], ev);
 	else if (prev)
 		run_end(h->t, &prev->run, ev->time_ns);
+	next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
 	if (next && next->vcpu >= 0)
 		run_end(h->t, &h->vcpu[next->vcpu].off, ev->time_ns);
 	else if (next && next->ours)
@@ -259,10 +256,12 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 /* What is on ends somewhere in what was lost: nothing is drawn of it. */
 static void lost_take(struct timeline_host *h)
 {
+	struct host_thread *th;
+
 	for (unsigned int i = 0; i < h->nr_vcpus; i++)
 		h->vcpu[i].main.on = h->vcpu[i].user.on = h->vcpu[i].off.on = false;
-	for (unsigned int i = 0; i < THREADS; i++)
-		h->thread[i].run.on = false;
+	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
+		th->run.on = false;
 	timeline_queues_lost(h->queues);
 }
 
@@ -288,13 +287,16 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 
 void timeline_host_end(struct timeline_host *h, uint64_t ns)
 {
+	struct host_thread *th;
+
 	for (unsigned int i = 0; i < h->nr_vcpus; i++) {
 		run_end(h->t, &h->vcpu[i].main, ns);
 		run_end(h->t, &h->vcpu[i].user, ns);
 		run_end(h->t, &h->vcpu[i].off, ns);
 	}
-	for (unsigned int i = 0; i < THREADS; i++)
-		run_end(h->t, &h->thread[i].run, ns);
+	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
+		run_end(h->t, &th->run, ns);
+	h->t->not_drawn += h->threads.refused;
 	timeline_queues_end(h->queues, ns);
 }
 
@@ -311,9 +313,9 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	h->vm_name = vm_name;
 	h->vm_name_arg = arg;
 	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
-	h->thread = calloc(THREADS, sizeof(*h->thread));
+	h->threads = HASH_TABLE(struct host_thread, 1, HOST_THREADS_MAX);
 	h->queues = timeline_queues_new(t);
-	if (!h->vcpu || !h->thread || !h->queues) {
+	if (!h->vcpu || !h->queues) {
 		timeline_host_free(h);
 		return fail(-ENOMEM, "out of memory");
 	}
@@ -327,6 +329,6 @@ void timeline_host_free(struct timeline_host *h)
 		return;
 	timeline_queues_free(h->queues);
 	free(h->vcpu);
-	free(h->thread);
+	hash_deinit(&h->threads);
 	free(h);
 }
