@@ -6,10 +6,7 @@
 #include "tracefile/columns_pack.h"
 #include "tracefile/varint.h"
 
-enum {
-	WORD_COST = 4, /* bytes of a word in a dictionary, about */
-	WORD_HASH = 1024,
-};
+enum { WORD_COST = 4 /* bytes of a word in a dictionary, about */ };
 
 static unsigned int bytes_of(uint64_t v)
 {
@@ -179,51 +176,33 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static uint32_t word_slot(uint64_t v)
-{
-	return (uint32_t)(v * 0x9e3779b97f4a7c15ull >> 54);
-}
-
 /* Gathers the distinct values; false: there are too many. */
-static bool words_gather(struct columns_packer *p, uint32_t rows, uint64_t *key, uint16_t *place)
+static bool words_gather(struct columns_packer *p, uint32_t rows)
 {
+	hash_clear(&p->words);
 	p->nr_words = 0;
 	for (uint32_t i = 0; i < rows; i++) {
-		uint32_t h = word_slot(p->value[i]);
-
-		while (place[h] && key[h] != p->value[i])
-			h = (h + 1) % WORD_HASH;
-		if (place[h])
+		if (hash_find_u64(&p->words, p->value[i]))
 			continue;
-		if (p->nr_words == COLUMNS_DICTIONARY)
+		if (!hash_add_u64(&p->words, p->value[i], NULL))
 			return false;
-		place[h] = 1;
-		key[h] = p->word[p->nr_words++] = p->value[i];
+		p->word[p->nr_words++] = p->value[i];
 	}
 	return true;
 }
 
 static void try_dictionary(struct columns_packer *p, struct pack_form *f, uint32_t rows)
 {
-	uint64_t key[WORD_HASH];
-	uint16_t place[WORD_HASH] = {0};
+	const struct pack_word *word;
 
-	if (!words_gather(p, rows, key, place))
+	if (!words_gather(p, rows))
 		return;
 	qsort(p->word, p->nr_words, sizeof(*p->word), by_value);
-	for (uint32_t w = 0; w < p->nr_words; w++) {
-		uint32_t h = word_slot(p->word[w]);
-
-		while (key[h] != p->word[w] || !place[h])
-			h = (h + 1) % WORD_HASH;
-		place[h] = (uint16_t)w + 1;
-	}
+	for (uint32_t w = 0; w < p->nr_words; w++)
+		((struct pack_word *)hash_find_u64(&p->words, p->word[w]))->place = w;
 	for (uint32_t i = 0; i < rows; i++) {
-		uint32_t h = word_slot(p->value[i]);
-
-		while (key[h] != p->value[i] || !place[h])
-			h = (h + 1) % WORD_HASH;
-		p->number[i] = place[h] - 1u;
+		word = hash_find_u64(&p->words, p->value[i]);
+		p->number[i] = word->place;
 	}
 	*f = (struct pack_form){.how = COLUMN_DICTIONARY,
 				.width = 1,

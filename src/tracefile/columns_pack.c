@@ -11,39 +11,52 @@
 #include "tracefile/varint.h"
 
 enum {
-	HASH = 1 << 16,	    /* slots for threads, more than COLUMNS_RECORDS_MAX */
 	CUT_MIN = 256,	    /* bytes that are worth a compressed block of their own */
 	RECORD_BYTES = 4096 /* longer records are packed otherwise */
 };
 
+struct known_thread {
+	uint64_t key[2]; /* pid and tid, vCPU */
+	uint32_t number;
+};
+
 struct columns_packer *columns_packer_new(void)
 {
-	return calloc(1, sizeof(struct columns_packer));
+	struct columns_packer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->threads = HASH_TABLE(struct known_thread, 2, COLUMNS_RECORDS_MAX);
+	p->words = HASH_TABLE(struct pack_word, 1, COLUMNS_DICTIONARY);
+	return p;
 }
 
 void columns_packer_free(struct columns_packer *p)
 {
+	if (p) {
+		hash_deinit(&p->threads);
+		hash_deinit(&p->words);
+	}
 	free(p);
 }
 
 /* ---- whose records, of which kind, in which order ---- */
 
+/* COLUMNS_RECORDS_MAX: memory is short. */
 static uint32_t thread_find(struct columns_packer *p, const struct record_hdr *h)
 {
-	uint32_t i = (h->tid * 0x9e3779b1u ^ h->pid * 0x85ebca6bu ^ h->vcpu) % HASH;
+	const uint64_t key[2] = {(uint64_t)h->pid << 32 | h->tid, h->vcpu};
+	struct known_thread *known = hash_find_words(&p->threads, key);
 
-	for (;; i = (i + 1) % HASH) {
-		uint32_t at = p->slot[i];
-		struct pack_thread *t = &p->thread[at ? at - 1 : p->nr_threads];
-
-		if (at && t->tid == h->tid && t->pid == h->pid && t->vcpu == h->vcpu)
-			return at - 1;
-		if (at)
-			continue;
-		*t = (struct pack_thread){.pid = h->pid, .tid = h->tid, .vcpu = h->vcpu, .slot = i};
-		p->slot[i] = ++p->nr_threads;
-		return p->nr_threads - 1;
-	}
+	if (known)
+		return known->number;
+	known = hash_add_words(&p->threads, key, NULL);
+	if (!known)
+		return COLUMNS_RECORDS_MAX;
+	known->number = p->nr_threads++;
+	p->thread[known->number] =
+		(struct pack_thread){.pid = h->pid, .tid = h->tid, .vcpu = h->vcpu};
+	return known->number;
 }
 
 /* COLUMNS_KINDS_MAX: there are too many. */
@@ -66,6 +79,7 @@ static bool records_take(struct columns_packer *p, const uint8_t *records, size_
 
 	p->records = records;
 	p->nr = p->nr_kinds = p->nr_threads = 0;
+	hash_clear(&p->threads);
 	for (size_t at = 0; at < len; at += h.size) {
 		if (len - at < sizeof(h))
 			return false;
@@ -78,7 +92,7 @@ static bool records_take(struct columns_packer *p, const uint8_t *records, size_
 			thread = thread_find(p, &h);
 		if (!p->nr || p->kind[kind].type != h.type || p->kind[kind].size != h.size)
 			kind = kind_find(p, &h);
-		if (kind == COLUMNS_KINDS_MAX)
+		if (kind == COLUMNS_KINDS_MAX || thread == COLUMNS_RECORDS_MAX)
 			return false;
 		p->at[p->nr] = (uint32_t)at;
 		p->thread_of[p->nr] = thread;
@@ -394,11 +408,7 @@ size_t columns_pack(struct columns_packer *p, const uint8_t *records, size_t len
 		    const struct event_type *const *types, uint8_t *out, size_t max,
 		    const uint32_t **ret_cuts, unsigned int *ret_nr_cuts)
 {
-	bool fine = len <= RECORDS_RAW_MAX && records_take(p, records, len);
-
-	for (uint32_t t = 0; t < p->nr_threads; t++)
-		p->slot[p->thread[t].slot] = 0;
-	if (!fine)
+	if (len > RECORDS_RAW_MAX || !records_take(p, records, len))
 		return 0;
 	kinds_sort(p);
 	records_sort(p);

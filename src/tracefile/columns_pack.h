@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_TRACEFILE_COLUMNS_PACK_H
 #define HOSTRACE_TRACEFILE_COLUMNS_PACK_H
 
+#include "base/hash.h"
 #include "tracefile/columns.h"
 
 enum { PACK_PIECES_MAX = 640 }; /* columns of one kind */
@@ -10,7 +11,7 @@ enum { PACK_PIECES_MAX = 640 }; /* columns of one kind */
 struct pack_thread {
 	uint32_t pid, tid;
 	uint16_t vcpu;
-	uint32_t nr, start, fill, slot;
+	uint32_t nr, start, fill;
 	uint64_t first_ns;
 };
 
@@ -18,6 +19,12 @@ struct pack_kind {
 	uint16_t type, size;
 	uint8_t was;		    /* its number before they were sorted */
 	uint32_t rows, start, fill; /* its part of `row` and `step_ns` */
+};
+
+/* A value of a column that a dictionary holds. */
+struct pack_word {
+	uint64_t value;
+	uint32_t place;
 };
 
 /* A form that was tried: numbers are in packer->number. */
@@ -46,7 +53,8 @@ struct columns_packer {
 	struct pack_kind kind[COLUMNS_KINDS_MAX];
 	struct pack_column column[COLUMNS_MAX], piece[PACK_PIECES_MAX + EVENT_FIELDS_MAX];
 	struct pack_thread thread[COLUMNS_RECORDS_MAX + 1];
-	uint32_t slot[1 << 16]; /* threads by hash, counted from 1 */
+	struct hash_table threads; /* in `thread`, by pid, tid and vCPU */
+	struct hash_table words;   /* in `word` */
 	uint32_t at[COLUMNS_RECORDS_MAX], thread_of[COLUMNS_RECORDS_MAX];
 	uint8_t kind_of[COLUMNS_RECORDS_MAX];
 	uint32_t order[COLUMNS_RECORDS_MAX];
