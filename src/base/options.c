@@ -1,64 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/options.h"
-
-struct unit {
-	const char *name;
-	double factor;
-};
-
-static const struct unit time_units[] = {
-	{"ns", 1}, {"us", 1e3}, {"ms", 1e6},   {"s", 1e9},
-	{"", 1e9}, {"m", 60e9}, {"h", 3600e9}, {NULL, 0},
-};
-
-static const struct unit size_units[] = {
-	{"", 1}, {"K", 1024}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1099511627776.0}, {NULL, 0},
-};
-
-static int parse_scaled(const char *text, const struct unit *units, const char *what, uint64_t *ret)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || !isdigit((unsigned char)end[-1]) || !(v >= 0))
-		return fail(-EINVAL, "'%s' is no %s", text, what);
-	for (const struct unit *u = units; u->name; u++)
-		if (!strcasecmp(end, u->name) && v * u->factor < 1.8e19) {
-			*ret = (uint64_t)llround(v * u->factor);
-			return 0;
-		}
-	return fail(-EINVAL, "'%s' is no %s", text, what);
-}
-
-int parse_duration(const char *text, uint64_t *ret_ns)
-{
-	return parse_scaled(text, time_units, "time (use a number with h, m, s, ms, us or ns)",
-			    ret_ns);
-}
-
-int parse_size(const char *text, uint64_t *ret_bytes)
-{
-	return parse_scaled(text, size_units, "size (use a number with K, M or G)", ret_bytes);
-}
-
-int parse_u64(const char *text, uint64_t *ret)
-{
-	char *end;
-
-	errno = 0;
-	unsigned long long v = strtoull(text, &end, 0);
-	if (!isdigit((unsigned char)text[0]) || *end || errno)
-		return fail(-EINVAL, "'%s' is no number", text);
-	*ret = v;
-	return 0;
-}
+#include "base/units.h"
 
 static int numbers_add(const struct option_row *o, const char *text)
 {
@@ -70,7 +18,9 @@ static int numbers_add(const struct option_row *o, const char *text)
 		errno = 0;
 		unsigned long v = strtoul(p, &end, 0);
 		if (!isdigit((unsigned char)*p) || errno || v > UINT32_MAX || (*end && *end != ','))
-			return fail(-EINVAL, "--%s: '%s' is no list of numbers", o->name, text);
+			return fail(-EINVAL,
+				    "--%s: invalid list of numbers '%s' (expected e.g. 0,2,5)",
+				    o->name, text);
 		if (list->nr == OPTION_LIST_MAX)
 			return fail(-EINVAL, "--%s: more than %d numbers", o->name,
 				    OPTION_LIST_MAX);

@@ -61,9 +61,4 @@ int options_parse(int argc, char **argv, const struct option_row *const *tables,
 
 void options_help(const struct option_row *const *tables, FILE *out);
 
-/* Numbers with units, for arguments inside options. -EINVAL with the sentence set. */
-int parse_duration(const char *text, uint64_t *ret_ns);
-int parse_size(const char *text, uint64_t *ret_bytes);
-int parse_u64(const char *text, uint64_t *ret);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"

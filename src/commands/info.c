@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
@@ -243,14 +244,14 @@ static void print_time(const json_t *result, FILE *f)
 {
 	int64_t at = number_of(result, "start_realtime_ns"), span = number_of(result, "span_ns");
 	time_t seconds = at / 1000000000;
-	char date[64] = "", text[256];
+	char date[64] = "", text[256], length[32];
 	struct tm tm;
 
 	if (at > 0 && gmtime_r(&seconds, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
-	snprintf(text, sizeof(text), "%s%" PRId64 ".%09" PRId64 " s%s%s", date, span / 1000000000,
-		 span % 1000000000, *text_of(result, "end") ? ", ended by " : "",
-		 text_of(result, "end"));
+	seconds_print((uint64_t)span, length, sizeof(length));
+	snprintf(text, sizeof(text), "%s%s s%s%s", date, length,
+		 *text_of(result, "end") ? ", ended by " : "", text_of(result, "end"));
 	line(f, "recorded", text);
 }
 

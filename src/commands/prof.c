@@ -5,6 +5,7 @@
 
 #include "analyzers/causes/wait_causes.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "commands/common/sample_run.h"
 #include "commands/common/input.h"
 
@@ -91,9 +92,9 @@ static json_t *cause_notes(const struct cause_sums *sums)
 			 wait_cause_names[i],
 			 all ? 100.0 * (double)sums->ns[i] / (double)all : 0.0);
 	}
-	json_array_append_new(more, json_sprintf("of %s that threads waited, their vCPU was: %s",
-						 calltree_duration((double)all, time, sizeof(time)),
-						 text));
+	duration_print_wide((double)all, time, sizeof(time));
+	json_array_append_new(
+		more, json_sprintf("of %s that threads waited, their vCPU was: %s", time, text));
 	json_array_append_new(
 		more,
 		json_string(wait_causes_sees_devices(sums->causes)

@@ -6,6 +6,7 @@
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
 #include "vm/mem.h"
@@ -49,14 +50,6 @@ static int paging_parse(const char *text, enum guest_paging *ret)
 	return fail(-EINVAL, "invalid paging=%s (expected 32, pae, 4 or 5)", text);
 }
 
-static int number_parse(const char *text, uint64_t *ret)
-{
-	char *end;
-
-	*ret = strtoull(text, &end, 0);
-	return end == text || *end ? -EINVAL : 0;
-}
-
 static int word_take(struct guest_memory *m, const char *word)
 {
 	if (!strncmp(word, "qmp=", 4)) {
@@ -67,9 +60,7 @@ static int word_take(struct guest_memory *m, const char *word)
 	if (!strncmp(word, "cr3=", 4)) {
 		m->paged = true;
 		m->space.paging = m->space.paging ? m->space.paging : GUEST_PAGING_4;
-		return number_parse(word + 4, &m->space.cr3)
-			       ? fail(-EINVAL, "invalid number '%s'", word)
-			       : 0;
+		return parse_u64(word + 4, &m->space.cr3);
 	}
 	if (!strncmp(word, "paging=", 7))
 		return paging_parse(word + 7, &m->space.paging);
@@ -155,7 +146,7 @@ static int mem_prepare(struct guest_source *s)
 		return fail(-EINVAL, "mem: missing address");
 	if (m->elf)
 		return symbol_find(m->elf, m->where, &m->address);
-	return number_parse(m->where, &m->address)
+	return parse_u64(m->where, &m->address)
 		       ? fail(-EINVAL, "mem: invalid address '%s'; a symbol name needs elf=FILE",
 			      m->where)
 		       : 0;

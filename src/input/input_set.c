@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "clock/align.h"
 #include "event/trim_reason.h"
 #include "input/companion.h"

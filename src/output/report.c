@@ -17,29 +17,6 @@ const struct format *format_find(const char *name)
 	return NULL;
 }
 
-const char *duration_print(uint64_t ns, char *buf, size_t size)
-{
-	static const struct {
-		double ns;
-		const char *name;
-	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		double v = (double)ns / units[i].ns;
-
-		if (v < 0.9995)
-			continue;
-		snprintf(buf, size,
-			 v < 9.995   ? "%.2f%s"
-			 : v < 99.95 ? "%.1f%s"
-				     : "%.0f%s",
-			 v, units[i].name);
-		return buf;
-	}
-	snprintf(buf, size, "%uns", (unsigned int)ns);
-	return buf;
-}
-
 void caveat_add(json_t *list, const char *fmt, ...)
 {
 	va_list ap;

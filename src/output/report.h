@@ -58,7 +58,4 @@ void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf
 /* A sentence as comment lines of at most 80 columns, under a text report. */
 void caveat_print(const char *text, FILE *out);
 
-/* "12.3us": four characters of number and a unit. buf has at least 16 bytes. Returns buf. */
-const char *duration_print(uint64_t ns, char *buf, size_t size);
-
 #endif

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
 

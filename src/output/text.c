@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "output/report.h"
 #include "output/timeline_formats.h"
 
@@ -54,9 +55,7 @@ static const char *cell_print(const struct column *c, const struct cell *v, char
 		snprintf(buf, size, "%.1f%%", (double)v->number / 1000);
 		break;
 	case COL_SECONDS:
-		snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, v->number / 1000000000,
-			 v->number % 1000000000);
-		break;
+		return seconds_print(v->number, buf, size);
 	}
 	return buf;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "output/report.h"
 #include "output/timeline_formats.h"
 
@@ -64,7 +65,7 @@ static void text_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	const struct timeline_track *tr = &t->track[s->track];
 	uint64_t at = s->start_ns > t->start_ns ? s->start_ns - t->start_ns : 0;
-	char duration[16] = "", track[160];
+	char duration[16] = "", time[32], track[160];
 
 	if (!row_wanted(t))
 		return;
@@ -73,8 +74,8 @@ static void text_slice(struct timeline *t, const struct timeline_slice *s)
 	snprintf(track, sizeof(track), "%s%s%s",
 		 group_is_first(t, tr->group) ? "" : t->group[tr->group].name,
 		 group_is_first(t, tr->group) ? "" : "/", tr->name);
-	fprintf(t->report->out->file, "%4" PRIu64 ".%09" PRIu64 " %8s %-9s %-22s %s\n",
-		at / 1000000000, at % 1000000000, duration, slice_kind_name(s->kind), track,
+	fprintf(t->report->out->file, "%14s %8s %-9s %-22s %s\n",
+		seconds_print(at, time, sizeof(time)), duration, slice_kind_name(s->kind), track,
 		s->name);
 }
 

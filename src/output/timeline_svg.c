@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
 

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "event/pending.h"
 #include "tracefile/schema.h"
 #include "tracefile/tracefile.h"
@@ -170,27 +171,6 @@ static char *cut_word(char *p)
 	if (*p)
 		*p++ = 0;
 	return p;
-}
-
-/* Seconds with up to nine decimals, exact. */
-static bool parse_time(const char *s, uint64_t *ret)
-{
-	uint64_t seconds = 0, ns = 0, unit = 1000000000;
-	const char *p = s;
-
-	for (; isdigit((unsigned char)*p); p++)
-		if (__builtin_mul_overflow(seconds, 10, &seconds) ||
-		    __builtin_add_overflow(seconds, *p - '0', &seconds))
-			return false;
-	if (p == s)
-		return false;
-	if (*p == '.')
-		for (p++; isdigit((unsigned char)*p) && unit > 1; p++) {
-			unit /= 10;
-			ns += unit * (uint64_t)(*p - '0');
-		}
-	return !*p && !__builtin_mul_overflow(seconds, 1000000000, &seconds) &&
-	       !__builtin_add_overflow(seconds, ns, ret);
 }
 
 /* The newest declaration of the name, else ours. */
@@ -378,7 +358,7 @@ static int take_event(struct textfile *t, char *line)
 	const struct event_type *type;
 	int err;
 
-	if (!parse_time(line, &h.time))
+	if (!parse_seconds(line, &h.time))
 		return line_fail(
 			t, "invalid timestamp '%.64s' (expected seconds with up to nine decimals)",
 			line);

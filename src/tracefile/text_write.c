@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "tracefile/schema.h"
 #include "tracefile/tracefile.h"
 
@@ -61,10 +62,10 @@ static void print_header_key(const struct event *ev, const char *key, uint32_t v
 
 void textfile_print(const struct event *ev, FILE *out)
 {
-	char name[EVENT_NAME_MAX];
+	char name[EVENT_NAME_MAX], time[32];
 
-	fprintf(out, "%" PRIu64 ".%09" PRIu64 " %s", ev->time_ns / 1000000000,
-		ev->time_ns % 1000000000, schema_name(ev->type->name, name));
+	fprintf(out, "%s %s", seconds_print(ev->time_ns, time, sizeof(time)),
+		schema_name(ev->type->name, name));
 	print_header_key(ev, "pid", ev->pid, out);
 	print_header_key(ev, "tid", ev->tid, out);
 	print_header_key(ev, "cpu", ev->cpu, out);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/options.h"
+#include "base/units.h"
 
 static bool flag;
 static const char *text;

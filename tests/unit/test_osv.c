@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/units.h"
 #include "output/samples/packets.h"
 #include "output/samples/samples_output.h"
 #include "output/samples/text_out.h"
@@ -116,7 +117,8 @@ static void pretty_units(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(calltree_duration(rows[i].ns, buf, sizeof(buf)), rows[i].text);
+		assert_string_equal(duration_print_wide(rows[i].ns, buf, sizeof(buf)),
+				    rows[i].text);
 }
 
 static void state_is(const char *text, bool compat, const char *want)

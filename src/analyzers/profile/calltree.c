@@ -6,6 +6,7 @@
 #include "analyzers/profile/calltree.h"
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/units.h"
 
 enum { NONE = UINT32_MAX, DEPTH_MAX = 512 /* levels that are drawn */ };
 
@@ -370,26 +371,6 @@ const char *calltree_title(const struct calltree *t, uint32_t root)
 	return title == NONE ? "" : t->frame[title];
 }
 
-const char *calltree_duration(double ns, char *buf, size_t size)
-{
-	static const struct {
-		double ns;
-		const char *name;
-	} units[] = {{3600e9, "h"}, {60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (ns >= units[i].ns) {
-			snprintf(buf, size, "%.2f %s", ns / units[i].ns, units[i].name);
-			return buf;
-		}
-	for (int digits = 1; digits < 18; digits++) { /* as many as it takes to read it back */
-		snprintf(buf, size, "%.*g", digits, ns);
-		if (strtod(buf, NULL) == ns)
-			break;
-	}
-	return buf;
-}
-
 struct drawing {
 	const struct calltree *t;
 	const struct node *root;
@@ -421,7 +402,7 @@ static void draw_label(const struct drawing *d, const struct node *n, unsigned i
 	char time[32], buf[32];
 
 	if (root->time_ns != 0)
-		fprintf(d->out, "%s ", calltree_duration(n->time_ns, time, sizeof(time)));
+		fprintf(d->out, "%s ", duration_print_wide(n->time_ns, time, sizeof(time)));
 	fprintf(d->out, "(%s%%, #%llu) ", decimal_print(percent, 2, buf, sizeof(buf)),
 		(unsigned long long)n->hits);
 	fputs_unlocked(d->t->frame[n->frame], d->out);

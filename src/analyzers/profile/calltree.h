@@ -68,9 +68,6 @@ const char *calltree_title(const struct calltree *t, uint32_t root);
 /* Roots in order of weight. */
 unsigned int calltree_nr_roots(const struct calltree *t);
 uint32_t calltree_root_at(const struct calltree *t, unsigned int i);
-/* A duration in the first unit of h, m, s, ms, us, ns that it reaches: "2.47 ms". Returns buf. */
-const char *calltree_duration(double ns, char *buf, size_t size);
-
 /* The drawing above. */
 void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
 

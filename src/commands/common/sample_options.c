@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "commands/common/sample_run.h"
 #include "commands/common/input.h"
 
@@ -114,28 +115,6 @@ const char *osv_only_option(void)
 
 /* ---- times ---- */
 
-static int time_parse(const char *text, double default_unit_ns, double *ret_ns)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9}};
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || !isfinite(v) || strpbrk(text, "xX"))
-		return fail(-EINVAL, "'%s' is no time (a number with h, m, s, ms, us or ns)", text);
-	*ret_ns = v * default_unit_ns;
-	if (!*end)
-		return 0;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(end, units[i].name)) {
-			*ret_ns = v * units[i].ns;
-			return 0;
-		}
-	return fail(-EINVAL, "'%s' is no time (a number with h, m, s, ms, us or ns)", text);
-}
-
 /* A time of 0 counts as not given, as in OSv's tool. */
 int time_range_parse(const char *from, const char *to, const char *length, struct time_range *ret)
 {
@@ -144,11 +123,11 @@ int time_range_parse(const char *from, const char *to, const char *length, struc
 
 	*ret = (struct time_range){0};
 	if (from)
-		err = time_parse(from, 1e9, &ret->since_ns);
+		err = parse_signed_duration(from, 1e9, &ret->since_ns);
 	if (!err && to)
-		err = time_parse(to, 1e9, &ret->until_ns);
+		err = parse_signed_duration(to, 1e9, &ret->until_ns);
 	if (!err && length)
-		err = time_parse(length, 1, &period_ns);
+		err = parse_signed_duration(length, 1, &period_ns);
 	if (err)
 		return err;
 	ret->has_since = from && (ret->since_ns != 0 || !compat_given);
@@ -197,9 +176,11 @@ int min_hits_parse(const char *text, uint64_t *ret_hits, double *ret_percent)
 		*ret_percent = strtod(text, &end);
 		if (end == text + len - 1 && *ret_percent >= 0)
 			return 0;
-		return fail(-EINVAL, "--min-hits: '%s' is no percentage", text);
+		return fail(-EINVAL, "--min-hits: invalid percentage '%s'", text);
 	}
-	return parse_u64(text, ret_hits) ? fail(-EINVAL, "--min-hits: '%s' is no number", text) : 0;
+	return parse_u64(text, ret_hits)
+		       ? fail(-EINVAL, "--min-hits: invalid number '%s'", text)
+		       : 0;
 }
 
 int profile_given(struct profile_options *ret)
@@ -209,7 +190,7 @@ int profile_given(struct profile_options *ret)
 		min_hits_parse(profile.min_hits, &ret->tree.min_hits, &ret->tree.min_hits_percent);
 
 	if (!err && profile.min_duration)
-		err = time_parse(profile.min_duration, 1, &ret->tree.min_time_ns);
+		err = parse_signed_duration(profile.min_duration, 1, &ret->tree.min_time_ns);
 	if (err)
 		return err;
 	ret->tree.max_levels = (unsigned int)profile.max_levels;

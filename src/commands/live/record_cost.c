@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "collector/account.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/decimal.h"
+#include "base/units.h"
 #include "event/event.h"
 #include "output/samples/samples_output.h"
 
@@ -11,8 +12,7 @@ const char *sample_timestamp(uint64_t ns, char *buf, size_t size)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-	snprintf(buf, size, "%12s", text);
+	snprintf(buf, size, "%12s", seconds_print(ns, text, sizeof(text)));
 	return buf;
 }
 

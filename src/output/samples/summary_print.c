@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "event/event.h"
 #include "output/samples/samples_output.h"
@@ -18,8 +19,8 @@ static void print_cpus(const struct sample_summary *s, FILE *out)
 		fprintf(out, "  CPU 0x%02u: %s - %s = %10s\n", c->cpu,
 			sample_timestamp(c->first_ns, from, sizeof(from)),
 			sample_timestamp(c->last_ns, to, sizeof(to)),
-			calltree_duration((double)c->last_ns - (double)c->first_ns, span,
-					  sizeof(span)));
+			duration_print_wide((double)c->last_ns - (double)c->first_ns, span,
+					    sizeof(span)));
 	}
 }
 
@@ -102,7 +103,7 @@ static void print_all(const struct sample_summary *s, FILE *out)
 		return;
 	}
 	fprintf(out, "Collected %llu samples spanning %s\n", (unsigned long long)s->total,
-		calltree_duration((double)s->last_ns - (double)s->first_ns, span, sizeof(span)));
+		duration_print_wide((double)s->last_ns - (double)s->first_ns, span, sizeof(span)));
 	print_cpus(s, out);
 	print_counts(s, out);
 	if (s->opt.timed)
