@@ -10,12 +10,9 @@
 
 enum { SCALE_BITS = 48 };
 
-/* How far a clock that is not the TSC may be from its nominal rate: NTP slews by up to 500 ppm. */
-#define DRIFT_MAX_PPB 500000.0
-
 /* ---- what the user asks for ---- */
 
-static int clock_parse(const char *text, struct clock_options *opt)
+int align_clock_parse(const char *text, struct clock_options *opt)
 {
 	char *end;
 	double scale = 1;
@@ -52,7 +49,7 @@ int align_clock_check(const char *clock)
 {
 	struct clock_options opt = {0};
 
-	return clock_parse(clock, &opt);
+	return align_clock_parse(clock, &opt);
 }
 
 /* ---- one guest ---- */
@@ -65,7 +62,7 @@ static int stamp_add(struct clock_input *in, uint64_t stamp)
 	return 0;
 }
 
-static int vcpus_reserve(struct align_guest *g, unsigned int nr)
+int align_vcpus_reserve(struct align_guest *g, unsigned int nr)
 {
 	void *grown;
 
@@ -83,30 +80,11 @@ static int vcpus_reserve(struct align_guest *g, unsigned int nr)
 	return 0;
 }
 
-/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by
- * KVM). */
-static double guest_ticks_per_ns(const struct trace_info *info)
-{
-	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
-	json_t *ring = json_object_get(info->meta, "guest_ring");
-
-	if (clock && !strcmp(clock, "guest-tsc"))
-		return (double)json_integer_value(json_object_get(ring, "clock_hz")) / 1e9;
-	return clock ? 1 : 0; /* local, mono, ...: ns */
-}
-
 bool align_guest_is_tsc(const struct trace_info *info)
 {
 	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
 
 	return !clock || !strcmp(clock, "guest-tsc");
-}
-
-static bool is_uptime(const struct trace_info *info)
-{
-	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
-
-	return clock && !strcmp(clock, "guest-uptime");
 }
 
 /* Block requests are kept for align_limits(): stamps of both ends, in the order of issue. */
@@ -182,7 +160,7 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 			/* A stamp of 0 was made before the guest's clock ran. */
 			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_STAMPS_MAX)
 				continue;
-			err = vcpus_reserve(g, ev->cpu + 1u);
+			err = align_vcpus_reserve(g, ev->cpu + 1u);
 			if (!err)
 				err = block_take(g, ev);
 			if (!err)
@@ -191,110 +169,6 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 				err = stamp_add(&g->input[ev->cpu], ev->time_ns);
 		}
 	return more < 0 ? more : err;
-}
-
-/* Which VM of the host it is. */
-static int pid_choose(const struct align *a, uint32_t *ret)
-{
-	bool any = false;
-
-	*ret = a->pid;
-	for (unsigned int i = 0; i < a->nr_vcpus && !a->pid; i++) {
-		if (any && a->vcpu[i].pid != *ret)
-			return fail(-EINVAL, "the host's recording has several VMs; select the "
-					     "guest's with --vm");
-		*ret = a->vcpu[i].pid;
-		any = true;
-	}
-	return 0;
-}
-
-static int vcpus_join(struct align *a, struct align_guest *g)
-{
-	uint32_t pid;
-	int err = pid_choose(a, &pid);
-
-	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++) {
-		const struct align_vcpu *v = &a->vcpu[i];
-
-		if (v->pid != pid)
-			continue;
-		err = vcpus_reserve(g, v->vcpu + 1u);
-		if (err)
-			break;
-		g->by_userspace |= !v->exits && v->spans.nr;
-		g->input[v->vcpu].span = v->spans.span;
-		g->input[v->vcpu].nr_spans = v->spans.nr;
-		g->input[v->vcpu].report = v->report;
-		g->input[v->vcpu].nr_reports = v->nr_reports;
-	}
-	return err;
-}
-
-static void nominal_take(const struct align *a, const struct trace_info *info,
-			 struct clock_options *opt)
-{
-	double rate = guest_ticks_per_ns(info);
-
-	if (a->ticks_known && (align_guest_is_tsc(info) || rate == 0))
-		return;
-	if (!opt->have_given)
-		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
-	rate = rate > 0 ? rate / clock_mono_ticks_per_ns(&a->mono) : 1;
-	opt->nominal_scale = (uint64_t)(rate * (double)(1ull << 32) + 0.5);
-	opt->nominal_bits = 32;
-	opt->drift_max_ppb = DRIFT_MAX_PPB;
-}
-
-static void error_take(const struct align *a, struct align_guest *g)
-{
-	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
-		double ns = g->relation.vcpu[v].error_ticks / align_guest_ticks_per_ns(a, g);
-
-		if (g->input[v].nr_stamps && ns > g->error_ns)
-			g->error_ns = ns;
-	}
-}
-
-/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
- * clock. */
-static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
-			 const struct clock_options *opt)
-{
-	bool ns = info && !align_guest_is_tsc(info) && !opt->have_given;
-	bool asked = a->clock && !strcmp(a->clock, "fit");
-	uint32_t pid;
-	int err = ns && !asked ? pid_choose(a, &pid) : -ENODATA;
-
-	if (!err)
-		err = align_pvclock(a, g, pid, is_uptime(info));
-	if (err != -ENODATA)
-		return err;
-	return clock_align(g->input, g->nr_vcpus, opt, &g->relation);
-}
-
-static void limits_drop(struct align_guest *g)
-{
-	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
-		g->input[v].limit = NULL;
-		g->input[v].nr_limits = 0;
-	}
-}
-
-/* Requests that were paired wrongly may contradict each other: then without them. */
-static int relation_limited(struct align *a, struct align_guest *g, const struct trace_info *info,
-			    const struct clock_options *opt)
-{
-	int err = relation_find(a, g, info, opt);
-
-	if (!g->limit || g->by_disk || (!err && !*g->relation.note))
-		return err;
-	if (!err) {
-		align_pvclock_free(g);
-		clock_relation_deinit(&g->relation);
-	}
-	limits_drop(g);
-	return relation_find(a, g, info, opt);
 }
 
 /* Nothing relates them: what to do next. */
@@ -314,7 +188,7 @@ static int guest_make(struct align *a, struct align_guest *g)
 	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
 	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = true};
 	_cleanup_reader_ struct reader *r = NULL;
-	int err = clock_parse(a->clock, &opt);
+	int err = align_clock_parse(a->clock, &opt);
 
 	if (!err && g->path) {
 		err = reader_open(g->path, &hint, &r);
@@ -322,27 +196,8 @@ static int guest_make(struct align *a, struct align_guest *g)
 			err = stamps_read(g, r);
 		if (!err)
 			kicks_trim(g);
-		if (!err)
-			nominal_take(a, &r->info, &opt);
 	}
-	if (!err)
-		err = vcpus_join(a, g);
-	if (!err && r)
-		err = align_shifts(a, g, &r->info, &opt);
-	if (!err && r)
-		err = align_limits(a, g, align_guest_is_tsc(&r->info));
-	if (err)
-		return err;
-	err = relation_limited(a, g, r ? &r->info : NULL, &opt);
-	if (err)
-		return unrelated(g, err);
-	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
-		snprintf(g->relation.note, sizeof(g->relation.note),
-			 "the guest's offset was measured by trace-cmd while recording; its error "
-			 "is not part of the bound");
-	clock_check(&g->relation, align_input(g), g->nr_vcpus);
-	error_take(a, g);
-	return 0;
+	return err ? err : unrelated(g, align_relate(a, g, r ? &r->info : NULL, &opt));
 }
 
 int align_guest(struct align *a, const char *path, const struct align_guest **ret)

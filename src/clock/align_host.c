@@ -227,6 +227,21 @@ static int map_take(struct align *a, const struct trace_info *info)
 	return err;
 }
 
+/* Guests that were recorded together with this host, by their trace ids. */
+static void vms_read(struct align *a, const struct trace_info *info)
+{
+	json_t *vm, *id;
+	size_t i;
+
+	json_array_foreach (json_object_get(info->meta, "vms"), i, vm) {
+		id = json_object_get(vm, "trace_id");
+		if (id && a->nr_vms < ALIGN_VMS_MAX)
+			a->vm[a->nr_vms++] = (struct align_vm){
+				.pid = (uint32_t)json_integer_value(json_object_get(vm, "pid")),
+				.trace_id = (uint64_t)json_integer_value(id)};
+	}
+}
+
 int align_host_read(struct align *a, const char *path)
 {
 	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants};
@@ -244,6 +259,7 @@ int align_host_read(struct align *a, const char *path)
 		for (unsigned int i = 0; !err && i < batch->nr; i++)
 			err = event_take(a, l, &batch->ev[i]);
 	err = more < 0 ? more : err;
+	vms_read(a, &r->info);
 	return err ? err : map_take(a, &r->info);
 }
 

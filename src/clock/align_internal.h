@@ -34,6 +34,13 @@ struct align_vcpu {
 	bool exits; /* there is a kvm_exit or kvm_entry */
 };
 
+enum { ALIGN_VMS_MAX = 64 };
+
+struct align_vm {
+	uint32_t pid;
+	uint64_t trace_id;
+};
+
 struct align {
 	struct align_vcpu vcpu[ALIGN_VCPUS_MAX];
 	unsigned int nr_vcpus;
@@ -55,7 +62,9 @@ struct align {
 	const char *clock;
 	const char **host; /* the inputs' paths, not owned */
 	unsigned int nr_hosts;
-	uint32_t pid;
+	uint32_t pid; /* of the VM that --vm names; 0: not given */
+	struct align_vm vm[ALIGN_VMS_MAX]; /* guests that the host's files list by their trace ids */
+	unsigned int nr_vms;
 	struct align_guest guest[ALIGN_GUESTS_MAX];
 	unsigned int nr_guests;
 };
@@ -64,6 +73,19 @@ struct align {
 int align_host_read(struct align *a, const char *path);
 /* After the last: ns become ticks, marks become spans. */
 int align_host_end(struct align *a);
+
+/* --clock. 0 or -EINVAL with the error message set. */
+int align_clock_parse(const char *text, struct clock_options *opt);
+
+/* Makes g->input at least so large. -E2BIG or -ENOMEM with the error message set. */
+int align_vcpus_reserve(struct align_guest *g, unsigned int nr);
+
+/*
+ * Finds the guest's VM and the relation to it. info NULL: there is no guest's trace. -EINVAL: it may be several VMs;
+ * -ENODATA: nothing relates them; all with the error message set.
+ */
+int align_relate(struct align *a, struct align_guest *g, const struct trace_info *info,
+		 const struct clock_options *opt);
 
 bool align_guest_is_tsc(const struct trace_info *info);
 

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Relates one guest's timestamps to the host, once they are read: with the vCPUs of the VM that the guest is.
+ *
+ * A vCPU is never identified by its number alone, as two VMs both have vCPU 0. Which VM it is, in this order:
+ *
+ *   1. --vm
+ *   2. the guest's trace id, where the host's trace.dat lists the guests that were recorded with it (option GUEST)
+ *   3. the only VM of the recording
+ *   4. the only VM that the proof does not refute. Where nothing says which vCPU threads belong together, each thread
+ *      is tried by itself for each vCPU of the guest.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "clock/align_internal.h"
+
+/* How far a clock that is not the TSC may be from its nominal rate: NTP slews by up to 500 ppm. */
+#define DRIFT_MAX_PPB 500000.0
+
+/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by
+ * KVM). */
+static double guest_ticks_per_ns(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+	json_t *ring = json_object_get(info->meta, "guest_ring");
+
+	if (clock && !strcmp(clock, "guest-tsc"))
+		return (double)json_integer_value(json_object_get(ring, "clock_hz")) / 1e9;
+	return clock ? 1 : 0; /* local, mono, ...: ns */
+}
+
+static bool is_uptime(const struct trace_info *info)
+{
+	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
+
+	return clock && !strcmp(clock, "guest-uptime");
+}
+
+/* The vCPUs of a VM; `only`: no other vCPU than this one, -1: all. */
+static int vcpus_join(struct align *a, struct align_guest *g, uint32_t pid, int only)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++) {
+		const struct align_vcpu *v = &a->vcpu[i];
+
+		if (v->pid != pid || (only >= 0 && v->vcpu != only))
+			continue;
+		err = align_vcpus_reserve(g, v->vcpu + 1u);
+		if (err)
+			break;
+		g->by_userspace |= !v->exits && v->spans.nr;
+		g->input[v->vcpu].span = v->spans.span;
+		g->input[v->vcpu].nr_spans = v->spans.nr;
+		g->input[v->vcpu].report = v->report;
+		g->input[v->vcpu].nr_reports = v->nr_reports;
+	}
+	return err;
+}
+
+static void nominal_take(const struct align *a, const struct trace_info *info,
+			 struct clock_options *opt)
+{
+	double rate = guest_ticks_per_ns(info);
+
+	if (a->ticks_known && (align_guest_is_tsc(info) || rate == 0))
+		return;
+	if (!opt->have_given)
+		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
+	rate = rate > 0 ? rate / clock_mono_ticks_per_ns(&a->mono) : 1;
+	opt->nominal_scale = (uint64_t)(rate * (double)(1ull << 32) + 0.5);
+	opt->nominal_bits = 32;
+	opt->drift_max_ppb = DRIFT_MAX_PPB;
+}
+
+static void error_take(const struct align *a, struct align_guest *g)
+{
+	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
+		double ns = g->relation.vcpu[v].error_ticks / align_guest_ticks_per_ns(a, g);
+
+		if (g->input[v].nr_stamps && ns > g->error_ns)
+			g->error_ns = ns;
+	}
+}
+
+/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
+ * clock. */
+static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
+			 const struct clock_options *opt, uint32_t pid)
+{
+	bool ns = info && !align_guest_is_tsc(info) && !opt->have_given;
+	bool asked = a->clock && !strcmp(a->clock, "fit");
+	int err = ns && !asked ? align_pvclock(a, g, pid, is_uptime(info)) : -ENODATA;
+
+	if (err != -ENODATA)
+		return err;
+	return clock_align(g->input, g->nr_vcpus, opt, &g->relation);
+}
+
+static void limits_drop(struct align_guest *g)
+{
+	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
+		g->input[v].limit = NULL;
+		g->input[v].nr_limits = 0;
+	}
+}
+
+/* Requests that were paired wrongly may contradict each other: then without them. */
+static int relation_limited(struct align *a, struct align_guest *g, const struct trace_info *info,
+			    const struct clock_options *opt, uint32_t pid)
+{
+	int err = relation_find(a, g, info, opt, pid);
+
+	if (!g->limit || g->by_disk || (!err && !*g->relation.note))
+		return err;
+	if (!err) {
+		align_pvclock_free(g);
+		clock_relation_deinit(&g->relation);
+	}
+	limits_drop(g);
+	return relation_find(a, g, info, opt, pid);
+}
+
+/* info NULL: there is no guest's trace. */
+static int relate(struct align *a, struct align_guest *g, const struct trace_info *info,
+		  const struct clock_options *given, uint32_t pid, int only)
+{
+	struct clock_options opt = *given;
+	int err = vcpus_join(a, g, pid, only);
+
+	if (!err && info)
+		nominal_take(a, info, &opt);
+	if (!err && info)
+		err = align_shifts(a, g, info, &opt);
+	if (!err && info)
+		err = align_limits(a, g, align_guest_is_tsc(info));
+	if (!err)
+		err = relation_limited(a, g, info, &opt, pid);
+	if (err)
+		return err;
+	if (g->shift && !strcmp(g->relation.protocol->name, "read") && !*g->relation.note)
+		snprintf(g->relation.note, sizeof(g->relation.note),
+			 "the guest's offset was measured by trace-cmd while recording; its error "
+			 "is not part of the bound");
+	clock_check(&g->relation, align_input(g), g->nr_vcpus);
+	error_take(a, g);
+	return 0;
+}
+
+/* Everything that relate() made; the timestamps stay. */
+static void relate_undo(struct align_guest *g)
+{
+	align_pvclock_free(g);
+	clock_relation_deinit(&g->relation);
+	free(g->shift);
+	free(g->limit);
+	g->shift = NULL;
+	g->limit = NULL;
+	g->by_disk = g->by_kicks = g->by_userspace = false;
+	g->error_ns = 0;
+	for (unsigned int v = 0; v < g->nr_vcpus; v++)
+		g->input[v] = (struct clock_input){.stamp = g->input[v].stamp,
+						   .nr_stamps = g->input[v].nr_stamps};
+}
+
+/* ---- which VM ---- */
+
+enum { TRIALS_MAX = 256 }; /* VMs, or threads of one vCPU number, that are tried */
+
+struct trial {
+	uint32_t pid;
+	bool passed, told; /* told: by an offset that was given or read, not one fitted to these very events */
+	struct clock_proof proof;
+};
+
+static void trial_run(struct align *a, struct align_guest *g, const struct trace_info *info,
+		      const struct clock_options *opt, int only, struct trial *t)
+{
+	if (!relate(a, g, info, opt, t->pid, only)) {
+		t->proof = clock_check(&g->relation, align_input(g), g->nr_vcpus);
+		t->passed = t->proof.checked &&
+			    t->proof.violations <= t->proof.checked / CLOCK_REFUTED;
+		t->told = strcmp(g->relation.protocol->name, "fitted");
+	}
+	relate_undo(g);
+}
+
+/* The only one that passed; one by a known offset counts more than all that were only fitted. */
+static const struct trial *trial_choose(const struct trial *t, unsigned int nr)
+{
+	const struct trial *best = NULL;
+	unsigned int nr_best = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!t[i].passed || (best && best->told && !t[i].told))
+			continue;
+		nr_best = best && best->told == t[i].told ? nr_best + 1 : 1;
+		best = &t[i];
+	}
+	return nr_best == 1 ? best : NULL;
+}
+
+/* What was tried and how it came out, for the message. */
+static int trials_failed(const struct align_guest *g, const struct trial *t, unsigned int nr,
+			 int vcpu)
+{
+	unsigned int passed = 0;
+	char list[512] = "", of[32] = "";
+
+	for (unsigned int i = 0; i < nr; i++) {
+		size_t len = strlen(list);
+
+		passed += t[i].passed;
+		snprintf(list + len, sizeof(list) - len,
+			 "%s %u (%" PRIu64 " of %" PRIu64 " outside)", i ? "," : "", t[i].pid,
+			 t[i].proof.violations, t[i].proof.checked);
+	}
+	if (vcpu >= 0)
+		snprintf(of, sizeof(of), " for its vCPU %d", vcpu);
+	return fail(-EINVAL,
+		    "%s: the host's recording has several VMs, and the guest's events fit %s of "
+		    "them%s; "
+		    "select one with --vm:%s",
+		    g->path, passed ? "more than one" : "none", of, list);
+}
+
+/* The VMs, or the threads of this vCPU number: each pid once. */
+static unsigned int trials_list(const struct align *a, int vcpu, struct trial *ret)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < a->nr_vcpus && nr < TRIALS_MAX; i++) {
+		unsigned int k = 0;
+
+		if (vcpu >= 0 && a->vcpu[i].vcpu != vcpu)
+			continue;
+		while (k < nr && ret[k].pid != a->vcpu[i].pid)
+			k++;
+		if (k == nr)
+			ret[nr++] = (struct trial){.pid = a->vcpu[i].pid};
+	}
+	return nr;
+}
+
+static int vm_prove(struct align *a, struct align_guest *g, const struct trace_info *info,
+		    const struct clock_options *opt, int vcpu, uint32_t *ret)
+{
+	struct trial trial[TRIALS_MAX];
+	unsigned int nr = trials_list(a, vcpu, trial);
+	const struct trial *best;
+
+	for (unsigned int i = 0; i < nr; i++)
+		trial_run(a, g, info, opt, vcpu, &trial[i]);
+	best = trial_choose(trial, nr);
+	if (!best)
+		return trials_failed(g, trial, nr, vcpu);
+	*ret = best->pid;
+	return 0;
+}
+
+/* Are all VMs single threads of which nothing says whether they belong together? */
+static bool threads_alone(const struct align *a)
+{
+	for (unsigned int i = 0; i < a->nr_vcpus; i++)
+		for (unsigned int k = 0; k < i; k++)
+			if (a->vcpu[i].pid == a->vcpu[k].pid)
+				return false;
+	return true;
+}
+
+/* Finds the thread of each vCPU by itself; those found become one VM, of the first one's pid. */
+static int threads_prove(struct align *a, struct align_guest *g, const struct trace_info *info,
+			 const struct clock_options *opt, uint32_t *ret)
+{
+	uint32_t pid[ALIGN_VCPUS_MAX] = {0};
+	bool any = false;
+
+	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
+		int err = g->input[v].nr_stamps ? vm_prove(a, g, info, opt, (int)v, &pid[v]) : 0;
+
+		if (err)
+			return err;
+	}
+	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
+		if (!pid[v])
+			continue;
+		if (!any)
+			*ret = pid[v];
+		any = true;
+		for (unsigned int i = 0; i < a->nr_vcpus; i++)
+			if (a->vcpu[i].pid == pid[v])
+				a->vcpu[i].pid = *ret;
+	}
+	return any ? 0 : fail(-ENODATA, "%s: no events to relate", g->path);
+}
+
+static unsigned int vcpus_used(const struct align_guest *g)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int v = 0; v < g->nr_vcpus; v++)
+		nr += g->input[v].nr_stamps > 0;
+	return nr;
+}
+
+/* By the trace id; ret_stranger: the host lists its guests, and this is none of them. */
+static bool vm_by_trace_id(const struct align *a, const struct trace_info *info, uint32_t *ret,
+			   bool *ret_stranger)
+{
+	json_t *id = info ? json_object_get(info->meta, "trace_id") : NULL;
+
+	for (unsigned int i = 0; id && i < a->nr_vms; i++)
+		if (a->vm[i].trace_id == (uint64_t)json_integer_value(id)) {
+			*ret = a->vm[i].pid;
+			return true;
+		}
+	*ret_stranger = id && a->nr_vms;
+	return false;
+}
+
+static int vm_choose(struct align *a, struct align_guest *g, const struct trace_info *info,
+		     const struct clock_options *opt, uint32_t *ret, bool *ret_stranger)
+{
+	struct trial vm[TRIALS_MAX];
+	unsigned int nr = trials_list(a, -1, vm);
+	bool known = vm_by_trace_id(a, info, ret, ret_stranger);
+
+	if (known && (!a->pid || a->pid == *ret))
+		return 0;
+	if (known)
+		*ret_stranger = true; /* --vm names another one */
+	*ret = a->pid ? a->pid : nr ? vm[0].pid : 0;
+	if (a->pid || nr <= 1)
+		return 0;
+	if (!info)
+		return fail(-EINVAL,
+			    "the host's recording has several VMs; select the guest's with --vm");
+	return threads_alone(a) && vcpus_used(g) > 1 ? threads_prove(a, g, info, opt, ret)
+						     : vm_prove(a, g, info, opt, -1, ret);
+}
+
+int align_relate(struct align *a, struct align_guest *g, const struct trace_info *info,
+		 const struct clock_options *opt)
+{
+	static const char strange[] =
+		"this guest's trace was not recorded together with this host's: "
+		"the trace ids differ";
+	bool stranger = false;
+	uint32_t pid = 0;
+	size_t len;
+	int err = vm_choose(a, g, info, opt, &pid, &stranger);
+
+	if (!err)
+		err = relate(a, g, info, opt, pid, -1);
+	if (err)
+		return stranger ? fail_hint(err, "%s", strange) : err;
+	len = strlen(g->relation.note);
+	if (stranger)
+		snprintf(g->relation.note + len, sizeof(g->relation.note) - len, "%s%s",
+			 len ? "; " : "", strange);
+	return 0;
+}
