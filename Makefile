@@ -99,13 +99,13 @@ $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 # BPF: each file is compiled alone, then linked into one object and turned into a skeleton. clang's bpf target does
 # not know where this system keeps <asm/...>.
 BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)
+BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 $(PREFIX_MAP) -Ibpf -Iprobes $(BPF_SYS)
 BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(call sources,bpf/*.h bpf/*.def probes/*.def)
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 $(PREFIX_MAP) -Ibpf -Iprobes \
-		$(BPF_SYS) -c -o $@ $<
+	$(Q)$(CLANG) $(BPF_FLAGS) -c -o $@ $<
 
 $(BUILD)/hostrace.bpf.o: $(BPF_OBJS)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -117,6 +117,17 @@ $(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
 $(patsubst %.c,$(BUILD)/%.o,$(call sources,src/collector/*.c)): $(BUILD)/hostrace.skel.h
 
 -include $(OBJS:.o=.d)
+
+# For editors: how each source is compiled.
+C_COMMAND = $(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS))
+BPF_COMMAND = $(CLANG) $(BPF_FLAGS)
+commands = for f in $(1); do printf '%b{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
+	"$$separator" '$(CURDIR)' $$f '$(subst ",\",$(2))' $$f; separator=',\n'; done
+
+compile_commands.json: $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h) $(BUILD)/syscall_names.h FORCE
+	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
+		$(call commands,$(BPF_SRCS),$(BPF_COMMAND)); \
+		printf '\n]\n'; } >$@
 
 deps:
 	@scripts/deps.sh
@@ -137,6 +148,7 @@ make docs          the manual, and the pages made from tables
 make format        breaks long lines (FILES=...)
 make install       into PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 make deps          installs what all this needs; make clean
+make compile_commands.json: how each source is compiled, for editors
 
 BUILD=build        where everything is built
 JOBS=2             how many tests run at once (default: one per CPU)

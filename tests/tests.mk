@@ -2,6 +2,7 @@
 # those of the inner loop; `make fuzz T=60 [FUZZ_NAMES=hrt]`: looks for new crashes. Tests are found by wildcard: a new
 # one is a new file.
 
+TEST_SRCS := $(call sources,tests/unit/*.c tests/fuzz/*.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
 FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c))
 FUZZ_PLAIN = $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz-%)
