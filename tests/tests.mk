@@ -94,6 +94,8 @@ define link_test
 	$(Q)sed -n 's|^$(BUILD)/src/.*\.o$$|$@: &\n&:|p' $@.trace >$@.objects
 endef
 
+$(UNIT_TESTS:=.o): | $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h)
+
 $(UNIT_TESTS): %: %.o | $(LIB)
 	$(call link_test,$< -lcmocka)
 
