@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 
-enum { SLOTS_MIN = 16 };
+enum { SLOTS_MIN = 64 };
 
 uint64_t hash_bytes(const void *bytes, size_t len)
 {

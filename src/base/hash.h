@@ -102,17 +102,24 @@ static inline bool hash_words_equal_(const uint64_t *a, const uint64_t *b, unsig
 	return true;
 }
 
-/* `key`: as many numbers as the table's keys have. */
-static inline void *hash_find_words(const struct hash_table *t, const uint64_t *key)
+static inline void *hash_find_words_(const struct hash_table *t, const uint64_t *key,
+				     unsigned int nr)
 {
-	uint32_t mark = hash_mark_(hash_words(key, t->key_words));
+	uint32_t mark = hash_mark_(hash_words(key, nr));
 
 	if (!t->nr)
 		return NULL;
 	for (uint32_t i = mark & t->mask; t->mark[i]; i = (i + 1) & t->mask)
-		if (t->mark[i] == mark && hash_words_equal_(hash_entry_(t, i), key, t->key_words))
+		if (t->mark[i] == mark && hash_words_equal_(hash_entry_(t, i), key, nr))
 			return hash_entry_(t, i);
 	return NULL;
+}
+
+/* `key`: as many numbers as the table's keys have. With a constant number of words the compiler unrolls the loops. */
+static inline void *hash_find_words(const struct hash_table *t, const uint64_t *key)
+{
+	return t->key_words == 2 ? hash_find_words_(t, key, 2)
+				 : hash_find_words_(t, key, t->key_words);
 }
 
 void *hash_find_text(const struct hash_table *t, const char *key);

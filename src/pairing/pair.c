@@ -87,7 +87,7 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	_cleanup_(pairing_cleanup_) struct pairing *p = calloc(1, sizeof(*p));
 	int err;
 
-	if (!p || !(p->open = calloc(SLOTS, sizeof(*p->open))))
+	if (!p)
 		return fail(-ENOMEM, "out of memory");
 	p->a = a;
 	p->fn = fn;
@@ -95,6 +95,8 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	err = labels_init(p, by);
 	if (!err)
 		err = split(a->key, p->keys, KEYS_MAX, &p->nr_keys);
+	p->open = OPEN_TABLE(struct open_span, a->feed ? 1 + KEYS_MAX : 1 + p->nr_keys,
+			     OPEN_SPANS_MAX);
 	if (err)
 		return err;
 	pairing_restart(p);
@@ -110,70 +112,8 @@ void pairing_close(struct pairing *p)
 	for (unsigned int i = 0; i < p->nr_text; i++)
 		free(p->text[i].text);
 	free(p->text);
-	free(p->open);
+	open_table_deinit(&p->open);
 	free(p);
-}
-
-/* ---- the table of open spans ---- */
-
-static size_t slot_of(struct pair_key k)
-{
-	uint64_t h = k.v[0] * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ (h >> 32) ^ k.v[1]) * 0xff51afd7ed558ccdull;
-	h = (h ^ (h >> 32) ^ k.v[2]) * 0xc4ceb9fe1a85ec53ull;
-	return (size_t)(h ^ h >> 32) % SLOTS;
-}
-
-static bool key_equal(struct pair_key a, struct pair_key b)
-{
-	return a.v[0] == b.v[0] && a.v[1] == b.v[1] && a.v[2] == b.v[2];
-}
-
-static struct open_span *find(struct pairing *p, struct pair_key key)
-{
-	for (size_t i = slot_of(key);; i = (i + 1) % SLOTS) {
-		if (!p->open[i].used)
-			return NULL;
-		if (key_equal(p->open[i].key, key))
-			return &p->open[i];
-	}
-}
-
-/* Linear probing without tombstones: what follows is moved up. */
-static void remove_span(struct pairing *p, struct open_span *s)
-{
-	size_t hole = (size_t)(s - p->open), i = hole;
-
-	p->counts.open--;
-	for (;;) {
-		i = (i + 1) % SLOTS;
-		if (!p->open[i].used)
-			break;
-		size_t home = slot_of(p->open[i].key);
-
-		if ((i - home + SLOTS) % SLOTS >= (i - hole + SLOTS) % SLOTS) {
-			p->open[hole] = p->open[i];
-			hole = i;
-		}
-	}
-	p->open[hole].used = false;
-}
-
-static struct open_span *insert(struct pairing *p, struct pair_key key)
-{
-	size_t i = slot_of(key);
-
-	if (p->counts.open == OPEN_SPANS_MAX) {
-		p->counts.overflow++;
-		return NULL;
-	}
-	while (p->open[i].used)
-		i = (i + 1) % SLOTS;
-	p->counts.open++;
-	p->open[i].used = true;
-	p->open[i].key = key;
-	return &p->open[i];
 }
 
 /* ---- begin, end, reset, loss ---- */
@@ -202,7 +142,7 @@ static void hand_over(struct pairing *p, const struct span *s)
 
 void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key key)
 {
-	struct open_span *o = find(p, key);
+	struct open_span *o = open_find(&p->open, key);
 
 	p->nr_begins++;
 	if (o && p->a->keep_first && o->losses == p->losses)
@@ -211,18 +151,22 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 		p->counts.unknown++;
 	else if (o)
 		p->counts.unmatched_begin++;
+	if (o)
+		open_renew(&p->open, o);
 	else
-		o = insert(p, key);
-	if (!o)
+		o = open_add(&p->open, key);
+	if (!o) {
+		p->counts.overflow++;
 		return;
-	/* Within a window of loss nothing that begins can be trusted to end where it seems to. */
+	}
+	/* Within a window of loss, the end that follows may be another span's. */
 	o->losses = p->losses - (ev->time_ns < p->blind_until_ns);
 	span_fill(p, ev, &o->span);
 }
 
 bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key)
 {
-	struct open_span *o = find(p, key);
+	struct open_span *o = open_find(&p->open, key);
 
 	if (!o) {
 		p->counts.unmatched_end++;
@@ -231,7 +175,7 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 	struct span s = o->span;
 	bool unknown = o->losses != p->losses;
 
-	remove_span(p, o);
+	open_remove(&p->open, o);
 	if (unknown) {
 		p->counts.unknown++;
 		return true;
@@ -247,15 +191,15 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 
 bool pairing_is_open(struct pairing *p, struct pair_key key)
 {
-	return find(p, key);
+	return open_find(&p->open, key);
 }
 
 void pairing_drop(struct pairing *p, struct pair_key key)
 {
-	struct open_span *o = find(p, key);
+	struct open_span *o = open_find(&p->open, key);
 
 	if (o)
-		remove_span(p, o);
+		open_remove(&p->open, o);
 }
 
 static void point(struct pairing *p, const struct event *ev)
@@ -273,19 +217,19 @@ static void point(struct pairing *p, const struct event *ev)
 	hand_over(p, &s);
 }
 
-/* Drops what a VM has open. A whole sweep, but resets are rare. */
+/* Drops what a VM has open. */
 static void reset(struct pairing *p, uint32_t pid)
 {
-	for (size_t i = 0; i < SLOTS;)
-		if (p->open[i].used && p->open[i].span.pid == pid)
-			remove_span(p, &p->open[i]); /* another one may have moved here */
-		else
-			i++;
+	for (struct open_span *o = open_oldest(&p->open), *next; o; o = next) {
+		next = open_newer(&p->open, o);
+		if (o->span.pid == pid)
+			open_remove(&p->open, o);
+	}
 }
 
 /*
- * An end may have been among the lost events, whichever CPU its thread has moved to: all that is
- * open now is unknown. It is told by its age when it ends, as a trace may be full of losses.
+ * An end may be among the lost events, whichever CPU its thread has moved to: all that is open now is unknown. As a
+ * trace may be full of losses, only the number of reports is kept, and compared when a span ends.
  */
 static void lost(struct pairing *p, const struct event *ev)
 {
@@ -301,19 +245,22 @@ static void lost(struct pairing *p, const struct event *ev)
 		p->blind_until_ns = until;
 }
 
-static struct pair_key key_of(struct pairing *p, const struct event *ev)
+static inline struct pair_key key_of(struct pairing *p, const struct event *ev)
 {
 	const struct binding *b = p->binding[ev->type->index];
 	struct pair_key k = {{ev->pid, 0, 0}};
 
-	for (unsigned int i = 0; i < p->nr_keys; i++)
-		k.v[1 + i] = pair_value(p, ev, &b->key[i]);
+	if (p->nr_keys == 1 && b->key[0].source == FROM_TID) /* nearly always */
+		k.v[1] = ev->tid;
+	else
+		for (unsigned int i = 0; i < p->nr_keys; i++)
+			k.v[1 + i] = pair_value(p, ev, &b->key[i]);
 	return k;
 }
 
 static void mark(struct pairing *p, const struct event *ev)
 {
-	struct open_span *o = find(p, key_of(p, ev));
+	struct open_span *o = open_find(&p->open, key_of(p, ev));
 
 	if (o)
 		o->span.marked = true;
@@ -350,6 +297,13 @@ int pairing_event(struct pairing *p, const struct event *ev)
 	return p->err;
 }
 
+/* Spans that are still open, and those that nothing is known of, as an end may have been lost. */
+static void open_count(struct pairing *p)
+{
+	for (struct open_span *o = open_oldest(&p->open); o; o = open_newer(&p->open, o))
+		++*(o->losses == p->losses ? &p->counts.open : &p->counts.unknown);
+}
+
 int pairing_end(struct pairing *p)
 {
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
@@ -363,11 +317,7 @@ int pairing_end(struct pairing *p)
 				p->a->name, p->names[i], p->a->begin);
 		p->label[i].fmt = "none"; /* an older file, whose events lack the field */
 	}
-	for (size_t i = 0; p->losses && i < SLOTS; i++)
-		if (p->open[i].used && p->open[i].losses != p->losses) {
-			p->counts.open--;
-			p->counts.unknown++;
-		}
+	open_count(p);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "pairing/analyzer.h"
+#include "pairing/open_table.h"
 
 enum {
 	OPEN_SPANS_MAX = 65536, /* spans open at once */
@@ -59,10 +60,6 @@ const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t
 bool pairing_wants(const struct analyzer *a, const char *by, const char *event);
 
 /* ---- for analyzers' `feed` ---- */
-
-struct pair_key {
-	uint64_t v[3];
-};
 
 /* Opens a span under the key with the labels of ev. */
 void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key key);

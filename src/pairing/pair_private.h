@@ -17,7 +17,6 @@ enum {
 	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
 	KEYS_MAX = 2,	  /* beside the pid */
 	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
-	SLOTS = 2 * OPEN_SPANS_MAX,
 };
 
 #define TEXT_OF_EVENTS UINT32_MAX /* in the place of a pid: no device's name */
@@ -53,10 +52,9 @@ struct binding {
 };
 
 struct open_span {
-	struct pair_key key;
+	struct open_begin begin;
 	struct span span;
 	uint64_t losses; /* reports of lost events before it began */
-	bool used;
 };
 
 struct text {
@@ -76,7 +74,7 @@ struct pairing {
 	bool label_found[LABELS_MAX];
 	unsigned int nr_labels, nr_own /* of them the analyzer's */, nr_keys;
 	char keys[KEYS_MAX][EVENT_NAME_MAX];
-	struct open_span *open; /* open-addressed by key, SLOTS of them */
+	struct open_table open; /* of struct open_span */
 	struct pair_counts counts;
 	struct text *text;
 	unsigned int nr_text;
