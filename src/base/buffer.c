@@ -11,7 +11,7 @@ int buffer_ok(const struct buffer *b, const char *what)
 {
 	if (!b->cut)
 		return 0;
-	return buffer_fail(b, "%s is cut short", what);
+	return buffer_fail(b, "%s is truncated", what);
 }
 
 int buffer_fail(const struct buffer *b, const char *fmt, ...)

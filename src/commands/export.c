@@ -14,7 +14,7 @@ static const char *output_path;
 
 /* clang-format off */
 static const struct option_row export_options[] = {
-	{'o', "output", OPT_TEXT, &output_path, "FILE", "write there instead of to standard output"},
+	{'o', "output", OPT_TEXT, &output_path, "FILE", "write to FILE instead of standard output"},
 	{0},
 };
 /* clang-format on */
@@ -87,10 +87,10 @@ static int run(int argc, char **argv, char **rest)
 
 	(void)rest;
 	if (!format)
-		return command_usage("a format is needed; available: %s", formats);
+		return command_usage("missing format (supported: %s)", formats);
 	if (!format_known(format))
-		return command_usage("export to '%s' is not available; available: %s", format,
-				     formats);
+		return command_usage("'export' does not support format '%s' (supported: %s)",
+				     format, formats);
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (input_open(false, NULL, NULL, &in))
@@ -119,11 +119,10 @@ static int run(int argc, char **argv, char **rest)
 const struct command export_command = {
 	.name = "export",
 	.args = "FORMAT [FILE...]",
-	.summary = "Writes a trace in another format: text, json, csv.",
+	.summary = "Convert a trace to another format: text, json, csv.",
 	.group = "Convert",
-	.details = "text is the text twin of the trace file: one event a line, exact, readable by "
-		   "every command.\n"
-		   "json and csv are the rows of 'hostrace list'.",
+	.details = "text is an exact text form of the trace file: one event per line, readable by "
+		   "every command.\njson and csv are the rows of 'hostrace list'.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv",
 	.options = options,

@@ -28,9 +28,9 @@ int guest_memory_options(struct osv_guest_options *ret)
 					  .timeout_ns = guest_given.http.timeout_ns,
 					  .qmp = guest_given.qmp};
 	if (!guest_given.vm)
-		return guest_given.qmp ? fail_usage(-EINVAL, "--qmp goes with --vm") : 0;
+		return guest_given.qmp ? fail_usage(-EINVAL, "--qmp requires --vm") : 0;
 	if (!guest_given.qmp || guest_given.remote)
-		return fail_usage(-EINVAL, "--vm needs --qmp, and no --remote");
+		return fail_usage(-EINVAL, "--vm requires --qmp and excludes --remote");
 	err = vm_find(guest_given.vm, &vm);
 	if (err)
 		return err;
@@ -173,7 +173,7 @@ static void progress_show(uint64_t now, uint64_t total)
 	if (percent == shown)
 		return;
 	shown = percent;
-	fprintf(stderr, "\rthe guest stands still: %3d%%", percent);
+	fprintf(stderr, "\rthe guest is stopped: %3d%%", percent);
 	fflush(stderr);
 }
 
@@ -185,18 +185,19 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 
 	if (x->counts.unfinished) {
 		snprintf(text, sizeof(text),
-			 "%" PRIu64 " vCPUs were writing a sample; what follows it is not read",
+			 "%" PRIu64 " vCPUs were writing a sample; the data after it was skipped",
 			 x->counts.unfinished);
 		json_array_append_new(caveats, json_string(text));
 	}
 	if (x->counts.bad) {
 		snprintf(text, sizeof(text),
-			 "%" PRIu64 " pages end in something that is no sample", x->counts.bad);
+			 "%" PRIu64 " pages end in an invalid sample", x->counts.bad);
 		json_array_append_new(caveats, json_string(text));
 	}
 	if (guest_given.vm)
-		json_array_append_new(caveats, json_string("the guest ran on: what it wrote "
-							   "meanwhile is not there"));
+		json_array_append_new(
+			caveats,
+			json_string("the guest kept running: what it wrote meanwhile is missing"));
 	if (output_is("json"))
 		return guest_json_print(
 			"extract", "result",
@@ -210,7 +211,7 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,
 		       x->nr_cpus - x->nr_empty);
 	if (!guest_given.terse && !guest_given.vm)
-		printf("; the guest stood still for %.1f ms", (double)stopped_ns / 1e6);
+		printf("; the guest was stopped for %.1f ms", (double)stopped_ns / 1e6);
 	if (!guest_given.terse)
 		putchar('\n');
 	for (size_t i = 0; i < json_array_size(caveats); i++)

@@ -103,7 +103,8 @@ static int freq_run(struct freq *f)
 		if (err)
 			break;
 		if (time_ms < f->time_ms)
-			return fail(-EREMOTEIO, "the guest's clock went back: it was restarted");
+			return fail(-EREMOTEIO,
+				    "the guest's clock went backwards; was the guest restarted?");
 		rates_put(f, count, time_ms);
 		memcpy(f->count, count, sizeof(count));
 		f->time_ms = time_ms;

@@ -51,9 +51,9 @@ static json_t *address_json(uint64_t address)
 static int stopped_print(uint64_t stopped_ns)
 {
 	if (stopped_ns)
-		command_note("the guest stood still for %.1f ms", (double)stopped_ns / 1e6);
+		command_note("the guest was stopped for %.1f ms", (double)stopped_ns / 1e6);
 	else
-		command_note("the guest ran meanwhile: not all is of one moment");
+		command_note("the guest kept running: the data is not a consistent snapshot");
 	return EXIT_FINE;
 }
 
@@ -171,8 +171,8 @@ int guest_threads(int argc, char **argv)
 /* ---- virtio ---- */
 
 static const char virtio_caveat[] =
-	"avail_event and used_event only move with VIRTIO_F_EVENT_IDX, and while the side that "
-	"sets them wants to be told; a receive queue's buffers rest at the device";
+	"avail_event and used_event only change with VIRTIO_F_EVENT_IDX, while their side wants "
+	"notifications; a receive queue's buffers normally stay at the device";
 
 static json_t *queue_json(const struct osv_queue *q)
 {
@@ -194,7 +194,7 @@ static void queue_text(const struct osv_queue *q)
 	printf("    used   h=0x%x g=0x%x (%u)\n", q->used, q->used_event,
 	       (uint16_t)(q->used - q->used_event));
 	printf("    used notifications: %s\n", q->no_notify ? "disabled" : "enabled");
-	printf("    at the device %u, done but not collected %u, free descriptors %u of %u\n",
+	printf("    at the device %u, completed but not collected %u, free descriptors %u of %u\n",
 	       (uint16_t)(q->avail - q->used), (uint16_t)(q->used - q->used_seen), q->free,
 	       q->size);
 }
@@ -296,7 +296,8 @@ static int leaks_print(struct elf_names *names, const struct osv_leaks *l)
 		for (size_t i = 0; i < l->nr; i++)
 			leak_text(names, &l->leak[i]);
 		if (!l->enabled)
-			command_note("tracking is off: `guest leaks on`, or the guest's --leak");
+			command_note("tracking is off; enable it with 'guest leaks on', or boot "
+				     "the guest with --leak");
 		return EXIT_FINE;
 	}
 	rows = json_array();
@@ -335,7 +336,7 @@ int guest_leaks(int argc, char **argv)
 	if (!strcmp(what, "on") || !strcmp(what, "off"))
 		return leaks_switch(&opt, what[1] == 'n');
 	if (strcmp(what, "show"))
-		return command_usage("'%s' is none of show, on, off", what);
+		return command_usage("unknown action '%s' (expected show, on or off)", what);
 	if (osv_leaks(&opt, &leaks, &stopped_ns))
 		return command_failed();
 	names = names_open(&opt);

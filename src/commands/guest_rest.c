@@ -53,7 +53,8 @@ static int check_dump(const char *path)
 	_cleanup_(sample_trace_cleanup_) struct sample_trace *t = NULL;
 	int err = osv_open(path, &t);
 
-	return err ? fail_hint(err, "the server sent something else, or was cut short") : 0;
+	return err ? fail_hint(err, "the server sent other data, or the transfer was incomplete")
+		   : 0;
 }
 
 static json_t *download_json(const char *url, const char *file, const struct download_result *d)
@@ -100,7 +101,7 @@ static int download_run(const char *url, const char *file)
 	if (done.resumed_at)
 		printf(", %" PRIu64 " of them from an earlier run", done.resumed_at);
 	if (done.breaks)
-		printf(", taken up %u time%s", done.breaks, done.breaks == 1 ? "" : "s");
+		printf(", resumed %u time%s", done.breaks, done.breaks == 1 ? "" : "s");
 	putchar('\n');
 	return EXIT_FINE;
 }
@@ -116,7 +117,7 @@ int guest_download(int argc, char **argv)
 	if (argc && given && !file)
 		file = argv[0];
 	else if (argc && given)
-		return command_usage("the URL is given twice: '%s'", argv[0]);
+		return command_usage("unexpected second URL '%s'", argv[0]);
 	else if (argc)
 		given = argv[0];
 	base = http_url(given);
@@ -156,10 +157,10 @@ static int events_filter(struct rest_event *ev, unsigned int *nr, int nr_words, 
 	int compiled = 0, err = 0;
 
 	if (nr_words > PATTERNS_MAX)
-		return fail(-E2BIG, "more than %d expressions", PATTERNS_MAX);
+		return fail(-E2BIG, "more than %d regular expressions", PATTERNS_MAX);
 	for (; compiled < nr_words && !err; compiled++)
 		if (regcomp(&re[compiled], words[compiled], REG_EXTENDED | REG_NOSUB)) {
-			err = fail(-EINVAL, "'%s' is no regular expression", words[compiled]);
+			err = fail(-EINVAL, "invalid regular expression '%s'", words[compiled]);
 			break;
 		}
 	for (unsigned int i = 0; !err && i < *nr; i++) {
@@ -232,7 +233,7 @@ static int control_events(const struct rest *r, const char *what, int nr_words, 
 	if (!err)
 		err = events_filter(ev, &nr, nr_words, words);
 	if (!err && !nr && nr_words)
-		err = fail(-ENOENT, "no tracepoint's name fits; `guest control list` shows all %u",
+		err = fail(-ENOENT, "no tracepoint matches; 'guest control list' shows all %u",
 			   nr_all);
 	if (!err && strcmp(what, "list"))
 		err = events_switch(r, ev, nr, nr == nr_all, !strcmp(what, "enable"));
@@ -255,14 +256,15 @@ int guest_control(int argc, char **argv)
 		if (!what && i == 0)
 			url = argv[i];
 		else if (!what)
-			return command_usage("'%s' is none of list, enable, disable, freq",
-					     argv[i]);
+			return command_usage(
+				"unknown action '%s' (expected list, enable, disable or freq)",
+				argv[i]);
 	}
 	argc -= (url != NULL) + (what != NULL);
 	argv += (url != NULL) + (what != NULL);
 	what = what ? what : "list";
 	if (strcmp(what, "list") && !argc)
-		return command_usage("%s which tracepoints? ('.' is all)", what);
+		return command_usage("%s: missing names of tracepoints ('.' matches all)", what);
 	if (rest_init(&r, url, &owned))
 		return command_failed();
 	if (!strcmp(what, "freq"))
@@ -287,17 +289,18 @@ int guest_sampler(int argc, char **argv)
 		*(number ? &hz_text : &url) = argv[i];
 	}
 	if (!hz_text)
-		return command_usage("how many samples a second? (0 stops the sampler)");
+		return command_usage("missing sampling rate (0 stops the sampler)");
 	if (parse_u64(hz_text, &hz) || hz > REST_SAMPLER_HZ_MAX)
-		return command_usage("at most %d samples a second", REST_SAMPLER_HZ_MAX);
+		return command_usage("the sampling rate must not exceed %d Hz",
+				     REST_SAMPLER_HZ_MAX);
 	if (rest_init(&r, url, &owned) || rest_sampler(&r, hz))
 		return command_failed();
 	if (output_is("json"))
 		return guest_json_print("sampler", "result",
 					json_pack("{s:I}", "hz", (json_int_t)hz), NULL);
 	if (hz)
-		printf("the sampler runs at %" PRIu64 " Hz on every vCPU; `guest sampler 0` stops "
-		       "it\n",
+		printf("the sampler runs at %" PRIu64
+		       " Hz on every vCPU; 'guest sampler 0' stops it\n",
 		       hz);
 	else
 		printf("the sampler is stopped\n");

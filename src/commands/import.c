@@ -16,7 +16,7 @@ static bool zstd;
 /* clang-format off */
 static const struct option_row import_options[] = {
 	{'o', "output", OPT_TEXT, &output_path, "FILE", "trace to write (default: the input's name with .hrt)"},
-	{0,   "zstd",   OPT_FLAG, &zstd,        NULL,   "compress it"},
+	{0,   "zstd",   OPT_FLAG, &zstd,        NULL,   "compress the trace with zstd"},
 	{0},
 };
 /* clang-format on */
@@ -108,7 +108,7 @@ static int run(int argc, char **argv, char **rest)
 
 	(void)rest;
 	if (argc > 1)
-		return command_usage("one file at a time");
+		return command_usage("expected exactly one file");
 	if (input_add_args(argc, argv, 1))
 		return command_usage("%s", error_text());
 	if (input_open(false, NULL, NULL, &in))
@@ -118,7 +118,8 @@ static int run(int argc, char **argv, char **rest)
 	if (!path)
 		path = made = default_path(r->info.file);
 	if (!path || same_file(path, r->info.file)) {
-		fail(-EEXIST, "%s would replace its own input; choose another name with -o",
+		fail(-EEXIST,
+		     "the output would overwrite the input %s; choose another name with -o",
 		     path ? path : "");
 		return command_failed();
 	}
@@ -133,7 +134,7 @@ static int run(int argc, char **argv, char **rest)
 const struct command import_command = {
 	.name = "import",
 	.args = "FILE",
-	.summary = "Converts a trace of any kind that hostrace reads to its own format.",
+	.summary = "Convert a trace of any supported format to hostrace's own.",
 	.group = "Convert",
 	.examples = "  hostrace import trace.txt -o trace.hrt\n"
 		    "  hostrace import vm.hrt --zstd -o small.hrt --since 1s --until 2s",

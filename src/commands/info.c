@@ -435,7 +435,7 @@ static int run(int argc, char **argv, char **rest)
 const struct command info_command = {
 	.name = "info",
 	.args = "[FILE...]",
-	.summary = "What a trace holds: VMs, events, losses, clocks, probes.",
+	.summary = "Describe a trace: VMs, events, losses, clocks, probes.",
 	.group = "Report",
 	.examples = "  hostrace info vm.hrt\n"
 		    "  hostrace info vm.hrt -f json | jq .result.events",

@@ -91,7 +91,7 @@ static int vms_sort(struct vm *vms, unsigned int nr, const char *column)
 			qsort_r(vms, nr, sizeof(*vms), by_column, (void *)columns[i]);
 			return 0;
 		}
-	return column ? fail(-EINVAL, "cannot sort by '%s', only by pid, name, vcpus or memory",
+	return column ? fail(-EINVAL, "invalid --sort '%s' (expected pid, name, vcpus or memory)",
 			     column)
 		      : 0;
 }
@@ -147,7 +147,7 @@ static int run(int argc, char **argv, char **rest)
 	else if (nr)
 		text_print(vms, shown, &out);
 	else
-		fprintf(out.file, "no VM is running here that this user may see\n");
+		fprintf(out.file, "no running VM is visible to this user\n");
 	vm_list_free(vms, nr);
 	return output_close(&out) ? command_failed() : EXIT_FINE;
 }
@@ -157,9 +157,10 @@ extern const struct command ps_command;
 const struct command ps_command = {
 	.name = "ps",
 	.args = "",
-	.summary = "The virtual machines of this host.",
+	.summary = "List the virtual machines of this host.",
 	.group = "Live (needs privileges)",
-	.details = "A VM is a process that holds a KVM VM, or a QEMU. Other users' VMs need root.",
+	.details =
+		"A VM is a process that uses KVM, or a QEMU. Listing other users' VMs needs root.",
 	.examples = "  hostrace ps\n"
 		    "  sudo hostrace ps -f json",
 	.options = (const struct option_row *const[]){output_options, NULL},

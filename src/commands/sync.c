@@ -18,7 +18,7 @@ static bool check;
 
 /* clang-format off */
 static const struct option_row sync_options[] = {
-	{0, "check", OPT_FLAG, &check, NULL, "exit with status 3 if a guest event lies outside of guest mode"},
+	{0, "check", OPT_FLAG, &check, NULL, "exit with status 3 if a guest event lies outside guest mode"},
 	{0},
 };
 /* clang-format on */
@@ -85,7 +85,7 @@ static void draw_json(const struct sync *s, const struct input_set *in, FILE *f)
 static int nothing_checked(const struct input_set *in)
 {
 	if (!in->nr_guests)
-		return fail(-ENODATA, "--check needs a guest's trace: give it with --guest");
+		return fail(-ENODATA, "--check requires a guest trace (--guest)");
 	return fail(-ENODATA,
 		    "no guest event lies within the host's recording: nothing was checked");
 }
@@ -122,13 +122,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command sync_command = {
 	.name = "sync",
 	.args = "[FILE...]",
-	.summary = "How guests' clocks are related to the host's, how well, and the proof.",
+	.summary = "Show how guest clocks relate to the host's, the error bound, and its "
+		   "verification.",
 	.group = "Report",
-	.details =
-		"guest TSC = host TSC * scale + offset. The error is the bound of every converted "
-		"time. The\n"
-		"proof counts guest events that fall outside of every stay of their vCPU in guest\n"
-		"mode by more than that bound.",
+	.details = "guest TSC = host TSC * scale + offset. The error is the bound of every "
+		   "converted timestamp.\nThe check counts guest events that lie outside guest "
+		   "mode of their vCPU by more than that\nbound.",
 	.examples = "  hostrace sync -i vm.hrt --guest guest.dat\n"
 		    "  hostrace sync -i vm.hrt --guest guest.dat --clock fit -f json\n"
 		    "  hostrace sync -i vm.hrt --guest guest.dat --check",

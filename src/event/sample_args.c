@@ -115,7 +115,7 @@ int sample_args(const struct sample_type *tp, const uint8_t *block, size_t len,
 			s++;
 	}
 	if (b.cut)
-		return fail(-EBADMSG, "the sample is cut short");
+		return fail(-EBADMSG, "the sample is truncated");
 	*ret_len = (size_t)(b.pos - b.start);
 	return nr;
 }

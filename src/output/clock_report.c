@@ -41,18 +41,19 @@ int clock_report_add(struct clock_report_rows *rows, const struct align *a,
 void clock_report_caveats(const struct align_guest *g, json_t *caveats)
 {
 	if (g->by_userspace)
-		caveat_add(caveats, "the host has no kvm_entry and kvm_exit: events are only "
-				    "checked to lie between a call of KVM_RUN and its return");
+		caveat_add(caveats,
+			   "the host's recording has no kvm_entry and kvm_exit: events are only "
+			   "checked to lie between a call of KVM_RUN and its return");
 	if (g->by_disk)
 		caveat_add(caveats,
-			   "the host knows nothing of guest mode: the clock is bounded by the "
-			   "guest's disk requests alone, and no event could refute it");
+			   "the host's recording has no guest mode events: the clock is bounded by "
+			   "the guest's disk requests only, and cannot be verified");
 	if (g->by_kicks)
-		caveat_add(caveats, "the bound is narrowed by the guest's kicks: they come before "
-				    "the host's records of them");
+		caveat_add(caveats, "the bound is narrowed by the guest's kicks, which precede the "
+				    "host's records of them");
 	if (!g->path)
-		caveat_add(caveats, "no guest's trace was given (--guest): this is what the "
-				    "host's kernel says, unproven");
+		caveat_add(caveats, "no guest trace was given (--guest): these are the host "
+				    "kernel's values, unverified");
 }
 
 static int64_t number(const json_t *row, const char *key)
@@ -65,8 +66,8 @@ static void draw_sum(const struct clock_report_rows *s, int64_t worst, FILE *f)
 	fprintf(f, "%" PRIu64 " guest events checked against guest mode, %" PRIu64 " outside",
 		s->sum.checked, s->sum.violations);
 	if (s->sum.violations)
-		fprintf(f, ", by %" PRId64 "ns at worst", worst);
-	fprintf(f, "\n%" PRIu64 " guest events are not within the host's recording\n",
+		fprintf(f, ", by at most %" PRId64 "ns", worst);
+	fprintf(f, "\n%" PRIu64 " guest events lie outside the host's recording\n",
 		s->sum.unchecked);
 }
 
@@ -97,7 +98,7 @@ void clock_report_text(const struct clock_report_rows *s, bool guests, FILE *f)
 	if (guests)
 		draw_sum(s, worst, f);
 	else
-		fprintf(f, "nothing was checked\n");
+		fprintf(f, "no guest events were checked\n");
 }
 
 void clock_report_json(const struct clock_report_rows *s, json_t *answer)

@@ -82,10 +82,11 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	for (const struct reader_ops *const *ops = readers; *ops; ops++)
 		if (directory ? (*ops)->directory : (*ops)->probe && (*ops)->probe(head, len))
 			return (*ops)->open(path, hint, ret);
-	fail(-EINVAL, "%s is no trace that hostrace knows", path);
+	fail(-EINVAL, "%s: unrecognized trace format", path);
 	if (!directory && unpacker(head, len))
-		return fail_hint(-EINVAL, "it is compressed: unpack it with %s",
+		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s",
 				 unpacker(head, len));
-	return fail_hint(-EINVAL, "it reads .hrt files and their text form, trace.dat, perf.data, "
-				  "tracefs's text and raw pages, guest rings and OSv's traces");
+	return fail_hint(-EINVAL,
+			 "supported: .hrt files and their text form, trace.dat, perf.data, text "
+			 "and raw pages of tracefs, guest rings, OSv traces");
 }

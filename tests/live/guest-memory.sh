@@ -21,7 +21,7 @@ is "$(sed -n 's/^  11 (0x[0-9a-f]*) \(.*\) at .*guest.cc:[0-9]*$/\1/p' out | tr 
 	"a thread's name! cpu1 waiting 0 2000000 worker_loop()" "one that waits: where it left the CPU" out
 is "$(grep -c '^  10 .* init  *cpu0 running .* guest_main at ' out)" 1 "one that runs: where its vCPU is" out
 is "$(grep -c '^  12 .* new  *cpu? unstarted .* ??$' out)" 1 "one that never ran" out
-is "$(grep -c 'the guest stood still for' err)" 1 "for how long the guest stood still" err
+is "$(grep -c 'the guest was stopped for' err)" 1 "for how long the guest stood still" err
 ask threads -f json
 is "$(jq -c '[.rows[] | [.id, .name, .cpu, .status, .total_cpu_time_ns]]' out)" \
 	"[[10,\"init\",0,\"running\",1000000],[11,\"a thread's name!\",1,\"waiting\",2000000],[12,\"new\",null,\"unstarted\",3000000]]" \

@@ -182,9 +182,9 @@ is "$(sed 1d out)" "enabled  yes       vfs_open" "list, some" out
 plain control http://x disable .
 is "$(state vfs_open) $(grep -c POST guest/log)" "0 0 1" "all of them by one request" guest/log
 plain control http://x enable nosuch
-is "$? $(says "no tracepoint's name fits.*all 4")" "1 1" "a name that fits nothing" err
+is "$? $(says "no tracepoint matches.*all 4")" "1 1" "a name that fits nothing" err
 plain control http://x enable '('
-is "$? $(says 'no regular expression')" "1 1" "what is no expression" err
+is "$? $(says 'invalid regular expression')" "1 1" "what is no expression" err
 plain control http://x enable
 is $? 2 "enable needs to know what"
 plain control http://x paint it

@@ -23,14 +23,14 @@ plan 27
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm 1
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
-refuses 2 'exclude' "--vm with --all" "$HOSTRACE" record --vm 1 --all
+refuses 2 'mutually exclusive' "--vm with --all" "$HOSTRACE" record --vm 1 --all
 refuses 2 'unexpected argument' "a stray word" "$HOSTRACE" record 4711
 refuses 2 "no analyzer 'exit-latancy'.*exit-latency" "a report that is not there" \
 	"$HOSTRACE" record --vm 1 --for exit-latancy
 refuses 2 'invalid source .* of a guest trace' "a guest's trace from nowhere" \
 	"$HOSTRACE" record --vm 1 --guest nowhere:1
 refuses 2 'share of the VM' "a budget that is none" "$HOSTRACE" record --vm 1 --budget lots
-refuses 1 'no program' "a command that is not there" "$HOSTRACE" record -- no-such-program-anywhere
+refuses 1 'in PATH' "a command that is not there" "$HOSTRACE" record -- no-such-program-anywhere
 vmm_start 10
 refuses 2 "'kvm_exti'.*default, kvm" "an event that is not there" \
 	"$HOSTRACE" record --vm "$vmm" --events kvm_exti

@@ -73,6 +73,6 @@ is $status 0 "a recording without" record.err
 is $((plain > 0)) 1 "... has samples too" record.err
 is "$("$HOSTRACE" profile --host -i plain.hrt | grep -c '^# a sampling clock of 997 Hz met vCPU threads [1-9]')" 1 \
 	"the report tells the clock's rate"
-is "$("$HOSTRACE" record --vm "$vm" --frames -d 1s -o no.hrt 2>&1 | grep -c -e '--frames goes with --sample')" 1 \
+is "$("$HOSTRACE" record --vm "$vm" --frames -d 1s -o no.hrt 2>&1 | grep -c -e '--frames requires --sample')" 1 \
 	"--frames wants --sample"
 finish

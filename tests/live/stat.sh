@@ -20,9 +20,9 @@ stat_start() {
 
 plan 12
 timeout 30 "$HOSTRACE" stat --vm 1 > out 2> err
-is $? 1 "process 1 is no VM" err
+is $? 1 "process 1 is not a VM" err
 timeout 30 "$HOSTRACE" stat --by reason > out 2> err
-is $? 2 "--by knows only vcpu" err
+is $? 2 "--by accepts only vcpu" err
 
 vmm_start 2300
 stat_start total.csv -f csv

@@ -105,7 +105,7 @@ record noise serial:port
 says "worked noise"
 kill -INT $recorder
 ended $recorder "noise: the recorder"
-is "$? $(grep -c 'guest: serial:port: nothing came' record.err)" "0 1" "noise from the guest: the recorder ends and says so" record.err
+is "$? $(grep -c 'guest: serial:port: no data received' record.err)" "0 1" "noise from the guest: the recorder ends and says so" record.err
 recorder=
 is "$("$HOSTRACE" info -f json -i noise.hrt | jq '.result.events.sched_switch > 0 and .result.lost == {}')" true \
 	"the host's recording is whole" record.err

@@ -147,7 +147,7 @@ static void all_is_read(void **state)
 	assert_null(strchr(json_string_value(json_object_get(r->info.meta, "host")), 27));
 	assert_int_equal(events(r), 12);
 	assert_int_equal(r->info.lost, 0);
-	assert_null(strstr(caveats(r), "end"));
+	assert_null(strstr(caveats(r), "end marker"));
 	reader_close(r);
 }
 
@@ -165,7 +165,8 @@ static void cut_anywhere(void **state)
 			continue;
 		}
 		assert_true(events(r) <= 12);
-		assert_true(strstr(caveats(r), "no end") || strstr(caveats(r), "no whole frame"));
+		assert_true(strstr(caveats(r), "no end marker") ||
+			    strstr(caveats(r), "no complete frame"));
 		reader_close(r);
 	}
 }
@@ -200,7 +201,7 @@ static void a_damaged_page_is_counted(void **state)
 	stream[at] ^= 1;
 	assert_int_equal(open_bytes(len, &r), 0);
 	assert_int_equal(events(r), 9);
-	assert_non_null(strstr(caveats(r), "damaged"));
+	assert_non_null(strstr(caveats(r), "corrupt"));
 	reader_close(r);
 }
 
@@ -257,7 +258,7 @@ static void refused(void **state)
 	len = 0;
 	frame(STREAM_BEGIN, 0, nonsense, sizeof(nonsense) - 1);
 	assert_int_equal(open_bytes(len, &r), -EBADMSG);
-	assert_non_null(strstr(error_text(), "page of 7 bytes"));
+	assert_non_null(strstr(error_text(), "invalid page size 7"));
 }
 
 static void the_second_recording_is_told(void **state)

@@ -32,8 +32,8 @@ static const char *accel_option, *qemu_option;
 
 /* clang-format off */
 static const struct option_row demo_options[] = {
-	{0, "accel", OPT_TEXT, &accel_option, "kvm|tcg", "accelerator; without it KVM, or TCG where KVM is missing"},
-	{0, "qemu",  OPT_TEXT, &qemu_option,  "PROGRAM", "QEMU (default qemu-system-x86_64)"},
+	{0, "accel", OPT_TEXT, &accel_option, "kvm|tcg", "accelerator (default: KVM, or TCG if KVM is unavailable)"},
+	{0, "qemu",  OPT_TEXT, &qemu_option,  "PROGRAM", "QEMU executable (default qemu-system-x86_64)"},
 	{0},
 };
 /* clang-format on */
@@ -80,7 +80,7 @@ static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
 	while (fgets(line, sizeof(line), said))
 		if (!strcmp(line, "ready\n"))
 			return 0;
-	return fail(-EPERM, "the recording did not start; its message stands above");
+	return fail(-EPERM, "the recording did not start; see its error message above");
 }
 
 /* The recording ends with the VM; if it does not, it is asked to. */
@@ -183,21 +183,20 @@ static int show_reports(const struct demo *d)
 		const char *why, *path;
 		char *words[6];
 	} reports[] = {
-		{"Why the guest stopped, and for how long: each row is a reason to leave the "
-		 "guest.",
+		{"Why the guest exited to the host, and for how long: one row per exit reason.",
 		 NULL,
 		 {"exits"}},
-		{"The same over time: a column is a slice of time, a row a latency, a cell how "
-		 "many.",
+		{"The same over time: one column per slice of time, one row per latency.",
 		 NULL,
 		 {"heatmap", analyzer}},
 		{NULL, d->exits_svg, {"heatmap", analyzer, "-f", "svg"}},
 		{NULL, d->disk_svg, {"heatmap", "virtqueue", "-f", "svg"}},
-		{"The ports that the guest used; most are its firmware's, looking for devices.",
+		{"The ports that the guest accessed; most are accesses of its firmware, probing "
+		 "for devices.",
 		 NULL,
 		 {"ports", "--limit", "25"}},
-		{"Requests that a device took and never gave back. Disk 'slow' was made to keep "
-		 "some.",
+		{"Requests that a device took and never returned. Disk 'slow' keeps some on "
+		 "purpose.",
 		 NULL,
 		 {"leaks", until ? "--until" : NULL, until}},
 	};
@@ -216,13 +215,12 @@ static int choose_accel(struct demo *d)
 
 	d->vm.accel = accel_option ? accel_option : missing ? "tcg" : "kvm";
 	if (strcmp(d->vm.accel, "kvm") && strcmp(d->vm.accel, "tcg"))
-		return fail(-EINVAL, "--accel is kvm or tcg, not '%s'", d->vm.accel);
+		return fail(-EINVAL, "invalid --accel '%s' (expected kvm or tcg)", d->vm.accel);
 	d->kvm = !strcmp(d->vm.accel, "kvm");
 	if (d->kvm && missing)
 		return fail(-ENODEV, "%s", missing);
 	if (missing && !accel_option)
-		printf("KVM cannot be used (%s): the guest runs under TCG, where only QEMU's "
-		       "probes see it.\n",
+		printf("KVM is unavailable (%s): the guest runs under TCG, without KVM's events.\n",
 		       missing);
 	return 0;
 }
@@ -234,7 +232,9 @@ static int prepare(struct demo *d, const char *dir)
 	if (r)
 		return r;
 	if (strlen(dir) >= sizeof(d->dir) || strchr(dir, ','))
-		return fail(-EINVAL, "'%s': QEMU wants a shorter path without commas", dir);
+		return fail(-EINVAL,
+			    "invalid directory '%s': the path must be short and without commas",
+			    dir);
 	strcpy(d->dir, dir);
 	snprintf(d->trace, sizeof(d->trace), "%s/demo.hrt", dir);
 	snprintf(d->exits_svg, sizeof(d->exits_svg), "%s/heatmap.svg", dir);
@@ -246,7 +246,7 @@ static int prepare(struct demo *d, const char *dir)
 	r = program_path(qemu_option ? qemu_option : "qemu-system-x86_64", d->qemu,
 			 sizeof(d->qemu));
 	if (r)
-		return fail_hint(r, "apt-get install qemu-system-x86, or --qemu PROGRAM");
+		return fail_hint(r, "install qemu-system-x86, or give --qemu PROGRAM");
 	d->vm.qemu = d->qemu;
 	d->vm.leaks = LEAKS;
 	return demo_image_make(dir);
@@ -258,7 +258,8 @@ static int run_guest(struct demo *d)
 
 	if (r)
 		return r;
-	printf("A tiny guest boots in QEMU (pid %d, %s) and is recorded; a few seconds ...\n",
+	printf("Booting and recording a small guest in QEMU (pid %d, %s); this takes a few seconds "
+	       "...\n",
 	       (int)d->vm.pid, d->vm.accel);
 	fflush(stdout);
 	r = recorder_start(&d->recorder, d->vm.pid, d->trace);
@@ -285,8 +286,8 @@ static int compare(struct demo *d, struct demo_checks *c)
 {
 	int wrong = demo_image_check(d->dir, WORK_WRITES);
 
-	printf("\nThe guest's work is known (src/guestside/demo/workload.h). Does the recording "
-	       "agree?\n\n");
+	printf("\nThe guest's workload is known (src/guestside/demo/workload.h). Comparing the "
+	       "recording with it:\n\n");
 	if (wrong < 0)
 		return wrong;
 	check_add(c, "wrong sectors on the disk", 0, wrong);
@@ -311,7 +312,7 @@ static int demo(struct demo *d, const char *dir, struct demo_checks *c)
 	       "trace                %s (more: hostrace info -i %s)\n"
 	       "these figures        %s\n",
 	       d->exits_svg, d->disk_svg, d->trace, d->trace, d->json);
-	return c->wrong ? fail(-EPROTO, "the recording does not agree with the known workload") : 0;
+	return c->wrong ? fail(-EPROTO, "the recording does not match the known workload") : 0;
 }
 
 static int demo_run(int argc, char **argv, char **rest)
@@ -320,7 +321,7 @@ static int demo_run(int argc, char **argv, char **rest)
 	struct demo_checks checks = {.rows = json_array(), .out = stdout};
 
 	if (argc > 1 || rest)
-		return command_usage("one directory at most");
+		return command_usage("at most one directory");
 	int r = demo(&d, argc ? argv[0] : "hostrace-demo", &checks);
 	demo_vm_close(&d.vm);
 	recorder_close(&d.recorder);
@@ -334,12 +335,11 @@ static const struct option_row *const tables[] = {demo_options, NULL};
 const struct command demo_command = {
 	.name = "demo",
 	.args = "[DIR]",
-	.summary = "Boots a small VM of its own, records it, prints the reports.",
+	.summary = "Boot and record a small VM, print the reports.",
 	.group = "Live (needs privileges)",
-	.details = "The guest's workload is known exactly; the reports' figures are compared with "
-		   "it. DIR (default\n"
-		   "hostrace-demo) gets the trace, the heatmap as SVG, the guest's console and the "
-		   "results as JSON.",
+	.details = "The guest's workload is known exactly; the figures of the reports are compared "
+		   "with it.\nThe trace, the heat maps as SVG, the guest's console and the results "
+		   "as JSON are written\nto DIR (default hostrace-demo).",
 	.examples = "  hostrace demo\n  hostrace demo --accel tcg /tmp/demo",
 	.options = tables,
 	.run = demo_run,

@@ -78,7 +78,7 @@ int process_wait(pid_t pid, unsigned int timeout_s)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 		nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000l}, NULL);
 	}
-	return fail(-ETIMEDOUT, "process %d is not done after %u s", (int)pid, timeout_s);
+	return fail(-ETIMEDOUT, "process %d did not finish within %u s", (int)pid, timeout_s);
 }
 
 /* ---- the disk ---- */
@@ -127,7 +127,7 @@ int demo_image_check(const char *dir, unsigned int writes)
 	for (uint32_t s = 0; s < WORK_DISK_SECTORS; s++) {
 		sector_fill(want, s, s < writes);
 		if (fread(have, sizeof(have), 1, f) != 1)
-			return fail(-EIO, "%s/disk.img became shorter", dir);
+			return fail(-EIO, "%s/disk.img was truncated", dir);
 		wrong += memcmp(want, have, sizeof(want)) != 0;
 	}
 	return wrong;
@@ -141,7 +141,7 @@ const char *kvm_missing(void)
 
 	if (kvm < 0)
 		return errno == EACCES ? "/dev/kvm: permission denied; add the user to group kvm"
-				       : "there is no /dev/kvm";
+				       : "/dev/kvm does not exist";
 	_cleanup_close_ int vm = ioctl(kvm, KVM_CREATE_VM, 0);
 	return vm < 0 ? "/dev/kvm makes no VM" : NULL;
 }
@@ -159,7 +159,7 @@ static int guest_find(char *path, size_t size)
 		if (!access(path, R_OK))
 			return 0;
 	}
-	return fail(-ENOENT, "there is no demo-guest.elf beside %s; 'make' builds it", self_path());
+	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it", self_path());
 }
 
 /* One message of QEMU's that has `key`; other ones (events) are skipped. */
@@ -170,7 +170,7 @@ static int qmp_expect(struct demo_vm *vm, const char *key)
 		json_t *message = json_loadf(vm->replies, JSON_DISABLE_EOF_CHECK, &error);
 
 		if (!message)
-			return fail(-EPROTO, "QEMU ended or does not answer; see %s/qemu.log",
+			return fail(-EPROTO, "QEMU exited or does not reply; see %s/qemu.log",
 				    vm->dir);
 		bool found = json_object_get(message, key),
 		     wrong = json_object_get(message, "error");
@@ -178,7 +178,7 @@ static int qmp_expect(struct demo_vm *vm, const char *key)
 		if (found)
 			return 0;
 		if (wrong)
-			return fail(-EPROTO, "QEMU refused a monitor command");
+			return fail(-EPROTO, "QEMU rejected a monitor command");
 	}
 }
 
@@ -280,15 +280,14 @@ int demo_vm_wait(struct demo_vm *vm, unsigned int timeout_s)
 	int status = process_wait(vm->pid, timeout_s);
 
 	if (status < 0)
-		return fail(status, "the guest is not done after %u s; see %s/console.txt",
+		return fail(status, "the guest did not finish within %u s; see %s/console.txt",
 			    timeout_s, vm->dir);
 	vm->pid = 0;
 	debug("vm", "QEMU's exit status is %d", status);
 	if (status != WORK_STATUS_PASSED)
 		return fail(-EPROTO,
-			    "the guest did not end well (QEMU's exit status %d, not %d); see "
-			    "%s/console.txt "
-			    "and qemu.log",
+			    "the guest failed (QEMU's exit status is %d, expected %d); see "
+			    "%s/console.txt and qemu.log",
 			    status, WORK_STATUS_PASSED, vm->dir);
 	return 0;
 }

@@ -18,8 +18,8 @@ bool doctor_each_probe;
 
 /* clang-format off */
 static const struct option_row options[] = {
-	{0, "vm", OPT_TEXT, &vm_option, "PID|NAME", "look at this VM only; without it at every VM"},
-	{0, "probes", OPT_FLAG, &doctor_each_probe, NULL, "each event and its place, not groups (as -v)"},
+	{0, "vm", OPT_TEXT, &vm_option, "PID|NAME", "check this VM only (default: every VM)"},
+	{0, "probes", OPT_FLAG, &doctor_each_probe, NULL, "list each event and its probe site instead of groups (same as -v)"},
 	{0},
 };
 /* clang-format on */
@@ -92,7 +92,7 @@ static int patient_make(const struct vm *vm, struct patient *ret)
 				.event = p->event,
 				.group = p->group,
 				.about = p->about,
-				.reason = "not needed under KVM: kvm_pio sees the same"};
+				.reason = "not needed under KVM: kvm_pio has the same data"};
 	}
 	return 0;
 }
@@ -131,7 +131,7 @@ static int run(int argc, char **argv, char **rest)
 	int status;
 
 	if (argc || rest)
-		return command_usage("unexpected argument '%s'; a VM is named with --vm",
+		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	doctor_each_probe |= common.verbose;
 	if (vm_option ? vm_find(vm_option, &one) : vm_list(&vms, &nr))
@@ -154,14 +154,14 @@ extern const struct command doctor_command;
 const struct command doctor_command = {
 	.name = "doctor",
 	.args = "",
-	.summary = "What can be recorded here, how, and what is missing.",
+	.summary = "Show what can be recorded on this host, and what is missing.",
 	.group = "Live (needs privileges)",
 	.details =
-		"Checks the kernel, the capabilities and KVM, then says for each event where it\n"
-		"is taken: a tracepoint, a mark of QEMU (usdt) or a function of QEMU; or why it\n"
-		"cannot be had. A probe of QEMU is cheap if the kernel emulates the instruction\n"
-		"there, dear if it single-steps it. Exit status 0: recording is possible; 1: it\n"
-		"is not, and the message says what to do.",
+		"Checks the kernel, the capabilities and KVM, then lists for each event how it is\n"
+		"recorded: by a tracepoint, by a USDT mark or a function of QEMU, or why it is\n"
+		"unavailable. A probe of QEMU is cheap if the kernel emulates the probed\n"
+		"instruction, expensive if it single-steps it. Exit status: 0 if recording is\n"
+		"possible, 1 if not; the message says what to do.",
 	.examples = "  hostrace doctor\n"
 		    "  hostrace doctor --vm web1 -f json",
 	.options = (const struct option_row *const[]){options, output_options, NULL},

@@ -52,7 +52,7 @@ static void btf_check(struct host_checks *c)
 		check_add(c, "KVM BTF", false, CHECK_OK, "/sys/kernel/btf/kvm");
 	else if (is_there("/sys/module/kvm/initstate"))
 		check_add(c, "KVM BTF", false, CHECK_MISSING,
-			  "the kvm module has none: needs CONFIG_DEBUG_INFO_BTF_MODULES=y");
+			  "the kvm module has no BTF: needs CONFIG_DEBUG_INFO_BTF_MODULES=y");
 	else
 		check_add(c, "KVM BTF", false, CHECK_OK, "KVM is built into the kernel");
 }
@@ -63,25 +63,25 @@ static void tracefs_check(struct host_checks *c)
 	static const char older[] = "/sys/kernel/debug/tracing/events/kvm/kvm_exit/id";
 
 	if (!access(exits, R_OK) || !access(older, R_OK))
-		check_add(c, "tracefs", false, CHECK_OK, "kvm_exit can be asked for");
+		check_add(c, "tracefs", false, CHECK_OK, "kvm_exit is available");
 	else if (geteuid() && is_there("/sys/kernel/tracing"))
-		check_add(c, "tracefs", false, CHECK_UNKNOWN, "only root may look");
+		check_add(c, "tracefs", false, CHECK_UNKNOWN, "readable by root only");
 	else if (is_there("/sys/kernel/tracing/events"))
-		check_add(c, "tracefs", false, CHECK_MISSING, "no kvm_exit there: is KVM loaded?");
+		check_add(c, "tracefs", false, CHECK_MISSING, "no kvm_exit; is KVM loaded?");
 	else
 		check_add(c, "tracefs", false, CHECK_MISSING,
-			  "kvm_exit cannot be asked for; try: mount -t tracefs nodev "
-			  "/sys/kernel/tracing, as root");
+			  "tracefs is not mounted; try as root: mount -t tracefs nodev "
+			  "/sys/kernel/tracing");
 }
 
 static void uprobes_check(struct host_checks *c)
 {
 	if (is_there("/sys/bus/event_source/devices/uprobe/type"))
 		check_add(c, "user probes", false, CHECK_OK,
-			  "QEMU's functions and marks can be probed");
+			  "functions and USDT marks of QEMU can be probed");
 	else
 		check_add(c, "user probes", false, CHECK_MISSING,
-			  "QEMU cannot be looked into: needs CONFIG_UPROBE_EVENTS=y");
+			  "QEMU cannot be probed: needs CONFIG_UPROBE_EVENTS=y");
 }
 
 /* CONFIG_SECURITY_LOCKDOWN_LSM: at "confidentiality" BPF may not read kernel memory. */
@@ -92,21 +92,20 @@ static void lockdown_check(struct host_checks *c)
 
 	if (f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]"))
 		check_add(c, "lockdown", true, CHECK_MISSING,
-			  "the kernel is locked down to confidentiality: BPF may not read it; boot "
-			  "with "
-			  "lockdown=integrity");
+			  "kernel lockdown is 'confidentiality': BPF cannot read kernel memory; "
+			  "boot with lockdown=integrity");
 }
 
 static void bpf_check(struct host_checks *c)
 {
 	if (feature_tracing())
-		check_add(c, "BPF tracing", true, CHECK_OK, "tracepoints by their types (tp_btf)");
+		check_add(c, "BPF tracing", true, CHECK_OK, "typed tracepoints (tp_btf)");
 	else
 		check_add(c, "BPF tracing", true, CHECK_MISSING,
 			  "needs Linux 5.5 with CONFIG_BPF_SYSCALL=y");
 	if (feature_task_storage())
 		check_add(c, "BPF task storage", true, CHECK_OK,
-			  "what a thread is doing is kept with it");
+			  "per-thread state in BPF");
 	else
 		check_add(c, "BPF task storage", true, CHECK_MISSING, "needs Linux 5.11");
 }
@@ -114,12 +113,12 @@ static void bpf_check(struct host_checks *c)
 static void capabilities_check(struct host_checks *c)
 {
 	if (!privileges_check()) {
-		check_add(c, "capabilities", true, CHECK_OK, "all that recording needs");
+		check_add(c, "capabilities", true, CHECK_OK, "sufficient for recording");
 		bpf_check(c);
 		return;
 	}
 	check_add(c, "capabilities", true, CHECK_MISSING, "%s", error_text());
-	check_add(c, "BPF", false, CHECK_UNKNOWN, "the kernel only answers those who may use it");
+	check_add(c, "BPF", false, CHECK_UNKNOWN, "cannot be tested without these capabilities");
 }
 
 /* The module that runs guests: kvm_intel, kvm_amd, or another one that holds kvm. */
@@ -145,15 +144,14 @@ static void kvm_check(struct host_checks *c)
 	backend_name(c->backend, sizeof(c->backend));
 	if (!is_there("/dev/kvm"))
 		check_add(c, "KVM", false, CHECK_MISSING,
-			  "there is no /dev/kvm: guests run under TCG, of which only QEMU's events "
-			  "are seen");
+			  "/dev/kvm does not exist: guests run under TCG, with QEMU's events only");
 	else if (isa)
 		check_add(c, "KVM", false, CHECK_OK, "%s: kvm_exit has %s exit reasons", c->backend,
 			  isa == 1 ? "VMX" : "SVM");
 	else
 		check_add(c, "KVM", false, CHECK_NOTE,
-			  "%s: this backend has the tracepoint kvm_exit but may "
-			  "not fire it: exits then come from userspace-exit cycles",
+			  "%s: this backend may never fire the tracepoint kvm_exit; exits are then "
+			  "measured as userspace-exit cycles",
 			  *c->backend ? c->backend : "neither kvm_intel nor kvm_amd");
 }
 

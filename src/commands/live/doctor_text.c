@@ -159,15 +159,15 @@ static void analyzers_print(const struct patient *p, const struct output *out)
 		if (analyzer_check(p, *a, &what) == WORKS)
 			len += (size_t)snprintf(works + len, sizeof(works) - len, " %s",
 						(*a)->name);
-	fputs("\nwhat can be measured:\n  ", out->file);
+	fputs("\navailable analyzers:\n  ", out->file);
 	wrapped_print(out->file, *works ? works + 1 : "nothing", 2, out->width);
 	for (const struct analyzer *const *a = analyzers; *a; a++) {
 		enum verdict verdict = analyzer_check(p, *a, &what);
 
 		if (verdict == FALLS_BACK)
-			fprintf(out->file, "  %s: by %s instead\n", (*a)->name, what);
+			fprintf(out->file, "  %s: replaced by %s\n", (*a)->name, what);
 		else if (verdict == LACKS)
-			fprintf(out->file, "  not %s: needs %s\n", (*a)->name, what);
+			fprintf(out->file, "  %s: unavailable, needs %s\n", (*a)->name, what);
 	}
 }
 
@@ -192,12 +192,12 @@ static void vm_print(const struct patient *p, const struct output *out)
 	if (*p->plan.layout_note)
 		wrapped_print(out->file, p->plan.layout_note, 0, out->width);
 	if (vm_has_vhost(vm))
-		fputs("a device uses vhost: its rings are served outside QEMU and are not seen\n",
+		fputs("a device uses vhost: its rings are served outside QEMU and not recorded\n",
 		      out->file);
 	if (!uses_kvm(vm))
-		fputs("no KVM events come from this VM: QEMU emulates its CPUs\n", out->file);
+		fputs("this VM has no KVM events: QEMU emulates its CPUs (TCG)\n", out->file);
 	if (p->unreadable)
-		fputs("its program may not be read, so nothing is known of its probes; try: sudo\n",
+		fputs("no permission to read its executable: probe sites unknown; try: sudo\n",
 		      out->file);
 	else
 		events_print(p, false, out);
@@ -219,9 +219,9 @@ void doctor_text(const struct host_checks *host, const struct patient *patients,
 		if (patients[i].vm)
 			vm_print(&patients[i], out);
 	if (nr == 1 && !patients[0].vm)
-		fputs("\nno VM is running here that this user may see\n", out->file);
+		fputs("\nno running VM is visible to this user\n", out->file);
 	if (!doctor_each_probe)
-		fputs("\neach event, where it is taken or why not: hostrace doctor --probes\n",
+		fputs("\neach event with its probe site: hostrace doctor --probes\n",
 		      out->file);
 	if (obstacle)
 		fprintf(out->file, "\nrecording is not possible: %s\n", obstacle->name);

@@ -39,15 +39,15 @@ struct record_options record_opt;
 
 /* clang-format off */
 const struct option_row record_own_options[] = {
-	{0,   "vm",       OPT_TEXT,     &record_opt.vm,           "PID|NAME", "the VM to record; may be left out if there is only one"},
+	{0,   "vm",       OPT_TEXT,     &record_opt.vm,           "PID|NAME", "the VM to record; optional if only one is running"},
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt)"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
-	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME takes away"},
-	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these reports need (exit-latency, virtqueue, ...)"},
-	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer per CPU (default 8M, at most 64M in all)"},
+	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME excludes"},
+	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these analyzers need (exit-latency, virtqueue, ...)"},
+	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
 	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to FILE-1, ..."},
-	{'z', "zstd",     OPT_FLAG,     &record_opt.zstd,         NULL,       "compress the file"},
+	{'z', "zstd",     OPT_FLAG,     &record_opt.zstd,         NULL,       "compress the file with zstd"},
 	{0},
 };
 /* clang-format on */
@@ -110,7 +110,7 @@ static void dump_now(struct recording *r)
 	snprintf(path, sizeof(path), "%s-%u", record_opt.output, ++r->dumps);
 	meta = record_meta_end(r);
 	if (trace_writer_dump(r->writer, path, meta))
-		command_note("cannot dump: %s", error_text());
+		command_note("cannot write the dump: %s", error_text());
 	else
 		command_note("wrote %s", path);
 	json_decref(meta);
@@ -160,9 +160,10 @@ static void started(const struct recording *r)
 	if (r->nr_vms == 1)
 		command_note("recording %s (pid %d) to %s; %s",
 			     r->vms[0].name ? r->vms[0].name : "VM", r->vms[0].pid,
-			     record_opt.output, r->argv ? "ends with the command" : "^C ends it");
+			     record_opt.output,
+			     r->argv ? "stops when the command ends" : "stop with ^C");
 	else
-		command_note("recording %u VMs to %s; ^C ends it", r->nr_vms, record_opt.output);
+		command_note("recording %u VMs to %s; stop with ^C", r->nr_vms, record_opt.output);
 }
 
 static int loop(struct recording *r)
@@ -291,23 +292,23 @@ static void summary(struct recording *r, uint64_t bytes)
 		     n->lost, bytes / 1024, record_opt.output, record_stop_words[r->stop]);
 	if (n->lost)
 		command_note("warning: %" PRIu64
-			     " events found the buffer full; try: --buffer %" PRIu64 "M, or "
-			     "fewer --events",
+			     " events were lost: buffers were full; try: --buffer %" PRIu64
+			     "M, or fewer --events",
 			     n->lost, collector_ring_bytes(r->collector) * 4 >> 20);
 	parts_summary(r);
 	if (n->events)
 		command_note("next: hostrace exits -i %s", record_opt.output);
 	else
-		command_note(
-			"no event came; 'hostrace doctor --vm PID' says what can be seen here");
+		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
+			     "available events");
 }
 
 static void command_status_tell(const struct launch *c)
 {
 	if (c->ended && WIFSIGNALED(c->status))
-		command_note("the command was ended by signal %d", WTERMSIG(c->status));
+		command_note("the command was killed by signal %d", WTERMSIG(c->status));
 	else if (c->ended && WEXITSTATUS(c->status))
-		command_note("the command ended with status %d", WEXITSTATUS(c->status));
+		command_note("the command exited with status %d", WEXITSTATUS(c->status));
 }
 
 static void teardown(struct recording *r)
@@ -357,11 +358,11 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage(
 			"unexpected argument '%s'%s", argv[0],
 			record_opt.vm ? ""
-				      : "; a VM is named with --vm, a command stands behind --");
+				      : "; select a VM with --vm, or put a command after --");
 	if (rest && !*rest)
-		return command_usage("no command behind --");
+		return command_usage("no command after --");
 	if (record_opt.vm && record_opt.all)
-		return command_usage("--vm and --all exclude each other");
+		return command_usage("--vm and --all are mutually exclusive");
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
 	r.signals = signals_open();
@@ -376,11 +377,11 @@ extern const struct command record_command;
 const struct command record_command = {
 	.name = "record",
 	.args = "[-- COMMAND...]",
-	.summary = "Records a VM into a trace file.",
+	.summary = "Record a VM into a trace file.",
 	.group = "Live (needs privileges)",
-	.details = "Records until ^C, the duration, the VM's end or the command's end. With a "
-		   "command and without\n"
-		   "--vm the command itself is recorded: hostrace record -- qemu-system-x86_64 ...",
+	.details = "Records until ^C, the end of the duration, of the VM or of the command. With a "
+		   "command and\nwithout --vm, the command itself is recorded: hostrace record -- "
+		   "qemu-system-x86_64 ...",
 	.examples = "  hostrace record --vm web1 -d 10s\n"
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"
 		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic",

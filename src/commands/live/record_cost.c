@@ -28,7 +28,7 @@ static struct {
 /* clang-format off */
 const struct option_row record_cost_options[] = {
 	{0, "cost",   OPT_FLAG, &opt.cost,   NULL,      "count what each probe costs and print it at the end"},
-	{0, "budget", OPT_TEXT, &opt.budget, "PERCENT", "of the VM's CPU time: when the probes cost more, the most expensive events are dropped"},
+	{0, "budget", OPT_TEXT, &opt.budget, "PERCENT", "limit on the share of the VM's CPU time that probes cost; above it the most expensive events are dropped"},
 	{0},
 };
 /* clang-format on */
@@ -47,10 +47,10 @@ static int cost_choose(struct collector_options *c)
 		return 0;
 	opt.limit = strtod(opt.budget, &end) / 100;
 	if (end == opt.budget || (strcmp(end, "%") && *end) || !(opt.limit > 0) || opt.limit > 1)
-		return fail_usage(
-			-EINVAL,
-			"--budget wants a share of the VM's CPU time, as 1%% or 0.5, not '%s'",
-			opt.budget);
+		return fail_usage(-EINVAL,
+				  "invalid --budget '%s' (expected a share of the VM's CPU time in "
+				  "percent, e.g. 1%% or 0.5)",
+				  opt.budget);
 	return 0;
 }
 
@@ -67,8 +67,8 @@ static int cost_round(struct recording *r, uint64_t now_ns)
 	if (!counting() ||
 	    !cost_account_check(&r->cost, r->collector, r->vms, r->nr_vms, now_ns, &e))
 		return 0;
-	command_note("the probes take %.2f %% of the VM's CPU time, the budget is %.2f %%: from "
-		     "%.1f s on without %s (%.2f %%)",
+	command_note("the probes cost %.2f %% of the VM's CPU time, above the budget of %.2f %%: "
+		     "dropped at %.1f s: %s (%.2f %%)",
 		     e.all_shares * 100, opt.limit * 100, (double)(now_ns - r->start_ns) / 1e9,
 		     e.class, e.share * 100);
 	return cost_account_drop(&r->cost, r->collector, r->writer, r->vms[0].pid, now_ns, &e);

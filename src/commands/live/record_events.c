@@ -148,7 +148,7 @@ int events_choose(const char *list, bool wants[EV_LIMIT])
 		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
 			return fail_usage(
 				-EINVAL,
-				"no event fits '%s'; the sets are default, kvm, sched, qemu, "
+				"no event matches '%s'; the sets are default, kvm, sched, qemu, "
 				"irq, devices, block, coroutines, loops, locks, kvm-calls, "
 				"regions, memory, inside and all",
 				item);

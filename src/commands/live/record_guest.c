@@ -22,7 +22,7 @@ static bool stopped;
 
 /* clang-format off */
 const struct option_row record_guest_options[] = {
-	{0, "guest", OPT_LIST, &sources, "SOURCE", "the guest's own trace too: serial:PATH, vsock:CID:PORT, shm:FILE, mem:WHERE, file:FILE"},
+	{0, "guest", OPT_LIST, &sources, "SOURCE", "also record the guest's own trace from serial:PATH, vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE"},
 	{0},
 };
 /* clang-format on */
@@ -64,7 +64,7 @@ static char *path_make(unsigned int i)
 static int start(struct recording *r)
 {
 	if (sources.nr && r->nr_vms != 1)
-		return fail_usage(-EINVAL, "--guest goes with one VM");
+		return fail_usage(-EINVAL, "--guest requires exactly one VM");
 	for (nr = 0; nr < sources.nr; nr++) {
 		int err;
 
@@ -128,12 +128,12 @@ static void summary(struct recording *r)
 				     bytes / 1024, paths[i], *error ? "; " : "", error);
 		else
 			command_note("guest: %s: %s", sources.item[i],
-				     *error ? error : "nothing came");
+				     *error ? error : "no data received");
 		any |= *kind;
 		json_decref(j);
 	}
 	if (any)
-		command_note("next: hostrace list -i %s (both sides; --no-guest: the host's)",
+		command_note("next: hostrace list -i %s (host and guest; --no-guest: host only)",
 			     record_opt.output);
 }
 

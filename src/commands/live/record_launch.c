@@ -30,7 +30,8 @@ int program_path(const char *name, char *buf, size_t size)
 
 	if (strchr(name, '/')) {
 		snprintf(buf, size, "%s", name);
-		return runnable(buf) ? 0 : fail(-ENOENT, "cannot run %s", name);
+		return runnable(buf) ? 0
+				     : fail(-ENOENT, "cannot run %s: not an executable file", name);
 	}
 	for (const char *d = dirs ? dirs : "/usr/bin:/bin"; *d;) {
 		size_t len = strcspn(d, ":");
@@ -40,7 +41,7 @@ int program_path(const char *name, char *buf, size_t size)
 			return 0;
 		d += len + (d[len] == ':');
 	}
-	return fail(-ENOENT, "no program '%s' in PATH", name);
+	return fail(-ENOENT, "cannot find '%s' in PATH", name);
 }
 
 /* In the child: the recorder's blocked signals must not be inherited. */
@@ -84,7 +85,7 @@ int launch_go(struct launch *c)
 
 	close(c->gate);
 	c->gate = -1;
-	return n == 1 ? 0 : fail(-EPIPE, "the command is gone before it began");
+	return n == 1 ? 0 : fail(-EPIPE, "the command exited before it started");
 }
 
 bool launch_poll(struct launch *c)

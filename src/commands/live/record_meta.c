@@ -43,10 +43,8 @@ static json_t *command_describe(char **argv)
 
 static json_t *caveats_make(void)
 {
-	return json_pack(
-		"[s]",
-		"interrupts that the host kernel's own threads (vhost in kernels before 6.4, "
-		"irqfd workers) drive into the VM are not recorded");
+	return json_pack("[s]", "interrupts injected by kernel threads (vhost before Linux 6.4, "
+				"irqfd workers) are not recorded");
 }
 
 json_t *record_meta_begin(struct recording *r)

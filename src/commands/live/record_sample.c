@@ -12,9 +12,8 @@ static bool frames;
 
 /* clang-format off */
 const struct option_row record_sample_options[] = {
-	{0, "sample", OPT_U64,  &sample_hz, "HZ", "look so often where the guest is (profile --host); odd rates, as 997, "
-						 "keep out of step with the guest's own clock"},
-	{0, "frames", OPT_FLAG, &frames,    NULL, "with --sample: the guest's call chains too, by its frame pointers"},
+	{0, "sample", OPT_U64,  &sample_hz, "HZ", "sample the guest's instruction pointer at HZ (profile --host); odd rates such as 997 avoid lockstep with the guest's timer"},
+	{0, "frames", OPT_FLAG, &frames,    NULL, "with --sample: record the guest's call chains, too (by frame pointers)"},
 	{0},
 };
 /* clang-format on */
@@ -23,10 +22,10 @@ static int sample_choose(struct collector_options *c)
 {
 	if (sample_hz > SAMPLE_HZ_MAX)
 		return fail_usage(-EINVAL,
-				  "--sample: more than %d Hz would be all that the host does",
+				  "--sample: the rate must not exceed %d Hz",
 				  SAMPLE_HZ_MAX);
 	if (frames && !sample_hz)
-		return fail_usage(-EINVAL, "--frames goes with --sample HZ");
+		return fail_usage(-EINVAL, "--frames requires --sample HZ");
 	c->sample_hz = sample_hz;
 	c->sample_frames = frames;
 	if (sample_hz)

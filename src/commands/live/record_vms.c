@@ -34,12 +34,11 @@ int record_vms_choose(struct recording *r)
 	if (err)
 		return err;
 	if (!r->nr_vms)
-		return fail(-ESRCH,
-			    "no VM is running here that this user may see; "
-			    "try: sudo hostrace ps, or hostrace record -- qemu-system-x86_64 ...");
+		return fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps, "
+				    "or hostrace record -- qemu-system-x86_64 ...");
 	if (r->nr_vms > 1 && !record_opt.all)
 		return fail(-EINVAL,
-			    "%u VMs are running; say which with --vm PID|NAME, or --all "
+			    "%u VMs are running; select one with --vm PID|NAME, or all with --all "
 			    "('hostrace ps' lists them)",
 			    r->nr_vms);
 	return 0;
@@ -105,8 +104,8 @@ static void wrapper_tell(struct recording *r)
 		if (vms[i].pid == r->launch.pid || !descends(vms[i].pid, r->launch.pid))
 			continue;
 		r->wrapper_told = true;
-		command_note("warning: '%s' has started the VM with pid %d, which is not recorded; "
-			     "put the VM itself behind --, or use: hostrace record --vm %d",
+		command_note("warning: '%s' started the VM with pid %d, which is not recorded; put "
+			     "the VM's own command line after --, or use: hostrace record --vm %d",
 			     r->vms[0].name, vms[i].pid, vms[i].pid);
 	}
 	vm_list_free(vms, nr);

@@ -31,10 +31,10 @@ static struct {
 
 /* clang-format off */
 static const struct option_row options[] = {
-	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; may be left out if there is only one"},
-	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "a table of what came since the last one every T (1s, 500ms)"},
+	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one is running"},
+	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "print a table of the exits since the last one every T (1s, 500ms)"},
 	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
-	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "a row for each vCPU and reason"},
+	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason"},
 	{0},
 };
 /* clang-format on */
@@ -83,16 +83,15 @@ static json_t *caveats_make(const struct watching *w)
 		json_array_append_new(
 			list,
 			json_string("no kvm_exit on this KVM backend: these are userspace-exit "
-				    "cycles, from KVM_RUN's return to its next call in the same "
-				    "thread; exits that KVM answered itself are not seen"));
+				    "cycles, from the return of KVM_RUN to its next call in the "
+				    "same thread; exits handled within KVM are not counted"));
 	json_array_append_new(
-		list, json_string(opt.interval_ns
-					  ? "least, largest, deviation and percentiles come from "
-					    "buckets: within 0.4 %"
-					  : "deviation and percentiles (nearest-rank) come from "
-					    "buckets: within 0.4 %"));
+		list, json_string(opt.interval_ns ? "minimum, maximum, deviation and percentiles "
+						    "are computed from buckets: within 0.4 %"
+						  : "deviation and percentiles (nearest-rank) are "
+						    "computed from buckets: within 0.4 %"));
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " exits of vCPUs that were plugged in later are not counted", missed);
+		 "%" PRIu64 " exits of hot-plugged vCPUs were not counted", missed);
 	if (missed)
 		json_array_append_new(list, json_string(text));
 	return list;
@@ -206,7 +205,8 @@ static int loop(struct watching *w)
 	w->start_ns = w->last_ns = monotonic_ns();
 	end = opt.duration_ns ? w->start_ns + opt.duration_ns : UINT64_MAX;
 	next = w->start_ns;
-	command_note("watching %s (pid %d); ^C ends it", w->vm.name ? w->vm.name : "VM", w->vm.pid);
+	command_note("watching %s (pid %d); stop with ^C", w->vm.name ? w->vm.name : "VM",
+		     w->vm.pid);
 	do {
 		next = opt.interval_ns ? next + opt.interval_ns : UINT64_MAX;
 		if (ended_before(w, next < end ? next : end) || monotonic_ns() >= end)
@@ -235,11 +235,10 @@ static int vm_choose(struct vm *ret)
 	}
 	vm_list_free(vms, nr);
 	return nr ? fail(-EINVAL,
-			 "%u VMs are running; say which with --vm PID|NAME ('hostrace ps' lists "
+			 "%u VMs are running; select one with --vm PID|NAME ('hostrace ps' lists "
 			 "them)",
 			 nr)
-		  : fail(-ESRCH, "no VM is running here that this user may see; try: sudo "
-				 "hostrace ps");
+		  : fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps");
 }
 
 static int watch(struct watching *w)
@@ -265,10 +264,10 @@ static int run(int argc, char **argv, char **rest)
 	int err;
 
 	if (argc || rest)
-		return command_usage("unexpected argument '%s'; a VM is named with --vm",
+		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	if (opt.by && strcmp(opt.by, "vcpu"))
-		return command_usage("--by knows only vcpu, not '%s'", opt.by);
+		return command_usage("invalid --by '%s' (expected vcpu)", opt.by);
 	common.no_pager = true; /* it would wait for the end, too */
 	if (output_open(table_formats, &w.out))
 		return command_failed();
@@ -293,12 +292,11 @@ extern const struct command stat_command;
 const struct command stat_command = {
 	.name = "stat",
 	.args = "",
-	.summary = "Exit latencies of a running VM, counted in the kernel.",
+	.summary = "Count exit latencies of a running VM in the kernel.",
 	.group = "Live (needs privileges)",
-	.details = "Says what 'exits' would say of a recording, from histograms that are kept in "
-		   "the kernel: no event\n"
-		   "is written, memory does not grow, and it costs least. Ends at ^C, after the "
-		   "duration, or with the VM.",
+	.details = "Prints the table of 'exits' from histograms that are kept in the kernel: no "
+		   "event is written,\nmemory does not grow, and the overhead is lowest. Runs "
+		   "until ^C, the end of the duration or of the VM.",
 	.examples = "  hostrace stat --vm web1 -d 10s\n"
 		    "  hostrace stat --vm 4711 --interval 1s\n"
 		    "  hostrace stat --by vcpu -f json -d 1m",

@@ -30,21 +30,21 @@ enum {
 };
 
 static const char usage[] =
-	"hostrace-guest: sends this Linux guest's own trace to the host\n"
+	"hostrace-guest: send the trace of this Linux guest to the host\n"
 	"\n"
 	"usage: hostrace-guest [OPTIONS]\n"
 	"\n"
-	"  -t, --to WAY       serial:PORT (default serial:hostrace), vsock:PORT,\n"
+	"  -t, --to DEST      serial:PORT (default serial:hostrace), vsock:PORT,\n"
 	"                     shm (an ivshmem device) or shm:FILE, file:FILE, - (stdout)\n"
 	"  -e, --events LIST  SYSTEM or SYSTEM:GLOB, comma-separated (default: sched, irq,\n"
 	"                     block, timer and some system calls)\n"
-	"  -s, --stack        a stack trace behind every event\n"
+	"  -s, --stack        record a stack trace after every event\n"
 	"  -k, --symbols      send the kernel's symbols too (--stack implies it)\n"
-	"  -b, --buffer KIB   of each CPU (default 2048)\n"
-	"  -c, --clock NAME   of tracefs (default x86-tsc)\n"
+	"  -b, --buffer KIB   buffer size per CPU (default 2048)\n"
+	"  -c, --clock NAME   clock of tracefs (default x86-tsc)\n"
 	"  -d, --duration T   stop after T (10, 10s, 500ms, 2m)\n"
-	"  -S, --serve        when the host has gone, wait for the next one\n"
-	"  -q, --quiet        only say what went wrong\n"
+	"  -S, --serve        when the host disconnects, wait for the next connection\n"
+	"  -q, --quiet        print errors only\n"
 	"  -V, --version      print the version\n"
 	"  -h, --help         print this\n";
 
@@ -152,7 +152,7 @@ static int session(struct sink *sink)
 	stream_close(&st);
 	if (err == -EPIPE || err == -ETIMEDOUT) {
 		if (!opt.quiet)
-			complain(0, "the host is gone");
+			complain(0, "the host disconnected");
 		return 0;
 	}
 	return err;
@@ -215,7 +215,7 @@ static int option_take(int c)
 	default: return EXIT_USAGE;
 	}
 	if (err)
-		complain(err, "'%s' is not possible here; see --help", optarg);
+		complain(err, "invalid value '%s'; see --help", optarg);
 	return err ? EXIT_USAGE : -1;
 }
 

@@ -119,7 +119,7 @@ static int serial_open(struct sink *s)
 	if (s->to[0] != '/' && port_find(s->to, path, sizeof(path)))
 		return complain(
 			-ENOENT,
-			"no virtio-serial port is called '%s'; QEMU needs -device "
+			"no virtio-serial port named '%s'; QEMU needs -device "
 			"virtio-serial-pci -chardev socket,id=h,path=...,server=on,wait=off "
 			"-device virtserialport,chardev=h,name=%s",
 			s->to, s->to);
@@ -166,7 +166,7 @@ static int vsock_open(struct sink *s)
 	unsigned long port = strtoul(s->to, &end, 10);
 
 	if (!*s->to || *end || port > UINT32_MAX)
-		return complain(-EINVAL, "vsock:%s: a port is a number", s->to);
+		return complain(-EINVAL, "invalid vsock port '%s'", s->to);
 	at.svm_port = (unsigned int)port;
 	s->listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listener < 0)
@@ -242,8 +242,8 @@ int sink_open(const char *to, struct sink **ret)
 	}
 	err = s->ops ? s->ops->open(s)
 		     : complain(-EINVAL,
-				"'%s' is no way to the host: serial:PORT, vsock:PORT, shm[:FILE], "
-				"file:FILE or - is",
+				"invalid destination '%s' (expected serial:PORT, vsock:PORT, "
+				"shm[:FILE], file:FILE or -)",
 				to);
 	if (err) {
 		sink_close(s);

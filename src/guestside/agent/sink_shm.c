@@ -83,7 +83,7 @@ static int region_open(struct sink *s)
 	if (s->fd < 0 || fstat(s->fd, &st))
 		return complain(-errno, "%s: %s", path, strerror(errno));
 	if (st.st_size < STREAM_SHM_MIN)
-		return complain(-EINVAL, "%s: %lld bytes are too few", path, (long long)st.st_size);
+		return complain(-EINVAL, "%s: too small (%lld bytes)", path, (long long)st.st_size);
 	s->shm_bytes = (size_t)st.st_size;
 	mem = mmap(NULL, s->shm_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	if (mem == MAP_FAILED)

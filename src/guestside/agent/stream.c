@@ -134,7 +134,7 @@ static int formats_send(struct stream *st, const struct trace *t)
 	for (unsigned int i = 0; i < sizeof(always) / sizeof(always[0]) && !err; i++)
 		err = format_send(st, t, "ftrace", always[i]);
 	if (!err && !nr)
-		err = complain(-ENOENT, "no event is on");
+		err = complain(-ENOENT, "no event is enabled");
 	return err;
 }
 

@@ -199,7 +199,7 @@ static int events_enable(const struct trace *t, const char *list)
 		int err;
 
 		if (len >= sizeof(item))
-			return complain(-EINVAL, "an event's name is too long");
+			return complain(-EINVAL, "event name too long");
 		memcpy(item, at, len);
 		item[len] = '\0';
 		err = len ? event_enable(t, item, must) : 0;
@@ -218,16 +218,18 @@ static int configure(struct trace *t, const struct trace_options *opt)
 	if (!err)
 		err = file_write(t, "trace_clock", opt->clock, 0);
 	if (err)
-		return complain(err, "cannot choose the clock %s: %s", opt->clock, strerror(-err));
+		return complain(err, "cannot set the trace clock %s: %s", opt->clock,
+				strerror(-err));
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)opt->buffer_kb);
 	err = file_write(t, "buffer_size_kb", text, 0);
 	if (err)
-		return complain(err, "cannot have buffers of %s KiB: %s", text, strerror(-err));
+		return complain(err, "cannot set the buffer size to %s KiB: %s", text,
+				strerror(-err));
 	snprintf(text, sizeof(text), "%d", (int)getpid());
 	file_write(t, "set_event_notrace_pid", text, 0); /* since 5.7; else it sees itself */
 	err = opt->stack ? file_write(t, "options/stacktrace", "1", 0) : 0;
 	if (err)
-		return complain(err, "cannot have stack traces: %s", strerror(-err));
+		return complain(err, "cannot enable stack traces: %s", strerror(-err));
 	return events_enable(t, opt->events);
 }
 
@@ -245,7 +247,7 @@ static int pipes_open(struct trace *t)
 		if (t->pipe[cpu] < 0 && errno == EMFILE)
 			return complain(-errno, "too many CPUs: %s", strerror(errno));
 	}
-	return t->nr_cpus ? 0 : complain(-ENOENT, "%s: no CPU is there", t->dir);
+	return t->nr_cpus ? 0 : complain(-ENOENT, "%s: no CPU buffers found", t->dir);
 }
 
 /* Sub-buffers may be larger than a page (since 6.8); header_page tells. */
@@ -272,14 +274,14 @@ int trace_open(struct trace *t, const struct trace_options *opt)
 	t->root = root_find();
 	if (!t->root)
 		return complain(-ENOENT,
-				"no tracefs here (%s); the agent needs root and a kernel with "
+				"cannot find tracefs (%s); the agent needs root and a kernel with "
 				"CONFIG_TRACING",
 				strerror(errno));
 	stale_remove(t->root);
 	snprintf(t->dir, sizeof(t->dir), "%s/instances/" INSTANCE_PREFIX "%d", t->root,
 		 (int)getpid());
 	if (mkdir(t->dir, 0700)) {
-		err = complain(-errno, "cannot make %s: %s", t->dir, strerror(errno));
+		err = complain(-errno, "cannot create %s: %s", t->dir, strerror(errno));
 		t->dir[0] = '\0';
 		return err;
 	}

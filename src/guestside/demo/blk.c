@@ -82,7 +82,7 @@ static void *bar_address(unsigned int slot, unsigned int bar)
 	uint32_t low = pci_read32(slot, 0x10 + 4 * bar);
 
 	if (low & 1)
-		die("slot %u: BAR %u is I/O", slot, bar);
+		die("slot %u: BAR %u is an I/O BAR", slot, bar);
 	if ((low & 6) == 4 && pci_read32(slot, 0x14 + 4 * bar))
 		die("slot %u: BAR %u lies above 4 GiB", slot, bar);
 	return (void *)(uintptr_t)(low & ~0xfu);
@@ -125,7 +125,7 @@ static void negotiate(struct blk *d)
 	c->driver_feature = 1;
 	c->device_status = STATUS_ACKNOWLEDGE | STATUS_DRIVER | STATUS_FEATURES_OK;
 	if (!(c->device_status & STATUS_FEATURES_OK))
-		die("the disk refused VIRTIO_F_VERSION_1");
+		die("the disk rejected VIRTIO_F_VERSION_1");
 }
 
 static void start_queue(struct blk *d, uint32_t notify_multiplier)
@@ -242,7 +242,7 @@ void blk_wait(struct blk *d, unsigned int nr, bool by_interrupt)
 		if (done < nr && by_interrupt)
 			wait_line(d);
 		else if (tsc_read() - begin > PATIENCE_TICKS)
-			die("the disk does not answer, %u of %u done", done, nr);
+			die("no reply from the disk, %u of %u requests done", done, nr);
 		barrier();
 	}
 }

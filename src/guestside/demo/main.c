@@ -62,7 +62,7 @@ static void parse_options(const char *s)
 				*options[i].to = parse_number(&value);
 		for (s = value ? value : s; *s && *s != ' '; s++)
 			if (value)
-				die("bad number on the command line");
+				die("invalid number on the command line");
 		while (*s == ' ')
 			s++;
 	}
@@ -90,7 +90,7 @@ static void do_strings(void)
 	uint32_t n = outsbs;
 
 	if (outsbs > sizeof(bytes) || insbs > sizeof(bytes))
-		die("outsb and insb can be %u at most", (uint32_t)sizeof(bytes));
+		die("outsb and insb must not exceed %u", (uint32_t)sizeof(bytes));
 	if (n)
 		asm volatile("rep outsb" : "+S"(from), "+c"(n) : "d"(string_port) : "memory");
 	n = insbs;
@@ -204,7 +204,7 @@ static void do_leaks(void)
 	if (!leaks)
 		return;
 	if (leaks > BLK_SLOTS)
-		die("leak can be %u at most", (uint32_t)BLK_SLOTS);
+		die("leak must not exceed %u", (uint32_t)BLK_SLOTS);
 	struct blk *d = blk_open(1, slow_slot);
 
 	blk_submit(d, 0, true, 0, slow_data, WORK_SLOW_BYTES);
@@ -215,9 +215,9 @@ static void do_leaks(void)
 	blk_kick(d, false);
 	wait_ticks(wait_ms * TIMER_HZ / 1000);
 	if (blk_done(d) != 1)
-		die("the slow disk answered %u requests; is its throttle on?",
+		die("the slow disk completed %u requests; is its throttling enabled?",
 		    (uint32_t)blk_done(d) - 1);
-	say("slow disk: %u requests not answered in %u ms\n", leaks, wait_ms);
+	say("slow disk: %u requests not completed in %u ms\n", leaks, wait_ms);
 }
 
 void guest_main(const struct start_info *info);
@@ -229,7 +229,7 @@ void guest_main(const struct start_info *info)
 	platform_init();
 	if (info->cmdline)
 		parse_options((const char *)(uintptr_t)info->cmdline);
-	say("demo guest: starts\n");
+	say("demo guest: started\n");
 	do_ports();
 	do_strings();
 	do_mmio();

@@ -155,7 +155,7 @@ static const struct event_type *type_get(struct ftracetext *t, const char *name)
 		if (!strcmp(t->type[i]->name, full))
 			return t->type[i];
 	const struct event_type type = {.name = full,
-					.doc = "a line of tracefs's text",
+					.doc = "a line of the text of tracefs",
 					.fields = &text,
 					.nr_fields = 1,
 					.size = (uint16_t)(text.offset + text.size)};
@@ -303,10 +303,10 @@ static int text_next(struct reader *r, struct batch *batch)
 		r->info.end_ns = l.stamp > r->info.end_ns ? l.stamp : r->info.end_ns;
 	}
 	if (!batch->nr && r->info.late)
-		trace_info_caveat(&r->info, "%s: %" PRIu64 " events are older than one before them",
+		trace_info_caveat(&r->info, "%s: %" PRIu64 " events are out of order",
 				  r->info.file, r->info.late);
 	if (!batch->nr && t->strange)
-		trace_info_caveat(&r->info, "%s: %" PRIu64 " lines are not understood",
+		trace_info_caveat(&r->info, "%s: %" PRIu64 " unrecognized lines were skipped",
 				  r->info.file, t->strange);
 	return batch->nr > 0;
 }
@@ -358,10 +358,9 @@ static void start_take(struct ftracetext *t)
 		json_object_set_new(info->meta, "tsc_map",
 				    json_pack("{s:f, s:I}", "ns_per_tick", 1.0, "ns_offset",
 					      (json_int_t)0));
-		trace_info_caveat(info,
-				  "%s: times are TSC ticks, not ns, and the file does not say "
-				  "the TSC's rate",
-				  info->file);
+		trace_info_caveat(
+			info, "%s: timestamps are TSC ticks, not ns: the TSC frequency is unknown",
+			info->file);
 	}
 	rewind(t->file);
 	t->ahead = false;
@@ -396,7 +395,7 @@ static int text_open(const char *path, const struct read_hint *hint, struct read
 
 const struct reader_ops ftracetext_reader = {
 	.name = "ftrace text",
-	.summary = "tracefs's own text: cat /sys/kernel/tracing/trace",
+	.summary = "the text of tracefs: cat /sys/kernel/tracing/trace",
 	.probe = text_probe,
 	.open = text_open,
 	.next = text_next,

@@ -249,29 +249,30 @@ static void end_take(struct tracedat *t)
 	}
 	if (left)
 		trace_info_caveat(info,
-				  "%s: %" PRIu64 " events stayed in the kernel's buffers when the "
-				  "recording ended; they are missing at its end", info->file, left);
+				  "%s: %" PRIu64 " events were left in the kernel's buffers when "
+						 "the recording ended; they are missing at its end",
+				  info->file, left);
 	if (t->uncounted)
 		trace_info_caveat(info,
-				  "%s: events are missing in %" PRIu64 " places, which do not "
-				  "say how many; each counts as one lost",
+				  "%s: an unknown number of events is missing in %" PRIu64
+				  " places; each place counts as one lost event",
 				  info->file, t->uncounted);
 	if (t->cut)
 		trace_info_caveat(info,
-				  "%s: the data of %" PRIu64 " CPUs is cut short or damaged; the "
-				  "rest of it is missing",
+				  "%s: the data of %" PRIu64
+				  " CPUs is truncated or corrupt; the rest of it is missing",
 				  info->file, t->cut);
 	if (t->damaged)
-		trace_info_caveat(info, "%s: %" PRIu64 " damaged pages were not read to their end",
+		trace_info_caveat(info, "%s: %" PRIu64 " corrupt pages were read only in part",
 				  info->file, t->damaged);
 	if (info->late)
 		trace_info_caveat(info,
-				  "%s: %" PRIu64 " events are out of order: their CPU's clock went "
-				  "back",
+				  "%s: %" PRIu64
+				  " events are out of order: the clock of their CPU went backwards",
 				  info->file, info->late);
 	if (t->unknown)
 		trace_info_caveat(info,
-				  "%s: %" PRIu64 " events have no usable format and are left out",
+				  "%s: %" PRIu64 " events without a usable format were skipped",
 				  info->file, t->unknown);
 }
 
@@ -350,10 +351,9 @@ static void ticks_host(struct tracedat *t)
 	}
 	t->ticks = t->ns_per_tick > 1e-3 && t->ns_per_tick < 1e6;
 	if (!t->ticks) {
-		trace_info_caveat(info,
-				  "%s: times are TSC ticks, not ns, and the file does not say "
-				  "the TSC's rate",
-				  info->file);
+		trace_info_caveat(
+			info, "%s: timestamps are TSC ticks, not ns: the TSC frequency is unknown",
+			info->file);
 		t->ns_per_tick = 1;
 	}
 	json_object_set_new(info->meta, "tsc_map",
@@ -386,10 +386,10 @@ static void shifts_tell(struct tracedat *t)
 		json_object_set_new(info->meta, "time_shift_linear", json_true());
 	json_decref(list);
 	if (t->file.shift_broken)
-		trace_info_caveat(info,
-				  "%s: trace-cmd's time synchronisation in it is damaged and not "
-				  "used",
-				  info->file);
+		trace_info_caveat(
+			info,
+			"%s: trace-cmd's time synchronization data is corrupt and was ignored",
+			info->file);
 }
 
 static void clock_take(struct tracedat *t, bool guest)
@@ -410,7 +410,7 @@ static void clock_take(struct tracedat *t, bool guest)
 		ticks_host(t);
 	else if (strcmp(clock, "mono"))
 		trace_info_caveat(info,
-				  "%s: times are those of the clock '%s', not CLOCK_MONOTONIC",
+				  "%s: timestamps are from the clock '%s', not CLOCK_MONOTONIC",
 				  info->file, clock);
 }
 
@@ -479,9 +479,10 @@ static int content_check(struct tracedat *t)
 	struct trace_info *info = &t->reader.info;
 
 	if (t->file.latency)
-		return fail(-ENOTSUP, "%s holds a latency tracer's text, not events", info->file);
+		return fail(-ENOTSUP, "%s holds the text of a latency tracer, not events",
+			    info->file);
 	if (t->file.instances)
-		trace_info_caveat(info, "%s: %u further buffers (trace-cmd record -B) are not read",
+		trace_info_caveat(info, "%s: %u more buffers (trace-cmd record -B) were skipped",
 				  info->file, t->file.instances);
 	t->cpu = calloc(t->file.nr_cpus + 1u, sizeof(*t->cpu));
 	t->arena = malloc(ARENA);
@@ -581,7 +582,7 @@ int tracedat_symbols(const char *path, char **ret, size_t *ret_len)
 
 const struct reader_ops tracedat_reader = {
 	.name = "trace.dat",
-	.summary = "trace-cmd's recordings, versions 6 and 7",
+	.summary = "recordings of trace-cmd, versions 6 and 7",
 	.probe = tracedat_probe,
 	.open = tracedat_open,
 	.next = tracedat_next,

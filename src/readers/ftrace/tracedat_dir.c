@@ -111,7 +111,8 @@ static int formats_take(struct tracedat_file *f, int dir, struct ftrace_events *
 	int err = 0;
 
 	if (!d)
-		return fail(-EINVAL, "%s is a folder without events/: no copy of tracefs", f->path);
+		return fail(-EINVAL, "%s is a directory without events/: not a copy of tracefs",
+			    f->path);
 	while (!err && (e = readdir(d)))
 		err = system_take(dirfd(d), e->d_name, &nr, events);
 	closedir(d);
@@ -186,7 +187,7 @@ static int parts_take(struct tracedat_file *f, int dir, struct ftrace_events *ev
 		err = cpu_take(f, dir, cpu, stats);
 	if (!err && !f->nr_cpus)
 		err = fail(-ENODATA,
-			   "%s has no pages: per_cpu/cpu0/trace_pipe_raw or cpu0.raw, and so on",
+			   "%s has no pages (per_cpu/cpu0/trace_pipe_raw, cpu0.raw, ...)",
 			   f->path);
 	return err;
 }
@@ -218,7 +219,7 @@ static int tracefs_open(const char *path, const struct read_hint *hint, struct r
 
 const struct reader_ops tracefs_reader = {
 	.name = "ftrace pages",
-	.summary = "a folder with ftrace's raw pages, one file a CPU, and the formats",
+	.summary = "a directory with ftrace's raw pages, one file per CPU, and the formats",
 	.directory = true,
 	.open = tracefs_open,
 	.next = tracedat_next,

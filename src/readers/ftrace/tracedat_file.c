@@ -23,11 +23,11 @@ int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, 
 	uint8_t *buf;
 
 	if (offset > f->bytes || len > f->bytes - offset)
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": the file is cut short", f->path,
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": unexpected end of file", f->path,
 			    offset);
 	if (len > TRACEDAT_SECTION_MAX)
 		return fail(-EFBIG,
-			    "%s: offset %" PRIu64 ": %" PRIu64 " bytes of metadata are too many",
+			    "%s: offset %" PRIu64 ": too much metadata (%" PRIu64 " bytes)",
 			    f->path, offset, len);
 	buf = malloc(len + 1);
 	if (!buf)
@@ -40,7 +40,7 @@ int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, 
 		if (n <= 0) {
 			free(buf);
 			return fail(n ? -errno : -EBADMSG, "%s: %s", f->path,
-				    n ? strerror(errno) : "became shorter while it was read");
+				    n ? strerror(errno) : "truncated while being read");
 		}
 		done += (uint64_t)n;
 	}
@@ -90,7 +90,7 @@ int tracedat_headers(struct tracedat_file *f, struct buffer *b)
 	size_t len;
 
 	if (strcmp(tracedat_text(b), "header_page"))
-		return buffer_fail(b, "no header_page");
+		return buffer_fail(b, "missing header_page");
 	p = tracedat_sized(b, &len);
 	if (p) {
 		len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
@@ -276,17 +276,17 @@ static int head_read(struct tracedat_file *f, struct buffer *b)
 	version = tracedat_text(b);
 	f->version = (int)strtol(version, NULL, 10);
 	if (buffer_u8(b))
-		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not read",
+		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not supported",
 			    f->path);
 	buffer_u8(b); /* the user space's long */
 	f->page_size = buffer_u32(b);
 	if (buffer_ok(b, "the beginning"))
 		return -EBADMSG;
 	if (f->page_size < 512 || f->page_size > FTRACE_PAGE_MAX)
-		return buffer_fail(b, "a page of %u bytes is not possible", f->page_size);
+		return buffer_fail(b, "invalid page size %u", f->page_size);
 	if (f->version != 6 && f->version != 7)
 		return fail(-EPROTONOSUPPORT,
-			    "%s: version %d of trace.dat is not known; 6 and 7 are", f->path,
+			    "%s: unsupported trace.dat version %d (supported: 6, 7)", f->path,
 			    f->version);
 	return 0;
 }

@@ -24,7 +24,7 @@ int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t f
 	else if (packing == TRACEDAT_ZLIB && uncompress(to, &zlib_len, from, from_len) == Z_OK)
 		got = zlib_len;
 	if (got != len)
-		return fail(-EBADMSG, "%s: packed data that does not unpack", path);
+		return fail(-EBADMSG, "%s: cannot decompress data", path);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static int take(struct tracedat_pages *p, void *to, size_t len)
 	uint8_t *at = to;
 
 	if (len > p->left)
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": a CPU's data is cut short",
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": unexpected end of the CPU's data",
 			    p->file->path, p->at);
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pread(p->cpu->fd < 0 ? p->file->fd : p->cpu->fd, at + done,
@@ -82,7 +82,7 @@ static int take(struct tracedat_pages *p, void *to, size_t len)
 		if (n <= 0)
 			return fail(n ? -errno : -EBADMSG, "%s: offset %" PRIu64 ": %s",
 				    p->file->path, p->at,
-				    n ? strerror(errno) : "a CPU's data is cut short");
+				    n ? strerror(errno) : "unexpected end of the CPU's data");
 		done += (size_t)n;
 	}
 	p->at += len;
@@ -111,7 +111,7 @@ static int chunk_read(struct tracedat_pages *p)
 	if (err)
 		return err;
 	if (head[0] > TRACEDAT_CHUNK_MAX || head[1] > TRACEDAT_CHUNK_MAX)
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": a chunk of %u bytes is not possible",
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": invalid chunk size %u",
 			    p->file->path, p->at, head[0] > head[1] ? head[0] : head[1]);
 	err = room_make(&p->packed, &p->packed_room, head[0]);
 	if (!err)
@@ -164,7 +164,7 @@ static int frame_next(struct tracedat_pages *p, const uint8_t **ret)
 	p->left = frame->bytes;
 	err = room_make(&p->buf, &p->buf_room, page);
 	if (!err)
-		err = frame->bytes > page ? fail(-EBADMSG, "%s: a page is too long", p->file->path)
+		err = frame->bytes > page ? fail(-EBADMSG, "%s: page too long", p->file->path)
 					  : take(p, p->buf, frame->bytes);
 	if (err)
 		return err;
@@ -185,7 +185,8 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 		int err;
 
 		if (!p->left && p->cut)
-			return fail(-EBADMSG, "%s: a CPU's data is cut short", p->file->path);
+			return fail(-EBADMSG, "%s: unexpected end of the CPU's data",
+				    p->file->path);
 		if (!p->left)
 			return 0;
 		err = refill(p);

@@ -72,13 +72,13 @@ static int rest_read(struct tracedat_file *f, struct buffer *b, struct tracedat_
 		kind = buffer_bytes(b, KIND_BYTES);
 	}
 	if (err || !kind)
-		return err ? err : buffer_ok(b, "the head");
+		return err ? err : buffer_ok(b, "the header");
 	if (!memcmp(kind, "latency", 7)) {
 		f->latency = true;
 		return 0;
 	}
 	if (memcmp(kind, "flyrecord", 9))
-		return buffer_fail(b, "neither pages nor text follow the head");
+		return buffer_fail(b, "unknown section after the header");
 	return cpus_read(f, b, nr);
 }
 

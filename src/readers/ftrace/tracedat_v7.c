@@ -23,9 +23,9 @@ static int unpack(struct tracedat_file *f, struct section *s)
 	int err;
 
 	if (!from)
-		return buffer_ok(&s->b, "a packed section");
+		return buffer_ok(&s->b, "a compressed section");
 	if (len > TRACEDAT_SECTION_MAX)
-		return buffer_fail(&s->b, "%u bytes of metadata are too many", len);
+		return buffer_fail(&s->b, "too much metadata (%u bytes)", len);
 	to = malloc((size_t)len + 1);
 	if (!to)
 		return fail(-ENOMEM, "%s: out of memory", f->path);
@@ -56,7 +56,7 @@ static int section_read(struct tracedat_file *f, uint64_t offset, unsigned int i
 	buffer_u32(&b); /* its description */
 	size = buffer_u64(&b);
 	if (is != id)
-		return buffer_fail(&b, "section %u where %u is expected", is, id);
+		return buffer_fail(&b, "unexpected section %u (expected %u)", is, id);
 	err = tracedat_load(f, offset + SECTION_HEAD, size, &ret->data);
 	if (err)
 		return err;
@@ -91,7 +91,7 @@ static int buffer_option(struct tracedat_file *f, const uint8_t *data, size_t le
 		return 0;
 	}
 	if (page < 512 || page > FTRACE_PAGE_MAX)
-		return buffer_fail(&b, "a page of %u bytes is not possible", page);
+		return buffer_fail(&b, "invalid page size %u", page);
 	f->page_size = page;
 	if (strlen(clock) < sizeof(f->clock) && *clock)
 		strcpy(f->clock, clock);
@@ -188,7 +188,7 @@ static int packing_of(struct tracedat_file *f, struct buffer *b)
 		f->packing = TRACEDAT_ZLIB;
 	else if (*name && strcmp(name, "none"))
 		return fail(-ENOTSUP,
-			    "%s is packed by something that is not known: zlib and zstd are",
+			    "%s: unsupported compression (supported: zlib, zstd)",
 			    f->path);
 	return 0;
 }
@@ -205,7 +205,8 @@ int tracedat_v7(struct tracedat_file *f, struct buffer *b, struct ftrace_events 
 		struct section s;
 
 		if (n == CHAIN_MAX || next == seen)
-			return fail(-EBADMSG, "%s: the chain of options does not end", f->path);
+			return fail(-EBADMSG, "%s: the chain of option sections does not end",
+				    f->path);
 		seen = next;
 		err = section_read(f, next, TRACEDAT_DONE, &s);
 		if (!err)
@@ -213,6 +214,7 @@ int tracedat_v7(struct tracedat_file *f, struct buffer *b, struct ftrace_events 
 		free(s.data);
 	}
 	if (!err && !f->nr_cpus && !f->latency)
-		err = fail(-ENODATA, "%s holds no trace data: was the recording ended?", f->path);
+		err = fail(-ENODATA, "%s holds no trace data; was the recording interrupted?",
+			   f->path);
 	return err;
 }

@@ -64,7 +64,7 @@ int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name
 		free(format);
 		return n == SAMPLE_TYPES_MAX
 			       ? buffer_fail(b, "more than %d tracepoints", n)
-			       : buffer_fail(b, "a tracepoint's description is cut short");
+			       : buffer_fail(b, "a tracepoint's description is truncated");
 	}
 	err = sample_type_add(&t->base, key, name, signature, format);
 	if (err)

@@ -96,7 +96,7 @@ static int read_dictionary(struct osv_trace *t, struct buffer *b)
 /* Appends; takes name and file over (file may be NULL: none). */
 static int symbol_add(struct osv_table *table, struct buffer *b, struct osv_symbol s)
 {
-	int err = b->cut || !s.name	     ? buffer_fail(b, "a symbol table is cut short")
+	int err = b->cut || !s.name	     ? buffer_fail(b, "a symbol table is truncated")
 		  : table->nr == SYMBOLS_MAX ? buffer_fail(b, "more than %d symbols", SYMBOLS_MAX)
 					     : array_room(table->symbol, table->nr);
 
@@ -193,7 +193,7 @@ static int read_chunk(struct osv_trace *t, struct buffer *b)
 	const uint8_t *body = buffer_bytes(b, size);
 
 	if (!body)
-		return buffer_fail(b, "a chunk is cut short");
+		return buffer_fail(b, "a chunk is truncated");
 	struct buffer inner = buffer_of(body, size, t->base.file, offset);
 
 	switch (tag) {
@@ -249,7 +249,7 @@ int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 	ret->nr_backtrace = flags & HAS_BACKTRACE ? BACKTRACE_SLOTS : 0;
 	ret->backtrace = buffer_bytes(b, 8u * ret->nr_backtrace);
 	if (b->cut)
-		return buffer_fail(b, "a sample is cut short");
+		return buffer_fail(b, "a sample is truncated");
 	memcpy(ret->thread_name, name, 16);
 	ret->thread_name[16] = 0;
 	ret->tp = osv_type_of(t, key);

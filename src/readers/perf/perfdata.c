@@ -100,7 +100,7 @@ static const struct event_type *type_of(const struct perfdata *p, struct perfdat
 	for (char *c = strchr(name, ':') + 1; *c; c++) /* "cycles:ppp" */
 		*c = *c == ':' || *c == ' ' || *c == ',' ? '-' : *c;
 	if (event_type_register(&(struct event_type){.name = name,
-						     .doc = "a sample of perf's",
+						     .doc = "a perf sample",
 						     .fields = fields,
 						     .nr_fields = 2,
 						     .size = sizeof(struct rec_sample)},
@@ -358,14 +358,14 @@ static void end_take(struct perfdata *p)
 	if (p->lost_samples > info->lost) /* a newer perf counts them a second time, by event */
 		info->lost = p->lost_samples;
 	if (p->file.unended || p->stream.cut)
-		trace_info_caveat(info, "%s is cut short or was not ended: the rest is missing",
+		trace_info_caveat(info, "%s is truncated or was not finished: the rest is missing",
 				  info->file);
 	count_caveat(p, p->unknown,
 		     p->file.have_formats
-			     ? "samples have no usable format and are left out"
-			     : "samples of tracepoints are left out: the file lacks their formats");
-	count_caveat(p, p->no_time, "samples have no time (perf record -T) and are left out");
-	count_caveat(p, p->foreign, "damaged samples are left out");
+			     ? "samples without a usable format were skipped"
+			     : "samples of tracepoints were skipped: the file lacks their formats");
+	count_caveat(p, p->no_time, "samples without a timestamp (perf record -T) were skipped");
+	count_caveat(p, p->foreign, "corrupt samples were skipped");
 }
 
 static int perfdata_next(struct reader *r, struct batch *batch)
@@ -425,7 +425,7 @@ static void meta_take(struct perfdata *p)
 				    json_integer((json_int_t)(p->file.wall_ns - p->file.clock_ns)));
 	if (!p->guest && strcmp(clock, "monotonic"))
 		trace_info_caveat(info,
-				  "%s: times are those of perf's clock '%s', not CLOCK_MONOTONIC "
+				  "%s: timestamps are from perf's clock '%s', not CLOCK_MONOTONIC "
 				  "(perf record -k mono)",
 				  info->file, clock);
 }
@@ -494,7 +494,7 @@ static int perfdata_open(const char *path, const struct read_hint *hint, struct 
 
 const struct reader_ops perfdata_reader = {
 	.name = "perf.data",
-	.summary = "perf's recordings, from a file or a pipe, also compressed",
+	.summary = "recordings of perf, from a file or a pipe, also compressed",
 	.probe = perfdata_probe,
 	.open = perfdata_open,
 	.next = perfdata_next,

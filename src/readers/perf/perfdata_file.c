@@ -41,7 +41,7 @@ int perfdata_load(const struct perfdata_file *f, uint64_t offset, size_t len, ui
 			continue;
 		if (n <= 0)
 			return fail(n ? -errno : -EBADMSG, "%s: offset %" PRIu64 ": %s", f->path,
-				    offset + done, n ? strerror(errno) : "the file is cut short");
+				    offset + done, n ? strerror(errno) : "unexpected end of file");
 		done += (size_t)n;
 	}
 	return 0;
@@ -54,9 +54,10 @@ static int section_load(const struct perfdata_file *f, uint64_t offset, uint64_t
 	int err;
 
 	if (offset > f->bytes || len > f->bytes - offset)
-		return fail(-EBADMSG, "%s: %s would lie beyond the file's end", f->path, what);
+		return fail(-EBADMSG, "%s: %s lies beyond the end of the file", f->path, what);
 	if (len > PERFDATA_SECTION_MAX)
-		return fail(-EFBIG, "%s: %" PRIu64 " bytes of %s are too many", f->path, len, what);
+		return fail(-EFBIG, "%s: too much data (%" PRIu64 " bytes) for %s", f->path, len,
+			    what);
 	*ret = malloc(len + 1);
 	if (!*ret)
 		return fail(-ENOMEM, "%s: out of memory", f->path);
@@ -94,7 +95,7 @@ static int attr_add(struct perfdata_file *f, const uint8_t *data, size_t len, ui
 	a->sample_id_all = bits & BIT_SAMPLE_ID_ALL;
 	a->use_clockid = bits & BIT_USE_CLOCKID;
 	if (b.cut)
-		return buffer_ok(&b, "an event's attributes");
+		return buffer_ok(&b, "the event attributes");
 	if (len >= ATTR_CLOCKID + 4)
 		memcpy(&a->clockid, data + ATTR_CLOCKID, 4);
 	*ret = f->nr_attrs++;
@@ -107,7 +108,7 @@ static int ids_add(struct perfdata_file *f, uint32_t attr, struct buffer *b)
 	void *grown;
 
 	if (nr > PERFDATA_IDS_MAX - f->nr_ids)
-		return fail(-E2BIG, "%s: more than %d ids of events", f->path, PERFDATA_IDS_MAX);
+		return fail(-E2BIG, "%s: more than %d event IDs", f->path, PERFDATA_IDS_MAX);
 	grown = realloc(f->id, (f->nr_ids + nr + 1) * sizeof(*f->id));
 	if (!grown)
 		return fail(-ENOMEM, "%s: out of memory", f->path);
@@ -121,12 +122,12 @@ static int ids_add(struct perfdata_file *f, uint32_t attr, struct buffer *b)
 static int attrs_read(struct perfdata_file *f, uint64_t offset, uint64_t size, uint64_t entry)
 {
 	_cleanup_free_ uint8_t *data = NULL;
-	int err = section_load(f, offset, size, "the events", &data);
+	int err = section_load(f, offset, size, "the event table", &data);
 
 	if (err)
 		return err;
 	if (entry < ATTR_MIN + SECTION || entry > 4096)
-		return fail(-EBADMSG, "%s: attributes of %" PRIu64 " bytes are not possible",
+		return fail(-EBADMSG, "%s: invalid size %" PRIu64 " of event attributes",
 			    f->path, entry);
 	for (uint64_t at = 0; !err && size - at >= entry; at += entry) {
 		struct buffer place = buffer_of(data + at + entry - SECTION, SECTION, f->path, 0);
@@ -136,7 +137,7 @@ static int attrs_read(struct perfdata_file *f, uint64_t offset, uint64_t size, u
 
 		err = attr_add(f, data + at, entry - SECTION, &attr);
 		if (!err && ids_len)
-			err = section_load(f, ids_at, ids_len, "the events' ids", &ids);
+			err = section_load(f, ids_at, ids_len, "the event IDs", &ids);
 		if (!err && ids) {
 			struct buffer b = buffer_of(ids, ids_len, f->path, ids_at);
 
@@ -155,10 +156,10 @@ int perfdata_attr_record(struct perfdata_file *f, struct buffer *b)
 	if (buffer_left(b) >= 8)
 		memcpy(&size, b->pos + 4, 4); /* attr.size */
 	if (size < ATTR_MIN)
-		return buffer_fail(b, "an event's attributes of %u bytes are not possible", size);
+		return buffer_fail(b, "invalid size %u of event attributes", size);
 	attr = buffer_bytes(b, size);
 	if (!attr)
-		return buffer_ok(b, "an event's attributes");
+		return buffer_ok(b, "the event attributes");
 	err = attr_add(f, attr, size, &index);
 	return err ? err : ids_add(f, index, b);
 }
@@ -195,11 +196,11 @@ int perfdata_formats(struct perfdata_file *f, const uint8_t *data, size_t len, u
 	int err;
 
 	if (!head || !tracedat_probe(head, 10))
-		return buffer_fail(&b, "the event formats do not begin as they should");
+		return buffer_fail(&b, "the event formats have an invalid header");
 	f->have_formats = true;
 	tracedat_text(&b); /* version */
 	if (buffer_u8(&b))
-		return buffer_fail(&b, "event formats of a big-endian machine are not read");
+		return buffer_fail(&b, "event formats of a big-endian machine are not supported");
 	buffer_u8(&b);	/* the user space's long */
 	buffer_u32(&b); /* page size */
 	err = tracedat_headers(&shape, &b);
@@ -324,11 +325,11 @@ static int head_read(struct perfdata_file *f, struct buffer *b, struct ftrace_ev
 	buffer_bytes(b, SECTION); /* event types, no longer written */
 	for (size_t i = 0; i < FEATURES / 64; i++)
 		bits[i] = buffer_u64(b);
-	err = buffer_ok(b, "the head");
+	err = buffer_ok(b, "the header");
 	if (err)
 		return err;
 	if (f->data_at > f->bytes)
-		return buffer_fail(b, "the data would lie beyond the file's end");
+		return buffer_fail(b, "the data lies beyond the end of the file");
 	f->unended = !size || size > f->bytes - f->data_at;
 	f->data_end = f->unended ? f->bytes : f->data_at + size;
 	err = attrs_read(f, attrs_at, attrs_len, entry);
@@ -353,7 +354,8 @@ int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_
 	if (err)
 		return err;
 	if (size >= sizeof(magic) && !memcmp(head, magic_swapped, sizeof(magic)))
-		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not read", path);
+		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not supported",
+			    path);
 	b = buffer_of(head, size, path, 0);
 	buffer_bytes(&b, sizeof(magic));
 	size = buffer_u64(&b);
@@ -363,7 +365,7 @@ int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_
 	if (f->pipe)
 		return 0;
 	if (size < HEAD_FILE)
-		return buffer_fail(&b, "a head of %" PRIu64 " bytes is not known", size);
+		return buffer_fail(&b, "unsupported header size %" PRIu64, size);
 	return head_read(f, &b, events);
 }
 

@@ -100,7 +100,7 @@ int perfdata_sample_parse(const struct perfdata_file *f, const struct perfdata_r
 
 	*ret = (struct perfdata_sample){0};
 	if (!a)
-		return fail(-EBADMSG, "%s: a sample of an event that is not described", f->path);
+		return fail(-EBADMSG, "%s: sample of an undescribed event", f->path);
 	ret->have_id = type & (S_IDENTIFIER | S_ID);
 	ret->have_time = type & S_TIME;
 	if (type & S_IDENTIFIER)

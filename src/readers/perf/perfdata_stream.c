@@ -89,7 +89,7 @@ static int record_at(const struct perfdata_stream *s, const uint8_t *p, size_t l
 	memcpy(&size, p + 6, 2);
 	if (size < HEAD)
 		return fail(-EBADMSG,
-			    "%s: offset %" PRIu64 ": a record of %u bytes is not possible",
+			    "%s: offset %" PRIu64 ": invalid record size %u",
 			    s->file->path, offset, size);
 	ret->data = p + HEAD;
 	ret->len = (size_t)size - HEAD;
@@ -108,7 +108,7 @@ static int packed_begin(struct perfdata_stream *s, const struct perfdata_record 
 		uint64_t said = buffer_u64(&b);
 
 		if (b.cut || said > buffer_left(&b))
-			return buffer_fail(&b, "a packed record is longer than itself");
+			return buffer_fail(&b, "a compressed record exceeds its own size");
 		len = (size_t)said;
 	}
 	if (!s->zstd)
@@ -132,7 +132,7 @@ static int packed_take(struct perfdata_stream *s)
 	s->plain_next = 0;
 	status = ZSTD_decompressStream(s->zstd, &out, &in);
 	if (ZSTD_isError(status) || (s->packed_left && !in.pos && out.pos == have))
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": packed data that does not unpack",
+		return fail(-EBADMSG, "%s: offset %" PRIu64 ": cannot decompress data",
 			    s->file->path, block_offset(s));
 	s->plain_len = out.pos;
 	s->packed_left -= in.pos;
@@ -183,7 +183,7 @@ static int formats_take(struct perfdata_stream *s, const struct perfdata_record 
 	if (err)
 		return err;
 	if (len > PERFDATA_SECTION_MAX || len > s->file->data_end - offset)
-		return buffer_fail(&b, "%u bytes of event formats are not possible", len);
+		return buffer_fail(&b, "invalid size %u of the event formats", len);
 	data = malloc((size_t)len + 1);
 	if (!data)
 		return fail(-ENOMEM, "%s: out of memory", s->file->path);

@@ -46,20 +46,20 @@ static int geometry_check(const struct ring_image *img, struct buffer *b,
 	if (h->header_bytes < sizeof(*h) || h->cpu_bytes != sizeof(struct ring_cpu) ||
 	    h->slot_bytes != sizeof(struct ring_slot) ||
 	    h->event_bytes != sizeof(struct ring_event))
-		return buffer_fail(b, "the ring's parts have sizes that version %d does not have",
+		return buffer_fail(b, "the ring's structures have sizes unknown to version %d",
 				   RING_VERSION);
 	if (!img->nr_cpus || img->nr_cpus > RING_CPUS_MAX || img->nr_events_max > RING_EVENTS_MAX ||
 	    img->slots < RING_SLOTS_MIN || img->slots > RING_SLOTS_MAX ||
 	    (img->slots & (img->slots - 1)))
 		return buffer_fail(b,
-				   "a ring of %u vCPUs with %u slots and %u events is not possible",
+				   "invalid ring geometry: %u vCPUs, %u slots, %u events",
 				   img->nr_cpus, img->slots, img->nr_events_max);
 	if (!part_fits(img->events_offset, img->nr_events_max, sizeof(struct ring_event),
 		       img->bytes) ||
 	    !part_fits(img->cpus_offset, img->nr_cpus, sizeof(struct ring_cpu), img->bytes) ||
 	    !part_fits(img->slots_offset, (uint64_t)img->nr_cpus * img->slots,
 		       sizeof(struct ring_slot), img->bytes))
-		return buffer_fail(b, "the ring's parts lie outside its %llu bytes",
+		return buffer_fail(b, "the ring's structures exceed its %llu bytes",
 				   (unsigned long long)img->bytes);
 	return 0;
 }
@@ -108,13 +108,13 @@ int ring_image_open(const void *mem, size_t bytes, const char *file, struct ring
 	struct ring_header h = {0};
 
 	if ((uintptr_t)mem % 8 || !is_ring(mem, bytes))
-		return buffer_fail(&b, "here is no guest ring");
+		return buffer_fail(&b, "not a guest ring");
 	copy_once(copy, mem, sizeof(copy));
 	header_parse(&b, &h);
 	if (h.version != RING_VERSION)
 		return fail(-EPROTONOSUPPORT,
-			    "%s: a guest ring of version %u; this program reads version %d", file,
-			    h.version, RING_VERSION);
+			    "%s: unsupported guest ring version %u; this program reads version %d",
+			    file, h.version, RING_VERSION);
 	*ret = (struct ring_image){
 		.mem = mem,
 		.bytes = h.bytes,
@@ -130,7 +130,7 @@ int ring_image_open(const void *mem, size_t bytes, const char *file, struct ring
 	memcpy(ret->name, h.name, sizeof(h.name));
 	name_clean(ret->name, sizeof(ret->name));
 	if (h.bytes > bytes)
-		return buffer_fail(&b, "the ring claims %llu bytes, but only %zu are there",
+		return buffer_fail(&b, "the ring claims %llu bytes, but only %zu are available",
 				   (unsigned long long)h.bytes, bytes);
 	return geometry_check(ret, &b, &h);
 }

@@ -37,7 +37,7 @@ struct ring_reader {
 #define RECORD_WORDS (RING_ARGS_MAX + RING_FRAMES_MAX)
 #define RECORD_BYTES (sizeof(struct record_hdr) + RECORD_WORDS * sizeof(uint64_t))
 
-_Static_assert(UNKNOWN_ARGS + 1 <= RECORD_WORDS, "an undescribed record fits too");
+_Static_assert(UNKNOWN_ARGS + 1 <= RECORD_WORDS, "an undescribed record fits, too");
 
 static bool ring_probe(const uint8_t *head, size_t len)
 {
@@ -73,10 +73,10 @@ static int file_load(struct ring_reader *r, const char *path)
 	if (fd < 0 || fstat(fd, &st))
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return fail(-EINVAL, "%s: a guest ring is read from a regular file", path);
+		return fail(-EINVAL, "%s: not a regular file", path);
 	if ((uint64_t)st.st_size > RING_FILE_MAX)
-		return fail(-EFBIG, "%s: a guest ring of more than %llu bytes is not read", path,
-			    RING_FILE_MAX);
+		return fail(-EFBIG, "%s: guest rings of more than %llu bytes are not supported",
+			    path, RING_FILE_MAX);
 	r->mem = malloc((size_t)st.st_size + 8);
 	if (!r->mem)
 		return fail(-ENOMEM, "%s: out of memory", path);
@@ -126,7 +126,7 @@ static int type_add(const struct ring_event *ev, const struct event_type **ret)
 					      .size = 8};
 	snprintf(name, sizeof(name), "guest:%s", ev->name);
 	return event_type_register(&(struct event_type){.name = name,
-							.doc = "a guest's own event",
+							.doc = "an event of the guest",
 							.fields = fields,
 							.nr_fields = nr,
 							.size = offset},
@@ -189,12 +189,13 @@ static int entries_collect(struct ring_reader *r)
 	}
 	r->base.info.lost = drops;
 	if (overwritten)
-		trace_info_caveat(&r->base.info,
-				  "%s: the guest's ring was overwritten: %llu older slots are gone",
-				  r->base.info.file, (unsigned long long)overwritten);
+		trace_info_caveat(
+			&r->base.info,
+			"%s: the guest ring was overwritten: %llu older slots are missing",
+			r->base.info.file, (unsigned long long)overwritten);
 	if (unfinished)
 		trace_info_caveat(&r->base.info,
-				  "%s: %llu slots of the guest's ring hold no finished record",
+				  "%s: %llu slots of the guest ring hold no complete record",
 				  r->base.info.file, (unsigned long long)unfinished);
 	if (r->nr_entries)
 		qsort(r->entry, r->nr_entries, sizeof(*r->entry), entry_compare);
@@ -212,7 +213,7 @@ static int info_fill(struct ring_reader *r)
 	    json_object_set_new(info->meta, "clock", json_string("guest-tsc")))
 		return fail(-ENOMEM, "%s: out of memory", info->file);
 	trace_info_caveat(info,
-			  "%s: times are the guest's TSC ticks, not aligned with any host's clock",
+			  "%s: timestamps are guest TSC ticks, not aligned with any host's clock",
 			  info->file);
 	info->nr_events = r->nr_entries;
 	if (r->nr_entries) {
@@ -325,7 +326,7 @@ static int ring_next(struct reader *base, struct batch *batch)
 
 const struct reader_ops ring_reader = {
 	.name = "guest-ring",
-	.summary = "memory of a guest's own ring (doc/guest-ring.md), saved to a file",
+	.summary = "the memory of a guest ring (doc/guest-ring.md), saved to a file",
 	.probe = ring_probe,
 	.open = ring_open,
 	.next = ring_next,

@@ -116,11 +116,12 @@ static int begin_take(struct opening *o)
 		begin_line(o, line, space + 1);
 	}
 	if (f->version != STREAM_VERSION)
-		return fail(-EPROTONOSUPPORT,
-			    "%s: a guest stream of version %d; this program reads version %d",
-			    f->path, f->version, STREAM_VERSION);
+		return fail(
+			-EPROTONOSUPPORT,
+			"%s: unsupported guest stream version %d; this program reads version %d",
+			f->path, f->version, STREAM_VERSION);
 	if (f->page_size < 512 || f->page_size > FTRACE_PAGE_MAX)
-		return fail(-EBADMSG, "%s: a page of %u bytes is not possible", f->path,
+		return fail(-EBADMSG, "%s: invalid page size %u", f->path,
 			    f->page_size);
 	return 0;
 }
@@ -164,7 +165,7 @@ static int cpu_find(struct tracedat_file *f, unsigned int cpu, struct tracedat_c
 			*ret = &f->cpu[i];
 			return 0;
 		}
-	err = cpu >= STREAM_CPUS_MAX ? fail(-EBADMSG, "%s: CPU %u is not possible", f->path, cpu)
+	err = cpu >= STREAM_CPUS_MAX ? fail(-EBADMSG, "%s: invalid CPU number %u", f->path, cpu)
 				     : tracedat_cpu_add(f, cpu, 0, 0, false);
 	*ret = err ? NULL : &f->cpu[f->nr_cpus - 1];
 	return err;
@@ -272,24 +273,24 @@ static void caveats_add(const struct opening *o, uint64_t at)
 
 	if (at < o->file->bytes)
 		trace_info_caveat(info,
-				  "%s: offset %" PRIu64 ": no whole frame begins here; the rest of "
-				  "the stream is not read",
+				  "%s: offset %" PRIu64
+				  ": no complete frame; the rest of the stream was ignored",
 				  info->file, at);
 	else if (!o->ended)
 		trace_info_caveat(info,
-				  "%s: the stream has no end: the agent or its way to the host was "
-				  "cut off, and events at its end may be missing",
+				  "%s: the stream has no end marker: the agent or its connection "
+				  "was interrupted, and the last events may be missing",
 				  info->file);
 	if (o->damaged)
-		trace_info_caveat(info, "%s: %" PRIu64 " damaged frames were not read", info->file,
+		trace_info_caveat(info, "%s: %" PRIu64 " corrupt frames were skipped", info->file,
 				  o->damaged);
 	if (o->begun > 1)
-		trace_info_caveat(info, "%s holds %u recordings; only the first is read",
+		trace_info_caveat(info, "%s holds %u recordings; only the first was read",
 				  info->file, o->begun);
 	if (!strcmp(o->file->clock, "x86-tsc"))
 		trace_info_caveat(
 			info,
-			"%s: times are the guest's TSC ticks, not aligned with any host's clock",
+			"%s: timestamps are guest TSC ticks, not aligned with any host's clock",
 			info->file);
 }
 
@@ -304,7 +305,7 @@ static int frames_read(struct opening *o)
 	if (more < 0)
 		return more;
 	if (!o->begun)
-		return fail(-EBADMSG, "%s: the beginning of the guest stream is damaged",
+		return fail(-EBADMSG, "%s: the start of the guest stream is corrupt",
 			    o->file->path);
 	caveats_add(o, at);
 	tracedat_stats_give(o->file, &o->stats);
@@ -324,7 +325,7 @@ static int stream_file_open(struct tracedat_file *f, struct trace_info *info,
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return fail(-EINVAL, "%s: a guest stream is read from a regular file", f->path);
+		return fail(-EINVAL, "%s: not a regular file", f->path);
 	f->bytes = (uint64_t)st.st_size;
 	o.payload = malloc(STREAM_PAYLOAD_MAX + 1);
 	err = o.payload ? frames_read(&o) : fail(-ENOMEM, "%s: out of memory", f->path);
@@ -387,7 +388,7 @@ static int stream_open(const char *path, const struct read_hint *hint, struct re
 
 const struct reader_ops stream_reader = {
 	.name = "guest-stream",
-	.summary = "what hostrace-guest sent out of a Linux guest (doc/guest-stream.md)",
+	.summary = "the stream of hostrace-guest in a Linux guest (doc/guest-stream.md)",
 	.probe = stream_probe,
 	.open = stream_open,
 	.next = tracedat_next,
