@@ -1,5 +1,5 @@
-# The manual: doc/man/*.scd through scdoc, options filled in from the program's own --help. `hostrace help COMMAND`
-# finds the pages beside the program (build/man) or, once installed, in PREFIX/share/man.
+# The manual: doc/man/*.scd converted by scdoc, with the options from the program's own --help. `hostrace help COMMAND`
+# finds the pages next to the program (build/man) or, once installed, in PREFIX/share/man.
 
 MAN_PAGES = $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
 
@@ -21,7 +21,7 @@ $(BUILD)/man/%: doc/man/%.scd doc/options.sh $(BUILD)/hostrace
 	$(Q)scdoc < $@.scd > $@
 	$(Q)rm $@.scd
 
-# Completion knows the commands and options of the program it was made from.
+# Bash completion is generated from the program's --help.
 $(BUILD)/hostrace.bash: doc/completion.sh $(BUILD)/hostrace
 	$(Q)doc/completion.sh $(BUILD)/hostrace > $@
 

@@ -1,9 +1,9 @@
-# `make install` and `make uninstall`, PREFIX=/usr/local, DESTDIR= (of a package): one table for both.
+# `make install` and `make uninstall` (PREFIX=/usr/local, DESTDIR for packages) use one table.
 
 PREFIX	?= /usr/local
 DESTDIR	?=
 
-# MODE:PLACE:FILE
+# MODE:DESTINATION:SOURCE
 INSTALLED = \
 	755:bin/hostrace:$(BUILD)/hostrace \
 	755:sbin/hostrace-guest:$(AGENT) \
@@ -15,10 +15,10 @@ INSTALLED = \
 	$(foreach f,$(MAN_PAGES),644:share/man/man$(subst .,,$(suffix $(f)))/$(notdir $(f)):$(f)) \
 	$(foreach f,README.md LICENSE $(wildcard doc/*.md),644:share/doc/hostrace/$(notdir $(f)):$(f))
 
-# Directories of our own.
+# Directories that only hostrace uses; uninstall removes them.
 INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace share/doc/hostrace
 
-# Runs a command for each, with $$mode, $$to and $$from.
+# Runs a command for each entry, with $$mode, $$to and $$from.
 each_installed = for i in $(INSTALLED); do \
 	IFS=: read -r mode to from <<<"$$i"; to=$(DESTDIR)$(PREFIX)/$$to; $(1) || exit; done
 

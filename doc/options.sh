@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Completes a manual page: the line "@OPTIONS@" becomes the options of the page's command, taken from its --help,
-# so that page and program cannot differ.
+# Completes a manual page: replaces the line "@OPTIONS@" by the options of the page's command from its --help, so that
+# page and program cannot differ.
 #
-#   doc/options.sh HOSTRACE PAGE.scd    prints scdoc's input
+#   doc/options.sh HOSTRACE PAGE.scd    prints the input for scdoc
 set -euo pipefail
 hostrace=$1
 page=$2
@@ -16,7 +16,7 @@ trap 'rm -f "$help"' EXIT
 # "  -i, --input FILE   text" and its continuation lines, until the next heading.
 options() {
 	if ! "$hostrace" "$command" --help >"$help" 2>/dev/null; then
-		# Without libbpf there are no live commands.
+		# A build without libbpf has no live commands.
 		echo "$page: this build has no such command" >&2
 		return
 	fi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that carries a guest ring. What it says of itself lies in /dev/shm (or in a file given as argument),
- * where hostrace reads it, while it runs or after it died, without the program knowing.
+ * A program that writes its trace into a guest ring buffer in /dev/shm (or in the file given as argument). hostrace
+ * reads the file while the program runs, or after it ended.
  *
  *   cc -O2 -fno-omit-frame-pointer -finstrument-functions \
  *     -I../../src -o program program.c ../../src/guestside/ring/ring.c
