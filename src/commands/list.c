@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Events one a line. One OSv trace alone is printed as OSv's own tool does it (sample_list_run). */
+/* Events one a line. One OSv trace alone is printed as OSv's own tool does it (list_osv). */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,17 +10,40 @@
 #include "commands/common/rows.h"
 
 static uint64_t max_frames;
+static const char *prefix;
+static bool with_tcpdump;
 
 /* clang-format off */
 static const struct option_row list_options[] = {
-	{0, "frames", OPT_U64, &max_frames, "N", "of a backtrace show N frames at most (default: all)"},
+	{0,   "frames",     OPT_U64,  &max_frames,   "N",      "of a backtrace show N frames at most (default: all)"},
+	{0},
+};
+/* clang-format on */
+
+/* clang-format off */
+static const struct option_row list_osv_options[] = {
+	{'t', "tracepoint", OPT_TEXT, &prefix,       "PREFIX", "OSv tracepoints whose names begin so"},
+	{0,   "tcpdump",    OPT_FLAG, &with_tcpdump, NULL,     "OSv's packets as tcpdump prints them, TCP states by name"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	input_rows,     output_options,	     list_options,   sample_list_options,
+	input_rows,	     output_options,	     list_options,   list_osv_options,
 	sample_line_options, profile_symbol_options, compat_options, NULL};
+
+static int list_osv(const char *path)
+{
+	struct sample_list_options opt = {
+		.line = sample_line_given(), .prefix = prefix, .tcpdump = with_tcpdump};
+	struct sample_run run;
+	int status;
+
+	status = sample_run_open_file(path, "text json", &opt.range, &run);
+	return status != SAMPLE_RUN_BEGUN
+		       ? status
+		       : sample_run_close(&run, samples_print(run.trace, &opt, &run.sink));
+}
 
 static int run(int argc, char **argv, char **rest)
 {
@@ -31,9 +54,9 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (osv_only_input() && !output_is("csv"))
-		return sample_list_run(osv_only_input());
-	if (osv_only_option())
-		return command_usage("%s goes with one OSv trace", osv_only_option());
+		return list_osv(osv_only_input());
+	if (sample_option_given())
+		return command_usage("%s goes with one OSv trace", sample_option_given());
 	if (output_open("text json csv", &out))
 		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* profile: hits by call path; with --host, guest code by what the host's events say alone. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/input.h"
+#include "output/samples/profile_notes.h"
 
 static const char *tracepoint, *by;
 static bool host, causes;
@@ -48,106 +47,6 @@ static int keys_take(struct host_profile_options *o)
 	return 0;
 }
 
-static int choose(struct host_profile_options *o, const struct host_profile_totals *t)
-{
-	if (causes || o->by_reason)
-		o->of = HOST_CAUSES;
-	else if (t->clock[0])
-		o->of = HOST_CLOCK;
-	else if (t->clock[1])
-		o->of = HOST_EMULATED;
-	else if (t->interrupts)
-		o->of = HOST_INTERRUPT;
-	else
-		o->of = HOST_OTHERS;
-	if (o->of == HOST_CAUSES && !t->exits)
-		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit"),
-				 "some KVM backends have none; record --sample HZ tells where the "
-				 "guest spends its time");
-	if (o->of == HOST_OTHERS && !t->others)
-		return fail_hint(fail(-ENODATA, "no event says where the guest was"),
-				 "record it with --sample 997, or with kvm_exit");
-	return 0;
-}
-
-static double percent(uint64_t of, uint64_t all)
-{
-	return all ? 100.0 * (double)of / (double)all : 0;
-}
-
-static void clock_caveats(const struct host_profile_totals *t, bool emulated, json_t *more)
-{
-	uint64_t all = t->clock[0] + t->clock[1] + t->clock[2];
-	char rate[48] = "";
-
-	if (t->sample_hz)
-		snprintf(rate, sizeof(rate), " of %" PRIu64 " Hz", t->sample_hz);
-	json_array_append_new(
-		more, json_sprintf("a sampling clock%s met vCPU threads %" PRIu64
-				   " times: %.1f %% in the guest, %.1f %% in the host's kernel, "
-				   "%.1f %% in the VMM",
-				   rate, all, percent(t->clock[0], all), percent(t->clock[1], all),
-				   percent(t->clock[2], all)));
-	json_array_append_new(
-		more,
-		json_string(emulated ? "this KVM backend emulates the guest: counted is the "
-				       "guest code that the kernel worked for"
-				     : "code with the guest's interrupts off is seen as any other; "
-				       "where the host has its own off (at entry and exit) it is "
-				       "not"));
-	json_array_append_new(more, json_string("time for which a vCPU was not on a CPU (steal, "
-						"halted) is not counted"));
-}
-
-static void stack_caveats(const struct host_profile_totals *t, json_t *more)
-{
-	uint64_t bad = t->stacks - t->cut[0];
-
-	if (t->stacks)
-		json_array_append_new(
-			more,
-			json_sprintf("call chains by frame pointers: %" PRIu64 ", %.1f %% of them "
-				     "cut: no frame pointer %" PRIu64 ", not mapped in the guest "
-				     "%" PRIu64 ", not present in the host %" PRIu64
-				     ", too long %" PRIu64 ", memory not to be found %" PRIu64
-				     ", not in 64-bit mode %" PRIu64,
-				     t->stacks, percent(bad, t->stacks), t->cut[1], t->cut[2],
-				     t->cut[3], t->cut[4], t->cut[5], t->cut[6]));
-}
-
-static json_t *caveats(const struct host_profile_options *o, const struct host_profile_totals *t)
-{
-	json_t *more = json_array();
-
-	switch (o->of) {
-	case HOST_CLOCK:
-	case HOST_EMULATED:
-		clock_caveats(t, o->of == HOST_EMULATED, more);
-		stack_caveats(t, more);
-		break;
-	case HOST_INTERRUPT:
-		json_array_append_new(
-			more, json_sprintf("%" PRIu64 " of %" PRIu64 " exits came by an external "
-					   "interrupt: the host's timer, which is a fair sample, "
-					   "and devices and other CPUs, which are not; "
-					   "record --sample HZ has a clock of its own",
-					   t->interrupts, t->exits));
-		break;
-	case HOST_CAUSES:
-		json_array_append_new(
-			more, json_sprintf("where the guest exits (%" PRIu64 " times) and how "
-					   "long each exit kept the vCPU, not where the guest "
-					   "spends its time", t->exits));
-		break;
-	default:
-		json_array_append_new(
-			more, json_string("this KVM backend has no kvm_exit: only page faults and "
-					  "emulated instructions say where the guest was; "
-					  "record --sample HZ has a clock of its own"));
-	}
-	return more;
-}
-
 static int put(const struct calltree *tree, const struct host_profile_options *o,
 	       struct output *out, const struct input_set *in, const json_t *more)
 {
@@ -183,7 +82,7 @@ static int fold(struct host_profile_options *o, struct output *out)
 	if (!err)
 		err = host_profile_count(in->reader, &totals);
 	if (!err)
-		err = choose(o, &totals);
+		err = host_profile_choose(&totals, causes || o->by_reason, &o->of);
 	if (err)
 		return err;
 	err = input_set_open(in, host_profile_wants, NULL);
@@ -191,7 +90,7 @@ static int fold(struct host_profile_options *o, struct output *out)
 		err = host_profile(in->reader, o, &tree, &hits);
 	if (err)
 		return err;
-	json_t *more = caveats(o, &totals);
+	json_t *more = host_profile_notes(o->of, &totals);
 
 	err = put(tree, o, out, in, more);
 	json_decref(more);
@@ -234,7 +133,7 @@ static int run(int argc, char **argv, char **rest)
 		return run_host(argc, argv);
 	if (causes || by)
 		return command_usage("%s goes with --host", causes ? "--causes-exits" : "--by");
-	return profile_run(argc, argv, PROFILE_HITS, tracepoint);
+	return profile_run(argc, argv, PROFILE_HITS, tracepoint, false);
 }
 
 const struct command profile_command = {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/sample_run.h"
+#include "readers/osv/osv.h"
 #include "commands/common/input.h"
 #include "commands/common/view_run.h"
 

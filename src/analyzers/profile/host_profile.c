@@ -110,6 +110,28 @@ int host_profile_count(struct reader *r, struct host_profile_totals *ret)
 	return reader_each(r, count_event, ret);
 }
 
+int host_profile_choose(const struct host_profile_totals *t, bool causes, enum host_profile_of *ret)
+{
+	if (causes)
+		*ret = HOST_CAUSES;
+	else if (t->clock[0])
+		*ret = HOST_CLOCK;
+	else if (t->clock[1])
+		*ret = HOST_EMULATED;
+	else if (t->interrupts)
+		*ret = HOST_INTERRUPT;
+	else
+		*ret = HOST_OTHERS;
+	if (*ret == HOST_CAUSES && !t->exits)
+		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit"),
+				 "some KVM backends have none; record --sample HZ tells where the "
+				 "guest spends its time");
+	if (*ret == HOST_OTHERS && !t->others)
+		return fail_hint(fail(-ENODATA, "no event says where the guest was"),
+				 "record it with --sample 997, or with kvm_exit");
+	return 0;
+}
+
 /* ---- the tree ---- */
 
 static unsigned int resolve(struct sample_trace *t, uint64_t address,

@@ -49,6 +49,10 @@ bool host_profile_wants(const char *event, void *arg);
 /* Both read to the end. 0 or -errno with the sentence set. */
 int host_profile_count(struct reader *r, struct host_profile_totals *ret);
 
+/* The fairest that there is, or with `causes` exits. -ENODATA with the error message set: there is none. */
+int host_profile_choose(const struct host_profile_totals *t, bool causes,
+			enum host_profile_of *ret);
+
 /* The finished tree, a root by group; the caller closes it. ret_hits: samples that are in it. */
 int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
 		 uint64_t *ret_hits);

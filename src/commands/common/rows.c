@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/common/sample_run.h"
 #include "commands/common/input.h"
 #include "commands/common/rows.h"
+#include "commands/common/symbol_options.h"
 #include "output/event_rows.h"
 #include "readers/ring/stream_reader.h"
 #include "symbols/addresses.h"
@@ -21,14 +21,6 @@ struct rows {
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
 	struct addresses *given;		/* --symbols, or -e: for all */
 };
-
-static int addresses_given(struct rows *rows)
-{
-	struct symbols_options opt = symbols_given();
-	const char *path = opt.map ? opt.map : opt.elf;
-
-	return path && !opt.none ? addresses_open(path, &rows->given) : 0;
-}
 
 /* A guest stream may bring its kernel's symbols; without any, addresses stay. */
 static const struct addresses *symbols_of(struct rows *rows, unsigned int source)
@@ -128,7 +120,7 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 
 	if (!names || !batch)
 		return fail(-ENOMEM, "out of memory");
-	ret = addresses_given(&rows);
+	ret = addresses_given(&rows.given);
 	if (ret)
 		return ret;
 	more = json_array();

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The options of the profiles and of what else came from OSv's trace.py: tables, and what they mean (osv.h). */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"
-#include "commands/common/sample_run.h"
+#include "commands/common/command.h"
 #include "commands/common/input.h"
+#include "commands/common/sample_options.h"
 
 bool compat_given, no_header_given;
 
-static struct {
-	bool debug, none, no_inlines, line, address, file, symbols_file;
-	const char *elf, *map;
-} symbols;
 static bool backtrace, multiline;
 static struct {
 	bool caller;
@@ -25,18 +21,6 @@ static struct {
 /* clang-format off */
 const struct option_row compat_options[] = {
 	{0, "compat", OPT_FLAG, &compat_given, NULL, "print what OSv's trace.py prints, its mistakes included"},
-	{0},
-};
-const struct option_row profile_symbol_options[] = {
-	{'d', "debug",            OPT_FLAG, &symbols.debug,        NULL,   "names from build/debug/loader.elf"},
-	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "names from this ELF file (of an OSv trace, default build/release/loader.elf)"},
-	{0,   "symbols",          OPT_TEXT, &symbols.map,          "FILE", "names from a guest's kallsyms, System.map or ELF file"},
-	{'x', "no-resolve",       OPT_FLAG, &symbols.none,         NULL,   "leave addresses"},
-	{0,   "no-inlined-by",    OPT_FLAG, &symbols.no_inlines,   NULL,   "leave inlined functions out"},
-	{'L', "show-line-number", OPT_FLAG, &symbols.line,         NULL,   "show line numbers"},
-	{'A', "show-address",     OPT_FLAG, &symbols.address,      NULL,   "show addresses beside names"},
-	{'F', "show-file-name",   OPT_FLAG, &symbols.file,         NULL,   "show file names"},
-	{'S', "use-symbols-file", OPT_FLAG, &symbols.symbols_file, NULL,   "names from FILE.symbols beside an OSv trace"},
 	{0},
 };
 const struct option_row sample_line_options[] = {
@@ -56,39 +40,6 @@ const struct option_row profile_options[] = {
 };
 /* clang-format on */
 
-const struct option_row symbols_options[] = {
-	{0, "symbols", OPT_TEXT, &symbols.map, "FILE",
-	 "names of addresses, from a guest's kallsyms, System.map or ELF file"},
-	{'x', "no-resolve", OPT_FLAG, &symbols.none, NULL, "leave addresses"},
-	{0},
-};
-
-struct symbols_options symbols_given(void)
-{
-	return (struct symbols_options){
-		.none = symbols.none,
-		.use_file = symbols.symbols_file,
-		.no_inlines = symbols.no_inlines,
-		.compat = compat_given,
-		.map = symbols.map,
-		.elf = symbols.elf     ? symbols.elf
-		       : symbols.debug ? "build/debug/loader.elf"
-				       : NULL,
-	};
-}
-
-struct frames_options frames_given(void)
-{
-	return (struct frames_options){
-		.show_line = symbols.line,
-		.show_file = symbols.file,
-		.show_address = symbols.address,
-		.caller_oriented = profile.caller,
-		.compat = compat_given,
-		.function = profile.function,
-	};
-}
-
 struct sample_line_options sample_line_given(void)
 {
 	return (struct sample_line_options){.backtrace = backtrace,
@@ -98,25 +49,28 @@ struct sample_line_options sample_line_given(void)
 					    .frames = frames_given()};
 }
 
-const char *osv_only_option(void)
+const char *sample_option_given(void)
 {
-	return compat_given	      ? "--compat"
-	       : backtrace	      ? "--backtrace"
-	       : multiline	      ? "--multiline"
-	       : no_header_given      ? "--no-header"
-	       : symbols.debug	      ? "--debug"
-	       : symbols.no_inlines   ? "--no-inlined-by"
-	       : symbols.line	      ? "--show-line-number"
-	       : symbols.address      ? "--show-address"
-	       : symbols.file	      ? "--show-file-name"
-	       : symbols.symbols_file ? "--use-symbols-file"
-				      : NULL;
+	return compat_given	 ? "--compat"
+	       : backtrace	 ? "--backtrace"
+	       : multiline	 ? "--multiline"
+	       : no_header_given ? "--no-header"
+				 : profile_symbol_option_given();
+}
+
+int choice_parse(const char *option, const char *word, const char *const *list)
+{
+	for (int i = 0; list[i]; i++)
+		if (!word || !strcmp(word, list[i]))
+			return i;
+	return fail(-EINVAL, "%s: '%s' is not known; see --help", option, word);
 }
 
 /* ---- times ---- */
 
 /* A time of 0 counts as not given, as in OSv's tool. */
-int time_range_parse(const char *from, const char *to, const char *length, struct time_range *ret)
+static int time_range_parse(const char *from, const char *to, const char *length,
+			    struct time_range *ret)
 {
 	double period_ns = 0;
 	int err = 0;
@@ -162,6 +116,12 @@ int time_range_wrong(void)
 	return EXIT_FINE;
 }
 
+void time_range_compat(struct time_range *range)
+{
+	if (compat_given)
+		*range = (struct time_range){0};
+}
+
 /* ---- profiles ---- */
 
 int min_hits_parse(const char *text, uint64_t *ret_hits, double *ret_percent)
@@ -178,9 +138,8 @@ int min_hits_parse(const char *text, uint64_t *ret_hits, double *ret_percent)
 			return 0;
 		return fail(-EINVAL, "--min-hits: invalid percentage '%s'", text);
 	}
-	return parse_u64(text, ret_hits)
-		       ? fail(-EINVAL, "--min-hits: invalid number '%s'", text)
-		       : 0;
+	return parse_u64(text, ret_hits) ? fail(-EINVAL, "--min-hits: invalid number '%s'", text)
+					 : 0;
 }
 
 int profile_given(struct profile_options *ret)
@@ -197,10 +156,13 @@ int profile_given(struct profile_options *ret)
 	ret->compat = compat_given;
 	ret->symbols = symbols_given();
 	ret->frames = frames_given();
+	ret->frames.caller_oriented = profile.caller;
+	ret->frames.function = profile.function;
 	for (int i = 0; i < 3; i++)
 		if (!profile.group || !strcmp(profile.group, groups[i])) {
 			ret->group = (enum profile_group)i;
 			return 0;
 		}
-	return fail(-EINVAL, "--group-by: '%s' is none of thread, cpu, none", profile.group);
+	return fail(-EINVAL, "--group-by: invalid key '%s' (supported: thread, cpu, none)",
+		    profile.group);
 }

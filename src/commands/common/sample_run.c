@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The profiles at work on what the options name: one OSv trace as it is, or any other input, or several, or a guest's
- * trace beside its host's, as the samples that their events mean (profile/samples.h).
- */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +7,7 @@
 #include "analyzers/profile/samples.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
-#include "commands/common/input.h"
+#include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
 static int run_begin(struct sample_run *run, const char *formats)
@@ -157,4 +153,13 @@ int sample_run_close(struct sample_run *run, int err)
 	if (output_close(&run->out))
 		return command_failed();
 	return strict ? EXIT_FOUND : EXIT_FINE;
+}
+
+const char *osv_only_input(void)
+{
+	const char *path = input_options_only_file(&input_given);
+
+	if (!input_options_nr_files(&input_given) && access("hostrace.hrt", F_OK))
+		path = "tracefile"; /* OSv's default */
+	return path && osv_is_trace(path) ? path : NULL;
 }

@@ -6,9 +6,10 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/sample_run.h"
 #include "commands/common/input.h"
 #include "commands/common/reports.h"
+#include "commands/common/output.h"
+#include "commands/common/symbol_options.h"
 #include "commands/common/view_run.h"
 #include "pairing/run.h"
 #include "symbols/addresses.h"
@@ -131,13 +132,6 @@ static int run_all(struct run *run, struct reader *r, unsigned int *ret_used)
 		run->job[i].fold = folding_fold(f);
 	}
 	return err ? err : pairing_run(r, run->job, run->nr, &opt, ret_used);
-}
-
-static int addresses_given(struct addresses **ret)
-{
-	struct symbols_options given = symbols_given();
-
-	return given.map && !given.none ? addresses_open(given.map, ret) : 0;
 }
 
 int view_run(const struct view *view, const char *analyzer, const char *by)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -205,4 +206,14 @@ int osv_skip_args(struct buffer *b, struct sample *s)
 	s->args_len = (uint32_t)len;
 	buffer_bytes(b, len);
 	return 1;
+}
+
+bool osv_is_trace(const char *path)
+{
+	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	uint8_t head[64];
+	ssize_t len = fd >= 0 ? pread(fd, head, sizeof(head), 0) : 0;
+
+	return len > 0 && (osv_is_tracefile(head, (size_t)len) || osv_is_dump(head, (size_t)len) ||
+			   osv_is_rings(head, (size_t)len));
 }

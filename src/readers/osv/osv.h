@@ -28,6 +28,9 @@ enum {
 bool osv_is_tracefile(const uint8_t *head, size_t len);
 bool osv_is_dump(const uint8_t *head, size_t len);
 
+/* Is the file there, and an OSv trace of any form? */
+bool osv_is_trace(const char *path);
+
 /* Any of the three forms. 0, or -errno with the error message set (file and offset). */
 int osv_open(const char *path, struct sample_trace **ret);
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzers/profile/wait_profile.h"
+#include "base/error.h"
+#include "commands/common/sample_run.h"
+#include "output/samples/profile_notes.h"
+
+static int host_open(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret)
+{
+	struct input_set *in = arg;
+	int err = input_set_open_all_times(in, wants, NULL);
+
+	*ret = in->reader;
+	return err;
+}
+
+/* The host's events are read while the guest's are. */
+static int causes_profile(struct sample_run *run, const struct profile_options *opt,
+			  struct calltree **ret)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct wait_causes_input host = {.open = host_open, .nr_sources = run->in->nr_hosts};
+	struct wait_sums sums;
+	int err = input_set_copy(run->in, &in);
+
+	host.arg = in;
+	if (!err)
+		err = wait_profile(run->trace, opt, &host, ret, &sums);
+	if (!err)
+		run->more = wait_profile_notes(&sums);
+	return err;
+}
+
+int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoint, bool causes)
+{
+	struct profile_options opt = {.of = of, .tracepoint = tracepoint};
+	struct calltree *tree = NULL;
+	struct sample_run run;
+	int status, err;
+
+	if (causes && !input_given.guests.nr)
+		return command_usage("--causes needs both sides: -i HOST --guest FILE");
+	if (profile_given(&opt))
+		return command_usage("%s", error_text());
+	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	err = causes ? causes_profile(&run, &opt, &tree) : sample_profile(run.trace, &opt, &tree);
+	if (!err)
+		call_trees_print(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
+	calltree_close(tree);
+	return sample_run_close(&run, err);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "commands/common/compat_option.h"
+#include "commands/common/symbol_options.h"
+
+static struct {
+	bool debug, none, no_inlines, line, address, file, symbols_file;
+	const char *elf, *map;
+} symbols;
+
+/* clang-format off */
+const struct option_row profile_symbol_options[] = {
+	{'d', "debug",            OPT_FLAG, &symbols.debug,        NULL,   "names from build/debug/loader.elf"},
+	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "names from this ELF file (of an OSv trace, default build/release/loader.elf)"},
+	{0,   "symbols",          OPT_TEXT, &symbols.map,          "FILE", "names from a guest's kallsyms, System.map or ELF file"},
+	{'x', "no-resolve",       OPT_FLAG, &symbols.none,         NULL,   "leave addresses"},
+	{0,   "no-inlined-by",    OPT_FLAG, &symbols.no_inlines,   NULL,   "leave inlined functions out"},
+	{'L', "show-line-number", OPT_FLAG, &symbols.line,         NULL,   "show line numbers"},
+	{'A', "show-address",     OPT_FLAG, &symbols.address,      NULL,   "show addresses beside names"},
+	{'F', "show-file-name",   OPT_FLAG, &symbols.file,         NULL,   "show file names"},
+	{'S', "use-symbols-file", OPT_FLAG, &symbols.symbols_file, NULL,   "names from FILE.symbols beside an OSv trace"},
+	{0},
+};
+/* clang-format on */
+
+const struct option_row symbols_options[] = {
+	{0, "symbols", OPT_TEXT, &symbols.map, "FILE",
+	 "names of addresses, from a guest's kallsyms, System.map or ELF file"},
+	{'x', "no-resolve", OPT_FLAG, &symbols.none, NULL, "leave addresses"},
+	{0},
+};
+
+struct symbols_options symbols_given(void)
+{
+	return (struct symbols_options){
+		.none = symbols.none,
+		.use_file = symbols.symbols_file,
+		.no_inlines = symbols.no_inlines,
+		.compat = compat_given,
+		.map = symbols.map,
+		.elf = symbols.elf     ? symbols.elf
+		       : symbols.debug ? "build/debug/loader.elf"
+				       : NULL,
+	};
+}
+
+struct frames_options frames_given(void)
+{
+	return (struct frames_options){
+		.show_line = symbols.line,
+		.show_file = symbols.file,
+		.show_address = symbols.address,
+		.compat = compat_given,
+	};
+}
+
+const char *profile_symbol_option_given(void)
+{
+	return symbols.debug	      ? "--debug"
+	       : symbols.no_inlines   ? "--no-inlined-by"
+	       : symbols.line	      ? "--show-line-number"
+	       : symbols.address      ? "--show-address"
+	       : symbols.file	      ? "--show-file-name"
+	       : symbols.symbols_file ? "--use-symbols-file"
+				      : NULL;
+}
+
+int addresses_given(struct addresses **ret)
+{
+	const char *path = symbols.map ? symbols.map : symbols.elf;
+
+	return path && !symbols.none ? addresses_open(path, ret) : 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+
+#include "commands/common/sample_run.h"
+
+static uint64_t cpus;
+
+/* clang-format off */
+static const struct option_row cpu_options[] = {
+	{'c', "cpus", OPT_U64, &cpus, "N", "rows only once all of N CPUs were seen"},
+	{0},
+};
+/* clang-format on */
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct cpu_load_options opt = {.cpus = cpus};
+	struct sample_run run;
+	int status;
+
+	(void)rest;
+	status = sample_run_open(argc, argv, "text csv json", &opt.range, &run);
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	time_range_compat(&opt.range);
+	return sample_run_close(
+		&run, cpu_loads_print(run.trace, &opt, !strcmp(run.out.format, "csv"), &run.sink));
+}
+
+static const struct option_row *const options[] = {input_rows,
+						   output_file_options,
+						   cpu_options,
+						   compat_options,
+						   profile_symbol_options,
+						   sample_line_options,
+						   NULL};
+
+const struct command cpu_load_command = {
+	.name = "cpu-load",
+	.args = "[FILE...]",
+	.summary = "Length of the run queues over time, by CPU.",
+	.group = "OSv guests",
+	.details = "Needs the tracepoint sched_load.",
+	.examples = "  hostrace cpu-load -f csv tracefile",
+	.options = options,
+	.run = run,
+};

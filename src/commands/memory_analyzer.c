@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+
+#include "analyzers/profile/memory.h"
+#include "base/error.h"
+#include "commands/common/sample_run.h"
+
+static const char *sort_by, *min_hits;
+static bool no_backtrace;
+static uint64_t min_count, max_levels;
+static struct text_list groups;
+
+/* clang-format off */
+static const struct option_row filter_options[] = {
+	{0,   "min-count",    OPT_U64,   &min_count,    "N",    "hide groups of fewer allocations"},
+	{'s', "sort",         OPT_TEXT,  &sort_by,      "WHAT", "size (default), count or unused"},
+	{'g', "group-by",     OPT_WORDS, &groups,       "[KEY...]", "any of allocator alignment allocated requested, "
+								     "in this order; default all"},
+	{0,   "no-backtrace", OPT_FLAG,  &no_backtrace, NULL,   "groups only"},
+	{0,   "min-hits",     OPT_TEXT,  &min_hits,     "N|P%", "hide call paths of fewer allocations"},
+	{0,   "max-levels",   OPT_U64,   &max_levels,   "N",    "at most so many frames of a call path"},
+	{0},
+};
+/* clang-format on */
+
+static int memory_given(struct memory_options *ret)
+{
+	static const char *const sorts[] = {"size", "count", "unused", NULL};
+	static const char *const keys[] = {"allocator", "alignment", "allocated", "requested",
+					   NULL};
+	int sort = choice_parse("--sort", sort_by, sorts), key,
+	    err = min_hits_parse(min_hits, &ret->min_hits, &ret->min_hits_percent);
+
+	if (sort < 0 || err)
+		return sort < 0 ? sort : err;
+	ret->sort = (enum memory_sort)sort;
+	for (unsigned int i = 0; i < (groups.given ? groups.nr : MEMORY_KEYS); i++) {
+		key = groups.given ? choice_parse("--group-by", groups.item[i], keys) : (int)i;
+		if (key < 0)
+			return key;
+		if (ret->nr_keys == sizeof(ret->keys) / sizeof(ret->keys[0]))
+			return fail(-EINVAL, "--group-by: too many keys");
+		ret->keys[ret->nr_keys++] = (enum memory_key)key;
+	}
+	return 0;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct memory_options opt = {.min_count = min_count,
+				     .max_levels = (unsigned int)max_levels,
+				     .no_backtrace = no_backtrace,
+				     .compat = compat_given,
+				     .symbols = symbols_given(),
+				     .frames = frames_given()};
+	_cleanup_(memory_profile_cleanup_) struct memory_profile *memory = NULL;
+	struct sample_run run;
+	int status, err;
+
+	(void)rest;
+	if (memory_given(&opt))
+		return command_usage("%s", error_text());
+	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	err = memory_profile_open(run.trace, &opt, &memory);
+	if (!err)
+		err = memory_print(memory_profile_tree(memory), &run.sink);
+	memory_profile_close(take_ptr(memory));
+	return sample_run_close(&run, err);
+}
+
+static const struct option_row *const options[] = {input_rows,	   output_file_options,
+						   compat_options, profile_symbol_options,
+						   filter_options, NULL};
+
+const struct command memory_analyzer_command = {
+	.name = "memory-analyzer",
+	.args = "[FILE...]",
+	.summary = "Allocations by allocator, alignment, size and call path.",
+	.group = "OSv guests",
+	.details = "Needs the tracepoints memory_malloc_mempool, memory_malloc_large and "
+		   "memory_malloc_page.",
+	.examples = "  hostrace memory-analyzer -S -s unused tracefile\n"
+		    "  hostrace memory-analyzer --no-backtrace tracefile -g allocator requested",
+	.options = options,
+	.run = run,
+};

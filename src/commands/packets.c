@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tcpdump, pcap-dump: the packets in a guest's trace. */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "commands/common/sample_run.h"
+#include "output/samples/packets.h"
+
+static void skipped_note(uint64_t nr)
+{
+	if (nr)
+		command_note("%" PRIu64 " packets were skipped: their protocol has no Ethernet "
+			     "type",
+			     nr);
+}
+
+/* JSON: the packets of `list --tcpdump`. */
+static int run_tcpdump(int argc, char **argv, char **rest)
+{
+	struct sample_list_options list = {
+		.line = {.compat = compat_given}, .prefix = "net_packet_", .tcpdump = true};
+	struct sample_run run;
+	uint64_t skipped = 0;
+	int status = sample_run_open(argc, argv, "text json", &list.range, &run), err;
+
+	(void)rest;
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	err = run.sink.json ? samples_print(run.trace, &list, &run.sink)
+			    : packets_tcpdump(run.trace, compat_given, run.out.file, &skipped);
+	skipped_note(skipped);
+	return sample_run_close(&run, err);
+}
+
+static int run_pcap_dump(int argc, char **argv, char **rest)
+{
+	struct time_range range;
+	struct sample_run run;
+	uint64_t skipped = 0;
+	int status = sample_run_open(argc, argv, "text", &range, &run), err;
+
+	(void)rest;
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	if (isatty(fileno(run.out.file))) {
+		sample_trace_close(run.trace);
+		input_set_close(run.in);
+		output_cancel(&run.out);
+		return command_usage("a pcap file is binary: redirect it, or give -o FILE");
+	}
+	err = packets_pcap_dump(run.trace, compat_given, run.out.file, &skipped);
+	skipped_note(skipped);
+	return sample_run_close(&run, err);
+}
+
+static const struct option_row *const options[] = {input_rows, output_file_options, compat_options,
+						   NULL};
+
+const struct command tcpdump_command = {
+	.name = "tcpdump",
+	.args = "[FILE...]",
+	.summary = "The guest's packets, as tcpdump prints them.",
+	.group = "OSv guests",
+	.details = "Needs the tracepoints net_packet_in and net_packet_out, and tcpdump.",
+	.examples = "  hostrace tcpdump tracefile",
+	.options = options,
+	.run = run_tcpdump,
+};
+
+const struct command pcap_dump_command = {
+	.name = "pcap-dump",
+	.args = "[FILE...]",
+	.summary = "The guest's packets, as a pcap file on stdout.",
+	.group = "OSv guests",
+	.examples = "  hostrace pcap-dump tracefile > guest.pcap",
+	.options = options,
+	.run = run_pcap_dump,
+};

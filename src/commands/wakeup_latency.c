@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "commands/common/sample_run.h"
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct sample_line_options line = sample_line_given();
+	struct time_range range;
+	struct sample_run run;
+	int status;
+
+	(void)rest;
+	status = sample_run_open(argc, argv, "text json", &range, &run);
+	if (status != SAMPLE_RUN_BEGUN)
+		return status;
+	time_range_compat(&range);
+	return sample_run_close(
+		&run, wakeups_print(run.trace, &range, &line, !no_header_given, &run.sink));
+}
+
+static const struct option_row *const options[] = {input_rows,		output_file_options,
+						   compat_options,	profile_symbol_options,
+						   sample_line_options, NULL};
+
+const struct command wakeup_latency_command = {
+	.name = "wakeup-latency",
+	.args = "[FILE...]",
+	.summary = "From waking a thread to its return from the wait.",
+	.group = "OSv guests",
+	.details = "Only waits that end on the CPU where they began. Needs sched_wait, "
+		   "sched_wait_ret and "
+		   "sched_wake.",
+	.examples = "  hostrace wakeup-latency tracefile",
+	.options = options,
+	.run = run,
+};
