@@ -317,7 +317,7 @@ static int demo(struct demo *d, const char *dir, struct demo_checks *c)
 
 static int demo_run(int argc, char **argv, char **rest)
 {
-	struct demo d = {.vm.qmp = -1, .recorder.hold = -1};
+	struct demo d = {.recorder.hold = -1};
 	struct demo_checks checks = {.rows = json_array(), .out = stdout};
 
 	if (argc > 1 || rest)

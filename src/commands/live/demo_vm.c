@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * QEMU for the demo, see demo_vm.h. Its monitor (QMP) is a socket pair given as its standard
- * streams.
- */
+/* QEMU for the demo. Its monitor (QMP) is its standard input and output, a socket pair. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,11 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <jansson.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -28,7 +22,7 @@
 #include "commands/live/demo_vm.h"
 #include "guestside/demo/workload.h"
 
-enum { QMP_TIMEOUT_S = 20, POLL_MS = 20 };
+enum { QEMU_TIMEOUT_S = 20, POLL_MS = 20 };
 
 const char *self_path(void)
 {
@@ -162,34 +156,8 @@ static int guest_find(char *path, size_t size)
 	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it", self_path());
 }
 
-/* One message of QEMU's that has `key`; other ones (events) are skipped. */
-static int qmp_expect(struct demo_vm *vm, const char *key)
-{
-	for (;;) {
-		json_error_t error;
-		json_t *message = json_loadf(vm->replies, JSON_DISABLE_EOF_CHECK, &error);
-
-		if (!message)
-			return fail(-EPROTO, "QEMU exited or does not reply; see %s/qemu.log",
-				    vm->dir);
-		bool found = json_object_get(message, key),
-		     wrong = json_object_get(message, "error");
-		json_decref(message);
-		if (found)
-			return 0;
-		if (wrong)
-			return fail(-EPROTO, "QEMU rejected a monitor command");
-	}
-}
-
-static int qmp_do(struct demo_vm *vm, const char *command)
-{
-	if (dprintf(vm->qmp, "{\"execute\":\"%s\"}\n", command) < 0)
-		return fail(-errno, "QEMU's monitor: %s", strerror(errno));
-	return qmp_expect(vm, "return");
-}
-
-static int qemu_spawn(struct demo_vm *vm, const char *guest)
+/* ret_monitor: our end of the socket pair that is QEMU's standard input and output. */
+static int qemu_spawn(struct demo_vm *vm, const char *guest, int *ret_monitor)
 {
 	char drive[PATH_MAX + 64], console[PATH_MAX + 16], log[PATH_MAX + 16], append[64], disk[64],
 		slow[64];
@@ -247,32 +215,38 @@ static int qemu_spawn(struct demo_vm *vm, const char *guest)
 		return fail(-errno, "socketpair: %s", strerror(errno));
 	vm->pid = process_start(argv, pair[1], pair[1], log_fd, SIGKILL);
 	close(pair[1]);
-	vm->qmp = pair[0];
-	return vm->pid < 0 ? vm->pid : 0;
+	*ret_monitor = pair[0];
+	if (vm->pid >= 0)
+		return 0;
+	close(pair[0]);
+	return vm->pid;
+}
+
+/* What went wrong is in QEMU's log. */
+static int see_log(const struct demo_vm *vm, int err)
+{
+	return err ? fail_hint(err, "see %s/qemu.log", vm->dir) : 0;
 }
 
 int demo_vm_start(struct demo_vm *vm)
 {
-	struct timeval patience = {.tv_sec = QMP_TIMEOUT_S};
 	char guest[PATH_MAX];
-	int r = guest_find(guest, sizeof(guest));
+	int monitor = -1, err = guest_find(guest, sizeof(guest));
 
-	if (r)
-		return r;
-	r = qemu_spawn(vm, guest);
-	if (r)
-		return r;
-	setsockopt(vm->qmp, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	vm->replies = fdopen(dup(vm->qmp), "r");
-	if (!vm->replies)
-		return fail(-errno, "QEMU's monitor: %s", strerror(errno));
-	r = qmp_expect(vm, "QMP");
-	return r ? r : qmp_do(vm, "qmp_capabilities");
+	if (!err)
+		err = qemu_spawn(vm, guest, &monitor);
+	if (err)
+		return err;
+	return see_log(vm, qmp_open_fd(monitor, "QEMU's monitor", QEMU_TIMEOUT_S * 1000, &vm->qmp));
 }
 
 int demo_vm_go(struct demo_vm *vm)
 {
-	return qmp_do(vm, "cont");
+	json_t *value = NULL;
+	int err = qmp_execute(vm->qmp, "cont", NULL, &value);
+
+	json_decref(value);
+	return see_log(vm, err);
 }
 
 int demo_vm_wait(struct demo_vm *vm, unsigned int timeout_s)
@@ -296,13 +270,9 @@ void demo_vm_close(struct demo_vm *vm)
 {
 	if (vm->pid > 0) {
 		kill(vm->pid, SIGKILL);
-		process_wait(vm->pid, QMP_TIMEOUT_S);
+		process_wait(vm->pid, QEMU_TIMEOUT_S);
 		vm->pid = 0;
 	}
-	if (vm->replies)
-		fclose(vm->replies);
-	if (vm->qmp >= 0)
-		close(vm->qmp);
-	vm->replies = NULL;
-	vm->qmp = -1;
+	qmp_close(vm->qmp);
+	vm->qmp = NULL;
 }

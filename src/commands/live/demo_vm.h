@@ -8,8 +8,9 @@
 #define HOSTRACE_DEMO_VM_H
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/types.h>
+
+#include "vm/qmp.h"
 
 /*
  * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It gets
@@ -32,8 +33,7 @@ struct demo_vm {
 	const char *accel;  /* "kvm" or "tcg" */
 	unsigned int leaks; /* requests that the slow disk shall keep, 42 at most */
 	pid_t pid;	    /* 0: not started */
-	int qmp;	    /* our end of QEMU's monitor */
-	FILE *replies;	    /* the same, for reading */
+	struct qmp *qmp;    /* QEMU's monitor; NULL: not connected */
 };
 
 /* Why KVM cannot be used here; NULL if it can. */
