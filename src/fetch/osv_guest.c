@@ -11,7 +11,7 @@ enum { TEXT_PIECE = 64 };
 
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 {
-	*ret = (struct osv_guest){.live = {.fd = -1}};
+	*ret = (struct osv_guest){0};
 	ret->elf = opt->elf	? opt->elf
 		   : opt->debug ? "build/debug/loader.elf"
 				: "build/release/loader.elf";

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "fetch/osv_live.h"
@@ -18,9 +17,9 @@ static int read_pages(struct osv_live *m, uint64_t address, uint8_t *to, size_t 
 
 		if (page != m->page || !m->at) {
 			m->page = page;
-			m->at = guest_address(m->fd, &m->ram, &m->space, page);
+			m->at = guest_address(&m->memory, &m->ram, &m->space, page);
 		}
-		if (!m->at || guest_process_read(m->fd, m->at + within, to, part))
+		if (!m->at || memory_read(&m->memory, m->at + within, to, part))
 			return -EFAULT;
 		address += part;
 		to += part;
@@ -54,12 +53,12 @@ int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeo
 	uint64_t address;
 	int nr = 0, err = layout_constants(l, &address, wanted, sizeof(wanted));
 
-	*ret = (struct osv_live){.fd = -1};
+	*ret = (struct osv_live){0};
 	if (!err)
 		err = qmp_space(qmp, timeout_ns, &ret->space);
-	if (!err && (ret->fd = guest_process_open(pid)) < 0)
-		err = ret->fd;
-	if (!err && (nr = guest_ram_tries(pid, ram_bytes, tries, GUEST_RAM_TRIES)) < 0)
+	if (!err)
+		err = memory_open(pid, &ret->memory);
+	if (!err && (nr = guest_ram_tries(&ret->memory, ram_bytes, tries, GUEST_RAM_TRIES)) < 0)
 		err = nr;
 	for (int i = 0; i < nr && !err; i++) {
 		ret->ram = tries[i];
@@ -74,7 +73,5 @@ int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeo
 
 void osv_live_close(struct osv_live *m)
 {
-	if (m->fd >= 0)
-		close(m->fd);
-	m->fd = -1;
+	memory_close(&m->memory);
 }

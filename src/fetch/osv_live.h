@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A guest's virtual memory read through the process that owns it, while it runs: guestside/mem.h
+ * A guest's virtual memory read through the process that owns it, while it runs: vm/guest_ram.h
  * finds the RAM (the place where the guest's own constants lie) and walks the page tables; where
  * they begin QEMU's monitor tells.
  */
@@ -8,10 +8,10 @@
 #define HOSTRACE_OSV_LIVE_H
 
 #include "fetch/layout.h"
-#include "vm/mem.h"
+#include "vm/guest_ram.h"
 
 struct osv_live {
-	int fd;
+	struct memory memory;
 	struct guest_ram ram;
 	struct guest_space space;
 	uint64_t page, at; /* the newest translation: the guest's page, and where the process has it */

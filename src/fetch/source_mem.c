@@ -19,7 +19,7 @@
 #include "base/units.h"
 #include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
-#include "vm/mem.h"
+#include "vm/guest_ram.h"
 #include "vm/space_qmp.h"
 #include "vm/vm.h"
 
@@ -29,7 +29,7 @@ struct guest_memory {
 	uint64_t address, ram_bytes;
 	struct guest_space space;
 	bool paged; /* cr3 or qmp was given */
-	int fd;
+	struct memory process;
 	struct guest_ram ram;
 	uint64_t *page; /* address in the process of each page of the ring */
 	uint64_t nr_pages;
@@ -134,7 +134,7 @@ static int mem_prepare(struct guest_source *s)
 	int err = 0;
 
 	if (m)
-		*m = (struct guest_memory){.fd = -1, .words = strdup(s->arg), .name = s->text};
+		*m = (struct guest_memory){.words = strdup(s->arg), .name = s->text};
 	if (!m || !m->words)
 		return fail(-ENOMEM, "out of memory");
 	m->where = strtok_r(m->words, ",", &save);
@@ -167,7 +167,7 @@ static int ring_read(void *arg, uint64_t offset, void *to, size_t len)
 		n = n < len ? n : len;
 		if (page >= m->nr_pages)
 			return fail(-EFAULT, "%s: read beyond the end of the ring", m->name);
-		err = guest_process_read(m->fd, m->page[page] + offset % GUEST_PAGE, at, n);
+		err = memory_read(&m->process, m->page[page] + offset % GUEST_PAGE, at, n);
 		if (err)
 			return fail(err, "%s: cannot read guest memory: %s",
 				    m->name, strerror(-err));
@@ -182,10 +182,10 @@ static int ring_read(void *arg, uint64_t offset, void *to, size_t len)
 static bool ring_is_there(const struct guest_memory *m, const struct guest_ram *ram,
 			  uint64_t *ret_bytes)
 {
-	uint64_t at = guest_address(m->fd, ram, &m->space, m->address);
+	uint64_t at = guest_address(&m->process, ram, &m->space, m->address);
 	struct ring_header h;
 
-	if (!at || guest_process_read(m->fd, at, &h, sizeof(h)) || h.magic[0] != RING_MAGIC0 ||
+	if (!at || memory_read(&m->process, at, &h, sizeof(h)) || h.magic[0] != RING_MAGIC0 ||
 	    h.magic[1] != RING_MAGIC1)
 		return false;
 	*ret_bytes = h.bytes;
@@ -202,7 +202,8 @@ static int pages_find(struct guest_memory *m, uint64_t bytes)
 	if (!m->page)
 		return fail(-ENOMEM, "out of memory");
 	for (uint64_t i = 0; i < m->nr_pages; i++) {
-		m->page[i] = guest_address(m->fd, &m->ram, &m->space, m->address + i * GUEST_PAGE);
+		m->page[i] = guest_address(&m->process, &m->ram, &m->space,
+					   m->address + i * GUEST_PAGE);
 		if (!m->page[i])
 			return fail(-EFAULT, "%s: page %llu of the ring is not mapped in the guest",
 				    m->name, (unsigned long long)i);
@@ -221,15 +222,13 @@ static int mem_find(struct guest_source *s)
 	if (m->address % RING_ALIGN)
 		return fail(-EINVAL, "%s: the ring's address must be a multiple of %d", m->name,
 			    RING_ALIGN);
-	if (m->fd >= 0)
-		close(m->fd);
-	m->fd = guest_process_open(s->pid);
-	if (m->fd < 0)
-		return m->fd;
-	err = m->qmp ? qmp_space(m->qmp, 0, &m->space) : 0;
+	memory_close(&m->process);
+	err = memory_open(s->pid, &m->process);
+	if (!err && m->qmp)
+		err = qmp_space(m->qmp, 0, &m->space);
 	if (err)
 		return err;
-	nr = guest_ram_tries(s->pid, ram_bytes_of(s->pid), tries, GUEST_RAM_TRIES);
+	nr = guest_ram_tries(&m->process, ram_bytes_of(s->pid), tries, GUEST_RAM_TRIES);
 	for (int i = 0; i < nr; i++)
 		if (ring_is_there(m, &tries[i], &bytes)) {
 			m->ram = tries[i];
@@ -260,8 +259,7 @@ static void mem_close(struct guest_source *s)
 
 	if (!m)
 		return;
-	if (m->fd >= 0)
-		close(m->fd);
+	memory_close(&m->process);
 	free(m->page);
 	free(m->words);
 	free(m);

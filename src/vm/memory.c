@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "vm/memory.h"
 
+/* /proc/PID/mem stays bound to the address space that was opened: a later process of the same
+ * number is not read. */
 static int process_read(const struct memory *m, uint64_t addr, void *buf, size_t size)
 {
-	struct iovec here = {.iov_base = buf, .iov_len = size};
-	struct iovec there = {.iov_base = (void *)(uintptr_t)addr, .iov_len = size};
-	ssize_t n = process_vm_readv(m->pid, &here, 1, &there, 1, 0);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(m->fd, (uint8_t *)buf + done, size - done, (off_t)(addr + done));
 
-	if (n < 0)
-		return -errno;
-	return (size_t)n == size ? 0 : -EFAULT;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EIO ? -EFAULT : -errno;
+		if (!n)
+			return -ESRCH;
+		done += (size_t)n;
+	}
+	return 0;
 }
 
 /* "start-end perms offset device inode   name" */
@@ -57,36 +65,33 @@ static int ranges_read(struct memory *m, FILE *f)
 	return 0;
 }
 
-static int may_not(pid_t pid, int err)
+static int cannot_read(pid_t pid, int err)
 {
 	if (err == -ESRCH || err == -ENOENT)
 		return fail(-ESRCH, "process %d has exited", (int)pid);
-	fail(err, "no permission to read the memory of process %d: %s", (int)pid, strerror(-err));
+	fail(err, "cannot read the memory of process %d: %s", (int)pid, strerror(-err));
 	return fail_hint(err, "run as root, with CAP_SYS_PTRACE, or as the VM's user if "
 			      "/proc/sys/kernel/yama/ptrace_scope is 0");
 }
 
 int memory_open(pid_t pid, struct memory *ret)
 {
-	char path[64], byte;
+	char path[64];
+	int err;
 
-	*ret = (struct memory){.read = process_read, .pid = pid};
+	*ret = (struct memory){.read = process_read};
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	ret->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ret->fd < 0) {
+		err = -errno;
+		*ret = (struct memory){0};
+		return cannot_read(pid, err);
+	}
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	int err = f ? ranges_read(ret, f) : may_not(pid, -errno);
-
-	for (unsigned int i = 0; !err && i < ret->nr; i++) {
-		if (!ret->range[i].read || ret->range[i].file)
-			continue;
-		err = memory_read(ret, ret->range[i].start, &byte, 1); /* may we at all? */
-		if (err == -EPERM || err == -ESRCH)
-			err = may_not(pid, err);
-		else
-			err = 0;
-		break;
-	}
+	err = f ? ranges_read(ret, f) : cannot_read(pid, -errno);
 	if (!err && !ret->nr)
-		err = may_not(pid, -ESRCH);
+		err = cannot_read(pid, -ESRCH);
 	if (err)
 		memory_close(ret);
 	return err;
@@ -94,7 +99,9 @@ int memory_open(pid_t pid, struct memory *ret)
 
 void memory_close(struct memory *m)
 {
+	if (!m->read)
+		return;
+	close(m->fd);
 	free(m->range);
-	m->range = NULL;
-	m->nr = 0;
+	*m = (struct memory){0};
 }

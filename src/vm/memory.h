@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory of another process, to be looked at while it runs: its mappings as /proc/PID/maps lists them, and reads
- * that fail rather than return half. Needs the rights of ptrace(2): the same user (and a kernel that allows it), or
- * CAP_SYS_PTRACE. Nothing is stopped and nothing written, so what two reads tell may be of two moments.
+ * The memory of another process, read while it runs: its mappings as /proc/PID/maps lists them when
+ * it is opened, and reads that return all or fail. Opening needs the rights of ptrace(2): the same
+ * user (and a kernel that allows it), or CAP_SYS_PTRACE; reading needs none. Nothing is stopped and
+ * nothing written, so two reads may be of two moments.
  */
 #ifndef HOSTRACE_MEMORY_H
 #define HOSTRACE_MEMORY_H
@@ -22,15 +23,19 @@ struct memory_range {
 };
 
 struct memory {
-	/* Reads exactly size bytes into buf: 0, or -EFAULT, -EPERM, -ESRCH. */
+	/* Reads exactly size bytes into buf: 0, -EFAULT (not mapped), -ESRCH (the process has
+	 * exited). NULL: not open. */
 	int (*read)(const struct memory *m, uint64_t addr, void *buf, size_t size);
-	pid_t pid;
-	const void *image; /* for tests: what `read` makes of it */
+	int fd;		   /* /proc/PID/mem */
+	const void *image; /* for the `read` of a test */
 	struct memory_range *range;
 	unsigned int nr;
 };
 
-/* 0, or -errno with the sentence set (-EPERM, -EACCES, -ESRCH: who may look). Free with memory_close(). */
+/*
+ * 0, or -errno with the error message set: -EPERM, -EACCES (the message names the right), -ESRCH.
+ * Free with memory_close(); a zeroed one, and one that failed to open, may be closed too.
+ */
 int memory_open(pid_t pid, struct memory *ret);
 void memory_close(struct memory *m);
 

@@ -3,7 +3,7 @@
 #ifndef HOSTRACE_SPACE_QMP_H
 #define HOSTRACE_SPACE_QMP_H
 
-#include "vm/mem.h"
+#include "vm/guest_ram.h"
 
 /*
  * The first vCPU's CR3 and paging, through the UNIX socket of a QMP monitor (QEMU: -qmp unix:PATH,server=on,wait=off).

@@ -244,11 +244,17 @@ static void put32(uint64_t at, uint32_t v)
 	assert_int_equal(pwrite(ram, &v, 4, (off_t)at), 4);
 }
 
+static int ram_read(const struct memory *m, uint64_t at, void *buf, size_t size)
+{
+	return pread(m->fd, buf, size, (off_t)at) == (ssize_t)size ? 0 : -EFAULT;
+}
+
 static uint64_t walk(enum guest_paging paging, uint64_t cr3, uint64_t address)
 {
 	const struct guest_ram at_0 = {.base = 0x10000000, .low = 0xc0000000};
 	const struct guest_space space = {paging, cr3};
-	uint64_t at = guest_address(ram, &at_0, &space, address);
+	const struct memory m = {.read = ram_read, .fd = ram};
+	uint64_t at = guest_address(&m, &at_0, &space, address);
 
 	return at ? at - 0x10000000 : 0;
 }

@@ -4,8 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -331,6 +335,38 @@ static void maps_lines(void **state)
 	assert_false(memory_range_parse("nonsense", &r));
 }
 
+/* Of a child: that is like any other process, and may be read where our own may. */
+static void memory_of_a_process(void **state)
+{
+	static const char text[] = "hostrace reads this";
+	char *page =
+		mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char got[sizeof(text)];
+	struct memory m;
+	pid_t pid;
+
+	(void)state;
+	strcpy(page, text);
+	munmap(page + 4096, 4096);
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(memory_open(pid, &m), 0);
+	assert_true(m.nr > 0);
+	assert_int_equal(memory_read(&m, (uintptr_t)page, got, sizeof(got)), 0);
+	assert_string_equal(got, text);
+	assert_int_equal(memory_read(&m, 8, got, sizeof(got)), -EFAULT);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(memory_read(&m, (uintptr_t)page, got, sizeof(got)), -ESRCH);
+	memory_close(&m);
+	assert_int_equal(memory_open(pid, &m), -ESRCH);
+	memory_close(&m);
+	munmap(page, 4096);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -348,11 +384,17 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(split_is_read),  cmocka_unit_test(event_indices_are_read),
-		cmocka_unit_test(indices_wrap),	  cmocka_unit_test(packed_is_read),
-		cmocka_unit_test(older_layout),	  cmocka_unit_test(what_is_none),
-		cmocka_unit_test(pieces_overlap), cmocka_unit_test(hostile_values),
-		cmocka_unit_test(it_moves),	  cmocka_unit_test(maps_lines),
+		cmocka_unit_test(split_is_read),
+		cmocka_unit_test(event_indices_are_read),
+		cmocka_unit_test(indices_wrap),
+		cmocka_unit_test(packed_is_read),
+		cmocka_unit_test(older_layout),
+		cmocka_unit_test(what_is_none),
+		cmocka_unit_test(pieces_overlap),
+		cmocka_unit_test(hostile_values),
+		cmocka_unit_test(it_moves),
+		cmocka_unit_test(maps_lines),
+		cmocka_unit_test(memory_of_a_process),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

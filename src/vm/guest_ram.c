@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "vm/guest_ram.h"
+
+#define GIB4	 (UINT64_C(1) << 32)
+#define ALIGNED	 (UINT64_C(2) << 20) /* VMMs align RAM to huge pages */
+#define SMALLEST (UINT64_C(1) << 20)
+#define FRAME	 UINT64_C(0x000ffffffffff000)
+
+enum { MAPS_MAX = 4096, PTE_PRESENT = 1, PTE_LARGE = 1 << 7 };
+
+/* ---- where the RAM may be ---- */
+
+static int by_size(const void *va, const void *vb)
+{
+	const struct memory_range *a = va, *b = vb;
+	uint64_t x = a->end - a->start, y = b->end - b->start;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The mappings that may be RAM, largest first. */
+static unsigned int ranges_choose(const struct memory *m, struct memory_range *ret)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < m->nr && nr < MAPS_MAX; i++) {
+		const struct memory_range *r = &m->range[i];
+
+		if (r->read && r->write && r->end - r->start >= SMALLEST)
+			ret[nr++] = *r;
+	}
+	qsort(ret, nr, sizeof(*ret), by_size);
+	return nr;
+}
+
+struct tries {
+	struct guest_ram *ram;
+	unsigned int nr, max;
+};
+
+/* With every place where a PC's RAM may be split (QEMU's pc and q35: hw/i386/pc_{piix,q35}.c). */
+static void try_add(struct tries *t, uint64_t base, uint64_t bytes)
+{
+	static const uint64_t splits[] = {0xc0000000, 0xe0000000, 0x80000000, 0xb0000000};
+
+	for (unsigned int i = 0; i < 4 && t->nr < t->max; i++) {
+		t->ram[t->nr++] = (struct guest_ram){base, splits[i]};
+		if (bytes && bytes <= 0x80000000)
+			return; /* it is not split */
+	}
+}
+
+int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *ret, unsigned int max)
+{
+	_cleanup_free_ struct memory_range *range = calloc(MAPS_MAX, sizeof(*range));
+	struct tries t = {.ram = ret, .max = max};
+	unsigned int nr = range ? ranges_choose(m, range) : 0;
+
+	if (!range)
+		return fail(-ENOMEM, "out of memory");
+	for (int exact = 1; exact >= 0; exact--) /* mappings of exactly this size come first */
+		for (unsigned int i = 0; i < nr; i++) {
+			const struct memory_range *r = &range[i];
+			uint64_t size = r->end - r->start;
+			uint64_t up = (r->start + ALIGNED - 1) & ~(ALIGNED - 1);
+
+			if ((bytes && size < bytes) || (bytes && size == bytes) != exact)
+				continue;
+			try_add(&t, r->start, bytes);
+			if (!exact && up != r->start && up < r->end)
+				try_add(&t, up, bytes);
+			if (!exact && bytes)
+				try_add(&t, r->end - bytes, bytes);
+		}
+	return (int)t.nr;
+}
+
+/* ---- addresses ---- */
+
+static uint64_t physical(const struct guest_ram *ram, uint64_t address)
+{
+	return address < GIB4 ? ram->base + address : ram->base + ram->low + (address - GIB4);
+}
+
+static bool entry_read(const struct memory *m, const struct guest_ram *ram, uint64_t table,
+		       uint64_t index, unsigned int bytes, uint64_t *ret)
+{
+	*ret = 0;
+	return !memory_read(m, physical(ram, table + index * bytes), ret, bytes) &&
+	       *ret & PTE_PRESENT;
+}
+
+static uint64_t walk_32(const struct memory *m, const struct guest_ram *ram, uint64_t cr3,
+			uint64_t address)
+{
+	uint64_t entry;
+
+	if (address >= GIB4 || !entry_read(m, ram, cr3 & 0xfffff000, address >> 22, 4, &entry))
+		return 0;
+	if (entry & PTE_LARGE) /* bits 39:32 stand in 20:13 */
+		return physical(ram, (entry & 0xffc00000) | (entry >> 13 & 0xff) << 32 |
+					     (address & 0x3fffff));
+	if (!entry_read(m, ram, entry & 0xfffff000, address >> 12 & 0x3ff, 4, &entry))
+		return 0;
+	return physical(ram, (entry & 0xfffff000) | (address & 0xfff));
+}
+
+/* Tables of 512 entries from `level` (2: the page directory, 4: PML4) down; level n maps 12 + 9 * n
+ * bits. */
+static uint64_t walk_512(const struct memory *m, const struct guest_ram *ram, uint64_t table,
+			 unsigned int level, uint64_t address)
+{
+	for (;; level--) {
+		unsigned int shift = 12 + 9 * (level - 1);
+		uint64_t entry, within = (UINT64_C(1) << shift) - 1;
+
+		if (!entry_read(m, ram, table, address >> shift & 511, 8, &entry))
+			return 0;
+		if (level == 1 || (level <= 3 && entry & PTE_LARGE))
+			return physical(ram, (entry & FRAME & ~within) | (address & within));
+		table = entry & FRAME;
+	}
+}
+
+uint64_t guest_address(const struct memory *m, const struct guest_ram *ram,
+		       const struct guest_space *space, uint64_t address)
+{
+	uint64_t entry;
+
+	switch (space->paging) {
+	case GUEST_PAGING_32:
+		return walk_32(m, ram, space->cr3, address);
+	case GUEST_PAGING_PAE: /* four pointers, 32-byte aligned */
+		if (address >= GIB4 ||
+		    !entry_read(m, ram, space->cr3 & 0xffffffe0, address >> 30, 8, &entry))
+			return 0;
+		return walk_512(m, ram, entry & FRAME, 2, address);
+	case GUEST_PAGING_4:
+		return walk_512(m, ram, space->cr3 & FRAME, 4, address);
+	case GUEST_PAGING_5:
+		return walk_512(m, ram, space->cr3 & FRAME, 5, address);
+	default:
+		return physical(ram, address);
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A guest's memory, read through the process that owns it, while the guest runs. Nothing is
+ * stopped, nothing written.
+ *
+ * A VMM maps the guest's RAM somewhere in its own address space, and does not say where. It is
+ * found: each large writable mapping may be the RAM; the one that has what is looked for at the
+ * guest's address is it. Below 4 GiB a PC's RAM lies at guest address 0 and on; what does not fit
+ * below the PCI hole goes on at 4 GiB.
+ *
+ * Virtual addresses go through the guest's page tables as the CPU would (Intel SDM vol. 3, chapter
+ * 4; AMD APM vol. 2, chapter 5), read the same way.
+ */
+#ifndef HOSTRACE_GUEST_RAM_H
+#define HOSTRACE_GUEST_RAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vm/memory.h"
+
+enum guest_paging {
+	GUEST_PHYSICAL,	 /* no paging: an address is a physical one */
+	GUEST_PAGING_32, /* two levels, 4 MiB pages with CR4.PSE */
+	GUEST_PAGING_PAE,
+	GUEST_PAGING_4, /* long mode */
+	GUEST_PAGING_5,
+};
+
+enum { GUEST_PAGE = 4096, GUEST_RAM_TRIES = 256 };
+
+/* Where the process has the RAM: at guest address g lies base + g, from 4 GiB on base + low + (g -
+ * 4 GiB). */
+struct guest_ram {
+	uint64_t base, low;
+};
+
+struct guest_space {
+	enum guest_paging paging;
+	uint64_t cr3;
+};
+
+/* Where the RAM may be, likeliest first. `bytes`: of RAM, as the VM was begun; 0: not known. How
+ * many, or -errno. */
+int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *tries,
+		    unsigned int max);
+
+/* Address in the process of a guest's address; 0: there is none, or it is not mapped. */
+uint64_t guest_address(const struct memory *m, const struct guest_ram *ram,
+		       const struct guest_space *space, uint64_t address);
+
+#endif
