@@ -89,11 +89,10 @@ static char *guest_find(const char *recording, const char *file, size_t nr, uint
 			return strdup(path[i]);
 	}
 	if (match[0] < 0 && match[1] < 0)
-		note("%s, the guest's trace that was recorded with %s, is not beside it", safe,
+		note("guest trace %s, recorded with %s, was not found in its folder", safe,
 		     recording);
 	else
-		note("%s is not the guest's trace that was recorded with %s, which had %" PRIu64
-		     " bytes: not merged",
+		note("guest trace %s is not merged: the one recorded with %s had %" PRIu64 " bytes",
 		     match[0] < 0 ? path[1] : safe, recording, bytes);
 	return NULL;
 }

@@ -12,19 +12,19 @@ struct input_options input_given;
 const struct option_row input_rows[] = {
 	{'i', "input",  OPT_LIST,     &input_given.files,    "FILE", "trace to read (default hostrace.hrt); repeatable"},
 	{0,   "guest",  OPT_LIST,     &input_given.guests,   "FILE", "a guest's own trace to merge"},
-	{0,   "no-guest", OPT_FLAG,   &input_given.no_guest, NULL,   "not that which 'record --guest' put beside the recording"},
+	{0,   "no-guest", OPT_FLAG,   &input_given.no_guest, NULL,   "ignore the guest trace saved by 'record --guest'"},
 	{0,   "clock",  OPT_TEXT,     &input_given.clock,    "HOW",  "align the guest's clock by read, fit or OFFSET[,SCALE]"},
-	{0,   "since",  OPT_TIME,     &input_given.since,    "TIME", "from here on: after the trace's start, "
-								     "or absolute when larger than its span"},
-	{0,   "until",  OPT_TIME,     &input_given.until,    "TIME", "up to here"},
-	{0,   "period", OPT_TIME,     &input_given.period,   "TIME", "so long, from --since or up to --until"},
+	{0,   "since",  OPT_TIME,     &input_given.since,    "TIME", "start of the time window: relative to the trace's start, "
+								     "or absolute if larger than its span"},
+	{0,   "until",  OPT_TIME,     &input_given.until,    "TIME", "end of the time window"},
+	{0,   "period", OPT_TIME,     &input_given.period,   "TIME", "length of the time window, from --since or up to --until"},
 	{0,   "vm",     OPT_TEXT,     &input_given.vm,       "PID|NAME", "only this virtual machine"},
 	{0,   "vcpu",   OPT_NUMBERS,  &input_given.vcpus,    "N[,N]", "only these vCPUs"},
 	{0,   "tid",    OPT_NUMBERS,  &input_given.tids,     "N[,N]", "only these threads"},
-	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events of these names"},
-	{0,   "reason", OPT_LIST,     &input_given.reasons,  "GLOB[,GLOB]", "only exits for these reasons, and what happened until "
+	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events with these names"},
+	{0,   "reason", OPT_LIST,     &input_given.reasons,  "GLOB[,GLOB]", "only exits for these reasons, and the events up to "
 									    "the next entry"},
-	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with 3 if events were lost"},
+	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with status 3 if events were lost"},
 	{0},
 };
 /* clang-format on */
@@ -57,7 +57,7 @@ int input_make(bool with_guests, struct input_set **ret)
 		return err;
 	input_set_add_companions(*ret, command_note);
 	for (unsigned int i = 0; i < (*ret)->nr_companions; i++)
-		command_note("%s, the guest's own trace, is merged (not with --no-guest)",
+		command_note("%s, the guest's own trace, is merged (disable with --no-guest)",
 			     (*ret)->companion[i]);
 	return 0;
 }

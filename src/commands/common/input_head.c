@@ -59,8 +59,8 @@ static void caveat_refuted(json_t *list, const struct align_guest *g)
 
 	if (out)
 		caveat_add(list,
-			   "the guest's clock is not aligned: %" PRIu64 " of %" PRIu64
-			   " guest events lie outside of guest mode",
+			   "guest timestamps are unreliable: %" PRIu64 " of %" PRIu64
+			   " guest events lie outside guest mode",
 			   out, checked);
 }
 
@@ -160,11 +160,11 @@ static void print_clock(const struct align_guest *g, FILE *out)
 	char text[128];
 
 	if (is_refuted(g))
-		snprintf(text, sizeof(text), "guest times are not right: the clock (%s) is refuted",
+		snprintf(text, sizeof(text), "the guest's clock (%s) is refuted",
 			 g->relation.protocol->name);
 	else
 		snprintf(text, sizeof(text),
-			 "guest times are on the host's clock: %s, right to %.0f ns",
+			 "guest timestamps are on the host's clock: %s, accurate to %.0f ns",
 			 g->relation.protocol->name, ceil(g->error_ns));
 	caveat_print(text, out);
 }
