@@ -5,16 +5,25 @@
 
 #include "base/error.h"
 
-static _Thread_local char sentence[1024];
-static _Thread_local bool usage;
+struct error {
+	char text[1024];
+	bool is_usage;
+};
 
-static void sentence_set(bool is_usage, const char *fmt, va_list ap)
+/* As errno, it belongs to the thread. */
+static struct error *error_now(void)
 {
-	char text[sizeof(sentence)]; /* the arguments may point into the old sentence */
+	static _Thread_local struct error error;
 
-	vsnprintf(text, sizeof(text), fmt, ap);
-	memcpy(sentence, text, sizeof(sentence));
-	usage = is_usage;
+	return &error;
+}
+
+static void error_set(bool is_usage, const char *fmt, va_list ap)
+{
+	struct error *e = error_now(), next = {.is_usage = is_usage};
+
+	vsnprintf(next.text, sizeof(next.text), fmt, ap); /* the arguments may point into the old text */
+	*e = next;
 }
 
 int fail(int err, const char *fmt, ...)
@@ -22,7 +31,7 @@ int fail(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	sentence_set(false, fmt, ap);
+	error_set(false, fmt, ap);
 	va_end(ap);
 	return err;
 }
@@ -32,31 +41,32 @@ int fail_usage(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	sentence_set(true, fmt, ap);
+	error_set(true, fmt, ap);
 	va_end(ap);
 	return err;
 }
 
 bool error_is_usage(void)
 {
-	return usage;
+	return error_now()->is_usage;
 }
 
 int fail_hint(int err, const char *fmt, ...)
 {
+	struct error *e = error_now();
+	size_t len = strlen(e->text);
 	va_list ap;
-	size_t len = strlen(sentence);
 
-	len += (size_t)snprintf(sentence + len, sizeof(sentence) - len, "; ");
-	if (len >= sizeof(sentence))
+	len += (size_t)snprintf(e->text + len, sizeof(e->text) - len, "; ");
+	if (len >= sizeof(e->text))
 		return err;
 	va_start(ap, fmt);
-	vsnprintf(sentence + len, sizeof(sentence) - len, fmt, ap);
+	vsnprintf(e->text + len, sizeof(e->text) - len, fmt, ap);
 	va_end(ap);
 	return err;
 }
 
 const char *error_text(void)
 {
-	return sentence;
+	return error_now()->text;
 }

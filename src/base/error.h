@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Errors: a function that can fail returns 0 or a negative errno. The spot that knows the facts writes one
- * sentence with fail(); whoever cannot go on hands the number up; src/commands/ prints the sentence once and
- * decides the exit status.
+ * Errors: a function that can fail returns 0 or a negative errno. Where the facts are known, fail() sets the error
+ * message; callers that cannot continue pass the errno up; src/commands/ prints the message once and decides the exit
+ * status. The message belongs to the thread, as errno does.
  */
 #ifndef HOSTRACE_ERROR_H
 #define HOSTRACE_ERROR_H
 
 #include <stdbool.h>
 
-/* Keeps the sentence (of this thread, newest wins) and returns err, which is a negative errno. */
+/* Sets the error message, replacing the last one, and returns err, which is a negative errno. */
 int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same where it is the user's words that are wrong: the command ends with the status for wrong usage. */
+/* The same for wrong usage of a command, which then exits with the status for that. */
 int fail_usage(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Was the newest sentence written by fail_usage()? */
+/* Was the error message set by fail_usage()? */
 bool error_is_usage(void);
 
-/* The newest sentence; "" if none. Valid until the next fail() of this thread. */
+/* The error message; "" if there is none. Valid until the next fail() of this thread. */
 const char *error_text(void);
 
-/* Adds what to do next as a second sentence: "; try: ...". Returns err. */
+/* Appends what to do next to the error message: "; try: ...". Returns err. */
 int fail_hint(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
