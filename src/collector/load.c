@@ -26,35 +26,49 @@ enum {
 
 #define RING_BYTES_MAX (1ull << 28)
 
-static char last_warning[256];
+struct warning {
+	char text[256];
+};
 
-/* libbpf's talk: the first warning is kept as a failure's reason; HOSTRACE_DEBUG=attach shows it. */
+/* libbpf's callback has no argument for a context, so the warning belongs to the thread, as errno does. */
+static struct warning *last_warning(void)
+{
+	static _Thread_local struct warning warning;
+
+	return &warning;
+}
+
+/* libbpf's messages: the first warning is kept as the reason of a failure; HOSTRACE_DEBUG=attach shows all. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	static char line[65536]; /* a verifier log is long */
+	_cleanup_free_ char *line = NULL;
+	char *kept = last_warning()->text;
 	size_t len;
 
 	if (level == LIBBPF_DEBUG && !debug_on("libbpf"))
 		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
+	if (vasprintf(&line, fmt, ap) < 0) {
+		line = NULL;
+		return 0;
+	}
 	len = strlen(line);
 	while (len && line[len - 1] == '\n')
 		line[--len] = '\0';
-	if (level == LIBBPF_WARN && !*last_warning)
-		snprintf(last_warning, sizeof(last_warning), "%.255s", line);
+	if (level == LIBBPF_WARN && !*kept)
+		snprintf(kept, sizeof(last_warning()->text), "%.255s", line);
 	debug("attach", "%s", line);
 	return 0;
 }
 
 void collector_load_quietly(void)
 {
-	*last_warning = '\0';
+	last_warning()->text[0] = '\0';
 	libbpf_set_print(print_libbpf);
 }
 
 const char *collector_load_warning(void)
 {
-	return last_warning;
+	return last_warning()->text;
 }
 
 /* Kernels differ in how large an array's value may be; the oldest allow 4 MiB. */
@@ -133,7 +147,7 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 		if (c->uprobe_links && is_uprobe(prog))
 			uprobe_link_prepare(prog);
 	}
-	*last_warning = '\0';
+	last_warning()->text[0] = '\0';
 	err = hostrace__load(skel);
 	if (err)
 		hostrace__destroy(skel);
@@ -161,14 +175,14 @@ static void programs_try(struct collector *c, struct program *programs, unsigned
 
 		if (err && p->instead) {
 			debug("attach", "the kernel rejected %s (%s); trying %s", p->name,
-			      last_warning, p->instead);
+			      collector_load_warning(), p->instead);
 			p->loaded = p->instead;
 			err = program_try(c, p);
 		}
 		if (err)
 			snprintf(p->error, sizeof(p->error),
 				 "the kernel rejected the BPF program: %s%s%.180s", strerror(-err),
-				 *last_warning ? "; " : "", last_warning);
+				 *collector_load_warning() ? "; " : "", collector_load_warning());
 	}
 }
 
@@ -209,7 +223,7 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	}
 	if (err)
 		return fail(err, "cannot load the BPF object: %s%s%s", strerror(-err),
-			    *last_warning ? ": " : "", last_warning);
+			    *collector_load_warning() ? ": " : "", collector_load_warning());
 	for (unsigned int i = 0; i < nr; i++)
 		left += !*programs[i].error;
 	if (!left)
