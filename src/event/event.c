@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "event/event.h"
+#include "event/guest_fields.h"
 
 #define KIND_u8  FIELD_UINT
 #define KIND_u16 FIELD_UINT
@@ -160,6 +161,7 @@ static struct event_type *copy_type(const struct event_type *from)
 static void add(struct event_type *t)
 {
 	t->index = (uint16_t)nr_types;
+	t->guest = (uint8_t)guest_event_named(t->name);
 	types[nr_types++] = t;
 }
 

@@ -43,6 +43,7 @@ struct event_type {
 	uint16_t size;	/* of a whole record of fixed size; longer records end in dynamic text */
 	uint16_t index; /* in the registry: dense from 0, for tables of one's own */
 	uint16_t id;	/* EV_* where it is one of ours (same name), else 0 */
+	uint8_t guest;	/* enum guest_event, by its name; see guest_fields.h */
 };
 
 /*

@@ -9,7 +9,7 @@
 
 enum { LINE_BYTES = 256, MINOR_BITS = 20 };
 
-enum guest_event guest_event_kind(const struct event_type *type)
+enum guest_event guest_event_named(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -23,16 +23,11 @@ enum guest_event guest_event_kind(const struct event_type *type)
 		{"guest:block_rq_complete", GUEST_BLOCK_COMPLETE},
 		{"osv:virtio_kicked_event_idx", GUEST_KICK},
 	};
-	static int8_t kind[EVENT_TYPES_MAX];
-	int8_t *k = &kind[type->index];
 
-	if (*k)
-		return *k < 0 ? GUEST_OTHER : (enum guest_event)*k;
-	*k = -1;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(type->name, known[i].name))
-			*k = (int8_t)known[i].kind;
-	return *k < 0 ? GUEST_OTHER : (enum guest_event)*k;
+		if (!strcmp(name, known[i].name))
+			return known[i].kind;
+	return GUEST_OTHER;
 }
 
 static bool line_of(const struct event *ev, char *line)

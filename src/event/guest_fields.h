@@ -20,8 +20,12 @@ enum guest_event {
 	GUEST_KICK, /* of a virtqueue, by OSv: a0 its vring, a1 whether it did */
 };
 
-/* By the type's name, remembered by type. */
-enum guest_event guest_event_kind(const struct event_type *type);
+enum guest_event guest_event_named(const char *name);
+
+static inline enum guest_event guest_event_kind(const struct event_type *type)
+{
+	return (enum guest_event)type->guest;
+}
 
 /* False: the event does not have it. */
 bool guest_number(const struct event *ev, const char *name, uint64_t *ret);

@@ -62,6 +62,7 @@ struct queues {
 	unsigned int nr;
 	uint64_t start_ns, column_ns, overflow;
 	bool saw[QUEUE_STAGES];
+	uint8_t known[EVENT_TYPES_MAX]; /* 0: not looked up; 1 + handler; OF_ELEMENTS: also elements_event() */
 	int err;
 	struct {
 		uint32_t pid, vector, destination;
@@ -394,8 +395,7 @@ bool queues_wants(const char *event, void *arg)
 
 int queues_event(struct queues *q, const struct event *ev)
 {
-	static uint8_t known[EVENT_TYPES_MAX]; /* 0: not looked up; 1 + handler; OF_ELEMENTS: theirs too */
-	uint8_t *k = &known[ev->type->index];
+	uint8_t *k = &q->known[ev->type->index];
 
 	if (!*k) {
 		*k = 1 + NR_HANDLERS;
