@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a report is written and how. */
+/* Where a report is written and how. Opened and closed by commands/common/output.h. */
 #ifndef HOSTRACE_OUTPUT_H
 #define HOSTRACE_OUTPUT_H
 
@@ -14,6 +14,9 @@ struct output {
 	const char *sort;   /* column name or NULL */
 	bool color;	    /* escape sequences may be used */
 	int width;	    /* columns of the terminal, 80 elsewhere */
+	const char *path;   /* -o FILE; NULL: standard output */
+	char *temporary;    /* the file is written under this name until output_close(); owned, or NULL */
+	bool is_pager;	    /* file is a pager's input */
 };
 
 #endif

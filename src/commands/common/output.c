@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name
- * beside it and renamed when all is well, so that a failed report never replaces a good one.
+ * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name in the same
+ * folder and renamed on success, so that a failed report never replaces a good one.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/replace.h"
 #include "commands/common/command.h"
@@ -20,9 +21,6 @@ static struct {
 	const char *format, *file, *sort;
 	uint64_t limit;
 } given;
-
-static char *temporary; /* name of the file being written */
-static FILE *pager;
 
 /* clang-format off */
 const struct option_row output_options[] = {
@@ -53,20 +51,25 @@ static bool format_known(const char *formats, const char *format)
 	return false;
 }
 
-/* A device or a pipe is written to; a file is replaced when its successor is whole. */
+/* A device or a pipe is written to; a file is replaced when the new one is complete. */
 static int open_file(struct output *out)
 {
-	if (is_irreplaceable(given.file)) {
-		out->file = fopen(given.file, "we");
-		return out->file ? 0 : fail(-errno, "%s: %s", given.file, strerror(errno));
+	if (is_irreplaceable(out->path)) {
+		out->file = fopen(out->path, "we");
+		return out->file ? 0 : fail(-errno, "%s: %s", out->path, strerror(errno));
 	}
-	if (asprintf(&temporary, "%s.%d.tmp", given.file, (int)getpid()) < 0)
+	if (asprintf(&out->temporary, "%s.%d.tmp", out->path, (int)getpid()) < 0) {
+		out->temporary = NULL;
 		return fail(-ENOMEM, "out of memory");
-	unlink(temporary);
-	out->file = fopen(temporary, "wxe");
-	if (!out->file)
-		return fail(-errno, "%s: %s", given.file, strerror(errno));
-	return 0;
+	}
+	unlink(out->temporary);
+	out->file = fopen(out->temporary, "wxe");
+	if (out->file)
+		return 0;
+	int err = fail(-errno, "%s: %s", out->path, strerror(errno));
+
+	free(take_ptr(out->temporary));
+	return err;
 }
 
 static FILE *open_pager(void)
@@ -111,27 +114,24 @@ int output_open(const char *formats, struct output *ret)
 	const char *format = given.format ? given.format : "text";
 
 	if (!format_known(formats, format))
-		return fail_usage(-EINVAL,
-				  "format '%s' is not one that this report can be written in: %s",
-				  format, formats);
+		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
+				  formats);
 	*ret = (struct output){
 		.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
-	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
+	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout")) {
+		ret->path = given.file;
 		return open_file(ret);
+	}
 	ret->color = color_wanted(stdout);
 	ret->width = terminal_width(stdout);
-	if (isatty(STDOUT_FILENO) && !strcmp(format, "text") && (pager = open_pager())) {
-		signal(SIGPIPE, SIG_IGN); /* the pager may be left early */
+	FILE *pager = isatty(STDOUT_FILENO) && !strcmp(format, "text") ? open_pager() : NULL;
+
+	if (pager) {
+		signal(SIGPIPE, SIG_IGN); /* the user may quit the pager early */
 		ret->file = pager;
+		ret->is_pager = true;
 	}
 	return 0;
-}
-
-static int written_wrong(const char *name, int err)
-{
-	if (err == EPIPE)
-		return 0; /* `hostrace list | head` has seen enough */
-	return fail(-err, "%s: %s", name, strerror(err));
 }
 
 static int close_file(struct output *out)
@@ -141,46 +141,42 @@ static int close_file(struct output *out)
 
 	errno = 0;
 	if (fclose(out->file) || bad)
-		err = fail(-EIO, "%s: %s", given.file,
+		err = fail(-EIO, "%s: %s", out->path,
 			   errno ? strerror(errno) : "could not be written");
-	else if (rename(temporary, given.file))
-		err = fail(-errno, "%s: %s", given.file, strerror(errno));
+	else if (rename(out->temporary, out->path))
+		err = fail(-errno, "%s: %s", out->path, strerror(errno));
 	if (err)
-		unlink(temporary);
-	free(temporary);
-	temporary = NULL;
+		unlink(out->temporary);
+	free(take_ptr(out->temporary));
 	return err;
 }
 
 int output_close(struct output *out)
 {
-	if (temporary)
+	if (out->temporary)
 		return close_file(out);
 	errno = 0;
 	int err = fflush(out->file) || ferror(out->file) ? (errno ? errno : EIO) : 0;
 
-	if (given.file && out->file != stdout)
-		fclose(out->file);
-
-	if (pager) {
-		pclose(pager);
-		pager = NULL;
+	if (out->is_pager) {
+		pclose(out->file);
 		return 0;
 	}
-	return err ? written_wrong(given.file ? given.file : "stdout", err) : 0;
+	if (out->path)
+		fclose(out->file);
+	if (!err || err == EPIPE) /* the reader of a pipe has seen enough: `hostrace list | head` */
+		return 0;
+	return fail(-err, "%s: %s", out->path ? out->path : "stdout", strerror(err));
 }
 
 void output_cancel(struct output *out)
 {
-	if (temporary) {
+	if (out->is_pager)
+		pclose(out->file);
+	else if (out->path)
 		fclose(out->file);
-		unlink(temporary);
-		free(temporary);
-		temporary = NULL;
-	} else if (pager) {
-		pclose(pager);
-		pager = NULL;
-	} else if (given.file && out->file != stdout) {
-		fclose(out->file);
+	if (out->temporary) {
+		unlink(out->temporary);
+		free(take_ptr(out->temporary));
 	}
 }

@@ -16,22 +16,22 @@ extern const struct option_row output_options[];
 extern const struct option_row output_file_options[];
 
 /*
- * Opens the output. `formats` are those that the command can write, space-separated ("text json csv"); another
- * one is -EINVAL with a sentence that lists them. -o FILE is written to a temporary name and renamed by
- * output_close(), so that a failed report never replaces a good one.
+ * Opens the output. `formats` are those that the command supports, space-separated ("text json csv"); another one is
+ * -EINVAL. -o FILE is written to a temporary name and renamed by output_close(), so that a failed report never
+ * replaces a good one. To be ended by output_close() or output_cancel(), unless this fails.
  */
 int output_open(const char *formats, struct output *ret);
 
-/* Was this format asked for? For what must be known before output_open(). */
+/* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
-/* The name after -o, or NULL: for commands whose answer is a trace, not a report. */
+/* The name after -o, or NULL: for commands that write a trace, not a report. */
 const char *output_file(void);
 
-/* Flushes and renames; -errno with the sentence set if anything could not be written. */
+/* Flushes and renames; -errno with the error message set if anything could not be written. */
 int output_close(struct output *out);
 
-/* Throws away what was written (the report failed). */
+/* Discards what was written (the report failed). */
 void output_cancel(struct output *out);
 
 #endif
