@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "clock/fit.h"
 
@@ -218,9 +219,9 @@ static int pieces_join(const struct fit_job *j, unsigned int vcpu, struct piece 
 
 int fit_pieces(const struct fit_job *j, unsigned int vcpu, struct clock_vcpu *v)
 {
-	static _Thread_local struct piece p[PIECES_MAX];
+	_cleanup_free_ struct piece *p = malloc(PIECES_MAX * sizeof(*p));
 	size_t nr = 0, first = 0, last;
-	int err = pieces_cut(j, vcpu, p, &nr);
+	int err = p ? pieces_cut(j, vcpu, p, &nr) : -ENOMEM;
 
 	if (err)
 		return err;

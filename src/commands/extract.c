@@ -48,7 +48,7 @@ const struct command extract_command = {
 
 static int download_run(int argc, char **argv, char **rest)
 {
-	static char *fallback[] = {"tracefile", NULL};
+	char *fallback[] = {"tracefile", NULL};
 
 	if (rest || argc > 1)
 		return command_usage("unexpected argument '%s'", rest ? "--" : argv[1]);

@@ -44,7 +44,7 @@ static bool same_file(const char *a, const char *b)
 /* The record is the event's, with the time that it was given and the id that its type has in the new file. */
 static int write_event(struct trace_writer *w, const struct event *ev)
 {
-	static uint8_t record[EVENT_RECORD_MAX] __attribute__((aligned(8)));
+	uint8_t record[EVENT_RECORD_MAX] __attribute__((aligned(8)));
 	struct record_hdr h = {.time = ev->time_ns,
 			       .pid = ev->pid,
 			       .tid = ev->tid,
@@ -62,14 +62,16 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 
 static int write_events(struct reader *r, struct trace_writer *w)
 {
-	static struct batch batch;
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more, err = 0;
 
-	while (!err && (more = reader_next(r, &batch)) > 0) {
-		for (unsigned int i = 0; i < batch.nr && !err; i++)
-			err = write_event(w, &batch.ev[i]);
+	if (!batch)
+		return fail(-ENOMEM, "out of memory");
+	while (!err && (more = reader_next(r, batch)) > 0) {
+		for (unsigned int i = 0; i < batch->nr && !err; i++)
+			err = write_event(w, &batch->ev[i]);
 		if (!err)
-			err = trace_writer_round(w, batch.ev[batch.nr - 1].time_ns);
+			err = trace_writer_round(w, batch->ev[batch->nr - 1].time_ns);
 	}
 	return err ? err : more;
 }

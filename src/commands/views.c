@@ -123,13 +123,11 @@ VIEW_COMMAND(list_spans, "list-spans", "Each span as a row, in the order in whic
 	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10");
 
 /* "=dir,addr,size" takes the place of the page; --by adds to either. */
-static const char *mmio_keys(void)
+static const char *mmio_keys(char *keys, size_t size)
 {
-	static char keys[512];
-
 	if (!exact || (by && *by == '='))
 		return by;
-	snprintf(keys, sizeof(keys), "=dir,addr,size%s%s", by ? "," : "", by ? by : "");
+	snprintf(keys, size, "=dir,addr,size%s%s", by ? "," : "", by ? by : "");
 	return keys;
 }
 
@@ -167,4 +165,5 @@ REPORT_COMMAND(ports, "Port I/O by port and width: cpu_in and cpu_out.", &count_
 	       "address_space_* functions.",
 	       "  hostrace ports -i vm.hrt\n  hostrace ports vm.hrt --by vcpu -f json");
 REPORT_COMMAND(mmio, "Memory-mapped I/O by page (or address) and width.", &count_view, "mmio",
-	       mmio_keys(), mmio_options, NULL, "  hostrace mmio -i vm.hrt --exact");
+	       mmio_keys((char[512]){0}, 512), mmio_options, NULL,
+	       "  hostrace mmio -i vm.hrt --exact");

@@ -219,14 +219,13 @@ static void picture(const struct answer *a, const struct queue_figures *f, char 
 	buf[a->columns] = '\0';
 }
 
-static const char *name_of(const char *path)
+static const char *name_of(const char *path, char *name, size_t size)
 {
-	static char name[24];
 	const char *end = strstr(path, "/virtio-backend"), *begin = end ? end : path + strlen(path);
 
 	while (end && begin > path && begin[-1] != '/')
 		begin--;
-	snprintf(name, sizeof(name), "%.*s", end ? (int)(end - begin) : (int)strlen(path),
+	snprintf(name, size, "%.*s", end ? (int)(end - begin) : (int)strlen(path),
 		 end ? begin : *path ? path : "unknown");
 	text_neutralise(name);
 	return name;
@@ -235,7 +234,7 @@ static const char *name_of(const char *path)
 /* What the table has no room for: how many, and in flight over time. */
 static void flight_print(const struct answer *a, FILE *f)
 {
-	char line[QUEUES_COLUMNS + 1], width[16];
+	char line[QUEUES_COLUMNS + 1], width[16], name[24];
 
 	for (unsigned int i = 0; i < a->nr; i++) {
 		const struct queue_figures *q = a->list[i];
@@ -244,7 +243,8 @@ static void flight_print(const struct answer *a, FILE *f)
 		if (a->pids)
 			fprintf(f, "%" PRIu32 " ", q->pid);
 		fprintf(f, "%s %" PRIu32 ": %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64
-			   " notifications\n", name_of(q->device), q->queue, q->popped, q->kicks,
+			   " notifications\n",
+			name_of(q->device, name, sizeof(name)), q->queue, q->popped, q->kicks,
 			q->interrupts);
 		if (q->popped)
 			fprintf(f,

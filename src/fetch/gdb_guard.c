@@ -46,7 +46,7 @@ static bool say(int socket, const char *text)
 /* Reads until a packet comes that begins with one of these letters. */
 static bool await(int socket, const char *letters)
 {
-	static struct gdb_parser parser;
+	struct gdb_parser parser = {0};
 	struct pollfd answer = {.fd = socket, .events = POLLIN};
 	uint8_t byte;
 

@@ -11,15 +11,6 @@
 
 enum { CONNECT_SECONDS = 15, WORDS_MAX = 200 };
 
-static bool curl_started(void)
-{
-	static int done = -1;
-
-	if (done < 0)
-		done = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-	return done;
-}
-
 /* Schemes by name since 7.85, by bits before. */
 static void schemes_set(CURL *c)
 {
@@ -64,7 +55,7 @@ CURL *http_handle(const struct http_options *opt, const char *url, char error[CU
 
 	if (files_check(opt))
 		return NULL;
-	if (!curl_started() || !(c = curl_easy_init())) {
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(c = curl_easy_init())) {
 		fail(-ENOMEM, "cannot initialize libcurl");
 		return NULL;
 	}

@@ -4,7 +4,7 @@
  * the order in which they are met, so that the trace can be read where the guest's ELF is not.
  */
 #include <errno.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "fetch/osv_guest.h"
 #include "symbols/symbols.h"
 
-enum { ADDRESSES_MAX = 1 << 20, DIRECTORIES_OPEN = 16, FILES_MAX = 200000 };
+enum { ADDRESSES_MAX = 1 << 20, FILES_MAX = 200000 };
 
 /* Who knows which addresses: the kernel, then the modules by their base. */
 struct sources {
@@ -30,19 +30,20 @@ struct seen_address {
 
 /* ---- modules' files ---- */
 
-/* nftw() has no argument of its own. */
-static struct {
-	const char *name;
-	char *found;
-	unsigned int nr;
-} search;
-
-static int file_met(const char *path, const struct stat *st, int type, struct FTW *at)
+/* The path of the first regular file of this name in and below a directory, to be freed; NULL: none. */
+static char *file_find(char *dir, const char *name)
 {
-	(void)st;
-	if (type == FTW_F && !strcmp(path + at->base, search.name))
-		search.found = strdup(path);
-	return search.found || ++search.nr == FILES_MAX;
+	char *const dirs[] = {dir, NULL};
+	FTS *tree = fts_open(dirs, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	char *found = NULL;
+	const FTSENT *at;
+
+	for (unsigned int nr = 0; tree && !found && nr < FILES_MAX && (at = fts_read(tree)); nr++)
+		if (at->fts_info == FTS_F && !strcmp(at->fts_name, name))
+			found = strdup(at->fts_path);
+	if (tree)
+		fts_close(tree);
+	return found;
 }
 
 /* By its base name, in and below the directory of the ELF file; links are not followed. */
@@ -50,17 +51,12 @@ static struct elf_names *module_open(const struct osv_module *m, const char *elf
 {
 	const char *slash = strrchr(elf, '/'), *base = strrchr(m->path, '/');
 	_cleanup_free_ char *dir = slash ? strndup(elf, (size_t)(slash - elf) + 1) : strdup(".");
+	const char *name = base ? base + 1 : m->path;
+	_cleanup_free_ char *found = dir && *name ? file_find(dir, name) : NULL;
 	struct elf_names *names = NULL;
 
-	search.name = base ? base + 1 : m->path;
-	search.found = NULL;
-	search.nr = 0;
-	if (!dir || !*search.name)
-		return NULL;
-	nftw(dir, file_met, DIRECTORIES_OPEN, FTW_PHYS);
-	if (search.found && elf_names_open_at(search.found, m->base, &names))
+	if (found && elf_names_open_at(found, m->base, &names))
 		names = NULL;
-	free(search.found);
 	return names;
 }
 

@@ -108,15 +108,14 @@ static void picture_slice(struct timeline *t, const struct timeline_slice *s)
 
 /* ---- layout ---- */
 
-static const struct timeline *sorting;
-
-static int track_compare(const void *a, const void *b)
+static int track_compare(const void *a, const void *b, void *timeline)
 {
+	const struct timeline *t = timeline;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct timeline_track *x = &sorting->track[i], *y = &sorting->track[j];
+	const struct timeline_track *x = &t->track[i], *y = &t->track[j];
 
-	if (sorting->group[x->group].guest != sorting->group[y->group].guest)
-		return sorting->group[x->group].guest ? 1 : -1;
+	if (t->group[x->group].guest != t->group[y->group].guest)
+		return t->group[x->group].guest ? 1 : -1;
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
 	if (x->order != y->order)
@@ -134,8 +133,7 @@ static uint32_t rows_make(struct timeline *t, struct picture *p)
 	for (uint32_t i = 0; i < t->nr_tracks; i++)
 		if (p->used[i])
 			sorted[nr++] = i;
-	sorting = t;
-	qsort(sorted, nr, sizeof(*sorted), track_compare);
+	qsort_r(sorted, nr, sizeof(*sorted), track_compare, t);
 	for (uint32_t i = 0; i < nr && p->nr_rows < TRACKS_DRAWN; i++) {
 		if (t->track[sorted[i]].group != group)
 			y += GROUP_ROW;
@@ -238,17 +236,16 @@ static void draw_slices(struct timeline *t, const struct picture *p, FILE *f)
 
 /* ---- arrows ---- */
 
-static const struct picture *arrows_of;
-
-static int arrow_compare(const void *a, const void *b)
+static int arrow_compare(const void *a, const void *b, void *picture)
 {
+	const struct picture *p = picture;
 	const struct arrow_end *x = a, *y = b;
 	uint64_t xs, ys;
 
 	if (x->flow != y->flow)
 		return x->flow < y->flow ? -1 : 1;
-	xs = arrows_of->slice[x->slice].s.start_ns;
-	ys = arrows_of->slice[y->slice].s.start_ns;
+	xs = p->slice[x->slice].s.start_ns;
+	ys = p->slice[y->slice].s.start_ns;
 	return (xs > ys) - (xs < ys);
 }
 
@@ -269,7 +266,7 @@ static void draw_arrow(const struct picture *p, const struct timeline_slice *a,
 		y2 + BAR / 2);
 }
 
-static void draw_arrows(const struct picture *p, FILE *f)
+static void draw_arrows(struct picture *p, FILE *f)
 {
 	struct arrow_end *end = malloc(((size_t)p->nr * TIMELINE_FLOWS + 1) * sizeof(*end));
 	size_t nr = 0;
@@ -277,9 +274,8 @@ static void draw_arrows(const struct picture *p, FILE *f)
 	for (uint32_t i = 0; end && i < p->nr; i++)
 		for (unsigned int j = 0; j < p->slice[i].s.nr_flows; j++)
 			end[nr++] = (struct arrow_end){p->slice[i].s.flow[j], i};
-	arrows_of = p;
 	if (end)
-		qsort(end, nr, sizeof(*end), arrow_compare);
+		qsort_r(end, nr, sizeof(*end), arrow_compare, p);
 	for (size_t i = 1; i < nr; i++)
 		if (end[i].flow == end[i - 1].flow)
 			draw_arrow(p, &p->slice[end[i - 1].slice].s, &p->slice[end[i].slice].s, f);

@@ -137,7 +137,7 @@ static int session_run(struct stream *st, struct trace *t)
 /* The host's going is no failure of ours. */
 static int session(struct sink *sink)
 {
-	static struct trace t;
+	struct trace t = {0};
 	struct stream st;
 	int err = sink_wait(sink);
 

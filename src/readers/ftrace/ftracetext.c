@@ -32,7 +32,8 @@ struct line {
 	unsigned int tid, cpu;
 	uint64_t stamp;
 	bool ticks;
-	char *name, *text;
+	const char *name;
+	char *text;
 	char *comm; /* "": not known */
 };
 
@@ -134,8 +135,8 @@ static bool line_parse(char *s, struct line *l)
 	*p++ = '\0';
 	l->text = p + strspn(p, " ");
 	l->text[strcspn(l->text, "\n")] = '\0';
-	for (p = l->name; *p; p++)
-		if (!isalnum((unsigned char)*p) && *p != '_')
+	for (const char *c = l->name; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_')
 			return false;
 	return *l->name && strlen(l->name) < 64;
 }
@@ -247,7 +248,7 @@ static bool event_make(struct ftracetext *t, const struct line *l, uint8_t *data
  */
 static void stack_take(struct ftracetext *t, struct line *l)
 {
-	static char name[] = "kernel_stack";
+	static const char name[] = "kernel_stack";
 	char *to = t->stack, *end = t->stack + STACK_BYTES - 2;
 
 	if (strcmp(l->name, "<stack"))
