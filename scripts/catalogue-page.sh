@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# doc/catalogue.md from probes/*.def: where each event is seen. Its last section, the figures of one run, is kept from
-# the page as it is. The preprocessor turns each row into a line.
+# doc/catalogue.md from probes/*.def: the probe sites of each event. Its last section, the figures of one run, is copied from
+# the existing page. The preprocessor turns each row into a line.
 #
 #	scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
 set -eu
@@ -33,15 +33,15 @@ rows() {
 }
 
 cat <<'END'
-# The catalogue: where each event is seen
+# Catalogue of probe sites
 
-Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` says what they come to on a machine. Marks and functions hold for QEMU 4.2 to 10.2, where nothing else is said. "new \| old" is one place whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) what stands at that address in QEMU, RESULT what a function returns.
+Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` prints the ones of a machine. USDT probes and functions are those of QEMU 4.2 to 10.2, unless noted otherwise. "new \| old" is one probe site whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) the memory of QEMU at that address, RESULT the return value of a function.
 
-| who built QEMU | what is there |
+| build of QEMU | probe sites |
 |---|---|
-| Fedora, RHEL and their kin, `--enable-trace-backends=dtrace` | marks, and functions where there are none (detach, unpop, rewind, reset and all of "none" below), as QEMU is built with modules and so exports them |
-| Debian, Ubuntu | functions only; with the `-dbgsym` package those too that are static |
-| your own build | marks by `--enable-trace-backends=dtrace`, functions by `--enable-modules` or by leaving the symbols in |
+| Fedora, RHEL and derivatives, `--enable-trace-backends=dtrace` | USDT probes; functions where there are none (detach, unpop, rewind, reset and all of "none" below), exported because QEMU is built with modules |
+| Debian, Ubuntu | functions only; with the `-dbgsym` package also static ones |
+| custom build | USDT probes with `--enable-trace-backends=dtrace`, functions with `--enable-modules` or unstripped symbols |
 
 ## QEMU
 END
@@ -69,7 +69,7 @@ function values(s) {
 	return s == "" ? "" : " → " s
 }
 $1 == "G" {
-	printf "\n### %s: %s\n\n| event | mark (USDT) | function that stands in | what functions do not tell |\n|---|---|---|---|\n",
+	printf "\n### %s: %s\n\n| event | USDT probe | function used without USDT | what functions lack |\n|---|---|---|---|\n",
 		text($2), text($3)
 }
 $1 == "P" {
@@ -93,20 +93,20 @@ $1 == "N" { functions = functions (functions ? "; else " : "") "none: " text($2)
 
 cat <<'END'
 
-Marks that no event is made of: `cpu_in`, `cpu_out` (they have not fired for guests since QEMU 1.7 under KVM, 2.4 under TCG), `virtqueue_alloc_element` (also fires on migration), `virtio_pci_notify` (has no caller). `g_malloc` and `g_free` have no marks since 2.x and lie in glib, not in QEMU; they are called in coroutines, where a return cannot be probed, so what they gave cannot be known: `stap/qemumalloc.stp` follows them at that risk.
+USDT probes that are not used: `cpu_in`, `cpu_out` (they have not fired for guests since QEMU 1.7 under KVM, 2.4 under TCG), `virtqueue_alloc_element` (also fires on migration), `virtio_pci_notify` (has no caller). `g_malloc` and `g_free` have no USDT probes since 2.x and are in glib, not in QEMU; they are called in coroutines, where a return cannot be probed, so their results are unknown: `stap/qemumalloc.stp` probes them at that risk.
 
-Returns are probed of few functions, each shown to be safe in `probes/inside.def`: a return probe on a function that yields its coroutine, or that is called in a coroutine while another probed function waits, makes the kernel end QEMU by SIGILL.
+Only few functions have return probes, each with the reason why it is safe in `probes/inside.def`: a return probe on a function that yields its coroutine, or that is called in a coroutine while another probed function waits, makes the kernel end QEMU by SIGILL.
 
 ## KVM and the scheduler
 
-| event | tracepoint | to know |
+| event | tracepoint | note |
 |---|---|---|
 END
 awk -F '[(,)] *' '/^TRACEPOINT/ {
 	match($0, /"[^"]*"\)/)
 	note = substr($0, RSTART + 1, RLENGTH - 3)
 	if ($5 == "HARDWARE")
-		note = note (note ? "; " : "") "only where VMX or SVM runs the guest"
+		note = note (note ? "; " : "") "only with VMX or SVM"
 	printf "| %s | %s:%s | %s |\n", $2, $3, $4, note
 }' probes/kvm.def
 sed -n '/^## One run through/,$p' doc/catalogue.md | sed '1i\

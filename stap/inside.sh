@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Makes tapset/inside.stp from probes/inside.def: an alias for each event of QEMU's inside, with the event's fields as
-# variables.
+# Generates tapset/inside.stp from probes/inside.def: an alias for each event of QEMU internals, with the event's
+# fields as variables.
 #
-#   inside.sh            rewrites it
-#   inside.sh --check    says whether it is as it should be; status 1 if not
+#   inside.sh            rewrite it
+#   inside.sh --check    report whether it is up to date; exit status 1 if not
 #
-# Those that tapset/hostrace.stp has by hand, with what its scripts need, are left out: an alias that is defined twice
-# fires twice. Where the arguments differ between releases an alias has no variables: SystemTap cannot tell the release.
+# Events that tapset/hostrace.stp defines itself, with what its scripts need, are skipped: an alias that is defined
+# twice fires twice. Where the arguments differ between releases an alias has no variables: SystemTap does not know the
+# release.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -29,7 +30,7 @@ rows() {
 			#define FIELD(type, name, fmt, doc) @V~name
 			#define END(name)
 		END
-		sed -n '/QEMU.s inside/,$p' ../bpf/events.def
+		sed -n '/QEMU internals/,$p' ../bpf/events.def
 		cat ../probes/inside.def
 	} | ${CC:-gcc} -E -P -x c - | tr '@' '\n' | sed 's/" *"//g'
 }
@@ -38,20 +39,21 @@ made() {
 	cat <<-'END'
 		# SPDX-License-Identifier: GPL-2.0-or-later
 		#
-		# Made from probes/inside.def by stap/inside.sh; do not edit. QEMU's inside: requests of devices and of the block
-		# layer, coroutines, event loops, locks, KVM_RUN, regions, memory. Variables are the fields of doc/events.md.
+		# Generated from probes/inside.def by stap/inside.sh; do not edit. QEMU internals: requests of devices and of the
+		# block layer, coroutines, event loops, locks, KVM_RUN, regions, memory. Variables are the fields of doc/events.md.
 		#
 		# probe hostrace.block_begin { began[cookie] = gettimeofday_ns() }
 		#
-		# hostrace.EVENT is QEMU's marks if the program has them, else the functions that stand in. Where neither is there
-		# (many have no function: doctor --probes says why) the script does not compile, unless it says "?".
+		# hostrace.EVENT uses QEMU's marks if the executable has them, else the functions that replace them. If it has
+		# neither (many have no function; doctor --probes prints the reason), the script does not compile, unless the probe
+		# is optional ("?").
 	END
 	rows | awk -F '~' -v own="$(sed -n 's/^probe hostrace\.\([a-z_]*\) =.*/ \1 /p' tapset/hostrace.stp | tr -d '\n')" '
 	function trimmed(s) {
 		gsub(/^[ "]+|[ "]+$/, "", s)
 		return s
 	}
-	# The table-s expression in the words of SystemTap.
+	# The expression of the table in SystemTap syntax.
 	function worded(s, mark) {
 		s = mark ? gensub_args(s, "$arg", "") : gensub_args(s, "pointer_arg(", ")")
 		gsub(/AT64\(/, "user_uint64(", s)

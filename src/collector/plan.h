@@ -29,7 +29,7 @@ struct probe_place {
 	char program[64];     /* BPF program: "fn_virtqueue_pop", ... */
 	const char *instead;  /* dearer program that tells the same, if the kernel refuses that one; or NULL */
 	char function[64];    /* symbol, or "kvm:kvm_exit" for a tracepoint; "" for a mark */
-	char mark[64];	      /* USDT mark, provider is qemu; "" for a function */
+	char mark[64];	      /* USDT probe, provider is qemu; "" for a function */
 	uint64_t offset;      /* from the function's start */
 	uint64_t file_offset; /* what the kernel wants: offset of the instruction in the file */
 	bool at_return;	      /* attach as uretprobe */

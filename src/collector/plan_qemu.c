@@ -123,16 +123,16 @@ static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, co
 	struct decoded insn;
 
 	if (!code || decode_at(code, len, &insn)) {
-		snprintf(why, size, "USDT mark %s points outside the executable", row->name);
+		snprintf(why, size, "USDT probe %s points outside the executable", row->name);
 		return false;
 	}
 	if (decode_is_nop5(code, len)) {
-		snprintf(why, size, "USDT mark %s is a 5-byte NOP: probing it would corrupt QEMU",
+		snprintf(why, size, "USDT probe %s is a 5-byte NOP: probing it would corrupt QEMU",
 			 row->name);
 		return false;
 	}
 	if (!usdt_args_readable(mark->args, args_of(row->text))) {
-		snprintf(why, size, "unsupported arguments of USDT mark %s (%.60s)", row->name,
+		snprintf(why, size, "unsupported arguments of USDT probe %s (%.60s)", row->name,
 			 mark->args);
 		return false;
 	}
@@ -263,21 +263,21 @@ static void reason_absent(const struct binary *bin, const struct row *row, const
 	else if (*why)
 		snprintf(p->reason, size, "%s", why);
 	else if (!function && row_none(row))
-		snprintf(p->reason, size, "no USDT mark%s%s; its function is %s", mark ? " " : "",
+		snprintf(p->reason, size, "no USDT probe%s%s; its function is %s", mark ? " " : "",
 			 mark ? mark->name : "", row_none(row));
 	else if (bin->has_symbols)
 		snprintf(p->reason, size, "this QEMU has no %s%s%sseparate function %s",
-			 mark ? "USDT mark " : "", mark ? mark->name : "", mark ? " and no " : "",
+			 mark ? "USDT probe " : "", mark ? mark->name : "", mark ? " and no " : "",
 			 function ? function->name : "");
 	else if (mark)
 		snprintf(p->reason, size,
-			 "no USDT mark %s, and all symbols are stripped; needs QEMU's debug "
+			 "no USDT probe %s, and all symbols are stripped; needs QEMU's debug "
 			 "symbols, or a build with --enable-trace-backends=dtrace or "
 			 "--enable-modules",
 			 mark->name);
 	else
 		snprintf(p->reason, size,
-			 "no QEMU release has a USDT mark for it, and all symbols are stripped; "
+			 "no QEMU release has a USDT probe for it, and all symbols are stripped; "
 			 "needs QEMU's debug symbols, or a build with --enable-modules");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * USDT marks ("static probes"): a program built with <sys/sdt.h> has a nop at each mark, and for
+ * USDT probes ("static probes"): a program built with <sys/sdt.h> has a nop at each mark, and for
  * each nop a note that names it and says where its arguments are. QEMU's are made by
  * --enable-trace-backends=dtrace. The format of the notes is SystemTap's:
  * https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A QEMU with USDT marks, as Fedora and RHEL ship it, where the distribution's own has none.
+# A QEMU with USDT probes, as Fedora and RHEL ship it, where the distribution's own has none.
 #
 #   qemu-usdt.sh      builds it if it is not in the cache, and prints the program's path
 #

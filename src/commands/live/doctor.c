@@ -158,7 +158,7 @@ const struct command doctor_command = {
 	.group = "Live (needs privileges)",
 	.details =
 		"Checks the kernel, the capabilities and KVM, then lists for each event how it is\n"
-		"recorded: by a tracepoint, by a USDT mark or a function of QEMU, or why it is\n"
+		"recorded: by a tracepoint, by a USDT probe or a function of QEMU, or why it is\n"
 		"unavailable. A probe of QEMU is cheap if the kernel emulates the probed\n"
 		"instruction, expensive if it single-steps it. Exit status: 0 if recording is\n"
 		"possible, 1 if not; the message says what to do.",

@@ -78,7 +78,7 @@ static void uprobes_check(struct host_checks *c)
 {
 	if (is_there("/sys/bus/event_source/devices/uprobe/type"))
 		check_add(c, "user probes", false, CHECK_OK,
-			  "functions and USDT marks of QEMU can be probed");
+			  "functions and USDT probes of QEMU can be probed");
 	else
 		check_add(c, "user probes", false, CHECK_MISSING,
 			  "QEMU cannot be probed: needs CONFIG_UPROBE_EVENTS=y");
