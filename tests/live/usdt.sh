@@ -88,7 +88,7 @@ is "$(count old.hrt virtqueue_pop '.fields.queue == 5')" 10 "pops of 6.2"
 build qemu-system-ancient 2.11.0 104
 start qemu-system-ancient 10 10
 is "$(doctor virtqueue_pop .how)" absent "a QEMU older than all layouts is not read"
-is "$(doctor virtqueue_pop '.reason | contains("2.11.0 is older than 4.2")')" true "and it says why"
+is "$(doctor virtqueue_pop '.reason | contains("2.11.0 is not supported: 4.2 is the oldest")')" true "and it says why"
 go
 
 # A header whose marks are 5-byte NOPs: probing those would corrupt the program.
