@@ -3,28 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "output/escape.h"
 #include "output/report.h"
 #include "output/timeline_formats.h"
-
-static void put_text(FILE *f, const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, f);
-		return;
-	}
-	fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', f);
-		fputc(*text, f);
-	}
-	fputc('"', f);
-}
 
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
 	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
-		put_text(f, v->text);
+		put_csv(f, v->text);
 	else if (v->text)
 		return; /* there is no such number */
 	else if (c->kind == COL_HEX)
@@ -46,7 +32,7 @@ static void put_line(FILE *f, const struct table *t, const struct cell *row)
 		if (row)
 			put_cell(f, &t->column[i], &row[i]);
 		else
-			put_text(f, t->column[i].key);
+			put_csv(f, t->column[i].key);
 		gap = ",";
 	}
 	fputs("\n", f);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "output/escape.h"
 #include "output/event_rows.h"
 #include "symbols/addresses.h"
 
@@ -110,19 +111,6 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 
 /* ---- JSON ---- */
 
-static void json_text(const char *s, FILE *out)
-{
-	fputc('"', out);
-	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
-		if (*p == '"' || *p == '\\')
-			fprintf(out, "\\%c", *p);
-		else if (*p < 0x20)
-			fprintf(out, "\\u%04x", *p);
-		else
-			fputc(*p, out);
-	fputc('"', out);
-}
-
 static bool is_hex(const struct field *f)
 {
 	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
@@ -148,7 +136,7 @@ static void json_value(const struct event *ev, const struct field *f, FILE *out)
 	char text[VALUE_MAX];
 
 	if (f->kind > FIELD_SINT || is_named(f))
-		json_text(field_print(ev, f, text, sizeof(text)), out);
+		put_json(out, field_print(ev, f, text, sizeof(text)));
 	else if (is_hex(f) && f->size == 8)
 		fprintf(out, "\"0x%" PRIx64 "\"", event_u64(ev, f));
 	else if (f->kind == FIELD_SINT)
@@ -170,15 +158,15 @@ void event_row_json(const struct event_row *row, FILE *out)
 	else
 		fputs("null", out);
 	fprintf(out, ",\"tid\":%u,\"comm\":", ev->tid);
-	json_text(row->comm, out);
+	put_json(out, row->comm);
 	fputs(",\"event\":", out);
-	json_text(ev->type->name, out);
+	put_json(out, ev->type->name);
 	fputs(",\"fields\":{", out);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
 		if (!is_shown(row, &ev->type->fields[i], &frames))
 			continue;
 		fputs(nr++ ? "," : "", out);
-		json_text(ev->type->fields[i].name, out);
+		put_json(out, ev->type->fields[i].name);
 		fputc(':', out);
 		json_value(ev, &ev->type->fields[i], out);
 	}
@@ -186,15 +174,6 @@ void event_row_json(const struct event_row *row, FILE *out)
 }
 
 /* ---- CSV (RFC 4180) ---- */
-
-static void csv_quoted(const char *s, FILE *out)
-{
-	for (; *s; s++) {
-		if (*s == '"')
-			fputc('"', out);
-		fputc(*s, out);
-	}
-}
 
 void event_row_csv_head(FILE *out)
 {
@@ -212,9 +191,9 @@ void event_row_csv(const struct event_row *row, FILE *out)
 	if (row->vcpu != RECORD_NO_VCPU)
 		fprintf(out, "%u", row->vcpu);
 	fprintf(out, ",%u,\"", ev->tid);
-	csv_quoted(row->comm, out);
+	put_csv_quoted(out, row->comm);
 	fputs("\",\"", out);
-	csv_quoted(ev->type->name, out);
+	put_csv_quoted(out, ev->type->name);
 	fputs("\",\"", out);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
 		const struct field *f = &ev->type->fields[i];
@@ -222,7 +201,7 @@ void event_row_csv(const struct event_row *row, FILE *out)
 		if (!is_shown(row, f, &frames))
 			continue;
 		fprintf(out, "%s%s=", nr++ ? " " : "", f->name);
-		csv_quoted(field_print(ev, f, value, sizeof(value)), out);
+		put_csv_quoted(out, field_print(ev, f, value, sizeof(value)));
 	}
 	fputs("\"\n", out);
 }

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "output/escape.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
 
@@ -23,8 +24,7 @@ static int html_heatmap(const struct report *r, const struct heatmap *h)
 
 	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {
 		fputs("<li>", f);
-		for (const char *p = json_string_value(caveat); p && *p; p++)
-			*p == '<' ? fputs("&lt;", f) : *p == '&' ? fputs("&amp;", f) : fputc(*p, f);
+		put_markup(f, json_string_value(caveat));
 		fputs("</li>\n", f);
 	}
 	json_decref(head);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "output/escape.h"
 #include "output/report.h"
 #include "output/timeline_formats.h"
 
@@ -26,21 +27,10 @@ static void open_object(const struct report *r)
 	json_decref(head);
 }
 
-static void put_text(FILE *f, const char *text)
-{
-	json_t *s = json_string(text);
-
-	if (s)
-		json_dumpf(s, f, JSON_ENCODE_ANY);
-	else
-		fputs("null", f);
-	json_decref(s);
-}
-
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
 	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
-		put_text(f, v->text);
+		put_json(f, v->text);
 	else if (v->text || column_is_text(c))
 		fputs("null", f);
 	else if (c->kind == COL_HEX)
@@ -101,7 +91,7 @@ static int json_heatmap(const struct report *r, const struct heatmap *h)
 
 	open_object(r);
 	fputs("\"result\": {\"analyzer\": ", f);
-	put_text(f, h->analyzer);
+	put_json(f, h->analyzer);
 	fprintf(f, ", \"t0_ns\": %" PRIu64 ", \"column_ns\": %" PRIu64 ",\n\"rows\": [", h->t0_ns,
 		h->column_ns);
 	for (unsigned int y = 0; y < h->nr_rows; y++)

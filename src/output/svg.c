@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/escape.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
 
@@ -22,27 +23,6 @@ enum {
 	SCALE_STEPS = 6,
 	TIME_TICKS = 8,
 };
-
-void svg_put_escaped(FILE *f, const char *text)
-{
-	for (; *text; text++)
-		switch (*text) {
-		case '<':
-			fputs("&lt;", f);
-			break;
-		case '>':
-			fputs("&gt;", f);
-			break;
-		case '&':
-			fputs("&amp;", f);
-			break;
-		case '"':
-			fputs("&quot;", f);
-			break;
-		default:
-			fputc(*text, f);
-		}
-}
 
 /* From pale yellow over orange and red to dark violet; also tells itself apart in grey and for the colour-blind. */
 static void put_color(FILE *f, double heat)
@@ -152,10 +132,10 @@ void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
 		width, height, width, height);
 	fputs("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", f);
 	fprintf(f, "<text x=\"%d\" y=\"26\" font-size=\"17\" font-weight=\"600\">", LEFT);
-	svg_put_escaped(f, h->title);
+	put_markup(f, h->title);
 	fputs("</text>\n", f);
 	fprintf(f, "<text x=\"%d\" y=\"46\" fill=\"#666\">", LEFT);
-	svg_put_escaped(f, r->reader->info.file);
+	put_markup(f, r->reader->info.file);
 	fprintf(f,
 		" \xc2\xb7 %" PRIu64 " spans \xc2\xb7 a column is %s \xc2\xb7 %" PRIu64
 		" events lost</text>\n",

@@ -7,7 +7,4 @@
 /* The picture alone, for svg and html. */
 void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f);
 
-/* Text from outside, as it may stand in SVG and HTML. */
-void svg_put_escaped(FILE *f, const char *text);
-
 #endif

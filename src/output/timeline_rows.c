@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/escape.h"
+#include "output/json_rows.h"
 #include "output/report.h"
 #include "output/timeline_formats.h"
 
@@ -93,21 +95,6 @@ static int text_close(struct timeline *t)
 
 /* ---- csv ---- */
 
-static void csv_text(FILE *f, const char *text)
-{
-	bool quote = strpbrk(text, ",\"");
-
-	if (quote)
-		fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', f);
-		fputc(*text, f);
-	}
-	if (quote)
-		fputc('"', f);
-}
-
 static int csv_open(struct timeline *t)
 {
 	fputs("start_ns,duration_ns,kind,group,track,name\n", t->report->out->file);
@@ -123,11 +110,11 @@ static void csv_slice(struct timeline *t, const struct timeline_slice *s)
 		return;
 	fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,", s->start_ns, s->end_ns - s->start_ns,
 		slice_kind_name(s->kind));
-	csv_text(f, t->group[tr->group].name);
+	put_csv(f, t->group[tr->group].name);
 	fputc(',', f);
-	csv_text(f, tr->name);
+	put_csv(f, tr->name);
 	fputc(',', f);
-	csv_text(f, s->name);
+	put_csv(f, s->name);
 	fputc('\n', f);
 }
 
@@ -165,19 +152,15 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 			json_array_append_new(flows, json_integer((json_int_t)s->flow[i]));
 		json_object_set_new(row, "flows", flows);
 	}
-	fputs(r->nr > 1 ? ",\n" : "\n", f);
+	json_rows_next(f, r->nr - 1);
 	json_dumpf(row, f, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(row);
 }
 
 static int rows_json_close(struct timeline *t)
 {
-	json_t *head = t->report->head(t->report->inputs, t->report->caveats);
-	char *text = json_dumps(head, JSON_COMPACT);
-
-	fprintf(t->report->out->file, "\n],%s\n", text ? text + 1 : "}");
-	free(text);
-	json_decref(head);
+	json_rows_end(t->report->out->file,
+		      t->report->head(t->report->inputs, t->report->caveats));
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "output/escape.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
 
@@ -167,11 +168,11 @@ static void draw_rows(struct timeline *t, const struct picture *p, FILE *f)
 			group = tr->group;
 			fprintf(f, "<text x=\"12\" y=\"%u\" font-weight=\"600\" font-size=\"13\">",
 				y - 6);
-			svg_put_escaped(f, t->group[group].name);
+			put_markup(f, t->group[group].name);
 			fputs("</text>\n", f);
 		}
 		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", LEFT - 8, y + 11);
-		svg_put_escaped(f, tr->name);
+		put_markup(f, tr->name);
 		fprintf(f,
 			"</text><path d=\"M%d %u h%d\" stroke=\"#eee\"/>\n", LEFT, y + ROW - 2,
 			PLOT);
@@ -183,7 +184,7 @@ static void draw_title(FILE *f, const struct kept *k, uint64_t start_ns)
 	char length[16], from[16];
 
 	fputs("<title>", f);
-	svg_put_escaped(f, k->name);
+	put_markup(f, k->name);
 	if (k->s.kind != SLICE_INSTANT)
 		fprintf(f, " \xc2\xb7 %s",
 			duration_print(k->s.end_ns - k->s.start_ns, length, sizeof(length)));
@@ -203,7 +204,7 @@ static void draw_bar(const struct picture *p, const struct kept *k, double x, do
 	if (width > (double)LETTER * (double)strlen(k->name) + 4) {
 		fprintf(f, "<text x=\"%.1f\" y=\"%u\" font-size=\"10\" pointer-events=\"none\">",
 			x + 2, y + 11);
-		svg_put_escaped(f, k->name);
+		put_markup(f, k->name);
 		fputs("</text>\n", f);
 	}
 }
@@ -339,7 +340,7 @@ static void picture_draw(struct timeline *t, FILE *f)
 		WIDTH, height, WIDTH, height);
 	fputs("<text x=\"12\" y=\"26\" font-size=\"17\" font-weight=\"600\">Timeline</text>\n", f);
 	fprintf(f, "<text x=\"12\" y=\"44\" fill=\"#666\">");
-	svg_put_escaped(f, t->report->reader->info.file);
+	put_markup(f, t->report->reader->info.file);
 	fprintf(f,
 		" \xc2\xb7 %s, from %s after the trace's start \xc2\xb7 %u slices \xc2\xb7 %" PRIu64
 		" events lost</text>\n",
@@ -403,7 +404,7 @@ static int html_close(struct timeline *t)
 	fputs("<ul style=\"color: #555\">\n", f);
 	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {
 		fputs("<li>", f);
-		svg_put_escaped(f, json_string_value(caveat));
+		put_markup(f, json_string_value(caveat));
 		fputs("</li>\n", f);
 	}
 	fputs("</ul></body></html>\n", f);

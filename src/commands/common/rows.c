@@ -8,6 +8,7 @@
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "output/event_rows.h"
+#include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
 #include "symbols/addresses.h"
 
@@ -53,7 +54,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 	if (!strcmp(rows->out->format, "csv")) {
 		event_row_csv(&row, f);
 	} else if (!strcmp(rows->out->format, "json")) {
-		fputs(rows->nr ? ",\n" : "\n", f);
+		json_rows_next(f, rows->nr);
 		event_row_json(&row, f);
 	} else {
 		row.symbols = symbols_of(rows, ev->source);
@@ -68,7 +69,7 @@ static void rows_begin(struct rows *rows)
 	if (!strcmp(rows->out->format, "csv"))
 		event_row_csv_head(rows->out->file);
 	else if (!strcmp(rows->out->format, "json"))
-		fputs("{\"rows\":[", rows->out->file);
+		json_rows_begin(rows->out->file);
 	else
 		event_row_text_head(rows->with_source, rows->out->file);
 }
@@ -79,13 +80,8 @@ static void rows_end(struct rows *rows, const json_t *more)
 
 	if (!strcmp(rows->out->format, "text"))
 		input_foot(rows->in, more, f);
-	if (strcmp(rows->out->format, "json"))
-		return;
-	json_t *head = input_head(rows->in, more);
-	_cleanup_free_ char *text = json_dumps(head, JSON_COMPACT);
-
-	fprintf(f, "\n],%s\n", text + 1);
-	json_decref(head);
+	else if (!strcmp(rows->out->format, "json"))
+		json_rows_end(f, input_head(rows->in, more));
 }
 
 static int rows_loop(struct rows *rows, struct batch *batch)

@@ -6,6 +6,7 @@
 #include "base/decimal.h"
 #include "base/units.h"
 #include "event/event.h"
+#include "output/json_rows.h"
 #include "output/samples/samples_output.h"
 
 const char *sample_timestamp(uint64_t ns, char *buf, size_t size)
@@ -21,13 +22,11 @@ const char *sample_ms(double ns, char *buf, size_t size)
 	return decimal_print(ns / 1e6, 3, buf, size);
 }
 
-static const char rows_begin[] = "{\"rows\":[";
-
 void row_sink_add(struct row_sink *sink, json_t *row)
 {
 	if (!sink->nr)
-		fputs(rows_begin, sink->out);
-	fputs(sink->nr++ ? ",\n" : "\n", sink->out);
+		json_rows_begin(sink->out);
+	json_rows_next(sink->out, sink->nr++);
 	if (row)
 		json_dumpf(row, sink->out, JSON_COMPACT);
 	json_decref(row);
@@ -35,13 +34,9 @@ void row_sink_add(struct row_sink *sink, json_t *row)
 
 void row_sink_end(struct row_sink *sink, json_t *head)
 {
-	char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
-
 	if (!sink->nr)
-		fputs(rows_begin, sink->out);
-	fprintf(sink->out, "\n]%s%s\n", text ? "," : "", text ? text + 1 : "}");
-	free(text);
-	json_decref(head);
+		json_rows_begin(sink->out);
+	json_rows_end(sink->out, head);
 }
 
 json_t *text_json(const char *text)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+
+#include "output/escape.h"
+
+void put_markup(FILE *f, const char *text)
+{
+	for (; *text; text++)
+		switch (*text) {
+		case '<':
+			fputs("&lt;", f);
+			break;
+		case '>':
+			fputs("&gt;", f);
+			break;
+		case '&':
+			fputs("&amp;", f);
+			break;
+		case '"':
+			fputs("&quot;", f);
+			break;
+		default:
+			fputc(*text, f);
+		}
+}
+
+void put_json(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (*p == '"' || *p == '\\')
+			fprintf(f, "\\%c", *p);
+		else if (*p < 0x20)
+			fprintf(f, "\\u%04x", *p);
+		else
+			fputc(*p, f);
+	fputc('"', f);
+}
+
+void put_csv_quoted(FILE *f, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', f);
+		fputc(*text, f);
+	}
+}
+
+void put_csv(FILE *f, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, f);
+		return;
+	}
+	fputc('"', f);
+	put_csv_quoted(f, text);
+	fputc('"', f);
+}

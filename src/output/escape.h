@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text from outside in each kind of file. For a terminal see text_neutralise() (event/event.h), which every name goes
+ * through when it is read: what arrives here is valid UTF-8 without control characters, and is still escaped fully.
+ */
+#ifndef HOSTRACE_ESCAPE_H
+#define HOSTRACE_ESCAPE_H
+
+#include <stdio.h>
+
+/* Between tags and in attributes of SVG and HTML. */
+void put_markup(FILE *f, const char *text);
+
+/* A JSON string with its quotes. */
+void put_json(FILE *f, const char *text);
+
+/* A cell of CSV (RFC 4180), quoted only where it must be; the inside of a cell that the caller quotes. */
+void put_csv(FILE *f, const char *text);
+void put_csv_quoted(FILE *f, const char *text);
+
+#endif
