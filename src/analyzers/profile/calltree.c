@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "analyzers/profile/calltree.h"
+#include "base/array.h"
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/units.h"
 
 enum { NONE = UINT32_MAX, DEPTH_MAX = 512 /* levels that are drawn */ };
@@ -19,10 +21,14 @@ struct node {
 	double time_ns;
 };
 
-/* Open-addressed hash of numbers into an array; what equality means is the caller's. */
-struct index {
-	uint32_t *slot; /* number + 1, 0: empty */
-	uint32_t mask, nr;
+struct known_text {
+	char *text; /* of `frame` */
+	uint32_t frame;
+};
+
+struct known_step {
+	uint64_t key; /* parent and frame */
+	uint32_t node;
 };
 
 struct calltree {
@@ -30,73 +36,20 @@ struct calltree {
 	uint32_t nr_nodes;
 	char **frame;
 	uint32_t nr_frames;
-	struct index by_text, by_step;
+	struct hash_table by_text, by_step;
 	uint32_t *root;
 	unsigned int nr_roots;
 	struct calltree_options opt;
 };
 
-static int index_init(struct index *x)
-{
-	x->mask = 1023;
-	x->nr = 0;
-	x->slot = calloc(x->mask + 1u, sizeof(*x->slot));
-	return x->slot ? 0 : fail(-ENOMEM, "out of memory");
-}
-
-static uint32_t text_hash(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3ull;
-	return (uint32_t)(h ^ h >> 32);
-}
-
-static uint32_t step_hash(uint32_t parent, uint32_t frame)
-{
-	uint64_t h = ((uint64_t)parent << 32 | frame) * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(h >> 32);
-}
-
-/* Makes room for one more; `hash` tells where a number belongs. */
-static int index_room(struct index *x, const struct calltree *t,
-		      uint32_t (*hash)(const struct calltree *, uint32_t))
-{
-	if (++x->nr * 2 <= x->mask)
-		return 0;
-	struct index bigger = {.mask = x->mask * 2 + 1, .nr = x->nr};
-
-	bigger.slot = calloc(bigger.mask + 1u, sizeof(*bigger.slot));
-	if (!bigger.slot)
-		return fail(-ENOMEM, "out of memory");
-	for (uint32_t i = 0; i <= x->mask; i++) {
-		if (!x->slot[i])
-			continue;
-		uint32_t h = hash(t, x->slot[i] - 1);
-
-		while (bigger.slot[h & bigger.mask])
-			h++;
-		bigger.slot[h & bigger.mask] = x->slot[i];
-	}
-	free(x->slot);
-	*x = bigger;
-	return 0;
-}
-
 int calltree_open(struct calltree **ret)
 {
 	_cleanup_(calltree_cleanup_) struct calltree *t = calloc(1, sizeof(*t));
-	int err;
 
 	if (!t)
 		return fail(-ENOMEM, "out of memory");
-	err = index_init(&t->by_text);
-	if (!err)
-		err = index_init(&t->by_step);
-	if (err)
-		return err;
+	t->by_text = HASH_TABLE_OF_TEXTS(struct known_text, CALLTREE_FRAMES_MAX);
+	t->by_step = HASH_TABLE(struct known_step, 1, CALLTREE_NODES_MAX);
 	*ret = take_ptr(t);
 	return 0;
 }
@@ -110,62 +63,36 @@ void calltree_close(struct calltree *t)
 	free(t->frame);
 	free(t->node);
 	free(t->root);
-	free(t->by_text.slot);
-	free(t->by_step.slot);
+	hash_deinit(&t->by_text);
+	hash_deinit(&t->by_step);
 	free(t);
 }
 
-/* Grows an array to hold nr + 1: the capacity is a power of two, at least 256. */
-static int array_room(void *array, uint32_t nr, uint32_t max, size_t size)
-{
-	void *old, *more;
-
-	if (nr == max)
-		return fail(-E2BIG, "a profile of more than %u nodes", max);
-	if (nr && (nr < 256 || nr & (nr - 1)))
-		return 0;
-	memcpy(&old, array, sizeof(old));
-	more = realloc(old, (nr ? 2ull * nr : 256) * size);
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	memcpy(array, &more, sizeof(more));
-	return 0;
-}
-
-static uint32_t hash_of_frame(const struct calltree *t, uint32_t i)
-{
-	return text_hash(t->frame[i]);
-}
-
-static uint32_t hash_of_node(const struct calltree *t, uint32_t i)
-{
-	return step_hash(t->node[i].parent, t->node[i].frame);
-}
+/* Makes room for element `nr`, which must be below max. */
+#define bounded_room(array, nr, max) \
+	((nr) == (max) ? fail(-E2BIG, "a profile of more than %u nodes", (max)) \
+		       : array_room(array, nr))
 
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 {
-	uint32_t h = text_hash(text);
-
-	for (;; h++) {
-		uint32_t slot = t->by_text.slot[h & t->by_text.mask];
-
-		if (!slot)
-			break;
-		if (!strcmp(t->frame[slot - 1], text)) {
-			*ret = slot - 1;
-			return 0;
-		}
-	}
-	int err = array_room(&t->frame, t->nr_frames, CALLTREE_FRAMES_MAX, sizeof(*t->frame));
+	struct known_text *known = hash_find_text(&t->by_text, text);
+	int err = known ? 0 : bounded_room(t->frame, t->nr_frames, CALLTREE_FRAMES_MAX);
 
 	if (err)
 		return err;
-	t->frame[t->nr_frames] = strdup(text);
-	if (!t->frame[t->nr_frames])
-		return fail(-ENOMEM, "out of memory");
-	t->by_text.slot[h & t->by_text.mask] = ++t->nr_frames;
-	*ret = t->nr_frames - 1;
-	return index_room(&t->by_text, t, hash_of_frame);
+	if (!known) {
+		char *copy = strdup(text);
+
+		known = copy ? hash_add_text(&t->by_text, copy, NULL) : NULL;
+		if (!known) {
+			free(copy);
+			return fail(-ENOMEM, "out of memory");
+		}
+		known->frame = t->nr_frames;
+		t->frame[t->nr_frames++] = copy;
+	}
+	*ret = known->frame;
+	return 0;
 }
 
 const char *calltree_frame_text(const struct calltree *t, uint32_t frame)
@@ -175,7 +102,7 @@ const char *calltree_frame_text(const struct calltree *t, uint32_t frame)
 
 static int node_new(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	int err = array_room(&t->node, t->nr_nodes, CALLTREE_NODES_MAX, sizeof(*t->node));
+	int err = bounded_room(t->node, t->nr_nodes, CALLTREE_NODES_MAX);
 
 	if (err)
 		return err;
@@ -206,7 +133,7 @@ int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node)
 	int err = calltree_frame(t, label, &frame);
 
 	if (!err)
-		err = array_room(&t->root, t->nr_roots, CALLTREE_FRAMES_MAX, sizeof(*t->root));
+		err = bounded_room(t->root, t->nr_roots, CALLTREE_FRAMES_MAX);
 	if (!err)
 		err = node_new(t, NONE, frame, ret_node);
 	if (!err)
@@ -216,24 +143,22 @@ int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node)
 
 static int step(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	uint32_t h = step_hash(parent, frame);
+	uint64_t key = (uint64_t)parent << 32 | frame;
+	struct known_step *known = hash_find_u64(&t->by_step, key);
 
-	for (;; h++) {
-		uint32_t slot = t->by_step.slot[h & t->by_step.mask];
-
-		if (!slot)
-			break;
-		if (t->node[slot - 1].parent == parent && t->node[slot - 1].frame == frame) {
-			*ret = slot - 1;
-			return 0;
-		}
+	if (known) {
+		*ret = known->node;
+		return 0;
 	}
 	int err = node_new(t, parent, frame, ret);
 
 	if (err)
 		return err;
-	t->by_step.slot[h & t->by_step.mask] = *ret + 1;
-	return index_room(&t->by_step, t, hash_of_node);
+	known = hash_add_u64(&t->by_step, key, NULL);
+	if (!known)
+		return fail(-ENOMEM, "out of memory");
+	known->node = *ret;
+	return 0;
 }
 
 int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr,

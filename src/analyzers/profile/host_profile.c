@@ -6,6 +6,7 @@
 #include "analyzers/profile/host_profile.h"
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/exit_reason.h"
 
 enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
@@ -13,7 +14,7 @@ enum { WHERE_GUEST, WHERE_KERNEL };
 enum { FRAMES = 15 };
 
 struct group {
-	uint64_t key;
+	uint64_t key[3]; /* pid and vCPU, tid, reason: 0 if it is not grouped by */
 	uint32_t root;
 };
 
@@ -28,10 +29,10 @@ struct hit {
 
 /* An exit whose end has not come. */
 struct pending {
+	uint64_t tid; /* of the vCPU thread */
 	uint64_t rip, since_ns, reason_key;
 	char reason[48];
 	struct event ev; /* who it was; its data is gone */
-	bool open;
 };
 
 struct profile {
@@ -41,13 +42,12 @@ struct profile {
 	struct symbols *symbols;
 	struct frames *frames;
 	struct calltree *tree;
-	struct group group[HOST_GROUPS_MAX];
-	uint32_t nr_groups;
-	struct pending *pending; /* by vCPU thread, hashed; collisions lose an exit */
+	struct hash_table groups;
+	struct hash_table pending;
 	uint64_t hits;
 };
 
-enum { PENDING = 1 << 14, LATE_NS = 1000000 };
+enum { PENDING_MAX = 1 << 16, LATE_NS = 1000000 };
 
 bool host_profile_wants(const char *event, void *arg)
 {
@@ -153,7 +153,8 @@ static void profile_deinit(struct profile *p)
 	calltree_close(p->tree);
 	sample_trace_deinit(&p->trace);
 	sample_stacks_close(p->stacks);
-	free(p->pending);
+	hash_deinit(&p->groups);
+	hash_deinit(&p->pending);
 	free(p);
 }
 
@@ -163,9 +164,8 @@ static int profile_init(struct profile *p, const struct reader *r)
 
 	if (!err)
 		err = sample_stacks_open(&p->stacks);
-	p->pending = calloc(PENDING, sizeof(*p->pending));
-	if (!err && !p->pending)
-		err = fail(-ENOMEM, "out of memory");
+	p->groups = HASH_TABLE(struct group, 3, HOST_GROUPS_MAX);
+	p->pending = HASH_TABLE(struct pending, 1, PENDING_MAX);
 	if (err)
 		return err;
 	err = symbols_open(&p->trace, &p->opt->symbols, &p->symbols);
@@ -201,27 +201,21 @@ static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 {
 	const struct host_profile_options *opt = p->opt;
-	uint64_t key = 0;
+	const uint64_t key[3] = {
+		opt->by_vcpu ? (uint64_t)h->ev->pid << 16 | h->ev->vcpu : 0,
+		opt->by_tid ? h->ev->tid : 0,
+		opt->by_reason ? h->reason_key : 0,
+	};
+	bool first;
+	struct group *g = hash_add_words(&p->groups, key, &first);
+	int err = 0;
 
-	if (opt->by_vcpu)
-		key = ((uint64_t)h->ev->pid << 16 | h->ev->vcpu) * 0x9e3779b97f4a7c15ull;
-	if (opt->by_tid)
-		key = (key ^ h->ev->tid) * 0x9e3779b97f4a7c15ull;
-	if (opt->by_reason)
-		key = (key ^ h->reason_key) * 0x9e3779b97f4a7c15ull;
-	for (uint32_t i = 0; i < p->nr_groups; i++)
-		if (p->group[i].key == key) {
-			*ret = p->group[i].root;
-			return 0;
-		}
-	if (p->nr_groups == HOST_GROUPS_MAX)
+	if (!g)
 		return fail(-E2BIG, "more than %d groups", HOST_GROUPS_MAX);
-	int err = calltree_root(p->tree, "All", ret);
-
-	if (!err)
-		err = group_title(p, h, *ret);
-	p->group[p->nr_groups++] = (struct group){key, *ret};
-	return err;
+	if (first)
+		err = calltree_root(p->tree, "All", &g->root);
+	*ret = g->root;
+	return first && !err ? group_title(p, h, *ret) : err;
 }
 
 /* Addresses in backtraces are return addresses; an instruction pointer is none, so 1 is added. */
@@ -231,7 +225,7 @@ static int add(struct profile *p, const struct hit *h)
 	struct sample s = {0};
 	const uint32_t *path;
 	unsigned int nr = 0;
-	uint32_t id, root, node;
+	uint32_t id, root = 0, node;
 	int r;
 
 	address[nr++] = h->rip ? h->rip + 1 : sample_name_address(p->stacks, "(not known)") + 1;
@@ -259,10 +253,10 @@ static int add_clock(struct profile *p, const struct event *ev)
 	struct hit h = {.ev = ev, .rip = event_value(ev, "rip")};
 	uint64_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
 	const struct field *first = event_field(ev->type, "frame0");
-	const struct pending *x = &p->pending[ev->tid % PENDING];
+	const struct pending *x = hash_find_u64(&p->pending, ev->tid);
 
 	/* On VMX it is read when kvm_exit asks for it, which is before the interrupt is handled. */
-	if (!h.rip && x->open && ev->time_ns - x->since_ns < LATE_NS)
+	if (!h.rip && x && ev->time_ns - x->since_ns < LATE_NS)
 		h.rip = x->rip;
 	if (event_value(ev, "where") != wanted || (wanted == WHERE_KERNEL && !h.rip))
 		return 0;
@@ -280,11 +274,13 @@ static int add_clock(struct profile *p, const struct event *ev)
 
 static void exit_begin(struct profile *p, const struct event *ev)
 {
-	struct pending *x = &p->pending[ev->tid % PENDING];
+	struct pending *x = hash_add_u64(&p->pending, ev->tid, NULL);
 	const struct field *reason = event_field(ev->type, "reason");
 	uint64_t isa = event_value(ev, "isa"), number = event_value(ev, "reason");
 
-	*x = (struct pending){.open = true, .rip = event_value(ev, "rip"),
+	if (!x)
+		return; /* counted by the table */
+	*x = (struct pending){.tid = ev->tid, .rip = event_value(ev, "rip"),
 			      .since_ns = ev->time_ns, .ev = *ev};
 	x->reason_key = isa << 32 | number;
 	if (reason)
@@ -294,25 +290,34 @@ static void exit_begin(struct profile *p, const struct event *ev)
 /* An exit that is followed by no entry is still one. */
 static int exit_end(struct profile *p, struct pending *x, const struct event *ev)
 {
+	int err;
 	struct hit h = {.ev = &x->ev,
 			.rip = x->rip,
 			.reason = x->reason,
 			.reason_key = x->reason_key};
 
-	if (!x->open)
-		return 0;
-	x->open = false;
 	h.time_ns = ev && ev->type->id == EV_kvm_entry ? (double)(ev->time_ns - x->since_ns) : 0;
-	return add(p, &h);
+	err = add(p, &h);
+	hash_remove(&p->pending, x);
+	return err;
 }
 
 static int add_causes(struct profile *p, const struct event *ev)
 {
-	int err = exit_end(p, &p->pending[ev->tid % PENDING], ev);
+	struct pending *x = hash_find_u64(&p->pending, ev->tid);
+	int err = x ? exit_end(p, x, ev) : 0;
 
 	if (!err && ev->type->id == EV_kvm_exit)
 		exit_begin(p, ev);
 	return err;
+}
+
+static void pending_drop(struct profile *p, uint32_t tid)
+{
+	struct pending *x = hash_find_u64(&p->pending, tid);
+
+	if (x)
+		hash_remove(&p->pending, x);
 }
 
 static int add_event(void *profile, const struct event *ev)
@@ -327,7 +332,7 @@ static int add_event(void *profile, const struct event *ev)
 		if (is_exit)
 			exit_begin(p, ev);
 		else if (ev->type->id == EV_kvm_entry)
-			p->pending[ev->tid % PENDING].open = false;
+			pending_drop(p, ev->tid);
 		return ev->type->id == EV_guest_sample || ev->type->id == EV_guest_stack
 			       ? add_clock(p, ev)
 			       : 0;
@@ -349,13 +354,35 @@ static int add_event(void *profile, const struct event *ev)
 	}
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* In the order of thread ids, so that equal call paths have a fixed order. */
+static int pending_end(struct profile *p)
+{
+	uint32_t nr = p->pending.nr, i = 0;
+	_cleanup_free_ uint64_t *tid = calloc(nr + 1u, sizeof(*tid));
+	const struct pending *x;
+	int err = tid ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (uint32_t at = 0; !err && (x = hash_next(&p->pending, &at));)
+		tid[i++] = x->tid;
+	if (!err)
+		qsort(tid, nr, sizeof(*tid), by_number);
+	for (i = 0; i < nr && !err; i++)
+		err = exit_end(p, hash_find_u64(&p->pending, tid[i]), NULL);
+	return err;
+}
+
 static int fold(struct profile *p, struct reader *r)
 {
 	int err = reader_each(r, add_event, p);
 
-	for (unsigned int i = 0; i < PENDING && !err && p->opt->of == HOST_CAUSES; i++)
-		err = exit_end(p, &p->pending[i], NULL);
-	return err;
+	return !err && p->opt->of == HOST_CAUSES ? pending_end(p) : err;
 }
 
 int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
@@ -371,6 +398,10 @@ int host_profile(struct reader *r, const struct host_profile_options *opt, struc
 	if (!err)
 		err = fold(p, r);
 	*ret_hits = p->hits;
+	if (p->pending.refused)
+		trace_info_caveat(&r->info,
+				  "%" PRIu64 " exits are missing: more than %d vCPU threads",
+				  p->pending.refused, PENDING_MAX);
 	if (!err) {
 		calltree_finish(p->tree, &opt->tree);
 		*ret = take_ptr(p->tree);

@@ -12,6 +12,7 @@
 #include "analyzers/profile/memory_tree.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 enum { ALLOCATIONS_MAX = 16 << 20 };
 
@@ -20,6 +21,11 @@ struct allocation {
 	const uint32_t *frames; /* of the call path, innermost first */
 	uint32_t nr_frames, next; /* next: the buffer's next allocation, or MEMORY_NONE */
 	uint32_t last;		  /* of a buffer's first: its last one */
+};
+
+struct known_buffer {
+	uint64_t address;
+	uint32_t first; /* its first allocation */
 };
 
 /* Where a tracepoint's arguments have buf, align, alloc_len, req_len. */
@@ -35,7 +41,8 @@ struct memory_profile {
 	struct frames *frames;
 	struct calltree *texts; /* only its frame texts are used */
 	struct allocation *allocation;
-	uint32_t nr, *slot, slots_mask; /* slot: buffer -> its first allocation + 1 */
+	uint32_t nr;
+	struct hash_table buffers;
 	uint32_t *first, nr_buffers;
 	struct memory_tree tree;
 	struct places *places;
@@ -161,34 +168,6 @@ static int path_of(struct memory_profile *m, const struct sample *s, struct allo
 	return r < 0 ? r : 0;
 }
 
-static uint32_t *slot_of(const struct memory_profile *m, uint32_t *slot, uint32_t mask,
-			 uint64_t buffer)
-{
-	uint32_t h = (uint32_t)((buffer * 0x9e3779b97f4a7c15ull) >> 36);
-
-	while (slot[h & mask] && m->allocation[slot[h & mask] - 1].buffer != buffer)
-		h++;
-	return &slot[h & mask];
-}
-
-static int slots_room(struct memory_profile *m)
-{
-	uint32_t mask = m->slots_mask ? m->slots_mask * 2 + 1 : 4095;
-
-	if (m->slots_mask && m->nr_buffers * 2 < m->slots_mask)
-		return 0;
-	uint32_t *slot = calloc(mask + 1u, sizeof(*slot));
-
-	if (!slot)
-		return fail(-ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < m->nr_buffers; i++)
-		*slot_of(m, slot, mask, m->allocation[m->first[i]].buffer) = m->first[i] + 1;
-	free(m->slot);
-	m->slot = slot;
-	m->slots_mask = mask;
-	return 0;
-}
-
 static int list_room(struct memory_profile *m)
 {
 	int err;
@@ -209,23 +188,25 @@ static int allocation_add(struct memory_profile *m, const struct sample *s)
 		err = path_of(m, s, &a);
 	if (!err)
 		err = list_room(m);
-	if (!err)
-		err = slots_room(m);
 	if (err)
 		return err;
-	uint32_t number = m->nr++, *slot;
+	bool is_first;
+	struct known_buffer *b = hash_add_u64(&m->buffers, a.buffer, &is_first);
+
+	if (!b)
+		return fail(-ENOMEM, "out of memory");
+	uint32_t number = m->nr++;
 
 	a.last = number;
 	m->allocation[number] = a;
-	slot = slot_of(m, m->slot, m->slots_mask, a.buffer);
-	if (*slot) {
-		struct allocation *first = &m->allocation[*slot - 1];
+	if (is_first) {
+		b->first = number;
+		m->first[m->nr_buffers++] = number;
+	} else {
+		struct allocation *first = &m->allocation[b->first];
 
 		m->allocation[first->last].next = number;
 		first->last = number;
-	} else {
-		*slot = number + 1;
-		m->first[m->nr_buffers++] = number;
 	}
 	return 0;
 }
@@ -246,6 +227,8 @@ static int memory_open(struct memory_profile *m)
 {
 	struct sample_trace *t = m->trace;
 	int err = symbols_open(t, &m->opt->symbols, &m->symbols);
+
+	m->buffers = HASH_TABLE(struct known_buffer, 1, ALLOCATIONS_MAX);
 
 	struct frames_options frames = m->opt->frames;
 
@@ -290,7 +273,7 @@ void memory_profile_close(struct memory_profile *m)
 	calltree_close(m->texts);
 	memory_tree_close(&m->tree);
 	free(m->allocation);
-	free(m->slot);
+	hash_deinit(&m->buffers);
 	free(m->places);
 	free(m->first);
 	free(m->allocator);

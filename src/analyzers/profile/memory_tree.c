@@ -5,6 +5,7 @@
 #include "analyzers/profile/memory_tree.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 enum { NODES_MAX = 4 << 20 };
 
@@ -18,45 +19,21 @@ static uint64_t value_of(const struct memory_node *n)
 	return n->is_frame ? n->frames[0] : n->value;
 }
 
-static uint32_t *slot_of(const struct memory_tree *t, uint32_t parent_id, uint64_t value)
+struct known_child {
+	uint64_t key[2]; /* the parent's id, and what value_of() says */
+	uint32_t node;	 /* 0: new, as the root is not a child */
+};
+
+static struct known_child *child_add(struct memory_tree *t, const struct memory_node *n)
 {
-	uint64_t key = value * 0x9e3779b97f4a7c15ull + parent_id;
-	uint32_t h = (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> 32), i;
-
-	while ((i = t->slot[h & t->mask])) {
-		const struct memory_node *n = &t->node[i - 1];
-
-		if (n->parent_id == parent_id && value_of(n) == value)
-			break;
-		h++;
-	}
-	return &t->slot[h & t->mask];
+	return hash_add_words(&t->children, (uint64_t[]){n->parent_id, value_of(n)}, NULL);
 }
 
-static int slots_room(struct memory_tree *t)
-{
-	uint32_t mask = t->mask ? t->mask * 4 + 3 : 16383;
-
-	if (t->mask && t->nr_nodes * 2 < t->mask)
-		return 0;
-	free(t->slot);
-	t->slot = calloc(mask + 1u, sizeof(*t->slot));
-	if (!t->slot)
-		return fail(-ENOMEM, "out of memory");
-	t->mask = mask;
-	for (uint32_t i = 1; i < t->nr_nodes; i++) /* the root is nobody's child */
-		*slot_of(t, t->node[i].parent_id, value_of(&t->node[i])) = i + 1;
-	return 0;
-}
-
-/* A place for one more node, in both tables. */
 static int node_room(struct memory_tree *t)
 {
 	if (t->nr_nodes == NODES_MAX)
 		return fail(-E2BIG, "more than %d groups and call paths", NODES_MAX);
-	if (array_room(t->node, t->nr_nodes))
-		return -ENOMEM;
-	return slots_room(t);
+	return array_room(t->node, t->nr_nodes);
 }
 
 static uint32_t node_new(struct memory_tree *t, const struct memory_node *like)
@@ -73,18 +50,19 @@ static uint32_t node_new(struct memory_tree *t, const struct memory_node *like)
 static int child_of(struct memory_tree *t, uint32_t parent, struct memory_node like, uint32_t *ret)
 {
 	int err = node_room(t);
-	uint32_t *slot;
+	struct known_child *known;
 
 	if (err)
 		return err;
 	like.parent_id = t->node[parent].id;
-	slot = slot_of(t, like.parent_id, value_of(&like));
-	if (*slot) {
-		*ret = *slot - 1;
+	known = child_add(t, &like);
+	if (!known)
+		return fail(-ENOMEM, "out of memory");
+	if (known->node) {
+		*ret = known->node;
 		return 0;
 	}
-	*ret = node_new(t, &like);
-	*slot = *ret + 1;
+	*ret = known->node = node_new(t, &like);
 	struct memory_node *p = &t->node[parent];
 
 	if (p->child == MEMORY_NONE)
@@ -117,7 +95,11 @@ static int split(struct memory_tree *t, uint32_t number, uint32_t keep)
 	n->nr_frames = keep;
 	n->child = n->last_child = low;
 	n->nr_children = 1;
-	*slot_of(t, id, value_of(l)) = low + 1;
+	struct known_child *known = child_add(t, l);
+
+	if (!known)
+		return fail(-ENOMEM, "out of memory");
+	known->node = low;
 	return 0;
 }
 
@@ -293,6 +275,7 @@ int memory_tree_open(struct memory_tree *t)
 {
 	int err = node_room(t);
 
+	t->children = HASH_TABLE(struct known_child, 2, NODES_MAX);
 	if (!err)
 		node_new(t, &(struct memory_node){0});
 	return err;
@@ -301,5 +284,5 @@ int memory_tree_open(struct memory_tree *t)
 void memory_tree_close(struct memory_tree *t)
 {
 	free(t->node);
-	free(t->slot);
+	hash_deinit(&t->children);
 }

@@ -11,6 +11,7 @@
 #define HOSTRACE_MEMORY_TREE_H
 
 #include "analyzers/profile/memory.h"
+#include "base/hash.h"
 
 enum { MEMORY_NONE = UINT32_MAX, ALLOCATORS = 5 };
 
@@ -44,7 +45,7 @@ struct memory_tree {
 	const struct calltree *texts; /* only its frame texts are used */
 	struct memory_node *node;     /* the root is the first */
 	uint32_t nr_nodes;
-	uint32_t *slot, mask; /* (parent, value or first frame) -> node + 1 */
+	struct hash_table children; /* by parent's id and value or first frame */
 };
 
 /* Makes the root. 0 or -ENOMEM, as the others, or -E2BIG beyond 4 Mi nodes. */

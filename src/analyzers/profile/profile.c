@@ -7,9 +7,10 @@
 #include "analyzers/profile/profile.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/event.h"
 
-enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
+enum { GROUPS_MAX = 65536, LEAVES_MAX = 1 << 20, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
 
 struct group {
 	uint64_t id;
@@ -24,11 +25,20 @@ struct profile {
 	struct frames *frames;
 	struct calltree *tree;
 	struct group *group;
-	uint32_t nr_groups, *leaf; /* leaf: last node of (backtrace, group), direct-mapped */
-	uint64_t *leaf_key;
+	uint32_t nr_groups;
+	struct hash_table group_by_id, leaves;
 };
 
-enum { LEAVES = 1 << 14 };
+struct known_group {
+	uint64_t id;
+	uint32_t index;
+};
+
+/* The last node of a backtrace in a group, so that most samples need no walk along their path. */
+struct leaf {
+	uint64_t key; /* group and backtrace */
+	uint32_t node;
+};
 
 static void profile_deinit(struct profile *p)
 {
@@ -36,8 +46,8 @@ static void profile_deinit(struct profile *p)
 	symbols_close(p->symbols);
 	calltree_close(p->tree);
 	free(p->group);
-	free(p->leaf);
-	free(p->leaf_key);
+	hash_deinit(&p->group_by_id);
+	hash_deinit(&p->leaves);
 }
 
 static int profile_init(struct profile *p, struct sample_trace *t,
@@ -46,10 +56,8 @@ static int profile_init(struct profile *p, struct sample_trace *t,
 	int err;
 
 	*p = (struct profile){.trace = t, .opt = opt};
-	p->leaf = calloc(LEAVES, sizeof(*p->leaf));
-	p->leaf_key = calloc(LEAVES, sizeof(*p->leaf_key));
-	if (!p->leaf || !p->leaf_key)
-		return fail(-ENOMEM, "out of memory");
+	p->group_by_id = HASH_TABLE(struct known_group, 1, GROUPS_MAX);
+	p->leaves = HASH_TABLE(struct leaf, 1, LEAVES_MAX);
 	err = symbols_open(t, &opt->symbols, &p->symbols);
 	if (!err)
 		err = calltree_open(&p->tree);
@@ -58,31 +66,39 @@ static int profile_init(struct profile *p, struct sample_trace *t,
 	return err;
 }
 
+static int group_new(struct profile *p, uint64_t id)
+{
+	uint32_t i = p->nr_groups;
+	struct known_group *known;
+
+	if (i == GROUPS_MAX)
+		return fail(-E2BIG, "more than %d groups", GROUPS_MAX);
+	if (array_room(p->group, i))
+		return -ENOMEM;
+	known = hash_add_u64(&p->group_by_id, id, NULL);
+	if (!known)
+		return fail(-ENOMEM, "out of memory");
+	known->index = i;
+	p->group[i] = (struct group){.id = id};
+	p->nr_groups++;
+	return calltree_root(p->tree, "All", &p->group[i].root);
+}
+
 /* The group of a sample; made when its first sample comes. */
 static int group_of(struct profile *p, const struct sample *s, uint32_t *ret)
 {
 	uint64_t id = p->opt->group == PROFILE_GROUP_THREAD ? s->thread
 		      : p->opt->group == PROFILE_GROUP_CPU  ? s->cpu
 							    : 0;
-	uint32_t i = 0;
+	const struct known_group *known = hash_find_u64(&p->group_by_id, id);
+	int err = 0;
 
-	while (i < p->nr_groups && p->group[i].id != id)
-		i++;
-	*ret = i;
-	if (i == p->nr_groups) {
-		if (i == GROUPS_MAX)
-			return fail(-E2BIG, "more than %d groups", GROUPS_MAX);
-		if (array_room(p->group, i))
-			return -ENOMEM;
-		p->group[i] = (struct group){.id = id};
-		p->nr_groups++;
-		int err = calltree_root(p->tree, "All", &p->group[i].root);
-
-		if (err)
-			return err;
-	}
-	memcpy(p->group[i].name, s->thread_name, sizeof(p->group[i].name));
-	return 0;
+	*ret = known ? known->index : p->nr_groups;
+	if (!known)
+		err = group_new(p, id);
+	if (!err)
+		memcpy(p->group[*ret].name, s->thread_name, sizeof(p->group[*ret].name));
+	return err;
 }
 
 /* Adds a weight to the sample's path. */
@@ -98,16 +114,19 @@ static int add(struct profile *p, const struct sample *s, double time_ns)
 	r = group_of(p, s, &group);
 	if (r)
 		return r;
-	uint64_t key = ((uint64_t)group << 32 | id) + 1;
-	uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 50) % LEAVES;
+	uint64_t key = (uint64_t)group << 32 | id;
+	struct leaf *leaf = hash_find_u64(&p->leaves, key);
+	uint32_t node = leaf ? leaf->node : 0;
 
-	if (p->leaf_key[at] != key) {
-		r = calltree_path(p->tree, p->group[group].root, path, nr, &p->leaf[at]);
+	if (!leaf) {
+		r = calltree_path(p->tree, p->group[group].root, path, nr, &node);
 		if (r)
 			return r;
-		p->leaf_key[at] = key;
+		leaf = hash_add_u64(&p->leaves, key, NULL);
+		if (leaf) /* else its path is walked again */
+			leaf->node = node;
 	}
-	calltree_weigh(p->tree, p->leaf[at], 1, time_ns);
+	calltree_weigh(p->tree, node, 1, time_ns);
 	return 0;
 }
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "analyzers/profile/sample_pairs.h"
+#include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 enum {
 	OPEN_MAX = 1 << 20,
@@ -19,8 +21,6 @@ struct timed_name {
 };
 
 struct open_entry {
-	uint64_t id;	/* thread or CPU */
-	uint32_t base;	/* with id: the key */
 	uint32_t below; /* index + 1 of the entry that it is nested in; 0: none */
 	uint64_t order; /* begins so far */
 	struct sample_pair timed;
@@ -28,15 +28,20 @@ struct open_entry {
 	bool used;
 };
 
+struct innermost {
+	uint64_t key[2]; /* id and base */
+	uint32_t index;	 /* of the innermost open entry; the others are reached through `below` */
+};
+
 struct sample_pairs {
 	const struct sample_trace *trace;
 	bool compat;
 	struct timed_name *names; /* by tracepoint index */
 	bool *timed;		  /* by base: an end of it is known */
-	uint64_t *earliest_ns;	  /* by CPU: its first stamp, 0 if none yet */
+	uint64_t *earliest_ns;	  /* by CPU: its first timestamp, 0 if none yet */
 	struct open_entry *open;
-	uint32_t *slots; /* hash of (id, base) -> index + 1 of the innermost open entry */
-	uint32_t nr_open, free_list, slots_mask;
+	struct hash_table innermost;
+	uint32_t nr_open, free_list;
 	uint64_t order, last_ns;
 	uint32_t *rest, nr_rest, at_rest;
 	uint8_t *handed; /* arguments of the pair handed out last, see open_entry.args */
@@ -122,12 +127,11 @@ int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_p
 		return fail(-ENOMEM, "out of memory");
 	p->trace = t;
 	p->compat = compat;
-	p->slots_mask = 4095;
+	p->innermost = HASH_TABLE(struct innermost, 2, OPEN_MAX);
 	p->names = calloc(nr, sizeof(*p->names));
 	p->timed = calloc(nr, sizeof(*p->timed));
 	p->earliest_ns = calloc(CPUS_MAX, sizeof(*p->earliest_ns));
-	p->slots = calloc(p->slots_mask + 1u, sizeof(*p->slots));
-	if (!p->names || !p->timed || !p->earliest_ns || !p->slots)
+	if (!p->names || !p->timed || !p->earliest_ns)
 		return fail(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < t->nr_types; i++)
 		name_init(p, i);
@@ -147,75 +151,12 @@ void sample_pairs_close(struct sample_pairs *p)
 			free(p->open[i].args);
 	free(p->handed);
 	free(p->open);
-	free(p->slots);
+	hash_deinit(&p->innermost);
 	free(p->rest);
 	free(p);
 }
 
 /* ---- the table of open entries ---- */
-
-static uint32_t hash(uint64_t id, uint32_t base)
-{
-	return (uint32_t)(((id ^ base) * 0x9e3779b97f4a7c15ull + base) >> 33);
-}
-
-/* Entries are chained through `slots`, linear probing; removed ones leave a tombstone (~0). */
-enum { TOMBSTONE = UINT32_MAX };
-
-static uint32_t *slot_find(struct sample_pairs *p, uint64_t id, uint32_t base)
-{
-	for (uint32_t h = hash(id, base), n = 0; n <= p->slots_mask; h++, n++) {
-		uint32_t *slot = &p->slots[h & p->slots_mask];
-
-		if (!*slot)
-			return NULL;
-		if (*slot != TOMBSTONE && p->open[*slot - 1].id == id &&
-		    p->open[*slot - 1].base == base)
-			return slot;
-	}
-	return NULL;
-}
-
-static void slot_put(struct sample_pairs *p, uint32_t index)
-{
-	uint32_t h = hash(p->open[index].id, p->open[index].base);
-
-	while (p->slots[h & p->slots_mask] && p->slots[h & p->slots_mask] != TOMBSTONE)
-		h++;
-	p->slots[h & p->slots_mask] = index + 1;
-}
-
-static bool is_innermost(const struct sample_pairs *p, uint32_t index)
-{
-	for (uint32_t i = 0; i < p->nr_open; i++)
-		if (p->open[i].used && p->open[i].below == index + 1)
-			return false;
-	return true;
-}
-
-/* Doubles the entries and the hash table; nested entries stay reachable through `below` only. */
-static int grow(struct sample_pairs *p, uint32_t capacity)
-{
-	void *more = realloc(p->open, capacity * sizeof(*p->open));
-	uint32_t mask = capacity * 4 - 1;
-
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	p->open = more;
-	if (mask <= p->slots_mask)
-		return 0;
-	uint32_t *slots = calloc(mask + 1u, sizeof(*slots));
-
-	if (!slots)
-		return fail(-ENOMEM, "out of memory");
-	free(p->slots);
-	p->slots = slots;
-	p->slots_mask = mask;
-	for (uint32_t i = 0; i < p->nr_open; i++)
-		if (p->open[i].used && is_innermost(p, i))
-			slot_put(p, i);
-	return 0;
-}
 
 static int entry_new(struct sample_pairs *p, uint32_t *ret)
 {
@@ -226,12 +167,8 @@ static int entry_new(struct sample_pairs *p, uint32_t *ret)
 	}
 	if (p->nr_open == OPEN_MAX)
 		return fail(-E2BIG, "more than %d begins without an end", OPEN_MAX);
-	if (p->nr_open >= 1024 ? !(p->nr_open & (p->nr_open - 1)) : !p->nr_open) {
-		int err = grow(p, p->nr_open ? 2 * p->nr_open : 1024);
-
-		if (err)
-			return err;
-	}
+	if (array_room(p->open, p->nr_open))
+		return -ENOMEM;
 	*ret = p->nr_open++;
 	return 0;
 }
@@ -276,18 +213,19 @@ static int args_keep(struct open_entry *e)
 static int begin(struct sample_pairs *p, const struct sample *s, uint64_t id,
 		 const struct timed_name *name)
 {
-	uint32_t base = name->base, *slot = slot_find(p, id, base), below = 0, index = 0;
+	const uint64_t key[2] = {id, name->base};
+	struct innermost *known = hash_find_words(&p->innermost, key);
+	uint32_t below = 0, index = 0;
 
-	if (slot && name->keeps_first)
+	if (known && name->keeps_first)
 		return 0;
-	if (slot) {
-		const struct sample *old = &p->open[*slot - 1].timed.entry;
+	if (known) {
+		const struct sample *old = &p->open[known->index].timed.entry;
 		bool overwritten = name->single || old->time_ns < earliest(p, s->cpu);
 
 		if (!overwritten && p->compat)
 			return nested(old, s);
-		below = *slot;
-		*slot = TOMBSTONE;
+		below = known->index + 1;
 		if (overwritten) { /* its end may have been overwritten in this CPU's ring */
 			uint32_t under = p->open[below - 1].below;
 
@@ -299,30 +237,33 @@ static int begin(struct sample_pairs *p, const struct sample *s, uint64_t id,
 
 	if (err)
 		return err;
-	p->open[index] = (struct open_entry){.id = id,
-					     .base = base,
-					     .below = below,
+	p->open[index] = (struct open_entry){.below = below,
 					     .order = p->order++,
 					     .timed = {.entry = *s},
 					     .used = true};
-	slot_put(p, index);
+	if (!known)
+		known = hash_add_words(&p->innermost, key, NULL);
+	if (!known)
+		return fail(-ENOMEM, "out of memory");
+	known->index = index;
 	return p->trace->keeps_args ? 0 : args_keep(&p->open[index]);
 }
 
 static int end(struct sample_pairs *p, const struct sample *s, uint64_t id, uint32_t base,
 	       struct sample_pair *ret)
 {
-	uint32_t *slot = slot_find(p, id, base);
+	struct innermost *known = hash_find_words(&p->innermost, (uint64_t[]){id, base});
 
-	if (!slot)
+	if (!known)
 		return 0;
-	uint32_t index = *slot - 1, below = p->open[index].below;
+	uint32_t index = known->index, below = p->open[index].below;
 
 	*ret = p->open[index].timed;
-	*slot = TOMBSTONE;
 	entry_free(p, index);
 	if (below)
-		slot_put(p, below - 1);
+		known->index = below - 1;
+	else
+		hash_remove(&p->innermost, known);
 	if (!p->trace->whole && ret->entry.cpu != s->cpu &&
 	    earliest(p, s->cpu) > ret->entry.time_ns)
 		return 0; /* what lay between was overwritten on the other CPU */
@@ -348,12 +289,10 @@ int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sam
 	return p->timed[n->base] ? begin(p, s, id, n) : 0;
 }
 
-static const struct sample_pairs *sorting; /* qsort has no argument */
-
-static int by_order(const void *a, const void *b)
+static int by_order(const void *a, const void *b, void *pairs)
 {
-	uint64_t x = sorting->open[*(const uint32_t *)a].order,
-		 y = sorting->open[*(const uint32_t *)b].order;
+	const struct sample_pairs *p = pairs;
+	uint64_t x = p->open[*(const uint32_t *)a].order, y = p->open[*(const uint32_t *)b].order;
 
 	return x < y ? -1 : x > y;
 }
@@ -367,8 +306,7 @@ int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret)
 		for (uint32_t i = 0; i < p->nr_open; i++)
 			if (p->open[i].used)
 				p->rest[p->nr_rest++] = i;
-		sorting = p;
-		qsort(p->rest, p->nr_rest, sizeof(*p->rest), by_order);
+		qsort_r(p->rest, p->nr_rest, sizeof(*p->rest), by_order, p);
 	}
 	if (p->at_rest == p->nr_rest)
 		return 0;

@@ -202,6 +202,11 @@ static void caveats_add(struct samples *x)
 		trace_info_caveat(info,
 				  "%" PRIu64 " switches of threads that are not the VM's are left "
 				  "out: they are not seen wholly", x->not_watched);
+	if (sample_threads_refused(x->threads))
+		trace_info_caveat(info,
+				  "more than %d threads: the waits of the rest are not known "
+				  "(%" PRIu64 " events)",
+				  SAMPLES_THREADS_MAX, sample_threads_refused(x->threads));
 	if (x->stood_in && !x->has_stacks)
 		trace_info_caveat(info,
 				  "%s has no backtraces: threads stand for call paths (trace-cmd "

@@ -14,7 +14,7 @@
 /* ---- threads ---- */
 
 struct sample_thread {
-	uint64_t id; /* source and tid; 0: free */
+	uint64_t id; /* source and tid */
 	uint32_t pid; /* in struct samples.own: whose it is */
 	uint64_t rip; /* of a vCPU: the guest's, at its last exit; 0: not known */
 	uint32_t reason, isa, user_reason;
@@ -27,8 +27,10 @@ struct sample_threads;
 int sample_threads_open(struct sample_threads **ret);
 void sample_threads_close(struct sample_threads *t);
 
-/* Made where it is not there yet; NULL: there are too many. */
+/* Added if it is not known yet; valid until the next call. NULL: there are too many. */
 struct sample_thread *sample_thread_of(struct sample_threads *t, uint32_t source, uint32_t tid);
+/* How often a thread could not be added. */
+uint64_t sample_threads_refused(const struct sample_threads *t);
 void sample_thread_name(struct sample_thread *t, const char *comm);
 void sample_threads_meta(struct sample_threads *t, uint32_t source, const json_t *meta);
 

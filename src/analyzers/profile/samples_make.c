@@ -9,6 +9,7 @@
 
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/exit_reason.h"
 
 static int made(struct samples *x, const struct event *ev, enum sample_made what, uint32_t tid,
@@ -123,7 +124,7 @@ static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, 
 		t->state = runnable ? 'p' : 'w';
 	err = made(x, ev, runnable ? MADE_PREEMPT : MADE_WAIT, tid, NULL, 0, &h);
 	if (!err && is_host(x, ev))
-		return frames_host(x, t, true, h);
+		return frames_host(x, sample_thread_of(x->threads, ev->source, tid), true, h);
 	if (!err)
 		h->wants_stack = true;
 	return err;
@@ -218,7 +219,7 @@ static int make_allocation(struct samples *x, const struct sample_rule *r, const
 /* One number of both, for pairs that another thread's end must not close. */
 static uint64_t key_in_thread(uint64_t key, const struct event *ev)
 {
-	return (key ^ ev->tid) * 0x9e3779b97f4a7c15ull + ev->tid;
+	return hash_words((uint64_t[]){key, ev->tid}, 2);
 }
 
 static int make_lock(struct samples *x, const struct sample_rule *r, const struct event *ev)

@@ -10,6 +10,7 @@
 #include "analyzers/profile/samples_internal.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 #define NAMES_AT 0x5a00000000000000ull
 enum { PIECE = 1 << 16 }; /* words of memory taken at a time */
@@ -19,12 +20,18 @@ struct piece {
 	uint64_t word[PIECE];
 };
 
+struct known_name {
+	char *text; /* of `name` */
+	uint32_t number;
+};
+
 struct sample_stacks {
 	struct stacks *stacks;
 	struct piece *piece;
 	size_t used; /* of the newest */
 	char **name;
-	uint32_t nr_names, *slot, mask;
+	uint32_t nr_names;
+	struct hash_table by_name;
 };
 
 int sample_stacks_open(struct sample_stacks **ret)
@@ -33,11 +40,8 @@ int sample_stacks_open(struct sample_stacks **ret)
 	int err = s ? stacks_open(&s->stacks) : fail(-ENOMEM, "out of memory");
 
 	if (!err) {
-		s->mask = 4 * SAMPLES_NAMES_MAX - 1;
-		s->slot = calloc(s->mask + 1u, sizeof(*s->slot));
+		s->by_name = HASH_TABLE_OF_TEXTS(struct known_name, SAMPLES_NAMES_MAX);
 		s->used = PIECE;
-		if (!s->slot)
-			err = fail(-ENOMEM, "out of memory");
 	}
 	if (err)
 		sample_stacks_close(s);
@@ -60,7 +64,7 @@ void sample_stacks_close(struct sample_stacks *s)
 	for (uint32_t i = 0; i < s->nr_names; i++)
 		free(s->name[i]);
 	free(s->name);
-	free(s->slot);
+	hash_deinit(&s->by_name);
 	free(s);
 }
 
@@ -103,32 +107,29 @@ int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t
 
 /* ---- names ---- */
 
-static uint32_t *name_slot(const struct sample_stacks *s, const char *name)
+static struct known_name *name_add(struct sample_stacks *s, const char *name)
 {
-	uint32_t h = 2166136261u;
+	char *copy = s->nr_names < SAMPLES_NAMES_MAX && !array_room(s->name, s->nr_names)
+			     ? strdup(name)
+			     : NULL;
+	struct known_name *known = copy ? hash_add_text(&s->by_name, copy, NULL) : NULL;
 
-	for (const char *p = name; *p; p++)
-		h = (h ^ (uint8_t)*p) * 16777619u;
-	while (s->slot[h & s->mask] && strcmp(s->name[s->slot[h & s->mask] - 1], name))
-		h++;
-	return &s->slot[h & s->mask];
+	if (!known) {
+		free(copy);
+		return NULL;
+	}
+	s->name[s->nr_names] = copy;
+	known->number = ++s->nr_names;
+	return known;
 }
 
 uint64_t sample_name_address(struct sample_stacks *s, const char *name)
 {
-	uint32_t *slot = name_slot(s, name), nr = s->nr_names;
+	const struct known_name *known = hash_find_text(&s->by_name, name);
 
-	if (*slot)
-		return NAMES_AT + *slot;
-	if (nr == SAMPLES_NAMES_MAX)
-		return 0;
-	if (array_room(s->name, nr))
-		return 0;
-	s->name[nr] = strdup(name);
-	if (!s->name[nr])
-		return 0;
-	*slot = ++s->nr_names;
-	return NAMES_AT + *slot;
+	if (!known)
+		known = name_add(s, name);
+	return known ? NAMES_AT + known->number : 0;
 }
 
 const char *sample_address_name(const struct sample_stacks *s, uint64_t address)

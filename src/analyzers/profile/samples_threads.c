@@ -6,24 +6,19 @@
 
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 struct sample_threads {
-	struct sample_thread *thread; /* open-addressed; id 0: free */
-	uint32_t nr, mask;
+	struct hash_table threads;
 };
 
 int sample_threads_open(struct sample_threads **ret)
 {
 	struct sample_threads *t = calloc(1, sizeof(*t));
 
-	if (t) {
-		t->mask = 1023;
-		t->thread = calloc(t->mask + 1u, sizeof(*t->thread));
-	}
-	if (!t || !t->thread) {
-		free(t);
+	if (!t)
 		return fail(-ENOMEM, "out of memory");
-	}
+	t->threads = HASH_TABLE(struct sample_thread, 1, SAMPLES_THREADS_MAX);
 	*ret = t;
 	return 0;
 }
@@ -31,52 +26,21 @@ int sample_threads_open(struct sample_threads **ret)
 void sample_threads_close(struct sample_threads *t)
 {
 	if (t)
-		free(t->thread);
+		hash_deinit(&t->threads);
 	free(t);
-}
-
-static struct sample_thread *slot(const struct sample_threads *t, uint64_t id)
-{
-	uint32_t h = (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 36);
-
-	while (t->thread[h & t->mask].id && t->thread[h & t->mask].id != id)
-		h++;
-	return &t->thread[h & t->mask];
-}
-
-static bool grow(struct sample_threads *t)
-{
-	struct sample_threads more = {.mask = t->mask * 2 + 1};
-
-	more.thread = calloc(more.mask + 1u, sizeof(*more.thread));
-	if (!more.thread)
-		return false;
-	for (uint32_t i = 0; i <= t->mask; i++)
-		if (t->thread[i].id)
-			*slot(&more, t->thread[i].id) = t->thread[i];
-	free(t->thread);
-	t->thread = more.thread;
-	t->mask = more.mask;
-	return true;
 }
 
 struct sample_thread *sample_thread_of(struct sample_threads *t, uint32_t source, uint32_t tid)
 {
-	uint64_t id = (uint64_t)(source + 1) << 32 | tid;
-	struct sample_thread *s = slot(t, id);
+	uint64_t id = (uint64_t)source << 32 | tid;
+	struct sample_thread *s = hash_find_u64(&t->threads, id);
 
-	if (s->id)
-		return s;
-	if (t->nr == SAMPLES_THREADS_MAX)
-		return NULL;
-	if (2 * t->nr > t->mask) {
-		if (!grow(t))
-			return NULL;
-		s = slot(t, id);
-	}
-	t->nr++;
-	s->id = id;
-	return s;
+	return s ? s : hash_add_u64(&t->threads, id, NULL);
+}
+
+uint64_t sample_threads_refused(const struct sample_threads *t)
+{
+	return t->threads.refused;
 }
 
 void sample_thread_name(struct sample_thread *t, const char *comm)

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "event/event.h"
 
@@ -60,7 +61,7 @@ struct sample_lines {
 	uint32_t nr_backtraces;
 	char *args; /* ARGS_TEXT_MAX */
 	bool has_padded_names;
-	struct thread thread[THREADS]; /* by hash */
+	struct thread thread[THREADS]; /* a cache: threads displace each other */
 };
 
 int sample_lines_open(struct sample_trace *t, const struct sample_line_options *opt,
@@ -155,8 +156,7 @@ static char *put_thread(const struct sample_lines *l, char *p, const struct samp
 
 char *sample_put_thread(struct sample_lines *l, char *p, const struct sample *s)
 {
-	uint32_t h = (uint32_t)((s->thread * 0x9e3779b97f4a7c15ull) >> 32) % THREADS;
-	struct thread *t = &l->thread[h];
+	struct thread *t = &l->thread[hash_u64(s->thread) % THREADS];
 	uint64_t name[2];
 
 	memcpy(name, s->thread_name, sizeof(name));
