@@ -8,114 +8,106 @@ enum { SLOTS_MIN = 64 };
 uint64_t hash_bytes(const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
-	uint64_t h = hash_u64(len), word;
+	uint64_t h = hash_u64(len), word[2];
 
 	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		h = hash_u64(h ^ word);
+		memcpy(word, p, sizeof(word));
+		h = hash_pair(h ^ word[0], word[1]);
 	}
-	word = 0;
-	memcpy(&word, p, len);
-	return hash_u64(h ^ word);
+	memset(word, 0, sizeof(word));
+	memcpy(word, p, len);
+	return hash_pair(h ^ word[0], word[1]);
 }
 
 void hash_deinit(struct hash_table *t)
 {
-	free(t->entry);
-	free(t->mark);
-	t->entry = NULL;
-	t->mark = NULL;
+	free(t->slots);
+	t->slots = NULL;
 	t->nr = 0;
 	t->mask = 0;
 }
 
 void hash_clear(struct hash_table *t)
 {
-	if (t->mark)
-		memset(t->mark, 0, (t->mask + 1ul) * sizeof(*t->mark));
+	if (t->nr)
+		memset(t->slots, 0, (t->mask + 1ul) * t->slot_size);
 	t->nr = 0;
 }
 
 /* ---- find and add ---- */
 
-static bool is_key(const struct hash_table *t, uint32_t slot, const void *key)
+static bool is_key(const struct hash_table *t, const uint64_t *slot, const void *key)
 {
-	const void *e = hash_entry_(t, slot);
-
-	return t->key_words ? hash_words_equal_(e, key, t->key_words)
-			    : !strcmp(*(const char *const *)e, key);
+	return t->key_words ? hash_words_equal_(slot + 1, key, t->key_words)
+			    : !strcmp(*(const char *const *)(const void *)(slot + 1), key);
 }
 
 /* The key's slot, or the free slot where it belongs. */
-static uint32_t slot_of(const struct hash_table *t, uint32_t mark, const void *key)
+static uint64_t *slot_of(const struct hash_table *t, uint64_t hash, const void *key)
 {
-	uint32_t i = mark & t->mask;
+	uint64_t *slot;
 
-	while (t->mark[i] && !(t->mark[i] == mark && is_key(t, i, key)))
-		i = (i + 1) & t->mask;
-	return i;
+	for (uint64_t i = hash >> 32; *(slot = hash_slot_(t, i)); i++)
+		if (*slot == hash && is_key(t, slot, key))
+			break;
+	return slot;
 }
 
 static bool grow(struct hash_table *t)
 {
 	struct hash_table more = *t;
 
-	more.mask = t->mark ? t->mask * 2 + 1 : SLOTS_MIN - 1;
-	more.entry = calloc(more.mask + 1ul, t->entry_size);
-	more.mark = calloc(more.mask + 1ul, sizeof(*more.mark));
-	if (!more.entry || !more.mark) {
-		free(more.entry);
-		free(more.mark);
+	more.mask = t->slots ? t->mask * 2 + 1 : SLOTS_MIN - 1;
+	more.slots = calloc(more.mask + 1ul, t->slot_size);
+	if (!more.slots)
 		return false;
-	}
-	for (uint32_t from = 0; t->mark && from <= t->mask; from++) {
-		uint32_t to = t->mark[from] & more.mask;
+	for (uint64_t from = 0; t->slots && from <= t->mask; from++) {
+		const uint64_t *slot = hash_slot_(t, from);
+		uint64_t to = *slot >> 32;
 
-		if (!t->mark[from])
+		if (!*slot)
 			continue;
-		while (more.mark[to])
-			to = (to + 1) & more.mask;
-		more.mark[to] = t->mark[from];
-		memcpy(hash_entry_(&more, to), hash_entry_(t, from), t->entry_size);
+		while (*hash_slot_(&more, to))
+			to++;
+		memcpy(hash_slot_(&more, to), slot, t->slot_size);
 	}
-	free(t->entry);
-	free(t->mark);
+	free(t->slots);
 	*t = more;
 	return true;
 }
 
 static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret_new)
 {
-	uint32_t mark = hash_mark_(hash), slot = t->mark ? slot_of(t, mark, key) : 0;
-	bool full = !t->mark || (t->nr + 1ul) * 3 > (t->mask + 1ul) * 2;
+	uint64_t *slot = t->slots ? slot_of(t, hash, key) : NULL;
+	bool full = !t->slots || t->nr * 2ul > t->mask;
 
 	*ret_new = false;
-	if (t->mark && t->mark[slot])
-		return hash_entry_(t, slot);
+	if (slot && *slot)
+		return slot + 1;
 	if (t->nr >= t->max || (full && !grow(t))) {
 		t->refused++;
 		return NULL;
 	}
 	if (full)
-		slot = slot_of(t, mark, key);
-	t->mark[slot] = mark;
+		slot = slot_of(t, hash, key);
+	memset(slot + 1, 0, t->slot_size - sizeof(*slot));
+	*slot = hash;
 	t->nr++;
 	*ret_new = true;
-	return memset(hash_entry_(t, slot), 0, t->entry_size);
+	return slot + 1;
 }
 
 void *hash_find_text(const struct hash_table *t, const char *key)
 {
-	uint32_t mark = hash_mark_(hash_text(key));
-	uint32_t slot = t->nr ? slot_of(t, mark, key) : 0;
+	uint64_t *slot = t->nr ? slot_of(t, hash_text(key) | 1, key) : NULL;
 
-	return t->nr && t->mark[slot] ? hash_entry_(t, slot) : NULL;
+	return slot && *slot ? slot + 1 : NULL;
 }
 
 void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new)
 {
 	bool fresh;
-	void *e = add(t, hash_words(key, t->key_words), key, &fresh);
+	void *e = add(t, hash_words(key, t->key_words) | 1, key, &fresh);
 
 	if (ret_new)
 		*ret_new = fresh;
@@ -130,7 +122,7 @@ void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new)
 void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new)
 {
 	bool fresh;
-	void *e = add(t, hash_text(key), key, &fresh);
+	void *e = add(t, hash_text(key) | 1, key, &fresh);
 
 	if (ret_new)
 		*ret_new = fresh;
@@ -140,30 +132,34 @@ void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new)
 /* ---- remove and iterate ---- */
 
 /* An entry that follows is moved into the free slot unless it would then lie before its first slot. */
-uint32_t hash_remove_slot_(struct hash_table *t, uint32_t slot)
+uint32_t hash_remove(struct hash_table *t, void *entry)
 {
-	uint32_t hole = slot;
+	uint64_t *hole = (uint64_t *)entry - 1, *slot;
+	uint64_t at = *hole >> 32, hole_at;
 
-	for (uint32_t i = (slot + 1) & t->mask; t->mark[i]; i = (i + 1) & t->mask) {
-		uint32_t distance = (i - t->mark[i]) & t->mask; /* from its first slot */
+	while (hash_slot_(t, at) != hole)
+		at++;
+	hole_at = at;
+	for (uint64_t i = at + 1; *(slot = hash_slot_(t, i)); i++) {
+		uint64_t distance = (i - (*slot >> 32)) & t->mask; /* from its first slot */
 
-		if (distance < ((i - hole) & t->mask))
+		if (distance < i - hole_at)
 			continue;
-		t->mark[hole] = t->mark[i];
-		memcpy(hash_entry_(t, hole), hash_entry_(t, i), t->entry_size);
-		hole = i;
+		memcpy(hole, slot, t->slot_size);
+		hole = slot;
+		hole_at = i;
 	}
-	t->mark[hole] = 0;
+	*hole = 0;
 	t->nr--;
-	return slot;
+	return (uint32_t)(at & t->mask);
 }
 
 void *hash_next(const struct hash_table *t, uint32_t *at)
 {
-	for (uint32_t i = *at; t->mark && i <= t->mask; i++)
-		if (t->mark[i]) {
-			*at = i + 1;
-			return hash_entry_(t, i);
+	for (uint64_t i = *at; t->slots && i <= t->mask; i++)
+		if (*hash_slot_(t, i)) {
+			*at = (uint32_t)i + 1;
+			return hash_slot_(t, i) + 1;
 		}
 	return NULL;
 }

@@ -10,7 +10,7 @@
  *	struct hash_table threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
  *	struct thread *t = hash_add_u64(&threads, id, NULL);
  *
- * Open addressing with linear probing, at most two thirds full; a removed entry leaves no mark. A table allocates on
+ * Open addressing with linear probing, at most half full; a removed entry leaves no mark. A table allocates on
  * its first entry and doubles up to its limit. Pointers to entries are valid until the next entry is added or removed.
  * Hash values are the same in every run, so that output never depends on chance; they must not be stored in files.
  */
@@ -22,21 +22,29 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A 64-bit hash of a number: both halves of a product, so that every bit depends on every bit of the value. */
-static inline uint64_t hash_u64(uint64_t value)
+#define HASH_FACTOR_1 0xff51afd7ed558ccdull
+#define HASH_FACTOR_2 0x9e3779b97f4a7c15ull
+
+/* Both halves of a product, so that every bit of the result depends on every bit of both numbers. */
+static inline uint64_t hash_pair(uint64_t a, uint64_t b)
 {
-	unsigned __int128 product = (unsigned __int128)(value ^ 0xff51afd7ed558ccdull) *
-				    0x9e3779b97f4a7c15ull;
+	unsigned __int128 product =
+		(unsigned __int128)(a ^ HASH_FACTOR_1) * (b ^ HASH_FACTOR_2);
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static inline uint64_t hash_u64(uint64_t value)
+{
+	return hash_pair(value, 0);
+}
+
 static inline uint64_t hash_words(const uint64_t *word, unsigned int nr)
 {
-	uint64_t h = 0;
+	uint64_t h = hash_u64(word[0]);
 
-	for (unsigned int i = 0; i < nr; i++)
-		h = hash_u64(h ^ word[i]);
+	for (unsigned int i = 1; i < nr; i++)
+		h = hash_pair(h, word[i]);
 	return h;
 }
 
@@ -48,18 +56,18 @@ static inline uint64_t hash_text(const char *text)
 }
 
 struct hash_table {
-	uint8_t *entry;
-	uint32_t *mark; /* by slot: 31 bits of the key's hash and the top bit; 0: the slot is free */
-	uint32_t mask;	/* number of slots - 1 */
+	uint8_t *slots; /* each: the key's hash with the lowest bit set, or 0 if the slot is free; the entry */
+	uint32_t mask; /* number of slots - 1 */
 	uint32_t nr, max;
-	uint32_t entry_size, key_words; /* key_words 0: the key is a text */
+	uint32_t slot_size, key_words; /* key_words 0: the key is a text */
 	uint64_t refused; /* entries not added because the table is full, or memory is */
 };
 
 /* An empty table of entries that begin with `words` numbers as their key; at most `limit` of them (below 2^30). */
 #define HASH_TABLE(type, words, limit) \
-	((struct hash_table){ \
-		.entry_size = sizeof(type), .key_words = (words), .max = (limit)})
+	((struct hash_table){.slot_size = sizeof(uint64_t) + sizeof(type), \
+			     .key_words = (words), \
+			     .max = (limit)})
 
 /* Entries begin with a pointer to a text that the caller owns and keeps for as long as the entry exists. */
 #define HASH_TABLE_OF_TEXTS(type, limit) HASH_TABLE(type, 0, limit)
@@ -72,25 +80,20 @@ void hash_clear(struct hash_table *t);
 
 /* ---- find: the entry, or NULL ---- */
 
-static inline uint32_t hash_mark_(uint64_t hash)
+static inline uint64_t *hash_slot_(const struct hash_table *t, uint64_t slot)
 {
-	return (uint32_t)hash | 1u << 31;
-}
-
-static inline void *hash_entry_(const struct hash_table *t, uint32_t slot)
-{
-	return t->entry + (size_t)slot * t->entry_size;
+	return (uint64_t *)(void *)(t->slots + (slot & t->mask) * t->slot_size);
 }
 
 static inline void *hash_find_u64(const struct hash_table *t, uint64_t key)
 {
-	uint32_t mark = hash_mark_(hash_u64(key));
+	const uint64_t *slot;
 
 	if (!t->nr)
 		return NULL;
-	for (uint32_t i = mark & t->mask; t->mark[i]; i = (i + 1) & t->mask)
-		if (t->mark[i] == mark && *(const uint64_t *)hash_entry_(t, i) == key)
-			return hash_entry_(t, i);
+	for (uint64_t i = hash_u64(key) >> 32; *(slot = hash_slot_(t, i)); i++)
+		if (slot[1] == key)
+			return (void *)(slot + 1);
 	return NULL;
 }
 
@@ -105,13 +108,14 @@ static inline bool hash_words_equal_(const uint64_t *a, const uint64_t *b, unsig
 static inline void *hash_find_words_(const struct hash_table *t, const uint64_t *key,
 				     unsigned int nr)
 {
-	uint32_t mark = hash_mark_(hash_words(key, nr));
+	uint64_t hash = hash_words(key, nr) | 1;
+	const uint64_t *slot;
 
 	if (!t->nr)
 		return NULL;
-	for (uint32_t i = mark & t->mask; t->mark[i]; i = (i + 1) & t->mask)
-		if (t->mark[i] == mark && hash_words_equal_(hash_entry_(t, i), key, nr))
-			return hash_entry_(t, i);
+	for (uint64_t i = hash >> 32; *(slot = hash_slot_(t, i)); i++)
+		if (*slot == hash && hash_words_equal_(slot + 1, key, nr))
+			return (void *)(slot + 1);
 	return NULL;
 }
 
@@ -139,11 +143,9 @@ void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new);
 
 /*
  * Entries that follow are moved up, so that pointers to entries are invalid. Returns the place at which an iteration
- * goes on. `e` must have the type of the table's entries.
+ * goes on.
  */
-#define hash_remove(t, e) \
-	hash_remove_slot_((t), (uint32_t)((e) - (__typeof__(e))(void *)(t)->entry))
-uint32_t hash_remove_slot_(struct hash_table *t, uint32_t slot);
+uint32_t hash_remove(struct hash_table *t, void *entry);
 
 /*
  * The next entry from place *at on, or NULL; begin with 0. The order depends on the keys and on the table's history.
