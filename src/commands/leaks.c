@@ -96,6 +96,14 @@ static void caveat_absent(json_t *list, const json_t *meta)
 	}
 }
 
+static void caveat_unchecked(json_t *list, uint64_t nr, const char *of, int limit)
+{
+	if (nr)
+		caveat_add(list,
+			   "%" PRIu64 " virtqueue events %s beyond the limit of %d were not "
+			   "checked", nr, of, limit);
+}
+
 static json_t *caveats_of(const struct reader *r, const struct elements *e,
 			  const struct element_totals *t)
 {
@@ -117,8 +125,13 @@ static json_t *caveats_of(const struct reader *r, const struct elements *e,
 		caveat_add(list, "%" PRIu64 " elements were popped again while in flight: returns "
 				 "were missed", t->replaced);
 	if (t->overflow)
-		caveat_add(list, "%" PRIu64 " elements found no room in the table of %d",
+		caveat_add(list,
+			   "%" PRIu64 " elements were not checked: more than %d in flight at once",
 			   t->overflow, ELEMENTS_MAX);
+	caveat_unchecked(list, t->unchecked_devices, "of devices", ELEMENT_DEVICES_MAX);
+	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
+	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",
+			 ELEMENT_DROPPING_MAX);
 	if (t->lost)
 		caveat_add(list, "%" PRIu64 " virtqueue events were lost: what was in flight then "
 				 "is not judged", t->lost);

@@ -12,9 +12,12 @@ struct elements *elements_new(void)
 
 	if (!e)
 		return NULL;
-	e->out = calloc(SLOTS, sizeof(*e->out));
+	e->open = OPEN_TABLE(struct open_element, 3, ELEMENTS_MAX);
+	e->devices = HASH_TABLE(struct device_place, 2, ELEMENT_DEVICES_MAX);
+	e->vms = HASH_TABLE(struct vm_clock, 1, ELEMENT_VMS_MAX);
+	e->dropping = HASH_TABLE(struct dropping, 1, ELEMENT_DROPPING_MAX);
 	e->device = calloc(ELEMENT_DEVICES_MAX, sizeof(*e->device));
-	if (e->out && e->device)
+	if (e->device)
 		return e;
 	elements_free(e);
 	return NULL;
@@ -24,7 +27,10 @@ void elements_free(struct elements *e)
 {
 	if (!e)
 		return;
-	free(e->out);
+	open_table_deinit(&e->open);
+	hash_deinit(&e->devices);
+	hash_deinit(&e->vms);
+	hash_deinit(&e->dropping);
 	free(e->device);
 	free(e);
 }
@@ -34,25 +40,14 @@ void elements_watch(struct elements *e, const struct element_watch *watch)
 	e->watch = watch;
 }
 
-/* ---- the table ---- */
+/* ---- elements in flight ---- */
 
-static size_t slot_of(uint32_t pid, uint64_t vq, uint32_t head)
+static struct pair_key key_of(uint32_t pid, uint64_t vq, uint32_t head)
 {
-	uint64_t h = (vq ^ (uint64_t)pid << 40 ^ head) * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ h >> 29) * 0xff51afd7ed558ccdull;
-	return (size_t)(h ^ h >> 32) % SLOTS;
+	return (struct pair_key){{pid, vq, head}};
 }
 
-static struct out *find(struct elements *e, uint32_t pid, uint64_t vq, uint32_t head)
-{
-	for (size_t i = slot_of(pid, vq, head); e->out[i].used; i = (i + 1) % SLOTS)
-		if (e->out[i].pid == pid && e->out[i].vq == vq && e->out[i].head == head)
-			return &e->out[i];
-	return NULL;
-}
-
-static void tell_left(const struct elements *e, const struct out *o, enum element_end how,
+static void watch_left(const struct elements *e, const struct open_element *o, enum element_end how,
 		      const struct event *ev)
 {
 	struct element el = {.pid = o->pid,
@@ -68,45 +63,34 @@ static void tell_left(const struct elements *e, const struct out *o, enum elemen
 		e->watch->left(e->watch->arg, &el, how, ev);
 }
 
-/* Linear probing without tombstones: what follows is moved up. */
-static void take_out(struct elements *e, struct out *o)
+static void element_end(struct elements *e, struct open_element *o, enum element_end how,
+			const struct event *ev, uint64_t *count)
 {
-	size_t hole = (size_t)(o - e->out), i = hole;
-
-	e->nr--;
-	while (e->out[i = (i + 1) % SLOTS].used) {
-		size_t home = slot_of(e->out[i].pid, e->out[i].vq, e->out[i].head);
-
-		if ((i - home + SLOTS) % SLOTS >= (i - hole + SLOTS) % SLOTS) {
-			e->out[hole] = e->out[i];
-			hole = i;
-		}
-	}
-	e->out[hole].used = false;
+	++*count;
+	watch_left(e, o, how, ev);
+	open_remove(&e->open, o);
 }
 
-/* ---- fields, devices, VMs ---- */
+/* ---- devices, VMs ---- */
 
 struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev)
 {
-	for (unsigned int i = 0; i < e->nr_devices; i++)
-		if (e->device[i].pid == pid && e->device[i].vdev == vdev)
-			return &e->device[i];
-	if (e->nr_devices == ELEMENT_DEVICES_MAX)
-		return &e->device[ELEMENT_DEVICES_MAX - 1];
-	e->device[e->nr_devices] = (struct device){.pid = pid, .vdev = vdev};
-	return &e->device[e->nr_devices++];
+	uint64_t key[] = {pid, vdev};
+	bool is_new;
+	struct device_place *p = hash_add_words(&e->devices, key, &is_new);
+
+	if (!p)
+		return NULL;
+	if (is_new) {
+		p->index = e->devices.nr - 1;
+		e->device[p->index] = (struct device){.pid = pid, .vdev = vdev};
+	}
+	return &e->device[p->index];
 }
 
 struct vm_clock *elements_vm(struct elements *e, uint32_t pid)
 {
-	for (unsigned int i = 0; i < e->nr_vms; i++)
-		if (e->vm[i].pid == pid)
-			return &e->vm[i];
-	if (e->nr_vms == VMS_MAX)
-		return &e->vm[VMS_MAX - 1];
-	e->vm[e->nr_vms] = (struct vm_clock){.pid = pid};
-	return &e->vm[e->nr_vms++];
+	return hash_add_u64(&e->vms, pid, NULL);
 }
 
 uint64_t elements_stopped_ns(const struct vm_clock *vm, uint64_t now_ns)
@@ -114,78 +98,66 @@ uint64_t elements_stopped_ns(const struct vm_clock *vm, uint64_t now_ns)
 	return vm->stopped_ns + (vm->stopped && now_ns > vm->since_ns ? now_ns - vm->since_ns : 0);
 }
 
-static unsigned int *dropping(struct elements *e, uint32_t tid)
-{
-	unsigned int free_place = 0;
-
-	for (unsigned int i = 0; i < DROPPING_MAX; i++) {
-		if (e->dropping[i].tid == tid)
-			return &e->dropping[i].depth;
-		if (!e->dropping[i].depth)
-			free_place = i;
-	}
-	e->dropping[free_place].tid = tid;
-	e->dropping[free_place].depth = 0;
-	return &e->dropping[free_place].depth;
-}
-
 /* ---- what events do ---- */
+
+static struct open_element *pop_open(struct elements *e, const struct event *ev, uint64_t vq,
+				     uint32_t head)
+{
+	struct pair_key key = key_of(ev->pid, vq, head);
+	struct open_element *o = open_find(&e->open, key);
+
+	if (!o)
+		return open_add(&e->open, key);
+	watch_left(e, o, ELEMENT_REPLACED, ev);
+	e->totals.replaced++;
+	open_renew(&e->open, o);
+	return o;
+}
 
 static void on_pop(struct elements *e, const struct event *ev)
 {
 	uint64_t vq = event_value(ev, "vq");
 	uint32_t head = (uint32_t)event_value(ev, "head");
-	struct out *o = find(e, ev->pid, vq, head);
+	struct open_element *o = pop_open(e, ev, vq, head);
 
 	e->totals.popped++;
-	if (o) {
-		tell_left(e, o, ELEMENT_REPLACED, ev);
-		e->totals.replaced++;
-	} else if (e->nr == ELEMENTS_MAX) {
+	if (!o) {
 		e->totals.overflow++;
 		return;
-	} else {
-		size_t i = slot_of(ev->pid, vq, head);
-
-		while (e->out[i].used)
-			i = (i + 1) % SLOTS;
-		o = &e->out[i];
-		e->nr++;
 	}
 	e->unpopping.vq = 0; /* the same head may come and go again */
-	*o = (struct out){.pid = ev->pid,
-			  .head = head,
-			  .queue = (uint32_t)event_value(ev, "queue"),
-			  .vq = vq,
-			  .vdev = event_value(ev, "vdev"),
-			  .address = event_value(ev, "elem"),
-			  .popped_ns = ev->time_ns,
-			  .stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
-			  .order = e->order++,
-			  .losses = e->losses - (ev->time_ns < e->blind_until_ns),
-			  .used = true};
+	*o = (struct open_element){
+		.begin = o->begin,
+		.pid = ev->pid,
+		.head = head,
+		.queue = (uint32_t)event_value(ev, "queue"),
+		.vq = vq,
+		.vdev = event_value(ev, "vdev"),
+		.address = event_value(ev, "elem"),
+		.popped_ns = ev->time_ns,
+		.stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
+		.losses = e->losses - (ev->time_ns < e->blind_until_ns)};
 	if (e->watch)
 		e->watch->popped(e->watch->arg, ev);
 }
 
-/* One element leaves the device: counted in `count`, or as returned-before if it was never seen popped. */
+/* An element leaves the device: counted in `count`, or as returned-before if its pop was not seen. */
 static void on_leave(struct elements *e, const struct event *ev, uint64_t *count,
 		     enum element_end how)
 {
-	struct out *o = find(e, ev->pid, event_value(ev, "vq"), (uint32_t)event_value(ev, "head"));
+	struct open_element *o =
+		open_find(&e->open, key_of(ev->pid, event_value(ev, "vq"),
+					   (uint32_t)event_value(ev, "head")));
 
-	if (!o) {
+	if (o)
+		element_end(e, o, how, ev, count);
+	else
 		e->totals.before++;
-		return;
-	}
-	(*count)++;
-	tell_left(e, o, how, ev);
-	take_out(e, o);
 }
 
 static void on_fill(struct elements *e, const struct event *ev)
 {
-	if (!*dropping(e, ev->tid))
+	if (!hash_find_u64(&e->dropping, ev->tid))
 		on_leave(e, ev, &e->totals.returned, ELEMENT_RETURNED);
 }
 
@@ -221,73 +193,43 @@ static void on_unpop(struct elements *e, const struct event *ev)
 		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
 
-static int newest_first(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x > y ? -1 : x < y;
-}
-
-/* The order of the n-th newest element of a queue: all from there on go. */
-static bool nth_newest(struct elements *e, uint32_t pid, uint64_t vq, uint64_t n, uint64_t *ret)
-{
-	_cleanup_free_ uint64_t *order = calloc(e->nr + 1, sizeof(*order));
-	uint64_t nr = 0;
-
-	for (size_t i = 0; order && i < SLOTS; i++)
-		if (e->out[i].used && e->out[i].pid == pid && e->out[i].vq == vq)
-			order[nr++] = e->out[i].order;
-	if (!nr || !n)
-		return false;
-	qsort(order, nr, sizeof(*order), newest_first);
-	*ret = order[(n < nr ? n : nr) - 1];
-	return true;
-}
-
 static void on_rewind(struct elements *e, const struct event *ev)
 {
-	uint64_t vq = event_value(ev, "vq"), from;
+	uint64_t vq = event_value(ev, "vq"), left = event_value(ev, "count");
 
-	if (!nth_newest(e, ev->pid, vq, event_value(ev, "count"), &from))
-		return;
-	for (size_t i = 0; i < SLOTS;) {
-		struct out *o = &e->out[i];
-
-		if (o->used && o->pid == ev->pid && o->vq == vq && o->order >= from) {
-			tell_left(e, o, ELEMENT_UNPOPPED, ev);
-			take_out(e, o);
-			e->totals.unpopped++;
-		} else {
-			i++;
-		}
+	for (struct open_element *o = open_newest(&e->open), *next; o && left; o = next) {
+		next = open_older(&e->open, o);
+		if (o->pid != ev->pid || o->vq != vq)
+			continue;
+		element_end(e, o, ELEMENT_UNPOPPED, ev, &e->totals.unpopped);
+		left--;
 	}
 }
 
 static void on_drop_all(struct elements *e, const struct event *ev)
 {
-	unsigned int *depth = dropping(e, ev->tid);
+	bool enter = !event_value(ev, "leave");
+	struct dropping *d = enter ? hash_add_u64(&e->dropping, ev->tid, NULL)
+				   : hash_find_u64(&e->dropping, ev->tid);
 
-	if (!event_value(ev, "leave"))
-		++*depth;
-	else if (*depth)
-		--*depth;
+	if (enter && d)
+		d->depth++;
+	else if (enter)
+		e->totals.unchecked_threads++;
+	else if (d && !--d->depth)
+		hash_remove(&e->dropping, d);
 }
 
 /* All elements of a device, or of one of its queues (vq not 0, or queue not ~0). */
 static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uint64_t vq,
 		  uint64_t queue)
 {
-	for (size_t i = 0; i < SLOTS;) {
-		struct out *o = &e->out[i];
-
-		if (o->used && o->pid == ev->pid &&
-		    (vq ? o->vq == vq : o->vdev == vdev && (queue == ~0ull || o->queue == queue))) {
-			tell_left(e, o, ELEMENT_RESET, ev);
-			take_out(e, o);
-			e->totals.reset++;
-		} else {
-			i++;
-		}
+	for (struct open_element *o = open_oldest(&e->open), *next; o; o = next) {
+		next = open_newer(&e->open, o);
+		if (o->pid == ev->pid && (vq ? o->vq == vq
+					     : o->vdev == vdev && (queue == ~0ull ||
+								   o->queue == queue)))
+			element_end(e, o, ELEMENT_RESET, ev, &e->totals.reset);
 	}
 }
 
@@ -317,7 +259,7 @@ static void on_status(struct elements *e, const struct event *ev)
 	}
 	if (d->resetting && !e->sees_resets)
 		clear(e, ev, d->vdev, 0, ~0ull);
-	/* virtio_error() itself sets a bit of the status: only a reset mends the device. */
+	/* virtio_error() itself sets a bit of the status: only a reset makes the device work again. */
 	if (d->resetting)
 		d->resetting = d->broken = false;
 }
@@ -441,18 +383,33 @@ bool elements_wants(const char *event, void *arg)
 	return false;
 }
 
+/* Is the event's VM within the limits, and its device where it has one? */
+static bool is_checked(struct elements *e, const struct event *ev)
+{
+	const struct field *vdev = event_field(ev->type, "vdev");
+	bool fits;
+
+	if (ev->type->id == EV_lost)
+		return true;
+	if (!elements_vm(e, ev->pid)) {
+		e->totals.unchecked_vms++;
+		return false;
+	}
+	fits = !vdev || elements_device(e, ev->pid, event_u64(ev, vdev));
+	e->totals.unchecked_devices += !fits;
+	return fits;
+}
+
 void elements_event(struct elements *e, const struct event *ev)
 {
-	static int8_t
-		known[EVENT_TYPES_MAX]; /* by type: 0 not looked up, -1 none, else handler + 1 */
-	int8_t *k = &known[ev->type->index];
+	int8_t *h = &e->handler[ev->type->index];
 
-	if (!*k) {
-		*k = -1;
+	if (!*h) {
+		*h = -1;
 		for (size_t i = 0; i < NR_HANDLERS; i++)
 			if (!strcmp(handlers[i].event, ev->type->name))
-				*k = (int8_t)(i + 1);
+				*h = (int8_t)(i + 1);
 	}
-	if (*k > 0)
-		handlers[*k - 1].on(e, ev);
+	if (*h > 0 && is_checked(e, ev))
+		handlers[*h - 1].on(e, ev);
 }

@@ -9,22 +9,21 @@
  *
  * An element is known by (VM, queue, head): the driver never has the same head in flight twice
  * (virtio 1.2, 2.7.13), while QEMU's element addresses are malloc'ed and reused at once. Rules that
- * keep the check honest:
+ * avoid wrong verdicts:
  *
  * - virtio_reset clears at its return, not at its begin: with ioeventfd=off QEMU fills what is in
  * flight within it. A trace that has only status writes: status 0 makes the device's elements
  * "resetting" (fills still count), and the next status that is not 0 clears them. A status written
- * unchanged (every VM stop and start) is nothing.
+ * unchanged (every VM stop and start) is ignored.
  * - fills inside virtqueue_drop_all have no pop. They are known by their thread.
  * - a fill of an unknown head was popped before the recording began (or came by migration): not an
  * error.
  * - rewind(n) takes back the newest n of a queue.
  * - unpop calls detach where the compiler did not inline it: the pair counts once.
- * - a device that goes away (virtio_cleanup) takes its elements along; its address may be used again.
- * - while the VM is stopped nothing ages (QEMU drains, or keeps failed requests for `cont`).
+ * - the elements of a device that goes away (virtio_cleanup) end; its address may be used again.
+ * - while the VM is stopped no element ages (QEMU drains, or keeps failed requests for `cont`).
  * - the balloon's statistics queue keeps one element by design (virtio 1.2, 5.5.6.3): "held".
- * - virtio_error: nothing will be returned until a reset: "broken device". vhost: pops are not in
- * QEMU: "not visible".
+ * - virtio_error: nothing is returned until a reset: "broken device". vhost: pops do not happen in QEMU: "not visible".
  */
 #ifndef HOSTRACE_ELEMENTS_H
 #define HOSTRACE_ELEMENTS_H
@@ -38,6 +37,8 @@
 enum {
 	ELEMENTS_MAX = 1 << 18, /* in flight at once, over all VMs */
 	ELEMENT_DEVICES_MAX = 16384,
+	ELEMENT_VMS_MAX = 1024,
+	ELEMENT_DROPPING_MAX = 256, /* threads inside virtqueue_drop_all at once */
 };
 
 enum element_verdict {
@@ -53,8 +54,9 @@ enum element_verdict {
 struct element {
 	uint32_t pid, queue, head;
 	uint64_t vq, vdev, address;
-	uint64_t popped_ns, age_ns; /* age without the time that the VM stood still */
-	const char *device;	    /* QOM path, "" if it is not known; as long as the elements */
+	uint64_t order; /* of the pops; several may have the same time */
+	uint64_t popped_ns, age_ns; /* age without the time in which the VM was stopped */
+	const char *device;	    /* QOM path, "" if unknown; valid as long as the elements */
 	enum element_verdict verdict;
 };
 
@@ -64,8 +66,10 @@ struct element_totals {
 	uint64_t replaced; /* popped again while still in flight: a missed return, or a guest's
 			      mistake */
 	uint64_t held, leaked, in_flight, other;
-	uint64_t overflow; /* found no room in the table */
+	uint64_t overflow; /* popped while ELEMENTS_MAX were in flight: not checked */
 	uint64_t lost;	   /* virtqueue events lost */
+	/* Events not looked at: of devices and VMs beyond the limits, or one that begins a virtqueue_drop_all. */
+	uint64_t unchecked_devices, unchecked_vms, unchecked_threads;
 };
 
 struct elements;
@@ -79,7 +83,7 @@ enum element_end {
 	ELEMENT_REPLACED, /* its head was popped again: its end was missed */
 };
 
-/* For reports that follow elements by the same rules: told of each one that comes and goes. */
+/* For reports that follow elements by the same rules: called for each one that is popped, and for its end. */
 struct element_watch {
 	void (*popped)(void *arg, const struct event *ev);
 	/* `el` as in elements_end(), without verdict, age and device; `ev` ended it. */
@@ -101,7 +105,7 @@ bool elements_wants(const char *event, void *arg);
 void elements_event(struct elements *e, const struct event *ev);
 
 /*
- * What is still out at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated.
+ * The elements still in flight at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated.
  * The totals are complete then. 0 or -ENOMEM.
  */
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What to think of an element that is still out at the end: leaked, or is there a reason? elements.h has the rules. */
+/* The verdict on elements still in flight at the end: leaked, or is there a reason? elements.h has the rules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 /* ---- the verdict ---- */
 
-static enum element_verdict judge(struct elements *e, const struct out *o, const struct device *d,
-				  uint64_t age_ns, uint64_t min_age_ns)
+static enum element_verdict judge(struct elements *e, const struct open_element *o,
+				  const struct device *d, uint64_t age_ns, uint64_t min_age_ns)
 {
 	if (elements_vm(e, o->pid)->migrated)
 		return ELEMENT_MIGRATED;
@@ -27,7 +27,9 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct element *x = a, *y = b;
 
-	return x->popped_ns < y->popped_ns ? -1 : x->popped_ns > y->popped_ns;
+	if (x->popped_ns != y->popped_ns)
+		return x->popped_ns < y->popped_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static uint64_t *total_of(struct element_totals *t, enum element_verdict v)
@@ -44,7 +46,7 @@ static uint64_t *total_of(struct element_totals *t, enum element_verdict v)
 	}
 }
 
-/* Older recordings do not tell what a device is: then its name decides, if it has one that does. */
+/* Older recordings do not hold a device's kind: then its name decides. */
 static bool is_balloon(const struct device *d)
 {
 	return *d->kind ? !strcmp(d->kind, "virtio-balloon") : strstr(d->path, "balloon") != NULL;
@@ -64,16 +66,12 @@ static bool held(struct elements *e, const struct element *el)
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
 		 size_t *ret_nr, struct element_totals *totals)
 {
-	struct element *list = calloc(e->nr + 1, sizeof(*list));
+	struct element *list = calloc(e->open.nr + 1, sizeof(*list));
 	size_t nr = 0;
 
 	if (!list)
 		return fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < SLOTS; i++) {
-		const struct out *o = &e->out[i];
-
-		if (!o->used)
-			continue;
+	for (const struct open_element *o = open_oldest(&e->open); o; o = open_newer(&e->open, o)) {
 		struct device *d = elements_device(e, o->pid, o->vdev);
 
 		if (d->resetting && !e->sees_resets) { /* only statuses are seen: the reset is under way */
@@ -84,16 +82,18 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 			elements_stopped_ns(elements_vm(e, o->pid), end_ns) - o->stopped_ns;
 		uint64_t age =
 			end_ns > o->popped_ns + stopped ? end_ns - o->popped_ns - stopped : 0;
-		list[nr++] = (struct element){.pid = o->pid,
-					      .queue = o->queue,
-					      .head = o->head,
-					      .vq = o->vq,
-					      .vdev = o->vdev,
-					      .address = o->address,
-					      .popped_ns = o->popped_ns,
-					      .age_ns = age,
-					      .device = d->path,
-					      .verdict = judge(e, o, d, age, min_age_ns)};
+		list[nr] = (struct element){.pid = o->pid,
+					    .order = nr,
+					    .queue = o->queue,
+					    .head = o->head,
+					    .vq = o->vq,
+					    .vdev = o->vdev,
+					    .address = o->address,
+					    .popped_ns = o->popped_ns,
+					    .age_ns = age,
+					    .device = d->path,
+					    .verdict = judge(e, o, d, age, min_age_ns)};
+		nr++;
 	}
 	qsort(list, nr, sizeof(*list), by_pop);
 	for (size_t i = 0; i < nr; i++) {
@@ -111,7 +111,7 @@ unsigned int elements_vhost(const struct elements *e, const char **ret_device, u
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < e->nr_devices && nr < max; i++)
+	for (unsigned int i = 0; i < e->devices.nr && nr < max; i++)
 		if (e->device[i].was_vhost)
 			ret_device[nr++] = e->device[i].path;
 	return nr;
