@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hostrace extract, download: under the names and with the words of OSv's own tool; guest_*.c does it. */
+/* hostrace extract, download: with the names and options of OSv's own tool; guest_*.c does the work. */
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
@@ -39,8 +39,8 @@ const struct command extract_command = {
 	.summary = "An OSv guest's trace through QEMU's gdb stub.",
 	.group = "OSv guests",
 	.details =
-		"Writes TRACEFILE (default tracefile) and TRACEFILE.symbols; says nothing if all\n"
-		"is well. `hostrace guest extract` is the same, with more to say.",
+		"Writes TRACEFILE (default tracefile) and TRACEFILE.symbols; prints nothing if it\n"
+		"succeeds. `hostrace guest extract` is the same and prints more.",
 	.examples = "  hostrace extract -r localhost:1234 -e loader.elf",
 	.options = (const struct option_row *const[]){extract_options, NULL},
 	.run = extract_run,

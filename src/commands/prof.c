@@ -63,7 +63,7 @@ static int run_prof_idle(int argc, char **argv, char **rest)
 	return profile_run(argc, argv, PROFILE_IDLE, NULL, false);
 }
 
-/* The percentage of --min-hits is of all samples, which only the end tells: not for flames. */
+/* A percentage of --min-hits is of all samples, whose number is known only at the end: not for flames. */
 static int run_prof_flame(int argc, char **argv, char **rest)
 {
 	struct profile_options p = {0};

@@ -40,8 +40,9 @@ static int keys_take(struct host_profile_options *o)
 		else if (n == 3 && !strncmp(p, "tid", n))
 			o->by_tid = true;
 		else
-			return fail(-EINVAL, "--by: '%.*s' is none of vcpu, reason, tid", (int)n,
-				    p);
+			return fail(-EINVAL,
+				    "--by: invalid key '%.*s' (supported: vcpu, reason, tid)",
+				    (int)n, p);
 		p += n;
 	}
 	return 0;

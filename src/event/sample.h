@@ -59,7 +59,7 @@ struct sample {
 	bool stands_in; /* of a type with a kind: there is no backtrace, the thread's name is all of it */
 };
 
-/* What an address was resolved to: one function. The strings live as long as whoever resolved it. */
+/* What an address was resolved to: one function. The strings belong to the trace or the symbols that resolved it. */
 struct frame {
 	uint64_t address;
 	const char *name; /* NULL: unresolved */

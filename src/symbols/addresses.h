@@ -14,7 +14,7 @@
 
 struct addresses;
 
-/* -errno with the sentence set: no such file, or neither a table of symbols nor an ELF file. */
+/* -errno with the error message set: no such file, or neither a table of symbols nor an ELF file. */
 int addresses_open(const char *path, struct addresses **ret);
 
 /* From a table of symbols in memory, as symbol_map_parse(). */

@@ -2,7 +2,7 @@
 /*
  * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined
  * functions that addr2line -i prints: the innermost DIE that holds the address and every
- * inlined_subroutine around it up to the subprogram; each outer frame stands where the inner one
+ * inlined_subroutine around it up to the subprogram; an outer frame's line is where the inner one
  * was called (DW_AT_call_file, DW_AT_call_line).
  */
 #include <dwarf.h>
@@ -43,7 +43,7 @@ static const Dwfl_Callbacks callbacks = {
 	.find_debuginfo = dwfl_standard_find_debuginfo,
 };
 
-/* What the linker says about where it lies, or where the guest's loader put it. */
+/* At the addresses in the file, or at the base where the guest's loader put it. */
 static bool report(struct elf_names *e, const char *path, const uint64_t *base)
 {
 	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
@@ -132,7 +132,7 @@ static const char *demangled(struct elf_names *e, const char *mangled)
 		    : name_keep(e, mangled, cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI));
 }
 
-/* A relative file name stands below the directory that the compiler ran in (DW_AT_comp_dir). */
+/* A relative file name is relative to the directory that the compiler ran in (DW_AT_comp_dir). */
 static const char *full_path(struct elf_names *e, Dwarf_Die *cu, const char *file)
 {
 	Dwarf_Attribute attr;
@@ -164,7 +164,7 @@ static const char *function_name(struct elf_names *e, Dwarf_Die *die)
 	return linkage ? demangled(e, linkage) : dwarf_diename(die);
 }
 
-/* Of a function by the symbol table, or NULL; *ret_start: where the symbol stands. */
+/* The name by the symbol table, or NULL; *ret_start: the symbol's address. */
 static const char *symbol_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
 			       uint64_t *ret_start)
 {
@@ -193,10 +193,10 @@ static Dwarf_Addr function_start(Dwarf_Die *die)
 }
 
 /*
- * As addr2line names the innermost frame, and therefore OSv's tool: what C++ gives no linkage name
- * (lambdas, templates over them, functions of one file) is called by the symbol that the code lies
- * in, an inlined one by the function that it was inlined into. But asked for another address of the
- * same function, addr2line has its own name, unless the symbol stands at its start.
+ * The innermost frame is named as addr2line does it, which OSv's tool uses. C++ functions without a linkage name
+ * (lambdas, templates over them, functions with internal linkage) get the name of the symbol that holds the address,
+ * which for an inlined function is the one that it was inlined into. For a second address of the same function,
+ * addr2line prints the name in its DIE, unless the symbol starts where the function does.
  */
 static const char *innermost_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
 				  Dwarf_Addr bias, Dwarf_Die *unit, Dwarf_Die *die)
@@ -297,7 +297,7 @@ static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t add
 	free(around);
 	if (nr || !next.file || dwarf_haspc(cu, address - bias) <= 0)
 		return nr;
-	ret[0] = next; /* a function whose DIE stands within one that does not hold the address */
+	ret[0] = next; /* a function whose DIE is a child of one that does not hold the address */
 	ret[0].name = symbol_name(e, mod, address, &start);
 	return ret[0].name ? 1 : 0;
 }

@@ -14,7 +14,7 @@ enum { ELF_UNIT_RANGES_MAX = 4 << 20 };
 
 struct elf_units;
 
-/* Never fails: without memory it knows no unit. */
+/* Never fails: without memory no unit is found. */
 struct elf_units *elf_units_open(Dwfl_Module *module);
 void elf_units_close(struct elf_units *u);
 

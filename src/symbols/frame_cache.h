@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames that addresses were resolved to: the same return addresses stand in thousands of different
+ * The frames that addresses were resolved to: the same return addresses are in thousands of different
  * backtraces. An address has one answer for a whole run (see innermost_name() in elf_names.c, whose
  * answer depends on what was asked before).
  */

@@ -33,13 +33,13 @@ void symbol_map_close(struct symbol_map *m)
 	free(m);
 }
 
-/* Code only: text, weak ones, and what has no type of its own (BPF programs: 't'). */
+/* Code only: text, weak symbols, and BPF programs, which have 't'. */
 static bool is_code(char type)
 {
 	return strchr("tTwWvViI", type) != NULL;
 }
 
-/* Cuts the line at its end of name and module, which become "name [module]". False: no symbol of code. */
+/* Cuts the line after name and module, which become "name [module]". False: not a symbol of code. */
 static bool line_parse(char *line, struct symbol *ret)
 {
 	char *p, *name, *end;
@@ -144,7 +144,7 @@ int symbol_map_parse(const char *text, size_t len, const char *name, struct symb
 	return text_take(copy, name, ret);
 }
 
-/* Files of /proc say no size. */
+/* Files in /proc have no size. */
 static int file_read(const char *path, char **ret)
 {
 	_cleanup_fclose_ FILE *f = fopen(path, "re");

@@ -13,16 +13,16 @@
 #include "base/cleanup.h"
 
 enum {
-	SYMBOL_MAP_MAX = 4 << 20,	/* symbols of one table */
-	SYMBOL_MAP_BYTES = 512 << 20,	/* of a file */
-	SYMBOL_REACH = 1 << 20,		/* an address further behind a symbol is not its */
+	SYMBOL_MAP_MAX = 4 << 20,     /* symbols of one table */
+	SYMBOL_MAP_BYTES = 512 << 20, /* of a file */
+	SYMBOL_REACH = 1 << 20,	      /* an address further from a symbol does not belong to it */
 };
 
 struct symbol_map;
 
 /*
- * -ENOEXEC: it is no such table (an ELF file, most likely). -EBADMSG: no line of it is usable; -ENOENT, ... All with
- * the sentence set.
+ * -ENOEXEC: it is not such a table (an ELF file, most likely). -EBADMSG: no line of it is usable; -ENOENT, ... All with
+ * the error message set.
  */
 int symbol_map_open(const char *path, struct symbol_map **ret);
 

@@ -107,7 +107,7 @@ static int never_collect(struct wait_causes *c)
 	return 0;
 }
 
-/* The first pass: which pops no fill ends. */
+/* The first pass: pops without a fill. */
 static int pass_elements(struct wait_causes *c, const struct event *ev)
 {
 	if (ev->type->id < EV_virtqueue_pop || ev->type->id > EV_virtqueue_unpop ||
@@ -174,7 +174,7 @@ static struct vcpu *vcpu_of_tid(struct wait_causes *c, uint32_t tid)
 	return tid && t ? &c->vcpu[t->vcpu] : NULL;
 }
 
-/* Learns who runs which vCPU; more than one VM cannot be told apart by a guest's CPU number. */
+/* Which thread runs which vCPU. A guest's CPU number does not tell several VMs apart. */
 static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 {
 	bool kvm = ev->type->id <= EV_kvm_run;
@@ -183,7 +183,7 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	if ((!kvm && !sched) || ev->vcpu >= CAUSES_VCPUS_MAX)
 		return 0;
 	if (c->pid && c->pid != ev->pid)
-		return fail(-EINVAL, "the recording has several VMs; --vm says whose guest it is");
+		return fail(-EINVAL, "the recording has several VMs; select the guest's by --vm");
 	c->pid = ev->pid;
 	struct thread *t = hash_find_u64(&c->threads, ev->tid);
 
@@ -329,7 +329,7 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 	if (!err)
 		err = pass(c, in, pass_vcpus);
 	if (!err && !c->nr_vcpus)
-		err = fail(-ENODATA, "the host's recording has no vCPU in it");
+		err = fail(-ENODATA, "the host's recording has no events of a vCPU");
 	if (err)
 		return err;
 	*ret = take_ptr(c);

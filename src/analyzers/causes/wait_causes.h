@@ -10,8 +10,8 @@
  *   guest      it ran the guest: other tasks, or interrupts
  *   unknown    the host's recording does not say
  *
- * So the parts of a wait add up to the wait. Elements that no fill ends in the whole trace (a balloon's, a lost
- * request's) are left out, or everything behind them would be the device's.
+ * The parts of a wait add up to the wait. Elements without a fill in the whole trace (a balloon's, a lost request's)
+ * are ignored; otherwise all time after them would count as the device's.
  */
 #ifndef HOSTRACE_WAIT_CAUSES_H
 #define HOSTRACE_WAIT_CAUSES_H
@@ -40,7 +40,7 @@ struct wait_causes_input {
 	/* Opens the host's events (and perhaps others), all times; called twice. It owns the reader. */
 	int (*open)(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret);
 	void *arg;
-	unsigned int nr_sources; /* events of inputs from this one on are no host's */
+	unsigned int nr_sources; /* events of inputs from this one on are not the host's */
 };
 
 /* -EINVAL: several VMs. 0 or -errno with the error message set. */

@@ -61,7 +61,7 @@ struct calltree_options {
 /* Sums up, swallows and sorts; afterwards only print, fold and json. */
 void calltree_finish(struct calltree *t, const struct calltree_options *opt);
 
-/* What stands over a root's tree where there are several: "Thread worker (0x..)". */
+/* The heading of a root's tree where there are several: "Thread worker (0x..)". */
 int calltree_root_title(struct calltree *t, uint32_t root, const char *title);
 const char *calltree_title(const struct calltree *t, uint32_t root);
 
@@ -73,7 +73,7 @@ void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
 
 /*
  * Folded, for flame graphs: "a;b;c N", N the hits that end there, for paths that were added outermost frame first.
- * `title` (or NULL) stands before each. Filters are left out of account.
+ * `title` (or NULL) is put before each. Filters are not applied.
  */
 void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out);
 

@@ -181,7 +181,7 @@ static unsigned int cut_at_function(const struct frames *f, struct frame *frame,
 	return 0;
 }
 
-/* Innermost frames up to malloc are not the caller's. The original keeps one that stands first. */
+/* Innermost frames up to malloc are not the caller's. The original keeps a malloc that is the first frame. */
 static unsigned int cut_malloc(const struct frames *f, struct frame *frame, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {

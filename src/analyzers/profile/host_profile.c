@@ -124,7 +124,7 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 		*ret = HOST_OTHERS;
 	if (*ret == HOST_CAUSES && !t->exits)
 		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit"),
-				 "some KVM backends have none; record --sample HZ tells where the "
+				 "some KVM backends have none; record --sample HZ shows where the "
 				 "guest spends its time");
 	if (*ret == HOST_OTHERS && !t->others)
 		return fail_hint(fail(-ENODATA, "no event says where the guest was"),
@@ -287,7 +287,7 @@ static void exit_begin(struct profile *p, const struct event *ev)
 		field_print(ev, reason, x->reason, sizeof(x->reason));
 }
 
-/* An exit that is followed by no entry is still one. */
+/* An exit without a following entry still counts. */
 static int exit_end(struct profile *p, struct pending *x, const struct event *ev)
 {
 	int err;

@@ -46,7 +46,7 @@ struct host_profile_totals {
 
 bool host_profile_wants(const char *event, void *arg);
 
-/* Both read to the end. 0 or -errno with the sentence set. */
+/* Both read to the end. 0 or -errno with the error message set. */
 int host_profile_count(struct reader *r, struct host_profile_totals *ret);
 
 /* The fairest that there is, or with `causes` exits. -ENODATA with the error message set: there is none. */

@@ -81,7 +81,7 @@ static int number_after(const char *text, const char *field, int base, uint64_t 
 	return fail(-EBADMSG, "an allocation without %s: \"%.80s\"", field, text);
 }
 
-/* Which argument stands behind "FIELD=%CONV" in the format, and is an unsigned number; -1: none. */
+/* Which argument the format prints as "FIELD=%CONV", if it is an unsigned number; -1: none. */
 static int argument_of(const struct sample_type *tp, const struct sample_arg_place *place, int nr,
 		       const char *field, const char *convs)
 {

@@ -13,7 +13,7 @@ const char *const memory_allocators[ALLOCATORS] = {"kmalloc", "large", "mempool"
 
 /* ---- children ---- */
 
-/* What tells a node from its siblings; one parent has either groups or frames below it. */
+/* What distinguishes a node from its siblings; below one parent are either groups or frames. */
 static uint64_t value_of(const struct memory_node *n)
 {
 	return n->is_frame ? n->frames[0] : n->value;
@@ -219,7 +219,7 @@ uint32_t memory_tree_visible(const struct memory_tree *t, uint32_t number)
 	return number;
 }
 
-/* Stable: a node's number tells which was first. */
+/* Stable: nodes are numbered in order of appearance. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct memory_tree *t = arg;

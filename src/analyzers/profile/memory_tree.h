@@ -3,9 +3,9 @@
  * The tree of allocations: memory.c reads them into it, output/samples/memory_print.c writes it; nobody else includes
  * it.
  *
- * Groups by key stand at the top, call paths below. A call path's node holds all the frames that its allocations share,
+ * Groups by key are at the top, call paths below. A call path's node holds all the frames that its allocations share,
  * not one frame: a guest that allocates many sizes from many places would have nodes in millions, nearly all of them
- * the only child of their parent, to be taken together when they are drawn.
+ * the only child of their parent, to be merged when they are drawn.
  */
 #ifndef HOSTRACE_MEMORY_TREE_H
 #define HOSTRACE_MEMORY_TREE_H

@@ -33,7 +33,7 @@ struct profile_options {
 	void *split_arg;
 };
 
-/* Makes the finished tree; the caller closes it. 0 or -errno with the sentence set. */
+/* Makes the finished tree; the caller closes it. 0 or -errno with the error message set. */
 int sample_profile(struct sample_trace *t, const struct profile_options *opt,
 		   struct calltree **ret);
 

@@ -62,7 +62,7 @@ static const struct {
 	{"virtio_kind", WHAT_NOTHING, 0, {0}},
 };
 
-/* Pairs whose ends are not called alike. key: the field that tells which belongs to which. */
+/* Pairs whose ends have different names. key: the field that is equal in both. */
 static const struct {
 	const char *begin, *end, *base, *key;
 } pairs[] = {
@@ -196,7 +196,7 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 	frames_find(type, ret);
 }
 
-/* "... NAME=VALUE": what stands behind the first of the names. */
+/* "... NAME=VALUE": the value of the first of the names that is there. */
 static const char *text_find(const char *text, const char *names)
 {
 	for (const char *p = names; *p; p += strspn(p, "|")) {
@@ -210,7 +210,7 @@ static const char *text_find(const char *text, const char *names)
 	return NULL;
 }
 
-/* Addresses have no 0x there: they are told by their length. A task's state is a letter: R is 0. */
+/* Addresses have no 0x there: they are recognized by their length. A task's state is a letter: R is 0. */
 static uint64_t number_parse(const char *p)
 {
 	size_t digits = strspn(p, "0123456789abcdef");

@@ -40,7 +40,7 @@ enum sample_what {
 	WHAT_ALLOC, /* kmalloc and the like */
 	WHAT_PAGES,
 	WHAT_STACK,	/* the backtrace of the event before it */
-	WHAT_EXIT,	/* kvm_exit: also tells where the guest is */
+	WHAT_EXIT,	/* kvm_exit: also has the guest's instruction pointer */
 	WHAT_USER_EXIT, /* kvm_userspace_exit */
 	WHAT_SYSCALL,	/* sys_enter, sys_exit: a pair per number */
 	WHAT_NAME,	/* names a thread */

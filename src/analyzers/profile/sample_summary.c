@@ -10,7 +10,7 @@
 
 enum { CPUS_MAX = 65536, DURATIONS_MAX = 64 << 20 };
 
-/* While it is made: where each CPU and name stands. */
+/* While it is made: the index of each CPU and name. */
 struct making {
 	struct sample_summary *s;
 	uint32_t *seen_order; /* by type: place among those seen, from 1 */

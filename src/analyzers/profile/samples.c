@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A first pass finds which events there are: they are the dictionary of the trace, which the profiles want before its
- * first sample. Each further pass hands out samples, a little late where backtraces come behind their events.
+ * A first pass finds which events there are: they are the dictionary of the trace, which the profiles need before its
+ * first sample. Each further pass returns samples, with a delay where backtraces follow their events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -87,7 +87,7 @@ static int type_add(struct samples *x, const struct event_type *type)
 	return err;
 }
 
-/* Sources before the first one are not looked at; what names threads is no sample, but passes. */
+/* Samples are made only of sources from the first one on. */
 static bool is_ours(const struct samples *x, const struct event *ev)
 {
 	return ev->source >= x->in.first_source;
@@ -122,7 +122,7 @@ static int types_find(struct samples *x)
 
 /* ---- a pass ---- */
 
-/* The ring tells its clock's rate; without alignment that is all there is. */
+/* Without alignment, ticks of a ring become ns by the rate in its metadata. */
 static void clock_take(struct samples *x)
 {
 	const json_t *meta = x->reader->info.meta, *ring = json_object_get(meta, "guest_ring");
@@ -241,7 +241,7 @@ static int held_fill(struct samples *x)
 	return 0;
 }
 
-/* A trace without any backtraces still tells who waited: the thread is all of the call path. */
+/* A trace without backtraces still shows which threads waited: the thread is the whole call path. */
 static int thread_stands_in(struct samples *x, struct sample *s)
 {
 	const struct sample_kind *kind = s->tp->kind;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any trace's events as the samples that the guest profiles work on (prof, prof-wait, list-timed, ...). Those were
- * made for OSv, whose tracepoints say by their names what waits, locks, wakes and allocates. Here stands the same for
- * the others, in one table (sample_kinds.c):
+ * Any trace's events as samples, the input of prof, prof-wait, list-timed, ... What waits, locks, wakes and allocates
+ * is known by name; the names are those of OSv's tracepoints, which an OSv trace has by itself. For other traces one
+ * table (sample_kinds.c) says which events mean the same:
  *
  *   profile          Linux's ftrace                 our guest ring         the host's own events
  *   wait             sched_switch, not runnable     sched_wait ... _ret    sched_switch, not runnable
@@ -26,25 +26,25 @@
 #include "event/sample.h"
 
 enum {
-	SAMPLES_HELD = 4096,	      /* events that wait for their backtrace */
+	SAMPLES_HELD = 4096,	       /* events that wait for their backtrace */
 	SAMPLES_THREADS_MAX = 1 << 17, /* threads whose state is kept; others' waits have no end */
-	SAMPLES_FRAMES_MAX = 128,     /* of one backtrace */
+	SAMPLES_FRAMES_MAX = 128,      /* of one backtrace */
 	SAMPLES_CPUS_MAX = 4096,
-	SAMPLES_NAMES_MAX = 1 << 18, /* names of functions that stand in backtraces as text */
+	SAMPLES_NAMES_MAX = 1 << 18, /* names of functions in backtraces that have no address */
 };
 
 struct samples_input {
 	/* Opens all that is to be read, once for each pass; it owns the reader, which is open until the next call. */
 	int (*open)(void *arg, struct reader **ret);
 	void *arg;
-	unsigned int first_source; /* events of inputs before this one are passed over */
+	unsigned int first_source; /* events of inputs before this one are skipped */
 	const char *name;	   /* of the trace, for messages */
 };
 
-/* 0, or -errno with the sentence set. */
+/* 0, or -errno with the error message set. */
 int samples_open(const struct samples_input *in, struct sample_trace **ret);
 
-/* The times of the first and the last sample, roughly: as the reader told when it was opened, in ns. */
+/* The times of the first and the last sample, in ns, approximately: as the reader reported when it was opened. */
 void samples_span(const struct sample_trace *t, uint64_t *ret_start, uint64_t *ret_end);
 
 #endif

@@ -44,9 +44,9 @@ void sample_stacks_close(struct sample_stacks *s);
 int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t *address,
 		      unsigned int nr);
 
-/* An address that stands for a name. 0: there are too many. */
+/* The address that represents a name. 0: there are too many. */
 uint64_t sample_name_address(struct sample_stacks *s, const char *name);
-/* NULL: the address stands for none. */
+/* NULL: the address represents no name. */
 const char *sample_address_name(const struct sample_stacks *s, uint64_t address);
 
 /* ---- system calls by name ---- */

@@ -40,7 +40,10 @@ static int frames_own(struct samples *x, const struct sample_rule *r, const stru
 	return sample_stacks_set(x->stacks, &h->s, address, nr);
 }
 
-/* Of the host's events: what the vCPU left the guest for, and where the guest was: no return address, so 1 is added. */
+/*
+ * Of the host's events: the reason of the VM-exit, and the guest's instruction pointer. That is not a return address,
+ * so 1 is added.
+ */
 static int frames_host(struct samples *x, const struct sample_thread *t, bool waits,
 		       struct sample_held *h)
 {
@@ -330,7 +333,7 @@ static unsigned int stack_words(const struct event *ev, uint64_t said, uint64_t 
 static int make_stack(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
 	uint64_t address[SAMPLES_FRAMES_MAX], event = 0;
-	static char text[4096];
+	char text[4096];
 	unsigned int nr;
 	int err = 0;
 

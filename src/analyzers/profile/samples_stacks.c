@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Distinct backtraces, kept once each. A frame that is only known by name (tracefs's text, "hlt exit") is an address
- * that no machine has: its number in a table of names, behind NAMES_AT, a non-canonical address.
+ * Distinct backtraces, kept once each. A frame that is only known by name (tracefs's text, "hlt exit") gets an
+ * address that no machine has: its number in a table of names, from NAMES_AT on, a non-canonical address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/hash.h"
 
 #define NAMES_AT 0x5a00000000000000ull
-enum { PIECE = 1 << 16 }; /* words of memory taken at a time */
+enum { PIECE = 1 << 16 }; /* words of memory allocated at a time */
 
 struct piece {
 	struct piece *next;

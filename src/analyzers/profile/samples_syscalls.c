@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Linux tells all system calls by one pair of events, sys_enter and sys_exit, with the number in a field. To the
- * profiles each number is a pair of its own, called as the kernel's own events for single calls are: sys_enter_read
+ * Linux reports all system calls by one pair of events, sys_enter and sys_exit, with the number in a field. In
+ * profiles each number is a pair of its own, named as the kernel's own events for single calls: sys_enter_read
  * ... sys_exit_read, with the base sys_read. The names are those of x86-64, from the header of the building machine;
- * a 32-bit program's calls have other numbers, which no field tells.
+ * a 32-bit program's calls have other numbers, and no field tells them apart.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -18,7 +18,7 @@ DEFINE_CLEANUP(stacks, struct stacks *, stacks_close);
 
 /*
  * The number of the sample's backtrace: 1 if it is new, 0 if it was seen before, -errno with the
- * sentence set. The trace must stay open as long as this lives: its bytes are not copied.
+ * error message set. The trace must stay open as long as this lives: its bytes are not copied.
  */
 int stacks_number(struct stacks *s, const struct sample *sample, uint32_t *ret);
 

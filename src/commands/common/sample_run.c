@@ -42,8 +42,8 @@ int sample_run_open_file(const char *path, const char *formats, struct time_rang
 	const struct osv_raw_counts *raw = osv_raw_counts(run->trace);
 
 	if (raw->unfinished || raw->bad)
-		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in something "
-			     "that is none; what follows them is not read",
+		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in invalid "
+			     "data; what follows them is not read",
 			     path, (unsigned long long)raw->unfinished,
 			     (unsigned long long)raw->bad);
 	return status;
@@ -120,7 +120,7 @@ static void osv_head_put(struct sample_run *run)
 	row_sink_end(&run->sink, head);
 }
 
-/* What the inputs told at their end: losses, clocks. */
+/* What the inputs report at their end: losses, clocks. */
 static bool events_end(struct sample_run *run)
 {
 	if (run->sink.json) {

@@ -20,7 +20,7 @@ struct sample_run {
 	struct input_set *in; /* what trace reads; NULL: an OSv trace as it is */
 	struct output out;
 	struct row_sink sink;
-	json_t *more; /* further notes under the report, or NULL; taken over by sample_run_close() */
+	json_t *more; /* further notes under the report, or NULL; sample_run_close() takes the reference */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output/samples/compat.h"
 #include "output/samples/packets.h"
 #include "base/error.h"
 #include "event/event.h"
@@ -36,8 +37,8 @@ static uint16_t ethernet_type(uint64_t proto)
 }
 
 /*
- * The packet as an Ethernet frame. 1; 0 if its protocol has no Ethernet type, or the sample is no
- * packet after all.
+ * The packet as an Ethernet frame. 1; 0 if its protocol has no Ethernet type, or the sample has
+ * no packet.
  */
 static int frame_make(const struct sample *s, uint8_t ret[ETHERNET_HEADER + PACKET_MAX],
 		      uint32_t *ret_len)
@@ -64,16 +65,8 @@ static int frame_make(const struct sample *s, uint8_t ret[ETHERNET_HEADER + PACK
 	return 1;
 }
 
-/* The original's stamp is a double, rounded to microseconds, which may reach a whole second. */
-static struct timeval stamp(uint64_t ns, bool compat)
+static struct timeval packet_time(uint64_t ns)
 {
-	if (compat) {
-		char text[32];
-		double seconds = (double)ns / 1e9;
-
-		snprintf(text, sizeof(text), "%.6f", fmod(seconds, 1));
-		return (struct timeval){(time_t)seconds, (suseconds_t)(strtod(text, NULL) * 1e6)};
-	}
 	uint64_t us = ns / 1000 + (ns % 1000 >= 500);
 
 	return (struct timeval){(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
@@ -115,9 +108,11 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 
 	if (!frame_make(s, w->frame, &len)) {
 		w->skipped++;
-		return w->compat ? fail(-EPROTO, "%s at %" PRIu64
+		return w->compat ? fail(-EPROTO,
+					"%s at %" PRIu64
 					" ns: its protocol has no Ethernet type; without --compat "
-					"it is left out", s->tp->name, s->time_ns)
+					"it is skipped",
+					s->tp->name, s->time_ns)
 				 : -EPROTO;
 	}
 	head.caplen = head.len = len;
@@ -134,7 +129,9 @@ int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *
 	sample_rewind(t);
 	while (!err && (r = sample_next(t, &s)) > 0) {
 		if (is_dumped(&s))
-			err = writer_put(&w, &s, stamp(s.time_ns, compat));
+			err = writer_put(&w, &s,
+					 compat ? compat_packet_time(s.time_ns)
+						: packet_time(s.time_ns));
 		if (err == -EPROTO && !compat)
 			err = 0;
 	}
@@ -187,9 +184,9 @@ int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, uint64_t *re
 /* ---- one line per packet ---- */
 
 /*
- * All packets are given to one tcpdump, packet n with a stamp of n seconds: what begins with that
- * number is the packet's first line. With -S (absolute sequence numbers) tcpdump says of each
- * packet what it would say of it alone.
+ * All packets are given to one tcpdump, packet n with a timestamp of n seconds: the line that begins
+ * with that number is the packet's first one. With -S (absolute sequence numbers) tcpdump prints for each
+ * packet what it would print for it alone.
  */
 struct packet_texts {
 	bool compat;
@@ -276,27 +273,6 @@ static void read_ahead(struct packet_texts *p)
 	}
 }
 
-/* As Python writes bytes: in single quotes, or in double ones where only the others are within. */
-static void put_bytes_repr(char *buf, size_t size, const char *line)
-{
-	char quote = strchr(line, '\'') && !strchr(line, '"') ? '"' : '\'';
-	char *p = buf, *end = buf + size - 6;
-
-	p += sprintf(p, "b%c", quote);
-	for (; *line && p < end; line++) {
-		if (*line == quote || *line == '\\')
-			p += sprintf(p, "\\%c", *line);
-		else if (*line == '\t')
-			p += sprintf(p, "\\t");
-		else if (*line < ' ' || *line > '~')
-			p += sprintf(p, "\\x%02x", (uint8_t)*line);
-		else
-			*p++ = *line;
-	}
-	*p++ = quote;
-	*p = '\0';
-}
-
 int packet_text(struct packet_texts *p, char *buf, size_t size)
 {
 	p->next++;
@@ -314,7 +290,7 @@ int packet_text(struct packet_texts *p, char *buf, size_t size)
 	while (len && p->line[len - 1] == ' ')
 		p->line[--len] = 0;
 	if (p->compat)
-		put_bytes_repr(buf, size, p->line);
+		compat_bytes_repr(p->line, buf, size);
 	else
 		snprintf(buf, size, "%s", p->line);
 	return 0;
@@ -345,13 +321,9 @@ char *tcp_state_text(char *text, char *end, bool compat)
 	const char *to_name = tcp_state_name(strtoul(at, NULL, 10));
 
 	from = at - 4;
-	if (compat) { /* one digit of the first number; and 6 characters are taken off the end */
-		const char *from_name = tcp_state_name((unsigned long)(from[-1] - '0'));
-
-		return from_name && to_name ? end - 6 + sprintf(end - 6, "%s -> %s", from_name,
-								 to_name)
-					    : end;
-	}
+	if (compat)
+		return compat_tcp_states(tcp_state_name((unsigned long)(from[-1] - '0')), to_name,
+					 end);
 	while (from > text && from[-1] >= '0' && from[-1] <= '9')
 		from--;
 	bool negative = from > text && from[-1] == '-';

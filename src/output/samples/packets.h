@@ -17,9 +17,9 @@ enum { PACKET_TEXT_MAX = 4096 };
 bool sample_is_packet(const struct sample *s);
 
 /*
- * Writes all packets as pcap (Ethernet, microseconds since boot). 0, or -errno with the sentence
+ * Writes all packets as pcap (Ethernet, microseconds since boot). 0, or -errno with the error message
  * set; a packet of a protocol without a known Ethernet type is -EPROTO with `compat`, else it is
- * left out and counted in *ret_skipped.
+ * skipped and counted in *ret_skipped.
  */
 int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "output/samples/compat.h"
 #include "output/samples/sample_line.h"
 #include "analyzers/profile/stacks.h"
 #include "base/array.h"
@@ -28,7 +29,7 @@ struct piece {
 	uint8_t signed_bits; /* of a signed number; 0: unsigned */
 };
 
-/* A tracepoint's format taken apart; nr < 0: it needs sample_format(). */
+/* A parsed format of a type; nr < 0: it needs sample_format(). */
 struct plan {
 	struct piece *piece;
 	int nr;
@@ -38,7 +39,7 @@ struct plan {
 	bool ready;
 };
 
-/* A thread's number and name as they stand in a line. */
+/* A thread's number and name as in a line. */
 struct thread {
 	uint64_t thread, name[2];
 	bool has_kind, used;
@@ -131,13 +132,8 @@ static char *put_thread(const struct sample_lines *l, char *p, const struct samp
 	char name[sizeof(s->thread_name)];
 	size_t len = strlen(s->thread_name);
 
-	if (l->opt.compat &&
-	    l->has_padded_names) { /* the original prints zeros within these names */
-		len = sizeof(s->thread_name);
-		while (len && !s->thread_name[len - 1])
-			len--;
-	}
-
+	if (l->opt.compat && l->has_padded_names)
+		len = compat_name_length(s->thread_name, sizeof(s->thread_name));
 	if (s->tp->kind) { /* a thread's number, where OSv has an address */
 		p = put_dec_right(p, s->thread, 18);
 	} else {
@@ -323,7 +319,7 @@ char *sample_put_args(struct sample_lines *l, char *p, const struct sample *s)
 
 /* ---- backtraces ---- */
 
-/* The tracer's own frames at the innermost end are left out. The original fails if they are all. */
+/* The tracer's own frames at the innermost end are skipped. The original fails if there are no others. */
 static int shown_frames(struct sample_lines *l, const struct sample *s, struct frame *frame,
 			unsigned int *ret_from)
 {
@@ -340,7 +336,7 @@ static int shown_frames(struct sample_lines *l, const struct sample *s, struct f
 	}
 	if (nr && from == nr && l->opt.compat)
 		return fail(-EBADMSG, "a backtrace has only frames of the tracer; without --compat "
-				      "it is left out");
+				      "it is skipped");
 	*ret_from = from;
 	return (int)nr;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A sample as the line that OSv's tool prints. What depends on the tracepoint or on the backtrace
- * only is prepared once: formats are taken apart, backtraces are kept as text.
+ * only is prepared once: formats are parsed, backtraces are kept as text.
  */
 #ifndef HOSTRACE_SAMPLE_LINE_H
 #define HOSTRACE_SAMPLE_LINE_H

@@ -31,16 +31,16 @@ struct row_sink {
 	uint64_t limit, nr; /* limit 0: all */
 };
 
-/* Writes a row of the JSON array; takes the reference over. */
+/* Writes a row of the JSON array; takes the reference. */
 void row_sink_add(struct row_sink *sink, json_t *row);
-/* Ends the array and the object, with the members of `head`, whose reference is taken over. */
+/* Ends the array and the object, with the members of `head`; takes the reference. */
 void row_sink_end(struct row_sink *sink, json_t *head);
 static inline bool row_sink_full(const struct row_sink *sink)
 {
 	return sink->limit && sink->nr >= sink->limit;
 }
 
-/* {"thread":"0x..","comm","cpu"}: who a row is about. New reference. */
+/* {"thread":"0x..","comm","cpu"}: the thread of a row. New reference. */
 json_t *sample_who_json(const struct sample *s);
 /* Text that may not be UTF-8. New reference. */
 json_t *text_json(const char *text);

@@ -121,7 +121,7 @@ static int list_open(struct list *l, struct sample_trace *t)
 	return 0;
 }
 
-/* tcpdump is asked once for all packets that will be listed. */
+/* tcpdump runs once for all packets that will be listed. */
 static int packets_read(struct list *l, struct sample_trace *t)
 {
 	struct sample s;
@@ -129,7 +129,7 @@ static int packets_read(struct list *l, struct sample_trace *t)
 
 	while (!err && (r = sample_next(t, &s)) != 0) {
 		if (r < 0)
-			break; /* said again when the samples are listed */
+			break; /* reported when the samples are listed */
 		if (listed(l, &s) && sample_is_packet(&s) &&
 		    packet_texts_add(l->packets, &s) == -EPROTO)
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fast text: a line is put together in one buffer, without printf, and handed on in large pieces.
- * Whoever writes a line first asks for its room (text_out_reserve); the puts do not check again. They may write up to
- * TEXT_OUT_SHORT bytes beyond the end that they return.
+ * Fast text: lines are assembled in one buffer, without printf, and written in large pieces. Before a line,
+ * text_out_reserve() makes space for it; the put functions do not check. They may write up to TEXT_OUT_SHORT bytes
+ * beyond the end that they return.
  */
 #ifndef HOSTRACE_TEXT_OUT_H
 #define HOSTRACE_TEXT_OUT_H
@@ -13,7 +13,7 @@
 
 enum {
 	TEXT_OUT_LINE_MAX = 1 << 19,
-	TEXT_OUT_PIECE = 1 << 16, /* handed on when so much is there: it stays in the cache */
+	TEXT_OUT_PIECE = 1 << 16, /* written when so much is there: it stays in the cache */
 	TEXT_OUT_SIZE = TEXT_OUT_LINE_MAX + TEXT_OUT_PIECE,
 };
 
@@ -27,7 +27,7 @@ int text_out_open(struct text_out *t, FILE *out);
 int text_out_close(struct text_out *t);
 void text_out_flush(struct text_out *t);
 
-/* Room for a line of at most TEXT_OUT_LINE_MAX bytes. */
+/* Makes space for a line of at most TEXT_OUT_LINE_MAX bytes. */
 static inline void text_out_reserve(struct text_out *t)
 {
 	if (t->pos - t->buf > TEXT_OUT_PIECE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `convert-dump` of OSv's tool: a dump as a tracefile of version 3 (osv_tracefile.c tells the
- * layout). The dictionary holds the tracepoints that were used.
+ * `convert-dump` of OSv's tool: a dump as a tracefile of version 3 (layout: osv_tracefile.c).
+ * The dictionary holds the tracepoints that were used.
  */
 #include <errno.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static int put_dictionary(struct sample_trace *t, FILE *out)
 	return r;
 }
 
-/* Argument bytes as they are; what stands behind a text is stale memory in a ring: zeroes here. */
+/* Argument bytes as they are; what follows a text is stale memory in a ring: written as zeroes. */
 static void put_args(FILE *out, const struct sample *s)
 {
 	struct sample_arg_place place[SAMPLE_ARGS_MAX];
@@ -120,5 +120,5 @@ int osv_convert(struct sample_trace *t, FILE *out)
 	sample_rewind(t);
 	while ((r = sample_next(t, &s)) > 0)
 		put_sample(out, &s);
-	return ferror(out) ? fail(-EIO, "the tracefile could not be written") : r;
+	return ferror(out) ? fail(-EIO, "cannot write the tracefile") : r;
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Writes the trace, of either form, as a tracefile of version 3. 0 or -errno with the sentence. */
+/* Writes a trace as a tracefile of version 3. 0 or -errno with the error message set. */
 int osv_convert(struct sample_trace *t, FILE *out);
 
 #endif

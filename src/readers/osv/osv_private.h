@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two file forms share behind osv.h. */
+/* Shared by the forms of OSv traces; for readers/osv/ only. */
 #ifndef HOSTRACE_OSV_PRIVATE_H
 #define HOSTRACE_OSV_PRIVATE_H
 

@@ -73,7 +73,7 @@ static int kind_make(const struct sample_type *tp, struct kind *ret)
 		if (*s >= '0' && *s <= '9')
 			continue;
 		if (args == SAMPLE_ARGS_MAX || !strchr("cbBhHiIqQP?fdp*", *s))
-			return 0; /* its samples are told by the trace's reader */
+			return 0; /* the trace's reader reports its samples */
 		ret->arg_offset[args] = offset;
 		field_add(fields, &nr, &offset,
 			  (struct field){arg_names[args++], *s == 'P'		    ? "addr"
@@ -113,7 +113,7 @@ static void reader_free(struct reader *base)
 	free(r);
 }
 
-/* First and last stamp, and how many: one pass. A cut file is told once, its beginning is good. */
+/* First and last timestamp and the count, in one pass. A truncated file is reported once; its beginning is used. */
 static int info_fill(struct osv_reader *r)
 {
 	struct trace_info *info = &r->base.info;
@@ -146,8 +146,8 @@ static int info_fill(struct osv_reader *r)
 				  "it is not read",
 				  info->file, raw->unfinished);
 	if (raw->bad)
-		trace_info_caveat(info, "%s: %" PRIu64 " pages end in something that is no sample",
-				  info->file, raw->bad);
+		trace_info_caveat(info, "%s: %" PRIu64 " pages end in invalid data", info->file,
+				  raw->bad);
 	if (back > unstamped)
 		trace_info_caveat(info, "%s: %" PRIu64 " samples are older than one before them",
 				  info->file, back);

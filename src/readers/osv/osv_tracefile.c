@@ -45,7 +45,7 @@ static int read_backtrace(struct buffer *b, struct sample *ret)
 	const uint8_t *p = b->pos, *end = p + (buffer_left(b) & ~(size_t)7);
 	uint64_t address = 0;
 
-	/* Nearly always short and whole. What is not is told by the loop below. */
+	/* Nearly always short and complete. The loop below handles the rest and reports errors. */
 	if (buffer_left(b) > 8 * 64)
 		end = p + 8 * 64;
 	while (p < end && (memcpy(&address, p, 8), address))

@@ -33,7 +33,6 @@ struct walk {
 
 /* ---- tracepoints, learnt as they are met ---- */
 
-/* A name that the guest lies about ends no line and drives no terminal. */
 static int tracepoint_learn(struct walk *w, uint64_t key)
 {
 	struct osv_raw_tracepoint tp = {0};
@@ -57,7 +56,7 @@ static const struct sample_type *tracepoint_of(struct walk *w, uint64_t key)
 
 /* ---- records ---- */
 
-/* The length of a record's part before its padding; 0: it is none. */
+/* The length of a record without its padding; 0: it is not a record. */
 static size_t record_len(struct walk *w, uint64_t key, const uint8_t *p, size_t room)
 {
 	const struct sample_type *tp = tracepoint_of(w, key);
@@ -148,7 +147,7 @@ static int rings_check(const char *name, const struct osv_ring *rings, unsigned 
 	for (unsigned int i = 0; i < nr; i++) {
 		if (rings[i].size % OSV_RING_PAGE || rings[i].size > OSV_RING_BYTES_MAX ||
 		    !rings[i].size)
-			return fail(-EBADMSG, "%s: ring %u has %llu bytes, which no ring has", name,
+			return fail(-EBADMSG, "%s: ring %u has an invalid size of %llu bytes", name,
 				    i, (unsigned long long)rings[i].size);
 		*ret_bytes += rings[i].size;
 	}

@@ -10,7 +10,7 @@
  * a record is being written its tracepoint is all ones. The write offset runs freely; the oldest
  * whole page is the one behind it, what is older in its own page is lost.
  *
- * The guest may have written anything there: a record that is none ends its page, and is counted.
+ * The guest may have written anything there: an invalid record ends its page, and is counted.
  */
 #ifndef HOSTRACE_OSV_RAW_H
 #define HOSTRACE_OSV_RAW_H
@@ -32,14 +32,14 @@ struct osv_ring {
 
 struct osv_raw_counts {
 	uint64_t records;
-	uint64_t unfinished; /* vCPUs that were at work on a record: what came later is not read */
-	uint64_t bad;	     /* pages with something that is no record */
+	uint64_t unfinished; /* vCPUs that were writing a record: what follows it is not read */
+	uint64_t bad;	     /* pages with invalid data */
 };
 
 /* Of a trace that was opened; all 0 if it is not made of rings. Owned by the trace. */
 const struct osv_raw_counts *osv_raw_counts(const struct sample_trace *t);
 
-/* A tracepoint as its owner describes it; strings are allocated and taken over. */
+/* A tracepoint as its owner describes it; strings are allocated, and owned by whoever gets them. */
 struct osv_raw_tracepoint {
 	char *name, *signature, *format;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Images of rings in files (memory dumps, `guest extract --raw`), with a description beside them:
+ * Images of rings in files (memory dumps, `guest extract --raw`), with a description in JSON:
  *
  *   {"page_size": 4096, "backtrace_len": 10,
  *    "cpus": [{"file": "x.ring0.bin", "size": BYTES, "last": OFFSET}, ...],
  *    "tracepoints": [{"key": ADDRESS, "name": "...", "sig": "...", "format": "..."}, ...]}
  *
- * Files lie in the description's own directory, wherever it points otherwise.
+ * Files must be in the directory of the description.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int image_map(const char *path, const char *name, uint64_t size, struct i
 	struct stat st;
 
 	if (strchr(name, '/'))
-		return fail(-EBADMSG, "%s: '%s' lies in another directory", path, name);
+		return fail(-EBADMSG, "%s: '%s' is in another directory", path, name);
 	if (asprintf(&file, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name) < 0)
 		return fail(-ENOMEM, "out of memory");
 	_cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -61,7 +61,7 @@ static int image_map(const char *path, const char *name, uint64_t size, struct i
 	if (fd < 0 || fstat(fd, &st))
 		return fail(-errno, "%s: %s", file, strerror(errno));
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < size)
-		return fail(-EBADMSG, "%s: shorter than the %llu bytes that %s tells", file,
+		return fail(-EBADMSG, "%s: shorter than the %llu bytes given in %s", file,
 			    (unsigned long long)size, path);
 	ret->map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	ret->len = size;
@@ -80,7 +80,7 @@ static int ring_read(const char *path, const json_t *cpu, struct image *img, str
 	int err;
 
 	if (!name || size <= 0 || size > OSV_RING_BYTES_MAX || last < 0)
-		return fail(-EBADMSG, "%s: a ring without a file, or with an odd size", path);
+		return fail(-EBADMSG, "%s: a ring without a file, or with an invalid size", path);
 	err = image_map(path, name, (uint64_t)size, img);
 	if (err)
 		return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Pieces of the OSv reports against the plain way of doing the same. */
+/* Arguments of samples and the fast text output, compared with plain ways of doing the same. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
