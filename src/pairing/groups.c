@@ -192,15 +192,14 @@ int groups_merge(struct groups *g, struct groups *from)
 	return err;
 }
 
-static unsigned int labels_compared;
-
-static int by_label(const void *a, const void *b)
+static int by_label(const void *a, const void *b, void *groups)
 {
+	const struct groups *g = groups;
 	const struct group *x = a, *y = b;
 
 	if (x->other != y->other)
 		return x->other - y->other;
-	for (unsigned int i = 0; i < labels_compared; i++)
+	for (unsigned int i = 0; i < g->nr_labels; i++)
 		if (x->label[i] != y->label[i])
 			return x->label[i] < y->label[i] ? -1 : 1;
 	return 0;
@@ -210,8 +209,7 @@ int groups_finish(struct groups *g)
 {
 	int err = settle(g);
 
-	labels_compared = g->nr_labels;
-	qsort(g->group, g->nr, sizeof(*g->group), by_label);
+	qsort_r(g->group, g->nr, sizeof(*g->group), by_label, g);
 	memset(g->slot, 0, SLOTS * sizeof(*g->slot)); /* the places have changed */
 	memset(g->near, 0, sizeof(g->near));
 	g->nr_hot = 0;
