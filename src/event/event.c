@@ -52,9 +52,12 @@ static const struct event_type ours[] = {
 
 enum { NR_OURS = sizeof(ours) / sizeof(ours[0]) };
 
-static const struct event_type *types[EVENT_TYPES_MAX];
-static unsigned int nr_types;
-static const struct event_type *by_id[EV_LIMIT];
+/* The one table of the process: readers of all inputs give equal types the same address. */
+static struct {
+	const struct event_type *type[EVENT_TYPES_MAX];
+	unsigned int nr;
+	const struct event_type *by_id[EV_LIMIT];
+} registry;
 
 static bool fields_equal(const struct event_type *a, const struct event_type *b)
 {
@@ -160,20 +163,20 @@ static struct event_type *copy_type(const struct event_type *from)
 
 static void add(struct event_type *t)
 {
-	t->index = (uint16_t)nr_types;
+	t->index = (uint16_t)registry.nr;
 	t->guest = (uint8_t)guest_event_named(t->name);
-	types[nr_types++] = t;
+	registry.type[registry.nr++] = t;
 }
 
 static void init(void)
 {
-	if (nr_types)
+	if (registry.nr)
 		return;
 	for (unsigned int i = 0; i < NR_OURS; i++) {
 		struct event_type *t = copy_ours(&ours[i]);
 
 		add(t);
-		by_id[t->id] = t;
+		registry.by_id[t->id] = t;
 	}
 }
 
@@ -185,12 +188,12 @@ int event_type_register(const struct event_type *type, const struct event_type *
 	if (err)
 		return err;
 	/* A linear search: types are registered a few hundred times a run, never per event. */
-	for (unsigned int i = 0; i < nr_types; i++)
-		if (fields_equal(types[i], type)) {
-			*ret = types[i];
+	for (unsigned int i = 0; i < registry.nr; i++)
+		if (fields_equal(registry.type[i], type)) {
+			*ret = registry.type[i];
 			return 0;
 		}
-	if (nr_types == EVENT_TYPES_MAX)
+	if (registry.nr == EVENT_TYPES_MAX)
 		return fail(-E2BIG, "more than %d event types in the inputs", EVENT_TYPES_MAX);
 	struct event_type *t = copy_type(type);
 	const struct event_type *namesake = event_type_named(type->name);
@@ -204,28 +207,28 @@ int event_type_register(const struct event_type *type, const struct event_type *
 const struct event_type *event_type_ours(unsigned int id)
 {
 	init();
-	return id < EV_LIMIT ? by_id[id] : NULL;
+	return id < EV_LIMIT ? registry.by_id[id] : NULL;
 }
 
 const struct event_type *event_type_named(const char *name)
 {
 	init();
-	for (unsigned int i = 0; i < nr_types; i++)
-		if (!strcmp(types[i]->name, name))
-			return types[i];
+	for (unsigned int i = 0; i < registry.nr; i++)
+		if (!strcmp(registry.type[i]->name, name))
+			return registry.type[i];
 	return NULL;
 }
 
 const struct event_type *event_type_at(unsigned int index)
 {
 	init();
-	return index < nr_types ? types[index] : NULL;
+	return index < registry.nr ? registry.type[index] : NULL;
 }
 
 unsigned int event_types_count(void)
 {
 	init();
-	return nr_types;
+	return registry.nr;
 }
 
 const struct field *event_field(const struct event_type *type, const char *name)
