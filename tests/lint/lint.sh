@@ -65,6 +65,30 @@ printf '%s\n' "${C[@]}" | grep '\.c$' | xargs awk -v max=$FUNCTION_LINES_MAX '
 	/^\}/ && begin { if (FNR - begin - 1 > max) print FILENAME ":" begin ": " FNR - begin - 1 " lines"; begin = 0 }' |
 	rule "no function beyond $FUNCTION_LINES_MAX lines"
 
+# State is passed in structs: no variable that is not const at file scope, and no function-level static. Derived from the
+# object files: .data.rel.ro is const after relocation; .tbss belongs to the thread, as errno does. Exempt are the options
+# of commands, the file that has main(), and the registry of event types, which readers of all inputs share.
+objects=$(mktemp -d)
+files 'src/*.c' | grep -vE '^src/(commands|guestside/demo)/|^src/event/event\.c$' | while read -r f; do
+	case $f in
+	src/guestside/agent/*)
+		object=$objects/agent-$(basename "$f" .c).o
+		${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Isrc -Ibpf -c -o "$object" "$f"
+		;;
+	*) object=${BUILD:-build}/${f%.c}.o ;;
+	esac
+	[ -f "$object" ] && echo "$object"
+done | xargs nm -f sysv | awk -F'|' '
+	function flush() { if (!has_main) printf "%s", found; found = ""; has_main = 0 }
+	/^Symbols from / { flush(); sub(/^Symbols from /, ""); sub(/:$/, ""); object = $0 }
+	{ gsub(/[[:blank:]]/, "", $1); gsub(/ /, "", $3); gsub(/[[:blank:]]/, "", $7) }
+	$1 == "main" && $3 == "T" { has_main = 1 }
+	$3 ~ /^[bBdDC]$/ && $7 !~ /^\.(data\.rel\.ro|tbss|tdata)/ && $1 !~ /^(__(asan|odr|gcov|llvm)|\.)/ {
+		found = found object ": " $1 "\n"
+	}
+	END { flush() }' | rule "no mutable variable outside commands' options and main"
+rm -rf "$objects"
+
 # Who may include whom: src/folders ranks the folders, and a file includes only its own folder and those above it.
 # Files of a folder that is not in the list, and all but main.c directly in src/, have no rank and fail.
 awk '
