@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace virtio: where the requests of each virtqueue spend their time, and how many were in flight. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
-#include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
 #include "commands/virtio_state.h"
+#include "output/queue_report.h"
 #include "output/report.h"
 
 static bool state;
@@ -28,236 +27,24 @@ static const struct option_row state_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options,
 						   state_options, NULL};
 
-struct answer {
-	struct queues *queues;
-	struct queue_figures **list;
-	unsigned int nr, columns;
-	uint64_t start_ns, end_ns, column_ns;
-	bool estimated; /* percentiles: from buckets */
-	bool pids;	/* several VMs */
-};
-
 static int take(void *queues, const struct event *ev)
 {
 	return queues_event(queues, ev);
 }
 
-/* ---- caveats ---- */
-
-static void caveats_stages(json_t *list, const struct answer *a)
+static int draw_json(const struct queue_report *a, const struct input_set *in,
+		     const json_t *caveats, FILE *f)
 {
-	bool any = false;
+	json_t *head = input_head(in, caveats);
 
-	for (unsigned int s = 0; s < QUEUE_STAGES; s++) {
-		bool same_as_next = s == STAGE_POP_COMPLETE; /* complete-push needs the same event */
-
-		if (!queues_saw(a->queues, s) && !same_as_next)
-			caveat_add(list, "no stage %s: the trace has no %s", queue_stages[s].name,
-			       queue_stages[s].needs);
-		for (unsigned int i = 0; i < a->nr; i++)
-			any |= s == STAGE_KICK_POP && a->list[i]->stage[s].count;
-	}
-	if (any)
-		caveat_add(list,
-			   "kick-pop is from a kick's arrival in QEMU to the first element taken "
-			   "then; elements taken by polling do not count");
-}
-
-static json_t *caveats_of(const struct answer *a)
-{
-	const struct element_totals *t = queues_totals(a->queues);
-	json_t *list = json_array();
-	const char *vhost[8];
-	unsigned int nr = elements_vhost(queues_elements(a->queues), vhost, 8);
-
-	if (!a->nr)
-		caveat_add(list,
-			   "no virtqueue was used: was QEMU recorded (record --events qemu), and "
-			   "does it serve the rings itself?");
-	else
-		caveats_stages(list, a);
-	for (unsigned int i = 0; i < nr; i++)
-		caveat_add(list,
-		       "%s: its rings are served outside QEMU (vhost), nothing of them is seen",
-		       vhost[i]);
-	if (t->before)
-		caveat_add(list,
-			   "%" PRIu64 " elements were returned that had been popped before the "
-			   "recording: in flight is too low by as many at its start",
-			   t->before);
-	if (t->lost)
-		caveat_add(list,
-		       "%" PRIu64 " virtqueue events were lost: counts and in flight miss them",
-		       t->lost);
-	if (t->overflow || queues_overflow(a->queues))
-		caveat_add(list,
-		       "%" PRIu64 " elements and %" PRIu64 " events of further queues found no "
-		       "room",
-		       t->overflow, queues_overflow(a->queues));
-	if (queues_refused(a->queues))
-		caveat_add(list,
-			   "%" PRIu64 " device names, completions or interrupts were not kept: too "
-			   "many at a time; stages lack them",
-			   queues_refused(a->queues));
-	if (a->nr)
-		caveat_add(list, a->estimated
-				     ? "percentiles are nearest-rank, within 0.4 %% where a row "
-				       "counts more than 128"
-				     : "percentiles are nearest-rank and exact");
-	return list;
-}
-
-/* ---- JSON: a row is a queue ---- */
-
-static json_t *stages_json(struct queue_figures *f)
-{
-	json_t *stages = json_object();
-
-	for (unsigned int s = 0; s < QUEUE_STAGES; s++) {
-		struct quantiles *q = &f->stage[s];
-
-		if (q->count)
-			json_object_set_new(
-				stages, queue_stages[s].name,
-				json_pack("{s:I, s:I, s:I, s:I}", "count", (json_int_t)q->count,
-					  "p50_ns", (json_int_t)quantiles_at(q, .5), "p99_ns",
-					  (json_int_t)quantiles_at(q, .99), "max_ns",
-					  (json_int_t)q->max));
-	}
-	return stages;
-}
-
-static double average(const struct answer *a, const struct queue_figures *f)
-{
-	return a->end_ns > a->start_ns ? (double)f->area / (double)(a->end_ns - a->start_ns) : 0;
-}
-
-static json_t *flight_json(const struct answer *a, const struct queue_figures *f)
-{
-	json_t *most = json_array();
-
-	for (unsigned int i = 0; i < a->columns; i++)
-		json_array_append_new(most, json_integer(f->column[i]));
-	return json_pack("{s:f, s:I, s:I, s:I, s:o}", "avg", average(a, f), "max",
-			 (json_int_t)f->most, "end", (json_int_t)f->in_flight, "column_ns",
-			 (json_int_t)a->column_ns, "columns", most);
-}
-
-static json_t *row_json(const struct answer *a, struct queue_figures *f)
-{
-	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "pid",
-			 (json_int_t)f->pid, "device", *f->device ? f->device : "unknown", "queue",
-			 (json_int_t)f->queue, "count", (json_int_t)f->popped, "returned",
-			 (json_int_t)f->returned, "given_back_otherwise", (json_int_t)f->other,
-			 "kicks", (json_int_t)f->kicks, "notifications", (json_int_t)f->interrupts,
-			 "stages", stages_json(f), "in_flight", flight_json(a, f));
-}
-
-static int draw_json(const struct answer *a, const struct input_set *in, const json_t *caveats,
-		     FILE *f)
-{
-	json_t *head = input_head(in, caveats), *rows = json_array();
-
-	for (unsigned int i = 0; i < a->nr; i++)
-		json_array_append_new(rows, row_json(a, a->list[i]));
-	json_object_set_new(head, "rows", rows);
+	json_object_set_new(head, "rows", queue_report_json(a));
 	json_dumpf(head, f, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
 	fputc('\n', f);
 	json_decref(head);
 	return 0;
 }
 
-/* ---- text and CSV: a row is a stage of a queue ---- */
-
-static void stage_rows(struct table *t, struct queue_figures *f, bool pids)
-{
-	for (unsigned int s = 0; s < QUEUE_STAGES; s++) {
-		struct quantiles *q = &f->stage[s];
-		struct cell *c = q->count ? table_row(t) : NULL;
-
-		if (!c)
-			continue;
-		if (pids)
-			(c++)->number = f->pid;
-		(c++)->text = table_text(t, *f->device ? f->device : "unknown");
-		(c++)->number = f->queue;
-		(c++)->text = queue_stages[s].name;
-		(c++)->number = q->count;
-		(c++)->number = quantiles_at(q, .5);
-		(c++)->number = quantiles_at(q, .99);
-		(c++)->number = q->max;
-	}
-}
-
-static void table_fill(struct table *t, const struct answer *a, bool csv)
-{
-	bool pids = csv || a->pids;
-
-	if (pids)
-		table_column(t, "pid", "pid", COL_COUNT, 0);
-	table_column(t, "device", "device", COL_PATH, 0);
-	table_column(t, "queue", "queue", COL_COUNT, 0);
-	table_column(t, "stage", "stage", COL_TEXT, 0);
-	table_column(t, "count", "count", COL_COUNT, 0);
-	table_column(t, "p50_ns", "p50", COL_NS, 0);
-	table_column(t, "p99_ns", "p99", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 0);
-	for (unsigned int i = 0; i < a->nr; i++)
-		stage_rows(t, a->list[i], pids);
-}
-
-/* One character a column: empty for none, else darker towards the most that this queue ever had. */
-static void picture(const struct answer *a, const struct queue_figures *f, char *buf)
-{
-	static const char shades[] = ".:-=+*#@";
-	const uint64_t steps = sizeof(shades) - 2;
-
-	for (unsigned int i = 0; i < a->columns; i++)
-		buf[i] = !f->column[i]	? ' '
-			 : f->most == 1 ? shades[0]
-					: shades[(f->column[i] - 1) * steps / (f->most - 1)];
-	buf[a->columns] = '\0';
-}
-
-static const char *name_of(const char *path, char *name, size_t size)
-{
-	const char *end = strstr(path, "/virtio-backend"), *begin = end ? end : path + strlen(path);
-
-	while (end && begin > path && begin[-1] != '/')
-		begin--;
-	snprintf(name, size, "%.*s", end ? (int)(end - begin) : (int)strlen(path),
-		 end ? begin : *path ? path : "unknown");
-	text_neutralise(name);
-	return name;
-}
-
-/* What the table has no room for: how many, and in flight over time. */
-static void flight_print(const struct answer *a, FILE *f)
-{
-	char line[QUEUES_COLUMNS + 1], width[16], name[24];
-
-	for (unsigned int i = 0; i < a->nr; i++) {
-		const struct queue_figures *q = a->list[i];
-
-		picture(a, q, line);
-		if (a->pids)
-			fprintf(f, "%" PRIu32 " ", q->pid);
-		fprintf(f, "%s %" PRIu32 ": %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64
-			   " notifications\n",
-			name_of(q->device, name, sizeof(name)), q->queue, q->popped, q->kicks,
-			q->interrupts);
-		if (q->popped)
-			fprintf(f,
-				"  in flight |%s|\n            %.2f on average, %" PRIu64
-				" at most, %" PRIu64 " at the end\n",
-				line, average(a, q), q->most, q->in_flight);
-	}
-	if (a->nr)
-		fprintf(f, "a column is %s\n",
-			duration_print(a->column_ns, width, sizeof(width)));
-}
-
-static int draw_table(const struct answer *a, const struct input_set *in, json_t *caveats,
+static int draw_table(const struct queue_report *a, const struct input_set *in, json_t *caveats,
 		      const struct output *out)
 {
 	bool text = !strcmp(out->format, "text");
@@ -268,7 +55,7 @@ static int draw_table(const struct answer *a, const struct input_set *in, json_t
 
 	if (!f)
 		return fail(-ENOMEM, "out of memory");
-	flight_print(a, f);
+	queue_report_flight(a, f);
 	if (fclose(f))
 		return fail(-ENOMEM, "out of memory");
 	if (size)
@@ -277,7 +64,7 @@ static int draw_table(const struct answer *a, const struct input_set *in, json_t
 
 	report.caveats = caveats;
 	report.extra_text = text && size ? extra : NULL;
-	table_fill(&t, a, !text);
+	queue_report_table(a, !text, &t);
 	if (!t.nr_rows)
 		report.first_line = "no request was seen";
 	int err = format_find(out->format)->table(&report, &t);
@@ -288,18 +75,11 @@ static int draw_table(const struct answer *a, const struct input_set *in, json_t
 
 /* ---- the command ---- */
 
-static int draw(struct answer *a, const struct input_set *in, const struct output *out)
+static int draw(struct queue_report *a, const struct input_set *in, const struct output *out)
 {
 	a->start_ns = in->reader->info.start_ns;
-	a->nr = queues_end(a->queues, a->end_ns, &a->list, &a->column_ns, &a->columns);
-	if (out->limit && a->nr > out->limit)
-		a->nr = (unsigned int)out->limit;
-	for (unsigned int i = 0; i < a->nr; i++) {
-		a->pids |= a->list[i]->pid != a->list[0]->pid;
-		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
-			a->estimated |= a->list[i]->stage[s].bucketed;
-	}
-	json_t *caveats = caveats_of(a);
+	queue_report_make(a, out->limit);
+	json_t *caveats = queue_report_caveats(a);
 	int err = !strcmp(out->format, "json") ? draw_json(a, in, caveats, out->file)
 					       : draw_table(a, in, caveats, out);
 
@@ -322,7 +102,7 @@ static int run_report(void)
 	if (!err)
 		err = reader_each(in->reader, take, queues);
 	if (!err) {
-		struct answer a = {.queues = queues, .end_ns = input_set_end_ns(in)};
+		struct queue_report a = {.queues = queues, .end_ns = input_set_end_ns(in)};
 
 		err = draw(&a, in, &out);
 	}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/element_report.h"
+#include "output/report.h"
+
+json_t *element_totals_json(const struct element_totals *t)
+{
+	return json_pack("{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}}", "totals", "popped",
+			 (json_int_t)t->popped, "returned", (json_int_t)t->returned, "detached",
+			 (json_int_t)t->detached, "unpopped", (json_int_t)t->unpopped, "reset",
+			 (json_int_t)t->reset, "held", (json_int_t)t->held, "leaked",
+			 (json_int_t)t->leaked, "in_flight", (json_int_t)t->in_flight, "other",
+			 (json_int_t)t->other, "returned_popped_before", (json_int_t)t->before,
+			 "replaced", (json_int_t)t->replaced);
+}
+
+void element_table(const struct element *list, size_t nr, uint64_t start_ns, struct table *t)
+{
+	char hex[32];
+
+	table_column(t, "pid", "pid", COL_COUNT, 0);
+	table_column(t, "device", "device", COL_PATH, 0);
+	table_column(t, "queue", "queue", COL_COUNT, 0);
+	table_column(t, "elem", "elem", COL_TEXT, 0);
+	table_column(t, "head", "head", COL_COUNT, 9);
+	table_column(t, "popped_ns", NULL, COL_NS, 0);
+	table_column(t, NULL, "popped at", COL_NS, 0);
+	table_column(t, "age_ns", "age", COL_NS, 0);
+	table_column(t, "verdict", "verdict", COL_TEXT, 0);
+	for (size_t i = 0; i < nr; i++) {
+		struct cell *c = table_row(t);
+
+		if (!c)
+			return;
+		snprintf(hex, sizeof(hex), "0x%" PRIx64, list[i].address);
+		(c++)->number = list[i].pid;
+		(c++)->text = table_text(t, *list[i].device ? list[i].device : "unknown");
+		(c++)->number = list[i].queue;
+		(c++)->text = table_text(t, hex);
+		(c++)->number = list[i].head;
+		(c++)->number = list[i].popped_ns;
+		(c++)->number = list[i].popped_ns -
+				(start_ns < list[i].popped_ns ? start_ns : list[i].popped_ns);
+		(c++)->number = list[i].age_ns;
+		(c++)->text = element_verdict_name(list[i].verdict);
+	}
+}
+
+/* Which of QEMU's events the recording could not take: a release that is not seen looks like a
+ * leak. */
+static void caveat_absent(json_t *list, const json_t *meta)
+{
+	static const char *const releases[] = {"virtqueue_fill", "virtqueue_detach",
+					       "virtqueue_unpop", "virtqueue_rewind",
+					       "virtio_reset"};
+	size_t i;
+	json_t *probe;
+
+	json_array_foreach (json_object_get(meta, "probes"), i, probe) {
+		const char *event = json_string_value(json_object_get(probe, "event"));
+		const char *how = json_string_value(json_object_get(probe, "how"));
+
+		for (size_t j = 0; event && how && j < sizeof(releases) / sizeof(releases[0]); j++)
+			if (!strcmp(event, releases[j]) && !strcmp(how, "absent"))
+				caveat_add(list,
+					   "%s could not be seen in this recording: elements that "
+					   "it returned may be called leaked",
+					   event);
+	}
+}
+
+static void caveat_unchecked(json_t *list, uint64_t nr, const char *of, int limit)
+{
+	if (nr)
+		caveat_add(list,
+			   "%" PRIu64 " virtqueue events %s beyond the limit of %d were not "
+			   "checked",
+			   nr, of, limit);
+}
+
+json_t *element_caveats(const json_t *meta, const struct elements *e,
+			const struct element_totals *t)
+{
+	const char *vhost[8];
+	json_t *list = json_array();
+	unsigned int nr = elements_vhost(e, vhost, 8);
+
+	if (!t->popped && !t->before)
+		caveat_add(list,
+			   "no virtqueue element was seen: was QEMU recorded (record --events "
+			   "qemu), and does it serve the rings itself?");
+	for (unsigned int i = 0; i < nr; i++)
+		caveat_add(list,
+			   "%s: its rings are served outside QEMU (vhost), pops and returns "
+			   "are not visible",
+			   vhost[i]);
+	if (t->before)
+		caveat_add(list,
+			   "%" PRIu64 " elements were returned that had been popped before "
+			   "the recording",
+			   t->before);
+	if (t->replaced)
+		caveat_add(list,
+			   "%" PRIu64 " elements were popped again while in flight: returns "
+			   "were missed",
+			   t->replaced);
+	if (t->overflow)
+		caveat_add(list,
+			   "%" PRIu64 " elements were not checked: more than %d in flight at once",
+			   t->overflow, ELEMENTS_MAX);
+	caveat_unchecked(list, t->unchecked_devices, "of devices", ELEMENT_DEVICES_MAX);
+	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
+	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",
+			 ELEMENT_DROPPING_MAX);
+	if (t->lost)
+		caveat_add(list,
+			   "%" PRIu64 " virtqueue events were lost: what was in flight then "
+			   "is not judged",
+			   t->lost);
+	caveat_absent(list, meta);
+	return list;
+}
+
+void element_totals_print(const struct element_totals *t, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%" PRIu64 " popped, %" PRIu64 " returned, %" PRIu64 " detached, %" PRIu64
+		 " unpopped, %" PRIu64 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64
+		 " leaked",
+		 t->popped, t->returned, t->detached, t->unpopped, t->reset, t->in_flight, t->held,
+		 t->leaked);
+}

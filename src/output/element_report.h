@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Virtqueue elements that were not returned, as a report: `hostrace leaks`. */
+#ifndef HOSTRACE_ELEMENT_REPORT_H
+#define HOSTRACE_ELEMENT_REPORT_H
+
+#include <jansson.h>
+
+#include "output/table.h"
+#include "pairing/elements.h"
+
+/* {"totals": {...}}; new reference. The same as one line of text; buf has at least 256 bytes. */
+json_t *element_totals_json(const struct element_totals *t);
+void element_totals_print(const struct element_totals *t, char *buf, size_t size);
+
+/* One row per outstanding element. */
+void element_table(const struct element *list, size_t nr, uint64_t start_ns, struct table *t);
+
+/* What limits these verdicts; meta: of the recording, which knows what could not be probed. An
+ * array; new reference. */
+json_t *element_caveats(const json_t *meta, const struct elements *e,
+			const struct element_totals *t);
+
+#endif

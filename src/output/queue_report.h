@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stages of virtqueue requests, and how many were in flight, as a report: `hostrace virtio`. */
+#ifndef HOSTRACE_QUEUE_REPORT_H
+#define HOSTRACE_QUEUE_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "analyzers/virtqueue/queues.h"
+#include "output/table.h"
+
+struct queue_report {
+	/* Given to queue_report_make(): the queues after their last event (borrowed), the time
+	 * window. */
+	struct queues *queues;
+	uint64_t start_ns, end_ns;
+
+	struct queue_figures **list; /* owned by the queues */
+	unsigned int nr, columns;
+	uint64_t column_ns;
+	bool estimated; /* percentiles: from buckets */
+	bool pids;	/* several VMs */
+};
+
+/* limit: of queues, 0: all. */
+void queue_report_make(struct queue_report *a, uint64_t limit);
+
+/* What limits these figures. An array; new reference. */
+json_t *queue_report_caveats(const struct queue_report *a);
+
+/* An array of objects, one per queue; new reference. */
+json_t *queue_report_json(const struct queue_report *a);
+
+/* A row is a stage of a queue. */
+void queue_report_table(const struct queue_report *a, bool csv, struct table *t);
+
+/* The lines below the table: how many requests there were, and in flight over time. */
+void queue_report_flight(const struct queue_report *a, FILE *f);
+
+#endif
