@@ -55,7 +55,7 @@ static __always_inline hr_u64 vcpu_l1_tsc_ratio(struct kvm_vcpu *v)
 
 enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
 
-/* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first asked for). */
+/* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first requested). */
 static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
 {
 	if (vcpu->arch.regs_avail & (1u << VCPU_REGS_RIP))

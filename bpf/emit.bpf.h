@@ -88,7 +88,7 @@ static __always_inline void ring_here(struct emit *e)
 
 /*
  * Reserves a slot in e->ring for a record of this type and fills its header from e. NULL (and
- * counted) if there is no room. The time is read last, so that whatever is not yet reserved is
+ * counted) if there is no space. The time is read last, so that whatever is not yet reserved is
  * younger than what the reader has seen.
  */
 static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 size)

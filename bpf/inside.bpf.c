@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * QEMU's inside: a program for each row of probes/inside.def, made by the preprocessor. Each takes the values that
+ * QEMU internals: a program for each row of probes/inside.def, made by the preprocessor. Each takes the values that
  * its row names and writes them, all of 8 bytes, as the fields of its event; nothing else. So an event more is a line
  * in bpf/events.def and a row there, and no code.
  */

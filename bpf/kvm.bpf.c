@@ -2,10 +2,10 @@
 /*
  * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where
  * these do not say enough the formatted record is read instead (tp/kvm/..., several times as
- * dear). Signatures are those of v6.1 to v6.18; what the running kernel refuses the collector
+ * expensive). Signatures are those of v6.1 to v6.18; what the running kernel rejects the collector
  * leaves out.
  *
- * Interrupts that are driven from foreign threads (kernel's vhost workers) cannot be told apart by
+ * Interrupts that are driven from foreign threads (kernel's vhost workers) cannot be distinguished by
  * VM and are not taken.
  */
 #include "emit.bpf.h"
@@ -28,7 +28,7 @@ int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 }
 
 /*
- * The same for AMD, from the tracepoint's own argument: all that the formatted record holds lies in memory (the exit
+ * The same for AMD, from the tracepoint's own argument: all that the formatted record holds is in memory (the exit
  * handler copies the instruction pointer out of the VMCB). Intel's CPUs keep it until a VMREAD asks for it, which only
  * the kernel can do: there the formatted record is the only one that is whole.
  */
@@ -123,7 +123,7 @@ static __always_inline hr_u64 kernel_le(const void *from, hr_u32 len)
 	return value;
 }
 
-/* raw_tp: up to 6.1 at least the verifier refuses `const void *` ("type UNKNOWN is not a struct"). */
+/* raw_tp: up to 6.1 at least the verifier rejects `const void *` ("type UNKNOWN is not a struct"). */
 SEC("raw_tp/kvm_pio")
 int BPF_PROG(tp_kvm_pio, unsigned int rw, unsigned int port, unsigned int size, unsigned int count,
 	     const void *data)

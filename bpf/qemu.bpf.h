@@ -54,7 +54,7 @@ static __always_inline struct vm_settings *settings_of(struct emit *e)
 }
 
 /*
- * VirtIODevice.name lies behind DeviceState, whose size differs even between builds of one release (152 and 160 bytes
+ * VirtIODevice.name is behind DeviceState, whose size differs even between builds of one release (152 and 160 bytes
  * have been seen). So it is looked for: the first pointer from there on to a text that begins as these names do.
  */
 enum { VDEV_NAME_FIRST = 120, VDEV_NAME_LAST = 192 };

@@ -29,7 +29,7 @@ typedef int32_t  hr_s32;
 typedef int64_t  hr_s64;
 #endif
 
-#define RECORD_NO_VCPU 0xffff /* the thread is no vCPU, or it is not known yet */
+#define RECORD_NO_VCPU 0xffff /* the thread is not a vCPU, or it is unknown yet */
 
 struct record_hdr {
 	hr_u64 time; /* host CLOCK_MONOTONIC, ns */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How BPF hands records to the collector: one ring per CPU, in memory that both see. Also what the collector tells
- * BPF about a VM. Beside record.h the only header that both compilers include.
+ * BPF about a VM. Next to record.h the only header that both compilers include.
  *
  *   0         64       128                         4096                    4096 + ring_bytes
  *   +---------+--------+---------------------------+-----------------------+-----------------+
@@ -10,11 +10,11 @@
  *   +---------+--------+---------------------------+-----------------------+-----------------+
  *     BPF's     reader's  BPF's
  *
- * A slot is a mark (8 bytes) and a record. Positions only grow; position p stands at p & (ring_bytes - 1). A slot
+ * A slot is a mark (8 bytes) and a record. Positions only grow; position p is at p & (ring_bytes - 1). A slot
  * that begins before the end of the ring runs on into the spill, so that no record is ever split.
  *
  * BPF reserves with an atomic add to head (a program may be interrupted by another one on its CPU, or preempted if
- * it is a user probe), fills the record, and last writes the mark: p + the recording's secret. The reader goes on
+ * it is a user probe), fills the record, and last writes the mark: p + the recording's secret. The reader continues
  * as long as it finds the mark it expects. Whatever a former lap left there cannot look like one, as nobody
  * outside knows the secret.
  *
@@ -56,7 +56,7 @@ enum { VMS_MAX = 1024 }; /* VMs of one recording */
 
 /* Per VM, keyed by process id: where QEMU keeps what is read from it (struct qemu_layout in src/collector/plan.h). */
 struct vm_settings {
-	hr_u64 address_space_io; /* address of QEMU's variable; 0: not known */
+	hr_u64 address_space_io; /* address of QEMU's variable; 0: unknown */
 	hr_u32 vq_vdev, vq_queue, vdev_path, vq_host_notifier;
 	hr_u32 elem_head, elem_ndescs, elem_out, elem_in;
 };

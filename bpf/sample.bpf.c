@@ -184,7 +184,7 @@ static __always_inline bool frame_next(struct walk *w, hr_u64 *rbp)
 	next = w->value;
 	if (walk_virtual(at + 8))
 		return false;
-	if (!w->value || (next && next <= at)) { /* a stack grows down: callers lie above */
+	if (!w->value || (next && next <= at)) { /* a stack grows down: callers are above */
 		w->error = w->value ? STACK_POINTER : STACK_END;
 		if (!w->value)
 			return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The histograms of `hostrace stat`, in memory that BPF writes and the collector reads. Beside record.h and ring.h the
+ * The histograms of `hostrace stat`, in memory that BPF writes and the collector reads. Next to record.h and ring.h the
  * only header that both compilers include.
  *
  *   per vCPU:  +------+-------------------+--------+--------+-----+-----------------+
@@ -50,7 +50,7 @@ struct stat_vcpu {
 
 /*
  * Reasons are small numbers with few large ones among them (SVM's 0x400, failed entries): two that fall together are
- * told apart by the cell's own `reason`, the second one is counted in the last cell.
+ * distinguished by the cell's own `reason`, the second one is counted in the last cell.
  */
 static inline hr_u32 stat_key(hr_u32 reason)
 {

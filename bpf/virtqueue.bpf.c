@@ -288,7 +288,7 @@ int BPF_KPROBE(fn_virtio_queue_host_notifier_read, hr_u64 notifier)
 	return 0;
 }
 
-/* virtio_queue_notify(vdev, n, vq): both ways; which one it was is not told */
+/* virtio_queue_notify(vdev, n, vq): both ways; which one it was is unknown */
 SEC("usdt")
 int usdt_virtio_queue_notify(struct pt_regs *ctx)
 {

@@ -87,7 +87,7 @@ bool align_guest_is_tsc(const struct trace_info *info)
 	return !clock || !strcmp(clock, "guest-tsc");
 }
 
-/* Block requests are kept for align_limits(): stamps of both ends, in the order of issue. */
+/* Block requests are kept for align_limits(): timestamps of both ends, in the order of issue. */
 static int block_take(struct align_guest *g, const struct event *ev)
 {
 	enum guest_event kind = guest_event_kind(ev->type);
@@ -157,7 +157,7 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 		for (unsigned int i = 0; !err && i < batch->nr; i++) {
 			const struct event *ev = &batch->ev[i];
 
-			/* A stamp of 0 was made before the guest's clock ran. */
+			/* A timestamp of 0 was made before the guest's clock ran. */
 			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_STAMPS_MAX)
 				continue;
 			err = align_vcpus_reserve(g, ev->cpu + 1u);

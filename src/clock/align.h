@@ -2,7 +2,7 @@
 /*
  * A guest's own trace on the host's clock: the reading layer's use of src/clock. From the host's inputs it collects, in
  * a pass of its own, when each vCPU was in guest mode, the calibration pairs and what the kernel told of TSC offsets;
- * from a guest's input the stamps of each vCPU. The clock finds and proves the relation; the guest's input is then
+ * from a guest's input the timestamps of each vCPU. The clock finds and proves the relation; the guest's input is then
  * read again with its times converted as they pass.
  */
 #ifndef HOSTRACE_ALIGN_H
@@ -14,7 +14,7 @@
 
 enum {
 	ALIGN_MARKS_MAX = 1 << 26,  /* entries and exits kept of the host: 1 GiB */
-	ALIGN_STAMPS_MAX = 1 << 27, /* stamps of a guest: 1 GiB */
+	ALIGN_STAMPS_MAX = 1 << 27, /* timestamps of a guest: 1 GiB */
 	ALIGN_KICKS_MAX = 1 << 20,  /* kicks of a guest */
 	ALIGN_BLOCKS_MAX = 4096,    /* block requests, and virtqueue elements, that bound a clock */
 	ALIGN_VCPUS_MAX = 1024,
@@ -30,7 +30,7 @@ struct align_pvmap {
 	struct clock_vcpu tsc; /* of the guest; without segments: it is the host's */
 };
 
-/* A block request that the guest traced, in its stamps; complete 0: not seen. */
+/* A block request that the guest traced, in its timestamps; complete 0: not seen. */
 struct align_block {
 	struct guest_block rq;
 	uint64_t issue, complete;
@@ -64,23 +64,24 @@ struct align_guest {
 	unsigned int nr_maps;
 
 	int err;   /* it could not be related: whoever asks again hears the same */
-	char *why; /* the sentence, owned */
+	char *why; /* the error message, owned */
 };
 
 /*
  * Reads the host's inputs (paths). `clock`: "read", "fit" or "OFFSET[,SCALE]" (ticks; guest ticks per host tick), NULL:
- * whatever stands the proof. `pid`: which VM the guests are, 0: the only one. -EINVAL, -ENODATA, ... with the sentence.
+ * whatever stands the proof. `pid`: which VM the guests are, 0: the only one. -EINVAL, -ENODATA, ... with the error
+ * message.
  */
 int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
 	      struct align **ret);
 void align_free(struct align *a);
 
-/* Checks --clock alone: 0 or -EINVAL with the sentence set. */
+/* Checks --clock alone: 0 or -EINVAL with the error message set. */
 int align_clock_check(const char *clock);
 
 /*
  * Finds the relation of this guest's trace (NULL: see struct align_guest), once; owned by a. A failure is remembered:
- * the same -errno and sentence at each further call.
+ * the same -errno and error message at each further call.
  */
 int align_guest(struct align *a, const char *path, const struct align_guest **ret);
 

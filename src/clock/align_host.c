@@ -87,7 +87,7 @@ static int report_add(struct align *a, const struct event *ev)
 	return 0;
 }
 
-/* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it anew. */
+/* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it again. */
 static int pvclock_add(struct align *a, const struct event *ev)
 {
 	struct align_vcpu *v = vcpu_get(a, ev->pid, event_value(ev, "target"));

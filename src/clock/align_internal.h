@@ -94,14 +94,14 @@ int align_shifts(const struct align *a, struct align_guest *g, const struct trac
 		 struct clock_options *opt);
 
 /*
- * Bounds a guest by its disk where the host has no entries and exits. `ticks`: it stamps with its TSC. Without the
- * sentence set where that cannot be done; -ENOMEM.
+ * Bounds a guest by its disk where the host has no entries and exits. `ticks`: it timestamps with its TSC. Without the
+ * error message set where that cannot be done; -ENOMEM.
  */
 int align_limits(struct align *a, struct align_guest *g, bool ticks);
 
 /*
- * Lowers *high of the band of the constant that is to be added to a guest's stamp, by the guest's kicks and the host's
- * writes to notify registers. `convert`: a host TSC on the clock that has this constant; `tolerance`: of that.
+ * Lowers *high of the band of the constant that is to be added to a guest's timestamp, by the guest's kicks and the
+ * host's writes to notify registers. `convert`: a host TSC on the clock that has this constant; `tolerance`: of that.
  */
 int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid,
 		uint64_t (*convert)(const void *arg, uint64_t tsc), const void *arg, double low,
@@ -110,7 +110,7 @@ int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid
 /* ---- pvclock.c ---- */
 
 /*
- * Relates a guest that stamps in ns through its kvm-clock; `uptime`: they count from the end of its boot (OSv).
+ * Relates a guest that timestamps in ns through its kvm-clock; `uptime`: they count from the end of its boot (OSv).
  * -ENODATA: the recording does not have what it takes.
  */
 int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bool uptime);

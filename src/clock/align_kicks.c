@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kicks bound a guest's clock from above where the host has no kvm_entry and kvm_exit: OSv stamps
+ * Kicks bound a guest's clock from above where the host has no kvm_entry and kvm_exit: OSv timestamps
  * virtio_kicked_event_idx and then writes to the device's notify register, which the host sees as kvm_pio (legacy
- * devices) or kvm_mmio. Kicks of one queue do not overtake each other, so stamps and writes alternate:
+ * devices) or kvm_mmio. Kicks of one queue do not overtake each other, so timestamps and writes alternate:
  *
  *   guest   g1      g2            g3
  *   host      h1       h2 ...        h3      g[i] + c <= h[i] <= g[i+1] + c
  *
- * Which register is which queue's, and how many writes the host saw before the guest's first, is not known. Every pair
+ * Which register is which queue's, and how many writes the host saw before the guest's first, is unknown. Every pair
  * of sequences that alternates all the way with a constant c that is possible otherwise, too, may be the right one; so
  * the bound is the largest that one of them gives. What is lost or missing makes no sequence alternate: then there is
  * none.
@@ -30,7 +30,7 @@ enum {
 	SEQUENCES_MAX = 64, /* queues of the guest, registers of the host */
 };
 
-/* Stamps of one queue or writes of one value to one register, in order. */
+/* Timestamps of one queue or writes of one value to one register, in order. */
 struct sequence {
 	uint64_t key;
 	uint64_t *at;
@@ -121,8 +121,8 @@ struct match {
 #define NONE (-1e300)
 
 /*
- * Stamps from g on with writes from h on: each write less its stamp is at least the constant, and less the next stamp
- * at most. The largest constant that is left; NONE: they do not alternate.
+ * Timestamps from g on with writes from h on: each write less its timestamp is at least the constant, and less the
+ * next timestamp at most. The largest constant that is left; NONE: they do not alternate.
  */
 static double alternate(struct match *m, const struct sequence *guest, size_t g,
 			const struct sequence *host, size_t h)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guests that stamp with ns of their kvm-clock: Linux's trace clocks other than x86-tsc, OSv's uptime. The host's
+ * Guests that timestamp with ns of their kvm-clock: Linux's trace clocks other than x86-tsc, OSv's uptime. The host's
  * recording has the very parameters that the guest computes with (kvm_pvclock_update), so everything the host knows is
  * put on the guest's kvm-clock, and only one constant is left to be fitted: what the guest calls 0.
  *
- *   host TSC --(offset, scale, if in effect)--> guest TSC --(record in force)--> kvm-clock ns --(constant)--> stamp
+ *   host TSC --(offset, scale, if in effect)--> guest TSC --(record in force)--> kvm-clock ns --(constant)--> timestamp
  *
- * A stop of the VM makes a new record that goes on where the old one stopped: the clock stands still meanwhile, and so
+ * A stop of the VM makes a new record that continues where the old one stopped: the clock is stopped meanwhile, and so
  * does the map. A guest whose clock is disciplined by NTP drifts away from its kvm-clock; that is fitted, too, when the
  * constant alone does not do.
  */
@@ -210,7 +210,7 @@ struct write_map {
 	int64_t offset; /* of the fit */
 };
 
-/* A guest's stamp is this, give or take what the fit leaves possible. */
+/* A guest's timestamp is this, give or take what the fit leaves possible. */
 static uint64_t write_convert(const void *arg, uint64_t tsc)
 {
 	const struct write_map *w = arg;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The second pass: a guest's events with their times converted. A reader gives a vCPU's events in the order in which
- * it recorded them, and all vCPUs by their raw stamps. Where every vCPU has the same relation that is also the host's
- * order; else each vCPU is read by a lane of its own, and the lanes are merged.
+ * it recorded them, and all vCPUs by their raw timestamps. Where every vCPU has the same relation that is also the
+ * host's order; else each vCPU is read by a lane of its own, and the lanes are merged.
  */
 #include <errno.h>
 #include <stdlib.h>

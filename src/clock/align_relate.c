@@ -87,7 +87,7 @@ static void error_take(const struct align *a, struct align_guest *g)
 	}
 }
 
-/* A guest that stamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
+/* A guest that timestamps in ns: through its kvm-clock, if the host recorded how that runs; else as any
  * clock. */
 static int relation_find(struct align *a, struct align_guest *g, const struct trace_info *info,
 			 const struct clock_options *opt, uint32_t pid)

@@ -57,7 +57,7 @@ static bool run_evenly(const struct sample *a, const struct sample *b, struct cl
 	return true;
 }
 
-/* The last of a CPU goes on as its predecessor did; one alone says no slope. */
+/* The last of a CPU continues as its predecessor did; one alone says no slope. */
 static void lines_draw(const struct sample *s, size_t nr, struct clock_report *r)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -112,7 +112,7 @@ int align_shifts(const struct align *a, struct align_guest *g, const struct trac
 		lines_draw(s, nr, g->shift);
 	reports_give(g, s, nr);
 	if (!opt->nominal_scale && json_object_get(json_array_get(list, 0), "scale")) {
-		opt->nominal_scale = g->shift[0].scale; /* should the offset be refused */
+		opt->nominal_scale = g->shift[0].scale; /* should the offset be rejected */
 		opt->nominal_bits = g->shift[0].scale_bits;
 	}
 	opt->method = a->clock ? opt->method : NULL;

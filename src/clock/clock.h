@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One clock for host and guest. Canonical time is the host's CLOCK_MONOTONIC in ns; guests stamp with the TSC as
+ * One clock for host and guest. Canonical time is the host's CLOCK_MONOTONIC in ns; guests timestamp with the TSC as
  * they see it; between the two lies the host's TSC:
  *
- *   guest stamp --(offset, scale: per vCPU, piecewise)--> host TSC --(pairs, piecewise linear)--> host ns
+ *   guest timestamp --(offset, scale: per vCPU, piecewise)--> host TSC --(pairs, piecewise linear)--> host ns
  *
  * The second step is measured all through a recording. The first is found by one of the protocols in a table:
  * given by the user, read from the kernel, fitted from causality. Whichever it was, clock_check() proves or refutes
- * it: an event that the guest recorded on a vCPU must lie between an entry and the following exit of that vCPU.
+ * it: an event that the guest recorded on a vCPU must be between an entry and the following exit of that vCPU.
  *
  * Pure computation: arrays in, relation out, no files, no globals. "Ticks" are host TSC ticks unless a name says
- * otherwise. Errors are -errno with the sentence set (base/error.h).
+ * otherwise. Errors are -errno with the error message set (base/error.h).
  */
 #ifndef HOSTRACE_CLOCK_H
 #define HOSTRACE_CLOCK_H
@@ -47,12 +47,12 @@ struct clock_mono {
 
 /*
  * A line through every pair. They come in any order; pairs that contradict the order of the others or whose bracket
- * is far above the usual (the reader was preempted) are left out. -ENODATA with fewer than two good ones.
+ * is far above the usual (the reader was preempted) are skipped. -ENODATA with fewer than two good ones.
  */
 int clock_mono_init(struct clock_mono *m, const struct clock_pair *pairs, size_t nr);
 void clock_mono_deinit(struct clock_mono *m);
 
-/* ret_error_ns may be NULL. Before the first and after the last pair the line goes on and the error grows. */
+/* ret_error_ns may be NULL. Before the first and after the last pair the line continues and the error grows. */
 uint64_t clock_mono_ns(const struct clock_mono *m, uint64_t tsc, double *ret_error_ns);
 uint64_t clock_mono_tsc(const struct clock_mono *m, uint64_t ns);
 
@@ -93,7 +93,7 @@ struct clock_span {
 /* A pairing that bounds from one side, e.g. a guest's port write and the host's kvm_pio. */
 struct clock_limit {
 	uint64_t guest_tsc, host_tsc;
-	bool guest_first; /* the guest's stamp is before the host's; else after it */
+	bool guest_first; /* the guest's timestamp is before the host's; else after it */
 };
 
 struct clock_input {
@@ -114,7 +114,7 @@ struct clock_spans {
 	int state;		/* 0: nothing seen yet, 1: in guest mode, 2: out */
 	uint64_t since;		/* in: the entry */
 	uint64_t repaired;	/* entries or exits that were missing: both sides of the hole are allowed */
-	bool full;		/* CLOCK_SPANS_MAX reached: the rest was left out */
+	bool full;		/* CLOCK_SPANS_MAX reached: the rest was skipped */
 };
 
 int clock_spans_enter(struct clock_spans *s, uint64_t host_tsc);
@@ -143,9 +143,9 @@ struct clock_proof {
 struct clock_vcpu {
 	struct clock_segment *segment;
 	size_t nr_segments;
-	double error_ticks; /* of every converted stamp */
+	double error_ticks; /* of every converted timestamp */
 	double drift_ppb;   /* fitted: how much faster the guest's clock runs than the nominal scale says */
-	uint64_t uncertain; /* stamps around an offset change that was found by fitting: may belong to either side */
+	uint64_t uncertain; /* timestamps around an offset change found by fitting: may belong to either side */
 	struct clock_proof proof;
 };
 
@@ -153,7 +153,7 @@ struct clock_relation {
 	const struct clock_protocol *protocol;
 	struct clock_vcpu *vcpu;
 	unsigned int nr_vcpus;
-	char note[256]; /* a sentence if something must be said with every figure, else "" */
+	char note[256]; /* an error message if something must be said with every figure, else "" */
 };
 
 struct clock_options {
@@ -163,7 +163,7 @@ struct clock_options {
 	uint64_t nominal_scale; /* fit: guest ticks per host tick, fixed point; 0: 1 */
 	uint32_t nominal_bits;
 	double drift_max_ppb; /* fit: how far the true scale may be from nominal. 0: exact, as KVM's TSC on one host */
-	double host_error_ticks; /* of the host's stamps in spans and limits */
+	double host_error_ticks; /* of the host's timestamps in spans and limits */
 };
 
 /*
@@ -182,9 +182,9 @@ struct clock_protocol {
 extern const struct clock_protocol clock_protocols[]; /* in the order in which they are tried; ends with a NULL name */
 
 /*
- * Finds the relation for nr vCPUs (in[i] is vCPU i; one without stamps is passed over): the first protocol that can be
+ * Finds the relation for nr vCPUs (in[i] is vCPU i; one without timestamps is skipped): the first protocol that can be
  * used and that the check does not refute (more than 1 in CLOCK_REFUTED of the events outside). The note says why
- * an earlier one was refused: an offset that the kernel reports need not be in effect. -ENODATA: none could.
+ * an earlier one was rejected: an offset that the kernel reports need not be in effect. -ENODATA: none could.
  */
 enum { CLOCK_REFUTED = 1000 };
 int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
@@ -196,8 +196,8 @@ struct clock_proof clock_check(struct clock_relation *rel, const struct clock_in
 			       unsigned int nr);
 
 /*
- * Converts the stamps of one vCPU in the order in which it recorded them (across an offset change the order decides).
- * Start with a zeroed cursor.
+ * Converts the timestamps of one vCPU in the order in which it recorded them (across an offset change the order
+ * decides). Start with a zeroed cursor.
  */
 struct clock_cursor {
 	size_t segment;
@@ -209,7 +209,7 @@ uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uin
 int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr,
 		    bool in_effect);
 
-/* ---- pvclock: guests that stamp with the ns of their kvm-clock since boot (OSv's uptime) ---- */
+/* ---- pvclock: guests that timestamp with the ns of their kvm-clock since boot (OSv's uptime) ---- */
 
 /* One kvm_pvclock_update. Every VM stop makes a new one, and the map is piecewise by them. */
 struct clock_pvclock {

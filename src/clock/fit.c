@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The fitted clock: no kernel is asked. From causality alone: all offsets under which every guest event lies within
+ * The fitted clock: no kernel is asked. From causality alone: all offsets under which every guest event is within
  * guest mode of its vCPU (and every kick before the host saw it). The middle of what is feasible is the estimate,
  * half its width the bound.
  *
@@ -26,13 +26,15 @@ enum {
 	VIOLATIONS_DIVISOR = 20, /* at most 1 event in 20 may be left outside */
 };
 
-/* Share of the guest's events that must fall into the host's recording; FIT_SHARE_ALL stands in the header. */
+/* Share of the guest's events that must fall into the host's recording; FIT_SHARE_ALL is in the header. */
 #define SHARE_HALF 0.5
 #define SHARE_PART 0.02
 
 typedef unsigned __int128 wide;
 
-/* Provisional host time of a guest stamp: the nominal scale, no offset. Modulo 2^64, for a guest may set its TSC. */
+/*
+ * Provisional host time of a guest timestamp: the nominal scale, no offset. Modulo 2^64, for a guest may set its TSC.
+ */
 static double provisional(const struct fit_base *b, uint64_t guest)
 {
 	int64_t delta = (int64_t)(guest - b->guest);
@@ -55,7 +57,7 @@ static void fit_add(const struct fit_job *j, struct fit *f, unsigned int vcpu, s
 	for (size_t i = from; i < to; i++)
 		f->event[f->nr++] = (struct fit_event){.x = provisional(&j->base, in->stamp[i]),
 						       .spans = &j->spans[vcpu]};
-	if (from || to != in->nr_stamps) /* a limit's place among the segments is not known */
+	if (from || to != in->nr_stamps) /* a limit's place among the segments is unknown */
 		return;
 	for (size_t i = 0; i < in->nr_limits; i++) {
 		const struct clock_limit *l = &in->limit[i];

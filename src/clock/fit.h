@@ -51,7 +51,7 @@ struct fit {
 	double max_gap, fine;
 	double hit[FIT_LEVELS]; /* by level: the chance that a box of half width 2^level is refuted
 				   by a wrong event */
-	uint64_t *work;		     /* event tests left; the search gives up at 0 */
+	uint64_t *work;		     /* event tests left; the search stops at 0 */
 };
 
 /* Where to search. */
@@ -60,7 +60,7 @@ struct fit_range {
 };
 
 /*
- * The feasible set's hull: the shift at the first event lies in [first_lo, first_hi], at the last in [last_lo,
+ * The feasible set's hull: the shift at the first event is in [first_lo, first_hi], at the last in [last_lo,
  * last_hi].
  */
 struct fit_hull {
@@ -75,7 +75,7 @@ struct fit_hull {
 
 enum { FIT_EVENTS_MIN = 16 }; /* fewer say nothing */
 
-/* Of events that are all said to lie in the host's recording, so many must: some are at its very ends. */
+/* Of events that are all said to be in the host's recording, so many must: some are at its very ends. */
 #define FIT_SHARE_ALL 0.98
 
 struct fit_base {
@@ -112,7 +112,7 @@ void fit_deinit(struct fit *f);
 
 /*
  * All lines that put no event into a gap and at least `need` events into the host's recording. hull->nr_leaves is 0 if
- * there is none. `any`: one piece is enough (is it feasible at all?). -E2BIG: gave up, too little structure.
+ * there is none. `any`: one piece is enough (is it feasible at all?). -E2BIG: stopped, too little structure.
  */
 int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool any,
 	       struct fit_hull *hull);

@@ -5,7 +5,7 @@
  *
  * Greedily from the front each stretch is as long as it can be, so it ends at the jump or a few events behind it (those
  * fit the old line by chance). Looking back from the middle of the next stretch finds how early the jump can have been.
- * What lies between the two belongs to either side: it is used by neither and counted as uncertain.
+ * What is between the two belongs to either side: it is used by neither and counted as uncertain.
  *
  * Events before and after the host's recording fit nowhere; forced to, they fall into short stretches of chance. A
  * stretch counts only if its evidence rules out chance, and the others must be at the beginning or the end and lie
@@ -169,7 +169,7 @@ static int piece_take(const struct fit_job *j, unsigned int vcpu, const struct p
 
 /*
  * The jump stands half way between the last sure event of one side and the first of the other; on the guest's clock, if
- * that stood still meanwhile (a VM that was stopped), since it is stamps that must be told apart.
+ * that was stopped meanwhile (a VM that was stopped), since it is timestamps that must be distinguished.
  */
 static int segment_join(const struct fit_job *j, unsigned int vcpu, const struct piece *a,
 			const struct piece *b, struct clock_vcpu *v)
@@ -187,7 +187,7 @@ static int segment_join(const struct fit_job *j, unsigned int vcpu, const struct
 	return begin > end ? 0 : -ENODATA; /* time does not run backward: this was chance */
 }
 
-/* Do these events lie outside of what the host recorded, but for a few? */
+/* Do these events are outside of what the host recorded, but for a few? */
 static bool outside(const struct fit_job *j, unsigned int vcpu, const struct clock_segment *s,
 		    size_t from, size_t to)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Branch and bound over boxes of (a, e). A box puts an event not at a point but into a range; if that range lies
- * wholly inside a gap, every line of the box is wrong and the box is thrown away. Wrong boxes fall to the first few
+ * wholly inside a gap, every line of the box is wrong and the box is discarded. Wrong boxes fall to the first few
  * events, so nearly all of the search is over after a glance. What survives is halved, and once it is smaller than
  * the usual distance of two spans it is cut down exactly: each event's span is then known, and gives two linear
  * constraints, by which the box, a polygon now, is clipped.
@@ -18,7 +18,7 @@
 enum {
 	SAMPLE = 256,	   /* most events tried on a box before it is looked at closely */
 	STACK = 512,	   /* boxes waiting: twice the deepest halving */
-	VERTICES = 64,	   /* of a polygon; a clip that would need more is left out (the set stays too large) */
+	VERTICES = 64,	   /* of a polygon; a clip that would need more is skipped (the set stays too large) */
 	STRIDE = 7919,	   /* a prime: picks events all over the recording */
 };
 

@@ -56,7 +56,7 @@ bool clock_pvclock_offset_in_effect(const struct clock_pvclock *rec, size_t nr,
 			continue;
 		own = (int64_t)(rec[i].host_tsc - rec[i].tsc_timestamp);
 		with = (int64_t)(clock_segment_guest(s, rec[i].host_tsc) - rec[i].tsc_timestamp);
-		/* With a master clock the stamp is older than the event, never newer: compare the sizes. */
+		/* With a master clock the timestamp is older than the event, never newer: compare the sizes. */
 		reported_nearer += (with < 0 ? -(uint64_t)with : (uint64_t)with) <=
 				   (own < 0 ? -(uint64_t)own : (uint64_t)own);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guest TSC to host TSC: segments of (offset, scale), and which of them a stamp belongs to. KVM computes
+ * Guest TSC to host TSC: segments of (offset, scale), and which of them a timestamp belongs to. KVM computes
  * guest = (host * ratio >> frac_bits) + offset (kvm_scale_tsc(), Intel SDM 25.6.5, AMD APM 15.30.5).
  */
 #include <errno.h>
@@ -24,7 +24,7 @@ uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc)
 	uint64_t scaled = guest_tsc - (uint64_t)s->offset;
 	wide host;
 
-	if (scaled >> 63) /* before the host's TSC began: a wrong offset or a wrong stamp */
+	if (scaled >> 63) /* before the host's TSC began: a wrong offset or a wrong timestamp */
 		return 0;
 	if (!s->scale_bits || !s->scale)
 		return scaled;
@@ -33,12 +33,12 @@ uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc)
 }
 
 /*
- * Stamps of one vCPU may step back this far without a jump: an interrupted writer stamps first and is recorded last, or
- * the other way round.
+ * Timestamps of one vCPU may step back this far without a jump: an interrupted writer timestamps first and is
+ * recorded last, or the other way round.
  */
 enum { DISORDER_TICKS = 1 << 18 };
 
-/* How far a host time is from where segment i holds, and from coming after the previous stamp. */
+/* How far a host time is from where segment i holds, and from coming after the previous timestamp. */
 static uint64_t implausible(const struct clock_vcpu *v, size_t i, uint64_t host, uint64_t last)
 {
 	uint64_t cost = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From plans to links. An event that cannot be taken is never fatal: its reason stands in the
+ * From plans to links. An event that cannot be taken is never fatal: its reason is in the
  * file's metadata.
  *
  * A user probe writes a breakpoint into the traced program, so the bytes at the place are looked at

@@ -16,9 +16,9 @@ enum { TRIES = 8 };
 static uint64_t tsc_read(void)
 {
 	unsigned int aux;
-	uint64_t tsc = __rdtscp(&aux); /* waits for what stands before it */
+	uint64_t tsc = __rdtscp(&aux); /* waits for what is before it */
 
-	_mm_lfence(); /* and keeps back what stands behind it */
+	_mm_lfence(); /* and keeps back what is behind it */
 	return tsc;
 }
 

@@ -30,8 +30,8 @@ struct collector_options {
 };
 
 /*
- * Starts to collect from these VMs (borrowed for the call). An event that cannot be had here is no
- * error: see collector_probes(). Errors: -EPERM (the sentence names the capability and how to grant
+ * Starts to collect from these VMs (borrowed for the call). An event that is unavailable here is no
+ * error: see collector_probes(). Errors: -EPERM (the error message names the capability and how to grant
  * it), -ENOTSUP, ...
  */
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
@@ -90,7 +90,7 @@ unsigned int collector_costs(const struct collector *c, struct collector_cost *r
 
 /*
  * The events of this class are not wanted any more: none is handed over that is younger than the call, and their
- * probes are taken away in the background. 0 or -errno with the sentence set.
+ * probes are removed in the background. 0 or -errno with the error message set.
  */
 int collector_drop(struct collector *c, const char *class);
 
@@ -109,7 +109,7 @@ uint64_t collector_stop_ns(const struct collector *c);
 void collector_close(struct collector *c);
 
 /*
- * Are the capabilities there? 0, or -EPERM with a sentence that names the missing ones and the
+ * Are the capabilities there? 0, or -EPERM with an error message that names the missing ones and the
  * command that grants them. collector_open() asks it first.
  */
 int privileges_check(void);

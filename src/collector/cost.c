@@ -3,7 +3,7 @@
  * What the probes cost, as the kernel counts it: runs of each BPF program and the time in them. Not in it are the
  * tracepoint itself, the trampoline, and for user probes the trap; that one is the larger part and is estimated.
  *
- * Taking probes away waits for grace periods of the kernel, so that a thread does it while the recording goes on.
+ * Taking probes away waits for grace periods of the kernel, so that a thread does it while the recording continues.
  */
 #include <errno.h>
 #include <pthread.h>

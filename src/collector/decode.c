@@ -47,7 +47,7 @@ static int capstone_open(csh *ret, cs_insn **ret_insn)
 
 /*
  * As branch_setup_xol_ops() and push_setup_xol_ops() decide, without prefixes, which some kernels
- * refuse. Longer NOPs are emulated by newer kernels only.
+ * reject. Longer NOPs are emulated by newer kernels only.
  */
 static bool is_emulated(const uint8_t *p, size_t len)
 {

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The cheapest place for a user probe at a function's beginning.
+ * The cheapest site for a user probe at the beginning of a function.
  *
- * The kernel puts a breakpoint at the place. When it is hit, what stood there must still be done:
- *jumps, calls and pushes the kernel emulates (Linux, arch/x86/kernel/uprobes.c:
- *branch_emulate_op(), push_emulate_op()); anything else it copies aside and single-steps, a second
- *trap, which makes the hit 2 to 20 times dearer. Many functions begin with an instruction of the
- *dear kind, but have a cheap one a few instructions on:
+ * The kernel writes a breakpoint over the probed instruction. On a hit it must execute the original instruction: jumps,
+ * calls and pushes are emulated (Linux, arch/x86/kernel/uprobes.c: branch_emulate_op(), push_emulate_op()); any other
+ * instruction is copied aside and single-stepped, a second trap, which makes the hit 2 to 20 times more expensive. Many
+ * functions begin with an expensive instruction, but have a cheap one a few instructions later:
  *
- *	virtqueue_pop:	movabs $..., %rax	dear
- *		 +10:	cmpb   $0, ...(%rdi)	dear
- *		 +21:	jne    ...		cheap, and the arguments and the return address are
- *untouched
+ *	virtqueue_pop:	movabs $..., %rax	expensive
+ *		 +10:	cmpb   $0, ...(%rdi)	expensive
+ *		 +21:	jne    ...		cheap; the arguments and the return address are untouched
  *
- * A place qualifies if every call of the function passes it exactly once, the stack pointer is
- *still what it was at the entry (so that a return probe finds the return address), and the argument
- *registers needed are unchanged.
+ * A site qualifies if every call of the function passes it exactly once, the stack pointer is still that of the entry
+ * (so that a return probe finds the return address), and the argument registers needed are unchanged.
  */
 #ifndef HOSTRACE_DECODE_H
 #define HOSTRACE_DECODE_H
@@ -34,11 +31,11 @@ struct decoded {
 
 /*
  * code: the function, `len` bytes of which belong to it. Chooses the earliest cheap place, else the
- * entry, which is always right. 0; -EINVAL: the bytes are no code.
+ * entry, which is always right. 0; -EINVAL: the bytes are not code.
  */
 int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct decoded *ret);
 
-/* What stands at one place (of a mark), by the same rules. 0 or -EINVAL. */
+/* What is at one place (of a mark), by the same rules. 0 or -EINVAL. */
 int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 
 /*

@@ -25,7 +25,7 @@ enum {
 	PAUSE_MIN_MS = 1,
 	PAUSE_MAX_MS = 50,
 	PAIR_EVERY_MS = 100,
-	TAIL_EVERY = 512,	/* records after which BPF gets room back */
+	TAIL_EVERY = 512,	/* records after which BPF gets space back */
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may lag behind ours by an update */
 };
 
@@ -107,8 +107,8 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
 }
 
 /*
- * What was lost on a CPU since the previous report, as records of their own. When exactly is not known: after the
- * previous round's watermark and before now. The record stands at the window's begin, so that readers are warned before
+ * What was lost on a CPU since the previous report, as records of their own. When exactly is unknown: after the
+ * previous round's watermark and before now. The record is at the window's begin, so that readers are warned before
  * they meet what may be wrong.
  */
 static int report_lost(struct collector *c, unsigned int cpu, collector_sink *sink, void *arg)

@@ -20,11 +20,11 @@ struct elf_file;
 
 struct elf_symbol {
 	uint64_t address; /* as linked; a position-independent program adds its load bias */
-	uint64_t size;	  /* 0: not told */
+	uint64_t size;	  /* 0: unknown */
 	bool exported;	  /* from .dynsym */
 };
 
-/* 0; -ENOENT, ...; -EINVAL: no ELF file for x86-64. The sentence is set. */
+/* 0; -ENOENT, ...; -EINVAL: no ELF file for x86-64. The error message is set. */
 int elf_file_open(const char *path, struct elf_file **ret);
 void elf_file_close(struct elf_file *e);
 DEFINE_CLEANUP(elf_file, struct elf_file *, elf_file_close);

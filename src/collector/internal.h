@@ -55,9 +55,9 @@ struct collector {
 	unsigned int nr_links;
 	struct probe_result *attaching;
 	bool uprobe_links; /* see uprobe.h */
-	struct drop_job *drops; /* links that are being taken away while the recording goes on */
+	struct drop_job *drops; /* links that are being removed while the recording continues */
 	uint64_t dropped_ns[EV_LIMIT]; /* from then on the event is not taken; 0: it is */
-	int cost_fd; /* keeps the kernel counting; -1: not asked for */
+	int cost_fd; /* keeps the kernel counting; -1: not requested */
 	bool sample_frames, sample_svm;
 	struct probe_result *results;
 	unsigned int nr_results;
@@ -78,25 +78,25 @@ struct collector {
 /* A program that is to be loaded. */
 struct program {
 	const char *name;
-	const char *instead; /* the one to load if the kernel refuses it, or NULL */
+	const char *instead; /* the one to load if the kernel rejects it, or NULL */
 	const char *loaded;  /* which one it became; set by collector_load() */
-	char error[256];     /* set by collector_load() if the kernel refuses both */
+	char error[256];     /* set by collector_load() if the kernel rejects both */
 };
 
 /*
  * load.c: opens the skeleton, loads these programs and maps the rings. A program that this kernel
- * refuses is replaced by its `instead`, or left out and its error set; only if none is left or the
- * maps cannot be had it fails.
+ * rejects is replaced by its `instead`, or skipped and its error set; only if none is left or the
+ * maps is unavailable it fails.
  */
 int collector_load(struct collector *c, struct program *programs, unsigned int nr,
 		   uint64_t ring_bytes);
 void collector_unload(struct collector *c);
 
-/* libbpf's talk goes to HOSTRACE_DEBUG=attach; its first warning since the last load is kept. */
+/* libbpf's messages go to HOSTRACE_DEBUG=attach; its first warning since the last load is kept. */
 void collector_load_quietly(void);
 const char *collector_load_warning(void);
 
-/* What no capability can help with: -ENOTSUP with the sentence set. */
+/* What no capability can help with: -ENOTSUP with the error message set. */
 int collector_kernel_check(void);
 
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
@@ -107,7 +107,7 @@ void collector_link_drop(struct probe_link *l);
 /* cost.c: waits until all that was dropped is gone. */
 void collector_drops_wait(struct collector *c);
 
-/* sample.c: starts the sampling clock. 0 or -errno with the sentence set. */
+/* sample.c: starts the sampling clock. 0 or -errno with the error message set. */
 int collector_sample(struct collector *c, uint64_t hz);
 
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */

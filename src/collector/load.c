@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Loading. All programs are one BPF object, which the kernel takes as a whole or not at all; so
- * that one tracepoint with other arguments does not cost us the rest, a refused object is tried
- * again program by program and what the kernel refuses is left out.
+ * that one tracepoint with other arguments does not cost us the rest, a rejected object is tried
+ * again program by program and what the kernel rejects is skipped.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -125,7 +125,7 @@ static bool is_uprobe(const struct bpf_program *prog)
 	return !strcmp(section, "uprobe") || !strcmp(section, "uretprobe");
 }
 
-/* Loads the object with these programs; those with an error are left out. */
+/* Loads the object with these programs; those with an error are skipped. */
 static int skel_load(struct collector *c, struct program *programs, unsigned int nr,
 		     struct hostrace **ret)
 {

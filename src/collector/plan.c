@@ -106,7 +106,7 @@ const char *plan_cost(const struct probe_plan *probe)
 		return "";
 	for (unsigned int i = 0; i < probe->nr_places; i++)
 		if (!probe->place[i].emulated)
-			return "dear";
+			return "expensive";
 	return "cheap";
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where each event can be taken: the answer to "can I see this here, how, and if not, why not".
- * Made once from probes/kvm.def, qemu.def and inside.def for the running kernel and a VM's QEMU binary;
- * `record` attaches what it says, `doctor` prints it, the trace file keeps it.
+ * The probe sites of each event: whether an event is available here, how, and if not, why not.
+ * Made once from probes/kvm.def, qemu.def and inside.def for the running kernel and a VM's QEMU executable;
+ * `record` attaches to them, `doctor` prints them, the trace file stores them.
  *
  * BPF programs are found by name: fn_EVENT (function entry), ret_EVENT (function return),
  * usdt_EVENT (mark), tp_EVENT (tracepoint or its best form).
@@ -27,14 +27,14 @@ enum { PLACES_MAX = 8 }; /* qemu_pio has six: three widths, two directions */
 
 struct probe_place {
 	char program[64];     /* BPF program: "fn_virtqueue_pop", ... */
-	const char *instead;  /* dearer program that tells the same, if the kernel refuses that one; or NULL */
+	const char *instead;  /* more expensive program with the same data, if the kernel rejects that one; or NULL */
 	char function[64];    /* symbol, or "kvm:kvm_exit" for a tracepoint; "" for a mark */
 	char mark[64];	      /* USDT probe, provider is qemu; "" for a function */
 	uint64_t offset;      /* from the function's start */
 	uint64_t file_offset; /* what the kernel wants: offset of the instruction in the file */
 	bool at_return;	      /* attach as uretprobe */
 	char insn[16];	      /* mnemonic at the place */
-	bool emulated;	      /* the kernel emulates it (cheap); false: it single-steps (dear) */
+	bool emulated;	      /* the kernel emulates it (cheap); false: it single-steps (expensive) */
 	unsigned int sites;   /* of a mark: places in the file, all of which are attached */
 };
 
@@ -43,7 +43,7 @@ struct probe_plan {
 	const char *group; /* "virtqueues", "block", "kvm", ... */
 	const char *about; /* what the group is about */
 	enum probe_how how;
-	char reason[256]; /* absent: why, and what would help; else what this way does not tell; ""
+	char reason[256]; /* absent: why, and what would help; else what this kind of probe lacks; ""
 			   */
 	struct probe_place place[PLACES_MAX];
 	unsigned int nr_places;
@@ -60,7 +60,7 @@ struct plan {
 	struct probe_plan *probe;
 	unsigned int nr;
 	struct qemu_layout layout;
-	char version[32]; /* QEMU's, "" if it cannot be told */
+	char version[32]; /* QEMU's, "" if unknown */
 	char note[160];	  /* what is doubtful about the whole, e.g. a QEMU newer than the layouts;
 			     else "" */
 	char layout_note[192]; /* how far the layout is confirmed; "" without a QEMU */
@@ -69,7 +69,7 @@ struct plan {
 	uint64_t address_space_io;
 };
 
-/* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the sentence set. */
+/* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the error message set. */
 int plan_make(const char *qemu_exe, struct plan *ret);
 void plan_free(struct plan *plan);
 
@@ -85,11 +85,11 @@ const char *plan_where(const struct probe_plan *probe, char *buf, size_t size);
 /* "tracepoint", "usdt", "function" or "absent". */
 const char *plan_how(const struct probe_plan *probe);
 
-/* Of user probes: "cheap" if all places are emulated, else "dear"; "" for others. */
+/* Of user probes: "cheap" if all places are emulated, else "expensive"; "" for others. */
 const char *plan_cost(const struct probe_plan *probe);
 
 /*
- * [{"event","group","how","where","cost":"cheap|dear|","reason"}], for QEMU's with
+ * [{"event","group","how","where","cost":"cheap|expensive|","reason"}], for QEMU's with
  * "places":[{"function","mark","offset","file_offset","insn","return","cheap"}].
  */
 json_t *plan_json(const struct plan *plan);

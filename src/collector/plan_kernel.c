@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which tracepoints the running kernel has. Its BTF is asked, not tracefs: it lies in
+ * Which tracepoints the running kernel has. Its BTF is asked, not tracefs: it is in
  * /sys/kernel/btf, which all may read, and our programs need it anyway. Each tracepoint has a type
  * btf_trace_NAME there, in the part of the module that has the tracepoint.
  */

@@ -89,7 +89,7 @@ enum {
 struct binary {
 	struct elf_file *elf;
 	struct usdt_marks marks;
-	unsigned int release; /* RELEASE(); 0: not known, which is taken for the newest */
+	unsigned int release; /* RELEASE(); 0: unknown, which is taken for the newest */
 	const char *version;
 	bool is_qemu, has_symbols;
 	char layout_wrong[160]; /* why queues cannot be read; "" if they can */
@@ -233,7 +233,7 @@ static unsigned int rows_try(const struct binary *bin, const struct row *row, bo
 	return nr;
 }
 
-/* The first row of this kind that holds, for the sentences. */
+/* The first row of this kind that holds, for the error messages. */
 static const struct row *row_first(const struct binary *bin, const struct row *row, bool mark)
 {
 	for (; row->kind != ROW_END; row++)
@@ -290,7 +290,7 @@ static void reason_function(const struct row *row, unsigned int wanted, struct p
 			 len ? "; " : "", p->nr_places, wanted);
 }
 
-/* Events that are made of what stands in a VirtQueue. */
+/* Events that are made of what is in a VirtQueue. */
 static bool reads_queues(const char *event)
 {
 	return !strncmp(event, "virtqueue_", 10) || !strcmp(event, "virtio_queue_notify") ||
@@ -385,7 +385,7 @@ static int binary_open(const char *exe, struct plan *plan, struct binary *bin)
 	return 0;
 }
 
-/* A program that is no ELF file (a script that starts QEMU) has no probes, which is no error. */
+/* A program that is not an ELF file (a script that starts QEMU) has no probes, which is not an error. */
 int plan_qemu(const char *exe, struct plan *plan)
 {
 	struct binary bin = {0};

@@ -3,8 +3,8 @@
  * Exit latencies counted in the kernel, without a stream of events: `hostrace stat`.
  *
  *	stat_open()	loads, attaches; counting begins
- *	stat_vcpu()	what is counted so far, in memory that BPF goes on writing
- *	stat_stop()	detaches: from here on the counts stand still
+ *	stat_vcpu()	what is counted so far, in memory that BPF continues writing
+ *	stat_stop()	detaches: from now on the counts stop changing
  *	stat_close()	frees
  */
 #ifndef HOSTRACE_COLLECTOR_STAT_H
@@ -21,7 +21,7 @@ enum stat_span {
 	STAT_USERSPACE_EXIT,
 };
 
-/* Errors: -EPERM (the sentence names the capability and how to grant it), -ENOTSUP, ... */
+/* Errors: -EPERM (the error message names the capability and how to grant it), -ENOTSUP, ... */
 int stat_open(const struct vm *vm, struct stat **ret);
 
 enum stat_span stat_span(const struct stat *s);

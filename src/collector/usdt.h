@@ -27,7 +27,7 @@ struct usdt_marks {
 	unsigned int broken; /* notes that could not be read */
 };
 
-/* All marks of a file; none is no error. Valid while the file is open. -ENOMEM. */
+/* All marks of a file; none is not an error. Valid while the file is open. -ENOMEM. */
 int usdt_read(const struct elf_file *e, struct usdt_marks *ret);
 void usdt_free(struct usdt_marks *marks);
 

@@ -47,7 +47,7 @@ static bool names_a_file(const char *url)
 	return path && path[1] && path[strlen(path) - 1] != '/';
 }
 
-/* What OSv's server sends must be readable, or it is no trace. */
+/* What OSv's server sends must be readable, or it is not a trace. */
 static int check_dump(const char *path)
 {
 	_cleanup_(sample_trace_cleanup_) struct sample_trace *t = NULL;

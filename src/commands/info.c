@@ -223,7 +223,7 @@ static int64_t number_of(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 
-/* What is not known of a VM (a VMM that is no QEMU, a backend without an ISA) is left out. */
+/* What is unknown of a VM (a VMM that is not a QEMU, a backend without an ISA) is skipped. */
 static void print_vm(const json_t *vm, FILE *f)
 {
 	const char *version = text_of(vm, "version");
@@ -271,7 +271,7 @@ static void print_probes(const json_t *probes, FILE *f)
 	}
 }
 
-/* The guest's own trace, recorded in the same go. */
+/* The guest's own trace, recorded in the same recording. */
 static void print_guests(const json_t *guests, FILE *f)
 {
 	size_t i;

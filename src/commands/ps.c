@@ -13,7 +13,7 @@
 
 enum { NAME_COLUMN = 18, MACHINE_COLUMN = 14 };
 
-/* 1073741824 is 1G; what is no whole number of a unit is told in the next smaller one. */
+/* 1073741824 is 1G; what is not a whole number of a unit is told in the next smaller one. */
 static const char *memory_text(uint64_t bytes, char *buf, size_t size)
 {
 	static const char units[] = "BKMGTP";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * How the clocks of host and guests are related, how well that is known, and the proof: each event that a guest
- * recorded on a vCPU must lie between an entry and the following exit of that vCPU.
+ * recorded on a vCPU must be between an entry and the following exit of that vCPU.
  */
 #include <errno.h>
 #include <string.h>

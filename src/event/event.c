@@ -108,7 +108,7 @@ static int type_check(const struct event_type *t)
 	return 0;
 }
 
-/* Rows of ours know only sizes; the places follow from the order, as in the struct itself. PADs are left out. */
+/* Rows of ours know only sizes; the places follow from the order, as in the struct itself. PADs are skipped. */
 static struct event_type *copy_ours(const struct event_type *from)
 {
 	struct event_type *t = malloc(sizeof(*t));

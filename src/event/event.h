@@ -24,7 +24,7 @@ enum field_kind {
 };
 
 enum {
-	EVENT_FIELDS_MAX = 64,	  /* fields of one type; a schema with more is refused */
+	EVENT_FIELDS_MAX = 64,	  /* fields of one type; a schema with more is rejected */
 	EVENT_TYPES_MAX = 16384,  /* types of one run, over all inputs */
 	EVENT_NAME_MAX = 128,	  /* bytes of a type's or field's name, with its NUL */
 	EVENT_RECORD_MAX = 65528, /* bytes of one record, header included */
@@ -62,7 +62,7 @@ struct event {
 /*
  * Registers a type and returns the registry's own: the existing one if name, size and fields are the same as
  * those of a type known already, else a copy (names and fields included). At most EVENT_TYPES_MAX.
- * Errors: -EINVAL (a field outside the record, a bad size or kind), -E2BIG; the sentence is set.
+ * Errors: -EINVAL (a field outside the record, a bad size or kind), -E2BIG; the error message is set.
  */
 int event_type_register(const struct event_type *type, const struct event_type **ret);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several inputs as one. One batch of each is held; the oldest event goes next. An input's next batch is asked for
- * only when all of its last one has been handed out and used, because that is how long its events' data live.
+ * Several inputs as one. One batch of each is held; the oldest event goes next. An input's next batch is requested
+ * only when all of its last one has been returned and used, because that is how long its events' data live.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct input {
 	struct reader *reader;
 	struct batch batch;
-	unsigned int at; /* events handed out of the batch */
+	unsigned int at; /* events returned of the batch */
 	bool end;
 };
 
@@ -117,7 +117,7 @@ static int merge_next(struct reader *r, struct batch *batch)
 		} while (batch->nr < BATCH_MAX && in->at < in->batch.nr &&
 			 in->batch.ev[in->at].time_ns < limit);
 		if (in->at == in->batch.nr)
-			break; /* it has to be refilled first, which ends the life of what was handed out */
+			break; /* it has to be refilled first, which ends the life of what was returned */
 	}
 	if (err)
 		return err;

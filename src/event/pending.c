@@ -85,7 +85,7 @@ static void blocks_keep(struct pending *p, struct pending_block *old)
 		p->block_bytes += PENDING_BLOCK;
 }
 
-/* Forgets what was handed out; where little lives in much memory, it moves together. */
+/* Forgets what was returned; where little lives in much memory, it moves together. */
 static void compact(struct pending *p)
 {
 	struct pending_block *old = p->blocks;

@@ -2,13 +2,13 @@
 /*
  * Records that wait until it is certain that no older one can follow. A recorder drains its CPUs one after the
  * other, so what it writes is a sequence of nearly sorted runs; with every round it says up to which time all is
- * there (the watermark). A reader puts records in, sorts, and hands out those older than the watermark.
+ * there (the watermark). A reader puts records in, sorts, and returns those older than the watermark.
  *
- *   slots:  | handed out | ready, sorted | waiting: sorted up to the newest round ...
+ *   slots:  | returned | ready, sorted | waiting: sorted up to the newest round ...
  *           0            head            ready                                     nr
  *
  * Memory is bounded: beyond PENDING_BYTES_MAX the older half becomes ready at once, and what then comes too late is
- * handed out late and counted.
+ * returned late and counted.
  */
 #ifndef HOSTRACE_PENDING_H
 #define HOSTRACE_PENDING_H
@@ -47,15 +47,15 @@ struct pending {
 void pending_deinit(struct pending *p);
 
 /*
- * Memory for len <= PENDING_BLOCK bytes of records, 8-aligned; NULL: out of memory. What was handed out before
+ * Memory for len <= PENDING_BLOCK bytes of records, 8-aligned; NULL: out of memory. What was returned before
  * becomes invalid.
  */
 uint8_t *pending_memory(struct pending *p, size_t len);
 
-/* Room for nr more slots: 0 or -ENOMEM with the sentence set. */
+/* Space for nr more slots: 0 or -ENOMEM with the error message set. */
 int pending_reserve(struct pending *p, size_t nr);
 
-/* Adds a record that lies in pending_memory(); its room must have been reserved. */
+/* Adds a record that is in pending_memory(); its space must have been reserved. */
 static inline void pending_add(struct pending *p, uint64_t time_ns, const uint8_t *data,
 			       size_t size)
 {

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 
-enum { BATCH_MAX = 1024 }; /* events a reader hands out at a time */
+enum { BATCH_MAX = 1024 }; /* events a reader returns at a time */
 
 struct batch {
 	struct event ev[BATCH_MAX];
@@ -27,7 +27,7 @@ struct trace_info {
 	const char *file; /* as the user gave it */
 	const char *kind; /* "hrt", "text", "trace.dat", ... */
 	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
-	json_t *caveats;  /* array of sentences that reports must print, e.g. that the file is cut short */
+	json_t *caveats;  /* array of error messages that reports must print, e.g. that the file is truncated */
 	uint64_t start_ns, end_ns; /* first and last event's time; start_ns is known after open() */
 	uint64_t nr_events;
 	uint64_t lost; /* events the recorder could not take */
@@ -58,15 +58,15 @@ struct reader_ops {
 	/* Do these first bytes (len <= READER_PROBE_BYTES) look like mine? */
 	bool (*probe)(const uint8_t *head, size_t len);
 
-	/* Opens it. The sentence is set on failure. `hint` may be NULL and is only valid during the call. */
+	/* Opens it. The error message is set on failure. `hint` may be NULL and is only valid during the call. */
 	int (*open)(const char *path, const struct read_hint *hint, struct reader **ret);
 
-	/* Fills the batch (nr > 0) and returns 1; 0 at the end; -errno with the sentence set. */
+	/* Fills the batch (nr > 0) and returns 1; 0 at the end; -errno with the error message set. */
 	int (*next)(struct reader *r, struct batch *batch);
 
 	/*
 	 * Adds the number of events of each type, by registry index (EVENT_TYPES_MAX entries), without reading
-	 * them. NULL where only reading can tell. 0 or -errno with the sentence set.
+	 * them. NULL where only reading can tell. 0 or -errno with the error message set.
 	 */
 	int (*counts)(struct reader *r, uint64_t *counts);
 
@@ -82,7 +82,7 @@ static inline int reader_next(struct reader *r, struct batch *batch)
 
 /*
  * Hands every event to `take`, in order, to the end or until that returns something else than 0: -errno with the
- * sentence set, or 1: enough. Returns what ended it: 0 at the end, take's, or the reader's -errno.
+ * error message set, or 1: enough. Returns what ended it: 0 at the end, take's, or the reader's -errno.
  */
 int reader_each(struct reader *r, int (*take)(void *arg, const struct event *ev), void *arg);
 
@@ -99,7 +99,7 @@ DEFINE_CLEANUP(reader, struct reader *, reader_close);
 int trace_info_init(struct trace_info *info, const char *file, const char *kind);
 void trace_info_deinit(struct trace_info *info);
 
-/* Adds a sentence to info->caveats, unless it stands there already. */
+/* Adds a warning to info->caveats, unless it is there already. */
 void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -29,7 +29,7 @@ struct sample_kind {
 	const char *all;       /* a name for all of its sort: "syscall"; or NULL */
 	const char *allocator; /* it is an allocation: buf, req_len, alloc_len, align in its text */
 	bool ends, per_cpu, keyed; /* it ends `base`; pairs belong to a CPU, to sample.key */
-	bool keeps_first; /* a begin while one is open: that one goes on; else the new one takes its place, */
+	bool keeps_first; /* a begin while one is open: that one continues; else the new one takes its place, */
 	bool nests; /* ... or is nested in it, as a function that calls itself */
 };
 
@@ -63,8 +63,8 @@ struct sample {
 struct frame {
 	uint64_t address;
 	const char *name; /* NULL: unresolved */
-	const char *file; /* NULL: not known */
-	int line;	  /* 0: not known */
+	const char *file; /* NULL: unknown */
+	int line;	  /* 0: unknown */
 };
 
 /* How addresses are to be resolved by the trace itself. */
@@ -77,7 +77,7 @@ struct sample_resolve {
 struct sample_trace;
 
 struct sample_ops {
-	/* The next sample: 1, 0 at the end, -errno with the error message set (samples handed out before stay good). */
+	/* The next sample: 1, 0 at the end, -errno with the error message set (samples returned before stay good). */
 	int (*next)(struct sample_trace *t, struct sample *ret);
 	/* Back to the first sample; t->nr_read tells how many were read. */
 	void (*rewind)(struct sample_trace *t);
@@ -95,7 +95,7 @@ struct sample_trace {
 	struct sample_type *types;
 	unsigned int nr_types;
 	const struct sample_ops *ops;
-	uint64_t nr_read;	 /* samples handed out since the first one */
+	uint64_t nr_read;	 /* samples returned since the first one */
 	const char *default_elf; /* has the names if none is given; or NULL */
 	bool whole;		 /* all CPUs' samples begin together: none was overwritten */
 	bool keeps_args; /* arguments live as long as the trace, not only until the next sample */

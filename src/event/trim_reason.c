@@ -8,7 +8,7 @@
 #include "event/trim_reason.h"
 
 enum {
-	THREADS_MAX = 1 << 14, /* in an exit that was asked for */
+	THREADS_MAX = 1 << 14, /* in an exit that was requested */
 	IN_EXIT = 1,	       /* between kvm_exit and kvm_entry */
 	IN_VMM = 2,	       /* between kvm_userspace_exit and kvm_run */
 };

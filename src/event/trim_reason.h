@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --reason GLOB: exits of these reasons, and what their thread did until it was back. The reason stands in the
- * event that begins an exit only, so whether the next event of that thread is asked for depends on what came before:
+ * --reason GLOB: exits of these reasons, and what their thread did until it was back. The reason is in the
+ * event that begins an exit only, so whether the next event of that thread is requested depends on what came before:
  *
  *   kvm_exit (io)  kvm_pio  kvm_userspace_exit (io) ... kvm_run  kvm_entry  kvm_exit (hlt) ...
- *   '----------------------- asked for by --reason io --------------------'
+ *   '----------------------- requested by --reason io --------------------'
  *
  * A return to the VMM is an exit of its own, with reasons of its own (KVM_EXIT_*), until kvm_run.
  */
@@ -19,7 +19,7 @@ struct trim_reason;
 struct trim_reason *trim_reason_new(const char *globs);
 void trim_reason_free(struct trim_reason *f);
 
-/* Is the event asked for? To be called once for each event, in time order. */
+/* Is the event requested? To be called once for each event, in time order. */
 bool trim_reason_passes(struct trim_reason *f, const struct event *ev);
 
 /* Threads beyond what can be followed: of their exits only the first event passed. */

@@ -106,7 +106,7 @@ static int start_over(struct transfer *t)
 	return ftruncate(t->fd, 0) ? fail(-errno, "%s: %s", t->part, strerror(errno)) : 0;
 }
 
-/* A 206 must go on exactly where the part ends, with the same contents. */
+/* A 206 must continue exactly where the part ends, with the same contents. */
 static bool goes_on(const struct transfer *t)
 {
 	const struct answer *a = &t->answer;

@@ -14,16 +14,16 @@
 struct download_options {
 	struct http_options http;
 	const char *url, *file;
-	uint64_t max_bytes;   /* a server that sends more is given up; 0: DOWNLOAD_MAX */
+	uint64_t max_bytes;   /* a server that sends more is abandoned; 0: DOWNLOAD_MAX */
 	unsigned int retries; /* of one run, after a break */
 
 	/*
-	 * Looks at the finished file before it gets its name; -errno with the sentence set throws it away. May be
+	 * Looks at the finished file before it gets its name; -errno with the error message set discards it. May be
 	 * NULL.
 	 */
 	int (*check)(const char *path);
 
-	/* Called as bytes arrive; total is 0 while it is not known. May be NULL. */
+	/* Called as bytes arrive; total is 0 while it is unknown. May be NULL. */
 	void (*progress)(uint64_t now, uint64_t total);
 };
 #define DOWNLOAD_MAX (16ull << 30)
@@ -35,8 +35,8 @@ struct download_result {
 };
 
 /*
- * 0, or -errno with the sentence set: as http_request(), and -ENOENT (404), -EPIPE (it broke: the
- * sentence says whether the next run can go on), -EFBIG, -EBUSY (another run is at it).
+ * 0, or -errno with the error message set: as http_request(), and -ENOENT (404), -EPIPE (it broke: the
+ * error message says whether the next run can continue), -EFBIG, -EBUSY (another run is at it).
  */
 int download(const struct download_options *opt, struct download_result *ret);
 

@@ -58,7 +58,7 @@ bool download_state_load(const char *part, const char *url, struct download_stat
 	return ret->resumable;
 }
 
-/* Made anew under O_EXCL: never through somebody else's file. */
+/* Made again under O_EXCL: never through somebody else's file. */
 int download_state_save(const char *part, const char *url, const struct download_state *s)
 {
 	_cleanup_free_ char *name = state_name(part);

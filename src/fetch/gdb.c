@@ -40,7 +40,7 @@ struct gdb {
 
 /* ---- connecting ---- */
 
-/* A socket with its guard, connected; -errno (no sentence): g->fd and the guard are as before. */
+/* A socket with its guard, connected; -errno (no error message): g->fd and the guard are as before. */
 static int connect_guarded(struct gdb *g, int family, int type, int protocol,
 			   const struct sockaddr *at, socklen_t len)
 {
@@ -212,7 +212,7 @@ static const char *answer(const struct gdb *g)
 	return g->parser.data;
 }
 
-/* "T05thread:01;", "S05": why it stands still. QEMU says so by itself when a debugger comes. */
+/* "T05thread:01;", "S05": why it is stopped. QEMU says so by itself when a debugger comes. */
 static bool is_stop(const char *text)
 {
 	return (*text == 'T' || *text == 'S') && strspn(text + 1, "0123456789abcdefABCDEF") >= 2;
@@ -271,7 +271,7 @@ static int attach(struct gdb *g)
 	err = ask_text(g, "qqemu.sstepbits");
 	g->several = !err && !strncmp(answer(g), "ENABLE=", 7);
 	if (!err)
-		err = ask_text(g, "?"); /* why it stands still */
+		err = ask_text(g, "?"); /* why it is stopped */
 	if (!err && !is_stop(answer(g)))
 		err = fail(-EPROTO, "%s: the VM did not stop (reply '%.16s')", g->target,
 			   answer(g));
@@ -342,7 +342,7 @@ static int read_chunk(struct gdb *g, uint64_t address, uint8_t *ret, size_t len)
 	return err ? err : memory_take(g, address, ret, len);
 }
 
-/* WINDOW chunks, asked for at once. An address that is not mapped ends it when all are answered. */
+/* WINDOW chunks, requested at once. An address that is not mapped ends it when all are answered. */
 static int read_window(struct gdb *g, uint64_t address, uint8_t *ret)
 {
 	int wrong = 0, err;

@@ -24,8 +24,8 @@ enum { GDB_VCPUS_MAX = 4096, GDB_REGISTERS = 17 };
 struct gdb;
 
 /*
- * "HOST:PORT", ":PORT", "tcp::PORT", "unix:PATH" or a path with a slash. The guest stands still
- * from here on. 0, or -errno with the sentence set: -ECONNREFUSED, -ETIMEDOUT (no answer: another
+ * "HOST:PORT", ":PORT", "tcp::PORT", "unix:PATH" or a path with a slash. The guest is stopped
+ * from now on. 0, or -errno with the error message set: -ECONNREFUSED, -ETIMEDOUT (no answer: another
  * debugger may be attached), -EPROTO.
  */
 int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret);
@@ -37,7 +37,7 @@ DEFINE_CLEANUP(gdb, struct gdb *, gdb_close);
 /* ns since gdb_open() */
 uint64_t gdb_stopped_ns(const struct gdb *g);
 
-/* All or nothing. -EFAULT (with the sentence set): an address that the guest does not map. */
+/* All or nothing. -EFAULT (with the error message set): an address that the guest does not map. */
 int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len);
 int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len);
 
@@ -60,7 +60,7 @@ enum gdb_guard_end {
 };
 
 /*
- * Starts the child that watches over this process: before the socket is connected, as the guest stands still from
+ * Starts the child that watches over this process: before the socket is connected, as the guest is stopped from
  * that moment on.
  */
 int gdb_guard_start(int socket, struct gdb_guard *ret);

@@ -23,7 +23,7 @@
 
 enum { ANSWER_MS = 60000 };
 
-/* "#00" ends a packet that was cut (the stub refuses it), "+" confirms an answer that was not. */
+/* "#00" ends a packet that was cut (the stub rejects it), "+" confirms an answer that was not. */
 static const char ask_state[] = "#00+$?#3f", detach[] = "+$D#44";
 
 /* Nothing that others wait for the end of may stay open here: pipes of a shell, files. */

@@ -7,7 +7,7 @@
  *   + -          the packet before was good, or is to be sent again
  *   %DATA#CC     a notification: nobody asked
  *
- * The stub is as little trusted as the guest: packets are bounded, what is no packet is skipped.
+ * The stub is as little trusted as the guest: packets are bounded, what is not a packet is skipped.
  */
 #ifndef HOSTRACE_GDB_PACKET_H
 #define HOSTRACE_GDB_PACKET_H

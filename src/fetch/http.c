@@ -78,7 +78,7 @@ CURL *http_handle(const struct http_options *opt, const char *url, char error[CU
 /* ---- what went wrong ---- */
 
 /*
- * TLS 1.3 servers refuse a client's certificate only after the handshake: by an alert, or, where a
+ * TLS 1.3 servers reject a client's certificate only after the handshake: by an alert, or, where a
  * reset of the connection overtakes it, by that.
  */
 static bool broke_off(CURLcode code)

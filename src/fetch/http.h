@@ -2,7 +2,7 @@
 /*
  * HTTP and HTTPS to a guest (libcurl). The guest is hostile: redirections are not followed (they
  * could lead to the host's own services), replies are bounded, a server that sends nothing for
- * `timeout_ns` is given up.
+ * `timeout_ns` is abandoned.
  */
 #ifndef HOSTRACE_HTTP_H
 #define HOSTRACE_HTTP_H
@@ -31,11 +31,11 @@ struct http_reply {
 	size_t len;
 };
 
-/* A handle with the options set; curl_easy_cleanup() frees it. NULL with the sentence set. */
+/* A handle with the options set; curl_easy_cleanup() frees it. NULL with the error message set. */
 CURL *http_handle(const struct http_options *opt, const char *url, char error[CURL_ERROR_SIZE]);
 
 /*
- * One request; method is GET, POST or DELETE. 0 whatever the status is; -errno with the sentence
+ * One request; method is GET, POST or DELETE. 0 whatever the status is; -errno with the error message
  * set where no reply came: -ECONNREFUSED, -EACCES (a certificate is not accepted, on either side),
  * -ETIMEDOUT, -E2BIG, -EIO.
  */
@@ -43,10 +43,10 @@ int http_request(const struct http_options *opt, const char *method, const char 
 		 struct http_reply *ret);
 void http_reply_deinit(struct http_reply *r);
 
-/* Why a transfer failed, as a sentence with what to do. */
+/* Why a transfer failed, as an error message with what to do. */
 int http_failed(CURLcode code, const struct http_options *opt, const char *url, const char *error);
 
-/* The sentence for a status that is not wanted; `body` (may be NULL) may hold the server's own words. */
+/* The error message for a status that is not wanted; `body` (may be NULL) may hold the server's own words. */
 int http_refused(long status, const char *url, const char *body);
 
 /* "host:8000" and "" get their scheme and default: "http://host:8000". Allocated. */

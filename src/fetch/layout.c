@@ -17,7 +17,7 @@ enum {
 	SYMBOLS_MAX = 4 << 20,
 };
 
-/* A structure or enumeration that is asked for. */
+/* A structure or enumeration that is requested. */
 struct type {
 	const char *name; /* "sched::thread::status" */
 	bool found;
@@ -149,7 +149,7 @@ static bool is_declaration(Dwarf_Die *die)
 	return dwarf_attr(die, DW_AT_declaration, &attr) && !dwarf_formflag(&attr, &flag) && flag;
 }
 
-/* Does anything that is still looked for lie in this scope ("sched::" or ""), or is it this name? */
+/* Does anything that is still looked for are in this scope ("sched::" or ""), or is it this name? */
 static bool wanted_below(const struct layout *l, const char *scope)
 {
 	size_t len = strlen(scope);

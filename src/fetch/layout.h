@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where things lie in a guest: symbols of its ELF file (libelf), and places of members in its
+ * Where things are in a guest: symbols of its ELF file (libelf), and places of members in its
  * structures as its DWARF tells them (libdw). Nothing is built into hostrace but names, so that
- * another build of the guest is read right or refused by name.
+ * another build of the guest is read right or rejected by name.
  */
 #ifndef HOSTRACE_LAYOUT_H
 #define HOSTRACE_LAYOUT_H
@@ -15,18 +15,18 @@
 
 struct layout;
 
-/* 0, or -errno with the sentence set. */
+/* 0, or -errno with the error message set. */
 int layout_open(const char *elf, struct layout **ret);
 void layout_close(struct layout *l);
 DEFINE_CLEANUP(layout, struct layout *, layout_close);
 
-/* Address of a symbol by its linker name; -ENOENT with the sentence set. */
+/* Address of a symbol by its linker name; -ENOENT with the error message set. */
 int layout_symbol(const struct layout *l, const char *name, uint64_t *ret);
 
 /* The name of the symbol that begins at exactly this address, or NULL; valid as long as l. */
 const char *layout_symbol_at(const struct layout *l, uint64_t address);
 
-/* The first bytes of the file's constants (.rodata), and where they lie in the guest. -ENODATA. */
+/* The first bytes of the file's constants (.rodata), and where they are in the guest. -ENODATA. */
 int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, size_t len);
 
 /* A place in a structure: "sched::thread", "_attr._name". */
@@ -37,7 +37,7 @@ struct layout_member {
 };
 
 /*
- * Finds all of them in one pass over the DWARF. -ENOENT with the sentence set (which one is
+ * Finds all of them in one pass over the DWARF. -ENOENT with the error message set (which one is
  * missing), -ENODATA: the file has no DWARF.
  */
 int layout_members(struct layout *l, const struct layout_member *m, size_t nr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The rings of all vCPUs, as `osv trace save` finds them: sched::cpus is a vector of vCPUs, each
- * has a base of its own variables, percpu_trace_buffer lies there. A sample names its tracepoint by
- * address; what that is called stands at that address, and is read while the guest still stands.
+ * has a base of its own variables, percpu_trace_buffer is there. A sample names its tracepoint by
+ * address; what that is called is at that address, and is read while the guest still stands.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -80,7 +80,7 @@ static int places_find(void *walk)
 
 /* ---- where the rings are ---- */
 
-/* The buffer is a unique_ptr whose deleter, if it is no empty class, stands before the pointer. */
+/* The buffer is a unique_ptr whose deleter, if it is no empty class, is before the pointer. */
 static int ring_find(struct extract *x, uint64_t cpu)
 {
 	struct osv_guest *g = &x->g;

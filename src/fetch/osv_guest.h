@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An OSv guest's memory, read by the layouts that its own ELF file tells: through the gdb stub,
- * while the guest stands still, or through its process, while it runs. The DWARF is searched before
+ * while the guest is stopped, or through its process, while it runs. The DWARF is searched before
  * the guest is stopped.
  *
  * Everything that comes from the guest is checked: counts have limits, pointers lead nowhere but
@@ -50,14 +50,14 @@ struct osv_guest_options {
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
 /* Stops the guest, or begins to read it while it runs. */
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
-/* Lets it go on; returns for how long it stood still. May be called twice. */
+/* Lets it continue; returns for how long it was stopped. May be called twice. */
 uint64_t osv_guest_resume(struct osv_guest *g);
 void osv_guest_close(struct osv_guest *g);
 
 /*
  * The way of all who read a guest: opens the ELF file, lets `find` look up the places there, stops the guest, lets
- * `read` read, and lets the guest go on. Both get `walk`, of which g is a part, and return 0 or -errno with the
- * sentence set, as this does. g is open afterwards, also on failure: osv_guest_close().
+ * `read` read, and lets the guest continue. Both get `walk`, of which g is a part, and return 0 or -errno with the
+ * error message set, as this does. g is open afterwards, also on failure: osv_guest_close().
  */
 int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 		    int (*find)(void *walk), int (*read)(void *walk), void *walk,

@@ -17,12 +17,12 @@ struct osv_live {
 	uint64_t page, at; /* the newest translation: the guest's page, and where the process has it */
 };
 
-/* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the sentence set. */
+/* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the error message set. */
 int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
 		  const struct layout *l, struct osv_live *ret);
 void osv_live_close(struct osv_live *m);
 
-/* All or nothing; -EFAULT with the sentence set. */
+/* All or nothing; -EFAULT with the error message set. */
 int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len);
 
 #endif

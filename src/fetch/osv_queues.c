@@ -3,7 +3,7 @@
  * The guest's virtqueues, as `osv info virtio` walks them: hw::driver_manager keeps a vector of
  * drivers; which of them are virtio's is told by their vtables' names. In a ring (virtio 1.2,
  * sections 2.7.6 and 2.7.8) flags and idx are the first two u16 of the available and the used ring;
- * avail_event and used_event (2.7.10) stand behind the other one.
+ * avail_event and used_event (2.7.10) are behind the other one.
  */
 #include <errno.h>
 #include <libiberty/demangle.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The .symbols file beside a tracefile: a line for each address that a backtrace of it holds, in
+ * The .symbols file next to a tracefile: a line for each address that a backtrace of it holds, in
  * the order in which they are met, so that the trace can be read where the guest's ELF is not.
  */
 #include <errno.h>
@@ -96,7 +96,7 @@ static bool resolve(const struct sources *s, uint64_t address, struct frame *ret
 
 /* ---- lines ---- */
 
-/* As OSv's own script: paths relative to the source tree, "None" and "<?>" for what is not known. */
+/* As OSv's own script: paths relative to the source tree, "None" and "<?>" for what is unknown. */
 static void line_write(const struct sources *s, uint64_t address, FILE *out)
 {
 	struct frame frame[FRAME_INLINES_MAX];

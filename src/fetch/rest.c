@@ -89,7 +89,7 @@ int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret
 	return 0;
 }
 
-/* What stands in a path must not be taken for its parts: '/', '?', '%'. Allocated. */
+/* What is in a path must not be taken for its parts: '/', '?', '%'. Allocated. */
 static char *path_make(const char *before, const char *id, const char *after)
 {
 	char *escaped = curl_easy_escape(NULL, id, 0), *path = NULL;
@@ -105,7 +105,7 @@ static const char *truth(bool b)
 	return b ? "true" : "false";
 }
 
-/* Both are always said: a backtrace that is left out is switched off by the server. */
+/* Both are always said: a backtrace that is skipped is switched off by the server. */
 int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace)
 {
 	char state[64];

@@ -14,7 +14,7 @@
 
 enum {
 	REST_EVENTS_MAX = 65536,     /* of one guest; OSv has about 500 */
-	REST_SAMPLER_HZ_MAX = 100000 /* the server refuses more */
+	REST_SAMPLER_HZ_MAX = 100000 /* the server rejects more */
 };
 
 struct rest {

@@ -20,7 +20,7 @@ enum {
 	RING_FOLLOW_BYTES_MAX = 512 << 20, /* of the guest's ring, and of records kept; then the oldest go */
 };
 
-/* Reads len bytes of the ring, from its start: 0 or -errno with the sentence set. */
+/* Reads len bytes of the ring, from its start: 0 or -errno with the error message set. */
 typedef int ring_read_fn(void *arg, uint64_t offset, void *to, size_t len);
 
 /* Writes into it, for rings that wait for their reader (RING_DROP); NULL: it cannot be written. */

@@ -48,13 +48,13 @@ uint8_t *frames_room(struct guest_source *s, size_t *ret_room)
 	return f->buf ? f->buf + f->len : NULL;
 }
 
-/* A whole, right frame: only what lies between BEGIN and END is kept. */
+/* A whole, right frame: only what is between BEGIN and END is kept. */
 static int frame_keep(struct guest_source *s, const struct stream_head *h, const uint8_t *frame)
 {
 	struct frames *f = &s->frames;
 
 	if (h->kind == STREAM_BEGIN && f->begun)
-		f->ended = true; /* the agent was begun anew: that is another recording */
+		f->ended = true; /* the agent was begun again: that is another recording */
 	f->begun |= h->kind == STREAM_BEGIN;
 	if (!f->begun || f->ended)
 		return 0;
@@ -64,7 +64,7 @@ static int frame_keep(struct guest_source *s, const struct stream_head *h, const
 }
 
 /* Each byte is looked at once, whatever a guest sends: of a damaged frame the whole length is
- * passed over. */
+ * skipped. */
 int frames_take(struct guest_source *s, size_t len)
 {
 	struct frames *f = &s->frames;
@@ -123,7 +123,7 @@ int guest_source_check(const char *text)
 				    text);
 }
 
-/* The newest sentence ends the source. */
+/* The newest error message ends the source. */
 static void give_up(struct guest_source *s)
 {
 	s->failed = true;

@@ -34,12 +34,12 @@ enum {
 
 struct guest_source;
 
-/* Is the text one of the above? 0 or -EINVAL with the sentence set. */
+/* Is the text one of the above? 0 or -EINVAL with the error message set. */
 int guest_source_check(const char *text);
 
 /*
- * Opens it and the file `to` (made anew, 0600, no symbolic link followed). `must`: it has to be there now; else it is
- * looked for until it is. `pid`: the VM's process. 0 or -errno with the sentence set.
+ * Opens it and the file `to` (made again, 0600, no symbolic link followed). `must`: it has to be there now; else it is
+ * looked for until it is. `pid`: the VM's process. 0 or -errno with the error message set.
  */
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret);

@@ -7,7 +7,7 @@
 #include "fetch/source.h"
 #include "guestside/agent/stream.h"
 
-/* Bytes of a stream become whole frames in the file; what comes before BEGIN or is damaged is passed over. */
+/* Bytes of a stream become whole frames in the file; what comes before BEGIN or is damaged is skipped. */
 struct frames {
 	uint8_t *buf;
 	size_t len;
@@ -39,7 +39,7 @@ struct guest_source {
 
 struct source_ops {
 	const char *name;
-	/* Looks whether the source is there. 0; -EAGAIN: not yet, with the sentence set; -errno for good. */
+	/* Looks whether the source is there. 0; -EAGAIN: not yet, with the error message set; -errno permanently. */
 	int (*find)(struct guest_source *s);
 	/* Once, with all privileges, before anything is looked for; may be absent. */
 	int (*prepare)(struct guest_source *s);
@@ -59,7 +59,7 @@ int source_write(struct guest_source *s, const void *data, size_t len);
 /* The last look at s->ring, and the ring file. */
 int source_ring_finish(struct guest_source *s);
 
-/* Room for more bytes of the stream, then how many came. */
+/* Space for more bytes of the stream, then how many came. */
 uint8_t *frames_room(struct guest_source *s, size_t *ret_room);
 int frames_take(struct guest_source *s, size_t len);
 

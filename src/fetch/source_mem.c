@@ -36,7 +36,7 @@ struct guest_memory {
 	const char *name;
 };
 
-/* ---- what is asked for ---- */
+/* ---- what is requested ---- */
 
 static int paging_parse(const char *text, enum guest_paging *ret)
 {
@@ -211,7 +211,7 @@ static int pages_find(struct guest_memory *m, uint64_t bytes)
 	return 0;
 }
 
-/* A process that has not become the VM yet has another memory then: opened anew at each look. */
+/* A process that has not become the VM yet has another memory then: opened again at each look. */
 static int mem_find(struct guest_source *s)
 {
 	struct guest_ram tries[GUEST_RAM_TRIES];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A file that the guest sees as memory. It is read and written by file calls, not mapped: a file that becomes shorter
- * must not kill the recorder, and a read may be of any file system. What lies in it decides: an agent's region
+ * must not kill the recorder, and a read may be of any file system. What is in it decides: an agent's region
  * (stream_shm.h) at its start, or a guest's ring anywhere, where the file is the guest's whole RAM.
  */
 #include <errno.h>

@@ -6,7 +6,7 @@ struct read_hint;
 struct reader;
 struct reader_ops;
 
-/* Every reader, tried in this order; ends with NULL. The list itself stands in readers.c. */
+/* Every reader, tried in this order; ends with NULL. The list itself is in readers.c. */
 extern const struct reader_ops *const readers[];
 
 /* Opens a file with the reader whose probe() knows its first bytes. -ENOENT, -EINVAL (nobody knows it), ... */

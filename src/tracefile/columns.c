@@ -155,7 +155,7 @@ static bool parse_dictionary(struct column *col, struct varints *in)
 	return !in->broken && col->width <= 1;
 }
 
-/* The two that each kind has are of the header; the others say where they lie in the record. */
+/* The two that each kind has are of the header; the others say where they are in the record. */
 static bool parse_place(const struct column_kind *k, unsigned int i, struct column *col,
 			struct varints *in)
 {

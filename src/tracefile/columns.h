@@ -75,12 +75,12 @@ struct columns {
 struct columns *columns_new(void); /* NULL: out of memory */
 void columns_free(struct columns *c);
 
-/* Takes a payload apart. False: it breaks a rule. Whatever it says, what is pointed to lies within it. */
+/* Takes a payload apart. False: it breaks a rule. Whatever it says, what is pointed to is within it. */
 bool columns_parse(struct columns *c, const uint8_t *payload, size_t len);
 
 /*
- * The values of a column, kind's rows of them; `scratch` has room for COLUMNS_RECORDS_MAX. Only the lowest `size` bytes
- * of a value count.
+ * The values of a column, kind's rows of them; `scratch` has space for COLUMNS_RECORDS_MAX. Only the lowest `size`
+ * bytes of a value count.
  */
 void column_decode(const struct columns *c, unsigned int column, uint64_t *out, uint64_t *scratch);
 
@@ -95,7 +95,7 @@ struct columns_packer *columns_packer_new(void); /* NULL: out of memory */
 void columns_packer_free(struct columns_packer *p);
 
 /*
- * Packs len bytes of whole records into out, which has room for `max` <= COLUMNS_BYTES_MAX bytes. `types` (by id) says
+ * Packs len bytes of whole records into out, which has space for `max` <= COLUMNS_BYTES_MAX bytes. `types` (by id) says
  * where fields lie; NULL entries are fine. 0: it would not fit. ret_cuts: places in the result where numbers of another
  * sort begin, which a compressor should know; valid until the next call.
  */

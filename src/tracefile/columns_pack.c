@@ -110,7 +110,7 @@ static int by_type(const void *a, const void *b)
 	return x->type != y->type ? x->type - y->type : x->size - y->size;
 }
 
-/* In the order of their ids: kvm_exit stands before kvm_entry, whose fields often repeat it. */
+/* In the order of their ids: kvm_exit is before kvm_entry, whose fields often repeat it. */
 static void kinds_sort(struct columns_packer *p)
 {
 	uint8_t now[COLUMNS_KINDS_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records, packed by what changes. Most of a record stands in the last one of the same type and thread already: ids,
+ * Records, packed by what changes. Most of a record is in the last one of the same type and thread already: ids,
  * size, CPU, reason. So a record is written as what differs from that one, word by word; its time as the distance
  * from the record before. An exit cycle of 88 bytes takes about 16. The form is in doc/format.md, 1.4.
  */
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Packs len bytes of whole records into out, which has room for len bytes. 0: it would not become smaller. */
+/* Packs len bytes of whole records into out, which has space for len bytes. 0: it would not become smaller. */
 size_t delta_pack(const uint8_t *records, size_t len, uint8_t *out);
 
 /* Unpacks to exactly raw bytes, a multiple of 8. False: `in` is broken; nothing outside of out was touched. */

@@ -73,7 +73,7 @@ struct trace_trailer {
 
 void trace_header_encode(const struct trace_header *h, uint8_t out[TRACE_HEADER_SIZE]);
 
-/* -EBADMSG: no such magic, bad CRC; -ENOTSUP: another version. Sets the sentence with `file`. */
+/* -EBADMSG: no such magic, bad CRC; -ENOTSUP: another version. Sets the error message with `file`. */
 int trace_header_decode(const uint8_t *in, size_t len, const char *file, struct trace_header *ret);
 
 void chunk_header_encode(const struct chunk_header *h, uint8_t out[CHUNK_HEADER_SIZE]);

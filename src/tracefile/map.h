@@ -15,7 +15,7 @@ struct chunk_ref {
 };
 
 struct trace_map {
-	struct chunk_ref *refs; /* in file order, index chunks left out */
+	struct chunk_ref *refs; /* in file order, index chunks skipped */
 	size_t nr, max;
 	uint64_t
 		index_offset; /* the index chunk that carries the file's counts; 0: there is none */
@@ -27,7 +27,7 @@ int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret);
 void trace_map_deinit(struct trace_map *map);
 
 /*
- * Reads a chunk's payload and unpacks it into out, ref->h.raw bytes. -EBADMSG with the sentence set if it is
+ * Reads a chunk's payload and unpacks it into out, ref->h.raw bytes. -EBADMSG with the error message set if it is
  * damaged, which says nothing of the other chunks.
  */
 struct chunk_loader;
@@ -59,7 +59,7 @@ struct trace_source {
 	const bool *wanted;		       /* by id */
 };
 
-/* False: it is another reader, or one that is asked for a part only. */
+/* False: it is another reader, or one that reads a part only. */
 bool tracefile_source(struct reader *r, struct trace_source *ret);
 
 /* Would the reader load this chunk? */

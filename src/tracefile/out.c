@@ -40,7 +40,7 @@ static int out_fail(const struct trace_out *o, int err)
 	return fail(err, "%s: %s", o->path, strerror(-err));
 }
 
-/* May the file that stands there be replaced? Only an empty one and one of ours: a typing error costs no data. */
+/* May the file that is there be replaced? Only an empty one and one of ours: a typing error costs no data. */
 static int check_replaceable(const char *path)
 {
 	_cleanup_close_ int fd =
@@ -65,7 +65,7 @@ static int check_replaceable(const char *path)
 	return 0;
 }
 
-/* A chunk's pieces go out in one call; a short write goes on where it stopped. */
+/* A chunk's pieces go out in one call; a short write continues where it stopped. */
 static int write_all(int fd, struct iovec *iov, int nr)
 {
 	while (nr) {
@@ -133,7 +133,7 @@ struct packing {
 };
 
 /*
- * In a zstd frame of its own; 0 where it would not be smaller. What lies between two cuts becomes a block, and so gets
+ * In a zstd frame of its own; 0 where it would not be smaller. What is between two cuts becomes a block, and so gets
  * a code of its own: noisy low bytes do not spoil that of the quiet high ones.
  */
 static size_t compress(struct trace_out *o, const struct packing *p)
@@ -154,7 +154,7 @@ static size_t compress(struct trace_out *o, const struct packing *p)
 
 		left = ZSTD_compressStream2(o->zstd_ctx, &out, &in,
 					    i < p->nr_cuts ? ZSTD_e_flush : ZSTD_e_end);
-		if (left) /* an error, or no room */
+		if (left) /* an error, or no space */
 			return 0;
 		at = end;
 	}
@@ -186,8 +186,8 @@ static size_t pack_records(struct trace_out *o, struct chunk_header *h,
 }
 
 /*
- * Packs the payload into `room`: h's encoding, and the bytes to write. Records by columns, which is cheaper than
- * writing them out; then zstd if asked for. What would not become smaller stays as it is.
+ * Packs the payload into `space`: h's encoding, and the bytes to write. Records by columns, which is cheaper than
+ * writing them out; then zstd if requested. What would not become smaller stays as it is.
  */
 static struct iovec pack(struct trace_out *o, struct chunk_header *h,
 			 const struct event_type *const *types, struct packing *p)

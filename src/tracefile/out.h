@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A trace file being written: its header, whole chunks one after the other, at last the index. Knows nothing of
+ * A trace file being written: its header, whole chunks one after the other, finally the index. Knows nothing of
  * records; the writer (tracefile_write.c) and the flight recorder (tracefile_ring.c) stand on it.
  */
 #ifndef HOSTRACE_TRACEFILE_OUT_H

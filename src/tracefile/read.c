@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The reader of .hrt files. Chunks are loaded one after the other into `pending`, which sorts them; whatever is
- * older than the newest watermark is handed out. Nothing in the file is believed before it is checked: lengths and
+ * older than the newest watermark is returned. Nothing in the file is believed before it is checked: lengths and
  * CRCs when a chunk is loaded, each record's size, type and time when it is taken in.
  */
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tracefile/ring.h"
 
-enum { NAMES_MAX = 16384 }; /* naming events kept of what was thrown away */
+enum { NAMES_MAX = 16384 }; /* naming events kept of what was discarded */
 
 struct link {
 	struct trace_chunk chunk;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The flight recorder's memory: the newest chunks of records, raw, and of what was thrown away the newest naming
+ * The flight recorder's memory: the newest chunks of records, raw, and of what was discarded the newest naming
  * event of each thing, so that the kept events can still be explained.
  */
 #ifndef HOSTRACE_TRACEFILE_RING_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The text twin is for people and tests: everything but time and event name may be left out, and what is wrong is
+ * The text twin is for people and tests: everything but time and event name may be skipped, and what is wrong is
  * said with file and line. Lines become records like those of a .hrt file, so that the same sorting serves both.
  */
 #include <ctype.h>

@@ -21,7 +21,7 @@ struct trace_writer_options {
 
 /*
  * Creates the file, mode 0600, never through a symlink; an existing regular file of ours is replaced. `meta` is
- * written at once (borrowed; see doc/format.md for its keys). Errors: -errno with the sentence set.
+ * written at once (borrowed; see doc/format.md for its keys). Errors: -errno with the error message set.
  */
 int trace_writer_open(const char *path, const struct trace_writer_options *opt, json_t *meta,
 		      struct trace_writer **ret);
@@ -29,7 +29,7 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 /*
  * Appends a record. Records of one CPU come nearly in time order; across CPUs any order within a round. A type
  * that is not ours must have been registered (event_type_register) and its schema announced with
- * trace_writer_type() before its first record. Errors: -ENOSPC, -EIO, ... with the sentence set; what was
+ * trace_writer_type() before its first record. Errors: -ENOSPC, -EIO, ... with the error message set; what was
  * written before stays valid.
  */
 int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec);
@@ -46,7 +46,7 @@ uint64_t trace_writer_bytes(const struct trace_writer *w);
 
 /*
  * Flight recorder only (max_bytes): writes what is kept now as a whole file of its own, `final_meta` (borrowed, may
- * be NULL) included, and goes on keeping. What names the kept events (thread, virtio_device, vcpu_tsc, clock_pair)
+ * be NULL) included, and continues keeping. What names the kept events (thread, virtio_device, vcpu_tsc, clock_pair)
  * is in it even if it was recorded long before.
  */
 int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_meta);
@@ -62,7 +62,7 @@ extern const struct reader_ops textfile_reader;
 /* Its head: the format line and the metadata. */
 void textfile_head(const struct trace_info *info, FILE *out);
 
-/* "# type {...}": stands before the first event of a type that is not ours. */
+/* "# type {...}": is before the first event of a type that is not ours. */
 void textfile_type(const struct event_type *type, FILE *out);
 
 /* One event as a line, without the newline. */

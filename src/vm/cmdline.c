@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Reading QEMU's options. An option's value is a list "KEY=VALUE,KEY=VALUE", where the first KEY=
- * may be left out if the option has an implied one, a comma within a value is doubled, and libvirt
+ * may be skipped if the option has an implied one, a comma within a value is doubled, and libvirt
  * writes JSON instead. An option given twice: the later keys win (QEMU's -machine, -m, -smp merge).
  */
 #include <ctype.h>
@@ -22,7 +22,7 @@
 
 enum {
 	MEMORY_DEFAULT_MIB = 128, /* QEMU's, unless the machine has another */
-	KEYS_MAX = 64,		  /* keys of one option; the rest is passed over */
+	KEYS_MAX = 64,		  /* keys of one option; the rest is skipped */
 	CPUS_MAX = 65536,
 };
 
@@ -359,7 +359,7 @@ static void words_walk(struct parse *p, char *const *words, unsigned int nr)
 	}
 }
 
-/* -object may stand before the -machine that refers to it. */
+/* -object may be before the -machine that refers to it. */
 static void objects_walk(struct parse *p, char *const *words, unsigned int nr)
 {
 	for (unsigned int i = 1; i + 1 < nr && *p->backend; i++)

@@ -25,7 +25,7 @@ struct vm_cmdline {
 	unsigned int nr_devices;
 };
 
-/* words: argv, words[0] is the program. 0 or -ENOMEM. What is not understood is passed over. */
+/* words: argv, words[0] is the program. 0 or -ENOMEM. What is not understood is skipped. */
 int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret);
 void vm_cmdline_free(struct vm_cmdline *c);
 

@@ -5,10 +5,10 @@
 
 struct vm_exe {
 	char build_id[64 + 1]; /* hex of .note.gnu.build-id, "" if none */
-	char version[32];      /* "7.2.22"; "" if it is no QEMU */
+	char version[32];      /* "7.2.22"; "" if it is not a QEMU */
 };
 
-/* 0 or -errno with the sentence set; an ELF file without these facts is no error. */
+/* 0 or -errno with the error message set; an ELF file without these facts is not an error. */
 int vm_exe_read(const char *path, struct vm_exe *ret);
 
 #endif

@@ -5,8 +5,8 @@
  *
  * A VMM maps the guest's RAM somewhere in its own address space, and does not say where. It is
  * found: each large writable mapping may be the RAM; the one that has what is looked for at the
- * guest's address is it. Below 4 GiB a PC's RAM lies at guest address 0 and on; what does not fit
- * below the PCI hole goes on at 4 GiB.
+ * guest's address is it. Below 4 GiB a PC's RAM is at guest address 0 and on; what does not fit
+ * below the PCI hole continues at 4 GiB.
  *
  * Virtual addresses go through the guest's page tables as the CPU would (Intel SDM vol. 3, chapter
  * 4; AMD APM vol. 2, chapter 5), read the same way.
@@ -41,7 +41,7 @@ struct guest_space {
 	uint64_t cr3;
 };
 
-/* Where the RAM may be, likeliest first. `bytes`: of RAM, as the VM was begun; 0: not known. How
+/* Where the RAM may be, likeliest first. `bytes`: of RAM, as the VM was begun; 0: unknown. How
  * many, or -errno. */
 int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *tries,
 		    unsigned int max);

@@ -12,7 +12,7 @@
 /* Is there such a process? A thread that does not lead its process is none; *ret_leader is then its process. */
 bool proc_exists(pid_t pid, pid_t *ret_leader);
 
-/* The process that started it; 0 if that cannot be told. */
+/* The process that started it; 0 if unknown. */
 pid_t proc_parent(pid_t pid);
 
 /*
@@ -21,7 +21,7 @@ pid_t proc_parent(pid_t pid);
  */
 int proc_cmdline(pid_t pid, char **ret_text, char ***ret_words, unsigned int *ret_nr);
 
-/* Path of the executable, "(deleted)" taken off; 0 or -errno (-EACCES, -ENOENT: a kernel thread).
+/* Path of the executable, without "(deleted)"; 0 or -errno (-EACCES, -ENOENT: a kernel thread).
  */
 int proc_exe(pid_t pid, char *buf, size_t size);
 

@@ -78,7 +78,7 @@ static int next_object(struct qmp *q, uint64_t until_ms, json_t **ret)
 	return fail(-EPROTO, "%s: not a QMP monitor (the reply is not JSON)", q->name);
 }
 
-/* The next object that has one of these keys; events and the like are passed over. */
+/* The next object that has one of these keys; events and the like are skipped. */
 static int next_with(struct qmp *q, const char *key, const char *or_key, uint64_t until,
 		     json_t **ret)
 {
@@ -138,7 +138,7 @@ static int answer_of(struct qmp *q, const char *command, json_int_t id, json_t *
 		if (err)
 			return err;
 		if (json_integer_value(json_object_get(reply, "id")) != id) {
-			json_decref(reply); /* of a question that was given up */
+			json_decref(reply); /* of a question that was abandoned */
 			if (monotonic_ms() < until)
 				continue;
 			return fail(-ETIMEDOUT, "%s: received only replies to other commands",

@@ -16,14 +16,14 @@
 enum {
 	QMP_PATIENCE_MS = 5000, /* for one answer */
 	QMP_LINE_MAX = 4 << 20,
-	QMP_EVENTS_MAX = 1000, /* passed over while one answer is awaited */
+	QMP_EVENTS_MAX = 1000, /* skipped while one answer is awaited */
 };
 
 struct qmp;
 
 /*
  * Connects, reads the greeting, negotiates. Each answer is awaited for so long (0: QMP_PATIENCE_MS). -errno with the
- * sentence set.
+ * error message set.
  */
 int qmp_open(const char *socket, int patience_ms, struct qmp **ret);
 
@@ -34,7 +34,7 @@ DEFINE_CLEANUP(qmp, struct qmp *, qmp_close);
 
 /*
  * Executes a command; `arguments` (stolen; NULL: none). *ret_value is what it returned, a new reference. -EOPNOTSUPP:
- * this QEMU has no such command; -EREMOTEIO: it refused (its words are the sentence); -ETIMEDOUT, -EPROTO,
+ * this QEMU has no such command; -EREMOTEIO: it rejected (its own error message is used); -ETIMEDOUT, -EPROTO,
  * -ECONNRESET: the connection is of no use any more.
  */
 int qmp_execute(struct qmp *q, const char *command, json_t *arguments, json_t **ret_value);

@@ -8,7 +8,7 @@
 /*
  * The first vCPU's CR3 and paging, through the UNIX socket of a QMP monitor (QEMU: -qmp unix:PATH,server=on,wait=off).
  * Each answer is awaited for timeout_ns (0: QMP_PATIENCE_MS). 0, or -EAGAIN (nobody listens there yet), -EBADMSG,
- * -ETIMEDOUT, ... with the sentence set.
+ * -ETIMEDOUT, ... with the error message set.
  */
 int qmp_space(const char *path, uint64_t timeout_ns, struct guest_space *ret);
 

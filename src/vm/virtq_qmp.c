@@ -66,7 +66,7 @@ static int list_add(struct reading *r, const struct virtq_qmp *one)
 	return 0;
 }
 
-/* -EREMOTEIO (the queue is not there) is no error. */
+/* -EREMOTEIO (the queue is not there) is not an error. */
 static int queue_ask(struct reading *r, const char *path, unsigned int index, bool vhost)
 {
 	struct virtq_qmp one = {.index = index, .vhost = vhost};

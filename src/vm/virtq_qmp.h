@@ -5,7 +5,7 @@
  * Three things are left unasked on purpose. x-query-virtio-queue-element maps the element that is next, and a guest
  * that was looked at so has failed. x-query-virtio-queue-status of a device that vhost serves asks the backend for
  * the ring's base (VHOST_GET_VRING_BASE), which by the protocol stops the ring (QEMU's docs/interop/vhost-user.rst):
- * such queues are asked for by x-query-virtio-vhost-queue-status, which only reads QEMU's own copy. And devices that
+ * such queues are requested by x-query-virtio-vhost-queue-status, which only reads QEMU's own copy. And devices that
  * the VM has not realised are not named.
  */
 #ifndef HOSTRACE_VIRTQ_QMP_H

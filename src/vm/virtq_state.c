@@ -23,7 +23,7 @@ enum {
 	VQ_HEAD_BYTES = 80,
 	VQ_BEHIND_VDEV = 56, /* from vdev to the end of VirtQueue */
 	VDEV_PATH = 48,	     /* DeviceState.canonical_path */
-	VDEV_BYTES = 1024,   /* VirtIODevice.vq lies within these, at various places */
+	VDEV_BYTES = 1024,   /* VirtIODevice.vq is within these, at various places */
 	NAMED_MIN = 8,	     /* queues of a row that must fit before the rest is looked at */
 
 	/* VRingMemoryRegionCaches: an RCU head, then three MemoryRegionCaches {ptr, xlat, len, ...} */

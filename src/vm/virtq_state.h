@@ -13,8 +13,8 @@
  * without knowing the addresses of QEMU's heap. Guest memory itself is not searched.
  *
  * VirtQueue begins with VRing {num, num_default, align, desc, avail, used, caches}; the caches tell where QEMU itself
- * has the rings mapped, and how long they are, which tells split from packed and whether event indices are used:
- * virtio 1.2, 2.7 (split), 2.8 (packed). Offsets: probes/qemu.def and reference sources 4.2 to 10.2.
+ * has the rings mapped, and how long they are, which distinguishes split from packed and whether event indices are
+ * used: virtio 1.2, 2.7 (split), 2.8 (packed). Offsets: probes/qemu.def and reference sources 4.2 to 10.2.
  *
  * All of it may change while it is read, and rings are the guest's: each part is read once into a copy, lengths are
  * checked, and a queue that would not hold still is marked as moving.
@@ -64,13 +64,13 @@ struct virtq_state {
 	uint16_t ring_avail_idx, ring_used_idx; /* packed: avail is counted, used unknown (0) */
 	uint32_t posted;	/* offered by the guest, not yet popped; more than size: the guest errs */
 	struct virtq_notify kicks, interrupts; /* what the device, and the guest, wants to be told */
-	bool elsewhere;		/* the ring went on without QEMU: vhost */
+	bool elsewhere;		/* the ring continued without QEMU: vhost */
 	bool moving;		/* it changed under our hands */
 };
 
 /*
  * All virtio devices of the process; `skip_bytes`: the size of guest memory, so that it is not searched (0: unknown).
- * *ret is allocated. Returns 0 or -ENOMEM with the sentence set; none found is no error.
+ * *ret is allocated. Returns 0 or -ENOMEM with the error message set; none found is not an error.
  */
 int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq_device **ret,
 		       unsigned int *ret_nr);

@@ -117,7 +117,7 @@ static int name_default(struct vm *vm, const char *path, const char *comm)
 	return vm->name ? 0 : -ENOMEM;
 }
 
-/* 1: it is a VM and *ret describes it; 0: it is none; -errno with the sentence set. */
+/* 1: it is a VM and *ret describes it; 0: it is none; -errno with the error message set. */
 static int vm_look(pid_t pid, struct vm *ret)
 {
 	char path[PATH_MAX] = "", comm[64];

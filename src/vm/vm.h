@@ -22,18 +22,18 @@ enum {
 
 struct vm_vcpu {
 	unsigned int index;
-	pid_t tid; /* 0: not known from /proc (threads without names); learnt from the first KVM event */
+	pid_t tid; /* 0: unknown from /proc (threads without names); learnt from the first KVM event */
 };
 
 struct vm {
 	pid_t pid;
 	char *name;	/* -name, or libvirt's guest=; else the executable's name */
-	char *exe;	/* path of the executable, "(deleted)" taken off */
+	char *exe;	/* path of the executable, without "(deleted)" */
 	char *exe_open; /* a path that opens the very file that runs: /proc/PID/exe */
 	char *cmdline;	/* one line, shell-quoted */
 	char *machine;	/* -machine/-M type, "" if not given */
 	char *accel;	/* "kvm", "tcg", ... */
-	char *version;	/* QEMU's version if it can be told, else "" */
+	char *version;	/* QEMU's version if known, else "" */
 	char *build_id; /* hex of .note.gnu.build-id, "" if none */
 	uint64_t memory_bytes;
 	bool has_kvm;		/* holds a kvm-vm file descriptor */
@@ -49,7 +49,7 @@ void vm_list_free(struct vm *vms, unsigned int nr);
 
 /*
  * The VM that a user means by a pid or a name. -ESRCH: no such process or no VM of that name; -EINVAL: the
- * process is no VM; -EEXIST: the name fits two VMs (the sentence lists them); -EACCES.
+ * process is not a VM; -EEXIST: the name fits two VMs (the error message lists them); -EACCES.
  */
 int vm_find(const char *pid_or_name, struct vm *ret);
 void vm_free(struct vm *vm);

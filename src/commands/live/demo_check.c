@@ -49,7 +49,7 @@ json_t *report_json(const char *report, const char *trace)
 
 /*
  * isa-debug-exit ends QEMU at once up to 8.2. Newer releases stop the VM first and then complete
- * what the throttle held: what the guest had lost must be asked for before that.
+ * what the throttle held: what the guest had lost must be requested before that.
  */
 const char *leaks_words(const char *trace, char *buf, size_t size)
 {

@@ -12,7 +12,7 @@
 
 /*
  * Runs `hostrace REPORT... -f json -i trace` and returns what it printed (a new reference), or NULL
- * with the sentence set. `report` is one word per argument, separated by spaces.
+ * with the error message set. `report` is one word per argument, separated by spaces.
  */
 json_t *report_json(const char *report, const char *trace);
 

@@ -140,7 +140,7 @@ const char *kvm_missing(void)
 	return vm < 0 ? "/dev/kvm makes no VM" : NULL;
 }
 
-/* Beside the program in the build directory; else where `make install` puts it. */
+/* Next to the program in the build directory; else where `make install` puts it. */
 static int guest_find(char *path, size_t size)
 {
 	static const char *const places[] = {"", "../libexec/hostrace/"};

@@ -14,13 +14,13 @@
 
 /*
  * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It gets
- * `death` when we die. Returns the pid or -errno with the sentence set.
+ * `death` when we die. Returns the pid or -errno with the error message set.
  */
 pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
 
 /*
  * Waits for the child. Returns its exit status, 128 + signal, or -ETIMEDOUT (it still runs) with
- * the sentence set.
+ * the error message set.
  */
 int process_wait(pid_t pid, unsigned int timeout_s);
 
@@ -44,18 +44,18 @@ int demo_image_make(const char *dir);
 
 /*
  * Sectors of DIR/disk.img that are not what the guest must have left there; -errno with the
- * sentence set.
+ * error message set.
  */
 int demo_image_check(const char *dir, unsigned int writes);
 
-/* Starts QEMU with all vCPUs stopped. -ENOENT: no guest or no QEMU; the sentence says what to do.
+/* Starts QEMU with all vCPUs stopped. -ENOENT: no guest or no QEMU; the error message says what to do.
  */
 int demo_vm_start(struct demo_vm *vm);
 
 /* Lets the vCPUs run. */
 int demo_vm_go(struct demo_vm *vm);
 
-/* Waits for QEMU's end. 0 if the guest found all checks right, else -errno with the sentence set.
+/* Waits for QEMU's end. 0 if the guest found all checks right, else -errno with the error message set.
  */
 int demo_vm_wait(struct demo_vm *vm, unsigned int timeout_s);
 

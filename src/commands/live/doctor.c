@@ -34,7 +34,7 @@ bool uses_kvm(const struct vm *vm)
 	return vm->has_kvm || !strcmp(vm->accel, "kvm");
 }
 
-static bool can_see(const struct patient *p, const char *event)
+static bool can_see(const struct vm_report *p, const char *event)
 {
 	const struct probe_plan *probe = plan_of(&p->plan, event);
 
@@ -44,7 +44,7 @@ static bool can_see(const struct patient *p, const char *event)
 }
 
 /* Is one of the comma-separated events to be seen? No list: nothing is needed. */
-static bool any_seen(const struct patient *p, const char *list)
+static bool any_seen(const struct vm_report *p, const char *list)
 {
 	char event[EVENT_NAME_MAX];
 
@@ -61,7 +61,7 @@ static bool any_seen(const struct patient *p, const char *list)
 	return false;
 }
 
-enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, const char **ret)
+enum verdict analyzer_check(const struct vm_report *p, const struct analyzer *a, const char **ret)
 {
 	const struct analyzer *other = analyzer_fallback(a);
 	const char *lacks;
@@ -77,9 +77,9 @@ enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, c
 }
 
 /* A binary that cannot be read (another user's VM) still leaves the kernel's events. */
-static int patient_make(const struct vm *vm, struct patient *ret)
+static int vm_report_make(const struct vm *vm, struct vm_report *ret)
 {
-	*ret = (struct patient){.vm = vm};
+	*ret = (struct vm_report){.vm = vm};
 	if (plan_make(vm ? vm->exe_open : NULL, &ret->plan)) {
 		ret->unreadable = true;
 		return plan_make(NULL, &ret->plan);
@@ -97,24 +97,24 @@ static int patient_make(const struct vm *vm, struct patient *ret)
 	return 0;
 }
 
-static int patients_print(const struct vm *vms, unsigned int nr_vms, const struct output *out)
+static int vm_reports_print(const struct vm *vms, unsigned int nr_vms, const struct output *out)
 {
 	unsigned int nr = nr_vms ? nr_vms : 1;
-	_cleanup_free_ struct patient *patients = calloc(nr, sizeof(*patients));
+	_cleanup_free_ struct vm_report *reports = calloc(nr, sizeof(*reports));
 	struct host_checks host;
-	int err = patients ? 0 : fail(-ENOMEM, "out of memory");
+	int err = reports ? 0 : fail(-ENOMEM, "out of memory");
 
 	for (unsigned int i = 0; i < nr && !err; i++)
-		err = patient_make(nr_vms ? &vms[i] : NULL, &patients[i]);
+		err = vm_report_make(nr_vms ? &vms[i] : NULL, &reports[i]);
 	if (!err) {
 		host_check(&host);
 		if (!strcmp(out->format, "json"))
-			doctor_json(&host, patients, nr, out);
+			doctor_json(&host, reports, nr, out);
 		else
-			doctor_text(&host, patients, nr, out);
+			doctor_text(&host, reports, nr, out);
 	}
-	for (unsigned int i = 0; patients && i < nr; i++)
-		plan_free(&patients[i].plan);
+	for (unsigned int i = 0; reports && i < nr; i++)
+		plan_free(&reports[i].plan);
 	if (err)
 		return command_failed();
 	if (!host_obstacle(&host))
@@ -139,7 +139,7 @@ static int run(int argc, char **argv, char **rest)
 	if (output_open("text json", &out)) {
 		status = command_failed();
 	} else {
-		status = patients_print(vm_option ? &one : vms, vm_option ? 1 : nr, &out);
+		status = vm_reports_print(vm_option ? &one : vms, vm_option ? 1 : nr, &out);
 		if (output_close(&out))
 			status = command_failed();
 	}

@@ -34,7 +34,7 @@ void host_check(struct host_checks *ret);
 const struct check *host_obstacle(const struct host_checks *checks);
 
 /* One VM and its plan. */
-struct patient {
+struct vm_report {
 	const struct vm *vm; /* NULL: only the kernel is looked at */
 	struct plan plan;
 	bool unreadable; /* the program is another user's */
@@ -49,15 +49,15 @@ bool uses_kvm(const struct vm *vm);
 enum verdict { WORKS, FALLS_BACK, LACKS };
 
 /* Can this be measured of the VM? LACKS: *ret is the events of which one is needed; FALLS_BACK: to this analyzer. */
-enum verdict analyzer_check(const struct patient *p, const struct analyzer *a, const char **ret);
+enum verdict analyzer_check(const struct vm_report *p, const struct analyzer *a, const char **ret);
 
 /* Was --probes (or -v) given: a line for each event instead of each group? */
 extern bool doctor_each_probe;
 
 /* doctor_text.c, doctor_json.c */
-void doctor_text(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+void doctor_text(const struct host_checks *host, const struct vm_report *reports, unsigned int nr,
 		 const struct output *out);
-void doctor_json(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+void doctor_json(const struct host_checks *host, const struct vm_report *reports, unsigned int nr,
 		 const struct output *out);
 
 #endif

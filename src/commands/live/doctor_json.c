@@ -26,7 +26,7 @@ static json_t *checks_json(const struct host_checks *host)
 }
 
 /* {"pio":"ok","exit-latency":"userspace-exit","mmio":"needs kvm_mmio"} */
-static json_t *analyzers_json(const struct patient *p)
+static json_t *analyzers_json(const struct vm_report *p)
 {
 	json_t *all = json_object();
 
@@ -42,21 +42,21 @@ static json_t *analyzers_json(const struct patient *p)
 }
 
 /* Kernel events once, QEMU's per VM with its pid. */
-static json_t *rows_json(const struct patient *patients, unsigned int nr)
+static json_t *rows_json(const struct vm_report *reports, unsigned int nr)
 {
 	json_t *rows = json_array(), *row;
 	size_t k;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		json_t *plan = plan_json(&patients[i].plan);
+		json_t *plan = plan_json(&reports[i].plan);
 
 		json_array_foreach (plan, k, row) {
-			bool kernels = event_is_kernels(&patients[i].plan.probe[k]);
+			bool kernels = event_is_kernels(&reports[i].plan.probe[k]);
 
 			if (kernels && i)
 				continue;
 			if (!kernels)
-				json_object_set_new(row, "pid", json_integer(patients[i].vm->pid));
+				json_object_set_new(row, "pid", json_integer(reports[i].vm->pid));
 			json_array_append(rows, row);
 		}
 		json_decref(plan);
@@ -64,25 +64,25 @@ static json_t *rows_json(const struct patient *patients, unsigned int nr)
 	return rows;
 }
 
-static json_t *vms_json(const struct patient *patients, unsigned int nr)
+static json_t *vms_json(const struct vm_report *reports, unsigned int nr)
 {
 	json_t *all = json_array();
 
 	for (unsigned int i = 0; i < nr; i++)
-		if (patients[i].vm)
+		if (reports[i].vm)
 			json_array_append_new(
 				all, json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:o}", "pid",
-					       (int)patients[i].vm->pid, "name",
-					       patients[i].vm->name, "version",
-					       patients[i].vm->version, "accelerator",
-					       patients[i].vm->accel, "note",
-					       patients[i].plan.note, "layout",
-					       patients[i].plan.layout_note, "analyzers",
-					       analyzers_json(&patients[i])));
+					       (int)reports[i].vm->pid, "name",
+					       reports[i].vm->name, "version",
+					       reports[i].vm->version, "accelerator",
+					       reports[i].vm->accel, "note",
+					       reports[i].plan.note, "layout",
+					       reports[i].plan.layout_note, "analyzers",
+					       analyzers_json(&reports[i])));
 	return all;
 }
 
-void doctor_json(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+void doctor_json(const struct host_checks *host, const struct vm_report *reports, unsigned int nr,
 		 const struct output *out)
 {
 	const struct check *obstacle = host_obstacle(host);
@@ -95,7 +95,7 @@ void doctor_json(const struct host_checks *host, const struct patient *patients,
 			"clock", "caveats", "result", "host", un.nodename, "kernel", un.release,
 			"backend", host->backend, "recording", !obstacle, "next",
 			obstacle ? obstacle->text : "", "checks", checks_json(host), "vms",
-			vms_json(patients, nr), "rows", rows_json(patients, nr));
+			vms_json(reports, nr), "rows", rows_json(reports, nr));
 	json_dumpf(all, out->file, JSON_INDENT(1));
 	fputc('\n', out->file);
 	json_decref(all);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The answer of doctor for people: 80 columns, what is wrong in capitals. A line for each group of
- * events, so that all fits a screen; with --probes a line for each event.
+ * The text output of doctor: 80 columns, problems in capitals. One line per group of events, so that the
+ * output fits a screen; with --probes one line per event.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum {
 	INDENT_CHECK = 28, /* where the text of a check begins */
-	INDENT_EVENT = 38, /* where the place of an event begins */
+	INDENT_EVENT = 42, /* where the probe site of an event begins */
 	INDENT_GROUP = 48, /* where a group says what it is about */
 	WIDTH_MIN = 60,
 };
@@ -53,7 +53,7 @@ static void event_print(const struct probe_plan *p, const struct output *out)
 {
 	char where[512], text[800];
 
-	fprintf(out->file, "%-20s %-10s %-5s ", p->event, plan_how(p), plan_cost(p));
+	fprintf(out->file, "%-20s %-10s %-9s ", p->event, plan_how(p), plan_cost(p));
 	plan_where(p, where, sizeof(where));
 	if (*where && *p->reason)
 		snprintf(text, sizeof(text), "%s (%s)", where, p->reason);
@@ -128,7 +128,7 @@ static bool group_is_new(const struct plan *plan, unsigned int nr)
 	return true;
 }
 
-static void groups_print(const struct patient *p, bool kernels, const struct output *out)
+static void groups_print(const struct vm_report *p, bool kernels, const struct output *out)
 {
 	fprintf(out->file, "\n%-14s %10s %4s %8s %6s  %s\n", "EVENTS", "TRACEPOINT", "USDT",
 		"FUNCTION", "ABSENT", "ABOUT");
@@ -137,19 +137,19 @@ static void groups_print(const struct patient *p, bool kernels, const struct out
 			group_print(&p->plan, &p->plan.probe[i], out);
 }
 
-static void events_print(const struct patient *p, bool kernels, const struct output *out)
+static void events_print(const struct vm_report *p, bool kernels, const struct output *out)
 {
 	if (!doctor_each_probe) {
 		groups_print(p, kernels, out);
 		return;
 	}
-	fprintf(out->file, "\n%-20s %-10s %-5s %s\n", "EVENT", "HOW", "COST", "WHERE");
+	fprintf(out->file, "\n%-20s %-10s %-9s %s\n", "EVENT", "HOW", "COST", "WHERE");
 	for (unsigned int i = 0; i < p->plan.nr; i++)
 		if (event_is_kernels(&p->plan.probe[i]) == kernels)
 			event_print(&p->plan.probe[i], out);
 }
 
-static void analyzers_print(const struct patient *p, const struct output *out)
+static void analyzers_print(const struct vm_report *p, const struct output *out)
 {
 	char works[512] = "";
 	const char *what;
@@ -180,7 +180,7 @@ static bool vm_has_vhost(const struct vm *vm)
 	return false;
 }
 
-static void vm_print(const struct patient *p, const struct output *out)
+static void vm_print(const struct vm_report *p, const struct output *out)
 {
 	const struct vm *vm = p->vm;
 
@@ -204,7 +204,7 @@ static void vm_print(const struct patient *p, const struct output *out)
 	analyzers_print(p, out);
 }
 
-void doctor_text(const struct host_checks *host, const struct patient *patients, unsigned int nr,
+void doctor_text(const struct host_checks *host, const struct vm_report *reports, unsigned int nr,
 		 const struct output *out)
 {
 	const struct check *obstacle = host_obstacle(host);
@@ -214,11 +214,11 @@ void doctor_text(const struct host_checks *host, const struct patient *patients,
 	fprintf(out->file, "host %s, Linux %s\n\n", un.nodename, un.release);
 	for (unsigned int i = 0; i < host->nr; i++)
 		check_print(&host->check[i], out);
-	events_print(&patients[0], true, out);
+	events_print(&reports[0], true, out);
 	for (unsigned int i = 0; i < nr; i++)
-		if (patients[i].vm)
-			vm_print(&patients[i], out);
-	if (nr == 1 && !patients[0].vm)
+		if (reports[i].vm)
+			vm_print(&reports[i], out);
+	if (nr == 1 && !reports[0].vm)
 		fputs("\nno running VM is visible to this user\n", out->file);
 	if (!doctor_each_probe)
 		fputs("\neach event with its probe site: hostrace doctor --probes\n",

@@ -154,7 +154,7 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		r->stop = signal_read(r);
 }
 
-/* Scripts wait for this line: from here on events are taken. */
+/* Scripts wait for this line: from now on events are taken. */
 static void started(const struct recording *r)
 {
 	if (r->nr_vms == 1)
@@ -192,7 +192,7 @@ static int loop(struct recording *r)
 
 /*
  * Hands over what happened until now. The probes are still there: taking them away may take
- * seconds, and the file need not wait for it. A second ^C from here on ends the program at once.
+ * seconds, and the file need not wait for it. A second ^C from now on ends the program at once.
  */
 static int finish(struct recording *r)
 {
@@ -260,7 +260,7 @@ static int setup(struct recording *r)
 	if (err)
 		return err;
 	setpriority(PRIO_PROCESS, 0,
-		    RECORDER_NICE); /* a starved recorder loses events; no matter if refused */
+		    RECORDER_NICE); /* a starved recorder loses events; no matter if rejected */
 	err = privileges_drop(record_caps(r->argv && !record_opt.vm && !record_opt.all));
 	return err || !r->argv ? err : launch_go(&r->launch);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of `hostrace record`. What goes into a file beside the collector's own events (a guest's trace, samples,
+ * The parts of `hostrace record`. What goes into a file next to the collector's own events (a guest's trace, samples,
  * what it all costs) is a struct record_part: one file, its lines in record_parts.c.
  */
 #ifndef HOSTRACE_RECORD_COMMAND_H
@@ -30,12 +30,12 @@ enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR
 
 /*
  * Sets or clears wants[] by a comma-separated list of sets (default, kvm, ..., all),
- * event names and globs; a leading '-' takes away. -EINVAL with the sentence set if an item fits
+ * event names and globs; a leading '-' excludes. -EINVAL with the error message set if an item fits
  * nothing.
  */
 int events_choose(const char *list, bool wants[EV_LIMIT]);
 
-/* Adds what these analyzers or reports (comma-separated) look at. -EINVAL with the sentence set. */
+/* Adds what these analyzers or reports (comma-separated) look at. -EINVAL with the error message set. */
 int events_choose_for(const char *list, bool wants[EV_LIMIT]);
 
 /* Adds what every file needs. */
@@ -50,7 +50,7 @@ struct launch {
 	bool ended;
 };
 
-/* Forks; the child waits at the gate. -ENOENT, ... with the sentence set. */
+/* Forks; the child waits at the gate. -ENOENT, ... with the error message set. */
 int launch_start(char **argv, struct launch *ret);
 
 /* Lets it run. */
@@ -90,7 +90,7 @@ struct recording {
 /* ---- record_parts.c: what else goes in ---- */
 
 /*
- * Every hook may be absent. Where one returns an error, the sentence is set and the recording ends; those after
+ * Every hook may be absent. Where one returns an error, the error message is set and the recording ends; those after
  * start() were begun are stopped and closed in any case, also if start() failed or was never called.
  */
 struct record_part {
@@ -139,7 +139,7 @@ extern const char *const record_stop_words[];
 
 /* ---- record_vms.c: which VMs, and whether they live ---- */
 
-/* r->vms by --vm, --all or the command. -ESRCH, -EINVAL, ... with the sentence set. */
+/* r->vms by --vm, --all or the command. -ESRCH, -EINVAL, ... with the error message set. */
 int record_vms_choose(struct recording *r);
 
 /* A command becomes a VM some time after it began: looks again until it is one. */

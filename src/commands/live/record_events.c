@@ -13,7 +13,7 @@
 
 struct event_set {
 	const char *name;
-	const char *const *globs; /* a leading '-' takes away */
+	const char *const *globs; /* a leading '-' excludes */
 };
 
 #define GLOBS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -26,7 +26,7 @@ static const struct event_set sets[] = {
 	{"sched", GLOBS("sched_*")},
 	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"irq", GLOBS("kvm_inj_virq", "kvm_set_irq", "kvm_msi_set_irq", "virtio_notify")},
-	/* QEMU's inside, by the groups of probes/inside.def. Mutexes are a flood. */
+	/* QEMU internals, by the groups of probes/inside.def. Mutexes are a flood. */
 	{"devices", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*")},
 	{"block", GLOBS("block_*", "aio_submit", "uring_*", "pool_*")},
 	{"coroutines", GLOBS("co_*")},

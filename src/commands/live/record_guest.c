@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * record --guest SOURCE: the guest's own trace in the same go (src/fetch/source.h). It goes to
- * a file of its own beside the recording, vm.hrt and vm.guest, which reports merge with --guest;
+ * record --guest SOURCE: the guest's own trace in the same recording (src/fetch/source.h). It goes to
+ * a file of its own next to the recording, vm.hrt and vm.guest, which reports merge with --guest;
  * the recording names it.
  */
 #include <errno.h>

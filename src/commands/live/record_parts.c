@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What else goes into a recording beside the collector's events (see struct record_part). A new
- * part: its file here beside, its line in `parts`, and its options, if it has any, in the tables.
+ * What else goes into a recording next to the collector's events (see struct record_part). A new
+ * part: its file here next to, its line in `parts`, and its options, if it has any, in the tables.
  */
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
  *
  *   main.c     options, the life of one session
  *   tracefs.c  an instance of its own in tracefs: events on, pages out, and gone at the end
- *   stream.c   what lies in tracefs and /proc becomes frames
+ *   stream.c   what is in tracefs and /proc becomes frames
  *   sink*.c    the ways to the host
  *
  * It must not harm the guest: what it changes is in its own instance, which it removes however it ends (a killed one's
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One sentence on stderr. Returns err. */
+/* Prints an error message to stderr. Returns err. */
 int complain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A signal came: whoever waits comes back. */

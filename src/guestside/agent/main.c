@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One session: the host comes, the stream begins, tracing goes on, pages go out until somebody says stop, tracing goes
- * off, the rest goes out, the instance goes away. With --serve the next one follows.
+ * One session: the host comes, the stream begins, tracing continues, pages go out until somebody says stop, tracing
+ * goes off, the rest goes out, the instance goes away. With --serve the next one follows.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -134,7 +134,7 @@ static int session_run(struct stream *st, struct trace *t)
 	return err;
 }
 
-/* The host's going is no failure of ours. */
+/* The host's going is not a failure of ours. */
 static int session(struct sink *sink)
 {
 	struct trace t = {0};
@@ -195,7 +195,7 @@ static const struct option options[] = {
 };
 /* clang-format on */
 
-/* -1: go on; else the exit status. */
+/* -1: continue; else the exit status. */
 static int option_take(int c)
 {
 	int err = 0;

@@ -105,7 +105,7 @@ static void state_set(struct sink *s, enum stream_shm_agent state)
 	__atomic_store_n(&s->shm->state, state, __ATOMIC_RELEASE);
 }
 
-/* Begins anew, whatever lay there. */
+/* Begins again, whatever was there. */
 static void header_make(struct sink *s)
 {
 	__atomic_store_n(&s->shm->magic[0], 0, __ATOMIC_RELEASE);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guest stream: what hostrace-guest sends to the host, by whatever way, and what lies in the host's file then.
+ * The guest stream: what hostrace-guest sends to the host, by whatever way, and what is in the host's file then.
  * doc/guest-stream.md specifies it. Both sides include this header; it needs nothing but libc.
  *
  *   BEGIN | FORMAT ... | SYMBOLS ... | NAMES ... | PAGE, PAGE, PAGE ... | NAMES ... | STATS ... | END
  *
  * A frame is a head of 16 bytes and its payload. The CRC is over both, so whoever comes into the middle of a stream
- * finds the next whole frame. Kinds that are not known are passed over.
+ * finds the next whole frame. Kinds that are unknown are skipped.
  */
 #ifndef HOSTRACE_GUEST_STREAM_H
 #define HOSTRACE_GUEST_STREAM_H

@@ -5,10 +5,10 @@
  *
  *   | header, STREAM_SHM_HEAD bytes | data, to the end of the memory |
  *
- * The agent writes its half of the header and the data, the host the other half. Byte n of the stream lies at data
+ * The agent writes its half of the header and the data, the host the other half. Byte n of the stream is at data
  * offset n modulo the data's size. The agent begins (zeroed header, state WAITING, magic last); the host comes
  * (host_state HERE, its beat counts on); the agent streams until it ENDED, the host asks for the STOP or its beat
- * stands still.
+ * is stopped.
  */
 #ifndef HOSTRACE_STREAM_SHM_H
 #define HOSTRACE_STREAM_SHM_H
@@ -22,7 +22,7 @@ enum {
 	STREAM_SHM_VERSION = 1,
 	STREAM_SHM_HEAD = 4096,
 	STREAM_SHM_MIN = 64 << 10, /* bytes of the whole memory */
-	STREAM_SHM_BEAT_MS = 10000, /* a host whose beat stands still for so long is gone */
+	STREAM_SHM_BEAT_MS = 10000, /* a host whose beat is stopped for so long is gone */
 };
 
 enum stream_shm_agent { STREAM_SHM_WAITING = 1, STREAM_SHM_STREAMING, STREAM_SHM_ENDED };

@@ -52,7 +52,7 @@ static inline uint32_t mmio_read32(uintptr_t addr)
 /* Prints on COM1: %u, %x, %s only. */
 void say(const char *fmt, ...);
 
-/* Prints the sentence, ends QEMU with WORK_EXIT_FAILED. */
+/* Prints the error message, ends QEMU with WORK_EXIT_FAILED. */
 void die(const char *fmt, ...) __attribute__((noreturn));
 
 /* Ends QEMU: isa-debug-exit, else ACPI's S5 on the pc machine. */

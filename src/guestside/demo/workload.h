@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The law of the demo: what the guest does, known to both sides. The guest (freestanding, 32 bits)
+ * The demo's workload: what the guest does, known to both sides. The guest (freestanding, 32 bits)
  * does it, `hostrace demo` makes the disk image for it and compares what was recorded with it.
  *
  * The counts may be changed on the guest's command line ("reads=100 outb=5"); these are the

@@ -122,7 +122,7 @@ NO_TRACE int ring_event_add(struct ring *r, const struct ring_event *ev)
 	return (int)id;
 }
 
-/* Claims nr slots from pos on. If one cannot be had, those before it become void, so that nobody waits for them. */
+/* Claims nr slots from pos on. If one is unavailable, those before it become void, so that nobody waits for them. */
 static NO_TRACE bool slots_claim(struct ring *r, unsigned int cpu, uint64_t pos, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {

@@ -14,7 +14,7 @@
  *   first:  | mark | tsc | thread, event, nr_args, nr_frames | 5 words of arguments, then frames |
  *   more:   | mark | 7 words                                                                     |
  *
- * Every slot ever reserved on a vCPU has a number (`pos`: 0, 1, 2, ...) and lies at pos modulo the number of
+ * Every slot ever reserved on a vCPU has a number (`pos`: 0, 1, 2, ...) and is at pos modulo the number of
  * slots. The mark says which number the slot holds now and how far the writer is:
  *
  *   mark = (pos + 1) << 2 | state          0: never used
@@ -104,7 +104,7 @@ struct ring_header {
 	uint32_t nr_cpus, slots; /* slots: per vCPU, a power of two */
 	uint32_t cpu_bytes, slot_bytes, event_bytes, nr_events_max;
 	uint64_t events_offset, cpus_offset, slots_offset;
-	uint64_t clock_hz;  /* of the stamps; 0: not known */
+	uint64_t clock_hz;  /* of the timestamps; 0: unknown */
 	uint32_t mode;	    /* enum ring_mode */
 	uint32_t nr_events; /* grows while the guest runs */
 	char name[32];	    /* who writes this ring */
@@ -288,7 +288,7 @@ RING_INLINE bool ring_write(struct ring *r, unsigned int cpu, uint32_t thread, u
 
 /*
  * ring_trace(r, cpu, thread, event, a, b, c): an event with integers, five of them without a call. In C the event's
- * id stands first in the list of words, so that the macro needs nothing beyond C11.
+ * id is first in the list of words, so that the macro needs nothing beyond C11.
  */
 #ifdef __cplusplus
 } /* extern "C" */

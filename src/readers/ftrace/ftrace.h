@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Linux's own trace, in the two parts that every way of carrying it has: event formats as tracefs has them in
- * events/SYSTEM/NAME/format, and pages as they lie in the kernel's ring buffer (per_cpu/cpuN/trace_pipe_raw).
+ * events/SYSTEM/NAME/format, and pages as they are in the kernel's ring buffer (per_cpu/cpuN/trace_pipe_raw).
  *
  * A format's fields become a type's fields, at the same places behind our record header, so a record is the header
  * and the kernel's bytes. Of a host, the events that hostrace takes itself (kvm_exit, kvm_pio, sched_switch, ...)
@@ -15,7 +15,7 @@
 
 enum {
 	FTRACE_PAGE_MAX = 1 << 20,	/* bytes of a ring buffer's page */
-	FTRACE_FORMAT_MAX = 64 << 10,	/* bytes of one format; a longer one is passed over */
+	FTRACE_FORMAT_MAX = 64 << 10,	/* bytes of one format; a longer one is skipped */
 	FTRACE_COMMON = 8,		/* common_type, common_flags, common_preempt_count, common_pid */
 };
 
@@ -25,7 +25,10 @@ struct ftrace_events;
 
 enum ftrace_side { FTRACE_HOST, FTRACE_GUEST };
 
-/* NULL: out of memory, with the sentence set. `wants` as in struct read_hint, asked while the events live; or NULL. */
+/*
+ * NULL: out of memory, with the error message set. `wants` as in struct read_hint, asked while the events live; or
+ * NULL.
+ */
 struct ftrace_events *ftrace_events_new(enum ftrace_side side,
 					bool (*wants)(const char *event, void *arg), void *arg);
 void ftrace_events_free(struct ftrace_events *e);

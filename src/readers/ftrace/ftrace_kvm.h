@@ -24,7 +24,7 @@ struct ftrace_vcpus {
 /* NULL: none of ours, or not with the fields that it needs. To be freed with free(). */
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event);
 
-/* The vCPU that the event's thread runs, RECORD_NO_VCPU if it is not known; learns. */
+/* The vCPU that the event's thread runs, RECORD_NO_VCPU if it is unknown; learns. */
 uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len);
 

@@ -5,7 +5,7 @@
  *            TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
  *    qemu-system-x86-143  [000] d..1.  19693194614: kvm_entry: vcpu 0, rip 0xfff0
  *
- * A stamp without a point is in TSC ticks (trace_clock x86-tsc), else it is in seconds. Of a host, the three events
+ * A timestamp without a point is in TSC ticks (trace_clock x86-tsc), else it is in seconds. Of a host, the three events
  * that the clock and the exits need become ours; everything else is its name and its text.
  */
 #include <ctype.h>
@@ -34,7 +34,7 @@ struct line {
 	bool ticks;
 	const char *name;
 	char *text;
-	char *comm; /* "": not known */
+	char *comm; /* "": unknown */
 };
 
 struct ftracetext {
@@ -244,7 +244,7 @@ static bool event_make(struct ftracetext *t, const struct line *l, uint8_t *data
 
 /*
  * A backtrace is an event "<stack trace>" and a line " => FUNCTION" for each frame. It becomes "kernel_stack" with the
- * functions in one text, each ended by ';'. What does not fit is left out at the outer end.
+ * functions in one text, each ended by ';'. What does not fit is skipped at the outer end.
  */
 static void stack_take(struct ftracetext *t, struct line *l)
 {

@@ -9,7 +9,7 @@ extern const struct reader_ops tracedat_reader, tracefs_reader;
 
 /*
  * The kernel's symbols that trace-cmd put into the file, as /proc/kallsyms; not terminated, to be freed; nothing where
- * it has none. 0, or -errno with the sentence set.
+ * it has none. 0, or -errno with the error message set.
  */
 int tracedat_symbols(const char *path, char **ret, size_t *ret_len);
 

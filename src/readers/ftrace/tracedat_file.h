@@ -66,7 +66,7 @@ struct tracedat_cpu {
 	bool chunked;
 	struct tracedat_frame *frame; /* owned; instead of offset and size */
 	size_t nr_frames;
-	int fd;		/* its own file, owned; -1: it lies in the one file */
+	int fd;		/* its own file, owned; -1: it is in the one file */
 	uint64_t bytes; /* of its own file */
 	struct tracedat_stats stats;
 };
@@ -81,7 +81,7 @@ struct tracedat_file {
 	enum tracedat_packing packing;
 	struct tracedat_cpu *cpu;
 	unsigned int nr_cpus;
-	char clock[32]; /* "" if it is not said */
+	char clock[32]; /* "" if unknown */
 	char uname[256];
 	char *cmdlines; /* "PID COMM\n" ..., or NULL */
 	size_t cmdlines_len;
@@ -107,7 +107,7 @@ struct tracedat_file {
 
 /*
  * Another container of the same things, read as trace.dat is. open() fills everything but the pages, formats go to
- * `events`; -errno with the sentence set.
+ * `events`; -errno with the error message set.
  */
 struct tracedat_container {
 	const char *kind;
@@ -125,7 +125,7 @@ void tracedat_close(struct reader *r);
 
 bool tracedat_probe(const uint8_t *head, size_t len);
 
-/* Reads everything but the pages; formats go to `events`. -errno with the sentence set; deinit in any case. */
+/* Reads everything but the pages; formats go to `events`. -errno with the error message set; deinit in any case. */
 int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_events *events);
 void tracedat_file_deinit(struct tracedat_file *f);
 
@@ -149,10 +149,10 @@ void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f
 			 const struct tracedat_cpu *cpu);
 void tracedat_pages_deinit(struct tracedat_pages *p);
 
-/* The next page (valid until the next call): 1, 0 at the end, -errno with the sentence set. */
+/* The next page (valid until the next call): 1, 0 at the end, -errno with the error message set. */
 int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret);
 
-/* Unpacks all of `from` into exactly len bytes. -EBADMSG or -ENOTSUP with the sentence set. */
+/* Unpacks all of `from` into exactly len bytes. -EBADMSG or -ENOTSUP with the error message set. */
 int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t from_len,
 		    uint8_t *to, size_t len, const char *path);
 

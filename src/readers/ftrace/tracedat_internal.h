@@ -37,7 +37,7 @@ int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, 
 const char *tracedat_text(struct buffer *b);
 const uint8_t *tracedat_sized(struct buffer *b, size_t *ret_len);
 
-/* The parts, as they lie in both versions. */
+/* The parts, as they are in both versions. */
 int tracedat_headers(struct tracedat_file *f, struct buffer *b);
 int tracedat_ftrace_formats(struct buffer *b, struct ftrace_events *events);
 int tracedat_formats(struct buffer *b, struct ftrace_events *events);
@@ -45,7 +45,7 @@ int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b);
 int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b);
 int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
 		    struct tracedat_all_stats *stats);
-/* TIME_SHIFT, of which a file has one; what makes no sense is left out (shift_broken). */
+/* TIME_SHIFT, of which a file has one; what makes no sense is skipped (shift_broken). */
 int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b);
 /* One CPU's statistics, as the kernel prints them behind a line "CPU: N"; then all to f's CPUs. */
 int tracedat_stats_take(struct tracedat_all_stats *all, const char *text);
@@ -54,7 +54,7 @@ void tracedat_clock_take(struct tracedat_file *f, const char *text);
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked);
 
-/* Option GUEST. One that is cut short is not used: vCPU threads are then told apart by what else is known. */
+/* Option GUEST. One that is truncated is not used: vCPU threads are then distinguished by what else is known. */
 int tracedat_guest_parse(struct tracedat_file *f, struct buffer *b);
 /* The vCPU threads of the guests that the file names. NULL: out of memory, with the error message set. */
 struct vm_threads;

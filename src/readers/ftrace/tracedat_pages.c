@@ -150,7 +150,7 @@ static int refill(struct tracedat_pages *p)
 	return block_read(p);
 }
 
-/* A damaged one is handed out as a page that cannot be right, so that it is counted. */
+/* A damaged one is returned as a page that cannot be right, so that it is counted. */
 static int frame_next(struct tracedat_pages *p, const uint8_t **ret)
 {
 	const struct tracedat_frame *frame = &p->cpu->frame[p->next_frame];

@@ -19,7 +19,7 @@ struct vm_thread {
 };
 
 struct vm {
-	char *name; /* owned; NULL: not known */
+	char *name; /* owned; NULL: unknown */
 	uint64_t trace_id;
 	uint32_t tgid, pid, lowest_vcpu;
 };

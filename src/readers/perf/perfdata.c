@@ -8,7 +8,7 @@
  * later: until then records wait (event/pending.h). That is a round more than perf itself waits, because a LOST record
  * tells what happened since the round before.
  *
- * Times are those of the clock that was asked for (-k); unless that is mono, they are the kernel's sched_clock, which
+ * Times are those of the clock that was requested (-k); unless that is mono, they are the kernel's sched_clock, which
  * is near CLOCK_MONOTONIC but not it. A TIME_CONV record tells how that comes from the TSC: meta's "tsc_map".
  */
 #include <errno.h>
@@ -161,7 +161,7 @@ static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
 	return a->type == TYPE_TRACEPOINT ? tracepoint_sample(p, &s) : plain_sample(p, a, &s);
 }
 
-/* What a CPU's buffer had no room for, since the newest record that it took. */
+/* What a CPU's buffer had no space for, since the newest record that it took. */
 static int lost_take(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
@@ -199,7 +199,7 @@ static void name_set(struct perfdata *p, uint32_t tid, const char *comm)
 /*
  * Threads that were there at the start have the time 0: they go to the metadata only; a new name is an event too. A new
  * thread is called what its parent is called, which is only known in order of time: `comm` is then "" and the parent's
- * id stands behind it until the event is handed out.
+ * id is behind it until the event is returned.
  */
 static int name_take(struct perfdata *p, const struct perfdata_record *rec, uint32_t pid,
 		     uint32_t tid, const char *comm, uint32_t parent)
@@ -225,7 +225,7 @@ static int name_take(struct perfdata *p, const struct perfdata_record *rec, uint
 
 static void name_resolve(struct perfdata *p, const struct event *ev)
 {
-	char *comm = (char *)ev->data + offsetof(struct rec_thread, comm); /* it lies in `pending` */
+	char *comm = (char *)ev->data + offsetof(struct rec_thread, comm); /* it is in `pending` */
 	uint32_t parent;
 	char key[16];
 	const char *known;

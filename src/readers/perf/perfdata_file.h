@@ -17,7 +17,7 @@
 #include "readers/ftrace/ftrace.h"
 
 enum {
-	PERFDATA_ATTRS_MAX = 4096,	    /* events that were asked for */
+	PERFDATA_ATTRS_MAX = 4096,	    /* events that were requested */
 	PERFDATA_IDS_MAX = 1 << 20,	    /* an event has one id for each CPU and thread */
 	PERFDATA_SECTION_MAX = 64 << 20,    /* bytes of one section or of the formats */
 	PERFDATA_TEXT_MAX = 256,
@@ -56,7 +56,7 @@ struct perfdata_attr {
 	uint64_t config, sample_type, read_format;
 	bool sample_id_all, use_clockid;
 	int32_t clockid;
-	char name[64]; /* "" if it is not told */
+	char name[64]; /* "" if unknown */
 	const struct event_type *made; /* for samples that are no tracepoint's; by the reader */
 };
 
@@ -84,7 +84,7 @@ struct perfdata_file {
 
 bool perfdata_probe(const uint8_t *head, size_t len);
 
-/* Reads everything but the records; formats go to `events`. -errno with the sentence set; deinit in any case. */
+/* Reads everything but the records; formats go to `events`. -errno with the error message set; deinit in any case. */
 int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_events *events);
 void perfdata_file_deinit(struct perfdata_file *f);
 
@@ -128,7 +128,7 @@ void perfdata_stream_deinit(struct perfdata_stream *s);
 
 /*
  * The next record that carries something: what describes others has been taken into the file by then. 1, 0 at the end,
- * -errno with the sentence set. A file that ends within a record sets `cut`.
+ * -errno with the error message set. A file that ends within a record sets `cut`.
  */
 int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret);
 

@@ -62,7 +62,7 @@ static uint64_t block_offset(const struct perfdata_stream *s)
 	return s->at - (s->len - s->next);
 }
 
-/* Passes over data that lies between two records. */
+/* Passes over data that is between two records. */
 static void skip(struct perfdata_stream *s, uint64_t len)
 {
 	uint64_t have = s->len - s->next, left = s->file->data_end - s->at;
@@ -121,7 +121,7 @@ static int packed_begin(struct perfdata_stream *s, const struct perfdata_record 
 	return 0;
 }
 
-/* Unpacks as much as there is room for. */
+/* Unpacks as much as there is space for. */
 static int packed_take(struct perfdata_stream *s)
 {
 	size_t have = s->plain_len - s->plain_next, status;

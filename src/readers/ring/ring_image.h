@@ -48,7 +48,7 @@ struct ring_cursor {
 
 /*
  * Looks at a ring that starts at mem. `file` is for messages. 0, or -EBADMSG (no ring, or one that lies about its
- * size) or -EPROTONOSUPPORT (another version), with the sentence set.
+ * size) or -EPROTONOSUPPORT (another version), with the error message set.
  */
 int ring_image_open(const void *mem, size_t bytes, const char *file, struct ring_image *ret);
 
@@ -62,7 +62,7 @@ bool ring_image_event(const struct ring_image *img, unsigned int id, struct ring
 uint64_t ring_image_drops(const struct ring_image *img, unsigned int cpu);
 
 /*
- * The next good record of a vCPU, in the order of reservation (stamps of interrupted writers may be a little out
+ * The next good record of a vCPU, in the order of reservation (timestamps of interrupted writers may be a little out
  * of order). 1 and the record, or 0: nothing more now. Starts at the oldest that can still be there. A call looks
  * at no more slots than the buffer has, whatever the guest does.
  */

@@ -31,7 +31,7 @@ struct ring_reader {
 	size_t nr_entries, next;
 	const struct event_type *unknown, *types[RING_EVENTS_MAX];
 	struct ring_event desc[RING_EVENTS_MAX];
-	uint8_t *records; /* of the batch that was handed out last */
+	uint8_t *records; /* of the batch that was returned last */
 };
 
 #define RECORD_WORDS (RING_ARGS_MAX + RING_FRAMES_MAX)

@@ -4,7 +4,7 @@
  * container is read here: one pass over all frames finds the formats, names and statistics and remembers where the
  * pages lie; the pages are read as trace.dat's are (src/readers/ftrace/tracedat.c).
  *
- * What the guest wrote may be anything. A frame whose CRC is wrong is passed over and counted; where no frame begins,
+ * What the guest wrote may be anything. A frame whose CRC is wrong is skipped and counted; where no frame begins,
  * the stream ends.
  */
 #include <errno.h>
