@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "analyzers/profile/sample_pairs.h"
-#include "base/array.h"
 #include "base/error.h"
-#include "base/hash.h"
+#include "pairing/open_table.h"
 
 enum {
 	OPEN_MAX = 1 << 20,
@@ -20,17 +19,10 @@ struct timed_name {
 	bool single, keeps_first; /* they cannot nest: the end of one was not seen */
 };
 
-struct open_entry {
-	uint32_t below; /* index + 1 of the entry that it is nested in; 0: none */
-	uint64_t order; /* begins so far */
+struct open_entry { /* its key: id and base */
+	struct open_begin begin;
 	struct sample_pair timed;
 	uint8_t *args; /* a copy, where the trace does not keep them */
-	bool used;
-};
-
-struct innermost {
-	uint64_t key[2]; /* id and base */
-	uint32_t index;	 /* of the innermost open entry; the others are reached through `below` */
 };
 
 struct sample_pairs {
@@ -39,11 +31,9 @@ struct sample_pairs {
 	struct timed_name *names; /* by tracepoint index */
 	bool *timed;		  /* by base: an end of it is known */
 	uint64_t *earliest_ns;	  /* by CPU: its first timestamp, 0 if none yet */
-	struct open_entry *open;
-	struct hash_table innermost;
-	uint32_t nr_open, free_list;
-	uint64_t order, last_ns;
-	uint32_t *rest, nr_rest, at_rest;
+	struct open_table open; /* of struct open_entry */
+	const struct open_entry *rest; /* the last one that sample_pairs_rest() returned, or NULL */
+	uint64_t last_ns;
 	uint8_t *handed; /* arguments of the pair handed out last, see open_entry.args */
 };
 
@@ -127,7 +117,7 @@ int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_p
 		return fail(-ENOMEM, "out of memory");
 	p->trace = t;
 	p->compat = compat;
-	p->innermost = HASH_TABLE(struct innermost, 2, OPEN_MAX);
+	p->open = OPEN_TABLE(struct open_entry, 2, OPEN_MAX);
 	p->names = calloc(nr, sizeof(*p->names));
 	p->timed = calloc(nr, sizeof(*p->timed));
 	p->earliest_ns = calloc(CPUS_MAX, sizeof(*p->earliest_ns));
@@ -146,40 +136,18 @@ void sample_pairs_close(struct sample_pairs *p)
 	free(p->names);
 	free(p->timed);
 	free(p->earliest_ns);
-	for (uint32_t i = 0; i < p->nr_open; i++)
-		if (p->open[i].used)
-			free(p->open[i].args);
+	for (struct open_entry *e = open_oldest(&p->open); e; e = open_newer(&p->open, e))
+		free(e->args);
 	free(p->handed);
-	free(p->open);
-	hash_deinit(&p->innermost);
-	free(p->rest);
+	open_table_deinit(&p->open);
 	free(p);
 }
 
-/* ---- the table of open entries ---- */
-
-static int entry_new(struct sample_pairs *p, uint32_t *ret)
-{
-	if (p->free_list) {
-		*ret = p->free_list - 1;
-		p->free_list = p->open[*ret].below;
-		return 0;
-	}
-	if (p->nr_open == OPEN_MAX)
-		return fail(-E2BIG, "more than %d begins without an end", OPEN_MAX);
-	if (array_room(p->open, p->nr_open))
-		return -ENOMEM;
-	*ret = p->nr_open++;
-	return 0;
-}
-
-static void entry_free(struct sample_pairs *p, uint32_t index)
+static void entry_remove(struct sample_pairs *p, struct open_entry *e)
 {
 	free(p->handed);
-	p->handed = p->open[index].args;
-	p->open[index].used = false;
-	p->open[index].below = p->free_list;
-	p->free_list = index + 1;
+	p->handed = e->args;
+	open_remove(&p->open, e);
 }
 
 /* ---- matching ---- */
@@ -210,60 +178,37 @@ static int args_keep(struct open_entry *e)
 	return 0;
 }
 
-static int begin(struct sample_pairs *p, const struct sample *s, uint64_t id,
+static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key key,
 		 const struct timed_name *name)
 {
-	const uint64_t key[2] = {id, name->base};
-	struct innermost *known = hash_find_words(&p->innermost, key);
-	uint32_t below = 0, index = 0;
+	struct open_entry *e = open_find(&p->open, key);
+	bool overwritten; /* the end of the open entry may have been, in this CPU's ring */
 
-	if (known && name->keeps_first)
+	if (e && name->keeps_first)
 		return 0;
-	if (known) {
-		const struct sample *old = &p->open[known->index].timed.entry;
-		bool overwritten = name->single || old->time_ns < earliest(p, s->cpu);
-
-		if (!overwritten && p->compat)
-			return nested(old, s);
-		below = known->index + 1;
-		if (overwritten) { /* its end may have been overwritten in this CPU's ring */
-			uint32_t under = p->open[below - 1].below;
-
-			entry_free(p, below - 1);
-			below = under;
-		}
-	}
-	int err = entry_new(p, &index);
-
-	if (err)
-		return err;
-	p->open[index] = (struct open_entry){.below = below,
-					     .order = p->order++,
-					     .timed = {.entry = *s},
-					     .used = true};
-	if (!known)
-		known = hash_add_words(&p->innermost, key, NULL);
-	if (!known)
+	overwritten = e && (name->single || e->timed.entry.time_ns < earliest(p, s->cpu));
+	if (e && !overwritten && p->compat)
+		return nested(&e->timed.entry, s);
+	if (overwritten)
+		entry_remove(p, e);
+	if (p->open.nr == OPEN_MAX)
+		return fail(-E2BIG, "more than %d begins without an end", OPEN_MAX);
+	e = open_add(&p->open, key);
+	if (!e)
 		return fail(-ENOMEM, "out of memory");
-	known->index = index;
-	return p->trace->keeps_args ? 0 : args_keep(&p->open[index]);
+	*e = (struct open_entry){.begin = e->begin, .timed = {.entry = *s}};
+	return p->trace->keeps_args ? 0 : args_keep(e);
 }
 
-static int end(struct sample_pairs *p, const struct sample *s, uint64_t id, uint32_t base,
+static int end(struct sample_pairs *p, const struct sample *s, struct pair_key key,
 	       struct sample_pair *ret)
 {
-	struct innermost *known = hash_find_words(&p->innermost, (uint64_t[]){id, base});
+	struct open_entry *e = open_find(&p->open, key);
 
-	if (!known)
+	if (!e)
 		return 0;
-	uint32_t index = known->index, below = p->open[index].below;
-
-	*ret = p->open[index].timed;
-	entry_free(p, index);
-	if (below)
-		known->index = below - 1;
-	else
-		hash_remove(&p->innermost, known);
+	*ret = e->timed;
+	entry_remove(p, e);
 	if (!p->trace->whole && ret->entry.cpu != s->cpu &&
 	    earliest(p, s->cpu) > ret->entry.time_ns)
 		return 0; /* what lay between was overwritten on the other CPU */
@@ -274,7 +219,7 @@ static int end(struct sample_pairs *p, const struct sample *s, uint64_t id, uint
 int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sample_pair *ret)
 {
 	const struct timed_name *n = &p->names[s->tp->index];
-	uint64_t id = n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread;
+	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base, 0}};
 
 	if (!s->time_ns)
 		return 0;
@@ -284,33 +229,17 @@ int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sam
 		p->last_ns = s->time_ns;
 	if (n->ends) {
 		p->timed[n->base] = true;
-		return end(p, s, id, n->base, ret);
+		return end(p, s, key, ret);
 	}
-	return p->timed[n->base] ? begin(p, s, id, n) : 0;
-}
-
-static int by_order(const void *a, const void *b, void *pairs)
-{
-	const struct sample_pairs *p = pairs;
-	uint64_t x = p->open[*(const uint32_t *)a].order, y = p->open[*(const uint32_t *)b].order;
-
-	return x < y ? -1 : x > y;
+	return p->timed[n->base] ? begin(p, s, key, n) : 0;
 }
 
 int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret)
 {
-	if (!p->rest) {
-		p->rest = calloc(p->nr_open + 1u, sizeof(*p->rest));
-		if (!p->rest)
-			return fail(-ENOMEM, "out of memory");
-		for (uint32_t i = 0; i < p->nr_open; i++)
-			if (p->open[i].used)
-				p->rest[p->nr_rest++] = i;
-		qsort_r(p->rest, p->nr_rest, sizeof(*p->rest), by_order, p);
-	}
-	if (p->at_rest == p->nr_rest)
+	p->rest = p->rest ? open_newer(&p->open, p->rest) : open_oldest(&p->open);
+	if (!p->rest)
 		return 0;
-	*ret = p->open[p->rest[p->at_rest++]].timed;
+	*ret = p->rest->timed;
 	ret->duration_ns = (int64_t)(p->last_ns - ret->entry.time_ns);
 	ret->open = true;
 	return 1;
