@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_FAST_INTERNAL_H
 #define HOSTRACE_FAST_INTERNAL_H
 
+#include "base/hash.h"
 #include "pairing/fast_path.h"
 #include "pairing/pair_private.h"
 #include "tracefile/columns.h"
@@ -143,7 +144,7 @@ struct fast_worker {
 	uint64_t *scratch;
 
 	struct fast_thread *threads;
-	uint32_t *slot; /* threads by hash, numbered from 1 */
+	struct hash_table places; /* in threads, by pid and tid */
 	unsigned int nr_threads, max_threads; /* so far: their `carry` is allocated */
 	struct fast_item *items; /* a round's events that had to be sorted */
 	size_t max_items;

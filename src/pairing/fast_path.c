@@ -12,38 +12,41 @@
 #include "base/log.h"
 #include "pairing/fast_plan.h"
 
-enum { SLOTS_OF_THREADS = 4 * FAST_THREADS_MAX };
+struct thread_place {
+	uint64_t id;
+	uint32_t index;
+};
 
 /* ---- a worker ---- */
 
+static uint64_t thread_id(uint32_t pid, uint32_t tid)
+{
+	return (uint64_t)pid << 32 | tid;
+}
+
 struct fast_thread *fast_thread_get(struct fast_worker *w, uint32_t pid, uint32_t tid)
 {
-	uint32_t i = (tid * 0x9e3779b1u ^ pid * 0x85ebca6bu) % SLOTS_OF_THREADS;
+	bool is_new;
+	struct thread_place *place = hash_add_u64(&w->places, thread_id(pid, tid), &is_new);
 
-	for (; w->slot[i]; i = (i + 1) % SLOTS_OF_THREADS) {
-		struct fast_thread *th = &w->threads[w->slot[i] - 1];
-
-		if (th->b.tid == tid && th->b.pid == pid)
-			return th;
-	}
-	if (w->nr_threads == FAST_THREADS_MAX)
+	if (!place)
 		return NULL;
-	struct fast_thread *th = &w->threads[w->nr_threads];
-	struct fast_item *carry = th->carry;
-	unsigned int max_carry = th->max_carry;
+	if (!is_new)
+		return &w->threads[place->index];
+	place->index = w->nr_threads++;
+	struct fast_thread *th = &w->threads[place->index];
 
-	w->slot[i] = ++w->nr_threads;
 	if (w->nr_threads > w->max_threads)
 		w->max_threads = w->nr_threads;
 	*th = (struct fast_thread){
-		.b = {.pid = pid, .tid = tid}, .carry = carry, .max_carry = max_carry};
+		.b = {.pid = pid, .tid = tid}, .carry = th->carry, .max_carry = th->max_carry};
 	th->tail = &th->slices;
 	return th;
 }
 
 static void threads_forget(struct fast_worker *w)
 {
-	memset(w->slot, 0, SLOTS_OF_THREADS * sizeof(*w->slot));
+	hash_clear(&w->places);
 	w->nr_threads = 0;
 }
 
@@ -122,7 +125,7 @@ static void worker_free(struct fast_worker *w)
 	columns_free(w->columns);
 	free(w->scratch);
 	free(w->threads);
-	free(w->slot);
+	hash_deinit(&w->places);
 	free(w->items);
 	free(w);
 }
@@ -138,8 +141,8 @@ static struct fast_worker *worker_new(struct fast_plan *plan)
 	w->columns = columns_new();
 	w->scratch = malloc(COLUMNS_RECORDS_MAX * sizeof(*w->scratch));
 	w->threads = calloc(FAST_THREADS_MAX, sizeof(*w->threads));
-	w->slot = calloc(SLOTS_OF_THREADS, sizeof(*w->slot));
-	if (w->loader && w->columns && w->scratch && w->threads && w->slot &&
+	w->places = HASH_TABLE(struct thread_place, 1, FAST_THREADS_MAX);
+	if (w->loader && w->columns && w->scratch && w->threads &&
 	    !plan->fold->open(plan->fold->arg, &w->state))
 		return w;
 	worker_free(w);
@@ -148,29 +151,11 @@ static struct fast_worker *worker_new(struct fast_plan *plan)
 
 /* ---- joining segments ---- */
 
-/* The threads of all segments so far, with their open begins. */
+/* A thread after all segments so far, with its open begin. */
 struct joined {
-	struct fast_border *thread;
-	unsigned int nr;
-	uint32_t *slot;
+	uint64_t id;
+	struct fast_border b;
 };
-
-static struct fast_border *joined_get(struct joined *j, uint32_t pid, uint32_t tid)
-{
-	uint32_t i = (tid * 0x9e3779b1u ^ pid * 0x85ebca6bu) % SLOTS_OF_THREADS;
-
-	for (; j->slot[i]; i = (i + 1) % SLOTS_OF_THREADS) {
-		struct fast_border *b = &j->thread[j->slot[i] - 1];
-
-		if (b->tid == tid && b->pid == pid)
-			return b;
-	}
-	if (j->nr == FAST_THREADS_MAX)
-		return NULL;
-	j->slot[i] = ++j->nr;
-	j->thread[j->nr - 1] = (struct fast_border){.pid = pid, .tid = tid, .state = FAST_CLOSED};
-	return &j->thread[j->nr - 1];
-}
 
 /* `now` is the thread before the segment that left `b`. */
 static int border_join(struct fast_worker *w, struct fast_border *now, const struct fast_border *b)
@@ -196,31 +181,35 @@ static int border_join(struct fast_worker *w, struct fast_border *now, const str
 	return err;
 }
 
+static int thread_join(struct fast_worker *w, struct hash_table *threads,
+		       const struct fast_border *b)
+{
+	bool is_new;
+	struct joined *j = hash_add_u64(threads, thread_id(b->pid, b->tid), &is_new);
+
+	if (!j)
+		return FAST_UNSUITED;
+	if (is_new)
+		j->b = (struct fast_border){.pid = b->pid, .tid = b->tid, .state = FAST_CLOSED};
+	return border_join(w, &j->b, b);
+}
+
 static int borders_join(struct fast_worker *w, struct fast_plan *plan, uint64_t *ret_open)
 {
-	struct joined j = {
-		.thread = calloc(FAST_THREADS_MAX, sizeof(*j.thread)),
-		.slot = calloc(SLOTS_OF_THREADS, sizeof(*j.slot)),
-	};
-	int err = j.thread && j.slot ? 0 : -ENOMEM;
+	struct hash_table threads = HASH_TABLE(struct joined, 1, FAST_THREADS_MAX);
+	struct joined *j;
+	int err = 0;
 
 	for (size_t s = 0; s < plan->nr_segments && !err; s++)
-		for (unsigned int i = 0; i < plan->segments[s].nr_borders && !err; i++) {
-			const struct fast_border *b = &plan->segments[s].border[i];
-			struct fast_border *now = joined_get(&j, b->pid, b->tid);
-
-			err = now ? border_join(w, now, b) : FAST_UNSUITED;
-		}
-	for (unsigned int i = 0; i < j.nr; i++) {
-		const struct fast_border *b = &j.thread[i];
-
-		if (b->state != FAST_OPEN)
+		for (unsigned int i = 0; i < plan->segments[s].nr_borders && !err; i++)
+			err = thread_join(w, &threads, &plan->segments[s].border[i]);
+	for (uint32_t at = 0; (j = hash_next(&threads, &at));) {
+		if (j->b.state != FAST_OPEN)
 			continue;
-		*ret_open += b->open.losses == plan->nr_losses;
-		w->unknown += b->open.losses != plan->nr_losses;
+		*ret_open += j->b.open.losses == plan->nr_losses;
+		w->unknown += j->b.open.losses != plan->nr_losses;
 	}
-	free(j.thread);
-	free(j.slot);
+	hash_deinit(&threads);
 	return err ? err : fast_flush(w);
 }
 

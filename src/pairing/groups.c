@@ -6,17 +6,19 @@
 #include "base/error.h"
 #include "pairing/groups.h"
 
-enum {
-	SLOTS = 4 * GROUPS_MAX,
-	HOT_FROM = 200,  /* values after which a group is worth a first stage */
+enum { HOT_FROM = 200 }; /* values after which a group is worth a first stage */
+
+struct group_place {
+	uint64_t label[LABELS_MAX];
+	uint32_t index;
 };
 
 int groups_init(struct groups *g, unsigned int nr_labels, bool durations)
 {
 	*g = (struct groups){.nr_labels = nr_labels, .durations = durations};
 	g->group = calloc(GROUPS_MAX + 1, sizeof(*g->group));
-	g->slot = calloc(SLOTS, sizeof(*g->slot));
-	return g->group && g->slot ? 0 : fail(-ENOMEM, "out of memory");
+	g->places = HASH_TABLE(struct group_place, nr_labels ? nr_labels : 1, GROUPS_MAX);
+	return g->group ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 void groups_deinit(struct groups *g)
@@ -24,47 +26,31 @@ void groups_deinit(struct groups *g)
 	for (unsigned int i = 0; i < g->nr; i++)
 		quantiles_free(&g->group[i].ns);
 	free(g->group);
-	free(g->slot);
+	hash_deinit(&g->places);
 	*g = (struct groups){0};
 }
 
 #define LABEL_HASH 0x9e3779b97f4a7c15ull
 
-static uint32_t hash(const uint64_t *label, unsigned int nr)
-{
-	uint64_t h = 0;
-
-	for (unsigned int i = 0; i < nr; i++) {
-		h = (h ^ label[i]) * LABEL_HASH;
-		h ^= h >> 32;
-	}
-	return (uint32_t)h;
-}
-
-/* The group of these labels, made if there is room; the last place is "(other)". */
+/* The group of these labels, made if it is new; beyond GROUPS_MAX the last one, "(other)". */
 static struct group *find(struct groups *g, const uint64_t *label)
 {
-	size_t bytes = g->nr_labels * sizeof(*label);
+	struct group_place key = {{0}};
+	bool is_new;
 
-	for (uint32_t h = hash(label, g->nr_labels);; h++) {
-		uint32_t *slot = &g->slot[h % SLOTS];
-		struct group *at = *slot ? &g->group[*slot - 1] : NULL;
+	memcpy(key.label, label, g->nr_labels * sizeof(*label));
+	struct group_place *place = hash_add_words(&g->places, key.label, &is_new);
+	struct group *at = &g->group[place ? place->index : GROUPS_MAX];
 
-		if (at && !memcmp(at->label, label, bytes))
-			return at;
-		if (at)
-			continue;
-		if (g->nr >= GROUPS_MAX) {
-			at = &g->group[GROUPS_MAX];
-			at->other = true;
-			g->nr = GROUPS_MAX + 1;
-			return at;
-		}
+	if (!place) {
+		at->other = true;
+		g->nr = GROUPS_MAX + 1;
+	} else if (is_new) {
+		place->index = g->nr;
 		at = &g->group[g->nr++];
-		*slot = g->nr;
-		memcpy(at->label, label, bytes);
-		return at;
+		memcpy(at->label, label, g->nr_labels * sizeof(*label));
 	}
+	return at;
 }
 
 int groups_add(struct groups *g, const struct span *s)
@@ -87,7 +73,7 @@ static bool labels_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
 	return true;
 }
 
-/* A trace has few reasons, and they come again and again. */
+/* A trace has few different labels, which recur. */
 static struct group_near *find_near(struct groups *g, const uint64_t *label, unsigned int nr)
 {
 	uint64_t h = 0;
@@ -210,7 +196,7 @@ int groups_finish(struct groups *g)
 	int err = settle(g);
 
 	qsort_r(g->group, g->nr, sizeof(*g->group), by_label, g);
-	memset(g->slot, 0, SLOTS * sizeof(*g->slot)); /* the places have changed */
+	hash_clear(&g->places); /* their places have changed */
 	memset(g->near, 0, sizeof(g->near));
 	g->nr_hot = 0;
 	return err;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Spans summed up by their labels: what `count`, `summary` and the reports made of them share. */
+/* Spans summed up by their labels, as `count`, `summary` and the reports made of them do. */
 #ifndef HOSTRACE_GROUPS_H
 #define HOSTRACE_GROUPS_H
 
+#include "base/hash.h"
 #include "base/quantiles.h"
 #include "pairing/spans.h"
 
@@ -12,22 +13,22 @@ struct group {
 	uint64_t label[LABELS_MAX];
 	uint64_t weight, bytes, marked;
 	struct quantiles ns;
-	bool other; /* the one that holds what found no room */
+	bool other; /* the one that sums up the groups beyond GROUPS_MAX */
 };
 
 enum { GROUPS_NEAR = 64, GROUPS_HOT_MAX = 32 };
 
-/* A group found lately, by the hash of its labels. */
+/* A recently found group, by the hash of its labels. */
 struct group_near {
-	uint64_t label; /* the first one */
+	uint64_t label; /* the group's first one */
 	struct group *at;
-	struct quantiles_hot *hot; /* its; or NULL */
+	struct quantiles_hot *hot; /* the group's, or NULL */
 };
 
 struct groups {
 	struct group *group;
 	unsigned int nr, nr_labels;
-	uint32_t *slot;
+	struct hash_table places; /* in group, by labels */
 	struct group_near near[GROUPS_NEAR];
 	struct group *hot[GROUPS_HOT_MAX]; /* groups with a first stage */
 	unsigned int nr_hot, nr_unsettled; /* values in them */
@@ -42,12 +43,12 @@ int groups_add(struct groups *g, const struct span *s);
 int groups_add_spans(struct groups *g, const struct spans *s);
 
 /*
- * Adds all that `from` has, which may then only be freed. -E2BIG: together they are more than
- * GROUPS_MAX; which of them come first is not known here. Nothing can be made of g then.
+ * Adds all groups of `from`, which may then only be freed. -E2BIG: together they are more than GROUPS_MAX, and which
+ * of them come first is not known here; g may then only be freed as well.
  */
 int groups_merge(struct groups *g, struct groups *from);
 
-/* Orders them by their labels and makes their sums complete. Before they are drawn; 0 or -ENOMEM. */
+/* Sorts them by their labels and completes their sums. To be called before they are drawn. 0 or -ENOMEM. */
 int groups_finish(struct groups *g);
 
 #endif
