@@ -1,5 +1,5 @@
-# hostrace: `make demo` shows it, `make check` tests it; both install what is missing first (scripts/deps.sh).
-# Lists are wildcards: a new command, analyzer, view, format, reader or test is a new file.
+# hostrace: `make` builds it, `make demo` runs a demo, `make check` runs the tests, `make help` lists the targets.
+# Source lists are wildcards: a new command, analyzer, view, format, reader or test needs no change here.
 
 BUILD	?= build
 CC	= gcc
@@ -17,10 +17,10 @@ ifeq ($(SAN),1)
 override BUILD := $(BUILD)/san
 endif
 
-# Recording needs libbpf, clang and bpftool; everything that reads traces builds without them (LIVE=0).
+# Recording needs libbpf, clang and bpftool; without them (LIVE=0), everything else is built.
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-# The folders of src/folders; the agent and the demo guest are built by rules of their own.
+# The folders of src/folders; agent.mk and demo.mk build the agent and the demo guest.
 SRC_DIRS := $(filter-out guestside/agent guestside/demo,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
@@ -39,10 +39,10 @@ CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(P
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
 LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
-# For guests without a libc: loops must not become calls of memset() and the like.
+# For guests without a C library: keeps the compiler from replacing loops with calls to memset() and the like.
 NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 
-# Hardening; the sanitizers bring checks of their own, which _FORTIFY_SOURCE would hide.
+# Hardening; not together with sanitizers, which do the same checks and do not see into _FORTIFY_SOURCE's functions.
 HARDEN_CFLAGS := -fPIE -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) \
 	    $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
 HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack
@@ -56,11 +56,11 @@ CFLAGS	 += $(HARDEN_CFLAGS)
 LDFLAGS	 += -pie $(HARDEN_LDFLAGS)
 endif
 
-# Objects depend on these flags, so that other flags build them anew. The next ones make no other program.
+# Objects depend on these flags: they are rebuilt when the flags change. Flags added below do not change the code.
 FLAGS	:= $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 CPPFLAGS := $(CPPFLAGS)
 LDLIBS	:= $(LDLIBS)
-# No path of the machine gets into the program: the same sources make the same bytes in any directory.
+# Reproducible build: the program does not depend on the paths of the source tree and of the build directory.
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)/=build/
 CFLAGS	:= $(CFLAGS) $(PREFIX_MAP) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 
@@ -80,7 +80,7 @@ $(BUILD)/flags:
 	$(Q)mkdir -p $(@D)
 	$(Q)printf '%s\n' '$(FLAGS)' >$@
 
-# Plain loops over columns, which are worth vectors: the compiler makes them only here.
+# Simple loops over columns: -O3 vectorizes them.
 $(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_chunk.o): CFLAGS += -O3
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
@@ -88,7 +88,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# x86-64's system calls: "[0] = "read"," and so on; empty where the machine's headers have none.
+# The x86-64 system call names: [0] = "read", and so on; empty if this machine's headers lack them.
 $(BUILD)/syscall_names.h: Makefile
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
@@ -96,8 +96,8 @@ $(BUILD)/syscall_names.h: Makefile
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
 $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 
-# BPF: each file is compiled alone, then linked into one object and turned into a skeleton. clang's bpf target does
-# not know where this system keeps <asm/...>.
+# BPF: the files are compiled separately, linked into one object, and converted to a skeleton. clang's bpf target does
+# not search this system's directory of <asm/...>.
 BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)
 BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 $(PREFIX_MAP) -Ibpf -Iprobes $(BPF_SYS)
 BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
@@ -118,7 +118,7 @@ $(patsubst %.c,$(BUILD)/%.o,$(call sources,src/collector/*.c)): $(BUILD)/hostrac
 
 -include $(OBJS:.o=.d)
 
-# For editors: how each source is compiled.
+# For editors and language servers.
 C_COMMAND = $(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS))
 BPF_COMMAND = $(CLANG) $(BPF_FLAGS)
 commands = for f in $(1); do printf '%b{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
@@ -136,29 +136,34 @@ clean:
 	rm -rf $(BUILD)
 
 define HELP
-make               builds $(BUILD)/hostrace and $(BUILD)/hostrace-guest
-make demo          boots a small VM of its own, records it, explains what it sees
-make check         all tests of this machine (SAN=1: with sanitizers)
-make check-fast    unit tests, cases and lints: a minute; check-units, check-cases, check-fuzz, lint: one part
-make check-unit U=clock_fit, make check-case C=exits: one test, with its whole output
-make check-live    the host in a box: recording under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: a part)
-make fuzz          looks for new crashes (T=60 seconds each, FUZZ_NAMES=hrt)
-make bench         what recording costs, and how fast traces are read
-make docs          the manual, and the pages made from tables
-make format        breaks long lines (FILES=...)
-make install       into PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
-make deps          installs what all this needs; make clean
-make compile_commands.json: how each source is compiled, for editors
+make               build $(BUILD)/hostrace and $(BUILD)/hostrace-guest
+make demo          boot a small VM, record it, and explain the trace
+make install       install to PREFIX=/usr/local, below DESTDIR; `make uninstall` removes it
+make deps          install the packages that building and testing need
+make clean         remove $(BUILD)
 
-BUILD=build        where everything is built
-JOBS=2             how many tests run at once (default: one per CPU)
-LIVE=0             without libbpf: reads traces, records none
-WERROR=1, V=1      warnings are errors; shows commands
+make check-fast    run unit tests, cases and lints: about a minute
+make check         run all tests that this machine can run (SAN=1: with sanitizers)
+make check-live    record nested VMs under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: only a part)
+make check-units, check-cases, check-fuzz, lint      run one kind of test
+make check-unit U=clock_fit, check-case C=exits      run one test and show its output
+make fuzz          search for new crashes (T=60 seconds per target, FUZZ_NAMES=hrt)
+make bench         measure the cost of recording and the speed of reading
+
+make docs          generate the manual and the pages made from tables
+make format        break long lines (FILES=...)
+make compile_commands.json    write compiler commands for editors
+
+BUILD=build        build directory
+JOBS=2             number of tests to run at once (default: one per CPU)
+LIVE=0             build without libbpf: read traces, do not record
+WERROR=1           treat warnings as errors
+V=1                show commands
 endef
 
 help:
 	$(info $(HELP))
 	@:
 
-# Parts with rules of their own: tests, the rig, the demo guest, the manual.
+# Tests, the rig, the demo guest, the manual.
 include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk doc/*.mk)

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs what hostrace needs on this machine, or says how.
+# Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live fuzz docs; all of them without arguments
-#   scripts/deps.sh --list GROUP...    only prints the packages that are missing
+#   scripts/deps.sh GROUP...    build check live rig usdt fuzz docs; default: all but usdt
+#   scripts/deps.sh --list GROUP...    only prints missing packages
 #
-# Debian and its kin: as root, missing packages are installed; otherwise the command is printed and the status is 1.
-# Fedora, RHEL and their kin: the dnf command is printed. Elsewhere: the names are printed, the build goes on.
-# HOSTRACE_DEPS=skip leaves everything as it is (tools that were installed by hand).
+# Debian and derivatives: root installs missing packages; for other users the command is printed and the status is 1.
+# Fedora, RHEL and derivatives: the dnf command is printed. Other systems: the names are printed, and the build continues.
+# HOSTRACE_DEPS=skip: does nothing (for tools that were installed by hand).
 set -eu
 
-# group, Debian package, Fedora package ("-": part of another one there)
+# Group, Debian package, Fedora package ("-": part of another package)
 packages() {
 	cat <<-'END'
 	build gcc                gcc
@@ -74,7 +74,7 @@ packages() {
 	END
 }
 
-# The packages of the groups in $1, in the column $2.
+# Packages of the groups in $1; $2 is the column.
 wanted() {
 	packages | while read -r group debian fedora; do
 		case " $1 " in *" $group "*) ;; *) continue ;; esac
@@ -82,7 +82,7 @@ wanted() {
 	done | grep -vx -- - | sort -u
 }
 
-# libclang-rt-14-dev belongs to clang 14; a newer Debian has a newer one.
+# libclang-rt-14-dev belongs to clang 14; newer Debian releases have a newer one.
 debian_names() {
 	wanted "$1" debian | while read -r p; do
 		if [ "$p" = libclang-rt-14-dev ]; then
@@ -106,7 +106,7 @@ fedora_missing() {
 	done
 }
 
-# The rig downloads a kernel package: apt must know the one that the mirror has now.
+# The rig downloads a kernel package: apt needs a list that matches the mirror.
 refresh_lists() {
 	case " $1 " in *" rig "*) ;; *) return 0 ;; esac
 	[ "$(id -u)" = 0 ] || return 0
@@ -125,7 +125,7 @@ install_debian() {
 	opt="-qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0"
 	# shellcheck disable=SC2086
 	apt-get $opt update </dev/null ||
-		echo "apt-get update failed; trying with the lists at hand" >&2
+		echo "apt-get update failed; using the existing package lists" >&2
 	# shellcheck disable=SC2086
 	apt-get $opt install -y --no-install-recommends "$@" </dev/null >/dev/null
 }
@@ -146,7 +146,7 @@ main() {
 		missing=$(fedora_missing "$groups" | one_line)
 		how="dnf install -y"
 	else
-		echo "hostrace: this system's packages are not known here; it needs what Debian calls:" \
+		echo "hostrace: unknown package manager; install what Debian calls:" \
 			"$(wanted "$groups" debian | one_line)" >&2
 		return 0
 	fi

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Prints doc/events.md from bpf/events.def: the preprocessor turns each entry into a line.
+# Prints doc/events.md, generated from bpf/events.def. The preprocessor turns each entry into a line.
 set -eu
 cd "$(dirname "$0")/.."
 
 cat <<'END'
-<!-- Made from bpf/events.def by `make docs`; edit that. -->
+<!-- Generated from bpf/events.def by `make docs`. -->
 # Events
 
-What `hostrace record` writes and `hostrace list` shows. Every event also carries time (host `CLOCK_MONOTONIC`, ns), host CPU, the VM's pid,
-the thread and the vCPU. Formats: `dec`, `hex`, `addr` as they say; the others are printed by name (`reason` by the host's ISA).
+Events that `hostrace record` writes and `hostrace list` prints. Every event also has a time (host `CLOCK_MONOTONIC`, ns), host CPU, the VM's pid,
+the thread and the vCPU. Formats: `dec` is decimal, `hex` and `addr` are hexadecimal; values of other formats are printed by name (`reason` by the host's ISA).
 END
 {
 	cat <<-'END'

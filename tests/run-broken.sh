@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Files that no reader may take for good: `hostrace info FILE` says what is wrong and ends with status 1, no crash.
+# Files that every reader must reject: `hostrace info FILE` prints an error message and exits with status 1, no crash.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 hostrace=${HOSTRACE:-$root/build/hostrace}

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs the text-trace cases. A case is a folder: its files, `cmd` (shell, run in a copy of the folder with the built
-# hostrace first on PATH) and `expect` (what it prints, then "exit N" if the status is not 0).
+# Runs cases. A case is a folder with input files, `cmd` (a shell script, run in a copy of the folder with the built
+# hostrace first on PATH) and `expect` (its expected output, then "exit N" if the status is not 0).
 #
 #   tests/run-cases.sh                      all, as TAP
 #   tests/run-cases.sh NAME...              some
-#   tests/run-cases.sh --update NAME...     writes `expect` from what is printed now; read the diff before committing
+#   tests/run-cases.sh --update NAME...     writes `expect` from the present output; read the diff before committing
 #
 # HOSTRACE is the program (default build/hostrace); JOBS is how many cases run at once (default: one per CPU).
-# stderr is not compared; a cmd that is about messages says 2>&1.
+# stderr is not compared; a cmd that tests messages redirects it (2>&1).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
@@ -24,7 +24,7 @@ for generator in "$(dirname "$hostrace")"/tests/gen/*; do
 	[ -x "$generator" ] && ln -s "$generator" "$work/bin/"
 done
 
-# Prints what the case in folder $1 prints; $2 is a directory to work in.
+# Prints the output of the case in folder $1; $2 is a temporary directory.
 run_case() {
 	local status
 	rm -rf "$2/case"
@@ -35,7 +35,7 @@ run_case() {
 	[ $status = 0 ] || echo "exit $status"
 }
 
-# Runs case $2, number $1, in directory $3, and prints its result.
+# Runs case $2, number $1, in temporary directory $3, and prints its result.
 check_case() {
 	local dir=$root/tests/cases/$2
 	if [ ! -f "$dir/cmd" ]; then
@@ -67,7 +67,7 @@ if [ $# -eq 0 ]; then
 	done
 fi
 
-# Each job takes every jobs-th case; results are printed in order when all are done.
+# Each job runs every jobs-th case; the results are printed in order at the end.
 names=("$@")
 mkdir "$work/results"
 for ((job = 0; job < jobs; job++)); do

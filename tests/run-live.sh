@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs the live tests: tests/run-live.sh SCRIPT... Each is a TAP script that records something real; it finds the
-# program in $HOSTRACE, built helpers in $BUILD (absolute), the sources in $ROOT, and may write in $TEST_TMP.
-# A script that cannot run here prints "1..0 # SKIP reason"; see tests/tap.sh for which reasons are allowed when.
+# Runs live tests: tests/run-live.sh SCRIPT... Each is a script that prints TAP and makes a real recording. $HOSTRACE is
+# the program, $BUILD the build directory (absolute), $ROOT the source tree, $TEST_TMP a temporary directory.
+# A script that cannot run here prints "1..0 # SKIP reason"; tests/tap.sh describes which reasons are accepted.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(dirname "$here")

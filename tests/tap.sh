@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs one test program that speaks TAP and keeps the score; quiet if all is well. Several may run at once.
+# Runs one test program that prints TAP, and records its score. Several may run at once.
 #
-#   tests/tap.sh NAME SECONDS COMMAND...    one line on success, the whole output on failure
-#   tests/tap.sh --summary                  "N passed, N failed, N skipped" of all since the score was removed
+#   tests/tap.sh NAME SECONDS COMMAND...    prints one line on success, the output on failure
+#   tests/tap.sh --summary                  prints "N passed, N failed, N skipped" for all recorded scores
 #
-# CHECK_DIR is where scores and logs are kept. What counts:
-#   "ok N", "not ok N"; "# SKIP reason" on either (cmocka says "not ok N # SKIP"). A program that prints no result,
-#   dies, runs out of time or breaks its plan "1..N" is one failure more. With HOSTRACE_REQUIRE_LIVE=1 a skip is a
-#   failure unless its reason begins with "kernel:" or "hardware:".
+# CHECK_DIR is the directory of scores and logs. Counted are "ok N" and "not ok N", either with "# SKIP reason" (cmocka
+# prints "not ok N # SKIP"). A program that prints no result, crashes, exceeds its time, or does not keep its plan "1..N"
+# counts as one more failure. With HOSTRACE_REQUIRE_LIVE=1, a skip counts as a failure unless its reason begins with
+# "kernel:" or "hardware:".
 set -u
 
-# Reads TAP; prints "passed failed skipped plan" and, on stderr, each skip that is allowed and each that is not.
+# Reads TAP; prints "passed failed skipped plan", and on stderr every skip, accepted or not.
 score() {
 	awk -v strict="${HOSTRACE_REQUIRE_LIVE:-0}" -v name="$1" '
 	/^1\.\.[0-9]+/ {
@@ -36,7 +36,7 @@ score() {
 			line = "no reason given"
 		if (strict == 1 && line !~ /^(kernel|hardware):/) {
 			failed++
-			print "  FAIL    " name ": may not be skipped here: " line >"/dev/stderr"
+			print "  FAIL    " name ": must not be skipped here: " line >"/dev/stderr"
 		} else {
 			skipped++
 			print "  skip    " name ": " line >"/dev/stderr"
@@ -52,7 +52,7 @@ summary() {
 		if (bad != "")
 			printf "failed:%s (output in %s)\n", bad, dir
 		if (passed + failed == 0) {
-			print "no test ran"
+			print "no test was run"
 			failed = 1
 		}
 		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
@@ -68,20 +68,20 @@ run() {
 	status=$?
 	read -r passed failed skipped plan < <(score "$name" <"$log")
 	if [ $status = 124 ] || [ $status = 137 ]; then
-		echo "# stopped after $seconds s" >>"$log"
+		echo "# killed after $seconds s" >>"$log"
 		failed=$((failed + 1))
 	elif [ $status != 0 ] && [ "$failed" = 0 ]; then
-		echo "# ended with status $status" >>"$log"
+		echo "# exit status $status" >>"$log"
 		failed=1
 	elif [ "$plan" = broken ] && [ "$failed" = 0 ]; then
-		echo "# the plan promised another number of tests" >>"$log"
+		echo "# the number of results differs from the plan" >>"$log"
 		failed=1
 	elif [ $((passed + failed + skipped)) = 0 ]; then
 		echo "# no result was printed" >>"$log"
 		failed=1
 	fi
 	exec 9>>"$CHECK_DIR/score"
-	flock 9 # results do not mix
+	flock 9 # one result at a time
 	echo "$name $passed $failed $skipped" >&9
 	if [ "$failed" != 0 ]; then
 		printf '  FAIL    %s: %d of %d, after %d s:\n' "$name" "$failed" \

@@ -1,6 +1,6 @@
-# `make check`: all tests of this machine; `make check SAN=1`: those that need no VM, with sanitizers; `make check-fast`:
-# those of the inner loop; `make fuzz T=60 [FUZZ_NAMES=hrt]`: looks for new crashes. Tests are found by wildcard: a new
-# one is a new file.
+# `make check` runs all tests that this machine can run; `make check SAN=1` those that need no VM, with sanitizers;
+# `make check-fast` the quick ones; `make fuzz T=60 [FUZZ_NAMES=hrt]` searches for new crashes. Tests are found by
+# wildcard: a new test needs no change here.
 
 TEST_SRCS := $(call sources,tests/unit/*.c tests/fuzz/*.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
@@ -12,7 +12,7 @@ T	  ?= 60
 CHECK_ENV  = CHECK_DIR=$(BUILD)/check BUILD=$(BUILD) HOSTRACE=$(BUILD)/hostrace
 TAP	   = $(CHECK_ENV) tests/tap.sh
 
-# Tools that were installed a moment ago are only seen by a new make: pkg-config is asked while this file is read.
+# In a new make: the Makefile calls pkg-config when it is read, which must be after deps.sh has installed packages.
 check:
 	@scripts/deps.sh build check live docs
 	$(Q)$(MAKE) --no-print-directory check-run
@@ -25,7 +25,7 @@ check-fast:
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
-# What tests/tap.sh runs: NAME,SECONDS,COMMAND. The longest come first, so that none is left alone at the end.
+# What tests/tap.sh runs: NAME,SECONDS,COMMAND. The longest tests start first, so that all CPUs are busy until the end.
 LONG_UNITS = $(filter %/test_clock_fit %/test_fast_path %/test_ring_races %/test_tracefile_broken,$(UNIT_TESTS))
 UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS)),\
 	unit/$(patsubst test_%,%,$(notdir $(u))),120,tests/run-unit.sh,$(u))
@@ -38,7 +38,7 @@ SLOW_PARTS = broken,120,tests/run-broken.sh $(foreach f,$(FUZZ_NAMES),fuzz/$(f),
 comma := ,
 space := $(subst ,, )
 
-# Runs parts, as many at once as there are CPUs (JOBS); a failure does not end the others, it is in the score.
+# Runs parts, JOBS at once. A failure is recorded in the score and does not stop the other parts.
 JOBS	?= $(shell nproc)
 run_parts = $(Q)printf '%s\n' $(1) | tr , ' ' | $(CHECK_ENV) JOBS=1 xargs -P $(JOBS) -L 1 tests/tap.sh
 new_score = $(Q)rm -rf $(BUILD)/check && mkdir -p $(BUILD)/check
@@ -62,7 +62,7 @@ check-units: $(UNIT_TESTS)
 	$(call run_parts,$(UNIT_PARTS))
 	$(Q)$(TAP) --summary
 
-# One unit test, U=clock_fit; all cases, or one, C=exits: with their whole output.
+# One unit test (U=clock_fit); all cases or one (C=exits). Both show the whole output.
 check-unit: $(BUILD)/tests/unit/test_$(U)
 	$(Q)tests/run-unit.sh $<
 
@@ -76,18 +76,18 @@ check-fuzz: $(FUZZ_PLAIN)
 lint: $(BUILD)/hostrace
 	$(Q)$(CHECK_ENV) tests/lint/lint.sh
 
-# Breaks long lines as the lint wants them; needs clang-format.
+# Breaks long lines; needs clang-format.
 format:
 	$(Q)tests/lint/format.sh $(FILES)
 
-# The program's objects but main.o, by reference, so that the linker picks what a test uses.
+# A thin archive of all objects but main.o: the linker picks those that a test uses.
 LIB = $(BUILD)/hostrace.a
 
 $(LIB): $(LIB_OBJS)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcsTD $@ $^
 
-# Links a test program and records which of the program's objects are in it: it is linked again when one of them changes.
+# Links a test program and records which objects are in it: it is linked again only when one of them changes.
 define link_test
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(LDFLAGS) -Wl,--trace -o $@ $(1) $(LIB) $(LDLIBS) >$@.trace
@@ -107,7 +107,7 @@ $(FUZZ_PLAIN): $(BUILD)/tests/fuzz/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_M
 -include $(UNIT_TESTS:=.d) $(UNIT_TESTS:=.objects)
 -include $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz_%.d) $(FUZZ_MAIN:.o=.d) $(FUZZ_PLAIN:=.objects)
 
-# Fuzzing needs clang's instrumentation in every object: a build of its own, without the collector.
+# Fuzzing needs clang's instrumentation in every object: a separate build, without the collector.
 ifeq ($(FUZZ),1)
 FUZZERS = $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
 

@@ -1,4 +1,4 @@
-# `make bench [QUICK=1]`: what recording and reading cost, beside the peers, in one run. doc/performance.md says how.
+# `make bench [QUICK=1]` measures recording and reading, and the peers in the same run; see doc/performance.md.
 
 .PHONY: bench-tools
 
@@ -33,7 +33,7 @@ $(BENCH_DIR)/gen: tests/bench/gen.c $(LIB)
 
 .PHONY: bench-page
 
-# The tables and the picture of doc/performance.md from the newest build/bench.json.
+# Updates the tables and the picture of doc/performance.md from the newest build/bench.json.
 bench-page:
 	$(Q)jq -r -f tests/bench/page.jq $(BUILD)/bench.json >$(BUILD)/bench.md
 	$(Q)awk -v page=$(BUILD)/bench.md '/^<!-- bench -->/ { print; while ((getline line < page) > 0) print line; skip = 1 } \

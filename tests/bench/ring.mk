@@ -1,4 +1,4 @@
-# What a record of the guest ring costs; and the seeded pairs that the clock's fit is tested with.
+# Measures the cost of one record of the guest ring, and tests the fitted clock with generated pairs of traces.
 
 .PHONY: bench-ring
 
@@ -14,7 +14,7 @@ $(BUILD)/tests/bench/ring-%: tests/bench/ring.c src/guestside/ring/ring.c src/gu
 
 .PHONY: check-clock
 
-# Ten minutes; CONTRIBUTING.md has it among the longer tests.
+# Takes ten minutes.
 PAIRS ?= 1000
 SEED  ?= 1
 

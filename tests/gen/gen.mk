@@ -1,4 +1,4 @@
-# Programs that make input files of known content for cases; tests/run-cases.sh puts them on PATH.
+# Programs that generate input files of known content for cases; tests/run-cases.sh adds them to PATH.
 GENERATORS = $(BUILD)/tests/gen/tracedat
 
 check-build check-fast-run check-cases check-case: $(GENERATORS)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `make format [FILES=...]`: lets clang-format break lines of code beyond 100 columns, and nothing else. Tables keep
-# their alignment (clang-format off). Without FILES: every C file that git knows.
+# `make format [FILES=...]`: clang-format breaks lines of code longer than 100 columns and changes nothing else. Tables
+# keep their alignment (clang-format off). Default: all tracked C files.
 set -eu
 cd "$(dirname "$0")/../.."
 [ $# -gt 0 ] || mapfile -t files < <(git ls-files '*.c' '*.h')
@@ -21,5 +21,5 @@ for f in "${files[@]}"; do
 		[ ${#lines[@]} -gt 0 ] || break
 		clang-format -i "${lines[@]}" "$f"
 	done
-	[ ${#lines[@]} -eq 0 ] || echo "$f: still too long: ${lines[*]}"
+	[ ${#lines[@]} -eq 0 ] || echo "$f: too long: ${lines[*]}"
 done

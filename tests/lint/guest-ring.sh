@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The guest ring is carried into other people's kernels and programs: away from this tree it builds without a warning
-# as they build, needs nothing but itself, may be included by C++, and what it writes is read.
+# Other kernels and programs include copies of the guest ring: outside this tree it must build without warnings with
+# their compiler options, depend on no other file, be usable from C++, and write what hostrace can read.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
@@ -23,7 +23,7 @@ ok() { # STATUS NAME
 	fi
 }
 
-# A program, and a kernel: no libc, no floating point, no red zone.
+# As in a kernel: no C library, no floating point, no red zone.
 cat >use.c <<'END'
 #include "ring.h"
 
@@ -58,10 +58,10 @@ for local in "" -DRING_LOCAL; do
 	ok $? "freestanding C11 builds without a warning${local:+, $local}"
 	nm -u ring.o >log
 	[ ! -s log ]
-	ok $? "it needs nothing from outside${local:+, $local}"
+	ok $? "it has no undefined symbols${local:+, $local}"
 done
 
-# A program in C++, whose every function is traced; where there is no compiler for it, in C.
+# A C++ program with all functions traced; in C if there is no C++ compiler.
 cat >main.cc <<'END'
 #include <cstdio>
 #include <cstdlib>
@@ -115,8 +115,8 @@ for std in $stds; do
 done
 "$hostrace" list -f json out.ring 2>log | grep -c '"guest:issue".*"change":-3' >>log
 [ "$(tail -n 1 log)" = 1 ]
-ok $? "its record is read"
+ok $? "its events are read"
 "$hostrace" list -f csv out.ring 2>log | grep -c 'guest:function_exit' >>log
 [ "$(tail -n 1 log)" -ge 3 ]
-ok $? "and the functions' ends"
+ok $? "function exits are read"
 echo "1..$nr"

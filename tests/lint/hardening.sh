@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The programs that are installed have the protections that the Makefile asks the compiler and the linker for, as TAP.
+# Both programs have the protections that the Makefile enables in the compiler and the linker.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -14,8 +14,8 @@ has() {
 	rule "$name" "$("$@" 2>&1 | grep -qE -- "$pattern" || echo "no '$pattern' in: $*")"
 }
 
-# Prints functions of this tree that check the stack protector's value, which x86-64 keeps at %fs:0x28: only static
-# functions, whose symbols follow the name of their source file. A C library in the program brings protected ones too.
+# Prints functions of this tree that use the stack protector, whose value is at %fs:0x28. Only static functions: their
+# symbols follow the name of their source file, which sets them apart from those of a static C library.
 protected_functions() { # PROGRAM
 	{
 		find src -name '*.c' -printf 'source %f\n'
@@ -33,11 +33,11 @@ for program in "$build/hostrace" "$build/hostrace-guest"; do
 	name=${program##*/}
 	has "$name: position-independent" '\(FLAGS_1\).*\bPIE\b' readelf -dW "$program"
 	has "$name: RELRO" '^ *GNU_RELRO ' readelf -lW "$program"
-	has "$name: RELRO covers the GOT (symbols are bound at the start)" '\(FLAGS\).*BIND_NOW' readelf -dW "$program"
+	has "$name: full RELRO" '\(FLAGS\).*BIND_NOW' readelf -dW "$program"
 	has "$name: the stack is not executable" '^ *GNU_STACK .* RW +0x' readelf -lW "$program"
 	has "$name: stack protector" . protected_functions "$program"
 	has "$name: _FORTIFY_SOURCE" ' _+v?[sf]n?printf_chk' readelf -sW "$program"
-	# The mark on the whole program would need a C library whose startup code has it too.
+	# The linker marks the program only if the startup code of the C library is marked, which is not so everywhere.
 	[ "$(uname -m)" != x86_64 ] ||
 		has "$name: CET" 'endbr64' objdump -d --no-show-raw-insn --disassemble=main "$program"
 done

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `make install` into an empty directory: the program runs from there and finds its manual; completion completes.
+# `make install` to an empty directory: the program runs there and finds its manual, completion works, and uninstalling
+# removes every file.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
@@ -17,7 +18,7 @@ check() { # NUMBER NAME COMMAND...
 	fi
 }
 
-complete_word() { # LINE WORD: is WORD offered where LINE ends?
+complete_word() { # LINE WORD: is WORD offered at the end of LINE?
 	bash -c 'source "$1"; read -ra COMP_WORDS <<<"$2"; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hostrace
 		printf "%s\n" "${COMPREPLY[@]}" | grep -qx -- "$3"' \
 		_ "$dir/usr/share/bash-completion/completions/hostrace" "$1" "$2"
@@ -27,17 +28,17 @@ has_page() {
 	"$dir/usr/bin/hostrace" help list | grep -q '^DESCRIPTION'
 }
 
-check 1 "it installs" make --no-print-directory install DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
-check 2 "it runs" "$dir/usr/bin/hostrace" --version
+check 1 "make install" make --no-print-directory install DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check 2 "the program runs" "$dir/usr/bin/hostrace" --version
 if command -v man >/dev/null; then
-	check 3 "help opens the installed page" has_page
+	check 3 "help shows the installed page" has_page
 else
-	echo "ok 3 # SKIP there is no man"
+	echo "ok 3 # SKIP man is not installed"
 fi
-check 4 "the demo's guest is there" test -s "$dir/usr/libexec/hostrace/demo-guest.elf"
+check 4 "the demo guest is installed" test -s "$dir/usr/libexec/hostrace/demo-guest.elf"
 check 5 "commands are completed" complete_word "hostrace li" list
 check 6 "options are completed" complete_word "hostrace list --sin" --since
-check 7 "the agent for Linux guests is there" "$dir/usr/sbin/hostrace-guest" --version
-check 8 "it can be taken away" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
-check 9 "nothing is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
+check 7 "the agent for Linux guests is installed" "$dir/usr/sbin/hostrace-guest" --version
+check 8 "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check 9 "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
 echo "1..9"

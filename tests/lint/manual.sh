@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The manual agrees with the program, as TAP: every command has a page with its sections and all its options; what
-# the pages' and the README's examples use exists.
+# The manual agrees with the program, as TAP: every command has a page with all sections and options; examples in the
+# pages and in the README use existing commands and options.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 hostrace=${HOSTRACE:-build/hostrace}
 man=${BUILD:-build}/man
 . tests/lint/rule.inc
 
-"$hostrace" --version || { echo "not ok 1 - there is no program"; exit 1; }
+"$hostrace" --version || { echo "not ok 1 - $hostrace does not run"; exit 1; }
 mapfile -t commands < <("$hostrace" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
 
 # Long and short options of each command, space-separated.
@@ -27,7 +27,7 @@ has_option() { # COMMAND OPTION
 	return 1
 }
 
-# A page as plain text.
+# Prints a page as plain text.
 page() {
 	sed -e 's/\\-/-/g' -e 's/\\f[A-Z]//g' "$1"
 }
@@ -43,42 +43,42 @@ for c in "${commands[@]}"; do
 		grep -qE "^\.SH \"?$section\"?$" <<<"$text" || found+="no section $section"$'\n'
 	done
 	for o in ${options[$c]}; do
-		grep -qE -- "(^|[ ,])$o([ ,]|$)" <<<"$text" || found+="$o is not in the page"$'\n'
+		grep -qE -- "(^|[ ,])$o([ ,]|$)" <<<"$text" || found+="$o is missing in the page"$'\n'
 	done
 	rule "$c has a page with its sections and options" "$found"
 done
 
-# The agent for guests is a program of its own.
+# The agent for guests is a separate program.
 agent=${BUILD:-build}/hostrace-guest
 rule "hostrace-guest has a page with its options" "$(
-	[ -x "$agent" ] || { echo "there is no $agent"; exit; }
+	[ -x "$agent" ] || { echo "$agent does not exist"; exit; }
 	for o in $("$agent" --help | grep -oE -- '^  -[a-zA-Z], --[a-z]+' | tr -d ','); do
-		page "$man/hostrace-guest.8" | grep -qE -- "(^|[ ,])$o([ ,]|$)" || echo "$o is not in the page"
+		page "$man/hostrace-guest.8" | grep -qE -- "(^|[ ,])$o([ ,]|$)" || echo "$o is missing in the page"
 	done
 )"
 
-rule "every page is of a command" "$(for f in doc/man/hostrace-*.1.scd; do
+rule "every page describes an existing command" "$(for f in doc/man/hostrace-*.1.scd; do
 	c=$(basename "$f" .1.scd)
 	has_command "${c#hostrace-}" || echo "$f: no such command"
 done)"
 
-rule "every page that is named exists" "$(grep -ohE '\*hostrace[a-z-]*\*\([0-9]\)' doc/man/*.scd | sort -u |
+rule "every page that is referred to exists" "$(grep -ohE '\*hostrace[a-z-]*\*\([0-9]\)' doc/man/*.scd | sort -u |
 	tr -d '*' | sed 's/(\(.\))/.\1/' | while read -r p; do
 	[ -f "doc/man/$p.scd" ] || echo "$p"
 done)"
 
 # A line such as "# hostrace exits --by vcpu | jq ..." in the pages and the README.
-rule "examples use what exists" "$(grep -hoE '^ *[$#] hostrace [a-z-]+[^|;&]*' README.md doc/man/*.scd |
+rule "examples use existing commands and options" "$(grep -hoE '^ *[$#] hostrace [a-z-]+[^|;&]*' README.md doc/man/*.scd |
 	sed 's/ -- .*//' | sort -u | while read -r _ _ c rest; do
 	[ "$c" = help ] && continue
 	has_command "$c" || { echo "no command '$c'"; continue; }
 	# shellcheck disable=SC2013
 	for o in $(grep -oE -- '(^| )--?[a-zA-Z][a-zA-Z-]*' <<<"$rest"); do
-		has_option "$c" "$o" || echo "hostrace $c has no $o"
+		has_option "$c" "$o" || echo "hostrace $c has no option $o"
 	done
 done)"
 
-# Those that need no privilege (prompt "$") run, up to the first pipe, on a small trace under the names they use.
+# Examples that need no privileges (prompt "$") are run, up to the first pipe, with small traces of the names they use.
 rule "examples run" "$(
 	dir=$(mktemp -d)
 	program=$(realpath "$hostrace")
@@ -94,7 +94,7 @@ rule "examples run" "$(
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir/guest.dat"
 	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd | sort -u | cut -d' ' -f 3- | while read -r line; do
-		# The line's own quotes count.
+		# The shell evaluates quotes in the example.
 		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)
 		status=$?
 		[ $status = 0 ] || [ $status = 3 ] || echo "hostrace $line: status $status: $(head -n 1 "$dir/err")"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The SystemTap scripts agree with the tables of probes/ and with themselves, as TAP. That the translator takes them
-# and that they count right is proved in the rig (tests/rig/checks/80-stap.sh).
+# The SystemTap scripts agree with the tables of probes/ and with each other, as TAP. tests/rig/checks/80-stap.sh tests
+# that they compile and that their counts are right.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tapset=stap/tapset/hostrace.stp
 . tests/lint/rule.inc
 
-# "EVENT KIND NAME" of each way to see an event; a name that changed ("new|old") is several.
+# Prints "EVENT KIND NAME" for each probe site; a name that changed ("new|old") gives several lines.
 ways() {
 	awk -F '[(,)]' '
 		/^PROBE\(/ { event = $2 }
@@ -20,50 +20,50 @@ ways() {
 		}' probes/qemu.def
 }
 
-# The tapset's text of everything about one event: its alias, and those it is made of (hostrace.EVENT.PART).
+# Prints the tapset's text about one event: its alias and the aliases it consists of (hostrace.EVENT.PART).
 text_of() { # EVENT
 	awk -v RS= -v event="$1" 'index($0, "probe hostrace." event " ") || index($0, "probe hostrace." event ".")' $tapset
 }
 
-# TCG's port I/O has no script yet.
-rule "every event of probes/qemu.def has an alias, with each of its marks and functions" "$(
+# Not port I/O under TCG, which has no script yet.
+rule "every event of probes/qemu.def has an alias with all its USDT probes and functions" "$(
 	ways | grep -v '^qemu_pio ' | while read -r event kind name; do
 		case $kind in
 		MARK) wanted="mark(\"$name\")" also='mark("virtio_notify*")' ;;
 		ENTRY) wanted="function(\"$name\")" also=$wanted ;;
 		RETURN) wanted="function(\"$name\").return" also=$wanted ;;
 		esac
-		# What pops is told by the return alone; where an element is named by the mark, no return is needed.
+		# Where a USDT probe or the return passes the element, the other probe site is not needed.
 		text=$(text_of "$event")
 		[[ $text == *"$wanted"* || $text == *"$also"* ]] || echo "$event: $wanted is not in $tapset"
 	done)"
 
-rule "the tapset's KVM events are those of probes/kvm.def" "$(
+rule "the tapset's KVM events are in probes/kvm.def" "$(
 	grep -oE 'kernel\.trace\("kvm:[a-z_]+"\)' $tapset | sed 's/.*kvm:\(.*\)".*/\1/' | while read -r event; do
 		grep -q "^TRACEPOINT($event, kvm, $event," probes/kvm.def || echo "$event"
 	done)"
 
 # Offsets of VirtQueue.vdev, DeviceState.canonical_path, VirtQueue.queue_index.
-rule "offsets are those of probes/qemu.def" "$(
+rule "offsets equal those of probes/qemu.def" "$(
 	awk -F '[(),]+ *' '/^LAYOUT\(RELEASE/ {print $5; print $6; print $8}' probes/qemu.def | sort -u |
 		while read -r offset; do
 			grep -qE "(vq|vdev) \+ $offset\)" $tapset || echo "$offset is not used"
 		done)"
 
-rule "scripts hold the tapset's pieces that they use (stap/fill.sh)" "$(stap/fill.sh --check)"
+rule "scripts are up to date with the tapset (stap/fill.sh)" "$(stap/fill.sh --check)"
 
-rule "tapset/inside.stp is what probes/inside.def says (stap/inside.sh)" "$(stap/inside.sh --check)"
+rule "tapset/inside.stp is up to date with probes/inside.def (stap/inside.sh)" "$(stap/inside.sh --check)"
 
 rule "no alias is defined twice" "$(sed -n 's/^probe \(hostrace\.[a-z_.]*\) =.*/\1/p' stap/tapset/*.stp | sort | uniq -d)"
 
-rule "every script says what it prints" "$(for script in stap/*.stp; do
+rule "every script describes its output" "$(for script in stap/*.stp; do
 	awk '/^#	/ {n++} /@@OUT/ {n = -99} END {exit n < 4}' "$script" || echo "$script"
 done)"
 
-rule "doc/catalogue.md is what probes/*.def says (scripts/catalogue-page.sh)" "$(
+rule "doc/catalogue.md is up to date with probes/*.def (make docs)" "$(
 	scripts/catalogue-page.sh | diff -u doc/catalogue.md - | head -n 20)"
 
-rule "every test that doc/leaks.md names exists" "$(grep -oE '\bleak-[a-z-]+' doc/leaks.md | sort -u | while read -r name; do
+rule "every test case in doc/leaks.md exists" "$(grep -oE '\bleak-[a-z-]+' doc/leaks.md | sort -u | while read -r name; do
 	[ -d "tests/cases/$name" ] || echo "tests/cases/$name"
 done)"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Everything that reads traces builds, links and runs where there is no libbpf (make LIVE=0).
+# Without libbpf (make LIVE=0), the program builds, links and runs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}/read-only
@@ -11,13 +11,13 @@ else
 	echo "not ok 1 - LIVE=0 does not build"
 fi
 if ldd "$build/hostrace" | grep libbpf; then
-	echo "not ok 2 - it links against libbpf"
+	echo "not ok 2 - the program is linked to libbpf"
 elif [ -x "$build/hostrace" ]; then
-	echo "ok 2 - no libbpf in it"
+	echo "ok 2 - the program is not linked to libbpf"
 fi
 if "$build/hostrace" --version >&2; then
-	echo "ok 3 - it runs"
+	echo "ok 3 - the program runs"
 else
-	echo "not ok 3 - it does not run"
+	echo "not ok 3 - the program does not run"
 fi
 echo "1..3"

@@ -1,4 +1,4 @@
-# The smallest VMM, a workload for live tests.
+# A minimal VMM, the workload of live tests.
 check-build: $(BUILD)/minivmm
 
 $(BUILD)/minivmm: tests/live/minivmm.c

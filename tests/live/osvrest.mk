@@ -1,4 +1,4 @@
-# An OSv guest's REST server for tests: one request a process, behind socat.
+# Stands in for an OSv guest's REST server in tests: socat starts one process per request.
 check-build: $(BUILD)/osvrest
 
 $(BUILD)/osvrest: tests/live/osvrest.c

@@ -1,4 +1,4 @@
-# A guest that spends 70 % of its time in one function and 30 % in another, for profiles of it.
+# A guest that spends 70 % of its time in one function and 30 % in another, to test profiles.
 check-build: $(BUILD)/sampleguest.elf
 
 $(BUILD)/sampleguest.elf: tests/live/sampleguest.S

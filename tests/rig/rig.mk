@@ -1,4 +1,4 @@
-# `make check-live`: hostrace on a real KVM host in a box (tests/rig/rig.sh). RIG=DIR keeps what comes out of it.
+# `make check-live`: hostrace on a KVM host that itself runs in a VM (tests/rig/rig.sh). RIG=DIR keeps the output.
 check-live:
 	@scripts/deps.sh build check live rig
 	$(Q)$(MAKE) --no-print-directory check-rig
@@ -8,7 +8,7 @@ check-live:
 check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest
 	$(Q)RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" tests/rig/check.sh $(BUILD)/hostrace $(RIG)
 
-# The same guest under a QEMU with marks (built here from Debian's source, 3 minutes the first time) and without.
+# The same guest under a QEMU with USDT probes (built from Debian's source, 3 minutes the first time) and without.
 check-usdt:
 	@scripts/deps.sh build check live rig usdt
 	$(Q)$(MAKE) --no-print-directory check-marks
@@ -18,7 +18,7 @@ check-usdt:
 check-marks: $(BUILD)/hostrace
 	$(Q)tests/rig/check-usdt.sh $(BUILD)/hostrace $(RIG)
 
-# The leak check, case by case, on real guests of a real QEMU (tests/rig/leaks/). LEAKS="20 60" runs only these groups.
+# The leak cases on Linux guests under QEMU (tests/rig/leaks/). LEAKS="20 60" runs only these groups.
 LEAKS_GROUPS = $(if $(LEAKS),$(foreach g,$(LEAKS),$(wildcard tests/rig/leaks/$(g)-*.sh)),$(wildcard tests/rig/leaks/[0-9]*.sh))
 
 check-leaks:
@@ -32,8 +32,8 @@ check-leaks-run: $(BUILD)/hostrace
 	$(Q)$(foreach g,$(LEAKS_GROUPS),CHECK_DIR=$(BUILD)/check-leaks HOSTRACE=$(BUILD)/hostrace tests/tap.sh \
 		leaks/$(notdir $(basename $(g))) 900 bash $(g);) CHECK_DIR=$(BUILD)/check-leaks tests/tap.sh --summary
 
-# Of check-live only what is about hostrace-guest: in an L2, by virtio-serial and vsock at once, a guest's ring out of its
-# memory; and in a Linux guest under TCG.
+# The part of check-live that tests hostrace-guest: in an L2 guest over virtio-serial and vsock, reading a guest's ring
+# from its memory, and in a Linux guest under TCG.
 check-agent:
 	@scripts/deps.sh build check live rig
 	$(Q)$(MAKE) --no-print-directory check-rig RIG_PARTS=agent RIG_CHECKS="95-agent 96-agent-linux"

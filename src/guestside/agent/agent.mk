@@ -1,9 +1,9 @@
-# hostrace-guest: one static program for Linux guests of any distribution; nothing but libc.
+# hostrace-guest: a static program that runs in Linux guests of any distribution; needs only a C library.
 AGENT	   = $(BUILD)/hostrace-guest
 AGENT_SRCS = $(call sources,src/guestside/agent/*.c) src/base/crc32c.c
 AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -std=gnu11 $(OPT) -g $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
 	     $(HARDEN_CFLAGS) $(PREFIX_MAP)
-# A libc without the startup code for static-pie gets a program at a fixed address.
+# If the C library has no startup code for static-pie, the program is linked to a fixed address.
 AGENT_LINK = $(if $(wildcard $(shell $(CC) -print-file-name=rcrt1.o)),-static-pie,-static) $(HARDEN_LDFLAGS)
 
 all: $(AGENT)

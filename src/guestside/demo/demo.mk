@@ -8,7 +8,7 @@ DEMO_CC	   = $(CC) -m32 -march=i686 -std=gnu11 -O2 -Wall -Wextra -ffreestanding 
 
 all: $(DEMO_GUEST)
 
-# A make of its own, as only that one sees what was installed a moment ago.
+# In a new make, which sees the packages that deps.sh has just installed.
 demo:
 	@scripts/deps.sh build live
 	$(Q)$(MAKE) --no-print-directory all

@@ -1,5 +1,5 @@
-# A guest with OSv's structures, by its names, in its own DWARF: what `hostrace guest extract` and its kin read.
-# clang, as it compiles C++ without a C++ library.
+# A guest that has OSv's data structures, with OSv's names, and DWARF: what `hostrace guest extract` and similar
+# commands read. clang, since it compiles C++ without a C++ library.
 check-build: $(BUILD)/osvguest.elf $(BUILD)/osvguest/lib/libtest.so
 
 OSVGUEST = tests/live/osvguest

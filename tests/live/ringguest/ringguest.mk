@@ -1,4 +1,4 @@
-# A guest of 64 bits, with paging, that writes a guest ring: freestanding, as a kernel would carry it.
+# A 64-bit guest with paging that writes a guest ring; freestanding, as in a kernel.
 RING_GUEST = $(BUILD)/ring-guest.elf
 RING_GUEST_DIR = tests/live/ringguest
 RING_GUEST_CC = $(CC) -m64 -std=gnu11 -O2 -Wall -Wextra -Isrc -ffreestanding -fno-pic -fno-pie -mno-red-zone \
