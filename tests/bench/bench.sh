@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# All of `make bench`: the runs, their medians and spread as BUILD/bench.json, as a table, and as BUILD/bench.svg.
-#   bench.sh BUILD      QUICK=1: under two minutes, without the rig
-#   PARTS="recording live reading osv rig": only these; RUNS=FILE: the runs are kept there and added to those it has;
+# `make bench`: runs all measurements; writes medians and spread to BUILD/bench.json, BUILD/bench.svg, and as a table.
+#   bench.sh BUILD      QUICK=1: less than two minutes, without the rig
+#   PARTS="recording live reading osv rig": only these; RUNS=FILE: appends the runs to FILE and evaluates all runs in it;
 #   RIG_LONG=150000: a third of the cycles of the rig's recording for peers' analysis, 0: none
 #   OSV_TRACE_PY=FILE: OSv's own tool, to compare with;
 #   ROUNDS=5, LENGTHS="100000 1000000": how often, and exit cycles of the synthetic recordings
-# What a machine cannot run is left out with its reason; nothing of it ends the bench.
+# Measurements that cannot run on a machine are skipped, and the reason is printed.
 set -u -o pipefail
 build=$1
 here=$(dirname "$0")
@@ -36,13 +36,13 @@ part() { # NAME COMMAND...: its rows, whatever becomes of it
 	shift
 	wanted "$name" || return
 	say "$name"
-	"$@" >>"$runs" || say "$name ended with status $?"
+	"$@" >>"$runs" || say "$name exit status $?"
 	say "$name took $((SECONDS - start)) s"
 }
 
 skipped() { # MODE REASON
 	printf '{"kind":"absent","mode":"%s","tool":"all","reason":"%s"}\n' "$1" "$2" >>"$runs"
-	say "$1 is left out: $2"
+	say "$1 skipped: $2"
 }
 
 runs=${RUNS:-$work/runs}

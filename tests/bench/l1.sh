@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs in the rig's L1, as its main.sh: the same loop under each tracer, with true kvm_exit and kvm_entry.
+# Runs in the rig's L1 guest, as its main.sh: the same loop under each tracer, with kvm_exit and kvm_entry events.
 cd /rig || exit 1
 export LD_LIBRARY_PATH=/rig/lib PATH=/rig/bin:$PATH
 mkdir -p work out

@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What the bench's scripts share: tracers are started and stopped in one way, their CPU time is read in ns, and what
-# cannot run says why. To be sourced with $build and $work set; $tracer is the pid of the tracer that runs, or empty.
+# Functions of all bench scripts: start and stop a tracer, read its CPU time in ns, record why a tool cannot run. To be
+# sourced with $build and $work set; $tracer is the pid of the running tracer, or empty.
 
 bench=$build/tests/bench
 hostrace=$build/hostrace
 tracer=
 
-# A shell that is not interactive lets background jobs ignore SIGINT, which tracers need; busybox's env cannot undo that.
+# A non-interactive shell starts background jobs with SIGINT ignored, but tracers need it; busybox's env cannot reset it.
 interruptible=(env --default-signal=INT)
 "${interruptible[@]}" true 2>/dev/null || { interruptible=(); set -m; } # a process group for each job will do, too
 
@@ -18,7 +18,7 @@ tracer_end() { # also on the way out: ftrace switches its events off
 	tracer=
 }
 
-# A line of JSON: KIND KEY=VALUE...; a value that is a number stays one. (In the rig there is no jq.)
+# Prints one line of JSON: KIND KEY=VALUE...; numbers are not quoted. (The rig has no jq.)
 row() {
 	local pair value
 	printf '{"kind":"%s"' "$1"
@@ -32,7 +32,7 @@ row() {
 	echo '}'
 }
 
-# Once per MODE and TOOL: why there are no figures.
+# Records, once per MODE and TOOL, why there are no figures.
 absent() { # MODE TOOL REASON
 	grep -qsF "$1 $2" "$work/absent" && return
 	echo "$1 $2" >>"$work/absent"
@@ -48,7 +48,7 @@ wait_for() { # TEXT: in the tracer's log
 	done
 }
 
-# A tracer that says nothing when it begins: COMMAND tells, and half a second more is its own.
+# For a tracer that does not report when it is ready: waits until COMMAND succeeds, then half a second.
 wait_until() { # COMMAND...
 	local end=$((SECONDS + 30))
 	until "$@"; do
@@ -60,7 +60,7 @@ wait_until() { # COMMAND...
 	kill -0 "$tracer" 2>/dev/null
 }
 
-# ns on a CPU of all threads of a process.
+# CPU time of all threads of a process, in ns.
 cpu_ns() {
 	[ -n "$1" ] || { echo 0; return; }
 	cat "/proc/$1/task/"*/schedstat 2>/dev/null | awk '{n += $1} END {printf "%.0f\n", n}'
@@ -70,7 +70,7 @@ bpf_events() { # as empty.bpf.c and the tracepoints have them
 	echo "${1//kvm_run/kvm_fpu}"
 }
 
-# Why a tool cannot run here; nothing if it can.
+# Prints why a tool cannot run here; nothing if it can.
 reason_against() {
 	case $1 in
 	none | hostrace | hostrace-zstd | stat) ;;
@@ -92,7 +92,7 @@ trace_cmd_reason() {
 	rm -f "$work"/try.dat*
 }
 
-# ftrace's rings without a reader, overwriting: the least that trace-cmd can cost. Says what an event takes in the ring.
+# ftrace's ring buffers in overwrite mode without a reader: a lower bound of trace-cmd's cost. Prints bytes per event.
 ftrace_record() { # PID EVENT...
 	local pid=$1 dir=/sys/kernel/tracing e
 	shift
@@ -149,7 +149,7 @@ tracer_start() { # TOOL PID OUT EVENT...
 	esac
 }
 
-# Ends it as its user would.
+# Stops the tracer as a user would.
 tracer_stop() { # TOOL
 	touch "$work/stop"
 	[ -n "$tracer" ] || return 0
@@ -162,7 +162,7 @@ tracer_stop() { # TOOL
 	tracer=
 }
 
-# Events that the tool itself says it lost.
+# Lost events, as the tool reports them.
 tracer_lost() { # TOOL
 	case $1 in
 	hostrace*) "$hostrace" info -i "$out" | awk '/^lost/ {on = 1; n += $2; next} /^ / && on {n += $1; next} {on = 0} END {print n + 0}' ;;
@@ -172,7 +172,7 @@ tracer_lost() { # TOOL
 	esac
 }
 
-# What it wrote, for so many cycles; ftrace says it per cycle.
+# Bytes written for a number of cycles; ftrace reports bytes per cycle.
 tracer_bytes() { # TOOL CYCLES
 	local bytes=0
 	case $1 in

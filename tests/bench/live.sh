@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is felt once or now and then: attaching and detaching, the recorder's own CPU at a known rate of exits, and what
-# probes in QEMU add to a disk request (CPU time of its main loop, where the request is served). A line of JSON per run.
+# Measures attaching and detaching, the recorder's own CPU time at a known rate of exits, and what probes in QEMU add to
+# a disk request (CPU time of QEMU's main loop, which serves the request). Prints one line of JSON per run.
 #   live.sh BUILD WORK ROUNDS REQUESTS
-# HOSTRACE_QEMU_USDT names a QEMU with marks, if there is one (tests/rig/qemu-usdt.sh builds it).
+# HOSTRACE_QEMU_USDT is a QEMU with USDT probes, if available (tests/rig/qemu-usdt.sh builds it).
 # shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 requests=$4
@@ -18,7 +18,7 @@ leave() {
 trap leave EXIT
 trap 'exit 1' INT TERM
 
-# A guest that reads a sector REQUESTS times and ends QEMU; its first instruction waits for vm_go.
+# A guest that reads a sector REQUESTS times and then ends QEMU. QEMU starts stopped; vm_go continues it.
 boot_make() {
 	local mb=$((requests / 2048 + 1))
 	${CC:-gcc} -c -DREADS="$requests" -o "$work/boot.o" "$root/tests/live/record-boot.S" &&
@@ -71,7 +71,7 @@ ms_until() { # ms that COMMAND... takes
 	awk "BEGIN {printf \"%.1f\n\", ($EPOCHREALTIME - $start) * 1e3}"
 }
 
-# The attaching of all default events to a QEMU, and all that is done after ^C.
+# Measures attaching all default events to a QEMU, and everything after ^C.
 attach_run() { # NAME PID
 	local up down
 	up=$(ms_until tracer_start_default "$2") || return
@@ -111,7 +111,7 @@ rate_run() { # EVENTS TOOL
 	tracer_stop "$2"
 }
 
-# What a tool adds to a request of the boot sector's: QEMU NAME, TOOL, EVENTS.
+# Measures what a tool adds to a request of the boot sector: QEMU NAME, TOOL, EVENTS.
 request_run() { # QEMU MODE TOOL EVENTS
 	local events
 	vm_start "$1" || return
@@ -135,7 +135,7 @@ request_run() { # QEMU MODE TOOL EVENTS
 		events="$(awk "BEGIN {printf \"%.2f\n\", $events / $requests}")"
 }
 
-# The marks alone: a program that carries QEMU's and does nothing else pops 1000 elements and fills 999.
+# USDT probes alone: a program that only has QEMU's probes pops 1000 elements and fills 999.
 elements_run() { # TOOL EVENTS
 	local pid="" in
 	rm -f "$work/go" "$work/marks.out"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Guest profiles: 300,000 OSv samples with backtraces (osvgen.c), each report beside `cat`, which reads the file once from
-# the page cache. OSV_TRACE_PY=FILE, OSv's own scripts/trace.py, is run on the same file where it is given. Figures are
-# per sample; a line of JSON per run.
+# Guest profiles: 300,000 OSv samples with backtraces (osvgen.c), each report compared with `cat`, which reads the file once from
+# the page cache. OSV_TRACE_PY=FILE, OSv's own scripts/trace.py, is run on the same file if given. Figures are
+# per sample; prints one line of JSON per run.
 #   osv.sh BUILD WORK ROUNDS SAMPLES
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 samples=$4

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Reading: reports over synthetic recordings of growing length and width, on one CPU and on all, beside `cat`, which
-# reads the file once from the page cache: the limit. Then peers on their own forms of recordings of the lapic loop
+# Reports over synthetic recordings of increasing length and number of vCPUs, on one CPU and on all, compared with
+# `cat`, which reads the file once from the page cache: the lower bound. Then peers on their own forms of recordings of the lapic loop
 # (from record.sh), and of recordings that are given: TRACE_DAT=FILE (trace-cmd's), PERF_DATA=FILE (perf's, of
 # kvm:kvm_exit and kvm:kvm_entry). A line of JSON per run.
 #   read.sh BUILD WORK ROUNDS "CYCLES..." "VCPUS..."
@@ -12,7 +12,7 @@ WIDTH_CYCLES_MAX=10000000 # of the recordings of many widths
 ZSTD_CYCLES_MAX=10000000
 LIST_CYCLES_MAX=1000000 # a listed event costs what a hundred folded ones do
 
-# what, cycles, vcpus, command...
+# NAME CYCLES VCPUS COMMAND...
 one_run() {
 	local what=$1 cycles=$2 vcpus=$3 figures
 	shift 3
@@ -22,7 +22,7 @@ one_run() {
 		'. + {kind: "read", tool: $tool, cycles: $n, vcpus: $v, ns: (.wall_ms * 1e6 / $n)}' <<<"$figures"
 }
 
-# file, cycles, vcpus, suffix
+# FILE CYCLES VCPUS SUFFIX
 reports() {
 	one_run "cat$4" "$2" "$3" cat "$1"
 	one_run "exits -j1$4" "$2" "$3" "$hostrace" exits -j 1 -i "$1"
@@ -32,7 +32,7 @@ reports() {
 	[ "$2" -le $LIST_CYCLES_MAX ] && one_run "list$4" "$2" "$3" "$hostrace" list -i "$1"
 }
 
-# cycles, vcpus, suffix, option of gen
+# CYCLES VCPUS SUFFIX OPTION-OF-GEN
 synthetic() {
 	local file=$work/synthetic.hrt
 	"$bench/gen" ${4:+"$4"} "$file" "$1" "$2" || return
@@ -45,12 +45,12 @@ synthetic() {
 	rm -f "$file"
 }
 
-# Events of a file; it is not empty.
+# Number of events of a file, which must not be 0.
 events_of() {
 	"$hostrace" info -f json -i "$1" | jq '.inputs[0].events'
 }
 
-# Peers: text, an event a line, each from its own recording of the lapic loop; $1 events.
+# Peers: text output, one event per line, each from its own recording of the lapic loop; $1 events.
 peers() {
 	for _ in $(seq "$rounds"); do
 		[ -s "$work/lapic.hostrace" ] &&
@@ -61,7 +61,7 @@ peers() {
 	done
 }
 
-# A recording of trace-cmd's: as it is, and imported. Figures are per event here.
+# A recording by trace-cmd, read directly and imported. Figures are per event.
 given_trace_dat() {
 	local n
 	"$hostrace" import -q "$1" -o "$work/given.hrt" || return

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Recording cost: the same VM loop, untraced and under each tracer in turn, several times over (interleaved, so that
-# a drifting machine hurts all alike). A line of JSON per run; recordings of the last round stay in WORK.
+# Recording cost: the same VM loop, untraced and under each tracer in turn, in several rounds (interleaved, so that
+# changes of the machine's speed affect all tracers). A line of JSON per run; recordings of the last round stay in WORK.
 # MODE nested is for the rig, whose backend has kvm_exit and kvm_entry (rig.sh).
 #   record.sh BUILD WORK ROUNDS CYCLES [MODE...]
 # shellcheck source-path=SCRIPTDIR
@@ -21,7 +21,7 @@ leave() {
 trap leave EXIT
 trap 'exit 1' INT TERM
 
-# Whole KVM_RUN calls take ten times as long.
+# Complete KVM_RUN calls take ten times as long.
 cycles_of() {
 	case $1 in
 	user) echo $((most_cycles / 5)) ;;
@@ -68,9 +68,9 @@ one_run() { # MODE TOOL
 		bytes="$(tracer_bytes "$tool" $per)" lost="$(tracer_lost "$tool")"
 }
 
-# What BPF programs take, as the kernel counts it (two reads of the clock around each run): steadier than the loop's time.
-# All programs of the tool together, per run of the rarest: an event's program runs once a cycle, kvm_fpu's twice. The
-# first ones of their names that came are meant: others may record here, too.
+# Run time of the BPF programs, as the kernel measures it (it reads the clock before and after each run): varies less
+# than the loop's time. The sum over all programs of the tool, per run of the rarest: an event's program runs once per
+# cycle, kvm_fpu's twice. Other recordings may run: the first new programs of these names are used.
 program_run() { # MODE TOOL
 	local mode=$1 tool=$2 loop_pid loop_in events ns="" newest names="stat_"
 	read -ra events <<<"$(events_of "$mode")"

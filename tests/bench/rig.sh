@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The recording rows that need kvm_exit and kvm_entry: the loop in the rig (tests/rig/README.md), whose CPU is emulated,
-# so that only ratios, bytes and losses mean something. Its recordings are then analysed here, on the real CPU.
+# The recording rows that need kvm_exit and kvm_entry: the loop runs in the rig (tests/rig/README.md), whose CPU is
+# emulated, so only ratios, bytes and losses are meaningful. Its recordings are then analysed on the real CPU.
 #   rig.sh BUILD WORK ROUNDS CYCLES [LONG]
-# LONG: cycles of one more recording by perf kvm stat and by hostrace each (0: none), in whose analysis the programs'
-# start does not count.
+# LONG: cycles of one more recording by perf kvm stat and by hostrace each (0: none), long enough that
+# the programs' start-up time is negligible in their analysis.
 # shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 cycles=$4 long=${5:-0}
@@ -46,7 +46,7 @@ if ! RIG_SECONDS=${RIG_SECONDS:-840} "$here/../rig/rig.sh" run "$dir" >"$work/ri
 	absent nested hostrace "the rig did not run: $(tail -n 1 "$work/rig.log")"
 	exit 0
 fi
-# Interpreters are looked up by their full path there: what is missing in L1's root is told by its own reason.
+# The interpreter of a script is looked up by its full path: a tool that is missing in L1 has a reason of its own.
 cat "$dir/out/runs"
 row rig kernel="$(cat "$dir/out/kernel")"
 cat "$dir/out/bench.log" >&2

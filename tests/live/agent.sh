@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# hostrace-guest traces the machine it runs on, into a file and through memory: a known number of one system call,
-# and nothing is left behind, however it ends. Wants $HOSTRACE and $BUILD; writes TAP.
+# hostrace-guest traces this machine, to a file and through memory: a known number of one system call is found, and no
+# trace instance remains after any kind of exit. Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
@@ -12,7 +12,7 @@ grep -q x86-tsc $tracing/trace_clock || skip_all "kernel: no x86-tsc clock"
 
 events=syscalls:sys_enter_mknodat,sched:sched_switch,sched:sched_process_e*
 
-# agent ARGS...: in the background; returns when it traces
+# agent ARGS...: starts it in the background; returns when it is tracing
 agent() {
 	: >agent.err
 	"$BUILD/hostrace-guest" "$@" 2>agent.err &
@@ -20,12 +20,12 @@ agent() {
 	until_line 'tracing [0-9]* CPUs' agent.err || bail "the agent did not start: $(cat agent.err)"
 }
 
-# instances PID: how many the agent of that pid has
+# instances PID: number of trace instances of that agent
 instances() {
 	ls $tracing/instances | grep -cx "hostrace-$1"
 }
 
-# 23 calls, told from all others of this machine by their mode
+# 23 calls, with a mode that no other call on this machine uses
 work() {
 	rm -f fifo*
 	mkfifo -m 617 $(seq -f 'fifo%g' 23)

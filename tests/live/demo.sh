@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The demo: the guest alone, then all of it under KVM and under TCG. Its own comparison decides; here it is
-# checked that it compares, and that its results can be used.
-# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+# The demo: first only its guest, then the whole demo under KVM and under TCG. It compares its results itself; this test
+# checks that it does, and that the results are usable.
+# Needs $HOSTRACE (the program) and $BUILD (the build directory); prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools qemu-system-x86_64
 
-# guest ACCEL COMMAND-LINE: runs it on disk.img; its exit status is 33 if all was right, 35 if not
+# guest ACCEL COMMAND-LINE: runs it on disk.img; exit status 33: correct, 35: error
 guest() {
 	timeout 60 qemu-system-x86_64 -accel "$1" -machine "${3:-pc}" -m 32 -nodefaults -display none \
 		-serial stdio -no-reboot -kernel "$BUILD/demo-guest.elf" -append "$2" \

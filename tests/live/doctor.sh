@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What doctor says of the installed QEMU, and whether it is true: each place that it chose within a function is hit
-# as often as the function's entry, counted by the kernel's own probes (tracefs) while a guest reads its disk.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# doctor's report about the installed QEMU: each probe site that it chose inside a function is hit as often as the
+# function's entry, counted by kernel probes (tracefs) while a guest reads its disk.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
@@ -30,7 +30,7 @@ ${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
 	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
 truncate -s 1M boot.img
 
-# A copy, so that no other VM of this host meets the probes.
+# A copy of QEMU, so that no other VM of this host hits the probes.
 cp "$(command -v qemu-system-x86_64)" qemu-system-copy || bail "cannot copy QEMU"
 for dir in /usr/lib/"$(uname -m)"-linux-gnu/qemu /usr/lib64/qemu; do
 	[ -d "$dir" ] && export QEMU_MODULE_DIR="$dir"
@@ -78,7 +78,7 @@ is "$(jq -r '.result.vms[0].version' doctor.json)" \
 is "$(jq -r '[.rows[].places[]? | select(.insn == "nop" and .offset > 0 and .cheap)] | length' doctor.json)" 0 \
 	"no NOP within a function"
 
-# Each function place, and beside it the entry of the same function, as probes of tracefs.
+# Each probe site in a function, and the entry of the same function, as tracefs probes.
 exe=$(jq -r ".rows[] | select(.pid == $(cat pid)) | .exe" ps.json)
 jq -r '.rows[].places[]? | select(.function != "" and (.return | not)) | "\(.function) \(.offset) \(.file_offset)"' \
 	doctor.json | sort -u >places
@@ -103,7 +103,7 @@ wrong=
 while read -r function _; do
 	[ "$(hits "${function}_place")" = "$(hits "${function}_entry")" ] || wrong="$wrong $function"
 done <places
-is "$wrong" "" "each place is hit as often as its function's entry" hits
+is "$wrong" "" "each probe site is hit as often as its function's entry" hits
 is "$(hits virtqueue_fill_place)" $((READS + 1)) "and as often as the guest read" hits
 if [ -c /dev/kvm ]; then # a VM under KVM, and no QEMU
 	. "$ROOT/tests/live/record-lib.inc"

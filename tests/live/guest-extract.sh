@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# guest extract: a guest of ours with OSv's structures (osvguest/), QEMU's own gdb stub; known counts, and whether
-# the guest runs on afterwards, whatever happened. TCG: neither KVM nor root is needed.
-# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+# guest extract: our guest with OSv's data structures (osvguest/), through QEMU's gdb stub: finds known counts, and the
+# guest continues to run afterwards in every case. TCG: neither KVM nor root is needed.
+# Needs $HOSTRACE (the program) and $BUILD (the build directory); prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 . "$ROOT/tests/live/osvguest/lib.inc"
@@ -53,10 +53,10 @@ is "$? $(grep -c 'has no symbol _ZN5sched4cpusE' err)" "1 1" "another ELF file" 
 objcopy --strip-debug "$BUILD/osvguest.elf" stripped.elf
 extract -o t3 -e stripped.elf
 is "$? $(grep -cE 'DWARF' err)" "1 1" "an ELF file without DWARF" err
-is "$(ls t3* 2>/dev/null)" "" "nothing is left of a failure"
+is "$(ls t3* 2>/dev/null)" "" "a failure leaves no file"
 end_vm
 
-# TCP; the port is whatever the kernel had free a moment ago.
+# Over TCP; the kernel chooses a free port.
 vm '' tcp
 extract -o t4
 is "$? $(cmp t1 t4 && echo same) $(status)" "0 same running" "over TCP" err
@@ -79,7 +79,7 @@ extract -o t5
 is "$? $(grep -c 'no valid std::vector' err) $(status)" "1 1 running" "2^40 vCPUs" err
 end_vm
 
-# Read while it writes: what is there is whole and without a gap, the newest a moment old.
+# Read while the guest writes: no gap, no partial record, and the newest record is recent.
 vm w unix:gdb.sock
 for i in 1 2 3 4 5; do
 	live extract -o w$i && "$HOSTRACE" list -t tick w$i | sed 's/.*n=//' >ticks
@@ -90,7 +90,7 @@ is "$(sort -u whole)" "0 0 1" "of a guest that writes: no gap, five times" whole
 is "$(awk 'NR > 1 && $1 <= last { print } { last = $1 }' newest)" "" "each time newer" newest
 end_vm
 
-# Killed while the guest stands still.
+# Killed while the guest is stopped.
 killed() { # SIGNAL NAME
 	local stops
 	stops=$(said '"event": "STOP"')

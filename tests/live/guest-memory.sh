@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# guest threads, virtio, leaks: what the guest of ours (osvguest/) has in its memory, through QEMU's gdb stub.
-# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+# guest threads, virtio, leaks: read from the memory of our guest (osvguest/) through QEMU's gdb stub.
+# Needs $HOSTRACE (the program) and $BUILD (the build directory); prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 . "$ROOT/tests/live/osvguest/lib.inc"
@@ -90,7 +90,7 @@ ask leaks away
 is $? 2 "an action that there is not"
 end_vm
 
-# A guest whose lists have no end, and which tells of absurd numbers.
+# A guest with endless lists and invalid numbers.
 vm t unix:gdb.sock
 ask threads
 is "$? $(grep -c 'list of threads is corrupt' err)" "1 1" "threads in a circle" err

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# guest download, control, sampler: a real server with mutual TLS (socat, OpenSSL), certificates made here; what the
-# server saw and what arrived is compared. No VM is needed.
-# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+# guest download, control, sampler: against a server with mutual TLS (socat, OpenSSL) and generated certificates.
+# Compares the requests that the server received and the files that arrived. No VM is needed.
+# Needs $HOSTRACE (the program) and $BUILD (the build directory); prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools socat openssl jq
@@ -49,7 +49,7 @@ vfs_open 0 0 0 0
 END
 cp guest/events events.new
 
-# listen ADDRESS: starts socat; the port that the kernel chose is in $port
+# listen ADDRESS: starts socat; sets $port to the port that the kernel chose
 listen() {
 	: >socat.log
 	socat -d -d -lf socat.log "$1" "EXEC:$BUILD/osvrest $scratch/guest" &
@@ -89,7 +89,7 @@ is $? 0 "download over mutual TLS" err
 is "$(cmp d1 guest/dump && echo same)" same "byte for byte"
 is "$(stat -c %a d1)" 600 "for its owner only"
 is "$(cat err)" "" "no progress but on a terminal" err
-is "$(ls d1*)" d1 "nothing else is left"
+is "$(ls d1*)" d1 "no other file remains"
 "$HOSTRACE" list d1 >list.out 2>&1
 is $? 0 "it can be read" list.out
 guest download $tls --cacert ca.pem -o d2
@@ -135,7 +135,7 @@ plain download http://x/file/big -o b3
 is "$? $(cmp b3 guest/big && echo same)" "0 same" "contents that changed are fetched anew" err
 plain download http://x/plaincut/1000000/big -o b4
 is "$? $(says 'connection lost after 1000000 of 3000000 .*does not support resuming')" "1 1" "a server without ranges: truncated" err
-is "$(ls b4* 2>/dev/null)" "" "and nothing is left"
+is "$(ls b4* 2>/dev/null)" "" "no file remains"
 plain download http://x/liar/big -o b5 --retries 2
 is "$? $(ls b5 2>/dev/null)" "1 " "a range that begins elsewhere is not taken" err
 rm -f b5.part*
@@ -194,7 +194,7 @@ plain control http://x freq sched_wait vfs_open --interval 1ms --count 22
 is $? 0 "freq" err
 is "$(sed -n '2p' out)|$(sed -n '3p' out)" "     sched_wait       vfs_open|             50             65" "events a second" out
 is "$(grep -c 'sched_wait       vfs_open' out) $(wc -l <out)" "2 25" "a heading every 20 lines" out
-is "$(awk 'NF == 5 && $4' guest/events | wc -l)" 0 "no counter is left" guest/events
+is "$(awk 'NF == 5 && $4' guest/events | wc -l)" 0 "no counter remains" guest/events
 plain control http://x freq sched_wait --interval 1ms --count 1 -f json
 is "$(jq -c '.rows[0] | [.name, .count, .per_second == 50]' out)" '["sched_wait",100,true]' "freq as JSON" out
 plain control http://x freq nosuch --interval 1ms

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A running guest's own ring, taken by the recorder: out of its memory through its page tables, out of its memory as it
-# lies, and out of a shared file; and it costs the guest no exit. Wants $HOSTRACE and $BUILD; writes TAP.
+# A running guest's ring, read by the recorder: from guest memory through its page tables, from guest memory by physical
+# address, and from a shared file; and reading it causes no exit. Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -20,7 +20,7 @@ qemu() { # KIND QEMU-ARGS...: in the foreground
 		-kernel "$guest" -append "ring=$kind" -qmp unix:qmp,server=on,wait=off -pidfile pid "$@" 2>qemu.err
 }
 
-# wait_done: the guest has done its work and halts for good
+# wait_done: waits until the guest has finished its work and halts
 wait_done() {
 	for _ in $(seq 600); do
 		grep -q '^done' serial 2>/dev/null && return
@@ -29,7 +29,7 @@ wait_done() {
 	bail "the guest did not come to its end: $(cat serial qemu.err record.err 2>/dev/null)"
 }
 
-# record NAME KIND SOURCE QEMU-ARGS...: from the guest's first instruction until it has done its work
+# record NAME KIND SOURCE QEMU-ARGS...: records from the guest's first instruction to the end of its work
 record() {
 	local name=$1 kind=$2 source=$3
 	shift 3
@@ -48,14 +48,14 @@ record() {
 	vm=
 }
 
-# numbers FILE: are the records 0, 1, 2, ... with what the guest wrote into them? How many.
+# numbers FILE: checks that the records are 0, 1, 2, ... with the values that the guest wrote; prints their number
 numbers() {
 	"$HOSTRACE" list -f json -i "$1" --limit 0 2>list.err | jq '
 		[.rows[].fields] | if all(.[]; .square == .n * .n and .text == "a text of 15 ..") and
 			([.[].n] == [range(length)]) then length else "wrong" end'
 }
 
-# exits FILE: port writes from the first to the port that only the guest's work uses, to the last one of its last word
+# exits FILE: number of port writes from the first to the last that the guest's work causes
 exits() {
 	"$HOSTRACE" list -f json -i "$1" --limit 0 --event kvm_pio 2>list.err | jq '
 		[.rows[].fields | .port |= (if type == "string" then . else tostring end)] |
@@ -82,7 +82,7 @@ record none 0 ""
 is "$(exits none.hrt)" 28 "the guest's work takes so many exits without a ring" list.err
 is "$(exits virtual.hrt) $(exits shared.hrt)" "28 28" "and with one that is read meanwhile" list.err
 
-# A guest that does nothing any more: what it wrote is still there.
+# A guest that has halted: its ring can still be read.
 rm -f serial # of the one before
 (qemu 1) &
 vm=$!

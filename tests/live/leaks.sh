@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The leak check on the demo guest: what a throttle holds is found exactly, also by a recording that ends while the VM
-# lives; what was popped before is no error; a QEMU that is asked to end leaves nothing. Two VMs at a time with equal
-# names. The whole check with a real Linux: make check-leaks.
-# Wants $HOSTRACE, $BUILD, $ROOT; writes TAP.
+# The leak check on the demo guest: finds exactly the requests that a throttle holds, also if the recording ends before
+# the VM does; reports no request popped before the recording, and none of a QEMU that exits normally. Two VMs at once
+# with the same names. The whole check with a real Linux: make check-leaks.
+# Needs $HOSTRACE, $BUILD, $ROOT; prints TAP.
 set -u
 [ "$(id -u)" = 0 ] || { echo "1..0 # SKIP recording needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"; exit 0; }
 [ -c /dev/kvm ] && LEAKS_ACCEL=kvm

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A VM that is no QEMU, with a known workload: what is recorded of it must be exactly that.
-# Wants $HOSTRACE (the program) and $BUILD (where make built it); writes TAP.
+# A VM of another VMM than QEMU, with a known workload: the recording must contain exactly this workload.
+# Needs $HOSTRACE (the program) and $BUILD (the build directory); prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -9,7 +9,7 @@ live_needs_root
 [ -x "$BUILD/minivmm" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/minivmm" >&2 ||
 	bail "cannot build minivmm"
 
-# run OUTB INB MMIO HLT: records one run into t.hrt
+# run OUTB INB MMIO HLT: records one run to t.hrt
 run() {
 	rm -f in out
 	mkfifo in

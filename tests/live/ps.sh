@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Finding VMs: two real QEMUs, a VMM of our own, names that are shared or hostile, and processes that are no VM.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# Finding VMs: two QEMUs, our own VMM, ambiguous and hostile names, and processes that are not VMs.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools qemu-system-x86_64 jq
@@ -10,7 +10,7 @@ pids=
 trap 'kill $pids 2>/dev/null; rm -rf "$scratch"' EXIT
 tag=hr$$
 
-# vm NAME ARGS...: a QEMU that does nothing; its pid is in NAME.pid
+# vm NAME ARGS...: starts an idle QEMU; its pid is in NAME.pid
 vm() {
 	pidfile=$1.pid
 	shift
@@ -23,7 +23,7 @@ vm() {
 	bail "QEMU did not start: $(cat qemu.err)"
 }
 
-# row PID FILTER: a figure of that VM's row
+# row PID FILTER: a value of that VM's row
 row() {
 	"$HOSTRACE" ps -f json | jq -r ".rows[] | select(.pid == $1) | $2"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Two VMs at once: all of both with --all, nothing of the other with --vm.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# Two VMs at once: --all records both, --vm only one.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -36,8 +36,8 @@ echo end >&4
 exec 4>&-
 wait "$first_waiter"
 is $? 0 "the first VM did all its work"
-# It ends with its last VM. Others of this machine would keep it going, so then it is told to, and may be met when it
-# has ended already.
+# The recording ends with its last VM. Other VMs of this machine would prolong it: then it gets a signal, and it may have
+# ended before.
 grep -q 'recording 2 VMs' all.err || kill -s INT "$(pgrep -P "$all_waiter" | head -n 1)" 2>/dev/null
 wait "$all_waiter"
 status=$?

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# --cost counts every run of a probe; --budget gives up what costs most, and the file says so.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# --cost counts every run of a probe; --budget drops the most expensive events and records this in the file.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -22,12 +22,12 @@ vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
 wait "$recorder_waiter"
-is "$? $(grep -c 'cost: the probes took' record.err)" "0 1" "the cost is told at the end" record.err
+is "$? $(grep -c 'cost: the probes took' record.err)" "0 1" "the cost is printed at the end" record.err
 "$HOSTRACE" info -f json -i cost.hrt > info.json
 calls=$(jq '.result.cost.probes[] | select(.event == "kvm_pio") | .calls' info.json)
 is "$([ "${calls:-0}" -ge 1301 ] && echo all)" all "kvm_pio's program ran for each access ($calls times)" info.json
 
-# Far beyond any budget, until its events are dropped.
+# Exceeds every budget until its events are dropped.
 "$vmloop" user 100000 100000 < /dev/null > loop.out 2> loop.err &
 loop=$!
 record_start --vm "$loop" --events kvm_pio --budget 0.01% -o budget.hrt

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# However a recording ends, its file can be read and the VM has not noticed.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# After every kind of end, the recording can be read and the VM is undisturbed.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -10,7 +10,7 @@ live_needs_root
 
 plan 24
 
-# by its duration, while the VM goes on
+# by its duration, while the VM continues
 vmm_start 1000
 vmm_go
 timeout 30 "$HOSTRACE" record -q --vm "$vmm" -d 300ms -o duration.hrt 2>record.err
@@ -43,15 +43,15 @@ is $? 0 "the VM's end ends it" record.err
 is "$(ended vm.hrt)" "VM ended" "... and the file says so"
 is "$(events kvm_pio vm.hrt)" 501 "... with every access in the file"
 
-# by the command's end, whose status is told
+# by the command's end, whose status is reported
 vmm_start 100
 timeout 30 "$HOSTRACE" record --vm "$vmm" -o command.hrt -- sh -c 'sleep .2; exit 7' 2>record.err
 is $? 0 "the command's end ends it" record.err
-is "$(grep -c 'status 7' record.err)" 1 "... and its status is told" record.err
+is "$(grep -c 'status 7' record.err)" 1 "... and its status is reported" record.err
 vmm_go
 vmm_end
 
-# by SIGKILL: nothing is said, and still nothing is broken
+# by SIGKILL: without a message, but the file is readable
 vmm_start 60000
 record_start --vm "$vmm" -o killed.hrt
 vmm_go

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What cannot be recorded is refused with a sentence that helps.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# What cannot be recorded is rejected with a helpful error message.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -38,17 +38,17 @@ refuses 1 'no-such-directory' "a file that cannot be made" \
 	"$HOSTRACE" record --vm "$vmm" -o no-such-directory/x.hrt
 refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
 	setpriv --bounding-set=-all --inh-caps=-all "$HOSTRACE" record --vm "$vmm" -o x.hrt
-is "$(ls ./*.hrt 2>/dev/null | wc -l)" 0 "no file is left behind"
+is "$(ls ./*.hrt 2>/dev/null | wc -l)" 0 "no temporary file remains"
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
 
-# a command that starts the VM instead of becoming it
+# a command that starts the VM as a child process
 mkfifo in
 record_start -o wrapper.hrt -- sh -c "'$BUILD/minivmm' outb=1 inb=0 mmio=0 hlt=0 wait <in; true"
 exec 4>in
 until_line 'warning.*started the VM' record.err
-is $? 0 "a wrapper is told from the VM that it starts" record.err
+is $? 0 "a wrapper is distinguished from the VM that it starts" record.err
 echo go >&4
 exec 4>&-
 wait "$recorder_waiter"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# QEMU's inside (probes/inside.def) in the installed QEMU: a boot sector's reads through the block layer, and each event
-# that QEMU can write to a log of its own (-trace) as often as there.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# QEMU internals (probes/inside.def) of the installed QEMU: a boot sector's reads through the block layer; each event that
+# QEMU itself can log (-trace) is recorded as often as it is logged.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
@@ -15,7 +15,7 @@ ${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
 	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
 truncate -s 1M boot.img
 
-# event, and the trace events of QEMU that are the same, by their names in all releases
+# The event, and the equivalent trace events of QEMU under their names in all releases
 twins="block_node bdrv_co_preadv_part
 co_enter qemu_aio_coroutine_enter
 co_yield qemu_coroutine_yield
@@ -32,7 +32,7 @@ fi
 logged="bdrv_co_preadv_part qemu_aio_coroutine_enter qemu_coroutine_yield thread_pool_submit* memory_region_ops_*
 	kvm_vcpu_ioctl"
 
-# The log's names have a * for older and newer QEMUs; the shell must not expand them.
+# The names contain * to match several QEMU releases; the shell must not expand them.
 set -f
 trace=
 for name in $logged; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The flight recorder: only the newest events are kept, and SIGUSR1 writes them while it goes on.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# The flight recorder: keeps only the newest events; SIGUSR1 writes them while recording continues.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Marks (USDT): a program that carries QEMU's, popping 100 elements and returning 93.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# USDT probes: a program with QEMU's probes that pops 100 elements and returns 93.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -29,9 +29,9 @@ is "$(sed -n 's/^semaphore //p' marks.out)" 1 "the semaphore was raised"
 is "$(events virtqueue_pop marks.hrt)" 100 "100 pops" record.err
 is "$(events virtqueue_fill marks.hrt)" 93 "93 fills"
 is "$(events virtqueue_flush marks.hrt)" 93 "93 flushes"
-is "$(events virtio_set_status marks.hrt)" 1 "the mark behind the semaphore"
+is "$(events virtio_set_status marks.hrt)" 1 "the USDT probe with a semaphore"
 "$HOSTRACE" list -i marks.hrt >list.out
 is "$(grep 'virtqueue_pop' list.out | tail -n 1 | grep -c 'head=99 .*queue=3')" 1 "the newest pop's head and queue" list.out
 is "$(grep -c 'virtio_device.*path=/machine/peripheral/marks0/virtio-backend' list.out)" 1 "the device's path"
-is "$("$HOSTRACE" info -i marks.hrt | grep -c 'virtqueue_pop *usdt')" 1 "the file tells that marks were used"
+is "$("$HOSTRACE" info -i marks.hrt | grep -c 'virtqueue_pop *usdt')" 1 "the file records that USDT probes were used"
 finish

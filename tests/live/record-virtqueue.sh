@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Function probes in the installed QEMU: a boot sector's reads, each seen from the kick to the interrupt.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# Function probes in the installed QEMU: a boot sector's reads, each recorded from kick to interrupt.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
@@ -24,7 +24,7 @@ boot() {
 		-device isa-debug-exit,iobase=0xf4,iosize=1 >qemu.out 2>record.err
 }
 
-# field NAME EVENT TRACE: the values that a field has, with their counts
+# field NAME EVENT TRACE: the values of a field with their counts
 field() {
 	"$HOSTRACE" list -i "$3" --event "$2" 2>/dev/null | sed -n "s/.* $1=\([^ ]*\).*/\1/p" | sort | uniq -c |
 		tr -s ' ' | sed 's/^ //'

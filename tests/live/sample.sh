@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# record --sample and profile --host: a guest whose time is known, seen from the host alone.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# record --sample and profile --host: a guest with a known profile, sampled from the host.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -25,7 +25,7 @@ sample() {
 	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d "$seconds" -o "$trace" --sample 997 "$@" 2>record.err
 }
 
-# The guest's long mode code is reached when there are call chains: SeaBIOS before it takes its time.
+# Call chains exist once the guest's 64-bit code runs, after SeaBIOS.
 chained() {
 	for _ in $(seq 30); do
 		sample 1 try.hrt --frames || return 1
@@ -34,7 +34,7 @@ chained() {
 	return 1
 }
 
-# hits NAME TRACE: those of the lines that end with the function
+# hits NAME TRACE: samples on lines that end with the function
 hits() {
 	"$HOSTRACE" profile --host -i "$2" --symbols "$guest" -f folded 2>/dev/null |
 		awk -v name="$1" '$1 ~ "(^|;)" name "$" { n += $NF } END { print n + 0 }'
@@ -43,7 +43,7 @@ hits() {
 plan 9
 chained
 is $? 0 "the guest is sampled" record.err
-# A starved machine gives a few samples a second: recorded again until there are enough.
+# A busy machine yields few samples per second: repeats the recording until there are enough.
 hot=0 warm=0 status=0
 for try in $(seq 15); do
 	sample 2 "frames$try.hrt" --frames || status=$?
@@ -55,7 +55,7 @@ is $status 0 "recordings with call chains" record.err
 all=$((hot + warm))
 echo "# spin_hot $hot, spin_warm $warm"
 is "$([ "$all" -ge 100 ] && echo yes)" yes "there are 100 samples at least"
-# 70 %; 5 standard deviations of a share from so many samples, and one point for what the clock itself does
+# 70 %, within 5 standard deviations for this number of samples, plus one point for the timer itself
 is "$(awk -v h="$hot" -v n="$all" 'BEGIN {
 	s = h / n; d = 5 * sqrt(.7 * .3 / n) + .01
 	print (s > .7 - d && s < .7 + d) ? "70 %" : s }')" "70 %" "spin_hot has its share"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `stat` counts in the kernel is what a recording made at the same time says, and what the guest did.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# The counts of `stat` equal those of a simultaneous recording and the workload of the guest.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-# stat_start NAME ARGS...: in the background, $stat_waiter; its table goes to NAME
+# stat_start NAME ARGS...: starts it in the background ($stat_waiter); its table is written to NAME
 stat_start() {
 	out=$1
 	shift
@@ -44,7 +44,7 @@ wait "$vcpu_waiter" && wait "$parts_waiter"
 is $? 0 "... each of them" parts.csv.err
 wait "$recorder_waiter"
 
-# Of backends with kvm_exit other reasons are in the table, too; these are the guest's own.
+# With kvm_exit the table has more exit reasons; these are the ones that the guest causes.
 "$HOSTRACE" exits -f csv -i t.hrt > exits.csv
 cut -d, -f1,2,12 exits.csv | sort > want
 cut -d, -f1,2,12 total.csv | sort > have

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Marks: found in a program that stands for a QEMU built with them, read at the offsets of its version, refused where
-# they would harm. Wants $HOSTRACE and $BUILD; writes TAP.
+# USDT probes in a program that stands in for a QEMU: found, read at the offsets of its version, and rejected where a
+# probe would corrupt the program. Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
@@ -30,7 +30,7 @@ start() {
 	pid=$(sed -n 's/^ready //p' prog.out)
 }
 
-# go: lets it work, to its end; its status
+# go: lets the program run to its end; returns its status
 go() {
 	echo go >&3
 	exec 3>&-
@@ -42,7 +42,7 @@ doctor() {
 	"$HOSTRACE" doctor --vm "$pid" -f json 2>err | jq -r ".rows[] | select(.event == \"$1\") | $2"
 }
 
-# record TRACE: around the work
+# record TRACE: records the program
 record() {
 	: >record.err
 	timeout -s KILL 60 "$HOSTRACE" record --vm "$pid" -e qemu -o "$1" 2>record.err &
@@ -61,11 +61,11 @@ plan 27
 build qemu-system-new 10.1.0 96
 start qemu-system-new 1000 990
 for event in virtqueue_pop virtqueue_fill virtqueue_flush virtio_queue_notify virtio_notify virtio_set_status vm_state; do
-	is "$(doctor $event .how)" usdt "$event has its mark" err
+	is "$(doctor $event .how)" usdt "$event has its USDT probe" err
 done
 is "$(doctor virtqueue_pop .where)" "mark virtqueue_pop, 2 sites" "pop has two sites"
-is "$(doctor virtqueue_pop .cost)" cheap "a mark is a NOP, which is cheap"
-is "$(doctor virtqueue_detach .how)" absent "no release has a mark for detach"
+is "$(doctor virtqueue_pop .cost)" cheap "a USDT probe is a NOP, which is cheap"
+is "$(doctor virtqueue_detach .how)" absent "no release has a USDT probe for detach"
 record new.hrt
 is "$(sed -n 's/^sum //p' prog.out)" $((999 * 1000 / 2 + 989 * 990 / 2)) "the program computed right" prog.out
 is "$(awk '/^semaphores/ { print ($2 > 0 && $3 > 0) }' prog.out)" 1 "semaphores were raised" prog.out
@@ -78,7 +78,7 @@ is "$(count new.hrt virtio_set_status true)" 1 "what is behind a semaphore"
 is "$(count new.hrt vm_state '.fields.state == 4 and .fields.running == 0')" 1 "the machine's state"
 is "$(count new.hrt virtio_device '.fields.path == "/machine/peripheral/marked/virtio-backend"')" 1 "the device's name"
 
-# Up to 6.2 the device stands 8 bytes further on.
+# Up to QEMU 6.2, the device is 8 bytes further.
 build qemu-system-old 6.2.0 104
 start qemu-system-old 10 10
 record old.hrt
@@ -91,14 +91,14 @@ is "$(doctor virtqueue_pop .how)" absent "a QEMU older than all layouts is not r
 is "$(doctor virtqueue_pop '.reason | contains("2.11.0 is not supported: 4.2 is the oldest")')" true "and it says why"
 go
 
-# A header whose marks are 5-byte NOPs: probing those would corrupt the program.
+# An SDT header whose probes are 5-byte NOPs: probing these would corrupt the program.
 header=$(echo '#include <sys/sdt.h>' | ${CC:-gcc} -M -E - | tr ' ' '\n' | grep 'sys/sdt\.h$')
 mkdir -p nop5/sys
 cp "$(dirname "$header")"/sdt*.h nop5/sys/
 sed 's/^\(# *define _SDT_NOP\).*/\1 .4byte 0x00441f0f ; .byte 0/' "$header" >nop5/sys/sdt.h
 build qemu-system-nop5 10.1.0 96 -Inop5
 start qemu-system-nop5 10 10
-is "$(doctor virtqueue_pop .how)" absent "marks on 5-byte NOPs are refused"
+is "$(doctor virtqueue_pop .how)" absent "USDT probes on 5-byte NOPs are rejected"
 is "$(doctor virtqueue_pop '.reason | contains("5-byte NOP")')" true "and it says why" err
 go
 is $? 0 "the program ran to its end" prog.err

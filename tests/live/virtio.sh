@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Virtqueues of the demo guest: the stages in a recording of it, and `virtio --state` while its slow disk holds six
-# requests: out of QEMU's memory and by its monitor, which must say the same.
-# Wants $HOSTRACE and $BUILD; writes TAP.
+# Virtqueues of the demo guest: the stages in a recording, and `virtio --state` while its slow disk holds six requests,
+# read from QEMU's memory and from its monitor, which must agree.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
@@ -20,7 +20,7 @@ timeout -s KILL 150 "$HOSTRACE" record -o t.hrt -- \
 	-device virtio-blk-pci,drive=s0,id=slow,addr=5 -device virtio-rng-pci,id=rng >record.out 2>&1 &
 recorder=$!
 
-# What jq says of --state's rows; "" if it cannot be asked.
+# Applies a jq filter to --state's rows; "" if --state fails.
 state() {
 	"$HOSTRACE" virtio --state --vm "$(cat pid)" -f json "$@" >state.json 2>state.err && jq -c "$ask" state.json
 }
@@ -60,7 +60,7 @@ is $? 1 "a file is no monitor" text
 "$HOSTRACE" virtio --state --vm $$ >text 2>&1
 is $? 1 "a shell is no VM" text
 
-# SIGTERM would make QEMU finish what it holds: it drains its disks, whatever their throttle.
+# Not SIGTERM: QEMU would complete the held requests, since it drains throttled disks when it exits.
 kill -KILL "$(cat pid)"
 wait $recorder
 is $? 0 "the recording ended with the VM" record.out
