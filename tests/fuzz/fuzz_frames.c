@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a guest sends while it is recorded, taken by the host (src/guestside/source*.c): bytes of a stream in pieces of
- * any size, or shared memory whose header lies, changes between two looks and becomes shorter. Whatever comes, the
- * file holds whole, right frames from one BEGIN to at most one END, or a ring that can be read.
+ * Data that a guest sends while it is recorded, as the host reads it (src/fetch/source*.c): a stream in pieces of any
+ * size, or shared memory whose header is wrong, changes between two reads, and shrinks. For every input, the file
+ * contains complete, valid frames from one BEGIN to at most one END, or a readable ring.
  *
  * Input: how, then for a stream its bytes; for memory a list of steps (struct step below).
  */
@@ -133,7 +133,7 @@ static void stream_walk(const uint8_t *data, size_t size, size_t piece)
 	close(pieces);
 }
 
-/* Right CRCs wherever a head stands, so that more than noise is seen. */
+/* Corrects the CRC of every frame header, so that more than noise gets past the check. */
 static void crcs_mend(uint8_t *data, size_t size)
 {
 	struct stream_head h;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a gdb stub may send: through the parser, what it lets through as hex; and packets of ours through it. */
+/* Replies of a gdb stub: through the parser, accepted ones as hex; and our own packets through the parser. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

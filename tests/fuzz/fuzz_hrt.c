@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The trace file: as it is, and again with every CRC made right, since otherwise nothing that is changed ever gets
- * past the checks to the code behind them. Offsets as in doc/format.md.
+ * The trace file: unchanged, and again with corrected CRCs, since otherwise changed bytes never get past the checks.
+ * Offsets as in doc/format.md.
  */
 #include <string.h>
 

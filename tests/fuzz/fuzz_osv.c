@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An OSv guest's trace, as anybody may have made it: through every report and the reader. */
+/* An arbitrary trace of an OSv guest, through the reader and every report. */
 #include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
 #include "output/samples/samples_output.h"
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		osv_convert(t, out);
 		sample_trace_close(t);
 	}
-	/* Types are registered for good: not for every input. */
+	/* Types are registered permanently: not for every input. */
 	if (size % 16 == 0)
 		walk_opened(&osv_reader, path, false);
 	fclose(out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two rings of an OSv guest, as anybody may have filled them: the first eight bytes are the write
+ * Two rings of an OSv guest with arbitrary contents: the first eight bytes are the write
  * offset, the rest is one page each; tracepoints have signatures of all kinds.
  */
 #include <errno.h>

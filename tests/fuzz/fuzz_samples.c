@@ -125,7 +125,7 @@ static void causes_walk(void)
 		for (int i = 0; i < CAUSES; i++)
 			sum += part[i];
 		if (sum != 5000000000 - 1000)
-			abort(); /* the parts add up, whatever the trace says */
+			abort(); /* the parts must add up for every trace */
 	}
 	wait_causes_close(c);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A guest stream as an agent, or who took its place, may have sent it; CRCs are mended so that more is reached. */
+/* An arbitrary guest stream; CRCs are corrected so that it gets past the checks. */
 #include <string.h>
 
 #include "guestside/agent/stream.h"

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The twin of a file with these bytes, NULL where they are no trace. */
+/* The text form of a file with these bytes; NULL if they are not a trace. */
 static char *twin_of(const void *data, size_t size)
 {
 	static struct batch batch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What `virtio --state` trusts nothing of: the memory of a QEMU (searched, then read at places that the input chooses)
+ * The untrusted input of `virtio --state`: the memory of a QEMU (searched, then read at addresses of the input)
  * and the talk of a monitor.
  */
 #include <errno.h>

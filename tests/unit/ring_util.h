@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* The clock is read in the middle of a write: the place to interrupt it at. */
+/* A write reads the clock in its middle: tests interrupt it there. */
 static uint64_t test_clock(void);
 #define RING_CLOCK test_clock
 #include "guestside/ring/ring.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A guest that cannot be related to the host stays so, whoever asks and how often. */
+/* A guest that cannot be aligned to the host: the result is cached, and the same for every caller. */
 #include "clock/align.h"
 #include "tracefile_util.h"
 

@@ -35,7 +35,7 @@ static void past_the_end(void **state)
 	(void)state;
 	assert_int_equal(buffer_u32(&b), 0);
 	assert_true(b.cut);
-	assert_int_equal(buffer_u16(&b), 0x0201); /* nothing was taken */
+	assert_int_equal(buffer_u16(&b), 0x0201); /* the failed read consumed nothing */
 	assert_null(buffer_bytes(&b, SIZE_MAX));
 	assert_int_equal(buffer_ok(&b, "the header"), -EBADMSG);
 	assert_string_equal(error_text(), "name: offset 102: the header is cut short");
@@ -58,7 +58,7 @@ static void crc_vectors(void **state)
 	assert_int_equal(crc32c(0, "", 0), 0);
 }
 
-/* Bit by bit, as the definition says: neither table nor instruction. */
+/* Bit by bit, as defined: without table or instruction. */
 static uint32_t crc_slow(const uint8_t *p, size_t len)
 {
 	uint32_t crc = 0xffffffff;

@@ -148,11 +148,11 @@ static void cursor_follows_the_order(void **state)
 	assert_int_equal(clock_vcpu_host(&v, &c, 5099), 4999);
 	assert_int_equal(clock_vcpu_host(&v, &c, 8000), 5000);
 	assert_int_equal(clock_vcpu_host(&v, &c, 9000), 6000);
-	v.segment = backward; /* stamps from 30,000,000 to 50,000,100 occur twice: the order tells them apart */
+	v.segment = backward; /* timestamps from 30,000,000 to 50,000,100 occur twice: the order decides */
 	c = (struct clock_cursor){0};
 	assert_int_equal(clock_vcpu_host(&v, &c, 31000100), 31000000);
 	assert_int_equal(clock_vcpu_host(&v, &c, 49000100), 49000000);
-	assert_int_equal(clock_vcpu_host(&v, &c, 48999100), 48999000); /* a little disorder is no jump */
+	assert_int_equal(clock_vcpu_host(&v, &c, 48999100), 48999000); /* slight disorder is not a jump */
 	assert_int_equal(clock_vcpu_host(&v, &c, 31000000), 51000000);
 	assert_int_equal(clock_vcpu_host(&v, &c, 49000100), 69000100);
 }
@@ -294,7 +294,7 @@ static void read_is_rejected_if_it_is_not_in_effect(void **state)
 	assert_int_equal(rel.vcpu[0].segment[0].offset, 0);
 	assert_non_null(strstr(rel.note, "not in effect"));
 	clock_relation_deinit(&rel);
-	in = input_make(-3333); /* neither of the two: fitted, and the note says why */
+	in = input_make(-3333); /* neither of the two: fitted, with a note */
 	assert_int_equal(clock_align(&in, 1, &opt, &rel), 0);
 	assert_string_equal(rel.protocol->name, "fitted");
 	assert_non_null(strstr(rel.note, "read offset was rejected"));
@@ -445,7 +445,7 @@ static void boot_constant_is_bracketed(void **state)
 	double error;
 
 	(void)state;
-	for (unsigned int i = 0; i < 2; i++) { /* kicks, seen by the host 260 and 300 us after their stamp */
+	for (unsigned int i = 0; i < 2; i++) { /* kicks, seen by the host 260 and 300 us after their timestamp */
 		uint64_t host = i ? 25000000000 : 12000000000;
 
 		kick[i] = (struct clock_limit){.guest_first = true,

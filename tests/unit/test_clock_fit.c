@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The fitted clock against the truth of synthetic pairs. `make check-clock` runs a thousand. */
+/* The fitted clock against generated pairs of known offset. `make check-clock` runs a thousand. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static void drift_is_measured(void **state)
 	assert_true(fabs(rel.vcpu[0].drift_ppb - 120e3) < 5);
 	assert_true(rel.vcpu[0].error_ticks < 600);
 	clock_relation_deinit(&rel);
-	opt.drift_max_ppb = 0; /* as if the scale were exact: nothing fits, and it says so */
+	opt.drift_max_ppb = 0; /* assumes an exact scale: nothing fits, which is reported */
 	if (!clock_align(in, pair.nr_vcpus, &opt, &rel)) {
 		assert_true(rel.note[0] != '\0');
 		clock_relation_deinit(&rel);
@@ -174,7 +174,7 @@ static void nonsense_is_not_believed(void **state)
 	gen_free(&pair);
 }
 
-/* A few events outside of guest mode (a wrong vCPU, a broken record): the best line, and it says what it is. */
+/* A few events outside guest mode (a wrong vCPU, a broken record): gives the best line, and reports the events. */
 static void a_few_violations_are_confessed(void **state)
 {
 	struct clock_input in[GEN_VCPUS_MAX] = {0};

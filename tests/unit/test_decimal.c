@@ -49,7 +49,7 @@ static void check_general(double v)
 	assert_string_equal(buf, want);
 }
 
-/* Six digits, rounded as the exact value says: 0.000100000500 and 1000.005 are not what they look like. */
+/* Six digits, rounded by the exact binary value, which differs from 0.000100000500 and 1000.005 as written. */
 static void general_as_printf_does(void **state)
 {
 	static const double odd[] = {0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which instruction of a function is probed. The bytes are assembled here; what the compiler made
- * of QEMU is alike. */
+/* Which instruction of a function is probed. The code is assembled here, similar to compiled code of
+ * QEMU. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,7 +134,7 @@ static void not_code(void **state)
 	assert_true(d.emulated);
 }
 
-/* Random bytes: a place within them, or none; never outside. */
+/* Random bytes: a probe site within them, or none; never outside. */
 static void hostile(void **state)
 {
 	uint8_t bytes[64];

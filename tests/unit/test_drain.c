@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The reader's side of the rings, with the writer's side played here as bpf/emit.bpf.h does it:
- * reserve at head, fill, publish by the mark.
+ * The reader of the ring buffers. The test writes as bpf/emit.bpf.h does: reserve at head, fill,
+ * publish by setting the mark.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -167,7 +167,7 @@ static void test_lost(void **state)
 	assert_int_equal(s.lost, 1);
 	assert_int_equal(s.lost_count, refused);
 	assert_int_equal(collector_round(c, sink, &s, &watermark), 0);
-	assert_int_equal(s.lost, 1); /* told once */
+	assert_int_equal(s.lost, 1); /* reported once */
 	assert_int_equal(collector_counts(c)->lost, refused);
 
 	json_t *lost = collector_lost(c);

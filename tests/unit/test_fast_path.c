@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The fast path against the slow path: many random recordings, with everything that makes pairing hard, through every
- * analyzer and view. The reports must be the same to the last byte, or the fast path must have refused.
+ * The fast path against the slow path: many random recordings, with everything that makes pairing difficult, through
+ * every analyzer and view. The reports must be identical, or the fast path must have declined.
  */
 #include "tracefile_util.h"
 
@@ -19,7 +19,7 @@ static const uint16_t types[TYPES] = {EV_kvm_exit, EV_kvm_entry, EV_kvm_userspac
 /* What a recording is like. */
 struct flavour {
 	unsigned int events, per_round, per_chunk;
-	unsigned int odd;     /* of 1000 events that stand in no sensible order */
+	unsigned int odd;     /* of 1000 events, those in an invalid order */
 	unsigned int moves;   /* of 1000 events: the thread goes to another CPU */
 	unsigned int tail;    /* of 1000 rounds' events that are younger than the watermark */
 	unsigned int others;  /* of 1000 events between an exit and its entry */
@@ -268,7 +268,7 @@ static void report_print(FILE *file, const struct reader *r, struct pairing *p, 
 	json_decref(report.caveats);
 }
 
-/* The report and the counts as text. opt NULL: on the slow path. NULL: the fast path refused. */
+/* The report and the counts as text. opt NULL: on the slow path. NULL: the fast path declined. */
 static char *report_make(const char *path, const struct view *view, const char *analyzer,
 			 const char *by, const struct pairing_options *opt)
 {
@@ -399,7 +399,7 @@ static void lossy_recordings(void **state)
 	same(flavours, sizeof(flavours) / sizeof(*flavours), 80);
 }
 
-/* Here the fast path may refuse, but must not be wrong. */
+/* Here the fast path may decline, but must not be wrong. */
 static void troubled_recordings(void **state)
 {
 	static const struct flavour flavours[] = {

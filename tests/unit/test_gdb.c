@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The gdb client against stubs that QEMU is not: without acknowledgements, with a noisy line, with repeats, silent,
- * lying, gone. The stub is a child on a unix socket; whether it was told to detach is its exit status.
+ * The gdb client against unusual stubs: without acknowledgements, with transmission errors, with repeated packets,
+ * silent, with wrong replies, closed. The stub is a child on a unix socket; its exit status says whether it received a
+ * detach request.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -104,7 +105,7 @@ static void command_answer(struct line *l, const char *c)
 	} else if (!strcmp(c, "M100,1:01")) {
 		say(l, "OK");
 	} else if (!strcmp(c, "D")) {
-		send(l->fd, "+$OK#9a", 7, MSG_NOSIGNAL); /* whoever still listens */
+		send(l->fd, "+$OK#9a", 7, MSG_NOSIGNAL); /* the client may have closed */
 		_exit(DETACHED);
 	} else {
 		say(l, "");
@@ -148,7 +149,7 @@ static void stub_run(int listener, enum stub kind)
 		if (t == GDB_PACKET)
 			packet_arrived(&l);
 		else if (t == GDB_NAK && kind == NOISY)
-			say(&l, "PacketSize=400"); /* the one that was damaged */
+			say(&l, "PacketSize=400"); /* again, after the damaged packet */
 	}
 	_exit(0);
 }
@@ -234,7 +235,7 @@ static void open_fails(enum stub kind, int wanted, int wanted_end)
 	assert_int_equal(stub_end(pid), wanted_end);
 }
 
-/* Nothing was heard of it; should it wake up it is told to let the guest go. */
+/* A stub that does not answer: if it resumes, it finds a detach request. */
 static void silent(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Packets of the gdb protocol: as the manual has them, and as a stub may garble them. */
+/* Packets of the gdb protocol: as in the manual, and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void refuses(void **state)
 	assert_string_equal(tokens("$*!#4b"), "D"); /* repeats nothing */
 	assert_string_equal(tokens("$a*\x1f#aa"), "D"); /* a count below 3 */
 	assert_string_equal(tokens("$a}#de"), "D"); /* escapes nothing */
-	assert_string_equal(tokens("$cut$OK#9a"), "P"); /* begun anew */
+	assert_string_equal(tokens("$cut$OK#9a"), "P"); /* starts again */
 	assert_string_equal(parser.data, "OK");
 }
 

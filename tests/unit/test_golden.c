@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files that released versions wrote must be read for ever: tests/golden/vN-*.hrt, and in vN.txt what they hold. A new
- * format version adds files and never touches the old ones. Run from the top of the tree.
+ * Files of released versions stay readable: tests/golden/vN-*.hrt, with their contents in vN.txt. A new format version
+ * adds files and never changes old ones. Run from the top of the source tree.
  */
 #include "readers/readers.h"
 #include "tracefile_util.h"

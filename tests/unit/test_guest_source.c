@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A guest's trace on its way into a file: rings that are followed, page tables, streams over a socket and in memory. */
+/* Fetching a guest's trace to a file: rings that are being written, page tables, streams by socket and memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -268,7 +268,7 @@ static void page_tables(void **state)
 	assert_int_equal(ftruncate(ram, 0x20000000), 0);
 	assert_int_equal(walk(GUEST_PHYSICAL, 0, 0x1234), 0x1234);
 	assert_int_equal(walk(GUEST_PHYSICAL, 0, 0x100001234), 0xc0001234);
-	/* four levels: 4 KiB, 2 MiB and 1 GiB pages, at 0xffff900012345000 and beside */
+	/* four levels: 4 KiB, 2 MiB and 1 GiB pages, at 0xffff900012345000 and next to it */
 	put64(base + 0x1000 + 8 * 288, 0x2000 | 3);
 	put64(base + 0x2000, 0x3000 | 3);
 	put64(base + 0x3000 + 8 * 145, 0x4000 | 3);
@@ -320,7 +320,7 @@ static void registers(void **state)
 	assert_int_equal(qmp_space_parse("nothing", &s), -EBADMSG);
 }
 
-/* A monitor that others use lets us in, but says nothing. */
+/* A monitor in use by another client accepts the connection but does not answer. */
 static void patience(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -478,7 +478,7 @@ static void the_other_end_goes(void **state)
 	close(listener);
 }
 
-/* An agent as it may be: what it says of itself is bounded. */
+/* Any agent: its description of itself is bounded. */
 static void in_shared_memory(void **state)
 {
 	size_t size = 1 << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that the kernel refuses gives way to the one that may stand in for it, and costs the others nothing.
- * Where KVM does not know AMD's SVM that is the one that reads its struct vcpu_svm.
+ * A BPF program that the kernel rejects is replaced by its substitute; other programs are not affected. Without SVM in
+ * KVM, this is the program that reads struct vcpu_svm.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Pairing, event by event: against a plain bookkeeping on random streams, and at its limits. */
+/* Pairing event by event: against a simple implementation on random streams, and at its limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int stop(void *arg, const struct span *s)
 	return -5;
 }
 
-/* An event of ours whose fields are all 0 but for the first bytes behind the header. */
+/* An event whose fields are all 0 except for the first bytes after the header. */
 static int feed(struct pairing *p, unsigned int id, uint64_t ns, uint32_t tid, const void *fields,
 		size_t size)
 {
@@ -66,7 +66,7 @@ static void lose(struct pairing *p, uint64_t ns, uint32_t what)
 	assert_int_equal(feed(p, EV_lost, ns, 0, &fields, sizeof(fields)), 0);
 }
 
-/* What a pairing must do, said as plainly as possible: one open span per thread. */
+/* The expected behaviour in its simplest form: one open span per thread. */
 static void random_streams(void **state)
 {
 	(void)state;
@@ -189,7 +189,7 @@ static void a_view_may_stop(void **state)
 	pairing_close(p);
 }
 
-/* Every analyzer's names are names of ours, so that a typing error shows here and not in a report. */
+/* Every analyzer refers to existing event names: finds typing errors. */
 static void names_are_known(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* perf.data as a pipe carries it, made here byte by byte: what a real recording of this machine cannot show. */
+/* perf.data in pipe format, built byte by byte: contains what a recording on this machine may not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -418,7 +418,7 @@ static void test_packed(void **state)
 	assert_int_equal(json_array_size(r->info.caveats), 1); /* of the clock */
 	reader_close(r);
 
-	image[begin + 40] ^= 0xff; /* what is packed after it is gone, and that is said */
+	image[begin + 40] ^= 0xff; /* compressed data after it is lost, and this is reported */
 	r = image_open(false, path);
 	assert_true(times_read(r, got, NULL) < 2000);
 	assert_true(json_array_size(r->info.caveats) > 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Plans: for the kernel, for a program that is no QEMU, and for this very program, which pretends
- * to be QEMU 6.2 with some of its marks and functions. And the tables: every name in them must
+ * Plans: for the kernel, for a program other than QEMU, and for this program itself, which stands in
+ * for QEMU 6.2 with some of its USDT probes and functions. Also the tables: every name in them must
  * exist elsewhere.
  */
 #include <errno.h>
@@ -142,7 +142,7 @@ static void own_program(void **state)
 	p = planned(&plan, "virtio_queue_reset", PROBE_ABSENT);
 	assert_non_null(strstr(p->reason, "older than 7.2"));
 	planned(&plan, "virtqueue_unpop", PROBE_ABSENT);
-	p = planned(&plan, "mutex_locked", PROBE_ABSENT); /* no function may stand in */
+	p = planned(&plan, "mutex_locked", PROBE_ABSENT); /* no function may be used instead */
 	assert_non_null(strstr(p->reason, "SIGILL"));
 	assert_string_equal("locks", p->group);
 	p = planned(&plan, "bql_lock", PROBE_FUNCTION); /* by its older name */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A QEMU whose VirtQueue is not what its version says: this very program, which pretends to be 7.2
- * with a patched structure. Its queues must not be read; the rest may.
+ * A QEMU whose VirtQueue differs from its version's: this program itself, which stands in for QEMU 7.2
+ * with a patched structure. Its queues must not be read; other structures may.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The monitor's other end says what the test wants: greeting, events, garbage, nothing. */
+/* A QMP server that sends what the test needs: greeting, events, garbage, nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ enum { SOON_MS = 60, PATIENT_MS = 20000 };
 
 static int other_end = -1;
 
-/* All that the monitor will ever say is said in advance; `ends`: then it hangs up. */
+/* The server's output is written in advance; `ends`: then it closes the connection. */
 static int monitor(const char *says, bool ends, int patience_ms, struct qmp **ret)
 {
 	int pair[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* record --events: sets, names, globs and what is taken away. */
+/* record --events: sets, names, globs and exclusions. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

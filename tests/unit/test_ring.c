@@ -142,7 +142,7 @@ static void interrupted_once(void **state)
 	assert_int_equal(rec.thread, 1);
 	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
 	assert_int_equal(rec.thread, 99);
-	assert_true(rec.tsc == 1); /* the interrupt's stamp is the earlier one */
+	assert_true(rec.tsc == 1); /* the interrupt has the earlier timestamp */
 }
 
 static unsigned int wrapped, wrapped_ok;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's ring while others write: writers that race with the reader (real threads, checksums in the records), and
- * a guest that scribbles over all of it.
+ * The guest's ring under concurrent writes: writers that race with the reader (threads, checksums in the records), and
+ * a guest that overwrites all of it.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -163,7 +163,7 @@ static void three_copies_of_a_running_ring(void **state)
 
 /* ---- a hostile guest ---- */
 
-/* Garbage everywhere, and in between what looks right enough to be taken up. */
+/* Garbage everywhere, with some plausible records in between. */
 static void *scribbler(void *arg)
 {
 	uint64_t seed = 1, words = *(size_t *)arg / 8, slots = ring.mask + 1;

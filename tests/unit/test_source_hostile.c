@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest that wants to harm whoever records it: by a socket (virtio-serial; vsock's is read by the same code) and by
- * shared memory. It may lose its own data. What another guest sends at the same time is whole, no look takes more than
- * its share, the end comes in time, and what was written is frames or nothing.
+ * A guest that attacks the recorder: over a socket (virtio-serial; vsock is read by the same code) and through shared
+ * memory. Only its own data may be lost: data of another guest is complete, each read is bounded, the recording ends in
+ * time, and the file contains only valid frames.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ struct sender {
 	pthread_t thread;
 };
 
-/* Until the host has taken all of it or goes away. */
+/* Until the host has read all of it or closes. */
 static bool send_all(int fd, const uint8_t *data, size_t len)
 {
 	while (len) {
@@ -299,7 +299,7 @@ static void *hostile_scribbles(void *arg)
 
 		if (r % 8 == 0)
 			h->state = STREAM_SHM_STREAMING;
-		else if (r % 8 < 4) /* what may be believed */
+		else if (r % 8 < 4) /* plausible values */
 			h->head = h->tail + r % (STREAM_SHM_MIN - STREAM_SHM_HEAD);
 		else if (r % 512 == 5)
 			mem[16 + r / 8 % 200] = (uint8_t)(r >> 8);

@@ -151,7 +151,7 @@ static void all_is_read(void **state)
 	reader_close(r);
 }
 
-/* However short it is: what came whole is read, and that something is missing is said. */
+/* Cut at any length: complete parts are read, and the loss is reported. */
 static void cut_anywhere(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void losses(void **state)
 	reader_close(r);
 }
 
-/* Of CPU 1 there is no page, only the word that it had events: that is no reason to begin at time 0. */
+/* CPU 1 has no page, only a note that it had events: the trace must not begin at time 0. */
 static void a_cpu_without_pages(void **state)
 {
 	static const char stats[] = "entries: 4\noverrun: 0\ncommit overrun: 0\ndropped events: 0\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The text twin: what may be left out, what must be refused (and where), and that a round trip loses nothing. */
+/* The text format: what is optional, what is rejected (and where), and that a round trip loses nothing. */
 #include "readers/readers.h"
 #include "tracefile_util.h"
 
@@ -165,7 +165,7 @@ static void mistakes_are_named(void **state)
 	assert_int_equal(trace_read(in_scratch("t.txt"), &s), -EINVAL);
 }
 
-/* The field is called as a key of every record is; and a type may be declared anew. */
+/* The field has the name of a key that every record has; and a type may be declared again. */
 static void declared_types(void **state)
 {
 	static struct batch b;

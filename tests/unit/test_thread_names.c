@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names of a guest's threads: what it told of them, what its events say. */
+/* Names of a guest's threads: from its metadata and from its events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a viewer must be able to rely on in -f perfetto, seen by a reader of the wire format that shares nothing with
- * the writer: every field's bytes lie within their message, tracks and names are told before they are used, on each
- * track begins and ends take turns and never go back in time, and every arrow has at least two ends.
+ * What a viewer requires of -f perfetto, checked by a reader of the wire format that shares no code with the writer:
+ * every field lies within its message, tracks and names are defined before they are used, on each track begin and end
+ * alternate and time never decreases, and every arrow has at least two ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static struct {
 static struct {
 	uint64_t id;
 	unsigned int ends;
-	bool over; /* the last end was told */
+	bool over; /* the last end was seen */
 } flows[FLOWS];
 static char names[NAMES][64];
 static unsigned int nr_tracks, nr_flows, nr_packets, nr_processes;
@@ -274,7 +274,7 @@ static void test_perfetto(void **state)
 	free(out_text);
 }
 
-/* Of two arrows at one point the first goes on, the second ends. */
+/* Of two arrows at one point, the first continues and the second ends. */
 static void test_arrows(void **state)
 {
 	struct timeline_run a = {0};

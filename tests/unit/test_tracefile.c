@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is written is read: order, windows, types, metadata, the flight recorder, and the file's own manners. */
+/* Writing and reading: order, time windows, types, metadata, the flight recorder, and file handling. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -124,7 +124,7 @@ static void counts_and_hints_skip_chunks(void **state)
 	assert_int_equal(s.info.start_ns, 1000); /* of the trace, not of the window */
 }
 
-/* Names stand before the window and are still wanted; calibration pairs are only wanted inside. */
+/* Names before the time window are needed, too; calibration pairs only within it. */
 static void names_come_from_before_the_window(void **state)
 {
 	const char *path = in_scratch("names.hrt");
@@ -166,7 +166,7 @@ static void losses_are_counted(void **state)
 	assert_int_equal(s.info.lost, 42);
 }
 
-/* A record older than a watermark that was already given: handed out, and said to be late. */
+/* A record older than a previous watermark: returned, and counted as late. */
 static void late_records_are_counted(void **state)
 {
 	const char *path = in_scratch("late.hrt");
@@ -187,7 +187,7 @@ static void late_records_are_counted(void **state)
 	assert_non_null(strstr(s.caveat, "1 events arrived too late"));
 }
 
-/* Without watermarks the reader holds what it may, then goes on; here 48 MiB pass through 32. */
+/* Without watermarks the reader buffers up to its limit, then continues: here 48 MiB with a limit of 32. */
 static void memory_is_bounded(void **state)
 {
 	const char *path = in_scratch("bounded.hrt");
@@ -214,7 +214,7 @@ static void memory_is_bounded(void **state)
 #endif
 }
 
-/* ---- types that are not ours ---- */
+/* ---- unknown types ---- */
 
 static void write_foreign(const char *path)
 {
@@ -317,7 +317,7 @@ static void only_traces_are_replaced(void **state)
 	assert_int_equal(try_open(other), 0);
 }
 
-/* RLIMIT_FSIZE stands for a full disk: the chunk that does not fit is taken back. */
+/* RLIMIT_FSIZE simulates a full disk: the chunk that does not fit is removed. */
 static void full_disk_leaves_a_valid_file(void **state)
 {
 	const char *path = in_scratch("full.hrt");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files that are cut, damaged or made by an enemy. None may crash the reader, and what is good must still be read. */
+/* Truncated, damaged and malicious files. None may crash the reader, and valid chunks must be read. */
 #include "base/crc32c.h"
 #include "tracefile/out.h"
 #include "tracefile_util.h"
@@ -129,7 +129,7 @@ static struct bytes copy_whole(void)
 	return b;
 }
 
-/* One bit of each of 1,000 places: at most the chunk that it hit is missing, and that is said. */
+/* One bit flipped at each of 1,000 offsets: at most the chunk with the bit is lost, and this is reported. */
 static void flipped_bits(void **state)
 {
 	const char *path = in_scratch("flip.hrt");
@@ -149,7 +149,7 @@ static void flipped_bits(void **state)
 		if (err < 0) {
 			assert_true(
 				at < 64 ||
-				at < layout.end[1]); /* header or a schema that is no JSON now */
+				at < layout.end[1]); /* header, or a schema that is not JSON any more */
 			continue;
 		}
 		assert_int_equal(s.backwards + s.wrong, 0);
@@ -173,7 +173,7 @@ static void damaged_payload_costs_one_chunk(void **state)
 	assert_int_equal(s.events, 11 * 7000);
 	assert_int_equal(s.nr_caveats, 1);
 	assert_non_null(strstr(s.caveat, "its 7000 events are missing"));
-	/* Without the index the chunk's own header still says where the next one is. */
+	/* Without the index, the chunk's header leads to the next chunk. */
 	file_write(path, b.data, layout.offset[layout.nr - 1]);
 	assert_int_equal(trace_read(path, &s), 0);
 	assert_int_equal(s.events, 11 * 7000);
@@ -235,7 +235,7 @@ static void index_that_lies_is_not_believed(void **state)
 	free(b.data);
 }
 
-/* The same with right CRCs: two entries changed places, which would turn time back. */
+/* The same with correct CRCs: two entries are swapped, so that time would go back. */
 static void index_out_of_order_is_not_believed(void **state)
 {
 	const char *path = in_scratch("order.hrt");
@@ -246,7 +246,7 @@ static void index_out_of_order_is_not_believed(void **state)
 	uint32_t crc;
 
 	(void)state;
-	/* the index that takes its place is raw, whatever it was */
+	/* the index that replaces it is not compressed */
 	free(b.data);
 	b.len = layout.payload[last] + 72 * last + 32;
 	b.data = calloc(1, b.len);
@@ -354,7 +354,7 @@ static void too_many_fields(void **state)
 	assert_true(read_schema(text) < 0);
 }
 
-/* Makes a file with one records chunk of these bytes and says what was read of it. */
+/* Writes a file with one records chunk of these bytes and returns what was read from it. */
 static struct seen read_records(const void *data, size_t len, uint64_t first_ns, uint64_t last_ns)
 {
 	const char *path = in_scratch("records.hrt");

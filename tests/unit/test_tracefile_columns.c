@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records through columns_pack() and back; what each form of a column costs; and bytes that nobody packed. */
+/* Records through columns_pack() and back; the size of each encoding; and invalid input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,7 @@ static void leaves_noise_alone(void **state)
 	assert_int_equal(pack(0), 0);
 }
 
-/* Exits and entries of one thread; `rip` says what stands in them. */
+/* Exits and entries of one thread; `rip` selects their values. */
 static size_t cycles_make(unsigned int nr, uint64_t (*rip)(unsigned int i), uint64_t step)
 {
 	struct rec_kvm_exit exit = {.hdr = {.pid = 1, .tid = 2, .type = EV_kvm_exit}};

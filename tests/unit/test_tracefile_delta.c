@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records through delta_pack() and back; and what delta_unpack() makes of bytes that nobody packed. */
+/* Records through delta_pack() and back; and invalid input of delta_unpack(). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

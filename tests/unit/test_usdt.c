@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Marks and symbols, read from this very program, and from copies of it that were cut or damaged.
- */
+/* USDT probes and symbols, read from this program itself, and from truncated or damaged copies of it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -70,7 +69,7 @@ static void own_marks(void **state)
 		if (strcmp(m->provider, "hostrace"))
 			continue;
 		assert_non_null(code);
-		assert_int_equal(0x90, *code); /* a nop stands there */
+		assert_int_equal(0x90, *code); /* a nop */
 		assert_true(m->semaphore != 0);
 		assert_true(usdt_args_readable(m->args, !strcmp(m->name, "once") ? 4 : 1));
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Virtqueues found and read in a made-up process memory, healthy and hostile. */
+/* Virtqueues found and read in simulated process memory, valid and hostile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static void device_make(size_t array, size_t device, size_t vdev_offset)
 	strcpy((char *)bytes + PATH, "/machine/peripheral/disk/virtio-backend");
 }
 
-/* A split ring: 10 offered, 7 taken, 4 returned. */
+/* A split ring: 10 offered, 7 popped, 4 returned. */
 static void split_make(bool event_idx)
 {
 	device_make(ARRAY, DEVICE, 96);

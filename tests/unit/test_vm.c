@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* QEMU's command lines as people and libvirt write them, hostile ones, and finding processes that
- * are no VM. */
+/* QEMU's command lines as people and libvirt write them, hostile ones, and processes that are
+ * not VMs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -107,7 +107,7 @@ static UNUSED struct trace_writer *writer_open(const char *path, struct trace_wr
 	return w;
 }
 
-/* One kvm_pio whose port is its number: port n at time n says that nothing was mixed up. */
+/* One kvm_pio whose port is its number: port n at time n shows that records were not mixed up. */
 static UNUSED int pio_write(struct trace_writer *w, uint64_t time, unsigned int cpu)
 {
 	struct rec_kvm_pio rec = {
