@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/replace.h"
+#include "base/new_file.h"
 #include "commands/common/command.h"
 #include "readers/osv/osv_convert.h"
 
@@ -18,28 +18,12 @@ static const struct option_row dump_options[] = {
 };
 /* clang-format on */
 
-/* Written under another name and renamed, so that a failure does not leave a partial file. */
 static int convert_to(struct sample_trace *t, const char *to)
 {
-	_cleanup_free_ char *temporary = NULL;
+	struct new_file f;
+	int err = new_file_open(&f, to, 0666, false);
 
-	int err = check_replaceable(to);
-
-	if (err)
-		return err;
-	if (asprintf(&temporary, "%s.%d.tmp", to, (int)getpid()) < 0)
-		return fail(-ENOMEM, "out of memory");
-	FILE *f = fopen(temporary, "wxe");
-
-	err = f ? osv_convert(t, f) : fail(-errno, "%s: %s", to, strerror(errno));
-
-	if (f && fclose(f) && !err)
-		err = fail(-EIO, "%s: write error", to);
-	if (!err && rename(temporary, to))
-		err = fail(-errno, "%s: %s", to, strerror(errno));
-	if (err && f)
-		unlink(temporary);
-	return err;
+	return err ? err : new_file_close(&f, osv_convert(t, f.file));
 }
 
 static int run(int argc, char **argv, char **rest)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/rows.h"
@@ -82,7 +83,7 @@ static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	const char *format = argc ? argv[0] : NULL;
-	FILE *f = stdout;
+	struct new_file to = {0};
 	int err;
 
 	(void)rest;
@@ -95,18 +96,13 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("%s", error_text());
 	if (input_open(false, NULL, NULL, &in))
 		return command_failed();
+	err = output_path ? input_check_output(output_path) : 0;
+	if (!err && output_path)
+		err = new_file_open(&to, output_path, 0666, true);
+	if (!err)
+		err = write_all(in, format, output_path ? to.file : stdout);
 	if (output_path)
-		f = fopen(output_path, "we");
-	if (!f) {
-		fail(-errno, "%s: %s", output_path, strerror(errno));
-		return command_failed();
-	}
-	err = write_all(in, format, f);
-	if (!err && (fflush(f) || ferror(f)))
-		err = fail(-EIO, "%s: %s", output_path ? output_path : "standard output",
-			   strerror(errno));
-	if (f != stdout && fclose(f) && !err)
-		err = fail(-errno, "%s: %s", output_path, strerror(errno));
+		err = new_file_close(&to, err);
 	if (err)
 		return command_failed();
 	const json_t *caveats = in->reader->info.caveats;

@@ -8,7 +8,7 @@
 
 #include "output/samples/samples_output.h"
 #include "base/error.h"
-#include "base/replace.h"
+#include "base/new_file.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
@@ -40,68 +40,37 @@ int guest_memory_options(struct osv_guest_options *ret)
 	return 0;
 }
 
-/* ---- files: written under another name, 0600, renamed when whole ---- */
-
-struct made {
-	char *temporary, *name;
-	FILE *file;
-};
-
-static int made_open(struct made *m, const char *name, const char *suffix)
+/* NAMESUFFIX, readable by its owner only. */
+static int file_open(struct new_file *f, const char *name, const char *suffix)
 {
-	int fd, err;
+	_cleanup_free_ char *path = NULL;
 
-	*m = (struct made){0};
-	if (asprintf(&m->name, "%s%s", name, suffix) < 0 ||
-	    asprintf(&m->temporary, "%s.%d.tmp", m->name, (int)getpid()) < 0)
+	if (asprintf(&path, "%s%s", name, suffix) < 0)
 		return fail(-ENOMEM, "out of memory");
-	err = check_replaceable(m->name);
-	if (err)
-		return err;
-	unlink(m->temporary);
-	fd = open(m->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	m->file = fd < 0 ? NULL : fdopen(fd, "w");
-	return m->file ? 0 : fail(-errno, "%s: %s", m->name, strerror(errno));
-}
-
-static int made_close(struct made *m, int err)
-{
-	bool bad = m->file && ferror(m->file);
-
-	if (m->file && fclose(m->file))
-		bad = true;
-	if (!err && bad)
-		err = fail(-EIO, "cannot write %s", m->name);
-	if (!err && rename(m->temporary, m->name))
-		err = fail(-errno, "%s: %s", m->name, strerror(errno));
-	if (err && m->file)
-		unlink(m->temporary);
-	free(m->temporary);
-	free(m->name);
-	return err;
+	return new_file_open(f, path, 0600, false);
 }
 
 static int tracefile_write(struct sample_trace *t, const char *name)
 {
-	struct made m;
-	int err = made_open(&m, name, "");
+	struct new_file f;
+	int err = file_open(&f, name, "");
 
 	if (!err) {
 		sample_rewind(t);
-		err = osv_convert(t, m.file);
+		err = osv_convert(t, f.file);
 	}
-	return made_close(&m, err);
+	return new_file_close(&f, err);
 }
 
 static int symbols_write(const struct osv_extracted *x, const char *name, const char *elf,
 			 uint64_t *ret_nr)
 {
-	struct made m;
-	int err = made_open(&m, name, ".symbols");
+	struct new_file f;
+	int err = file_open(&f, name, ".symbols");
 
 	if (!err)
-		err = osv_symbols_write(x, elf, m.file, ret_nr);
-	return made_close(&m, err);
+		err = osv_symbols_write(x, elf, f.file, ret_nr);
+	return new_file_close(&f, err);
 }
 
 /* ---- --raw: what readers/osv/raw_files.c reads ---- */
@@ -124,14 +93,14 @@ static json_t *tracepoints_json(const struct sample_trace *t)
 static int ring_write(const struct osv_ring *ring, const char *name, unsigned int nr)
 {
 	char suffix[32];
-	struct made m;
+	struct new_file f;
 
 	snprintf(suffix, sizeof(suffix), ".ring%u.bin", nr);
-	int err = made_open(&m, name, suffix);
+	int err = file_open(&f, name, suffix);
 
 	if (!err)
-		fwrite(ring->mem, 1, ring->size, m.file);
-	return made_close(&m, err);
+		fwrite(ring->mem, 1, ring->size, f.file);
+	return new_file_close(&f, err);
 }
 
 /* The description is the last to be written: with it the whole is there. */
@@ -139,7 +108,7 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 {
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
 	json_t *cpus = json_array(), *all;
-	struct made m;
+	struct new_file f;
 	int err = 0;
 
 	for (unsigned int i = 0; i < x->nr_rings && !err; i++) {
@@ -156,11 +125,11 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 		json_decref(all);
 		return err;
 	}
-	err = made_open(&m, name, "");
+	err = file_open(&f, name, "");
 	if (!err)
-		json_dumpf(all, m.file, JSON_INDENT(1));
+		json_dumpf(all, f.file, JSON_INDENT(1));
 	json_decref(all);
-	return made_close(&m, err);
+	return new_file_close(&f, err);
 }
 
 /* ---- */

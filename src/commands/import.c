@@ -34,13 +34,6 @@ static char *default_path(const char *input)
 	return asprintf(&path, "%.*s.hrt", len, input) < 0 ? NULL : path;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* The record is the event's, with the time that it was given and the id that its type has in the new file. */
 static int write_event(struct trace_writer *w, const struct event *ev)
 {
@@ -119,12 +112,10 @@ static int run(int argc, char **argv, char **rest)
 
 	if (!path)
 		path = made = default_path(r->info.file);
-	if (!path || same_file(path, r->info.file)) {
-		fail(-EEXIST,
-		     "the output would overwrite the input %s; choose another name with -o",
-		     path ? path : "");
+	if (!path)
+		fail(-ENOMEM, "out of memory");
+	if (!path || input_check_output(path))
 		return command_failed();
-	}
 	if (convert(r, path))
 		return command_failed();
 	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)

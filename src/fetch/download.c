@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/replace.h"
 #include "fetch/download.h"
 #include "fetch/download_state.h"
 
@@ -348,8 +347,10 @@ int download(const struct download_options *given, struct download_result *ret)
 	int err;
 
 	*ret = (struct download_result){0};
-	if (check_replaceable(opt.file))
-		return -EEXIST;
+	struct stat st;
+
+	if (!lstat(opt.file, &st) && !S_ISREG(st.st_mode)) /* it is renamed into place at the end */
+		return fail(-EEXIST, "%s exists and is not a regular file", opt.file);
 	opt.max_bytes = opt.max_bytes ? opt.max_bytes : DOWNLOAD_MAX;
 	if (asprintf(&t.part, "%s.part", opt.file) < 0)
 		return fail(-ENOMEM, "out of memory");

@@ -5,6 +5,8 @@
 
 #include "base/options.h"
 
+#define INPUT_DEFAULT "hostrace.hrt"
+
 struct input_options {
 	struct text_list files;	 /* the host's traces; none: hostrace.hrt */
 	struct text_list guests; /* guests' own traces */

@@ -19,8 +19,6 @@ struct input_clocks {
 	unsigned int nr_users;
 };
 
-static const char default_input[] = "hostrace.hrt";
-
 /* ---- making a set ---- */
 
 static void input_add(struct input_set *set, const char *path, bool is_guest)
@@ -55,7 +53,7 @@ int input_set_new(const struct input_options *options, struct input_set **ret)
 	for (unsigned int i = 0; i < options->files.nr; i++)
 		input_add(set, options->files.item[i], false);
 	if (!options->files.nr)
-		input_add(set, default_input, false);
+		input_add(set, INPUT_DEFAULT, false);
 	for (unsigned int i = 0; i < options->guests.nr; i++)
 		input_add(set, options->guests.item[i], true);
 	*ret = set;
@@ -254,7 +252,7 @@ static int input_open(struct input_set *set, struct input *in, const struct read
 			   : reader_open(in->path, hint, &in->reader);
 	if (err)
 		in->reader = NULL;
-	if (err == -ENOENT && in->path == default_input)
+	if (err == -ENOENT && !set->options->files.nr && !in->is_guest)
 		fail_hint(err, "give the trace with -i FILE, or make one with 'hostrace record'");
 	return err;
 }

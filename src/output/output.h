@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/new_file.h"
+
 struct output {
 	FILE *file;
 	const char *format; /* "text" unless -f says otherwise */
@@ -14,9 +16,8 @@ struct output {
 	const char *sort;   /* column name or NULL */
 	bool color;	    /* escape sequences may be used */
 	int width;	    /* columns of the terminal, 80 elsewhere */
-	const char *path;   /* -o FILE; NULL: standard output */
-	char *temporary;    /* the file is written under this name until output_close(); owned, or NULL */
 	bool is_pager;	    /* file is a pager's input */
+	struct new_file new_file; /* -o FILE; zeroed: standard output */
 };
 
 #endif

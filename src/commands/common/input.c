@@ -2,9 +2,12 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "commands/common/symbol_options.h"
 
 struct input_options input_given;
 
@@ -49,6 +52,30 @@ int input_add_args(int argc, char **argv, int max)
 	return align_clock_check(input_given.clock);
 }
 
+static int check_output(const char *output, const char *input)
+{
+	if (!input || !is_same_file(output, input))
+		return 0;
+	return fail_hint(fail(-EEXIST, "%s is an input and would be overwritten", input),
+			 "choose another name with -o");
+}
+
+int input_check_output(const char *output)
+{
+	struct symbols_options symbols = symbols_given();
+	int err = check_output(output, symbols.map);
+
+	if (!err)
+		err = check_output(output, symbols.elf);
+	if (!err && !input_given.files.nr)
+		err = check_output(output, INPUT_DEFAULT);
+	for (unsigned int i = 0; i < input_given.files.nr && !err; i++)
+		err = check_output(output, input_given.files.item[i]);
+	for (unsigned int i = 0; i < input_given.guests.nr && !err; i++)
+		err = check_output(output, input_given.guests.item[i]);
+	return err;
+}
+
 int input_make(bool with_guests, struct input_set **ret)
 {
 	int err = input_set_new(&input_given, ret);
@@ -56,10 +83,13 @@ int input_make(bool with_guests, struct input_set **ret)
 	if (err || !with_guests)
 		return err;
 	input_set_add_companions(*ret, command_note);
-	for (unsigned int i = 0; i < (*ret)->nr_companions; i++)
+	for (unsigned int i = 0; i < (*ret)->nr_companions && !err; i++) {
 		command_note("%s, the guest's own trace, is merged (disable with --no-guest)",
 			     (*ret)->companion[i]);
-	return 0;
+		if (output_file())
+			err = check_output(output_file(), (*ret)->companion[i]);
+	}
+	return err;
 }
 
 int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,

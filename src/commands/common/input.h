@@ -22,6 +22,12 @@ int input_add_args(int argc, char **argv, int max);
 void input_add_file(const char *path);
 
 /*
+ * May this be written? -EEXIST with the error message set if it is one of the files that the options name as inputs,
+ * under whichever name. To be called before anything is opened for writing.
+ */
+int input_check_output(const char *path);
+
+/*
  * The input set of the options, not yet opened. with_guests: the command looks at guests' events, so companion files
  * are merged and this is noted. 0 or -errno with the error message set.
  */

@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/replace.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 #include "commands/common/output.h"
 
 static struct {
@@ -49,27 +47,6 @@ static bool format_known(const char *formats, const char *format)
 		if (strcspn(p, " ") == len && !strncmp(p, format, len))
 			return true;
 	return false;
-}
-
-/* A device or a pipe is written to; a file is replaced when the new one is complete. */
-static int open_file(struct output *out)
-{
-	if (is_irreplaceable(out->path)) {
-		out->file = fopen(out->path, "we");
-		return out->file ? 0 : fail(-errno, "%s: %s", out->path, strerror(errno));
-	}
-	if (asprintf(&out->temporary, "%s.%d.tmp", out->path, (int)getpid()) < 0) {
-		out->temporary = NULL;
-		return fail(-ENOMEM, "out of memory");
-	}
-	unlink(out->temporary);
-	out->file = fopen(out->temporary, "wxe");
-	if (out->file)
-		return 0;
-	int err = fail(-errno, "%s: %s", out->path, strerror(errno));
-
-	free(take_ptr(out->temporary));
-	return err;
 }
 
 static FILE *open_pager(void)
@@ -119,8 +96,12 @@ int output_open(const char *formats, struct output *ret)
 	*ret = (struct output){
 		.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
 	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout")) {
-		ret->path = given.file;
-		return open_file(ret);
+		int err = input_check_output(given.file);
+
+		if (!err)
+			err = new_file_open(&ret->new_file, given.file, 0666, true);
+		ret->file = ret->new_file.file;
+		return err;
 	}
 	ret->color = color_wanted(stdout);
 	ret->width = terminal_width(stdout);
@@ -134,49 +115,25 @@ int output_open(const char *formats, struct output *ret)
 	return 0;
 }
 
-static int close_file(struct output *out)
-{
-	bool bad = ferror(out->file);
-	int err = 0;
-
-	errno = 0;
-	if (fclose(out->file) || bad)
-		err = fail(-EIO, "%s: %s", out->path,
-			   errno ? strerror(errno) : "could not be written");
-	else if (rename(out->temporary, out->path))
-		err = fail(-errno, "%s: %s", out->path, strerror(errno));
-	if (err)
-		unlink(out->temporary);
-	free(take_ptr(out->temporary));
-	return err;
-}
-
 int output_close(struct output *out)
 {
-	if (out->temporary)
-		return close_file(out);
-	errno = 0;
-	int err = fflush(out->file) || ferror(out->file) ? (errno ? errno : EIO) : 0;
-
 	if (out->is_pager) {
 		pclose(out->file);
 		return 0;
 	}
-	if (out->path)
-		fclose(out->file);
+	if (out->new_file.file)
+		return new_file_close(&out->new_file, 0);
+	errno = 0;
+	int err = fflush(stdout) || ferror(stdout) ? (errno ? errno : EIO) : 0;
+
 	if (!err || err == EPIPE) /* the reader of a pipe has seen enough: `hostrace list | head` */
 		return 0;
-	return fail(-err, "%s: %s", out->path ? out->path : "stdout", strerror(err));
+	return fail(-err, "stdout: %s", strerror(err));
 }
 
 void output_cancel(struct output *out)
 {
 	if (out->is_pager)
 		pclose(out->file);
-	else if (out->path)
-		fclose(out->file);
-	if (out->temporary) {
-		unlink(out->temporary);
-		free(take_ptr(out->temporary));
-	}
+	new_file_close(&out->new_file, -ECANCELED);
 }
