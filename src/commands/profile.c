@@ -6,6 +6,7 @@
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
+#include "output/samples/calltree_print.h"
 #include "output/samples/profile_notes.h"
 
 static const char *tracepoint, *by;

@@ -10,6 +10,7 @@
 #include "analyzers/profile/host_profile.h"
 #include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
+#include "output/samples/calltree_print.h"
 #include "output/samples/samples_output.h"
 #include "analyzers/profile/samples.h"
 #include "readers/readers.h"

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A tree of call paths with hits and time, as profiles print it:
- *
- *   25.23 ms (100.00%, #234) All
- *    sched::thread::wait()                           a node with one child of equal weight has
- * swallowed it
- *    |-- 9.79 ms (38.78%, #80) sleep_impl(int)
- *    |    \-- 6.16 ms (24.42%, #53) worker_loop
- *    |
- *    \-- 15.44 ms (61.22%, #154) app_main
+ * A tree of call paths with hits and time. A node with one child of equal weight is merged with it.
  *
  * Frames are interned once (calltree_frame); a path is a list of frames from the root outwards.
  * Paths may be added once and then weighted many times by their leaf (calltree_path,
@@ -19,9 +11,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-
-#include <jansson.h>
 
 #include "base/cleanup.h"
 
@@ -52,13 +41,13 @@ int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, uns
 void calltree_weigh(struct calltree *t, uint32_t node, uint64_t hits, double time_ns);
 
 struct calltree_options {
-	unsigned int max_levels; /* below the root, after swallowing; 0: all */
+	unsigned int max_levels; /* below the root, after merging; 0: all */
 	double min_time_ns;
 	uint64_t min_hits;
 	double min_hits_percent; /* of the root's hits */
 };
 
-/* Sums up, swallows and sorts; afterwards only print, fold and json. */
+/* Sums up, merges and sorts; afterwards the tree is only read. */
 void calltree_finish(struct calltree *t, const struct calltree_options *opt);
 
 /* The heading of a root's tree where there are several: "Thread worker (0x..)". */
@@ -68,16 +57,5 @@ const char *calltree_title(const struct calltree *t, uint32_t root);
 /* Roots in order of weight. */
 unsigned int calltree_nr_roots(const struct calltree *t);
 uint32_t calltree_root_at(const struct calltree *t, unsigned int i);
-/* The drawing above. */
-void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
-
-/*
- * Folded, for flame graphs: "a;b;c N", N the hits that end there, for paths that were added outermost frame first.
- * `title` (or NULL) is put before each. Filters are not applied.
- */
-void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out);
-
-/* {"name","hits","time_ns","children":[..]}: names that were swallowed follow in "tail". New reference. */
-json_t *calltree_json(const struct calltree *t, uint32_t root);
 
 #endif

@@ -236,7 +236,7 @@ unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
 
 static int path_make(struct frames *f, const struct sample *s, uint32_t id)
 {
-	struct frame frame[FRAMES_ROOM] = {0};
+	struct frame frame[FRAMES_ROOM];
 	struct path *path = &f->path[id];
 	char text[4096];
 	unsigned int nr = frames_strip(frame, frames_resolve(f->symbols, s, frame));

@@ -343,7 +343,7 @@ static int shown_frames(struct sample_lines *l, const struct sample *s, struct f
 
 static int backtrace_text(struct sample_lines *l, const struct sample *s, FILE *out)
 {
-	struct frame frame[FRAMES_ROOM] = {0};
+	struct frame frame[FRAMES_ROOM];
 	char text[4096];
 	unsigned int from;
 	int nr = shown_frames(l, s, frame, &from);
@@ -394,7 +394,7 @@ char *sample_put_backtrace(struct sample_lines *l, char *p, const struct sample 
 
 json_t *sample_backtrace_json(struct sample_lines *l, const struct sample *s)
 {
-	struct frame frame[FRAMES_ROOM] = {0};
+	struct frame frame[FRAMES_ROOM];
 	json_t *list = json_array();
 	char text[4096];
 	unsigned int from = 0;

@@ -6,6 +6,8 @@
 #ifndef HOSTRACE_SAMPLE_LINE_H
 #define HOSTRACE_SAMPLE_LINE_H
 
+#include <jansson.h>
+
 #include "analyzers/profile/frames.h"
 #include "output/samples/text_out.h"
 

@@ -2,6 +2,7 @@
 /* Call trees of profiles, and their stacks folded. */
 #include <inttypes.h>
 
+#include "output/samples/calltree_print.h"
 #include "output/samples/samples_output.h"
 
 void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink *sink)
