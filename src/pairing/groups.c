@@ -30,8 +30,6 @@ void groups_deinit(struct groups *g)
 	*g = (struct groups){0};
 }
 
-#define LABEL_HASH 0x9e3779b97f4a7c15ull
-
 /* The group of these labels, made if it is new; beyond GROUPS_MAX the last one, "(other)". */
 static struct group *find(struct groups *g, const uint64_t *label)
 {
@@ -76,11 +74,7 @@ static bool labels_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
 /* A trace has few different labels, which recur. */
 static struct group_near *find_near(struct groups *g, const uint64_t *label, unsigned int nr)
 {
-	uint64_t h = 0;
-
-	for (unsigned int i = 0; i < nr; i++)
-		h = (h ^ label[i]) * LABEL_HASH;
-	struct group_near *near = &g->near[h >> 58];
+	struct group_near *near = &g->near[hash_words(label, nr) >> 58];
 
 	if (near->at && labels_equal(near->at->label, label, nr))
 		return near;
@@ -107,7 +101,7 @@ static int settle(struct groups *g)
 
 static int add_one(struct groups *g, const struct spans *s, unsigned int i)
 {
-	uint64_t label[LABELS_MAX];
+	uint64_t label[LABELS_MAX] = {0};
 
 	for (unsigned int l = 0; l < g->nr_labels; l++)
 		label[l] = s->label[l][i];
@@ -136,7 +130,7 @@ static int add_durations(struct groups *g, const struct spans *s)
 
 	g->nr_unsettled += s->nr;
 	for (unsigned int i = 0; i < s->nr && !err; i++) {
-		struct group_near *near = &g->near[label[i] * LABEL_HASH >> 58];
+		struct group_near *near = &g->near[hash_u64(label[i]) >> 58];
 
 		if (near->label != label[i] || !near->hot || ns[i] >> HOT_BITS) {
 			err = add_one(g, s, i);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "pairing/pair_private.h"
 
 static struct from from_name(const struct event_type *t, const char *name)
@@ -135,15 +136,14 @@ void pair_device_learn(struct pairing *p, const struct event *ev)
 		text_keep(p, ev->pid, vdev, path);
 }
 
-/* A text of an event itself: kept under a hash that stands for it (FNV-1a), compared whole. */
+/* A text of an event itself: found by its hash, then compared as a whole. */
 static uint64_t text_number(struct pairing *p, const struct event *ev, const struct field *f)
 {
 	char text[EVENT_NAME_MAX];
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash;
 
 	field_print(ev, f, text, sizeof(text));
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+	hash = hash_text(text);
 	for (unsigned int i = p->nr_text; i-- > 0;)
 		if (p->text[i].pid == TEXT_OF_EVENTS && p->text[i].id == hash &&
 		    !strcmp(p->text[i].text, text))
