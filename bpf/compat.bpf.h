@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Differences between kernels, told by the fields they have, never by version. Each with its
+ * Differences between kernels, detected by the fields they have, never by version. Each with its
  * reason.
  */
 #ifndef HOSTRACE_COMPAT_BPF_H

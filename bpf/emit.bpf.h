@@ -120,7 +120,7 @@ static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 si
 #define reserve(e, name)                                                                           \
 	((struct rec_##name *)emit_reserve(e, EV_##name, sizeof(struct rec_##name)))
 
-/* Hands the slot to the reader. x86 keeps stores in order; the compiler is told to. */
+/* Hands the slot to the reader. x86 keeps stores in order; the barrier is for the compiler. */
 static __always_inline void emit_publish(struct emit *e)
 {
 	barrier();
@@ -140,7 +140,7 @@ static __always_inline bool emit_thread(struct emit *e, struct task_struct *task
 	return true;
 }
 
-/* The ratio's own size tells its fixed point: 48 fractional bits on VMX, 32 on SVM; 1 is none. */
+/* The size of the ratio determines its fixed point: 48 fractional bits on VMX, 32 on SVM; 1 is none. */
 static __always_inline hr_u32 ratio_bits(hr_u64 ratio)
 {
 	if (ratio >> 40)
@@ -168,7 +168,7 @@ static __always_inline struct kvm_vcpu *vcpu_of_node(hr_u64 node)
 	return (void *)(node - bpf_core_field_offset(struct kvm_vcpu, preempt_notifier.link));
 }
 
-/* First events of a thread tell its name and, if it is a vCPU, its TSC offset. vcpu may be NULL. */
+/* The first events of a thread record its name and, if it is a vCPU, its TSC offset. vcpu may be NULL. */
 static __always_inline struct thread_state *thread_state(struct emit *e, struct kvm_vcpu *vcpu)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

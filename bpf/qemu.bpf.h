@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the programs inside QEMU share. Two ways lead to each event:
+ * What the QEMU probe programs share. There are two ways to record each event:
  *
  *	usdt_X	the mark that QEMU has if it was built with the dtrace backend
- *	fn_X	entry of the exported function that stands in on stock builds, ret_X its return
+ *	fn_X	entry of the exported function that replaces it on stock builds, ret_X its return
  *
- * A mark or a function says little more than addresses; what the event needs besides is read from
+ * A mark or a function provides little more than addresses; what else the event needs is read from
  *QEMU's memory at the offsets that the collector put into vms (they have been the same in all
  *releases 7.0 to 10.2). A read that fails (a page that is not there) leaves 0.
  */

@@ -158,7 +158,7 @@ made() {
 		text_of[nr_rows] = trimmed($6)
 	}
 	$1 ~ /^E/ && nr_rows && index(own, " " event " ") {
-		print "\n# hostrace." event " stands in hostrace.stp."
+		print "\n# hostrace." event " is defined in hostrace.stp."
 		nr_rows = 0
 	}
 	$1 ~ /^E/ && nr_rows {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A guest's own trace on the host's clock: the reading layer's use of src/clock. From the host's inputs it collects, in
- * a pass of its own, when each vCPU was in guest mode, the calibration pairs and what the kernel told of TSC offsets;
+ * a pass of its own, when each vCPU was in guest mode, the calibration pairs and the TSC offsets from the kernel;
  * from a guest's input the timestamps of each vCPU. The clock finds and proves the relation; the guest's input is then
  * read again with its times converted as they pass.
  */
@@ -63,14 +63,14 @@ struct align_guest {
 	struct align_pvmap *map;
 	unsigned int nr_maps;
 
-	int err;   /* it could not be related: whoever asks again hears the same */
+	int err;   /* it could not be related; the result is cached */
 	char *why; /* the error message, owned */
 };
 
 /*
  * Reads the host's inputs (paths). `clock`: "read", "fit" or "OFFSET[,SCALE]" (ticks; guest ticks per host tick), NULL:
- * whatever stands the proof. `pid`: which VM the guests are, 0: the only one. -EINVAL, -ENODATA, ... with the error
- * message.
+ * the first that passes verification. `pid`: which VM the guests are, 0: the only one. -EINVAL, -ENODATA, ... with
+ * the error message.
  */
 int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
 	      struct align **ret);

@@ -73,7 +73,7 @@ struct clock_segment {
 uint64_t clock_segment_guest(const struct clock_segment *s, uint64_t host_tsc);
 uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc);
 
-/* What was asked of the kernel, or told by it, about one vCPU. */
+/* What is known of one vCPU from the kernel. */
 struct clock_report {
 	uint64_t host_tsc; /* when */
 	bool change;	   /* it was written then; else it was only seen to be so */
@@ -229,7 +229,7 @@ uint64_t clock_pvclock_tsc(const struct clock_pvclock *rec, uint64_t ns);
 
 /*
  * Host TSC of `ns` of kvm-clock (uptime + boot constant). Records in time order; guest: the relation of their
- * tsc_timestamp with the host's TSC. The record in force is told by the value that it had when it was written.
+ * tsc_timestamp with the host's TSC. The record in force is identified by the value that it had when it was written.
  */
 uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
 			    const struct clock_vcpu *guest, uint64_t ns);

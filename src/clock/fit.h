@@ -145,7 +145,7 @@ int fit_take(const struct fit_job *j, const struct fit *f, const struct fit_hull
 
 /* ---- fit_pieces.c ---- */
 
-/* One vCPU whose offset jumped: as few segments as possible. -ENODATA: cannot be told. */
+/* One vCPU whose offset jumped: as few segments as possible. -ENODATA: cannot be determined. */
 int fit_pieces(const struct fit_job *j, unsigned int vcpu, struct clock_vcpu *v);
 
 #endif

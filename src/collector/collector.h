@@ -60,7 +60,7 @@ const struct collector_counts *collector_counts(const struct collector *c);
 /* [{"event","how","where","reason","pid"}]: the plans and what became of them. New reference. */
 json_t *collector_probes(const struct collector *c);
 
-/* [{"pid","index","tid"}]: vCPU threads as events have told them. New reference. */
+/* [{"pid","index","tid"}]: vCPU threads known from events. New reference. */
 json_t *collector_vcpus(const struct collector *c);
 
 /* {"EVENT":{"CPU":count}}; empty object if nothing was lost. New reference. */

@@ -41,7 +41,7 @@ int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 /*
  * Which member of a structure does a function look at first? The displacement of its first access
  * of `bytes` (0: of the first `lea`) behind argument `arg` (1 is rdi), as long as that register
- * holds the argument and nothing has jumped. -ENOENT: there is none, which says nothing.
+ * holds the argument and nothing has jumped. -ENOENT: there is none, which proves nothing.
  */
 int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned int bytes,
 		  int64_t *ret);

@@ -56,7 +56,7 @@ struct collector {
 	struct probe_result *attaching;
 	bool uprobe_links; /* see uprobe.h */
 	struct drop_job *drops; /* links that are being removed while the recording continues */
-	uint64_t dropped_ns[EV_LIMIT]; /* from then on the event is not taken; 0: it is */
+	uint64_t dropped_ns[EV_LIMIT]; /* when the event was dropped; 0: it is recorded */
 	int cost_fd; /* keeps the kernel counting; -1: not requested */
 	bool sample_frames, sample_svm;
 	struct probe_result *results;

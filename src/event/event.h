@@ -48,7 +48,7 @@ struct event_type {
 
 /*
  * One event in a batch. `data` is the whole record, header included, `size` bytes; it belongs to the reader and
- * is valid until the reader's next call. Header fields are already taken out of it.
+ * is valid until the reader's next call. Header fields are already removed.
  */
 struct event {
 	uint64_t time_ns; /* host CLOCK_MONOTONIC, after alignment */

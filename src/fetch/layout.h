@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where things are in a guest: symbols of its ELF file (libelf), and places of members in its
- * structures as its DWARF tells them (libdw). Nothing is built into hostrace but names, so that
+ * structures from its DWARF (libdw). Nothing is built into hostrace but names, so that
  * another build of the guest is read right or rejected by name.
  */
 #ifndef HOSTRACE_LAYOUT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OSv guest's memory, read by the layouts that its own ELF file tells: through the gdb stub,
+ * An OSv guest's memory, read by the layouts of its own ELF file: through the gdb stub,
  * while the guest is stopped, or through its process, while it runs. The DWARF is searched before
  * the guest is stopped.
  *
@@ -130,7 +130,7 @@ struct osv_queue {
 	char driver[64]; /* "virtio::net" */
 	uint64_t driver_address, address;
 	uint16_t index, size;
-	uint16_t avail, avail_event;	      /* offered by the guest; taken by the device */
+	uint16_t avail, avail_event;	      /* offered by the guest; consumed by the device */
 	uint16_t used, used_event;	      /* given back by the device; awaited by the guest */
 	uint16_t free, used_seen, used_freed; /* the driver's own counters */
 	bool no_notify;			      /* the device wants no kicks */

@@ -28,7 +28,10 @@ typedef int ring_write_fn(void *arg, uint64_t offset, const void *from, size_t l
 
 struct ring_follow;
 
-/* Looks at the ring's header. -EBADMSG: here is none (yet), or it lies. `name` is for messages, kept by reference. */
+/*
+ * Looks at the ring's header. -EBADMSG: there is none (yet), or it is inconsistent. `name` is for messages, kept by
+ * reference.
+ */
 int ring_follow_new(ring_read_fn *read, ring_write_fn *write, void *arg, const char *name,
 		    struct ring_follow **ret);
 void ring_follow_free(struct ring_follow *f);
@@ -36,7 +39,7 @@ void ring_follow_free(struct ring_follow *f);
 /* Takes what is new. `last`: also passes over records that are not finished. 0 or -errno. */
 int ring_follow_look(struct ring_follow *f, bool last);
 
-/* Records taken so far; slots that were overwritten before they were taken, or changed while they were. */
+/* Records read so far; slots that were overwritten before they were read, or changed meanwhile. */
 uint64_t ring_follow_records(const struct ring_follow *f);
 uint64_t ring_follow_missed(const struct ring_follow *f);
 

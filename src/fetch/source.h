@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A running guest's own trace, taken while it is recorded: from its agent (a guest stream) or out of its memory (a
+ * A running guest's own trace, read while the VM is recorded: from its agent (a guest stream) or out of its memory (a
  * guest ring). Nothing here waits: the recorder comes by a few times a second and takes what is there.
  *
  *   serial:PATH        the UNIX socket behind a virtio-serial port           agent
@@ -8,7 +8,7 @@
  *   shm:FILE           memory shared with the guest: ivshmem's file, or      agent or ring
  *                      the one that backs the guest's RAM
  *   mem:WHERE          the guest's RAM, read through its process             ring
- *   file:FILE          a file that somebody else fills, copied at the end    agent or ring
+ *   file:FILE          a file that another process fills, copied at the end    agent or ring
  *
  * What comes is written to a file of its own, a guest stream (doc/guest-stream.md) or a ring (doc/guest-ring.md),
  * which reports merge with --guest.
@@ -25,9 +25,9 @@
 
 enum {
 	GUEST_SOURCE_STOP_MS = 30000,	/* for an agent to send the rest */
-	GUEST_SOURCE_SILENT_MS = 2000,	/* for one that has not even begun: most probably there is none */
+	GUEST_SOURCE_SILENT_MS = 2000,	/* if no data has arrived yet: probably there is no source */
 	GUEST_SOURCE_RETRY_MS = 200,	/* between looks for a guest that is not there yet */
-	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* taken in one round */
+	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* read in one round */
 };
 
 #define GUEST_SOURCE_FILE_MAX (64ull << 30) /* bytes: a guest must not fill the host's disk; then the source ends */
@@ -44,7 +44,7 @@ int guest_source_check(const char *text);
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret);
 
-/* Takes what has come. An error ends the source, not the recording: it is told by guest_source_json(). */
+/* Reads what has arrived. An error ends the source, not the recording; guest_source_json() reports it. */
 void guest_source_round(struct guest_source *s);
 
 /* No more is wanted: waits for the rest, at most GUEST_SOURCE_STOP_MS, and ends the file. */

@@ -149,7 +149,7 @@ static const char *notify_text(struct table *t, const struct virtq_notify *n, bo
 	char buf[16];
 	const char *text = known ? virtq_notify_print(n, buf, sizeof(buf)) : "-";
 
-	return table_text(t, n->wish == VIRTQ_AT && known ? text + 3 : text);
+	return table_text(t, n->mode == VIRTQ_AT && known ? text + 3 : text);
 }
 
 static void row_cells(struct table *t, const struct virtq_entry *r, struct cell *c)

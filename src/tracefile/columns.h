@@ -61,7 +61,7 @@ struct column_thread {
 	uint64_t first_ns;  /* what its first record's time is counted from */
 };
 
-/* A chunk that was taken apart, not yet decoded. Points into the payload. */
+/* A parsed chunk, not yet decoded. Points into the payload. */
 struct columns {
 	struct column_kind kind[COLUMNS_KINDS_MAX];
 	struct column column[COLUMNS_MAX];
@@ -75,7 +75,7 @@ struct columns {
 struct columns *columns_new(void); /* NULL: out of memory */
 void columns_free(struct columns *c);
 
-/* Takes a payload apart. False: it breaks a rule. Whatever it says, what is pointed to is within it. */
+/* Parses a payload. False: it is malformed. All pointers in the result are within the payload. */
 bool columns_parse(struct columns *c, const uint8_t *payload, size_t len);
 
 /*

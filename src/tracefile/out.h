@@ -24,8 +24,8 @@ struct event_type;
 
 /*
  * Appends a chunk: h's kind, nr_counts, nr_records, times and bloom are the caller's, the rest is filled in here.
- * `types` (by id, NULL for other kinds) tells the fields of records, which pack better by fields than by bytes.
- * A chunk that cannot be written whole is taken back, so that the file stays valid (-ENOSPC, -EIO, ...).
+ * `types` (by id, NULL for other kinds) describes the fields of records, which pack better by fields than by bytes.
+ * A chunk that cannot be written whole is removed again, so that the file stays valid (-ENOSPC, -EIO, ...).
  */
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
 		    const struct event_type *const *types, const void *raw, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc/PID tells of a process: words of its command line, its KVM descriptors, its vCPU threads. */
+/* Data of a process from /proc/PID: words of its command line, its KVM descriptors, its vCPU threads. */
 #ifndef HOSTRACE_VM_PROC_H
 #define HOSTRACE_VM_PROC_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The same virtqueues as QEMU's monitor tells of them (x-query-virtio*, QEMU 7.2 and later).
+ * The same virtqueues as reported by QEMU's monitor (x-query-virtio*, QEMU 7.2 and later).
  *
  * Three things are left unasked on purpose. x-query-virtio-queue-element maps the element that is next, and a guest
  * that was looked at so has failed. x-query-virtio-queue-status of a device that vhost serves asks the backend for

@@ -224,7 +224,7 @@ static bool rings_read(const struct memory *m, uint64_t caches, struct rings *r)
 	return r->desc && r->avail && r->used;
 }
 
-static struct virtq_notify wish_split(bool event_idx, uint16_t flags, uint16_t event)
+static struct virtq_notify notify_split(bool event_idx, uint16_t flags, uint16_t event)
 {
 	if (event_idx) /* virtio 1.2, 2.7.7: the flags count for nothing then */
 		return (struct virtq_notify){VIRTQ_AT, event};
@@ -250,8 +250,8 @@ static bool split_read(const struct memory *m, const struct rings *r, struct vir
 	s->ring_avail_idx = (uint16_t)le(avail + 2, 2);
 	s->ring_used_idx = (uint16_t)le(used + 2, 2);
 	s->interrupts =
-		wish_split(s->event_idx, (uint16_t)le(avail, 2), (uint16_t)le(used_event, 2));
-	s->kicks = wish_split(s->event_idx, (uint16_t)le(used, 2), (uint16_t)le(avail_event, 2));
+		notify_split(s->event_idx, (uint16_t)le(avail, 2), (uint16_t)le(used_event, 2));
+	s->kicks = notify_split(s->event_idx, (uint16_t)le(used, 2), (uint16_t)le(avail_event, 2));
 	s->elsewhere = s->ring_used_idx != s->used_idx;
 	s->posted = (uint16_t)(s->ring_avail_idx -
 			       (s->elsewhere ? s->ring_used_idx : s->last_avail_idx));
@@ -259,7 +259,7 @@ static bool split_read(const struct memory *m, const struct rings *r, struct vir
 }
 
 /* Event suppression structure: offset and wrap bit at 0, flags at 2 (0 enable, 1 disable, 2 at the offset). */
-static struct virtq_notify wish_packed(const uint8_t *p)
+static struct virtq_notify notify_packed(const uint8_t *p)
 {
 	unsigned int flags = le(p + 2, 2) & 3;
 
@@ -293,9 +293,9 @@ static bool packed_read(const struct memory *m, const struct rings *r, bool wrap
 	}
 	s->packed = true;
 	s->ring_avail_idx = (uint16_t)at;
-	s->interrupts = wish_packed(driver);
-	s->kicks = wish_packed(device);
-	s->event_idx = s->interrupts.wish == VIRTQ_AT || s->kicks.wish == VIRTQ_AT;
+	s->interrupts = notify_packed(driver);
+	s->kicks = notify_packed(device);
+	s->event_idx = s->interrupts.mode == VIRTQ_AT || s->kicks.mode == VIRTQ_AT;
 	return true;
 }
 
@@ -368,9 +368,9 @@ int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned in
 
 const char *virtq_notify_print(const struct virtq_notify *n, char *buf, size_t size)
 {
-	if (n->wish == VIRTQ_AT)
+	if (n->mode == VIRTQ_AT)
 		snprintf(buf, size, "at %" PRIu16, n->at);
 	else
-		snprintf(buf, size, "%s", n->wish == VIRTQ_ON ? "on" : "off");
+		snprintf(buf, size, "%s", n->mode == VIRTQ_ON ? "on" : "off");
 	return buf;
 }

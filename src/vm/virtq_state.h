@@ -36,15 +36,15 @@ enum {
 
 struct virtq_device {
 	uint64_t vdev, array;
-	uint32_t vdev_offset; /* of VirtQueue.vdev: tells the release's layout */
+	uint32_t vdev_offset; /* of VirtQueue.vdev: identifies the release's layout */
 	char path[VIRTQ_PATH_MAX]; /* QOM path; "" if it cannot be read */
 };
 
-/* Does one side want to be told? EVENT: when the other side's index passes `at`. */
-enum virtq_wish { VIRTQ_ON, VIRTQ_OFF, VIRTQ_AT };
+/* Does one side want notifications? EVENT: when the other side's index passes `at`. */
+enum virtq_notify_mode { VIRTQ_ON, VIRTQ_OFF, VIRTQ_AT };
 
 struct virtq_notify {
-	enum virtq_wish wish;
+	enum virtq_notify_mode mode;
 	uint16_t at; /* VIRTQ_AT: split: an index; packed: a descriptor's offset */
 };
 
@@ -63,7 +63,7 @@ struct virtq_state {
 	bool rings, packed, event_idx;
 	uint16_t ring_avail_idx, ring_used_idx; /* packed: avail is counted, used unknown (0) */
 	uint32_t posted;	/* offered by the guest, not yet popped; more than size: the guest errs */
-	struct virtq_notify kicks, interrupts; /* what the device, and the guest, wants to be told */
+	struct virtq_notify kicks, interrupts; /* notifications that the device, and the guest, wants */
 	bool elsewhere;		/* the ring continued without QEMU: vhost */
 	bool moving;		/* it changed under our hands */
 };

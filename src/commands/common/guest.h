@@ -36,7 +36,7 @@ int guest_threads(int argc, char **argv);
 int guest_virtio(int argc, char **argv);
 int guest_leaks(int argc, char **argv);
 
-/* What extract, threads, virtio and leaks share: 0, or -errno with the sentence set. */
+/* What extract, threads, virtio and leaks share: 0, or -errno with the error message set. */
 struct osv_guest_options;
 int guest_memory_options(struct osv_guest_options *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The demo's machinery: child processes with a time limit, the guest's disk image, and a QEMU that
- * runs the demo guest, stopped until it is told to go. What the guest does stands in
+ * runs the demo guest, stopped until demo_vm_go(). What the guest does is in
  * guestside/demo/workload.h.
  */
 #ifndef HOSTRACE_DEMO_VM_H

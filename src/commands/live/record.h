@@ -128,7 +128,7 @@ void parts_close(struct recording *r);
 
 /* ---- record_meta.c: what the file says of itself ---- */
 
-/* Both: the caller owns the object. The second knows what events have told of vCPUs' threads. */
+/* Both: the caller owns the object. The second knows the vCPU threads known from events. */
 json_t *record_meta_begin(struct recording *r);
 json_t *record_meta_end(struct recording *r);
 

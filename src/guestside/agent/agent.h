@@ -22,7 +22,7 @@
 /* Prints an error message to stderr. Returns err. */
 int complain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A signal came: whoever waits comes back. */
+/* A signal arrived: blocking calls return. */
 extern volatile int agent_signalled;
 
 /* ---- ways to the host ---- */
@@ -38,15 +38,15 @@ int sink_open(const char *to, struct sink **ret);
 int sink_wait(struct sink *s);
 
 /*
- * Everything, or -EPIPE: the host is gone; -ETIMEDOUT: it has not taken all until until_ms (of monotonic_ms(); 0: no
- * limit but a few seconds after a signal); -errno.
+ * Everything, or -EPIPE: the host disconnected; -ETIMEDOUT: it did not read everything by until_ms (of
+ * monotonic_ms(); 0: no limit but a few seconds after a signal); -errno.
  */
 int sink_write(struct sink *s, const void *data, size_t len, uint64_t until_ms);
 
 /* What the host has said meanwhile, within timeout_ms: 0, SINK_STOP, -EPIPE, -EINTR. */
 int sink_look(struct sink *s, int timeout_ms);
 
-/* The stream is whole: waits a moment until the host has taken what is on its way. */
+/* The stream is whole: waits briefly until the host has read what is in transit. */
 void sink_end(struct sink *s);
 void sink_close(struct sink *s);
 

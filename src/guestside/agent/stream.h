@@ -5,8 +5,8 @@
  *
  *   BEGIN | FORMAT ... | SYMBOLS ... | NAMES ... | PAGE, PAGE, PAGE ... | NAMES ... | STATS ... | END
  *
- * A frame is a head of 16 bytes and its payload. The CRC is over both, so whoever comes into the middle of a stream
- * finds the next whole frame. Kinds that are unknown are skipped.
+ * A frame is a head of 16 bytes and its payload. The CRC is over both, so a reader that starts in the middle of a
+ * stream finds the next whole frame. Kinds that are unknown are skipped.
  */
 #ifndef HOSTRACE_GUEST_STREAM_H
 #define HOSTRACE_GUEST_STREAM_H
@@ -82,7 +82,7 @@ static inline bool stream_crc_right(const uint8_t *head, const void *payload, ui
 	return crc == crc32c(crc32c(0, head, 12), payload, bytes);
 }
 
-/* Bytes that the host sends to the agent: one tells it to send what it has, and END. */
+/* Bytes that the host sends to the agent: one requests the remaining data and END. */
 enum { STREAM_STOP = 'S' };
 
 #endif

@@ -34,7 +34,7 @@ struct stream_shm {
 	uint64_t data_bytes;
 	uint64_t head; /* bytes written so far */
 	uint8_t pad0[88];
-	uint64_t tail;	     /* bytes taken so far */
+	uint64_t tail;	     /* bytes read so far */
 	uint32_t host_state; /* enum stream_shm_host */
 	uint32_t host_beat;
 	uint8_t pad1[112];

@@ -93,7 +93,7 @@ struct ring_cpu {
 	uint64_t head;	/* the next number to reserve */
 	uint64_t drops; /* records that found no place */
 	uint64_t pad0[6];
-	uint64_t tail; /* RING_DROP: numbers below were taken by the reader. The reader writes it */
+	uint64_t tail; /* RING_DROP: numbers below were consumed by the reader. The reader writes it */
 	uint64_t pad1[7];
 };
 

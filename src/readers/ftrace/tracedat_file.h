@@ -138,7 +138,7 @@ struct tracedat_pages {
 	const struct tracedat_file *file;
 	const struct tracedat_cpu *cpu;
 	size_t next_frame;
-	uint64_t at, left;	/* in the file: what has not been taken */
+	uint64_t at, left;	/* in the file: what has not been read */
 	uint32_t chunks;	/* that are left */
 	bool begun, cut; /* cut: the file ends before the data does */
 	uint8_t *buf, *packed;

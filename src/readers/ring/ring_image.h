@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A guest ring seen from the host: memory that a guest owns, may still be writing, and may have filled with lies.
+ * A guest ring seen from the host: memory that a guest owns, may still be writing, and may have filled with false data.
  * Geometry is read once into local copies and checked; after that nothing in the memory can lead outside it. A
  * guest that scribbles loses its own records only.
  *
@@ -47,8 +47,8 @@ struct ring_cursor {
 };
 
 /*
- * Looks at a ring that starts at mem. `file` is for messages. 0, or -EBADMSG (no ring, or one that lies about its
- * size) or -EPROTONOSUPPORT (another version), with the error message set.
+ * Looks at a ring that starts at mem. `file` is for messages. 0, or -EBADMSG (no ring, or one whose size is
+ * wrong) or -EPROTONOSUPPORT (another version), with the error message set.
  */
 int ring_image_open(const void *mem, size_t bytes, const char *file, struct ring_image *ret);
 
@@ -74,7 +74,7 @@ void ring_cursor_release(const struct ring_image *img, void *mem, unsigned int c
 			 const struct ring_cursor *c);
 
 /*
- * Makes `second` consistent, given copies taken wholly before and wholly after it: a slot whose mark was not the
+ * Makes `second` consistent, given copies made completely before and after it: a slot whose mark was not the
  * same in all three becomes unused. All are of img's size; img must view `second`. Returns how many slots were
  * dropped.
  */
