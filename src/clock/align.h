@@ -70,7 +70,7 @@ struct align_guest {
 /*
  * Reads the host's inputs (paths). `clock`: "read", "fit" or "OFFSET[,SCALE]" (ticks; guest ticks per host tick), NULL:
  * the first that passes verification. `pid`: which VM the guests are, 0: the only one. -EINVAL, -ENODATA, ... with
- * the error message.
+ * the error message set.
  */
 int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
 	      struct align **ret);

@@ -17,7 +17,7 @@ void plan_kernel(struct plan *plan);
 
 /* Does this module, or the kernel itself, tell the layout of that struct? vmlinux may be NULL: no. */
 struct btf;
-bool kernel_struct_told(struct btf *vmlinux, const char *module, const char *name);
+bool kernel_struct_known(struct btf *vmlinux, const char *module, const char *name);
 
 /* plan_qemu.c: the rows of probes/qemu.def and inside.def for this binary. 0 or -errno with the error message set. */
 int plan_qemu(const char *exe, struct plan *plan);

@@ -53,7 +53,7 @@ static struct btf *types_of_module(const char *path, struct btf *vmlinux)
 	return libbpf_get_error(btf) ? NULL : btf;
 }
 
-bool kernel_struct_told(struct btf *vmlinux, const char *module, const char *name)
+bool kernel_struct_known(struct btf *vmlinux, const char *module, const char *name)
 {
 	char path[64];
 	struct btf *btf;
@@ -74,7 +74,7 @@ static void types_open(struct kernel_types *t)
 		t->vmlinux = NULL;
 	t->kvm = types_of_module("/sys/kernel/btf/kvm", t->vmlinux);
 	t->svm = vm_host_isa() == EXIT_ISA_SVM &&
-		 kernel_struct_told(t->vmlinux, "kvm_amd", "vcpu_svm");
+		 kernel_struct_known(t->vmlinux, "kvm_amd", "vcpu_svm");
 }
 
 static void types_close(struct kernel_types *t)

@@ -54,23 +54,23 @@ struct stat {
 };
 
 /* Without it Intel's program would load, too, and find no reason. */
-static bool vmx_told(void)
+static bool vmx_known(void)
 {
 	struct btf *vmlinux = btf__parse("/sys/kernel/btf/vmlinux", NULL);
-	bool told;
+	bool known;
 
 	if (libbpf_get_error(vmlinux))
 		return false;
-	told = kernel_struct_told(vmlinux, "kvm_intel", "vcpu_vmx");
+	known = kernel_struct_known(vmlinux, "kvm_intel", "vcpu_vmx");
 	btf__free(vmlinux);
-	return told;
+	return known;
 }
 
 static bool way_possible(const struct way *way)
 {
 	if (way->isa && way->isa != vm_host_isa())
 		return false;
-	return strcmp(way->program[0], "stat_kvm_exit_vmx") || vmx_told();
+	return strcmp(way->program[0], "stat_kvm_exit_vmx") || vmx_known();
 }
 
 static int way_load(struct stat *s, const struct way *way, pid_t pid)

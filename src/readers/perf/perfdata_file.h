@@ -127,9 +127,8 @@ int perfdata_stream_init(struct perfdata_stream *s, struct perfdata_file *f,
 void perfdata_stream_deinit(struct perfdata_stream *s);
 
 /*
- * The next record that carries something: records that describe others have been parsed into the file by then. 1, 0
- * at the end,
- * -errno with the error message set. A file that ends within a record sets `cut`.
+ * The next record that carries something: records that describe others have been parsed into the file by then.
+ * Returns 1, 0 at the end, -errno with the error message set. A file that ends within a record sets `cut`.
  */
 int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret);
 
