@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pairs begins and ends into spans. What is open is kept in a bounded table; what never ends stays
- * open and is counted, and nothing is ever invented: a second begin drops the first one, and where
- * events were lost, spans that were open on that CPU's thread are dropped as unknown.
+ * Pairs begins and ends into spans. Open begins are kept in a bounded table; those that never end are counted. No span
+ * is made up: a second begin replaces the first one, and what is open while events are lost is dropped as unknown.
  */
 #ifndef HOSTRACE_PAIR_H
 #define HOSTRACE_PAIR_H
@@ -26,8 +25,8 @@ struct pair_counts {
 	uint64_t spans;
 	uint64_t unmatched_begin; /* a second begin came before the end */
 	uint64_t unmatched_end;
-	uint64_t unknown;  /* dropped because events were lost meanwhile */
-	uint64_t overflow; /* the table was full */
+	uint64_t unknown;  /* dropped because events were lost while it was open */
+	uint64_t overflow; /* not begun: OPEN_SPANS_MAX were open */
 	uint64_t open;	   /* still open at the end */
 };
 
@@ -36,7 +35,7 @@ typedef int span_fn(void *arg, const struct span *s);
 /*
  * `by` adds keys to the analyzer's own; "=KEYS" takes their place. A key is pid, tid, vcpu, cpu,
  * device, dir, page, addr, or a field of the begin event. Every span goes to fn, which returns 0 or
- * -errno to stop. -EINVAL with the sentence set: too many keys.
+ * -errno to stop. -EINVAL with the error message set: too many keys.
  */
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
 		 struct pairing **ret);
@@ -46,7 +45,7 @@ DEFINE_CLEANUP(pairing, struct pairing *, pairing_close);
 /* Feeds one event: 0, or what fn returned. */
 int pairing_event(struct pairing *p, const struct event *ev);
 
-/* After the last event: counts what is open. A key in `by` that no begin event had: -EINVAL with the sentence set. */
+/* After the last event: counts what is open. -EINVAL with the error message set: no begin event has a key in `by`. */
 int pairing_end(struct pairing *p);
 
 const struct pair_counts *pairing_counts(const struct pairing *p);
@@ -72,7 +71,7 @@ bool pairing_is_open(struct pairing *p, struct pair_key key);
 /* Drops it without a result. */
 void pairing_drop(struct pairing *p, struct pair_key key);
 
-/* The value of a field of ev, 0 if it has none. A look-up by name that is remembered per event type. */
+/* The value of a field of ev, 0 if it has none. The name is looked up once per event type. */
 uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field);
 
 #endif

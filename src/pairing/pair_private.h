@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Behind pair.h: what pair.c (begin, end, loss) and pair_values.c (keys, labels, names) share. */
+/* Internals of pair.h: shared by pair.c (begin, end, loss) and pair_values.c (keys, labels, names). */
 #ifndef HOSTRACE_PAIR_PRIVATE_H
 #define HOSTRACE_PAIR_PRIVATE_H
 
@@ -13,13 +13,13 @@ enum {
 	ROLE_FED = 16, /* the analyzer's own function gets it */
 	ROLE_LOST = 32,
 	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
-	ROLE_EXIT = 1024, /* kvm_exit: where the guest was */
+	ROLE_EXIT = 1024, /* kvm_exit: has the guest's instruction pointer */
 	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
-	KEYS_MAX = 2,	  /* beside the pid */
+	KEYS_MAX = 2,	  /* besides the pid */
 	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
 };
 
-#define TEXT_OF_EVENTS UINT32_MAX /* in the place of a pid: no device's name */
+#define TEXT_OF_EVENTS UINT32_MAX /* instead of a pid: a text that is no device's name */
 
 /* Where a key or label comes from in one event type. */
 enum source {
@@ -41,7 +41,7 @@ struct from {
 	const struct field *field, *isa;
 };
 
-/* What is known of one event type, found out when its first event comes. */
+/* What the pairing needs of an event type. Made when its first event comes. */
 struct binding {
 	uint16_t roles;
 	bool begins; /* named by analyzer.begin, whoever handles it */
@@ -94,7 +94,7 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t);
 /* The value of a key or label in this event. */
 uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f);
 
-/* Remembers what events tell about others: a device's path, where a thread's guest was. */
+/* Remember what later events refer to: a device's path, the guest instruction pointer of a thread's exit. */
 void pair_device_learn(struct pairing *p, const struct event *ev);
 void pair_rip_learn(struct pairing *p, const struct event *ev);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where keys and labels come from: fields of the event, its header, names that earlier events told.
- */
+/* Where keys and labels come from: fields of the event, its header, names in earlier events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +111,7 @@ static uint64_t device_number(struct pairing *p, uint32_t pid, uint64_t vdev)
 	return 0;
 }
 
-/* Its number; 0 if there is no room. */
+/* Its number; 0: too many texts, or out of memory. */
 static uint64_t text_keep(struct pairing *p, uint32_t pid, uint64_t id, const char *text)
 {
 	if (p->nr_text == INTERNED_MAX)
@@ -151,7 +150,7 @@ static uint64_t text_number(struct pairing *p, const struct event *ev, const str
 	return text_keep(p, TEXT_OF_EVENTS, hash, text);
 }
 
-/* Threads that share a place forget each other's: then the value is 0, never another's. */
+/* Of threads that share a slot only the newest one's is kept: the value of others is 0, never a wrong one. */
 void pair_rip_learn(struct pairing *p, const struct event *ev)
 {
 	p->exit_rip[ev->tid % EXIT_RIPS].tid = ev->tid;

@@ -53,7 +53,7 @@ struct span_fold folding_fold(const struct folding *f);
 
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);
-void label_cells_other(const struct folding *f, struct cell *row); /* of what found no room */
+void label_cells_other(const struct folding *f, struct cell *row); /* of the group of all others */
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
 
 /* The place among the labels of one whose numbers have well-known names (port, msr) or symbols (rip),
