@@ -19,14 +19,41 @@ static uint64_t value_of(const struct memory_node *n)
 	return n->is_frame ? n->frames[0] : n->value;
 }
 
+/* The children of a node are found in their list while they are few, which is nearly always, then by this. */
 struct known_child {
 	uint64_t key[2]; /* the parent's id, and what value_of() says */
-	uint32_t node;	 /* 0: new, as the root is not a child */
+	uint32_t node;
 };
 
-static struct known_child *child_add(struct memory_tree *t, const struct memory_node *n)
+enum { LISTED_MAX = 4 };
+
+static int child_index(struct memory_tree *t, uint32_t number)
 {
-	return hash_add_words(&t->children, (uint64_t[]){n->parent_id, value_of(n)}, NULL);
+	const struct memory_node *n = &t->node[number];
+	struct known_child *known =
+		hash_add_words(&t->children, (uint64_t[]){n->parent_id, value_of(n)}, NULL);
+
+	if (!known)
+		return fail(-ENOMEM, "out of memory");
+	known->node = number;
+	return 0;
+}
+
+/* MEMORY_NONE: there is none of this value yet. */
+static uint32_t child_find(const struct memory_tree *t, uint32_t parent, uint64_t value)
+{
+	const struct memory_node *p = &t->node[parent];
+	uint32_t i = p->child;
+
+	if (p->nr_children > LISTED_MAX) {
+		const struct known_child *known =
+			hash_find_words(&t->children, (uint64_t[]){p->id, value});
+
+		return known ? known->node : MEMORY_NONE;
+	}
+	while (i != MEMORY_NONE && value_of(&t->node[i]) != value)
+		i = t->node[i].sibling;
+	return i;
 }
 
 static int node_room(struct memory_tree *t)
@@ -46,32 +73,38 @@ static uint32_t node_new(struct memory_tree *t, const struct memory_node *like)
 	return t->nr_nodes++;
 }
 
+static int child_append(struct memory_tree *t, uint32_t parent, uint32_t number)
+{
+	struct memory_node *p = &t->node[parent];
+	int err = 0;
+
+	if (p->child == MEMORY_NONE)
+		p->child = number;
+	else
+		t->node[p->last_child].sibling = number;
+	p->last_child = number;
+	p->nr_children++;
+	if (p->nr_children > LISTED_MAX + 1)
+		return child_index(t, number);
+	if (p->nr_children == LISTED_MAX + 1)
+		for (uint32_t i = p->child; i != MEMORY_NONE && !err; i = t->node[i].sibling)
+			err = child_index(t, i);
+	return err;
+}
+
 /* The child of `parent` that begins as `like` does; a new one is like it. */
 static int child_of(struct memory_tree *t, uint32_t parent, struct memory_node like, uint32_t *ret)
 {
+	*ret = child_find(t, parent, value_of(&like));
+	if (*ret != MEMORY_NONE)
+		return 0;
 	int err = node_room(t);
-	struct known_child *known;
 
 	if (err)
 		return err;
 	like.parent_id = t->node[parent].id;
-	known = child_add(t, &like);
-	if (!known)
-		return fail(-ENOMEM, "out of memory");
-	if (known->node) {
-		*ret = known->node;
-		return 0;
-	}
-	*ret = known->node = node_new(t, &like);
-	struct memory_node *p = &t->node[parent];
-
-	if (p->child == MEMORY_NONE)
-		p->child = *ret;
-	else
-		t->node[p->last_child].sibling = *ret;
-	p->last_child = *ret;
-	p->nr_children++;
-	return 0;
+	*ret = node_new(t, &like);
+	return child_append(t, parent, *ret);
 }
 
 /* ---- call paths ---- */
@@ -95,11 +128,6 @@ static int split(struct memory_tree *t, uint32_t number, uint32_t keep)
 	n->nr_frames = keep;
 	n->child = n->last_child = low;
 	n->nr_children = 1;
-	struct known_child *known = child_add(t, l);
-
-	if (!known)
-		return fail(-ENOMEM, "out of memory");
-	known->node = low;
 	return 0;
 }
 
