@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Looks up the command, parses its options, runs it. Nothing else; what a newcomer wants to read next is
- * doc/internals.md, which follows one event from the guest's kick to the picture.
+ * Parses the options before the command, looks up the command, parses its options and runs it. To
+ * read on, see doc/internals.md, which follows one event from the guest's kick to the report.
  */
 #include <errno.h>
 #include <limits.h>
@@ -12,22 +12,25 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "commands/common/command.h"
 
 static void print_overview(FILE *out)
 {
 	const char *group = "";
 
-	fprintf(out, "usage: hostrace COMMAND [OPTIONS] [ARGS]\n"
-		     "Sees a QEMU/KVM virtual machine from both sides at once.\n");
+	fprintf(out,
+		"usage: hostrace [-q] [-v] [--color WHEN] [--no-pager] COMMAND [OPTIONS] [ARGS]\n"
+		"Trace a QEMU/KVM virtual machine from the host and from the guest.\n");
 	for (const struct command *const *c = commands; *c; c++) {
 		if (strcmp(group, (*c)->group))
 			fprintf(out, "\n%s\n", (*c)->group);
 		group = (*c)->group;
-		fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
+		fprintf(out, "  %-16s%s\n", (*c)->name, (*c)->summary);
 	}
-	fprintf(out, "\n'hostrace help COMMAND' opens its manual page, 'hostrace COMMAND --help' "
-		     "its options.\n");
+	fprintf(out,
+		"\n'hostrace COMMAND --help' lists a command's options; 'hostrace help COMMAND' "
+		"opens\nits manual page.\n");
 }
 
 static void print_help(const struct command *c)
@@ -51,25 +54,36 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* The manual page where man finds it: beside the program in the build tree, or where `make install` puts it. */
+static int unknown_command(const char *name)
+{
+	struct suggestion s = {0};
+
+	for (const struct command *const *c = commands; *c; c++)
+		suggest_try(&s, name, (*c)->name);
+	fail(-EINVAL, "unknown command '%s'", name);
+	suggest_hint(-EINVAL, &s);
+	return command_usage("%s", error_text());
+}
+
+/* Opens the manual page: in the build tree next to the program, or where `make install` puts it. */
 static void open_manual(const char *name)
 {
-	static const char *const places[] = {"man", "../share/man/man1"};
+	static const char *const folders[] = {"man", "../share/man/man1"};
 	char dir[PATH_MAX], path[PATH_MAX + 128];
 	ssize_t len = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
 
 	if (len <= 0)
 		return;
 	dir[len] = 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		snprintf(path, sizeof(path), "%.*s/%s/hostrace%s%s.1",
-			 (int)(strrchr(dir, '/') - dir), dir, places[i], *name ? "-" : "", name);
+			 (int)(strrchr(dir, '/') - dir), dir, folders[i], *name ? "-" : "", name);
 		if (!access(path, R_OK))
 			execlp("man", "man", "-l", path, NULL);
 	}
 }
 
-/* Its manual page; where there is none, or no man, the short help. */
+/* Opens the manual page; prints --help if the page or man is missing. */
 static int help_command(const char *name)
 {
 	if (!name) {
@@ -82,10 +96,8 @@ static int help_command(const char *name)
 		return EXIT_FINE;
 	}
 	command_now = find(name);
-	if (!command_now) {
-		fprintf(stderr, "hostrace: no command '%s'; 'hostrace --help' lists them\n", name);
-		return EXIT_USAGE;
-	}
+	if (!command_now)
+		return unknown_command(name);
 	open_manual(name);
 	print_help(command_now);
 	return EXIT_FINE;
@@ -110,49 +122,57 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return c->run(nr, argv, rest ? argv + rest : NULL);
 }
 
-/* Whoever read our stdout has seen enough: `hostrace list | head`. */
-static bool reader_left(void)
+/* Has the reader of stdout closed it, as in `hostrace list | head`? */
+static bool reader_closed(void)
 {
 	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
 	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
 }
 
-/* What was printed must have arrived, whoever printed it: a full disk is a failure. */
-static int stdout_end(int status)
+/* Output that could not be written, as on a full disk, is a failure. */
+static int stdout_finish(int status)
 {
 	errno = 0;
-	if ((!fflush(stdout) && !ferror(stdout)) || reader_left())
+	if ((!fflush(stdout) && !ferror(stdout)) || reader_closed())
 		return status;
 	if (status == EXIT_FAILED || status == EXIT_USAGE)
-		return status; /* said why already */
-	fprintf(stderr, "hostrace: stdout: %s\n", errno ? strerror(errno) : "could not be written");
+		return status; /* the error is already printed */
+	fprintf(stderr, "hostrace: cannot write to standard output: %s\n",
+		errno ? strerror(errno) : "write error");
 	return EXIT_FAILED;
 }
 
 static int run(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : NULL;
+	bool version = false;
+	const struct option_row version_option[] = {
+		{'V', "version", OPT_FLAG, &version, NULL, "print the version"},
+		{0},
+	};
+	const struct option_row *const tables[] = {version_option, common_options, NULL};
+	int at = 0;
 
+	if (options_parse_leading(argc, argv, tables, &at))
+		return command_usage("%s", error_text());
+	const char *name = argv[at];
+	if (version || (name && !strcmp(name, "version"))) {
+		printf("hostrace %s\n", HOSTRACE_VERSION);
+		return EXIT_FINE;
+	}
+	if (common.help)
+		return help_command(name);
 	if (!name) {
 		print_overview(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
-		printf("hostrace %s\n", HOSTRACE_VERSION);
-		return EXIT_FINE;
-	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
-		return help_command(argc > 2 ? argv[2] : NULL);
+	if (!strcmp(name, "help"))
+		return help_command(argv[at + 1]);
 	const struct command *c = find(name);
-	if (!c) {
-		fprintf(stderr, "hostrace: no command '%s'; 'hostrace --help' lists them\n", name);
-		return EXIT_USAGE;
-	}
-	return run_command(c, argc - 1, argv + 1);
+	return c ? run_command(c, argc - at, argv + at) : unknown_command(name);
 }
 
 int main(int argc, char **argv)
 {
-	return stdout_end(run(argc, argv));
+	return stdout_finish(run(argc, argv));
 }

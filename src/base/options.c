@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/suggest.h"
 #include "base/units.h"
 
 static int numbers_add(const struct option_row *o, const char *text)
@@ -47,7 +48,7 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 	case OPT_WORDS:
 		list = o->to;
 		if (list->nr == OPTION_LIST_MAX)
-			return fail(-EINVAL, "--%s is given more than %d times", o->name,
+			return fail(-EINVAL, "--%s given more than %d times", o->name,
 				    OPTION_LIST_MAX);
 		list->item[list->nr++] = value;
 		list->given = true;
@@ -70,7 +71,7 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 		}
 		return parse_duration(value, &time->ns);
 	}
-	return fail(-EINVAL, "--%s: unknown kind", o->name);
+	return fail(-EINVAL, "--%s: option of unknown kind", o->name);
 }
 
 static const struct option_row *find_long(const struct option_row *const *tables, const char *name,
@@ -85,7 +86,8 @@ static const struct option_row *find_long(const struct option_row *const *tables
 
 enum { AMBIGUOUS_MAX = 8 };
 
-/* The only option that begins so; NULL if there is none, or several. `others` says which there are. */
+/* The only option that begins with `name`; NULL if there is none, or several, which `others` then
+ * lists. */
 static const struct option_row *find_prefix(const struct option_row *const *tables,
 					    const char *name, size_t len, char *others, size_t size)
 {
@@ -115,7 +117,7 @@ static const struct option_row *find_letter(const struct option_row *const *tabl
 	return NULL;
 }
 
-/* The words behind argv[*i] that are no options. */
+/* Adds the words after argv[*i] up to the next option. */
 static int words_set(int argc, char **argv, int *i, const struct option_row *o)
 {
 	struct text_list *list = o->to;
@@ -127,9 +129,22 @@ static int words_set(int argc, char **argv, int *i, const struct option_row *o)
 	return err;
 }
 
+static int unknown_option(const struct option_row *const *tables, const char *name, size_t len)
+{
+	struct suggestion s = {0};
+	char word[64];
+
+	snprintf(word, sizeof(word), "%.*s", (int)len, name);
+	for (; *tables; tables++)
+		for (const struct option_row *o = *tables; o->name; o++)
+			suggest_try(&s, word, o->name);
+	fail(-EINVAL, "unknown option --%.*s", (int)len, name);
+	return s.name ? fail_hint(-EINVAL, "did you mean --%s?", s.name) : -EINVAL;
+}
+
 /*
- * argv[*i] is "--name", "--name=value" or "--no-name", the name in full or as much of it as no other option begins
- * with; takes the next word as the value where one is needed.
+ * argv[*i] is "--name", "--name=value" or "--no-name"; the name may be abbreviated where it stays
+ * unique. Reads the next word as the value where one is needed.
  */
 static int parse_long(int argc, char **argv, int *i, const struct option_row *const *tables)
 {
@@ -148,9 +163,10 @@ static int parse_long(int argc, char **argv, int *i, const struct option_row *co
 	if (!o)
 		o = find_prefix(tables, name, len, others, sizeof(others));
 	if (!o && *others)
-		return fail(-EINVAL, "--%.*s could be %s", (int)len, name, others);
+		return fail(-EINVAL, "ambiguous option --%.*s (could be %s)", (int)len, name,
+			    others);
 	if (!o)
-		return fail(-EINVAL, "unknown option --%.*s", (int)len, name);
+		return unknown_option(tables, name, len);
 	if (o->kind == OPT_FLAG)
 		return value ? fail(-EINVAL, "--%s takes no value", o->name)
 			     : option_set(o, NULL, true);
@@ -187,6 +203,28 @@ static int parse_letters(int argc, char **argv, int *i, const struct option_row 
 	return 0;
 }
 
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
+static int parse_option(int argc, char **argv, int *i, const struct option_row *const *tables)
+{
+	return argv[*i][1] == '-' ? parse_long(argc, argv, i, tables)
+				  : parse_letters(argc, argv, i, tables);
+}
+
+int options_parse_leading(int argc, char **argv, const struct option_row *const *tables,
+			  int *ret_next)
+{
+	int i = 1, err = 0;
+
+	for (; !err && i < argc && is_option(argv[i]); i++)
+		err = parse_option(argc, argv, &i, tables);
+	*ret_next = i;
+	return err;
+}
+
 int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
 		  int *stop_at_dashes)
 {
@@ -206,10 +244,8 @@ int options_parse(int argc, char **argv, const struct option_row *const *tables,
 				argv[nr++] = argv[i];
 			break;
 		}
-		if (!strncmp(argv[i], "--", 2))
-			err = parse_long(argc, argv, &i, tables);
-		else if (argv[i][0] == '-' && argv[i][1])
-			err = parse_letters(argc, argv, &i, tables);
+		if (is_option(argv[i]))
+			err = parse_option(argc, argv, &i, tables);
 		else
 			argv[nr++] = argv[i];
 		if (err)

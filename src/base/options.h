@@ -18,8 +18,8 @@ enum option_kind {
 	OPT_U64,      /* uint64_t, decimal or 0x */
 	OPT_DURATION, /* uint64_t ns: 3s, 10ms, 250us; a bare number is seconds */
 	OPT_SIZE,     /* uint64_t bytes: 64K, 16M, 1G */
-	OPT_TIME,     /* struct time_arg: as OPT_DURATION, and the text as it was given */
-	OPT_WORDS,    /* struct text_list: all words up to the next option; `given` even if none */
+	OPT_TIME,     /* struct time_arg: as OPT_DURATION, and the text as given */
+	OPT_WORDS,    /* struct text_list: all words up to the next option; `given` is set even if there are none */
 };
 
 enum { OPTION_LIST_MAX = 64 };
@@ -45,20 +45,28 @@ struct option_row {
 	const char *name; /* long name without dashes */
 	enum option_kind kind;
 	void *to;
-	const char *arg;  /* what --help calls the argument; NULL for a flag */
+	const char *arg;  /* name of the argument in --help; NULL for a flag */
 	const char *help;
 };
 
 /*
  * Parses argv[1..] against the rows of all tables (NULL-terminated array of tables, each ended by a row without
- * name). A long name may be cut short where no other begins so. Options and arguments may be mixed; "--" ends the
+ * name). A long name may be abbreviated where it stays unique. Options and arguments may be mixed; "--" ends the
  * options. Arguments are moved to the front of argv; *ret_argc is their number (argv[0..]). If stop_at_dashes is not
- * NULL, it gets the index in argv behind "--", or 0.
- * Errors: -EINVAL with the sentence set (exit status 2).
+ * NULL, it gets the index in argv after "--", or 0.
+ * Errors: -EINVAL with the error message set (exit status 2).
  */
 int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
 		  int *stop_at_dashes);
 
+/*
+ * Parses the options before the first argument; *ret_next is the index in argv of that argument, or argc.
+ * Errors: as options_parse().
+ */
+int options_parse_leading(int argc, char **argv, const struct option_row *const *tables,
+			  int *ret_next);
+
+/* Prints one row per option, wrapped at 80 columns. */
 void options_help(const struct option_row *const *tables, FILE *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "pairing/analyzer.h"
 
 bool name_in_list(const char *list, const char *name)
@@ -35,78 +36,40 @@ bool analyzer_wants_guests(const struct analyzer *a)
 	return false;
 }
 
-/* Edits needed to make one word of the other (Levenshtein); words are short. */
-static unsigned int distance(const char *a, const char *b)
+static int unknown(const char *what, const char *word, const struct suggestion *s)
 {
-	unsigned int row[64], n = (unsigned int)strlen(b);
-
-	if (n >= 64)
-		return 99;
-	for (unsigned int j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned int i = 0; a[i]; i++) {
-		unsigned int diagonal = row[0]++;
-
-		for (unsigned int j = 0; j < n; j++) {
-			unsigned int swap = diagonal + (a[i] != b[j]), up = row[j + 1] + 1,
-				     left = row[j] + 1;
-
-			diagonal = row[j + 1];
-			row[j + 1] =
-				swap < up ? (swap < left ? swap : left) : (up < left ? up : left);
-		}
-	}
-	return row[n];
-}
-
-struct guess {
-	const char *name;
-	unsigned int distance;
-};
-
-static void guess_try(struct guess *g, const char *word, const char *name)
-{
-	unsigned int d = distance(word, name);
-
-	if (d < g->distance)
-		*g = (struct guess){name, d};
-}
-
-static int unknown(const char *what, const char *word, const struct guess *g)
-{
-	fail_usage(-EINVAL, "no %s '%s'", what, word);
-	if (g->name)
-		fail_hint(-EINVAL, "did you mean '%s'?", g->name);
-	return -EINVAL;
+	fail_usage(-EINVAL, "unknown %s '%s'", what, word);
+	return suggest_hint(-EINVAL, s);
 }
 
 static int check_event(const char *name)
 {
-	struct guess g = {NULL, (unsigned int)strlen(name) / 2 + 1};
+	struct suggestion s = {0};
 
 	if (event_type_named(name))
 		return 0;
 	for (unsigned int i = 0; i < event_types_count(); i++)
-		guess_try(&g, name, event_type_at(i)->name);
-	return unknown("event", name, &g);
+		suggest_try(&s, name, event_type_at(i)->name);
+	return unknown("event", name, &s);
 }
 
 static int check_key(const char *event, const char *key)
 {
 	static const char *const header[] = {"pid", "tid", "vcpu", "cpu"};
 	const struct event_type *t = event_type_named(event);
-	struct guess g = {NULL, (unsigned int)strlen(key) / 2 + 1};
+	struct suggestion s = {0};
 
 	for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++) {
 		if (!strcmp(header[i], key))
 			return 0;
-		guess_try(&g, key, header[i]);
+		suggest_try(&s, key, header[i]);
 	}
 	if (event_field(t, key))
 		return 0;
 	for (unsigned int i = 0; i < t->nr_fields; i++)
-		guess_try(&g, key, t->fields[i].name);
-	return unknown("field of that event", key, &g);
+		suggest_try(&s, key, t->fields[i].name);
+	fail_usage(-EINVAL, "unknown field '%s' of event %s", key, event);
+	return suggest_hint(-EINVAL, &s);
 }
 
 static const struct analyzer *make_pair(const char *name, struct pair_analyzer *own)
@@ -114,7 +77,7 @@ static const struct analyzer *make_pair(const char *name, struct pair_analyzer *
 	char *begin = own->words, *end, *key;
 
 	if (strlen(name) >= sizeof(own->name)) {
-		fail_usage(-EINVAL, "'%s' is too long", name);
+		fail_usage(-EINVAL, "analyzer name '%s' is too long", name);
 		return NULL;
 	}
 	strcpy(own->name, name);
@@ -122,13 +85,13 @@ static const struct analyzer *make_pair(const char *name, struct pair_analyzer *
 	end = strchr(begin, ',');
 	key = end ? strchr(end + 1, ',') : NULL;
 	if (!key) {
-		fail_usage(-EINVAL, "'%s' is not pair:BEGIN,END,KEY", name);
+		fail_usage(-EINVAL, "invalid analyzer '%s' (expected pair:BEGIN,END,KEY)", name);
 		return NULL;
 	}
 	*end++ = 0;
 	*key++ = 0;
 	own->a = (struct analyzer){.name = own->name,
-				   .summary = "a pair of your own",
+				   .summary = "from BEGIN to END, paired by KEY",
 				   .begin = begin,
 				   .end = end,
 				   .key = key,
@@ -158,16 +121,16 @@ int analyzer_resolve(const struct analyzer *a)
 
 const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own)
 {
-	struct guess g = {NULL, (unsigned int)strlen(name) / 2 + 1};
+	struct suggestion s = {0};
 
 	if (!strncmp(name, "pair:", 5))
 		return make_pair(name, own);
 	for (const struct analyzer *const *a = analyzers; *a; a++) {
 		if (!strcmp((*a)->name, name))
 			return *a;
-		guess_try(&g, name, (*a)->name);
+		suggest_try(&s, name, (*a)->name);
 	}
-	unknown("analyzer", name, &g);
+	unknown("analyzer", name, &s);
 	return NULL;
 }
 

@@ -94,7 +94,7 @@ static void names_cut_short(void **state)
 	assert_int_equal(list.nr, 1);
 	assert_true(flag);
 	assert_int_equal(parse(two, argv, &nr, NULL), -EINVAL);
-	assert_string_equal(error_text(), "--lim could be --limit, --limits");
+	assert_string_equal(error_text(), "ambiguous option --lim (could be --limit, --limits)");
 	assert_int_equal(parse(none, argv, &nr, NULL), -EINVAL);
 	assert_string_equal(error_text(), "unknown option --nothing");
 	assert_int_equal(parse(whole, argv, &nr, NULL), 0);

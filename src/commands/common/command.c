@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What all commands share: the options that each has, and how they talk to people. */
+/* What all commands share: the options that each has, and how they print messages. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@ const struct command *command_now;
 /* clang-format off */
 const struct option_row common_options[] = {
 	{'h', "help",     OPT_FLAG, &common.help,     NULL,   "show this help"},
-	{'q', "quiet",    OPT_FLAG, &common.quiet,    NULL,   "no progress, no notes"},
-	{'v', "verbose",  OPT_FLAG, &common.verbose,  NULL,   "say more"},
+	{'q', "quiet",    OPT_FLAG, &common.quiet,    NULL,   "print no progress and no notes"},
+	{'v', "verbose",  OPT_FLAG, &common.verbose,  NULL,   "print more details"},
 	{0,   "color",    OPT_TEXT, &common.color,    "WHEN", "auto (default), always or never"},
-	{0,   "no-pager", OPT_FLAG, &common.no_pager, NULL,   "do not page long output"},
+	{0,   "no-pager", OPT_FLAG, &common.no_pager, NULL,   "do not use a pager"},
 	{0},
 };
 /* clang-format on */
@@ -42,13 +42,17 @@ int command_failed(void)
 
 int command_usage(const char *fmt, ...)
 {
+	const char *name = command_now ? command_now->name : "";
+	char text[1024];
 	va_list ap;
 
-	fprintf(stderr, "hostrace: %s: ", command_now->name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "; see 'hostrace %s --help'\n", command_now->name);
+	fprintf(stderr, "hostrace: %s%s%s", name, *name ? ": " : "", text);
+	if (!*text || text[strlen(text) - 1] != '?') /* not after "did you mean ...?" */
+		fprintf(stderr, "; see 'hostrace %s%s--help'", name, *name ? " " : "");
+	fputc('\n', stderr);
 	return EXIT_USAGE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A command: one file in src/commands/, one line in src/commands/all.c. Only commands print to stderr and
- * decide exit statuses.
+ * A command: one file in src/commands/, one line in src/commands/all.c. Only commands print to
+ * stderr and decide exit statuses.
  */
 #ifndef HOSTRACE_COMMAND_H
 #define HOSTRACE_COMMAND_H
@@ -26,13 +26,13 @@ struct command {
 	const char *examples;
 	const struct option_row *const *options; /* NULL-terminated array of tables */
 
-	/* argv[0..argc) are the arguments; `rest` those behind "--" (NULL-terminated, or NULL). */
+	/* argv[0..argc) are the arguments; `rest` those after "--" (NULL-terminated, or NULL). */
 	int (*run)(int argc, char **argv, char **rest);
 };
 
 extern const struct command *const commands[]; /* ends with NULL */
 
-/* The command being run, for messages and for the JSON head. */
+/* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;
 
 /* Options that every command has: --help, -q, -v, --color, --no-pager. */
@@ -46,10 +46,12 @@ extern struct common common;
 /* May colour be used on this stream? Honours --color, NO_COLOR, TERM=dumb. */
 bool color_wanted(FILE *out);
 
-/* Prints "hostrace: NAME: sentence" of the newest fail(); returns EXIT_FAILED, after fail_usage() EXIT_USAGE. */
+/* Prints "hostrace: NAME: MESSAGE" with the message of the last fail(). Returns EXIT_FAILED, or
+ * EXIT_USAGE after fail_usage(). */
 int command_failed(void);
 
-/* Prints the sentence, and where help is; returns EXIT_USAGE. */
+/* Prints the error message, and "see 'hostrace NAME --help'" unless it ends with a question.
+ * Returns EXIT_USAGE. */
 int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints a note or a warning to stderr, unless --quiet. */
