@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The registry of event types. Ours are made here from events.def; others are copied in as readers meet them.
- * The table only grows and types are never freed before the program ends, so a `const struct event_type *` may
- * be kept and compared by address.
+ * It is process-wide by design, like a table of interned names: readers of all inputs give equal types the same
+ * address and index without being passed a context. The table only grows and types are never freed before the
+ * program ends, so a `const struct event_type *` may be kept and compared by address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,12 +53,11 @@ static const struct event_type ours[] = {
 
 enum { NR_OURS = sizeof(ours) / sizeof(ours[0]) };
 
-/* The one table of the process: readers of all inputs give equal types the same address. */
-static struct {
+struct registry {
 	const struct event_type *type[EVENT_TYPES_MAX];
 	unsigned int nr;
 	const struct event_type *by_id[EV_LIMIT];
-} registry;
+};
 
 static bool fields_equal(const struct event_type *a, const struct event_type *b)
 {
@@ -161,74 +161,77 @@ static struct event_type *copy_type(const struct event_type *from)
 	return t;
 }
 
-static void add(struct event_type *t)
+static void add(struct registry *r, struct event_type *t)
 {
-	t->index = (uint16_t)registry.nr;
+	t->index = (uint16_t)r->nr;
 	t->guest = (uint8_t)guest_event_named(t->name);
-	registry.type[registry.nr++] = t;
+	r->type[r->nr++] = t;
 }
 
-static void init(void)
+/* The only access to the table; the first call adds our own types. */
+static struct registry *registry(void)
 {
-	if (registry.nr)
-		return;
-	for (unsigned int i = 0; i < NR_OURS; i++) {
-		struct event_type *t = copy_ours(&ours[i]);
+	static struct registry process_wide;
+	struct registry *r = &process_wide;
 
-		add(t);
-		registry.by_id[t->id] = t;
+	while (r->nr < NR_OURS) {
+		struct event_type *t = copy_ours(&ours[r->nr]);
+
+		add(r, t);
+		r->by_id[t->id] = t;
 	}
+	return r;
 }
 
 int event_type_register(const struct event_type *type, const struct event_type **ret)
 {
+	struct registry *r = registry();
 	int err = type_check(type);
 
-	init();
 	if (err)
 		return err;
 	/* A linear search: types are registered a few hundred times a run, never per event. */
-	for (unsigned int i = 0; i < registry.nr; i++)
-		if (fields_equal(registry.type[i], type)) {
-			*ret = registry.type[i];
+	for (unsigned int i = 0; i < r->nr; i++)
+		if (fields_equal(r->type[i], type)) {
+			*ret = r->type[i];
 			return 0;
 		}
-	if (registry.nr == EVENT_TYPES_MAX)
+	if (r->nr == EVENT_TYPES_MAX)
 		return fail(-E2BIG, "more than %d event types in the inputs", EVENT_TYPES_MAX);
 	struct event_type *t = copy_type(type);
 	const struct event_type *namesake = event_type_named(type->name);
 
 	t->id = namesake ? namesake->id : 0;
-	add(t);
+	add(r, t);
 	*ret = t;
 	return 0;
 }
 
 const struct event_type *event_type_ours(unsigned int id)
 {
-	init();
-	return id < EV_LIMIT ? registry.by_id[id] : NULL;
+	return id < EV_LIMIT ? registry()->by_id[id] : NULL;
 }
 
 const struct event_type *event_type_named(const char *name)
 {
-	init();
-	for (unsigned int i = 0; i < registry.nr; i++)
-		if (!strcmp(registry.type[i]->name, name))
-			return registry.type[i];
+	const struct registry *r = registry();
+
+	for (unsigned int i = 0; i < r->nr; i++)
+		if (!strcmp(r->type[i]->name, name))
+			return r->type[i];
 	return NULL;
 }
 
 const struct event_type *event_type_at(unsigned int index)
 {
-	init();
-	return index < registry.nr ? registry.type[index] : NULL;
+	const struct registry *r = registry();
+
+	return index < r->nr ? r->type[index] : NULL;
 }
 
 unsigned int event_types_count(void)
 {
-	init();
-	return registry.nr;
+	return registry()->nr;
 }
 
 const struct field *event_field(const struct event_type *type, const char *name)

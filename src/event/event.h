@@ -5,7 +5,8 @@
  * Types come from three places and look the same to everyone: ours (bpf/events.def), the schema that a trace
  * file carries (which may be older or newer than this program), and guests' and peers' traces, whose readers
  * register what their metadata declares ("osv:vfs_pwritev", "guest:sched_switch"). Code that wants a field asks
- * for it by name once per type and gets its place.
+ * for it by name once per type and gets its place. The registry is process-wide by design, like a table of
+ * interned names: it only grows, and equal types of all inputs share one address and index.
  */
 #ifndef HOSTRACE_EVENT_H
 #define HOSTRACE_EVENT_H
