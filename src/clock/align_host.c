@@ -20,7 +20,7 @@ static bool wants(const char *event, void *arg)
 	static const char *const names[] = {"kvm_entry", "kvm_exit", "kvm_run",
 					    "kvm_userspace_exit", "clock_pair", "vcpu_tsc",
 					    "kvm_write_tsc_offset", "kvm_pvclock_update",
-					    "lost"};
+					    "lost", "gap"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -133,6 +133,13 @@ static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
 	return err;
 }
 
+static int gap_add(struct align *a, const struct event *ev)
+{
+	uint64_t until = event_value(ev, "until");
+
+	return hole_add(a, ev->time_ns, until >= INT64_MAX ? UINT64_MAX : until);
+}
+
 /* Where entries and exits may be missing. Older files do not say since when: since the CPU's previous report. */
 static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 {
@@ -199,6 +206,8 @@ static int event_take(struct align *a, struct losses *l, const struct event *ev)
 		return pvclock_add(a, ev);
 	case EV_clock_pair:
 		return pair_add(a, ev);
+	case EV_gap:
+		return gap_add(a, ev);
 	case EV_lost:
 		return lost_take(a, l, ev);
 	default:

@@ -50,6 +50,7 @@ bool trim_is_naming(const struct event_type *type)
 	case EV_vcpu_tsc:
 	case EV_clock_pair:
 	case EV_lost:
+	case EV_gap:
 		return true;
 	}
 	return false;

@@ -317,7 +317,7 @@ static bool selection_wants(const char *name, void *arg)
 	const struct selection *s = arg;
 	const struct event_type *type = event_type_named(name);
 
-	if (type && type->id == EV_lost)
+	if (type && (type->id == EV_lost || type->id == EV_gap))
 		return true;
 	if (s->reasons && trim_reason_wants(name))
 		return true;

@@ -82,7 +82,7 @@ static bool type_plan(struct fast_plan *plan, struct pairing *p, const struct ev
 
 	if (!b && !(b = pair_bind(p, type)))
 		return no("out of memory");
-	if (b->roles & (ROLE_FED | ROLE_RESET))
+	if (b->roles & (ROLE_FED | ROLE_RESET | ROLE_GAP))
 		return no("the analyzer needs other events");
 	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK | ROLE_LOST);
 	plan->has_lost |= *ret_role & ROLE_LOST;

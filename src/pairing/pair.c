@@ -113,6 +113,7 @@ void pairing_close(struct pairing *p)
 		free(p->text[i].text);
 	free(p->text);
 	open_table_deinit(&p->open);
+	free(p->gap_ns);
 	free(p);
 }
 
@@ -161,7 +162,15 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 	}
 	/* Within a window of loss, the end that follows may be another span's. */
 	o->losses = p->losses - (ev->time_ns < p->blind_until_ns);
+	o->cpu = ev->cpu;
 	span_fill(p, ev, &o->span);
+}
+
+/* May events be missing within a span: on the CPU that began it, or on the one that ends it? */
+static bool crosses_gap(const struct pairing *p, const struct open_span *o, const struct event *end)
+{
+	return p->gap_ns && (p->gap_ns[o->cpu] > o->span.start_ns ||
+			     p->gap_ns[end->cpu] > o->span.start_ns);
 }
 
 bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key)
@@ -173,11 +182,15 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 		return false;
 	}
 	struct span s = o->span;
-	bool unknown = o->losses != p->losses;
+	bool unknown = o->losses != p->losses, gap = crosses_gap(p, o, ev);
 
 	open_remove(&p->open, o);
 	if (unknown) {
 		p->counts.unknown++;
+		return true;
+	}
+	if (gap) {
+		p->counts.gaps++;
 		return true;
 	}
 	if (ev->time_ns < s.start_ns) {
@@ -245,6 +258,20 @@ static void lost(struct pairing *p, const struct event *ev)
 		p->blind_until_ns = until;
 }
 
+/* Events of this CPU may be missing: unlike after a loss, only what its own events begin or end is in doubt. */
+static int gap(struct pairing *p, const struct event *ev)
+{
+	uint64_t cpu = pairing_field(p, ev, "gap_cpu");
+
+	if (!p->gap_ns)
+		p->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*p->gap_ns));
+	if (!p->gap_ns)
+		return fail(-ENOMEM, "out of memory");
+	if (cpu <= UINT16_MAX)
+		p->gap_ns[cpu] = pairing_field(p, ev, "until");
+	return 0;
+}
+
 static inline struct pair_key key_of(struct pairing *p, const struct event *ev)
 {
 	const struct binding *b = p->binding[ev->type->index];
@@ -276,6 +303,8 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		return 0;
 	if (b->roles & ROLE_LOST)
 		lost(p, ev);
+	if (b->roles & ROLE_GAP)
+		return gap(p, ev);
 	if (b->roles & ROLE_DEVICE)
 		pair_device_learn(p, ev);
 	if (b->roles & ROLE_EXIT)
@@ -326,7 +355,7 @@ bool pairing_wants(const struct analyzer *a, const char *by, const char *event)
 	/* "rip" of an event that has none is that of the thread's newest kvm_exit. */
 	if (by && !strcmp(event, "kvm_exit") && name_in_list(by + (*by == '='), "rip"))
 		return true;
-	return analyzer_wants(a, event) || !strcmp(event, "lost") ||
+	return analyzer_wants(a, event) || !strcmp(event, "lost") || !strcmp(event, "gap") ||
 	       !strcmp(event, "virtio_device");
 }
 

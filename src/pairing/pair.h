@@ -26,6 +26,7 @@ struct pair_counts {
 	uint64_t unmatched_begin; /* a second begin came before the end */
 	uint64_t unmatched_end;
 	uint64_t unknown;  /* dropped because events were lost while it was open */
+	uint64_t gaps;	   /* not counted: events may be missing within, on the CPU that began or ended it */
 	uint64_t overflow; /* not begun: OPEN_SPANS_MAX were open */
 	uint64_t open;	   /* still open at the end */
 };

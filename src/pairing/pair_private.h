@@ -12,6 +12,7 @@ enum {
 	ROLE_RESET = 8,
 	ROLE_FED = 16, /* the analyzer's own function gets it */
 	ROLE_LOST = 32,
+	ROLE_GAP = 128,
 	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
 	ROLE_EXIT = 1024, /* kvm_exit: has the guest's instruction pointer */
 	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
@@ -55,6 +56,7 @@ struct open_span {
 	struct open_begin begin;
 	struct span span;
 	uint64_t losses; /* reports of lost events before it began */
+	uint16_t cpu;	 /* where it began */
 };
 
 struct text {
@@ -78,6 +80,7 @@ struct pairing {
 	struct pair_counts counts;
 	struct text *text;
 	unsigned int nr_text;
+	uint64_t *gap_ns; /* by CPU: end of its newest gap; NULL: there was none */
 	uint64_t nr_begins, losses, blind_until_ns; /* end of the newest window of loss */
 	struct {
 		uint32_t tid;

@@ -51,6 +51,8 @@ static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 
 	if (t->id == EV_lost)
 		roles |= ROLE_LOST;
+	if (t->id == EV_gap)
+		roles |= ROLE_GAP;
 	if (t->id == EV_virtio_device)
 		roles |= ROLE_DEVICE;
 	if (a->feed && analyzer_wants(a, t->name))

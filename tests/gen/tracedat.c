@@ -18,6 +18,8 @@
  *   stat CPU ENTRIES OVERRUN READ      option CPUSTAT
  *   break CPU                          the next event of this CPU begins a new page
  *   lost CPU COUNT                     so does this, and the page says that COUNT events were lost before it (0: some)
+ *   drop CPU                           ends the page; what follows of this CPU is not written, as if pages were lost,
+ *   keep CPU                           ... until here
  *   TIME CPU TID EVENT VALUE...        an event, in time order of its CPU
  */
 #include <ctype.h>
@@ -73,7 +75,7 @@ struct cpu {
 	uint8_t *page;	    /* the one being filled */
 	size_t used;
 	uint64_t time, lost;
-	bool open, missed;
+	bool open, missed, dropping;
 };
 
 struct trace {
@@ -176,6 +178,8 @@ static void record_add(struct trace *t, struct cpu *c, uint64_t time, const void
 	size_t padded = (len + 3) & ~3ul;
 	uint64_t delta;
 
+	if (c->dropping)
+		return;
 	if (c->open && c->used + padded + 24 > t->page_size)
 		page_end(t, c);
 	if (!c->open)
@@ -352,6 +356,11 @@ static void line_read(struct trace *t, char *line)
 		stat_add(t, word);
 	} else if (!strcmp(word[0], "break") && nr == 2) {
 		page_end(t, cpu_get(t, number(word[1])));
+	} else if (!strcmp(word[0], "drop") && nr == 2) {
+		page_end(t, cpu_get(t, number(word[1])));
+		cpu_get(t, number(word[1]))->dropping = true;
+	} else if (!strcmp(word[0], "keep") && nr == 2) {
+		cpu_get(t, number(word[1]))->dropping = false;
 	} else if (!strcmp(word[0], "lost") && nr == 3) {
 		page_lose(t, cpu_get(t, number(word[1])), number(word[2]));
 	} else {

@@ -23,6 +23,7 @@ struct vcpu {
 	uint16_t vcpu;
 	bool exits; /* there is a kvm_exit or kvm_entry */
 	bool halting;
+	uint16_t cpu; /* of its newest event */
 	struct timeline_run main, user, off;
 };
 
@@ -30,6 +31,7 @@ struct host_thread {
 	uint64_t tid;
 	uint32_t pid;
 	bool ours, has_track; /* ours: of a VM */
+	uint16_t cpu;	      /* where it runs */
 	int vcpu;	      /* index, -1: none */
 	struct timeline_run run;
 };
@@ -172,6 +174,7 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 
 	if (!v)
 		return;
+	v->cpu = ev->cpu;
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		exit_take(h, v, ev);
@@ -224,6 +227,7 @@ static void thread_on(struct timeline_host *h, struct host_thread *th, const str
 		th->run.track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, tid, tid,
 					       "%s %u", *comm ? comm : "thread", tid);
 	}
+	th->cpu = ev->cpu;
 	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);
 }
 
@@ -265,6 +269,20 @@ static void lost_take(struct timeline_host *h)
 	timeline_queues_lost(h->queues);
 }
 
+/* Events of one CPU may be missing: what began on it may have ended within. */
+static void gap_pass(struct timeline_host *h, const struct event *ev)
+{
+	uint64_t cpu = event_value(ev, "gap_cpu");
+	struct host_thread *th;
+
+	for (unsigned int i = 0; i < h->nr_vcpus; i++)
+		if (h->vcpu[i].cpu == cpu)
+			h->vcpu[i].main.on = h->vcpu[i].user.on = h->vcpu[i].off.on = false;
+	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
+		if (th->cpu == cpu)
+			th->run.on = false;
+}
+
 void timeline_host_event(struct timeline_host *h, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
@@ -275,6 +293,8 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 		switch_take(h, ev);
 	} else if (id == EV_lost) {
 		lost_take(h);
+	} else if (id == EV_gap) {
+		gap_pass(h, ev);
 	} else if (id < EV_clock_pair ? id != EV_sched_wakeup : id == EV_thread) {
 		thread_learn(h, ev);
 		if (id == EV_kvm_entry || id == EV_kvm_exit || id == EV_kvm_userspace_exit ||

@@ -84,6 +84,7 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 	if (a->caveat)
 		json_array_append_new(list, json_string(a->caveat));
 	caveat(list, "%" PRIu64 " spans unknown because events were lost", c->unknown);
+	caveat(list, "%" PRIu64 " spans not counted: events may be missing within them", c->gaps);
 	if (a->end) {
 		caveat(list, "%" PRIu64 " begins without an end", c->unmatched_begin);
 		if (!a->keep_first)

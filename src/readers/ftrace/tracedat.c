@@ -7,8 +7,7 @@
  * a host, ns: as they are, or ticks converted by the file's own TSC2NSEC, or by the rate that KVM told a guest's
  * kvm-clock (kvm_pvclock_update). Meta then says how to come back: "tsc_map".
  *
- * What was lost is a `lost` event where it happened: pages say that events were missed before them; the kernel's
- * statistics say what was left in its buffers when the recording ended.
+ * What was lost is a `lost` event where it happened, or a `gap` wherever it may have happened (cpu_stream.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "readers/ftrace/cpu_stream.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ftrace/tracedat_internal.h"
 #include "readers/ftrace/vm_threads.h"
@@ -25,126 +25,35 @@ enum {
 	NAMES_MAX = 65536, /* threads named in the metadata */
 };
 
-enum head_state { HEAD_EVENT, HEAD_LOST, HEAD_END };
-
-struct cpu {
-	const struct tracedat_cpu *info;
-	struct tracedat_pages pages;
-	struct ftrace_page page;
-	enum head_state state;
-	uint64_t time, lost;  /* of the head; HEAD_LOST: how many */
-	uint64_t last, until; /* of the newest event; HEAD_LOST: they were lost from time to until */
-	const uint8_t *entry;
-	size_t len;
-	uint64_t read, missed; /* events so far */
-	bool left_told;
-};
-
 struct tracedat {
 	struct reader reader;
 	struct tracedat_file file;
 	struct ftrace_events *events;
 	struct vm_threads *vms; /* NULL: of a guest */
-	struct cpu *cpu;
+	struct cpu_stream *cpu;
 	uint8_t *arena;
-	uint64_t damaged, unknown, uncounted, cut;
+	uint64_t unknown; /* events without a usable format */
 	bool guest;
 	bool ticks;	    /* times are TSC ticks, to be converted by the map */
 	double ns_per_tick; /* of the map; ns 0 is tick 0 plus offset */
 	int64_t ns_offset;
 };
 
-/* ---- one CPU ---- */
-
-/* Entries that the kernel still had when it was asked last, and that are not in the file. */
-static uint64_t left_behind(const struct cpu *c)
-{
-	const struct tracedat_stats *s = &c->info->stats;
-	uint64_t there = s->entries + s->read;
-
-	return s->known && there > c->read && there < UINT64_MAX / 2 ? there - c->read : 0;
-}
-
-static int cpu_end(struct cpu *c)
-{
-	uint64_t left = left_behind(c);
-
-	c->state = HEAD_END;
-	if (left && !c->left_told) {
-		c->left_told = true;
-		c->state = HEAD_LOST;
-		c->time = c->last;
-		c->until = INT64_MAX; /* to the end */
-		c->lost = left;
-		c->missed += left;
-	}
-	return 0;
-}
-
-static int page_take(struct tracedat *t, struct cpu *c, const uint8_t *data)
-{
-	if (ftrace_page_open(&c->page, data, t->file.page_size, t->file.commit_size)) {
-		t->damaged++;
-		c->page = (struct ftrace_page){0};
-		return 0;
-	}
-	if (!c->page.missed)
-		return 0;
-	t->uncounted += c->page.missed == UINT64_MAX;
-	c->state = HEAD_LOST;
-	c->time = c->last ? c->last : c->page.time;
-	c->until = c->page.time;
-	c->lost = c->page.missed == UINT64_MAX ? 1 : c->page.missed;
-	c->missed += c->lost;
-	return 1;
-}
-
-/* Steps to the CPU's next event, loss or end. */
-static int cpu_step(struct tracedat *t, struct cpu *c)
-{
-	const uint8_t *data;
-	int more;
-
-	if (c->state == HEAD_END)
-		return 0;
-	for (;;) {
-		if (c->page.at && ftrace_page_next(&c->page, &c->entry, &c->len, &c->time)) {
-			c->state = HEAD_EVENT;
-			c->last = c->time;
-			c->read++;
-			return 0;
-		}
-		t->damaged += c->page.damaged;
-		c->page = (struct ftrace_page){0};
-		if (c->left_told)
-			return cpu_end(c);
-		more = tracedat_pages_next(&c->pages, &data);
-		if (more == -EBADMSG) { /* what was read before it is good */
-			t->cut++;
-			more = 0;
-		}
-		if (more < 0)
-			return more;
-		if (!more)
-			return cpu_end(c);
-		if (page_take(t, c, data))
-			return 0;
-	}
-}
+/* ---- the CPUs ---- */
 
 /* A CPU of which there is no event: what it left behind is missing from the trace's start to its end. */
-static void holes_place(struct tracedat *t)
+static void losses_place(struct tracedat *t)
 {
 	uint64_t first = UINT64_MAX;
 
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
-		const struct cpu *c = &t->cpu[i];
+		const struct cpu_stream *c = &t->cpu[i];
 
-		if (c->state != HEAD_END && !c->left_told && c->time < first)
+		if (c->head != STREAM_END && !c->end_reported && c->time < first)
 			first = c->time;
 	}
 	for (unsigned int i = 0; i < t->file.nr_cpus && first < UINT64_MAX; i++)
-		if (t->cpu[i].left_told && !t->cpu[i].last)
+		if (t->cpu[i].end_reported && !t->cpu[i].last)
 			t->cpu[i].time = first;
 }
 
@@ -152,28 +61,23 @@ static int cpus_begin(struct tracedat *t)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++) {
-		struct cpu *c = &t->cpu[i];
-
-		tracedat_pages_deinit(&c->pages);
-		*c = (struct cpu){.info = &t->file.cpu[i]};
-		tracedat_pages_init(&c->pages, &t->file, c->info);
-		err = cpu_step(t, c);
-	}
-	holes_place(t);
+	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++)
+		err = cpu_stream_begin(&t->cpu[i], &t->file, &t->file.cpu[i], t->cpu[i].unplaced);
+	t->unknown = 0;
+	losses_place(t);
 	return err;
 }
 
 /* The CPU whose head is the oldest, and the time until which it stays so. */
-static struct cpu *oldest(struct tracedat *t, uint64_t *ret_limit)
+static struct cpu_stream *oldest(struct tracedat *t, uint64_t *ret_limit)
 {
-	struct cpu *best = NULL;
+	struct cpu_stream *best = NULL;
 
 	*ret_limit = UINT64_MAX;
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
-		struct cpu *c = &t->cpu[i];
+		struct cpu_stream *c = &t->cpu[i];
 
-		if (c->state == HEAD_END)
+		if (c->head == STREAM_END)
 			continue;
 		if (!best || c->time < best->time) {
 			*ret_limit = best ? best->time : UINT64_MAX;
@@ -194,31 +98,49 @@ static uint64_t time_of(const struct tracedat *t, uint64_t time)
 	return (uint64_t)((double)time * t->ns_per_tick + 0.5) + (uint64_t)t->ns_offset;
 }
 
-static void lost_make(struct tracedat *t, const struct cpu *c, uint8_t *to, struct event *ev)
+/* The record of a loss or a gap; its length. */
+static size_t missing_make(const struct tracedat *t, const struct cpu_stream *c, uint8_t *to)
 {
-	struct rec_lost rec = {.hdr = {.type = EV_lost, .size = sizeof(rec),
-				       .cpu = (uint16_t)c->info->cpu, .vcpu = RECORD_NO_VCPU},
-			       .count = c->lost,
-			       .lost_cpu = c->info->cpu,
-			       .until = c->until == INT64_MAX ? c->until : time_of(t, c->until)};
+	struct record_hdr hdr = {.cpu = (uint16_t)c->info->cpu, .vcpu = RECORD_NO_VCPU};
+	uint64_t until = c->until == INT64_MAX ? c->until : time_of(t, c->until);
+	struct rec_lost lost = {
+		.hdr = hdr, .count = c->lost, .lost_cpu = c->info->cpu, .until = until};
+	struct rec_gap gap = {.hdr = hdr, .gap_cpu = c->info->cpu, .until = until};
 
-	memcpy(to, &rec, sizeof(rec));
-	*ev = (struct event){.type = event_type_ours(EV_lost), .data = to, .size = sizeof(rec),
-			     .cpu = rec.hdr.cpu, .vcpu = RECORD_NO_VCPU};
-	t->reader.info.lost += c->lost;
+	if (c->head == STREAM_GAP)
+		memcpy(to, &gap, sizeof(gap));
+	else
+		memcpy(to, &lost, sizeof(lost));
+	return c->head == STREAM_GAP ? sizeof(gap) : sizeof(lost);
+}
+
+static void missing_event(struct tracedat *t, const struct cpu_stream *c, uint8_t *to,
+			  struct event *ev)
+{
+	unsigned int id = c->head == STREAM_GAP ? EV_gap : EV_lost;
+	size_t size = missing_make(t, c, to);
+	struct record_hdr hdr;
+
+	memcpy(&hdr, to, sizeof(hdr));
+	hdr.type = (uint16_t)id;
+	hdr.size = (uint16_t)size;
+	memcpy(to, &hdr, sizeof(hdr));
+	*ev = (struct event){.type = event_type_ours(id), .data = to, .size = hdr.size,
+			     .cpu = hdr.cpu, .vcpu = RECORD_NO_VCPU};
+	t->reader.info.lost += c->head == STREAM_LOST ? c->lost : 0;
 }
 
 /* 1 if the head became an event of the batch. */
-static int head_make(struct tracedat *t, struct cpu *c, uint8_t *to, struct event *ev)
+static int head_make(struct tracedat *t, struct cpu_stream *c, uint8_t *to, struct event *ev)
 {
 	uint64_t time = time_of(t, c->time);
 	int made = 1;
 
-	if (c->state == HEAD_LOST && t->guest) { /* says nothing about the host's events */
-		t->reader.info.lost += c->lost;
+	if (c->head != STREAM_EVENT && t->guest) { /* says nothing about the host's events */
+		t->reader.info.lost += c->head == STREAM_LOST ? c->lost : 0;
 		made = 0;
-	} else if (c->state == HEAD_LOST) {
-		lost_make(t, c, to, ev);
+	} else if (c->head != STREAM_EVENT) {
+		missing_event(t, c, to, ev);
 	} else {
 		made = ftrace_event_make(t->events, c->entry, c->len, c->info->cpu, to, ev);
 		t->unknown += made < 0;
@@ -232,39 +154,60 @@ static int head_make(struct tracedat *t, struct cpu *c, uint8_t *to, struct even
 	return 1;
 }
 
-/* What the statistics know and no page told. */
-static void end_take(struct tracedat *t)
+/* What the statistics know and no page says. */
+static void unplaced_report(struct tracedat *t, const struct cpu_stream *c)
 {
 	struct trace_info *info = &t->reader.info;
-	uint64_t left = 0;
+	uint64_t unplaced = cpu_stream_unplaced(c);
+
+	info->lost += unplaced;
+	if (unplaced)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64
+				  " events of CPU %u are missing; the file does not say "
+				  "where: every page boundary of this CPU may be a gap",
+				  info->file, unplaced, c->info->cpu);
+}
+
+static void losses_report(struct tracedat *t)
+{
+	struct trace_info *info = &t->reader.info;
+	uint64_t left = 0, uncounted = 0, damaged = 0, cut = 0;
 
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
-		const struct cpu *c = &t->cpu[i];
-		const struct tracedat_stats *s = &c->info->stats;
-		uint64_t told = c->missed - (c->left_told ? left_behind(c) : 0),
-			 said = s->overrun + s->commit_overrun + s->dropped;
+		const struct cpu_stream *c = &t->cpu[i];
 
-		left += c->left_told ? left_behind(c) : 0;
-		info->lost += s->known && said > told ? said - told : 0;
+		left += c->end_reported ? cpu_stream_left(c) : 0;
+		uncounted += c->uncounted;
+		damaged += c->damaged;
+		cut += c->cut;
+		unplaced_report(t, c);
 	}
 	if (left)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " events were left in the kernel's buffers when "
-						 "the recording ended; they are missing at its end",
+				  "the recording ended; they are missing at its end",
 				  info->file, left);
-	if (t->uncounted)
+	if (uncounted)
 		trace_info_caveat(info,
 				  "%s: an unknown number of events is missing in %" PRIu64
 				  " places; each place counts as one lost event",
-				  info->file, t->uncounted);
-	if (t->cut)
+				  info->file, uncounted);
+	if (cut)
 		trace_info_caveat(info,
 				  "%s: the data of %" PRIu64
 				  " CPUs is truncated or corrupt; the rest of it is missing",
-				  info->file, t->cut);
-	if (t->damaged)
+				  info->file, cut);
+	if (damaged)
 		trace_info_caveat(info, "%s: %" PRIu64 " corrupt pages were read only in part",
-				  info->file, t->damaged);
+				  info->file, damaged);
+}
+
+static void end_report(struct tracedat *t)
+{
+	struct trace_info *info = &t->reader.info;
+
+	losses_report(t);
 	if (info->late)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64
@@ -281,7 +224,7 @@ int tracedat_next(struct reader *r, struct batch *batch)
 	struct tracedat *t = (struct tracedat *)r;
 	uint64_t limit;
 	size_t used = 0;
-	struct cpu *c;
+	struct cpu_stream *c;
 
 	batch->nr = 0;
 	while (batch->nr < BATCH_MAX && ARENA - used > EVENT_RECORD_MAX && (c = oldest(t, &limit)))
@@ -298,13 +241,13 @@ int tracedat_next(struct reader *r, struct batch *batch)
 				else
 					t->reader.info.end_ns = ev->time_ns;
 			}
-			err = cpu_step(t, c);
+			err = cpu_stream_step(c);
 			if (err)
 				return err;
-		} while (c->state != HEAD_END && c->time <= limit && batch->nr < BATCH_MAX &&
+		} while (c->head != STREAM_END && c->time <= limit && batch->nr < BATCH_MAX &&
 			 ARENA - used > EVENT_RECORD_MAX);
 	if (!batch->nr)
-		end_take(t);
+		end_report(t);
 	return batch->nr > 0;
 }
 
@@ -316,11 +259,11 @@ static double rate_of_pvclock(struct tracedat *t)
 	double ns_per_tick = 0;
 	uint8_t *to = t->arena;
 	uint64_t limit;
-	struct cpu *c;
+	struct cpu_stream *c;
 	struct event ev;
 
 	while (!ns_per_tick && (c = oldest(t, &limit))) {
-		if (c->state == HEAD_EVENT &&
+		if (c->head == STREAM_EVENT &&
 		    !strcmp(ftrace_event_name(t->events, c->entry, c->len), "kvm_pvclock_update") &&
 		    ftrace_event_make(t->events, c->entry, c->len, 0, to, &ev) == 1 &&
 		    ev.type->id == EV_kvm_pvclock_update) {
@@ -333,10 +276,9 @@ static double rate_of_pvclock(struct tracedat *t)
 					      (by < 0 ? 1.0 / (double)(1ull << -by)
 						      : (double)(1ull << by));
 		}
-		if (cpu_step(t, c))
+		if (cpu_stream_step(c))
 			break;
 	}
-	t->damaged = t->unknown = t->uncounted = t->cut = 0;
 	return ns_per_tick;
 }
 
@@ -435,8 +377,8 @@ static void names_take(struct tracedat *t)
 	json_object_set_new(t->reader.info.meta, "threads", threads);
 }
 
-/* A pass over the vCPU threads: whether several VMs were recorded is only known at its end. */
-static int vms_find(struct tracedat *t)
+/* A first pass: only at its end it is known whether several VMs were recorded, and which CPUs lost events. */
+static int scan(struct tracedat *t)
 {
 	int err = 0;
 
@@ -444,17 +386,19 @@ static int vms_find(struct tracedat *t)
 	if (!t->vms)
 		return -ENOMEM;
 	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++) {
-		struct cpu *c = &t->cpu[i];
+		struct cpu_stream *c = &t->cpu[i];
 
-		for (; !err && c->state != HEAD_END; err = cpu_step(t, c)) {
+		for (; !err && c->head != STREAM_END; err = cpu_stream_step(c)) {
 			uint32_t tid = 0;
 			uint16_t vcpu = RECORD_NO_VCPU;
 
-			if (c->state == HEAD_EVENT)
+			if (c->head == STREAM_EVENT)
 				vcpu = ftrace_event_own_vcpu(t->events, c->entry, c->len, &tid);
 			vm_threads_seen(t->vms, vcpu, tid, 0);
 		}
 	}
+	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++)
+		t->cpu[i].unplaced = cpu_stream_unplaced(&t->cpu[i]) > 0;
 	vm_threads_settle(t->vms, &t->reader.info);
 	return err ? err : cpus_begin(t);
 }
@@ -464,7 +408,7 @@ void tracedat_close(struct reader *r)
 	struct tracedat *t = (struct tracedat *)r;
 
 	for (unsigned int i = 0; t->cpu && i < t->file.nr_cpus; i++)
-		tracedat_pages_deinit(&t->cpu[i].pages);
+		cpu_stream_deinit(&t->cpu[i]);
 	free(t->cpu);
 	free(t->arena);
 	vm_threads_free(t->vms);
@@ -495,7 +439,7 @@ static void start_take(struct tracedat *t)
 {
 	struct trace_info *info = &t->reader.info;
 	uint64_t limit;
-	const struct cpu *c = oldest(t, &limit);
+	const struct cpu_stream *c = oldest(t, &limit);
 
 	info->start_ns = c ? time_of(t, c->time) : 0;
 	info->end_ns = info->start_ns;
@@ -521,10 +465,9 @@ static int tracedat_fill(struct tracedat *t, const struct tracedat_container *co
 	t->guest = guest;
 	names_take(t);
 	tracedat_describe(&t->file, t->reader.info.meta);
-	if (!guest && (err = vms_find(t)))
+	if (!guest && (err = scan(t)))
 		return err;
 	clock_take(t, guest);
-	t->damaged = t->unknown = t->uncounted = t->cut = 0;
 	err = cpus_begin(t); /* the search for the rate has read from it */
 	if (!err)
 		start_take(t);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+
+#include "readers/ftrace/cpu_stream.h"
+
+uint64_t cpu_stream_left(const struct cpu_stream *s)
+{
+	const struct tracedat_stats *st = &s->info->stats;
+	uint64_t more = s->nr_read > st->read ? s->nr_read - st->read : 0; /* read after the statistics */
+
+	return st->known && st->entries > more ? st->entries - more : 0;
+}
+
+uint64_t cpu_stream_unplaced(const struct cpu_stream *s)
+{
+	const struct tracedat_stats *st = &s->info->stats;
+	uint64_t overwritten = st->overrun + st->commit_overrun + st->dropped,
+		 placed = s->nr_lost - (s->end_reported ? cpu_stream_left(s) : 0), nr = 0;
+
+	if (!st->known)
+		return 0;
+	nr += overwritten > placed ? overwritten - placed : 0;
+	if (st->read > s->nr_read && !s->cut) /* of a file that is cut, its end is missing */
+		nr += st->read - s->nr_read;
+	return nr;
+}
+
+static void loss_set(struct cpu_stream *s, uint64_t from, uint64_t until, uint64_t lost)
+{
+	s->head = STREAM_LOST;
+	s->time = from;
+	s->until = until;
+	s->lost = lost;
+	s->nr_lost += lost;
+}
+
+static int stream_end(struct cpu_stream *s)
+{
+	uint64_t left = cpu_stream_left(s);
+
+	if (!s->end_reported && left) {
+		loss_set(s, s->last, INT64_MAX, left);
+	} else if (!s->end_reported && s->unplaced) {
+		s->head = STREAM_GAP;
+		s->time = s->last;
+		s->until = INT64_MAX;
+	} else {
+		s->head = STREAM_END;
+	}
+	s->end_reported = true;
+	return 0;
+}
+
+/* True: something is missing before this page. */
+static bool page_open(struct cpu_stream *s, const uint8_t *data)
+{
+	if (ftrace_page_open(&s->page, data, s->file->page_size, s->file->commit_size)) {
+		s->damaged++;
+		s->page = (struct ftrace_page){0};
+		return false;
+	}
+	if (s->page.missed) {
+		s->uncounted += s->page.missed == UINT64_MAX;
+		loss_set(s, s->last ? s->last : s->page.time, s->page.time,
+			 s->page.missed == UINT64_MAX ? 1 : s->page.missed);
+		return true;
+	}
+	if (!s->unplaced || !s->last)
+		return false;
+	s->head = STREAM_GAP;
+	s->time = s->last;
+	s->until = s->page.time;
+	return true;
+}
+
+int cpu_stream_step(struct cpu_stream *s)
+{
+	const uint8_t *data;
+	int more;
+
+	if (s->head == STREAM_END)
+		return 0;
+	for (;;) {
+		if (s->page.at && ftrace_page_next(&s->page, &s->entry, &s->len, &s->time)) {
+			s->head = STREAM_EVENT;
+			s->last = s->time;
+			s->nr_read++;
+			return 0;
+		}
+		s->damaged += s->page.damaged;
+		s->page = (struct ftrace_page){0};
+		if (s->end_reported)
+			return stream_end(s);
+		more = tracedat_pages_next(&s->pages, &data);
+		if (more == -EBADMSG) { /* what was read before it is good */
+			s->cut = true;
+			more = 0;
+		}
+		if (more < 0)
+			return more;
+		if (!more)
+			return stream_end(s);
+		if (page_open(s, data))
+			return 0;
+	}
+}
+
+int cpu_stream_begin(struct cpu_stream *s, const struct tracedat_file *f,
+		     const struct tracedat_cpu *info, bool unplaced)
+{
+	tracedat_pages_deinit(&s->pages);
+	*s = (struct cpu_stream){.file = f, .info = info, .unplaced = unplaced};
+	tracedat_pages_init(&s->pages, f, info);
+	return cpu_stream_step(s);
+}
+
+void cpu_stream_deinit(struct cpu_stream *s)
+{
+	tracedat_pages_deinit(&s->pages);
+}
