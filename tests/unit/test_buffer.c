@@ -38,7 +38,7 @@ static void past_the_end(void **state)
 	assert_int_equal(buffer_u16(&b), 0x0201); /* the failed read consumed nothing */
 	assert_null(buffer_bytes(&b, SIZE_MAX));
 	assert_int_equal(buffer_ok(&b, "the header"), -EBADMSG);
-	assert_string_equal(error_text(), "name: offset 102: the header is cut short");
+	assert_string_equal(error_text(), "name: offset 102: the header is truncated");
 }
 
 /* RFC 3720, B.4, and the value of every CRC catalogue for "123456789". */
