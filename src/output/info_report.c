@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a trace holds, gathered into the object that `info` prints. Of a .hrt file only the index, the metadata and the
+ * few chunks with losses and TSC offsets are read, so it is quick however large the file is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "output/info_report.h"
+
+struct summary {
+	uint64_t counts[EVENT_TYPES_MAX]; /* by registry index */
+	json_t *lost;			  /* {event: count} */
+	json_t *vcpus; /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
+};
+
+static void add_lost(struct summary *s, const struct event *ev)
+{
+	const struct event_type *t = event_type_ours((unsigned int)event_value(ev, "lost_event"));
+	const char *name = t ? t->name : "other";
+	json_int_t before = json_integer_value(json_object_get(s->lost, name));
+
+	if (event_value(ev, "count")) /* none: the event was dropped by intent */
+		json_object_set_new(s->lost, name,
+				    json_integer(before + (json_int_t)event_value(ev, "count")));
+}
+
+/* The row of a vCPU, made if it is new. */
+static json_t *vcpu_row(struct summary *s, unsigned int pid, unsigned int vcpu)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (s->vcpus, i, row)
+		if (json_integer_value(json_object_get(row, "vcpu")) == vcpu &&
+		    json_integer_value(json_object_get(row, "pid")) == pid)
+			return row;
+	row = json_pack("{s:i, s:i, s:i, s:i, s:i}", "pid", pid, "vcpu", vcpu, "offset", 0, "scale",
+			0, "scale_bits", 0);
+	json_array_append_new(s->vcpus, row);
+	return row;
+}
+
+static void set_number(json_t *row, const char *key, uint64_t number)
+{
+	json_object_set_new(row, key, json_integer((json_int_t)number));
+}
+
+static void set_vcpu(struct summary *s, const struct event *ev)
+{
+	json_t *row = vcpu_row(s, ev->pid, ev->vcpu);
+
+	set_number(row, "offset", event_value(ev, "offset"));
+	set_number(row, "scale", event_value(ev, "scale"));
+	set_number(row, "scale_bits", event_value(ev, "scale_bits"));
+}
+
+/* A vCPU is first seen before its offset is written: the write counts. */
+static void set_offset(struct summary *s, const struct event *ev)
+{
+	set_number(vcpu_row(s, ev->pid, (unsigned int)event_value(ev, "target")), "offset",
+		   event_value(ev, "new"));
+}
+
+/* Where the file itself knows its counts, reading only adds what the counts do not tell. */
+static int summarise(const struct input_set *in, struct summary *s)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	bool counted[INPUTS_MAX] = {false};
+	int more;
+
+	if (!batch)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < input_set_nr(in) && !in->is_trimmed; i++) {
+		struct reader *r = in->input[i].reader;
+
+		counted[i] = r->ops->counts != NULL;
+		if (counted[i] && r->ops->counts(r, s->counts))
+			return -1;
+	}
+	while ((more = reader_next(in->reader, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr; i++) {
+			const struct event *ev = &batch->ev[i];
+
+			s->counts[ev->type->index] += !counted[ev->source];
+			if (ev->type->id == EV_lost)
+				add_lost(s, ev);
+			else if (ev->type->id == EV_vcpu_tsc)
+				set_vcpu(s, ev);
+			else if (ev->type->id == EV_kvm_write_tsc_offset)
+				set_offset(s, ev);
+		}
+	return more;
+}
+
+static json_t *events_json(const struct summary *s)
+{
+	json_t *events = json_object();
+
+	for (unsigned int i = 0; i < event_types_count(); i++) {
+		const char *name = event_type_at(i)->name;
+		json_int_t before = json_integer_value(json_object_get(events, name));
+
+		if (s->counts[i])
+			json_object_set_new(events, name,
+					    json_integer(before + (json_int_t)s->counts[i]));
+	}
+	return events;
+}
+
+static json_t *vms_json(const json_t *meta)
+{
+	json_t *list = json_array(), *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(meta, "vms"), i, vm) {
+		json_t *copy = json_copy(vm), *vcpus = json_object_get(vm, "vcpus");
+
+		if (!copy)
+			continue;
+		json_object_set_new(copy, "vcpus",
+				    json_integer((json_int_t)json_array_size(vcpus)));
+		if (vcpus)
+			json_object_set(copy, "vcpu_threads", vcpus);
+		json_array_append_new(list, copy);
+	}
+	return list;
+}
+
+static json_t *clocks_json(const struct summary *s, const json_t *meta, const json_t *events)
+{
+	json_t *khz = json_object_get(meta, "tsc_khz"),
+	       *pairs = json_object_get(events, "clock_pair");
+
+	return json_pack("[{s:s, s:s, s:O?, s:I, s:O}]", "source", "host", "clock", "monotonic",
+			 "tsc_khz", khz ? khz : json_null(), "pairs",
+			 (json_int_t)json_integer_value(pairs), "vcpus", s->vcpus);
+}
+
+static void set_meta(json_t *result, const json_t *meta, const char *key)
+{
+	json_t *v = json_object_get(meta, key);
+
+	if (v)
+		json_object_set(result, key, v);
+	else
+		json_object_set_new(result, key, json_null());
+}
+
+static json_t *result_json(const struct reader *r, const struct summary *s)
+{
+	const json_t *meta = r->info.meta;
+	json_t *o = json_object(), *events = events_json(s), *vms = vms_json(meta), *probes;
+	json_t *vm = json_array_get(vms, 0);
+	static const char *const optional[] = {"cost", "budget"};
+
+	json_object_set_new(o, "format", json_string(r->info.kind));
+	set_meta(o, meta, "host");
+	set_meta(o, meta, "kernel");
+	json_object_set(o, "vm", vm ? vm : json_null());
+	json_object_set_new(o, "vms", vms);
+	json_object_set_new(o, "start_ns", json_integer((json_int_t)r->info.start_ns));
+	json_object_set_new(o, "span_ns",
+			    json_integer((json_int_t)(r->info.end_ns - r->info.start_ns)));
+	set_meta(o, meta, "start_realtime_ns");
+	json_object_set_new(o, "clocks", clocks_json(s, meta, events));
+	json_object_set_new(o, "events", events);
+	json_object_set(o, "lost", s->lost);
+	probes = json_object_get(meta, "probes");
+	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
+	if (json_object_get(meta, "guests"))
+		set_meta(o, meta, "guests");
+	set_meta(o, meta, "command");
+	set_meta(o, meta, "end");
+	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+		if (json_object_get(meta, optional[i]))
+			set_meta(o, meta, optional[i]);
+	return o;
+}
+
+bool info_report_wants(const char *event, void *arg)
+{
+	(void)arg;
+	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc") ||
+	       !strcmp(event, "kvm_write_tsc_offset");
+}
+
+json_t *info_report_make(const struct input_set *in)
+{
+	_cleanup_free_ struct summary *s = calloc(1, sizeof(*s));
+	json_t *result = NULL;
+
+	if (!s) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->lost = json_object();
+	s->vcpus = json_array();
+	if (!summarise(in, s))
+		result = result_json(in->reader, s);
+	json_decref(s->lost);
+	json_decref(s->vcpus);
+	return result;
+}

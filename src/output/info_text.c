@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a trace holds, as text: the object of info_report.c, line by line. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/units.h"
+#include "output/info_report.h"
+
+/* A line of the text form; what comes from the file is neutralised. */
+static void line(FILE *f, const char *key, const char *text)
+{
+	char copy[1024];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	text_neutralise(copy);
+	fprintf(f, "%-10s%s\n", key, copy);
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+static int64_t number_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+/* What is unknown of a VM (a VMM that is not a QEMU, a backend without an ISA) is skipped. */
+static void print_vm(const json_t *vm, FILE *f)
+{
+	const char *version = text_of(vm, "version");
+	char text[512], isa[32], memory[32] = "";
+	int64_t vcpus = number_of(vm, "vcpus"), mib = number_of(vm, "memory_bytes") >> 20;
+
+	value_print("isa", (uint64_t)number_of(vm, "isa"), 0, isa, sizeof(isa));
+	if (mib)
+		snprintf(memory, sizeof(memory), ", %" PRId64 " MiB", mib);
+	snprintf(text, sizeof(text), "%s (pid %" PRId64 "), %" PRId64 " vCPU%s%s, %s%s%s%s%s",
+		 text_of(vm, "name"), number_of(vm, "pid"), vcpus, vcpus == 1 ? "" : "s", memory,
+		 text_of(vm, "accel"), *version ? " " : "", version,
+		 number_of(vm, "isa") ? ", isa " : "", number_of(vm, "isa") ? isa : "");
+	line(f, "vm", text);
+}
+
+static void print_time(const json_t *result, FILE *f)
+{
+	int64_t at = number_of(result, "start_realtime_ns"), span = number_of(result, "span_ns");
+	time_t seconds = at / 1000000000;
+	char date[64] = "", text[256], length[32];
+	struct tm tm;
+
+	if (at > 0 && gmtime_r(&seconds, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
+	seconds_print((uint64_t)span, length, sizeof(length));
+	snprintf(text, sizeof(text), "%s%s s%s%s", date, length,
+		 *text_of(result, "end") ? ", ended by " : "", text_of(result, "end"));
+	line(f, "recorded", text);
+}
+
+static void print_probes(const json_t *probes, FILE *f)
+{
+	size_t i;
+	json_t *p;
+	char text[1024];
+
+	json_array_foreach (probes, i, p) {
+		const char *reason = text_of(p, "reason");
+
+		snprintf(text, sizeof(text), "%-20s %-10s %s%s%s", text_of(p, "event"),
+			 text_of(p, "how"), text_of(p, "where"),
+			 *reason && *text_of(p, "where") ? "; " : "", reason);
+		line(f, i ? "" : "probes", text);
+	}
+}
+
+/* The guest's own trace, recorded in the same recording. */
+static void print_guests(const json_t *guests, FILE *f)
+{
+	size_t i;
+	json_t *g;
+	char text[1024];
+
+	json_array_foreach (guests, i, g) {
+		bool ring = !strcmp(text_of(g, "kind"), "guest-ring");
+
+		snprintf(text, sizeof(text), "%s from %s, %" PRId64 " %s%s%s", text_of(g, "file"),
+			 text_of(g, "source"), number_of(g, "units"), ring ? "records" : "frames",
+			 *text_of(g, "error") ? "; " : "", text_of(g, "error"));
+		line(f, i ? "" : "guest", text);
+	}
+}
+
+static void print_clock(const json_t *clock, FILE *f)
+{
+	char text[256];
+	size_t i;
+	json_t *v;
+	double scale;
+
+	snprintf(text, sizeof(text), "TSC %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
+		 number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
+	if (number_of(clock, "tsc_khz") || number_of(clock, "pairs"))
+		line(f, "clock", text);
+	json_array_foreach (json_object_get(clock, "vcpus"), i, v) {
+		/* KVM's ratio, a fixed-point number; 0: the CPU does not scale */
+		scale = ldexp((double)number_of(v, "scale"), -(int)number_of(v, "scale_bits"));
+		snprintf(text, sizeof(text),
+			 "vCPU %" PRId64 ": TSC offset %" PRId64 ", scale %.9g",
+			 number_of(v, "vcpu"), number_of(v, "offset"), scale ? scale : 1);
+		line(f, "", text);
+	}
+}
+
+static void print_counts(const json_t *counts, const char *key, FILE *f)
+{
+	const char *name;
+	json_t *n;
+	bool first = true;
+	char text[256];
+
+	json_object_foreach ((json_t *)counts, name, n) {
+		snprintf(text, sizeof(text), "%12" JSON_INTEGER_FORMAT " %s", json_integer_value(n),
+			 name);
+		line(f, first ? key : "", text);
+		first = false;
+	}
+	if (first)
+		line(f, key, "        none");
+}
+
+/* What --cost has counted; events without a call are not in it. */
+static void print_cost(const json_t *cost, FILE *f)
+{
+	char text[256], all[16];
+	size_t i;
+	json_t *p;
+
+	if (!cost)
+		return;
+	snprintf(text, sizeof(text), "%.2f %% of the VM's CPU time (%s)",
+		 json_number_value(json_object_get(cost, "share_percent")),
+		 duration_print((uint64_t)number_of(cost, "ns"), all, sizeof(all)));
+	line(f, "cost", text);
+	json_array_foreach (json_object_get(cost, "probes"), i, p) {
+		int64_t calls = number_of(p, "calls");
+		int64_t ns = number_of(p, "ns") + number_of(p, "trap_ns");
+
+		snprintf(text, sizeof(text),
+			 "%-20s %10" PRId64 " calls, %6" PRId64 " ns each, %.2f %%",
+			 text_of(p, "event"), calls, calls ? ns / calls : 0,
+			 json_number_value(json_object_get(p, "share_percent")));
+		line(f, "", text);
+	}
+}
+
+void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
+{
+	char text[512];
+	size_t i;
+	json_t *vm;
+
+	for (i = 0; i < input_set_nr(in); i++) {
+		const struct trace_info *info = &in->input[i].reader->info;
+
+		snprintf(text, sizeof(text), "%s (%s)", info->file, info->kind);
+		line(f, "file", text);
+	}
+	if (*text_of(result, "host") || *text_of(result, "kernel")) {
+		snprintf(text, sizeof(text), "%s, kernel %s", text_of(result, "host"),
+			 text_of(result, "kernel"));
+		line(f, "host", text);
+	}
+	print_time(result, f);
+	json_array_foreach (json_object_get(result, "vms"), i, vm)
+		print_vm(vm, f);
+	print_clock(json_array_get(json_object_get(result, "clocks"), 0), f);
+	print_counts(json_object_get(result, "events"), "events", f);
+	print_counts(json_object_get(result, "lost"), "lost", f);
+	print_guests(json_object_get(result, "guests"), f);
+	print_probes(json_object_get(result, "probes"), f);
+	print_cost(json_object_get(result, "cost"), f);
+}
