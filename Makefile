@@ -22,7 +22,7 @@ LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
 # The folders of src/folders; agent.mk and demo.mk build the agent and the demo guest.
 SRC_DIRS := $(filter-out guestside/agent guestside/demo,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
-LIVE_DIRS = collector commands/live
+LIVE_DIRS = collector output/live commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
 SRCS	+= $(call sources,$(LIVE_DIRS:%=src/%/*.c))

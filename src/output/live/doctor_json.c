@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What doctor found, for programs: the same rows as in its text, and nothing that the text lacks. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 
-#include "commands/common/command.h"
-#include "commands/live/doctor.h"
+#include "output/live/doctor.h"
 
 static json_t *checks_json(const struct host_checks *host)
 {
@@ -83,20 +80,16 @@ static json_t *vms_json(const struct vm_report *reports, unsigned int nr)
 }
 
 void doctor_json(const struct host_checks *host, const struct vm_report *reports, unsigned int nr,
-		 const struct output *out)
+		 json_t *answer)
 {
 	const struct check *obstacle = host_obstacle(host);
 	struct utsname un;
-	json_t *all;
 
 	uname(&un);
-	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:{s:s,s:s,s:s,s:b,s:s,s:o,s:o},s:o}",
-			"hostrace", "version", HOSTRACE_VERSION, "command", "doctor", "inputs",
-			"clock", "caveats", "result", "host", un.nodename, "kernel", un.release,
-			"backend", host->backend, "recording", !obstacle, "next",
-			obstacle ? obstacle->text : "", "checks", checks_json(host), "vms",
-			vms_json(reports, nr), "rows", rows_json(reports, nr));
-	json_dumpf(all, out->file, JSON_INDENT(1));
-	fputc('\n', out->file);
-	json_decref(all);
+	json_object_set_new(answer, "result",
+			    json_pack("{s:s,s:s,s:s,s:b,s:s,s:o,s:o}", "host", un.nodename,
+				      "kernel", un.release, "backend", host->backend, "recording",
+				      !obstacle, "next", obstacle ? obstacle->text : "", "checks",
+				      checks_json(host), "vms", vms_json(reports, nr)));
+	json_object_set_new(answer, "rows", rows_json(reports, nr));
 }

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "collector/collector.h"
 #include "collector/features.h"
-#include "commands/live/doctor.h"
+#include "collector/host_check.h"
 #include "vm/vm.h"
 
 static struct check *check_add(struct host_checks *c, const char *name, bool needed,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "commands/live/doctor.h"
+#include "output/live/doctor.h"
 
 enum {
 	INDENT_CHECK = 28, /* where the text of a check begins */
@@ -137,9 +137,10 @@ static void groups_print(const struct vm_report *p, bool kernels, const struct o
 			group_print(&p->plan, &p->plan.probe[i], out);
 }
 
-static void events_print(const struct vm_report *p, bool kernels, const struct output *out)
+static void events_print(const struct vm_report *p, bool kernels, bool each_event,
+			 const struct output *out)
 {
-	if (!doctor_each_probe) {
+	if (!each_event) {
 		groups_print(p, kernels, out);
 		return;
 	}
@@ -180,7 +181,7 @@ static bool vm_has_vhost(const struct vm *vm)
 	return false;
 }
 
-static void vm_print(const struct vm_report *p, const struct output *out)
+static void vm_print(const struct vm_report *p, bool each_event, const struct output *out)
 {
 	const struct vm *vm = p->vm;
 
@@ -200,12 +201,12 @@ static void vm_print(const struct vm_report *p, const struct output *out)
 		fputs("no permission to read its executable: probe sites unknown; try: sudo\n",
 		      out->file);
 	else
-		events_print(p, false, out);
+		events_print(p, false, each_event, out);
 	analyzers_print(p, out);
 }
 
 void doctor_text(const struct host_checks *host, const struct vm_report *reports, unsigned int nr,
-		 const struct output *out)
+		 bool each_event, const struct output *out)
 {
 	const struct check *obstacle = host_obstacle(host);
 	struct utsname un;
@@ -214,15 +215,14 @@ void doctor_text(const struct host_checks *host, const struct vm_report *reports
 	fprintf(out->file, "host %s, Linux %s\n\n", un.nodename, un.release);
 	for (unsigned int i = 0; i < host->nr; i++)
 		check_print(&host->check[i], out);
-	events_print(&reports[0], true, out);
+	events_print(&reports[0], true, each_event, out);
 	for (unsigned int i = 0; i < nr; i++)
 		if (reports[i].vm)
-			vm_print(&reports[i], out);
+			vm_print(&reports[i], each_event, out);
 	if (nr == 1 && !reports[0].vm)
 		fputs("\nno running VM is visible to this user\n", out->file);
-	if (!doctor_each_probe)
-		fputs("\neach event with its probe site: hostrace doctor --probes\n",
-		      out->file);
+	if (!each_event)
+		fputs("\neach event with its probe site: hostrace doctor --probes\n", out->file);
 	if (obstacle)
 		fprintf(out->file, "\nrecording is not possible: %s\n", obstacle->name);
 	else
