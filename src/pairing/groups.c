@@ -25,12 +25,14 @@ void groups_deinit(struct groups *g)
 {
 	for (unsigned int i = 0; i < g->nr; i++)
 		quantiles_free(&g->group[i].ns);
+	if (g->group && g->nr <= GROUPS_MAX)
+		quantiles_free(&g->group[GROUPS_MAX].ns);
 	free(g->group);
 	hash_deinit(&g->places);
 	*g = (struct groups){0};
 }
 
-/* The group of these labels, made if it is new; beyond GROUPS_MAX the last one, "(other)". */
+/* The group of these labels, made if it is new; the last one, "(other)", if there are too many or memory is short. */
 static struct group *find(struct groups *g, const uint64_t *label)
 {
 	struct group_place key = {{0}};
@@ -42,7 +44,6 @@ static struct group *find(struct groups *g, const uint64_t *label)
 
 	if (!place) {
 		at->other = true;
-		g->nr = GROUPS_MAX + 1;
 	} else if (is_new) {
 		place->index = g->nr;
 		at = &g->group[g->nr++];
@@ -158,10 +159,12 @@ int groups_merge(struct groups *g, struct groups *from)
 {
 	int err = settle(from);
 
+	if (from->group[GROUPS_MAX].other)
+		return -E2BIG;
 	for (unsigned int i = 0; i < from->nr && !err; i++) {
-		struct group *theirs = &from->group[i], *at;
+		struct group *theirs = &from->group[i], *at = find(g, theirs->label);
 
-		if (theirs->other || !(at = find(g, theirs->label)) || at->other)
+		if (at->other)
 			return -E2BIG;
 		at->weight += theirs->weight;
 		at->bytes += theirs->bytes;
@@ -187,8 +190,15 @@ static int by_label(const void *a, const void *b, void *groups)
 
 int groups_finish(struct groups *g)
 {
+	struct group *other = &g->group[GROUPS_MAX];
 	int err = settle(g);
 
+	if (other->other && g->nr <= GROUPS_MAX) {
+		struct group moved = *other;
+
+		*other = (struct group){0};
+		g->group[g->nr++] = moved;
+	}
 	qsort_r(g->group, g->nr, sizeof(*g->group), by_label, g);
 	hash_clear(&g->places); /* their places have changed */
 	memset(g->near, 0, sizeof(g->near));

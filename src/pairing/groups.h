@@ -26,7 +26,7 @@ struct group_near {
 };
 
 struct groups {
-	struct group *group;
+	struct group *group; /* nr of them; until groups_finish(), "(other)" is at GROUPS_MAX and not counted */
 	unsigned int nr, nr_labels;
 	struct hash_table places; /* in group, by labels */
 	struct group_near near[GROUPS_NEAR];
