@@ -22,6 +22,7 @@ enum {
 /* ---- events ---- */
 
 struct ftrace_events;
+struct trace_info;
 
 enum ftrace_side { FTRACE_HOST, FTRACE_GUEST };
 
@@ -33,6 +34,9 @@ struct ftrace_events *ftrace_events_new(enum ftrace_side side,
 					bool (*wants)(const char *event, void *arg), void *arg);
 void ftrace_events_free(struct ftrace_events *e);
 DEFINE_CLEANUP(ftrace_events, struct ftrace_events *, ftrace_events_free);
+
+/* Warns of what exceeded a limit; once, after the last event. */
+void ftrace_events_caveats(const struct ftrace_events *e, struct trace_info *info);
 
 /* Keeps a format (copied). It is parsed when the first record of it comes. 0 or -ENOMEM. */
 int ftrace_events_add(struct ftrace_events *e, const char *system, const char *text, size_t len);

@@ -11,6 +11,7 @@
 #include <traceevent/event-parse.h>
 
 #include "base/error.h"
+#include "event/reader.h"
 #include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
@@ -39,7 +40,7 @@ struct ftrace_events {
 	enum ftrace_side side;
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
-	struct ftrace_vcpus vcpus;
+	struct hash_table vcpus;
 	struct format *format[NR_IDS];
 };
 
@@ -55,6 +56,7 @@ struct ftrace_events *ftrace_events_new(enum ftrace_side side,
 	e->side = side;
 	e->wants = wants;
 	e->arg = arg;
+	e->vcpus = HASH_TABLE(struct ftrace_vcpu, 1, FTRACE_VCPUS_MAX);
 	tep_set_loglevel(TEP_LOG_NONE);
 	return e;
 }
@@ -71,7 +73,17 @@ void ftrace_events_free(struct ftrace_events *e)
 		free(e->format[i]->ours);
 		free(e->format[i]);
 	}
+	hash_deinit(&e->vcpus);
 	free(e);
+}
+
+void ftrace_events_caveats(const struct ftrace_events *e, struct trace_info *info)
+{
+	if (e->vcpus.refused)
+		trace_info_caveat(info,
+				  "%s: more than %d vCPU threads: events of some of them have no "
+				  "vCPU number",
+				  info->file, FTRACE_VCPUS_MAX);
 }
 
 static unsigned int format_id(const char *text)

@@ -159,23 +159,21 @@ uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry,
 	return (uint16_t)number_at(entry + o->vcpu, 4, false);
 }
 
-uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
+uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len)
 {
-	unsigned int at = tid * 2654435761u % FTRACE_VCPUS;
+	bool named = o->vcpu >= 0 && (size_t)o->vcpu + 4 <= len;
+	struct ftrace_vcpu *v = tid ? hash_find_u64(vcpus, tid) : NULL;
 
-	if (!tid)
-		return RECORD_NO_VCPU;
-	for (unsigned int n = 0; n < 16; n++, at = (at + 1) % FTRACE_VCPUS) {
-		if (!vcpus->slot[at].tid && o->vcpu >= 0)
-			vcpus->slot[at].tid = tid;
-		if (vcpus->slot[at].tid != tid)
-			continue;
-		if (o->vcpu >= 0 && (size_t)o->vcpu + 4 <= len)
-			vcpus->slot[at].vcpu = (uint16_t)number_at(entry + o->vcpu, 4, false);
-		return vcpus->slot[at].vcpu;
-	}
-	return RECORD_NO_VCPU;
+	if (!tid || !named)
+		return v ? v->vcpu : RECORD_NO_VCPU;
+	uint16_t vcpu = (uint16_t)number_at(entry + o->vcpu, 4, false);
+
+	if (!v)
+		v = hash_add_u64(vcpus, tid, NULL);
+	if (v)
+		v->vcpu = vcpu;
+	return vcpu;
 }
 
 void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,

@@ -6,26 +6,25 @@
 #ifndef HOSTRACE_FTRACE_KVM_H
 #define HOSTRACE_FTRACE_KVM_H
 
+#include "base/hash.h"
 #include "event/event.h"
 
 struct tep_event;
 struct ftrace_ours;
 
-enum { FTRACE_VCPUS = 4096 }; /* threads remembered as vCPUs; a power of two */
+enum { FTRACE_VCPUS_MAX = 1 << 16 }; /* threads remembered as vCPUs */
 
 /* Which thread runs which vCPU: kvm_entry says it, other events are of the same thread. */
-struct ftrace_vcpus {
-	struct {
-		uint32_t tid;
-		uint16_t vcpu;
-	} slot[FTRACE_VCPUS];
+struct ftrace_vcpu {
+	uint64_t tid;
+	uint16_t vcpu;
 };
 
 /* NULL: none of ours, or not with the fields that it needs. To be freed with free(). */
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event);
 
-/* The vCPU that the event's thread runs, RECORD_NO_VCPU if it is unknown; learns. */
-uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct ftrace_vcpus *vcpus, uint32_t tid,
+/* The vCPU that the event's thread runs, RECORD_NO_VCPU if it is unknown; learns it (struct ftrace_vcpu). */
+uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len);
 
 /* The vCPU that the event itself names as its own thread's, RECORD_NO_VCPU if it names none. */

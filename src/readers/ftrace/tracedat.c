@@ -217,6 +217,7 @@ static void end_report(struct tracedat *t)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " events without a usable format were skipped",
 				  info->file, t->unknown);
+	ftrace_events_caveats(t->events, info);
 }
 
 int tracedat_next(struct reader *r, struct batch *batch)

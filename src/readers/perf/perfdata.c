@@ -366,6 +366,7 @@ static void end_take(struct perfdata *p)
 			     : "samples of tracepoints were skipped: the file lacks their formats");
 	count_caveat(p, p->no_time, "samples without a timestamp (perf record -T) were skipped");
 	count_caveat(p, p->foreign, "corrupt samples were skipped");
+	ftrace_events_caveats(p->events, info);
 }
 
 static int perfdata_next(struct reader *r, struct batch *batch)
