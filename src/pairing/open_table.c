@@ -22,15 +22,12 @@ static bool is_key(const struct open_innermost *i, const struct pair_key *k)
 	return i->key.v[0] == k->v[0] && i->key.v[1] == k->v[1] && i->key.v[2] == k->v[2];
 }
 
-static struct open_innermost *key_find(struct open_table *t, const struct pair_key *key)
-{
-	return t->found = hash_find_words(&t->innermost, key->v);
-}
-
-/* The same where it was probably the last one asked for. */
+/* It was probably the last one asked for. */
 static struct open_innermost *key_find_again(struct open_table *t, const struct pair_key *key)
 {
-	return t->found && is_key(t->found, key) ? t->found : key_find(t, key);
+	if (!t->found || !is_key(t->found, key))
+		t->found = hash_find_words(&t->innermost, key->v);
+	return t->found;
 }
 
 static void idle_remove(struct open_table *t)
@@ -56,13 +53,6 @@ static struct open_innermost *key_add(struct open_table *t, const struct pair_ke
 	t->found = hash_add_words(&t->innermost, key->v, NULL);
 	t->nr_idle += t->found != NULL;
 	return t->found;
-}
-
-void *open_find(struct open_table *t, struct pair_key key)
-{
-	const struct open_innermost *i = key_find(t, &key);
-
-	return i && i->number ? at(t, i->number) : NULL;
 }
 
 /* ---- in order of begin ---- */
@@ -150,9 +140,9 @@ static uint32_t number_new(struct open_table *t)
 	return grow(t) ? ++t->nr_used : 0;
 }
 
-void *open_add(struct open_table *t, struct pair_key key)
+void *open_add_(struct open_table *t, const struct pair_key *key)
 {
-	struct open_innermost *i = key_add(t, &key);
+	struct open_innermost *i = key_add(t, key);
 	uint32_t number = i ? number_new(t) : 0;
 	struct open_begin *b;
 
@@ -161,7 +151,7 @@ void *open_add(struct open_table *t, struct pair_key key)
 		return NULL;
 	}
 	b = at(t, number);
-	*b = (struct open_begin){.key = key, .number = number, .below = i->number};
+	*b = (struct open_begin){.key = i->key, .number = number, .below = i->number};
 	t->nr_idle -= !i->number;
 	i->number = number;
 	list_append(t, b);

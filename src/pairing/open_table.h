@@ -60,10 +60,20 @@ struct open_table {
 void open_table_deinit(struct open_table *t);
 
 /* The newest entry of this key, or NULL. Pointers to entries are valid until the next open_add(). */
-void *open_find(struct open_table *t, struct pair_key key);
+static inline void *open_find(struct open_table *t, struct pair_key key)
+{
+	const struct open_innermost *i = t->found = hash_find_words(&t->innermost, key.v);
+
+	return i && i->number ? t->entries + (size_t)(i->number - 1) * t->size : NULL;
+}
+
+void *open_add_(struct open_table *t, const struct pair_key *key);
 
 /* Adds one above those of the same key; its members behind `begin` are undefined. NULL: refused, and counted. */
-void *open_add(struct open_table *t, struct pair_key key);
+static inline void *open_add(struct open_table *t, struct pair_key key)
+{
+	return open_add_(t, &key);
+}
 
 /* Makes it the newest one of all in order of begin. */
 void open_renew(struct open_table *t, void *entry);

@@ -196,7 +196,10 @@ static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key
 	e = open_add(&p->open, key);
 	if (!e)
 		return fail(-ENOMEM, "out of memory");
-	*e = (struct open_entry){.begin = e->begin, .timed = {.entry = *s}};
+	e->timed.entry = *s;
+	e->timed.duration_ns = 0;
+	e->timed.open = false;
+	e->args = NULL;
 	return p->trace->keeps_args ? 0 : args_keep(e);
 }
 
