@@ -36,9 +36,17 @@ void hash_clear(struct hash_table *t)
 
 /* ---- find and add ---- */
 
+static bool words_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
 static bool is_key(const struct hash_table *t, const uint64_t *slot, const void *key)
 {
-	return t->key_words ? hash_words_equal_(slot + 1, key, t->key_words)
+	return t->key_words ? words_equal(slot + 1, key, t->key_words)
 			    : !strcmp(*(const char *const *)(const void *)(slot + 1), key);
 }
 
@@ -95,6 +103,13 @@ static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret
 	t->nr++;
 	*ret_new = true;
 	return slot + 1;
+}
+
+void *hash_find_words_(const struct hash_table *t, const uint64_t *key)
+{
+	const uint64_t *slot = slot_of(t, hash_words(key, t->key_words) | 1, key);
+
+	return *slot ? (void *)(slot + 1) : NULL;
 }
 
 void *hash_find_text(const struct hash_table *t, const char *key)
@@ -162,4 +177,50 @@ void *hash_next(const struct hash_table *t, uint32_t *at)
 			return hash_slot_(t, i) + 1;
 		}
 	return NULL;
+}
+
+/* ---- index ---- */
+
+void hash_index_deinit(struct hash_index *x)
+{
+	free(x->slots);
+	x->slots = NULL;
+	x->nr = 0;
+	x->mask = 0;
+}
+
+static void index_put(struct hash_index *x, uint64_t slot)
+{
+	uint64_t i = slot >> 32;
+
+	while (x->slots[i & x->mask])
+		i++;
+	x->slots[i & x->mask] = slot;
+}
+
+static bool index_grow(struct hash_index *x)
+{
+	struct hash_index more = *x;
+
+	more.mask = x->slots ? x->mask * 2 + 1 : SLOTS_MIN - 1;
+	more.slots = calloc(more.mask + 1ul, sizeof(*more.slots));
+	if (!more.slots)
+		return false;
+	for (uint64_t i = 0; x->slots && i <= x->mask; i++)
+		if (x->slots[i])
+			index_put(&more, x->slots[i]);
+	free(x->slots);
+	*x = more;
+	return true;
+}
+
+bool hash_index_add(struct hash_index *x, uint64_t hash, uint32_t number)
+{
+	if (x->nr >= x->max || ((!x->slots || x->nr * 2ul > x->mask) && !index_grow(x))) {
+		x->refused++;
+		return false;
+	}
+	index_put(x, (hash & ~0xffffffffull) | (number + 1));
+	x->nr++;
+	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hash functions, and one bounded hash table. Entries of the caller's type lie in the table itself and begin with their
- * key: one or more uint64_t, or a pointer to a text.
+ * Hash functions, and one bounded hash table. Entries of the caller's type are in the table itself and begin with their
+ * key: one or more uint64_t, or a pointer to a text. For entries in an array of the caller's: struct hash_index, below.
  *
  *	struct thread {
  *		uint64_t id;
@@ -41,9 +41,9 @@ static inline uint64_t hash_u64(uint64_t value)
 
 static inline uint64_t hash_words(const uint64_t *word, unsigned int nr)
 {
-	uint64_t h = hash_u64(word[0]);
+	uint64_t h = hash_pair(word[0], nr > 1 ? word[1] : 0);
 
-	for (unsigned int i = 1; i < nr; i++)
+	for (unsigned int i = 2; i < nr; i++)
 		h = hash_pair(h, word[i]);
 	return h;
 }
@@ -97,33 +97,21 @@ static inline void *hash_find_u64(const struct hash_table *t, uint64_t key)
 	return NULL;
 }
 
-static inline bool hash_words_equal_(const uint64_t *a, const uint64_t *b, unsigned int nr)
-{
-	for (unsigned int i = 0; i < nr; i++)
-		if (a[i] != b[i])
-			return false;
-	return true;
-}
+void *hash_find_words_(const struct hash_table *t, const uint64_t *key);
 
-static inline void *hash_find_words_(const struct hash_table *t, const uint64_t *key,
-				     unsigned int nr)
+/* `key`: as many numbers as the table's keys have; two are the usual case. */
+static inline void *hash_find_words(const struct hash_table *t, const uint64_t *key)
 {
-	uint64_t hash = hash_words(key, nr) | 1;
 	const uint64_t *slot;
 
 	if (!t->nr)
 		return NULL;
-	for (uint64_t i = hash >> 32; *(slot = hash_slot_(t, i)); i++)
-		if (*slot == hash && hash_words_equal_(slot + 1, key, nr))
+	if (t->key_words != 2)
+		return hash_find_words_(t, key);
+	for (uint64_t i = hash_pair(key[0], key[1]) >> 32; *(slot = hash_slot_(t, i)); i++)
+		if (slot[1] == key[0] && slot[2] == key[1])
 			return (void *)(slot + 1);
 	return NULL;
-}
-
-/* `key`: as many numbers as the table's keys have. With a constant number of words the compiler unrolls the loops. */
-static inline void *hash_find_words(const struct hash_table *t, const uint64_t *key)
-{
-	return t->key_words == 2 ? hash_find_words_(t, key, 2)
-				 : hash_find_words_(t, key, t->key_words);
 }
 
 void *hash_find_text(const struct hash_table *t, const char *key);
@@ -156,5 +144,52 @@ uint32_t hash_remove(struct hash_table *t, void *entry);
  *			at = hash_remove(t, e);
  */
 void *hash_next(const struct hash_table *t, uint32_t *at);
+
+/* ---- index: finds entries that are in an array of the caller's ---- */
+
+/*
+ * A slot has 8 bytes whatever the entries are, so an index of millions grows fast, and much of it stays in the caches.
+ * The caller compares the keys:
+ *
+ *	struct hash_index by_name = HASH_INDEX(NAMES_MAX);
+ *
+ *	for (uint64_t probe = 0; (i = hash_index_next(&by_name, hash, &probe)) != HASH_NONE;)
+ *		if (is_equal(&name[i], ...))
+ *			return i;
+ *	...
+ *	if (!hash_index_add(&by_name, hash, nr))
+ *		return fail(-ENOMEM, "out of memory");
+ *	nr++;
+ */
+struct hash_index {
+	uint64_t *slots; /* each: the hash's upper half; number + 1, or 0 if the slot is free */
+	uint32_t mask;	 /* number of slots - 1 */
+	uint32_t nr, max;
+	uint64_t refused; /* numbers not added because the index is full, or memory is short */
+};
+
+#define HASH_NONE UINT32_MAX
+
+/* An empty index of at most `limit` numbers (below 2^30). */
+#define HASH_INDEX(limit) ((struct hash_index){.max = (limit)})
+
+/* Frees the index's memory; it is then empty and may be used again. */
+void hash_index_deinit(struct hash_index *x);
+
+/* The next number that was added with this hash (or, rarely, with a similar one); HASH_NONE: there are no more. */
+static inline uint32_t hash_index_next(const struct hash_index *x, uint64_t hash, uint64_t *probe)
+{
+	uint64_t slot;
+
+	while (x->slots && (slot = x->slots[((hash >> 32) + *probe) & x->mask])) {
+		++*probe;
+		if (slot >> 32 == hash >> 32)
+			return (uint32_t)slot - 1;
+	}
+	return HASH_NONE;
+}
+
+/* Adds a number (below 2^30), whatever is there of this hash. False: refused, and counted. */
+bool hash_index_add(struct hash_index *x, uint64_t hash, uint32_t number);
 
 #endif

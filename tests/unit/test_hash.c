@@ -228,6 +228,42 @@ static void test_functions(void **state)
 	assert_int_equal(hash_text("kvm_exit"), hash_bytes("kvm_exit", 8));
 }
 
+static bool index_has(const struct hash_index *x, uint64_t hash, uint32_t number)
+{
+	uint32_t i;
+
+	for (uint64_t probe = 0; (i = hash_index_next(x, hash, &probe)) != HASH_NONE;)
+		if (i == number)
+			return true;
+	return false;
+}
+
+static uint64_t index_hash(uint32_t i)
+{
+	return i < 100 ? 7 : i < 200 ? (uint64_t)i << 60 : hash_u64(i);
+}
+
+/* Numbers of equal hashes, of hashes that share a slot, and of any hash; then beyond the limit. */
+static void test_index(void **state)
+{
+	enum { NR = 20000 };
+	struct hash_index x = HASH_INDEX(NR);
+
+	(void)state;
+	assert_false(index_has(&x, 1, 0));
+	for (uint32_t i = 0; i < NR; i++)
+		assert_true(hash_index_add(&x, index_hash(i), i));
+	for (uint32_t i = 0; i < NR; i++)
+		assert_true(index_has(&x, index_hash(i), i));
+	for (uint32_t i = NR; i < 2 * NR; i++)
+		assert_false(index_has(&x, hash_u64(i), i));
+	assert_false(hash_index_add(&x, 7, NR));
+	assert_int_equal(x.refused, 1);
+	assert_int_equal(x.nr, NR);
+	hash_index_deinit(&x);
+	assert_false(index_has(&x, 7, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_remove_while_iterating),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,11 +12,6 @@ struct known_text {
 	uint32_t frame;
 };
 
-struct known_step {
-	uint64_t key; /* parent and frame */
-	uint32_t node;
-};
-
 int calltree_open(struct calltree **ret)
 {
 	_cleanup_(calltree_cleanup_) struct calltree *t = calloc(1, sizeof(*t));
@@ -24,7 +19,7 @@ int calltree_open(struct calltree **ret)
 	if (!t)
 		return fail(-ENOMEM, "out of memory");
 	t->by_text = HASH_TABLE_OF_TEXTS(struct known_text, CALLTREE_FRAMES_MAX);
-	t->by_step = HASH_TABLE(struct known_step, 1, CALLTREE_NODES_MAX);
+	t->by_step = HASH_INDEX(CALLTREE_NODES_MAX);
 	*ret = take_ptr(t);
 	return 0;
 }
@@ -39,7 +34,7 @@ void calltree_close(struct calltree *t)
 	free(t->node);
 	free(t->root);
 	hash_deinit(&t->by_text);
-	hash_deinit(&t->by_step);
+	hash_index_deinit(&t->by_step);
 	free(t);
 }
 
@@ -118,22 +113,16 @@ int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node)
 
 static int step(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	uint64_t key = (uint64_t)parent << 32 | frame;
-	struct known_step *known = hash_find_u64(&t->by_step, key);
+	uint64_t hash = hash_pair(parent, frame);
+	int err;
 
-	if (known) {
-		*ret = known->node;
-		return 0;
-	}
-	int err = node_new(t, parent, frame, ret);
-
+	for (uint64_t probe = 0; (*ret = hash_index_next(&t->by_step, hash, &probe)) != HASH_NONE;)
+		if (t->node[*ret].parent == parent && t->node[*ret].frame == frame)
+			return 0;
+	err = node_new(t, parent, frame, ret);
 	if (err)
 		return err;
-	known = hash_add_u64(&t->by_step, key, NULL);
-	if (!known)
-		return fail(-ENOMEM, "out of memory");
-	known->node = *ret;
-	return 0;
+	return hash_index_add(&t->by_step, hash, *ret) ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr,

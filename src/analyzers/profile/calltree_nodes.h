@@ -22,7 +22,8 @@ struct calltree {
 	uint32_t nr_nodes;
 	char **frame;
 	uint32_t nr_frames;
-	struct hash_table by_text, by_step;
+	struct hash_table by_text;
+	struct hash_index by_step; /* in `node`, by parent and frame */
 	uint32_t *root;
 	unsigned int nr_roots;
 	struct calltree_options opt;

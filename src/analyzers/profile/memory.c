@@ -23,11 +23,6 @@ struct allocation {
 	uint32_t last;		  /* of a buffer's first: its last one */
 };
 
-struct known_buffer {
-	uint64_t address;
-	uint32_t first; /* its first allocation */
-};
-
 /* Where a tracepoint's arguments have buf, align, alloc_len, req_len. */
 struct places {
 	struct sample_arg_place place[4];
@@ -42,7 +37,7 @@ struct memory_profile {
 	struct calltree *texts; /* only its frame texts are used */
 	struct allocation *allocation;
 	uint32_t nr;
-	struct hash_table buffers;
+	struct hash_index buffers; /* first allocations, by buffer */
 	uint32_t *first, nr_buffers;
 	struct memory_tree tree;
 	struct places *places;
@@ -179,6 +174,17 @@ static int list_room(struct memory_profile *m)
 	return err ? err : array_room(m->first, m->nr);
 }
 
+/* The buffer's first allocation, MEMORY_NONE if it is new. */
+static uint32_t first_find(const struct memory_profile *m, uint64_t hash, uint64_t buffer)
+{
+	uint32_t i;
+
+	for (uint64_t probe = 0; (i = hash_index_next(&m->buffers, hash, &probe)) != HASH_NONE;)
+		if (m->allocation[i].buffer == buffer)
+			return i;
+	return MEMORY_NONE;
+}
+
 static int allocation_add(struct memory_profile *m, const struct sample *s)
 {
 	struct allocation a;
@@ -190,24 +196,22 @@ static int allocation_add(struct memory_profile *m, const struct sample *s)
 		err = list_room(m);
 	if (err)
 		return err;
-	bool is_first;
-	struct known_buffer *b = hash_add_u64(&m->buffers, a.buffer, &is_first);
-
-	if (!b)
-		return fail(-ENOMEM, "out of memory");
-	uint32_t number = m->nr++;
+	uint64_t hash = hash_u64(a.buffer);
+	uint32_t known = first_find(m, hash, a.buffer), number = m->nr;
 
 	a.last = number;
 	m->allocation[number] = a;
-	if (is_first) {
-		b->first = number;
+	if (known == MEMORY_NONE) {
+		if (!hash_index_add(&m->buffers, hash, number))
+			return fail(-ENOMEM, "out of memory");
 		m->first[m->nr_buffers++] = number;
 	} else {
-		struct allocation *first = &m->allocation[b->first];
+		struct allocation *first = &m->allocation[known];
 
 		m->allocation[first->last].next = number;
 		first->last = number;
 	}
+	m->nr++;
 	return 0;
 }
 
@@ -228,7 +232,7 @@ static int memory_open(struct memory_profile *m)
 	struct sample_trace *t = m->trace;
 	int err = symbols_open(t, &m->opt->symbols, &m->symbols);
 
-	m->buffers = HASH_TABLE(struct known_buffer, 1, ALLOCATIONS_MAX);
+	m->buffers = HASH_INDEX(ALLOCATIONS_MAX);
 
 	struct frames_options frames = m->opt->frames;
 
@@ -273,7 +277,7 @@ void memory_profile_close(struct memory_profile *m)
 	calltree_close(m->texts);
 	memory_tree_close(&m->tree);
 	free(m->allocation);
-	hash_deinit(&m->buffers);
+	hash_index_deinit(&m->buffers);
 	free(m->places);
 	free(m->first);
 	free(m->allocator);

@@ -20,40 +20,38 @@ static uint64_t value_of(const struct memory_node *n)
 }
 
 /* The children of a node are found in their list while they are few, which is nearly always, then by this. */
-struct known_child {
-	uint64_t key[2]; /* the parent's id, and what value_of() says */
-	uint32_t node;
-};
-
 enum { LISTED_MAX = 4 };
+
+static uint64_t child_hash(uint32_t parent_id, uint64_t value)
+{
+	return hash_pair(parent_id, value);
+}
 
 static int child_index(struct memory_tree *t, uint32_t number)
 {
 	const struct memory_node *n = &t->node[number];
-	struct known_child *known =
-		hash_add_words(&t->children, (uint64_t[]){n->parent_id, value_of(n)}, NULL);
 
-	if (!known)
-		return fail(-ENOMEM, "out of memory");
-	known->node = number;
-	return 0;
+	return hash_index_add(&t->children, child_hash(n->parent_id, value_of(n)), number)
+		       ? 0
+		       : fail(-ENOMEM, "out of memory");
 }
 
 /* MEMORY_NONE: there is none of this value yet. */
 static uint32_t child_find(const struct memory_tree *t, uint32_t parent, uint64_t value)
 {
 	const struct memory_node *p = &t->node[parent];
+	uint64_t hash = child_hash(p->id, value);
 	uint32_t i = p->child;
 
-	if (p->nr_children > LISTED_MAX) {
-		const struct known_child *known =
-			hash_find_words(&t->children, (uint64_t[]){p->id, value});
-
-		return known ? known->node : MEMORY_NONE;
+	if (p->nr_children <= LISTED_MAX) {
+		while (i != MEMORY_NONE && value_of(&t->node[i]) != value)
+			i = t->node[i].sibling;
+		return i;
 	}
-	while (i != MEMORY_NONE && value_of(&t->node[i]) != value)
-		i = t->node[i].sibling;
-	return i;
+	for (uint64_t probe = 0; (i = hash_index_next(&t->children, hash, &probe)) != HASH_NONE;)
+		if (t->node[i].parent_id == p->id && value_of(&t->node[i]) == value)
+			return i;
+	return MEMORY_NONE;
 }
 
 static int node_room(struct memory_tree *t)
@@ -303,7 +301,7 @@ int memory_tree_open(struct memory_tree *t)
 {
 	int err = node_room(t);
 
-	t->children = HASH_TABLE(struct known_child, 2, NODES_MAX);
+	t->children = HASH_INDEX(NODES_MAX);
 	if (!err)
 		node_new(t, &(struct memory_node){0});
 	return err;
@@ -312,5 +310,5 @@ int memory_tree_open(struct memory_tree *t)
 void memory_tree_close(struct memory_tree *t)
 {
 	free(t->node);
-	hash_deinit(&t->children);
+	hash_index_deinit(&t->children);
 }

@@ -45,7 +45,7 @@ struct memory_tree {
 	const struct calltree *texts; /* only its frame texts are used */
 	struct memory_node *node;     /* the root is the first */
 	uint32_t nr_nodes;
-	struct hash_table children; /* by parent's id and value or first frame */
+	struct hash_index children; /* in `node`, by parent's id and value or first frame */
 };
 
 /* Makes the root. 0 or -ENOMEM, as the others, or -E2BIG beyond 4 Mi nodes. */

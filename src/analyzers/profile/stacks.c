@@ -10,18 +10,12 @@
 struct stack {
 	const uint8_t *raw; /* nr addresses in the mapped trace */
 	uint32_t nr;
-	uint32_t next; /* number + 1 of another stack with the same hash; 0: none */
-};
-
-struct known_hash {
-	uint64_t hash;
-	uint32_t first; /* number + 1 of the stack that was added last */
 };
 
 struct stacks {
 	struct stack *stack;
 	uint32_t nr;
-	struct hash_table by_hash;
+	struct hash_index by_hash; /* in `stack` */
 };
 
 int stacks_open(struct stacks **ret)
@@ -30,7 +24,7 @@ int stacks_open(struct stacks **ret)
 
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
-	s->by_hash = HASH_TABLE(struct known_hash, 1, STACKS_MAX);
+	s->by_hash = HASH_INDEX(STACKS_MAX);
 	*ret = take_ptr(s);
 	return 0;
 }
@@ -40,7 +34,7 @@ void stacks_close(struct stacks *s)
 	if (!s)
 		return;
 	free(s->stack);
-	hash_deinit(&s->by_hash);
+	hash_index_deinit(&s->by_hash);
 	free(s);
 }
 
@@ -50,13 +44,10 @@ static int stack_add(struct stacks *s, const struct sample *sample, uint64_t has
 		return fail(-E2BIG, "more than %d different backtraces", STACKS_MAX);
 	if (array_room(s->stack, s->nr))
 		return -ENOMEM;
-	struct known_hash *known = hash_add_u64(&s->by_hash, hash, NULL);
-
-	if (!known)
+	if (!hash_index_add(&s->by_hash, hash, s->nr))
 		return fail(-ENOMEM, "out of memory");
-	s->stack[s->nr] = (struct stack){sample->backtrace, sample->nr_backtrace, known->first};
+	s->stack[s->nr] = (struct stack){sample->backtrace, sample->nr_backtrace};
 	*ret = s->nr++;
-	known->first = s->nr;
 	return 1;
 }
 
@@ -64,13 +55,13 @@ int stacks_number(struct stacks *s, const struct sample *sample, uint32_t *ret)
 {
 	size_t len = 8ul * sample->nr_backtrace;
 	uint64_t hash = hash_bytes(sample->backtrace, len);
-	const struct known_hash *known = hash_find_u64(&s->by_hash, hash);
+	uint32_t i;
 
-	for (uint32_t i = known ? known->first : 0; i; i = s->stack[i - 1].next) {
-		const struct stack *x = &s->stack[i - 1];
+	for (uint64_t probe = 0; (i = hash_index_next(&s->by_hash, hash, &probe)) != HASH_NONE;) {
+		const struct stack *x = &s->stack[i];
 
 		if (x->nr == sample->nr_backtrace && !memcmp(x->raw, sample->backtrace, len)) {
-			*ret = i - 1;
+			*ret = i;
 			return 0;
 		}
 	}
