@@ -7,7 +7,7 @@ static uint64_t cpus;
 
 /* clang-format off */
 static const struct option_row cpu_options[] = {
-	{'c', "cpus", OPT_U64, &cpus, "N", "rows only once all of N CPUs were seen"},
+	{'c', "cpus", OPT_U64, &cpus, "N", "print rows only after all N CPUs were seen"},
 	{0},
 };
 /* clang-format on */
@@ -38,7 +38,7 @@ static const struct option_row *const options[] = {input_rows,
 const struct command cpu_load_command = {
 	.name = "cpu-load",
 	.args = "[FILE...]",
-	.summary = "Length of the run queues over time, by CPU.",
+	.summary = "Show the length of the run queues over time, by CPU.",
 	.group = "OSv guests",
 	.details = "Needs the tracepoint sched_load.",
 	.examples = "  hostrace cpu-load -f csv tracefile",

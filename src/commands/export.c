@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A trace as text, JSON or CSV, every event of it: for other programs, and for grep. The way back is import. */
+/* A trace as text, JSON or CSV, every event of it: for other programs, and for grep. The way back
+ * is import. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,8 @@ static bool format_known(const char *name)
 }
 
 /*
- * The text twin knows a type by its name, so a type's schema goes out when it is not what the name meant so far:
- * the second of two inputs may have another kvm_exit than the first.
+ * The text twin knows a type by its name, so a type's schema goes out when it is not what the name
+ * meant so far: the second of two inputs may have another kvm_exit than the first.
  */
 struct declared {
 	uint16_t namesake[EVENT_TYPES_MAX]; /* 1 + index of the first type of that name */
@@ -117,8 +118,9 @@ const struct command export_command = {
 	.args = "FORMAT [FILE...]",
 	.summary = "Convert a trace to another format: text, json, csv.",
 	.group = "Convert",
-	.details = "text is an exact text form of the trace file: one event per line, readable by "
-		   "every command.\njson and csv are the rows of 'hostrace list'.",
+	.details =
+		"text is a lossless text form of the trace: one event per line, readable by every\n"
+		"command. json and csv are the rows of 'hostrace list'.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv",
 	.options = options,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hostrace extract, download: with the names and options of OSv's own tool; guest_*.c does the work. */
+/* hostrace extract, download: with the names and options of OSv's own tool; guest_*.c does the
+ * work. */
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
@@ -8,16 +9,16 @@
 static const struct option_row extract_options[] = {
 	{'r', "remote",  OPT_TEXT,     &guest_given.remote,          "ADDR", "the gdb stub: HOST:PORT or unix:PATH (default localhost:1234)"},
 	{'e', "exe",     OPT_TEXT,     &guest_given.exe,             "ELF",  "the guest's ELF file (default build/release/loader.elf)"},
-	{'d', "debug",   OPT_FLAG,     &guest_given.debug,           NULL,   "the default is build/debug/loader.elf"},
-	{0,   "timeout", OPT_DURATION, &guest_given.http.timeout_ns, "T",    "give up after T without an answer (default 30s)"},
+	{'d', "debug",   OPT_FLAG,     &guest_given.debug,           NULL,   "use build/debug/loader.elf as the default of --exe"},
+	{0,   "timeout", OPT_DURATION, &guest_given.http.timeout_ns, "T",    "time out after T without data (default 30s)"},
 	{0},
 };
 
 static const struct option_row download_options[] = {
 	{'u', "url",       OPT_TEXT, &guest_given.url,            "URL",  "the guest's REST server (default http://localhost:8000/)"},
-	{0,   "cert",      OPT_TEXT, &guest_given.http.cert,      "FILE", "our certificate, PEM"},
-	{0,   "key",       OPT_TEXT, &guest_given.http.key,       "FILE", "its key, PEM"},
-	{0,   "cacert",    OPT_TEXT, &guest_given.http.cacert,    "FILE", "who signed the server's certificate, PEM"},
+	{0,   "cert",      OPT_TEXT, &guest_given.http.cert,      "FILE", "client certificate (PEM)"},
+	{0,   "key",       OPT_TEXT, &guest_given.http.key,       "FILE", "key of the client certificate (PEM)"},
+	{0,   "cacert",    OPT_TEXT, &guest_given.http.cacert,    "FILE", "CA of the server's certificate (PEM)"},
 	{0,   "no-verify", OPT_FLAG, &guest_given.http.no_verify, NULL,   "accept any server's certificate"},
 	{0},
 };
@@ -36,7 +37,7 @@ extern const struct command extract_command, download_command;
 const struct command extract_command = {
 	.name = "extract",
 	.args = "[TRACEFILE]",
-	.summary = "An OSv guest's trace through QEMU's gdb stub.",
+	.summary = "Extract an OSv guest's trace through QEMU's gdb stub.",
 	.group = "OSv guests",
 	.details =
 		"Writes TRACEFILE (default tracefile) and TRACEFILE.symbols; prints nothing if it\n"
@@ -61,7 +62,7 @@ static int download_run(int argc, char **argv, char **rest)
 const struct command download_command = {
 	.name = "download",
 	.args = "[TRACEFILE]",
-	.summary = "An OSv guest's trace from its REST server.",
+	.summary = "Download an OSv guest's trace from its REST server.",
 	.group = "OSv guests",
 	.details =
 		"Writes the dump to TRACEFILE (default tracefile). `hostrace guest download` is\n"

@@ -16,14 +16,13 @@ static bool check;
 
 /* clang-format off */
 static const struct option_row leak_options[] = {
-	{0, "min-age", OPT_DURATION, &min_age_ns, "TIME", "younger ones are in flight, not leaked (default 1s)"},
-	{0, "check",   OPT_FLAG,     &check,      NULL,   "exit with status 3 if anything leaked"},
+	{0, "min-age", OPT_DURATION, &min_age_ns, "TIME", "elements younger than this are in flight, not leaked (default 1s)"},
+	{0, "check",   OPT_FLAG,     &check,      NULL,   "exit with status 3 if an element leaked"},
 	{0},
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, leak_options,
-						   NULL};
+static const struct option_row *const options[] = {input_rows, output_options, leak_options, NULL};
 
 static int take(void *elements, const struct event *ev)
 {
@@ -88,12 +87,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command leaks_command = {
 	.name = "leaks",
 	.args = "[FILE...]",
-	.summary = "Virtqueue elements that a device took and never returned.",
+	.summary = "Find virtqueue elements that were popped and never returned.",
 	.group = "Report",
-	.details = "Verdicts: leaked (older than --min-age at the end of the trace), in-flight "
-		   "(younger), held (kept by\n"
-		   "design), broken device (QEMU gave it up), migrated, not visible (vhost), "
-		   "unknown (events were lost).",
+	.details = "Verdicts: leaked (older than --min-age at the end of the trace), in-flight\n"
+		   "(younger), held (kept by design), broken device (QEMU stopped the device after "
+		   "an\n"
+		   "error), migrated, not visible (vhost), unknown (events were lost).",
 	.examples = "  hostrace leaks -i vm.hrt\n  hostrace leaks vm.hrt --min-age 100ms --check",
 	.options = options,
 	.run = run,

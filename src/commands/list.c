@@ -15,15 +15,15 @@ static bool with_tcpdump;
 
 /* clang-format off */
 static const struct option_row list_options[] = {
-	{0,   "frames",     OPT_U64,  &max_frames,   "N",      "of a backtrace show N frames at most (default: all)"},
+	{0,   "frames",     OPT_U64,  &max_frames,   "N",      "show at most N frames of a backtrace (default: all)"},
 	{0},
 };
 /* clang-format on */
 
 /* clang-format off */
 static const struct option_row list_osv_options[] = {
-	{'t', "tracepoint", OPT_TEXT, &prefix,       "PREFIX", "OSv tracepoints whose names begin so"},
-	{0,   "tcpdump",    OPT_FLAG, &with_tcpdump, NULL,     "OSv's packets as tcpdump prints them, TCP states by name"},
+	{'t', "tracepoint", OPT_TEXT, &prefix,       "PREFIX", "only OSv tracepoints whose names start with PREFIX"},
+	{0,   "tcpdump",    OPT_FLAG, &with_tcpdump, NULL,     "print OSv's packets in the format of tcpdump, and TCP states by name"},
 	{0},
 };
 /* clang-format on */
@@ -74,11 +74,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command list_command = {
 	.name = "list",
 	.args = "[FILE...]",
-	.summary = "Events in time order, host and guest side by side.",
+	.summary = "List events in time order, host and guest side by side.",
 	.group = "Report",
-	.details = "Times are seconds since the first event; -f json and -f csv give absolute "
-		   "nanoseconds of the\n"
-		   "host's CLOCK_MONOTONIC. A thread without a known name is shown by its number.",
+	.details = "Times are seconds since the first event; -f json and -f csv give absolute\n"
+		   "nanoseconds of the host's CLOCK_MONOTONIC. A thread without a known name is "
+		   "shown\n"
+		   "by its number.",
 	.examples = "  hostrace list -i vm.hrt --limit 20\n"
 		    "  hostrace list vm.hrt --event 'virtqueue_*' --since 1s --period 10ms\n"
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",

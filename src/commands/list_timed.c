@@ -6,7 +6,7 @@ static const char *sort_by;
 
 /* clang-format off */
 static const struct option_row sort_options[] = {
-	{0, "sort", OPT_TEXT, &sort_by, "WHAT", "duration (longest first) or time; default: as they ended"},
+	{0, "sort", OPT_TEXT, &sort_by, "WHAT", "sort by duration (longest first) or time (default: by end)"},
 	{0},
 };
 /* clang-format on */
@@ -40,9 +40,10 @@ static const struct option_row *const options[] = {input_rows,
 const struct command list_timed_command = {
 	.name = "list-timed",
 	.args = "[FILE...]",
-	.summary = "Timed tracepoints with their durations.",
+	.summary = "List pairs of begin and end events with their durations.",
 	.group = "OSv guests",
-	.details = "A line per pair: when it began, milliseconds, and what its first sample said.",
+	.details = "One line per pair: time of its begin, duration in ms, and the fields of its "
+		   "begin.",
 	.examples = "  hostrace list-timed --sort duration --limit 10 -x tracefile",
 	.options = options,
 	.run = run,

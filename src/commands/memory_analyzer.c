@@ -12,13 +12,12 @@ static struct text_list groups;
 
 /* clang-format off */
 static const struct option_row filter_options[] = {
-	{0,   "min-count",    OPT_U64,   &min_count,    "N",    "hide groups of fewer allocations"},
-	{'s', "sort",         OPT_TEXT,  &sort_by,      "WHAT", "size (default), count or unused"},
-	{'g', "group-by",     OPT_WORDS, &groups,       "[KEY...]", "any of allocator alignment allocated requested, "
-								     "in this order; default all"},
-	{0,   "no-backtrace", OPT_FLAG,  &no_backtrace, NULL,   "groups only"},
-	{0,   "min-hits",     OPT_TEXT,  &min_hits,     "N|P%", "hide call paths of fewer allocations"},
-	{0,   "max-levels",   OPT_U64,   &max_levels,   "N",    "at most so many frames of a call path"},
+	{0,   "min-count",    OPT_U64,   &min_count,    "N",    "hide groups with fewer allocations"},
+	{'s', "sort",         OPT_TEXT,  &sort_by,      "WHAT", "sort by size (default), count or unused"},
+	{'g', "group-by",     OPT_WORDS, &groups,       "[KEY...]", "group by any of: allocator alignment allocated requested (default: all, in this order)"},
+	{0,   "no-backtrace", OPT_FLAG,  &no_backtrace, NULL,   "show groups only, no call paths"},
+	{0,   "min-hits",     OPT_TEXT,  &min_hits,     "N|P%", "hide call paths with fewer allocations"},
+	{0,   "max-levels",   OPT_U64,   &max_levels,   "N",    "show at most N frames of a call path"},
 	{0},
 };
 /* clang-format on */
@@ -77,7 +76,7 @@ static const struct option_row *const options[] = {input_rows,	   output_file_op
 const struct command memory_analyzer_command = {
 	.name = "memory-analyzer",
 	.args = "[FILE...]",
-	.summary = "Allocations by allocator, alignment, size and call path.",
+	.summary = "Show allocations by allocator, alignment, size, call path.",
 	.group = "OSv guests",
 	.details = "Needs the tracepoints memory_malloc_mempool, memory_malloc_large and "
 		   "memory_malloc_page.",

@@ -8,26 +8,26 @@ static bool causes;
 
 /* clang-format off */
 static const struct option_row tracepoint_options[] = {
-	{'t', "tracepoint", OPT_TEXT, &tracepoint, "NAME", "samples of this tracepoint (its exact name)"},
+	{'t', "tracepoint", OPT_TEXT, &tracepoint, "NAME", "only samples of this tracepoint (exact name)"},
 	{0},
 };
 static const struct option_row cause_options[] = {
-	{0, "causes", OPT_FLAG, &causes, NULL, "with --guest: what the vCPU did meanwhile: preempted, vmm, device, "
-					       "halted, kernel, guest"},
+	{0, "causes", OPT_FLAG, &causes, NULL, "with --guest: split waits by what the vCPU did meanwhile: preempted, vmm, device, halted, kernel, guest"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const waits[] = {
-	input_rows,	output_file_options, compat_options, cause_options,
-	profile_symbol_options, profile_options,     NULL,
+	input_rows,    output_file_options,    compat_options,
+	cause_options, profile_symbol_options, profile_options,
+	NULL,
 };
 static const struct option_row *const plain[] = {
-	input_rows,	output_file_options, compat_options,
-	profile_symbol_options, profile_options,     NULL,
+	input_rows, output_file_options, compat_options, profile_symbol_options, profile_options,
+	NULL,
 };
 static const struct option_row *const named[] = {
-	input_rows, output_file_options, compat_options, profile_symbol_options,
+	input_rows,	 output_file_options, compat_options, profile_symbol_options,
 	profile_options, tracepoint_options,  NULL,
 };
 
@@ -63,7 +63,8 @@ static int run_prof_idle(int argc, char **argv, char **rest)
 	return profile_run(argc, argv, PROFILE_IDLE, NULL, false);
 }
 
-/* A percentage of --min-hits is of all samples, whose number is known only at the end: not for flames. */
+/* A percentage of --min-hits is of all samples, whose number is known only at the end: not for
+ * flames. */
 static int run_prof_flame(int argc, char **argv, char **rest)
 {
 	struct profile_options p = {0};
@@ -92,7 +93,7 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 #define PROF_COMMAND(ident, command_name, table, text, more, sample)                               \
 	const struct command ident##_command = {                                                   \
 		.name = command_name,                                                              \
-		.args = "[FILE...]",                                                             \
+		.args = "[FILE...]",                                                               \
 		.summary = text,                                                                   \
 		.group = "OSv guests",                                                             \
 		.details = more,                                                                   \
@@ -101,21 +102,22 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 		.run = run_##ident,                                                                \
 	}
 
-PROF_COMMAND(prof, "prof", named, "Where samples were hit: a tree of call paths.",
+PROF_COMMAND(prof, "prof", named, "Show samples as a tree of call paths.",
 	     "Every sample with a backtrace counts once.",
 	     "  hostrace prof -e loader.elf tracefile\n  hostrace prof -t sampler_tick -S -r");
-PROF_COMMAND(
-	prof_timed, "prof-timed", named, "Time in a timed tracepoint, by call path.",
-	"NAME begins with the sample NAME and ends with NAME_ret or NAME_err in the same thread.",
-	"  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile");
-PROF_COMMAND(prof_wait, "prof-wait", waits, "Time that threads waited, by call path.", NULL,
-	     "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile");
-PROF_COMMAND(prof_lock, "prof-lock", plain, "Time that threads waited for mutexes, by call path.",
-	     NULL, "  hostrace prof-lock -L -S tracefile");
+PROF_COMMAND(prof_timed, "prof-timed", named,
+	     "Show the time between begin and end events, by call path.",
+	     "A span lasts from the event NAME to NAME_ret or NAME_err in the same thread.",
+	     "  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile");
+PROF_COMMAND(prof_wait, "prof-wait", waits, "Show the time that threads waited, by call path.",
+	     NULL, "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile");
+PROF_COMMAND(prof_lock, "prof-lock", plain,
+	     "Show the time that threads waited for mutexes, by call path.", NULL,
+	     "  hostrace prof-lock -L -S tracefile");
 PROF_COMMAND(prof_idle, "prof-idle", plain,
-	     "What threads waited in while their CPU had nothing to do.", NULL,
+	     "Show what threads waited for while their CPU was idle.", NULL,
 	     "  hostrace prof-idle -S tracefile");
 PROF_COMMAND(
-	prof_flame, "prof-flame", named, "Folded stacks, for flame graphs.",
-	"Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope read it.",
+	prof_flame, "prof-flame", named, "Print folded stacks for flame graphs.",
+	"Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope expect it.",
 	"  hostrace prof-flame -S tracefile | flamegraph.pl > flame.svg");

@@ -14,19 +14,17 @@ static bool host, causes;
 
 /* clang-format off */
 static const struct option_row own_options[] = {
-	{0,   "host",         OPT_FLAG, &host,       NULL,   "guest code, by the instruction pointers in the host's events"},
-	{0,   "causes-exits", OPT_FLAG, &causes,     NULL,   "with --host: what makes the guest exit, and how long each took"},
-	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: a tree for each vcpu, reason or tid; "
-								  "reason means --causes-exits"},
-	{'t', "tracepoint",   OPT_TEXT, &tracepoint, "NAME", "without --host: events of this name"},
+	{0,   "host",         OPT_FLAG, &host,       NULL,   "profile guest code by the instruction pointers in the host's events"},
+	{0,   "causes-exits", OPT_FLAG, &causes,     NULL,   "with --host: show which guest code causes exits, and their latency"},
+	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: one tree per vcpu, reason or tid; reason implies --causes-exits"},
+	{'t', "tracepoint",   OPT_TEXT, &tracepoint, "NAME", "without --host: only events of this name"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	own_options,	input_rows,	output_file_options,
-	compat_options, profile_symbol_options, profile_options,
-	NULL,
+	own_options,	 input_rows, output_file_options, compat_options, profile_symbol_options,
+	profile_options, NULL,
 };
 
 static int keys_take(struct host_profile_options *o)
@@ -106,8 +104,7 @@ static int run_host(int argc, char **argv)
 	struct host_profile_options o = {0};
 	struct output out;
 
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) ||
-	    keys_take(&o))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) || keys_take(&o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)
 		return command_usage("%s does not go with --host",
@@ -141,11 +138,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command profile_command = {
 	.name = "profile",
 	.args = "[FILE...]",
-	.summary = "Where the guest spends its time; --host: seen from the host alone.",
+	.summary = "Show where the guest spends its time, even without an agent.",
 	.group = "Report",
-	.details = "With --host no guest agent is needed: each exit, and each tick of 'record "
-		   "--sample HZ', tells the guest's\ninstruction pointer. Without it: every event "
-		   "with a backtrace is a hit, as 'prof'.",
+	.details =
+		"With --host no guest agent is needed: each exit, and each sample of\n"
+		"'record --sample HZ', contains the guest's instruction pointer. Without --host,\n"
+		"every event with a backtrace counts once, as in 'prof'.",
 	.examples = "  hostrace record --vm web --sample 997 --frames -d 10s\n"
 		    "  hostrace profile --host --symbols guest.kallsyms\n"
 		    "  hostrace profile --host --symbols vmlinux -f folded | flamegraph.pl > "

@@ -159,8 +159,8 @@ const struct command ps_command = {
 	.args = "",
 	.summary = "List the virtual machines of this host.",
 	.group = "Live (needs privileges)",
-	.details =
-		"A VM is a process that uses KVM, or a QEMU. Listing other users' VMs needs root.",
+	.details = "A VM is a process that uses KVM, or a QEMU process. Listing other users' VMs "
+		   "needs root.",
 	.examples = "  hostrace ps\n"
 		    "  sudo hostrace ps -f json",
 	.options = (const struct option_row *const[]){output_options, NULL},

@@ -52,8 +52,7 @@ static struct cell time_or_none(uint64_t ns)
 /* Differences of two clocks: within the error they may come out below 0. */
 static struct cell between(const struct request *rq, uint64_t from, uint64_t to)
 {
-	return rq->matched ? (struct cell){to > from ? to - from : 0, NULL}
-			   : (struct cell){0, "-"};
+	return rq->matched ? (struct cell){to > from ? to - from : 0, NULL} : (struct cell){0, "-"};
 }
 
 static int row_add(struct table *t, const struct request *rq, uint64_t start_ns)
@@ -139,8 +138,8 @@ static json_t *caveats_make(const struct input_set *in, const struct request_tot
 	return list;
 }
 
-static int draw(const struct input_set *in, struct output *out, const struct request *rq,
-		size_t nr, const struct request_totals *totals)
+static int draw(const struct input_set *in, struct output *out, const struct request *rq, size_t nr,
+		const struct request_totals *totals)
 {
 	struct report report = report_of(in, out);
 	struct table t = {0};
@@ -186,11 +185,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command requests_command = {
 	.name = "requests",
 	.args = "[FILE...]",
-	.summary = "A guest's block requests, each with its exit, its element and its interrupt.",
+	.summary = "Follow a guest's block requests from issue to completion.",
 	.group = "Report",
-	.details = "submit: from the guest's issue to the device's pop; device: until it returned "
-		   "the element;\n"
-		   "finish: until the guest completed it.",
+	.details =
+		"submit: from the guest's issue to the device's pop; device: from the pop until "
+		"the\n"
+		"element was returned; finish: from there until the guest completed the request.",
 	.examples = "  hostrace requests vm.hrt --guest guest.dat --sort total --limit 10\n"
 		    "  hostrace requests vm.hrt --guest guest.dat -f json | jq .totals",
 	.options = options,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How the clocks of host and guests are related, how well that is known, and the proof: each event that a guest
- * recorded on a vCPU must be between an entry and the following exit of that vCPU.
+ * How the clocks of host and guests are related, how well that is known, and the proof: each event
+ * that a guest recorded on a vCPU must be between an entry and the following exit of that vCPU.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,8 +23,7 @@ static const struct option_row sync_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, sync_options,
-						   NULL};
+static const struct option_row *const options[] = {input_rows, output_options, sync_options, NULL};
 
 struct sync {
 	struct clock_report_rows clocks;
@@ -122,8 +121,7 @@ static int run(int argc, char **argv, char **rest)
 const struct command sync_command = {
 	.name = "sync",
 	.args = "[FILE...]",
-	.summary = "Show how guest clocks relate to the host's, the error bound, and its "
-		   "verification.",
+	.summary = "Show how guest and host clocks are related, and verify it.",
 	.group = "Report",
 	.details = "guest TSC = host TSC * scale + offset. The error is the bound of every "
 		   "converted timestamp.\nThe check counts guest events that lie outside guest "

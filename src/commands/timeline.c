@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who did what when, host and guest on one clock; or the spans of an analyzer, one after the other. */
+/* Who did what when, host and guest on one clock; or the spans of an analyzer, one after the other.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const char *by;
 
 /* clang-format off */
 static const struct option_row timeline_options[] = {
-	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "with an analyzer: a track for each of these (as in other views)"},
+	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "with an analyzer: one track per value of these keys"},
 	{0},
 };
 /* clang-format on */
@@ -213,12 +214,11 @@ static int run(int argc, char **argv, char **rest)
 const struct command timeline_command = {
 	.name = "timeline",
 	.args = "[ANALYZER] [FILE...]",
-	.summary = "Who did what when: threads, vCPUs, requests and guest tasks as tracks.",
+	.summary = "Show threads, vCPUs, requests and guest tasks as tracks.",
 	.group = "Report",
-	.details =
-		"-f perfetto writes a file for ui.perfetto.dev, -f svg and -f html a picture of a "
-		"short time.\n"
-		"With an analyzer: its spans as tracks.",
+	.details = "-f perfetto writes a file for ui.perfetto.dev; -f svg and -f html write a "
+		   "picture\n"
+		   "of a short time window. With an analyzer, its spans are the tracks.",
 	.examples = "  hostrace timeline vm.hrt --guest guest.dat -f perfetto -o vm.pftrace\n"
 		    "  hostrace timeline vm.hrt --since 1s --period 2ms -f svg -o moment.svg\n"
 		    "  hostrace timeline exit-latency vm.hrt --by vcpu",

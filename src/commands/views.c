@@ -20,30 +20,27 @@ static bool exact, timed;
 
 /* clang-format off */
 static const struct option_row by_options[] = {
-	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "group by these as well (pid, tid, vcpu, cpu, fields of the event); "
-					      "=KEY groups by nothing else"},
+	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "also group by these keys (pid, tid, vcpu, cpu, fields of the event); =KEY: group by KEY alone"},
 	{0},
 };
 static const struct option_row exact_options[] = {
-	{0, "exact", OPT_FLAG, &exact, NULL, "by address, not by 4 KiB page"},
+	{0, "exact", OPT_FLAG, &exact, NULL, "group by address instead of 4 KiB page"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row timed_options[] = {
 	{0, "timed", OPT_FLAG, &timed, NULL,
-	 "no analyzer: the pairs of a guest's trace (or any) by name"},
+	 "without an analyzer: summarize NAME, NAME_ret pairs of a guest's trace (or any other)"},
 	{0},
 };
-static const struct option_row *const options[] = {
-	input_rows, output_options, by_options, symbols_options, view_options, NULL};
+static const struct option_row *const options[] = {input_rows,	    output_options, by_options,
+						   symbols_options, view_options,   NULL};
 static const struct option_row *const summary_options[] = {
-	input_rows, output_options, by_options,	 symbols_options,
-	view_options,	 timed_options,	 compat_options, NULL};
-static const struct option_row *const mmio_options[] = {input_rows, output_options,
-							by_options,	 symbols_options,
-							exact_options,	 view_options,
-							NULL};
+	input_rows,   output_options, by_options,     symbols_options,
+	view_options, timed_options,  compat_options, NULL};
+static const struct option_row *const mmio_options[] = {
+	input_rows, output_options, by_options, symbols_options, exact_options, view_options, NULL};
 
 /* `hostrace VIEW ANALYZER [FILE...]` */
 static int run_view(const struct view *view, int argc, char **argv)
@@ -107,19 +104,19 @@ static int run_summary(int argc, char **argv, char **rest)
 	}
 
 VIEW_COMMAND_ROW(summary, "summary", "ANALYZER [FILE...] | OSV-TRACE",
-		 "Durations by group: count, total, mean, deviation, percentiles.",
+		 "Summarize durations by group: count, total, percentiles.",
 		 "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary "
 		 "pair:kvm_msi_set_irq,kvm_entry,pid"
 		 "\n  hostrace summary --timed tracefile",
 		 summary_options);
-VIEW_COMMAND(count, "count", "How often, by group.",
+VIEW_COMMAND(count, "count", "Count spans or events by group.",
 	     "  hostrace count irq-inject -i vm.hrt --by vcpu");
-VIEW_COMMAND(histogram, "histogram", "Durations by powers of two.",
+VIEW_COMMAND(histogram, "histogram", "Show a histogram of durations, by powers of two.",
 	     "  hostrace histogram exit-latency -i vm.hrt");
-VIEW_COMMAND(heatmap, "heatmap", "Latency over time.",
+VIEW_COMMAND(heatmap, "heatmap", "Show durations over time as a heat map.",
 	     "  hostrace heatmap exit-latency -i vm.hrt\n  hostrace heatmap virtqueue -f svg -o "
 	     "virtqueue.svg");
-VIEW_COMMAND(list_spans, "list-spans", "Each span as a row, in the order in which they ended.",
+VIEW_COMMAND(list_spans, "list-spans", "List spans one by one, ordered by their end.",
 	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10");
 
 /* "=dir,addr,size" takes the place of the page; --by adds to either. */
@@ -148,22 +145,20 @@ static const char *mmio_keys(char *keys, size_t size)
 		.run = run_##ident,                                                                \
 	}
 
-REPORT_COMMAND(exits, "Exits by reason: how many, how long, how many were answered in userspace.",
-	       &summary_view, "exit-latency", by, options,
-	       "The same as 'summary exit-latency'. On a backend that has no kvm_exit it shows "
-	       "userspace-exit cycles\n"
-	       "and says so in its first line.",
+REPORT_COMMAND(exits, "Show VM-exits by reason: count, latency, userspace exits.", &summary_view,
+	       "exit-latency", by, options,
+	       "The same as 'summary exit-latency'. If the KVM backend has no kvm_exit, it shows\n"
+	       "userspace-exit cycles; the first line then says so.",
 	       "  hostrace exits -i vm.hrt\n  hostrace exits vm.hrt --by vcpu\n  hostrace exits "
 	       "vm.hrt --by =rip --limit 20");
-REPORT_COMMAND(msrs, "Intercepted MSR accesses, by register.", &count_view, "msr", by, options,
+REPORT_COMMAND(msrs, "Count intercepted MSR accesses by register.", &count_view, "msr", by, options,
 	       NULL, "  hostrace msrs -i vm.hrt");
-REPORT_COMMAND(ports, "Port I/O by port and width: cpu_in and cpu_out.", &count_view, "pio", by,
-	       options,
-	       "QEMU's own probes cpu_in and cpu_out no longer fire for guests (KVM: since QEMU "
-	       "1.7, TCG: 2.4). This is\n"
-	       "what they told: the guest's in and out, from kvm_pio, under TCG from QEMU's "
-	       "address_space_* functions.",
+REPORT_COMMAND(ports, "Count port I/O accesses by port and width (cpu_in, cpu_out).", &count_view,
+	       "pio", by, options,
+	       "QEMU's probes cpu_in and cpu_out no longer fire for guests (KVM: since QEMU 1.7,\n"
+	       "TCG: since 2.4). This report counts the same accesses, the guest's in and out\n"
+	       "instructions, from kvm_pio, or under TCG from QEMU's address_space_* functions.",
 	       "  hostrace ports -i vm.hrt\n  hostrace ports vm.hrt --by vcpu -f json");
-REPORT_COMMAND(mmio, "Memory-mapped I/O by page (or address) and width.", &count_view, "mmio",
+REPORT_COMMAND(mmio, "Count MMIO accesses by page or address, and width.", &count_view, "mmio",
 	       mmio_keys((char[512]){0}, 512), mmio_options, NULL,
 	       "  hostrace mmio -i vm.hrt --exact");

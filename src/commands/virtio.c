@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hostrace virtio: where the requests of each virtqueue spend their time, and how many were in flight. */
+/* hostrace virtio: where the requests of each virtqueue spend their time, and how many were in
+ * flight. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,14 +19,14 @@ static const char *qmp;
 
 /* clang-format off */
 static const struct option_row state_options[] = {
-	{0, "state", OPT_FLAG, &state, NULL,     "the queues of a running VM (--vm) as they are now, from its memory"},
-	{0, "qmp",   OPT_TEXT, &qmp,   "SOCKET", "with --state: QEMU's monitor, asked as well"},
+	{0, "state", OPT_FLAG, &state, NULL,     "show the current state of a running VM's queues (--vm), read from its memory"},
+	{0, "qmp",   OPT_TEXT, &qmp,   "SOCKET", "with --state: also query QEMU's monitor"},
 	{0},
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_file_options,
-						   state_options, NULL};
+static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
+						   NULL};
 
 static int take(void *queues, const struct event *ev)
 {
@@ -124,12 +125,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command virtio_command = {
 	.name = "virtio",
 	.args = "[FILE...]",
-	.summary = "Where virtqueue requests spend their time, and how many are in flight.",
+	.summary = "Show virtqueue latency by stage, and requests in flight.",
 	.group = "Report",
-	.details =
-		"Stages: kick-pop, pop-complete, complete-push, pop-push, push-notify,\n"
-		"notify-raise, raise-guest. A stage whose event the trace lacks is left out and\n"
-		"said to be. --state: the queues of a running VM, without a recording.",
+	.details = "Stages: kick-pop, pop-complete, complete-push, pop-push, push-notify,\n"
+		   "notify-raise, raise-guest. Stages whose events the trace lacks are\n"
+		   "omitted and listed below the table. --state: the queues of a running VM, "
+		   "without a recording.",
 	.examples = "  hostrace virtio -i vm.hrt\n  hostrace virtio vm.hrt -f json\n"
 		    "  hostrace virtio --state --vm web1 --qmp /run/web1.qmp",
 	.options = options,

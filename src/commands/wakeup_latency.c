@@ -24,11 +24,10 @@ static const struct option_row *const options[] = {input_rows,		output_file_opti
 const struct command wakeup_latency_command = {
 	.name = "wakeup-latency",
 	.args = "[FILE...]",
-	.summary = "From waking a thread to its return from the wait.",
+	.summary = "Show the time from waking a thread until it runs.",
 	.group = "OSv guests",
-	.details = "Only waits that end on the CPU where they began. Needs sched_wait, "
-		   "sched_wait_ret and "
-		   "sched_wake.",
+	.details = "Counts only waits that end on the CPU where they began. Needs the tracepoints\n"
+		   "sched_wait, sched_wait_ret and sched_wake.",
 	.examples = "  hostrace wakeup-latency tracefile",
 	.options = options,
 	.run = run,

@@ -24,7 +24,7 @@ const struct option_row input_rows[] = {
 	{0,   "vm",     OPT_TEXT,     &input_given.vm,       "PID|NAME", "only this virtual machine"},
 	{0,   "vcpu",   OPT_NUMBERS,  &input_given.vcpus,    "N[,N]", "only these vCPUs"},
 	{0,   "tid",    OPT_NUMBERS,  &input_given.tids,     "N[,N]", "only these threads"},
-	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events with these names"},
+	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events whose names match"},
 	{0,   "reason", OPT_LIST,     &input_given.reasons,  "GLOB[,GLOB]", "only exits for these reasons, and the events up to "
 									    "the next entry"},
 	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with status 3 if events were lost"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name in the same
- * folder and renamed on success, so that a failed report never replaces a good one.
+ * Reports go to stdout, through a pager on a terminal, or to a file: written under a temporary name
+ * in the same folder and renamed on success, so that a failed report never replaces a good one.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,9 +22,9 @@ static struct {
 
 /* clang-format off */
 const struct option_row output_options[] = {
-	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
+	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
 	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
-	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows"},
 	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
 	{0},
 };
@@ -32,9 +32,9 @@ const struct option_row output_options[] = {
 
 /* clang-format off */
 const struct option_row output_file_options[] = {
-	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...: see the manual page"},
+	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
 	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
-	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "at most N rows"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows"},
 	{0},
 };
 /* clang-format on */

@@ -20,22 +20,22 @@ static struct {
 
 /* clang-format off */
 const struct option_row compat_options[] = {
-	{0, "compat", OPT_FLAG, &compat_given, NULL, "print what OSv's trace.py prints, its mistakes included"},
+	{0, "compat", OPT_FLAG, &compat_given, NULL, "print exactly what OSv's trace.py prints, including its mistakes"},
 	{0},
 };
 const struct option_row sample_line_options[] = {
 	{'b', "backtrace", OPT_FLAG, &backtrace, NULL, "show backtraces (OSv traces)"},
-	{'l', "multiline", OPT_FLAG, &multiline, NULL, "with -b: a line per frame"},
-	{0,   "no-header", OPT_FLAG, &no_header_given, NULL, "no line of headings (only wakeup-latency has one)"},
+	{'l', "multiline", OPT_FLAG, &multiline, NULL, "with -b: one line per frame"},
+	{0,   "no-header", OPT_FLAG, &no_header_given, NULL, "do not print column headings (wakeup-latency only)"},
 	{0},
 };
 const struct option_row profile_options[] = {
 	{'r', "caller-oriented", OPT_FLAG, &profile.caller,       NULL,    "outermost frames first"},
-	{'g', "group-by",        OPT_TEXT, &profile.group,        "WHAT",  "a tree each: thread, cpu or none (default)"},
-	{0,   "function",        OPT_TEXT, &profile.function,     "NAME",  "paths begin at this function"},
-	{0,   "min-duration",    OPT_TEXT, &profile.min_duration, "TIME",  "hide what took less; ns unless a unit is given"},
-	{0,   "min-hits",        OPT_TEXT, &profile.min_hits,     "N|P%",  "hide what was hit less often"},
-	{0,   "max-levels",      OPT_U64,  &profile.max_levels,   "N",     "at most so many levels; 0: all"},
+	{'g', "group-by",        OPT_TEXT, &profile.group,        "WHAT",  "show one tree per thread or cpu (default: none)"},
+	{0,   "function",        OPT_TEXT, &profile.function,     "NAME",  "start call paths at this function"},
+	{0,   "min-duration",    OPT_TEXT, &profile.min_duration, "TIME",  "hide call paths that took less; in ns unless a unit is given"},
+	{0,   "min-hits",        OPT_TEXT, &profile.min_hits,     "N|P%",  "hide call paths with fewer hits"},
+	{0,   "max-levels",      OPT_U64,  &profile.max_levels,   "N",     "show at most N levels; 0: all"},
 	{0},
 };
 /* clang-format on */

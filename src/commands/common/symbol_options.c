@@ -9,23 +9,23 @@ static struct {
 
 /* clang-format off */
 const struct option_row profile_symbol_options[] = {
-	{'d', "debug",            OPT_FLAG, &symbols.debug,        NULL,   "names from build/debug/loader.elf"},
-	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "names from this ELF file (of an OSv trace, default build/release/loader.elf)"},
-	{0,   "symbols",          OPT_TEXT, &symbols.map,          "FILE", "names from a guest's kallsyms, System.map or ELF file"},
-	{'x', "no-resolve",       OPT_FLAG, &symbols.none,         NULL,   "leave addresses"},
-	{0,   "no-inlined-by",    OPT_FLAG, &symbols.no_inlines,   NULL,   "leave inlined functions out"},
+	{'d', "debug",            OPT_FLAG, &symbols.debug,        NULL,   "read symbols from build/debug/loader.elf"},
+	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "read symbols from this ELF file (default for OSv traces: build/release/loader.elf)"},
+	{0,   "symbols",          OPT_TEXT, &symbols.map,          "FILE", "read symbols from a guest's kallsyms, System.map or ELF file"},
+	{'x', "no-resolve",       OPT_FLAG, &symbols.none,         NULL,   "print addresses instead of names"},
+	{0,   "no-inlined-by",    OPT_FLAG, &symbols.no_inlines,   NULL,   "do not show inlined functions"},
 	{'L', "show-line-number", OPT_FLAG, &symbols.line,         NULL,   "show line numbers"},
-	{'A', "show-address",     OPT_FLAG, &symbols.address,      NULL,   "show addresses beside names"},
+	{'A', "show-address",     OPT_FLAG, &symbols.address,      NULL,   "show addresses with names"},
 	{'F', "show-file-name",   OPT_FLAG, &symbols.file,         NULL,   "show file names"},
-	{'S', "use-symbols-file", OPT_FLAG, &symbols.symbols_file, NULL,   "names from FILE.symbols beside an OSv trace"},
+	{'S', "use-symbols-file", OPT_FLAG, &symbols.symbols_file, NULL,   "read symbols from FILE.symbols in the folder of an OSv trace"},
 	{0},
 };
 /* clang-format on */
 
 const struct option_row symbols_options[] = {
 	{0, "symbols", OPT_TEXT, &symbols.map, "FILE",
-	 "names of addresses, from a guest's kallsyms, System.map or ELF file"},
-	{'x', "no-resolve", OPT_FLAG, &symbols.none, NULL, "leave addresses"},
+	 "read symbols from a guest's kallsyms, System.map or ELF file"},
+	{'x', "no-resolve", OPT_FLAG, &symbols.none, NULL, "print addresses instead of names"},
 	{0},
 };
 

@@ -17,7 +17,7 @@
 static uint64_t jobs;
 
 const struct option_row view_options[] = {
-	{'j', "jobs", OPT_U64, &jobs, "N", "use N CPUs (default: all)"},
+	{'j', "jobs", OPT_U64, &jobs, "N", "use N threads (default: one per CPU)"},
 	{0},
 };
 
@@ -95,8 +95,7 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 	return list;
 }
 
-static int draw(struct run *run, unsigned int used, const struct input_set *in,
-		struct output *out)
+static int draw(struct run *run, unsigned int used, const struct input_set *in, struct output *out)
 {
 	struct pairing_job *job = &run->job[used];
 	const char *why = used ? run->analyzer[0]->fallback_caveat : NULL;

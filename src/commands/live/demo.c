@@ -335,11 +335,13 @@ static const struct option_row *const tables[] = {demo_options, NULL};
 const struct command demo_command = {
 	.name = "demo",
 	.args = "[DIR]",
-	.summary = "Boot and record a small VM, print the reports.",
+	.summary = "Boot and record a small VM, and print the reports.",
 	.group = "Live (needs privileges)",
-	.details = "The guest's workload is known exactly; the figures of the reports are compared "
-		   "with it.\nThe trace, the heat maps as SVG, the guest's console and the results "
-		   "as JSON are written\nto DIR (default hostrace-demo).",
+	.details =
+		"The guest runs a known workload; the reports are compared with it. The trace, "
+		"the\n"
+		"heat maps as SVG, the guest's console and the results as JSON are written to DIR\n"
+		"(default hostrace-demo).",
 	.examples = "  hostrace demo\n  hostrace demo --accel tcg /tmp/demo",
 	.options = tables,
 	.run = demo_run,

@@ -26,7 +26,6 @@
 #include "event/event.h"
 #include "tracefile/tracefile.h"
 
-
 enum {
 	SUMMARY_TYPES = 6, /* event types named in the summary */
 	FINAL_ROUNDS = 50, /* to wait for slots that are not published yet */
@@ -357,8 +356,7 @@ static int run(int argc, char **argv, char **rest)
 	if (argc)
 		return command_usage(
 			"unexpected argument '%s'%s", argv[0],
-			record_opt.vm ? ""
-				      : "; select a VM with --vm, or put a command after --");
+			record_opt.vm ? "" : "; select a VM with --vm, or put a command after --");
 	if (rest && !*rest)
 		return command_usage("no command after --");
 	if (record_opt.vm && record_opt.all)
@@ -379,9 +377,10 @@ const struct command record_command = {
 	.args = "[-- COMMAND...]",
 	.summary = "Record a VM into a trace file.",
 	.group = "Live (needs privileges)",
-	.details = "Records until ^C, the end of the duration, of the VM or of the command. With a "
-		   "command and\nwithout --vm, the command itself is recorded: hostrace record -- "
-		   "qemu-system-x86_64 ...",
+	.details = "Records until ^C, or until the duration, the VM or the command ends. With a "
+		   "command\n"
+		   "and without --vm, the command itself is recorded:\n"
+		   "hostrace record -- qemu-system-x86_64 ...",
 	.examples = "  hostrace record --vm web1 -d 10s\n"
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"
 		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic",

@@ -27,7 +27,7 @@ static struct {
 
 /* clang-format off */
 const struct option_row record_cost_options[] = {
-	{0, "cost",   OPT_FLAG, &opt.cost,   NULL,      "count what each probe costs and print it at the end"},
+	{0, "cost",   OPT_FLAG, &opt.cost,   NULL,      "measure the cost of each probe and print it at the end"},
 	{0, "budget", OPT_TEXT, &opt.budget, "PERCENT", "limit on the share of the VM's CPU time that probes cost; above it the most expensive events are dropped"},
 	{0},
 };

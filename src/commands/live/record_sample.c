@@ -13,7 +13,7 @@ static bool frames;
 /* clang-format off */
 const struct option_row record_sample_options[] = {
 	{0, "sample", OPT_U64,  &sample_hz, "HZ", "sample the guest's instruction pointer at HZ (profile --host); odd rates such as 997 avoid lockstep with the guest's timer"},
-	{0, "frames", OPT_FLAG, &frames,    NULL, "with --sample: record the guest's call chains, too (by frame pointers)"},
+	{0, "frames", OPT_FLAG, &frames,    NULL, "with --sample: also record the guest's call chains (by frame pointers)"},
 	{0},
 };
 /* clang-format on */
@@ -21,8 +21,7 @@ const struct option_row record_sample_options[] = {
 static int sample_choose(struct collector_options *c)
 {
 	if (sample_hz > SAMPLE_HZ_MAX)
-		return fail_usage(-EINVAL,
-				  "--sample: the rate must not exceed %d Hz",
+		return fail_usage(-EINVAL, "--sample: the rate must not exceed %d Hz",
 				  SAMPLE_HZ_MAX);
 	if (frames && !sample_hz)
 		return fail_usage(-EINVAL, "--frames requires --sample HZ");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hostrace stat: the questions of `exits`, answered by histograms that are kept in the kernel: no event is written, so
- * that it can stay on. Without --interval there is one table at the end, with it a table of what came since the last.
+ * hostrace stat: the questions of `exits`, answered by histograms that are kept in the kernel: no
+ * event is written, so that it can stay on. Without --interval there is one table at the end, with
+ * it a table of what came since the last.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -90,8 +91,8 @@ static json_t *caveats_make(const struct watching *w)
 						    "are computed from buckets: within 0.4 %"
 						  : "deviation and percentiles (nearest-rank) are "
 						    "computed from buckets: within 0.4 %"));
-	snprintf(text, sizeof(text),
-		 "%" PRIu64 " exits of hot-plugged vCPUs were not counted", missed);
+	snprintf(text, sizeof(text), "%" PRIu64 " exits of hot-plugged vCPUs were not counted",
+		 missed);
 	if (missed)
 		json_array_append_new(list, json_string(text));
 	return list;
@@ -292,11 +293,12 @@ extern const struct command stat_command;
 const struct command stat_command = {
 	.name = "stat",
 	.args = "",
-	.summary = "Count exit latencies of a running VM in the kernel.",
+	.summary = "Show exit latencies of a running VM without a trace file.",
 	.group = "Live (needs privileges)",
 	.details = "Prints the table of 'exits' from histograms that are kept in the kernel: no "
-		   "event is written,\nmemory does not grow, and the overhead is lowest. Runs "
-		   "until ^C, the end of the duration or of the VM.",
+		   "events\n"
+		   "are written, memory use is constant, and the overhead is the lowest of all\n"
+		   "commands. Runs until ^C, the end of the duration or the end of the VM.",
 	.examples = "  hostrace stat --vm web1 -d 10s\n"
 		    "  hostrace stat --vm 4711 --interval 1s\n"
 		    "  hostrace stat --by vcpu -f json -d 1m",
