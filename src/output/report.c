@@ -41,3 +41,11 @@ void caveat_print(const char *text, FILE *out)
 	}
 	fputc('\n', out);
 }
+
+void report_empty_print(const struct report *r)
+{
+	if (r->empty)
+		r->empty(r->inputs, r->out->file);
+	else
+		fprintf(r->out->file, "no data\n");
+}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A report: a shape, with what must stand beside its figures. A format is how it is written: one
- * file in src/output/, one line in src/output/formats.c. A shape that a format cannot draw stays
- * NULL.
+ * A report: a shape, with its title, notes and totals. A format is how it is written: one file in src/output/, one
+ * line in src/output/formats.c. A shape that a format does not support is NULL.
  */
 #ifndef HOSTRACE_REPORT_H
 #define HOSTRACE_REPORT_H
@@ -21,16 +20,19 @@ struct report {
 	bool wide; /* text: all columns, whatever the terminal's width */
 
 	/*
-	 * What every report says of its inputs; given by the commands, so that formats know no inputs: members of the
-	 * JSON object (a new reference), and lines under the text. `inputs` is for these two.
+	 * What every report prints about its inputs; set by the commands, so that formats do not depend on inputs:
+	 * members of the JSON object (a new reference), and lines below the text. `inputs` is for these callbacks.
 	 */
 	const struct input_set *inputs;
 	json_t *(*head)(const struct input_set *inputs, const json_t *caveats);
 	void (*foot)(const struct input_set *inputs, const json_t *caveats, FILE *out);
 
+	/* Text: prints why the report is empty (the filters that were given). NULL: "no data". */
+	void (*empty)(const struct input_set *inputs, FILE *out);
+
 	const char *title;
-	const char *first_line; /* text: stands above everything; NULL: nothing */
-	json_t *caveats;	/* array of sentences */
+	const char *first_line; /* text: printed before the table; NULL: none */
+	json_t *caveats;	/* array of texts: notes and warnings */
 	json_t *extra;		/* object: further members of the JSON answer ("totals"); or NULL */
 	const char *extra_text; /* the same for text, under the table; or NULL */
 };
@@ -42,20 +44,23 @@ struct format {
 	int (*table)(const struct report *r, const struct table *t);
 	int (*histogram)(const struct report *r, const struct histogram *h);
 	int (*heatmap)(const struct report *r, const struct heatmap *h);
-	const struct timeline_ops *timeline; /* written as it comes, see timeline/timeline.h */
+	const struct timeline_ops *timeline; /* written incrementally, see timeline/timeline.h */
 };
 
 extern const struct format *const formats[]; /* ends with NULL */
 
 const struct format *format_find(const char *name);
 
-/* The names of the formats that can draw a shape, space-separated, for output_open(). */
+/* The names of the formats that support a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
 
-/* Adds a sentence to an array of them. */
+/* Appends a note to an array of texts. */
 void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A sentence as comment lines of at most 80 columns, under a text report. */
+/* Prints a note as comment lines of at most 80 columns, below a text report. */
 void caveat_print(const char *text, FILE *out);
+
+/* Prints the line of a text report that has no rows. */
+void report_empty_print(const struct report *r);
 
 #endif

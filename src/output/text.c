@@ -153,7 +153,7 @@ static int text_table(const struct report *r, const struct table *t)
 	for (size_t i = 0; i < t->nr_rows; i++)
 		table_line(r->out->file, t, width, chosen, &t->cell[i * t->nr_columns]);
 	if (!t->nr_rows && !r->first_line)
-		fprintf(r->out->file, "nothing to show\n");
+		report_empty_print(r);
 	if (t->left_out)
 		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);
 	foot(r);
@@ -177,7 +177,7 @@ static int text_histogram(const struct report *r, const struct histogram *h)
 			"##################################################");
 	}
 	if (h->first > h->last)
-		fprintf(r->out->file, "nothing to show\n");
+		report_empty_print(r);
 	foot(r);
 	return 0;
 }
@@ -270,7 +270,7 @@ static int text_heatmap(const struct report *r, const struct heatmap *h)
 
 	head(r);
 	if (!h->total) {
-		fprintf(r->out->file, "nothing to show\n");
+		report_empty_print(r);
 		foot(r);
 		return 0;
 	}

@@ -86,7 +86,7 @@ static int text_close(struct timeline *t)
 	const struct rows *r = t->state;
 
 	if (!t->nr_slices)
-		fprintf(t->report->out->file, "nothing to show\n");
+		report_empty_print(t->report);
 	if (r->left_out)
 		fprintf(t->report->out->file, "# %" PRIu64 " more rows (--limit)\n", r->left_out);
 	t->report->foot(t->report->inputs, t->report->caveats, t->report->out->file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The options of every command that reads traces (-i, --guest, --since, --vcpu, --event, ...), input sets opened from
- * them, and what every report says of its inputs.
+ * them, and what every report prints about its inputs.
  */
 #ifndef HOSTRACE_COMMANDS_INPUT_H
 #define HOSTRACE_COMMANDS_INPUT_H
@@ -46,5 +46,10 @@ json_t *input_head(const struct input_set *set, const json_t *more);
 
 /* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
 void input_foot(const struct input_set *set, const json_t *more, FILE *out);
+
+/*
+ * Prints why a text report has no rows: the filters that were given, or that the trace has no events for the report.
+ */
+void input_empty(const struct input_set *set, FILE *out);
 
 #endif

@@ -11,7 +11,8 @@ struct report report_of(const struct input_set *in, const struct output *out)
 			       .wide = common.verbose,
 			       .inputs = in,
 			       .head = input_head,
-			       .foot = input_foot};
+			       .foot = input_foot,
+			       .empty = input_empty};
 }
 
 int report_end(int err, struct output *out, const struct input_set *in, bool found)
