@@ -50,7 +50,7 @@ static int draw(const struct input_set *in, struct elements *e, struct output *o
 	report.extra = element_totals_json(&totals);
 	report.extra_text = text;
 	if (!nr)
-		report.first_line = "no element is outstanding";
+		report.first_line = "no elements in flight, held or leaked";
 	element_table(list, nr, r->info.start_ns, &t);
 	if (out->sort)
 		err = table_sort(&t, out->sort);

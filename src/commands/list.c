@@ -56,7 +56,7 @@ static int run(int argc, char **argv, char **rest)
 	if (osv_only_input() && !output_is("csv"))
 		return list_osv(osv_only_input());
 	if (sample_option_given())
-		return command_usage("%s goes with one OSv trace", sample_option_given());
+		return command_usage("%s requires exactly one OSv trace", sample_option_given());
 	if (output_open("text json csv", &out))
 		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {

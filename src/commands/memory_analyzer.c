@@ -38,7 +38,7 @@ static int memory_given(struct memory_options *ret)
 		if (key < 0)
 			return key;
 		if (ret->nr_keys == sizeof(ret->keys) / sizeof(ret->keys[0]))
-			return fail(-EINVAL, "--group-by: too many keys");
+			return fail(-EINVAL, "too many keys for --group-by");
 		ret->keys[ret->nr_keys++] = (enum memory_key)key;
 	}
 	return 0;

@@ -46,7 +46,8 @@ static int run_pcap_dump(int argc, char **argv, char **rest)
 		sample_trace_close(run.trace);
 		input_set_close(run.in);
 		output_cancel(&run.out);
-		return command_usage("a pcap file is binary: redirect it, or give -o FILE");
+		return command_usage("a pcap file is binary and is not written to a terminal; "
+				     "redirect it or use -o FILE");
 	}
 	err = packets_pcap_dump(run.trace, compat_given, run.out.file, &skipped);
 	skipped_note(skipped);

@@ -41,7 +41,7 @@ static int run_prof_timed(int argc, char **argv, char **rest)
 {
 	(void)rest;
 	if (!tracepoint)
-		return command_usage("which tracepoint? give -t NAME");
+		return command_usage("missing tracepoint; name one with -t NAME");
 	return profile_run(argc, argv, PROFILE_TIMED, tracepoint, false);
 }
 
@@ -77,7 +77,8 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	if (profile_given(&p))
 		return command_usage("%s", error_text());
 	if (p.tree.min_hits_percent > 0)
-		return command_usage("--min-hits takes a number here, not a percentage");
+		return command_usage(
+			"--min-hits requires a number; percentages are not supported here");
 	opt.symbols = p.symbols;
 	opt.frames = p.frames;
 	status = sample_run_open(argc, argv, "text folded json", &opt.range, &run);

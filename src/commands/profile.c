@@ -107,7 +107,7 @@ static int run_host(int argc, char **argv)
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) || keys_take(&o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)
-		return command_usage("%s does not go with --host",
+		return command_usage("%s cannot be combined with --host",
 				     compat_given ? "--compat" : "--tracepoint");
 	if (output_open("text json folded", &out))
 		return command_failed();
@@ -131,7 +131,7 @@ static int run(int argc, char **argv, char **rest)
 	if (host)
 		return run_host(argc, argv);
 	if (causes || by)
-		return command_usage("%s goes with --host", causes ? "--causes-exits" : "--by");
+		return command_usage("%s requires --host", causes ? "--causes-exits" : "--by");
 	return profile_run(argc, argv, PROFILE_HITS, tracepoint, false);
 }
 

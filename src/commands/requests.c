@@ -126,15 +126,17 @@ static json_t *caveats_make(const struct input_set *in, const struct request_tot
 	json_t *list = json_array();
 
 	if (!in->nr_guests)
-		caveat_add(list, "requests are the guest's: give its own trace with --guest");
+		caveat_add(list, "requests are in the guest's own trace; name it with --guest");
 	if (n->open)
-		caveat_add(list, "%" PRIu64 " requests began or ended outside of the recording",
+		caveat_add(list, "%" PRIu64 " requests began before or ended after the recording",
 			   n->open);
-	without_tell(list, n->without_disk, "no device that the host saw agrees with their disk");
-	without_tell(list, n->without_element, "none was popped and returned in their time");
-	without_tell(list, n->without_taken, "those in their time belong to other requests");
+	without_tell(list, n->without_disk, "no recorded device matches their disk");
+	without_tell(list, n->without_element,
+		     "no element was popped and returned between their issue and completion");
+	without_tell(list, n->without_taken,
+		     "the elements between their issue and completion belong to other requests");
 	if (n->overflow)
-		caveat_add(list, "%" PRIu64 " events found no room", n->overflow);
+		caveat_add(list, "%" PRIu64 " events were dropped: too many at once", n->overflow);
 	return list;
 }
 
@@ -147,8 +149,8 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns, out);
 
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " of %" PRIu64 " requests found among %" PRIu64
-		 " elements that the host saw",
+		 "%" PRIu64 " of %" PRIu64 " requests matched to one of %" PRIu64
+		 " elements in the host's recording",
 		 totals->matched, totals->requests, totals->elements);
 	report.extra_text = text;
 	report.extra = totals_json(totals);

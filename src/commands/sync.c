@@ -86,7 +86,7 @@ static int nothing_checked(const struct input_set *in)
 	if (!in->nr_guests)
 		return fail(-ENODATA, "--check requires a guest trace (--guest)");
 	return fail(-ENODATA,
-		    "no guest event lies within the host's recording: nothing was checked");
+		    "no guest event lies within the host's recording, so nothing was checked");
 }
 
 static int run(int argc, char **argv, char **rest)

@@ -174,7 +174,8 @@ static int draw(struct input_set *in, struct output *out, struct links *links)
 	if (names && thread_names_refused(names))
 		json_array_append_new(
 			report.caveats,
-			json_sprintf("more than %d threads: the rest have no name", THREADS_MAX));
+			json_sprintf("more than %d threads: further threads have no name",
+				     THREADS_MAX));
 	if (err)
 		timeline_cancel(d.t);
 	else
@@ -195,7 +196,7 @@ static int run(int argc, char **argv, char **rest)
 		return view_run(&timeline_view, argv[0], by);
 	}
 	if (by)
-		return command_usage("--by goes with an analyzer");
+		return command_usage("--by requires an analyzer");
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(timeline_formats, &out))
 		return command_failed();
 	struct links links = {0};

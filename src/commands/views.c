@@ -50,7 +50,8 @@ static int run_view(const struct view *view, int argc, char **argv)
 	for (const struct analyzer *const *a = analyzers; !argc && *a; a++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s", (*a)->name);
 	if (!argc)
-		return command_usage("which analyzer? one of%s, or pair:BEGIN,END,KEY", list);
+		return command_usage("missing analyzer (supported:%s, or pair:BEGIN,END,KEY)",
+				     list);
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	return view_run(view, argv[0], by);
@@ -74,7 +75,7 @@ static int run_summary(int argc, char **argv, char **rest)
 	if (!argc && osv_only_input())
 		return sample_summary_run(osv_only_input(), timed);
 	if (compat_given)
-		return command_usage("--compat goes with one OSv trace");
+		return command_usage("--compat requires exactly one OSv trace");
 	if (timed)
 		return sample_summary_timed_run(argc, argv);
 	return run_view(&summary_view, argc, argv);

@@ -67,7 +67,7 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 	report.extra_text = text && size ? extra : NULL;
 	queue_report_table(a, !text, &t);
 	if (!t.nr_rows)
-		report.first_line = "no request was seen";
+		report.first_line = "the trace has no virtqueue requests";
 	int err = format_find(out->format)->table(&report, &t);
 
 	table_free(&t);
@@ -116,9 +116,9 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (state && (input_options_nr_files(&input_given) || !input_given.vm))
-		return command_usage("--state looks at a running VM: --vm PID|NAME and no files");
+		return command_usage("--state requires a running VM (--vm PID|NAME) and no files");
 	if (qmp && !state)
-		return command_usage("--qmp goes with --state");
+		return command_usage("--qmp requires --state");
 	return state ? virtio_state_run(input_given.vm, qmp) : run_report();
 }
 

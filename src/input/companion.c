@@ -89,7 +89,7 @@ static char *guest_find(const char *recording, const char *file, size_t nr, uint
 			return strdup(path[i]);
 	}
 	if (match[0] < 0 && match[1] < 0)
-		note("guest trace %s, recorded with %s, was not found in its folder", safe,
+		note("the guest trace %s, recorded with %s, is missing in its folder", safe,
 		     recording);
 	else
 		note("guest trace %s is not merged: the one recorded with %s had %" PRIu64 " bytes",

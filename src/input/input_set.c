@@ -197,10 +197,10 @@ static int vm_pids(const struct input_set *set, uint32_t *pids, unsigned int max
 		return 0;
 	text_neutralise(seen);
 	if (any)
-		return fail(-ESRCH, "no VM %s in the trace; it has:%s", wanted, seen);
+		return fail(-ESRCH, "the trace has no VM '%s'; it has:%s", wanted, seen);
 	if (parse_u64(wanted, &pid) || pid > UINT32_MAX)
 		return fail(-ESRCH,
-			    "the trace names no VMs, so --vm %s cannot be found; give its pid",
+			    "the trace has no VM names, so --vm %s matches nothing; use the pid",
 			    wanted);
 	pids[(*ret_nr)++] = (uint32_t)pid;
 	return 0;
@@ -253,7 +253,7 @@ static int input_open(struct input_set *set, struct input *in, const struct read
 	if (err)
 		in->reader = NULL;
 	if (err == -ENOENT && !set->options->files.nr && !in->is_guest)
-		fail_hint(err, "give the trace with -i FILE, or make one with 'hostrace record'");
+		fail_hint(err, "name a trace with -i FILE, or create one with 'hostrace record'");
 	return err;
 }
 
@@ -282,7 +282,7 @@ static int window_make(const struct input_set *set, struct read_hint *hint)
 	}
 	if (o->since.ns && o->until.ns && o->period.ns)
 		return fail_usage(-EINVAL,
-				  "--period goes with --since or with --until, not with both");
+				  "--period cannot be combined with both --since and --until");
 	input_options_window(o, start, end, &hint->since_ns, &hint->until_ns);
 	if (hint->since_ns >= hint->until_ns)
 		return fail_usage(-EINVAL, "--since is not before --until");

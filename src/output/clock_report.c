@@ -45,12 +45,11 @@ void clock_report_caveats(const struct align_guest *g, json_t *caveats)
 			   "the host's recording has no kvm_entry and kvm_exit: events are only "
 			   "checked to lie between a call of KVM_RUN and its return");
 	if (g->by_disk)
-		caveat_add(caveats,
-			   "the host's recording has no guest mode events: the clock is bounded by "
-			   "the guest's disk requests only, and cannot be verified");
+		caveat_add(caveats, "the host's recording has no guest mode events: the clock is "
+				    "bounded by the guest's disk requests only and is unverified");
 	if (g->by_kicks)
-		caveat_add(caveats, "the bound is narrowed by the guest's kicks, which precede the "
-				    "host's records of them");
+		caveat_add(caveats, "the error bound is tightened by the guest's kicks, which "
+				    "precede the host's records of them");
 	if (!g->path)
 		caveat_add(caveats, "no guest trace was given (--guest): these are the host "
 				    "kernel's values, unverified");

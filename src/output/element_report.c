@@ -65,8 +65,8 @@ static void caveat_absent(json_t *list, const json_t *meta)
 		for (size_t j = 0; event && how && j < sizeof(releases) / sizeof(releases[0]); j++)
 			if (!strcmp(event, releases[j]) && !strcmp(how, "absent"))
 				caveat_add(list,
-					   "%s could not be seen in this recording: elements that "
-					   "it returned may be called leaked",
+					   "%s was not recorded: elements that it returned may be "
+					   "reported as leaked",
 					   event);
 	}
 }
@@ -88,23 +88,21 @@ json_t *element_caveats(const json_t *meta, const struct elements *e,
 	unsigned int nr = elements_vhost(e, vhost, 8);
 
 	if (!t->popped && !t->before)
-		caveat_add(list,
-			   "no virtqueue element was seen: was QEMU recorded (record --events "
-			   "qemu), and does it serve the rings itself?");
+		caveat_add(list, "no virtqueue elements: QEMU was not recorded (record --events "
+				 "qemu), or the rings are served outside QEMU (vhost)");
 	for (unsigned int i = 0; i < nr; i++)
 		caveat_add(list,
-			   "%s: its rings are served outside QEMU (vhost), pops and returns "
-			   "are not visible",
+			   "%s: its rings are served outside QEMU (vhost), pops and returns are "
+			   "not recorded",
 			   vhost[i]);
 	if (t->before)
 		caveat_add(list,
-			   "%" PRIu64 " elements were returned that had been popped before "
-			   "the recording",
+			   "%" PRIu64 " returned elements had been popped before the recording",
 			   t->before);
 	if (t->replaced)
 		caveat_add(list,
-			   "%" PRIu64 " elements were popped again while in flight: returns "
-			   "were missed",
+			   "%" PRIu64 " elements were popped again while in flight: their returns "
+				      "were not recorded",
 			   t->replaced);
 	if (t->overflow)
 		caveat_add(list,
@@ -116,8 +114,8 @@ json_t *element_caveats(const json_t *meta, const struct elements *e,
 			 ELEMENT_DROPPING_MAX);
 	if (t->lost)
 		caveat_add(list,
-			   "%" PRIu64 " virtqueue events were lost: what was in flight then "
-			   "is not judged",
+			   "%" PRIu64 " virtqueue events were lost: elements in flight at that "
+				      "time have the verdict unknown",
 			   t->lost);
 	caveat_absent(list, meta);
 	return list;

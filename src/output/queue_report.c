@@ -28,15 +28,14 @@ static void caveats_stages(json_t *list, const struct queue_report *a)
 			s == STAGE_POP_COMPLETE; /* complete-push needs the same event */
 
 		if (!queues_saw(a->queues, s) && !same_as_next)
-			caveat_add(list, "no stage %s: the trace has no %s", queue_stages[s].name,
-				   queue_stages[s].needs);
+			caveat_add(list, "stage %s is missing: the trace has no %s",
+				   queue_stages[s].name, queue_stages[s].needs);
 		for (unsigned int i = 0; i < a->nr; i++)
 			any |= s == STAGE_KICK_POP && a->list[i]->stage[s].count;
 	}
 	if (any)
-		caveat_add(list,
-			   "kick-pop is from a kick's arrival in QEMU to the first element taken "
-			   "then; elements taken by polling do not count");
+		caveat_add(list, "kick-pop lasts from a kick's arrival in QEMU to the next pop; "
+				 "elements popped by polling are not counted");
 }
 
 json_t *queue_report_caveats(const struct queue_report *a)
@@ -47,39 +46,39 @@ json_t *queue_report_caveats(const struct queue_report *a)
 	unsigned int nr = elements_vhost(queues_elements(a->queues), vhost, 8);
 
 	if (!a->nr)
-		caveat_add(list,
-			   "no virtqueue was used: was QEMU recorded (record --events qemu), and "
-			   "does it serve the rings itself?");
+		caveat_add(list, "no virtqueue was used: QEMU was not recorded (record --events "
+				 "qemu), or the rings are served outside QEMU (vhost)");
 	else
 		caveats_stages(list, a);
 	for (unsigned int i = 0; i < nr; i++)
 		caveat_add(list,
-			   "%s: its rings are served outside QEMU (vhost), nothing of them is seen",
+			   "%s: its rings are served outside QEMU (vhost), its requests are not "
+			   "recorded",
 			   vhost[i]);
 	if (t->before)
 		caveat_add(list,
-			   "%" PRIu64 " elements were returned that had been popped before the "
-			   "recording: in flight is too low by as many at its start",
+			   "%" PRIu64 " returned elements had been popped before the recording; "
+				      "the number in flight is too low by as many at its start",
 			   t->before);
 	if (t->lost)
 		caveat_add(list,
-			   "%" PRIu64 " virtqueue events were lost: counts and in flight miss them",
+			   "%" PRIu64 " virtqueue events were lost: counts and the number in "
+				      "flight do not include them",
 			   t->lost);
 	if (t->overflow || queues_overflow(a->queues))
 		caveat_add(list,
-			   "%" PRIu64 " elements and %" PRIu64 " events of further queues found no "
-			   "room",
+			   "%" PRIu64 " elements and %" PRIu64
+			   " events of further queues were dropped: too many at once",
 			   t->overflow, queues_overflow(a->queues));
 	if (queues_refused(a->queues))
 		caveat_add(list,
-			   "%" PRIu64 " device names, completions or interrupts were not kept: too "
-			   "many at a time; stages lack them",
+			   "%" PRIu64 " device names, completions or interrupts were dropped: too "
+				      "many at once; some stages lack them",
 			   queues_refused(a->queues));
 	if (a->nr)
-		caveat_add(list,
-			   a->estimated ? "percentiles are nearest-rank, within 0.4 %% where a row "
-					  "counts more than 128"
-					: "percentiles are nearest-rank and exact");
+		caveat_add(list, a->estimated ? "percentiles are nearest-rank, within 0.4 %% in "
+						"rows that count more than 128"
+					      : "percentiles are nearest-rank and exact");
 	return list;
 }
 

@@ -96,7 +96,7 @@ int table_sort(struct table *t, const char *key)
 	while (s.column < t->nr_columns && !key_is(&t->column[s.column], key))
 		s.column++;
 	if (s.column == t->nr_columns)
-		return fail_usage(-EINVAL, "no column '%s' to sort by", key);
+		return fail_usage(-EINVAL, "unknown column '%s' for --sort", key);
 	s.is_text = column_is_text(&t->column[s.column]);
 	_cleanup_free_ struct cell *spare = calloc(t->nr_rows * t->nr_columns + 1, sizeof(*spare));
 

@@ -256,7 +256,7 @@ static void heat_legend(const struct report *r, const struct heatmap *h, unsigne
 	fprintf(r->out->file, "%*s  %-*s%s\n", LABEL_WIDTH, "",
 		(int)shown_columns - (int)strlen(to), from, to);
 	fprintf(r->out->file,
-		"%" PRIu64 " spans; a column is %s, a row begins at its label; darkest: %" PRIu64
+		"%" PRIu64 " spans; one column is %s, a row starts at its label; darkest: %" PRIu64
 		"\n",
 		h->total, each, max);
 }

@@ -365,8 +365,8 @@ static void picture_caveats(struct timeline *t)
 
 	if (p->left_out) {
 		snprintf(line, sizeof(line),
-			 "%" PRIu64 " slices are not in the picture: choose a shorter time "
-			 "(--since, --period)",
+			 "%" PRIu64
+			 " slices are not shown: select a shorter time (--since, --period)",
 			 p->left_out);
 		json_array_append_new(t->report->caveats, json_string(line));
 	}

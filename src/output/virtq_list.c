@@ -24,8 +24,8 @@ void virtq_list_caveats(const struct virtq_list *list, pid_t pid, json_t *caveat
 		wild += r->in_memory && r->state.rings && r->state.posted > r->state.size;
 		if (virtq_entry_elsewhere(r) && virtq_entry_ready(r))
 			caveat_add(caveats,
-				   "%s queue %u is served outside QEMU (vhost): what the "
-				   "device has taken is not known here",
+				   "%s queue %u is served outside QEMU (vhost): the number of "
+				   "elements that the device has popped is unknown",
 				   r->device, r->queue);
 	}
 	if (!list->nr)
@@ -38,10 +38,10 @@ void virtq_list_caveats(const struct virtq_list *list, pid_t pid, json_t *caveat
 	if (unreadable)
 		caveat_add(caveats, "the rings of %u queues could not be read", unreadable);
 	if (moving)
-		caveat_add(caveats,
-			   "%u queues were in use while they were read: their figures may be "
-			   "of two moments",
-			   moving);
+		caveat_add(
+			caveats,
+			"%u queues changed while they were read: their values may be inconsistent",
+			moving);
 	if (wild)
 		caveat_add(caveats,
 			   "the guest's index of %u queues is more than a queue ahead of the "

@@ -24,7 +24,7 @@ enum {
 /* The reason, for `HOSTRACE_DEBUG=read`. */
 static bool no(const char *why)
 {
-	debug("read", "fast path not taken: %s", why);
+	debug("read", "fast path not used: %s", why);
 	return false;
 }
 
@@ -61,7 +61,7 @@ static bool begin_plan(struct fast_plan *plan, const struct pairing *p, const st
 		       const struct event_type *type)
 {
 	if (plan->begin)
-		return no("several events begin a span");
+		return no("more than one event begins a span");
 	plan->begin = type;
 	plan->weight = b->weight;
 	plan->size = b->size;
@@ -70,7 +70,7 @@ static bool begin_plan(struct fast_plan *plan, const struct pairing *p, const st
 	plan->nr_labels = p->nr_labels;
 	for (unsigned int i = 0; i < p->nr_labels; i++)
 		if (!value_plan(&b->label[i], &plan->label[i]))
-			return no("a label depends on other events");
+			return no("labels depend on other events");
 	return true;
 }
 
@@ -89,9 +89,9 @@ static bool type_plan(struct fast_plan *plan, struct pairing *p, const struct ev
 	if (*ret_role == ROLE_LOST)
 		return true;
 	if (*ret_role & ROLE_LOST)
-		return no("it pairs losses");
+		return no("it pairs lost events");
 	if (*ret_role && p->a->end && b->key[0].source != FROM_TID)
-		return no("it is not paired by thread");
+		return no("spans are not paired by thread");
 	return !(*ret_role & ROLE_BEGIN) || begin_plan(plan, p, b, type);
 }
 
@@ -112,7 +112,7 @@ static bool types_plan(struct fast_plan *plan, struct reader *r, struct pairing 
 			return false;
 	}
 	plan->point = !p->a->end;
-	return plan->begin || no("there are no begins");
+	return plan->begin || no("it has no begin event");
 }
 
 /* ---- the file ---- */
@@ -180,9 +180,9 @@ static bool chunk_plan(struct fast_plan *plan, struct reader *r, size_t i, uint6
 	if (!plan->wanted[i])
 		return true;
 	if (h->first_ns < from_ns)
-		return no("a chunk has events that are older than the watermark before it");
+		return no("a chunk has events older than the previous watermark");
 	if (h->last_ns == UINT64_MAX || !tails_add(tails, plan, i))
-		return no("a chunk's time range has no end");
+		return no("a chunk has no end time");
 	plan->bytes += h->raw;
 	return tails->bytes <= PENDING_BYTES_MAX || no("a round is too large");
 }
@@ -299,9 +299,9 @@ bool fast_plan_make(struct fast_plan *plan, struct reader *r, struct pairing *p,
 	if (!fold->spans || !fold->merge)
 		return no("the view depends on the order of spans");
 	if (!is_suited(p))
-		return no("spans are neither of threads nor points");
+		return no("spans are not paired by thread");
 	if (!tracefile_source(r, &plan->src))
-		return no("it is not one whole .hrt file");
+		return no("the input is not one complete .hrt file");
 	if (!types_plan(plan, r, p) || !rounds_plan(plan, r))
 		return false;
 	round_bytes_find(plan);

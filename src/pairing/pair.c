@@ -17,7 +17,7 @@ static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max
 		size_t len = strcspn(p, ",");
 
 		if (nr == max || len >= EVENT_NAME_MAX)
-			return fail_usage(-EINVAL, "'%s' names more than %u keys", list, max);
+			return fail_usage(-EINVAL, "more than %u keys in '%s'", max, list);
 		memcpy(out[nr], p, len);
 		out[nr++][len] = 0;
 	}
@@ -339,11 +339,10 @@ int pairing_end(struct pairing *p)
 		if (!p->nr_begins || p->label_found[i])
 			continue;
 		if (i >= p->nr_own)
-			return fail_usage(
-				-EINVAL,
-				"%s: nothing to group by called '%s'; there are pid, tid, "
-				"vcpu, cpu and the fields of %s",
-				p->a->name, p->names[i], p->a->begin);
+			return fail_usage(-EINVAL,
+					  "%s: invalid --by key '%s' (supported: pid, tid, vcpu, "
+					  "cpu and the fields of %s)",
+					  p->a->name, p->names[i], p->a->begin);
 		p->label[i].fmt = "none"; /* an older file, whose events lack the field */
 	}
 	open_count(p);

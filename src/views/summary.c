@@ -88,7 +88,7 @@ static int summary_draw(struct folding *f, struct report *r)
 		summary_row(f, &t, &g->group[i], g->nr_labels, all_ns);
 	json_array_append_new(r->caveats,
 			      json_string(estimated ? "percentiles are nearest-rank, within 0.4 % "
-						      "where a row counts more than 128"
+						      "in rows that count more than 128"
 						    : "percentiles are nearest-rank and exact"));
 	err = table_sort(&t, r->out->sort ? r->out->sort : "total_ns");
 	table_limit(&t, r->out->limit);

@@ -45,6 +45,6 @@ is "$("$HOSTRACE" list -f json -i budget.hrt --event probe_dropped |
 last=$("$HOSTRACE" list -f json -i budget.hrt --event kvm_pio | jq -s '[.[].rows[].time_ns] | max')
 is "$(awk "BEGIN { print ($last < $at + 1e6) }")" 1 "nothing of it is younger ($last, $at)" info.json
 "$HOSTRACE" ports -f json -i budget.hrt > ports.json
-is "$(jq '[.caveats[] | select(test("not recorded from .* kvm_pio; the budget of 0.01 %"))] | length' ports.json)" 1 \
+is "$(jq '[.caveats[] | select(test("not recorded after .* kvm_pio; the budget of 0.01 %"))] | length' ports.json)" 1 \
 	"a report says what it lacks" ports.json
 finish

@@ -161,8 +161,8 @@ static int step_add(struct wait_causes *c, struct vcpu *v, uint64_t time)
 		v->room = room;
 	}
 	if (c->nr_steps++ == CAUSES_STEPS_MAX)
-		return fail(-E2BIG, "more than %d changes of what vCPUs do; narrow the time with "
-				    "--since and --until when recording", CAUSES_STEPS_MAX);
+		return fail(-E2BIG, "more than %d state changes of vCPUs; record a shorter time",
+			    CAUSES_STEPS_MAX);
 	v->step[v->nr++] = new;
 	return 0;
 }
@@ -183,7 +183,7 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	if ((!kvm && !sched) || ev->vcpu >= CAUSES_VCPUS_MAX)
 		return 0;
 	if (c->pid && c->pid != ev->pid)
-		return fail(-EINVAL, "the recording has several VMs; select the guest's by --vm");
+		return fail(-EINVAL, "the recording has several VMs; select one with --vm");
 	c->pid = ev->pid;
 	struct thread *t = hash_find_u64(&c->threads, ev->tid);
 
@@ -329,7 +329,7 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 	if (!err)
 		err = pass(c, in, pass_vcpus);
 	if (!err && !c->nr_vcpus)
-		err = fail(-ENODATA, "the host's recording has no events of a vCPU");
+		err = fail(-ENODATA, "the host's recording has no vCPU events");
 	if (err)
 		return err;
 	*ret = take_ptr(c);

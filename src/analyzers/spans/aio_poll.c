@@ -7,11 +7,11 @@
 
 const struct analyzer aio_poll_analyzer = {
 	.name = "aio-poll",
-	.summary = "how long an event loop of QEMU sleeps until something is to do",
+	.summary = "how long an event loop of QEMU sleeps",
 	.begin = "qemu_poll",
 	.end = "qemu_poll_done",
 	.key = "tid",
 	.by = "tid",
-	.caveat = "from qemu_poll_ns() to its return; loops that wait by epoll or io_uring are "
-		  "not seen, and busy polling (marks only) is pair:poll_begin,poll_end,tid",
+	.caveat = "from the call of qemu_poll_ns() to its return; event loops that wait in epoll "
+		  "or io_uring are not counted; for busy polling, use pair:poll_begin,poll_end,tid",
 };

@@ -7,11 +7,11 @@
 
 const struct analyzer block_analyzer = {
 	.name = "block",
-	.summary = "how long the block layer keeps a device's request",
+	.summary = "how long QEMU's block layer takes for a device's request",
 	.begin = "block_begin",
 	.end = "block_end",
 	.key = "cookie",
 	.by = "type",
-	.caveat = "from block_acct_start() to block_acct_done() or _failed(), where QEMU's own "
-		  "disk statistics (query-blockstats) begin and end",
+	.caveat = "from block_acct_start() to block_acct_done() or _failed(), the same interval as "
+		  "in QEMU's disk statistics (query-blockstats)",
 };

@@ -9,8 +9,8 @@ const struct analyzer bql_wait_analyzer = {
 	.end = "bql_locked",
 	.key = "tid",
 	.by = "tid",
-	.caveat = "from the call of bql_lock() to its return; a free lock takes that long too, and "
-		  "so do the two probes",
+	.caveat = "from the call of bql_lock() to its return; includes the time to take an "
+		  "uncontended lock and the cost of the two probes",
 };
 
 const struct analyzer bql_hold_analyzer = {
@@ -20,6 +20,6 @@ const struct analyzer bql_hold_analyzer = {
 	.end = "bql_unlock",
 	.key = "tid",
 	.by = "tid",
-	.caveat = "a thread that gives the lock up while it waits for a condition (a stopped vCPU) "
-		  "counts as holding it",
+	.caveat = "a thread that releases the lock to wait for a condition (a stopped vCPU) is "
+		  "counted as holding it",
 };

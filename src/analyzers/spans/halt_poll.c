@@ -11,5 +11,5 @@ const struct analyzer halt_poll_analyzer = {
 	.begin = "kvm_vcpu_wakeup",
 	.duration = "ns",
 	.by = "waited",
-	.caveat = "waited=1: the vCPU slept; 0: halt polling caught the wake-up",
+	.caveat = "waited=1: the vCPU slept; waited=0: halt polling saw the wake-up",
 };

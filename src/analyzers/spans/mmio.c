@@ -13,5 +13,5 @@ const struct analyzer mmio_analyzer = {
 	.by = "dir,page,size",
 	.size = "size",
 	.skip_zero = "type",
-	.caveat = "a read that went to the VMM counts once, when it was answered",
+	.caveat = "a read that exits to userspace is counted once, when it completes",
 };

@@ -9,8 +9,7 @@ const struct analyzer pio_analyzer = {
 	.by = "dir,port,size",
 	.weight = "count",
 	.size = "size",
-	.caveat =
-		"in and out are what QEMU's probes cpu_in and cpu_out told before they fell silent "
-		"(QEMU 1.7, 2.4); a string I/O of N counts N",
+	.caveat = "in and out are the accesses that QEMU's probes cpu_in and cpu_out reported "
+		  "before QEMU 1.7 (KVM) and 2.4 (TCG); a string I/O of N counts as N",
 	.fallback = "qemu-pio",
 };

@@ -5,12 +5,11 @@
 /* Where both are recorded kvm_pio has the same accesses and those that KVM answers itself. */
 const struct analyzer qemu_pio_analyzer = {
 	.name = "qemu-pio",
-	.summary = "port I/O as QEMU saw it",
+	.summary = "port I/O handled by QEMU",
 	.begin = "qemu_pio",
 	.by = "dir,port,size",
 	.weight = "count",
 	.size = "size",
-	.caveat = "seen in QEMU, whose probes cpu_in and cpu_out fell silent (QEMU 1.7, 2.4); a "
-		  "string "
-		  "I/O of N counts N",
+	.caveat = "recorded in QEMU's memory functions: its probes cpu_in and cpu_out do not fire "
+		  "since QEMU 1.7 (KVM) and 2.4 (TCG); a string I/O of N counts as N",
 };

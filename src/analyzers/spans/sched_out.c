@@ -24,5 +24,5 @@ const struct analyzer sched_out_analyzer = {
 	.end = "sched_switch",
 	.by = "tid,prev_state",
 	.feed = feed,
-	.caveat = "prev_state 0x0: preempted (it wanted to run); others slept",
+	.caveat = "prev_state 0x0: preempted while runnable; other states: sleeping",
 };

@@ -7,13 +7,12 @@
 
 const struct analyzer userspace_exit_analyzer = {
 	.name = "userspace-exit",
-	.summary = "how long the VMM takes to answer an exit",
+	.summary = "how long the VMM takes to handle an exit",
 	.begin = "kvm_userspace_exit",
 	.end = "kvm_run",
 	.mark = "kvm_userspace_exit", /* each of them was answered in userspace */
 	.key = "tid",
 	.by = "reason",
-	.caveat =
-		"a userspace exit lasts from KVM_RUN's return to its next call in the same thread; "
-		"exits that KVM answered itself are not seen",
+	.caveat = "a userspace exit lasts from the return of KVM_RUN to its next call in the same "
+		  "thread; exits handled within KVM are not counted",
 };

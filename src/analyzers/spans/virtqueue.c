@@ -7,11 +7,12 @@
 
 const struct analyzer virtqueue_analyzer = {
 	.name = "virtqueue",
-	.summary = "how long the device keeps a virtqueue element",
+	.summary = "how long the device owns a virtqueue element",
 	.begin = "virtqueue_pop",
 	.end = "virtqueue_fill",
 	.needs = "virtio_device",
 	.key = "vq,head",
 	.by = "device,queue",
-	.caveat = "an element is the device's from virtqueue_pop's return to virtqueue_fill",
+	.caveat = "a span lasts from the return of virtqueue_pop to virtqueue_fill of the same "
+		  "element",
 };

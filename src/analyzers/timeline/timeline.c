@@ -235,7 +235,7 @@ int timeline_close(struct timeline *t)
 	if (t->not_drawn && t->caveats) {
 		char line[96];
 
-		snprintf(line, sizeof(line), "%llu slices are left out: there are too many tracks",
+		snprintf(line, sizeof(line), "%llu slices were dropped: too many tracks",
 			 (unsigned long long)t->not_drawn);
 		json_array_append_new(t->caveats, json_string(line));
 	}

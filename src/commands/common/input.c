@@ -45,7 +45,7 @@ int input_add_args(int argc, char **argv, int max)
 	if (argc > max)
 		return fail_usage(-EINVAL,
 				  max ? "more than %d file%s"
-				      : "it takes no arguments; inputs are given with -i",
+				      : "unexpected argument; name inputs with -i",
 				  max, max == 1 ? "" : "s");
 	for (int i = 0; i < argc; i++)
 		input_add_file(argv[i]);
@@ -57,7 +57,7 @@ static int check_output(const char *output, const char *input)
 	if (!input || !is_same_file(output, input))
 		return 0;
 	return fail_hint(fail(-EEXIST, "%s is an input and would be overwritten", input),
-			 "choose another name with -o");
+			 "select another name with -o");
 }
 
 int input_check_output(const char *output)

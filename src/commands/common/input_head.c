@@ -84,7 +84,7 @@ static void caveat_budget(json_t *list, const struct trace_info *info)
 		if (next && json_integer_value(json_object_get(next, "time_ns")) == at)
 			continue;
 		snprintf(text, sizeof(text),
-			 "not recorded from %.3f s on: %s; the budget of %.2f %% of the VM's CPU "
+			 "not recorded after %.3f s: %s; the budget of %.2f %% of the VM's CPU "
 			 "time was exceeded",
 			 (double)(at - (json_int_t)info->start_ns) / 1e9, names,
 			 json_number_value(json_object_get(budget, "limit_percent")));
@@ -161,7 +161,7 @@ static void print_clock(const struct align_guest *g, FILE *out)
 	char text[128];
 
 	if (is_refuted(g))
-		snprintf(text, sizeof(text), "the guest's clock (%s) is refuted",
+		snprintf(text, sizeof(text), "the guest's clock (%s) failed verification",
 			 g->relation.protocol->name);
 	else
 		snprintf(text, sizeof(text),

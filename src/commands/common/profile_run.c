@@ -38,7 +38,8 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoin
 	int status, err;
 
 	if (causes && !input_given.guests.nr)
-		return command_usage("--causes needs both sides: -i HOST --guest FILE");
+		return command_usage(
+			"--causes requires traces of host and guest: -i HOST --guest FILE");
 	if (profile_given(&opt))
 		return command_usage("%s", error_text());
 	status = sample_run_open(argc, argv, "text json", &opt.range, &run);

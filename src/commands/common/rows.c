@@ -128,9 +128,9 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 		json_array_append_new(
 			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
 	if (thread_names_refused(names))
-		json_array_append_new(more,
-				      json_sprintf("more than %d threads: the rest have no name",
-						   THREADS_MAX));
+		json_array_append_new(
+			more, json_sprintf("more than %d threads: further threads have no name",
+					   THREADS_MAX));
 	if (ret >= 0)
 		rows_end(&rows, more);
 	json_decref(more);

@@ -63,7 +63,7 @@ int choice_parse(const char *option, const char *word, const char *const *list)
 	for (int i = 0; list[i]; i++)
 		if (!word || !strcmp(word, list[i]))
 			return i;
-	return fail(-EINVAL, "%s: '%s' is not known; see --help", option, word);
+	return fail(-EINVAL, "%s: invalid value '%s'", option, word);
 }
 
 /* ---- times ---- */

@@ -43,7 +43,7 @@ int sample_run_open_file(const char *path, const char *formats, struct time_rang
 
 	if (raw->unfinished || raw->bad)
 		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in invalid "
-			     "data; what follows them is not read",
+			     "data; the data after that is skipped",
 			     path, (unsigned long long)raw->unfinished,
 			     (unsigned long long)raw->bad);
 	return status;
@@ -104,7 +104,7 @@ int sample_run_open(int argc, char **argv, const char *formats, struct time_rang
 	if (path && (osv_is_trace(path) || access(path, F_OK) || compat_given))
 		return sample_run_open_file(path, formats, range, run);
 	if (compat_given)
-		return command_usage("--compat goes with one OSv trace");
+		return command_usage("--compat requires exactly one OSv trace");
 	return sample_run_open_events(formats, range, run);
 }
 

@@ -83,15 +83,15 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 
 	if (a->caveat)
 		json_array_append_new(list, json_string(a->caveat));
-	caveat(list, "%" PRIu64 " spans unknown because events were lost", c->unknown);
-	caveat(list, "%" PRIu64 " spans not counted: events may be missing within them", c->gaps);
+	caveat(list, "spans unknown because events were lost: %" PRIu64, c->unknown);
+	caveat(list, "spans not counted because events in them may be missing: %" PRIu64, c->gaps);
 	if (a->end) {
-		caveat(list, "%" PRIu64 " begins without an end", c->unmatched_begin);
+		caveat(list, "begin events without an end: %" PRIu64, c->unmatched_begin);
 		if (!a->keep_first)
-			caveat(list, "%" PRIu64 " ends without a begin", c->unmatched_end);
-		caveat(list, "%" PRIu64 " still open at the end", c->open);
+			caveat(list, "end events without a begin: %" PRIu64, c->unmatched_end);
+		caveat(list, "spans still open at the end of the trace: %" PRIu64, c->open);
 	}
-	caveat(list, "%" PRIu64 " spans dropped: too many were open at once", c->overflow);
+	caveat(list, "spans dropped because too many were open at once: %" PRIu64, c->overflow);
 	return list;
 }
 

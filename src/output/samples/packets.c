@@ -109,9 +109,8 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 	if (!frame_make(s, w->frame, &len)) {
 		w->skipped++;
 		return w->compat ? fail(-EPROTO,
-					"%s at %" PRIu64
-					" ns: its protocol has no Ethernet type; without --compat "
-					"it is skipped",
+					"%s at %" PRIu64 " ns: its protocol has no Ethernet type; "
+							 "it is skipped without --compat",
 					s->tp->name, s->time_ns)
 				 : -EPROTO;
 	}
@@ -164,8 +163,8 @@ static int tcpdump_run(FILE *in, int out, const char *const *argv)
 		if (errno != EINTR)
 			return fail(-errno, "waitpid: %s", strerror(errno));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return fail(-ENOENT, "tcpdump cannot be run; install it, or use pcap-dump and read "
-				     "the file elsewhere");
+		return fail(-ENOENT, "cannot run tcpdump; install it, or write a file with "
+				     "pcap-dump and read it elsewhere");
 	return 0;
 }
 
@@ -173,7 +172,7 @@ int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, uint64_t *re
 {
 	static const char *const argv[] = {"tcpdump", "-nn", "-r", "-", NULL};
 	_cleanup_fclose_ FILE *pcap = tmpfile();
-	int err = pcap ? 0 : fail(-errno, "a temporary file: %s", strerror(errno));
+	int err = pcap ? 0 : fail(-errno, "cannot write a temporary file: %s", strerror(errno));
 
 	if (!err)
 		err = packets_pcap_dump(t, compat, pcap, ret_skipped);
@@ -209,7 +208,7 @@ int packet_texts_open(bool compat, struct packet_texts **ret)
 	p->pcap = tmpfile();
 	p->text = tmpfile();
 	if (!p->pcap || !p->text)
-		err = fail(-errno, "a temporary file: %s", strerror(errno));
+		err = fail(-errno, "cannot write a temporary file: %s", strerror(errno));
 	else
 		err = writer_open(&p->writer, p->pcap, compat);
 	if (err)
@@ -280,8 +279,10 @@ int packet_text(struct packet_texts *p, char *buf, size_t size)
 		read_ahead(p);
 	if (p->line_of != p->next) {
 		if (p->compat)
-			return fail(-EPROTO, "packet %" PRIu64 " is not known to tcpdump: its "
-				    "protocol has no Ethernet type", p->next);
+			return fail(-EPROTO,
+				    "tcpdump did not print packet %" PRIu64
+				    ": its protocol has no Ethernet type",
+				    p->next);
 		snprintf(buf, size, "(no Ethernet packet)");
 		return 0;
 	}

@@ -24,19 +24,20 @@ json_t *wait_profile_notes(const struct wait_sums *sums)
 	}
 	duration_print_wide((double)all, time, sizeof(time));
 	json_array_append_new(
-		more, json_sprintf("of %s that threads waited, their vCPU was: %s", time, text));
+		more,
+		json_sprintf("in the %s that threads waited, their vCPU was: %s", time, text));
 	json_array_append_new(
 		more,
 		json_string(sums->sees_devices
-				    ? "device: an element of any virtqueue of the VM was with its "
-				      "device, not necessarily the one that the thread waited for"
+				    ? "device: an element of any virtqueue of the VM was in "
+				      "flight, not necessarily the one that the thread waited for"
 				    : "the host's recording has no virtqueue elements: waits for "
-				      "devices are halted"));
+				      "devices are counted as halted"));
 	if (sums->refused)
-		json_array_append_new(
-			more, json_sprintf("%llu events of the host were not used: too many vCPU "
-					   "threads or virtqueue elements in flight",
-					   (unsigned long long)sums->refused));
+		json_array_append_new(more,
+				      json_sprintf("%llu events of the host were dropped: too many "
+						   "vCPU threads or virtqueue elements in flight",
+						   (unsigned long long)sums->refused));
 	return more;
 }
 
@@ -53,22 +54,22 @@ static void clock_caveats(const struct host_profile_totals *t, bool emulated, js
 	char rate[48] = "";
 
 	if (t->sample_hz)
-		snprintf(rate, sizeof(rate), " of %" PRIu64 " Hz", t->sample_hz);
+		snprintf(rate, sizeof(rate), " (%" PRIu64 " Hz)", t->sample_hz);
 	json_array_append_new(
-		more, json_sprintf("a sampling clock%s met vCPU threads %" PRIu64
-				   " times: %.1f %% in the guest, %.1f %% in the host's kernel, "
-				   "%.1f %% in the VMM",
-				   rate, all, percent(t->clock[0], all), percent(t->clock[1], all),
+		more, json_sprintf("%" PRIu64 " samples of vCPU threads%s: %.1f %% in the guest, "
+					      "%.1f %% in the host's kernel, %.1f %% in the VMM",
+				   all, rate, percent(t->clock[0], all), percent(t->clock[1], all),
 				   percent(t->clock[2], all)));
 	json_array_append_new(
+		more, json_string(emulated ? "this KVM backend emulates the guest: samples count "
+					     "for the guest code that the kernel was emulating"
+					   : "guest code that runs with interrupts disabled is "
+					     "sampled, too; host code that runs with interrupts "
+					     "disabled (at VM-entry and VM-exit) is not"));
+	json_array_append_new(
 		more,
-		json_string(emulated ? "this KVM backend emulates the guest: counted is the "
-				       "guest code that the kernel worked for"
-				     : "code with the guest's interrupts off is seen as any other; "
-				       "where the host has its own off (at entry and exit) it is "
-				       "not"));
-	json_array_append_new(more, json_string("time for which a vCPU was not on a CPU (steal, "
-						"halted) is not counted"));
+		json_string(
+			"time when a vCPU did not run on a CPU (stolen, halted) is not counted"));
 }
 
 static void stack_caveats(const struct host_profile_totals *t, json_t *more)
@@ -77,14 +78,14 @@ static void stack_caveats(const struct host_profile_totals *t, json_t *more)
 
 	if (t->stacks)
 		json_array_append_new(
-			more,
-			json_sprintf("call chains by frame pointers: %" PRIu64 ", %.1f %% of them "
-				     "cut: no frame pointer %" PRIu64 ", not mapped in the guest "
-				     "%" PRIu64 ", not present in the host %" PRIu64
-				     ", too long %" PRIu64 ", memory not to be found %" PRIu64
-				     ", not in 64-bit mode %" PRIu64,
-				     t->stacks, percent(bad, t->stacks), t->cut[1], t->cut[2],
-				     t->cut[3], t->cut[4], t->cut[5], t->cut[6]));
+			more, json_sprintf("call chains by frame pointers: %" PRIu64
+					   ", %.1f %% of them cut: no frame pointer %" PRIu64
+					   ", not mapped in the guest %" PRIu64
+					   ", not present in the host %" PRIu64
+					   ", too long %" PRIu64 ", guest memory not found %" PRIu64
+					   ", not in 64-bit mode %" PRIu64,
+					   t->stacks, percent(bad, t->stacks), t->cut[1], t->cut[2],
+					   t->cut[3], t->cut[4], t->cut[5], t->cut[6]));
 }
 
 json_t *host_profile_notes(enum host_profile_of of, const struct host_profile_totals *t)
@@ -99,24 +100,25 @@ json_t *host_profile_notes(enum host_profile_of of, const struct host_profile_to
 		break;
 	case HOST_INTERRUPT:
 		json_array_append_new(
-			more, json_sprintf("%" PRIu64 " of %" PRIu64 " exits came by an external "
-					   "interrupt: the host's timer, which is a fair sample, "
-					   "and devices and other CPUs, which are not; "
-					   "record --sample HZ has a clock of its own",
-					   t->interrupts, t->exits));
+			more,
+			json_sprintf("%" PRIu64 " of %" PRIu64
+				     " exits were caused by external interrupts; those of the "
+				     "host's timer are unbiased samples, those of devices and "
+				     "other CPUs are not; 'record --sample HZ' uses its own timer",
+				     t->interrupts, t->exits));
 		break;
 	case HOST_CAUSES:
-		json_array_append_new(
-			more, json_sprintf("where the guest exits (%" PRIu64 " times) and how "
-					   "long each exit kept the vCPU, not where the guest "
-					   "spends its time",
-					   t->exits));
+		json_array_append_new(more,
+				      json_sprintf("this shows where the guest exits (%" PRIu64
+						   " exits) and the latency of the exits, not "
+						   "where the guest spends its time",
+						   t->exits));
 		break;
 	default:
 		json_array_append_new(
 			more, json_string("this KVM backend has no kvm_exit: only page faults and "
-					  "emulated instructions say where the guest was; "
-					  "record --sample HZ has a clock of its own"));
+					  "emulated instructions contain the instruction pointer; "
+					  "'record --sample HZ' samples it at a fixed rate"));
 	}
 	return more;
 }

@@ -335,8 +335,8 @@ static int shown_frames(struct sample_lines *l, const struct sample *s, struct f
 			break;
 	}
 	if (nr && from == nr && l->opt.compat)
-		return fail(-EBADMSG, "a backtrace has only frames of the tracer; without --compat "
-				      "it is skipped");
+		return fail(-EBADMSG, "a backtrace has only frames of the tracer; it is skipped "
+				      "without --compat");
 	*ret_from = from;
 	return (int)nr;
 }
