@@ -354,7 +354,8 @@ static void picture_draw(struct timeline *t, FILE *f)
 	draw_slices(t, p, f);
 	draw_arrows(p, f);
 	if (!p->nr)
-		fprintf(f, "<text x=\"%d\" y=\"%d\">nothing in this time window</text>\n", LEFT, TOP + 16);
+		fprintf(f, "<text x=\"%d\" y=\"%d\">nothing in this time window</text>\n", LEFT,
+			TOP + 16);
 	fputs("</svg>\n", f);
 }
 
