@@ -21,13 +21,16 @@
 /* How far a clock that is not the TSC may be from its nominal rate: NTP slews by up to 500 ppm. */
 #define DRIFT_MAX_PPB 500000.0
 
-/* Ticks of the guest's clock per ns: 0: it is the TSC, of the same rate as the host's (or scaled by
- * KVM). */
+/* Ticks of the guest's clock per ns; 0: it is the TSC, and the trace does not give its rate. */
 static double guest_ticks_per_ns(const struct trace_info *info)
 {
 	const char *clock = json_string_value(json_object_get(info->meta, "clock"));
 	json_t *ring = json_object_get(info->meta, "guest_ring");
 
+	double ns_per_tick = json_real_value(json_object_get(info->meta, "tsc_ns_per_tick"));
+
+	if (ns_per_tick > 0)
+		return 1 / ns_per_tick; /* a trace.dat's TSC2NSEC */
 	if (clock && !strcmp(clock, "guest-tsc"))
 		return (double)json_integer_value(json_object_get(ring, "clock_hz")) / 1e9;
 	return clock ? 1 : 0; /* local, mono, ...: ns */
@@ -62,19 +65,24 @@ static int vcpus_join(struct align *a, struct align_guest *g, uint32_t pid, int 
 	return err;
 }
 
-static void nominal_take(const struct align *a, const struct trace_info *info,
-			 struct clock_options *opt)
+static int nominal_take(const struct align *a, const struct trace_info *info,
+			struct clock_options *opt)
 {
 	double rate = guest_ticks_per_ns(info);
 
 	if (a->ticks_known && (align_guest_is_tsc(info) || rate == 0))
-		return;
+		return 0;
+	if (rate == 0 && align_guest_is_tsc(info) && !opt->have_given)
+		return fail(-ENODATA,
+			    "the guest's timestamps are TSC ticks of unknown rate, and the "
+			    "host's are not TSC ticks");
 	if (!opt->have_given)
 		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
 	rate = rate > 0 ? rate / clock_mono_ticks_per_ns(&a->mono) : 1;
 	opt->nominal_scale = (uint64_t)(rate * (double)(1ull << 32) + 0.5);
 	opt->nominal_bits = 32;
 	opt->drift_max_ppb = DRIFT_MAX_PPB;
+	return 0;
 }
 
 static void error_take(const struct align *a, struct align_guest *g)
@@ -133,7 +141,7 @@ static int relate(struct align *a, struct align_guest *g, const struct trace_inf
 	int err = vcpus_join(a, g, pid, only);
 
 	if (!err && info)
-		nominal_take(a, info, &opt);
+		err = nominal_take(a, info, &opt);
 	if (!err && info)
 		err = align_shifts(a, g, info, &opt);
 	if (!err && info)

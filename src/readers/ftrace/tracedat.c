@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -347,6 +348,10 @@ static void clock_take(struct tracedat *t, bool guest)
 	json_object_set_new(info->meta, "clock", json_string(name));
 	if (guest) {
 		shifts_tell(t);
+		if (tsc && t->file.tsc_to_ns)
+			json_object_set_new(info->meta, "tsc_ns_per_tick",
+					    json_real(ldexp(t->file.tsc_mult,
+							    -(int)t->file.tsc_shift)));
 		return;
 	}
 	if (tsc)
