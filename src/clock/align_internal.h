@@ -24,7 +24,7 @@ struct align_vcpu {
 	uint32_t pid;
 	uint16_t vcpu;
 	struct align_mark *mark;
-	size_t nr_marks, mark_room;
+	size_t nr_marks;
 	struct clock_report *report; /* host_tsc is ns until all pairs are known */
 	size_t nr_reports;
 	struct clock_pvclock *pv; /* host_tsc likewise */

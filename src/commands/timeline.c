@@ -43,7 +43,6 @@ struct drawing {
 	struct thread_names *names;
 	struct timeline_host *host;
 	struct timeline_guest *guest[GUESTS_MAX];
-	unsigned int nr_named;
 };
 
 /* The name of the VM by the inputs' metadata. */

@@ -207,14 +207,6 @@ bool pairing_is_open(struct pairing *p, struct pair_key key)
 	return open_find(&p->open, key);
 }
 
-void pairing_drop(struct pairing *p, struct pair_key key)
-{
-	struct open_span *o = open_find(&p->open, key);
-
-	if (o)
-		open_remove(&p->open, o);
-}
-
 static void point(struct pairing *p, const struct event *ev)
 {
 	const struct binding *b = p->binding[ev->type->index];

@@ -69,9 +69,6 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 
 bool pairing_is_open(struct pairing *p, struct pair_key key);
 
-/* Drops it without a result. */
-void pairing_drop(struct pairing *p, struct pair_key key);
-
 /* The value of a field of ev, 0 if it has none. The name is looked up once per event type. */
 uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field);
 

@@ -41,7 +41,7 @@ struct host_profile_totals {
 	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
 	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
 	uint64_t interrupts, exits, others;
-	uint64_t vm_threads_preempted_ns, sample_hz;
+	uint64_t sample_hz;
 };
 
 bool host_profile_wants(const char *event, void *arg);
