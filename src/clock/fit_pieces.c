@@ -14,7 +14,6 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "clock/fit.h"
 
 enum {

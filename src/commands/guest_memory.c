@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* guest threads, virtio, leaks: what an OSv guest's own memory tells of it, through QEMU's gdb stub. */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

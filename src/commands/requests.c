@@ -2,7 +2,6 @@
 /* hostrace requests: a guest's block requests, each with what the host saw of it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "analyzers/virtqueue/requests.h"
 #include "base/error.h"

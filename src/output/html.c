@@ -3,7 +3,6 @@
  * One page with the picture in it and, under it, what must be known of its figures. No script, nothing from
  * elsewhere.
  */
-#include <inttypes.h>
 
 #include "output/escape.h"
 #include "output/svg.h"

@@ -2,7 +2,6 @@
 /* A timeline as rows, one for each slice, in the order in which they ended. Written as they come. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/units.h"
 #include "output/escape.h"

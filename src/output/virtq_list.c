@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "output/report.h"
 #include "output/virtq_list.h"

@@ -4,7 +4,6 @@
  * chunk headers are checked before any chunk is read: no record may be older than an earlier watermark, and no round
  * may be so large that the slow path would deliver a part of it early.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

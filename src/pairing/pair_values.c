@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where keys and labels come from: fields of the event, its header, names in earlier events. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,12 +3,10 @@
  * From one event to the samples that it means: none, one, or for a switch up to four (one thread begins to wait,
  * another one ends, a CPU goes idle, a queue gets shorter).
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzers/profile/samples_internal.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzers/virtqueue/requests_private.h"
 #include "base/array.h"
-#include "base/error.h"
 #include "event/exit_reason.h"
 
 void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)

@@ -8,7 +8,6 @@
  * least).
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/virtqueue/requests_private.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `list-timed`: a line per pair, with the sample that began it. */
 #include <errno.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "output/samples/samples_output.h"
 
 struct list {

@@ -5,7 +5,6 @@
 
 #include "base/decimal.h"
 #include "base/units.h"
-#include "base/units.h"
 #include "event/event.h"
 #include "output/json_rows.h"
 #include "output/samples/samples_output.h"

@@ -2,9 +2,7 @@
 /* `wakeup-latency` and `cpu-load`. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "output/samples/samples_output.h"
 
 /* ---- wakeup-latency ---- */
