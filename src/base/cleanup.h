@@ -6,6 +6,7 @@
 #ifndef HOSTRACE_CLEANUP_H
 #define HOSTRACE_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -29,16 +30,23 @@ static inline void cleanup_fclose_(FILE **f)
 		fclose(*f);
 }
 
+static inline void cleanup_closedir_(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
 static inline void cleanup_close_(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
 }
 
-#define _cleanup_(fn)	 __attribute__((cleanup(fn)))
-#define _cleanup_free_	 _cleanup_(cleanup_free_)
-#define _cleanup_fclose_ _cleanup_(cleanup_fclose_)
-#define _cleanup_close_	 _cleanup_(cleanup_close_)
+#define _cleanup_(fn)	   __attribute__((cleanup(fn)))
+#define _cleanup_free_	   _cleanup_(cleanup_free_)
+#define _cleanup_fclose_   _cleanup_(cleanup_fclose_)
+#define _cleanup_closedir_ _cleanup_(cleanup_closedir_)
+#define _cleanup_close_	   _cleanup_(cleanup_close_)
 
 /* Gives a guarded pointer away: return take_ptr(p); */
 #define take_ptr(p)                                                                                \

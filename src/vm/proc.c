@@ -17,10 +17,12 @@ enum {
 	COMM_MAX = 64,
 };
 
-static void closedir_cleanup(DIR **dir)
+static DIR *proc_opendir(pid_t pid, const char *what)
 {
-	if (*dir)
-		closedir(*dir);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return opendir(path);
 }
 
 static FILE *proc_open(pid_t pid, const char *what)
@@ -123,15 +125,12 @@ void proc_comm(pid_t pid, char *buf, size_t size)
 int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 {
 	static const char vm[] = "anon_inode:kvm-vm", vcpu[] = "anon_inode:kvm-vcpu";
-	_cleanup_(closedir_cleanup) DIR *dir = NULL;
+	_cleanup_closedir_ DIR *dir = proc_opendir(pid, "fd");
 	unsigned int seen = 0;
 	struct dirent *d;
-	char path[64];
 
 	*ret_vm = false;
 	*ret_vcpus = 0;
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
 	if (!dir)
 		return -errno;
 	while ((d = readdir(dir)) && seen++ < DESCRIPTORS_MAX) {
@@ -177,13 +176,10 @@ static pid_t tid_of(const char *name)
 
 unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max)
 {
-	_cleanup_(closedir_cleanup) DIR *dir = NULL;
+	_cleanup_closedir_ DIR *dir = proc_opendir(pid, "task");
 	unsigned int highest = 0;
 	struct dirent *d;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
 	while (dir && (d = readdir(dir))) {
 		char comm[COMM_MAX], file[64];
 		pid_t tid = tid_of(d->d_name);

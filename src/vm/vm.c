@@ -152,15 +152,9 @@ static int vm_look(pid_t pid, struct vm *ret)
 	return 1;
 }
 
-static void closedir_cleanup(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 int vm_list(struct vm **ret, unsigned int *ret_nr)
 {
-	_cleanup_(closedir_cleanup) DIR *dir = opendir("/proc");
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
 	struct vm *vms = NULL, one;
 	unsigned int nr = 0;
 	struct dirent *d;

@@ -14,6 +14,7 @@
 
 #include <linux/vm_sockets.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "guestside/agent/sink.h"
 #include "guestside/agent/stream.h"
@@ -86,27 +87,22 @@ static int port_find(const char *name, char *path, size_t size)
 {
 	static const char class[] = "/sys/class/virtio-ports";
 	struct dirent *e;
-	DIR *dir = opendir(class);
+	_cleanup_closedir_ DIR *dir = opendir(class);
 	int found = 0;
 
 	while (dir && !found && (e = readdir(dir))) {
 		char file[512], text[128] = "";
-		FILE *f;
 
 		if (e->d_name[0] == '.')
 			continue;
 		snprintf(file, sizeof(file), "%s/%.64s/name", class, e->d_name);
-		f = fopen(file, "re");
+		_cleanup_fclose_ FILE *f = fopen(file, "re");
 		if (f && fgets(text, sizeof(text), f)) {
 			text[strcspn(text, "\n")] = '\0';
 			found = !strcmp(text, name);
 			snprintf(path, size, "/dev/%.64s", e->d_name);
 		}
-		if (f)
-			fclose(f);
 	}
-	if (dir)
-		closedir(dir);
 	return found ? 0 : -ENOENT;
 }
 

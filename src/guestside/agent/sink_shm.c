@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "guestside/agent/sink.h"
 #include "guestside/agent/stream_shm.h"
@@ -23,22 +24,19 @@ enum { TICK_MS = 5, WAIT_MS = 200, END_MS = 20000 };
 static int number_of(const char *device, const char *name, char *to, size_t size)
 {
 	char path[256];
-	FILE *f;
 
 	snprintf(path, sizeof(path), DEVICES "/%.64s/%s", device, name);
-	f = fopen(path, "re");
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
 	if (!f || !fgets(to, (int)size, f))
 		*to = '\0';
 	to[strcspn(to, "\n")] = '\0';
-	if (f)
-		fclose(f);
 	return *to ? 0 : -ENOENT;
 }
 
 /* The memory of the first ivshmem device: its BAR 2, write-combining where that can be had. */
 static int device_find(char *path, size_t size)
 {
-	DIR *dir = opendir(DEVICES);
+	_cleanup_closedir_ DIR *dir = opendir(DEVICES);
 	struct dirent *e;
 	int found = 0;
 
@@ -52,19 +50,15 @@ static int device_find(char *path, size_t size)
 		if (strcmp(both, IVSHMEM))
 			continue;
 		snprintf(path, size, DEVICES "/%.64s/enable", e->d_name);
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
+		_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-		if (fd >= 0) {
-			found = write(fd, "1", 1); /* memory decoding on; no matter if it is */
-			close(fd);
-		}
+		if (fd >= 0)
+			found = (int)write(fd, "1", 1); /* memory decoding on; no matter if it is */
 		snprintf(path, size, DEVICES "/%.64s/resource2_wc", e->d_name);
 		if (access(path, F_OK))
 			snprintf(path, size, DEVICES "/%.64s/resource2", e->d_name);
 		found = 1;
 	}
-	if (dir)
-		closedir(dir);
 	return found ? 0 : -ENOENT;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/cleanup.h"
 #include "guestside/agent/agent.h"
 #include "guestside/agent/stream.h"
 
@@ -91,32 +92,27 @@ static int begin_send(struct stream *st, const struct trace *t, const char *cloc
 static int format_send(struct stream *st, const struct trace *t, const char *system,
 		       const char *name)
 {
-	char path[256], *text;
-	size_t len;
-	int err = 0;
+	size_t len, head = strlen(system) + 1;
+	char path[256];
 
 	snprintf(path, sizeof(path), "/events/%s/%s/format", system, name);
-	text = trace_read(t, path, &len);
-	if (text && len && len + 128 < STREAM_PAYLOAD_MAX) {
-		size_t head = strlen(system) + 1;
-		char *frame = malloc(head + len);
-
-		if (frame) {
-			memcpy(frame, system, head);
-			memcpy(frame + head, text, len);
-			err = stream_frame(st, STREAM_FORMAT, 0, frame, head + len);
-		}
-		free(frame);
-	}
-	free(text);
-	return err;
+	_cleanup_free_ char *text = trace_read(t, path, &len);
+	if (!text || !len || len + 128 >= STREAM_PAYLOAD_MAX)
+		return 0;
+	_cleanup_free_ char *frame = malloc(head + len);
+	if (!frame)
+		return 0;
+	memcpy(frame, system, head);
+	memcpy(frame + head, text, len);
+	return stream_frame(st, STREAM_FORMAT, 0, frame, head + len);
 }
 
 /* set_event lists what is on: "SYSTEM:NAME" a line. */
 static int formats_send(struct stream *st, const struct trace *t)
 {
 	static const char *const always[] = {"kernel_stack", "user_stack", "print"};
-	char *list = trace_read(t, "set_event", NULL), *save = NULL;
+	_cleanup_free_ char *list = trace_read(t, "set_event", NULL);
+	char *save = NULL;
 	unsigned int nr = 0;
 	int err = 0;
 
@@ -130,7 +126,6 @@ static int formats_send(struct stream *st, const struct trace *t)
 		err = format_send(st, t, line, colon + 1);
 		nr++;
 	}
-	free(list);
 	for (unsigned int i = 0; i < sizeof(always) / sizeof(always[0]) && !err; i++)
 		err = format_send(st, t, "ftrace", always[i]);
 	if (!err && !nr)
@@ -170,8 +165,8 @@ static int lines_add(struct lines *l, const char *line, size_t len)
 /* Functions only: "ADDRESS T NAME [MODULE]". Where kernel.kptr_restrict hides them all addresses are 0. */
 static int symbols_send(struct stream *st)
 {
-	FILE *f = fopen("/proc/kallsyms", "re");
-	struct lines *l = calloc(1, sizeof(*l));
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	_cleanup_free_ struct lines *l = calloc(1, sizeof(*l));
 	char line[512];
 	int err = 0;
 
@@ -185,9 +180,6 @@ static int symbols_send(struct stream *st)
 	}
 	if (l && !err)
 		err = lines_flush(l);
-	if (f)
-		fclose(f);
-	free(l);
 	return err;
 }
 
@@ -195,35 +187,29 @@ static int names_of(struct lines *l, const char *pid)
 {
 	char path[64], comm[64], line[128];
 	struct dirent *e;
-	DIR *dir;
 	int err = 0;
 
 	snprintf(path, sizeof(path), "/proc/%.16s/task", pid);
-	dir = opendir(path);
+	_cleanup_closedir_ DIR *dir = opendir(path);
 	while (dir && !err && (e = readdir(dir))) {
-		FILE *f;
-
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.16s/task/%.16s/comm", pid, e->d_name);
-		f = fopen(path, "re");
+		_cleanup_fclose_ FILE *f = fopen(path, "re");
 		if (f && fgets(comm, sizeof(comm), f)) {
 			snprintf(line, sizeof(line), "%.16s %.60s", e->d_name, comm);
 			err = lines_add(l, line, strlen(line));
 		}
-		if (f)
-			fclose(f);
 	}
-	if (dir)
-		closedir(dir);
 	return err;
 }
 
 static int names_send(struct stream *st, const struct trace *t)
 {
-	char *saved = trace_read(t, "/saved_cmdlines", NULL), *save = NULL;
-	struct lines *l = calloc(1, sizeof(*l));
-	DIR *dir = opendir("/proc");
+	_cleanup_free_ char *saved = trace_read(t, "/saved_cmdlines", NULL);
+	_cleanup_free_ struct lines *l = calloc(1, sizeof(*l));
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	char *save = NULL;
 	struct dirent *e;
 	int err = 0;
 
@@ -239,10 +225,6 @@ static int names_send(struct stream *st, const struct trace *t)
 			err = names_of(l, e->d_name);
 	if (l && !err)
 		err = lines_flush(l);
-	if (dir)
-		closedir(dir);
-	free(l);
-	free(saved);
 	return err;
 }
 
@@ -277,7 +259,7 @@ static size_t page_used(const uint8_t *page, size_t size)
 
 int stream_pages(struct stream *st, struct trace *t)
 {
-	uint8_t *page = malloc(t->page_size);
+	_cleanup_free_ uint8_t *page = malloc(t->page_size);
 	int more = page ? 1 : complain(-ENOMEM, "out of memory"), err = 0;
 
 	while (more > 0 && !err) {
@@ -296,7 +278,6 @@ int stream_pages(struct stream *st, struct trace *t)
 				more |= n == PAGE_ROUND - 1;
 			}
 	}
-	free(page);
 	if (more < 0)
 		return more;
 	return err ? err : stream_flush(st);

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "guestside/agent/agent.h"
 
 #define INSTANCE_PREFIX "hostrace-"
@@ -37,22 +38,15 @@ static const char default_events[] =
 static int file_write(const struct trace *t, const char *name, const char *text, int flags)
 {
 	char path[512];
-	ssize_t n;
-	int fd, err;
 
 	snprintf(path, sizeof(path), "%s/%s", t->dir, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC | flags);
-	if (fd < 0)
-		return -errno;
-	n = write(fd, text, strlen(text));
-	err = n < 0 ? -errno : 0;
-	close(fd);
-	return err;
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | flags);
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
 static char *file_read(const char *path, size_t *ret_len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t len = 0, room = 4096;
 	char *text = fd < 0 ? NULL : malloc(room);
 
@@ -73,8 +67,6 @@ static char *file_read(const char *path, size_t *ret_len)
 			room *= 2;
 		}
 	}
-	if (fd >= 0)
-		close(fd);
 	if (text)
 		text[len] = '\0';
 	if (ret_len)
@@ -112,10 +104,9 @@ static void stale_remove(const char *root)
 {
 	char path[512];
 	struct dirent *e;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "%s/instances", root);
-	dir = opendir(path);
+	_cleanup_closedir_ DIR *dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
 		long pid = strncmp(e->d_name, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX))
 				   ? 0
@@ -126,8 +117,6 @@ static void stale_remove(const char *root)
 		snprintf(path, sizeof(path), "%s/instances/%s", root, e->d_name);
 		rmdir(path);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 /* Directories under `path` that match the glob, handed to each(). How many. */
@@ -138,16 +127,13 @@ static int each_match(const struct trace *t, const char *system, const char *glo
 {
 	char path[512];
 	struct dirent *e;
-	DIR *dir;
 	int nr = 0;
 
 	snprintf(path, sizeof(path), "%s/events/%s", t->dir, system);
-	dir = opendir(path);
+	_cleanup_closedir_ DIR *dir = opendir(path);
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.' && e->d_type != DT_REG && !fnmatch(glob, e->d_name, 0))
 			nr += each(t, system, e->d_name, rest);
-	if (dir)
-		closedir(dir);
 	return nr;
 }
 
@@ -253,7 +239,7 @@ static int pipes_open(struct trace *t)
 /* Sub-buffers may be larger than a page (since 6.8); header_page tells. */
 static size_t page_bytes(const struct trace *t)
 {
-	char *text = trace_read(t, "/events/header_page", NULL);
+	_cleanup_free_ char *text = trace_read(t, "/events/header_page", NULL);
 	const char *data = text ? strstr(text, "data;") : NULL,
 		   *at = data ? strstr(data, "offset:") : NULL,
 		   *size = data ? strstr(data, "size:") : NULL;
@@ -261,7 +247,6 @@ static size_t page_bytes(const struct trace *t)
 
 	if (at && size)
 		bytes = strtoul(at + 7, NULL, 10) + strtoul(size + 5, NULL, 10);
-	free(text);
 	return bytes >= 512 && bytes <= 1 << 20 ? bytes : (size_t)sysconf(_SC_PAGESIZE);
 }
 
