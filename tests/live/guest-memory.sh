@@ -46,18 +46,18 @@ virtio::net at ADDRESS
     avail g=0x100 h=0x0 (256)
     used   h=0x3 g=0x3 (0)
     used notifications: enabled
-    at the device 253, done but not collected 3, free descriptors 3 of 256
+    at the device 253, completed but not collected 3, free descriptors 3 of 256
   queue 1 at ADDRESS
     avail g=0xc951 h=0xc900 (81)
     used   h=0xc951 g=0xc8fd (84)
     used notifications: disabled
-    at the device 0, done but not collected 3, free descriptors 256 of 256
+    at the device 0, completed but not collected 3, free descriptors 256 of 256
 virtio::blk at ADDRESS
   queue 0 at ADDRESS
     avail g=0x2 h=0x1 (1)
     used   h=0xffff g=0xfffe (1)
     used notifications: enabled
-    at the device 3, done but not collected 3, free descriptors 253 of 256
+    at the device 3, completed but not collected 3, free descriptors 253 of 256
 END
 is "$(diff wanted queues && echo same)" same "queues of two drivers, indices that wrapped" queues
 ask virtio -f json
