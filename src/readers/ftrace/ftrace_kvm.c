@@ -145,11 +145,30 @@ struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct
 
 static uint64_t number_at(const uint8_t *p, unsigned int size, bool is_signed)
 {
-	uint64_t v = 0;
 	unsigned int shift = 64 - 8 * size;
+	uint64_t v = 0;
+	uint32_t v32;
 
-	memcpy(&v, p, size);
+	if (size == sizeof(v)) {
+		memcpy(&v, p, sizeof(v));
+	} else if (size == sizeof(v32)) {
+		memcpy(&v32, p, sizeof(v32));
+		v = v32;
+	} else {
+		memcpy(&v, p, size);
+	}
 	return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
+}
+
+/* Of a known size, so that neither this nor number_at() calls memcpy(): nearly all fields have 4 or 8 bytes. */
+static void number_put(uint8_t *to, uint64_t v, unsigned int size)
+{
+	if (size == sizeof(uint64_t))
+		memcpy(to, &v, sizeof(uint64_t));
+	else if (size == sizeof(uint32_t))
+		memcpy(to, &v, sizeof(uint32_t));
+	else
+		memcpy(to, &v, size);
 }
 
 uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry, size_t len)
@@ -195,6 +214,6 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 		}
 		v = number_at(entry + m->from, m->from_size, m->is_signed);
 		v = m->to == o->state ? state_of(v) : v;
-		memcpy(record + m->to, &v, m->to_size);
+		number_put(record + m->to, v, m->to_size);
 	}
 }

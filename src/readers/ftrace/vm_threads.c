@@ -250,15 +250,12 @@ uint32_t vm_threads_pid(const struct vm_threads *x, uint32_t tid)
 void vm_threads_set(const struct vm_threads *x, uint8_t *record, struct event *ev)
 {
 	const struct vm_thread *t = hash_find_u64(&x->threads, ev->tid);
-	struct record_hdr hdr;
 
 	if (!t)
 		return;
 	ev->pid = t->pid;
 	if (ev->vcpu == RECORD_NO_VCPU && ev->type->id)
 		ev->vcpu = t->vcpu;
-	memcpy(&hdr, record, sizeof(hdr));
-	hdr.pid = ev->pid;
-	hdr.vcpu = ev->vcpu;
-	memcpy(record, &hdr, sizeof(hdr));
+	memcpy(record + offsetof(struct record_hdr, pid), &ev->pid, sizeof(ev->pid));
+	memcpy(record + offsetof(struct record_hdr, vcpu), &ev->vcpu, sizeof(ev->vcpu));
 }
