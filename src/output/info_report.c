@@ -28,6 +28,19 @@ static void add_lost(struct summary *s, const struct event *ev)
 				    json_integer(before + (json_int_t)event_value(ev, "count")));
 }
 
+/* Lost events that no event of the trace places: the reader only knows how many they are. */
+static void add_unplaced(json_t *lost, uint64_t total)
+{
+	uint64_t placed = 0;
+	const char *name;
+	json_t *count;
+
+	json_object_foreach(lost, name, count)
+		placed += (uint64_t)json_integer_value(count);
+	if (total > placed)
+		json_object_set_new(lost, "unplaced", json_integer((json_int_t)(total - placed)));
+}
+
 /* The row of a vCPU, made if it is new. */
 static json_t *vcpu_row(struct summary *s, unsigned int pid, unsigned int vcpu)
 {
@@ -168,6 +181,7 @@ static json_t *result_json(const struct reader *r, const struct summary *s)
 	set_meta(o, meta, "start_realtime_ns");
 	json_object_set_new(o, "clocks", clocks_json(s, meta, events));
 	json_object_set_new(o, "events", events);
+	add_unplaced(s->lost, r->info.lost);
 	json_object_set(o, "lost", s->lost);
 	probes = json_object_get(meta, "probes");
 	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
