@@ -15,7 +15,7 @@ has() {
 }
 
 # Prints functions of this tree that use the stack protector, whose value is at %fs:0x28. Only static functions: their
-# symbols follow the name of their source file, which sets them apart from those of a static C library.
+# symbols follow the name of their source file, which distinguishes them from those of a static C library.
 protected_functions() { # PROGRAM
 	{
 		find src -name '*.c' -printf 'source %f\n'
@@ -37,7 +37,7 @@ for program in "$build/hostrace" "$build/hostrace-guest"; do
 	has "$name: the stack is not executable" '^ *GNU_STACK .* RW +0x' readelf -lW "$program"
 	has "$name: stack protector" . protected_functions "$program"
 	has "$name: _FORTIFY_SOURCE" ' _+v?[sf]n?printf_chk' readelf -sW "$program"
-	# The linker marks the program only if the startup code of the C library is marked, which is not so everywhere.
+	# The linker marks the program only if the startup code of the C library is marked, which not every C library is.
 	[ "$(uname -m)" != x86_64 ] ||
 		has "$name: CET" 'endbr64' objdump -d --no-show-raw-insn --disassemble=main "$program"
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# House rules that a machine can check, as TAP: one rule, one test. CONTRIBUTING.md says them in words.
+# Rules of this project that a program can check, as TAP: one rule, one test. CONTRIBUTING.md explains them.
 set -u
 shopt -s lastpipe # rule() counts, so it must not run in a subshell
 cd "$(dirname "$0")/../.." || exit 1
@@ -19,7 +19,7 @@ files() {
 
 n=0
 failed=0
-# rule NAME: reads offending lines from stdin; none is fine.
+# rule NAME: reads violations from stdin; passes if there are none.
 rule() {
 	local found
 	found=$(cat)
@@ -90,7 +90,7 @@ done | xargs nm -f sysv | awk -F'|' '
 	END { flush() }' | rule "no mutable variable outside commands' options and main"
 rm -rf "$objects"
 
-# Who may include whom: src/folders ranks the folders, and a file includes only its own folder and those above it.
+# Allowed includes: src/folders ranks the folders, and a file includes only its own folder and those above it.
 # Files of a folder that is not in the list, and all but main.c directly in src/, have no rank and fail.
 awk '
 	FNR == NR { if (/^[a-z]/) rank[$1] = ++nr; next }
@@ -123,7 +123,7 @@ grep -nE '^#\s*include "(\.\./|src/)' bpf/* 2>/dev/null |
 grep -nE '^#\s*include <bpf/|hostrace\.skel\.h' $(find src -name '*.[ch]') |
 	grep -v '^src/collector/' | rule "only the collector sees libbpf"
 
-# base/log.c is for the one who debugs; what runs inside a guest has no stderr of ours.
+# base/log.c is for debugging; programs that run inside a guest have their own stderr.
 find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/log\.c|guestside/)' | sort |
 	xargs grep -nE '\bstderr\b|\bperror *\(|\bexit *\(' |
 	grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' | rule "only commands and main print errors or exit"

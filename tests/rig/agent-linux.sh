@@ -1,29 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# hostrace-guest in a real Linux guest, recorded in the same go: through a virtio-serial port, through shared memory,
-# with a recorder that is killed, and with noise instead of a stream. The guest runs under TCG, which needs nothing of this host. Wants $HOSTRACE and
-# $BUILD; writes TAP. Takes ten seconds; every wait shares one limit, $PATIENCE seconds, after which it says where it
-# stood. A runner has to give it more than that.
+# hostrace-guest in a real Linux guest, recorded together with the host: through a virtio-serial port, through shared
+# memory, with a recorder that is killed, and with random data instead of a stream. The guest runs under TCG, so the host
+# needs no KVM. Requires $HOSTRACE and $BUILD; writes TAP. Runs for ten seconds; all waits share one limit,
+# $WAIT_LIMIT_S seconds, after which it reports what it was waiting for. A runner's own timeout must be longer.
 set -u
 BUILD=${BUILD:-build}
 HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
-PATIENCE=${PATIENCE:-300}
+WAIT_LIMIT_S=${WAIT_LIMIT_S:-300}
 . "$ROOT/tests/live/demo-lib.inc"
 live_needs_root
 for program in qemu-system-x86_64 busybox cpio jq; do
-	command -v $program >/dev/null || skip_all "there is no $program"
+	command -v $program >/dev/null || skip_all "$program is not installed"
 done
 vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/rig/agentguest/init.sh" \
 	virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console 2>rig.err) ||
-	skip_all "kernel: Debian's is not to be had: $(tail -n 1 rig.err)"
+	skip_all "Debian's kernel is unavailable: $(tail -n 1 rig.err)"
 cp "$BUILD/hostrace-guest" .
 echo hostrace-guest | cpio --quiet -o -H newc -R 0:0 >>guest.cpio
 vm=
 recorder=
 trap '[ -z "$vm$recorder" ] || kill -KILL $vm $recorder 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# gave_up WHAT: what is known then
-gave_up() {
+# wait_failed WHAT: prints the logs and the processes' states, and ends the test
+wait_failed() {
 	echo "# after $SECONDS s: $1"
 	for file in console qemu.err record.err; do
 		[ -s $file ] || continue
@@ -34,59 +34,59 @@ gave_up() {
 	bail "$1"
 }
 
-# until_true WHAT COMMAND...: within what is left of the patience
+# until_true WHAT COMMAND...: waits until COMMAND succeeds, at most what is left of $WAIT_LIMIT_S
 until_true() {
 	local what=$1
 	shift
 	until "$@"; do
-		[ $SECONDS -lt "$PATIENCE" ] || gave_up "$what"
+		[ $SECONDS -lt "$WAIT_LIMIT_S" ] || wait_failed "$what"
 		sleep .1
 	done
 }
 
-gone() {
+has_ended() {
 	! kill -0 "$1" 2>/dev/null
 }
 
-# A whole line: the guest's serial port brings it byte by byte.
-said() {
+# A complete line, as the guest's serial port delivers single bytes.
+has_printed() {
 	grep -aq "guest: $1.*"$'\r' console 2>/dev/null
 }
 
-said_or_gone() {
-	said "$1" || gone $vm
+printed_or_ended() {
+	has_printed "$1" || has_ended $vm
 }
 
-# says TEXT: waits until the guest has said it; its last words come just before it powers off
-says() {
-	until_true "the guest did not say '$1'" said_or_gone "$1"
-	said "$1" || gave_up "the guest ended without saying '$1'"
+# guest_prints TEXT: waits until the guest has printed it; its last output comes just before it powers off
+guest_prints() {
+	until_true "the guest did not print '$1'" printed_or_ended "$1"
+	has_printed "$1" || wait_failed "the guest ended without printing '$1'"
 }
 
-# ended PID WHAT: waits for the end of a child; its status
-ended() {
-	until_true "$2 does not end" gone "$1"
+# child_wait PID WHAT: waits for the end of a child; returns its status
+child_wait() {
+	until_true "$2 does not end" has_ended "$1"
 	wait "$1" 2>/dev/null
 }
 
-record_says() {
-	record_runs || gone $recorder
+record_runs_or_ended() {
+	record_runs || has_ended $recorder
 }
 
 record_runs() {
 	grep -q recording record.err 2>/dev/null
 }
 
-# record NAME SOURCE: returns when it takes events; $recorder
+# record NAME SOURCE: returns when events are being recorded; sets $recorder
 record() {
-	rm -f record.err # what the one before said is not this one's
+	rm -f record.err # the previous recorder's messages
 	"$HOSTRACE" record --vm $vm -e sched -o "$1.hrt" --guest "$2" 2>record.err &
 	recorder=$!
-	until_true "record does not start" record_says
-	record_runs || gave_up "record did not start"
+	until_true "record does not start" record_runs_or_ended
+	record_runs || wait_failed "record did not start"
 }
 
-# calls FILE: system calls with the mode that only the test's have
+# calls FILE: number of system calls with the mode that only the test uses
 calls() {
 	"$HOSTRACE" list -f json -i "$1" --limit 0 --event guest:sys_enter_mknodat 2>list.err |
 		jq '[.rows[] | select(.fields.mode == 4495 or .fields.mode == "0x118f")] | length'
@@ -100,47 +100,47 @@ qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 192 -nodefaults -display none -
 	-object memory-backend-file,id=m,mem-path=memory,size=1M,share=on -device ivshmem-plain,memdev=m 2>qemu.err &
 vm=$!
 
-says "waits noise"
+guest_prints "waits noise"
 record noise serial:port
-says "worked noise"
+guest_prints "worked noise"
 kill -INT $recorder
-ended $recorder "noise: the recorder"
-is "$? $(grep -c 'guest: serial:port: no data received' record.err)" "0 1" "noise from the guest: the recorder ends and says so" record.err
+child_wait $recorder "noise: the recorder"
+is "$? $(grep -c 'guest: serial:port: no data received' record.err)" "0 1" "random data from the guest: the recorder ends and reports it" record.err
 recorder=
 is "$("$HOSTRACE" info -f json -i noise.hrt | jq '.result.events.sched_switch > 0 and .result.lost == {}')" true \
-	"the host's recording is whole" record.err
+	"the host's recording is complete" record.err
 
-# Not over the port at once: the recorder of the noise may still be there.
+# The port is not used first: the recorder of the random data may still have it open.
 for way in shm:memory serial:port; do
 	name=${way%%:*}
-	says "waits $name"
+	guest_prints "waits $name"
 	record "$name" "$way"
-	says "worked $name"
+	guest_prints "worked $name"
 	kill -INT $recorder
-	ended $recorder "$name: the recorder"
+	child_wait $recorder "$name: the recorder"
 	is $? 0 "$name: the recorder ends" record.err
 	recorder=
-	says "ended $name"
+	guest_prints "ended $name"
 	is "$(grep -a "guest: ended $name" console | tr -d '\r')" "guest: ended $name status 0 instances 0" \
-		"$name: the agent ends as it should and leaves nothing" console
+		"$name: the agent ends with status 0 and removes its instance" console
 	is "$(calls "$name.guest")" 23 "$name: the known number of system calls" list.err
-	is "$("$HOSTRACE" info -i "$name.guest" | sed -n 's/.*ended by //p')" host "$name: the stream is whole" record.err
+	is "$("$HOSTRACE" info -i "$name.guest" | sed -n 's/.*ended by //p')" host "$name: the stream is complete" record.err
 	[ $failed = 0 ] || sed 's/^/# console: /' console
 done
 is "$("$HOSTRACE" info -f json -i serial.guest | jq -r '.result.lost | if . == {} or . == 0 then "none" else tostring end')" \
 	none "nothing is lost"
 is "$("$HOSTRACE" list -i serial.guest --event guest:sys_enter_mknodat 2>&1 | grep -c ' mkfifo *guest:')" 23 "threads have names"
 
-says "waits gone"
+guest_prints "waits gone"
 record gone serial:port
-says "worked gone"
+guest_prints "worked gone"
 kill -KILL $recorder
-ended $recorder "the recorder that was killed"
+child_wait $recorder "the recorder that was killed"
 recorder=
-says "ended gone"
+guest_prints "ended gone"
 is "$(grep -a "guest: ended gone" console | tr -d '\r')" "guest: ended gone status 0 instances 0" \
-	"the host is gone: the agent ends and leaves nothing" console
-ended $vm "the guest"
+	"the host has ended: the agent ends and removes its instance" console
+child_wait $vm "the guest"
 is $? 0 "the guest powers off" qemu.err
 vm=
 finish

@@ -1,22 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The same guests under three builds of QEMU: `make check-usdt`. TAP; needs root, and /dev/kvm or patience (TCG).
+# The same guests under three builds of QEMU: `make check-usdt`. TAP; needs root; slow without /dev/kvm (TCG).
 #
-#   check-usdt.sh HOSTRACE [DIR]    the program; DIR keeps what the runs leave
+#   check-usdt.sh HOSTRACE [DIR]    the program; DIR keeps the output of the runs
 #
-#   functions   the distribution's QEMU without marks: hostrace goes by exported functions
-#   backports   the newer one of Debian's backports (qemu-backports.sh): functions again, some by other names
-#   marks       the same version as `functions` built with the dtrace backend (qemu-usdt.sh): hostrace goes by USDT
+#   functions   the distribution's QEMU without USDT probes: hostrace attaches to exported functions
+#   backports   the newer one of Debian's backports (qemu-backports.sh): functions again, some under other names
+#   marks       the same version as `functions` built with the dtrace backend (qemu-usdt.sh): hostrace attaches to USDT
 #
-# All write their own log of the same events too (-trace, backend "log"): the judge in each run. First the demo's guest,
-# whose workload is known to the last request: virtqueues and notifications. Then, for all that stands in
+# All write their own log of the same events too (-trace, backend "log"), which is the reference of each run. First the
+# demo's guest, whose requests are all known: virtqueues and notifications. Then, for all events of
 # probes/inside.def, the same guest and a boot sector on virtio-blk by threads, on virtio-scsi by Linux AIO, on
 # virtio-blk with an iothread by io_uring, each recorded from QEMU's first instruction to its end.
 #
-# Last SystemTap, through the marks too, in the rig: one after the other with hostrace (checks/85-marks.sh).
+# Last, SystemTap and then hostrace on the USDT probes, in the rig (checks/85-marks.sh).
 #
-# DIR/counts.md is the tables of doc/catalogue.md.
+# DIR/counts.md holds the tables of doc/catalogue.md.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=$(realpath "${1:?usage: check-usdt.sh HOSTRACE [DIR]}")
@@ -61,18 +61,18 @@ count() { # NAME EVENT
 	jq -r --arg event "$2" '.result.events[$event] // 0' "$work/$1/info.json"
 }
 
-# QEMU's own log. Notifications by irqfd have a mark of their own, hostrace has one event for both.
+# QEMU's own log. Notifications by irqfd have a USDT probe of their own; hostrace has one event for both.
 logged() { # NAME EVENT
 	grep -c -E "^([0-9]+@[0-9.]+:)?$2(_irqfd)? " "$work/$1/qemu-trace.log"
 }
 
 marked=$("$here/qemu-usdt.sh" 2>"$work/build.log") || {
-	echo "not ok 1 - QEMU is built with marks"
+	echo "not ok 1 - QEMU is built with USDT probes"
 	tail -n 5 "$work/build.log" | sed 's/^/# /'
 	exit 1
 }
 newer=$("$here/qemu-backports.sh" 2>"$work/fetch.log") || {
-	echo "not ok 1 - the backports' QEMU is there"
+	echo "not ok 1 - the backports' QEMU is available"
 	tail -n 5 "$work/fetch.log" | sed 's/^/# /'
 	exit 1
 }
@@ -94,7 +94,7 @@ for event in virtqueue_pop virtqueue_fill virtqueue_flush; do
 		equal "$event: $name = QEMU's own log" "$(count $name $event)" "$(logged $name $event)"
 	done
 done
-# From 9.x on QEMU completes what a throttle holds before it ends: 1507 fills there.
+# From 9.x on QEMU completes throttled requests before it ends: 1507 fills there.
 equal "virtqueue_pop: backports = marks" "$(count backports virtqueue_pop)" "$(count marks virtqueue_pop)"
 for event in virtio_queue_notify virtio_notify; do
 	equal "$event: marks = QEMU's own log" "$(count marks $event)" "$(logged marks $event)"
@@ -108,7 +108,7 @@ done
 	done
 } >"$work/counts.md"
 
-# ---- QEMU's inside ----
+# ---- QEMU internals ----
 
 . "$here/check-inside.inc"
 for work_name in threads scsi uring; do
@@ -119,7 +119,7 @@ done
 inside_compare
 semaphores
 
-# ---- SystemTap through the same marks: in the rig, where modules can be loaded ----
+# ---- SystemTap on the same USDT probes: in the rig, where modules can be loaded ----
 
 HOSTRACE_USDT=$marked RIG_PARTS=marks RIG_CHECKS=85-marks "$here/check.sh" "$program" "$work/rig" >"$work/rig.tap" 2>&1
 equal "in the rig SystemTap and hostrace see the same through marks" $? 0

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Runs the build under test in the rig (rig.sh) and judges what comes back: `make check-live`.
+# Runs the build under test in the rig (rig.sh) and checks its results: `make check-live`.
 #
 #   check.sh HOSTRACE [DIR]    the program; DIR keeps the traces, consoles and logs (else they are removed)
 #
-# RIG_PARTS="healthy traced" boots L1 for these parts only, RIG_CHECKS="20-exits 90-sync" judges only so (for work on one
-# of them; `make check-live` does all).
+# RIG_PARTS="healthy traced" boots L1 for these parts only, RIG_CHECKS="20-exits 90-sync" runs only these checks (for
+# work on one of them; `make check-live` does all).
 #
-# One boot of L1 serves all checks. Prints TAP, ends in "N passed, N failed, N skipped". Without the packages it needs
-# it skips, or fails where HOSTRACE_REQUIRE_LIVE=1. checks/*.sh are sourced in order; what they share stands here.
+# One boot of L1 serves all checks. Prints TAP, ends in "N passed, N failed, N skipped". If packages are missing
+# it skips, or fails where HOSTRACE_REQUIRE_LIVE=1. checks/*.sh are sourced in order; their common functions are here.
 set -u
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -36,7 +36,7 @@ not_pass() {
 	done
 }
 
-equal() { # DESCRIPTION GOT WANTED; nothing at all is never right
+equal() { # DESCRIPTION GOT WANTED; an empty GOT always fails
 	if [ -n "$2" ] && [ "$2" = "$3" ]; then
 		pass "$1"
 	else
@@ -87,7 +87,7 @@ events_text() { # TRACE
 	grep -v '^#' "$work/$1.txt"
 }
 
-# tracefs's own record of the healthy VM, one event a line: "TID TIME EVENT: text", text as the kernel prints it.
+# tracefs's trace of the healthy VM, one event a line: "TID TIME EVENT: text", text as the kernel prints it.
 oracle() {
 	[ -s "$work/oracle" ] || sed -n \
 		's/^ *[^#]*-\([0-9]*\) *\[[0-9]*\] *[^ ]* *\([0-9.]*\): \(kvm_.*\)/\1 \2 \3/p' \
@@ -126,8 +126,8 @@ rig_fill() { # DIR
 	done
 }
 
-# What only the part `agent` needs: an L2 of its own with the agent in it, modules for L1, firmware. It is not in a run
-# of all parts (make check-agent has it): under load L1 has stood still in it.
+# What only the part `agent` needs: an L2 of its own that runs the agent, modules for L1, firmware. It is not in a run
+# of all parts (make check-agent runs it): under load L1 has hung in it.
 agent_fill() { # DIR
 	local vmlinuz module
 	mkdir -p "$1/modules" "$1/firmware"
@@ -143,7 +143,7 @@ agent_fill() { # DIR
 	cp "$(dirname "$program")/ring-guest.elf" "$1/"
 }
 
-# stap/ for L1: the SystemTap scripts as modules for its kernel, and what loads them. Made again when one changes.
+# stap/ for L1: the SystemTap scripts as modules for its kernel, and the programs that load them. Rebuilt when one changes.
 stap_fill() { # DIR
 	local stap library
 	stap=$("$here/stap-tree.sh") || return
@@ -158,7 +158,7 @@ stap_fill() { # DIR
 	done
 }
 
-# marks/ for L1: a QEMU with marks (HOSTRACE_USDT), the demo's guest, and two SystemTap scripts made for that program.
+# marks/ for L1: a QEMU with USDT probes (HOSTRACE_USDT), the demo's guest, two SystemTap scripts built for that program.
 marks_fill() { # DIR QEMU
 	local stap name library
 	stap=$("$here/stap-tree.sh") || return
@@ -175,7 +175,7 @@ marks_fill() { # DIR QEMU
 	done
 }
 
-# Every alias of QEMU's inside that the installed QEMU can have, by the translator; prints the program points.
+# Resolves every SystemTap alias for QEMU internals in the installed QEMU; prints the probe points.
 stap_inside() {
 	local stap
 	stap=$("$here/stap-tree.sh") || return
@@ -219,35 +219,35 @@ rm -rf "$rig/in"
 mkdir -p "$rig/in"
 rig_fill "$rig/in"
 if [ -n "${RIG_PARTS:-}" ] && wanted agent "$RIG_PARTS" && ! agent_fill "$rig/in" >"$work/agent.log" 2>&1; then
-	not_pass "the agent's guest is made" "$(tail -n 20 "$work/agent.log")"
+	not_pass "the agent's guest is built" "$(tail -n 20 "$work/agent.log")"
 fi
 if ! wanted stap "${RIG_PARTS:-}"; then
-	echo "# no SystemTap: RIG_PARTS"
+	echo "# SystemTap skipped: not in RIG_PARTS"
 elif stap_fill "$rig/in" >"$work/stap.log" 2>&1; then
-	pass "SystemTap's translator takes every script"
+	pass "SystemTap's translator compiles every script"
 else
-	not_pass "SystemTap's translator takes every script" "$(tail -n 20 "$work/stap.log")"
+	not_pass "SystemTap's translator compiles every script" "$(tail -n 20 "$work/stap.log")"
 fi
 if ! wanted stap "${RIG_PARTS:-}"; then
 	:
 elif points=$(stap_inside 2>"$work/stap.log") && [ "$(wc -l <<<"$points")" -ge 25 ]; then
-	pass "SystemTap's translator takes the aliases of QEMU's inside ($(wc -l <<<"$points") places)"
+	pass "SystemTap's translator resolves the aliases for QEMU internals ($(wc -l <<<"$points") probe points)"
 else
-	not_pass "SystemTap's translator takes the aliases of QEMU's inside" "$(tail -n 20 "$work/stap.log")"
+	not_pass "SystemTap's translator resolves the aliases for QEMU internals" "$(tail -n 20 "$work/stap.log")"
 fi
 if [ -n "${HOSTRACE_USDT:-}" ]; then
 	if marks_fill "$rig/in" "$HOSTRACE_USDT" >"$work/stap.log" 2>&1; then
-		pass "SystemTap's translator finds QEMU's marks"
+		pass "SystemTap's translator finds QEMU's USDT probes"
 	else
-		not_pass "SystemTap's translator finds QEMU's marks" "$(tail -n 20 "$work/stap.log")"
+		not_pass "SystemTap's translator finds QEMU's USDT probes" "$(tail -n 20 "$work/stap.log")"
 	fi
 fi
 "$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1 &
 rig_job=$!
 if wait "$rig_job"; then
-	pass "a KVM host boots in the box, runs its guests and powers off"
+	pass "a KVM host boots in the rig, runs its guests and powers off"
 else
-	not_pass "a KVM host boots in the box, runs its guests and powers off" "$(tail -n 40 "$work/rig.log")"
+	not_pass "a KVM host boots in the rig, runs its guests and powers off" "$(tail -n 40 "$work/rig.log")"
 	summary
 	exit 1
 fi

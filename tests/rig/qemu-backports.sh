@@ -1,25 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A newer stock QEMU beside the installed one: the package of Debian's backports, unpacked and not installed.
+# A newer stock QEMU in addition to the installed one: the package of Debian's backports, unpacked but not installed.
 #
 #   qemu-backports.sh     fetches it if it is not in the cache, and prints a program that starts it
 #
-# 25 MB of download, 100 MB in the cache ($HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig). Only a source list that
-# this script makes is asked; /etc/apt stays as it is. It runs with the libraries that the installed one brought; where
-# one is missing this says so and fails. BACKPORTS names another suite (default: VERSION_CODENAME-backports).
+# 25 MB of download, 100 MB in the cache ($HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig). Uses only a source list of
+# its own; /etc/apt is not changed. It runs with the libraries of the installed one; if one is missing the script
+# fails with an error message. BACKPORTS names another suite (default: VERSION_CODENAME-backports).
 set -euo pipefail
 
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/backports
 suite=${BACKPORTS:-$(. /etc/os-release && echo "$VERSION_CODENAME")-backports}
-program=$cache/qemu-system-x86_64 # starts what lies in root/
+program=$cache/qemu-system-x86_64 # a script that runs the one in root/
 
 die() {
 	echo "qemu-backports: $*" >&2
 	exit 1
 }
 
-# with a state of its own
+# apt with a state of its own
 apt_of() { # TOOL ARGS...
 	local tool=$1
 	shift

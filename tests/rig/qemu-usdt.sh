@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A QEMU with USDT probes, as Fedora and RHEL ship it, where the distribution's own has none.
+# A QEMU with USDT probes, as Fedora and RHEL ship it, for distributions whose QEMU has none.
 #
 #   qemu-usdt.sh      builds it if it is not in the cache, and prints the program's path
 #
-# Debian's source package of the very version that is installed, with the dtrace trace backend and the few devices that
-# our tests use: about 3 minutes on two CPUs, 24 MB of download; 10 MB stay in the cache ($HOSTRACE_RIG, else
-# $XDG_CACHE_HOME/hostrace-rig). Its symbols stay, so that functions that have no mark are found too. Only a source
-# list that this script makes is asked for sources; /etc/apt stays as it is. Packages: `scripts/deps.sh usdt`.
+# Debian's source package of the installed version, built with the dtrace trace backend and the few devices that
+# our tests use: about 3 minutes on two CPUs, 24 MB of download; 10 MB remain in the cache ($HOSTRACE_RIG, else
+# $XDG_CACHE_HOME/hostrace-rig). It is not stripped, so that functions without a USDT probe are found too. Uses only a
+# source list of its own; /etc/apt is not changed. Packages: `scripts/deps.sh usdt`.
 set -euo pipefail
 
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/usdt
@@ -19,7 +19,7 @@ die() {
 	exit 1
 }
 
-# apt-get with a state of its own, that knows the sources of the suites that this machine uses.
+# apt-get with a state of its own, with the source packages of the suites that this machine uses.
 apt() {
 	apt-get -q -o Dir::Etc::sourcelist="$cache/apt/list" -o Dir::Etc::sourceparts="$cache/apt/parts" \
 		-o Dir::State::lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" \
@@ -43,7 +43,7 @@ fetch() { # VERSION
 	rm -rf "$cache/deb" "$cache/apt"
 }
 
-# The machine and devices of the demo guest and of the rig; everything else is left out for time's sake.
+# The machine and devices of the demo guest and of the rig; everything else is omitted to build faster.
 devices() {
 	local name
 	for name in I440FX Q35 VIRTIO_PCI VIRTIO_BLK VIRTIO_NET VIRTIO_SCSI VIRTIO_SERIAL VIRTIO_BALLOON VIRTIO_RNG \

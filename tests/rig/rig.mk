@@ -8,7 +8,7 @@ check-live:
 check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest
 	$(Q)RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" tests/rig/check.sh $(BUILD)/hostrace $(RIG)
 
-# The same guest under a QEMU with USDT probes (built from Debian's source, 3 minutes the first time) and without.
+# The same guest under a QEMU with USDT probes (built from Debian's source, 3 minutes the first time) and one without.
 check-usdt:
 	@scripts/deps.sh build check live rig usdt
 	$(Q)$(MAKE) --no-print-directory check-marks

@@ -1,23 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A real KVM host in a box, from Debian packages only. No /dev/kvm, no root and no network but apt's is needed.
+# A real KVM host in a VM, from Debian packages only. Needs no /dev/kvm, no root, and the network only for apt.
 #
 #   L0  this machine: QEMU/TCG, which emulates a CPU with AMD's SVM ............ rig.sh
-#   L1  the host in the box: Debian's stock cloud kernel with kvm and kvm_amd ... l1/*.sh
+#   L1  the host under test: Debian's stock cloud kernel with kvm and kvm_amd ... l1/*.sh
 #   L2  a guest of it: Debian's stock QEMU -accel kvm, the same kernel, busybox .. l2/*.sh
 #
 #   rig.sh fetch       the kernel package, unpacked into the cache (27 MB download)
 #   rig.sh build       fetch, then the images: boot.cpio and root.ext4 for L1, l2.cpio for L2
-#   rig.sh run DIR     build, then boot L1: DIR/in becomes its /rig, /rig/main.sh runs there and what it leaves
-#                      in /rig/out comes back in DIR/out; L1's console is DIR/console.log. Exit status: main.sh's.
+#   rig.sh run DIR     build, then boot L1: DIR/in becomes its /rig, /rig/main.sh runs there, and its
+#                      /rig/out is copied to DIR/out; L1's console is DIR/console.log. Exit status: main.sh's.
 #   rig.sh guest FILE INIT MODULE...   fetch, then FILE: an initramfs of busybox, those modules and the script INIT, for
-#                      any other guest of that kernel; prints the kernel's path
+#                      another guest that boots that kernel; prints the kernel's path
 #
-# The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is made again when a package that it is
-# made from, or a file of this directory, changes; see stamp_is().
+# The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is rebuilt when a package that it is
+# built from, or a file of this directory, changes; see stamp_is().
 #
-# In and out without any file system shared: a tar on /dev/vda, another on /dev/vdb; the root is /dev/vdc.
+# No file system is shared: input is a tar on /dev/vda, output a tar on /dev/vdb; the root is /dev/vdc.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +27,7 @@ out_mb=256
 root_mb=256 # sparse; the root holds about 110 MB
 l1_mb=1536
 
-# Both lists in the order in which insmod wants them: virtio_ring before virtio.
+# Both lists in the order in which insmod needs them: virtio_ring before virtio.
 virtio_modules="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk"
 l1_modules="$virtio_modules irqbypass kvm kvm-amd"
 l2_modules="$virtio_modules failover net_failover virtio_net"
@@ -39,12 +39,12 @@ die() {
 	exit 1
 }
 
-# Is part $1 of the cache up to date, that is made from $2?
+# Is part $1 of the cache up to date, that is, built from $2?
 stamp_is() {
 	[ -n "$2" ] && [ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$2" ]
 }
 
-# It is about to be made: until it is whole there is none.
+# Part $1 is about to be rebuilt: it is invalid until it is complete.
 stamp_drop() {
 	rm -f "$cache/$1.stamp"
 }
@@ -53,8 +53,8 @@ stamp_set() {
 	printf '%s' "$2" >"$cache/$1.stamp"
 }
 
-# The kernel package that Debian's metapackage points at, as NAME=VERSION. Where apt has no lists at hand, the one
-# in the cache will do.
+# The kernel package that Debian's metapackage depends on, as NAME=VERSION. Without package lists, the one in the cache
+# is used.
 kernel_package() {
 	local name
 	name=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
@@ -84,7 +84,7 @@ fetch() {
 	stamp_set kernel "$package"
 }
 
-# What the images are made from: the kernel, the packages that own the programs, and our own files.
+# Everything that the images are built from: the kernel, the packages that own the programs, and our own files.
 images_made_from() {
 	cat "$cache/kernel.stamp"
 	# shellcheck disable=SC2086
@@ -121,7 +121,7 @@ cpio_make() { # DIR FILE
 	(cd "$1" && find . | cpio --quiet -o -H newc -R 0:0) >"$2"
 }
 
-# A program or library of this machine goes to the same place under $1, symbolic links followed.
+# Copies a program or library of this machine to the same path under $1, following symbolic links.
 file_add() { # ROOT FILE
 	[ -e "$1$2" ] && return 0
 	mkdir -p "$1$(dirname "$2")"
@@ -186,7 +186,7 @@ build() {
 	stamp_set images "$made_from"
 }
 
-# tsc=reliable: TCG has no invariant TSC and a kernel with two CPUs would give up the TSC as its clock.
+# tsc=reliable: TCG has no invariant TSC, and a kernel with two CPUs would otherwise reject the TSC as its clock.
 l1_boot() { # DIR
 	timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
@@ -242,8 +242,8 @@ lock() { # [-s]
 	flock -w 300 ${1:-} 9 || die "another build has held $cache/lock for 300 s"
 }
 
-# Several may run at once; only one may build, and not under those that run. Who finds all made waits for no run.
-prepare() { # IS-THERE MAKE
+# Several may run at once; only one may build, and not while others run. If all is built, no lock is waited for.
+prepare() { # IS-UP-TO-DATE BUILD
 	lock -s
 	"$1" || {
 		flock -u 9

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What SystemTap's translator needs to make modules for the rig's kernel on a machine that does not run it.
+# The files with which SystemTap's translator builds modules for the rig's kernel on a machine that does not run it.
 #
-#   stap-tree.sh             makes it in the cache if it is not there, and prints the cache's folder, which holds
+#   stap-tree.sh             makes them in the cache if they are missing, and prints the cache's folder, which holds
 #       tree/                for `stap -r`: the kernel's build tree
-#       runtime/             for `stap -R`: SystemTap's runtime, mended if it is Debian 12's
+#       runtime/             for `stap -R`: SystemTap's runtime, patched if it is Debian 12's
 #
 # Parts, and why:
-#   linux-headers-*, linux-kbuild-*, linux-compiler-*   Debian's headers, unpacked beside each other
+#   linux-headers-*, linux-kbuild-*, linux-compiler-*   Debian's headers, unpacked in one folder
 #   linux-source-*: arch/x86/kvm/trace.h                declares KVM's tracepoints; no headers package has it
-#   System.map                                          Debian's is a stub; .return probes of processes want to see
-#                                                       the kernel's names. Asked of the kernel itself, in the rig
+#   System.map                                          Debian's is a stub; .return probes of processes need the
+#                                                       kernel's names. Read from the kernel itself, in the rig
 #   runtime/stp_task_work.c                             task_work_cancel() of 6.1.y has other arguments than
 #                                                       SystemTap 4.8 expects: it must call task_work_cancel_func()
 #
@@ -27,7 +27,7 @@ die() {
 	exit 1
 }
 
-# The package of the rig's kernel has a twin of each kind with the same version.
+# For the rig's kernel package there is one package of each kind with the same version.
 fetch() { # RELEASE VERSION
 	local release=$1 version=$2 series=${1%.0-*} common=linux-headers-${1%-cloud-amd64}-common
 	local gcc
@@ -46,7 +46,7 @@ fetch() { # RELEASE VERSION
 	rm -rf "$cache/deb"
 }
 
-# SystemTap compiles every trace header that it finds under tree/source. Two will do, and are ten times faster.
+# SystemTap compiles every trace header that it finds under tree/source. Two are enough, and ten times faster.
 source_make() { # COMMON
 	local common=$1 source=$cache/source path
 	mkdir -p "$source"/{include/trace/events,arch/x86/kvm}
@@ -60,16 +60,16 @@ source_make() { # COMMON
 	cp "$cache/trace.h" "$source/arch/x86/kvm/trace.h"
 }
 
-# The names and addresses of the kernel itself, as it is linked: without KASLR, modules left out.
+# The names and addresses of the kernel itself, as it is linked: without KASLR, without modules.
 system_map() { # FILE
 	local run
 	run=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-map.XXXXXX")
 	mkdir "$run/in"
 	echo 'echo 0 >/proc/sys/kernel/kptr_restrict; cat /proc/kallsyms >out/kallsyms' >"$run/in/main.sh"
-	RIG_APPEND=nokaslr "$here/rig.sh" run "$run" >/dev/null || die "the rig's kernel did not tell its names"
+	RIG_APPEND=nokaslr "$here/rig.sh" run "$run" >/dev/null || die "cannot read the symbols of the rig's kernel"
 	grep -v '\[' "$run/out/kallsyms" | sort >"$1"
 	rm -rf "$run"
-	grep -q ' arch_uretprobe_hijack_return_addr$' "$1" || die "the rig's kernel has no uretprobes?"
+	grep -q ' arch_uretprobe_hijack_return_addr$' "$1" || die "the rig's kernel has no uretprobes: arch_uretprobe_hijack_return_addr is missing in kallsyms"
 }
 
 runtime_make() {
@@ -98,7 +98,7 @@ type -P stap >/dev/null || die "stap is not installed"
 "$here/rig.sh" build >&2
 mkdir -p "$base"
 exec 9>"$base/stap.lock"
-flock -w 300 9 || die "another one has held $base/stap.lock for 300 s"
+flock -w 300 9 || die "another process has held $base/stap.lock for 300 s"
 made_from="$(cat "$base/kernel.stamp") $(dpkg-query -W -f '${Version}' systemtap) $(sha256sum <"${BASH_SOURCE[0]}")"
 if [ "$(cat "$cache/stamp" 2>/dev/null)" != "$made_from" ]; then
 	rm -rf "$cache"

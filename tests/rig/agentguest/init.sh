@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=dash disable=SC2013
-# A Linux guest that sends its trace by every way in turn; what the test waits for begins with "guest: ".
+# A Linux guest that sends its trace by each transport in turn; the lines that the test waits for begin with "guest: ".
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -10,10 +10,10 @@ for module in $(cat /modules/order); do
 	insmod "/modules/$module.ko" || echo "guest: insmod $module failed"
 done
 
-# session NAME WAY: the agent waits for the host, then a known number of one system call, until the host says stop. By its
-# path the program is executed; by its name alone the shell would be it, under a name that the trace need not tell.
+# session NAME TRANSPORT: the agent waits for the host, then a known number of one system call, until the host stops it.
+# mkfifo is run by its path so that it is executed; by its name the shell would run it itself, under its own comm.
 session() {
-	rm -f /tmp/log # what the one before said is not to be taken for this one's
+	rm -f /tmp/log # the previous agent's messages
 	/hostrace-guest -t "$2" -e 'sched,syscalls:sys_enter_mknodat' 2>/tmp/log &
 	agent=$!
 	echo "guest: waits $1"
@@ -33,7 +33,7 @@ session() {
 	cat /tmp/log
 }
 
-# Noise instead of a stream; the write returns when the host has taken nearly all of it.
+# Random data instead of a stream; the write returns when the host has read nearly all of it.
 echo "guest: waits noise"
 port=$(grep -lx hostrace /sys/class/virtio-ports/*/name)
 port=${port%/name}

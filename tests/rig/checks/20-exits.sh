@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The exits report: a row is a span from kvm_exit to the kvm_entry after it. So every exit but each vCPU's last is in
-# it, and the reasons' names are those that the kernel prints.
+# The exits report: a span lasts from kvm_exit to the kvm_entry after it. So every exit except each vCPU's last is
+# counted, and the reasons' names are those that the kernel prints.
 
 # "REASON COUNT": exits that were followed by an entry of the same thread.
 oracle_reasons() {
@@ -22,7 +22,7 @@ oracle_reasons() {
 
 spans=$(report healthy.hrt exits '[.rows[].count] | add')
 exits=$(report healthy.hrt info .result.events.kvm_exit)
-equal "every kvm_exit but each vCPU's last has its kvm_entry" "$spans" "$((exits - 2))"
+equal "every kvm_exit except each vCPU's last has its kvm_entry" "$spans" "$((exits - 2))"
 
 oracle_reasons >"$work/wanted"
 report healthy.hrt exits '.rows[] | "\(.reason) \(.count)"' | sort >"$work/got"
@@ -39,7 +39,7 @@ equal "userspace_count of all reasons is the number of kvm_userspace_exit within
 		$2 == "kvm_entry" { n += seen[tid]; left[tid] = seen[tid] = 0 }
 		END { print n + 0 }')"
 
-# tracefs's stamps lie a few microseconds beside ours, so times agree, but not to the nanosecond.
+# tracefs's timestamps differ from ours by a few microseconds, so times agree, but not to the nanosecond.
 got=$(report healthy.hrt exits '[.rows[].total_ns] | add')
 wanted=$(oracle | awk '
 	$3 == "kvm_exit:" { left[$1] = $2 }
@@ -48,15 +48,15 @@ wanted=$(oracle | awk '
 holds "time outside the guest: within 5 % of tracefs's $wanted ns; ns of difference" \
 	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 20))"
 
-# The numbers of a report do not depend on the view, nor on the machine that makes it.
+# The numbers of a report depend neither on the view nor on the machine that prints it.
 for kind in info exits ports leaks; do
 	jq -S 'del(.inputs)' "$out/healthy.$kind.json" >"$work/wanted"
 	report healthy.hrt $kind . | jq -S 'del(.inputs)' >"$work/got"
-	same_lines "$kind says outside what it says in the host" "$work/got" "$work/wanted"
+	same_lines "$kind prints the same in the rig and outside" "$work/got" "$work/wanted"
 done
-equal "the heatmap's cells hold every span" \
+equal "the heatmap's cells add up to every span" \
 	"$(report healthy.hrt "heatmap exit-latency" '[.result.cells[][]] | add')" "$spans"
-equal "the histogram's rows hold every span" \
+equal "the histogram's rows add up to every span" \
 	"$(report healthy.hrt "histogram exit-latency" '[.rows[].count] | add')" "$spans"
 timeout 60 "$program" heatmap exit-latency -f svg -i "$out/healthy.hrt" >"$work/heatmap.svg" 2>>"$work/stderr"
 succeeds "the heatmap is well-formed SVG" xmllint --noout "$work/heatmap.svg"

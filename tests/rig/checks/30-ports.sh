@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Port I/O of a whole boot, per direction, port and width. String I/O counts each of its accesses, in both.
+# Port I/O of a whole boot, per direction, port and width. String I/O counts as several accesses, in both.
 
 oracle | awk '$3 == "kvm_pio:" {
 		for (i = 4; i < NF; i++)

@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Virtqueues of a stock QEMU (function probes: Debian's build has no marks) against what L2's Linux counted itself.
+# Virtqueues of a stock QEMU (function probes: Debian's build has no USDT) compared with L2's Linux's own counters.
 #
 # /sys/block/vda/stat (Documentation/block/stat.rst): 1 reads, 5 writes, 12 discards, 16 flushes, all completed.
-# virtio-blk makes one request of each read, write and discard. `dd conv=fsync` sends one flush: the kernel counts it
+# virtio-blk sends one request for each read, write and discard. `dd conv=fsync` sends one flush: the kernel counts it
 # twice, as the write of 0 sectors that carries it (RQF_FLUSH_SEQ) and as the flush that the disk executes; the device
 # sees one request. Flushes are merged only when several wait at once, and here one dd follows the other. So
 #
@@ -57,7 +57,7 @@ equal "virtio-blk: requests filled = reads + writes + discards that L2 counted (
 	"$(sum_fills disk)" "$((stat[0] + stat[4] + stat[11]))"
 equal "virtio-blk: elements of one segment each way = flushes that L2 counted" \
 	"$(awk '$1 == "disk" && $3 == 1 && $4 == 1 {n += $5} END {print n + 0}' "$work/fills")" "${stat[15]}"
-equal "the workload's three flushes are there" "${stat[15]}" 3
+equal "the workload's three flushes were counted" "${stat[15]}" 3
 holds "virtio-blk: both queues were used, one per vCPU" \
 	"$(awk '$1 == "disk" {print $2}' "$work/fills" | sort -u | wc -l)" -eq 2
 equal "virtio-net: receive queue filled as often as L2 received" "$(sum_fills net 0)" "$rx"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What `stat` counted in the kernel is what a recording of the same VM's whole life says.
+# What `stat` counted in the kernel equals what a recording of the same VM's whole life reports.
 
 equal "stat and the recording ended with the VM, status 0" \
 	"$(cat "$out/counted.stat.status" "$out/counted.record.status" | xargs)" "0 0"
@@ -12,7 +12,7 @@ report counted.hrt "exits --by vcpu" "$rows" | sort >"$work/wanted"
 same_lines "stat: exits by vCPU and reason, and how many went through QEMU" "$work/got" "$work/wanted"
 holds "some thousand exits" "$(jq '[.rows[].count] | add' "$out/counted.stat")" -ge 3000
 
-# The two stamp the same tracepoint one after the other, so times differ by what lies between.
+# The two programs read the clock in the same tracepoint one after the other, so times differ slightly.
 got=$(jq '[.rows[].total_ns] | add' "$out/counted.stat")
 wanted=$(report counted.hrt exits '[.rows[].total_ns] | add')
 holds "stat: time outside the guest is within 5 % of the recording's $wanted ns; ns of difference" \

@@ -11,7 +11,7 @@ folded() {
 		awk -v want="$2" '$0 ~ want { n += $NF } END { print n + 0 }'
 }
 
-# Is the share of HOT in HOT + WARM 70 %, within 5 of its standard deviations and 2 points?
+# Is the share of HOT in HOT + WARM 70 %, within 5 standard deviations plus 2 percentage points?
 share() { # HOT WARM
 	awk -v h="$1" -v n="$(($1 + $2))" 'BEGIN {
 		if (!n) { print "no samples"; exit }
@@ -23,7 +23,7 @@ equal "both recordings ended, status 0" "$(xargs <"$out/sampled.record.status")"
 hot=$(folded sampled.hrt ';spin_hot ')
 warm=$(folded sampled.hrt ';spin_warm ')
 holds "the sampling clock's ticks in the two loops" "$((hot + warm))" -ge 300
-equal "record --sample: spin_hot has its share ($hot : $warm)" "$(share "$hot" "$warm")" "70 %"
+equal "record --sample: spin_hot has the expected share ($hot : $warm)" "$(share "$hot" "$warm")" "70 %"
 holds "... nearly all ticks in the guest have their call chain, % of them" \
 	"$((100 * $(folded sampled.hrt '^long_mode;main_loop;call_(hot|warm);spin_(hot|warm) ') / ($(folded sampled.hrt .) + 1)))" -ge 90
 equal "... which are the guest's own, not the kernel's" \
@@ -31,7 +31,7 @@ equal "... which are the guest's own, not the kernel's" \
 hot=$(folded exits-only.hrt 'spin_hot ')
 warm=$(folded exits-only.hrt 'spin_warm ')
 holds "without the clock, exits by interrupts in the two loops" "$((hot + warm))" -ge 50
-equal "profile --host by interrupts alone: spin_hot has its share ($hot : $warm)" "$(share "$hot" "$warm")" "70 %"
+equal "profile --host by interrupts alone: spin_hot has the expected share ($hot : $warm)" "$(share "$hot" "$warm")" "70 %"
 equal "profile --host --causes-exits counts every exit" \
 	"$(report exits-only.hrt "profile --host --causes-exits" '[.rows[].hits] | add')" \
 	"$(report exits-only.hrt info '.result.events.kvm_exit')"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# TSC offsets: ours are read from struct kvm_vcpu, or follow kvm_write_tsc_offset; KVM shows its own in debugfs.
+# TSC offsets: ours are read from struct kvm_vcpu, or from kvm_write_tsc_offset; KVM shows its own in debugfs.
 
 # "VCPU OFFSET": the last known of each vCPU.
 offsets_known() { # TRACE
@@ -17,7 +17,7 @@ same_lines "offsets after kvm_write_tsc_offset are debugfs's" "$work/got" "$work
 report healthy.hrt info '.result.clocks[] | .vcpus[]? | "\(.vcpu) \(.offset)"' | sort >"$work/got"
 same_lines "info: the newest offset of each vCPU" "$work/got" "$work/wanted"
 
-# A recording that begins after the vCPUs were made has only what it reads from the kernel.
+# A recording that begins after the vCPUs were created has only the offsets that it reads from the kernel.
 sort "$out/leaky.tsc-offset" >"$work/wanted"
 events_text leaky.hrt | sed -n 's/.* vcpu_tsc .* vcpu=\([0-9]*\) offset=\(-\{0,1\}[0-9]*\).*/\1 \2/p' |
 	sort -u >"$work/got"

@@ -4,8 +4,8 @@
 # The VM whose throttled disk holds two writes (../l1/pair.sh, ../l2/leak.sh): exactly these two are leaked.
 
 equal "the recording ended by SIGINT, status 0" "$(cat "$out/leaky.record.status")" 0
-equal "L2 itself says that two writes are in flight" "$(l2_said leaky inflight)" "0 2"
-equal "leaks: two elements, each called leaked" \
+equal "L2 itself reports that two writes are in flight" "$(l2_said leaky inflight)" "0 2"
+equal "leaks: two elements, both reported as leaked" \
 	"$(report leaky.hrt leaks '[.rows[].verdict] | join(" ")')" "leaked leaked"
 equal "leaks: on the throttled disk" \
 	"$(report leaky.hrt leaks '[.rows[].device | contains("/slow/")] | all | tostring')" true

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Two VMs at once: a recording of one has nothing of the other. And a recorder killed in the middle: its VM goes on,
-# its file is read up to the last whole chunk.
+# Two VMs at once: a recording of one has no events of the other. And a recorder that is killed: its VM continues,
+# its file is read up to the last complete chunk.
 
 jq -r '.rows[] | "\(.name) \(.pid) \(.accelerator) \(.memory_bytes) \(.vcpus)"' \
 	"$out/pair.ps.json" | sort >"$work/got"
@@ -10,8 +10,8 @@ for vm in busy leaky; do
 	echo "$vm $(cat "$out/$vm.pid") kvm $((256 << 20)) 1"
 done >"$work/wanted"
 same_lines "ps: both VMs with pid, accelerator, memory and vCPUs" "$work/got" "$work/wanted"
-equal "record without --vm is refused when two VMs run" "$(cat "$out/pair.refused.status")" 1
-equal "and says what to do" "$(grep -c -e --vm "$out/pair.refused")" 1
+equal "record without --vm fails when two VMs run" "$(cat "$out/pair.refused.status")" 1
+equal "and its error message names --vm" "$(grep -c -e --vm "$out/pair.refused")" 1
 
 pids_of() { # TRACE: processes that KVM events came from
 	events_text "$1" | sed -n 's/.* kvm_e[xn][a-z]* pid=\([0-9]*\) .*/\1/p' | sort -u | tr '\n' ' '
@@ -32,10 +32,10 @@ holds "both VMs were at work at the same time" \
 	"$(events_text leaky.hrt | awk -v from="$(events_text busy.hrt | head -n 1 | cut -d ' ' -f 1)" \
 		'$2 == "kvm_exit" && $1 > from {n++} END {print n + 0}')" -ge 1
 
-equal "after its recorder's SIGKILL the VM ran to its end" "$(grep -c 'l2: done' "$out/busy.console")" 1
-equal "and QEMU ended well" "$(cat "$out/busy.status")" 0
-equal "the VM was still at work when the recorder died" "$(cat "$out/busy.killed")" "status 137, working"
+equal "after SIGKILL of its recorder the VM ran to its end" "$(grep -c 'l2: done' "$out/busy.console")" 1
+equal "and QEMU ended with status 0" "$(cat "$out/busy.status")" 0
+equal "the VM was still working when the recorder was killed" "$(cat "$out/busy.killed")" "status 137, working"
 succeeds "info reads the killed recorder's file" timeout 60 "$program" info -i "$out/busy.hrt"
 holds "with exits in it" "$(report busy.hrt info .result.events.kvm_exit)" -ge 500
-equal "and exits sums them up" \
+equal "and exits reports their sum" \
 	"$(report busy.hrt exits '[.rows[].count] | add > 400 | tostring')" true

@@ -1,32 +1,32 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The SystemTap scripts (../../../stap) beside hostrace, one run of one VM (../l1/stap.sh): their tallies are the same.
-# Two programs that probe the same places by different ways; neither knows of the other.
+# The SystemTap scripts (../../../stap) and hostrace, one run of one VM (../l1/stap.sh): their counts are equal.
+# Two independent programs that probe the same functions.
 
-said() { # SCRIPT: what it printed
+output_of() { # SCRIPT: what it printed
 	cat "$out/stap/$1.txt"
 }
 
-equal "the recording beside SystemTap ended with its VM, whole" \
+equal "the recording made together with SystemTap ended with its VM, complete" \
 	"$(sed -n 's/.*ended by: //p' "$out/stapped.record") $(report stapped.hrt info '.result.lost | length')" "command ended 0"
 for script in "$here"/../../stap/*.stp; do
 	script=$(basename "$script" .stp)
-	equal "stap $script.stp: began, ended, skipped no probe" \
-		"$(said "$script" | grep -c '^# watching') $(grep -c -i -E 'error|skipped' "$out/stap/$script.err")" "1 0"
+	equal "stap $script.stp: started, ended, skipped no probe" \
+		"$(output_of "$script" | grep -c '^# watching') $(grep -c -i -E 'error|skipped' "$out/stap/$script.err")" "1 0"
 done
 
 # ---- probecount.stp and `info` ----
 
 report stapped.hrt info '.result.events | to_entries[] | select(.value > 0) | "\(.key) \(.value)"' |
-	grep -E "^($(said probecount | awk 'NF == 2 {print $2}' | paste -s -d '|')) " | sort >"$work/wanted"
-said probecount | awk 'NF == 2 {print $2, $1}' | sort >"$work/got"
+	grep -E "^($(output_of probecount | awk 'NF == 2 {print $2}' | paste -s -d '|')) " | sort >"$work/wanted"
+output_of probecount | awk 'NF == 2 {print $2, $1}' | sort >"$work/got"
 same_lines "probecount: each event as often as hostrace counts it" "$work/got" "$work/wanted"
 holds "probecount: KVM's and QEMU's events" "$(wc -l <"$work/got")" -ge 12
 
 # ---- portio.stp and `ports` ----
 
-said portio | sed -n 's/^cpu_\(in\|out\) *\(0x[0-9a-f]*\) *\([0-9]*\) *\([0-9]*\) .*/\1 \2 \3 \4/p' |
+output_of portio | sed -n 's/^cpu_\(in\|out\) *\(0x[0-9a-f]*\) *\([0-9]*\) *\([0-9]*\) .*/\1 \2 \3 \4/p' |
 	while read -r dir port size count; do
 		echo "$dir $((port)) $size $count"
 	done | sort >"$work/got"
@@ -36,36 +36,36 @@ same_lines "portio: each (dir, port, size) as often as hostrace" "$work/got" "$w
 # ---- exitlatency.stp, exitheatmap.stp and `exits` ----
 
 report stapped.hrt exits '.rows[] | "\(.reason) \(.count)"' | sort >"$work/wanted"
-said exitlatency | awk 'NF >= 6 && $(NF - 4) ~ /^[0-9]+$/ {
+output_of exitlatency | awk 'NF >= 6 && $(NF - 4) ~ /^[0-9]+$/ {
 		count = $(NF - 4)
 		NF -= 5
 		print $0, count
 	}' | sort >"$work/got"
 same_lines "exitlatency: each reason as often as hostrace's exits" "$work/got" "$work/wanted"
-equal "exitheatmap: its cells hold every span" \
-	"$(said exitheatmap | awk '$1 == "total" {print $2}')" "$(report stapped.hrt exits '[.rows[].count] | add')"
+equal "exitheatmap: its cells add up to every span" \
+	"$(output_of exitheatmap | awk '$1 == "total" {print $2}')" "$(report stapped.hrt exits '[.rows[].count] | add')"
 
 # ---- kvmrun.stp and `count userspace-exit` ----
 
 equal "kvmrun: KVM_RUN returned as often as kvm_userspace_exit fired" \
-	"$(said kvmrun | awk '/^KVM_RUN returned/ {n += $3} END {print n + 0}')" \
+	"$(output_of kvmrun | awk '/^KVM_RUN returned/ {n += $3} END {print n + 0}')" \
 	"$(report stapped.hrt info .result.events.kvm_userspace_exit)"
 
 # ---- virtqueueleaks.stp and `leaks` ----
 
 report stapped.hrt leaks '.rows[] | "\(.pid) \(.elem) \(.head) \(.queue) \(.verdict) \(.device)"' | sort >"$work/wanted"
-said virtqueueleaks | awk 'NF == 7 && $2 ~ /^[0-9a-f]+$/ && $3 ~ /^[0-9]+$/ {print $1, "0x" $2, $3, $5, $6, $7}' |
+output_of virtqueueleaks | awk 'NF == 7 && $2 ~ /^[0-9a-f]+$/ && $3 ~ /^[0-9]+$/ {print $1, "0x" $2, $3, $5, $6, $7}' |
 	sort >"$work/got"
 same_lines "virtqueueleaks: the same elements as hostrace's leaks" "$work/got" "$work/wanted"
 equal "virtqueueleaks: two, both leaked" "$(awk '{print $5}' "$work/got" | paste -s -d ' ')" "leaked leaked"
-equal "virtqueueleaks: the throttled disk leaks, nothing else does" \
-	"$(said virtqueueleaks | awk '$8 == "leaking" {print $9}' | uniq)" "$(awk '{print $6}' "$work/got" | uniq)"
-equal "virtqueueleaks: popped as often as hostrace says" \
-	"$(said virtqueueleaks | awk '$8 == "clean" || $8 == "leaking" {n += $3} END {print n + 0}')" \
+equal "virtqueueleaks: only the throttled disk leaks" \
+	"$(output_of virtqueueleaks | awk '$8 == "leaking" {print $9}' | uniq)" "$(awk '{print $6}' "$work/got" | uniq)"
+equal "virtqueueleaks: popped as often as hostrace counted" \
+	"$(output_of virtqueueleaks | awk '$8 == "clean" || $8 == "leaking" {n += $3} END {print n + 0}')" \
 	"$(report stapped.hrt leaks '.totals // .result.totals | .popped')"
 
 deviation() { # REASON
-	said exitlatency | awk -v reason="$1" '$1 == reason && NF == 6 {print $6}'
+	output_of exitlatency | awk -v reason="$1" '$1 == reason && NF == 6 {print $6}'
 }
 for reason in hlt io msr npf; do
 	wanted=$(report stapped.hrt exits ".rows[] | select(.reason == \"$reason\") | .stddev_ns")
@@ -74,46 +74,46 @@ for reason in hlt io msr npf; do
 		"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 20))"
 done
 
-# ---- QEMU's inside: bqlwait.stp, kvmrun.stp, iothread.stp, qemumalloc.stp ----
+# ---- QEMU internals: bqlwait.stp, kvmrun.stp, iothread.stp, qemumalloc.stp ----
 
 spans() { # ANALYZER BY JQ-FILTER
 	report stapped.hrt "count $1 --by =$2" "$3" | sort -n
 }
 
-said bqlwait | awk '$0 ~ / wait / {print $2, $(NF - 3)}' | sort -n >"$work/got"
+output_of bqlwait | awk '$0 ~ / wait / {print $2, $(NF - 3)}' | sort -n >"$work/got"
 spans bql-wait tid '.rows[] | "\(.tid) \(.count)"' >"$work/wanted"
-same_lines "bqlwait: each thread waited for the big lock as often as hostrace says" "$work/got" "$work/wanted"
-said bqlwait | awk '$0 ~ / wait / {tid = $2} $1 == "hold" {print tid, $2}' | sort -n >"$work/got"
+same_lines "bqlwait: each thread waited for the big lock as often as hostrace counted" "$work/got" "$work/wanted"
+output_of bqlwait | awk '$0 ~ / wait / {tid = $2} $1 == "hold" {print tid, $2}' | sort -n >"$work/got"
 spans bql-hold tid '.rows[] | "\(.tid) \(.count)"' >"$work/wanted"
-same_lines "bqlwait: each thread held it as often as hostrace says" "$work/got" "$work/wanted"
+same_lines "bqlwait: each thread held it as often as hostrace counted" "$work/got" "$work/wanted"
 holds "bqlwait: both vCPUs and the main loop" "$(wc -l <"$work/got")" -ge 3
 
-said kvmrun | awk 'NF == 7 && $2 ~ /^[0-9]+$/ {print $2, $(NF - 3)}' | sort -n >"$work/got"
+output_of kvmrun | awk 'NF == 7 && $2 ~ /^[0-9]+$/ {print $2, $(NF - 3)}' | sort -n >"$work/got"
 spans pair:vcpu_ioctl,vcpu_ioctl_done,tid tid,cmd \
 	'.rows[] | select(.cmd == 44672 or .cmd == "0xae80") | "\(.tid) \(.count)"' >"$work/wanted"
-same_lines "kvmrun: each vCPU called KVM_RUN as often as hostrace says" "$work/got" "$work/wanted"
+same_lines "kvmrun: each vCPU called KVM_RUN as often as hostrace counted" "$work/got" "$work/wanted"
 holds "kvmrun: two vCPUs" "$(wc -l <"$work/got")" -eq 2
 
-equal "iothread: as many bottom halves were waited for as hostrace says" \
-	"$(said iothread | awk 'NF == 7 && $2 ~ /^[0-9]+$/ {n += $(NF - 3)} END {print n + 0}')" \
+equal "iothread: as many bottom halves were waited for as hostrace counted" \
+	"$(output_of iothread | awk 'NF == 7 && $2 ~ /^[0-9]+$/ {n += $(NF - 3)} END {print n + 0}')" \
 	"$(report stapped.hrt "count pair:bh_schedule,bh_call,bh --by =pid" '[.rows[].count] | add')"
-equal "qemumalloc: as much aligned memory was freed as hostrace says" \
-	"$(said qemumalloc | tr -d ',;:' | awk '$1 == "qemu_memalign" {print $7}')" \
+equal "qemumalloc: as much aligned memory was freed as hostrace counted" \
+	"$(output_of qemumalloc | tr -d ',;:' | awk '$1 == "qemu_memalign" {print $7}')" \
 	"$(report stapped.hrt 'list --event heap_free' '[.rows[] | select(.fields.address != "0x0")] | length')"
 
-# Two clocks, two probes each: an exit that took just the limit may be on either side.
-longer=$(said exitlog | awk '/were longer/ {print $1}')
+# Two clocks, two probes each: an exit whose length is close to the limit may be on either side.
+longer=$(output_of exitlog | awk '/were longer/ {print $1}')
 wanted=$(report stapped.hrt "list-spans exit-latency --limit 0" \
 	'[.rows[] | select(.reason != "hlt" and .duration_ns > 10000000)] | length')
 holds "exitlog: $longer exits were longer than 10 ms, $wanted by hostrace; difference" \
 	"$((longer > wanted ? longer - wanted : wanted - longer))" -le "$((wanted / 20 + 3))"
 
-# ---- their own sums hold ----
+# ---- each script's numbers are consistent ----
 
-equal "iothread: work was waited for" "$(said iothread | awk '$4 ~ /^[0-9]+$/ && $4 > 0 {n = 1} END {print n + 0}')" 1
-equal "qemumalloc: no block was freed by the wrong function" "$(said qemumalloc | grep -c MISMATCH)" 0
+equal "iothread: some work had to wait" "$(output_of iothread | awk '$4 ~ /^[0-9]+$/ && $4 > 0 {n = 1} END {print n + 0}')" 1
+equal "qemumalloc: no block was freed by the wrong function" "$(output_of qemumalloc | grep -c MISMATCH)" 0
 equal "qemumalloc: blocks made - freed + unknown = kept + not followed + freed unseen" \
-	"$(said qemumalloc | tr -d ',;:' | awk '$2 == "made" {left += $3 - $7 + $11} END {print left + 0}')" \
-	"$(said qemumalloc | tr -d ',;:' | awk '/^kept/ {print $5 + $9 + $12}')"
+	"$(output_of qemumalloc | tr -d ',;:' | awk '$2 == "made" {left += $3 - $7 + $11} END {print left + 0}')" \
+	"$(output_of qemumalloc | tr -d ',;:' | awk '/^kept/ {print $5 + $9 + $12}')"
 holds "exitlog: counts the slow exits it printed" \
-	"$(said exitlog | awk '/ took / {n++} /were longer/ {print n + 0 == $1}')" -eq 1
+	"$(output_of exitlog | awk '/ took / {n++} /were longer/ {print n + 0 == $1}')" -eq 1

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# SystemTap and hostrace through QEMU's marks, one after the other, on a guest whose work is known (../l1/marks.sh). Only
+# SystemTap and hostrace on QEMU's USDT probes, one after the other, with a known workload (../l1/marks.sh). Only
 # `make check-usdt` builds that QEMU.
 
 if [ -d "$out/marks" ]; then
 	equal "marks: the guest did its work under SystemTap" "$(cat "$out/marks/stap.status")" 33
 	equal "marks: the guest did its work under hostrace" "$(grep -c 'status 33' "$out/marks/record.out")" 1
-	equal "marks: hostrace goes by them" "$(report marks.hrt info \
+	equal "marks: hostrace attached to them" "$(report marks.hrt info \
 		'[.result.probes[] | select(.event == "virtqueue_pop" or .event == "virtqueue_fill") | .how] | unique | join(" ")')" usdt
 	for event in virtqueue_pop virtqueue_fill virtqueue_flush; do
 		equal "marks: $event by SystemTap" "$(awk -v event=$event '$2 == event {print $1}' "$out/marks/probecount.txt")" 500

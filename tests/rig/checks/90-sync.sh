@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# One clock: every event that the guest recorded itself lies in its vCPU's guest mode, and 50 us of error are seen.
+# Clock alignment: every event that the guest recorded itself lies in its vCPU's guest mode; an error of 50 us is detected.
 
 guest=$out/traced.guest
-equal "the guest's text came out whole" "$(grep -vc '^#' "$guest")" "$(l2_said traced traced)"
+equal "the guest's trace was copied out completely" "$(grep -vc '^#' "$guest")" "$(l2_said traced traced)"
 report traced.hrt sync '.clock.method, (.totals | .violations, .checked), ([.rows[].error_ns] | max)' \
 	--guest "$guest" >"$work/sync"
 {
@@ -18,18 +18,18 @@ equal "no guest event lies outside of guest mode" "$violations" 0
 holds "guest events were checked" "$checked" -ge 1000
 holds "the error is below a microsecond" "$error" -lt 1000
 
-# TSC ticks of 50 us more or less than the offset that was read.
+# The offset that was read, plus and minus 50 us in TSC ticks.
 offset=$(report traced.hrt sync '.rows[0].offset' --guest "$guest")
 shift_ticks=$(report traced.hrt info '.result.clocks[0].tsc_khz * 50 / 1000 | floor')
 for sign in + -; do
 	timeout 60 "$program" sync -i "$out/traced.hrt" --guest "$guest" --check -f json \
 		--clock "$((offset $sign shift_ticks))" >"$work/shifted" 2>>"$work/stderr"
-	equal "sync --check sees ${sign}50 us" $? 3
+	equal "sync --check detects ${sign}50 us" $? 3
 	holds "guest events outside by ${sign}50 us" "$(jq .totals.violations "$work/shifted")" -ge 10
 done
 
 fitted=$(report traced.hrt sync '.totals.violations' --guest "$guest" --clock fit)
-equal "a fitted clock puts none outside" "$fitted" 0
+equal "a fitted clock has no violations" "$fitted" 0
 apart=$(report traced.hrt sync '.rows[0] | "\(.offset) \(.error_ns)"' --guest "$guest" --clock fit)
 khz=$(report traced.hrt info '.result.clocks[0].tsc_khz')
 holds "the fitted offset is within its error of the one read" \
@@ -40,7 +40,7 @@ holds "list: host and guest in one" \
 
 # The guest's second buffer: its kvm-clock, in microseconds as the kernel prints them.
 ns=$out/traced.ns
-equal "the guest's second text came out whole" "$(grep -vc '^#' "$ns")" "$(l2_said traced ns)"
+equal "the guest's second trace was copied out completely" "$(grep -vc '^#' "$ns")" "$(l2_said traced ns)"
 report traced.hrt sync '.clock.method, (.totals | .violations, .checked), ([.rows[].error_ns] | max)' \
 	--guest "$ns" >"$work/sync.ns"
 {
@@ -49,11 +49,11 @@ report traced.hrt sync '.clock.method, (.totals | .violations, .checked), ([.row
 	read -r checked
 	read -r error
 } <"$work/sync.ns"
-equal "a guest that stamps in ns goes through its kvm-clock" "$method" pvclock
+equal "a guest with timestamps in ns is aligned by its kvm-clock" "$method" pvclock
 equal "no guest event lies outside of guest mode by it" "$violations" 0
 holds "guest events were checked by it" "$checked" -ge 100
 holds "its error is below half a millisecond" "$error" -lt 500000
-# The same switches in both buffers: apart by no more than the error, and the microsecond that the text cuts off.
+# The same switches in both buffers: apart by at most the error plus the microsecond that the text cuts off.
 for source in guest ns; do
 	report traced.hrt list '.rows[] | select(.event == "guest:sched_switch") | "\(.time_ns)\t\(.cpu) \(.fields.text)"' \
 		--guest "$out/traced.$source" >"$work/switches.$source"
@@ -73,5 +73,5 @@ awk -F '\t' -v most=$((error + 2000)) '
 	END { print seen, apart + 0 }' "$work/switches.guest" "$work/switches.ns" >"$work/switches"
 read -r seen apart <"$work/switches"
 holds "switches are in both buffers" "$seen" -ge 100
-# A vCPU may be taken off between its two stamps of one switch.
+# A vCPU may be preempted between its two timestamps of one switch.
 holds "switches farther apart than the error" "$apart" -le $((seen / 10))

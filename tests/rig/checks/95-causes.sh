@@ -1,15 +1,16 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The profiles of a Linux guest's own trace, whose threads stand for call paths; and what its vCPUs did while its tasks waited.
+# Profiles of a Linux guest's own trace, which has threads in place of call paths; and what its vCPUs did while its tasks
+# waited.
 
 guest=$out/traced.guest
-# Sum of the time of all nodes "[cause]" (a name, or the last frame that a node has swallowed).
+# Sum of the time of all nodes "[cause]" (a name, or the last frame merged into a node).
 sum='def causes: if (.name | test("^\\[")) or ((.tail[-1] // "") | test("^\\[")) then .time_ns
 	else ([.children[] | causes] | add) // 0 end;'
 waited=$(report traced.hrt prof-wait '[.rows[].time_ns] | add' --guest "$guest")
 holds "prof-wait: the guest's tasks waited, ms" "$((waited / 1000000))" -ge 100
-equal "prof-wait --causes: waits are those of prof-wait" \
+equal "prof-wait --causes: the waits equal those of prof-wait" \
 	"$(report traced.hrt "prof-wait --causes" '[.rows[].time_ns] | add' --guest "$guest")" "$waited"
 equal "... and the causes add up to them" \
 	"$(report traced.hrt "prof-wait --causes" "$sum"'[.rows[] | causes] | add' --guest "$guest")" "$waited"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# hostrace-guest in a Linux guest of its own beside the rig, under TCG (../agent-linux.sh): its results are taken over.
+# hostrace-guest in a Linux guest of its own outside the rig, under TCG (../agent-linux.sh): its results are repeated here.
 
 agent_linux="$work/agent-linux.tap"
 status=0
@@ -20,7 +20,7 @@ while IFS= read -r line; do
 	"not ok "*) not_pass "agent in Linux: ${line#* - }" "$(grep '^#' "$agent_linux")" ;;
 	esac
 done <"$agent_linux"
-if [ "$failed" = "$before" ]; then # also what ended early: no plan, a skip, a bail out
-	equal "agent in Linux: it came to its end$([ $status = 0 ] || printf ': %s' "$(tail -n 20 "$agent_linux")")" \
+if [ "$failed" = "$before" ]; then # also a run that ended early: no plan, a skip, a bail out
+	equal "agent in Linux: ran to its end$([ $status = 0 ] || printf ': %s' "$(tail -n 20 "$agent_linux")")" \
 		"$status $(grep -c '^ok ' "$agent_linux")" "0 $(sed -n 's/^1\.\.//p' "$agent_linux")"
 fi

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# One L2 from its first instruction to its power off, recorded all along by hostrace and by tracefs at once.
+# One L2 from its first instruction to its power off, recorded by hostrace and by tracefs at the same time.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# debugfs has the offsets only while the VM lives: they are read when its Linux is up.
+# debugfs has the offsets only while the VM exists: they are read when its Linux is up.
 offsets_watch() {
-	wait_until 150 console_says healthy up || return
+	wait_until 150 console_has healthy up || return
 	tsc_offsets_read "$(pidof qemu-system-x86_64)" >"$out/healthy.tsc-offset"
 }
 
@@ -17,20 +17,20 @@ l2_command healthy 2 io \
 	-netdev user,id=n0,ipv6=off -device virtio-net-pci,netdev=n0,id=net,romfile=
 oracle_start
 offsets_watch &
-say "recording"
+log "recording"
 oracle_count "$out/healthy.perf" timeout -k 5 180 env LD_LIBRARY_PATH=/rig/lib \
 	/rig/bin/hostrace record -o "$out/healthy.hrt" -- "${qemu_command[@]}" \
 	</dev/null >"$out/healthy.record" 2>&1
 echo $? >"$out/healthy.record.status"
-say "recorded"
+log "recorded"
 oracle_stop "$out/healthy.trace"
 wait
-say "oracle out"
-l2_lived healthy "done"
+log "tracefs copied"
+l2_reached healthy "done"
 
-# The same reports here and outside must say the same: nothing may depend on the machine that reads.
+# The reports here and outside the rig must be equal: nothing may depend on the machine that prints them.
 for report in info exits ports leaks; do
 	timeout 100 bash -c '. ./lib.sh; hostrace "$@"' - "$report" -f json -i "$out/healthy.hrt" \
 		>"$out/healthy.$report.json"
 done
-say "reports done"
+log "reports done"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# For the scripts that run in L1: how an L2 is started, how one waits, how the kernel counts for itself.
+# For the scripts that run in L1: starting an L2, waiting for conditions, and the kernel's own trace and counters.
 # All results go to $out; L1's console gets one line per step.
 
 out=/rig/out
@@ -13,7 +13,7 @@ hostrace() {
 	LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace "$@"
 }
 
-say() {
+log() {
 	echo "L1 $(cut -d ' ' -f 1 /proc/uptime) $*"
 }
 
@@ -23,23 +23,23 @@ wait_until() { # SECONDS COMMAND...
 	shift
 	while ! "$@" 2>/dev/null; do
 		((SECONDS < end)) || {
-			say "gave up waiting for: $*"
+			log "timed out waiting for: $*"
 			return 1
 		}
 		sleep 0.1
 	done
 }
 
-console_says() { # NAME TEXT
+console_has() { # NAME TEXT
 	grep -q "l2: $2" "$out/$1.console"
 }
 
-# Did the guest itself get to this point?
-l2_lived() { # NAME TEXT
-	console_says "$1" "$2" || exit $STATUS_L2_DIED
+# Ends the part with STATUS_L2_DIED if the guest did not reach this point.
+l2_reached() { # NAME TEXT
+	console_has "$1" "$2" || exit $STATUS_L2_DIED
 }
 
-# What a part has left behind goes, so that it can be done again: also a QEMU whose recorder ran out of time.
+# Removes everything that a part has left behind, so that it can be repeated: also a QEMU whose recorder timed out.
 part_forget() { # PART
 	local file
 	for file in /tmp/*.pid; do
@@ -64,8 +64,8 @@ is_gone() { # PID
 
 # shellcheck disable=SC2034
 # Sets qemu_command[] for the L2 called NAME with so many vCPUs and workload WORK; further arguments go to QEMU.
-# Not more vCPUs in all than L1 has CPUs: when vCPU threads preempt each other, QEMU's emulation of SVM (7.2) now and
-# then mixes up the two sides of a VMRUN and the guest dies of a triple fault with L1's instruction pointer.
+# At most as many vCPUs in total as L1 has CPUs: when vCPU threads preempt each other, QEMU's emulation of SVM (7.2)
+# sometimes mixes up the two sides of a VMRUN, and the guest dies of a triple fault with L1's instruction pointer.
 l2_command() { # NAME VCPUS WORK [ARGUMENT...]
 	local name=$1 vcpus=$2 work=$3
 	shift 3
@@ -75,14 +75,14 @@ l2_command() { # NAME VCPUS WORK [ARGUMENT...]
 		-serial "file:$out/$name.console" -pidfile "/tmp/$name.pid" "$@")
 }
 
-# The oracle: tracefs writes the same events into its own buffers while hostrace records, perf only counts them.
+# The reference: tracefs writes the same events into its own buffers while hostrace records, perf only counts them.
 # tracefs's times are CLOCK_MONOTONIC, as hostrace's are.
 oracle_events="kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_write_tsc_offset"
 
 oracle_start() {
 	local event
 	echo mono >"$tracing/trace_clock"
-	echo 0 >"$tracing/options/overwrite" # a full buffer is to be seen as a loss
+	echo 0 >"$tracing/options/overwrite" # a full buffer must be visible as a loss
 	echo 16384 >"$tracing/buffer_size_kb"
 	: >"$tracing/trace" # empties it
 	for event in $oracle_events; do

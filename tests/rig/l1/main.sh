@@ -1,27 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What L1 does, one boot for all checks. Each part runs in a shell of its own; its status goes to NAME.status.
-# The checks (../checks) judge on L0 what is brought out; here things are only done.
+# Runs in L1, one boot for all checks. Each part runs in a shell of its own; its status is written to NAME.status.
+# The checks (../checks) run on L0 on the results; nothing is checked here.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# A part whose L2 died of the emulator (see l2_command) is done once more, and the console says so.
+# A part whose L2 was killed by the emulator's bug (see l2_command) is repeated once, and the console reports it.
 parts="healthy pair stat sample traced"
 [ ! -d stap ] || parts="$parts stap"
 [ ! -d marks ] || parts="$parts marks"
 [ ! -f parts ] || parts=$(cat parts)
 for part in $parts; do
 	for try in first second; do
-		say "$part begins"
+		log "$part begins"
 		bash "./$part.sh" >"$out/$part.log" 2>&1
 		status=$?
 		echo $status >"$out/$part.status"
-		say "$part ends with status $status"
+		log "$part ends with status $status"
 		if [ $status != $STATUS_L2_DIED ] || [ $try = second ]; then
 			break
 		fi
-		say "$part is done again: L2 died"
+		log "$part is repeated: L2 died"
 		part_forget "$part"
 	done
 done

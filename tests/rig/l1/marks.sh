@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# One guest whose work is known (the demo's), on a QEMU with marks: watched by SystemTap, then once more by hostrace.
-# Not at once: QEMU's marks have semaphores, about which the two would not agree (doc/systemtap.md).
+# One guest with a known workload (the demo's), on a QEMU with USDT probes: traced by SystemTap, then again by hostrace.
+# Not at the same time: the USDT probes have semaphores, which the two programs would both change (doc/systemtap.md).
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 set -m
@@ -10,7 +10,7 @@ set -m
 mkdir -p "$out/marks" "/lib/modules/$(uname -r)" /usr/lib/systemtap
 ln -sfn /rig/marks/stapio /usr/lib/systemtap/stapio
 ln -sfn /rig/marks/staprun /usr/bin/staprun
-qemu=$(cat marks/path) # the modules know it by its path where they were made
+qemu=$(cat marks/path) # the modules contain its path on the machine that built them
 mkdir -p "$(dirname "$qemu")"
 cp marks/qemu-system-x86_64 "$qemu"
 
@@ -45,7 +45,7 @@ done
 for job in "${staps[@]}"; do
 	wait_until 60 is_gone "$job"
 done
-say "marks: SystemTap has seen it"
+log "marks: traced by SystemTap"
 guest /rig/bin/hostrace record -o "$out/marks.hrt" -e qemu -- >"$out/marks/record.out" 2>&1
 echo $? >"$out/marks/record.status"
 exit 0

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Two L2s at once. "leaky" has a disk that holds two of three writes for minutes, so that its recording ends with
-# them in QEMU's hands. "busy" works on, and its recorder is killed in the middle.
+# Two L2s at once. "leaky" has a disk that holds two of three writes for minutes, so that its recording ends while QEMU
+# still has them. "busy" continues to work, and its recorder is killed.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 set -m # each background job in a process group of its own, so that signals reach all of it
@@ -15,7 +15,7 @@ l2_start() { # NAME
 	cp "/tmp/$1.pid" "$out/$1.pid"
 }
 
-# Sets $recorder. The file is there when the probes are.
+# Sets $recorder. The file exists once the probes are attached.
 recorder_start() { # NAME
 	hostrace record --vm "$(cat "$out/$1.pid")" -o "$out/$1.hrt" </dev/null >"$out/$1.record" 2>&1 &
 	recorder=$!
@@ -23,8 +23,8 @@ recorder_start() { # NAME
 	ls "/proc/$(cat "$out/$1.pid")/task" >"$out/$1.tids"
 }
 
-# The throttle lets the first 64 KiB write pass and then owes 128 s; reads (the partition scan) are free.
-# -S: not one instruction runs before the recorder is there.
+# The throttle lets the first 64 KiB write pass and delays the next by 128 s; reads (the partition scan) are not limited.
+# -S: no instruction runs before the recorder is attached.
 mkfifo /tmp/monitor.in /tmp/monitor.out
 l2_command leaky 1 leak -S -monitor pipe:/tmp/monitor \
 	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
@@ -39,7 +39,7 @@ l2_start busy
 busy_job=$job
 
 hostrace ps -f json >"$out/pair.ps.json"
-# Two VMs and none named: to be refused.
+# Two VMs and no --vm: must fail.
 timeout 100 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
 	</dev/null >"$out/pair.refused" 2>&1
 echo $? >"$out/pair.refused.status"
@@ -47,34 +47,34 @@ echo $? >"$out/pair.refused.status"
 recorder_start leaky
 leaky_recorder=$recorder
 echo cont >/tmp/monitor.in
-say "leaky goes"
+log "leaky runs"
 
-wait_until 150 console_says busy working
+wait_until 150 console_has busy working
 recorder_start busy
 sleep 2
 kill -KILL -- "-$recorder"
 wait "$recorder"
 killed=$?
-if console_says busy "done"; then
+if console_has busy "done"; then
 	echo "status $killed, ended" >"$out/busy.killed"
 else
 	echo "status $killed, working" >"$out/busy.killed"
 fi
-say "recorder of busy killed"
+log "recorder of busy killed"
 
 # Held for longer than what `leaks` calls leaked (1 s); then the recorder is asked to stop.
-wait_until 150 console_says leaky inflight && sleep 2
+wait_until 150 console_has leaky inflight && sleep 2
 tsc_offsets_read "$(cat "$out/leaky.pid")" >"$out/leaky.tsc-offset"
 kill -INT -- "-$leaky_recorder"
 wait_until 60 is_gone "$leaky_recorder"
 wait "$leaky_recorder"
 echo $? >"$out/leaky.record.status"
-say "recorder of leaky ended"
+log "recorder of leaky ended"
 kill -KILL -- "-$leaky_job"
 
 wait_until 150 is_gone "$busy_job"
 wait "$busy_job"
 echo $? >"$out/busy.status"
-say "busy ended"
-l2_lived leaky inflight
-l2_lived busy "done"
+log "busy ended"
+l2_reached leaky inflight
+l2_reached busy "done"

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# An L2 whose time is known (tests/live/sampleguest.S): sampled by a clock of its own with call chains, then by nothing
-# but its exits.
+# An L2 with a known profile (tests/live/sampleguest.S): sampled by a timer with call chains, then only by its exits.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
@@ -11,7 +10,7 @@ timeout -k 5 180 qemu-system-x86_64 -name sampled -accel kvm -cpu host -m 64 -no
 wait_until 60 test -s /tmp/sampled.pid
 vm=$(cat /tmp/sampled.pid)
 sleep 4 # SeaBIOS
-say "sampled runs"
+log "sampled runs"
 hostrace record -q --vm "$vm" -d 8s --sample 397 --frames -o "$out/sampled.hrt" </dev/null >"$out/sampled.record" 2>&1
 echo $? >"$out/sampled.record.status"
 hostrace record -q --vm "$vm" -d 5s -o "$out/exits-only.hrt" </dev/null >>"$out/sampled.record" 2>&1

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# One L2, watched by all SystemTap scripts and by hostrace at once, from QEMU's first instruction to its end. It ends by
-# SIGKILL while two writes are held, so that nothing is returned on the way out.
+# One L2, traced by all SystemTap scripts and by hostrace at once, from QEMU's first instruction to its end. It ends by
+# SIGKILL while two writes are held, so that QEMU returns nothing as it ends.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 set -m
 
-mkdir -p "$out/stap" "/lib/modules/$(uname -r)" /usr/lib/systemtap # staprun wants both folders
+mkdir -p "$out/stap" "/lib/modules/$(uname -r)" /usr/lib/systemtap # staprun needs both folders
 ln -sfn /rig/stap/stapio /usr/lib/systemtap/stapio
 ln -sfn /rig/stap/staprun /usr/bin/staprun # stapio calls it at the end
 
-# Probes in a library know it by its real name; the root has libglib under the name that programs are linked with.
+# Probes in a library contain its real file name; the root has libglib under the name that programs are linked with.
 glib=$(grep -a -o '/[a-z0-9/_.-]*/libglib-2\.0\.so\.[0-9.]*' stap/stap_qemumalloc.ko | head -n 1)
 if [ -n "$glib" ] && [ ! -e "$glib" ]; then
 	mv "${glib%/*}/libglib-2.0.so.0" "$glib"
@@ -34,7 +34,7 @@ for module in stap/*.ko; do
 	name=$(basename "$module" .ko)
 	wait_until 150 watching "${name#stap_}"
 done
-say "${#staps[@]} SystemTap scripts are watching"
+log "${#staps[@]} SystemTap scripts are tracing"
 
 truncate -s 16M /tmp/stapped.img
 l2_command stapped "${STAP_VCPUS:-2}" stap \
@@ -47,11 +47,11 @@ timeout -k 5 300 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/
 recorder=$!
 wait_until 60 test -s /tmp/stapped.pid
 cp /tmp/stapped.pid "$out/stapped.pid"
-wait_until 150 console_says stapped inflight && sleep 2
+wait_until 150 console_has stapped inflight && sleep 2
 kill -KILL "$(cat "$out/stapped.pid")"
 wait "$recorder"
 echo $? >"$out/stapped.record.status"
-say "L2 is gone, its recorder too"
+log "L2 and its recorder have ended"
 
 for job in "${staps[@]}"; do
 	kill -INT -- "-$job"
@@ -59,5 +59,5 @@ done
 for job in "${staps[@]}"; do
 	wait_until 60 is_gone "$job"
 done
-say "the scripts have ended"
-l2_lived stapped inflight
+log "the scripts have ended"
+l2_reached stapped inflight

@@ -19,10 +19,10 @@ recorder=$!
 wait_until 60 grep -q watching "$out/counted.stat.err"
 wait_until 60 grep -q recording "$out/counted.record"
 echo cont >/tmp/stat-monitor.in
-say "counted goes"
+log "counted runs"
 wait "$stat"
 echo $? >"$out/counted.stat.status"
 wait "$recorder"
 echo $? >"$out/counted.record.status"
 wait
-l2_lived counted "done"
+l2_reached counted "done"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=dash disable=SC2013
 #
-# The init of an L2: two agents trace the guest while it works, each by a way of its own, for a few seconds.
+# The init of an L2: two agents trace the guest while it works, each by its own transport, for a few seconds.
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys

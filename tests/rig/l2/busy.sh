@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Disk reads for about twenty seconds: a recorder attaches slowly on a loaded machine.
+# Disk reads for about twenty seconds, since a recorder attaches slowly on a loaded machine.
 echo "l2: working"
 end=$(($(cut -d . -f 1 /proc/uptime) + 20))
 while [ "$(cut -d . -f 1 /proc/uptime)" -lt "$end" ]; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Disk and net, from both CPUs, and at the end what the guest itself counted.
+# Disk and network, from both CPUs, and at the end the guest's own counters.
 
 # Reads and writes that bypass the page cache, so that one dd block is one request.
 dd if=/dev/vda of=/dev/null bs=64k count=32 iflag=direct 2>/dev/null
@@ -9,7 +9,7 @@ taskset 1 dd if=/dev/vda of=/dev/null bs=4k count=50 iflag=direct 2>/dev/null &
 taskset 2 dd if=/dev/vda of=/dev/null bs=4k count=50 iflag=direct 2>/dev/null
 wait
 
-# Writes with a flush behind them.
+# Writes followed by a flush.
 for block in 1 2 3; do
 	dd if=/dev/zero of=/dev/vda bs=4k count=1 seek=$block oflag=direct conv=fsync 2>/dev/null
 done

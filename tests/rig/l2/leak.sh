@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Three writes at once to the disk whose throttle lets one pass; apart from each other, so that none are merged.
+# Three writes at once to the disk whose throttle lets one pass; not adjacent, so that none are merged.
 for block in 0 20 40; do
 	dd if=/dev/zero of=/dev/vda bs=64k count=1 seek=$block oflag=direct 2>/dev/null &
 done

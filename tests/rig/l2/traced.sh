@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=dash
 #
-# The guest traces itself with the TSC as its clock while both CPUs work, and puts the text on its second disk. A second
-# buffer stamps with the guest's own clock (mono: its kvm-clock) and goes to the third.
+# The guest traces itself with the TSC as its clock while both CPUs work, and writes the text to its second disk. A second
+# buffer uses the guest's own clock (mono: its kvm-clock) and is written to the third.
 t=/sys/kernel/tracing
 mount -t tracefs tracefs $t
 ns=$t/instances/ns

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every virtio device of QEMU's that a Linux uses, at work, then a clean power off: nothing may be left. Once with
+# Every virtio device of QEMU that Linux uses, under load, then a clean power off: no element may be left. Once with
 # split rings, once with packed ones.
 set -u
 . "$(dirname "$0")/lib.inc"

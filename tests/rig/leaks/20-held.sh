@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The true positives: requests that a throttle and that blkdebug hold are named exactly, on split and packed rings; and
-# what looks like them is none: a QEMU that is asked to end finishes what its throttle holds.
+# True positives: requests held by a throttle and by blkdebug are reported exactly, on split and packed rings. And no
+# false positive: a QEMU that is asked to quit completes the requests that its throttle holds.
 set -u
 . "$(dirname "$0")/lib.inc"
 
@@ -13,15 +13,15 @@ hold a p vdb 5
 for number in 1 2 3; do
 	hold_write a b vdc $number
 done
-# Packed rings count descriptors: a write of Linux's has one, which is indirect.
+# Packed rings count descriptors: a write by Linux has one, which is indirect.
 until_true inuse_is a "3 b0 0, 4 p0 0, 6 d0 0"
 is "$(inuse a)" "3 b0 0, 4 p0 0, 6 d0 0" "QEMU itself counts them" "$work/a/state.json"
 vm_kill a
 is "$(leaks a --min-age 0)" "3 b0 0 leaked, 6 d0 0 leaked, 4 p0 0 leaked" "thirteen requests are held"
 is "$(total a leaked in_flight held other)" "13 0 0 0" "... and nothing else"
-is "$(leaks a --min-age 1h)" "3 b0 0 in-flight, 6 d0 0 in-flight, 4 p0 0 in-flight" "... in flight, if an hour is no age"
+is "$(leaks a --min-age 1h)" "3 b0 0 in-flight, 6 d0 0 in-flight, 4 p0 0 in-flight" "... in flight, with a minimum age of an hour"
 "$hostrace" leaks -i "$work/a/t.hrt" --min-age 0 --check >/dev/null 2>&1
-is $? 3 "leaks --check says so"
+is $? 3 "leaks --check: status 3"
 is "$(jq '[.rows[] | [.pid, .device, .queue, .head]] | length == (unique | length)' "$work/a/leaks.json")" true \
 	"each head once"
 is "$("$hostrace" virtio -i "$work/a/t.hrt" -f json | jq -c '[.rows[] | select(.in_flight.end > 0) | .in_flight.end] | sort')" \

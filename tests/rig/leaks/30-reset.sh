@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Resets with requests in flight: by the monitor, by the guest's reboot, by a driver that lets go (status 0); with and
-# without ioeventfd. What was in flight is the driver's again, one way or the other.
+# Resets with requests in flight: by the monitor, by the guest's reboot, by a driver that is unbound (status 0); with and
+# without ioeventfd. In each case the requests in flight belong to the driver again.
 set -u
 . "$(dirname "$0")/lib.inc"
 
@@ -17,7 +17,7 @@ rebooted() { # NAME TIMES; the disk must be fast again, since the firmware reads
 	until_true resets "$1" $(($2 - 1)) || bail "$1 is not reset"
 	unthrottle "$1" d
 	until_true boots "$1" "$2" || bail "$1 does not boot again: $(tail -n 5 "$work/$1/console") $(tail -n 4 "$work/$1/qmp.log")"
-	echo 0 >"$work/$1/said" # it counts from 1 again
+	echo 0 >"$work/$1/sent" # the guest counts from 1 again
 }
 
 for eventfd in on off; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Recordings that begin and end in the middle: what was popped before is no error when it returns, and what is out at
-# the end is said to be. Two VMs at once with the same device names; only one of them leaks.
+# Recordings that begin and end while requests are in flight: the return of an element popped before is not an error,
+# and elements not returned at the end are reported. Two VMs at once with the same device names; only one of them leaks.
 set -u
 . "$(dirname "$0")/lib.inc"
 
@@ -18,9 +18,9 @@ record_begin a
 unthrottle a d
 until_true inuse_is a "1 bal0 2"
 record_end a
-is "$(leaks a --min-age 0)" "" "six returned that nobody saw popped: no leak"
-is "$(total a popped returned_popped_before leaked)" "0 6 0" "... they are counted apart"
-is "$(caveats a 'popped before the recording')" 1 "... and said"
+is "$(leaks a --min-age 0)" "" "six returned whose pop was not recorded: no leak"
+is "$(total a popped returned_popped_before leaked)" "0 6 0" "... they are counted separately"
+is "$(caveats a 'popped before the recording')" 1 "... and a note reports them"
 
 record_begin a
 record_begin b

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Hot-unplug on a stock build: the queues' memory is given up and used again by the next device, under another name.
-# And virtio-scsi's event queue, which is popped only when there is something to tell.
+# Hot-unplug on a stock build: the queues' memory is freed and used again by the next device, under another name.
+# And virtio-scsi's event queue, which is popped only when there is an event to report.
 set -u
 . "$(dirname "$0")/lib.inc"
 
@@ -30,15 +30,15 @@ for again in 1 2 3; do
 	[ $again = 3 ] || unplug a again$again
 done
 qmp a device_add '{"driver": "virtio-blk-pci", "drive": "e", "id": "e0"}' >/dev/null
-until_true guest_says a "ls /sys/block" vda
+until_true guest_prints a "ls /sys/block" vda
 guest a "write vda 3; wait" >/dev/null
 qmp a device_add '{"driver": "scsi-hd", "drive": "s", "bus": "scsi0.0", "id": "hd0"}' >/dev/null
-until_true guest_says a "ls -d /sys/block/sda" /sys/block/sda
+until_true guest_prints a "ls -d /sys/block/sda" /sys/block/sda
 unplug a hd0
 vm_kill a
 is "$(leaks a --min-age 0)" "1 again3 2 held" "only the newest balloon holds one, under its own name"
 is "$(total a leaked in_flight replaced)" "0 0 0" "nothing leaked"
-is "$(seen a virtio_cleanup)" 4 "four devices were seen to go"
+is "$(seen a virtio_cleanup)" 4 "the removal of four devices was recorded"
 is "$(caveats a 'popped again')" 0 "no return was missed"
 is "$("$hostrace" virtio -i "$work/a/t.hrt" -f json | jq -c '[.rows[] | select(.device | test("/(d0|e0)/")) |
 	.in_flight.end]')" "[0,0]" "each disk has a row of its own"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A disk that vhost-user serves: its requests never pass QEMU. That is said, during and after, and its neighbour's
-# leaks are found all the same.
+# A disk served by vhost-user: its requests do not pass through QEMU. That is reported, during and after the recording,
+# and leaks of another disk are still found.
 set -u
 . "$(dirname "$0")/lib.inc"
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A network card whose link is down: QEMU throws away what the guest sends by virtqueue_drop_all, which fills elements
-# that were never popped. And an iothread: popped and filled by another thread than the one that is told to reset.
+# A network card whose link is down: QEMU discards what the guest sends by virtqueue_drop_all, which fills elements
+# that were never popped. And an iothread: popped and filled by another thread than the one that performs the reset.
 set -u
 . "$(dirname "$0")/lib.inc"
 
-# status=off: the guest is not told of the link and goes on sending.
+# status=off: the guest does not see the link state and continues to send.
 # shellcheck disable=SC2046
 vm_start a -netdev user,id=n0 -device virtio-net-pci,netdev=n0,id=net0,romfile=,status=off -object iothread,id=io0 \
 	$(disk d iothread=io0)
@@ -32,7 +32,7 @@ until_true inuse_is a ""
 vm_kill a
 is "$(leaks a --min-age 0)" "" "no leak"
 is "$(total a leaked returned_popped_before replaced)" "0 0 0" "what was dropped is not taken for returned"
-is "$([ "$(seen a virtqueue_drop_all)" -ge 2 ] && echo seen)" seen "it was dropped by virtqueue_drop_all"
+is "$([ "$(seen a virtqueue_drop_all)" -ge 2 ] && echo seen)" seen "virtqueue_drop_all was recorded"
 is "$("$hostrace" virtio -i "$work/a/t.hrt" -f json | jq -c '[.rows[] | select(.in_flight.end > 0)]')" "[]" "no queue has any"
 is "$("$hostrace" list -i "$work/a/t.hrt" --event virtqueue_pop,virtqueue_fill -f json |
 	jq -c '[.rows[] | select(.fields.out_num == 2) | .tid] | unique | length > 0')" true "the iothread's were seen"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=dash disable=SC2013
 #
-# The guest of the leak check: does what it is told, line by line, over its serial port, and says when it is done.
+# The guest of the leak check: runs commands from its serial port, line by line, and reports when each is done.
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -11,7 +11,7 @@ for module in $(cat /modules/order); do
 	insmod "/modules/$module.ko" || echo "guest: insmod $module failed"
 done
 
-# write DISK NUMBER: so many writes of 64 KiB at once, each held by its own process
+# write DISK NUMBER: that many writes of 64 KiB at once, each by its own process
 write() {
 	for block in $(seq 0 20 $(($2 * 20 - 20))); do
 		dd if=/dev/zero of="/dev/$1" bs=64k count=1 seek="$block" oflag=direct 2>/dev/null &
