@@ -10,14 +10,14 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* Before v5.16 x86 kept a thread's CPU in task_struct itself, not in its thread_info. */
+/* Before v5.16 a thread's CPU was in task_struct itself on x86, not in its thread_info. */
 struct task_struct___cpu {
 	hr_u32 cpu;
 };
 
 #pragma clang attribute pop
 
-/* Where this thread's vCPU hangs, 0 if none; a kernel that was built without KVM has no such list. */
+/* This thread's first preempt notifier, that of its vCPU; 0 if none or if the kernel was built without KVM. */
 static __always_inline hr_u64 task_vcpu_node(struct task_struct *p)
 {
 	if (bpf_core_type_exists(struct kvm_vcpu) && bpf_core_field_exists(p->preempt_notifiers))
@@ -36,7 +36,7 @@ static __always_inline hr_u32 task_cpu(struct task_struct *p)
 	return 0;
 }
 
-/* Before v5.14 KVM kept only those of what runs now, the guest (L1) or the guest's guest (L2). */
+/* Before v5.14 KVM stored only the values of what runs now, the guest (L1) or the guest's guest (L2). */
 static __always_inline hr_u64 vcpu_l1_tsc_offset(struct kvm_vcpu *v)
 {
 	if (bpf_core_field_exists(v->arch.l1_tsc_offset))
@@ -63,14 +63,14 @@ static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
 	return 0;
 }
 
-/* What AMD's CPU says about an exit. */
+/* The description of an exit by AMD's CPU. */
 struct svm_exit {
 	hr_u64 code, info1, info2;
 };
 
 /*
- * The VMCB of what ran last, the guest or its guest (vmcb02). Kernels have exit_code with 32 or 64 bits and move
- * nothing: the layout is the CPU's. Codes have 32 bits, VMEXIT_INVALID is -1 in both.
+ * The VMCB of what ran last, the guest or its guest (vmcb02). Kernels declare exit_code with 32 or 64 bits at the same
+ * offset, which the CPU defines. Codes have 32 bits, VMEXIT_INVALID is -1 in both.
  */
 static __always_inline void vcpu_svm_exit(struct kvm_vcpu *vcpu, struct svm_exit *ret)
 {
@@ -87,7 +87,7 @@ static __always_inline hr_u32 vcpu_svm_reason(struct kvm_vcpu *vcpu)
 	return (hr_u32)BPF_CORE_READ(svm, vmcb, control.exit_code);
 }
 
-/* Intel: KVM has read the reason when it fires kvm_exit. It moved into what VMX and TDX share in v6.16. */
+/* Intel: KVM has read the reason when it fires kvm_exit. In v6.16 it moved to the structure that VMX and TDX share. */
 static __always_inline hr_u32 vcpu_vmx_reason(struct kvm_vcpu *vcpu)
 {
 	struct vcpu_vmx___shared *shared =

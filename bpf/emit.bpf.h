@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Taking an event: is it of a traced VM, reserve a slot in this CPU's ring, fill it, publish it.
+ * Recording an event: check that it belongs to a traced VM, reserve a slot in this CPU's ring, fill it, publish it.
  *
  *	struct emit e;
- *	struct rec_kvm_pio *rec = take(&e, kvm_pio);
+ *	struct rec_kvm_pio *rec = record_begin(&e, kvm_pio);
  *
  *	if (!rec)
  *		return 0;
  *	rec->port = port;
  *	emit_publish(&e);
  *
- * All of a record's fields must be written: the ring is not cleared. See ring.h for the ring.
+ * All fields of a record must be written, because the ring is not cleared. See ring.h for the ring.
  */
 #ifndef HOSTRACE_EMIT_BPF_H
 #define HOSTRACE_EMIT_BPF_H
 
 #include "compat.bpf.h"
 
-/* A tp program that returns 0 hides the event from everybody's perf (trace_call_bpf()). */
+/* A tp program that returns 0 hides the event from all users of perf (trace_call_bpf()). */
 enum { PERF_SEES_IT_TOO = 1 };
 
 #define barrier() asm volatile("" ::: "memory")
 
-/* Set before loading; the verifier takes them for constants. */
+/* Set before loading; the verifier treats them as constants. */
 const volatile hr_u64 ring_mask __weak = 4095; /* ring_bytes - 1 */
 const volatile hr_u64 ring_secret __weak = 0;
-const volatile hr_u32 only_pid __weak = 0; /* the one traced VM; 0: look into vms */
+const volatile hr_u32 only_pid __weak = 0; /* the only traced VM; 0: look it up in vms */
 
 /* All rings; the real value size is set before loading: head, ring, spill. */
 struct {
@@ -44,11 +44,11 @@ struct {
 	__type(value, struct vm_settings);
 } vms SEC(".maps") __weak;
 
-/* What is remembered of a thread; freed by the kernel with the thread. */
+/* State of a thread; freed by the kernel with the thread. */
 struct thread_state {
-	hr_u16 vcpu;	 /* index + 1; 0: none that we know of */
+	hr_u16 vcpu;	 /* index + 1; 0: none known */
 	hr_u8 named;	 /* `thread` was written */
-	hr_u8 vcpu_told; /* `vcpu_tsc` was written */
+	hr_u8 tsc_written; /* `vcpu_tsc` was written */
 	hr_u32 pad;
 	hr_u64 pop_vq;	 /* these three: from a function's entry to its return */
 	hr_u64 drop_vq;
@@ -88,8 +88,8 @@ static __always_inline void ring_here(struct emit *e)
 
 /*
  * Reserves a slot in e->ring for a record of this type and fills its header from e. NULL (and
- * counted) if there is no space. The time is read last, so that whatever is not yet reserved is
- * younger than what the reader has seen.
+ * counted) if there is no space. The time is read last, so that a record that is not yet reserved is
+ * later than all that the reader has seen.
  */
 static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 size)
 {
@@ -120,7 +120,7 @@ static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 si
 #define reserve(e, name)                                                                           \
 	((struct rec_##name *)emit_reserve(e, EV_##name, sizeof(struct rec_##name)))
 
-/* Hands the slot to the reader. x86 keeps stores in order; the barrier is for the compiler. */
+/* Makes the slot visible to the reader. x86 keeps stores in order; the barrier is for the compiler. */
 static __always_inline void emit_publish(struct emit *e)
 {
 	barrier();
@@ -162,7 +162,7 @@ static __always_inline bool emit_vcpu_tsc(struct emit *e, struct kvm_vcpu *vcpu)
 	return true;
 }
 
-/* The vCPU that hangs in this list of preempt notifiers: KVM is the only user of them. */
+/* The vCPU to which this preempt notifier belongs: KVM is their only user. */
 static __always_inline struct kvm_vcpu *vcpu_of_node(hr_u64 node)
 {
 	return (void *)(node - bpf_core_field_offset(struct kvm_vcpu, preempt_notifier.link));
@@ -182,14 +182,14 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 	e->vcpu = state->vcpu - 1;
 	if (!state->named)
 		state->named = emit_thread(e, task);
-	if (vcpu && !state->vcpu_told)
-		state->vcpu_told = emit_vcpu_tsc(e, vcpu);
+	if (vcpu && !state->tsc_written)
+		state->tsc_written = emit_vcpu_tsc(e, vcpu);
 	return state;
 }
 
 /*
  * The vCPU of this thread: from this CPU's cache if it was here last, else from the thread's state. Between two
- * KVM_RUN a vCPU's thread has none in its list, and is still meant.
+ * KVM_RUN a vCPU's thread has no preempt notifier, but still counts as that vCPU.
  */
 static __always_inline void vcpu_find(struct emit *e)
 {
@@ -214,7 +214,7 @@ static __always_inline void vcpu_find(struct emit *e)
 	}
 }
 
-/* Is the current thread one of a traced VM? Then e names it, its CPU's ring and its vCPU. */
+/* True if the current thread belongs to a traced VM; then e holds the thread, its CPU's ring and its vCPU. */
 static __always_inline bool emit_begin(struct emit *e)
 {
 	hr_u64 id = bpf_get_current_pid_tgid();
@@ -231,6 +231,6 @@ static __always_inline bool emit_begin(struct emit *e)
 }
 
 /* The usual start of a program: the record to fill, or NULL. */
-#define take(e, name) (emit_begin(e) ? reserve(e, name) : NULL)
+#define record_begin(e, name) (emit_begin(e) ? reserve(e, name) : NULL)
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The few fields of the kernel's structs that we read. CO-RE moves each access to where the running kernel (or its
- * kvm modules) has the field, so neither the order nor the rest of a struct matters, and the build needs no kernel
- * headers and no BTF of the machine it runs on.
+ * The few fields of the kernel's structs that we read. CO-RE relocates each access to the field's offset in the running
+ * kernel (or its kvm modules), so neither the order nor the rest of a struct matters, and the build needs no kernel
+ * headers and no BTF of the build machine.
  */
 #ifndef HOSTRACE_KERNEL_H
 #define HOSTRACE_KERNEL_H
@@ -44,12 +44,12 @@ struct task_struct {
 	struct hlist_head preempt_notifiers;
 };
 
-/* While a vCPU runs or may run, it hangs in its thread's list of preempt notifiers. */
+/* While a vCPU runs or may run, it is in its thread's list of preempt notifiers. */
 struct preempt_notifier {
 	struct hlist_node link;
 };
 
-/* Which guest physical pages lie where in the VMM's memory: a tree by page number, two of them in turns. */
+/* Maps guest physical pages to the VMM's memory: a tree by page number; two trees are used alternately. */
 struct rb_node {
 	unsigned long __rb_parent_color;
 	struct rb_node *rb_right, *rb_left;
@@ -91,7 +91,7 @@ struct kvm_vcpu {
 	struct kvm_vcpu_arch arch;
 };
 
-/* AMD: what the CPU left in the VM control block at the exit (APM 2, appendix B: these three follow one another). */
+/* AMD: what the CPU stored in the VM control block at the exit (APM 2, appendix B: these three are adjacent). */
 struct vmcb_control_area {
 	hr_u64 exit_code, exit_info_1, exit_info_2;
 };
@@ -110,7 +110,7 @@ struct vcpu_svm {
 	struct vmcb *vmcb;
 };
 
-/* Intel: what KVM has read of the VMCS. */
+/* Intel: values that KVM has read from the VMCS. */
 union vmx_exit_reason {
 	hr_u32 full;
 };
@@ -137,7 +137,7 @@ struct pvclock_vcpu_time_info {
 	hr_u8 flags;
 };
 
-/* What a formatted tracepoint hands over (events/kvm/NAME/format). */
+/* The records of formatted tracepoints (events/kvm/NAME/format). */
 struct trace_event_raw_kvm_exit {
 	unsigned int exit_reason;
 	unsigned long guest_rip;

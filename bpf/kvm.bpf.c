@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where
- * these do not say enough the formatted record is read instead (tp/kvm/..., several times as
- * expensive). Signatures are those of v6.1 to v6.18; what the running kernel rejects the collector
- * leaves out.
+ * these are not sufficient the formatted record is read instead (tp/kvm/..., several times as
+ * expensive). Signatures are those of v6.1 to v6.18; the collector skips programs that the running
+ * kernel rejects.
  *
- * Interrupts that are driven from foreign threads (kernel's vhost workers) cannot be distinguished by
- * VM and are not taken.
+ * Interrupts raised by threads outside QEMU (the kernel's vhost workers) cannot be attributed to a
+ * VM and are not recorded.
  */
 #include "emit.bpf.h"
 
@@ -14,7 +14,7 @@ SEC("tp/kvm/kvm_exit")
 int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 {
 	struct emit e;
-	struct rec_kvm_exit *rec = take(&e, kvm_exit);
+	struct rec_kvm_exit *rec = record_begin(&e, kvm_exit);
 
 	if (!rec)
 		return PERF_SEES_IT_TOO;
@@ -28,15 +28,15 @@ int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 }
 
 /*
- * The same for AMD, from the tracepoint's own argument: all that the formatted record holds is in memory (the exit
- * handler copies the instruction pointer out of the VMCB). Intel's CPUs keep it until a VMREAD asks for it, which only
- * the kernel can do: there the formatted record is the only one that is whole.
+ * The same for AMD, from the tracepoint's own argument: all fields of the formatted record are in memory (the exit
+ * handler copies the instruction pointer out of the VMCB). On Intel the CPU holds it until a VMREAD, which only
+ * the kernel can execute: there only the formatted record is complete.
  */
 SEC("tp_btf/kvm_exit")
 int BPF_PROG(tp_kvm_exit_svm, struct kvm_vcpu *vcpu, hr_u32 isa)
 {
 	struct emit e;
-	struct rec_kvm_exit *rec = take(&e, kvm_exit);
+	struct rec_kvm_exit *rec = record_begin(&e, kvm_exit);
 	struct svm_exit exit;
 
 	if (!rec)
@@ -55,7 +55,7 @@ SEC("tp_btf/kvm_entry")
 int BPF_PROG(tp_kvm_entry, struct kvm_vcpu *vcpu)
 {
 	struct emit e;
-	struct rec_kvm_entry *rec = take(&e, kvm_entry);
+	struct rec_kvm_entry *rec = record_begin(&e, kvm_entry);
 
 	if (!rec)
 		return 0;
@@ -64,12 +64,12 @@ int BPF_PROG(tp_kvm_entry, struct kvm_vcpu *vcpu)
 	return 0;
 }
 
-/* Where the kernel does not let its tracepoint's argument be read. */
+/* For kernels on which the tracepoint's argument cannot be read. */
 SEC("tp/kvm/kvm_entry")
 int tp_kvm_entry_formatted(struct trace_event_raw_kvm_entry *ctx)
 {
 	struct emit e;
-	struct rec_kvm_entry *rec = take(&e, kvm_entry);
+	struct rec_kvm_entry *rec = record_begin(&e, kvm_entry);
 
 	if (!rec)
 		return PERF_SEES_IT_TOO;
@@ -82,7 +82,7 @@ SEC("tp_btf/kvm_userspace_exit")
 int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
 {
 	struct emit e;
-	struct rec_kvm_userspace_exit *rec = take(&e, kvm_userspace_exit);
+	struct rec_kvm_userspace_exit *rec = record_begin(&e, kvm_userspace_exit);
 
 	if (!rec)
 		return 0;
@@ -94,20 +94,20 @@ int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
 
 /*
  * KVM_RUN begins: the guest's FPU state is loaded once per KVM_RUN, right after the vCPU
- * (kvm_arch_vcpu_ioctl_run()). An fentry program on that function would be the obvious way, but not
- * every kernel lets functions be traced.
+ * (kvm_arch_vcpu_ioctl_run()). An fentry program on that function would be simpler, but not
+ * every kernel supports tracing functions.
  */
 SEC("tp_btf/kvm_fpu")
 int BPF_PROG(tp_kvm_run, int load)
 {
 	struct emit e;
 
-	if (load && take(&e, kvm_run))
+	if (load && record_begin(&e, kvm_run))
 		emit_publish(&e);
 	return 0;
 }
 
-/* Up to 8 little-endian bytes of the kernel's. */
+/* Reads up to 8 little-endian bytes of kernel memory. */
 static __always_inline hr_u64 kernel_le(const void *from, hr_u32 len)
 {
 	hr_u64 value = 0;
@@ -123,13 +123,13 @@ static __always_inline hr_u64 kernel_le(const void *from, hr_u32 len)
 	return value;
 }
 
-/* raw_tp: up to 6.1 at least the verifier rejects `const void *` ("type UNKNOWN is not a struct"). */
+/* raw_tp: at least up to 6.1 the verifier rejects `const void *` ("type UNKNOWN is not a struct"). */
 SEC("raw_tp/kvm_pio")
 int BPF_PROG(tp_kvm_pio, unsigned int rw, unsigned int port, unsigned int size, unsigned int count,
 	     const void *data)
 {
 	struct emit e;
-	struct rec_kvm_pio *rec = take(&e, kvm_pio);
+	struct rec_kvm_pio *rec = record_begin(&e, kvm_pio);
 
 	if (!rec)
 		return 0;
@@ -148,7 +148,7 @@ SEC("tp_btf/kvm_mmio")
 int BPF_PROG(tp_kvm_mmio, int type, int len, hr_u64 gpa, void *val)
 {
 	struct emit e;
-	struct rec_kvm_mmio *rec = take(&e, kvm_mmio);
+	struct rec_kvm_mmio *rec = record_begin(&e, kvm_mmio);
 
 	if (!rec)
 		return 0;
@@ -164,7 +164,7 @@ SEC("tp_btf/kvm_msr")
 int BPF_PROG(tp_kvm_msr, unsigned int write, hr_u32 msr, hr_u64 val, bool fault)
 {
 	struct emit e;
-	struct rec_kvm_msr *rec = take(&e, kvm_msr);
+	struct rec_kvm_msr *rec = record_begin(&e, kvm_msr);
 
 	if (!rec)
 		return 0;
@@ -180,7 +180,7 @@ SEC("tp_btf/kvm_hypercall")
 int BPF_PROG(tp_kvm_hypercall, unsigned long nr, unsigned long a0, unsigned long a1)
 {
 	struct emit e;
-	struct rec_kvm_hypercall *rec = take(&e, kvm_hypercall);
+	struct rec_kvm_hypercall *rec = record_begin(&e, kvm_hypercall);
 
 	if (!rec)
 		return 0;
@@ -195,7 +195,7 @@ SEC("tp_btf/kvm_inj_virq")
 int BPF_PROG(tp_kvm_inj_virq, unsigned int vector, bool soft, bool reinjected)
 {
 	struct emit e;
-	struct rec_kvm_inj_virq *rec = take(&e, kvm_inj_virq);
+	struct rec_kvm_inj_virq *rec = record_begin(&e, kvm_inj_virq);
 
 	if (!rec)
 		return 0;
@@ -210,7 +210,7 @@ SEC("tp_btf/kvm_set_irq")
 int BPF_PROG(tp_kvm_set_irq, unsigned int gsi, int level, int source)
 {
 	struct emit e;
-	struct rec_kvm_set_irq *rec = take(&e, kvm_set_irq);
+	struct rec_kvm_set_irq *rec = record_begin(&e, kvm_set_irq);
 
 	if (!rec)
 		return 0;
@@ -225,7 +225,7 @@ SEC("tp_btf/kvm_msi_set_irq")
 int BPF_PROG(tp_kvm_msi_set_irq, hr_u64 address, hr_u64 data)
 {
 	struct emit e;
-	struct rec_kvm_msi_set_irq *rec = take(&e, kvm_msi_set_irq);
+	struct rec_kvm_msi_set_irq *rec = record_begin(&e, kvm_msi_set_irq);
 
 	if (!rec)
 		return 0;
@@ -240,7 +240,7 @@ int BPF_PROG(tp_kvm_halt_poll_ns, bool grow, unsigned int vcpu_id, unsigned int 
 	     unsigned int old_ns)
 {
 	struct emit e;
-	struct rec_kvm_halt_poll_ns *rec = take(&e, kvm_halt_poll_ns);
+	struct rec_kvm_halt_poll_ns *rec = record_begin(&e, kvm_halt_poll_ns);
 
 	if (!rec)
 		return 0;
@@ -254,7 +254,7 @@ SEC("tp_btf/kvm_vcpu_wakeup")
 int BPF_PROG(tp_kvm_vcpu_wakeup, hr_u64 ns, bool waited, bool valid)
 {
 	struct emit e;
-	struct rec_kvm_vcpu_wakeup *rec = take(&e, kvm_vcpu_wakeup);
+	struct rec_kvm_vcpu_wakeup *rec = record_begin(&e, kvm_vcpu_wakeup);
 
 	if (!rec)
 		return 0;
@@ -269,7 +269,7 @@ SEC("tp_btf/kvm_page_fault")
 int BPF_PROG(tp_kvm_page_fault, struct kvm_vcpu *vcpu, hr_u64 addr, hr_u64 error)
 {
 	struct emit e;
-	struct rec_kvm_page_fault *rec = take(&e, kvm_page_fault);
+	struct rec_kvm_page_fault *rec = record_begin(&e, kvm_page_fault);
 
 	if (!rec)
 		return 0;
@@ -280,12 +280,12 @@ int BPF_PROG(tp_kvm_page_fault, struct kvm_vcpu *vcpu, hr_u64 addr, hr_u64 error
 	return 0;
 }
 
-/* Kernels before v6.1 hand no vCPU to this tracepoint, and keep no instruction pointer. */
+/* Before v6.1 this tracepoint has no vCPU argument; the formatted record has no instruction pointer. */
 SEC("tp/kvm/kvm_page_fault")
 int tp_kvm_page_fault_formatted(struct trace_event_raw_kvm_page_fault *ctx)
 {
 	struct emit e;
-	struct rec_kvm_page_fault *rec = take(&e, kvm_page_fault);
+	struct rec_kvm_page_fault *rec = record_begin(&e, kvm_page_fault);
 
 	if (!rec)
 		return PERF_SEES_IT_TOO;
@@ -300,7 +300,7 @@ SEC("tp/kvm/kvm_emulate_insn")
 int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
 {
 	struct emit e;
-	struct rec_kvm_emulate_insn *rec = take(&e, kvm_emulate_insn);
+	struct rec_kvm_emulate_insn *rec = record_begin(&e, kvm_emulate_insn);
 
 	if (!rec)
 		return PERF_SEES_IT_TOO;
@@ -318,7 +318,7 @@ SEC("tp_btf/kvm_write_tsc_offset")
 int BPF_PROG(tp_kvm_write_tsc_offset, unsigned int vcpu_id, hr_u64 old_offset, hr_u64 new_offset)
 {
 	struct emit e;
-	struct rec_kvm_write_tsc_offset *rec = take(&e, kvm_write_tsc_offset);
+	struct rec_kvm_write_tsc_offset *rec = record_begin(&e, kvm_write_tsc_offset);
 
 	if (!rec)
 		return 0;
@@ -333,7 +333,7 @@ SEC("tp_btf/kvm_pvclock_update")
 int BPF_PROG(tp_kvm_pvclock_update, unsigned int vcpu_id, struct pvclock_vcpu_time_info *page)
 {
 	struct emit e;
-	struct rec_kvm_pvclock_update *rec = take(&e, kvm_pvclock_update);
+	struct rec_kvm_pvclock_update *rec = record_begin(&e, kvm_pvclock_update);
 
 	if (!rec)
 		return 0;

@@ -164,7 +164,7 @@ int BPF_KPROBE(fn_vhost_start, hr_u64 hdev, hr_u64 vdev)
 static __always_inline int vm_state(hr_u32 running, hr_u32 state)
 {
 	struct emit e;
-	struct rec_vm_state *rec = take(&e, vm_state);
+	struct rec_vm_state *rec = record_begin(&e, vm_state);
 
 	if (!rec)
 		return 0;
@@ -188,9 +188,9 @@ int usdt_vm_state(struct pt_regs *ctx)
 }
 
 /*
- * Port I/O of a TCG guest: the accessors of address spaces, of which "I/O" is the one of ports. An
- * AddressSpace begins with an RCU head of two pointers, then its name. Once found its address is
- * kept.
+ * Port I/O of a TCG guest: the accessors of address spaces; "I/O" is the one for ports. An
+ * AddressSpace begins with an RCU head of two pointers, then its name. Its address is cached once
+ * found.
  */
 enum { ADDRESS_SPACE_NAME = 16 };
 

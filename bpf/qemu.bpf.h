@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the QEMU probe programs share. There are two ways to record each event:
+ * Shared by the QEMU probe programs. There are two ways to record each event:
  *
- *	usdt_X	the mark that QEMU has if it was built with the dtrace backend
+ *	usdt_X	the USDT probe (mark) that QEMU has if it was built with the dtrace backend
  *	fn_X	entry of the exported function that replaces it on stock builds, ret_X its return
  *
- * A mark or a function provides little more than addresses; what else the event needs is read from
- *QEMU's memory at the offsets that the collector put into vms (they have been the same in all
- *releases 7.0 to 10.2). A read that fails (a page that is not there) leaves 0.
+ * A mark or a function provides little more than addresses; the other fields are read from QEMU's memory at the offsets
+ * that the collector put into vms (the same in all releases from 7.0 to 10.2). A read that fails (a page that is not
+ * mapped) gives 0.
  */
 #ifndef HOSTRACE_QEMU_BPF_H
 #define HOSTRACE_QEMU_BPF_H
@@ -16,9 +16,9 @@
 
 #include <bpf/usdt.bpf.h>
 
-/* ---- devices: their address is the key, their name is written once ---- */
+/* ---- devices: the address is the key, the name is written once ---- */
 
-enum { DEVICES_MAX = 8192 }; /* of all VMs; with more, names are now and then written again */
+enum { DEVICES_MAX = 8192 }; /* of all VMs; with more, some names are written repeatedly */
 
 struct device_key {
 	hr_u64 vdev;
@@ -54,8 +54,8 @@ static __always_inline struct vm_settings *settings_of(struct emit *e)
 }
 
 /*
- * VirtIODevice.name is behind DeviceState, whose size differs even between builds of one release (152 and 160 bytes
- * have been seen). So it is looked for: the first pointer from there on to a text that begins as these names do.
+ * VirtIODevice.name follows DeviceState, whose size differs even between builds of one release (152 and 160 bytes
+ * have been seen). So it is searched: the first pointer after it to a text with the prefix of these names.
  */
 enum { VDEV_NAME_FIRST = 120, VDEV_NAME_LAST = 192 };
 
@@ -72,7 +72,7 @@ static __noinline int device_kind(hr_u32 pid, hr_u32 tid, hr_u64 vdev)
 	char kind[sizeof(rec->kind)] = "";
 
 	ring_here(&e);
-	/* Unrolled: Linux 6.1 takes a loop whose counter it does not follow for an endless one. */
+	/* Unrolled: the verifier of Linux 6.1 rejects a loop as endless if it does not track the counter. */
 #pragma unroll
 	for (int at = VDEV_NAME_FIRST; at <= VDEV_NAME_LAST && !is_device_name(kind); at += 8) {
 		__builtin_memset(kind, 0, sizeof(kind));
@@ -102,7 +102,7 @@ static __noinline int device_name(hr_u32 pid, hr_u32 tid, hr_u64 vdev, hr_u32 vd
 	rec->vdev = vdev;
 	rec->path[0] = '\0';
 	bpf_probe_read_user_str(rec->path, sizeof(rec->path), (void *)user_u64(vdev + vdev_path));
-	if (rec->path[0] != '/') /* a QOM path begins with it: this is something else */
+	if (rec->path[0] != '/') /* not a QOM path: these begin with it */
 		rec->path[0] = '\0';
 	emit_publish(&e);
 	return (int)bpf_map_update_elem(&devices_named, &key, &one, BPF_ANY);
@@ -119,7 +119,7 @@ static __always_inline void device_seen(struct emit *e, const struct vm_settings
 	device_kind(e->pid, e->tid, vdev);
 }
 
-/* A device's memory may be used again for another one. */
+/* A device's memory may be reused for another device. */
 static __always_inline void device_forget(struct emit *e, hr_u64 vdev)
 {
 	struct device_key key = {.vdev = vdev, .pid = e->pid};
@@ -127,7 +127,7 @@ static __always_inline void device_forget(struct emit *e, hr_u64 vdev)
 	bpf_map_delete_elem(&devices_named, &key);
 }
 
-/* What every queue event begins with. False: not ours. */
+/* The start of every queue event. False: not an event of a traced VM. */
 struct queue {
 	hr_u64 vq, vdev;
 	hr_u32 index;
@@ -135,8 +135,8 @@ struct queue {
 };
 
 /*
- * A read of user memory costs more than anything else here, whatever its length; so what lies near each other is read
- * at once. In a VirtQueue: the index, and a few words behind it the device.
+ * A read of user memory is the most expensive operation here, whatever its length, so adjacent members are read
+ * at once. In a VirtQueue: the index, and a few words after it the device.
  */
 static __always_inline void queue_read(struct queue *q)
 {
@@ -148,7 +148,7 @@ static __always_inline void queue_read(struct queue *q)
 	q->vdev = words[(s->vq_vdev - s->vq_queue) / 8 & 7];
 }
 
-/* A VirtQueueElement begins with numbers of 4 bytes; not a byte more is read, as it may end a page. */
+/* A VirtQueueElement begins with 4-byte numbers; only these are read, as they may end a page. */
 struct element {
 	hr_u32 words[8];
 };
@@ -192,7 +192,7 @@ static __always_inline bool device_begin(struct emit *e, hr_u64 vdev)
 	return true;
 }
 
-/* The state of the current thread, where a return needs what the entry knew. */
+/* The state of the current thread, for returns that need values from the entry. */
 static __always_inline struct thread_state *thread_here(bool create)
 {
 	if (!vm_traced(bpf_get_current_pid_tgid() >> 32))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What BPF writes and C reads: the only header that both compilers include. Made from events.def.
+ * The records that BPF writes and C reads, generated from events.def. Included by both compilers, as are ring.h and
+ * statmap.h.
  *
  *   0        8     12    16     18     20    22     24
  *   +--------+-----+-----+------+------+-----+------+-----------------
  *   | time   | pid | tid | type | size | cpu | vcpu | fields of `type`
  *   +--------+-----+-----+------+------+-----+------+-----------------
  *
- * All integers are little-endian and all records a multiple of 8 bytes long, header included.
+ * All integers are little-endian, and the length of all records, header included, is a multiple of 8 bytes.
  */
 #ifndef HOSTRACE_RECORD_H
 #define HOSTRACE_RECORD_H
@@ -34,7 +35,7 @@ typedef int64_t  hr_s64;
 struct record_hdr {
 	hr_u64 time; /* host CLOCK_MONOTONIC, ns */
 	hr_u32 pid;  /* the VM: QEMU's process id */
-	hr_u32 tid;  /* the thread that it happened in */
+	hr_u32 tid;  /* the thread in which it happened */
 	hr_u16 type; /* enum event_id, or an id that the file's schema declares */
 	hr_u16 size; /* bytes of the whole record */
 	hr_u16 cpu;  /* host CPU */
@@ -52,7 +53,7 @@ _Static_assert(sizeof(struct record_hdr) == 24, "the header is part of the file 
 enum event_id {
 	EV_none = 0,
 #include "events.def"
-	EV_LIMIT = 192 /* ids of ours stay below; tables indexed by id have this length */
+	EV_LIMIT = 192 /* all ids of events.def are below; the length of tables indexed by id */
 };
 #undef EVENT
 #undef FIELD

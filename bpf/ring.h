@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How BPF hands records to the collector: one ring per CPU, in memory that both see. Also what the collector tells
- * BPF about a VM. Next to record.h the only header that both compilers include.
+ * How BPF passes records to the collector: one ring per CPU, in shared memory. Also the settings of a VM that the
+ * collector passes to BPF. Included by both compilers.
  *
  *   0         64       128                         4096                    4096 + ring_bytes
  *   +---------+--------+---------------------------+-----------------------+-----------------+
  *   | head,   | tail   | lost[] by event type      | slots                 | spill           |
  *   | caches  |        |                           |                       |                 |
  *   +---------+--------+---------------------------+-----------------------+-----------------+
- *     BPF's     reader's  BPF's
+ *     by BPF    by reader by BPF
  *
  * A slot is a mark (8 bytes) and a record. Positions only grow; position p is at p & (ring_bytes - 1). A slot
- * that begins before the end of the ring runs on into the spill, so that no record is ever split.
+ * that begins before the end of the ring continues into the spill, so that no record is split.
  *
  * BPF reserves with an atomic add to head (a program may be interrupted by another one on its CPU, or preempted if
  * it is a user probe), fills the record, and last writes the mark: p + the recording's secret. The reader continues
- * as long as it finds the mark it expects. Whatever a former lap left there cannot look like one, as nobody
- * outside knows the secret.
+ * as long as it finds the mark it expects. Data of an earlier lap cannot be mistaken for one, because the secret is
+ * not known to the guest or QEMU.
  *
- * Why not BPF_MAP_TYPE_RINGBUF: its reserve and commit take a lock and a decision about waking the reader, and a
- * wake-up raised before the VM's entry makes the guest exit at once. Here nobody is ever woken; the reader comes by.
+ * Why not BPF_MAP_TYPE_RINGBUF: its reserve and commit acquire a lock and decide whether to wake the reader, and a
+ * wake-up before a VM-entry makes the guest exit at once. Here BPF never wakes the reader, which polls.
  */
 #ifndef HOSTRACE_RING_H
 #define HOSTRACE_RING_H
@@ -29,7 +29,7 @@
 enum {
 	RING_HEAD_BYTES = 4096, /* struct ring_head, padded to a page */
 	RING_SPILL_BYTES = 4096,
-	RING_RESERVE_BYTES = 65536, /* kept free for programs that are between their check and their add */
+	RING_RESERVE_BYTES = 65536, /* kept free for programs between their check and their add */
 	RING_MARK_BYTES = 8,
 };
 
@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct ring_head) <= RING_HEAD_BYTES, "the head fits its p
 
 enum { VMS_MAX = 1024 }; /* VMs of one recording */
 
-/* Per VM, keyed by process id: where QEMU keeps what is read from it (struct qemu_layout in src/collector/plan.h). */
+/* Per VM, keyed by process id: the offsets of QEMU's data (struct qemu_layout in src/collector/plan.h). */
 struct vm_settings {
 	hr_u64 address_space_io; /* address of QEMU's variable; 0: unknown */
 	hr_u32 vq_vdev, vq_queue, vdev_path, vq_host_notifier;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * record --sample: a clock of its own on every CPU (perf's cpu-clock, a high resolution timer). Its interrupt makes a
- * running guest exit; KVM handles it with the guest's registers already in its memory, and this program runs right
- * there. So it sees what perf's own guest samples see (arch.handling_intr_from_guest is KVM's word for "this interrupt
- * came while the guest ran"), and needs no kvm_exit.
+ * record --sample: a timer of its own on every CPU (perf's cpu-clock, a high resolution timer). Its interrupt makes a
+ * running guest exit; KVM handles it with the guest's registers already in memory, and this program runs in that
+ * interrupt. So it sees the same as perf's own guest samples (KVM sets arch.handling_intr_from_guest if the interrupt
+ * came while the guest ran), and needs no kvm_exit.
  *
- * The guest is hostile: its page tables and frame pointers are numbers. Each is used to read the VMM's own memory at a
- * place that KVM's memory slots allow, without faulting, and a bounded number of times.
+ * The guest is untrusted: its page tables and frame pointers are only numbers. Each is used to read the VMM's own
+ * memory at an address within KVM's memory slots, without faulting, and a bounded number of times.
  */
 #include "emit.bpf.h"
 
@@ -32,15 +32,15 @@ enum { FRAMES_MAX = 15, SLOT_TREE_DEPTH_MAX = 24 };
 #define PTE_ADDRESS 0x000ffffffffff000ull
 
 const volatile hr_u32 sample_frames = 0; /* 1: call chains too */
-const volatile hr_u32 sample_svm = 0;	 /* 1: KVM runs guests by SVM and tells its struct vcpu_svm */
+const volatile hr_u32 sample_svm = 0;	 /* 1: KVM uses SVM and its BTF has struct vcpu_svm */
 
-/* One walk, on this CPU: where the guest's memory is. */
+/* State of one walk on this CPU: where the guest's memory is. */
 struct walk {
 	hr_u64 slots; /* struct kvm_memslots */
-	hr_u64 slot_gfn, slot_pages, slot_hva; /* the slot that was found last */
+	hr_u64 slot_gfn, slot_pages, slot_hva; /* the slot found last */
 	hr_u64 cr3;
-	hr_u64 page, page_hva; /* the guest's page that was looked up last */
-	hr_u64 hva, value;     /* what the functions below find */
+	hr_u64 page, page_hva; /* the guest page looked up last */
+	hr_u64 hva, value;     /* results of the functions below */
 	hr_u32 error, levels;
 };
 
@@ -58,9 +58,9 @@ static __always_inline struct walk *walk_here(void)
 	return bpf_map_lookup_elem(&walks, &zero);
 }
 
-/* The functions are not inlined: the verifier checks each once, and not in every place where it is called. */
+/* The functions are not inlined, so that the verifier checks each once and not at every call. */
 
-/* w->hva: where the VMM has that guest physical address. */
+/* Sets w->hva, the VMM's address of that guest physical address. */
 __attribute__((noinline)) int walk_gpa(hr_u64 gpa)
 {
 	struct walk *w = walk_here();
@@ -104,7 +104,7 @@ __attribute__((noinline)) int walk_gpa(hr_u64 gpa)
 	return -1;
 }
 
-/* w->value: 8 bytes of guest physical memory. */
+/* Sets w->value: 8 bytes of guest physical memory. */
 __attribute__((noinline)) int walk_read(hr_u64 gpa)
 {
 	struct walk *w = walk_here();
@@ -117,7 +117,7 @@ __attribute__((noinline)) int walk_read(hr_u64 gpa)
 	return -1;
 }
 
-/* w->page and w->page_hva: the guest's 4 KiB page of that virtual address. */
+/* Sets w->page and w->page_hva: the guest's 4 KiB page of that virtual address. */
 __attribute__((noinline)) int walk_page(hr_u64 address)
 {
 	struct walk *w = walk_here();
@@ -153,7 +153,7 @@ __attribute__((noinline)) int walk_page(hr_u64 address)
 	return 0;
 }
 
-/* w->value: 8 bytes at a guest virtual address. */
+/* Sets w->value: 8 bytes at a guest virtual address. */
 __attribute__((noinline)) int walk_virtual(hr_u64 address)
 {
 	struct walk *w = walk_here();
@@ -184,7 +184,7 @@ static __always_inline bool frame_next(struct walk *w, hr_u64 *rbp)
 	next = w->value;
 	if (walk_virtual(at + 8))
 		return false;
-	if (!w->value || (next && next <= at)) { /* a stack grows down: callers are above */
+	if (!w->value || (next && next <= at)) { /* stacks grow down, so callers are above */
 		w->error = w->value ? STACK_POINTER : STACK_END;
 		if (!w->value)
 			return false;
@@ -194,7 +194,7 @@ static __always_inline bool frame_next(struct walk *w, hr_u64 *rbp)
 	return true;
 }
 
-/* False: not in 64-bit mode, where frames and page tables have other sizes. */
+/* False: not in 64-bit mode; frames and page tables have other sizes there. */
 static __always_inline bool walk_begin(struct walk *w, struct kvm_vcpu *vcpu)
 {
 	hr_u64 cr4 = BPF_CORE_READ(vcpu, arch.cr4), efer = BPF_CORE_READ(vcpu, arch.efer);
@@ -215,7 +215,7 @@ static __always_inline bool walk_begin(struct walk *w, struct kvm_vcpu *vcpu)
 	return w->error == STACK_END;
 }
 
-static __always_inline void stack_take(struct emit *e, struct kvm_vcpu *vcpu, hr_u64 rip,
+static __always_inline void stack_record(struct emit *e, struct kvm_vcpu *vcpu, hr_u64 rip,
 				       hr_u32 where)
 {
 	struct walk *w = walk_here();
@@ -263,7 +263,7 @@ int pe_guest_sample(struct bpf_perf_event_data *ctx)
 			rip = BPF_CORE_READ(vcpu, arch.regs[VCPU_REGS_RIP]);
 	}
 	if (node && where != WHERE_VMM && sample_frames) {
-		stack_take(&e, vcpu_of_node(node), rip, where);
+		stack_record(&e, vcpu_of_node(node), rip, where);
 		return 0;
 	}
 	rec = reserve(&e, guest_sample);

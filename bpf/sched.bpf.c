@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When the threads of a VM get and lose their CPUs. These tracepoints fire for every thread of the
+ * When the threads of a VM are switched in and out. These tracepoints fire for every thread of the
  * host, so the test whether it concerns a VM comes first.
  */
 #include "emit.bpf.h"
 
-/* Names a VM's thread, which need not be the current one, as the record's owner. False: no ring. */
+/* Sets the record's owner to a VM's thread, which need not be the current one. False: no ring. */
 static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 {
 	struct thread_state *state;
@@ -44,7 +44,7 @@ static __always_inline void emit_switch(struct emit *e, bool preempt, struct tas
 	emit_publish(e);
 }
 
-/* One record per VM that it concerns: of the thread that leaves, else of the one that comes. */
+/* One record per VM concerned: for the thread switched out, else for the one switched in. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tp_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
@@ -59,7 +59,7 @@ int BPF_PROG(tp_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
-/* The header's thread is the woken one's VM and the waker: that is where it happened. */
+/* The header holds the woken thread's VM and the waker's thread, in which it happened. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(tp_sched_wakeup, struct task_struct *p)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Exit latencies summed up in the kernel: from kvm_exit to kvm_entry, or, where the backend has no kvm_exit, from
- * kvm_userspace_exit to the next KVM_RUN. No event leaves the kernel. See statmap.h for the memory.
+ * Exit latencies aggregated in the kernel: from kvm_exit to kvm_entry, or, where the backend has no kvm_exit, from
+ * kvm_userspace_exit to the next KVM_RUN. No event is passed to user space. See statmap.h for the memory.
  *
- * kvm_exit is taken in three ways, one of which is attached: AMD's and Intel's by the tracepoint's own argument, else
- * by the formatted record.
+ * There are three programs for kvm_exit, one of which is attached: AMD's and Intel's use the tracepoint's own argument,
+ * the third the formatted record.
  */
 #include "emit.bpf.h"
 #include "statmap.h"
 
 const volatile hr_u32 stat_cells = 2; /* per vCPU, set before loading */
-hr_u64 stat_missed = 0;		      /* exits of vCPUs beyond the map: plugged in later */
+hr_u64 stat_missed = 0;		      /* exits of vCPUs not in the map: hot-plugged later */
 
 /* The real value size is set before loading: struct stat_vcpu and its cells. */
 struct {
@@ -21,7 +21,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } stat_vcpus SEC(".maps");
 
-/* Of a thread that runs a vCPU. */
+/* State of a thread that runs a vCPU. */
 struct stat_thread {
 	hr_u64 left_ns;
 	hr_u32 reason;
@@ -56,10 +56,10 @@ static __always_inline struct stat_vcpu *stat_vcpu(hr_u32 index)
 	return v;
 }
 
-/* The compiler knows what a value can be and drops the check by which the verifier of 6.1 would know it, too. */
+/* Keeps the compiler from removing a range check that the verifier of 6.1 needs. */
 #define unknown(x) asm volatile("" : "+r"(x))
 
-/* The cell that this reason has, or gets, or the last one. */
+/* The cell of this reason, allocated if there is none yet; the last cell if all are in use. */
 static __always_inline struct stat_cell *stat_cell(struct stat_vcpu *v, hr_u32 reason)
 {
 	struct stat_cell *cells = (void *)(v + 1);
@@ -81,7 +81,7 @@ static __always_inline struct stat_cell *stat_cell(struct stat_vcpu *v, hr_u32 r
 		*of = c + 1;
 		return &cells[c];
 	}
-	c--; /* of 0: beyond all, as it is to be */
+	c--; /* 0 wraps to a number beyond all cells, as intended */
 	if (c < stat_cells && cells[c].reason == reason)
 		return &cells[c];
 	c = stat_cells - 1;
@@ -141,7 +141,7 @@ static __always_inline void stat_add(struct stat_vcpu *v, hr_u32 reason, hr_u64 
 
 /* ---- kvm_exit to kvm_entry ---- */
 
-/* Another thread than before runs this vCPU: it is to know, for kvm_userspace_exit has no vCPU. */
+/* Another thread than before runs this vCPU: stored with the thread, as kvm_userspace_exit has no vCPU. */
 static __always_inline void stat_adopt(struct stat_vcpu *v, hr_u32 tid, hr_u32 index)
 {
 	struct stat_thread *thread = stat_thread(true);
@@ -233,7 +233,7 @@ int BPF_PROG(stat_kvm_exit_user)
 
 /* ---- kvm_userspace_exit to KVM_RUN ---- */
 
-/* Which vCPU it was is known at the next KVM_RUN: here it has already been put. */
+/* The vCPU is determined at the next KVM_RUN: here vcpu_put() has already run. */
 SEC("tp_btf/kvm_userspace_exit")
 int BPF_PROG(stat_userspace_exit, hr_u32 reason)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The histograms of `hostrace stat`, in memory that BPF writes and the collector reads. Next to record.h and ring.h the
- * only header that both compilers include.
+ * The histograms of `hostrace stat`, in memory that BPF writes and the collector reads. Included by both compilers.
  *
  *   per vCPU:  +------+-------------------+--------+--------+-----+-----------------+
  *              | head | cell of reason    | cell 0 | cell 1 | ... | last: all other |
  *              +------+-------------------+--------+--------+-----+-----------------+
  *
  * A vCPU runs in one thread at a time, so each vCPU's part has one writer and needs neither lock nor atomic. A reader
- * may see a count whose time is not yet added; once the programs are detached all is exact.
+ * may see a count whose time is not yet added; after the programs are detached all numbers are exact.
  *
- * A cell's buckets: values below 256 have one each, above that each power of two is cut into 128, so that a value told
- * from its bucket's middle is off by at most 0.4 %.
+ * A cell's buckets: values below 256 have one each; above, each power of two is divided into 128, so that the middle of
+ * a bucket differs from its values by at most 0.4 %.
  */
 #ifndef HOSTRACE_STATMAP_H
 #define HOSTRACE_STATMAP_H
@@ -31,26 +30,26 @@ enum {
 
 struct stat_cell {
 	hr_u64 count, total_ns, min_ns, max_ns;
-	hr_u64 userspace; /* those that went through the VMM */
+	hr_u64 userspace; /* exits handled by the VMM */
 	hr_u32 reason;
 	hr_u32 pad;
 	hr_u64 bucket[STAT_BUCKETS];
 };
 
 struct stat_vcpu {
-	hr_u64 left_ns; /* of the exit that is open */
+	hr_u64 left_ns; /* start of the exit that is open */
 	hr_u32 reason;
 	hr_u32 tid; /* thread that runs the vCPU */
 	hr_u8 open;
-	hr_u8 userspace; /* the open exit has been to the VMM */
-	hr_u16 nr_cells; /* in use, the last one apart */
+	hr_u8 userspace; /* the open exit reached the VMM */
+	hr_u16 nr_cells; /* in use, not counting the last one */
 	hr_u32 pad;
 	hr_u8 cell_of[STAT_KEYS]; /* index + 1; 0: none yet */
 };
 
 /*
- * Reasons are small numbers with few large ones among them (SVM's 0x400, failed entries): two that fall together are
- * distinguished by the cell's own `reason`, the second one is counted in the last cell.
+ * Reasons are small numbers with a few large exceptions (SVM's 0x400, failed entries). Two reasons with the same key
+ * are distinguished by the cell's `reason`; the second one is counted in the last cell.
  */
 static inline hr_u32 stat_key(hr_u32 reason)
 {

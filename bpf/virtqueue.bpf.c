@@ -3,9 +3,9 @@
  * The life of a virtqueue element in QEMU, from the guest's kick to the interrupt: notify, pop,
  * fill, flush, notify.
  *
- * A user probe costs half a microsecond at best, so a request meets as few of them as possible: two
- * for pop (QEMU's function tells the queue when it is entered and the element when it returns) and
- * one for each of the others.
+ * A user probe costs at least half a microsecond, so a request passes as few of them as possible: two
+ * for pop (the queue is known at the function's entry, the element at its return) and one for each of
+ * the others.
  */
 #include "qemu.bpf.h"
 
@@ -130,7 +130,7 @@ int usdt_virtqueue_flush(struct pt_regs *ctx)
 	return flush(mark_arg(ctx, 0), mark_arg(ctx, 1));
 }
 
-/* ---- given back unused: no release of QEMU has marks for these ---- */
+/* ---- returned unused: no release of QEMU has marks for these ---- */
 
 /* void virtqueue_detach_element(VirtQueue *vq, const VirtQueueElement *elem, unsigned len) */
 SEC("uprobe")
@@ -288,7 +288,7 @@ int BPF_KPROBE(fn_virtio_queue_host_notifier_read, hr_u64 notifier)
 	return 0;
 }
 
-/* virtio_queue_notify(vdev, n, vq): both ways; which one it was is unknown */
+/* virtio_queue_notify(vdev, n, vq): by ioeventfd or userspace exit; which one is unknown */
 SEC("usdt")
 int usdt_virtio_queue_notify(struct pt_regs *ctx)
 {

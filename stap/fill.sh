@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Makes each script of this folder run alone: below its line "# ---- filled by fill.sh" it gets the pieces of
-# tapset/hostrace.stp that it uses, and the names of exit reasons if it calls hostrace_reason().
+# Makes each script of this folder self-contained: below its line "# ---- filled by fill.sh" it copies the pieces of
+# tapset/hostrace.stp that the script uses, and the names of exit reasons if it calls hostrace_reason().
 #
 #   fill.sh            rewrites the scripts
-#   fill.sh --check    prints those that are not as they should be; status 1 if there are any
+#   fill.sh --check    prints those that are not up to date; status 1 if there are any
 #
-# In a script the points are called vm.NAME instead of hostrace.NAME: were the tapset installed too, an alias defined
-# twice would fire twice.
+# In a script the probe points are named vm.NAME instead of hostrace.NAME: if the tapset is installed too, an alias
+# defined twice would fire twice.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 mark="# ---- filled by fill.sh from tapset/hostrace.stp: do not edit below ----"
 
-# The pieces (paragraphs) that define what the text on stdin uses, and what these use in turn.
+# Prints the pieces (paragraphs) that define what the text on stdin uses, and what these use in turn.
 pieces_of() {
 	awk '
 	function want(text,   rest, word) {
@@ -50,7 +50,7 @@ pieces_of() {
 	}' tapset/hostrace.stp -
 }
 
-# The names that the kernel prints, from the table that hostrace itself uses.
+# The names that the kernel prints, from hostrace's own table.
 reasons() {
 	printf '\nglobal reason_name\n\nfunction hostrace_reason:string(isa:long, code:long)\n{\n'
 	printf '\tif ([isa, code] in reason_name)\n\t\treturn reason_name[isa, code]\n'
