@@ -27,7 +27,7 @@ int addresses_open(const char *path, struct addresses **ret)
 	_cleanup_(addresses_cleanup_) struct addresses *a = addresses_new();
 	int err = a ? symbol_map_open(path, &a->map) : -ENOMEM;
 
-	if (err == -ENOEXEC) /* not a table of symbols: an ELF file? */
+	if (err == -ENOEXEC) /* not a symbol table: try it as an ELF file */
 		err = elf_names_open(path, &a->elf);
 	if (!err)
 		*ret = take_ptr(a);

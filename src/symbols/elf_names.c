@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined
- * functions that addr2line -i prints: the innermost DIE that holds the address and every
+ * functions that addr2line -i prints: the innermost DIE that contains the address and every
  * inlined_subroutine around it up to the subprogram; an outer frame's line is where the inner one
  * was called (DW_AT_call_file, DW_AT_call_line).
  */
@@ -17,12 +17,12 @@
 #include "symbols/elf_units.h"
 #include "symbols/symbols.h"
 
-enum { NAMES_MAX = 1 << 20 }; /* demangled names kept; functions remembered as resolved */
+enum { NAMES_MAX = 1 << 20 }; /* demangled names cached; functions recorded as resolved */
 
-/* A text made from one in the mapped file. */
+/* A text derived from one in the mapped file. */
 struct name {
-	uint64_t from; /* that one's address */
-	char *text;    /* NULL: as it is */
+	uint64_t from; /* address of the original */
+	char *text;    /* NULL: unchanged */
 };
 
 struct function {
@@ -31,9 +31,9 @@ struct function {
 
 struct elf_names {
 	Dwfl *dwfl;
-	struct elf_units *units; /* NULL: .debug_aranges knew all addresses so far */
+	struct elf_units *units; /* NULL: .debug_aranges had all addresses so far */
 	struct hash_table names;
-	struct hash_table resolved; /* functions without a linkage name that were asked for */
+	struct hash_table resolved; /* functions without a linkage name that were resolved */
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -42,7 +42,7 @@ static const Dwfl_Callbacks callbacks = {
 	.find_debuginfo = dwfl_standard_find_debuginfo,
 };
 
-/* At the addresses in the file, or at the base where the guest's loader put it. */
+/* At the addresses in the file, or at the base address chosen by the guest's loader. */
 static bool report(struct elf_names *e, const char *path, const uint64_t *base)
 {
 	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
@@ -61,7 +61,7 @@ static int names_open(const char *path, const uint64_t *base, struct elf_names *
 		free(e);
 		return fail(
 			-errno,
-			"%s: %s (the guest's ELF file; -e FILE names another, -x leaves addresses)",
+			"%s: %s (the guest's ELF file; -e FILE: another, -x: addresses)",
 			path, strerror(errno));
 	}
 	e->dwfl = dwfl_begin(&callbacks);
@@ -163,7 +163,7 @@ static const char *function_name(struct elf_names *e, Dwarf_Die *die)
 	return linkage ? demangled(e, linkage) : dwarf_diename(die);
 }
 
-/* The name by the symbol table, or NULL; *ret_start: the symbol's address. */
+/* The name in the symbol table, or NULL; *ret_start: the symbol's address. */
 static const char *symbol_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
 			       uint64_t *ret_start)
 {
@@ -175,7 +175,7 @@ static const char *symbol_name(struct elf_names *e, Dwfl_Module *mod, uint64_t a
 	return name ? demangled(e, name) : NULL;
 }
 
-/* Was this function resolved before? It is from now on. */
+/* Returns whether this function was resolved before, and marks it as resolved. */
 static bool resolved_before(struct elf_names *e, Dwarf_Off die)
 {
 	bool first;
@@ -183,7 +183,7 @@ static bool resolved_before(struct elf_names *e, Dwarf_Off die)
 	return hash_add_u64(&e->resolved, die, &first) && !first;
 }
 
-/* The first of a function's ranges, as the DWARF has it. */
+/* The start of a function's first range in the DWARF. */
 static Dwarf_Addr function_start(Dwarf_Die *die)
 {
 	Dwarf_Addr base, start = 0, end;
@@ -192,8 +192,8 @@ static Dwarf_Addr function_start(Dwarf_Die *die)
 }
 
 /*
- * The innermost frame is named as addr2line does it, which OSv's tool uses. C++ functions without a linkage name
- * (lambdas, templates over them, functions with internal linkage) get the name of the symbol that holds the address,
+ * The innermost frame is named as by addr2line, which OSv's tool uses. C++ functions without a linkage name
+ * (lambdas, templates over them, functions with internal linkage) get the name of the symbol that contains the address,
  * which for an inlined function is the one that it was inlined into. For a second address of the same function,
  * addr2line prints the name in its DIE, unless the symbol starts where the function does.
  */
@@ -250,7 +250,7 @@ static void code_line(struct elf_names *e, Dwarf_Die *unit, Dwarf_Addr address, 
 	ret->file = full_path(e, unit, dwarf_linesrc(line, NULL, NULL));
 }
 
-/* One that something was inlined into: by its symbol if addr2line has learned that, see above. */
+/* A function that another was inlined into: named by its symbol if addr2line would have cached it, see above. */
 static const char *outer_name(struct elf_names *e, Dwfl_Module *mod, uint64_t address,
 			      Dwarf_Addr bias, Dwarf_Die *die)
 {
@@ -296,7 +296,7 @@ static unsigned int by_dwarf(struct elf_names *e, Dwfl_Module *mod, uint64_t add
 	free(around);
 	if (nr || !next.file || dwarf_haspc(cu, address - bias) <= 0)
 		return nr;
-	ret[0] = next; /* a function whose DIE is a child of one that does not hold the address */
+	ret[0] = next; /* a function whose DIE is a child of one that does not contain the address */
 	ret[0].name = symbol_name(e, mod, address, &start);
 	return ret[0].name ? 1 : 0;
 }

@@ -14,8 +14,8 @@
 struct symbol {
 	uint64_t address;
 	const char *name; /* into the text */
-	uint32_t order;	  /* line: the first of one address gives the name */
-	bool global;	  /* ... but a global one before local ones */
+	uint32_t order;	  /* line: the first symbol of an address gives its name */
+	bool global;	  /* ... but global symbols precede local ones */
 };
 
 struct symbol_map {
@@ -103,8 +103,8 @@ static void sort(struct symbol_map *m)
 	m->nr = to;
 }
 
-/* Takes the text over. */
-static int text_take(char *text, const char *name, struct symbol_map **ret)
+/* Takes ownership of the text. */
+static int map_from_text(char *text, const char *name, struct symbol_map **ret)
 {
 	_cleanup_(symbol_map_cleanup_) struct symbol_map *m = calloc(1, sizeof(*m));
 	struct symbol s = {0};
@@ -123,7 +123,7 @@ static int text_take(char *text, const char *name, struct symbol_map **ret)
 			err = add(m, &s);
 	}
 	if (!err && !m->nr)
-		return fail_hint(fail(-EBADMSG, "%s: no symbols of code", name),
+		return fail_hint(fail(-EBADMSG, "%s: no code symbols found", name),
 				 "lines are \"ADDRESS TYPE NAME\"; addresses that are all 0 were "
 				 "hidden by kernel.kptr_restrict: read the file as root");
 	if (err)
@@ -141,7 +141,7 @@ int symbol_map_parse(const char *text, size_t len, const char *name, struct symb
 		return fail(-ENOMEM, "out of memory");
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	return text_take(copy, name, ret);
+	return map_from_text(copy, name, ret);
 }
 
 /* Files in /proc have no size. */
@@ -158,7 +158,7 @@ static int file_read(const char *path, char **ret)
 			char *more = room < SYMBOL_MAP_BYTES ? realloc(text, room *= 2) : NULL;
 
 			if (!more)
-				return fail(-E2BIG, "%s is too large for a table of symbols", path);
+				return fail(-E2BIG, "%s is too large for a symbol table", path);
 			text = more;
 		}
 		n = fread(text + len, 1, room - 1 - len, f);
@@ -167,7 +167,7 @@ static int file_read(const char *path, char **ret)
 		len += n;
 	}
 	if (!text || ferror(f))
-		return fail(text ? -EIO : -ENOMEM, "%s could not be read", path);
+		return fail(text ? -EIO : -ENOMEM, "cannot read %s", path);
 	text[len] = '\0';
 	*ret = take_ptr(text);
 	return 0;
@@ -178,7 +178,7 @@ int symbol_map_open(const char *path, struct symbol_map **ret)
 	char *text = NULL;
 	int err = file_read(path, &text);
 
-	return err ? err : text_take(text, path, ret);
+	return err ? err : map_from_text(text, path, ret);
 }
 
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of addresses out of a table: a guest's /proc/kallsyms, a kernel's System.map, what nm prints. Each line is
- * "ADDRESS TYPE NAME", then perhaps "[MODULE]". Such a table has no sizes: a symbol reaches to the next one, and the
- * last one SYMBOL_REACH bytes.
+ * Names of addresses from a symbol table: a guest's /proc/kallsyms, a kernel's System.map, the output of nm. Each line
+ * is "ADDRESS TYPE NAME", optionally followed by "[MODULE]". Such a table has no sizes: a symbol extends to the next
+ * one, the last one SYMBOL_REACH bytes.
  */
 #ifndef HOSTRACE_SYMBOL_MAP_H
 #define HOSTRACE_SYMBOL_MAP_H
@@ -21,8 +21,7 @@ enum {
 struct symbol_map;
 
 /*
- * -ENOEXEC: it is not such a table (an ELF file, most likely). -EBADMSG: no line of it is usable; -ENOENT, ... All with
- * the error message set.
+ * -ENOEXEC: not a symbol table but an ELF file. -EBADMSG: no usable line; -ENOENT, ... All with the error message set.
  */
 int symbol_map_open(const char *path, struct symbol_map **ret);
 
@@ -31,7 +30,7 @@ int symbol_map_parse(const char *text, size_t len, const char *name, struct symb
 void symbol_map_close(struct symbol_map *m);
 DEFINE_CLEANUP(symbol_map, struct symbol_map *, symbol_map_close);
 
-/* NULL: none. The name is neutralised, has its module behind it in brackets, and lives as long as the map. */
+/* NULL: none. The name is neutralised, is followed by its module in brackets, and is valid as long as the map. */
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address);
 
 #endif

@@ -15,7 +15,7 @@ struct file_symbol {
 	uint64_t address;
 	char *name, *file;
 	int line;
-	size_t nr; /* place in the file: of several of one address the last one counts */
+	size_t nr; /* position in the file: of several with one address the last one is used */
 };
 
 struct symbols {
@@ -25,7 +25,7 @@ struct symbols {
 	struct file_symbol *by_file; /* sorted by address */
 	size_t nr_by_file;
 	struct elf_names *elf;
-	struct frame_cache cache; /* of what the ELF file said */
+	struct frame_cache cache; /* of frames from the ELF file */
 	struct symbol_map *map;
 };
 
@@ -97,7 +97,7 @@ static int read_symbols_file(struct symbols *s)
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
 
 	if (!f)
-		return fail(-errno, "%s: %s (-S reads it; -e ELF or -x do without)", path,
+		return fail(-errno, "%s: %s (required by -S; use -e ELF or -x instead)", path,
 			    strerror(errno));
 	while (getline(&line, &size, f) > 0) {
 		struct file_symbol parsed;
@@ -144,7 +144,7 @@ static unsigned int resolve_by_map(struct symbols *s, uint64_t address, struct f
 	return name != NULL;
 }
 
-/* A file that is not known is "??", as addr2line writes it. */
+/* An unknown file is "??", as printed by addr2line. */
 static unsigned int resolve_by_elf(struct symbols *s, uint64_t address, struct frame *ret)
 {
 	unsigned int nr;
@@ -178,7 +178,7 @@ int symbols_open(struct sample_trace *t, const struct symbols_options *opt, stru
 		err = symbol_map_open(opt->map, &s->map);
 	else if (!opt->none && (opt->elf || t->default_elf))
 		err = elf_names_open(opt->elf ? opt->elf : t->default_elf, &s->elf);
-	if (err == -ENOEXEC) /* not a table of symbols: an ELF file? */
+	if (err == -ENOEXEC) /* not a symbol table: try it as an ELF file */
 		err = elf_names_open(opt->map, &s->elf);
 	if (err)
 		return err;

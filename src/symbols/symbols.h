@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names for the addresses in backtraces: functions, the inlined ones included, with file and line. From the first
- * source that was asked for:
+ * Names for the addresses in backtraces: functions, including inlined ones, with file and line. From the first
+ * source that was requested:
  *
  *   none            -x: only names that the trace itself has instead of addresses
  *   use_file        -S: the .symbols file that was saved with an OSv tracefile
- *   map             --symbols: a table of symbols as /proc/kallsyms or System.map, or an ELF file
+ *   map             --symbols: a symbol table such as /proc/kallsyms or System.map, or an ELF file
  *   elf             -e: the guest's ELF file with its DWARF, inlined functions as addr2line -i prints them
  *
- * and for what that does not know, from the trace itself (struct sample_ops). Lists and tables, which show one name
- * for an address, use addresses.h.
+ * and for addresses that it does not contain, from the trace itself (struct sample_ops). Lists and tables, which show
+ * one name for an address, use addresses.h.
  */
 #ifndef HOSTRACE_SYMBOLS_H
 #define HOSTRACE_SYMBOLS_H
@@ -20,7 +20,7 @@ enum { FRAME_INLINES_MAX = 64 };
 
 struct symbols_options {
 	bool none, use_file, no_inlines;
-	bool compat;	 /* the dump's tables are searched with the original's off-by-one rules */
+	bool compat;	 /* the dump's tables are searched with the off-by-one rules of OSv's tool */
 	const char *map; /* --symbols: kallsyms, System.map, nm's output, or an ELF file */
 	const char *elf; /* -e; NULL and neither of the above: the trace's default, if it has one */
 };
@@ -43,7 +43,7 @@ int elf_names_open(const char *path, struct elf_names **ret);
 /* A shared object that was loaded at base. */
 int elf_names_open_at(const char *path, uint64_t base, struct elf_names **ret);
 void elf_names_close(struct elf_names *e);
-/* 0: the file does not know the address. */
+/* 0: the file does not contain the address. */
 unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,
 			       struct frame ret[FRAME_INLINES_MAX]);
 

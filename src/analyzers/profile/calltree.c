@@ -38,7 +38,7 @@ void calltree_close(struct calltree *t)
 	free(t);
 }
 
-/* Makes room for element `nr`, which must be below max. */
+/* Grows the array for element `nr`, which must be below max. */
 #define bounded_room(array, nr, max) \
 	((nr) == (max) ? fail(-E2BIG, "a profile of more than %u nodes", (max)) \
 		       : array_room(array, nr))
@@ -158,7 +158,7 @@ static void sum_up(struct calltree *t)
 	}
 }
 
-/* A node with exactly one child of equal hits and time takes it in, and so on. */
+/* A node with exactly one child of equal hits and time is merged with it, repeatedly. */
 static void merge_only_child(struct calltree *t, uint32_t i)
 {
 	struct calltree_node *n = &t->node[i];

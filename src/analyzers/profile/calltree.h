@@ -33,11 +33,11 @@ const char *calltree_frame_text(const struct calltree *t, uint32_t frame);
 /* A new root of this label; several make groups, printed one after another. */
 int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node);
 
-/* The node at the end of a path below a root; made where it is not there yet. */
+/* The node at the end of a path below a root; created if it does not exist. */
 int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr,
 		  uint32_t *ret_node);
 
-/* Adds to a node and, once finished, to all above it. */
+/* Adds to a node and, in calltree_finish(), to all its ancestors. */
 void calltree_weigh(struct calltree *t, uint32_t node, uint64_t hits, double time_ns);
 
 struct calltree_options {
@@ -47,7 +47,7 @@ struct calltree_options {
 	double min_hits_percent; /* of the root's hits */
 };
 
-/* Sums up, merges and sorts; afterwards the tree is only read. */
+/* Sums, merges and sorts; the tree must not be changed afterwards. */
 void calltree_finish(struct calltree *t, const struct calltree_options *opt);
 
 /* The heading of a root's tree where there are several: "Thread worker (0x..)". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inside of a call tree, for calltree.c and for what writes a finished tree (output/samples/calltree_print.c). */
+/* The nodes of a call tree, for calltree.c and for printing a finished tree (output/samples/calltree_print.c). */
 #ifndef HOSTRACE_CALLTREE_NODES_H
 #define HOSTRACE_CALLTREE_NODES_H
 

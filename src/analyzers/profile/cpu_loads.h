@@ -11,12 +11,12 @@ enum { CPU_LOADS_MAX = 4096 };
 struct cpu_loads {
 	int64_t load[CPU_LOADS_MAX];
 	bool known[CPU_LOADS_MAX];
-	uint32_t nr, nr_known; /* highest CPU + 1; how many were seen */
+	uint32_t nr, nr_known; /* highest CPU + 1; number of CPUs seen */
 };
 
 struct cpu_load_options {
 	struct time_range range;
-	uint64_t cpus; /* -c: rows only once so many CPUs were seen; 0: at once */
+	uint64_t cpus; /* -c: rows only after this many CPUs were seen; 0: at once */
 };
 
 /*

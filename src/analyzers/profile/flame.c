@@ -25,8 +25,8 @@ struct flame {
 	uint32_t *node_of, nr_nodes_of; /* by number of the backtrace; 0: not yet */
 };
 
-/* Makes an array at least nr + 1 long, zeroed; lengths are powers of two. */
-static int room(void *array, uint32_t *len, uint32_t nr, size_t size)
+/* Grows an array to at least nr + 1 elements, zeroed; lengths are powers of two. */
+static int array_grow(void *array, uint32_t *len, uint32_t nr, size_t size)
 {
 	uint32_t want = *len ? *len : 1024;
 	char *old, *more;
@@ -51,9 +51,9 @@ static int stack_new(struct flame *f, const uint32_t *frames, unsigned int nr, u
 	int err = calltree_path(f->tree, f->root, frames, nr, &node);
 
 	if (!err)
-		err = room(&f->stack, &f->nr_stacks, node, sizeof(*f->stack));
+		err = array_grow(&f->stack, &f->nr_stacks, node, sizeof(*f->stack));
 	if (!err)
-		err = room(&f->node_of, &f->nr_nodes_of, id, sizeof(*f->node_of));
+		err = array_grow(&f->node_of, &f->nr_nodes_of, id, sizeof(*f->node_of));
 	if (!err && len != UINT32_MAX) { /* a power of two: full, or the first */
 		void *more = realloc(f->order, (len ? 2 * len : 1) * sizeof(*f->order));
 

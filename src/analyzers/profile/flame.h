@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks and how often each was seen, in order of appearance: what flame graphs are made of. */
+/* Stacks with their number of hits, in order of appearance: the data of flame graphs. */
 #ifndef HOSTRACE_FLAME_H
 #define HOSTRACE_FLAME_H
 

@@ -25,7 +25,7 @@ struct frames {
 	uint32_t nr;
 };
 
-/* What a tracepoint and the sampler leave on the stack, innermost first; "" ends each. */
+/* The frames of a tracepoint and of the sampler themselves, innermost first; "" ends each. */
 static const char *const sampler_chain[] = {
 	"tracepoint_base::log_backtrace(trace_record*, unsigned char*&)",
 	"log",
@@ -166,7 +166,7 @@ unsigned int frames_strip(struct frame *frame, unsigned int nr)
 	return to;
 }
 
-/* Everything before the function goes. The original drops the sample if the function is the very
+/* Removes all frames before the function. OSv's tool drops the sample if the function is the
  * first frame. */
 static unsigned int cut_at_function(const struct frames *f, struct frame *frame, unsigned int nr)
 {
@@ -181,7 +181,7 @@ static unsigned int cut_at_function(const struct frames *f, struct frame *frame,
 	return 0;
 }
 
-/* Innermost frames up to malloc are not the caller's. The original keeps a malloc that is the first frame. */
+/* Innermost frames up to malloc are not the caller's. OSv's tool keeps a malloc that is the first frame. */
 static unsigned int cut_malloc(const struct frames *f, struct frame *frame, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
@@ -205,7 +205,7 @@ static void reverse(struct frame *frame, unsigned int nr)
 	}
 }
 
-/* A template that has a lambda for each of its callers is one function to a reader. */
+/* Instances of a template with one lambda per caller are shown as one function. */
 static const char *shorter(const char *name)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a sample's backtrace to a path of a call tree: resolved, stripped of the tracer's and the
- * scheduler's own frames, turned, cut at a function, written as text. Done once per distinct
- * backtrace; the same one costs a look-up.
+ * Converts a sample's backtrace to a path of a call tree: resolved, stripped of the tracer's and the
+ * scheduler's own frames, reversed, cut at a function, formatted as text. Done once per distinct
+ * backtrace; repeated ones cost a look-up.
  */
 #ifndef HOSTRACE_FRAMES_H
 #define HOSTRACE_FRAMES_H
@@ -19,7 +19,7 @@ struct frames_options {
 	bool show_line, show_file, show_address; /* -L -F -A */
 	bool caller_oriented;			 /* -r: outermost first */
 	bool compat;
-	bool decimal; /* unresolved addresses in decimal (the original's prof-flame) */
+	bool decimal; /* unresolved addresses in decimal (as prof-flame of OSv's tool) */
 	bool beyond_malloc;   /* the path begins at malloc's caller (memory-analyzer) */
 	const char *function; /* --function: the path begins here */
 };
@@ -33,8 +33,8 @@ DEFINE_CLEANUP(frames, struct frames *, frames_close);
 
 /*
  * The path of a sample's backtrace as numbers of the tree's frames. 1: *ret and *ret_nr are set
- * (valid until close); 0: nothing is left of it; -errno. *ret_id numbers distinct backtraces from
- * 0.
+ * (valid until close); 0: all its frames were removed; -errno. *ret_id numbers distinct backtraces
+ * from 0.
  */
 int frames_path(struct frames *f, const struct sample *s, const uint32_t **ret,
 		unsigned int *ret_nr, uint32_t *ret_id);
@@ -44,12 +44,12 @@ unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
 			    struct frame ret[FRAMES_ROOM]);
 
 /*
- * Takes out what is not the program's: the tracer's chains, trace.hh, and everything from the
- * thread's start on. Returns how many are left.
+ * Removes frames that are not the program's: the tracer's chains, trace.hh, and everything from the
+ * thread's start outwards. Returns the number of remaining frames.
  */
 unsigned int frames_strip(struct frame *frame, unsigned int nr);
 
-/* What Linux's tracer leaves innermost: trace_event_raw_event_NAME, called by __traceiter_NAME. */
+/* Linux's tracer's own innermost frames: trace_event_raw_event_NAME, called by __traceiter_NAME. */
 bool frame_is_linux_tracer(const struct frame *frame);
 
 /* One frame as text: name, then " FILE", ":LINE", " @ 0xADDR" as asked; an unresolved one is its

@@ -27,16 +27,16 @@ struct hit {
 	double time_ns;
 };
 
-/* An exit whose end has not come. */
+/* An exit that has not ended yet. */
 struct pending {
 	uint64_t tid; /* of the vCPU thread */
 	uint64_t rip, since_ns, reason_key;
 	char reason[48];
-	struct event ev; /* who it was; its data is gone */
+	struct event ev; /* only its header is valid */
 };
 
 struct profile {
-	struct sample_trace trace; /* has no samples; its names are what symbols ask for */
+	struct sample_trace trace; /* has no samples; symbols use it to look up names */
 	const struct host_profile_options *opt;
 	struct sample_stacks *stacks;
 	struct symbols *symbols;
@@ -68,7 +68,7 @@ static bool is_interrupt(uint64_t reason, uint64_t isa)
 	       (isa == EXIT_ISA_SVM && reason == REASON_SVM_INTERRUPT);
 }
 
-/* ---- what there is ---- */
+/* ---- events in the trace ---- */
 
 static int count_event(void *totals, const struct event *ev)
 {
@@ -127,7 +127,7 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 				 "some KVM backends have none; record --sample HZ shows where the "
 				 "guest spends its time");
 	if (*ret == HOST_OTHERS && !t->others)
-		return fail_hint(fail(-ENODATA, "no event says where the guest was"),
+		return fail_hint(fail(-ENODATA, "no event has the guest's instruction pointer"),
 				 "record it with --sample 997, or with kvm_exit");
 	return 0;
 }
@@ -218,7 +218,7 @@ static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 	return first && !err ? group_title(p, h, *ret) : err;
 }
 
-/* Addresses in backtraces are return addresses; an instruction pointer is none, so 1 is added. */
+/* Addresses in backtraces are return addresses; an instruction pointer is not, so 1 is added. */
 static int add(struct profile *p, const struct hit *h)
 {
 	uint64_t address[FRAMES + 1];
@@ -255,7 +255,7 @@ static int add_clock(struct profile *p, const struct event *ev)
 	const struct field *first = event_field(ev->type, "frame0");
 	const struct pending *x = hash_find_u64(&p->pending, ev->tid);
 
-	/* On VMX it is read when kvm_exit asks for it, which is before the interrupt is handled. */
+	/* On VMX it is read by kvm_exit, before the interrupt is handled. */
 	if (!h.rip && x && ev->time_ns - x->since_ns < LATE_NS)
 		h.rip = x->rip;
 	if (event_value(ev, "where") != wanted || (wanted == WHERE_KERNEL && !h.rip))

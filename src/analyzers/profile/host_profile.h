@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile of guest code from the host's events alone. Which of them say where a guest is:
+ * A profile of guest code from the host's events alone. The events that have the guest's instruction pointer:
  *
- *   guest_sample, guest_stack   record --sample: a clock's interrupt made the guest exit: fair
- *   kvm_exit, by an external    without that clock: whatever interrupt came to the host's CPU. Its own timer is fair;
+ *   guest_sample, guest_stack   record --sample: a timer's interrupt made the guest exit: unbiased
+ *   kvm_exit, by an external    without that timer: any interrupt of the host's CPU. Its own timer is unbiased;
  *   interrupt                   devices and other CPUs interrupt when the guest has given them work
  *   kvm_exit, by its reason     not where the guest spends time, but what makes it exit (HOST_CAUSES)
- *   kvm_page_fault,             where the KVM backend has no kvm_exit, all there is without the clock
+ *   kvm_page_fault,             if the KVM backend has no kvm_exit, the only ones without the timer
  *   kvm_emulate_insn
  */
 #ifndef HOSTRACE_HOST_PROFILE_H
@@ -18,11 +18,11 @@
 #include "event/reader.h"
 
 enum host_profile_of {
-	HOST_CLOCK,	/* the clock's samples in the guest */
-	HOST_EMULATED,	/* the clock's samples in the kernel, where the backend emulates the guest */
+	HOST_CLOCK,	/* the timer's samples in the guest */
+	HOST_EMULATED,	/* the timer's samples in the kernel, where the backend emulates the guest */
 	HOST_INTERRUPT, /* exits by external interrupts */
 	HOST_CAUSES,	/* exits, and how long each kept the vCPU */
-	HOST_OTHERS,	/* whatever else has an instruction pointer */
+	HOST_OTHERS,	/* other events with an instruction pointer */
 };
 
 enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
@@ -35,7 +35,7 @@ struct host_profile_options {
 	struct calltree_options tree;
 };
 
-/* What there is: counted by host_profile_count() before it is decided what to profile. */
+/* The events in the trace: counted by host_profile_count() before choosing what to profile. */
 struct host_profile_totals {
 	uint64_t clock[3]; /* guest, kernel, VMM */
 	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
@@ -49,11 +49,11 @@ bool host_profile_wants(const char *event, void *arg);
 /* Both read to the end. 0 or -errno with the error message set. */
 int host_profile_count(struct reader *r, struct host_profile_totals *ret);
 
-/* The fairest that there is, or with `causes` exits. -ENODATA with the error message set: there is none. */
+/* Chooses the least biased events available, or with `causes` exits. -ENODATA with the error message set: none. */
 int host_profile_choose(const struct host_profile_totals *t, bool causes,
 			enum host_profile_of *ret);
 
-/* The finished tree, a root by group; the caller closes it. ret_hits: samples that are in it. */
+/* The finished tree, a root by group; the caller closes it. ret_hits: samples in the tree. */
 int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
 		 uint64_t *ret_hits);
 

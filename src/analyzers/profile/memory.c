@@ -20,10 +20,10 @@ struct allocation {
 	uint64_t buffer, values[MEMORY_KEYS];
 	const uint32_t *frames; /* of the call path, innermost first */
 	uint32_t nr_frames, next; /* next: the buffer's next allocation, or MEMORY_NONE */
-	uint32_t last;		  /* of a buffer's first: its last one */
+	uint32_t last;		  /* in a buffer's first allocation: its last one */
 };
 
-/* Where a tracepoint's arguments have buf, align, alloc_len, req_len. */
+/* Positions of buf, align, alloc_len and req_len in a tracepoint's arguments. */
 struct places {
 	struct sample_arg_place place[4];
 	bool known;
@@ -95,7 +95,7 @@ static int argument_of(const struct sample_type *tp, const struct sample_arg_pla
 	return arg < nr && strchr("BHIQP", place[arg].type) ? arg : -1;
 }
 
-/* Where the four numbers lie in the argument block, so that no text needs to be made and read. */
+/* Finds the four numbers in the argument block, so that no text needs to be formatted and parsed. */
 static void places_find(struct memory_profile *m, const struct sample_type *tp)
 {
 	struct sample_arg_place place[SAMPLE_ARGS_MAX];

@@ -38,7 +38,7 @@ int memory_profile_open(struct sample_trace *t, const struct memory_options *opt
 void memory_profile_close(struct memory_profile *m);
 DEFINE_CLEANUP(memory_profile, struct memory_profile *, memory_profile_close);
 
-/* For those who write it, see memory_tree.h. */
+/* For printing, see memory_tree.h. */
 const struct memory_tree *memory_profile_tree(const struct memory_profile *m);
 
 #endif

@@ -35,7 +35,7 @@ static int child_index(struct memory_tree *t, uint32_t number)
 		       : fail(-ENOMEM, "out of memory");
 }
 
-/* MEMORY_NONE: there is none of this value yet. */
+/* MEMORY_NONE: no child has this value yet. */
 static uint32_t child_find(const struct memory_tree *t, uint32_t parent, uint64_t value)
 {
 	const struct memory_node *p = &t->node[parent];
@@ -106,7 +106,7 @@ static int child_of(struct memory_tree *t, uint32_t parent, struct memory_node l
 
 /* ---- call paths ---- */
 
-/* The first `keep` frames stay in the node, which keeps its place; the others go to a child, with all that is below. */
+/* The first `keep` frames stay in the node; the others move to a new child, with all nodes below. */
 static int split(struct memory_tree *t, uint32_t number, uint32_t keep)
 {
 	int err = node_room(t);
@@ -186,15 +186,15 @@ int memory_tree_add(struct memory_tree *t, const uint64_t values[MEMORY_KEYS],
 /* ---- at the end ---- */
 
 /*
- * A frame with one child takes it in. The original does so whatever the child's count is, and throws the child's
- * children away: so only a node of one frame with none or several children keeps them.
+ * Merges a frame with its only child. OSv's tool does so whatever the child's count is, and drops the child's
+ * children: so only a node of one frame with no or several children keeps them.
  */
-static void take_in_as_original(struct memory_tree *t, uint32_t number)
+static void merge_only_child_compat(struct memory_tree *t, uint32_t number)
 {
 	struct memory_node *n = &t->node[number];
 
 	for (uint32_t i = n->child; i != MEMORY_NONE; i = t->node[i].sibling)
-		take_in_as_original(t, i);
+		merge_only_child_compat(t, i);
 	if (n->nr_children != 1 && n->nr_frames == 1)
 		return;
 	if (n->nr_children == 1)
@@ -213,7 +213,7 @@ static void sum_up(struct memory_tree *t, uint32_t number)
 		if (c->is_frame) {
 			if (!t->opt->compat)
 				return;
-			take_in_as_original(t, i);
+			merge_only_child_compat(t, i);
 			continue;
 		}
 		sum_up(t, i);

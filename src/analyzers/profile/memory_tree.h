@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree of allocations: memory.c reads them into it, output/samples/memory_print.c writes it; nobody else includes
- * it.
+ * The tree of allocations: memory.c reads them into it, output/samples/memory_print.c prints it; only these two files
+ * include this header.
  *
  * Groups by key are at the top, call paths below. A call path's node holds all the frames that its allocations share,
- * not one frame: a guest that allocates many sizes from many places would have nodes in millions, nearly all of them
- * the only child of their parent, to be merged when they are drawn.
+ * not one frame: a guest that allocates many sizes at many call sites would have millions of nodes, nearly all of them
+ * the only child of their parent, to be merged for printing.
  */
 #ifndef HOSTRACE_MEMORY_TREE_H
 #define HOSTRACE_MEMORY_TREE_H
@@ -21,7 +21,7 @@ extern const char *const memory_allocators[ALLOCATORS];
 /* The root is a group, too. */
 struct memory_node {
 	uint32_t child, last_child, sibling, nr_children;
-	uint32_t id, parent_id; /* by which a child is found: a node that is split gives its id away */
+	uint32_t id, parent_id; /* for finding children: a node that is split passes its id on */
 	uint32_t count;
 	uint8_t key; /* enum memory_key */
 	bool is_frame;
@@ -48,7 +48,7 @@ struct memory_tree {
 	struct hash_index children; /* in `node`, by parent's id and value or first frame */
 };
 
-/* Makes the root. 0 or -ENOMEM, as the others, or -E2BIG beyond 4 Mi nodes. */
+/* Creates the root. This and the others return 0, -ENOMEM, or -E2BIG beyond 4 Mi nodes. */
 int memory_tree_open(struct memory_tree *t);
 void memory_tree_close(struct memory_tree *t);
 
@@ -56,7 +56,7 @@ void memory_tree_close(struct memory_tree *t);
 int memory_tree_add(struct memory_tree *t, const uint64_t values[MEMORY_KEYS],
 		    const uint32_t *frames, uint32_t nr_frames);
 
-/* Sums groups up and sorts; after the last allocation. */
+/* Computes the groups' sums and sorts; to be called after the last allocation. */
 int memory_tree_finish(struct memory_tree *t);
 
 double memory_unused_percent(const struct memory_node *n);

@@ -15,7 +15,7 @@ struct list {
 	void *arg;
 	struct sample_pair *kept; /* to be sorted */
 	size_t nr;
-	bool copies_args; /* of those: the trace does not keep them */
+	bool copies_args; /* of `kept`, because the trace does not keep them */
 };
 
 static int args_keep(struct sample *s)
@@ -28,7 +28,7 @@ static int args_keep(struct sample *s)
 	return copy ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-static int take(struct list *l, const struct sample_pair *timed)
+static int pair_add(struct list *l, const struct sample_pair *timed)
 {
 	double ns;
 
@@ -56,14 +56,14 @@ static int read_all(struct list *l, struct sample_trace *t, struct sample_pairs 
 		if (r < 0)
 			return r;
 		r = sample_pairs_next(pairs, &s, &timed);
-		err = r > 0 ? take(l, &timed) : r;
+		err = r > 0 ? pair_add(l, &timed) : r;
 	}
 	while (!err && (r = sample_pairs_rest(pairs, &timed)) != 0)
-		err = r > 0 ? take(l, &timed) : r;
+		err = r > 0 ? pair_add(l, &timed) : r;
 	return err;
 }
 
-/* Equal ones stay as they came: an entry's place in the array decides last. */
+/* Stable: entries with equal keys are ordered by their position in the array. */
 struct sort_place {
 	uint64_t key;
 	size_t at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pairs of a trace one by one: what `list-timed` shows. */
+/* The pairs of a trace one by one: the data of `list-timed`. */
 #ifndef HOSTRACE_PAIR_LIST_H
 #define HOSTRACE_PAIR_LIST_H
 

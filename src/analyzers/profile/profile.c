@@ -34,7 +34,7 @@ struct known_group {
 	uint32_t index;
 };
 
-/* The last node of a backtrace in a group, so that most samples need no walk along their path. */
+/* Caches the last node of a backtrace in a group, so that most samples need no walk along their path. */
 struct leaf {
 	uint64_t key; /* group and backtrace */
 	uint32_t node;
@@ -84,7 +84,7 @@ static int group_new(struct profile *p, uint64_t id)
 	return calltree_root(p->tree, "All", &p->group[i].root);
 }
 
-/* The group of a sample; made when its first sample comes. */
+/* The group of a sample; created at its first sample. */
 static int group_of(struct profile *p, const struct sample *s, uint32_t *ret)
 {
 	uint64_t id = p->opt->group == PROFILE_GROUP_THREAD ? s->thread
@@ -130,7 +130,7 @@ static int add(struct profile *p, const struct sample *s, double time_ns)
 	return 0;
 }
 
-/* The hit counts for the largest part, so that hits add up. */
+/* The hit is counted in the largest part, so that hits add up. */
 static int add_parts(struct profile *p, const struct sample *s, const struct profile_part *part,
 		     unsigned int nr_parts)
 {
@@ -187,7 +187,7 @@ static int fold_hits(struct profile *p)
 	int r;
 
 	while ((r = sample_next(p->trace, &s)) > 0) {
-		/* The original takes a hit for a span of no length, which may also touch the
+		/* OSv's tool treats a hit as a span of length 0, which may also touch the
 		 * range's end. */
 		bool in = p->opt->compat ? time_range_trim(range, s.time_ns, 0, &(double){0})
 					 : time_range_has(range, s.time_ns);
@@ -220,7 +220,7 @@ static int fold_timed(struct profile *p)
 	return pair_list(p->trace, &opt, add_pair, p);
 }
 
-/* ---- idle: what waiting threads waited in while their CPU had nothing to do ---- */
+/* ---- idle: where threads waited while their CPU was idle ---- */
 
 struct waiting {
 	struct sample s;
@@ -251,7 +251,7 @@ static void wait_end(struct idle *x, struct idle_cpu *c, uint64_t thread)
 		}
 }
 
-/* A thread that waits again keeps its place, as a key of the original's dictionary does. */
+/* A thread that waits again keeps its position, as a key in the dictionary of OSv's tool does. */
 static int wait_begin(struct idle *x, struct idle_cpu *c, const struct sample *s)
 {
 	struct waiting **w = &c->first;
@@ -328,7 +328,7 @@ static int fold_idle(struct profile *p)
 	return err;
 }
 
-/* ---- all together ---- */
+/* ---- the profile ---- */
 
 /* Roots carry their header as text; the tree prints "All". */
 int sample_profile(struct sample_trace *t, const struct profile_options *opt, struct calltree **ret)

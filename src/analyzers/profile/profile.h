@@ -12,7 +12,7 @@ enum profile_group { PROFILE_GROUP_NONE, PROFILE_GROUP_THREAD, PROFILE_GROUP_CPU
 
 enum { PROFILE_PARTS_MAX = 8 };
 
-/* Of one sample's time: so much of it under one more frame, "[device]". */
+/* A part of one sample's time, shown below one more frame, such as "[device]". */
 struct profile_part {
 	const char *name;
 	double ns;
@@ -27,13 +27,13 @@ struct profile_options {
 	struct symbols_options symbols;
 	struct frames_options frames;
 	struct calltree_options tree;
-	/* Splits [start, start + ns) of the sample; returns how many parts. NULL: it is not split. */
+	/* Splits [start, start + ns) of the sample; returns the number of parts. NULL: samples are not split. */
 	unsigned int (*split)(void *arg, const struct sample *s, double start_ns, double ns,
 			      struct profile_part ret[PROFILE_PARTS_MAX]);
 	void *split_arg;
 };
 
-/* Makes the finished tree; the caller closes it. 0 or -errno with the error message set. */
+/* Returns the finished tree in *ret; the caller closes it. 0 or -errno with the error message set. */
 int sample_profile(struct sample_trace *t, const struct profile_options *opt,
 		   struct calltree **ret);
 

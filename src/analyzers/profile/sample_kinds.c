@@ -27,7 +27,7 @@ const struct sample_made_row sample_made_rows[MADE_NR] = {
 	[MADE_PAGE]	   = {"mm_page_alloc", "PQQQ", ALLOC_FORMAT, {.allocator = "page"}},
 };
 
-/* What needs more than its name. */
+/* Events that are not described by their name alone. */
 static const struct {
 	const char *event;
 	enum sample_what what;
@@ -75,7 +75,7 @@ static const struct {
 	{"function_entry", "function_exit", "function", "function"}, /* guestside/ring_functions.h */
 };
 
-/* Pairs that are: NAME_entry and NAME_exit. cpu: of interrupts, which a CPU has and not a thread. */
+/* Pairs by name: NAME_entry and NAME_exit. cpu: of interrupts, which belong to a CPU and not to a thread. */
 static const struct {
 	const char *begin, *end;
 } suffixes[] = {
@@ -87,7 +87,7 @@ static const char *const of_cpu[] = {
 };
 /* clang-format on */
 
-/* "guest:" and ftrace's systems go; OSv's own samples and the ring's say by their names what they are. */
+/* Removes "guest:" and ftrace's systems; samples of OSv and of the ring are described by their names. */
 const char *sample_event_name(const struct event_type *type)
 {
 	const char *colon = strrchr(type->name, ':');
@@ -196,7 +196,7 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 	frames_find(type, ret);
 }
 
-/* "... NAME=VALUE": the value of the first of the names that is there. */
+/* "... NAME=VALUE": the value of the first of the names that the text contains. */
 static const char *text_find(const char *text, const char *names)
 {
 	for (const char *p = names; *p; p += strspn(p, "|")) {

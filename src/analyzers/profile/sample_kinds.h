@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which event means what to the guest profiles: the table behind samples.h. */
+/* How the profiles interpret each event: the table behind samples.h. */
 #ifndef HOSTRACE_SAMPLE_KINDS_H
 #define HOSTRACE_SAMPLE_KINDS_H
 
 #include "event/event.h"
 #include "event/sample.h"
 
-/* Samples that are made of events and are not the events themselves; OSv's names where it has one. */
+/* Samples that are derived from events; with OSv's names where it has one. */
 enum sample_made {
 	MADE_WAIT,
 	MADE_WAIT_RET,
@@ -48,14 +48,14 @@ enum sample_what {
 };
 
 /*
- * prev_state of sched_switch: all bits that keep a task from running; those that say that it is dead: TASK_DEAD where
- * the event is ours, EXIT_DEAD and EXIT_ZOMBIE where it is the kernel's own, whose 0x80 is a kernel thread that idles.
+ * prev_state of sched_switch: all bits that keep a task from running; the bits of a dead task: TASK_DEAD in our own
+ * event, EXIT_DEAD and EXIT_ZOMBIE in the kernel's event, where 0x80 is an idle kernel thread.
  */
 enum { SAMPLE_STATE_BITS = 0x10ff, SAMPLE_STATE_DEAD = 0x80, SAMPLE_STATE_EXITED = 0x30 };
 
 enum { SAMPLE_SLOTS = 5 };
 
-/* What is done with events of one type, and where their fields are. */
+/* How events of one type are processed, and where their fields are. */
 struct sample_rule {
 	enum sample_what what;
 	const struct field *field[SAMPLE_SLOTS]; /* by the order in `fields`; NULL: look in `text` */
@@ -64,8 +64,8 @@ struct sample_rule {
 	const struct field *frame;		 /* the first of nr_frames, 8 bytes each */
 	unsigned int nr_frames;
 	bool has_key; /* slot 0 is the pair's key */
-	uint8_t dead; /* WHAT_SWITCH: the bits of the state that say so */
-	uint8_t made;  /* WHAT_ALLOC: which */
+	uint8_t dead; /* WHAT_SWITCH: the bits of the state of a dead task */
+	uint8_t made;  /* WHAT_ALLOC: enum sample_made */
 	struct sample_kind kind; /* WHAT_EVENT, WHAT_EXIT, WHAT_USER_EXIT; `base` is owned by the caller: free() */
 };
 
@@ -75,7 +75,7 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret);
 const char *sample_event_name(const struct event_type *type);
 
 uint64_t sample_u64(const struct sample_rule *r, const struct event *ev, unsigned int slot);
-/* "" if it is not there. Up to size - 1 bytes. */
+/* "" if the field is missing. Up to size - 1 bytes. */
 void sample_text(const struct sample_rule *r, const struct event *ev, unsigned int slot, char *buf,
 		 size_t size);
 

@@ -10,19 +10,19 @@
 enum {
 	OPEN_MAX = 1 << 20,
 	CPUS_MAX = 65536
-}; /* begins without an end yet; CPU numbers that are looked at */
+}; /* begins without an end yet; CPU numbers that are checked */
 
 struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
 	bool ends, per_cpu; /* this tracepoint ends its base; its pairs belong to a CPU */
 	bool keyed;	    /* ... or to the sample's key */
-	bool single, keeps_first; /* they cannot nest: the end of one was not seen */
+	bool single, keeps_first; /* they cannot nest: a second begin means that an end was lost */
 };
 
 struct open_entry { /* its key: id and base */
 	struct open_begin begin;
 	struct sample_pair timed;
-	uint8_t *args; /* a copy, where the trace does not keep them */
+	uint8_t *args; /* a copy if the trace does not keep them */
 };
 
 struct sample_pairs {
@@ -34,7 +34,7 @@ struct sample_pairs {
 	struct open_table open; /* of struct open_entry */
 	const struct open_entry *rest; /* the last one that sample_pairs_rest() returned, or NULL */
 	uint64_t last_ns;
-	uint8_t *handed; /* arguments of the pair handed out last, see open_entry.args */
+	uint8_t *handed; /* arguments of the pair returned last, see open_entry.args */
 };
 
 /* Length of the base name of an end, 0 if the name ends nothing. */
@@ -62,7 +62,7 @@ static uint32_t tracepoint_named(const struct sample_trace *t, const char *name,
 	return none;
 }
 
-/* A view over other events says it itself. */
+/* For samples of other events, the sample's kind defines it. */
 static void kind_init(struct sample_pairs *p, uint32_t i, const struct sample_kind *kind)
 {
 	const struct sample_trace *t = p->trace;
@@ -182,7 +182,7 @@ static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key
 		 const struct timed_name *name)
 {
 	struct open_entry *e = open_find(&p->open, key);
-	bool overwritten; /* the end of the open entry may have been, in this CPU's ring */
+	bool overwritten; /* the end of the open entry may have been overwritten in this CPU's ring */
 
 	if (e && name->keeps_first)
 		return 0;
@@ -214,7 +214,7 @@ static int end(struct sample_pairs *p, const struct sample *s, struct pair_key k
 	entry_remove(p, e);
 	if (!p->trace->whole && ret->entry.cpu != s->cpu &&
 	    earliest(p, s->cpu) > ret->entry.time_ns)
-		return 0; /* what lay between was overwritten on the other CPU */
+		return 0; /* the samples in between were overwritten on the other CPU */
 	ret->duration_ns = (int64_t)(s->time_ns - ret->entry.time_ns);
 	return 1;
 }

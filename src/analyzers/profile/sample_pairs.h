@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Timed pairs: which sample begins something and which one ends it.
+ * Timed pairs: matches samples that begin something with those that end it.
  *
  * OSv has no such declaration, only names: NAME begins, NAME_ret or NAME_err ends, in the same
  * thread; mutex_lock_wait ends with mutex_lock_wake, and sched_idle belongs to its CPU. A ring
- * overwrites its oldest samples, each CPU's at another time, so an end whose begin was overwritten,
- * or the reverse, must not make a pair: an entry is dropped where the other CPU's ring begins only
- * after it.
+ * overwrites its oldest samples, each CPU's up to another time, so an end whose begin was
+ * overwritten, or the reverse, must not be matched: an entry is dropped if the other CPU's ring
+ * begins only after it.
  */
 #ifndef HOSTRACE_SAMPLE_PAIRS_H
 #define HOSTRACE_SAMPLE_PAIRS_H
@@ -17,7 +17,7 @@ struct sample_pair {
 	struct sample
 		entry; /* the sample that began it; its pointers live as long as the trace, those of
 			  a trace with a source until the next pair */
-	int64_t duration_ns; /* negative where a trace's times step back; no range has such */
+	int64_t duration_ns; /* negative where a trace's times step back; such pairs are in no range */
 	bool open; /* the trace ended first; the duration is up to its last sample */
 };
 
@@ -25,16 +25,16 @@ struct sample_pairs;
 
 /*
  * `compat`: as OSv's own tool: names become timed only once an end was seen (so the first pair of
- * each is lost), an end may stand anywhere in a name, and a nested entry is an error (-EBADMSG).
- * Otherwise the dictionary tells which names are timed, _ret and _err must end the name, and
+ * each is lost), a suffix is accepted anywhere in a name, and a nested entry is an error (-EBADMSG).
+ * Otherwise the dictionary defines which names are timed, _ret and _err must end the name, and
  * entries nest (a stack per thread and name).
  */
 int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_pairs **ret);
 void sample_pairs_close(struct sample_pairs *p);
 DEFINE_CLEANUP(sample_pairs, struct sample_pairs *, sample_pairs_close);
 
-/* Feeds the next sample. 1: it completed a pair (in *ret); 0: it did not; -errno with the sentence
- * set. */
+/* Adds the next sample. 1: it completed a pair (in *ret); 0: it did not; -errno with the error
+ * message set. */
 int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sample_pair *ret);
 
 /* After the last sample: 1 with the next pair still open, in order of their begins; 0 when there

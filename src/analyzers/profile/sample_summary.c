@@ -10,12 +10,12 @@
 
 enum { CPUS_MAX = 65536, DURATIONS_MAX = 64 << 20 };
 
-/* While it is made: the index of each CPU and name. */
+/* State while reading: the index of each CPU and name. */
 struct making {
 	struct sample_summary *s;
-	uint32_t *seen_order; /* by type: place among those seen, from 1 */
-	uint32_t *cpu_at;     /* cpu -> place + 1 in cpus */
-	uint32_t *timed_at;   /* by type of a name -> place + 1 */
+	uint32_t *seen_order; /* by type: position among those seen, from 1 */
+	uint32_t *cpu_at;     /* cpu -> index + 1 in cpus */
+	uint32_t *timed_at;   /* by type of a name -> index + 1 */
 	size_t nr_durations;
 };
 
@@ -75,7 +75,7 @@ static void count_sample(struct making *m, const struct sample *p)
 	if (p->time_ns > span->last_ns)
 		span->last_ns = p->time_ns;
 	if (!p->time_ns && !s->opt.compat)
-		return; /* the original forgets what was the least until then */
+		return; /* OSv's tool drops the minimum found so far */
 	if (!s->first_ns || p->time_ns < s->first_ns)
 		s->first_ns = p->time_ns;
 	if (p->time_ns > s->last_ns)

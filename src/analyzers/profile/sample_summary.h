@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A trace in figures: samples by type, the time that each CPU's samples span, durations of pairs by name. */
+/* Statistics of a trace: samples by type, the time that each CPU's samples span, durations of pairs by name. */
 #ifndef HOSTRACE_SAMPLE_SUMMARY_H
 #define HOSTRACE_SAMPLE_SUMMARY_H
 

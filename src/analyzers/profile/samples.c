@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A first pass finds which events there are: they are the dictionary of the trace, which the profiles need before its
- * first sample. Each further pass returns samples, with a delay where backtraces follow their events.
+ * A first pass finds the event types that occur: they are the dictionary of the trace, which the profiles need before
+ * its first sample. Each further pass returns samples, with a delay if backtraces follow their events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "readers/ftrace/tracedat.h"
 #include "readers/ring/stream_reader.h"
 
-enum { ROOM = SAMPLES_HELD + 64 /* what one event adds at most, and what was handed out last */ };
+enum { ROOM = SAMPLES_HELD + 64 /* maximum per event, and the sample returned last */ };
 
 static void samples_close(struct sample_trace *base)
 {
@@ -87,7 +87,7 @@ static int type_add(struct samples *x, const struct event_type *type)
 	return err;
 }
 
-/* Samples are made only of sources from the first one on. */
+/* Only events of sources from the first one on become samples. */
 static bool is_ours(const struct samples *x, const struct event *ev)
 {
 	return ev->source >= x->in.first_source;
@@ -123,7 +123,7 @@ static int types_find(struct samples *x)
 /* ---- a pass ---- */
 
 /* Without alignment, ticks of a ring become ns by the rate in its metadata. */
-static void clock_take(struct samples *x)
+static void clock_read(struct samples *x)
 {
 	const json_t *meta = x->reader->info.meta, *ring = json_object_get(meta, "guest_ring");
 	const char *clock = json_string_value(json_object_get(meta, "clock"));
@@ -154,7 +154,7 @@ static int pass_begin(struct samples *x)
 	if (err)
 		return err;
 	sample_threads_meta(x->threads, x->in.first_source, x->reader->info.meta);
-	clock_take(x);
+	clock_read(x);
 	return 0;
 }
 
@@ -200,21 +200,21 @@ static void caveats_add(struct samples *x)
 
 	if (x->not_watched)
 		trace_info_caveat(info,
-				  "%" PRIu64 " switches of threads that are not the VM's are left "
-				  "out: they are not seen wholly", x->not_watched);
-	if (sample_threads_refused(x->threads))
+				  "%" PRIu64 " switches of threads of other processes are ignored: "
+				  "they are not recorded completely", x->not_watched);
+	if (sample_threads_overflow(x->threads))
 		trace_info_caveat(info,
-				  "more than %d threads: the waits of the rest are not known "
+				  "more than %d threads: the waits of further threads are unknown "
 				  "(%" PRIu64 " events)",
-				  SAMPLES_THREADS_MAX, sample_threads_refused(x->threads));
+				  SAMPLES_THREADS_MAX, sample_threads_overflow(x->threads));
 	if (x->stood_in && !x->has_stacks)
 		trace_info_caveat(info,
-				  "%s has no backtraces: threads stand for call paths (trace-cmd "
-				  "record -T, or tracefs's options/stacktrace, brings them)",
+				  "%s has no backtraces: threads are shown instead of call paths "
+				  "(to record them: trace-cmd record -T, or options/stacktrace)",
 				  x->in.name);
 }
 
-/* Reads on until one may be handed out. */
+/* Reads on until the oldest sample can be returned. */
 static int held_fill(struct samples *x)
 {
 	uint64_t delay = x->has_stacks ? SAMPLES_HELD : 0;
@@ -241,8 +241,8 @@ static int held_fill(struct samples *x)
 	return 0;
 }
 
-/* A trace without backtraces still shows which threads waited: the thread is the whole call path. */
-static int thread_stands_in(struct samples *x, struct sample *s)
+/* Without backtraces the profile still shows which threads waited: the thread is the only frame. */
+static int thread_as_frame(struct samples *x, struct sample *s)
 {
 	const struct sample_kind *kind = s->tp->kind;
 	char name[48];
@@ -270,7 +270,7 @@ static int samples_next(struct sample_trace *base, struct sample *ret)
 	if (err || x->first == x->next)
 		return err;
 	if (x->held[x->first % ROOM].wants_stack)
-		err = thread_stands_in(x, &x->held[x->first % ROOM].s);
+		err = thread_as_frame(x, &x->held[x->first % ROOM].s);
 	*ret = x->held[x->first++ % ROOM].s;
 	return err ? err : 1;
 }
@@ -321,8 +321,8 @@ static int samples_init(struct samples *x)
 	return err ? err : sample_stacks_open(&x->stacks);
 }
 
-/* A trace.dat and a guest stream bring the symbols of the kernel that they were recorded in. */
-static int symbols_take(struct samples *x)
+/* A trace.dat and a guest stream contain the symbols of their kernel. */
+static int symbols_read(struct samples *x)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *kind = x->reader->info.kind;
@@ -335,7 +335,7 @@ static int symbols_take(struct samples *x)
 		err = stream_symbols(x->in.name, &text, &len);
 	if (err || !len)
 		return err;
-	symbol_map_parse(text, len, x->in.name, &x->symbols); /* without any, addresses stay */
+	symbol_map_parse(text, len, x->in.name, &x->symbols); /* without symbols, addresses are shown */
 	return 0;
 }
 
@@ -359,9 +359,9 @@ int samples_open(const struct samples_input *in, struct sample_trace **ret)
 	if (!err)
 		err = types_find(x);
 	if (!err)
-		err = symbols_take(x);
+		err = symbols_read(x);
 	if (!err)
-		clock_take(x);
+		clock_read(x);
 	if (err)
 		return err;
 	base->kind = x->reader->info.kind;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any trace's events as samples, the input of prof, prof-wait, list-timed, ... What waits, locks, wakes and allocates
- * is known by name; the names are those of OSv's tracepoints, which an OSv trace has by itself. For other traces one
- * table (sample_kinds.c) says which events mean the same:
+ * Any trace's events as samples, the input of prof, prof-wait, list-timed, ... Waits, locks, wakeups and allocations
+ * are identified by name; the names are those of OSv's tracepoints, which an OSv trace has itself. For other traces
+ * one table (sample_kinds.c) defines the equivalent events:
  *
  *   profile          Linux's ftrace                 our guest ring         the host's own events
  *   wait             sched_switch, not runnable     sched_wait ... _ret    sched_switch, not runnable
@@ -17,7 +17,7 @@
  *                    _start ... _end, _start ...
  *                    _done; sys_enter: by its number
  *   backtrace        the kernel_stack that follows  frame0, frame1, ...    the guest's instruction pointer; of a
- *                    on the same CPU                                       wait, what the vCPU had left for
+ *                    on the same CPU                                       wait, the reason of the VM-exit
  */
 #ifndef HOSTRACE_SAMPLES_H
 #define HOSTRACE_SAMPLES_H
@@ -27,14 +27,14 @@
 
 enum {
 	SAMPLES_HELD = 4096,	       /* events that wait for their backtrace */
-	SAMPLES_THREADS_MAX = 1 << 17, /* threads whose state is kept; others' waits have no end */
+	SAMPLES_THREADS_MAX = 1 << 17, /* threads whose state is kept; waits of others have no end */
 	SAMPLES_FRAMES_MAX = 128,      /* of one backtrace */
 	SAMPLES_CPUS_MAX = 4096,
-	SAMPLES_NAMES_MAX = 1 << 18, /* names of functions in backtraces that have no address */
+	SAMPLES_NAMES_MAX = 1 << 18, /* names of functions in backtraces without addresses */
 };
 
 struct samples_input {
-	/* Opens all that is to be read, once for each pass; it owns the reader, which is open until the next call. */
+	/* Opens the input, once for each pass; the callee owns the reader, which stays open until the next call. */
 	int (*open)(void *arg, struct reader **ret);
 	void *arg;
 	unsigned int first_source; /* events of inputs before this one are skipped */

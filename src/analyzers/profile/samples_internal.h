@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of samples share; for samples_*.c only. */
+/* Shared by samples_*.c only. */
 #ifndef HOSTRACE_SAMPLES_INTERNAL_H
 #define HOSTRACE_SAMPLES_INTERNAL_H
 
@@ -15,10 +15,10 @@
 
 struct sample_thread {
 	uint64_t id; /* source and tid */
-	uint32_t pid; /* in struct samples.own: whose it is */
-	uint64_t rip; /* of a vCPU: the guest's, at its last exit; 0: not known */
+	uint32_t pid; /* in struct samples.own: its process */
+	uint64_t rip; /* of a vCPU: the guest's, at its last exit; 0: unknown */
 	uint32_t reason, isa, user_reason;
-	char state; /* 'w' it waits, 'p' it was preempted, else it runs or is not known */
+	char state; /* 'w' waiting, 'p' preempted, else running or unknown */
 	bool is_vcpu, in_guest, in_user;
 	char comm[17]; /* neutralised */
 };
@@ -27,10 +27,10 @@ struct sample_threads;
 int sample_threads_open(struct sample_threads **ret);
 void sample_threads_close(struct sample_threads *t);
 
-/* Added if it is not known yet; valid until the next call. NULL: there are too many. */
+/* Added if it is new; valid until the next call. NULL: too many threads. */
 struct sample_thread *sample_thread_of(struct sample_threads *t, uint32_t source, uint32_t tid);
-/* How often a thread could not be added. */
-uint64_t sample_threads_refused(const struct sample_threads *t);
+/* Number of events whose thread could not be added. */
+uint64_t sample_threads_overflow(const struct sample_threads *t);
 void sample_thread_name(struct sample_thread *t, const char *comm);
 void sample_threads_meta(struct sample_threads *t, uint32_t source, const json_t *meta);
 
@@ -44,7 +44,7 @@ void sample_stacks_close(struct sample_stacks *s);
 int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t *address,
 		      unsigned int nr);
 
-/* The address that represents a name. 0: there are too many. */
+/* The address that represents a name. 0: too many names. */
 uint64_t sample_name_address(struct sample_stacks *s, const char *name);
 /* NULL: the address represents no name. */
 const char *sample_address_name(const struct sample_stacks *s, uint64_t address);
@@ -85,7 +85,7 @@ struct samples {
 	uint32_t made[MADE_NR]; /* tracepoint index */
 	struct sample_threads *threads;
 	struct sample_threads *own; /* of a host: threads of VMs */
-	uint64_t not_watched, stood_in; /* switches from or to others; begins without a backtrace */
+	uint64_t not_watched, stood_in; /* switches from or to others; samples whose thread replaces a backtrace */
 	struct sample_stacks *stacks;
 	struct sample_syscalls *syscalls; /* NULL: the trace has none */
 	struct symbol_map *symbols; /* the trace's own */
@@ -101,7 +101,7 @@ struct samples {
 int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,
 			   const char *format, const struct sample_kind *kind, uint32_t *ret);
 
-/* samples_make.c: appends the samples that the event means. 0 or -errno. */
+/* samples_make.c: appends the samples that follow from the event. 0 or -errno. */
 int samples_make(struct samples *x, const struct event *ev);
 
 /* A new held sample of this tracepoint, of the event's time, CPU and thread; *ret may be NULL on failure only. */

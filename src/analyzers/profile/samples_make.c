@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From one event to the samples that it means: none, one, or for a switch up to four (one thread begins to wait,
- * another one ends, a CPU goes idle, a queue gets shorter).
+ * Converts one event to samples: none, one, or for a switch up to four (one thread begins to wait,
+ * another stops waiting, a CPU goes idle, a queue gets shorter).
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int frames_own(struct samples *x, const struct sample_rule *r, const stru
 }
 
 /*
- * Of the host's events: the reason of the VM-exit, and the guest's instruction pointer. That is not a return address,
+ * For host events: the reason of the VM-exit, and the guest's instruction pointer. That is not a return address,
  * so 1 is added.
  */
 static int frames_host(struct samples *x, const struct sample_thread *t, bool waits,
@@ -69,7 +69,7 @@ static int frames_host(struct samples *x, const struct sample_thread *t, bool wa
 	return sample_stacks_set(x->stacks, &h->s, address, nr);
 }
 
-/* Of the host; trace-cmd's recording of a guest, read without a host's, has the same events, but brings backtraces. */
+/* A host event. A guest recorded by trace-cmd and read without a host has the same events, but with backtraces. */
 static bool is_host(const struct samples *x, const struct event *ev)
 {
 	return ev->type->id != 0 && !x->has_stacks;
@@ -94,7 +94,7 @@ static int load_change(struct samples *x, const struct event *ev, uint64_t cpu, 
 	return err;
 }
 
-/* Of a host only the VM's own threads are seen wholly: of others, just what happens next to them. */
+/* On a host only the VM's own threads are recorded completely; of others only switches from and to VM threads. */
 static bool is_watched(struct samples *x, const struct event *ev, uint32_t tid)
 {
 	const struct sample_thread *t;
@@ -108,7 +108,7 @@ static bool is_watched(struct samples *x, const struct event *ev, uint32_t tid)
 	return false;
 }
 
-/* A dead thread waits for nothing. */
+/* A dead thread does not wait. */
 static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, uint64_t state,
 		       bool dead)
 {
@@ -174,7 +174,7 @@ static int make_switch(struct samples *x, const struct sample_rule *r, const str
 	if (err || x->only_vm)
 		return err;
 	if (to && x->load[ev->cpu % SAMPLES_CPUS_MAX] < 1 + (from && !runnable))
-		x->load[ev->cpu % SAMPLES_CPUS_MAX] = 1 + (from && !runnable); /* it was there unseen */
+		x->load[ev->cpu % SAMPLES_CPUS_MAX] = 1 + (from && !runnable); /* it was queued unrecorded */
 	return load_change(x, ev, ev->cpu, from && !runnable ? -1 : 0);
 }
 
@@ -209,7 +209,7 @@ static int make_allocation(struct samples *x, const struct sample_rule *r, const
 		args[1] = args[2] = 4096ull << order;
 		args[3] = args[1];
 	} else {
-		args[3] = 8; /* what the kernel promises at least (ARCH_KMALLOC_MINALIGN) */
+		args[3] = 8; /* the minimum guaranteed by the kernel (ARCH_KMALLOC_MINALIGN) */
 	}
 	err = made(x, ev, (enum sample_made)r->made, ev->tid, args, sizeof(args), &h);
 	if (!err)
@@ -217,7 +217,7 @@ static int make_allocation(struct samples *x, const struct sample_rule *r, const
 	return err;
 }
 
-/* One number of both, for pairs that another thread's end must not close. */
+/* Combines key and thread, for pairs that another thread's end must not close. */
 static uint64_t key_in_thread(uint64_t key, const struct event *ev)
 {
 	return hash_words((uint64_t[]){key, ev->tid}, 2);
@@ -239,7 +239,7 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 		       : 0;
 }
 
-/* Where the vCPU and its guest are: kept for what its thread does next. */
+/* Stores the state of the vCPU and its guest for later events of its thread. */
 static void vcpu_learn(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
 	struct sample_thread *t = sample_thread_of(x->threads, ev->source, ev->tid);
@@ -293,7 +293,7 @@ static int make_event(struct samples *x, const struct sample_rule *r, const stru
 	return frames_host(x, sample_thread_of(x->threads, ev->source, ev->tid), false, h);
 }
 
-/* ---- a backtrace of its own: that of the newest event of its CPU that has none ---- */
+/* ---- kernel_stack events: the backtrace of the newest event of the CPU that has none ---- */
 
 static unsigned int stack_text(struct samples *x, const char *text, uint64_t *address)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Distinct backtraces, kept once each. A frame that is only known by name (tracefs's text, "hlt exit") gets an
- * address that no machine has: its number in a table of names, from NAMES_AT on, a non-canonical address.
+ * Distinct backtraces, stored once each. A frame that has only a name (tracefs's text, "hlt exit") gets an
+ * address that no machine has: its number in a table of names, plus NAMES_AT, which is a non-canonical address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ void sample_stacks_close(struct sample_stacks *s)
 	free(s);
 }
 
-static uint64_t *words_take(struct sample_stacks *s, unsigned int nr)
+static uint64_t *words_alloc(struct sample_stacks *s, unsigned int nr)
 {
 	if (s->used + nr > PIECE) {
 		struct piece *p = malloc(sizeof(*p));
@@ -93,7 +93,7 @@ int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t
 	if (r < 0 || !nr)
 		return r;
 	if (r) {
-		uint64_t *copy = words_take(s, nr);
+		uint64_t *copy = words_alloc(s, nr);
 
 		if (!copy)
 			return fail(-ENOMEM, "out of memory");

@@ -3,7 +3,7 @@
  * Linux reports all system calls by one pair of events, sys_enter and sys_exit, with the number in a field. In
  * profiles each number is a pair of its own, named as the kernel's own events for single calls: sys_enter_read
  * ... sys_exit_read, with the base sys_read. The names are those of x86-64, from the header of the building machine;
- * a 32-bit program's calls have other numbers, and no field tells them apart.
+ * a 32-bit program's calls have other numbers, and no field distinguishes them.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is known of each thread while samples are made: its name, why it does not run, where its guest is. */
+/* The state of each thread while samples are created: its name, why it does not run, where its guest is. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct sample_thread *sample_thread_of(struct sample_threads *t, uint32_t source
 	return s ? s : hash_add_u64(&t->threads, id, NULL);
 }
 
-uint64_t sample_threads_refused(const struct sample_threads *t)
+uint64_t sample_threads_overflow(const struct sample_threads *t)
 {
 	return t->threads.refused;
 }

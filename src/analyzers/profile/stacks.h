@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Distinct backtraces, numbered from 0 in order of appearance: a trace has many samples and few
- * backtraces, so whatever is made of one (frames, text) is made once and kept by its number.
+ * backtraces, so data derived from one (frames, text) is computed once and stored by its number.
  */
 #ifndef HOSTRACE_STACKS_H
 #define HOSTRACE_STACKS_H
@@ -23,8 +23,8 @@ DEFINE_CLEANUP(stacks, struct stacks *, stacks_close);
 int stacks_number(struct stacks *s, const struct sample *sample, uint32_t *ret);
 
 /*
- * For those whose bytes do not live that long: right after a new one was numbered, its place from now on (the same
- * bytes); and where the bytes of one lie.
+ * For backtraces whose bytes do not live that long: stacks_place(), called right after a new one was numbered, sets a
+ * permanent copy of the same bytes; stacks_raw() returns the bytes.
  */
 void stacks_place(struct stacks *s, uint32_t number, const uint8_t *raw);
 const uint8_t *stacks_raw(const struct stacks *s, uint32_t number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The part of a trace that a report looks at. */
+/* The part of a trace that a report covers. */
 #ifndef HOSTRACE_TIME_RANGE_H
 #define HOSTRACE_TIME_RANGE_H
 

@@ -21,7 +21,7 @@ static unsigned int split(void *arg, const struct sample *s, double start_ns, do
 		if (part[i])
 			ret[nr++] = (struct profile_part){frames[i], (double)part[i]};
 	}
-	if (!nr) /* a wait of no length */
+	if (!nr) /* a wait of length 0 */
 		ret[nr++] = (struct profile_part){frames[CAUSE_UNKNOWN], 0};
 	return nr;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A profile of waits (struct profile_options of PROFILE_TIMED), each split by what its vCPU did meanwhile. */
+/* A profile of waits (struct profile_options of PROFILE_TIMED), each split by what its vCPU did during the wait. */
 #ifndef HOSTRACE_WAIT_PROFILE_H
 #define HOSTRACE_WAIT_PROFILE_H
 
@@ -13,7 +13,7 @@ struct wait_sums {
 	uint64_t refused;  /* events of the host that were not used, see wait_causes_refused() */
 };
 
-/* The tree is the caller's to close. 0 or -errno with the error message set. */
+/* The caller closes the tree. 0 or -errno with the error message set. */
 int wait_profile(struct sample_trace *t, const struct profile_options *opt,
 		 const struct wait_causes_input *host, struct calltree **ret,
 		 struct wait_sums *ret_sums);

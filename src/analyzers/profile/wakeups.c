@@ -8,11 +8,11 @@
 
 enum { WAITS_MAX = 1 << 20 };
 
-/* A thread that waits, and the newest wake-up meant for it. */
+/* A thread that waits, and its latest wakeup. */
 struct wait {
 	uint64_t thread, since_ns, wake_ns;
 	uint32_t cpu;
-	bool open, woken; /* woken: stays if the wait's end was not seen, as in OSv's tool */
+	bool open, woken; /* woken: kept if the wait's end was not seen, as in OSv's tool */
 };
 
 static int wait_begin(struct hash_table *waits, const struct sample *s)
