@@ -10,7 +10,7 @@
 
 enum { SCALE_BITS = 48 };
 
-/* ---- what the user asks for ---- */
+/* ---- the user's request ---- */
 
 int align_clock_parse(const char *text, struct clock_options *opt)
 {
@@ -158,7 +158,7 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 			const struct event *ev = &batch->ev[i];
 
 			/* A timestamp of 0 was made before the guest's clock ran. */
-			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_STAMPS_MAX)
+			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_TIMESTAMPS_MAX)
 				continue;
 			err = align_vcpus_reserve(g, ev->cpu + 1u);
 			if (!err)
@@ -171,7 +171,7 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 	return more < 0 ? more : err;
 }
 
-/* Nothing relates them: what to do next. */
+/* The hint for traces that cannot be related. */
 static int unrelated(const struct align_guest *g, int err)
 {
 	if (err != -ENODATA)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The first pass: what the host knows of its clock and of its vCPUs. */
+/* The first pass: reads the host's clock and its vCPUs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,9 @@ static int gap_add(struct align *a, const struct event *ev)
 	return hole_add(a, ev->time_ns, until >= INT64_MAX ? UINT64_MAX : until);
 }
 
-/* Where entries and exits may be missing. Older files do not say since when: since the CPU's previous report. */
+/*
+ * Intervals with possibly missing entries and exits. Older files lack their start: the CPU's previous report is used.
+ */
 static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 {
 	unsigned int cpu = (unsigned int)event_value(ev, "lost_cpu") % CPUS;
@@ -216,7 +218,7 @@ static int event_take(struct align *a, struct losses *l, const struct event *ev)
 	}
 }
 
-/* A recording whose times were TSC ticks: two pairs far apart say the same as its map. */
+/* A recording whose times were TSC ticks: two pairs far apart are equivalent to its map. */
 static int map_take(struct align *a, const struct trace_info *info)
 {
 	json_t *map = json_object_get(info->meta, "tsc_map");

@@ -6,7 +6,7 @@
 #include "clock/align.h"
 #include "pairing/elements.h"
 
-/* A vCPU went into guest mode or out of it. */
+/* A VM-entry or VM-exit of a vCPU. */
 struct align_mark {
 	uint64_t ns;
 	bool enter, userspace; /* userspace: kvm_run and kvm_userspace_exit */
@@ -25,11 +25,11 @@ struct align_vcpu {
 	uint16_t vcpu;
 	struct align_mark *mark;
 	size_t nr_marks;
-	struct clock_report *report; /* host_tsc is ns until all pairs are known */
+	struct clock_report *report; /* host_tsc is in ns until all pairs have been read */
 	size_t nr_reports;
 	struct clock_pvclock *pv; /* host_tsc likewise */
 	size_t nr_pv;
-	uint64_t registered; /* host_tsc likewise: when the guest took its kvm-clock into use; 0: not seen */
+	uint64_t registered; /* host_tsc likewise: when the guest enabled its kvm-clock; 0: not recorded */
 	struct clock_spans spans;
 	bool exits; /* there is a kvm_exit or kvm_entry */
 };
@@ -54,7 +54,7 @@ struct align {
 	struct element_watch watch;
 	struct align_element *element;
 	size_t nr_elements;
-	uint64_t first_ns, last_ns; /* of what was looked at */
+	uint64_t first_ns, last_ns; /* of the events read */
 	struct clock_span whole;    /* the same in ticks */
 	struct clock_mono mono;
 	bool ticks_known;	 /* else "host ticks" are ns */
@@ -63,7 +63,7 @@ struct align {
 	const char **host; /* the inputs' paths, not owned */
 	unsigned int nr_hosts;
 	uint32_t pid; /* of the VM that --vm names; 0: not given */
-	struct align_vm vm[ALIGN_VMS_MAX]; /* guests that the host's files list by their trace ids */
+	struct align_vm vm[ALIGN_VMS_MAX]; /* guests listed by trace id in the host's files */
 	unsigned int nr_vms;
 	struct align_guest guest[ALIGN_GUESTS_MAX];
 	unsigned int nr_guests;
@@ -71,31 +71,31 @@ struct align {
 
 /* The first pass over one host input. */
 int align_host_read(struct align *a, const char *path);
-/* After the last: ns become ticks, marks become spans. */
+/* After the last input: converts ns to ticks and marks to spans. */
 int align_host_end(struct align *a);
 
 /* --clock. 0 or -EINVAL with the error message set. */
 int align_clock_parse(const char *text, struct clock_options *opt);
 
-/* Makes g->input at least so large. -E2BIG or -ENOMEM with the error message set. */
+/* Grows g->input to at least this size. -E2BIG or -ENOMEM with the error message set. */
 int align_vcpus_reserve(struct align_guest *g, unsigned int nr);
 
 /*
- * Finds the guest's VM and the relation to it. info NULL: there is no guest's trace. -EINVAL: it may be several VMs;
- * -ENODATA: nothing relates them; all with the error message set.
+ * Finds the guest's VM and the relation to it. info NULL: there is no guest trace. -EINVAL: several VMs match;
+ * -ENODATA: no data relates them; all with the error message set.
  */
 int align_relate(struct align *a, struct align_guest *g, const struct trace_info *info,
 		 const struct clock_options *opt);
 
 bool align_guest_is_tsc(const struct trace_info *info);
 
-/* trace-cmd's measurements stand for the kernel's reports where the host's recording has none. */
+/* Uses trace-cmd's measurements instead of the kernel's reports if the host's recording has none. */
 int align_shifts(const struct align *a, struct align_guest *g, const struct trace_info *info,
 		 struct clock_options *opt);
 
 /*
- * Bounds a guest by its disk where the host has no entries and exits. `ticks`: it timestamps with its TSC. Without the
- * error message set where that cannot be done; -ENOMEM.
+ * Bounds a guest by its disk if the host has no entries and exits. `ticks`: it timestamps with its TSC. If that is not
+ * possible, returns without setting the error message; -ENOMEM.
  */
 int align_limits(struct align *a, struct align_guest *g, bool ticks);
 
@@ -111,14 +111,14 @@ int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid
 
 /*
  * Relates a guest that timestamps in ns through its kvm-clock; `uptime`: they count from the end of its boot (OSv).
- * -ENODATA: the recording does not have what it takes.
+ * -ENODATA: the recording lacks the required data.
  */
 int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bool uptime);
 void align_pvclock_free(struct align_guest *g);
 bool align_on_kvmclock(const struct align_guest *g);
 uint64_t align_pvclock_tsc(const struct align_guest *g, unsigned int vcpu, uint64_t kvmclock);
 
-/* One guest input through the relation, only CPU `only` (-1: all). */
+/* Reads one guest input with converted times, only CPU `only` (-1: all). */
 int align_lane_open(const struct align *a, const struct align_guest *g,
 		    const struct read_hint *hint, int only, struct reader **ret);
 

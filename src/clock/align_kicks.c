@@ -26,7 +26,7 @@
 
 enum {
 	KICKS_MIN = 16,	    /* fewer alternate by chance */
-	KICKS_MAX = 1 << 16, /* of one queue; with more there is no bound */
+	KICKS_MAX = 1 << 16, /* of one queue; with more no bound is computed */
 	SEQUENCES_MAX = 64, /* queues of the guest, registers of the host */
 };
 

@@ -121,7 +121,7 @@ static size_t index_of(const uint64_t *list, size_t nr, uint64_t value)
 	return i;
 }
 
-/* Pairs them; the width of what is left possible, UINT64_MAX: nothing. */
+/* Pairs them; returns the width of the remaining band, UINT64_MAX: none. */
 static uint64_t pairs_make(const struct align *a, const struct list *rq, const struct list *el,
 			   struct clock_limit *limit, size_t *ret_nr)
 {
@@ -187,7 +187,7 @@ static int limits_find(const struct align *a, const struct list *rq, bool ticks,
 	return err;
 }
 
-/* A vCPU of which nothing is known may have run at any time of the host's recording. */
+/* A vCPU without data may have run at any time of the host's recording. */
 static int spans_suppose(struct align *a, struct align_guest *g)
 {
 	a->whole = (struct clock_span){clock_mono_tsc(&a->mono, a->first_ns),
@@ -211,7 +211,7 @@ int align_limits(struct align *a, struct align_guest *g, bool ticks)
 
 	for (unsigned int i = 0; i < a->nr_vcpus; i++)
 		if (a->vcpu[i].exits)
-			return 0; /* that says more */
+			return 0; /* that is more precise */
 	if (!g->nr_blocks || !a->nr_elements)
 		return 0;
 	qsort(a->element, a->nr_elements, sizeof(*a->element), by_pop);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Guests that timestamp with ns of their kvm-clock: Linux's trace clocks other than x86-tsc, OSv's uptime. The host's
- * recording has the very parameters that the guest computes with (kvm_pvclock_update), so everything the host knows is
- * put on the guest's kvm-clock, and only one constant is left to be fitted: what the guest calls 0.
+ * recording has the same parameters that the guest uses (kvm_pvclock_update), so the host's data is converted to
+ * the guest's kvm-clock, and only one constant must be fitted: the zero of the guest's timestamps.
  *
  *   host TSC --(offset, scale, if in effect)--> guest TSC --(record in force)--> kvm-clock ns --(constant)--> timestamp
  *
@@ -82,7 +82,7 @@ static const struct clock_pvclock *in_force(const struct align_pvmap *map, uint6
 	return &map->rec[lo];
 }
 
-/* kvm-clock at a host event, never beyond what the next record says it began with. */
+/* kvm-clock at a host event, at most the value with which the next record begins. */
 static uint64_t kvmclock_ns(const struct align_pvmap *map, uint64_t host_tsc)
 {
 	const struct clock_segment *s = NULL;
@@ -165,8 +165,8 @@ static void parts_free(struct clock_input *in, unsigned int nr)
 }
 
 /*
- * Uptime is 0 after the last vCPU took its kvm-clock into use: the host saw that. On hardware that is right to a
- * microsecond and better than what KVM_RUN alone allows.
+ * Uptime is 0 after the last vCPU enabled its kvm-clock, which the host recorded. On hardware that is accurate to a
+ * microsecond and better than the bound from KVM_RUN alone.
  */
 static void boot_limit(const struct align *a, struct align_guest *g, uint32_t pid,
 		       struct clock_input *in)
@@ -209,7 +209,7 @@ struct write_map {
 	int64_t offset; /* of the fit */
 };
 
-/* A guest's timestamp is this, give or take what the fit leaves possible. */
+/* A guest's timestamp corresponds to this, within the error of the fit. */
 static uint64_t write_convert(const void *arg, uint64_t tsc)
 {
 	const struct write_map *w = arg;
@@ -217,7 +217,7 @@ static uint64_t write_convert(const void *arg, uint64_t tsc)
 	return kvmclock_ns(w->map, tsc) + (uint64_t)w->offset;
 }
 
-/* One constant for all vCPUs, no drift: its band can be cut by what else is known. */
+/* One constant for all vCPUs, no drift: further data can narrow its band. */
 static bool is_constant(const struct clock_relation *rel)
 {
 	for (unsigned int v = 0; v < rel->nr_vcpus; v++)
@@ -227,7 +227,7 @@ static bool is_constant(const struct clock_relation *rel)
 	return rel->nr_vcpus && !rel->note[0];
 }
 
-/* Where KVM_RUN is all that the host says of guest mode, the guest's kicks say more. */
+/* If the host has only KVM_RUN for guest mode, the guest's kicks are more precise. */
 static int kicks_bound(const struct align *a, struct align_guest *g, uint32_t pid)
 {
 	struct clock_relation *rel = &g->relation;

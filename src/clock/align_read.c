@@ -2,7 +2,7 @@
 /*
  * The second pass: a guest's events with their times converted. A reader gives a vCPU's events in the order in which
  * it recorded them, and all vCPUs by their raw timestamps. Where every vCPU has the same relation that is also the
- * host's order; else each vCPU is read by a lane of its own, and the lanes are merged.
+ * host's order; else each vCPU is read by a reader of its own, and these are merged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void lane_close(struct reader *r)
 	free(l);
 }
 
-/* Its info is the inner one's, with times as far as they are known. */
+/* Its info is the inner reader's, with converted times where known. */
 static void info_take(struct lane *l)
 {
 	struct trace_info *info = &l->reader.info;
@@ -120,12 +120,12 @@ int align_lane_open(const struct align *a, const struct align_guest *g,
 	return 0;
 }
 
-/* ---- lanes as one ---- */
+/* ---- the merged readers of all vCPUs ---- */
 
 struct aligned {
 	struct reader reader;
-	struct reader *inner;	    /* a lane, or the merge of several */
-	const struct reader *first; /* the first lane, for what all of them count */
+	struct reader *inner;	    /* the reader of one vCPU, or the merge of several */
+	const struct reader *first; /* the first of them, for the counts that all have */
 };
 
 static void caveats_take(struct aligned *al)
@@ -167,7 +167,7 @@ static void aligned_close(struct reader *r)
 	free(al);
 }
 
-/* By members: between them may lie anything. */
+/* Compared by members, because padding is undefined. */
 static bool segment_same(const struct clock_segment *a, const struct clock_segment *b)
 {
 	return a->from == b->from && a->offset == b->offset && a->scale == b->scale &&

@@ -7,7 +7,7 @@
  *   1. --vm
  *   2. the guest's trace id, where the host's trace.dat lists the guests that were recorded with it (option GUEST)
  *   3. the only VM of the recording
- *   4. the only VM that the proof does not refute. Where nothing says which vCPU threads belong together, each thread
+ *   4. the only VM that passes verification. If it is unknown which vCPU threads belong together, each thread
  *      is tried by itself for each vCPU of the guest.
  */
 #include <errno.h>
@@ -133,7 +133,7 @@ static int relation_limited(struct align *a, struct align_guest *g, const struct
 	return relation_find(a, g, info, opt, pid);
 }
 
-/* info NULL: there is no guest's trace. */
+/* info NULL: there is no guest trace. */
 static int relate(struct align *a, struct align_guest *g, const struct trace_info *info,
 		  const struct clock_options *given, uint32_t pid, int only)
 {
@@ -181,7 +181,7 @@ enum { TRIALS_MAX = 256 }; /* VMs, or threads of one vCPU number, that are tried
 
 struct trial {
 	uint32_t pid;
-	bool passed, told; /* told: by an offset that was given or read, not one fitted to these very events */
+	bool passed, exact; /* exact: by an offset that was given or read, not one fitted to these same events */
 	struct clock_proof proof;
 };
 
@@ -192,21 +192,21 @@ static void trial_run(struct align *a, struct align_guest *g, const struct trace
 		t->proof = clock_check(&g->relation, align_input(g), g->nr_vcpus);
 		t->passed = t->proof.checked &&
 			    t->proof.violations <= t->proof.checked / CLOCK_REFUTED;
-		t->told = strcmp(g->relation.protocol->name, "fitted");
+		t->exact = strcmp(g->relation.protocol->name, "fitted");
 	}
 	relate_undo(g);
 }
 
-/* The only one that passed; one by a known offset counts more than all that were only fitted. */
+/* The only VM that passed; one with a given or read offset takes precedence over those only fitted. */
 static const struct trial *trial_choose(const struct trial *t, unsigned int nr)
 {
 	const struct trial *best = NULL;
 	unsigned int nr_best = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		if (!t[i].passed || (best && best->told && !t[i].told))
+		if (!t[i].passed || (best && best->exact && !t[i].exact))
 			continue;
-		nr_best = best && best->told == t[i].told ? nr_best + 1 : 1;
+		nr_best = best && best->exact == t[i].exact ? nr_best + 1 : 1;
 		best = &t[i];
 	}
 	return nr_best == 1 ? best : NULL;
@@ -270,7 +270,7 @@ static int vm_prove(struct align *a, struct align_guest *g, const struct trace_i
 	return 0;
 }
 
-/* Are all VMs single threads of which nothing says whether they belong together? */
+/* Is every VM a single thread, so that it is unknown which belong together? */
 static bool threads_alone(const struct align *a)
 {
 	for (unsigned int i = 0; i < a->nr_vcpus; i++)
@@ -280,7 +280,7 @@ static bool threads_alone(const struct align *a)
 	return true;
 }
 
-/* Finds the thread of each vCPU by itself; those found become one VM, of the first one's pid. */
+/* Finds the thread of each vCPU separately; those found become one VM with the pid of the first. */
 static int threads_prove(struct align *a, struct align_guest *g, const struct trace_info *info,
 			 const struct clock_options *opt, uint32_t *ret)
 {
@@ -315,9 +315,9 @@ static unsigned int vcpus_used(const struct align_guest *g)
 	return nr;
 }
 
-/* By the trace id; ret_stranger: the host lists its guests, and this is none of them. */
+/* By the trace id; *ret_unlisted: the host lists its guests, but not this one. */
 static bool vm_by_trace_id(const struct align *a, const struct trace_info *info, uint32_t *ret,
-			   bool *ret_stranger)
+			   bool *ret_unlisted)
 {
 	json_t *id = info ? json_object_get(info->meta, "trace_id") : NULL;
 
@@ -326,21 +326,21 @@ static bool vm_by_trace_id(const struct align *a, const struct trace_info *info,
 			*ret = a->vm[i].pid;
 			return true;
 		}
-	*ret_stranger = id && a->nr_vms;
+	*ret_unlisted = id && a->nr_vms;
 	return false;
 }
 
 static int vm_choose(struct align *a, struct align_guest *g, const struct trace_info *info,
-		     const struct clock_options *opt, uint32_t *ret, bool *ret_stranger)
+		     const struct clock_options *opt, uint32_t *ret, bool *ret_unlisted)
 {
 	struct trial vm[TRIALS_MAX];
 	unsigned int nr = trials_list(a, -1, vm);
-	bool known = vm_by_trace_id(a, info, ret, ret_stranger);
+	bool known = vm_by_trace_id(a, info, ret, ret_unlisted);
 
 	if (known && (!a->pid || a->pid == *ret))
 		return 0;
 	if (known)
-		*ret_stranger = true; /* --vm names another one */
+		*ret_unlisted = true; /* --vm names another one */
 	*ret = a->pid ? a->pid : nr ? vm[0].pid : 0;
 	if (a->pid || nr <= 1)
 		return 0;
@@ -357,17 +357,17 @@ int align_relate(struct align *a, struct align_guest *g, const struct trace_info
 	static const char strange[] =
 		"this guest's trace was not recorded together with this host's: "
 		"the trace ids differ";
-	bool stranger = false;
+	bool unlisted = false;
 	uint32_t pid = 0;
 	size_t len;
-	int err = vm_choose(a, g, info, opt, &pid, &stranger);
+	int err = vm_choose(a, g, info, opt, &pid, &unlisted);
 
 	if (!err)
 		err = relate(a, g, info, opt, pid, -1);
 	if (err)
-		return stranger ? fail_hint(err, "%s", strange) : err;
+		return unlisted ? fail_hint(err, "%s", strange) : err;
 	len = strlen(g->relation.note);
-	if (stranger)
+	if (unlisted)
 		snprintf(g->relation.note + len, sizeof(g->relation.note) - len, "%s%s",
 			 len ? "; " : "", strange);
 	return 0;

@@ -16,7 +16,7 @@ static double scale_of(const struct clock_segment *s)
 	return s->scale_bits && s->scale ? ldexp((double)s->scale, -(int)s->scale_bits) : 1;
 }
 
-/* The proof of one segment: of the timestamps from `first` on that belong to it. */
+/* The verification of one segment: of its timestamps, from `first` on. */
 static struct clock_proof segment_proof(struct clock_vcpu *v, const struct clock_input *in,
 					size_t segment, size_t *first, struct clock_cursor *cursor)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest's trace.dat that trace-cmd recorded together with its host's: it carries what trace-cmd measured. With the
- * protocol "kvm" that is KVM's offset and ratio of each vCPU, and a sample holds until the next. With "PTP" it is how
- * far the clocks were from each other at a few moments, and between them time runs evenly, as in trace-cmd-report(1).
+ * A guest's trace.dat that trace-cmd recorded together with its host's contains trace-cmd's measurements. With the
+ * protocol "kvm" these are KVM's offset and ratio of each vCPU, and a sample is valid until the next. With "PTP" it is
+ * how far the clocks were from each other at a few moments, and between them time runs evenly, as in
+ * trace-cmd-report(1).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static bool run_evenly(const struct sample *a, const struct sample *b, struct cl
 	return true;
 }
 
-/* The last of a CPU continues as its predecessor did; one alone says no slope. */
+/* The last of a CPU has the slope of its predecessor; a single one has no slope. */
 static void lines_draw(const struct sample *s, size_t nr, struct clock_report *r)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -75,7 +76,7 @@ static void lines_draw(const struct sample *s, size_t nr, struct clock_report *r
 	}
 }
 
-/* A CPU's stand together. */
+/* Samples are grouped by CPU. */
 static void reports_give(struct align_guest *g, const struct sample *s, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {

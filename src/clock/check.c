@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The proof: every guest event must be between an entry and the following exit of its vCPU. A violation refutes the
+ * Verification: every guest event must be between an entry and the following exit of its vCPU. A violation refutes the
  * relation; their absence, with thousands of events and gaps, is hard to get by chance.
  */
 #include "clock/clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The protocols, and the choice among them: the first that can be used and that the proof does not refute. */
+/* The protocols, and the choice among them: the first that can be used and passes verification. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static bool any_reports(const struct clock_input *in, unsigned int nr)
 }
 
 /*
- * A vCPU that was never in guest mode while an offset held cannot have stamped by it: such segments only confuse, the
- * 0 before the first write above all.
+ * A vCPU that was never in guest mode while an offset applied has no timestamps with it: such segments only confuse,
+ * the 0 before the first write above all.
  */
 static void segments_prune(struct clock_vcpu *v, const struct clock_input *in)
 {
@@ -102,7 +102,7 @@ static int make_unapplied(const struct clock_input *in, unsigned int nr,
 	return err;
 }
 
-/* `read` stands twice: some backends report an offset that they do not apply. The events tell which it is. */
+/* `read` is listed twice: some backends report an offset that they do not apply. The events decide which it is. */
 const struct clock_protocol clock_protocols[] = {
 	{"given", "exact, if it is right", make_given},
 	{"read", "1 tick; the rest is host TSC to clock", make_read},
@@ -127,7 +127,7 @@ void clock_relation_deinit(struct clock_relation *rel)
 	*rel = (struct clock_relation){0};
 }
 
-/* Fitted comes last and says itself what it could not do; the others must stand the test, if there is one. */
+/* `fitted` is last and reports its own failures; the others must pass the check, if there is one. */
 static bool refuted(const struct clock_protocol *p, const struct clock_proof *proof)
 {
 	return p->make != clock_fit && proof->violations * CLOCK_REFUTED > proof->checked;
@@ -143,7 +143,7 @@ static void note_refused(char *why, size_t size, const char *name, const struct 
 			 (unsigned long long)proof->checked);
 }
 
-/* It puts no guest event into the time that the host recorded: then nothing was proven, and another may be right. */
+/* It places no guest event in the time that the host recorded: nothing was verified, and another may be right. */
 static bool missed(const struct clock_proof *proof, const struct clock_input *in, unsigned int nr)
 {
 	if (proof->checked || !proof->unchecked)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One clock for host and guest. Canonical time is the host's CLOCK_MONOTONIC in ns; guests timestamp with the TSC as
- * they see it; between the two lies the host's TSC:
+ * they see it; the host's TSC is in between:
  *
  *   guest timestamp --(offset, scale: per vCPU, piecewise)--> host TSC --(pairs, piecewise linear)--> host ns
  *
- * The second step is measured all through a recording. The first is found by one of the protocols in a table:
- * given by the user, read from the kernel, fitted from causality. Whichever it was, clock_check() proves or refutes
- * it: an event that the guest recorded on a vCPU must be between an entry and the following exit of that vCPU.
+ * The second step is measured throughout a recording. The first is found by one of the protocols in a table:
+ * given by the user, read from the kernel, fitted from causality. In any case clock_check() verifies it:
+ * an event that the guest recorded on a vCPU must be between an entry and the following exit of that vCPU.
  *
  * Pure computation: arrays in, relation out, no files, no globals. "Ticks" are host TSC ticks unless a name says
  * otherwise. Errors are -errno with the error message set (base/error.h).
@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 enum {
-	CLOCK_PAIRS_MAX = 1 << 20,    /* calibration pairs kept of one recording: a week at 0.6 s */
-	CLOCK_SPANS_MAX = 1 << 24,    /* guest-mode spans kept of one vCPU; what follows is not checked */
+	CLOCK_PAIRS_MAX = 1 << 20,    /* calibration pairs of one recording: a week at 0.6 s */
+	CLOCK_SPANS_MAX = 1 << 24,    /* guest-mode spans of one vCPU; later ones are not checked */
 	CLOCK_SEGMENTS_MAX = 4096,    /* offset changes of one vCPU */
 	CLOCK_VCPUS_MAX = 4096,
 };
@@ -30,13 +30,13 @@ enum {
 
 struct clock_pair {
 	uint64_t ns, tsc;
-	uint32_t bracket; /* ticks between the two TSC reads around the clock's: the pair is right to half of it */
+	uint32_t bracket; /* ticks between the two TSC reads around the clock's: the error is at most half of it */
 };
 
 struct clock_mono_piece {
 	uint64_t ns, tsc;
-	double ns_per_tick; /* from here to the next piece */
-	double error_ns;    /* within it: half a bracket, and how far the true line may bend between two pairs */
+	double ns_per_tick; /* up to the next piece */
+	double error_ns;    /* in this piece: half a bracket, and how far the true line may bend between two pairs */
 };
 
 struct clock_mono {
@@ -46,8 +46,8 @@ struct clock_mono {
 };
 
 /*
- * A line through every pair. They come in any order; pairs that contradict the order of the others or whose bracket
- * is far above the usual (the reader was preempted) are skipped. -ENODATA with fewer than two good ones.
+ * A line through every pair. Pairs may be in any order; pairs that contradict the order of the others or whose bracket
+ * is far above the usual (the reader was preempted) are skipped. -ENODATA with fewer than two usable pairs.
  */
 int clock_mono_init(struct clock_mono *m, const struct clock_pair *pairs, size_t nr);
 void clock_mono_deinit(struct clock_mono *m);
@@ -64,7 +64,7 @@ double clock_mono_ticks_per_ns(const struct clock_mono *m);
 
 /* guest = (host * scale >> scale_bits) + offset, modulo 2^64, as KVM does it. scale_bits 0: no scaling. */
 struct clock_segment {
-	uint64_t from; /* host TSC from which on it holds; 0 for the first */
+	uint64_t from; /* start of validity, host TSC; 0 for the first */
 	int64_t offset;
 	uint64_t scale;
 	uint32_t scale_bits; /* 48 on VMX, 32 on SVM */
@@ -73,24 +73,24 @@ struct clock_segment {
 uint64_t clock_segment_guest(const struct clock_segment *s, uint64_t host_tsc);
 uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc);
 
-/* What is known of one vCPU from the kernel. */
+/* A TSC offset of one vCPU reported by the kernel. */
 struct clock_report {
 	uint64_t host_tsc; /* when */
-	bool change;	   /* it was written then; else it was only seen to be so */
-	int64_t before;	   /* of a change: the offset until then */
+	bool change;	   /* the offset was written at that time; else it was only read */
+	int64_t before;	   /* of a change: the previous offset */
 	int64_t offset;
 	uint64_t scale;
 	uint32_t scale_bits;
 };
 
-/* ---- what is known of one vCPU ---- */
+/* ---- the data of one vCPU ---- */
 
 /* The vCPU may have been in guest mode from enter to leave, and was not between two spans. */
 struct clock_span {
 	uint64_t enter, leave;
 };
 
-/* A pairing that bounds from one side, e.g. a guest's port write and the host's kvm_pio. */
+/* A pair of events that bounds from one side, e.g. a guest's port write and the host's kvm_pio. */
 struct clock_limit {
 	uint64_t guest_tsc, host_tsc;
 	bool guest_first; /* the guest's timestamp is before the host's; else after it */
@@ -111,22 +111,22 @@ struct clock_input {
 struct clock_spans {
 	struct clock_span *span;
 	size_t nr, room;
-	int state;		/* 0: nothing seen yet, 1: in guest mode, 2: out */
-	uint64_t since;		/* in: the entry */
-	uint64_t repaired;	/* entries or exits that were missing: both sides of the hole are allowed */
-	bool full;		/* CLOCK_SPANS_MAX reached: the rest was skipped */
+	int state;		/* 0: no event yet, 1: in guest mode, 2: outside */
+	uint64_t since;		/* in guest mode: the entry */
+	uint64_t repaired;	/* missing entries or exits: the time on both sides of the gap is allowed */
+	bool full;		/* CLOCK_SPANS_MAX reached: further ones are skipped */
 };
 
 int clock_spans_enter(struct clock_spans *s, uint64_t host_tsc);
 int clock_spans_leave(struct clock_spans *s, uint64_t host_tsc);
-/* Events were lost in here: the vCPU may have been in guest mode at any time of it. After all enter and leave. */
+/* Events were lost in this interval: the vCPU may have been in guest mode at any time. After all enter and leave. */
 int clock_spans_allow(struct clock_spans *s, uint64_t from, uint64_t to);
 void clock_spans_deinit(struct clock_spans *s);
 
 /*
- * Pairs the guest's own record of a kick (a port or MMIO write) with the host's, both in order, when either side may
- * lack some at its beginning or end: the shift with the least spread of distances wins. Writes at most
- * min(nr_guest, nr_host) limits (guest first) to ret and returns how many; 0 if nothing fits.
+ * Pairs the guest's own records of kicks (port or MMIO writes) with the host's, both in order; either side may
+ * lack some at its beginning or end: the shift with the least spread of distances is used. Writes at most
+ * min(nr_guest, nr_host) limits (guest first) to ret and returns their number; 0 if no shift fits.
  */
 size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint64_t *host_tsc,
 			  size_t nr_host, struct clock_limit *ret);
@@ -135,7 +135,7 @@ size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint
 
 struct clock_proof {
 	uint64_t checked;     /* guest events within the time that the host recorded this vCPU */
-	uint64_t unchecked;   /* the others */
+	uint64_t unchecked;   /* guest events outside that time */
 	uint64_t violations;  /* outside every guest-mode span by more than the bound */
 	uint64_t worst_ticks; /* the largest distance from a span; 0: all are inside */
 };
@@ -144,8 +144,8 @@ struct clock_vcpu {
 	struct clock_segment *segment;
 	size_t nr_segments;
 	double error_ticks; /* of every converted timestamp */
-	double drift_ppb;   /* fitted: how much faster the guest's clock runs than the nominal scale says */
-	uint64_t uncertain; /* timestamps around an offset change found by fitting: may belong to either side */
+	double drift_ppb;   /* fitted: how much faster the guest's clock runs than the nominal scale */
+	uint64_t uncertain; /* timestamps near an offset change found by fitting: may belong to either side */
 	struct clock_proof proof;
 };
 
@@ -153,11 +153,11 @@ struct clock_relation {
 	const struct clock_protocol *protocol;
 	struct clock_vcpu *vcpu;
 	unsigned int nr_vcpus;
-	char note[256]; /* an error message if something must be said with every figure, else "" */
+	char note[256]; /* a warning to be printed with every result, else "" */
 };
 
 struct clock_options {
-	const char *method;   /* NULL: the protocols in order; else only this one */
+	const char *method;   /* NULL: all protocols in order; else only this one */
 	bool have_given;      /* the user gave `given` */
 	struct clock_segment given;
 	uint64_t nominal_scale; /* fit: guest ticks per host tick, fixed point; 0: 1 */
@@ -167,10 +167,10 @@ struct clock_options {
 };
 
 /*
- * One way to find the relation. What `fitted` cannot do: find a jump of the offset smaller than its own band, or one
- * in a guest's recording that also reaches far beyond the host's (-ENODATA, or events left unchecked); or tell offsets
- * apart when the vCPU hardly ever leaves guest mode for longer than some us and the recording is long (-E2BIG). Events
- * outside the host's recording are `unchecked`: the bound is not claimed for them.
+ * One way to find the relation. Limits of `fitted`: it cannot find a jump of the offset smaller than its own band, or
+ * one in a guest's recording that also extends far beyond the host's (-ENODATA, or unchecked events); nor distinguish
+ * offsets if the vCPU hardly ever leaves guest mode for longer than a few us and the recording is long (-E2BIG). Events
+ * outside the host's recording are `unchecked`: the bound does not apply to them.
  *
  * `make` fills vcpu[].segment, error_ticks, drift_ppb, uncertain and note. */
 struct clock_protocol {
@@ -183,7 +183,7 @@ extern const struct clock_protocol clock_protocols[]; /* in the order in which t
 
 /*
  * Finds the relation for nr vCPUs (in[i] is vCPU i; one without timestamps is skipped): the first protocol that can be
- * used and that the check does not refute (more than 1 in CLOCK_REFUTED of the events outside). The note says why
+ * used and that passes the check (at most 1 in CLOCK_REFUTED of the events outside). The note explains why
  * an earlier one was rejected: an offset that the kernel reports need not be in effect. -ENODATA: none could.
  */
 enum { CLOCK_REFUTED = 1000 };
@@ -191,7 +191,7 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		struct clock_relation *ret);
 void clock_relation_deinit(struct clock_relation *rel);
 
-/* The proof, vCPU by vCPU, also kept in rel->vcpu[].proof. Returns the sum. */
+/* Verifies each vCPU and stores the result in rel->vcpu[].proof. Returns the sum. */
 struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
 			       unsigned int nr);
 
@@ -237,7 +237,7 @@ uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
 /*
  * The boot constant (kvm-clock ns at uptime 0). Host events bound it from below: the guest captures it right after
  * its last vCPU registered its kvm-clock at registered_tsc; limits (guest_tsc is an uptime in ns here) from above:
- * a kick is stamped before the host sees it. *ret_error_ns < 0: no limit, bounded from below only. -EINVAL if they
+ * a kick's timestamp is before the host's event. *ret_error_ns < 0: no limit, bounded from below only. -EINVAL if they
  * contradict each other; -ENODATA if the boot is not in the recording.
  */
 int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,

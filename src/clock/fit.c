@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The fitted clock: no kernel is asked. From causality alone: all offsets under which every guest event is within
- * guest mode of its vCPU (and every kick before the host saw it). The middle of what is feasible is the estimate,
+ * The fitted clock uses no data from the kernel, only causality: all offsets for which every guest event is within
+ * guest mode of its vCPU (and every kick before the host's event). The middle of the feasible set is the estimate,
  * half its width the bound.
  *
  * The ladder: one line for all vCPUs together, all events within the host's recording. Each vCPU for itself, in as few
@@ -56,7 +56,7 @@ static void fit_add(const struct fit_job *j, struct fit *f, unsigned int vcpu, s
 	for (size_t i = from; i < to; i++)
 		f->event[f->nr++] = (struct fit_event){.x = provisional(&j->base, in->stamp[i]),
 						       .spans = &j->spans[vcpu]};
-	if (from || to != in->nr_stamps) /* a limit's place among the segments is unknown */
+	if (from || to != in->nr_stamps) /* the segment of a limit is unknown */
 		return;
 	for (size_t i = 0; i < in->nr_limits; i++) {
 		const struct clock_limit *l = &in->limit[i];
@@ -312,7 +312,7 @@ static int line_or_segments(const struct fit_job *j, struct clock_relation *ret)
 		free(apart.vcpu);
 		return line ? line : -ENOMEM;
 	}
-	left = *j->work; /* with a line at hand, segments are only worth half of the work that is left */
+	left = *j->work; /* if a line was found, segments may use only half of the remaining work */
 	*j->work = line ? left : left / 2;
 	segments = fit_apart(j, &apart);
 	*j->work += line ? 0 : left - left / 2;
@@ -373,7 +373,7 @@ static int job_spans(struct fit_job *j)
 	return 0;
 }
 
-/* -ENODATA: one side has nothing. */
+/* -ENODATA: one side has no data. */
 static int job_base(struct fit_job *j)
 {
 	bool guest = false, host = false;

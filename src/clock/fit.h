@@ -5,8 +5,8 @@
  *
  *   shift(u) = a + e * u,   u = -1/2 at the first event, +1/2 at the last
  *
- * so a is the shift in the middle of the recording and e is what the clocks drift apart over all of it. Every event
- * forbids the (a, e) that would put it into a gap between two spans of its vCPU; the feasible set is what nobody
+ * so a is the shift in the middle of the recording and e is the drift of the clocks over its whole length. Every event
+ * excludes the (a, e) that would put it into a gap between two spans of its vCPU; the feasible set is what no event
  * forbids. All numbers are host ticks as doubles, relative to a base, so that 2^53 ticks (40 days) are exact.
  */
 #ifndef HOSTRACE_CLOCK_FIT_H
@@ -73,9 +73,9 @@ struct fit_hull {
 /* Event tests of one clock_fit(): some ten seconds. */
 #define FIT_WORK_MAX 400000000ull
 
-enum { FIT_EVENTS_MIN = 16 }; /* fewer say nothing */
+enum { FIT_EVENTS_MIN = 16 }; /* fewer prove nothing */
 
-/* Of events that are all said to be in the host's recording, so many must: some are at its very ends. */
+/* Minimum share of the events that must be in the host's recording: some may be at its very ends. */
 #define FIT_SHARE_ALL 0.98
 
 struct fit_base {
@@ -131,7 +131,7 @@ int fit_make(const struct fit_job *j, int vcpu, size_t from, size_t to, size_t m
 
 /*
  * Where the line can be: anywhere that brings the two recordings together; or, if lines are known that fit a part of
- * these events (may be NULL), no further than those lines go, for who fits all fits the part.
+ * these events (may be NULL), no further than those lines: a line that fits all events fits any subset.
  */
 struct fit_range fit_range_of(const struct fit_job *j, const struct fit *f,
 			      const struct fit_hull *known);

@@ -22,7 +22,7 @@ static double rel(uint64_t t, uint64_t base)
 	return t >= base ? (double)(t - base) : -(double)(base - t);
 }
 
-/* Widened spans that meet become one: what was between them is less than the host's own error. */
+/* Widened spans that meet are merged: the gap between them is less than the host's own error. */
 static void spans_fill(struct fit_spans *s, const struct clock_span *span, size_t nr, uint64_t base,
 		       double widen)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A vCPU whose offset jumped during the recording: its events, in the order in which it recorded them, are cut into as
- * few stretches as possible, each of which one line holds.
+ * few stretches as possible, each fitted by one line.
  *
  * Greedily from the front each stretch is as long as it can be, so it ends at the jump or a few events behind it (those
  * fit the old line by chance). Looking back from the middle of the next stretch finds how early the jump can have been.
@@ -66,7 +66,7 @@ static void reach_take(struct reach *r, size_t nr, const struct fit_hull *hull, 
 
 /*
  * How many events from `edge` on, or back from it, one line can hold, at most `most`. By doubling, then halving, always
- * within the lines that the last success left; at first those of `known`, which may say nothing.
+ * within the lines of the last success; at first those of `known`, which may be empty.
  */
 static int reach(const struct fit_job *j, unsigned int vcpu, size_t edge, bool forward, size_t most,
 		 const struct fit_hull *known, struct reach *r)
@@ -83,7 +83,7 @@ static int reach(const struct fit_job *j, unsigned int vcpu, size_t edge, bool f
 		fit_deinit(&f);
 		if (err && err != -ENODATA)
 			return err;
-		if (err || hull.nr_leaves) { /* -ENODATA: too few to say anything against them */
+		if (err || hull.nr_leaves) { /* -ENODATA: too few to exclude them */
 			r->nr = n;
 			if (!err)
 				reach_take(r, n, &hull, &last);
@@ -95,7 +95,7 @@ static int reach(const struct fit_job *j, unsigned int vcpu, size_t edge, bool f
 	return 0;
 }
 
-/* Is this stretch more than chance? Its hull is kept, which is searched among the lines of a part of it. */
+/* Does this stretch rule out chance? Stores its hull, which is searched among the lines of a part of it. */
 static int piece_weigh(const struct fit_job *j, unsigned int vcpu, struct piece *p,
 		       const struct fit_hull *part)
 {
@@ -136,8 +136,8 @@ static int pieces_cut(const struct fit_job *j, unsigned int vcpu, struct piece *
 }
 
 /*
- * How early can the jump before piece b have been? Shortens piece a to what is surely its own. The end of b may not be
- * b's own yet: only the lines of its beginning are those that its line is among.
+ * How early can the jump before piece b be? Shortens piece a to the events that are certainly its own. The end of b may
+ * not belong to b: only the lines of its beginning are certain to include its line.
  */
 static int cut_refine(const struct fit_job *j, unsigned int vcpu, struct piece *a,
 		      const struct piece *b)
@@ -167,7 +167,7 @@ static int piece_take(const struct fit_job *j, unsigned int vcpu, const struct p
 }
 
 /*
- * The jump stands half way between the last sure event of one side and the first of the other; on the guest's clock, if
+ * The jump is half way between the last certain event of one side and the first of the other; on the guest's clock, if
  * that was stopped meanwhile (a VM that was stopped), since it is timestamps that must be distinguished.
  */
 static int segment_join(const struct fit_job *j, unsigned int vcpu, const struct piece *a,
@@ -186,7 +186,7 @@ static int segment_join(const struct fit_job *j, unsigned int vcpu, const struct
 	return begin > end ? 0 : -ENODATA; /* time does not run backward: this was chance */
 }
 
-/* Do these events are outside of what the host recorded, but for a few? */
+/* Are all but a few of these events outside the time that the host recorded? */
 static bool outside(const struct fit_job *j, unsigned int vcpu, const struct clock_segment *s,
 		    size_t from, size_t to)
 {

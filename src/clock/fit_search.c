@@ -35,7 +35,7 @@ struct polygon {
 };
 
 struct search {
-	struct box stack[STACK]; /* what is left to be looked at; the last comes next */
+	struct box stack[STACK]; /* boxes still to be searched; the last is next */
 	size_t nr;
 	struct fit *f;
 	struct fit_hull *hull;
@@ -127,7 +127,7 @@ static size_t covered_most(const struct fit *f, const struct box *b)
 	       lower_bound(f->sorted_x, f->nr, f->cover_lo - b->a - r);
 }
 
-/* Events whose place in the box is no vaguer than twice the box's own width: the others say little yet. */
+/* Events whose range in the box is at most twice the box's own width: the others prove little yet. */
 static size_t events_sharp(const struct fit *f, const struct box *b)
 {
 	double limit = b->he > 0 ? 2 * b->ha / b->he : 1;
@@ -174,8 +174,8 @@ static size_t dead_count(struct search *s, const struct box *b, size_t nr, size_
 }
 
 /*
- * How many events are worth trying on a box of half width r. A wrong box is refuted by each with the chance hit(r), so
- * some 4 / hit; but where halving raises the chance by more than it costs (r * hit(r) is far below what smaller
+ * How many events to try on a box of half width r. Each event refutes a wrong box with probability hit(r), so
+ * about 4 / hit; but if halving raises the probability by more than it costs (r * hit(r) is far below what smaller
  * boxes reach), none: split at once.
  */
 static size_t sample_size(const struct fit *f, double r)
@@ -249,7 +249,7 @@ static void polygon_box(const struct polygon *p, struct box *b)
 	*b = (struct box){(alo + ahi) / 2, (elo + ehi) / 2, (ahi - alo) / 2, (ehi - elo) / 2};
 }
 
-/* Clips by one event. 0: nothing to cut, 1: cut (p and b are smaller now), 2: its span is not clear yet, -1: dead. */
+/* Clips by one event. 0: nothing to cut, 1: cut (p and b are smaller now), 2: its span is not unique yet, -1: dead. */
 static int event_clip(const struct fit_event *ev, struct polygon *p, struct box *b)
 {
 	double r = b->ha + b->he * fabs(ev->u), pos = ev->x + b->a + b->e * ev->u;
@@ -455,7 +455,7 @@ static int search_run(struct search *s)
 	return 0;
 }
 
-/* What is left is taken from its other end. */
+/* The remaining range is searched from its other end. */
 static void search_turn(struct search *s)
 {
 	for (size_t i = 0, k = s->nr; i + 1 < k; i++) {
@@ -480,7 +480,7 @@ int fit_search(struct fit *f, const struct fit_range *range, size_t need, bool a
 		return err;
 	search_turn(&s);
 	err = search_run(&s); /* the highest, */
-	s.any = false;	      /* and what sticks out of the hull of both */
+	s.any = false;	      /* and the part outside the hull of both */
 	return err ? err : search_run(&s);
 }
 

@@ -134,7 +134,7 @@ void clock_mono_deinit(struct clock_mono *m)
 	*m = (struct clock_mono){0};
 }
 
-/* The piece that holds x; the first for anything earlier. by_tsc chooses the axis. */
+/* The piece that contains x; the first for earlier values. by_tsc chooses the axis. */
 static const struct clock_mono_piece *piece_at(const struct clock_mono *m, uint64_t x, bool by_tsc)
 {
 	size_t lo = 0, hi = m->nr;

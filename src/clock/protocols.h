@@ -4,7 +4,7 @@
 
 #include "clock/clock.h"
 
-/* The `make` of the fitted protocol (fit.c); the short ones stand in clock.c. */
+/* The `make` of the fitted protocol (fit.c); the short ones are in clock.c. */
 int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 	      struct clock_relation *ret);
 

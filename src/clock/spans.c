@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When a vCPU may have been in guest mode. Only what is certain may forbid: where an entry or an exit is missing,
- * or events were lost, the time in question is allowed. kvm_entry is stamped before the real entry and kvm_exit
+ * When a vCPU may have been in guest mode. Only certain times are excluded: if an entry or an exit is missing,
+ * or events were lost, the time in question is allowed. kvm_entry's timestamp is before the real entry and kvm_exit's
  * after the real exit, so spans are never too short.
  */
 #include <errno.h>
@@ -58,7 +58,7 @@ int clock_spans_leave(struct clock_spans *s, uint64_t host_tsc)
 	return 0;
 }
 
-/* Merges what touches or overlaps after an insertion. */
+/* Merges spans that touch or overlap after an insertion. */
 static void spans_merge(struct clock_spans *s)
 {
 	size_t kept = 0;
@@ -81,7 +81,7 @@ int clock_spans_allow(struct clock_spans *s, uint64_t from, uint64_t to)
 	int err;
 
 	if (!s->nr || to < s->span[0].enter || from > s->span[s->nr - 1].leave)
-		return 0; /* outside of what is checked anyway */
+		return 0; /* outside the checked time anyway */
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guest TSC to host TSC: segments of (offset, scale), and which of them a timestamp belongs to. KVM computes
+ * Guest TSC to host TSC: segments of (offset, scale), and the segment that a timestamp belongs to. KVM computes
  * guest = (host * ratio >> frac_bits) + offset (kvm_scale_tsc(), Intel SDM 25.6.5, AMD APM 15.30.5).
  */
 #include <errno.h>
@@ -38,7 +38,7 @@ uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc)
  */
 enum { DISORDER_TICKS = 1 << 18 };
 
-/* How far a host time is from where segment i holds, and from coming after the previous timestamp. */
+/* How far a host time is from the validity of segment i, and from being after the previous timestamp. */
 static uint64_t implausible(const struct clock_vcpu *v, size_t i, uint64_t host, uint64_t last)
 {
 	uint64_t cost = 0;
@@ -57,7 +57,7 @@ uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uin
 	uint64_t best_cost = UINT64_MAX, best_host = guest_tsc;
 	size_t best = c->segment;
 
-	/* Segments never come back, and the first that is right is it. */
+	/* Earlier segments never apply again; the first that matches is used. */
 	for (size_t i = c->segment; i < v->nr_segments && best_cost; i++) {
 		uint64_t host = clock_segment_host(&v->segment[i], guest_tsc);
 		uint64_t cost = implausible(v, i, host, c->last);
@@ -107,7 +107,7 @@ int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, siz
 		const struct clock_report *r = &report[i];
 		bool first = v->nr_segments == 0;
 
-		if (r->scale_bits) { /* an offset's change does not say the scale: it stays */
+		if (r->scale_bits) { /* a change of the offset does not contain the scale, which is kept */
 			s.scale = r->scale;
 			s.scale_bits = r->scale_bits;
 		}
