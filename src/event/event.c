@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The registry of event types. Ours are made here from events.def; others are copied in as readers meet them.
+ * The registry of event types. Ours are created here from events.def; others are copied in when readers find them.
  * It is process-wide by design, like a table of interned names: readers of all inputs give equal types the same
  * address and index without being passed a context. The table only grows and types are never freed before the
- * program ends, so a `const struct event_type *` may be kept and compared by address.
+ * program ends, so a `const struct event_type *` may be stored and compared by address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define KIND_s32 FIELD_SINT
 #define KIND_s64 FIELD_SINT
 
-/* static const struct field fields_kvm_exit[] = { ... }; the closing empty row keeps field-less events legal. */
+/* static const struct field fields_kvm_exit[] = { ... }; the empty last row allows events without fields. */
 #define EVENT(id, name, doc) static const struct field fields_##name[] = {
 #define FIELD(type, field, fmt, doc) {#field, #fmt, doc, KIND_##type, 0, sizeof(hr_##type)},
 #define TEXT(len, field, doc)	     {#field, "text", doc, FIELD_TEXT, 0, len},
@@ -83,7 +83,7 @@ static int field_check(const struct event_type *t, const struct field *f)
 		return fail(-EINVAL, "event %s: field %s has an unknown kind or size", t->name,
 			    f->name);
 	if (f->offset < sizeof(struct record_hdr) || f->offset + f->size > t->size)
-		return fail(-EINVAL, "event %s: field %s lies outside the record", t->name,
+		return fail(-EINVAL, "event %s: field %s is outside the record", t->name,
 			    f->name);
 	return 0;
 }
@@ -108,7 +108,7 @@ static int type_check(const struct event_type *t)
 	return 0;
 }
 
-/* Rows of ours know only sizes; the places follow from the order, as in the struct itself. PADs are skipped. */
+/* Rows of events.def have only sizes; offsets follow from the order, as in the struct itself. PADs are skipped. */
 static struct event_type *copy_ours(const struct event_type *from)
 {
 	struct event_type *t = malloc(sizeof(*t));

@@ -2,10 +2,10 @@
 /*
  * An event, and the registry of event types.
  *
- * Types come from three places and look the same to everyone: ours (bpf/events.def), the schema that a trace
+ * Types come from three sources and look the same to all users: ours (bpf/events.def), the schema that a trace
  * file carries (which may be older or newer than this program), and guests' and peers' traces, whose readers
- * register what their metadata declares ("osv:vfs_pwritev", "guest:sched_switch"). Code that wants a field asks
- * for it by name once per type and gets its place. The registry is process-wide by design, like a table of
+ * register what their metadata declares ("osv:vfs_pwritev", "guest:sched_switch"). Code that needs a field looks
+ * it up by name once per type and gets its offset. The registry is process-wide by design, like a table of
  * interned names: it only grows, and equal types of all inputs share one address and index.
  */
 #ifndef HOSTRACE_EVENT_H
@@ -62,7 +62,7 @@ struct event {
 
 /*
  * Registers a type and returns the registry's own: the existing one if name, size and fields are the same as
- * those of a type known already, else a copy (names and fields included). At most EVENT_TYPES_MAX.
+ * those of a registered type, else a copy (names and fields included). At most EVENT_TYPES_MAX.
  * Errors: -EINVAL (a field outside the record, a bad size or kind), -E2BIG; the error message is set.
  */
 int event_type_register(const struct event_type *type, const struct event_type **ret);
@@ -98,7 +98,7 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 /* The same for a value alone: `fmt` as in events.def; `aux` is what it depends on (reason: the isa). */
 const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size);
 
-/* Replaces control bytes and broken UTF-8 in place, so that a hostile name cannot drive the terminal. */
+/* Replaces control bytes and broken UTF-8 in place, so that a hostile name cannot control the terminal. */
 void text_neutralise(char *text);
 
 #endif

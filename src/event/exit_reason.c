@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The names that hardware and KVM give to exit reasons, as the kernel's own tracepoints print them,
- * so that the words here are those of perf and trace-cmd.
+ * so that the names here are those of perf and trace-cmd.
  *
  * Sources: Intel SDM volume 3, appendix C (VMX basic exit reasons); AMD APM volume 2, appendix C
  * (SVM intercept codes) and the GHCB specification (0x80000000 up); Linux include/uapi/linux/kvm.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a Linux guest's own events say, whether they came as records with fields (trace.dat, perf.data, raw pages) or as
+ * The fields of a Linux guest's own events, which are records with fields (trace.dat, perf.data, raw pages) or
  * lines of text: "prev_comm=sh prev_pid=1 ... ==> next_comm=dd next_pid=107 next_prio=120".
  */
 #ifndef HOSTRACE_GUEST_FIELDS_H
@@ -27,7 +27,7 @@ static inline enum guest_event guest_event_kind(const struct event_type *type)
 	return (enum guest_event)type->guest;
 }
 
-/* False: the event does not have it. */
+/* False: the event does not have the field. */
 bool guest_number(const struct event *ev, const char *name, uint64_t *ret);
 bool guest_text(const struct event *ev, const char *name, char *buf, size_t size);
 

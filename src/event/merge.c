@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several inputs as one. One batch of each is held; the oldest event goes next. An input's next batch is requested
- * only when all of its last one has been returned and used, because that is how long its events' data live.
+ * Merges several inputs. One batch of each is held; the oldest event is returned next. An input's next batch is
+ * requested only when all of its last one has been returned and used, because its events' data are valid that long.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void merge_close(struct reader *r)
 	free(m);
 }
 
-/* What only the end of an input tells: counts, losses, caveats. */
+/* Adds what is known only at the end of an input: counts, losses, caveats. */
 static void info_collect(struct merge *m)
 {
 	struct trace_info *all = &m->reader.info;
@@ -117,7 +117,7 @@ static int merge_next(struct reader *r, struct batch *batch)
 		} while (batch->nr < BATCH_MAX && in->at < in->batch.nr &&
 			 in->batch.ev[in->at].time_ns < limit);
 		if (in->at == in->batch.nr)
-			break; /* it has to be refilled first, which ends the life of what was returned */
+			break; /* it must be refilled first, which invalidates the events returned */
 	}
 	if (err)
 		return err;

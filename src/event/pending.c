@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The sort is a merge sort that takes the runs as they come: a file written by one CPU costs one comparison a
+ * The sort is a merge sort that uses the existing runs: a file written by one CPU costs one comparison a
  * record, a round of n CPUs log2(n) passes.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum {
 	RUN_MIN = 16,	      /* shorter runs are made this long by insertion */
-	POOL_SPARE = 4 << 20, /* more memory than twice what lives, and this, is given back */
+	POOL_SPARE = 4 << 20, /* memory beyond twice the live bytes plus this is freed */
 };
 
 struct pending_block {
@@ -85,7 +85,7 @@ static void blocks_keep(struct pending *p, struct pending_block *old)
 		p->block_bytes += PENDING_BLOCK;
 }
 
-/* Forgets what was returned; where little lives in much memory, it moves together. */
+/* Drops what was returned; if little of the memory is in use, compacts it. */
 static void compact(struct pending *p)
 {
 	struct pending_block *old = p->blocks;
@@ -177,7 +177,7 @@ static size_t runs_find(struct pending *p)
 	return nr_runs;
 }
 
-/* Branch-free: which of two CPUs comes next is what a predictor cannot know. */
+/* Branch-free, because the order of two CPUs is unpredictable. */
 static void merge(const struct pending_slot *a, const struct pending_slot *a_end,
 		  const struct pending_slot *b, const struct pending_slot *b_end,
 		  struct pending_slot *out)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records that wait until it is certain that no older one can follow. A recorder drains its CPUs one after the
- * other, so what it writes is a sequence of nearly sorted runs; with every round it says up to which time all is
- * there (the watermark). A reader puts records in, sorts, and returns those older than the watermark.
+ * other, so its output is a sequence of nearly sorted runs; with every round it records up to which time all records
+ * are present (the watermark). A reader adds records, sorts, and returns those older than the watermark.
  *
  *   slots:  | returned | ready, sorted | waiting: sorted up to the newest round ...
  *           0            head            ready                                     nr
  *
- * Memory is bounded: beyond PENDING_BYTES_MAX the older half becomes ready at once, and what then comes too late is
- * returned late and counted.
+ * Memory is bounded: beyond PENDING_BYTES_MAX the older half becomes ready at once, and records that then arrive too
+ * late are returned late and counted.
  */
 #ifndef HOSTRACE_PENDING_H
 #define HOSTRACE_PENDING_H
@@ -21,7 +21,7 @@
 
 enum {
 	PENDING_BYTES_MAX = 32 << 20, /* records waiting */
-	PENDING_BLOCK = 1 << 20,      /* the largest piece that pending_memory() gives */
+	PENDING_BLOCK = 1 << 20,      /* maximum size of one pending_memory() */
 };
 
 struct pending_slot {
@@ -39,7 +39,7 @@ struct pending {
 	size_t block_bytes; /* of the blocks in use */
 	size_t live_bytes;  /* of the records from head to nr */
 	uint64_t newest_ns; /* newest time made ready */
-	uint64_t late;	    /* records that came after a newer one was made ready */
+	uint64_t late;	    /* records added after a newer one was made ready */
 	uint64_t since_ns,
 		until_ns; /* `lost` records are counted in this window; see struct read_hint */
 };
@@ -64,10 +64,10 @@ static inline void pending_add(struct pending *p, uint64_t time_ns, const uint8_
 	p->late += time_ns < p->newest_ns;
 }
 
-/* Sorts what waits and makes ready what is older than watermark_ns (UINT64_MAX: everything). */
+/* Sorts the waiting records and makes those older than watermark_ns ready (UINT64_MAX: all). */
 void pending_release(struct pending *p, uint64_t watermark_ns);
 
-/* Is more waiting than memory is meant for? Then pending_release_half() must be called. */
+/* True if more records wait than memory allows: then pending_release_half() must be called. */
 static inline bool pending_full(const struct pending *p)
 {
 	return p->live_bytes > PENDING_BYTES_MAX;
@@ -76,8 +76,8 @@ static inline bool pending_full(const struct pending *p)
 void pending_release_half(struct pending *p);
 
 /*
- * Hands out up to BATCH_MAX of what is ready (head < ready). `types` has a type for each id that a record added may
- * carry. Counts events and losses in info.
+ * Returns up to BATCH_MAX ready records (head < ready). `types` has a type for each id that a record added may
+ * have. Counts events and losses in info.
  */
 void pending_batch(struct pending *p, const struct event_type *const *types,
 		   struct trace_info *info, struct batch *batch);

@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "event/reader.h"
 
-int reader_each(struct reader *r, int (*take)(void *arg, const struct event *ev), void *arg)
+int reader_each(struct reader *r, int (*put)(void *arg, const struct event *ev), void *arg)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more = 0, ret = batch ? 0 : fail(-ENOMEM, "out of memory");
 
 	while (!ret && (more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; !ret && i < batch->nr; i++)
-			ret = take(arg, &batch->ev[i]);
+			ret = put(arg, &batch->ev[i]);
 	return ret ? ret : more;
 }
 

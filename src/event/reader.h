@@ -20,29 +20,29 @@ struct batch {
 };
 
 /*
- * What is known of an input apart from its events. Filled by open() as far as the input's beginning and index
- * tell; `lost`, `late`, `nr_events` and `caveats` are final once next() has returned 0.
+ * Information about an input apart from its events. Filled by open() from the input's beginning and index;
+ * `lost`, `late`, `nr_events` and `caveats` are final once next() has returned 0.
  */
 struct trace_info {
-	const char *file; /* as the user gave it */
+	const char *file; /* as given by the user */
 	const char *kind; /* "hrt", "text", "trace.dat", ... */
 	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
 	json_t *caveats;  /* array of error messages that reports must print, e.g. that the file is truncated */
 	uint64_t start_ns, end_ns; /* first and last event's time; start_ns is known after open() */
 	uint64_t nr_events;
-	uint64_t lost; /* events the recorder could not take */
-	uint64_t late; /* events that came more out of order than the reader's window: delivered late, counted */
+	uint64_t lost; /* events that the recorder could not store */
+	uint64_t late; /* events more out of order than the reader's window: delivered late, counted */
 };
 
 /*
- * What the consumer will not look at anyway. A reader may use it to skip whole chunks unread, and may ignore it:
+ * What the consumer will ignore anyway. A reader may use it to skip whole chunks unread, and may ignore it:
  * the exact filter is trim_open().
  */
 struct read_hint {
 	uint64_t since_ns, until_ns;	     /* absolute; 0 and UINT64_MAX: all */
 	bool (*wants)(const char *event, void *arg); /* by event name; NULL: all */
 	void *arg;
-	bool guest; /* a guest's own trace: types are "guest:NAME", times stay as the guest's clock gave them */
+	bool guest; /* a guest's own trace: types are "guest:NAME", times remain those of the guest's clock */
 };
 
 struct reader {
@@ -53,9 +53,9 @@ struct reader {
 struct reader_ops {
 	const char *name, *summary;
 
-	bool directory; /* it reads folders: probe is not asked then, and may be NULL */
+	bool directory; /* it reads folders: probe is not called then, and may be NULL */
 
-	/* Do these first bytes (len <= READER_PROBE_BYTES) look like mine? */
+	/* Do these first bytes (len <= READER_PROBE_BYTES) look like this format? */
 	bool (*probe)(const uint8_t *head, size_t len);
 
 	/* Opens it. The error message is set on failure. `hint` may be NULL and is only valid during the call. */
@@ -81,10 +81,10 @@ static inline int reader_next(struct reader *r, struct batch *batch)
 }
 
 /*
- * Hands every event to `take`, in order, to the end or until that returns something else than 0: -errno with the
- * error message set, or 1: enough. Returns what ended it: 0 at the end, take's, or the reader's -errno.
+ * Calls `put` for each event, in order, until the end or until it returns a value other than 0: -errno with the
+ * error message set, or 1: stop. Returns 0 at the end, the value of `put`, or the reader's -errno.
  */
-int reader_each(struct reader *r, int (*take)(void *arg, const struct event *ev), void *arg);
+int reader_each(struct reader *r, int (*put)(void *arg, const struct event *ev), void *arg);
 
 static inline void reader_close(struct reader *r)
 {
@@ -106,8 +106,8 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 /* ---- readers of readers ---- */
 
 /*
- * Several inputs as one, oldest first. Takes the readers over, also on failure. events' `source` is the position
- * in the array. ret->info is the union: the sums, the earliest start; meta is the first input's.
+ * Merges several inputs, oldest event first. Takes ownership of the readers, also on failure. events' `source` is the
+ * position in the array. ret->info is the union: the sums, the earliest start; meta is the first input's.
  */
 int merge_open(struct reader **readers, unsigned int nr, struct reader **ret);
 
@@ -122,17 +122,17 @@ struct trim {
 };
 
 /*
- * Only the events that pass. Takes inner over, also on failure. Naming events (virtio_device, thread, vcpu_tsc,
+ * Only the events that pass. Takes ownership of inner, also on failure. Naming events (virtio_device, thread, vcpu_tsc,
  * clock_pair, lost) always pass: they explain the others.
  */
 int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret);
 
 /*
- * Did it pass on its own account, and not only because it names others? `r` is trim_open()'s. What `list` prints.
+ * Did the event pass the filters itself, and not only because it names others? `r` is trim_open()'s. Used by `list`.
  */
 bool trim_passes(struct reader *r, const struct event *ev);
 
-/* Is it one of those that always pass? */
+/* Is it one of the naming events, which always pass? */
 bool trim_is_naming(const struct event_type *type);
 
 /* Does one of the comma-separated globs match the event name, or any text by flags of fnmatch(3)? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Samples: what profiles, lists of pairs and call trees are made of. A sample is one occurrence of a sample type
+ * Samples: the input of profiles, lists of pairs and call trees. A sample is one occurrence of a sample type
  * (a tracepoint) with its thread, time, CPU, arguments and backtrace.
  *
  * There are two sources, with the same operations: an OSv guest's trace file (readers/osv/), whose tracepoints are
@@ -20,16 +20,16 @@ enum {
 	SAMPLE_ARGS_MAX = 32,	  /* characters of one signature */
 };
 
-/* What a sample type means where its name does not say it by OSv's conventions (NAME, NAME_ret). */
+/* The meaning of a sample type whose name does not follow OSv's conventions (NAME, NAME_ret). */
 struct sample_kind {
 	const struct event_type
-		*type; /* the arguments are such an event's record; NULL: as the signature says */
+		*type; /* the arguments are a record of this event; NULL: as in the signature */
 	const char *event;     /* the event's own name where the sample's differs; or NULL */
-	const char *base;      /* pairs go by it; NULL: by the name */
-	const char *all;       /* a name for all of its sort: "syscall"; or NULL */
+	const char *base;      /* pairs are matched by it; NULL: by the name */
+	const char *all;       /* a name for all types of its kind: "syscall"; or NULL */
 	const char *allocator; /* it is an allocation: buf, req_len, alloc_len, align in its text */
 	bool ends, per_cpu, keyed; /* it ends `base`; pairs belong to a CPU, to sample.key */
-	bool keeps_first; /* a begin while one is open: that one continues; else the new one takes its place, */
+	bool keeps_first; /* a begin while one is open: that one continues; else the new one replaces it, */
 	bool nests; /* ... or is nested in it, as a function that calls itself */
 };
 
@@ -48,7 +48,7 @@ struct sample {
 	const struct sample_type *tp;
 	uint64_t thread; /* the thread's number; of OSv: its guest address */
 	uint64_t time_ns;
-	uint64_t key; /* of a pair, where the type's kind says so */
+	uint64_t key; /* of a pair, if the type's kind is keyed */
 	const uint8_t *
 		backtrace; /* nr_backtrace little-endian u64 return addresses, zeros not yet removed */
 	const uint8_t *args; /* argument block */
@@ -56,7 +56,7 @@ struct sample {
 	uint32_t nr_backtrace;
 	uint32_t cpu; /* 0xffffffff: before threads existed */
 	char thread_name[17];
-	bool stands_in; /* of a type with a kind: there is no backtrace, the thread's name is all of it */
+	bool stands_in; /* of a type with a kind: there is no backtrace, the thread's name is its only frame */
 };
 
 /* What an address was resolved to: one function. The strings belong to the trace or the symbols that resolved it. */
@@ -70,25 +70,27 @@ struct frame {
 /* How addresses are to be resolved by the trace itself. */
 struct sample_resolve {
 	bool none;    /* no symbols; only names that the trace has instead of addresses */
-	bool no_file; /* not the tables that an OSv dump brings */
-	bool compat;  /* as OSv's own tool searches those */
+	bool no_file; /* do not use the tables of an OSv dump */
+	bool compat;  /* search them as OSv's own tool does */
 };
 
 struct sample_trace;
 
 struct sample_ops {
-	/* The next sample: 1, 0 at the end, -errno with the error message set (samples returned before stay good). */
+	/*
+	 * The next sample: 1, 0 at the end, -errno with the error message set (samples returned before remain valid).
+	 */
 	int (*next)(struct sample_trace *t, struct sample *ret);
-	/* Back to the first sample; t->nr_read tells how many were read. */
+	/* Back to the first sample; t->nr_read is the number read so far. */
 	void (*rewind)(struct sample_trace *t);
-	/* What the trace itself knows of an address (as in sample_backtrace()): 0, or 1 with *ret. */
+	/* Resolves an address (as in sample_backtrace()) by the trace itself: 0, or 1 with *ret. */
 	unsigned int (*resolve)(struct sample_trace *t, uint64_t address,
 				const struct sample_resolve *how, struct frame *ret);
-	/* Frees what embeds the trace. */
+	/* Frees the struct that embeds the trace. */
 	void (*close)(struct sample_trace *t);
 };
 
-/* Embedded as the first member by its source. Backtraces live as long as the trace. */
+/* Embedded as the first member by its source. Backtraces are valid as long as the trace. */
 struct sample_trace {
 	const char *file; /* owned */
 	const char *kind; /* what the file is, for JSON: "osv-tracefile" */
@@ -96,17 +98,17 @@ struct sample_trace {
 	unsigned int nr_types;
 	const struct sample_ops *ops;
 	uint64_t nr_read;	 /* samples returned since the first one */
-	const char *default_elf; /* has the names if none is given; or NULL */
+	const char *default_elf; /* the ELF file to use if none is given; or NULL */
 	bool whole;		 /* all CPUs' samples begin together: none was overwritten */
-	bool keeps_args; /* arguments live as long as the trace, not only until the next sample */
+	bool keeps_args; /* arguments are valid as long as the trace, not only until the next sample */
 	bool has_thread_addresses; /* sample.thread is an address, not a number */
-	bool has_padded_names;	   /* thread names come with their padding from the file */
+	bool has_padded_names;	   /* thread names include their padding in the file */
 };
 
 /* `file` is copied. -ENOMEM with the error message set. */
 int sample_trace_init(struct sample_trace *t, const char *file, const char *kind,
 		      const struct sample_ops *ops);
-/* For the close of a source: frees what the trace itself holds. */
+/* For a source's close(): frees the members of the trace itself. */
 void sample_trace_deinit(struct sample_trace *t);
 
 void sample_trace_close(struct sample_trace *t);
@@ -116,7 +118,7 @@ DEFINE_CLEANUP(sample_trace, struct sample_trace *, sample_trace_close);
 int sample_type_add(struct sample_trace *t, uint64_t key, char *name, char *signature,
 		    char *format);
 
-/* Is it the type of this name, or made of the event of this name? */
+/* Is it the type of this name, or derived from the event of this name? */
 bool sample_type_is(const struct sample_type *tp, const char *name);
 
 static inline int sample_next(struct sample_trace *t, struct sample *ret)
@@ -129,7 +131,9 @@ static inline int sample_next(struct sample_trace *t, struct sample *ret)
 
 void sample_rewind(struct sample_trace *t);
 
-/* Addresses of the backtrace without zeros, each less 1 (the call, not the return); at most max. Returns how many. */
+/*
+ * Addresses of the backtrace without zeros, each less 1 (the call, not the return); at most max. Returns their number.
+ */
 unsigned int sample_backtrace(const struct sample *s, uint64_t *ret, unsigned int max);
 
 /* ---- arguments ---- */
@@ -153,8 +157,8 @@ int sample_args(const struct sample_type *tp, const uint8_t *block, size_t len,
 		struct sample_arg ret[SAMPLE_ARGS_MAX], size_t *ret_len);
 
 /*
- * Offset and type of each argument, for signatures without blobs. Returns how many, and the block's size; -1 where that
- * varies from sample to sample.
+ * Offset and type of each argument, for signatures without blobs. Returns their number, and the block's size; -1 if
+ * that varies from sample to sample.
  */
 struct sample_arg_place {
 	char type;

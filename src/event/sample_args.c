@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A sample's arguments: decoding by signature, and formatting as OSv's tool does it. That tool
- * replaces %p by 0x%016x and hands the rest to Python's % operator, whose rules differ from C's: a
+ * replaces %p by 0x%016x and passes the rest to Python's % operator, whose rules differ from C's: a
  * negative %x prints a minus sign, %u is %d, a length modifier (h, l, L: one at most) is ignored,
  * %#o prints 0o, and a wrong number of arguments is an error.
  */
@@ -279,7 +279,7 @@ static int put_float_arg(struct out *o, const struct spec *s, const struct sampl
 
 /* %s of any argument: text as it is, a blob as {aa bb}, a bool as True/False, numbers as Python's
  * str(). */
-/* As Python writes a float: the fewest digits that give it back, 3.0 with its zero. Up to 40 bytes. */
+/* As Python prints a float: the fewest digits that identify it, 3.0 with its zero. Up to 40 bytes. */
 static char *put_shortest(char *p, double v)
 {
 	char text[40];

@@ -61,7 +61,7 @@ static void learn_comm(struct thread_names *names, const struct event *ev, uint3
 		       const char *field)
 {
 	const struct field *f = event_field(ev->type, field);
-	/* tid 0 is the idle thread of every CPU, and stands in events without a thread. */
+	/* tid 0 is the idle thread of every CPU, and is also used for events without a thread. */
 	struct thread *t = f && tid ? thread_get(names, ev->source, tid) : NULL;
 
 	if (!t)

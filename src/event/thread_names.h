@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The name of each thread, and the vCPU that it runs: learnt from the events as they pass (thread, sched_*, any event
- * that carries a vCPU) and from the metadata.
+ * The name of each thread, and the vCPU that it runs, from the events read so far (thread, sched_*, any event
+ * with a vCPU) and from the metadata.
  */
 #ifndef HOSTRACE_THREAD_NAMES_H
 #define HOSTRACE_THREAD_NAMES_H
@@ -31,7 +31,7 @@ const char *thread_comm(const struct thread_names *names, const struct event *ev
 /* The event's own vCPU, else the one its thread runs, else RECORD_NO_VCPU. */
 uint16_t thread_vcpu(const struct thread_names *names, const struct event *ev);
 
-/* How often a name or vCPU was not kept, as there were THREADS_MAX threads already. */
+/* How often a name or vCPU was dropped because there were THREADS_MAX threads already. */
 uint64_t thread_names_refused(const struct thread_names *names);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A reader that lets only some events of another one pass. What names others (devices, threads, clocks, losses) passes
- * always, or the rest could not be understood.
+ * A reader that passes only some events of another one. Events that name others (devices, threads, clocks, losses)
+ * always pass, because other events refer to them.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -112,14 +112,14 @@ bool trim_passes(struct reader *r, const struct event *ev)
 	       listed16(t->vcpus, trim->nr_vcpus, ev->vcpu);
 }
 
-/* The consumer looks at r->info, so the inner reader's is kept there: the JSON values are shared.
+/* The consumer reads r->info, so the inner reader's is copied there: the JSON values are shared.
  */
 static void info_copy(struct trimmed *t)
 {
 	t->reader.info = t->inner->info;
 }
 
-/* Both are asked, for an exit must be known even if its event is not wanted. */
+/* Both are called, because an exit must be followed even if its event is not wanted. */
 static bool keeps(struct trimmed *t, const struct event *ev)
 {
 	bool reason = !t->reasons || trim_reason_passes(t->reasons, ev);

@@ -14,7 +14,7 @@
 
 typedef void value_printer(uint64_t v, uint64_t aux, char *buf, size_t size);
 
-/* Copies what fits; buffers are always longer than a number. */
+/* Copies what fits; all buffers are longer than a number. */
 static void copy(const char *text, size_t len, char *buf, size_t size)
 {
 	len = len < size ? len : size - 1;
@@ -52,7 +52,7 @@ static void print_hex(uint64_t v, uint64_t aux, char *buf, size_t size)
 	copy(text, (size_t)(put_hex(text + 2, v) - text), buf, size);
 }
 
-/* A failed VM entry keeps its reason; an unknown one is written so that it can be looked up: "exit 0x82 (isa 3)". */
+/* A failed VM entry keeps its reason; an unknown one is printed so that it can be looked up: "exit 0x82 (isa 3)". */
 static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 {
 	const char *name = exit_reason_name((uint32_t)v, (uint32_t)isa);
@@ -103,7 +103,7 @@ static void print_mmio_type(uint64_t v, uint64_t aux, char *buf, size_t size)
 		print_dec(v, aux, buf, size);
 }
 
-/* enum BlockAcctType of QEMU (include/block/accounting.h): 8.1 put zone appends behind unmap. */
+/* enum BlockAcctType of QEMU (include/block/accounting.h): 8.1 added zone append after unmap. */
 static void print_block_type(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
 	static const char *const name[] = {"none",  "read",  "write",
@@ -151,7 +151,7 @@ static const struct {
 	{"signed", print_signed},
 	{"hex", print_hex},
 	{"addr", print_hex},
-	{"frame", print_hex}, /* one of a backtrace; 0: there are no more */
+	{"frame", print_hex}, /* one of a backtrace; 0: no further frames */
 	{"reason", print_reason},
 	{"userspace_reason", print_userspace_reason},
 	{"isa", print_isa},

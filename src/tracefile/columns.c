@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The reader's side of columns: first the directory is taken apart and every length proved, then columns are decoded
+ * The reader's side of columns: first the directory is parsed and every length checked, then columns are decoded
  * in plain loops that need no further checks.
  */
 #include <stdlib.h>
@@ -155,7 +155,7 @@ static bool parse_dictionary(struct column *col, struct varints *in)
 	return !in->broken && col->width <= 1;
 }
 
-/* The two that each kind has are of the header; the others say where they are in the record. */
+/* Each kind has two columns of the header; the others contain their offset in the record. */
 static bool parse_place(const struct column_kind *k, unsigned int i, struct column *col,
 			struct varints *in)
 {
@@ -259,7 +259,7 @@ numbers_loop(const uint8_t *restrict b, uint32_t n, unsigned int width, uint64_t
 }
 
 #ifdef __x86_64__
-/* Widening bytes is what AVX2 does in one instruction: 2.5 times as fast. */
+/* AVX2 widens bytes in one instruction: 2.5 times as fast. */
 __attribute__((target("avx2"))) static void numbers_avx2(const uint8_t *b, uint32_t n,
 							 unsigned int width, uint64_t base,
 							 uint64_t *out)

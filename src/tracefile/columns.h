@@ -2,7 +2,7 @@
 /*
  * Records, packed by columns. A chunk's records are sorted by thread and each kind of record (type and size) becomes a
  * table of its own: one column a field. Numbers of one field resemble each other, so a column is a few bytes a row,
- * or nothing at all where it never changes; and a reader that wants durations and reasons decodes two columns in
+ * or nothing at all if it never changes; and a reader that needs durations and reasons decodes two columns in
  * straight loops and leaves the others alone. The form is in doc/format.md, 1.4.
  *
  *   | kinds | threads | runs | sequence | heads of columns | bytes of column 0 | of column 1 | ...
@@ -25,7 +25,7 @@ enum {
 	COLUMNS_MAX = 4096,	   /* of all kinds */
 	COLUMNS_DICTIONARY = 256,  /* values of one dictionary */
 	COLUMNS_LIKE_MAX = 64,	   /* columns that follow another one */
-	COLUMNS_BYTES_MAX = RECORDS_RAW_MAX + (128 << 10), /* of what columns_pack() makes */
+	COLUMNS_BYTES_MAX = RECORDS_RAW_MAX + (128 << 10), /* of the output of columns_pack() */
 };
 
 /* How a column's numbers become values. */
@@ -33,7 +33,7 @@ enum column_how {
 	COLUMN_PLAIN = 0,      /* base + number */
 	COLUMN_PREVIOUS = 1,   /* the value before + base + signed number */
 	COLUMN_LIKE = 2,       /* a column of an earlier kind, in the thread's newest record + base + signed number */
-	COLUMN_DICTIONARY = 3, /* the number is a place in a list */
+	COLUMN_DICTIONARY = 3, /* the number is an index into a list */
 };
 
 struct column {
@@ -58,7 +58,7 @@ struct column_thread {
 	uint32_t pid, tid;
 	uint16_t vcpu;
 	uint32_t start, nr; /* its records in `sequence` */
-	uint64_t first_ns;  /* what its first record's time is counted from */
+	uint64_t first_ns;  /* base of its first record's time */
 };
 
 /* A parsed chunk, not yet decoded. Points into the payload. */
@@ -95,9 +95,9 @@ struct columns_packer *columns_packer_new(void); /* NULL: out of memory */
 void columns_packer_free(struct columns_packer *p);
 
 /*
- * Packs len bytes of whole records into out, which has space for `max` <= COLUMNS_BYTES_MAX bytes. `types` (by id) says
- * where fields lie; NULL entries are fine. 0: it would not fit. ret_cuts: places in the result where numbers of another
- * sort begin, which a compressor should know; valid until the next call.
+ * Packs len bytes of whole records into out, which has space for `max` <= COLUMNS_BYTES_MAX bytes. `types` (by id) has
+ * the fields' offsets; entries may be NULL. 0: it would not fit. ret_cuts: offsets in the result where numbers of
+ * another sort begin, which a compressor should know; valid until the next call.
  */
 size_t columns_pack(struct columns_packer *p, const uint8_t *records, size_t len,
 		    const struct event_type *const *types, uint8_t *out, size_t max,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which form makes a column small: each is tried on its values, the cheapest is kept. */
+/* Chooses the smallest form of a column: each is tried on its values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static unsigned int bytes_of(uint64_t v)
 }
 
 /*
- * How many numbers have just so many bytes; returns the most bytes. These are nearly always few: a look at each limit
- * in turn is a plain loop, where a count by length would wait for the one before.
+ * Counts the numbers by their size in bytes; returns the maximum size. These are nearly always few: a look at each
+ * limit in turn is a plain loop, where a count by length would wait for the one before.
  */
 static unsigned int lengths_count(const uint64_t *number, uint32_t rows, uint32_t longer[9])
 {
@@ -39,7 +39,7 @@ static unsigned int lengths_count(const uint64_t *number, uint32_t rows, uint32_
 	return most;
 }
 
-/* The width at which the numbers cost least, those that do not fit being written out. */
+/* The width at which the numbers need the least space; those that do not fit are written out. */
 static void width_choose(const uint64_t *number, uint32_t rows, struct pack_form *f)
 {
 	uint32_t longer[9] = {0};
@@ -62,7 +62,7 @@ static void width_choose(const uint64_t *number, uint32_t rows, struct pack_form
 	}
 }
 
-/* Most columns of most recordings hold one value: that is seen at once, and nothing is to be written of it. */
+/* Most columns of most recordings have a single value: it is detected first, and no data is written. */
 static bool is_constant(const uint64_t *value, uint32_t rows)
 {
 	uint64_t differ = 0;
@@ -95,7 +95,7 @@ static void try_previous(struct columns_packer *p, struct pack_form *f, uint32_t
 	width_choose(p->number, rows, f);
 }
 
-/* With a size that the compiler knows, each value is one load. */
+/* With a constant size, each value is one load. */
 static inline __attribute__((always_inline)) void gather(const uint8_t *from, const uint32_t *row,
 							 uint32_t rows, size_t size, uint64_t *out)
 {

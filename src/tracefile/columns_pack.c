@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The writer's side: records of a chunk are sorted by thread, then each column gets the form that takes the fewest
+ * The writer's side: records of a chunk are sorted by thread, then each column gets the form that needs the fewest
  * bytes. All choices are the writer's alone, the reader only obeys.
  */
 #include <stdlib.h>
@@ -160,7 +160,7 @@ static void records_sort(struct columns_packer *p)
 		p->thread[t].start = p->thread[t].fill = start;
 		start += p->thread[t].nr;
 	}
-	for (uint32_t i = 0; i < p->nr;) { /* a CPU's records came together */
+	for (uint32_t i = 0; i < p->nr;) { /* a CPU's records are adjacent */
 		uint32_t t = p->thread_of[i], fill = p->thread[t].fill;
 
 		do
@@ -266,7 +266,7 @@ static void put_bytes(struct columns_packer *p, uint32_t rows, unsigned int widt
 	}
 }
 
-/* The head goes to the directory, what does not fit the width with it; the rest to the bytes. */
+/* The head and the numbers that do not fit the width go to the directory; the others to the bytes. */
 static void put_column(struct columns_packer *p, const struct pack_column *c, bool fixed,
 		       uint32_t rows)
 {
@@ -312,7 +312,7 @@ static void fields_take(struct columns_packer *p, const struct event_type *t, un
 	}
 }
 
-/* Texts, padding and what no schema tells: in pieces as large as they are aligned. */
+/* Texts, padding and bytes without a schema: in pieces as large as their alignment. */
 static bool pieces_take(struct columns_packer *p, const struct event_type *t, unsigned int size)
 {
 	p->nr_pieces = 0;
@@ -387,7 +387,7 @@ static bool columns_put(struct columns_packer *p, const struct event_type *const
 	return !p->full;
 }
 
-/* Cuts as places in the whole, none closer to the one before than CUT_MIN. */
+/* Cuts as offsets in the whole result, at least CUT_MIN apart. */
 static void cuts_place(struct columns_packer *p, uint32_t directory, uint32_t total)
 {
 	uint32_t last = directory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Behind columns_pack(): what its two parts share, the order of the records and the forms of the columns. */
+/* Shared by the two parts of columns_pack(): the order of the records and the forms of the columns. */
 #ifndef HOSTRACE_TRACEFILE_COLUMNS_PACK_H
 #define HOSTRACE_TRACEFILE_COLUMNS_PACK_H
 
@@ -21,7 +21,7 @@ struct pack_kind {
 	uint32_t rows, start, fill; /* its part of `row` and `step_ns` */
 };
 
-/* A value of a column that a dictionary holds. */
+/* A value in a column's dictionary. */
 struct pack_word {
 	uint64_t value;
 	uint32_t place;
@@ -44,7 +44,7 @@ struct pack_column {
 	struct pack_form form;
 };
 
-/* Large, and kept from chunk to chunk. Arrays by record: as they came, by thread, or by kind. */
+/* Large, and reused from chunk to chunk. Arrays by record: in original order, by thread, or by kind. */
 struct columns_packer {
 	const uint8_t *records;
 	uint32_t nr;
@@ -59,7 +59,7 @@ struct columns_packer {
 	uint8_t kind_of[COLUMNS_RECORDS_MAX];
 	uint32_t order[COLUMNS_RECORDS_MAX];
 	uint8_t sequence[COLUMNS_RECORDS_MAX]; /* by thread */
-	uint32_t row[COLUMNS_RECORDS_MAX];     /* by kind: where the record lies */
+	uint32_t row[COLUMNS_RECORDS_MAX];     /* by kind: offset of the record */
 	uint64_t step_ns[COLUMNS_RECORDS_MAX]; /* by kind: since the thread's record before */
 	uint64_t value[COLUMNS_RECORDS_MAX], number[COLUMNS_RECORDS_MAX],
 		other[COLUMNS_RECORDS_MAX];
@@ -74,7 +74,7 @@ struct columns_packer {
 /* Gives p->value as numbers above the smallest, in p->number. */
 void pack_plain(struct columns_packer *p, struct pack_column *c, uint32_t rows);
 
-/* Takes a column's values from its kind's records and gives them the cheapest form. */
+/* Reads a column's values from its kind's records and chooses the smallest form. */
 void pack_choose(struct columns_packer *p, struct pack_column *c, const struct pack_kind *k);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Columns as records again: where each record lies follows from the order, then column by column is filled in. */
+/* Converts columns back to records: the order gives each record's offset, then each column is filled in. */
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -14,7 +14,7 @@ enum {
 };
 
 struct slot {
-	size_t at;	    /* where the record of this slot stands */
+	size_t at;	    /* offset of this slot's record */
 	unsigned int words; /* its length; 0: there is none yet */
 };
 
@@ -33,7 +33,7 @@ static void word_put(uint8_t *p, uint64_t v)
 
 /* ---- packing ---- */
 
-/* Any choice will do, the reader only obeys; this one gives a thread's types slots of their own. */
+/* Any choice is valid for the reader; this one gives a thread's types slots of their own. */
 static unsigned int slot_of(const struct record_hdr *h)
 {
 	return (h->tid * 8u + h->type * 3u) & SLOT_MASK;
@@ -89,9 +89,9 @@ size_t delta_pack(const uint8_t *records, size_t len, uint8_t *out)
 	return (size_t)(p - out);
 }
 
-/* ---- unpacking: everything may be a lie ---- */
+/* ---- unpacking: the input is untrusted ---- */
 
-/* rec holds the record to compare with already. */
+/* rec already contains the record to compare with. */
 static void words_unpack(struct varints *in, uint8_t *rec, unsigned int words)
 {
 	const uint8_t *mask = in->p;

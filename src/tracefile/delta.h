@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records, packed by what changes. Most of a record is in the last one of the same type and thread already: ids,
- * size, CPU, reason. So a record is written as what differs from that one, word by word; its time as the distance
- * from the record before. An exit cycle of 88 bytes takes about 16. The form is in doc/format.md, 1.4.
+ * Records, packed by what changes. Most of a record equals the last one of the same type and thread: ids,
+ * size, CPU, reason. So a record is written as its difference from that one, word by word; its time as the distance
+ * from the previous record. An exit cycle of 88 bytes needs about 16. doc/format.md, 1.4, specifies the form.
  */
 #ifndef HOSTRACE_TRACEFILE_DELTA_H
 #define HOSTRACE_TRACEFILE_DELTA_H

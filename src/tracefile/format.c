@@ -16,7 +16,7 @@ static void put(uint8_t **p, const void *from, size_t len)
 	*p += len;
 }
 
-/* Every structure ends in the CRC of what is before it. */
+/* Every structure ends with the CRC of the bytes before it. */
 static void put_crc(uint8_t *start, size_t size)
 {
 	uint32_t crc = crc32c(0, start, size - 4);

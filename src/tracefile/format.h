@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The bytes of a .hrt file, version 1, as doc/format.md specifies them: numbers and layouts only. Included by
- * the parts of the writer and the reader, by nobody else.
+ * the parts of the writer and the reader only.
  *
  *   file header | chunk | chunk | ... | index chunk ... | trailer
  *   chunk       = chunk header, table of counts, payload, zeros up to a multiple of 8

@@ -86,7 +86,7 @@ static int reserve(struct chunk_loader *l, size_t len, uint8_t **buf, size_t *si
 	return *buf ? 0 : fail(-ENOMEM, "%s: out of memory", l->file);
 }
 
-/* Takes the zstd frame off what is packed: at most h.raw bytes, and just as many if `whole`. */
+/* Decompresses the zstd frame: at most h.raw bytes, exactly as many if `whole`. */
 static int unzstd(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out, bool whole,
 		  size_t *ret_len)
 {
@@ -128,7 +128,7 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 	return fine ? 0 : damaged(l, ref, "corrupt packed records in a chunk");
 }
 
-/* The payload as it is stored, its CRC proved: into `out`, or into l->packed if that is NULL. */
+/* Reads the stored payload and checks its CRC: into `out`, or into l->packed if that is NULL. */
 static int load_stored(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
 {
 	const struct chunk_header *h = &ref->h;

@@ -48,7 +48,7 @@ static bool header_at(int fd, uint64_t offset, struct chunk_header *ret)
 
 /* ---- from the index ---- */
 
-/* One index chunk's entries; they must cover the file without a gap, or the index is not believed. */
+/* One index chunk's entries; they must cover the file without a gap, else the index is rejected. */
 static int index_entries(const uint8_t *data, size_t len, uint64_t *expected, struct trace_map *map)
 {
 	struct chunk_header h;
@@ -116,7 +116,7 @@ static int map_from_index(int fd, const char *file, uint64_t size, struct trace_
 
 /* ---- from the chunks ---- */
 
-/* The next sound chunk header at or behind `from`; UINT64_MAX: there is none. */
+/* The next valid chunk header at or after `from`; UINT64_MAX: none. */
 static uint64_t search(int fd, uint64_t from, uint64_t size)
 {
 	_cleanup_free_ uint8_t *buf = malloc(SEARCH_BYTES);
@@ -135,7 +135,7 @@ static uint64_t search(int fd, uint64_t from, uint64_t size)
 				return from + (uint64_t)(p - buf);
 		}
 		from += (uint64_t)n - CHUNK_HEADER_SIZE +
-			1; /* a header may lie across two pieces */
+			1; /* a header may span two pieces */
 	}
 	return UINT64_MAX;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the chunks of a trace file lie: from its index, or, where that is missing or wrong, from the chunks
- * themselves, past what is damaged.
+ * The offsets of the chunks of a trace file: from its index, or, if that is missing or wrong, from the chunks
+ * themselves, skipping damaged ones.
  */
 #ifndef HOSTRACE_TRACEFILE_MAP_H
 #define HOSTRACE_TRACEFILE_MAP_H
@@ -22,13 +22,13 @@ struct trace_map {
 	struct chunk_header index;
 };
 
-/* Maps the file; what is missing or damaged becomes caveats of info. Errors only of memory and the disk. */
+/* Maps the file; missing or damaged parts become caveats of info. Fails only for lack of memory or disk errors. */
 int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret);
 void trace_map_deinit(struct trace_map *map);
 
 /*
  * Reads a chunk's payload and unpacks it into out, ref->h.raw bytes. -EBADMSG with the error message set if it is
- * damaged, which says nothing of the other chunks.
+ * damaged; other chunks may still be intact.
  */
 struct chunk_loader;
 struct chunk_loader *chunk_loader_new(int fd, const char *file);
@@ -36,8 +36,8 @@ void chunk_loader_free(struct chunk_loader *l);
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out);
 
 /*
- * The same of a records chunk, but by columns (columns.h); what is packed otherwise is packed so, in memory.
- * The payload is valid until the next call. -EBADMSG: it is damaged, or no columns can be made of it.
+ * The same for a records chunk, but as columns (columns.h); a chunk in another form is converted in memory.
+ * The payload is valid until the next call. -EBADMSG: it is damaged, or cannot be converted to columns.
  */
 int chunk_load_columns(struct chunk_loader *l, const struct chunk_ref *ref,
 		       const struct event_type *const *types, const uint8_t **ret, size_t *ret_len);
@@ -47,8 +47,8 @@ int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref,
 		      struct chunk_count **ret);
 
 /*
- * What the fast path must know of an open trace file; owned by the reader. Declared here, as it is for
- * those who read chunks on their own.
+ * The data of an open trace file that the fast path needs; owned by the reader. Declared here for code that
+ * reads chunks itself.
  */
 struct trace_source {
 	int fd;

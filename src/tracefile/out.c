@@ -133,8 +133,8 @@ struct packing {
 };
 
 /*
- * In a zstd frame of its own; 0 where it would not be smaller. What is between two cuts becomes a block, and so gets
- * a code of its own: noisy low bytes do not spoil that of the quiet high ones.
+ * In a zstd frame of its own; 0 if it would not be smaller. The bytes between two cuts become a block with
+ * a code of its own, so that random low bytes do not degrade the code of the constant high ones.
  */
 static size_t compress(struct trace_out *o, const struct packing *p)
 {
@@ -187,7 +187,7 @@ static size_t pack_records(struct trace_out *o, struct chunk_header *h,
 
 /*
  * Packs the payload into `space`: h's encoding, and the bytes to write. Records by columns, which is cheaper than
- * writing them out; then zstd if requested. What would not become smaller stays as it is.
+ * writing them out; then zstd if requested. Data that would not become smaller is stored unchanged.
  */
 static struct iovec pack(struct trace_out *o, struct chunk_header *h,
 			 const struct event_type *const *types, struct packing *p)
@@ -237,7 +237,7 @@ static void counts_encode(const struct chunk_count *counts, unsigned int nr, uin
 	}
 }
 
-/* What the index chunk's header will say of the whole file. */
+/* The values of the index chunk's header for the whole file. */
 static void sum_add(struct trace_out *o, const struct chunk_header *h,
 		    const struct chunk_count *counts)
 {
@@ -252,7 +252,7 @@ static void sum_add(struct trace_out *o, const struct chunk_header *h,
 	o->sum.types_bloom |= h->types_bloom;
 }
 
-/* Takes back what was written of a chunk. Where even that fails, readers skip the torn chunk. */
+/* Truncates a partly written chunk. If even that fails, readers skip the incomplete chunk. */
 static int chunk_undo(struct trace_out *o, int err)
 {
 	if (!ftruncate(o->fd, (off_t)o->offset))

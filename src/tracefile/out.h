@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A trace file being written: its header, whole chunks one after the other, finally the index. Knows nothing of
- * records; the writer (tracefile_write.c) and the flight recorder (tracefile_ring.c) stand on it.
+ * records; used by the writer (write.c) and the flight recorder (ring.c).
  */
 #ifndef HOSTRACE_TRACEFILE_OUT_H
 #define HOSTRACE_TRACEFILE_OUT_H
@@ -39,7 +39,7 @@ uint64_t trace_out_bytes(const struct trace_out *o);
 /* Writes index and trailer and closes; frees o in any case. */
 int trace_out_finish(struct trace_out *o);
 
-/* Closes without an index; the file stays as far as it is written. */
+/* Closes without an index; what was written remains in the file. */
 void trace_out_abandon(struct trace_out *o);
 
 DEFINE_CLEANUP(trace_out, struct trace_out *, trace_out_abandon);

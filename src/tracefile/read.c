@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The reader of .hrt files. Chunks are loaded one after the other into `pending`, which sorts them; whatever is
- * older than the newest watermark is returned. Nothing in the file is believed before it is checked: lengths and
- * CRCs when a chunk is loaded, each record's size, type and time when it is taken in.
+ * older than the newest watermark is returned. The file is untrusted; all data is checked before use: lengths and
+ * CRCs when a chunk is loaded, each record's size, type and time when it is added.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct tracefile {
 	struct trace_map map;
 	struct chunk_loader *loader;
 	const struct event_type **types; /* NR_TYPE_IDS, by id in the file; NULL: not declared */
-	bool *wanted;			 /* NR_TYPE_IDS: does the consumer look at it? */
+	bool *wanted;			 /* NR_TYPE_IDS: does the consumer use it? */
 	uint64_t wanted_bloom;
 	size_t next_chunk;
 	uint64_t watermark_ns;
@@ -229,7 +229,7 @@ static int tracefile_open(const char *path, const struct read_hint *hint, struct
 
 /* ---- reading ---- */
 
-/* Names explain what follows, so they are wanted from before the window too. */
+/* Naming events are needed from before the window too, because later events refer to them. */
 static bool is_name(const struct event_type *type)
 {
 	return type &&
@@ -237,7 +237,7 @@ static bool is_name(const struct event_type *type)
 		type->id == EV_virtio_kind || type->id == EV_vcpu_tsc);
 }
 
-/* Does the exact table of types name one that is looked at? A damaged table says yes. */
+/* Does the exact table of types contain a wanted one? True for a damaged table. */
 static bool counts_wanted(struct tracefile *t, const struct chunk_ref *ref, bool in_time)
 {
 	_cleanup_free_ struct chunk_count *counts = NULL;
@@ -339,7 +339,7 @@ static int fill(struct tracefile *t)
 	return 1;
 }
 
-/* What was missing is told once all is read. */
+/* Missing data is reported once all is read. */
 static void finish(struct tracefile *t)
 {
 	struct trace_info *info = &t->reader.info;

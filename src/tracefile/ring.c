@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tracefile/ring.h"
 
-enum { NAMES_MAX = 16384 }; /* naming events kept of what was discarded */
+enum { NAMES_MAX = 16384 }; /* naming events kept from discarded chunks */
 
 struct link {
 	struct trace_chunk chunk;
@@ -59,7 +59,7 @@ static bool is_naming(uint16_t type)
 	       type == EV_vcpu_tsc || type == EV_clock_pair;
 }
 
-/* Do both name the same thing? */
+/* Do both name the same object? */
 static bool same_thing(const struct record_hdr *a, const struct record_hdr *b)
 {
 	if (a->type != b->type)

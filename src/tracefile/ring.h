@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The flight recorder's memory: the newest chunks of records, raw, and of what was discarded the newest naming
- * event of each thing, so that the kept events can still be explained.
+ * The flight recorder's memory: the newest chunks of records, raw, and from discarded chunks the newest naming
+ * event of each object, because the kept events refer to them.
  */
 #ifndef HOSTRACE_TRACEFILE_RING_H
 #define HOSTRACE_TRACEFILE_RING_H
@@ -26,11 +26,11 @@ void trace_ring_free(struct trace_ring *ring);
 /* Keeps a copy; the oldest chunks go as long as max_bytes stay. 0 or -ENOMEM. */
 int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk);
 
-/* Hands out everything kept, naming events first, oldest first; stops at the first error and returns it. */
+/* Passes on everything kept, naming events first, oldest first; stops at the first error and returns it. */
 int trace_ring_walk(const struct trace_ring *ring,
 		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg);
 
-/* Naming events that found the table full. */
+/* Number of naming events dropped because the table was full. */
 uint64_t trace_ring_names_dropped(const struct trace_ring *ring);
 
 DEFINE_CLEANUP(trace_ring, struct trace_ring *, trace_ring_free);

@@ -101,7 +101,7 @@ static bool get_kind(const json_t *o, enum field_kind *ret)
 	return false;
 }
 
-/* Names are printed everywhere: what could drive a terminal or split a line is no name. */
+/* Names are printed everywhere: texts that could control a terminal or split a line are rejected. */
 static bool name_ok(const char *name)
 {
 	char buf[EVENT_NAME_MAX];

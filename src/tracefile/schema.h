@@ -20,7 +20,7 @@ const char *schema_name(const char *name, char buf[EVENT_NAME_MAX]);
 /* New reference; `id` is skipped if it is 0. NULL: out of memory. */
 json_t *schema_from_type(const struct event_type *type, uint16_t id);
 
-/* Registers what one such object declares. -EINVAL with an error message that starts with `where`. */
+/* Registers the type declared by one such object. -EINVAL with an error message that starts with `where`. */
 int schema_to_type(const json_t *json, const char *where, const struct event_type **ret,
 		   uint16_t *ret_id);
 

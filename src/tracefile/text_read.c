@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The text twin is for people and tests: everything but time and event name may be skipped, and what is wrong is
- * said with file and line. Lines become records like those of a .hrt file, so that the same sorting serves both.
+ * The text form is for people and tests: everything except time and event name may be omitted, and errors are
+ * reported with file and line. Lines become records like those of a .hrt file, so that both use the same sorting.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -164,7 +164,7 @@ static char *skip_space(char *p)
 	return p;
 }
 
-/* Cuts the word at p off (in place) and returns what follows it. */
+/* Terminates the word at p (in place) and returns the text after it. */
 static char *cut_word(char *p)
 {
 	p += strcspn(p, " \t\r");
@@ -211,7 +211,7 @@ static int hex_digit(char c)
 }
 
 /*
- * Takes the quotes and escapes off, in place: *p is behind the opening quote, and afterwards behind the closing one.
+ * Removes the quotes and escapes, in place: *p is after the opening quote, and afterwards after the closing one.
  * Returns the text, NULL if it has no end or a bad escape.
  */
 static char *unquote(char **p)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The text twin, written: what text_read.c reads back to the same bytes. Its grammar is in doc/format.md. */
+/* Writes the text form, which text_read.c reads back to the same bytes. Its grammar is in doc/format.md. */
 #include <inttypes.h>
 #include <string.h>
 

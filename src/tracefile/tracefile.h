@@ -16,7 +16,7 @@ struct trace_writer;
 
 struct trace_writer_options {
 	bool zstd;	     /* compress record chunks */
-	uint64_t max_bytes;  /* flight recorder: keep about the newest so many bytes of records; 0 = all */
+	uint64_t max_bytes;  /* flight recorder: keep about this many bytes of the newest records; 0 = all */
 };
 
 /*
@@ -27,7 +27,7 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 		      struct trace_writer **ret);
 
 /*
- * Appends a record. Records of one CPU come nearly in time order; across CPUs any order within a round. A type
+ * Appends a record. Records of one CPU must be nearly in time order; across CPUs any order within a round. A type
  * that is not ours must have been registered (event_type_register) and its schema announced with
  * trace_writer_type() before its first record. Errors: -ENOSPC, -EIO, ... with the error message set; what was
  * written before stays valid.
@@ -36,8 +36,8 @@ int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec);
 int trace_writer_type(struct trace_writer *w, const struct event_type *type, uint16_t *ret_id);
 
 /*
- * Ends a round: every record older than watermark_ns has been handed over. The reader may sort and give out all
- * that is older. Also decides whether the chunk at hand is written now (large enough, or a second old).
+ * Ends a round: every record older than watermark_ns has been added. The reader may sort and return all
+ * older ones. Also decides whether the current chunk is written now (large enough, or a second old).
  */
 int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns);
 
@@ -45,8 +45,8 @@ int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns);
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 
 /*
- * Flight recorder only (max_bytes): writes what is kept now as a whole file of its own, `final_meta` (borrowed, may
- * be NULL) included, and continues keeping. What names the kept events (thread, virtio_device, vcpu_tsc, clock_pair)
+ * Flight recorder only (max_bytes): writes the records in memory as a complete file, including `final_meta` (borrowed,
+ * may be NULL), and continues recording. Naming events of the kept ones (thread, virtio_device, vcpu_tsc, clock_pair)
  * is in it even if it was recorded long before.
  */
 int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_meta);
@@ -57,7 +57,7 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta);
 extern const struct reader_ops tracefile_reader;
 extern const struct reader_ops textfile_reader;
 
-/* ---- the text twin; its format is in doc/format.md ---- */
+/* ---- the text form; its format is in doc/format.md ---- */
 
 /* Its head: the format line and the metadata. */
 void textfile_head(const struct trace_info *info, FILE *out);

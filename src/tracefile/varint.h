@@ -11,7 +11,7 @@
 
 enum { VARINT_MAX = 10 }; /* bytes of 64 bits */
 
-/* Needs VARINT_MAX bytes of space. Returns where the next one goes. */
+/* Needs VARINT_MAX bytes of space. Returns the address after the number. */
 static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)

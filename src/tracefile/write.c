@@ -36,7 +36,7 @@ struct trace_writer {
 	size_t target;
 
 	struct trace_chunk chunk; /* being filled */
-	uint64_t chunk_since_ns;  /* when its first record came */
+	uint64_t chunk_since_ns;  /* time of its first record */
 	uint64_t watermark_ns;
 	const struct event_type *types[NR_TYPE_IDS]; /* by id in the file */
 	uint16_t next_id;
@@ -162,7 +162,7 @@ static int chunk_write(void *arg, const struct trace_chunk *c)
 	return err ? err : trace_out_chunk(t->out, &h, c->counts, t->w->types, c->data, c->len);
 }
 
-/* Sends the chunk at hand on its way. `watermark_ns` is the one of the rounds that have ended. */
+/* Passes the current chunk on. `watermark_ns` is that of the rounds that have ended. */
 static int chunk_flush(struct trace_writer *w)
 {
 	struct target own = {w, w->out, w->announced};
@@ -247,7 +247,7 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 	return trace_out_bytes(w->out);
 }
 
-/* What the ring dropped of the names goes into the metadata: a trace tells what it lacks. */
+/* The number of dropped naming events is stored in the metadata, so that reports can mention it. */
 static int ring_write(struct trace_writer *w, struct trace_out *out, bool *announced)
 {
 	struct target t = {w, out, announced};

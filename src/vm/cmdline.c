@@ -38,7 +38,7 @@ struct pair {
 	char key[64], value[CMDLINE_TEXT_MAX];
 };
 
-/* Copies one item of the list, "," ends it and ",," is a comma. Returns what follows. */
+/* Copies one item of the list, "," ends it and ",," is a comma. Returns the text after it. */
 static const char *item_next(const char *p, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -246,7 +246,7 @@ static void take_device(struct parse *p, const char *value)
 		device_add(p, value);
 }
 
-/* Writes KIND,KEY=VALUE,... without the keys that the kind already says. */
+/* Writes KIND,KEY=VALUE,... without the keys that the kind implies. */
 static void device_from_pairs(struct parse *p, const char *kind, const struct pair *pairs,
 			      unsigned int nr, const char *without)
 {
@@ -286,7 +286,7 @@ static void take_nic(struct parse *p, const char *value)
 	device_from_pairs(p, model ? model : "nic", pairs, nr, "model");
 }
 
-/* A backend and no device, but it says whether vhost serves the rings outside QEMU. */
+/* A backend, not a device, but it defines whether vhost serves the rings outside QEMU. */
 static void take_netdev(struct parse *p, const char *value)
 {
 	struct pair pairs[KEYS_MAX];
@@ -334,7 +334,7 @@ static const struct {
 	{"drive", take_drive},
 	{"nic", take_nic},
 	{"netdev", take_netdev},
-	{"append", take_nothing}, /* its value is the guest's and may look like anything */
+	{"append", take_nothing}, /* its value is for the guest and may contain anything */
 	{"fw_cfg", take_nothing},
 };
 /* clang-format on */

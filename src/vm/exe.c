@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Facts from an ELF file. QEMU's version is found by the text that `qemu --version` prints, which
- * lies whole among the constants since its version is put together by the compiler; QEMU itself is
+ * is one constant because its version is concatenated by the compiler; QEMU itself is
  * never run.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an executable says about itself without being run: its build id and, if it is a QEMU, its version. */
+/* Facts about an executable without running it: its build id and, if it is a QEMU, its version. */
 #ifndef HOSTRACE_VM_EXE_H
 #define HOSTRACE_VM_EXE_H
 

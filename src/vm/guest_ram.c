@@ -43,7 +43,7 @@ struct tries {
 	unsigned int nr, max;
 };
 
-/* With every place where a PC's RAM may be split (QEMU's pc and q35: hw/i386/pc_{piix,q35}.c). */
+/* With every address at which a PC's RAM may be split (QEMU's pc and q35: hw/i386/pc_{piix,q35}.c). */
 static void try_add(struct tries *t, uint64_t base, uint64_t bytes)
 {
 	static const uint64_t splits[] = {0xc0000000, 0xe0000000, 0x80000000, 0xb0000000};
@@ -63,7 +63,7 @@ int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *re
 
 	if (!range)
 		return fail(-ENOMEM, "out of memory");
-	for (int exact = 1; exact >= 0; exact--) /* mappings of exactly this size come first */
+	for (int exact = 1; exact >= 0; exact--) /* mappings of exactly this size first */
 		for (unsigned int i = 0; i < nr; i++) {
 			const struct memory_range *r = &range[i];
 			uint64_t size = r->end - r->start;
@@ -102,7 +102,7 @@ static uint64_t walk_32(const struct memory *m, const struct guest_ram *ram, uin
 
 	if (address >= GIB4 || !entry_read(m, ram, cr3 & 0xfffff000, address >> 22, 4, &entry))
 		return 0;
-	if (entry & PTE_LARGE) /* bits 39:32 stand in 20:13 */
+	if (entry & PTE_LARGE) /* bits 39:32 are in 20:13 */
 		return physical(ram, (entry & 0xffc00000) | (entry >> 13 & 0xff) << 32 |
 					     (address & 0x3fffff));
 	if (!entry_read(m, ram, entry & 0xfffff000, address >> 12 & 0x3ff, 4, &entry))

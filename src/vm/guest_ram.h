@@ -3,9 +3,9 @@
  * A guest's memory, read through the process that owns it, while the guest runs. Nothing is
  * stopped, nothing written.
  *
- * A VMM maps the guest's RAM somewhere in its own address space, and does not say where. It is
- * found: each large writable mapping may be the RAM; the one that has what is looked for at the
- * guest's address is it. Below 4 GiB a PC's RAM is at guest address 0 and on; what does not fit
+ * A VMM maps the guest's RAM somewhere in its own address space, and does not report where. It is
+ * searched: each large writable mapping may be the RAM; it is the one that has the expected data at
+ * the guest's address. Below 4 GiB a PC's RAM begins at guest address 0; what does not fit
  * below the PCI hole continues at 4 GiB.
  *
  * Virtual addresses go through the guest's page tables as the CPU would (Intel SDM vol. 3, chapter

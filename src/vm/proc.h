@@ -25,7 +25,7 @@ int proc_cmdline(pid_t pid, char **ret_text, char ***ret_words, unsigned int *re
  */
 int proc_exe(pid_t pid, char *buf, size_t size);
 
-/* The short name, "" if the process is gone. */
+/* The short name, "" if the process has ended. */
 void proc_comm(pid_t pid, char *buf, size_t size);
 
 /* Counts descriptors of KVM. -EACCES: they are not ours to see. */

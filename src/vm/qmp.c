@@ -17,7 +17,7 @@
 struct qmp {
 	int fd;
 	char *name;
-	char *line; /* what was received and not yet taken */
+	char *line; /* received but not yet consumed */
 	size_t len, size;
 	json_int_t id;
 	int patience_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * QEMU's monitor (QMP, docs/interop/qmp-spec): JSON objects, one a line, over a Unix socket. The monitor serves one
- * client at a time: another one is let in but not greeted. Whatever comes is bounded and may be garbage; nothing
+ * client at a time: another one can connect but gets no greeting. All input is bounded and untrusted; nothing
  * waits longer than the patience.
  */
 #ifndef HOSTRACE_QMP_H
@@ -27,7 +27,7 @@ struct qmp;
  */
 int qmp_open(const char *socket, int patience_ms, struct qmp **ret);
 
-/* The same over a connected socket, which it takes over also on failure; `name` is for messages. */
+/* The same over a connected socket, of which it takes ownership, also on failure; `name` is for messages. */
 int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret);
 void qmp_close(struct qmp *q);
 DEFINE_CLEANUP(qmp, struct qmp *, qmp_close);

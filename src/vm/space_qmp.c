@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Registers are only to be had from QEMU's monitor for people, through QMP's human-monitor-command. */
+/* Registers are available only from QEMU's human monitor, through QMP's human-monitor-command. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of QEMU's monitor: the registers that say how the guest's addresses work. */
+/* Queries QEMU's monitor for the registers that define the guest's address translation. */
 #ifndef HOSTRACE_SPACE_QMP_H
 #define HOSTRACE_SPACE_QMP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * All virtqueues of a running VM, from QEMU's memory and, where a monitor is given, from QMP.
- * Memory is read before and after the monitor is asked: what QMP says must be between.
+ * Memory is read before and after the monitor is queried: QMP's values must be between.
  */
 #ifndef HOSTRACE_VIRTQ_LIST_H
 #define HOSTRACE_VIRTQ_LIST_H

@@ -16,7 +16,7 @@ static void text_take(const json_t *object, const char *key, char *buf, size_t s
 	text_neutralise(buf);
 }
 
-/* QEMU writes uint64 as it is; jansson has them signed. */
+/* QEMU prints uint64; jansson's integers are signed. */
 static uint64_t number(const json_t *object, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(object, key));

@@ -31,7 +31,7 @@ struct virtq_qmp {
 /* All queues of all devices; *ret is allocated. As qmp_execute(); -EOPNOTSUPP: QEMU is older than 7.2. */
 int virtq_qmp_read(struct qmp *q, struct virtq_qmp **ret, unsigned int *ret_nr);
 
-/* One answer to x-query-virtio-queue-status. False: not what it should be. */
+/* Parses one reply to x-query-virtio-queue-status. False: it is malformed. */
 bool virtq_qmp_parse(const json_t *answer, struct virtq_qmp *ret);
 
 #endif

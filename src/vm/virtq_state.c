@@ -23,8 +23,8 @@ enum {
 	VQ_HEAD_BYTES = 80,
 	VQ_BEHIND_VDEV = 56, /* from vdev to the end of VirtQueue */
 	VDEV_PATH = 48,	     /* DeviceState.canonical_path */
-	VDEV_BYTES = 1024,   /* VirtIODevice.vq is within these, at various places */
-	NAMED_MIN = 8,	     /* queues of a row that must fit before the rest is looked at */
+	VDEV_BYTES = 1024,   /* VirtIODevice.vq is within these, at various offsets */
+	NAMED_MIN = 8,	     /* queues of a row that must match before the others are checked */
 
 	/* VRingMemoryRegionCaches: an RCU head, then three MemoryRegionCaches {ptr, xlat, len, ...} */
 	CACHES_DESC = 16,
@@ -320,7 +320,7 @@ static int queue_read(const struct memory *m, const struct virtq_device *d, unsi
 	if (memory_read(m, s->vq, head, VQ_HEAD_BYTES))
 		return -EFAULT;
 	if (le(head + VQ_INDEX, 2) != index)
-		return -EFAULT; /* the device is gone */
+		return -EFAULT; /* the device was removed */
 	if (!le(head + VQ_NUM_DEFAULT, 4) && !le(head + VQ_NUM, 4))
 		return 0;
 	s->size = (unsigned int)le(head + VQ_NUM, 4);
@@ -353,7 +353,7 @@ int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned in
 		if (memory_read(m, ret->vq, again, sizeof(again)))
 			return -EFAULT;
 		ret->moving = memcmp(head, again, sizeof(head)) != 0;
-		/* used and QEMU's copy of it are written one after the other: look again before saying so */
+		/* used and QEMU's copy of it are written one after the other: read again before reporting it */
 		if (!ret->moving && !ret->elsewhere)
 			break;
 	}

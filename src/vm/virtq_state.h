@@ -54,12 +54,12 @@ struct virtq_state {
 	uint64_t desc, avail, used; /* guest physical; packed: descriptors, driver area, device area */
 	bool ready;		    /* the driver has set it up */
 
-	/* What the device keeps. */
+	/* The device's own state. */
 	uint16_t last_avail_idx, shadow_avail_idx, used_idx, signalled_used;
 	bool signalled_used_valid;
 	uint32_t inuse; /* elements popped and not returned; packed: descriptors */
 
-	/* What the rings say; only if rings is set. */
+	/* The rings' contents; only if rings is set. */
 	bool rings, packed, event_idx;
 	uint16_t ring_avail_idx, ring_used_idx; /* packed: avail is counted, used unknown (0) */
 	uint32_t posted;	/* offered by the guest, not yet popped; more than size: the guest errs */
@@ -76,7 +76,7 @@ int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq
 		       unsigned int *ret_nr);
 
 /*
- * Queue `index` of a device. 1: read into *ret; 0: the device has no such queue; -EFAULT: gone meanwhile.
+ * Queue `index` of a device. 1: read into *ret; 0: the device has no such queue; -EFAULT: removed meanwhile.
  */
 int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned int index,
 	       struct virtq_state *ret);

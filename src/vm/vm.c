@@ -31,7 +31,7 @@ static bool name_is_qemu(const char *path)
 	return !strncmp(base, "qemu-system-", 12) || !strncmp(base, "qemu-kvm", 8);
 }
 
-/* The words of a QEMU's -accel against what it holds: "kvm:tcg" means the first that worked. */
+/* Compares QEMU's -accel with its descriptors: "kvm:tcg" means the first that worked. */
 static const char *accel_of(const struct vm *vm, bool seen, const struct vm_cmdline *c)
 {
 	size_t len = strcspn(c->accel, ":");
@@ -54,7 +54,7 @@ static int vcpus_fill(struct vm *vm, unsigned int nr_fds, unsigned int nr_cmdlin
 		vcpus[i].index = i;
 	named = proc_vcpu_threads(vm->pid, vcpus, VM_VCPUS_MAX);
 	vm->nr_vcpus = nr_fds > named ? nr_fds : named;
-	if (nr_cmdline > vm->nr_vcpus) /* a QEMU that is starting has not made all of them */
+	if (nr_cmdline > vm->nr_vcpus) /* a QEMU that is starting has not created all of them */
 		vm->nr_vcpus = nr_cmdline > VM_VCPUS_MAX ? VM_VCPUS_MAX : nr_cmdline;
 	fitting = realloc(vcpus, (vm->nr_vcpus + 1) * sizeof(*vcpus));
 	vm->vcpus = fitting ? fitting : vcpus;
@@ -272,7 +272,7 @@ int vm_find(const char *pid_or_name, struct vm *ret)
 	err = find_by_pid((pid_t)pid, ret);
 	if (!err)
 		return 0;
-	/* A name may be all digits too; what is said of the pid is then forgotten. */
+	/* A name may be all digits too; the error about the pid is then dropped. */
 	snprintf(why, sizeof(why), "%s", error_text());
 	return find_by_name(pid_or_name, ret) == 0 ? 0 : fail(err, "%s", why);
 }
@@ -328,7 +328,7 @@ static bool cpu_has_flag(const char *flag)
 	return false;
 }
 
-/* A module that is built in shows up whatever the CPU is, so the CPU is asked too. */
+/* A built-in module is listed on any CPU, so the CPU is checked too. */
 unsigned int vm_host_isa(void)
 {
 	if (!access("/sys/module/kvm_intel", F_OK) && cpu_has_flag("vmx"))
