@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From plans to links. An event that cannot be taken is never fatal: its reason is in the
+ * Attaches plans as links. An event that is unavailable is never fatal: its reason is in the
  * file's metadata.
  *
- * A user probe writes a breakpoint into the traced program, so the bytes at the place are looked at
+ * A user probe writes a breakpoint into the traced program, so the bytes at the probe site are checked
  * once more: on a 5-byte NOP the kernel (6.18) puts a call, which overwrites the red zone of a
  * function that is not at its very start, and so corrupts the program.
  */

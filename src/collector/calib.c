@@ -2,7 +2,7 @@
 /*
  * A reading of the clock is put between two readings of the TSC; their distance bounds the error.
  * Of several tries the tightest is kept: an interrupt in between makes a try useless, not wrong.
- * Pairs are taken all through a recording because NTP slews CLOCK_MONOTONIC.
+ * Pairs are measured throughout a recording because NTP slews CLOCK_MONOTONIC.
  */
 #include <string.h>
 #include <time.h>
@@ -18,7 +18,7 @@ static uint64_t tsc_read(void)
 	unsigned int aux;
 	uint64_t tsc = __rdtscp(&aux); /* waits for what is before it */
 
-	_mm_lfence(); /* and keeps back what is behind it */
+	_mm_lfence(); /* also delays later instructions */
 	return tsc;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Opening, closing, and what can be told of a collector. */
+/* Opening and closing a collector, and its properties. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

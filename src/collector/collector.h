@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The collector: from VMs and a set of events to a stream of records. The only place that sees libbpf.
+ * The collector: from VMs and a set of events to a stream of records. The only folder that uses libbpf.
  *
  *	collector_open()	plans, loads and attaches; events begin to come
  *	collector_round()	hands over what has come since the last call
  *	collector_stop()	what comes later is not wanted; last rounds get the rest
  *	collector_close()	detaches (which may take seconds) and frees
  *
- * Links die with the process too, so a killed recorder leaves nothing behind.
+ * Links are closed with the process too, so a killed recorder leaves no probes behind.
  */
 #ifndef HOSTRACE_COLLECTOR_H
 #define HOSTRACE_COLLECTOR_H
@@ -37,12 +37,12 @@ struct collector_options {
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
 		   struct collector **ret);
 
-/* Takes a record (borrowed for the call); an error ends the round and is handed up. */
+/* Consumes a record (borrowed for the call); an error ends the round and is returned. */
 typedef int collector_sink(void *arg, const struct record_hdr *rec);
 
 /*
- * Hands over all that has come: records of one CPU nearly in time order, clock pairs, reports of
- * losses. Every record older than *ret_watermark_ns (CLOCK_MONOTONIC) has then been handed over.
+ * Passes on all pending data: records of one CPU nearly in time order, clock pairs, reports of
+ * losses. Every record older than *ret_watermark_ns (CLOCK_MONOTONIC) has then been passed on.
  */
 int collector_round(struct collector *c, collector_sink *sink, void *arg,
 		    uint64_t *ret_watermark_ns);
@@ -79,7 +79,7 @@ struct collector_cost {
 };
 
 /*
- * Lets the kernel count how often and how long BPF programs run (BPF_ENABLE_STATS, Linux 5.8), which itself takes two
+ * Makes the kernel count how often and how long BPF programs run (BPF_ENABLE_STATS, Linux 5.8), which itself costs two
  * reads of the clock per run. Needs CAP_SYS_ADMIN. Counting ends with the collector.
  */
 int collector_cost_start(struct collector *c);
@@ -89,7 +89,7 @@ unsigned int collector_costs(const struct collector *c, struct collector_cost *r
 			     unsigned int max);
 
 /*
- * The events of this class are not wanted any more: none is handed over that is younger than the call, and their
+ * The events of this class are no longer needed: none that is later than the call is passed on, and their
  * probes are removed in the background. 0 or -errno with the error message set.
  */
 int collector_drop(struct collector *c, const char *class);
@@ -100,7 +100,7 @@ uint64_t collector_ring_bytes(const struct collector *c);
 uint64_t collector_tsc_khz(const struct collector *c);
 
 /*
- * The recording ends now: later events are not handed over. All earlier ones have been when a round's watermark is
+ * The recording ends now: later events are not passed on. All earlier ones have been when a round's watermark is
  * beyond collector_stop_ns().
  */
 void collector_stop(struct collector *c);
@@ -110,7 +110,7 @@ void collector_close(struct collector *c);
 
 /*
  * Are the capabilities there? 0, or -EPERM with an error message that names the missing ones and the
- * command that grants them. collector_open() asks it first.
+ * command that grants them. collector_open() calls it first.
  */
 int privileges_check(void);
 
@@ -118,7 +118,7 @@ int privileges_check(void);
 #define CAPS_KEPT_TO_WRITE (1ull << 1 /* CAP_DAC_OVERRIDE */)
 #define CAPS_KEPT_TO_LOOK  (1ull << 19 /* CAP_SYS_PTRACE */ | 1ull << 2 /* CAP_DAC_READ_SEARCH */)
 
-/* Gives up all capabilities but those of keep (bit mask by CAP_*): nothing more will be attached.
+/* Drops all capabilities except those in keep (bit mask by CAP_*): nothing more will be attached.
  */
 int privileges_drop(uint64_t keep);
 

@@ -24,7 +24,7 @@ enum {
 	TRAP_DEAR_NS = 10000,
 };
 
-/* One without the other tells nothing, or something wrong (a request that seems never to return). */
+/* One without the other is useless or misleading (a request that seems never to return). */
 static const struct {
 	const char *event, *class;
 } classes[] = {
@@ -91,7 +91,7 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 	}
 }
 
-/* Programs are shared by all VMs: an event is told once. */
+/* Programs are shared by all VMs: an event is reported once. */
 unsigned int collector_costs(const struct collector *c, struct collector_cost *ret,
 			     unsigned int max)
 {

@@ -9,7 +9,7 @@
 #include "collector/decode.h"
 
 enum {
-	PROLOGUE_MAX = 128,	 /* bytes of a function that are searched for a place */
+	PROLOGUE_MAX = 128,	 /* bytes of a function that are searched for a probe site */
 	FUNCTION_MAX = 64 << 10, /* bytes that are searched for jumps back; longer functions are
 				    probed at the entry */
 };
@@ -131,7 +131,7 @@ static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
 	return false;
 }
 
-/* Does anything in the function jump to a place behind its entry, up to `until`? Then it may be passed twice. */
+/* Does the function jump to an address after its entry, up to `until`? Then the code may run twice per call. */
 static bool jumped_to(csh cs, cs_insn *insn, const uint8_t *code, size_t len, uint64_t until)
 {
 	const uint8_t *p = code;
@@ -189,7 +189,7 @@ int decode_at(const uint8_t *code, size_t len, struct decoded *ret)
 	return err ? err : decode_first(cs, insn, code, len, ret);
 }
 
-/* Is there an operand of so many bytes behind this register? */
+/* Is there a memory operand of this many bytes at this register? */
 static const x86_op_mem *operand_of(const cs_insn *insn, x86_reg base, unsigned int bytes)
 {
 	for (uint8_t i = 0; i < insn->detail->x86.op_count; i++) {

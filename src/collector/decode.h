@@ -30,18 +30,18 @@ struct decoded {
 };
 
 /*
- * code: the function, `len` bytes of which belong to it. Chooses the earliest cheap place, else the
+ * code: the function, `len` bytes of which belong to it. Chooses the earliest cheap address, else the
  * entry, which is always right. 0; -EINVAL: the bytes are not code.
  */
 int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct decoded *ret);
 
-/* What is at one place (of a mark), by the same rules. 0 or -EINVAL. */
+/* Checks the instruction at one address (of a mark), by the same rules. 0 or -EINVAL. */
 int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 
 /*
  * Which member of a structure does a function look at first? The displacement of its first access
- * of `bytes` (0: of the first `lea`) behind argument `arg` (1 is rdi), as long as that register
- * holds the argument and nothing has jumped. -ENOENT: there is none, which proves nothing.
+ * of `bytes` (0: of the first `lea`) relative to argument `arg` (1 is rdi), as long as that register
+ * holds the argument and there was no jump. -ENOENT: none found, which proves nothing.
  */
 int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned int bytes,
 		  int64_t *ret);

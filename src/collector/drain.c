@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rounds. Nobody is woken by an event; we come by every pause_ns, go through all rings and hand
+ * Rounds. Events do not wake the collector; every pause_ns it reads all rings and passes
  * over what is there.
  *
  * Order: a round notes the time first and reads the rings' heads after it. BPF reserves a slot and
- * only then reads the clock, so whatever is not yet reserved when we look is younger than the noted
+ * only then reads the clock, so a record not yet reserved at that moment is later than the noted
  * time: it is the watermark. A slot that is reserved and not published (its program was
  * interrupted, or preempted) ends its CPU's part of the round; the watermark then stays where it
  * was.
@@ -26,7 +26,7 @@ enum {
 	PAUSE_MAX_MS = 50,
 	PAIR_EVERY_MS = 100,
 	TAIL_EVERY = 512,	/* records after which BPF gets space back */
-	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may lag behind ours by an update */
+	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may be late by an update */
 };
 
 static void vcpu_learn(struct collector *c, const struct record_hdr *hdr)
@@ -48,7 +48,7 @@ static bool record_valid(const struct record_hdr *hdr)
 }
 
 /*
- * Probes come one after the other and go so: what a few of them saw before all were there, or after
+ * Probes are attached and detached one by one: what some of them recorded before all were attached, or after
  * the end, would only look like exits without entries. Names are kept, they explain later events.
  */
 static bool record_in_time(const struct collector *c, const struct record_hdr *hdr)

@@ -152,7 +152,7 @@ bool elf_file_has_symbols(const struct elf_file *e)
 	       tables_find(e->debug, SHT_SYMTAB, NULL, NULL);
 }
 
-/* The segment that holds the address: its offset in the file, and the bytes from the address to its end. */
+/* The segment that contains the address: its offset in the file, and the bytes from the address to its end. */
 static bool segment_find(const struct elf_file *e, uint64_t address, uint64_t *ret_offset,
 			 uint64_t *ret_len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An executable as probes need it: symbols, bytes at an address, and the file offset that the
- * kernel wants to hear for a user probe. Symbols come from .dynsym (what the program exports),
+ * kernel requires for a user probe. Symbols come from .dynsym (what the program exports),
  * .symtab, and the .symtab of the separate debug file under /usr/lib/debug/.build-id where one is
  * installed.
  *

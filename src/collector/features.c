@@ -6,7 +6,7 @@
 
 #include "collector/features.h"
 
-/* libbpf's own probe goes by the text of an error message, which newer kernels have changed. */
+/* libbpf's own probe relies on the text of an error message, which newer kernels have changed. */
 bool feature_tracing(void)
 {
 	const struct bpf_insn return_0[] = {

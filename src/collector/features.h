@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel's BPF can do, found by trying. Needs CAP_BPF and CAP_PERFMON: without them the answer is no. */
+/* The kernel's BPF features, tested by loading programs. Needs CAP_BPF and CAP_PERFMON, else all return false. */
 #ifndef HOSTRACE_FEATURES_H
 #define HOSTRACE_FEATURES_H
 

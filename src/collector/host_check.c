@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What recording needs from the host. Files tell most; the kernel is asked about BPF only where it will answer. */
+/* The host's requirements for recording. Most are read from files; BPF is tested only with sufficient privileges. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static void capabilities_check(struct host_checks *c)
 	check_add(c, "BPF", false, CHECK_UNKNOWN, "cannot be tested without these capabilities");
 }
 
-/* The module that runs guests: kvm_intel, kvm_amd, or another one that holds kvm. */
+/* The module that runs guests: kvm_intel, kvm_amd, or another one that uses kvm. */
 static void backend_name(char *buf, size_t size)
 {
 	static const char *const names[] = {"kvm_intel", "kvm_amd", "kvm_pvm"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the collector's own files share; nobody else includes it. */
+/* Shared by the collector's own files only. */
 #ifndef HOSTRACE_COLLECTOR_INTERNAL_H
 #define HOSTRACE_COLLECTOR_INTERNAL_H
 
@@ -20,10 +20,10 @@ enum {
 struct probe_result {
 	pid_t pid; /* 0: the kernel's */
 	const char *event;
-	const struct probe_plan *plan; /* NULL: nobody knows how to take it */
+	const struct probe_plan *plan; /* NULL: there is no program for it */
 	char where[256];
 	char reason[320];
-	unsigned int attached; /* places, of plan->nr_places */
+	unsigned int attached; /* sites, of plan->nr_places */
 	unsigned int id;       /* of the event */
 	const char *program;   /* of a kernel event: which one it became */
 	bool dropped;
@@ -57,7 +57,7 @@ struct collector {
 	bool uprobe_links; /* see uprobe.h */
 	struct drop_job *drops; /* links that are being removed while the recording continues */
 	uint64_t dropped_ns[EV_LIMIT]; /* when the event was dropped; 0: it is recorded */
-	int cost_fd; /* keeps the kernel counting; -1: not requested */
+	int cost_fd; /* open while the kernel counts; -1: not requested */
 	bool sample_frames, sample_svm;
 	struct probe_result *results;
 	unsigned int nr_results;
@@ -104,7 +104,7 @@ int collector_attach(struct collector *c, const struct collector_options *opt);
 void collector_detach(struct collector *c);
 void collector_link_drop(struct probe_link *l);
 
-/* cost.c: waits until all that was dropped is gone. */
+/* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);
 
 /* sample.c: starts the sampling clock. 0 or -errno with the error message set. */
@@ -113,7 +113,7 @@ int collector_sample(struct collector *c, uint64_t hz);
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
 
-/* Events that nobody probes for: the collector and its programs write them by themselves. */
+/* Events without probe sites: the collector and its programs write them. */
 static inline bool event_is_own(unsigned int id)
 {
 	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loading. All programs are one BPF object, which the kernel takes as a whole or not at all; so
+ * Loading. All programs are one BPF object, which the kernel accepts completely or not at all; so
  * that one tracepoint with other arguments does not cost us the rest, a rejected object is tried
  * again program by program and what the kernel rejects is skipped.
  */
@@ -21,7 +21,7 @@
 enum {
 	RING_BYTES_MIN = 1 << 18,
 	RING_BYTES_DEFAULT = 8 << 20,
-	RING_TOTAL_DEFAULT = 64 << 20, /* of all CPUs, unless the user asks for more */
+	RING_TOTAL_DEFAULT = 64 << 20, /* of all CPUs, unless the user requests more */
 };
 
 #define RING_BYTES_MAX (1ull << 28)
@@ -166,7 +166,7 @@ static int program_try(struct collector *c, struct program *program)
 	return err;
 }
 
-/* Tries each program alone, and the one that may stand in for it. */
+/* Tries each program alone, and its alternative. */
 static void programs_try(struct collector *c, struct program *programs, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {

@@ -33,9 +33,9 @@ struct probe_place {
 	uint64_t offset;      /* from the function's start */
 	uint64_t file_offset; /* what the kernel wants: offset of the instruction in the file */
 	bool at_return;	      /* attach as uretprobe */
-	char insn[16];	      /* mnemonic at the place */
+	char insn[16];	      /* mnemonic at the probe site */
 	bool emulated;	      /* the kernel emulates it (cheap); false: it single-steps (expensive) */
-	unsigned int sites;   /* of a mark: places in the file, all of which are attached */
+	unsigned int sites;   /* of a mark: its sites in the file, all of which are attached */
 };
 
 struct probe_plan {
@@ -73,7 +73,7 @@ struct plan {
 int plan_make(const char *qemu_exe, struct plan *ret);
 void plan_free(struct plan *plan);
 
-/* Does KVM run guests by SVM here, and tell its struct vcpu_svm? */
+/* Does KVM use SVM here, and have BTF for its struct vcpu_svm? */
 bool plan_svm(void);
 
 /* The plan of one event; NULL if events.def has it but no probe table row does. */
@@ -85,7 +85,7 @@ const char *plan_where(const struct probe_plan *probe, char *buf, size_t size);
 /* "tracepoint", "usdt", "function" or "absent". */
 const char *plan_how(const struct probe_plan *probe);
 
-/* Of user probes: "cheap" if all places are emulated, else "expensive"; "" for others. */
+/* Of user probes: "cheap" if all sites are emulated, else "expensive"; "" for others. */
 const char *plan_cost(const struct probe_plan *probe);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the plan's own files share; nobody else includes it. */
+/* Shared by the plan's own files only. */
 #ifndef HOSTRACE_PLAN_INTERNAL_H
 #define HOSTRACE_PLAN_INTERNAL_H
 
@@ -15,7 +15,7 @@ struct probe_plan *plan_add(struct plan *plan, const char *event, const char *gr
 /* plan_kernel.c: the rows of probes/kvm.def for the running kernel. */
 void plan_kernel(struct plan *plan);
 
-/* Does this module, or the kernel itself, tell the layout of that struct? vmlinux may be NULL: no. */
+/* Does the BTF of this module, or of the kernel, have that struct? vmlinux may be NULL: no. */
 struct btf;
 bool kernel_struct_known(struct btf *vmlinux, const char *module, const char *name);
 

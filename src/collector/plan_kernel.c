@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which tracepoints the running kernel has. Its BTF is asked, not tracefs: it is in
+ * The tracepoints of the running kernel, from its BTF, not tracefs: it is in
  * /sys/kernel/btf, which all may read, and our programs need it anyway. Each tracepoint has a type
  * btf_trace_NAME there, in the part of the module that has the tracepoint.
  */
@@ -31,10 +31,10 @@ static const struct kernel_row {
 
 enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* Programs for an event other than tp_EVENT, or one that may stand in for it. */
+/* Programs for an event other than tp_EVENT, or an alternative to it. */
 static const struct kernel_form {
 	const char *event, *program, *instead;
-	bool svm; /* only where KVM runs guests by SVM, and tells its struct vcpu_svm */
+	bool svm; /* only if KVM uses SVM, with BTF for its struct vcpu_svm */
 } forms[] = {
 	{"kvm_exit", "tp_kvm_exit_svm", "tp_kvm_exit", true},
 	{"kvm_entry", "tp_kvm_entry", "tp_kvm_entry_formatted", false},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Are the offsets of probes/qemu.def those of this very binary? QEMU has small functions that do
- * nothing but look at a member of VirtQueue ("movzwl 0x48(%rdi), %eax; ret"): their code tells
+ * nothing but read a member of VirtQueue ("movzwl 0x48(%rdi), %eax; ret"): their code contains
  * where it is. A distribution that patched the structure is so found out before a probe reads
  * garbage from the VM's memory.
  */
@@ -33,7 +33,7 @@ static const struct seen {
 
 enum { NR_SEEN = sizeof(seen) / sizeof(seen[0]) };
 
-/* False: the code says nothing about it. */
+/* False: the code does not show the offset. */
 static bool member_read(const struct elf_file *elf, const struct seen *s, int64_t *ret)
 {
 	struct elf_symbol symbol;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How each event of QEMU can be had from one binary: its marks, else the functions that stand in
+ * The probe sites of each event in one QEMU binary: its marks, else the functions that replace them
  * for them, at the cheapest instruction that will do.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@ enum row_kind { ROW_GROUP, ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_NONE,
 /*
  * Columns by kind: GROUP: name, text what it is about; PROBE: name is the event, text the loss;
  * MARK: text the arguments, more the lack; ENTRY, RETURN: text the prototype, number the arguments
- * that are needed; NONE: text why no function stands in. since, before: see struct binary.
+ * that are needed; NONE: text why no function replaces it. since, before: see struct binary.
  */
 struct row {
 	enum row_kind kind;
@@ -89,13 +89,13 @@ enum {
 struct binary {
 	struct elf_file *elf;
 	struct usdt_marks marks;
-	unsigned int release; /* RELEASE(); 0: unknown, which is taken for the newest */
+	unsigned int release; /* RELEASE(); 0: unknown, treated as the newest */
 	const char *version;
 	bool is_qemu, has_symbols;
 	char layout_wrong[160]; /* why queues cannot be read; "" if they can */
 };
 
-/* Does the row hold for this release? Only what came is told as a reason, not what went. */
+/* Does the row apply to this release? Only a row that is too new is reported as a reason, not one that is too old. */
 static bool row_holds(const struct binary *bin, const struct row *row)
 {
 	unsigned int release = bin->release ? bin->release : LAYOUT_NEWEST;
@@ -145,7 +145,7 @@ static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, co
 	return true;
 }
 
-/* All sites of a mark as one place; false if there is none, or one of them does not fit. */
+/* All sites of a mark as one entry; false if there is none, or one of them is unusable. */
 static bool mark_plan(const struct binary *bin, const struct row *row, struct probe_place *place,
 		      char *why, size_t size)
 {
@@ -216,7 +216,7 @@ static bool row_is(const struct row *row, bool mark)
 	return mark ? row->kind == ROW_MARK : row->kind == ROW_ENTRY || row->kind == ROW_RETURN;
 }
 
-/* Tries all rows of these kinds. Returns how many there are; places are added. */
+/* Tries all rows of these kinds. Returns their number; usable sites are added. */
 static unsigned int rows_try(const struct binary *bin, const struct row *row, bool marks,
 			     struct probe_plan *p, char *why, size_t size)
 {
@@ -233,7 +233,7 @@ static unsigned int rows_try(const struct binary *bin, const struct row *row, bo
 	return nr;
 }
 
-/* The first row of this kind that holds, for the error messages. */
+/* The first row of this kind that applies, for the error messages. */
 static const struct row *row_first(const struct binary *bin, const struct row *row, bool mark)
 {
 	for (; row->kind != ROW_END; row++)
@@ -242,7 +242,7 @@ static const struct row *row_first(const struct binary *bin, const struct row *r
 	return NULL;
 }
 
-/* Why no function stands in; NULL if one could. */
+/* Why no function replaces the mark; NULL if one could. */
 static const char *row_none(const struct row *row)
 {
 	for (; row->kind != ROW_END; row++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Capabilities. Loading our programs takes CAP_BPF and CAP_PERFMON (Linux 5.8); reading tracefs and
- * another user's QEMU takes CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE. Where KVM is a module its type
+ * Capabilities. Loading our programs requires CAP_BPF and CAP_PERFMON (Linux 5.8); reading tracefs and
+ * another user's QEMU requires CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE. Where KVM is a module its type
  * information can only be listed with CAP_SYS_ADMIN (bpf(BPF_BTF_GET_NEXT_ID)), which contains the
  * first two.
  */

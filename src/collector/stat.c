@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loading and attaching the programs of bpf/stat.bpf.c. Of the three that take kvm_exit the cheapest that this kernel
+ * Loading and attaching the programs of bpf/stat.bpf.c. Of the three for kvm_exit the cheapest that this kernel
  * accepts is attached.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 enum { STAT_LINKS = 3 };
 
-/* A way to count, with its programs; the first one of a host's ISA that loads is taken. */
+/* A counting method with its programs; the first one for the host's ISA that loads is used. */
 static const struct way {
 	enum stat_span span;
 	unsigned int isa; /* 0: any */
@@ -130,7 +130,7 @@ static int memory_map(struct stat *s)
 	return fail(-errno, "cannot map the histograms: %s", strerror(errno));
 }
 
-/* What ends a span before what begins it: nothing is open that nobody would close. */
+/* Programs that end a span are attached before those that begin it, so that every open span is closed. */
 static int programs_attach(struct stat *s)
 {
 	for (int i = STAT_LINKS - 1; i >= 0; i--) {
@@ -215,7 +215,7 @@ uint64_t stat_missed(const struct stat *s)
 	return s->skel->bss->stat_missed;
 }
 
-/* What begins a span goes first: of the last ones none is cut off. */
+/* Programs that begin a span are detached first, so that the last spans are complete. */
 void stat_stop(struct stat *s)
 {
 	for (unsigned int i = 0; i < STAT_LINKS; i++) {

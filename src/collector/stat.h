@@ -26,7 +26,7 @@ int stat_open(const struct vm *vm, struct stat **ret);
 
 enum stat_span stat_span(const struct stat *s);
 
-/* The section of the program that takes the exit: "tp_btf/kvm_exit". */
+/* The section of the program for the exit: "tp_btf/kvm_exit". */
 const char *stat_where(const struct stat *s);
 
 unsigned int stat_nr_vcpus(const struct stat *s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Linux 6.6 has links for user probes (BPF_TRACE_UPROBE_MULTI), which spare the detour by perf: a
- * hit costs less, and twenty probes are gone in the time of one. Before 6.12 such a link could miss
- * the threads of a process but the first; the functions that came with the repair tell whether it
+ * hit costs less, and twenty probes are detached in the time of one. Before 6.12 such a link could miss
+ * the threads of a process except the first; the functions added with the fix show whether it
  * is there. libbpf 1.1 does not know these links, so the system call is made here.
  */
 #include <bpf/btf.h>

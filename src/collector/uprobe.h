@@ -9,7 +9,7 @@
 
 #include <bpf/libbpf.h>
 
-/* Does this kernel take user probes away without making each wait for a grace period of its own? */
+/* Does this kernel remove user probes without a separate grace period for each? */
 bool uprobe_links_possible(void);
 
 /* Before loading: the program will be attached by uprobe_link(). */

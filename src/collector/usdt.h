@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * USDT probes ("static probes"): a program built with <sys/sdt.h> has a nop at each mark, and for
- * each nop a note that names it and says where its arguments are. QEMU's are made by
+ * each nop a note with its name and the locations of its arguments. QEMU's are made by
  * --enable-trace-backends=dtrace. The format of the notes is SystemTap's:
  * https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation.
  */
@@ -32,7 +32,7 @@ int usdt_read(const struct elf_file *e, struct usdt_marks *ret);
 void usdt_free(struct usdt_marks *marks);
 
 /*
- * Can libbpf read the first nr arguments of a mark? It knows registers, memory at a register with
+ * Can libbpf read the first nr arguments of a mark? It supports registers, memory at a register with
  * an offset, and constants; not "8@(%r8,%rdx,8)" and not "8@symbol(%rip)".
  */
 bool usdt_args_readable(const char *args, unsigned int nr);

@@ -14,12 +14,12 @@
 
 enum { REFUSAL_MAX = 2048, RETRY_PAUSE_MS = 200 };
 
-/* One answer of the server, as its headers tell it. */
+/* One reply of the server, from its headers. */
 struct answer {
 	long status;
 	char validator[DOWNLOAD_VALIDATOR_MAX]; /* strong ETag, else Last-Modified; "" if neither */
 	bool validator_is_etag, ranges;
-	uint64_t first, total; /* Content-Range, or 0 and Content-Length; total 0: not said */
+	uint64_t first, total; /* Content-Range, or 0 and Content-Length; total 0: unknown */
 };
 
 struct transfer {
@@ -31,7 +31,7 @@ struct transfer {
 	uint64_t asked_from;
 	struct answer answer;
 	bool body_began, restart;
-	int err; /* of our own, while curl only knows that we stopped it */
+	int err; /* our own error; curl only reports that it was aborted */
 	char refusal[REFUSAL_MAX + 1];
 	size_t refusal_len;
 	CURL *curl;
@@ -83,7 +83,7 @@ static size_t header_arrived(char *data, size_t size, size_t nr, void *to)
 
 	snprintf(line, sizeof(line), "%.*s", (int)len, data);
 	line[strcspn(line, "\r\n")] = 0;
-	if (!strncmp(line, "HTTP/", 5)) { /* 100 Continue and its kin come before the real one */
+	if (!strncmp(line, "HTTP/", 5)) { /* informational replies such as 100 Continue precede the final one */
 		t->answer = (struct answer){0};
 		return len;
 	}
@@ -252,7 +252,7 @@ static int finished(struct transfer *t)
 	return err;
 }
 
-/* What is left behind after a break, and what to do. */
+/* The state after a broken connection, and what to do. */
 static int broken(const struct transfer *t, const char *why)
 {
 	fail(-EPIPE, "%s: connection lost after %" PRIu64 " of %" PRIu64 " bytes (%s)", t->opt->url,

@@ -36,7 +36,7 @@ struct download_result {
 
 /*
  * 0, or -errno with the error message set: as http_request(), and -ENOENT (404), -EPIPE (it broke: the
- * error message says whether the next run can continue), -EFBIG, -EBUSY (another run is at it).
+ * error message says whether the next run can continue), -EFBIG, -EBUSY (another run is active).
  */
 int download(const struct download_options *opt, struct download_result *ret);
 

@@ -11,7 +11,7 @@
 enum { DOWNLOAD_VALIDATOR_MAX = 256 };
 
 struct download_state {
-	bool resumable; /* the server sends ranges, and says by the validator of what */
+	bool resumable; /* the server sends ranges and a validator */
 	uint64_t total; /* bytes; 0: unknown */
 	char validator[DOWNLOAD_VALIDATOR_MAX]; /* for If-Range */
 };

@@ -169,7 +169,7 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 
 /* ---- packets ---- */
 
-/* The next packet, not yet confirmed; answers damaged ones with '-', resends ours when asked to. */
+/* The next packet, not yet confirmed; replies to damaged ones with '-', resends ours when requested. */
 static int packet_get(struct gdb *g)
 {
 	uint64_t until_ns = monotonic_ns() + g->timeout_ns;
@@ -212,7 +212,7 @@ static const char *answer(const struct gdb *g)
 	return g->parser.data;
 }
 
-/* "T05thread:01;", "S05": why it is stopped. QEMU says so by itself when a debugger comes. */
+/* "T05thread:01;", "S05": why it is stopped. QEMU sends it unrequested when a debugger connects. */
 static bool is_stop(const char *text)
 {
 	return (*text == 'T' || *text == 'S') && strspn(text + 1, "0123456789abcdefABCDEF") >= 2;
@@ -368,7 +368,7 @@ static int read_window(struct gdb *g, uint64_t address, uint8_t *ret)
 	return err ? err : wrong;
 }
 
-/* Some stubs take less than they say: halve until it works, or is an error of its own. */
+/* Some stubs accept less than they report: halve until it works, or fails for another reason. */
 int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len)
 {
 	uint8_t *to = ret;

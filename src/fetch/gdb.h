@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). QEMU stops the VM when a
- * debugger connects and lets it run again when it detaches, not when it merely goes away; so a
- * child process watches over this one and detaches in its place, whatever ends it. A VM that was
- * paused before runs afterwards: the protocol cannot tell.
+ * debugger connects and resumes it when it detaches, but not when the connection is closed; so a
+ * child process monitors this one and detaches for it, however it ends. A VM that was paused before
+ * runs afterwards, because the protocol does not report that state.
  *
  * Addresses are virtual, as the first vCPU maps them.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest must not stay stopped because we were killed. The guard shares the socket and holds the
- * end of a pipe; when that ends, this process is done, or gone, and the guard detaches.
+ * A guest must not stay stopped because we were killed. The guard shares the socket and has one end
+ * of a pipe; when the pipe is closed, this process is done or was killed, and the guard detaches.
  *
- * Only the guard detaches, and once: QEMU 7.2 dies of a second "D" (its current vCPU is gone then).
- * And it waits for the answer, however late: what lies unread in a socket that is closed takes what
- * was sent with it. To know the answer from those to commands of before, it asks "?" first, whose
+ * Only the guard detaches, and once: QEMU 7.2 crashes on a second "D" (it has no current vCPU then).
+ * And it waits for the reply, however late: closing a socket with unread data also discards what
+ * was sent. To distinguish the reply from those to earlier commands, it sends "?" first, whose
  * answer is like no other.
  */
 #include <errno.h>
@@ -43,7 +43,7 @@ static bool say(int socket, const char *text)
 	return send(socket, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
 }
 
-/* Reads until a packet comes that begins with one of these letters. */
+/* Reads until it receives a packet that begins with one of these letters. */
 static bool await(int socket, const char *letters)
 {
 	struct gdb_parser parser = {0};

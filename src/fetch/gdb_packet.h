@@ -5,7 +5,7 @@
  *   $DATA#CC     CC: sum of DATA's bytes modulo 256, two hex digits. In DATA '}' escapes the next
  *                byte (xor 0x20); in replies '*' and a count byte repeat the byte before.
  *   + -          the packet before was good, or is to be sent again
- *   %DATA#CC     a notification: nobody asked
+ *   %DATA#CC     an unrequested notification
  *
  * The stub is as little trusted as the guest: packets are bounded, what is not a packet is skipped.
  */

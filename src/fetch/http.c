@@ -21,7 +21,7 @@ static void schemes_set(CURL *c)
 #endif
 }
 
-/* OSv's server speaks TLS 1.2 at least, and wants to know who asks. */
+/* OSv's server requires at least TLS 1.2 and a client certificate. */
 static void tls_set(CURL *c, const struct http_options *opt)
 {
 	curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -128,7 +128,7 @@ int http_failed(CURLcode code, const struct http_options *opt, const char *url, 
 	}
 }
 
-/* {"message": "...", "code": N} of OSv's server, or the beginning of what else it said. */
+/* {"message": "...", "code": N} of OSv's server, or the beginning of another reply. */
 static void own_words(const char *body, char *ret, size_t size)
 {
 	json_t *j = body ? json_loads(body, 0, NULL) : NULL;

@@ -17,10 +17,10 @@
 enum { HTTP_REPLY_MAX = 16 << 20 }; /* bytes of a reply that is kept in memory */
 
 struct http_options {
-	const char *cert, *key; /* PEM: what we are to the server; NULL: nobody in particular */
+	const char *cert, *key; /* PEM: client certificate; NULL: none */
 	const char *cacert;	/* PEM: who vouches for the server; NULL: the system's authorities */
 	const char *unix_socket; /* connect there instead of to the URL's host */
-	bool no_verify;		 /* take any server for the right one */
+	bool no_verify;		 /* do not verify the server's certificate */
 	uint64_t timeout_ns;	 /* without a byte; 0: HTTP_TIMEOUT_NS */
 };
 #define HTTP_TIMEOUT_NS (60ull * 1000000000)
@@ -36,7 +36,7 @@ CURL *http_handle(const struct http_options *opt, const char *url, char error[CU
 
 /*
  * One request; method is GET, POST or DELETE. 0 whatever the status is; -errno with the error message
- * set where no reply came: -ECONNREFUSED, -EACCES (a certificate is not accepted, on either side),
+ * set if no reply was received: -ECONNREFUSED, -EACCES (a certificate is not accepted, on either side),
  * -ETIMEDOUT, -E2BIG, -EIO.
  */
 int http_request(const struct http_options *opt, const char *method, const char *url,

@@ -225,7 +225,7 @@ static struct type *type_want(struct layout *l, const char *name)
 
 /* ---- members ---- */
 
-/* The type behind typedefs and qualifiers. */
+/* The type without typedefs and qualifiers. */
 static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where things are in a guest: symbols of its ELF file (libelf), and places of members in its
+ * The layout of a guest: symbols of its ELF file (libelf), and offsets of members in its
  * structures from its DWARF (libdw). Nothing is built into hostrace but names, so that
  * another build of the guest is read right or rejected by name.
  */
@@ -29,7 +29,7 @@ const char *layout_symbol_at(const struct layout *l, uint64_t address);
 /* The first bytes of the file's constants (.rodata), and where they are in the guest. -ENODATA. */
 int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, size_t len);
 
-/* A place in a structure: "sched::thread", "_attr._name". */
+/* A member of a structure: "sched::thread", "_attr._name". */
 struct layout_member {
 	const char *type, *path;
 	uint16_t *offset; /* set where it is found */

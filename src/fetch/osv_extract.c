@@ -22,7 +22,7 @@ struct places {
 	uint16_t percpu_base;
 	uint16_t base, base_size, last, size; /* trace_buf */
 	uint16_t name, format, signature;     /* tracepoint_base */
-	uint64_t modules;		      /* address; 0: there is no such list */
+	uint64_t modules;		      /* address; 0: no such list */
 	uint16_t module_base, module_path;    /* elf::object */
 };
 
@@ -40,7 +40,7 @@ struct extract {
 	void (*progress)(uint64_t now, uint64_t total);
 };
 
-/* Without them addresses of applications have no names; that is no reason to fail. */
+/* Without them addresses of applications have no names, which is not an error. */
 static void modules_place_find(struct layout *l, struct places *at)
 {
 	const struct layout_member members[] = {
@@ -80,7 +80,7 @@ static int places_find(void *walk)
 
 /* ---- where the rings are ---- */
 
-/* The buffer is a unique_ptr whose deleter, if it is no empty class, is before the pointer. */
+/* The buffer is a unique_ptr whose deleter, unless it is an empty class, precedes the pointer. */
 static int ring_find(struct extract *x, uint64_t cpu)
 {
 	struct osv_guest *g = &x->g;

@@ -4,7 +4,7 @@
  * while the guest is stopped, or through its process, while it runs. The DWARF is searched before
  * the guest is stopped.
  *
- * Everything that comes from the guest is checked: counts have limits, pointers lead nowhere but
+ * All data from the guest is checked: counts have limits, pointers are only followed
  * into the guest, texts are neutralised.
  */
 #ifndef HOSTRACE_OSV_GUEST_H
@@ -38,7 +38,7 @@ struct osv_guest {
 struct osv_guest_options {
 	const char *elf, *remote; /* NULL: build/release/loader.elf, localhost:1234 */
 	bool debug;		  /* build/debug/loader.elf */
-	bool no_location;	  /* threads: not where they are, which takes most of the reading */
+	bool no_location;	  /* threads: skip code locations, which need most of the reads */
 	uint64_t timeout_ns;
 
 	pid_t pid; /* of the VM's process: the guest is not stopped; 0: by the gdb stub */
@@ -46,7 +46,7 @@ struct osv_guest_options {
 	const char *qmp; /* its monitor's socket */
 };
 
-/* The ELF file; the guest is not asked yet. */
+/* Opens the ELF file; the guest is not contacted yet. */
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
 /* Stops the guest, or begins to read it while it runs. */
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
@@ -55,8 +55,8 @@ uint64_t osv_guest_resume(struct osv_guest *g);
 void osv_guest_close(struct osv_guest *g);
 
 /*
- * The way of all who read a guest: opens the ELF file, lets `find` look up the places there, stops the guest, lets
- * `read` read, and lets the guest continue. Both get `walk`, of which g is a part, and return 0 or -errno with the
+ * Common to all readers of a guest: opens the ELF file, calls `find` to look up the layout, stops the guest, calls
+ * `read`, and resumes the guest. Both get `walk`, which contains g, and return 0 or -errno with the
  * error message set, as this does. g is open afterwards, also on failure: osv_guest_close().
  */
 int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Allocations that are alive, as `osv leak show` tells them: memory::tracker has an array of what
+ * Live allocations, as printed by `osv leak show`: memory::tracker has an array of what
  * was allocated while tracking was on (--leak, `osv leak on`), each with the calls that led there,
  * outermost first. Those of one chain of calls are one record.
  */

@@ -35,7 +35,7 @@ int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len)
 		       : 0;
 }
 
-/* Constants of the guest's ELF file must lie where its page tables say. */
+/* Constants of the guest's ELF file must be at the addresses given by its page tables. */
 static bool ram_fits(struct osv_live *m, uint64_t address, const uint8_t *wanted)
 {
 	uint8_t there[SAMPLE_BYTES];

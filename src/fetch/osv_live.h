@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A guest's virtual memory read through the process that owns it, while it runs: vm/guest_ram.h
- * finds the RAM (the place where the guest's own constants lie) and walks the page tables; where
- * they begin QEMU's monitor tells.
+ * finds the RAM (by the guest's own constants) and walks the page tables; QEMU's monitor provides
+ * their address.
  */
 #ifndef HOSTRACE_OSV_LIVE_H
 #define HOSTRACE_OSV_LIVE_H

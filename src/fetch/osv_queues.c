@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The guest's virtqueues, as `osv info virtio` walks them: hw::driver_manager keeps a vector of
- * drivers; which of them are virtio's is told by their vtables' names. In a ring (virtio 1.2,
+ * drivers; virtio drivers are identified by their vtables' names. In a ring (virtio 1.2,
  * sections 2.7.6 and 2.7.8) flags and idx are the first two u16 of the available and the used ring;
- * avail_event and used_event (2.7.10) are behind the other one.
+ * avail_event and used_event (2.7.10) follow the other one.
  */
 #include <errno.h>
 #include <libiberty/demangle.h>
@@ -65,7 +65,7 @@ static bool class_name(struct osv_guest *g, uint64_t vptr, char *ret, size_t siz
 	return is;
 }
 
-/* A u16 behind a pointer that is a member of the queue. */
+/* Reads a u16 through a pointer that is a member of the queue. */
 static int through(struct walk *w, uint64_t queue, uint16_t member, unsigned int offset,
 		   uint16_t *ret)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The .symbols file next to a tracefile: a line for each address that a backtrace of it holds, in
+ * The .symbols file next to a tracefile: a line for each address in its backtraces, in
  * the order in which they are met, so that the trace can be read where the guest's ELF is not.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 enum { ADDRESSES_MAX = 1 << 20, FILES_MAX = 200000 };
 
-/* Who knows which addresses: the kernel, then the modules by their base. */
+/* The sources of symbols: the kernel, then the modules by their base. */
 struct sources {
 	struct elf_names *kernel;
 	const struct osv_module *module;

@@ -3,7 +3,7 @@
  * The guest's threads, as `osv info threads` walks them: sched::thread_map is a hash table of
  * libstdc++ (its nodes form one list: pointer to the next, then the pair of id and thread). One
  * that waits has left its registers in its object; one that runs is where its vCPU is: the vCPU
- * whose stack pointer is in the thread's stack. OSv keeps frame pointers.
+ * whose stack pointer is in the thread's stack. OSv uses frame pointers.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "fetch/rest.h"
 
 /* One request; *ret (may be NULL) gets the reply's JSON. The path is of r->url. */
-static int ask(const struct rest *r, const char *method, const char *path, json_t **ret)
+static int request(const struct rest *r, const char *method, const char *path, json_t **ret)
 {
 	_cleanup_free_ char *url = http_join(r->url, path);
 	struct http_reply reply;
@@ -68,7 +68,7 @@ void rest_events_free(struct rest_event *ev, unsigned int nr)
 int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret_nr)
 {
 	json_t *list = NULL;
-	int err = ask(r, "GET", "trace/status", &list);
+	int err = request(r, "GET", "trace/status", &list);
 	size_t nr = json_array_size(list);
 	struct rest_event *ev = NULL;
 
@@ -89,7 +89,7 @@ int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret
 	return 0;
 }
 
-/* What is in a path must not be taken for its parts: '/', '?', '%'. Allocated. */
+/* Escapes characters that separate the parts of a path: '/', '?', '%'. Allocated. */
 static char *path_make(const char *before, const char *id, const char *after)
 {
 	char *escaped = curl_easy_escape(NULL, id, 0), *path = NULL;
@@ -105,7 +105,7 @@ static const char *truth(bool b)
 	return b ? "true" : "false";
 }
 
-/* Both are always said: a backtrace that is skipped is switched off by the server. */
+/* Both are always sent: the server disables backtraces if the parameter is missing. */
 int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace)
 {
 	char state[64];
@@ -114,7 +114,7 @@ int rest_event_set(const struct rest *r, const char *id, bool enabled, bool back
 	snprintf(state, sizeof(state), "?enabled=%s&backtrace=%s", truth(enabled),
 		 truth(backtrace));
 	path = id ? path_make("trace/event/", id, state) : path_make("trace/", "status", state);
-	return path ? ask(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+	return path ? request(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
 }
 
 int rest_sampler(const struct rest *r, uint64_t hz)
@@ -126,7 +126,7 @@ int rest_sampler(const struct rest *r, uint64_t hz)
 	int err;
 
 	snprintf(path, sizeof(path), "trace/sampler?freq=%" PRIu64, hz);
-	err = ask(r, "POST", path, &reply);
+	err = request(r, "POST", path, &reply);
 	if (err)
 		return err;
 	text = json_string_value(reply);
@@ -145,12 +145,12 @@ int rest_count_start(const struct rest *r, const char *id)
 {
 	_cleanup_free_ char *path = path_make("trace/count/", id, "?enabled=true");
 
-	return path ? ask(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+	return path ? request(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
 }
 
 int rest_counts_stop(const struct rest *r)
 {
-	return ask(r, "DELETE", "trace/count", NULL);
+	return request(r, "DELETE", "trace/count", NULL);
 }
 
 void rest_counts_free(struct rest_count *c, unsigned int nr)
@@ -179,7 +179,7 @@ int rest_counts(const struct rest *r, struct rest_count **ret, unsigned int *ret
 		uint64_t *ret_time_ms)
 {
 	json_t *reply = NULL, *list, *time;
-	int err = ask(r, "GET", "trace/count", &reply);
+	int err = request(r, "GET", "trace/count", &reply);
 	struct rest_count *c = NULL;
 	size_t nr;
 

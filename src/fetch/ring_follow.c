@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A shadow of the guest's ring lies here: header and geometry as first seen, slots as last settled. New slots are
+ * Keeps a copy of the guest's ring: header and geometry as first read, slots as last settled. New slots are
  * brought into it, and ring_cursor_next() reads records from it as from any ring at rest.
  */
 #include <errno.h>
@@ -14,10 +14,10 @@
 
 enum {
 	WINDOW = 4096,	/* slots copied at a time */
-	LOOK_SLOTS = 1 << 17, /* in one look, over all vCPUs: a guest must not keep its recorder from other work */
+	LOOK_SLOTS = 1 << 17, /* per round, over all vCPUs: a guest must not keep its recorder from other work */
 };
 
-/* Records of one vCPU as slots, one behind the other from position 0. */
+/* Records of one vCPU as slots, consecutive from position 0. */
 struct kept {
 	struct ring_slot *slot;
 	size_t nr, room;
@@ -231,7 +231,7 @@ static int record_keep(struct ring_follow *f, struct kept *k, const struct ring_
 	return 0;
 }
 
-/* Descriptions may be added at any time; kept here, since the guest may be gone when they are needed. */
+/* Descriptions may be added at any time; copied here, since the guest may have ended when they are needed. */
 static int events_bring(struct ring_follow *f)
 {
 	size_t at = offsetof(struct ring_header, nr_events);
@@ -284,7 +284,7 @@ uint64_t ring_follow_missed(const struct ring_follow *f)
 
 /* ---- to a file ---- */
 
-/* Every vCPU has as many, so one that is busy among thousands would make a file that nobody can read. */
+/* All vCPUs have the same number, so one busy vCPU among thousands would make the file too large to read. */
 static uint32_t slots_wanted(const struct ring_follow *f, uint64_t head_bytes)
 {
 	uint64_t each = f->img.nr_cpus * sizeof(struct ring_slot);
@@ -298,7 +298,7 @@ static uint32_t slots_wanted(const struct ring_follow *f, uint64_t head_bytes)
 	return slots;
 }
 
-/* What was lost on the way counts as the guest's own drops do: nobody has those records. */
+/* Records lost in transfer are counted as the guest's own drops are. */
 static int cpus_write(struct ring_follow *f, uint32_t slots,
 		      int (*put)(void *, const void *, size_t), void *arg)
 {

@@ -5,7 +5,7 @@
  * guest's ring. The guest does not notice: memory is only read.
  *
  * Each look copies the new slots three times and believes what did not change (ring_image_settle()'s rule), from
- * memory that may lie anywhere: a mapping, or another process.
+ * memory that may be anywhere: a mapping, or another process.
  */
 #ifndef HOSTRACE_RING_FOLLOW_H
 #define HOSTRACE_RING_FOLLOW_H

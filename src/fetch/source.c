@@ -54,7 +54,7 @@ static int frame_keep(struct guest_source *s, const struct stream_head *h, const
 	struct frames *f = &s->frames;
 
 	if (h->kind == STREAM_BEGIN && f->begun)
-		f->ended = true; /* the agent was begun again: that is another recording */
+		f->ended = true; /* the agent was restarted: that is another recording */
 	f->begun |= h->kind == STREAM_BEGIN;
 	if (!f->begun || f->ended)
 		return 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A running guest's own trace, read while the VM is recorded: from its agent (a guest stream) or out of its memory (a
- * guest ring). Nothing here waits: the recorder comes by a few times a second and takes what is there.
+ * guest ring). No function blocks: the recorder polls a few times a second and reads what is available.
  *
- *   serial:PATH        the UNIX socket behind a virtio-serial port           agent
+ *   serial:PATH        the UNIX socket of a virtio-serial port              agent
  *   vsock:CID:PORT     AF_VSOCK                                              agent
  *   shm:FILE           memory shared with the guest: ivshmem's file, or      agent or ring
  *                      the one that backs the guest's RAM
  *   mem:WHERE          the guest's RAM, read through its process             ring
  *   file:FILE          a file that another process fills, copied at the end    agent or ring
  *
- * What comes is written to a file of its own, a guest stream (doc/guest-stream.md) or a ring (doc/guest-ring.md),
+ * The data is written to a file of its own, a guest stream (doc/guest-stream.md) or a ring (doc/guest-ring.md),
  * which reports merge with --guest.
  */
 #ifndef HOSTRACE_GUEST_SOURCE_H
@@ -50,7 +50,7 @@ void guest_source_round(struct guest_source *s);
 /* No more is wanted: waits for the rest, at most GUEST_SOURCE_STOP_MS, and ends the file. */
 void guest_source_stop(struct guest_source *s);
 
-/* {"source","file","kind","bytes","units","damaged","error"}: kind "" if nothing came; units: frames or records. */
+/* {"source","file","kind","bytes","units","damaged","error"}: kind "" if no data arrived; units: frames or records. */
 json_t *guest_source_json(const struct guest_source *s);
 
 void guest_source_close(struct guest_source *s);

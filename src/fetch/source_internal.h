@@ -7,11 +7,11 @@
 #include "fetch/source.h"
 #include "guestside/agent/stream.h"
 
-/* Bytes of a stream become whole frames in the file; what comes before BEGIN or is damaged is skipped. */
+/* Writes complete frames of a stream to the file; bytes before BEGIN and damaged ones are skipped. */
 struct frames {
 	uint8_t *buf;
 	size_t len;
-	bool begun, ended; /* BEGIN was seen, END was */
+	bool begun, ended; /* BEGIN, END was received */
 	bool noise;	   /* no frame began where the last byte lay: counted once until one does */
 	uint64_t frames, damaged;
 };
@@ -23,7 +23,7 @@ struct guest_memory;
 
 struct guest_source {
 	const struct source_ops *ops;
-	const char *text, *arg; /* arg: behind "serial:" */
+	const char *text, *arg; /* arg: after "serial:" */
 	char *path;		/* of the file that is written */
 	pid_t pid;
 	int out, fd;
@@ -59,7 +59,7 @@ int source_write(struct guest_source *s, const void *data, size_t len);
 /* The last look at s->ring, and the ring file. */
 int source_ring_finish(struct guest_source *s);
 
-/* Space for more bytes of the stream, then how many came. */
+/* Space for more bytes of the stream, then the number received. */
 uint8_t *frames_room(struct guest_source *s, size_t *ret_room);
 int frames_take(struct guest_source *s, size_t len);
 

@@ -77,7 +77,7 @@ static int vsock_prepare(struct guest_source *s)
 	return vsock_parse(s->arg, &at);
 }
 
-/* Blocks for as long as the guest takes to answer, which is bounded here. */
+/* Blocks until the guest replies, at most for a limited time. */
 static int vsock_find(struct guest_source *s)
 {
 	const struct timeval limit = {.tv_usec = 500000};
@@ -120,7 +120,7 @@ static int fd_take(struct guest_source *s)
 	return !s->frames.ended;
 }
 
-/* The other end may have gone a moment ago: that must not kill the recorder. */
+/* The peer may just have closed the connection: that must not kill the recorder. */
 static void fd_ask_end(struct guest_source *s)
 {
 	const char stop = STREAM_STOP;
@@ -163,7 +163,7 @@ static int file_take(struct guest_source *s)
 	return 0;
 }
 
-/* As a whole, when nobody writes to it any more; the reader tells what it is. */
+/* Copied completely once it is no longer written; the reader detects its format. */
 static int file_finish(struct guest_source *s)
 {
 	_cleanup_free_ uint8_t *buf = malloc(1 << 20);
@@ -174,7 +174,7 @@ static int file_finish(struct guest_source *s)
 	while ((n = read(s->fd, buf, 1 << 20)) > 0) {
 		int err;
 
-		s->frames.begun |= !s->bytes; /* there is something */
+		s->frames.begun |= !s->bytes; /* data was received */
 		err = source_write(s, buf, (size_t)n);
 		if (err)
 			return err;
