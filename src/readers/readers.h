@@ -9,7 +9,7 @@ struct reader_ops;
 /* Every reader, tried in this order; ends with NULL. The list itself is in readers.c. */
 extern const struct reader_ops *const readers[];
 
-/* Opens a file with the reader whose probe() knows its first bytes. -ENOENT, -EINVAL (nobody knows it), ... */
+/* Opens a file with the reader whose probe() accepts its first bytes. -ENOENT, -EINVAL (unknown format), ... */
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret);
 
 #endif

@@ -3,7 +3,7 @@
  * Linux's own trace, in the two parts that every way of carrying it has: event formats as tracefs has them in
  * events/SYSTEM/NAME/format, and pages as they are in the kernel's ring buffer (per_cpu/cpuN/trace_pipe_raw).
  *
- * A format's fields become a type's fields, at the same places behind our record header, so a record is the header
+ * A format's fields become a type's fields, at the same offsets after our record header, so a record is the header
  * and the kernel's bytes. Of a host, the events that hostrace takes itself (kvm_exit, kvm_pio, sched_switch, ...)
  * become those: their fields are moved by name, and every report works on them.
  */
@@ -38,12 +38,12 @@ DEFINE_CLEANUP(ftrace_events, struct ftrace_events *, ftrace_events_free);
 /* Warns of what exceeded a limit; once, after the last event. */
 void ftrace_events_caveats(const struct ftrace_events *e, struct trace_info *info);
 
-/* Keeps a format (copied). It is parsed when the first record of it comes. 0 or -ENOMEM. */
+/* Adds a format (copied). It is parsed at its first record. 0 or -ENOMEM. */
 int ftrace_events_add(struct ftrace_events *e, const char *system, const char *text, size_t len);
 
 /*
  * Makes our record of the kernel's: `entry` is one event of a page. Writes at most EVENT_RECORD_MAX bytes to `to` and
- * fills ev, time and source excepted. 1; 0: nobody wants it; -EBADMSG: no format is known or it is not usable.
+ * fills ev, time and source excepted. 1; 0: it is not wanted; -EBADMSG: the format is unknown or unusable.
  */
 int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len, unsigned int cpu,
 		      uint8_t *to, struct event *ev);
@@ -55,7 +55,7 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
 			       uint32_t *ret_tid);
 
-/* Name of the event whose record this is, "" if it has no format. What ids of `wants` cannot tell. */
+/* Name of the event whose record this is, "" if it has no format. */
 const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len);
 
 /* ---- pages ---- */

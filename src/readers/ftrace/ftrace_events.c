@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A kernel's events from its own descriptions (tracefs's events/SYSTEM/NAME/format, a copy of which is in every
- * trace.dat and stream): libtraceevent takes the text apart, each field that it finds becomes one of ours. A host's
+ * trace.dat and stream): libtraceevent parses the text, and each field becomes one of ours. A host's
  * KVM events are made into ours by name (ftrace_kvm.h), so that analyzers know them.
  */
 #include <ctype.h>
@@ -29,7 +29,7 @@ struct format {
 	const struct event_type *type;
 	struct ftrace_ours *ours; /* it is one of ours: how to move its fields */
 	struct {
-		uint16_t place; /* of a dynamic text's word in the record */
+		uint16_t place; /* offset of a dynamic text's word in the record */
 		bool relative;	/* to the word's own end */
 	} dyn[EVENT_FIELDS_MAX];
 	uint16_t nr_dyn;
@@ -107,7 +107,7 @@ static void format_name(struct format *f)
 }
 
 /*
- * How the text is printed is not wanted, and it is the part that takes a parser of C expressions: it is replaced by
+ * The print format is not needed, and it is the part that requires a parser of C expressions: it is replaced by
  * an empty one.
  */
 static char *text_take(const char *text, size_t len)
@@ -213,7 +213,7 @@ static bool is_integer(int size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-/* What has no place in our types (structures, long arrays) stays in the record and is not shown. */
+/* Fields without an equivalent in our types (structures, long arrays) stay in the record and are not shown. */
 static void field_take(struct format *to, struct making *m, const struct tep_format_field *f)
 {
 	enum field_kind number = f->flags & TEP_FIELD_IS_SIGNED ? FIELD_SINT : FIELD_UINT;
@@ -278,7 +278,7 @@ static bool wanted(const struct ftrace_events *e, const struct format *f)
 	return e->wants(name, e->arg);
 }
 
-/* Once per event: when its first record comes. A handle of its own, since the library frees events only with it. */
+/* Once per event: at its first record. A handle of its own, since the library frees events only with it. */
 static void format_use(struct ftrace_events *e, struct format *f, int id)
 {
 	struct tep_handle *tep = tep_alloc();
@@ -345,7 +345,7 @@ const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, siz
 
 /* ---- a record ---- */
 
-/* ftrace's places count from its own entry (or from the word's end), ours from the record's head. */
+/* ftrace's offsets count from its own entry (or from the word's end), ours from the record's head. */
 static void dyn_move(const struct format *f, uint8_t *record, size_t size)
 {
 	for (unsigned int i = 0; i < f->nr_dyn; i++) {

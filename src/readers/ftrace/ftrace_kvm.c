@@ -39,9 +39,9 @@ static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault"
 				       "kvm_halt_poll_ns"};
 
 /*
- * prev_state as the tracepoint reports it (include/trace/events/sched.h since 4.14) is not what the task holds, which
- * is what ours says: an idle kernel thread's 0x402 becomes 0x80, a dead one's 0x80 the state in which it left, and the
- * bit above these says "preempted", which for us is 0.
+ * prev_state as the tracepoint reports it (include/trace/events/sched.h since 4.14) is not the task's own state, which
+ * our event has: an idle kernel thread's 0x402 becomes 0x80, a dead one's 0x80 the state in which it exited, and the
+ * bit above these means "preempted", which for us is 0.
  */
 enum {
 	REPORTED_EXITED = 0x30,
@@ -67,7 +67,7 @@ struct ftrace_ours {
 		bool is_signed, text;
 	} move[MOVES_MAX];
 	unsigned int nr;
-	int vcpu; /* place of vcpu_id, -1 if it has none that counts */
+	int vcpu; /* offset of vcpu_id, -1 if it has no usable one */
 	int state;
 };
 

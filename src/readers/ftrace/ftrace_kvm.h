@@ -14,7 +14,7 @@ struct ftrace_ours;
 
 enum { FTRACE_VCPUS_MAX = 1 << 16 }; /* threads remembered as vCPUs */
 
-/* Which thread runs which vCPU: kvm_entry says it, other events are of the same thread. */
+/* The vCPU that a thread runs: from kvm_entry; other events are of the same thread. */
 struct ftrace_vcpu {
 	uint64_t tid;
 	uint16_t vcpu;

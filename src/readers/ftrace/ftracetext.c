@@ -6,7 +6,7 @@
  *    qemu-system-x86-143  [000] d..1.  19693194614: kvm_entry: vcpu 0, rip 0xfff0
  *
  * A timestamp without a point is in TSC ticks (trace_clock x86-tsc), else it is in seconds. Of a host, the three events
- * that the clock and the exits need become ours; everything else is its name and its text.
+ * that the clock and the exits need become ours; all others have only their name and their text.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static bool stamp_parse(const char *s, struct line *l)
 	return *end == ':';
 }
 
-/* The CPU stands in brackets behind a task's name, which may have brackets of its own. */
+/* The CPU is in brackets after a task's name, which may contain brackets itself. */
 static char *cpu_find(char *s, struct line *l)
 {
 	for (char *p = strchr(s, '['); p; p = strchr(p + 1, '[')) {
@@ -166,7 +166,7 @@ static const struct event_type *type_get(struct ftracetext *t, const char *name)
 	return t->type[t->nr_types++];
 }
 
-/* The number behind a key; `fallback` if it is not there. */
+/* The number after a key; `fallback` if the key is missing. */
 static uint64_t number_of(const char *text, const char *key, uint64_t fallback)
 {
 	const char *p = strstr(text, key);
@@ -337,7 +337,7 @@ static void name_take(json_t *threads, const struct line *l)
 		json_object_set_new(threads, tid, json_string(comm));
 }
 
-/* The first event says which clock it is; all together, how the threads are called. */
+/* The first event shows which clock it is; all events provide the threads' names. */
 static void start_take(struct ftracetext *t)
 {
 	struct trace_info *info = &t->reader.info;

@@ -28,7 +28,7 @@ struct vm_threads {
 	struct hash_table threads;
 	struct vm *vm;
 	unsigned int nr_vms;
-	uint64_t refused; /* VMs beyond the limit */
+	uint64_t dropped; /* VMs beyond the limit */
 };
 
 struct vm_threads *vm_threads_new(void)
@@ -61,7 +61,7 @@ static uint32_t vm_add(struct vm_threads *x, uint32_t tgid)
 	if (!(x->nr_vms & (x->nr_vms - 1)))
 		grown = realloc(x->vm, (x->nr_vms ? 2 * x->nr_vms : 1) * sizeof(*x->vm));
 	if (!grown || x->nr_vms == VM_THREADS_VMS_MAX) {
-		x->refused++;
+		x->dropped++;
 		return NO_VM;
 	}
 	x->vm = grown;
@@ -205,14 +205,14 @@ static void describe(const struct vm_threads *x, struct vm_thread **list, unsign
 	json_object_set_new(info->meta, "vms", vms);
 	if (alone)
 		trace_info_caveat(info,
-				  "%s: several VMs, and the file does not say which of %u vCPU "
+				  "%s: several VMs, and the file does not show which of %u vCPU "
 				  "threads belong together: each is shown as a VM of its own",
 				  info->file, alone);
-	if (x->refused || x->threads.refused)
+	if (x->dropped || x->threads.refused)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " vCPU threads beyond the limit are not assigned "
 				  "to a VM",
-				  info->file, x->refused + x->threads.refused);
+				  info->file, x->dropped + x->threads.refused);
 }
 
 void vm_threads_settle(struct vm_threads *x, struct trace_info *info)

@@ -2,7 +2,7 @@
 /*
  * Which VM a vCPU thread belongs to, in recordings that name threads but not processes (trace.dat, tracefs text).
  *
- * Two VMs both have vCPU 0, so a vCPU number alone identifies nothing. Three sources, the first that knows the thread:
+ * Two VMs both have vCPU 0, so a vCPU number alone is ambiguous. Three sources, the first that has the thread is used:
  *
  *   1. the option GUEST of a trace.dat (trace-cmd record -A): a guest's name, its trace id, the thread of each vCPU
  *   2. the thread group that tracefs prints with the option record-tgid
@@ -34,7 +34,7 @@ DEFINE_CLEANUP(vm_threads, struct vm_threads *, vm_threads_free);
 int vm_threads_guest(struct vm_threads *x, const char *name, uint64_t trace_id);
 void vm_threads_guest_cpu(struct vm_threads *x, int guest, uint32_t vcpu, uint32_t tid);
 
-/* The thread ran this vCPU (RECORD_NO_VCPU: none). tgid: its thread group, 0 if the recording does not say. */
+/* The thread ran this vCPU (RECORD_NO_VCPU: none). tgid: its thread group, 0 if unknown. */
 void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
 
 /*

@@ -14,14 +14,14 @@
 
 enum { TRACEFILE_VERSION = 3 };
 
-/* FOURCC OSVT on a little-endian guest; OSv's tool takes the other order too, and so do we. */
+/* FOURCC OSVT on a little-endian guest; OSv's tool accepts the other order too, and so do we. */
 bool osv_is_dump(const uint8_t *head, size_t len)
 {
 	return len >= 8 && (!memcmp(head, "TVSO", 4) || !memcmp(head, "OSVT", 4));
 }
 
-/* Version 3 and a number of tracepoints that one can believe; older versions are recognised to be
- * refused by name. */
+/* Version 3 and a plausible number of tracepoints; older versions are recognised in order to be
+ * rejected by name. */
 bool osv_is_tracefile(const uint8_t *head, size_t len)
 {
 	struct buffer b = buffer_of(head, len, "", 0);

@@ -9,10 +9,10 @@
  *                           as in the ring, MODS and SYMB modules and symbols
  *   images of the rings     see raw.h
  *
- * All are opened the same way here and give the same samples, in the order in which OSv's own tool gives them. A
+ * All are opened the same way here and return the same samples, in the order of OSv's own tool. A
  * sample's time is nanoseconds since the guest's boot; 0 means that the clock was not running yet.
  *
- * The guest is hostile: everything is read through a bounded cursor over the mapped file.
+ * The guest is untrusted: all data is read through a bounded cursor over the mapped file.
  */
 #ifndef HOSTRACE_OSV_H
 #define HOSTRACE_OSV_H

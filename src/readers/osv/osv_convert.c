@@ -11,7 +11,7 @@
 
 static void put_le(FILE *out, uint64_t v, size_t len)
 {
-	fwrite(&v, 1, len, out); /* little-endian hosts only; the Makefile refuses others */
+	fwrite(&v, 1, len, out); /* little-endian hosts only; the Makefile rejects others */
 }
 
 static void put_string(FILE *out, const char *text)

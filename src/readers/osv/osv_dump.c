@@ -93,7 +93,7 @@ static int read_dictionary(struct osv_trace *t, struct buffer *b)
 	return err;
 }
 
-/* Appends; takes name and file over (file may be NULL: none). */
+/* Appends; takes ownership of name and file (file may be NULL: none). */
 static int symbol_add(struct osv_table *table, struct buffer *b, struct osv_symbol s)
 {
 	int err = b->cut || !s.name	     ? buffer_fail(b, "a symbol table is truncated")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A dump's per-CPU streams as one, by time. Samples of equal time come out in the order in which
+ * Merges a dump's per-CPU streams by time. Samples of equal time are returned in the order in which
  * OSv's tool prints them, so that reports can be compared line by line: a binary heap that is
  * compared by "earlier than" only, whose top is replaced by its stream's next sample and sifted to
  * a leaf along the smaller children (the left one only if it is strictly earlier), then back up
@@ -56,7 +56,7 @@ static int merge_start(struct osv_trace *t)
 	return t->nr_heap ? 1 : 0;
 }
 
-/* The head handed out last is replaced only now: it had to stay valid until this call. */
+/* The head returned last is replaced only now: it had to stay valid until this call. */
 static int merge_advance(struct osv_trace *t)
 {
 	if (!t->nr_heap)

@@ -16,11 +16,11 @@ struct osv_stream {
 	bool ended;
 };
 
-/* One line of MODS and SYMB of a dump: names of addresses that no ELF file knows. */
+/* One line of MODS and SYMB of a dump: names of addresses that are in no ELF file. */
 struct osv_symbol {
 	char *name, *file;
 	uint64_t address, size;
-	unsigned int nr; /* place in its table */
+	unsigned int nr; /* index in its table */
 };
 
 struct osv_table {
@@ -57,7 +57,7 @@ int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name
 		 char *format);
 const struct sample_type *osv_type_of(const struct osv_trace *t, uint64_t key);
 
-/* Sets the sample's argument block and goes behind it: 1, or -EBADMSG with the error message set. */
+/* Sets the sample's argument block and advances past it: 1, or -EBADMSG with the error message set. */
 int osv_skip_args(struct buffer *b, struct sample *s);
 
 int osv_tracefile_open(struct osv_trace *t, struct buffer *b);

@@ -9,7 +9,7 @@
 #include "readers/osv/raw.h"
 
 enum {
-	FRAMES_MAX = 10,	  /* what a ring keeps */
+	FRAMES_MAX = 10,	  /* stored by a ring */
 	COMM_BYTES = 16, BLOB_BYTES_MAX = 512, /* of a packet: what is shown, in hex */
 	TEXT_BYTES = 50,
 	RECORD_BYTES = 4096,	  /* the longest record made here */
@@ -187,7 +187,7 @@ static int osv_reader_open(const char *path, const struct read_hint *hint, struc
 	return 0;
 }
 
-/* Bytes as hex behind the fixed part: "offset | length << 16". */
+/* Bytes as hex after the fixed part: "offset | length << 16". */
 static uint16_t blob_put(uint8_t *record, uint16_t at, uint16_t size, const struct sample_arg *a)
 {
 	unsigned int nr = a->len < BLOB_BYTES_MAX ? a->len : BLOB_BYTES_MAX;

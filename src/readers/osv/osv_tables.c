@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names of addresses from the tables that a dump brings: symbols, segments of modules, modules. */
+/* Names of addresses from the tables in a dump: symbols, segments of modules, modules. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -107,7 +107,7 @@ static bool page_walk(struct walk *w, const uint8_t *page, size_t end)
 	return true;
 }
 
-/* Pages behind the write offset are the oldest; then from the start up to it. */
+/* Pages after the write offset are the oldest; then from the start up to it. */
 static void ring_walk(struct walk *w, const struct osv_ring *r)
 {
 	uint64_t last = r->last % r->size;
@@ -154,7 +154,7 @@ static int rings_check(const char *name, const struct osv_ring *rings, unsigned 
 	return 0;
 }
 
-/* Copied records never take more than they did in the rings. */
+/* Copied records never need more space than in the rings. */
 static int streams_alloc(struct osv_trace *t, size_t bytes, unsigned int nr)
 {
 	t->is_dump = true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rings as they lie in an OSv guest's memory, one per vCPU, as a debugger or a memory image
- * gives them:
+ * The rings in an OSv guest's memory, one per vCPU, as read by a debugger or from a memory
+ * image:
  *
  *   +0 u64 tracepoint   +8 u64 thread   +16 char name[16]   +32 u64 time   +40 u32 cpu   +44 u32 flags
  *   flags bit 0: ten return addresses follow; then the arguments; padded to 8 bytes
  *
  * A record never crosses a 4096-byte page: where it would, a tracepoint of 0 closes the page. While
  * a record is being written its tracepoint is all ones. The write offset runs freely; the oldest
- * whole page is the one behind it, what is older in its own page is lost.
+ * whole page is the one after it; older data in its own page is lost.
  *
  * The guest may have written anything there: an invalid record ends its page, and is counted.
  */
@@ -39,7 +39,7 @@ struct osv_raw_counts {
 /* Of a trace that was opened; all 0 if it is not made of rings. Owned by the trace. */
 const struct osv_raw_counts *osv_raw_counts(const struct sample_trace *t);
 
-/* A tracepoint as its owner describes it; strings are allocated, and owned by whoever gets them. */
+/* A tracepoint as described by its owner; strings are allocated and owned by the receiver. */
 struct osv_raw_tracepoint {
 	char *name, *signature, *format;
 };

@@ -4,12 +4,12 @@
  * kvm's and the scheduler's become ours, and a guest's become "guest:NAME"; other samples (cycles, ...) become
  * "perf:NAME" with the instruction pointer.
  *
- * perf empties one buffer per CPU in rounds (FINISHED_ROUND). What came before a round began is all there two rounds
- * later: until then records wait (event/pending.h). That is a round more than perf itself waits, because a LOST record
- * tells what happened since the round before.
+ * perf empties one buffer per CPU in rounds (FINISHED_ROUND). All records from before the start of a round are present
+ * two rounds later: until then records wait (event/pending.h). That is a round more than perf itself waits, because a
+ * LOST record tells what happened since the round before.
  *
  * Times are those of the clock that was requested (-k); unless that is mono, they are the kernel's sched_clock, which
- * is near CLOCK_MONOTONIC but not it. A TIME_CONV record tells how that comes from the TSC: meta's "tsc_map".
+ * is near CLOCK_MONOTONIC but not it. A TIME_CONV record describes its conversion from the TSC: meta's "tsc_map".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -161,7 +161,7 @@ static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
 	return a->type == TYPE_TRACEPOINT ? tracepoint_sample(p, &s) : plain_sample(p, a, &s);
 }
 
-/* What a CPU's buffer had no space for, since the newest record that it took. */
+/* Records for which a CPU's buffer had no space, since the newest record stored. */
 static int lost_take(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
@@ -173,7 +173,7 @@ static int lost_take(struct perfdata *p, const struct perfdata_record *rec)
 	if (b.cut || !lost.count)
 		return 0;
 	perfdata_trailer_parse(&p->file, rec, &s);
-	if (p->guest || !s.have_time) { /* a guest's say nothing about the host's events */
+	if (p->guest || !s.have_time) { /* a guest's do not apply to the host's events */
 		p->reader.info.lost += lost.count;
 		return 0;
 	}
@@ -199,7 +199,7 @@ static void name_set(struct perfdata *p, uint32_t tid, const char *comm)
 /*
  * Threads that were there at the start have the time 0: they go to the metadata only; a new name is an event too. A new
  * thread is called what its parent is called, which is only known in order of time: `comm` is then "" and the parent's
- * id is behind it until the event is returned.
+ * id is after it until the event is returned.
  */
 static int name_take(struct perfdata *p, const struct perfdata_record *rec, uint32_t pid,
 		     uint32_t tid, const char *comm, uint32_t parent)
@@ -457,7 +457,7 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 	p->scratch = malloc(EVENT_RECORD_MAX + sizeof(uint64_t));
 	p->threads = json_object();
 	json_object_set_new(info->meta, "threads", p->threads);
-	/* A hint's wants() lives only as long as this call: everything is made, the trim is exact. */
+	/* A hint's wants() is valid only during this call: all types are created, the trim is exact. */
 	p->events = ftrace_events_new(p->guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
 	if (!p->scratch || !p->threads || !p->events)
 		return fail(-ENOMEM, "%s: out of memory", path);

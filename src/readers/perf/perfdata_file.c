@@ -15,7 +15,7 @@ enum {
 	HEAD_PIPE = 16,
 	HEAD_FILE = 104,
 	ATTR_MIN = 64,	   /* PERF_ATTR_SIZE_VER0 */
-	ATTR_CLOCKID = 92, /* where attr.clockid stands, since version 4 */
+	ATTR_CLOCKID = 92, /* offset of attr.clockid, since version 4 */
 	SECTION = 16,	   /* u64 offset, u64 size */
 	FEATURES = 256,	   /* bits */
 };
@@ -291,7 +291,7 @@ static int feature_read(struct perfdata_file *f, unsigned int bit, struct buffer
 	return feature_take(f, bit, &b);
 }
 
-/* A table behind the data: one section for each bit that is set, in their order. */
+/* A table after the data: one section for each bit that is set, in their order. */
 static int features_read(struct perfdata_file *f, const uint64_t *bits,
 			 struct ftrace_events *events)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The container of perf's perf.data (tools/perf/Documentation/perf.data-file-format.txt and the kernel's
- * include/uapi/linux/perf_event.h) in its two forms: a file with a head, sections, and features behind the data; and
- * what `perf record -o -` writes, where all of that comes as records of the stream itself.
+ * include/uapi/linux/perf_event.h) in its two forms: a file with a head, sections, and features after the data; and
+ * the output of `perf record -o -`, where all of that is in records of the stream itself.
  *
  *   file:  head | attrs | data: record record ...  | features        pipe:  head | record record ...
  */
@@ -57,7 +57,7 @@ struct perfdata_attr {
 	bool sample_id_all, use_clockid;
 	int32_t clockid;
 	char name[64]; /* "" if unknown */
-	const struct event_type *made; /* for samples that are no tracepoint's; by the reader */
+	const struct event_type *made; /* for samples that are not a tracepoint's; set by the reader */
 };
 
 struct perfdata_id {
@@ -71,7 +71,7 @@ struct perfdata_file {
 	uint64_t bytes;
 	bool pipe;
 	uint64_t data_at, data_end;
-	bool unended; /* the recorder did not come to write the sizes */
+	bool unended; /* the recorder ended before it wrote the sizes */
 	struct perfdata_attr *attr;
 	uint32_t nr_attrs;
 	struct perfdata_id *id; /* sorted by perfdata_attr_of() */
@@ -84,11 +84,11 @@ struct perfdata_file {
 
 bool perfdata_probe(const uint8_t *head, size_t len);
 
-/* Reads everything but the records; formats go to `events`. -errno with the error message set; deinit in any case. */
+/* Reads all but the records; formats go to `events`. -errno with the error message set; deinit in any case. */
 int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_events *events);
 void perfdata_file_deinit(struct perfdata_file *f);
 
-/* What a piped recording says in its stream. `b` is behind the record's head. */
+/* Metadata in the stream of a piped recording. `b` is after the record's head. */
 int perfdata_attr_record(struct perfdata_file *f, struct buffer *b);
 int perfdata_feature_record(struct perfdata_file *f, struct buffer *b);
 /* A TRACING_DATA blob: the same head as a trace.dat of version 6. */
@@ -106,7 +106,7 @@ int perfdata_load(const struct perfdata_file *f, uint64_t offset, size_t len, ui
 struct perfdata_record {
 	uint32_t type;
 	uint16_t misc;
-	const uint8_t *data; /* behind its head; valid until the next call */
+	const uint8_t *data; /* after its head; valid until the next call */
 	size_t len;
 	uint64_t offset; /* of data in the file, or in what was unpacked */
 };

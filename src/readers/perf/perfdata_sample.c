@@ -70,7 +70,7 @@ static void cpu_take(struct buffer *b, struct perfdata_sample *ret)
 	ret->have_cpu = true;
 }
 
-/* Which event's it is must be known before the rest can be read; where that stands is the same for all. */
+/* The event id must be read before the other fields; its offset is the same for all events. */
 static const struct perfdata_attr *attr_find(const struct perfdata_file *f, struct buffer b)
 {
 	uint64_t type = f->nr_attrs ? f->attr[0].sample_type : 0, id;

@@ -34,7 +34,7 @@ void perfdata_stream_deinit(struct perfdata_stream *s)
 	*s = (struct perfdata_stream){0};
 }
 
-/* At least `want` bytes from s->next on: 1, 0 if the data ends before, -errno. s->at: where the block's end lies. */
+/* At least `want` bytes from s->next on: 1, 0 if the data ends before, -errno. s->at: offset of the block's end. */
 static int block_fill(struct perfdata_stream *s, size_t want)
 {
 	size_t have = s->len - s->next, room;
@@ -104,7 +104,7 @@ static int packed_begin(struct perfdata_stream *s, const struct perfdata_record 
 	struct buffer b = buffer_of(rec->data, rec->len, s->file->path, rec->offset);
 	size_t len = rec->len;
 
-	if (rec->type == PERFDATA_COMPRESSED2) { /* padded: it says how long it is */
+	if (rec->type == PERFDATA_COMPRESSED2) { /* padded: it contains its length */
 		uint64_t said = buffer_u64(&b);
 
 		if (b.cut || said > buffer_left(&b))
@@ -171,7 +171,7 @@ static int block_next(struct perfdata_stream *s, struct perfdata_record *ret)
 	return more;
 }
 
-/* The blob behind its record. */
+/* The blob after its record. */
 static int formats_take(struct perfdata_stream *s, const struct perfdata_record *rec)
 {
 	struct buffer b = buffer_of(rec->data, rec->len, s->file->path, rec->offset);

@@ -243,7 +243,7 @@ static unsigned int record_copy(const struct ring_image *img, unsigned int cpu, 
 	return 1 + nr_more;
 }
 
-/* Passes over a slot that holds no record for pos. False: its writer may be at work and there is time to wait. */
+/* Skips a slot without a record for pos. False: its writer may be active and there is time to wait. */
 static bool slot_pass(struct ring_cursor *c, uint64_t mark, bool hurry)
 {
 	bool unfinished =

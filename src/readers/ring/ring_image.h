@@ -6,9 +6,9 @@
  *
  * Three kinds of memory, one rule (ring.h: the marks are right before and after the copy):
  *   - mapped and running (ivshmem, the guest RAM's file): ring_cursor_next() looks at the memory itself;
- *   - a copy of a running guest's memory (process_vm_readv, a file): one copy cannot tell what was torn while it
- *     was made. Copy the ring three times and let ring_image_settle() keep what did not change;
- *   - a copy of memory at rest (the guest stopped, the program ended, or settled before): as it is.
+ *   - a copy of a running guest's memory (process_vm_readv, a file): a single copy does not show which records changed
+ *     while it was made. Copy the ring three times and let ring_image_settle() select what did not change;
+ *   - a copy of memory at rest (the guest stopped, the program ended, or settled before): used unchanged.
  */
 #ifndef HOSTRACE_RING_IMAGE_H
 #define HOSTRACE_RING_IMAGE_H
@@ -19,7 +19,7 @@
 
 #include "guestside/ring/ring.h"
 
-#define RING_FILE_MAX (1ull << 30) /* bytes of a ring in a file: the reader takes it into memory */
+#define RING_FILE_MAX (1ull << 30) /* bytes of a ring in a file: the reader loads it into memory */
 
 struct ring_image {
 	const uint8_t *mem; /* borrowed */
@@ -40,10 +40,10 @@ struct ring_record {
 /* Where one reader is on one vCPU, and what it could not have. All counts are of slots. */
 struct ring_cursor {
 	uint64_t pos;
-	uint64_t overwritten; /* gone before they were read */
+	uint64_t overwritten; /* before they were read */
 	uint64_t torn;	      /* changed while they were copied */
 	uint64_t unfinished;  /* reserved and not (yet) written: a writer at work, or one that had to drop */
-	bool wait; /* live reading: pass over an unfinished slot only when half a ring has come after it */
+	bool wait; /* live reading: skip an unfinished slot only when half a ring has been written after it */
 };
 
 /*

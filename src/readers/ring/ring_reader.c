@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reads a file that holds the memory of a guest ring at rest (see ring_image.h for what that means). Its event
+ * Reads a file with the memory of a guest ring at rest (see ring_image.h). Its event
  * descriptions become types "guest:NAME"; times are guest TSC ticks until the clock aligns them (src/clock/clock.h),
- * which meta says by "clock": "guest-tsc".
+ * as stated in meta by "clock": "guest-tsc".
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include "event/reader.h"
 
-/* A file that holds a snapshot of a guest ring. Times are guest TSC ticks: meta "clock" is "guest-tsc". */
+/* A file with a snapshot of a guest ring. Times are guest TSC ticks: meta "clock" is "guest-tsc". */
 extern const struct reader_ops ring_reader;
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest stream (stream.h) in a file. It holds what trace.dat holds, in frames instead of sections, so only the
+ * A guest stream (stream.h) in a file. It contains the same as trace.dat, in frames instead of sections, so only the
  * container is read here: one pass over all frames finds the formats, names and statistics and remembers where the
  * pages lie; the pages are read as trace.dat's are (src/readers/ftrace/tracedat.c).
  *
@@ -75,7 +75,7 @@ static bool page_right(const struct tracedat_file *f, const struct tracedat_fram
 	       stream_crc_right(head, page, frame->bytes);
 }
 
-/* "KEY VALUE": what BEGIN says. */
+/* "KEY VALUE": a line of BEGIN. */
 static void begin_line(struct opening *o, const char *key, char *value)
 {
 	struct tracedat_file *f = o->file;
@@ -137,7 +137,7 @@ static int format_take(struct opening *o, const struct stream_head *h)
 				 (const char *)o->payload + at, h->bytes - at);
 }
 
-/* Those that came last win where a thread has several. */
+/* If a thread has several names, the last is used. */
 static int names_add(struct opening *o, const struct stream_head *h)
 {
 	struct tracedat_file *f = o->file;
@@ -171,7 +171,7 @@ static int cpu_find(struct tracedat_file *f, unsigned int cpu, struct tracedat_c
 	return err;
 }
 
-/* Also of a CPU that no page came of: what it lost counts. */
+/* Also for a CPU without pages, because its losses count. */
 static int stats_add(struct opening *o, const struct stream_head *h)
 {
 	char text[TRACEDAT_TEXT_MAX];
@@ -232,7 +232,7 @@ static bool kind_is_read(unsigned int kind)
 	return kind < STREAM_KINDS && kind != STREAM_SYMBOLS;
 }
 
-/* 1: the frame at `at` was taken; 0: none begins there whole. */
+/* 1: the frame at `at` was read; 0: no complete frame begins there. */
 static int frame_at(struct opening *o, uint64_t at, uint64_t *ret_next)
 {
 	uint64_t bytes = o->file->bytes;
@@ -353,7 +353,7 @@ int stream_symbols(const char *path, char **ret, size_t *ret_len)
 		err = read_at(&f, at, head, sizeof(head));
 		at += STREAM_HEAD;
 		if (err || !stream_head_read(head, &h) || f.bytes - at < h.bytes ||
-		    h.kind == STREAM_PAGE) /* symbols come before */
+		    h.kind == STREAM_PAGE) /* symbols precede pages */
 			break;
 		if (h.kind != STREAM_SYMBOLS || *ret_len + h.bytes > SYMBOLS_BYTES_MAX)
 			continue;
