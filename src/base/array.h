@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Arrays that grow by one element at a time: their room is the next power of two of their length, so that only the
- * length is kept. Ask for room, then append:
+ * Arrays that grow by one element at a time: their capacity is their length rounded up to a power of two, so that only
+ * the length is stored. Reserve memory, then append:
  *
  *	err = array_room(t->list, t->nr);
  *	if (!err)
@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-/* 0 or -ENOMEM with the sentence set, and the array is as it was. It begins as NULL with length 0; free() it. */
+/* 0, or -ENOMEM with the error message set and the array unchanged. An empty array is NULL with length 0; free() it. */
 #define array_room(array, nr) array_room_(&(array), (nr), sizeof(*(array)))
 
 int array_double_(void *array, size_t nr, size_t size);

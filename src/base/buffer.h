@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A bounded cursor over bytes that are not trusted. Every byte of a file, a guest or the network is read through
- * it: a getter that would pass the end returns 0 and marks the buffer as cut, and the reader asks once at the
- * end of a structure (buffer_ok). No bytes from outside are ever cast to a struct.
+ * A bounded cursor over untrusted bytes. Every byte of a file, a guest or the network is read through it: a getter that
+ * would pass the end returns 0 and marks the buffer as cut; the caller checks once at the end of a structure
+ * (buffer_ok). Untrusted bytes are never cast to a struct.
  */
 #ifndef HOSTRACE_BUFFER_H
 #define HOSTRACE_BUFFER_H
@@ -16,7 +16,7 @@ struct buffer {
 	const uint8_t *start, *pos, *end;
 	const char *file;   /* for messages; not owned */
 	uint64_t offset;    /* of `start` within the file */
-	bool cut;	    /* a getter wanted more than there was */
+	bool cut;	    /* a getter would have passed the end */
 };
 
 static inline struct buffer buffer_of(const void *data, size_t len, const char *file,
@@ -38,7 +38,7 @@ static inline uint64_t buffer_tell(const struct buffer *b)
 	return b->offset + (uint64_t)(b->pos - b->start);
 }
 
-/* The next len bytes, or NULL (and cut) if there are not so many. The bytes stay the buffer's owner's. */
+/* The next len bytes, borrowed; NULL (and cut) if there are fewer. */
 static inline const uint8_t *buffer_bytes(struct buffer *b, size_t len)
 {
 	const uint8_t *p = b->pos;
@@ -57,7 +57,7 @@ static inline uint64_t buffer_le(struct buffer *b, size_t len)
 	uint64_t v = 0;
 
 	if (p)
-		memcpy(&v, p, len); /* little-endian hosts only; the Makefile refuses others */
+		memcpy(&v, p, len); /* little-endian hosts only; the Makefile rejects others */
 	return v;
 }
 
@@ -81,10 +81,10 @@ static inline uint64_t buffer_u64(struct buffer *b)
 	return buffer_le(b, 8);
 }
 
-/* 0, or -EBADMSG with the sentence "FILE: offset N: WHAT is cut short". */
+/* 0, or -EBADMSG with the error message "FILE: offset N: WHAT is truncated". */
 int buffer_ok(const struct buffer *b, const char *what);
 
-/* -EBADMSG with "FILE: offset N: " and the sentence. */
+/* Sets the error message "FILE: offset N: ..." and returns -EBADMSG. */
 int buffer_fail(const struct buffer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

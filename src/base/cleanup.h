@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scope guards: `_cleanup_free_ char *s = NULL;` is freed when it leaves scope. A type with an owner of its own
- * defines its guard beside its _close(): DEFINE_CLEANUP(reader, struct reader *, reader_close).
+ * Scope guards: `_cleanup_free_ char *s = NULL;` is freed when it leaves scope. A type with its own
+ * destructor defines its guard next to its _close(): DEFINE_CLEANUP(reader, struct reader *, reader_close).
  */
 #ifndef HOSTRACE_CLEANUP_H
 #define HOSTRACE_CLEANUP_H
@@ -48,7 +48,7 @@ static inline void cleanup_close_(int *fd)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir_)
 #define _cleanup_close_	   _cleanup_(cleanup_close_)
 
-/* Gives a guarded pointer away: return take_ptr(p); */
+/* Transfers ownership of a guarded pointer: return take_ptr(p); */
 #define take_ptr(p)                                                                                \
 	({                                                                                         \
 		__typeof__(p) taken_ = (p);                                                        \

@@ -48,8 +48,8 @@ static char *put_digits(char *p, uint32_t n, unsigned int digits)
 
 /*
  * Six digits of a number from 0.0001 to a million, exactly: the value is an integer of 53 bits by a power of two, so
- * that its product with a power of ten fits into 128 bits, and what the shift drops tells how to round. *ret_decimals
- * of them stand behind the point.
+ * that its product with a power of ten fits into 128 bits, and the dropped bits decide how to round. *ret_decimals
+ * of them follow the decimal point.
  */
 static uint32_t six_digits(double v, unsigned int *ret_decimals)
 {

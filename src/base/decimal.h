@@ -8,7 +8,7 @@
 /* As "%.Nf". decimals: 0 to 6. buf has at least 32 bytes. Returns the text, which is somewhere in buf. */
 const char *decimal_print(double v, unsigned int decimals, char *buf, size_t size);
 
-/* As "%g"; at most 16 bytes, without a zero behind them. Returns the end. */
+/* As "%g"; at most 16 bytes, without a terminating NUL. Returns the end. */
 char *decimal_put_general(char *p, double v);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { DIGITS_MAX = 20 }; /* of 64 bits, decimal */
 
-/* Each writes at `to`, which has room, and returns behind what it wrote; no NUL. */
+/* Each writes at `to`, which must be large enough, and returns the end of the text; no NUL. */
 static inline char *put_dec(char *to, uint64_t v)
 {
 	char digit[DIGITS_MAX];
@@ -43,7 +43,7 @@ static inline char *put_text(char *to, const char *s)
 	return to + len;
 }
 
-/* What stands from `from` to `to` made at least `width` wide, to the right or to the left. */
+/* Pads the text from `from` to `to` to at least `width` bytes, aligned right or left. */
 static inline char *pad_left(char *from, char *to, unsigned int width)
 {
 	size_t len = (size_t)(to - from);

@@ -10,9 +10,9 @@
  *	struct hash_table threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
  *	struct thread *t = hash_add_u64(&threads, id, NULL);
  *
- * Open addressing with linear probing, at most half full; a removed entry leaves no mark. A table allocates on
+ * Open addressing with linear probing, at most half full; removal leaves no tombstone. A table allocates on
  * its first entry and doubles up to its limit. Pointers to entries are valid until the next entry is added or removed.
- * Hash values are the same in every run, so that output never depends on chance; they must not be stored in files.
+ * Hash values are the same in every run, so that output is reproducible; they must not be stored in files.
  */
 #ifndef HOSTRACE_HASH_H
 #define HOSTRACE_HASH_H
@@ -60,7 +60,7 @@ struct hash_table {
 	uint32_t mask; /* number of slots - 1 */
 	uint32_t nr, max;
 	uint32_t slot_size, key_words; /* key_words 0: the key is a text */
-	uint64_t refused; /* entries not added because the table is full, or memory is */
+	uint64_t refused; /* entries not added because the table was full or out of memory */
 };
 
 /* An empty table of entries that begin with `words` numbers as their key; at most `limit` of them (below 2^30). */
@@ -75,7 +75,7 @@ struct hash_table {
 /* Frees the table's memory; it is then empty and may be used again. */
 void hash_deinit(struct hash_table *t);
 
-/* Removes all entries and keeps the memory and the count of refused ones. */
+/* Removes all entries and keeps the memory and the count of refused entries. */
 void hash_clear(struct hash_table *t);
 
 /* ---- find: the entry, or NULL ---- */
@@ -119,7 +119,7 @@ void *hash_find_text(const struct hash_table *t, const char *key);
 /* ---- add: the entry with this key, which is zero but for its key if it is new ---- */
 
 /*
- * NULL, and *ret_new false: it is not there, and the table is full or memory is short (counted in `refused`).
+ * NULL, with *ret_new false, if the table is full or out of memory (counted in `refused`).
  * `ret_new` may be NULL.
  */
 void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new);
@@ -130,14 +130,14 @@ void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new);
 /* ---- remove, iterate ---- */
 
 /*
- * Entries that follow are moved up, so that pointers to entries are invalid. Returns the place at which an iteration
- * goes on.
+ * Entries that follow are moved, so that pointers to entries become invalid. Returns the position at which an
+ * iteration continues.
  */
 uint32_t hash_remove(struct hash_table *t, void *entry);
 
 /*
- * The next entry from place *at on, or NULL; begin with 0. The order depends on the keys and on the table's history.
- * What is visited may be removed; then entries visited before may be visited again, and none is skipped:
+ * The next entry from position *at on, or NULL; start with 0. The order depends on the keys and on the table's history.
+ * The visited entry may be removed; then entries visited before may be visited again, but none is skipped:
  *
  *	for (uint32_t at = 0; (e = hash_next(t, &at));)
  *		if (is_over(e))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Talk for the one who debugs hostrace: HOSTRACE_DEBUG=read,attach hostrace ... prints the lines of these
- * domains to stderr ("all" for every one). The domain is the module's verb: take, drain, read, align, merge,
- * pair, fold, draw, attach, vm.
+ * Debug logging: HOSTRACE_DEBUG=read,attach hostrace ... prints the lines of these domains to stderr ("all": every
+ * domain). Domains: attach, drain, read, vm.
  */
 #ifndef HOSTRACE_LOG_H
 #define HOSTRACE_LOG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A file that a command writes: under a temporary name in its folder, renamed when it is complete, so that a failure
- * never replaces a good file and nobody reads half of one.
+ * never replaces a good file and readers never see a partial one.
  */
 #ifndef HOSTRACE_NEW_FILE_H
 #define HOSTRACE_NEW_FILE_H
@@ -12,8 +12,8 @@
 
 struct new_file {
 	FILE *file;
-	char *path;	 /* owned; of a symbolic link, where it leads */
-	char *temporary; /* owned; NULL: a device or a pipe, written as it is */
+	char *path;	 /* owned; of a symbolic link, its target */
+	char *temporary; /* owned; NULL: a device or a pipe, written directly */
 };
 
 /*
@@ -24,15 +24,15 @@ struct new_file {
 int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices);
 
 /*
- * err 0: completes the file: what could not be written, or renamed, is -errno with the error message set. Else what
- * was written is discarded and err returned. In both cases nothing stays open. A zeroed struct is fine.
+ * err 0: completes the file; -errno with the error message set if writing or renaming failed. Otherwise discards what
+ * was written and returns err. The file is closed in both cases. A zeroed struct is fine.
  */
 int new_file_close(struct new_file *f, int err);
 
-/* Is `path` there and neither a regular file nor a link to one? */
+/* Does `path` exist and is it neither a regular file nor a link to one? */
 bool is_special_file(const char *path);
 
-/* Do both names lead to the same file, also through links? False if one of them does not exist. */
+/* Do both names refer to the same file, also through links? False if one of them does not exist. */
 bool is_same_file(const char *a, const char *b);
 
 #endif

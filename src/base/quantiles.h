@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The distribution of many values in little memory. Up to QUANTILES_EXACT values are kept as they
- * are; beyond that they are counted in buckets of 1/128 of their power of two (below 256: one
+ * are; above that, they are counted in buckets of 1/128 of their power of two (below 256: one
  * bucket per value), so that a quantile is off by at most 0.4 %. Minimum, maximum, sum and sum of
- * squares are exact integers. So nothing depends on the order of the values: parts that were summed
- * up apart can be merged, and give to the last bit what one pass gives.
+ * squares are exact integers. The result does not depend on the order of the values: parts that were summed
+ * up separately can be merged, with exactly the result of a single pass.
  */
 #ifndef HOSTRACE_QUANTILES_H
 #define HOSTRACE_QUANTILES_H
@@ -19,7 +19,7 @@ enum {
 				  power of two */
 };
 
-/* The first stage of a busy distribution: short values, counted in little and near memory. */
+/* The first stage of a busy distribution: short values, counted in little memory that stays in the cache. */
 struct quantiles_hot;
 
 struct quantiles {
@@ -27,7 +27,7 @@ struct quantiles {
 	uint64_t count, min, max;
 	unsigned __int128 sum;
 	uint64_t squares[3]; /* sum of squares, lowest word first */
-	uint64_t *exact;     /* until the buckets take over */
+	uint64_t *exact;     /* until the buckets are used */
 	uint64_t *block[QUANTILES_BLOCKS];
 	bool bucketed;
 };
@@ -36,13 +36,13 @@ struct quantiles {
 int quantiles_add(struct quantiles *q, uint64_t value);
 void quantiles_free(struct quantiles *q);
 
-/* Adds all that `from` has, which may then only be freed. 0 or -ENOMEM. */
+/* Adds all that `from` has, which must then only be freed. 0 or -ENOMEM. */
 int quantiles_merge(struct quantiles *q, struct quantiles *from);
 
-/* Gives it a first stage (6 KiB); without, it is as right and slower. */
+/* Gives it a first stage (6 KiB); without it, results are the same but slower. */
 void quantiles_heat(struct quantiles *q);
 
-/* Empties the first stage: must be called before anything is looked at. 0 or -ENOMEM. */
+/* Empties the first stage: must be called before results are read. 0 or -ENOMEM. */
 int quantiles_settle(struct quantiles *q);
 
 enum {
@@ -58,7 +58,7 @@ struct quantiles_hot {
 	bool used;
 };
 
-/* Values below 256 stand for themselves (blocks 0 and 1); above, block e - 6 for 2^e <= v < 2^(e+1). */
+/* Values below 256 have a bucket each (blocks 0 and 1); above, block e - 6 for 2^e <= v < 2^(e+1). */
 static inline unsigned int quantiles_bucket(uint64_t v)
 {
 	unsigned int e = 63u - (unsigned int)__builtin_clzll(v | QUANTILES_SUB);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every command, in the order of `hostrace --help`. A new one: its file here beside, and its line. */
+/* Every command, in the order of `hostrace --help`. To add one, add its file to this folder and a line here. */
 #include <stddef.h>
 
 #include "commands/common/command.h"

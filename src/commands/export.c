@@ -31,7 +31,7 @@ static bool format_known(const char *name)
 }
 
 /*
- * The text twin knows a type by its name, so a type's schema goes out when it is not what the name
+ * The text form identifies a type by its name, so a type's schema is written when it is not what the name
  * meant so far: the second of two inputs may have another kvm_exit than the first.
  */
 struct declared {

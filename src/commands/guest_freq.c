@@ -34,7 +34,7 @@ static void stop_wanted(int sig)
 }
 
 /* Sums of counters of one name: several tracepoints may share it. */
-static int counts_take(struct freq *f, uint64_t ret[NAMES_MAX], uint64_t *ret_time_ms)
+static int counts_read(struct freq *f, uint64_t ret[NAMES_MAX], uint64_t *ret_time_ms)
 {
 	struct rest_count *c;
 	unsigned int nr;
@@ -58,7 +58,7 @@ static int width(const char *name)
 	return len > COLUMN_WIDTH ? len : COLUMN_WIDTH;
 }
 
-/* One line of rates. A counter that stepped back (the guest says so) counts as standing. */
+/* One line of rates. A counter that went backwards counts as unchanged. */
 static void rates_put(struct freq *f, const uint64_t *count, uint64_t time_ms)
 {
 	double seconds = (double)(time_ms - f->time_ms) / 1000;
@@ -93,13 +93,13 @@ static void sleep_ns(uint64_t ns)
 static int freq_run(struct freq *f)
 {
 	uint64_t count[NAMES_MAX], time_ms;
-	int err = counts_take(f, f->count, &f->time_ms);
+	int err = counts_read(f, f->count, &f->time_ms);
 
 	while (!err && !stop && (!guest_given.count || f->lines < guest_given.count)) {
 		sleep_ns(guest_given.interval_ns);
 		if (stop)
 			break;
-		err = counts_take(f, count, &time_ms);
+		err = counts_read(f, count, &time_ms);
 		if (err)
 			break;
 		if (time_ms < f->time_ms)

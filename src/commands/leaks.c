@@ -23,7 +23,7 @@ static const struct option_row leak_options[] = {
 
 static const struct option_row *const options[] = {input_rows, output_options, leak_options, NULL};
 
-static int take(void *elements, const struct event *ev)
+static int handle(void *elements, const struct event *ev)
 {
 	elements_event(elements, ev);
 	return 0;
@@ -77,7 +77,7 @@ static int run(int argc, char **argv, char **rest)
 	int err = e ? input_open(false, elements_wants, NULL, &in) : fail(-ENOMEM, "out of memory");
 
 	if (!err)
-		err = reader_each(in->reader, take, e);
+		err = reader_each(in->reader, handle, e);
 	if (!err)
 		err = draw(in, e, &out, &leaked);
 	return report_end(err, &out, in, check && leaked);

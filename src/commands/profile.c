@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* profile: hits by call path; with --host, guest code by what the host's events say alone. */
+/* profile: hits by call path; with --host, guest code from the host's events alone. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static const struct option_row *const options[] = {
 	profile_options, NULL,
 };
 
-static int keys_take(struct host_profile_options *o)
+static int keys_parse(struct host_profile_options *o)
 {
 	for (const char *p = by ? by : ""; *p; p += strspn(p, ",")) {
 		size_t n = strcspn(p, ",");
@@ -104,7 +104,7 @@ static int run_host(int argc, char **argv)
 	struct host_profile_options o = {0};
 	struct output out;
 
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) || keys_take(&o))
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) || keys_parse(&o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)
 		return command_usage("%s cannot be combined with --host",

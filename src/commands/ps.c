@@ -13,7 +13,7 @@
 
 enum { NAME_COLUMN = 18, MACHINE_COLUMN = 14 };
 
-/* 1073741824 is 1G; what is not a whole number of a unit is told in the next smaller one. */
+/* 1073741824 is 1G; a size that is not a whole number of a unit is printed in the next smaller one. */
 static const char *memory_text(uint64_t bytes, char *buf, size_t size)
 {
 	static const char units[] = "BKMGTP";
@@ -32,7 +32,7 @@ static const char *memory_text(uint64_t bytes, char *buf, size_t size)
 
 /* Devices without their properties: "virtio-blk-pci virtio-net-pci"; what does not fit is counted.
  */
-static void devices_print(const struct vm *vm, FILE *out, int room)
+static void devices_print(const struct vm *vm, FILE *out, int width)
 {
 	int used = 0;
 
@@ -41,7 +41,7 @@ static void devices_print(const struct vm *vm, FILE *out, int room)
 
 		if (!strncmp(vm->devices[i], "netdev,", 7))
 			continue;
-		if (used + len + 8 > room && i + 1 < vm->nr_devices) {
+		if (used + len + 8 > width && i + 1 < vm->nr_devices) {
 			fprintf(out, " +%u", vm->nr_devices - i);
 			return;
 		}

@@ -103,7 +103,7 @@ static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint6
 	return err;
 }
 
-/* ---- what stands beside it ---- */
+/* ---- totals and notes ---- */
 
 static json_t *totals_json(const struct request_totals *n)
 {
@@ -114,7 +114,7 @@ static json_t *totals_json(const struct request_totals *n)
 			 "taken", (json_int_t)n->without_taken);
 }
 
-static void without_tell(json_t *list, uint64_t nr, const char *why)
+static void caveat_without(json_t *list, uint64_t nr, const char *why)
 {
 	if (nr)
 		caveat_add(list, "%" PRIu64 " requests without an element: %s", nr, why);
@@ -129,10 +129,10 @@ static json_t *caveats_make(const struct input_set *in, const struct request_tot
 	if (n->open)
 		caveat_add(list, "%" PRIu64 " requests began before or ended after the recording",
 			   n->open);
-	without_tell(list, n->without_disk, "no recorded device matches their disk");
-	without_tell(list, n->without_element,
+	caveat_without(list, n->without_disk, "no recorded device matches their disk");
+	caveat_without(list, n->without_element,
 		     "no element was popped and returned between their issue and completion");
-	without_tell(list, n->without_taken,
+	caveat_without(list, n->without_taken,
 		     "the elements between their issue and completion belong to other requests");
 	if (n->overflow)
 		caveat_add(list, "%" PRIu64 " events were dropped: too many at once", n->overflow);

@@ -76,7 +76,7 @@ static int guest_event(struct drawing *d, const struct event *ev)
 	return err;
 }
 
-static int take(void *arg, const struct event *ev)
+static int handle(void *arg, const struct event *ev)
 {
 	struct drawing *d = arg;
 
@@ -95,7 +95,7 @@ static int read_all(struct drawing *d)
 
 	for (unsigned int i = 0; i < input_set_nr(d->in); i++)
 		thread_names_meta(d->names, i, d->in->input[i].reader->info.meta);
-	err = reader_each(d->in->reader, take, d);
+	err = reader_each(d->in->reader, handle, d);
 	if (err)
 		return err;
 	timeline_host_end(d->host, input_set_end_ns(d->in));

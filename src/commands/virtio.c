@@ -28,7 +28,7 @@ static const struct option_row state_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
 						   NULL};
 
-static int take(void *queues, const struct event *ev)
+static int handle(void *queues, const struct event *ev)
 {
 	return queues_event(queues, ev);
 }
@@ -101,7 +101,7 @@ static int run_report(void)
 	if (!err && !(queues = queues_new(in->reader->info.start_ns)))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = reader_each(in->reader, take, queues);
+		err = reader_each(in->reader, handle, queues);
 	if (!err) {
 		struct queue_report a = {.queues = queues, .end_ns = input_set_end_ns(in)};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the user asked to be read: files, guests, clock, time window, filters. Filled by the commands' option table. */
+/* Selected inputs: files, guests, clock, time window, filters. Filled by the commands' option table. */
 #ifndef HOSTRACE_INPUT_OPTIONS_H
 #define HOSTRACE_INPUT_OPTIONS_H
 

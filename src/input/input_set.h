@@ -47,7 +47,7 @@ DEFINE_CLEANUP(input_set, struct input_set *, input_set_close);
 #define _cleanup_input_set_ _cleanup_(input_set_cleanup_)
 
 /*
- * Adds the companion files of the only recording, unless the options name guests or say that they are not wanted.
+ * Adds the companion files of the only recording, unless the options name guests or disable them.
  * note() is called for each one that is missing or does not match. To be called before the set is opened.
  */
 void input_set_add_companions(struct input_set *set, void (*note)(const char *fmt, ...));
@@ -67,7 +67,7 @@ static inline unsigned int input_set_nr(const struct input_set *set)
 	return set->nr_hosts + set->nr_guests;
 }
 
-/* The name of event.source; "?" beyond the last. */
+/* The name of event.source; "?" if there is no such source. */
 const char *input_set_name(const struct input_set *set, unsigned int source);
 bool input_set_is_guest(const struct input_set *set, unsigned int source);
 
@@ -75,8 +75,9 @@ bool input_set_is_guest(const struct input_set *set, unsigned int source);
 bool input_set_selects(const struct input_set *set, const struct event *ev);
 
 /*
- * How guest 0, 1, ... is related to the host's clock, found when first asked for; -1: what the host's recording says
- * of its vCPUs without any guest's trace. Owned by the set. -errno with the error message set; see clock/align.h.
+ * How the clock of guest 0, 1, ... is related to the host's, computed on first use; -1: the relation of the vCPUs
+ * according to the host's recording, without a guest's trace. Owned by the set.
+ * -errno with the error message set; see clock/align.h.
  */
 int input_set_align(const struct input_set *set, int guest, struct align **ret,
 		    const struct align_guest **ret_guest);

@@ -12,7 +12,7 @@ static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
 		put_csv(f, v->text);
 	else if (v->text)
-		return; /* there is no such number */
+		return; /* no value */
 	else if (c->kind == COL_HEX)
 		fprintf(f, "0x%" PRIx64, v->number);
 	else if (c->kind == COL_PERCENT)

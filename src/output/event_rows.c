@@ -48,7 +48,7 @@ static char *put_thread(char *to, const struct event_row *row)
 	return pad_right(to, p, 15);
 }
 
-/* A backtrace has a field for each frame there can be: those beyond its end or what was asked for are not shown. */
+/* A backtrace has a field for each possible frame; unused ones and those above --frames are not shown. */
 static bool is_shown(const struct event_row *row, const struct field *f, uint64_t *frames)
 {
 	if (f->fmt[0] != 'f' || strcmp(f->fmt, "frame"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every format. A new one: its file here beside, and its line. */
+/* Every format. To add one, add its file to this folder and a line here. */
 #include <stddef.h>
 
 #include "output/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An answer whose rows are written as they come: {"rows":[...], then the members of the head, since what the head says
+ * An answer whose rows are written incrementally: {"rows":[...], then the members of the head, since what the head says
  * of the inputs is known only at their end.
  */
 #ifndef HOSTRACE_JSON_ROWS_H

@@ -11,7 +11,7 @@
 
 struct output {
 	FILE *file;
-	const char *format; /* "text" unless -f says otherwise */
+	const char *format; /* "text" unless -f is given */
 	uint64_t limit;	    /* rows; 0 = all */
 	const char *sort;   /* column name or NULL */
 	bool color;	    /* escape sequences may be used */

@@ -8,7 +8,7 @@
  * Each machine is a process: the VM's own on the host, and for a guest one that does not exist (its pid is above what
  * Linux gives), with its tasks as plain tracks, since thread ids of host and guest may be the same. TracePacket's own
  * machine_id (98) is not used: trace_processor gives each machine a FlowTracker of its own, so arrows would end at the
- * border, and a machine's name can only come from a manifest beside the trace, not from a packet.
+ * border, and a machine's name can only come from a manifest file next to the trace, not from a packet.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -203,7 +203,7 @@ static const char *name_of(const char *path, char *name, size_t size)
 	return name;
 }
 
-/* What the table has no room for: how many, and in flight over time. */
+/* What does not fit the table: totals, and in flight over time. */
 void queue_report_flight(const struct queue_report *a, FILE *f)
 {
 	char line[QUEUES_COLUMNS + 1], width[16], name[24];

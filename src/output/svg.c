@@ -23,7 +23,7 @@ enum {
 	TIME_TICKS = 8,
 };
 
-/* From pale yellow over orange and red to dark violet; also tells itself apart in grey and for the colour-blind. */
+/* From pale yellow over orange and red to dark violet; distinguishable in grey and by colour-blind readers. */
 static void put_color(FILE *f, double heat)
 {
 	static const double stop[5][3] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The shapes that views make and formats draw: a table, a histogram, a heat map. A shape knows
- * neither VMs nor events, only what kind of quantity stands where, so that every format writes it
- * in its own way.
+ * neither VMs nor events, only the kind of quantity in each column, so that every format can write
+ * it in its own way.
  */
 #ifndef HOSTRACE_TABLE_H
 #define HOSTRACE_TABLE_H
@@ -28,7 +28,7 @@ struct column {
 	const char *key;  /* JSON and CSV name; NULL: only in text */
 	const char *head; /* text heading; NULL: not in text */
 	enum column_kind kind;
-	unsigned int spare; /* 0: always in text; else only while there is room, lower ones first */
+	unsigned int spare; /* 0: always in text; else only if it fits the width, lower ones first */
 };
 
 enum { TABLE_COLUMNS_MAX = 32 };
@@ -37,8 +37,8 @@ struct cell {
 	uint64_t number;
 
 	/*
-	 * Of a text column: its text, owned by the table (table_text) or static; NULL: null. Of others: stands in place
-	 * of the number, and "-" says that there is none (null in JSON, empty in CSV).
+	 * Of a text column: its text, owned by the table (table_text) or static; NULL: null. Of others: printed instead
+	 * of the number; "-" means no value (null in JSON, empty in CSV).
 	 */
 	const char *text;
 };
@@ -48,7 +48,7 @@ struct table {
 	unsigned int nr_columns;
 	struct cell *cell; /* nr_rows * nr_columns */
 	size_t nr_rows;
-	uint64_t left_out; /* rows beyond --limit */
+	uint64_t left_out; /* rows above --limit */
 	struct table_text *texts;
 };
 
@@ -61,15 +61,15 @@ static inline bool column_is_text(const struct column *c)
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
 		  unsigned int spare);
 
-/* A new row of zeroes, valid until the next one; NULL with the sentence set if there is no memory. */
+/* A new row of zeroes, valid until the next one; NULL with the error message set if out of memory. */
 struct cell *table_row(struct table *t);
 
 /* Keeps a copy of the text as long as the table; control bytes are replaced. */
 const char *table_text(struct table *t, const char *text);
 
 /*
- * Sorts by the column of this key, "_ns" may be left out: largest first for numbers, a to z for text, stable.
- * -EINVAL with the sentence set: no such column.
+ * Sorts by the column of this key, "_ns" may be omitted: largest first for numbers, a to z for text, stable.
+ * -EINVAL with the error message set: no such column.
  */
 int table_sort(struct table *t, const char *key);
 

@@ -13,7 +13,7 @@ enum {
 	PICTURE_ROWS = 28, /* of a heat map */
 	BAR_WIDTH = 50,
 	COLUMN_GAP = 2,
-	WIDE = 120,	   /* columns of a terminal that has room for more */
+	WIDE = 120,	   /* a terminal of this width shows more columns */
 	SPARES_NARROW = 2, /* priorities of spare columns: on a narrow terminal, */
 	SPARES = 9,	   /* and on a wide one */
 };
@@ -91,28 +91,28 @@ static void table_widths(const struct table *t, int *width)
 }
 
 /*
- * Which columns are in the picture: all that must be, then the spare ones while there is room;
- * those beyond SPARES_NARROW only on a wide terminal, so that on 80 columns a report has the same
+ * Selects the columns: all required ones, then the spare ones that fit;
+ * those above SPARES_NARROW only on a wide terminal, so that on 80 columns a report has the same
  * columns every day.
  */
 static void table_choose(const struct report *r, const struct table *t, const int *width,
 			 bool *chosen)
 {
 	unsigned int spares = r->wide || r->out->width >= WIDE ? SPARES : SPARES_NARROW;
-	int room = r->wide ? 1 << 20 : r->out->width + COLUMN_GAP;
+	int left = r->wide ? 1 << 20 : r->out->width + COLUMN_GAP;
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		chosen[i] = t->column[i].head && !t->column[i].spare;
-		room -= chosen[i] ? width[i] + COLUMN_GAP : 0;
+		left -= chosen[i] ? width[i] + COLUMN_GAP : 0;
 	}
 	for (unsigned int spare = 1; spare <= spares; spare++)
 		for (unsigned int i = 0; i < t->nr_columns; i++) {
 			int need = width[i] + COLUMN_GAP;
 
-			if (!t->column[i].head || t->column[i].spare != spare || room < need)
+			if (!t->column[i].head || t->column[i].spare != spare || left < need)
 				continue;
 			chosen[i] = true;
-			room -= need;
+			left -= need;
 		}
 }
 
@@ -263,9 +263,9 @@ static void heat_legend(const struct report *r, const struct heatmap *h, unsigne
 
 static int text_heatmap(const struct report *r, const struct heatmap *h)
 {
-	unsigned int room =
+	unsigned int left =
 		(unsigned int)(r->out->width > 140 ? 140 : r->out->width) - LABEL_WIDTH - 4;
-	unsigned int columns = (h->nr_columns + room - 1) / room,
+	unsigned int columns = (h->nr_columns + left - 1) / left,
 		     rows = (h->nr_rows + PICTURE_ROWS - 1) / PICTURE_ROWS;
 
 	head(r);

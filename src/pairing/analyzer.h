@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An analyzer says what is measured: a span from this event to that one, or a point. It is a
+ * An analyzer defines what is measured: a span from one event to another, or a point. It is a
  * declaration; where strings do not suffice, it is a function (`feed`). Add one: its file in src/analyzers/
  * and its line in src/analyzers/all.c. From its event names `record --for NAME` knows what to enable
  * and `doctor` what is missing.
@@ -18,7 +18,7 @@ enum { LABELS_MAX = 6 }; /* keys that spans can be grouped by at once */
 /* One measurement. Valid during the call that passes it. */
 struct span {
 	uint64_t start_ns, end_ns; /* equal: a point without a duration */
-	uint64_t weight; /* how many accesses it stands for: 1, or the count of a string I/O */
+	uint64_t weight; /* number of accesses it counts as: 1, or the count of a string I/O */
 	uint64_t bytes;	 /* weight * size, where the analyzer has one */
 	uint64_t label[LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
 	uint32_t pid, tid;
@@ -45,7 +45,7 @@ struct analyzer {
 	const char *skip_zero; /* begins whose field of this name is 0 are skipped */
 
 	/* What is reported of it. */
-	const char *by;	   /* keys that spans are grouped by unless --by says otherwise */
+	const char *by;	   /* keys that spans are grouped by unless --by is given */
 	const char *mark;  /* event that marks the span open in its thread (userspace exit) */
 	const char *weight, *size; /* fields of a point: how many accesses, bytes of one */
 	const char *duration;	   /* field of a point: its own duration in ns */

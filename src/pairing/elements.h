@@ -68,7 +68,7 @@ struct element_totals {
 	uint64_t held, leaked, in_flight, other;
 	uint64_t overflow; /* popped while ELEMENTS_MAX were in flight: not checked */
 	uint64_t lost;	   /* virtqueue events lost */
-	/* Events not looked at: of devices and VMs beyond the limits, or one that begins a virtqueue_drop_all. */
+	/* Events that were not checked: of devices and VMs above the limits, or threads in virtqueue_drop_all. */
 	uint64_t unchecked_devices, unchecked_vms, unchecked_threads;
 };
 

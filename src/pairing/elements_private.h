@@ -59,7 +59,7 @@ struct elements {
 	int8_t handler[EVENT_TYPES_MAX]; /* by type: 0 not looked up, -1 none, else handler + 1 */
 };
 
-/* What is known of a device and a VM, added if new. NULL: beyond the limit. */
+/* The state of a device and of a VM, added if new. NULL: the table is full. */
 struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev);
 struct vm_clock *elements_vm(struct elements *e, uint32_t pid);
 

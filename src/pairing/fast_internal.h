@@ -16,7 +16,7 @@ enum {
 	ROLE_FOREIGN = 128,	  /* besides ROLE_*: an event that the fast path does not handle */
 };
 
-/* Found by a worker: the slow path must be taken. Not an error. */
+/* Found by a worker: the slow path must be used. Not an error. */
 #define FAST_UNSUITED (-EAGAIN)
 
 /* Source of a label of a begin. */
@@ -116,7 +116,7 @@ struct fast_slice {
 	uint32_t row[];		 /* by kind: its first row */
 };
 
-/* One event, taken out of its columns. */
+/* One event, read from its columns. */
 struct fast_item {
 	uint64_t time_ns, order;
 	uint8_t role;

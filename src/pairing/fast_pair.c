@@ -101,7 +101,7 @@ static uint64_t label_same(const struct fast_value *l, const struct fast_slice *
 	}
 }
 
-static inline void begin_take(const struct fast_worker *w, const struct fast_slice *s, uint32_t row,
+static inline void begin_read(const struct fast_worker *w, const struct fast_slice *s, uint32_t row,
 			      uint64_t time, struct fast_open *o)
 {
 	const struct fast_plan *p = w->plan;
@@ -165,7 +165,7 @@ static int point(struct fast_worker *w, const struct fast_slice *s, uint32_t row
 	const struct fast_chunk *c = s->chunk;
 	struct fast_open o;
 
-	begin_take(w, s, row, time, &o);
+	begin_read(w, s, row, time, &o);
 	if (c->duration)
 		o.start_ns = c->duration[row] < time ? time - c->duration[row] : 0;
 	return fast_emit(w, &o, time);
@@ -185,7 +185,7 @@ static inline int event_step(struct fast_worker *w, struct fast_thread *th,
 			return err ? err : point(w, s, row, time);
 		uint64_t losses = begin_step(w, b, time);
 
-		begin_take(w, s, row, time, &b->open);
+		begin_read(w, s, row, time, &b->open);
 		b->open.losses = losses;
 	}
 	if (role & ROLE_MARK)
@@ -195,7 +195,7 @@ static inline int event_step(struct fast_worker *w, struct fast_thread *th,
 
 /* ---- single events: kept for the next round, or to be sorted ---- */
 
-static void item_take(const struct fast_worker *w, const struct fast_slice *s, unsigned int role,
+static void item_read(const struct fast_worker *w, const struct fast_slice *s, unsigned int role,
 		      uint32_t row, uint64_t time, struct fast_item *it)
 {
 	bool skipped = s->chunk->skip && role & ROLE_BEGIN && !s->chunk->skip[row];
@@ -204,7 +204,7 @@ static void item_take(const struct fast_worker *w, const struct fast_slice *s, u
 	if (skipped)
 		it->role &= (uint8_t)~ROLE_BEGIN;
 	else if (role & ROLE_BEGIN)
-		begin_take(w, s, row, time, &it->open);
+		begin_read(w, s, row, time, &it->open);
 	if (it->role & ROLE_BEGIN && s->chunk->duration)
 		it->open.start_ns =
 			s->chunk->duration[row] < time ? time - s->chunk->duration[row] : 0;
@@ -306,7 +306,7 @@ static int walk_carry(struct fast_worker *w, struct fast_thread *th, const struc
 		at->time += c->step[k][row];
 		if (!c->role[k])
 			continue;
-		item_take(w, s, c->role[k], row, at->time, &it);
+		item_read(w, s, c->role[k], row, at->time, &it);
 		err = carry_add(th, &it);
 	}
 	return err;
@@ -455,7 +455,7 @@ static int items_gather(struct fast_worker *w, const struct fast_thread *th, siz
 
 			at.time += s->chunk->step[k][row];
 			if (s->chunk->role[k])
-				item_take(w, s, s->chunk->role[k], row, at.time, &w->items[nr++]);
+				item_read(w, s, s->chunk->role[k], row, at.time, &w->items[nr++]);
 		}
 	}
 	for (size_t i = 0; i < nr; i++)

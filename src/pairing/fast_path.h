@@ -9,8 +9,8 @@
  *   at a segment's end, by thread:  what its first begin or end met | what it left open
  *
  * Its result must equal that of the slow path (reader, pair.c, one span at a time) to the last byte of the report. So
- * it is only taken where that is certain: one complete .hrt file, nothing damaged or late, keys and labels that
- * depend on no other events. Otherwise the caller takes the slow path, which also reports what was wrong.
+ * it is only used where that is certain: one complete .hrt file, nothing damaged or late, keys and labels that
+ * depend on no other events. Otherwise the caller uses the slow path, which also reports what was wrong.
  */
 #ifndef HOSTRACE_FAST_PATH_H
 #define HOSTRACE_FAST_PATH_H
@@ -19,7 +19,7 @@
 
 /*
  * Reads all of `r`, which must not have been read yet, and pairs it for `p`, which must be fresh: its counts are set
- * then, and *ret_state is what the spans were folded to. False: take the slow path, with the same r and a p restarted.
+ * then, and *ret_state is what the spans were folded to. False: use the slow path, with the same r and a p restarted.
  */
 bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *fold,
 		   const struct pairing_options *opt, void **ret_state);

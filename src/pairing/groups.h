@@ -13,7 +13,7 @@ struct group {
 	uint64_t label[LABELS_MAX];
 	uint64_t weight, bytes, marked;
 	struct quantiles ns;
-	bool other; /* the one that sums up the groups beyond GROUPS_MAX */
+	bool other; /* the sum of the groups above GROUPS_MAX */
 };
 
 enum { GROUPS_NEAR = 64, GROUPS_HOT_MAX = 32 };

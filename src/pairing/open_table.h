@@ -47,7 +47,7 @@ struct open_table {
 	uint32_t nr, max;
 	uint32_t free;	  /* removed entries, linked by `below` */
 	uint32_t oldest, newest;
-	uint64_t refused; /* not added as the table, or memory, was full */
+	uint64_t refused; /* not added because the table was full or out of memory */
 };
 
 /* An empty table of at most `limit` entries, whose keys have `words` words. It allocates when needed. */
@@ -69,7 +69,10 @@ static inline void *open_find(struct open_table *t, struct pair_key key)
 
 void *open_add_(struct open_table *t, const struct pair_key *key);
 
-/* Adds one above those of the same key; its members behind `begin` are undefined. NULL: refused, and counted. */
+/*
+ * Adds one above those of the same key; its members after `begin` are undefined. NULL: the table was full or out of
+ * memory (counted in `refused`).
+ */
 static inline void *open_add(struct open_table *t, struct pair_key key)
 {
 	return open_add_(t, &key);

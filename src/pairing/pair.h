@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pairs begins and ends into spans. Open begins are kept in a bounded table; those that never end are counted. No span
- * is made up: a second begin replaces the first one, and what is open while events are lost is dropped as unknown.
+ * Pairs begins and ends into spans. Open begins are kept in a bounded table; those that never end are counted. Spans
+ * are never guessed: a second begin replaces the first; what is open when events are lost is dropped as unknown.
  */
 #ifndef HOSTRACE_PAIR_H
 #define HOSTRACE_PAIR_H
@@ -34,7 +34,7 @@ struct pair_counts {
 typedef int span_fn(void *arg, const struct span *s);
 
 /*
- * `by` adds keys to the analyzer's own; "=KEYS" takes their place. A key is pid, tid, vcpu, cpu,
+ * `by` adds keys to the analyzer's own; "=KEYS" replaces them. A key is pid, tid, vcpu, cpu,
  * device, dir, page, addr, or a field of the begin event. Every span goes to fn, which returns 0 or
  * -errno to stop. -EINVAL with the error message set: too many keys.
  */

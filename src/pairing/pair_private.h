@@ -20,7 +20,7 @@ enum {
 	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
 };
 
-#define TEXT_OF_EVENTS UINT32_MAX /* instead of a pid: a text that is no device's name */
+#define TEXT_OF_EVENTS UINT32_MAX /* instead of a pid: a text that is not a device's name */
 
 /* Where a key or label comes from in one event type. */
 enum source {
@@ -45,7 +45,7 @@ struct from {
 /* What the pairing needs of an event type. Made when its first event comes. */
 struct binding {
 	uint16_t roles;
-	bool begins; /* named by analyzer.begin, whoever handles it */
+	bool begins; /* named by analyzer.begin, whichever function handles it */
 	struct from key[KEYS_MAX], label[LABELS_MAX];
 	const struct field *weight, *size, *duration, *skip_zero;
 	const struct field *memo[MEMO_MAX];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How often, by group. A span that stands for several accesses counts as many. */
+/* Counts by group. A span of several accesses counts as that many. */
 #include <errno.h>
 
 #include "base/error.h"

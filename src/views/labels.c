@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How labels stand in tables. */
+/* Labels as columns of tables. */
 #include <string.h>
 
 #include "symbols/addresses.h"
@@ -58,7 +58,7 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
 			row[i].text = "-";
 		else if (!strcmp(l[i].name, "rip") && !label[i])
-			row[i].text = "-"; /* no exit told it */
+			row[i].text = "-"; /* no exit contained it */
 	}
 }
 

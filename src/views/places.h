@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stands behind well-known ports and model-specific registers of a PC. Help for the reader, never a key. */
+/* Names of well-known ports and model-specific registers of a PC. For display only, never a key. */
 #ifndef HOSTRACE_PLACES_H
 #define HOSTRACE_PLACES_H
 

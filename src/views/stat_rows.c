@@ -25,14 +25,14 @@ static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, ui
 
 	if (r)
 		return r;
-	if (rows->nr == rows->room) {
-		unsigned int room = rows->room ? 2 * rows->room : 16;
-		void *more = realloc(rows->row, room * sizeof(*rows->row));
+	if (rows->nr == rows->capacity) {
+		unsigned int capacity = rows->capacity ? 2 * rows->capacity : 16;
+		void *more = realloc(rows->row, capacity * sizeof(*rows->row));
 
 		if (!more)
 			return NULL;
 		rows->row = more;
-		rows->room = room;
+		rows->capacity = capacity;
 	}
 	r = &rows->row[rows->nr++];
 	memset(r, 0, sizeof(*r));
@@ -73,7 +73,7 @@ int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cell
 
 int stat_rows_copy(const struct stat_rows *rows, struct stat_rows *ret)
 {
-	*ret = (struct stat_rows){.nr = rows->nr, .room = rows->nr};
+	*ret = (struct stat_rows){.nr = rows->nr, .capacity = rows->nr};
 	if (!rows->nr)
 		return 0;
 	ret->row = malloc(rows->nr * sizeof(*ret->row));

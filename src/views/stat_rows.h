@@ -19,7 +19,7 @@ struct stat_row {
 
 struct stat_rows {
 	struct stat_row *row;
-	unsigned int nr, room;
+	unsigned int nr, capacity;
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A view says how spans are summed up: it folds them one by one into a shape and hands that to the
- * format. One file in src/views/, one line in src/views/all.c. Every view takes every analyzer.
+ * A view defines how spans are summarized: it folds them one by one into a shape, which a format
+ * writes. One file in src/views/, one line in src/views/all.c. Every view works with every analyzer.
  */
 #ifndef HOSTRACE_VIEW_H
 #define HOSTRACE_VIEW_H
@@ -27,12 +27,12 @@ struct view {
 	const char *name, *summary;
 	const char *formats; /* that it can be written in */
 
-	int (*open)(struct folding *f); /* makes f->state; 0 or -errno with the sentence set, as all here */
+	int (*open)(struct folding *f); /* makes f->state; 0 or -errno with the error message set, as all here */
 	int (*span)(struct folding *f, const struct span *s);
 
 	/*
 	 * The same for many at once, and for two parts that were folded apart (`from` is a state of its
-	 * own, closed by the caller). A view that has them must come to the same whatever the order.
+	 * own, closed by the caller). The result must not depend on the order.
 	 * NULL: it needs the order.
 	 */
 	int (*spans)(void *state, const struct spans *s);

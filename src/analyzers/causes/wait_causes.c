@@ -23,7 +23,7 @@ struct step {
 
 struct vcpu {
 	struct step *step;
-	size_t nr, room;
+	size_t nr, capacity;
 	bool known, off, ready, in_user, halted, in_kernel;
 };
 
@@ -151,14 +151,14 @@ static int step_add(struct wait_causes *c, struct vcpu *v, uint64_t time)
 		if (time < old->time)
 			new.time = old->time;
 	}
-	if (v->nr == v->room) {
-		size_t room = v->room ? 2 * v->room : 1024;
-		void *more = realloc(v->step, room * sizeof(*v->step));
+	if (v->nr == v->capacity) {
+		size_t capacity = v->capacity ? 2 * v->capacity : 1024;
+		void *more = realloc(v->step, capacity * sizeof(*v->step));
 
 		if (!more)
 			return fail(-ENOMEM, "out of memory");
 		v->step = more;
-		v->room = room;
+		v->capacity = capacity;
 	}
 	if (c->nr_steps++ == CAUSES_STEPS_MAX)
 		return fail(-E2BIG, "more than %d state changes of vCPUs; record a shorter time",
@@ -174,7 +174,7 @@ static struct vcpu *vcpu_of_tid(struct wait_causes *c, uint32_t tid)
 	return tid && t ? &c->vcpu[t->vcpu] : NULL;
 }
 
-/* Which thread runs which vCPU. A guest's CPU number does not tell several VMs apart. */
+/* Which thread runs which vCPU. A guest's CPU number does not distinguish several VMs. */
 static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 {
 	bool kvm = ev->type->id <= EV_kvm_run;
@@ -298,10 +298,10 @@ static int pass_vcpus(struct wait_causes *c, const struct event *ev)
 	}
 }
 
-/* ---- open, close, ask ---- */
+/* ---- open, close, query ---- */
 
 static int pass(struct wait_causes *c, const struct wait_causes_input *in,
-		int (*take)(struct wait_causes *c, const struct event *ev))
+		int (*handle)(struct wait_causes *c, const struct event *ev))
 {
 	struct reader *r = NULL;
 	_cleanup_free_ struct batch *batch = calloc(1, sizeof(*batch));
@@ -310,7 +310,7 @@ static int pass(struct wait_causes *c, const struct wait_causes_input *in,
 	while (!err && (more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; i < batch->nr && !err; i++)
 			if (batch->ev[i].source < in->nr_sources)
-				err = take(c, &batch->ev[i]);
+				err = handle(c, &batch->ev[i]);
 	return err ? err : more;
 }
 

@@ -8,7 +8,7 @@
  *   halted     the guest had nothing to run on it
  *   kernel     KVM handled an exit
  *   guest      it ran the guest: other tasks, or interrupts
- *   unknown    the host's recording does not say
+ *   unknown    not known from the host's recording
  *
  * The parts of a wait add up to the wait. Elements without a fill in the whole trace (a balloon's, a lost request's)
  * are ignored; otherwise all time after them would count as the device's.

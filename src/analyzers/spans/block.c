@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A disk request in QEMU: a device (virtio-blk, ide, nvme) asks its block layer, which asks the file or the host's
- * device. What lies between is the disk's own time as QEMU accounts for it.
+ * device. The time between is the disk's latency as QEMU accounts for it.
  */
 #include "pairing/analyzer.h"
 

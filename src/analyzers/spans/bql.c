@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* QEMU's big lock (BQL): every exit to user space takes it, and so does the main loop. */
+/* QEMU's big lock (BQL): every userspace exit acquires it, and so does the main loop. */
 #include "pairing/analyzer.h"
 
 const struct analyzer bql_wait_analyzer = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A guest runs until something needs the hypervisor: the CPU leaves guest mode (an exit), KVM handles it or asks
- * the VMM in user space, and enters again. What lies between is lost to the guest.
+ * the VMM in user space, and enters again. The guest does not run in between.
  */
 #include "pairing/analyzer.h"
 

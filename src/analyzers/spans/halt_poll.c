@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A vCPU that halts is not put to sleep at once: KVM polls for a while, since a wake-up costs more than a short wait
- * (Documentation/virt/kvm/halt-polling.rst). One event tells at its end how long it took and which of the two it was.
+ * (Documentation/virt/kvm/halt-polling.rst). One event at the end has the duration and which of the two it was.
  */
 #include "pairing/analyzer.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Interrupts that KVM puts into a guest by hand. With posted interrupts (APICv, AVIC) the hardware does it unseen. */
+/* Interrupts that KVM injects in software. With posted interrupts (APICv, AVIC) the hardware injects them, without an
+ * event. */
 #include "pairing/analyzer.h"
 
 const struct analyzer irq_inject_analyzer = {

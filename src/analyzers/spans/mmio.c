@@ -2,8 +2,8 @@
 #include "pairing/analyzer.h"
 
 /*
- * A read that KVM must hand to the VMM makes two events: "unsatisfied read" (type 0) when it starts
- * and "read" when the value is there (read_prepare() and vcpu_mmio_read() in arch/x86/kvm/x86.c).
+ * A read that KVM passes to the VMM has two events: "unsatisfied read" (type 0) when it starts
+ * and "read" when the value is available (read_prepare() and vcpu_mmio_read() in arch/x86/kvm/x86.c).
  * Only the second counts.
  */
 const struct analyzer mmio_analyzer = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Model-specific registers are read and written all the time; those that KVM lets the guest have do not exit. What is
- * seen here is what it must intercept: timers, the APIC in x2APIC mode, paravirtual clocks.
+ * Model-specific registers are read and written all the time; those that KVM passes through do not exit. Recorded
+ * are those that it intercepts: timers, the APIC in x2APIC mode, paravirtual clocks.
  */
 #include "pairing/analyzer.h"
 

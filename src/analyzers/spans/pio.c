@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each in and out of a guest is an exit. Old hardware talks so: serial ports, PCI configuration, IDE, ACPI. */
+/* Each in and out of a guest is an exit. Used by legacy hardware: serial ports, PCI configuration, IDE, ACPI. */
 #include "pairing/analyzer.h"
 
 const struct analyzer pio_analyzer = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Port I/O as it arrives in QEMU: all of it under TCG, under KVM what KVM does not answer itself. */
+/* Port I/O as it arrives in QEMU: all of it under TCG, under KVM the accesses that KVM does not handle itself. */
 #include "pairing/analyzer.h"
 
-/* Where both are recorded kvm_pio has the same accesses and those that KVM answers itself. */
+/* Where both are recorded kvm_pio has the same accesses and those that KVM handles itself. */
 const struct analyzer qemu_pio_analyzer = {
 	.name = "qemu-pio",
 	.summary = "port I/O handled by QEMU",

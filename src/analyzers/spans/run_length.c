@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The other half of exit-latency: what the guest had of its vCPU between an entry and the next exit. */
+/* The other half of exit-latency: how long the guest ran between an entry and the next exit. */
 #include "pairing/analyzer.h"
 
 const struct analyzer run_length_analyzer = {

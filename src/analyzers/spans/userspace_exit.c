@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The outer cycle: a vCPU thread of the VMM calls KVM_RUN, which returns when KVM cannot go on alone (port I/O and
+ * The outer cycle: a vCPU thread of the VMM calls KVM_RUN, which returns when KVM needs the VMM (port I/O and
  * MMIO of emulated devices, above all). It is there on every backend, also where no tracepoint shows the exits.
  */
 #include "pairing/analyzer.h"
@@ -10,7 +10,7 @@ const struct analyzer userspace_exit_analyzer = {
 	.summary = "how long the VMM takes to handle an exit",
 	.begin = "kvm_userspace_exit",
 	.end = "kvm_run",
-	.mark = "kvm_userspace_exit", /* each of them was answered in userspace */
+	.mark = "kvm_userspace_exit", /* each of them was handled in userspace */
 	.key = "tid",
 	.by = "reason",
 	.caveat = "a userspace exit lasts from the return of KVM_RUN to its next call in the same "

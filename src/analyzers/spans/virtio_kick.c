@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A driver that has put something into a queue tells the device (virtio 1.2, 2.7.13.4). How long until it is looked at
- * shows a busy event loop, a thread that was not scheduled, or a device that polls anyway.
+ * A driver that has put something into a queue notifies the device (virtio 1.2, 2.7.13.4). The time until the device
+ * looks at the queue shows a busy event loop, a thread that was not scheduled, or a device that polls anyway.
  */
 #include "pairing/analyzer.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A descriptor chain is the device's from when it takes it out of the available ring until it returns it in the
- * used ring (virtio 1.2, 2.7.13 and 2.7.14). `leaks` asks which never came back, this how long they took.
+ * A device owns a descriptor chain from popping it from the available ring until it returns it in the
+ * used ring (virtio 1.2, 2.7.13 and 2.7.14). `leaks` finds those never returned; this measures the time of the others.
  */
 #include "pairing/analyzer.h"
 

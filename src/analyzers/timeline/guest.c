@@ -70,7 +70,7 @@ static struct guest_task *task_get(struct timeline_guest *g, uint32_t pid, const
 	return task;
 }
 
-static void switch_take(struct timeline_guest *g, const struct event *ev)
+static void switch_handle(struct timeline_guest *g, const struct event *ev)
 {
 	struct guest_cpu *c = cpu_get(g, ev->cpu);
 	struct guest_task *task;
@@ -94,7 +94,7 @@ static void switch_take(struct timeline_guest *g, const struct event *ev)
 		run_begin(g->t, &task->run, ev->time_ns, SLICE_TASK, "CPU %u", ev->cpu);
 }
 
-static void irq_take(struct timeline_guest *g, const struct event *ev, bool enter)
+static void irq_handle(struct timeline_guest *g, const struct event *ev, bool enter)
 {
 	struct guest_cpu *c = cpu_get(g, ev->cpu);
 	uint64_t irq = 0;
@@ -135,7 +135,7 @@ static struct block_lane *lane_get(struct timeline_guest *g)
 	return &g->lane[g->nr_lanes++];
 }
 
-static void issue_take(struct timeline_guest *g, const struct event *ev)
+static void issue_handle(struct timeline_guest *g, const struct event *ev)
 {
 	struct guest_block rq;
 	struct block_lane *lane = guest_block(ev, &rq) ? lane_get(g) : NULL;
@@ -188,7 +188,7 @@ static struct block_lane *lane_find(struct timeline_guest *g, const struct guest
 	return found;
 }
 
-static void complete_take(struct timeline_guest *g, const struct event *ev)
+static void complete_handle(struct timeline_guest *g, const struct event *ev)
 {
 	struct guest_block rq;
 	struct block_lane *lane = guest_block(ev, &rq) ? lane_find(g, &rq, ev->cpu) : NULL;
@@ -203,17 +203,17 @@ void timeline_guest_event(struct timeline_guest *g, const struct event *ev)
 {
 	switch (guest_event_kind(ev->type)) {
 	case GUEST_SCHED_SWITCH:
-		switch_take(g, ev);
+		switch_handle(g, ev);
 		break;
 	case GUEST_IRQ_ENTRY:
 	case GUEST_IRQ_EXIT:
-		irq_take(g, ev, guest_event_kind(ev->type) == GUEST_IRQ_ENTRY);
+		irq_handle(g, ev, guest_event_kind(ev->type) == GUEST_IRQ_ENTRY);
 		break;
 	case GUEST_BLOCK_ISSUE:
-		issue_take(g, ev);
+		issue_handle(g, ev);
 		break;
 	case GUEST_BLOCK_COMPLETE:
-		complete_take(g, ev);
+		complete_handle(g, ev);
 		break;
 	case GUEST_KICK:
 	case GUEST_SCHED_EXEC:

@@ -2,7 +2,7 @@
 /*
  * The host's side. Each vCPU has three tracks: what it does (guest mode, or the exit that is being handled), what the
  * VMM does for it, and when its thread is off the CPU and why. Other threads of the VM show on which CPU they run.
- * Without kvm_exit the first shows KVM_RUN and the VMM by turns: guest and kernel cannot be told apart then.
+ * Without kvm_exit the first shows KVM_RUN and the VMM by turns: guest and kernel cannot be distinguished then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static void part_begin(struct timeline_host *h, struct vcpu *v, struct timeline_
 
 /* ---- vCPUs ---- */
 
-static void exit_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void exit_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	uint32_t reason = (uint32_t)event_value(ev, "reason");
 	const char *name = exit_reason_name(reason, (uint32_t)event_value(ev, "isa"));
@@ -149,7 +149,7 @@ static void exit_take(struct timeline_host *h, struct vcpu *v, const struct even
 	run_links(h->t, &v->main, LINK_EXIT, ev->vcpu);
 }
 
-static void userspace_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void userspace_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	uint32_t reason = (uint32_t)event_value(ev, "reason");
 	const char *known = userspace_reason_name(reason);
@@ -177,7 +177,7 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 	v->cpu = ev->cpu;
 	switch (ev->type->id) {
 	case EV_kvm_exit:
-		exit_take(h, v, ev);
+		exit_handle(h, v, ev);
 		break;
 	case EV_kvm_entry:
 		v->exits = true;
@@ -186,7 +186,7 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 		run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
 		break;
 	case EV_kvm_userspace_exit:
-		userspace_take(h, v, ev);
+		userspace_handle(h, v, ev);
 		break;
 	case EV_kvm_run:
 		run_end(h->t, &v->user, ev->time_ns);
@@ -199,7 +199,7 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 
 /* ---- the scheduler ---- */
 
-static void off_take(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void off_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	char next[16] = "", name[40];
 	const struct field *comm = event_field(ev->type, "next_comm");
@@ -231,12 +231,12 @@ static void thread_on(struct timeline_host *h, struct host_thread *th, const str
 	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);
 }
 
-static void switch_take(struct timeline_host *h, const struct event *ev)
+static void switch_handle(struct timeline_host *h, const struct event *ev)
 {
 	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")), *next;
 
 	if (prev && prev->vcpu >= 0)
-		off_take(h, &h->vcpu[prev->vcpu], ev);
+		off_handle(h, &h->vcpu[prev->vcpu], ev);
 	else if (prev)
 		run_end(h->t, &prev->run, ev->time_ns);
 	next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
@@ -246,7 +246,7 @@ static void switch_take(struct timeline_host *h, const struct event *ev)
 		thread_on(h, next, ev);
 }
 
-/* Whoever says something of a VM is a thread of it. */
+/* The thread of an event of a VM is one of its threads. */
 static void thread_learn(struct timeline_host *h, const struct event *ev)
 {
 	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
@@ -258,7 +258,7 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 }
 
 /* What is on ends somewhere in what was lost: nothing is drawn of it. */
-static void lost_take(struct timeline_host *h)
+static void lost_handle(struct timeline_host *h)
 {
 	struct host_thread *th;
 
@@ -290,9 +290,9 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 	if (!id)
 		return;
 	if (id == EV_sched_switch) {
-		switch_take(h, ev);
+		switch_handle(h, ev);
 	} else if (id == EV_lost) {
-		lost_take(h);
+		lost_handle(h);
 	} else if (id == EV_gap) {
 		gap_pass(h, ev);
 	} else if (id < EV_clock_pair ? id != EV_sched_wakeup : id == EV_thread) {

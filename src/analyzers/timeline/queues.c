@@ -132,7 +132,7 @@ static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
 	return &queue->lane[nr];
 }
 
-/* ---- what the elements' rules tell ---- */
+/* ---- callbacks of the elements ---- */
 
 static void popped(void *arg, const struct event *ev)
 {
@@ -184,7 +184,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 
 /* ---- points ---- */
 
-static void kick_take(struct timeline_queues *q, const struct event *ev)
+static void kick_handle(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue = queue_get(q, ev, true);
 
@@ -194,7 +194,7 @@ static void kick_take(struct timeline_queues *q, const struct event *ev)
 	run_begin(q->t, &queue->kick, ev->time_ns, SLICE_INSTANT, "kick");
 }
 
-static void interrupt_take(struct timeline_queues *q, const struct event *ev)
+static void interrupt_handle(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue = queue_get(q, ev, false);
 	struct timeline_slice s = {.kind = SLICE_INSTANT,
@@ -223,9 +223,9 @@ void timeline_queues_event(struct timeline_queues *q, const struct event *ev, ui
 	if (ev->type->id == EV_virtio_device)
 		device_learn(q, ev);
 	else if (ev->type->id == EV_virtio_queue_notify)
-		kick_take(q, ev);
+		kick_handle(q, ev);
 	else if (ev->type->id == EV_virtio_notify)
-		interrupt_take(q, ev);
+		interrupt_handle(q, ev);
 	elements_event(q->elements, ev);
 }
 

@@ -35,7 +35,7 @@ enum slice_kind {
 	SLICE_GUEST,	 /* in guest mode */
 	SLICE_KERNEL,	 /* an exit that KVM handles; in KVM_RUN where it has no kvm_exit */
 	SLICE_USERSPACE, /* the VMM handles it */
-	SLICE_HALTED,	 /* off CPU, by the guest's own wish */
+	SLICE_HALTED,	 /* off CPU because the guest halted */
 	SLICE_PREEMPTED, /* off CPU, and would run */
 	SLICE_BLOCKED,	 /* off CPU, waiting for something else */
 	SLICE_RUNNING,	 /* a thread on a CPU */
@@ -47,7 +47,7 @@ enum slice_kind {
 	SLICE_KINDS
 };
 
-/* Which tracks stand above which within a group. */
+/* Order of the tracks within a group. */
 enum track_rank { TRACK_VCPU, TRACK_QUEUE, TRACK_THREAD, TRACK_BLOCK, TRACK_TASK, TRACK_SPAN };
 
 struct timeline_group {
@@ -120,7 +120,7 @@ int timeline_close(struct timeline *t);
 /* Gives up: what was written is not complete. */
 void timeline_cancel(struct timeline *t);
 
-/* A new group or track; its index, UINT32_MAX: no room, which slices on it accept. Names are copied and neutralised. */
+/* A new group or track; its index, UINT32_MAX if the table is full, which slices accept. Copies names, neutralised. */
 uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,

@@ -146,7 +146,7 @@ static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 	return queue_of(q, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
 }
 
-/* A clock that stands still or goes back (merged inputs) makes no duration. */
+/* Timestamps that are equal or go backwards (merged inputs) have no duration. */
 static void stage_add(struct queues *q, struct queue *n, enum queue_stage stage, uint64_t from_ns,
 		      uint64_t to_ns)
 {
@@ -360,7 +360,7 @@ static void on_inject(struct queues *q, const struct event *ev)
 	}
 }
 
-/* Whatever else a thread does with virtqueues: it is not raising an interrupt any more. */
+/* A thread that does anything else with virtqueues is no longer raising an interrupt. */
 static void notify_over(struct queues *q, const struct event *ev)
 {
 	struct notifying *t = hash_find_u64(&q->notifying, ev->tid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the requests of each virtqueue spend their time, and how many were in the device's hands.
+ * Where the requests of each virtqueue spend their time, and how many were in flight.
  *
  *   guest ─kick─► QEMU ─pop─► device ─complete─► QEMU ─push─► ring ─notify─► KVM ─raise─► guest
  *         virtio_queue_notify  virtqueue_pop      virtqueue_fill  virtio_notify  kvm_msi_set_irq
@@ -9,7 +9,7 @@
  * What each stage pairs:
  *
  * - kick-pop: the newest kick of a queue with the first element popped after it. Elements that are
- *   taken without a kick (the device polls) do not count; on a receive queue it is the wait for a
+ *   popped without a kick (the device polls) are not counted; on a receive queue it is the wait for a
  *   packet.
  * - pop-push and what lies between: an element by (VM, queue, head), by the rules of elements.h.
  * - push-notify: every element pushed since the queue's previous interrupt, with the next one.
@@ -87,7 +87,7 @@ bool queues_saw(const struct queues *q, enum queue_stage stage);
 /* Totals of the elements behind it (lost events, popped before, ...), valid after queues_end(). */
 const struct element_totals *queues_totals(const struct queues *q);
 
-/* Queues beyond QUEUES_MAX were left out: how many events. */
+/* Number of events of queues above QUEUES_MAX, which were dropped. */
 uint64_t queues_overflow(const struct queues *q);
 
 /* Names of devices, completions and interrupts that could not be kept: stages lack some of their values. */

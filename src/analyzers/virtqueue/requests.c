@@ -17,7 +17,7 @@ void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size
 
 /* ---- the guest's side ---- */
 
-static void issue_take(struct requests *r, const struct event *ev)
+static void issue_handle(struct requests *r, const struct event *ev)
 {
 	struct guest_block block;
 	struct request *rq;
@@ -55,7 +55,7 @@ static int open_find(const struct requests *r, const struct guest_block *b, uint
 	return found;
 }
 
-static void complete_take(struct requests *r, const struct event *ev)
+static void complete_handle(struct requests *r, const struct event *ev)
 {
 	struct guest_block b;
 	struct request *rq;
@@ -79,10 +79,10 @@ static void guest_event(struct requests *r, const struct event *ev)
 {
 	switch (guest_event_kind(ev->type)) {
 	case GUEST_BLOCK_ISSUE:
-		issue_take(r, ev);
+		issue_handle(r, ev);
 		break;
 	case GUEST_BLOCK_COMPLETE:
-		complete_take(r, ev);
+		complete_handle(r, ev);
 		break;
 	case GUEST_IRQ_ENTRY:
 		if (ev->cpu < CPUS_MAX)
@@ -95,7 +95,7 @@ static void guest_event(struct requests *r, const struct event *ev)
 
 /* ---- the host's side ---- */
 
-static void exit_take(struct requests *r, const struct event *ev)
+static void exit_handle(struct requests *r, const struct event *ev)
 {
 	bool userspace = ev->type->id == EV_kvm_userspace_exit;
 	struct exit_times *x;
@@ -114,7 +114,7 @@ static void exit_take(struct requests *r, const struct event *ev)
 	r->last_exit[ev->vcpu] = (uint32_t)++r->nr_exits;
 }
 
-static void entry_take(struct requests *r, const struct event *ev)
+static void entry_handle(struct requests *r, const struct event *ev)
 {
 	struct exit_times *x;
 
@@ -177,7 +177,7 @@ static void popped(void *arg, const struct event *ev)
 }
 
 /* An interrupt is for all that its queue returned before it. */
-static void interrupt_take(struct requests *r, const struct event *ev)
+static void interrupt_handle(struct requests *r, const struct event *ev)
 {
 	uint64_t vq = event_value(ev, "vq");
 
@@ -195,17 +195,17 @@ static void host_event(struct requests *r, const struct event *ev)
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 	case EV_kvm_userspace_exit:
-		exit_take(r, ev);
+		exit_handle(r, ev);
 		break;
 	case EV_kvm_entry:
 	case EV_kvm_run:
-		entry_take(r, ev);
+		entry_handle(r, ev);
 		break;
 	case EV_virtio_device:
 		device_learn(r, ev);
 		break;
 	case EV_virtio_notify:
-		interrupt_take(r, ev);
+		interrupt_handle(r, ev);
 		break;
 	}
 	elements_event(r->elements, ev);

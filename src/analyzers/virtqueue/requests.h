@@ -7,9 +7,9 @@
  *   host        `---- kvm_exit ---- pop (element) ==== fill - interrupt
  *
  * Neither side names the other: the guest knows sectors, the host knows heads of descriptor chains. A request and an
- * element belong together if the request's time, widened by the clock's error, encloses the element's; among several
- * decide the queue that the CPU's requests go through, then who completes first (requests_match.c). Which disk of the
- * guest is which device of the host is what makes the most of them agree. Only what fits is told; the rest is counted.
+ * element belong together if the request's time, widened by the clock's error, encloses the element's; among several,
+ * the queue that the CPU's requests use decides, then the order of completion (requests_match.c). Disks of the guest
+ * are assigned to devices of the host so that most requests match. Only matches are reported; the rest is counted.
  */
 #ifndef HOSTRACE_REQUESTS_H
 #define HOSTRACE_REQUESTS_H
@@ -45,7 +45,7 @@ struct request_totals {
 	uint64_t open;	   /* issued and not completed, or the other way round */
 	uint64_t matched;
 	uint64_t elements; /* popped and filled, of devices that are disks of this guest */
-	uint64_t overflow; /* found no room */
+	uint64_t overflow; /* events dropped because a table was full */
 	/* Why requests have no element: no device is their disk; none came and went in their time; others have it. */
 	uint64_t without_disk, without_element, without_taken;
 };

@@ -98,7 +98,7 @@ static struct request *request_around(struct requests *r, const struct disk *d, 
 	return best;
 }
 
-static void match_take(struct requests *r, struct request *rq, const struct element_times *el)
+static void match_set(struct requests *r, struct request *rq, const struct element_times *el)
 {
 	rq->pop_ns = el->pop_ns;
 	rq->fill_ns = el->fill_ns;
@@ -118,7 +118,7 @@ static size_t first_possible(const struct requests *r, const struct disk *d, siz
 	return first;
 }
 
-/* How many more of the disk's requests have an element of the device. `keep`: also what the element tells. */
+/* How many more of the disk's requests have an element of the device. `keep`: also stores the element's data. */
 static size_t match_pass(struct requests *r, const struct disk *d, uint32_t device,
 			 uint64_t error_ns, const struct route *routes, bool keep)
 {
@@ -137,7 +137,7 @@ static size_t match_pass(struct requests *r, const struct disk *d, uint32_t devi
 		rq->matched = el->taken = true;
 		nr++;
 		if (keep)
-			match_take(r, rq, el);
+			match_set(r, rq, el);
 	}
 	return nr;
 }

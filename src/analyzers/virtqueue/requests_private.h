@@ -17,7 +17,7 @@ enum {
 struct element_times {
 	uint64_t pop_ns, fill_ns, interrupt_ns, vq;
 	uint32_t device, queue, head;
-	bool taken; /* it has its request */
+	bool taken; /* it is matched to a request */
 };
 
 struct exit_times {

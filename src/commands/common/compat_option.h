@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * --compat: print what OSv's trace.py prints, byte for byte. Exit statuses are hostrace's, except that a wrong time
- * range is reported on stdout and is no failure, as there.
+ * range is reported on stdout and is not a failure, as there.
  */
 #ifndef HOSTRACE_COMMANDS_COMPAT_OPTION_H
 #define HOSTRACE_COMMANDS_COMPAT_OPTION_H

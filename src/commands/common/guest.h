@@ -22,7 +22,7 @@ struct guest_given {
 	const char *remote, *exe, *vm, *qmp;
 	bool symbols, debug, no_location, raw;
 
-	bool terse; /* the words of OSv's own tool */
+	bool terse; /* print the texts of OSv's own tool */
 };
 extern struct guest_given guest_given;
 
@@ -42,7 +42,7 @@ int guest_memory_options(struct osv_guest_options *ret);
 
 /*
  * Prints the answer: {"hostrace":{...},"inputs":[],"clock":{},"caveats":[..],KEY:VALUE}; key is
- * "rows" or "result". Takes value and caveats (may be NULL) over. Returns the exit status.
+ * "rows" or "result". Takes ownership of value and caveats (may be NULL). Returns the exit status.
  */
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats);
 

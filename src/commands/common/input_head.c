@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What every report says of its inputs: files, clock, losses, caveats. */
+/* What every report prints about its inputs: files, clock, losses, notes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ static bool is_worse(const struct align_guest *a, const struct align_guest *b)
 	return is_refuted(a) != is_refuted(b) ? is_refuted(a) : a->error_ns > b->error_ns;
 }
 
-/* The guest with the largest error, one whose clock was refuted first; NULL: there is only the host's clock. */
+/* The guest with the largest error, one whose clock failed verification first; NULL: there is only the host's clock. */
 static const struct align_guest *worst_guest(const struct input_set *set)
 {
 	const struct align_guest *worst = NULL, *g;

@@ -63,7 +63,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 	rows->nr++;
 }
 
-/* JSON has its rows first: what the head says of the input is known only at the end. */
+/* JSON has its rows first: the head about the input is known only at the end. */
 static void rows_begin(struct rows *rows)
 {
 	if (!strcmp(rows->out->format, "csv"))

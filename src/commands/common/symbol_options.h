@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options that say which names addresses get and how they are shown. */
+/* Options for the names of addresses and their display. */
 #ifndef HOSTRACE_COMMANDS_SYMBOL_OPTIONS_H
 #define HOSTRACE_COMMANDS_SYMBOL_OPTIONS_H
 

@@ -46,7 +46,7 @@ struct recorder {
 };
 
 /*
- * `record ... -- CMD` starts CMD once it records, and ends with it. Ours says so, and lives until
+ * `record ... -- CMD` starts CMD once it records, and ends with it. Ours prints "ready" and runs until
  * we let go of its standard input.
  */
 static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
@@ -74,10 +74,10 @@ static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
 		return fail(-errno, "pipe: %s", strerror(errno));
 	r->pid = process_start(argv, in_child, out[1], -1, SIGINT);
 	close(out[1]);
-	_cleanup_fclose_ FILE *said = fdopen(out[0], "r");
-	if (r->pid < 0 || !said)
+	_cleanup_fclose_ FILE *log = fdopen(out[0], "r");
+	if (r->pid < 0 || !log)
 		return fail(-EIO, "cannot start the recording");
-	while (fgets(line, sizeof(line), said))
+	while (fgets(line, sizeof(line), log))
 		if (!strcmp(line, "ready\n"))
 			return 0;
 	return fail(-EPERM, "the recording did not start; see its error message above");
@@ -171,7 +171,7 @@ static const char *latency_analyzer(const char *trace)
 	return analyzer;
 }
 
-/* Each report as a user would ask for it. Without KVM there are no exits. */
+/* The reports, as a user would run them. Without KVM there are no exits. */
 static int show_reports(const struct demo *d)
 {
 	char *analyzer = (char *)latency_analyzer(d->trace), command[64], *until;

@@ -48,7 +48,7 @@ int demo_image_make(const char *dir);
  */
 int demo_image_check(const char *dir, unsigned int writes);
 
-/* Starts QEMU with all vCPUs stopped. -ENOENT: no guest or no QEMU; the error message says what to do.
+/* Starts QEMU with all vCPUs stopped. -ENOENT: no guest or no QEMU; the error message names the next step.
  */
 int demo_vm_start(struct demo_vm *vm);
 

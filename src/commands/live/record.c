@@ -153,7 +153,7 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		r->stop = signal_read(r);
 }
 
-/* Scripts wait for this line: from now on events are taken. */
+/* Scripts wait for this line: from now on events are recorded. */
 static void started(const struct recording *r)
 {
 	if (r->nr_vms == 1)

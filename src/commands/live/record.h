@@ -126,7 +126,7 @@ void parts_meta(struct recording *r, json_t *meta, bool final);
 void parts_summary(struct recording *r);
 void parts_close(struct recording *r);
 
-/* ---- record_meta.c: what the file says of itself ---- */
+/* ---- record_meta.c: the file's metadata ---- */
 
 /* Both: the caller owns the object. The second knows the vCPU threads known from events. */
 json_t *record_meta_begin(struct recording *r);

@@ -127,7 +127,7 @@ int events_choose_for(const char *list, bool wants[EV_LIMIT])
 	return err;
 }
 
-/* Without these a reader could not tell the guests' clocks, whatever else was recorded; they are
+/* Without these a reader could not relate the guests' clocks, whatever else was recorded; they are
  * rare. */
 void events_explain(bool wants[EV_LIMIT])
 {

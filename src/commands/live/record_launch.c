@@ -106,7 +106,7 @@ void launch_close(struct launch *c)
 	c->ended = true;
 }
 
-/* As far as its words tell: a QEMU that is asked to use KVM. */
+/* Judged by its command line: a QEMU process that uses KVM. */
 static bool kvm_asked(char **argv)
 {
 	for (; *argv; argv++)

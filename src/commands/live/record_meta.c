@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a recording says of itself: host, kernel, VMs, the probes and how they were attached, the
+ * Metadata of a recording: host, kernel, VMs, the probes and how they were attached, the
  * command, the options; at its end the losses, which thread ran which vCPU, and why it ended.
  */
 #include <jansson.h>
@@ -65,7 +65,7 @@ json_t *record_meta_begin(struct recording *r)
 	return meta;
 }
 
-/* Events have told which thread runs which vCPU; /proc does not always. */
+/* Events show which thread runs which vCPU; /proc does not always. */
 static void vcpus_fill(struct recording *r)
 {
 	json_t *vcpus = collector_vcpus(r->collector), *one;

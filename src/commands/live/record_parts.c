@@ -62,7 +62,7 @@ int parts_round(struct recording *r, uint64_t now_ns)
 	return 0;
 }
 
-/* All are stopped, whatever one of them says; the first error counts. */
+/* All are stopped even if one fails; the first error is returned. */
 int parts_stop(struct recording *r)
 {
 	int err = 0;

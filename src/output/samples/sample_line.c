@@ -33,7 +33,7 @@ struct plan {
 	struct piece *piece;
 	int nr;
 	char *name; /* padded to its column */
-	char *text; /* of the plain pieces, and room for put_short() */
+	char *text; /* of the plain pieces, and padding for put_short() */
 	uint16_t name_len;
 	bool ready;
 };
@@ -118,7 +118,7 @@ static bool is_plain(const char *text, size_t len)
 			 high = word + 0x0101010101010101ull; /* carries from 0x7f */
 
 		if ((word | low | high) & 0x8080808080808080ull)
-			break; /* perhaps; the bytes tell */
+			break; /* not certain; the bytes are compared */
 	}
 	for (size_t i = 0; i < len; i++)
 		if ((uint8_t)text[i] - 0x20u >= 0x5fu)
@@ -177,7 +177,7 @@ static const char *plain_conversion(const char *p, char *ret)
 	return p + 1;
 }
 
-static int take_apart(const struct sample_type *tp, struct piece *ret)
+static int format_parse(const struct sample_type *tp, struct piece *ret)
 {
 	struct sample_arg_place place[SAMPLE_ARGS_MAX];
 	size_t size;
@@ -216,7 +216,7 @@ static int plan_make(struct sample_lines *l, const struct sample_type *tp)
 	struct piece piece[PIECES_MAX];
 	size_t len = strlen(tp->name);
 
-	plan->nr = take_apart(tp, piece);
+	plan->nr = format_parse(tp, piece);
 	plan->name = malloc(3 * len + 32 + TEXT_OUT_SHORT);
 	plan->text = calloc(1, strlen(tp->format) + TEXT_OUT_SHORT);
 	if (plan->nr > 0)

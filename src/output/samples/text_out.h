@@ -2,7 +2,7 @@
 /*
  * Fast text: lines are assembled in one buffer, without printf, and written in large pieces. Before a line,
  * text_out_reserve() makes space for it; the put functions do not check. They may write up to TEXT_OUT_SHORT bytes
- * beyond the end that they return.
+ * after the end that they return.
  */
 #ifndef HOSTRACE_TEXT_OUT_H
 #define HOSTRACE_TEXT_OUT_H
