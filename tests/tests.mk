@@ -112,7 +112,7 @@ ifeq ($(FUZZ),1)
 FUZZERS = $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
 
 $(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o | $(LIB)
-	$(call link_test,-fsanitize=fuzzer,address,undefined $<)
+	$(call link_test,$< -fsanitize=fuzzer -fsanitize=address -fsanitize=undefined)
 
 -include $(FUZZERS:=.objects)
 
