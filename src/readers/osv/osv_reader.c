@@ -131,6 +131,7 @@ static int info_fill(struct osv_reader *r)
 		if (s.time_ns > info->end_ns)
 			info->end_ns = s.time_ns;
 	}
+	info->late = back;
 	if (err)
 		trace_info_caveat(info, "%s", error_text());
 	trace_info_caveat(info, "%s: times are the guest's uptime, not aligned with any host's "
