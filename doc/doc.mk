@@ -14,7 +14,16 @@ docs:
 
 man: $(MAN_PAGES) $(BUILD)/hostrace.bash
 
-$(BUILD)/man/%: doc/man/%.scd doc/options.sh $(BUILD)/hostrace
+# The --help of hostrace and of each command with a page. The file changes only if the text does, so that a relink of
+# the program alone regenerates neither pages nor completion.
+$(BUILD)/help.txt: $(BUILD)/help.stamp ;
+
+$(BUILD)/help.stamp: $(BUILD)/hostrace $(wildcard doc/man/*.scd)
+	$(Q){ $(BUILD)/hostrace --help; for page in $(patsubst hostrace-%.1,%,$(filter hostrace-%,$(notdir $(MAN_PAGES)))); do \
+		$(BUILD)/hostrace $$page --help 2>/dev/null || :; done; } > $@
+	$(Q)cmp -s $@ $(BUILD)/help.txt || cp $@ $(BUILD)/help.txt
+
+$(BUILD)/man/%: doc/man/%.scd doc/options.sh $(BUILD)/help.txt
 	$(call say,MAN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)doc/options.sh $(BUILD)/hostrace $< > $@.scd
@@ -22,7 +31,7 @@ $(BUILD)/man/%: doc/man/%.scd doc/options.sh $(BUILD)/hostrace
 	$(Q)rm $@.scd
 
 # Bash completion is generated from the program's --help.
-$(BUILD)/hostrace.bash: doc/completion.sh $(BUILD)/hostrace
+$(BUILD)/hostrace.bash: doc/completion.sh $(BUILD)/help.txt
 	$(Q)doc/completion.sh $(BUILD)/hostrace > $@
 
 ifneq ($(SAN),1)
