@@ -133,14 +133,15 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 
 /* ---- */
 
-static void progress_show(uint64_t now, uint64_t total)
+/* `arg`: the percentage that is shown. */
+static void progress_show(uint64_t now, uint64_t total, void *arg)
 {
-	static int shown = -1;
+	int *shown = arg;
 	int percent = total ? (int)(now * 100 / total) : 100;
 
-	if (percent == shown)
+	if (percent == *shown)
 		return;
-	shown = percent;
+	*shown = percent;
 	fprintf(stderr, "\rthe guest is stopped: %3d%%", percent);
 	fflush(stderr);
 }
@@ -195,14 +196,14 @@ int guest_extract(int argc, char **argv)
 	bool bar = isatty(STDERR_FILENO) && !common.quiet && !guest_given.vm;
 	uint64_t stopped_ns = 0, nr_symbols = 0;
 	struct osv_extracted x;
-	int err, status;
+	int err, status, shown = -1;
 
 	if (argc > 1 || (argc && file))
 		return command_usage("unexpected argument '%s'", argv[argc - 1]);
 	file = file ? file : argc ? argv[0] : "tracefile";
 	if (guest_memory_options(&opt))
 		return command_failed();
-	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &stopped_ns);
+	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &shown, &stopped_ns);
 	if (bar)
 		fputc('\n', stderr);
 	if (!err)

@@ -21,16 +21,15 @@ enum { PROGRESS_NS = 100000000, BAR = 32 };
 
 static const char bar_full[BAR + 1] = "================================";
 
-/* "[     512 /     2048 k] ========         25%"; at most ten a second. */
-static void progress_show(uint64_t now, uint64_t total)
+/* "[     512 /     2048 k] ========         25%"; at most ten a second. `arg`: when the last one was. */
+static void progress_show(uint64_t now, uint64_t total, void *arg)
 {
-	static uint64_t shown_ns;
-	uint64_t time_ns = monotonic_ns();
+	uint64_t *shown_ns = arg, time_ns = monotonic_ns();
 	int bar = total ? (int)(now * BAR / total) : 0;
 
-	if (now != total && time_ns - shown_ns < PROGRESS_NS)
+	if (now != total && time_ns - *shown_ns < PROGRESS_NS)
 		return;
-	shown_ns = time_ns;
+	*shown_ns = time_ns;
 	if (total)
 		fprintf(stderr, "\r[%8" PRIu64 " / %8" PRIu64 " k] %.*s%*s %3d%%", now >> 10,
 			total >> 10, bar, bar_full, BAR - bar, "", (int)(now * 100 / total));
@@ -67,6 +66,7 @@ static json_t *download_json(const char *url, const char *file, const struct dow
 static int download_run(const char *url, const char *file)
 {
 	bool bar = isatty(STDERR_FILENO) && !common.quiet;
+	uint64_t shown_ns = 0;
 	struct download_options opt = {
 		.http = guest_given.http,
 		.url = url,
@@ -75,6 +75,7 @@ static int download_run(const char *url, const char *file)
 		.retries = guest_given.retries < 16 ? (unsigned int)guest_given.retries : 16,
 		.check = strstr(url, "/trace/buffers") ? check_dump : NULL,
 		.progress = bar ? progress_show : NULL,
+		.progress_arg = &shown_ns,
 	};
 	struct download_result done;
 	int err;

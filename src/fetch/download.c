@@ -165,7 +165,7 @@ static int body_write(struct transfer *t, const char *data, size_t len)
 		len -= (size_t)n;
 	}
 	if (t->opt->progress)
-		t->opt->progress(t->have, t->answer.total);
+		t->opt->progress(t->have, t->answer.total, t->opt->progress_arg);
 	return 0;
 }
 

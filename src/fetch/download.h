@@ -23,8 +23,9 @@ struct download_options {
 	 */
 	int (*check)(const char *path);
 
-	/* Called as bytes arrive; total is 0 while it is unknown. May be NULL. */
-	void (*progress)(uint64_t now, uint64_t total);
+	/* Called as bytes arrive, with progress_arg; total is 0 while it is unknown. May be NULL. */
+	void (*progress)(uint64_t now, uint64_t total, void *arg);
+	void *progress_arg;
 };
 #define DOWNLOAD_MAX (16ull << 30)
 

@@ -37,7 +37,8 @@ struct extract {
 	unsigned int nr;
 	uint8_t *mem;
 	uint64_t total;
-	void (*progress)(uint64_t now, uint64_t total);
+	void (*progress)(uint64_t now, uint64_t total, void *arg);
+	void *progress_arg;
 };
 
 /* Without them addresses of applications have no names, which is not an error. */
@@ -203,7 +204,7 @@ static int rings_copy(struct extract *x)
 				return err;
 			done += piece;
 			if (x->progress)
-				x->progress(done, total);
+				x->progress(done, total, x->progress_arg);
 		}
 	}
 	x->ret->bytes = total;
@@ -294,9 +295,11 @@ static int rings_read(void *walk)
 }
 
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
-		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns)
+		void (*progress)(uint64_t now, uint64_t total, void *arg), void *arg,
+		uint64_t *ret_stopped_ns)
 {
-	struct extract x = {.opt = opt, .ret = ret, .progress = progress};
+	struct extract x = {
+		.opt = opt, .ret = ret, .progress = progress, .progress_arg = arg};
 	int err;
 
 	*ret = (struct osv_extracted){0};

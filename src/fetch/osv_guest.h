@@ -97,9 +97,10 @@ struct osv_extracted {
 	uint64_t mem_bytes;
 };
 
-/* Copies the rings. `progress` (may be NULL) is called with bytes read and to be read. */
+/* Copies the rings. `progress` (may be NULL) is called with bytes read and to be read, and `arg`. */
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
-		void (*progress)(uint64_t now, uint64_t total), uint64_t *ret_stopped_ns);
+		void (*progress)(uint64_t now, uint64_t total, void *arg), void *arg,
+		uint64_t *ret_stopped_ns);
 /* Also after a failure. */
 void osv_extracted_deinit(struct osv_extracted *x);
 

@@ -51,8 +51,8 @@ struct recorder {
  */
 static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
 {
-	char pid[16], line[16] = "";
-	char *argv[] = {(char *)self_path(),
+	char pid[16], line[16] = "", self[PATH_MAX];
+	char *argv[] = {self_path(self),
 			"record",
 			"--vm",
 			pid,
@@ -125,7 +125,7 @@ struct demo {
  */
 static int show(const char *why, const char *trace, const char *path, char *const *words)
 {
-	char *argv[16] = {(char *)self_path()};
+	char self[PATH_MAX], *argv[16] = {self_path(self)};
 	int nr = 1;
 
 	for (; *words; words++)

@@ -2,6 +2,7 @@
 /* Reads our own reports as a user's script would: by `-f json`. See demo_check.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ enum { REPORT_WORDS_MAX = 12, REPORT_TIMEOUT_S = 60 };
 
 json_t *report_json(const char *report, const char *trace)
 {
-	char words[128], *argv[REPORT_WORDS_MAX + 8] = {(char *)self_path()};
+	char words[128], self[PATH_MAX], *argv[REPORT_WORDS_MAX + 8] = {self_path(self)};
 	json_error_t error;
 	int pipes[2], nr = 1;
 

@@ -24,13 +24,12 @@
 
 enum { QEMU_TIMEOUT_S = 20, POLL_MS = 20 };
 
-const char *self_path(void)
+char *self_path(char *buf)
 {
-	static char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	ssize_t len = readlink("/proc/self/exe", buf, PATH_MAX - 1);
 
-	path[len > 0 ? len : 0] = '\0';
-	return path;
+	buf[len > 0 ? len : 0] = '\0';
+	return buf;
 }
 
 /* ---- children ---- */
@@ -146,14 +145,13 @@ static int guest_find(char *path, size_t size)
 	static const char *const places[] = {"", "../libexec/hostrace/"};
 	char self[PATH_MAX];
 
-	snprintf(self, sizeof(self), "%s", self_path());
-	const char *dir = dirname(self);
+	const char *dir = dirname(self_path(self));
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		snprintf(path, size, "%s/%sdemo-guest.elf", dir, places[i]);
 		if (!access(path, R_OK))
 			return 0;
 	}
-	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it", self_path());
+	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it", self_path(self));
 }
 
 /* ret_monitor: our end of the socket pair that is QEMU's standard input and output. */

@@ -24,8 +24,8 @@ pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
  */
 int process_wait(pid_t pid, unsigned int timeout_s);
 
-/* This program, for running its other commands. */
-const char *self_path(void);
+/* The path of this program, for running its other commands; "" if unknown. Returns buf, which has PATH_MAX bytes. */
+char *self_path(char *buf);
 
 struct demo_vm {
 	const char *dir;    /* where disk.img, console.txt and qemu.log go */

@@ -70,6 +70,14 @@ int program_path(const char *name, char *buf, size_t size);
 
 /* ---- record.c: one recording ---- */
 
+struct guest_source;
+
+/* A guest's own trace, and the file that it goes to. */
+struct recorded_guest {
+	struct guest_source *source;
+	char *path;
+};
+
 struct recording {
 	struct vm *vms;
 	unsigned int nr_vms;
@@ -82,6 +90,9 @@ struct recording {
 	int signals;
 	uint64_t start_ns, progress_ns;
 	struct cost_account cost;
+	struct recorded_guest guest[OPTION_LIST_MAX]; /* of --guest */
+	unsigned int nr_guests;
+	bool guests_stopped;
 	unsigned int dumps;
 	bool wrapper_told; /* that the command started a VM and is none */
 	enum stop stop;

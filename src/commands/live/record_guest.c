@@ -15,10 +15,6 @@
 #include "fetch/source.h"
 
 static struct text_list sources;
-static struct guest_source *guest[OPTION_LIST_MAX];
-static char *paths[OPTION_LIST_MAX];
-static unsigned int nr;
-static bool stopped;
 
 /* clang-format off */
 const struct option_row record_guest_options[] = {
@@ -65,34 +61,34 @@ static int start(struct recording *r)
 {
 	if (sources.nr && r->nr_vms != 1)
 		return fail_usage(-EINVAL, "--guest requires exactly one VM");
-	for (nr = 0; nr < sources.nr; nr++) {
+	for (unsigned int i = 0; i < sources.nr; i++) {
+		struct recorded_guest *g = &r->guest[i];
 		int err;
 
-		paths[nr] = path_make(nr);
-		err = paths[nr] ? guest_source_open(sources.item[nr], r->vms[0].pid, paths[nr],
-						    !r->argv, &guest[nr])
-				: fail(-ENOMEM, "out of memory");
+		g->path = path_make(i);
+		err = g->path ? guest_source_open(sources.item[i], r->vms[0].pid, g->path, !r->argv,
+						  &g->source)
+			      : fail(-ENOMEM, "out of memory");
 		if (err)
 			return err;
+		r->nr_guests++;
 	}
 	return 0;
 }
 
 static int round_take(struct recording *r, uint64_t now_ns)
 {
-	(void)r;
 	(void)now_ns;
-	for (unsigned int i = 0; i < nr; i++)
-		guest_source_round(guest[i]);
+	for (unsigned int i = 0; i < r->nr_guests; i++)
+		guest_source_round(r->guest[i].source);
 	return 0;
 }
 
 static int stop(struct recording *r)
 {
-	(void)r;
-	for (unsigned int i = 0; i < nr && !stopped; i++)
-		guest_source_stop(guest[i]);
-	stopped = true;
+	for (unsigned int i = 0; i < r->nr_guests && !r->guests_stopped; i++)
+		guest_source_stop(r->guest[i].source);
+	r->guests_stopped = true;
 	return 0;
 }
 
@@ -100,10 +96,9 @@ static void meta_add(struct recording *r, json_t *meta, bool final)
 {
 	json_t *list = json_array();
 
-	(void)r;
-	for (unsigned int i = 0; i < nr; i++)
-		json_array_append_new(list, guest_source_json(guest[i]));
-	if (final && nr)
+	for (unsigned int i = 0; i < r->nr_guests; i++)
+		json_array_append_new(list, guest_source_json(r->guest[i].source));
+	if (final && r->nr_guests)
 		json_object_set(meta, "guests", list);
 	json_decref(list);
 }
@@ -112,9 +107,8 @@ static void summary(struct recording *r)
 {
 	bool any = false;
 
-	(void)r;
-	for (unsigned int i = 0; i < nr; i++) {
-		json_t *j = guest_source_json(guest[i]);
+	for (unsigned int i = 0; i < r->nr_guests; i++) {
+		json_t *j = guest_source_json(r->guest[i].source);
 		const char *kind = json_string_value(json_object_get(j, "kind")),
 			   *error = json_string_value(json_object_get(j, "error"));
 		json_int_t units = json_integer_value(json_object_get(j, "units"));
@@ -125,7 +119,7 @@ static void summary(struct recording *r)
 				     " KiB in %s%s%s",
 				     sources.item[i], units,
 				     strcmp(kind, "guest-ring") ? "frames" : "records",
-				     bytes / 1024, paths[i], *error ? "; " : "", error);
+				     bytes / 1024, r->guest[i].path, *error ? "; " : "", error);
 		else
 			command_note("guest: %s: %s", sources.item[i],
 				     *error ? error : "no data received");
@@ -139,10 +133,9 @@ static void summary(struct recording *r)
 
 static void close_all(struct recording *r)
 {
-	(void)r;
 	for (unsigned int i = 0; i < OPTION_LIST_MAX; i++) {
-		guest_source_close(guest[i]);
-		free(paths[i]);
+		guest_source_close(r->guest[i].source);
+		free(r->guest[i].path);
 	}
 }
 
