@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "base/new_file.h"
 
-bool is_special_file(const char *path)
+/* Does `path` exist and is neither a regular file nor a link to one? */
+static bool is_special_file(const char *path)
 {
 	struct stat st;
 

@@ -29,9 +29,6 @@ int new_file_open(struct new_file *f, const char *path, mode_t mode, bool device
  */
 int new_file_close(struct new_file *f, int err);
 
-/* Does `path` exist and is it neither a regular file nor a link to one? */
-bool is_special_file(const char *path);
-
 /* Do both names refer to the same file, also through links? False if one of them does not exist. */
 bool is_same_file(const char *a, const char *b);
 

@@ -12,7 +12,8 @@ enum { SCALE_BITS = 48 };
 
 /* ---- the user's request ---- */
 
-int align_clock_parse(const char *text, struct clock_options *opt)
+/* --clock. 0 or -EINVAL with the error message set. */
+static int clock_parse(const char *text, struct clock_options *opt)
 {
 	char *end;
 	double scale = 1;
@@ -49,7 +50,7 @@ int align_clock_check(const char *clock)
 {
 	struct clock_options opt = {0};
 
-	return align_clock_parse(clock, &opt);
+	return clock_parse(clock, &opt);
 }
 
 /* ---- one guest ---- */
@@ -188,7 +189,7 @@ static int guest_make(struct align *a, struct align_guest *g)
 	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
 	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = true};
 	_cleanup_reader_ struct reader *r = NULL;
-	int err = align_clock_parse(a->clock, &opt);
+	int err = clock_parse(a->clock, &opt);
 
 	if (!err && g->path) {
 		err = reader_open(g->path, &hint, &r);
@@ -293,12 +294,7 @@ void align_free(struct align *a)
 	free(a);
 }
 
-double align_ticks_per_ns(const struct align *a)
-{
-	return clock_mono_ticks_per_ns(&a->mono);
-}
-
-uint64_t align_ns(const struct align *a, uint64_t tsc)
+static uint64_t align_ns(const struct align *a, uint64_t tsc)
 {
 	return clock_mono_ns(&a->mono, tsc, NULL);
 }
@@ -310,7 +306,7 @@ const struct clock_input *align_input(const struct align_guest *g)
 
 double align_guest_ticks_per_ns(const struct align *a, const struct align_guest *g)
 {
-	return align_on_kvmclock(g) ? 1 : align_ticks_per_ns(a);
+	return align_on_kvmclock(g) ? 1 : clock_mono_ticks_per_ns(&a->mono);
 }
 
 uint64_t align_guest_ns(const struct align *a, const struct align_guest *g, unsigned int vcpu,

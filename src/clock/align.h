@@ -95,8 +95,4 @@ double align_guest_ticks_per_ns(const struct align *a, const struct align_guest 
 uint64_t align_guest_ns(const struct align *a, const struct align_guest *g, unsigned int vcpu,
 			uint64_t host);
 
-/* Host TSC: its rate, and the ns of a tick. */
-double align_ticks_per_ns(const struct align *a);
-uint64_t align_ns(const struct align *a, uint64_t tsc);
-
 #endif

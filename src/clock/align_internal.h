@@ -74,9 +74,6 @@ int align_host_read(struct align *a, const char *path);
 /* After the last input: converts ns to ticks and marks to spans. */
 int align_host_end(struct align *a);
 
-/* --clock. 0 or -EINVAL with the error message set. */
-int align_clock_parse(const char *text, struct clock_options *opt);
-
 /* Grows g->input to at least this size. -E2BIG or -ENOMEM with the error message set. */
 int align_vcpus_reserve(struct align_guest *g, unsigned int nr);
 
@@ -117,9 +114,5 @@ int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bo
 void align_pvclock_free(struct align_guest *g);
 bool align_on_kvmclock(const struct align_guest *g);
 uint64_t align_pvclock_tsc(const struct align_guest *g, unsigned int vcpu, uint64_t kvmclock);
-
-/* Reads one guest input with converted times, only CPU `only` (-1: all). */
-int align_lane_open(const struct align *a, const struct align_guest *g,
-		    const struct read_hint *hint, int only, struct reader **ret);
 
 #endif

@@ -95,8 +95,9 @@ static void info_take(struct lane *l)
 	info->end_ns = last;
 }
 
-int align_lane_open(const struct align *a, const struct align_guest *g,
-		    const struct read_hint *hint, int only, struct reader **ret)
+/* Reads one guest input with converted times, only CPU `only` (-1: all). */
+static int lane_open(const struct align *a, const struct align_guest *g,
+		     const struct read_hint *hint, int only, struct reader **ret)
 {
 	struct read_hint raw = hint ? *hint : (struct read_hint){0};
 	struct lane *l = calloc(1, sizeof(*l));
@@ -200,13 +201,13 @@ static int lanes_open(const struct align *a, const struct align_guest *g,
 	int err = 0;
 
 	if (one_relation(g)) {
-		err = align_lane_open(a, g, hint, -1, &al->inner);
+		err = lane_open(a, g, hint, -1, &al->inner);
 		al->first = al->inner;
 		return err;
 	}
 	for (unsigned int v = 0; !err && v < g->nr_vcpus; v++)
 		if (g->input[v].nr_stamps) {
-			err = align_lane_open(a, g, hint, (int)v, &lane[nr]);
+			err = lane_open(a, g, hint, (int)v, &lane[nr]);
 			nr += !err;
 		}
 	if (err) {

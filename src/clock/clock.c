@@ -102,8 +102,11 @@ static int make_unapplied(const struct clock_input *in, unsigned int nr,
 	return err;
 }
 
-/* `read` is listed twice: some backends report an offset that they do not apply. The events decide which it is. */
-const struct clock_protocol clock_protocols[] = {
+/*
+ * In the order in which they are tried. `read` is listed twice: some backends report an offset that they do not apply.
+ * The events show which case it is.
+ */
+static const struct clock_protocol protocols[] = {
 	{"given", "exact, if it is right", make_given},
 	{"read", "1 tick; the rest is host TSC to clock", make_read},
 	{"read", "1 tick; the rest is host TSC to clock", make_unapplied},
@@ -200,7 +203,7 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		return fail(-ENOMEM, "clock: out of memory");
 	}
 	err = fail(-ENODATA, "unknown clock method \"%s\"", opt->method ? opt->method : "");
-	for (const struct clock_protocol *p = clock_protocols; p->name; p++) {
+	for (const struct clock_protocol *p = protocols; p->name; p++) {
 		if (opt->method && strcmp(opt->method, p->name))
 			continue;
 		err = protocol_try(p, in, nr, opt, ret, &proof);

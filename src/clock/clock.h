@@ -179,8 +179,6 @@ struct clock_protocol {
 		    struct clock_relation *ret);
 };
 
-extern const struct clock_protocol clock_protocols[]; /* in the order in which they are tried; ends with a NULL name */
-
 /*
  * Finds the relation for nr vCPUs (in[i] is vCPU i; one without timestamps is skipped): the first protocol that can be
  * used and that passes the check (at most 1 in CLOCK_REFUTED of the events outside). The note explains why

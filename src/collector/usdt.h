@@ -12,7 +12,6 @@
 
 enum {
 	USDT_MARKS_MAX = 65536, /* notes of one file that are kept; QEMU 10 has 2,200 */
-	USDT_ARGS_MAX = 12,	/* SystemTap's and libbpf's limit */
 };
 
 struct usdt_mark {

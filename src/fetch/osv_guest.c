@@ -26,7 +26,8 @@ int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 	return gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, &g->gdb);
 }
 
-uint64_t osv_guest_resume(struct osv_guest *g)
+/* Lets it continue; returns for how long it was stopped. May be called twice. */
+static uint64_t guest_resume(struct osv_guest *g)
 {
 	uint64_t ns = g->gdb ? gdb_stopped_ns(g->gdb) : 0;
 
@@ -38,7 +39,7 @@ uint64_t osv_guest_resume(struct osv_guest *g)
 
 void osv_guest_close(struct osv_guest *g)
 {
-	osv_guest_resume(g);
+	guest_resume(g);
 	layout_close(g->layout);
 	g->layout = NULL;
 }
@@ -55,7 +56,7 @@ int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 		err = osv_guest_stop(opt, g);
 	if (!err)
 		err = read(walk);
-	*ret_stopped_ns = osv_guest_resume(g);
+	*ret_stopped_ns = guest_resume(g);
 	return err;
 }
 

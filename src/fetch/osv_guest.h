@@ -50,8 +50,6 @@ struct osv_guest_options {
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
 /* Stops the guest, or begins to read it while it runs. */
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
-/* Lets it continue; returns for how long it was stopped. May be called twice. */
-uint64_t osv_guest_resume(struct osv_guest *g);
 void osv_guest_close(struct osv_guest *g);
 
 /*

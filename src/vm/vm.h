@@ -17,7 +17,6 @@
 
 enum {
 	VM_VCPUS_MAX = 4096,
-	VM_DEVICES_MAX = 256,
 };
 
 struct vm_vcpu {

@@ -144,7 +144,11 @@ static unsigned int linux_tracer_length(const struct frame *frame, unsigned int 
 	return i;
 }
 
-unsigned int frames_strip(struct frame *frame, unsigned int nr)
+/*
+ * Removes frames that are not the program's: the tracer's chains, trace.hh, and everything from the thread's start
+ * outwards. Returns the number of remaining frames.
+ */
+static unsigned int frames_strip(struct frame *frame, unsigned int nr)
 {
 	unsigned int from = chain_length(frame, nr, sampler_chain), to = 0;
 

@@ -43,12 +43,6 @@ int frames_path(struct frames *f, const struct sample *s, const uint32_t **ret,
 unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
 			    struct frame ret[FRAMES_ROOM]);
 
-/*
- * Removes frames that are not the program's: the tracer's chains, trace.hh, and everything from the
- * thread's start outwards. Returns the number of remaining frames.
- */
-unsigned int frames_strip(struct frame *frame, unsigned int nr);
-
 /* Linux's tracer's own innermost frames: trace_event_raw_event_NAME, called by __traceiter_NAME. */
 bool frame_is_linux_tracer(const struct frame *frame);
 

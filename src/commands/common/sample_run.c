@@ -74,7 +74,7 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 	return 0;
 }
 
-int sample_run_open_events(const char *formats, struct time_range *range, struct sample_run *run)
+static int run_open_events(const char *formats, struct time_range *range, struct sample_run *run)
 {
 	struct samples_input in = {.open = events_open};
 	int status = run_begin(run, formats), err;
@@ -105,7 +105,7 @@ int sample_run_open(int argc, char **argv, const char *formats, struct time_rang
 		return sample_run_open_file(path, formats, range, run);
 	if (compat_given)
 		return command_usage("--compat requires exactly one OSv trace");
-	return sample_run_open_events(formats, range, run);
+	return run_open_events(formats, range, run);
 }
 
 static void osv_head_put(struct sample_run *run)

@@ -31,7 +31,6 @@ int sample_run_open(int argc, char **argv, const char *formats, struct time_rang
 		    struct sample_run *run);
 int sample_run_open_file(const char *path, const char *formats, struct time_range *range,
 			 struct sample_run *run);
-int sample_run_open_events(const char *formats, struct time_range *range, struct sample_run *run);
 
 /* Ends the report: `err` is what it returned. JSON becomes whole; returns the exit status. */
 int sample_run_close(struct sample_run *run, int err);

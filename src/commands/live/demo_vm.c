@@ -151,7 +151,8 @@ static int guest_find(char *path, size_t size)
 		if (!access(path, R_OK))
 			return 0;
 	}
-	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it", self_path(self));
+	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it",
+		    self_path(self));
 }
 
 /* ret_monitor: our end of the socket pair that is QEMU's standard input and output. */

@@ -240,13 +240,6 @@ void vm_threads_settle(struct vm_threads *x, struct trace_info *info)
 		describe(x, list, alone, info);
 }
 
-uint32_t vm_threads_pid(const struct vm_threads *x, uint32_t tid)
-{
-	const struct vm_thread *t = hash_find_u64(&x->threads, tid);
-
-	return t ? t->pid : 0;
-}
-
 void vm_threads_set(const struct vm_threads *x, uint8_t *record, struct event *ev)
 {
 	const struct vm_thread *t = hash_find_u64(&x->threads, ev->tid);

@@ -43,9 +43,6 @@ void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t
  */
 void vm_threads_settle(struct vm_threads *x, struct trace_info *info);
 
-/* After vm_threads_settle(): the pid of the thread's VM, 0 if it runs no vCPU or there is only one VM. */
-uint32_t vm_threads_pid(const struct vm_threads *x, uint32_t tid);
-
 /*
  * Sets the event's pid, and its vCPU if it is one of ours that does not name it, in the event and in its record: a
  * thread runs the vCPU that it ran first.
