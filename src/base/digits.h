@@ -12,28 +12,20 @@
 
 enum { DIGITS_MAX = 20 }; /* of 64 bits, decimal */
 
-/* Each writes at `to`, which must be large enough, and returns the end of the text; no NUL. */
-static inline char *put_dec(char *to, uint64_t v)
-{
-	char digit[DIGITS_MAX];
-	unsigned int n = 0;
+/*
+ * Each writes at its first argument, which has the capacity, and returns the end of what it wrote; no NUL. The
+ * hexadecimal ones always write HEX_DIGITS bytes, also beyond the end that they return.
+ */
+enum { HEX_DIGITS = 16 };
 
-	do
-		digit[n++] = (char)('0' + v % 10);
-	while (v /= 10);
-	while (n)
-		*to++ = digit[--n];
-	return to;
-}
+/* 16 hexadecimal digits; as %x; as %u; the same, right-justified in `width` columns. */
+char *put_hex16(char *p, uint64_t v);
+char *put_hex(char *p, uint64_t v);
+char *put_dec(char *p, uint64_t v);
+char *put_dec_right(char *p, uint64_t v, unsigned int width);
 
-static inline char *put_hex(char *to, uint64_t v)
-{
-	unsigned int n = v ? (67 - (unsigned int)__builtin_clzll(v)) / 4 : 1;
-
-	for (unsigned int i = n; i--; v >>= 4)
-		to[i] = "0123456789abcdef"[v & 15];
-	return to + n;
-}
+/* Seconds with nine decimals, right-justified in `width` columns. */
+char *put_timestamp(char *p, uint64_t ns, unsigned int width);
 
 static inline char *put_text(char *to, const char *s)
 {
@@ -43,7 +35,7 @@ static inline char *put_text(char *to, const char *s)
 	return to + len;
 }
 
-/* Pads the text from `from` to `to` to at least `width` bytes, aligned right or left. */
+/* What stands from `from` to `to` made at least `width` wide, to the right or to the left. */
 static inline char *pad_left(char *from, char *to, unsigned int width)
 {
 	size_t len = (size_t)(to - from);

@@ -25,14 +25,11 @@ static char *put_seconds(char *to, const struct event *ev, uint64_t start_ns)
 {
 	bool before = ev->time_ns < start_ns; /* a name from before the window */
 	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
-	char *p = to, *dot;
 
-	if (before)
-		*p++ = '-';
-	dot = put_dec(p, ns / 1000000000);
-	p = put_dec(dot, 1000000000 + ns % 1000000000); /* a 1 where the point belongs */
-	*dot = '.';
-	return pad_left(to, p, 12);
+	if (!before)
+		return put_timestamp(to, ns, 12);
+	*to = '-';
+	return pad_left(to, put_timestamp(to + 1, ns, 0), 12);
 }
 
 static char *put_thread(char *to, const struct event_row *row)

@@ -13,11 +13,6 @@ static const char *const key_words[] = {[MEMORY_ALIGNMENT] = " alignment",
 					[MEMORY_ALLOCATED] = " allocated",
 					[MEMORY_REQUESTED] = " requested"};
 
-static char *put_text(char *p, const char *text)
-{
-	return put_bytes(p, text, strlen(text));
-}
-
 static char *put_group(const struct memory_tree *m, char *p, const struct memory_node *n)
 {
 	if (n == m->node)

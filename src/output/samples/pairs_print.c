@@ -11,7 +11,7 @@ struct list {
 	struct text_out text;
 };
 
-static int put_text(struct list *l, const struct sample_pair *pair)
+static int put_text_row(struct list *l, const struct sample_pair *pair)
 {
 	const struct sample *s = &pair->entry;
 	char ms[32];
@@ -69,7 +69,7 @@ static int put(void *arg, const struct sample_pair *pair)
 
 	if (row_sink_full(l->sink))
 		return 0;
-	return l->sink->json ? put_json(l, pair) : put_text(l, pair);
+	return l->sink->json ? put_json(l, pair) : put_text_row(l, pair);
 }
 
 int pairs_print(struct sample_trace *t, const struct pair_list_options *opt,

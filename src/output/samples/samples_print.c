@@ -36,7 +36,7 @@ static char *put_data(struct list *l, char *p, const struct sample *s)
 	return end ? tcp_state_text(p, end, l->opt->line.compat) : NULL;
 }
 
-static int put_text(struct list *l, const struct sample *s)
+static int put_text_row(struct list *l, const struct sample *s)
 {
 	text_out_reserve(&l->text);
 	char *p = sample_put_thread(l->lines, l->text.pos, s);
@@ -148,7 +148,7 @@ static int list_run(struct list *l, struct sample_trace *t)
 	sample_rewind(t);
 	while (!err && !row_sink_full(l->sink) && (r = sample_next(t, &s)) > 0)
 		if (listed(l, &s))
-			err = l->sink->json ? put_json(l, &s) : put_text(l, &s);
+			err = l->sink->json ? put_json(l, &s) : put_text_row(l, &s);
 	return err ? err : r < 0 ? r : 0;
 }
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
+
 enum {
 	TEXT_OUT_LINE_MAX = 1 << 19,
 	TEXT_OUT_PIECE = 1 << 16, /* written when so much is there: it stays in the cache */
@@ -69,14 +71,5 @@ static inline char *put_right(char *p, const char *text, size_t width)
 		*p++ = ' ';
 	return put_bytes(p, text, len);
 }
-
-/* 16 hexadecimal digits. */
-char *put_hex16(char *p, uint64_t v);
-/* As %x, %u; right-justified in `width` columns. */
-char *put_hex(char *p, uint64_t v);
-char *put_dec(char *p, uint64_t v);
-char *put_dec_right(char *p, uint64_t v, unsigned int width);
-/* Seconds with nine decimals, right-justified. */
-char *put_timestamp(char *p, uint64_t ns, unsigned int width);
 
 #endif
