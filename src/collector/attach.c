@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
-#include "collector/uprobe.h"
 #include "event/event.h"
 
 #include "hostrace.skel.h" /* knows record.h's types */

@@ -9,7 +9,7 @@
 #include <x86intrin.h>
 
 #include "base/clock.h"
-#include "collector/calib.h"
+#include "collector/internal.h"
 
 enum { TRIES = 8 };
 

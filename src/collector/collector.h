@@ -114,6 +114,13 @@ void collector_close(struct collector *c);
  */
 int privileges_check(void);
 
+/*
+ * features.c: the kernel's BPF features, tested by loading programs. Needs CAP_BPF and CAP_PERFMON, else both return
+ * false. Programs on tracepoints with typed arguments ("tp_btf", Linux 5.5); storage per thread (Linux 5.11).
+ */
+bool feature_tracing(void);
+bool feature_task_storage(void);
+
 /* To create files in other users' directories; to read of another process what ptrace could. */
 #define CAPS_KEPT_TO_WRITE (1ull << 1 /* CAP_DAC_OVERRIDE */)
 #define CAPS_KEPT_TO_LOOK  (1ull << 19 /* CAP_SYS_PTRACE */ | 1ull << 2 /* CAP_DAC_READ_SEARCH */)

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "collector/calib.h"
 #include "collector/internal.h"
 #include "event/event.h"
 

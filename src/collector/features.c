@@ -4,7 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "collector/features.h"
+#include "collector/collector.h"
 
 /* libbpf's own probe relies on the text of an error message, which newer kernels have changed. */
 bool feature_tracing(void)

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/collector.h"
-#include "collector/features.h"
 #include "collector/host_check.h"
 #include "vm/vm.h"
 

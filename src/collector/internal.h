@@ -8,6 +8,7 @@
 
 #include "collector/collector.h"
 #include "collector/plan.h"
+#include "record.h"
 #include "ring.h"
 
 enum {
@@ -54,7 +55,7 @@ struct collector {
 	struct probe_link links[LINKS_MAX];
 	unsigned int nr_links;
 	struct probe_result *attaching;
-	bool uprobe_links; /* see uprobe.h */
+	bool uprobe_links; /* uprobe_links_possible() */
 	struct drop_job *drops; /* links that are being removed while the recording continues */
 	uint64_t dropped_ns[EV_LIMIT]; /* when the event was dropped; 0: it is recorded */
 	int cost_fd; /* open while the kernel counts; -1: not requested */
@@ -109,6 +110,24 @@ void collector_drops_wait(struct collector *c);
 
 /* sample.c: starts the sampling clock. 0 or -errno with the error message set. */
 int collector_sample(struct collector *c, uint64_t hz);
+
+/* ---- uprobe.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
+
+/* Does this kernel remove user probes without a separate grace period for each? */
+bool uprobe_links_possible(void);
+
+/* Before loading: the program will be attached by uprobe_link(). */
+void uprobe_link_prepare(struct bpf_program *prog);
+
+/* Attaches at a file offset for one process. Returns the link's file descriptor or -errno. */
+int uprobe_link(const struct bpf_program *prog, pid_t pid, const char *exe, uint64_t file_offset,
+		bool at_return);
+
+/*
+ * calib.c: reads the host's TSC and CLOCK_MONOTONIC at once and fills the record: its time and its TSC belong together
+ * within `bracket` TSC ticks.
+ */
+void clock_pair_take(struct rec_clock_pair *rec);
 
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);

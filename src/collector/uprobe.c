@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collector/uprobe.h"
+#include "collector/internal.h"
 
 enum {
 	TRACE_UPROBE_MULTI = 48,      /* enum bpf_attach_type */

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "commands/common/command.h"
-#include "readers/osv/osv_convert.h"
+#include "readers/osv/osv.h"
 
 static const char *dump_file = "buffers";
 

@@ -12,7 +12,7 @@
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
 #include "fetch/osv_guest.h"
-#include "readers/osv/osv_convert.h"
+#include "readers/osv/osv.h"
 #include "vm/vm.h"
 
 int guest_memory_options(struct osv_guest_options *ret)

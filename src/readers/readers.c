@@ -9,7 +9,7 @@
 #include "event/reader.h"
 #include "readers/ftrace/ftracetext.h"
 #include "readers/ftrace/tracedat.h"
-#include "readers/osv/osv_reader.h"
+#include "readers/osv/osv.h"
 #include "readers/perf/perfdata.h"
 #include "readers/readers.h"
 #include "readers/ring/ring_reader.h"

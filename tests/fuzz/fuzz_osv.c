@@ -3,8 +3,7 @@
 #include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
 #include "output/samples/samples_output.h"
-#include "readers/osv/osv_convert.h"
-#include "readers/osv/osv_reader.h"
+#include "readers/osv/osv.h"
 #include "walk.h"
 
 static const struct symbols_options no_names = {.none = true};

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers/osv/osv_convert.h"
+#include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

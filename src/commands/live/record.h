@@ -120,9 +120,12 @@ struct record_part {
 	void (*close)(struct recording *r);
 };
 
-/* record_guest.c: --guest, and whether it reads the VM's memory. */
-extern const struct record_part record_guest_part;
-extern const struct option_row record_guest_options[];
+/* record_cost.c, record_guest.c, record_sample.c */
+extern const struct record_part record_cost_part, record_guest_part, record_sample_part;
+extern const struct option_row record_cost_options[], record_guest_options[],
+	record_sample_options[];
+
+/* Does --guest read the VM's memory? */
 bool record_guest_looks(void);
 
 /* NULL-terminated: the option tables of record itself and of all parts. */

@@ -6,10 +6,6 @@
 #include <stddef.h>
 
 #include "commands/live/record.h"
-#include "commands/live/record_sample.h"
-
-extern const struct record_part record_cost_part;
-extern const struct option_row record_cost_options[];
 
 static const struct record_part *const parts[] = {
 	&record_cost_part,

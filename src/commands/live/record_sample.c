@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "commands/live/record_sample.h"
+#include "commands/live/record.h"
 
 enum { SAMPLE_HZ_MAX = 20000 };
 

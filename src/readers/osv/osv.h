@@ -17,6 +17,9 @@
 #ifndef HOSTRACE_OSV_H
 #define HOSTRACE_OSV_H
 
+#include <stdio.h>
+
+#include "event/reader.h"
 #include "event/sample.h"
 
 enum {
@@ -33,5 +36,15 @@ bool osv_is_trace(const char *path);
 
 /* Any of the three forms. 0, or -errno with the error message set (file and offset). */
 int osv_open(const char *path, struct sample_trace **ret);
+
+/*
+ * OSv's traces as events "osv:NAME": thread, comm, the arguments a0, a1, ... by their signature,
+ * and the first return addresses as frame0, frame1, ... Times are the guest's uptime: meta "clock"
+ * is "guest-uptime".
+ */
+extern const struct reader_ops osv_reader;
+
+/* Writes a trace as a tracefile of version 3. 0 or -errno with the error message set. */
+int osv_convert(struct sample_trace *t, FILE *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "readers/osv/osv_convert.h"
+#include "readers/osv/osv.h"
 
 static void put_le(FILE *out, uint64_t v, size_t len)
 {

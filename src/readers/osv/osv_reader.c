@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "readers/osv/osv.h"
-#include "readers/osv/osv_reader.h"
 #include "readers/osv/raw.h"
 
 enum {
