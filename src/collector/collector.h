@@ -52,7 +52,7 @@ uint64_t collector_pause_ns(const struct collector *c);
 
 struct collector_counts {
 	uint64_t events, lost;
-	uint64_t by_type[EV_LIMIT], lost_by_type[EV_LIMIT];
+	uint64_t by_type[EV_LIMIT];
 };
 
 const struct collector_counts *collector_counts(const struct collector *c);

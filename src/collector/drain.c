@@ -132,7 +132,6 @@ static int report_lost(struct collector *c, unsigned int cpu, collector_sink *si
 		if (!rec.count)
 			continue;
 		c->counts.lost += rec.count;
-		c->counts.lost_by_type[type] += rec.count;
 		seen[type] = lost;
 		int ret = sink(arg, &rec.hdr);
 		if (ret)

@@ -118,7 +118,7 @@ static bool table_find(Elf *elf, Elf_Scn *section, const GElf_Shdr *sh, const ch
 		s = elf_strptr(elf, sh->sh_link, sym.st_name);
 		if (!s || strcmp(s, name))
 			continue;
-		*ret = (struct elf_symbol){sym.st_value, sym.st_size, sh->sh_type == SHT_DYNSYM};
+		*ret = (struct elf_symbol){sym.st_value, sym.st_size};
 		return true;
 	}
 	return false;

@@ -21,7 +21,6 @@ struct elf_file;
 struct elf_symbol {
 	uint64_t address; /* as linked; a position-independent program adds its load bias */
 	uint64_t size;	  /* 0: unknown */
-	bool exported;	  /* from .dynsym */
 };
 
 /* 0; -ENOENT, ...; -EINVAL: no ELF file for x86-64. The error message is set. */

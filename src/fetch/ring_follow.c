@@ -273,15 +273,6 @@ uint64_t ring_follow_records(const struct ring_follow *f)
 	return f->records;
 }
 
-uint64_t ring_follow_missed(const struct ring_follow *f)
-{
-	uint64_t missed = f->missed;
-
-	for (unsigned int i = 0; i < f->img.nr_cpus; i++)
-		missed += f->cpu[i].cursor.overwritten + f->cpu[i].cursor.torn;
-	return missed;
-}
-
 /* ---- to a file ---- */
 
 /* All vCPUs have the same number, so one busy vCPU among thousands would make the file too large to read. */

@@ -4,8 +4,8 @@
  * ring of its own that is large enough for all of it (doc/guest-ring.md), so that a recording may be longer than the
  * guest's ring. The guest does not notice: memory is only read.
  *
- * Each look copies the new slots three times and believes what did not change (ring_image_settle()'s rule), from
- * memory that may be anywhere: a mapping, or another process.
+ * Each look copies the new slots three times and uses those whose marks did not change, from memory that may be
+ * anywhere: a mapping, or another process.
  */
 #ifndef HOSTRACE_RING_FOLLOW_H
 #define HOSTRACE_RING_FOLLOW_H
@@ -39,9 +39,8 @@ void ring_follow_free(struct ring_follow *f);
 /* Takes what is new. `last`: also passes over records that are not finished. 0 or -errno. */
 int ring_follow_look(struct ring_follow *f, bool last);
 
-/* Records read so far; slots that were overwritten before they were read, or changed meanwhile. */
+/* Records read so far. */
 uint64_t ring_follow_records(const struct ring_follow *f);
-uint64_t ring_follow_missed(const struct ring_follow *f);
 
 /* Writes all of it as a ring: a call of write() for each part. */
 int ring_follow_write(struct ring_follow *f, int (*write)(void *arg, const void *data, size_t len),

@@ -54,6 +54,5 @@ void guest_source_stop(struct guest_source *s);
 json_t *guest_source_json(const struct guest_source *s);
 
 void guest_source_close(struct guest_source *s);
-DEFINE_CLEANUP(guest_source, struct guest_source *, guest_source_close);
 
 #endif

@@ -23,9 +23,7 @@ static void image_walk(void *mem, size_t size)
 		while (ring_cursor_next(&img, cpu, &c, &rec))
 			if (rec.nr_args > RING_ARGS_MAX || rec.nr_frames > RING_FRAMES_MAX)
 				abort();
-		ring_cursor_release(&img, mem, cpu, &c);
 	}
-	ring_image_settle(&img, mem, mem, mem);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

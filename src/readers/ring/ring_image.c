@@ -288,28 +288,3 @@ int ring_cursor_next(const struct ring_image *img, unsigned int cpu, struct ring
 	}
 	return 0;
 }
-
-void ring_cursor_release(const struct ring_image *img, void *mem, unsigned int cpu,
-			 const struct ring_cursor *c)
-{
-	uint8_t *at = (uint8_t *)mem + cpu_offset(img, cpu, offsetof(struct ring_cpu, tail));
-
-	__atomic_store_n((uint64_t *)(void *)at, c->pos, __ATOMIC_RELEASE);
-}
-
-uint64_t ring_image_settle(const struct ring_image *img, const void *first, void *second,
-			   const void *third)
-{
-	uint64_t dropped = 0;
-
-	for (uint64_t i = 0; i < (uint64_t)img->nr_cpus * img->slots; i++) {
-		uint64_t at = img->slots_offset + i * sizeof(struct ring_slot), zero = 0;
-
-		if (!memcmp((const uint8_t *)first + at, (uint8_t *)second + at, 8) &&
-		    !memcmp((const uint8_t *)third + at, (uint8_t *)second + at, 8))
-			continue;
-		memcpy((uint8_t *)second + at, &zero, 8);
-		dropped++;
-	}
-	return dropped;
-}

@@ -7,8 +7,8 @@
  * Three kinds of memory, one rule (ring.h: the marks are right before and after the copy):
  *   - mapped and running (ivshmem, the guest RAM's file): ring_cursor_next() looks at the memory itself;
  *   - a copy of a running guest's memory (process_vm_readv, a file): a single copy does not show which records changed
- *     while it was made. Copy the ring three times and let ring_image_settle() select what did not change;
- *   - a copy of memory at rest (the guest stopped, the program ended, or settled before): used unchanged.
+ *     while it was made. fetch/ring_follow.h copies three times and selects what did not change;
+ *   - a copy of memory at rest (the guest stopped, the program ended): used unchanged.
  */
 #ifndef HOSTRACE_RING_IMAGE_H
 #define HOSTRACE_RING_IMAGE_H
@@ -68,17 +68,5 @@ uint64_t ring_image_drops(const struct ring_image *img, unsigned int cpu);
  */
 int ring_cursor_next(const struct ring_image *img, unsigned int cpu, struct ring_cursor *c,
 		     struct ring_record *ret);
-
-/* For RING_DROP: hands the slots below the cursor back to the guest. `mem` is the writable mapping of img->mem. */
-void ring_cursor_release(const struct ring_image *img, void *mem, unsigned int cpu,
-			 const struct ring_cursor *c);
-
-/*
- * Makes `second` consistent, given copies made completely before and after it: a slot whose mark was not the
- * same in all three becomes unused. All are of img's size; img must view `second`. Returns how many slots were
- * dropped.
- */
-uint64_t ring_image_settle(const struct ring_image *img, const void *first, void *second,
-			   const void *third);
 
 #endif
