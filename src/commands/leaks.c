@@ -51,14 +51,9 @@ static int draw(const struct input_set *in, struct elements *e, struct output *o
 	if (!nr)
 		report.first_line = "no elements in flight, held or leaked";
 	element_table(list, nr, r->info.start_ns, &t);
-	if (out->sort)
-		err = table_sort(&t, out->sort);
-	table_limit(&t, out->limit);
-	if (!err)
-		err = format_find(out->format)->table(&report, &t);
+	err = report_table(&report, &t, NULL);
 	json_decref(report.caveats);
 	json_decref(report.extra);
-	table_free(&t);
 	free(list);
 	*ret_leaked = totals.leaked;
 	return err;

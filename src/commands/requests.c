@@ -88,8 +88,7 @@ static int row_add(struct table *t, const struct request *rq, uint64_t start_ns)
 	return 0;
 }
 
-static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint64_t start_ns,
-		     const struct output *out)
+static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint64_t start_ns)
 {
 	int err = 0;
 
@@ -97,9 +96,6 @@ static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint6
 	for (size_t i = 0; !err && i < nr; i++)
 		if (rq[i].complete_ns)
 			err = row_add(t, &rq[i], start_ns);
-	if (!err && out->sort)
-		err = table_sort(t, out->sort);
-	table_limit(t, out->limit);
 	return err;
 }
 
@@ -145,7 +141,7 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 	struct report report = report_of(in, out);
 	struct table t = {0};
 	char text[160];
-	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns, out);
+	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns);
 
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " of %" PRIu64 " requests matched to one of %" PRIu64
@@ -155,10 +151,11 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 	report.extra = totals_json(totals);
 	report.caveats = caveats_make(in, totals);
 	if (!err)
-		err = format_find(out->format)->table(&report, &t);
+		err = report_table(&report, &t, NULL);
+	else
+		table_free(&t);
 	json_decref(report.extra);
 	json_decref(report.caveats);
-	table_free(&t);
 	return err;
 }
 

@@ -39,9 +39,8 @@ static int draw_table(const struct virtq_list *list, bool qmp, json_t *caveats,
 	struct table t = {0};
 	int err = virtq_list_table(list, qmp, strcmp(out->format, "text"), &t);
 
-	table_limit(&t, out->limit);
 	if (!err)
-		err = format_find(out->format)->table(&report, &t);
+		return report_table(&report, &t, NULL);
 	table_free(&t);
 	return err;
 }

@@ -17,6 +17,18 @@ const struct format *format_find(const char *name)
 	return NULL;
 }
 
+int report_table(const struct report *r, struct table *t, const char *sort)
+{
+	const char *key = r->out->sort ? r->out->sort : sort;
+	int err = key ? table_sort(t, key) : 0;
+
+	table_limit(t, r->out->limit);
+	if (!err)
+		err = format_find(r->out->format)->table(r, t);
+	table_free(t);
+	return err;
+}
+
 void caveat_add(json_t *list, const char *fmt, ...)
 {
 	va_list ap;

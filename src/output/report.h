@@ -51,6 +51,12 @@ extern const struct format *const formats[]; /* ends with NULL */
 
 const struct format *format_find(const char *name);
 
+/*
+ * Ends a report that is a table: sorts it by --sort or else by the column `sort` (NULL: not at all), keeps --limit
+ * rows, writes it and frees it. 0 or -errno with the error message set.
+ */
+int report_table(const struct report *r, struct table *t, const char *sort);
+
 /* The names of the formats that support a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
 

@@ -53,7 +53,6 @@ static int list_draw(struct folding *f, struct report *r)
 {
 	struct state *l = f->state;
 	struct table t = {0};
-	int err = 0;
 
 	table_column(&t, "time_ns", NULL, COL_COUNT, 0);
 	table_column(&t, NULL, "seconds", COL_SECONDS, 0);
@@ -81,14 +80,8 @@ static int list_draw(struct folding *f, struct report *r)
 			row[vcpu] = (struct cell){s->vcpu, s->vcpu == RECORD_NO_VCPU ? "-" : NULL};
 		label_cells(f, &t, row + first, s->label);
 	}
-	if (r->out->sort)
-		err = table_sort(&t, r->out->sort);
-	table_limit(&t, r->out->limit);
-	t.left_out += l->left_out;
-	if (!err)
-		err = format_find(r->out->format)->table(r, &t);
-	table_free(&t);
-	return err;
+	t.left_out = l->left_out;
+	return report_table(r, &t, NULL);
 }
 
 static void list_close(struct folding *f)

@@ -136,12 +136,10 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 				 "until_ns", (json_int_t)(now - w->start_ns), "where",
 				 stat_where(w->stat));
 	if (!err)
-		err = table_sort(&t, w->out.sort ? w->out.sort : "total_ns");
-	table_limit(&t, w->out.limit);
-	if (!err)
-		err = format_find(w->out.format)->table(&report, &t);
+		err = report_table(&report, &t, "total_ns");
+	else
+		table_free(&t);
 	fflush(w->out.file);
-	table_free(&t);
 	json_decref(report.caveats);
 	json_decref(report.extra);
 	return err;
