@@ -69,9 +69,10 @@ int choice_parse(const char *option, const char *word, const char *const *list)
 /* ---- times ---- */
 
 /* A time of 0 counts as not given, as in OSv's tool. */
-static int time_range_parse(const char *from, const char *to, const char *length,
-			    struct time_range *ret)
+int time_range_given(struct time_range *ret)
 {
+	const char *from = input_given.since.text, *to = input_given.until.text,
+		   *length = input_given.period.text;
 	double period_ns = 0;
 	int err = 0;
 
@@ -100,12 +101,6 @@ static int time_range_parse(const char *from, const char *to, const char *length
 	ret->has_since = ret->since_ns != 0 || !compat_given;
 	ret->has_until = ret->until_ns != 0;
 	return 0;
-}
-
-int time_range_given(struct time_range *ret)
-{
-	return time_range_parse(input_given.since.text, input_given.until.text,
-				input_given.period.text, ret);
 }
 
 int time_range_wrong(void)
