@@ -29,16 +29,42 @@ static void print_overview(FILE *out)
 		fprintf(out, "  %-16s%s\n", (*c)->name, (*c)->summary);
 	}
 	fprintf(out,
-		"\n'hostrace COMMAND --help' lists a command's options; 'hostrace help COMMAND' "
-		"opens\nits manual page.\n");
+		"\n'hostrace COMMAND --help' lists the options of a command;\n"
+		"'hostrace help COMMAND' opens its manual page.\n");
+}
+
+/* Fills lines of at most 80 columns; empty and indented lines, which are lists, stay as they are. */
+static void print_paragraphs(const char *text)
+{
+	int column = 0;
+
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		if (strchr(" \n", *line)) {
+			printf("%s%.*s\n", column ? "\n" : "", (int)strcspn(line, "\n"), line);
+			column = 0;
+			continue;
+		}
+		for (const char *word = line; *word && *word != '\n'; word += strspn(word, " ")) {
+			int len = (int)strcspn(word, " \n");
+			bool wrap = column + 1 + len > 80;
+
+			column = wrap || !column ? len : column + 1 + len;
+			printf("%s%.*s", wrap ? "\n" : column == len ? "" : " ", len, word);
+			word += len;
+		}
+	}
+	if (column)
+		putchar('\n');
 }
 
 static void print_help(const struct command *c)
 {
 	printf("usage: hostrace %s [OPTIONS]%s%s\n%s\n", c->name, *c->args ? " " : "", c->args,
 	       c->summary);
-	if (c->details)
-		printf("\n%s\n", c->details);
+	if (c->details) {
+		putchar('\n');
+		print_paragraphs(c->details);
+	}
 	printf("\nOptions\n");
 	options_help(c->options, stdout);
 	options_help((const struct option_row *const[]){common_options, NULL}, stdout);

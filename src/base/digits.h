@@ -35,7 +35,7 @@ static inline char *put_text(char *to, const char *s)
 	return to + len;
 }
 
-/* What stands from `from` to `to` made at least `width` wide, to the right or to the left. */
+/* Pads the text from `from` to `to` to at least `width` bytes, aligned right or left. */
 static inline char *pad_left(char *from, char *to, unsigned int width)
 {
 	size_t len = (size_t)(to - from);

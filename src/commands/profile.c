@@ -146,8 +146,8 @@ const struct command profile_command = {
 		"every event with a backtrace counts once, as in 'prof'.",
 	.examples = "  hostrace record --vm web --sample 997 --frames -d 10s\n"
 		    "  hostrace profile --host --symbols guest.kallsyms\n"
-		    "  hostrace profile --host --symbols vmlinux -f folded | flamegraph.pl > "
-		    "flame.svg\n"
+		    "  hostrace profile --host --symbols vmlinux -f folded | "
+		    "flamegraph.pl > x.svg\n"
 		    "  hostrace profile --host --by reason --symbols guest.kallsyms",
 	.options = options,
 	.run = run,

@@ -57,6 +57,11 @@ rule "hostrace-guest has a page with its options" "$(
 	done
 )"
 
+rule "every --help fits 80 columns" "$({
+	"$hostrace" --help
+	for c in "${commands[@]}"; do "$hostrace" "$c" --help; done
+} | awk 'length($0) > 80')"
+
 rule "every page describes an existing command" "$(for f in doc/man/hostrace-*.1.scd; do
 	c=$(basename "$f" .1.scd)
 	has_command "${c#hostrace-}" || echo "$f: no such command"

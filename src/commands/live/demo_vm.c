@@ -136,7 +136,7 @@ const char *kvm_missing(void)
 		return errno == EACCES ? "/dev/kvm: permission denied; add the user to group kvm"
 				       : "/dev/kvm does not exist";
 	_cleanup_close_ int vm = ioctl(kvm, KVM_CREATE_VM, 0);
-	return vm < 0 ? "/dev/kvm makes no VM" : NULL;
+	return vm < 0 ? "/dev/kvm: KVM_CREATE_VM failed" : NULL;
 }
 
 /* Next to the program in the build directory; else where `make install` puts it. */
