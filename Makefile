@@ -32,6 +32,7 @@ BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
 OBJS	:= $(SRCS:%.c=$(BUILD)/%.o)
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
+LIB	 := $(BUILD)/hostrace.a
 
 OPT	?= -O2
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wno-missing-field-initializers

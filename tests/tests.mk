@@ -81,8 +81,6 @@ format:
 	$(Q)tests/lint/format.sh $(FILES)
 
 # A thin archive of all objects but main.o: the linker picks those that a test uses.
-LIB = $(BUILD)/hostrace.a
-
 $(LIB): $(LIB_OBJS)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcsTD $@ $^
