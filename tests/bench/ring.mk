@@ -21,8 +21,7 @@ SEED  ?= 1
 check-clock: $(BUILD)/tests/bench/clockgen
 	$(Q)$< --pairs $(PAIRS) --seed $(SEED)
 
-$(BUILD)/tests/bench/clockgen: tests/bench/clockgen.c tests/bench/clockgen.h $(BUILD)/src/base/error.o \
-		$(patsubst %.c,$(BUILD)/%.o,$(wildcard src/clock/*.c))
+$(BUILD)/tests/bench/clockgen: tests/bench/clockgen.c tests/bench/clockgen.h $(LIB)
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lm
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
