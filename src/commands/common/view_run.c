@@ -95,6 +95,30 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 	return list;
 }
 
+static bool groups_by(const struct pairing *p, const char *key)
+{
+	unsigned int nr;
+	const struct label *label = pairing_labels(p, &nr);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(label[i].name, key))
+			return true;
+	return false;
+}
+
+/* Two VMs both have vCPU 0: rows by vCPU alone add up different vCPUs. */
+static void caveat_several_vms(json_t *list, const struct pairing *p, const struct input_set *in)
+{
+	size_t nr = json_array_size(json_object_get(in->reader->info.meta, "vms"));
+
+	if (nr > 1 && !input_given.vm && groups_by(p, "vcpu") && !groups_by(p, "pid") &&
+	    !groups_by(p, "tid"))
+		caveat(list,
+		       "rows by vCPU add up %" PRIu64
+		       " VMs; separate them with --by pid,vcpu, or select one with --vm",
+		       nr);
+}
+
 static int draw(struct run *run, unsigned int used, const struct input_set *in, struct output *out)
 {
 	struct pairing_job *job = &run->job[used];
@@ -105,6 +129,7 @@ static int draw(struct run *run, unsigned int used, const struct input_set *in, 
 	if (err)
 		return err;
 	report.caveats = caveats_of(run->analyzer[used], pairing_counts(job->pairing));
+	caveat_several_vms(report.caveats, job->pairing, in);
 	if (!strcmp(out->format, "text"))
 		report.first_line = why;
 	else if (why)
