@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "event/exit_reason.h"
 #include "readers/ftrace/ftracetext.h"
+#include "readers/ftrace/vm_threads.h"
 
 enum {
 	LINE_BYTES = 8192,
@@ -30,6 +31,7 @@ enum {
 
 struct line {
 	unsigned int tid, cpu;
+	unsigned int tgid; /* 0: not printed */
 	uint64_t stamp;
 	bool ticks;
 	const char *name;
@@ -47,6 +49,7 @@ struct ftracetext {
 	uint8_t *records;
 	char line[LINE_BYTES], stack[STACK_BYTES];
 	bool ahead; /* the next line is there already */
+	struct vm_threads *vms; /* NULL: of a guest */
 };
 
 static bool text_probe(const uint8_t *head, size_t len)
@@ -97,8 +100,11 @@ static void task_parse(char *s, struct line *l)
 
 	while (len && s[len - 1] == ' ')
 		s[--len] = '\0';
-	if (len && s[len - 1] == ')' && strrchr(s, '('))
+	l->tgid = 0;
+	if (len && s[len - 1] == ')' && strrchr(s, '(')) {
+		l->tgid = (unsigned int)strtoul(strrchr(s, '(') + 1, NULL, 10);
 		*strrchr(s, '(') = '\0';
+	}
 	dash = strrchr(s, '-');
 	l->tid = dash ? (unsigned int)strtoul(dash + 1, NULL, 10) : 0;
 	if (dash)
@@ -239,6 +245,8 @@ static bool event_make(struct ftracetext *t, const struct line *l, uint8_t *data
 	memcpy(data, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = l->stamp, .type = type, .data = data, .tid = hdr.tid,
 			     .size = hdr.size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
+	if (t->vms)
+		vm_threads_set(t->vms, data, ev);
 	return true;
 }
 
@@ -319,6 +327,7 @@ static void text_close(struct reader *r)
 	if (t->file)
 		fclose(t->file);
 	free(t->records);
+	vm_threads_free(t->vms);
 	trace_info_deinit(&r->info);
 	free(t);
 }
@@ -337,20 +346,36 @@ static void name_take(json_t *threads, const struct line *l)
 		json_object_set_new(threads, tid, json_string(comm));
 }
 
-/* The first event shows which clock it is; all events provide the threads' names. */
-static void start_take(struct ftracetext *t)
+/* A line of ours that names a vCPU: its thread ran it. */
+static void vcpu_take(struct ftracetext *t, const struct line *l)
+{
+	bool runs = t->vms && (!strcmp(l->name, "kvm_entry") || !strcmp(l->name, "kvm_exit"));
+
+	if (runs)
+		vm_threads_seen(t->vms, (uint16_t)number_of(l->text, "vcpu ", RECORD_NO_VCPU),
+				l->tid, l->tgid);
+}
+
+/* The first event shows which clock it is; all events provide the threads' names, and which VM each belongs to. */
+static int start_take(struct ftracetext *t)
 {
 	struct trace_info *info = &t->reader.info;
 	struct line first = {0}, l;
-	json_t *threads = json_object();
+	json_t *threads;
 
+	if (!t->guest && !(t->vms = vm_threads_new()))
+		return -ENOMEM;
+	threads = json_object();
 	while (line_next(t, &l)) {
 		if (!first.name) {
 			first = l;
 			info->start_ns = info->end_ns = l.stamp;
 		}
 		name_take(threads, &l);
+		vcpu_take(t, &l);
 	}
+	if (t->vms)
+		vm_threads_settle(t->vms, info);
 	json_object_set_new(info->meta, "threads", threads);
 	json_object_set_new(info->meta, "clock",
 			    json_string(t->guest ? first.ticks ? "guest-tsc" : "guest-ns"
@@ -367,6 +392,7 @@ static void start_take(struct ftracetext *t)
 	t->ahead = false;
 	t->strange = 0;
 	info->lost = 0;
+	return 0;
 }
 
 static int text_open(const char *path, const struct read_hint *hint, struct reader **ret)
@@ -389,9 +415,12 @@ static int text_open(const char *path, const struct read_hint *hint, struct read
 		text_close(&t->reader);
 		return err;
 	}
-	start_take(t);
-	*ret = &t->reader;
-	return 0;
+	err = start_take(t);
+	if (err)
+		text_close(&t->reader);
+	else
+		*ret = &t->reader;
+	return err;
 }
 
 const struct reader_ops ftracetext_reader = {
