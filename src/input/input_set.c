@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "clock/align.h"
 #include "event/trim_reason.h"
+#include "event/vm_names.h"
 #include "input/companion.h"
 #include "input/input_set.h"
 #include "readers/readers.h"
@@ -122,6 +123,7 @@ void input_set_close(struct input_set *set)
 	if (!set)
 		return;
 	reader_drop(set);
+	vm_names_free(set->vms);
 	if (!--set->clocks->nr_users) {
 		align_free(set->clocks->align);
 		free(set->clocks);
@@ -355,6 +357,18 @@ static int trimmed_open(const struct input_set *set, struct reader *all,
 	return trim_open(all, &trim, ret);
 }
 
+/* The names of the VMs in the inputs, which are open. */
+static int names_read(struct input_set *set)
+{
+	vm_names_free(set->vms);
+	set->vms = vm_names_new();
+	if (!set->vms)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < set->nr_hosts; i++)
+		vm_names_meta(set->vms, set->input[i].reader->info.meta);
+	return 0;
+}
+
 /* Merges the inputs, which are open, into set->reader. */
 static int inputs_merge(struct input_set *set, const struct read_hint *hint, const char *globs)
 {
@@ -396,6 +410,8 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	set->is_trimmed = has_window || input_options_have_filter(set->options);
 	if (!err)
 		err = inputs_open(set, &hint);
+	if (!err && (err = names_read(set)))
+		inputs_close(set);
 	return err ? err : inputs_merge(set, &hint, globs);
 }
 

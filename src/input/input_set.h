@@ -10,6 +10,7 @@
 #include "input/input_options.h"
 
 struct align;
+struct vm_names;
 struct align_guest;
 
 enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
@@ -27,6 +28,7 @@ struct input_set {
 	struct input input[INPUTS_MAX];	     /* by event.source: first the hosts, then the guests */
 	unsigned int nr_hosts, nr_guests;
 	struct reader *reader; /* merged and trimmed; owned; NULL before the set is opened */
+	struct vm_names *vms;  /* of all hosts' traces; owned; NULL before the set is opened */
 	bool is_trimmed;       /* the options filter events or times */
 	uint64_t until_ns;     /* end of the time window, absolute; UINT64_MAX: none */
 

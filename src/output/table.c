@@ -114,6 +114,29 @@ void table_limit(struct table *t, uint64_t limit)
 	t->nr_rows = limit;
 }
 
+static bool cells_equal(const struct cell *a, const struct cell *b)
+{
+	return a->number == b->number && !strcmp(a->text ? a->text : "", b->text ? b->text : "");
+}
+
+void table_drop_constant(struct table *t, const char *key)
+{
+	unsigned int at = 0, width = t->nr_columns;
+
+	while (at < width && !key_is(&t->column[at], key))
+		at++;
+	if (at == width)
+		return;
+	for (size_t row = 1; row < t->nr_rows; row++)
+		if (!cells_equal(&t->cell[at], &t->cell[row * width + at]))
+			return;
+	for (size_t i = 0, to = 0; i < t->nr_rows * width; i++)
+		if (i % width != at)
+			t->cell[to++] = t->cell[i];
+	t->nr_columns--;
+	memmove(&t->column[at], &t->column[at + 1], (width - at - 1) * sizeof(*t->column));
+}
+
 void table_free(struct table *t)
 {
 	while (t->texts) {

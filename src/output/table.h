@@ -61,6 +61,9 @@ static inline bool column_is_text(const struct column *c)
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
 		  unsigned int spare);
 
+/* Removes a column, with its cells, if every row has the same text there (or there is no row). */
+void table_drop_constant(struct table *t, const char *key);
+
 /* A new row of zeroes, valid until the next one; NULL with the error message set if out of memory. */
 struct cell *table_row(struct table *t);
 

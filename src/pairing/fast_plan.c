@@ -41,7 +41,8 @@ static bool is_suited(const struct pairing *p)
 static bool value_plan(const struct from *f, struct fast_value *v)
 {
 	static const int sources[] = {
-		[FROM_FIELD] = FAST_FIELD, [FROM_PID] = FAST_PID,   [FROM_TID] = FAST_TID,
+		[FROM_FIELD] = FAST_FIELD, [FROM_PID] = FAST_PID,   [FROM_VM] = FAST_PID,
+		[FROM_TID] = FAST_TID,
 		[FROM_VCPU] = FAST_VCPU,   [FROM_CPU] = FAST_CPU,   [FROM_DIR] = FAST_DIR,
 		[FROM_PAGE] = FAST_PAGE,   [FROM_NOTHING] = FAST_ZERO,
 	};

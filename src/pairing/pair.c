@@ -31,8 +31,8 @@ static struct label label_named(const char *name)
 {
 	if (!strcmp(name, "device"))
 		return (struct label){name, "text"};
-	if (!strcmp(name, "dir"))
-		return (struct label){name, "dir"};
+	if (!strcmp(name, "dir") || !strcmp(name, "vm"))
+		return (struct label){name, name};
 	if (!strcmp(name, "page") || !strcmp(name, "addr"))
 		return (struct label){"addr", "hex"};
 	if (!strcmp(name, "rip"))

@@ -21,6 +21,8 @@ struct label {
 	const char *fmt;  /* printer of event.h; "text": the value is an interned text */
 };
 
+struct vm_names;
+
 struct pair_counts {
 	uint64_t spans;
 	uint64_t unmatched_begin; /* a second begin came before the end */
@@ -34,12 +36,20 @@ struct pair_counts {
 typedef int span_fn(void *arg, const struct span *s);
 
 /*
- * `by` adds keys to the analyzer's own; "=KEYS" replaces them. A key is pid, tid, vcpu, cpu,
+ * `by` adds keys to the analyzer's own; "=KEYS" replaces them. A key is vm, pid, tid, vcpu, cpu,
  * device, dir, page, addr, or a field of the begin event. Every span goes to fn, which returns 0 or
  * -errno to stop. -EINVAL with the error message set: too many keys.
  */
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
 		 struct pairing **ret);
+
+/*
+ * For a trace of several VMs: `by` with the key "vm" added where a group would otherwise add up vCPUs or devices of
+ * different VMs; `always`: unless a key implies the VM anyway. Made in buf, or `by` itself.
+ */
+const char *pairing_by_vm(const struct analyzer *a, const char *by, bool always, char *buf,
+			  size_t size);
+
 void pairing_close(struct pairing *p);
 DEFINE_CLEANUP(pairing, struct pairing *, pairing_close);
 
@@ -51,6 +61,9 @@ int pairing_end(struct pairing *p);
 
 const struct pair_counts *pairing_counts(const struct pairing *p);
 const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr);
+
+/* Names for the values of the key "vm". Must live as long as the pairing; NULL: none are known. */
+void pairing_set_vms(struct pairing *p, const struct vm_names *vms);
 
 /* The text of a label's value, for people and for JSON; buf is used if it must be made. */
 const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,

@@ -26,6 +26,7 @@ enum {
 enum source {
 	FROM_FIELD,
 	FROM_PID,
+	FROM_VM, /* the pid, shown as the VM's name */
 	FROM_TID,
 	FROM_VCPU,
 	FROM_CPU,
@@ -78,6 +79,7 @@ struct pairing {
 	char keys[KEYS_MAX][EVENT_NAME_MAX];
 	struct open_table open; /* of struct open_span */
 	struct pair_counts counts;
+	const struct vm_names *vms; /* borrowed; NULL: none */
 	struct text *text;
 	unsigned int nr_text;
 	uint64_t *gap_ns; /* by CPU: end of its newest gap; NULL: there was none */

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/vm_names.h"
 #include "pairing/pair_private.h"
 
 static struct from from_name(const struct event_type *t, const char *name)
@@ -13,7 +14,8 @@ static struct from from_name(const struct event_type *t, const char *name)
 	static const struct {
 		const char *name;
 		enum source source;
-	} header[] = {{"pid", FROM_PID},   {"tid", FROM_TID},	    {"vcpu", FROM_VCPU},
+	} header[] = {{"vm", FROM_VM},     {"pid", FROM_PID},	    {"tid", FROM_TID},
+		      {"vcpu", FROM_VCPU},
 		      {"cpu", FROM_CPU},   {"device", FROM_DEVICE}, {"dir", FROM_DIR},
 		      {"page", FROM_PAGE}, {"addr", FROM_FIELD},    {"rip", FROM_EXIT_RIP}};
 	struct from f = {FROM_FIELD, event_field(t, name), NULL};
@@ -169,6 +171,7 @@ uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from
 	case FROM_FIELD:
 		return event_u64(ev, f->field) | (f->isa ? event_u64(ev, f->isa) << 32 : 0);
 	case FROM_PID:
+	case FROM_VM:
 		return ev->pid;
 	case FROM_TID:
 		return ev->tid;
@@ -209,6 +212,11 @@ uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *fi
 	return 0;
 }
 
+void pairing_set_vms(struct pairing *p, const struct vm_names *vms)
+{
+	p->vms = vms;
+}
+
 const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
 			       size_t size)
 {
@@ -216,6 +224,8 @@ const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t
 
 	if (!strcmp(l->fmt, "text"))
 		return value && value <= p->nr_text ? p->text[value - 1].text : "unknown";
+	if (!strcmp(l->fmt, "vm"))
+		return vm_name(p->vms, (uint32_t)value, buf, size);
 	if (!strcmp(l->fmt, "reason"))
 		return value_print(l->fmt, (uint32_t)value, value >> 32, buf, size);
 	return value_print(l->fmt, value, 0, buf, size);

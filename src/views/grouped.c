@@ -90,7 +90,7 @@ static int count_draw(struct folding *f, struct report *r)
 		if (f->analyzer->size)
 			row[g->nr_labels + 1].number = g->group[i].bytes;
 	}
-	return report_table(r, &t, "count");
+	return label_table(f, r, &t, "count");
 }
 
 const struct view count_view = {
@@ -159,7 +159,7 @@ static int summary_draw(struct folding *f, struct report *r)
 			      json_string(estimated ? "percentiles are nearest-rank, within 0.4 % "
 						      "in rows that count more than 128"
 						    : "percentiles are nearest-rank and exact"));
-	return report_table(r, &t, "total_ns");
+	return label_table(f, r, &t, "total_ns");
 }
 
 const struct view summary_view = {

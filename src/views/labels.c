@@ -10,7 +10,7 @@ static enum column_kind kind_of(const struct label *l)
 {
 	static const char *const texts[] = {"reason",	 "userspace_reason", "isa",   "dir",
 					    "mmio_type", "block_type",	     "event", "text",
-					    "none"};
+					    "none",	 "vm"};
 
 	if (!strcmp(l->name, "device"))
 		return COL_PATH;
@@ -30,7 +30,8 @@ void label_columns(const struct folding *f, struct table *t)
 	const struct label *l = pairing_labels(f->pairing, &nr);
 
 	for (unsigned int i = 0; i < nr; i++)
-		table_column(t, l[i].name, l[i].name, kind_of(&l[i]), 0);
+		table_column(t, l[i].name, strcmp(l[i].name, "vm") ? l[i].name : "VM",
+			     kind_of(&l[i]), 0);
 }
 
 void label_cells_other(const struct folding *f, struct cell *row)
@@ -60,6 +61,13 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 		else if (!strcmp(l[i].name, "rip") && !label[i])
 			row[i].text = "-"; /* no exit contained it */
 	}
+}
+
+int label_table(const struct folding *f, const struct report *r, struct table *t, const char *sort)
+{
+	if (f->drop_vm)
+		table_drop_constant(t, "vm");
+	return report_table(r, t, sort);
 }
 
 int label_with_names(const struct folding *f)

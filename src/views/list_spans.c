@@ -81,7 +81,7 @@ static int list_draw(struct folding *f, struct report *r)
 		label_cells(f, &t, row + first, s->label);
 	}
 	t.left_out = l->left_out;
-	return report_table(r, &t, NULL);
+	return label_table(f, r, &t, NULL);
 }
 
 static void list_close(struct folding *f)
@@ -100,5 +100,6 @@ const struct view list_spans_view = {
 	.open = list_open,
 	.span = list_span,
 	.draw = list_draw,
+	.by_vm = true,
 	.close = list_close,
 };

@@ -164,5 +164,6 @@ const struct view timeline_view = {
 	.open = state_open,
 	.span = state_span,
 	.draw = state_draw,
+	.by_vm = true,
 	.close = state_close,
 };

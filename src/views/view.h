@@ -20,6 +20,7 @@ struct folding {
 	const char *by;		       /* as given, or NULL */
 	uint64_t start_ns;	       /* of the trace */
 	const struct addresses *symbols; /* --symbols; NULL: none */
+	bool drop_vm;		       /* tables: without the column "vm" if all rows are of one VM */
 	void *state;		       /* the view's own */
 };
 
@@ -38,6 +39,7 @@ struct view {
 	int (*spans)(void *state, const struct spans *s);
 	int (*merge)(void *state, void *from);
 	bool wants_ends; /* looks at spans.end_ns */
+	bool by_vm;	 /* a row is of one vCPU: in a trace of several VMs it has the VM, too */
 
 	int (*draw)(struct folding *f, struct report *r); /* once, after the last span */
 	void (*close)(struct folding *f); /* also after a failed open() */
@@ -50,6 +52,9 @@ extern const struct view *const views[]; /* ends with NULL */
  * *f must live as long as the fold.
  */
 struct span_fold folding_fold(const struct folding *f);
+
+/* Ends a table of the view, as report_table(). */
+int label_table(const struct folding *f, const struct report *r, struct table *t, const char *sort);
 
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);

@@ -11,6 +11,7 @@
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
 #include "commands/common/view_run.h"
+#include "event/vm_names.h"
 #include "pairing/run.h"
 #include "symbols/addresses.h"
 
@@ -24,6 +25,7 @@ const struct option_row view_options[] = {
 struct run {
 	const struct view *view;
 	const char *by;
+	char by_vm[2][512]; /* the keys of each analyzer with "vm" added, if they are */
 	struct pair_analyzer own;
 	const struct analyzer *analyzer[2]; /* the second one is the fallback of the first */
 	unsigned int nr;
@@ -106,16 +108,16 @@ static bool groups_by(const struct pairing *p, const char *key)
 	return false;
 }
 
-/* Two VMs both have vCPU 0: rows by vCPU alone add up different vCPUs. */
+/* Rows of a trace of several VMs that are of all VMs. */
 static void caveat_several_vms(json_t *list, const struct pairing *p, const struct input_set *in)
 {
-	size_t nr = json_array_size(json_object_get(in->reader->info.meta, "vms"));
+	unsigned int nr = vm_names_nr(in->vms);
 
-	if (nr > 1 && !input_given.vm && groups_by(p, "vcpu") && !groups_by(p, "pid") &&
+	if (nr > 1 && !input_given.vm && !groups_by(p, "vm") && !groups_by(p, "pid") &&
 	    !groups_by(p, "tid"))
 		caveat(list,
-		       "rows by vCPU add up %" PRIu64
-		       " VMs; separate them with --by pid,vcpu, or select one with --vm",
+		       "the figures add up %" PRIu64
+		       " VMs; separate them with --by vm, or select one with --vm",
 		       nr);
 }
 
@@ -139,19 +141,35 @@ static int draw(struct run *run, unsigned int used, const struct input_set *in, 
 	return err;
 }
 
-static int run_all(struct run *run, struct reader *r, unsigned int *ret_used)
+/* The keys of an analyzer: rows never add up vCPUs of different VMs. A trace may not say how many VMs it has. */
+static const char *keys_of(struct run *run, unsigned int i, unsigned int nr_vms)
 {
+	if (nr_vms == 1)
+		return run->by;
+	return pairing_by_vm(run->analyzer[i], run->by, run->view->by_vm && nr_vms,
+			     run->by_vm[i], sizeof(run->by_vm[i]));
+}
+
+static int run_all(struct run *run, const struct input_set *in, unsigned int *ret_used)
+{
+	struct reader *r = in->reader;
+	unsigned int nr_vms = vm_names_nr(in->vms);
 	struct pairing_options opt = {.jobs = (unsigned int)(jobs < 1024 ? jobs : 1024)};
 	int err = 0;
 
 	for (unsigned int i = 0; i < run->nr && !err; i++) {
 		struct folding *f = &run->folding[i];
+		const char *by = keys_of(run, i, nr_vms);
 
-		err = pairing_open(run->analyzer[i], run->by, NULL, NULL, &run->job[i].pairing);
+		err = pairing_open(run->analyzer[i], by, NULL, NULL, &run->job[i].pairing);
+		if (err)
+			break;
+		pairing_set_vms(run->job[i].pairing, in->vms);
 		*f = (struct folding){.view = run->view,
 				      .analyzer = run->analyzer[i],
 				      .pairing = run->job[i].pairing,
-				      .by = run->by,
+				      .by = by,
+				      .drop_vm = by != run->by && (nr_vms < 2 || input_given.vm),
 				      .start_ns = r->info.start_ns,
 				      .symbols = run->symbols};
 		run->job[i].fold = folding_fold(f);
@@ -173,7 +191,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 	if (!err)
 		err = input_open(wants_guests(&run), wants, &run, &in);
 	if (!err)
-		err = run_all(&run, in->reader, &used);
+		err = run_all(&run, in, &used);
 	bool wrong = !err && analyzer_resolve(run.analyzer[0]);
 	if (!err && !wrong)
 		err = draw(&run, used, in, &out);

@@ -187,7 +187,7 @@ static json_t *vm_json(const struct vm_threads *x, struct vm_thread **list, uint
 			json_array_append_new(vcpus, json_pack("{s:i, s:i}", "index",
 							       (int)list[i]->vcpu, "tid",
 							       (int)list[i]->tid));
-	snprintf(made, sizeof(made), "vm-%u", vm->pid);
+	snprintf(made, sizeof(made), "%s %u", vm->tgid ? "pid" : "tid", vm->pid);
 	o = json_pack("{s:I, s:s, s:o}", "pid", (json_int_t)vm->pid, "name",
 		      vm->name ? vm->name : made, "vcpus", vcpus);
 	if (vm->trace_id)

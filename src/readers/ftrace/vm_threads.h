@@ -10,7 +10,8 @@
  *      belong together, and each is a VM of its own
  *
  * A VM's pid is its thread group where that is known, otherwise the thread of its lowest vCPU: never the pid of another
- * VM. With a single VM of which nothing else is known the pid stays 0.
+ * VM; a VM without a name is called "pid N" or "tid N". With a single VM of which nothing else is known the pid
+ * stays 0.
  */
 #ifndef HOSTRACE_VM_THREADS_H
 #define HOSTRACE_VM_THREADS_H

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What reports call the VM of an event: its name by the metadata of the inputs ("vms", doc/format.md).
+ */
+#ifndef HOSTRACE_VM_NAMES_H
+#define HOSTRACE_VM_NAMES_H
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "event/event.h"
+
+enum {
+	VM_NAMES_MAX = 4096, /* further VMs are shown by their pid */
+	VM_NAME_BYTES = 256, /* of a name, with its NUL */
+};
+
+struct vm_names;
+
+/* NULL: out of memory. */
+struct vm_names *vm_names_new(void);
+void vm_names_free(struct vm_names *names);
+DEFINE_CLEANUP(vm_names, struct vm_names *, vm_names_free);
+
+/* Learns vms[] of an input's metadata. A pid that is known keeps its name. */
+void vm_names_meta(struct vm_names *names, const json_t *meta);
+
+/* How many VMs the metadata lists; 0: it does not say. */
+unsigned int vm_names_nr(const struct vm_names *names);
+
+/*
+ * The VM's name; "NAME (PID)" if another VM has the same name, "pid PID" if it has none, "-" for pid 0 (unknown).
+ * `names` may be NULL. The text is neutralised. Returns buf.
+ */
+const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_t size);
+
+#endif
