@@ -21,19 +21,19 @@ int source_write(struct guest_source *s, const void *data, size_t len)
 
 	if (len > GUEST_SOURCE_FILE_MAX - s->bytes)
 		return fail(-EFBIG, "%s: the guest sent more than %llu GiB; the rest was discarded",
-			    s->path, GUEST_SOURCE_FILE_MAX >> 30);
+			    s->out.path, GUEST_SOURCE_FILE_MAX >> 30);
 	while (len) {
-		ssize_t n = write(s->out, at, len);
+		ssize_t n = write(s->out.fd, at, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(-errno, "%s: %s", s->path, strerror(errno));
+			return fail(-errno, "%s: %s", s->out.path, strerror(errno));
 		at += n;
 		len -= (size_t)n;
 		s->bytes += (uint64_t)n;
 	}
-	return 0;
+	return growing_file_publish(&s->out);
 }
 
 /* ---- frames ---- */
@@ -144,6 +144,15 @@ static int look(struct guest_source *s)
 	return err;
 }
 
+static bool is_guest_trace(const uint8_t *head, size_t len)
+{
+	const uint64_t ring[2] = {RING_MAGIC0, RING_MAGIC1};
+	const uint32_t stream = STREAM_MAGIC;
+
+	return (len >= sizeof(ring) && !memcmp(head, ring, sizeof(ring))) ||
+	       (len >= sizeof(stream) && !memcmp(head, &stream, sizeof(stream)));
+}
+
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret)
 {
@@ -155,12 +164,9 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		return err;
 	}
 	*s = (struct guest_source){
-		.text = text, .pid = pid, .out = -1, .fd = -1, .stop_ms = GUEST_SOURCE_STOP_MS};
+		.text = text, .pid = pid, .fd = -1, .stop_ms = GUEST_SOURCE_STOP_MS};
 	s->ops = kind_of(text, &s->arg);
-	s->path = strdup(to);
-	s->out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (!s->path || s->out < 0)
-		err = fail(-errno, "%s: %s", to, strerror(errno));
+	err = growing_file_create(&s->out, to, is_guest_trace);
 	if (!err && s->ops->prepare)
 		err = s->ops->prepare(s);
 	if (!err) {
@@ -217,7 +223,8 @@ json_t *guest_source_json(const struct guest_source *s)
 {
 	bool ring = s->ring, stream = s->frames.begun;
 
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "source", s->text, "file", s->path,
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "source", s->text, "file",
+			 s->out.path,
 			 "kind",
 			 ring	  ? "guest-ring"
 			 : stream ? "guest-stream"
@@ -235,10 +242,8 @@ void guest_source_close(struct guest_source *s)
 		s->ops->close(s);
 	if (s->fd >= 0)
 		close(s->fd);
-	if (s->out >= 0)
-		close(s->out);
+	growing_file_close(&s->out, s->bytes);
 	ring_follow_free(s->ring);
 	free(s->frames.buf);
-	free(s->path);
 	free(s);
 }

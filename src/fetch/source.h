@@ -38,8 +38,9 @@ struct guest_source;
 int guest_source_check(const char *text);
 
 /*
- * Opens it and the file `to` (made again, 0600, no symbolic link followed). `must`: it has to be there now; else it is
- * looked for until it is. `pid`: the VM's process. 0 or -errno with the error message set.
+ * Opens it and the file `to` (base/growing_file.h), which exists afterwards only if data was received. `must`: the
+ * source has to be there now; else it is looked for until it is. `pid`: the VM's process. 0 or -errno with the error
+ * message set.
  */
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret);

@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_GUEST_SOURCE_INTERNAL_H
 #define HOSTRACE_GUEST_SOURCE_INTERNAL_H
 
+#include "base/growing_file.h"
 #include "fetch/ring_follow.h"
 #include "fetch/source.h"
 #include "guestside/agent/stream.h"
@@ -24,9 +25,9 @@ struct guest_memory;
 struct guest_source {
 	const struct source_ops *ops;
 	const char *text, *arg; /* arg: after "serial:" */
-	char *path;		/* of the file that is written */
+	struct growing_file out;
 	pid_t pid;
-	int out, fd;
+	int fd;
 	bool there, failed;
 	char error[256];
 	uint64_t retry_ms, bytes;

@@ -11,6 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/growing_file.h"
 #include "tracefile/columns.h"
 #include "tracefile/delta.h"
 #include "tracefile/out.h"
@@ -21,8 +22,8 @@ enum {
 };
 
 struct trace_out {
-	char *path;
-	int fd;
+	struct growing_file file;
+	bool failed; /* a chunk could not be written */
 	bool zstd;
 	uint64_t offset; /* end of the last whole chunk */
 	uint8_t *index;	 /* INDEX_ENTRY_SIZE bytes per chunk written */
@@ -37,32 +38,12 @@ struct trace_out {
 
 static int out_fail(const struct trace_out *o, int err)
 {
-	return fail(err, "%s: %s", o->path, strerror(-err));
+	return fail(err, "%s: %s", o->file.path, strerror(-err));
 }
 
-/* May the file that is there be replaced? Only an empty one and one of ours: a typing error costs no data. */
-static int check_replaceable(const char *path)
+static bool is_trace(const uint8_t *head, size_t len)
 {
-	_cleanup_close_ int fd =
-		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-	char magic[8];
-
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0 && errno == ELOOP)
-		return fail(-ELOOP, "%s is a symbolic link; traces are not written through links",
-			    path);
-	if (fd < 0 || fstat(fd, &st))
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return fail(-EEXIST, "%s exists and is not a regular file", path);
-	if (st.st_size && (pread(fd, magic, 8, 0) != 8 || memcmp(magic, TRACE_MAGIC, 8)))
-		return fail(-EEXIST, "%s exists and is not a hostrace trace; not overwriting it",
-			    path);
-	if (unlink(path))
-		return fail(-errno, "cannot replace %s: %s", path, strerror(errno));
-	return 0;
+	return len >= 8 && !memcmp(head, TRACE_MAGIC, 8);
 }
 
 /* A chunk's pieces go out in one call; a short write continues where it stopped. */
@@ -90,18 +71,16 @@ int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
 {
 	_cleanup_trace_out_ struct trace_out *o = calloc(1, sizeof(*o));
 	uint8_t head[TRACE_HEADER_SIZE];
-	int err = check_replaceable(path);
+	int err;
 
-	if (err)
-		return err;
-	if (!o || (o->fd = -1, o->path = strdup(path), !o->path))
+	if (!o)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	o->zstd = zstd;
-	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (o->fd < 0)
-		return fail(-errno, "cannot create %s: %s", path, strerror(errno));
+	err = growing_file_create(&o->file, path, is_trace);
+	if (err)
+		return err;
 	trace_header_encode(h, head);
-	err = write_all(o->fd, &(struct iovec){head, sizeof(head)}, 1);
+	err = write_all(o->file.fd, &(struct iovec){head, sizeof(head)}, 1);
 	if (err)
 		return out_fail(o, err);
 	o->offset = sizeof(head);
@@ -255,8 +234,9 @@ static void sum_add(struct trace_out *o, const struct chunk_header *h,
 /* Truncates a partly written chunk. If even that fails, readers skip the incomplete chunk. */
 static int chunk_undo(struct trace_out *o, int err)
 {
-	if (!ftruncate(o->fd, (off_t)o->offset))
-		lseek(o->fd, (off_t)o->offset, SEEK_SET);
+	if (!ftruncate(o->file.fd, (off_t)o->offset))
+		lseek(o->file.fd, (off_t)o->offset, SEEK_SET);
+	o->failed = true;
 	return out_fail(o, err);
 }
 
@@ -267,8 +247,10 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 	size_t table = (size_t)h->nr_counts * COUNT_SIZE;
 	uint8_t head[CHUNK_HEADER_SIZE];
 	size_t room = 2 * len + (o->zstd ? 2 * ZSTD_compressBound(len) : 0);
-	int err = packed_reserve(o, table + room);
+	int err = growing_file_check(&o->file, o->offset);
 
+	if (!err)
+		err = packed_reserve(o, table + room);
 	if (err)
 		return err;
 	counts_encode(counts, h->nr_counts, o->packed);
@@ -286,7 +268,7 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 	h->payload_crc = crc32c(0, iov[2].iov_base, iov[2].iov_len);
 	iov[3].iov_len = chunk_length(h) - CHUNK_HEADER_SIZE - table - h->stored;
 	chunk_header_encode(h, head);
-	err = write_all(o->fd, iov, 4);
+	err = write_all(o->file.fd, iov, 4);
 	if (err)
 		return chunk_undo(o, err);
 	if (h->kind != CHUNK_INDEX) {
@@ -294,7 +276,7 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 		err = index_add(o, head);
 	}
 	o->offset += chunk_length(h);
-	return err;
+	return err || !h->nr_records ? err : growing_file_publish(&o->file);
 }
 
 int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json)
@@ -303,9 +285,9 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
 
 	if (!text)
-		return fail(-EINVAL, "%s: the metadata is not valid JSON", o->path);
+		return fail(-EINVAL, "%s: the metadata is not valid JSON", o->file.path);
 	if (strlen(text) > OTHER_RAW_MAX)
-		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->path,
+		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->file.path,
 			    OTHER_RAW_MAX >> 20);
 	return trace_out_chunk(o, &h, NULL, NULL, text, strlen(text));
 }
@@ -341,31 +323,37 @@ static int write_index(struct trace_out *o)
 	if (err)
 		return err;
 	trace_trailer_encode(&t, tail);
-	err = write_all(o->fd, &(struct iovec){tail, sizeof(tail)}, 1);
+	err = write_all(o->file.fd, &(struct iovec){tail, sizeof(tail)}, 1);
 	return err ? chunk_undo(o, err) : 0;
 }
 
-int trace_out_finish(struct trace_out *o)
+static int out_close(struct trace_out *o, bool keep)
 {
-	int err = write_index(o);
+	int err = growing_file_close(&o->file, keep);
 
-	if (close(o->fd) && !err)
-		err = out_fail(o, -errno);
-	o->fd = -1;
-	trace_out_abandon(o);
-	return err;
-}
-
-void trace_out_abandon(struct trace_out *o)
-{
-	if (!o)
-		return;
-	if (o->fd >= 0)
-		close(o->fd);
 	ZSTD_freeCCtx(o->zstd_ctx);
 	columns_packer_free(o->columns);
 	free(o->index);
 	free(o->packed);
-	free(o->path);
 	free(o);
+	return err;
+}
+
+int trace_out_finish(struct trace_out *o)
+{
+	int err = write_index(o), last;
+	bool has_records = o->sum.types_bloom;
+
+	if (!err && !o->failed)
+		err = growing_file_publish(&o->file);
+	if (!err)
+		err = growing_file_check(&o->file, o->offset);
+	last = out_close(o, has_records || (!err && !o->failed));
+	return err ? err : last;
+}
+
+void trace_out_abandon(struct trace_out *o)
+{
+	if (o)
+		out_close(o, o->sum.types_bloom);
 }

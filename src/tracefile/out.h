@@ -14,8 +14,8 @@
 struct trace_out;
 
 /*
- * Creates the file, mode 0600, never through a symlink. A regular file of that name is replaced if it is empty or
- * one of ours, else it is -EEXIST. `zstd` compresses chunks that become smaller by it.
+ * Creates the file (base/growing_file.h). A trace or an empty file of that name is replaced when the first records are
+ * written; another file is -EEXIST. `zstd` compresses chunks that become smaller by it.
  */
 int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
 		     struct trace_out **ret);
@@ -25,7 +25,8 @@ struct event_type;
 /*
  * Appends a chunk: h's kind, nr_counts, nr_records, times and bloom are the caller's, the rest is filled in here.
  * `types` (by id, NULL for other kinds) describes the fields of records, which pack better by fields than by bytes.
- * A chunk that cannot be written whole is removed again, so that the file stays valid (-ENOSPC, -EIO, ...).
+ * A chunk that cannot be written whole is removed again, so that the file stays valid (-ENOSPC, -EIO, ...). -ENOENT,
+ * -EIO: the file was deleted or truncated meanwhile.
  */
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
 		    const struct event_type *const *types, const void *raw, size_t len);
@@ -36,10 +37,10 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 /* Bytes written so far. */
 uint64_t trace_out_bytes(const struct trace_out *o);
 
-/* Writes index and trailer and closes; frees o in any case. */
+/* Writes index and trailer and closes; frees o in any case. After an error, as trace_out_abandon(). */
 int trace_out_finish(struct trace_out *o);
 
-/* Closes without an index; what was written remains in the file. */
+/* Closes without an index; records that were written remain in the file, a file without records is deleted. */
 void trace_out_abandon(struct trace_out *o);
 
 DEFINE_CLEANUP(trace_out, struct trace_out *, trace_out_abandon);

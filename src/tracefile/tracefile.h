@@ -54,6 +54,9 @@ int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_me
 /* Writes what is pending, the final metadata (borrowed, may be NULL) and the index; frees w in any case. */
 int trace_writer_close(struct trace_writer *w, json_t *final_meta);
 
+/* Closes without writing what is left; a file without records is deleted, the one that it would replace stays. */
+void trace_writer_abandon(struct trace_writer *w);
+
 extern const struct reader_ops tracefile_reader;
 extern const struct reader_ops textfile_reader;
 

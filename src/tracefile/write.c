@@ -66,8 +66,10 @@ static struct trace_header header_make(const json_t *meta)
 	return h;
 }
 
-static void writer_free(struct trace_writer *w)
+void trace_writer_abandon(struct trace_writer *w)
 {
+	if (!w)
+		return;
 	trace_out_abandon(w->out);
 	trace_ring_free(w->ring);
 	json_decref(w->meta);
@@ -77,7 +79,7 @@ static void writer_free(struct trace_writer *w)
 	free(w);
 }
 
-DEFINE_CLEANUP(writer, struct trace_writer *, writer_free);
+DEFINE_CLEANUP(writer, struct trace_writer *, trace_writer_abandon);
 
 static void chunk_reset(struct trace_writer *w)
 {
@@ -298,6 +300,6 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta)
 	if (final_meta && (last = trace_out_json(w->out, CHUNK_META, final_meta)) && !err)
 		err = last;
 	last = trace_out_finish(take_ptr(w->out));
-	writer_free(w);
+	trace_writer_abandon(w);
 	return err ? err : last;
 }

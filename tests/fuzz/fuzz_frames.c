@@ -85,10 +85,10 @@ static void ring_check(int fd)
 /* piece 0: as much as there is room for. */
 static void stream_take(const uint8_t *data, size_t size, size_t piece, int out, struct frames *ret)
 {
-	struct guest_source s = {.ops = &source_serial, .text = "serial:x", .path = "out"};
+	struct guest_source s = {.ops = &source_serial, .text = "serial:x",
+				 .out = {.path = "out", .fd = out}};
 	size_t room;
 
-	s.out = out;
 	while (size && !s.frames.ended) {
 		uint8_t *to = frames_room(&s, &room);
 		size_t n = piece && piece < room ? piece : room;

@@ -331,10 +331,11 @@ static int record(struct recording *r)
 	json_t *meta;
 	int err = setup(r), end;
 
-	if (!err)
-		err = loop(r);
-	if (err && !r->writer)
+	if (err) { /* the file that was there before stays */
+		trace_writer_abandon(r->writer);
 		return err;
+	}
+	err = loop(r);
 	if (err)
 		r->stop = STOP_ERROR;
 	end = finish(r);

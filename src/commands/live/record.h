@@ -101,8 +101,8 @@ struct recording {
 /* ---- record_parts.c: what else goes in ---- */
 
 /*
- * Every hook may be absent. Where one returns an error, the error message is set and the recording ends; those after
- * start() were begun are stopped and closed in any case, also if start() failed or was never called.
+ * Every hook may be absent. Where one returns an error, the error message is set and the recording ends. If it had
+ * begun, stop() is called; close() is called in any case, also if start() failed or was never called.
  */
 struct record_part {
 	/* Before anything is opened: looks at the options, asks the collector for more. -EINVAL: wrong usage. */

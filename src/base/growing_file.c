@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/growing_file.h"
+
+static int system_fail(const char *path)
+{
+	return fail(-errno, "%s: %s", path, strerror(errno));
+}
+
+/* May the open file be replaced? A typing error must not cost data, nor must another user's file be touched. */
+static int check_old(const struct growing_file *f, int fd)
+{
+	uint8_t head[GROWING_FILE_HEAD];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return system_fail(f->path);
+	if (!S_ISREG(st.st_mode))
+		return fail(-EEXIST, "%s exists and is not a regular file", f->path);
+	if (st.st_uid != geteuid())
+		return fail(-EPERM, "%s exists and belongs to user %u; not overwriting it", f->path,
+			    st.st_uid);
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return fail(-EBUSY, "%s is being written by another process", f->path);
+	n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		return system_fail(f->path);
+	if (n && !f->ours(head, (size_t)n))
+		return fail(-EEXIST, "%s exists and is not a hostrace trace; not overwriting it",
+			    f->path);
+	return 0;
+}
+
+static int open_old(struct growing_file *f)
+{
+	f->old = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (f->old >= 0)
+		return check_old(f, f->old);
+	if (errno == ELOOP)
+		return fail(-ELOOP, "%s is a symbolic link; traces are not written through links",
+			    f->path);
+	return errno == ENOENT ? 0 : system_fail(f->path);
+}
+
+static int open_new(struct growing_file *f)
+{
+	const char *name = f->path;
+
+	if (f->old >= 0) {
+		if (asprintf(&f->temporary, "%s.%d.tmp", f->path, (int)getpid()) < 0) {
+			f->temporary = NULL;
+			return fail(-ENOMEM, "out of memory");
+		}
+		name = f->temporary;
+		unlink(name); /* of an earlier process with this pid */
+	}
+	f->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		return fail(-errno, "cannot create %s: %s", f->path, strerror(errno));
+	flock(f->fd, LOCK_EX | LOCK_NB); /* if the file system has locks */
+	return 0;
+}
+
+int growing_file_create(struct growing_file *f, const char *path,
+			bool (*ours)(const uint8_t *head, size_t len))
+{
+	int err;
+
+	*f = (struct growing_file){.fd = -1, .old = -1, .path = strdup(path), .ours = ours};
+	err = f->path ? open_old(f) : fail(-ENOMEM, "out of memory");
+	if (!err)
+		err = open_new(f);
+	if (err)
+		growing_file_close(f, false);
+	return err;
+}
+
+static bool is_at(const char *path, int fd)
+{
+	struct stat x, y;
+
+	return !lstat(path, &x) && !fstat(fd, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int growing_file_publish(struct growing_file *f)
+{
+	if (!f->temporary)
+		return 0;
+	if (!is_at(f->path, f->old))
+		return fail(-EBUSY, "%s was replaced by another process; the new data is in %s",
+			    f->path, f->temporary);
+	if (rename(f->temporary, f->path))
+		return system_fail(f->path);
+	free(f->temporary);
+	f->temporary = NULL;
+	return 0;
+}
+
+int growing_file_check(const struct growing_file *f, uint64_t written)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st))
+		return system_fail(f->path);
+	if (!st.st_nlink)
+		return fail(-ENOENT, "%s was deleted or replaced while it was written", f->path);
+	if ((uint64_t)st.st_size < written)
+		return fail(-EIO,
+			    "%s was truncated by another process: %" PRIu64 " of %" PRIu64
+			    " bytes are there",
+			    f->path, (uint64_t)st.st_size, written);
+	return 0;
+}
+
+int growing_file_close(struct growing_file *f, bool keep)
+{
+	const char *name = f->temporary ? f->temporary : f->path;
+	int err = 0;
+
+	if (f->fd >= 0 && !keep && is_at(name, f->fd))
+		unlink(name);
+	if (f->fd >= 0 && close(f->fd))
+		err = system_fail(f->path);
+	if (f->old >= 0)
+		close(f->old);
+	free(f->path);
+	free(f->temporary);
+	*f = (struct growing_file){.fd = -1, .old = -1};
+	return err;
+}

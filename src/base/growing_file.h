@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A file that a command writes for as long as it records, and that others may read meanwhile. Where a file of that name
+ * exists, the new one is begun under a temporary name and renamed as soon as it holds something: a failure before that
+ * keeps the old one. Both are locked (flock) until the new one is closed, so that two recorders never write to one
+ * name. A report, which is complete at once, is a struct new_file.
+ */
+#ifndef HOSTRACE_GROWING_FILE_H
+#define HOSTRACE_GROWING_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GROWING_FILE_HEAD = 16 }; /* bytes that `ours` is shown, fewer if the file is shorter */
+
+struct growing_file {
+	int fd;		 /* -1: closed */
+	int old;	 /* the file that will be replaced; -1: none */
+	char *path;
+	char *temporary; /* NULL: the file is at `path` */
+	/* May a file that begins so be replaced? */
+	bool (*ours)(const uint8_t *head, size_t len);
+};
+
+/*
+ * Creates it, mode 0600. A file that is at `path` must be a regular file, no symbolic link, of this user, empty or
+ * accepted by ours(), and not being written by another process. -EEXIST, -ELOOP, -EPERM, -EBUSY, ... with the error
+ * message set; then nothing is open and nothing has changed.
+ */
+int growing_file_create(struct growing_file *f, const char *path,
+			bool (*ours)(const uint8_t *head, size_t len));
+
+/* It holds something now: it replaces the old file. Further calls do nothing. -errno with the error message set. */
+int growing_file_publish(struct growing_file *f);
+
+/* -ENOENT or -EIO with the error message set if the file was deleted, or is shorter than the bytes written. */
+int growing_file_check(const struct growing_file *f, uint64_t written);
+
+/* Closes it; !keep: deletes it, the old file stays. -errno with the error message set. A closed one is fine. */
+int growing_file_close(struct growing_file *f, bool keep);
+
+#endif

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The recording's file: two recorders of one name, a file that is deleted or truncated meanwhile, what was there before,
+# and names that another user prepared in a shared directory.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+
+# recorder_end: ends the recorder; $? is its exit status
+recorder_end() {
+	kill -s INT "$recorder" 2>/dev/null
+	wait "$recorder_waiter"
+}
+
+# refused REGEXP NAME ARGS...
+refused() {
+	regexp=$1
+	name=$2
+	shift 2
+	timeout -s KILL 20 "$HOSTRACE" record --vm "$vmm" -d 200ms "$@" 2>refused.err
+	is $? 1 "$name: status 1" refused.err
+	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
+}
+
+plan 21
+vmm_start 500
+
+record_start --vm "$vmm" -o two.hrt
+refused 'two.hrt is being written by another process' "two recorders of one name" -o two.hrt
+recorder_end
+is $? 0 "... and the first one is undisturbed" record.err
+
+record_start --vm "$vmm" -o deleted.hrt
+rm deleted.hrt
+recorder_end
+is $? 1 "a recording that was deleted meanwhile is a failure" record.err
+is "$(grep -c 'deleted.hrt was deleted or replaced' record.err)" 1 "... and is said" record.err
+
+record_start --vm "$vmm" -o truncated.hrt
+sleep .5
+: >truncated.hrt
+recorder_end
+is $? 1 "a recording that was truncated meanwhile is a failure" record.err
+is "$(grep -c 'truncated.hrt was truncated' record.err)" 1 "... and is said" record.err
+
+cp two.hrt old.hrt
+refused 'agent' "a recording that fails at its start" -o old.hrt --guest "serial:$PWD/no-agent"
+is "$(cmp old.hrt two.hrt && echo same)" same "... keeps the old file"
+(
+	ulimit -f 1 # not enough for the first events
+	trap '' XFSZ
+	timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -d 500ms -o old.hrt 2>record.err
+)
+is $? 1 "a recording without room is a failure" record.err
+is "$(cmp old.hrt two.hrt && echo same)" same "... and keeps the old file"
+is "$(ls ./*.tmp 2>/dev/null | wc -l)" 0 "... without a temporary file"
+
+# what another user prepared
+chmod 1777 .
+mkfifo planted.guest
+chmod 666 planted.guest
+refused 'planted.guest exists and is not a regular file' "a guest's trace into a FIFO" \
+	-o planted.hrt --guest "file:$PWD/nothing"
+rm planted.guest
+echo precious >planted.guest
+chown 65534 planted.guest
+refused 'planted.guest exists and belongs to user 65534' "a guest's trace into another user's file" \
+	-o planted.hrt --guest "file:$PWD/nothing"
+is "$(cat planted.guest)" precious "... which is not touched"
+"$HOSTRACE" info -i two.hrt -o planted.guest 2>report.err
+is $? 1 "a report into another user's file" report.err
+is "$(cat planted.guest)" precious "... which is not touched"
+vmm_go
+vmm_end
+is $? 0 "the VM did all its work" vmm.err
+finish

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Output files: what was there before, other users' files and links, two writers, and files that vanish. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/growing_file.h"
+#include "base/new_file.h"
+
+#include <cmocka.h>
+
+enum { OTHER_USER = 65534 };
+
+static char dir[] = "/tmp/hostrace-test-XXXXXX";
+static char name[256];
+
+static const char *in_dir(const char *file)
+{
+	snprintf(name, sizeof(name), "%s/%s", dir, file);
+	return name;
+}
+
+static void put(const char *file, const char *text)
+{
+	FILE *f = fopen(in_dir(file), "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void assert_content(const char *file, const char *text)
+{
+	char buf[64] = "";
+	FILE *f = fopen(in_dir(file), "r");
+
+	assert_non_null(f);
+	buf[fread(buf, 1, sizeof(buf) - 1, f)] = '\0';
+	fclose(f);
+	assert_string_equal(buf, text);
+}
+
+static bool is_ours(const uint8_t *head, size_t len)
+{
+	return len >= 4 && !memcmp(head, "OURS", 4);
+}
+
+static int create(struct growing_file *f, const char *file)
+{
+	return growing_file_create(f, in_dir(file), is_ours);
+}
+
+static void old_one_stays_until_new_one_holds_something(void **state)
+{
+	struct growing_file f;
+
+	(void)state;
+	put("a", "OURS old");
+	assert_int_equal(create(&f, "a"), 0);
+	assert_int_equal(write(f.fd, "OURS new", 8), 8);
+	assert_content("a", "OURS old");
+	assert_int_equal(growing_file_close(&f, false), 0);
+	assert_content("a", "OURS old");
+	assert_int_equal(create(&f, "a"), 0);
+	assert_int_equal(write(f.fd, "OURS new", 8), 8);
+	assert_int_equal(growing_file_publish(&f), 0);
+	assert_content("a", "OURS new");
+	assert_int_equal(growing_file_close(&f, true), 0);
+	assert_content("a", "OURS new");
+}
+
+static void new_one_without_data_leaves_nothing(void **state)
+{
+	struct growing_file f;
+
+	(void)state;
+	assert_int_equal(create(&f, "b"), 0);
+	assert_int_equal(access(in_dir("b"), F_OK), 0);
+	assert_int_equal(growing_file_close(&f, false), 0);
+	assert_int_equal(access(in_dir("b"), F_OK), -1);
+}
+
+static void foreign_files_stay(void **state)
+{
+	struct growing_file f;
+
+	(void)state;
+	put("text", "a letter");
+	assert_int_equal(create(&f, "text"), -EEXIST);
+	assert_content("text", "a letter");
+	assert_int_equal(symlink("text", in_dir("link")), 0);
+	assert_int_equal(create(&f, "link"), -ELOOP);
+	assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+	assert_int_equal(create(&f, "fifo"), -EEXIST); /* and does not wait for a reader */
+}
+
+static void two_writers_of_one_name(void **state)
+{
+	struct growing_file f, g;
+
+	(void)state;
+	assert_int_equal(create(&f, "two"), 0);
+	assert_int_equal(create(&g, "two"), -EBUSY);
+	assert_int_equal(write(f.fd, "OURS", 4), 4);
+	assert_int_equal(growing_file_close(&f, true), 0);
+	assert_int_equal(create(&f, "two"), 0); /* there is an old one now */
+	assert_int_equal(create(&g, "two"), -EBUSY);
+	assert_int_equal(growing_file_publish(&f), 0);
+	assert_int_equal(create(&g, "two"), -EBUSY);
+	assert_int_equal(growing_file_close(&f, true), 0);
+}
+
+static void deleted_and_truncated_files_are_noticed(void **state)
+{
+	struct growing_file f;
+
+	(void)state;
+	assert_int_equal(create(&f, "gone"), 0);
+	assert_int_equal(write(f.fd, "OURS", 4), 4);
+	assert_int_equal(growing_file_check(&f, 4), 0);
+	assert_int_equal(truncate(in_dir("gone"), 1), 0);
+	assert_int_equal(growing_file_check(&f, 4), -EIO);
+	assert_non_null(strstr(error_text(), "1 of 4 bytes"));
+	assert_int_equal(unlink(in_dir("gone")), 0);
+	assert_int_equal(growing_file_check(&f, 4), -ENOENT);
+	assert_int_equal(growing_file_close(&f, true), 0);
+}
+
+/* Another user may put files and links into a shared directory; root must not write through them. */
+static void other_users_files_in_a_shared_directory(void **state)
+{
+	struct new_file f;
+	struct growing_file g;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can make another user's files */
+	assert_int_equal(chmod(dir, 01777), 0);
+	put("victim", "precious");
+	assert_int_equal(symlink("victim", in_dir("planted")), 0);
+	assert_int_equal(lchown(in_dir("planted"), OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(new_file_open(&f, in_dir("planted"), 0600, true), -EACCES);
+	assert_int_equal(symlink("planted", in_dir("to-planted")), 0);
+	assert_int_equal(new_file_open(&f, in_dir("to-planted"), 0600, true), -EACCES);
+	assert_content("victim", "precious");
+
+	put("theirs", "OURS theirs");
+	assert_int_equal(chown(in_dir("theirs"), OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(new_file_open(&f, in_dir("theirs"), 0600, true), -EACCES);
+	assert_int_equal(create(&g, "theirs"), -EPERM);
+	assert_int_equal(mkfifo(in_dir("their-fifo"), 0666), 0);
+	assert_int_equal(chown(in_dir("their-fifo"), OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(new_file_open(&f, in_dir("their-fifo"), 0600, true), -EACCES);
+	assert_content("theirs", "OURS theirs");
+
+	assert_int_equal(symlink("victim", in_dir("mine")), 0); /* one's own link is followed */
+	assert_int_equal(new_file_open(&f, in_dir("mine"), 0600, true), 0);
+	fputs("report", f.file);
+	assert_int_equal(new_file_close(&f, 0), 0);
+	assert_content("victim", "report");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(old_one_stays_until_new_one_holds_something),
+		cmocka_unit_test(new_one_without_data_leaves_nothing),
+		cmocka_unit_test(foreign_files_stay),
+		cmocka_unit_test(two_writers_of_one_name),
+		cmocka_unit_test(deleted_and_truncated_files_are_noticed),
+		cmocka_unit_test(other_users_files_in_a_shared_directory),
+	};
+
+	return cmocka_run_group_tests_name("output files", tests, setup, teardown);
+}
