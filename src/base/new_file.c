@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
+
+enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
 
 /* Does `path` exist and is neither a regular file nor a link to one? */
 static bool is_special_file(const char *path)
@@ -22,6 +25,59 @@ bool is_same_file(const char *a, const char *b)
 	struct stat x, y;
 
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The directory that holds `path`. */
+static void directory_of(const char *path, char dir[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+}
+
+/* Could anybody put files there? */
+static bool is_shared(const struct stat *dir)
+{
+	return dir->st_mode & S_IWOTH || (dir->st_mode & S_ISVTX && dir->st_mode & S_IWGRP);
+}
+
+/* `path` becomes what the link at `path` names. */
+static int link_follow(char path[PATH_MAX])
+{
+	char to[PATH_MAX], dir[PATH_MAX];
+	ssize_t n = readlink(path, to, sizeof(to) - 1);
+
+	if (n < 0)
+		return -errno;
+	to[n] = '\0';
+	directory_of(path, dir);
+	n = snprintf(path, PATH_MAX, "%s%s%s", *to == '/' ? "" : dir, *to == '/' ? "" : "/", to);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/*
+ * Files and links that another user put into a shared directory are neither written, replaced nor followed, as the
+ * kernel's fs.protected_symlinks, protected_regular and protected_fifos demand of an open().
+ */
+static int check_owners(const char *given)
+{
+	char path[PATH_MAX], dir[PATH_MAX];
+	struct stat st, parent;
+	int err = snprintf(path, sizeof(path), "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
+
+	for (int links = 0; !err && !lstat(path, &st); links++) {
+		directory_of(path, dir);
+		if (!stat(dir, &parent) && is_shared(&parent) && st.st_uid != geteuid() &&
+		    st.st_uid != parent.st_uid)
+			return fail(-EACCES,
+				    "%s belongs to user %u and is in a directory that other users "
+				    "may write to; not writing to it",
+				    path, st.st_uid);
+		if (!S_ISLNK(st.st_mode))
+			return 0;
+		err = links < LINKS_MAX ? link_follow(path) : -ELOOP;
+	}
+	return err ? fail(err, "%s: %s", given, strerror(-err)) : 0;
 }
 
 static int open_special(struct new_file *f, bool devices)
@@ -54,9 +110,11 @@ int new_file_open(struct new_file *f, const char *path, mode_t mode, bool device
 {
 	struct stat st;
 	bool special = is_special_file(path);
-	int err;
+	int err = check_owners(path);
 
 	*f = (struct new_file){0};
+	if (err)
+		return err;
 	if (!lstat(path, &st) && S_ISLNK(st.st_mode) && !special) {
 		f->path = realpath(path, NULL);
 		special = !f->path; /* a link to nothing: it stays, what it names is created */

@@ -18,7 +18,8 @@ struct new_file {
 
 /*
  * A regular file, or a symbolic link to one, is replaced on close; the link stays. A device or a pipe is written if
- * `devices` is set, else it is -EEXIST, as a directory always is -EISDIR. New files get `mode` less the umask.
+ * `devices` is set, else it is -EEXIST, as a directory always is -EISDIR. A file or link of another user in a directory
+ * that others may write to is -EACCES. New files get `mode` less the umask.
  * -errno with the error message set; then nothing is open.
  */
 int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices);
