@@ -18,6 +18,9 @@
 	ANALYZER(irq_inject) \
 	ANALYZER(sched_out) \
 	ANALYZER(qemu_pio) \
+	ANALYZER(exit_pio) \
+	ANALYZER(exit_msr) \
+	ANALYZER(exit_mmio) \
 	ANALYZER(bql_wait) \
 	ANALYZER(bql_hold) \
 	ANALYZER(block) \

@@ -43,15 +43,16 @@ static bool any_seen(const struct vm_report *p, const char *list)
 
 enum verdict analyzer_check(const struct vm_report *p, const struct analyzer *a, const char **ret)
 {
-	const struct analyzer *other = analyzer_fallback(a);
+	const struct analyzer *other;
 	const char *lacks;
 
 	if (any_seen(p, a->begin) && any_seen(p, a->end))
 		return WORKS;
-	if (other && analyzer_check(p, other, &lacks) == WORKS) {
-		*ret = other->name;
-		return FALLS_BACK;
-	}
+	for (unsigned int i = 0; (other = analyzer_fallback(a, i)); i++)
+		if (analyzer_check(p, other, &lacks) == WORKS) {
+			*ret = other->name;
+			return FALLS_BACK;
+		}
 	*ret = any_seen(p, a->begin) ? a->end : a->begin;
 	return LACKS;
 }

@@ -97,8 +97,9 @@ static int run_summary(int argc, char **argv, char **rest)
 		.group = "Any view of any analyzer",                                               \
 		.details = "Analyzers: exit-latency, userspace-exit, run-length, pio, mmio, msr, " \
 			   "virtqueue, virtio-kick,\n"                                             \
-			   "halt-poll, irq-inject, sched-out, bql-wait, bql-hold, block, "         \
-			   "aio-poll, or pair:BEGIN,END,KEY.",                                     \
+			   "halt-poll, irq-inject, sched-out, qemu-pio, exit-pio, exit-msr, "      \
+			   "exit-mmio,\n"                                                          \
+			   "bql-wait, bql-hold, block, aio-poll, or pair:BEGIN,END,KEY.",          \
 		.examples = more,                                                                  \
 		.options = table,                                                                  \
 		.run = run_##ident,                                                                \
@@ -153,13 +154,17 @@ REPORT_COMMAND(exits, "Show VM-exits by reason: count, latency, userspace exits.
 	       "  hostrace exits -i vm.hrt\n  hostrace exits vm.hrt --by vcpu\n  hostrace exits "
 	       "vm.hrt --by =rip --limit 20");
 REPORT_COMMAND(msrs, "Count intercepted MSR accesses by register.", &count_view, "msr", by, options,
-	       NULL, "  hostrace msrs -i vm.hrt");
+	       "Without kvm_msr, exits for RDMSR and WRMSR are counted; their number is unknown.",
+	       "  hostrace msrs -i vm.hrt");
 REPORT_COMMAND(ports, "Count port I/O accesses by port and width (cpu_in, cpu_out).", &count_view,
 	       "pio", by, options,
 	       "QEMU's probes cpu_in and cpu_out no longer fire for guests (KVM: since QEMU 1.7,\n"
 	       "TCG: since 2.4). This report counts the same accesses, the guest's in and out\n"
-	       "instructions, from kvm_pio, or under TCG from QEMU's address_space_* functions.",
+	       "instructions, from kvm_pio, or under TCG from QEMU's address_space_* functions.\n"
+	       "Without these, it is counted from kvm_exit: port, direction and size are in it.",
 	       "  hostrace ports -i vm.hrt\n  hostrace ports vm.hrt --by vcpu -f json");
 REPORT_COMMAND(mmio, "Count MMIO accesses by page or address, and width.", &count_view, "mmio",
-	       mmio_keys((char[512]){0}, 512), mmio_options, NULL,
+	       mmio_keys((char[512]){0}, 512), mmio_options,
+	       "Without kvm_mmio, exits that are certain to be MMIO are counted from kvm_exit:\n"
+	       "EPT_MISCONFIG (no address, no direction) and npf with a reserved bit.",
 	       "  hostrace mmio -i vm.hrt --exact");

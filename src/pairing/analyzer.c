@@ -134,7 +134,9 @@ const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own
 	return NULL;
 }
 
-const struct analyzer *analyzer_fallback(const struct analyzer *a)
+const struct analyzer *analyzer_fallback(const struct analyzer *a, unsigned int i)
 {
-	return a->fallback ? analyzer_find(a->fallback, NULL) : NULL;
+	const char *name = i < FALLBACKS_MAX ? a->fallback[i].name : NULL;
+
+	return name ? analyzer_find(name, NULL) : NULL;
 }

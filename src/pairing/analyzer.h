@@ -12,8 +12,12 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "event/exit_access.h"
 
-enum { LABELS_MAX = 6 }; /* keys that spans can be grouped by at once */
+enum {
+	LABELS_MAX = 6,	   /* keys that spans can be grouped by at once */
+	FALLBACKS_MAX = 2, /* of one analyzer */
+};
 
 /* One measurement. Valid during the call that passes it. */
 struct span {
@@ -50,8 +54,16 @@ struct analyzer {
 	const char *weight, *size; /* fields of a point: how many accesses, bytes of one */
 	const char *duration;	   /* field of a point: its own duration in ns */
 
-	/* Where `begin` is not in the trace: the analyzer to use instead, and the note printed then. */
-	const char *fallback, *fallback_caveat;
+	/* Of kvm_exit only those that an access of this kind made; what they do not contain is an unknown label. */
+	enum exit_access_kind access;
+
+	/*
+	 * Where `begin` is not in the trace: the analyzers to use instead, the best first, and the note printed then
+	 * (NULL: none).
+	 */
+	struct {
+		const char *name, *caveat;
+	} fallback[FALLBACKS_MAX];
 
 	/* Where strings do not suffice: gets every event named here and calls pairing_begin() and so on. */
 	void (*feed)(struct pairing *p, const struct event *ev);
@@ -72,8 +84,8 @@ struct pair_analyzer {
  */
 const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own);
 
-/* Its fallback, or NULL. */
-const struct analyzer *analyzer_fallback(const struct analyzer *a);
+/* Its fallback 0, 1, ..., or NULL. */
+const struct analyzer *analyzer_fallback(const struct analyzer *a, unsigned int i);
 
 /*
  * Checks events and keys of a "pair:..." after the trace was read, as guests' events are only known then. -EINVAL with

@@ -33,7 +33,7 @@ static bool is_suited(const struct pairing *p)
 {
 	const struct analyzer *a = p->a;
 
-	if (a->feed || a->reset || a->keep_first)
+	if (a->feed || a->reset || a->keep_first || a->access)
 		return false;
 	return !a->end || (p->nr_keys == 1 && !strcmp(p->keys[0], "tid"));
 }
@@ -47,7 +47,8 @@ static bool value_plan(const struct from *f, struct fast_value *v)
 		[FROM_PAGE] = FAST_PAGE,   [FROM_NOTHING] = FAST_ZERO,
 	};
 
-	if (f->source == FROM_DEVICE || f->source == FROM_TEXT || f->source == FROM_EXIT_RIP)
+	if (f->source == FROM_DEVICE || f->source == FROM_TEXT ||
+	    f->source == FROM_EXIT_RIP || f->source == FROM_ACCESS)
 		return false; /* their meaning depends on other events, or on the order */
 	v->source = sources[f->source];
 	v->field = f->field;

@@ -30,14 +30,14 @@ static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max
 static struct label label_named(const char *name)
 {
 	if (!strcmp(name, "device"))
-		return (struct label){name, "text"};
+		return (struct label){name, "text", false};
 	if (!strcmp(name, "dir") || !strcmp(name, "vm"))
-		return (struct label){name, name};
+		return (struct label){name, name, false};
 	if (!strcmp(name, "page") || !strcmp(name, "addr"))
-		return (struct label){"addr", "hex"};
+		return (struct label){"addr", "hex", false};
 	if (!strcmp(name, "rip"))
-		return (struct label){name, "addr"};
-	return (struct label){name, "dec"};
+		return (struct label){name, "addr", false};
+	return (struct label){name, "dec", false};
 }
 
 /* The analyzer's own keys and those of --by; "=KEYS" takes the place of the analyzer's. */
@@ -79,6 +79,7 @@ void pairing_restart(struct pairing *p)
 		p->label[i] = label_named(p->names[i]);
 		p->label_found[i] = false;
 	}
+	p->has_info = p->asks_info = false;
 }
 
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
@@ -285,6 +286,14 @@ static void mark(struct pairing *p, const struct event *ev)
 		o->span.marked = true;
 }
 
+/* Does this event, which may begin a span by its type, do so? */
+static bool is_begin(struct pairing *p, const struct binding *b, const struct event *ev)
+{
+	if (b->skip_zero && !event_u64(ev, b->skip_zero))
+		return false;
+	return !p->a->access || pair_is_access(p, ev);
+}
+
 int pairing_event(struct pairing *p, const struct event *ev)
 {
 	struct binding *b = p->binding[ev->type->index];
@@ -307,7 +316,7 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		reset(p, ev->pid);
 	if (b->roles & ROLE_END)
 		pairing_finish(p, ev, key_of(p, ev));
-	if (b->roles & ROLE_BEGIN && !(b->skip_zero && !event_u64(ev, b->skip_zero))) {
+	if (b->roles & ROLE_BEGIN && is_begin(p, b, ev)) {
 		if (p->a->end)
 			pairing_begin(p, ev, key_of(p, ev));
 		else
@@ -325,6 +334,14 @@ static void open_count(struct pairing *p)
 		++*(o->losses == p->losses ? &p->counts.open : &p->counts.unknown);
 }
 
+/* No exit has an info1 other than 0, so it was not recorded: directions that are read from it are not known. */
+static void directions_forget(struct pairing *p)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		if (p->label[i].may_lack && !strcmp(p->label[i].name, "dir"))
+			p->label[i].fmt = "none";
+}
+
 int pairing_end(struct pairing *p)
 {
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
@@ -337,6 +354,8 @@ int pairing_end(struct pairing *p)
 					  p->a->name, p->names[i], p->a->begin);
 		p->label[i].fmt = "none"; /* an older file, whose events lack the field */
 	}
+	if (p->asks_info && !p->has_info)
+		directions_forget(p);
 	open_count(p);
 	return 0;
 }

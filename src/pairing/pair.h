@@ -19,7 +19,15 @@ enum {
 struct label {
 	const char *name; /* "reason", "vcpu", "rip", ... */
 	const char *fmt;  /* printer of event.h; "text": the value is an interned text */
+	bool may_lack;	  /* LABEL_UNKNOWN: the event does not contain it */
 };
+
+#define LABEL_UNKNOWN EXIT_ACCESS_UNKNOWN
+
+static inline bool label_is_unknown(const struct label *l, uint64_t value)
+{
+	return l->may_lack && value == LABEL_UNKNOWN;
+}
 
 struct vm_names;
 
@@ -31,14 +39,18 @@ struct pair_counts {
 	uint64_t gaps;	   /* not counted: events may be missing within, on the CPU that began or ended it */
 	uint64_t overflow; /* not begun: OPEN_SPANS_MAX were open */
 	uint64_t open;	   /* still open at the end */
+
+	/* Of an analyzer of accesses: exits of REP instructions; exits that contain neither place nor size. */
+	uint64_t repeated, untold;
 };
 
 typedef int span_fn(void *arg, const struct span *s);
 
 /*
  * `by` adds keys to the analyzer's own; "=KEYS" replaces them. A key is vm, pid, tid, vcpu, cpu,
- * device, dir, page, addr, or a field of the begin event. Every span goes to fn, which returns 0 or
- * -errno to stop. -EINVAL with the error message set: too many keys.
+ * device, dir, page, addr, or a field of the begin event. Of kvm_exit also port, size, dir, msr, page and addr: what
+ * the exit itself contains of the access that made it, see event/exit_access.h. Every span goes to fn, which returns 0
+ * or -errno to stop. -EINVAL with the error message set: too many keys.
  */
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
 		 struct pairing **ret);

@@ -35,11 +35,16 @@ enum source {
 	FROM_PAGE,
 	FROM_TEXT,
 	FROM_EXIT_RIP, /* guest instruction pointer of the thread's newest kvm_exit */
+	FROM_ACCESS,   /* the access that a kvm_exit was made for: `part` of it */
 	FROM_NOTHING
 };
 
+/* What an exit has of an access: a place of one kind, its size, its direction. */
+enum access_part { ACCESS_PORT, ACCESS_MSR, ACCESS_ADDR, ACCESS_PAGE, ACCESS_SIZE, ACCESS_DIR };
+
 struct from {
 	enum source source;
+	enum access_part part;
 	const struct field *field, *isa;
 };
 
@@ -88,6 +93,7 @@ struct pairing {
 		uint32_t tid;
 		uint64_t rip;
 	} exit_rip[EXIT_RIPS]; /* by tid modulo EXIT_RIPS */
+	bool has_info, asks_info; /* a kvm_exit has an info1 that is not 0; a direction depends on one that is 0 */
 };
 
 /* Forgets all event types and what labels were found to be, as if it were just opened. */
@@ -98,6 +104,9 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t);
 
 /* The value of a key or label in this event. */
 uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f);
+
+/* Is it an exit of the analyzer's kind of access? */
+bool pair_is_access(struct pairing *p, const struct event *ev);
 
 /* Remember what later events refer to: a device's path, the guest instruction pointer of a thread's exit. */
 void pair_device_learn(struct pairing *p, const struct event *ev);

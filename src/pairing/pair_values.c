@@ -9,6 +9,20 @@
 #include "event/vm_names.h"
 #include "pairing/pair_private.h"
 
+/* A key that kvm_exit has no field for. */
+static struct from from_access(const struct event_type *t, const char *name)
+{
+	static const char *const parts[] = {
+		[ACCESS_PORT] = "port", [ACCESS_MSR] = "msr",	[ACCESS_ADDR] = "addr",
+		[ACCESS_PAGE] = "page", [ACCESS_SIZE] = "size", [ACCESS_DIR] = "dir",
+	};
+
+	for (unsigned int i = 0; t->id == EV_kvm_exit && i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strcmp(parts[i], name))
+			return (struct from){.source = FROM_ACCESS, .part = i};
+	return (struct from){.source = FROM_NOTHING};
+}
+
 static struct from from_name(const struct event_type *t, const char *name)
 {
 	static const struct {
@@ -18,7 +32,7 @@ static struct from from_name(const struct event_type *t, const char *name)
 		      {"vcpu", FROM_VCPU},
 		      {"cpu", FROM_CPU},   {"device", FROM_DEVICE}, {"dir", FROM_DIR},
 		      {"page", FROM_PAGE}, {"addr", FROM_FIELD},    {"rip", FROM_EXIT_RIP}};
-	struct from f = {FROM_FIELD, event_field(t, name), NULL};
+	struct from f = {.field = event_field(t, name)};
 
 	if (f.field) {
 		if (!strcmp(f.field->fmt, "reason"))
@@ -39,11 +53,10 @@ static struct from from_name(const struct event_type *t, const char *name)
 			if (f.source == FROM_PAGE || f.source == FROM_FIELD)
 				f.field = event_field(t, "gpa");
 			if (!f.field && (f.source > FROM_CPU || f.source == FROM_FIELD))
-				f.source = FROM_NOTHING;
+				return from_access(t, name);
 			return f;
 		}
-	f.source = FROM_NOTHING;
-	return f;
+	return from_access(t, name);
 }
 
 static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
@@ -73,6 +86,13 @@ static bool groups_by(const struct pairing *p, const char *key)
 	return false;
 }
 
+static void label_set_access(struct label *l, enum access_part part)
+{
+	l->may_lack = true;
+	if (part == ACCESS_PORT || part == ACCESS_MSR)
+		l->fmt = "hex";
+}
+
 struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 {
 	struct binding *b = calloc(1, sizeof(*b));
@@ -94,6 +114,8 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 			p->label[i].fmt = b->label[i].field->fmt;
 		if (b->label[i].source == FROM_TEXT)
 			p->label[i].fmt = "text";
+		if (b->label[i].source == FROM_ACCESS)
+			label_set_access(&p->label[i], b->label[i].part);
 	}
 	b->weight = p->a->weight ? event_field(t, p->a->weight) : NULL;
 	b->size = p->a->size ? event_field(t, p->a->size) : NULL;
@@ -165,6 +187,61 @@ static uint64_t exit_rip(const struct pairing *p, uint32_t tid)
 	return p->exit_rip[tid % EXIT_RIPS].tid == tid ? p->exit_rip[tid % EXIT_RIPS].rip : 0;
 }
 
+/* ---- what an exit has of the access that made it ---- */
+
+static struct exit_access access_of(struct pairing *p, const struct event *ev)
+{
+	struct exit_info exit = {.reason = (uint32_t)pairing_field(p, ev, "reason"),
+				 .isa = (uint32_t)pairing_field(p, ev, "isa"),
+				 .info1 = pairing_field(p, ev, "info1"),
+				 .info2 = pairing_field(p, ev, "info2")};
+
+	p->has_info |= exit.info1 != 0;
+	return exit_access(&exit);
+}
+
+/* Some recorders do not store info1; see pairing_end(). */
+static void direction_note(struct pairing *p, const struct exit_access *a)
+{
+	p->asks_info |= a->from_info && !a->write;
+}
+
+static uint64_t access_value(struct pairing *p, const struct event *ev, enum access_part part)
+{
+	static const enum exit_access_kind kinds[] = {[ACCESS_PORT] = EXIT_ACCESS_PORT,
+						      [ACCESS_MSR] = EXIT_ACCESS_MSR,
+						      [ACCESS_ADDR] = EXIT_ACCESS_MMIO,
+						      [ACCESS_PAGE] = EXIT_ACCESS_MMIO};
+	struct exit_access a = access_of(p, ev);
+
+	switch (part) {
+	case ACCESS_SIZE:
+		return a.size;
+	case ACCESS_DIR:
+		direction_note(p, &a);
+		return a.write;
+	case ACCESS_PORT:
+	case ACCESS_MSR:
+	case ACCESS_ADDR:
+	case ACCESS_PAGE:
+		break;
+	}
+	if (a.kind != kinds[part] || a.place == EXIT_ACCESS_UNKNOWN)
+		return LABEL_UNKNOWN;
+	return part == ACCESS_PAGE ? a.place & ~0xfffull : a.place;
+}
+
+bool pair_is_access(struct pairing *p, const struct event *ev)
+{
+	struct exit_access a = access_of(p, ev);
+
+	if (a.kind != p->a->access)
+		return false;
+	p->counts.repeated += a.repeated;
+	p->counts.untold += a.place == EXIT_ACCESS_UNKNOWN;
+	return true;
+}
+
 uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f)
 {
 	switch (f->source) {
@@ -190,6 +267,8 @@ uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from
 		return event_u64(ev, f->field) & ~0xfffull;
 	case FROM_EXIT_RIP:
 		return exit_rip(p, ev->tid);
+	case FROM_ACCESS:
+		return access_value(p, ev, f->part);
 	case FROM_NOTHING:
 		break;
 	}
@@ -222,6 +301,8 @@ const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t
 {
 	const struct label *l = &p->label[i];
 
+	if (label_is_unknown(l, value))
+		return "unknown";
 	if (!strcmp(l->fmt, "text"))
 		return value && value <= p->nr_text ? p->text[value - 1].text : "unknown";
 	if (!strcmp(l->fmt, "vm"))

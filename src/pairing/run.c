@@ -11,29 +11,27 @@
 struct run {
 	struct pairing_job *job;
 	unsigned int nr;
-	bool off[2], begun[2]; /* by job: decided against; a begin was seen */
+	unsigned int used; /* the first job with a begin; nr: none has one yet */
 };
 
 /* ---- event by event ---- */
 
+/* Of an analyzer of accesses, only some events of the type begin one. */
 static bool is_begin(const struct pairing *p, const struct event *ev)
 {
-	return p->binding[ev->type->index]->begins;
+	return p->binding[ev->type->index]->begins && (!p->a->access || p->nr_begins);
 }
 
 static int event_feed(struct run *run, const struct event *ev)
 {
-	for (unsigned int i = 0; i < run->nr; i++) {
+	for (unsigned int i = 0; i < run->nr && i <= run->used; i++) {
 		struct pairing *p = run->job[i].pairing;
-		int err = run->off[i] ? 0 : pairing_event(p, ev);
+		int err = pairing_event(p, ev);
 
 		if (err)
 			return err;
-		if (run->nr == 1 || run->off[i] || !is_begin(p, ev))
-			continue;
-		run->begun[i] = true;
-		if (!i)
-			run->off[1] = true;
+		if (i < run->used && is_begin(p, ev))
+			run->used = i;
 	}
 	return 0;
 }
@@ -67,7 +65,7 @@ static int slow_run(struct run *run, struct reader *r, unsigned int *ret_used)
 	}
 	if (!err)
 		err = events_feed(run, r);
-	*ret_used = !run->begun[0] && run->begun[1];
+	*ret_used = run->used < run->nr ? run->used : 0;
 	return err;
 }
 
@@ -89,12 +87,15 @@ static bool has_begins(struct reader *r, const struct analyzer *a)
 static bool fast_run(struct run *run, struct reader *r, const struct pairing_options *opt,
 		     unsigned int *ret_used)
 {
-	unsigned int used = run->nr > 1 && !has_begins(r, run->job[0].pairing->a);
 	const char *allowed = getenv("HOSTRACE_FAST_PATH");
-	struct pairing_job *job = &run->job[used];
+	unsigned int used = 0;
 
 	if (opt->no_fast_path || (allowed && !strcmp(allowed, "0")))
 		return false;
+	while (used + 1 < run->nr && !has_begins(r, run->job[used].pairing->a))
+		used++;
+	struct pairing_job *job = &run->job[used];
+
 	*ret_used = used;
 	return fast_path_run(r, job->pairing, &job->fold, opt, &job->state);
 }
@@ -102,7 +103,7 @@ static bool fast_run(struct run *run, struct reader *r, const struct pairing_opt
 int pairing_run(struct reader *r, struct pairing_job *job, unsigned int nr,
 		const struct pairing_options *opt, unsigned int *ret_used)
 {
-	struct run run = {.job = job, .nr = nr};
+	struct run run = {.job = job, .nr = nr, .used = nr};
 
 	for (unsigned int i = 0; i < nr; i++)
 		job[i].state = NULL;

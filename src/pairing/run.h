@@ -13,6 +13,8 @@ struct pairing_options {
 	size_t segment_bytes; /* work that a worker takes at a time; 0: the default. For tests, whose files are small */
 };
 
+enum { PAIRING_JOBS_MAX = 1 + FALLBACKS_MAX };
+
 /* An analyzer that is run. */
 struct pairing_job {
 	struct pairing *pairing; /* fresh; pairing_run() sets where its spans go */
@@ -21,8 +23,8 @@ struct pairing_job {
 };
 
 /*
- * Reads all of `r`, which must not have been read yet. job[1], if nr is 2, is the fallback of job[0]: the first event
- * that begins a span of either decides which one *ret_used is; job[0] wins whenever it has any. The caller then calls
+ * Reads all of `r`, which must not have been read yet. job[1] up to job[nr - 1] are the fallbacks of job[0]: *ret_used
+ * is the first of all that begins any span, 0 if none does. nr <= PAIRING_JOBS_MAX. The caller then calls
  * pairing_end() on that one. 0 or -errno with the error message set.
  */
 int pairing_run(struct reader *r, struct pairing_job *job, unsigned int nr,

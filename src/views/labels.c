@@ -53,6 +53,10 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 		row[i].number = label[i];
 		if (!strcmp(l[i].fmt, "none"))
 			continue;
+		if (label_is_unknown(&l[i], label[i])) {
+			row[i] = (struct cell){.text = kind_of(&l[i]) == COL_TEXT ? NULL : "-"};
+			continue;
+		}
 		if (kind_of(&l[i]) == COL_TEXT || kind_of(&l[i]) == COL_PATH)
 			row[i].text = table_text(
 				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));

@@ -198,7 +198,8 @@ static void names_are_known(void **state)
 					     (*a)->needs};
 
 		assert_ptr_equal(analyzer_find((*a)->name, NULL), *a);
-		assert_true(!(*a)->fallback || analyzer_fallback(*a));
+		for (unsigned int i = 0; i < FALLBACKS_MAX; i++)
+			assert_true(!(*a)->fallback[i].name || analyzer_fallback(*a, i));
 		for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 			for (const char *p = lists[i]; p && *p;) {
 				char name[EVENT_NAME_MAX] = "";

@@ -27,10 +27,10 @@ struct run {
 	const char *by;
 	char by_vm[2][512]; /* the keys of each analyzer with "vm" added, if they are */
 	struct pair_analyzer own;
-	const struct analyzer *analyzer[2]; /* the second one is the fallback of the first */
+	const struct analyzer *analyzer[PAIRING_JOBS_MAX]; /* the first one, and its fallbacks */
 	unsigned int nr;
-	struct folding folding[2];
-	struct pairing_job job[2];
+	struct folding folding[PAIRING_JOBS_MAX];
+	struct pairing_job job[PAIRING_JOBS_MAX];
 	struct addresses *symbols; /* --symbols; NULL: none */
 };
 
@@ -40,8 +40,9 @@ static int run_init(struct run *run, const struct view *view, const char *analyz
 	run->analyzer[0] = analyzer_find(analyzer, &run->own);
 	if (!run->analyzer[0])
 		return -EINVAL;
-	run->analyzer[1] = analyzer_fallback(run->analyzer[0]);
-	run->nr = run->analyzer[1] ? 2 : 1;
+	for (const struct analyzer *a = run->analyzer[0]; a;
+	     a = analyzer_fallback(run->analyzer[0], run->nr - 1))
+		run->analyzer[run->nr++] = a;
 	return 0;
 }
 
@@ -94,6 +95,14 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 		caveat(list, "spans still open at the end of the trace: %" PRIu64, c->open);
 	}
 	caveat(list, "spans dropped because too many were open at once: %" PRIu64, c->overflow);
+	caveat(list, "exits of REP instructions, which may be several accesses each: %" PRIu64,
+	       c->repeated);
+	if (a->access == EXIT_ACCESS_PORT)
+		caveat(list,
+		       "exits without a port: %" PRIu64
+		       "; their qualification was not recorded (or is that of a byte written to "
+		       "port 0)",
+		       c->untold);
 	return list;
 }
 
@@ -124,7 +133,7 @@ static void caveat_several_vms(json_t *list, const struct pairing *p, const stru
 static int draw(struct run *run, unsigned int used, const struct input_set *in, struct output *out)
 {
 	struct pairing_job *job = &run->job[used];
-	const char *why = used ? run->analyzer[0]->fallback_caveat : NULL;
+	const char *why = used ? run->analyzer[0]->fallback[used - 1].caveat : NULL;
 	struct report report = report_of(in, out);
 	int err = pairing_end(job->pairing);
 

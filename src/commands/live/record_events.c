@@ -94,7 +94,7 @@ static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 static int choose_report(const char *name, bool wants[EV_LIMIT])
 {
 	struct pair_analyzer own;
-	const struct analyzer *a;
+	const struct analyzer *a, *other;
 
 	for (unsigned int i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
 		if (strcmp(reports[i].report, name))
@@ -107,9 +107,14 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	a = analyzer_find(name, &own);
 	if (!a)
 		return -EINVAL;
-	/* The one that it falls back to as well: here its own events may never come. */
-	for (; a; a = analyzer_fallback(a))
-		choose_analyzer(a, wants);
+	/*
+	 * Those that it falls back to as well: here its own events may never come. But kvm_exit, the most frequent
+	 * event, has nothing that kvm_pio and the like lack.
+	 */
+	choose_analyzer(a, wants);
+	for (unsigned int i = 0; (other = analyzer_fallback(a, i)); i++)
+		if (!other->access)
+			choose_analyzer(other, wants);
 	return 0;
 }
 
