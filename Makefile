@@ -7,7 +7,8 @@ CLANG	?= clang
 ifeq ($(origin BPFTOOL),undefined)
 BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
-PKGS	= jansson libzstd libelf libdw libtraceevent libcurl libpcap zlib
+PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib
+HTTP_PKGS = libcurl
 LIVE_PKGS = libbpf capstone
 V	?= 0
 Q	= $(if $(filter 1,$(V)),,@)
@@ -20,8 +21,8 @@ endif
 # Recording needs libbpf, clang and bpftool; without them (LIVE=0), everything else is built.
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-# The folders of src/folders; agent.mk and demo.mk build the agent and the demo guest.
-SRC_DIRS := $(filter-out guestside/agent guestside/demo,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+# The folders of src/folders; agent.mk and demo.mk build the agent and the demo guest, fetch/http is hostrace-http.
+SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector output/live commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
@@ -34,9 +35,14 @@ OBJS	:= $(SRCS:%.c=$(BUILD)/%.o)
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 LIB	 := $(BUILD)/hostrace.a
 
+# The only program that is linked to libcurl, which brings 30 libraries with it: src/base/helper.h.
+HTTP	  := $(BUILD)/hostrace-http
+HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(addprefix src/base/,error.c helper.c process.c)
+HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
+
 OPT	?= -O2
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wno-missing-field-initializers
-CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) 2>/dev/null)
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
 LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
@@ -68,11 +74,15 @@ CFLAGS	:= $(CFLAGS) $(PREFIX_MAP) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 .DELETE_ON_ERROR:
 .PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean FORCE
 
-all: $(BUILD)/hostrace
+all: $(BUILD)/hostrace $(HTTP)
 
 $(BUILD)/hostrace: $(OBJS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(HTTP): $(HTTP_OBJS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTP_PKGS) 2>/dev/null)
 
 ifneq ($(strip $(FLAGS)),$(strip $(file <$(BUILD)/flags)))
 $(BUILD)/flags: FORCE
@@ -117,7 +127,7 @@ $(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
 
 $(patsubst %.c,$(BUILD)/%.o,$(call sources,src/collector/*.c)): $(BUILD)/hostrace.skel.h
 
--include $(OBJS:.o=.d)
+-include $(OBJS:.o=.d) $(HTTP_OBJS:.o=.d)
 
 # For editors and language servers.
 C_COMMAND = $(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS))
@@ -126,7 +136,7 @@ commands = for f in $(1); do printf '%b{"directory": "%s", "file": "%s", "comman
 	"$$separator" '$(CURDIR)' $$f '$(subst ",\",$(2))' $$f; separator=',\n'; done
 
 compile_commands.json: $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h) $(BUILD)/syscall_names.h FORCE
-	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
+	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(HTTP_SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
 		$(call commands,$(BPF_SRCS),$(BPF_COMMAND)); \
 		printf '\n]\n'; } >$@
 
@@ -137,7 +147,7 @@ clean:
 	rm -rf $(BUILD)
 
 define HELP
-make               build $(BUILD)/hostrace and $(BUILD)/hostrace-guest
+make               build hostrace, hostrace-http and hostrace-guest in $(BUILD)
 make demo          boot a small VM, record it, and explain the trace
 make install       install to PREFIX=/usr/local, below DESTDIR; `make uninstall` removes it
 make deps          install the packages that building and testing need

@@ -7,6 +7,7 @@ DESTDIR	?=
 INSTALLED = \
 	755:bin/hostrace:$(BUILD)/hostrace \
 	755:sbin/hostrace-guest:$(AGENT) \
+	755:libexec/hostrace/$(notdir $(HTTP)):$(HTTP) \
 	644:libexec/hostrace/$(notdir $(DEMO_GUEST)):$(DEMO_GUEST) \
 	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
 	644:share/systemtap/tapset/hostrace.stp:stap/tapset/hostrace.stp \

@@ -66,7 +66,7 @@ check-units: $(UNIT_TESTS)
 check-unit: $(BUILD)/tests/unit/test_$(U)
 	$(Q)tests/run-unit.sh $<
 
-check-cases check-case: $(BUILD)/hostrace
+check-cases check-case: $(BUILD)/hostrace $(HTTP)
 	$(Q)$(CHECK_ENV) JOBS=$(JOBS) tests/run-cases.sh $(C)
 
 check-fuzz: $(FUZZ_PLAIN)

@@ -130,12 +130,14 @@ int guest_download(int argc, char **argv)
 
 /* ---- control ---- */
 
-static int rest_init(struct rest *r, const char *url, char **owned)
+/* The caller frees both. */
+static int rest_init(struct rest *r, const char *url, char **owned, struct http **http)
 {
 	*owned = http_url(url ? url : guest_given.url);
-	if (!*owned)
+	*http = http_open(&guest_given.http);
+	if (!*owned || !*http)
 		return fail(-ENOMEM, "out of memory");
-	*r = (struct rest){.http = guest_given.http, .url = *owned};
+	*r = (struct rest){.http = *http, .url = *owned};
 	return 0;
 }
 
@@ -246,6 +248,7 @@ static int control_events(const struct rest *r, const char *what, int nr_words, 
 int guest_control(int argc, char **argv)
 {
 	static const char *const words[] = {"list", "enable", "disable", "freq"};
+	_cleanup_(http_cleanup_) struct http *http = NULL;
 	_cleanup_free_ char *owned = NULL;
 	const char *url = NULL, *what = NULL;
 	struct rest r;
@@ -266,7 +269,7 @@ int guest_control(int argc, char **argv)
 	what = what ? what : "list";
 	if (strcmp(what, "list") && !argc)
 		return command_usage("%s: missing names of tracepoints ('.' matches all)", what);
-	if (rest_init(&r, url, &owned))
+	if (rest_init(&r, url, &owned, &http))
 		return command_failed();
 	if (!strcmp(what, "freq"))
 		return guest_freq(&r, argc, argv);
@@ -277,6 +280,7 @@ int guest_control(int argc, char **argv)
 
 int guest_sampler(int argc, char **argv)
 {
+	_cleanup_(http_cleanup_) struct http *http = NULL;
 	_cleanup_free_ char *owned = NULL;
 	const char *url = NULL, *hz_text = NULL;
 	struct rest r;
@@ -294,7 +298,7 @@ int guest_sampler(int argc, char **argv)
 	if (parse_u64(hz_text, &hz) || hz > REST_SAMPLER_HZ_MAX)
 		return command_usage("the sampling rate must not exceed %d Hz",
 				     REST_SAMPLER_HZ_MAX);
-	if (rest_init(&r, url, &owned) || rest_sampler(&r, hz))
+	if (rest_init(&r, url, &owned, &http) || rest_sampler(&r, hz))
 		return command_failed();
 	if (output_is("json"))
 		return guest_json_print("sampler", "result",

@@ -16,7 +16,7 @@ enum { REFUSAL_MAX = 2048, RETRY_PAUSE_MS = 200 };
 
 /* One reply of the server, from its headers. */
 struct answer {
-	long status;
+	uint32_t status;
 	char validator[DOWNLOAD_VALIDATOR_MAX]; /* strong ETag, else Last-Modified; "" if neither */
 	bool validator_is_etag, ranges;
 	uint64_t first, total; /* Content-Range, or 0 and Content-Length; total 0: unknown */
@@ -31,10 +31,9 @@ struct transfer {
 	uint64_t asked_from;
 	struct answer answer;
 	bool body_began, restart;
-	int err; /* our own error; curl only reports that it was aborted */
 	char refusal[REFUSAL_MAX + 1];
 	size_t refusal_len;
-	CURL *curl;
+	struct http *http;
 };
 
 /* ---- headers ---- */
@@ -75,26 +74,18 @@ static void header_read(struct answer *a, const char *name, const char *value, s
 	}
 }
 
-static size_t header_arrived(char *data, size_t size, size_t nr, void *to)
+static void header_arrived(void *arg, char *line)
 {
-	struct transfer *t = to;
-	char line[512];
-	size_t len = size * nr;
+	struct transfer *t = arg;
+	char *value;
 
-	snprintf(line, sizeof(line), "%.*s", (int)len, data);
-	line[strcspn(line, "\r\n")] = 0;
-	if (!strncmp(line, "HTTP/", 5)) { /* informational replies such as 100 Continue precede the final one */
+	if (!strncmp(line, "HTTP/", 5)) /* informational replies such as 100 Continue precede the final one */
 		t->answer = (struct answer){0};
-		return len;
-	}
-	char *value = strchr(line, ':');
-
-	if (!value)
-		return len;
+	if (!(value = strchr(line, ':')))
+		return;
 	*value++ = 0;
 	value += strspn(value, " \t");
 	header_read(&t->answer, line, value, strlen(value));
-	return len;
 }
 
 /* ---- the body ---- */
@@ -114,13 +105,13 @@ static bool goes_on(const struct transfer *t)
 	       (!*a->validator || !strcmp(a->validator, t->state.validator));
 }
 
-static int body_begins(struct transfer *t)
+static int body_begins(struct transfer *t, uint32_t status)
 {
 	struct answer *a = &t->answer;
 	int err;
 
 	t->body_began = true;
-	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &a->status);
+	a->status = status;
 	if (a->status == 206 && !goes_on(t)) {
 		t->restart = true;
 		return -ESTALE;
@@ -169,72 +160,36 @@ static int body_write(struct transfer *t, const char *data, size_t len)
 	return 0;
 }
 
-static size_t body_arrived(char *data, size_t size, size_t nr, void *to)
+static int body_arrived(void *arg, uint32_t status, const void *data, size_t len)
 {
-	struct transfer *t = to;
-	size_t len = size * nr;
+	struct transfer *t = arg;
+	int err = t->body_began ? 0 : body_begins(t, status);
 
-	if (!t->body_began)
-		t->err = body_begins(t);
-	if (!t->err && t->answer.status != 200 && t->answer.status != 206)
-		refusal_add(t, data, len);
-	else if (!t->err)
-		t->err = body_write(t, data, len);
-	return t->err ? 0 : len;
+	if (err || status == 200 || status == 206)
+		return err ? err : body_write(t, data, len);
+	refusal_add(t, data, len);
+	return 0;
 }
 
 /* ---- one try ---- */
 
-static struct curl_slist *range_set(struct transfer *t)
+/* What http_perform() returns. */
+static int transfer_once(struct transfer *t, struct http_end *ret)
 {
-	char text[DOWNLOAD_VALIDATOR_MAX + 32];
+	struct http_transfer request = {.method = "GET", .url = t->opt->url, .range_from = t->have,
+					.if_range = t->have ? t->state.validator : NULL,
+					.header = header_arrived, .body = body_arrived, .arg = t};
+	int err;
 
-	if (!t->have)
-		return NULL;
-	snprintf(text, sizeof(text), "%" PRIu64 "-", t->have);
-	curl_easy_setopt(t->curl, CURLOPT_RANGE, text);
-	snprintf(text, sizeof(text), "If-Range: %s", t->state.validator);
-	struct curl_slist *headers = curl_slist_append(NULL, text);
-
-	curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, headers);
-	return headers;
-}
-
-static CURLcode transfer_once(struct transfer *t, char error[CURL_ERROR_SIZE])
-{
-	struct curl_slist *headers;
-	CURLcode code;
-
-	t->curl = http_handle(&t->opt->http, t->opt->url, error);
-	if (!t->curl) {
-		t->err = -EINVAL;
-		return CURLE_FAILED_INIT;
-	}
 	t->answer = (struct answer){0};
 	t->body_began = t->restart = false;
 	t->refusal_len = 0;
-	t->err = 0;
 	t->asked_from = t->have;
-	headers = range_set(t);
-	curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, header_arrived);
-	curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
-	curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, body_arrived);
-	curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
-	code = curl_easy_perform(t->curl);
-	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->answer.status);
-	curl_slist_free_all(headers);
-	curl_easy_cleanup(t->curl);
+	err = http_perform(t->http, &request, ret);
+	if (!err)
+		t->answer.status = ret->status;
 	t->refusal[t->refusal_len] = 0;
-	return code;
-}
-
-/* The connection broke after the reply had begun. */
-static bool broke(const struct transfer *t, CURLcode code)
-{
-	return t->body_began && !t->err &&
-	       (code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ||
-		code == CURLE_OPERATION_TIMEDOUT || code == CURLE_GOT_NOTHING ||
-		code == CURLE_SSL_CONNECT_ERROR);
+	return err;
 }
 
 static int finished(struct transfer *t)
@@ -245,7 +200,7 @@ static int finished(struct transfer *t)
 	if (a->status != 200 && a->status != 206)
 		return http_refused(a->status, t->opt->url, t->refusal);
 	if (!t->body_began) /* a reply of no bytes */
-		err = body_begins(t);
+		err = body_begins(t, a->status);
 	if (!err && a->total && t->have != a->total)
 		err = fail(-EPIPE, "%s: truncated: %" PRIu64 " of %" PRIu64 " bytes", t->opt->url,
 			   t->have, a->total);
@@ -276,11 +231,9 @@ static bool stale(const struct transfer *t)
 
 static int transfer_all(struct transfer *t, struct download_result *ret)
 {
-	char error[CURL_ERROR_SIZE];
-
 	for (;;) {
-		CURLcode code = transfer_once(t, error);
-		int err;
+		struct http_end end;
+		int err = transfer_once(t, &end);
 
 		if (stale(t)) {
 			t->state = (struct download_state){0};
@@ -291,14 +244,14 @@ static int transfer_all(struct transfer *t, struct download_result *ret)
 		}
 		if (t->asked_from && t->answer.status == 200)
 			ret->resumed_at = 0;
-		if (code == CURLE_OK)
+		if (err)
+			return err;
+		if (!end.err)
 			return finished(t);
-		if (t->err)
-			return t->err;
-		if (!broke(t, code))
-			return http_failed(code, &t->opt->http, t->opt->url, error);
+		if (!end.broke)
+			return fail(end.err, "%s", end.message);
 		if (!t->state.resumable || ret->breaks >= t->opt->retries)
-			return broken(t, *error ? error : curl_easy_strerror(code));
+			return broken(t, end.why);
 		pause_ms(RETRY_PAUSE_MS << ret->breaks++);
 	}
 }
@@ -354,6 +307,10 @@ int download(const struct download_options *given, struct download_result *ret)
 	opt.max_bytes = opt.max_bytes ? opt.max_bytes : DOWNLOAD_MAX;
 	if (asprintf(&t.part, "%s.part", opt.file) < 0)
 		return fail(-ENOMEM, "out of memory");
+	if (!(t.http = http_open(&opt.http))) {
+		free(t.part);
+		return -ENOMEM;
+	}
 	err = part_open(&t);
 	bool ours = !err;
 
@@ -369,6 +326,7 @@ int download(const struct download_options *given, struct download_result *ret)
 	}
 	if (t.fd >= 0)
 		close(t.fd);
+	http_close(t.http);
 	free(t.part);
 	return err;
 }

@@ -1,131 +1,123 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/helper.h"
 #include "event/event.h"
 #include "fetch/http.h"
 
 #define DEFAULT_URL "http://localhost:8000/"
 
-enum { CONNECT_SECONDS = 15, WORDS_MAX = 200 };
+enum { WORDS_MAX = 200 };
 
-/* Schemes by name since 7.85, by bits before. */
-static void schemes_set(CURL *c)
+struct http {
+	struct http_options opt;
+	struct helper helper;
+	char data[HELPER_MESSAGE_MAX];
+};
+
+struct http *http_open(const struct http_options *opt)
 {
-#if LIBCURL_VERSION_NUM >= 0x075500
-	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	curl_easy_setopt(c, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
+	struct http *h = calloc(1, sizeof(*h));
+
+	if (h)
+		h->opt = *opt;
+	else
+		fail(-ENOMEM, "out of memory");
+	return h;
 }
 
-/* OSv's server requires at least TLS 1.2 and a client certificate. */
-static void tls_set(CURL *c, const struct http_options *opt)
+void http_close(struct http *h)
 {
-	curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	if (opt->cert)
-		curl_easy_setopt(c, CURLOPT_SSLCERT, opt->cert);
-	if (opt->key)
-		curl_easy_setopt(c, CURLOPT_SSLKEY, opt->key);
-	if (opt->cacert)
-		curl_easy_setopt(c, CURLOPT_CAINFO, opt->cacert);
-	if (opt->no_verify) {
-		curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
-	}
+	if (h)
+		helper_stop(&h->helper);
+	free(h);
 }
 
-/* curl's own words about a file that is not there are hard to understand. */
-static int files_check(const struct http_options *opt)
-{
-	const char *const file[] = {opt->cert, opt->key, opt->cacert};
+/* ---- one transfer ---- */
 
-	for (int i = 0; i < 3; i++)
-		if (file[i] && access(file[i], R_OK))
-			return fail(-errno, "%s: %s", file[i], strerror(errno));
-	return 0;
+static void text_put(FILE *f, const char *name, const char *value)
+{
+	if (value)
+		fprintf(f, "%s=%s%c", name, value, 0);
 }
 
-CURL *http_handle(const struct http_options *opt, const char *url, char error[CURL_ERROR_SIZE])
+static void number_put(FILE *f, const char *name, uint64_t value)
 {
+	if (value)
+		fprintf(f, "%s=%" PRIu64 "%c", name, value, 0);
+}
+
+static int request_send(struct http *h, const struct http_transfer *t)
+{
+	const struct http_options *opt = &h->opt;
 	uint64_t timeout_ns = opt->timeout_ns ? opt->timeout_ns : HTTP_TIMEOUT_NS;
-	CURL *c = NULL;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
 
-	if (files_check(opt))
-		return NULL;
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(c = curl_easy_init())) {
-		fail(-ENOMEM, "cannot initialize libcurl");
-		return NULL;
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	text_put(f, "method", t->method);
+	text_put(f, "url", t->url);
+	text_put(f, "cert", opt->cert);
+	text_put(f, "key", opt->key);
+	text_put(f, "cacert", opt->cacert);
+	text_put(f, "unix-socket", opt->unix_socket);
+	number_put(f, "no-verify", opt->no_verify);
+	number_put(f, "timeout-seconds", timeout_ns / 1000000000 + 1);
+	number_put(f, "range-from", t->range_from);
+	text_put(f, "if-range", t->if_range);
+	if (fclose(f))
+		return fail(-ENOMEM, "out of memory");
+	return helper_send(&h->helper, HTTP_REQUEST, text, len);
+}
+
+/* One message of the reply. 0; 1: it was the last, in *ret; -errno. */
+static int reply_take(struct http *h, const struct http_transfer *t, uint32_t *status,
+		      struct http_end *ret)
+{
+	struct helper_head head;
+	int err = helper_receive(&h->helper, &head, h->data);
+
+	if (err)
+		return err;
+	if (head.kind == HTTP_HEADER && head.len <= HTTP_HEADER_MAX) {
+		h->data[head.len] = 0;
+		t->header ? t->header(t->arg, h->data) : (void)0;
+		return 0;
 	}
-	error[0] = 0;
-	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error);
-	curl_easy_setopt(c, CURLOPT_URL, url);
-	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-	curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)(timeout_ns / 1000000000 + 1));
-	curl_easy_setopt(c, CURLOPT_USERAGENT, "hostrace");
-	if (opt->unix_socket)
-		curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, opt->unix_socket);
-	schemes_set(c);
-	tls_set(c, opt);
-	return c;
-}
-
-/* ---- what went wrong ---- */
-
-/*
- * TLS 1.3 servers reject a client's certificate only after the handshake: by an alert, or, where a
- * reset of the connection overtakes it, by that.
- */
-static bool broke_off(CURLcode code)
-{
-	return code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
-	       code == CURLE_SSL_CONNECT_ERROR || code == CURLE_GOT_NOTHING;
-}
-
-static int client_refused(CURLcode code, const struct http_options *opt, const char *url,
-			  const char *why)
-{
-	bool sure = code == CURLE_SSL_CERTPROBLEM || strstr(why, "alert");
-
-	return fail(-EACCES, "%s: the server %s %s (%s)%s", url,
-		    sure ? "rejected" : "may have rejected",
-		    opt->cert ? "the client certificate"
-			      : "a connection without a client certificate",
-		    why, opt->cert ? "" : "; give one with --cert and --key");
-}
-
-int http_failed(CURLcode code, const struct http_options *opt, const char *url, const char *error)
-{
-	const char *why = *error ? error : curl_easy_strerror(code);
-
-	if (code == CURLE_SSL_CERTPROBLEM || (broke_off(code) && !strncmp(url, "https:", 6)))
-		return client_refused(code, opt, url, why);
-	switch (code) {
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
-		return fail(-EACCES,
-			    "%s: cannot verify the server's certificate (%s); give its CA with "
-			    "--cacert",
-			    url, why);
-	case CURLE_COULDNT_CONNECT:
-	case CURLE_COULDNT_RESOLVE_HOST:
-		return fail(-ECONNREFUSED,
-			    "%s: %s; does the guest run its REST server, and is its port "
-			    "forwarded?",
-			    url, why);
-	case CURLE_OPERATION_TIMEDOUT:
-		return fail(-ETIMEDOUT, "%s: %s", url, why);
-	case CURLE_UNSUPPORTED_PROTOCOL:
-	case CURLE_URL_MALFORMAT:
-		return fail(-EINVAL, "'%s' is not an http or https URL", url);
-	default:
-		return fail(-EIO, "%s: %s", url, why);
+	if (head.kind == HTTP_STATUS && head.len == sizeof(*status)) {
+		memcpy(status, h->data, sizeof(*status));
+		return 0;
 	}
+	if (head.kind == HTTP_BODY)
+		return t->body ? t->body(t->arg, *status, h->data, head.len) : 0;
+	if (head.kind != HTTP_END || head.len != sizeof(*ret))
+		return fail(-EPROTO,
+			    "unexpected message from hostrace-http: is it of another version?");
+	memcpy(ret, h->data, sizeof(*ret));
+	ret->why[sizeof(ret->why) - 1] = ret->message[sizeof(ret->message) - 1] = 0;
+	return 1;
+}
+
+int http_perform(struct http *h, const struct http_transfer *t, struct http_end *ret)
+{
+	uint32_t status = 0;
+	int err = h->helper.pid ? 0 : helper_start(&h->helper, "hostrace-http");
+
+	*ret = (struct http_end){0};
+	if (!err)
+		err = request_send(h, t);
+	while (!err)
+		err = reply_take(h, t, &status, ret);
+	if (err < 0)
+		helper_stop(&h->helper); /* the rest of the reply with it */
+	return err < 0 ? err : 0;
 }
 
 /* {"message": "...", "code": N} of OSv's server, or the beginning of another reply. */
@@ -142,69 +134,57 @@ static void own_words(const char *body, char *ret, size_t size)
 	json_decref(j);
 }
 
-int http_refused(long status, const char *url, const char *body)
+int http_refused(uint32_t status, const char *url, const char *body)
 {
 	char words[WORDS_MAX + 8];
 
 	own_words(body, words, sizeof(words));
 	if (status >= 300 && status < 400)
 		return fail(-EXDEV,
-			    "%s: redirected by the server (status %ld); redirects are not followed",
+			    "%s: redirected by the server (status %u); redirects are not followed",
 			    url, status);
 	if (status == 404)
 		return fail(-ENOENT, "%s: not found (404)%s%s", url, *words ? ": " : "", words);
 	if (status == 401 || status == 403)
-		return fail(-EACCES, "%s: access denied (%ld)%s%s", url, status, *words ? ": " : "",
+		return fail(-EACCES, "%s: access denied (%u)%s%s", url, status, *words ? ": " : "",
 			    words);
-	return fail(-EREMOTEIO, "%s: the server replied with status %ld%s%s", url, status,
+	return fail(-EREMOTEIO, "%s: the server replied with status %u%s%s", url, status,
 		    *words ? ": " : "", words);
 }
 
 /* ---- requests whose reply is kept ---- */
 
-static size_t body_arrived(char *data, size_t size, size_t nr, void *to)
+static int body_keep(void *arg, uint32_t status, const void *data, size_t len)
 {
-	struct http_reply *r = to;
-	size_t len = size * nr;
+	struct http_reply *r = arg;
+	char *more = r->len + len > HTTP_REPLY_MAX ? NULL : realloc(r->body, r->len + len + 1);
 
-	if (r->len + len > HTTP_REPLY_MAX)
-		return 0;
-	char *more = realloc(r->body, r->len + len + 1);
-
+	r->status = status;
 	if (!more)
-		return 0;
+		return fail(-E2BIG, "the reply exceeds %d MiB", HTTP_REPLY_MAX >> 20);
 	r->body = more;
 	memcpy(r->body + r->len, data, len);
 	r->len += len;
 	r->body[r->len] = 0;
-	return len;
+	return 0;
 }
 
-int http_request(const struct http_options *opt, const char *method, const char *url,
-		 struct http_reply *ret)
+int http_request(struct http *h, const char *method, const char *url, struct http_reply *ret)
 {
-	char error[CURL_ERROR_SIZE];
-	CURL *c = http_handle(opt, url, error);
-	CURLcode code;
+	struct http_transfer t = {.method = method, .url = url, .body = body_keep, .arg = ret};
+	struct http_end end;
+	int err;
 
 	*ret = (struct http_reply){0};
-	if (!c)
-		return -EINVAL;
-	if (!strcmp(method, "POST"))
-		curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, "");
-	else if (strcmp(method, "GET"))
-		curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, body_arrived);
-	curl_easy_setopt(c, CURLOPT_WRITEDATA, ret);
-	code = curl_easy_perform(c);
-	curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &ret->status);
-	curl_easy_cleanup(c);
-	if (!code)
-		return 0;
-	http_reply_deinit(ret);
-	if (code == CURLE_WRITE_ERROR)
-		return fail(-E2BIG, "%s: the reply exceeds %d MiB", url, HTTP_REPLY_MAX >> 20);
-	return http_failed(code, opt, url, error);
+	err = http_perform(h, &t, &end);
+	ret->status = end.status;
+	if (err == -E2BIG)
+		err = fail(err, "%s: %s", url, error_text());
+	else if (!err && end.err)
+		err = fail(end.err, "%s", end.message);
+	if (err)
+		http_reply_deinit(ret);
+	return err;
 }
 
 void http_reply_deinit(struct http_reply *r)
@@ -238,4 +218,18 @@ char *http_join(const char *base, const char *path)
 	if (asprintf(&url, "%.*s/%s", (int)len, base, path) < 0)
 		return NULL;
 	return url;
+}
+
+char *http_escape(const char *text)
+{
+	char *ret = malloc(3 * strlen(text) + 1), *to = ret;
+
+	for (; ret && *text; text++)
+		if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+			*to++ = *text;
+		else
+			to += sprintf(to, "%%%02X", (unsigned char)*text);
+	if (ret)
+		*to = 0;
+	return ret;
 }

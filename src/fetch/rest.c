@@ -14,7 +14,7 @@ static int request(const struct rest *r, const char *method, const char *path, j
 	_cleanup_free_ char *url = http_join(r->url, path);
 	struct http_reply reply;
 	json_error_t wrong;
-	int err = url ? http_request(&r->http, method, url, &reply)
+	int err = url ? http_request(r->http, method, url, &reply)
 		      : fail(-ENOMEM, "out of memory");
 
 	if (err)
@@ -92,11 +92,11 @@ int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret
 /* Escapes characters that separate the parts of a path: '/', '?', '%'. Allocated. */
 static char *path_make(const char *before, const char *id, const char *after)
 {
-	char *escaped = curl_easy_escape(NULL, id, 0), *path = NULL;
+	_cleanup_free_ char *escaped = http_escape(id);
+	char *path = NULL;
 
 	if (escaped && asprintf(&path, "%s%s%s", before, escaped, after) < 0)
 		path = NULL;
-	curl_free(escaped);
 	return path;
 }
 

@@ -18,8 +18,8 @@ enum {
 };
 
 struct rest {
-	struct http_options http;
-	const char *url; /* "http://host:8000" */
+	struct http *http; /* borrowed */
+	const char *url;   /* "http://host:8000" */
 };
 
 struct rest_event {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Both programs have the protections that the Makefile enables in the compiler and the linker.
+# All programs have the protections that the Makefile enables in the compiler and the linker.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -29,7 +29,7 @@ protected_functions() { # PROGRAM
 		/%fs:0x28/ && name in known { print name; name = "" }'
 }
 
-for program in "$build/hostrace" "$build/hostrace-guest"; do
+for program in "$build/hostrace" "$build/hostrace-http" "$build/hostrace-guest"; do
 	name=${program##*/}
 	has "$name: position-independent" '\(FLAGS_1\).*\bPIE\b' readelf -dW "$program"
 	has "$name: RELRO" '^ *GNU_RELRO ' readelf -lW "$program"

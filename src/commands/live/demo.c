@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "commands/common/command.h"
 #include "commands/live/demo_check.h"
 #include "commands/live/demo_vm.h"

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "commands/live/demo_check.h"
 #include "commands/live/demo_vm.h"
 #include "guestside/demo/workload.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <linux/kvm.h>
 #include <signal.h>
@@ -19,45 +18,13 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "commands/live/demo_vm.h"
 #include "guestside/demo/workload.h"
 
 enum { QEMU_TIMEOUT_S = 20, POLL_MS = 20 };
 
-char *self_path(char *buf)
-{
-	ssize_t len = readlink("/proc/self/exe", buf, PATH_MAX - 1);
-
-	buf[len > 0 ? len : 0] = '\0';
-	return buf;
-}
-
 /* ---- children ---- */
-
-static void stream_set(int fd, int as)
-{
-	if (fd >= 0 && fd != as)
-		dup2(fd, as);
-}
-
-pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid < 0)
-		return fail(-errno, "cannot start %s: %s", argv[0], strerror(errno));
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, death);
-	if (getppid() != parent)
-		_exit(127); /* the parent died before prctl() */
-	stream_set(in, STDIN_FILENO);
-	stream_set(out, STDOUT_FILENO);
-	stream_set(err_out, STDERR_FILENO);
-	execvp(argv[0], argv);
-	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
-	_exit(127);
-}
 
 int process_wait(pid_t pid, unsigned int timeout_s)
 {
@@ -139,22 +106,6 @@ const char *kvm_missing(void)
 	return vm < 0 ? "/dev/kvm: KVM_CREATE_VM failed" : NULL;
 }
 
-/* Next to the program in the build directory; else where `make install` puts it. */
-static int guest_find(char *path, size_t size)
-{
-	static const char *const places[] = {"", "../libexec/hostrace/"};
-	char self[PATH_MAX];
-
-	const char *dir = dirname(self_path(self));
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, size, "%s/%sdemo-guest.elf", dir, places[i]);
-		if (!access(path, R_OK))
-			return 0;
-	}
-	return fail(-ENOENT, "cannot find demo-guest.elf for %s; 'make' builds it",
-		    self_path(self));
-}
-
 /* ret_monitor: our end of the socket pair that is QEMU's standard input and output. */
 static int qemu_spawn(struct demo_vm *vm, const char *guest, int *ret_monitor)
 {
@@ -230,7 +181,7 @@ static int see_log(const struct demo_vm *vm, int err)
 int demo_vm_start(struct demo_vm *vm)
 {
 	char guest[PATH_MAX];
-	int monitor = -1, err = guest_find(guest, sizeof(guest));
+	int monitor = -1, err = installed_file_find("demo-guest.elf", guest, sizeof(guest));
 
 	if (!err)
 		err = qemu_spawn(vm, guest, &monitor);

@@ -13,19 +13,10 @@
 #include "vm/qmp.h"
 
 /*
- * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It gets
- * `death` when we die. Returns the pid or -errno with the error message set.
- */
-pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
-
-/*
  * Waits for the child. Returns its exit status, 128 + signal, or -ETIMEDOUT (it still runs) with
  * the error message set.
  */
 int process_wait(pid_t pid, unsigned int timeout_s);
-
-/* The path of this program, for running its other commands; "" if unknown. Returns buf, which has PATH_MAX bytes. */
-char *self_path(char *buf);
 
 struct demo_vm {
 	const char *dir;    /* where disk.img, console.txt and qemu.log go */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/process.h"
+
+char *self_path(char *buf)
+{
+	ssize_t len = readlink("/proc/self/exe", buf, PATH_MAX - 1);
+
+	buf[len > 0 ? len : 0] = '\0';
+	return buf;
+}
+
+int installed_file_find(const char *name, char *path, size_t size)
+{
+	static const char *const places[] = {"", "../libexec/hostrace/"};
+	const char *given = secure_getenv("HOSTRACE_LIBEXEC");
+	char self[PATH_MAX], *slash = strrchr(self_path(self), '/');
+
+	if (given) {
+		snprintf(path, size, "%s/%s", given, name);
+		return access(path, R_OK) ? fail(-errno, "%s: %s", path, strerror(errno)) : 0;
+	}
+	for (size_t i = 0; slash && i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, size, "%.*s/%s%s", (int)(slash - self), self, places[i], name);
+		if (!access(path, R_OK))
+			return 0;
+	}
+	return fail(-ENOENT, "cannot find %s for %s; 'make' builds it", name, self);
+}
+
+static void stream_set(int fd, int as)
+{
+	if (fd >= 0 && fd != as)
+		dup2(fd, as);
+}
+
+pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid < 0)
+		return fail(-errno, "cannot start %s: %s", argv[0], strerror(errno));
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, death);
+	if (getppid() != parent)
+		_exit(127); /* the parent died before prctl() */
+	stream_set(in, STDIN_FILENO);
+	stream_set(out, STDOUT_FILENO);
+	stream_set(err_out, STDERR_FILENO);
+	execvp(argv[0], argv);
+	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Child processes, and the files that are installed with this program: next to it in the build directory, in
+ * ../libexec/hostrace where `make install` puts them.
+ */
+#ifndef HOSTRACE_PROCESS_H
+#define HOSTRACE_PROCESS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The path of this program, for running its other commands; "" if unknown. Returns buf, which has PATH_MAX bytes. */
+char *self_path(char *buf);
+
+/*
+ * The path of an installed file. $HOSTRACE_LIBEXEC is searched first, except with raised privileges (secure_getenv(3)).
+ * Returns 0 or -ENOENT with the error message set.
+ */
+int installed_file_find(const char *name, char *path, size_t size);
+
+/*
+ * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It gets
+ * `death` when we die. Returns the pid or -errno with the error message set.
+ */
+pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
+
+#endif

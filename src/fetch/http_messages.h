@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The messages between hostrace and hostrace-http (base/helper.h has their frame). One request is answered by messages
+ * of the server's reply and one HTTP_END.
+ *
+ *	HTTP_REQUEST	"name=value" strings, each ended by a NUL: url, method, cert, key, cacert, unix-socket,
+ *			no-verify (1), timeout-seconds, range-from, if-range
+ *	HTTP_HEADER	one line of the reply's head, without CR LF, cut to HTTP_HEADER_MAX bytes
+ *	HTTP_STATUS	u32: before the first byte of the body
+ *	HTTP_BODY	bytes
+ *	HTTP_END	struct http_end
+ *
+ * Names of files go this way, not on the command line; the keys themselves are read by the helper only.
+ */
+#ifndef HOSTRACE_HTTP_MESSAGES_H
+#define HOSTRACE_HTTP_MESSAGES_H
+
+#include <stdint.h>
+
+enum { HTTP_REQUEST = 1, HTTP_HEADER, HTTP_STATUS, HTTP_BODY, HTTP_END };
+
+enum { HTTP_HEADER_MAX = 511, HTTP_WHY_MAX = 256, HTTP_MESSAGE_MAX = 1024 };
+
+struct http_end {
+	uint32_t status;		/* 0: there was no reply */
+	int32_t err;			/* 0, or -errno with its error message */
+	uint32_t broke;			/* the connection broke: the rest may come another time */
+	char why[HTTP_WHY_MAX];		/* libcurl's words, for an error message of the caller */
+	char message[HTTP_MESSAGE_MAX]; /* the error message */
+};
+
+#endif
