@@ -149,6 +149,11 @@ static void take_name(struct parse *p, const char *value)
 		text_set(&p->out->name, name);
 }
 
+static void take_uuid(struct parse *p, const char *value)
+{
+	text_set(&p->out->uuid, value);
+}
+
 static void take_machine(struct parse *p, const char *value)
 {
 	struct pair pairs[KEYS_MAX];
@@ -328,6 +333,7 @@ static const struct {
 	{"M", take_machine},
 	{"accel", take_accel},
 	{"enable-kvm", take_enable_kvm, true},
+	{"uuid", take_uuid},
 	{"m", take_memory},
 	{"smp", take_smp},
 	{"device", take_device},
@@ -374,9 +380,10 @@ int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret
 
 	memset(ret, 0, sizeof(*ret));
 	ret->name = strdup("");
+	ret->uuid = strdup("");
 	ret->machine = strdup("");
 	ret->accel = strdup("");
-	if (!ret->name || !ret->machine || !ret->accel) {
+	if (!ret->name || !ret->uuid || !ret->machine || !ret->accel) {
 		vm_cmdline_free(ret);
 		return fail(-ENOMEM, "out of memory");
 	}
@@ -396,6 +403,7 @@ void vm_cmdline_free(struct vm_cmdline *c)
 		free(c->devices[i]);
 	free(c->devices);
 	free(c->name);
+	free(c->uuid);
 	free(c->machine);
 	free(c->accel);
 	memset(c, 0, sizeof(*c));

@@ -17,6 +17,7 @@ enum {
 
 struct vm_cmdline {
 	char *name;    /* "" if not given */
+	char *uuid;    /* "" if not given */
 	char *machine; /* "" if not given */
 	char *accel;   /* as given: "kvm", "kvm:tcg"; "" if not given */
 	uint64_t memory_bytes;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -94,6 +95,7 @@ static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int
 	vm->cmdline = vm_cmdline_quote(words, nr);
 	vm->accel = strdup(is_qemu ? accel_of(vm, fds_seen, &c) : "kvm");
 	vm->name = take_ptr(c.name);
+	vm->uuid = take_ptr(c.uuid);
 	vm->machine = take_ptr(c.machine);
 	vm->devices = take_ptr(c.devices);
 	vm->nr_devices = c.nr_devices;
@@ -141,8 +143,8 @@ static int vm_look(pid_t pid, struct vm *ret)
 	err = cmdline_fill(&vm, is_qemu, !fd_err, nr_fds);
 	if (!err)
 		err = name_default(&vm, path, comm);
-	if (!err &&
-	    (!vm.exe || !vm.exe_open || !vm.version || !vm.build_id || !vm.cmdline || !vm.accel))
+	if (!err && (!vm.uuid || !vm.exe || !vm.exe_open || !vm.version || !vm.build_id ||
+		     !vm.cmdline || !vm.accel))
 		err = fail(-ENOMEM, "out of memory");
 	if (err) {
 		vm_free(&vm);
@@ -188,30 +190,46 @@ void vm_list_free(struct vm *vms, unsigned int nr)
 	free(vms);
 }
 
-/* "web (pid 12), db (pid 13)", of those with this name, or of all. */
+static bool is_called(const struct vm *vm, const char *name)
+{
+	return !strcmp(vm->name, name) || (*vm->uuid && !strcasecmp(vm->uuid, name));
+}
+
+/* Those with this name, or all. */
 static void names_list(const struct vm *vms, unsigned int nr, const char *only, char *buf,
 		       size_t size)
 {
 	size_t len = 0;
 
 	*buf = '\0';
-	for (unsigned int i = 0; i < nr && len < size; i++)
-		if (!only || !strcmp(vms[i].name, only))
-			len += (size_t)snprintf(buf + len, size - len, "%s%s (pid %d)",
-						len ? ", " : "", vms[i].name, vms[i].pid);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (only && !is_called(&vms[i], only))
+			continue;
+		if (len + 100 > size) {
+			snprintf(buf + len, size - len, " and more ('hostrace ps' lists all)");
+			break;
+		}
+		len += (size_t)snprintf(buf + len, size - len, "%s%.60s (pid %d)", len ? ", " : "",
+					vms[i].name, vms[i].pid);
+	}
+}
+
+void vm_list_print(const struct vm *vms, unsigned int nr, char *buf, size_t size)
+{
+	names_list(vms, nr, NULL, buf, size);
 }
 
 static int find_by_name(const char *name, struct vm *ret)
 {
 	struct vm *vms, *hit = NULL;
 	unsigned int nr, hits = 0;
-	char list[512];
+	char list[VM_NAMES_TEXT];
 	int err = vm_list(&vms, &nr);
 
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(vms[i].name, name)) {
+		if (is_called(&vms[i], name)) {
 			hit = &vms[i];
 			hits++;
 		}
@@ -284,6 +302,7 @@ void vm_free(struct vm *vm)
 	free(vm->devices);
 	free(vm->vcpus);
 	free(vm->name);
+	free(vm->uuid);
 	free(vm->exe);
 	free(vm->exe_open);
 	free(vm->cmdline);
@@ -304,11 +323,12 @@ json_t *vm_json(const struct vm *vm)
 						"tid", (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid,
-			 "name", vm->name, "exe", vm->exe, "build_id", vm->build_id, "version",
-			 vm->version, "accel", vm->accel, "machine", vm->machine, "memory_bytes",
-			 (json_int_t)vm->memory_bytes, "isa", (int)vm_host_isa(), "cmdline",
-			 vm->cmdline, "vcpus", vcpus, "devices", devices);
+	return json_pack(
+		"{s:i,s:s,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid,
+		"name", vm->name, "uuid", vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe,
+		"build_id", vm->build_id, "version", vm->version, "accel", vm->accel, "machine",
+		vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
+		(int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices", devices);
 }
 
 static bool cpu_has_flag(const char *flag)

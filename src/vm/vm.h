@@ -17,6 +17,7 @@
 
 enum {
 	VM_VCPUS_MAX = 4096,
+	VM_NAMES_TEXT = 512, /* bytes for vm_list_print() */
 };
 
 struct vm_vcpu {
@@ -27,6 +28,7 @@ struct vm_vcpu {
 struct vm {
 	pid_t pid;
 	char *name;	/* -name, or libvirt's guest=; else the executable's name */
+	char *uuid;	/* -uuid, "" if not given */
 	char *exe;	/* path of the executable, without "(deleted)" */
 	char *exe_open; /* a path that opens the very file that runs: /proc/PID/exe */
 	char *cmdline;	/* one line, shell-quoted */
@@ -46,15 +48,18 @@ struct vm {
 int vm_list(struct vm **ret, unsigned int *ret_nr);
 void vm_list_free(struct vm *vms, unsigned int nr);
 
+/* "web (pid 12), db (pid 13)", and how many more there are. */
+void vm_list_print(const struct vm *vms, unsigned int nr, char *buf, size_t size);
+
 /*
- * The VM that a user means by a pid or a name. -ESRCH: no such process or no VM of that name; -EINVAL: the
- * process is not a VM; -EEXIST: the name fits two VMs (the error message lists them); -EACCES.
+ * The VM that a user means by a pid, a name or a UUID. -ESRCH: no such process or no VM of that name; -EINVAL: the
+ * process is not a VM; -EEXIST: the name fits two VMs (the error message lists them); -EACCES. select.h has globs.
  */
 int vm_find(const char *pid_or_name, struct vm *ret);
 void vm_free(struct vm *vm);
 
 /*
- * {"pid","name","exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",
+ * {"pid","name","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",
  *  "vcpus":[{"index","tid"}],"devices":[..]}
  */
 json_t *vm_json(const struct vm *vm);

@@ -15,6 +15,7 @@
 #include "base/error.h" /* before cmocka, which makes fail() a macro */
 #include "vm/cmdline.h"
 #include "vm/exe.h"
+#include "vm/select.h"
 #include "vm/vm.h"
 
 #include <cmocka.h>
@@ -47,11 +48,13 @@ static void plain(void **state)
 	struct vm_cmdline c;
 
 	(void)state;
-	PARSE(&c, "-name", "web,debug-threads=on", "-enable-kvm", "-m", "1G", "-smp", "4,maxcpus=8",
-	      "-M", "q35", "-device", "virtio-blk-pci,drive=d0", "-drive", "if=none,id=d0,file=a",
-	      "-drive", "file=b,,c,if=virtio", "-nic", "user,model=virtio-net-pci", "-netdev",
+	PARSE(&c, "-name", "web,debug-threads=on", "-uuid", "d2f6a3a0-0b54-4dd0-9c6f-6a2b1d0c0e01",
+	      "-enable-kvm", "-m", "1G", "-smp", "4,maxcpus=8", "-M", "q35", "-device",
+	      "virtio-blk-pci,drive=d0", "-drive", "if=none,id=d0,file=a", "-drive",
+	      "file=b,,c,if=virtio", "-nic", "user,model=virtio-net-pci", "-netdev",
 	      "tap,id=n0,vhost=on", "-append", "-name", "-kernel", "-m");
 	assert_string_equal("web", c.name);
+	assert_string_equal("d2f6a3a0-0b54-4dd0-9c6f-6a2b1d0c0e01", c.uuid);
 	assert_string_equal("q35", c.machine);
 	assert_string_equal("kvm", c.accel);
 	assert_int_equal(1 << 30, c.memory_bytes);
@@ -198,6 +201,24 @@ static void executables(void **state)
 	assert_int_equal(-ENOENT, vm_exe_read("/no/such/file", &exe));
 }
 
+static void items(void **state)
+{
+	static const char uuid[] = "d2f6a3a0-0b54-4dd0-9c6f-6a2b1d0c0e01";
+
+	(void)state;
+	assert_true(vm_item_matches("12", 12, "web", ""));
+	assert_false(vm_item_matches("1", 12, "web", ""));
+	assert_true(vm_item_matches("web", 12, "web", NULL));
+	assert_false(vm_item_matches("web", 12, "web1", NULL));
+	assert_true(vm_item_matches("web*", 12, "web1", NULL));
+	assert_true(vm_item_matches("a[b]", 12, "a[b]", NULL)); /* a name, though it could be a glob */
+	assert_true(vm_item_matches("D2F6A3A0-0b54-4dd0-9c6f-6a2b1d0c0e01", 12, "web", uuid));
+	assert_false(vm_item_matches("", 12, "web", ""));
+	assert_false(vm_item_matches("x", 12, NULL, NULL));
+	assert_true(vm_item_is_glob("db?"));
+	assert_false(vm_item_is_glob("db-1.2"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,7 +226,7 @@ int main(void)
 		cmocka_unit_test(libvirt),	cmocka_unit_test(memory),
 		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
 		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
-		cmocka_unit_test(executables),
+		cmocka_unit_test(executables),	cmocka_unit_test(items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ struct record_options record_opt;
 
 /* clang-format off */
 const struct option_row record_own_options[] = {
-	{0,   "vm",       OPT_TEXT,     &record_opt.vm,           "PID|NAME", "the VM to record; optional if only one is running"},
+	{0,   "vm",       OPT_LIST,     &record_opt.vms,          "VM[,VM]",  "the VMs to record, each by PID, NAME, UUID or glob; optional if only one is running"},
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt)"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
@@ -153,6 +153,15 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		r->stop = signal_read(r);
 }
 
+static void started_several(const struct recording *r)
+{
+	char list[VM_NAMES_TEXT];
+
+	vm_list_print(r->vms, r->nr_vms, list, sizeof(list));
+	command_note("recording %u VMs to %s: %s; stop with ^C", r->nr_vms, record_opt.output,
+		     list);
+}
+
 /* Scripts wait for this line: from now on events are recorded. */
 static void started(const struct recording *r)
 {
@@ -162,7 +171,7 @@ static void started(const struct recording *r)
 			     record_opt.output,
 			     r->argv ? "stops when the command ends" : "stop with ^C");
 	else
-		command_note("recording %u VMs to %s; stop with ^C", r->nr_vms, record_opt.output);
+		started_several(r);
 }
 
 static int loop(struct recording *r)
@@ -260,7 +269,7 @@ static int setup(struct recording *r)
 		return err;
 	setpriority(PRIO_PROCESS, 0,
 		    RECORDER_NICE); /* a starved recorder loses events; no matter if rejected */
-	err = privileges_drop(record_caps(r->argv && !record_opt.vm && !record_opt.all));
+	err = privileges_drop(record_caps(r->argv && !record_opt.vms.nr && !record_opt.all));
 	return err || !r->argv ? err : launch_go(&r->launch);
 }
 
@@ -357,10 +366,11 @@ static int run(int argc, char **argv, char **rest)
 	if (argc)
 		return command_usage(
 			"unexpected argument '%s'%s", argv[0],
-			record_opt.vm ? "" : "; select a VM with --vm, or put a command after --");
+			record_opt.vms.nr ? ""
+					  : "; select a VM with --vm, or put a command after --");
 	if (rest && !*rest)
 		return command_usage("no command after --");
-	if (record_opt.vm && record_opt.all)
+	if (record_opt.vms.nr && record_opt.all)
 		return command_usage("--vm and --all are mutually exclusive");
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
@@ -383,6 +393,8 @@ const struct command record_command = {
 		   "and without --vm, the command itself is recorded:\n"
 		   "hostrace record -- qemu-system-x86_64 ...",
 	.examples = "  hostrace record --vm web1 -d 10s\n"
+		    "  hostrace record --vm web1,web2 -d 10s\n"
+		    "  hostrace record --vm 'db*' --vm 4711\n"
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"
 		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic",
 	.options = record_option_tables,

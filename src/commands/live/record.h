@@ -16,7 +16,8 @@
 #include "vm/vm.h"
 
 struct record_options {
-	const char *vm, *output, *events, *analyzers;
+	struct text_list vms;
+	const char *output, *events, *analyzers;
 	bool all, zstd;
 	uint64_t duration_ns, buffer_bytes, ring_bytes;
 };
@@ -153,7 +154,7 @@ extern const char *const record_stop_words[];
 
 /* ---- record_vms.c: which VMs, and whether they live ---- */
 
-/* r->vms by --vm, --all or the command. -ESRCH, -EINVAL, ... with the error message set. */
+/* r->vms by --vm (one or several), --all or the command. -ESRCH, -EINVAL, ... with the error message set. */
 int record_vms_choose(struct recording *r);
 
 /* A command becomes a VM some time after it began: looks again until it is one. */

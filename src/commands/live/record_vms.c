@@ -11,37 +11,36 @@
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "vm/proc.h"
+#include "vm/select.h"
 
 enum { ANCESTORS_MAX = 64 };
 
 int record_vms_choose(struct recording *r)
 {
-	struct vm *vm = calloc(1, sizeof(*vm));
+	char list[VM_NAMES_TEXT];
 	int err;
 
-	if (!vm)
-		return fail(-ENOMEM, "out of memory");
-	r->vms = vm;
-	r->nr_vms = 1;
-	if (record_opt.vm)
-		return vm_find(record_opt.vm, vm);
-	if (r->argv && !record_opt.all)
-		return launch_vm(&r->launch, r->argv, vm);
-	free(vm);
-	r->vms = NULL;
-	r->nr_vms = 0;
+	if (record_opt.vms.nr)
+		return vm_select(&record_opt.vms, &r->vms, &r->nr_vms);
+	if (r->argv && !record_opt.all) {
+		r->vms = calloc(1, sizeof(*r->vms));
+		if (!r->vms)
+			return fail(-ENOMEM, "out of memory");
+		r->nr_vms = 1;
+		return launch_vm(&r->launch, r->argv, r->vms);
+	}
 	err = vm_list(&r->vms, &r->nr_vms);
 	if (err)
 		return err;
 	if (!r->nr_vms)
 		return fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps, "
 				    "or hostrace record -- qemu-system-x86_64 ...");
-	if (r->nr_vms > 1 && !record_opt.all)
-		return fail(-EINVAL,
-			    "%u VMs are running; select one with --vm PID|NAME, or all with --all "
-			    "('hostrace ps' lists them)",
-			    r->nr_vms);
-	return 0;
+	if (r->nr_vms == 1 || record_opt.all)
+		return 0;
+	vm_list_print(r->vms, r->nr_vms, list, sizeof(list));
+	return fail(-EINVAL,
+		    "%u VMs are running: %s; select with --vm NAME[,NAME], or all with --all",
+		    r->nr_vms, list);
 }
 
 bool record_vms_ended(struct recording *r)
@@ -117,7 +116,7 @@ void record_vms_refresh(struct recording *r)
 	char pid[16];
 	struct vm vm;
 
-	if (!r->argv || record_opt.vm || record_opt.all || r->vms[0].nr_vcpus)
+	if (!r->argv || record_opt.vms.nr || record_opt.all || r->vms[0].nr_vcpus)
 		return;
 	snprintf(pid, sizeof(pid), "%d", r->vms[0].pid);
 	if (vm_find(pid, &vm)) {
