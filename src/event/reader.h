@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "event/event.h"
+#include "event/rows.h"
 
 enum { BATCH_MAX = 1024 }; /* events a reader returns at a time */
 
@@ -69,6 +70,8 @@ struct reader_ops {
 	 * them. NULL where only reading can tell. 0 or -errno with the error message set.
 	 */
 	int (*counts)(struct reader *r, uint64_t *counts);
+
+	const struct rows_ops *rows; /* event/rows.h; NULL: it has batches only */
 
 	void (*close)(struct reader *r);
 };

@@ -10,8 +10,6 @@
 
 #include "pairing/fast_internal.h"
 
-#define CALM_STEP (1ull << 48) /* ns; 43,690 steps below it cannot overflow */
-
 /* ---- memory of a round ---- */
 
 enum { BLOCK_BYTES = 1 << 20 }; /* more than any column takes */
@@ -22,7 +20,7 @@ struct fast_block {
 	uint8_t data[BLOCK_BYTES] __attribute__((aligned(8)));
 };
 
-static void *fast_alloc(struct fast_worker *w, size_t len)
+void *fast_alloc(struct fast_worker *w, size_t len)
 {
 	struct fast_block *b = w->blocks;
 
@@ -97,7 +95,7 @@ uint64_t *fast_steps(struct fast_worker *w, unsigned int kind)
 }
 
 /* NULL: the field spans several columns, or out of memory. */
-uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct field *f)
+static uint64_t *column_field(struct fast_worker *w, unsigned int kind, const struct field *f)
 {
 	const struct column_kind *k = &w->columns->kind[kind];
 	uint64_t *v;
@@ -120,6 +118,40 @@ uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct fiel
 	return v;
 }
 
+/* NULL: it was not asked for. */
+static uint64_t *rows_field(const struct fast_worker *w, unsigned int kind, const struct field *f)
+{
+	const struct rows_request *r = &w->plan->request;
+
+	for (unsigned int i = 0; i < r->nr_values; i++)
+		if (r->value[i].kind == kind && r->value[i].field == f)
+			return w->rows->value[i];
+	return NULL;
+}
+
+uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct field *f)
+{
+	return w->rows ? rows_field(w, kind, f) : column_field(w, kind, f);
+}
+
+static uint32_t kind_rows(const struct fast_worker *w, unsigned int kind)
+{
+	return w->rows ? w->rows->nr_of[kind] : w->columns->kind[kind].rows;
+}
+
+static uint64_t *cpu_values(struct fast_worker *w, unsigned int kind)
+{
+	uint32_t rows = kind_rows(w, kind);
+	uint64_t *v = w->rows ? fast_alloc(w, rows * sizeof(*v))
+			      : column_values(w, w->columns->kind[kind].first + 1u);
+
+	for (uint32_t i = 0; v && w->rows && i < rows; i++)
+		v[i] = w->rows->cpu;
+	if (v)
+		mask(v, rows, sizeof(uint16_t), false);
+	return v;
+}
+
 static void high_add(uint64_t *restrict v, const uint64_t *restrict high, uint32_t rows)
 {
 	for (uint32_t i = 0; i < rows; i++)
@@ -128,15 +160,11 @@ static void high_add(uint64_t *restrict v, const uint64_t *restrict high, uint32
 
 static uint64_t *label_values(struct fast_worker *w, unsigned int kind, const struct fast_value *l)
 {
-	uint32_t rows = w->columns->kind[kind].rows;
+	uint32_t rows = kind_rows(w, kind);
 	uint64_t *v, *high;
 
-	if (l->source == FAST_CPU) {
-		v = column_values(w, w->columns->kind[kind].first + 1u);
-		if (v)
-			mask(v, rows, sizeof(uint16_t), false);
-		return v;
-	}
+	if (l->source == FAST_CPU)
+		return cpu_values(w, kind);
 	v = fast_field(w, kind, l->field);
 	high = l->high && v ? fast_field(w, kind, l->high) : NULL;
 	if (!v || (l->high && !high))
@@ -156,7 +184,7 @@ static bool optional(struct fast_worker *w, unsigned int kind, const struct fiel
 	return !f || (*ret = fast_field(w, kind, f));
 }
 
-static bool begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
+bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
 {
 	const struct fast_plan *p = w->plan;
 	const uint64_t *size = NULL;
@@ -169,7 +197,7 @@ static bool begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned 
 	    !optional(w, kind, p->duration, &c->duration) ||
 	    !optional(w, kind, p->skip_zero, &c->skip))
 		return false;
-	for (uint32_t i = 0; size && c->weight && i < w->columns->kind[kind].rows; i++)
+	for (uint32_t i = 0; size && c->weight && i < kind_rows(w, kind); i++)
 		((uint64_t *)size)[i] *= c->weight[i];
 	c->bytes = size;
 	return true;
@@ -178,7 +206,7 @@ static bool begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned 
 /* ---- a whole chunk ---- */
 
 /* Roles of the chunk's kinds. False: one that the fast path does not handle. */
-static bool kinds_bind(struct fast_worker *w, struct fast_chunk *c)
+static bool kinds_bind(struct fast_worker *w, struct fast_chunk *c, size_t bytes)
 {
 	const struct columns *cols = w->columns;
 	size_t raw = 0;
@@ -203,7 +231,7 @@ static bool kinds_bind(struct fast_worker *w, struct fast_chunk *c)
 			return false;
 		c->begin_kind = k;
 	}
-	return raw == c->h.raw;
+	return raw == bytes;
 }
 
 static uint64_t all_bits(const uint64_t *v, uint32_t nr)
@@ -244,7 +272,7 @@ static bool slice_walk(const struct fast_chunk *c, struct fast_slice *s)
 		unsigned int k = c->sequence[s->start + i];
 
 		time += c->step[k][row[k]++];
-		if (time < c->h.first_ns || time > c->h.last_ns)
+		if (time < c->first_ns || time > c->last_ns)
 			return false;
 		if (!i)
 			s->first_ns = time;
@@ -274,7 +302,7 @@ static bool slice_sum(const struct fast_chunk *c, struct fast_slice *s, const ui
 	s->last_ns = s->base_ns;
 	for (k = 0; k < c->nr_kinds; k++)
 		s->last_ns += sum(c->step[k] + s->row[k], count[k]);
-	return s->first_ns >= c->h.first_ns && s->last_ns <= c->h.last_ns &&
+	return s->first_ns >= c->first_ns && s->last_ns <= c->last_ns &&
 	       s->first_ns <= s->last_ns;
 }
 
@@ -293,9 +321,8 @@ static bool rows_count(const uint8_t *seq, uint32_t nr, uint32_t *count)
 	return false;
 }
 
-/* Appends a thread's part of the chunk; `row` is its first row by kind, and is moved past its last. */
-static int slice_add(struct fast_worker *w, const struct fast_chunk *c,
-		      const struct column_thread *t, bool calm, uint32_t *row)
+int fast_slice_add(struct fast_worker *w, const struct fast_chunk *c, const struct column_thread *t,
+		   bool calm, uint32_t *row)
 {
 	uint32_t count[COLUMNS_KINDS_MAX] = {0};
 	unsigned int role = 0;
@@ -338,8 +365,9 @@ static int slice_add(struct fast_worker *w, const struct fast_chunk *c,
 	return 0;
 }
 
-int fast_chunk_load(struct fast_worker *w, const struct chunk_ref *ref)
+int fast_chunk_load(struct fast_worker *w, size_t i)
 {
+	const struct chunk_ref *ref = &w->plan->src.refs[i];
 	struct fast_chunk *c = fast_alloc(w, sizeof(*c));
 	uint32_t row[COLUMNS_KINDS_MAX] = {0};
 	const uint8_t *payload;
@@ -350,18 +378,19 @@ int fast_chunk_load(struct fast_worker *w, const struct chunk_ref *ref)
 
 	if (err)
 		return err == -EBADMSG ? FAST_UNSUITED : err;
-	*c = (struct fast_chunk){.h = ref->h};
-	if (!columns_parse(w->columns, payload, len) || !kinds_bind(w, c))
+	*c = (struct fast_chunk){.first_ns = ref->h.first_ns, .last_ns = ref->h.last_ns,
+				 .cpu = FAST_CPU_UNKNOWN};
+	if (!columns_parse(w->columns, payload, len) || !kinds_bind(w, c, ref->h.raw))
 		return FAST_UNSUITED;
 	uint8_t *sequence = fast_alloc(w, w->columns->nr_records);
 
 	if (!sequence || !times_decode(w, c, &calm))
 		return -ENOMEM;
 	c->sequence = memcpy(sequence, w->columns->sequence, w->columns->nr_records);
-	if (c->begin_kind != COLUMNS_KINDS_MAX && !begins_decode(w, c, c->begin_kind))
+	if (c->begin_kind != COLUMNS_KINDS_MAX && !fast_begins_decode(w, c, c->begin_kind))
 		return FAST_UNSUITED;
 	for (uint32_t t = 0; t < w->columns->nr_threads && !err; t++)
 		if (w->columns->thread[t].nr)
-			err = slice_add(w, c, &w->columns->thread[t], calm, row);
+			err = fast_slice_add(w, c, &w->columns->thread[t], calm, row);
 	return err;
 }

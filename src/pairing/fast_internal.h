@@ -4,6 +4,7 @@
 #define HOSTRACE_FAST_INTERNAL_H
 
 #include "base/hash.h"
+#include "event/reader.h"
 #include "pairing/fast_path.h"
 #include "pairing/pair_private.h"
 #include "tracefile/columns.h"
@@ -14,7 +15,10 @@ enum {
 	FAST_THREADS_MAX = 16384, /* of one segment */
 	FAST_CARRY_MAX = 65536,	  /* events of a thread kept for the next round */
 	ROLE_FOREIGN = 128,	  /* besides ROLE_*: an event that the fast path does not handle */
+	FAST_CPU_UNKNOWN = 1 << 16,
 };
+
+#define CALM_STEP (1ull << 48) /* ns; 65,536 steps below it cannot overflow */
 
 /* Found by a worker: the slow path must be used. Not an error. */
 #define FAST_UNSUITED (-EAGAIN)
@@ -34,8 +38,16 @@ struct fast_value {
 	const struct field *field, *high;
 };
 
+/* A part of the input that is loaded at once: a chunk of a .hrt file, or a reader's rows (event/rows.h). */
+struct fast_piece {
+	uint64_t first_ns, last_ns;
+	uint64_t watermark_ns; /* no event of a later piece is older; 0: not known */
+	uint32_t bytes;
+	bool wanted;
+};
+
 struct fast_round {
-	size_t first, end; /* chunks */
+	size_t first, end; /* pieces */
 	uint64_t from_ns, watermark_ns; /* times of the events that it pairs */
 };
 
@@ -43,6 +55,8 @@ struct fast_round {
 struct fast_loss {
 	uint64_t time_ns;
 	uint64_t blind_until_ns; /* newest end of loss in this or an earlier report */
+	uint32_t cpu; /* FAST_CPU_UNKNOWN, or: the order among events of this CPU is known. It comes ... */
+	bool first;   /* ... before those of the same time, else after them */
 };
 
 /* An open begin. */
@@ -57,6 +71,7 @@ struct fast_border {
 	uint32_t pid, tid;
 	enum { FAST_NOTHING, FAST_BEGIN, FAST_END } first; /* its first begin or end */
 	uint64_t first_ns;
+	uint32_t first_cpu;
 	bool first_marked; /* a mark came before it: of a span of an earlier segment */
 	enum { FAST_UNKNOWN, FAST_CLOSED, FAST_OPEN } state;
 	struct fast_open open;
@@ -69,11 +84,17 @@ struct fast_segment {
 };
 
 struct fast_plan {
-	struct trace_source src;
+	struct trace_source src; /* of a .hrt file */
+	const struct rows_ops *rows; /* of another reader; NULL: it is a .hrt file */
+	struct reader *reader;
+	struct rows_source rows_source;
+	struct rows_request request;
+	struct rows_plan *rows_plan;
 	const struct span_fold *fold;
-	bool *wanted; /* by chunk */
+	struct fast_piece *pieces;
+	size_t nr_pieces;
 	const struct event_type *begin;
-	uint8_t role[1 << 16]; /* by id in the file: ROLE_BEGIN, ROLE_END, ROLE_MARK, ROLE_FOREIGN */
+	uint8_t role[1 << 16]; /* by id in the file, or kind of rows: ROLE_BEGIN, ROLE_END, ROLE_MARK, ROLE_FOREIGN */
 	bool point;	       /* the analyzer has no end */
 	unsigned int nr_labels;
 	struct fast_value label[LABELS_MAX];
@@ -90,9 +111,10 @@ struct fast_plan {
 	unsigned int jobs;
 };
 
-/* A chunk, decoded as far as it is needed. Freed at the end of its round. */
+/* A piece, decoded as far as it is needed. Freed at the end of its round. */
 struct fast_chunk {
-	struct chunk_header h;
+	uint64_t first_ns, last_ns;
+	uint32_t cpu; /* of all its events, or FAST_CPU_UNKNOWN */
 	unsigned int nr_kinds, begin_kind;
 	uint8_t role[COLUMNS_KINDS_MAX];
 	const uint64_t *step[COLUMNS_KINDS_MAX]; /* ns since the thread's previous record, by row */
@@ -119,6 +141,7 @@ struct fast_slice {
 /* One event, read from its columns. */
 struct fast_item {
 	uint64_t time_ns, order;
+	uint32_t cpu;
 	uint8_t role;
 	const struct fast_slice *slice; /* NULL: from an earlier round */
 	struct fast_open open;		/* of a begin */
@@ -135,8 +158,10 @@ struct fast_block;
 
 struct fast_worker {
 	struct fast_plan *plan;
-	struct chunk_loader *loader;
+	struct chunk_loader *loader; /* these two: of a .hrt file */
 	struct columns *columns;
+	struct rows_cursor *cursor; /* of another reader */
+	const struct rows_data *rows;    /* while a piece of it is loaded, else NULL */
 	void *state; /* the fold's */
 	int err;
 
@@ -162,17 +187,32 @@ struct fast_worker {
 		uint64_t after_ns, before_ns; /* between them, both excluded, ... */
 		uint64_t losses, blind_until_ns; /* ... this holds */
 	} now;
+	uint32_t cpu; /* of the events that are being paired */
 	bool doubt; /* an event has the time of a loss: their order is not known */
 };
 
-/* Frees the decoded chunks of the round. */
+/* Memory until the end of the round, at most 1 MiB. NULL: out of memory, or too much. */
+void *fast_alloc(struct fast_worker *w, size_t len);
+
+/* Frees the decoded pieces of the round. */
 void fast_round_end(struct fast_worker *w);
 void fast_blocks_free(struct fast_worker *w);
 
-/* Loads a chunk and appends its slices to their threads. 0, FAST_UNSUITED or -errno. */
-int fast_chunk_load(struct fast_worker *w, const struct chunk_ref *ref);
+int fast_chunk_load(struct fast_worker *w, size_t i);
+int fast_rows_load(struct fast_worker *w, size_t i);
 
-/* The values of a field of a kind of w->columns, as event_u64() returns them. NULL: not available. */
+/* Loads a piece and appends its slices to their threads. 0, FAST_UNSUITED or -errno. */
+static inline int fast_piece_load(struct fast_worker *w, size_t i)
+{
+	return w->plan->rows ? fast_rows_load(w, i) : fast_chunk_load(w, i);
+}
+
+/* For these two: decodes what the begins need; appends a thread's events, whose first row by kind is *row, moved. */
+bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind);
+int fast_slice_add(struct fast_worker *w, const struct fast_chunk *c, const struct column_thread *t,
+		   bool calm, uint32_t *row);
+
+/* The values of a field of a kind of w->columns or w->rows, as event_u64() returns them. NULL: not available. */
 uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct field *f);
 uint64_t *fast_steps(struct fast_worker *w, unsigned int kind); /* its time column */
 
@@ -185,7 +225,7 @@ struct fast_thread *fast_thread_get(struct fast_worker *w, uint32_t pid, uint32_
  */
 int fast_round_pair(struct fast_worker *w, uint64_t watermark_ns, bool prime);
 
-/* The number of reports of lost events before this time; sets w->now. */
+/* The number of reports of lost events before an event of this time on CPU w->cpu; sets w->now. */
 uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns);
 
 /* Reads all reports of lost events of the file into the plan. False: they cannot be read. */

@@ -10,6 +10,8 @@
 
 struct report {
 	uint64_t time_ns, until_ns;
+	uint32_t cpu;
+	bool first;
 };
 
 struct reports {
@@ -17,7 +19,7 @@ struct reports {
 	size_t nr, max;
 };
 
-static bool report_add(struct reports *all, uint64_t time_ns, uint64_t until_ns)
+static bool report_add(struct reports *all, struct report report)
 {
 	if (all->nr == all->max) {
 		size_t max = all->max ? 2 * all->max : 64;
@@ -28,7 +30,7 @@ static bool report_add(struct reports *all, uint64_t time_ns, uint64_t until_ns)
 		all->item = more;
 		all->max = max;
 	}
-	all->item[all->nr++] = (struct report){time_ns, until_ns};
+	all->item[all->nr++] = report;
 	return true;
 }
 
@@ -85,7 +87,9 @@ static bool kind_read(struct fast_worker *w, unsigned int kind, const struct pai
 			w->plan->nr_lost_records++;
 			w->plan->lost += v[0] ? v[0][at] : 0;
 			if (p->a->end && is_of(p, v[2] ? v[2][at] : 0) &&
-			    !report_add(all, time, v[1] ? v[1][at] : 0))
+			    !report_add(all, (struct report){.time_ns = time,
+							     .until_ns = v[1] ? v[1][at] : 0,
+							     .cpu = FAST_CPU_UNKNOWN}))
 				return false;
 		}
 	}
@@ -124,7 +128,10 @@ static bool losses_keep(struct fast_plan *plan, struct reports *all)
 	plan->losses = calloc(all->nr, sizeof(*plan->losses));
 	for (size_t i = 0; i < all->nr && plan->losses; i++) {
 		blind = all->item[i].until_ns > blind ? all->item[i].until_ns : blind;
-		plan->losses[i] = (struct fast_loss){all->item[i].time_ns, blind};
+		plan->losses[i] = (struct fast_loss){.time_ns = all->item[i].time_ns,
+						     .blind_until_ns = blind,
+						     .cpu = all->item[i].cpu,
+						     .first = all->item[i].first};
 	}
 	plan->nr_losses = all->nr;
 	return plan->losses;
@@ -136,11 +143,51 @@ bool fast_losses_read(struct fast_worker *w, const struct pairing *p)
 	struct reports all = {0};
 	bool fine = true;
 
-	for (size_t i = 0; plan->has_lost && i < plan->src.nr && fine; i++)
-		if (plan->wanted[i] && chunk_has(w, &plan->src.refs[i], &fine))
+	for (size_t i = 0; p->a->end && i < plan->rows_source.nr_losses && fine; i++) {
+		const struct rows_loss *l = &plan->rows_source.loss[i];
+
+		fine = report_add(&all, (struct report){l->time_ns, l->until_ns, l->cpu, l->first});
+	}
+	for (size_t i = 0; !plan->rows && plan->has_lost && i < plan->nr_pieces && fine; i++)
+		if (plan->pieces[i].wanted && chunk_has(w, &plan->src.refs[i], &fine))
 			fine = chunk_read(w, &plan->src.refs[i], p, &all);
 	if (fine && all.nr)
 		fine = losses_keep(plan, &all);
 	free(all.item);
 	return fine;
+}
+
+/* ---- asked by workers ---- */
+
+/* Does a report of the event's own time come before it? The order is only known within one CPU. */
+static bool loss_is_before(struct fast_worker *w, size_t i)
+{
+	const struct fast_plan *p = w->plan;
+	bool is_only = i + 1 == p->nr_losses || p->losses[i + 1].time_ns != p->losses[i].time_ns;
+
+	if (w->cpu == FAST_CPU_UNKNOWN || p->losses[i].cpu != w->cpu || !is_only)
+		w->doubt = true;
+	return p->losses[i].first;
+}
+
+uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns)
+{
+	const struct fast_plan *p = w->plan;
+	size_t lo = 0, hi = p->nr_losses;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->losses[mid].time_ns < time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < p->nr_losses && p->losses[lo].time_ns == time_ns)
+		lo += loss_is_before(w, lo);
+	w->now.after_ns = lo ? p->losses[lo - 1].time_ns : 0;
+	w->now.before_ns = lo < p->nr_losses ? p->losses[lo].time_ns : UINT64_MAX;
+	w->now.blind_until_ns = lo ? p->losses[lo - 1].blind_until_ns : 0;
+	w->now.losses = lo;
+	return lo;
 }

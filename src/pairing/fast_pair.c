@@ -48,28 +48,6 @@ int fast_emit(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns)
 
 /* ---- losses ---- */
 
-uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns)
-{
-	const struct fast_plan *p = w->plan;
-	size_t lo = 0, hi = p->nr_losses;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->losses[mid].time_ns < time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < p->nr_losses && p->losses[lo].time_ns == time_ns)
-		w->doubt = true;
-	w->now.after_ns = lo ? p->losses[lo - 1].time_ns : 0;
-	w->now.before_ns = lo < p->nr_losses ? p->losses[lo].time_ns : UINT64_MAX;
-	w->now.blind_until_ns = lo ? p->losses[lo - 1].blind_until_ns : 0;
-	w->now.losses = lo;
-	return lo;
-}
-
 static inline uint64_t fast_losses_now(struct fast_worker *w, uint64_t time_ns)
 {
 	if (time_ns > w->now.after_ns && time_ns < w->now.before_ns)
@@ -130,6 +108,7 @@ static inline int end_step(struct fast_worker *w, struct fast_border *b, uint64_
 	}
 	b->first = FAST_END;
 	b->first_ns = time;
+	b->first_cpu = w->cpu;
 	b->state = FAST_CLOSED;
 	return 0;
 }
@@ -146,6 +125,7 @@ static inline uint64_t begin_step(struct fast_worker *w, struct fast_border *b, 
 	if (b->state == FAST_UNKNOWN) {
 		b->first = FAST_BEGIN;
 		b->first_ns = time;
+		b->first_cpu = w->cpu;
 	}
 	b->state = FAST_OPEN;
 	/* As in pairing_begin(): within a window of loss, the end that follows may be another span's. */
@@ -200,7 +180,8 @@ static void item_read(const struct fast_worker *w, const struct fast_slice *s, u
 {
 	bool skipped = s->chunk->skip && role & ROLE_BEGIN && !s->chunk->skip[row];
 
-	*it = (struct fast_item){.time_ns = time, .role = (uint8_t)role, .slice = s};
+	*it = (struct fast_item){
+		.time_ns = time, .cpu = s->chunk->cpu, .role = (uint8_t)role, .slice = s};
 	if (skipped)
 		it->role &= (uint8_t)~ROLE_BEGIN;
 	else if (role & ROLE_BEGIN)
@@ -213,7 +194,10 @@ static void item_read(const struct fast_worker *w, const struct fast_slice *s, u
 static int item_step(struct fast_worker *w, struct fast_thread *th, const struct fast_item *it)
 {
 	struct fast_border *b = &th->b;
-	int err = it->role & ROLE_END ? end_step(w, b, it->time_ns) : 0;
+	int err;
+
+	w->cpu = it->cpu;
+	err = it->role & ROLE_END ? end_step(w, b, it->time_ns) : 0;
 
 	if (it->role & ROLE_BEGIN) {
 		w->begins++;
@@ -385,6 +369,7 @@ static int slice_run(struct fast_worker *w, struct fast_thread *th, const struct
 	uint32_t end = older(s, watermark_ns, &last_ns);
 	int err = 0;
 
+	w->cpu = s->chunk->cpu;
 	memcpy(at.row, s->row, s->chunk->nr_kinds * sizeof(at.row[0]));
 	if (prime) {
 		for (; at.i < end; at.i++) {
@@ -402,21 +387,74 @@ static int slice_run(struct fast_worker *w, struct fast_thread *th, const struct
 
 /* ---- a round ---- */
 
+/*
+ * Is the order of equal times known? Of rows it is on one CPU; of a file's chunks it is the file's, except for a thread
+ * with two vCPU numbers in one chunk.
+ */
+static bool tie_is_doubtful(const struct fast_chunk *a, uint32_t a_cpu, const struct fast_chunk *b)
+{
+	return a_cpu != b->cpu || (a_cpu == FAST_CPU_UNKNOWN && a == b);
+}
+
 /* Are the thread's carried events and slices in order of time? */
 static bool in_order(const struct fast_thread *th)
 {
-	uint64_t last = th->nr_carry ? th->carry[th->nr_carry - 1].time_ns : 0;
-	const struct fast_slice *before = NULL;
+	const struct fast_item *carried = th->nr_carry ? &th->carry[th->nr_carry - 1] : NULL;
+	uint64_t last = carried ? carried->time_ns : 0;
+	uint32_t cpu = carried ? carried->cpu : FAST_CPU_UNKNOWN;
+	const struct fast_chunk *before = NULL;
 
-	for (const struct fast_slice *s = th->slices; s; before = s, s = s->next) {
-		/* A thread with two vCPU numbers in a chunk: the order of equal times is not known. */
-		bool doubt = before && before->chunk == s->chunk && s->first_ns == last;
+	for (const struct fast_slice *s = th->slices; s; s = s->next) {
+		bool tie = s->first_ns == last && (before || carried);
 
-		if (!s->rising || s->first_ns < last || doubt)
+		if (!s->rising || s->first_ns < last ||
+		    (tie && tie_is_doubtful(before, cpu, s->chunk)))
 			return false;
 		last = s->last_ns;
+		before = s->chunk;
+		cpu = before->cpu;
 	}
 	return true;
+}
+
+/* Merges two lists in order of their first times; of equal ones, those of `a` come first. */
+static struct fast_slice *slices_merge(struct fast_slice *a, struct fast_slice *b)
+{
+	struct fast_slice *all = NULL, **tail = &all;
+
+	while (a && b) {
+		struct fast_slice **oldest = b->first_ns < a->first_ns ? &b : &a;
+
+		*tail = *oldest;
+		tail = &(*oldest)->next;
+		*oldest = (*oldest)->next;
+	}
+	*tail = a ? a : b;
+	return all;
+}
+
+/* A thread that moved from one CPU to another and back: its runs are in order one by one. */
+static struct fast_slice *slices_sort(struct fast_slice *list, uint32_t nr)
+{
+	struct fast_slice *half = list;
+
+	if (nr < 2)
+		return list;
+	for (uint32_t i = 1; i < nr / 2; i++)
+		half = half->next;
+	struct fast_slice *rest = half->next;
+
+	half->next = NULL;
+	return slices_merge(slices_sort(list, nr / 2), slices_sort(rest, nr - nr / 2));
+}
+
+static void runs_sort(struct fast_thread *th)
+{
+	uint32_t nr = 0;
+
+	for (const struct fast_slice *s = th->slices; s; s = s->next)
+		nr++;
+	th->slices = slices_sort(th->slices, nr);
 }
 
 static int items_reserve(struct fast_worker *w, size_t nr)
@@ -473,13 +511,17 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The order of equal times in two slices of one chunk is not known. */
 static bool ties_doubtful(const struct fast_item *it, size_t nr)
 {
-	for (size_t i = 1; i < nr; i++)
-		if (it[i].time_ns == it[i - 1].time_ns && it[i].slice != it[i - 1].slice &&
-		    it[i].slice && it[i - 1].slice && it[i].slice->chunk == it[i - 1].slice->chunk)
+	for (size_t i = 1; i < nr; i++) {
+		const struct fast_slice *a = it[i - 1].slice, *b = it[i].slice;
+
+		if (it[i].time_ns != it[i - 1].time_ns)
+			continue;
+		if (it[i].cpu != it[i - 1].cpu ||
+		    (a && b && a != b && tie_is_doubtful(a->chunk, it[i - 1].cpu, b->chunk)))
 			return true;
+	}
 	return false;
 }
 
@@ -509,6 +551,8 @@ static int thread_run(struct fast_worker *w, struct fast_thread *th, uint64_t wa
 	unsigned int kept = 0;
 	int err = 0;
 
+	if (w->plan->rows && !in_order(th))
+		runs_sort(th);
 	if (!in_order(th))
 		return sorted_run(w, th, watermark_ns, prime);
 	for (unsigned int i = 0; i < th->nr_carry && !err; i++)

@@ -49,7 +49,7 @@ static void threads_forget(struct fast_worker *w)
 	w->nr_threads = 0;
 }
 
-/* Reads what earlier rounds leave to this segment: events younger than the start of its first round. */
+/* Reads what earlier rounds leave to this segment: events no older than the start of its first round. */
 static int prime(struct fast_worker *w, const struct fast_round *round)
 {
 	const struct fast_plan *p = w->plan;
@@ -57,8 +57,8 @@ static int prime(struct fast_worker *w, const struct fast_round *round)
 	int err = 0;
 
 	for (size_t i = 0; i < round->first && !err; i++)
-		if (p->wanted[i] && p->src.refs[i].h.last_ns >= round->from_ns)
-			err = fast_chunk_load(w, &p->src.refs[i]);
+		if (p->pieces[i].wanted && p->pieces[i].last_ns >= round->from_ns)
+			err = fast_piece_load(w, i);
 	w->lost_records = lost_records; /* the other segment counts them */
 	return err ? err : fast_round_pair(w, round->from_ns, true);
 }
@@ -84,8 +84,8 @@ static int segment_run(struct fast_worker *w, struct fast_segment *s)
 		const struct fast_round *round = &p->rounds[r];
 
 		for (size_t i = round->first; i < round->end && !err; i++)
-			if (p->wanted[i])
-				err = fast_chunk_load(w, &p->src.refs[i]);
+			if (p->pieces[i].wanted)
+				err = fast_piece_load(w, i);
 		if (!err)
 			err = fast_round_pair(w, round->watermark_ns, false);
 	}
@@ -122,11 +122,27 @@ static void worker_free(struct fast_worker *w)
 		free(w->threads[i].carry);
 	chunk_loader_free(w->loader);
 	columns_free(w->columns);
+	if (w->cursor)
+		w->plan->rows->cursor_free(w->cursor);
 	free(w->scratch);
 	free(w->threads);
 	hash_deinit(&w->places);
 	free(w->items);
 	free(w);
+}
+
+static bool input_open(struct fast_worker *w)
+{
+	const struct fast_plan *p = w->plan;
+
+	if (p->rows)
+		w->cursor = p->rows->cursor(p->reader);
+	if (p->rows)
+		return w->cursor;
+	w->loader = chunk_loader_new(p->src.fd, p->src.file);
+	w->columns = columns_new();
+	w->scratch = malloc(COLUMNS_RECORDS_MAX * sizeof(*w->scratch));
+	return w->loader && w->columns && w->scratch;
 }
 
 static struct fast_worker *worker_new(struct fast_plan *plan)
@@ -136,13 +152,9 @@ static struct fast_worker *worker_new(struct fast_plan *plan)
 	if (!w)
 		return NULL;
 	w->plan = plan;
-	w->loader = chunk_loader_new(plan->src.fd, plan->src.file);
-	w->columns = columns_new();
-	w->scratch = malloc(COLUMNS_RECORDS_MAX * sizeof(*w->scratch));
 	w->threads = calloc(FAST_THREADS_MAX, sizeof(*w->threads));
 	w->places = HASH_TABLE(struct thread_place, 1, FAST_THREADS_MAX);
-	if (w->loader && w->columns && w->scratch && w->threads &&
-	    !plan->fold->open(plan->fold->arg, &w->state))
+	if (w->threads && input_open(w) && !plan->fold->open(plan->fold->arg, &w->state))
 		return w;
 	worker_free(w);
 	return NULL;
@@ -159,9 +171,11 @@ struct joined {
 /* `now` is the thread before the segment that left `b`. */
 static int border_join(struct fast_worker *w, struct fast_border *now, const struct fast_border *b)
 {
-	bool open = now->state == FAST_OPEN,
-	     unknown = open && b->first && now->open.losses != fast_losses(w, b->first_ns);
+	bool open = now->state == FAST_OPEN, unknown;
 	int err = 0;
+
+	w->cpu = b->first_cpu;
+	unknown = open && b->first && now->open.losses != fast_losses(w, b->first_ns);
 
 	if (open && b->first_marked)
 		now->open.marked = true;
@@ -209,6 +223,8 @@ static int borders_join(struct fast_worker *w, struct fast_plan *plan, uint64_t 
 		w->unknown += j->b.open.losses != plan->nr_losses;
 	}
 	hash_deinit(&threads);
+	if (!err && w->doubt)
+		err = FAST_UNSUITED;
 	return err ? err : fast_flush(w);
 }
 
@@ -296,7 +312,9 @@ bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *
 	struct fast_plan *plan = calloc(1, sizeof(*plan));
 	bool done = plan && fast_plan_make(plan, r, p, fold, opt) && !plan_run(plan, p, ret_state);
 
-	if (done)
+	if (done && plan->rows)
+		plan->rows->finish(r);
+	else if (done)
 		r->info.lost = plan->lost;
 	fast_plan_free(plan);
 	return done;

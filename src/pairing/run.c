@@ -71,12 +71,19 @@ static int slow_run(struct run *run, struct reader *r, unsigned int *ret_used)
 
 /* ---- the fast path ---- */
 
+static int events_count(struct reader *r, uint64_t *counts)
+{
+	if (r->ops->rows)
+		return r->ops->rows->counts(r, counts);
+	return r->ops->counts ? r->ops->counts(r, counts) : -ENOTSUP;
+}
+
 /* Does the file have events that the analyzer begins with, according to its index? */
 static bool has_begins(struct reader *r, const struct analyzer *a)
 {
 	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
 
-	if (!counts || !r->ops->counts || r->ops->counts(r, counts))
+	if (!counts || events_count(r, counts))
 		return false;
 	for (unsigned int i = 0; i < event_types_count(); i++)
 		if (counts[i] && name_in_list(a->begin, event_type_at(i)->name))
