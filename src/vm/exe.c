@@ -21,6 +21,9 @@
 enum {
 	SEGMENTS_MAX = 256,
 	BUILD_ID_MAX = 32, /* bytes; GNU ld writes 20 */
+	/* Any user may run a program of this name: it must not keep root's `ps` busy. */
+	NOTES_BYTES_MAX = 64 << 10,
+	SEARCH_BYTES_MAX = 64 << 20, /* for the version, over all segments; QEMU 10 has 20 MiB */
 };
 
 static const char version_text[] = "QEMU emulator version ";
@@ -62,9 +65,17 @@ static void version_take(const uint8_t *data, size_t len, struct vm_exe *ret)
 	ret->version[n] = '\0';
 }
 
+static size_t spend(size_t *budget, size_t wanted)
+{
+	size_t n = wanted < *budget ? wanted : *budget;
+
+	*budget -= n;
+	return n;
+}
+
 static void segments_read(Elf *elf, const uint8_t *file, size_t size, struct vm_exe *ret)
 {
-	size_t nr = 0;
+	size_t nr = 0, notes = NOTES_BYTES_MAX, search = SEARCH_BYTES_MAX;
 
 	elf_getphdrnum(elf, &nr);
 	for (size_t i = 0; i < nr && i < SEGMENTS_MAX; i++) {
@@ -74,9 +85,9 @@ static void segments_read(Elf *elf, const uint8_t *file, size_t size, struct vm_
 		    ph.p_filesz > size - ph.p_offset)
 			continue;
 		if (ph.p_type == PT_NOTE && !*ret->build_id)
-			build_id_take(file + ph.p_offset, ph.p_filesz, ret);
+			build_id_take(file + ph.p_offset, spend(&notes, ph.p_filesz), ret);
 		if (ph.p_type == PT_LOAD && !(ph.p_flags & PF_W) && !*ret->version)
-			version_take(file + ph.p_offset, ph.p_filesz, ret);
+			version_take(file + ph.p_offset, spend(&search, ph.p_filesz), ret);
 	}
 }
 

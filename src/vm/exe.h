@@ -8,7 +8,10 @@ struct vm_exe {
 	char version[32];      /* "7.2.22"; "" if it is not a QEMU */
 };
 
-/* 0 or -errno with the error message set; an ELF file without these facts is not an error. */
+/*
+ * Reads a bounded part of the file, whatever its size. 0 or -errno with the error message set; an ELF file without
+ * these facts is not an error.
+ */
 int vm_exe_read(const char *path, struct vm_exe *ret);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* QEMU's command lines as people and libvirt write them, hostile ones, and processes that are
  * not VMs. */
+#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,6 +220,41 @@ static void items(void **state)
 	assert_false(vm_item_is_glob("db-1.2"));
 }
 
+/* Any user may start a program called qemu-system-x86_64, of any size. */
+static void huge_executable(void **state)
+{
+	char version[32]; /* not as one constant: this program is no QEMU */
+	char path[] = "/tmp/hostrace-test-XXXXXX";
+	int fd = mkstemp(path);
+	Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			   .e_type = ET_EXEC,
+			   .e_machine = EM_X86_64,
+			   .e_version = EV_CURRENT,
+			   .e_phoff = sizeof(head),
+			   .e_ehsize = sizeof(head),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_phnum = 2};
+	Elf64_Phdr segments[] = {
+		{.p_type = PT_NOTE, .p_offset = 4096, .p_filesz = 30ull << 30},
+		{.p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 4096, .p_filesz = 30ull << 30}};
+	struct vm_exe exe;
+
+	(void)state;
+	snprintf(version, sizeof(version), "%s emulator version 9.8.7", "QEMU");
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, &head, sizeof(head)), sizeof(head));
+	assert_int_equal(write(fd, segments, sizeof(segments)), sizeof(segments));
+	assert_int_equal(pwrite(fd, version, sizeof(version), 80 << 20), sizeof(version));
+	assert_int_equal(ftruncate(fd, 4096 + (30ll << 30)), 0);
+	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_string_equal(exe.version, ""); /* not searched so far */
+	assert_int_equal(pwrite(fd, version, sizeof(version), 20 << 20), sizeof(version));
+	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_string_equal(exe.version, "9.8.7");
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +263,7 @@ int main(void)
 		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
 		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
 		cmocka_unit_test(executables),	cmocka_unit_test(items),
+		cmocka_unit_test(huge_executable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
