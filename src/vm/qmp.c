@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ struct qmp {
 	int patience_ms;
 };
 
-enum { LINE_FIRST = 64 << 10 };
+enum { LINE_FIRST = 64 << 10, CONNECT_PAUSE_MS = 10 };
 
 /* ---- lines ---- */
 
@@ -214,24 +215,37 @@ int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret)
 	return err;
 }
 
+/* connect() waits for a listener whose queue is full as long as that lasts; this does not. */
+static int connect_until(int fd, const struct sockaddr_un *address, uint64_t until_ms)
+{
+	while (connect(fd, (const struct sockaddr *)address, sizeof(*address))) {
+		if (errno != EAGAIN)
+			return -errno;
+		if (monotonic_ms() >= until_ms)
+			return -ETIMEDOUT;
+		poll(NULL, 0, CONNECT_PAUSE_MS);
+	}
+	return fcntl(fd, F_SETFL, 0) ? -errno : 0;
+}
+
 int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
+	int fd, err;
 
+	patience_ms = patience_ms ? patience_ms : QMP_PATIENCE_MS;
 	if (strlen(path) >= sizeof(address.sun_path))
 		return fail(-ENAMETOOLONG, "%s: socket path too long", path);
 	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(-errno, "%s: %s", path, strerror(errno));
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		int err = -errno;
-
+	err = connect_until(fd, &address, monotonic_ms() + (unsigned int)patience_ms);
+	if (err) {
 		close(fd);
 		return fail(err, "%s: %s", path, strerror(-err));
 	}
-	return qmp_open_fd(fd, path, patience_ms ? patience_ms : QMP_PATIENCE_MS, ret);
+	return qmp_open_fd(fd, path, patience_ms, ret);
 }
 
 void qmp_close(struct qmp *q)

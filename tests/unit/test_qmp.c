@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -125,12 +126,36 @@ static void queue_status(void **state)
 	json_decref(bad);
 }
 
+/* connect() to a listener that accepts nobody waits for ever. */
+static void full_listener(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/hostrace-test-XXXXXX";
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), client;
+	struct qmp *q;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/qmp", dir);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 0), 0);
+	client = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
+	alarm(30);
+	assert_int_equal(qmp_open(at.sun_path, SOON_MS, &q), -ETIMEDOUT);
+	alarm(0);
+	close(client);
+	close(listener);
+	unlink(at.sun_path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(greets_and_answers), cmocka_unit_test(is_no_monitor),
 		cmocka_unit_test(keeps_silent),	      cmocka_unit_test(talks_without_end),
-		cmocka_unit_test(queue_status),
+		cmocka_unit_test(queue_status),	      cmocka_unit_test(full_listener),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

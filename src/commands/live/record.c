@@ -226,16 +226,33 @@ static int finish(struct recording *r)
 
 /* ---- set up, tear down ---- */
 
+static void signals_block(const int *nrs, unsigned int nr, sigset_t *set)
+{
+	sigemptyset(set);
+	for (unsigned int i = 0; i < nr; i++)
+		sigaddset(set, nrs[i]);
+	sigprocmask(SIG_BLOCK, set, NULL);
+}
+
 static int signals_open(void)
+{
+	static const int nrs[] = {SIGUSR1, SIGCHLD};
+	sigset_t set;
+
+	signals_block(nrs, 2, &set);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Until now ^C ends the program at once: nothing has been written yet. From now on it ends the recording. */
+static int signals_take(struct recording *r)
 {
 	static const int nrs[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
 	sigset_t set;
 
-	sigemptyset(&set);
-	for (unsigned int i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
-		sigaddset(&set, nrs[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	signals_block(nrs, 5, &set);
+	return signalfd(r->signals, &set, SFD_CLOEXEC | SFD_NONBLOCK) < 0
+		       ? fail(-errno, "signalfd: %s", strerror(errno))
+		       : 0;
 }
 
 static int setup(struct recording *r)
@@ -256,6 +273,8 @@ static int setup(struct recording *r)
 		err = record_vms_watch(r);
 	if (!err)
 		err = collector_open(r->vms, r->nr_vms, &copt, &r->collector);
+	if (!err)
+		err = signals_take(r);
 	if (err)
 		return err;
 	r->vms_json = record_vms_describe(r);
