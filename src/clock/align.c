@@ -148,7 +148,7 @@ static void kicks_trim(struct align_guest *g)
 		memmove(g->kick, g->kick + skip, g->nr_kicks * sizeof(*g->kick));
 }
 
-static int stamps_read(struct align_guest *g, struct reader *r)
+static int stamps_read(const struct align *a, struct align_guest *g, struct reader *r)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more = 0, err = batch ? 0 : fail(-ENOMEM, "out of memory");
@@ -159,7 +159,8 @@ static int stamps_read(struct align_guest *g, struct reader *r)
 			const struct event *ev = &batch->ev[i];
 
 			/* A timestamp of 0 was made before the guest's clock ran. */
-			if (ev->type->id == EV_lost || !ev->time_ns || nr++ >= ALIGN_TIMESTAMPS_MAX)
+			if (ev->type->id == EV_lost || !ev->time_ns ||
+			    !align_uses_cpu(a, ev->cpu) || nr++ >= ALIGN_TIMESTAMPS_MAX)
 				continue;
 			err = align_vcpus_reserve(g, ev->cpu + 1u);
 			if (!err)
@@ -194,7 +195,7 @@ static int guest_make(struct align *a, struct align_guest *g)
 	if (!err && g->path) {
 		err = reader_open(g->path, &hint, &r);
 		if (!err)
-			err = stamps_read(g, r);
+			err = stamps_read(a, g, r);
 		if (!err)
 			kicks_trim(g);
 	}
@@ -231,8 +232,8 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 
 /* ---- all ---- */
 
-int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
-	      struct align **ret)
+int align_new(const char *const *hosts, unsigned int nr, const char *clock,
+	      const struct align_selection *selection, struct align **ret)
 {
 	struct align *a = calloc(1, sizeof(*a));
 	int err = a ? 0 : fail(-ENOMEM, "out of memory");
@@ -240,7 +241,6 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint
 	if (err)
 		return err;
 	a->clock = clock;
-	a->pid = pid;
 	a->nr_hosts = nr;
 	a->host = malloc((nr + 1) * sizeof(*a->host));
 	for (unsigned int i = 0; a->host && i < nr; i++)
@@ -248,6 +248,10 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint
 	err = a->host ? align_clock_check(clock) : fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; !err && i < nr; i++)
 		err = align_host_read(a, hosts[i]);
+	if (!err) {
+		align_threads_split(a);
+		err = selection ? align_select(a, selection) : 0;
+	}
 	if (!err)
 		err = align_host_end(a);
 	if (err) {
@@ -279,12 +283,8 @@ void align_free(struct align *a)
 		return;
 	for (unsigned int i = 0; i < a->nr_guests; i++)
 		guest_deinit(&a->guest[i]);
-	for (unsigned int i = 0; i < a->nr_vcpus; i++) {
-		free(a->vcpu[i].mark);
-		free(a->vcpu[i].report);
-		free(a->vcpu[i].pv);
-		clock_spans_deinit(&a->vcpu[i].spans);
-	}
+	for (unsigned int i = 0; i < a->nr_vcpus; i++)
+		align_vcpu_deinit(&a->vcpu[i]);
 	free(a->host);
 	free(a->pair);
 	free(a->hole);

@@ -68,12 +68,29 @@ struct align_guest {
 };
 
 /*
+ * The vCPUs that an alignment may use: of these VMs, of these numbers, run by these threads; a list without entries
+ * allows all. A guest's CPU is used if a vCPU of its number is. Threads that run no vCPU do not limit anything, as
+ * they can be of a guest or of QEMU. Borrowed.
+ */
+struct align_selection {
+	const uint32_t *pids, *vcpus, *tids;
+	unsigned int nr_pids, nr_vcpus, nr_tids;
+};
+
+/*
  * Reads the host's inputs (paths). `clock`: "read", "fit" or "OFFSET[,SCALE]" (ticks; guest ticks per host tick), NULL:
- * the first that passes verification. `pid`: the VM that the guests run in, 0: the only one. -EINVAL, -ENODATA, ...
+ * the first that passes verification. `selection`: NULL: all. -EINVAL, -ENODATA, -ESRCH (nothing is selected), ...
  * with the error message set.
  */
-int align_new(const char *const *hosts, unsigned int nr, const char *clock, uint32_t pid,
-	      struct align **ret);
+int align_new(const char *const *hosts, unsigned int nr, const char *clock,
+	      const struct align_selection *selection, struct align **ret);
+
+/* Is the alignment limited to the vCPUs of selected threads? Then these threads stand for the guest's CPUs, too. */
+bool align_by_tids(const struct align *a);
+
+/* -ESRCH with the error message set, which lists the vCPU threads, if threads were selected but none runs a vCPU. */
+int align_check_tids(const struct align *a);
+
 void align_free(struct align *a);
 
 /* Checks --clock alone: 0 or -EINVAL with the error message set. */

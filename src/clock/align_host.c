@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The first pass: reads the host's clock and its vCPUs. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +31,16 @@ static bool wants(const char *event, void *arg)
 }
 
 
-static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
+/* tid: the thread that runs the vCPU, 0: unknown. It tells vCPUs apart where the process is unknown. */
+static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint32_t tid, uint64_t vcpu)
 {
 	struct align_vcpu *v;
 
-	for (unsigned int i = 0; i < a->nr_vcpus; i++)
-		if (a->vcpu[i].pid == pid && a->vcpu[i].vcpu == vcpu)
-			return &a->vcpu[i];
+	for (unsigned int i = 0; i < a->nr_vcpus; i++) {
+		v = &a->vcpu[i];
+		if (v->pid == pid && v->vcpu == vcpu && (pid || !tid || !v->tid || v->tid == tid))
+			return v;
+	}
 	if (a->nr_vcpus == ALIGN_VCPUS_MAX || vcpu >= RECORD_NO_VCPU)
 		return NULL;
 	v = &a->vcpu[a->nr_vcpus++];
@@ -46,7 +50,7 @@ static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint64_t vcpu)
 
 static int mark_add(struct align *a, const struct event *ev, bool enter, bool userspace)
 {
-	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->vcpu);
+	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->tid, ev->vcpu);
 	int err;
 
 	if (!v)
@@ -56,6 +60,7 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 		return 0;
 	}
 	v->exits |= !userspace;
+	v->tid = v->tid ? v->tid : ev->tid;
 	err = array_room(v->mark, v->nr_marks);
 	if (err)
 		return err;
@@ -68,7 +73,8 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 static int report_add(struct align *a, const struct event *ev)
 {
 	bool change = ev->type->id == EV_kvm_write_tsc_offset;
-	struct align_vcpu *v = vcpu_get(a, ev->pid, change ? event_value(ev, "target") : ev->vcpu);
+	uint64_t vcpu = change ? event_value(ev, "target") : ev->vcpu;
+	struct align_vcpu *v = vcpu_get(a, ev->pid, vcpu == ev->vcpu ? ev->tid : 0, vcpu);
 	int err;
 
 	if (!v || v->nr_reports >= CLOCK_SEGMENTS_MAX)
@@ -90,7 +96,7 @@ static int report_add(struct align *a, const struct event *ev)
 /* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it again. */
 static int pvclock_add(struct align *a, const struct event *ev)
 {
-	struct align_vcpu *v = vcpu_get(a, ev->pid, event_value(ev, "target"));
+	struct align_vcpu *v = vcpu_get(a, ev->pid, 0, event_value(ev, "target"));
 	struct clock_pvclock rec = {.host_tsc = ev->time_ns,
 				    .tsc_timestamp = event_value(ev, "tsc_timestamp"),
 				    .system_time = event_value(ev, "system_time"),
@@ -170,7 +176,7 @@ static void element_left(void *arg, const struct element *el, enum element_end h
 	    array_room(a->element, a->nr_elements))
 		return;
 	a->element[a->nr_elements++] = (struct align_element){
-		.vdev = el->vdev, .pop_ns = el->popped_ns, .fill_ns = ev->time_ns};
+		.pid = el->pid, .vdev = el->vdev, .pop_ns = el->popped_ns, .fill_ns = ev->time_ns};
 }
 
 static void element_popped(void *arg, const struct event *ev)
@@ -238,18 +244,25 @@ static int map_take(struct align *a, const struct trace_info *info)
 	return err;
 }
 
-/* Guests that were recorded together with this host, by their trace ids. */
+/* The VMs that the file lists: their names, and their trace ids if they were recorded together with this host. */
 static void vms_read(struct align *a, const struct trace_info *info)
 {
 	json_t *vm, *id;
 	size_t i;
 
 	json_array_foreach (json_object_get(info->meta, "vms"), i, vm) {
+		const char *name = json_string_value(json_object_get(vm, "name"));
+		struct align_vm *to = &a->vm[a->nr_vms];
+
+		if (a->nr_vms == ALIGN_VMS_MAX)
+			break;
 		id = json_object_get(vm, "trace_id");
-		if (id && a->nr_vms < ALIGN_VMS_MAX)
-			a->vm[a->nr_vms++] = (struct align_vm){
-				.pid = (uint32_t)json_integer_value(json_object_get(vm, "pid")),
-				.trace_id = (uint64_t)json_integer_value(id)};
+		*to = (struct align_vm){
+			.pid = (uint32_t)json_integer_value(json_object_get(vm, "pid")),
+			.trace_id = (uint64_t)json_integer_value(id),
+			.has_trace_id = id};
+		snprintf(to->name, sizeof(to->name), "%s", name ? name : "");
+		a->nr_vms++;
 	}
 }
 
@@ -329,4 +342,12 @@ int align_host_end(struct align *a)
 	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++)
 		err = spans_make(a, &a->vcpu[i]);
 	return err;
+}
+
+void align_vcpu_deinit(struct align_vcpu *v)
+{
+	free(v->mark);
+	free(v->report);
+	free(v->pv);
+	clock_spans_deinit(&v->spans);
 }

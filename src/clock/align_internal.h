@@ -13,6 +13,7 @@ struct align_mark {
 };
 
 struct align_element {
+	uint32_t pid;
 	uint64_t vdev, pop_ns, fill_ns;
 };
 
@@ -21,7 +22,7 @@ struct align_hole {
 };
 
 struct align_vcpu {
-	uint32_t pid;
+	uint32_t pid, tid; /* tid: the thread that runs it, 0: unknown */
 	uint16_t vcpu;
 	struct align_mark *mark;
 	size_t nr_marks;
@@ -38,7 +39,9 @@ enum { ALIGN_VMS_MAX = 64 };
 
 struct align_vm {
 	uint32_t pid;
-	uint64_t trace_id;
+	uint64_t trace_id; /* if it has one */
+	bool has_trace_id;
+	char name[64]; /* "": unknown */
 };
 
 struct align {
@@ -62,8 +65,12 @@ struct align {
 	const char *clock;
 	const char **host; /* the inputs' paths, not owned */
 	unsigned int nr_hosts;
-	uint32_t pid; /* of the VM that --vm names; 0: not given */
-	struct align_vm vm[ALIGN_VMS_MAX]; /* guests listed by trace id in the host's files */
+	uint32_t pid; /* of the selected VM; 0: all, or several, are selected */
+	uint32_t unmatched_tid; /* the first of the selected threads if none of them runs a vCPU */
+	bool selected;		/* vcpu[] is limited */
+	bool only_selected;	/* ... to some vCPU numbers or threads */
+	bool by_tids;		/* ... to some threads */
+	struct align_vm vm[ALIGN_VMS_MAX]; /* listed in the host's files */
 	unsigned int nr_vms;
 	struct align_guest guest[ALIGN_GUESTS_MAX];
 	unsigned int nr_guests;
@@ -73,6 +80,18 @@ struct align {
 int align_host_read(struct align *a, const char *path);
 /* After the last input: converts ns to ticks and marks to spans. */
 int align_host_end(struct align *a);
+void align_vcpu_deinit(struct align_vcpu *v);
+
+/* ---- align_select.c ---- */
+
+/* Between the two: tells VMs apart whose process ids are not recorded. */
+void align_threads_split(struct align *a);
+
+/* Keeps only the selected vCPUs. -ESRCH with the error message set: there are none of them. */
+int align_select(struct align *a, const struct align_selection *selection);
+
+/* Is the guest's CPU one of the selected? */
+bool align_uses_cpu(const struct align *a, unsigned int cpu);
 
 /* Grows g->input to at least this size. -E2BIG or -ENOMEM with the error message set. */
 int align_vcpus_reserve(struct align_guest *g, unsigned int nr);
@@ -91,10 +110,10 @@ int align_shifts(const struct align *a, struct align_guest *g, const struct trac
 		 struct clock_options *opt);
 
 /*
- * Bounds a guest by its disk if the host has no entries and exits. `ticks`: it timestamps with its TSC. If that is not
- * possible, returns without setting the error message; -ENOMEM.
+ * Bounds a guest by the disk of VM `pid` (0: any) if the host has no entries and exits. `ticks`: it timestamps with its
+ * TSC. If that is not possible, returns without setting the error message; -ENOMEM.
  */
-int align_limits(struct align *a, struct align_guest *g, bool ticks);
+int align_limits(struct align *a, struct align_guest *g, uint32_t pid, bool ticks);
 
 /*
  * Lowers *high of the band of the constant that is to be added to a guest's timestamp, by the guest's kicks and the

@@ -95,14 +95,15 @@ static int by_pop(const void *a, const void *b)
 }
 
 /* `ticks`: as the guest's TSC runs, else ns. */
-static int elements_list(const struct align *a, uint64_t vdev, bool ticks, struct list *l)
+static int elements_list(const struct align *a, uint32_t pid, uint64_t vdev, bool ticks,
+			 struct list *l)
 {
 	int err = list_room(l, a->nr_elements);
 
 	for (size_t i = 0; !err && i < a->nr_elements; i++) {
 		const struct align_element *el = &a->element[i];
 
-		if (el->vdev != vdev)
+		if (el->vdev != vdev || el->pid != pid)
 			continue;
 		l->ns[2 * l->nr] = el->pop_ns;
 		l->ns[2 * l->nr + 1] = el->fill_ns;
@@ -152,7 +153,7 @@ static uint64_t pairs_make(const struct align *a, const struct list *rq, const s
 }
 
 /* The device whose elements leave the least possible. */
-static int limits_find(const struct align *a, const struct list *rq, bool ticks,
+static int limits_find(const struct align *a, const struct list *rq, uint32_t pid, bool ticks,
 		       struct clock_limit **ret, size_t *ret_nr)
 {
 	struct clock_limit *limit = malloc((2 * rq->nr + 2) * sizeof(*limit)), *best = NULL;
@@ -164,10 +165,11 @@ static int limits_find(const struct align *a, const struct list *rq, bool ticks,
 		uint64_t vdev = a->element[i].vdev, width;
 		struct list el;
 
-		if (index_of(tried, nr_tried, vdev) < nr_tried)
+		if ((pid && a->element[i].pid != pid) ||
+		    index_of(tried, nr_tried, vdev) < nr_tried)
 			continue;
 		tried[nr_tried++] = vdev;
-		err = elements_list(a, vdev, ticks, &el);
+		err = elements_list(a, a->element[i].pid, vdev, ticks, &el);
 		if (err)
 			break;
 		width = pairs_make(a, rq, &el, limit, &nr);
@@ -203,7 +205,7 @@ static int spans_suppose(struct align *a, struct align_guest *g)
 	return 0;
 }
 
-int align_limits(struct align *a, struct align_guest *g, bool ticks)
+int align_limits(struct align *a, struct align_guest *g, uint32_t pid, bool ticks)
 {
 	struct list rq;
 	size_t nr = 0;
@@ -217,7 +219,7 @@ int align_limits(struct align *a, struct align_guest *g, bool ticks)
 	qsort(a->element, a->nr_elements, sizeof(*a->element), by_pop);
 	err = requests_list(g, &rq);
 	if (!err && rq.nr >= PAIRS_MIN)
-		err = limits_find(a, &rq, ticks, &g->limit, &nr);
+		err = limits_find(a, &rq, pid, ticks, &g->limit, &nr);
 	list_free(&rq);
 	for (unsigned int v = 0; !err && nr && v < g->nr_vcpus; v++) {
 		if (!g->input[v].nr_stamps)

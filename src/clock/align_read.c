@@ -45,7 +45,8 @@ static int lane_next(struct reader *r, struct batch *batch)
 		for (unsigned int i = 0; more > 0 && i < batch->nr; i++) {
 			struct event ev = batch->ev[i];
 
-			if (l->only >= 0 && ev.cpu != l->only)
+			if ((l->only >= 0 && ev.cpu != l->only) ||
+			    !align_uses_cpu(l->align, ev.cpu))
 				continue;
 			ev.time_ns = convert(l, ev.cpu, ev.time_ns);
 			ev.vcpu = ev.cpu;

@@ -145,7 +145,7 @@ static int relate(struct align *a, struct align_guest *g, const struct trace_inf
 	if (!err && info)
 		err = align_shifts(a, g, info, &opt);
 	if (!err && info)
-		err = align_limits(a, g, align_guest_is_tsc(info));
+		err = align_limits(a, g, pid, align_guest_is_tsc(info));
 	if (!err)
 		err = relation_limited(a, g, info, &opt, pid);
 	if (err)
@@ -321,12 +321,15 @@ static bool vm_by_trace_id(const struct align *a, const struct trace_info *info,
 {
 	json_t *id = info ? json_object_get(info->meta, "trace_id") : NULL;
 
-	for (unsigned int i = 0; id && i < a->nr_vms; i++)
-		if (a->vm[i].trace_id == (uint64_t)json_integer_value(id)) {
-			*ret = a->vm[i].pid;
+	*ret_unlisted = false;
+	for (unsigned int i = 0; id && i < a->nr_vms; i++) {
+		if (!a->vm[i].has_trace_id)
+			continue;
+		*ret_unlisted = a->vm[i].trace_id != (uint64_t)json_integer_value(id);
+		*ret = a->vm[i].pid;
+		if (!*ret_unlisted)
 			return true;
-		}
-	*ret_unlisted = id && a->nr_vms;
+	}
 	return false;
 }
 
@@ -337,12 +340,14 @@ static int vm_choose(struct align *a, struct align_guest *g, const struct trace_
 	unsigned int nr = trials_list(a, -1, vm);
 	bool known = vm_by_trace_id(a, info, ret, ret_unlisted);
 
-	if (known && (!a->pid || a->pid == *ret))
+	for (unsigned int i = 0; known && i < nr; i++)
+		if (vm[i].pid == *ret)
+			return 0;
+	if (known && !a->selected)
 		return 0;
-	if (known)
-		*ret_unlisted = true; /* --vm names another one */
-	*ret = a->pid ? a->pid : nr ? vm[0].pid : 0;
-	if (a->pid || nr <= 1)
+	*ret_unlisted |= known; /* another one is selected */
+	*ret = nr ? vm[0].pid : a->pid;
+	if (nr <= 1)
 		return 0;
 	if (!info)
 		return fail(-EINVAL,

@@ -57,6 +57,8 @@ static int collect(struct sync *s, const struct input_set *in)
 			snprintf(source, sizeof(source), "guest%d", i + 1);
 		err = input_set_align(in, i, &a, &g);
 		if (!err)
+			err = align_check_tids(a);
+		if (!err)
 			err = clock_report_add(&s->clocks, a, g, i < 0 ? "host" : source);
 		if (!err)
 			clock_report_caveats(g, s->caveats);

@@ -115,11 +115,11 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (state && (input_options_nr_files(&input_given) || !input_given.vm))
+	if (state && (input_options_nr_files(&input_given) || input_given.vms.nr != 1))
 		return command_usage("--state requires a running VM (--vm PID|NAME) and no files");
 	if (qmp && !state)
 		return command_usage("--qmp requires --state");
-	return state ? virtio_state_run(input_given.vm, qmp) : run_report();
+	return state ? virtio_state_run(input_given.vms.item[0], qmp) : run_report();
 }
 
 const struct command virtio_command = {

@@ -122,6 +122,12 @@ struct trim {
 	const uint32_t *pids, *tids;   /* lists with counts */
 	const uint16_t *vcpus;
 	unsigned int nr_pids, nr_tids, nr_vcpus;
+	/*
+	 * Sources from this on are guests' own traces; 0: there are none. Which VM they are is settled when they are
+	 * aligned, so pids do not apply to them; nor do tids if these select vCPUs (guests_any_tid).
+	 */
+	unsigned int guests_from;
+	bool guests_any_tid;
 };
 
 /*

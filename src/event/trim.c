@@ -100,6 +100,7 @@ bool trim_passes(struct reader *r, const struct event *ev)
 	struct trimmed *t = (struct trimmed *)r;
 	const struct trim *trim = &t->trim;
 	uint8_t *verdict = &t->verdict[ev->type->index];
+	bool guest = trim->guests_from && ev->source >= trim->guests_from;
 
 	if (t->reasons && trim_is_naming(ev->type))
 		return false;
@@ -107,8 +108,9 @@ bool trim_passes(struct reader *r, const struct event *ev)
 		*verdict =
 			!t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
 	return *verdict == PASSES && ev->time_ns >= trim->since_ns &&
-	       ev->time_ns < trim->until_ns && listed32(t->pids, trim->nr_pids, ev->pid) &&
-	       listed32(t->tids, trim->nr_tids, ev->tid) &&
+	       ev->time_ns < trim->until_ns &&
+	       (guest || listed32(t->pids, trim->nr_pids, ev->pid)) &&
+	       ((guest && trim->guests_any_tid) || listed32(t->tids, trim->nr_tids, ev->tid)) &&
 	       listed16(t->vcpus, trim->nr_vcpus, ev->vcpu);
 }
 

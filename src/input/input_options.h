@@ -13,7 +13,7 @@ struct input_options {
 	bool no_guest;		 /* ignore the companion files */
 	const char *clock;	 /* "read", "fit" or "OFFSET[,SCALE]"; NULL: the first that passes verification */
 	struct time_arg since, until, period;
-	const char *vm; /* pid or name */
+	struct text_list vms; /* PID, NAME, UUID or glob; each may list several, see vm_filter.h */
 	struct number_list vcpus, tids;
 	struct text_list globs, reasons;
 	bool strict;

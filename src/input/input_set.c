@@ -12,6 +12,7 @@
 #include "event/vm_names.h"
 #include "input/companion.h"
 #include "input/input_set.h"
+#include "input/vm_filter.h"
 #include "readers/readers.h"
 
 /* Made when first needed: the alignment may have to read all of the host's trace. */
@@ -162,66 +163,63 @@ bool input_set_strict_failed(const struct input_set *set)
 	return set->options->strict && set->reader->info.lost;
 }
 
-/* ---- which VM ---- */
-
-static bool vm_matches(const char *vm, const char *pid, const char *name)
+unsigned int input_set_nr_vms(const struct input_set *set)
 {
-	return !strcmp(pid, vm) || (name && !strcmp(name, vm));
+	return set->nr_pids ? set->nr_pids : vm_names_nr(set->vms);
 }
 
-/* The pids of the VM that --vm names; a pid is accepted where the trace has no list of VMs. */
-static int vm_pids(const struct input_set *set, uint32_t *pids, unsigned int max,
-		   unsigned int *ret_nr)
+/* ---- the selection ---- */
+
+/* What --vm, --vcpu and --tid select, as lists of numbers. */
+struct selected {
+	uint32_t *pids;
+	unsigned int nr_pids;
+};
+
+/* The VMs that the inputs list, as far as they are open. */
+static int selected_make(const struct input_set *set, struct selected *ret)
 {
-	const char *wanted = set->options->vm;
-	char seen[256] = "";
-	bool any = false;
-	uint64_t pid;
-	size_t k;
-	json_t *vm;
+	json_t *vms;
+	int err;
 
-	*ret_nr = 0;
-	for (unsigned int i = 0; i < input_set_nr(set) && set->input[i].reader; i++)
-		json_array_foreach (json_object_get(set->input[i].reader->info.meta, "vms"), k,
-				    vm) {
-			const char *name = json_string_value(json_object_get(vm, "name"));
-			json_int_t number = json_integer_value(json_object_get(vm, "pid"));
-			char text[32];
-
-			any = true;
-			snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, number);
-			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), " %s (%s)", text,
-				 name ? name : "");
-			if (*ret_nr < max && vm_matches(wanted, text, name))
-				pids[(*ret_nr)++] = (uint32_t)number;
-		}
-	if (*ret_nr)
+	*ret = (struct selected){0};
+	if (!set->options->vms.nr)
 		return 0;
-	text_neutralise(seen);
-	if (any)
-		return fail(-ESRCH, "the trace has no VM '%s'; it has:%s", wanted, seen);
-	if (parse_u64(wanted, &pid) || pid > UINT32_MAX)
-		return fail(-ESRCH,
-			    "the trace has no VM names, so --vm %s matches nothing; use the pid",
-			    wanted);
-	pids[(*ret_nr)++] = (uint32_t)pid;
-	return 0;
+	vms = json_array();
+	for (unsigned int i = 0; i < input_set_nr(set) && set->input[i].reader; i++) {
+		json_t *list = json_object_get(set->input[i].reader->info.meta, "vms");
+
+		if (list)
+			json_array_extend(vms, list);
+	}
+	err = vm_filter_pids(&set->options->vms, vms, &ret->pids, &ret->nr_pids);
+	json_decref(vms);
+	return err;
 }
 
 /* ---- clocks ---- */
 
 static int align_make(const struct input_set *set)
 {
+	const struct input_options *o = set->options;
 	const char *paths[OPTION_LIST_MAX];
-	uint32_t pid[2] = {0};
-	unsigned int nr_pids;
-	int err = set->clocks->align || !set->options->vm ? 0 : vm_pids(set, pid, 2, &nr_pids);
+	struct selected selected;
+	int err = set->clocks->align ? 0 : selected_make(set, &selected);
 
 	if (set->clocks->align || err)
 		return err;
 	for (unsigned int i = 0; i < set->nr_hosts; i++)
 		paths[i] = set->input[i].path;
-	return align_new(paths, set->nr_hosts, set->options->clock, pid[0], &set->clocks->align);
+	err = align_new(paths, set->nr_hosts, o->clock,
+			&(struct align_selection){.pids = selected.pids,
+						  .nr_pids = selected.nr_pids,
+						  .vcpus = o->vcpus.item,
+						  .nr_vcpus = o->vcpus.nr,
+						  .tids = o->tids.item,
+						  .nr_tids = o->tids.nr},
+			&set->clocks->align);
+	free(selected.pids);
+	return err;
 }
 
 int input_set_align(const struct input_set *set, int guest, struct align **ret,
@@ -329,22 +327,24 @@ static bool selection_wants(const char *name, void *arg)
 }
 
 /* Trims the merged reader `all`, which it owns, to what the options select. */
-static int trimmed_open(const struct input_set *set, struct reader *all,
+static int trimmed_open(struct input_set *set, struct reader *all,
 			const struct read_hint *hint, const char *globs, struct reader **ret)
 {
 	const struct input_options *o = set->options;
 	_cleanup_free_ char *reason_globs = join(&o->reasons);
-	uint32_t pids[INPUTS_MAX];
+	struct selected selected;
 	uint16_t vcpus[OPTION_LIST_MAX];
 	struct trim trim = {.since_ns = hint->since_ns,
 			    .until_ns = hint->until_ns,
 			    .events = globs,
 			    .reasons = reason_globs,
-			    .pids = pids,
 			    .tids = o->tids.item,
 			    .nr_tids = o->tids.nr,
-			    .vcpus = vcpus};
-	int err = o->vm ? vm_pids(set, pids, INPUTS_MAX, &trim.nr_pids) : 0;
+			    .vcpus = vcpus,
+			    .guests_from = set->nr_hosts,
+			    .guests_any_tid =
+				    set->clocks->align && align_by_tids(set->clocks->align)};
+	int err = selected_make(set, &selected);
 
 	if (err) {
 		reader_close(all);
@@ -354,7 +354,12 @@ static int trimmed_open(const struct input_set *set, struct reader *all,
 		vcpus[trim.nr_vcpus++] = o->vcpus.item[i] < RECORD_NO_VCPU
 						 ? (uint16_t)o->vcpus.item[i]
 						 : RECORD_NO_VCPU - 1;
-	return trim_open(all, &trim, ret);
+	trim.pids = selected.pids;
+	trim.nr_pids = selected.nr_pids;
+	set->nr_pids = selected.nr_pids;
+	err = trim_open(all, &trim, ret);
+	free(selected.pids);
+	return err;
 }
 
 /* The names of the VMs in the inputs, which are open. */

@@ -29,6 +29,7 @@ struct input_set {
 	unsigned int nr_hosts, nr_guests;
 	struct reader *reader; /* merged and trimmed; owned; NULL before the set is opened */
 	struct vm_names *vms;  /* of all hosts' traces; owned; NULL before the set is opened */
+	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
 	bool is_trimmed;       /* the options filter events or times */
 	uint64_t until_ns;     /* end of the time window, absolute; UINT64_MAX: none */
 
@@ -72,6 +73,9 @@ static inline unsigned int input_set_nr(const struct input_set *set)
 /* The name of event.source; "?" if there is no such source. */
 const char *input_set_name(const struct input_set *set, unsigned int source);
 bool input_set_is_guest(const struct input_set *set, unsigned int source);
+
+/* How many VMs the open inputs have, of those that --vm selects; 0: they do not say. */
+unsigned int input_set_nr_vms(const struct input_set *set);
 
 /* Does the event pass the options' filters, or is it only there because it names others? */
 bool input_set_selects(const struct input_set *set, const struct event *ev);

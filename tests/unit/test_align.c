@@ -16,7 +16,7 @@ static void a_failure_is_remembered(void **state)
 
 	(void)state;
 	file_write(host, HOST, strlen(HOST));
-	assert_int_equal(align_new(&host, 1, NULL, 0, &a), 0);
+	assert_int_equal(align_new(&host, 1, NULL, NULL, &a), 0);
 	err = align_guest(a, "/nowhere/guest.dat", &g);
 	assert_int_equal(err, -ENOENT);
 	snprintf(first, sizeof(first), "%s", error_text());

@@ -165,7 +165,7 @@ static void failures(void **state)
 	assert_int_equal(input_set_open(sets[1], NULL, NULL), -EINVAL);
 	assert_true(error_is_usage());
 	wrong.until.ns = 0;
-	wrong.vm = "no-such-vm";
+	wrong.vms = (struct text_list){.item = {"no-such-vm"}, .nr = 1};
 	assert_int_equal(input_set_open(sets[1], NULL, NULL), -ESRCH);
 	assert_int_equal(read_some(sets[0], b, 1000000000, 4000000000), BATCH_MAX);
 	input_set_close(sets[1]);

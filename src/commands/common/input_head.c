@@ -200,7 +200,7 @@ void input_empty(const struct input_set *set, FILE *out)
 	filter_add(filters, sizeof(filters), o->since.text, "since");
 	filter_add(filters, sizeof(filters), o->until.text, "until");
 	filter_add(filters, sizeof(filters), o->period.text, "period");
-	filter_add(filters, sizeof(filters), o->vm, "vm");
+	filter_add(filters, sizeof(filters), o->vms.nr, "vm");
 	filter_add(filters, sizeof(filters), o->vcpus.nr, "vcpu");
 	filter_add(filters, sizeof(filters), o->tids.nr, "tid");
 	filter_add(filters, sizeof(filters), o->globs.nr, "event");

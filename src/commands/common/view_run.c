@@ -120,9 +120,9 @@ static bool groups_by(const struct pairing *p, const char *key)
 /* Rows of a trace of several VMs that are of all VMs. */
 static void caveat_several_vms(json_t *list, const struct pairing *p, const struct input_set *in)
 {
-	unsigned int nr = vm_names_nr(in->vms);
+	unsigned int nr = input_set_nr_vms(in);
 
-	if (nr > 1 && !input_given.vm && !groups_by(p, "vm") && !groups_by(p, "pid") &&
+	if (nr > 1 && !groups_by(p, "vm") && !groups_by(p, "pid") &&
 	    !groups_by(p, "tid"))
 		caveat(list,
 		       "the figures add up %" PRIu64
@@ -162,7 +162,7 @@ static const char *keys_of(struct run *run, unsigned int i, unsigned int nr_vms)
 static int run_all(struct run *run, const struct input_set *in, unsigned int *ret_used)
 {
 	struct reader *r = in->reader;
-	unsigned int nr_vms = vm_names_nr(in->vms);
+	unsigned int nr_vms = input_set_nr_vms(in);
 	struct pairing_options opt = {.jobs = (unsigned int)(jobs < 1024 ? jobs : 1024)};
 	int err = 0;
 
@@ -178,7 +178,7 @@ static int run_all(struct run *run, const struct input_set *in, unsigned int *re
 				      .analyzer = run->analyzer[i],
 				      .pairing = run->job[i].pairing,
 				      .by = by,
-				      .drop_vm = by != run->by && (nr_vms < 2 || input_given.vm),
+				      .drop_vm = by != run->by && nr_vms < 2,
 				      .start_ns = r->info.start_ns,
 				      .symbols = run->symbols};
 		run->job[i].fold = folding_fold(f);

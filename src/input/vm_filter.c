@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "event/event.h"
+#include "input/vm_filter.h"
+
+enum { LIST_TEXT = 400, ITEM_MAX = 256 };
+
+struct pids {
+	uint32_t *pid;
+	unsigned int nr;
+};
+
+static uint32_t pid_of(const json_t *vm)
+{
+	return (uint32_t)json_integer_value(json_object_get(vm, "pid"));
+}
+
+static bool vm_matches(const char *item, const json_t *vm)
+{
+	const char *name = json_string_value(json_object_get(vm, "name")),
+		   *uuid = json_string_value(json_object_get(vm, "uuid"));
+	uint64_t pid;
+
+	if (!parse_u64(item, &pid) && pid == pid_of(vm))
+		return true;
+	if (name && (!strcmp(name, item) || !fnmatch(item, name, 0)))
+		return true;
+	return uuid && !strcasecmp(uuid, item);
+}
+
+static int pid_add(struct pids *p, uint32_t pid)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (p->pid[i] == pid)
+			return 0;
+	if (array_room(p->pid, p->nr))
+		return -ENOMEM;
+	p->pid[p->nr++] = pid;
+	return 0;
+}
+
+/* "100 (red), 200 (blue)", and how many more there are. */
+static void vms_list(const json_t *vms, char *text, size_t size)
+{
+	size_t i, len = 0;
+	json_t *vm;
+
+	text[0] = 0;
+	json_array_foreach (vms, i, vm) {
+		const char *name = json_string_value(json_object_get(vm, "name"));
+
+		if (len + ITEM_MAX / 2 > size) {
+			snprintf(text + len, size - len, " and %zu more", json_array_size(vms) - i);
+			break;
+		}
+		len += (size_t)snprintf(text + len, size - len, "%s%" PRIu32 " (%.64s)",
+					i ? ", " : "", pid_of(vm), name ? name : "");
+	}
+	text_neutralise(text);
+}
+
+static int item_unmatched(const char *item, const json_t *vms)
+{
+	char text[LIST_TEXT];
+
+	if (!json_array_size(vms))
+		return fail(-ESRCH,
+			    "the trace has no VM names, so --vm %s matches nothing; use the pid, "
+			    "or --tid",
+			    item);
+	vms_list(vms, text, sizeof(text));
+	return fail(-ESRCH, "the trace has no VM '%s'; it has: %s", item, text);
+}
+
+static int item_add(struct pids *p, const char *item, const json_t *vms)
+{
+	bool found = false;
+	uint64_t pid;
+	size_t i;
+	json_t *vm;
+	int err = 0;
+
+	json_array_foreach (vms, i, vm) {
+		if (err || !vm_matches(item, vm))
+			continue;
+		err = pid_add(p, pid_of(vm));
+		found = true;
+	}
+	if (found || err)
+		return err;
+	if (json_array_size(vms) || parse_u64(item, &pid) || pid > UINT32_MAX)
+		return item_unmatched(item, vms);
+	return pid_add(p, (uint32_t)pid);
+}
+
+/* A name may contain a comma: the whole argument is tried before its parts. */
+static int argument_add(struct pids *p, const char *text, const json_t *vms)
+{
+	char item[ITEM_MAX];
+	int err = 0;
+
+	if (!strchr(text, ','))
+		return item_add(p, text, vms);
+	if (json_array_size(vms) && !item_add(p, text, vms))
+		return 0;
+	while (!err && *text) {
+		size_t len = strcspn(text, ",");
+
+		if (len >= sizeof(item))
+			return fail(-EINVAL, "--vm: '%.32s...' is too long", text);
+		memcpy(item, text, len);
+		item[len] = 0;
+		err = len ? item_add(p, item, vms) : 0;
+		text += len + (text[len] == ',');
+	}
+	return err;
+}
+
+int vm_filter_pids(const struct text_list *wanted, const json_t *vms, uint32_t **ret,
+		   unsigned int *ret_nr)
+{
+	struct pids p = {0};
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < wanted->nr; i++)
+		err = argument_add(&p, wanted->item[i], vms);
+	if (!err && !p.nr)
+		err = fail_usage(-EINVAL, "--vm requires a PID, NAME, UUID or glob");
+	if (err) {
+		free(p.pid);
+		return err;
+	}
+	*ret = p.pid;
+	*ret_nr = p.nr;
+	return 0;
+}
