@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pcap/pcap.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,22 +14,6 @@
 #include "event/event.h"
 
 enum { SNAPLEN = 1500, ETHERNET_HEADER = 14, PACKET_MAX = 65535 };
-
-/*
- * pcap-savefile(5), in the byte order of this machine. Only writing is needed; libpcap, which captures packets, brings
- * D-Bus, libsystemd and libgcrypt into a program that runs as root.
- */
-struct pcap_file_head {
-	uint32_t magic; /* microseconds */
-	uint16_t major, minor;
-	uint32_t reserved[2], snaplen, link_type;
-};
-
-struct pcap_packet_head {
-	uint32_t seconds, microseconds, captured, len;
-};
-
-enum { PCAP_MAGIC = 0xa1b2c3d4, PCAP_ETHERNET = 1 };
 
 bool sample_is_packet(const struct sample *s)
 {
@@ -89,7 +74,8 @@ static struct timeval packet_time(uint64_t ns)
 
 /* A pcap file being written. */
 struct writer {
-	FILE *out; /* borrowed */
+	pcap_t *pcap;
+	pcap_dumper_t *dumper;
 	uint8_t *frame;
 	bool compat;
 	uint64_t skipped;
@@ -97,25 +83,27 @@ struct writer {
 
 static int writer_open(struct writer *w, FILE *out, bool compat)
 {
-	const struct pcap_file_head head = {.magic = PCAP_MAGIC, .major = 2, .minor = 4,
-					    .snaplen = SNAPLEN, .link_type = PCAP_ETHERNET};
-
-	*w = (struct writer){.out = out, .compat = compat};
+	*w = (struct writer){.compat = compat};
 	w->frame = malloc(ETHERNET_HEADER + PACKET_MAX);
-	if (!w->frame)
-		return fail(-ENOMEM, "out of memory");
-	return fwrite(&head, sizeof(head), 1, out) ? 0 : fail(-EIO, "cannot write the packets");
+	w->pcap = pcap_open_dead(DLT_EN10MB, SNAPLEN);
+	w->dumper = w->pcap && w->frame ? pcap_dump_fopen(w->pcap, out) : NULL;
+	return w->dumper ? 0
+			 : fail(-EIO, "pcap: %s", w->pcap ? pcap_geterr(w->pcap) : "out of memory");
 }
 
+/* The FILE stays open: it is its owner's. */
 static void writer_close(struct writer *w)
 {
+	if (w->dumper)
+		pcap_dump_flush(w->dumper);
+	if (w->pcap)
+		pcap_close(w->pcap);
 	free(w->frame);
 }
 
 static int writer_put(struct writer *w, const struct sample *s, struct timeval when)
 {
-	struct pcap_packet_head head = {.seconds = (uint32_t)when.tv_sec,
-					.microseconds = (uint32_t)when.tv_usec};
+	struct pcap_pkthdr head = {.ts = when};
 	uint32_t len;
 
 	if (!frame_make(s, w->frame, &len)) {
@@ -126,9 +114,8 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 					s->tp->name, s->time_ns)
 				 : -EPROTO;
 	}
-	head.captured = head.len = len;
-	fwrite(&head, sizeof(head), 1, w->out); /* whoever closes the file checks it */
-	fwrite(w->frame, 1, len, w->out);
+	head.caplen = head.len = len;
+	pcap_dump((u_char *)w->dumper, &head, w->frame);
 	return 0;
 }
 
@@ -255,6 +242,7 @@ int packet_texts_run(struct packet_texts *p)
 	static const char *const argv[] = {"tcpdump", "-nn", "-tt", "-S", "-r", "-", NULL};
 	int err = 0;
 
+	pcap_dump_flush(p->writer.dumper);
 	if (p->nr)
 		err = tcpdump_run(p->pcap, fileno(p->text), argv);
 	rewind(p->text);
