@@ -6,6 +6,7 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
+#include "event/vm_names.h"
 #include "output/info_report.h"
 
 static const struct option_row *const options[] = {input_rows, output_options, NULL};
@@ -46,8 +47,13 @@ static int run(int argc, char **argv, char **rest)
 		return command_failed();
 	bool all = !input_options_have_window(&input_given) &&
 		   !input_options_have_filter(&input_given);
-	int err = input_open(false, all ? info_report_wants : NULL, NULL, &in);
+	bool find_vms = false;
+	int err = input_open(false, all ? info_report_wants : NULL, &find_vms, &in);
 
+	if (!err && all && !vm_names_nr(in->vms)) {
+		find_vms = true;
+		err = input_set_open(in, info_report_wants, &find_vms);
+	}
 	if (!err)
 		err = report(in, &out);
 	return report_end(err, &out, in, false);

@@ -10,10 +10,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "output/info_report.h"
+#include "output/info_vms.h"
 
 struct summary {
 	uint64_t counts[EVENT_TYPES_MAX]; /* by registry index */
 	json_t *lost;			  /* {event: count} */
+	struct info_vms *vms;
 	json_t *vcpus; /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
 };
 
@@ -99,6 +101,7 @@ static int summarise(const struct input_set *in, struct summary *s)
 			const struct event *ev = &batch->ev[i];
 
 			s->counts[ev->type->index] += !counted[ev->source];
+			info_vms_event(s->vms, ev);
 			if (ev->type->id == EV_lost)
 				add_lost(s, ev);
 			else if (ev->type->id == EV_vcpu_tsc)
@@ -124,25 +127,6 @@ static json_t *events_json(const struct summary *s)
 	return events;
 }
 
-static json_t *vms_json(const json_t *meta)
-{
-	json_t *list = json_array(), *vm;
-	size_t i;
-
-	json_array_foreach (json_object_get(meta, "vms"), i, vm) {
-		json_t *copy = json_copy(vm), *vcpus = json_object_get(vm, "vcpus");
-
-		if (!copy)
-			continue;
-		json_object_set_new(copy, "vcpus",
-				    json_integer((json_int_t)json_array_size(vcpus)));
-		if (vcpus)
-			json_object_set(copy, "vcpu_threads", vcpus);
-		json_array_append_new(list, copy);
-	}
-	return list;
-}
-
 static json_t *clocks_json(const struct summary *s, const json_t *meta, const json_t *events)
 {
 	json_t *khz = json_object_get(meta, "tsc_khz"),
@@ -163,10 +147,12 @@ static void set_meta(json_t *result, const json_t *meta, const char *key)
 		json_object_set_new(result, key, json_null());
 }
 
-static json_t *result_json(const struct reader *r, const struct summary *s)
+static json_t *result_json(const struct input_set *in, const struct summary *s)
 {
+	const struct reader *r = in->reader;
 	const json_t *meta = r->info.meta;
-	json_t *o = json_object(), *events = events_json(s), *vms = vms_json(meta), *probes;
+	json_t *o = json_object(), *events = events_json(s), *vms = info_vms_json(s->vms, in),
+	       *probes;
 	json_t *vm = json_array_get(vms, 0);
 	static const char *const optional[] = {"cost", "budget"};
 
@@ -197,7 +183,10 @@ static json_t *result_json(const struct reader *r, const struct summary *s)
 
 bool info_report_wants(const char *event, void *arg)
 {
-	(void)arg;
+	const bool *vms = arg;
+
+	if (vms && *vms && (!strcmp(event, "kvm_entry") || !strcmp(event, "kvm_exit")))
+		return true;
 	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc") ||
 	       !strcmp(event, "kvm_write_tsc_offset");
 }
@@ -205,16 +194,18 @@ bool info_report_wants(const char *event, void *arg)
 json_t *info_report_make(const struct input_set *in)
 {
 	_cleanup_free_ struct summary *s = calloc(1, sizeof(*s));
+	_cleanup_(info_vms_cleanup_) struct info_vms *vms = info_vms_new();
 	json_t *result = NULL;
 
-	if (!s) {
+	if (!s || !vms) {
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
+	s->vms = vms;
 	s->lost = json_object();
 	s->vcpus = json_array();
 	if (!summarise(in, s))
-		result = result_json(in->reader, s);
+		result = result_json(in, s);
 	json_decref(s->lost);
 	json_decref(s->vcpus);
 	return result;

@@ -9,7 +9,10 @@
 
 #include "input/input_set.h"
 
-/* The filter to open the inputs with if no time window and no other filter applies: the events that must be read. */
+/*
+ * The filter to open the inputs with if no time window and no other filter applies: the events that must be read. arg:
+ * bool, whether the VMs must be found in events, because the inputs do not list them.
+ */
 bool info_report_wants(const char *event, void *arg);
 
 /*

@@ -8,6 +8,8 @@
 #include "base/units.h"
 #include "output/info_report.h"
 
+enum { WIDTH = 80, KEY_WIDTH = 10 };
+
 /* A line of the text form; what comes from the file is neutralised. */
 static void line(FILE *f, const char *key, const char *text)
 {
@@ -15,7 +17,7 @@ static void line(FILE *f, const char *key, const char *text)
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	text_neutralise(copy);
-	fprintf(f, "%-10s%s\n", key, copy);
+	fprintf(f, "%-*s%s\n", KEY_WIDTH, key, copy);
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -30,21 +32,65 @@ static int64_t number_of(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 
+/* "web (pid 12)"; a VM without a name is called "pid 12" or "tid 12" already, or has not even a pid. */
+static void vm_title(const json_t *vm, char *buf, size_t size)
+{
+	const char *name = text_of(vm, "name");
+	int64_t pid = number_of(vm, "pid");
+	char number[32];
+
+	snprintf(number, sizeof(number), "%" PRId64, pid);
+	if (!*name && !pid)
+		snprintf(buf, size, "unnamed");
+	else if ((!strncmp(name, "pid ", 4) || !strncmp(name, "tid ", 4)) &&
+		 !strcmp(name + 4, number))
+		snprintf(buf, size, "%s", name);
+	else
+		snprintf(buf, size, "%s (pid %s)", name, number);
+}
+
 /* What is unknown of a VM (a VMM that is not a QEMU, a backend without an ISA) is skipped. */
 static void print_vm(const json_t *vm, FILE *f)
 {
-	const char *version = text_of(vm, "version");
-	char text[512], isa[32], memory[32] = "";
+	const char *accel = text_of(vm, "accel"), *version = text_of(vm, "version");
+	char title[300], text[512], isa[32], memory[32] = "";
 	int64_t vcpus = number_of(vm, "vcpus"), mib = number_of(vm, "memory_bytes") >> 20;
 
+	vm_title(vm, title, sizeof(title));
 	value_print("isa", (uint64_t)number_of(vm, "isa"), 0, isa, sizeof(isa));
 	if (mib)
 		snprintf(memory, sizeof(memory), ", %" PRId64 " MiB", mib);
-	snprintf(text, sizeof(text), "%s (pid %" PRId64 "), %" PRId64 " vCPU%s%s, %s%s%s%s%s",
-		 text_of(vm, "name"), number_of(vm, "pid"), vcpus, vcpus == 1 ? "" : "s", memory,
-		 text_of(vm, "accel"), *version ? " " : "", version,
-		 number_of(vm, "isa") ? ", isa " : "", number_of(vm, "isa") ? isa : "");
+	snprintf(text, sizeof(text), "%s, %" PRId64 " vCPU%s%s%s%s%s%s%s%s", title, vcpus,
+		 vcpus == 1 ? "" : "s", memory, *accel ? ", " : "", accel, *version ? " " : "",
+		 version, number_of(vm, "isa") ? ", isa " : "", number_of(vm, "isa") ? isa : "");
 	line(f, "vm", text);
+}
+
+/* "vCPU threads: 0=101, 1=102", in lines of at most 80 columns; ones that are unknown are skipped. */
+static void print_threads(const json_t *vm, FILE *f)
+{
+	char text[WIDTH - KEY_WIDTH + 32];
+	size_t len = 0, i;
+	json_t *v;
+
+	json_array_foreach (json_object_get(vm, "vcpu_threads"), i, v) {
+		char one[48];
+		int n = snprintf(one, sizeof(one), "%" PRId64 "=%" PRId64, number_of(v, "index"),
+				 number_of(v, "tid"));
+
+		if (!number_of(v, "tid"))
+			continue;
+		if (len && len + (size_t)n + 2 > WIDTH - KEY_WIDTH - 1) {
+			snprintf(text + len, sizeof(text) - len, ",");
+			line(f, "", text);
+			len = (size_t)snprintf(text, sizeof(text), "  %s", one);
+		} else {
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						len ? ", " : "vCPU threads: ", one);
+		}
+	}
+	if (len)
+		line(f, "", text);
 }
 
 static void print_time(const json_t *result, FILE *f)
@@ -95,9 +141,23 @@ static void print_guests(const json_t *guests, FILE *f)
 	}
 }
 
-static void print_clock(const json_t *clock, FILE *f)
+/* The name of the VM of a clock's vCPU, with a blank behind; "" in a trace of one VM. */
+static const char *clock_vm(const json_t *vms, int64_t pid, char *buf, size_t size)
 {
-	char text[256];
+	size_t i;
+	json_t *vm;
+
+	*buf = '\0';
+	if (json_array_size(vms) > 1)
+		json_array_foreach (vms, i, vm)
+			if (number_of(vm, "pid") == pid)
+				snprintf(buf, size, "%s ", text_of(vm, "name"));
+	return buf;
+}
+
+static void print_clock(const json_t *clock, const json_t *vms, FILE *f)
+{
+	char text[512], name[256];
 	size_t i;
 	json_t *v;
 	double scale;
@@ -110,7 +170,8 @@ static void print_clock(const json_t *clock, FILE *f)
 		/* KVM's ratio, a fixed-point number; 0: the CPU does not scale */
 		scale = ldexp((double)number_of(v, "scale"), -(int)number_of(v, "scale_bits"));
 		snprintf(text, sizeof(text),
-			 "vCPU %" PRId64 ": TSC offset %" PRId64 ", scale %.9g",
+			 "%svCPU %" PRId64 ": TSC offset %" PRId64 ", scale %.9g",
+			 clock_vm(vms, number_of(v, "pid"), name, sizeof(name)),
 			 number_of(v, "vcpu"), number_of(v, "offset"), scale ? scale : 1);
 		line(f, "", text);
 	}
@@ -176,9 +237,12 @@ void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
 		line(f, "host", text);
 	}
 	print_time(result, f);
-	json_array_foreach (json_object_get(result, "vms"), i, vm)
+	json_array_foreach (json_object_get(result, "vms"), i, vm) {
 		print_vm(vm, f);
-	print_clock(json_array_get(json_object_get(result, "clocks"), 0), f);
+		print_threads(vm, f);
+	}
+	print_clock(json_array_get(json_object_get(result, "clocks"), 0),
+		    json_object_get(result, "vms"), f);
 	print_counts(json_object_get(result, "events"), "events", f);
 	print_counts(json_object_get(result, "lost"), "lost", f);
 	print_guests(json_object_get(result, "guests"), f);
