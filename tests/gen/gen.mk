@@ -1,9 +1,9 @@
 # Programs that generate input files of known content for cases; tests/run-cases.sh adds them to PATH.
-GENERATORS = $(BUILD)/tests/gen/tracedat
+GENERATORS = $(BUILD)/tests/gen/tracedat $(BUILD)/tests/gen/perfdata
 
 check-build check-fast-run check-cases check-case: $(GENERATORS)
 
-$(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c
+$(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c tests/gen/script.c tests/gen/script.h
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(OPT) -g -Wall -Wextra -Wshadow -o $@ $< -lz -lzstd
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(OPT) -g -Wall -Wextra -Wshadow -o $@ $< tests/gen/script.c -lz -lzstd

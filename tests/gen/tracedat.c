@@ -10,7 +10,7 @@
  *   clock NAME                         mono, x86-tsc, local, ...
  *   page BYTES                         size of a ring buffer page (default 4096)
  *   comm TID NAME                      a line of saved_cmdlines
- *   format SYSTEM NAME TYPE:FIELD...   an event; TYPE is u8 u16 u32 u64 s32 s64
+ *   format SYSTEM NAME TYPE:FIELD...   an event (script.h)
  *   traceid ID                         option TRACEID
  *   guest NAME ID CPU:TID...           option GUEST: the guest's trace id, and the host thread of each of its CPUs
  *   shift PEER FLAGS CPU:TIME:OFFSET.. option TIME_SHIFT, one sample for each CPU, no scaling
@@ -35,7 +35,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { CPUS = 64, EVENTS = 64, FIELDS = 16, WORDS = 64, PAGE_HEAD = 16, CHUNK_PAGES = 10 };
+#include "script.h"
+
+enum { CPUS = 64, PAGE_HEAD = 16, CHUNK_PAGES = 10 };
 
 /* Options and sections, as trace-cmd.dat.v7(5) numbers them. */
 enum {
@@ -58,18 +60,6 @@ enum { PADDING = 29, TIME_EXTEND = 30 };
 #define MISSED (1u << 31)
 #define STORED (1u << 30)
 
-struct bytes {
-	char *data;
-	size_t len;
-	FILE *f;
-};
-
-struct format {
-	char *system, *name;
-	int id, nr, size[FIELDS], end;
-	char *type[FIELDS], *field[FIELDS];
-};
-
 struct cpu {
 	struct bytes pages; /* whole pages */
 	uint8_t *page;	    /* the one being filled */
@@ -84,48 +74,10 @@ struct trace {
 	char clock[32];
 	uint32_t page_size;
 	struct bytes comms, options;
-	struct format format[EVENTS];
-	int nr_formats;
+	struct formats formats;
 	struct cpu cpu[CPUS];
 	unsigned int nr_cpus;
 };
-
-static void bytes_begin(struct bytes *b)
-{
-	*b = (struct bytes){0};
-	b->f = open_memstream(&b->data, &b->len);
-}
-
-static void bytes_end(struct bytes *b)
-{
-	fclose(b->f);
-}
-
-static void put(FILE *f, uint64_t value, int size)
-{
-	fwrite(&value, 1, (size_t)size, f); /* little-endian, as this machine is */
-}
-
-static void put_text(FILE *f, const char *text)
-{
-	fwrite(text, 1, strlen(text) + 1, f);
-}
-
-static void put_sized(FILE *f, const void *data, size_t len, int bytes_of_len)
-{
-	put(f, len, bytes_of_len);
-	fwrite(data, 1, len, f);
-}
-
-static uint64_t number(const char *text)
-{
-	char *end;
-	uint64_t v = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
-
-	if (!*text || *end)
-		error(1, 0, "invalid number '%s'", text);
-	return v;
-}
 
 /* ---- pages ---- */
 
@@ -212,50 +164,14 @@ static void page_lose(struct trace *t, struct cpu *c, uint64_t count)
 
 /* ---- the script ---- */
 
-static void format_add(struct trace *t, char **word, int nr)
-{
-	struct format *f = &t->format[t->nr_formats];
-
-	if (nr < 3 || nr - 3 > FIELDS || t->nr_formats == EVENTS)
-		error(1, 0, "format: SYSTEM NAME TYPE:FIELD...");
-	*f = (struct format){.system = strdup(word[1]), .name = strdup(word[2]), .id = 100 + t->nr_formats, .end = 8};
-	for (int i = 3; i < nr; i++, f->nr++) {
-		char *colon = strchr(word[i], ':');
-		int size = colon ? atoi(word[i] + 1) / 8 : 0;
-
-		if (size != 1 && size != 2 && size != 4 && size != 8)
-			error(1, 0, "invalid field '%s'", word[i]);
-		f->end = (f->end + size - 1) / size * size + size;
-		f->size[f->nr] = size;
-		f->type[f->nr] = strndup(word[i], (size_t)(colon - word[i]));
-		f->field[f->nr] = strdup(colon + 1);
-	}
-	t->nr_formats++;
-}
-
 static void event_add(struct trace *t, char **word, int nr)
 {
-	struct cpu *c = cpu_get(t, nr > 3 ? number(word[1]) : 0);
-	uint8_t record[512] = {0};
-	uint32_t tid = (uint32_t)number(word[2]);
-	struct format *f = t->format;
-	size_t at = 8;
+	struct cpu *c = cpu_get(t, number(word[1]));
+	uint8_t record[RECORD_MAX];
+	const struct format *f = &t->formats.of[format_find(&t->formats, word[3])];
+	size_t len = record_make(f, (uint32_t)number(word[2]), word + 4, nr - 4, record);
 
-	while (f < t->format + t->nr_formats && strcmp(f->name, word[3]))
-		f++;
-	if (f == t->format + t->nr_formats || nr - 4 != f->nr)
-		error(1, 0, "event '%s': no such format, or not its number of values", word[3]);
-	memcpy(record, &f->id, 2);
-	memcpy(record + 4, &tid, 4);
-	for (int i = 0; i < f->nr; i++) {
-		uint64_t v = number(word[4 + i]);
-		size_t size = (size_t)f->size[i];
-
-		at = (at + size - 1) / size * size;
-		memcpy(record + at, &v, size);
-		at += size;
-	}
-	record_add(t, c, number(word[0]), record, at);
+	record_add(t, c, number(word[0]), record, len);
 }
 
 static void option_add(struct trace *t, int id, const void *data, size_t len)
@@ -321,13 +237,9 @@ static void stat_add(struct trace *t, char **word)
 
 static void line_read(struct trace *t, char *line)
 {
-	char *word[WORDS], *save = NULL;
-	int nr = 0;
+	char *word[WORDS];
+	int nr = words_split(line, word);
 
-	line[strcspn(line, "#\n")] = '\0';
-	for (char *w = strtok_r(line, " \t", &save); w && nr < WORDS;
-	     w = strtok_r(NULL, " \t", &save))
-		word[nr++] = w;
 	if (!nr)
 		return;
 	if (isdigit((unsigned char)*word[0]) && nr > 3) {
@@ -339,7 +251,7 @@ static void line_read(struct trace *t, char *line)
 	} else if (!strcmp(word[0], "comm") && nr == 3) {
 		fprintf(t->comms.f, "%s %s\n", word[1], word[2]);
 	} else if (!strcmp(word[0], "format")) {
-		format_add(t, word, nr);
+		format_add(&t->formats, word, nr);
 	} else if (!strcmp(word[0], "traceid") && nr == 2) {
 		uint64_t id = number(word[1]);
 
@@ -370,57 +282,6 @@ static void line_read(struct trace *t, char *line)
 
 /* ---- parts that both versions have ---- */
 
-static void headers_put(const struct trace *t, FILE *f)
-{
-	char page[512];
-	static const char event[] = "# compressed entry header\n\ttype_len    :    5 bits\n"
-				    "\ttime_delta  :   27 bits\n\tarray       :   32 bits\n";
-	int len = snprintf(page, sizeof(page),
-			   "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-			   "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-			   "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-			   "\tfield: char data;\toffset:16;\tsize:%u;\tsigned:1;\n",
-			   t->page_size - PAGE_HEAD);
-
-	put_text(f, "header_page");
-	put_sized(f, page, (size_t)len, 8);
-	put_text(f, "header_event");
-	put_sized(f, event, sizeof(event) - 1, 8);
-}
-
-static void format_put(const struct format *e, FILE *f)
-{
-	struct bytes b;
-	int at = 8;
-
-	bytes_begin(&b);
-	fprintf(b.f, "name: %s\nID: %d\nformat:\n"
-		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n", e->name, e->id);
-	for (int i = 0; i < e->nr; i++) {
-		at = (at + e->size[i] - 1) / e->size[i] * e->size[i];
-		fprintf(b.f, "\tfield:%s %s;\toffset:%d;\tsize:%d;\tsigned:%d;\n", e->type[i],
-			e->field[i], at, e->size[i], e->type[i][0] == 's');
-		at += e->size[i];
-	}
-	fprintf(b.f, "\nprint fmt: \"\"\n");
-	bytes_end(&b);
-	put_sized(f, b.data, b.len, 8);
-	free(b.data);
-}
-
-static void formats_put(const struct trace *t, FILE *f)
-{
-	put(f, (uint64_t)t->nr_formats, 4); /* each as a system of its own: names may repeat */
-	for (int i = 0; i < t->nr_formats; i++) {
-		put_text(f, t->format[i].system);
-		put(f, 1, 4);
-		format_put(&t->format[i], f);
-	}
-}
-
 static void clock_text(const struct trace *t, char *text, size_t size)
 {
 	snprintf(text, size, "[%s]\n", t->clock);
@@ -438,9 +299,9 @@ static void v6_write(struct trace *t, FILE *f)
 {
 	long table, at;
 
-	headers_put(t, f);
+	headers_put(t->page_size, f);
 	put(f, 0, 4); /* ftrace's own formats */
-	formats_put(t, f);
+	formats_put(&t->formats, f);
 	put(f, 0, 4); /* kallsyms */
 	put(f, 0, 4); /* printk formats */
 	put_sized(f, t->comms.data, t->comms.len, 8);
@@ -565,11 +426,11 @@ static void v7_part(struct trace *t, FILE *f, FILE *options, int id)
 
 	bytes_begin(&b);
 	if (id == HEADERS)
-		headers_put(t, b.f);
+		headers_put(t->page_size, b.f);
 	else if (id == FTRACE_FORMATS)
 		put(b.f, 0, 4);
 	else if (id == FORMATS)
-		formats_put(t, b.f);
+		formats_put(&t->formats, b.f);
 	else
 		put_sized(b.f, t->comms.data, t->comms.len, 8);
 	bytes_end(&b);

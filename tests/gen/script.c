@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <error.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "script.h"
+
+enum { PAGE_HEAD = 16 };
+
+void bytes_begin(struct bytes *b)
+{
+	*b = (struct bytes){0};
+	b->f = open_memstream(&b->data, &b->len);
+}
+
+void bytes_end(struct bytes *b)
+{
+	fclose(b->f);
+}
+
+void put(FILE *f, uint64_t value, int size)
+{
+	fwrite(&value, 1, (size_t)size, f); /* little-endian, as this machine is */
+}
+
+void put_text(FILE *f, const char *text)
+{
+	fwrite(text, 1, strlen(text) + 1, f);
+}
+
+void put_sized(FILE *f, const void *data, size_t len, int bytes_of_len)
+{
+	put(f, len, bytes_of_len);
+	fwrite(data, 1, len, f);
+}
+
+uint64_t number(const char *text)
+{
+	char *end;
+	uint64_t v = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+
+	if (!*text || *end)
+		error(1, 0, "invalid number '%s'", text);
+	return v;
+}
+
+int words_split(char *line, char *word[WORDS])
+{
+	char *save = NULL;
+	int nr = 0;
+
+	line[strcspn(line, "#\n")] = '\0';
+	for (char *w = strtok_r(line, " \t", &save); w && nr < WORDS;
+	     w = strtok_r(NULL, " \t", &save))
+		word[nr++] = w;
+	return nr;
+}
+
+void format_add(struct formats *all, char **word, int nr)
+{
+	struct format *f = &all->of[all->nr];
+
+	if (nr < 3 || nr - 3 > FIELDS || all->nr == EVENTS)
+		error(1, 0, "format: SYSTEM NAME TYPE:FIELD...");
+	*f = (struct format){.system = strdup(word[1]), .name = strdup(word[2]), .id = 100 + all->nr, .end = 8};
+	for (int i = 3; i < nr; i++, f->nr++) {
+		char *colon = strchr(word[i], ':');
+		int size = colon ? atoi(word[i] + 1) / 8 : 0;
+
+		if (size != 1 && size != 2 && size != 4 && size != 8)
+			error(1, 0, "invalid field '%s'", word[i]);
+		f->end = (f->end + size - 1) / size * size + size;
+		f->size[f->nr] = size;
+		f->type[f->nr] = strndup(word[i], (size_t)(colon - word[i]));
+		f->field[f->nr] = strdup(colon + 1);
+	}
+	all->nr++;
+}
+
+int format_find(const struct formats *all, const char *name)
+{
+	int i = 0;
+
+	while (i < all->nr && strcmp(all->of[i].name, name))
+		i++;
+	if (i == all->nr)
+		error(1, 0, "event '%s': no such format", name);
+	return i;
+}
+
+size_t record_make(const struct format *f, uint32_t tid, char **value, int nr, uint8_t *to)
+{
+	size_t at = 8;
+
+	if (nr != f->nr)
+		error(1, 0, "event '%s': %d values, not %d", f->name, nr, f->nr);
+	memset(to, 0, RECORD_MAX);
+	memcpy(to, &f->id, 2);
+	memcpy(to + 4, &tid, 4);
+	for (int i = 0; i < nr; i++) {
+		uint64_t v = number(value[i]);
+		size_t size = (size_t)f->size[i];
+
+		at = (at + size - 1) / size * size;
+		memcpy(to + at, &v, size);
+		at += size;
+	}
+	return at;
+}
+
+void headers_put(uint32_t page_size, FILE *f)
+{
+	char page[512];
+	static const char event[] = "# compressed entry header\n\ttype_len    :    5 bits\n"
+				    "\ttime_delta  :   27 bits\n\tarray       :   32 bits\n";
+	int len = snprintf(page, sizeof(page),
+			   "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+			   "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+			   "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+			   "\tfield: char data;\toffset:16;\tsize:%u;\tsigned:1;\n",
+			   page_size - PAGE_HEAD);
+
+	put_text(f, "header_page");
+	put_sized(f, page, (size_t)len, 8);
+	put_text(f, "header_event");
+	put_sized(f, event, sizeof(event) - 1, 8);
+}
+
+static void format_put(const struct format *e, FILE *f)
+{
+	struct bytes b;
+	int at = 8;
+
+	bytes_begin(&b);
+	fprintf(b.f, "name: %s\nID: %d\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n", e->name, e->id);
+	for (int i = 0; i < e->nr; i++) {
+		at = (at + e->size[i] - 1) / e->size[i] * e->size[i];
+		fprintf(b.f, "\tfield:%s %s;\toffset:%d;\tsize:%d;\tsigned:%d;\n", e->type[i],
+			e->field[i], at, e->size[i], e->type[i][0] == 's');
+		at += e->size[i];
+	}
+	fprintf(b.f, "\nprint fmt: \"\"\n");
+	bytes_end(&b);
+	put_sized(f, b.data, b.len, 8);
+	free(b.data);
+}
+
+void formats_put(const struct formats *all, FILE *f)
+{
+	put(f, (uint64_t)all->nr, 4); /* each as a system of its own: names may repeat */
+	for (int i = 0; i < all->nr; i++) {
+		put_text(f, all->of[i].system);
+		put(f, 1, 4);
+		format_put(&all->of[i], f);
+	}
+}
