@@ -5,12 +5,12 @@
  *
  *   perfdata [-p] [-z] SCRIPT PERF.DATA      -p: as `perf record -o -` writes it; -z: records in COMPRESSED ones
  *
- * One directive a line; '#' begins a comment. Records wait in a buffer per CPU, which `round` and the end write out, CPU
- * by CPU, as perf does:
+ * One directive a line; '#' begins a comment. Records wait in a buffer per CPU, which `round` and the end write out,
+ * CPU by CPU, as perf does:
  *
  *   format SYSTEM NAME TYPE:FIELD...       a tracepoint (script.h), and an event that records it
  *   counter NAME CONFIG                    an event of type PERF_TYPE_HARDWARE
- *   sample NAME...                         what samples consist of, besides or (-NAME) without: tid time cpu raw and id;
+ *   sample NAME...                         what samples consist of, besides or (-NAME) without tid time cpu raw and id:
  *                                          ip addr streamid period read callchain identifier
  *   clock ID                               clock of the times (-k), else the kernel's sched_clock
  *   period N | freq N                      of the events that follow, not every occurrence

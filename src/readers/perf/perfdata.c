@@ -18,12 +18,9 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "event/pending.h"
-#include "readers/perf/perfdata.h"
-#include "readers/perf/perfdata_file.h"
+#include "readers/perf/perfdata_internal.h"
 
 enum {
-	TYPE_TRACEPOINT = 2, /* PERF_TYPE_TRACEPOINT */
 	NAMES_MAX = 65536,
 	NAME_PARENT = 8, /* bytes into rec_thread.comm, see name_take() */
 };
@@ -33,24 +30,9 @@ struct rec_sample {
 	uint64_t ip, period;
 };
 
-struct perfdata {
-	struct reader reader;
-	struct perfdata_file file;
-	struct perfdata_stream stream;
-	struct ftrace_events *events;
-	struct pending pending;
-	const struct event_type *types[EVENT_TYPES_MAX];
-	uint8_t *scratch;
-	bool guest, ended;
-	uint64_t newest, before, older; /* the newest time seen; when the last two rounds ended */
-	uint64_t last[PERFDATA_CPUS_MAX];
-	uint64_t lost_samples, unknown, no_time, foreign;
-	json_t *threads;
-};
-
 /* ---- events ---- */
 
-static int record_add(struct perfdata *p, const struct event_type *type, const uint8_t *rec,
+int perfdata_record_add(struct perfdata *p, const struct event_type *type, const uint8_t *rec,
 		      size_t size)
 {
 	struct record_hdr hdr;
@@ -72,7 +54,7 @@ static int record_add(struct perfdata *p, const struct event_type *type, const u
 	return 0;
 }
 
-static struct record_hdr head_of(const struct perfdata *p, const struct perfdata_sample *s)
+struct record_hdr perfdata_head_of(const struct perfdata *p, const struct perfdata_sample *s)
 {
 	uint16_t cpu = s->have_cpu && s->cpu < PERFDATA_CPUS_MAX ? (uint16_t)s->cpu : 0;
 
@@ -112,19 +94,19 @@ static const struct event_type *type_of(const struct perfdata *p, struct perfdat
 static int plain_sample(struct perfdata *p, struct perfdata_attr *a,
 			const struct perfdata_sample *s)
 {
-	struct rec_sample rec = {.hdr = head_of(p, s), .ip = s->ip, .period = s->period};
+	struct rec_sample rec = {.hdr = perfdata_head_of(p, s), .ip = s->ip, .period = s->period};
 	const struct event_type *type = type_of(p, a);
 
 	if (!type) {
 		p->unknown++;
 		return 0;
 	}
-	return record_add(p, type, (const uint8_t *)&rec, sizeof(rec));
+	return perfdata_record_add(p, type, (const uint8_t *)&rec, sizeof(rec));
 }
 
 static int tracepoint_sample(struct perfdata *p, const struct perfdata_sample *s)
 {
-	struct record_hdr hdr = head_of(p, s), made;
+	struct record_hdr hdr = perfdata_head_of(p, s), made;
 	struct event ev;
 
 	if (!s->raw || ftrace_event_make(p->events, s->raw, s->raw_len, hdr.cpu, p->scratch,
@@ -137,13 +119,14 @@ static int tracepoint_sample(struct perfdata *p, const struct perfdata_sample *s
 	made.pid = s->have_tid ? hdr.pid : made.pid;
 	made.tid = s->have_tid ? hdr.tid : made.tid;
 	memcpy(p->scratch, &made, sizeof(made));
-	return record_add(p, ev.type, p->scratch, ev.size);
+	return perfdata_record_add(p, ev.type, p->scratch, ev.size);
 }
 
 static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct perfdata_attr *a;
 	struct perfdata_sample s;
+	int err;
 
 	if (perfdata_sample_parse(&p->file, rec, &s) ||
 	    !(a = perfdata_attr_of(&p->file, s.have_id ? s.id : 0))) {
@@ -156,35 +139,13 @@ static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
 	}
 	if (s.time > p->newest)
 		p->newest = s.time;
+	err = perfdata_sample_losses(p, a, &s);
+	if (err)
+		return err;
 	if (s.have_cpu && s.cpu < PERFDATA_CPUS_MAX && s.time > p->last[s.cpu])
 		p->last[s.cpu] = s.time;
-	return a->type == TYPE_TRACEPOINT ? tracepoint_sample(p, &s) : plain_sample(p, a, &s);
-}
-
-/* Records for which a CPU's buffer had no space, since the newest record stored. */
-static int lost_take(struct perfdata *p, const struct perfdata_record *rec)
-{
-	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
-	struct rec_lost lost = {.hdr.vcpu = RECORD_NO_VCPU};
-	struct perfdata_sample s;
-
-	buffer_u64(&b); /* id */
-	lost.count = buffer_u64(&b);
-	if (b.cut || !lost.count)
-		return 0;
-	perfdata_trailer_parse(&p->file, rec, &s);
-	if (p->guest || !s.have_time) { /* a guest's do not apply to the host's events */
-		p->reader.info.lost += lost.count;
-		return 0;
-	}
-	lost.hdr = head_of(p, &s);
-	lost.hdr.vcpu = RECORD_NO_VCPU;
-	lost.lost_cpu = lost.hdr.cpu;
-	lost.until = s.time;
-	lost.hdr.time = p->last[lost.hdr.cpu] > p->older ? p->last[lost.hdr.cpu] : p->older;
-	if (!lost.hdr.time || lost.hdr.time > s.time)
-		lost.hdr.time = s.time;
-	return record_add(p, event_type_ours(EV_lost), (const uint8_t *)&lost, sizeof(lost));
+	return a->type == PERFDATA_TYPE_TRACEPOINT ? tracepoint_sample(p, &s)
+						   : plain_sample(p, a, &s);
 }
 
 static void name_set(struct perfdata *p, uint32_t tid, const char *comm)
@@ -216,11 +177,12 @@ static int name_take(struct perfdata *p, const struct perfdata_record *rec, uint
 		return 0;
 	}
 	memcpy(thread.comm + NAME_PARENT, &parent, *thread.comm ? 0 : sizeof(parent));
-	thread.hdr = head_of(p, &s);
+	thread.hdr = perfdata_head_of(p, &s);
 	thread.hdr.vcpu = RECORD_NO_VCPU;
 	thread.hdr.pid = pid;
 	thread.hdr.tid = tid;
-	return record_add(p, event_type_ours(EV_thread), (const uint8_t *)&thread, sizeof(thread));
+	return perfdata_record_add(p, event_type_ours(EV_thread), (const uint8_t *)&thread,
+				   sizeof(thread));
 }
 
 static void name_resolve(struct perfdata *p, const struct event *ev)
@@ -287,16 +249,16 @@ static int time_conv_take(struct perfdata *p, const struct perfdata_record *rec)
 
 static int record_take(struct perfdata *p, const struct perfdata_record *rec)
 {
-	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
-
 	switch (rec->type) {
 	case PERFDATA_SAMPLE:
 		return sample_take(p, rec);
 	case PERFDATA_LOST:
-		return lost_take(p, rec);
+		return perfdata_lost(p, rec);
 	case PERFDATA_LOST_SAMPLES:
-		p->lost_samples += buffer_u64(&b);
-		return 0;
+		return perfdata_lost_samples(p, rec);
+	case PERFDATA_THROTTLE:
+	case PERFDATA_UNTHROTTLE:
+		return perfdata_throttle(p, rec);
 	case PERFDATA_COMM:
 		return comm_take(p, rec);
 	case PERFDATA_FORK:
@@ -355,8 +317,7 @@ static void end_take(struct perfdata *p)
 {
 	struct trace_info *info = &p->reader.info;
 
-	if (p->lost_samples > info->lost) /* a newer perf counts them a second time, by event */
-		info->lost = p->lost_samples;
+	perfdata_losses_end(p);
 	if (p->file.unended || p->stream.cut)
 		trace_info_caveat(info, "%s is truncated or was not finished: the rest is missing",
 				  info->file);

@@ -20,6 +20,7 @@ enum {
 	FEATURES = 256,	   /* bits */
 };
 
+#define BIT_FREQ	  (1ull << 10)
 #define BIT_SAMPLE_ID_ALL (1ull << 18)
 #define BIT_USE_CLOCKID	  (1ull << 25)
 
@@ -75,7 +76,7 @@ static int attr_add(struct perfdata_file *f, const uint8_t *data, size_t len, ui
 {
 	struct buffer b = buffer_of(data, len, f->path, 0);
 	struct perfdata_attr *a;
-	uint64_t bits;
+	uint64_t bits, period;
 	void *grown;
 
 	if (f->nr_attrs == PERFDATA_ATTRS_MAX)
@@ -88,12 +89,13 @@ static int attr_add(struct perfdata_file *f, const uint8_t *data, size_t len, ui
 	*a = (struct perfdata_attr){.type = buffer_u32(&b)};
 	buffer_u32(&b); /* its size */
 	a->config = buffer_u64(&b);
-	buffer_u64(&b); /* period */
+	period = buffer_u64(&b);
 	a->sample_type = buffer_u64(&b);
 	a->read_format = buffer_u64(&b);
 	bits = buffer_u64(&b);
 	a->sample_id_all = bits & BIT_SAMPLE_ID_ALL;
 	a->use_clockid = bits & BIT_USE_CLOCKID;
+	a->partial = bits & BIT_FREQ || period > 1;
 	if (b.cut)
 		return buffer_ok(&b, "the event attributes");
 	if (len >= ATTR_CLOCKID + 4)

@@ -29,6 +29,8 @@ enum {
 enum {
 	PERFDATA_LOST = 2,
 	PERFDATA_COMM = 3,
+	PERFDATA_THROTTLE = 5,
+	PERFDATA_UNTHROTTLE = 6,
 	PERFDATA_FORK = 7,
 	PERFDATA_SAMPLE = 9,
 	PERFDATA_LOST_SAMPLES = 13,
@@ -55,6 +57,7 @@ struct perfdata_attr {
 	uint32_t type;
 	uint64_t config, sample_type, read_format;
 	bool sample_id_all, use_clockid;
+	bool partial; /* samples are not all occurrences: every Nth (-c), or as many as a rate allows (-F) */
 	int32_t clockid;
 	char name[64]; /* "" if unknown */
 	const struct event_type *made; /* for samples that are not a tracepoint's; set by the reader */

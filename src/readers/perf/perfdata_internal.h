@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the reader share: its state, and how a record becomes an event. */
+#ifndef HOSTRACE_PERFDATA_INTERNAL_H
+#define HOSTRACE_PERFDATA_INTERNAL_H
+
+#include "event/pending.h"
+#include "readers/perf/perfdata.h"
+#include "readers/perf/perfdata_file.h"
+
+enum { PERFDATA_TYPE_TRACEPOINT = 2 }; /* PERF_TYPE_TRACEPOINT */
+
+struct perfdata_losses {
+	uint64_t waiting;  /* of LOST records without a time: they precede the next sample */
+	uint64_t told;	   /* of LOST records */
+	uint64_t by_event; /* of LOST_SAMPLES records at the end: all that an event lost, the others included */
+	uint64_t throttled;
+	uint64_t gap_cpus[PERFDATA_CPUS_MAX / 64]; /* CPUs whose samples are not all occurrences */
+};
+
+struct perfdata {
+	struct reader reader;
+	struct perfdata_file file;
+	struct perfdata_stream stream;
+	struct ftrace_events *events;
+	struct pending pending;
+	const struct event_type *types[EVENT_TYPES_MAX];
+	uint8_t *scratch;
+	bool guest, ended;
+	uint64_t newest, before, older; /* the newest time seen; when the last two rounds ended */
+	uint64_t last[PERFDATA_CPUS_MAX];
+	uint64_t unknown, no_time, foreign;
+	struct perfdata_losses losses;
+	json_t *threads;
+};
+
+/* Adds a record to those that wait for their turn; sets its type and size. 0 or -ENOMEM. */
+int perfdata_record_add(struct perfdata *p, const struct event_type *type, const uint8_t *rec,
+			size_t size);
+
+struct record_hdr perfdata_head_of(const struct perfdata *p, const struct perfdata_sample *s);
+
+/* ---- losses: perfdata_lost.c; 0 or -errno with the error message set ---- */
+
+int perfdata_lost(struct perfdata *p, const struct perfdata_record *rec);
+int perfdata_lost_samples(struct perfdata *p, const struct perfdata_record *rec);
+int perfdata_throttle(struct perfdata *p, const struct perfdata_record *rec);
+
+/* For each sample, before it is added: what it says of losses before it. */
+int perfdata_sample_losses(struct perfdata *p, const struct perfdata_attr *a,
+			   const struct perfdata_sample *s);
+
+/* After the last record: warnings. */
+void perfdata_losses_end(struct perfdata *p);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What perf did not record.
+ *
+ *   LOST          a CPU's buffer had no space. The kernel writes it before the next record that it can store in that
+ *                 buffer (perf_output_begin(), kernel/events/ring_buffer.c), so the place is known: between that CPU's
+ *                 newest record and this one.
+ *   LOST_SAMPLES  the same, from a counter's own buffer; or, without a time, the totals that a newer perf reads at the
+ *                 end, by event (record__read_lost_samples(), tools/perf/builtin-record.c). What these count beyond the
+ *                 LOST records was lost after the last record of its buffer. Or samples that a BPF filter dropped.
+ *   THROTTLE      an event is disabled on this CPU until UNTHROTTLE: there may be samples missing, in no known number.
+ *   attr.freq, attr.sample_period > 1: a sample stands for several occurrences. All durations may hide others.
+ */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "readers/perf/perfdata_internal.h"
+
+#define MISC_FILTERED_BY_BPF (1u << 15) /* PERF_RECORD_MISC_LOST_SAMPLES_BPF */
+
+/* Events of one CPU, or of an unknown one, are missing before the sample or the record that has this trailer. */
+static int place_lost(struct perfdata *p, const struct perfdata_sample *at, uint64_t count)
+{
+	struct rec_lost lost = {.hdr = perfdata_head_of(p, at), .count = count};
+
+	lost.hdr.vcpu = RECORD_NO_VCPU;
+	lost.lost_cpu = lost.hdr.cpu;
+	lost.until = at->time;
+	lost.hdr.time = p->last[lost.hdr.cpu] > p->older ? p->last[lost.hdr.cpu] : p->older;
+	if (!lost.hdr.time || lost.hdr.time > at->time)
+		lost.hdr.time = at->time;
+	return perfdata_record_add(p, event_type_ours(EV_lost), (const uint8_t *)&lost,
+				   sizeof(lost));
+}
+
+int perfdata_lost(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	struct perfdata_sample at;
+	uint64_t count;
+
+	buffer_u64(&b); /* id */
+	count = buffer_u64(&b);
+	if (b.cut || !count)
+		return 0;
+	p->losses.told += count;
+	if (p->guest) { /* a guest's do not apply to the host's events */
+		p->reader.info.lost += count;
+		return 0;
+	}
+	perfdata_trailer_parse(&p->file, rec, &at);
+	if (at.have_time)
+		return place_lost(p, &at, count);
+	p->losses.waiting += count;
+	return 0;
+}
+
+int perfdata_lost_samples(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	uint64_t count = buffer_u64(&b);
+	struct perfdata_sample at;
+
+	if (b.cut || !count || rec->misc & MISC_FILTERED_BY_BPF)
+		return 0;
+	perfdata_trailer_parse(&p->file, rec, &at);
+	if (!p->guest && at.have_time && at.time)
+		return place_lost(p, &at, count);
+	p->losses.by_event += count;
+	return 0;
+}
+
+static int gap_add(struct perfdata *p, struct record_hdr hdr, uint64_t until)
+{
+	struct rec_gap gap = {.hdr = hdr, .gap_cpu = hdr.cpu, .until = until};
+
+	gap.hdr.vcpu = RECORD_NO_VCPU;
+	return perfdata_record_add(p, event_type_ours(EV_gap), (const uint8_t *)&gap, sizeof(gap));
+}
+
+int perfdata_throttle(struct perfdata *p, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
+	struct perfdata_sample at;
+	uint64_t time = buffer_u64(&b);
+	const struct perfdata_attr *a = perfdata_attr_of(&p->file, buffer_u64(&b));
+
+	perfdata_trailer_parse(&p->file, rec, &at);
+	if (b.cut || p->guest || !a || a->type != PERFDATA_TYPE_TRACEPOINT || a->partial ||
+	    !at.have_time)
+		return 0;
+	p->losses.throttled += rec->type == PERFDATA_THROTTLE;
+	at.time = time;
+	return gap_add(p, perfdata_head_of(p, &at),
+		       rec->type == PERFDATA_THROTTLE ? INT64_MAX : time);
+}
+
+int perfdata_sample_losses(struct perfdata *p, const struct perfdata_attr *a,
+			   const struct perfdata_sample *s)
+{
+	struct record_hdr hdr = perfdata_head_of(p, s);
+	uint64_t *cpus = &p->losses.gap_cpus[hdr.cpu / 64], cpu = 1ull << (hdr.cpu % 64);
+	int err = 0;
+
+	if (p->losses.waiting && !p->guest)
+		err = place_lost(p, s, p->losses.waiting);
+	p->losses.waiting = 0;
+	if (err || p->guest || !a->partial || a->type != PERFDATA_TYPE_TRACEPOINT || *cpus & cpu)
+		return err;
+	*cpus |= cpu;
+	return gap_add(p, hdr, INT64_MAX);
+}
+
+static void partial_report(struct perfdata *p)
+{
+	for (uint32_t i = 0; i < p->file.nr_attrs; i++)
+		if (p->file.attr[i].partial && p->file.attr[i].type == PERFDATA_TYPE_TRACEPOINT) {
+			trace_info_caveat(&p->reader.info,
+					  "%s: tracepoints were sampled (perf record -F or -c): "
+					  "durations between them are not known",
+					  p->reader.info.file);
+			return;
+		}
+}
+
+void perfdata_losses_end(struct perfdata *p)
+{
+	struct perfdata_losses *l = &p->losses;
+	struct trace_info *info = &p->reader.info;
+
+	info->lost += l->waiting;
+	if (l->by_event > l->told) {
+		info->lost += l->by_event - l->told;
+		trace_info_caveat(info,
+				  "%s: %" PRIu64
+				  " events were lost after the last event of their CPU: they are "
+				  "missing at its end",
+				  info->file, l->by_event - l->told);
+	}
+	if (l->throttled)
+		trace_info_caveat(info, "%s: perf throttled tracepoints %" PRIu64 " times",
+				  info->file, l->throttled);
+	partial_report(p);
+}
