@@ -41,6 +41,7 @@ struct trace_info {
  */
 struct read_hint {
 	uint64_t since_ns, until_ns;	     /* absolute; 0 and UINT64_MAX: all */
+	bool from_start; /* events from before since_ns, too: what they begin may end in the window */
 	bool (*wants)(const char *event, void *arg); /* by event name; NULL: all */
 	void *arg;
 	bool guest; /* a guest's own trace: types are "guest:NAME", times remain those of the guest's clock */

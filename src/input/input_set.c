@@ -151,6 +151,13 @@ bool input_set_selects(const struct input_set *set, const struct event *ev)
 	return !set->is_trimmed || trim_passes(set->reader, ev);
 }
 
+uint64_t input_set_start_ns(const struct input_set *set)
+{
+	uint64_t start_ns = set->reader->info.start_ns;
+
+	return start_ns > set->since_ns ? start_ns : set->since_ns;
+}
+
 uint64_t input_set_end_ns(const struct input_set *set)
 {
 	uint64_t end_ns = set->reader->info.end_ns;
@@ -334,7 +341,7 @@ static int trimmed_open(struct input_set *set, struct reader *all,
 	_cleanup_free_ char *reason_globs = join(&o->reasons);
 	struct selected selected;
 	uint16_t vcpus[OPTION_LIST_MAX];
-	struct trim trim = {.since_ns = hint->since_ns,
+	struct trim trim = {.since_ns = hint->from_start ? 0 : hint->since_ns,
 			    .until_ns = hint->until_ns,
 			    .events = globs,
 			    .reasons = reason_globs,
@@ -394,25 +401,37 @@ static int inputs_merge(struct input_set *set, const struct read_hint *hint, con
 	return err;
 }
 
+/* Who applies the time window. */
+enum window {
+	WINDOW_TRIM,   /* the set's reader */
+	WINDOW_CALLER, /* the caller */
+	WINDOW_BEFORE, /* the caller, who needs all events from before it */
+	WINDOW_NONE,   /* there is none */
+};
+
 static int set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg,
-		    bool has_window)
+		    enum window window)
 {
 	_cleanup_free_ char *globs = join(&set->options->globs);
 	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0};
 	struct read_hint hint = {.until_ns = UINT64_MAX,
+				 .from_start = window == WINDOW_BEFORE,
 				 .wants = wants || globs ? selection_wants : NULL,
 				 .arg = &s};
 	int err = 0;
 
 	reader_drop(set);
-	if (has_window) { /* times count from the start, which is known once the inputs are open */
+	if (!input_options_have_window(set->options))
+		window = WINDOW_NONE;
+	if (window != WINDOW_NONE) { /* times count from the start, which is known once the inputs are open */
 		err = inputs_open(set, NULL);
 		if (!err)
 			err = window_make(set, &hint);
 		inputs_close(set);
 	}
+	set->since_ns = hint.since_ns;
 	set->until_ns = hint.until_ns;
-	set->is_trimmed = has_window || input_options_have_filter(set->options);
+	set->is_trimmed = window == WINDOW_TRIM || input_options_have_filter(set->options);
 	if (!err)
 		err = inputs_open(set, &hint);
 	if (!err && (err = names_read(set)))
@@ -423,10 +442,16 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 int input_set_open_all_times(struct input_set *set, bool (*wants)(const char *event, void *arg),
 			     void *arg)
 {
-	return set_open(set, wants, arg, false);
+	return set_open(set, wants, arg, WINDOW_NONE);
+}
+
+int input_set_open_window(struct input_set *set, bool before,
+			  bool (*wants)(const char *event, void *arg), void *arg)
+{
+	return set_open(set, wants, arg, before ? WINDOW_BEFORE : WINDOW_CALLER);
 }
 
 int input_set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg)
 {
-	return set_open(set, wants, arg, input_options_have_window(set->options));
+	return set_open(set, wants, arg, WINDOW_TRIM);
 }

@@ -30,8 +30,9 @@ struct input_set {
 	struct reader *reader; /* merged and trimmed; owned; NULL before the set is opened */
 	struct vm_names *vms;  /* of all hosts' traces; owned; NULL before the set is opened */
 	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
-	bool is_trimmed;       /* the options filter events or times */
-	uint64_t until_ns;     /* end of the time window, absolute; UINT64_MAX: none */
+	bool is_trimmed;       /* events are filtered by trim_open() */
+	uint64_t since_ns;     /* start of the time window, absolute; 0: none */
+	uint64_t until_ns;     /* its end; UINT64_MAX: none */
 
 	char *companion[OPTION_LIST_MAX]; /* owned: paths of the first guests, from input_set_add_companions() */
 	unsigned int nr_companions;
@@ -65,6 +66,13 @@ int input_set_open(struct input_set *set, bool (*wants)(const char *event, void 
 int input_set_open_all_times(struct input_set *set, bool (*wants)(const char *event, void *arg),
 			     void *arg);
 
+/*
+ * The same for a caller that itself applies set->since_ns and until_ns: events of other times may come, too. All those
+ * from before the window do if `before`: from them the caller knows what is open when it begins.
+ */
+int input_set_open_window(struct input_set *set, bool before,
+			  bool (*wants)(const char *event, void *arg), void *arg);
+
 static inline unsigned int input_set_nr(const struct input_set *set)
 {
 	return set->nr_hosts + set->nr_guests;
@@ -87,6 +95,9 @@ bool input_set_selects(const struct input_set *set, const struct event *ev);
  */
 int input_set_align(const struct input_set *set, int guest, struct align **ret,
 		    const struct align_guest **ret_guest);
+
+/* Where the report begins: the first event, or the start of the time window if that is later. */
+uint64_t input_set_start_ns(const struct input_set *set);
 
 /* Where the input ends: the last event, or the end of the time window if that is earlier. After the reader's end. */
 uint64_t input_set_end_ns(const struct input_set *set);

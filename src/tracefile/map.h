@@ -48,7 +48,7 @@ int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref,
 
 /*
  * The data of an open trace file that the fast path needs; owned by the reader. Declared here for code that
- * reads chunks itself.
+ * reads chunks itself, and that applies the time window itself.
  */
 struct trace_source {
 	int fd;

@@ -34,6 +34,7 @@ struct tracefile {
 	size_t next_chunk;
 	uint64_t watermark_ns;
 	struct pending pending;
+	bool from_start; /* chunks from before pending.since_ns are read, too */
 	uint64_t malformed; /* records that no schema fits */
 	uint64_t damaged_records, damaged_chunks;
 	bool done;
@@ -181,6 +182,7 @@ static void take_hint(struct tracefile *t, const struct read_hint *hint)
 	t->wanted_bloom = UINT64_MAX;
 	if (hint) {
 		t->pending.since_ns = hint->since_ns;
+		t->from_start = hint->from_start;
 		t->pending.until_ns = hint->until_ns;
 		t->wanted_bloom = hint->wants ? 0 : UINT64_MAX;
 	}
@@ -256,7 +258,8 @@ static bool counts_wanted(struct tracefile *t, const struct chunk_ref *ref, bool
 static bool chunk_wanted(struct tracefile *t, const struct chunk_ref *ref)
 {
 	const struct chunk_header *h = &ref->h;
-	bool in_time = h->last_ns >= t->pending.since_ns && h->first_ns < t->pending.until_ns;
+	bool in_time = (t->from_start || h->last_ns >= t->pending.since_ns) &&
+		       h->first_ns < t->pending.until_ns;
 
 	if (h->kind != CHUNK_RECORDS || !h->nr_records || !(h->types_bloom & t->wanted_bloom))
 		return false;
@@ -381,7 +384,7 @@ bool tracefile_source(struct reader *r, struct trace_source *ret)
 {
 	const struct tracefile *t = (const struct tracefile *)r;
 
-	if (r->ops != &tracefile_reader || t->pending.since_ns || t->pending.until_ns != UINT64_MAX)
+	if (r->ops != &tracefile_reader)
 		return false;
 	*ret = (struct trace_source){t->fd,	t->reader.info.file, t->map.refs,
 				     t->map.nr, t->types,	     t->wanted};

@@ -92,6 +92,14 @@ int input_make(bool with_guests, struct input_set **ret)
 	return err;
 }
 
+int input_open_window(bool with_guests, bool before, bool (*wants)(const char *event, void *arg),
+		      void *arg, struct input_set **ret)
+{
+	int err = input_make(with_guests, ret);
+
+	return err ? err : input_set_open_window(*ret, before, wants, arg);
+}
+
 int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
 	       struct input_set **ret)
 {

@@ -37,6 +37,10 @@ int input_make(bool with_guests, struct input_set **ret);
 int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
 	       struct input_set **ret);
 
+/* The same for a command that applies the time window itself; `before` as in input_set_open_window(). */
+int input_open_window(bool with_guests, bool before, bool (*wants)(const char *event, void *arg),
+		      void *arg, struct input_set **ret);
+
 /*
  * {"hostrace":{"version","command"},"inputs":[{"file","kind","events","lost"}],"clock":{...},"caveats":[..]} of an
  * input set that was read to its end. New reference. Adds `more` (array of texts, borrowed, may be NULL) to the
