@@ -160,6 +160,7 @@ static int draw(struct input_set *in, struct output *out, struct links *links)
 		err = timeline_open(format_find(out->format)->timeline, &report, report.caveats,
 				    in->reader->info.start_ns, &d.t);
 	if (!err) {
+		timeline_window(d.t, input_set_start_ns(in), in->until_ns);
 		timeline_links_set(d.t, links->list, links->nr);
 		links->list = NULL;
 	}
@@ -204,7 +205,7 @@ static int run(int argc, char **argv, char **rest)
 	if (!err && in->nr_guests)
 		err = links_make(in, &links);
 	if (!err)
-		err = input_set_open(in, timeline_wants, NULL);
+		err = input_set_open_window(in, true, timeline_wants, NULL);
 	if (!err)
 		err = draw(in, &out, &links);
 	free(links.list);

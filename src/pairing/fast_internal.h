@@ -108,6 +108,7 @@ struct fast_plan {
 	size_t nr_rounds, nr_segments, next_segment;
 	size_t round_bytes_max; /* of records */
 	uint64_t bytes;
+	uint64_t since_ns, until_ns; /* the time window; see pairing_window() */
 	unsigned int jobs;
 };
 
@@ -182,7 +183,7 @@ struct fast_worker {
 	} out;
 	uint64_t same[LABELS_MAX][SPANS_BATCH]; /* labels that are constant within a slice */
 	uint64_t ends[SPANS_BATCH];
-	uint64_t spans, begins, unmatched_begin, unmatched_end, unknown, lost_records;
+	uint64_t spans, before, begins, unmatched_begin, unmatched_end, unknown, lost_records;
 	struct {
 		uint64_t after_ns, before_ns; /* between them, both excluded, ... */
 		uint64_t losses, blind_until_ns; /* ... this holds */
@@ -230,6 +231,12 @@ uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns);
 
 /* Reads all reports of lost events of the file into the plan. False: they cannot be read. */
 bool fast_losses_read(struct fast_worker *w, const struct pairing *p);
+
+/* Has the time window begun? Events from its end on are not paired. */
+static inline bool fast_in_window(const struct fast_worker *w, uint64_t ns)
+{
+	return ns >= w->plan->since_ns;
+}
 
 /* Hands the spans in w->out to the fold. */
 int fast_flush(struct fast_worker *w);

@@ -85,7 +85,10 @@ static bool kind_read(struct fast_worker *w, unsigned int kind, const struct pai
 			if (k != kind)
 				continue;
 			w->plan->nr_lost_records++;
-			w->plan->lost += v[0] ? v[0][at] : 0;
+			if (time >= w->plan->until_ns)
+				continue;
+			if (time >= w->plan->since_ns)
+				w->plan->lost += v[0] ? v[0][at] : 0;
 			if (p->a->end && is_of(p, v[2] ? v[2][at] : 0) &&
 			    !report_add(all, (struct report){.time_ns = time,
 							     .until_ns = v[1] ? v[1][at] : 0,
@@ -146,6 +149,8 @@ bool fast_losses_read(struct fast_worker *w, const struct pairing *p)
 	for (size_t i = 0; p->a->end && i < plan->rows_source.nr_losses && fine; i++) {
 		const struct rows_loss *l = &plan->rows_source.loss[i];
 
+		if (l->time_ns >= plan->until_ns)
+			continue;
 		fine = report_add(&all, (struct report){l->time_ns, l->until_ns, l->cpu, l->first});
 	}
 	for (size_t i = 0; !plan->rows && plan->has_lost && i < plan->nr_pieces && fine; i++)

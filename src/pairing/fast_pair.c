@@ -34,6 +34,9 @@ int fast_flush(struct fast_worker *w)
 
 int fast_emit(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns)
 {
+	if (!fast_in_window(w, end_ns))
+		return 0;
+	w->before += !fast_in_window(w, o->start_ns);
 	unsigned int n = w->out.nr++;
 
 	w->out.ns[n] = end_ns - o->start_ns;
@@ -53,6 +56,12 @@ static inline uint64_t fast_losses_now(struct fast_worker *w, uint64_t time_ns)
 	if (time_ns > w->now.after_ns && time_ns < w->now.before_ns)
 		return w->now.losses;
 	return fast_losses(w, time_ns);
+}
+
+/* Does the slice lie wholly before the start of the time window, or wholly after it? */
+static bool is_one_side(const struct fast_worker *w, const struct fast_slice *s)
+{
+	return fast_in_window(w, s->first_ns) || !fast_in_window(w, s->last_ns);
 }
 
 /* Is the slice free of losses, and outside the window of any earlier one? */
@@ -99,11 +108,11 @@ static inline int end_step(struct fast_worker *w, struct fast_border *b, uint64_
 		b->state = FAST_CLOSED;
 		if (b->open.losses == fast_losses_now(w, time))
 			return fast_emit(w, &b->open, time);
-		w->unknown++;
+		w->unknown += fast_in_window(w, time);
 		return 0;
 	}
 	if (b->state == FAST_CLOSED) {
-		w->unmatched_end++;
+		w->unmatched_end += fast_in_window(w, time);
 		return 0;
 	}
 	b->first = FAST_END;
@@ -119,9 +128,9 @@ static inline uint64_t begin_step(struct fast_worker *w, struct fast_border *b, 
 	uint64_t losses = fast_losses_now(w, time);
 
 	if (b->state == FAST_OPEN && b->open.losses != losses)
-		w->unknown++;
+		w->unknown += fast_in_window(w, time);
 	else
-		w->unmatched_begin += b->state == FAST_OPEN;
+		w->unmatched_begin += b->state == FAST_OPEN && fast_in_window(w, time);
 	if (b->state == FAST_UNKNOWN) {
 		b->first = FAST_BEGIN;
 		b->first_ns = time;
@@ -213,8 +222,11 @@ static int item_step(struct fast_worker *w, struct fast_thread *th, const struct
 	return err;
 }
 
-static int carry_add(struct fast_thread *th, const struct fast_item *it)
+static int carry_add(const struct fast_worker *w, struct fast_thread *th,
+		     const struct fast_item *it)
 {
+	if (it->time_ns >= w->plan->until_ns)
+		return 0;
 	if (th->nr_carry == th->max_carry) {
 		unsigned int max = th->max_carry ? 2 * th->max_carry : 16;
 		void *more = max > FAST_CARRY_MAX
@@ -291,7 +303,7 @@ static int walk_carry(struct fast_worker *w, struct fast_thread *th, const struc
 		if (!c->role[k])
 			continue;
 		item_read(w, s, c->role[k], row, at->time, &it);
-		err = carry_add(th, &it);
+		err = carry_add(w, th, &it);
 	}
 	return err;
 }
@@ -351,7 +363,9 @@ static int pure_run(struct fast_worker *w, struct fast_thread *th, const struct 
 	th->b.state = FAST_CLOSED;
 	w->begins += nr;
 	same_fill(w, s);
-	err = pairs_fold(w, s, at->row[c->begin_kind], at->row[ends], c->step[ends], nr, at->time);
+	if (fast_in_window(w, s->first_ns)) /* else all of it is before */
+		err = pairs_fold(w, s, at->row[c->begin_kind], at->row[ends], c->step[ends], nr,
+				 at->time);
 	at->i += 2 * nr;
 	at->row[c->begin_kind] += nr;
 	at->row[ends] += nr;
@@ -377,7 +391,8 @@ static int slice_run(struct fast_worker *w, struct fast_thread *th, const struct
 
 			at.time += s->chunk->step[k][at.row[k]++];
 		}
-	} else if (s->pure && !w->plan->point && !s->chunk->skip && is_seen(w, s)) {
+	} else if (s->pure && !w->plan->point && !s->chunk->skip && is_one_side(w, s) &&
+		   is_seen(w, s)) {
 		err = pure_run(w, th, s, &at, end, last_ns);
 	} else {
 		err = walk_run(w, th, s, &at, end);
@@ -539,7 +554,7 @@ static int sorted_run(struct fast_worker *w, struct fast_thread *th, uint64_t wa
 	th->nr_carry = 0;
 	for (size_t i = 0; i < nr && !err; i++)
 		if (w->items[i].time_ns >= watermark_ns)
-			err = carry_add(th, &w->items[i]);
+			err = carry_add(w, th, &w->items[i]);
 		else if (!prime)
 			err = item_step(w, th, &w->items[i]);
 	return err;

@@ -49,6 +49,12 @@ static void threads_forget(struct fast_worker *w)
 	w->nr_threads = 0;
 }
 
+/* Nothing is paired from the end of the time window on. */
+static uint64_t pair_until(const struct fast_plan *p, uint64_t watermark_ns)
+{
+	return watermark_ns < p->until_ns ? watermark_ns : p->until_ns;
+}
+
 /* Reads what earlier rounds leave to this segment: events no older than the start of its first round. */
 static int prime(struct fast_worker *w, const struct fast_round *round)
 {
@@ -60,7 +66,7 @@ static int prime(struct fast_worker *w, const struct fast_round *round)
 		if (p->pieces[i].wanted && p->pieces[i].last_ns >= round->from_ns)
 			err = fast_piece_load(w, i);
 	w->lost_records = lost_records; /* the other segment counts them */
-	return err ? err : fast_round_pair(w, round->from_ns, true);
+	return err ? err : fast_round_pair(w, pair_until(p, round->from_ns), true);
 }
 
 static int borders_leave(struct fast_worker *w, struct fast_segment *s)
@@ -87,7 +93,7 @@ static int segment_run(struct fast_worker *w, struct fast_segment *s)
 			if (p->pieces[i].wanted)
 				err = fast_piece_load(w, i);
 		if (!err)
-			err = fast_round_pair(w, round->watermark_ns, false);
+			err = fast_round_pair(w, pair_until(p, round->watermark_ns), false);
 	}
 	if (!err)
 		err = w->doubt ? FAST_UNSUITED : fast_flush(w);
@@ -171,7 +177,7 @@ struct joined {
 /* `now` is the thread before the segment that left `b`. */
 static int border_join(struct fast_worker *w, struct fast_border *now, const struct fast_border *b)
 {
-	bool open = now->state == FAST_OPEN, unknown;
+	bool open = now->state == FAST_OPEN, counts = b->first_ns >= w->plan->since_ns, unknown;
 	int err = 0;
 
 	w->cpu = b->first_cpu;
@@ -180,11 +186,11 @@ static int border_join(struct fast_worker *w, struct fast_border *now, const str
 	if (open && b->first_marked)
 		now->open.marked = true;
 	if (unknown)
-		w->unknown++;
+		w->unknown += counts;
 	else if (b->first == FAST_BEGIN)
-		w->unmatched_begin += open;
+		w->unmatched_begin += open && counts;
 	else if (b->first == FAST_END && (!open || b->first_ns < now->open.start_ns))
-		w->unmatched_end++;
+		w->unmatched_end += counts;
 	else if (b->first == FAST_END)
 		err = fast_emit(w, &now->open, b->first_ns);
 	if (b->state == FAST_UNKNOWN) /* only marks, if anything */
@@ -252,6 +258,7 @@ static int segments_join(struct fast_worker **w, struct fast_plan *plan, struct 
 
 	for (unsigned int i = 0; i < plan->jobs; i++) {
 		all.spans += w[i]->spans;
+		all.before += w[i]->before;
 		all.unmatched_begin += w[i]->unmatched_begin;
 		all.unmatched_end += w[i]->unmatched_end;
 		all.unknown += w[i]->unknown;

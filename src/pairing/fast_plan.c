@@ -111,6 +111,8 @@ bool fast_plan_make(struct fast_plan *plan, struct reader *r, struct pairing *p,
 		    const struct span_fold *fold, const struct pairing_options *opt)
 {
 	plan->fold = fold;
+	plan->since_ns = p->since_ns;
+	plan->until_ns = p->until_ns;
 	if (!fold->spans || !fold->merge)
 		return fast_unsuited("the view depends on the order of spans");
 	if (!is_suited(p))

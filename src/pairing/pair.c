@@ -93,6 +93,7 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	p->a = a;
 	p->fn = fn;
 	p->arg = arg;
+	p->until_ns = UINT64_MAX;
 	err = labels_init(p, by);
 	if (!err)
 		err = split(a->key, p->keys, KEYS_MAX, &p->nr_keys);
@@ -103,6 +104,12 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	pairing_restart(p);
 	*ret = take_ptr(p);
 	return 0;
+}
+
+void pairing_window(struct pairing *p, uint64_t since_ns, uint64_t until_ns)
+{
+	p->since_ns = since_ns;
+	p->until_ns = until_ns;
 }
 
 void pairing_close(struct pairing *p)
@@ -137,7 +144,10 @@ static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 
 static void hand_over(struct pairing *p, const struct span *s)
 {
+	if (!pair_in_window(p, s->end_ns))
+		return;
 	p->counts.spans++;
+	p->counts.before += !pair_in_window(p, s->start_ns);
 	if (!p->err)
 		p->err = p->fn(p->arg, s);
 }
@@ -150,9 +160,9 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 	if (o && p->a->keep_first && o->losses == p->losses)
 		return;
 	if (o && o->losses != p->losses)
-		p->counts.unknown++;
+		p->counts.unknown += pair_in_window(p, ev->time_ns);
 	else if (o)
-		p->counts.unmatched_begin++;
+		p->counts.unmatched_begin += pair_in_window(p, ev->time_ns);
 	if (o)
 		open_renew(&p->open, o);
 	else
@@ -179,7 +189,7 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 	struct open_span *o = open_find(&p->open, key);
 
 	if (!o) {
-		p->counts.unmatched_end++;
+		p->counts.unmatched_end += pair_in_window(p, ev->time_ns);
 		return false;
 	}
 	struct span s = o->span;
@@ -187,15 +197,15 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 
 	open_remove(&p->open, o);
 	if (unknown) {
-		p->counts.unknown++;
+		p->counts.unknown += pair_in_window(p, ev->time_ns);
 		return true;
 	}
 	if (gap) {
-		p->counts.gaps++;
+		p->counts.gaps += pair_in_window(p, ev->time_ns);
 		return true;
 	}
 	if (ev->time_ns < s.start_ns) {
-		p->counts.unmatched_end++;
+		p->counts.unmatched_end += pair_in_window(p, ev->time_ns);
 		return false;
 	}
 	s.end_ns = ev->time_ns;
@@ -300,7 +310,7 @@ int pairing_event(struct pairing *p, const struct event *ev)
 
 	if (!b && !(b = pair_bind(p, ev->type)))
 		return fail(-ENOMEM, "out of memory");
-	if (!b->roles)
+	if (!b->roles || ev->time_ns >= p->until_ns)
 		return 0;
 	if (b->roles & ROLE_LOST)
 		lost(p, ev);
@@ -342,6 +352,20 @@ static void directions_forget(struct pairing *p)
 			p->label[i].fmt = "none";
 }
 
+int pairing_open_spans(struct pairing *p, uint64_t end_ns)
+{
+	for (struct open_span *o = open_oldest(&p->open); o && !p->err;
+	     o = open_newer(&p->open, o)) {
+		struct span s = o->span;
+		bool gap = p->gap_ns && p->gap_ns[o->cpu] > s.start_ns;
+
+		s.end_ns = end_ns > s.start_ns ? end_ns : s.start_ns;
+		if (o->losses == p->losses && !gap)
+			p->err = p->fn(p->arg, &s);
+	}
+	return p->err;
+}
+
 int pairing_end(struct pairing *p)
 {
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
@@ -360,10 +384,20 @@ int pairing_end(struct pairing *p)
 	return 0;
 }
 
+/* "rip" of an event that has none is that of the thread's newest kvm_exit. */
+static bool by_rip(const char *by)
+{
+	return by && name_in_list(by + (*by == '='), "rip");
+}
+
+bool pairing_needs_before(const struct analyzer *a, const char *by)
+{
+	return a->end || by_rip(by);
+}
+
 bool pairing_wants(const struct analyzer *a, const char *by, const char *event)
 {
-	/* "rip" of an event that has none is that of the thread's newest kvm_exit. */
-	if (by && !strcmp(event, "kvm_exit") && name_in_list(by + (*by == '='), "rip"))
+	if (!strcmp(event, "kvm_exit") && by_rip(by))
 		return true;
 	return analyzer_wants(a, event) || !strcmp(event, "lost") || !strcmp(event, "gap") ||
 	       !strcmp(event, "virtio_device");

@@ -39,6 +39,7 @@ struct pair_counts {
 	uint64_t gaps;	   /* not counted: events may be missing within, on the CPU that began or ended it */
 	uint64_t overflow; /* not begun: OPEN_SPANS_MAX were open */
 	uint64_t open;	   /* still open at the end */
+	uint64_t before;   /* of `spans`: began before the time window, counted whole */
 
 	/* Of an analyzer of accesses: exits of REP instructions; exits that contain neither place nor size. */
 	uint64_t repeated, untold;
@@ -65,11 +66,23 @@ const char *pairing_by_vm(const struct analyzer *a, const char *by, bool always,
 void pairing_close(struct pairing *p);
 DEFINE_CLEANUP(pairing, struct pairing *, pairing_close);
 
-/* Feeds one event: 0, or what fn returned. */
+/*
+ * Only spans that end in [since_ns, until_ns) are passed on and counted; what is open then is from the events before.
+ * To be called before the first event.
+ */
+void pairing_window(struct pairing *p, uint64_t since_ns, uint64_t until_ns);
+
+/* Feeds one event: 0, or what fn returned. Those from until_ns on are ignored. */
 int pairing_event(struct pairing *p, const struct event *ev);
 
 /* After the last event: counts what is open. -EINVAL with the error message set: no begin event has a key in `by`. */
 int pairing_end(struct pairing *p);
+
+/*
+ * Passes the spans that are open to fn, as if they ended at end_ns, oldest first; not those whose end may be lost.
+ * They are not counted. 0, or what fn returned.
+ */
+int pairing_open_spans(struct pairing *p, uint64_t end_ns);
 
 const struct pair_counts *pairing_counts(const struct pairing *p);
 const struct label *pairing_labels(const struct pairing *p, unsigned int *ret_nr);
@@ -80,6 +93,9 @@ void pairing_set_vms(struct pairing *p, const struct vm_names *vms);
 /* The text of a label's value, for people and for JSON; buf is used if it must be made. */
 const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t value, char *buf,
 			       size_t size);
+
+/* Do its spans depend on events from before the time window? */
+bool pairing_needs_before(const struct analyzer *a, const char *by);
 
 /* Must such a pairing be fed with this event? Also with those that the analyzer does not look at: losses, names. */
 bool pairing_wants(const struct analyzer *a, const char *by, const char *event);

@@ -89,12 +89,19 @@ struct pairing {
 	unsigned int nr_text;
 	uint64_t *gap_ns; /* by CPU: end of its newest gap; NULL: there was none */
 	uint64_t nr_begins, losses, blind_until_ns; /* end of the newest window of loss */
+	uint64_t since_ns, until_ns;		    /* the time window */
 	struct {
 		uint32_t tid;
 		uint64_t rip;
 	} exit_rip[EXIT_RIPS]; /* by tid modulo EXIT_RIPS */
 	bool has_info, asks_info; /* a kvm_exit has an info1 that is not 0; a direction depends on one that is 0 */
 };
+
+/* Has the time window begun? Events from its end on are not looked at. */
+static inline bool pair_in_window(const struct pairing *p, uint64_t ns)
+{
+	return ns >= p->since_ns;
+}
 
 /* Forgets all event types and what labels were found to be, as if it were just opened. */
 void pairing_restart(struct pairing *p);

@@ -26,7 +26,7 @@ static int heatmap_open(struct folding *f)
 	f->state = s;
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
-	s->map.t0_ns = f->start_ns;
+	s->map.t0_ns = f->since_ns;
 	s->map.column_ns = FIRST_COLUMN_NS;
 	return 0;
 }

@@ -139,6 +139,8 @@ static int state_draw(struct folding *f, struct report *r)
 	int err = timeline_open(format_find(r->out->format)->timeline, r, r->caveats, f->start_ns,
 				&t);
 
+	if (!err)
+		timeline_window(t, f->since_ns, f->until_ns);
 	if (err)
 		return err;
 	if (st->nr)
@@ -163,6 +165,7 @@ const struct view timeline_view = {
 	.formats = timeline_formats,
 	.open = state_open,
 	.span = state_span,
+	.clips = true,
 	.draw = state_draw,
 	.by_vm = true,
 	.close = state_close,

@@ -19,6 +19,7 @@ struct folding {
 	const struct pairing *pairing; /* for labels; complete in draw() */
 	const char *by;		       /* as given, or NULL */
 	uint64_t start_ns;	       /* of the trace */
+	uint64_t since_ns, until_ns;   /* of the report: the time window, no earlier than the trace's start */
 	const struct addresses *symbols; /* --symbols; NULL: none */
 	bool drop_vm;		       /* tables: without the column "vm" if all rows are of one VM */
 	void *state;		       /* the view's own */
@@ -40,6 +41,9 @@ struct view {
 	int (*merge)(void *state, void *from);
 	bool wants_ends; /* looks at spans.end_ns */
 	bool by_vm;	 /* a row is of one vCPU: in a trace of several VMs it has the VM, too */
+
+	/* It draws the parts of spans within the window: those that are open at its end come last, as ending there. */
+	bool clips;
 
 	int (*draw)(struct folding *f, struct report *r); /* once, after the last span */
 	void (*close)(struct folding *f); /* also after a failed open() */

@@ -259,22 +259,32 @@ static void report_print(FILE *file, const struct reader *r, struct pairing *p, 
 	fprintf(file, "%d\n", err);
 	if (err)
 		return;
-	fprintf(file, "%ju %ju %ju %ju %ju %ju %ju %ju\n", (uintmax_t)c->spans,
-		(uintmax_t)c->unmatched_begin, (uintmax_t)c->unmatched_end, (uintmax_t)c->unknown,
-		(uintmax_t)c->overflow, (uintmax_t)c->open, (uintmax_t)r->info.lost,
-		(uintmax_t)json_array_size(r->info.caveats));
+	fprintf(file, "%ju %ju %ju %ju %ju %ju %ju %ju %ju\n", (uintmax_t)c->spans,
+		(uintmax_t)c->before, (uintmax_t)c->unmatched_begin, (uintmax_t)c->unmatched_end,
+		(uintmax_t)c->unknown, (uintmax_t)c->overflow, (uintmax_t)c->open,
+		(uintmax_t)r->info.lost, (uintmax_t)json_array_size(r->info.caveats));
 	report.caveats = json_array();
 	assert_int_equal(f->view->draw(f, &report), 0);
 	json_decref(report.caveats);
 }
 
+/* A time window; since_ns 0 and until_ns UINT64_MAX: none. */
+struct window {
+	uint64_t since_ns, until_ns;
+};
+
 /* The report and the counts as text. opt NULL: on the slow path. NULL: the fast path declined. */
 static char *report_make(const char *path, const struct view *view, const char *analyzer,
-			 const char *by, const struct pairing_options *opt)
+			 const char *by, const struct window *win,
+			 const struct pairing_options *opt)
 {
 	struct pair_analyzer own;
 	const struct analyzer *a = analyzer_find(analyzer, &own);
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .arg = (void *)a};
+	struct read_hint hint = {.since_ns = win->since_ns,
+				 .until_ns = win->until_ns,
+				 .from_start = pairing_needs_before(a, by),
+				 .wants = wants,
+				 .arg = (void *)a};
 	struct folding f = {.view = view, .analyzer = a, .by = by};
 	struct pairing_job job = {.fold = folding_fold(&f)};
 	unsigned int used;
@@ -284,8 +294,10 @@ static char *report_make(const char *path, const struct view *view, const char *
 
 	assert_int_equal(reader_open(path, &hint, &r), 0);
 	assert_int_equal(pairing_open(a, by, NULL, NULL, &job.pairing), 0);
+	pairing_window(job.pairing, win->since_ns, win->until_ns);
 	f.pairing = job.pairing;
 	f.start_ns = r->info.start_ns;
+	f.since_ns = win->since_ns ? win->since_ns : f.start_ns;
 	if (opt)
 		fast_path_run(r, job.pairing, &job.fold, opt, &job.state);
 	else
@@ -309,6 +321,29 @@ static const char *const analyzers_tried[] = {"exit-latency",  "run-length", "us
 					      "pair:kvm_exit,kvm_exit,tid"};
 static const char *const keys[] = {NULL, "=pid,vcpu", "tid,cpu", "=reason,isa"};
 
+/* Half of the reports have a time window, anywhere in the recording. */
+static struct window window_make(const char *path)
+{
+	struct window win = {0, UINT64_MAX};
+	struct reader *r;
+
+	assert_int_equal(reader_open(path, NULL, &r), 0);
+	uint64_t span = r->info.end_ns - r->info.start_ns;
+
+	if (dice(&seed) % 4 == 0)
+		win.since_ns = r->info.start_ns + dice(&seed) % (span + 1);
+	if (dice(&seed) % 4 == 0)
+		win.until_ns = r->info.start_ns + 1 + dice(&seed) % (span + 1);
+	if (dice(&seed) % 4 == 0) {
+		win.since_ns = r->info.start_ns + dice(&seed) % (span + 1);
+		win.until_ns = win.since_ns + 1 + dice(&seed) % (span / 10 + 1);
+	}
+	if (win.since_ns >= win.until_ns)
+		win.since_ns = 0;
+	reader_close(r);
+	return win;
+}
+
 /* Exits through all views, the other analyzers through some. Returns how many took the fast path, of how many. */
 static unsigned int compare(const char *path, const struct pairing_options *opt,
 			    unsigned int *ret_of)
@@ -322,8 +357,9 @@ static unsigned int compare(const char *path, const struct pairing_options *opt,
 
 			if (!(*v)->spans || (a && dice(&seed) % 4))
 				continue;
-			char *want = report_make(path, *v, name, by, NULL);
-			char *got = report_make(path, *v, name, by, opt);
+			struct window win = window_make(path);
+			char *want = report_make(path, *v, name, by, &win, NULL);
+			char *got = report_make(path, *v, name, by, &win, opt);
 
 			++*ret_of;
 			if (got) {

@@ -48,7 +48,6 @@ uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char
 	va_end(args);
 	if (!g->name)
 		return UINT32_MAX;
-	t->ops->group(t, t->nr_groups);
 	return t->nr_groups++;
 }
 
@@ -69,20 +68,59 @@ uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank
 	va_end(args);
 	if (!tr->name)
 		return UINT32_MAX;
-	t->ops->track(t, t->nr_tracks);
 	return t->nr_tracks++;
 }
 
-void timeline_slice(struct timeline *t, const struct timeline_slice *s)
+/* Cuts it at the ends of the window. False: it is outside. */
+static bool slice_clip(const struct timeline *t, struct timeline_slice *s)
 {
-	if (s->track >= t->nr_tracks) {
+	bool point = s->start_ns == s->end_ns;
+
+	if (s->start_ns >= t->until_ns || s->end_ns < t->since_ns + !point)
+		return false;
+	if (s->start_ns < t->since_ns)
+		s->start_ns = t->since_ns;
+	if (s->end_ns > t->until_ns)
+		s->end_ns = t->until_ns;
+	return true;
+}
+
+/* What has no slice in the window is not written. */
+static void track_write(struct timeline *t, uint32_t track)
+{
+	struct timeline_track *tr = &t->track[track];
+	struct timeline_group *g = &t->group[tr->group];
+
+	if (!g->written)
+		t->ops->group(t, tr->group);
+	if (!tr->written)
+		t->ops->track(t, track);
+	g->written = tr->written = true;
+}
+
+void timeline_slice(struct timeline *t, const struct timeline_slice *whole)
+{
+	struct timeline_slice s = *whole;
+
+	if (!slice_clip(t, &s))
+		return;
+	if (s.track >= t->nr_tracks) {
 		t->not_drawn++;
 		return;
 	}
 	t->nr_slices++;
-	if (s->end_ns > t->end_ns)
-		t->end_ns = s->end_ns;
-	t->ops->slice(t, s);
+	t->nr_cut += whole->start_ns < t->since_ns ||
+		     (whole->end_ns >= t->until_ns && t->until_ns != UINT64_MAX);
+	track_write(t, s.track);
+	if (s.end_ns > t->end_ns)
+		t->end_ns = s.end_ns;
+	t->ops->slice(t, &s);
+}
+
+void timeline_window(struct timeline *t, uint64_t since_ns, uint64_t until_ns)
+{
+	t->since_ns = since_ns;
+	t->until_ns = until_ns;
 }
 
 /* ---- links ---- */
@@ -205,6 +243,7 @@ int timeline_open(const struct timeline_ops *ops, struct report *r, json_t *cave
 	t->report = r;
 	t->start_ns = start_ns;
 	t->ops = ops;
+	t->until_ns = UINT64_MAX;
 	t->caveats = caveats;
 	err = t->ops->open(t);
 	if (err)
@@ -237,6 +276,14 @@ int timeline_close(struct timeline *t)
 
 		snprintf(line, sizeof(line), "%llu slices were dropped: too many tracks",
 			 (unsigned long long)t->not_drawn);
+		json_array_append_new(t->caveats, json_string(line));
+	}
+	if (t->nr_cut && t->caveats) {
+		char line[96];
+
+		snprintf(line, sizeof(line),
+			 "slices cut at the start or end of the time window: %llu",
+			 (unsigned long long)t->nr_cut);
 		json_array_append_new(t->caveats, json_string(line));
 	}
 	err = t->ops->close(t);

@@ -54,6 +54,7 @@ struct timeline_group {
 	char *name;
 	uint32_t pid; /* of the VM's process; 0: unknown, or a guest */
 	bool guest;
+	bool written;
 };
 
 struct timeline_track {
@@ -61,6 +62,7 @@ struct timeline_track {
 	uint32_t group; /* index */
 	uint32_t tid;	/* of a host's thread; 0: none */
 	uint64_t order; /* within the group: rank, then number */
+	bool written;
 };
 
 struct timeline_slice {
@@ -88,8 +90,8 @@ struct timeline_link {
 /* How a format writes one. Errors of the file are seen by output_close(). */
 struct timeline_ops {
 	int (*open)(struct timeline *t);
-	void (*group)(struct timeline *t, uint32_t group);
-	void (*track)(struct timeline *t, uint32_t track);
+	void (*group)(struct timeline *t, uint32_t group); /* before its first track */
+	void (*track)(struct timeline *t, uint32_t track); /* before its first slice */
 	void (*slice)(struct timeline *t, const struct timeline_slice *s);
 	int (*close)(struct timeline *t); /* frees its state; `report` is complete now */
 };
@@ -99,12 +101,14 @@ struct timeline {
 	struct report *report; /* the format's: where and how it writes */
 	json_t *caveats;       /* array to which notes are added; borrowed, may be NULL */
 	uint64_t start_ns; /* of the trace: text counts from here */
+	uint64_t since_ns, until_ns; /* what is drawn */
 	struct timeline_group group[TIMELINE_GROUPS_MAX];
 	uint32_t nr_groups;
 	struct timeline_track *track;
 	uint32_t nr_tracks;
 	uint64_t nr_slices, end_ns;
 	uint64_t not_drawn; /* slices that found no track */
+	uint64_t nr_cut;    /* slices that reach over the ends of the window */
 	uint64_t next_flow;
 	struct timeline_link *link; /* sorted by timeline_links_set(); owned */
 	size_t nr_links;
@@ -114,6 +118,9 @@ struct timeline {
 /* `report` and `caveats` are borrowed until timeline_close(). 0 or -errno with the error message set. */
 int timeline_open(const struct timeline_ops *ops, struct report *report, json_t *caveats,
 		  uint64_t start_ns, struct timeline **ret);
+
+/* Only [since_ns, until_ns) is drawn: slices that reach over its ends are cut there. */
+void timeline_window(struct timeline *t, uint64_t since_ns, uint64_t until_ns);
 
 /* Writes the end. Frees it in any case. */
 int timeline_close(struct timeline *t);

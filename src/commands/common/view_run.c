@@ -65,6 +65,14 @@ static bool wants(const char *event, void *arg)
 	return false;
 }
 
+static bool needs_before(const struct run *run)
+{
+	for (unsigned int i = 0; i < run->nr; i++)
+		if (pairing_needs_before(run->analyzer[i], run->by))
+			return true;
+	return false;
+}
+
 static bool wants_guests(const struct run *run)
 {
 	for (unsigned int i = 0; i < run->nr; i++)
@@ -80,8 +88,10 @@ static void caveat(json_t *list, const char *fmt, uint64_t n)
 		json_array_append_new(list, json_sprintf(fmt, n));
 }
 
-static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
+static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
+			  const struct input_set *in, bool clips)
 {
+	bool window = in->until_ns != UINT64_MAX;
 	json_t *list = json_array();
 
 	if (a->caveat)
@@ -92,7 +102,14 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c)
 		caveat(list, "begin events without an end: %" PRIu64, c->unmatched_begin);
 		if (!a->keep_first)
 			caveat(list, "end events without a begin: %" PRIu64, c->unmatched_end);
-		caveat(list, "spans still open at the end of the trace: %" PRIu64, c->open);
+		caveat(list,
+		       window ? "spans still open at the end of the time window: %" PRIu64
+			      : "spans still open at the end of the trace: %" PRIu64,
+		       c->open);
+		if (!clips)
+			caveat(list,
+			       "spans that began before the time window, counted whole: %" PRIu64,
+			       c->before);
 	}
 	caveat(list, "spans dropped because too many were open at once: %" PRIu64, c->overflow);
 	caveat(list, "exits of REP instructions, which may be several accesses each: %" PRIu64,
@@ -137,9 +154,12 @@ static int draw(struct run *run, unsigned int used, const struct input_set *in, 
 	struct report report = report_of(in, out);
 	int err = pairing_end(job->pairing);
 
+	if (!err && run->view->clips)
+		err = pairing_open_spans(job->pairing, input_set_end_ns(in));
 	if (err)
 		return err;
-	report.caveats = caveats_of(run->analyzer[used], pairing_counts(job->pairing));
+	report.caveats = caveats_of(run->analyzer[used], pairing_counts(job->pairing), in,
+				    run->view->clips);
 	caveat_several_vms(report.caveats, job->pairing, in);
 	if (!strcmp(out->format, "text"))
 		report.first_line = why;
@@ -180,7 +200,11 @@ static int run_all(struct run *run, const struct input_set *in, unsigned int *re
 				      .by = by,
 				      .drop_vm = by != run->by && nr_vms < 2,
 				      .start_ns = r->info.start_ns,
+				      .since_ns = input_set_start_ns(in),
+				      .until_ns = in->until_ns,
 				      .symbols = run->symbols};
+		if (!err)
+			pairing_window(run->job[i].pairing, in->since_ns, in->until_ns);
 		run->job[i].fold = folding_fold(f);
 	}
 	return err ? err : pairing_run(r, run->job, run->nr, &opt, ret_used);
@@ -198,7 +222,7 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 	int err = addresses_given(&run.symbols);
 
 	if (!err)
-		err = input_open(wants_guests(&run), wants, &run, &in);
+		err = input_open_window(wants_guests(&run), needs_before(&run), wants, &run, &in);
 	if (!err)
 		err = run_all(&run, in, &used);
 	bool wrong = !err && analyzer_resolve(run.analyzer[0]);
