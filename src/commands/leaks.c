@@ -23,9 +23,17 @@ static const struct option_row leak_options[] = {
 
 static const struct option_row *const options[] = {input_rows, output_options, leak_options, NULL};
 
-static int handle(void *elements, const struct event *ev)
+struct pass {
+	struct elements *elements;
+	uint64_t until_ns;
+};
+
+static int handle(void *arg, const struct event *ev)
 {
-	elements_event(elements, ev);
+	const struct pass *p = arg;
+
+	if (ev->time_ns < p->until_ns)
+		elements_event(p->elements, ev);
 	return 0;
 }
 
@@ -69,10 +77,14 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
 		return command_failed();
-	int err = e ? input_open(false, elements_wants, NULL, &in) : fail(-ENOMEM, "out of memory");
+	int err = e ? input_open_window(false, true, elements_wants, NULL, &in)
+		    : fail(-ENOMEM, "out of memory");
 
-	if (!err)
-		err = reader_each(in->reader, handle, e);
+	if (!err) {
+		elements_window(e, in->since_ns);
+		err = reader_each(in->reader, handle,
+				  &(struct pass){.elements = e, .until_ns = in->until_ns});
+	}
 	if (!err)
 		err = draw(in, e, &out, &leaked);
 	return report_end(err, &out, in, check && leaked);

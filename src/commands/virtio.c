@@ -28,9 +28,16 @@ static const struct option_row state_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
 						   NULL};
 
-static int handle(void *queues, const struct event *ev)
+struct pass {
+	struct queues *queues;
+	uint64_t until_ns;
+};
+
+static int handle(void *arg, const struct event *ev)
 {
-	return queues_event(queues, ev);
+	const struct pass *p = arg;
+
+	return ev->time_ns < p->until_ns ? queues_event(p->queues, ev) : 0;
 }
 
 static int draw_json(const struct queue_report *a, const struct input_set *in,
@@ -78,7 +85,7 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 
 static int draw(struct queue_report *a, const struct input_set *in, const struct output *out)
 {
-	a->start_ns = in->reader->info.start_ns;
+	a->start_ns = input_set_start_ns(in);
 	queue_report_make(a, out->limit);
 	json_t *caveats = queue_report_caveats(a);
 	int err = !strcmp(out->format, "json") ? draw_json(a, in, caveats, out->file)
@@ -96,12 +103,13 @@ static int run_report(void)
 
 	if (output_open("text json csv", &out))
 		return command_failed();
-	int err = input_open(false, queues_wants, NULL, &in);
+	int err = input_open_window(false, true, queues_wants, NULL, &in);
 
-	if (!err && !(queues = queues_new(in->reader->info.start_ns)))
+	if (!err && !(queues = queues_new(input_set_start_ns(in))))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = reader_each(in->reader, handle, queues);
+		err = reader_each(in->reader, handle,
+				  &(struct pass){.queues = queues, .until_ns = in->until_ns});
 	if (!err) {
 		struct queue_report a = {.queues = queues, .end_ns = input_set_end_ns(in)};
 

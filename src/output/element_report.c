@@ -7,13 +7,15 @@
 
 json_t *element_totals_json(const struct element_totals *t)
 {
-	return json_pack("{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}}", "totals", "popped",
+	return json_pack("{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}}", "totals",
+			 "popped",
 			 (json_int_t)t->popped, "returned", (json_int_t)t->returned, "detached",
 			 (json_int_t)t->detached, "unpopped", (json_int_t)t->unpopped, "reset",
 			 (json_int_t)t->reset, "held", (json_int_t)t->held, "leaked",
 			 (json_int_t)t->leaked, "in_flight", (json_int_t)t->in_flight, "other",
 			 (json_int_t)t->other, "returned_popped_before", (json_int_t)t->before,
-			 "replaced", (json_int_t)t->replaced);
+			 "replaced", (json_int_t)t->replaced, "in_flight_at_start",
+			 (json_int_t)t->at_start);
 }
 
 void element_table(const struct element *list, size_t nr, uint64_t start_ns, struct table *t)
@@ -123,7 +125,12 @@ json_t *element_caveats(const json_t *meta, const struct elements *e,
 
 void element_totals_print(const struct element_totals *t, char *buf, size_t size)
 {
-	snprintf(buf, size,
+	int len = t->at_start ? snprintf(buf, size,
+					 "%" PRIu64 " in flight at the start of the time window\n",
+					 t->at_start)
+			      : 0;
+
+	snprintf(buf + len, size - (size_t)len,
 		 "%" PRIu64 " popped, %" PRIu64 " returned, %" PRIu64 " detached, %" PRIu64
 		 " unpopped, %" PRIu64 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64
 		 " leaked",

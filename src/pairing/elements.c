@@ -398,9 +398,28 @@ static bool is_checked(struct elements *e, const struct event *ev)
 	return fits;
 }
 
+void elements_window(struct elements *e, uint64_t since_ns)
+{
+	e->since_ns = since_ns;
+}
+
+/* What could not be checked before the window is not known in it either. */
+void elements_window_begin(struct elements *e)
+{
+	e->totals = (struct element_totals){.at_start = e->open.nr,
+					    .overflow = e->totals.overflow,
+					    .unchecked_devices = e->totals.unchecked_devices,
+					    .unchecked_vms = e->totals.unchecked_vms,
+					    .unchecked_threads = e->totals.unchecked_threads};
+	e->since_ns = 0;
+}
+
 void elements_event(struct elements *e, const struct event *ev)
 {
 	int8_t *h = &e->handler[ev->type->index];
+
+	if (e->since_ns && ev->time_ns >= e->since_ns)
+		elements_window_begin(e);
 
 	if (!*h) {
 		*h = -1;

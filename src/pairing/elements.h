@@ -62,6 +62,7 @@ struct element {
 
 struct element_totals {
 	uint64_t popped, returned, detached, unpopped, reset;
+	uint64_t at_start; /* in flight when the time window began; 0 without one */
 	uint64_t before;   /* returned, but popped before the recording began */
 	uint64_t replaced; /* popped again while still in flight: a missed return, or a guest's
 			      mistake */
@@ -98,6 +99,12 @@ struct elements *elements_new(void);
 void elements_watch(struct elements *e, const struct element_watch *watch);
 void elements_free(struct elements *e);
 DEFINE_CLEANUP(elements, struct elements *, elements_free);
+
+/*
+ * The totals count from since_ns on; what is in flight then is from the events before. To be called before the first
+ * event.
+ */
+void elements_window(struct elements *e, uint64_t since_ns);
 
 /* Does it look at this event? As struct read_hint wants it (and record --for leaks); arg is not used. */
 bool elements_wants(const char *event, void *arg);

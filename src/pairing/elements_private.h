@@ -55,6 +55,7 @@ struct elements {
 		uint64_t vq;
 	} unpopping; /* the newest unpop: QEMU's own calls detach where the compiler did not inline it */
 	struct element_totals totals;
+	uint64_t since_ns; /* start of a time window that has not begun yet; 0: none */
 	const struct element_watch *watch;
 	int8_t handler[EVENT_TYPES_MAX]; /* by type: 0 not looked up, -1 none, else handler + 1 */
 };
@@ -62,6 +63,9 @@ struct elements {
 /* The state of a device and of a VM, added if new. NULL: the table is full. */
 struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev);
 struct vm_clock *elements_vm(struct elements *e, uint32_t pid);
+
+/* The time window begins: counts start. */
+void elements_window_begin(struct elements *e);
 
 /* How long the VM was stopped until now. */
 uint64_t elements_stopped_ns(const struct vm_clock *vm, uint64_t now_ns);

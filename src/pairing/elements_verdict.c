@@ -71,6 +71,8 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 
 	if (!list)
 		return fail(-ENOMEM, "out of memory");
+	if (e->since_ns && e->since_ns <= end_ns) /* no event came since */
+		elements_window_begin(e);
 	for (const struct open_element *o = open_oldest(&e->open); o; o = open_newer(&e->open, o)) {
 		struct device *d = elements_device(e, o->pid, o->vdev);
 

@@ -150,10 +150,17 @@ static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 static void stage_add(struct queues *q, struct queue *n, enum queue_stage stage, uint64_t from_ns,
 		      uint64_t to_ns)
 {
-	int err = quantiles_add(&n->f.stage[stage], to_ns > from_ns ? to_ns - from_ns : 0);
+	int err = to_ns < q->start_ns ? 0
+				      : quantiles_add(&n->f.stage[stage],
+						      to_ns > from_ns ? to_ns - from_ns : 0);
 
 	if (err)
 		q->err = err;
+}
+
+static bool in_window(const struct queues *q, const struct event *ev)
+{
+	return ev->time_ns >= q->start_ns;
 }
 
 /* ---- in flight over time ---- */
@@ -190,6 +197,10 @@ static void flight_change(struct queues *q, struct queue *n, uint64_t ns, int by
 	flight_until(q, n, ns);
 	if (by > 0 || n->f.in_flight)
 		n->f.in_flight += (uint64_t)(int64_t)by;
+	if (ns < q->start_ns) {
+		n->f.most = n->f.column[0] = (uint32_t)n->f.in_flight;
+		return;
+	}
 	if (n->f.in_flight > n->f.most)
 		n->f.most = n->f.in_flight;
 	if (n->f.in_flight > n->f.column[n->at])
@@ -205,7 +216,7 @@ static void popped(void *arg, const struct event *ev)
 
 	if (!n)
 		return;
-	n->f.popped++;
+	n->f.popped += in_window(q, ev);
 	if (n->kicked)
 		stage_add(q, n, STAGE_KICK_POP, n->kick_ns, ev->time_ns);
 	n->kicked = false;
@@ -217,7 +228,7 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 	struct completed *c =
 		hash_find_words(&q->completed, (uint64_t[]){el->pid, el->address});
 
-	n->f.returned++;
+	n->f.returned += ns >= q->start_ns;
 	stage_add(q, n, STAGE_POP_PUSH, el->popped_ns, ns);
 	if (c && c->ns >= el->popped_ns) {
 		stage_add(q, n, STAGE_POP_COMPLETE, el->popped_ns, c->ns);
@@ -241,7 +252,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 	if (how == ELEMENT_RETURNED)
 		pushed(q, n, el, ev->time_ns);
 	else if (how != ELEMENT_REPLACED)
-		n->f.other++;
+		n->f.other += in_window(q, ev);
 	if (how == ELEMENT_RESET)
 		n->nr_pushed = n->kicked = 0;
 }
@@ -255,7 +266,7 @@ static void on_kick(struct queues *q, const struct event *ev)
 	q->saw[STAGE_KICK_POP] = true;
 	if (!n)
 		return;
-	n->f.kicks++;
+	n->f.kicks += in_window(q, ev);
 	n->kicked = true;
 	n->kick_ns = ev->time_ns;
 }
@@ -279,7 +290,7 @@ static void on_notify(struct queues *q, const struct event *ev)
 	q->saw[STAGE_PUSH_NOTIFY] = true;
 	if (!n)
 		return;
-	n->f.interrupts++;
+	n->f.interrupts += in_window(q, ev);
 	for (unsigned int i = 0; i < n->nr_pushed; i++)
 		stage_add(q, n, STAGE_PUSH_NOTIFY, n->pushed_ns[i], ev->time_ns);
 	n->nr_pushed = 0;
@@ -435,6 +446,7 @@ struct queues *queues_new(uint64_t start_ns)
 		return NULL;
 	}
 	elements_watch(q->elements, &q->watch);
+	elements_window(q->elements, start_ns);
 	return q;
 }
 
@@ -468,17 +480,25 @@ static int busiest_first(const void *a, const void *b)
 	return device ? device : x->queue < y->queue ? -1 : x->queue > y->queue;
 }
 
+/* Had it anything in the time window? */
+static bool is_used(const struct queue_figures *f)
+{
+	return f->popped || f->returned || f->other || f->kicks || f->interrupts || f->most;
+}
+
 unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures ***ret,
 			uint64_t *ret_column_ns, unsigned int *ret_columns)
 {
 	struct element *left_over = NULL;
+	unsigned int listed = 0;
 	size_t nr;
 
 	for (unsigned int i = 0; i < q->nr; i++) {
 		flight_until(q, q->queue[i], end_ns);
-		q->list[i] = &q->queue[i]->f;
+		if (is_used(&q->queue[i]->f))
+			q->list[listed++] = &q->queue[i]->f;
 	}
-	qsort(q->list, q->nr, sizeof(q->list[0]), busiest_first);
+	qsort(q->list, listed, sizeof(q->list[0]), busiest_first);
 	if (elements_end(q->elements, end_ns, 0, &left_over, &nr, &q->totals))
 		q->totals = (struct element_totals){0};
 	free(left_over);
@@ -489,7 +509,7 @@ unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures 
 			       : 1;
 	if (*ret_columns > QUEUES_COLUMNS)
 		*ret_columns = QUEUES_COLUMNS;
-	return q->nr;
+	return listed;
 }
 
 bool queues_saw(const struct queues *q, enum queue_stage stage)

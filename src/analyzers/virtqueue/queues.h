@@ -64,6 +64,10 @@ struct queue_figures {
 
 struct queues;
 
+/*
+ * start_ns: of the recording, or of the time window. Events before it only tell what is in flight then; stages are
+ * counted where they end.
+ */
 struct queues *queues_new(uint64_t start_ns);
 void queues_free(struct queues *q);
 DEFINE_CLEANUP(queues, struct queues *, queues_free);

@@ -65,7 +65,7 @@ static void complete_handle(struct requests *r, const struct event *ev)
 		return;
 	i = open_find(r, &b, ev->cpu);
 	if (i < 0) {
-		r->totals.open++;
+		r->totals.open += ev->time_ns >= r->since_ns;
 		return;
 	}
 	rq = &r->rq[r->open[i]];
@@ -211,8 +211,62 @@ static void host_event(struct requests *r, const struct event *ev)
 	elements_event(r->elements, ev);
 }
 
+/* ---- the time window ---- */
+
+void requests_window(struct requests *r, uint64_t since_ns, uint64_t until_ns)
+{
+	r->since_ns = since_ns;
+	r->until_ns = until_ns;
+}
+
+/* Keeps of the exits those since the oldest open request. */
+static void exits_forget(struct requests *r)
+{
+	uint64_t oldest_ns = r->nr_open ? r->rq[r->open[0]].issue_ns : UINT64_MAX;
+	size_t nr = 0;
+
+	while (nr < r->nr_exits && r->exit[nr].ns < oldest_ns)
+		nr++;
+	r->nr_exits -= nr;
+	memmove(r->exit, r->exit + nr, r->nr_exits * sizeof(*r->exit));
+	for (unsigned int i = 0; i < CPUS_MAX; i++)
+		r->last_exit[i] = r->last_exit[i] > nr ? r->last_exit[i] - (uint32_t)nr : 0;
+}
+
+/* Forgets what cannot be part of a request that completes from now on. */
+static void past_forget(struct requests *r)
+{
+	size_t kept = r->nr_el < OPEN_MAX ? r->nr_el : OPEN_MAX, gone = r->nr_el - kept;
+
+	if (r->nr_exits)
+		exits_forget(r);
+	for (unsigned int i = 0; i < r->nr_open; i++) {
+		r->rq[i] = r->rq[r->open[i]];
+		r->open[i] = i;
+	}
+	r->nr_rq = r->nr_open;
+	if (gone)
+		memmove(r->el, r->el + gone, kept * sizeof(*r->el));
+	r->nr_el = kept;
+	r->quiet = r->quiet > gone ? r->quiet - gone : 0;
+}
+
+static void window_begin(struct requests *r, const struct event *ev)
+{
+	bool full = r->nr_rq > REQUESTS_MAX / 2 || r->nr_el > REQUESTS_MAX / 2 ||
+		    r->nr_exits > REQUEST_EXITS_MAX / 2;
+
+	r->begun = ev->time_ns >= r->since_ns;
+	if (r->since_ns && (r->begun || full))
+		past_forget(r);
+}
+
 void requests_event(struct requests *r, const struct event *ev, bool guest)
 {
+	if (ev->time_ns >= r->until_ns)
+		return;
+	if (!r->begun)
+		window_begin(r, ev);
 	if (guest)
 		guest_event(r, ev);
 	else if (ev->type->id)
@@ -292,6 +346,8 @@ static void exit_find(const struct requests *r, struct request *rq, uint64_t err
 int requests_end(struct requests *r, uint64_t error_ns, const struct request **ret, size_t *ret_nr,
 		 struct request_totals *totals)
 {
+	if (r->since_ns && !r->begun)
+		past_forget(r);
 	requests_match(r, error_ns);
 	for (size_t i = 0; i < r->nr_rq; i++) {
 		struct request *rq = &r->rq[i];
@@ -318,6 +374,7 @@ struct requests *requests_new(void)
 
 	if (!r)
 		return NULL;
+	r->until_ns = UINT64_MAX;
 	r->elements = elements_new();
 	if (!r->elements) {
 		free(r);

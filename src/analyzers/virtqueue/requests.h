@@ -56,6 +56,9 @@ struct requests *requests_new(void);
 void requests_free(struct requests *r);
 DEFINE_CLEANUP(requests, struct requests *, requests_free);
 
+/* Only requests that complete in [since_ns, until_ns) are reported. To be called before the first event. */
+void requests_window(struct requests *r, uint64_t since_ns, uint64_t until_ns);
+
 /* Does it look at this event? As struct read_hint wants it; arg is not used. */
 bool requests_wants(const char *event, void *arg);
 

@@ -190,7 +190,7 @@ static size_t elements_of(const struct requests *r, uint32_t device)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < r->nr_el; i++)
-		nr += r->el[i].device == device;
+		nr += r->el[i].device == device && r->el[i].fill_ns >= r->since_ns;
 	return nr;
 }
 

@@ -57,6 +57,8 @@ struct requests {
 	struct elements *elements;
 	struct element_watch watch;
 	struct request_totals totals;
+	uint64_t since_ns, until_ns; /* the time window */
+	bool begun;		     /* it has begun */
 };
 
 /* Room for one more in a list that grows by doubling; NULL: full or no memory, which is counted. */

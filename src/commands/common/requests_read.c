@@ -36,8 +36,10 @@ int requests_read(struct requests *q, struct input_set *in, const struct request
 		  size_t *ret_nr, struct request_totals *ret_totals)
 {
 	struct pass p = {.requests = q, .in = in};
-	int err = input_set_open(in, requests_wants, NULL);
+	int err = input_set_open_window(in, true, requests_wants, NULL);
 
+	if (!err)
+		requests_window(q, in->since_ns, in->until_ns);
 	if (!err)
 		err = reader_each(in->reader, pass_event, &p);
 	return err ? err : requests_end(q, clock_error_ns(in), ret, ret_nr, ret_totals);
