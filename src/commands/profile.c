@@ -76,18 +76,20 @@ static int fold(struct host_profile_options *o, struct output *out)
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct host_profile_totals totals;
 	struct calltree *tree = NULL;
-	uint64_t hits;
-	int err = input_open(false, host_profile_wants, NULL, &in);
+	int err = input_open_window(false, true, host_profile_wants, NULL, &in);
 
-	if (!err)
-		err = host_profile_count(in->reader, &totals);
+	if (err)
+		return err;
+	o->since_ns = in->since_ns;
+	o->until_ns = in->until_ns;
+	err = host_profile_count(in->reader, o, &totals);
 	if (!err)
 		err = host_profile_choose(&totals, causes || o->by_reason, &o->of);
 	if (err)
 		return err;
-	err = input_set_open(in, host_profile_wants, NULL);
+	err = input_set_open_window(in, true, host_profile_wants, NULL);
 	if (!err)
-		err = host_profile(in->reader, o, &tree, &hits);
+		err = host_profile(in->reader, o, &tree, &totals);
 	if (err)
 		return err;
 	json_t *more = host_profile_notes(o->of, &totals);

@@ -94,16 +94,16 @@ static void host_walk(FILE *out)
 {
 	for (int of = HOST_CLOCK; of <= HOST_OTHERS; of++) {
 		struct host_profile_options opt = {.of = (enum host_profile_of)of, .by_vcpu = true,
-						   .by_reason = true, .by_tid = true};
+						   .by_reason = true, .by_tid = true,
+						   .until_ns = UINT64_MAX};
 		struct host_profile_totals totals;
 		struct calltree *tree = NULL;
 		_cleanup_reader_ struct reader *held = NULL;
 		struct reader *r;
-		uint64_t hits;
 
 		if (!open_again(&held, &r))
-			host_profile_count(r, &totals);
-		if (!open_again(&held, &r) && !host_profile(r, &opt, &tree, &hits))
+			host_profile_count(r, &opt, &totals);
+		if (!open_again(&held, &r) && !host_profile(r, &opt, &tree, &totals))
 			for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
 				calltree_fold(tree, calltree_root_at(tree, i), "title", out);
 		calltree_close(tree);

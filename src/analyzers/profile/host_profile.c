@@ -32,6 +32,7 @@ struct pending {
 	uint64_t tid; /* of the vCPU thread */
 	uint64_t rip, since_ns, reason_key;
 	char reason[48];
+	bool unknown;	 /* its end may be among lost events */
 	struct event ev; /* only its header is valid */
 };
 
@@ -44,7 +45,7 @@ struct profile {
 	struct calltree *tree;
 	struct hash_table groups;
 	struct hash_table pending;
-	uint64_t hits;
+	uint64_t hits, unknown_ends, blind_until_ns; /* end of the newest window of loss */
 };
 
 enum { PENDING_MAX = 1 << 16, LATE_NS = 1000000 };
@@ -53,7 +54,7 @@ bool host_profile_wants(const char *event, void *arg)
 {
 	static const char *const names[] = {"guest_sample",   "guest_stack", "kvm_exit",
 					    "kvm_entry",      "kvm_page_fault", "kvm_emulate_insn",
-					    "sched_switch"};
+					    "sched_switch",   "lost",	     "gap"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -70,11 +71,25 @@ static bool is_interrupt(uint64_t reason, uint64_t isa)
 
 /* ---- events in the trace ---- */
 
-static int count_event(void *totals, const struct event *ev)
+static bool in_window(const struct host_profile_options *opt, const struct event *ev)
 {
-	struct host_profile_totals *t = totals;
+	return ev->time_ns >= opt->since_ns && ev->time_ns < opt->until_ns;
+}
+
+struct counting {
+	const struct host_profile_options *opt;
+	struct host_profile_totals *totals;
+};
+
+static int count_event(void *arg, const struct event *ev)
+{
+	const struct counting *c = arg;
+	struct host_profile_totals *t = c->totals;
 	uint64_t where;
 
+	t->has_exits |= ev->type->id == EV_kvm_exit;
+	if (!in_window(c->opt, ev))
+		return 0;
 	switch (ev->type->id) {
 	case EV_guest_sample:
 	case EV_guest_stack:
@@ -102,12 +117,13 @@ static int count_event(void *totals, const struct event *ev)
 	return 0;
 }
 
-int host_profile_count(struct reader *r, struct host_profile_totals *ret)
+int host_profile_count(struct reader *r, const struct host_profile_options *opt,
+		       struct host_profile_totals *ret)
 {
 	*ret = (struct host_profile_totals){0};
 	ret->sample_hz =
 		(uint64_t)json_integer_value(json_object_get(r->info.meta, "sample_hz"));
-	return reader_each(r, count_event, ret);
+	return reader_each(r, count_event, &(struct counting){opt, ret});
 }
 
 int host_profile_choose(const struct host_profile_totals *t, bool causes, enum host_profile_of *ret)
@@ -122,7 +138,7 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 		*ret = HOST_INTERRUPT;
 	else
 		*ret = HOST_OTHERS;
-	if (*ret == HOST_CAUSES && !t->exits)
+	if (*ret == HOST_CAUSES && !t->has_exits)
 		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit"),
 				 "some KVM backends have none; record --sample HZ shows where the "
 				 "guest spends its time");
@@ -281,7 +297,8 @@ static void exit_begin(struct profile *p, const struct event *ev)
 	if (!x)
 		return; /* counted by the table */
 	*x = (struct pending){.tid = ev->tid, .rip = event_value(ev, "rip"),
-			      .since_ns = ev->time_ns, .ev = *ev};
+			      .since_ns = ev->time_ns, .ev = *ev,
+			      .unknown = ev->time_ns < p->blind_until_ns};
 	x->reason_key = isa << 32 | number;
 	if (reason)
 		field_print(ev, reason, x->reason, sizeof(x->reason));
@@ -296,7 +313,9 @@ static int exit_end(struct profile *p, struct pending *x, const struct event *ev
 			.reason = x->reason,
 			.reason_key = x->reason_key};
 
-	h.time_ns = ev && ev->type->id == EV_kvm_entry ? (double)(ev->time_ns - x->since_ns) : 0;
+	if (ev && ev->type->id == EV_kvm_entry && !x->unknown)
+		h.time_ns = (double)(ev->time_ns - x->since_ns);
+	p->unknown_ends += x->unknown;
 	err = add(p, &h);
 	hash_remove(&p->pending, x);
 	return err;
@@ -305,11 +324,31 @@ static int exit_end(struct profile *p, struct pending *x, const struct event *ev
 static int add_causes(struct profile *p, const struct event *ev)
 {
 	struct pending *x = hash_find_u64(&p->pending, ev->tid);
-	int err = x ? exit_end(p, x, ev) : 0;
+	int err = 0;
 
+	if (x && in_window(p->opt, ev))
+		err = exit_end(p, x, ev);
+	else if (x)
+		hash_remove(&p->pending, x);
 	if (!err && ev->type->id == EV_kvm_exit)
 		exit_begin(p, ev);
 	return err;
+}
+
+/* What is not known of exits after lost events: as in pairing/pair.c. */
+static void lost_handle(struct profile *p, const struct event *ev)
+{
+	const struct event_type *type =
+		event_type_ours((unsigned int)event_value(ev, "lost_event"));
+	bool gap = ev->type->id == EV_gap;
+	struct pending *x;
+
+	if (!gap && type && type->id != EV_kvm_exit && type->id != EV_kvm_entry)
+		return;
+	for (uint32_t at = 0; (x = hash_next(&p->pending, &at));)
+		x->unknown |= !gap || x->ev.cpu == event_value(ev, "gap_cpu");
+	if (!gap && event_value(ev, "until") > p->blind_until_ns)
+		p->blind_until_ns = event_value(ev, "until");
 }
 
 static void pending_drop(struct profile *p, uint32_t tid)
@@ -324,8 +363,10 @@ static int add_event(void *profile, const struct event *ev)
 {
 	struct profile *p = profile;
 	struct hit h = {.ev = ev};
-	bool is_exit = ev->type->id == EV_kvm_exit;
+	bool is_exit = ev->type->id == EV_kvm_exit, counts = in_window(p->opt, ev);
 
+	if (ev->time_ns >= p->opt->until_ns)
+		return 0;
 	switch (p->opt->of) {
 	case HOST_CLOCK:
 	case HOST_EMULATED:
@@ -333,22 +374,28 @@ static int add_event(void *profile, const struct event *ev)
 			exit_begin(p, ev);
 		else if (ev->type->id == EV_kvm_entry)
 			pending_drop(p, ev->tid);
-		return ev->type->id == EV_guest_sample || ev->type->id == EV_guest_stack
+		return counts && (ev->type->id == EV_guest_sample ||
+				  ev->type->id == EV_guest_stack)
 			       ? add_clock(p, ev)
 			       : 0;
 	case HOST_CAUSES:
+		if (ev->type->id == EV_lost || ev->type->id == EV_gap)
+			lost_handle(p, ev);
 		return is_exit || ev->type->id == EV_kvm_entry ? add_causes(p, ev) : 0;
 	case HOST_INTERRUPT:
 		h.rip = event_value(ev, "rip");
-		return is_exit && is_interrupt(event_value(ev, "reason"), event_value(ev, "isa"))
+		return counts && is_exit &&
+				       is_interrupt(event_value(ev, "reason"),
+						    event_value(ev, "isa"))
 			       ? add(p, &h)
 			       : 0;
 	default:
 		h.rip = event_value(ev, "rip");
 		h.reason = ev->type->name;
 		h.reason_key = ev->type->id;
-		return (ev->type->id == EV_kvm_page_fault ||
-			ev->type->id == EV_kvm_emulate_insn) && h.rip
+		return counts && h.rip &&
+				       (ev->type->id == EV_kvm_page_fault ||
+					ev->type->id == EV_kvm_emulate_insn)
 			       ? add(p, &h)
 			       : 0;
 	}
@@ -382,11 +429,13 @@ static int fold(struct profile *p, struct reader *r)
 {
 	int err = reader_each(r, add_event, p);
 
-	return !err && p->opt->of == HOST_CAUSES ? pending_end(p) : err;
+	/* What is open at the end of a window is counted where it ends. */
+	return !err && p->opt->of == HOST_CAUSES && p->opt->until_ns == UINT64_MAX ? pending_end(p)
+										    : err;
 }
 
 int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
-		 uint64_t *ret_hits)
+		 struct host_profile_totals *totals)
 {
 	struct profile *p = calloc(1, sizeof(*p));
 	int err;
@@ -397,7 +446,9 @@ int host_profile(struct reader *r, const struct host_profile_options *opt, struc
 	err = profile_init(p, r);
 	if (!err)
 		err = fold(p, r);
-	*ret_hits = p->hits;
+	if (opt->of == HOST_CAUSES)
+		totals->exits = p->hits;
+	totals->unknown_ends = p->unknown_ends;
 	if (p->pending.refused)
 		trace_info_caveat(&r->info,
 				  "%" PRIu64 " exits are missing: more than %d vCPU threads",

@@ -30,6 +30,7 @@ enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
 struct host_profile_options {
 	enum host_profile_of of;
 	bool by_vcpu, by_reason, by_tid;
+	uint64_t since_ns, until_ns; /* the time window: of samples, and of the ends of exits */
 	struct symbols_options symbols;
 	struct frames_options frames;
 	struct calltree_options tree;
@@ -41,20 +42,23 @@ struct host_profile_totals {
 	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
 	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
 	uint64_t interrupts, exits, others;
+	bool has_exits; /* in the window or not */
+	uint64_t unknown_ends; /* set by host_profile(): exits whose end may be among lost events: no latency */
 	uint64_t sample_hz;
 };
 
 bool host_profile_wants(const char *event, void *arg);
 
 /* Both read to the end. 0 or -errno with the error message set. */
-int host_profile_count(struct reader *r, struct host_profile_totals *ret);
+int host_profile_count(struct reader *r, const struct host_profile_options *opt,
+		       struct host_profile_totals *ret);
 
 /* Chooses the least biased events available, or with `causes` exits. -ENODATA with the error message set: none. */
 int host_profile_choose(const struct host_profile_totals *t, bool causes,
 			enum host_profile_of *ret);
 
-/* The finished tree, a root by group; the caller closes it. ret_hits: samples in the tree. */
+/* The finished tree, a root by group; the caller closes it. With HOST_CAUSES, totals->exits are those in the tree. */
 int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
-		 uint64_t *ret_hits);
+		 struct host_profile_totals *totals);
 
 #endif

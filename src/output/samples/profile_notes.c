@@ -113,6 +113,11 @@ json_t *host_profile_notes(enum host_profile_of of, const struct host_profile_to
 						   " exits) and the latency of the exits, not "
 						   "where the guest spends its time",
 						   t->exits));
+		if (t->unknown_ends)
+			json_array_append_new(
+				more, json_sprintf("exits without a latency, as events were lost: "
+						   "%" PRIu64,
+						   t->unknown_ends));
 		break;
 	default:
 		json_array_append_new(
