@@ -58,7 +58,7 @@ static int draw(const struct input_set *in, struct elements *e, struct output *o
 	report.extra_text = text;
 	if (!nr)
 		report.first_line = "no elements in flight, held or leaked";
-	element_table(list, nr, r->info.start_ns, &t);
+	element_table(list, nr, r->info.start_ns, input_set_nr_vms(in) > 1 ? in->vms : NULL, &t);
 	err = report_table(&report, &t, NULL);
 	json_decref(report.caveats);
 	json_decref(report.extra);

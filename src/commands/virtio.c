@@ -86,6 +86,7 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 static int draw(struct queue_report *a, const struct input_set *in, const struct output *out)
 {
 	a->start_ns = input_set_start_ns(in);
+	a->vms = input_set_nr_vms(in) > 1 ? in->vms : NULL;
 	queue_report_make(a, out->limit);
 	json_t *caveats = queue_report_caveats(a);
 	int err = !strcmp(out->format, "json") ? draw_json(a, in, caveats, out->file)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "event/vm_names.h"
 #include "output/element_report.h"
 #include "output/report.h"
 
@@ -18,11 +19,14 @@ json_t *element_totals_json(const struct element_totals *t)
 			 (json_int_t)t->at_start);
 }
 
-void element_table(const struct element *list, size_t nr, uint64_t start_ns, struct table *t)
+void element_table(const struct element *list, size_t nr, uint64_t start_ns,
+		   const struct vm_names *vms, struct table *t)
 {
-	char hex[32];
+	char hex[32], name[VM_NAME_BYTES];
 
-	table_column(t, "pid", "pid", COL_COUNT, 0);
+	table_column(t, "pid", vms ? NULL : "pid", COL_COUNT, 0);
+	if (vms)
+		table_column(t, "vm", "VM", COL_TEXT, 0);
 	table_column(t, "device", "device", COL_PATH, 0);
 	table_column(t, "queue", "queue", COL_COUNT, 0);
 	table_column(t, "elem", "elem", COL_TEXT, 0);
@@ -38,6 +42,8 @@ void element_table(const struct element *list, size_t nr, uint64_t start_ns, str
 			return;
 		snprintf(hex, sizeof(hex), "0x%" PRIx64, list[i].address);
 		(c++)->number = list[i].pid;
+		if (vms)
+			(c++)->text = table_text(t, vm_name(vms, list[i].pid, name, sizeof(name)));
 		(c++)->text = table_text(t, *list[i].device ? list[i].device : "unknown");
 		(c++)->number = list[i].queue;
 		(c++)->text = table_text(t, hex);

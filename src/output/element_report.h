@@ -8,12 +8,15 @@
 #include "output/table.h"
 #include "pairing/elements.h"
 
+struct vm_names;
+
 /* {"totals": {...}}; new reference. The same as one line of text; buf has at least 256 bytes. */
 json_t *element_totals_json(const struct element_totals *t);
 void element_totals_print(const struct element_totals *t, char *buf, size_t size);
 
-/* One row per outstanding element. */
-void element_table(const struct element *list, size_t nr, uint64_t start_ns, struct table *t);
+/* One row per outstanding element. `vms`: names, shown instead of pids; NULL: there is one VM. */
+void element_table(const struct element *list, size_t nr, uint64_t start_ns,
+		   const struct vm_names *vms, struct table *t);
 
 /* What limits these verdicts; meta: of the recording, which knows what could not be probed. An
  * array; new reference. */

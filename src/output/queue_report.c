@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "event/event.h"
+#include "event/vm_names.h"
 #include "output/queue_report.h"
 #include "output/report.h"
 
@@ -13,7 +13,7 @@ void queue_report_make(struct queue_report *a, uint64_t limit)
 	if (limit && a->nr > limit)
 		a->nr = (unsigned int)limit;
 	for (unsigned int i = 0; i < a->nr; i++) {
-		a->pids |= a->list[i]->pid != a->list[0]->pid;
+		a->pids |= !a->vms && a->list[i]->pid != a->list[0]->pid;
 		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
 			a->estimated |= a->list[i]->stage[s].bucketed;
 	}
@@ -120,8 +120,10 @@ static json_t *flight_json(const struct queue_report *a, const struct queue_figu
 
 static json_t *row_json(const struct queue_report *a, struct queue_figures *f)
 {
-	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "pid",
-			 (json_int_t)f->pid, "device", *f->device ? f->device : "unknown", "queue",
+	char name[VM_NAME_BYTES];
+
+	return json_pack("{s:I, s:s*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "pid",
+			 (json_int_t)f->pid, "vm", a->vms ? vm_name(a->vms, f->pid, name, sizeof(name)) : NULL, "device", *f->device ? f->device : "unknown", "queue",
 			 (json_int_t)f->queue, "count", (json_int_t)f->popped, "returned",
 			 (json_int_t)f->returned, "given_back_otherwise", (json_int_t)f->other,
 			 "kicks", (json_int_t)f->kicks, "notifications", (json_int_t)f->interrupts,
@@ -139,8 +141,12 @@ json_t *queue_report_json(const struct queue_report *a)
 
 /* ---- text and CSV: a row is a stage of a queue ---- */
 
-static void stage_rows(struct table *t, struct queue_figures *f, bool pids)
+static void stage_rows(const struct queue_report *a, struct table *t, struct queue_figures *f,
+		       bool pids)
 {
+	char name[VM_NAME_BYTES];
+
+	vm_name(a->vms, f->pid, name, sizeof(name));
 	for (unsigned int s = 0; s < QUEUE_STAGES; s++) {
 		struct quantiles *q = &f->stage[s];
 		struct cell *c = q->count ? table_row(t) : NULL;
@@ -149,6 +155,8 @@ static void stage_rows(struct table *t, struct queue_figures *f, bool pids)
 			continue;
 		if (pids)
 			(c++)->number = f->pid;
+		if (a->vms)
+			(c++)->text = table_text(t, name);
 		(c++)->text = table_text(t, *f->device ? f->device : "unknown");
 		(c++)->number = f->queue;
 		(c++)->text = queue_stages[s].name;
@@ -165,6 +173,8 @@ void queue_report_table(const struct queue_report *a, bool csv, struct table *t)
 
 	if (pids)
 		table_column(t, "pid", "pid", COL_COUNT, 0);
+	if (a->vms)
+		table_column(t, "vm", "VM", COL_TEXT, 0);
 	table_column(t, "device", "device", COL_PATH, 0);
 	table_column(t, "queue", "queue", COL_COUNT, 0);
 	table_column(t, "stage", "stage", COL_TEXT, 0);
@@ -173,7 +183,7 @@ void queue_report_table(const struct queue_report *a, bool csv, struct table *t)
 	table_column(t, "p99_ns", "p99", COL_NS, 0);
 	table_column(t, "max_ns", "max", COL_NS, 0);
 	for (unsigned int i = 0; i < a->nr; i++)
-		stage_rows(t, a->list[i], pids);
+		stage_rows(a, t, a->list[i], pids);
 }
 
 /* One character a column: empty for none, else darker towards the most that this queue ever had. */
@@ -206,13 +216,15 @@ static const char *name_of(const char *path, char *name, size_t size)
 /* What does not fit the table: totals, and in flight over time. */
 void queue_report_flight(const struct queue_report *a, FILE *f)
 {
-	char line[QUEUES_COLUMNS + 1], width[16], name[24];
+	char line[QUEUES_COLUMNS + 1], width[16], name[24], vm[VM_NAME_BYTES];
 
 	for (unsigned int i = 0; i < a->nr; i++) {
 		const struct queue_figures *q = a->list[i];
 
 		picture(a, q, line);
-		if (a->pids)
+		if (a->vms)
+			fprintf(f, "%s ", vm_name(a->vms, q->pid, vm, sizeof(vm)));
+		else if (a->pids)
 			fprintf(f, "%" PRIu32 " ", q->pid);
 		fprintf(f,
 			"%s %" PRIu32 ": %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64

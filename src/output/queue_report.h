@@ -14,12 +14,13 @@ struct queue_report {
 	 * window. */
 	struct queues *queues;
 	uint64_t start_ns, end_ns;
+	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 
 	struct queue_figures **list; /* owned by the queues */
 	unsigned int nr, columns;
 	uint64_t column_ns;
 	bool estimated; /* percentiles: from buckets */
-	bool pids;	/* several VMs */
+	bool pids;	/* several VMs without names */
 };
 
 /* limit: of queues, 0: all. */
