@@ -44,6 +44,7 @@ struct align_kick {
 /* One guest's relation to the host. vcpu[i] of the relation and of the input is guest CPU i. */
 struct align_guest {
 	const char *path; /* owned; NULL: no guest trace, only the host's data about its vCPUs */
+	uint32_t pid;	  /* of its VM in the host's recording, as its events have it from then on; 0: unknown */
 	struct clock_relation relation;
 	struct clock_input *input;
 	bool by_disk;	   /* guest mode is unknown: bounded by the disk's requests alone */

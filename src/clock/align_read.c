@@ -50,6 +50,7 @@ static int lane_next(struct reader *r, struct batch *batch)
 				continue;
 			ev.time_ns = convert(l, ev.cpu, ev.time_ns);
 			ev.vcpu = ev.cpu;
+			ev.pid = l->guest->pid ? l->guest->pid : ev.pid;
 			if (ev.time_ns > r->info.end_ns)
 				r->info.end_ns = ev.time_ns;
 			batch->ev[nr++] = ev;

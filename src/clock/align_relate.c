@@ -367,6 +367,7 @@ int align_relate(struct align *a, struct align_guest *g, const struct trace_info
 	size_t len;
 	int err = vm_choose(a, g, info, opt, &pid, &unlisted);
 
+	g->pid = pid;
 	if (!err)
 		err = relate(a, g, info, opt, pid, -1);
 	if (err)

@@ -71,6 +71,24 @@ unsigned int vm_names_nr(const struct vm_names *names)
 	return names ? names->nr : 0;
 }
 
+bool vm_is_known(const struct vm_names *names, uint32_t pid)
+{
+	return vm_of(names, pid) != NULL;
+}
+
+int vm_names_width(const struct vm_names *names)
+{
+	char name[VM_NAME_BYTES];
+	size_t width = 1;
+
+	for (unsigned int i = 0; names && i < names->nr; i++) {
+		size_t len = strlen(vm_name(names, names->vm[i]->pid, name, sizeof(name)));
+
+		width = len > width ? len : width;
+	}
+	return (int)width;
+}
+
 const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_t size)
 {
 	const struct vm *vm = vm_of(names, pid);

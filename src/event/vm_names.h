@@ -28,6 +28,12 @@ void vm_names_meta(struct vm_names *names, const json_t *meta);
 /* How many VMs the metadata lists; 0: it does not say. */
 unsigned int vm_names_nr(const struct vm_names *names);
 
+/* Is this the pid of a VM that the metadata lists? */
+bool vm_is_known(const struct vm_names *names, uint32_t pid);
+
+/* How many columns the longest name takes. */
+int vm_names_width(const struct vm_names *names);
+
 /*
  * The VM's name; "NAME (PID)" if another VM has the same name, "pid PID" if it has none, "-" for pid 0 (unknown).
  * `names` may be NULL. The text is neutralised. Returns buf.

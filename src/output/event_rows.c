@@ -14,10 +14,11 @@ enum {
 
 /* ---- text ---- */
 
-void event_row_text_head(bool with_source, FILE *out)
+void event_row_text_head(bool with_source, int vm_width, FILE *out)
 {
-	fprintf(out, "#%11s %s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "", "cpu",
-		"vcpu", "thread", "event fields");
+	fprintf(out, "#%11s %s%-*s%s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "",
+		vm_width, vm_width ? "VM" : "", vm_width ? " " : "", "cpu", "vcpu", "thread",
+		"event fields");
 }
 
 /* "12.000000345", to the right of 12 places. */
@@ -75,6 +76,11 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	*p++ = ' ';
 	if (with_source) {
 		q = pad_right(p, put_text(p, row->source), 6);
+		*q++ = ' ';
+		p = q;
+	}
+	if (row->vm) {
+		q = pad_right(p, put_text(p, row->vm), row->vm_width);
 		*q++ = ' ';
 		p = q;
 	}
@@ -148,8 +154,13 @@ void event_row_json(const struct event_row *row, FILE *out)
 	unsigned int nr = 0;
 	uint64_t frames = 0;
 
-	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",\"cpu\":%u,\"vcpu\":", ev->time_ns,
-		row->source, ev->cpu);
+	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",", ev->time_ns, row->source);
+	if (row->vm) {
+		fputs("\"vm\":", out);
+		put_json(out, row->vm);
+		fputc(',', out);
+	}
+	fprintf(out, "\"cpu\":%u,\"vcpu\":", ev->cpu);
 	if (row->vcpu != RECORD_NO_VCPU)
 		fprintf(out, "%u", row->vcpu);
 	else
@@ -172,9 +183,9 @@ void event_row_json(const struct event_row *row, FILE *out)
 
 /* ---- CSV (RFC 4180) ---- */
 
-void event_row_csv_head(FILE *out)
+void event_row_csv_head(bool with_vm, FILE *out)
 {
-	fputs("time_ns,source,cpu,vcpu,tid,comm,event,fields\n", out);
+	fprintf(out, "time_ns,source,%scpu,vcpu,tid,comm,event,fields\n", with_vm ? "vm," : "");
 }
 
 void event_row_csv(const struct event_row *row, FILE *out)
@@ -184,7 +195,13 @@ void event_row_csv(const struct event_row *row, FILE *out)
 	unsigned int nr = 0;
 	uint64_t frames = 0;
 
-	fprintf(out, "%" PRIu64 ",%s,%u,", ev->time_ns, row->source, ev->cpu);
+	fprintf(out, "%" PRIu64 ",%s,", ev->time_ns, row->source);
+	if (row->vm) {
+		fputc('"', out);
+		put_csv_quoted(out, row->vm);
+		fputs("\",", out);
+	}
+	fprintf(out, "%u,", ev->cpu);
 	if (row->vcpu != RECORD_NO_VCPU)
 		fprintf(out, "%u", row->vcpu);
 	fprintf(out, ",%u,\"", ev->tid);

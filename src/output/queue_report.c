@@ -123,11 +123,13 @@ static json_t *row_json(const struct queue_report *a, struct queue_figures *f)
 	char name[VM_NAME_BYTES];
 
 	return json_pack("{s:I, s:s*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "pid",
-			 (json_int_t)f->pid, "vm", a->vms ? vm_name(a->vms, f->pid, name, sizeof(name)) : NULL, "device", *f->device ? f->device : "unknown", "queue",
-			 (json_int_t)f->queue, "count", (json_int_t)f->popped, "returned",
-			 (json_int_t)f->returned, "given_back_otherwise", (json_int_t)f->other,
-			 "kicks", (json_int_t)f->kicks, "notifications", (json_int_t)f->interrupts,
-			 "stages", stages_json(f), "in_flight", flight_json(a, f));
+			 (json_int_t)f->pid, "vm",
+			 a->vms ? vm_name(a->vms, f->pid, name, sizeof(name)) : NULL, "device",
+			 *f->device ? f->device : "unknown", "queue", (json_int_t)f->queue, "count",
+			 (json_int_t)f->popped, "returned", (json_int_t)f->returned,
+			 "given_back_otherwise", (json_int_t)f->other, "kicks",
+			 (json_int_t)f->kicks, "notifications", (json_int_t)f->interrupts, "stages",
+			 stages_json(f), "in_flight", flight_json(a, f));
 }
 
 json_t *queue_report_json(const struct queue_report *a)

@@ -7,6 +7,7 @@
 #include "commands/common/input.h"
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
+#include "event/vm_names.h"
 #include "output/event_rows.h"
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
@@ -17,7 +18,8 @@ struct rows {
 	struct output *out;
 	struct thread_names *names;
 	uint64_t start_ns, nr, max_frames;
-	bool with_source;
+	bool with_source, with_vm;
+	int vm_width;
 	bool tried[INPUTS_MAX];
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
 	struct addresses *given;		/* --symbols, or -e: for all */
@@ -43,13 +45,20 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 static void row_write(struct rows *rows, const struct event *ev)
 {
 	FILE *f = rows->out->file;
+	char vm[VM_NAME_BYTES];
 	struct event_row row = {
 		.ev = ev,
 		.source = input_set_name(rows->in, ev->source),
 		.comm = thread_comm(rows->names, ev),
 		.vcpu = thread_vcpu(rows->names, ev),
 		.max_frames = rows->max_frames,
+		.vm_width = rows->vm_width,
 	};
+
+	if (rows->with_vm)
+		row.vm = vm_is_known(rows->in->vms, ev->pid)
+				 ? vm_name(rows->in->vms, ev->pid, vm, sizeof(vm))
+				 : "-";
 
 	if (!strcmp(rows->out->format, "csv")) {
 		event_row_csv(&row, f);
@@ -67,11 +76,11 @@ static void row_write(struct rows *rows, const struct event *ev)
 static void rows_begin(struct rows *rows)
 {
 	if (!strcmp(rows->out->format, "csv"))
-		event_row_csv_head(rows->out->file);
+		event_row_csv_head(rows->with_vm, rows->out->file);
 	else if (!strcmp(rows->out->format, "json"))
 		json_rows_begin(rows->out->file);
 	else
-		event_row_text_head(rows->with_source, rows->out->file);
+		event_row_text_head(rows->with_source, rows->vm_width, rows->out->file);
 }
 
 static void rows_end(struct rows *rows, const json_t *more)
@@ -110,7 +119,8 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 			    .names = names,
 			    .start_ns = in->reader->info.start_ns,
 			    .max_frames = max_frames,
-			    .with_source = input_set_nr(in) > 1};
+			    .with_source = input_set_nr(in) > 1,
+			    .with_vm = input_set_nr_vms(in) > 1};
 	json_t *more;
 	int ret;
 
@@ -122,6 +132,7 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 	more = json_array();
 	for (unsigned int i = 0; i < input_set_nr(in); i++)
 		thread_names_meta(names, i, in->input[i].reader->info.meta);
+	rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
 	rows_begin(&rows);
 	ret = rows_loop(&rows, batch);
 	if (ret == 1 && rows.nr == out->limit)
