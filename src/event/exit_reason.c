@@ -8,6 +8,8 @@
  * (KVM_EXIT_*).
  */
 #include <stddef.h>
+#include <string.h>
+#include <strings.h>
 
 #include "event/exit_reason.h"
 
@@ -84,6 +86,16 @@ static const struct number_name userspace[] = {
 	{33, "KVM_EXIT_RISCV_CSR"}, {34, "KVM_EXIT_NOTIFY"}, {35, "KVM_EXIT_LOONGARCH_IOCSR"},
 	{36, "KVM_EXIT_MEMORY_FAULT"}, {37, "KVM_EXIT_TDX"},
 };
+/*
+ * Other names of VMX reasons: PENDING_INTERRUPT until Linux 5.5. And of SVM's, in trace-cmd's plugin
+ * (libtraceevent, plugin_kvm.c), behind its "EXIT_".
+ */
+static const struct number_name vmx_aliases[] = {{7, "PENDING_INTERRUPT"}};
+static const struct number_name svm_aliases[] = {
+	{0x60, "INTR"}, {0x66, "IDTR_READ"}, {0x67, "GDTR_READ"}, {0x68, "LDTR_READ"}, {0x69, "TR_READ"},
+	{0x6a, "IDTR_WRITE"}, {0x6b, "GDTR_WRITE"}, {0x6c, "LDTR_WRITE"}, {0x6d, "TR_WRITE"},
+	{0x7b, "IOIO"}, {0x81, "VMMCALL"}, {0x8c, "MWAIT_COND"}, {0xffffffff, "ERR"},
+};
 /* clang-format on */
 
 #define LOOKUP(table, number) lookup(table, sizeof(table) / sizeof(table[0]), number)
@@ -107,6 +119,43 @@ const char *exit_reason_name(uint32_t reason, uint32_t isa)
 	default:
 		return NULL;
 	}
+}
+
+static bool find(const struct number_name *table, size_t nr, const char *name, size_t len,
+		 int (*compare)(const char *a, const char *b, size_t n), uint32_t *ret)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(table[i].name) == len && !compare(table[i].name, name, len)) {
+			*ret = table[i].number;
+			return true;
+		}
+	return false;
+}
+
+#define FIND(table, compare) \
+	find(table, sizeof(table) / sizeof(table[0]), name, len, compare, ret_reason)
+
+bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason)
+{
+	bool plugin = len > 5 && !memcmp(name, "EXIT_", 5);
+	char exception[] = "xx excp"; /* EXIT_EXCP_PF is "PF excp" */
+
+	if (FIND(vmx, strncmp) || FIND(vmx_aliases, strncmp)) {
+		*ret_isa = EXIT_ISA_VMX;
+		return true;
+	}
+	if (plugin) {
+		name += 5;
+		len -= 5;
+	}
+	if (plugin && len == 7 && !memcmp(name, "EXCP_", 5)) {
+		memcpy(exception, name + 5, 2);
+		name = exception;
+	}
+	if (!FIND(svm, plugin ? strncasecmp : strncmp) && (!plugin || !FIND(svm_aliases, strncmp)))
+		return false;
+	*ret_isa = EXIT_ISA_SVM;
+	return true;
 }
 
 const char *userspace_reason_name(uint32_t reason)

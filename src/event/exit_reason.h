@@ -2,6 +2,8 @@
 #ifndef HOSTRACE_EXIT_REASON_H
 #define HOSTRACE_EXIT_REASON_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* As the kvm_exit tracepoint numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h). */
@@ -9,6 +11,12 @@ enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2 };
 
 /* The kernel's name of a hardware exit reason; NULL if the ISA or the number is unknown. */
 const char *exit_reason_name(uint32_t reason, uint32_t isa);
+
+/*
+ * The opposite: a name as the kernel prints it (any version), or trace-cmd's plugin ("EXIT_NPF"). False: unknown. All
+ * names are compared.
+ */
+bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason);
 
 /* KVM_EXIT_*; NULL if unknown. */
 const char *userspace_reason_name(uint32_t reason);

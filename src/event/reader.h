@@ -77,7 +77,7 @@ struct reader_ops {
 	void (*close)(struct reader *r);
 };
 
-enum { READER_PROBE_BYTES = 512 };
+enum { READER_PROBE_BYTES = 16384 }; /* pasted text may begin with many lines that are not events */
 
 static inline int reader_next(struct reader *r, struct batch *batch)
 {

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "event/reader.h"
-#include "readers/ftrace/ftracetext.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/osv/osv.h"
 #include "readers/perf/perfdata.h"
 #include "readers/readers.h"
 #include "readers/ring/ring_reader.h"
 #include "readers/ring/stream_reader.h"
+#include "readers/text/tracetext.h"
 #include "tracefile/tracefile.h"
 
 const struct reader_ops *const readers[] = {
@@ -24,7 +24,7 @@ const struct reader_ops *const readers[] = {
 	&tracedat_reader,
 	&perfdata_reader,
 	&tracefs_reader,
-	&ftracetext_reader,
+	&tracetext_reader,
 	&osv_reader,
 	NULL,
 };
@@ -88,5 +88,6 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 				 unpacker(head, len));
 	return fail_hint(-EINVAL,
 			 "supported: .hrt files and their text form, trace.dat, perf.data, text "
-			 "and raw pages of tracefs, guest rings, OSv traces");
+			 "of tracefs, trace-cmd report and perf script, raw pages of tracefs, "
+			 "guest rings, OSv traces");
 }

@@ -51,7 +51,7 @@ enum {
 	STATE_IDLE = 0x402,
 };
 
-static uint64_t state_of(uint64_t reported)
+uint64_t ftrace_task_state(uint64_t reported)
 {
 	if (reported & REPORTED_IDLE)
 		return STATE_IDLE;
@@ -213,7 +213,7 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 			continue;
 		}
 		v = number_at(entry + m->from, m->from_size, m->is_signed);
-		v = m->to == o->state ? state_of(v) : v;
+		v = m->to == o->state ? ftrace_task_state(v) : v;
 		number_put(record + m->to, v, m->to_size);
 	}
 }

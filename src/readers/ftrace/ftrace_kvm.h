@@ -34,4 +34,7 @@ uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry,
 void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
 		      const uint8_t *entry, size_t len, uint8_t *record);
 
+/* Our sched_switch's prev_state from the one that the tracepoint reports. */
+uint64_t ftrace_task_state(uint64_t reported);
+
 #endif

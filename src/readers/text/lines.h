@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text files line by line, fast, and numbers in them. A line is in the buffer of `struct text_lines`, ends with a
+ * newline whatever the file has ("\r\n", or no newline at its end), and at least TEXT_LINE_SLACK bytes after it may be
+ * read: parsers need no bounds check as long as they stop at a newline.
+ */
+#ifndef HOSTRACE_TEXT_LINES_H
+#define HOSTRACE_TEXT_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	TEXT_LINE_MAX = 1 << 16, /* bytes; what is beyond is another line, which no format recognizes */
+	TEXT_LINE_SLACK = 16,
+};
+
+struct text_lines {
+	int fd;
+	char *buffer, *at, *end;
+	uint64_t number; /* of the current line, the first is 1 */
+	bool ended;
+	int err; /* -errno of the read that failed */
+};
+
+/* Opens the file. 0 or -errno with the error message set; text_lines_close() in any case. */
+int text_lines_open(struct text_lines *t, const char *path);
+void text_lines_close(struct text_lines *t);
+
+/* Again from the beginning. */
+int text_lines_rewind(struct text_lines *t);
+
+/* The next line and the newline that ends it, valid until the next call; NULL at the end or on an error (t->err). */
+char *text_line_next(struct text_lines *t, char **ret_end);
+
+/*
+ * Skips what a paste may have put before a line: blanks, and the '>' of quoted mail.
+ */
+static inline const char *text_skip_quote(const char *s)
+{
+	while (*s == ' ' || *s == '\t' || *s == '>')
+		s++;
+	return s;
+}
+
+static inline const char *text_skip_blanks(const char *s)
+{
+	while (*s == ' ')
+		s++;
+	return s;
+}
+
+static inline bool text_is_digit(char c)
+{
+	return (unsigned char)(c - '0') < 10;
+}
+
+/*
+ * The decimal digits at p, at most 8: their number and their value. Eight bytes are examined at once: a byte is a
+ * digit if it is 0x30 plus at most 9.
+ */
+static inline unsigned int text_digits8(const char *p, uint64_t *ret)
+{
+	uint64_t word, other;
+	unsigned int nr = 8;
+
+	memcpy(&word, p, sizeof(word));
+	word ^= 0x3030303030303030ull;
+	other = ((word + 0x0606060606060606ull) | word) & 0xf0f0f0f0f0f0f0f0ull;
+	if (other)
+		nr = (unsigned int)__builtin_ctzll(other) / 8;
+	if (!nr)
+		return 0;
+	word <<= 64 - 8 * nr; /* missing digits are leading zeros */
+	word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ffull;
+	word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffffull;
+	*ret = (word * 10000 + (word >> 32)) & 0xffffffffull;
+	return nr;
+}
+
+/* A decimal number; p is set behind it, and stays if there is none. Values beyond 64 bits wrap. */
+static inline uint64_t text_decimal(const char **p)
+{
+	static const uint32_t power[] = {1,      10,      100,      1000,     10000,
+					 100000, 1000000, 10000000, 100000000};
+	uint64_t value = 0, part;
+	unsigned int nr;
+
+	do {
+		nr = text_digits8(*p, &part);
+		if (nr)
+			value = value * power[nr] + part;
+		*p += nr;
+	} while (nr == 8);
+	return value;
+}
+
+/* Hexadecimal digits without "0x". */
+uint64_t text_hex(const char **p);
+
+/* "0x1f", "31" or "-31". */
+static inline uint64_t text_number(const char **p)
+{
+	bool minus = **p == '-';
+	uint64_t value;
+
+	if ((*p)[0] == '0' && (*p)[1] == 'x') {
+		*p += 2;
+		return text_hex(p);
+	}
+	*p += minus;
+	value = text_decimal(p);
+	return minus ? -value : value;
+}
+
+#endif

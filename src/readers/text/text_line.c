@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "readers/text/lines.h"
+#include "readers/text/text_line.h"
+
+enum {
+	NAME_MAX = 64,
+	FLAGS_MAX = 8,	  /* "dN.2.1" and what future kernels add */
+	CPU_DIGITS_MIN = 3, /* "[000]": %03d in all tools */
+	CPU_DIGITS_MAX = 5,
+	NS_DIGITS = 9,
+	CALL_DIGITS_MIN = 4, /* of an address in a call chain of perf */
+};
+
+static const char *trim_end(const char *s, const char *end)
+{
+	while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	return end;
+}
+
+static struct text_slice slice(const char *s, const char *end)
+{
+	return (struct text_slice){.at = s, .len = (uint32_t)(end - s)};
+}
+
+/* The digits that end at `end`: where they begin. */
+static const char *digits_before(const char *s, const char *end)
+{
+	while (end > s && text_is_digit(end[-1]))
+		end--;
+	return end;
+}
+
+static uint32_t number_from(const char *s)
+{
+	return (uint32_t)text_decimal(&s);
+}
+
+/* ---- time ---- */
+
+/* "123456:", "12.345678:", "12.345678901:"; p is set to the colon. */
+static bool time_parse(struct text_line *l, const char **p)
+{
+	static const uint32_t unit[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+					10000,	    1000,      100,	 10,	  1};
+	const char *s = *p, *fraction;
+	uint64_t value;
+
+	value = text_decimal(&s);
+	l->ticks = *s == ':';
+	l->decimals = 0;
+	if (*s == '.') {
+		fraction = ++s;
+		uint64_t part = text_decimal(&s);
+		size_t digits = (size_t)(s - fraction);
+
+		if (!digits || digits > NS_DIGITS || value > UINT64_MAX / 2 / unit[0])
+			return false;
+		l->decimals = (uint8_t)digits;
+		value = value * unit[0] + part * unit[digits];
+	}
+	if (*s != ':' || s == *p)
+		return false;
+	l->time = value;
+	*p = s;
+	return true;
+}
+
+/* "12us:", "12us+:", "12.345us!:" of the latency format, relative to the trace's start. */
+static bool latency_time_parse(struct text_line *l, const char **p)
+{
+	const char *s = *p;
+	uint64_t us = text_decimal(&s), ns = 0;
+
+	if (s == *p)
+		return false;
+	if (*s == '.') {
+		const char *fraction = ++s;
+
+		ns = text_decimal(&s);
+		if (s != fraction + 3)
+			return false;
+	}
+	if (s[0] != 'u' || s[1] != 's' || us > UINT64_MAX / 2000)
+		return false;
+	l->decimals = ns ? NS_DIGITS : 6;
+	for (s += 2; *s == '!' || *s == '+' || *s == '#' || *s == '@' || *s == '*' || *s == '$' ||
+		     *s == ' ';)
+		s++;
+	if (*s != ':')
+		return false;
+	l->ticks = false;
+	l->time = us * 1000 + ns;
+	*p = s;
+	return true;
+}
+
+/* ---- the event: its name and text ---- */
+
+/* "schedule <-do_idle": the function tracer has no event name. */
+static bool function_parse(struct text_line *l, const char *s, const char *end)
+{
+	static const char function[] = "function";
+	const char *blank = memchr(s, ' ', (size_t)(end - s));
+
+	if (!blank || end - blank < 4 || blank[1] != '<' || blank[2] != '-')
+		return false;
+	l->name = slice(function, function + sizeof(function) - 1);
+	l->text = slice(s, trim_end(s, end));
+	return true;
+}
+
+/* "kvm_entry: vcpu 0"; after the difference to the event before if it is printed: "(+12)  kvm_entry: vcpu 0". */
+static bool ftrace_event_parse(struct text_line *l, const char *s, const char *end)
+{
+	static const char stack[] = "<stack trace>";
+	const char *p;
+
+	s = text_skip_blanks(s);
+	if (s[0] == '(' && s[1] == '+') {
+		p = memchr(s, ')', (size_t)(end - s));
+		s = p ? text_skip_blanks(p + 1) : s;
+	}
+	for (p = s; isalnum((unsigned char)*p) || *p == '_';)
+		p++;
+	l->system = slice(s, s);
+	if (*p != ':') {
+		l->name = slice(s, s + sizeof(stack) - 1);
+		l->text = slice(end, end);
+		return !strncmp(s, stack, sizeof(stack) - 1) || function_parse(l, s, end);
+	}
+	l->name = slice(s, p);
+	p = text_skip_blanks(p + 1);
+	l->text = slice(p, trim_end(p, end));
+	return l->name.len && l->name.len < NAME_MAX;
+}
+
+/* "      kvm:kvm_exit: vcpu 0"; a sample has its period first: "  250000 cycles:P:  ffffffff8120 schedule+0x1" */
+static bool perf_event_parse(struct text_line *l, const char *s, const char *end)
+{
+	static const char lost[] = "PERF_RECORD_LOST"; /* perf script --show-lost-events */
+	const char *p, *colon;
+
+	s = text_skip_blanks(s);
+	for (p = s; text_is_digit(*p);)
+		p++;
+	if (p > s && *p == ' ')
+		s = text_skip_blanks(p);
+	for (p = s; *p != ' ' && *p != '\t' && *p != '\n';)
+		p++;
+	if (p - s == sizeof(lost) - 1 && !memcmp(s, lost, sizeof(lost) - 1)) {
+		l->name = slice(s, p);
+		l->system = slice(s, s);
+		l->text = slice(text_skip_blanks(p), end);
+		return true;
+	}
+	if (p - s < 2 || p - s >= 2 * NAME_MAX || p[-1] != ':')
+		return false;
+	colon = memchr(s, ':', (size_t)(p - 1 - s));
+	l->system = colon ? slice(s, colon) : slice(s, s);
+	l->name = slice(colon ? colon + 1 : s, p - 1);
+	p = text_skip_blanks(p);
+	l->text = slice(p, trim_end(p, end));
+	return l->name.len;
+}
+
+/* ---- the task: what is before the CPU or the time ---- */
+
+/* "(    140)" or "(-------)", printed with the option record-tgid. Returns the end of what is before it. */
+static const char *tgid_parse(struct text_line *l, const char *s, const char *end)
+{
+	const char *p = digits_before(s, end - 1);
+
+	l->tgid = p < end - 1 ? number_from(p) : 0;
+	while (p > s && (p[-1] == ' ' || p[-1] == '-'))
+		p--;
+	return p > s && p[-1] == '(' ? trim_end(s, p - 1) : end;
+}
+
+/* "comm-123", "comm 123", "comm 120/123". False: none of these. */
+static bool task_parse(struct text_line *l, const char *s, const char *end)
+{
+	const char *tid;
+
+	end = trim_end(s, end);
+	l->tgid = l->tid = 0;
+	l->comm = slice(s, s);
+	l->layout = TEXT_PERF;
+	if (s == end)
+		return true; /* perf script -F cpu,time,event,trace */
+	if (end[-1] == ')')
+		end = tgid_parse(l, s, end);
+	tid = digits_before(s, end);
+	if (tid == end || end - tid > 10)
+		return false;
+	l->tid = number_from(tid);
+	if (tid > s && tid[-1] == '-') {
+		l->layout = TEXT_FTRACE;
+		l->comm = slice(s, tid - 1);
+	} else if (tid > s && tid[-1] == '/') {
+		const char *pid = digits_before(s, tid - 1);
+
+		if (pid == tid - 1 || (pid > s && pid[-1] != ' '))
+			return false;
+		l->tgid = number_from(pid);
+		l->comm = slice(s, trim_end(s, pid));
+	} else if (tid == s || tid[-1] == ' ') {
+		l->comm = slice(s, trim_end(s, tid));
+	} else {
+		return false;
+	}
+	if (l->comm.len == 5 && !memcmp(l->comm.at, "<...>", 5))
+		l->comm.len = 0; /* the kernel has forgotten it */
+	return true;
+}
+
+/* ---- layouts ---- */
+
+static bool event_parse(struct text_line *l, const char *p, const char *end)
+{
+	return l->layout == TEXT_PERF ? perf_event_parse(l, p + 1, end)
+				      : ftrace_event_parse(l, p + 1, end);
+}
+
+/* The CPU is in brackets after the task, whose name may contain brackets itself. */
+static bool bracket_parse(struct text_line *l, const char *s, const char *end)
+{
+	for (const char *b = memchr(s, '[', (size_t)(end - s)); b;
+	     b = memchr(b + 1, '[', (size_t)(end - b - 1))) {
+		uint64_t cpu = 0;
+		unsigned int digits = text_digits8(b + 1, &cpu);
+		const char *p = b + 1 + digits;
+
+		if (digits < CPU_DIGITS_MIN || digits > CPU_DIGITS_MAX || *p != ']' ||
+		    !task_parse(l, s, b))
+			continue;
+		p = text_skip_blanks(p + 1);
+		if (!text_is_digit(*p)) { /* the flags */
+			p += strcspn(p, " \n");
+			p = text_skip_blanks(p);
+		}
+		l->cpu = (uint32_t)cpu;
+		l->have_cpu = true;
+		if (time_parse(l, &p) && event_parse(l, p, end))
+			return true;
+	}
+	return false;
+}
+
+/* "qemu-sys-143     0d..1. 19.693194: ...": the CPU has no brackets and is glued to the flags. */
+static bool latency_parse(struct text_line *l, const char *s, const char *end)
+{
+	for (const char *dash = memchr(s, '-', (size_t)(end - s)); dash;
+	     dash = memchr(dash + 1, '-', (size_t)(end - dash - 1))) {
+		const char *p = dash + 1, *cpu, *flags;
+		size_t len;
+
+		l->tid = (uint32_t)text_decimal(&p);
+		cpu = text_skip_blanks(p);
+		if (p == dash + 1 || cpu == p || !text_is_digit(*cpu))
+			continue;
+		flags = cpu;
+		l->cpu = (uint32_t)text_decimal(&flags);
+		len = strcspn(flags, " \n");
+		p = text_skip_blanks(flags + len);
+		if (len < 4 || len > FLAGS_MAX || flags[len] == '\n' || text_is_digit(*flags))
+			continue;
+		l->layout = TEXT_LATENCY;
+		l->tgid = 0;
+		l->have_cpu = true;
+		l->comm = slice(s, dash);
+		if ((time_parse(l, &p) || latency_time_parse(l, &p)) && event_parse(l, p, end))
+			return true;
+	}
+	return false;
+}
+
+/* perf script without the field cpu: the time is the first word of the form "12.345678:". */
+static bool perf_parse(struct text_line *l, const char *s, const char *end)
+{
+	for (const char *colon = memchr(s, ':', (size_t)(end - s)); colon;
+	     colon = memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
+		const char *p = digits_before(s, colon);
+
+		if (colon - p < 6 || p == s || p[-1] != '.')
+			continue;
+		p = digits_before(s, p - 1);
+		if ((p > s && p[-1] != ' ') || !text_is_digit(*p) || !task_parse(l, s, p) ||
+		    l->layout != TEXT_PERF || !time_parse(l, &p) ||
+		    !perf_event_parse(l, p + 1, end) || !l->system.len)
+			continue;
+		l->have_cpu = false;
+		l->cpu = 0;
+		return true;
+	}
+	return false;
+}
+
+static bool line_is_event(struct text_line *l, const char *s, const char *end)
+{
+	enum text_layout first = l->layout;
+	bool had_cpu = l->have_cpu;
+
+	if (first == TEXT_LATENCY && latency_parse(l, s, end))
+		return true;
+	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end))
+		return true;
+	l->layout = first; /* the next line is probably as the one before */
+	l->have_cpu = had_cpu;
+	return false;
+}
+
+/* ---- other lines ---- */
+
+static bool starts_with(const char *s, const char *what)
+{
+	return !strncmp(s, what, strlen(what));
+}
+
+/* "CPU:3 [LOST 12 EVENTS]" (tracefs), "CPU:3 [12 EVENTS DROPPED]" (trace-cmd), the number may be missing. */
+static bool lost_parse(struct text_line *l, const char *s)
+{
+	s += strlen("CPU:");
+	if (!text_is_digit(*s))
+		return false;
+	l->cpu = (uint32_t)text_decimal(&s);
+	s = text_skip_blanks(s);
+	if (*s++ != '[')
+		return false;
+	if (starts_with(s, "LOST "))
+		s += strlen("LOST ");
+	l->count = text_decimal(&s);
+	s = text_skip_blanks(s);
+	return starts_with(s, "EVENTS]") || starts_with(s, "EVENTS DROPPED]");
+}
+
+/* "# entries-in-buffer/entries-written: 205/12000   #P:4", "##### CPU 2 buffer started ####" */
+static enum text_line_kind comment_parse(struct text_line *l, const char *s)
+{
+	uint64_t stored;
+
+	if (starts_with(s, "##### CPU ")) {
+		s += strlen("##### CPU ");
+		l->cpu = (uint32_t)text_decimal(&s);
+		return starts_with(s, " buffer started") ? TEXT_STARTED : TEXT_EMPTY;
+	}
+	s = text_skip_blanks(s + 1);
+	if (!starts_with(s, "entries-in-buffer/entries-written: "))
+		return TEXT_EMPTY;
+	s += strlen("entries-in-buffer/entries-written: ");
+	stored = text_decimal(&s);
+	l->count = *s++ == '/' ? text_decimal(&s) : 0;
+	if (l->count <= stored)
+		return TEXT_EMPTY;
+	l->count -= stored;
+	return TEXT_OVERRUN;
+}
+
+/* "cpus=2", "version = 7", "CPU 3 is empty": what trace-cmd report prints first. */
+static bool is_header(const char *s, const char *end)
+{
+	const char *p = s;
+
+	if (starts_with(s, "cpus=") || starts_with(s, "version = "))
+		return true;
+	if (!starts_with(s, "CPU "))
+		return false;
+	p += strlen("CPU ");
+	text_decimal(&p);
+	return starts_with(p, " is empty") && trim_end(s, end) == p + strlen(" is empty");
+}
+
+/* "=> schedule" (tracefs; trace-cmd adds an address), "	ffffffff8120 schedule+0x1 (vmlinux)" (perf). */
+static bool stack_parse(struct text_line *l, const char *line, const char *s, const char *end)
+{
+	const char *p = s;
+
+	if (s[0] == '=' && s[1] == '>') {
+		s = text_skip_blanks(s + 2);
+		p = s + strcspn(s, " \n;");
+		l->text = slice(s, p < end ? p : end);
+		return true;
+	}
+	if (*line != ' ' && *line != '\t')
+		return false;
+	text_hex(&p);
+	l->text = slice(s, s);
+	return p - s >= CALL_DIGITS_MIN && (*p == ' ' || *p == '\n');
+}
+
+static enum text_line_kind other_parse(struct text_line *l, const char *line, const char *s,
+				       const char *end)
+{
+	if (*s == '\n' || s >= end)
+		return TEXT_EMPTY;
+	if (*s == '#')
+		return comment_parse(l, s);
+	if (starts_with(s, "CPU:") && lost_parse(l, s))
+		return TEXT_LOST;
+	if (is_header(s, end)) {
+		l->from_trace_cmd = true;
+		return TEXT_EMPTY;
+	}
+	return stack_parse(l, line, s, end) ? TEXT_STACK : TEXT_UNKNOWN;
+}
+
+enum text_line_kind text_line_parse(struct text_line *l, const char *line, const char *end)
+{
+	const char *s = text_skip_quote(line);
+
+	if (*s != '#' && line_is_event(l, s, end))
+		return TEXT_EVENT;
+	return other_parse(l, line, s, end);
+}
+
+bool text_has_event(const char *head, size_t len, bool whole)
+{
+	char *copy = malloc(len + 1 + TEXT_LINE_SLACK), *s, *newline;
+	struct text_line l = {0};
+	bool found = false;
+
+	if (!copy)
+		return false;
+	memcpy(copy, head, len);
+	copy[len] = '\n';
+	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
+	for (s = copy; !found && s < copy + len + whole; s = newline + 1) {
+		char *end = newline = memchr(s, '\n', len + whole - (size_t)(s - copy));
+
+		if (!newline)
+			break;
+		if (end > s && end[-1] == '\r')
+			*--end = '\n';
+		found = text_line_parse(&l, s, end) == TEXT_EVENT;
+	}
+	free(copy);
+	return found;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One line of what tracing tools print, recognized by its content. An event's line is one of
+ *
+ *   tracefs, trace-cmd report    qemu-system-x86-143     [000] d..1.  19693194614: kvm_entry: vcpu 0, rip 0xfff0
+ *   the same with a tgid         qemu-system-x86-143     (    140) [000] d..1.    19.693194: kvm_entry: ...
+ *   trace-cmd report -l          qemu-sys-143     0d..1.    19.693194: kvm_entry: ...
+ *   tracefs, latency-format      qemu-sys-143       0d..1.   12us+: kvm_entry: ...
+ *   perf script                  CPU 0/KVM   4321 [003]  1234.567890:       kvm:kvm_exit: vcpu 0 reason ...
+ *   the same with -F             4321/4325  1234.567890123:       kvm:kvm_exit: ...
+ *
+ * Sources: kernel/trace/trace_output.c (trace_print_context, lat_print_generic), trace-cmd's tep_print_event(),
+ * perf's builtin-script.c (perf_sample__fprintf_start).
+ */
+#ifndef HOSTRACE_TEXT_LINE_H
+#define HOSTRACE_TEXT_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum text_layout { TEXT_FTRACE, TEXT_PERF, TEXT_LATENCY };
+
+/* What a line is. */
+enum text_line_kind {
+	TEXT_EVENT,
+	TEXT_EMPTY,    /* blank, a comment, or a header of the tool */
+	TEXT_STACK,    /* a frame of the backtrace of the event above: `text` is the function */
+	TEXT_LOST,     /* events of `cpu` were lost before the next line; `count` 0: an unknown number */
+	TEXT_STARTED,  /* the buffer of `cpu` begins here: older events of it were overwritten */
+	TEXT_OVERRUN,  /* `count` older events were overwritten before the first line */
+	TEXT_UNKNOWN,
+};
+
+struct text_slice {
+	const char *at;
+	uint32_t len;
+};
+
+struct text_line {
+	enum text_layout layout;
+	uint32_t tid, tgid; /* 0: not printed */
+	uint32_t cpu;
+	uint64_t count;
+	uint64_t time;	  /* ns, or the number as it is if `ticks` */
+	uint8_t decimals; /* of the time: 6 is microseconds */
+	bool ticks, have_cpu;
+	struct text_slice comm;	  /* empty: unknown */
+	struct text_slice system; /* empty: not printed */
+	struct text_slice name;	  /* of the event */
+	struct text_slice text;	  /* after it, without blanks at its ends */
+	bool from_trace_cmd;	  /* a header that only trace-cmd report prints */
+};
+
+/*
+ * Parses the line from s to its newline at end. l->layout is tried first: the same struct is to be passed for all lines
+ * of a file, zeroed at the first.
+ */
+enum text_line_kind text_line_parse(struct text_line *l, const char *s, const char *end);
+
+/* Do these bytes, the beginning of a file, contain a line of an event? `whole`: they are all of the file. */
+bool text_has_event(const char *head, size_t len, bool whole);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The kernel prints "prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=2 next_prio=120"
+ * (include/trace/events/sched.h), trace-cmd's plugin "sh:1 [120] S ==> dd:2 [120]". Names may contain anything.
+ */
+#include <string.h>
+
+#include "event/event.h"
+#include "readers/ftrace/ftrace_kvm.h"
+#include "readers/text/lines.h"
+#include "readers/text/text_sched.h"
+
+static const char *find(struct text_slice text, const char *what)
+{
+	return memmem(text.at, text.len, what, strlen(what));
+}
+
+static void comm_copy(char *to, size_t size, const char *from, const char *end)
+{
+	size_t len = end > from ? (size_t)(end - from) : 0;
+
+	memcpy(to, from, len < size ? len : size - 1);
+}
+
+/* "KEYcomm=NAME KEYpid=NUMBER" */
+static uint32_t task_by_key(struct text_slice text, const char *comm_key, const char *pid_key,
+			    char *comm, size_t size)
+{
+	const char *from = find(text, comm_key), *pid = find(text, pid_key);
+
+	if (!from || !pid)
+		return 0;
+	comm_copy(comm, size, from + strlen(comm_key), pid);
+	pid += strlen(pid_key);
+	return (uint32_t)text_number(&pid);
+}
+
+/* "NAME:NUMBER [PRIORITY]..." from s on */
+static uint32_t task_of_plugin(const char *s, const char *end, char *comm, size_t size)
+{
+	const char *priority = memmem(s, (size_t)(end - s), " [", 2), *colon, *pid;
+
+	if (!priority)
+		return 0;
+	for (colon = priority; colon > s && *colon != ':'; colon--)
+		;
+	if (*colon != ':')
+		return 0;
+	comm_copy(comm, size, s, colon);
+	pid = colon + 1;
+	return (uint32_t)text_number(&pid);
+}
+
+/* TASK_REPORT letters; "R+" was preempted, which is 0 as is a running task. A number is printed raw. */
+static uint64_t state_parse(const char *p)
+{
+	static const char letters[] = "SDTtXZPI"; /* bit 0, 1, ...: TASK_INTERRUPTIBLE, ... */
+	uint64_t reported = 0;
+
+	if (text_is_digit(*p))
+		return ftrace_task_state(text_number(&p));
+	for (; *p != ' ' && *p != '\n'; p++) {
+		const char *letter = strchr(letters, *p);
+
+		if (letter && *letter)
+			reported |= 1ull << (letter - letters);
+	}
+	return ftrace_task_state(reported);
+}
+
+void text_sched_switch(struct text_slice text, uint8_t *record)
+{
+	struct rec_sched_switch *rec = (void *)record;
+	const char *end = text.at + text.len, *arrow = find(text, " ==> "), *state;
+
+	rec->prev_tid = task_by_key(text, "prev_comm=", " prev_pid=", rec->prev_comm,
+				    sizeof(rec->prev_comm));
+	rec->next_tid = task_by_key(text, "next_comm=", " next_pid=", rec->next_comm,
+				    sizeof(rec->next_comm));
+	state = find(text, " prev_state=");
+	if (state) {
+		rec->prev_state = state_parse(state + strlen(" prev_state="));
+	} else if (arrow) {
+		rec->prev_tid = task_of_plugin(text.at, arrow, rec->prev_comm,
+					       sizeof(rec->prev_comm));
+		rec->next_tid = task_of_plugin(arrow + strlen(" ==> "), end, rec->next_comm,
+					       sizeof(rec->next_comm));
+		for (state = arrow; state > text.at && state[-1] != ' '; state--)
+			;
+		rec->prev_state = state_parse(state);
+	}
+}
+
+void text_sched_wakeup(struct text_slice text, uint8_t *record)
+{
+	struct rec_sched_wakeup *rec = (void *)record;
+	const char *cpu = find(text, " target_cpu=");
+
+	rec->wake_tid = task_by_key(text, "comm=", " pid=", rec->comm, sizeof(rec->comm));
+	if (!rec->wake_tid)
+		rec->wake_tid = task_of_plugin(text.at, text.at + text.len, rec->comm,
+					       sizeof(rec->comm));
+	if (!cpu)
+		cpu = find(text, "CPU:");
+	if (cpu) {
+		cpu += strcspn(cpu, "=:") + 1;
+		rec->target_cpu = (uint32_t)text_decimal(&cpu);
+	}
+}

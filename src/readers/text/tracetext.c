@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What tracing tools print, as users paste it: tracefs's trace and trace_pipe, trace-cmd report, perf script (the forms
+ * of a line: text_line.h). Of a host, the events of KVM and of the scheduler become ours (text_kvm.h); all others have
+ * their name and their text. Lines of no known form are counted, and the first of them is reported.
+ *
+ * A time without a point is in ticks of some clock (trace_clock x86-tsc, counter), others are in seconds.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "readers/text/tracetext.h"
+#include "readers/text/tracetext_internal.h"
+
+enum {
+	ARENA = 1 << 20, /* bytes of records in one batch */
+	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
+	RECORD_BYTES = sizeof(struct record_hdr) + TRACETEXT_STACK_BYTES,
+};
+
+static bool tracetext_probe(const uint8_t *head, size_t len)
+{
+	static const char begin[] = "# tracer: ";
+
+	if (len >= sizeof(begin) - 1 && !memcmp(head, begin, sizeof(begin) - 1))
+		return true;
+	return text_has_event((const char *)head, len, len < READER_PROBE_BYTES);
+}
+
+/* ---- lines ---- */
+
+static void skip_count(struct tracetext *t, struct text_skipped *s)
+{
+	if (!s->nr++)
+		s->first_line = t->lines.number;
+}
+
+enum text_line_kind tracetext_line(struct tracetext *t)
+{
+	char *s, *end;
+
+	if (t->ahead) {
+		t->ahead = false;
+		return t->kind;
+	}
+	while ((s = text_line_next(&t->lines, &end))) {
+		t->kind = text_line_parse(&t->line, s, end);
+		if (t->kind == TEXT_UNKNOWN)
+			skip_count(t, &t->unknown);
+		else if (t->kind == TEXT_STACK && t->line.layout == TEXT_PERF)
+			skip_count(t, &t->calls);
+		else if (t->kind != TEXT_EMPTY)
+			return t->kind;
+	}
+	return TEXT_EMPTY;
+}
+
+bool tracetext_other_unit(struct tracetext *t)
+{
+	if (t->line.ticks == t->ticks)
+		return false;
+	skip_count(t, &t->other_unit);
+	return true;
+}
+
+/* ---- names ---- */
+
+/* Is "cycles:u" an event with modifiers (perf-list(1)), and not SYSTEM:NAME? */
+static bool has_modifiers(struct text_slice name)
+{
+	for (uint32_t i = 0; i < name.len; i++)
+		if (!memchr("ukhIGHpPSDWeb", name.at[i], 13))
+			return false;
+	return true;
+}
+
+static struct text_slice name_key(const struct text_line *l)
+{
+	const char *begin = l->system.len ? l->system.at : l->name.at;
+
+	return (struct text_slice){begin, (uint32_t)(l->name.at + l->name.len - begin)};
+}
+
+static const struct event_type *type_make(const struct tracetext *t, const struct text_name *n)
+{
+	const struct text_line *l = &t->line;
+	bool sample = l->layout == TEXT_PERF && !n->is_stack &&
+		      (!l->system.len || has_modifiers(l->name));
+	struct text_slice name = sample ? name_key(l) : l->name;
+	const char *kernel_stack = "kernel_stack";
+	const struct event_type *made;
+	char full[EVENT_NAME_MAX] = "", *p;
+	const struct field text = {.name = "text", .fmt = "text", .doc = "", .kind = FIELD_TEXT,
+				   .offset = sizeof(struct record_hdr),
+				   .size = n->is_stack ? TRACETEXT_STACK_BYTES : TEXT_BYTES};
+	const struct event_type type = {.name = full,
+					.doc = "a line of text",
+					.fields = &text,
+					.nr_fields = 1,
+					.size = (uint16_t)(text.offset + text.size)};
+
+	if (n->is_stack)
+		name = (struct text_slice){kernel_stack, (uint32_t)strlen(kernel_stack)};
+	if (!t->guest && !sample && l->system.len)
+		name = name_key(l); /* SYSTEM:NAME, as of perf.data and trace.dat */
+	else
+		snprintf(full, sizeof(full), "%s:",
+			 t->guest ? "guest"
+			 : sample ? "perf"
+				  : "ftrace");
+	strncat(full, name.at, name.len < 64 ? name.len : 64);
+	text_neutralise(full);
+	for (p = strchr(full, ':') + 1; *p; p++) /* as perf.data's: "cycles:P" */
+		*p = *p == ':' || *p == ' ' || *p == ',' ? '-' : *p;
+	return event_type_register(&type, &made) ? NULL : made;
+}
+
+static bool slice_begins(struct text_slice s, const char *with)
+{
+	return s.len >= strlen(with) && !memcmp(s.at, with, strlen(with));
+}
+
+static struct text_name *name_add(struct tracetext *t, struct text_slice key, uint64_t hash,
+				  const struct read_hint *hint)
+{
+	struct text_name *n = &t->name[t->nr_names];
+
+	if (t->nr_names == TRACETEXT_NAMES_MAX)
+		return NULL;
+	*n = (struct text_name){.key = malloc(key.len + 1u), .len = key.len, .wanted = true};
+	if (!n->key)
+		return NULL;
+	memcpy(n->key, key.at, key.len);
+	n->is_lost = slice_begins(key, "PERF_RECORD_LOST");
+	n->is_stack = slice_begins(key, "<stack trace>") ||
+		      slice_begins(t->line.text, "<stack trace");
+	n->kind = t->guest ? NULL : text_kind_of(t->line.system, t->line.name);
+	n->type = n->kind ? text_kind_type(n->kind) : n->is_lost ? NULL : type_make(t, n);
+	if (hint && hint->wants && n->type)
+		n->wanted = hint->wants(n->type->name, hint->arg);
+	if ((!n->type && !n->is_lost) || !hash_index_add(&t->by_name, hash, t->nr_names)) {
+		free(n->key);
+		return NULL;
+	}
+	t->nr_names++;
+	return n;
+}
+
+struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hint)
+{
+	struct text_slice key = name_key(&t->line);
+	uint64_t hash = hash_bytes(key.at, key.len);
+	struct text_name *n;
+	uint32_t i;
+
+	for (uint64_t probe = 0; (i = hash_index_next(&t->by_name, hash, &probe)) != HASH_NONE;)
+		if (t->name[i].len == key.len && !memcmp(t->name[i].key, key.at, key.len))
+			return &t->name[i];
+	n = name_add(t, key, hash, hint);
+	if (!n)
+		skip_count(t, &t->unknown);
+	return n;
+}
+
+/* ---- events ---- */
+
+/*
+ * A backtrace is an event "<stack trace>" and a line "=> FUNCTION" for each frame. It becomes "kernel_stack" with the
+ * functions in one text, each ended by ';'. What does not fit is skipped at the outer end.
+ */
+static struct text_slice stack_read(struct tracetext *t)
+{
+	char *to = t->stack, *end = t->stack + TRACETEXT_STACK_BYTES - 2;
+	enum text_line_kind kind;
+
+	while ((kind = tracetext_line(t)) == TEXT_STACK) {
+		struct text_slice function = t->line.text;
+
+		if (function.len && function.len < (size_t)(end - to)) {
+			to = mempcpy(to, function.at, function.len);
+			*to++ = ';';
+		}
+	}
+	t->ahead = kind != TEXT_EMPTY;
+	return (struct text_slice){t->stack, (uint32_t)(to - t->stack)};
+}
+
+static size_t text_put(const struct event_type *type, struct text_slice text, uint8_t *record)
+{
+	size_t room = type->size - sizeof(struct record_hdr),
+	       len = text.len < room ? text.len : room - 1;
+
+	memcpy(record + sizeof(struct record_hdr), text.at, len);
+	memset(record + sizeof(struct record_hdr) + len, 0, room - len);
+	return type->size;
+}
+
+static void event_make(struct tracetext *t, const struct text_name *n, struct event *ev)
+{
+	const struct text_line *l = &t->line;
+	struct record_hdr hdr = {.time = l->time, .tid = l->tid, .cpu = (uint16_t)l->cpu,
+				 .vcpu = t->guest ? (uint16_t)l->cpu : RECORD_NO_VCPU,
+				 .size = n->type->size, .type = n->type->id};
+	uint8_t *to = t->arena + t->used;
+
+	if (n->kind) {
+		memset(to, 0, n->type->size);
+		hdr.vcpu = text_kind_fill(n->kind, &t->reasons, l->text, to);
+	} else {
+		text_put(n->type, n->is_stack ? stack_read(t) : l->text, to);
+	}
+	memcpy(to, &hdr, sizeof(hdr));
+	*ev = (struct event){.time_ns = hdr.time, .type = n->type, .data = to, .tid = hdr.tid,
+			     .size = hdr.size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
+	if (t->vms)
+		vm_threads_set(t->vms, to, ev);
+	t->used += (hdr.size + 7u) & ~7u;
+}
+
+/* The record of what is missing: a loss or a gap. */
+static void hole_make(struct tracetext *t, const struct text_hole *h, struct event *ev)
+{
+	unsigned int id = h->is_gap ? EV_gap : EV_lost;
+	struct record_hdr hdr = {.time = h->from_ns ? h->from_ns : t->reader.info.start_ns,
+				 .type = (uint16_t)id,
+				 .cpu = (uint16_t)h->cpu,
+				 .vcpu = RECORD_NO_VCPU,
+				 .size = h->is_gap ? sizeof(struct rec_gap)
+						   : sizeof(struct rec_lost)};
+	uint64_t until = h->until_ns > INT64_MAX ? INT64_MAX : h->until_ns;
+	uint8_t *to = t->arena + t->used;
+	struct rec_gap gap = {.hdr = hdr, .gap_cpu = h->cpu, .until = until};
+	struct rec_lost lost = {.hdr = hdr, .count = h->count, .lost_cpu = h->cpu, .until = until};
+
+	if (h->is_gap)
+		memcpy(to, &gap, sizeof(gap));
+	else
+		memcpy(to, &lost, sizeof(lost));
+	*ev = (struct event){.time_ns = hdr.time, .type = event_type_ours(id), .data = to,
+			     .size = hdr.size, .cpu = hdr.cpu, .vcpu = RECORD_NO_VCPU};
+	t->used += hdr.size;
+}
+
+/*
+ * The next hole if it begins before this time: 1 and its event, or 0. It begins at an event, so it goes after all
+ * events of that time. A guest's say nothing about the host's events.
+ */
+static int hole_next(struct tracetext *t, uint64_t before_ns, struct event *ev)
+{
+	while (t->next_hole < t->nr_holes && t->hole[t->next_hole].from_ns < before_ns) {
+		const struct text_hole *h = &t->hole[t->next_hole++];
+
+		t->reader.info.lost += h->count;
+		if (t->guest)
+			continue;
+		hole_make(t, h, ev);
+		return 1;
+	}
+	return 0;
+}
+
+static void time_count(struct tracetext *t, uint64_t ns)
+{
+	t->reader.info.nr_events++;
+	if (ns < t->newest_ns)
+		t->reader.info.late++;
+	else
+		t->newest_ns = ns;
+}
+
+/* The next line that becomes an event: its name, or NULL at the end. */
+static struct text_name *event_next(struct tracetext *t)
+{
+	enum text_line_kind kind;
+
+	while ((kind = tracetext_line(t)) != TEXT_EMPTY) {
+		struct text_name *n = kind == TEXT_EVENT ? tracetext_name(t, NULL) : NULL;
+
+		if (kind == TEXT_STACK) /* of an event that is not wanted, or of none */
+			continue;
+		if (!n || n->is_lost || tracetext_other_unit(t))
+			continue;
+		if (n->wanted)
+			return n;
+		time_count(t, t->line.time);
+	}
+	return NULL;
+}
+
+static void skipped_report(struct tracetext *t, const struct text_skipped *s, const char *what)
+{
+	struct trace_info *info = &t->reader.info;
+
+	if (s->nr == 1)
+		trace_info_caveat(info, "%s: line %" PRIu64 " was skipped: %s", info->file,
+				  s->first_line, what);
+	else if (s->nr)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " lines were skipped, the first is line %" PRIu64
+				  ": %s",
+				  info->file, s->nr, s->first_line, what);
+}
+
+static void end_report(struct tracetext *t)
+{
+	struct trace_info *info = &t->reader.info;
+
+	if (info->late)
+		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
+				  info->late);
+	if (t->uncounted)
+		trace_info_caveat(info,
+				  "%s: an unknown number of events is missing in %" PRIu64
+				  " places; each place counts as one lost event",
+				  info->file, t->uncounted);
+	skipped_report(t, &t->unknown, "not recognized");
+	skipped_report(t, &t->other_unit, "their timestamps have another unit");
+	skipped_report(t, &t->calls, "call chains of perf are not read");
+}
+
+static int tracetext_next(struct reader *r, struct batch *batch)
+{
+	struct tracetext *t = (struct tracetext *)r;
+	struct text_name *n = NULL;
+
+	batch->nr = 0;
+	t->used = 0;
+	while (batch->nr < BATCH_MAX && ARENA - t->used > RECORD_BYTES && (n = event_next(t))) {
+		struct event *ev = &batch->ev[batch->nr];
+
+		if (hole_next(t, t->line.time, ev)) {
+			t->ahead = true; /* the line's own event is next */
+			r->info.nr_events++;
+		} else {
+			time_count(t, t->line.time);
+			event_make(t, n, ev);
+		}
+		batch->nr++;
+	}
+	while (!n && batch->nr < BATCH_MAX && ARENA - t->used > RECORD_BYTES &&
+	       hole_next(t, UINT64_MAX, &batch->ev[batch->nr])) {
+		batch->nr++;
+		r->info.nr_events++;
+	}
+	if (t->lines.err)
+		return fail(t->lines.err, "%s: %s", r->info.file, strerror(-t->lines.err));
+	if (!batch->nr)
+		end_report(t);
+	return batch->nr > 0;
+}
+
+static int tracetext_counts(struct reader *r, uint64_t *counts)
+{
+	struct tracetext *t = (struct tracetext *)r;
+
+	for (uint32_t i = 0; i < t->nr_names; i++)
+		if (t->name[i].type)
+			counts[t->name[i].type->index] += t->name[i].nr;
+	for (size_t i = 0; i < t->nr_holes && !t->guest; i++)
+		counts[event_type_ours(t->hole[i].is_gap ? EV_gap : EV_lost)->index]++;
+	return 0;
+}
+
+/* ---- open and close ---- */
+
+static void tracetext_close(struct reader *r)
+{
+	struct tracetext *t = (struct tracetext *)r;
+
+	for (uint32_t i = 0; i < t->nr_names; i++)
+		free(t->name[i].key);
+	hash_index_deinit(&t->by_name);
+	text_lines_close(&t->lines);
+	vm_threads_free(t->vms);
+	free(t->hole);
+	free(t->arena);
+	trace_info_deinit(&r->info);
+	free(t);
+}
+
+static int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint)
+{
+	struct trace_info *info = &t->reader.info;
+	int err = text_lines_open(&t->lines, path);
+
+	if (err)
+		return err;
+	t->guest = hint && hint->guest;
+	t->by_name = HASH_INDEX(TRACETEXT_NAMES_MAX);
+	t->arena = malloc(ARENA);
+	if (!t->arena)
+		return fail(-ENOMEM, "%s: out of memory", path);
+	if (!t->guest && !(t->vms = vm_threads_new()))
+		return -ENOMEM;
+	err = tracetext_scan(t, hint);
+	if (err || t->guest || !t->ticks)
+		return err;
+	json_object_set_new(info->meta, "tsc_map",
+			    json_pack("{s:f, s:I}", "ns_per_tick", 1.0, "ns_offset",
+				      (json_int_t)0));
+	trace_info_caveat(info,
+			  "%s: timestamps are TSC ticks, not ns: the TSC frequency is unknown",
+			  info->file);
+	return 0;
+}
+
+static int tracetext_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	struct tracetext *t = calloc(1, sizeof(*t));
+	int err = t ? trace_info_init(&t->reader.info, path, "ftrace text")
+		    : fail(-ENOMEM, "%s: out of memory", path);
+
+	if (err) {
+		free(t);
+		return err;
+	}
+	t->reader.ops = &tracetext_reader;
+	t->lines.fd = -1;
+	err = tracetext_begin(t, path, hint);
+	if (err)
+		tracetext_close(&t->reader);
+	else
+		*ret = &t->reader;
+	return err;
+}
+
+const struct reader_ops tracetext_reader = {
+	.name = "trace text",
+	.summary = "the text of tracefs, trace-cmd report and perf script",
+	.probe = tracetext_probe,
+	.open = tracetext_open,
+	.next = tracetext_next,
+	.counts = tracetext_counts,
+	.close = tracetext_close,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The text is read twice. Which VM a thread belongs to, what a thread is called, where events were lost and which unit
+ * the times have is only known at the end, so the first pass (tracetext_scan.c) looks at every line, and the second
+ * (tracetext.c) makes the events.
+ */
+#ifndef HOSTRACE_TRACETEXT_INTERNAL_H
+#define HOSTRACE_TRACETEXT_INTERNAL_H
+
+#include "base/hash.h"
+#include "event/reader.h"
+#include "readers/ftrace/vm_threads.h"
+#include "readers/text/lines.h"
+#include "readers/text/text_kvm.h"
+#include "readers/text/text_line.h"
+
+enum {
+	TRACETEXT_NAMES_MAX = 4096,
+	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
+	TRACETEXT_HOLES_MAX = 1 << 20,
+};
+
+/* An event's name in this file. */
+struct text_name {
+	char *key; /* owned: "kvm_exit" or "kvm:kvm_exit", without NUL */
+	uint32_t len;
+	uint64_t nr; /* events in the file */
+	bool wanted;
+	bool is_stack; /* "<stack trace>": its functions are the lines below */
+	bool is_lost;  /* perf's record of lost events */
+	const struct text_kind *kind; /* NULL: not ours */
+	const struct event_type *type;
+};
+
+/* Events of a CPU that are missing, from its event before to the one after. */
+struct text_hole {
+	uint64_t from_ns, until_ns; /* 0: from the beginning; UINT64_MAX: to the end */
+	uint64_t count;
+	uint32_t cpu;
+	bool is_gap; /* nothing says that events were lost, or how many */
+};
+
+/* Lines that were skipped: how many, and the first. */
+struct text_skipped {
+	uint64_t nr, first_line;
+};
+
+struct tracetext {
+	struct reader reader;
+	bool guest;
+	struct text_lines lines;
+	struct text_line line;
+	enum text_line_kind kind;
+	bool ahead; /* `line` was parsed already */
+
+	struct text_name name[TRACETEXT_NAMES_MAX];
+	uint32_t nr_names;
+	struct hash_index by_name;
+	struct text_reasons reasons;
+	struct vm_threads *vms; /* NULL: of a guest */
+	struct text_hole *hole; /* owned; by from_ns */
+	size_t nr_holes, next_hole;
+
+	bool ticks;	  /* the times have no unit */
+	uint8_t decimals; /* the least of all lines */
+	struct text_skipped unknown, other_unit, calls;
+	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
+	uint64_t newest_ns; /* of the second pass */
+
+	uint8_t *arena;
+	size_t used;
+	char stack[TRACETEXT_STACK_BYTES];
+};
+
+/* The next line that is an event or says something about events; TEXT_EMPTY at the end. */
+enum text_line_kind tracetext_line(struct tracetext *t);
+
+/* The name of the current line; NULL: too many names. `hint` is NULL after open(). */
+struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hint);
+
+/* Has the current line's time another unit than the file? Counts it. */
+bool tracetext_other_unit(struct tracetext *t);
+
+/* The first pass. 0 or -errno with the error message set; the lines are rewound. */
+int tracetext_scan(struct tracetext *t, const struct read_hint *hint);
+
+#endif

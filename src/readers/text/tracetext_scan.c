@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "readers/text/tracetext_internal.h"
+
+enum {
+	CPUS = 4096,	   /* further CPUs' losses last from the beginning */
+	COMM_BYTES = 24,
+	COMMS = 1024,	   /* threads whose names are compared without a look into the metadata */
+	THREADS_MAX = 1 << 16, /* threads named in the metadata */
+};
+
+struct scan {
+	struct tracetext *t;
+	bool begun;
+	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
+	uint32_t open_hole[CPUS]; /* index + 1 of the hole that the next event ends; 0: none */
+	json_t *threads;
+	struct {
+		uint32_t tid, len;
+		char comm[COMM_BYTES];
+	} known[COMMS];
+};
+
+/* The name of a thread in the newest of its lines. */
+static void comm_learn(struct scan *s, const struct text_line *l)
+{
+	uint32_t len = l->comm.len < COMM_BYTES ? l->comm.len : COMM_BYTES - 1,
+		 slot = l->tid % COMMS;
+	char tid[16], comm[COMM_BYTES];
+
+	if (!l->tid || !len ||
+	    (s->known[slot].tid == l->tid && s->known[slot].len == len &&
+	     !memcmp(s->known[slot].comm, l->comm.at, len)))
+		return;
+	s->known[slot].tid = l->tid;
+	s->known[slot].len = len;
+	memcpy(s->known[slot].comm, l->comm.at, len);
+	if (json_object_size(s->threads) >= THREADS_MAX)
+		return;
+	snprintf(tid, sizeof(tid), "%u", l->tid);
+	memcpy(comm, l->comm.at, len);
+	comm[len] = '\0';
+	text_neutralise(comm);
+	json_object_set_new(s->threads, tid, json_string(comm));
+}
+
+static int hole_add(struct scan *s, struct text_hole hole)
+{
+	struct tracetext *t = s->t;
+	int err;
+
+	if (hole.cpu < CPUS)
+		hole.from_ns = hole.is_gap ? 0 : s->last_ns[hole.cpu];
+	if (t->nr_holes == TRACETEXT_HOLES_MAX)
+		return 0;
+	err = array_room(t->hole, t->nr_holes);
+	if (err)
+		return err;
+	t->hole[t->nr_holes++] = hole;
+	if (hole.cpu < CPUS && hole.until_ns == UINT64_MAX)
+		s->open_hole[hole.cpu] = (uint32_t)t->nr_holes;
+	return 0;
+}
+
+/* "CPU:3 [LOST 12 EVENTS]" is printed before the next event of that CPU. */
+static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
+{
+	s->t->uncounted += !is_gap && !l->count;
+	return hole_add(s, (struct text_hole){.cpu = l->cpu,
+					      .until_ns = UINT64_MAX,
+					      .count = is_gap ? 0 : l->count ? l->count : 1,
+					      .is_gap = is_gap});
+}
+
+/* "PERF_RECORD_LOST lost 12" */
+static int perf_lost_learn(struct scan *s, const struct text_line *l)
+{
+	const char *p = memmem(l->text.at, l->text.len, "lost ", 5);
+	uint64_t count = 1;
+
+	if (p) {
+		p += 5;
+		count = text_decimal(&p);
+	}
+	return hole_add(s, (struct text_hole){
+				   .cpu = l->cpu, .until_ns = l->time, .count = count ? count : 1});
+}
+
+static void start_learn(struct scan *s, const struct text_line *l)
+{
+	struct tracetext *t = s->t;
+
+	s->begun = true;
+	t->ticks = l->ticks;
+	t->decimals = l->decimals;
+	t->reader.info.start_ns = t->reader.info.end_ns = l->time;
+}
+
+static int event_learn(struct scan *s, const struct read_hint *hint)
+{
+	struct tracetext *t = s->t;
+	const struct text_line *l = &t->line;
+	struct text_name *name = tracetext_name(t, hint);
+	uint16_t vcpu;
+
+	if (!name)
+		return 0;
+	if (name->is_lost)
+		return perf_lost_learn(s, l);
+	if (!s->begun)
+		start_learn(s, l);
+	if (tracetext_other_unit(t))
+		return 0;
+	name->nr++;
+	if (l->time > t->reader.info.end_ns)
+		t->reader.info.end_ns = l->time;
+	if (l->decimals < t->decimals)
+		t->decimals = l->decimals;
+	if (l->cpu < CPUS) {
+		if (s->open_hole[l->cpu])
+			t->hole[s->open_hole[l->cpu] - 1].until_ns = l->time;
+		s->open_hole[l->cpu] = 0;
+		s->last_ns[l->cpu] = l->time;
+	}
+	comm_learn(s, l);
+	if (t->vms && name->kind && text_kind_own_vcpu(name->kind, l->text, &vcpu))
+		vm_threads_seen(t->vms, vcpu, l->tid, l->tgid);
+	return 0;
+}
+
+static int line_learn(struct scan *s, const struct read_hint *hint, enum text_line_kind kind)
+{
+	struct tracetext *t = s->t;
+
+	switch (kind) {
+	case TEXT_EVENT:
+		return event_learn(s, hint);
+	case TEXT_LOST:
+	case TEXT_STARTED:
+		return lost_learn(s, &t->line, kind == TEXT_STARTED);
+	case TEXT_OVERRUN:
+		t->overrun += t->line.count;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct text_hole *x = a, *y = b;
+
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+static void meta_set(struct scan *s)
+{
+	struct tracetext *t = s->t;
+	struct trace_info *info = &t->reader.info;
+
+	json_object_set(info->meta, "threads", s->threads);
+	json_object_set_new(info->meta, "clock",
+			    json_string(t->guest ? t->ticks ? "guest-tsc" : "guest-ns"
+					: t->ticks ? "tsc" : "ns"));
+	info->kind = t->line.layout == TEXT_PERF ? "perf script text"
+		     : t->line.from_trace_cmd	 ? "trace-cmd report text"
+						 : "ftrace text";
+	if (t->vms)
+		vm_threads_settle(t->vms, info);
+	if (t->nr_holes)
+		qsort(t->hole, t->nr_holes, sizeof(*t->hole), by_begin);
+	if (t->overrun)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " older events were overwritten before the first",
+				  info->file, t->overrun);
+}
+
+int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
+{
+	_cleanup_free_ struct scan *s = calloc(1, sizeof(*s));
+	enum text_line_kind kind;
+	int err = 0;
+
+	if (!s)
+		return fail(-ENOMEM, "out of memory");
+	s->t = t;
+	s->threads = json_object();
+	while (!err && (kind = tracetext_line(t)) != TEXT_EMPTY)
+		err = line_learn(s, hint, kind);
+	if (!err && t->lines.err)
+		err = fail(t->lines.err, "%s: %s", t->reader.info.file, strerror(-t->lines.err));
+	if (!err)
+		meta_set(s);
+	json_decref(s->threads);
+	t->unknown = t->other_unit = t->calls = (struct text_skipped){0};
+	t->ahead = false;
+	return err ? err : text_lines_rewind(&t->lines);
+}
