@@ -12,17 +12,17 @@ plan 9
 vmm_start 60000
 record_start --vm "$vmm" -o ring.hrt --ring 1M
 kill -s USR1 "$recorder"
-until_line 'wrote ring.hrt-1' record.err
-is "$("$HOSTRACE" info -i ring.hrt-1 >info.out 2>&1; echo $?)" 0 "a dump before anything happened" info.out
+until_line 'wrote ring-1.hrt' record.err
+is "$("$HOSTRACE" info -i ring-1.hrt >info.out 2>&1; echo $?)" 0 "a dump before anything happened" info.out
 vmm_go
 sleep 3
 kill -s USR1 "$recorder"
-until_line 'wrote ring.hrt-2' record.err
-is "$("$HOSTRACE" info -i ring.hrt-2 >info.out 2>&1; echo $?)" 0 "a dump of what was" info.out
-pio=$(events kvm_pio ring.hrt-2)
+until_line 'wrote ring-2.hrt' record.err
+is "$("$HOSTRACE" info -i ring-2.hrt >info.out 2>&1; echo $?)" 0 "a dump of what was" info.out
+pio=$(events kvm_pio ring-2.hrt)
 is "$([ "$pio" -gt 1000 ] && [ "$pio" -lt 60001 ] && echo some)" some "some events are kept, the oldest are not"
-is "$([ "$(events thread ring.hrt-2)" -ge 1 ] && echo named)" named "the threads' names are kept"
-size=$(stat -c %s ring.hrt-2)
+is "$([ "$(events thread ring-2.hrt)" -ge 1 ] && echo named)" named "the threads' names are kept"
+size=$(stat -c %s ring-2.hrt)
 is "$([ "$size" -lt 2000000 ] && echo small)" small "about 1 MiB ($size bytes)"
 kill "$recorder"
 wait "$recorder_waiter"

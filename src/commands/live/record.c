@@ -45,7 +45,7 @@ const struct option_row record_own_options[] = {
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME excludes"},
 	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these analyzers need (exit-latency, virtqueue, ...)"},
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
-	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to FILE-1, ..."},
+	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to NAME-1.hrt, ..."},
 	{'z', "zstd",     OPT_FLAG,     &record_opt.zstd,         NULL,       "compress the file with zstd"},
 	{0},
 };
@@ -99,6 +99,14 @@ static void progress(struct recording *r, uint64_t now)
 		trace_writer_bytes(r->writer) / 1024);
 }
 
+int record_output_stem(void)
+{
+	size_t len = strlen(record_opt.output);
+
+	return (int)(len > 4 && !strcmp(record_opt.output + len - 4, ".hrt") ? len - 4 : len);
+}
+
+/* vm.hrt -> vm-1.hrt, vm-2.hrt, ... */
 static void dump_now(struct recording *r)
 {
 	char path[DUMP_PATH_MAX];
@@ -106,7 +114,8 @@ static void dump_now(struct recording *r)
 
 	if (!record_opt.ring_bytes)
 		return;
-	snprintf(path, sizeof(path), "%s-%u", record_opt.output, ++r->dumps);
+	snprintf(path, sizeof(path), "%.*s-%u%s", record_output_stem(), record_opt.output,
+		 ++r->dumps, record_opt.output + record_output_stem());
 	meta = record_meta_end(r);
 	if (trace_writer_dump(r->writer, path, meta))
 		command_note("cannot write the dump: %s", error_text());

@@ -23,6 +23,10 @@ struct record_options {
 };
 
 extern struct record_options record_opt;
+
+/* Length of --output without ".hrt": names of companion files begin with it. */
+int record_output_stem(void);
+
 extern const struct option_row record_own_options[];
 
 enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR };

@@ -45,15 +45,13 @@ static int choose(struct collector_options *c)
 static char *path_make(unsigned int i)
 {
 	const char *out = record_opt.output;
-	size_t len = strlen(out), size = len + 32;
+	size_t size = strlen(out) + 32;
 	char *path = malloc(size);
 
-	if (len > 4 && !strcmp(out + len - 4, ".hrt"))
-		len -= 4;
 	if (path && i)
-		snprintf(path, size, "%.*s.guest%u", (int)len, out, i + 1);
+		snprintf(path, size, "%.*s.guest%u", record_output_stem(), out, i + 1);
 	else if (path)
-		snprintf(path, size, "%.*s.guest", (int)len, out);
+		snprintf(path, size, "%.*s.guest", record_output_stem(), out);
 	return path;
 }
 
