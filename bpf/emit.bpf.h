@@ -78,6 +78,17 @@ static __always_inline bool vm_traced(hr_u32 pid)
 	return bpf_map_lookup_elem(&vms, &pid) != NULL;
 }
 
+/* For events that any process has, not only a VM: not those of a command that merely starts one. */
+static __always_inline bool vm_scheduled(hr_u32 pid)
+{
+	struct vm_settings *s;
+
+	if (only_pid)
+		return pid == only_pid;
+	s = bpf_map_lookup_elem(&vms, &pid);
+	return s && s->follow != FOLLOW_WRAPPER;
+}
+
 static __always_inline void ring_here(struct emit *e)
 {
 	hr_u32 cpu = bpf_get_smp_processor_id();

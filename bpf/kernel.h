@@ -37,8 +37,17 @@ struct thread_info {
 	hr_u32 cpu;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not exited */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct signal_struct *signal;
 	int pid, tgid;
 	char comm[16];
 	struct hlist_head preempt_notifiers;

@@ -52,13 +52,32 @@ struct ring_head {
 
 _Static_assert(sizeof(struct ring_head) <= RING_HEAD_BYTES, "the head fits its page");
 
-enum { VMS_MAX = 1024 }; /* VMs of one recording */
+enum {
+	VMS_MAX = 1024,		/* VMs of one recording */
+	FOLLOWED_MAX = 16384,	/* processes that are followed at a time: see follow.bpf.c */
+	FOLLOW_RING_BYTES = 1 << 18,
+};
+
+/* Which processes of a command that is recorded are followed, and what is recorded of them. */
+enum follow {
+	FOLLOW_NONE,	/* a VM: all its events; its children are not followed */
+	FOLLOW_QEMU,	/* becomes a VM, or forks it (-daemonize): all its events; children are followed */
+	FOLLOW_WRAPPER, /* starts a VM: only KVM events, should it become one; children are followed */
+};
 
 /* Per VM, keyed by process id: the offsets of QEMU's data (struct qemu_layout in src/collector/plan.h). */
 struct vm_settings {
 	hr_u64 address_space_io; /* address of QEMU's variable; 0: unknown */
 	hr_u32 vq_vdev, vq_queue, vdev_path, vq_host_notifier;
 	hr_u32 elem_head, elem_ndescs, elem_out, elem_in;
+	hr_u32 follow; /* enum follow */
+	hr_u32 pad;
+};
+
+/* A followed process was forked by `parent`, or (parent 0) executes another program. */
+struct process_change {
+	hr_u64 time; /* CLOCK_MONOTONIC, ns */
+	hr_u32 pid, parent;
 };
 
 #endif

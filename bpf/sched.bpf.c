@@ -52,9 +52,9 @@ int BPF_PROG(tp_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	hr_u32 prev_pid = prev->tgid, next_pid = next->tgid;
 	struct emit e;
 
-	if (vm_traced(prev_pid) && emit_for(&e, prev))
+	if (vm_scheduled(prev_pid) && emit_for(&e, prev))
 		emit_switch(&e, preempt, prev, next, prev_state);
-	if (next_pid != prev_pid && vm_traced(next_pid) && emit_for(&e, next))
+	if (next_pid != prev_pid && vm_scheduled(next_pid) && emit_for(&e, next))
 		emit_switch(&e, preempt, prev, next, prev_state);
 	return 0;
 }
@@ -65,7 +65,7 @@ int BPF_PROG(tp_sched_wakeup, struct task_struct *p)
 {
 	struct emit e;
 
-	if (!vm_traced(p->tgid) || !emit_for(&e, p))
+	if (!vm_scheduled(p->tgid) || !emit_for(&e, p))
 		return 0;
 	e.tid = (hr_u32)bpf_get_current_pid_tgid();
 	e.vcpu = RECORD_NO_VCPU;

@@ -32,31 +32,39 @@ static bool event_is_kernels(const char *event)
 	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6);
 }
 
+static void result_fill(struct probe_result *r, const struct target *t)
+{
+	r->plan = plan_of(&t->plan, r->event);
+	if (!r->plan)
+		snprintf(r->reason, sizeof(r->reason), "no probe site is known for this event");
+	else
+		snprintf(r->reason, sizeof(r->reason), "%s", r->plan->reason);
+}
+
 static struct probe_result *result_add(struct collector *c, const char *event,
 				       const struct target *t)
 {
 	struct probe_result *r = &c->results[c->nr_results++];
 
 	*r = (struct probe_result){.pid = event_is_kernels(event) ? 0 : t->pid, .event = event};
-	r->plan = plan_of(&t->plan, event);
-	if (!r->plan)
-		snprintf(r->reason, sizeof(r->reason), "no probe site is known for this event");
-	else
-		snprintf(r->reason, sizeof(r->reason), "%s", r->plan->reason);
+	result_fill(r, t);
 	return r;
 }
 
-static int results_make(struct collector *c, const struct collector_options *opt)
+static bool event_wanted(const struct collector *c, unsigned int id)
 {
-	c->results = calloc((size_t)EV_LIMIT * c->nr_targets, sizeof(*c->results));
+	return c->wants[id] && event_type_ours(id) && !event_is_own(id);
+}
+
+static int results_make(struct collector *c)
+{
+	c->results = calloc((size_t)EV_LIMIT * c->max_targets, sizeof(*c->results));
 	if (!c->results)
 		return fail(-ENOMEM, "out of memory");
 	for (unsigned int id = 1; id < EV_LIMIT; id++) {
 		const struct event_type *type = event_type_ours(id);
 
-		if (!type || !opt->wants[id] || event_is_own(id))
-			continue;
-		for (unsigned int i = 0; i < c->nr_targets; i++) {
+		for (unsigned int i = 0; event_wanted(c, id) && i < c->nr_targets; i++) {
 			if (id == EV_qemu_pio && c->targets[i].has_kvm)
 				continue; /* kvm_pio sees the same accesses */
 			result_add(c, type->name, &c->targets[i])->id = id;
@@ -80,12 +88,29 @@ static struct program *program_find(struct program *programs, unsigned int nr, c
 	return NULL;
 }
 
-static void program_want(struct program *programs, unsigned int *nr,
-			 const struct probe_place *place)
+static void program_want(struct collector *c, const char *name, const char *instead)
 {
-	if (!program_find(programs, *nr, place->program) && *nr < PROGRAMS_MAX)
-		programs[(*nr)++] =
-			(struct program){.name = place->program, .instead = place->instead};
+	if (!program_find(c->programs, c->nr_programs, name) && c->nr_programs < PROGRAMS_MAX)
+		c->programs[c->nr_programs++] =
+			(struct program){.name = name, .instead = instead};
+}
+
+/* Nothing can be loaded later: the VM's executable is not known yet. */
+static void programs_want_follow(struct collector *c)
+{
+	const char *name[PLACES_MAX * 4];
+
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		unsigned int nr = event_wanted(c, id) ? plan_programs(event_type_ours(id)->name,
+								      name, PLACES_MAX * 4)
+						      : 0;
+
+		for (unsigned int i = 0; i < nr; i++)
+			program_want(c, name[i], NULL);
+	}
+	program_want(c, "follow_fork", NULL);
+	program_want(c, "follow_exec", NULL);
+	program_want(c, "follow_exit", NULL);
 }
 
 static const char *program_error(const struct program *program)
@@ -227,14 +252,14 @@ static void attach_kernel(struct collector *c, struct probe_result *r, const cha
 	snprintf(r->where, sizeof(r->where), "%s", bpf_program__section_name(prog));
 }
 
-static void attach_one(struct collector *c, struct probe_result *r, struct program *programs,
-		       unsigned int nr)
+static void attach_one(struct collector *c, struct probe_result *r)
 {
 	const struct program *program = NULL;
 	const char *error = NULL;
 
+	c->attaching = r;
 	for (unsigned int i = 0; i < r->plan->nr_places && !error; i++) {
-		program = program_find(programs, nr, r->plan->place[i].program);
+		program = program_find(c->programs, c->nr_programs, r->plan->place[i].program);
 		error = program_error(program);
 	}
 	if (error)
@@ -245,74 +270,123 @@ static void attach_one(struct collector *c, struct probe_result *r, struct progr
 		attach_kernel(c, r, program->loaded);
 }
 
-static int vms_fill(struct collector *c)
+int collector_register(struct collector *c, const struct target *t)
 {
-	for (unsigned int i = 0; i < c->nr_targets; i++) {
-		const struct target *t = &c->targets[i];
-		const struct qemu_layout *l = &t->plan.layout;
-		struct vm_settings s = {
-			.vq_vdev = l->vq_vdev,
-			.vq_queue = l->vq_queue,
-			.vdev_path = l->vdev_path,
-			.vq_host_notifier = l->vq_host_notifier,
-			.elem_head = l->elem_head,
-			.elem_ndescs = l->elem_ndescs,
-			.elem_out = l->elem_out,
-			.elem_in = l->elem_in,
-		};
-		uint32_t pid = (uint32_t)t->pid;
+	const struct qemu_layout *l = &t->plan.layout;
+	struct vm_settings s = {
+		.vq_vdev = l->vq_vdev,
+		.vq_queue = l->vq_queue,
+		.vdev_path = l->vdev_path,
+		.vq_host_notifier = l->vq_host_notifier,
+		.elem_head = l->elem_head,
+		.elem_ndescs = l->elem_ndescs,
+		.elem_out = l->elem_out,
+		.elem_in = l->elem_in,
+		.follow = t->follow,
+	};
+	uint32_t pid = (uint32_t)t->pid;
 
-		if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
-			return fail(-errno, "cannot register VM %u: %s", pid, strerror(errno));
-	}
+	if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
+		return fail(-errno, "cannot register VM %u: %s", pid, strerror(errno));
 	return 0;
 }
 
-int collector_attach(struct collector *c, const struct collector_options *opt)
+static int targets_register(struct collector *c)
 {
-	_cleanup_free_ struct program *programs = calloc(PROGRAMS_MAX, sizeof(*programs));
-	unsigned int nr = 0, attached = 0;
-	int err = results_make(c, opt);
+	int err = 0;
 
-	if (err || !programs)
-		return err ? err : fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < c->nr_targets && !err; i++)
+		err = collector_register(c, &c->targets[i]);
+	return err;
+}
+
+static struct probe_result *result_of(struct collector *c, const struct target *t, unsigned int id)
+{
+	for (unsigned int i = 0; i < c->nr_results; i++)
+		if (c->results[i].pid == t->pid && c->results[i].id == id)
+			return &c->results[i];
+	return NULL;
+}
+
+void collector_attach_vm(struct collector *c, const struct target *t)
+{
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		const char *name = event_wanted(c, id) ? event_type_ours(id)->name : "kvm_";
+		struct probe_result *r;
+
+		if (event_is_kernels(name) || (id == EV_qemu_pio && t->has_kvm))
+			continue;
+		r = result_of(c, t, id);
+		if (!r)
+			r = result_add(c, name, t);
+		else if (!r->attached)
+			result_fill(r, t);
+		r->id = id;
+		if (!r->attached && usable(r))
+			attach_one(c, r);
+	}
+}
+
+static int programs_load(struct collector *c, const struct collector_options *opt)
+{
+	c->programs = calloc(PROGRAMS_MAX, sizeof(*c->programs));
+	if (!c->programs)
+		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < c->nr_results; i++) {
 		const struct probe_result *r = &c->results[i];
 
 		for (unsigned int k = 0; usable(r) && k < r->plan->nr_places; k++)
-			program_want(programs, &nr, &r->plan->place[k]);
+			program_want(c, r->plan->place[k].program, r->plan->place[k].instead);
 	}
-	if (opt->sample_hz && nr < PROGRAMS_MAX) {
+	if (opt->sample_hz) {
 		c->sample_frames = opt->sample_frames;
 		c->sample_svm = plan_svm();
-		programs[nr++] = (struct program){.name = "pe_guest_sample"};
+		program_want(c, "pe_guest_sample", NULL);
 	}
-	if (!nr)
+	if (c->follow)
+		programs_want_follow(c);
+	if (!c->nr_programs)
 		return fail(-ENOTSUP, "none of the requested events is available on this host; run "
 				      "'hostrace doctor' for the reasons");
-	err = collector_load(c, programs, nr, opt->ring_bytes);
+	return collector_load(c, c->programs, c->nr_programs, opt->ring_bytes);
+}
+
+static int attach_samples(struct collector *c, uint64_t hz)
+{
+	const char *error =
+		program_error(program_find(c->programs, c->nr_programs, "pe_guest_sample"));
+
+	return error ? fail(-ENOTSUP, "cannot load the sampling program: %s", error)
+		     : collector_sample(c, hz);
+}
+
+int collector_attach(struct collector *c, const struct collector_options *opt)
+{
+	unsigned int attached = 0;
+	int err = results_make(c);
+
 	if (!err)
-		err = vms_fill(c);
+		err = programs_load(c, opt);
+	if (!err)
+		err = targets_register(c);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < c->nr_results; i++) {
-		c->attaching = &c->results[i];
 		if (usable(&c->results[i]))
-			attach_one(c, &c->results[i], programs, nr);
+			attach_one(c, &c->results[i]);
 		attached += c->results[i].attached;
 	}
 	if (opt->sample_hz) {
-		const char *error =
-			program_error(program_find(programs, nr, "pe_guest_sample"));
-
-		err = error ? fail(-ENOTSUP, "cannot load the sampling program: %s", error)
-			    : collector_sample(c, opt->sample_hz);
+		err = attach_samples(c, opt->sample_hz);
 		if (err)
 			return err;
 		attached++;
 	}
-	return attached ? 0
-			: fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
+	if (c->follow)
+		collector_follow(c);
+	return attached || collector_follow_fd(c) >= 0
+		       ? 0
+		       : fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
 }
 
 /*

@@ -15,7 +15,8 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 {
 	if (!nr || nr > TARGETS_MAX)
 		return fail(-E2BIG, "cannot trace %u VMs at once, only 1 to %d", nr, TARGETS_MAX);
-	c->targets = calloc(nr, sizeof(*c->targets));
+	c->max_targets = nr + (c->follow ? VMS_STARTED_MAX : 0);
+	c->targets = calloc(c->max_targets, sizeof(*c->targets));
 	if (!c->targets)
 		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < nr; i++) {
@@ -24,10 +25,13 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 
 		t->pid = vms[i].pid;
 		t->has_kvm = vms[i].has_kvm;
+		t->follow = c->follow ? FOLLOW_QEMU : FOLLOW_NONE;
 		t->exe_open = strdup(vms[i].exe_open ? vms[i].exe_open : "");
 		err = plan_make(t->exe_open && *t->exe_open ? t->exe_open : NULL, &t->plan);
 		if (err)
 			return err;
+		if (c->follow && !t->plan.is_qemu)
+			t->follow = FOLLOW_WRAPPER;
 	}
 	return 0;
 }
@@ -70,6 +74,8 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
 	c->cost_fd = -1;
+	c->follow = opt->follow;
+	memcpy(c->wants, opt->wants, sizeof(c->wants));
 	collector_calibrate(c, &pair);
 	err = targets_make(c, vms, nr_vms);
 	if (!err)
@@ -96,12 +102,23 @@ static const char *how_name(const struct probe_result *r)
 	return r->attached ? names[r->plan->how] : "absent";
 }
 
+/* The command, once it has started another process that is a VM. */
+static bool starts_vms_only(const struct collector *c, pid_t pid)
+{
+	return pid && pid == c->targets[0].pid && c->targets[0].follow == FOLLOW_WRAPPER &&
+	       c->nr_targets > 1;
+}
+
 json_t *collector_probes(const struct collector *c)
 {
 	json_t *all = json_array();
 
 	for (unsigned int i = 0; i < c->nr_results; i++) {
 		const struct probe_result *r = &c->results[i];
+
+		if (starts_vms_only(c, r->pid))
+			continue;
+
 		json_t *one = json_pack("{s:s,s:s,s:s,s:s}", "event", r->event, "how", how_name(r),
 					"where", r->where, "reason", r->reason);
 
@@ -126,15 +143,18 @@ void collector_close(struct collector *c)
 {
 	if (!c)
 		return;
+	collector_follow_close(c);
 	collector_detach(c);
 	collector_unload(c);
 	if (c->cost_fd >= 0)
 		close(c->cost_fd);
 	for (unsigned int i = 0; i < c->nr_targets; i++) {
 		plan_free(&c->targets[i].plan);
+		plan_free(&c->targets[i].plan_before);
 		free(c->targets[i].exe_open);
 	}
 	free(c->targets);
 	free(c->results);
+	free(c->programs);
 	free(c);
 }

@@ -27,6 +27,7 @@ struct collector_options {
 	uint64_t ring_bytes;  /* per CPU, a power of two or the next one; 0: by the number of CPUs */
 	uint64_t sample_hz;   /* a sampling clock of this rate; 0: none */
 	bool sample_frames;   /* ... with the guest's call chains */
+	bool follow;	      /* the first VM is a command that may start the VMs: see follow.c */
 };
 
 /*
@@ -65,6 +66,59 @@ json_t *collector_vcpus(const struct collector *c);
 
 /* {"EVENT":{"CPU":count}}; empty object if nothing was lost. New reference. */
 json_t *collector_lost(const struct collector *c);
+
+/* ---- follow.c: a command that starts VMs ---- */
+
+/* At most so many VMs of a command get user probes. */
+enum { VMS_STARTED_MAX = 64 };
+
+/* A process of the command was forked (by parent), or executes another program (parent 0). */
+typedef void collector_process(void *arg, pid_t pid, pid_t parent, uint64_t time_ns);
+
+/* Why processes are not followed; "" if they are. */
+const char *collector_follow_error(const struct collector *c);
+
+/* Becomes readable when there are changes of processes; -1 if none are followed. */
+int collector_follow_fd(const struct collector *c);
+
+/* Passes on the changes since the last call. */
+void collector_follow_read(struct collector *c, collector_process *process, void *arg);
+
+/* Processes that were not followed or not reported. */
+uint64_t collector_follow_missed(const struct collector *c);
+
+/* Is it the command or one of the processes that it started? */
+bool collector_follows(const struct collector *c, pid_t pid);
+
+/* Living processes of the command that are not VMs. */
+unsigned int collector_followed(const struct collector *c);
+
+/*
+ * This process (borrowed for the call) is a VM, or a QEMU that will be one: attaches the user probes to it, unless they
+ * are already attached. It and its events are traced from now on, if they were not. 0; -E2BIG, ... with the error
+ * message set.
+ */
+int collector_vm_add(struct collector *c, const struct vm *vm);
+
+/* Are processes that this one forks still of interest? If not, it is followed no longer, but recorded. */
+void collector_vm_follow(struct collector *c, pid_t pid, bool children);
+
+/* It is no VM, and not going to be one itself. */
+void collector_vm_remove(struct collector *c, pid_t pid);
+
+/* User probes that are attached to this process. */
+unsigned int collector_vm_probes(const struct collector *c, pid_t pid);
+
+/* A vCPU thread known from events. */
+struct collector_vcpu {
+	pid_t pid, tid;
+	unsigned int index;
+	uint64_t first_ns; /* its first event */
+	char comm[16];	   /* its name then */
+};
+
+/* The i-th of them; NULL: there are fewer. */
+const struct collector_vcpu *collector_vcpu(const struct collector *c, unsigned int i);
 
 /* ---- cost.c: what the probes cost the VM ---- */
 
@@ -124,6 +178,8 @@ bool feature_task_storage(void);
 /* To create files in other users' directories; to read of another process what ptrace could. */
 #define CAPS_KEPT_TO_WRITE (1ull << 1 /* CAP_DAC_OVERRIDE */)
 #define CAPS_KEPT_TO_LOOK  (1ull << 19 /* CAP_SYS_PTRACE */ | 1ull << 2 /* CAP_DAC_READ_SEARCH */)
+/* To attach probes to VMs that are started later. */
+#define CAPS_KEPT_TO_ATTACH (1ull << 39 /* CAP_BPF */ | 1ull << 38 /* CAP_PERFMON */)
 
 /* Drops all capabilities except those in keep (bit mask by CAP_*): nothing more will be attached.
  */

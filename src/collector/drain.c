@@ -35,9 +35,15 @@ static void vcpu_learn(struct collector *c, const struct record_hdr *hdr)
 			c->vcpus[i].index = hdr->vcpu;
 			return;
 		}
-	if (c->nr_vcpus < VCPUS_MAX)
-		c->vcpus[c->nr_vcpus++] =
-			(struct vcpu_thread){.pid = hdr->pid, .tid = hdr->tid, .index = hdr->vcpu};
+	if (c->nr_vcpus == VCPUS_MAX)
+		return;
+
+	struct collector_vcpu *v = &c->vcpus[c->nr_vcpus++];
+
+	*v = (struct collector_vcpu){
+		.pid = hdr->pid, .tid = hdr->tid, .index = hdr->vcpu, .first_ns = hdr->time};
+	if (c->last_thread.hdr.tid == hdr->tid)
+		snprintf(v->comm, sizeof(v->comm), "%.15s", c->last_thread.comm);
 }
 
 static bool record_valid(const struct record_hdr *hdr)
@@ -64,6 +70,8 @@ static int take_in(struct collector *c, const struct record_hdr *hdr, collector_
 {
 	if (!record_in_time(c, hdr))
 		return 0;
+	if (hdr->type == EV_thread && hdr->size >= sizeof(c->last_thread))
+		memcpy(&c->last_thread, hdr, sizeof(c->last_thread));
 	if (hdr->type == EV_vcpu_tsc)
 		vcpu_learn(c, hdr);
 	c->counts.events++;

@@ -32,14 +32,19 @@ struct probe_result {
 
 struct target {
 	pid_t pid;
+	enum follow follow;
 	bool has_kvm;
 	char *exe_open; /* path that opens the binary */
 	struct plan plan;
+	struct plan plan_before; /* of the command, before it executed QEMU: results of kernel events refer to it */
 };
 
-struct vcpu_thread {
-	pid_t pid, tid;
-	unsigned int index;
+/* A program that is to be loaded. */
+struct program {
+	const char *name;
+	const char *instead; /* the one to load if the kernel rejects it, or NULL */
+	const char *loaded;  /* which one it became; set by collector_load() */
+	char error[256];     /* set by collector_load() if the kernel rejects both */
 };
 
 struct probe_link {
@@ -51,7 +56,15 @@ struct probe_link {
 struct collector {
 	struct hostrace *skel;
 	struct target *targets; /* one per VM */
-	unsigned int nr_targets;
+	unsigned int nr_targets, max_targets;
+	bool wants[EV_LIMIT];
+	bool follow; /* requested */
+	char follow_error[320];
+	struct ring_buffer *changes; /* of processes; NULL: none are followed */
+	collector_process *on_change; /* during collector_follow_read() */
+	void *on_change_arg;
+	struct program *programs;
+	unsigned int nr_programs;
 	struct probe_link links[LINKS_MAX];
 	unsigned int nr_links;
 	struct probe_result *attaching;
@@ -72,16 +85,9 @@ struct collector {
 	uint64_t first_tsc, first_tsc_ns, last_tsc, last_tsc_ns, pair_due_ns;
 	struct collector_counts counts;
 	uint64_t *lost_seen; /* nr_cpus * EV_LIMIT: reported so far */
-	struct vcpu_thread vcpus[VCPUS_MAX];
+	struct rec_thread last_thread; /* a vCPU's name comes right before its first event */
+	struct collector_vcpu vcpus[VCPUS_MAX];
 	unsigned int nr_vcpus;
-};
-
-/* A program that is to be loaded. */
-struct program {
-	const char *name;
-	const char *instead; /* the one to load if the kernel rejects it, or NULL */
-	const char *loaded;  /* which one it became; set by collector_load() */
-	char error[256];     /* set by collector_load() if the kernel rejects both */
 };
 
 /*
@@ -104,6 +110,16 @@ int collector_kernel_check(void);
 int collector_attach(struct collector *c, const struct collector_options *opt);
 void collector_detach(struct collector *c);
 void collector_link_drop(struct probe_link *l);
+
+/* attach.c: decides for this VM's own probes (c->results), and attaches those that are not yet. */
+void collector_attach_vm(struct collector *c, const struct target *t);
+
+/* Writes the VM's settings where the programs find them. 0 or -errno with the error message set. */
+int collector_register(struct collector *c, const struct target *t);
+
+/* follow.c: from now on processes of the command are followed; else sets c->follow_error. */
+void collector_follow(struct collector *c);
+void collector_follow_close(struct collector *c);
 
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);

@@ -110,7 +110,12 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->sample_frames = c->sample_frames;
 	skel->rodata->sample_svm = c->sample_svm;
-	skel->rodata->only_pid = c->nr_targets == 1 ? (uint32_t)c->targets[0].pid : 0;
+	skel->rodata->only_pid =
+		c->nr_targets == 1 && !c->follow ? (uint32_t)c->targets[0].pid : 0;
+	if (c->follow)
+		bpf_map__set_max_entries(skel->maps.vms, FOLLOWED_MAX);
+	else
+		bpf_map__set_autocreate(skel->maps.process_changes, false);
 	bpf_map__set_max_entries(skel->maps.rings, c->nr_cpus);
 	bpf_map__set_value_size(skel->maps.rings, (uint32_t)c->stride);
 	*ret = skel;

@@ -21,14 +21,15 @@ struct probe_plan *plan_add(struct plan *plan, const char *event, const char *gr
 	return p;
 }
 
-int plan_make(const char *qemu_exe, struct plan *ret)
+static int plan_fill(const char *qemu_exe, bool kernel, struct plan *ret)
 {
 	struct plan plan = {.probe = calloc(PROBES_MAX, sizeof(*plan.probe))};
 	int err = 0;
 
 	if (!plan.probe)
 		return fail(-ENOMEM, "out of memory");
-	plan_kernel(&plan);
+	if (kernel)
+		plan_kernel(&plan);
 	if (qemu_exe)
 		err = plan_qemu(qemu_exe, &plan);
 	if (err) {
@@ -37,6 +38,16 @@ int plan_make(const char *qemu_exe, struct plan *ret)
 	}
 	*ret = plan;
 	return 0;
+}
+
+int plan_make(const char *qemu_exe, struct plan *ret)
+{
+	return plan_fill(qemu_exe, true, ret);
+}
+
+int plan_make_qemu(const char *qemu_exe, struct plan *ret)
+{
+	return plan_fill(qemu_exe, false, ret);
 }
 
 void plan_free(struct plan *plan)

@@ -60,6 +60,7 @@ struct plan {
 	struct probe_plan *probe;
 	unsigned int nr;
 	struct qemu_layout layout;
+	bool is_qemu;
 	char version[32]; /* QEMU's, "" if unknown */
 	char note[160];	  /* what is doubtful about the whole, e.g. a QEMU newer than the layouts;
 			     else "" */
@@ -71,7 +72,16 @@ struct plan {
 
 /* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the error message set. */
 int plan_make(const char *qemu_exe, struct plan *ret);
+
+/* The same without the kernel's. */
+int plan_make_qemu(const char *qemu_exe, struct plan *ret);
 void plan_free(struct plan *plan);
+
+/* Is this file a QEMU executable? */
+bool plan_exe_is_qemu(const char *exe);
+
+/* The programs that this event may need in some QEMU executable. Returns their number, at most max. */
+unsigned int plan_programs(const char *event, const char **ret, unsigned int max);
 
 /* Does KVM use SVM here, and have BTF for its struct vcpu_svm? */
 bool plan_svm(void);

@@ -379,6 +379,7 @@ static int binary_open(const char *exe, struct plan *plan, struct binary *bin)
 	for (unsigned int i = 0; i < bin->marks.nr && !bin->is_qemu; i++)
 		bin->is_qemu = !strcmp(bin->marks.mark[i].provider, "qemu");
 	bin->is_qemu |= *facts.version || elf_file_symbol(bin->elf, "virtqueue_pop", &symbol);
+	plan->is_qemu = bin->is_qemu;
 	bin->has_symbols = elf_file_has_symbols(bin->elf);
 	if (elf_file_symbol(bin->elf, "address_space_io", &symbol))
 		plan->address_space_io = symbol.address;
@@ -406,4 +407,28 @@ int plan_qemu(const char *exe, struct plan *plan)
 	usdt_free(&bin.marks);
 	elf_file_close(bin.elf);
 	return err;
+}
+
+bool plan_exe_is_qemu(const char *exe)
+{
+	struct binary bin = {0};
+	struct plan plan = {0};
+
+	binary_open(exe, &plan, &bin);
+	usdt_free(&bin.marks);
+	elf_file_close(bin.elf);
+	return bin.is_qemu;
+}
+
+unsigned int plan_programs(const char *event, const char **ret, unsigned int max)
+{
+	const struct row *row = rows, *end = rows + sizeof(rows) / sizeof(rows[0]);
+	unsigned int nr = 0;
+
+	while (row < end && (row->kind != ROW_PROBE || strcmp(row->name, event)))
+		row++;
+	for (; row < end && row->kind != ROW_END && nr < max; row++)
+		if (*row->program)
+			ret[nr++] = row->program;
+	return nr;
 }

@@ -92,6 +92,7 @@ static void progress(struct recording *r, uint64_t now)
 		return;
 	r->progress_ns = now + NS_PER_S;
 	record_vms_refresh(r);
+	record_follow_look(r);
 	if (common.quiet || !isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\r%4" PRIu64 " s  %" PRIu64 " events  %" PRIu64 " lost  %" PRIu64 " KiB ",
@@ -139,10 +140,14 @@ static enum stop signal_read(struct recording *r)
 
 static enum stop stop_reason(struct recording *r, uint64_t now)
 {
-	if (r->argv && launch_poll(&r->launch))
+	if (r->follow.active) {
+		if (record_follow_ended(r))
+			return STOP_COMMAND;
+	} else if (r->argv && launch_poll(&r->launch)) {
 		return STOP_COMMAND;
-	if (record_vms_ended(r))
+	} else if (!record_vms_running(r)) {
 		return STOP_VM;
+	}
 	return record_opt.duration_ns && now - r->start_ns >= record_opt.duration_ns ? STOP_DURATION
 										     : GO_ON;
 }
@@ -156,9 +161,12 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		pause = end - now;
 
 	struct timespec ts = {.tv_nsec = (long)pause};
-	struct pollfd p = {.fd = r->signals, .events = POLLIN};
+	struct pollfd p[] = {
+		{.fd = r->signals, .events = POLLIN},
+		{.fd = collector_follow_fd(r->collector), .events = POLLIN},
+	};
 
-	if (ppoll(&p, 1, &ts, NULL) > 0)
+	if (ppoll(p, 2, &ts, NULL) > 0 && p[0].revents)
 		r->stop = signal_read(r);
 }
 
@@ -174,7 +182,11 @@ static void started_several(const struct recording *r)
 /* Scripts wait for this line: from now on events are recorded. */
 static void started(const struct recording *r)
 {
-	if (r->nr_vms == 1)
+	if (r->follow.active && !r->watch[0].is_qemu)
+		command_note("recording the VMs that '%s' (pid %d) starts to %s; stops when the "
+			     "command and its VMs have ended",
+			     r->vms[0].name, r->vms[0].pid, record_opt.output);
+	else if (r->nr_vms == 1)
 		command_note("recording %s (pid %d) to %s; %s",
 			     r->vms[0].name ? r->vms[0].name : "VM", r->vms[0].pid,
 			     record_opt.output,
@@ -194,6 +206,7 @@ static int loop(struct recording *r)
 		uint64_t now = monotonic_ns();
 
 		pause_until_round(r, now);
+		record_follow_round(r);
 		err = round_once(r, &watermark);
 		now = monotonic_ns();
 		if (!err)
@@ -227,6 +240,8 @@ static int finish(struct recording *r)
 		usleep(i ? FINAL_PAUSE_US : 0);
 		err = round_once(r, &watermark);
 	}
+
+	record_follow_round(r); /* a VM whose first event was in the last round */
 
 	int last = parts_stop(r);
 
@@ -268,7 +283,7 @@ static int setup(struct recording *r)
 {
 	struct trace_writer_options wopt = {.zstd = record_opt.zstd,
 					    .max_bytes = record_opt.ring_bytes};
-	struct collector_options copt = {0};
+	struct collector_options copt = {.follow = r->follow.active};
 	json_t *meta;
 	int err = events_wanted(&copt);
 
@@ -293,11 +308,13 @@ static int setup(struct recording *r)
 	r->start_ns = monotonic_ns();
 	if (!err)
 		err = parts_start(r);
+	if (!err)
+		err = record_follow_start(r);
 	if (err)
 		return err;
 	setpriority(PRIO_PROCESS, 0,
 		    RECORDER_NICE); /* a starved recorder loses events; no matter if rejected */
-	err = privileges_drop(record_caps(r->argv && !record_opt.vms.nr && !record_opt.all));
+	err = privileges_drop(record_caps(r));
 	return err || !r->argv ? err : launch_go(&r->launch);
 }
 
@@ -352,10 +369,11 @@ static void teardown(struct recording *r)
 	launch_close(&r->launch);
 	parts_close(r);
 	collector_close(r->collector);
-	for (unsigned int i = 0; r->pidfds && i < r->nr_vms; i++)
-		if (r->pidfds[i] >= 0)
-			close(r->pidfds[i]);
-	free(r->pidfds);
+	for (unsigned int i = 0; r->watch && i < r->nr_vms; i++)
+		if (r->watch[i].pidfd >= 0)
+			close(r->watch[i].pidfd);
+	free(r->watch);
+	free(r->follow.vms_before);
 	vm_list_free(r->vms, r->nr_vms);
 	json_decref(r->vms_json);
 	if (r->signals >= 0)
@@ -383,7 +401,8 @@ static int record(struct recording *r)
 	r->writer = NULL;
 	json_decref(meta);
 	summary(r, bytes);
-	return err ? err : end;
+	err = err ? err : end;
+	return err ? err : record_follow_stop(r);
 }
 
 static int run(int argc, char **argv, char **rest)
@@ -400,6 +419,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("no command after --");
 	if (record_opt.vms.nr && record_opt.all)
 		return command_usage("--vm and --all are mutually exclusive");
+	r.follow.active = r.follow.started = rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
 	r.signals = signals_open();
@@ -418,13 +438,14 @@ const struct command record_command = {
 	.group = "Live (needs privileges)",
 	.details = "Records until ^C, or until the duration, the VM or the command ends. With a "
 		   "command\n"
-		   "and without --vm, the command itself is recorded:\n"
+		   "and without --vm, the VMs that the command becomes or starts are recorded:\n"
 		   "hostrace record -- qemu-system-x86_64 ...",
 	.examples = "  hostrace record --vm web1 -d 10s\n"
 		    "  hostrace record --vm web1,web2 -d 10s\n"
 		    "  hostrace record --vm 'db*' --vm 4711\n"
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"
-		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic",
+		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic\n"
+		    "  hostrace record -o run.hrt -- ./run.py",
 	.options = record_option_tables,
 	.run = run,
 };

@@ -75,6 +75,27 @@ int program_path(const char *name, char *buf, size_t size);
 
 /* ---- record.c: one recording ---- */
 
+/* Of a VM, or of the command that may start one. */
+struct vm_watch {
+	int pidfd; /* -1: it has ended */
+	bool is_qemu; /* executes QEMU, so that it is, or is going to be, a VM */
+	bool is_vm; /* it has been seen as one: /proc describes it completely */
+	bool forked;   /* by a QEMU with -daemonize */
+	bool pending;  /* forked a moment ago, and still to be attached to */
+	bool replaced; /* it forked the VM (-daemonize) and is none */
+	bool told; /* what there is to say about its start has been said */
+	uint64_t begin_ns, attached_ns; /* a VM that the command started: since when, its probes since when */
+};
+
+/* See record_follow.c. */
+struct follow_state {
+	bool started, active;
+	unsigned int vcpus_seen;  /* vCPU threads of the collector that were looked at */
+	unsigned int before;	  /* VMs that ran when the recording started ... */
+	pid_t *vms_before;	  /* ... their process ids */
+	bool waiting_told, pending;
+};
+
 struct guest_source;
 
 /* A guest's own trace, and the file that it goes to. */
@@ -91,7 +112,8 @@ struct recording {
 	struct collector *collector;
 	struct trace_writer *writer;
 	json_t *vms_json; /* as known now */
-	int *pidfds;
+	struct vm_watch *watch; /* one per VM */
+	struct follow_state follow;
 	int signals;
 	uint64_t start_ns, progress_ns;
 	struct cost_account cost;
@@ -99,7 +121,6 @@ struct recording {
 	unsigned int nr_guests;
 	bool guests_stopped;
 	unsigned int dumps;
-	bool wrapper_told; /* that the command started a VM and is none */
 	enum stop stop;
 };
 
@@ -161,13 +182,38 @@ extern const char *const record_stop_words[];
 /* r->vms by --vm (one or several), --all or the command. -ESRCH, -EINVAL, ... with the error message set. */
 int record_vms_choose(struct recording *r);
 
-/* A command becomes a VM some time after it began: looks again until it is one. */
+int record_vms_watch(struct recording *r);
+
+/* Adds an entry for this VM, which the recording then owns. The new index or -errno with the error message set. */
+int record_vms_append(struct recording *r, struct vm *vm);
+
+/* Describes those that have become VMs since, for the file's metadata. */
 void record_vms_refresh(struct recording *r);
 
-int record_vms_watch(struct recording *r);
-bool record_vms_ended(struct recording *r);
+/* Is this one a VM, as far as is known? The command is taken for one until another is found. */
+bool record_vm_counts(const struct recording *r, unsigned int i);
+
+/* VMs that are still running. */
+unsigned int record_vms_running(struct recording *r);
+
+/* ---- record_follow.c: a command that starts the VMs ---- */
+
+/* Before the command is let go: what may be missed is said here. */
+int record_follow_start(struct recording *r);
+
+/* Looks at what the command's processes did, and attaches probes to its VMs. */
+void record_follow_round(struct recording *r);
+
+/* Looks for VMs that a daemon (libvirt's) started for the command; called about once a second. */
+void record_follow_look(struct recording *r);
+
+/* Does the recording end, now that the command has, or has not? */
+bool record_follow_ended(struct recording *r);
+
+/* -ESRCH with the error message set if there was no VM at all. */
+int record_follow_stop(struct recording *r);
 
 /* Capabilities that are still needed once everything is open. */
-uint64_t record_caps(bool command_unknown);
+uint64_t record_caps(const struct recording *r);
 
 #endif

@@ -20,7 +20,8 @@ json_t *record_vms_describe(const struct recording *r)
 	json_t *all = json_array();
 
 	for (unsigned int i = 0; i < r->nr_vms; i++)
-		json_array_append_new(all, vm_json(&r->vms[i]));
+		if (record_vm_counts(r, i))
+			json_array_append_new(all, vm_json(&r->vms[i]));
 	return all;
 }
 
@@ -95,6 +96,8 @@ json_t *record_meta_end(struct recording *r)
 				 record_stop_words[r->stop], "tsc_khz",
 				 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json);
 
+	if (r->follow.started) /* attached since the file was opened */
+		json_object_set_new(meta, "probes", collector_probes(r->collector));
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
 	parts_meta(r, meta, true);

@@ -10,10 +10,7 @@
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
-#include "vm/proc.h"
 #include "vm/select.h"
-
-enum { ANCESTORS_MAX = 64 };
 
 int record_vms_choose(struct recording *r)
 {
@@ -43,93 +40,130 @@ int record_vms_choose(struct recording *r)
 		    r->nr_vms, list);
 }
 
-bool record_vms_ended(struct recording *r)
+unsigned int record_vms_running(struct recording *r)
 {
 	unsigned int running = 0;
 
 	for (unsigned int i = 0; i < r->nr_vms; i++) {
-		struct pollfd p = {.fd = r->pidfds[i], .events = POLLIN};
+		struct vm_watch *w = &r->watch[i];
+		struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
 
-		if (r->pidfds[i] >= 0 && poll(&p, 1, 0) > 0) {
-			close(r->pidfds[i]);
-			r->pidfds[i] = -1;
+		if (w->pidfd >= 0 && poll(&p, 1, 0) > 0) {
+			close(w->pidfd);
+			w->pidfd = -1;
 		}
-		running += r->pidfds[i] >= 0;
+		running += w->pidfd >= 0 && record_vm_counts(r, i);
 	}
-	return !running;
+	return running;
+}
+
+static int watch_open(struct vm_watch *w, pid_t pid)
+{
+	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return w->pidfd < 0 && errno != ESRCH
+		       ? fail(-errno, "pidfd_open %d: %s", pid, strerror(errno))
+		       : 0;
 }
 
 int record_vms_watch(struct recording *r)
 {
-	r->pidfds = calloc(r->nr_vms, sizeof(*r->pidfds));
-	if (!r->pidfds)
+	int err = 0;
+
+	r->watch = calloc(r->nr_vms, sizeof(*r->watch));
+	if (!r->watch)
 		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < r->nr_vms; i++) {
-		r->pidfds[i] = (int)syscall(SYS_pidfd_open, r->vms[i].pid, 0);
-		if (r->pidfds[i] < 0 && errno != ESRCH)
-			return fail(-errno, "pidfd_open %d: %s", r->vms[i].pid, strerror(errno));
+	for (unsigned int i = 0; i < r->nr_vms && !err; i++) {
+		r->watch[i].is_vm = !r->follow.active;
+		err = watch_open(&r->watch[i], r->vms[i].pid);
 	}
-	return 0;
+	return err;
 }
 
-/*
- * A flight recorder writes files later, into directories that may be another user's; what a command
- * has become can only be looked at with what ptrace needs.
- */
-uint64_t record_caps(bool command_unknown)
+int record_vms_append(struct recording *r, struct vm *vm)
 {
-	return (record_opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) |
-	       (command_unknown || record_guest_looks() ? CAPS_KEPT_TO_LOOK : 0);
+	struct vm *vms = realloc(r->vms, (r->nr_vms + 1) * sizeof(*vms));
+	struct vm_watch *watch;
+	int err;
+
+	if (!vms)
+		return fail(-ENOMEM, "out of memory");
+	r->vms = vms;
+	watch = realloc(r->watch, (r->nr_vms + 1) * sizeof(*watch));
+	if (!watch)
+		return fail(-ENOMEM, "out of memory");
+	r->watch = watch;
+	watch[r->nr_vms] = (struct vm_watch){0};
+	err = watch_open(&watch[r->nr_vms], vm->pid);
+	if (err)
+		return err;
+	r->vms[r->nr_vms] = *vm;
+	*vm = (struct vm){0};
+	return (int)r->nr_vms++;
 }
 
-static bool descends(pid_t pid, pid_t from)
+static bool any_watch(const struct recording *r, bool vm)
 {
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++, pid = proc_parent(pid))
-		if (pid == from)
+	for (unsigned int i = 0; r->watch && i < r->nr_vms; i++)
+		if (!r->watch[i].replaced && (vm ? r->watch[i].is_vm : r->watch[i].is_qemu))
 			return true;
 	return false;
 }
 
-/* `timeout qemu-system-x86_64 ...` and the like: the probes are set for the wrapper, not for what it starts. */
-static void wrapper_tell(struct recording *r)
+bool record_vm_counts(const struct recording *r, unsigned int i)
 {
-	struct vm *vms = NULL;
-	unsigned int nr = 0;
+	const struct vm_watch *w = r->watch ? &r->watch[i] : NULL;
 
-	if (r->wrapper_told || vm_list(&vms, &nr))
-		return;
-	for (unsigned int i = 0; i < nr && !r->wrapper_told; i++) {
-		/* Itself: it has become a VM since it was looked for. */
-		if (vms[i].pid == r->launch.pid || !descends(vms[i].pid, r->launch.pid))
-			continue;
-		r->wrapper_told = true;
-		command_note("warning: '%s' started the VM with pid %d, which is not recorded; put "
-			     "the VM's own command line after --, or use: hostrace record --vm %d",
-			     r->vms[0].name, vms[i].pid, vms[i].pid);
-	}
-	vm_list_free(vms, nr);
+	if (!w || w->is_vm || !(any_watch(r, true) || any_watch(r, false)))
+		return !w || !w->replaced;
+	return w->is_qemu && !w->replaced && (w->pidfd >= 0 || !any_watch(r, true));
 }
 
-/* A command becomes a VM some time after it began: look again until it is one. */
-void record_vms_refresh(struct recording *r)
+/*
+ * A flight recorder writes files later, into directories that may be another user's; what a command
+ * has become can only be looked at with what ptrace needs, and probes are attached to what it starts.
+ */
+uint64_t record_caps(const struct recording *r)
+{
+	return (record_opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) |
+	       (r->follow.active || record_guest_looks() ? CAPS_KEPT_TO_LOOK : 0) |
+	       (r->follow.active ? CAPS_KEPT_TO_ATTACH : 0);
+}
+
+/* KVM's descriptors are open, or there will be none: /proc says all about it. */
+static bool vm_complete(const struct vm *vm, const struct vm_watch *w)
+{
+	if (vm->has_kvm)
+		return vm->nr_vcpus > 0;
+	return strncmp(vm->accel, "kvm", 3) && (w->forked || !strstr(vm->cmdline, "-daemonize"));
+}
+
+static bool vm_refresh(struct recording *r, unsigned int i)
 {
 	char pid[16];
 	struct vm vm;
 
-	if (!r->argv || record_opt.vms.nr || record_opt.all || r->vms[0].nr_vcpus)
-		return;
-	snprintf(pid, sizeof(pid), "%d", r->vms[0].pid);
-	if (vm_find(pid, &vm)) {
-		wrapper_tell(r);
-		return;
-	}
+	snprintf(pid, sizeof(pid), "%d", r->vms[i].pid);
+	if (vm_find(pid, &vm))
+		return false;
 	if (!*vm.cmdline) { /* in the middle of execve(): the program is there, its words are not */
 		vm_free(&vm);
-		return;
+		return false;
 	}
-	vm_free(&r->vms[0]);
-	r->vms[0] = vm;
+	vm_free(&r->vms[i]);
+	r->vms[i] = vm;
+	r->watch[i].is_vm = vm_complete(&vm, &r->watch[i]);
+	return true;
+}
+
+void record_vms_refresh(struct recording *r)
+{
+	bool changed = false;
+
+	for (unsigned int i = 0; i < r->nr_vms && r->follow.active; i++)
+		if (!r->watch[i].is_vm && r->watch[i].pidfd >= 0)
+			changed |= vm_refresh(r, i);
+	if (!changed)
+		return;
 	json_decref(r->vms_json);
 	r->vms_json = record_vms_describe(r);
-	privileges_drop(record_caps(false));
 }

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A command that starts VMs: its processes are followed in the kernel (bpf/follow.bpf.c), and a process that turns out
+ * to be a QEMU gets the user probes while the recording runs. Between its execve() and the probes it is not stopped:
+ * what QEMU does in its first milliseconds is to read its options. Whether that was in time is known from the first
+ * event of a vCPU.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "collector/internal.h"
+
+#include "hostrace.skel.h" /* knows record.h's types */
+
+static int change_read(void *arg, void *data, size_t size)
+{
+	struct collector *c = arg;
+	const struct process_change *change = data;
+
+	if (size >= sizeof(*change))
+		c->on_change(c->on_change_arg, (pid_t)change->pid, (pid_t)change->parent,
+			     change->time);
+	return 0;
+}
+
+static int link_one(struct collector *c, struct bpf_program *prog)
+{
+	struct bpf_link *link = bpf_program__attach(prog);
+
+	if (!link)
+		return -errno;
+	if (c->nr_links == LINKS_MAX) {
+		bpf_link__destroy(link);
+		return -E2BIG;
+	}
+	c->links[c->nr_links++] = (struct probe_link){.link = link};
+	return 0;
+}
+
+static const char *follow_rejected(const struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nr_programs; i++)
+		if (!strncmp(c->programs[i].name, "follow_", 7) && *c->programs[i].error)
+			return c->programs[i].error;
+	return NULL;
+}
+
+void collector_follow(struct collector *c)
+{
+	struct bpf_program *progs[] = {c->skel->progs.follow_exec, c->skel->progs.follow_exit,
+				       c->skel->progs.follow_fork};
+	const char *rejected = follow_rejected(c);
+	int err = 0;
+
+	for (unsigned int i = 0; i < sizeof(progs) / sizeof(progs[0]) && !rejected && !err; i++)
+		err = link_one(c, progs[i]);
+	if (!rejected && !err) {
+		c->changes = ring_buffer__new(bpf_map__fd(c->skel->maps.process_changes),
+					      change_read, c, NULL);
+		err = c->changes ? 0 : -errno;
+	}
+	if (rejected || err)
+		snprintf(c->follow_error, sizeof(c->follow_error), "%s",
+			 rejected ? rejected : strerror(-err));
+}
+
+void collector_follow_close(struct collector *c)
+{
+	ring_buffer__free(c->changes);
+	c->changes = NULL;
+}
+
+const char *collector_follow_error(const struct collector *c)
+{
+	return c->follow_error;
+}
+
+int collector_follow_fd(const struct collector *c)
+{
+	return c->changes ? ring_buffer__epoll_fd(c->changes) : -1;
+}
+
+void collector_follow_read(struct collector *c, collector_process *process, void *arg)
+{
+	c->on_change = process;
+	c->on_change_arg = arg;
+	if (c->changes)
+		ring_buffer__consume(c->changes);
+}
+
+uint64_t collector_follow_missed(const struct collector *c)
+{
+	return c->changes ? c->skel->bss->follow_missed : 0;
+}
+
+static bool settings_read(const struct collector *c, pid_t pid, struct vm_settings *ret)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return !bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.vms), &key, ret);
+}
+
+bool collector_follows(const struct collector *c, pid_t pid)
+{
+	struct vm_settings s;
+
+	return settings_read(c, pid, &s);
+}
+
+unsigned int collector_followed(const struct collector *c)
+{
+	int fd = bpf_map__fd(c->skel->maps.vms);
+	uint32_t key, *from = NULL;
+	struct vm_settings s;
+	unsigned int nr = 0;
+
+	while (c->changes && !bpf_map_get_next_key(fd, from, &key)) {
+		from = &key;
+		nr += settings_read(c, (pid_t)key, &s) && s.follow == FOLLOW_WRAPPER;
+	}
+	return nr;
+}
+
+static struct target *target_find(struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].pid == pid)
+			return &c->targets[i];
+	return NULL;
+}
+
+unsigned int collector_vm_probes(const struct collector *c, pid_t pid)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < c->nr_results; i++)
+		if (c->results[i].pid == pid)
+			nr += c->results[i].attached;
+	return nr;
+}
+
+static int target_plan(struct target *t, const struct vm *vm)
+{
+	struct plan plan;
+	char *exe = strdup(vm->exe_open ? vm->exe_open : "");
+	int err = exe ? plan_make_qemu(*exe ? exe : NULL, &plan) : fail(-ENOMEM, "out of memory");
+
+	if (err) {
+		free(exe);
+		return err;
+	}
+	if (t->plan_before.probe)
+		plan_free(&t->plan);
+	else
+		t->plan_before = t->plan;
+	t->plan = plan;
+	free(t->exe_open);
+	t->exe_open = exe;
+	t->has_kvm = vm->has_kvm;
+	return 0;
+}
+
+int collector_vm_add(struct collector *c, const struct vm *vm)
+{
+	struct target *t = target_find(c, vm->pid);
+	int err = 0;
+
+	if (!t && c->nr_targets == c->max_targets)
+		return fail(-E2BIG, "VM %d is recorded without user probes: more than %d VMs",
+			    vm->pid, VMS_STARTED_MAX);
+	if (!t) {
+		t = &c->targets[c->nr_targets++];
+		t->pid = vm->pid;
+	}
+	if (!collector_vm_probes(c, vm->pid))
+		err = target_plan(t, vm);
+	t->follow = FOLLOW_QEMU;
+	if (!err)
+		err = collector_register(c, t);
+	if (!err)
+		collector_attach_vm(c, t);
+	debug("attach", "process %d: %u user probes", vm->pid, collector_vm_probes(c, vm->pid));
+	return err;
+}
+
+static void follow_set(struct collector *c, pid_t pid, enum follow follow)
+{
+	uint32_t key = (uint32_t)pid;
+	struct vm_settings s;
+
+	if (!settings_read(c, pid, &s))
+		return;
+	s.follow = follow;
+	bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &key, &s, BPF_EXIST);
+}
+
+void collector_vm_follow(struct collector *c, pid_t pid, bool children)
+{
+	follow_set(c, pid, children ? FOLLOW_QEMU : FOLLOW_NONE);
+}
+
+void collector_vm_remove(struct collector *c, pid_t pid)
+{
+	follow_set(c, pid, FOLLOW_WRAPPER);
+}
+
+const struct collector_vcpu *collector_vcpu(const struct collector *c, unsigned int i)
+{
+	return i < c->nr_vcpus ? &c->vcpus[i] : NULL;
+}
