@@ -98,7 +98,7 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 /* The same for a value alone: `fmt` as in events.def; `aux` is what it depends on (reason: the isa). */
 const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size);
 
-/* Replaces control bytes and broken UTF-8 in place, so that a hostile name cannot control the terminal. */
+/* Replaces control characters (also bidirectional ones) and broken UTF-8 in place: hostile names reach terminals. */
 void text_neutralise(char *text);
 
 #endif

@@ -204,12 +204,20 @@ static size_t utf8_length(const unsigned char *p)
 	return len;
 }
 
-/* C1 controls (U+0080-U+009F, "\xc2\x80".."\xc2\x9f") drive terminals like C0 ones do. */
+/*
+ * C1 controls (U+0080-U+009F) drive terminals like C0 ones do; line and paragraph separators end a line in some; marks,
+ * embeddings, overrides and isolates of the bidirectional algorithm (UAX #9) let text look like other text.
+ */
 static bool is_control(const unsigned char *p, size_t len)
 {
 	if (len == 1)
 		return *p < 0x20 || *p == 0x7f;
-	return len == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+	if (len == 2)
+		return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c);
+	if (len != 3 || p[0] != 0xe2)
+		return false;
+	return (p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
 }
 
 void text_neutralise(char *text)

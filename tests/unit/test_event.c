@@ -167,6 +167,31 @@ static void texts_stay_in_the_record(void **state)
 	assert_string_equal(event_text(&ev, &d, buf, sizeof(buf)), "");
 }
 
+static void names_cannot_control_a_terminal(void **state)
+{
+	static const struct {
+		const char *from, *to;
+	} cases[] = {
+		{"web \u00e9\u4e2d", "web \u00e9\u4e2d"},
+		{"a\033[31mb\x7f", "a?[31mb?"},
+		{"a\xc2\x9b" "b", "a??b"},
+		{"\xff\xc3!", "?" "?!"},
+		{"safe\u202egnp.exe", "safe???gnp.exe"}, /* right-to-left override */
+		{"\u2066x\u2069\u200f\u061c", "???x????????"},
+		{"a\u2028b", "a???b"},
+		{"\u2027\u202f\u2065", "\u2027\u202f\u2065"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[64];
+
+		strcpy(text, cases[i].from);
+		text_neutralise(text);
+		assert_string_equal(text, cases[i].to);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +202,7 @@ int main(void)
 		cmocka_unit_test(bad_types_are_refused),
 		cmocka_unit_test(integers),
 		cmocka_unit_test(texts_stay_in_the_record),
+		cmocka_unit_test(names_cannot_control_a_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
