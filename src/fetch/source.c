@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,11 @@ int source_write(struct guest_source *s, const void *data, size_t len)
 {
 	const uint8_t *at = data;
 
-	if (len > GUEST_SOURCE_FILE_MAX - s->bytes)
-		return fail(-EFBIG, "%s: the guest sent more than %llu GiB; the rest was discarded",
-			    s->out.path, GUEST_SOURCE_FILE_MAX >> 30);
+	if (len > s->max_bytes || s->bytes > s->max_bytes - len)
+		return fail(-EFBIG,
+			    "%s: the guest sent more than %" PRIu64
+			    " bytes (--guest-size); the rest was discarded",
+			    s->out.path, s->max_bytes);
 	while (len) {
 		ssize_t n = write(s->out.fd, at, len);
 
@@ -163,8 +166,11 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		free(s);
 		return err;
 	}
-	*s = (struct guest_source){
-		.text = text, .pid = pid, .fd = -1, .stop_ms = GUEST_SOURCE_STOP_MS};
+	*s = (struct guest_source){.max_bytes = GUEST_SOURCE_FILE_DEFAULT,
+				   .text = text,
+				   .pid = pid,
+				   .fd = -1,
+				   .stop_ms = GUEST_SOURCE_STOP_MS};
 	s->ops = kind_of(text, &s->arg);
 	err = growing_file_create(&s->out, to, is_guest_trace);
 	if (!err && s->ops->prepare)
@@ -179,6 +185,11 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 	}
 	*ret = s;
 	return 0;
+}
+
+void guest_source_limit(struct guest_source *s, uint64_t file_bytes)
+{
+	s->max_bytes = file_bytes;
 }
 
 void guest_source_round(struct guest_source *s)

@@ -30,7 +30,7 @@ enum {
 	GUEST_SOURCE_ROUND_BYTES = 4 << 20, /* read in one round */
 };
 
-#define GUEST_SOURCE_FILE_MAX (64ull << 30) /* bytes: a guest must not fill the host's disk; then the source ends */
+#define GUEST_SOURCE_FILE_DEFAULT (1ull << 30) /* bytes: a guest must not fill the host's disk; then the source ends */
 
 struct guest_source;
 
@@ -44,6 +44,9 @@ int guest_source_check(const char *text);
  */
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret);
+
+/* Instead of GUEST_SOURCE_FILE_DEFAULT. */
+void guest_source_limit(struct guest_source *s, uint64_t file_bytes);
 
 /* Reads what has arrived. An error ends the source, not the recording; guest_source_json() reports it. */
 void guest_source_round(struct guest_source *s);

@@ -30,7 +30,7 @@ struct guest_source {
 	int fd;
 	bool there, failed;
 	char error[256];
-	uint64_t retry_ms, bytes;
+	uint64_t retry_ms, bytes, max_bytes;
 	uint64_t stop_ms; /* GUEST_SOURCE_STOP_MS */
 	struct frames frames;
 	struct ring_follow *ring;

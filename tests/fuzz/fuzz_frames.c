@@ -86,6 +86,7 @@ static void ring_check(int fd)
 static void stream_take(const uint8_t *data, size_t size, size_t piece, int out, struct frames *ret)
 {
 	struct guest_source s = {.ops = &source_serial, .text = "serial:x",
+				 .max_bytes = UINT64_MAX,
 				 .out = {.path = "out", .fd = out}};
 	size_t room;
 

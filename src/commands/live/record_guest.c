@@ -15,10 +15,12 @@
 #include "fetch/source.h"
 
 static struct text_list sources;
+static uint64_t file_bytes = GUEST_SOURCE_FILE_DEFAULT;
 
 /* clang-format off */
 const struct option_row record_guest_options[] = {
 	{0, "guest", OPT_LIST, &sources, "SOURCE", "also record the guest's own trace from serial:PATH, vsock:CID:PORT, shm:FILE, mem:WHERE or file:FILE"},
+	{0, "guest-size", OPT_SIZE, &file_bytes, "SIZE", "stop taking a guest's trace after this size (default 1G)"},
 	{0},
 };
 /* clang-format on */
@@ -69,6 +71,7 @@ static int start(struct recording *r)
 			      : fail(-ENOMEM, "out of memory");
 		if (err)
 			return err;
+		guest_source_limit(g->source, file_bytes);
 		r->nr_guests++;
 	}
 	return 0;
