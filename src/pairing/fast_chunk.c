@@ -139,6 +139,15 @@ static uint32_t kind_rows(const struct fast_worker *w, unsigned int kind)
 	return w->rows ? w->rows->nr_of[kind] : w->columns->kind[kind].rows;
 }
 
+/* Values to be changed: a reader's are shared by all that ask for the field. NULL: out of memory. */
+static uint64_t *own_values(struct fast_worker *w, unsigned int kind, uint64_t *v)
+{
+	size_t size = kind_rows(w, kind) * sizeof(*v);
+	uint64_t *own = w->rows ? fast_alloc(w, size) : v;
+
+	return own && own != v ? memcpy(own, v, size) : own;
+}
+
 static uint64_t *cpu_values(struct fast_worker *w, unsigned int kind)
 {
 	uint32_t rows = kind_rows(w, kind);
@@ -169,6 +178,10 @@ static uint64_t *label_values(struct fast_worker *w, unsigned int kind, const st
 	high = l->high && v ? fast_field(w, kind, l->high) : NULL;
 	if (!v || (l->high && !high))
 		return NULL;
+	if (l->high || l->source != FAST_FIELD)
+		v = own_values(w, kind, v);
+	if (!v)
+		return NULL;
 	if (l->high)
 		high_add(v, high, rows);
 	for (uint32_t i = 0; l->source == FAST_DIR && i < rows; i++)
@@ -184,6 +197,17 @@ static bool optional(struct fast_worker *w, unsigned int kind, const struct fiel
 	return !f || (*ret = fast_field(w, kind, f));
 }
 
+/* Of one access so far. */
+static bool bytes_make(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
+{
+	uint64_t *bytes = own_values(w, kind, (uint64_t *)c->bytes);
+
+	for (uint32_t i = 0; bytes && i < kind_rows(w, kind); i++)
+		bytes[i] *= c->weight[i];
+	c->bytes = bytes;
+	return bytes;
+}
+
 bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
 {
 	const struct fast_plan *p = w->plan;
@@ -197,10 +221,8 @@ bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned in
 	    !optional(w, kind, p->duration, &c->duration) ||
 	    !optional(w, kind, p->skip_zero, &c->skip))
 		return false;
-	for (uint32_t i = 0; size && c->weight && i < kind_rows(w, kind); i++)
-		((uint64_t *)size)[i] *= c->weight[i];
 	c->bytes = size;
-	return true;
+	return !size || !c->weight || bytes_make(w, c, kind);
 }
 
 /* ---- a whole chunk ---- */

@@ -86,7 +86,7 @@ static bool pieces_plan(struct fast_plan *plan)
 			.last_ns = s->piece[i].last_ns,
 			.watermark_ns = i + 1 < s->nr_pieces ? s->piece[i + 1].first_ns : 0,
 			.bytes = s->piece[i].bytes,
-			.wanted = true,
+			.wanted = s->piece[i].first_ns < plan->until_ns,
 		};
 	plan->nr_pieces = s->nr_pieces;
 	return plan->pieces;

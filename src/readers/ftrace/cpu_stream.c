@@ -3,25 +3,25 @@
 
 #include "readers/ftrace/cpu_stream.h"
 
-uint64_t cpu_stream_left(const struct cpu_stream *s)
+uint64_t cpu_left(const struct tracedat_cpu *info, const struct cpu_totals *t)
 {
-	const struct tracedat_stats *st = &s->info->stats;
-	uint64_t more = s->nr_read > st->read ? s->nr_read - st->read : 0; /* read after the statistics */
+	const struct tracedat_stats *st = &info->stats;
+	uint64_t more = t->nr_read > st->read ? t->nr_read - st->read : 0; /* read after the statistics */
 
 	return st->known && st->entries > more ? st->entries - more : 0;
 }
 
-uint64_t cpu_stream_unplaced(const struct cpu_stream *s)
+uint64_t cpu_unplaced(const struct tracedat_cpu *info, const struct cpu_totals *t)
 {
-	const struct tracedat_stats *st = &s->info->stats;
+	const struct tracedat_stats *st = &info->stats;
 	uint64_t overwritten = st->overrun + st->commit_overrun + st->dropped,
-		 placed = s->nr_lost - (s->end_reported ? cpu_stream_left(s) : 0), nr = 0;
+		 placed = t->nr_lost - (t->end_reported ? cpu_left(info, t) : 0), nr = 0;
 
 	if (!st->known)
 		return 0;
 	nr += overwritten > placed ? overwritten - placed : 0;
-	if (st->read > s->nr_read && !s->cut) /* of a file that is cut, its end is missing */
-		nr += st->read - s->nr_read;
+	if (st->read > t->nr_read && !t->cut) /* of a file that is cut, its end is missing */
+		nr += st->read - t->nr_read;
 	return nr;
 }
 
@@ -31,23 +31,23 @@ static void loss_set(struct cpu_stream *s, uint64_t from, uint64_t until, uint64
 	s->time = from;
 	s->until = until;
 	s->lost = lost;
-	s->nr_lost += lost;
+	s->total.nr_lost += lost;
 }
 
 static int stream_end(struct cpu_stream *s)
 {
-	uint64_t left = cpu_stream_left(s);
+	uint64_t left = cpu_left(s->info, &s->total);
 
-	if (!s->end_reported && left) {
-		loss_set(s, s->last, INT64_MAX, left);
-	} else if (!s->end_reported && s->unplaced) {
+	if (!s->total.end_reported && left) {
+		loss_set(s, s->total.last, INT64_MAX, left);
+	} else if (!s->total.end_reported && s->unplaced) {
 		s->head = STREAM_GAP;
-		s->time = s->last;
+		s->time = s->total.last;
 		s->until = INT64_MAX;
 	} else {
 		s->head = STREAM_END;
 	}
-	s->end_reported = true;
+	s->total.end_reported = true;
 	return 0;
 }
 
@@ -55,20 +55,20 @@ static int stream_end(struct cpu_stream *s)
 static bool page_open(struct cpu_stream *s, const uint8_t *data)
 {
 	if (ftrace_page_open(&s->page, data, s->file->page_size, s->file->commit_size)) {
-		s->damaged++;
+		s->total.damaged++;
 		s->page = (struct ftrace_page){0};
 		return false;
 	}
 	if (s->page.missed) {
-		s->uncounted += s->page.missed == UINT64_MAX;
-		loss_set(s, s->last ? s->last : s->page.time, s->page.time,
+		s->total.uncounted += s->page.missed == UINT64_MAX;
+		loss_set(s, s->total.last ? s->total.last : s->page.time, s->page.time,
 			 s->page.missed == UINT64_MAX ? 1 : s->page.missed);
 		return true;
 	}
-	if (!s->unplaced || !s->last)
+	if (!s->unplaced || !s->total.last)
 		return false;
 	s->head = STREAM_GAP;
-	s->time = s->last;
+	s->time = s->total.last;
 	s->until = s->page.time;
 	return true;
 }
@@ -83,17 +83,17 @@ int cpu_stream_step(struct cpu_stream *s)
 	for (;;) {
 		if (s->page.at && ftrace_page_next(&s->page, &s->entry, &s->len, &s->time)) {
 			s->head = STREAM_EVENT;
-			s->last = s->time;
-			s->nr_read++;
+			s->total.last = s->time;
+			s->total.nr_read++;
 			return 0;
 		}
-		s->damaged += s->page.damaged;
+		s->total.damaged += s->page.damaged;
 		s->page = (struct ftrace_page){0};
-		if (s->end_reported)
+		if (s->total.end_reported)
 			return stream_end(s);
 		more = tracedat_pages_next(&s->pages, &data);
 		if (more == -EBADMSG) { /* what was read before it is good */
-			s->cut = true;
+			s->total.cut = true;
 			more = 0;
 		}
 		if (more < 0)

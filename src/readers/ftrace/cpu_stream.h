@@ -16,6 +16,15 @@
 
 enum stream_head { STREAM_EVENT, STREAM_LOST, STREAM_GAP, STREAM_END };
 
+/* What one CPU has had so far. */
+struct cpu_totals {
+	uint64_t last;	       /* time of the newest event, 0: none yet */
+	uint64_t nr_read, nr_lost; /* events so far; lost ones with a place */
+	uint64_t uncounted;    /* places that do not say how many were lost: each counts as one */
+	uint64_t damaged;      /* pages read only in part */
+	bool cut, end_reported;
+};
+
 struct cpu_stream {
 	const struct tracedat_file *file;
 	const struct tracedat_cpu *info;
@@ -30,11 +39,7 @@ struct cpu_stream {
 	const uint8_t *entry; /* STREAM_EVENT; valid until the next step */
 	size_t len;
 
-	uint64_t last;	       /* time of the newest event, 0: none yet */
-	uint64_t nr_read, nr_lost; /* events so far; lost ones with a place */
-	uint64_t uncounted;    /* places that do not say how many were lost: each counts as one */
-	uint64_t damaged;      /* pages read only in part */
-	bool cut, end_reported;
+	struct cpu_totals total;
 };
 
 /* Begins from the first page, also again; steps to the first head. 0 or -errno with the error message set. */
@@ -46,7 +51,7 @@ void cpu_stream_deinit(struct cpu_stream *s);
 int cpu_stream_step(struct cpu_stream *s);
 
 /* After the end: events that are missing somewhere in the middle; those that stayed in the kernel's buffer. */
-uint64_t cpu_stream_unplaced(const struct cpu_stream *s);
-uint64_t cpu_stream_left(const struct cpu_stream *s);
+uint64_t cpu_unplaced(const struct tracedat_cpu *info, const struct cpu_totals *t);
+uint64_t cpu_left(const struct tracedat_cpu *info, const struct cpu_totals *t);
 
 #endif

@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "event/event.h"
+#include "readers/ftrace/ftrace_page.h"
 
 enum {
-	FTRACE_PAGE_MAX = 1 << 20,	/* bytes of a ring buffer's page */
 	FTRACE_FORMAT_MAX = 64 << 10,	/* bytes of one format; a longer one is skipped */
 	FTRACE_COMMON = 8,		/* common_type, common_flags, common_preempt_count, common_pid */
 };
@@ -55,26 +55,48 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
 			       uint32_t *ret_tid);
 
-/* Name of the event whose record this is, "" if it has no format. */
-const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len);
+/*
+ * The same for a pass over many events: by event id, the offset of vcpu_id within the event, 0
+ * for events that do not name a vCPU of their own thread. To be freed. NULL: out of memory, with the error message set.
+ */
+uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e);
 
-/* ---- pages ---- */
-
-struct ftrace_page {
-	const uint8_t *at, *end;
-	uint64_t time;
-	uint64_t missed; /* events lost before this page; UINT64_MAX: some, not counted */
-	bool damaged;	 /* a length led outside of the page: the rest is not read */
-};
+enum { FTRACE_IDS = 1 << 16 }; /* events of one recording: common_type has 16 bits */
 
 /*
- * A page of `size` bytes, whose `commit` field has commit_size bytes (4 or 8). -EBADMSG: it says that it holds more
- * than it can.
+ * After a first pass, whose events by id are given: from here on only the wanted events are made. `wants` as in
+ * ftrace_events_new(), asked only within this call. Returns the number of events without a usable format.
  */
-int ftrace_page_open(struct ftrace_page *p, const uint8_t *data, size_t size, size_t commit_size);
+uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr,
+			    bool (*wants)(const char *event, void *arg), void *arg);
 
-/* The next event: its bytes, their number, its time. False at the end. */
-bool ftrace_page_next(struct ftrace_page *p, const uint8_t **ret, size_t *ret_len,
-		      uint64_t *ret_time);
+/*
+ * Adds the number of events by their type's registry index: those that are made, or all, whose types are registered in
+ * the order of their first events then, as if they were read.
+ */
+void ftrace_events_count_made(const struct ftrace_events *e, const uint64_t *nr, uint64_t *counts);
+int ftrace_events_count(struct ftrace_events *e, const uint64_t *nr, const uint64_t *first_time,
+			uint64_t *counts);
+
+/* Does an event of this name occur? */
+bool ftrace_events_occurs(const struct ftrace_events *e, const uint64_t *nr, const char *name);
+
+/* An integer of the kernel's event, as our record of it has it: `bytes` at `offset`, then the lowest `to_bytes`. */
+struct ftrace_load {
+	uint16_t offset;
+	uint8_t bytes, to_bytes;
+	bool is_signed, to_signed;
+};
+
+/* Is it made into this type of ours? */
+bool ftrace_events_is(const struct ftrace_events *e, unsigned int id,
+		      const struct event_type *type);
+
+/* How to load a field of an event that is ours. bytes 0: the event lacks it, its value is 0. False: not a number. */
+bool ftrace_events_load(const struct ftrace_events *e, unsigned int id, const struct field *field,
+			struct ftrace_load *ret);
+
+/* Name of the event whose record this is, "" if it has no format. */
+const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len);
 
 #endif

@@ -16,7 +16,6 @@
 #include "readers/ftrace/ftrace_kvm.h"
 
 enum {
-	NR_IDS = 1 << 16,
 	HEAD = sizeof(struct record_hdr),
 	ARRAY_FIELDS_MAX = 8, /* elements of an array that become fields: args[6] -> args0 ... args5 */
 };
@@ -41,7 +40,7 @@ struct ftrace_events {
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
 	struct hash_table vcpus;
-	struct format *format[NR_IDS];
+	struct format *format[FTRACE_IDS];
 };
 
 struct ftrace_events *ftrace_events_new(enum ftrace_side side,
@@ -65,7 +64,7 @@ void ftrace_events_free(struct ftrace_events *e)
 {
 	if (!e)
 		return;
-	for (unsigned int i = 0; i < NR_IDS; i++) {
+	for (unsigned int i = 0; i < FTRACE_IDS; i++) {
 		if (!e->format[i])
 			continue;
 		free(e->format[i]->text);
@@ -90,7 +89,7 @@ static unsigned int format_id(const char *text)
 {
 	const char *id = strstr(text, "\nID:");
 
-	return id ? (unsigned int)strtoul(id + 4, NULL, 10) : NR_IDS;
+	return id ? (unsigned int)strtoul(id + 4, NULL, 10) : FTRACE_IDS;
 }
 
 /* The name line, in letters that are safe to print. */
@@ -146,7 +145,7 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 	}
 	id = format_id(f->text);
 	format_name(f);
-	if (id >= NR_IDS || e->format[id] || !f->name[0]) {
+	if (id >= FTRACE_IDS || e->format[id] || !f->name[0]) {
 		free(f->text);
 		free(f->system);
 		free(f);
@@ -265,17 +264,26 @@ static int type_make(struct ftrace_events *e, struct format *to, struct tep_even
 				   &to->type);
 }
 
-static bool wanted(const struct ftrace_events *e, const struct format *f)
+static bool wanted_by_full_name(const struct ftrace_events *e, const struct format *f)
 {
 	char name[2 * EVENT_NAME_MAX];
 
-	if (!e->wants)
-		return true;
-	if (f->ours)
-		return e->wants(f->name, e->arg);
 	snprintf(name, sizeof(name), "%.60s:%.60s", e->side == FTRACE_GUEST ? "guest" : f->system,
 		 f->name);
 	return e->wants(name, e->arg);
+}
+
+static bool wanted(const struct ftrace_events *e, const struct format *f)
+{
+	if (!e->wants)
+		return true;
+	return f->ours ? e->wants(f->name, e->arg) : wanted_by_full_name(e, f);
+}
+
+/* The same before it is known whether it is one of ours. */
+static bool format_may_be_wanted(const struct ftrace_events *e, const struct format *f)
+{
+	return !e->wants || e->wants(f->name, e->arg) || wanted_by_full_name(e, f);
 }
 
 /* Once per event: at its first record. A handle of its own, since the library frees events only with it. */
@@ -331,6 +339,127 @@ uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, si
 	memcpy(&pid, entry + 4, sizeof(pid));
 	*ret_tid = pid > 0 ? (uint32_t)pid : 0;
 	return ftrace_ours_own_vcpu(f->ours, entry, len);
+}
+
+uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e)
+{
+	uint16_t *offset = calloc(FTRACE_IDS, sizeof(*offset));
+
+	if (!offset)
+		fail(-ENOMEM, "out of memory");
+	for (unsigned int id = 0; offset && id < FTRACE_IDS; id++) {
+		struct format *f = e->format[id];
+
+		if (!f || strcmp(f->system, "kvm") || !ftrace_names_own_vcpu(f->name))
+			continue;
+		if (!f->tried)
+			format_use(e, f, (int)id);
+		offset[id] = f->ours ? (uint16_t)ftrace_ours_vcpu_offset(f->ours) : 0;
+	}
+	return offset;
+}
+
+/* ---- after a first pass ---- */
+
+uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr,
+			    bool (*wants)(const char *event, void *arg), void *arg)
+{
+	uint64_t unknown = 0;
+
+	e->wants = wants;
+	e->arg = arg;
+	for (unsigned int id = 0; id < FTRACE_IDS; id++) {
+		struct format *f = e->format[id];
+
+		unknown += f ? 0 : nr[id];
+		if (!f || !nr[id])
+			continue;
+		if (!f->tried && !format_may_be_wanted(e, f))
+			f->tried = true; /* and not wanted: not worth parsing */
+		else if (!f->tried)
+			format_use(e, f, (int)id);
+		else
+			f->wanted = f->wanted && wanted(e, f);
+		unknown += f->wanted && !f->type ? nr[id] : 0;
+	}
+	e->wants = NULL;
+	return unknown;
+}
+
+struct id_seen {
+	uint64_t first_time;
+	unsigned int id;
+};
+
+static int by_first_time(const void *a, const void *b)
+{
+	const struct id_seen *x = a, *y = b;
+
+	if (x->first_time != y->first_time)
+		return x->first_time < y->first_time ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The type of events that are not wanted, too. */
+static const struct event_type *type_anyway(struct ftrace_events *e, struct format *f, int id)
+{
+	if (!f->type && f->text) {
+		bool was_wanted = f->wanted;
+
+		format_use(e, f, id);
+		f->wanted = was_wanted;
+	}
+	return f->type;
+}
+
+int ftrace_events_count(struct ftrace_events *e, const uint64_t *nr, const uint64_t *first_time,
+			uint64_t *counts)
+{
+	_cleanup_free_ struct id_seen *seen = calloc(FTRACE_IDS, sizeof(*seen));
+	unsigned int nr_seen = 0;
+
+	if (!seen)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int id = 0; id < FTRACE_IDS; id++)
+		if (nr[id] && e->format[id])
+			seen[nr_seen++] = (struct id_seen){first_time[id], id};
+	qsort(seen, nr_seen, sizeof(*seen), by_first_time);
+	for (unsigned int i = 0; i < nr_seen; i++) {
+		unsigned int id = seen[i].id;
+		const struct event_type *type = type_anyway(e, e->format[id], (int)id);
+
+		if (type)
+			counts[type->index] += nr[id];
+	}
+	return 0;
+}
+
+void ftrace_events_count_made(const struct ftrace_events *e, const uint64_t *nr, uint64_t *counts)
+{
+	for (unsigned int id = 0; id < FTRACE_IDS; id++)
+		if (nr[id] && e->format[id] && e->format[id]->wanted && e->format[id]->type)
+			counts[e->format[id]->type->index] += nr[id];
+}
+
+bool ftrace_events_occurs(const struct ftrace_events *e, const uint64_t *nr, const char *name)
+{
+	for (unsigned int id = 0; id < FTRACE_IDS; id++)
+		if (nr[id] && e->format[id] && !strcmp(e->format[id]->name, name))
+			return true;
+	return false;
+}
+
+bool ftrace_events_is(const struct ftrace_events *e, unsigned int id, const struct event_type *type)
+{
+	const struct format *f = e->format[id];
+
+	return f && f->ours && f->wanted && f->type == type;
+}
+
+bool ftrace_events_load(const struct ftrace_events *e, unsigned int id, const struct field *field,
+			struct ftrace_load *ret)
+{
+	return ftrace_ours_load(e->format[id]->ours, field, ret);
 }
 
 const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, size_t len)

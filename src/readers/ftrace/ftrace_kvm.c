@@ -3,6 +3,7 @@
 #include <string.h>
 #include <traceevent/event-parse.h>
 
+#include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
 /* Where the kernel's field (arch/x86/kvm/trace.h, include/trace/events/{kvm,sched}.h) is called other than ours. */
@@ -108,14 +109,20 @@ static void move_add(struct ftrace_ours *o, const struct field *ours,
 					 .text = ours->kind == FIELD_TEXT};
 }
 
+bool ftrace_names_own_vcpu(const char *name)
+{
+	for (size_t i = 0; i < sizeof(own_vcpu) / sizeof(own_vcpu[0]); i++)
+		if (!strcmp(own_vcpu[i], name))
+			return true;
+	return false;
+}
+
 static int vcpu_place(const char *name, struct tep_event *event)
 {
 	const struct tep_format_field *f = theirs(event, "vcpu_id");
+	bool usable = f && f->size == 4 && f->offset >= FTRACE_COMMON && f->offset <= UINT16_MAX;
 
-	for (size_t i = 0; f && i < sizeof(own_vcpu) / sizeof(own_vcpu[0]); i++)
-		if (!strcmp(own_vcpu[i], name) && f->size == 4 && f->offset >= 0)
-			return f->offset;
-	return -1;
+	return usable && ftrace_names_own_vcpu(name) ? f->offset : -1;
 }
 
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event)
@@ -176,6 +183,29 @@ uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry,
 	if (o->vcpu < 0 || (size_t)o->vcpu + 4 > len)
 		return RECORD_NO_VCPU;
 	return (uint16_t)number_at(entry + o->vcpu, 4, false);
+}
+
+unsigned int ftrace_ours_vcpu_offset(const struct ftrace_ours *o)
+{
+	return o->vcpu < 0 ? 0 : (unsigned int)o->vcpu;
+}
+
+bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
+		      struct ftrace_load *ret)
+{
+	*ret = (struct ftrace_load){.to_bytes = (uint8_t)field->size,
+				    .to_signed = field->kind == FIELD_SINT};
+	for (unsigned int i = 0; i < o->nr; i++) {
+		const struct move *m = &o->move[i];
+
+		if (m->to != field->offset)
+			continue;
+		ret->offset = m->from;
+		ret->bytes = m->from_size;
+		ret->is_signed = m->is_signed;
+		return !m->text && m->to != o->state;
+	}
+	return field->kind == FIELD_UINT || field->kind == FIELD_SINT;
 }
 
 uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus, uint32_t tid,

@@ -10,6 +10,7 @@
 #include "event/event.h"
 
 struct tep_event;
+struct ftrace_load;
 struct ftrace_ours;
 
 enum { FTRACE_VCPUS_MAX = 1 << 16 }; /* threads remembered as vCPUs */
@@ -29,6 +30,14 @@ uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus,
 
 /* The vCPU that the event itself names as its own thread's, RECORD_NO_VCPU if it names none. */
 uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry, size_t len);
+
+/* The offset of that vCPU number in the event, 0 if it has none. Does this tracepoint name it at all? */
+unsigned int ftrace_ours_vcpu_offset(const struct ftrace_ours *o);
+bool ftrace_names_own_vcpu(const char *name);
+
+/* As ftrace_events_load(). */
+bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
+		      struct ftrace_load *ret);
 
 /* Fills the fields of a zeroed record of `type`. */
 void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,

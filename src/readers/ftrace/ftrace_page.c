@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Pages of the kernel's ring buffer (events/header_page, events/header_event; include/linux/ring_buffer.h):
- *
- *   u64 time of the page | commit: bytes used, flags for lost events | events ...
- *   event: type_len:5 time_delta:27 [array]
- *     0: length in array[0]   1..28: 4 * type_len bytes   29: padding   30: time extend   31: absolute time
- *
- * Read here and not by libtraceevent's kbuffer, because that believes the lengths: a padding that leads back to itself
- * holds it for ever, and these pages may come from a guest.
- */
 #include <errno.h>
-#include <string.h>
 
-#include "readers/ftrace/ftrace.h"
-
-enum { TYPE_PADDING = 29, TYPE_TIME_EXTEND, TYPE_TIME_STAMP };
+#include "readers/ftrace/ftrace_page.h"
 
 #define COMMIT_BYTES  ((1u << 27) - 1)
 #define COMMIT_MISSED (1u << 31)
@@ -68,19 +55,19 @@ static bool head_take(struct ftrace_page *p, uint32_t *type, uint64_t *delta, ui
 	*type = head & 31;
 	*delta = head >> 5;
 	p->at += 4;
-	if (*type && *type < TYPE_PADDING)
+	if (*type && *type < FTRACE_TYPE_PADDING)
 		return true;
 	if (p->end - p->at < 4) {
 		*array = 0;
-		return *type == TYPE_PADDING && !*delta;
+		return *type == FTRACE_TYPE_PADDING && !*delta;
 	}
 	*array = u32_at(p->at);
 	p->at += 4;
 	return true;
 }
 
-bool ftrace_page_next(struct ftrace_page *p, const uint8_t **ret, size_t *ret_len,
-		      uint64_t *ret_time)
+bool ftrace_page_next_any(struct ftrace_page *p, const uint8_t **ret, size_t *ret_len,
+			  uint64_t *ret_time)
 {
 	while (p->end - p->at >= 4) {
 		uint32_t type, array;
@@ -88,25 +75,25 @@ bool ftrace_page_next(struct ftrace_page *p, const uint8_t **ret, size_t *ret_le
 
 		if (!head_take(p, &type, &delta, &array))
 			return page_damaged(p);
-		if (type == TYPE_PADDING && !delta) { /* to the end of the page */
+		if (type == FTRACE_TYPE_PADDING && !delta) { /* to the end of the page */
 			p->at = p->end;
 			return false;
 		}
-		if (type == TYPE_TIME_STAMP) {
+		if (type == FTRACE_TYPE_TIME_STAMP) {
 			p->time &= ~0ull << STAMP_BITS;
 			p->time |= ((uint64_t)array << DELTA_BITS | delta) & ~(~0ull << STAMP_BITS);
 			continue;
 		}
 		p->time += delta;
-		if (type == TYPE_TIME_EXTEND) {
+		if (type == FTRACE_TYPE_TIME_EXTEND) {
 			p->time += (uint64_t)array << DELTA_BITS;
 			continue;
 		}
-		len = type && type < TYPE_PADDING ? 4 * type : (uint64_t)array - 4;
+		len = type && type < FTRACE_TYPE_PADDING ? 4 * type : (uint64_t)array - 4;
 		if (len > (uint64_t)(p->end - p->at))
 			return page_damaged(p);
 		p->at += len;
-		if (type == TYPE_PADDING)
+		if (type == FTRACE_TYPE_PADDING)
 			continue;
 		*ret = p->at - len;
 		*ret_len = len;

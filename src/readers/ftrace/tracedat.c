@@ -16,28 +16,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "readers/ftrace/cpu_stream.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ftrace/tracedat_internal.h"
-#include "readers/ftrace/vm_threads.h"
+#include "readers/ftrace/tracedat_reader.h"
 
 enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */
 	NAMES_MAX = 65536, /* threads named in the metadata */
-};
-
-struct tracedat {
-	struct reader reader;
-	struct tracedat_file file;
-	struct ftrace_events *events;
-	struct vm_threads *vms; /* NULL: of a guest */
-	struct cpu_stream *cpu;
-	uint8_t *arena;
-	uint64_t unknown; /* events without a usable format */
-	bool guest;
-	bool ticks;	    /* times are TSC ticks, to be converted by the map */
-	double ns_per_tick; /* of the map; ns 0 is tick 0 plus offset */
-	int64_t ns_offset;
 };
 
 /* ---- the CPUs ---- */
@@ -50,11 +35,11 @@ static void losses_place(struct tracedat *t)
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct cpu_stream *c = &t->cpu[i];
 
-		if (c->head != STREAM_END && !c->end_reported && c->time < first)
+		if (c->head != STREAM_END && !c->total.end_reported && c->time < first)
 			first = c->time;
 	}
 	for (unsigned int i = 0; i < t->file.nr_cpus && first < UINT64_MAX; i++)
-		if (t->cpu[i].end_reported && !t->cpu[i].last)
+		if (t->cpu[i].total.end_reported && !t->cpu[i].total.last)
 			t->cpu[i].time = first;
 }
 
@@ -92,18 +77,11 @@ static struct cpu_stream *oldest(struct tracedat *t, uint64_t *ret_limit)
 
 /* ---- batches ---- */
 
-static uint64_t time_of(const struct tracedat *t, uint64_t time)
-{
-	if (!t->ticks)
-		return time;
-	return (uint64_t)((double)time * t->ns_per_tick + 0.5) + (uint64_t)t->ns_offset;
-}
-
 /* The record of a loss or a gap; its length. */
 static size_t missing_make(const struct tracedat *t, const struct cpu_stream *c, uint8_t *to)
 {
 	struct record_hdr hdr = {.cpu = (uint16_t)c->info->cpu, .vcpu = RECORD_NO_VCPU};
-	uint64_t until = c->until == INT64_MAX ? c->until : time_of(t, c->until);
+	uint64_t until = c->until == INT64_MAX ? c->until : tracedat_time(t, c->until);
 	struct rec_lost lost = {
 		.hdr = hdr, .count = c->lost, .lost_cpu = c->info->cpu, .until = until};
 	struct rec_gap gap = {.hdr = hdr, .gap_cpu = c->info->cpu, .until = until};
@@ -131,22 +109,29 @@ static void missing_event(struct tracedat *t, const struct cpu_stream *c, uint8_
 	t->reader.info.lost += c->head == STREAM_LOST ? c->lost : 0;
 }
 
-/* 1 if the head became an event of the batch. */
+/* 1: the head became an event of the batch; 0: it is an event that is not wanted; -1: it is none. */
 static int head_make(struct tracedat *t, struct cpu_stream *c, uint8_t *to, struct event *ev)
 {
-	uint64_t time = time_of(t, c->time);
+	uint64_t time = tracedat_time(t, c->time);
 	int made = 1;
 
 	if (c->head != STREAM_EVENT && t->guest) { /* says nothing about the host's events */
 		t->reader.info.lost += c->head == STREAM_LOST ? c->lost : 0;
-		made = 0;
+		made = -1;
 	} else if (c->head != STREAM_EVENT) {
 		missing_event(t, c, to, ev);
 	} else {
 		made = ftrace_event_make(t->events, c->entry, c->len, c->info->cpu, to, ev);
 		t->unknown += made < 0;
 	}
-	if (made <= 0)
+	if (made < 0)
+		return -1;
+	t->reader.info.nr_events++;
+	if (time < t->reader.info.end_ns)
+		t->reader.info.late++; /* a CPU's clock went back */
+	else
+		t->reader.info.end_ns = time;
+	if (!made)
 		return 0;
 	if (t->vms)
 		vm_threads_set(t->vms, to, ev);
@@ -159,7 +144,7 @@ static int head_make(struct tracedat *t, struct cpu_stream *c, uint8_t *to, stru
 static void unplaced_report(struct tracedat *t, const struct cpu_stream *c)
 {
 	struct trace_info *info = &t->reader.info;
-	uint64_t unplaced = cpu_stream_unplaced(c);
+	uint64_t unplaced = cpu_unplaced(c->info, &c->total);
 
 	info->lost += unplaced;
 	if (unplaced)
@@ -178,10 +163,10 @@ static void losses_report(struct tracedat *t)
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct cpu_stream *c = &t->cpu[i];
 
-		left += c->end_reported ? cpu_stream_left(c) : 0;
-		uncounted += c->uncounted;
-		damaged += c->damaged;
-		cut += c->cut;
+		left += c->total.end_reported ? cpu_left(c->info, &c->total) : 0;
+		uncounted += c->total.uncounted;
+		damaged += c->total.damaged;
+		cut += c->total.cut;
 		unplaced_report(t, c);
 	}
 	if (left)
@@ -204,7 +189,7 @@ static void losses_report(struct tracedat *t)
 				  info->file, damaged);
 }
 
-static void end_report(struct tracedat *t)
+void tracedat_end_report(struct tracedat *t)
 {
 	struct trace_info *info = &t->reader.info;
 
@@ -234,14 +219,9 @@ int tracedat_next(struct reader *r, struct batch *batch)
 			struct event *ev = &batch->ev[batch->nr];
 			int err;
 
-			if (head_make(t, c, t->arena + used, ev)) {
+			if (head_make(t, c, t->arena + used, ev) > 0) {
 				used += ((size_t)ev->size + 7) & ~7ul;
 				batch->nr++;
-				t->reader.info.nr_events++;
-				if (ev->time_ns < t->reader.info.end_ns)
-					t->reader.info.late++; /* a CPU's clock went back */
-				else
-					t->reader.info.end_ns = ev->time_ns;
 			}
 			err = cpu_stream_step(c);
 			if (err)
@@ -249,7 +229,7 @@ int tracedat_next(struct reader *r, struct batch *batch)
 		} while (c->head != STREAM_END && c->time <= limit && batch->nr < BATCH_MAX &&
 			 ARENA - used > EVENT_RECORD_MAX);
 	if (!batch->nr)
-		end_report(t);
+		tracedat_end_report(t);
 	return batch->nr > 0;
 }
 
@@ -284,6 +264,11 @@ static double rate_of_pvclock(struct tracedat *t)
 	return ns_per_tick;
 }
 
+static bool scan_occurs(const struct tracedat *t, const char *event)
+{
+	return t->scan && ftrace_events_occurs(t->events, t->scan->nr, event);
+}
+
 static void ticks_host(struct tracedat *t)
 {
 	struct trace_info *info = &t->reader.info;
@@ -291,7 +276,7 @@ static void ticks_host(struct tracedat *t)
 	if (t->file.tsc_to_ns) {
 		t->ns_per_tick = (double)t->file.tsc_mult / (double)(1ull << t->file.tsc_shift);
 	} else {
-		t->ns_per_tick = rate_of_pvclock(t);
+		t->ns_per_tick = scan_occurs(t, "kvm_pvclock_update") ? rate_of_pvclock(t) : 0;
 	}
 	t->ticks = t->ns_per_tick > 1e-3 && t->ns_per_tick < 1e6;
 	if (!t->ticks) {
@@ -383,32 +368,6 @@ static void names_take(struct tracedat *t)
 	json_object_set_new(t->reader.info.meta, "threads", threads);
 }
 
-/* A first pass: only at its end it is known whether several VMs were recorded, and which CPUs lost events. */
-static int scan(struct tracedat *t)
-{
-	int err = 0;
-
-	t->vms = tracedat_vms_new(&t->file);
-	if (!t->vms)
-		return -ENOMEM;
-	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++) {
-		struct cpu_stream *c = &t->cpu[i];
-
-		for (; !err && c->head != STREAM_END; err = cpu_stream_step(c)) {
-			uint32_t tid = 0;
-			uint16_t vcpu = RECORD_NO_VCPU;
-
-			if (c->head == STREAM_EVENT)
-				vcpu = ftrace_event_own_vcpu(t->events, c->entry, c->len, &tid);
-			vm_threads_seen(t->vms, vcpu, tid, 0);
-		}
-	}
-	for (unsigned int i = 0; !err && i < t->file.nr_cpus; i++)
-		t->cpu[i].unplaced = cpu_stream_unplaced(&t->cpu[i]) > 0;
-	vm_threads_settle(t->vms, &t->reader.info);
-	return err ? err : cpus_begin(t);
-}
-
 void tracedat_close(struct reader *r)
 {
 	struct tracedat *t = (struct tracedat *)r;
@@ -418,6 +377,7 @@ void tracedat_close(struct reader *r)
 	free(t->cpu);
 	free(t->arena);
 	vm_threads_free(t->vms);
+	tracedat_scan_free(t);
 	ftrace_events_free(t->events);
 	tracedat_file_deinit(&t->file);
 	trace_info_deinit(&r->info);
@@ -441,13 +401,19 @@ static int content_check(struct tracedat *t)
 	return cpus_begin(t);
 }
 
+static void scan_want(struct tracedat *t, const struct read_hint *hint)
+{
+	t->scan->unknown += ftrace_events_want(t->events, t->scan->nr, hint ? hint->wants : NULL,
+					       hint ? hint->arg : NULL);
+}
+
 static void start_take(struct tracedat *t)
 {
 	struct trace_info *info = &t->reader.info;
 	uint64_t limit;
 	const struct cpu_stream *c = oldest(t, &limit);
 
-	info->start_ns = c ? time_of(t, c->time) : 0;
+	info->start_ns = c ? tracedat_time(t, c->time) : 0;
 	info->end_ns = info->start_ns;
 }
 
@@ -459,7 +425,6 @@ static int tracedat_fill(struct tracedat *t, const struct tracedat_container *co
 
 	if (err)
 		return err;
-	/* A hint's wants() lives only as long as this call: everything is made, the trim is exact. */
 	t->events = ftrace_events_new(guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
 	if (!t->events)
 		return -ENOMEM;
@@ -471,9 +436,11 @@ static int tracedat_fill(struct tracedat *t, const struct tracedat_container *co
 	t->guest = guest;
 	names_take(t);
 	tracedat_describe(&t->file, t->reader.info.meta);
-	if (!guest && (err = scan(t)))
+	if (!guest && (err = tracedat_scan(t)))
 		return err;
 	clock_take(t, guest);
+	if (!guest) /* a hint's wants() lives only as long as this call */
+		scan_want(t, hint);
 	err = cpus_begin(t); /* the search for the rate has read from it */
 	if (!err)
 		start_take(t);
@@ -535,5 +502,7 @@ const struct reader_ops tracedat_reader = {
 	.probe = tracedat_probe,
 	.open = tracedat_open,
 	.next = tracedat_next,
+	.counts = tracedat_counts,
+	.rows = &tracedat_rows,
 	.close = tracedat_close,
 };

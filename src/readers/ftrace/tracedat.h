@@ -6,6 +6,7 @@
 
 /* trace-cmd's trace.dat, of a host or (hint->guest) of a guest, whose times are then raw. */
 extern const struct reader_ops tracedat_reader, tracefs_reader;
+extern const struct rows_ops tracedat_rows;
 
 /*
  * The kernel's symbols that trace-cmd put into the file, as /proc/kallsyms; not terminated, to be freed; nothing where

@@ -223,5 +223,7 @@ const struct reader_ops tracefs_reader = {
 	.directory = true,
 	.open = tracefs_open,
 	.next = tracedat_next,
+	.counts = tracedat_counts,
+	.rows = &tracedat_rows,
 	.close = tracedat_close,
 };

@@ -121,6 +121,7 @@ int tracedat_open_as(const struct tracedat_container *container, const char *pat
 
 /* For reader_ops of a container. */
 int tracedat_next(struct reader *r, struct batch *batch);
+int tracedat_counts(struct reader *r, uint64_t *counts);
 void tracedat_close(struct reader *r);
 
 bool tracedat_probe(const uint8_t *head, size_t len);
@@ -148,6 +149,30 @@ struct tracedat_pages {
 void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
 			 const struct tracedat_cpu *cpu);
 void tracedat_pages_deinit(struct tracedat_pages *p);
+
+/*
+ * Pieces of a CPU's pages that can be read by themselves, in order: some pages where they lie plain, a chunk where they
+ * are packed. If the file is truncated or a chunk's head corrupt, reading the last piece fails as reading on would.
+ */
+struct tracedat_piece {
+	uint64_t offset;
+	uint32_t bytes;
+	uint16_t cpu; /* index in the file's */
+	bool cut;
+};
+
+struct tracedat_pieces {
+	struct tracedat_piece *piece; /* owned */
+	size_t nr, max;
+};
+
+/* Adds those of one CPU. -errno with the error message set. */
+int tracedat_pages_split(struct tracedat_pieces *to, const struct tracedat_file *f,
+			 unsigned int cpu);
+
+/* To a piece's first page; after tracedat_pages_init(), and again for other pieces. */
+void tracedat_pages_seek(struct tracedat_pages *p, const struct tracedat_file *f,
+			 const struct tracedat_piece *piece);
 
 /* The next page (valid until the next call): 1, 0 at the end, -errno with the error message set. */
 int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret);

@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "readers/ftrace/tracedat_file.h"
 
-enum { BLOCK = 256 << 10 };
+enum {
+	BLOCK = 256 << 10,
+	PIECE = 64 << 10,
+};
 
 int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t from_len,
 		    uint8_t *to, size_t len, const char *path)
@@ -196,4 +199,92 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 	*ret = p->buf + p->next;
 	p->next += page;
 	return 1;
+}
+
+/* ---- pieces ---- */
+
+static int piece_add(struct tracedat_pieces *to, struct tracedat_piece piece)
+{
+	if (to->nr == to->max) {
+		size_t max = to->max ? 2 * to->max : 256;
+		void *more = realloc(to->piece, max * sizeof(*to->piece));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		to->piece = more;
+		to->max = max;
+	}
+	to->piece[to->nr++] = piece;
+	return 0;
+}
+
+static int plain_split(struct tracedat_pieces *to, struct tracedat_pages *p,
+		       struct tracedat_piece piece)
+{
+	uint32_t page = p->file->page_size, most = page > PIECE ? page : PIECE - PIECE % page;
+	int err = 0;
+
+	for (; p->left && !err; p->at += piece.bytes, p->left -= piece.bytes) {
+		piece.offset = p->at;
+		piece.bytes = p->left < most ? (uint32_t)p->left : most;
+		err = piece_add(to, piece);
+	}
+	if (err || !p->cut)
+		return err;
+	piece.bytes = 0;
+	piece.cut = true;
+	return piece_add(to, piece);
+}
+
+/* A chunk that cannot be right is the last piece, and is found to be so when it is read. */
+static int chunks_split(struct tracedat_pieces *to, struct tracedat_pages *p,
+			struct tracedat_piece piece)
+{
+	uint32_t head[2] = {0};
+	int err = p->left ? take(p, &p->chunks, sizeof(p->chunks)) : 0;
+
+	for (; p->chunks && !err; p->chunks--) {
+		piece.offset = p->at;
+		err = take(p, head, sizeof(head));
+		if (err)
+			break;
+		if (head[0] > TRACEDAT_CHUNK_MAX || head[0] > p->left)
+			p->chunks = 1;
+		piece.bytes = (uint32_t)sizeof(head) +
+			      (head[0] < p->left ? head[0] : (uint32_t)p->left);
+		p->at += piece.bytes - sizeof(head);
+		p->left -= piece.bytes - sizeof(head);
+		err = piece_add(to, piece);
+	}
+	if (err != -EBADMSG)
+		return err;
+	piece.bytes = 0;
+	piece.cut = true;
+	return piece_add(to, piece);
+}
+
+int tracedat_pages_split(struct tracedat_pieces *to, const struct tracedat_file *f,
+			 unsigned int cpu)
+{
+	struct tracedat_piece piece = {.cpu = (uint16_t)cpu};
+	struct tracedat_pages p;
+
+	tracedat_pages_init(&p, f, &f->cpu[cpu]);
+	if (f->cpu[cpu].frame)
+		return piece_add(to, piece);
+	return f->cpu[cpu].chunked ? chunks_split(to, &p, piece) : plain_split(to, &p, piece);
+}
+
+void tracedat_pages_seek(struct tracedat_pages *p, const struct tracedat_file *f,
+			 const struct tracedat_piece *piece)
+{
+	p->file = f;
+	p->cpu = &f->cpu[piece->cpu];
+	p->at = piece->offset;
+	p->left = piece->bytes;
+	p->chunks = p->cpu->chunked && piece->bytes ? 1 : 0;
+	p->begun = true;
+	p->cut = piece->cut;
+	p->next_frame = 0;
+	p->len = p->next = 0;
 }

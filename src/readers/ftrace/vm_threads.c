@@ -29,6 +29,7 @@ struct vm_threads {
 	struct vm *vm;
 	unsigned int nr_vms;
 	uint64_t dropped; /* VMs beyond the limit */
+	bool ambiguous;	  /* a thread ran two vCPUs */
 };
 
 struct vm_threads *vm_threads_new(void)
@@ -78,6 +79,7 @@ static struct vm_thread *thread_add(struct vm_threads *x, uint32_t tid, uint16_t
 		t->vm = NO_VM;
 		t->vcpu = vcpu;
 	}
+	x->ambiguous |= t && t->vcpu != vcpu;
 	return t;
 }
 
@@ -113,6 +115,19 @@ void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t
 		return;
 	t->ran = true;
 	t->tgid = tgid ? tgid : t->tgid;
+}
+
+bool vm_threads_are_plain(const struct vm_threads *x)
+{
+	return !x->ambiguous && !x->threads.refused;
+}
+
+void vm_threads_get(const struct vm_threads *x, uint32_t tid, uint32_t *ret_pid, uint16_t *ret_vcpu)
+{
+	const struct vm_thread *t = hash_find_u64(&x->threads, tid);
+
+	*ret_pid = t ? t->pid : 0;
+	*ret_vcpu = t ? t->vcpu : RECORD_NO_VCPU;
 }
 
 /* ---- deciding ---- */

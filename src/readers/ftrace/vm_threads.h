@@ -35,6 +35,13 @@ DEFINE_CLEANUP(vm_threads, struct vm_threads *, vm_threads_free);
 int vm_threads_guest(struct vm_threads *x, const char *name, uint64_t trace_id);
 void vm_threads_guest_cpu(struct vm_threads *x, int guest, uint32_t vcpu, uint32_t tid);
 
+/* A thread's pid and vCPU, as vm_threads_set() sets them; 0 and RECORD_NO_VCPU if it is no vCPU's. */
+void vm_threads_get(const struct vm_threads *x, uint32_t tid, uint32_t *ret_pid,
+		    uint16_t *ret_vcpu);
+
+/* Does each thread have one vCPU number, and is the table complete? Then an event's own is that of its thread. */
+bool vm_threads_are_plain(const struct vm_threads *x);
+
 /* The thread ran this vCPU (RECORD_NO_VCPU: none). tgid: its thread group, 0 if unknown. */
 void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
 

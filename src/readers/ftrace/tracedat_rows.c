@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A trace.dat as rows (event/rows.h). The first pass (tracedat_scan.c) knows all pieces, their times and losses; here
+ * the wanted fields of the wanted events are loaded from the pages, at the offsets that the file's formats give.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "readers/ftrace/tracedat.h"
+#include "readers/ftrace/tracedat_reader.h"
+
+enum { LAYOUTS_MAX = 64 }; /* formats of wanted events */
+
+/* How one of the file's formats becomes a kind's row. */
+struct layout {
+	unsigned int kind, nr;
+	struct {
+		struct ftrace_load load;
+		unsigned int value;
+	} field[ROWS_VALUES_MAX];
+};
+
+struct rows_plan {
+	struct layout layout[LAYOUTS_MAX];
+	unsigned int nr;
+	uint8_t by_id[FTRACE_IDS]; /* its layout + 1; 0: not wanted */
+};
+
+struct rows_cursor {
+	const struct tracedat *t;
+	struct tracedat_pages pages;
+};
+
+/* ---- what there is ---- */
+
+static bool unsuited(const char *why)
+{
+	debug("read", "trace.dat: no rows: %s", why);
+	return false;
+}
+
+/* Damage and losses without a place are reported by the batches. */
+static bool is_plain(const struct tracedat *t)
+{
+	const struct tracedat_scan *s = t->scan;
+
+	if (!s || s->unordered || !vm_threads_are_plain(t->vms))
+		return unsuited("events are out of order, or a thread changes its vCPU");
+	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
+		const struct cpu_totals *total = &s->total[i];
+		bool left = cpu_left(&t->file.cpu[i], total);
+
+		if (total->cut || total->damaged || t->cpu[i].unplaced || t->file.cpu[i].frame ||
+		    (left && !total->last))
+			return unsuited("data is damaged, or missing without a place");
+	}
+	for (size_t i = 0; i < s->nr_pieces; i++)
+		if (s->piece[i].nr_events > ROWS_MAX)
+			return unsuited("a chunk of pages is too large");
+	return true;
+}
+
+struct sorted {
+	uint64_t first;
+	size_t i;
+};
+
+static int by_first(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static bool pieces_sort(struct tracedat *t)
+{
+	struct tracedat_scan *s = t->scan;
+	_cleanup_free_ struct sorted *order = calloc(s->nr_pieces + 1, sizeof(*order));
+	struct scanned_piece *piece = calloc(s->nr_pieces + 1, sizeof(*piece));
+
+	s->row_piece = calloc(s->nr_pieces + 1, sizeof(*s->row_piece));
+	if (!order || !piece || !s->row_piece) {
+		free(piece);
+		return unsuited("out of memory");
+	}
+	for (size_t i = 0; i < s->nr_pieces; i++)
+		order[i] = (struct sorted){s->piece[i].first, i};
+	qsort(order, s->nr_pieces, sizeof(*order), by_first);
+	for (size_t i = 0; i < s->nr_pieces; i++) {
+		const struct scanned_piece *from = &s->piece[order[i].i];
+
+		piece[i] = *from;
+		s->row_piece[i] = (struct rows_piece){.first_ns = tracedat_time(t, from->first),
+						      .last_ns = tracedat_time(t, from->last),
+						      .bytes = from->bytes,
+						      .nr_events = from->nr_events};
+	}
+	free(s->piece);
+	s->piece = piece;
+	return true;
+}
+
+static uint64_t until_ns(const struct tracedat *t, uint64_t until)
+{
+	return until == INT64_MAX ? until : tracedat_time(t, until);
+}
+
+/* Those before a page, and what the kernel's buffers still held at the end. */
+static bool losses_list(struct tracedat *t, struct rows_source *ret)
+{
+	struct tracedat_scan *s = t->scan;
+	struct rows_loss *all = calloc(s->nr_losses + t->file.nr_cpus + 1, sizeof(*all));
+	size_t nr = 0;
+
+	if (!all)
+		return unsuited("out of memory");
+	for (; nr < s->nr_losses; nr++) {
+		const struct scanned_loss *l = &s->loss[nr];
+
+		all[nr] = (struct rows_loss){.time_ns = tracedat_time(t, l->time),
+					     .until_ns = until_ns(t, l->until),
+					     .cpu = (uint16_t)t->file.cpu[l->cpu].cpu,
+					     .first = l->first};
+	}
+	for (unsigned int i = 0; i < t->file.nr_cpus; i++)
+		if (cpu_left(&t->file.cpu[i], &s->total[i]))
+			all[nr++] = (struct rows_loss){
+				.time_ns = tracedat_time(t, s->total[i].last),
+				.until_ns = INT64_MAX,
+				.cpu = (uint16_t)t->file.cpu[i].cpu};
+	s->row_loss = all;
+	ret->loss = all;
+	ret->nr_losses = nr;
+	return true;
+}
+
+static bool rows_open(struct reader *r, struct rows_source *ret)
+{
+	struct tracedat *t = (struct tracedat *)r;
+
+	if (!is_plain(t) || !pieces_sort(t) || !losses_list(t, ret))
+		return false;
+	ret->piece = t->scan->row_piece;
+	ret->nr_pieces = t->scan->nr_pieces;
+	return true;
+}
+
+static uint64_t nr_losses(const struct tracedat *t)
+{
+	uint64_t nr = t->scan->nr_losses;
+
+	for (unsigned int i = 0; i < t->file.nr_cpus; i++)
+		nr += cpu_left(&t->file.cpu[i], &t->scan->total[i]) > 0;
+	return nr;
+}
+
+static void missing_count(const struct tracedat *t, uint64_t *counts)
+{
+	counts[event_type_ours(EV_lost)->index] += nr_losses(t);
+	counts[event_type_ours(EV_gap)->index] += t->scan->nr_gaps;
+}
+
+static int rows_counts(struct reader *r, uint64_t *counts)
+{
+	struct tracedat *t = (struct tracedat *)r;
+
+	if (!t->scan)
+		return fail(-ENOTSUP, "%s: not counted", r->info.file);
+	ftrace_events_count_made(t->events, t->scan->nr, counts);
+	missing_count(t, counts);
+	return 0;
+}
+
+int tracedat_counts(struct reader *r, uint64_t *counts)
+{
+	struct tracedat *t = (struct tracedat *)r;
+
+	if (!t->scan)
+		return fail(-ENOTSUP, "%s: not counted", r->info.file);
+	missing_count(t, counts);
+	return ftrace_events_count(t->events, t->scan->nr, t->scan->first_time, counts);
+}
+
+/* ---- the plan ---- */
+
+static bool layout_make(const struct tracedat *t, unsigned int id,
+			const struct rows_request *request, unsigned int kind, struct layout *l)
+{
+	*l = (struct layout){.kind = kind};
+	for (unsigned int i = 0; i < request->nr_values; i++) {
+		if (request->value[i].kind != kind)
+			continue;
+		l->field[l->nr].value = i;
+		if (!ftrace_events_load(t->events, id, request->value[i].field,
+					&l->field[l->nr++].load))
+			return false;
+	}
+	return true;
+}
+
+static struct rows_plan *rows_plan(struct reader *r, const struct rows_request *request)
+{
+	const struct tracedat *t = (const struct tracedat *)r;
+	struct rows_plan *p = calloc(1, sizeof(*p));
+
+	for (unsigned int id = 0; p && id < FTRACE_IDS; id++)
+		for (unsigned int k = 0; t->scan->nr[id] && k < request->nr_kinds; k++) {
+			if (!ftrace_events_is(t->events, id, request->kind[k]))
+				continue;
+			if (p->nr == LAYOUTS_MAX ||
+			    !layout_make(t, id, request, k, &p->layout[p->nr++])) {
+				free(p);
+				return NULL;
+			}
+			p->by_id[id] = (uint8_t)p->nr;
+		}
+	return p;
+}
+
+static void rows_plan_free(struct rows_plan *p)
+{
+	free(p);
+}
+
+/* ---- a piece ---- */
+
+static struct rows_cursor *rows_cursor(struct reader *r)
+{
+	struct rows_cursor *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->t = (const struct tracedat *)r;
+	return c;
+}
+
+static void rows_cursor_free(struct rows_cursor *c)
+{
+	tracedat_pages_deinit(&c->pages);
+	free(c);
+}
+
+static inline uint64_t extend(uint64_t v, unsigned int bytes, bool is_signed)
+{
+	unsigned int shift = 64 - 8 * bytes;
+
+	return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
+}
+
+/* As ftrace_ours_fill() and event_u64() one after the other. */
+static inline uint64_t load(const struct ftrace_load *l, const uint8_t *entry, size_t len)
+{
+	uint64_t v = 0;
+	uint32_t v32;
+
+	if (!l->bytes || (size_t)l->offset + l->bytes > len)
+		return 0;
+	if (l->bytes == sizeof(v32)) {
+		memcpy(&v32, entry + l->offset, sizeof(v32));
+		v = v32;
+	} else if (l->bytes == sizeof(v)) {
+		memcpy(&v, entry + l->offset, sizeof(v));
+	} else {
+		memcpy(&v, entry + l->offset, l->bytes);
+	}
+	return extend(extend(v, l->bytes, l->is_signed), l->to_bytes, l->to_signed);
+}
+
+/* Where the next row goes. */
+struct filling {
+	const struct rows_plan *plan;
+	struct rows_data *to;
+	struct rows_run *run;
+	int32_t pid;
+	uint64_t time_ns; /* of the newest row */
+};
+
+static void run_begin(const struct tracedat *t, struct filling *f, int32_t pid, uint64_t time_ns)
+{
+	f->run = &f->to->run[f->to->nr_runs++];
+	*f->run = (struct rows_run){
+		.first_ns = time_ns, .start = f->to->nr, .tid = pid > 0 ? (uint32_t)pid : 0};
+	vm_threads_get(t->vms, f->run->tid, &f->run->pid, &f->run->vcpu);
+	f->pid = pid;
+	f->time_ns = time_ns;
+}
+
+static inline void row_add(const struct tracedat *t, struct filling *f, const struct layout *l,
+			   const uint8_t *entry, size_t len, uint64_t time_ns)
+{
+	struct rows_data *to = f->to;
+	uint32_t row = to->nr_of[l->kind]++;
+	int32_t pid;
+
+	memcpy(&pid, entry + 4, sizeof(pid));
+	if (!f->run || pid != f->pid)
+		run_begin(t, f, pid, time_ns);
+	for (unsigned int i = 0; i < l->nr; i++)
+		to->value[l->field[i].value][row] = load(&l->field[i].load, entry, len);
+	to->step[l->kind][row] = time_ns - f->time_ns;
+	to->kind[to->nr++] = (uint8_t)l->kind;
+	f->run->nr++;
+	f->time_ns = time_ns;
+}
+
+/* The file may have been changed meanwhile: no more than `most` events, in order. */
+static bool page_fill(const struct tracedat *t, struct ftrace_page *p, struct filling *f,
+		      uint32_t most, uint32_t *nr)
+{
+	const uint8_t *entry;
+	uint64_t time;
+	uint16_t id;
+	size_t len;
+
+	while (ftrace_page_next(p, &entry, &len, &time)) {
+		if ((*nr)++ == most)
+			return false;
+		if (len < FTRACE_COMMON)
+			continue;
+		memcpy(&id, entry, sizeof(id));
+		if (!f->plan->by_id[id])
+			continue;
+		time = tracedat_time(t, time);
+		if (time < f->time_ns)
+			return false;
+		row_add(t, f, &f->plan->layout[f->plan->by_id[id] - 1], entry, len, time);
+	}
+	return true;
+}
+
+static bool rows_read(struct rows_cursor *c, const struct rows_plan *plan, size_t i,
+		      struct rows_data *to)
+{
+	const struct tracedat *t = c->t;
+	const struct scanned_piece *piece = &t->scan->piece[i];
+	struct filling f = {.plan = plan, .to = to};
+	const uint8_t *data;
+	uint32_t nr = 0;
+	bool fine = true;
+	int more = 0;
+
+	to->cpu = (uint16_t)t->file.cpu[piece->at.cpu].cpu;
+	tracedat_pages_seek(&c->pages, &t->file, &piece->at);
+	while (fine && (more = tracedat_pages_next(&c->pages, &data)) > 0) {
+		struct ftrace_page page;
+
+		fine = !ftrace_page_open(&page, data, t->file.page_size, t->file.commit_size) &&
+		       page_fill(t, &page, &f, piece->nr_events, &nr);
+	}
+	return fine && !more && nr == piece->nr_events;
+}
+
+/* ---- the end ---- */
+
+/* As if all CPUs had been read to their ends. */
+static void rows_finish(struct reader *r)
+{
+	struct tracedat *t = (struct tracedat *)r;
+	struct trace_info *info = &r->info;
+
+	info->nr_events += nr_losses(t);
+	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
+		struct cpu_totals *total = &t->cpu[i].total;
+		uint64_t end_ns = tracedat_time(t, t->scan->total[i].last);
+
+		*total = t->scan->total[i];
+		total->nr_lost += cpu_left(&t->file.cpu[i], total);
+		total->end_reported = true;
+		info->lost += total->nr_lost;
+		info->nr_events += total->nr_read;
+		info->end_ns = end_ns > info->end_ns ? end_ns : info->end_ns;
+	}
+	info->nr_events -= t->scan->unknown;
+	t->unknown = t->scan->unknown;
+	tracedat_end_report(t);
+}
+
+const struct rows_ops tracedat_rows = {
+	.open = rows_open,
+	.counts = rows_counts,
+	.plan = rows_plan,
+	.plan_free = rows_plan_free,
+	.cursor = rows_cursor,
+	.cursor_free = rows_cursor_free,
+	.read = rows_read,
+	.finish = rows_finish,
+};
