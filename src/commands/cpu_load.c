@@ -12,6 +12,10 @@ static const struct option_row cpu_options[] = {
 };
 /* clang-format on */
 
+static const struct report_needs needs = {
+	.events = "sched_switch,sched_load",
+	.record = "trace-cmd record -e sched in a Linux guest"};
+
 static int run(int argc, char **argv, char **rest)
 {
 	struct cpu_load_options opt = {.cpus = cpus};
@@ -23,6 +27,7 @@ static int run(int argc, char **argv, char **rest)
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	time_range_compat(&opt.range);
+	run.needs = &needs;
 	return sample_run_close(
 		&run, cpu_loads_print(run.trace, &opt, !strcmp(run.out.format, "csv"), &run.sink));
 }

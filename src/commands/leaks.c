@@ -40,6 +40,8 @@ static int handle(void *arg, const struct event *ev)
 static int draw(const struct input_set *in, struct elements *e, struct output *out,
 		uint64_t *ret_leaked)
 {
+	static const struct report_needs needs = {.events = "virtqueue_pop,virtqueue_fill",
+						  .record = "hostrace record --for leaks"};
 	const struct reader *r = in->reader;
 	struct element_totals totals;
 	struct element *list = NULL;
@@ -56,7 +58,9 @@ static int draw(const struct input_set *in, struct elements *e, struct output *o
 	report.caveats = element_caveats(r->info.meta, e, &totals);
 	report.extra = element_totals_json(&totals);
 	report.extra_text = text;
-	if (!nr)
+	report.needs = &needs;
+	report.answers = totals.popped || totals.before;
+	if (!nr && report.answers)
 		report.first_line = "no elements in flight, held or leaked";
 	element_table(list, nr, r->info.start_ns, input_set_nr_vms(in) > 1 ? in->vms : NULL, &t);
 	err = report_table(&report, &t, NULL);

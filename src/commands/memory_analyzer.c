@@ -44,6 +44,10 @@ static int memory_given(struct memory_options *ret)
 	return 0;
 }
 
+static const struct report_needs needs = {
+	.events = "kmalloc,kmem_cache_alloc,mm_page_alloc,memory_malloc*",
+	.record = "trace-cmd record -e kmem in a Linux guest"};
+
 static int run(int argc, char **argv, char **rest)
 {
 	struct memory_options opt = {.min_count = min_count,
@@ -66,6 +70,7 @@ static int run(int argc, char **argv, char **rest)
 	if (!err)
 		err = memory_print(memory_profile_tree(memory), &run.sink);
 	memory_profile_close(take_ptr(memory));
+	run.needs = &needs;
 	return sample_run_close(&run, err);
 }
 

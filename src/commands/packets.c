@@ -6,12 +6,18 @@
 #include "commands/common/sample_run.h"
 #include "output/samples/packets.h"
 
-static void skipped_note(uint64_t nr)
+static void packets_end(struct sample_run *run, const struct packet_counts *n)
 {
-	if (nr)
+	static const struct report_needs needs = {
+		.events = "net_packet_in,net_packet_out",
+		.record = "start the OSv guest with --trace=net_packet*"};
+
+	run->needs = &needs;
+	run->sink.shown |= n->written || n->skipped;
+	if (n->skipped)
 		command_note("%" PRIu64 " packets were skipped: their protocol has no Ethernet "
 			     "type",
-			     nr);
+			     n->skipped);
 }
 
 /* JSON: the packets of `list --tcpdump`. */
@@ -20,15 +26,15 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 	struct sample_list_options list = {
 		.line = {.compat = compat_given}, .prefix = "net_packet_", .tcpdump = true};
 	struct sample_run run;
-	uint64_t skipped = 0;
+	struct packet_counts n = {0};
 	int status = sample_run_open(argc, argv, "text json", &list.range, &run), err;
 
 	(void)rest;
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = run.sink.json ? samples_print(run.trace, &list, &run.sink)
-			    : packets_tcpdump(run.trace, compat_given, run.out.file, &skipped);
-	skipped_note(skipped);
+			    : packets_tcpdump(run.trace, compat_given, run.out.file, &n);
+	packets_end(&run, &n);
 	return sample_run_close(&run, err);
 }
 
@@ -36,7 +42,7 @@ static int run_pcap_dump(int argc, char **argv, char **rest)
 {
 	struct time_range range;
 	struct sample_run run;
-	uint64_t skipped = 0;
+	struct packet_counts n = {0};
 	int status = sample_run_open(argc, argv, "text", &range, &run), err;
 
 	(void)rest;
@@ -49,8 +55,8 @@ static int run_pcap_dump(int argc, char **argv, char **rest)
 		return command_usage("a pcap file is binary and is not written to a terminal; "
 				     "redirect it or use -o FILE");
 	}
-	err = packets_pcap_dump(run.trace, compat_given, run.out.file, &skipped);
-	skipped_note(skipped);
+	err = packets_pcap_dump(run.trace, compat_given, run.out.file, &n);
+	packets_end(&run, &n);
 	return sample_run_close(&run, err);
 }
 

@@ -88,6 +88,8 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	if (!err)
 		flame_print(flame, p.tree.min_hits, &run.sink);
 	flame_close(take_ptr(flame));
+	if (tracepoint)
+		run.needs = &(const struct report_needs){.events = tracepoint};
 	return sample_run_close(&run, err);
 }
 

@@ -5,6 +5,7 @@
 
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
+#include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
 #include "output/samples/calltree_print.h"
 #include "output/samples/profile_notes.h"
@@ -70,6 +71,9 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 	return 0;
 }
 
+static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,guest_stack",
+					       .record = "hostrace record --sample 1000"};
+
 /* Twice: which events there are decides what is profiled. */
 static int fold(struct host_profile_options *o, struct output *out)
 {
@@ -93,7 +97,17 @@ static int fold(struct host_profile_options *o, struct output *out)
 	if (err)
 		return err;
 	json_t *more = host_profile_notes(o->of, &totals);
+	uint64_t hits = 0;
 
+	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
+		hits += calltree_root_hits(tree, calltree_root_at(tree, i));
+	if (!hits) {
+		struct report report = report_of(in, out);
+
+		report.needs = &host_needs;
+		report.caveats = more;
+		report_empty(&report);
+	}
 	err = put(tree, o, out, in, more);
 	json_decref(more);
 	calltree_close(tree);

@@ -138,6 +138,10 @@ static json_t *caveats_make(const struct input_set *in, const struct request_tot
 static int draw(const struct input_set *in, struct output *out, const struct request *rq, size_t nr,
 		const struct request_totals *totals)
 {
+	static const struct report_needs needs = {.events = "block_rq_issue",
+						  .record =
+							  "trace-cmd record -e block -e irq in the "
+							  "guest, or hostrace record --guest"};
 	struct report report = report_of(in, out);
 	struct table t = {0};
 	char text[160];
@@ -147,6 +151,7 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 		 "%" PRIu64 " of %" PRIu64 " requests matched to one of %" PRIu64
 		 " elements in the host's recording",
 		 totals->matched, totals->requests, totals->elements);
+	report.needs = &needs;
 	report.extra_text = text;
 	report.extra = totals_json(totals);
 	report.caveats = caveats_make(in, totals);

@@ -151,10 +151,14 @@ static int links_make(struct input_set *in, struct links *ret)
 static int draw(struct input_set *in, struct output *out, struct links *links)
 {
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
+	static const struct report_needs needs = {
+		.events = "kvm_exit,kvm_userspace_exit,virtqueue_pop",
+		.record = "hostrace record"};
 	struct report report = report_of(in, out);
 	struct drawing d = {.in = in, .names = names};
 	int err = names ? 0 : fail(-ENOMEM, "out of memory");
 
+	report.needs = &needs;
 	report.caveats = json_array();
 	if (!err)
 		err = timeline_open(format_find(out->format)->timeline, &report, report.caveats,

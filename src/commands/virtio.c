@@ -7,6 +7,7 @@
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/empty.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
@@ -40,12 +41,22 @@ static int handle(void *arg, const struct event *ev)
 	return ev->time_ns < p->until_ns ? queues_event(p->queues, ev) : 0;
 }
 
-static int draw_json(const struct queue_report *a, const struct input_set *in,
-		     const json_t *caveats, FILE *f)
-{
-	json_t *head = input_head(in, caveats);
+static const struct report_needs needs = {
+	.events = "virtqueue_pop,virtqueue_fill", .record = "hostrace record --for virtio"};
 
-	json_object_set_new(head, "rows", queue_report_json(a));
+static int draw_json(const struct queue_report *a, const struct input_set *in,
+		     json_t *caveats, FILE *f)
+{
+	json_t *rows = queue_report_json(a), *head;
+
+	if (!json_array_size(rows)) {
+		json_t *why = empty_lines(in, &needs);
+
+		json_array_extend(caveats, why);
+		json_decref(why);
+	}
+	head = input_head(in, caveats);
+	json_object_set_new(head, "rows", rows);
 	json_dumpf(head, f, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
 	fputc('\n', f);
 	json_decref(head);
@@ -73,8 +84,7 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 	report.caveats = caveats;
 	report.extra_text = text && size ? extra : NULL;
 	queue_report_table(a, !text, &t);
-	if (!t.nr_rows)
-		report.first_line = "the trace has no virtqueue requests";
+	report.needs = &needs;
 	int err = format_find(out->format)->table(&report, &t);
 
 	table_free(&t);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "commands/common/sample_run.h"
 
+static const struct report_needs needs = {
+	.events = "sched_wakeup,sched_waking,sched_wake",
+	.record = "trace-cmd record -e sched in a Linux guest"};
+
 static int run(int argc, char **argv, char **rest)
 {
 	struct sample_line_options line = sample_line_given();
@@ -13,6 +17,7 @@ static int run(int argc, char **argv, char **rest)
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	time_range_compat(&range);
+	run.needs = &needs;
 	return sample_run_close(
 		&run, wakeups_print(run.trace, &range, &line, !no_header_given, &run.sink));
 }

@@ -162,3 +162,44 @@ const char *userspace_reason_name(uint32_t reason)
 {
 	return LOOKUP(userspace, reason);
 }
+
+/* A name that means more than another (SVM's msr) stands for it, not the other way round. */
+/* clang-format off */
+static const struct {
+	const char *name, *others;
+} synonyms[] = {
+	{"io", "IO_INSTRUCTION,KVM_EXIT_IO"},
+	{"IO_INSTRUCTION", "io,KVM_EXIT_IO"},
+	{"KVM_EXIT_IO", "io,IO_INSTRUCTION"},
+	{"hlt", "KVM_EXIT_HLT"},
+	{"KVM_EXIT_HLT", "hlt"},
+	{"msr", "MSR_READ,MSR_WRITE,MSR_READ_IMM,MSR_WRITE_IMM"},
+	{"npf", "EPT_VIOLATION,EPT_MISCONFIG"},
+	{"interrupt", "EXTERNAL_INTERRUPT"},
+	{"EXTERNAL_INTERRUPT", "interrupt"},
+	{"vintr", "INTERRUPT_WINDOW"},
+	{"INTERRUPT_WINDOW", "vintr"},
+	{"hypercall", "VMCALL,KVM_EXIT_HYPERCALL"},
+	{"VMCALL", "hypercall,KVM_EXIT_HYPERCALL"},
+	{"KVM_EXIT_HYPERCALL", "hypercall,VMCALL"},
+	{"pause", "PAUSE_INSTRUCTION"},
+	{"PAUSE_INSTRUCTION", "pause"},
+	{"monitor", "MONITOR_INSTRUCTION"},
+	{"MONITOR_INSTRUCTION", "monitor"},
+	{"mwait", "MWAIT_INSTRUCTION"},
+	{"MWAIT_INSTRUCTION", "mwait"},
+	{"shutdown", "TRIPLE_FAULT,KVM_EXIT_SHUTDOWN"},
+	{"TRIPLE_FAULT", "shutdown,KVM_EXIT_SHUTDOWN"},
+	{"KVM_EXIT_SHUTDOWN", "shutdown,TRIPLE_FAULT"},
+	{"buslock", "BUS_LOCK"},
+	{"BUS_LOCK", "buslock"},
+};
+/* clang-format on */
+
+const char *exit_reason_synonyms(const char *name)
+{
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+		if (!strcasecmp(synonyms[i].name, name))
+			return synonyms[i].others;
+	return NULL;
+}

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "event/exit_reason.h"
 #include "event/reader.h"
 #include "event/trim_reason.h"
 
@@ -23,11 +25,30 @@ struct trim_reason {
 	struct hash_table threads; /* that were in such an exit */
 };
 
+/* A copy of the list, each name followed by its synonyms. NULL: out of memory. */
+static char *with_synonyms(const char *globs)
+{
+	char name[EVENT_NAME_MAX], *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	for (const char *p = globs, *others; f && *p; p += strcspn(p, ","), p += *p == ',') {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, ","), p);
+		others = exit_reason_synonyms(name);
+		fprintf(f, "%s%s%s,", name, others ? "," : "", others ? others : "");
+	}
+	if (f && fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
 struct trim_reason *trim_reason_new(const char *globs)
 {
 	struct trim_reason *f = calloc(1, sizeof(*f));
 
-	if (f && !(f->globs = strdup(globs))) {
+	if (f && !(f->globs = with_synonyms(globs))) {
 		free(f);
 		return NULL;
 	}

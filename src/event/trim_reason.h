@@ -15,7 +15,10 @@
 
 struct trim_reason;
 
-/* globs: comma-separated, in either case ("hlt" is also VMX's HLT). NULL if memory is short. NULL may be freed. */
+/*
+ * globs: comma-separated, in either case, and with the names of other ISAs (exit_reason_synonyms()). NULL if memory is
+ * short. NULL may be freed.
+ */
 struct trim_reason *trim_reason_new(const char *globs);
 void trim_reason_free(struct trim_reason *f);
 

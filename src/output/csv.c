@@ -40,6 +40,8 @@ static void put_line(FILE *f, const struct table *t, const struct cell *row)
 
 static int csv_table(const struct report *r, const struct table *t)
 {
+	if (!t->nr_rows)
+		report_empty(r);
 	put_line(r->out->file, t, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		put_line(r->out->file, t, &t->cell[i * t->nr_columns]);
@@ -48,6 +50,8 @@ static int csv_table(const struct report *r, const struct table *t)
 
 static int csv_histogram(const struct report *r, const struct histogram *h)
 {
+	if (h->first > h->last)
+		report_empty(r);
 	fputs("lo_ns,hi_ns,count\n", r->out->file);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
 		fprintf(r->out->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
@@ -58,6 +62,8 @@ static int csv_histogram(const struct report *r, const struct histogram *h)
 
 static int csv_heatmap(const struct report *r, const struct heatmap *h)
 {
+	if (!h->total)
+		report_empty(r);
 	fputs("time_ns,lo_ns,hi_ns,count\n", r->out->file);
 	for (unsigned int x = 0; x < h->nr_columns; x++)
 		for (unsigned int y = 0; y < h->nr_rows; y++)

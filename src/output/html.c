@@ -12,6 +12,8 @@ static int html_heatmap(const struct report *r, const struct heatmap *h)
 {
 	FILE *f = r->out->file;
 
+	if (!h->total)
+		report_empty(r);
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta "
 	      "charset=\"utf-8\"><title>hostrace</title></head>\n"
 	      "<body style=\"font-family: system-ui, sans-serif; margin: 2em\">\n",

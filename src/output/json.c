@@ -57,6 +57,8 @@ static void put_row(FILE *f, const struct table *t, const struct cell *row)
 
 static int json_table(const struct report *r, const struct table *t)
 {
+	if (!t->nr_rows)
+		report_empty(r);
 	open_object(r);
 	fputs("\"rows\": [", r->out->file);
 	for (size_t i = 0; i < t->nr_rows; i++) {
@@ -71,6 +73,8 @@ static int json_histogram(const struct report *r, const struct histogram *h)
 {
 	const char *gap = "";
 
+	if (h->first > h->last)
+		report_empty(r);
 	open_object(r);
 	fputs("\"rows\": [", r->out->file);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
@@ -89,6 +93,8 @@ static int json_heatmap(const struct report *r, const struct heatmap *h)
 {
 	FILE *f = r->out->file;
 
+	if (!h->total)
+		report_empty(r);
 	open_object(r);
 	fputs("\"result\": {\"analyzer\": ", f);
 	put_json(f, h->analyzer);

@@ -54,10 +54,12 @@ void caveat_print(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
-void report_empty_print(const struct report *r)
+void report_empty(const struct report *r)
 {
+	if (r->answers)
+		return;
 	if (r->empty)
-		r->empty(r->inputs, r->out->file);
-	else
+		r->empty(r);
+	else if (!strcmp(r->out->format, "text"))
 		fprintf(r->out->file, "no data\n");
 }

@@ -14,6 +14,14 @@
 
 struct input_set;
 
+/* What a report is made of, to explain one that is empty. Lists are comma-separated. */
+struct report_needs {
+	const char *events; /* one of these begins each row */
+	const char *ends;   /* and one of these ends it; NULL: nothing has to */
+	bool exits;	    /* rows may come from kvm_exit as well, where it contains the access */
+	const char *record; /* a command that records them; NULL: none */
+};
+
 struct report {
 	const struct reader *reader; /* read to its end */
 	const struct output *out;
@@ -27,8 +35,10 @@ struct report {
 	json_t *(*head)(const struct input_set *inputs, const json_t *caveats);
 	void (*foot)(const struct input_set *inputs, const json_t *caveats, FILE *out);
 
-	/* Text: prints why the report is empty (the filters that were given). NULL: "no data". */
-	void (*empty)(const struct input_set *inputs, FILE *out);
+	/* Explains a report without rows: prints lines, or adds to `caveats`, as the format has it. NULL: "no data". */
+	void (*empty)(const struct report *r);
+	const struct report_needs *needs; /* for it; NULL: any event */
+	bool answers; /* without rows it is an answer as well, which first_line or extra_text is */
 
 	const char *title;
 	const char *first_line; /* text: printed before the table; NULL: none */
@@ -66,7 +76,10 @@ void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf
 /* Prints a note as comment lines of at most 80 columns, below a text report. */
 void caveat_print(const char *text, FILE *out);
 
-/* Prints the line of a text report that has no rows. */
-void report_empty_print(const struct report *r);
+/*
+ * To be called by each format for a report without rows, before its notes are written: of text at the place of the
+ * rows.
+ */
+void report_empty(const struct report *r);
 
 #endif

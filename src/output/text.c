@@ -152,8 +152,8 @@ static int text_table(const struct report *r, const struct table *t)
 		table_line(r->out->file, t, width, chosen, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		table_line(r->out->file, t, width, chosen, &t->cell[i * t->nr_columns]);
-	if (!t->nr_rows && !r->first_line)
-		report_empty_print(r);
+	if (!t->nr_rows)
+		report_empty(r);
 	if (t->left_out)
 		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);
 	foot(r);
@@ -177,7 +177,7 @@ static int text_histogram(const struct report *r, const struct histogram *h)
 			"##################################################");
 	}
 	if (h->first > h->last)
-		report_empty_print(r);
+		report_empty(r);
 	foot(r);
 	return 0;
 }
@@ -270,7 +270,7 @@ static int text_heatmap(const struct report *r, const struct heatmap *h)
 
 	head(r);
 	if (!h->total) {
-		report_empty_print(r);
+		report_empty(r);
 		foot(r);
 		return 0;
 	}

@@ -85,7 +85,7 @@ static int text_close(struct timeline *t)
 	const struct rows *r = t->state;
 
 	if (!t->nr_slices)
-		report_empty_print(t->report);
+		report_empty(t->report);
 	if (r->left_out)
 		fprintf(t->report->out->file, "# %" PRIu64 " more rows (--limit)\n", r->left_out);
 	t->report->foot(t->report->inputs, t->report->caveats, t->report->out->file);
@@ -119,7 +119,8 @@ static void csv_slice(struct timeline *t, const struct timeline_slice *s)
 
 static int csv_close(struct timeline *t)
 {
-	(void)t;
+	if (!t->nr_slices)
+		report_empty(t->report);
 	return 0;
 }
 
@@ -158,6 +159,8 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 
 static int rows_json_close(struct timeline *t)
 {
+	if (!t->nr_slices)
+		report_empty(t->report);
 	json_rows_end(t->report->out->file,
 		      t->report->head(t->report->inputs, t->report->caveats));
 	return 0;

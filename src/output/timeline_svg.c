@@ -383,6 +383,8 @@ static int svg_close(struct timeline *t)
 {
 	struct picture *p = t->state;
 
+	if (!p->nr)
+		report_empty(t->report);
 	picture_draw(t, t->report->out->file);
 	free(p->slice);
 	return 0;
@@ -395,6 +397,8 @@ static int html_close(struct timeline *t)
 	json_t *head, *caveat;
 	size_t i;
 
+	if (!p->nr)
+		report_empty(t->report);
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hostrace "
 	      "timeline</title></head>\n<body style=\"font-family: system-ui, sans-serif; margin: "
 	      "2em\">\n",

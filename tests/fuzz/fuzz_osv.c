@@ -64,7 +64,7 @@ static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *o
 	struct sample_line_options line = {
 		.backtrace = true, .compat = compat, .symbols = no_names};
 	struct time_range all = {0};
-	uint64_t skipped;
+	struct packet_counts packets;
 
 	samples_print(t, &(struct sample_list_options){.line = line}, &sink);
 	pairs_print(t, &(struct pair_list_options){.compat = compat, .sort = PAIRS_BY_TIME}, &line,
@@ -74,7 +74,7 @@ static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *o
 	summary_walk(t, compat, &sink);
 	flame_walk(t, compat, &sink);
 	memory_walk(t, compat, &sink);
-	packets_pcap_dump(t, compat, out, &skipped);
+	packets_pcap_dump(t, compat, out, &packets);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -260,3 +260,8 @@ const char *calltree_title(const struct calltree *t, uint32_t root)
 
 	return title == CALLTREE_NONE ? "" : t->frame[title];
 }
+
+uint64_t calltree_root_hits(const struct calltree *t, uint32_t root)
+{
+	return t->node[root].hits;
+}

@@ -57,5 +57,6 @@ const char *calltree_title(const struct calltree *t, uint32_t root);
 /* Roots in order of weight. */
 unsigned int calltree_nr_roots(const struct calltree *t);
 uint32_t calltree_root_at(const struct calltree *t, unsigned int i);
+uint64_t calltree_root_hits(const struct calltree *t, uint32_t root);
 
 #endif

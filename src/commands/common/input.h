@@ -51,9 +51,4 @@ json_t *input_head(const struct input_set *set, const json_t *more);
 /* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
 void input_foot(const struct input_set *set, const json_t *more, FILE *out);
 
-/*
- * Prints why a text report has no rows: the filters that were given, or that the trace has no events for the report.
- */
-void input_empty(const struct input_set *set, FILE *out);
-
 #endif

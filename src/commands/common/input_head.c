@@ -182,32 +182,3 @@ void input_foot(const struct input_set *set, const json_t *more, FILE *out)
 		caveat_print(json_string_value(text), out);
 	json_decref(list);
 }
-
-/* Appends " --NAME" for an option that was given. */
-static void filter_add(char *text, size_t size, bool given, const char *name)
-{
-	size_t len = strlen(text);
-
-	if (given)
-		snprintf(text + len, size - len, " --%s", name);
-}
-
-void input_empty(const struct input_set *set, FILE *out)
-{
-	const struct input_options *o = set->options;
-	char filters[128] = "";
-
-	filter_add(filters, sizeof(filters), o->since.text, "since");
-	filter_add(filters, sizeof(filters), o->until.text, "until");
-	filter_add(filters, sizeof(filters), o->period.text, "period");
-	filter_add(filters, sizeof(filters), o->vms.nr, "vm");
-	filter_add(filters, sizeof(filters), o->vcpus.nr, "vcpu");
-	filter_add(filters, sizeof(filters), o->tids.nr, "tid");
-	filter_add(filters, sizeof(filters), o->globs.nr, "event");
-	filter_add(filters, sizeof(filters), o->reasons.nr, "reason");
-	if (*filters)
-		fprintf(out, "no events match (filters:%s)", filters);
-	else
-		fprintf(out, "the trace has no events for this report");
-	fprintf(out, "; 'hostrace info' lists its events\n");
-}

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+
 #include "analyzers/profile/wait_profile.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
@@ -30,10 +32,30 @@ static int causes_profile(struct sample_run *run, const struct profile_options *
 	return err;
 }
 
+/* What each profile is made of, in OSv's names and Linux's. */
+static void needs_make(enum profile_of of, const char *tracepoint, struct report_needs *ret)
+{
+	static const char sched[] =
+		"trace-cmd record -e sched in a Linux guest, or 'hostrace record "
+		"--for sched-out' for the VM's threads";
+
+	*ret = (struct report_needs){0};
+	if (of == PROFILE_IDLE || (tracepoint && !strcmp(tracepoint, "sched_wait")))
+		*ret = (struct report_needs){.events = "sched_switch,sched_wait", .record = sched};
+	else if (tracepoint && !strcmp(tracepoint, "mutex_lock_wait"))
+		*ret = (struct report_needs){
+			.events = "contention_begin,mutex_lock_wait,bql_lock",
+			.record = "trace-cmd record -e lock in a Linux guest, or 'hostrace record "
+				  "--events locks' for QEMU's global mutex"};
+	else if (tracepoint)
+		ret->events = tracepoint;
+}
+
 int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoint, bool causes)
 {
 	struct profile_options opt = {.of = of, .tracepoint = tracepoint};
 	struct calltree *tree = NULL;
+	struct report_needs needs;
 	struct sample_run run;
 	int status, err;
 
@@ -49,5 +71,7 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoin
 	if (!err)
 		call_trees_print(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
 	calltree_close(tree);
+	needs_make(of, tracepoint, &needs);
+	run.needs = needs.events ? &needs : NULL;
 	return sample_run_close(&run, err);
 }

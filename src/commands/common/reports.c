@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "commands/common/command.h"
+#include "commands/common/empty.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
@@ -12,7 +13,7 @@ struct report report_of(const struct input_set *in, const struct output *out)
 			       .inputs = in,
 			       .head = input_head,
 			       .foot = input_foot,
-			       .empty = input_empty};
+			       .empty = empty_explain};
 }
 
 int report_end(int err, struct output *out, const struct input_set *in, bool found)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "commands/common/input.h"
+#include "commands/common/reports.h"
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
@@ -93,6 +94,14 @@ static void rows_end(struct rows *rows, const json_t *more)
 		json_rows_end(f, input_head(rows->in, more));
 }
 
+static void rows_empty(struct rows *rows, json_t *more)
+{
+	struct report report = report_of(rows->in, rows->out);
+
+	report.caveats = more;
+	report_empty(&report);
+}
+
 static int rows_loop(struct rows *rows, struct batch *batch)
 {
 	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
@@ -142,6 +151,8 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 		json_array_append_new(
 			more, json_sprintf("more than %d threads: further threads have no name",
 					   THREADS_MAX));
+	if (ret >= 0 && !rows.nr)
+		rows_empty(&rows, more);
 	if (ret >= 0)
 		rows_end(&rows, more);
 	json_decref(more);

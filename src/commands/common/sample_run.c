@@ -6,14 +6,15 @@
 
 #include "analyzers/profile/samples.h"
 #include "base/error.h"
+#include "commands/common/empty.h"
 #include "commands/common/sample_run.h"
 #include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
-static int run_begin(struct sample_run *run, const char *formats)
+static int run_begin(struct sample_run *run, const char *supported)
 {
 	*run = (struct sample_run){0};
-	return output_open(formats, &run->out) ? command_failed() : SAMPLE_RUN_BEGUN;
+	return output_open(supported, &run->out) ? command_failed() : SAMPLE_RUN_BEGUN;
 }
 
 static int run_opened(struct sample_run *run, int err)
@@ -30,10 +31,10 @@ static int run_opened(struct sample_run *run, int err)
 	return SAMPLE_RUN_BEGUN;
 }
 
-int sample_run_open_file(const char *path, const char *formats, struct time_range *range,
+int sample_run_open_file(const char *path, const char *supported, struct time_range *range,
 			 struct sample_run *run)
 {
-	int status = time_range_given(range) ? time_range_wrong() : run_begin(run, formats);
+	int status = time_range_given(range) ? time_range_wrong() : run_begin(run, supported);
 
 	if (status == SAMPLE_RUN_BEGUN)
 		status = run_opened(run, osv_open(path, &run->trace));
@@ -74,10 +75,10 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 	return 0;
 }
 
-static int run_open_events(const char *formats, struct time_range *range, struct sample_run *run)
+static int run_open_events(const char *supported, struct time_range *range, struct sample_run *run)
 {
 	struct samples_input in = {.open = events_open};
-	int status = run_begin(run, formats), err;
+	int status = run_begin(run, supported), err;
 
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
@@ -91,7 +92,7 @@ static int run_open_events(const char *formats, struct time_range *range, struct
 	return run_opened(run, err ? err : events_range(run->trace, range));
 }
 
-int sample_run_open(int argc, char **argv, const char *formats, struct time_range *range,
+int sample_run_open(int argc, char **argv, const char *supported, struct time_range *range,
 		    struct sample_run *run)
 {
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
@@ -102,10 +103,10 @@ int sample_run_open(int argc, char **argv, const char *formats, struct time_rang
 	if (none && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
 		path = NULL;
 	if (path && (osv_is_trace(path) || access(path, F_OK) || compat_given))
-		return sample_run_open_file(path, formats, range, run);
+		return sample_run_open_file(path, supported, range, run);
 	if (compat_given)
 		return command_usage("--compat requires exactly one OSv trace");
-	return run_open_events(formats, range, run);
+	return run_open_events(supported, range, run);
 }
 
 static void osv_head_put(struct sample_run *run)
@@ -131,10 +132,31 @@ static bool events_end(struct sample_run *run)
 	return input_set_strict_failed(run->in);
 }
 
+/* A note, or in JSON with the others. What OSv's own tool does not print is not printed with --compat. */
+static void empty_report(struct sample_run *run)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct input_options options = {.files = {.item = {run->trace->file}, .nr = 1}};
+
+	if (run->in && run->sink.json) {
+		json_t *lines = empty_lines(run->in, run->needs);
+
+		run->more = run->more ? run->more : json_array();
+		json_array_extend(run->more, lines);
+		json_decref(lines);
+	} else if (run->in) {
+		empty_note(run->in, run->needs);
+	} else if (!input_set_new(&options, &in)) {
+		empty_note(in, run->needs);
+	}
+}
+
 int sample_run_close(struct sample_run *run, int err)
 {
 	bool strict = false;
 
+	if (!err && row_sink_empty(&run->sink) && !compat_given)
+		empty_report(run);
 	if (!err && run->in)
 		strict = events_end(run);
 	else if (!err && run->sink.json)

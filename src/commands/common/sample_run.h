@@ -9,6 +9,7 @@
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
+#include "output/report.h"
 #include "commands/common/sample_options.h"
 #include "output/samples/samples_output.h"
 
@@ -20,6 +21,7 @@ struct sample_run {
 	struct input_set *in; /* what trace reads; NULL: an OSv trace as it is */
 	struct output out;
 	struct row_sink sink;
+	const struct report_needs *needs; /* to explain an empty report; NULL: any event */
 	json_t *more; /* further notes under the report, or NULL; sample_run_close() takes the reference */
 };
 
@@ -27,9 +29,9 @@ struct sample_run {
  * Opens what reading's options and the bare arguments name (default "tracefile"): an OSv trace as it is, all else by
  * its events. Sets the range of times that the report is to look at. SAMPLE_RUN_BEGUN, or the exit status.
  */
-int sample_run_open(int argc, char **argv, const char *formats, struct time_range *range,
+int sample_run_open(int argc, char **argv, const char *supported, struct time_range *range,
 		    struct sample_run *run);
-int sample_run_open_file(const char *path, const char *formats, struct time_range *range,
+int sample_run_open_file(const char *path, const char *supported, struct time_range *range,
 			 struct sample_run *run);
 
 /* Ends the report: `err` is what it returned. JSON becomes whole; returns the exit status. */

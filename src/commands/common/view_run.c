@@ -147,17 +147,64 @@ static void caveat_several_vms(json_t *list, const struct pairing *p, const stru
 		       nr);
 }
 
+/* Room for the lists of events of all analyzers of a run. */
+struct needs {
+	struct report_needs report;
+	char events[256], ends[256], record[320];
+};
+
+static void names_add(char *list, size_t size, const char *names)
+{
+	size_t len = strlen(list);
+
+	if (names)
+		snprintf(list + len, size - len, "%s%s", len ? "," : "", names);
+}
+
+/* How to record them: pairs by their events, where these are not a guest's. */
+static void needs_record(struct needs *n, const struct analyzer *a)
+{
+	const struct event_type *begin = event_type_named(a->begin),
+				*end = a->end ? event_type_named(a->end) : NULL;
+
+	if (strncmp(a->name, "pair:", 5))
+		snprintf(n->record, sizeof(n->record), "hostrace record --for %s", a->name);
+	else if (begin && begin->id && end && end->id)
+		snprintf(n->record, sizeof(n->record), "hostrace record --events %s,%s", a->begin,
+			 a->end);
+}
+
+static void needs_make(const struct run *run, unsigned int used, struct needs *n)
+{
+	const struct analyzer *a = run->analyzer[used];
+
+	*n = (struct needs){.record = ""};
+	needs_record(n, run->analyzer[0]);
+	for (unsigned int i = 0; i < run->nr; i++) {
+		n->report.exits |= run->analyzer[i]->access != EXIT_ACCESS_NONE;
+		if (!run->analyzer[i]->access || !i)
+			names_add(n->events, sizeof(n->events), run->analyzer[i]->begin);
+	}
+	names_add(n->ends, sizeof(n->ends), a->end);
+	n->report.events = n->events;
+	n->report.ends = *n->ends ? n->ends : NULL;
+	n->report.record = *n->record ? n->record : NULL;
+}
+
 static int draw(struct run *run, unsigned int used, const struct input_set *in, struct output *out)
 {
 	struct pairing_job *job = &run->job[used];
 	const char *why = used ? run->analyzer[0]->fallback[used - 1].caveat : NULL;
 	struct report report = report_of(in, out);
+	struct needs needs;
 	int err = pairing_end(job->pairing);
 
 	if (!err && run->view->clips)
 		err = pairing_open_spans(job->pairing, input_set_end_ns(in));
 	if (err)
 		return err;
+	needs_make(run, used, &needs);
+	report.needs = &needs.report;
 	report.caveats = caveats_of(run->analyzer[used], pairing_counts(job->pairing), in,
 				    run->view->clips);
 	caveat_several_vms(report.caveats, job->pairing, in);

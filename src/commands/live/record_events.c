@@ -79,6 +79,9 @@ static const struct {
 	{"ports", "pio", NULL},
 	{"msrs", "msr", NULL},
 	{"leaks", NULL, "qemu,-qemu_pio"},
+	{"virtio", NULL, "qemu,irq,-qemu_pio"},
+	{"requests", NULL, "qemu,irq,kvm_exit,-qemu_pio"},
+	{"timeline", NULL, "default"},
 };
 
 static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])

@@ -164,12 +164,14 @@ int memory_print(const struct memory_tree *tree, struct row_sink *sink)
 		return 0;
 	if (sink->json) {
 		row_sink_add(sink, node_json(tree, tree->node, 0));
+		sink->shown = tree->node[0].count > 0;
 		return 0;
 	}
 	err = text_out_open(&d.text, sink->out);
 	if (err)
 		return err;
 	draw(&d, 0, 0);
+	sink->shown = tree->node[0].count > 0;
 	text_out_close(&d.text);
 	return 0;
 }

@@ -78,7 +78,7 @@ struct writer {
 	pcap_dumper_t *dumper;
 	uint8_t *frame;
 	bool compat;
-	uint64_t skipped;
+	uint64_t written, skipped;
 };
 
 static int writer_open(struct writer *w, FILE *out, bool compat)
@@ -116,10 +116,11 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 	}
 	head.caplen = head.len = len;
 	pcap_dump((u_char *)w->dumper, &head, w->frame);
+	w->written++;
 	return 0;
 }
 
-int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped)
+int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret)
 {
 	struct writer w;
 	struct sample s;
@@ -134,7 +135,7 @@ int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *
 		if (err == -EPROTO && !compat)
 			err = 0;
 	}
-	*ret_skipped = w.skipped;
+	*ret = (struct packet_counts){w.written, w.skipped};
 	writer_close(&w);
 	return err ? err : r;
 }
@@ -168,14 +169,14 @@ static int tcpdump_run(FILE *in, int out, const char *const *argv)
 	return 0;
 }
 
-int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped)
+int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret)
 {
 	static const char *const argv[] = {"tcpdump", "-nn", "-r", "-", NULL};
 	_cleanup_fclose_ FILE *pcap = tmpfile();
 	int err = pcap ? 0 : fail(-errno, "cannot write a temporary file: %s", strerror(errno));
 
 	if (!err)
-		err = packets_pcap_dump(t, compat, pcap, ret_skipped);
+		err = packets_pcap_dump(t, compat, pcap, ret);
 	fflush(out);
 	return err ? err : tcpdump_run(pcap, fileno(out), argv);
 }

@@ -16,15 +16,19 @@ enum { PACKET_TEXT_MAX = 4096 };
 /* Is the name net_packet_*? */
 bool sample_is_packet(const struct sample *s);
 
+struct packet_counts {
+	uint64_t written, skipped;
+};
+
 /*
  * Writes all packets as pcap (Ethernet, microseconds since boot). 0, or -errno with the error message
  * set; a packet of a protocol without a known Ethernet type is -EPROTO with `compat`, else it is
- * skipped and counted in *ret_skipped.
+ * skipped.
  */
-int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped);
+int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret);
 
 /* The same through `tcpdump -nn -r -`; its messages are part of the text. */
-int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, uint64_t *ret_skipped);
+int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret);
 
 /* ---- one line per packet, for list --tcpdump ---- */
 

@@ -27,6 +27,7 @@ void row_sink_add(struct row_sink *sink, json_t *row)
 	if (!sink->nr)
 		json_rows_begin(sink->out);
 	json_rows_next(sink->out, sink->nr++);
+	sink->shown = true;
 	if (row)
 		json_dumpf(row, sink->out, JSON_COMPACT);
 	json_decref(row);

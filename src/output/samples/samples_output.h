@@ -29,12 +29,17 @@ struct row_sink {
 	FILE *out;
 	bool json;
 	uint64_t limit, nr; /* limit 0: all */
+	bool shown;	    /* a row of JSON, or one object or tree that is not empty; lines of text only count in nr */
 };
 
 /* Writes a row of the JSON array; takes the reference. */
 void row_sink_add(struct row_sink *sink, json_t *row);
 /* Ends the array and the object, with the members of `head`; takes the reference. */
 void row_sink_end(struct row_sink *sink, json_t *head);
+static inline bool row_sink_empty(const struct row_sink *sink)
+{
+	return !sink->shown && (sink->json || !sink->nr);
+}
 static inline bool row_sink_full(const struct row_sink *sink)
 {
 	return sink->limit && sink->nr >= sink->limit;

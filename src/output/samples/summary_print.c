@@ -166,4 +166,5 @@ void summary_print(const struct sample_summary *s, struct row_sink *sink)
 		row_sink_add(sink, summary_json(s));
 	else
 		print_all(s, sink->out);
+	sink->shown = !sink->json || s->total;
 }

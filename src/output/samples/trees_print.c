@@ -7,6 +7,8 @@
 
 void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink *sink)
 {
+	uint64_t hits = 0;
+
 	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
 		uint32_t root = calltree_root_at(tree, i);
 		const char *title = calltree_title(tree, root);
@@ -20,7 +22,9 @@ void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink
 			fprintf(sink->out, "\n=== %s ===\n\n", title);
 		if (!sink->json)
 			calltree_print(tree, root, sink->out);
+		hits += calltree_root_hits(tree, root);
 	}
+	sink->shown = hits > 0;
 }
 
 static json_t *stack_json(const struct flame *f, const struct flame_stack *k)

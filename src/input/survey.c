@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "event/trim_reason.h"
+#include "input/survey.h"
+#include "readers/readers.h"
+
+struct surveying {
+	struct survey *s;
+	const struct input_options *options;
+	struct trim_reason *reasons; /* NULL: no --reason */
+	uint64_t since_ns, until_ns;
+	int8_t *named; /* by registry index: matches --event (1) or not (-1); 0: not decided */
+	bool hardware; /* reasons of kvm_exit are collected */
+};
+
+void survey_free(struct survey *s)
+{
+	if (!s)
+		return;
+	free(s->counts);
+	free(s->selected);
+	free(s->vcpu);
+	free(s);
+}
+
+static struct survey *survey_new(void)
+{
+	struct survey *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->counts = calloc(EVENT_TYPES_MAX, sizeof(*s->counts));
+	s->selected = calloc(EVENT_TYPES_MAX, sizeof(*s->selected));
+	s->vcpu = calloc(SURVEY_VCPUS, sizeof(*s->vcpu));
+	if (s->counts && s->selected && s->vcpu)
+		return s;
+	survey_free(s);
+	return NULL;
+}
+
+/* ---- what the trace holds ---- */
+
+/* Reasons of kvm_exit take the place of those of kvm_userspace_exit. */
+static void reason_add(struct surveying *g, const struct event *ev)
+{
+	const struct field *f = event_field(ev->type, "reason");
+	struct survey *s = g->s;
+	char name[64];
+	unsigned int i = 0;
+
+	if (!f ||
+	    (ev->type->id != EV_kvm_exit && (ev->type->id != EV_kvm_userspace_exit || g->hardware)))
+		return;
+	if (ev->type->id == EV_kvm_exit && !g->hardware) {
+		g->hardware = true;
+		s->nr_reasons = 0;
+	}
+	field_print(ev, f, name, sizeof(name));
+	while (i < s->nr_reasons && strcmp(s->reason[i].name, name))
+		i++;
+	if (i == SURVEY_REASONS_MAX)
+		return;
+	if (i == s->nr_reasons) {
+		s->reason[i] = (struct survey_reason){0};
+		strcpy(s->reason[i].name, name);
+		s->nr_reasons++;
+	}
+	s->reason[i].count++;
+}
+
+static void tid_add(struct survey *s, uint32_t tid)
+{
+	for (unsigned int i = 0; i < s->nr_tids; i++)
+		if (s->tid[i] == tid)
+			return;
+	if (s->nr_tids < SURVEY_TIDS_MAX)
+		s->tid[s->nr_tids++] = tid;
+}
+
+/* ---- which filter matches nothing ---- */
+
+static bool listed(const struct number_list *list, uint32_t v)
+{
+	for (unsigned int i = 0; i < list->nr; i++)
+		if (list->item[i] == v)
+			return true;
+	return false;
+}
+
+static bool is_named(struct surveying *g, const struct event *ev)
+{
+	const struct text_list *globs = &g->options->globs;
+	int8_t *named = &g->named[ev->type->index];
+
+	for (unsigned int i = 0; i < globs->nr && *named <= 0; i++)
+		*named = trim_name_matches(globs->item[i], ev->type->name) ? 1 : -1;
+	return *named > 0;
+}
+
+static void filters_count(struct surveying *g, const struct event *ev)
+{
+	uint64_t *matches = g->s->matches;
+
+	matches[SURVEY_TIME] += ev->time_ns >= g->since_ns && ev->time_ns < g->until_ns;
+	matches[SURVEY_VCPU] += listed(&g->options->vcpus, ev->vcpu);
+	matches[SURVEY_TID] += listed(&g->options->tids, ev->tid);
+	matches[SURVEY_EVENT] += is_named(g, ev);
+	matches[SURVEY_REASON] += g->reasons && trim_reason_passes(g->reasons, ev);
+}
+
+static int all_add(void *arg, const struct event *ev)
+{
+	struct surveying *g = arg;
+	struct survey *s = g->s;
+
+	if (trim_is_naming(ev->type)) {
+		s->nr_naming++;
+		return 0;
+	}
+	s->start_ns = !s->nr || ev->time_ns < s->start_ns ? ev->time_ns : s->start_ns;
+	s->end_ns = ev->time_ns > s->end_ns ? ev->time_ns : s->end_ns;
+	s->nr++;
+	s->counts[ev->type->index]++;
+	s->vcpu[ev->vcpu] = true;
+	tid_add(s, ev->tid);
+	reason_add(g, ev);
+	filters_count(g, ev);
+	return 0;
+}
+
+/* A guest's own trace has times of its own clock; its events count, its times are not compared. */
+static int input_read(struct surveying *g, const struct input *in)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = in->is_guest};
+	struct stat st;
+	int err;
+
+	if (stat(in->path, &st))
+		return fail(-errno, "%s: %s", in->path, strerror(errno));
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return fail(-ESPIPE, "%s: cannot be read twice", in->path);
+	err = reader_open(in->path, &hint, &r);
+	if (err)
+		r = NULL;
+	else
+		input_options_window(g->options, r->info.start_ns, r->info.end_ns, &g->since_ns,
+				     &g->until_ns);
+	return err ? err : reader_each(r, all_add, g);
+}
+
+/* ---- what all filters together leave ---- */
+
+static int selected_add(void *arg, const struct event *ev)
+{
+	struct survey *s = arg;
+
+	s->selected[ev->type->index] += !trim_is_naming(ev->type);
+	return 0;
+}
+
+static int selected_read(const struct input_set *set, struct survey *s)
+{
+	_cleanup_input_set_ struct input_set *copy = NULL;
+	int err = input_set_copy(set, &copy);
+
+	if (!err)
+		err = input_set_open(copy, NULL, NULL);
+	return err ? err : reader_each(copy->reader, selected_add, s);
+}
+
+static char *globs_join(const struct text_list *list)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	for (unsigned int i = 0; f && i < list->nr; i++)
+		fprintf(f, "%s%s", i ? "," : "", list->item[i]);
+	if (f)
+		fclose(f);
+	return text;
+}
+
+static int surveying_run(struct surveying *g, const struct input_set *set)
+{
+	_cleanup_free_ char *globs = globs_join(&g->options->reasons);
+	int err = 0;
+
+	if (globs && *globs)
+		g->reasons = trim_reason_new(globs);
+	for (unsigned int i = 0; !err && i < input_set_nr(set); i++)
+		err = input_read(g, &set->input[i]);
+	trim_reason_free(g->reasons);
+	if (err)
+		return err;
+	if (input_options_have_window(g->options) || input_options_have_filter(g->options))
+		return selected_read(set, g->s);
+	memcpy(g->s->selected, g->s->counts, EVENT_TYPES_MAX * sizeof(*g->s->counts));
+	return 0;
+}
+
+int survey_make(const struct input_set *set, struct survey **ret)
+{
+	_cleanup_(survey_cleanup_) struct survey *s = survey_new();
+	_cleanup_free_ int8_t *named = calloc(EVENT_TYPES_MAX, sizeof(*named));
+	struct surveying g = {.s = s, .options = set->options, .named = named};
+	int err = s && named ? surveying_run(&g, set) : fail(-ENOMEM, "out of memory");
+
+	if (!err)
+		*ret = take_ptr(s);
+	return err;
+}
+
+uint64_t survey_count(const struct survey *s, const char *names, bool selected)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < event_types_count(); i++) {
+		const char *name = event_type_at(i)->name, *last = strrchr(name, ':');
+
+		if (trim_name_matches(names, name) || (last && trim_name_matches(names, last + 1)))
+			sum += (selected ? s->selected : s->counts)[i];
+	}
+	return sum;
+}
