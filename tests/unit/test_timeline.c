@@ -263,7 +263,7 @@ static void test_perfetto(void **state)
 	fclose(out.file);
 	trace_walk((const uint8_t *)out_text, out_len);
 	assert_int_equal(nr_processes, 2);
-	assert_int_equal(nr_tracks, 6);
+	assert_int_equal(nr_tracks, 5); /* the thread has no slice */
 	assert_int_equal(nr_flows, 1);
 	assert_int_equal(flows[0].ends, 2);
 	for (unsigned int i = 0; i < nr_tracks; i++)
