@@ -44,12 +44,13 @@ struct tries {
 };
 
 /* With every address at which a PC's RAM may be split (QEMU's pc and q35: hw/i386/pc_{piix,q35}.c). */
-static void try_add(struct tries *t, uint64_t base, uint64_t bytes)
+static void try_add(struct tries *t, uint64_t base, uint64_t end, uint64_t bytes)
 {
 	static const uint64_t splits[] = {0xc0000000, 0xe0000000, 0x80000000, 0xb0000000};
+	uint64_t size = bytes && bytes < end - base ? bytes : end - base;
 
 	for (unsigned int i = 0; i < 4 && t->nr < t->max; i++) {
-		t->ram[t->nr++] = (struct guest_ram){base, splits[i]};
+		t->ram[t->nr++] = (struct guest_ram){base, splits[i], size};
 		if (bytes && bytes <= 0x80000000)
 			return; /* it is not split */
 	}
@@ -71,28 +72,34 @@ int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *re
 
 			if ((bytes && size < bytes) || (bytes && size == bytes) != exact)
 				continue;
-			try_add(&t, r->start, bytes);
+			try_add(&t, r->start, r->end, bytes);
 			if (!exact && up != r->start && up < r->end)
-				try_add(&t, up, bytes);
+				try_add(&t, up, r->end, bytes);
 			if (!exact && bytes)
-				try_add(&t, r->end - bytes, bytes);
+				try_add(&t, r->end - bytes, r->end, bytes);
 		}
 	return (int)t.nr;
 }
 
 /* ---- addresses ---- */
 
+/* Also 0 between the end of low memory and 4 GiB, where devices are. */
 static uint64_t physical(const struct guest_ram *ram, uint64_t address)
 {
-	return address < GIB4 ? ram->base + address : ram->base + ram->low + (address - GIB4);
+	uint64_t at = address < GIB4 ? address : address - GIB4 + ram->low;
+
+	if (at >= ram->size || (address < GIB4 && address >= ram->low))
+		return 0;
+	return ram->base + at;
 }
 
 static bool entry_read(const struct memory *m, const struct guest_ram *ram, uint64_t table,
 		       uint64_t index, unsigned int bytes, uint64_t *ret)
 {
+	uint64_t at = physical(ram, table + index * bytes);
+
 	*ret = 0;
-	return !memory_read(m, physical(ram, table + index * bytes), ret, bytes) &&
-	       *ret & PTE_PRESENT;
+	return at && !memory_read(m, at, ret, bytes) && *ret & PTE_PRESENT;
 }
 
 static uint64_t walk_32(const struct memory *m, const struct guest_ram *ram, uint64_t cr3,

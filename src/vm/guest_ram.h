@@ -30,10 +30,12 @@ enum guest_paging {
 
 enum { GUEST_PAGE = 4096, GUEST_RAM_TRIES = 256 };
 
-/* Where the process has the RAM: at guest address g lies base + g, from 4 GiB on base + low + (g -
- * 4 GiB). */
+/*
+ * Where the process has the RAM, `size` bytes from `base`: guest address g below `low` lies at base + g, from 4 GiB on
+ * at base + low + (g - 4 GiB).
+ */
 struct guest_ram {
-	uint64_t base, low;
+	uint64_t base, low, size;
 };
 
 struct guest_space {
@@ -46,7 +48,10 @@ struct guest_space {
 int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *tries,
 		    unsigned int max);
 
-/* Address in the process of a guest's address; 0: there is none, or it is not mapped. */
+/*
+ * Address in the process of a guest's address, good to the end of its page; 0: it is not mapped. Page tables are the
+ * guest's: what they point to beyond its RAM is not mapped, whatever else of the process may lie there.
+ */
 uint64_t guest_address(const struct memory *m, const struct guest_ram *ram,
 		       const struct guest_space *space, uint64_t address);
 

@@ -247,9 +247,11 @@ static int ram_read(const struct memory *m, uint64_t at, void *buf, size_t size)
 	return pread(m->fd, buf, size, (off_t)at) == (ssize_t)size ? 0 : -EFAULT;
 }
 
+#define RAM_SIZE 0x110000000ull
+
 static uint64_t walk(enum guest_paging paging, uint64_t cr3, uint64_t address)
 {
-	const struct guest_ram at_0 = {.base = 0x10000000, .low = 0xc0000000};
+	const struct guest_ram at_0 = {.base = 0x10000000, .low = 0xc0000000, .size = RAM_SIZE};
 	const struct guest_space space = {paging, cr3};
 	const struct memory m = {.read = ram_read, .fd = ram};
 	uint64_t at = guest_address(&m, &at_0, &space, address);
@@ -292,6 +294,17 @@ static void page_tables(void **state)
 	assert_int_equal(walk(GUEST_PAGING_32, 0x7000, 0xc0005abc), 0x99abc);
 	assert_int_equal(walk(GUEST_PAGING_32, 0x7000, 0xc0400010), 0x800010);
 	assert_int_equal(walk(GUEST_PAGING_32, 0x7000, 0xc0006abc), 0);
+	/* beyond RAM lies other memory of the process: a page, a large page, a table, and a hole below 4 GiB */
+	put64(base + 0x4000 + 8 * 326, (RAM_SIZE + 0x40000000) | 3);
+	assert_int_equal(walk(GUEST_PAGING_4, 0x1000, 0xffff900012346000), 0);
+	put64(base + 0x4000 + 8 * 326, (RAM_SIZE + 0x40000000 - 0x1000) | 3);
+	assert_int_equal(walk(GUEST_PAGING_4, 0x1000, 0xffff900012346000), RAM_SIZE - 0x1000);
+	put64(base + 0x2000 + 8 * 2, 0xffffc0000000 | 0x83);
+	assert_int_equal(walk(GUEST_PAGING_4, 0x1000, 0xffff900080000000), 0);
+	put64(base + 0x4000 + 8 * 327, 0xc0000000 | 3);
+	assert_int_equal(walk(GUEST_PAGING_4, 0x1000, 0xffff900012347000), 0);
+	assert_int_equal(walk(GUEST_PAGING_4, RAM_SIZE + 0x40000000, 0xffff900012345678), 0);
+	assert_int_equal(walk(GUEST_PHYSICAL, 0, 0xfee00000), 0);
 	close(ram);
 }
 
