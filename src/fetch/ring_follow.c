@@ -12,10 +12,8 @@
 #include "fetch/ring_follow.h"
 #include "readers/ring/ring_image.h"
 
-enum {
-	WINDOW = 4096,	/* slots copied at a time */
-	LOOK_SLOTS = 1 << 17, /* per round, over all vCPUs: a guest must not keep its recorder from other work */
-};
+/* Slots per round, over all vCPUs: a guest must not keep its recorder from other work. */
+enum { LOOK_SLOTS = 1 << 17 };
 
 /* Records of one vCPU as slots, consecutive from position 0. */
 struct kept {
@@ -35,7 +33,7 @@ struct ring_follow {
 	uint8_t *shadow;
 	struct ring_image img;
 	struct kept *cpu;
-	struct ring_slot *copy[3]; /* WINDOW each */
+	struct ring_slot *copy[3]; /* RING_FOLLOW_WINDOW each */
 	uint64_t records, missed, kept_bytes;
 	bool looked; /* the descriptions are here */
 };
@@ -77,7 +75,7 @@ int ring_follow_new(ring_read_fn *read, ring_write_fn *write, void *arg, const c
 	if (!err) {
 		f->cpu = calloc(f->img.nr_cpus, sizeof(*f->cpu));
 		for (int i = 0; i < 3; i++)
-			f->copy[i] = malloc(WINDOW * sizeof(struct ring_slot));
+			f->copy[i] = malloc(RING_FOLLOW_WINDOW * sizeof(struct ring_slot));
 		if (!f->cpu || !f->copy[0] || !f->copy[1] || !f->copy[2])
 			err = fail(-ENOMEM, "out of memory");
 	}
@@ -168,7 +166,7 @@ static int cpu_bring(struct ring_follow *f, unsigned int cpu, bool last)
 		uint64_t nr = head.head - pos < f->img.slots - first ? head.head - pos
 								     : f->img.slots - first;
 
-		nr = nr < WINDOW ? nr : WINDOW;
+		nr = nr < RING_FOLLOW_WINDOW ? nr : RING_FOLLOW_WINDOW;
 		err = slots_take(f, cpu, first, (uint32_t)nr);
 		if (err)
 			return err;

@@ -18,6 +18,7 @@
 
 enum {
 	RING_FOLLOW_BYTES_MAX = 512 << 20, /* of the guest's ring, and of records kept; then the oldest go */
+	RING_FOLLOW_WINDOW = 4096,	   /* slots that are read at a time */
 };
 
 /* Reads len bytes of the ring, from its start: 0 or -errno with the error message set. */

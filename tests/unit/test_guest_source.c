@@ -42,6 +42,8 @@ static void ring_make(unsigned int cpus, unsigned int slots, enum ring_mode mode
 static int mem_read(void *arg, uint64_t offset, void *to, size_t len)
 {
 	(void)arg;
+	if (offset >= ring.header->slots_offset) /* more would not fit into the buffer for it */
+		assert_true(len <= RING_FOLLOW_WINDOW * sizeof(struct ring_slot));
 	if (offset > ring_size || len > ring_size - offset)
 		return -EFAULT;
 	for (size_t i = 0; i < len / 8; i++) {
@@ -118,6 +120,31 @@ static void longer_than_the_ring(void **state)
 		assert_int_equal(rec.nr_args, n % 20 % 2 ? 12 : 1);
 	}
 	assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 0);
+	ring_follow_free(f);
+}
+
+/* More at once than are read at a time. */
+static void longer_than_the_window(void **state)
+{
+	const unsigned int nr = 4 * RING_FOLLOW_WINDOW;
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+	struct ring_follow *f;
+	struct ring_image img;
+
+	(void)state;
+	ring_make(1, nr, RING_OVERWRITE);
+	assert_int_equal(ring_follow_new(mem_read, NULL, NULL, "test", &f), 0);
+	assert_int_equal(ring_follow_look(f, false), 0);
+	for (unsigned int i = 0; i < nr - 10; i++)
+		ring_trace(&ring, 0, 1, 0, i);
+	assert_int_equal(ring_follow_look(f, true), 0);
+	assert_int_equal(ring_follow_records(f), nr - 10);
+	out_open(f, &img);
+	for (unsigned int i = 0; i < nr - 10; i++) {
+		assert_int_equal(ring_cursor_next(&img, 0, &c, &rec), 1);
+		assert_int_equal(rec.word[0], i);
+	}
 	ring_follow_free(f);
 }
 
@@ -547,7 +574,8 @@ static int dir_remove(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(longer_than_the_ring), cmocka_unit_test(overwritten_is_counted),
+		cmocka_unit_test(longer_than_the_ring),
+		cmocka_unit_test(longer_than_the_window), cmocka_unit_test(overwritten_is_counted),
 		cmocka_unit_test(room_is_given_back),	cmocka_unit_test(a_racing_writer),
 		cmocka_unit_test(lying_rings),		cmocka_unit_test(page_tables),
 		cmocka_unit_test(registers),		cmocka_unit_test(patience),
