@@ -59,6 +59,8 @@ static int write_text(struct reader *r, FILE *f)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	_cleanup_free_ struct declared *d = calloc(1, sizeof(*d));
+	uint64_t placed = 0;
+	json_t *meta;
 	int more;
 
 	if (!d || !batch)
@@ -66,10 +68,14 @@ static int write_text(struct reader *r, FILE *f)
 	textfile_head(&r->info, f);
 	while ((more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; i < batch->nr; i++) {
+			placed += lost_record_count(&batch->ev[i]);
 			declare(d, batch->ev[i].type, f);
 			textfile_print(&batch->ev[i], f);
 			fputc('\n', f);
 		}
+	meta = meta_losses_make(&r->info, placed);
+	textfile_meta(meta, f);
+	json_decref(meta);
 	return more;
 }
 

@@ -53,7 +53,8 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 	return trace_writer_record(w, (const struct record_hdr *)record);
 }
 
-static int write_events(struct reader *r, struct trace_writer *w)
+/* *ret_placed: the number of events that `lost` records report. */
+static int write_events(struct reader *r, struct trace_writer *w, uint64_t *ret_placed)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more, err = 0;
@@ -61,8 +62,10 @@ static int write_events(struct reader *r, struct trace_writer *w)
 	if (!batch)
 		return fail(-ENOMEM, "out of memory");
 	while (!err && (more = reader_next(r, batch)) > 0) {
-		for (unsigned int i = 0; i < batch->nr && !err; i++)
+		for (unsigned int i = 0; i < batch->nr && !err; i++) {
+			*ret_placed += lost_record_count(&batch->ev[i]);
 			err = write_event(w, &batch->ev[i]);
+		}
 		if (!err)
 			err = trace_writer_round(w, batch->ev[batch->nr - 1].time_ns);
 	}
@@ -85,13 +88,16 @@ static int convert(struct reader *r, const char *path)
 	struct trace_writer_options opt = {.zstd = zstd};
 	struct trace_writer *w;
 	json_t *meta = meta_make(r);
+	uint64_t placed = 0;
 	int err = trace_writer_open(path, &opt, meta, &w), last;
 
 	json_decref(meta);
 	if (err)
 		return err;
-	err = write_events(r, w);
-	last = trace_writer_close(w, NULL);
+	err = write_events(r, w, &placed);
+	meta = meta_losses_make(&r->info, placed);
+	last = trace_writer_close(w, json_object_size(meta) ? meta : NULL);
+	json_decref(meta);
 	return err ? err : last;
 }
 

@@ -322,7 +322,7 @@ bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *
 	if (done && plan->rows)
 		plan->rows->finish(r);
 	else if (done)
-		r->info.lost = plan->lost;
+		r->info.lost += plan->lost;
 	fast_plan_free(plan);
 	return done;
 }

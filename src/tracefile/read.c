@@ -155,6 +155,7 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 static int read_declarations(struct tracefile *t)
 {
 	struct trace_info *info = &t->reader.info;
+	uint64_t unplaced = 0;
 	bool any = false;
 
 	for (size_t i = 0; i < t->map.nr; i++) {
@@ -173,6 +174,7 @@ static int read_declarations(struct tracefile *t)
 			info->end_ns = ref->h.last_ns;
 		any = true;
 	}
+	meta_losses_read(info, &unplaced);
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct textfile {
 	unsigned int next_id;
 	struct pending pending;
 	bool end;
+	uint64_t unplaced; /* of the metadata, counted as lost */
 	uint8_t record[EVENT_RECORD_MAX + 8]; /* being built */
 	size_t record_len;
 };
@@ -142,6 +143,8 @@ static int declare(struct textfile *t, const char *what, const char *text)
 		err = declare_type(t, json);
 	else
 		json_object_update(t->reader.info.meta, json);
+	if (!err && !strcmp(what, "meta"))
+		meta_losses_read(&t->reader.info, &t->unplaced);
 	json_decref(json);
 	return err;
 }

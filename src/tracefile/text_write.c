@@ -7,14 +7,19 @@
 #include "tracefile/schema.h"
 #include "tracefile/tracefile.h"
 
+void textfile_meta(const json_t *meta, FILE *out)
+{
+	if (!json_object_size(meta))
+		return;
+	fputs("# meta ", out);
+	json_dumpf(meta, out, JSON_COMPACT);
+	fputc('\n', out);
+}
+
 void textfile_head(const struct trace_info *info, FILE *out)
 {
 	fputs("# hostrace text 1\n", out);
-	if (!json_object_size(info->meta))
-		return;
-	fputs("# meta ", out);
-	json_dumpf(info->meta, out, JSON_COMPACT);
-	fputc('\n', out);
+	textfile_meta(info->meta, out);
 }
 
 void textfile_type(const struct event_type *type, FILE *out)

@@ -60,10 +60,29 @@ void trace_writer_abandon(struct trace_writer *w);
 extern const struct reader_ops tracefile_reader;
 extern const struct reader_ops textfile_reader;
 
+/* ---- what a converted recording keeps of the one that it was made from ---- */
+
+enum { META_NOTES_MAX = 64 };
+
+/*
+ * Metadata for the end of the new file: the number of lost events that no record of it places (`placed`: the sum of
+ * those that do), and the notes. `info` is that of the reader, at its end. New reference, {} if there is nothing.
+ */
+json_t *meta_losses_make(const struct trace_info *info, uint64_t placed);
+
+/* For readers: adds these from info->meta. To be called after each metadata object; *taken is 0 at first. */
+void meta_losses_read(struct trace_info *info, uint64_t *taken);
+
+/* How many events this one reports as lost: 0 unless it is a `lost` record. */
+uint64_t lost_record_count(const struct event *ev);
+
 /* ---- the text form; its format is in doc/format.md ---- */
 
 /* Its head: the format line and the metadata. */
 void textfile_head(const struct trace_info *info, FILE *out);
+
+/* A further line of metadata; nothing if there are none. */
+void textfile_meta(const json_t *meta, FILE *out);
 
 /* "# type {...}": is before the first event of a type that is not ours. */
 void textfile_type(const struct event_type *type, FILE *out);
