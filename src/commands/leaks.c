@@ -55,11 +55,11 @@ static int draw(const struct input_set *in, struct elements *e, struct output *o
 	element_totals_print(&totals, text, sizeof(text));
 	struct report report = report_of(in, out);
 
-	report.caveats = element_caveats(r->info.meta, e, &totals);
+	report.caveats = element_caveats(&r->info, e, &totals);
 	report.extra = element_totals_json(&totals);
 	report.extra_text = text;
 	report.needs = &needs;
-	report.answers = totals.popped || totals.before;
+	report.answers = nr || totals.popped || totals.before;
 	if (!nr && report.answers)
 		report.first_line = "no elements in flight, held or leaked";
 	element_table(list, nr, r->info.start_ns, input_set_nr_vms(in) > 1 ? in->vms : NULL, &t);

@@ -88,7 +88,18 @@ static void caveat_unchecked(json_t *list, uint64_t nr, const char *of, int limi
 			   nr, of, limit);
 }
 
-json_t *element_caveats(const json_t *meta, const struct elements *e,
+static void caveat_lost(json_t *list, const struct loss_sums *lost, uint64_t start_ns)
+{
+	struct loss_sums l = *lost;
+	char text[512];
+
+	if (*losses_print(&l, start_ns, text, sizeof(text)))
+		caveat_add(list,
+			   "lost: %s; elements in flight at that time have the verdict unknown",
+			   text);
+}
+
+json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 			const struct element_totals *t)
 {
 	const char *vhost[8];
@@ -120,12 +131,9 @@ json_t *element_caveats(const json_t *meta, const struct elements *e,
 	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
 	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",
 			 ELEMENT_DROPPING_MAX);
-	if (t->lost)
-		caveat_add(list,
-			   "%" PRIu64 " virtqueue events were lost: elements in flight at that "
-				      "time have the verdict unknown",
-			   t->lost);
-	caveat_absent(list, meta);
+	if (t->popped || t->before || t->held || t->leaked || t->in_flight || t->other)
+		caveat_lost(list, &t->lost, info->start_ns);
+	caveat_absent(list, info->meta);
 	return list;
 }
 

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "event/reader.h"
 #include "output/table.h"
 #include "pairing/elements.h"
 
@@ -18,9 +19,11 @@ void element_totals_print(const struct element_totals *t, char *buf, size_t size
 void element_table(const struct element *list, size_t nr, uint64_t start_ns,
 		   const struct vm_names *vms, struct table *t);
 
-/* What limits these verdicts; meta: of the recording, which knows what could not be probed. An
- * array; new reference. */
-json_t *element_caveats(const json_t *meta, const struct elements *e,
+/*
+ * What limits these verdicts; info: of the recording, which knows what could not be probed, and when it began. An
+ * array; new reference.
+ */
+json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 			const struct element_totals *t);
 
 #endif

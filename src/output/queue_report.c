@@ -38,6 +38,16 @@ static void caveats_stages(json_t *list, const struct queue_report *a)
 				 "elements popped by polling are not counted");
 }
 
+static void caveat_lost(json_t *list, const struct loss_sums *lost, uint64_t start_ns)
+{
+	struct loss_sums l = *lost;
+	char text[512];
+
+	if (*losses_print(&l, start_ns, text, sizeof(text)))
+		caveat_add(list, "lost: %s; counts and the number in flight do not include them",
+			   text);
+}
+
 json_t *queue_report_caveats(const struct queue_report *a)
 {
 	const struct element_totals *t = queues_totals(a->queues);
@@ -60,11 +70,8 @@ json_t *queue_report_caveats(const struct queue_report *a)
 			   "%" PRIu64 " returned elements had been popped before the recording; "
 				      "the number in flight is too low by as many at its start",
 			   t->before);
-	if (t->lost)
-		caveat_add(list,
-			   "%" PRIu64 " virtqueue events were lost: counts and the number in "
-				      "flight do not include them",
-			   t->lost);
+	if (a->nr)
+		caveat_lost(list, &t->lost, a->start_ns);
 	if (t->overflow || queues_overflow(a->queues))
 		caveat_add(list,
 			   "%" PRIu64 " elements and %" PRIu64

@@ -341,7 +341,7 @@ static void on_lost(struct elements *e, const struct event *ev)
 
 	if (t && !elements_wants(t->name, NULL))
 		return;
-	e->totals.lost += event_value(ev, "count");
+	losses_add(&e->totals.lost, ev);
 	e->losses++;
 	if (event_value(ev, "until") > e->blind_until_ns)
 		e->blind_until_ns = event_value(ev, "until");

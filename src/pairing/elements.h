@@ -33,6 +33,7 @@
 
 #include "base/cleanup.h"
 #include "event/event.h"
+#include "event/losses.h"
 
 enum {
 	ELEMENTS_MAX = 1 << 18, /* in flight at once, over all VMs */
@@ -68,7 +69,7 @@ struct element_totals {
 			      mistake */
 	uint64_t held, leaked, in_flight, other;
 	uint64_t overflow; /* popped while ELEMENTS_MAX were in flight: not checked */
-	uint64_t lost;	   /* virtqueue events lost */
+	struct loss_sums lost; /* events lost that may be of virtqueues: those of unknown type as well */
 	/* Events that were not checked: of devices and VMs above the limits, or threads in virtqueue_drop_all. */
 	uint64_t unchecked_devices, unchecked_vms, unchecked_threads;
 };

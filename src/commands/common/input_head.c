@@ -9,6 +9,7 @@
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
+#include "input/input_losses.h"
 #include "output/report.h"
 
 /* Events in the file, where that is known without reading it; else those that were read. */
@@ -94,6 +95,19 @@ static void caveat_budget(json_t *list, const struct trace_info *info)
 	}
 }
 
+/* Of our own recordings also what was lost, and where. */
+static void caveat_lost(json_t *list, const struct input_set *set)
+{
+	const struct trace_info *info = &set->reader->info;
+	struct loss_sums losses;
+	char text[512];
+
+	input_losses(set, &losses);
+	losses_print(&losses, info->start_ns, text, sizeof(text));
+	caveat_add(list, "%" PRIu64 " events were lost: buffers were full%s%s%s", info->lost,
+		   *text ? " (" : "", text, *text ? ")" : "");
+}
+
 static json_t *caveats_json(const struct input_set *set, const json_t *more)
 {
 	const struct trace_info *info = &set->reader->info;
@@ -104,7 +118,7 @@ static json_t *caveats_json(const struct input_set *set, const json_t *more)
 	for (unsigned int n = 0; n < input_set_nr(set); n++)
 		caveat_budget(list, &set->input[n].reader->info);
 	if (info->lost)
-		caveat_add(list, "%" PRIu64 " events were lost: buffers were full", info->lost);
+		caveat_lost(list, set);
 	for (unsigned int g = 0; g < set->nr_guests; g++) {
 		const struct align_guest *guest;
 		struct align *align;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "event/losses.h"
+
+enum { SHOWN = 4 };
+
+void losses_add(struct loss_sums *l, const struct event *ev)
+{
+	uint64_t count = ev->type->id == EV_lost ? event_value(ev, "count") : 0;
+	uint64_t until = count ? event_value(ev, "until") : 0;
+	const struct event_type *type =
+		count ? event_type_ours((unsigned int)event_value(ev, "lost_event")) : NULL;
+	uint32_t cpu = count ? (uint32_t)event_value(ev, "lost_cpu") : 0;
+	struct loss *at = l->loss;
+
+	if (!count)
+		return;
+	while (at < l->loss + l->nr && (at->type != type || at->cpu != cpu))
+		at++;
+	if (at == l->loss + LOSSES_MAX) {
+		l->others += count;
+		return;
+	}
+	if (at == l->loss + l->nr) {
+		*at = (struct loss){.type = type, .cpu = cpu, .first_ns = ev->time_ns};
+		l->nr++;
+	}
+	until = until > ev->time_ns && until < INT64_MAX ? until : ev->time_ns;
+	at->count += count;
+	at->until_ns = until > at->until_ns ? until : at->until_ns;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct loss *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
+}
+
+static double seconds(uint64_t ns, uint64_t start_ns)
+{
+	return (double)(ns > start_ns ? ns - start_ns : 0) / 1e9;
+}
+
+static int loss_print(const struct loss *l, uint64_t start_ns, char *buf, size_t size)
+{
+	double from = seconds(l->first_ns, start_ns), until = seconds(l->until_ns, start_ns);
+	char when[80];
+
+	if (until - from < 0.0005)
+		snprintf(when, sizeof(when), "at %.3f s", from);
+	else
+		snprintf(when, sizeof(when), "between %.3f s and %.3f s", from, until);
+	return snprintf(buf, size, "%" PRIu64 " %s of CPU %u %s", l->count,
+			l->type ? l->type->name : "events of unknown type", l->cpu, when);
+}
+
+const char *losses_print(struct loss_sums *l, uint64_t start_ns, char *buf, size_t size)
+{
+	uint64_t rest = l->others;
+	size_t len = 0;
+
+	*buf = '\0';
+	qsort(l->loss, l->nr, sizeof(l->loss[0]), by_count);
+	for (unsigned int i = 0; i < l->nr; i++) {
+		if (i >= SHOWN) {
+			rest += l->loss[i].count;
+			continue;
+		}
+		if (i && len < size)
+			len += (size_t)snprintf(buf + len, size - len, ", ");
+		if (len < size)
+			len += (size_t)loss_print(&l->loss[i], start_ns, buf + len, size - len);
+	}
+	if (rest && len < size)
+		snprintf(buf + len, size - len, " and %" PRIu64 " others", rest);
+	return buf;
+}

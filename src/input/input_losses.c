@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+#include <sys/stat.h>
+
+#include "input/input_losses.h"
+#include "readers/readers.h"
+
+static bool wants_lost(const char *event, void *arg)
+{
+	(void)arg;
+	return !strcmp(event, "lost");
+}
+
+struct window {
+	uint64_t since_ns, until_ns;
+	struct loss_sums *sums;
+};
+
+static int loss_add(void *arg, const struct event *ev)
+{
+	const struct window *w = arg;
+
+	if (ev->time_ns >= w->since_ns && ev->time_ns < w->until_ns)
+		losses_add(w->sums, ev);
+	return 0;
+}
+
+static bool is_ours(const struct input *in)
+{
+	const struct trace_info *info = &in->reader->info;
+	struct stat st;
+
+	return !in->is_guest && info->lost &&
+	       (!strcmp(info->kind, "hrt") || !strcmp(info->kind, "text")) &&
+	       !stat(in->path, &st) && S_ISREG(st.st_mode);
+}
+
+void input_losses(const struct input_set *set, struct loss_sums *ret)
+{
+	struct read_hint hint = {
+		.since_ns = set->since_ns, .until_ns = set->until_ns, .wants = wants_lost};
+
+	struct window window = {set->since_ns, set->until_ns, ret};
+
+	*ret = (struct loss_sums){.nr = 0};
+	for (unsigned int i = 0; i < input_set_nr(set); i++) {
+		_cleanup_reader_ struct reader *r = NULL;
+
+		if (!set->input[i].reader || !is_ours(&set->input[i]))
+			continue;
+		if (reader_open(set->input[i].path, &hint, &r)) {
+			r = NULL;
+			continue;
+		}
+		reader_each(r, loss_add, &window);
+	}
+}
