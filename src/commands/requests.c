@@ -10,16 +10,19 @@
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
 #include "commands/common/requests_read.h"
+#include "event/vm_names.h"
 #include "output/report.h"
 
 static const struct option_row *const options[] = {input_rows, output_options, NULL};
 
 /* ---- the table ---- */
 
-static void columns(struct table *t)
+static void columns(struct table *t, bool with_vm)
 {
 	table_column(t, "issue_ns", NULL, COL_COUNT, 0);
 	table_column(t, NULL, "seconds", COL_SECONDS, 0);
+	if (with_vm)
+		table_column(t, "vm", "VM", COL_TEXT, 0);
 	table_column(t, "disk", "disk", COL_TEXT, 0);
 	table_column(t, "op", "op", COL_TEXT, 0);
 	table_column(t, "sector", "sector", COL_COUNT, 0);
@@ -54,16 +57,19 @@ static struct cell between(const struct request *rq, uint64_t from, uint64_t to)
 	return rq->matched ? (struct cell){to > from ? to - from : 0, NULL} : (struct cell){0, "-"};
 }
 
-static int row_add(struct table *t, const struct request *rq, uint64_t start_ns)
+static int row_add(struct table *t, const struct request *rq, uint64_t start_ns,
+		   const struct vm_names *vms)
 {
 	struct cell *row = table_row(t);
-	char disk[32], op[2] = {rq->block.op ? rq->block.op : '-', '\0'};
+	char vm[VM_NAME_BYTES], disk[32], op[2] = {rq->block.op ? rq->block.op : '-', '\0'};
 
 	if (!row)
 		return -ENOMEM;
 	snprintf(disk, sizeof(disk), "%u,%u", rq->block.major, rq->block.minor);
 	*row++ = (struct cell){rq->issue_ns, NULL};
 	*row++ = (struct cell){rq->issue_ns > start_ns ? rq->issue_ns - start_ns : 0, NULL};
+	if (vms)
+		*row++ = (struct cell){0, table_text(t, vm_name(vms, rq->pid, vm, sizeof(vm)))};
 	*row++ = (struct cell){0, table_text(t, disk)};
 	*row++ = (struct cell){0, table_text(t, op)};
 	*row++ = (struct cell){rq->block.sector, NULL};
@@ -88,14 +94,16 @@ static int row_add(struct table *t, const struct request *rq, uint64_t start_ns)
 	return 0;
 }
 
-static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint64_t start_ns)
+/* vms: names; NULL: there is one VM. */
+static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint64_t start_ns,
+		     const struct vm_names *vms)
 {
 	int err = 0;
 
-	columns(t);
+	columns(t, vms != NULL);
 	for (size_t i = 0; !err && i < nr; i++)
 		if (rq[i].complete_ns)
-			err = row_add(t, &rq[i], start_ns);
+			err = row_add(t, &rq[i], start_ns, vms);
 	return err;
 }
 
@@ -145,7 +153,8 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 	struct report report = report_of(in, out);
 	struct table t = {0};
 	char text[160];
-	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns);
+	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns,
+			    input_set_nr_vms(in) > 1 ? in->vms : NULL);
 
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " of %" PRIu64 " requests matched to one of %" PRIu64

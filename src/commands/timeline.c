@@ -13,6 +13,7 @@
 #include "commands/common/requests_read.h"
 #include "commands/common/view_run.h"
 #include "event/thread_names.h"
+#include "event/vm_names.h"
 #include "output/report.h"
 #include "pairing/analyzer.h"
 
@@ -45,32 +46,19 @@ struct drawing {
 	struct timeline_guest *guest[GUESTS_MAX];
 };
 
-/* The name of the VM by the inputs' metadata. */
-static const char *vm_name(const void *arg, uint32_t pid)
-{
-	const struct input_set *in = arg;
-	json_t *vm;
-	size_t k;
-
-	for (unsigned int i = 0; i < input_set_nr(in); i++)
-		json_array_foreach (json_object_get(in->input[i].reader->info.meta, "vms"), k, vm)
-			if (json_integer_value(json_object_get(vm, "pid")) == (json_int_t)pid) {
-				const char *name = json_string_value(json_object_get(vm, "name"));
-
-				return name ? name : "";
-			}
-	return "";
-}
-
 static int guest_event(struct drawing *d, const struct event *ev)
 {
+	bool named = input_set_nr_vms(d->in) > 1 && vm_is_known(d->in->vms, ev->pid);
 	struct timeline_guest **g = &d->guest[ev->source];
+	char vm[VM_NAME_BYTES];
 	int err = 0;
 
 	if (ev->source >= GUESTS_MAX)
 		return 0;
 	if (!*g)
-		err = timeline_guest_new(d->t, input_set_name(d->in, ev->source), g);
+		err = timeline_guest_new(
+			d->t, input_set_name(d->in, ev->source),
+			named ? vm_name(d->in->vms, ev->pid, vm, sizeof(vm)) : NULL, g);
 	if (!err)
 		timeline_guest_event(*g, ev);
 	return err;
@@ -124,7 +112,8 @@ static int links_fill(const struct request *rq, size_t nr, struct links *ret)
 	if (!ret->list)
 		return fail(-ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++) {
-		struct timeline_link l = {.flow = i + 1, .complete_ns = rq[i].complete_ns};
+		struct timeline_link l = {
+			.flow = i + 1, .pid = rq[i].pid, .complete_ns = rq[i].complete_ns};
 
 		if (!rq[i].matched)
 			continue;
@@ -169,7 +158,7 @@ static int draw(struct input_set *in, struct output *out, struct links *links)
 		links->list = NULL;
 	}
 	if (!err)
-		err = timeline_host_new(d.t, names, vm_name, in, &d.host);
+		err = timeline_host_new(d.t, names, in->vms, &d.host);
 	if (!err)
 		err = read_all(&d);
 	timeline_host_free(d.host);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/units.h"
+#include "input/input_set.h"
 #include "output/escape.h"
 #include "output/json_rows.h"
 #include "output/report.h"
@@ -46,13 +47,29 @@ static bool row_wanted(struct timeline *t)
 
 /* ---- text ---- */
 
-/* Tracks of the first VM stand alone; others and guests have their group's name before them. */
+/* Tracks of the only VM stand alone; those of several have the VM's name, and guests their group's, before them. */
 static bool group_is_first(const struct timeline *t, uint32_t group)
 {
 	for (uint32_t i = 0; i < group; i++)
 		if (!t->group[i].guest)
 			return false;
 	return !t->group[group].guest;
+}
+
+/* In a trace of several VMs each row names the VM. */
+static bool several_vms(const struct timeline *t)
+{
+	return t->report->inputs && input_set_nr_vms(t->report->inputs) > 1;
+}
+
+/* What stands before a track's name. */
+static const char *group_prefix(const struct timeline *t, uint32_t group)
+{
+	const struct timeline_group *g = &t->group[group];
+
+	if (several_vms(t) && g->vm && !g->guest)
+		return g->vm;
+	return group_is_first(t, group) ? "" : g->name;
 }
 
 static int text_open(struct timeline *t)
@@ -66,15 +83,14 @@ static void text_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	const struct timeline_track *tr = &t->track[s->track];
 	uint64_t at = s->start_ns > t->start_ns ? s->start_ns - t->start_ns : 0;
-	char duration[16] = "", time[32], track[160];
+	const char *prefix = group_prefix(t, tr->group);
+	char duration[16] = "", time[32], track[512];
 
 	if (!row_wanted(t))
 		return;
 	if (s->kind != SLICE_INSTANT)
 		duration_print(s->end_ns - s->start_ns, duration, sizeof(duration));
-	snprintf(track, sizeof(track), "%s%s%s",
-		 group_is_first(t, tr->group) ? "" : t->group[tr->group].name,
-		 group_is_first(t, tr->group) ? "" : "/", tr->name);
+	snprintf(track, sizeof(track), "%s%s%s", prefix, *prefix ? "/" : "", tr->name);
 	fprintf(t->report->out->file, "%14s %8s %-9s %-22s %s\n",
 		seconds_print(at, time, sizeof(time)), duration, slice_kind_name(s->kind), track,
 		s->name);
@@ -96,7 +112,8 @@ static int text_close(struct timeline *t)
 
 static int csv_open(struct timeline *t)
 {
-	fputs("start_ns,duration_ns,kind,group,track,name\n", t->report->out->file);
+	fprintf(t->report->out->file, "start_ns,duration_ns,kind,group,%strack,name\n",
+		several_vms(t) ? "vm," : "");
 	return rows_open(t);
 }
 
@@ -111,6 +128,10 @@ static void csv_slice(struct timeline *t, const struct timeline_slice *s)
 		slice_kind_name(s->kind));
 	put_csv(f, t->group[tr->group].name);
 	fputc(',', f);
+	if (several_vms(t)) {
+		put_csv(f, t->group[tr->group].vm ?: "");
+		fputc(',', f);
+	}
 	put_csv(f, tr->name);
 	fputc(',', f);
 	put_csv(f, s->name);
@@ -141,10 +162,11 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 
 	if (!row_wanted(t))
 		return;
-	row = json_pack("{s:I, s:I, s:s, s:s, s:s, s:s}", "start_ns", (json_int_t)s->start_ns,
+	row = json_pack("{s:I, s:I, s:s, s:s, s:s*, s:s, s:s}", "start_ns", (json_int_t)s->start_ns,
 			"duration_ns", (json_int_t)(s->end_ns - s->start_ns), "kind",
-			slice_kind_name(s->kind), "group", t->group[tr->group].name, "track",
-			tr->name, "name", s->name);
+			slice_kind_name(s->kind), "group", t->group[tr->group].name, "vm",
+			several_vms(t) ? t->group[tr->group].vm : NULL, "track", tr->name, "name",
+			s->name);
 	if (row && s->nr_flows) {
 		json_t *flows = json_array();
 

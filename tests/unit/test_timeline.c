@@ -307,7 +307,7 @@ static void test_arrows(void **state)
 /* What begins then and there has its arrows, all of them and no other's. */
 static void test_links(void **state)
 {
-	struct timeline_link *list = calloc(5, sizeof(*list));
+	struct timeline_link *list = calloc(6, sizeof(*list));
 	struct timeline_run a = {0};
 	struct output out;
 	struct report r;
@@ -320,16 +320,20 @@ static void test_links(void **state)
 	list[2] = (struct timeline_link){.ns = 40, .number = 0, .flow = 3, .kind = LINK_EXIT};
 	list[3] = (struct timeline_link){.ns = 50, .number = 0, .flow = 4, .kind = LINK_EXIT};
 	list[4] = (struct timeline_link){.ns = 50, .number = 1, .flow = 5, .kind = LINK_EXIT};
-	timeline_links_set(t, list, 5);
-	assert_int_equal(timeline_flow(t), 6);
+	/* another VM, at the same time */
+	list[5] = (struct timeline_link){
+		.ns = 50, .number = 0, .flow = 6, .kind = LINK_EXIT, .pid = 20};
+	timeline_links_set(t, list, 6);
+	assert_int_equal(timeline_flow(t), 7);
 	run_begin(t, &a, 50, SLICE_KERNEL, "exit");
-	run_links(t, &a, LINK_EXIT, 0);
+	run_links(t, &a, LINK_EXIT, 0, 0);
 	assert_int_equal(a.nr_flows, 2);
 	assert_int_equal(a.flow[0] + a.flow[1], 6);
-	run_links(t, &a, LINK_EXIT, 2);
+	run_links(t, &a, LINK_EXIT, 0, 2);
 	assert_int_equal(a.nr_flows, 2);
-	assert_int_equal(timeline_link_find(t, LINK_POP, 50, 0)->flow, 1);
-	assert_null(timeline_link_find(t, LINK_ISSUE, 50, 0));
+	assert_int_equal(timeline_link_find(t, LINK_POP, 0, 50, 0)->flow, 1);
+	assert_int_equal(timeline_link_find(t, LINK_EXIT, 20, 50, 0)->flow, 6);
+	assert_null(timeline_link_find(t, LINK_ISSUE, 0, 50, 0));
 	timeline_cancel(t);
 	fclose(out.file);
 	free(out_text);

@@ -143,7 +143,7 @@ static void issue_handle(struct timeline_guest *g, const struct event *ev)
 
 	if (!lane)
 		return;
-	link = timeline_link_find(g->t, LINK_ISSUE, ev->time_ns, rq.sector);
+	link = timeline_link_find(g->t, LINK_ISSUE, ev->pid, ev->time_ns, rq.sector);
 	lane->rq = rq;
 	lane->cpu = ev->cpu;
 	lane->flow = link ? link->flow : 0;
@@ -237,7 +237,8 @@ void timeline_guest_end(struct timeline_guest *g, uint64_t ns)
 		run_end(g->t, &g->lane[i].run, ns);
 }
 
-int timeline_guest_new(struct timeline *t, const char *title, struct timeline_guest **ret)
+int timeline_guest_new(struct timeline *t, const char *title, const char *vm,
+		       struct timeline_guest **ret)
 {
 	struct timeline_guest *g = calloc(1, sizeof(*g));
 
@@ -245,7 +246,9 @@ int timeline_guest_new(struct timeline *t, const char *title, struct timeline_gu
 		return fail(-ENOMEM, "out of memory");
 	g->t = t;
 	g->tasks = HASH_TABLE(struct guest_task, 1, TASKS_MAX);
-	g->group = timeline_group(t, 0, true, "%s", title);
+	g->group = timeline_group(t, 0, true, vm ? "%s: %s" : "%s", title, vm);
+	if (vm)
+		timeline_group_vm(t, g->group, vm);
 	*ret = g;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "event/exit_reason.h"
 #include "event/thread_names.h"
+#include "event/vm_names.h"
 
 enum { VCPUS_MAX = 4096, HOST_THREADS_MAX = 1 << 16 };
 
@@ -39,8 +40,7 @@ struct host_thread {
 struct timeline_host {
 	struct timeline *t;
 	const struct thread_names *names;
-	const char *(*vm_name)(const void *arg, uint32_t pid);
-	const void *vm_name_arg;
+	const struct vm_names *vms;
 	struct timeline_queues *queues;
 	struct vcpu *vcpu;
 	unsigned int nr_vcpus, nr_groups;
@@ -52,9 +52,27 @@ struct timeline_host {
 
 /* ---- groups, threads, vCPUs ---- */
 
+/* "host: VM 12 web"; a VM without a name is called "pid 12" or "tid 12" already. */
+static uint32_t group_new(struct timeline_host *h, uint32_t pid)
+{
+	char name[VM_NAME_BYTES];
+	uint32_t group;
+
+	if (!pid)
+		return timeline_group(h->t, 0, false, "host");
+	if (!vm_is_known(h->vms, pid))
+		return timeline_group(h->t, pid, false, "host: VM %u", pid);
+	vm_name(h->vms, pid, name, sizeof(name));
+	if (!strncmp(name, "tid ", 4) || !strncmp(name, "pid ", 4))
+		group = timeline_group(h->t, pid, false, "host: VM %s", name);
+	else
+		group = timeline_group(h->t, pid, false, "host: VM %u %s", pid, name);
+	timeline_group_vm(h->t, group, name);
+	return group;
+}
+
 static uint32_t group_of(struct timeline_host *h, uint32_t pid)
 {
-	const char *name = h->vm_name(h->vm_name_arg, pid);
 	unsigned int i;
 
 	for (i = 0; i < h->nr_groups; i++)
@@ -63,11 +81,7 @@ static uint32_t group_of(struct timeline_host *h, uint32_t pid)
 	if (i == TIMELINE_GROUPS_MAX)
 		return UINT32_MAX;
 	h->group[i].pid = pid;
-	if (pid)
-		h->group[i].group = timeline_group(h->t, pid, false, "host: VM %u%s%s", pid,
-						   *name ? " " : "", name);
-	else
-		h->group[i].group = timeline_group(h->t, 0, false, "host");
+	h->group[i].group = group_new(h, pid);
 	h->nr_groups++;
 	return h->group[i].group;
 }
@@ -146,7 +160,7 @@ static void exit_handle(struct timeline_host *h, struct vcpu *v, const struct ev
 		run_begin(h->t, &v->main, ev->time_ns, kind, "%s", name);
 	else
 		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", reason);
-	run_links(h->t, &v->main, LINK_EXIT, ev->vcpu);
+	run_links(h->t, &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
 static void userspace_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
@@ -165,7 +179,7 @@ static void userspace_handle(struct timeline_host *h, struct vcpu *v, const stru
 		part_begin(h, v, &v->user, "in the VMM", ev->time_ns, SLICE_USERSPACE, name);
 	else
 		run_begin(h->t, &v->main, ev->time_ns, SLICE_USERSPACE, "%s", name);
-	run_links(h->t, v->exits ? &v->user : &v->main, LINK_EXIT, ev->vcpu);
+	run_links(h->t, v->exits ? &v->user : &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
@@ -321,8 +335,7 @@ void timeline_host_end(struct timeline_host *h, uint64_t ns)
 }
 
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
-		      const char *(*vm_name)(const void *arg, uint32_t pid), const void *arg,
-		      struct timeline_host **ret)
+		      const struct vm_names *vms, struct timeline_host **ret)
 {
 	struct timeline_host *h = calloc(1, sizeof(*h));
 
@@ -330,8 +343,7 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 		return fail(-ENOMEM, "out of memory");
 	h->t = t;
 	h->names = names;
-	h->vm_name = vm_name;
-	h->vm_name_arg = arg;
+	h->vms = vms;
 	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
 	h->threads = HASH_TABLE(struct host_thread, 1, HOST_THREADS_MAX);
 	h->queues = timeline_queues_new(t);

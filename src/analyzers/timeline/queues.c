@@ -147,7 +147,7 @@ static void popped(void *arg, const struct event *ev)
 	}
 	lane->run.nr_flows = 0;
 	lane->head = (uint32_t)event_value(ev, "head");
-	link = timeline_link_find(q->t, LINK_POP, ev->time_ns, lane->head);
+	link = timeline_link_find(q->t, LINK_POP, ev->pid, ev->time_ns, lane->head);
 	lane->arrow = link ? (struct arrow){link->flow, link->complete_ns}
 			   : (struct arrow){.flow = timeline_flow(q->t)};
 	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);

@@ -51,6 +51,12 @@ uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char
 	return t->nr_groups++;
 }
 
+void timeline_group_vm(struct timeline *t, uint32_t group, const char *vm)
+{
+	if (group < t->nr_groups)
+		t->group[group].vm = strdup(vm);
+}
+
 uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
 			uint32_t tid, const char *fmt, ...)
 {
@@ -133,6 +139,8 @@ static int link_compare(const void *a, const void *b)
 		return x->ns < y->ns ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
 	return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -148,9 +156,10 @@ void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t n
 }
 
 const struct timeline_link *timeline_link_find(const struct timeline *t, enum link_kind kind,
-					       uint64_t ns, uint64_t number)
+					       uint32_t pid, uint64_t ns, uint64_t number)
 {
-	struct timeline_link key = {.ns = ns, .number = number, .kind = kind}, *found = NULL;
+	struct timeline_link key = {.ns = ns, .number = number, .pid = pid, .kind = kind},
+			     *found = NULL;
 
 	if (t->nr_links)
 		found = bsearch(&key, t->link, t->nr_links, sizeof(key), link_compare);
@@ -200,9 +209,9 @@ void run_flow(struct timeline_run *run, uint64_t flow)
 }
 
 void run_links(const struct timeline *t, struct timeline_run *run, enum link_kind kind,
-	       uint64_t number)
+	       uint32_t pid, uint64_t number)
 {
-	const struct timeline_link *first = timeline_link_find(t, kind, run->since_ns, number);
+	const struct timeline_link *first = timeline_link_find(t, kind, pid, run->since_ns, number);
 
 	for (const struct timeline_link *l = first; l && l < t->link + t->nr_links; l++) {
 		if (link_compare(l, first))
@@ -257,8 +266,10 @@ void timeline_cancel(struct timeline *t)
 {
 	if (!t)
 		return;
-	for (uint32_t i = 0; i < t->nr_groups; i++)
+	for (uint32_t i = 0; i < t->nr_groups; i++) {
 		free(t->group[i].name);
+		free(t->group[i].vm);
+	}
 	for (uint32_t i = 0; i < t->nr_tracks; i++)
 		free(t->track[i].name);
 	free(t->track);

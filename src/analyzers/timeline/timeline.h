@@ -52,6 +52,7 @@ enum track_rank { TRACK_VCPU, TRACK_QUEUE, TRACK_THREAD, TRACK_BLOCK, TRACK_TASK
 
 struct timeline_group {
 	char *name;
+	char *vm;     /* the VM's name; NULL: unknown */
 	uint32_t pid; /* of the VM's process; 0: unknown, or a guest */
 	bool guest;
 	bool written;
@@ -83,6 +84,7 @@ enum link_kind { LINK_ISSUE, LINK_EXIT, LINK_POP }; /* number: sector, vCPU, hea
 
 struct timeline_link {
 	uint64_t ns, number, flow;
+	uint32_t pid; /* of the VM */
 	uint64_t complete_ns; /* the guest sees the request's end, where the arrow ends */
 	enum link_kind kind;
 };
@@ -130,6 +132,8 @@ void timeline_cancel(struct timeline *t);
 /* A new group or track; its index, UINT32_MAX if the table is full, which slices accept. Copies names, neutralised. */
 uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Names the VM of a group. */
+void timeline_group_vm(struct timeline *t, uint32_t group, const char *vm);
 uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
 			uint32_t tid, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
@@ -143,9 +147,9 @@ static inline uint64_t timeline_flow(struct timeline *t)
 /* Takes the list over. Arrows made by timeline_flow() from then on do not collide with its own. */
 void timeline_links_set(struct timeline *t, struct timeline_link *list, size_t nr);
 
-/* Of what begins then; the first of several; NULL: none. */
+/* Of what begins then in the VM of this pid; the first of several; NULL: none. */
 const struct timeline_link *timeline_link_find(const struct timeline *t, enum link_kind kind,
-					       uint64_t ns, uint64_t number);
+					       uint32_t pid, uint64_t ns, uint64_t number);
 
 /* "guest", "kernel", ... as in JSON and CSV. */
 const char *slice_kind_name(enum slice_kind kind);
@@ -172,25 +176,26 @@ void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns);
 void run_flow(struct timeline_run *run, uint64_t flow);
 /* The arrows of all requests that are linked to what has just begun. */
 void run_links(const struct timeline *t, struct timeline_run *run, enum link_kind kind,
-	       uint64_t number);
+	       uint32_t pid, uint64_t number);
 
 /* ---- makers: the host, a guest ---- */
 
 struct event;
 struct thread_names;
+struct vm_names;
 struct timeline_host;
 struct timeline_guest;
 
-/* `names` must live as long. vm_name() is asked for the name of the VM of a pid, "" if it has none. */
+/* `names` and `vms` must live as long. */
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
-		      const char *(*vm_name)(const void *arg, uint32_t pid), const void *arg,
-		      struct timeline_host **ret);
+		      const struct vm_names *vms, struct timeline_host **ret);
 void timeline_host_event(struct timeline_host *h, const struct event *ev);
 void timeline_host_end(struct timeline_host *h, uint64_t ns); /* what is still on lasts until then */
 void timeline_host_free(struct timeline_host *h);
 
-/* `title`: of the group. */
-int timeline_guest_new(struct timeline *t, const char *title, struct timeline_guest **ret);
+/* `title`: of the group; `vm`: the VM's name, added to it; NULL: unknown, or the only one. */
+int timeline_guest_new(struct timeline *t, const char *title, const char *vm,
+		       struct timeline_guest **ret);
 void timeline_guest_event(struct timeline_guest *g, const struct event *ev);
 void timeline_guest_end(struct timeline_guest *g, uint64_t ns);
 void timeline_guest_free(struct timeline_guest *g);

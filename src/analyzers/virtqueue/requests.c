@@ -27,8 +27,8 @@ static void issue_handle(struct requests *r, const struct event *ev)
 	rq = requests_grow(r, (void **)&r->rq, r->nr_rq, REQUESTS_MAX, sizeof(*rq));
 	if (!rq)
 		return;
-	*rq = (struct request){.block = block, .vcpu = ev->cpu, .issue_ns = ev->time_ns,
-			       .device = ""};
+	*rq = (struct request){.block = block, .pid = ev->pid, .vcpu = ev->cpu,
+			       .source = ev->source, .issue_ns = ev->time_ns, .device = ""};
 	if (r->nr_open < OPEN_MAX)
 		r->open[r->nr_open++] = (uint32_t)r->nr_rq;
 	r->nr_rq++;
@@ -38,39 +38,55 @@ static void issue_handle(struct requests *r, const struct event *ev)
  * The open request that is done. Two CPUs may have the same sector read at once; blk-mq completes each on the CPU that
  * issued it, so that one is preferred. -1: none.
  */
-static int open_find(const struct requests *r, const struct guest_block *b, uint32_t cpu)
+static int open_find(const struct requests *r, const struct guest_block *b, const struct event *ev)
 {
 	int found = -1;
 
 	for (unsigned int i = 0; i < r->nr_open; i++) {
 		const struct request *rq = &r->rq[r->open[i]];
 
-		if (rq->block.major != b->major || rq->block.minor != b->minor ||
-		    rq->block.sector != b->sector || rq->block.op != b->op)
+		if (rq->source != ev->source || rq->block.major != b->major ||
+		    rq->block.minor != b->minor || rq->block.sector != b->sector ||
+		    rq->block.op != b->op)
 			continue;
-		if (rq->vcpu == cpu)
+		if (rq->vcpu == ev->cpu)
 			return (int)i;
 		found = found < 0 ? (int)i : found;
 	}
 	return found;
 }
 
+static uint64_t vcpu_id(uint32_t owner, uint16_t vcpu)
+{
+	return (uint64_t)owner << 16 | vcpu;
+}
+
+static void irq_handle(struct requests *r, const struct event *ev)
+{
+	struct vcpu_irq *irq = hash_add_u64(&r->irq, vcpu_id(ev->source, ev->cpu), NULL);
+
+	if (irq)
+		irq->ns = ev->time_ns;
+}
+
 static void complete_handle(struct requests *r, const struct event *ev)
 {
+	const struct vcpu_irq *irq;
 	struct guest_block b;
 	struct request *rq;
 	int i;
 
 	if (!guest_block(ev, &b))
 		return;
-	i = open_find(r, &b, ev->cpu);
+	i = open_find(r, &b, ev);
 	if (i < 0) {
 		r->totals.open += ev->time_ns >= r->since_ns;
 		return;
 	}
 	rq = &r->rq[r->open[i]];
 	rq->complete_ns = ev->time_ns;
-	rq->irq_ns = ev->cpu < CPUS_MAX ? r->irq_ns[ev->cpu] : 0;
+	irq = hash_find_u64(&r->irq, vcpu_id(ev->source, ev->cpu));
+	rq->irq_ns = irq ? irq->ns : 0;
 	r->nr_open--;
 	memmove(&r->open[i], &r->open[i + 1], (r->nr_open - (unsigned int)i) * sizeof(r->open[0]));
 }
@@ -85,8 +101,7 @@ static void guest_event(struct requests *r, const struct event *ev)
 		complete_handle(r, ev);
 		break;
 	case GUEST_IRQ_ENTRY:
-		if (ev->cpu < CPUS_MAX)
-			r->irq_ns[ev->cpu] = ev->time_ns;
+		irq_handle(r, ev);
 		break;
 	default:
 		break;
@@ -98,33 +113,39 @@ static void guest_event(struct requests *r, const struct event *ev)
 static void exit_handle(struct requests *r, const struct event *ev)
 {
 	bool userspace = ev->type->id == EV_kvm_userspace_exit;
+	struct vcpu_exit *last;
 	struct exit_times *x;
 
 	if (ev->vcpu >= CPUS_MAX)
 		return;
+	last = hash_add_u64(&r->last_exit, vcpu_id(ev->pid, ev->vcpu), NULL);
 	x = requests_grow(r, (void **)&r->exit, r->nr_exits, REQUEST_EXITS_MAX, sizeof(*x));
 	if (!x)
 		return;
 	*x = (struct exit_times){
 		.ns = ev->time_ns,
+		.pid = ev->pid,
 		.reason = (uint32_t)event_value(ev, "reason"),
 		.isa = userspace ? ISA_USERSPACE : (uint16_t)event_value(ev, "isa"),
 		.vcpu = ev->vcpu,
 	};
-	r->last_exit[ev->vcpu] = (uint32_t)++r->nr_exits;
+	r->nr_exits++;
+	if (last)
+		last->exit = (uint32_t)r->nr_exits;
 }
 
 static void entry_handle(struct requests *r, const struct event *ev)
 {
+	struct vcpu_exit *last = hash_find_u64(&r->last_exit, vcpu_id(ev->pid, ev->vcpu));
 	struct exit_times *x;
 
-	if (ev->vcpu >= CPUS_MAX || !r->last_exit[ev->vcpu])
+	if (!last || !last->exit)
 		return;
-	x = &r->exit[r->last_exit[ev->vcpu] - 1];
+	x = &r->exit[last->exit - 1];
 	if ((x->isa == ISA_USERSPACE) != (ev->type->id == EV_kvm_run))
 		return;
 	x->latency_ns = ev->time_ns - x->ns;
-	r->last_exit[ev->vcpu] = 0;
+	last->exit = 0;
 }
 
 static uint32_t device_index(struct requests *r, uint32_t pid, uint64_t vdev)
@@ -176,6 +197,11 @@ static void popped(void *arg, const struct event *ev)
 	(void)ev;
 }
 
+static uint32_t element_pid(const struct requests *r, const struct element_times *el)
+{
+	return el->device < r->nr_devices ? r->device[el->device].pid : 0;
+}
+
 /* An interrupt is for all that its queue returned before it. */
 static void interrupt_handle(struct requests *r, const struct event *ev)
 {
@@ -186,7 +212,8 @@ static void interrupt_handle(struct requests *r, const struct event *ev)
 	if (r->nr_el - r->quiet > OPEN_MAX)
 		r->quiet = r->nr_el - OPEN_MAX; /* queues that never interrupt: polled */
 	for (size_t i = r->quiet; i < r->nr_el; i++)
-		if (r->el[i].vq == vq && !r->el[i].interrupt_ns)
+		if (r->el[i].vq == vq && element_pid(r, &r->el[i]) == ev->pid &&
+		    !r->el[i].interrupt_ns)
 			r->el[i].interrupt_ns = ev->time_ns;
 }
 
@@ -223,14 +250,15 @@ void requests_window(struct requests *r, uint64_t since_ns, uint64_t until_ns)
 static void exits_forget(struct requests *r)
 {
 	uint64_t oldest_ns = r->nr_open ? r->rq[r->open[0]].issue_ns : UINT64_MAX;
+	struct vcpu_exit *last;
 	size_t nr = 0;
 
 	while (nr < r->nr_exits && r->exit[nr].ns < oldest_ns)
 		nr++;
 	r->nr_exits -= nr;
 	memmove(r->exit, r->exit + nr, r->nr_exits * sizeof(*r->exit));
-	for (unsigned int i = 0; i < CPUS_MAX; i++)
-		r->last_exit[i] = r->last_exit[i] > nr ? r->last_exit[i] - (uint32_t)nr : 0;
+	for (uint32_t at = 0; (last = hash_next(&r->last_exit, &at));)
+		last->exit = last->exit > nr ? last->exit - (uint32_t)nr : 0;
 }
 
 /* Forgets what cannot be part of a request that completes from now on. */
@@ -325,11 +353,15 @@ static void exit_find(const struct requests *r, struct request *rq, uint64_t err
 		else
 			hi = mid;
 	}
-	for (size_t n = 0; lo < r->nr_exits && n < EXITS_LOOKED_AT; lo++, n++) {
+	hi = r->nr_exits - lo > EXITS_PASSED_MAX ? lo + EXITS_PASSED_MAX : r->nr_exits;
+	for (size_t n = 0; lo < hi && n < EXITS_LOOKED_AT; lo++) {
 		const struct exit_times *x = &r->exit[lo];
 
 		if (x->ns > rq->pop_ns)
 			break;
+		if (x->pid && x->pid != rq->pid)
+			continue;
+		n++;
 		if (x->vcpu != rq->vcpu)
 			continue;
 		rq->exits++;
@@ -375,6 +407,8 @@ struct requests *requests_new(void)
 	if (!r)
 		return NULL;
 	r->until_ns = UINT64_MAX;
+	r->last_exit = HASH_TABLE(struct vcpu_exit, 1, VCPUS_MAX);
+	r->irq = HASH_TABLE(struct vcpu_irq, 1, VCPUS_MAX);
 	r->elements = elements_new();
 	if (!r->elements) {
 		free(r);
@@ -392,6 +426,8 @@ void requests_free(struct requests *r)
 	for (unsigned int i = 0; i < r->nr_disks; i++)
 		free(r->disk[i].list);
 	elements_free(r->elements);
+	hash_deinit(&r->last_exit);
+	hash_deinit(&r->irq);
 	free(r->rq);
 	free(r->el);
 	free(r->exit);

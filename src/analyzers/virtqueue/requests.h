@@ -29,7 +29,9 @@ enum {
 /* Times are 0 where a thing was not seen. */
 struct request {
 	struct guest_block block;
+	uint32_t pid;  /* of the VM; 0: unknown */
 	uint32_t vcpu; /* that issued it */
+	uint16_t source; /* the input, as event.source: the guest */
 	uint64_t issue_ns, complete_ns, irq_ns; /* irq: the handler that it was completed in */
 	unsigned int exits;			/* of that vCPU between issue and pop */
 	uint64_t exit_ns, exit_latency_ns; /* the one that carried the kick */

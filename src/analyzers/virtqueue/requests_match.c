@@ -18,24 +18,27 @@ static int by_pop(const void *a, const void *b)
 	return (x->pop_ns > y->pop_ns) - (x->pop_ns < y->pop_ns);
 }
 
-static struct disk *disk_get(struct requests *r, const struct guest_block *b)
+static struct disk *disk_get(struct requests *r, const struct request *rq)
 {
+	const struct guest_block *b = &rq->block;
 	struct disk *d;
 
 	for (unsigned int i = 0; i < r->nr_disks; i++)
-		if (r->disk[i].major == b->major && r->disk[i].minor == b->minor)
+		if (r->disk[i].source == rq->source && r->disk[i].major == b->major &&
+		    r->disk[i].minor == b->minor)
 			return &r->disk[i];
 	if (r->nr_disks == REQUEST_DISKS_MAX)
 		return NULL;
 	d = &r->disk[r->nr_disks++];
-	*d = (struct disk){.major = b->major, .minor = b->minor, .device = -1};
+	*d = (struct disk){.major = b->major, .minor = b->minor, .pid = rq->pid,
+			   .source = rq->source, .device = -1};
 	return d;
 }
 
 static void disks_fill(struct requests *r)
 {
 	for (size_t i = 0; i < r->nr_rq; i++) {
-		struct disk *d = r->rq[i].complete_ns ? disk_get(r, &r->rq[i].block) : NULL;
+		struct disk *d = r->rq[i].complete_ns ? disk_get(r, &r->rq[i]) : NULL;
 		uint32_t *to;
 
 		if (!d)
@@ -106,6 +109,7 @@ static void match_set(struct requests *r, struct request *rq, const struct eleme
 	rq->queue = el->queue;
 	rq->head = el->head;
 	rq->device = r->device[el->device].path;
+	rq->pid = r->device[el->device].pid;
 }
 
 /* The first request that an element popped then can belong to; elements come in the order of their pops. */
@@ -194,6 +198,12 @@ static size_t elements_of(const struct requests *r, uint32_t device)
 	return nr;
 }
 
+/* Is it known that the device belongs to another VM than the disk's guest? */
+static bool device_is_foreign(const struct requests *r, const struct disk *d, unsigned int device)
+{
+	return d->pid && r->device[device].pid && d->pid != r->device[device].pid;
+}
+
 /* The device whose elements agree best: matches against all that there are on both sides. */
 static int device_choose(struct requests *r, const struct disk *d, const bool *used,
 			 uint64_t error_ns)
@@ -205,7 +215,7 @@ static int device_choose(struct requests *r, const struct disk *d, const bool *u
 		size_t all = elements_of(r, i), most = all > d->nr ? all : d->nr;
 		double share;
 
-		if (used[i] || !all)
+		if (used[i] || !all || device_is_foreign(r, d, i))
 			continue;
 		match_forget(r, d, i);
 		share = (double)match_pass(r, d, i, error_ns, NULL, false) / (double)most;

@@ -4,6 +4,7 @@
 #define HOSTRACE_REQUESTS_PRIVATE_H
 
 #include "analyzers/virtqueue/requests.h"
+#include "base/hash.h"
 #include "pairing/elements.h"
 
 enum {
@@ -11,7 +12,9 @@ enum {
 	DEVICES_MAX = 256,
 	DEVICE_BYTES = 120,
 	OPEN_MAX = 4096,      /* requests of the guest in flight */
-	EXITS_LOOKED_AT = 256, /* between an issue and its pop */
+	EXITS_LOOKED_AT = 256, /* of its VM, between an issue and its pop; of all VMs: */
+	EXITS_PASSED_MAX = 1 << 14,
+	VCPUS_MAX = 1 << 16,   /* of all VMs */
 };
 
 struct element_times {
@@ -22,14 +25,26 @@ struct element_times {
 
 struct exit_times {
 	uint64_t ns, latency_ns;
-	uint32_t reason;
+	uint32_t pid, reason;
 	uint16_t isa, vcpu; /* isa 0xffff: a userspace exit */
 };
 
 enum { ISA_USERSPACE = 0xffff };
 
+/* What is known of a vCPU: of a VM (pid) by the host, of a guest (source) by its own trace. */
+struct vcpu_exit {
+	uint64_t id;
+	uint32_t exit; /* index + 1 of the exit that it is in, 0: none */
+};
+
+struct vcpu_irq {
+	uint64_t id;
+	uint64_t ns; /* the newest handler's entry */
+};
+
 struct disk {
-	uint32_t major, minor;
+	uint32_t major, minor, pid;
+	uint16_t source;
 	int device; /* of the host; -1: none */
 	uint32_t *list; /* of requests, by issue */
 	size_t nr;
@@ -44,8 +59,8 @@ struct requests {
 	size_t nr_el, quiet; /* quiet: elements before it have their interrupt */
 	struct exit_times *exit;
 	size_t nr_exits;
-	uint32_t last_exit[CPUS_MAX]; /* index + 1 of the exit that a vCPU is in */
-	uint64_t irq_ns[CPUS_MAX];    /* guest: the newest handler's entry */
+	struct hash_table last_exit; /* of struct vcpu_exit */
+	struct hash_table irq;	     /* of struct vcpu_irq */
 	struct {
 		uint32_t pid;
 		uint64_t vdev;
