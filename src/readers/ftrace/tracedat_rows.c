@@ -9,25 +9,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "readers/ftrace/ftrace_rows.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ftrace/tracedat_reader.h"
-
-enum { LAYOUTS_MAX = 64 }; /* formats of wanted events */
-
-/* How one of the file's formats becomes a kind's row. */
-struct layout {
-	unsigned int kind, nr;
-	struct {
-		struct ftrace_load load;
-		unsigned int value;
-	} field[ROWS_VALUES_MAX];
-};
-
-struct rows_plan {
-	struct layout layout[LAYOUTS_MAX];
-	unsigned int nr;
-	uint8_t by_id[FTRACE_IDS]; /* its layout + 1; 0: not wanted */
-};
 
 struct rows_cursor {
 	const struct tracedat *t;
@@ -188,38 +172,11 @@ int tracedat_counts(struct reader *r, uint64_t *counts)
 
 /* ---- the plan ---- */
 
-static bool layout_make(const struct tracedat *t, unsigned int id,
-			const struct rows_request *request, unsigned int kind, struct layout *l)
-{
-	*l = (struct layout){.kind = kind};
-	for (unsigned int i = 0; i < request->nr_values; i++) {
-		if (request->value[i].kind != kind)
-			continue;
-		l->field[l->nr].value = i;
-		if (!ftrace_events_load(t->events, id, request->value[i].field,
-					&l->field[l->nr++].load))
-			return false;
-	}
-	return true;
-}
-
 static struct rows_plan *rows_plan(struct reader *r, const struct rows_request *request)
 {
 	const struct tracedat *t = (const struct tracedat *)r;
-	struct rows_plan *p = calloc(1, sizeof(*p));
 
-	for (unsigned int id = 0; p && id < FTRACE_IDS; id++)
-		for (unsigned int k = 0; t->scan->nr[id] && k < request->nr_kinds; k++) {
-			if (!ftrace_events_is(t->events, id, request->kind[k]))
-				continue;
-			if (p->nr == LAYOUTS_MAX ||
-			    !layout_make(t, id, request, k, &p->layout[p->nr++])) {
-				free(p);
-				return NULL;
-			}
-			p->by_id[id] = (uint8_t)p->nr;
-		}
-	return p;
+	return ftrace_rows_plan(t->events, t->scan->nr, request);
 }
 
 static void rows_plan_free(struct rows_plan *p)
@@ -244,32 +201,6 @@ static void rows_cursor_free(struct rows_cursor *c)
 	free(c);
 }
 
-static inline uint64_t extend(uint64_t v, unsigned int bytes, bool is_signed)
-{
-	unsigned int shift = 64 - 8 * bytes;
-
-	return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
-}
-
-/* As ftrace_ours_fill() and event_u64() one after the other. */
-static inline uint64_t load(const struct ftrace_load *l, const uint8_t *entry, size_t len)
-{
-	uint64_t v = 0;
-	uint32_t v32;
-
-	if (!l->bytes || (size_t)l->offset + l->bytes > len)
-		return 0;
-	if (l->bytes == sizeof(v32)) {
-		memcpy(&v32, entry + l->offset, sizeof(v32));
-		v = v32;
-	} else if (l->bytes == sizeof(v)) {
-		memcpy(&v, entry + l->offset, sizeof(v));
-	} else {
-		memcpy(&v, entry + l->offset, l->bytes);
-	}
-	return extend(extend(v, l->bytes, l->is_signed), l->to_bytes, l->to_signed);
-}
-
 /* Where the next row goes. */
 struct filling {
 	const struct rows_plan *plan;
@@ -289,21 +220,16 @@ static void run_begin(const struct tracedat *t, struct filling *f, int32_t pid, 
 	f->time_ns = time_ns;
 }
 
-static inline void row_add(const struct tracedat *t, struct filling *f, const struct layout *l,
-			   const uint8_t *entry, size_t len, uint64_t time_ns)
+static inline void row_add(const struct tracedat *t, struct filling *f,
+			   const struct ftrace_layout *l, const uint8_t *entry, size_t len,
+			   uint64_t time_ns)
 {
-	struct rows_data *to = f->to;
-	uint32_t row = to->nr_of[l->kind]++;
 	int32_t pid;
 
 	memcpy(&pid, entry + 4, sizeof(pid));
 	if (!f->run || pid != f->pid)
 		run_begin(t, f, pid, time_ns);
-	for (unsigned int i = 0; i < l->nr; i++)
-		to->value[l->field[i].value][row] = load(&l->field[i].load, entry, len);
-	to->step[l->kind][row] = time_ns - f->time_ns;
-	to->kind[to->nr++] = (uint8_t)l->kind;
-	f->run->nr++;
+	ftrace_row_add(f->to, f->run, l, entry, len, time_ns - f->time_ns);
 	f->time_ns = time_ns;
 }
 
