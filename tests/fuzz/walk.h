@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -46,6 +47,78 @@ static int walk_path(const uint8_t *data, size_t size, char *path, size_t path_s
 	return fd;
 }
 
+/* All types of ours that occur, with as many of their fields as fit. */
+static void walk_request(const uint64_t *counts, struct rows_request *ret)
+{
+	*ret = (struct rows_request){0};
+	for (unsigned int i = 0; i < event_types_count(); i++) {
+		const struct event_type *type = event_type_at(i);
+
+		if (!counts[i] || !type->id || type->id == EV_lost || type->id == EV_gap ||
+		    ret->nr_kinds == ROWS_KINDS_MAX)
+			continue;
+		for (unsigned int f = 0; f < type->nr_fields && ret->nr_values < ROWS_VALUES_MAX;
+		     f++) {
+			if (type->fields[f].kind != FIELD_UINT &&
+			    type->fields[f].kind != FIELD_SINT)
+				continue;
+			ret->value[ret->nr_values].kind = ret->nr_kinds;
+			ret->value[ret->nr_values++].field = &type->fields[f];
+		}
+		ret->kind[ret->nr_kinds++] = type;
+	}
+}
+
+static void walk_piece(const struct rows_ops *ops, struct rows_cursor *c,
+		       const struct rows_plan *plan, const struct rows_request *request,
+		       const struct rows_piece *piece, size_t i)
+{
+	struct rows_data to = {0};
+	uint32_t nr = piece->nr_events;
+
+	if (!nr || nr > ROWS_MAX || piece->last_ns < piece->first_ns)
+		abort();
+	to.kind = malloc(nr); /* exactly as many as promised: the sanitizer sees one more */
+	to.run = malloc(nr * sizeof(*to.run));
+	for (unsigned int k = 0; k < request->nr_kinds; k++)
+		to.step[k] = malloc(nr * sizeof(*to.step[k]));
+	for (unsigned int v = 0; v < request->nr_values; v++)
+		to.value[v] = malloc(nr * sizeof(*to.value[v]));
+	if (ops->read(c, plan, i, &to))
+		for (uint32_t run = 0, start = 0; run < to.nr_runs; start += to.run[run++].nr)
+			if (to.run[run].start != start || !to.run[run].nr)
+				abort();
+	for (unsigned int k = 0; k < request->nr_kinds; k++)
+		free(to.step[k]);
+	for (unsigned int v = 0; v < request->nr_values; v++)
+		free(to.value[v]);
+	free(to.kind);
+	free(to.run);
+}
+
+/* The same input as rows (event/rows.h), if the reader offers them. */
+static void walk_rows(struct reader *r, uint64_t *counts)
+{
+	const struct rows_ops *ops = r->ops->rows;
+	struct rows_request request;
+	struct rows_source source;
+	struct rows_cursor *c;
+	struct rows_plan *plan;
+
+	if (!ops->open(r, &source) || ops->counts(r, counts))
+		return;
+	walk_request(counts, &request);
+	plan = ops->plan(r, &request);
+	c = ops->cursor(r);
+	for (size_t i = 0; plan && c && i < source.nr_pieces; i++)
+		walk_piece(ops, c, plan, &request, &source.piece[i], i);
+	if (c)
+		ops->cursor_free(c);
+	if (plan)
+		ops->plan_free(plan);
+	ops->finish(r);
+}
+
 static void walk_opened(const struct reader_ops *ops, const char *path, bool guest)
 {
 	static uint64_t counts[EVENT_TYPES_MAX];
@@ -60,6 +133,11 @@ static void walk_opened(const struct reader_ops *ops, const char *path, bool gue
 			ops->counts(r, counts);
 		textfile_head(&r->info, out);
 		walk_events(r, out);
+		reader_close(r);
+	}
+	if (ops->rows && !ops->open(path, &hint, &r)) {
+		memset(counts, 0, sizeof(counts));
+		walk_rows(r, counts);
 		reader_close(r);
 	}
 	fclose(out);

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "readers/perf/perfdata_internal.h"
+#include "readers/perf/perfdata_scan.h"
 
 enum {
 	NAMES_MAX = 65536,
@@ -228,7 +228,7 @@ static int fork_take(struct perfdata *p, const struct perfdata_record *rec)
 }
 
 /* ns = time_zero + (tsc * mult >> shift) */
-static int time_conv_take(struct perfdata *p, const struct perfdata_record *rec)
+int perfdata_time_conv(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
 	uint64_t shift = buffer_u64(&b), mult = buffer_u64(&b), zero = buffer_u64(&b);
@@ -264,7 +264,7 @@ static int record_take(struct perfdata *p, const struct perfdata_record *rec)
 	case PERFDATA_FORK:
 		return fork_take(p, rec);
 	case PERFDATA_TIME_CONV:
-		return time_conv_take(p, rec);
+		return perfdata_time_conv(p, rec);
 	case PERFDATA_FINISHED_ROUND:
 		if (p->older)
 			pending_release(&p->pending, p->older);
@@ -351,6 +351,31 @@ static int perfdata_next(struct reader *r, struct batch *batch)
 	return 1;
 }
 
+void perfdata_names_read(struct perfdata *p, const uint8_t *map, const uint64_t *at, size_t nr)
+{
+	struct batch *batch = malloc(sizeof(*batch));
+	struct pending names = {.since_ns = p->pending.since_ns, .until_ns = p->pending.until_ns};
+
+	pending_deinit(&p->pending); /* what was read ahead */
+	p->pending = names;
+	for (size_t i = 0; i < nr && batch; i++) {
+		struct perfdata_record rec = {.offset = at[i] + PERFDATA_HEAD,
+					      .data = map + at[i] + PERFDATA_HEAD};
+		uint16_t size;
+
+		memcpy(&rec.type, map + at[i], sizeof(rec.type));
+		memcpy(&size, map + at[i] + 6, sizeof(size));
+		rec.len = size - PERFDATA_HEAD;
+		if (size < PERFDATA_HEAD || record_take(p, &rec))
+			break;
+	}
+	p->ended = true;
+	pending_release(&p->pending, UINT64_MAX);
+	while (batch && perfdata_next(&p->reader, batch) > 0)
+		;
+	free(batch);
+}
+
 /* ---- open and close ---- */
 
 static const char *clock_name(const struct perfdata_file *f)
@@ -396,6 +421,7 @@ static void perfdata_close(struct reader *r)
 {
 	struct perfdata *p = (struct perfdata *)r;
 
+	perfdata_scan_free(p->scan);
 	perfdata_stream_deinit(&p->stream);
 	perfdata_file_deinit(&p->file);
 	ftrace_events_free(p->events);
@@ -460,5 +486,6 @@ const struct reader_ops perfdata_reader = {
 	.probe = perfdata_probe,
 	.open = perfdata_open,
 	.next = perfdata_next,
+	.rows = &perfdata_rows,
 	.close = perfdata_close,
 };

@@ -179,9 +179,11 @@ struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)
 
 	if (f->nr_attrs == 1)
 		return &f->attr[0];
-	if (!f->ids_sorted && f->nr_ids)
-		qsort(f->id, f->nr_ids, sizeof(*f->id), id_compare);
-	f->ids_sorted = true;
+	if (!f->ids_sorted) {
+		if (f->nr_ids)
+			qsort(f->id, f->nr_ids, sizeof(*f->id), id_compare);
+		f->ids_sorted = true;
+	}
 	found = f->nr_ids ? bsearch(&key, f->id, f->nr_ids, sizeof(*f->id), id_compare) : NULL;
 	return found && found->attr < f->nr_attrs ? &f->attr[found->attr] : NULL;
 }

@@ -149,6 +149,14 @@ struct perfdata_sample {
 int perfdata_sample_parse(const struct perfdata_file *f, const struct perfdata_record *rec,
 			  struct perfdata_sample *ret);
 
+/*
+ * Where an event's samples have their parts, if that is the same in every sample; ret_id_at: the event's id, 0: none.
+ * False: they lack a time, or a tracepoint's lack the thread, CPU or raw data, or something of any length is before.
+ */
+struct perfdata_layout;
+bool perfdata_layout_make(const struct perfdata_attr *a, struct perfdata_layout *ret,
+			  uint16_t *ret_id_at);
+
 /* Of any other record of the kernel's: they end in time, CPU and so on, if sample_id_all is set. */
 void perfdata_trailer_parse(const struct perfdata_file *f, const struct perfdata_record *rec,
 			    struct perfdata_sample *ret);

@@ -31,6 +31,8 @@ struct perfdata {
 	uint64_t unknown, no_time, foreign;
 	struct perfdata_losses losses;
 	json_t *threads;
+	struct perfdata_scan *scan; /* of its rows; NULL: not yet, or `scan_failed` */
+	bool scan_failed;
 };
 
 /* Adds a record to those that wait for their turn; sets its type and size. 0 or -ENOMEM. */
@@ -51,5 +53,19 @@ int perfdata_sample_losses(struct perfdata *p, const struct perfdata_attr *a,
 
 /* After the last record: warnings. */
 void perfdata_losses_end(struct perfdata *p);
+
+/* Does a LOST_SAMPLES record count what a BPF filter dropped? Is a tracepoint of the file sampled? */
+bool perfdata_is_filtered(const struct perfdata_record *rec);
+bool perfdata_is_partial(const struct perfdata_file *f);
+
+/* ---- rows: perfdata_rows.c ---- */
+
+extern const struct rows_ops perfdata_rows;
+
+/* A TIME_CONV record: into the metadata, once. 0. */
+int perfdata_time_conv(struct perfdata *p, const struct perfdata_record *rec);
+
+/* After the rows: the COMM and FORK records at these offsets of the mapped file, and the last warnings. */
+void perfdata_names_read(struct perfdata *p, const uint8_t *map, const uint64_t *at, size_t nr);
 
 #endif

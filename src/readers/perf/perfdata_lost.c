@@ -55,13 +55,18 @@ int perfdata_lost(struct perfdata *p, const struct perfdata_record *rec)
 	return 0;
 }
 
+bool perfdata_is_filtered(const struct perfdata_record *rec)
+{
+	return rec->misc & MISC_FILTERED_BY_BPF;
+}
+
 int perfdata_lost_samples(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
 	uint64_t count = buffer_u64(&b);
 	struct perfdata_sample at;
 
-	if (b.cut || !count || rec->misc & MISC_FILTERED_BY_BPF)
+	if (b.cut || !count || perfdata_is_filtered(rec))
 		return 0;
 	perfdata_trailer_parse(&p->file, rec, &at);
 	if (!p->guest && at.have_time && at.time)
@@ -111,16 +116,12 @@ int perfdata_sample_losses(struct perfdata *p, const struct perfdata_attr *a,
 	return gap_add(p, hdr, INT64_MAX);
 }
 
-static void partial_report(struct perfdata *p)
+bool perfdata_is_partial(const struct perfdata_file *f)
 {
-	for (uint32_t i = 0; i < p->file.nr_attrs; i++)
-		if (p->file.attr[i].partial && p->file.attr[i].type == PERFDATA_TYPE_TRACEPOINT) {
-			trace_info_caveat(&p->reader.info,
-					  "%s: tracepoints were sampled (perf record -F or -c): "
-					  "durations between them are not known",
-					  p->reader.info.file);
-			return;
-		}
+	for (uint32_t i = 0; i < f->nr_attrs; i++)
+		if (f->attr[i].partial && f->attr[i].type == PERFDATA_TYPE_TRACEPOINT)
+			return true;
+	return false;
 }
 
 void perfdata_losses_end(struct perfdata *p)
@@ -140,5 +141,9 @@ void perfdata_losses_end(struct perfdata *p)
 	if (l->throttled)
 		trace_info_caveat(info, "%s: perf throttled tracepoints %" PRIu64 " times",
 				  info->file, l->throttled);
-	partial_report(p);
+	if (perfdata_is_partial(&p->file))
+		trace_info_caveat(info,
+				  "%s: tracepoints were sampled (perf record -F or -c): durations "
+				  "between them are not known",
+				  info->file);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "readers/perf/perfdata_file.h"
+#include "readers/perf/perfdata_scan.h"
 
 enum { /* PERF_SAMPLE_* */
 	S_IP = 1 << 0,
@@ -157,4 +157,31 @@ void perfdata_trailer_parse(const struct perfdata_file *f, const struct perfdata
 		cpu_take(&b, ret);
 	if (type & S_IDENTIFIER)
 		ret->id = buffer_u64(&b);
+}
+
+bool perfdata_layout_make(const struct perfdata_attr *a, struct perfdata_layout *ret,
+			  uint16_t *ret_id_at)
+{
+	static const uint64_t parts[] = {S_IDENTIFIER, S_IP, S_TID, S_TIME, S_ADDR, S_ID,
+					 S_STREAM_ID, S_CPU, S_PERIOD};
+	uint64_t type = a->sample_type, needed = S_TID | S_TIME | S_CPU | S_RAW;
+	uint16_t at = PERFDATA_HEAD;
+
+	*ret = (struct perfdata_layout){.tracepoint = a->type == PERFDATA_TYPE_TRACEPOINT};
+	*ret_id_at = 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!(type & parts[i]))
+			continue;
+		if (parts[i] & (S_IDENTIFIER | S_ID) && !*ret_id_at)
+			*ret_id_at = at;
+		ret->tid = parts[i] == S_TID ? at : ret->tid;
+		ret->time = parts[i] == S_TIME ? at : ret->time;
+		ret->cpu = parts[i] == S_CPU ? at : ret->cpu;
+		at += 8;
+	}
+	ret->chain = type & S_CALLCHAIN ? at : 0;
+	ret->raw = at + (type & S_CALLCHAIN ? 8 : 0);
+	if (!ret->tracepoint)
+		return ret->time;
+	return (type & needed) == needed && !(type & S_READ);
 }

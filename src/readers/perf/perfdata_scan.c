@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "event/rows.h"
+#include "readers/perf/perfdata_scan.h"
+
+enum {
+	PIECE_EVENTS = 8192,
+	PIECES_BYTES = 16 << 20, /* of all CPUs at a time */
+	PIECE_BYTES = 1 << 20,
+	EXTENT_BYTES = 1 << 30,
+	EXTENTS_MAX = 16 << 20,
+	NAME_RECORDS_MAX = 1 << 20,
+	THREADS_MAX = 1 << 20,
+};
+
+/* A CPU while its records are passed. */
+struct cpu_scan {
+	uint64_t last, last_any; /* time of the newest tracepoint's sample; of the newest sample */
+	uint64_t named; /* tid << 16 | vCPU of the newest event that named it */
+	uint32_t piece;	      /* its open piece + 1; 0: none */
+};
+
+struct pass {
+	struct perfdata *p;
+	struct perfdata_scan *s;
+	struct perfdata_layout_cache cache;
+	uint16_t *own_vcpu; /* ftrace_events_own_vcpus() */
+	struct cpu_scan cpu[PERFDATA_CPUS_MAX];
+	unsigned int nr_cpus;
+	uint32_t piece_bytes; /* of one piece at most: one is open for each CPU */
+	uint32_t newest_cpu;	     /* of the newest sample */
+	uint64_t before, older, released; /* as in struct perfdata; samples before this time were delivered */
+};
+
+static bool unsuited(const char *why)
+{
+	debug("read", "perf.data: no rows: %s", why);
+	return false;
+}
+
+/* Space for one more of `size` bytes. */
+static bool grow(void **array, size_t nr, size_t *max, size_t size, size_t limit)
+{
+	size_t more = *max ? 2 * *max : 256;
+	void *grown;
+
+	if (nr < *max)
+		return true;
+	if (nr >= limit || !(grown = realloc(*array, more * size)))
+		return unsuited("too many parts, or out of memory");
+	*array = grown;
+	*max = more;
+	return true;
+}
+
+/* ---- pieces ---- */
+
+static bool extent_add(struct pass *w, struct perfdata_piece *piece, uint64_t at, uint32_t size)
+{
+	struct perfdata_scan *s = w->s;
+
+	if (!grow((void **)&s->extent, s->nr_extents, &s->max_extents, sizeof(*s->extent),
+		  EXTENTS_MAX))
+		return false;
+	s->extent[s->nr_extents] = (struct perfdata_extent){.at = at, .len = size};
+	if (piece->extent)
+		s->extent[piece->newest_extent].next = (uint32_t)s->nr_extents;
+	else
+		piece->extent = (uint32_t)s->nr_extents;
+	piece->newest_extent = (uint32_t)s->nr_extents++;
+	return true;
+}
+
+static struct perfdata_piece *piece_new(struct pass *w, uint32_t cpu, uint64_t time)
+{
+	struct perfdata_scan *s = w->s;
+
+	if (!grow((void **)&s->piece, s->nr_pieces, &s->max_pieces, sizeof(*s->piece), EXTENTS_MAX))
+		return NULL;
+	s->piece[s->nr_pieces] = (struct perfdata_piece){.first = time, .cpu = cpu};
+	w->cpu[cpu].piece = (uint32_t)++s->nr_pieces;
+	return &s->piece[s->nr_pieces - 1];
+}
+
+static bool sample_place(struct pass *w, uint32_t cpu, uint64_t time, uint64_t at, uint32_t size)
+{
+	struct cpu_scan *c = &w->cpu[cpu];
+	struct perfdata_piece *piece =
+		c->piece ? &w->s->piece[c->piece - 1] : piece_new(w, cpu, time);
+
+	if (!piece)
+		return false;
+	if (piece->extent && w->newest_cpu == cpu &&
+	    at - w->s->extent[piece->newest_extent].at < EXTENT_BYTES) {
+		struct perfdata_extent *e = &w->s->extent[piece->newest_extent];
+
+		e->len = (uint32_t)(at + size - e->at);
+	} else if (!extent_add(w, piece, at, size)) {
+		return false;
+	}
+	w->newest_cpu = cpu;
+	c->last = c->last_any = piece->last = time;
+	piece->bytes += size;
+	if (++piece->nr_events >= PIECE_EVENTS || piece->bytes >= w->piece_bytes)
+		c->piece = 0;
+	return true;
+}
+
+/* ---- samples ---- */
+
+static bool vcpu_note(struct pass *w, struct cpu_scan *c, const uint8_t *raw, uint32_t len,
+		      unsigned int offset, uint64_t at)
+{
+	struct perfdata_thread *t;
+	uint32_t vcpu;
+	int32_t tid;
+	uint64_t key;
+	bool is_new;
+
+	if (offset + sizeof(vcpu) > len)
+		return true;
+	memcpy(&tid, raw + 4, sizeof(tid));
+	memcpy(&vcpu, raw + offset, sizeof(vcpu));
+	key = (uint64_t)(uint32_t)tid << 16 | (uint16_t)vcpu;
+	if (tid <= 0 || key == c->named)
+		return true;
+	c->named = key;
+	t = hash_add_u64(&w->s->threads, (uint64_t)tid, &is_new);
+	if (!t)
+		return unsuited("too many threads");
+	if (is_new) {
+		t->vcpu = (uint16_t)vcpu;
+		t->named_at = at;
+	}
+	return t->vcpu == (uint16_t)vcpu || unsuited("a thread changes its vCPU");
+}
+
+static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, const uint8_t *rec,
+			    uint32_t size, uint64_t at)
+{
+	const uint8_t *raw;
+	uint32_t cpu, len;
+	uint64_t time;
+	uint16_t id;
+
+	if (!perfdata_raw(l, rec, size, &raw, &len) ||
+	    len > EVENT_RECORD_MAX - sizeof(struct record_hdr))
+		return unsuited("a sample is damaged");
+	memcpy(&time, rec + l->time, sizeof(time));
+	memcpy(&cpu, rec + l->cpu, sizeof(cpu));
+	memcpy(&id, raw, sizeof(id));
+	if (cpu >= PERFDATA_CPUS_MAX)
+		return unsuited("a CPU's number is too large");
+	if (time < w->cpu[cpu].last || time < w->released || !time)
+		return unsuited("samples are out of order");
+	if (cpu >= w->nr_cpus) {
+		w->nr_cpus = cpu + 1;
+		w->piece_bytes = PIECES_BYTES / w->nr_cpus < PIECE_BYTES ? PIECES_BYTES / w->nr_cpus
+									 : PIECE_BYTES;
+	}
+	w->s->nr[id]++;
+	w->s->newest = time > w->s->newest ? time : w->s->newest;
+	if (w->own_vcpu[id] && !vcpu_note(w, &w->cpu[cpu], raw, len, w->own_vcpu[id], at))
+		return false;
+	return sample_place(w, cpu, time, at, size);
+}
+
+static bool sample_scan(struct pass *w, const uint8_t *rec, uint32_t size, uint64_t at)
+{
+	const struct perfdata_layout *l =
+		perfdata_layout_of(&w->p->file, w->s, &w->cache, rec, size);
+	uint64_t time;
+	uint32_t cpu;
+
+	if (!l)
+		return unsuited("a sample is of an unknown event");
+	if (l->tracepoint)
+		return tracepoint_scan(w, l, rec, size, at);
+	if (l->time + sizeof(time) > size)
+		return unsuited("a sample is damaged");
+	memcpy(&time, rec + l->time, sizeof(time));
+	if (l->cpu && l->cpu + sizeof(cpu) <= size) {
+		memcpy(&cpu, rec + l->cpu, sizeof(cpu));
+		if (cpu < PERFDATA_CPUS_MAX && time > w->cpu[cpu].last_any)
+			w->cpu[cpu].last_any = time;
+	}
+	w->s->newest = time > w->s->newest ? time : w->s->newest;
+	w->s->nr_plain++;
+	return true;
+}
+
+/* ---- other records ---- */
+
+/* Its place is that of perfdata_lost(). */
+static bool lost_scan(struct pass *w, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, w->p->file.path, rec->offset);
+	struct perfdata_scan *s = w->s;
+	struct perfdata_sample at;
+	uint64_t count, last, from;
+
+	buffer_u64(&b);
+	count = buffer_u64(&b);
+	if (b.cut || !count)
+		return true;
+	perfdata_trailer_parse(&w->p->file, rec, &at);
+	if (!at.have_time || !at.have_cpu || at.cpu >= PERFDATA_CPUS_MAX)
+		return unsuited("a loss has no time");
+	last = w->cpu[at.cpu].last_any;
+	from = last > w->older ? last : w->older;
+	if (!from || from > at.time)
+		from = at.time;
+	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), EXTENTS_MAX))
+		return false;
+	s->loss[s->nr_losses++] = (struct rows_loss){
+		.time_ns = from, .until_ns = at.time, .cpu = (uint16_t)at.cpu, .first = !last};
+	s->lost += count;
+	return last == from || !last || unsuited("a loss began long before it was noticed");
+}
+
+static bool lost_samples_scan(struct pass *w, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, w->p->file.path, rec->offset);
+	struct perfdata_sample at;
+
+	perfdata_trailer_parse(&w->p->file, rec, &at);
+	if (perfdata_is_filtered(rec))
+		return true;
+	if (at.have_time && at.time)
+		return unsuited("a counter's samples were lost");
+	w->s->by_event += buffer_u64(&b);
+	return true;
+}
+
+static void round_end(struct pass *w)
+{
+	w->released = w->older;
+	w->older = w->before;
+	w->before = w->s->newest;
+}
+
+static bool name_note(struct pass *w, uint64_t at)
+{
+	struct perfdata_scan *s = w->s;
+
+	if (!grow((void **)&s->name_at, s->nr_names, &s->max_names, sizeof(*s->name_at),
+		  NAME_RECORDS_MAX))
+		return false;
+	s->name_at[s->nr_names++] = at;
+	return true;
+}
+
+/* What follows the record in a pipe's stream. */
+static uint64_t blob_len(const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, "", 0);
+
+	return rec->type == PERFDATA_TRACING_DATA ? buffer_u32(&b)
+	       : rec->type == PERFDATA_AUXTRACE	  ? buffer_u64(&b)
+						  : 0;
+}
+
+static bool other_scan(struct pass *w, const struct perfdata_record *rec)
+{
+	switch (rec->type) {
+	case PERFDATA_LOST:
+		return lost_scan(w, rec);
+	case PERFDATA_LOST_SAMPLES:
+		return lost_samples_scan(w, rec);
+	case PERFDATA_COMM:
+	case PERFDATA_FORK:
+		return name_note(w, rec->offset - PERFDATA_HEAD);
+	case PERFDATA_TIME_CONV:
+		return !perfdata_time_conv(w->p, rec);
+	case PERFDATA_FINISHED_ROUND:
+		round_end(w);
+		return true;
+	case PERFDATA_THROTTLE:
+	case PERFDATA_UNTHROTTLE:
+		return unsuited("events were throttled");
+	case PERFDATA_COMPRESSED:
+	case PERFDATA_COMPRESSED2:
+		return unsuited("it is compressed");
+	default:
+		return true;
+	}
+}
+
+/* ---- all records ---- */
+
+static bool records_scan(struct pass *w)
+{
+	const uint8_t *map = w->s->map;
+	uint64_t at = w->p->file.data_at, end = w->p->file.data_end;
+
+	while (end - at >= PERFDATA_HEAD) {
+		struct perfdata_record rec;
+		uint64_t head, blob;
+		uint32_t size;
+
+		__builtin_prefetch(map + at + PERFDATA_AHEAD);
+		memcpy(&head, map + at, sizeof(head));
+		size = (uint32_t)(head >> 48);
+		if (size < PERFDATA_HEAD || size > end - at)
+			return unsuited("it is truncated or damaged");
+		if ((uint32_t)head == PERFDATA_SAMPLE) {
+			if (!sample_scan(w, map + at, size, at))
+				return false;
+			at += size;
+			continue;
+		}
+		rec = (struct perfdata_record){.type = (uint32_t)head,
+					       .misc = (uint16_t)(head >> 32),
+					       .data = map + at + PERFDATA_HEAD,
+					       .len = size - PERFDATA_HEAD,
+					       .offset = at + PERFDATA_HEAD};
+		blob = blob_len(&rec);
+		if (blob > end - at - size)
+			return unsuited("it is truncated or damaged");
+		if (!other_scan(w, &rec))
+			return false;
+		if (blob)
+			w->newest_cpu = UINT32_MAX; /* an extent has only records */
+		at += size + blob;
+	}
+	return at == end || unsuited("it is truncated or damaged");
+}
+
+/* ---- layouts ---- */
+
+static bool layouts_make(struct perfdata_scan *s, const struct perfdata_file *f)
+{
+	uint16_t id_at = 0;
+
+	for (uint32_t i = 0; i < f->nr_attrs; i++) {
+		if (!perfdata_layout_make(&f->attr[i], &s->layout[i], &id_at) ||
+		    (i && id_at != s->id_at))
+			return unsuited("samples lack times or CPUs, or have parts of any length");
+		s->id_at = id_at;
+	}
+	if (f->nr_attrs == 1)
+		s->id_at = 0;
+	return f->nr_attrs == 1 || s->id_at || unsuited("samples do not name their event");
+}
+
+const struct perfdata_layout *perfdata_layout_find(const struct perfdata_file *f,
+						   const struct perfdata_scan *s,
+						   struct perfdata_layout_cache *cache, uint64_t id)
+{
+	const struct perfdata_attr *a = perfdata_attr_of((struct perfdata_file *)f, id);
+
+	if (!a)
+		return NULL;
+	cache->slot[id % 256].id = id;
+	return cache->slot[id % 256].layout = &s->layout[a - f->attr];
+}
+
+/* ---- open and close ---- */
+
+static bool scan_fill(struct perfdata_scan *s, struct perfdata *p)
+{
+	struct pass *w = calloc(1, sizeof(*w));
+	void *map;
+	bool fine;
+
+	s->nr_extents = 1;
+	s->threads = HASH_TABLE(struct perfdata_thread, 1, THREADS_MAX);
+	s->nr = calloc(FTRACE_IDS, sizeof(*s->nr));
+	s->max_extents = 256;
+	s->extent = calloc(s->max_extents, sizeof(*s->extent));
+	if (w)
+		w->own_vcpu = ftrace_events_own_vcpus(p->events);
+	fine = w && s->nr && s->extent && w->own_vcpu && layouts_make(s, &p->file);
+	if (fine) {
+		map = mmap(NULL, p->file.bytes, PROT_READ, MAP_PRIVATE, p->file.fd, 0);
+		fine = map != MAP_FAILED;
+		s->map = fine ? map : NULL;
+		s->map_len = p->file.bytes;
+	}
+	if (fine) {
+		madvise(map, s->map_len, MADV_SEQUENTIAL);
+		*w = (struct pass){.p = p, .s = s, .own_vcpu = w->own_vcpu,
+				   .newest_cpu = UINT32_MAX};
+		fine = records_scan(w);
+	}
+	if (w)
+		free(w->own_vcpu);
+	free(w);
+	return fine;
+}
+
+struct perfdata_scan *perfdata_scan(struct perfdata *p)
+{
+	struct perfdata_scan *s;
+
+	if (p->guest || !p->file.have_formats || p->file.unended || !p->file.nr_attrs ||
+	    p->file.bytes > SIZE_MAX || perfdata_is_partial(&p->file))
+		return unsuited("it is a guest's, without formats, or unfinished"), NULL;
+	s = calloc(1, sizeof(*s));
+	if (s && scan_fill(s, p))
+		return s;
+	perfdata_scan_free(s);
+	return NULL;
+}
+
+void perfdata_scan_free(struct perfdata_scan *s)
+{
+	if (!s)
+		return;
+	if (s->map)
+		munmap((void *)s->map, s->map_len);
+	hash_deinit(&s->threads);
+	free(s->extent);
+	free(s->piece);
+	free(s->row_piece);
+	free(s->loss);
+	free(s->nr);
+	free(s->name_at);
+	free(s);
+}
