@@ -182,7 +182,9 @@ static bool extent_fill(struct rows_cursor *c, struct filling *f, const struct p
 		if (size < PERFDATA_HEAD || size > end - at)
 			return false;
 		if ((uint32_t)head == PERFDATA_SAMPLE) {
-			l = perfdata_layout_of(&c->p->file, f->s, &c->cache, map + at, size);
+			l = f->s->uniform ? &f->s->layout[0]
+					  : perfdata_layout_of(&c->p->file, f->s, &c->cache,
+							       map + at, size);
 			if (!l || (l->tracepoint &&
 				   (!(*left)-- || !sample_fill(f, l, map + at, size, at))))
 				return false;
@@ -216,10 +218,9 @@ static void rows_finish(struct reader *r)
 	const struct perfdata_scan *s = p->scan;
 	struct trace_info *info = &r->info;
 
+	info->nr_events = s->nr_plain + s->nr_losses - s->unknown;
 	for (size_t id = 0; id < FTRACE_IDS; id++)
 		info->nr_events += s->nr[id];
-	info->nr_events += s->nr_plain + s->nr_losses;
-	info->nr_events -= s->unknown;
 	p->unknown = s->unknown;
 	info->lost = s->lost;
 	info->end_ns = s->newest > info->end_ns ? s->newest : info->end_ns;

@@ -12,8 +12,7 @@ enum {
 	PIECE_EVENTS = 8192,
 	PIECES_BYTES = 16 << 20, /* of all CPUs at a time */
 	PIECE_BYTES = 1 << 20,
-	EXTENT_BYTES = 1 << 30,
-	EXTENTS_MAX = 16 << 20,
+	PARTS_MAX = 16 << 20, /* pieces, extents, losses */
 	NAME_RECORDS_MAX = 1 << 20,
 	THREADS_MAX = 1 << 20,
 };
@@ -25,6 +24,12 @@ struct cpu_scan {
 	uint32_t piece;	      /* its open piece + 1; 0: none */
 };
 
+/* Samples of one CPU that follow each other. */
+struct sample_run {
+	uint64_t at, end, first, last; /* offsets; times */
+	uint32_t cpu, nr;
+};
+
 struct pass {
 	struct perfdata *p;
 	struct perfdata_scan *s;
@@ -33,7 +38,7 @@ struct pass {
 	struct cpu_scan cpu[PERFDATA_CPUS_MAX];
 	unsigned int nr_cpus;
 	uint32_t piece_bytes; /* of one piece at most: one is open for each CPU */
-	uint32_t newest_cpu;	     /* of the newest sample */
+	struct sample_run run;
 	uint64_t before, older, released; /* as in struct perfdata; samples before this time were delivered */
 };
 
@@ -60,54 +65,56 @@ static bool grow(void **array, size_t nr, size_t *max, size_t size, size_t limit
 
 /* ---- pieces ---- */
 
-static bool extent_add(struct pass *w, struct perfdata_piece *piece, uint64_t at, uint32_t size)
+/* The samples of one CPU that follow each other become a part of its piece when another's follow, or it is full. */
+static bool run_end(struct pass *w)
 {
 	struct perfdata_scan *s = w->s;
+	struct sample_run *run = &w->run;
+	struct perfdata_piece *piece;
+	struct cpu_scan *c = &w->cpu[run->cpu];
 
+	if (!run->nr)
+		return true;
 	if (!grow((void **)&s->extent, s->nr_extents, &s->max_extents, sizeof(*s->extent),
-		  EXTENTS_MAX))
+		  PARTS_MAX) ||
+	    !grow((void **)&s->piece, s->nr_pieces, &s->max_pieces, sizeof(*s->piece), PARTS_MAX))
 		return false;
-	s->extent[s->nr_extents] = (struct perfdata_extent){.at = at, .len = size};
-	if (piece->extent)
+	s->extent[s->nr_extents] =
+		(struct perfdata_extent){.at = run->at, .len = (uint32_t)(run->end - run->at)};
+	if (c->piece) {
+		piece = &s->piece[c->piece - 1];
 		s->extent[piece->newest_extent].next = (uint32_t)s->nr_extents;
-	else
-		piece->extent = (uint32_t)s->nr_extents;
+	} else {
+		piece = &s->piece[s->nr_pieces++];
+		*piece = (struct perfdata_piece){.first = run->first, .cpu = run->cpu,
+						 .extent = (uint32_t)s->nr_extents};
+		c->piece = (uint32_t)s->nr_pieces;
+	}
 	piece->newest_extent = (uint32_t)s->nr_extents++;
+	piece->bytes += (uint32_t)(run->end - run->at);
+	piece->nr_events += run->nr;
+	piece->last = c->last = run->last;
+	c->last_any = run->last > c->last_any ? run->last : c->last_any;
+	if (piece->nr_events > PIECE_EVENTS / 2 || piece->bytes > w->piece_bytes / 2)
+		c->piece = 0;
+	run->nr = 0;
 	return true;
 }
 
-static struct perfdata_piece *piece_new(struct pass *w, uint32_t cpu, uint64_t time)
+static bool run_begin(struct pass *w, uint32_t cpu, uint64_t time, uint64_t at)
 {
-	struct perfdata_scan *s = w->s;
-
-	if (!grow((void **)&s->piece, s->nr_pieces, &s->max_pieces, sizeof(*s->piece), EXTENTS_MAX))
-		return NULL;
-	s->piece[s->nr_pieces] = (struct perfdata_piece){.first = time, .cpu = cpu};
-	w->cpu[cpu].piece = (uint32_t)++s->nr_pieces;
-	return &s->piece[s->nr_pieces - 1];
-}
-
-static bool sample_place(struct pass *w, uint32_t cpu, uint64_t time, uint64_t at, uint32_t size)
-{
-	struct cpu_scan *c = &w->cpu[cpu];
-	struct perfdata_piece *piece =
-		c->piece ? &w->s->piece[c->piece - 1] : piece_new(w, cpu, time);
-
-	if (!piece)
+	if (!run_end(w))
 		return false;
-	if (piece->extent && w->newest_cpu == cpu &&
-	    at - w->s->extent[piece->newest_extent].at < EXTENT_BYTES) {
-		struct perfdata_extent *e = &w->s->extent[piece->newest_extent];
-
-		e->len = (uint32_t)(at + size - e->at);
-	} else if (!extent_add(w, piece, at, size)) {
-		return false;
+	if (cpu >= PERFDATA_CPUS_MAX)
+		return unsuited("a CPU's number is too large");
+	if (time < w->cpu[cpu].last || !time)
+		return unsuited("samples are out of order");
+	if (cpu >= w->nr_cpus) {
+		w->nr_cpus = cpu + 1;
+		w->piece_bytes = PIECES_BYTES / w->nr_cpus;
+		w->piece_bytes = w->piece_bytes < PIECE_BYTES ? w->piece_bytes : PIECE_BYTES;
 	}
-	w->newest_cpu = cpu;
-	c->last = c->last_any = piece->last = time;
-	piece->bytes += size;
-	if (++piece->nr_events >= PIECE_EVENTS || piece->bytes >= w->piece_bytes)
-		c->piece = 0;
+	w->run = (struct sample_run){.cpu = cpu, .at = at, .first = time, .last = time};
 	return true;
 }
 
@@ -143,6 +150,7 @@ static bool vcpu_note(struct pass *w, struct cpu_scan *c, const uint8_t *raw, ui
 static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, const uint8_t *rec,
 			    uint32_t size, uint64_t at)
 {
+	struct sample_run *run = &w->run;
 	const uint8_t *raw;
 	uint32_t cpu, len;
 	uint64_t time;
@@ -154,20 +162,18 @@ static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, con
 	memcpy(&time, rec + l->time, sizeof(time));
 	memcpy(&cpu, rec + l->cpu, sizeof(cpu));
 	memcpy(&id, raw, sizeof(id));
-	if (cpu >= PERFDATA_CPUS_MAX)
-		return unsuited("a CPU's number is too large");
-	if (time < w->cpu[cpu].last || time < w->released || !time)
+	if ((cpu != run->cpu || run->nr == PIECE_EVENTS / 2 || at - run->at > w->piece_bytes / 2 ||
+	     !run->nr) &&
+	    !run_begin(w, cpu, time, at))
+		return false;
+	if (time < run->last || time < w->released)
 		return unsuited("samples are out of order");
-	if (cpu >= w->nr_cpus) {
-		w->nr_cpus = cpu + 1;
-		w->piece_bytes = PIECES_BYTES / w->nr_cpus < PIECE_BYTES ? PIECES_BYTES / w->nr_cpus
-									 : PIECE_BYTES;
-	}
 	w->s->nr[id]++;
 	w->s->newest = time > w->s->newest ? time : w->s->newest;
-	if (w->own_vcpu[id] && !vcpu_note(w, &w->cpu[cpu], raw, len, w->own_vcpu[id], at))
-		return false;
-	return sample_place(w, cpu, time, at, size);
+	run->last = time;
+	run->end = at + size;
+	run->nr++;
+	return !w->own_vcpu[id] || vcpu_note(w, &w->cpu[cpu], raw, len, w->own_vcpu[id], at);
 }
 
 static bool sample_scan(struct pass *w, const uint8_t *rec, uint32_t size, uint64_t at)
@@ -215,7 +221,7 @@ static bool lost_scan(struct pass *w, const struct perfdata_record *rec)
 	from = last > w->older ? last : w->older;
 	if (!from || from > at.time)
 		from = at.time;
-	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), EXTENTS_MAX))
+	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), PARTS_MAX))
 		return false;
 	s->loss[s->nr_losses++] = (struct rows_loss){
 		.time_ns = from, .until_ns = at.time, .cpu = (uint16_t)at.cpu, .first = !last};
@@ -322,10 +328,8 @@ static bool records_scan(struct pass *w)
 		blob = blob_len(&rec);
 		if (blob > end - at - size)
 			return unsuited("it is truncated or damaged");
-		if (!other_scan(w, &rec))
+		if (!run_end(w) || !other_scan(w, &rec))
 			return false;
-		if (blob)
-			w->newest_cpu = UINT32_MAX; /* an extent has only records */
 		at += size + blob;
 	}
 	return at == end || unsuited("it is truncated or damaged");
@@ -337,11 +341,13 @@ static bool layouts_make(struct perfdata_scan *s, const struct perfdata_file *f)
 {
 	uint16_t id_at = 0;
 
+	s->uniform = true;
 	for (uint32_t i = 0; i < f->nr_attrs; i++) {
 		if (!perfdata_layout_make(&f->attr[i], &s->layout[i], &id_at) ||
 		    (i && id_at != s->id_at))
 			return unsuited("samples lack times or CPUs, or have parts of any length");
 		s->id_at = id_at;
+		s->uniform &= !memcmp(&s->layout[i], &s->layout[0], sizeof(s->layout[0]));
 	}
 	if (f->nr_attrs == 1)
 		s->id_at = 0;
@@ -384,9 +390,8 @@ static bool scan_fill(struct perfdata_scan *s, struct perfdata *p)
 	}
 	if (fine) {
 		madvise(map, s->map_len, MADV_SEQUENTIAL);
-		*w = (struct pass){.p = p, .s = s, .own_vcpu = w->own_vcpu,
-				   .newest_cpu = UINT32_MAX};
-		fine = records_scan(w);
+		*w = (struct pass){.p = p, .s = s, .own_vcpu = w->own_vcpu};
+		fine = records_scan(w) && run_end(w);
 	}
 	if (w)
 		free(w->own_vcpu);

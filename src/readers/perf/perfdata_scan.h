@@ -21,7 +21,7 @@ struct perfdata_layout {
 	bool tracepoint;
 };
 
-/* Records of one CPU that follow each other in the file. Others may be in between, but no samples. */
+/* Records of one CPU that follow each other in the file: samples. */
 struct perfdata_extent {
 	uint64_t at;
 	uint32_t len, next; /* of the same piece; 0: the last */
@@ -45,6 +45,7 @@ struct perfdata_scan {
 	size_t map_len;
 	struct perfdata_layout layout[PERFDATA_ATTRS_MAX];
 	uint16_t id_at; /* of the event's id; 0: there is one event */
+	bool uniform;	/* all layouts are the same */
 	struct perfdata_extent *extent; /* [0] is not used */
 	struct perfdata_piece *piece;
 	struct rows_piece *row_piece;
