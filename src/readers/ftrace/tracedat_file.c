@@ -337,6 +337,9 @@ void tracedat_file_deinit(struct tracedat_file *f)
 	if (f->fd >= 0 && f->path)
 		close(f->fd);
 	for (unsigned int i = 0; i < f->nr_cpus; i++) {
+		for (uint32_t k = 0; k < f->cpu[i].nr_kept; k++)
+			free(f->cpu[i].kept[k].data);
+		free(f->cpu[i].kept);
 		free(f->cpu[i].frame);
 		if (f->cpu[i].fd >= 0)
 			close(f->cpu[i].fd);

@@ -18,6 +18,7 @@ enum {
 	TRACEDAT_CPUS_MAX = 4096,
 	TRACEDAT_SECTION_MAX = 64 << 20, /* bytes of one section of metadata, unpacked */
 	TRACEDAT_CHUNK_MAX = 16 << 20,	 /* bytes of one chunk of pages, unpacked */
+	TRACEDAT_KEPT_MAX = 32 << 20,	 /* bytes of unpacked chunks that are kept for the next pass */
 	TRACEDAT_OPTIONS_MAX = 1 << 16,
 	TRACEDAT_TEXT_MAX = 4096,
 	TRACEDAT_SHIFTS_MAX = 4096, /* of all CPUs */
@@ -60,12 +61,20 @@ struct tracedat_guest {
 	} *cpu;			    /* owned */
 };
 
+/* A chunk that a first pass has unpacked; data NULL: it was not kept. */
+struct tracedat_kept {
+	uint8_t *data; /* owned */
+	uint32_t len, packed;
+};
+
 struct tracedat_cpu {
 	unsigned int cpu;
 	uint64_t offset, size; /* in the file */
 	bool chunked;
 	struct tracedat_frame *frame; /* owned; instead of offset and size */
 	size_t nr_frames;
+	struct tracedat_kept *kept; /* owned; by chunk; NULL: none is kept */
+	uint32_t nr_kept;
 	int fd;		/* its own file, owned; -1: it is in the one file */
 	uint64_t bytes; /* of its own file */
 	struct tracedat_stats stats;
@@ -140,10 +149,12 @@ struct tracedat_pages {
 	const struct tracedat_cpu *cpu;
 	size_t next_frame;
 	uint64_t at, left;	/* in the file: what has not been read */
-	uint32_t chunks;	/* that are left */
+	uint32_t chunks, chunk; /* that are left; the number of the next */
 	bool begun, cut; /* cut: the file ends before the data does */
+	const uint8_t *data; /* what was read last: buf, or a chunk that was kept */
 	uint8_t *buf, *packed;
 	size_t len, next, buf_room, packed_room;
+	void *unzstd; /* ZSTD_DCtx, when first needed */
 };
 
 void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
@@ -156,7 +167,7 @@ void tracedat_pages_deinit(struct tracedat_pages *p);
  */
 struct tracedat_piece {
 	uint64_t offset;
-	uint32_t bytes;
+	uint32_t bytes, chunk;
 	uint16_t cpu; /* index in the file's */
 	bool cut;
 };
@@ -166,9 +177,12 @@ struct tracedat_pieces {
 	size_t nr, max;
 };
 
-/* Adds those of one CPU. -errno with the error message set. */
-int tracedat_pages_split(struct tracedat_pieces *to, const struct tracedat_file *f,
-			 unsigned int cpu);
+/* Adds those of one CPU, and makes space for the chunks that are kept. -errno with the error message set. */
+int tracedat_pages_split(struct tracedat_pieces *to, struct tracedat_file *f, unsigned int cpu);
+
+/* After a piece's last page: keeps it if it was a chunk, unless *kept_bytes (of all threads) would exceed the limit. */
+void tracedat_pages_keep(struct tracedat_pages *p, const struct tracedat_piece *piece,
+			 size_t *kept_bytes);
 
 /* To a piece's first page; after tracedat_pages_init(), and again for other pieces. */
 void tracedat_pages_seek(struct tracedat_pages *p, const struct tracedat_file *f,

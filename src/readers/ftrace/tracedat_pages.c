@@ -51,7 +51,9 @@ void tracedat_pages_deinit(struct tracedat_pages *p)
 {
 	free(p->buf);
 	free(p->packed);
+	ZSTD_freeDCtx(p->unzstd);
 	p->buf = p->packed = NULL;
+	p->unzstd = NULL;
 }
 
 static int room_make(uint8_t **buf, size_t *room, size_t want)
@@ -103,14 +105,49 @@ static int block_read(struct tracedat_pages *p)
 	if (!err)
 		err = take(p, p->buf, want);
 	p->len = want;
+	p->data = p->buf;
 	return err;
+}
+
+/* As tracedat_unpack(), with a context that is used for all chunks. */
+static int chunk_unpack(struct tracedat_pages *p, size_t packed, size_t len)
+{
+	if (p->file->packing != TRACEDAT_ZSTD)
+		return tracedat_unpack(p->file->packing, p->packed, packed, p->buf, len,
+				       p->file->path);
+	p->unzstd = p->unzstd ? p->unzstd : ZSTD_createDCtx();
+	if (!p->unzstd)
+		return fail(-ENOMEM, "out of memory");
+	if (ZSTD_decompressDCtx(p->unzstd, p->buf, len, p->packed, packed) != len)
+		return fail(-EBADMSG, "%s: cannot decompress data", p->file->path);
+	return 0;
+}
+
+/* The next chunk, if it was kept. */
+static bool kept_take(struct tracedat_pages *p)
+{
+	const struct tracedat_kept *k = p->chunk < p->cpu->nr_kept ? &p->cpu->kept[p->chunk] : NULL;
+
+	if (!k || !k->data || p->left < k->packed)
+		return false;
+	p->data = k->data;
+	p->len = k->len;
+	p->at += k->packed;
+	p->left -= k->packed;
+	p->chunk++;
+	return true;
 }
 
 static int chunk_read(struct tracedat_pages *p)
 {
 	uint32_t head[2];
-	int err = take(p, head, sizeof(head));
+	int err;
 
+	if (kept_take(p))
+		return 0;
+	err = take(p, head, sizeof(head));
+	p->chunk++;
+	p->data = NULL;
 	if (err)
 		return err;
 	if (head[0] > TRACEDAT_CHUNK_MAX || head[1] > TRACEDAT_CHUNK_MAX)
@@ -122,9 +159,9 @@ static int chunk_read(struct tracedat_pages *p)
 	if (!err)
 		err = take(p, p->packed, head[0]);
 	if (!err)
-		err = tracedat_unpack(p->file->packing, p->packed, head[0], p->buf, head[1],
-				      p->file->path);
+		err = chunk_unpack(p, head[0], head[1]);
 	p->len = head[1];
+	p->data = p->buf;
 	return err;
 }
 
@@ -196,7 +233,7 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 		if (err)
 			return err;
 	}
-	*ret = p->buf + p->next;
+	*ret = p->data + p->next;
 	p->next += page;
 	return 1;
 }
@@ -236,15 +273,29 @@ static int plain_split(struct tracedat_pieces *to, struct tracedat_pages *p,
 	return piece_add(to, piece);
 }
 
+/* The number of chunks is not believed: each has a head. */
+static int kept_alloc(struct tracedat_file *f, unsigned int cpu, const struct tracedat_pages *p)
+{
+	uint64_t most = p->left / (2 * sizeof(uint32_t));
+	struct tracedat_cpu *c = &f->cpu[cpu];
+
+	c->nr_kept = p->chunks < most ? p->chunks : (uint32_t)most;
+	c->kept = calloc(c->nr_kept + 1u, sizeof(*c->kept));
+	return c->kept ? 0 : fail(-ENOMEM, "out of memory");
+}
+
 /* A chunk that cannot be right is the last piece, and is found to be so when it is read. */
-static int chunks_split(struct tracedat_pieces *to, struct tracedat_pages *p,
-			struct tracedat_piece piece)
+static int chunks_split(struct tracedat_pieces *to, struct tracedat_file *f,
+			struct tracedat_pages *p, struct tracedat_piece piece)
 {
 	uint32_t head[2] = {0};
 	int err = p->left ? take(p, &p->chunks, sizeof(p->chunks)) : 0;
 
+	if (!err)
+		err = kept_alloc(f, piece.cpu, p);
 	for (; p->chunks && !err; p->chunks--) {
 		piece.offset = p->at;
+		piece.chunk = p->chunk++;
 		err = take(p, head, sizeof(head));
 		if (err)
 			break;
@@ -263,8 +314,24 @@ static int chunks_split(struct tracedat_pieces *to, struct tracedat_pages *p,
 	return piece_add(to, piece);
 }
 
-int tracedat_pages_split(struct tracedat_pieces *to, const struct tracedat_file *f,
-			 unsigned int cpu)
+void tracedat_pages_keep(struct tracedat_pages *p, const struct tracedat_piece *piece,
+			 size_t *kept_bytes)
+{
+	bool is_chunk = piece->chunk < p->cpu->nr_kept && p->data && p->data == p->buf;
+	struct tracedat_kept *k = is_chunk ? &p->cpu->kept[piece->chunk] : NULL;
+
+	if (!k || k->data)
+		return;
+	if (__atomic_add_fetch(kept_bytes, p->buf_room, __ATOMIC_RELAXED) > TRACEDAT_KEPT_MAX) {
+		__atomic_sub_fetch(kept_bytes, p->buf_room, __ATOMIC_RELAXED);
+		return;
+	}
+	*k = (struct tracedat_kept){p->buf, (uint32_t)p->len, piece->bytes};
+	p->buf = NULL;
+	p->buf_room = 0;
+}
+
+int tracedat_pages_split(struct tracedat_pieces *to, struct tracedat_file *f, unsigned int cpu)
 {
 	struct tracedat_piece piece = {.cpu = (uint16_t)cpu};
 	struct tracedat_pages p;
@@ -272,7 +339,7 @@ int tracedat_pages_split(struct tracedat_pieces *to, const struct tracedat_file 
 	tracedat_pages_init(&p, f, &f->cpu[cpu]);
 	if (f->cpu[cpu].frame)
 		return piece_add(to, piece);
-	return f->cpu[cpu].chunked ? chunks_split(to, &p, piece) : plain_split(to, &p, piece);
+	return f->cpu[cpu].chunked ? chunks_split(to, f, &p, piece) : plain_split(to, &p, piece);
 }
 
 void tracedat_pages_seek(struct tracedat_pages *p, const struct tracedat_file *f,
@@ -283,8 +350,10 @@ void tracedat_pages_seek(struct tracedat_pages *p, const struct tracedat_file *f
 	p->at = piece->offset;
 	p->left = piece->bytes;
 	p->chunks = p->cpu->chunked && piece->bytes ? 1 : 0;
+	p->chunk = piece->chunk;
 	p->begun = true;
 	p->cut = piece->cut;
 	p->next_frame = 0;
 	p->len = p->next = 0;
+	p->data = NULL;
 }

@@ -46,7 +46,7 @@ struct scan_job {
 	const struct tracedat_pieces *pieces;
 	struct piece_found *found; /* by piece */
 	const uint16_t *own_vcpu;  /* by event id, see ftrace_events_own_vcpus() */
-	size_t next;
+	size_t next, kept_bytes;
 };
 
 struct scan_worker {
@@ -171,6 +171,8 @@ static int piece_scan(struct scan_worker *w, size_t i)
 			++*(found->last ? &found->borders : &found->early);
 		page_scan(w, &page, found, i);
 	}
+	if (!err && !more)
+		tracedat_pages_keep(&w->pages, &w->job->pieces->piece[i], &w->job->kept_bytes);
 	found->cut = !err && more == -EBADMSG; /* what was read before it is good */
 	return err ? err : found->cut ? 0 : more;
 }
