@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Reports over synthetic recordings of increasing length and number of vCPUs, on one CPU and on all, compared with
-# `cat`, which reads the file once from the page cache: the lower bound. Then peers on their own forms of recordings of the lapic loop
-# (from record.sh), and of recordings that are given: TRACE_DAT=FILE (trace-cmd's), PERF_DATA=FILE (perf's, of
-# kvm:kvm_exit and kvm:kvm_entry). A line of JSON per run.
+# `cat`, which reads the file once from the page cache: the lower bound. Synthetic recordings of trace-cmd, read directly
+# by both tools. Then peers on their own forms of recordings of the lapic loop (from record.sh), and of recordings that
+# are given: TRACE_DAT=FILE (trace-cmd's), PERF_DATA=FILE (perf's, of kvm:kvm_exit and kvm:kvm_entry). A line of JSON
+# per run.
 #   read.sh BUILD WORK ROUNDS "CYCLES..." "VCPUS..."
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 lengths=$4 widths=$5
 bench=$build/tests/bench hostrace=$build/hostrace
 WIDTH_CYCLES_MAX=10000000 # of the recordings of many widths
 ZSTD_CYCLES_MAX=10000000
+TRACE_EVENTS=3000000
 LIST_CYCLES_MAX=1000000 # a listed event costs what a hundred folded ones do
 
 # NAME CYCLES VCPUS COMMAND...
@@ -75,6 +77,32 @@ given_trace_dat() {
 	rm -f "$work/given.hrt"
 }
 
+# PEER-NS OUR-NS GOAL WHAT: how many times faster, of runs that followed each other.
+ratio() {
+	[ -n "$1" ] && [ -n "$2" ] && jq -nc --argjson peer "$1" --argjson ours "$2" --argjson goal "$3" --arg what "$4" \
+		'{kind: "ratio", what: $what, unit: "x", goal: $goal, value: ($peer / $ours)}'
+}
+
+ns_of() {
+	jq -r .ns <<<"$1"
+}
+
+# Synthetic recordings of trace-cmd, of the same events plain and packed, read directly. Figures are per event.
+# EVENTS PACKER
+synthetic_trace_dat() {
+	local file=$work/synthetic.dat theirs ours
+	awk -v events="$1" -f "$(dirname "$0")/tracedat.awk" | "$build/tests/gen/tracedat" -z "$2" /dev/stdin "$file" || return
+	for _ in $(seq "$rounds"); do
+		theirs=$(one_run "trace-cmd report, $2, an event" "$1" 4 trace-cmd report -i "$file")
+		ours=$(one_run "exits of trace.dat, $2, an event" "$1" 4 "$hostrace" exits -i "$file")
+		echo "$theirs"
+		echo "$ours"
+		one_run "exits -j1 of trace.dat, $2, an event" "$1" 4 taskset -c 0 "$hostrace" exits -j 1 -i "$file"
+		ratio "$(ns_of "$theirs")" "$(ns_of "$ours")" 50 "trace-cmd report against exits of the same trace.dat ($2)"
+	done
+	rm -f "$file"
+}
+
 given_perf_data() {
 	local n
 	n=$(perf script -i "$1" 2>/dev/null | wc -l)
@@ -84,6 +112,10 @@ given_perf_data() {
 }
 
 [ -s "$work/lapic.cycles" ] && peers "$(cat "$work/lapic.cycles")"
+if command -v trace-cmd >/dev/null; then
+	synthetic_trace_dat "$TRACE_EVENTS" none
+	synthetic_trace_dat "$TRACE_EVENTS" zstd
+fi
 [ -n "${TRACE_DAT:-}" ] && given_trace_dat "$TRACE_DAT"
 [ -n "${PERF_DATA:-}" ] && given_perf_data "$PERF_DATA"
 width_cycles=1000000

@@ -22,5 +22,6 @@ def beside(by): . as $all | map(.mode as $m | ($all | map(select(.mode == $m))) 
   requests: (rows("request"; [.mode, .tool]; ["ns", "cpu_ns", "events"]) | beside(.cpu_ns)),
   analysis: rows("analysis"; [.cycles, .tool]; ["ns", "wall_ms", "cpu_ms", "rss_kib"]),
   reading: rows("read"; [.vcpus != 8, .cycles, .vcpus, .tool]; ["ns", "wall_ms", "cpu_ms", "rss_kib"]),
+  ratios: rows("ratio"; [.what]; ["value"]),
   sizes: [.[] | select(.kind == "size") | del(.kind)],
   absent: [.[] | select(.kind == "absent") | del(.kind)] }
