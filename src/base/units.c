@@ -133,6 +133,25 @@ const char *duration_print(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
+const char *ticks_print(uint64_t ticks, char *buf, size_t size)
+{
+	static const char prefix[] = "kMGTPE";
+	double v = (double)ticks;
+	const char *p = prefix - 1;
+
+	for (; v >= 999.5; v /= 1000)
+		p++;
+	if (p < prefix)
+		snprintf(buf, size, "%" PRIu64 "t", ticks);
+	else
+		snprintf(buf, size,
+			 v < 9.995   ? "%.2f%ct"
+			 : v < 99.95 ? "%.1f%ct"
+				     : "%.0f%ct",
+			 v, *p);
+	return buf;
+}
+
 const char *duration_print_wide(double ns, char *buf, size_t size)
 {
 	for (const struct unit *u = time_units; u->name; u++)

@@ -21,6 +21,9 @@ bool parse_seconds(const char *text, uint64_t *ret_ns);
 /* Each returns buf, which has at least 16 bytes. */
 const char *duration_print(uint64_t ns, char *buf, size_t size); /* "12.3us": three digits and the unit */
 
+/* The same of ticks of an unknown rate: "870t", "12.3kt", "1.50Gt". */
+const char *ticks_print(uint64_t ticks, char *buf, size_t size);
+
 /* "12.30 us", "1.50 h": two decimals, a space, the unit; below 1 ns the bare number. buf has at least 32 bytes. */
 const char *duration_print_wide(double ns, char *buf, size_t size);
 

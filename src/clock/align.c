@@ -196,6 +196,9 @@ static int guest_make(struct align *a, struct align_guest *g)
 		err = reader_open(g->path, &hint, &r);
 		if (!err)
 			err = stamps_read(a, g, r);
+		if (!err) /* a relation is at most as accurate as the timestamps that it relates */
+			opt.host_error_ticks += (double)trace_info_resolution(&r->info) *
+						clock_mono_ticks_per_ns(&a->mono);
 		if (!err)
 			kicks_trim(g);
 	}
@@ -241,6 +244,7 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock,
 	if (err)
 		return err;
 	a->clock = clock;
+	a->tsc_khz = selection ? selection->tsc_khz : 0;
 	a->nr_hosts = nr;
 	a->host = malloc((nr + 1) * sizeof(*a->host));
 	for (unsigned int i = 0; a->host && i < nr; i++)

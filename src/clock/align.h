@@ -76,6 +76,7 @@ struct align_guest {
 struct align_selection {
 	const uint32_t *pids, *vcpus, *tids;
 	unsigned int nr_pids, nr_vcpus, nr_tids;
+	uint64_t tsc_khz; /* as in struct read_hint */
 };
 
 /*

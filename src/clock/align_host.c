@@ -268,10 +268,11 @@ static void vms_read(struct align *a, const struct trace_info *info)
 
 int align_host_read(struct align *a, const char *path)
 {
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .tsc_khz = a->tsc_khz};
 	_cleanup_reader_ struct reader *r = NULL;
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	_cleanup_free_ struct losses *l = calloc(1, sizeof(*l));
+	uint64_t resolution;
 	int more = 1,
 	    err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
 
@@ -284,6 +285,8 @@ int align_host_read(struct align *a, const char *path)
 			err = event_take(a, l, &batch->ev[i]);
 	err = more < 0 ? more : err;
 	vms_read(a, &r->info);
+	resolution = trace_info_resolution(&r->info);
+	a->resolution_ns = resolution > a->resolution_ns ? resolution : a->resolution_ns;
 	return err ? err : map_take(a, &r->info);
 }
 
@@ -298,11 +301,12 @@ static int mono_make(struct align *a)
 	a->ticks_known = a->nr_pairs >= 2 && !clock_mono_init(&a->mono, a->pair, a->nr_pairs);
 	if (a->ticks_known) {
 		a->host_error_ticks =
-			1 + clock_mono_error_ns(&a->mono) * clock_mono_ticks_per_ns(&a->mono);
+			1 + (clock_mono_error_ns(&a->mono) + (double)a->resolution_ns) *
+				    clock_mono_ticks_per_ns(&a->mono);
 		return 0;
 	}
 	err = clock_mono_init(&a->mono, same, 2);
-	a->host_error_ticks = 1;
+	a->host_error_ticks = 1 + (double)a->resolution_ns;
 	return err;
 }
 

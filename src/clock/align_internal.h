@@ -62,6 +62,8 @@ struct align {
 	struct clock_mono mono;
 	bool ticks_known;	 /* else "host ticks" are ns */
 	double host_error_ticks; /* of a host event's time as ticks */
+	uint64_t resolution_ns;	 /* of the host's timestamps, if it is coarser than a ns */
+	uint64_t tsc_khz;	 /* as in struct read_hint */
 	const char *clock;
 	const char **host; /* the inputs' paths, not owned */
 	unsigned int nr_hosts;

@@ -101,6 +101,7 @@ static int run(int argc, char **argv, char **rest)
 				     format, formats);
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
+	input_given.allow_ticks = true;
 	if (input_open(false, NULL, NULL, &in))
 		return command_failed();
 	err = output_path ? input_check_output(output_path) : 0;

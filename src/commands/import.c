@@ -112,6 +112,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("expected exactly one file");
 	if (input_add_args(argc, argv, 1))
 		return command_usage("%s", error_text());
+	input_given.allow_ticks = true;
 	if (input_open(false, NULL, NULL, &in))
 		return command_failed();
 	struct reader *r = in->reader;

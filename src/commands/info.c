@@ -48,6 +48,7 @@ static int run(int argc, char **argv, char **rest)
 	bool all = !input_options_have_window(&input_given) &&
 		   !input_options_have_filter(&input_given);
 	bool find_vms = false;
+	input_given.allow_ticks = true;
 	int err = input_open(false, all ? info_report_wants : NULL, &find_vms, &in);
 
 	if (!err && all && !vm_names_nr(in->vms)) {

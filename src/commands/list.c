@@ -64,6 +64,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("events are listed in time order; --sort %s is not possible",
 				     out.sort);
 	}
+	input_given.allow_ticks = true;
 	int err = input_open(true, NULL, NULL, &in);
 
 	if (!err)

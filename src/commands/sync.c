@@ -68,7 +68,8 @@ static int collect(struct sync *s, const struct input_set *in)
 
 static void draw_text(const struct sync *s, const struct input_set *in, FILE *f)
 {
-	clock_report_text(&s->clocks, in->nr_guests, f);
+	clock_report_text(&s->clocks, in->nr_guests,
+			  trace_info_in_ticks(&in->reader->info) ? "t" : "ns", f);
 	input_foot(in, s->caveats, f);
 }
 
@@ -77,6 +78,8 @@ static void draw_json(const struct sync *s, const struct input_set *in, FILE *f)
 	json_t *head = input_head(in, s->caveats);
 
 	clock_report_json(&s->clocks, head);
+	if (trace_info_in_ticks(&in->reader->info))
+		head = report_json_in_ticks(head);
 	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
 	fputc('\n', f);
 	json_decref(head);
@@ -100,6 +103,7 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open("text json", &out))
 		return command_failed();
+	input_given.allow_ticks = true;
 	s.caveats = json_array();
 	int err = s.caveats ? input_open(true, wants, NULL, &in) : fail(-ENOMEM, "out of memory");
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -49,4 +50,52 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 		if (!strcmp(json_string_value(old), text))
 			return;
 	json_array_append_new(info->caveats, json_string(text));
+}
+
+bool trace_info_in_ticks(const struct trace_info *info)
+{
+	const char *unit = json_string_value(json_object_get(info->meta, "time_unit"));
+
+	return unit && !strcmp(unit, "ticks");
+}
+
+uint64_t trace_info_resolution(const struct trace_info *info)
+{
+	json_int_t ns = json_integer_value(json_object_get(info->meta, "resolution_ns"));
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+void trace_info_set_ticks(struct trace_info *info)
+{
+	json_object_set_new(info->meta, "time_unit", json_string("ticks"));
+	trace_info_caveat(info,
+			  "%s: times are ticks of the trace's clock, not ns: its frequency is "
+			  "unknown (give it with --tsc-khz)",
+			  info->file);
+}
+
+void trace_info_set_resolution(struct trace_info *info, uint64_t ns)
+{
+	if (ns > 1)
+		json_object_set_new(info->meta, "resolution_ns", json_integer((json_int_t)ns));
+	trace_info_unit_notes(info);
+}
+
+void trace_info_unit_notes(struct trace_info *info)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	uint64_t ns = trace_info_resolution(info);
+	unsigned int unit = 0;
+
+	for (; ns && unit < 3 && ns % 1000 == 0; unit++)
+		ns /= 1000;
+	if (ns)
+		trace_info_caveat(info, "%s: timestamps have a resolution of %" PRIu64 " %s",
+				  info->file, ns, units[unit]);
+	if (trace_info_in_ticks(info))
+		trace_info_caveat(info,
+				  "%s: times are ticks of the trace's clock, not ns: its frequency "
+				  "was not known when it was converted",
+				  info->file);
 }

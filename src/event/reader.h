@@ -44,6 +44,7 @@ struct read_hint {
 	bool from_start; /* events from before since_ns, too: what they begin may end in the window */
 	bool (*wants)(const char *event, void *arg); /* by event name; NULL: all */
 	void *arg;
+	uint64_t tsc_khz; /* of a host whose timestamps are ticks of an unknown rate; 0: as the file shows */
 	bool guest; /* a guest's own trace: types are "guest:NAME", times remain those of the guest's clock */
 };
 
@@ -106,6 +107,18 @@ void trace_info_deinit(struct trace_info *info);
 /* Adds a warning to info->caveats, unless it is there already. */
 void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * The unit and the resolution of an input's timestamps are metadata, so that they are kept when it is converted:
+ * "time_unit": "ticks" if they are ticks of a clock of unknown rate, and not ns; "resolution_ns" if they are rounded.
+ */
+bool trace_info_in_ticks(const struct trace_info *info);
+uint64_t trace_info_resolution(const struct trace_info *info); /* ns; 0: exact */
+
+/* For readers: sets them and adds the note, or adds the notes of metadata that were read. */
+void trace_info_unit_notes(struct trace_info *info);
+void trace_info_set_ticks(struct trace_info *info);
+void trace_info_set_resolution(struct trace_info *info, uint64_t ns);
 
 /* ---- readers of readers ---- */
 

@@ -12,6 +12,8 @@ struct input_options {
 	struct text_list guests; /* guests' own traces */
 	bool no_guest;		 /* ignore the companion files */
 	const char *clock;	 /* "read", "fit" or "OFFSET[,SCALE]"; NULL: the first that passes verification */
+	uint64_t tsc_khz;	 /* rate of the host's timestamps if they are ticks; 0: as the file shows */
+	bool allow_ticks;	 /* the command can print times in ticks; else such an input is an error */
 	struct time_arg since, until, period;
 	struct text_list vms; /* PID, NAME, UUID or glob; each may list several, see vm_filter.h */
 	struct number_list vcpus, tids;

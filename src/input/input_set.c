@@ -218,7 +218,8 @@ static int align_make(const struct input_set *set)
 	for (unsigned int i = 0; i < set->nr_hosts; i++)
 		paths[i] = set->input[i].path;
 	err = align_new(paths, set->nr_hosts, o->clock,
-			&(struct align_selection){.pids = selected.pids,
+			&(struct align_selection){.tsc_khz = o->tsc_khz,
+						  .pids = selected.pids,
 						  .nr_pids = selected.nr_pids,
 						  .vcpus = o->vcpus.item,
 						  .nr_vcpus = o->vcpus.nr,
@@ -275,6 +276,34 @@ static int inputs_open(struct input_set *set, const struct read_hint *hint)
 	return err;
 }
 
+/* Has one of the hosts' inputs, which are open, times in ticks of an unknown rate? */
+static bool any_in_ticks(const struct input_set *set)
+{
+	for (unsigned int i = 0; i < set->nr_hosts; i++)
+		if (trace_info_in_ticks(&set->input[i].reader->info))
+			return true;
+	return false;
+}
+
+/* A command that prints times in ns must not be given ticks; and ns cannot be merged with ticks. */
+static int units_check(const struct input_set *set)
+{
+	bool first = trace_info_in_ticks(&set->input[0].reader->info);
+
+	for (unsigned int i = 0; i < set->nr_hosts; i++) {
+		const struct trace_info *info = &set->input[i].reader->info;
+
+		if (trace_info_in_ticks(info) != first ||
+		    (trace_info_in_ticks(info) && !set->options->allow_ticks))
+			return fail_hint(
+				fail(-EINVAL,
+				     "%s: its timestamps are ticks of an unknown frequency",
+				     first ? set->input[0].path : info->file),
+				"give it with --tsc-khz KHZ");
+	}
+	return 0;
+}
+
 /* The time window over all inputs, which are open. */
 static int window_make(const struct input_set *set, struct read_hint *hint)
 {
@@ -290,6 +319,11 @@ static int window_make(const struct input_set *set, struct read_hint *hint)
 	if (o->since.ns && o->until.ns && o->period.ns)
 		return fail_usage(-EINVAL,
 				  "--period cannot be combined with both --since and --until");
+	if (any_in_ticks(set))
+		return fail_hint(fail(-EINVAL, "%s: the frequency of its timestamps is unknown: a "
+					       "time window cannot be applied",
+				      set->input[0].path),
+				 "give it with --tsc-khz KHZ");
 	input_options_window(o, start, end, &hint->since_ns, &hint->until_ns);
 	if (hint->since_ns >= hint->until_ns)
 		return fail_usage(-EINVAL, "--since is not before --until");
@@ -415,6 +449,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	_cleanup_free_ char *globs = join(&set->options->globs);
 	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0};
 	struct read_hint hint = {.until_ns = UINT64_MAX,
+				 .tsc_khz = set->options->tsc_khz,
 				 .from_start = window == WINDOW_BEFORE,
 				 .wants = wants || globs ? selection_wants : NULL,
 				 .arg = &s};
@@ -424,7 +459,8 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	if (!input_options_have_window(set->options))
 		window = WINDOW_NONE;
 	if (window != WINDOW_NONE) { /* times count from the start, which is known once the inputs are open */
-		err = inputs_open(set, NULL);
+		err = inputs_open(set, &(struct read_hint){.until_ns = UINT64_MAX,
+							   .tsc_khz = hint.tsc_khz});
 		if (!err)
 			err = window_make(set, &hint);
 		inputs_close(set);
@@ -434,7 +470,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	set->is_trimmed = window == WINDOW_TRIM || input_options_have_filter(set->options);
 	if (!err)
 		err = inputs_open(set, &hint);
-	if (!err && (err = names_read(set)))
+	if (!err && ((err = units_check(set)) || (err = names_read(set))))
 		inputs_close(set);
 	return err ? err : inputs_merge(set, &hint, globs);
 }

@@ -60,17 +60,17 @@ static int64_t number(const json_t *row, const char *key)
 	return json_integer_value(json_object_get(row, key));
 }
 
-static void draw_sum(const struct clock_report_rows *s, int64_t worst, FILE *f)
+static void draw_sum(const struct clock_report_rows *s, int64_t worst, const char *unit, FILE *f)
 {
 	fprintf(f, "%" PRIu64 " guest events checked against guest mode, %" PRIu64 " outside",
 		s->sum.checked, s->sum.violations);
 	if (s->sum.violations)
-		fprintf(f, ", by at most %" PRId64 "ns", worst);
+		fprintf(f, ", by at most %" PRId64 "%s", worst, unit);
 	fprintf(f, "\n%" PRIu64 " guest events lie outside the host's recording\n",
 		s->sum.unchecked);
 }
 
-void clock_report_text(const struct clock_report_rows *s, bool guests, FILE *f)
+void clock_report_text(const struct clock_report_rows *s, bool guests, const char *unit, FILE *f)
 {
 	int64_t worst = 0;
 	size_t i;
@@ -83,7 +83,7 @@ void clock_report_text(const struct clock_report_rows *s, bool guests, FILE *f)
 
 		snprintf(drift, sizeof(drift), "%.0fppb",
 			 json_real_value(json_object_get(row, "drift_ppb")));
-		snprintf(error, sizeof(error), "%" PRId64 "ns", number(row, "error_ns"));
+		snprintf(error, sizeof(error), "%" PRId64 "%s", number(row, "error_ns"), unit);
 		if (number(row, "worst_ns") > worst)
 			worst = number(row, "worst_ns");
 		fprintf(f,
@@ -95,7 +95,7 @@ void clock_report_text(const struct clock_report_rows *s, bool guests, FILE *f)
 			number(row, "checked"), number(row, "violations"));
 	}
 	if (guests)
-		draw_sum(s, worst, f);
+		draw_sum(s, worst, unit, f);
 	else
 		fprintf(f, "no guest events were checked\n");
 }

@@ -22,7 +22,8 @@ int clock_report_add(struct clock_report_rows *rows, const struct align *a,
 void clock_report_caveats(const struct align_guest *g, json_t *caveats);
 
 /* The table, and what was checked (guests: there was a guest's trace to check). */
-void clock_report_text(const struct clock_report_rows *rows, bool guests, FILE *f);
+void clock_report_text(const struct clock_report_rows *rows, bool guests, const char *unit,
+		       FILE *f);
 
 /* Adds "rows" and "totals". */
 void clock_report_json(const struct clock_report_rows *rows, json_t *answer);

@@ -21,9 +21,11 @@ static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 		fprintf(f, "%" PRIu64, v->number);
 }
 
-static void put_line(FILE *f, const struct table *t, const struct cell *row)
+static void put_line(const struct report *r, const struct table *t, const struct cell *row)
 {
+	FILE *f = r->out->file;
 	const char *gap = "";
+	char key[64];
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		if (!t->column[i].key)
@@ -32,7 +34,7 @@ static void put_line(FILE *f, const struct table *t, const struct cell *row)
 		if (row)
 			put_cell(f, &t->column[i], &row[i]);
 		else
-			put_csv(f, t->column[i].key);
+			put_csv(f, report_key(r->ticks, t->column[i].key, key, sizeof(key)));
 		gap = ",";
 	}
 	fputs("\n", f);
@@ -42,17 +44,19 @@ static int csv_table(const struct report *r, const struct table *t)
 {
 	if (!t->nr_rows)
 		report_empty(r);
-	put_line(r->out->file, t, NULL);
+	put_line(r, t, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		put_line(r->out->file, t, &t->cell[i * t->nr_columns]);
+		put_line(r, t, &t->cell[i * t->nr_columns]);
 	return 0;
 }
 
 static int csv_histogram(const struct report *r, const struct histogram *h)
 {
+	const char *unit = r->ticks ? "ticks" : "ns";
+
 	if (h->first > h->last)
 		report_empty(r);
-	fputs("lo_ns,hi_ns,count\n", r->out->file);
+	fprintf(r->out->file, "lo_%s,hi_%s,count\n", unit, unit);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
 		fprintf(r->out->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
 			i ? (uint64_t)1 << (i - 1) : 0, i == 64 ? UINT64_MAX : (uint64_t)1 << i,
@@ -62,9 +66,11 @@ static int csv_histogram(const struct report *r, const struct histogram *h)
 
 static int csv_heatmap(const struct report *r, const struct heatmap *h)
 {
+	const char *unit = r->ticks ? "ticks" : "ns";
+
 	if (!h->total)
 		report_empty(r);
-	fputs("time_ns,lo_ns,hi_ns,count\n", r->out->file);
+	fprintf(r->out->file, "time_%s,lo_%s,hi_%s,count\n", unit, unit, unit);
 	for (unsigned int x = 0; x < h->nr_columns; x++)
 		for (unsigned int y = 0; y < h->nr_rows; y++)
 			if (h->cell[y][x])

@@ -14,22 +14,25 @@ enum {
 
 /* ---- text ---- */
 
-void event_row_text_head(bool with_source, int vm_width, FILE *out)
+void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out)
 {
-	fprintf(out, "#%11s %s%-*s%s%3s %4s %-15s %s\n", "seconds", with_source ? "source " : "",
-		vm_width, vm_width ? "VM" : "", vm_width ? " " : "", "cpu", "vcpu", "thread",
-		"event fields");
+	fprintf(out, "#%11s %s%-*s%s%3s %4s %-15s %s\n", ticks ? "ticks" : "seconds",
+		with_source ? "source " : "", vm_width, vm_width ? "VM" : "", vm_width ? " " : "",
+		"cpu", "vcpu", "thread", "event fields");
 }
 
 /* "12.000000345", to the right of 12 places. */
-static char *put_seconds(char *to, const struct event *ev, uint64_t start_ns)
+static char *put_seconds(char *to, const struct event_row *row, uint64_t start_ns)
 {
+	const struct event *ev = row->ev;
 	bool before = ev->time_ns < start_ns; /* a name from before the window */
 	uint64_t ns = before ? start_ns - ev->time_ns : ev->time_ns - start_ns;
 
 	if (!before)
-		return put_timestamp(to, ns, 12);
+		return row->ticks ? put_dec_right(to, ns, 12) : put_timestamp(to, ns, 12);
 	*to = '-';
+	if (row->ticks)
+		return pad_left(to, put_dec(to + 1, ns), 12);
 	return pad_left(to, put_timestamp(to + 1, ns, 0), 12);
 }
 
@@ -70,7 +73,7 @@ static const char *address_name(const struct event_row *row, const struct field 
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
 {
 	const struct event *ev = row->ev;
-	char line[ROW_BYTES], *p = put_seconds(line, ev, start_ns), *q;
+	char line[ROW_BYTES], *p = put_seconds(line, row, start_ns), *q;
 	uint64_t frames = 0;
 
 	*p++ = ' ';
@@ -154,7 +157,8 @@ void event_row_json(const struct event_row *row, FILE *out)
 	unsigned int nr = 0;
 	uint64_t frames = 0;
 
-	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"source\":\"%s\",", ev->time_ns, row->source);
+	fprintf(out, "{\"time_%s\":%" PRIu64 ",\"source\":\"%s\",", row->ticks ? "ticks" : "ns",
+		ev->time_ns, row->source);
 	if (row->vm) {
 		fputs("\"vm\":", out);
 		put_json(out, row->vm);
@@ -183,9 +187,10 @@ void event_row_json(const struct event_row *row, FILE *out)
 
 /* ---- CSV (RFC 4180) ---- */
 
-void event_row_csv_head(bool with_vm, FILE *out)
+void event_row_csv_head(bool ticks, bool with_vm, FILE *out)
 {
-	fprintf(out, "time_ns,source,%scpu,vcpu,tid,comm,event,fields\n", with_vm ? "vm," : "");
+	fprintf(out, "time_%s,source,%scpu,vcpu,tid,comm,event,fields\n", ticks ? "ticks" : "ns",
+		with_vm ? "vm," : "");
 }
 
 void event_row_csv(const struct event_row *row, FILE *out)

@@ -21,17 +21,18 @@ struct event_row {
 	int vm_width;	    /* of the column, in text */
 	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
 	const struct addresses *symbols; /* of the guest, for text; NULL: none */
+	bool ticks;	     /* times are ticks of an unknown rate, not ns */
 	uint64_t max_frames; /* of a backtrace; 0: all */
 };
 
 /* One line: seconds since start_ns, [source,] [VM,] CPU, vCPU, thread, event, fields with readable values. */
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out);
-void event_row_text_head(bool with_source, int vm_width, FILE *out);
+void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out);
 
 /* {"time_ns","source",["vm",]"cpu","vcpu","tid","comm","event","fields":{}} without a newline. */
 void event_row_json(const struct event_row *row, FILE *out);
 
 void event_row_csv(const struct event_row *row, FILE *out);
-void event_row_csv_head(bool with_vm, FILE *out);
+void event_row_csv_head(bool ticks, bool with_vm, FILE *out);
 
 #endif

@@ -161,8 +161,11 @@ static json_t *result_json(const struct input_set *in, const struct summary *s)
 	set_meta(o, meta, "kernel");
 	json_object_set(o, "vm", vm ? vm : json_null());
 	json_object_set_new(o, "vms", vms);
-	json_object_set_new(o, "start_ns", json_integer((json_int_t)r->info.start_ns));
-	json_object_set_new(o, "span_ns",
+	bool ticks = trace_info_in_ticks(&r->info);
+
+	json_object_set_new(o, ticks ? "start_ticks" : "start_ns",
+			    json_integer((json_int_t)r->info.start_ns));
+	json_object_set_new(o, ticks ? "span_ticks" : "span_ns",
 			    json_integer((json_int_t)(r->info.end_ns - r->info.start_ns)));
 	set_meta(o, meta, "start_realtime_ns");
 	json_object_set_new(o, "clocks", clocks_json(s, meta, events));

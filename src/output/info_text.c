@@ -97,13 +97,18 @@ static void print_time(const json_t *result, FILE *f)
 {
 	int64_t at = number_of(result, "start_realtime_ns"), span = number_of(result, "span_ns");
 	time_t seconds = at / 1000000000;
-	char date[64] = "", text[256], length[32];
+	char date[64] = "", text[256], length[48], number[32];
 	struct tm tm;
 
 	if (at > 0 && gmtime_r(&seconds, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
-	seconds_print((uint64_t)span, length, sizeof(length));
-	snprintf(text, sizeof(text), "%s%s s%s%s", date, length,
+	if (json_object_get(result, "span_ticks"))
+		snprintf(length, sizeof(length), "%" PRId64 " ticks",
+			 number_of(result, "span_ticks"));
+	else
+		snprintf(length, sizeof(length), "%s s",
+			 seconds_print((uint64_t)span, number, sizeof(number)));
+	snprintf(text, sizeof(text), "%s%s%s%s", date, length,
 		 *text_of(result, "end") ? ", ended by " : "", text_of(result, "end"));
 	line(f, "recorded", text);
 }

@@ -18,6 +18,8 @@ static void open_object(const struct report *r)
 
 	if (r->extra)
 		json_object_update(head, r->extra);
+	if (r->ticks)
+		head = report_json_in_ticks(head);
 	fputc('{', r->out->file);
 	json_object_foreach (head, key, value) {
 		fprintf(r->out->file, "\"%s\": ", key);
@@ -41,14 +43,17 @@ static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 		fprintf(f, "%" PRIu64, v->number);
 }
 
-static void put_row(FILE *f, const struct table *t, const struct cell *row)
+static void put_row(const struct report *r, const struct table *t, const struct cell *row)
 {
+	FILE *f = r->out->file;
+	char key[64];
 	const char *gap = "{";
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		if (!t->column[i].key)
 			continue;
-		fprintf(f, "%s\"%s\": ", gap, t->column[i].key);
+		fprintf(f, "%s\"%s\": ", gap,
+			report_key(r->ticks, t->column[i].key, key, sizeof(key)));
 		put_cell(f, &t->column[i], &row[i]);
 		gap = ", ";
 	}
@@ -63,7 +68,7 @@ static int json_table(const struct report *r, const struct table *t)
 	fputs("\"rows\": [", r->out->file);
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		fputs(i ? ",\n" : "\n", r->out->file);
-		put_row(r->out->file, t, &t->cell[i * t->nr_columns]);
+		put_row(r, t, &t->cell[i * t->nr_columns]);
 	}
 	fputs("]}\n", r->out->file);
 	return 0;
@@ -71,7 +76,7 @@ static int json_table(const struct report *r, const struct table *t)
 
 static int json_histogram(const struct report *r, const struct histogram *h)
 {
-	const char *gap = "";
+	const char *gap = "", *unit = r->ticks ? "ticks" : "ns";
 
 	if (h->first > h->last)
 		report_empty(r);
@@ -79,9 +84,9 @@ static int json_histogram(const struct report *r, const struct histogram *h)
 	fputs("\"rows\": [", r->out->file);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
 		fprintf(r->out->file,
-			"%s\n{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 ", \"count\": %" PRIu64
-			"}",
-			gap, i ? (uint64_t)1 << (i - 1) : 0,
+			"%s\n{\"lo_%s\": %" PRIu64 ", \"hi_%s\": %" PRIu64
+			", \"count\": %" PRIu64 "}",
+			gap, unit, i ? (uint64_t)1 << (i - 1) : 0, unit,
 			i == 64 ? UINT64_MAX : (uint64_t)1 << i, h->count[i]);
 		gap = ",";
 	}
@@ -91,6 +96,7 @@ static int json_histogram(const struct report *r, const struct histogram *h)
 
 static int json_heatmap(const struct report *r, const struct heatmap *h)
 {
+	const char *unit = r->ticks ? "ticks" : "ns";
 	FILE *f = r->out->file;
 
 	if (!h->total)
@@ -98,11 +104,11 @@ static int json_heatmap(const struct report *r, const struct heatmap *h)
 	open_object(r);
 	fputs("\"result\": {\"analyzer\": ", f);
 	put_json(f, h->analyzer);
-	fprintf(f, ", \"t0_ns\": %" PRIu64 ", \"column_ns\": %" PRIu64 ",\n\"rows\": [", h->t0_ns,
-		h->column_ns);
+	fprintf(f, ", \"t0_%s\": %" PRIu64 ", \"column_%s\": %" PRIu64 ",\n\"rows\": [", unit,
+		h->t0_ns, unit, h->column_ns);
 	for (unsigned int y = 0; y < h->nr_rows; y++)
-		fprintf(f, "%s{\"lo_ns\": %" PRIu64 ", \"hi_ns\": %" PRIu64 "}", y ? ", " : "",
-			h->row[y].lo_ns, h->row[y].hi_ns);
+		fprintf(f, "%s{\"lo_%s\": %" PRIu64 ", \"hi_%s\": %" PRIu64 "}", y ? ", " : "",
+			unit, h->row[y].lo_ns, unit, h->row[y].hi_ns);
 	fputs("],\n\"cells\": [", f);
 	for (unsigned int y = 0; y < h->nr_rows; y++) {
 		fputs(y ? ",\n[" : "\n[", f);

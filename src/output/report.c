@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "output/report.h"
 
 const char table_formats[] = "text json csv";
@@ -27,6 +28,42 @@ int report_table(const struct report *r, struct table *t, const char *sort)
 		err = format_find(r->out->format)->table(r, t);
 	table_free(t);
 	return err;
+}
+
+const char *report_key(bool ticks, const char *key, char *buf, size_t size)
+{
+	size_t len = strlen(key);
+
+	if (!ticks || len < 3 || strcmp(key + len - 3, "_ns"))
+		return key;
+	snprintf(buf, size, "%.*s_ticks", (int)(len - 3), key);
+	return buf;
+}
+
+json_t *report_json_in_ticks(json_t *value)
+{
+	json_t *made = json_is_object(value)  ? json_object()
+		       : json_is_array(value) ? json_array()
+					      : NULL;
+	const char *key;
+	char buf[64];
+	json_t *v;
+	size_t i;
+
+	if (!made)
+		return value;
+	json_object_foreach (value, key, v)
+		json_object_set_new(made, report_key(true, key, buf, sizeof(buf)),
+				    report_json_in_ticks(json_incref(v)));
+	json_array_foreach (value, i, v)
+		json_array_append_new(made, report_json_in_ticks(json_incref(v)));
+	json_decref(value);
+	return made;
+}
+
+const char *report_duration(const struct report *r, uint64_t time, char *buf, size_t size)
+{
+	return r->ticks ? ticks_print(time, buf, size) : duration_print(time, buf, size);
 }
 
 void caveat_add(json_t *list, const char *fmt, ...)

@@ -25,6 +25,7 @@ struct report_needs {
 struct report {
 	const struct reader *reader; /* read to its end */
 	const struct output *out;
+	bool ticks; /* times are ticks of an unknown rate: "kt" in text, keys end in "_ticks" and not in "_ns" */
 	bool wide; /* text: all columns, whatever the terminal's width */
 
 	/*
@@ -69,6 +70,15 @@ int report_table(const struct report *r, struct table *t, const char *sort);
 
 /* The names of the formats that support a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
+
+/* "total_ns" if the times are in ticks: "total_ticks". Returns buf or the key itself. */
+const char *report_key(bool ticks, const char *key, char *buf, size_t size);
+
+/* The same for all keys of an object and of what it contains: a new reference. Steals `value`. */
+json_t *report_json_in_ticks(json_t *value);
+
+/* A duration in the report's unit. buf has at least 16 bytes; returns it. */
+const char *report_duration(const struct report *r, uint64_t time, char *buf, size_t size);
 
 /* Appends a note to an array of texts. */
 void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -34,7 +34,8 @@ static const char *path_print(const char *path, char *buf, size_t size)
 	return buf;
 }
 
-static const char *cell_print(const struct column *c, const struct cell *v, char *buf, size_t size)
+static const char *cell_print(const struct report *r, const struct column *c, const struct cell *v,
+			      char *buf, size_t size)
 {
 	if (v->text)
 		return c->kind == COL_PATH ? path_print(v->text, buf, size) : v->text;
@@ -46,7 +47,7 @@ static const char *cell_print(const struct column *c, const struct cell *v, char
 		snprintf(buf, size, "%" PRIu64, v->number);
 		break;
 	case COL_NS:
-		return duration_print(v->number, buf, size);
+		return report_duration(r, v->number, buf, size);
 	case COL_HEX:
 	case COL_PORT:
 		snprintf(buf, size, "0x%" PRIx64, v->number);
@@ -55,7 +56,11 @@ static const char *cell_print(const struct column *c, const struct cell *v, char
 		snprintf(buf, size, "%.1f%%", (double)v->number / 1000);
 		break;
 	case COL_SECONDS:
-		return seconds_print(v->number, buf, size);
+		if (r->ticks)
+			snprintf(buf, size, "%" PRIu64 "t", v->number);
+		else
+			seconds_print(v->number, buf, size);
+		break;
 	}
 	return buf;
 }
@@ -73,7 +78,7 @@ static void foot(const struct report *r)
 	r->foot(r->inputs, r->caveats, r->out->file);
 }
 
-static void table_widths(const struct table *t, int *width)
+static void table_widths(const struct report *r, const struct table *t, int *width)
 {
 	char buf[CELL_MAX];
 
@@ -82,8 +87,8 @@ static void table_widths(const struct table *t, int *width)
 
 		width[i] = c->head ? (int)strlen(c->head) : 0;
 		for (size_t row = 0; row < t->nr_rows; row++) {
-			int len = (int)strlen(
-				cell_print(c, &t->cell[row * t->nr_columns + i], buf, sizeof(buf)));
+			int len = (int)strlen(cell_print(r, c, &t->cell[row * t->nr_columns + i],
+							 buf, sizeof(buf)));
 
 			width[i] = len > width[i] ? len : width[i];
 		}
@@ -117,15 +122,16 @@ static void table_choose(const struct report *r, const struct table *t, const in
 }
 
 /* Numbers to the right, text to the left; no blanks at a line's end. */
-static void table_line(FILE *f, const struct table *t, const int *width, const bool *chosen,
-		       const struct cell *row)
+static void table_line(const struct report *r, const struct table *t, const int *width,
+		       const bool *chosen, const struct cell *row)
 {
+	FILE *f = r->out->file;
 	char buf[CELL_MAX];
 	int owed = 0; /* blanks before the next column; never written at a line's end */
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		const struct column *c = &t->column[i];
-		const char *text = row ? cell_print(c, &row[i], buf, sizeof(buf)) : c->head;
+		const char *text = row ? cell_print(r, c, &row[i], buf, sizeof(buf)) : c->head;
 
 		if (!chosen[i])
 			continue;
@@ -146,12 +152,12 @@ static int text_table(const struct report *r, const struct table *t)
 	bool chosen[TABLE_COLUMNS_MAX];
 
 	head(r);
-	table_widths(t, width);
+	table_widths(r, t, width);
 	table_choose(r, t, width, chosen);
 	if (t->nr_rows)
-		table_line(r->out->file, t, width, chosen, NULL);
+		table_line(r, t, width, chosen, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		table_line(r->out->file, t, width, chosen, &t->cell[i * t->nr_columns]);
+		table_line(r, t, width, chosen, &t->cell[i * t->nr_columns]);
 	if (!t->nr_rows)
 		report_empty(r);
 	if (t->left_out)
@@ -171,8 +177,8 @@ static int text_histogram(const struct report *r, const struct histogram *h)
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
 		int bar = (int)((double)h->count[i] / (double)max * BAR_WIDTH + 0.5);
 
-		duration_print(i ? 1ull << (i - 1) : 0, lo, sizeof(lo));
-		duration_print(i == 64 ? UINT64_MAX : 1ull << i, hi, sizeof(hi));
+		report_duration(r, i ? 1ull << (i - 1) : 0, lo, sizeof(lo));
+		report_duration(r, i == 64 ? UINT64_MAX : 1ull << i, hi, sizeof(hi));
 		fprintf(r->out->file, "%7s - %-7s %9" PRIu64 " |%.*s\n", lo, hi, h->count[i], bar,
 			"##################################################");
 	}
@@ -216,7 +222,7 @@ static void heat_line(const struct report *r, const struct heatmap *h, unsigned 
 	char label[16];
 
 	fprintf(r->out->file, "%*s |", LABEL_WIDTH,
-		duration_print(h->row[row].lo_ns, label, sizeof(label)));
+		report_duration(r, h->row[row].lo_ns, label, sizeof(label)));
 	for (unsigned int x = 0; x < h->nr_columns; x += columns) {
 		unsigned int shade = shade_of(block_sum(h, row, rows, x, columns), max);
 
@@ -250,9 +256,9 @@ static void heat_legend(const struct report *r, const struct heatmap *h, unsigne
 		"----------------------------------------------------------------------------------"
 		"----------------------"
 		"------------------------");
-	duration_print(0, from, sizeof(from));
-	duration_print(h->column_ns * h->nr_columns, to, sizeof(to));
-	duration_print(h->column_ns * columns, each, sizeof(each));
+	report_duration(r, 0, from, sizeof(from));
+	report_duration(r, h->column_ns * h->nr_columns, to, sizeof(to));
+	report_duration(r, h->column_ns * columns, each, sizeof(each));
 	fprintf(r->out->file, "%*s  %-*s%s\n", LABEL_WIDTH, "",
 		(int)shown_columns - (int)strlen(to), from, to);
 	fprintf(r->out->file,

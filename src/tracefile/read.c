@@ -126,7 +126,9 @@ static int take_meta(struct tracefile *t, json_t *json, uint64_t offset)
 	if (!json_is_object(json))
 		return fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
 			    t->reader.info.file, offset);
-	return json_object_update(t->reader.info.meta, json);
+	json_object_update(t->reader.info.meta, json);
+	trace_info_unit_notes(&t->reader.info);
+	return 0;
 }
 
 static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)

@@ -145,6 +145,7 @@ static int declare(struct textfile *t, const char *what, const char *text)
 		json_object_update(t->reader.info.meta, json);
 	if (!err && !strcmp(what, "meta"))
 		meta_losses_read(&t->reader.info, &t->unplaced);
+	trace_info_unit_notes(&t->reader.info);
 	json_decref(json);
 	return err;
 }

@@ -17,6 +17,7 @@ const struct option_row input_rows[] = {
 	{0,   "guest",  OPT_LIST,     &input_given.guests,   "FILE", "a guest's own trace to merge"},
 	{0,   "no-guest", OPT_FLAG,   &input_given.no_guest, NULL,   "ignore the guest trace saved by 'record --guest'"},
 	{0,   "clock",  OPT_TEXT,     &input_given.clock,    "HOW",  "align the guest's clock by read, fit or OFFSET[,SCALE]"},
+	{0,   "tsc-khz", OPT_U64,     &input_given.tsc_khz,  "KHZ",  "frequency of the host's TSC, for a trace in TSC ticks that does not show it"},
 	{0,   "since",  OPT_TIME,     &input_given.since,    "TIME", "start of the time window: relative to the trace's start, "
 								     "or absolute if larger than its span"},
 	{0,   "until",  OPT_TIME,     &input_given.until,    "TIME", "end of the time window"},

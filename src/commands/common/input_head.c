@@ -163,14 +163,17 @@ json_t *input_head(const struct input_set *set, const json_t *more)
 	const struct align_guest *g = worst_guest(set);
 	json_t *refuted = is_refuted(g) ? json_true() : NULL;
 
-	return json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*}, s:o}", "hostrace", "version",
-			 HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(set),
-			 "clock", "method", g ? g->relation.protocol->name : "host", "error_ns",
-			 (json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "caveats",
-			 caveats_json(set, more));
+	json_t *head = json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*}, s:o}", "hostrace",
+				 "version", HOSTRACE_VERSION, "command", command_now->name,
+				 "inputs", inputs_json(set), "clock", "method",
+				 g ? g->relation.protocol->name : "host", "error_ns",
+				 (json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted,
+				 "caveats", caveats_json(set, more));
+
+	return trace_info_in_ticks(&set->reader->info) ? report_json_in_ticks(head) : head;
 }
 
-static void print_clock(const struct align_guest *g, FILE *out)
+static void print_clock(const struct align_guest *g, bool ticks, FILE *out)
 {
 	char text[128];
 
@@ -179,8 +182,8 @@ static void print_clock(const struct align_guest *g, FILE *out)
 			 g->relation.protocol->name);
 	else
 		snprintf(text, sizeof(text),
-			 "guest timestamps are on the host's clock: %s, accurate to %.0f ns",
-			 g->relation.protocol->name, ceil(g->error_ns));
+			 "guest timestamps are on the host's clock: %s, accurate to %.0f %s",
+			 g->relation.protocol->name, ceil(g->error_ns), ticks ? "ticks" : "ns");
 	caveat_print(text, out);
 }
 
@@ -191,7 +194,7 @@ void input_foot(const struct input_set *set, const json_t *more, FILE *out)
 	json_t *text;
 
 	if (worst_guest(set))
-		print_clock(worst_guest(set), out);
+		print_clock(worst_guest(set), trace_info_in_ticks(&set->reader->info), out);
 	json_array_foreach (list, i, text)
 		caveat_print(json_string_value(text), out);
 	json_decref(list);

@@ -9,6 +9,7 @@ struct report report_of(const struct input_set *in, const struct output *out)
 {
 	return (struct report){.reader = in->reader,
 			       .out = out,
+			       .ticks = trace_info_in_ticks(&in->reader->info),
 			       .wide = common.verbose,
 			       .inputs = in,
 			       .head = input_head,

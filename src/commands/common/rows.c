@@ -19,7 +19,7 @@ struct rows {
 	struct output *out;
 	struct thread_names *names;
 	uint64_t start_ns, nr, max_frames;
-	bool with_source, with_vm;
+	bool ticks, with_source, with_vm;
 	int vm_width;
 	bool tried[INPUTS_MAX];
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
@@ -52,6 +52,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 		.source = input_set_name(rows->in, ev->source),
 		.comm = thread_comm(rows->names, ev),
 		.vcpu = thread_vcpu(rows->names, ev),
+		.ticks = rows->ticks,
 		.max_frames = rows->max_frames,
 		.vm_width = rows->vm_width,
 	};
@@ -77,11 +78,12 @@ static void row_write(struct rows *rows, const struct event *ev)
 static void rows_begin(struct rows *rows)
 {
 	if (!strcmp(rows->out->format, "csv"))
-		event_row_csv_head(rows->with_vm, rows->out->file);
+		event_row_csv_head(rows->ticks, rows->with_vm, rows->out->file);
 	else if (!strcmp(rows->out->format, "json"))
 		json_rows_begin(rows->out->file);
 	else
-		event_row_text_head(rows->with_source, rows->vm_width, rows->out->file);
+		event_row_text_head(rows->ticks, rows->with_source, rows->vm_width,
+				    rows->out->file);
 }
 
 static void rows_end(struct rows *rows, const json_t *more)
@@ -127,6 +129,7 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 			    .out = out,
 			    .names = names,
 			    .start_ns = in->reader->info.start_ns,
+			    .ticks = trace_info_in_ticks(&in->reader->info),
 			    .max_frames = max_frames,
 			    .with_source = input_set_nr(in) > 1,
 			    .with_vm = input_set_nr_vms(in) > 1};

@@ -268,6 +268,9 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 		return command_failed();
 	int err = addresses_given(&run.symbols);
 
+	input_given.allow_ticks = !strcmp(out.format, "text") || !strcmp(out.format, "json") ||
+				  !strcmp(out.format, "csv");
+
 	if (!err)
 		err = input_open_window(wants_guests(&run), needs_before(&run), wants, &run, &in);
 	if (!err)

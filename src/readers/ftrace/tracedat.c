@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "readers/ftrace/tick_rate.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ftrace/tracedat_internal.h"
 #include "readers/ftrace/tracedat_reader.h"
@@ -235,32 +236,33 @@ int tracedat_next(struct reader *r, struct batch *batch)
 
 /* ---- the clock ---- */
 
-/* The rate that KVM itself believes the guest's TSC to have, from the first kvm_pvclock_update; 0 if there is none. */
-static double rate_of_pvclock(struct tracedat *t)
+static bool shows_rate(const char *event)
 {
-	double ns_per_tick = 0;
-	uint8_t *to = t->arena;
+	return !strcmp(event, "kvm_pvclock_update") || !strcmp(event, "kvm_exit") ||
+	       !strcmp(event, "kvm_vcpu_wakeup") || !strcmp(event, "hrtimer_expire_entry");
+}
+
+/* The rate that the events show; 0: none of them does. */
+static double rate_of_events(struct tracedat *t, const char **ret_event)
+{
+	struct tick_rate rate = TICK_RATE;
+	double ns_per_tick;
 	uint64_t limit;
 	struct cpu_stream *c;
 	struct event ev;
 
-	while (!ns_per_tick && (c = oldest(t, &limit))) {
+	while (rate.pvclock <= 0 && (c = oldest(t, &limit))) {
 		if (c->head == STREAM_EVENT &&
-		    !strcmp(ftrace_event_name(t->events, c->entry, c->len), "kvm_pvclock_update") &&
-		    ftrace_event_make(t->events, c->entry, c->len, 0, to, &ev) == 1 &&
-		    ev.type->id == EV_kvm_pvclock_update) {
-			const struct field *mul = event_field(ev.type, "mul"),
-					   *shift = event_field(ev.type, "shift");
-			int by = mul && shift ? (int8_t)event_u64(&ev, shift) : 99;
-
-			if (by > -32 && by < 32)
-				ns_per_tick = (double)event_u64(&ev, mul) / 4294967296.0 *
-					      (by < 0 ? 1.0 / (double)(1ull << -by)
-						      : (double)(1ull << by));
+		    shows_rate(ftrace_event_name(t->events, c->entry, c->len)) &&
+		    ftrace_event_make(t->events, c->entry, c->len, 0, t->arena, &ev) == 1) {
+			ev.time_ns = c->time;
+			tick_rate_event(&rate, &ev);
 		}
 		if (cpu_stream_step(c))
 			break;
 	}
+	ns_per_tick = tick_rate_find(&rate, ret_event);
+	tick_rate_deinit(&rate);
 	return ns_per_tick;
 }
 
@@ -269,27 +271,19 @@ static bool scan_occurs(const struct tracedat *t, const char *event)
 	return t->scan && ftrace_events_occurs(t->events, t->scan->nr, event);
 }
 
-static void ticks_host(struct tracedat *t)
+static void ticks_host(struct tracedat *t, uint64_t tsc_khz)
 {
-	struct trace_info *info = &t->reader.info;
+	const char *event = NULL;
 
-	if (t->file.tsc_to_ns) {
-		t->ns_per_tick = (double)t->file.tsc_mult / (double)(1ull << t->file.tsc_shift);
-	} else {
-		t->ns_per_tick = scan_occurs(t, "kvm_pvclock_update") ? rate_of_pvclock(t) : 0;
-	}
-	t->ticks = t->ns_per_tick > 1e-3 && t->ns_per_tick < 1e6;
-	if (!t->ticks) {
-		trace_info_caveat(
-			info, "%s: timestamps are TSC ticks, not ns: the TSC frequency is unknown",
-			info->file);
-		t->ns_per_tick = 1;
-	}
-	json_object_set_new(info->meta, "tsc_map",
-			    json_pack("{s:f, s:I}", "ns_per_tick", t->ns_per_tick, "ns_offset",
-				      (json_int_t)t->ns_offset));
-	json_object_set_new(info->meta, "tsc_khz",
-			    json_integer((json_int_t)(1e6 / t->ns_per_tick + 0.5)));
+	if (tsc_khz)
+		t->ns_per_tick = 1e6 / (double)tsc_khz;
+	else if (t->file.tsc_to_ns)
+		t->ns_per_tick = ldexp(t->file.tsc_mult, -(int)t->file.tsc_shift);
+	else if (scan_occurs(t, "kvm_pvclock_update") || scan_occurs(t, "kvm_vcpu_wakeup") ||
+		 scan_occurs(t, "hrtimer_expire_entry"))
+		t->ns_per_tick = rate_of_events(t, &event);
+	t->ticks = tick_rate_is_valid(t->ns_per_tick);
+	t->ns_per_tick = tick_rate_describe(&t->reader.info, t->ns_per_tick, event);
 }
 
 /* What trace-cmd's own synchronisation says: taken where the host's recording says nothing, see clock/align_shift.c. */
@@ -321,7 +315,7 @@ static void shifts_tell(struct tracedat *t)
 			info->file);
 }
 
-static void clock_take(struct tracedat *t, bool guest)
+static void clock_take(struct tracedat *t, bool guest, uint64_t tsc_khz)
 {
 	struct trace_info *info = &t->reader.info;
 	const char *clock = *t->file.clock ? t->file.clock : "local";
@@ -340,7 +334,7 @@ static void clock_take(struct tracedat *t, bool guest)
 		return;
 	}
 	if (tsc)
-		ticks_host(t);
+		ticks_host(t, tsc_khz);
 	else if (strcmp(clock, "mono"))
 		trace_info_caveat(info,
 				  "%s: timestamps are from the clock '%s', not CLOCK_MONOTONIC",
@@ -438,7 +432,7 @@ static int tracedat_fill(struct tracedat *t, const struct tracedat_container *co
 	tracedat_describe(&t->file, t->reader.info.meta);
 	if (!guest && (err = tracedat_scan(t)))
 		return err;
-	clock_take(t, guest);
+	clock_take(t, guest, hint ? hint->tsc_khz : 0);
 	if (!guest) /* a hint's wants() lives only as long as this call */
 		scan_want(t, hint);
 	err = cpus_begin(t); /* the search for the rate has read from it */

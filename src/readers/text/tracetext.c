@@ -138,6 +138,7 @@ static struct text_name *name_add(struct tracetext *t, struct text_slice key, ui
 	n->is_lost = slice_begins(key, "PERF_RECORD_LOST");
 	n->is_stack = slice_begins(key, "<stack trace>") ||
 		      slice_begins(t->line.text, "<stack trace");
+	n->is_timer = slice_begins(t->line.name, "hrtimer_expire_entry");
 	n->kind = t->guest ? NULL : text_kind_of(t->line.system, t->line.name);
 	n->type = n->kind ? text_kind_type(n->kind) : n->is_lost ? NULL : type_make(t, n);
 	if (hint && hint->wants && n->type)
@@ -202,9 +203,12 @@ static size_t text_put(const struct event_type *type, struct text_slice text, ui
 static void event_make(struct tracetext *t, const struct text_name *n, struct event *ev)
 {
 	const struct text_line *l = &t->line;
-	struct record_hdr hdr = {.time = l->time, .tid = l->tid, .cpu = (uint16_t)l->cpu,
+	struct record_hdr hdr = {.time = tracetext_ns(t, l->time),
+				 .tid = l->tid,
+				 .cpu = (uint16_t)l->cpu,
 				 .vcpu = t->guest ? (uint16_t)l->cpu : RECORD_NO_VCPU,
-				 .size = n->type->size, .type = n->type->id};
+				 .size = n->type->size,
+				 .type = n->type->id};
 	uint8_t *to = t->arena + t->used;
 
 	if (n->kind) {
@@ -286,7 +290,7 @@ static struct text_name *event_next(struct tracetext *t)
 			continue;
 		if (n->wanted)
 			return n;
-		time_count(t, t->line.time);
+		time_count(t, tracetext_ns(t, t->line.time));
 	}
 	return NULL;
 }
@@ -332,11 +336,11 @@ static int tracetext_next(struct reader *r, struct batch *batch)
 	while (batch->nr < BATCH_MAX && ARENA - t->used > RECORD_BYTES && (n = event_next(t))) {
 		struct event *ev = &batch->ev[batch->nr];
 
-		if (hole_next(t, t->line.time, ev)) {
+		if (hole_next(t, tracetext_ns(t, t->line.time), ev)) {
 			t->ahead = true; /* the line's own event is next */
 			r->info.nr_events++;
 		} else {
-			time_count(t, t->line.time);
+			time_count(t, tracetext_ns(t, t->line.time));
 			event_make(t, n, ev);
 		}
 		batch->nr++;
@@ -384,7 +388,6 @@ static void tracetext_close(struct reader *r)
 
 static int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint)
 {
-	struct trace_info *info = &t->reader.info;
 	int err = text_lines_open(&t->lines, path);
 
 	if (err)
@@ -396,16 +399,7 @@ static int tracetext_begin(struct tracetext *t, const char *path, const struct r
 		return fail(-ENOMEM, "%s: out of memory", path);
 	if (!t->guest && !(t->vms = vm_threads_new()))
 		return -ENOMEM;
-	err = tracetext_scan(t, hint);
-	if (err || t->guest || !t->ticks)
-		return err;
-	json_object_set_new(info->meta, "tsc_map",
-			    json_pack("{s:f, s:I}", "ns_per_tick", 1.0, "ns_offset",
-				      (json_int_t)0));
-	trace_info_caveat(info,
-			  "%s: timestamps are TSC ticks, not ns: the TSC frequency is unknown",
-			  info->file);
-	return 0;
+	return tracetext_scan(t, hint);
 }
 
 static int tracetext_open(const char *path, const struct read_hint *hint, struct reader **ret)

@@ -28,6 +28,7 @@ struct text_name {
 	bool wanted;
 	bool is_stack; /* "<stack trace>": its functions are the lines below */
 	bool is_lost;  /* perf's record of lost events */
+	bool is_timer; /* hrtimer_expire_entry, whose "now=" is a time */
 	const struct text_kind *kind; /* NULL: not ours */
 	const struct event_type *type;
 };
@@ -62,6 +63,7 @@ struct tracetext {
 	size_t nr_holes, next_hole;
 
 	bool ticks;	  /* the times have no unit */
+	double ns_per_tick; /* 0: they are not converted */
 	uint8_t decimals; /* the least of all lines */
 	struct text_skipped unknown, other_unit, calls;
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
@@ -80,6 +82,12 @@ struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hi
 
 /* Has the current line's time another unit than the file? Counts it. */
 bool tracetext_other_unit(struct tracetext *t);
+
+/* A time of the file in ns. */
+static inline uint64_t tracetext_ns(const struct tracetext *t, uint64_t time)
+{
+	return t->ns_per_tick > 0 ? (uint64_t)((double)time * t->ns_per_tick + 0.5) : time;
+}
 
 /* The first pass. 0 or -errno with the error message set; the lines are rewound. */
 int tracetext_scan(struct tracetext *t, const struct read_hint *hint);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "readers/ftrace/tick_rate.h"
 #include "readers/text/tracetext_internal.h"
 
 enum {
@@ -22,6 +23,7 @@ struct scan {
 	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
 	uint32_t open_hole[CPUS]; /* index + 1 of the hole that the next event ends; 0: none */
 	json_t *threads;
+	struct tick_rate rate; /* of a host's times in ticks */
 	struct {
 		uint32_t tid, len;
 		char comm[COMM_BYTES];
@@ -103,6 +105,30 @@ static void start_learn(struct scan *s, const struct text_line *l)
 	t->reader.info.start_ns = t->reader.info.end_ns = l->time;
 }
 
+static void rate_learn(struct scan *s, const struct text_name *name)
+{
+	uint64_t record[(sizeof(struct rec_kvm_pvclock_update) + sizeof(struct rec_kvm_exit)) / 8] =
+		{0};
+	struct tracetext *t = s->t;
+	struct event ev = {.time_ns = t->line.time, .tid = t->line.tid, .data = (void *)record};
+	const char *now =
+		name->is_timer ? memmem(t->line.text.at, t->line.text.len, "now=", 4) : NULL;
+
+	if (now) {
+		now += 4;
+		tick_rate_now(&s->rate, t->line.time, text_decimal(&now));
+		return;
+	}
+	ev.type = name->kind ? text_kind_type(name->kind) : NULL;
+	if (!ev.type || (ev.type->id != EV_kvm_exit && ev.type->id != EV_kvm_vcpu_wakeup &&
+			 ev.type->id != EV_kvm_pvclock_update))
+		return;
+	ev.size = ev.type->size;
+	if (ev.type->id != EV_kvm_exit)
+		text_kind_fill(name->kind, &t->reasons, t->line.text, (uint8_t *)record);
+	tick_rate_event(&s->rate, &ev);
+}
+
 static int event_learn(struct scan *s, const struct read_hint *hint)
 {
 	struct tracetext *t = s->t;
@@ -130,6 +156,8 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 		s->last_ns[l->cpu] = l->time;
 	}
 	comm_learn(s, l);
+	if (t->ticks && !t->guest && s->rate.pvclock <= 0)
+		rate_learn(s, name);
 	if (t->vms && name->kind && text_kind_own_vcpu(name->kind, l->text, &vcpu))
 		vm_threads_seen(t->vms, vcpu, l->tid, l->tgid);
 	return 0;
@@ -160,7 +188,37 @@ static int by_begin(const void *a, const void *b)
 	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
 }
 
-static void meta_set(struct scan *s)
+/* Times without a unit: their rate is given, or the events show it, or they remain ticks. */
+static void ticks_settle(struct scan *s, uint64_t tsc_khz)
+{
+	struct tracetext *t = s->t;
+	struct trace_info *info = &t->reader.info;
+	const char *event = NULL;
+	double ns_per_tick = tsc_khz ? 1e6 / (double)tsc_khz : tick_rate_find(&s->rate, &event);
+
+	ns_per_tick = tick_rate_describe(info, ns_per_tick, event);
+	if (trace_info_in_ticks(info))
+		return;
+	t->ns_per_tick = ns_per_tick;
+	info->start_ns = tracetext_ns(t, info->start_ns);
+	info->end_ns = tracetext_ns(t, info->end_ns);
+	for (size_t i = 0; i < t->nr_holes; i++) {
+		t->hole[i].from_ns = tracetext_ns(t, t->hole[i].from_ns);
+		if (t->hole[i].until_ns != UINT64_MAX)
+			t->hole[i].until_ns = tracetext_ns(t, t->hole[i].until_ns);
+	}
+}
+
+static void resolution_settle(struct tracetext *t)
+{
+	uint64_t ns = 1;
+
+	for (unsigned int i = t->decimals; i < 9; i++)
+		ns *= 10;
+	trace_info_set_resolution(&t->reader.info, ns);
+}
+
+static void meta_set(struct scan *s, uint64_t tsc_khz)
 {
 	struct tracetext *t = s->t;
 	struct trace_info *info = &t->reader.info;
@@ -176,6 +234,10 @@ static void meta_set(struct scan *s)
 		vm_threads_settle(t->vms, info);
 	if (t->nr_holes)
 		qsort(t->hole, t->nr_holes, sizeof(*t->hole), by_begin);
+	if (t->ticks && !t->guest)
+		ticks_settle(s, tsc_khz);
+	if (!t->ticks && s->begun)
+		resolution_settle(t);
 	if (t->overrun)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " older events were overwritten before the first",
@@ -192,12 +254,14 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 		return fail(-ENOMEM, "out of memory");
 	s->t = t;
 	s->threads = json_object();
+	s->rate = TICK_RATE;
 	while (!err && (kind = tracetext_line(t)) != TEXT_EMPTY)
 		err = line_learn(s, hint, kind);
 	if (!err && t->lines.err)
 		err = fail(t->lines.err, "%s: %s", t->reader.info.file, strerror(-t->lines.err));
 	if (!err)
-		meta_set(s);
+		meta_set(s, hint ? hint->tsc_khz : 0);
+	tick_rate_deinit(&s->rate);
 	json_decref(s->threads);
 	t->unknown = t->other_unit = t->calls = (struct text_skipped){0};
 	t->ahead = false;
