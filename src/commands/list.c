@@ -45,6 +45,18 @@ static int list_osv(const char *path)
 		       : sample_run_close(&run, samples_print(run.trace, &opt, &run.sink));
 }
 
+/* Where the metadata does not name the threads, the events from before a time window do. */
+static bool names_are_before(const struct input_set *in)
+{
+	for (unsigned int i = 0; i < input_set_nr(in) && in->since_ns; i++) {
+		const json_t *meta = in->input[i].reader->info.meta;
+
+		if (!json_object_get(meta, "vms") && !json_object_get(meta, "threads"))
+			return true;
+	}
+	return false;
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -67,6 +79,8 @@ static int run(int argc, char **argv, char **rest)
 	input_given.allow_ticks = true;
 	int err = input_open(true, NULL, NULL, &in);
 
+	if (!err && names_are_before(in))
+		err = input_set_open_window(in, true, NULL, NULL);
 	if (!err)
 		err = rows_write(in, &out, max_frames);
 	return report_end(err, &out, in, false);

@@ -104,6 +104,11 @@ static void rows_empty(struct rows *rows, json_t *more)
 	report_empty(&report);
 }
 
+static bool in_window(const struct input_set *in, const struct event *ev)
+{
+	return ev->time_ns >= in->since_ns && ev->time_ns < in->until_ns;
+}
+
 static int rows_loop(struct rows *rows, struct batch *batch)
 {
 	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
@@ -112,7 +117,8 @@ static int rows_loop(struct rows *rows, struct batch *batch)
 	while ((more = reader_next(rows->in->reader, batch)) > 0) {
 		for (unsigned int i = 0; i < batch->nr && rows->nr < limit; i++) {
 			thread_names_event(rows->names, &batch->ev[i]);
-			if (input_set_selects(rows->in, &batch->ev[i]))
+			if (in_window(rows->in, &batch->ev[i]) &&
+			    input_set_selects(rows->in, &batch->ev[i]))
 				row_write(rows, &batch->ev[i]);
 		}
 		if (rows->nr == limit || ferror(rows->out->file))
