@@ -172,17 +172,11 @@ static void element_left(void *arg, const struct element *el, enum element_end h
 {
 	struct align *a = arg;
 
-	if (how != ELEMENT_RETURNED || a->nr_elements == ALIGN_BLOCKS_MAX ||
+	if (how != ELEMENT_RETURNED || el->unknown || a->nr_elements == ALIGN_BLOCKS_MAX ||
 	    array_room(a->element, a->nr_elements))
 		return;
 	a->element[a->nr_elements++] = (struct align_element){
 		.pid = el->pid, .vdev = el->vdev, .pop_ns = el->popped_ns, .fill_ns = ev->time_ns};
-}
-
-static void element_popped(void *arg, const struct event *ev)
-{
-	(void)arg;
-	(void)ev;
 }
 
 static int elements_begin(struct align *a)
@@ -190,7 +184,7 @@ static int elements_begin(struct align *a)
 	a->elements = elements_new();
 	if (!a->elements)
 		return fail(-ENOMEM, "out of memory");
-	a->watch = (struct element_watch){.popped = element_popped, .left = element_left, .arg = a};
+	a->watch = (struct element_watch){.left = element_left, .arg = a};
 	elements_watch(a->elements, &a->watch);
 	return 0;
 }

@@ -99,6 +99,23 @@ static void caveat_lost(json_t *list, const struct loss_sums *lost, uint64_t sta
 			   text);
 }
 
+void element_caveats_unchecked(json_t *list, const struct element_totals *t)
+{
+	if (t->replaced)
+		caveat_add(list,
+			   "%" PRIu64 " elements were popped again while in flight: their returns "
+				      "were not recorded",
+			   t->replaced);
+	if (t->overflow)
+		caveat_add(list,
+			   "%" PRIu64 " elements were not checked: more than %d in flight at once",
+			   t->overflow, ELEMENTS_MAX);
+	caveat_unchecked(list, t->unchecked_devices, "of devices", ELEMENT_DEVICES_MAX);
+	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
+	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",
+			 ELEMENT_DROPPING_MAX);
+}
+
 json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 			const struct element_totals *t)
 {
@@ -118,19 +135,7 @@ json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 		caveat_add(list,
 			   "%" PRIu64 " returned elements had been popped before the recording",
 			   t->before);
-	if (t->replaced)
-		caveat_add(list,
-			   "%" PRIu64 " elements were popped again while in flight: their returns "
-				      "were not recorded",
-			   t->replaced);
-	if (t->overflow)
-		caveat_add(list,
-			   "%" PRIu64 " elements were not checked: more than %d in flight at once",
-			   t->overflow, ELEMENTS_MAX);
-	caveat_unchecked(list, t->unchecked_devices, "of devices", ELEMENT_DEVICES_MAX);
-	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
-	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",
-			 ELEMENT_DROPPING_MAX);
+	element_caveats_unchecked(list, t);
 	if (t->popped || t->before || t->held || t->leaked || t->in_flight || t->other)
 		caveat_lost(list, &t->lost, info->start_ns);
 	caveat_absent(list, info->meta);

@@ -26,4 +26,7 @@ void element_table(const struct element *list, size_t nr, uint64_t start_ns,
 json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 			const struct element_totals *t);
 
+/* Of these, what both this report and that of the queues have to say: which elements could not be followed. */
+void element_caveats_unchecked(json_t *list, const struct element_totals *t);
+
 #endif

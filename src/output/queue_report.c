@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "event/vm_names.h"
+#include "output/element_report.h"
 #include "output/queue_report.h"
 #include "output/report.h"
 
@@ -72,11 +73,15 @@ json_t *queue_report_caveats(const struct queue_report *a)
 			   t->before);
 	if (a->nr)
 		caveat_lost(list, &t->lost, a->start_ns);
-	if (t->overflow || queues_overflow(a->queues))
+	if (queues_unknown(a->queues))
 		caveat_add(list,
-			   "%" PRIu64 " elements and %" PRIu64
-			   " events of further queues were dropped: too many at once",
-			   t->overflow, queues_overflow(a->queues));
+			   "durations not counted because events in them may be missing: %" PRIu64,
+			   queues_unknown(a->queues));
+	element_caveats_unchecked(list, t);
+	if (queues_overflow(a->queues))
+		caveat_add(list,
+			   "%" PRIu64 " events of queues beyond the limit of %d were not counted",
+			   queues_overflow(a->queues), QUEUES_MAX);
 	if (queues_refused(a->queues))
 		caveat_add(list,
 			   "%" PRIu64 " device names, completions or interrupts were dropped: too "

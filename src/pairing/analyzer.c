@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "pairing/analyzer.h"
+#include "pairing/elements.h"
 
 bool name_in_list(const char *list, const char *name)
 {
@@ -22,13 +23,14 @@ bool name_in_list(const char *list, const char *name)
 bool analyzer_wants(const struct analyzer *a, const char *event)
 {
 	return name_in_list(a->begin, event) || name_in_list(a->end, event) ||
-	       name_in_list(a->mark, event) || name_in_list(a->reset, event) ||
-	       name_in_list(a->needs, event);
+	       name_in_list(a->mark, event) || name_in_list(a->needs, event) ||
+	       (a->elements && elements_wants(event, NULL) && strcmp(event, "lost") &&
+		strcmp(event, "gap"));
 }
 
 bool analyzer_wants_guests(const struct analyzer *a)
 {
-	const char *const lists[] = {a->begin, a->end, a->mark, a->reset, a->needs};
+	const char *const lists[] = {a->begin, a->end, a->mark, a->needs};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (lists[i] && strstr(lists[i], "guest:"))

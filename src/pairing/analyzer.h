@@ -31,6 +31,16 @@ struct span {
 };
 
 struct pairing;
+struct element;
+enum element_end;
+
+/* As struct element_watch; NULL: of no interest. */
+struct analyzer_elements {
+	void (*popped)(struct pairing *p, const struct event *ev);
+	void (*left)(struct pairing *p, const struct element *el, enum element_end how,
+		     const struct event *ev);
+	void (*cleared)(struct pairing *p, const struct event *ev, uint64_t vdev, uint64_t queue);
+};
 
 /*
  * Names of events and fields are those of events.def; lists are comma-separated; NULL or false: none.
@@ -44,8 +54,7 @@ struct analyzer {
 	const char *begin; /* events that open it */
 	const char *end;   /* events that close it; NULL: begin is a point */
 	const char *key;   /* what both must agree on: "tid", "vcpu", "pid" or fields of both */
-	const char *reset; /* events that end everything open of their VM, without a result */
-	bool keep_first;   /* a second begin does not replace the first; further ends are normal */
+	bool ends_repeat;  /* ends without a begin are normal */
 	const char *skip_zero; /* begins whose field of this name is 0 are skipped */
 
 	/* What is reported of it. */
@@ -68,6 +77,9 @@ struct analyzer {
 	/* Where strings do not suffice: gets every event named here and calls pairing_begin() and so on. */
 	void (*feed)(struct pairing *p, const struct event *ev);
 	const char *needs; /* further events that `feed` or the labels look at */
+
+	/* Of virtqueue elements, whose lives follow the rules of elements.h: calls pairing_begin() and so on. */
+	const struct analyzer_elements *elements;
 };
 
 extern const struct analyzer *const analyzers[]; /* ends with NULL */
@@ -93,7 +105,7 @@ const struct analyzer *analyzer_fallback(const struct analyzer *a, unsigned int 
  */
 int analyzer_resolve(const struct analyzer *a);
 
-/* Does the analyzer look at this event (begin, end, mark, reset, needs)? And at any event of a guest? */
+/* Does the analyzer look at this event (begin, end, mark, needs, elements)? And at any event of a guest? */
 bool analyzer_wants(const struct analyzer *a, const char *event);
 bool analyzer_wants_guests(const struct analyzer *a);
 

@@ -26,6 +26,7 @@ void elements_free(struct elements *e)
 	if (!e)
 		return;
 	open_table_deinit(&e->open);
+	loss_state_deinit(&e->losses);
 	hash_deinit(&e->devices);
 	hash_deinit(&e->vms);
 	hash_deinit(&e->dropping);
@@ -48,6 +49,7 @@ static struct pair_key key_of(uint32_t pid, uint64_t vq, uint32_t head)
 static void watch_left(const struct elements *e, const struct open_element *o, enum element_end how,
 		      const struct event *ev)
 {
+	bool gap = gap_since(&e->losses, &o->mark, ev->cpu);
 	struct element el = {.pid = o->pid,
 			     .queue = o->queue,
 			     .head = o->head,
@@ -55,9 +57,10 @@ static void watch_left(const struct elements *e, const struct open_element *o, e
 			     .vdev = o->vdev,
 			     .address = o->address,
 			     .popped_ns = o->popped_ns,
+			     .unknown = gap || lost_since(&e->losses, &o->mark),
 			     .device = ""};
 
-	if (e->watch)
+	if (e->watch && e->watch->left)
 		e->watch->left(e->watch->arg, &el, how, ev);
 }
 
@@ -134,8 +137,8 @@ static void on_pop(struct elements *e, const struct event *ev)
 		.address = event_value(ev, "elem"),
 		.popped_ns = ev->time_ns,
 		.stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
-		.losses = e->losses - (ev->time_ns < e->blind_until_ns)};
-	if (e->watch)
+		.mark = loss_mark_of(&e->losses, ev)};
+	if (e->watch && e->watch->popped)
 		e->watch->popped(e->watch->arg, ev);
 }
 
@@ -229,6 +232,8 @@ static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uin
 								   o->queue == queue)))
 			element_end(e, o, ELEMENT_RESET, ev, &e->totals.reset);
 	}
+	if (e->watch && e->watch->cleared)
+		e->watch->cleared(e->watch->arg, ev, vdev, queue);
 }
 
 static void on_reset(struct elements *e, const struct event *ev)
@@ -336,15 +341,19 @@ static void on_vm_state(struct elements *e, const struct event *ev)
 
 static void on_lost(struct elements *e, const struct event *ev)
 {
-	uint64_t id = event_value(ev, "lost_event");
-	const struct event_type *t = event_type_ours((unsigned int)id);
+	const struct event_type *t = loss_event_type(ev);
 
 	if (t && !elements_wants(t->name, NULL))
 		return;
 	losses_add(&e->totals.lost, ev);
-	e->losses++;
-	if (event_value(ev, "until") > e->blind_until_ns)
-		e->blind_until_ns = event_value(ev, "until");
+	loss_state_add(&e->losses, ev);
+}
+
+/* Without memory for the CPUs' gaps, all is unknown. */
+static void on_gap(struct elements *e, const struct event *ev)
+{
+	if (loss_state_add_gap(&e->losses, ev))
+		loss_state_add(&e->losses, ev);
 }
 
 static const struct {
@@ -368,6 +377,7 @@ static const struct {
 	{"virtio_kind", on_kind},
 	{"vm_state", on_vm_state},
 	{"lost", on_lost},
+	{"gap", on_gap},
 };
 
 enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
@@ -387,7 +397,7 @@ static bool is_checked(struct elements *e, const struct event *ev)
 	const struct field *vdev = event_field(ev->type, "vdev");
 	bool fits;
 
-	if (ev->type->id == EV_lost)
+	if (ev->type->id == EV_lost || ev->type->id == EV_gap)
 		return true;
 	if (!elements_vm(e, ev->pid)) {
 		e->totals.unchecked_vms++;
@@ -412,6 +422,11 @@ void elements_window_begin(struct elements *e)
 					    .unchecked_vms = e->totals.unchecked_vms,
 					    .unchecked_threads = e->totals.unchecked_threads};
 	e->since_ns = 0;
+}
+
+const struct element_totals *elements_totals(const struct elements *e)
+{
+	return &e->totals;
 }
 
 void elements_event(struct elements *e, const struct event *ev)

@@ -59,6 +59,7 @@ struct element {
 	uint64_t popped_ns, age_ns; /* age without the time in which the VM was stopped */
 	const char *device;	    /* QOM path, "" if unknown; valid as long as the elements */
 	enum element_verdict verdict;
+	bool unknown; /* for struct element_watch: its end may be an earlier one's, as events may be missing */
 };
 
 struct element_totals {
@@ -85,12 +86,16 @@ enum element_end {
 	ELEMENT_REPLACED, /* its head was popped again: its end was missed */
 };
 
-/* For reports that follow elements by the same rules: called for each one that is popped, and for its end. */
+/*
+ * For reports that follow elements by the same rules: called for each one that is popped, and for its end; then when a
+ * device's queues are cleared, or one of them (queue not UINT64_MAX). NULL: of no interest.
+ */
 struct element_watch {
 	void (*popped)(void *arg, const struct event *ev);
 	/* `el` as in elements_end(), without verdict, age and device; `ev` ended it. */
 	void (*left)(void *arg, const struct element *el, enum element_end how,
 		     const struct event *ev);
+	void (*cleared)(void *arg, const struct event *ev, uint64_t vdev, uint64_t queue);
 	void *arg;
 };
 
@@ -111,6 +116,9 @@ void elements_window(struct elements *e, uint64_t since_ns);
 bool elements_wants(const char *event, void *arg);
 
 void elements_event(struct elements *e, const struct event *ev);
+
+/* The totals so far; those of verdicts are only known to elements_end(). */
+const struct element_totals *elements_totals(const struct elements *e);
 
 /*
  * The elements still in flight at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated.

@@ -4,6 +4,7 @@
 #define HOSTRACE_ELEMENTS_PRIVATE_H
 
 #include "pairing/elements.h"
+#include "pairing/loss_state.h"
 #include "pairing/open_table.h"
 
 enum { PATH_MAX_LEN = 128, KIND_MAX_LEN = 32, BALLOON_STATS_QUEUE = 2 };
@@ -13,7 +14,7 @@ struct open_element { /* an element that the device has; its key is pid, vq and 
 	uint32_t pid, head, queue;
 	uint64_t vq, vdev, address, popped_ns;
 	uint64_t stopped_ns; /* of its VM, when it was popped */
-	uint64_t losses; /* reports of lost events before it was popped */
+	struct loss_mark mark;
 };
 
 struct device {
@@ -44,7 +45,7 @@ struct dropping {
 
 struct elements {
 	struct open_table open; /* of struct open_element */
-	uint64_t losses, blind_until_ns; /* end of the newest window of loss */
+	struct loss_state losses;
 	struct device *device; /* in the order in which they were first seen */
 	struct hash_table devices;  /* of struct device_place */
 	struct hash_table vms;	    /* of struct vm_clock */

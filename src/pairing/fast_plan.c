@@ -19,7 +19,7 @@ static bool is_suited(const struct pairing *p)
 {
 	const struct analyzer *a = p->a;
 
-	if (a->feed || a->reset || a->keep_first || a->access)
+	if (a->feed || a->elements || a->access)
 		return false;
 	return !a->end || (p->nr_keys == 1 && !strcmp(p->keys[0], "tid"));
 }
@@ -68,7 +68,7 @@ bool fast_type_plan(struct fast_plan *plan, struct pairing *p, const struct even
 
 	if (!b && !(b = pair_bind(p, type)))
 		return fast_unsuited("out of memory");
-	if (b->roles & (ROLE_FED | ROLE_RESET | ROLE_GAP))
+	if (b->roles & (ROLE_FED | ROLE_ELEMENTS | ROLE_GAP))
 		return fast_unsuited("the analyzer needs other events");
 	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK | ROLE_LOST);
 	plan->has_lost |= *ret_role & ROLE_LOST;

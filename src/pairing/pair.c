@@ -82,6 +82,44 @@ void pairing_restart(struct pairing *p)
 	p->has_info = p->asks_info = false;
 }
 
+/* Watches the elements for the analyzer. */
+static void element_popped(void *arg, const struct event *ev)
+{
+	struct pairing *p = arg;
+
+	p->a->elements->popped(p, ev);
+}
+
+static void element_left(void *arg, const struct element *el, enum element_end how,
+			 const struct event *ev)
+{
+	struct pairing *p = arg;
+
+	if (p->a->elements->left)
+		p->a->elements->left(p, el, how, ev);
+}
+
+static void queues_cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t queue)
+{
+	struct pairing *p = arg;
+
+	if (p->a->elements->cleared)
+		p->a->elements->cleared(p, ev, vdev, queue);
+}
+
+static int elements_init(struct pairing *p)
+{
+	p->elements = elements_new();
+	if (!p->elements)
+		return fail(-ENOMEM, "out of memory");
+	p->watch = (struct element_watch){.popped = element_popped,
+					  .left = element_left,
+					  .cleared = queues_cleared,
+					  .arg = p};
+	elements_watch(p->elements, &p->watch);
+	return 0;
+}
+
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
 		 struct pairing **ret)
 {
@@ -97,8 +135,11 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	err = labels_init(p, by);
 	if (!err)
 		err = split(a->key, p->keys, KEYS_MAX, &p->nr_keys);
-	p->open = OPEN_TABLE(struct open_span, a->feed ? 1 + KEYS_MAX : 1 + p->nr_keys,
-			     OPEN_SPANS_MAX);
+	if (!err && a->elements)
+		err = elements_init(p);
+	p->open =
+		OPEN_TABLE(struct open_span, a->feed || a->elements ? 1 + KEYS_MAX : 1 + p->nr_keys,
+			   OPEN_SPANS_MAX);
 	if (err)
 		return err;
 	pairing_restart(p);
@@ -110,6 +151,8 @@ void pairing_window(struct pairing *p, uint64_t since_ns, uint64_t until_ns)
 {
 	p->since_ns = since_ns;
 	p->until_ns = until_ns;
+	if (p->elements)
+		elements_window(p->elements, since_ns);
 }
 
 void pairing_close(struct pairing *p)
@@ -121,7 +164,8 @@ void pairing_close(struct pairing *p)
 		free(p->text[i].text);
 	free(p->text);
 	open_table_deinit(&p->open);
-	free(p->gap_ns);
+	loss_state_deinit(&p->losses);
+	elements_free(p->elements);
 	free(p);
 }
 
@@ -157,9 +201,7 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 	struct open_span *o = open_find(&p->open, key);
 
 	p->nr_begins++;
-	if (o && p->a->keep_first && o->losses == p->losses)
-		return;
-	if (o && o->losses != p->losses)
+	if (o && lost_since(&p->losses, &o->mark))
 		p->counts.unknown += pair_in_window(p, ev->time_ns);
 	else if (o)
 		p->counts.unmatched_begin += pair_in_window(p, ev->time_ns);
@@ -171,17 +213,8 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 		p->counts.overflow++;
 		return;
 	}
-	/* Within a window of loss, the end that follows may be another span's. */
-	o->losses = p->losses - (ev->time_ns < p->blind_until_ns);
-	o->cpu = ev->cpu;
+	o->mark = loss_mark_of(&p->losses, ev);
 	span_fill(p, ev, &o->span);
-}
-
-/* May events be missing within a span: on the CPU that began it, or on the one that ends it? */
-static bool crosses_gap(const struct pairing *p, const struct open_span *o, const struct event *end)
-{
-	return p->gap_ns && (p->gap_ns[o->cpu] > o->span.start_ns ||
-			     p->gap_ns[end->cpu] > o->span.start_ns);
 }
 
 bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key)
@@ -193,7 +226,8 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 		return false;
 	}
 	struct span s = o->span;
-	bool unknown = o->losses != p->losses, gap = crosses_gap(p, o, ev);
+	bool unknown = lost_since(&p->losses, &o->mark),
+	     gap = gap_since(&p->losses, &o->mark, ev->cpu);
 
 	open_remove(&p->open, o);
 	if (unknown) {
@@ -211,6 +245,28 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 	s.end_ns = ev->time_ns;
 	hand_over(p, &s);
 	return true;
+}
+
+void pairing_drop(struct pairing *p, const struct event *ev, struct pair_key key)
+{
+	struct open_span *o = open_find(&p->open, key);
+
+	if (!o)
+		return;
+	p->counts.dropped += pair_in_window(p, ev->time_ns);
+	open_remove(&p->open, o);
+}
+
+void pairing_drop_all(struct pairing *p, const struct event *ev, struct pair_key key)
+{
+	for (struct open_span *o = open_oldest(&p->open), *next; o; o = next) {
+		const uint64_t *v = o->begin.key.v;
+
+		next = open_newer(&p->open, o);
+		if (v[0] == key.v[0] && v[1] == key.v[1] &&
+		    (v[2] == key.v[2] || key.v[2] == UINT64_MAX))
+			pairing_drop(p, ev, o->begin.key);
+	}
 }
 
 bool pairing_is_open(struct pairing *p, struct pair_key key)
@@ -233,46 +289,12 @@ static void point(struct pairing *p, const struct event *ev)
 	hand_over(p, &s);
 }
 
-/* Drops what a VM has open. */
-static void reset(struct pairing *p, uint32_t pid)
-{
-	for (struct open_span *o = open_oldest(&p->open), *next; o; o = next) {
-		next = open_newer(&p->open, o);
-		if (o->span.pid == pid)
-			open_remove(&p->open, o);
-	}
-}
-
-/*
- * An end may be among the lost events, whichever CPU its thread has moved to: all that is open now is unknown. As a
- * trace may be full of losses, only the number of reports is kept, and compared when a span ends.
- */
 static void lost(struct pairing *p, const struct event *ev)
 {
-	const struct event_type *t =
-		event_type_ours((unsigned int)pairing_field(p, ev, "lost_event"));
+	const struct event_type *t = loss_event_type(ev);
 
-	uint64_t until = pairing_field(p, ev, "until");
-
-	if (!p->a->end || (t && !analyzer_wants(p->a, t->name)))
-		return;
-	p->losses++;
-	if (until > p->blind_until_ns)
-		p->blind_until_ns = until;
-}
-
-/* Events of this CPU may be missing: unlike after a loss, only what its own events begin or end is in doubt. */
-static int gap(struct pairing *p, const struct event *ev)
-{
-	uint64_t cpu = pairing_field(p, ev, "gap_cpu");
-
-	if (!p->gap_ns)
-		p->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*p->gap_ns));
-	if (!p->gap_ns)
-		return fail(-ENOMEM, "out of memory");
-	if (cpu <= UINT16_MAX)
-		p->gap_ns[cpu] = pairing_field(p, ev, "until");
-	return 0;
+	if (p->a->end && (!t || analyzer_wants(p->a, t->name)))
+		loss_state_add(&p->losses, ev);
 }
 
 static inline struct pair_key key_of(struct pairing *p, const struct event *ev)
@@ -315,15 +337,15 @@ int pairing_event(struct pairing *p, const struct event *ev)
 	if (b->roles & ROLE_LOST)
 		lost(p, ev);
 	if (b->roles & ROLE_GAP)
-		return gap(p, ev);
+		return loss_state_add_gap(&p->losses, ev);
 	if (b->roles & ROLE_DEVICE)
 		pair_device_learn(p, ev);
 	if (b->roles & ROLE_EXIT)
 		pair_rip_learn(p, ev);
 	if (b->roles & ROLE_FED)
 		p->a->feed(p, ev);
-	if (b->roles & ROLE_RESET)
-		reset(p, ev->pid);
+	if (b->roles & ROLE_ELEMENTS)
+		elements_event(p->elements, ev);
 	if (b->roles & ROLE_END)
 		pairing_finish(p, ev, key_of(p, ev));
 	if (b->roles & ROLE_BEGIN && is_begin(p, b, ev)) {
@@ -341,7 +363,7 @@ int pairing_event(struct pairing *p, const struct event *ev)
 static void open_count(struct pairing *p)
 {
 	for (struct open_span *o = open_oldest(&p->open); o; o = open_newer(&p->open, o))
-		++*(o->losses == p->losses ? &p->counts.open : &p->counts.unknown);
+		++*(lost_since(&p->losses, &o->mark) ? &p->counts.unknown : &p->counts.open);
 }
 
 /* No exit has an info1 other than 0, so it was not recorded: directions that are read from it are not known. */
@@ -357,13 +379,24 @@ int pairing_open_spans(struct pairing *p, uint64_t end_ns)
 	for (struct open_span *o = open_oldest(&p->open); o && !p->err;
 	     o = open_newer(&p->open, o)) {
 		struct span s = o->span;
-		bool gap = p->gap_ns && p->gap_ns[o->cpu] > s.start_ns;
 
 		s.end_ns = end_ns > s.start_ns ? end_ns : s.start_ns;
-		if (o->losses == p->losses && !gap)
+		if (!lost_since(&p->losses, &o->mark) &&
+		    !gap_since(&p->losses, &o->mark, o->mark.cpu))
 			p->err = p->fn(p->arg, &s);
 	}
 	return p->err;
+}
+
+/* What the elements' rules left out, or could not check. */
+static void elements_count(struct pairing *p)
+{
+	const struct element_totals *t = elements_totals(p->elements);
+
+	if (p->a->elements->left)
+		p->counts.unmatched_end = t->before;
+	p->counts.overflow +=
+		t->overflow + t->unchecked_devices + t->unchecked_vms + t->unchecked_threads;
 }
 
 int pairing_end(struct pairing *p)
@@ -381,6 +414,8 @@ int pairing_end(struct pairing *p)
 	if (p->asks_info && !p->has_info)
 		directions_forget(p);
 	open_count(p);
+	if (p->elements)
+		elements_count(p);
 	return 0;
 }
 

@@ -39,6 +39,7 @@ struct pair_counts {
 	uint64_t gaps;	   /* not counted: events may be missing within, on the CPU that began or ended it */
 	uint64_t overflow; /* not begun: OPEN_SPANS_MAX were open */
 	uint64_t open;	   /* still open at the end */
+	uint64_t dropped;  /* ended by pairing_drop() */
 	uint64_t before;   /* of `spans`: began before the time window, counted whole */
 
 	/* Of an analyzer of accesses: exits of REP instructions; exits that contain neither place nor size. */
@@ -109,6 +110,12 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key);
 
 bool pairing_is_open(struct pairing *p, struct pair_key key);
+
+/* It ends without a result, if it is open: ev reset its device, or undid its begin. */
+void pairing_drop(struct pairing *p, const struct event *ev, struct pair_key key);
+
+/* The same for all that are open under this key; word 2 UINT64_MAX: any. */
+void pairing_drop_all(struct pairing *p, const struct event *ev, struct pair_key key);
 
 /* The value of a field of ev, 0 if it has none. The name is looked up once per event type. */
 uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field);

@@ -3,13 +3,15 @@
 #ifndef HOSTRACE_PAIR_PRIVATE_H
 #define HOSTRACE_PAIR_PRIVATE_H
 
+#include "pairing/elements.h"
+#include "pairing/loss_state.h"
 #include "pairing/pair.h"
 
 enum {
 	ROLE_BEGIN = 1,
 	ROLE_END = 2,
 	ROLE_MARK = 4,
-	ROLE_RESET = 8,
+	ROLE_ELEMENTS = 8, /* elements.h looks at it */
 	ROLE_FED = 16, /* the analyzer's own function gets it */
 	ROLE_LOST = 32,
 	ROLE_GAP = 128,
@@ -61,8 +63,7 @@ struct binding {
 struct open_span {
 	struct open_begin begin;
 	struct span span;
-	uint64_t losses; /* reports of lost events before it began */
-	uint16_t cpu;	 /* where it began */
+	struct loss_mark mark;
 };
 
 struct text {
@@ -87,8 +88,10 @@ struct pairing {
 	const struct vm_names *vms; /* borrowed; NULL: none */
 	struct text *text;
 	unsigned int nr_text;
-	uint64_t *gap_ns; /* by CPU: end of its newest gap; NULL: there was none */
-	uint64_t nr_begins, losses, blind_until_ns; /* end of the newest window of loss */
+	struct loss_state losses;
+	struct elements *elements; /* of an analyzer that follows them; else NULL */
+	struct element_watch watch;
+	uint64_t nr_begins;
 	uint64_t since_ns, until_ns;		    /* the time window */
 	struct {
 		uint32_t tid;

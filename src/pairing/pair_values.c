@@ -69,12 +69,15 @@ static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 		roles |= ROLE_GAP;
 	if (t->id == EV_virtio_device)
 		roles |= ROLE_DEVICE;
+	if (a->elements && elements_wants(t->name, NULL) && t->id != EV_lost && t->id != EV_gap)
+		roles |= ROLE_ELEMENTS;
 	if (a->feed && analyzer_wants(a, t->name))
 		return roles | ROLE_FED;
+	if (a->elements)
+		return roles;
 	roles |= name_in_list(a->begin, t->name) ? ROLE_BEGIN : 0;
 	roles |= name_in_list(a->end, t->name) ? ROLE_END : 0;
 	roles |= name_in_list(a->mark, t->name) ? ROLE_MARK : 0;
-	roles |= name_in_list(a->reset, t->name) ? ROLE_RESET : 0;
 	return roles;
 }
 
@@ -107,7 +110,9 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 		b->key[i] = from_name(t, p->keys[i]);
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
 		b->label[i] = from_name(t, p->names[i]);
-		if (!(b->roles & (ROLE_BEGIN | ROLE_FED)) || b->label[i].source == FROM_NOTHING)
+		if (!(b->roles & (ROLE_BEGIN | ROLE_FED)) && !(p->elements && b->begins))
+			continue;
+		if (b->label[i].source == FROM_NOTHING)
 			continue;
 		p->label_found[i] = true;
 		if (b->label[i].source == FROM_FIELD && strcmp(p->label[i].fmt, "hex"))

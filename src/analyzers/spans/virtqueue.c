@@ -4,6 +4,26 @@
  * used ring (virtio 1.2, 2.7.13 and 2.7.14). `leaks` finds those never returned; this measures the time of the others.
  */
 #include "pairing/analyzer.h"
+#include "pairing/elements.h"
+#include "pairing/pair.h"
+
+static void popped(struct pairing *p, const struct event *ev)
+{
+	pairing_begin(p, ev,
+		      (struct pair_key){{ev->pid, pairing_field(p, ev, "vq"),
+					 pairing_field(p, ev, "head")}});
+}
+
+static void left(struct pairing *p, const struct element *el, enum element_end how,
+		 const struct event *ev)
+{
+	struct pair_key key = {{el->pid, el->vq, el->head}};
+
+	if (how == ELEMENT_RETURNED)
+		pairing_finish(p, ev, key);
+	else if (how != ELEMENT_REPLACED) /* else the next pop replaces it */
+		pairing_drop(p, ev, key);
+}
 
 const struct analyzer virtqueue_analyzer = {
 	.name = "virtqueue",
@@ -11,8 +31,8 @@ const struct analyzer virtqueue_analyzer = {
 	.begin = "virtqueue_pop",
 	.end = "virtqueue_fill",
 	.needs = "virtio_device",
-	.key = "vq,head",
 	.by = "device,queue",
+	.elements = &(const struct analyzer_elements){.popped = popped, .left = left},
 	.caveat = "a span lasts from the return of virtqueue_pop to virtqueue_fill of the same "
 		  "element",
 };

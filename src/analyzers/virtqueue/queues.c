@@ -3,18 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzers/virtqueue/queues.h"
+#include "analyzers/virtqueue/queues_private.h"
 #include "base/error.h"
-#include "base/hash.h"
-
-enum {
-	DEVICES_MAX = 16384,
-	COMPLETED_MAX = 1 << 16, /* elements completed and not yet pushed */
-	NOTIFYING_MAX = 1 << 16, /* threads that are about to raise an interrupt */
-	RAISED_MAX = 256,	 /* messages not yet injected */
-	FIRST_COLUMN_NS = 1 << 20,
-	MSI_LOGICAL = 4,      /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
-};
 
 const struct queue_stage_info queue_stages[QUEUE_STAGES] = {
 	[STAGE_KICK_POP] = {"kick-pop", "virtio_queue_notify"},
@@ -24,54 +14,6 @@ const struct queue_stage_info queue_stages[QUEUE_STAGES] = {
 	[STAGE_PUSH_NOTIFY] = {"push-notify", "virtio_notify"},
 	[STAGE_NOTIFY_RAISE] = {"notify-raise", "kvm_msi_set_irq or kvm_set_irq"},
 	[STAGE_RAISE_GUEST] = {"raise-guest", "kvm_inj_virq"},
-};
-
-struct queue {
-	struct queue_figures f;
-	uint64_t vdev, kick_ns, since_ns;
-	bool kicked;
-	unsigned int at; /* newest column */
-	uint64_t pushed_ns[QUEUES_PENDING_MAX];
-	unsigned int nr_pushed;
-};
-
-struct named {
-	uint64_t key[2]; /* pid, vdev */
-	char path[QUEUES_DEVICE_MAX];
-};
-
-struct completed {
-	uint64_t key[2]; /* pid, address of the element, which is its own until it is freed after the push */
-	uint64_t ns;
-};
-
-struct notifying {
-	uint64_t tid;
-	uint64_t ns;
-	struct queue *queue;
-};
-
-struct queues {
-	struct elements *elements;
-	struct element_watch watch;
-	struct element_totals totals;
-	struct hash_table devices, completed, notifying;
-	struct queue *queue[QUEUES_MAX];
-	struct queue_figures *list[QUEUES_MAX];
-	struct queue *newest; /* events of a queue come in rows */
-	unsigned int nr;
-	uint64_t start_ns, column_ns, overflow;
-	bool saw[QUEUE_STAGES];
-	uint8_t known[EVENT_TYPES_MAX]; /* 0: not looked up; 1 + handler; OF_ELEMENTS: also elements_event() */
-	int err;
-	struct {
-		uint32_t pid, vector, destination;
-		uint64_t ns;
-		struct queue *queue;
-		bool logical;
-	} raised[RAISED_MAX];
-	unsigned int nr_raised;
-	uint64_t nr_raised_refused;
 };
 
 /* ---- queues by (VM, device's name, index) ---- */
@@ -122,7 +64,7 @@ static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, co
 	return q->queue[q->nr++] = new;
 }
 
-static struct queue *queue_of(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index)
+struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index)
 {
 	struct queue *n = q->newest;
 
@@ -143,7 +85,7 @@ static struct queue *queue_of(struct queues *q, uint32_t pid, uint64_t vdev, uin
 
 static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 {
-	return queue_of(q, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
+	return queues_get(q, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
 }
 
 /* Timestamps that are equal or go backwards (merged inputs) have no duration. */
@@ -181,7 +123,7 @@ static void columns_widen(struct queues *q, uint64_t ns)
 	}
 }
 
-static void flight_until(struct queues *q, struct queue *n, uint64_t ns)
+void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns)
 {
 	if (ns <= n->since_ns)
 		return;
@@ -194,7 +136,7 @@ static void flight_until(struct queues *q, struct queue *n, uint64_t ns)
 
 static void flight_change(struct queues *q, struct queue *n, uint64_t ns, int by)
 {
-	flight_until(q, n, ns);
+	queues_flight_until(q, n, ns);
 	if (by > 0 || n->f.in_flight)
 		n->f.in_flight += (uint64_t)(int64_t)by;
 	if (ns < q->start_ns) {
@@ -209,6 +151,21 @@ static void flight_change(struct queues *q, struct queue *n, uint64_t ns, int by
 
 /* ---- elements ---- */
 
+static void unknown_count(struct queues *q, uint64_t ns)
+{
+	q->unknown += ns >= q->start_ns;
+}
+
+static void kick_end(struct queues *q, struct queue *n, const struct event *pop)
+{
+	n->kicked = false;
+	if (lost_since(&q->losses, &n->kick) ||
+	    gap_since(&q->losses, &n->kick, pop->cpu))
+		unknown_count(q, pop->time_ns);
+	else
+		stage_add(q, n, STAGE_KICK_POP, n->kick.ns, pop->time_ns);
+}
+
 static void popped(void *arg, const struct event *ev)
 {
 	struct queues *q = arg;
@@ -218,8 +175,7 @@ static void popped(void *arg, const struct event *ev)
 		return;
 	n->f.popped += in_window(q, ev);
 	if (n->kicked)
-		stage_add(q, n, STAGE_KICK_POP, n->kick_ns, ev->time_ns);
-	n->kicked = false;
+		kick_end(q, n, ev);
 	flight_change(q, n, ev->time_ns, 1);
 }
 
@@ -229,6 +185,10 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 		hash_find_words(&q->completed, (uint64_t[]){el->pid, el->address});
 
 	n->f.returned += ns >= q->start_ns;
+	if (el->unknown) {
+		unknown_count(q, ns);
+		return;
+	}
 	stage_add(q, n, STAGE_POP_PUSH, el->popped_ns, ns);
 	if (c && c->ns >= el->popped_ns) {
 		stage_add(q, n, STAGE_POP_COMPLETE, el->popped_ns, c->ns);
@@ -244,7 +204,7 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
 {
 	struct queues *q = arg;
-	struct queue *n = queue_of(q, el->pid, el->vdev, el->queue);
+	struct queue *n = queues_get(q, el->pid, el->vdev, el->queue);
 
 	if (!n)
 		return;
@@ -253,8 +213,20 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 		pushed(q, n, el, ev->time_ns);
 	else if (how != ELEMENT_REPLACED)
 		n->f.other += in_window(q, ev);
-	if (how == ELEMENT_RESET)
-		n->nr_pushed = n->kicked = 0;
+}
+
+/* What a reset cuts has no end. */
+static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
+{
+	struct queues *q = arg;
+
+	for (unsigned int i = 0; i < q->nr; i++) {
+		struct queue *n = q->queue[i];
+
+		if (n->f.pid == ev->pid && n->vdev == vdev &&
+		    (index == UINT64_MAX || n->f.queue == index))
+			n->nr_pushed = n->kicked = 0;
+	}
 }
 
 /* ---- kicks, completions, interrupts ---- */
@@ -268,7 +240,7 @@ static void on_kick(struct queues *q, const struct event *ev)
 		return;
 	n->f.kicks += in_window(q, ev);
 	n->kicked = true;
-	n->kick_ns = ev->time_ns;
+	n->kick = loss_mark_of(&q->losses, ev);
 }
 
 static void on_complete(struct queues *q, const struct event *ev)
@@ -380,6 +352,35 @@ static void notify_over(struct queues *q, const struct event *ev)
 		hash_remove(&q->notifying, t);
 }
 
+/* ---- losses ---- */
+
+/* What has been raised, or pushed without an interrupt: its end may be missing. */
+static void interrupts_forget(struct queues *q)
+{
+	for (unsigned int i = 0; i < q->nr; i++)
+		q->queue[i]->nr_pushed = 0;
+	hash_clear(&q->notifying);
+	q->nr_raised = 0;
+}
+
+static void on_lost(struct queues *q, const struct event *ev)
+{
+	const struct event_type *t = loss_event_type(ev);
+
+	if (t && !queues_wants(t->name, NULL))
+		return;
+	interrupts_forget(q);
+	if (!t || t->id == EV_virtio_queue_notify || elements_wants(t->name, NULL))
+		loss_state_add(&q->losses, ev);
+}
+
+static void on_gap(struct queues *q, const struct event *ev)
+{
+	interrupts_forget(q);
+	if (loss_state_add_gap(&q->losses, ev))
+		q->err = -ENOMEM;
+}
+
 static const struct {
 	const char *event;
 	void (*on)(struct queues *q, const struct event *ev);
@@ -391,6 +392,8 @@ static const struct {
 	{"kvm_msi_set_irq", on_message},
 	{"kvm_inj_virq", on_inject},
 	{"virtio_device", on_device},
+	{"lost", on_lost},
+	{"gap", on_gap},
 };
 
 enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]), OF_ELEMENTS = 64 };
@@ -440,7 +443,8 @@ struct queues *queues_new(uint64_t start_ns)
 	q->notifying = HASH_TABLE(struct notifying, 1, NOTIFYING_MAX);
 	q->start_ns = start_ns;
 	q->column_ns = FIRST_COLUMN_NS;
-	q->watch = (struct element_watch){.popped = popped, .left = left, .arg = q};
+	q->watch = (struct element_watch){
+		.popped = popped, .left = left, .cleared = cleared, .arg = q};
 	if (!q->elements) {
 		queues_free(q);
 		return NULL;
@@ -460,80 +464,9 @@ void queues_free(struct queues *q)
 		free(q->queue[i]);
 	}
 	elements_free(q->elements);
+	loss_state_deinit(&q->losses);
 	hash_deinit(&q->devices);
 	hash_deinit(&q->completed);
 	hash_deinit(&q->notifying);
 	free(q);
-}
-
-static int busiest_first(const void *a, const void *b)
-{
-	const struct queue_figures *x = *(struct queue_figures *const *)a,
-				   *y = *(struct queue_figures *const *)b;
-	int device;
-
-	if (x->popped != y->popped)
-		return x->popped < y->popped ? 1 : -1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	device = strcmp(x->device, y->device);
-	return device ? device : x->queue < y->queue ? -1 : x->queue > y->queue;
-}
-
-/* Had it anything in the time window? */
-static bool is_used(const struct queue_figures *f)
-{
-	return f->popped || f->returned || f->other || f->kicks || f->interrupts || f->most;
-}
-
-unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures ***ret,
-			uint64_t *ret_column_ns, unsigned int *ret_columns)
-{
-	struct element *left_over = NULL;
-	unsigned int listed = 0;
-	size_t nr;
-
-	for (unsigned int i = 0; i < q->nr; i++) {
-		flight_until(q, q->queue[i], end_ns);
-		if (is_used(&q->queue[i]->f))
-			q->list[listed++] = &q->queue[i]->f;
-	}
-	qsort(q->list, listed, sizeof(q->list[0]), busiest_first);
-	if (elements_end(q->elements, end_ns, 0, &left_over, &nr, &q->totals))
-		q->totals = (struct element_totals){0};
-	free(left_over);
-	*ret = q->list;
-	*ret_column_ns = q->column_ns;
-	*ret_columns = end_ns > q->start_ns
-			       ? (unsigned int)((end_ns - q->start_ns) / q->column_ns) + 1
-			       : 1;
-	if (*ret_columns > QUEUES_COLUMNS)
-		*ret_columns = QUEUES_COLUMNS;
-	return listed;
-}
-
-bool queues_saw(const struct queues *q, enum queue_stage stage)
-{
-	return stage == STAGE_POP_PUSH || q->saw[stage];
-}
-
-const struct element_totals *queues_totals(const struct queues *q)
-{
-	return &q->totals;
-}
-
-uint64_t queues_overflow(const struct queues *q)
-{
-	return q->overflow;
-}
-
-uint64_t queues_refused(const struct queues *q)
-{
-	return q->devices.refused + q->completed.refused + q->notifying.refused +
-	       q->nr_raised_refused;
-}
-
-const struct elements *queues_elements(const struct queues *q)
-{
-	return q->elements;
 }

@@ -8,14 +8,16 @@
  *
  * What each stage pairs:
  *
- * - kick-pop: the newest kick of a queue with the first element popped after it. Elements that are
- *   popped without a kick (the device polls) are not counted; on a receive queue it is the wait for a
- *   packet.
+ * - kick-pop: the newest kick of a queue with the first element popped after it, unless a reset comes between.
+ *   Elements that are popped without a kick (the device polls) are not counted; on a receive queue it is the wait for
+ *   a packet.
  * - pop-push and what lies between: an element by (VM, queue, head), by the rules of elements.h.
  * - push-notify: every element pushed since the queue's previous interrupt, with the next one.
  * - notify-raise: an interrupt with KVM's next one of the same thread, as QEMU raises it within the
  *   call. None follows where the guest wanted none.
  * - raise-guest: a message with the next injection of its vector into the vCPU that it is for.
+ *
+ * What spans lost events is not counted, by the rules of loss_state.h.
  */
 #ifndef HOSTRACE_QUEUES_H
 #define HOSTRACE_QUEUES_H
@@ -96,6 +98,9 @@ uint64_t queues_overflow(const struct queues *q);
 
 /* Names of devices, completions and interrupts that could not be kept: stages lack some of their values. */
 uint64_t queues_refused(const struct queues *q);
+
+/* Values of stages that were not counted, because events in them may be missing. */
+uint64_t queues_unknown(const struct queues *q);
 
 /* For names of vhost devices, see elements_vhost(). */
 const struct elements *queues_elements(const struct queues *q);

@@ -191,12 +191,6 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 	r->nr_el++;
 }
 
-static void popped(void *arg, const struct event *ev)
-{
-	(void)arg;
-	(void)ev;
-}
-
 static uint32_t element_pid(const struct requests *r, const struct element_times *el)
 {
 	return el->device < r->nr_devices ? r->device[el->device].pid : 0;
@@ -414,7 +408,7 @@ struct requests *requests_new(void)
 		free(r);
 		return NULL;
 	}
-	r->watch = (struct element_watch){.popped = popped, .left = left, .arg = r};
+	r->watch = (struct element_watch){.left = left, .arg = r};
 	elements_watch(r->elements, &r->watch);
 	return r;
 }

@@ -100,8 +100,11 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
 	caveat(list, "spans not counted because events in them may be missing: %" PRIu64, c->gaps);
 	if (a->end) {
 		caveat(list, "begin events without an end: %" PRIu64, c->unmatched_begin);
-		if (!a->keep_first)
+		if (!a->ends_repeat)
 			caveat(list, "end events without a begin: %" PRIu64, c->unmatched_end);
+		caveat(list,
+		       "spans ended by a reset, detach or unpop, not counted: %" PRIu64,
+		       c->dropped);
 		caveat(list,
 		       window ? "spans still open at the end of the time window: %" PRIu64
 			      : "spans still open at the end of the trace: %" PRIu64,

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For analyzers/virtqueue/queues*.c only. */
+#ifndef HOSTRACE_QUEUES_PRIVATE_H
+#define HOSTRACE_QUEUES_PRIVATE_H
+
+#include "analyzers/virtqueue/queues.h"
+#include "base/hash.h"
+#include "pairing/loss_state.h"
+
+enum {
+	DEVICES_MAX = 16384,
+	COMPLETED_MAX = 1 << 16, /* elements completed and not yet pushed */
+	NOTIFYING_MAX = 1 << 16, /* threads that are about to raise an interrupt */
+	RAISED_MAX = 256,	 /* messages not yet injected */
+	FIRST_COLUMN_NS = 1 << 20,
+	MSI_LOGICAL = 4,      /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
+};
+
+struct queue {
+	struct queue_figures f;
+	uint64_t vdev, since_ns;
+	bool kicked;
+	struct loss_mark kick;
+	unsigned int at; /* newest column */
+	uint64_t pushed_ns[QUEUES_PENDING_MAX];
+	unsigned int nr_pushed;
+};
+
+struct named {
+	uint64_t key[2]; /* pid, vdev */
+	char path[QUEUES_DEVICE_MAX];
+};
+
+struct completed {
+	uint64_t key[2]; /* pid, address of the element, which is its own until it is freed after the push */
+	uint64_t ns;
+};
+
+struct notifying {
+	uint64_t tid;
+	uint64_t ns;
+	struct queue *queue;
+};
+
+struct queues {
+	struct elements *elements;
+	struct element_watch watch;
+	struct element_totals totals;
+	struct loss_state losses; /* that matter to kicks and interrupts; the elements have their own */
+	uint64_t unknown;     /* values of stages that are not counted, as events may be missing */
+	struct hash_table devices, completed, notifying;
+	struct queue *queue[QUEUES_MAX];
+	struct queue_figures *list[QUEUES_MAX];
+	struct queue *newest; /* events of a queue come in rows */
+	unsigned int nr;
+	uint64_t start_ns, column_ns, overflow;
+	bool saw[QUEUE_STAGES];
+	uint8_t known[EVENT_TYPES_MAX]; /* 0: not looked up; 1 + handler; OF_ELEMENTS: also elements_event() */
+	int err;
+	struct {
+		uint32_t pid, vector, destination;
+		uint64_t ns;
+		struct queue *queue;
+		bool logical;
+	} raised[RAISED_MAX];
+	unsigned int nr_raised;
+	uint64_t nr_raised_refused;
+};
+
+/* The queue, added if it is new. NULL: there are too many, or out of memory (q->err). */
+struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index);
+
+/* Accounts for what is in flight until then. */
+void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lost events, as all that matches begins and ends looks at them: what spans a report of lost events (EV_lost) is
+ * unknown, as its end may be among them, whichever CPU its thread has moved to; what began or ended on a CPU whose
+ * events may be missing in between (EV_gap) is in doubt. As a trace may be full of losses, only the number of reports
+ * is kept, and compared at the end.
+ */
+#ifndef HOSTRACE_LOSS_STATE_H
+#define HOSTRACE_LOSS_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct loss_state {
+	uint64_t nr;		 /* reports so far */
+	uint64_t blind_until_ns; /* end of the newest window of loss */
+	uint64_t *gap_ns;	 /* by CPU: end of its newest gap; NULL: there was none */
+	uint64_t newest_gap_ns;	 /* of all CPUs */
+};
+
+/* Where something began. */
+struct loss_mark {
+	uint64_t nr, ns;
+	uint16_t cpu;
+};
+
+void loss_state_deinit(struct loss_state *l);
+
+/* The type of the lost events; NULL: any. */
+const struct event_type *loss_event_type(const struct event *ev);
+
+/* An EV_lost that matters. */
+void loss_state_add(struct loss_state *l, const struct event *ev);
+
+/* An EV_gap. 0, or -ENOMEM with the error message set. */
+int loss_state_add_gap(struct loss_state *l, const struct event *ev);
+
+/* Within a window of loss, the end that follows may be another one's. */
+static inline struct loss_mark loss_mark_of(const struct loss_state *l, const struct event *begin)
+{
+	return (struct loss_mark){.nr = l->nr - (begin->time_ns < l->blind_until_ns),
+				  .ns = begin->time_ns,
+				  .cpu = begin->cpu};
+}
+
+static inline bool lost_since(const struct loss_state *l, const struct loss_mark *m)
+{
+	return m->nr != l->nr;
+}
+
+/* end_cpu: that of the end, or of the begin if there is none yet. */
+static inline bool gap_since(const struct loss_state *l, const struct loss_mark *m,
+				    uint16_t end_cpu)
+{
+	return l->gap_ns && (l->gap_ns[m->cpu] > m->ns || l->gap_ns[end_cpu] > m->ns);
+}
+
+#endif
