@@ -103,6 +103,23 @@ synthetic_trace_dat() {
 	rm -f "$file"
 }
 
+# The same events as perf records them, a file and its two readers in perf.
+synthetic_perf_data() { # EVENTS
+	local file=$work/synthetic.data script stat ours
+	awk -v events="$1" -v rounds=1 -f "$(dirname "$0")/tracedat.awk" | "$build/tests/gen/perfdata" /dev/stdin "$file" || return
+	for _ in $(seq "$rounds"); do
+		script=$(one_run "perf script, an event" "$1" 4 perf script -i "$file")
+		stat=$(one_run "perf kvm stat report, an event" "$1" 4 perf kvm --host -i "$file" stat report)
+		ours=$(one_run "exits of perf.data, an event" "$1" 4 "$hostrace" exits -i "$file")
+		printf '%s\n' "$script" "$stat" "$ours"
+		one_run "exits -j1 of perf.data, an event" "$1" 4 taskset -c 0 "$hostrace" exits -j 1 -i "$file"
+		one_run "cat of perf.data, an event" "$1" 4 cat "$file"
+		ratio "$(ns_of "$script")" "$(ns_of "$ours")" 100 "perf script against exits of the same perf.data"
+		ratio "$(ns_of "$stat")" "$(ns_of "$ours")" 50 "perf kvm stat report against exits of the same perf.data"
+	done
+	rm -f "$file"
+}
+
 given_perf_data() {
 	local n
 	n=$(perf script -i "$1" 2>/dev/null | wc -l)
@@ -116,6 +133,7 @@ if command -v trace-cmd >/dev/null; then
 	synthetic_trace_dat "$TRACE_EVENTS" none
 	synthetic_trace_dat "$TRACE_EVENTS" zstd
 fi
+command -v perf >/dev/null && synthetic_perf_data "$TRACE_EVENTS"
 [ -n "${TRACE_DAT:-}" ] && given_trace_dat "$TRACE_DAT"
 [ -n "${PERF_DATA:-}" ] && given_perf_data "$PERF_DATA"
 width_cycles=1000000

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A script for tests/gen/tracedat: `events` events of four vCPU threads on two CPUs, as trace-cmd record -e kvm -e sched
-# would have them. Every tenth exit is port I/O that QEMU answers; a CPU changes the thread after 200 exits.
+# A script for tests/gen/tracedat, and with `rounds` for tests/gen/perfdata: `events` events of four vCPU threads on two
+# CPUs, as trace-cmd record -e kvm -e sched would have them. Every tenth exit is port I/O that QEMU answers; a CPU
+# changes the thread after 200 exits.
 
 function event(text) {
 	printf "%.0f %d %d %s\n", now, cpu, tid, text
@@ -29,7 +30,7 @@ BEGIN {
 	print "format sched sched_switch u64:prev_comm u64:prev_comm2 s32:prev_pid s32:prev_prio s64:prev_state u64:next_comm u64:next_comm2 s32:next_pid s32:next_prio"
 	srand(1)
 	reasons = split("1 10 12 48 31 32 52", reason, " ")
-	while (made < events)
+	while (made < events) {
 		for (cpu = 0; cpu < 2; cpu++) {
 			now = time[cpu] ? time[cpu] : 1000000000 + cpu
 			tid = 2000 + cpu + 2 * int(rand() * 2)
@@ -39,4 +40,7 @@ BEGIN {
 			event(sprintf("sched_switch 1 1 %d 120 1 1 1 77 120", tid))
 			time[cpu] = now + 1000
 		}
+		if (rounds)
+			print "round"
+	}
 }

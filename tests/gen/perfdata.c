@@ -12,7 +12,7 @@
  *   counter NAME CONFIG                    an event of type PERF_TYPE_HARDWARE
  *   sample NAME...                         what samples consist of, besides or (-NAME) without tid time cpu raw and id:
  *                                          ip addr streamid period read callchain identifier
- *   clock ID                               clock of the times (-k), else the kernel's sched_clock
+ *   clock mono|ID                          clock of the times (-k), else the kernel's sched_clock
  *   period N | freq N                      of the events that follow, not every occurrence
  *   noidall                                other records than samples have no time (sample_id_all is 0)
  *   comm TIME CPU PID/TID NAME
@@ -317,7 +317,7 @@ static void line_read(struct trace *t, char *line)
 		for (int i = 1; i < nr; i++)
 			sample_set(t, word[i]);
 	} else if (!strcmp(word[0], "clock") && nr == 2) {
-		t->clock = number(word[1]);
+		t->clock = strcmp(word[1], "mono") ? number(word[1]) : 1;
 		t->have_clock = true;
 	} else if (!strcmp(word[0], "period") && nr == 2) {
 		t->period = number(word[1]);
