@@ -17,7 +17,7 @@ static bool host, causes;
 static const struct option_row own_options[] = {
 	{0,   "host",         OPT_FLAG, &host,       NULL,   "profile guest code by the instruction pointers in the host's events"},
 	{0,   "causes-exits", OPT_FLAG, &causes,     NULL,   "with --host: show which guest code causes exits, and their latency"},
-	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: one tree per vcpu, reason or tid; reason implies --causes-exits"},
+	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: one tree per vm, vcpu, reason or tid; reason implies --causes-exits"},
 	{'t', "tracepoint",   OPT_TEXT, &tracepoint, "NAME", "without --host: only events of this name"},
 	{0},
 };
@@ -35,13 +35,15 @@ static int keys_parse(struct host_profile_options *o)
 
 		if (n == 4 && !strncmp(p, "vcpu", n))
 			o->by_vcpu = true;
+		else if (n == 2 && !strncmp(p, "vm", n))
+			o->by_vm = true;
 		else if (n == 6 && !strncmp(p, "reason", n))
 			o->by_reason = true;
 		else if (n == 3 && !strncmp(p, "tid", n))
 			o->by_tid = true;
 		else
 			return fail(-EINVAL,
-				    "--by: invalid key '%.*s' (supported: vcpu, reason, tid)",
+				    "--by: invalid key '%.*s' (supported: vm, vcpu, reason, tid)",
 				    (int)n, p);
 		p += n;
 	}
@@ -51,7 +53,7 @@ static int keys_parse(struct host_profile_options *o)
 static int put(const struct calltree *tree, const struct host_profile_options *o,
 	       struct output *out, const struct input_set *in, const json_t *more)
 {
-	bool grouped = o->by_vcpu || o->by_reason || o->by_tid;
+	bool grouped = o->by_vm || o->by_vcpu || o->by_reason || o->by_tid;
 
 	if (!strcmp(out->format, "json")) {
 		struct row_sink sink = {.out = out->file, .json = true};
@@ -92,6 +94,8 @@ static int fold(struct host_profile_options *o, struct output *out)
 	if (err)
 		return err;
 	err = input_set_open_window(in, true, host_profile_wants, NULL);
+	if (!err && input_set_nr_vms(in) > 1)
+		o->vms = in->vms; /* one VM keeps its pid in the title */
 	if (!err)
 		err = host_profile(in->reader, o, &tree, &totals);
 	if (err)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
+#include "event/vm_names.h"
 
 enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
 enum { WHERE_GUEST, WHERE_KERNEL };
@@ -195,13 +196,18 @@ static int profile_init(struct profile *p, const struct reader *r)
 static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 {
 	const struct host_profile_options *opt = p->opt;
-	char title[128] = "", part[64];
+	char title[512] = "", part[64], vm[VM_NAME_BYTES];
 
-	if (!opt->by_vcpu && !opt->by_reason && !opt->by_tid)
+	if (!opt->by_vm && !opt->by_vcpu && !opt->by_reason && !opt->by_tid)
 		return 0;
-	if (opt->by_vcpu) {
-		snprintf(title, sizeof(title), "vCPU %u of VM %u", h->ev->vcpu, h->ev->pid);
-	}
+	if (vm_is_known(opt->vms, h->ev->pid))
+		vm_name(opt->vms, h->ev->pid, vm, sizeof(vm));
+	else
+		snprintf(vm, sizeof(vm), "%u", h->ev->pid);
+	if (opt->by_vcpu)
+		snprintf(title, sizeof(title), "vCPU %u of VM %s", h->ev->vcpu, vm);
+	else if (opt->by_vm)
+		snprintf(title, sizeof(title), "VM %s", vm);
 	if (opt->by_tid) {
 		snprintf(part, sizeof(part), "%sthread %u", *title ? ", " : "", h->ev->tid);
 		strncat(title, part, sizeof(title) - strlen(title) - 1);
@@ -218,7 +224,9 @@ static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 {
 	const struct host_profile_options *opt = p->opt;
 	const uint64_t key[3] = {
-		opt->by_vcpu ? (uint64_t)h->ev->pid << 16 | h->ev->vcpu : 0,
+		opt->by_vcpu ? (uint64_t)h->ev->pid << 16 | h->ev->vcpu
+		: opt->by_vm ? h->ev->pid
+			     : 0,
 		opt->by_tid ? h->ev->tid : 0,
 		opt->by_reason ? h->reason_key : 0,
 	};

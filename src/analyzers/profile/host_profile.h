@@ -17,6 +17,8 @@
 #include "analyzers/profile/frames.h"
 #include "event/reader.h"
 
+struct vm_names;
+
 enum host_profile_of {
 	HOST_CLOCK,	/* the timer's samples in the guest */
 	HOST_EMULATED,	/* the timer's samples in the kernel, where the backend emulates the guest */
@@ -29,7 +31,8 @@ enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
 
 struct host_profile_options {
 	enum host_profile_of of;
-	bool by_vcpu, by_reason, by_tid;
+	bool by_vm, by_vcpu, by_reason, by_tid; /* by_vcpu: of each VM by itself */
+	const struct vm_names *vms; /* borrowed; NULL: pids only */
 	uint64_t since_ns, until_ns; /* the time window: of samples, and of the ends of exits */
 	struct symbols_options symbols;
 	struct frames_options frames;
