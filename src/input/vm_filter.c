@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "event/event.h"
 #include "input/vm_filter.h"
+#include "vm/select.h"
 
 enum { LIST_TEXT = 400, ITEM_MAX = 256 };
 
@@ -27,15 +26,8 @@ static uint32_t pid_of(const json_t *vm)
 
 static bool vm_matches(const char *item, const json_t *vm)
 {
-	const char *name = json_string_value(json_object_get(vm, "name")),
-		   *uuid = json_string_value(json_object_get(vm, "uuid"));
-	uint64_t pid;
-
-	if (!parse_u64(item, &pid) && pid == pid_of(vm))
-		return true;
-	if (name && (!strcmp(name, item) || !fnmatch(item, name, 0)))
-		return true;
-	return uuid && !strcasecmp(uuid, item);
+	return vm_item_matches(item, pid_of(vm), json_string_value(json_object_get(vm, "name")),
+			       json_string_value(json_object_get(vm, "uuid")));
 }
 
 static int pid_add(struct pids *p, uint32_t pid)
