@@ -285,6 +285,16 @@ static bool any_in_ticks(const struct input_set *set)
 	return false;
 }
 
+static int ticks_reject(const struct trace_info *info)
+{
+	if (!json_object_get(info->meta, "tsc_map"))
+		return fail(-EINVAL, "%s: it has no timestamps, which this report needs",
+			    info->file);
+	return fail_hint(fail(-EINVAL, "%s: its timestamps are ticks of an unknown frequency",
+			      info->file),
+			 "give it with --tsc-khz KHZ");
+}
+
 /* A command that prints times in ns must not be given ticks; and ns cannot be merged with ticks. */
 static int units_check(const struct input_set *set)
 {
@@ -295,11 +305,7 @@ static int units_check(const struct input_set *set)
 
 		if (trace_info_in_ticks(info) != first ||
 		    (trace_info_in_ticks(info) && !set->options->allow_ticks))
-			return fail_hint(
-				fail(-EINVAL,
-				     "%s: its timestamps are ticks of an unknown frequency",
-				     first ? set->input[0].path : info->file),
-				"give it with --tsc-khz KHZ");
+			return ticks_reject(first ? &set->input[0].reader->info : info);
 	}
 	return 0;
 }

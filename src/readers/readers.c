@@ -10,6 +10,7 @@
 #include "readers/ftrace/tracedat.h"
 #include "readers/osv/osv.h"
 #include "readers/perf/perfdata.h"
+#include "readers/qemu/qemu_reader.h"
 #include "readers/readers.h"
 #include "readers/ring/ring_reader.h"
 #include "readers/ring/stream_reader.h"
@@ -24,7 +25,9 @@ const struct reader_ops *const readers[] = {
 	&tracedat_reader,
 	&perfdata_reader,
 	&tracefs_reader,
+	&simpletrace_reader,
 	&tracetext_reader,
+	&qemulog_reader,
 	&osv_reader,
 	NULL,
 };
@@ -89,5 +92,5 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	return fail_hint(-EINVAL,
 			 "supported: .hrt files and their text form, trace.dat, perf.data, text "
 			 "of tracefs, trace-cmd report and perf script, raw pages of tracefs, "
-			 "guest rings, OSv traces");
+			 "QEMU logs, simpletrace files, guest rings, OSv traces");
 }

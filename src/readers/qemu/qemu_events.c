@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/qemu/qemu_events.h"
+#include "readers/text/lines.h"
+
+enum {
+	ARGS_MAX = 6,
+	TEXT_BYTES = 256,
+	WORDS = 6, /* of an unknown event's arguments */
+};
+
+enum arg_kind {
+	NONE,
+	NUMBER,
+	WIDTH, /* 'b', 'w' or 'l': 1, 2 or 4 bytes; in the log "(b)" */
+	VCPU,
+	STRING,
+};
+
+struct arg {
+	const char *name, *log; /* as the argument is called; as the log calls it, NULL: the same */
+	enum arg_kind kind;
+	uint16_t offset, size; /* size 0: not ours */
+};
+
+struct qemu_event {
+	const char *name;
+	uint16_t id;
+	struct arg arg[ARGS_MAX];
+	uint16_t one_offset, one_size; /* a field that is 1 for this event */
+};
+
+/* clang-format off */
+#define AT(event, field) offsetof(struct rec_##event, field), sizeof(((struct rec_##event *)0)->field)
+#define N(arg, event, field) {arg, NULL, NUMBER, AT(event, field)}
+
+/* QEMU 4.2 to 10.2: hw/virtio, hw/block, hw/scsi, accel/kvm, softmmu/trace-events. */
+static const struct qemu_event known_events[] = {
+	{"virtqueue_pop", EV_virtqueue_pop,
+	 {N("vq", virtqueue_pop, vq), N("elem", virtqueue_pop, elem), N("in_num", virtqueue_pop, in_num),
+	  N("out_num", virtqueue_pop, out_num)}, 0, 0},
+	{"virtqueue_fill", EV_virtqueue_fill,
+	 {N("vq", virtqueue_fill, vq), N("elem", virtqueue_fill, elem), N("len", virtqueue_fill, len),
+	  N("idx", virtqueue_fill, idx)}, 0, 0},
+	{"virtqueue_flush", EV_virtqueue_flush,
+	 {N("vq", virtqueue_flush, vq), N("count", virtqueue_flush, count)}, 0, 0},
+	{"virtio_queue_notify", EV_virtio_queue_notify,
+	 {N("vdev", virtio_queue_notify, vdev), N("n", virtio_queue_notify, queue),
+	  N("vq", virtio_queue_notify, vq)}, 0, 0},
+	{"virtio_notify", EV_virtio_notify,
+	 {N("vdev", virtio_notify, vdev), N("vq", virtio_notify, vq)}, 0, 0},
+	{"virtio_notify_irqfd", EV_virtio_notify,
+	 {N("vdev", virtio_notify, vdev), N("vq", virtio_notify, vq)}, AT(virtio_notify, irqfd)},
+	{"virtio_set_status", EV_virtio_set_status,
+	 {N("vdev", virtio_set_status, vdev), N("val", virtio_set_status, status)}, 0, 0},
+	{"kvm_run_exit", EV_kvm_userspace_exit,
+	 {{"cpu_index", NULL, VCPU, 0, 0}, N("reason", kvm_userspace_exit, reason)}, 0, 0},
+	{"cpu_in", EV_qemu_pio,
+	 {N("addr", qemu_pio, port), {"size", "(", WIDTH, AT(qemu_pio, size)},
+	  {"val", "value", NUMBER, AT(qemu_pio, val)}}, 0, 0},
+	{"cpu_out", EV_qemu_pio,
+	 {N("addr", qemu_pio, port), {"size", "(", WIDTH, AT(qemu_pio, size)},
+	  {"val", "value", NUMBER, AT(qemu_pio, val)}}, AT(qemu_pio, write)},
+	{"virtio_blk_handle_read", EV_vblk_request,
+	 {N("vdev", vblk_request, vdev), N("req", vblk_request, req), N("sector", vblk_request, sector),
+	  N("nsectors", vblk_request, nsectors)}, 0, 0},
+	{"virtio_blk_handle_write", EV_vblk_request,
+	 {N("vdev", vblk_request, vdev), N("req", vblk_request, req), N("sector", vblk_request, sector),
+	  N("nsectors", vblk_request, nsectors)}, AT(vblk_request, write)},
+	{"virtio_blk_req_complete", EV_vblk_done,
+	 {N("vdev", vblk_done, vdev), N("req", vblk_done, req), N("status", vblk_done, status)}, 0, 0},
+	{"virtio_scsi_cmd_req", EV_vscsi_request,
+	 {N("lun", vscsi_request, lun), N("tag", vscsi_request, tag), N("cmd", vscsi_request, cmd)}, 0, 0},
+	{"virtio_scsi_cmd_resp", EV_vscsi_response,
+	 {N("lun", vscsi_response, lun), N("tag", vscsi_response, tag), N("response", vscsi_response, response),
+	  N("status", vscsi_response, status)}, 0, 0},
+	{"vm_state_notify", EV_vm_state,
+	 {N("running", vm_state, running), N("reason", vm_state, state)}, 0, 0},
+};
+/* clang-format on */
+
+struct rec_words {
+	struct record_hdr hdr;
+	uint64_t arg[WORDS];
+};
+
+struct rec_text {
+	struct record_hdr hdr;
+	char text[TEXT_BYTES];
+};
+
+/* What a queue's address stands for, from the events that name both. */
+struct queue {
+	uint64_t vq, vdev;
+	uint32_t queue;
+};
+
+struct element {
+	uint64_t vq, address;
+	uint32_t number;
+};
+
+void qemu_events_init(struct qemu_events *e, bool binary)
+{
+	e->nr_names = 0;
+	e->binary = binary;
+	e->by_name = HASH_INDEX(QEMU_NAMES_MAX);
+	e->queues = HASH_TABLE(struct queue, 1, QEMU_QUEUES_MAX);
+	e->elements = HASH_TABLE(struct element, 2, QEMU_ELEMENTS_MAX);
+}
+
+void qemu_events_deinit(struct qemu_events *e)
+{
+	for (uint32_t i = 0; i < e->nr_names; i++)
+		free(e->name[i].name);
+	hash_index_deinit(&e->by_name);
+	hash_deinit(&e->queues);
+	hash_deinit(&e->elements);
+}
+
+/* ---- names ---- */
+
+static const struct qemu_event *known_find(struct text_slice name)
+{
+	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]); i++)
+		if (strlen(known_events[i].name) == name.len &&
+		    !memcmp(known_events[i].name, name.at, name.len))
+			return &known_events[i];
+	return NULL;
+}
+
+static const struct event_type *type_make(const struct qemu_events *e, struct text_slice name)
+{
+	static const char *const arg[WORDS] = {"arg0", "arg1", "arg2", "arg3", "arg4", "arg5"};
+	struct field words[WORDS];
+	const struct field text = {.name = "text", .fmt = "text", .doc = "", .kind = FIELD_TEXT,
+				   .offset = offsetof(struct rec_text, text), .size = TEXT_BYTES};
+	char full[EVENT_NAME_MAX];
+	const struct event_type type = {.name = full,
+					.doc = "a trace event of QEMU",
+					.fields = e->binary ? words : &text,
+					.nr_fields = e->binary ? WORDS : 1,
+					.size = e->binary ? sizeof(struct rec_words)
+							  : sizeof(struct rec_text)},
+				*made;
+
+	for (uint16_t i = 0; i < WORDS; i++)
+		words[i] = (struct field){
+			.name = arg[i],
+			.fmt = "hex",
+			.doc = "",
+			.kind = FIELD_UINT,
+			.offset = (uint16_t)(offsetof(struct rec_words, arg) + 8 * i),
+			.size = 8};
+	snprintf(full, sizeof(full), "qemu:%.*s", (int)(name.len < 100 ? name.len : 100), name.at);
+	text_neutralise(full);
+	return event_type_register(&type, &made) ? NULL : made;
+}
+
+struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
+				  const struct read_hint *hint)
+{
+	uint64_t hash = hash_bytes(name.at, name.len);
+	struct qemu_name *n = &e->name[e->nr_names];
+	uint32_t i;
+
+	for (uint64_t probe = 0; (i = hash_index_next(&e->by_name, hash, &probe)) != HASH_NONE;)
+		if (e->name[i].len == name.len && !memcmp(e->name[i].name, name.at, name.len))
+			return &e->name[i];
+	if (e->nr_names == QEMU_NAMES_MAX)
+		return NULL;
+	*n = (struct qemu_name){.name = malloc(name.len + 1u), .len = name.len, .wanted = true};
+	if (!n->name)
+		return NULL;
+	memcpy(n->name, name.at, name.len);
+	n->known = known_find(name);
+	n->type = n->known ? event_type_ours(n->known->id) : type_make(e, name);
+	if (n->type && hint && hint->wants)
+		n->wanted = hint->wants(n->type->name, hint->arg);
+	if (!n->type || !hash_index_add(&e->by_name, hash, e->nr_names)) {
+		free(n->name);
+		return NULL;
+	}
+	e->nr_names++;
+	return n;
+}
+
+/* ---- arguments ---- */
+
+static void arg_put(const struct arg *a, uint64_t value, uint8_t *record, uint16_t *vcpu)
+{
+	if (a->kind == WIDTH)
+		value = value == 'w' ? 2 : value == 'l' ? 4 : 1;
+	if (a->kind == VCPU && value < RECORD_NO_VCPU)
+		*vcpu = (uint16_t)value;
+	if (a->size)
+		memcpy(record + a->offset, &value, a->size);
+}
+
+/* The value after a word, "vq 0x1", "vq=0x1", "cpu_index 0,", "(b)"; NULL: there is no such word. */
+static const char *value_find(struct text_slice text, const char *word)
+{
+	size_t len = strlen(word);
+	const char *p = text.at, *end = p + text.len;
+
+	for (; (p = memmem(p, (size_t)(end - p), word, len)); p++) {
+		if (*word == '(')
+			return p + 1;
+		if ((p == text.at || p[-1] == ' ') && (p[len] == ' ' || p[len] == '='))
+			return p + len + 1;
+	}
+	return NULL;
+}
+
+static void args_of_text(const struct qemu_event *known, struct text_slice text, uint8_t *record,
+			 uint16_t *vcpu)
+{
+	for (int i = 0; i < ARGS_MAX && known->arg[i].kind; i++) {
+		const struct arg *a = &known->arg[i];
+		const char *p = value_find(text, a->name);
+
+		if (!p && a->log)
+			p = value_find(text, a->log);
+		if (p && a->kind == WIDTH && !text_is_digit(*p))
+			arg_put(a, (unsigned char)*p, record, vcpu);
+		else if (p)
+			arg_put(a, text_number(&p), record, vcpu);
+	}
+}
+
+/* Each argument is 8 bytes, or a length of 4 bytes and that many bytes of text. */
+static void args_of_bytes(const struct qemu_event *known, struct text_slice bytes, uint8_t *record,
+			  uint16_t *vcpu)
+{
+	const char *p = bytes.at, *end = p + bytes.len;
+	uint64_t value;
+	uint32_t len;
+
+	for (int i = 0; i < ARGS_MAX && known->arg[i].kind; i++) {
+		if (known->arg[i].kind == STRING) {
+			if (end - p < 4)
+				return;
+			memcpy(&len, p, 4);
+			if (len > (size_t)(end - p) - 4)
+				return;
+			p += 4 + len;
+			continue;
+		}
+		if (end - p < 8)
+			return;
+		memcpy(&value, p, 8);
+		p += 8;
+		arg_put(&known->arg[i], value, record, vcpu);
+	}
+}
+
+/* ---- queues and elements ---- */
+
+static void queue_learn(struct qemu_events *e, uint64_t vq, uint64_t vdev, const uint32_t *queue)
+{
+	struct queue *q = vq ? hash_add_u64(&e->queues, vq, NULL) : NULL;
+
+	if (!q)
+		return;
+	q->vdev = vdev;
+	q->queue = queue ? *queue : q->queue;
+}
+
+static struct queue queue_of(const struct qemu_events *e, uint64_t vq)
+{
+	const struct queue *q = hash_find_u64(&e->queues, vq);
+
+	return q ? *q : (struct queue){.vq = vq};
+}
+
+static uint32_t element_number(struct qemu_events *e, uint64_t vq, uint64_t address)
+{
+	uint64_t key[] = {vq, address};
+	bool is_new;
+	struct element *el = hash_add_words(&e->elements, key, &is_new);
+
+	if (is_new)
+		el->number = e->elements.nr - 1;
+	return el ? el->number : 0;
+}
+
+/* What QEMU leaves out. */
+static void record_complete(struct qemu_events *e, const struct qemu_event *known, uint8_t *record)
+{
+	struct rec_virtqueue_pop *pop = (void *)record;
+	struct rec_virtqueue_fill *fill = (void *)record;
+	struct rec_virtqueue_flush *flush = (void *)record;
+	struct rec_virtio_queue_notify *kick = (void *)record;
+	struct rec_virtio_notify *notify = (void *)record;
+	struct rec_qemu_pio *pio = (void *)record;
+	struct queue q;
+
+	switch (known->id) {
+	case EV_virtio_queue_notify:
+		queue_learn(e, kick->vq, kick->vdev, &kick->queue);
+		break;
+	case EV_virtio_notify:
+		queue_learn(e, notify->vq, notify->vdev, NULL);
+		notify->queue = queue_of(e, notify->vq).queue;
+		break;
+	case EV_virtqueue_pop:
+		q = queue_of(e, pop->vq);
+		pop->vdev = q.vdev;
+		pop->queue = q.queue;
+		pop->ndescs = pop->in_num + pop->out_num;
+		pop->head = element_number(e, pop->vq, pop->elem);
+		break;
+	case EV_virtqueue_fill:
+		q = queue_of(e, fill->vq);
+		fill->vdev = q.vdev;
+		fill->queue = q.queue;
+		fill->head = element_number(e, fill->vq, fill->elem);
+		break;
+	case EV_virtqueue_flush:
+		q = queue_of(e, flush->vq);
+		flush->vdev = q.vdev;
+		flush->queue = q.queue;
+		break;
+	case EV_qemu_pio:
+		pio->count = 1;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- events ---- */
+
+static void unknown_fill(const struct qemu_events *e, struct text_slice args, uint8_t *to)
+{
+	size_t room = e->binary ? sizeof(uint64_t) * WORDS : TEXT_BYTES - 1,
+	       len = args.len < room ? args.len : room;
+
+	memcpy(to + sizeof(struct record_hdr), args.at, len);
+}
+
+void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qemu_head head,
+		     struct text_slice args, uint8_t *to, struct event *ev)
+{
+	struct record_hdr hdr = {.time = head.time_ns, .pid = head.pid, .tid = head.tid,
+				 .type = n->type->id, .size = n->type->size,
+				 .vcpu = RECORD_NO_VCPU};
+	const uint64_t one = 1;
+
+	memset(to, 0, n->type->size);
+	if (!n->known) {
+		unknown_fill(e, args, to);
+	} else {
+		if (e->binary)
+			args_of_bytes(n->known, args, to, &hdr.vcpu);
+		else
+			args_of_text(n->known, args, to, &hdr.vcpu);
+		if (n->known->one_size)
+			memcpy(to + n->known->one_offset, &one, n->known->one_size);
+		record_complete(e, n->known, to);
+	}
+	memcpy(to, &hdr, sizeof(hdr));
+	*ev = (struct event){.time_ns = hdr.time, .type = n->type, .data = to, .pid = hdr.pid,
+			     .tid = hdr.tid, .size = hdr.size, .vcpu = hdr.vcpu};
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU's trace events (its trace-events files; -trace, -d trace:) and what they are here. Those with a counterpart in
+ * bpf/events.def become it; the others become "qemu:NAME".
+ *
+ * QEMU names a queue by its address only; virtio_queue_notify and virtio_notify also name the device. It does not name
+ * an element's descriptor head: elements are numbered by their address, which is unique while they are in flight.
+ */
+#ifndef HOSTRACE_QEMU_EVENTS_H
+#define HOSTRACE_QEMU_EVENTS_H
+
+#include "base/hash.h"
+#include "event/reader.h"
+#include "readers/text/text_line.h"
+
+enum {
+	QEMU_NAMES_MAX = 4096,
+	QEMU_QUEUES_MAX = 1 << 16,
+	QEMU_ELEMENTS_MAX = 1 << 20,
+	QEMU_RECORD_MAX = 512, /* bytes of a record, with its header */
+};
+
+struct qemu_event; /* one that is known */
+
+struct qemu_name {
+	char *name; /* owned */
+	uint32_t len;
+	bool wanted;
+	const struct qemu_event *known; /* NULL: "qemu:NAME" */
+	const struct event_type *type;
+};
+
+struct qemu_events {
+	struct qemu_name name[QEMU_NAMES_MAX];
+	uint32_t nr_names;
+	struct hash_index by_name;
+	struct hash_table queues, elements;
+	bool binary; /* arguments are numbers, not text */
+};
+
+void qemu_events_init(struct qemu_events *e, bool binary);
+void qemu_events_deinit(struct qemu_events *e);
+
+/* NULL: too many names, or no memory. `hint` as in open(); NULL: everything is wanted. */
+struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
+				  const struct read_hint *hint);
+
+/* What precedes the arguments. */
+struct qemu_head {
+	uint64_t time_ns;
+	uint32_t pid, tid; /* 0: unknown */
+};
+
+/*
+ * Makes the record of an event: at most QEMU_RECORD_MAX bytes at `to`. The arguments are the text after the name, which
+ * a newline follows ("vq 0x1 len 2", or "vq=0x1 len=0x2" of simpletrace.py), or simpletrace's binary arguments.
+ */
+void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qemu_head head,
+		     struct text_slice args, uint8_t *to, struct event *ev);
+
+#endif
