@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdbool.h>
 #include <string.h>
 
 #include "output/escape.h"
@@ -37,22 +38,29 @@ void put_json(FILE *f, const char *text)
 	fputc('"', f);
 }
 
-void put_csv_quoted(FILE *f, const char *text)
+static bool is_number(const char *text)
 {
+	text += *text == '-';
+	return *text >= '0' && *text <= '9' && !text[strspn(text, "0123456789.")];
+}
+
+static void put_csv_quoted(FILE *f, const char *before, const char *text)
+{
+	fprintf(f, "\"%s", before);
 	for (; *text; text++) {
 		if (*text == '"')
 			fputc('"', f);
 		fputc(*text, f);
 	}
+	fputc('"', f);
 }
 
 void put_csv(FILE *f, const char *text)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, f);
-		return;
-	}
-	fputc('"', f);
-	put_csv_quoted(f, text);
-	fputc('"', f);
+	bool formula = *text && strchr("=+-@\t\r", *text) && !is_number(text);
+
+	if (strpbrk(text, ",\"\r\n"))
+		put_csv_quoted(f, formula ? "'" : "", text);
+	else
+		fprintf(f, "%s%s", formula ? "'" : "", text);
 }

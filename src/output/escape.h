@@ -14,8 +14,10 @@ void put_markup(FILE *f, const char *text);
 /* A JSON string with its quotes. */
 void put_json(FILE *f, const char *text);
 
-/* A cell of CSV (RFC 4180), quoted only where it must be; the inside of a cell that the caller quotes. */
+/*
+ * A cell of CSV (RFC 4180) with text, quoted only where it must be. A spreadsheet takes a cell that begins with = + - @
+ * or a tab for a formula: such text gets an apostrophe before it, unless it is a number.
+ */
 void put_csv(FILE *f, const char *text);
-void put_csv_quoted(FILE *f, const char *text);
 
 #endif

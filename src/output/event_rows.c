@@ -49,8 +49,8 @@ static char *put_thread(char *to, const struct event_row *row)
 	return pad_right(to, p, 15);
 }
 
-/* A backtrace has a field for each possible frame; unused ones and those above --frames are not shown. */
-static bool is_shown(const struct event_row *row, const struct field *f, uint64_t *frames)
+/* Unused frames and those above --frames are not shown. */
+bool event_row_shows(const struct event_row *row, const struct field *f, uint64_t *frames)
 {
 	if (f->fmt[0] != 'f' || strcmp(f->fmt, "frame"))
 		return true;
@@ -98,7 +98,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 		const struct field *f = &ev->type->fields[i];
 		const char *name;
 
-		if (!is_shown(row, f, &frames))
+		if (!event_row_shows(row, f, &frames))
 			continue;
 		name = address_name(row, f);
 		if (p > line + ROW_BYTES - VALUE_MAX - EVENT_NAME_MAX - 3) {
@@ -135,20 +135,34 @@ static bool is_named(const struct field *f)
 	return false;
 }
 
-/* Numbers are numbers, except that what may be an address is "0x...": 64 bits are too wide for a
- * JSON number. */
+/* 64 bits are too wide for a JSON number. */
+enum row_value event_row_value(const struct field *f)
+{
+	if (f->kind > FIELD_SINT || is_named(f))
+		return ROW_VALUE_TEXT;
+	if (is_hex(f) && f->size == 8)
+		return ROW_VALUE_HEX;
+	return f->kind == FIELD_SINT ? ROW_VALUE_SIGNED : ROW_VALUE_NUMBER;
+}
+
 static void json_value(const struct event *ev, const struct field *f, FILE *out)
 {
 	char text[VALUE_MAX];
 
-	if (f->kind > FIELD_SINT || is_named(f))
+	switch (event_row_value(f)) {
+	case ROW_VALUE_TEXT:
 		put_json(out, field_print(ev, f, text, sizeof(text)));
-	else if (is_hex(f) && f->size == 8)
+		break;
+	case ROW_VALUE_HEX:
 		fprintf(out, "\"0x%" PRIx64 "\"", event_u64(ev, f));
-	else if (f->kind == FIELD_SINT)
+		break;
+	case ROW_VALUE_SIGNED:
 		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
-	else
+		break;
+	case ROW_VALUE_NUMBER:
 		fprintf(out, "%" PRIu64, event_u64(ev, f));
+		break;
+	}
 }
 
 void event_row_json(const struct event_row *row, FILE *out)
@@ -175,7 +189,7 @@ void event_row_json(const struct event_row *row, FILE *out)
 	put_json(out, ev->type->name);
 	fputs(",\"fields\":{", out);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
-		if (!is_shown(row, &ev->type->fields[i], &frames))
+		if (!event_row_shows(row, &ev->type->fields[i], &frames))
 			continue;
 		fputs(nr++ ? "," : "", out);
 		put_json(out, ev->type->fields[i].name);
@@ -183,44 +197,4 @@ void event_row_json(const struct event_row *row, FILE *out)
 		json_value(ev, &ev->type->fields[i], out);
 	}
 	fputs("}}", out);
-}
-
-/* ---- CSV (RFC 4180) ---- */
-
-void event_row_csv_head(bool ticks, bool with_vm, FILE *out)
-{
-	fprintf(out, "time_%s,source,%scpu,vcpu,tid,comm,event,fields\n", ticks ? "ticks" : "ns",
-		with_vm ? "vm," : "");
-}
-
-void event_row_csv(const struct event_row *row, FILE *out)
-{
-	const struct event *ev = row->ev;
-	char value[VALUE_MAX];
-	unsigned int nr = 0;
-	uint64_t frames = 0;
-
-	fprintf(out, "%" PRIu64 ",%s,", ev->time_ns, row->source);
-	if (row->vm) {
-		fputc('"', out);
-		put_csv_quoted(out, row->vm);
-		fputs("\",", out);
-	}
-	fprintf(out, "%u,", ev->cpu);
-	if (row->vcpu != RECORD_NO_VCPU)
-		fprintf(out, "%u", row->vcpu);
-	fprintf(out, ",%u,\"", ev->tid);
-	put_csv_quoted(out, row->comm);
-	fputs("\",\"", out);
-	put_csv_quoted(out, ev->type->name);
-	fputs("\",\"", out);
-	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
-		const struct field *f = &ev->type->fields[i];
-
-		if (!is_shown(row, f, &frames))
-			continue;
-		fprintf(out, "%s%s=", nr++ ? " " : "", f->name);
-		put_csv_quoted(out, field_print(ev, f, value, sizeof(value)));
-	}
-	fputs("\"\n", out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events as rows for `list` and `export`: text for people, JSON and CSV for programs. Rows are written as they come;
- * nothing is kept.
+ * Events as rows for `list` and `export`: text for people, JSON for programs; for CSV see event_csv.h. Rows are
+ * written as they come; nothing is kept.
  */
 #ifndef HOSTRACE_EVENT_ROWS_H
 #define HOSTRACE_EVENT_ROWS_H
@@ -32,7 +32,11 @@ void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out);
 /* {"time_ns","source",["vm",]"cpu","vcpu","tid","comm","event","fields":{}} without a newline. */
 void event_row_json(const struct event_row *row, FILE *out);
 
-void event_row_csv(const struct event_row *row, FILE *out);
-void event_row_csv_head(bool ticks, bool with_vm, FILE *out);
+/* Is the field shown? A backtrace has one for each possible frame, see max_frames; *frames counts them, from 0. */
+bool event_row_shows(const struct event_row *row, const struct field *f, uint64_t *frames);
+
+/* What a field is for programs: a number is a number, except that what may be an address is hexadecimal. */
+enum row_value { ROW_VALUE_TEXT, ROW_VALUE_HEX, ROW_VALUE_SIGNED, ROW_VALUE_NUMBER };
+enum row_value event_row_value(const struct field *f);
 
 #endif

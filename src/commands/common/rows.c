@@ -9,6 +9,7 @@
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
+#include "output/event_csv.h"
 #include "output/event_rows.h"
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
@@ -20,6 +21,8 @@ struct rows {
 	struct thread_names *names;
 	uint64_t start_ns, nr, max_frames;
 	bool ticks, with_source, with_vm;
+	struct event_csv *csv; /* NULL: another format */
+	int err;
 	int vm_width;
 	bool tried[INPUTS_MAX];
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
@@ -62,8 +65,8 @@ static void row_write(struct rows *rows, const struct event *ev)
 				 ? vm_name(rows->in->vms, ev->pid, vm, sizeof(vm))
 				 : "-";
 
-	if (!strcmp(rows->out->format, "csv")) {
-		event_row_csv(&row, f);
+	if (rows->csv) {
+		rows->err = event_csv_row(rows->csv, &row);
 	} else if (!strcmp(rows->out->format, "json")) {
 		json_rows_next(f, rows->nr);
 		event_row_json(&row, f);
@@ -77,9 +80,9 @@ static void row_write(struct rows *rows, const struct event *ev)
 /* JSON has its rows first: the head about the input is known only at the end. */
 static void rows_begin(struct rows *rows)
 {
-	if (!strcmp(rows->out->format, "csv"))
-		event_row_csv_head(rows->ticks, rows->with_vm, rows->out->file);
-	else if (!strcmp(rows->out->format, "json"))
+	if (rows->csv)
+		return; /* the heading is known only at the end */
+	if (!strcmp(rows->out->format, "json"))
 		json_rows_begin(rows->out->file);
 	else
 		event_row_text_head(rows->ticks, rows->with_source, rows->vm_width,
@@ -115,12 +118,14 @@ static int rows_loop(struct rows *rows, struct batch *batch)
 	int more;
 
 	while ((more = reader_next(rows->in->reader, batch)) > 0) {
-		for (unsigned int i = 0; i < batch->nr && rows->nr < limit; i++) {
+		for (unsigned int i = 0; i < batch->nr && rows->nr < limit && !rows->err; i++) {
 			thread_names_event(rows->names, &batch->ev[i]);
 			if (in_window(rows->in, &batch->ev[i]) &&
 			    input_set_selects(rows->in, &batch->ev[i]))
 				row_write(rows, &batch->ev[i]);
 		}
+		if (rows->err)
+			return rows->err;
 		if (rows->nr == limit || ferror(rows->out->file))
 			return 1;
 	}
@@ -139,11 +144,17 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 			    .max_frames = max_frames,
 			    .with_source = input_set_nr(in) > 1,
 			    .with_vm = input_set_nr_vms(in) > 1};
+	_cleanup_event_csv_ struct event_csv *csv = NULL;
 	json_t *more;
 	int ret;
 
 	if (!names || !batch)
 		return fail(-ENOMEM, "out of memory");
+	if (!strcmp(out->format, "csv")) {
+		rows.csv = csv = event_csv_new(rows.ticks, rows.with_vm);
+		if (!csv)
+			return -ENOMEM;
+	}
 	ret = addresses_given(&rows.given);
 	if (ret)
 		return ret;
@@ -162,7 +173,9 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 					   THREADS_MAX));
 	if (ret >= 0 && !rows.nr)
 		rows_empty(&rows, more);
-	if (ret >= 0)
+	if (ret >= 0 && csv)
+		ret = event_csv_finish(csv, out->file);
+	else if (ret >= 0)
 		rows_end(&rows, more);
 	json_decref(more);
 	for (unsigned int i = 0; i < INPUTS_MAX; i++)
