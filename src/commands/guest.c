@@ -40,7 +40,7 @@ static const struct option_row memory_options[] = {
 	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "with --vm: QEMU's monitor, used to find the page tables"},
 	{0,   "raw",          OPT_FLAG,     &guest_given.raw,              NULL,   "extract: save the raw buffers to FILE.ringN.bin, described by FILE"},
 	{0,   "no-location",  OPT_FLAG,     &guest_given.no_location,      NULL,   "threads: do not resolve code locations, which is slow"},
-	{'S', "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
+	{0,   "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
 	{0},
 };
 /* clang-format on */

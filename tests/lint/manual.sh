@@ -57,6 +57,47 @@ rule "hostrace-guest has a page with its options" "$(
 	done
 )"
 
+# "LETTER NAME": the option that the letter is in every command. "LETTER NAME COMMAND...": an exception. Only commands
+# that have the options of OSv's trace.py need one (doc/man/hostrace.1.scd).
+letters="
+A show-address
+F show-file-name
+L show-line-number
+S use-symbols-file
+V version
+a all
+b backtrace
+c cpus
+d duration
+d debug cpu-load extract guest list list-timed memory-analyzer prof prof-flame prof-idle prof-lock prof-timed prof-wait profile wakeup-latency
+e events
+e exe cpu-load extract guest list list-timed memory-analyzer prof prof-flame prof-idle prof-lock prof-timed prof-wait profile wakeup-latency
+f format
+f dumpfile convert-dump
+g group-by
+h help
+i input
+j jobs
+l multiline
+o output
+q quiet
+r caller-oriented
+r remote extract guest
+s sort
+t tracepoint
+u url
+v verbose
+x no-resolve
+z zstd
+"
+rule "a letter is the same option in every command" "$(for c in "${commands[@]}"; do
+	"$hostrace" "$c" --help | sed -n '/^Options$/,/^$/s/^ *-\([A-Za-z]\), --\([a-z-]*\).*/\1 \2/p' |
+		while read -r letter name; do
+			grep -qE "^$letter $name( .*)?( $c)( |\$)|^$letter $name\$" <<<"$letters" ||
+				echo "$c: -$letter is --$name; it is --$(sed -n "s/^$letter \([a-z-]*\)\$/\1/p" <<<"$letters") elsewhere"
+		done
+done)"
+
 rule "every --help fits 80 columns" "$({
 	"$hostrace" --help
 	for c in "${commands[@]}"; do "$hostrace" "$c" --help; done
