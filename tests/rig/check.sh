@@ -16,7 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=${1:?usage: check.sh HOSTRACE [DIR]}
 program=$(realpath "$program")
 needed="qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio mke2fs:e2fsprogs
-	perf:linux-perf jq:jq stap:systemtap xmllint:libxml2-utils dpkg-deb:dpkg apt-get:apt"
+	perf:linux-perf trace-cmd:trace-cmd jq:jq stap:systemtap xmllint:libxml2-utils dpkg-deb:dpkg apt-get:apt"
 passed=0
 failed=0
 
@@ -120,8 +120,10 @@ rig_fill() { # DIR
 	cp "$here"/l1/*.sh "$1/"
 	[ -z "${RIG_PARTS:-}" ] || echo "$RIG_PARTS" >"$1/parts"
 	cp "$program" "$1/bin/hostrace"
+	cp "$(type -P trace-cmd)" "$1/bin/"
 	cp "$(dirname "$program")/sampleguest.elf" /usr/share/qemu/pvh.bin "$1/"
-	for library in $("$here/libraries.sh" "$program"); do
+	for library in $("$here/libraries.sh" "$program") \
+		$(ldd "$1/bin/trace-cmd" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
 	done
 }

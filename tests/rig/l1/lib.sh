@@ -49,7 +49,7 @@ part_forget() { # PART
 	case $1 in
 	healthy) rm -f "$out"/healthy.* ;;
 	traced) rm -f "$out"/traced.* ;;
-	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* ;;
+	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* "$out"/both.* ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;

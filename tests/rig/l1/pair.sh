@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Two L2s at once. "leaky" has a disk that holds two of three writes for minutes, so that its recording ends while QEMU
-# still has them. "busy" continues to work, and its recorder is killed.
+# still has them. "busy" continues to work; both are recorded at once, by hostrace and by trace-cmd, and a recorder of
+# busy is killed.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 set -m # each background job in a process group of its own, so that signals reach all of it
@@ -50,6 +51,22 @@ echo cont >/tmp/monitor.in
 log "leaky runs"
 
 wait_until 150 console_has busy working
+
+# trace-cmd begins before hostrace and ends after it.
+tracer_runs() {
+	[ "$(cat "$tracing/events/kvm/kvm_exit/enable") $(cat "$tracing/tracing_on")" = "1 1" ]
+}
+
+(cd /tmp && exec timeout -k 5 150 env LD_LIBRARY_PATH=/rig/lib /rig/bin/trace-cmd record -C mono -b 8192 \
+	-e kvm:kvm_exit -e kvm:kvm_entry -o "$out/both.dat") </dev/null >"$out/both.tracer" 2>&1 &
+tracer=$!
+wait_until 60 tracer_runs
+hostrace record --vm 'bu*,leaky' -d 2s -o "$out/both.hrt" </dev/null >"$out/both.record" 2>&1
+echo $? >"$out/both.record.status"
+kill -INT -- "-$tracer"
+wait_until 60 is_gone "$tracer"
+log "both recorded"
+
 recorder_start busy
 sleep 2
 kill -KILL -- "-$recorder"
@@ -61,6 +78,7 @@ else
 	echo "status $killed, working" >"$out/busy.killed"
 fi
 log "recorder of busy killed"
+echo stop | dd of=/tmp/busy.img conv=notrunc 2>/dev/null
 
 # Held for longer than what `leaks` calls leaked (1 s); then the recorder is asked to stop.
 wait_until 150 console_has leaky inflight && sleep 2

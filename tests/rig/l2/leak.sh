@@ -20,4 +20,4 @@ while [ "$(in_flight), $(written)" != "0 2, 1" ] && [ $tries -gt 0 ]; do
 done
 echo "l2: stat $(cat /sys/block/vda/stat)"
 echo "l2: inflight $(in_flight)"
-sleep 60
+sleep 100
