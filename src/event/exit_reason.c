@@ -203,3 +203,18 @@ const char *exit_reason_synonyms(const char *name)
 			return synonyms[i].others;
 	return NULL;
 }
+
+#define KNOWS(table, name) knows(table, sizeof(table) / sizeof(table[0]), name)
+
+static bool knows(const struct number_name *table, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcasecmp(table[i].name, name))
+			return true;
+	return false;
+}
+
+bool exit_reason_known(const char *name)
+{
+	return KNOWS(vmx, name) || KNOWS(svm, name);
+}

@@ -18,6 +18,9 @@ const char *exit_reason_name(uint32_t reason, uint32_t isa);
  */
 bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason);
 
+/* Is it the name of a hardware exit reason of any ISA, in either case? */
+bool exit_reason_known(const char *name);
+
 /*
  * The names that an exit has elsewhere for the same cause, comma-separated: "IO_INSTRUCTION" and KVM_EXIT_IO are "io"
  * of SVM, "msr" is MSR_READ and MSR_WRITE of VMX. In either case; NULL: none.

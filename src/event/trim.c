@@ -170,6 +170,7 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 
 	if (!t) {
 		reader_close(inner);
+		trim_reason_free(trim->reasons);
 		return fail(-ENOMEM, "out of memory");
 	}
 	t->reader.ops = &trim_ops;
@@ -177,13 +178,13 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 	t->trim = *trim;
 	if (!t->trim.until_ns)
 		t->trim.until_ns = UINT64_MAX;
-	t->reasons = trim->reasons ? trim_reason_new(trim->reasons) : NULL;
+	t->reasons = trim->reasons;
 	t->events = trim->events ? strdup(trim->events) : NULL;
 	t->pids = copy_of(trim->pids, trim->nr_pids, sizeof(*t->pids));
 	t->tids = copy_of(trim->tids, trim->nr_tids, sizeof(*t->tids));
 	t->vcpus = copy_of(trim->vcpus, trim->nr_vcpus, sizeof(*t->vcpus));
 	info_copy(t);
-	if ((trim->events && !t->events) || (trim->reasons && !t->reasons) || !t->pids ||
+	if ((trim->events && !t->events) || !t->pids ||
 	    !t->tids || !t->vcpus) {
 		trim_close(&t->reader);
 		return fail(-ENOMEM, "out of memory");

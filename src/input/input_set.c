@@ -349,6 +349,12 @@ static char *join(const struct text_list *list)
 	return text;
 }
 
+static bool reason_wants(const char *event, void *arg)
+{
+	(void)arg;
+	return trim_reason_wants(event);
+}
+
 struct selection {
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
@@ -373,18 +379,55 @@ static bool selection_wants(const char *name, void *arg)
 	return !s->globs || trim_name_matches(s->globs, name) || (type && trim_is_naming(type));
 }
 
+/* A pass over the hosts' inputs for the reasons of returns to the VMM. */
+static int reasons_look(const struct input_set *set, struct trim_reason *reasons)
+{
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = reason_wants};
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	int err = batch ? 0 : fail(-ENOMEM, "out of memory"), more = 1;
+
+	for (unsigned int i = 0; !err && i < set->nr_hosts; i++) {
+		_cleanup_reader_ struct reader *r = NULL;
+
+		err = reader_open(set->input[i].path, &hint, &r);
+		if (err)
+			r = NULL;
+		while (!err && (more = reader_next(r, batch)) > 0)
+			for (unsigned int k = 0; k < batch->nr; k++)
+				trim_reason_look(reasons, (uint16_t)i, &batch->ev[k]);
+		err = err ? err : more;
+	}
+	return err;
+}
+
+/* *ret: of --reason, NULL if it was not given. */
+static int reasons_make(const struct input_set *set, struct trim_reason **ret)
+{
+	_cleanup_free_ char *globs = join(&set->options->reasons);
+	int err;
+
+	*ret = NULL;
+	if (!set->options->reasons.nr)
+		return 0;
+	*ret = globs ? trim_reason_new(globs) : NULL;
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	err = trim_reason_looks_ahead(*ret) ? reasons_look(set, *ret) : 0;
+	if (err)
+		trim_reason_free(take_ptr(*ret));
+	return err;
+}
+
 /* Trims the merged reader `all`, which it owns, to what the options select. */
 static int trimmed_open(struct input_set *set, struct reader *all,
 			const struct read_hint *hint, const char *globs, struct reader **ret)
 {
 	const struct input_options *o = set->options;
-	_cleanup_free_ char *reason_globs = join(&o->reasons);
 	struct selected selected;
 	uint16_t vcpus[OPTION_LIST_MAX];
 	struct trim trim = {.since_ns = hint->from_start ? 0 : hint->since_ns,
 			    .until_ns = hint->until_ns,
 			    .events = globs,
-			    .reasons = reason_globs,
 			    .tids = o->tids.item,
 			    .nr_tids = o->tids.nr,
 			    .vcpus = vcpus,
@@ -404,7 +447,11 @@ static int trimmed_open(struct input_set *set, struct reader *all,
 	trim.pids = selected.pids;
 	trim.nr_pids = selected.nr_pids;
 	set->nr_pids = selected.nr_pids;
-	err = trim_open(all, &trim, ret);
+	err = reasons_make(set, &trim.reasons);
+	if (err)
+		reader_close(all);
+	else
+		err = trim_open(all, &trim, ret);
 	free(selected.pids);
 	return err;
 }

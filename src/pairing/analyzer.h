@@ -67,11 +67,11 @@ struct analyzer {
 	enum exit_access_kind access;
 
 	/*
-	 * Where `begin` is not in the trace: the analyzers to use instead, the best first, and the note printed then
-	 * (NULL: none).
+	 * Where `begin` is not in the trace: the analyzers to use instead, the best first, and the note printed then,
+	 * after "no BEGIN in this trace: " (NULL: none).
 	 */
 	struct {
-		const char *name, *caveat;
+		const char *name, *instead;
 	} fallback[FALLBACKS_MAX];
 
 	/* Where strings do not suffice: gets every event named here and calls pairing_begin() and so on. */

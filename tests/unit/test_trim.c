@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "event/trim_reason.h"
 #include "readers/readers.h"
 #include "tracefile_util.h"
 
@@ -95,7 +96,9 @@ static void by_reason(void **state)
 
 	(void)state;
 	for (size_t w = 0; w < sizeof(want) / sizeof(want[0]); w++) {
-		struct trim trim = {.reasons = want[w].reasons, .events = want[w].events};
+		struct trim trim = {.reasons = want[w].reasons ? trim_reason_new(want[w].reasons)
+							       : NULL,
+				    .events = want[w].events};
 		const char *path = in_scratch("r.txt");
 		unsigned int own = 0, names = 0;
 		struct reader *inner, *r;

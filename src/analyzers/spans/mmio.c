@@ -14,5 +14,5 @@ const struct analyzer mmio_analyzer = {
 	.size = "size",
 	.skip_zero = "type",
 	.caveat = "a read that exits to userspace is counted once, when it completes",
-	.fallback = {{"exit-mmio", "no kvm_mmio: MMIO is counted from kvm_exit"}},
+	.fallback = {{"exit-mmio", "MMIO is counted from kvm_exit"}},
 };

@@ -10,5 +10,5 @@ const struct analyzer msr_analyzer = {
 	.summary = "intercepted RDMSR and WRMSR",
 	.begin = "kvm_msr",
 	.by = "dir,msr",
-	.fallback = {{"exit-msr", "no kvm_msr: MSR accesses are counted from kvm_exit"}},
+	.fallback = {{"exit-msr", "MSR accesses are counted from kvm_exit"}},
 };

@@ -194,10 +194,24 @@ static void needs_make(const struct run *run, unsigned int used, struct needs *n
 	n->report.record = *n->record ? n->record : NULL;
 }
 
+/* Which events are used in place of those that the analyzer begins with. NULL: nothing to say. */
+static char *fallback_note(const struct run *run, unsigned int used, char *buf, size_t size)
+{
+	const struct analyzer *a = run->analyzer[0];
+	bool filtered = input_options_have_filter(&input_given) ||
+			input_options_have_window(&input_given);
+
+	if (!used || !a->fallback[used - 1].instead)
+		return NULL;
+	snprintf(buf, size, "no %s %s: %s", a->begin,
+		 filtered ? "passes the filters" : "in this trace", a->fallback[used - 1].instead);
+	return buf;
+}
+
 static int draw(struct run *run, unsigned int used, const struct input_set *in, struct output *out)
 {
 	struct pairing_job *job = &run->job[used];
-	const char *why = used ? run->analyzer[0]->fallback[used - 1].caveat : NULL;
+	char text[160], *why = fallback_note(run, used, text, sizeof(text));
 	struct report report = report_of(in, out);
 	struct needs needs;
 	int err = pairing_end(job->pairing);
