@@ -303,6 +303,13 @@ static uint64_t align_ns(const struct align *a, uint64_t tsc)
 	return clock_mono_ns(&a->mono, tsc, NULL);
 }
 
+enum clock_verdict align_verdict(const struct align_guest *g, struct clock_proof *ret_sum)
+{
+	if (ret_sum)
+		*ret_sum = clock_proof_sum(&g->relation);
+	return clock_verdict(&g->relation);
+}
+
 const struct clock_input *align_input(const struct align_guest *g)
 {
 	return g->kvmclock ? g->kvmclock : g->input;

@@ -108,6 +108,9 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 int align_open(struct align *a, const char *path, const struct read_hint *hint,
 	       struct reader **ret);
 
+/* The verdict on the guest's times, by the rule in clock.h, and the sum of its proofs (may be NULL). */
+enum clock_verdict align_verdict(const struct align_guest *g, struct clock_proof *ret_sum);
+
 /* The input with which the relation was verified; the ticks of its bounds per ns; ns of one of its host times. */
 const struct clock_input *align_input(const struct align_guest *g);
 double align_guest_ticks_per_ns(const struct align *a, const struct align_guest *g);

@@ -147,7 +147,7 @@ static int constant_fit(const struct align *a, const struct clock_input *in, uns
 				    ROUNDING_NS};
 	int err = clock_align(in, nr, &opt, ret);
 
-	if (!err && !ret->note[0])
+	if (!err && !ret->note[0] && !clock_proof_sum(ret).violations)
 		return 0;
 	if (!err)
 		clock_relation_deinit(ret);
@@ -224,7 +224,7 @@ static bool is_constant(const struct clock_relation *rel)
 		if (rel->vcpu[v].nr_segments != 1 || rel->vcpu[v].segment[0].scale_bits ||
 		    rel->vcpu[v].segment[0].offset != rel->vcpu[0].segment[0].offset)
 			return false;
-	return rel->nr_vcpus && !rel->note[0];
+	return rel->nr_vcpus && !rel->note[0] && !clock_proof_sum(rel).violations;
 }
 
 /* If the host has only KVM_RUN for guest mode, the guest's kicks are more precise. */

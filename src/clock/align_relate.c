@@ -59,6 +59,7 @@ static int vcpus_join(struct align *a, struct align_guest *g, uint32_t pid, int 
 		g->by_userspace |= !v->exits && v->spans.nr;
 		g->input[v->vcpu].span = v->spans.span;
 		g->input[v->vcpu].nr_spans = v->spans.nr;
+		g->input[v->vcpu].repaired = v->spans.repaired;
 		g->input[v->vcpu].report = v->report;
 		g->input[v->vcpu].nr_reports = v->nr_reports;
 	}
@@ -123,7 +124,8 @@ static int relation_limited(struct align *a, struct align_guest *g, const struct
 {
 	int err = relation_find(a, g, info, opt, pid);
 
-	if (!g->limit || g->by_disk || (!err && !*g->relation.note))
+	if (!g->limit || g->by_disk ||
+	    (!err && !*g->relation.note && !clock_proof_sum(&g->relation).violations))
 		return err;
 	if (!err) {
 		align_pvclock_free(g);
@@ -179,50 +181,73 @@ static void relate_undo(struct align_guest *g)
 
 enum { TRIALS_MAX = 256 }; /* VMs, or threads of one vCPU number, that are tried */
 
+/* How well a VM fits; more is better. */
+enum rank {
+	RANK_NONE,
+	RANK_FEW_OUTSIDE, /* at most 1 event in CLOCK_REFUTED */
+	RANK_UNCHECKED,	  /* too few events to tell */
+	RANK_PLAUSIBLE,	  /* likewise, but an offset that was read places most events in the host's recording */
+	RANK_FITTED,	  /* verified, by an offset fitted to these same events */
+	RANK_EXACT,	  /* verified, by an offset that was given or read */
+};
+
 struct trial {
 	uint32_t pid;
-	bool passed, exact; /* exact: by an offset that was given or read, not one fitted to these same events */
+	enum rank rank;
 	struct clock_proof proof;
 };
+
+static enum rank trial_rank(const struct align_guest *g, const struct clock_proof *proof)
+{
+	bool exact = strcmp(g->relation.protocol->name, "fitted");
+
+	switch (clock_verdict(&g->relation)) {
+	case CLOCK_VERIFIED:
+		return exact ? RANK_EXACT : RANK_FITTED;
+	case CLOCK_NOT_CHECKED:
+		return exact && proof->checked > proof->unchecked ? RANK_PLAUSIBLE : RANK_UNCHECKED;
+	case CLOCK_UNRELIABLE:
+		break;
+	}
+	return proof->violations <= proof->checked / CLOCK_REFUTED ? RANK_FEW_OUTSIDE : RANK_NONE;
+}
 
 static void trial_run(struct align *a, struct align_guest *g, const struct trace_info *info,
 		      const struct clock_options *opt, int only, struct trial *t)
 {
 	if (!relate(a, g, info, opt, t->pid, only)) {
-		t->proof = clock_check(&g->relation, align_input(g), g->nr_vcpus);
-		t->passed = t->proof.checked &&
-			    t->proof.violations <= t->proof.checked / CLOCK_REFUTED;
-		t->exact = strcmp(g->relation.protocol->name, "fitted");
+		t->proof = clock_proof_sum(&g->relation);
+		t->rank = trial_rank(g, &t->proof);
 	}
 	relate_undo(g);
 }
 
-/* The only VM that passed; one with a given or read offset takes precedence over those only fitted. */
+/* The only VM of the best rank, unless the events are too few to tell. */
 static const struct trial *trial_choose(const struct trial *t, unsigned int nr)
 {
 	const struct trial *best = NULL;
 	unsigned int nr_best = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		if (!t[i].passed || (best && best->exact && !t[i].exact))
+		if (!t[i].rank || (best && t[i].rank < best->rank))
 			continue;
-		nr_best = best && best->exact == t[i].exact ? nr_best + 1 : 1;
+		nr_best = best && best->rank == t[i].rank ? nr_best + 1 : 1;
 		best = &t[i];
 	}
-	return nr_best == 1 ? best : NULL;
+	return nr_best == 1 && best->rank != RANK_UNCHECKED ? best : NULL;
 }
 
 /* What was tried and how it came out, for the message. */
 static int trials_failed(const struct align_guest *g, const struct trial *t, unsigned int nr,
 			 int vcpu)
 {
-	unsigned int passed = 0;
+	enum rank best = RANK_NONE;
 	char list[512] = "", of[32] = "";
 
 	for (unsigned int i = 0; i < nr; i++) {
 		size_t len = strlen(list);
 
-		passed += t[i].passed;
+		best = t[i].rank > best ? t[i].rank : best;
 		snprintf(list + len, sizeof(list) - len,
 			 "%s %u (%" PRIu64 " of %" PRIu64 " outside)", i ? "," : "", t[i].pid,
 			 t[i].proof.violations, t[i].proof.checked);
@@ -230,10 +255,13 @@ static int trials_failed(const struct align_guest *g, const struct trial *t, uns
 	if (vcpu >= 0)
 		snprintf(of, sizeof(of), " for its vCPU %d", vcpu);
 	return fail(-EINVAL,
-		    "%s: the host's recording has several VMs, and the guest's events fit %s of "
-		    "them%s; "
+		    "%s: the host's recording has several VMs, and the guest's events %s%s; "
 		    "select one with --vm:%s",
-		    g->path, passed ? "more than one" : "none", of, list);
+		    g->path,
+		    best == RANK_NONE	     ? "fit none of them"
+		    : best == RANK_UNCHECKED ? "do not show which of them it is"
+					     : "fit more than one of them",
+		    of, list);
 }
 
 /* The VMs, or the threads of this vCPU number: each pid once. */

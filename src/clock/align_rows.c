@@ -66,6 +66,7 @@ static int row_add(struct rows *rows, const struct align *a, const struct align_
 		.error_ns = rounded(ceil(v->error_ticks / rate)),
 		.proof = *p,
 		.worst_ns = rounded((double)p->worst_ticks / rate),
+		.repaired = segment ? 0 : g->input[vcpu].repaired,
 	};
 	return 0;
 }

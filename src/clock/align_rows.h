@@ -17,6 +17,7 @@ struct align_row {
 	int64_t error_ns;	  /* bound of every converted time */
 	struct clock_proof proof; /* of the guest events in this segment */
 	int64_t worst_ns;	  /* of the event furthest outside guest mode */
+	uint64_t repaired;	  /* of the vCPU, in its first row: entries and exits that the host's recording lacks */
 };
 
 /*

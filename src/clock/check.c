@@ -3,10 +3,13 @@
  * Verification: every guest event must be between an entry and the following exit of its vCPU. A violation refutes the
  * relation; their absence, with thousands of events and gaps, is hard to get by chance.
  */
-#include "clock/clock.h"
+#include <math.h>
 
-/* Index of the last span with enter <= host; nr if there is none. */
-static size_t span_before(const struct clock_input *in, uint64_t host)
+#include "clock/clock.h"
+#include "clock/protocols.h"
+
+
+size_t clock_span_before(const struct clock_input *in, uint64_t host)
 {
 	size_t lo = 0, hi = in->nr_spans;
 
@@ -21,10 +24,9 @@ static size_t span_before(const struct clock_input *in, uint64_t host)
 	return lo ? lo - 1 : in->nr_spans;
 }
 
-/* Ticks from the nearest span; 0 inside of one; -1 outside of the time that was recorded. */
-static int64_t distance(const struct clock_input *in, uint64_t host)
+int64_t clock_distance(const struct clock_input *in, uint64_t host)
 {
-	size_t i = span_before(in, host);
+	size_t i = clock_span_before(in, host);
 	uint64_t left, right;
 
 	if (i == in->nr_spans)
@@ -38,13 +40,15 @@ static int64_t distance(const struct clock_input *in, uint64_t host)
 	return (int64_t)(left < right ? left : right);
 }
 
+/* A vCPU that was never seen outside of guest mode can refute nothing. */
 static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in)
 {
 	struct clock_cursor c = {0};
 
 	v->proof = (struct clock_proof){0};
 	for (size_t i = 0; i < in->nr_stamps; i++) {
-		int64_t d = distance(in, clock_vcpu_host(v, &c, in->stamp[i]));
+		uint64_t host = clock_vcpu_host(v, &c, in->stamp[i]);
+		int64_t d = in->nr_spans > 1 ? clock_distance(in, host) : -1;
 
 		if (d < 0) {
 			v->proof.unchecked++;
@@ -58,15 +62,13 @@ static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in)
 	}
 }
 
-struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
-			       unsigned int nr)
+struct clock_proof clock_proof_sum(const struct clock_relation *rel)
 {
 	struct clock_proof sum = {0};
 
-	for (unsigned int i = 0; i < nr && i < rel->nr_vcpus; i++) {
+	for (unsigned int i = 0; i < rel->nr_vcpus; i++) {
 		const struct clock_proof *p = &rel->vcpu[i].proof;
 
-		vcpu_check(&rel->vcpu[i], &in[i]);
 		sum.checked += p->checked;
 		sum.unchecked += p->unchecked;
 		sum.violations += p->violations;
@@ -74,4 +76,31 @@ struct clock_proof clock_check(struct clock_relation *rel, const struct clock_in
 			p->worst_ticks > sum.worst_ticks ? p->worst_ticks : sum.worst_ticks;
 	}
 	return sum;
+}
+
+struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
+			       unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr && i < rel->nr_vcpus; i++)
+		vcpu_check(&rel->vcpu[i], &in[i]);
+	return clock_proof_sum(rel);
+}
+
+enum clock_verdict clock_verdict(const struct clock_relation *rel)
+{
+	struct clock_proof sum = clock_proof_sum(rel);
+
+	if (sum.violations)
+		return CLOCK_UNRELIABLE;
+	return sum.checked && rel->log_chance < -log(CLOCK_CHANCE) ? CLOCK_VERIFIED
+								  : CLOCK_NOT_CHECKED;
+}
+
+const char *clock_verdict_name(enum clock_verdict verdict)
+{
+	static const char *const names[] = {[CLOCK_NOT_CHECKED] = "not checked",
+					    [CLOCK_UNRELIABLE] = "unreliable",
+					    [CLOCK_VERIFIED] = "verified"};
+
+	return names[verdict];
 }

@@ -130,40 +130,52 @@ void clock_relation_deinit(struct clock_relation *rel)
 	*rel = (struct clock_relation){0};
 }
 
-/* `fitted` is last and reports its own failures; the others must pass the check, if there is one. */
-static bool refuted(const struct clock_protocol *p, const struct clock_proof *proof)
-{
-	return p->make != clock_fit && proof->violations * CLOCK_REFUTED > proof->checked;
-}
-
-static void note_refused(char *why, size_t size, const char *name, const struct clock_proof *proof)
-{
-	if (!why[0])
-		snprintf(why, size,
-			 "the %s offset was rejected: it places %llu of %llu guest events outside "
-			 "guest mode",
-			 name, (unsigned long long)proof->violations,
-			 (unsigned long long)proof->checked);
-}
-
-/* It places no guest event in the time that the host recorded: nothing was verified, and another may be right. */
+/* Does it place all of the guest's events outside of the host's recording, although there is something to check? */
 static bool missed(const struct clock_proof *proof, const struct clock_input *in, unsigned int nr)
 {
 	if (proof->checked || !proof->unchecked)
 		return false;
 	for (unsigned int v = 0; v < nr; v++)
-		if (in[v].nr_stamps && in[v].nr_spans)
+		if (in[v].nr_stamps && in[v].nr_spans > 1)
 			return true;
 	return false;
 }
 
-static void note_missed(char *why, size_t size, const char *name)
+/* A relation that is not verified, and how well it would do; more is better. */
+enum fallback { REFUTED, MISSED, FEW_OUTSIDE, UNCHECKED };
+
+/* `fitted` leaves as few events outside as possible and has a limit of its own. */
+static enum fallback fallback_of(const struct clock_protocol *p, const struct clock_proof *proof,
+				 const struct clock_input *in, unsigned int nr)
 {
-	if (!why[0])
+	if (p->make != clock_fit && proof->violations * CLOCK_REFUTED > proof->checked)
+		return REFUTED;
+	if (proof->violations)
+		return FEW_OUTSIDE;
+	return missed(proof, in, nr) ? MISSED : UNCHECKED;
+}
+
+/* Why an offset that was given or read is not used. */
+static void note_unused(char *why, size_t size, const char *name, enum fallback how,
+			const struct clock_proof *proof)
+{
+	if (how == MISSED)
 		snprintf(why, size,
 			 "the %s offset was rejected: it places no guest event within the host's "
 			 "recording",
 			 name);
+	else if (how == UNCHECKED)
+		snprintf(why, size,
+			 "the %s offset is not used: only %llu of %llu guest events can be checked "
+			 "with it",
+			 name, (unsigned long long)proof->checked,
+			 (unsigned long long)(proof->checked + proof->unchecked));
+	else
+		snprintf(why, size,
+			 "the %s offset was rejected: it places %llu of %llu guest events outside "
+			 "guest mode",
+			 name, (unsigned long long)proof->violations,
+			 (unsigned long long)proof->checked);
 }
 
 static void note_join(struct clock_relation *rel, const char *why)
@@ -183,18 +195,59 @@ static int protocol_try(const struct clock_protocol *p, const struct clock_input
 
 	vcpus_clear(ret);
 	ret->protocol = p;
+	ret->host_error_ticks = opt->host_error_ticks;
+	ret->tries = 1;
 	err = p->make(in, nr, opt, ret);
-	if (!err)
-		*proof = clock_check(ret, in, nr);
+	if (err)
+		return err;
+	*proof = clock_check(ret, in, nr);
+	return clock_chance(ret, in, nr, &ret->log_chance);
+}
+
+/* The best that is not verified. */
+struct choice {
+	const struct clock_protocol *protocol, *unused; /* unused: of which `why` speaks */
+	enum fallback how;
+	char why[128];
+};
+
+static void choice_take(struct choice *c, const struct clock_protocol *p, enum fallback how,
+			const struct clock_proof *proof)
+{
+	if (!c->unused) {
+		c->unused = p;
+		note_unused(c->why, sizeof(c->why), p->name, how, proof);
+	}
+	if (!c->protocol || how > c->how) {
+		c->protocol = p;
+		c->how = how;
+	}
+}
+
+/* The user insists on a protocol: it is used, and its violations are shown. */
+static bool choice_usable(const struct choice *c, const struct clock_options *opt)
+{
+	return c->protocol && (c->how != REFUTED || opt->method);
+}
+
+static int choice_make(const struct choice *c, const struct clock_input *in, unsigned int nr,
+		       const struct clock_options *opt, struct clock_relation *ret)
+{
+	struct clock_proof proof;
+	int err = protocol_try(c->protocol, in, nr, opt, ret, &proof);
+
+	if (!err && c->unused != c->protocol)
+		note_join(ret, c->why);
+	if (!err && c->how == MISSED)
+		note_join(ret, "no guest event lies within the host's recording");
 	return err;
 }
 
 int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 		struct clock_relation *ret)
 {
-	const struct clock_protocol *asked = NULL, *late = NULL;
+	struct choice choice = {0};
 	struct clock_proof proof;
-	char why[128] = "";
 	int err;
 
 	*ret = (struct clock_relation){.nr_vcpus = nr, .vcpu = calloc(nr ? nr : 1, sizeof(*ret->vcpu))};
@@ -207,35 +260,19 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		if (opt->method && strcmp(opt->method, p->name))
 			continue;
 		err = protocol_try(p, in, nr, opt, ret, &proof);
-		if (!err && proof.violations && !ret->note[0])
-			snprintf(ret->note, sizeof(ret->note),
-				 "%llu of %llu guest events lie outside guest mode",
-				 (unsigned long long)proof.violations,
-				 (unsigned long long)proof.checked);
-		if (!err && !refuted(p, &proof) && missed(&proof, in, nr)) {
-			late = late ? late : p;
-			note_missed(why, sizeof(why), p->name);
-			err = fail(-ENODATA, "%s", why);
-			continue;
-		}
-		if (!err && !refuted(p, &proof)) {
-			note_join(ret, why);
+		if (!err && clock_verdict(ret) == CLOCK_VERIFIED) {
+			note_join(ret, choice.why);
 			return 0;
 		}
 		if (err && err != -ENODATA)
 			break;
-		if (err)
-			continue;
-		asked = asked || !opt->method ? asked : p;
-		note_refused(why, sizeof(why), p->name, &proof);
-		err = fail(-ENODATA, "%s", why);
+		if (!err)
+			choice_take(&choice, p, fallback_of(p, &proof, in, nr), &proof);
 	}
-	/* The user insists on one: it is used, and its violations are shown. Nothing fits at all: the first one. */
-	if (late || asked)
-		err = protocol_try(late ? late : asked, in, nr, opt, ret, &proof);
-	if (!err && late)
-		note_join(ret, "no guest event lies within the host's recording: the offset is not "
-			       "verified");
+	if (err != -ENOMEM && choice_usable(&choice, opt))
+		err = choice_make(&choice, in, nr, opt, ret);
+	else if (!err)
+		err = fail(-ENODATA, "%s", choice.why);
 	if (err)
 		clock_relation_deinit(ret);
 	return err;

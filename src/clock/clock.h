@@ -105,6 +105,7 @@ struct clock_input {
 	size_t nr_reports;
 	const struct clock_limit *limit;
 	size_t nr_limits;
+	uint64_t repaired; /* spans: entries and exits that are missing, see struct clock_spans */
 };
 
 /* Builds the spans of one vCPU from its entries and exits (or KVM_RUN calls and their returns) in time order. */
@@ -135,10 +136,25 @@ size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint
 
 struct clock_proof {
 	uint64_t checked;     /* guest events within the time that the host recorded this vCPU */
-	uint64_t unchecked;   /* guest events outside that time */
+	uint64_t unchecked;   /* guest events outside that time, or of a vCPU without any recorded exit */
 	uint64_t violations;  /* outside every guest-mode span by more than the bound */
 	uint64_t worst_ticks; /* the largest distance from a span; 0: all are inside */
 };
+
+/*
+ * What is known about a relation. This is the only rule, and all commands use it (clock_verdict()):
+ *
+ *   not checked  no guest event was compared with guest mode, or so few that a wrong offset would pass with a
+ *                probability of more than 1 in CLOCK_CHANCE. For a fit, which tries every offset, that is the
+ *                probability that any of them passes.
+ *   unreliable   at least one guest event lies outside guest mode by more than the bound
+ *   verified     events were compared, none lies outside, and that is no accident
+ *
+ * Only for a verified relation the error is a bound. An error too small to move an event out of guest mode cannot be
+ * seen by any check.
+ */
+enum clock_verdict { CLOCK_NOT_CHECKED, CLOCK_UNRELIABLE, CLOCK_VERIFIED };
+enum { CLOCK_CHANCE = 1000 };
 
 struct clock_vcpu {
 	struct clock_segment *segment;
@@ -153,6 +169,9 @@ struct clock_relation {
 	const struct clock_protocol *protocol;
 	struct clock_vcpu *vcpu;
 	unsigned int nr_vcpus;
+	double host_error_ticks; /* as in struct clock_options */
+	double tries;	   /* different offsets among which this one was found; 1: it was not searched */
+	double log_chance; /* ln of the probability that a wrong one of these passes the check; clock_align() sets it */
 	char note[256]; /* a warning to be printed with every result, else "" */
 };
 
@@ -180,9 +199,10 @@ struct clock_protocol {
 };
 
 /*
- * Finds the relation for nr vCPUs (in[i] is vCPU i; one without timestamps is skipped): the first protocol that can be
- * used and that passes the check (at most 1 in CLOCK_REFUTED of the events outside). The note explains why
- * an earlier one was rejected: an offset that the kernel reports need not be in effect. -ENODATA: none could.
+ * Finds the relation for nr vCPUs (in[i] is vCPU i; one without timestamps is skipped): the first protocol whose
+ * relation is verified. If there is none, the first that is not checked, then the first with few events outside (at
+ * most 1 in CLOCK_REFUTED; a fit has its own limit). The note explains why an earlier one is not used: an offset that
+ * the kernel reports need not be in effect. -ENODATA: none could.
  */
 enum { CLOCK_REFUTED = 1000 };
 int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
@@ -192,6 +212,15 @@ void clock_relation_deinit(struct clock_relation *rel);
 /* Verifies each vCPU and stores the result in rel->vcpu[].proof. Returns the sum. */
 struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
 			       unsigned int nr);
+
+/* The same sum again. */
+struct clock_proof clock_proof_sum(const struct clock_relation *rel);
+
+/* By the rule above, after clock_align(). */
+enum clock_verdict clock_verdict(const struct clock_relation *rel);
+
+/* "not checked", "unreliable", "verified" */
+const char *clock_verdict_name(enum clock_verdict verdict);
 
 /*
  * Converts the timestamps of one vCPU in the order in which it recorded them (across an offset change the order

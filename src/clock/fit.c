@@ -334,9 +334,50 @@ static int line_or_segments(const struct fit_job *j, struct clock_relation *ret)
 	return line ? segments : 0;
 }
 
+/*
+ * A line with nearly all events in the host's recording is not the only one possible if the guest recorded for longer
+ * than the host: where the host's exits are rare or periodic, lines with half of them may fit as well. All of these
+ * widen the bound. Too little structure to find them all: the verdict says how much the line is worth.
+ */
+static int fit_whole(const struct fit_job *j, struct clock_relation *ret)
+{
+	struct clock_relation half = {.nr_vcpus = j->nr, .vcpu = calloc(j->nr, sizeof(*half.vcpu))};
+	int err = half.vcpu ? fit_together(j, FIT_SHARE_ALL, ret) : -ENOMEM;
+
+	if (!err && !fit_together(j, SHARE_HALF, &half)) {
+		struct clock_vcpu *swap = ret->vcpu;
+
+		ret->vcpu = half.vcpu;
+		half.vcpu = swap;
+	}
+	if (half.vcpu)
+		vcpus_reset(&half);
+	free(half.vcpu);
+	return err;
+}
+
+/* How many different offsets the search distinguishes: anywhere that brings the two recordings together. */
+static double tries_of(const struct fit_job *j)
+{
+	double grain = INFINITY, tries = 1;
+	struct fit_range range;
+	struct fit f;
+
+	for (unsigned int v = 0; v < j->nr; v++)
+		if (j->spans[v].nr > 1 && j->in[v].nr_stamps)
+			grain = fmin(grain, j->spans[v].grain);
+	if (!fit_make(j, -1, 0, 0, SIZE_MAX, &f)) {
+		range = fit_range_of(j, &f, NULL);
+		tries = fmax((range.a_hi - range.a_lo) / grain, 1) *
+			fmax((range.e_hi - range.e_lo) / grain, 1);
+	}
+	fit_deinit(&f);
+	return tries;
+}
+
 static int ladder(const struct fit_job *j, struct clock_relation *ret)
 {
-	int err = fit_together(j, FIT_SHARE_ALL, ret);
+	int err = fit_whole(j, ret);
 
 	if (err == -ENODATA)
 		err = line_or_segments(j, ret);
@@ -347,15 +388,35 @@ static int ladder(const struct fit_job *j, struct clock_relation *ret)
 	return err == -ENODATA ? fit_best(j, ret) : err;
 }
 
-static void note_unfitted(const struct fit_job *j, struct clock_relation *ret)
+/* The TSCs of a machine usually agree: vCPUs with too few events of their own get the relation of another one. */
+static int unfitted_take(const struct fit_job *j, struct clock_relation *ret)
 {
+	const struct clock_vcpu *fitted = NULL;
 	unsigned int skipped = 0;
 
-	for (unsigned int v = 0; v < j->nr; v++)
-		skipped += j->in[v].nr_stamps && !ret->vcpu[v].nr_segments;
+	for (unsigned int v = 0; v < j->nr && !fitted; v++)
+		fitted = ret->vcpu[v].nr_segments ? &ret->vcpu[v] : NULL;
+	for (unsigned int v = 0; v < j->nr && fitted; v++) {
+		struct clock_vcpu *to = &ret->vcpu[v];
+
+		if (!j->in[v].nr_stamps || to->nr_segments)
+			continue;
+		skipped++;
+		to->error_ticks = fitted->error_ticks;
+		to->drift_ppb = fitted->drift_ppb;
+		for (size_t i = 0; i < fitted->nr_segments; i++) {
+			int err = segment_append(to, &fitted->segment[i]);
+
+			if (err)
+				return err;
+		}
+	}
 	if (skipped)
 		snprintf(ret->note, sizeof(ret->note),
-			 "%u vCPUs have too few events of their own to be fitted", skipped);
+			 "%u vCPUs have too few events of their own to be fitted: they are "
+			 "converted as vCPU %u",
+			 skipped, (unsigned int)(fitted - ret->vcpu));
+	return 0;
 }
 
 static int job_spans(struct fit_job *j)
@@ -407,7 +468,9 @@ int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_
 	if (!err)
 		err = ladder(&j, ret);
 	if (!err)
-		note_unfitted(&j, ret);
+		err = unfitted_take(&j, ret);
+	if (!err)
+		ret->tries = tries_of(&j);
 	for (unsigned int v = 0; j.spans && v < nr; v++)
 		fit_spans_deinit(&j.spans[v]);
 	free(j.spans);

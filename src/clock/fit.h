@@ -27,6 +27,7 @@ struct fit_spans {
 	uint32_t *bucket; /* bucket[i]: spans that enter before bucket i begins */
 	size_t nr_buckets;
 	double buckets_per_tick, max_gap, median_cycle;
+	double grain; /* average length of a gap or of a span, whichever is shorter: closer offsets are no others */
 	double hit[FIT_LEVELS]; /* share of the time that is inside of gaps and 2^level from their ends */
 };
 

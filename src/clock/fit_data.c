@@ -42,10 +42,12 @@ static void spans_fill(struct fit_spans *s, const struct clock_span *span, size_
 static int spans_measure(struct fit_spans *s)
 {
 	_cleanup_free_ double *cycle = malloc(s->nr * sizeof(*cycle));
+	double gaps = 0, whole = s->leave[s->nr - 1] - s->enter[0];
 
 	if (!cycle)
 		return fail(-ENOMEM, "clock: out of memory");
 	for (size_t i = 0; i + 1 < s->nr; i++) {
+		gaps += s->enter[i + 1] - s->leave[i];
 		s->max_gap = fmax(s->max_gap, s->enter[i + 1] - s->leave[i]);
 		cycle[i] = s->enter[i + 1] - s->enter[i];
 	}
@@ -56,6 +58,7 @@ static int spans_measure(struct fit_spans *s)
 			share += fmax(0, s->enter[i + 1] - s->leave[i] - width);
 		s->hit[level] = share / (s->leave[s->nr - 1] - s->enter[0] + 1);
 	}
+	s->grain = fmax(fmin(gaps, whole - gaps) / (double)s->nr, 1);
 	if (s->nr > 1) {
 		qsort(cycle, s->nr - 1, sizeof(*cycle), double_compare);
 		s->median_cycle = cycle[(s->nr - 1) / 2];

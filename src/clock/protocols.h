@@ -8,4 +8,14 @@
 int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 	      struct clock_relation *ret);
 
+/* Index of the last span with enter <= host; in->nr_spans if there is none. */
+size_t clock_span_before(const struct clock_input *in, uint64_t host);
+
+/* Ticks from the nearest span; 0 inside of one; -1 outside of the time that was recorded. */
+int64_t clock_distance(const struct clock_input *in, uint64_t host);
+
+/* ln of the probability that a wrong relation, one of rel->tries, passes clock_check(). 0 or -ENOMEM. */
+int clock_chance(const struct clock_relation *rel, const struct clock_input *in, unsigned int nr,
+		 double *ret);
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -8,34 +9,114 @@
 #include "output/clock_report.h"
 #include "output/report.h"
 
-static json_t *row_json(const struct align_row *r, const char *source)
+/* Where so many of the host's entries and exits are missing, reports other than `sync` mention it, too. */
+enum { REPAIRED_SHARE = 100 };
+
+static json_t *row_json(const struct align_row *r, const char *source, const char *verdict)
 {
-	return json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I}",
-			 "source", source, "vcpu", (int)r->vcpu, "method", r->method, "from_ns",
-			 (json_int_t)r->from_ns, "offset", (json_int_t)r->offset, "offset_ns",
-			 (json_int_t)r->offset_ns, "scale", r->scale, "drift_ppb", r->drift_ppb,
-			 "error_ns", (json_int_t)r->error_ns, "checked",
-			 (json_int_t)r->proof.checked, "unchecked", (json_int_t)r->proof.unchecked,
-			 "violations", (json_int_t)r->proof.violations, "worst_ns",
-			 (json_int_t)r->worst_ns);
+	return json_pack(
+		"{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
+		"source", source, "vcpu", (int)r->vcpu, "method", r->method, "from_ns",
+		(json_int_t)r->from_ns, "offset", (json_int_t)r->offset, "offset_ns",
+		(json_int_t)r->offset_ns, "scale", r->scale, "drift_ppb", r->drift_ppb, "error_ns",
+		(json_int_t)r->error_ns, "checked", (json_int_t)r->proof.checked, "unchecked",
+		(json_int_t)r->proof.unchecked, "violations", (json_int_t)r->proof.violations,
+		"worst_ns", (json_int_t)r->worst_ns, "repaired", (json_int_t)r->repaired, "verdict",
+		verdict);
 }
 
 int clock_report_add(struct clock_report_rows *rows, const struct align *a,
 		     const struct align_guest *g, const char *source)
 {
 	_cleanup_free_ struct align_row *row = NULL;
+	enum clock_verdict verdict = align_verdict(g, NULL);
 	size_t nr = 0;
 	int err = align_rows(a, g, &row, &nr);
 
 	if (!err && !rows->rows && !(rows->rows = json_array()))
 		err = fail(-ENOMEM, "out of memory");
+	rows->verdicts[verdict]++;
 	for (size_t i = 0; i < nr && !err; i++) {
-		json_array_append_new(rows->rows, row_json(&row[i], source));
+		json_array_append_new(rows->rows,
+				      row_json(&row[i], source, clock_verdict_name(verdict)));
 		rows->sum.checked += row[i].proof.checked;
 		rows->sum.unchecked += row[i].proof.unchecked;
 		rows->sum.violations += row[i].proof.violations;
+		rows->repaired += row[i].repaired;
 	}
 	return err;
+}
+
+/* "" if it is verified. */
+static void unverified_text(const struct align_guest *g, char *text, size_t size)
+{
+	struct clock_proof sum;
+	enum clock_verdict verdict = align_verdict(g, &sum);
+
+	text[0] = 0;
+	if (verdict == CLOCK_UNRELIABLE)
+		snprintf(text, size,
+			 "guest timestamps are unreliable: %" PRIu64 " of %" PRIu64
+			 " guest events lie outside guest mode",
+			 sum.violations, sum.checked);
+	else if (verdict == CLOCK_NOT_CHECKED && sum.checked)
+		snprintf(text, size,
+			 "guest timestamps are not checked: %" PRIu64
+			 " guest events were compared with guest mode, too few to exclude a wrong "
+			 "offset",
+			 sum.checked);
+	else if (verdict == CLOCK_NOT_CHECKED)
+		snprintf(text, size,
+			 "guest timestamps are not checked: no guest event could be compared with "
+			 "guest mode");
+}
+
+void clock_report_verdict(const struct align_guest *g, const char *unit, char *text, size_t size)
+{
+	const char *method = g->relation.protocol->name;
+
+	switch (align_verdict(g, NULL)) {
+	case CLOCK_VERIFIED:
+		snprintf(text, size,
+			 "guest timestamps are on the host's clock: %s, accurate to %.0f %s",
+			 method, ceil(g->error_ns), unit);
+		return;
+	case CLOCK_UNRELIABLE:
+		snprintf(text, size, "the guest's clock (%s) failed verification", method);
+		return;
+	case CLOCK_NOT_CHECKED:
+		snprintf(text, size, "guest timestamps are on the host's clock: %s, not checked",
+			 method);
+		return;
+	}
+}
+
+static void caveat_repaired(const struct align_guest *g, json_t *caveats)
+{
+	uint64_t repaired = 0, spans = 0;
+
+	for (unsigned int v = 0; v < g->nr_vcpus; v++) {
+		repaired += g->input[v].repaired;
+		spans += g->input[v].nr_spans;
+	}
+	if (repaired * REPAIRED_SHARE > spans)
+		caveat_add(caveats,
+			   "%" PRIu64
+			   " VM-entries or VM-exits are missing in the host's recording: "
+			   "guest events at these times cannot be checked",
+			   repaired);
+}
+
+void clock_report_unverified(const struct align_guest *g, bool several, json_t *caveats)
+{
+	char text[256];
+
+	unverified_text(g, text, sizeof(text));
+	if (*text && several)
+		caveat_add(caveats, "%s: %s", g->path, text);
+	else if (*text)
+		caveat_add(caveats, "%s", text);
+	caveat_repaired(g, caveats);
 }
 
 void clock_report_caveats(const struct align_guest *g, json_t *caveats)
@@ -46,13 +127,13 @@ void clock_report_caveats(const struct align_guest *g, json_t *caveats)
 			   "checked to lie between a call of KVM_RUN and its return");
 	if (g->by_disk)
 		caveat_add(caveats, "the host's recording has no guest mode events: the clock is "
-				    "bounded by the guest's disk requests only and is unverified");
+				    "bounded by the guest's disk requests only");
 	if (g->by_kicks)
 		caveat_add(caveats, "the error bound is tightened by the guest's kicks, which "
 				    "precede the host's records of them");
 	if (!g->path)
 		caveat_add(caveats, "no guest trace was given (--guest): these are the host "
-				    "kernel's values, unverified");
+				    "kernel's values, not checked");
 }
 
 static int64_t number(const json_t *row, const char *key)
@@ -66,8 +147,11 @@ static void draw_sum(const struct clock_report_rows *s, int64_t worst, const cha
 		s->sum.checked, s->sum.violations);
 	if (s->sum.violations)
 		fprintf(f, ", by at most %" PRId64 "%s", worst, unit);
-	fprintf(f, "\n%" PRIu64 " guest events lie outside the host's recording\n",
-		s->sum.unchecked);
+	fprintf(f, "\n%" PRIu64 " guest events could not be checked\n", s->sum.unchecked);
+	if (s->repaired)
+		fprintf(f,
+			"%" PRIu64 " VM-entries or VM-exits are missing in the host's recording\n",
+			s->repaired);
 }
 
 void clock_report_text(const struct clock_report_rows *s, bool guests, const char *unit, FILE *f)
@@ -104,7 +188,8 @@ void clock_report_json(const struct clock_report_rows *s, json_t *answer)
 {
 	json_object_set_new(answer, "rows", s->rows ? json_incref(s->rows) : json_array());
 	json_object_set_new(answer, "totals",
-			    json_pack("{s:I, s:I, s:I}", "checked", (json_int_t)s->sum.checked,
+			    json_pack("{s:I, s:I, s:I, s:I}", "checked", (json_int_t)s->sum.checked,
 				      "unchecked", (json_int_t)s->sum.unchecked, "violations",
-				      (json_int_t)s->sum.violations));
+				      (json_int_t)s->sum.violations, "repaired",
+				      (json_int_t)s->repaired));
 }

@@ -11,12 +11,23 @@
 struct clock_report_rows {
 	json_t *rows; /* array of objects */
 	struct clock_proof sum;
+	unsigned int verdicts[CLOCK_VERIFIED + 1]; /* guests by their verdicts */
+	uint64_t repaired;
 };
 
 /* Adds the rows of one guest. `source`: "host", "guest", "guest2". 0 or -ENOMEM with the error
  * message set. */
 int clock_report_add(struct clock_report_rows *rows, const struct align *a,
 		     const struct align_guest *g, const char *source);
+
+/*
+ * Writes a line about the guest's clock: the verdict of clock_verdict(), and the bound only if it is verified, in this
+ * unit of time. All reports print this one.
+ */
+void clock_report_verdict(const struct align_guest *g, const char *unit, char *text, size_t size);
+
+/* Adds why the verdict is not better; nothing if the relation is verified. `several`: names the guest's trace. */
+void clock_report_unverified(const struct align_guest *g, bool several, json_t *caveats);
 
 /* Adds what limits the proof of this guest. */
 void clock_report_caveats(const struct align_guest *g, json_t *caveats);

@@ -10,6 +10,7 @@
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "input/input_losses.h"
+#include "output/clock_report.h"
 #include "output/report.h"
 
 /* Events in the file, where that is known without reading it; else those that were read. */
@@ -39,31 +40,6 @@ static json_t *inputs_json(const struct input_set *set)
 						      (json_int_t)info->lost));
 	}
 	return list;
-}
-
-/* Guest events outside guest mode, and how many were checked. */
-static uint64_t events_outside(const struct align_guest *g, uint64_t *ret_checked)
-{
-	uint64_t out = 0;
-
-	*ret_checked = 0;
-	for (unsigned int v = 0; v < g->relation.nr_vcpus; v++) {
-		out += g->relation.vcpu[v].proof.violations;
-		*ret_checked += g->relation.vcpu[v].proof.checked;
-	}
-	return out;
-}
-
-/* The bound holds only for a relation that passes verification. */
-static void caveat_refuted(json_t *list, const struct align_guest *g)
-{
-	uint64_t checked, out = events_outside(g, &checked);
-
-	if (out)
-		caveat_add(list,
-			   "guest timestamps are unreliable: %" PRIu64 " of %" PRIu64
-			   " guest events lie outside guest mode",
-			   out, checked);
 }
 
 /* One caveat for all events that `record --budget` dropped at the same time: their reports end there. */
@@ -127,26 +103,23 @@ static json_t *caveats_json(const struct input_set *set, const json_t *more)
 			continue;
 		if (guest->relation.note[0])
 			json_array_append_new(list, json_string(guest->relation.note));
-		caveat_refuted(list, guest);
+		clock_report_unverified(guest, set->nr_guests > 1, list);
 	}
 	json_array_foreach (more, i, text)
 		json_array_append(list, text);
 	return list;
 }
 
-static bool is_refuted(const struct align_guest *g)
-{
-	uint64_t checked;
-
-	return g && events_outside(g, &checked);
-}
-
 static bool is_worse(const struct align_guest *a, const struct align_guest *b)
 {
-	return is_refuted(a) != is_refuted(b) ? is_refuted(a) : a->error_ns > b->error_ns;
+	static const int badness[] = {
+		[CLOCK_VERIFIED] = 0, [CLOCK_NOT_CHECKED] = 1, [CLOCK_UNRELIABLE] = 2};
+	int x = badness[align_verdict(a, NULL)], y = badness[align_verdict(b, NULL)];
+
+	return x != y ? x > y : a->error_ns > b->error_ns;
 }
 
-/* The guest with the largest error, one whose clock failed verification first; NULL: there is only the host's clock. */
+/* The guest with the largest error, one whose clock is not verified first; NULL: there is only the host's clock. */
 static const struct align_guest *worst_guest(const struct input_set *set)
 {
 	const struct align_guest *worst = NULL, *g;
@@ -161,14 +134,15 @@ static const struct align_guest *worst_guest(const struct input_set *set)
 json_t *input_head(const struct input_set *set, const json_t *more)
 {
 	const struct align_guest *g = worst_guest(set);
-	json_t *refuted = is_refuted(g) ? json_true() : NULL;
+	enum clock_verdict verdict = g ? align_verdict(g, NULL) : CLOCK_VERIFIED;
+	json_t *refuted = verdict == CLOCK_UNRELIABLE ? json_true() : NULL;
 
-	json_t *head = json_pack("{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*}, s:o}", "hostrace",
-				 "version", HOSTRACE_VERSION, "command", command_now->name,
-				 "inputs", inputs_json(set), "clock", "method",
-				 g ? g->relation.protocol->name : "host", "error_ns",
-				 (json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted,
-				 "caveats", caveats_json(set, more));
+	json_t *head = json_pack(
+		"{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*, s:s*}, s:o}", "hostrace", "version",
+		HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(set), "clock",
+		"method", g ? g->relation.protocol->name : "host", "error_ns",
+		(json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "verdict",
+		g ? clock_verdict_name(verdict) : NULL, "caveats", caveats_json(set, more));
 
 	return trace_info_in_ticks(&set->reader->info) ? report_json_in_ticks(head) : head;
 }
@@ -177,13 +151,7 @@ static void print_clock(const struct align_guest *g, bool ticks, FILE *out)
 {
 	char text[128];
 
-	if (is_refuted(g))
-		snprintf(text, sizeof(text), "the guest's clock (%s) failed verification",
-			 g->relation.protocol->name);
-	else
-		snprintf(text, sizeof(text),
-			 "guest timestamps are on the host's clock: %s, accurate to %.0f %s",
-			 g->relation.protocol->name, ceil(g->error_ns), ticks ? "ticks" : "ns");
+	clock_report_verdict(g, ticks ? "ticks" : "ns", text, sizeof(text));
 	caveat_print(text, out);
 }
 
