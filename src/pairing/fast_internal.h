@@ -63,6 +63,7 @@ struct fast_loss {
 struct fast_open {
 	uint64_t start_ns, weight, bytes, label[LABELS_MAX];
 	uint64_t losses; /* reports before it began; one less if it began within a window of loss */
+	uint32_t cpu;
 	bool marked;
 };
 
@@ -148,6 +149,13 @@ struct fast_item {
 	struct fast_open open;		/* of a begin */
 };
 
+/* A position in a slice. */
+struct fast_walk {
+	uint32_t i;
+	uint64_t time; /* of the previous record */
+	uint32_t row[COLUMNS_KINDS_MAX];
+};
+
 struct fast_thread {
 	struct fast_border b;
 	struct fast_slice *slices, **tail; /* of the round */
@@ -183,7 +191,8 @@ struct fast_worker {
 	} out;
 	uint64_t same[LABELS_MAX][SPANS_BATCH]; /* labels that are constant within a slice */
 	uint64_t ends[SPANS_BATCH];
-	uint64_t spans, before, begins, unmatched_begin, unmatched_end, unknown, lost_records;
+	uint64_t spans, before, begins, unmatched_begin, unmatched_end, unknown, gaps,
+		lost_records;
 	struct {
 		uint64_t after_ns, before_ns; /* between them, both excluded, ... */
 		uint64_t losses, blind_until_ns; /* ... this holds */
@@ -226,8 +235,22 @@ struct fast_thread *fast_thread_get(struct fast_worker *w, uint32_t pid, uint32_
  */
 int fast_round_pair(struct fast_worker *w, uint64_t watermark_ns, bool prime);
 
+/*
+ * One thread's events, in order of time: a slice in place up to the watermark, the others are kept (prime: these
+ * alone); or one by one.
+ */
+int fast_slice_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
+		   uint64_t watermark_ns, bool prime);
+void fast_item_read(const struct fast_worker *w, const struct fast_slice *s, unsigned int role,
+		    uint32_t row, uint64_t time, struct fast_item *it);
+int fast_item_step(struct fast_worker *w, struct fast_thread *th, const struct fast_item *it);
+int fast_carry_add(const struct fast_worker *w, struct fast_thread *th, const struct fast_item *it);
+
 /* The number of reports of lost events before an event of this time on CPU w->cpu; sets w->now. */
 uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns);
+
+/* May events be missing within the span that ends now, on CPU w->cpu? As crosses_gap() in pair.c. */
+bool fast_crosses_gap(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns);
 
 /* Reads all reports of lost events of the file into the plan. False: they cannot be read. */
 bool fast_losses_read(struct fast_worker *w, const struct pairing *p);

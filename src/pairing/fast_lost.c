@@ -164,6 +164,35 @@ bool fast_losses_read(struct fast_worker *w, const struct pairing *p)
 
 /* ---- asked by workers ---- */
 
+/* The end of the newest gap of this CPU before the event; 0: none. */
+static uint64_t newest_gap(struct fast_worker *w, uint32_t cpu, uint64_t time_ns)
+{
+	const struct rows_source *s = &w->plan->rows_source;
+	size_t lo = 0, hi = s->nr_gaps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct rows_gap *g = &s->gap[mid];
+
+		if (g->cpu < cpu || (g->cpu == cpu && g->time_ns < time_ns))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < s->nr_gaps && s->gap[lo].cpu == cpu && s->gap[lo].time_ns == time_ns &&
+	    cpu != w->cpu)
+		w->doubt = true; /* the order is only known within one CPU */
+	return lo && s->gap[lo - 1].cpu == cpu ? s->gap[lo - 1].until_ns : 0;
+}
+
+bool fast_crosses_gap(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns)
+{
+	if (!w->plan->rows_source.nr_gaps)
+		return false;
+	return newest_gap(w, o->cpu, end_ns) > o->start_ns ||
+	       newest_gap(w, w->cpu, end_ns) > o->start_ns;
+}
+
 /* Does a report of the event's own time come before it? The order is only known within one CPU. */
 static bool loss_is_before(struct fast_worker *w, size_t i)
 {

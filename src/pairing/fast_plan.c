@@ -68,7 +68,7 @@ bool fast_type_plan(struct fast_plan *plan, struct pairing *p, const struct even
 
 	if (!b && !(b = pair_bind(p, type)))
 		return fast_unsuited("out of memory");
-	if (b->roles & (ROLE_FED | ROLE_ELEMENTS | ROLE_GAP))
+	if (b->roles & (ROLE_FED | ROLE_ELEMENTS) || (b->roles & ROLE_GAP && !plan->rows))
 		return fast_unsuited("the analyzer needs other events");
 	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK | ROLE_LOST);
 	plan->has_lost |= *ret_role & ROLE_LOST;

@@ -1,7 +1,7 @@
 # Programs that generate input files of known content for cases; tests/run-cases.sh adds them to PATH.
 GENERATORS = $(BUILD)/tests/gen/tracedat $(BUILD)/tests/gen/perfdata
 
-bench-tools check-build check-fast-run check-cases check-case: $(GENERATORS)
+bench-tools check-build check-fast-run check-cases check-case check-unit check-units: $(GENERATORS)
 
 $(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c tests/gen/script.c tests/gen/script.h
 	$(call say,CC,$<)

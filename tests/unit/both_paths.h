@@ -48,10 +48,11 @@ static void report_print(FILE *file, const struct reader *r, struct pairing *p, 
 	fprintf(file, "%d\n", err);
 	if (err)
 		return;
-	fprintf(file, "%ju %ju %ju %ju %ju %ju %ju %ju %ju\n", (uintmax_t)c->spans,
+	fprintf(file, "%ju %ju %ju %ju %ju %ju %ju %ju %ju %ju\n", (uintmax_t)c->spans,
 		(uintmax_t)c->before, (uintmax_t)c->unmatched_begin, (uintmax_t)c->unmatched_end,
-		(uintmax_t)c->unknown, (uintmax_t)c->overflow, (uintmax_t)c->open,
-		(uintmax_t)r->info.lost, (uintmax_t)json_array_size(r->info.caveats));
+		(uintmax_t)c->unknown, (uintmax_t)c->gaps, (uintmax_t)c->overflow,
+		(uintmax_t)c->open, (uintmax_t)r->info.lost,
+		(uintmax_t)json_array_size(r->info.caveats));
 	if (r->ops->rows)
 		info_print(file, &r->info);
 	report.caveats = json_array();

@@ -192,6 +192,9 @@ static void lossy_recordings(void **state)
 		{.events = 5000, .lost = 20, .moves = 10, .odd = 20, .write = "-6"},
 		{.events = 5000, .lost = 3, .moves = 5, .left = true, .write = "-7 -z zstd"},
 		{.events = 5000, .lost = 3, .ticks = true, .left = true, .write = "-7 -z zlib"},
+		{.events = 5000, .unplaced = true, .moves = 50, .odd = 20, .write = "-7"},
+		{.events = 5000, .unplaced = true, .lost = 2, .left = true, .others = 30,
+		 .moves = 5, .write = "-6"},
 	};
 
 	(void)state;

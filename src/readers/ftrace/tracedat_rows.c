@@ -26,7 +26,7 @@ static bool unsuited(const char *why)
 	return false;
 }
 
-/* Damage and losses without a place are reported by the batches. */
+/* Damage is reported by the batches. */
 static bool is_plain(const struct tracedat *t)
 {
 	const struct tracedat_scan *s = t->scan;
@@ -35,11 +35,11 @@ static bool is_plain(const struct tracedat *t)
 		return unsuited("events are out of order, or a thread changes its vCPU");
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct cpu_totals *total = &s->total[i];
-		bool left = cpu_left(&t->file.cpu[i], total);
+		bool misses = cpu_left(&t->file.cpu[i], total) || t->cpu[i].unplaced;
 
-		if (total->cut || total->damaged || t->cpu[i].unplaced || t->file.cpu[i].frame ||
-		    (left && !total->last))
-			return unsuited("data is damaged, or missing without a place");
+		if (total->cut || total->damaged || t->file.cpu[i].frame ||
+		    (misses && !total->last) || (t->cpu[i].unplaced && s->gaps_unlisted))
+			return unsuited("data is damaged, or missing in an unknown order");
 	}
 	for (size_t i = 0; i < s->nr_pieces; i++)
 		if (s->piece[i].nr_events > ROWS_MAX)
@@ -83,10 +83,12 @@ static bool pieces_sort(struct tracedat *t)
 						      .last_ns = tracedat_time(t, from->last),
 						      .bytes = from->bytes,
 						      .nr_events = from->nr_events};
+		if (s->row_piece[i].last_ns < s->row_piece[i].first_ns)
+			s->unordered = true; /* ticks that are no times */
 	}
 	free(s->piece);
 	s->piece = piece;
-	return true;
+	return !s->unordered || unsuited("times are out of range");
 }
 
 static uint64_t until_ns(const struct tracedat *t, uint64_t until)
@@ -123,11 +125,40 @@ static bool losses_list(struct tracedat *t, struct rows_source *ret)
 	return true;
 }
 
+static int by_cpu(const void *a, const void *b)
+{
+	const struct rows_gap *x = a, *y = b;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->until_ns < y->until_ns ? -1 : x->until_ns > y->until_ns;
+}
+
+static bool gaps_list(struct tracedat *t, struct rows_source *ret)
+{
+	struct tracedat_scan *s = t->scan;
+	struct rows_gap *all = calloc(s->nr_listed + 1, sizeof(*all));
+
+	if (!all)
+		return unsuited("out of memory");
+	for (size_t i = 0; i < s->nr_listed; i++)
+		all[i] = (struct rows_gap){.time_ns = tracedat_time(t, s->gap[i].time),
+					   .until_ns = until_ns(t, s->gap[i].until),
+					   .cpu = (uint16_t)t->file.cpu[s->gap[i].cpu].cpu};
+	qsort(all, s->nr_listed, sizeof(*all), by_cpu);
+	s->row_gap = all;
+	ret->gap = all;
+	ret->nr_gaps = s->nr_listed;
+	return true;
+}
+
 static bool rows_open(struct reader *r, struct rows_source *ret)
 {
 	struct tracedat *t = (struct tracedat *)r;
 
-	if (!is_plain(t) || !pieces_sort(t) || !losses_list(t, ret))
+	if (!is_plain(t) || !pieces_sort(t) || !losses_list(t, ret) || !gaps_list(t, ret))
 		return false;
 	ret->piece = t->scan->row_piece;
 	ret->nr_pieces = t->scan->nr_pieces;
@@ -274,6 +305,8 @@ static bool rows_read(struct rows_cursor *c, const struct rows_plan *plan, size_
 	while (fine && (more = tracedat_pages_next(&c->pages, &data)) > 0) {
 		struct ftrace_page page;
 
+		if (t->cpu[piece->at.cpu].unplaced)
+			f.run = NULL;
 		fine = !ftrace_page_open(&page, data, t->file.page_size, t->file.commit_size) &&
 		       page_fill(t, &page, &f, piece->nr_events, &nr);
 	}
@@ -288,7 +321,7 @@ static void rows_finish(struct reader *r)
 	struct tracedat *t = (struct tracedat *)r;
 	struct trace_info *info = &r->info;
 
-	info->nr_events += nr_losses(t);
+	info->nr_events += nr_losses(t) + t->scan->nr_gaps;
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		struct cpu_totals *total = &t->cpu[i].total;
 		uint64_t end_ns = tracedat_time(t, t->scan->total[i].last);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The first pass over a trace.dat. Pieces of pages are independent of each other: workers take the next one, count its
- * events and note the vCPU threads and losses in it; what reaches from one piece of a CPU to the next (the order of
- * times, losses at a piece's beginning) is found when all are joined in the order of the file.
+ * events and note the vCPU threads and losses in it. tracedat_join.c joins what they found.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,52 +12,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "readers/ftrace/tracedat_internal.h"
-#include "readers/ftrace/tracedat_reader.h"
+#include "readers/ftrace/tracedat_scan.h"
 
 enum {
 	JOBS_MAX = 16,
 	PIECES_PER_JOB = 16, /* at least: below, starting a thread costs too much */
-};
-
-struct piece_found {
-	uint64_t first, last; /* times; no event: nr is 0 */
-	uint64_t nr_lost, uncounted, damaged;
-	uint32_t nr, pages;
-	uint32_t borders, early; /* pages that may follow a gap: after an event of the piece, before its first */
-	bool cut, late;
-};
-
-/* Events lost before a page. */
-struct loss_found {
-	size_t piece;
-	uint64_t from; /* time of the event before it in the piece */
-	uint64_t page, next, lost; /* the page's time; that of its first event, UINT64_MAX if it has none */
-	bool has_from;
-};
-
-struct thread_found {
-	uint64_t key; /* tid << 16 | vCPU */
-	size_t piece;
-};
-
-struct scan_job {
-	struct tracedat *t;
-	const struct tracedat_pieces *pieces;
-	struct piece_found *found; /* by piece */
-	const uint16_t *own_vcpu;  /* by event id, see ftrace_events_own_vcpus() */
-	size_t next, kept_bytes;
-};
-
-struct scan_worker {
-	struct scan_job *job;
-	struct tracedat_pages pages;
-	uint64_t *nr, *first_time; /* by id */
-	uint64_t no_id; /* events too short to have one */
-	struct hash_table threads; /* of struct thread_found */
-	uint64_t newest_key;
-	struct loss_found *loss;
-	size_t nr_losses, max_losses;
-	int err;
+	BORDERS_MAX = 1 << 18, /* of pages, found by one worker; beyond, gaps are read in batches only */
 };
 
 /* ---- a piece ---- */
@@ -149,6 +108,35 @@ static int missed_note(struct scan_worker *w, const struct ftrace_page *p,
 	return loss_add(w, loss);
 }
 
+static void border_note(struct scan_worker *w, const struct ftrace_page *p,
+			struct piece_found *found, size_t piece)
+{
+	struct ftrace_page ahead = *p;
+	uint64_t next = UINT64_MAX;
+	const uint8_t *entry;
+	size_t len;
+
+	++*(found->last ? &found->borders : &found->early);
+	if (w->nr_borders == w->max_borders) {
+		size_t max = w->max_borders ? 2 * w->max_borders : 1024;
+		void *more = max > BORDERS_MAX ? NULL
+					       : realloc(w->border, max * sizeof(*w->border));
+
+		if (!more) {
+			w->borders_unlisted = true;
+			return;
+		}
+		w->border = more;
+		w->max_borders = max;
+	}
+	ftrace_page_next(&ahead, &entry, &len, &next);
+	w->border[w->nr_borders++] = (struct border_found){.from = found->last,
+							   .page = p->time,
+							   .next = next,
+							   .piece = (uint32_t)piece,
+							   .has_from = found->last > 0};
+}
+
 static int piece_scan(struct scan_worker *w, size_t i)
 {
 	const struct tracedat_file *f = &w->job->t->file;
@@ -168,7 +156,7 @@ static int piece_scan(struct scan_worker *w, size_t i)
 		if (page.missed)
 			err = missed_note(w, &page, found, i);
 		else
-			++*(found->last ? &found->borders : &found->early);
+			border_note(w, &page, found, i);
 		page_scan(w, &page, found, i);
 	}
 	if (!err && !more)
@@ -190,180 +178,6 @@ static void *worker_run(void *arg)
 		w->err = piece_scan(w, i);
 	}
 	return NULL;
-}
-
-/* ---- joining ---- */
-
-static int found_loss_join(struct tracedat *t, const struct loss_found *l,
-			   const struct cpu_totals *total, unsigned int cpu)
-{
-	struct tracedat_scan *s = t->scan;
-	bool first = !l->has_from && !total->last;
-	uint64_t from = l->has_from ? l->from : first ? l->page : total->last;
-
-	if (s->nr_losses == s->max_losses) {
-		size_t max = s->max_losses ? 2 * s->max_losses : 64;
-		void *more = realloc(s->loss, max * sizeof(*s->loss));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		s->loss = more;
-		s->max_losses = max;
-	}
-	s->unordered |= !first && l->next <= from;
-	s->loss[s->nr_losses++] = (struct scanned_loss){
-		.time = from, .until = l->page, .lost = l->lost, .cpu = (uint16_t)cpu,
-		.first = first};
-	return 0;
-}
-
-static void piece_join(struct tracedat *t, const struct tracedat_piece *at,
-		       const struct piece_found *found, uint64_t *borders)
-{
-	struct tracedat_scan *s = t->scan;
-	struct cpu_totals *total = &s->total[at->cpu];
-
-	*borders += found->borders + (total->last ? found->early : 0);
-	total->nr_lost += found->nr_lost;
-	total->uncounted += found->uncounted;
-	total->damaged += found->damaged;
-	total->cut = found->cut;
-	if (!found->nr)
-		return;
-	s->unordered |= found->late || (total->nr_read && found->first < total->last);
-	total->nr_read += found->nr;
-	total->last = found->last;
-	s->piece[s->nr_pieces++] = (struct scanned_piece){
-		.at = *at, .bytes = found->pages * t->file.page_size, .nr_events = found->nr,
-		.first = found->first, .last = found->last};
-}
-
-static int by_piece(const void *a, const void *b)
-{
-	const struct loss_found *x = a, *y = b;
-
-	if (x->piece != y->piece)
-		return x->piece < y->piece ? -1 : 1;
-	return x->page < y->page ? -1 : x->page > y->page;
-}
-
-/* All workers' losses in order of pieces; *ret is to be freed. */
-static int losses_gather(struct scan_worker *w, unsigned int jobs, struct loss_found **ret,
-			 size_t *ret_nr)
-{
-	size_t nr = 0;
-
-	for (unsigned int i = 0; i < jobs; i++)
-		nr += w[i].nr_losses;
-	*ret = calloc(nr + 1, sizeof(**ret));
-	if (!*ret)
-		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < jobs; *ret_nr += w[i++].nr_losses)
-		memcpy(*ret + *ret_nr, w[i].loss, w[i].nr_losses * sizeof(**ret));
-	qsort(*ret, nr, sizeof(**ret), by_piece);
-	return 0;
-}
-
-/* Pieces of a CPU behind one that is cut are not read by anyone. */
-static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int jobs,
-		       uint64_t *borders)
-{
-	struct tracedat *t = job->t;
-	_cleanup_free_ struct loss_found *losses = NULL;
-	size_t nr = 0, loss = 0;
-	int err = losses_gather(w, jobs, &losses, &nr);
-
-	t->scan->piece = calloc(job->pieces->nr + 1, sizeof(*t->scan->piece));
-	if (!err && !t->scan->piece)
-		err = fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < job->pieces->nr && !err; i++) {
-		const struct tracedat_piece *at = &job->pieces->piece[i];
-		const struct cpu_totals *total = &t->scan->total[at->cpu];
-		bool beyond = total->cut;
-
-		for (; loss < nr && losses[loss].piece == i && !err; loss++)
-			err = beyond ? 0 : found_loss_join(t, &losses[loss], total, at->cpu);
-		if (!beyond && !err)
-			piece_join(t, at, &job->found[i], &borders[at->cpu]);
-	}
-	return err;
-}
-
-static int by_first_piece(const void *a, const void *b)
-{
-	const struct thread_found *x = a, *y = b;
-
-	if (x->piece != y->piece)
-		return x->piece < y->piece ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
-}
-
-static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int jobs)
-{
-	_cleanup_free_ struct thread_found *all = NULL;
-	const struct thread_found *one;
-	size_t nr = 0;
-
-	for (unsigned int i = 0; i < jobs; i++)
-		nr += w[i].threads.nr;
-	all = calloc(nr + 1, sizeof(*all));
-	if (!all)
-		return fail(-ENOMEM, "out of memory");
-	nr = 0;
-	for (unsigned int i = 0; i < jobs; i++)
-		for (uint32_t at = 0; (one = hash_next(&w[i].threads, &at));)
-			all[nr++] = *one;
-	qsort(all, nr, sizeof(*all), by_first_piece);
-	for (size_t i = 0; i < nr; i++)
-		vm_threads_seen(t->vms, (uint16_t)all[i].key, (uint32_t)(all[i].key >> 16), 0);
-	vm_threads_settle(t->vms, &t->reader.info);
-	return 0;
-}
-
-/* What the statistics add, which is complete only now. */
-static void ends_join(struct tracedat *t, const uint64_t *borders)
-{
-	struct tracedat_scan *s = t->scan;
-
-	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
-		const struct tracedat_cpu *cpu = &t->file.cpu[i];
-
-		t->cpu[i].unplaced = cpu_unplaced(cpu, &s->total[i]) > 0;
-		if (t->cpu[i].unplaced)
-			s->nr_gaps += borders[i] + !cpu_left(cpu, &s->total[i]);
-	}
-}
-
-static void ids_join(struct tracedat_scan *s, const struct scan_worker *w)
-{
-	for (unsigned int id = 0; id < FTRACE_IDS; id++) {
-		s->nr[id] += w->nr[id];
-		if (w->first_time[id] < s->first_time[id])
-			s->first_time[id] = w->first_time[id];
-	}
-}
-
-static int join(struct scan_job *job, struct scan_worker *w, unsigned int jobs)
-{
-	struct tracedat_scan *s = job->t->scan;
-	_cleanup_free_ uint64_t *borders = calloc(job->t->file.nr_cpus + 1u, sizeof(*borders));
-	int err = borders ? 0 : fail(-ENOMEM, "out of memory");
-
-	for (unsigned int i = 0; i < jobs && !err; i++)
-		if (w[i].err) /* its error message was set in its own thread */
-			err = fail(w[i].err, "%s: %s", job->t->reader.info.file,
-				   strerror(-w[i].err));
-	if (!err)
-		err = pieces_join(job, w, jobs, borders);
-	for (unsigned int i = 0; i < jobs && !err; i++) {
-		s->unknown += w[i].no_id;
-		ids_join(s, &w[i]);
-	}
-	if (!err)
-		err = threads_join(job->t, w, jobs);
-	if (!err)
-		ends_join(job->t, borders);
-	return err;
 }
 
 /* ---- the workers ---- */
@@ -391,6 +205,7 @@ static void worker_deinit(struct scan_worker *w)
 	tracedat_pages_deinit(&w->pages);
 	hash_deinit(&w->threads);
 	free(w->loss);
+	free(w->border);
 	free(w->nr);
 	free(w->first_time);
 }
@@ -416,7 +231,7 @@ static int job_run(struct scan_job *job)
 	while (started > 1)
 		pthread_join(thread[--started], NULL);
 	if (!err)
-		err = join(job, w, nr);
+		err = tracedat_scan_join(job, w, nr);
 	while (nr)
 		worker_deinit(&w[--nr]);
 	return err;
@@ -466,6 +281,8 @@ void tracedat_scan_free(struct tracedat *t)
 	free(t->scan->total);
 	free(t->scan->row_piece);
 	free(t->scan->row_loss);
+	free(t->scan->row_gap);
+	free(t->scan->gap);
 	free(t->scan->nr);
 	free(t->scan->first_time);
 	free(t->scan);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The end of the first pass over a trace.dat: what its workers found in each piece is joined in the order of the file,
+ * and what reaches from one piece of a CPU to the next is found: the order of times, losses at a piece's beginning.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "readers/ftrace/tracedat_scan.h"
+
+static int found_loss_join(struct tracedat *t, const struct loss_found *l,
+			   const struct cpu_totals *total, unsigned int cpu)
+{
+	struct tracedat_scan *s = t->scan;
+	bool first = !l->has_from && !total->last;
+	uint64_t from = l->has_from ? l->from : first ? l->page : total->last;
+
+	if (s->nr_losses == s->max_losses) {
+		size_t max = s->max_losses ? 2 * s->max_losses : 64;
+		void *more = realloc(s->loss, max * sizeof(*s->loss));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		s->loss = more;
+		s->max_losses = max;
+	}
+	s->unordered |= !first && l->next <= from;
+	s->loss[s->nr_losses++] = (struct scanned_loss){
+		.time = from, .until = l->page, .lost = l->lost, .cpu = (uint16_t)cpu,
+		.first = first};
+	return 0;
+}
+
+static int gap_add(struct tracedat_scan *s, uint64_t time, uint64_t until, unsigned int cpu)
+{
+	if (s->nr_listed == s->max_listed) {
+		size_t max = s->max_listed ? 2 * s->max_listed : 1024;
+		void *more = realloc(s->gap, max * sizeof(*s->gap));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		s->gap = more;
+		s->max_listed = max;
+	}
+	s->gap[s->nr_listed++] =
+		(struct scanned_loss){.time = time, .until = until, .cpu = (uint16_t)cpu};
+	return 0;
+}
+
+/* Of all CPUs: which of them have losses without a place is known only at the end. */
+static int border_join(struct tracedat_scan *s, const struct border_found *b,
+		       const struct cpu_totals *total, unsigned int cpu)
+{
+	uint64_t from = b->has_from ? b->from : total->last;
+
+	if (!from)
+		return 0;
+	if (b->next <= from) /* its time as if later than all: found by gaps_select() */
+		return gap_add(s, UINT64_MAX, b->page, cpu);
+	return gap_add(s, from, b->page, cpu);
+}
+
+static void piece_join(struct tracedat *t, const struct tracedat_piece *at,
+		       const struct piece_found *found, uint64_t *borders)
+{
+	struct tracedat_scan *s = t->scan;
+	struct cpu_totals *total = &s->total[at->cpu];
+
+	*borders += found->borders + (total->last ? found->early : 0);
+	total->nr_lost += found->nr_lost;
+	total->uncounted += found->uncounted;
+	total->damaged += found->damaged;
+	total->cut = found->cut;
+	if (!found->nr)
+		return;
+	s->unordered |= found->late || (total->nr_read && found->first < total->last);
+	total->nr_read += found->nr;
+	total->last = found->last;
+	s->piece[s->nr_pieces++] = (struct scanned_piece){
+		.at = *at, .bytes = found->pages * t->file.page_size, .nr_events = found->nr,
+		.first = found->first, .last = found->last};
+}
+
+static int by_piece(const void *a, const void *b)
+{
+	const struct loss_found *x = a, *y = b;
+
+	if (x->piece != y->piece)
+		return x->piece < y->piece ? -1 : 1;
+	return x->page < y->page ? -1 : x->page > y->page;
+}
+
+/* All workers' losses in order of pieces; *ret is to be freed. */
+static int losses_gather(struct scan_worker *w, unsigned int jobs, struct loss_found **ret,
+			 size_t *ret_nr)
+{
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < jobs; i++)
+		nr += w[i].nr_losses;
+	*ret = calloc(nr + 1, sizeof(**ret));
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < jobs; *ret_nr += w[i++].nr_losses)
+		if (w[i].nr_losses)
+			memcpy(*ret + *ret_nr, w[i].loss, w[i].nr_losses * sizeof(**ret));
+	qsort(*ret, nr, sizeof(**ret), by_piece);
+	return 0;
+}
+
+static int by_border(const void *a, const void *b)
+{
+	const struct border_found *x = a, *y = b;
+
+	if (x->piece != y->piece)
+		return x->piece < y->piece ? -1 : 1;
+	return x->page < y->page ? -1 : x->page > y->page;
+}
+
+static int borders_gather(struct scan_worker *w, unsigned int jobs, struct border_found **ret,
+			  size_t *ret_nr)
+{
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < jobs; i++)
+		nr += w[i].nr_borders;
+	*ret = calloc(nr + 1, sizeof(**ret));
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < jobs; *ret_nr += w[i++].nr_borders)
+		if (w[i].nr_borders)
+			memcpy(*ret + *ret_nr, w[i].border, w[i].nr_borders * sizeof(**ret));
+	qsort(*ret, nr, sizeof(**ret), by_border);
+	return 0;
+}
+
+/* Pieces of a CPU behind one that is cut are not read by anyone. */
+static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int jobs,
+		       uint64_t *borders)
+{
+	struct tracedat *t = job->t;
+	_cleanup_free_ struct loss_found *losses = NULL;
+	_cleanup_free_ struct border_found *pages = NULL;
+	size_t nr = 0, loss = 0, nr_pages = 0, page = 0;
+	int err = losses_gather(w, jobs, &losses, &nr);
+
+	if (!err)
+		err = borders_gather(w, jobs, &pages, &nr_pages);
+
+	t->scan->piece = calloc(job->pieces->nr + 1, sizeof(*t->scan->piece));
+	if (!err && !t->scan->piece)
+		err = fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < job->pieces->nr && !err; i++) {
+		const struct tracedat_piece *at = &job->pieces->piece[i];
+		const struct cpu_totals *total = &t->scan->total[at->cpu];
+		bool beyond = total->cut;
+
+		for (; loss < nr && losses[loss].piece == i && !err; loss++)
+			err = beyond ? 0 : found_loss_join(t, &losses[loss], total, at->cpu);
+		for (; page < nr_pages && pages[page].piece == i && !err; page++)
+			err = beyond ? 0 : border_join(t->scan, &pages[page], total, at->cpu);
+		if (!beyond && !err)
+			piece_join(t, at, &job->found[i], &borders[at->cpu]);
+	}
+	return err;
+}
+
+static int by_first_piece(const void *a, const void *b)
+{
+	const struct thread_found *x = a, *y = b;
+
+	if (x->piece != y->piece)
+		return x->piece < y->piece ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int jobs)
+{
+	_cleanup_free_ struct thread_found *all = NULL;
+	const struct thread_found *one;
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < jobs; i++)
+		nr += w[i].threads.nr;
+	all = calloc(nr + 1, sizeof(*all));
+	if (!all)
+		return fail(-ENOMEM, "out of memory");
+	nr = 0;
+	for (unsigned int i = 0; i < jobs; i++)
+		for (uint32_t at = 0; (one = hash_next(&w[i].threads, &at));)
+			all[nr++] = *one;
+	qsort(all, nr, sizeof(*all), by_first_piece);
+	for (size_t i = 0; i < nr; i++)
+		vm_threads_seen(t->vms, (uint16_t)all[i].key, (uint32_t)(all[i].key >> 16), 0);
+	vm_threads_settle(t->vms, &t->reader.info);
+	return 0;
+}
+
+static void gaps_select(struct tracedat *t)
+{
+	struct tracedat_scan *s = t->scan;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr_listed; i++) {
+		if (!t->cpu[s->gap[i].cpu].unplaced)
+			continue;
+		s->gaps_unlisted |= s->gap[i].time == UINT64_MAX;
+		s->gap[nr++] = s->gap[i];
+	}
+	s->nr_listed = nr;
+}
+
+/* What the statistics add, which is complete only now. */
+static int ends_join(struct tracedat *t, const uint64_t *borders)
+{
+	struct tracedat_scan *s = t->scan;
+	int err = 0;
+
+	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
+		const struct tracedat_cpu *cpu = &t->file.cpu[i];
+
+		t->cpu[i].unplaced = cpu_unplaced(cpu, &s->total[i]) > 0;
+		if (!t->cpu[i].unplaced)
+			continue;
+		s->nr_gaps += borders[i];
+		if (cpu_left(cpu, &s->total[i]))
+			continue;
+		s->nr_gaps++;
+		err = err ? err : gap_add(s, s->total[i].last, INT64_MAX, i);
+	}
+	gaps_select(t);
+	return err;
+}
+
+static void ids_join(struct tracedat_scan *s, const struct scan_worker *w)
+{
+	for (unsigned int id = 0; id < FTRACE_IDS; id++) {
+		s->nr[id] += w->nr[id];
+		if (w->first_time[id] < s->first_time[id])
+			s->first_time[id] = w->first_time[id];
+	}
+}
+
+int tracedat_scan_join(struct scan_job *job, struct scan_worker *w, unsigned int jobs)
+{
+	struct tracedat_scan *s = job->t->scan;
+	_cleanup_free_ uint64_t *borders = calloc(job->t->file.nr_cpus + 1u, sizeof(*borders));
+	int err = borders ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; i < jobs && !err; i++)
+		if (w[i].err) /* its error message was set in its own thread */
+			err = fail(w[i].err, "%s: %s", job->t->reader.info.file,
+				   strerror(-w[i].err));
+	if (!err)
+		err = pieces_join(job, w, jobs, borders);
+	for (unsigned int i = 0; i < jobs && !err; i++) {
+		s->unknown += w[i].no_id;
+		s->gaps_unlisted |= w[i].borders_unlisted;
+		ids_join(s, &w[i]);
+	}
+	if (!err)
+		err = threads_join(job->t, w, jobs);
+	if (!err)
+		err = ends_join(job->t, borders);
+	return err;
+}
