@@ -25,6 +25,7 @@ void survey_free(struct survey *s)
 	free(s->counts);
 	free(s->selected);
 	free(s->vcpu);
+	json_decref(s->probes);
 	free(s);
 }
 
@@ -151,6 +152,8 @@ static int input_read(struct surveying *g, const struct input *in)
 	else
 		input_options_window(g->options, r->info.start_ns, r->info.end_ns, &g->since_ns,
 				     &g->until_ns);
+	if (r && !g->s->probes)
+		g->s->probes = json_incref(json_object_get(r->info.meta, "probes"));
 	return err ? err : reader_each(r, all_add, g);
 }
 

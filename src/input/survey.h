@@ -38,6 +38,7 @@ struct survey {
 	uint32_t tid[SURVEY_TIDS_MAX];
 	unsigned int nr_tids; /* up to the limit */
 	bool *vcpu;	      /* SURVEY_VCPUS */
+	json_t *probes;	      /* of a recording of ours, doc/format.md; NULL: none */
 };
 
 /*

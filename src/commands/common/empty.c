@@ -244,11 +244,42 @@ static void put_needed(struct line *l, const char *names, const struct survey *s
 	}
 }
 
-static void explain_record(json_t *list, const struct report_needs *needs)
+/* What the recording says of the probes of these events; false: they were not asked for. */
+static bool explain_probes(json_t *list, const char *names, const struct survey *s)
+{
+	struct line l = {.len = 0};
+	const char *absent = NULL, *why = NULL;
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach (s->probes, i, probe) {
+		const char *event = json_string_value(json_object_get(probe, "event"));
+		const char *how = json_string_value(json_object_get(probe, "how"));
+
+		if (!event || !how || !trim_name_matches(names, event))
+			continue;
+		if (strcmp(how, "absent")) {
+			put(&l, "%s was recorded, and did not occur", event);
+			line_add(list, &l);
+			return true;
+		}
+		absent = event;
+		why = json_string_value(json_object_get(probe, "reason"));
+	}
+	if (!absent)
+		return false;
+	put(&l, "%s could not be recorded%s%s", absent, why && *why ? ": " : "", why ? why : "");
+	line_add(list, &l);
+	return true;
+}
+
+/* How to record events that the trace does not have, unless it says why it has none. */
+static void explain_record(json_t *list, const struct report_needs *needs, const char *names,
+			   const struct survey *s)
 {
 	struct line l = {.len = 0};
 
-	if (!needs->record)
+	if (explain_probes(list, names, s) || !needs->record)
 		return;
 	put(&l, "to record them: %s", needs->record);
 	line_add(list, &l);
@@ -269,7 +300,7 @@ static void explain_absent(json_t *list, const struct report_needs *needs, struc
 		put_kinds(&l, s->counts);
 	}
 	line_add(list, &l);
-	explain_record(list, needs);
+	explain_record(list, needs, needs->events, s);
 }
 
 /* The events are there, and no row comes of them. */
@@ -294,7 +325,7 @@ static void explain_incomplete(json_t *list, const struct report_needs *needs,
 		put_needed(&l, needs->ends, s);
 	line_add(list, &l);
 	if (lacks && !survey_count(s, needs->ends, false))
-		explain_record(list, needs);
+		explain_record(list, needs, needs->ends, s);
 }
 
 static void explain_filtered(json_t *list, const struct report_needs *needs,
