@@ -334,7 +334,7 @@ static void test_lost(void **state)
 	assert_int_equal(reader_next(r, &batch), 1);
 	assert_int_equal(batch.nr, 4);
 	assert_int_equal(batch.ev[1].type->id, EV_lost);
-	assert_int_equal(batch.ev[1].time_ns, 1000);
+	assert_int_equal(batch.ev[1].time_ns, 1001);
 	f = event_field(batch.ev[1].type, "until");
 	assert_int_equal(event_u64(&batch.ev[1], f), 2000);
 	f = event_field(batch.ev[1].type, "count");

@@ -5,8 +5,8 @@
  * "perf:NAME" with the instruction pointer.
  *
  * perf empties one buffer per CPU in rounds (FINISHED_ROUND). All records from before the start of a round are present
- * two rounds later: until then records wait (event/pending.h). That is a round more than perf itself waits, because a
- * LOST record tells what happened since the round before.
+ * two rounds later: until then records wait (event/pending.h). That is a round more than perf itself waits.
+ * Losses are found in a pass before (perfdata_lost.c).
  *
  * Times are those of the clock that was requested (-k); unless that is mono, they are the kernel's sched_clock, which
  * is near CLOCK_MONOTONIC but not it. A TIME_CONV record describes its conversion from the TSC: meta's "tsc_map".
@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "readers/perf/perfdata_scan.h"
 
 enum {
@@ -126,7 +127,6 @@ static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct perfdata_attr *a;
 	struct perfdata_sample s;
-	int err;
 
 	if (perfdata_sample_parse(&p->file, rec, &s) ||
 	    !(a = perfdata_attr_of(&p->file, s.have_id ? s.id : 0))) {
@@ -139,9 +139,6 @@ static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
 	}
 	if (s.time > p->newest)
 		p->newest = s.time;
-	err = perfdata_sample_losses(p, a, &s);
-	if (err)
-		return err;
 	if (s.have_cpu && s.cpu < PERFDATA_CPUS_MAX && s.time > p->last[s.cpu])
 		p->last[s.cpu] = s.time;
 	return a->type == PERFDATA_TYPE_TRACEPOINT ? tracepoint_sample(p, &s)
@@ -253,12 +250,9 @@ static int record_take(struct perfdata *p, const struct perfdata_record *rec)
 	case PERFDATA_SAMPLE:
 		return sample_take(p, rec);
 	case PERFDATA_LOST:
-		return perfdata_lost(p, rec);
+		return p->losses_known ? 0 : perfdata_lost(p, rec);
 	case PERFDATA_LOST_SAMPLES:
-		return perfdata_lost_samples(p, rec);
-	case PERFDATA_THROTTLE:
-	case PERFDATA_UNTHROTTLE:
-		return perfdata_throttle(p, rec);
+		return p->losses_known ? 0 : perfdata_lost_samples(p, rec);
 	case PERFDATA_COMM:
 		return comm_take(p, rec);
 	case PERFDATA_FORK:
@@ -431,6 +425,33 @@ static void perfdata_close(struct reader *r)
 	free(p);
 }
 
+/* At the first record. A hint's wants() is valid only during open(): all types are created, the trim is exact. */
+static int file_begin(struct perfdata *p)
+{
+	int err;
+
+	perfdata_stream_deinit(&p->stream);
+	perfdata_file_deinit(&p->file);
+	ftrace_events_free(p->events);
+	p->events = ftrace_events_new(p->guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
+	err = p->events ? perfdata_file_open(&p->file, p->reader.info.file, p->events) : -ENOMEM;
+	return err ? err : perfdata_stream_init(&p->stream, &p->file, p->events);
+}
+
+/* A host's losses, before the events: by the scan that rows need anyway, or as the records are read. */
+static int losses_take(struct perfdata *p)
+{
+	struct perfdata_record first;
+	int err;
+
+	if (p->file.pipe && perfdata_stream_next(&p->stream, &first) < 0)
+		debug("read", "%s: %s", p->reader.info.file, error_text()); /* it is reported when it is read again */
+	p->scan = perfdata_scan(p);
+	err = p->scan ? perfdata_losses_add(p, p->scan) : perfdata_losses_find(p);
+	p->losses_known = true;
+	return err || (p->scan && !p->file.pipe) ? err : file_begin(p);
+}
+
 static int perfdata_fill(struct perfdata *p, const char *path, const struct read_hint *hint)
 {
 	struct trace_info *info = &p->reader.info;
@@ -444,13 +465,11 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 	p->scratch = malloc(EVENT_RECORD_MAX + sizeof(uint64_t));
 	p->threads = json_object();
 	json_object_set_new(info->meta, "threads", p->threads);
-	/* A hint's wants() is valid only during this call: all types are created, the trim is exact. */
-	p->events = ftrace_events_new(p->guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
-	if (!p->scratch || !p->threads || !p->events)
+	if (!p->scratch || !p->threads)
 		return fail(-ENOMEM, "%s: out of memory", path);
-	err = perfdata_file_open(&p->file, info->file, p->events);
-	if (!err)
-		err = perfdata_stream_init(&p->stream, &p->file, p->events);
+	err = file_begin(p);
+	if (!err && !p->guest)
+		err = losses_take(p);
 	if (!err)
 		err = fill(p); /* up to the first events: names, and when it begins */
 	if (err)

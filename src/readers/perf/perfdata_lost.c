@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What perf did not record.
+ * What perf did not record. A LOST record may come rounds later, when its CPU has something to record again: losses are
+ * found in a pass before the events are read, and wait for their time.
  *
  *   LOST          a CPU's buffer had no space. The kernel writes it before the next record that it can store in that
  *                 buffer (perf_output_begin(), kernel/events/ring_buffer.c), so the place is known: between that CPU's
@@ -11,26 +12,69 @@
  *   THROTTLE      an event is disabled on this CPU until UNTHROTTLE: there may be samples missing, in no known number.
  *   attr.freq, attr.sample_period > 1: a sample stands for several occurrences. All durations may hide others.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
-#include "readers/perf/perfdata_internal.h"
+#include "event/rows.h"
+#include "readers/perf/perfdata_scan.h"
 
 #define MISC_FILTERED_BY_BPF (1u << 15) /* PERF_RECORD_MISC_LOST_SAMPLES_BPF */
+
+uint64_t perfdata_loss_begin(uint64_t last, uint64_t older, uint64_t until)
+{
+	if (last && last < until)
+		return last + 1;
+	return !last && older && older < until ? older : until;
+}
+
+uint64_t perfdata_loss_end(const struct perfdata_rounds *r, size_t last_round, uint64_t from,
+			   uint64_t until)
+{
+	size_t later = last_round + 2;
+	uint64_t end = later < r->nr ? r->oldest[later] : later == r->nr ? r->now : until;
+
+	return end > from && end < until ? end : until;
+}
+
+int perfdata_round_add(struct perfdata_rounds *r)
+{
+	if (r->nr == r->max) {
+		size_t max = r->max ? 2 * r->max : 256;
+		void *more = realloc(r->oldest, max * sizeof(*r->oldest));
+
+		if (!more)
+			return fail(-ENOMEM, "out of memory");
+		r->oldest = more;
+		r->max = max;
+	}
+	r->oldest[r->nr++] = r->now;
+	r->now = UINT64_MAX;
+	return 0;
+}
+
+int perfdata_loss_add(struct perfdata *p, uint32_t cpu, uint64_t from, uint64_t until,
+		      uint64_t count)
+{
+	struct rec_lost lost = {.hdr = {.time = from, .cpu = (uint16_t)cpu, .vcpu = RECORD_NO_VCPU},
+				.lost_cpu = cpu, .until = until, .count = count};
+
+	return perfdata_record_add(p, event_type_ours(EV_lost), (const uint8_t *)&lost,
+				   sizeof(lost));
+}
 
 /* Events of one CPU, or of an unknown one, are missing before the sample or the record that has this trailer. */
 static int place_lost(struct perfdata *p, const struct perfdata_sample *at, uint64_t count)
 {
-	struct rec_lost lost = {.hdr = perfdata_head_of(p, at), .count = count};
+	uint32_t cpu = perfdata_head_of(p, at).cpu;
+	uint64_t from = perfdata_loss_begin(p->last[cpu], p->older, at->time), until = at->time;
 
-	lost.hdr.vcpu = RECORD_NO_VCPU;
-	lost.lost_cpu = lost.hdr.cpu;
-	lost.until = at->time;
-	lost.hdr.time = p->last[lost.hdr.cpu] > p->older ? p->last[lost.hdr.cpu] : p->older;
-	if (!lost.hdr.time || lost.hdr.time > at->time)
-		lost.hdr.time = at->time;
-	return perfdata_record_add(p, event_type_ours(EV_lost), (const uint8_t *)&lost,
-				   sizeof(lost));
+	if (p->last[cpu])
+		until = perfdata_loss_end(&p->losses.rounds, p->losses.last_round[cpu], from,
+					  until);
+	return perfdata_loss_add(p, cpu, from, until, count);
 }
 
 int perfdata_lost(struct perfdata *p, const struct perfdata_record *rec)
@@ -122,6 +166,77 @@ bool perfdata_is_partial(const struct perfdata_file *f)
 		if (f->attr[i].partial && f->attr[i].type == PERFDATA_TYPE_TRACEPOINT)
 			return true;
 	return false;
+}
+
+/* ---- the pass before ---- */
+
+static int sample_look(struct perfdata *p, const struct perfdata_record *rec)
+{
+	const struct perfdata_attr *a;
+	struct perfdata_sample s;
+	int err;
+
+	if (perfdata_sample_parse(&p->file, rec, &s) ||
+	    !(a = perfdata_attr_of(&p->file, s.have_id ? s.id : 0)) || !s.have_time)
+		return 0;
+	err = perfdata_sample_losses(p, a, &s);
+	p->newest = s.time > p->newest ? s.time : p->newest;
+	p->losses.rounds.now = s.time < p->losses.rounds.now ? s.time : p->losses.rounds.now;
+	if (!s.have_cpu || s.cpu >= PERFDATA_CPUS_MAX || s.time <= p->last[s.cpu])
+		return err;
+	p->last[s.cpu] = s.time;
+	p->losses.last_round[s.cpu] = p->losses.rounds.nr;
+	return err;
+}
+
+static int record_look(struct perfdata *p, const struct perfdata_record *rec)
+{
+	switch (rec->type) {
+	case PERFDATA_SAMPLE:
+		return sample_look(p, rec);
+	case PERFDATA_LOST:
+		return perfdata_lost(p, rec);
+	case PERFDATA_LOST_SAMPLES:
+		return perfdata_lost_samples(p, rec);
+	case PERFDATA_THROTTLE:
+	case PERFDATA_UNTHROTTLE:
+		return perfdata_throttle(p, rec);
+	case PERFDATA_FINISHED_ROUND:
+		p->older = p->before;
+		p->before = p->newest;
+		return perfdata_round_add(&p->losses.rounds);
+	default:
+		return 0;
+	}
+}
+
+int perfdata_losses_find(struct perfdata *p)
+{
+	struct perfdata_record rec;
+	int more, err = 0;
+
+	p->losses.rounds.now = UINT64_MAX;
+	while (!err && (more = perfdata_stream_next(&p->stream, &rec)) > 0)
+		err = record_look(p, &rec);
+	if (!err && more < 0 && more != -EBADMSG) /* that is reported when it is read again */
+		err = more;
+	p->newest = p->before = p->older = 0;
+	memset(p->last, 0, sizeof(p->last));
+	free(p->losses.rounds.oldest);
+	p->losses.rounds = (struct perfdata_rounds){0};
+	return err;
+}
+
+int perfdata_losses_add(struct perfdata *p, const struct perfdata_scan *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nr_losses && !err; i++)
+		err = perfdata_loss_add(p, s->loss[i].cpu, s->loss[i].time_ns, s->loss[i].until_ns,
+					s->loss_count[i]);
+	p->losses.told = s->lost;
+	p->losses.by_event = s->by_event;
+	return err;
 }
 
 void perfdata_losses_end(struct perfdata *p)

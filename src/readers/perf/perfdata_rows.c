@@ -18,41 +18,14 @@ struct rows_cursor {
 
 /* ---- what there is ---- */
 
-static int by_first(const void *a, const void *b)
-{
-	const struct perfdata_piece *x = a, *y = b;
-
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->extent < y->extent ? -1 : x->extent > y->extent;
-}
-
-static bool pieces_sort(struct perfdata_scan *s)
-{
-	s->row_piece = calloc(s->nr_pieces + 1, sizeof(*s->row_piece));
-	if (s->nr_pieces)
-		qsort(s->piece, s->nr_pieces, sizeof(*s->piece), by_first);
-	for (size_t i = 0; i < s->nr_pieces && s->row_piece; i++)
-		s->row_piece[i] = (struct rows_piece){.first_ns = s->piece[i].first,
-						      .last_ns = s->piece[i].last,
-						      .bytes = s->piece[i].bytes,
-						      .nr_events = s->piece[i].nr_events};
-	return s->row_piece;
-}
-
-/* At the first need: most commands read batches. */
+/* The formats are parsed at the first need. */
 static struct perfdata_scan *scan_of(struct perfdata *p)
 {
-	if (p->scan || p->scan_failed)
-		return p->scan;
-	p->scan = perfdata_scan(p);
-	p->scan_failed = !p->scan || !pieces_sort(p->scan);
-	if (!p->scan_failed) {
+	if (p->scan && !p->scan->parsed)
 		p->scan->unknown = ftrace_events_want(p->events, p->scan->nr, NULL, NULL);
-		return p->scan;
-	}
-	perfdata_scan_free(p->scan);
-	return p->scan = NULL;
+	if (p->scan)
+		p->scan->parsed = true;
+	return p->scan;
 }
 
 static bool rows_open(struct reader *r, struct rows_source *ret)

@@ -20,6 +20,7 @@ enum {
 /* A CPU while its records are passed. */
 struct cpu_scan {
 	uint64_t last, last_any; /* time of the newest tracepoint's sample; of the newest sample */
+	size_t round; /* of the newest sample */
 	uint64_t named; /* tid << 16 | vCPU of the newest event that named it */
 	uint32_t piece;	      /* its open piece + 1; 0: none */
 };
@@ -39,6 +40,7 @@ struct pass {
 	unsigned int nr_cpus;
 	uint32_t piece_bytes; /* of one piece at most: one is open for each CPU */
 	struct sample_run run;
+	struct perfdata_rounds rounds;
 	uint64_t before, older, released; /* as in struct perfdata; samples before this time were delivered */
 };
 
@@ -95,6 +97,8 @@ static bool run_end(struct pass *w)
 	piece->nr_events += run->nr;
 	piece->last = c->last = run->last;
 	c->last_any = run->last > c->last_any ? run->last : c->last_any;
+	c->round = w->rounds.nr;
+	w->rounds.now = run->first < w->rounds.now ? run->first : w->rounds.now;
 	if (piece->nr_events > PIECE_EVENTS / 2 || piece->bytes > w->piece_bytes / 2)
 		c->piece = 0;
 	run->nr = 0;
@@ -192,8 +196,10 @@ static bool sample_scan(struct pass *w, const uint8_t *rec, uint32_t size, uint6
 	memcpy(&time, rec + l->time, sizeof(time));
 	if (l->cpu && l->cpu + sizeof(cpu) <= size) {
 		memcpy(&cpu, rec + l->cpu, sizeof(cpu));
-		if (cpu < PERFDATA_CPUS_MAX && time > w->cpu[cpu].last_any)
+		if (cpu < PERFDATA_CPUS_MAX && time > w->cpu[cpu].last_any) {
 			w->cpu[cpu].last_any = time;
+			w->cpu[cpu].round = w->rounds.nr;
+		}
 	}
 	w->s->newest = time > w->s->newest ? time : w->s->newest;
 	w->s->nr_plain++;
@@ -208,7 +214,7 @@ static bool lost_scan(struct pass *w, const struct perfdata_record *rec)
 	struct buffer b = buffer_of(rec->data, rec->len, w->p->file.path, rec->offset);
 	struct perfdata_scan *s = w->s;
 	struct perfdata_sample at;
-	uint64_t count, last, from;
+	uint64_t count, from, until;
 
 	buffer_u64(&b);
 	count = buffer_u64(&b);
@@ -217,16 +223,19 @@ static bool lost_scan(struct pass *w, const struct perfdata_record *rec)
 	perfdata_trailer_parse(&w->p->file, rec, &at);
 	if (!at.have_time || !at.have_cpu || at.cpu >= PERFDATA_CPUS_MAX)
 		return unsuited("a loss has no time");
-	last = w->cpu[at.cpu].last_any;
-	from = last > w->older ? last : w->older;
-	if (!from || from > at.time)
-		from = at.time;
-	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), PARTS_MAX))
+	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), PARTS_MAX) ||
+	    !grow((void **)&s->loss_count, s->nr_losses, &s->max_counts, sizeof(*s->loss_count),
+		  PARTS_MAX))
 		return false;
+	from = perfdata_loss_begin(w->cpu[at.cpu].last_any, w->older, at.time);
+	until = !w->cpu[at.cpu].last_any
+			? at.time
+			: perfdata_loss_end(&w->rounds, w->cpu[at.cpu].round, from, at.time);
+	s->loss_count[s->nr_losses] = count;
 	s->loss[s->nr_losses++] = (struct rows_loss){
-		.time_ns = from, .until_ns = at.time, .cpu = (uint16_t)at.cpu, .first = !last};
+		.time_ns = from, .until_ns = until, .cpu = (uint16_t)at.cpu, .first = true};
 	s->lost += count;
-	return last == from || !last || unsuited("a loss began long before it was noticed");
+	return true;
 }
 
 static bool lost_samples_scan(struct pass *w, const struct perfdata_record *rec)
@@ -243,11 +252,12 @@ static bool lost_samples_scan(struct pass *w, const struct perfdata_record *rec)
 	return true;
 }
 
-static void round_end(struct pass *w)
+static bool round_end(struct pass *w)
 {
 	w->released = w->older;
 	w->older = w->before;
 	w->before = w->s->newest;
+	return !perfdata_round_add(&w->rounds);
 }
 
 static bool name_note(struct pass *w, uint64_t at)
@@ -284,8 +294,7 @@ static bool other_scan(struct pass *w, const struct perfdata_record *rec)
 	case PERFDATA_TIME_CONV:
 		return !perfdata_time_conv(w->p, rec);
 	case PERFDATA_FINISHED_ROUND:
-		round_end(w);
-		return true;
+		return round_end(w);
 	case PERFDATA_THROTTLE:
 	case PERFDATA_UNTHROTTLE:
 		return unsuited("events were throttled");
@@ -390,13 +399,38 @@ static bool scan_fill(struct perfdata_scan *s, struct perfdata *p)
 	}
 	if (fine) {
 		madvise(map, s->map_len, MADV_SEQUENTIAL);
-		*w = (struct pass){.p = p, .s = s, .own_vcpu = w->own_vcpu};
+		*w = (struct pass){.p = p, .s = s, .own_vcpu = w->own_vcpu,
+				   .rounds.now = UINT64_MAX};
 		fine = records_scan(w) && run_end(w);
 	}
-	if (w)
+	if (w) {
 		free(w->own_vcpu);
+		free(w->rounds.oldest);
+	}
 	free(w);
 	return fine;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct perfdata_piece *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->extent < y->extent ? -1 : x->extent > y->extent;
+}
+
+static bool pieces_sort(struct perfdata_scan *s)
+{
+	s->row_piece = calloc(s->nr_pieces + 1, sizeof(*s->row_piece));
+	if (s->nr_pieces)
+		qsort(s->piece, s->nr_pieces, sizeof(*s->piece), by_first);
+	for (size_t i = 0; i < s->nr_pieces && s->row_piece; i++)
+		s->row_piece[i] = (struct rows_piece){.first_ns = s->piece[i].first,
+						      .last_ns = s->piece[i].last,
+						      .bytes = s->piece[i].bytes,
+						      .nr_events = s->piece[i].nr_events};
+	return s->row_piece;
 }
 
 struct perfdata_scan *perfdata_scan(struct perfdata *p)
@@ -407,7 +441,7 @@ struct perfdata_scan *perfdata_scan(struct perfdata *p)
 	    p->file.bytes > SIZE_MAX || perfdata_is_partial(&p->file))
 		return unsuited("it is a guest's, without formats, or unfinished"), NULL;
 	s = calloc(1, sizeof(*s));
-	if (s && scan_fill(s, p))
+	if (s && scan_fill(s, p) && pieces_sort(s))
 		return s;
 	perfdata_scan_free(s);
 	return NULL;
@@ -424,6 +458,7 @@ void perfdata_scan_free(struct perfdata_scan *s)
 	free(s->piece);
 	free(s->row_piece);
 	free(s->loss);
+	free(s->loss_count);
 	free(s->nr);
 	free(s->name_at);
 	free(s);

@@ -50,13 +50,15 @@ struct perfdata_scan {
 	struct perfdata_piece *piece;
 	struct rows_piece *row_piece;
 	struct rows_loss *loss;
-	size_t nr_extents, max_extents, nr_pieces, max_pieces, nr_losses, max_losses;
+	uint64_t *loss_count; /* of each: events */
+	size_t nr_extents, max_extents, nr_pieces, max_pieces, nr_losses, max_losses, max_counts;
 	struct hash_table threads; /* of struct perfdata_thread, by tid */
 	uint64_t *nr; /* tracepoint samples by id of the event, FTRACE_IDS */
 	uint64_t nr_plain; /* other samples */
 	uint64_t lost, by_event; /* see struct perfdata_losses */
 	uint64_t newest; /* time */
-	uint64_t unknown; /* samples without a usable format */
+	uint64_t unknown; /* samples without a usable format, once the formats are parsed */
+	bool parsed;
 	uint64_t *name_at; /* offsets of COMM and FORK records */
 	size_t nr_names, max_names;
 };
