@@ -29,6 +29,7 @@ enum {
 	GROUP_EVENTS_MAX = 16,
 	SHIFTS = 256,
 	NEAR_SHIFTS = 32, /* of these to an entry close by */
+	ROUNDING_TICKS = 2, /* of a fitted offset, see fit_take() */
 	LONGER = 4,	  /* a gap so many times the least length counts as no longer, and groups are so far apart */
 };
 
@@ -274,9 +275,9 @@ static double shifted_chance(const struct chance *x)
 int clock_chance(const struct clock_relation *rel, const struct clock_input *in, unsigned int nr,
 		 double *ret)
 {
-	struct chance x = {.in = in, /* 2: rounding, see fit_take() */
+	struct chance x = {.in = in,
 			   .nr_vcpus = nr < rel->nr_vcpus ? nr : rel->nr_vcpus,
-			   .host_error = rel->host_error_ticks + 2};
+			   .host_error = rel->host_error_ticks + ROUNDING_TICKS};
 	int err = groups_make(&x, rel);
 
 	*ret = 0;
