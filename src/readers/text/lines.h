@@ -45,11 +45,19 @@ static inline const char *text_skip_quote(const char *s)
 	return s;
 }
 
+/* Eight bytes at a time: columns are padded. */
 static inline const char *text_skip_blanks(const char *s)
 {
-	while (*s == ' ')
-		s++;
-	return s;
+	uint64_t word;
+
+	if (*s != ' ')
+		return s;
+	for (;; s += sizeof(word)) {
+		memcpy(&word, s, sizeof(word));
+		word ^= 0x2020202020202020ull;
+		if (word)
+			return s + __builtin_ctzll(word) / 8;
+	}
 }
 
 static inline bool text_is_digit(char c)

@@ -369,7 +369,8 @@ static void value_put(uint8_t *record, const struct key *key, uint64_t value)
 		memcpy(record + key->offset, &value, key->size);
 }
 
-static bool key_is(const struct key *key, const char *p)
+/* The end of the key's word at p; NULL: another word is there. */
+static const char *key_end(const struct key *key, const char *p)
 {
 	const char *word = key->word;
 
@@ -377,22 +378,27 @@ static bool key_is(const struct key *key, const char *p)
 		word++;
 		p++;
 	}
-	return !*word && (*p == ' ' || *p == '=' || *p == ':');
+	return !*word && (*p == ' ' || *p == '=' || *p == ':') ? p : NULL;
 }
 
-/* The key at p; keys come in the table's order mostly, so the search begins after the last one found. */
-static const struct key *key_find(const struct text_kind *kind, unsigned int *at, const char *p)
+/*
+ * The key at *p, which is set to its value; keys come in the table's order mostly, so the search begins after the last
+ * one found.
+ */
+static const struct key *key_find(const struct text_kind *kind, unsigned int *at, const char **p)
 {
-	for (unsigned int i = *at; i < KEYS_MAX && kind->key[i].word; i++)
-		if (key_is(&kind->key[i], p)) {
+	for (unsigned int i = *at, nr = 0; nr < KEYS_MAX; nr++, i++) {
+		const char *end;
+
+		if (i == KEYS_MAX || !kind->key[i].word)
+			i = 0;
+		end = key_end(&kind->key[i], *p);
+		if (end) {
 			*at = i + 1;
+			*p = text_skip_blanks(end + 1);
 			return &kind->key[i];
 		}
-	for (unsigned int i = 0; i < *at; i++)
-		if (key_is(&kind->key[i], p)) {
-			*at = i + 1;
-			return &kind->key[i];
-		}
+	}
 	return NULL;
 }
 
@@ -444,14 +450,13 @@ uint16_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reaso
 	unsigned int at = 0;
 
 	while (p < end && kind->key[0].word) {
-		const struct key *key = key_find(kind, &at, p);
+		const struct key *key = key_find(kind, &at, &p);
 
 		if (!key) {
 			p = word_skip(p);
 			continue;
 		}
-		p += strlen(key->word) + 1;
-		p = word_skip(value_parse(key, reasons, text_skip_blanks(p), record, &vcpu));
+		p = word_skip(value_parse(key, reasons, p, record, &vcpu));
 		if (kind->id == EV_kvm_exit && at == 5 && vcpu != RECORD_NO_VCPU)
 			break; /* what follows info2 is not ours */
 	}

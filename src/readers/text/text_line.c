@@ -149,8 +149,8 @@ static bool perf_event_parse(struct text_line *l, const char *s, const char *end
 		p++;
 	if (p > s && *p == ' ')
 		s = text_skip_blanks(p);
-	for (p = s; *p != ' ' && *p != '\t' && *p != '\n';)
-		p++;
+	p = memchr(s, ' ', (size_t)(end - s));
+	p = p ? p : end;
 	if (p - s == sizeof(lost) - 1 && !memcmp(s, lost, sizeof(lost) - 1)) {
 		l->name = slice(s, p);
 		l->system = slice(s, s);
@@ -239,7 +239,8 @@ static bool bracket_parse(struct text_line *l, const char *s, const char *end)
 			continue;
 		p = text_skip_blanks(p + 1);
 		if (!text_is_digit(*p)) { /* the flags */
-			p += strcspn(p, " \n");
+			while (*p != ' ' && *p != '\n')
+				p++;
 			p = text_skip_blanks(p);
 		}
 		l->cpu = (uint32_t)cpu;

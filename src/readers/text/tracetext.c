@@ -35,7 +35,7 @@ static bool tracetext_probe(const uint8_t *head, size_t len)
 
 static void skip_count(struct tracetext *t, struct text_skipped *s)
 {
-	if (!s->nr++)
+	if (!t->scanned && !s->nr++)
 		s->first_line = t->lines.number;
 }
 
@@ -48,6 +48,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		return t->kind;
 	}
 	while ((s = text_line_next(&t->lines, &end))) {
+		if (t->scanned && !tracetext_is_kept(t, t->lines.number))
+			continue;
 		t->kind = text_line_parse(&t->line, s, end);
 		if (t->kind == TEXT_UNKNOWN)
 			skip_count(t, &t->unknown);
@@ -267,15 +269,6 @@ static int hole_next(struct tracetext *t, uint64_t before_ns, struct event *ev)
 	return 0;
 }
 
-static void time_count(struct tracetext *t, uint64_t ns)
-{
-	t->reader.info.nr_events++;
-	if (ns < t->newest_ns)
-		t->reader.info.late++;
-	else
-		t->newest_ns = ns;
-}
-
 /* The next line that becomes an event: its name, or NULL at the end. */
 static struct text_name *event_next(struct tracetext *t)
 {
@@ -290,7 +283,6 @@ static struct text_name *event_next(struct tracetext *t)
 			continue;
 		if (n->wanted)
 			return n;
-		time_count(t, tracetext_ns(t, t->line.time));
 	}
 	return NULL;
 }
@@ -338,18 +330,14 @@ static int tracetext_next(struct reader *r, struct batch *batch)
 
 		if (hole_next(t, tracetext_ns(t, t->line.time), ev)) {
 			t->ahead = true; /* the line's own event is next */
-			r->info.nr_events++;
 		} else {
-			time_count(t, tracetext_ns(t, t->line.time));
 			event_make(t, n, ev);
 		}
 		batch->nr++;
 	}
 	while (!n && batch->nr < BATCH_MAX && ARENA - t->used > RECORD_BYTES &&
-	       hole_next(t, UINT64_MAX, &batch->ev[batch->nr])) {
+	       hole_next(t, UINT64_MAX, &batch->ev[batch->nr]))
 		batch->nr++;
-		r->info.nr_events++;
-	}
 	if (t->lines.err)
 		return fail(t->lines.err, "%s: %s", r->info.file, strerror(-t->lines.err));
 	if (!batch->nr)
@@ -381,6 +369,7 @@ static void tracetext_close(struct reader *r)
 	text_lines_close(&t->lines);
 	vm_threads_free(t->vms);
 	free(t->hole);
+	free(t->kept);
 	free(t->arena);
 	trace_info_deinit(&r->info);
 	free(t);

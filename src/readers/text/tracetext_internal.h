@@ -2,7 +2,7 @@
 /*
  * The text is read twice. Which VM a thread belongs to, what a thread is called, where events were lost and which unit
  * the times have is only known at the end, so the first pass (tracetext_scan.c) looks at every line, and the second
- * (tracetext.c) makes the events.
+ * (tracetext.c) makes the events. A bit for each line says whether the second pass needs it.
  */
 #ifndef HOSTRACE_TRACETEXT_INTERNAL_H
 #define HOSTRACE_TRACETEXT_INTERNAL_H
@@ -18,6 +18,7 @@ enum {
 	TRACETEXT_NAMES_MAX = 4096,
 	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
+	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
 };
 
 /* An event's name in this file. */
@@ -67,7 +68,9 @@ struct tracetext {
 	uint8_t decimals; /* the least of all lines */
 	struct text_skipped unknown, other_unit, calls;
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
-	uint64_t newest_ns; /* of the second pass */
+	bool scanned;	    /* the first pass is over: what it counted is final */
+	uint8_t *kept;	    /* a bit for each line number; owned */
+	size_t kept_bytes;
 
 	uint8_t *arena;
 	size_t used;
@@ -82,6 +85,12 @@ struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hi
 
 /* Has the current line's time another unit than the file? Counts it. */
 bool tracetext_other_unit(struct tracetext *t);
+
+/* Does the second pass need this line? */
+static inline bool tracetext_is_kept(const struct tracetext *t, uint64_t line)
+{
+	return line / 8 >= t->kept_bytes || t->kept[line / 8] >> (line % 8) & 1;
+}
 
 /* A time of the file in ns. */
 static inline uint64_t tracetext_ns(const struct tracetext *t, uint64_t time)

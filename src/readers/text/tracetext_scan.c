@@ -20,6 +20,8 @@ enum {
 struct scan {
 	struct tracetext *t;
 	bool begun;
+	bool in_stack; /* of an event that is wanted */
+	uint64_t newest;
 	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
 	uint32_t open_hole[CPUS]; /* index + 1 of the hole that the next event ends; 0: none */
 	json_t *threads;
@@ -95,6 +97,39 @@ static int perf_lost_learn(struct scan *s, const struct text_line *l)
 				   .cpu = l->cpu, .until_ns = l->time, .count = count ? count : 1});
 }
 
+/* Notes that the second pass needs the current line. */
+static void keep(struct tracetext *t)
+{
+	uint64_t at = t->lines.number / 8;
+	size_t bytes = t->kept_bytes ? t->kept_bytes : 4096;
+	uint8_t *grown;
+
+	if (at >= TRACETEXT_KEPT_MAX)
+		return;
+	while (bytes <= at)
+		bytes *= 2;
+	if (bytes != t->kept_bytes) {
+		grown = realloc(t->kept, bytes);
+		if (!grown)
+			return; /* lines beyond are all parsed */
+		memset(grown + t->kept_bytes, 0, bytes - t->kept_bytes);
+		t->kept = grown;
+		t->kept_bytes = bytes;
+	}
+	t->kept[at] |= (uint8_t)(1 << t->lines.number % 8);
+}
+
+static void time_learn(struct scan *s, uint64_t time)
+{
+	struct trace_info *info = &s->t->reader.info;
+
+	info->nr_events++;
+	if (time < s->newest)
+		info->late++;
+	else
+		s->newest = info->end_ns = time;
+}
+
 static void start_learn(struct scan *s, const struct text_line *l)
 {
 	struct tracetext *t = s->t;
@@ -145,8 +180,10 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	if (tracetext_other_unit(t))
 		return 0;
 	name->nr++;
-	if (l->time > t->reader.info.end_ns)
-		t->reader.info.end_ns = l->time;
+	time_learn(s, l->time);
+	s->in_stack = name->wanted && name->is_stack;
+	if (name->wanted)
+		keep(t);
 	if (l->decimals < t->decimals)
 		t->decimals = l->decimals;
 	if (l->cpu < CPUS) {
@@ -175,6 +212,10 @@ static int line_learn(struct scan *s, const struct read_hint *hint, enum text_li
 		return lost_learn(s, &t->line, kind == TEXT_STARTED);
 	case TEXT_OVERRUN:
 		t->overrun += t->line.count;
+		return 0;
+	case TEXT_STACK:
+		if (s->in_stack)
+			keep(t);
 		return 0;
 	default:
 		return 0;
@@ -263,7 +304,8 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 		meta_set(s, hint ? hint->tsc_khz : 0);
 	tick_rate_deinit(&s->rate);
 	json_decref(s->threads);
-	t->unknown = t->other_unit = t->calls = (struct text_skipped){0};
+	t->scanned = true;
 	t->ahead = false;
+	t->reader.info.nr_events += t->guest ? 0 : t->nr_holes;
 	return err ? err : text_lines_rewind(&t->lines);
 }
