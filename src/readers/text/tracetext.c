@@ -116,7 +116,10 @@ static const struct event_type *type_make(const struct tracetext *t, const struc
 				  : "ftrace");
 	strncat(full, name.at, name.len < 64 ? name.len : 64);
 	text_neutralise(full);
-	for (p = strchr(full, ':') + 1; *p; p++) /* as perf.data's: "cycles:P" */
+	p = strchr(full, ':');
+	if (!p)
+		return NULL; /* the system's name is cut: it is long, or has a NUL */
+	for (p++; *p; p++) /* as perf.data's: "cycles:P" */
 		*p = *p == ':' || *p == ' ' || *p == ',' ? '-' : *p;
 	return event_type_register(&type, &made) ? NULL : made;
 }
