@@ -45,15 +45,24 @@ static int list_osv(const char *path)
 		       : sample_run_close(&run, samples_print(run.trace, &opt, &run.sink));
 }
 
+/* Does the metadata say which threads are vCPUs, or what a guest's threads are called? */
+static bool names_threads(const struct input *in)
+{
+	const json_t *meta = in->reader->info.meta, *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(meta, "vms"), i, vm)
+		if (json_array_size(json_object_get(vm, "vcpus")))
+			return true;
+	return in->is_guest && json_object_size(json_object_get(meta, "threads"));
+}
+
 /* Where the metadata does not name the threads, the events from before a time window do. */
 static bool names_are_before(const struct input_set *in)
 {
-	for (unsigned int i = 0; i < input_set_nr(in) && in->since_ns; i++) {
-		const json_t *meta = in->input[i].reader->info.meta;
-
-		if (!json_object_get(meta, "vms") && !json_object_get(meta, "threads"))
+	for (unsigned int i = 0; i < input_set_nr(in) && in->since_ns; i++)
+		if (!names_threads(&in->input[i]))
 			return true;
-	}
 	return false;
 }
 
