@@ -35,7 +35,7 @@ static int draw_table(const struct virtq_list *list, bool qmp, json_t *caveats,
 		      const struct output *out)
 {
 	struct report report = {
-		.out = out, .wide = common.verbose, .foot = foot, .caveats = caveats};
+		.out = out, .wide = out->wide, .foot = foot, .caveats = caveats};
 	struct table t = {0};
 	int err = virtq_list_table(list, qmp, strcmp(out->format, "text"), &t);
 

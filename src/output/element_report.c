@@ -142,6 +142,12 @@ json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 	return list;
 }
 
+/* Ways back that are rare are named only if there were any. */
+static int rare_print(uint64_t count, const char *what, char *buf, size_t size)
+{
+	return count ? snprintf(buf, size, " %" PRIu64 " %s,", count, what) : 0;
+}
+
 void element_totals_print(const struct element_totals *t, char *buf, size_t size)
 {
 	int len = t->at_start ? snprintf(buf, size,
@@ -149,10 +155,11 @@ void element_totals_print(const struct element_totals *t, char *buf, size_t size
 					 t->at_start)
 			      : 0;
 
+	len += snprintf(buf + len, size - (size_t)len, "%" PRIu64 " popped, %" PRIu64 " returned,",
+			t->popped, t->returned);
+	len += rare_print(t->detached, "detached", buf + len, size - (size_t)len);
+	len += rare_print(t->unpopped, "unpopped", buf + len, size - (size_t)len);
 	snprintf(buf + len, size - (size_t)len,
-		 "%" PRIu64 " popped, %" PRIu64 " returned, %" PRIu64 " detached, %" PRIu64
-		 " unpopped, %" PRIu64 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64
-		 " leaked",
-		 t->popped, t->returned, t->detached, t->unpopped, t->reset, t->in_flight, t->held,
-		 t->leaked);
+		 " %" PRIu64 " reset, %" PRIu64 " in flight, %" PRIu64 " held, %" PRIu64 " leaked",
+		 t->reset, t->in_flight, t->held, t->leaked);
 }

@@ -25,6 +25,8 @@ struct event_row {
 	uint64_t max_frames; /* of a backtrace; 0: all */
 };
 
+enum { ROW_EVENT_COLUMN = 38, ROW_SOURCE_WIDTH = 7 }; /* where the event's name begins, without source and VM */
+
 /* One line: seconds since start_ns, [source,] [VM,] CPU, vCPU, thread, event, fields with readable values. */
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out);
 void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out);

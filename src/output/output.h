@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/new_file.h"
+#include "output/wrap.h"
 
 struct output {
 	FILE *file;
@@ -16,6 +17,9 @@ struct output {
 	const char *sort;   /* column name or NULL */
 	bool color;	    /* escape sequences may be used */
 	int width;	    /* columns of the terminal, 80 elsewhere */
+	bool wide;	    /* text: all columns, and no line is cut or broken */
+	FILE *wrapped;	    /* what `file` breaks the lines for; NULL: `file` is not of wrap_open() */
+	struct wrap_options *wrap;
 	bool is_pager;	    /* file is a pager's input */
 	struct new_file new_file; /* -o FILE; zeroed: standard output */
 };

@@ -13,6 +13,7 @@ enum {
 	PICTURE_ROWS = 28, /* of a heat map */
 	BAR_WIDTH = 50,
 	COLUMN_GAP = 2,
+	NAME_MIN = 12, /* names are not cut shorter */
 	WIDE = 120,	   /* a terminal of this width shows more columns */
 	SPARES_NARROW = 2, /* priorities of spare columns: on a narrow terminal, */
 	SPARES = 9,	   /* and on a wide one */
@@ -78,6 +79,26 @@ static void foot(const struct report *r)
 	r->foot(r->inputs, r->caveats, r->out->file);
 }
 
+/* Characters of UTF-8: all bytes but the later ones of each. */
+static int columns_of(const char *text)
+{
+	int nr = 0;
+
+	for (; *text; text++)
+		nr += ((unsigned char)*text & 0xc0) != 0x80;
+	return nr;
+}
+
+/* Bytes of the first characters, so many of them. */
+static int columns_fit(const char *text, int columns)
+{
+	int len = 0;
+
+	for (; text[len] && (columns || ((unsigned char)text[len] & 0xc0) == 0x80); len++)
+		columns -= ((unsigned char)text[len] & 0xc0) != 0x80;
+	return len;
+}
+
 static void table_widths(const struct report *r, const struct table *t, int *width)
 {
 	char buf[CELL_MAX];
@@ -87,7 +108,7 @@ static void table_widths(const struct report *r, const struct table *t, int *wid
 
 		width[i] = c->head ? (int)strlen(c->head) : 0;
 		for (size_t row = 0; row < t->nr_rows; row++) {
-			int len = (int)strlen(cell_print(r, c, &t->cell[row * t->nr_columns + i],
+			int len = columns_of(cell_print(r, c, &t->cell[row * t->nr_columns + i],
 							 buf, sizeof(buf)));
 
 			width[i] = len > width[i] ? len : width[i];
@@ -121,12 +142,50 @@ static void table_choose(const struct report *r, const struct table *t, const in
 		}
 }
 
+/*
+ * Required columns may be too wide together: long names are cut, the longest ones first. Returns whether any was.
+ */
+static bool table_narrow(const struct report *r, const struct table *t, int *width,
+			 const bool *chosen)
+{
+	int over = r->wide ? 0 : -COLUMN_GAP - r->out->width;
+	bool cut = false;
+
+	for (unsigned int i = 0; i < t->nr_columns && !r->wide; i++)
+		over += chosen[i] ? width[i] + COLUMN_GAP : 0;
+	while (over > 0) {
+		int widest = -1;
+
+		for (unsigned int i = 0; i < t->nr_columns; i++)
+			if (chosen[i] && column_is_text(&t->column[i]) && width[i] > NAME_MIN &&
+			    (widest < 0 || width[i] > width[widest]))
+				widest = (int)i;
+		if (widest < 0)
+			return cut;
+		width[widest]--;
+		over--;
+		cut = true;
+	}
+	return cut;
+}
+
+/* "a long na..."; no byte of a character is left over. */
+static const char *text_cut(const char *text, int width, char *buf, size_t size)
+{
+	int len = width - 3;
+
+	if (columns_of(text) <= width)
+		return text;
+	snprintf(buf, size, "%.*s...", columns_fit(text, len), text);
+	return buf;
+}
+
 /* Numbers to the right, text to the left; no blanks at a line's end. */
 static void table_line(const struct report *r, const struct table *t, const int *width,
 		       const bool *chosen, const struct cell *row)
 {
 	FILE *f = r->out->file;
-	char buf[CELL_MAX];
+	char buf[CELL_MAX], cut[CELL_MAX];
 	int owed = 0; /* blanks before the next column; never written at a line's end */
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
@@ -135,7 +194,10 @@ static void table_line(const struct report *r, const struct table *t, const int 
 
 		if (!chosen[i])
 			continue;
-		int pad = width[i] - (int)strlen(text);
+		if (column_is_text(c))
+			text = text_cut(text, width[i], cut, sizeof(cut));
+
+		int pad = width[i] - columns_of(text);
 
 		if (!column_is_text(c))
 			owed += pad;
@@ -149,11 +211,12 @@ static void table_line(const struct report *r, const struct table *t, const int 
 static int text_table(const struct report *r, const struct table *t)
 {
 	int width[TABLE_COLUMNS_MAX];
-	bool chosen[TABLE_COLUMNS_MAX];
+	bool chosen[TABLE_COLUMNS_MAX], cut;
 
 	head(r);
 	table_widths(r, t, width);
 	table_choose(r, t, width, chosen);
+	cut = table_narrow(r, t, width, chosen);
 	if (t->nr_rows)
 		table_line(r, t, width, chosen, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
@@ -162,6 +225,8 @@ static int text_table(const struct report *r, const struct table *t)
 		report_empty(r);
 	if (t->left_out)
 		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);
+	if (cut)
+		fprintf(r->out->file, "# long names are cut (...): --wide\n");
 	foot(r);
 	return 0;
 }

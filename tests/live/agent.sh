@@ -66,7 +66,7 @@ work
 is "$(instances $killed)" 0 "which the next one removes"
 wait $agent
 is "$("$HOSTRACE" info -i d.guest | grep -q 'guest:kernel_stack' && echo there)" there "stack traces" agent.err
-is "$("$HOSTRACE" list -i d.guest --event guest:kernel_stack 2>/dev/null | grep -q '=__*schedule ' && echo named)" named \
+is "$("$HOSTRACE" list --wide -i d.guest --event guest:kernel_stack 2>/dev/null | grep -q '=__*schedule ' && echo named)" named \
 	"whose addresses have names"
 
 "$BUILD/hostrace-guest" -t file:e.guest -e nothing:such 2>agent.err

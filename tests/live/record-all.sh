@@ -10,7 +10,7 @@ live_needs_root
 
 # pio_of PID TRACE
 pio_of() {
-	"$HOSTRACE" list -i "$2" --vm "$1" --event kvm_pio 2>list.err | grep -c kvm_pio
+	"$HOSTRACE" list --wide -i "$2" --vm "$1" --event kvm_pio 2>list.err | grep -c kvm_pio
 }
 
 plan 7

@@ -52,7 +52,7 @@ is "$(events lost inside.hrt)" 0 "nothing was lost"
 for event in virtqueue_pop block_begin block_end block_submit; do
 	is "$(events $event inside.hrt)" $all "$event: one for each read" record.err
 done
-is "$("$HOSTRACE" list -i inside.hrt --event block_submit | grep -c 'offset=512 bytes=512 write=0')" $READS \
+is "$("$HOSTRACE" list --wide -i inside.hrt --event block_submit | grep -c 'offset=512 bytes=512 write=0')" $READS \
 	"each of the second sector, as the guest asked for"
 is "$("$HOSTRACE" count block -i inside.hrt -f csv | tr -d '"\r' | tail -n 1)" "read,$all" "hostrace count block"
 is "$(events bql_locked inside.hrt)" "$(events bql_lock inside.hrt)" "whoever asks for the big lock gets it"

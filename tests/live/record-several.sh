@@ -76,7 +76,7 @@ done
 is "$(tally one.hrt)" "red 23 " "one: only the one"
 is "$("$HOSTRACE" exits -i names.hrt --by =vcpu -f csv | awk -F, 'NR > 1 { print $1 }' | sort | tr '\n' ' ')" \
 	"blue red " "a row for vCPU 0 of each VM"
-is "$("$HOSTRACE" list -i names.hrt --vm red --event kvm_pio 2>list.err | grep -c kvm_pio)" 24 "--vm selects one by name" \
+is "$("$HOSTRACE" list --wide -i names.hrt --vm red --event kvm_pio 2>list.err | grep -c kvm_pio)" 24 "--vm selects one by name" \
 	list.err
 
 # two VMs of one name

@@ -30,7 +30,7 @@ is "$(events virtqueue_pop marks.hrt)" 100 "100 pops" record.err
 is "$(events virtqueue_fill marks.hrt)" 93 "93 fills"
 is "$(events virtqueue_flush marks.hrt)" 93 "93 flushes"
 is "$(events virtio_set_status marks.hrt)" 1 "the USDT probe with a semaphore"
-"$HOSTRACE" list -i marks.hrt >list.out
+"$HOSTRACE" list --wide -i marks.hrt >list.out
 is "$(grep 'virtqueue_pop' list.out | tail -n 1 | grep -c 'head=99 .*queue=3')" 1 "the newest pop's head and queue" list.out
 is "$(grep -c 'virtio_device.*path=/machine/peripheral/marks0/virtio-backend' list.out)" 1 "the device's path"
 is "$("$HOSTRACE" info -i marks.hrt | grep -c 'virtqueue_pop *usdt')" 1 "the file records that USDT probes were used"

@@ -26,7 +26,7 @@ boot() {
 
 # field NAME EVENT TRACE: the values of a field with their counts
 field() {
-	"$HOSTRACE" list -i "$3" --event "$2" 2>/dev/null | sed -n "s/.* $1=\([^ ]*\).*/\1/p" | sort | uniq -c |
+	"$HOSTRACE" list --wide -i "$3" --event "$2" 2>/dev/null | sed -n "s/.* $1=\([^ ]*\).*/\1/p" | sort | uniq -c |
 		tr -s ' ' | sed 's/^ //'
 }
 
@@ -60,6 +60,6 @@ boot tcg tcg.hrt
 is "$(grep -c 'status 33' record.err)" 1 "the same guest without KVM" record.err
 is "$(events virtqueue_pop tcg.hrt)" $((READS + 1)) "every element's pop"
 is "$(events virtqueue_fill tcg.hrt)" $((READS + 1)) "... and its fill"
-is "$("$HOSTRACE" list -i tcg.hrt --event qemu_pio | grep -c 'port=0xf4 .*val=0x10.*out')" 1 \
+is "$("$HOSTRACE" list --wide -i tcg.hrt --event qemu_pio | grep -c 'port=0xf4 .*val=0x10.*out')" 1 \
 	"the port write that ended it is seen in QEMU"
 finish

@@ -129,7 +129,7 @@ for way in shm:memory serial:port; do
 done
 is "$("$HOSTRACE" info -f json -i serial.guest | jq -r '.result.lost | if . == {} or . == 0 then "none" else tostring end')" \
 	none "nothing is lost"
-is "$("$HOSTRACE" list -i serial.guest --event guest:sys_enter_mknodat 2>&1 | grep -c ' mkfifo *guest:')" 23 "threads have names"
+is "$("$HOSTRACE" list --wide -i serial.guest --event guest:sys_enter_mknodat 2>&1 | grep -c ' mkfifo *guest:')" 23 "threads have names"
 
 guest_prints "waits gone"
 record gone serial:port

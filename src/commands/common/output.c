@@ -15,9 +15,12 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 
+enum { WIDTH_DEFAULT = 80 }; /* of what is no terminal */
+
 static struct {
 	const char *format, *file, *sort;
 	uint64_t limit;
+	bool wide;
 } given;
 
 /* clang-format off */
@@ -26,6 +29,7 @@ const struct option_row output_options[] = {
 	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
 	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows"},
 	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
+	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
 };
 /* clang-format on */
@@ -35,6 +39,7 @@ const struct option_row output_file_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
 	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
 	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows"},
+	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
 };
 /* clang-format on */
@@ -73,7 +78,7 @@ static int terminal_width(FILE *f)
 		return atoi(columns);
 	if (isatty(fileno(f)) && !ioctl(fileno(f), TIOCGWINSZ, &size) && size.ws_col >= 40)
 		return size.ws_col;
-	return 80;
+	return WIDTH_DEFAULT;
 }
 
 bool output_is(const char *format)
@@ -86,37 +91,108 @@ const char *output_file(void)
 	return given.file;
 }
 
+static int file_open(struct output *out)
+{
+	int err = input_check_output(given.file);
+
+	if (!err)
+		err = new_file_open(&out->new_file, given.file, 0666, true);
+	out->file = out->new_file.file;
+	return err;
+}
+
+static void stdout_open(struct output *out)
+{
+	FILE *pager;
+
+	out->color = color_wanted(stdout);
+	out->width = terminal_width(stdout);
+	pager = isatty(STDOUT_FILENO) && !strcmp(out->format, "text") ? open_pager() : NULL;
+	if (!pager)
+		return;
+	signal(SIGPIPE, SIG_IGN); /* the user may quit the pager early */
+	out->file = pager;
+	out->is_pager = true;
+}
+
+static int wrap_begin(struct output *out)
+{
+	FILE *f;
+
+	out->wrap = calloc(1, sizeof(*out->wrap));
+	if (out->wrap)
+		out->wrap->width = out->width;
+	f = out->wrap ? wrap_open(out->file, out->wrap) : NULL;
+	if (!f) {
+		free(out->wrap);
+		out->wrap = NULL;
+		return fail(-ENOMEM, "out of memory");
+	}
+	out->wrapped = out->file;
+	out->file = f;
+	return 0;
+}
+
+/* False: a line could not be written. */
+static bool wrap_end(struct output *out)
+{
+	bool good = true;
+
+	if (!out->wrapped)
+		return true;
+	good = !ferror(out->file);
+	good &= !fclose(out->file);
+	out->file = out->wrapped;
+	out->wrapped = NULL;
+	free(out->wrap);
+	out->wrap = NULL;
+	return good;
+}
+
+void output_unwrap(struct output *out)
+{
+	wrap_end(out);
+}
+
+void output_flush(struct output *out)
+{
+	fflush(out->file);
+	if (out->wrapped)
+		fflush(out->wrapped);
+}
+
+void output_fields(struct output *out, int indent)
+{
+	if (!out->wrapped)
+		return;
+	fflush(out->file);
+	out->wrap->fields = indent;
+}
+
 int output_open(const char *formats, struct output *ret)
 {
 	const char *format = given.format ? given.format : "text";
+	int err = 0;
 
 	if (!format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);
-	*ret = (struct output){
-		.file = stdout, .format = format, .limit = given.limit, .sort = given.sort};
-	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout")) {
-		int err = input_check_output(given.file);
-
-		if (!err)
-			err = new_file_open(&ret->new_file, given.file, 0666, true);
-		ret->file = ret->new_file.file;
-		return err;
-	}
-	ret->color = color_wanted(stdout);
-	ret->width = terminal_width(stdout);
-	FILE *pager = isatty(STDOUT_FILENO) && !strcmp(format, "text") ? open_pager() : NULL;
-
-	if (pager) {
-		signal(SIGPIPE, SIG_IGN); /* the user may quit the pager early */
-		ret->file = pager;
-		ret->is_pager = true;
-	}
-	return 0;
+	*ret = (struct output){.file = stdout,
+			       .format = format,
+			       .limit = given.limit,
+			       .sort = given.sort,
+			       .width = WIDTH_DEFAULT,
+			       .wide = given.wide || common.verbose};
+	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
+		err = file_open(ret);
+	else
+		stdout_open(ret);
+	return err || ret->wide || strcmp(format, "text") ? err : wrap_begin(ret);
 }
 
 int output_close(struct output *out)
 {
+	wrap_end(out);
 	if (out->is_pager) {
 		pclose(out->file);
 		return 0;
@@ -133,6 +209,7 @@ int output_close(struct output *out)
 
 void output_cancel(struct output *out)
 {
+	wrap_end(out);
 	if (out->is_pager)
 		pclose(out->file);
 	new_file_close(&out->new_file, -ECANCELED);

@@ -22,6 +22,15 @@ extern const struct option_row output_file_options[];
  */
 int output_open(const char *formats, struct output *ret);
 
+/* Writes what is printed so far, for output that grows while the user watches. */
+void output_flush(struct output *out);
+
+/* What follows is not broken into lines of 80 columns: text in the layout of another tool. Before the first line. */
+void output_unwrap(struct output *out);
+
+/* What follows are lines of name=value; a line is broken before a name, the rest indented by so many columns. */
+void output_fields(struct output *out, int indent);
+
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 

@@ -10,7 +10,7 @@ struct report report_of(const struct input_set *in, const struct output *out)
 	return (struct report){.reader = in->reader,
 			       .out = out,
 			       .ticks = trace_info_in_ticks(&in->reader->info),
-			       .wide = common.verbose,
+			       .wide = out->wide,
 			       .inputs = in,
 			       .head = input_head,
 			       .foot = input_foot,

@@ -15,6 +15,11 @@
 #include "readers/ring/stream_reader.h"
 #include "symbols/addresses.h"
 
+enum {
+	FIELDS_COLUMN_MAX = 45,
+	VM_COLUMN_MAX = 16, /* longer names are cut, but not with --wide */
+};
+
 struct rows {
 	const struct input_set *in;
 	struct output *out;
@@ -49,7 +54,7 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 static void row_write(struct rows *rows, const struct event *ev)
 {
 	FILE *f = rows->out->file;
-	char vm[VM_NAME_BYTES];
+	char vm[VM_NAME_BYTES], cut[VM_COLUMN_MAX + 1];
 	struct event_row row = {
 		.ev = ev,
 		.source = input_set_name(rows->in, ev->source),
@@ -65,6 +70,15 @@ static void row_write(struct rows *rows, const struct event *ev)
 				 ? vm_name(rows->in->vms, ev->pid, vm, sizeof(vm))
 				 : "-";
 
+	if (!strcmp(rows->out->format, "text") && row.vm &&
+	    strlen(row.vm) > (size_t)rows->vm_width) {
+		int len = rows->vm_width - 3;
+
+		while (len && (row.vm[len] & 0xc0) == 0x80) /* within a character of UTF-8 */
+			len--;
+		snprintf(cut, sizeof(cut), "%.*s...", len, row.vm);
+		row.vm = cut;
+	}
 	if (rows->csv) {
 		rows->err = event_csv_row(rows->csv, &row);
 	} else if (!strcmp(rows->out->format, "json")) {
@@ -77,6 +91,15 @@ static void row_write(struct rows *rows, const struct event *ev)
 	rows->nr++;
 }
 
+/* The rest of a long line begins under its event, but leaves space for a field. */
+static int fields_column(const struct rows *rows)
+{
+	int column = ROW_EVENT_COLUMN + (rows->with_source ? ROW_SOURCE_WIDTH : 0) +
+		     (rows->with_vm ? rows->vm_width + 1 : 0);
+
+	return column < FIELDS_COLUMN_MAX ? column : FIELDS_COLUMN_MAX;
+}
+
 /* JSON has its rows first: the head about the input is known only at the end. */
 static void rows_begin(struct rows *rows)
 {
@@ -87,12 +110,14 @@ static void rows_begin(struct rows *rows)
 	else
 		event_row_text_head(rows->ticks, rows->with_source, rows->vm_width,
 				    rows->out->file);
+	output_fields(rows->out, fields_column(rows));
 }
 
 static void rows_end(struct rows *rows, const json_t *more)
 {
 	FILE *f = rows->out->file;
 
+	output_fields(rows->out, 0);
 	if (!strcmp(rows->out->format, "text"))
 		input_foot(rows->in, more, f);
 	else if (!strcmp(rows->out->format, "json"))
@@ -162,6 +187,8 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 	for (unsigned int i = 0; i < input_set_nr(in); i++)
 		thread_names_meta(names, i, in->input[i].reader->info.meta);
 	rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
+	if (rows.vm_width > VM_COLUMN_MAX && !out->wide)
+		rows.vm_width = VM_COLUMN_MAX;
 	rows_begin(&rows);
 	ret = rows_loop(&rows, batch);
 	if (ret == 1 && rows.nr == out->limit)

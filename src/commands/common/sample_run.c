@@ -14,7 +14,10 @@
 static int run_begin(struct sample_run *run, const char *supported)
 {
 	*run = (struct sample_run){0};
-	return output_open(supported, &run->out) ? command_failed() : SAMPLE_RUN_BEGUN;
+	if (output_open(supported, &run->out))
+		return command_failed();
+	output_unwrap(&run->out); /* the layout is that of OSv's own tool, which is wider */
+	return SAMPLE_RUN_BEGUN;
 }
 
 static int run_opened(struct sample_run *run, int err)

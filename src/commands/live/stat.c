@@ -118,7 +118,7 @@ static int rows_read(const struct stat *s, bool by_vcpu, struct stat_rows *ret)
 static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t now)
 {
 	struct report report = {.out = &w->out,
-				.wide = common.verbose,
+				.wide = w->out.wide,
 				.head = head,
 				.foot = foot,
 				.caveats = caveats_make(w)};
@@ -139,7 +139,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 		err = report_table(&report, &t, "total_ns");
 	else
 		table_free(&t);
-	fflush(w->out.file);
+	output_flush(&w->out);
 	json_decref(report.caveats);
 	json_decref(report.extra);
 	return err;
