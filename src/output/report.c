@@ -75,20 +75,30 @@ void caveat_add(json_t *list, const char *fmt, ...)
 	va_end(ap);
 }
 
-void caveat_print(const char *text, FILE *out)
+/* The colour begins anew on each line, since a pager ends it there. */
+void caveat_print_tone(const char *text, enum tone tone, FILE *out)
 {
 	int column = fprintf(out, "#");
 
+	fputs(tone_begin(tone), out);
 	while (*text) {
 		int len = (int)strcspn(text, " ");
 
-		if (column + 1 + len > 79 && column > 4)
+		if (column + 1 + len > 79 && column > 4) {
+			fputs(tone_end(tone), out);
 			column = fprintf(out, "\n#  ") - 1;
+			fputs(tone_begin(tone), out);
+		}
 		column += fprintf(out, " %.*s", len, text);
 		text += len;
 		text += strspn(text, " ");
 	}
-	fputc('\n', out);
+	fprintf(out, "%s\n", tone_end(tone));
+}
+
+void caveat_print(const char *text, FILE *out)
+{
+	caveat_print_tone(text, TONE_NONE, out);
 }
 
 void report_empty(const struct report *r)

@@ -11,6 +11,7 @@
 #include "event/reader.h"
 #include "output/output.h"
 #include "output/table.h"
+#include "output/tone.h"
 
 struct input_set;
 
@@ -85,6 +86,7 @@ void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf
 
 /* Prints a note as comment lines of at most 80 columns, below a text report. */
 void caveat_print(const char *text, FILE *out);
+void caveat_print_tone(const char *text, enum tone tone, FILE *out);
 
 /*
  * To be called by each format for a report without rows, before its notes are written: of text at the place of the

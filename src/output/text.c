@@ -180,6 +180,16 @@ static const char *text_cut(const char *text, int width, char *buf, size_t size)
 	return buf;
 }
 
+/* An element that leaked is an error; of one that could not be followed nothing is known. */
+static enum tone cell_tone(const struct report *r, const struct column *c, const char *text)
+{
+	if (!r->out->color || !c->key || strcmp(c->key, "verdict"))
+		return TONE_NONE;
+	if (!strcmp(text, "leaked"))
+		return TONE_BAD;
+	return !strcmp(text, "in-flight") || !strcmp(text, "held") ? TONE_NONE : TONE_WARNING;
+}
+
 /* Numbers to the right, text to the left; no blanks at a line's end. */
 static void table_line(const struct report *r, const struct table *t, const int *width,
 		       const bool *chosen, const struct cell *row)
@@ -187,6 +197,7 @@ static void table_line(const struct report *r, const struct table *t, const int 
 	FILE *f = r->out->file;
 	char buf[CELL_MAX], cut[CELL_MAX];
 	int owed = 0; /* blanks before the next column; never written at a line's end */
+	enum tone tone;
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		const struct column *c = &t->column[i];
@@ -201,8 +212,9 @@ static void table_line(const struct report *r, const struct table *t, const int 
 
 		if (!column_is_text(c))
 			owed += pad;
+		tone = row ? cell_tone(r, c, text) : TONE_NONE;
 		if (*text)
-			fprintf(f, "%*s%s", owed, "", text);
+			fprintf(f, "%*s%s%s%s", owed, "", tone_begin(tone), text, tone_end(tone));
 		owed = (*text ? 0 : owed) + COLUMN_GAP + (column_is_text(c) ? pad : 0);
 	}
 	fputc('\n', f);

@@ -9,6 +9,7 @@
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
+#include "commands/common/output.h"
 #include "input/input_losses.h"
 #include "output/clock_report.h"
 #include "output/report.h"
@@ -147,12 +148,31 @@ json_t *input_head(const struct input_set *set, const json_t *more)
 	return trace_info_in_ticks(&set->reader->info) ? report_json_in_ticks(head) : head;
 }
 
+static enum tone clock_tone(const struct align_guest *g)
+{
+	static const enum tone tones[] = {[CLOCK_NOT_CHECKED] = TONE_WARNING,
+					  [CLOCK_UNRELIABLE] = TONE_BAD,
+					  [CLOCK_VERIFIED] = TONE_GOOD};
+
+	return output_in_color() ? tones[align_verdict(g, NULL)] : TONE_NONE;
+}
+
 static void print_clock(const struct align_guest *g, bool ticks, FILE *out)
 {
 	char text[128];
 
 	clock_report_verdict(g, ticks ? "ticks" : "ns", text, sizeof(text));
-	caveat_print(text, out);
+	caveat_print_tone(text, clock_tone(g), out);
+}
+
+/* Losses limit every figure; an unreliable clock makes all times of the guest wrong. */
+static enum tone note_tone(const char *text)
+{
+	if (!output_in_color())
+		return TONE_NONE;
+	if (strstr(text, "unreliable"))
+		return TONE_BAD;
+	return strstr(text, " lost") || strstr(text, " missing") ? TONE_WARNING : TONE_NONE;
 }
 
 void input_foot(const struct input_set *set, const json_t *more, FILE *out)
@@ -164,6 +184,6 @@ void input_foot(const struct input_set *set, const json_t *more, FILE *out)
 	if (worst_guest(set))
 		print_clock(worst_guest(set), trace_info_in_ticks(&set->reader->info), out);
 	json_array_foreach (list, i, text)
-		caveat_print(json_string_value(text), out);
+		caveat_print_tone(json_string_value(text), note_tone(json_string_value(text)), out);
 	json_decref(list);
 }

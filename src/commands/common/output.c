@@ -21,6 +21,7 @@ static struct {
 	const char *format, *file, *sort;
 	uint64_t limit;
 	bool wide;
+	bool in_color; /* of what output_open() opened */
 } given;
 
 /* clang-format off */
@@ -86,6 +87,11 @@ bool output_is(const char *format)
 	return !strcmp(given.format ? given.format : "text", format);
 }
 
+bool output_in_color(void)
+{
+	return given.in_color;
+}
+
 const char *output_file(void)
 {
 	return given.file;
@@ -105,7 +111,7 @@ static void stdout_open(struct output *out)
 {
 	FILE *pager;
 
-	out->color = color_wanted(stdout);
+	out->color = given.in_color = color_wanted(stdout);
 	out->width = terminal_width(stdout);
 	pager = isatty(STDOUT_FILENO) && !strcmp(out->format, "text") ? open_pager() : NULL;
 	if (!pager)
@@ -174,6 +180,9 @@ int output_open(const char *formats, struct output *ret)
 	const char *format = given.format ? given.format : "text";
 	int err = 0;
 
+	if (common.color && !format_known("auto always never", common.color))
+		return fail_usage(-EINVAL, "invalid --color '%s' (expected auto, always or never)",
+				  common.color);
 	if (!format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);

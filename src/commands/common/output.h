@@ -34,6 +34,9 @@ void output_fields(struct output *out, int indent);
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
+/* May the report that was opened use colours? */
+bool output_in_color(void);
+
 /* The name after -o, or NULL: for commands that write a trace, not a report. */
 const char *output_file(void);
 
