@@ -55,7 +55,7 @@ reasons() {
 	printf '\nglobal reason_name\n\nfunction hostrace_reason:string(isa:long, code:long)\n{\n'
 	printf '\tif ([isa, code] in reason_name)\n\t\treturn reason_name[isa, code]\n'
 	printf '\treturn sprintf("%%#x", code)\n}\n\nprobe begin(-1)\n{\n'
-	awk '/number_name vmx/ { isa = 1 } /number_name svm/ { isa = 2 } /^};/ { isa = 0 }
+	awk '/number_name vmx\[/ { isa = 1 } /number_name svm\[/ { isa = 2 } /^};/ { isa = 0 }
 		isa {
 			while (match($0, /\{[^}]*\}/)) {
 				split(substr($0, RSTART + 1, RLENGTH - 2), part, ", ")
