@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `make format [FILES=...]`: clang-format breaks lines of code longer than 100 columns and changes nothing else. Tables
-# keep their alignment (clang-format off). Default: all tracked C files.
+# keep their alignment (clang-format off). Default: all C files.
 set -eu
 cd "$(dirname "$0")/../.."
-[ $# -gt 0 ] || mapfile -t files < <(git ls-files '*.c' '*.h')
+. tests/lint/files.inc
+[ $# -gt 0 ] || mapfile -t files < <(files '*.c' '*.h')
 [ $# -eq 0 ] || files=("$@")
 
 long_lines() {

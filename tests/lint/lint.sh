@@ -11,11 +11,7 @@ FUNCTION_LINES_MAX=80
 CODE_COLUMNS_MAX=100
 COMMENT_COLUMNS_MAX=120
 
-# Tracked files and new ones that are not ignored.
-files() {
-	git ls-files --cached --others --exclude-standard -- "$@" 2>/dev/null | sort -u |
-		while read -r f; do [ -f "$f" ] && echo "$f"; done
-}
+. tests/lint/files.inc
 
 n=0
 failed=0
@@ -36,6 +32,15 @@ rule() {
 mapfile -t C < <(files '*.c' '*.h' '*.S' '*.def')
 mapfile -t SCRIPTS < <(files '*.sh' '.ci/run' '*.mk' Makefile)
 mapfile -t TEXTS < <(files '*.md' '*.scd')
+
+# Without files, every rule below would pass.
+{
+	[ ${#C[@]} -gt 0 ] || echo "no C file"
+	[ ${#SCRIPTS[@]} -gt 0 ] || echo "no script"
+	[ ${#TEXTS[@]} -gt 0 ] || echo "no text"
+	[ -n "$(find src bpf -name '*.[ch]' 2>&1 | head -n 1)" ] || echo "no file in src/ and bpf/"
+	[ -e "${BUILD:-build}/src/main.o" ] || echo "no objects in ${BUILD:-build}: run make"
+} | rule "there are files to check"
 
 for f in "${C[@]}" $(files '*.sh' '.ci/run'); do
 	head -n 2 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || echo "$f"
@@ -129,7 +134,7 @@ find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/log\.c|guestsid
 	grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' | rule "only commands and main print errors or exit"
 
 # Split so that this file does not find itself.
-files | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\0' |
+printf '%s\n' "${FILES[@]}" | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\0' |
 	xargs -0 grep -nIE "/wo""rk/(main|sha""red|\.)|\.\./sha""red|/tmp/""b-|/ro""ot/\." | rule "no path of one machine"
 
 {
