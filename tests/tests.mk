@@ -30,7 +30,7 @@ LONG_UNITS = $(filter %/test_clock_fit %/test_fast_path %/test_ring_races %/test
 UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS)),\
 	unit/$(patsubst test_%,%,$(notdir $(u))),120,tests/run-unit.sh,$(u))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
-	hardening,60,tests/lint/hardening.sh files,60,tests/lint/files.sh
+	hardening,60,tests/lint/hardening.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) broken,120,tests/run-broken.sh $(foreach f,$(FUZZ_NAMES),fuzz/$(f),300,$(BUILD)/tests/fuzz/fuzz-$(f),$(subst \
 	$(space),$(comma),$(strip $(wildcard tests/fuzz/corpus/$(f) tests/broken tests/golden)))) \

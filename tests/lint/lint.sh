@@ -141,5 +141,25 @@ printf '%s\n' "${FILES[@]}" | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\
 	scripts/events-page.sh | diff -u doc/events.md - | head -n 20
 } 2>&1 | rule "doc/events.md is what bpf/events.def says (make docs)"
 
+# Prints the file with the tests of a program that tests/tap.sh runs.
+program_file() { # PROGRAM
+	case $1 in
+	unit/*) echo "tests/unit/test_${1#*/}.c" ;;
+	fuzz/*) echo "tests/fuzz/fuzz_${1#*/}.c" ;;
+	live/*) echo "tests/live/${1#*/}.sh" ;;
+	leaks/*) echo "tests/rig/leaks/${1#*/}.sh" ;;
+	rig) echo tests/rig/check.sh ;;
+	*) ! grep -qE "[ =]$1,[0-9]" tests/tests.mk || echo tests/tests.mk ;;
+	esac
+}
+
+grep -vE '^(#|$)' tests/quarantine | while IFS= read -r line; do
+	if [[ $line =~ ^([a-z0-9/_-]+):\ .+\ \|\ .+\ \|\ .+$ ]]; then
+		[ -f "$(program_file "${BASH_REMATCH[1]}")" ] || echo "$line: no such program"
+	else
+		echo "$line: not PROGRAM: TEST | RATE OF FAILURE | REASON"
+	fi
+done | rule "every quarantined test has a program, a rate and a reason"
+
 echo "1..$n"
 exit $failed
