@@ -77,7 +77,7 @@ run() {
 	if [ "$failed" != 0 ]; then
 		printf '  FAIL    %s: %d of %d, after %d s:\n' "$name" "$failed" \
 			$((passed + failed + skipped)) $((SECONDS - begin))
-		tail -n 120 "$log" | sed 's/^/    /'
+		if [ $show = 0 ]; then tail -n 120 "$log"; else printf '%s\n' "$faults"; fi | sed 's/^/    /'
 	else
 		printf '  ok      %-40s %4d passed%s\n' "$name" "$passed" \
 			"$([ "$skipped" = 0 ] || echo ", $skipped skipped")"

@@ -6,7 +6,11 @@ check-live:
 .PHONY: check-rig
 
 check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest
-	$(Q)RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" tests/rig/check.sh $(BUILD)/hostrace $(RIG)
+	$(Q)rm -rf $(BUILD)/check-rig
+	$(Q)RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" CHECK_DIR=$(BUILD)/check-rig \
+		TAP_PARTIAL=$(if $(RIG_PARTS)$(RIG_CHECKS),1,0) \
+		tests/tap.sh --show rig 2400 tests/rig/check.sh $(BUILD)/hostrace $(RIG)
+	$(Q)CHECK_DIR=$(BUILD)/check-rig tests/tap.sh --summary
 
 # The same guest under a QEMU with USDT probes (built from Debian's source, 3 minutes the first time) and one without.
 check-usdt:
