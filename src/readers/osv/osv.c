@@ -114,15 +114,19 @@ static int open_mapped(struct osv_trace *t)
 static int osv_next(struct sample_trace *base, struct sample *ret)
 {
 	struct osv_trace *t = (struct osv_trace *)base;
+	int r = 0;
 
-	return t->is_dump ? osv_merge_next(t, ret) : osv_tracefile_next(t, ret);
+	if (!t->ended)
+		r = t->is_dump ? osv_merge_next(t, ret) : osv_tracefile_next(t, ret);
+	t->ended = r <= 0; /* what follows an invalid sample cannot be located */
+	return r;
 }
 
 static void osv_rewind(struct sample_trace *base)
 {
 	struct osv_trace *t = (struct osv_trace *)base;
 
-	t->started = false;
+	t->started = t->ended = false;
 	for (unsigned int i = 0; i < t->nr_streams; i++) {
 		t->streams[i].at = t->streams[i].body;
 		t->streams[i].ended = false;

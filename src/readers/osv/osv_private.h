@@ -42,7 +42,7 @@ struct osv_trace {
 	unsigned int nr_streams;
 	struct osv_stream **heap; /* dump: streams by their head's time, see osv_merge.c */
 	unsigned int nr_heap;
-	bool started;
+	bool started, ended; /* ended: the last sample was returned, or an invalid one met */
 	struct hash_table by_key; /* types */
 };
 
