@@ -53,11 +53,13 @@ NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribut
 HARDEN_CFLAGS := -fPIE -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) \
 	    $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
 HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack
+# float-cast-overflow is not part of gcc's "undefined".
+SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow
 ifeq ($(SAN),1)
-CFLAGS	 += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-LDFLAGS	 += -fsanitize=address,undefined
+CFLAGS	 += $(SANITIZE) -fno-omit-frame-pointer
+LDFLAGS	 += $(SANITIZE)
 else ifeq ($(FUZZ),1)
-CFLAGS	 += -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+CFLAGS	 += $(SANITIZE) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer
 else
 CFLAGS	 += $(HARDEN_CFLAGS)
 LDFLAGS	 += -pie $(HARDEN_LDFLAGS)

@@ -18,8 +18,8 @@ static int wakeup_put(void *arg, const struct wakeup *x)
 {
 	struct wakeups *w = arg;
 	const struct sample *s = x->end;
-	double wakeup_ns = (double)s->time_ns - (double)x->wake_ns,
-	       wait_ns = (double)s->time_ns - (double)x->since_ns;
+	int64_t wakeup_ns = (int64_t)(s->time_ns - x->wake_ns), /* negative: the clock stepped back */
+		wait_ns = (int64_t)(s->time_ns - x->since_ns);
 
 	if (w->sink->json) {
 		json_t *row =
@@ -39,11 +39,11 @@ static int wakeup_put(void *arg, const struct wakeup *x)
 	p = put_dec_right(p, s->cpu, 3);
 	*p++ = ' ';
 	p = put_timestamp(p, s->time_ns, 20);
-	snprintf(us, sizeof(us), "%4.6f", wakeup_ns / 1e6);
+	snprintf(us, sizeof(us), "%4.6f", (double)wakeup_ns / 1e6);
 	*p++ = ' ';
 	p = put_right(p, us, 13);
 	*p++ = ' ';
-	p = put_right(p, sample_ms(wait_ns, ms, sizeof(ms)), 9);
+	p = put_right(p, sample_ms((double)wait_ns, ms, sizeof(ms)), 9);
 	*p++ = ' ';
 	p = sample_put_backtrace(w->lines, p, s);
 	if (!p)

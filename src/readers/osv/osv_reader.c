@@ -32,7 +32,7 @@ static enum field_kind field_kind_of(char type)
 {
 	return type == 'p'	      ? FIELD_TEXT
 	       : type == '*'	      ? FIELD_DYNTEXT
-	       : strchr("bhiq", type) ? FIELD_SINT
+	       : strchr("bhiqfd", type) ? FIELD_SINT
 				      : FIELD_UINT;
 }
 
@@ -211,6 +211,16 @@ static void text_put(uint8_t *to, const struct sample_arg *a)
 	to[len] = 0;
 }
 
+/* Without its fraction; a number outside int64_t becomes its limit, NaN becomes 0. */
+static int64_t whole(double v)
+{
+	if (v >= 0x1p63)
+		return INT64_MAX;
+	if (v < -0x1p63)
+		return INT64_MIN;
+	return v == v ? (int64_t)v : 0;
+}
+
 static void record_make(const struct kind *k, const struct sample *s, uint8_t *record,
 			struct event *ev)
 {
@@ -231,7 +241,7 @@ static void record_make(const struct kind *k, const struct sample *s, uint8_t *r
 		else if (args[i].type == '*')
 			size = blob_put(record, k->arg_offset[i], size, &args[i]);
 		else if (args[i].type == 'f' || args[i].type == 'd')
-			memcpy(to, &(int64_t){(int64_t)args[i].d}, 8);
+			memcpy(to, &(int64_t){whole(args[i].d)}, 8);
 		else
 			memcpy(to, &args[i].u, 8);
 	}
