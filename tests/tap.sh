@@ -9,6 +9,7 @@
 # prints "not ok N # SKIP"). A program that prints no plan "1..N", other numbers or another number of results, crashes,
 # or exceeds its time counts as one more failure (tap.awk). With HOSTRACE_REQUIRE_LIVE=1, a skip counts as a failure
 # unless its reason begins with "kernel:" or "hardware:".
+# The results of programs named fuzz/... are inputs, not tests: they are not counted as passed.
 #
 # A test that is listed in tests/quarantine is run and reported, but is neither passed nor failed. An entry that is no
 # test of its program is a failure, unless TAP_PARTIAL=1 says that only some of the program's tests run. QUARANTINE names
@@ -19,17 +20,23 @@ here=$(cd "$(dirname "$0")" && pwd)
 summary() {
 	awk -v dir="$CHECK_DIR" '
 	{
-		passed += $2; failed += $3; skipped += $4; quarantined += $5; quarantined_failed += $6
+		if ($1 ~ /^fuzz\//)
+			replayed += $2
+		else
+			passed += $2
+		failed += $3; skipped += $4; quarantined += $5; quarantined_failed += $6
 		if ($3)
 			bad = bad " " $1
 	}
 	END {
 		if (bad != "")
 			printf "failed:%s (output in %s)\n", bad, dir
-		if (passed + failed == 0) {
+		if (passed + failed + replayed == 0) {
 			print "no test was run"
 			failed = 1
 		}
+		if (replayed)
+			printf "%d fuzz inputs replayed\n", replayed
 		if (quarantined)
 			printf "%d quarantined (%d failed)\n", quarantined, quarantined_failed
 		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
@@ -79,7 +86,8 @@ run() {
 			$((passed + failed + skipped)) $((SECONDS - begin))
 		if [ $show = 0 ]; then tail -n 120 "$log"; else printf '%s\n' "$faults"; fi | sed 's/^/    /'
 	else
-		printf '  ok      %-40s %4d passed%s\n' "$name" "$passed" \
+		printf '  ok      %-40s %4d %s%s\n' "$name" "$passed" \
+			"$(case $name in fuzz/*) echo replayed ;; *) echo passed ;; esac)" \
 			"$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
 	fi
 }

@@ -1,6 +1,6 @@
-# `make check` runs all tests that this machine can run; `make check SAN=1` those that need no VM, with sanitizers;
-# `make check-fast` the quick ones; `make fuzz T=60 [FUZZ_NAMES=hrt]` searches for new crashes. Tests are found by
-# wildcard: a new test needs no change here.
+# `make check` runs all tests that this machine can run; `make check SAN=1` those that need no VM, with sanitizers, and
+# replays all fuzz inputs; `make check-fast` runs the quick ones; `make fuzz T=60 [FUZZ_NAMES=hrt]` searches for new
+# crashes. Tests are found by wildcard: a new test needs no change here.
 
 TEST_SRCS := $(call sources,tests/unit/*.c tests/fuzz/*.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
@@ -32,9 +32,21 @@ UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
 	hardening,60,tests/lint/hardening.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
-SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) oracles,60,tests/oracles/run.sh broken,120,tests/run-broken.sh $(foreach f,$(FUZZ_NAMES),fuzz/$(f),300,$(BUILD)/tests/fuzz/fuzz-$(f),$(subst \
-	$(space),$(comma),$(strip $(wildcard tests/fuzz/corpus/$(f) tests/broken tests/golden)))) \
-	$(if $(filter 1,$(SAN)),,guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
+SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) oracles,60,tests/oracles/run.sh broken,120,tests/run-broken.sh \
+	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
+
+# The inputs of a fuzz target: its corpus, and the files of tests/broken and tests/golden that have its format. They are
+# replayed with sanitizers only, and counted apart from the tests.
+FUZZ_TEXTS   := $(call sources,tests/broken/*.txt tests/golden/*.txt)
+FUZZ_FILES_folds := $(FUZZ_TEXTS)
+FUZZ_FILES_hrt := $(call sources,tests/broken/empty tests/broken/*.bin tests/golden/*.hrt)
+FUZZ_FILES_perfdata := $(call sources,tests/broken/perfdata-*)
+FUZZ_FILES_samples := $(FUZZ_TEXTS)
+FUZZ_FILES_stream := $(call sources,tests/broken/stream-*)
+FUZZ_FILES_text := $(FUZZ_TEXTS)
+FUZZ_FILES_twin := $(FUZZ_TEXTS)
+FUZZ_PARTS = $(foreach f,$(FUZZ_NAMES),fuzz/$(f),300,$(BUILD)/tests/fuzz/fuzz-$(f),$(subst \
+	$(space),$(comma),$(strip tests/fuzz/corpus/$(f) $(FUZZ_FILES_$(f)))))
 comma := ,
 space := $(subst ,, )
 
@@ -69,9 +81,15 @@ check-unit: $(BUILD)/tests/unit/test_$(U)
 check-cases check-case: $(BUILD)/hostrace $(HTTP)
 	$(Q)$(CHECK_ENV) JOBS=$(JOBS) tests/run-cases.sh $(C)
 
+ifeq ($(SAN),1)
 check-fuzz: $(FUZZ_PLAIN)
-	$(Q)for f in $(FUZZ_NAMES); do \
-		$(BUILD)/tests/fuzz/fuzz-$$f $$(ls -d tests/fuzz/corpus/$$f tests/broken) || exit 1; done
+	$(new_score)
+	$(call run_parts,$(FUZZ_PARTS))
+	$(Q)$(TAP) --summary
+else
+check-fuzz:
+	$(Q)$(MAKE) --no-print-directory SAN=1 $@
+endif
 
 lint: $(BUILD)/hostrace
 	$(Q)$(CHECK_ENV) tests/lint/lint.sh

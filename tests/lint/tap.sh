@@ -89,6 +89,8 @@ summary() {
 
 summary "the summary adds up" 1 "30 passed, 2 failed, 1 skipped" "a 10 0 1 0 0" "b 20 2 0 0 0"
 summary "quarantined tests are counted apart" 0 "3 quarantined (1 failed); 5 passed, 0 failed, 0 skipped" "a 5 0 0 3 1"
+summary "fuzz inputs are counted apart" 0 "7 fuzz inputs replayed; 5 passed, 0 failed, 0 skipped" "a 5 0 0 0 0" "fuzz/x 7 0 0 0 0"
+summary "... but a failure fails" 1 "6 fuzz inputs replayed; 5 passed, 1 failed, 0 skipped" "a 5 0 0 0 0" "fuzz/x 6 1 0 0 0"
 summary "nothing was run" 1 "no test was run; 0 passed, 1 failed, 0 skipped" "a 0 0 0 0 0"
 echo "1..$n"
 exit $failed
