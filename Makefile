@@ -160,6 +160,7 @@ make check         run all tests that this machine can run (SAN=1: with sanitize
 make check-live    record nested VMs under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: only a part)
 make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
+make check-crash   kill recorders at N=100 random moments
 make fuzz          search for new crashes (T=60 seconds per target, FUZZ_NAMES=hrt)
 make bench         measure the cost of recording and the speed of reading
 

@@ -6,6 +6,7 @@ TEST_SRCS := $(call sources,tests/unit/*.c tests/fuzz/*.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
 FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c))
 FUZZ_PLAIN = $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz-%)
+CRASH_TESTS := tests/live/record-kill.sh
 LIVE_TESTS := $(call sources,tests/live/*.sh)
 T	  ?= 60
 
@@ -21,7 +22,7 @@ check-fast:
 	@scripts/deps.sh build check docs
 	$(Q)$(MAKE) --no-print-directory check-fast-run
 
-.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build
+.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build check-crash
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
@@ -72,6 +73,13 @@ check-fast-run: all man $(UNIT_TESTS)
 check-units: $(UNIT_TESTS)
 	$(new_score)
 	$(call run_parts,$(UNIT_PARTS))
+	$(Q)$(TAP) --summary
+
+# Recorders and power that fail at N random moments; tests/live/ runs them with fewer.
+check-crash: check-build
+	$(new_score)
+	$(Q)N=$(or $(N),100) LIVE_SECONDS=1200 $(CHECK_ENV) tests/run-live.sh $(CRASH_TESTS)
+	$(Q)grep -h '^# \(SEED\|lost\)' $(BUILD)/check/live_*.log
 	$(Q)$(TAP) --summary
 
 # One unit test (U=clock_fit); all cases or one (C=exits). Both show the whole output.

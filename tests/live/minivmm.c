@@ -6,6 +6,10 @@
  *
  *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [wait] [linger]
  *
+ *   minivmm count=FILE
+ *
+ * The second writes 0, 1, 2, ... to its port for ever, less than 1000 times a second; FILE has the newest, 32 bits.
+ *
  * Prints "ready PID" once the vCPU exists; with "wait" it then waits for a line on stdin before it
  * runs, with "linger" for another one before it ends. What KVM handed to us is printed at the end,
  * and is the exit status: 0 if it is what the guest did.
@@ -27,11 +31,14 @@ enum {
 	END_PORT = 0xf4,
 	MEMORY = 64 << 10,
 	START = 0x1000,
+	PAUSE_US = 1000, /* between two numbers */
 	MMIO = 0xd0000, /* beyond the memory */
 };
 
 /* cx outb, bx inb, si MMIO writes to ds:0, di halts. */
 extern const char guest_start[], guest_end[];
+/* Counts. */
+extern const char count_start[], count_end[];
 asm(".pushsection .rodata\n"
     ".code16\n"
     "guest_start:\n"
@@ -58,6 +65,11 @@ asm(".pushsection .rodata\n"
     "8:	outb	%al, $0xf4\n"
     "	hlt\n"
     "guest_end:\n"
+    "count_start:\n"
+    "1:	outl	%eax, %dx\n"
+    "	inc	%eax\n"
+    "	jmp	1b\n"
+    "count_end:\n"
     ".code64\n"
     ".popsection");
 
@@ -66,6 +78,31 @@ static struct {
 	unsigned int want, seen;
 } work[] = {{"outb", 23, 0}, {"inb", 17, 0}, {"mmio", 5, 0}, {"hlt", 3, 0}};
 enum { OUTB, INB, MMIO_WRITE, HLT, WORKS };
+
+static uint32_t *count; /* the file; NULL: the first form */
+
+static void count_open(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*count)))
+		err(1, "%s", name);
+	count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (count == MAP_FAILED)
+		err(1, "%s", name);
+}
+
+static void count_exit(const struct kvm_run *run)
+{
+	static uint32_t next;
+	uint32_t value;
+
+	memcpy(&value, (const char *)run + run->io.data_offset, sizeof(value));
+	if (value != next++)
+		errx(1, "the guest wrote %u, not %u", value, next - 1);
+	*(volatile uint32_t *)count = value;
+	usleep(PAUSE_US);
+}
 
 static void wait_line(void)
 {
@@ -86,7 +123,10 @@ static void add_memory(int vm)
 
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
-	memcpy((char *)memory + START, guest_start, (size_t)(guest_end - guest_start));
+	if (count)
+		memcpy((char *)memory + START, count_start, (size_t)(count_end - count_start));
+	else
+		memcpy((char *)memory + START, guest_start, (size_t)(guest_end - guest_start));
 	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
 		err(1, "KVM_SET_USER_MEMORY_REGION");
 }
@@ -122,6 +162,8 @@ static bool handle_exit(const struct kvm_run *run)
 			return false;
 		if (run->io.port != PORT)
 			errx(1, "I/O on port 0x%x", run->io.port);
+		if (count)
+			count_exit(run);
 		work[run->io.direction == KVM_EXIT_IO_OUT ? OUTB : INB].seen += run->io.count;
 		return true;
 	case KVM_EXIT_MMIO:
@@ -142,6 +184,10 @@ static void parse(int argc, char **argv, bool *wait, bool *linger)
 		size_t len = strcspn(argv[i], "=");
 		int w = 0;
 
+		if (!strncmp(argv[i], "count=", 6)) {
+			count_open(argv[i] + 6);
+			continue;
+		}
 		*wait |= !strcmp(argv[i], "wait");
 		*linger |= !strcmp(argv[i], "linger");
 		while (w < WORKS &&
