@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/growing_file.h"
 
@@ -53,6 +55,13 @@ static int open_old(struct growing_file *f)
 	return errno == ENOENT ? 0 : system_fail(f->path);
 }
 
+static int open_dir(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+
+	return copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
 static int open_new(struct growing_file *f)
 {
 	const char *name = f->path;
@@ -69,6 +78,7 @@ static int open_new(struct growing_file *f)
 	if (f->fd < 0)
 		return fail(-errno, "cannot create %s: %s", f->path, strerror(errno));
 	flock(f->fd, LOCK_EX | LOCK_NB); /* if the file system has locks */
+	f->dir = open_dir(f->path);
 	return 0;
 }
 
@@ -77,7 +87,8 @@ int growing_file_create(struct growing_file *f, const char *path,
 {
 	int err;
 
-	*f = (struct growing_file){.fd = -1, .old = -1, .path = strdup(path), .ours = ours};
+	*f = (struct growing_file){
+		.fd = -1, .old = -1, .dir = -1, .path = strdup(path), .ours = ours};
 	err = f->path ? open_old(f) : fail(-ENOMEM, "out of memory");
 	if (!err)
 		err = open_new(f);
@@ -93,6 +104,21 @@ static bool is_at(const char *path, int fd)
 	return !lstat(path, &x) && !fstat(fd, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+static int sync_fail(const char *path)
+{
+	return fail(-errno, "%s: writing to disk failed, data is lost: %s", path, strerror(errno));
+}
+
+int growing_file_sync(const struct growing_file *f)
+{
+	if (fdatasync(f->fd))
+		return sync_fail(f->path);
+	/* Some network file systems cannot do it for directories. */
+	if (f->dir >= 0 && fsync(f->dir) && errno != EINVAL && errno != ENOTSUP)
+		return sync_fail(f->path);
+	return 0;
+}
+
 int growing_file_publish(struct growing_file *f)
 {
 	if (!f->temporary)
@@ -100,6 +126,8 @@ int growing_file_publish(struct growing_file *f)
 	if (!is_at(f->path, f->old))
 		return fail(-EBUSY, "%s was replaced by another process; the new data is in %s",
 			    f->path, f->temporary);
+	if (fdatasync(f->fd))
+		return sync_fail(f->path);
 	if (rename(f->temporary, f->path))
 		return system_fail(f->path);
 	free(f->temporary);
@@ -134,8 +162,10 @@ int growing_file_close(struct growing_file *f, bool keep)
 		err = system_fail(f->path);
 	if (f->old >= 0)
 		close(f->old);
+	if (f->dir >= 0)
+		close(f->dir);
 	free(f->path);
 	free(f->temporary);
-	*f = (struct growing_file){.fd = -1, .old = -1};
+	*f = (struct growing_file){.fd = -1, .old = -1, .dir = -1};
 	return err;
 }

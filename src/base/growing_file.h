@@ -4,6 +4,9 @@
  * exists, the new one is begun under a temporary name and renamed as soon as it holds something: a failure before that
  * keeps the old one. Both are locked (flock) until the new one is closed, so that two recorders never write to one
  * name. A report, which is complete at once, is a struct new_file.
+ *
+ * A power failure: a file that replaces another one has its first data on the disk before it takes that one's name, so
+ * that one of the two is there. What is written later is safe from growing_file_sync() on.
  */
 #ifndef HOSTRACE_GROWING_FILE_H
 #define HOSTRACE_GROWING_FILE_H
@@ -17,6 +20,7 @@ enum { GROWING_FILE_HEAD = 16 }; /* bytes that `ours` is shown, fewer if the fil
 struct growing_file {
 	int fd;		 /* -1: closed */
 	int old;	 /* the file that will be replaced; -1: none */
+	int dir;	 /* where it is; -1: may not be read */
 	char *path;
 	char *temporary; /* NULL: the file is at `path` */
 	/* May a file that begins so be replaced? */
@@ -33,6 +37,12 @@ int growing_file_create(struct growing_file *f, const char *path,
 
 /* It holds something now: it replaces the old file. Further calls do nothing. -errno with the error message set. */
 int growing_file_publish(struct growing_file *f);
+
+/*
+ * Waits until everything that was written, and the file's name, are on the disk. -EIO, -ENOSPC, ... with the error
+ * message set: part of it is lost, which is only known now.
+ */
+int growing_file_sync(const struct growing_file *f);
 
 /* -ENOENT or -EIO with the error message set if the file was deleted, or is shorter than the bytes written. */
 int growing_file_check(const struct growing_file *f, uint64_t written);

@@ -127,17 +127,27 @@ int new_file_open(struct new_file *f, const char *path, mode_t mode, bool device
 	return err ? new_file_close(f, err) : 0;
 }
 
-int new_file_close(struct new_file *f, int err)
+/* Writes the rest and closes: 0 or an errno. */
+static int finish(FILE *file, bool sync)
 {
-	bool bad = f->file && ferror(f->file);
+	bool bad = ferror(file);
 
 	errno = 0;
-	if (f->file && fclose(f->file))
-		bad = true;
+	bad |= fflush(file) || (sync && fdatasync(fileno(file)));
+
+	int err = bad ? errno ? errno : EIO : 0;
+
+	return fclose(file) && !err ? errno : err;
+}
+
+int new_file_close(struct new_file *f, int err)
+{
+	bool replaces = f->temporary && !access(f->path, F_OK);
+	int failed = f->file ? finish(f->file, replaces && !err) : 0;
+
 	/* The reader of a pipe has seen enough: `hostrace list -o pipe` and `head` behind it. */
-	if (!err && bad && (f->temporary || errno != EPIPE))
-		err = fail(errno ? -errno : -EIO, "%s: %s", f->path,
-			   errno ? strerror(errno) : "write error");
+	if (!err && failed && (f->temporary || failed != EPIPE))
+		err = fail(-failed, "%s: %s", f->path, strerror(failed));
 	if (!err && f->temporary && rename(f->temporary, f->path))
 		err = fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (err && f->temporary && f->file)

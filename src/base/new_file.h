@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A file that a command writes: under a temporary name in its folder, renamed when it is complete, so that a failure
- * never replaces a good file and readers never see a partial one.
+ * never replaces a good file and readers never see a partial one. What replaces a file is on the disk before, so that a
+ * power failure leaves one of the two; a new file may be missing or empty after it.
  */
 #ifndef HOSTRACE_NEW_FILE_H
 #define HOSTRACE_NEW_FILE_H

@@ -85,7 +85,7 @@ static json_t *meta_make(const struct reader *r)
 
 static int convert(struct reader *r, const char *path)
 {
-	struct trace_writer_options opt = {.zstd = zstd};
+	struct trace_writer_options opt = {.zstd = zstd, .sync = true};
 	struct trace_writer *w;
 	json_t *meta = meta_make(r);
 	uint64_t placed = 0;

@@ -230,6 +230,11 @@ void guest_source_stop(struct guest_source *s)
 		give_up(s);
 }
 
+int guest_source_sync(const struct guest_source *s)
+{
+	return s->bytes ? growing_file_sync(&s->out) : 0;
+}
+
 json_t *guest_source_json(const struct guest_source *s)
 {
 	bool ring = s->ring, stream = s->frames.begun;

@@ -54,6 +54,9 @@ void guest_source_round(struct guest_source *s);
 /* No more is wanted: waits for the rest, at most GUEST_SOURCE_STOP_MS, and ends the file. */
 void guest_source_stop(struct guest_source *s);
 
+/* Waits until the file is on the disk (growing_file_sync()). */
+int guest_source_sync(const struct guest_source *s);
+
 /* {"source","file","kind","bytes","units","damaged","error"}: kind "" if no data arrived; units: frames or records. */
 json_t *guest_source_json(const struct guest_source *s);
 

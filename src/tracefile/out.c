@@ -339,7 +339,12 @@ static int out_close(struct trace_out *o, bool keep)
 	return err;
 }
 
-int trace_out_finish(struct trace_out *o)
+int trace_out_sync(struct trace_out *o)
+{
+	return growing_file_sync(&o->file);
+}
+
+int trace_out_finish(struct trace_out *o, bool sync)
 {
 	int err = write_index(o), last;
 	bool has_records = o->sum.types_bloom;
@@ -348,6 +353,8 @@ int trace_out_finish(struct trace_out *o)
 		err = growing_file_publish(&o->file);
 	if (!err)
 		err = growing_file_check(&o->file, o->offset);
+	if (!err && sync)
+		err = growing_file_sync(&o->file);
 	last = out_close(o, has_records || (!err && !o->failed));
 	return err ? err : last;
 }

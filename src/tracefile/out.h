@@ -37,8 +37,14 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 /* Bytes written so far. */
 uint64_t trace_out_bytes(const struct trace_out *o);
 
-/* Writes index and trailer and closes; frees o in any case. After an error, as trace_out_abandon(). */
-int trace_out_finish(struct trace_out *o);
+/* Waits until what was written is on the disk (growing_file_sync()). */
+int trace_out_sync(struct trace_out *o);
+
+/*
+ * Writes index and trailer and closes; with `sync`, after they are on the disk. Frees o in any case. After an error, as
+ * trace_out_abandon().
+ */
+int trace_out_finish(struct trace_out *o, bool sync);
 
 /* Closes without an index; records that were written remain in the file, a file without records is deleted. */
 void trace_out_abandon(struct trace_out *o);

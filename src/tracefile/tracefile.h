@@ -16,10 +16,17 @@ struct trace_writer;
 
 struct trace_writer_options {
 	bool zstd;	     /* compress record chunks */
+	bool sync;	     /* the file is on the disk when the writer is closed, a dump when it is written */
+	uint64_t sync_ns;    /* also at the end of a round after this time; 0: no */
 	uint64_t max_bytes;  /* flight recorder: keep about this many bytes of the newest records; 0 = all */
 };
 
 /*
+ * What a crash costs. Of the writer: records that were added since the last chunk, which are at most a second old if
+ * rounds end in time. Of the system: what was written since the last sync, at most the last sync_ns and that second;
+ * without sync_ns and before the end, what the kernel had not yet written of its own accord (by default 30 s). What is
+ * readable afterwards is true: a chunk that is not complete fails its CRC.
+ *
  * Creates the file, mode 0600, never through a symlink; an existing regular file of ours is replaced. `meta` is
  * written at once (borrowed; see doc/format.md for its keys). Errors: -errno with the error message set.
  */

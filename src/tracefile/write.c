@@ -30,7 +30,8 @@ struct trace_writer {
 	struct trace_header head;
 	struct trace_out *out;
 	struct trace_ring *ring; /* flight recorder, else NULL */
-	bool zstd;
+	struct trace_writer_options opt;
+	uint64_t synced_ns, synced_bytes; /* time and size of the last sync */
 	json_t *meta;
 	int err; /* the first failure; nothing is written after it */
 	size_t target;
@@ -117,10 +118,11 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 
 	if (err)
 		return err;
-	w->zstd = opt->zstd;
+	w->opt = *opt;
+	w->synced_ns = monotonic_ns();
 	w->meta = json_incref(meta);
 	w->head = header_make(meta);
-	err = trace_out_create(path, &w->head, w->zstd, &w->out);
+	err = trace_out_create(path, &w->head, opt->zstd, &w->out);
 	if (!err)
 		err = trace_out_json(w->out, CHUNK_META, meta);
 	if (err)
@@ -235,13 +237,28 @@ int trace_writer_type(struct trace_writer *w, const struct event_type *type, uin
 	return 0;
 }
 
+/* If it is time, and there is something. */
+static int sync_again(struct trace_writer *w, uint64_t now)
+{
+	uint64_t bytes = trace_out_bytes(w->out);
+
+	if (!w->opt.sync_ns || now - w->synced_ns < w->opt.sync_ns || bytes == w->synced_bytes)
+		return 0;
+	w->synced_ns = now;
+	w->synced_bytes = bytes;
+	return w->err = trace_out_sync(w->out);
+}
+
 int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns)
 {
+	uint64_t now = monotonic_ns();
+	int err = w->err;
+
 	w->watermark_ns = watermark_ns;
 	if (w->chunk.len >= w->target ||
-	    (w->chunk.h.nr_records && monotonic_ns() - w->chunk_since_ns >= WAIT_MAX_NS))
-		return chunk_flush(w);
-	return w->err;
+	    (w->chunk.h.nr_records && now - w->chunk_since_ns >= WAIT_MAX_NS))
+		err = chunk_flush(w);
+	return err ? err : sync_again(w, now);
 }
 
 uint64_t trace_writer_bytes(const struct trace_writer *w)
@@ -276,14 +293,14 @@ int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_me
 	if (!err)
 		err = chunk_flush(w);
 	if (!err)
-		err = trace_out_create(path, &w->head, w->zstd, &out);
+		err = trace_out_create(path, &w->head, w->opt.zstd, &out);
 	if (!err)
 		err = trace_out_json(out, CHUNK_META, w->meta);
 	if (!err)
 		err = ring_write(w, out, announced);
 	if (!err && final_meta)
 		err = trace_out_json(out, CHUNK_META, final_meta);
-	return err ? err : trace_out_finish(take_ptr(out));
+	return err ? err : trace_out_finish(take_ptr(out), w->opt.sync);
 }
 
 int trace_writer_close(struct trace_writer *w, json_t *final_meta)
@@ -299,7 +316,7 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta)
 	/* Even after a failure (a full disk) the metadata and the index are tried: they are small. */
 	if (final_meta && (last = trace_out_json(w->out, CHUNK_META, final_meta)) && !err)
 		err = last;
-	last = trace_out_finish(take_ptr(w->out));
+	last = trace_out_finish(take_ptr(w->out), w->opt.sync);
 	trace_writer_abandon(w);
 	return err ? err : last;
 }

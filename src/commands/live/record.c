@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "event/event.h"
@@ -47,11 +48,25 @@ const struct option_row record_own_options[] = {
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
 	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to NAME-1.hrt, ..."},
 	{'z', "zstd",     OPT_FLAG,     &record_opt.zstd,         NULL,       "compress the file with zstd"},
+	{0,   "sync",     OPT_TEXT,     &record_opt.sync.when,    "WHEN",     "force the file to disk: end (default), none, or also every T (1s, 200ms, ...)"},
 	{0},
 };
 /* clang-format on */
 
 /* ---- what to record ---- */
+
+static int sync_read(struct record_sync *s)
+{
+	s->at_end = !s->when || strcmp(s->when, "none");
+	if (!s->when || !s->at_end || !strcmp(s->when, "end"))
+		return 0;
+	if (parse_duration(s->when, &s->every_ns) || !s->every_ns)
+		return fail_usage(-EINVAL,
+				  "invalid --sync '%s' (expected end, none, or a duration such as "
+				  "1s)",
+				  s->when);
+	return 0;
+}
 
 static int events_wanted(struct collector_options *c)
 {
@@ -282,6 +297,8 @@ static int signals_take(struct recording *r)
 static int setup(struct recording *r)
 {
 	struct trace_writer_options wopt = {.zstd = record_opt.zstd,
+					    .sync = record_opt.sync.at_end,
+					    .sync_ns = record_opt.sync.every_ns,
 					    .max_bytes = record_opt.ring_bytes};
 	struct collector_options copt = {.follow = r->follow.active};
 	json_t *meta;
@@ -419,6 +436,8 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("no command after --");
 	if (record_opt.vms.nr && record_opt.all)
 		return command_usage("--vm and --all are mutually exclusive");
+	if (sync_read(&record_opt.sync))
+		return command_failed();
 	r.follow.active = r.follow.started = rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";

@@ -19,6 +19,11 @@ struct record_options {
 	struct text_list vms;
 	const char *output, *events, *analyzers;
 	bool all, zstd;
+	struct record_sync {
+		const char *when;
+		bool at_end;
+		uint64_t every_ns;
+	} sync;
 	uint64_t duration_ns, buffer_bytes, ring_bytes;
 };
 

@@ -87,10 +87,15 @@ static int round_take(struct recording *r, uint64_t now_ns)
 
 static int stop(struct recording *r)
 {
-	for (unsigned int i = 0; i < r->nr_guests && !r->guests_stopped; i++)
+	int err = 0;
+
+	for (unsigned int i = 0; i < r->nr_guests && !r->guests_stopped; i++) {
 		guest_source_stop(r->guest[i].source);
+		if (!err && record_opt.sync.at_end)
+			err = guest_source_sync(r->guest[i].source);
+	}
 	r->guests_stopped = true;
-	return 0;
+	return err;
 }
 
 static void meta_add(struct recording *r, json_t *meta, bool final)
