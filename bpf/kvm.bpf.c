@@ -314,6 +314,15 @@ int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
 	return PERF_SEES_IT_TOO;
 }
 
+/*
+ * The tracepoints' vcpu_id is the APIC id: with gaps (3 cores per socket), and in any order where vCPUs are plugged in.
+ * It is the vCPU that this thread has loaded.
+ */
+static __always_inline hr_u32 target_vcpu(const struct emit *e, unsigned int vcpu_id)
+{
+	return e->vcpu == RECORD_NO_VCPU ? vcpu_id : e->vcpu;
+}
+
 SEC("tp_btf/kvm_write_tsc_offset")
 int BPF_PROG(tp_kvm_write_tsc_offset, unsigned int vcpu_id, hr_u64 old_offset, hr_u64 new_offset)
 {
@@ -324,7 +333,7 @@ int BPF_PROG(tp_kvm_write_tsc_offset, unsigned int vcpu_id, hr_u64 old_offset, h
 		return 0;
 	rec->old = old_offset;
 	rec->new = new_offset;
-	rec->target = vcpu_id;
+	rec->target = target_vcpu(&e, vcpu_id);
 	emit_publish(&e);
 	return 0;
 }
@@ -340,7 +349,7 @@ int BPF_PROG(tp_kvm_pvclock_update, unsigned int vcpu_id, struct pvclock_vcpu_ti
 	rec->tsc_timestamp = page->tsc_timestamp;
 	rec->system_time = page->system_time;
 	rec->mul = page->tsc_to_system_mul;
-	rec->target = vcpu_id;
+	rec->target = target_vcpu(&e, vcpu_id);
 	rec->version = page->version;
 	rec->shift = page->tsc_shift;
 	rec->flags = page->flags;

@@ -44,6 +44,17 @@ static const char *accel_of(const struct vm *vm, bool seen, const struct vm_cmdl
 	return *c->accel ? c->accel : "tcg";
 }
 
+/* Where vCPUs were plugged in, QEMU's numbers have gaps; the array has none. How many have a thread. */
+static unsigned int vcpus_named(struct vm_vcpu *vcpus, unsigned int nr)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (vcpus[i].tid)
+			vcpus[kept++] = vcpus[i];
+	return kept;
+}
+
 static int vcpus_fill(struct vm *vm, unsigned int nr_fds, unsigned int nr_cmdline)
 {
 	struct vm_vcpu *vcpus = calloc(VM_VCPUS_MAX, sizeof(*vcpus)), *fitting;
@@ -54,6 +65,8 @@ static int vcpus_fill(struct vm *vm, unsigned int nr_fds, unsigned int nr_cmdlin
 	for (unsigned int i = 0; i < VM_VCPUS_MAX; i++)
 		vcpus[i].index = i;
 	named = proc_vcpu_threads(vm->pid, vcpus, VM_VCPUS_MAX);
+	if (nr_fds && nr_fds < named)
+		named = vcpus_named(vcpus, named);
 	vm->nr_vcpus = nr_fds > named ? nr_fds : named;
 	if (nr_cmdline > vm->nr_vcpus) /* a QEMU that is starting has not created all of them */
 		vm->nr_vcpus = nr_cmdline > VM_VCPUS_MAX ? VM_VCPUS_MAX : nr_cmdline;

@@ -4,6 +4,7 @@
  * command, the options; at its end the losses, which thread ran which vCPU, and why it ended.
  */
 #include <jansson.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -66,23 +67,58 @@ json_t *record_meta_begin(struct recording *r)
 	return meta;
 }
 
-/* Events show which thread runs which vCPU; /proc does not always. */
+static struct vm *vm_of(const struct recording *r, pid_t pid)
+{
+	for (unsigned int i = 0; i < r->nr_vms; i++)
+		if (r->vms[i].pid == pid)
+			return &r->vms[i];
+	return NULL;
+}
+
+/* The VM's entry of this vCPU, which may have been plugged in since; NULL: out of memory. */
+static struct vm_vcpu *vcpu_entry(struct vm *vm, unsigned int index)
+{
+	struct vm_vcpu *vcpus;
+
+	for (unsigned int v = 0; v < vm->nr_vcpus; v++)
+		if (vm->vcpus[v].index == index)
+			return &vm->vcpus[v];
+	vcpus = realloc(vm->vcpus, (vm->nr_vcpus + 1) * sizeof(*vcpus));
+	if (!vcpus)
+		return NULL;
+	vm->vcpus = vcpus;
+	vcpus[vm->nr_vcpus] = (struct vm_vcpu){.index = index};
+	return &vcpus[vm->nr_vcpus++];
+}
+
+/*
+ * Events show which thread runs which vCPU. /proc does not always, and has QEMU's numbers: by socket, where KVM's are
+ * in the order in which the vCPUs were plugged in.
+ */
+static void vcpu_fill(struct vm *vm, unsigned int index, pid_t tid)
+{
+	unsigned int kept = 0;
+	struct vm_vcpu *entry;
+
+	for (unsigned int v = 0; v < vm->nr_vcpus; v++)
+		if (vm->vcpus[v].tid != tid)
+			vm->vcpus[kept++] = vm->vcpus[v];
+	vm->nr_vcpus = kept;
+	entry = vcpu_entry(vm, index);
+	if (entry)
+		entry->tid = tid;
+}
+
 static void vcpus_fill(struct recording *r)
 {
-	json_t *vcpus = collector_vcpus(r->collector), *one;
-	size_t k;
+	const struct collector_vcpu *v;
 
-	json_array_foreach (vcpus, k, one) {
-		pid_t pid = (pid_t)json_integer_value(json_object_get(one, "pid"));
-		json_int_t index = json_integer_value(json_object_get(one, "index"));
-		json_int_t tid = json_integer_value(json_object_get(one, "tid"));
+	for (unsigned int i = 0; (v = collector_vcpu(r->collector, i)); i++) {
+		struct vm *vm = vm_of(r, v->pid);
 
-		for (unsigned int i = 0; i < r->nr_vms; i++)
-			for (unsigned int v = 0; v < r->vms[i].nr_vcpus; v++)
-				if (r->vms[i].pid == pid && r->vms[i].vcpus[v].index == index)
-					r->vms[i].vcpus[v].tid = (pid_t)tid;
+		if (vm)
+			vcpu_fill(vm, v->index, v->tid);
 	}
-	json_decref(vcpus);
 	json_decref(r->vms_json);
 	r->vms_json = record_vms_describe(r);
 }
