@@ -20,7 +20,7 @@ END
 	#define END(name)
 	END
 	cat bpf/events.def
-} | ${CC:-gcc} -E -P -x c - | tr '@' '\n' | awk '
+} | ${CC:-gcc} -E -P -Ibpf -x c - | tr '@' '\n' | awk '
 	function unquoted(from,   i, text) {
 		for (i = from; i <= NF; i++)
 			text = text (i > from ? " " : "") $i

@@ -30,7 +30,7 @@ rows() {
 			#define FIELD(type, name, fmt, doc) @V~name
 			#define END(name)
 		END
-		sed -n '/QEMU internals/,$p' ../bpf/events.def
+		cat ../bpf/events_inside.def
 		cat ../probes/inside.def
 	} | ${CC:-gcc} -E -P -x c - | tr '@' '\n' | sed 's/" *"//g'
 }
