@@ -53,6 +53,20 @@ static __always_inline hr_u64 vcpu_l1_tsc_ratio(struct kvm_vcpu *v)
 	return 0;
 }
 
+/* The id of a thread in its own PID namespace. */
+static __always_inline hr_u32 task_ns_tid(struct task_struct *p)
+{
+	struct pid *pid = BPF_CORE_READ(p, thread_pid);
+	hr_u32 level = BPF_CORE_READ(pid, level);
+	int nr = 0;
+
+	bpf_core_read(&nr, sizeof(nr),
+		      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+			      (hr_u64)level * bpf_core_type_size(struct upid) +
+			      bpf_core_field_offset(struct upid, nr));
+	return (hr_u32)nr;
+}
+
 enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
 
 /* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first requested). */

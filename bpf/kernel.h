@@ -41,6 +41,16 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct upid {
+	int nr;
+};
+
+/* A thread's ids in its own PID namespace and in those around it. */
+struct pid {
+	unsigned int level; /* its own namespace's; the first one is 0 */
+	struct upid numbers[1];
+};
+
 struct signal_struct {
 	atomic_t live; /* threads that have not exited */
 };
@@ -48,6 +58,7 @@ struct signal_struct {
 struct task_struct {
 	struct thread_info thread_info;
 	struct signal_struct *signal;
+	struct pid *thread_pid;
 	int pid, tgid;
 	char comm[16];
 	struct hlist_head preempt_notifiers;

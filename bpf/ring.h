@@ -68,6 +68,7 @@ enum follow {
 /* Per VM, keyed by process id: the offsets of QEMU's data (struct qemu_layout in src/collector/plan.h). */
 struct vm_settings {
 	hr_u64 address_space_io; /* address of QEMU's variable; 0: unknown */
+	hr_u64 global_mutex;	 /* the same: a pthread_mutex_t */
 	hr_u32 vq_vdev, vq_queue, vdev_path, vq_host_notifier;
 	hr_u32 elem_head, elem_ndescs, elem_out, elem_in;
 	hr_u32 follow; /* enum follow */

@@ -59,6 +59,86 @@ int BPF_PROG(tp_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
+/* What glibc's pthread_mutex_t begins with (x86-64). */
+struct mutex_words {
+	hr_u32 word, count, owner, nusers;
+};
+
+enum { SYSCALL_FUTEX = 202, WORD_UNKNOWN = 0xffffffff };
+
+/* Of the current thread's process. An address that is not mapped, or 0: unknown. */
+static __always_inline void mutex_read(struct mutex_words *m, hr_u64 address)
+{
+	if (!address || bpf_probe_read_user(m, sizeof(*m), (void *)address)) {
+		m->word = WORD_UNKNOWN;
+		m->owner = 0;
+	}
+}
+
+/*
+ * The registers that the system call was entered with, and 16 bytes of the mutex. A free lock costs nothing this way:
+ * neither system calls nor the lock's functions are probed.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tp_sched_block, bool preempt, struct task_struct *prev)
+{
+	struct mutex_words lock = {.word = WORD_UNKNOWN}, global;
+	struct vm_settings *s;
+	struct emit e;
+	hr_u32 pid = prev->tgid;
+
+	if (!vm_scheduled(pid) || !emit_for(&e, prev))
+		return 0;
+
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(prev);
+	hr_u64 arg0 = regs->rdi, arg1 = regs->rsi, address;
+	hr_s32 number = (hr_s32)regs->orig_rax;
+	hr_u32 ns_tid = task_ns_tid(prev);
+
+	s = bpf_map_lookup_elem(&vms, &pid);
+	address = s ? s->global_mutex : 0;
+	mutex_read(&global, address);
+	if (number == SYSCALL_FUTEX)
+		mutex_read(&lock, arg0);
+
+	struct rec_sched_block *rec = reserve(&e, sched_block);
+
+	if (!rec)
+		return 0;
+	rec->arg0 = arg0;
+	rec->arg1 = arg1;
+	rec->syscall = number;
+	rec->is_global = number == SYSCALL_FUTEX && address && arg0 == address;
+	rec->word = lock.word;
+	rec->owner = lock.owner;
+	rec->global_word = global.word;
+	rec->global_owner = global.owner;
+	rec->ns_tid = ns_tid;
+	emit_publish(&e);
+	return 0;
+}
+
+/* Unlike sched_wakeup, which may fire on the CPU of the woken thread, it fires in the thread that wakes. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(tp_sched_woken, struct task_struct *p)
+{
+	hr_u64 id = bpf_get_current_pid_tgid();
+	struct emit e;
+
+	if (!vm_scheduled(p->tgid) || !emit_for(&e, p))
+		return 0;
+
+	struct rec_sched_woken *rec = reserve(&e, sched_woken);
+
+	if (!rec)
+		return 0;
+	rec->waker_tid = (hr_u32)id;
+	rec->waker_pid = id >> 32;
+	bpf_get_current_comm(rec->waker_comm, sizeof(rec->waker_comm));
+	emit_publish(&e);
+	return 0;
+}
+
 /* The header holds the woken thread's VM and the waker's thread, in which it happened. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(tp_sched_wakeup, struct task_struct *p)

@@ -270,7 +270,7 @@ static void attach_one(struct collector *c, struct probe_result *r)
 		attach_kernel(c, r, program->loaded);
 }
 
-int collector_register(struct collector *c, const struct target *t)
+int collector_register(struct collector *c, struct target *t)
 {
 	const struct qemu_layout *l = &t->plan.layout;
 	struct vm_settings s = {
@@ -286,6 +286,9 @@ int collector_register(struct collector *c, const struct target *t)
 	};
 	uint32_t pid = (uint32_t)t->pid;
 
+	if (c->wants[EV_sched_block])
+		collector_mutex_find(t);
+	s.global_mutex = t->global_mutex;
 	if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
 		return fail(-errno, "cannot register VM %u: %s", pid, strerror(errno));
 	return 0;

@@ -64,6 +64,9 @@ json_t *collector_probes(const struct collector *c);
 /* [{"pid","index","tid"}]: vCPU threads known from events. New reference. */
 json_t *collector_vcpus(const struct collector *c);
 
+/* [{"pid","address" (if known),"note"}]: QEMU's global mutexes, if sched_block is recorded. New reference. */
+json_t *collector_locks(const struct collector *c);
+
 /* {"EVENT":{"CPU":count}}; empty object if nothing was lost. New reference. */
 json_t *collector_lost(const struct collector *c);
 

@@ -238,3 +238,29 @@ int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned in
 
 	return err ? err : member_search(cs, insn, code, len, arg, bytes, ret);
 }
+
+/* Is it `lea disp(%rip), argument`? Then its target. */
+static bool variable_of(const cs_insn *insn, unsigned int arg, uint64_t *ret)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	if (insn->id != X86_INS_LEA || x86->operands[0].reg != argument_registers[arg - 1][0] ||
+	    x86->operands[1].type != X86_OP_MEM || x86->operands[1].mem.base != X86_REG_RIP)
+		return false;
+	*ret = insn->address + insn->size + (uint64_t)x86->operands[1].mem.disp;
+	return true;
+}
+
+unsigned int decode_variables(const uint8_t *code, size_t len, uint64_t address, unsigned int arg,
+			      uint64_t *ret, unsigned int max)
+{
+	_cleanup_(capstone_cleanup) csh cs = 0;
+	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
+	unsigned int nr = 0;
+
+	if (capstone_open(&cs, &insn))
+		return 0;
+	while (nr < max && cs_disasm_iter(cs, &code, &len, &address, insn))
+		nr += variable_of(insn, arg, &ret[nr]);
+	return nr;
+}

@@ -47,6 +47,13 @@ int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned in
 		  int64_t *ret);
 
 /*
+ * Variables whose addresses the code loads into argument register `arg` (1 is rdi) by `lea disp(%rip)`. `address` is
+ * where the code is linked. Returns their number, at most `max`; 0 if it cannot be decoded.
+ */
+unsigned int decode_variables(const uint8_t *code, size_t len, uint64_t address, unsigned int arg,
+			      uint64_t *ret, unsigned int max);
+
+/*
  * A NOP of 5 bytes: newer kernels (seen on Linux 6.18) replace it by a call as soon as the probe was hit
  * once. The call pushes a return address and so overwrites the red zone (System V ABI for
  * x86-64, 3.2.2) of a function that keeps values below its stack pointer. Only at a function's very

@@ -190,6 +190,27 @@ const uint8_t *elf_file_bytes(const struct elf_file *e, uint64_t address, size_t
 	return e->file + offset;
 }
 
+bool elf_file_writable(const struct elf_file *e, uint64_t address)
+{
+	size_t nr = 0;
+	GElf_Phdr ph;
+
+	elf_getphdrnum(e->elf, &nr);
+	for (size_t i = 0; i < nr && i < SEGMENTS_MAX; i++)
+		if (gelf_getphdr(e->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
+		    ph.p_flags & PF_W && address >= ph.p_vaddr &&
+		    address - ph.p_vaddr < ph.p_memsz)
+			return true;
+	return false;
+}
+
+uint64_t elf_file_entry(const struct elf_file *e)
+{
+	GElf_Ehdr eh;
+
+	return gelf_getehdr(e->elf, &eh) ? eh.e_entry : 0;
+}
+
 const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len,
 				uint64_t *ret_address)
 {

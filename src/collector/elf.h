@@ -41,6 +41,12 @@ bool elf_file_offset(const struct elf_file *e, uint64_t address, uint64_t *ret);
 /* The bytes loaded at this address, and how many follow in its segment; NULL if there are none. */
 const uint8_t *elf_file_bytes(const struct elf_file *e, uint64_t address, size_t *ret_len);
 
+/* Is the address in a segment that the program may write: initialized data or .bss? */
+bool elf_file_writable(const struct elf_file *e, uint64_t address);
+
+/* Where the program begins, as linked: a position-independent one adds its load bias. */
+uint64_t elf_file_entry(const struct elf_file *e);
+
 /* The contents and the address of a section; NULL if there is none of this name. */
 const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len,
 				uint64_t *ret_address);

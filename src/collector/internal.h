@@ -36,6 +36,8 @@ struct target {
 	bool has_kvm;
 	char *exe_open; /* path that opens the binary */
 	struct plan plan;
+	uint64_t global_mutex; /* QEMU's, where it is now; 0: unknown */
+	char lock_note[160];   /* as in struct plan, or what is wrong in this process */
 	struct plan plan_before; /* of the command, before it executed QEMU: results of kernel events refer to it */
 };
 
@@ -115,7 +117,10 @@ void collector_link_drop(struct probe_link *l);
 void collector_attach_vm(struct collector *c, const struct target *t);
 
 /* Writes the VM's settings where the programs find them. 0 or -errno with the error message set. */
-int collector_register(struct collector *c, const struct target *t);
+int collector_register(struct collector *c, struct target *t);
+
+/* locks.c: sets t->global_mutex and lock_note. */
+void collector_mutex_find(struct target *t);
 
 /* follow.c: from now on processes of the command are followed; else sets c->follow_error. */
 void collector_follow(struct collector *c);

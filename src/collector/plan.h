@@ -68,6 +68,11 @@ struct plan {
 
 	/* The variable of that name, as linked; 0 if not found. A PIE adds its load bias from /proc/PID/maps. */
 	uint64_t address_space_io;
+
+	/* QEMU's global mutex, as linked; 0 if not found. */
+	uint64_t global_mutex;
+	uint64_t entry;	     /* where the executable begins, as linked */
+	char lock_note[160]; /* how the mutex was found, or why not; "" without a QEMU */
 };
 
 /* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the error message set. */

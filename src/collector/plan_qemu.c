@@ -399,6 +399,8 @@ int plan_qemu(const char *exe, struct plan *plan)
 		layout_choose(&bin, plan);
 	if (bin.is_qemu && !err)
 		layout_check(bin.elf, plan, bin.layout_wrong, sizeof(bin.layout_wrong));
+	if (bin.is_qemu && !err)
+		plan_locks(bin.elf, plan);
 	for (unsigned int i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].kind == ROW_GROUP)
 			group = &rows[i];

@@ -20,10 +20,11 @@ struct event_set {
 
 /* Not kvm_emulate_insn: one record per emulated instruction is a flood of little use. */
 static const struct event_set sets[] = {
-	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", "sched_*", "virtqueue_*", "virtio_*",
-			  "vm_state", "vhost_start", "qemu_pio")},
+	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", "sched_switch", "sched_wakeup",
+			  "virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
-	{"sched", GLOBS("sched_*")},
+	{"sched", GLOBS("sched_switch", "sched_wakeup")},
+	{"waits", GLOBS("sched_switch", "sched_block", "sched_woken")},
 	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"irq", GLOBS("kvm_inj_virq", "kvm_set_irq", "kvm_msi_set_irq", "virtio_notify")},
 	/* QEMU internals, by the groups of probes/inside.def. Mutexes are a flood. */
@@ -82,6 +83,9 @@ static const struct {
 	{"virtio", NULL, "qemu,irq,-qemu_pio"},
 	{"requests", NULL, "qemu,irq,kvm_exit,-qemu_pio"},
 	{"timeline", NULL, "default"},
+	{"blame", NULL,
+	 "waits,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,kvm_page_fault,"
+	 "kvm_inj_virq,kvm_vcpu_wakeup"},
 };
 
 static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
@@ -156,8 +160,8 @@ int events_choose(const char *list, bool wants[EV_LIMIT])
 		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
 			return fail_usage(
 				-EINVAL,
-				"no event matches '%s'; the sets are default, kvm, sched, qemu, "
-				"irq, devices, block, coroutines, loops, locks, kvm-calls, "
+				"no event matches '%s'; the sets are default, kvm, sched, waits, "
+				"qemu, irq, devices, block, coroutines, loops, locks, kvm-calls, "
 				"regions, memory, inside and all",
 				item);
 	}

@@ -127,6 +127,7 @@ json_t *record_meta_end(struct recording *r)
 {
 	vcpus_fill(r);
 
+	json_t *locks = collector_locks(r->collector);
 	json_t *meta = json_pack("{s:o,s:o,s:s,s:I,s:O}", "lost", collector_lost(r->collector),
 				 "vcpus", collector_vcpus(r->collector), "end",
 				 record_stop_words[r->stop], "tsc_khz",
@@ -134,6 +135,9 @@ json_t *record_meta_end(struct recording *r)
 
 	if (r->follow.started) /* attached since the file was opened */
 		json_object_set_new(meta, "probes", collector_probes(r->collector));
+	if (json_array_size(locks))
+		json_object_set(meta, "locks", locks);
+	json_decref(locks);
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
 	parts_meta(r, meta, true);

@@ -192,6 +192,8 @@ static void vm_print(const struct vm_report *p, bool each_event, const struct ou
 		fprintf(out->file, "%s\n", p->plan.note);
 	if (*p->plan.layout_note)
 		wrapped_print(out->file, p->plan.layout_note, 0, out->width);
+	if (*p->plan.lock_note)
+		wrapped_print(out->file, p->plan.lock_note, 0, out->width);
 	if (vm_has_vhost(vm))
 		fputs("a device uses vhost: its rings are served outside QEMU and not recorded\n",
 		      out->file);
