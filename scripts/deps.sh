@@ -39,6 +39,7 @@ packages() {
 	check jq                 jq
 	check tcpdump            tcpdump
 	check openssl            openssl
+	check xz-utils           xz
 	check socat              socat
 	live  qemu-system-x86    qemu-system-x86-core
 	live  seabios            seabios-bin

@@ -33,7 +33,8 @@ UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
 	hardening,60,tests/lint/hardening.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
-SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) oracles,60,tests/oracles/run.sh broken,120,tests/run-broken.sh \
+SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) oracles,60,tests/oracles/run.sh \
+	osv-original,200,tests/osv/run.sh broken,120,tests/run-broken.sh \
 	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
 
 # The inputs of a fuzz target: its corpus, and the files of tests/broken and tests/golden that have its format. They are
