@@ -55,11 +55,16 @@ HARDEN_CFLAGS := -fPIE -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FO
 HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack
 # float-cast-overflow is not part of gcc's "undefined".
 SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow
+# clang's counters, mapped into the profile file: SIGKILL, _exit() and a changed user do not lose them.
+COVERAGE_CFLAGS := $(if $(filter 1,$(COVERAGE)),-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation)
 ifeq ($(SAN),1)
 CFLAGS	 += $(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS	 += $(SANITIZE)
 else ifeq ($(FUZZ),1)
 CFLAGS	 += $(SANITIZE) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer
+else ifeq ($(COVERAGE),1)
+CFLAGS	 += $(COVERAGE_CFLAGS)
+LDFLAGS	 += -fprofile-instr-generate
 else
 CFLAGS	 += $(HARDEN_CFLAGS)
 LDFLAGS	 += -pie $(HARDEN_LDFLAGS)
@@ -161,6 +166,7 @@ make check-live    record nested VMs under kvm_intel and kvm_amd (RIG_PARTS, RIG
 make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
 make check-crash   kill recorders at N=100 random moments
+make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make fuzz          search for new crashes (T=60 seconds per target, FUZZ_NAMES=hrt)
 make bench         measure the cost of recording and the speed of reading
 

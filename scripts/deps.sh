@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live rig usdt fuzz docs; default: all but usdt
+#   scripts/deps.sh GROUP...    build check live rig usdt fuzz coverage docs; default: all but usdt
 #   scripts/deps.sh --list GROUP...    only prints missing packages
 #
 # Debian and derivatives: root installs missing packages; for other users the command is printed and the status is 1.
@@ -70,6 +70,8 @@ packages() {
 	usdt  liburing-dev       liburing-devel
 	fuzz  clang              clang
 	fuzz  libclang-rt-14-dev compiler-rt
+	coverage llvm           llvm
+	coverage libclang-rt-14-dev compiler-rt
 	docs  scdoc              scdoc
 	docs  man-db             man-db
 	END
@@ -137,7 +139,7 @@ main() {
 		list=1
 		shift
 	fi
-	groups=${*:-build check live rig fuzz docs}
+	groups=${*:-build check live rig fuzz coverage docs}
 	[ "${HOSTRACE_DEPS:-}" = skip ] && return 0
 
 	if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then

@@ -2,9 +2,10 @@
 AGENT	   = $(BUILD)/hostrace-guest
 AGENT_SRCS = $(call sources,src/guestside/agent/*.c) src/base/crc32c.c
 AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -std=gnu11 $(OPT) -g $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
-	     $(HARDEN_CFLAGS) $(PREFIX_MAP)
+	     $(HARDEN_CFLAGS) $(PREFIX_MAP) $(COVERAGE_CFLAGS)
 # If the C library has no startup code for static-pie, the program is linked to a fixed address.
-AGENT_LINK = $(if $(wildcard $(shell $(CC) -print-file-name=rcrt1.o)),-static-pie,-static) $(HARDEN_LDFLAGS)
+AGENT_LINK = $(if $(wildcard $(shell $(CC) -print-file-name=rcrt1.o)),-static-pie,-static) $(HARDEN_LDFLAGS) \
+	     $(if $(COVERAGE_CFLAGS),-fprofile-instr-generate)
 
 all: $(AGENT)
 
