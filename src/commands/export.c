@@ -102,7 +102,12 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	input_given.allow_ticks = true;
-	if (input_open(false, NULL, NULL, &in))
+	err = input_make(false, &in);
+	if (!err && strcmp(format, "text"))
+		input_set_want_thread_names(in);
+	if (!err)
+		err = input_set_open(in, NULL, NULL);
+	if (err)
 		return command_failed();
 	err = output_path ? input_check_output(output_path) : 0;
 	if (!err && output_path)

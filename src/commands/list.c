@@ -45,7 +45,7 @@ static int list_osv(const char *path)
 		       : sample_run_close(&run, samples_print(run.trace, &opt, &run.sink));
 }
 
-/* Does the metadata say which threads are vCPUs, or what a guest's threads are called? */
+/* Does the metadata say which threads are vCPUs? */
 static bool names_threads(const struct input *in)
 {
 	const json_t *meta = in->reader->info.meta, *vm;
@@ -54,7 +54,7 @@ static bool names_threads(const struct input *in)
 	json_array_foreach (json_object_get(meta, "vms"), i, vm)
 		if (json_array_size(json_object_get(vm, "vcpus")))
 			return true;
-	return in->is_guest && json_object_size(json_object_get(meta, "threads"));
+	return false;
 }
 
 /* Where the metadata does not name the threads, the events from before a time window do. */
@@ -86,8 +86,12 @@ static int run(int argc, char **argv, char **rest)
 				     out.sort);
 	}
 	input_given.allow_ticks = true;
-	int err = input_open(true, NULL, NULL, &in);
+	int err = input_make(true, &in);
 
+	if (!err)
+		input_set_want_thread_names(in);
+	if (!err)
+		err = input_set_open(in, NULL, NULL);
 	if (!err && names_are_before(in))
 		err = input_set_open_window(in, true, NULL, NULL);
 	if (!err)

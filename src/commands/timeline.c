@@ -71,6 +71,8 @@ static int handle(void *arg, const struct event *ev)
 	thread_names_event(d->names, ev);
 	if (ev->time_ns >= d->in->until_ns)
 		return 0; /* it names others */
+	if (!input_set_selects(d->in, ev) && !trim_is_naming(ev->type))
+		return 0; /* it names threads */
 	if (input_set_is_guest(d->in, ev->source))
 		return input_set_selects(d->in, ev) ? guest_event(d, ev) : 0;
 	timeline_host_event(d->host, ev);
@@ -79,11 +81,10 @@ static int handle(void *arg, const struct event *ev)
 
 static int read_all(struct drawing *d)
 {
-	int err;
+	int err = input_set_thread_names(d->in, d->names);
 
-	for (unsigned int i = 0; i < input_set_nr(d->in); i++)
-		thread_names_meta(d->names, i, d->in->input[i].reader->info.meta);
-	err = reader_each(d->in->reader, handle, d);
+	if (!err)
+		err = reader_each(d->in->reader, handle, d);
 	if (err)
 		return err;
 	timeline_host_end(d->host, input_set_end_ns(d->in));
@@ -197,6 +198,8 @@ static int run(int argc, char **argv, char **rest)
 
 	if (!err && in->nr_guests)
 		err = links_make(in, &links);
+	if (!err)
+		input_set_want_thread_names(in);
 	if (!err)
 		err = input_set_open_window(in, true, timeline_wants, NULL);
 	if (!err)

@@ -17,6 +17,12 @@ enum guest_event guest_event_named(const char *name)
 	} known[] = {
 		{"guest:sched_switch", GUEST_SCHED_SWITCH},
 		{"guest:sched_process_exec", GUEST_SCHED_EXEC},
+		{"guest:sched_process_fork", GUEST_SCHED_FORK},
+		{"guest:sched_wakeup", GUEST_SCHED_WAKEUP},
+		{"guest:sched_wakeup_new", GUEST_SCHED_WAKEUP},
+		{"guest:sched_waking", GUEST_SCHED_WAKEUP},
+		{"guest:task_newtask", GUEST_TASK_NEW},
+		{"guest:task_rename", GUEST_TASK_RENAME},
 		{"guest:irq_handler_entry", GUEST_IRQ_ENTRY},
 		{"guest:irq_handler_exit", GUEST_IRQ_EXIT},
 		{"guest:block_rq_issue", GUEST_BLOCK_ISSUE},

@@ -144,6 +144,7 @@ struct trim {
 	 */
 	unsigned int guests_from;
 	bool guests_any_tid;
+	bool thread_names; /* events that name threads (thread_names.h) pass, too */
 };
 
 /*
@@ -153,7 +154,8 @@ struct trim {
 int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret);
 
 /*
- * Did the event pass the filters itself, and not only because it names others? `r` is trim_open()'s. Used by `list`.
+ * Did the event pass the filters itself, and not only because it names others? `r` is trim_open()'s. For commands that
+ * show events, and for those that ask for thread_names.
  */
 bool trim_passes(struct reader *r, const struct event *ev);
 

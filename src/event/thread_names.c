@@ -9,12 +9,15 @@
 struct thread {
 	uint64_t id; /* source and tid */
 	uint16_t vcpu;
-	bool from_metadata; /* comm is the guest's last name for the thread */
-	char comm[16];
+	bool had_meta;			      /* the last name that was seen is the one of the metadata */
+	uint64_t meta_from_ns, meta_until_ns; /* when `meta` is used */
+	char meta[16];			      /* name in the metadata; "": none */
+	char comm[16];			      /* the last one that an event showed; "": none */
 };
 
 struct thread_names {
 	struct hash_table threads;
+	bool looked[UINT8_MAX + 1]; /* by source; further sources are looked at as they are read */
 };
 
 struct thread_names *thread_names_new(void)
@@ -52,65 +55,206 @@ static struct thread *thread_get(struct thread_names *names, uint16_t source, ui
 	if (t)
 		return t;
 	t = hash_add_u64(&names->threads, id, NULL);
-	if (t)
+	if (t) {
 		t->vcpu = RECORD_NO_VCPU;
+		t->meta_until_ns = UINT64_MAX;
+	}
 	return t;
 }
 
-static void learn_comm(struct thread_names *names, const struct event *ev, uint32_t tid,
-		       const char *field)
+/* ---- what an event shows ---- */
+
+/*
+ * How an event shows a name: the thread has it, or gets it with this event. SHOWN_FOLLOWS: the same, and the name in
+ * the metadata is the one at the start (perf.data); else it is one that the kernel saved at some time.
+ */
+enum shown { SHOWN_HAS, SHOWN_GETS, SHOWN_FOLLOWS };
+
+typedef void (*learn_fn)(struct thread_names *names, const struct event *ev, uint32_t tid,
+			 const char *comm, enum shown shown);
+
+static void learn(struct thread_names *names, const struct event *ev, uint32_t tid,
+		  const char *comm, enum shown shown)
+{
+	struct thread *t = thread_get(names, ev->source, tid);
+
+	(void)shown;
+	if (t)
+		snprintf(t->comm, sizeof(t->comm), "%s", comm);
+}
+
+/* Another name than that of the metadata, which is then newer, older, or of an unknown time. */
+static void look_other(struct thread *t, uint64_t time_ns, enum shown shown)
+{
+	bool is_older = shown == SHOWN_FOLLOWS || (shown == SHOWN_GETS && t->had_meta);
+
+	t->had_meta = false;
+	if (t->meta_until_ns != UINT64_MAX || t->meta_from_ns == UINT64_MAX)
+		return;
+	if (is_older)
+		t->meta_until_ns = time_ns;
+	else
+		t->meta_from_ns = shown == SHOWN_HAS ? time_ns + 1 : UINT64_MAX;
+}
+
+static void look_same(struct thread *t, uint64_t time_ns, enum shown shown)
+{
+	if (t->meta_until_ns != UINT64_MAX || t->meta_from_ns == UINT64_MAX ||
+	    (shown == SHOWN_GETS && !t->had_meta)) {
+		t->meta_from_ns = time_ns;
+		t->meta_until_ns = UINT64_MAX;
+	}
+	t->had_meta = true;
+}
+
+/* When does the name in the metadata hold? */
+static void look(struct thread_names *names, const struct event *ev, uint32_t tid,
+		 const char *comm, enum shown shown)
+{
+	uint64_t id = thread_id(ev->source, tid);
+	struct thread *t = hash_find_u64(&names->threads, id);
+
+	if (!t || !*t->meta)
+		return;
+	if (strcmp(comm, t->meta))
+		look_other(t, ev->time_ns, shown);
+	else
+		look_same(t, ev->time_ns, shown);
+}
+
+/* tid 0 is the idle thread of every CPU, and is also used for events without a thread. */
+static void host_shows(struct thread_names *names, const struct event *ev, uint32_t tid,
+		       const char *field, enum shown shown, learn_fn fn)
 {
 	const struct field *f = event_field(ev->type, field);
-	/* tid 0 is the idle thread of every CPU, and is also used for events without a thread. */
-	struct thread *t = f && tid ? thread_get(names, ev->source, tid) : NULL;
+	char comm[16];
 
-	if (!t)
+	if (!f || !tid)
 		return;
-	event_text(ev, f, t->comm, sizeof(t->comm));
-	text_neutralise(t->comm);
+	event_text(ev, f, comm, sizeof(comm));
+	text_neutralise(comm);
+	fn(names, ev, tid, comm, shown);
+}
+
+static void guest_shows(struct thread_names *names, const struct event *ev, const char *tid_field,
+			const char *field, enum shown shown, learn_fn fn)
+{
+	char comm[16];
+	uint64_t tid;
+
+	if (guest_number(ev, tid_field, &tid) && tid && tid <= UINT32_MAX &&
+	    guest_text(ev, field, comm, sizeof(comm)))
+		fn(names, ev, (uint32_t)tid, comm, shown);
 }
 
 /* A guest's thread that runs a program has the program's name (Linux: begin_new_exec()). */
-static void guest_exec(struct thread_names *names, const struct event *ev)
+static void guest_exec(struct thread_names *names, const struct event *ev, learn_fn fn)
 {
-	struct thread *t = ev->tid ? thread_get(names, ev->source, ev->tid) : NULL;
-	char file[256];
+	char file[256], comm[16];
 	const char *slash;
 
-	if (!t || !guest_text(ev, "filename", file, sizeof(file)))
+	if (!ev->tid || !guest_text(ev, "filename", file, sizeof(file)))
 		return;
 	slash = strrchr(file, '/');
-	snprintf(t->comm, sizeof(t->comm), "%.15s", slash ? slash + 1 : file);
-	t->from_metadata = false;
+	snprintf(comm, sizeof(comm), "%.15s", slash ? slash + 1 : file);
+	fn(names, ev, ev->tid, comm, SHOWN_GETS);
 }
 
-/* The name in a switch may be older than the thread's exec: a name from the metadata is better. */
-static void guest_switch(struct thread_names *names, const struct event *ev, const char *tid_name,
-			 const char *comm)
+/* A trace of the host has the same events by their kernel names: sched:sched_process_exec, task:task_rename. */
+static enum guest_event kernel_event_named(const char *name)
 {
-	struct thread *t;
-	uint64_t tid;
+	const char *event = strchr(name, ':');
+	char guest[EVENT_NAME_MAX];
 
-	if (!guest_number(ev, tid_name, &tid) || !tid || tid > UINT32_MAX)
-		return;
-	t = thread_get(names, ev->source, (uint32_t)tid);
-	if (t && !t->from_metadata)
-		guest_text(ev, comm, t->comm, sizeof(t->comm));
+	if (!event || (strncmp(name, "sched:", 6) && strncmp(name, "task:", 5)))
+		return GUEST_OTHER;
+	snprintf(guest, sizeof(guest), "guest%s", event);
+	return guest_event_named(guest);
 }
 
-static void guest_learn(struct thread_names *names, const struct event *ev)
+static void kernel_event_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
 {
-	switch (guest_event_kind(ev->type)) {
+	enum guest_event kind = guest_event_kind(ev->type);
+
+	switch (kind ? kind : kernel_event_named(ev->type->name)) {
 	case GUEST_SCHED_EXEC:
-		guest_exec(names, ev);
+		guest_exec(names, ev, fn);
 		break;
 	case GUEST_SCHED_SWITCH:
-		guest_switch(names, ev, "prev_pid", "prev_comm");
-		guest_switch(names, ev, "next_pid", "next_comm");
+		guest_shows(names, ev, "prev_pid", "prev_comm", SHOWN_HAS, fn);
+		guest_shows(names, ev, "next_pid", "next_comm", SHOWN_HAS, fn);
+		break;
+	case GUEST_SCHED_WAKEUP:
+		guest_shows(names, ev, "pid", "comm", SHOWN_HAS, fn);
+		break;
+	case GUEST_SCHED_FORK:
+		guest_shows(names, ev, "child_pid", "child_comm", SHOWN_GETS, fn);
+		break;
+	case GUEST_TASK_NEW:
+		guest_shows(names, ev, "pid", "comm", SHOWN_GETS, fn);
+		break;
+	case GUEST_TASK_RENAME:
+		guest_shows(names, ev, "pid", "oldcomm", SHOWN_HAS, fn);
+		guest_shows(names, ev, "pid", "newcomm", SHOWN_GETS, fn);
 		break;
 	default:
 		break;
 	}
+}
+
+/* Calls fn() for each thread that the event names. */
+static void event_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+{
+	switch (ev->type->id) {
+	case EV_thread:
+		host_shows(names, ev, ev->tid, "comm", SHOWN_FOLLOWS, fn);
+		break;
+	case EV_sched_switch:
+		host_shows(names, ev, (uint32_t)event_value(ev, "prev_tid"), "prev_comm", SHOWN_HAS,
+			   fn);
+		host_shows(names, ev, (uint32_t)event_value(ev, "next_tid"), "next_comm", SHOWN_HAS,
+			   fn);
+		break;
+	case EV_sched_wakeup:
+		host_shows(names, ev, (uint32_t)event_value(ev, "wake_tid"), "comm", SHOWN_HAS, fn);
+		break;
+	case 0: /* not one of hostrace's own events */
+		kernel_event_shows(names, ev, fn);
+		break;
+	}
+}
+
+bool thread_names_wants(const char *event, void *arg)
+{
+	static const char *const own[] = {"thread", "sched_switch", "sched_wakeup"};
+	enum guest_event kind = guest_event_named(event);
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(event, own[i]))
+			return true;
+	switch (kind ? kind : kernel_event_named(event)) {
+	case GUEST_SCHED_SWITCH:
+	case GUEST_SCHED_EXEC:
+	case GUEST_SCHED_FORK:
+	case GUEST_SCHED_WAKEUP:
+	case GUEST_TASK_NEW:
+	case GUEST_TASK_RENAME:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void thread_names_look(struct thread_names *names, const struct event *ev)
+{
+	event_shows(names, ev, look);
+}
+
+void thread_names_looked(struct thread_names *names, unsigned int source)
+{
+	if (source <= UINT8_MAX)
+		names->looked[source] = true;
 }
 
 void thread_names_event(struct thread_names *names, const struct event *ev)
@@ -121,22 +265,12 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 		if (t)
 			t->vcpu = ev->vcpu;
 	}
-	switch (ev->type->id) {
-	case EV_thread:
-		learn_comm(names, ev, ev->tid, "comm");
-		break;
-	case EV_sched_switch:
-		learn_comm(names, ev, (uint32_t)event_value(ev, "prev_tid"), "prev_comm");
-		learn_comm(names, ev, (uint32_t)event_value(ev, "next_tid"), "next_comm");
-		break;
-	case EV_sched_wakeup:
-		learn_comm(names, ev, (uint32_t)event_value(ev, "wake_tid"), "comm");
-		break;
-	case 0: /* not one of hostrace's own events */
-		guest_learn(names, ev);
-		break;
-	}
+	if (ev->source > UINT8_MAX || !names->looked[ev->source])
+		event_shows(names, ev, look);
+	event_shows(names, ev, learn);
 }
+
+/* ---- metadata ---- */
 
 static json_int_t number(const json_t *o, const char *key)
 {
@@ -165,9 +299,8 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 					   : NULL;
 
 		if (t && json_is_string(name)) {
-			snprintf(t->comm, sizeof(t->comm), "%s", json_string_value(name));
-			text_neutralise(t->comm);
-			t->from_metadata = true;
+			snprintf(t->meta, sizeof(t->meta), "%s", json_string_value(name));
+			text_neutralise(t->meta);
 		}
 	}
 }
@@ -176,7 +309,11 @@ const char *thread_comm(const struct thread_names *names, const struct event *ev
 {
 	const struct thread *t = thread_find(names, ev);
 
-	return t ? t->comm : "";
+	if (!t)
+		return "";
+	return *t->meta && ev->time_ns >= t->meta_from_ns && ev->time_ns < t->meta_until_ns
+		       ? t->meta
+		       : t->comm;
 }
 
 uint16_t thread_vcpu(const struct thread_names *names, const struct event *ev)

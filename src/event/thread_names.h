@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The name of each thread, and the vCPU that it runs, from the events read so far (thread, sched_*, any event
+ * The name of each thread, and the vCPU that it runs, from the events read so far (thread, sched_*, task_*, any event
  * with a vCPU) and from the metadata.
+ *
+ * A name holds from the event that shows it. A name in the metadata has no time: it is the last one that a thread had,
+ * or one of the last. It is used where no event shows that the thread had another name then, which takes a look at all
+ * events first (thread_names_look()).
  */
 #ifndef HOSTRACE_THREAD_NAMES_H
 #define HOSTRACE_THREAD_NAMES_H
@@ -22,6 +26,18 @@ DEFINE_CLEANUP(thread_names, struct thread_names *, thread_names_free);
 
 /* Learns vms[].vcpus[] and threads{"TID": "COMM"} of an input's metadata. */
 void thread_names_meta(struct thread_names *names, unsigned int source, const json_t *meta);
+
+/* Does an event of this name name threads? (For struct read_hint; arg is not used.) */
+bool thread_names_wants(const char *event, void *arg);
+
+/*
+ * To be called for all events of an input in order, before the first thread_names_event(), which otherwise does it:
+ * then a name in the metadata is not used for a time before the thread had another one.
+ */
+void thread_names_look(struct thread_names *names, const struct event *ev);
+
+/* thread_names_look() has been called for all events of this input. */
+void thread_names_looked(struct thread_names *names, unsigned int source);
 
 void thread_names_event(struct thread_names *names, const struct event *ev);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A reader that passes only some events of another one. Events that name others (devices, threads, clocks, losses)
- * always pass, because other events refer to them.
+ * always pass, because other events refer to them. Those that name threads among other things, such as sched_switch,
+ * pass if the caller asks for them: it must not count them.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "event/reader.h"
+#include "event/thread_names.h"
 #include "event/trim_reason.h"
 
 enum verdict { UNDECIDED, PASSES, OUT };
@@ -24,6 +26,7 @@ struct trimmed {
 	uint32_t *pids, *tids;
 	uint16_t *vcpus;
 	uint8_t verdict[EVENT_TYPES_MAX]; /* by event name, decided when a type is first met */
+	uint8_t names[EVENT_TYPES_MAX];	  /* the same: does it name threads? */
 };
 
 static const struct reader_ops trim_ops;
@@ -121,12 +124,22 @@ static void info_copy(struct trimmed *t)
 	t->reader.info = t->inner->info;
 }
 
+static bool names_threads(struct trimmed *t, const struct event_type *type)
+{
+	uint8_t *verdict = &t->names[type->index];
+
+	if (*verdict == UNDECIDED)
+		*verdict = thread_names_wants(type->name, NULL) ? PASSES : OUT;
+	return *verdict == PASSES;
+}
+
 /* Both are called, because an exit must be followed even if its event is not wanted. */
 static bool keeps(struct trimmed *t, const struct event *ev)
 {
 	bool reason = !t->reasons || trim_reason_passes(t->reasons, ev);
 
-	return (reason && trim_passes(&t->reader, ev)) || trim_is_naming(ev->type);
+	return (reason && trim_passes(&t->reader, ev)) || trim_is_naming(ev->type) ||
+	       (t->trim.thread_names && names_threads(t, ev->type));
 }
 
 static int trim_next(struct reader *r, struct batch *batch)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "clock/align.h"
+#include "event/thread_names.h"
 #include "event/trim_reason.h"
 #include "event/vm_names.h"
 #include "input/companion.h"
@@ -144,6 +145,11 @@ const char *input_set_name(const struct input_set *set, unsigned int source)
 bool input_set_is_guest(const struct input_set *set, unsigned int source)
 {
 	return source < input_set_nr(set) && set->input[source].is_guest;
+}
+
+void input_set_want_thread_names(struct input_set *set)
+{
+	set->thread_names = true;
 }
 
 bool input_set_selects(const struct input_set *set, const struct event *ev)
@@ -359,7 +365,7 @@ struct selection {
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
 	const char *globs;
-	bool reasons;
+	bool reasons, thread_names;
 };
 
 /*
@@ -376,7 +382,8 @@ static bool selection_wants(const char *name, void *arg)
 		return true;
 	if (s->wants && !s->wants(name, s->arg))
 		return false;
-	return !s->globs || trim_name_matches(s->globs, name) || (type && trim_is_naming(type));
+	return !s->globs || trim_name_matches(s->globs, name) || (type && trim_is_naming(type)) ||
+	       (s->thread_names && thread_names_wants(name, NULL));
 }
 
 /* A pass over the hosts' inputs for the reasons of returns to the VMM. */
@@ -433,7 +440,8 @@ static int trimmed_open(struct input_set *set, struct reader *all,
 			    .vcpus = vcpus,
 			    .guests_from = set->nr_hosts,
 			    .guests_any_tid =
-				    set->clocks->align && align_by_tids(set->clocks->align)};
+				    set->clocks->align && align_by_tids(set->clocks->align),
+			    .thread_names = set->thread_names};
 	int err = selected_make(set, &selected);
 
 	if (err) {
@@ -500,7 +508,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 		    enum window window)
 {
 	_cleanup_free_ char *globs = join(&set->options->globs);
-	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0};
+	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0, set->thread_names};
 	struct read_hint hint = {.until_ns = UINT64_MAX,
 				 .tsc_khz = set->options->tsc_khz,
 				 .from_start = window == WINDOW_BEFORE,

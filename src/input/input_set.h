@@ -12,6 +12,7 @@
 struct align;
 struct vm_names;
 struct align_guest;
+struct thread_names;
 
 enum { INPUTS_MAX = 2 * OPTION_LIST_MAX + 1 };
 
@@ -31,6 +32,7 @@ struct input_set {
 	struct vm_names *vms;  /* of all hosts' traces; owned; NULL before the set is opened */
 	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
 	bool is_trimmed;       /* events are filtered by trim_open() */
+	bool thread_names;     /* input_set_want_thread_names() */
 	uint64_t since_ns;     /* start of the time window, absolute; 0: none */
 	uint64_t until_ns;     /* its end; UINT64_MAX: none */
 
@@ -85,6 +87,12 @@ bool input_set_is_guest(const struct input_set *set, unsigned int source);
 /* How many VMs the open inputs have, of those that --vm selects; 0: they do not say. */
 unsigned int input_set_nr_vms(const struct input_set *set);
 
+/*
+ * To be called before the set is opened: events that name threads come, too, if `wants` selects them and the options do
+ * not. The caller must not show or count events that input_set_selects() rejects.
+ */
+void input_set_want_thread_names(struct input_set *set);
+
 /* Does the event pass the options' filters, or is it only there because it names others? */
 bool input_set_selects(const struct input_set *set, const struct event *ev);
 
@@ -101,6 +109,12 @@ uint64_t input_set_start_ns(const struct input_set *set);
 
 /* Where the input ends: the last event, or the end of the time window if that is earlier. After the reader's end. */
 uint64_t input_set_end_ns(const struct input_set *set);
+
+/*
+ * Reads what names threads in the open set: the metadata, and where that has names of threads, once all events that
+ * name some (thread_names_look()). An input that cannot be read twice is not.
+ */
+int input_set_thread_names(const struct input_set *set, struct thread_names *names);
 
 /* Was --strict given, and did any input lose events? */
 bool input_set_strict_failed(const struct input_set *set);

@@ -215,9 +215,7 @@ void timeline_guest_event(struct timeline_guest *g, const struct event *ev)
 	case GUEST_BLOCK_COMPLETE:
 		complete_handle(g, ev);
 		break;
-	case GUEST_KICK:
-	case GUEST_SCHED_EXEC:
-	case GUEST_OTHER:
+	default:
 		break;
 	}
 }

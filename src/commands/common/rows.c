@@ -180,12 +180,12 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 		if (!csv)
 			return -ENOMEM;
 	}
-	ret = addresses_given(&rows.given);
+	ret = input_set_thread_names(in, names);
+	if (!ret)
+		ret = addresses_given(&rows.given);
 	if (ret)
 		return ret;
 	more = json_array();
-	for (unsigned int i = 0; i < input_set_nr(in); i++)
-		thread_names_meta(names, i, in->input[i].reader->info.meta);
 	rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
 	if (rows.vm_width > VM_COLUMN_MAX && !out->wide)
 		rows.vm_width = VM_COLUMN_MAX;
