@@ -146,6 +146,8 @@ static void cursor_follows_the_order(void **state)
 	(void)state;
 	assert_int_equal(clock_vcpu_host(&v, &c, 1100), 1000);
 	assert_int_equal(clock_vcpu_host(&v, &c, 5099), 4999);
+	assert_int_equal(clock_vcpu_host(&v, &c, 5500), 5400); /* occurs in neither: the nearer */
+	assert_int_equal(clock_vcpu_host(&v, &c, 7900), 4900);
 	assert_int_equal(clock_vcpu_host(&v, &c, 8000), 5000);
 	assert_int_equal(clock_vcpu_host(&v, &c, 9000), 6000);
 	v.segment = backward; /* timestamps from 30,000,000 to 50,000,100 occur twice: the order decides */
