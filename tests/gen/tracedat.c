@@ -20,6 +20,7 @@
  *   lost CPU COUNT                     so does this, and the page says that COUNT events were lost before it (0: some)
  *   drop CPU                           ends the page; what follows of this CPU is not written, as if pages were lost,
  *   keep CPU                           ... until here
+ *   words CPU WORD...                  32-bit words in the page, as they are: padding, an absolute time, damage
  *   TIME CPU TID EVENT VALUE...        an event, in time order of its CPU
  */
 #include <ctype.h>
@@ -273,6 +274,9 @@ static void line_read(struct trace *t, char *line)
 		cpu_get(t, number(word[1]))->dropping = true;
 	} else if (!strcmp(word[0], "keep") && nr == 2) {
 		cpu_get(t, number(word[1]))->dropping = false;
+	} else if (!strcmp(word[0], "words") && nr > 2 && cpu_get(t, number(word[1]))->open) {
+		for (int i = 2; i < nr; i++)
+			word_add(cpu_get(t, number(word[1])), (uint32_t)number(word[i]));
 	} else if (!strcmp(word[0], "lost") && nr == 3) {
 		page_lose(t, cpu_get(t, number(word[1])), number(word[2]));
 	} else {

@@ -119,8 +119,7 @@ static int formats_take(struct tracedat_file *f, int dir, struct ftrace_events *
 	return err;
 }
 
-static int stats_take(struct tracedat_file *f, int dir, unsigned int cpu,
-		      struct tracedat_all_stats *stats)
+static int stats_take(int dir, unsigned int cpu, struct tracedat_all_stats *stats)
 {
 	char name[64], line[TRACEDAT_TEXT_MAX];
 	char *text;
@@ -132,8 +131,7 @@ static int stats_take(struct tracedat_file *f, int dir, unsigned int cpu,
 		return fail(-ENOMEM, "out of memory");
 	snprintf(line, sizeof(line), "CPU: %u\n%s", cpu, text);
 	if (*text)
-		err = tracedat_option(f, TRACEDAT_CPUSTAT, (const uint8_t *)line, strlen(line),
-				      stats);
+		err = tracedat_stats_take(stats, line);
 	free(text);
 	return err;
 }
@@ -166,7 +164,7 @@ static int cpu_take(struct tracedat_file *f, int dir, unsigned int cpu,
 	}
 	f->cpu[f->nr_cpus - 1].fd = fd;
 	f->cpu[f->nr_cpus - 1].bytes = (uint64_t)st.st_size;
-	return stats_take(f, dir, cpu, stats);
+	return stats_take(dir, cpu, stats);
 }
 
 static int parts_take(struct tracedat_file *f, int dir, struct ftrace_events *events,

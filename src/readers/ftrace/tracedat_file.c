@@ -236,14 +236,13 @@ void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stat
 		}
 }
 
-int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
+int tracedat_option(struct tracedat_file *f, unsigned int id, struct buffer *b,
 		    struct tracedat_all_stats *stats)
 {
 	char text[TRACEDAT_TEXT_MAX];
-	struct buffer b = buffer_of(data, len, f->path, 0);
+	size_t len = buffer_left(b) < sizeof(text) - 1 ? buffer_left(b) : sizeof(text) - 1;
 
-	len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
-	memcpy(text, data, len);
+	memcpy(text, b->pos, len);
 	text[len] = '\0';
 	if (id == TRACEDAT_CPUSTAT)
 		return tracedat_stats_take(stats, text);
@@ -252,15 +251,15 @@ int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *dat
 	if (id == TRACEDAT_UNAME)
 		snprintf(f->uname, sizeof(f->uname), "%.255s", text);
 	if (id == TRACEDAT_GUEST)
-		return tracedat_guest_parse(f, &b);
+		return tracedat_guest_parse(f, b);
 	if (id == TRACEDAT_TRACEID)
-		f->trace_id = buffer_u64(&b);
+		f->trace_id = buffer_u64(b);
 	if (id == TRACEDAT_TIME_SHIFT)
-		return tracedat_shifts_take(f, &b);
-	if (id == TRACEDAT_TSC2NSEC && buffer_left(&b) >= 16) {
-		f->tsc_mult = buffer_u32(&b);
-		f->tsc_shift = buffer_u32(&b);
-		f->tsc_offset = buffer_u64(&b);
+		return tracedat_shifts_take(f, b);
+	if (id == TRACEDAT_TSC2NSEC && buffer_left(b) >= 16) {
+		f->tsc_mult = buffer_u32(b);
+		f->tsc_shift = buffer_u32(b);
+		f->tsc_offset = buffer_u64(b);
 		f->tsc_to_ns = f->tsc_mult && f->tsc_shift < 64;
 	}
 	return 0;

@@ -43,7 +43,7 @@ int tracedat_ftrace_formats(struct buffer *b, struct ftrace_events *events);
 int tracedat_formats(struct buffer *b, struct ftrace_events *events);
 int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b);
 int tracedat_cmdlines(struct tracedat_file *f, struct buffer *b);
-int tracedat_option(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
+int tracedat_option(struct tracedat_file *f, unsigned int id, struct buffer *b,
 		    struct tracedat_all_stats *stats);
 /* TIME_SHIFT, of which a file has one; what makes no sense is skipped (shift_broken). */
 int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b);

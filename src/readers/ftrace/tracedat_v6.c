@@ -19,16 +19,20 @@ static int options_read(struct tracedat_file *f, struct buffer *b,
 		uint16_t id = buffer_u16(b);
 		uint32_t len;
 		const uint8_t *data;
+		struct buffer option;
+		uint64_t at;
 		int err;
 
 		if (!id || b->cut)
 			break;
 		len = buffer_u32(b);
+		at = buffer_tell(b);
 		data = buffer_bytes(b, len);
 		if (!data)
 			break;
+		option = buffer_of(data, len, f->path, at);
 		f->instances += id == TRACEDAT_BUFFER;
-		err = tracedat_option(f, id, data, len, stats);
+		err = tracedat_option(f, id, &option, stats);
 		if (err)
 			return err;
 	}

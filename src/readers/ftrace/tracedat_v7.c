@@ -75,14 +75,13 @@ static int is_packed(struct tracedat_file *f, uint64_t offset, bool *ret)
 }
 
 /* BUFFER: the first, unnamed one is read; instances are counted. */
-static int buffer_option(struct tracedat_file *f, const uint8_t *data, size_t len)
+static int buffer_option(struct tracedat_file *f, struct buffer *b)
 {
-	struct buffer b = buffer_of(data, len, f->path, 0);
-	uint64_t offset = buffer_u64(&b);
-	const char *name = tracedat_text(&b), *clock = tracedat_text(&b);
-	uint32_t page = buffer_u32(&b), nr = buffer_u32(&b);
+	uint64_t offset = buffer_u64(b);
+	const char *name = tracedat_text(b), *clock = tracedat_text(b);
+	uint32_t page = buffer_u32(b), nr = buffer_u32(b);
 	bool packed = false;
-	int err = buffer_ok(&b, "a buffer's description");
+	int err = buffer_ok(b, "a buffer's description");
 
 	if (err)
 		return err;
@@ -91,16 +90,16 @@ static int buffer_option(struct tracedat_file *f, const uint8_t *data, size_t le
 		return 0;
 	}
 	if (page < 512 || page > FTRACE_PAGE_MAX)
-		return buffer_fail(&b, "invalid page size %u", page);
+		return buffer_fail(b, "invalid page size %u", page);
 	f->page_size = page;
 	if (strlen(clock) < sizeof(f->clock) && *clock)
 		strcpy(f->clock, clock);
 	err = is_packed(f, offset, &packed);
 	for (uint32_t i = 0; i < nr && !err; i++) {
-		uint32_t cpu = buffer_u32(&b);
-		uint64_t at = buffer_u64(&b), size = buffer_u64(&b);
+		uint32_t cpu = buffer_u32(b);
+		uint64_t at = buffer_u64(b), size = buffer_u64(b);
 
-		err = buffer_ok(&b, "a buffer's description");
+		err = buffer_ok(b, "a buffer's description");
 		if (!err && size)
 			err = tracedat_cpu_add(f, cpu, at, size, packed);
 	}
@@ -127,14 +126,14 @@ static int part_read(struct tracedat_file *f, unsigned int id, uint64_t offset,
 	return err;
 }
 
-static int option_read(struct tracedat_file *f, unsigned int id, const uint8_t *data, size_t len,
+static int option_read(struct tracedat_file *f, unsigned int id, struct buffer *b,
 		       struct ftrace_events *events, struct tracedat_all_stats *stats)
 {
-	struct buffer b = buffer_of(data, len, f->path, 0);
+	bool has_offset = buffer_left(b) >= 8;
 
 	switch (id) {
 	case TRACEDAT_BUFFER:
-		return buffer_option(f, data, len);
+		return buffer_option(f, b);
 	case TRACEDAT_BUFFER_TEXT:
 		f->latency = true;
 		return 0;
@@ -142,12 +141,11 @@ static int option_read(struct tracedat_file *f, unsigned int id, const uint8_t *
 	case TRACEDAT_FTRACE_FORMATS:
 	case TRACEDAT_FORMATS:
 	case TRACEDAT_CMDLINES:
-		return len < 8 ? 0 : part_read(f, id, buffer_u64(&b), events);
+		return has_offset ? part_read(f, id, buffer_u64(b), events) : 0;
 	case TRACEDAT_KALLSYMS:
-		return len < 8 || !f->want_symbols ? 0
-						   : part_read(f, id, buffer_u64(&b), events);
+		return has_offset && f->want_symbols ? part_read(f, id, buffer_u64(b), events) : 0;
 	default:
-		return tracedat_option(f, id, data, len, stats);
+		return tracedat_option(f, id, b, stats);
 	}
 }
 
@@ -159,18 +157,19 @@ static int options_read(struct tracedat_file *f, struct buffer *b, struct ftrace
 	for (int n = 0; n < TRACEDAT_OPTIONS_MAX; n++) {
 		uint16_t id = buffer_u16(b);
 		uint32_t len = buffer_u32(b);
+		uint64_t at = buffer_tell(b);
 		const uint8_t *data = buffer_bytes(b, len);
+		struct buffer option;
 		int err;
 
 		if (!data)
 			return buffer_ok(b, "the options");
+		option = buffer_of(data, len, f->path, at);
 		if (id == TRACEDAT_DONE) {
-			struct buffer next = buffer_of(data, len, f->path, 0);
-
-			*ret_next = buffer_u64(&next);
+			*ret_next = buffer_u64(&option);
 			return 0;
 		}
-		err = option_read(f, id, data, len, events, stats);
+		err = option_read(f, id, &option, events, stats);
 		if (err)
 			return err;
 	}
