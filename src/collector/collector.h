@@ -72,7 +72,7 @@ json_t *collector_lost(const struct collector *c);
 
 /* ---- follow.c: a command that starts VMs ---- */
 
-/* At most so many VMs of a command get user probes. */
+/* At most so many VMs of a command get user probes at a time. */
 enum { VMS_STARTED_MAX = 64 };
 
 /* A process of the command was forked (by parent), or executes another program (parent 0). */
@@ -108,6 +108,9 @@ void collector_vm_follow(struct collector *c, pid_t pid, bool children);
 
 /* It is no VM, and not going to be one itself. */
 void collector_vm_remove(struct collector *c, pid_t pid);
+
+/* This VM has ended, a while ago: its probes and what is known of its process are given back. */
+void collector_vm_end(struct collector *c, pid_t pid);
 
 /* User probes that are attached to this process. */
 unsigned int collector_vm_probes(const struct collector *c, pid_t pid);

@@ -115,6 +115,7 @@ unsigned int collector_costs(const struct collector *c, struct collector_cost *r
 struct drop_job {
 	struct drop_job *next;
 	pthread_t thread;
+	bool done;
 	unsigned int nr;
 	struct probe_link link[];
 };
@@ -125,10 +126,11 @@ static void *links_drop(void *arg)
 
 	for (unsigned int i = 0; i < job->nr; i++)
 		collector_link_drop(&job->link[i]);
+	__atomic_store_n(&job->done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/* Moves the links of dropped events out of the collector's own list. */
+/* Moves the links of dropped events and ended VMs out of the collector's own list. */
 static struct drop_job *links_take(struct collector *c)
 {
 	struct drop_job *job = malloc(sizeof(*job) + c->nr_links * sizeof(job->link[0]));
@@ -136,9 +138,10 @@ static struct drop_job *links_take(struct collector *c)
 
 	if (!job)
 		return NULL;
-	job->nr = 0;
+	*job = (struct drop_job){0};
 	for (unsigned int i = 0; i < c->nr_links; i++)
-		if (c->links[i].result && c->links[i].result->dropped)
+		if (c->links[i].result &&
+		    (c->links[i].result->dropped || c->links[i].result->ended))
 			job->link[job->nr++] = c->links[i];
 		else
 			c->links[kept++] = c->links[i];
@@ -146,26 +149,37 @@ static struct drop_job *links_take(struct collector *c)
 	return job;
 }
 
-int collector_drop(struct collector *c, const char *class)
+static void job_free(struct drop_job *job)
 {
-	uint64_t now = monotonic_ns();
-	struct drop_job *job;
-	int err;
+	pthread_join(job->thread, NULL);
+	free(job);
+}
 
-	for (unsigned int i = 0; i < c->nr_results; i++) {
-		struct probe_result *r = &c->results[i];
+static void jobs_reap(struct collector *c)
+{
+	struct drop_job **at = &c->drops;
 
-		if (!r->attached || strcmp(class_of(r), class))
+	while (*at) {
+		struct drop_job *job = *at;
+
+		if (!__atomic_load_n(&job->done, __ATOMIC_ACQUIRE)) {
+			at = &job->next;
 			continue;
-		r->dropped = true;
-		c->dropped_ns[r->id] = now;
+		}
+		*at = job->next;
+		job_free(job);
 	}
-	job = links_take(c);
+}
+
+int collector_links_drop(struct collector *c)
+{
+	struct drop_job *job = links_take(c);
+
 	if (!job)
 		return fail(-ENOMEM, "out of memory");
-	debug("attach", "dropping %u probes of %s", job->nr, class);
-	err = pthread_create(&job->thread, NULL, links_drop, job);
-	if (err) {
+	jobs_reap(c);
+	debug("attach", "dropping %u probes", job->nr);
+	if (pthread_create(&job->thread, NULL, links_drop, job)) {
 		links_drop(job);
 		free(job);
 		return 0;
@@ -175,13 +189,27 @@ int collector_drop(struct collector *c, const char *class)
 	return 0;
 }
 
+int collector_drop(struct collector *c, const char *class)
+{
+	uint64_t now = monotonic_ns();
+
+	for (unsigned int i = 0; i < c->nr_results; i++) {
+		struct probe_result *r = &c->results[i];
+
+		if (!r->attached || strcmp(class_of(r), class))
+			continue;
+		r->dropped = true;
+		c->dropped_ns[r->id] = now;
+	}
+	return collector_links_drop(c);
+}
+
 void collector_drops_wait(struct collector *c)
 {
 	while (c->drops) {
 		struct drop_job *job = c->drops;
 
 		c->drops = job->next;
-		pthread_join(job->thread, NULL);
-		free(job);
+		job_free(job);
 	}
 }

@@ -163,18 +163,47 @@ static int target_plan(struct target *t, const struct vm *vm)
 	return 0;
 }
 
+/* The place of a VM that has ended, and its results, for another one. */
+static void target_reuse(struct collector *c, struct target *t, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nr_results; i++) {
+		struct probe_result *r = &c->results[i];
+
+		if (r->pid == t->pid)
+			*r = (struct probe_result){.pid = pid, .event = r->event, .id = r->id};
+	}
+	plan_free(&t->plan);
+	plan_free(&t->plan_before);
+	free(t->exe_open);
+	*t = (struct target){.pid = pid};
+}
+
+/* Its place, new or found again. NULL: there is none. */
+static struct target *target_get(struct collector *c, pid_t pid)
+{
+	struct target *t = target_find(c, pid);
+
+	if (!t && c->nr_targets < c->max_targets) {
+		t = &c->targets[c->nr_targets++];
+		t->pid = pid;
+	}
+	/* Not the first: results of kernel events refer to its plan. */
+	for (unsigned int i = 1; !t && i < c->nr_targets; i++)
+		if (c->targets[i].ended)
+			t = &c->targets[i];
+	if (t && t->ended)
+		target_reuse(c, t, pid);
+	return t;
+}
+
 int collector_vm_add(struct collector *c, const struct vm *vm)
 {
-	struct target *t = target_find(c, vm->pid);
+	struct target *t = target_get(c, vm->pid);
 	int err = 0;
 
-	if (!t && c->nr_targets == c->max_targets)
+	if (!t)
 		return fail(-E2BIG, "VM %d is recorded without user probes: more than %d VMs",
 			    vm->pid, VMS_STARTED_MAX);
-	if (!t) {
-		t = &c->targets[c->nr_targets++];
-		t->pid = vm->pid;
-	}
 	if (!collector_vm_probes(c, vm->pid))
 		err = target_plan(t, vm);
 	t->follow = FOLLOW_QEMU;
@@ -205,6 +234,20 @@ void collector_vm_follow(struct collector *c, pid_t pid, bool children)
 void collector_vm_remove(struct collector *c, pid_t pid)
 {
 	follow_set(c, pid, FOLLOW_WRAPPER);
+}
+
+void collector_vm_end(struct collector *c, pid_t pid)
+{
+	struct target *t = target_find(c, pid);
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(bpf_map__fd(c->skel->maps.vms), &key);
+	if (!t || t == c->targets)
+		return;
+	t->ended = true;
+	for (unsigned int i = 0; i < c->nr_results; i++)
+		c->results[i].ended |= c->results[i].pid == pid;
+	collector_links_drop(c);
 }
 
 const struct collector_vcpu *collector_vcpu(const struct collector *c, unsigned int i)

@@ -28,12 +28,14 @@ struct probe_result {
 	unsigned int id;       /* of the event */
 	const char *program;   /* of a kernel event: which one it became */
 	bool dropped;
+	bool ended; /* the VM has */
 };
 
 struct target {
 	pid_t pid;
 	enum follow follow;
 	bool has_kvm;
+	bool ended;
 	char *exe_open; /* path that opens the binary */
 	struct plan plan;
 	uint64_t global_mutex; /* QEMU's, where it is now; 0: unknown */
@@ -125,6 +127,9 @@ void collector_mutex_find(struct target *t);
 /* follow.c: from now on processes of the command are followed; else sets c->follow_error. */
 void collector_follow(struct collector *c);
 void collector_follow_close(struct collector *c);
+
+/* cost.c: removes links of dropped events and of VMs that have ended in the background. -ENOMEM. */
+int collector_links_drop(struct collector *c);
 
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);

@@ -108,6 +108,7 @@ static void progress(struct recording *r, uint64_t now)
 	r->progress_ns = now + NS_PER_S;
 	record_vms_refresh(r);
 	record_follow_look(r);
+	record_vms_give_back(r);
 	if (common.quiet || !isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\r%4" PRIu64 " s  %" PRIu64 " events  %" PRIu64 " lost  %" PRIu64 " KiB ",

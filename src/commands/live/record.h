@@ -85,9 +85,11 @@ struct vm_watch {
 	int pidfd; /* -1: it has ended */
 	bool is_qemu; /* executes QEMU, so that it is, or is going to be, a VM */
 	bool is_vm; /* it has been seen as one: /proc describes it completely */
+	bool has_run;  /* a vCPU of it */
 	bool forked;   /* by a QEMU with -daemonize */
 	bool pending;  /* forked a moment ago, and still to be attached to */
 	bool replaced; /* it forked the VM (-daemonize) and is none */
+	bool given_back; /* it has ended, and with it what the collector held for it */
 	bool told; /* what there is to say about its start has been said */
 	uint64_t begin_ns, attached_ns; /* a VM that the command started: since when, its probes since when */
 };
@@ -197,6 +199,9 @@ void record_vms_refresh(struct recording *r);
 
 /* Is this one a VM, as far as is known? The command is taken for one until another is found. */
 bool record_vm_counts(const struct recording *r, unsigned int i);
+
+/* Gives back what the collector holds for VMs that have ended; called about once a second. */
+void record_vms_give_back(struct recording *r);
 
 /* VMs that are still running. */
 unsigned int record_vms_running(struct recording *r);

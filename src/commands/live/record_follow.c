@@ -295,6 +295,7 @@ static void vcpu_seen(struct recording *r, const struct collector_vcpu *v)
 	if (i < 0)
 		return;
 	late_warn(r, (unsigned int)i, v->first_ns);
+	r->watch[i].has_run = true;
 	r->watch[i].is_vm |= r->watch[i].pidfd < 0;
 }
 

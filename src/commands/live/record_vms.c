@@ -40,21 +40,40 @@ int record_vms_choose(struct recording *r)
 		    r->nr_vms, list);
 }
 
+static void watch_look(struct vm_watch *w)
+{
+	struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
+
+	if (w->pidfd < 0 || poll(&p, 1, 0) <= 0)
+		return;
+	close(w->pidfd);
+	w->pidfd = -1;
+	w->is_vm |= w->has_run; /* what is known of it is all that will be */
+}
+
 unsigned int record_vms_running(struct recording *r)
 {
 	unsigned int running = 0;
 
 	for (unsigned int i = 0; i < r->nr_vms; i++) {
-		struct vm_watch *w = &r->watch[i];
-		struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
-
-		if (w->pidfd >= 0 && poll(&p, 1, 0) > 0) {
-			close(w->pidfd);
-			w->pidfd = -1;
-		}
-		running += w->pidfd >= 0 && record_vm_counts(r, i);
+		watch_look(&r->watch[i]);
+		running += r->watch[i].pidfd >= 0 && record_vm_counts(r, i);
 	}
 	return running;
+}
+
+/* One round later than the end is seen: the last thread has been switched out, all events have been read. */
+void record_vms_give_back(struct recording *r)
+{
+	for (unsigned int i = 0; i < r->nr_vms && r->follow.active; i++) {
+		struct vm_watch *w = &r->watch[i];
+
+		if (w->pidfd < 0 && !w->given_back) {
+			w->given_back = true;
+			collector_vm_end(r->collector, r->vms[i].pid);
+		}
+		watch_look(w);
+	}
 }
 
 static int watch_open(struct vm_watch *w, pid_t pid)

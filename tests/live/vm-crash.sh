@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A VM that crashes and is started again under the same name while its command is recorded: every start is in the file,
+# and what the recorder holds for those that have ended is given back.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+. "$ROOT/tests/live/count-lib.inc"
+
+STARTS=8
+
+# What supervises it: starts it again whenever it ends, until there is a file `enough`.
+supervise() {
+	local n=0
+	while [ ! -e enough ]; do
+		n=$((n + 1))
+		guest_ram start$n
+		guest_set start$n GUEST_LIMIT 4000000000
+		guest_set start$n GUEST_GO 1
+		(guest_qemu start$n -name web)
+	done
+}
+
+# Once those of the VM that has ended are closed.
+descriptors() {
+	sleep 3
+	find "/proc/$recorder/fd" -type l | wc -l
+}
+
+plan $((STARTS + 5))
+export -f supervise guest_ram guest_set guest_qemu
+export BUILD RAM_BYTES PAGE GUEST_LIMIT GUEST_GO
+record_start -o crash.hrt -- bash -c supervise
+# Every other one crashes as soon as its guest runs: before the recorder has looked at its process.
+for n in $(seq $STARTS); do
+	if [ $((n % 2)) = 1 ]; then
+		until [ "$(guest_get start$n GUEST_COUNTS)" -gt 0 ]; do :; done
+		kill -s SEGV "$(cat start$n/pid)"
+		continue
+	fi
+	until_line . start$n/pid || bail "start $n: $(cat start$n/qemu.err)"
+	guest_wait start$n 500
+	[ $n != 2 ] || early=$(descriptors)
+	[ $n != $STARTS ] || { late=$(descriptors); : >enough; }
+	kill -s KILL "$(cat start$n/pid)"
+done
+wait "$recorder_waiter"
+is $? 0 "the recording ends with the command" record.err
+is "$(grep -c 'also recording web' record.err)" $STARTS "every start is announced" record.err
+is "$late" "$early" "descriptors at start $STARTS, as at start 2"
+# An access that was under way is recorded, but the guest did not come to count it.
+for n in $(seq $STARTS); do
+	counted=$(guest_counts start$n)
+	recorded=$(accesses "$(cat start$n/pid)" crash.hrt)
+	is "$((recorded - counted == 0 || recorded - counted == 1))" 1 "start $n: $recorded of $counted accesses"
+done
+is "$(lost crash.hrt kvm_pio)" 0 "none was lost"
+is "$("$HOSTRACE" info -f json -i crash.hrt | jq -c '[.result.vms[].name] | [length, unique[]]')" "[$STARTS,\"web\"]" \
+	"the file has $STARTS VMs of one name"
+finish
