@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "commands/common/command.h"
+#include "commands/common/input.h"
 
 static void print_overview(FILE *out)
 {
@@ -131,6 +132,15 @@ static int help_command(const char *name)
 
 enum { TABLES_MAX = 8 }; /* option tables of one command */
 
+static bool has_table(const struct command *c, const struct option_row *table)
+{
+	const struct option_row *const *t = c->options;
+
+	while (*t && *t != table)
+		t++;
+	return *t;
+}
+
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
@@ -145,6 +155,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 		print_help(c);
 		return EXIT_FINE;
 	}
+	if (has_table(c, input_rows) && input_spool_all(nr, argv))
+		return command_failed();
 	return c->run(nr, argv, rest ? argv + rest : NULL);
 }
 

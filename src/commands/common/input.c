@@ -8,6 +8,7 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
+#include "input/spool.h"
 
 struct input_options input_given;
 
@@ -32,6 +33,26 @@ const struct option_row input_rows[] = {
 	{0},
 };
 /* clang-format on */
+
+static int spool_list(struct text_list *list)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < list->nr && !err; i++)
+		err = input_spool(&list->item[i], SPOOL_BYTES_MAX);
+	return err;
+}
+
+int input_spool_all(int argc, char **argv)
+{
+	int err = spool_list(&input_given.files);
+
+	if (!err)
+		err = spool_list(&input_given.guests);
+	for (int i = 0; i < argc && !err; i++)
+		err = input_spool((const char **)&argv[i], SPOOL_BYTES_MAX);
+	return err;
+}
 
 void input_add_file(const char *path)
 {

@@ -15,6 +15,12 @@ extern struct input_options input_given;
 extern const struct option_row input_rows[];
 
 /*
+ * Makes inputs that are pipes readable: those of the options, and the command's bare arguments, in place
+ * (input/spool.h). To be called before any of them is opened. 0 or -errno with the error message set.
+ */
+int input_spool_all(int argc, char **argv);
+
+/*
  * Adds a command's bare arguments to the inputs, as if -i had been given for each. 0, or -EINVAL with the error
  * message set if there are more than `max` or --clock is invalid.
  */
