@@ -155,10 +155,12 @@ static int summary_draw(struct folding *f, struct report *r)
 		label_name_column(f, named, &t);
 	for (unsigned int i = 0; i < g->nr; i++)
 		summary_row(f, &t, &g->group[i], g->nr_labels, all_ns, named);
-	json_array_append_new(r->caveats,
-			      json_string(estimated ? "percentiles are nearest-rank, within 0.4 % "
-						      "in rows that count more than 128"
-						    : "percentiles are nearest-rank and exact"));
+	if (g->nr)
+		json_array_append_new(
+			r->caveats,
+			json_string(estimated ? "percentiles are nearest-rank, within 0.4 % "
+						"in rows that count more than 128"
+					      : "percentiles are nearest-rank and exact"));
 	return label_table(f, r, &t, "total_ns");
 }
 

@@ -94,7 +94,7 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
 	bool window = in->until_ns != UINT64_MAX;
 	json_t *list = json_array();
 
-	if (a->caveat)
+	if (a->caveat && c->spans) /* what a figure includes, if there is one */
 		json_array_append_new(list, json_string(a->caveat));
 	caveat(list, "spans unknown because events were lost: %" PRIu64, c->unknown);
 	caveat(list, "spans not counted because events in them may be missing: %" PRIu64, c->gaps);
