@@ -165,7 +165,7 @@ make check         run all tests that this machine can run (SAN=1: with sanitize
 make check-live    record nested VMs under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: only a part)
 make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
-make check-crash   kill recorders at N=100 random moments
+make check-crash   end recorders and the power at N=100 random moments
 make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make mutate        change N=200 lines of FOLDER=src one at a time and see whether a test fails
 make fuzz          search for new crashes (T=60 seconds per target, FUZZ_NAMES=hrt)

@@ -42,6 +42,9 @@ packages() {
 	check xz-utils           xz
 	check socat              socat
 	live  qemu-system-x86    qemu-system-x86-core
+	live  qemu-system-common qemu-img
+	live  e2fsprogs          e2fsprogs
+	live  mount              util-linux
 	live  seabios            seabios-bin
 	live  procps             procps-ng
 	live  busybox-static     busybox

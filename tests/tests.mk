@@ -6,7 +6,7 @@ TEST_SRCS := $(call sources,tests/unit/*.c tests/fuzz/*.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
 FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c))
 FUZZ_PLAIN = $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz-%)
-CRASH_TESTS := tests/live/record-kill.sh
+CRASH_TESTS := tests/live/record-kill.sh tests/live/power-loss.sh
 LIVE_TESTS := $(call sources,tests/live/*.sh)
 T	  ?= 60
 
