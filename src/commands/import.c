@@ -41,7 +41,7 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 	struct record_hdr h = {.time = ev->time_ns,
 			       .pid = ev->pid,
 			       .tid = ev->tid,
-			       .size = ev->size,
+			       .size = (uint16_t)((ev->size + 7) & ~7),
 			       .cpu = ev->cpu,
 			       .vcpu = ev->vcpu};
 	int err = trace_writer_type(w, ev->type, &h.type);
@@ -49,6 +49,7 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 	if (err)
 		return err;
 	memcpy(record, ev->data, ev->size);
+	memset(record + ev->size, 0, h.size - ev->size); /* the kernel's records have any length */
 	memcpy(record, &h, sizeof(h));
 	return trace_writer_record(w, (const struct record_hdr *)record);
 }
