@@ -167,6 +167,12 @@ static bool qemulog_probe(const uint8_t *head, size_t len)
 	return found;
 }
 
+static void line_skip(struct qemulog *q)
+{
+	if (!q->unknown++)
+		q->first_unknown = q->lines.number;
+}
+
 /* The next line that is an event; false at the end. */
 static bool line_next(struct qemulog *q, struct line *l)
 {
@@ -178,8 +184,8 @@ static bool line_next(struct qemulog *q, struct line *l)
 		if (q->form == NO_EVENT && decides(form, l))
 			q->form = form;
 		if (form == NO_EVENT || form != q->form) {
-			if (*text_skip_quote(s) != '\n' && !q->unknown++)
-				q->first_unknown = q->lines.number;
+			if (*text_skip_quote(s) != '\n')
+				line_skip(q);
 			continue;
 		}
 		if (form == LOG_BARE)
@@ -203,7 +209,7 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 		struct qemu_name *n = qemu_event_name(&q->events, l.name, NULL);
 
 		if (!n) {
-			q->unknown++;
+			line_skip(q);
 			continue;
 		}
 		qemu_event_make(&q->events, n, l.head, l.args,
