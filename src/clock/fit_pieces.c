@@ -109,7 +109,7 @@ static int piece_weigh(const struct fit_job *j, unsigned int vcpu, struct piece 
 	p->real = !err && p->hull.nr_leaves && fit_hull_bound(&p->hull) <= f.fine &&
 		  (double)f.nr * f.hit[0] >= EVIDENCE_MIN;
 	fit_deinit(&f);
-	return err == -ENODATA ? 0 : err;
+	return err;
 }
 
 static int pieces_cut(const struct fit_job *j, unsigned int vcpu, struct piece *p, size_t *ret_nr)

@@ -425,6 +425,27 @@ static void pvclock_is_piecewise(void **state)
 	assert_int_equal(clock_pvclock_host(NULL, 0, &none, 1), 0);
 }
 
+/* The guest's TSC was set back by 1 ms, then by 500 ticks when its clock jumped; each time KVM wrote a record. */
+static void pvclock_follows_the_segments(void **state)
+{
+	struct clock_segment s[] = {
+		{0}, {.from = 2000000, .offset = -1000000}, {.from = 4000000, .offset = -1000500}};
+	struct clock_vcpu v = {.segment = s, .nr_segments = 3};
+	const struct clock_pvclock rec[] = { /* 1 ns a tick */
+		{.mul = 1u << 31, .shift = 1},
+		{.host_tsc = 2000000, .tsc_timestamp = 1000000, .system_time = 2000000,
+		 .mul = 1u << 31, .shift = 1},
+		{.host_tsc = 4000000, .tsc_timestamp = 2999500, .system_time = 9000000,
+		 .mul = 1u << 31, .shift = 1}};
+
+	(void)state;
+	assert_int_equal(clock_pvclock_host(rec, 3, &v, 1000100), 1000100);
+	assert_int_equal(clock_pvclock_host(rec, 3, &v, 2000100), 2000100); /* a guest TSC that was there before */
+	assert_int_equal(clock_pvclock_host(rec, 3, &v, 3000000), 3000000);
+	assert_int_equal(clock_pvclock_host(rec, 3, &v, 9000000), 4000000);
+	assert_int_equal(clock_pvclock_host(rec, 3, &v, 9000200), 4000200);
+}
+
 static void pvclock_tells_whether_the_offset_is_in_effect(void **state)
 {
 	struct clock_segment s = {.offset = -9999000000};
@@ -489,6 +510,7 @@ int main(void)
 		cmocka_unit_test(kicks_are_paired_by_order),
 		cmocka_unit_test(pvclock_as_documented),
 		cmocka_unit_test(pvclock_is_piecewise),
+		cmocka_unit_test(pvclock_follows_the_segments),
 		cmocka_unit_test(pvclock_tells_whether_the_offset_is_in_effect),
 		cmocka_unit_test(boot_constant_is_bracketed),
 	};

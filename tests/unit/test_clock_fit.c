@@ -129,6 +129,29 @@ static void one_sided_limits_tighten(void **state)
 	gen_free(&pair);
 }
 
+/* The offset jumps so late that too few events follow to fit a line to them: the line of the others is kept. */
+static void a_late_jump_leaves_the_rest(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_relation rel;
+	struct clock_options opt;
+
+	(void)state;
+	simple_pair(9, 0);
+	simple_run();
+	for (size_t i = pair.vcpu[0].nr - 9; i < pair.vcpu[0].nr; i++)
+		pair.vcpu[0].stamp[i] -= 725000000;
+	opt = gen_input(&pair, in);
+	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &rel), 0);
+	assert_string_equal(rel.note, "");
+	assert_int_equal(rel.vcpu[0].nr_segments, 1);
+	assert_true(rel.vcpu[0].error_ticks < 600);
+	assert_true(llabs(rel.vcpu[0].segment[0].offset + (1ll << 39)) <= rel.vcpu[0].error_ticks);
+	assert_true(rel.vcpu[0].proof.violations > 0); /* of the 9 */
+	clock_relation_deinit(&rel);
+	gen_free(&pair);
+}
+
 static void few_events_are_refused(void **state)
 {
 	struct clock_input in[GEN_VCPUS_MAX] = {0};
@@ -214,6 +237,7 @@ int main(void)
 		cmocka_unit_test(truth_is_within_the_bound),
 		cmocka_unit_test(drift_is_measured),
 		cmocka_unit_test(one_sided_limits_tighten),
+		cmocka_unit_test(a_late_jump_leaves_the_rest),
 		cmocka_unit_test(few_events_are_refused),
 		cmocka_unit_test(nonsense_is_not_believed),
 		cmocka_unit_test(a_few_violations_are_confessed),
