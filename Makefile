@@ -7,7 +7,7 @@ CLANG	?= clang
 ifeq ($(origin BPFTOOL),undefined)
 BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
-PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib
+PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp
 HTTP_PKGS = libcurl
 LIVE_PKGS = libbpf capstone
 V	?= 0

@@ -32,6 +32,7 @@ packages() {
 	build libzstd-dev        libzstd-devel
 	build libtraceevent-dev  libtraceevent-devel
 	build libjansson-dev     jansson-devel
+	build libseccomp-dev     libseccomp-devel
 	build libcapstone-dev    capstone-devel
 	build linux-libc-dev     kernel-headers
 	check libcmocka-dev      libcmocka-devel

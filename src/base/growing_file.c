@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/growing_file.h"
+#include "base/process.h"
 
 static int system_fail(const char *path)
 {
@@ -30,7 +31,7 @@ static int check_old(const struct growing_file *f, int fd)
 		return system_fail(f->path);
 	if (!S_ISREG(st.st_mode))
 		return fail(-EEXIST, "%s exists and is not a regular file", f->path);
-	if (st.st_uid != geteuid())
+	if (st.st_uid != file_owner())
 		return fail(-EPERM, "%s exists and belongs to user %u; not overwriting it", f->path,
 			    st.st_uid);
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)

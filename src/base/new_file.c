@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
+#include "base/process.h"
 
 enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
 
@@ -67,7 +68,7 @@ static int check_owners(const char *given)
 
 	for (int links = 0; !err && !lstat(path, &st); links++) {
 		directory_of(path, dir);
-		if (!stat(dir, &parent) && is_shared(&parent) && st.st_uid != geteuid() &&
+		if (!stat(dir, &parent) && is_shared(&parent) && st.st_uid != file_owner() &&
 		    st.st_uid != parent.st_uid)
 			return fail(-EACCES,
 				    "%s belongs to user %u and is in a directory that other users "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,4 +60,18 @@ pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
 	execvp(argv[0], argv);
 	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);
+}
+
+uid_t file_owner(void)
+{
+	static struct {
+		bool known;
+		uid_t uid;
+	} process_wide;
+
+	if (!process_wide.known) {
+		process_wide.uid = geteuid();
+		process_wide.known = true;
+	}
+	return process_wide.uid;
 }

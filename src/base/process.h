@@ -24,4 +24,7 @@ int installed_file_find(const char *name, char *path, size_t size);
  */
 pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
 
+/* The user that files are made for: the effective one when this was first called. confine() calls it first. */
+uid_t file_owner(void);
+
 #endif

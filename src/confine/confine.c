@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "confine/internal.h"
+
+#define BIT(cap) (UINT64_C(1) << (cap))
+
+#if defined(HOSTRACE_UNCONFINED)
+enum { BUILT = 0 };
+#else
+enum { BUILT = 1 };
+#endif
+
+bool confine_built(void)
+{
+	return BUILT;
+}
+
+/* What reads, or also writes, all files: if there is no supervisor to do it. */
+static uint64_t caps_instead(const struct confine_paths *p)
+{
+	return paths_any_write(p) ? BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER)
+				  : BIT(CAP_DAC_READ_SEARCH);
+}
+
+/*
+ * The order: the supervisor is a copy of what we are now; no_new_privs comes before what needs it; the list of calls is
+ * last. Whether there can be a supervisor is known when its filter is loaded.
+ */
+static int confine_in_order(struct confinement *c, struct supervisor *s)
+{
+	const struct identity ordinary = identity_ordinary(),
+			      *to = identity_droppable(&ordinary) ? &ordinary : NULL;
+	int listener, err = 0, ruleset = c->phase == CONFINE_FOLLOW ? -1 : landlock_prepare();
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return fail(-errno, "cannot set no_new_privs: %s", strerror(errno));
+	listener = c->paths ? calls_supervise() : -1;
+	if (listener >= 0) {
+		err = supervisor_go(s, listener);
+	} else if (c->paths) {
+		supervisor_cancel(s);
+		c->instead = identity_caps() & caps_instead(c->paths);
+	}
+	if (!err)
+		err = identity_drop(to, c->keep | c->instead);
+	if (!err)
+		err = identity_verify(to, c->keep | c->instead);
+	if (!err && c->phase != CONFINE_FOLLOW && !c->instead)
+		err = landlock_restrict(ruleset);
+	if (!err)
+		err = calls_restrict(c->phase, paths_any_write(c->paths), c->connects);
+	return err;
+}
+
+static int filter_verify(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER
+		       ? 0
+		       : fail(-EPERM, "cannot restrict system calls: no filter is active");
+}
+
+int confine(struct confinement *c)
+{
+	struct supervisor s = {0};
+
+	file_owner();
+	int err = !BUILT || !c->paths ? 0 : supervisor_start(c->paths, &s);
+
+	if (!BUILT || err)
+		return err;
+	err = confine_in_order(c, &s);
+	return err ? err : filter_verify();
+}
+
+int confine_more(const struct confinement *c)
+{
+	int err = BUILT ? identity_caps_set(c->instead) : 0;
+
+	if (!BUILT || err)
+		return err;
+	err = identity_verify(NULL, c->instead);
+	if (!err && !c->instead)
+		err = landlock_restrict(landlock_prepare());
+	if (!err)
+		err = calls_restrict(CONFINE_DRAIN, paths_any_write(c->paths), false);
+	return err ? err : filter_verify();
+}
+
+static bool action_available(uint32_t action)
+{
+	return !syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
+}
+
+void confine_offers(struct confine_offers *ret)
+{
+	struct identity to = identity_ordinary();
+
+	*ret = (struct confine_offers){.seccomp = action_available(SECCOMP_RET_KILL_PROCESS),
+				       .supervisor = action_available(SECCOMP_RET_USER_NOTIF),
+				       .landlock = landlock_version(),
+				       .uid = to.uid,
+				       .user = to.user};
+}

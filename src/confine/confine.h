@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Gives up, for good, what this process does not need any more, before it reads what a guest, a VMM or a file says. A
+ * bug in a parser is then a bug of a process that may do next to nothing:
+ *
+ *	user		started as root: the system user `hostrace` if /etc/passwd has one, else `nobody`; no
+ *			supplementary groups
+ *	capabilities	none in any set, the bounding set included, except those of `keep`
+ *	execve()	no_new_privs: no program that it executes has more rights
+ *	system calls	a list per phase (seccomp). What is not on it fails with EPERM; what only an attacker calls
+ *			(execve, ptrace, bpf, mount, ...) kills the process.
+ *	files		opened by name: a few system files (Landlock, Linux 5.13), and those of `paths`
+ *
+ * Descriptors that are open remain usable. The files of `paths` are opened, renamed and deleted by a supervisor, a
+ * child process that keeps the user and the rights to files: the kernel hands it each such system call and returns its
+ * answer (seccomp_unotify(2), Linux 5.9). Nothing else changes in a confined program: open() of an input works as
+ * before, in libraries, too. The supervisor ends with the process.
+ *
+ * Where a supervisor is not possible (an old kernel, a container whose manager has one already), the capability that
+ * reads, or reads and writes, all files is kept instead. Without Landlock, files that every user may read can be read.
+ * confine_offers() says what this kernel has.
+ *
+ * Builds with sanitizers (SAN=1) are not confined: LeakSanitizer attaches to the process with ptrace when it ends.
+ * confine_built() is false there.
+ */
+#ifndef HOSTRACE_CONFINE_H
+#define HOSTRACE_CONFINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+/* ---- paths ---- */
+
+struct confine_paths;
+
+/* NULL: out of memory, error message set. */
+struct confine_paths *confine_paths_new(void);
+void confine_paths_free(struct confine_paths *p);
+
+DEFINE_CLEANUP(confine_paths, struct confine_paths *, confine_paths_free);
+#define _cleanup_confine_paths_ _cleanup_(confine_paths_cleanup_)
+
+/*
+ * May be read: this file; files next to it whose names begin with its name less the last ".EXTENSION", followed by '.'
+ * or '-' (companion files); of a directory all that is in it. A path in a missing directory is ignored. 0 or
+ * -errno with the error message set.
+ */
+int confine_paths_read(struct confine_paths *p, const char *path);
+
+/*
+ * May be created (O_EXCL), and read, renamed and deleted: this file, and "PATH.PID.tmp" with our process id
+ * (base/new_file.h, base/growing_file.h). `numbered`: also NAME-1.EXTENSION, NAME-2.EXTENSION, ... Its directory may be
+ * opened, for fsync().
+ */
+int confine_paths_write(struct confine_paths *p, const char *path, bool numbered);
+
+/* May be opened to read and write, but not created, truncated, renamed or deleted. */
+int confine_paths_update(struct confine_paths *p, const char *path);
+
+/* ---- confinement ---- */
+
+enum confine_phase {
+	CONFINE_FOLLOW, /* a recorder that still attaches to VMs: reads /proc and programs, calls bpf() */
+	CONFINE_DRAIN,	/* a recorder whose probes are attached */
+	CONFINE_READ,	/* a report */
+};
+
+struct confinement {
+	enum confine_phase phase;
+	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW only */
+	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
+	const struct confine_paths *paths; /* borrowed; NULL: none */
+	uint64_t instead; /* set by confine(): capabilities kept because there is no supervisor */
+};
+
+/*
+ * Confines the calling process, which must have one thread only. What was given up is read back and tried; if anything
+ * remains, it is an error: -errno with the error message set, after which the process should end.
+ */
+int confine(struct confinement *c);
+
+/* From CONFINE_FOLLOW to CONFINE_DRAIN: no capabilities any more, its system calls. Paths remain. */
+int confine_more(const struct confinement *c);
+
+bool confine_built(void);
+
+/* What this kernel offers. */
+struct confine_offers {
+	bool seccomp, supervisor;
+	int landlock; /* the ABI's version; 0: not there */
+	unsigned int uid; /* that root becomes */
+	const char *user; /* its name */
+};
+
+void confine_offers(struct confine_offers *ret);
+
+#endif

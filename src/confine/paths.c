@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which paths are allowed. Both sides are compared as absolute paths whose directory part is resolved; the last part of
+ * a path stays as it is named, so that an input may be a symbolic link.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "confine/internal.h"
+
+struct rule {
+	char *path; /* absolute */
+	size_t stem; /* length without the last ".EXTENSION" */
+	bool write, numbered, update, directory;
+	pid_t owner; /* whose temporary files */
+};
+
+struct confine_paths {
+	struct rule *rule;
+	unsigned int nr;
+};
+
+struct confine_paths *confine_paths_new(void)
+{
+	struct confine_paths *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		fail(-ENOMEM, "out of memory");
+	return p;
+}
+
+void confine_paths_free(struct confine_paths *p)
+{
+	if (!p)
+		return;
+	for (unsigned int i = 0; i < p->nr; i++)
+		free(p->rule[i].path);
+	free(p->rule);
+	free(p);
+}
+
+int path_absolute(const char *path, char *buf)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char dir[PATH_MAX];
+	size_t len;
+
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		return realpath(path, buf) ? 0 : -errno;
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+	if (!realpath(dir, buf))
+		return -errno;
+	len = strlen(buf);
+	len -= buf[len - 1] == '/';
+	return snprintf(buf + len, PATH_MAX - len, "/%s", name) < (int)(PATH_MAX - len)
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static size_t stem_of(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1, *dot = strrchr(name, '.');
+
+	return dot && dot > name ? (size_t)(dot - path) : strlen(path);
+}
+
+static int rule_add(struct confine_paths *p, const char *path, struct rule rule)
+{
+	char buf[PATH_MAX];
+	struct stat st;
+	int err = path_absolute(path, buf);
+
+	if (err) /* no such directory: to open it fails, too */
+		return err == -ENOMEM ? fail(err, "out of memory") : 0;
+	err = array_room(p->rule, p->nr);
+	if (err)
+		return err;
+	rule.path = strdup(buf);
+	if (!rule.path)
+		return fail(-ENOMEM, "out of memory");
+	rule.stem = stem_of(buf);
+	rule.directory = !stat(buf, &st) && S_ISDIR(st.st_mode);
+	p->rule[p->nr++] = rule;
+	return 0;
+}
+
+int confine_paths_read(struct confine_paths *p, const char *path)
+{
+	return rule_add(p, path, (struct rule){0});
+}
+
+int confine_paths_write(struct confine_paths *p, const char *path, bool numbered)
+{
+	return rule_add(p, path,
+			(struct rule){.write = true, .numbered = numbered, .owner = getpid()});
+}
+
+int confine_paths_update(struct confine_paths *p, const char *path)
+{
+	return rule_add(p, path, (struct rule){.update = true});
+}
+
+bool paths_any_write(const struct confine_paths *p)
+{
+	for (unsigned int i = 0; p && i < p->nr; i++)
+		if (p->rule[i].write || p->rule[i].update)
+			return true;
+	return false;
+}
+
+/* ---- matching ---- */
+
+/* Is `path` beneath the directory `dir`, also behind all links? */
+static bool is_beneath(const char *dir, const char *path)
+{
+	size_t len = strlen(dir);
+	char real[PATH_MAX];
+
+	return realpath(path, real) && !strncmp(real, dir, len) && (!real[len] || real[len] == '/');
+}
+
+static bool reads(const struct rule *r, const char *path)
+{
+	const char *rest = path + r->stem;
+
+	if (!strcmp(path, r->path))
+		return true;
+	if (r->directory)
+		return is_beneath(r->path, path);
+	return !strncmp(path, r->path, r->stem) && (*rest == '.' || *rest == '-') &&
+	       !strchr(rest, '/');
+}
+
+/* Behind the rule's own name: "" (*ret_temporary false) or ".PID.tmp". */
+static bool is_own(const struct rule *r, const char *rest, bool *ret_temporary)
+{
+	char end[32];
+
+	snprintf(end, sizeof(end), ".%d.tmp", (int)r->owner);
+	*ret_temporary = !strcmp(rest, end);
+	return !*rest || *ret_temporary;
+}
+
+/* NAME-123.EXTENSION: what is behind it. */
+static const char *numbered_rest(const struct rule *r, const char *path)
+{
+	const char *extension = r->path + r->stem, *at = path + r->stem + 1;
+
+	if (!r->numbered || strncmp(path, r->path, r->stem) || path[r->stem] != '-' ||
+	    !isdigit(*at))
+		return NULL;
+	while (isdigit(*at))
+		at++;
+	return strncmp(at, extension, strlen(extension)) ? NULL : at + strlen(extension);
+}
+
+static bool writes(const struct rule *r, const char *path, bool *ret_temporary)
+{
+	size_t len = strlen(r->path);
+	const char *rest = numbered_rest(r, path);
+
+	if (!r->write)
+		return false;
+	if (!strncmp(path, r->path, len) && is_own(r, path + len, ret_temporary))
+		return true;
+	return rest && is_own(r, rest, ret_temporary);
+}
+
+static bool is_directory_of(const struct rule *r, const char *path)
+{
+	size_t len = strlen(path);
+
+	return !strncmp(r->path, path, len) && r->path[len] == '/' &&
+	       !strchr(r->path + len + 1, '/');
+}
+
+bool paths_allow(const struct confine_paths *p, const char *path, enum path_use use)
+{
+	bool temporary;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct rule *r = &p->rule[i];
+
+		if (r->write ? use != PATH_UPDATE && writes(r, path, &temporary)
+			     : use <= PATH_DIRECTORY && reads(r, path))
+			return true;
+		if (r->write && use == PATH_DIRECTORY && is_directory_of(r, path))
+			return true;
+		if (r->update && use == PATH_UPDATE && !strcmp(path, r->path))
+			return true;
+	}
+	return false;
+}
+
+bool paths_allow_rename(const struct confine_paths *p, const char *from, const char *to)
+{
+	size_t len = strlen(to);
+	bool temporary;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (writes(&p->rule[i], from, &temporary) && temporary &&
+		    !strncmp(from, to, len) && is_own(&p->rule[i], from + len, &temporary) &&
+		    temporary)
+			return true;
+	return false;
+}
