@@ -181,14 +181,11 @@ int privileges_check(void);
 bool feature_tracing(void);
 bool feature_task_storage(void);
 
-/* To create files in other users' directories; to read of another process what ptrace could. */
-#define CAPS_KEPT_TO_WRITE (1ull << 1 /* CAP_DAC_OVERRIDE */)
+/* To read of another process what ptrace could. */
 #define CAPS_KEPT_TO_LOOK  (1ull << 19 /* CAP_SYS_PTRACE */ | 1ull << 2 /* CAP_DAC_READ_SEARCH */)
 /* To attach probes to VMs that are started later. */
 #define CAPS_KEPT_TO_ATTACH (1ull << 39 /* CAP_BPF */ | 1ull << 38 /* CAP_PERFMON */)
-
-/* Drops all capabilities except those in keep (bit mask by CAP_*): nothing more will be attached.
- */
-int privileges_drop(uint64_t keep);
+/* To connect to other users' sockets. */
+#define CAPS_KEPT_TO_CONNECT (1ull << 1 /* CAP_DAC_OVERRIDE */)
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "collector/collector.h"
 #include "collector/host_check.h"
+#include "confine/confine.h"
 #include "vm/vm.h"
 
 static struct check *check_add(struct host_checks *c, const char *name, bool needed,
@@ -154,6 +155,31 @@ static void kvm_check(struct host_checks *c)
 			  *c->backend ? c->backend : "neither kvm_intel nor kvm_amd");
 }
 
+/* What a recorder and reports give up: confine/confine.h. */
+static void confinement_check(struct host_checks *c)
+{
+	struct confine_offers o;
+
+	confine_offers(&o);
+	if (!confine_built())
+		check_add(c, "confinement", false, CHECK_NOTE, "none in a build with sanitizers");
+	else if (!o.seccomp || !o.supervisor)
+		check_add(c, "confinement", false, CHECK_NOTE,
+			  "user %s; the kernel cannot restrict system calls as needed (Linux 5.9 "
+			  "with "
+			  "CONFIG_SECCOMP_FILTER=y)",
+			  o.user);
+	else if (!o.landlock)
+		check_add(c, "confinement", false, CHECK_NOTE,
+			  "user %s, system calls restricted; no Landlock: files that every user "
+			  "may read stay readable (needs CONFIG_SECURITY_LANDLOCK=y and landlock "
+			  "in the lsm= parameter)",
+			  o.user);
+	else
+		check_add(c, "confinement", false, CHECK_OK,
+			  "user %s, system calls restricted, Landlock ABI %d", o.user, o.landlock);
+}
+
 void host_check(struct host_checks *ret)
 {
 	*ret = (struct host_checks){0};
@@ -163,6 +189,7 @@ void host_check(struct host_checks *ret)
 	uprobes_check(ret);
 	lockdown_check(ret);
 	kvm_check(ret);
+	confinement_check(ret);
 }
 
 const struct check *host_obstacle(const struct host_checks *checks)

@@ -81,17 +81,3 @@ int privileges_check(void)
 		    "cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace%s=ep %s",
 		    missing, admin ? ",cap_sys_admin" : "", own_path(path, sizeof(path)));
 }
-
-int privileges_drop(uint64_t keep)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	uint64_t caps = caps_effective() & keep;
-	struct __user_cap_data_struct data[2] = {
-		{.effective = (uint32_t)caps, .permitted = (uint32_t)caps},
-		{.effective = (uint32_t)(caps >> 32), .permitted = (uint32_t)(caps >> 32)},
-	};
-
-	if (syscall(SYS_capset, &head, data))
-		return fail(-errno, "cannot drop capabilities: %s", strerror(errno));
-	return 0;
-}

@@ -187,6 +187,11 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 	return 0;
 }
 
+bool guest_source_found(const struct guest_source *s)
+{
+	return s->there || s->failed;
+}
+
 void guest_source_limit(struct guest_source *s, uint64_t file_bytes)
 {
 	s->max_bytes = file_bytes;

@@ -45,6 +45,9 @@ int guest_source_check(const char *text);
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret);
 
+/* Is it there, or has it failed? If not, it is still looked for. */
+bool guest_source_found(const struct guest_source *s);
+
 /* Instead of GUEST_SOURCE_FILE_DEFAULT. */
 void guest_source_limit(struct guest_source *s, uint64_t file_bytes);
 

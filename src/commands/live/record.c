@@ -227,6 +227,8 @@ static int loop(struct recording *r)
 		now = monotonic_ns();
 		if (!err)
 			err = parts_round(r, now);
+		if (!err)
+			err = record_confine_more(r);
 		progress(r, now);
 		if (!r->stop)
 			r->stop = stop_reason(r, now);
@@ -332,7 +334,7 @@ static int setup(struct recording *r)
 		return err;
 	setpriority(PRIO_PROCESS, 0,
 		    RECORDER_NICE); /* a starved recorder loses events; no matter if rejected */
-	err = privileges_drop(record_caps(r));
+	err = record_confine(r);
 	return err || !r->argv ? err : launch_go(&r->launch);
 }
 
@@ -394,6 +396,7 @@ static void teardown(struct recording *r)
 	free(r->follow.vms_before);
 	vm_list_free(r->vms, r->nr_vms);
 	json_decref(r->vms_json);
+	record_confine_close(r);
 	if (r->signals >= 0)
 		close(r->signals);
 }

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "collector/account.h"
 #include "collector/collector.h"
+#include "confine/confine.h"
 #include "tracefile/tracefile.h"
 #include "vm/vm.h"
 
@@ -129,6 +130,8 @@ struct recording {
 	bool guests_stopped;
 	unsigned int dumps;
 	enum stop stop;
+	struct confinement confinement;
+	struct confine_paths *paths; /* of the confinement */
 };
 
 /* ---- record_parts.c: what else goes in ---- */
@@ -158,8 +161,11 @@ extern const struct record_part record_cost_part, record_guest_part, record_samp
 extern const struct option_row record_cost_options[], record_guest_options[],
 	record_sample_options[];
 
-/* Does --guest read the VM's memory? */
-bool record_guest_looks(void);
+/* What --guest still has to find or to connect to. */
+bool record_guest_pending(const struct recording *r);
+
+/* The files that --guest writes, and those of its sources that are opened to be written. */
+int record_guest_paths(const struct recording *r, struct confine_paths *paths);
 
 /* NULL-terminated: the option tables of record itself and of all parts. */
 extern const struct option_row *const record_option_tables[];
@@ -223,7 +229,14 @@ bool record_follow_ended(struct recording *r);
 /* -ESRCH with the error message set if there was no VM at all. */
 int record_follow_stop(struct recording *r);
 
-/* Capabilities that are still needed once everything is open. */
-uint64_t record_caps(const struct recording *r);
+/* ---- record_confine.c: what the recorder may still do ---- */
+
+/* Probes are attached and files are open: gives up what the rest of the recording does not need (confine/confine.h). */
+int record_confine(struct recording *r);
+
+/* Gives up more as soon as nothing is to be attached or found any more. Called every round; cheap. */
+int record_confine_more(struct recording *r);
+
+void record_confine_close(struct recording *r);
 
 #endif

@@ -305,10 +305,8 @@ static void follow_less(struct recording *r)
 	for (unsigned int i = 0; i < r->nr_vms; i++)
 		if (r->watch[i].is_vm)
 			collector_vm_follow(r->collector, r->vms[i].pid, false);
-	if (!r->watch[0].is_vm)
-		return;
-	r->follow.active = false;
-	privileges_drop(record_caps(r));
+	if (r->watch[0].is_vm)
+		r->follow.active = false; /* record_confine_more() */
 }
 
 void record_follow_round(struct recording *r)

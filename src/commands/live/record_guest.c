@@ -25,12 +25,24 @@ const struct option_row record_guest_options[] = {
 };
 /* clang-format on */
 
-bool record_guest_looks(void)
+bool record_guest_pending(const struct recording *r)
 {
-	for (unsigned int i = 0; i < sources.nr; i++)
-		if (!strncmp(sources.item[i], "mem:", 4))
+	for (unsigned int i = 0; i < r->nr_guests; i++)
+		if (!guest_source_found(r->guest[i].source))
 			return true;
 	return false;
+}
+
+int record_guest_paths(const struct recording *r, struct confine_paths *paths)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < r->nr_guests && !err; i++) {
+		err = confine_paths_write(paths, r->guest[i].path, false);
+		if (!err && !strncmp(sources.item[i], "shm:", 4))
+			err = confine_paths_update(paths, sources.item[i] + 4);
+	}
+	return err;
 }
 
 static int choose(struct collector_options *c)

@@ -137,17 +137,6 @@ bool record_vm_counts(const struct recording *r, unsigned int i)
 	return w->is_qemu && !w->replaced && (w->pidfd >= 0 || !any_watch(r, true));
 }
 
-/*
- * A flight recorder writes files later, into directories that may be another user's; what a command
- * has become can only be looked at with what ptrace needs, and probes are attached to what it starts.
- */
-uint64_t record_caps(const struct recording *r)
-{
-	return (record_opt.ring_bytes ? CAPS_KEPT_TO_WRITE : 0) |
-	       (r->follow.active || record_guest_looks() ? CAPS_KEPT_TO_LOOK : 0) |
-	       (r->follow.active ? CAPS_KEPT_TO_ATTACH : 0);
-}
-
 /* KVM's descriptors are open, or there will be none: /proc says all about it. */
 static bool vm_complete(const struct vm *vm, const struct vm_watch *w)
 {

@@ -21,6 +21,7 @@
 #include "collector/stat.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "confine/confine.h"
 #include "event/exit_reason.h"
 #include "output/report.h"
 #include "views/stat_rows.h"
@@ -45,6 +46,7 @@ struct watching {
 	struct stat *stat;
 	struct stat_rows before;
 	struct output out;
+	struct confine_paths *paths;
 	int signals, pidfd;
 	uint64_t start_ns, last_ns;
 };
@@ -240,6 +242,20 @@ static int vm_choose(struct vm *ret)
 		  : fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps");
 }
 
+/* Only counters in mapped memory are read from now on, and the report is completed. */
+static int confine_now(struct watching *w)
+{
+	const char *path = w->out.new_file.path;
+	struct confinement c = {.phase = CONFINE_DRAIN, .paths = path ? w->paths : NULL};
+	int err = 0;
+
+	if (!w->paths)
+		return fail(-ENOMEM, "out of memory");
+	if (path)
+		err = confine_paths_write(w->paths, path, false);
+	return err ? err : confine(&c);
+}
+
 static int watch(struct watching *w)
 {
 	int err = privileges_check(); /* first: without them a VM does not even look like one */
@@ -253,13 +269,13 @@ static int watch(struct watching *w)
 		return fail(-errno, "pidfd_open %d: %s", w->vm.pid, strerror(errno));
 	err = stat_open(&w->vm, &w->stat);
 	if (!err)
-		err = privileges_drop(0);
+		err = confine_now(w);
 	return err ? err : loop(w);
 }
 
 static int run(int argc, char **argv, char **rest)
 {
-	struct watching w = {.signals = -1, .pidfd = -1};
+	struct watching w = {.signals = -1, .pidfd = -1, .paths = confine_paths_new()};
 	int err;
 
 	if (argc || rest)
@@ -277,6 +293,7 @@ static int run(int argc, char **argv, char **rest)
 	else
 		err = output_close(&w.out);
 	stat_close(w.stat);
+	confine_paths_free(w.paths);
 	stat_rows_free(&w.before);
 	vm_free(&w.vm);
 	if (w.pidfd >= 0)

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a recorder and a report may still do while they run, as the kernel says it in /proc/PID/status. tests/unit/
+# test_confine.c tries to break out.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+
+user=$(awk -F: '$1 == "hostrace" { print $3; found = 1 } $1 == "nobody" { nobody = $3 }
+	END { if (!found) print nobody }' /etc/passwd)
+[ -n "$user" ] || user=65534
+
+# status PID FIELD: its value; of Uid and Gid all four numbers
+status() {
+	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
+}
+
+# confined PID NAME [CAPABILITIES]: nine tests
+confined() {
+	caps=${3:-0000000000000000}
+	is "$(status "$1" Uid)" "$user $user $user $user" "$2: the user"
+	is "$(status "$1" Gid | tr ' ' '\n' | grep -vcx 0)" 4 "$2: no group of root's"
+	is "$(status "$1" Groups)" "" "$2: no supplementary group"
+	is "$(status "$1" CapEff)" "$caps" "$2: effective capabilities"
+	is "$(status "$1" CapPrm)" "$caps" "$2: permitted capabilities"
+	is "$(status "$1" CapInh)$(status "$1" CapAmb)" 00000000000000000000000000000000 "$2: no others"
+	is "$(status "$1" CapBnd)" 0000000000000000 "$2: the bounding set"
+	is "$(status "$1" NoNewPrivs)" 1 "$2: no_new_privs"
+	is "$(status "$1" Seccomp)" 2 "$2: a filter of system calls"
+}
+
+recorder_end() {
+	kill -s INT "$recorder" 2>/dev/null
+	wait "$recorder_waiter"
+}
+
+plan 42
+vmm_start 500
+
+mkdir -m 700 private
+record_start --vm "$vmm" -o private/vm.hrt
+confined "$recorder" "record"
+recorder_end
+is $? 0 "record: status 0" record.err
+record_start --vm "$vmm" --ring 1M -o private/vm.hrt
+confined "$recorder" "record --ring"
+kill -s USR1 "$recorder"
+until_line 'wrote private/vm-1.hrt' record.err
+is $? 0 "... writes its dump where only root may" record.err
+recorder_end
+is $? 0 "... and replaces the old recording" record.err
+is "$(stat -c '%u %a' private/vm.hrt private/vm-1.hrt | sort -u)" "0 600" "files belong to root"
+
+# cap_dac_read_search, cap_sys_ptrace, cap_perfmon, cap_bpf
+record_start -o follow.hrt -- sleep 3
+confined "$recorder" "record -- COMMAND" 000000c000080004
+recorder_end
+vmm_go
+vmm_end
+is $? 0 "the VM did all its work" vmm.err
+
+vmm_start 500
+: >stat.err
+timeout -s KILL 60 "$HOSTRACE" stat --vm "$vmm" -o private/stat.txt 2>stat.err &
+recorder_waiter=$!
+until_line watching stat.err
+recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
+confined "$recorder" "stat"
+recorder_end
+is "$? $(stat -c %u private/stat.txt)" "0 0" "stat: writes its report where only root may" stat.err
+vmm_end
+finish
