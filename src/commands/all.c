@@ -22,6 +22,7 @@
 	COMMAND(info) \
 	COMMAND(list) \
 	COMMAND(exits) \
+	COMMAND(blame) \
 	COMMAND(ports) \
 	COMMAND(mmio) \
 	COMMAND(msrs) \

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Follows the threads of the VMs through the events: who runs, who sleeps in what, who is in an exit. Before a state
+ * changes, part_cut() accounts for the time that it lasted.
+ */
+#include <errno.h>
+#include <linux/kvm.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/blame/internal.h"
+#include "base/error.h"
+
+enum { SYSCALL_FUTEX = 202, FUTEX_CMD = 0x7f }; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+enum { TASK_INTERRUPTIBLE = 1 };
+
+const struct blame_counts *blame_counts(const struct blame *b)
+{
+	return &b->counts;
+}
+
+/* ---- threads and VMs ---- */
+
+static uint64_t key_of(const struct event *ev, uint32_t id)
+{
+	return (uint64_t)ev->source << 32 | id;
+}
+
+static struct machine *machine_get(struct blame *b, const struct event *ev)
+{
+	struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
+
+	if (e)
+		return e->vm;
+	e = hash_add_u64(&b->machines, key_of(ev, ev->pid), NULL);
+	if (!e)
+		return NULL;
+	e->vm = calloc(1, sizeof(*e->vm));
+	if (!e->vm)
+		hash_remove(&b->machines, e);
+	return e ? e->vm : NULL;
+}
+
+static struct thread *thread_find(const struct blame *b, const struct event *ev, uint32_t tid)
+{
+	const struct thread_entry *e = hash_find_u64(&b->threads, key_of(ev, tid));
+
+	return e ? e->thread : NULL;
+}
+
+/* The thread of a VM; NULL: there are too many. */
+static struct thread *thread_get(struct blame *b, const struct event *ev, uint32_t tid)
+{
+	struct thread *t = tid ? thread_find(b, ev, tid) : NULL;
+	struct machine *vm;
+	struct thread_entry *e;
+
+	if (t || !tid)
+		return t;
+	vm = machine_get(b, ev);
+	t = vm ? calloc(1, sizeof(*t)) : NULL;
+	e = t ? hash_add_u64(&b->threads, key_of(ev, tid), NULL) : NULL;
+	if (!e) {
+		b->counts.refused++;
+		free(t);
+		return NULL;
+	}
+	e->thread = t;
+	t->tid = tid;
+	t->pid = ev->pid;
+	t->vm = vm;
+	return t;
+}
+
+static void comm_learn(struct thread *t, const struct event *ev, const char *field)
+{
+	const struct field *f = event_field(ev->type, field);
+
+	if (!f || *t->comm)
+		return;
+	event_text(ev, f, t->comm, sizeof(t->comm));
+	text_neutralise(t->comm);
+}
+
+static struct cycle *cycle_get(struct blame *b, struct thread *t)
+{
+	if (t->cycle)
+		return t->cycle;
+	if (t->vm->nr_vcpus == VM_VCPU_THREADS_MAX) {
+		b->counts.refused++;
+		return NULL;
+	}
+	t->cycle = calloc(1, sizeof(*t->cycle));
+	if (t->cycle)
+		t->vm->vcpu[t->vm->nr_vcpus++] = t;
+	else
+		b->err = fail(-ENOMEM, "out of memory");
+	return t->cycle;
+}
+
+/* ---- exits ---- */
+
+static void deliver(struct blame *b, struct thread *t)
+{
+	if (t->cycle && t->cycle->done && !b->err)
+		b->err = parts_deliver(b, t);
+}
+
+static struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct cycle *c = cycle_get(b, t);
+
+	if (!c)
+		return NULL;
+	deliver(b, t);
+	b->counts.unmatched += c->open;
+	if (ev->time_ns <= b->lost_until_ns && b->lost_cycles) {
+		b->counts.lost++;
+		c->open = false;
+		return NULL;
+	}
+	c->open = true;
+	c->fault = c->inject = false;
+	c->unknown = ev->time_ns <= b->lost_until_ns;
+	c->vcpu = ev->vcpu;
+	c->start_ns = c->since_ns = ev->time_ns;
+	c->nr = 0;
+	return c;
+}
+
+static void exit_end(struct blame *b, struct thread *t, uint64_t ns)
+{
+	struct cycle *c = t->cycle;
+
+	if (!c || !c->open)
+		return;
+	part_cut(b, t, ns);
+	c->open = false;
+	c->done = true;
+	c->end_ns = ns > c->since_ns ? ns : c->since_ns; /* events may be out of order */
+}
+
+/* The first kvm_exit: exits are known as such. */
+static void exits_restart(struct blame *b)
+{
+	const struct thread_entry *e;
+
+	b->exits_seen = true;
+	b->counts.userspace = false;
+	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
+		if (e->thread->cycle)
+			e->thread->cycle->open = e->thread->cycle->done = false;
+	b->counts.exits = b->counts.unmatched = b->counts.lost = b->counts.too_long = 0;
+	b->sink.restart(b->sink.arg);
+}
+
+static void on_exit_event(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct cycle *c;
+
+	if (!b->exits_seen)
+		exits_restart(b);
+	c = exit_begin(b, t, ev);
+	if (!c)
+		return;
+	c->reason = (uint32_t)event_value(ev, "reason");
+	c->isa = (uint32_t)event_value(ev, "isa");
+	c->user = false;
+	c->access = (struct blame_who){0};
+}
+
+static bool access_known(const struct cycle *c)
+{
+	return c->access.kind == BLAME_PORT || c->access.kind == BLAME_MMIO;
+}
+
+/* What the VMM is asked to handle for this KVM_EXIT_*. */
+static enum blame_kind access_kind(uint64_t reason)
+{
+	return reason == KVM_EXIT_IO	 ? BLAME_PORT
+	       : reason == KVM_EXIT_MMIO ? BLAME_MMIO
+					 : BLAME_VMM;
+}
+
+/* KVM_EXIT_IO and KVM_EXIT_MMIO are named by their port or address, which may come later. */
+static void on_userspace(struct blame *b, struct thread *t, const struct event *ev)
+{
+	uint32_t reason = (uint32_t)event_value(ev, "reason");
+	struct cycle *c = t->cycle;
+
+	if (!b->exits_seen) {
+		b->counts.userspace = true;
+		c = exit_begin(b, t, ev);
+		if (c)
+			c->reason = reason, c->isa = 0;
+	}
+	if (!c || !c->open)
+		return;
+	part_cut(b, t, ev->time_ns);
+	c->user = true;
+	c->fault = c->inject = false;
+	if (!access_known(c) || access_kind(reason) != c->access.kind)
+		c->access = (struct blame_who){.kind = BLAME_VMM, .number = reason};
+}
+
+static void on_run(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct cycle *c = t->cycle;
+
+	if (!c)
+		return;
+	part_cut(b, t, ev->time_ns);
+	if (!b->exits_seen)
+		exit_end(b, t, ev->time_ns);
+	c->user = false;
+	if (!b->exits_seen && access_known(c)) {
+		deliver(b, t);
+		c->access = (struct blame_who){0};
+	}
+}
+
+/*
+ * A write's event comes before KVM_RUN returns for it. A read's comes when it is complete: after KVM_RUN was called
+ * again, so it may belong to an exit that has ended, and never to the next one.
+ */
+static void on_access(struct blame *b, struct thread *t, struct blame_who access, bool complete)
+{
+	struct cycle *c = cycle_get(b, t);
+
+	if (!c)
+		return;
+	if (c->done) {
+		if (complete && !access_known(c) && access_kind(c->access.number) == access.kind)
+			c->access = access;
+		deliver(b, t);
+		c->access = (struct blame_who){0};
+	}
+	if (!complete || (b->exits_seen && c->open && !access_known(c) &&
+			  access_kind(c->access.number) == access.kind))
+		c->access = access;
+}
+
+static void on_pio(struct blame *b, struct thread *t, const struct event *ev)
+{
+	on_access(b, t,
+		  (struct blame_who){.kind = BLAME_PORT, .number = event_value(ev, "port")},
+		  !event_value(ev, "write"));
+}
+
+static void on_mmio(struct blame *b, struct thread *t, const struct event *ev)
+{
+	enum { MMIO_READ = 1 }; /* the event before its userspace exit is 0 */
+
+	on_access(b, t, (struct blame_who){.kind = BLAME_MMIO, .number = event_value(ev, "gpa")},
+		  event_value(ev, "type") == MMIO_READ);
+}
+
+/* An event in the thread itself: it runs. */
+static void thread_runs(struct blame *b, struct thread *t, uint64_t ns)
+{
+	t->woken_early_ns = 0;
+	if (t->run == RUN_ON_CPU)
+		return;
+	part_cut(b, t, ns);
+	owner_changes(b, t, ns);
+	t->run = RUN_ON_CPU;
+}
+
+static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct cycle *c = t->cycle;
+	uint64_t ns;
+
+	thread_runs(b, t, ev->time_ns);
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+		on_exit_event(b, t, ev);
+		break;
+	case EV_kvm_entry:
+		if (b->exits_seen) {
+			exit_end(b, t, ev->time_ns);
+			deliver(b, t);
+		}
+		break;
+	case EV_kvm_userspace_exit:
+		on_userspace(b, t, ev);
+		break;
+	case EV_kvm_run:
+		on_run(b, t, ev);
+		break;
+	case EV_kvm_pio:
+		on_pio(b, t, ev);
+		break;
+	case EV_kvm_mmio:
+		on_mmio(b, t, ev);
+		break;
+	case EV_kvm_page_fault:
+	case EV_kvm_inj_virq:
+		if (!c || !c->open || c->user)
+			break;
+		part_cut(b, t, ev->time_ns);
+		c->fault = ev->type->id == EV_kvm_page_fault;
+		c->inject = ev->type->id == EV_kvm_inj_virq;
+		break;
+	case EV_kvm_vcpu_wakeup:
+		ns = event_value(ev, "ns");
+		parts_halted(b, t, ns < ev->time_ns ? ev->time_ns - ns : 0, ev->time_ns,
+			     event_value(ev, "waited"));
+		break;
+	}
+}
+
+/* ---- the scheduler ---- */
+
+static void other_set(struct thread *t, const struct event *ev, const char *tid, const char *comm)
+{
+	const struct field *f = event_field(ev->type, comm);
+
+	t->other = (struct blame_who){.tid = (uint32_t)event_value(ev, tid), .number = ev->cpu};
+	if (f)
+		event_text(ev, f, t->other.comm, sizeof(t->other.comm));
+	text_neutralise(t->other.comm);
+}
+
+static void thread_leaves(struct blame *b, struct thread *t, const struct event *ev)
+{
+	uint64_t state = event_value(ev, "prev_state"), woken = t->woken_early_ns;
+
+	part_cut(b, t, ev->time_ns);
+	owner_changes(b, t, ev->time_ns);
+	comm_learn(t, ev, "prev_comm");
+	other_set(t, ev, "next_tid", "next_comm");
+	t->run = !state ? RUN_PREEMPTED : RUN_ASLEEP;
+	if (state && woken && ev->time_ns - woken <= EARLY_WAKE_NS)
+		t->run = RUN_WOKEN;
+	t->woken_early_ns = 0;
+	t->block = (struct block){.interruptible = state & TASK_INTERRUPTIBLE};
+}
+
+/* Who sleeps on the mutex is woken to take it. */
+static void thread_comes(struct blame *b, struct thread *t, const struct event *ev)
+{
+	bool takes = t->run == RUN_WOKEN && t->block.on_global;
+
+	if (t->run == RUN_WOKEN)
+		other_set(t, ev, "prev_tid", "prev_comm");
+	part_cut(b, t, ev->time_ns);
+	owner_changes(b, t, ev->time_ns);
+	comm_learn(t, ev, "next_comm");
+	t->run = RUN_ON_CPU;
+	t->woken_early_ns = 0;
+	if (takes)
+		owner_set(b, t->vm, (struct owner){OWNER_HELD, t, t->ns_tid}, ev->time_ns);
+}
+
+/* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
+static void on_switch(struct blame *b, const struct event *ev)
+{
+	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
+	uint32_t next = (uint32_t)event_value(ev, "next_tid");
+	struct thread *t;
+
+	b->counts.switches = true;
+	t = prev && prev == ev->tid ? thread_get(b, ev, prev) : NULL;
+	if (t)
+		thread_leaves(b, t, ev);
+	t = next == ev->tid ? thread_get(b, ev, next) : thread_find(b, ev, next);
+	if (t && t->pid == ev->pid)
+		thread_comes(b, t, ev);
+}
+
+static bool futex_waits(uint64_t op)
+{
+	switch (op & FUTEX_CMD) {
+	case 0:	 /* FUTEX_WAIT */
+	case 6:	 /* FUTEX_LOCK_PI */
+	case 9:	 /* FUTEX_WAIT_BITSET */
+	case 11: /* FUTEX_WAIT_REQUEUE_PI */
+	case 13: /* FUTEX_LOCK_PI2 */
+		return true;
+	}
+	return false;
+}
+
+/* Comes right behind the switch that it explains. */
+static void on_block(struct blame *b, struct thread *t, const struct event *ev)
+{
+	uint64_t pid_key = key_of(ev, ev->pid);
+	struct block *s = &t->block;
+
+	b->counts.blocks = true;
+	owner_learn(b, t, pid_key, (uint32_t)event_value(ev, "ns_tid"));
+	s->known = true;
+	s->syscall = (int32_t)event_value(ev, "syscall");
+	s->arg0 = event_value(ev, "arg0");
+	s->arg1 = event_value(ev, "arg1");
+	s->waits = s->syscall == SYSCALL_FUTEX && futex_waits(s->arg1);
+	s->on_global = s->waits && event_value(ev, "is_global");
+	owner_read(b, t, pid_key, (uint32_t)event_value(ev, "global_word"),
+		   (uint32_t)event_value(ev, "global_owner"), ev->time_ns);
+}
+
+static void on_woken(struct blame *b, struct thread *t, const struct event *ev)
+{
+	if (t->run == RUN_ON_CPU)
+		t->woken_early_ns = ev->time_ns;
+	if (t->run != RUN_ASLEEP)
+		return;
+	part_cut(b, t, ev->time_ns);
+	owner_changes(b, t, ev->time_ns);
+	t->run = RUN_WOKEN;
+	if (t->block.on_global && event_value(ev, "waker_pid") == ev->pid)
+		owner_set(b, t->vm, (struct owner){OWNER_FREE, t, 0}, ev->time_ns);
+}
+
+/* ---- losses ---- */
+
+/* Do the exits themselves depend on this type? 0: any type may be missing. */
+static bool forms_exits(uint64_t id)
+{
+	return !id || id == EV_kvm_exit || id == EV_kvm_entry || id == EV_kvm_userspace_exit ||
+	       id == EV_kvm_run;
+}
+
+static bool thread_is_lost(struct blame *b, struct thread *t, uint64_t ns, bool cycles)
+{
+	struct cycle *c = t->cycle;
+	bool dropped = c && c->open && cycles;
+
+	part_cut(b, t, ns);
+	t->run = RUN_UNKNOWN;
+	t->block = (struct block){0};
+	if (c && c->open)
+		c->unknown = true;
+	if (dropped)
+		c->open = false;
+	return dropped;
+}
+
+static void on_lost(struct blame *b, const struct event *ev)
+{
+	bool cycles = ev->type->id == EV_gap || forms_exits(event_value(ev, "lost_event"));
+	uint64_t until = event_value(ev, "until");
+	const struct thread_entry *e;
+	const struct machine_entry *m;
+
+	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
+		b->counts.lost += thread_is_lost(b, e->thread, ev->time_ns, cycles);
+	for (uint32_t at = 0; (m = hash_next(&b->machines, &at));)
+		m->vm->owner = (struct owner){0};
+	if (ev->time_ns > b->lost_until_ns)
+		b->lost_cycles = false;
+	b->lost_cycles |= cycles;
+	if (until < ev->time_ns)
+		until = ev->time_ns;
+	if (until > b->lost_until_ns)
+		b->lost_until_ns = until;
+}
+
+/* ---- all events ---- */
+
+static const char *const wanted[] = {
+	"kvm_exit",	  "kvm_entry",	  "kvm_userspace_exit", "kvm_run",     "kvm_pio",
+	"kvm_mmio",	  "kvm_page_fault", "kvm_inj_virq",	"kvm_vcpu_wakeup", "sched_switch",
+	"sched_block",	  "sched_woken",  "thread",		"lost",	       "gap",
+};
+
+bool blame_wants(const char *event, void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!strcmp(wanted[i], event))
+			return true;
+	return false;
+}
+
+int blame_event(struct blame *b, const struct event *ev)
+{
+	unsigned int id = ev->type->id;
+	struct thread *t;
+
+	if (id == EV_sched_switch)
+		on_switch(b, ev);
+	if (id == EV_lost || id == EV_gap)
+		on_lost(b, ev);
+	if (id == EV_sched_switch || !id || !blame_wants(ev->type->name, NULL))
+		return b->err;
+	t = thread_get(b, ev, ev->tid);
+	if (!t)
+		return b->err;
+	if (id == EV_thread)
+		comm_learn(t, ev, "comm");
+	else if (id == EV_sched_block)
+		on_block(b, t, ev);
+	else if (id == EV_sched_woken)
+		on_woken(b, t, ev);
+	else
+		on_vcpu(b, t, ev);
+	return b->err;
+}
+
+int blame_end(struct blame *b)
+{
+	const struct thread_entry *e;
+
+	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));) {
+		deliver(b, e->thread);
+		b->counts.open += e->thread->cycle && e->thread->cycle->open;
+	}
+	return b->err;
+}
+
+struct blame *blame_new(const struct blame_sink *sink)
+{
+	struct blame *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->sink = *sink;
+	b->threads = HASH_TABLE(struct thread_entry, 1, THREADS_MAX);
+	b->machines = HASH_TABLE(struct machine_entry, 1, VMS_MAX_SEEN);
+	b->ns_tids = HASH_TABLE(struct ns_entry, 2, THREADS_MAX);
+	return b;
+}
+
+void blame_free(struct blame *b)
+{
+	const struct thread_entry *t;
+	const struct machine_entry *m;
+
+	if (!b)
+		return;
+	for (uint32_t at = 0; (t = hash_next(&b->threads, &at));) {
+		free(t->thread->cycle);
+		free(t->thread);
+	}
+	for (uint32_t at = 0; (m = hash_next(&b->machines, &at));)
+		free(m->vm);
+	hash_deinit(&b->threads);
+	hash_deinit(&b->machines);
+	hash_deinit(&b->ns_tids);
+	free(b);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What each exit's time went into. An exit lasts from kvm_exit to the next kvm_entry of its thread; in a trace without
+ * kvm_exit from kvm_userspace_exit to kvm_run. Its parts are adjacent: each begins where the previous one ended, the
+ * first one with the exit and the last one ends with it, so that they add up to its length whatever is attributed.
+ *
+ *	kernel        KVM handles the exit
+ *	fault         KVM resolves a guest page fault, or the host one of the VMM's
+ *	device        the VMM handles it: a port, an MMIO address, or another KVM_EXIT_*
+ *	global-mutex  the thread sleeps until another thread of QEMU releases the global mutex
+ *	handover      it sleeps, and the mutex is free: the thread that was woken for it has no CPU
+ *	lock          it sleeps on another futex
+ *	preempted     another task runs, though the thread could
+ *	runqueue      it was woken and waits for a CPU
+ *	syscall       it sleeps in a system call
+ *	halt-poll     KVM polls for an interrupt of the halted vCPU
+ *	halted        the vCPU is halted
+ *	inject        KVM has injected an interrupt, until the entry
+ *	unknown       the trace does not say: events are missing, or were lost
+ *
+ * Holders of the global mutex are known from its word, which sched_block contains, and from who wakes whom; between two
+ * such events the mutex may change hands unseen, where nobody sleeps on it.
+ */
+#ifndef HOSTRACE_BLAME_H
+#define HOSTRACE_BLAME_H
+
+#include "base/cleanup.h"
+#include "event/event.h"
+
+enum blame_cause {
+	BLAME_KERNEL,
+	BLAME_FAULT,
+	BLAME_DEVICE,
+	BLAME_GLOBAL_MUTEX,
+	BLAME_HANDOVER,
+	BLAME_LOCK,
+	BLAME_PREEMPTED,
+	BLAME_RUNQUEUE,
+	BLAME_SYSCALL,
+	BLAME_HALT_POLL,
+	BLAME_HALTED,
+	BLAME_INJECT,
+	BLAME_UNKNOWN,
+	BLAME_CAUSES
+};
+
+extern const char *const blame_cause_names[BLAME_CAUSES];
+
+enum blame_kind {
+	BLAME_NO_KIND,
+	BLAME_PORT,	 /* device: `number` is a port */
+	BLAME_MMIO,	 /* ... a guest physical address */
+	BLAME_VMM,	 /* ... a KVM_EXIT_* */
+	BLAME_RUNNING,	 /* global-mutex: its holder has a CPU */
+	BLAME_NO_CPU,	 /* ... could run and has none */
+	BLAME_SLEEPING,	 /* ... sleeps itself; `number` is its system call */
+	BLAME_RELEASED,	 /* ... is releasing it: no owner any more, nobody woken yet */
+};
+
+/* What or who it was; zero where it is unknown or has no meaning. */
+struct blame_who {
+	enum blame_kind kind;
+	uint32_t tid;	 /* the holder, the thread that was woken, or the task that ran instead */
+	uint64_t number; /* see above; lock: its address; syscall: its number; preempted, runqueue: the CPU */
+	char comm[16];	 /* of tid; "" if unknown */
+};
+
+struct blame_part {
+	uint64_t start_ns, end_ns;
+	enum blame_cause cause;
+	struct blame_who who;
+};
+
+enum { BLAME_PARTS_MAX = 512 }; /* of one exit; the rest of its time is unknown */
+
+struct blame_exit {
+	uint64_t start_ns, end_ns;
+	uint32_t pid, tid;
+	uint32_t reason, isa; /* of kvm_exit; isa 0: a KVM_EXIT_*, the exit began in kvm_userspace_exit */
+	uint16_t vcpu;
+	uint64_t causes[BLAME_CAUSES]; /* their sum is end_ns - start_ns */
+	unsigned int nr_parts;
+	const struct blame_part *part;
+};
+
+struct blame_counts {
+	uint64_t exits;
+	uint64_t open;	    /* still open at the end */
+	uint64_t unmatched; /* a second exit began before the entry */
+	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
+	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts */
+	uint64_t refused;   /* events of threads beyond the limit */
+	bool switches, blocks; /* the trace has sched_switch, sched_block */
+	bool userspace;	       /* no kvm_exit: exits begin in kvm_userspace_exit */
+};
+
+struct blame_sink {
+	/* Receives each exit, which is valid during the call, in order of their ends (nearly). 0 or -errno. */
+	int (*ended)(void *arg, const struct blame_exit *x);
+
+	/* All exits so far do not count: they began in kvm_userspace_exit, and now there is a kvm_exit. */
+	void (*restart)(void *arg);
+	void *arg;
+};
+
+struct blame;
+
+/* NULL: out of memory. */
+struct blame *blame_new(const struct blame_sink *sink);
+void blame_free(struct blame *b);
+DEFINE_CLEANUP(blame, struct blame *, blame_free);
+
+/* All events in order of time. 0, or what the sink returned, or -ENOMEM with the error message set. */
+int blame_event(struct blame *b, const struct event *ev);
+int blame_end(struct blame *b);
+
+const struct blame_counts *blame_counts(const struct blame *b);
+
+/* As struct read_hint has it. */
+bool blame_wants(const char *event, void *arg);
+
+/* "port 0x71", "held by CPU 1/KVM (12), which waits for a CPU"; "" if there is nothing to say. Returns buf. */
+const char *blame_who_print(enum blame_cause cause, const struct blame_who *who, char *buf,
+			    size_t size);
+
+/* "io", "HLT", "MMIO": as other reports name the reason. Returns buf. */
+const char *blame_reason_print(uint32_t reason, uint32_t isa, char *buf, size_t size);
+
+#endif

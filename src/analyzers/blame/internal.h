@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by blame's own files only. */
+#ifndef HOSTRACE_BLAME_INTERNAL_H
+#define HOSTRACE_BLAME_INTERNAL_H
+
+#include "analyzers/blame/blame.h"
+#include "base/hash.h"
+
+enum {
+	THREADS_MAX = 1 << 16,
+	VMS_MAX_SEEN = 1024,
+	VM_VCPU_THREADS_MAX = 1024,
+	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
+};
+
+enum run { RUN_UNKNOWN, RUN_ON_CPU, RUN_PREEMPTED, RUN_ASLEEP, RUN_WOKEN };
+
+/* What a thread sleeps in: its sched_block. */
+struct block {
+	bool known;
+	bool interruptible;
+	int32_t syscall;
+	uint64_t arg0, arg1;
+	bool waits, on_global; /* in futex(FUTEX_WAIT); on the global mutex */
+};
+
+/* An exit that is going on, or (`done`) has ended and waits for the event that names its device. */
+struct cycle {
+	bool open, done, user, fault, inject, unknown;
+	uint32_t reason, isa;
+	uint16_t vcpu;
+	uint64_t start_ns, end_ns;
+	uint64_t since_ns; /* end of the last part */
+	struct blame_who access; /* the newest port or address that the guest accessed */
+	unsigned int nr;
+	struct blame_part part[BLAME_PARTS_MAX + 2];
+};
+
+struct thread {
+	uint32_t tid, pid, ns_tid;
+	enum run run;
+	uint64_t woken_early_ns;
+	struct block block;
+	struct blame_who other; /* who ran, when it did not */
+	char comm[16];
+	struct machine *vm;
+	struct cycle *cycle; /* of a vCPU thread; else NULL */
+};
+
+/* The global mutex of a VM. */
+struct owner {
+	enum { OWNER_UNKNOWN, OWNER_HELD, OWNER_FREE } state;
+	struct thread *thread; /* who holds it; of a free one who was woken for it; NULL: unknown */
+	uint32_t ns_tid;       /* of the holder, if it is no thread that we know */
+};
+
+struct machine {
+	struct owner owner;
+	bool namespaced; /* thread ids in its PID namespace differ from ours */
+	struct thread *vcpu[VM_VCPU_THREADS_MAX];
+	unsigned int nr_vcpus;
+};
+
+struct thread_entry {
+	uint64_t key; /* source, tid */
+	struct thread *thread;
+};
+
+struct machine_entry {
+	uint64_t key; /* source, pid */
+	struct machine *vm;
+};
+
+struct ns_entry {
+	uint64_t key[2]; /* source and pid, ns_tid */
+	struct thread *thread;
+};
+
+struct blame {
+	struct blame_sink sink;
+	struct blame_counts counts;
+	struct hash_table threads, machines, ns_tids;
+	uint64_t lost_until_ns; /* events may be missing up to here */
+	bool lost_cycles;	/* ... also those that begin or end exits */
+	bool exits_seen;
+	int err;
+};
+
+/* parts.c: adds the part from the last one's end to `ns`, by the state that the thread is in and will leave now. */
+void part_cut(struct blame *b, struct thread *t, uint64_t ns);
+
+/* The time from `start` on was a halted vCPU's. */
+void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t end_ns,
+		  bool slept);
+
+/* Passes the exit to the sink. */
+int parts_deliver(struct blame *b, struct thread *t);
+
+/* owner.c: the owners of the global mutex, from what events show. */
+void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t ns);
+void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t word, uint32_t owner,
+		uint64_t ns);
+void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t ns_tid);
+
+/* The thread is going to run or to stop: those who wait for it must account for what it did so far. */
+void owner_changes(struct blame *b, struct thread *t, uint64_t ns);
+
+#endif

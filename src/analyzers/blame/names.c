@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Causes as text. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzers/blame/blame.h"
+#include "event/exit_reason.h"
+
+const char *const blame_cause_names[BLAME_CAUSES] = {
+	[BLAME_KERNEL] = "kernel",
+	[BLAME_FAULT] = "fault",
+	[BLAME_DEVICE] = "device",
+	[BLAME_GLOBAL_MUTEX] = "global-mutex",
+	[BLAME_HANDOVER] = "handover",
+	[BLAME_LOCK] = "lock",
+	[BLAME_PREEMPTED] = "preempted",
+	[BLAME_RUNQUEUE] = "runqueue",
+	[BLAME_SYSCALL] = "syscall",
+	[BLAME_HALT_POLL] = "halt-poll",
+	[BLAME_HALTED] = "halted",
+	[BLAME_INJECT] = "inject",
+	[BLAME_UNKNOWN] = "unknown",
+};
+
+/* Those that threads of a VMM sleep in; x86-64 numbers, as this is what sched_block contains. */
+static const struct {
+	int number;
+	const char *name;
+} syscalls[] = {
+	{0, "read"},
+	{1, "write"},
+	{7, "poll"},
+	{16, "ioctl"},
+	{17, "pread64"},
+	{18, "pwrite64"},
+	{19, "readv"},
+	{20, "writev"},
+	{23, "select"},
+	{24, "sched_yield"},
+	{28, "madvise"},
+	{35, "nanosleep"},
+	{46, "sendmsg"},
+	{47, "recvmsg"},
+	{61, "wait4"},
+	{73, "flock"},
+	{74, "fsync"},
+	{75, "fdatasync"},
+	{128, "rt_sigtimedwait"},
+	{202, "futex"},
+	{208, "io_getevents"},
+	{209, "io_submit"},
+	{230, "clock_nanosleep"},
+	{232, "epoll_wait"},
+	{270, "pselect6"},
+	{271, "ppoll"},
+	{281, "epoll_pwait"},
+	{285, "fallocate"},
+	{295, "preadv"},
+	{296, "pwritev"},
+	{9, "mmap"},
+	{10, "mprotect"},
+	{11, "munmap"},
+	{42, "connect"},
+	{44, "sendto"},
+	{45, "recvfrom"},
+	{40, "sendfile"},
+	{426, "io_uring_enter"},
+	{441, "epoll_pwait2"},
+};
+
+static const char *syscall_print(uint64_t number, char *buf, size_t size)
+{
+	for (unsigned int i = 0; i < sizeof(syscalls) / sizeof(syscalls[0]); i++)
+		if ((uint64_t)syscalls[i].number == number)
+			return syscalls[i].name;
+	snprintf(buf, size, "system call %" PRId64, (int64_t)number);
+	return buf;
+}
+
+static const char *thread_print(const struct blame_who *who, char *buf, size_t size)
+{
+	if (!who->tid)
+		return "another thread";
+	snprintf(buf, size, "%s (%u)", *who->comm ? who->comm : "thread", who->tid);
+	return buf;
+}
+
+static void device_print(const struct blame_who *who, char *buf, size_t size)
+{
+	const char *name = userspace_reason_name((uint32_t)who->number);
+
+	if (who->kind == BLAME_PORT)
+		snprintf(buf, size, "port 0x%" PRIx64, who->number);
+	else if (who->kind == BLAME_MMIO)
+		snprintf(buf, size, "MMIO 0x%" PRIx64, who->number);
+	else if (who->kind == BLAME_VMM && name)
+		snprintf(buf, size, "%s", name);
+	else if (who->kind == BLAME_VMM)
+		snprintf(buf, size, "KVM_EXIT %" PRIu64, who->number);
+}
+
+static void mutex_print(const struct blame_who *who, char *buf, size_t size)
+{
+	char thread[64], number[32];
+	const char *name = thread_print(who, thread, sizeof(thread));
+
+	switch (who->kind) {
+	case BLAME_RELEASED:
+		snprintf(buf, size, "being released");
+		break;
+	case BLAME_RUNNING:
+		snprintf(buf, size, "held by %s, running", name);
+		break;
+	case BLAME_NO_CPU:
+		snprintf(buf, size, "held by %s, no CPU", name);
+		break;
+	case BLAME_SLEEPING:
+		snprintf(buf, size, "held by %s, in %s", name,
+			 syscall_print(who->number, number, sizeof(number)));
+		break;
+	default:
+		snprintf(buf, size, "held by %s", name);
+	}
+}
+
+/* The idle task's comm is "swapper/N". */
+static void ran_print(const struct blame_who *who, bool preempted, char *buf, size_t size)
+{
+	char thread[64];
+
+	if (who->tid)
+		snprintf(buf, size, "%s ran", thread_print(who, thread, sizeof(thread)));
+	else if (*who->comm)
+		snprintf(buf, size, preempted ? "its CPU was idle: throttled" : "its CPU was idle");
+}
+
+const char *blame_who_print(enum blame_cause cause, const struct blame_who *who, char *buf,
+			    size_t size)
+{
+	char thread[64];
+
+	*buf = '\0';
+	switch (cause) {
+	case BLAME_DEVICE:
+		device_print(who, buf, size);
+		break;
+	case BLAME_GLOBAL_MUTEX:
+		mutex_print(who, buf, size);
+		break;
+	case BLAME_HANDOVER:
+		snprintf(buf, size, "%s woken, no CPU",
+			 thread_print(who, thread, sizeof(thread)));
+		break;
+	case BLAME_LOCK:
+		snprintf(buf, size, "futex 0x%" PRIx64, who->number);
+		break;
+	case BLAME_PREEMPTED:
+	case BLAME_RUNQUEUE:
+		ran_print(who, cause == BLAME_PREEMPTED, buf, size);
+		break;
+	case BLAME_SYSCALL:
+		snprintf(buf, size, "%s", syscall_print(who->number, thread, sizeof(thread)));
+		break;
+	default:
+		break;
+	}
+	return buf;
+}
+
+const char *blame_reason_print(uint32_t reason, uint32_t isa, char *buf, size_t size)
+{
+	return isa ? value_print("reason", reason, isa, buf, size)
+		   : value_print("userspace_reason", reason, 0, buf, size);
+}

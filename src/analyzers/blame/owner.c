@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The owners of QEMU's global mutex over time, as far as events show them:
+ *
+ *	a thread leaves the CPU	the mutex's own word, in sched_block: its owner, or that it is free
+ *	a sleeper is woken	by a thread of the VM: the mutex was released, and is free until the sleeper runs
+ *	the sleeper runs	it takes the mutex
+ *
+ * A mutex that somebody sleeps on is always released with a wake-up (glibc's word is 2 then), so the second one shows
+ * every release that matters. That another thread takes it before the woken one runs is seen when the latter sleeps
+ * again.
+ */
+#include "analyzers/blame/internal.h"
+
+/* Those who sleep on the mutex account for the time until now; `reader` does not, see owner_read(). */
+static void waiters_cut(struct blame *b, const struct machine *vm, const struct thread *reader,
+			uint64_t ns)
+{
+	for (unsigned int i = 0; i < vm->nr_vcpus; i++) {
+		struct thread *t = vm->vcpu[i];
+
+		if (t != reader && t->run == RUN_ASLEEP && t->block.on_global)
+			part_cut(b, t, ns);
+	}
+}
+
+static bool owner_is(const struct owner *a, const struct owner *b)
+{
+	return a->state == b->state && a->thread == b->thread;
+}
+
+void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t ns)
+{
+	if (!owner_is(&vm->owner, &owner))
+		waiters_cut(b, vm, NULL, ns);
+	vm->owner = owner;
+}
+
+void owner_changes(struct blame *b, struct thread *t, uint64_t ns)
+{
+	if (t->vm->owner.thread == t)
+		waiters_cut(b, t->vm, NULL, ns);
+}
+
+void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t ns_tid)
+{
+	struct ns_entry *e;
+
+	if (!ns_tid || t->ns_tid == ns_tid)
+		return;
+	t->ns_tid = ns_tid;
+	t->vm->namespaced |= ns_tid != t->tid;
+	e = hash_add_words(&b->ns_tids, (uint64_t[]){pid_key, ns_tid}, NULL);
+	if (e)
+		e->thread = t;
+}
+
+static struct thread *owner_thread(const struct blame *b, const struct machine *vm,
+				   uint64_t pid_key, uint32_t ns_tid)
+{
+	const struct ns_entry *e = hash_find_words(&b->ns_tids, (uint64_t[]){pid_key, ns_tid});
+	const struct thread_entry *same;
+
+	if (e)
+		return e->thread;
+	same = vm->namespaced
+		       ? NULL
+		       : hash_find_u64(&b->threads, (pid_key & ~(uint64_t)UINT32_MAX) | ns_tid);
+	return same && same->thread->vm == vm ? same->thread : NULL;
+}
+
+void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t word, uint32_t owner,
+		uint64_t ns)
+{
+	struct owner now = {.state = OWNER_FREE};
+
+	if (word == UINT32_MAX)
+		return; /* not read */
+	if (owner) {
+		now.state = OWNER_HELD;
+		now.thread = owner_thread(b, t->vm, pid_key, owner);
+		now.ns_tid = owner;
+	} else if (t->vm->owner.state == OWNER_FREE) {
+		return; /* still: who was woken for it is known */
+	}
+	if (!owner_is(&t->vm->owner, &now))
+		waiters_cut(b, t->vm, t, ns); /* for the thread itself it was so when it left the CPU */
+	t->vm->owner = now;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The parts of an exit: what a state is attributed to, and the list of parts, which has no gaps. */
+#include <string.h>
+
+#include "analyzers/blame/internal.h"
+
+enum { SYSCALL_IOCTL = 16, KVM_RUN_REQUEST = 0xae80 };
+
+static void who_is(const struct thread *t, struct blame_who *who)
+{
+	who->tid = t->tid;
+	memcpy(who->comm, t->comm, sizeof(who->comm));
+}
+
+static void classify_running(const struct thread *t, struct blame_part *p)
+{
+	const struct cycle *c = t->cycle;
+
+	if (!c->user) {
+		p->cause = c->inject ? BLAME_INJECT : c->fault ? BLAME_FAULT : BLAME_KERNEL;
+		return;
+	}
+	p->cause = BLAME_DEVICE;
+	p->who = c->access;
+}
+
+static enum blame_kind holder_state(const struct thread *holder)
+{
+	static const enum blame_kind kinds[] = {
+		[RUN_ON_CPU] = BLAME_RUNNING,	  [RUN_PREEMPTED] = BLAME_NO_CPU,
+		[RUN_WOKEN] = BLAME_NO_CPU,	  [RUN_ASLEEP] = BLAME_SLEEPING,
+		[RUN_UNKNOWN] = BLAME_NO_KIND,
+	};
+
+	return kinds[holder->run];
+}
+
+static void classify_global(const struct thread *t, struct blame_part *p)
+{
+	const struct owner *o = &t->vm->owner;
+
+	p->cause = BLAME_GLOBAL_MUTEX;
+	if (o->thread == t || o->state == OWNER_UNKNOWN)
+		return; /* it sleeps on it, so it cannot be the owner */
+	if (o->state == OWNER_FREE && !o->thread) {
+		p->who.kind = BLAME_RELEASED;
+	} else if (o->state == OWNER_FREE) {
+		p->cause = BLAME_HANDOVER;
+		who_is(o->thread, &p->who);
+	} else if (o->thread) {
+		p->who.kind = holder_state(o->thread);
+		who_is(o->thread, &p->who);
+		if (p->who.kind == BLAME_SLEEPING && o->thread->block.known)
+			p->who.number = (uint64_t)o->thread->block.syscall;
+	}
+}
+
+/* Within KVM_RUN: a halted vCPU sleeps so that signals wake it; a page that is being fetched does not let them. */
+static void classify_kvm_run(const struct thread *t, struct blame_part *p)
+{
+	if (t->cycle->fault)
+		p->cause = BLAME_FAULT;
+	else if (t->block.interruptible)
+		p->cause = BLAME_HALTED;
+}
+
+static void classify_asleep(const struct thread *t, struct blame_part *p)
+{
+	const struct block *s = &t->block;
+
+	if (!s->known) {
+		p->cause = BLAME_UNKNOWN;
+	} else if (s->on_global) {
+		classify_global(t, p);
+	} else if (s->waits) {
+		p->cause = BLAME_LOCK;
+		p->who.number = s->arg0;
+	} else if (s->syscall < 0) {
+		p->cause = BLAME_FAULT;
+	} else {
+		p->cause = BLAME_SYSCALL;
+		p->who.number = (uint64_t)s->syscall;
+		if (s->syscall == SYSCALL_IOCTL && s->arg1 == KVM_RUN_REQUEST)
+			classify_kvm_run(t, p);
+	}
+	if (p->cause == BLAME_HALTED || p->cause == BLAME_FAULT)
+		p->who = (struct blame_who){0};
+}
+
+static void part_classify(const struct thread *t, struct blame_part *p)
+{
+	p->cause = BLAME_UNKNOWN;
+	memset(&p->who, 0, sizeof(p->who));
+	if (t->cycle->unknown)
+		return;
+	switch (t->run) {
+	case RUN_UNKNOWN:
+		break;
+	case RUN_ON_CPU:
+		classify_running(t, p);
+		break;
+	case RUN_PREEMPTED:
+	case RUN_WOKEN:
+		p->cause = t->run == RUN_WOKEN ? BLAME_RUNQUEUE : BLAME_PREEMPTED;
+		p->who = t->other;
+		break;
+	case RUN_ASLEEP:
+		classify_asleep(t, p);
+		break;
+	}
+}
+
+static bool part_continues(const struct blame_part *a, const struct blame_part *b)
+{
+	return a->cause == b->cause && a->who.kind == b->who.kind && a->who.tid == b->who.tid &&
+	       a->who.number == b->who.number && !strcmp(a->who.comm, b->who.comm);
+}
+
+static void part_add(struct blame *b, struct cycle *c, const struct blame_part *p)
+{
+	struct blame_part *last = c->nr ? &c->part[c->nr - 1] : NULL;
+
+	if (c->nr == BLAME_PARTS_MAX && !c->unknown) {
+		b->counts.too_long++;
+		c->unknown = true;
+		last->cause = BLAME_UNKNOWN;
+		memset(&last->who, 0, sizeof(last->who));
+	}
+	if (last && (c->nr == BLAME_PARTS_MAX || part_continues(last, p)))
+		last->end_ns = p->end_ns;
+	else
+		c->part[c->nr++] = *p;
+}
+
+void part_cut(struct blame *b, struct thread *t, uint64_t ns)
+{
+	struct cycle *c = t->cycle;
+	struct blame_part p = {.end_ns = ns};
+
+	if (!c || !c->open || ns <= c->since_ns)
+		return;
+	p.start_ns = c->since_ns;
+	part_classify(t, &p);
+	part_add(b, c, &p);
+	c->since_ns = ns;
+}
+
+/* Splits the part that contains `ns`, so that a part begins there. */
+static void part_split(struct cycle *c, uint64_t ns)
+{
+	for (unsigned int i = 0; i < c->nr; i++) {
+		struct blame_part *p = &c->part[i];
+
+		if (ns <= p->start_ns || ns >= p->end_ns || c->nr >= BLAME_PARTS_MAX)
+			continue;
+		memmove(p + 1, p, (c->nr - i) * sizeof(*p));
+		p[0].end_ns = p[1].start_ns = ns;
+		c->nr++;
+		return;
+	}
+}
+
+void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t end_ns, bool slept)
+{
+	struct cycle *c = t->cycle;
+	bool whole = slept && !b->counts.switches; /* no telling the sleep from the poll before it */
+
+	if (!c || !c->open || c->unknown)
+		return;
+	part_cut(b, t, end_ns);
+	part_split(c, start_ns);
+	for (unsigned int i = 0; i < c->nr; i++)
+		if (c->part[i].start_ns >= start_ns && c->part[i].cause == BLAME_KERNEL)
+			c->part[i].cause = whole ? BLAME_HALTED : BLAME_HALT_POLL;
+		else if (c->part[i].start_ns >= start_ns && slept &&
+			 c->part[i].cause == BLAME_UNKNOWN && !b->counts.blocks)
+			c->part[i].cause = BLAME_HALTED; /* it slept, and this is why */
+}
+
+int parts_deliver(struct blame *b, struct thread *t)
+{
+	struct cycle *c = t->cycle;
+	struct blame_exit x = {.start_ns = c->start_ns, .end_ns = c->end_ns, .pid = t->pid,
+			       .tid = t->tid, .reason = c->reason, .isa = c->isa, .vcpu = c->vcpu,
+			       .nr_parts = c->nr, .part = c->part};
+
+	c->done = false;
+	for (unsigned int i = 0; i < c->nr; i++) {
+		struct blame_part *p = &c->part[i];
+
+		/* The event that names the port of a read comes when it is complete. */
+		if (p->cause == BLAME_DEVICE && (!p->who.kind || p->who.kind == BLAME_VMM) &&
+		    c->access.kind)
+			p->who = c->access;
+		x.causes[p->cause] += p->end_ns - p->start_ns;
+	}
+	b->counts.exits++;
+	return b->sink.ended(b->sink.arg, &x);
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzers/blame/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+/* ---- the longest exits: a heap, the shortest of them first ---- */
+
+static uint64_t length_of(const struct blame_exit *x)
+{
+	return x->end_ns - x->start_ns;
+}
+
+/* Of two equally long ones the earlier is kept. */
+static bool is_shorter(const struct blame_exit *a, const struct blame_exit *b)
+{
+	return length_of(a) != length_of(b) ? length_of(a) < length_of(b)
+					    : a->start_ns > b->start_ns;
+}
+
+static void swap(struct blame_exit *a, struct blame_exit *b)
+{
+	struct blame_exit old = *a;
+
+	*a = *b;
+	*b = old;
+}
+
+static void heap_up(struct blame_exit *heap, size_t i)
+{
+	for (; i && is_shorter(&heap[i], &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&heap[i], &heap[(i - 1) / 2]);
+}
+
+static void heap_down(struct blame_exit *heap, size_t nr)
+{
+	for (size_t i = 0, child; (child = 2 * i + 1) < nr; i = child) {
+		if (child + 1 < nr && is_shorter(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_shorter(&heap[child], &heap[i]))
+			return;
+		swap(&heap[child], &heap[i]);
+	}
+}
+
+static int exit_copy(const struct blame_exit *x, struct blame_exit *ret)
+{
+	struct blame_part *part = malloc((x->nr_parts ? x->nr_parts : 1) * sizeof(*part));
+
+	if (!part)
+		return fail(-ENOMEM, "out of memory");
+	memcpy(part, x->part, x->nr_parts * sizeof(*part));
+	*ret = *x;
+	ret->part = part;
+	return 0;
+}
+
+static int keep_exit(struct blame_summary *s, const struct blame_exit *x)
+{
+	size_t max = s->keep < BLAME_KEPT_MAX ? s->keep : BLAME_KEPT_MAX;
+	int err;
+
+	if (s->nr_kept == max) {
+		s->not_kept += s->keep > max;
+		if (!max || !is_shorter(&s->kept[0], x))
+			return 0;
+		free((void *)s->kept[0].part);
+		err = exit_copy(x, &s->kept[0]);
+		if (err) {
+			s->kept[0] = s->kept[--s->nr_kept];
+			return err;
+		}
+		heap_down(s->kept, s->nr_kept);
+		return 0;
+	}
+	err = array_room(s->kept, s->nr_kept);
+	if (!err)
+		err = exit_copy(x, &s->kept[s->nr_kept]);
+	if (!err)
+		heap_up(s->kept, s->nr_kept++);
+	return err;
+}
+
+/* ---- groups and totals ---- */
+
+static struct blame_group *group_of(struct blame_summary *s, const struct blame_exit *x)
+{
+	uint64_t key[2] = {0, 0};
+	struct blame_group *g;
+	bool first;
+
+	if (s->by.vm || s->by.vcpu) /* vCPUs of two VMs may have the same number */
+		key[0] = (uint64_t)x->pid << 32 | (s->by.vcpu ? x->vcpu : 0);
+	if (s->by.reason)
+		key[1] = (uint64_t)x->isa << 32 | x->reason;
+	g = hash_add_words(&s->groups, key, &first);
+	if (first) {
+		g->index = s->groups.nr;
+		g->pid = x->pid;
+		g->vcpu = x->vcpu;
+		g->reason = x->reason;
+		g->isa = x->isa;
+	}
+	return g;
+}
+
+/* What totals are the same: a task that ran instead by its name, a thread of the VM by its id. */
+static void total_key(const struct blame_group *g, const struct blame_part *p, uint64_t key[4])
+{
+	bool by_name = p->cause == BLAME_PREEMPTED || p->cause == BLAME_RUNQUEUE;
+
+	key[0] = g->index;
+	key[1] = (uint64_t)p->who.kind << 8 | p->cause;
+	key[2] = by_name ? !p->who.tid : p->who.number;
+	key[3] = !by_name ? p->who.tid : p->who.tid ? hash_text(p->who.comm) : 0;
+}
+
+static void total_add(struct blame_summary *s, const struct blame_group *g,
+		      const struct blame_part *p)
+{
+	struct blame_total *t;
+	uint64_t key[4];
+	bool first;
+
+	total_key(g, p, key);
+	t = hash_add_words(&s->totals, key, &first);
+	if (!t)
+		return; /* counted by the table */
+	if (first) {
+		t->cause = p->cause;
+		t->who = p->who;
+	}
+	if (t->who.tid != p->who.tid)
+		t->who.tid = UINT32_MAX;
+	t->time_ns += p->end_ns - p->start_ns;
+	t->exits += t->last_exit != s->exits;
+	t->last_exit = s->exits;
+}
+
+static int summary_exit(void *arg, const struct blame_exit *x)
+{
+	struct blame_summary *s = arg;
+	struct blame_group *g;
+
+	if (length_of(x) < s->min_ns || (s->selects && !s->selects(s->arg, x)))
+		return 0;
+	s->exits++;
+	s->time_ns += length_of(x);
+	g = group_of(s, x);
+	if (g) {
+		g->exits++;
+		g->time_ns += length_of(x);
+		g->max_ns = length_of(x) > g->max_ns ? length_of(x) : g->max_ns;
+		for (unsigned int i = 0; i < BLAME_CAUSES; i++)
+			g->causes[i] += x->causes[i];
+		for (unsigned int i = 0; i < x->nr_parts; i++)
+			total_add(s, g, &x->part[i]);
+	}
+	return keep_exit(s, x);
+}
+
+static void kept_free(struct blame_summary *s)
+{
+	for (size_t i = 0; i < s->nr_kept; i++)
+		free((void *)s->kept[i].part);
+	s->nr_kept = 0;
+}
+
+static void summary_restart(void *arg)
+{
+	struct blame_summary *s = arg;
+
+	s->exits = s->time_ns = s->not_kept = 0;
+	hash_clear(&s->groups);
+	hash_clear(&s->totals);
+	kept_free(s);
+}
+
+struct blame_sink blame_summary_sink(struct blame_summary *s)
+{
+	s->groups = HASH_TABLE(struct blame_group, 2, BLAME_GROUPS_MAX);
+	s->totals = HASH_TABLE(struct blame_total, 4, BLAME_TOTALS_MAX);
+	return (struct blame_sink){.ended = summary_exit, .restart = summary_restart, .arg = s};
+}
+
+void blame_summary_free(struct blame_summary *s)
+{
+	kept_free(s);
+	free(s->kept);
+	hash_deinit(&s->groups);
+	hash_deinit(&s->totals);
+}
+
+/* ---- results ---- */
+
+static int longest_exit(const void *a, const void *b)
+{
+	return is_shorter(a, b) ? 1 : is_shorter(b, a) ? -1 : 0;
+}
+
+void blame_summary_end(struct blame_summary *s)
+{
+	struct blame_group *g;
+	struct blame_total *t;
+
+	if (s->nr_kept)
+		qsort(s->kept, s->nr_kept, sizeof(*s->kept), longest_exit);
+	for (uint32_t at = 0; (t = hash_next(&s->totals, &at));)
+		for (uint32_t from = 0; !t->group && (g = hash_next(&s->groups, &from));)
+			t->group = g->index == t->key[0] ? g : NULL;
+}
+
+/* Equal times: by key, so that the order is the same in every run. */
+static int by_time(uint64_t a_ns, uint64_t b_ns, const void *a, const void *b, size_t size)
+{
+	if (a_ns != b_ns)
+		return a_ns < b_ns ? 1 : -1;
+	return memcmp(a, b, size);
+}
+
+static int longest_group(const void *a, const void *b)
+{
+	const struct blame_group *x = *(const struct blame_group *const *)a;
+	const struct blame_group *y = *(const struct blame_group *const *)b;
+
+	return by_time(x->time_ns, y->time_ns, x->key, y->key, sizeof(x->key));
+}
+
+static int longest_total(const void *a, const void *b)
+{
+	const struct blame_total *x = *(const struct blame_total *const *)a;
+	const struct blame_total *y = *(const struct blame_total *const *)b;
+
+	return by_time(x->time_ns, y->time_ns, x->key, y->key, sizeof(x->key));
+}
+
+static void *entries_sorted(const struct hash_table *t, int (*order)(const void *, const void *),
+			    size_t *ret_nr)
+{
+	const void **all = calloc(t->nr + 1, sizeof(*all)), *e;
+	size_t nr = 0;
+
+	for (uint32_t at = 0; all && (e = hash_next(t, &at));)
+		all[nr++] = e;
+	if (nr)
+		qsort(all, nr, sizeof(*all), order);
+	*ret_nr = nr;
+	return all;
+}
+
+const struct blame_group **blame_summary_groups(const struct blame_summary *s, size_t *ret_nr)
+{
+	return entries_sorted(&s->groups, longest_group, ret_nr);
+}
+
+const struct blame_total **blame_summary_totals(const struct blame_summary *s, size_t *ret_nr)
+{
+	return entries_sorted(&s->totals, longest_total, ret_nr);
+}
+
+const char *blame_total_print(const struct blame_total *t, char *buf, size_t size)
+{
+	if (t->who.tid != UINT32_MAX)
+		return blame_who_print(t->cause, &t->who, buf, size);
+	snprintf(buf, size, "%s ran (several threads)", t->who.comm);
+	return buf;
+}
+
+const struct blame_part *blame_exit_holder(const struct blame_exit *x)
+{
+	const struct blame_part *best = NULL;
+
+	for (unsigned int i = 0; i < x->nr_parts; i++) {
+		const struct blame_part *p = &x->part[i];
+
+		if (p->cause == BLAME_GLOBAL_MUTEX && p->who.tid &&
+		    (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns))
+			best = p;
+	}
+	return best;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* hostrace blame: what the time of each exit went into. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "analyzers/blame/summary.h"
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/common/empty.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "commands/common/reports.h"
+#include "event/exit_reason.h"
+#include "output/blame_report.h"
+#include "output/report.h"
+
+enum { EXITS_LISTED = 10 }; /* unless --limit or --min-latency is given */
+
+static bool list;
+static const char *by;
+static uint64_t min_ns;
+
+/* clang-format off */
+static const struct option_row blame_options[] = {
+	{0, "by",          OPT_TEXT,     &by,     "KEY[,KEY]", "one row per group of exits: reason, vcpu, vm"},
+	{0, "list",        OPT_FLAG,     &list,   NULL,        "print the longest exits, each with its parts"},
+	{0, "min-latency", OPT_DURATION, &min_ns, "T",         "only exits that took at least so long"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {input_rows, output_file_options, blame_options,
+						   NULL};
+
+static const struct report_needs needs = {.events = "kvm_exit,kvm_userspace_exit",
+					  .ends = "kvm_entry,kvm_run",
+					  .record = "hostrace record --for blame"};
+
+/* ---- what is selected ---- */
+
+static int by_parse(const char *keys, struct blame_by *ret)
+{
+	_cleanup_free_ char *copy = keys ? strdup(keys) : NULL;
+	char *save = NULL;
+
+	if (keys && !copy)
+		return fail(-ENOMEM, "out of memory");
+	for (char *key = copy ? strtok_r(copy, ",", &save) : NULL; key;
+	     key = strtok_r(NULL, ",", &save)) {
+		bool *flag = !strcmp(key, "reason") ? &ret->reason
+			     : !strcmp(key, "vcpu") ? &ret->vcpu
+			     : !strcmp(key, "vm")   ? &ret->vm
+						    : NULL;
+
+		if (!flag)
+			return fail_usage(-EINVAL, "unknown key '%s' (supported: reason, vcpu, vm)",
+					  key);
+		*flag = true;
+	}
+	return 0;
+}
+
+static bool number_selected(const struct number_list *l, uint32_t value)
+{
+	for (unsigned int i = 0; i < l->nr; i++)
+		if (l->item[i] == value)
+			return true;
+	return !l->nr;
+}
+
+static bool reason_selected(const struct text_list *globs, const struct blame_exit *x)
+{
+	char name[64];
+	const char *others;
+
+	blame_reason_print(x->reason, x->isa, name, sizeof(name));
+	others = exit_reason_synonyms(name);
+	for (unsigned int i = 0; i < globs->nr; i++)
+		if (trim_glob_matches(globs->item[i], name, FNM_CASEFOLD) ||
+		    (others && trim_glob_matches(others, globs->item[i], FNM_CASEFOLD)))
+			return true;
+	return !globs->nr;
+}
+
+/* --vcpu, --tid and --reason select exits, not events: what other threads do is needed to explain them. */
+static bool exit_selected(void *arg, const struct blame_exit *x)
+{
+	const struct input_options *given = arg;
+
+	return number_selected(&given->vcpus, x->vcpu) && number_selected(&given->tids, x->tid) &&
+	       reason_selected(&given->reasons, x);
+}
+
+static int open_unfiltered(struct input_set **ret)
+{
+	struct input_options given = input_given;
+	int err;
+
+	input_given.vcpus.nr = input_given.tids.nr = 0;
+	input_given.reasons.nr = input_given.globs.nr = 0;
+	err = input_open(false, blame_wants, NULL, ret);
+	input_given = given;
+	return err;
+}
+
+/* ---- the report ---- */
+
+static void caveats_of_locks(const struct input_set *in, json_t *caveats)
+{
+	for (unsigned int i = 0; i < in->nr_hosts; i++) {
+		json_t *locks = json_object_get(in->input[i].reader->info.meta, "locks"), *lock;
+		size_t k;
+
+		json_array_foreach (locks, k, lock)
+			if (!json_object_get(lock, "address"))
+				caveat_add(caveats, "%s",
+					   json_string_value(json_object_get(lock, "note")));
+	}
+}
+
+static int draw_json(const struct blame_report *r, const struct input_set *in, json_t *caveats,
+		     FILE *f)
+{
+	json_t *head, *more = blame_report_json(r);
+
+	if (!more)
+		return fail(-ENOMEM, "out of memory");
+	if (!r->summary->exits) {
+		json_t *why = empty_lines(in, &needs);
+
+		json_array_extend(caveats, why);
+		json_decref(why);
+	}
+	head = input_head(in, caveats);
+	json_object_update(head, more);
+	json_decref(more);
+	json_dumpf(head, f, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+	fputc('\n', f);
+	json_decref(head);
+	return 0;
+}
+
+static int draw_list(const struct blame_report *r, const struct input_set *in, json_t *caveats,
+		     const struct output *out)
+{
+	struct report report = report_of(in, out);
+
+	report.needs = &needs;
+	if (!r->summary->nr_kept)
+		report_empty(&report);
+	blame_report_list(r, out->file);
+	input_foot(in, caveats, out->file);
+	return 0;
+}
+
+static int draw_table(const struct blame_report *r, const struct input_set *in, json_t *caveats,
+		      const struct output *out)
+{
+	struct report report = report_of(in, out);
+	struct table t = {0};
+	char first[96];
+	int err = by ? blame_report_groups(r, &t) : blame_report_totals(r, &t);
+
+	report.needs = &needs;
+	report.caveats = caveats;
+	if (r->summary->exits)
+		report.first_line = blame_report_first_line(r, first, sizeof(first));
+	if (!err)
+		return report_table(&report, &t, NULL);
+	table_free(&t);
+	return err;
+}
+
+static int draw(struct blame_report *r, const struct input_set *in, const struct output *out)
+{
+	json_t *caveats = blame_report_caveats(r);
+	int err;
+
+	caveats_of_locks(in, caveats);
+	r->vms = input_set_nr_vms(in) > 1 ? in->vms : NULL;
+	r->start_ns = input_set_start_ns(in);
+	if (!strcmp(out->format, "json"))
+		err = draw_json(r, in, caveats, out->file);
+	else if (!strcmp(out->format, "folded"))
+		err = blame_report_folded(r, out->file);
+	else if (list && !strcmp(out->format, "text"))
+		err = draw_list(r, in, caveats, out);
+	else
+		err = draw_table(r, in, caveats, out);
+	json_decref(caveats);
+	return err;
+}
+
+static int handle(void *arg, const struct event *ev)
+{
+	return blame_event(arg, ev);
+}
+
+static int analyze(struct input_set **in, struct blame_summary *s, struct output *out)
+{
+	struct blame_sink sink = blame_summary_sink(s);
+	_cleanup_(blame_cleanup_) struct blame *b = blame_new(&sink);
+	int err = b ? open_unfiltered(in) : fail(-ENOMEM, "out of memory");
+
+	if (!err)
+		err = reader_each((*in)->reader, handle, b);
+	if (!err)
+		err = blame_end(b);
+	blame_summary_end(s);
+	if (!err) {
+		struct blame_report r = {.summary = s, .counts = blame_counts(b)};
+
+		err = draw(&r, *in, out);
+	}
+	return err;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct blame_summary s = {.min_ns = min_ns, .selects = exit_selected, .arg = &input_given};
+	struct output out;
+	int err;
+
+	(void)rest;
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || by_parse(by, &s.by) ||
+	    output_open("text json csv folded", &out))
+		return command_failed();
+	if (!by && output_is("folded"))
+		s.by.reason = true;
+	if (list || output_is("json"))
+		s.keep = out.limit ? out.limit : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;
+	err = analyze(&in, &s, &out);
+	blame_summary_free(&s);
+	return report_end(err, &out, in, false);
+}
+
+const struct command blame_command = {
+	.name = "blame",
+	.args = "[FILE...]",
+	.summary = "Show what the time of VM exits went into, and who caused it.",
+	.group = "Report",
+	.details = "Causes: kernel, fault, device, global-mutex, handover, lock, preempted, "
+		   "runqueue,\n"
+		   "syscall, halt-poll, halted, inject, unknown. They add up to the exits' time.\n"
+		   "Recorded by hostrace record --for blame.",
+	.examples = "  hostrace blame -i vm.hrt\n  hostrace blame -i vm.hrt --by reason\n"
+		    "  hostrace blame -i vm.hrt --list --min-latency 1ms\n"
+		    "  hostrace blame -i vm.hrt -f folded | flamegraph.pl > vm.svg",
+	.options = options,
+	.run = run,
+};

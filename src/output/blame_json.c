@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The same for programs: totals, causes, groups, and a row for each of the longest exits. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "output/blame_report.h"
+
+enum { TEXT_BYTES = VM_NAME_BYTES };
+
+/* All causes, also those that are 0: their sum is the time. */
+static json_t *causes_json(const uint64_t causes[BLAME_CAUSES])
+{
+	json_t *all = json_object();
+
+	for (unsigned int i = 0; i < BLAME_CAUSES; i++)
+		json_object_set_new(all, blame_cause_names[i], json_integer((json_int_t)causes[i]));
+	return all;
+}
+
+static void reason_set(json_t *o, uint32_t reason, uint32_t isa)
+{
+	char text[TEXT_BYTES];
+
+	json_object_set_new(o, "reason",
+			    json_string(blame_reason_print(reason, isa, text, sizeof(text))));
+}
+
+static void vcpu_set(json_t *o, uint16_t vcpu)
+{
+	json_object_set_new(o, "vcpu", vcpu == RECORD_NO_VCPU ? json_null() : json_integer(vcpu));
+}
+
+static void thread_set(json_t *o, const struct blame_who *who)
+{
+	if (who->tid && who->tid != UINT32_MAX)
+		json_object_set_new(o, "tid", json_integer(who->tid));
+	if (*who->comm)
+		json_object_set_new(o, "comm", json_string(who->comm));
+}
+
+static json_t *holder_json(const struct blame_exit *x)
+{
+	const struct blame_part *p = blame_exit_holder(x);
+
+	if (!p)
+		return json_null();
+	return json_pack("{s:I,s:s,s:n}", "tid", (json_int_t)p->who.tid, "comm", p->who.comm,
+			 "stack");
+}
+
+static json_t *parts_json(const struct blame_exit *x)
+{
+	json_t *all = json_array();
+	char text[TEXT_BYTES];
+
+	for (unsigned int i = 0; i < x->nr_parts; i++) {
+		const struct blame_part *p = &x->part[i];
+		json_t *one = json_pack("{s:I,s:I,s:s,s:s}", "start_ns", (json_int_t)p->start_ns,
+					"duration_ns", (json_int_t)(p->end_ns - p->start_ns),
+					"cause", blame_cause_names[p->cause], "what",
+					blame_who_print(p->cause, &p->who, text, sizeof(text)));
+
+		thread_set(one, &p->who);
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
+static json_t *exit_json(const struct blame_report *r, const struct blame_exit *x)
+{
+	json_t *row = json_pack("{s:I,s:I,s:I}", "time_ns", (json_int_t)x->start_ns, "pid",
+				(json_int_t)x->pid, "tid", (json_int_t)x->tid);
+	char text[TEXT_BYTES];
+
+	if (r->vms)
+		json_object_set_new(row, "vm",
+				    json_string(vm_name(r->vms, x->pid, text, sizeof(text))));
+	vcpu_set(row, x->vcpu);
+	reason_set(row, x->reason, x->isa);
+	json_object_set_new(row, "latency_ns", json_integer((json_int_t)(x->end_ns - x->start_ns)));
+	json_object_set_new(row, "causes", causes_json(x->causes));
+	json_object_set_new(row, "holder", holder_json(x));
+	json_object_set_new(row, "parts", parts_json(x));
+	return row;
+}
+
+/* The keys of the group. */
+static void group_set(const struct blame_report *r, const struct blame_group *g, json_t *o)
+{
+	const struct blame_by *by = &r->summary->by;
+	char text[TEXT_BYTES];
+
+	if (by->vm)
+		json_object_set_new(o, "vm",
+				    json_string(vm_name(r->vms, g->pid, text, sizeof(text))));
+	if (by->vcpu)
+		vcpu_set(o, g->vcpu);
+	if (by->reason)
+		reason_set(o, g->reason, g->isa);
+}
+
+static json_t *total_json(const struct blame_report *r, const struct blame_total *t)
+{
+	char text[TEXT_BYTES];
+	json_t *o = json_pack("{s:s,s:s,s:I,s:I}", "cause", blame_cause_names[t->cause], "what",
+			      blame_total_print(t, text, sizeof(text)), "time_ns",
+			      (json_int_t)t->time_ns, "exits", (json_int_t)t->exits);
+
+	thread_set(o, &t->who);
+	if (t->group)
+		group_set(r, t->group, o);
+	return o;
+}
+
+static json_t *group_json(const struct blame_report *r, const struct blame_group *g)
+{
+	json_t *o = json_object();
+
+	group_set(r, g, o);
+	json_object_set_new(o, "exits", json_integer((json_int_t)g->exits));
+	json_object_set_new(o, "time_ns", json_integer((json_int_t)g->time_ns));
+	json_object_set_new(o, "max_ns", json_integer((json_int_t)g->max_ns));
+	json_object_set_new(o, "causes", causes_json(g->causes));
+	return o;
+}
+
+json_t *blame_report_json(const struct blame_report *r)
+{
+	size_t nr_groups, nr_totals;
+	_cleanup_free_ const struct blame_group **group =
+		blame_summary_groups(r->summary, &nr_groups);
+	_cleanup_free_ const struct blame_total **total =
+		blame_summary_totals(r->summary, &nr_totals);
+	json_t *groups = json_array(), *causes = json_array(), *rows = json_array();
+
+	for (size_t i = 0; group && i < nr_groups; i++)
+		json_array_append_new(groups, group_json(r, group[i]));
+	for (size_t i = 0; total && i < nr_totals; i++)
+		json_array_append_new(causes, total_json(r, total[i]));
+	for (size_t i = 0; i < r->summary->nr_kept; i++)
+		json_array_append_new(rows, exit_json(r, &r->summary->kept[i]));
+	return json_pack("{s:{s:I,s:I},s:o,s:o,s:o}", "totals", "exits",
+			 (json_int_t)r->summary->exits, "time_ns", (json_int_t)r->summary->time_ns,
+			 "causes", causes, "groups", groups, "rows", rows);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What exits' time went into, as a report: `hostrace blame`. */
+#ifndef HOSTRACE_BLAME_REPORT_H
+#define HOSTRACE_BLAME_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "analyzers/blame/summary.h"
+#include "event/vm_names.h"
+#include "output/table.h"
+
+struct blame_report {
+	const struct blame_summary *summary; /* after blame_summary_end() */
+	const struct blame_counts *counts;
+	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	uint64_t start_ns;	    /* of the report: times in text count from it */
+};
+
+/* What limits these figures: an array; new reference. */
+json_t *blame_report_caveats(const struct blame_report *r);
+
+/* "33915 exits took 1.23s": valid until the next call with this buf. */
+const char *blame_report_first_line(const struct blame_report *r, char *buf, size_t size);
+
+/* A row is a cause with what it names; or a group of exits with its causes. 0 or -ENOMEM with the error message set. */
+int blame_report_totals(const struct blame_report *r, struct table *t);
+int blame_report_groups(const struct blame_report *r, struct table *t);
+
+/* "GROUP;CAUSE;WHAT NS", one line each, for flame graphs. 0 or -ENOMEM with the error message set. */
+int blame_report_folded(const struct blame_report *r, FILE *f);
+
+/* The longest exits, each with its parts. */
+void blame_report_list(const struct blame_report *r, FILE *f);
+
+/* {"totals":{},"causes":[],"groups":[],"rows":[]}, see doc/man/hostrace-blame.1.scd; new reference. NULL: no memory. */
+json_t *blame_report_json(const struct blame_report *r);
+
+#endif
