@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "readers/text/lines.h"
+#include "readers/text/parts.h"
 #include "readers/text/text_line.h"
 
 enum {
@@ -420,6 +421,7 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *line, const
 bool text_has_event(const char *head, size_t len, bool whole)
 {
 	char *copy = malloc(len + 1 + TEXT_LINE_SLACK), *s, *newline;
+	struct text_parts parts = {.nr = 0};
 	struct text_line l = {0};
 	bool found = false;
 
@@ -435,7 +437,7 @@ bool text_has_event(const char *head, size_t len, bool whole)
 			break;
 		if (end > s && end[-1] == '\r')
 			*--end = '\n';
-		found = text_line_parse(&l, s, end) == TEXT_EVENT;
+		found = text_line_parse(&l, text_parts_skip(&parts, s, end), end) == TEXT_EVENT;
 	}
 	free(copy);
 	return found;

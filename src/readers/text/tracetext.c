@@ -39,6 +39,12 @@ static void skip_count(struct tracetext *t, struct text_skipped *s)
 		s->first_line = t->lines.number;
 }
 
+/* Of a report of several files, the first is the host's trace, the second a guest's. */
+static bool is_other_part(const struct tracetext *t)
+{
+	return text_parts_are_files(&t->parts) && t->parts.now != t->guest;
+}
+
 enum text_line_kind tracetext_line(struct tracetext *t)
 {
 	char *s, *end;
@@ -48,6 +54,11 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		return t->kind;
 	}
 	while ((s = text_line_next(&t->lines, &end))) {
+		s = text_parts_skip(&t->parts, s, end);
+		if (is_other_part(t)) {
+			skip_count(t, &t->other_part);
+			continue;
+		}
 		if (t->scanned && !tracetext_is_kept(t, t->lines.number))
 			continue;
 		t->kind = text_line_parse(&t->line, s, end);
@@ -304,10 +315,28 @@ static void skipped_report(struct tracetext *t, const struct text_skipped *s, co
 				  info->file, s->nr, s->first_line, what);
 }
 
+static void parts_report(struct tracetext *t)
+{
+	struct trace_info *info = &t->reader.info;
+	char name[2][TEXT_PART_NAME_MAX];
+
+	if (!t->other_part.nr || (t->guest && t->parts.nr == 2))
+		return;
+	for (int i = 0; i < 2; i++) {
+		memcpy(name[i], t->parts.name[i], sizeof(name[i]));
+		text_neutralise(name[i]);
+	}
+	trace_info_caveat(info,
+			  "%s: trace-cmd's report of %u files: %s is read as the host's trace, %s "
+			  "with --guest; %" PRIu64 " lines of other files were skipped",
+			  info->file, t->parts.nr, name[0], name[1], t->other_part.nr);
+}
+
 static void end_report(struct tracetext *t)
 {
 	struct trace_info *info = &t->reader.info;
 
+	parts_report(t);
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);

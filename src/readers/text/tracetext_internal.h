@@ -11,6 +11,7 @@
 #include "event/reader.h"
 #include "readers/ftrace/vm_threads.h"
 #include "readers/text/lines.h"
+#include "readers/text/parts.h"
 #include "readers/text/text_kvm.h"
 #include "readers/text/text_line.h"
 
@@ -51,6 +52,7 @@ struct tracetext {
 	struct reader reader;
 	bool guest;
 	struct text_lines lines;
+	struct text_parts parts;
 	struct text_line line;
 	enum text_line_kind kind;
 	bool ahead; /* `line` was parsed already */
@@ -66,7 +68,7 @@ struct tracetext {
 	bool ticks;	  /* the times have no unit */
 	double ns_per_tick; /* 0: they are not converted */
 	uint8_t decimals; /* the least of all lines */
-	struct text_skipped unknown, other_unit, calls;
+	struct text_skipped unknown, other_unit, calls, other_part;
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	bool scanned;	    /* the first pass is over: what it counted is final */
 	uint8_t *kept;	    /* a bit for each line number; owned */
