@@ -556,6 +556,54 @@ static void in_shared_memory(void **state)
 	close(fd);
 }
 
+static void addresses_that_are_none(void **state)
+{
+	static const char *const bad[] = {"vsock:", "vsock:3", "vsock:3:", "vsock:3:x", "vsock:3:1024x",
+					  "vsock:x:1024", "vsock:4294967296:1024", "vsock:3:4294967296"};
+	char path[200] = "serial:/tmp/";
+	struct guest_source *s = NULL;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(guest_source_open(bad[i], 0, in_dir("d.guest"), false, &s), -EINVAL);
+	memset(path + strlen(path), 'x', sizeof(path) - 1 - strlen(path));
+	assert_int_equal(guest_source_open(path, 0, in_dir("d.guest"), true, &s), -ENAMETOOLONG);
+	assert_int_equal(access(in_dir("d.guest"), F_OK), -1);
+}
+
+/* What another program writes is copied at the end, longer than one read. */
+static void a_file(void **state)
+{
+	static char text[3 << 19], copy[sizeof(text) + 1];
+	struct guest_source *s;
+	char source[160];
+	FILE *f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i * 7 % 251);
+	snprintf(source, sizeof(source), "file:%s", in_dir("written"));
+	assert_int_equal(guest_source_open(source, 0, in_dir("e.guest"), true, &s), -EAGAIN);
+	assert_int_equal(guest_source_open(source, 0, in_dir("e.guest"), false, &s), 0);
+	f = fopen(in_dir("written"), "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, sizeof(text) / 2, f), sizeof(text) / 2);
+	fflush(f);
+	usleep(2 * GUEST_SOURCE_RETRY_MS * 1000);
+	guest_source_round(s);
+	assert_int_equal(told(s, "bytes"), 0);
+	assert_int_equal(fwrite(text + sizeof(text) / 2, 1, sizeof(text) / 2, f), sizeof(text) / 2);
+	fclose(f);
+	guest_source_stop(s);
+	assert_int_equal(told(s, "bytes"), sizeof(text));
+	guest_source_close(s);
+	f = fopen(in_dir("e.guest"), "r");
+	assert_non_null(f);
+	assert_int_equal(fread(copy, 1, sizeof(copy), f), sizeof(text));
+	assert_memory_equal(copy, text, sizeof(text));
+	fclose(f);
+}
+
 static int dir_make(void **state)
 {
 	(void)state;
@@ -581,6 +629,7 @@ int main(void)
 		cmocka_unit_test(registers),		cmocka_unit_test(patience),
 		cmocka_unit_test(the_checks),		cmocka_unit_test(over_a_socket),
 		cmocka_unit_test(in_shared_memory),	cmocka_unit_test(the_other_end_goes),
+		cmocka_unit_test(addresses_that_are_none), cmocka_unit_test(a_file),
 	};
 
 	return cmocka_run_group_tests(tests, dir_make, dir_remove);
