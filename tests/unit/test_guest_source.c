@@ -558,14 +558,21 @@ static void in_shared_memory(void **state)
 
 static void addresses_that_are_none(void **state)
 {
-	static const char *const bad[] = {"vsock:", "vsock:3", "vsock:3:", "vsock:3:x", "vsock:3:1024x",
-					  "vsock:x:1024", "vsock:4294967296:1024", "vsock:3:4294967296"};
+	static const char *const bad[] = {"vsock:",
+					  "vsock:3",
+					  "vsock:3:",
+					  "vsock:3:x",
+					  "vsock:3:1024x",
+					  "vsock:x:1024",
+					  "vsock:4294967296:1024",
+					  "vsock:3:4294967296"};
 	char path[200] = "serial:/tmp/";
 	struct guest_source *s = NULL;
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(guest_source_open(bad[i], 0, in_dir("d.guest"), false, &s), -EINVAL);
+		assert_int_equal(guest_source_open(bad[i], 0, in_dir("d.guest"), false, &s),
+				 -EINVAL);
 	memset(path + strlen(path), 'x', sizeof(path) - 1 - strlen(path));
 	assert_int_equal(guest_source_open(path, 0, in_dir("d.guest"), true, &s), -ENAMETOOLONG);
 	assert_int_equal(access(in_dir("d.guest"), F_OK), -1);
