@@ -126,6 +126,59 @@ static void queue_status(void **state)
 	json_decref(bad);
 }
 
+/* A device in QEMU, in vhost, unplugged meanwhile, without a name; queues that lie about their size. */
+static void queues_of_devices(void **state)
+{
+	char says[] = READY
+		"{'id': 2, 'return': [{'path': '/a'}, {'path': '/v'}, {}, {'path': '/gone'}]}\n"
+		"{'id': 3, 'return': {'num-vqs': 3, 'vhost-started': false}}\n"
+		"{'id': 4, 'return': {'name': 'virtio-net', 'vring-num': 256, 'vring-desc': 4096,"
+		" 'vring-avail': 8192, 'vring-used': 12288, 'shadow-avail-idx': 7,"
+		" 'used-idx': 5, 'signalled-used': 4}}\n"
+		"{'id': 5, 'return': {'vring-num': 65536}}\n"
+		"{'id': 6, 'error': {'class': 'GenericError', 'desc': 'no'}}\n"
+		"{'id': 7, 'return': {'num-vqs': 2, 'vhost-started': true}}\n"
+		"{'id': 8, 'return': {'name': 'vhost-net', 'num': 512, 'desc-phys': 1,"
+		" 'avail-phys': 2, 'used-phys': 3}}\n"
+		"{'id': 9, 'return': {'num': 65536}}\n"
+		"{'id': 10, 'error': {'class': 'GenericError', 'desc': 'no'}}\n";
+	struct virtq_qmp *list = NULL;
+	unsigned int nr = 0;
+	struct qmp *q;
+
+	(void)state;
+	for (char *p = says; (p = strchr(p, '\''));)
+		*p = '"';
+	assert_int_equal(monitor(says, false, PATIENT_MS, &q), 0);
+	assert_int_equal(virtq_qmp_read(q, &list, &nr), 0);
+	assert_int_equal(nr, 2);
+	assert_string_equal(list[0].path, "/a");
+	assert_string_equal(list[0].name, "virtio-net");
+	assert_false(list[0].vhost);
+	assert_int_equal(list[0].size, 256);
+	assert_int_equal(list[0].avail, 8192);
+	assert_int_equal(list[0].used, 12288);
+	assert_int_equal(list[0].shadow_avail_idx, 7);
+	assert_int_equal(list[0].used_idx, 5);
+	assert_int_equal(list[0].signalled_used, 4);
+	assert_string_equal(list[1].path, "/v");
+	assert_string_equal(list[1].name, "vhost-net");
+	assert_true(list[1].vhost);
+	assert_int_equal(list[1].index, 0);
+	assert_int_equal(list[1].size, 512);
+	assert_int_equal(list[1].desc, 1);
+	assert_int_equal(list[1].avail, 2);
+	assert_int_equal(list[1].used, 3);
+	free(list);
+	qmp_close(q);
+	list = NULL;
+	strstr(says, "{\"id\": 3")[0] = '\0'; /* the connection ends there */
+	assert_int_equal(monitor(says, true, PATIENT_MS, &q), 0);
+	assert_int_equal(virtq_qmp_read(q, &list, &nr), -ECONNRESET);
+	assert_null(list);
+	qmp_close(q);
+}
+
 /* connect() to a listener that accepts nobody waits for ever. */
 static void full_listener(void **state)
 {
@@ -156,6 +209,7 @@ int main(void)
 		cmocka_unit_test(greets_and_answers), cmocka_unit_test(is_no_monitor),
 		cmocka_unit_test(keeps_silent),	      cmocka_unit_test(talks_without_end),
 		cmocka_unit_test(queue_status),	      cmocka_unit_test(full_listener),
+		cmocka_unit_test(queues_of_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

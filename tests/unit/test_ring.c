@@ -315,6 +315,45 @@ static void file_is_read_in_time_order(void **state)
 	unlink(path);
 }
 
+/* The same time on two CPUs and twice on one: by CPU, then as written. Slots that were lost are noted. */
+static void file_of_equal_times(void **state)
+{
+	char path[] = "/tmp/test_ring_XXXXXX";
+	struct reader *r;
+	static struct batch b;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	ring_make(2, 16, RING_OVERWRITE);
+	assert_int_equal(ring_event_add(&ring, &io_event), 0);
+	for (uint64_t i = 0; i < 18; i++) /* the first two are overwritten */
+		ring_trace(&ring, 1, 1, 0, 20 + i);
+	for (uint64_t i = 0; i < 3; i++)
+		ring_trace(&ring, 0, 2, 0, 10 + i);
+	for (unsigned int i = 0; i < 32; i++)
+		ring.slots[i].word[0] = 500;
+	ring.slots[16 + 5].mark = ring_mark(5, RING_BUSY);
+	file_write(path);
+	assert_int_equal(reader_open(path, NULL, &r), 0);
+	assert_int_equal(reader_next(r, &b), 1);
+	assert_int_equal(b.nr, 3 + 15);
+	for (unsigned int i = 0; i < b.nr; i++) {
+		unsigned int of_1 = i - 3, at = of_1 < 3 ? of_1 + 2 : of_1 + 3; /* not 0, 1 and 5 */
+
+		assert_int_equal(b.ev[i].vcpu, i >= 3);
+		assert_int_equal(event_u64(&b.ev[i], event_field(b.ev[i].type, "sector")),
+				 i < 3 ? 10 + i : 20 + at);
+	}
+	assert_non_null(strstr(json_string_value(json_array_get(r->info.caveats, 0)),
+			       "2 older slots are missing"));
+	assert_non_null(strstr(json_string_value(json_array_get(r->info.caveats, 1)),
+			       "1 slots of the guest ring hold no complete record"));
+	reader_close(r);
+	unlink(path);
+}
+
 /* A guest may have no libc: ring.c must compile alone and call nothing. */
 static void needs_no_library(void **state)
 {
@@ -358,7 +397,7 @@ int main(void)
 		cmocka_unit_test(backtrace_names_the_caller),
 		cmocka_unit_test(text_is_cut_and_padded),
 		cmocka_unit_test_teardown(file_is_read_in_time_order, ring_unmake),
-		cmocka_unit_test(needs_no_library),
+		cmocka_unit_test(file_of_equal_times), cmocka_unit_test(needs_no_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
