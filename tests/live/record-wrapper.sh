@@ -111,13 +111,15 @@ is "$(grep -c "'virsh' asks a daemon.*virsh start --paused VM; hostrace record -
 	1 "... with a warning at the start" record.err
 is "$(grep -c 'also recording db7.*its first events are missing' record.err)" 1 "... and when it is found" record.err
 wait
-(
-	sleep 1
-	(sleep 3 && echo go) | $vmm outb=1 wait >/dev/null
-) &
-wrapped other.hrt -- sh -c 'sleep 3'
+mkfifo stay
+exec 4<>stay
+: >record.err
+: >other.out
+(until_line 'recording' record.err && exec $vmm outb=1 wait <stay >other.out) &
+wrapped other.hrt -- sh -c 'until grep -q "^ready" other.out; do sleep .1; done'
 is $? 1 "a VM that others start meanwhile is not the command's" record.err
 is "$(grep -c 'VM minivmm (pid [0-9]*) was started meanwhile.*hostrace record --vm' record.err)" 1 "... it is named" \
 	record.err
+echo go >&4
 wait
 finish
