@@ -31,11 +31,16 @@ struct probe_result {
 	bool ended; /* the VM has */
 };
 
+struct file_id {
+	uint64_t device, inode, size, mtime_ns; /* inode 0: not known */
+};
+
 struct target {
 	pid_t pid;
 	enum follow follow;
 	bool has_kvm;
 	bool ended;
+	struct file_id exe;
 	char *exe_open; /* path that opens the binary */
 	struct plan plan;
 	uint64_t global_mutex; /* QEMU's, where it is now; 0: unknown */

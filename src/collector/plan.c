@@ -23,11 +23,16 @@ struct probe_plan *plan_add(struct plan *plan, const char *event, const char *gr
 
 static int plan_fill(const char *qemu_exe, bool kernel, struct plan *ret)
 {
-	struct plan plan = {.probe = calloc(PROBES_MAX, sizeof(*plan.probe))};
+	struct plan plan = {.probe = calloc(PROBES_MAX, sizeof(*plan.probe)),
+			    .users = calloc(1, sizeof(*plan.users))};
 	int err = 0;
 
-	if (!plan.probe)
+	if (!plan.probe || !plan.users) {
+		free(plan.probe);
+		free(plan.users);
 		return fail(-ENOMEM, "out of memory");
+	}
+	*plan.users = 1;
 	if (kernel)
 		plan_kernel(&plan);
 	if (qemu_exe)
@@ -50,9 +55,18 @@ int plan_make_qemu(const char *qemu_exe, struct plan *ret)
 	return plan_fill(qemu_exe, false, ret);
 }
 
+struct plan plan_share(const struct plan *plan)
+{
+	++*plan->users;
+	return *plan;
+}
+
 void plan_free(struct plan *plan)
 {
-	free(plan->probe);
+	if (plan->users && !--*plan->users) {
+		free(plan->probe);
+		free(plan->users);
+	}
 	*plan = (struct plan){0};
 }
 

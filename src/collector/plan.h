@@ -58,6 +58,7 @@ struct qemu_layout {
 
 struct plan {
 	struct probe_plan *probe;
+	unsigned int *users; /* plans that share `probe` */
 	unsigned int nr;
 	struct qemu_layout layout;
 	bool is_qemu;
@@ -80,6 +81,9 @@ int plan_make(const char *qemu_exe, struct plan *ret);
 
 /* The same without the kernel's. */
 int plan_make_qemu(const char *qemu_exe, struct plan *ret);
+
+/* Another user of a plan, for a VM of the same binary; each calls plan_free(). */
+struct plan plan_share(const struct plan *plan);
 void plan_free(struct plan *plan);
 
 /* Is this file a QEMU executable? */
