@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A VM that migrates to another QEMU of this host while both are recorded: every access is in the file, once.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+. "$ROOT/tests/live/count-lib.inc"
+
+# until_state NAME STATE
+until_state() {
+	for _ in $(seq 200); do
+		[ "$(qmp "$1" query-status | jq -r .status)" = "$2" ] && return
+		sleep .05
+	done
+	return 1
+}
+
+plan 8
+guest_start source -smp 2
+source=$vm
+guest_ram target
+(guest_qemu target -smp 2 -incoming unix:migration) &
+disown
+until_line . target/pid
+target=$(cat target/pid)
+record_start --vm "$source" --vm "$target" -o moved.hrt
+guest_set source GUEST_GO 1
+guest_set source GUEST_START_OTHERS 1
+guest_wait source 1000
+is "$(qmp source migrate '{"uri":"unix:migration"}')" "{}" "the migration begins" source/qmp.err
+until_state source postmigrate
+is $? 0 "the source is paused"
+until_state target running
+is $? 0 "the target runs"
+guest_wait target 1000
+before=$(guest_counts source | tr ' ' '\n' | awk '{ n += $1 } END { print n }')
+all=$(guest_stop target)
+kill -0 "$source"
+is $? 0 "the source's process is still there"
+qmp source quit >/dev/null
+qmp target quit >/dev/null
+wait "$recorder_waiter"
+is $? 0 "the recording ends with both" record.err
+echo "# of $all accesses, $before were done before"
+there=$(accesses "$source" moved.hrt)
+is $((there + $(accesses "$target" moved.hrt))) "$all" "every access is recorded, once" record.err
+# What a vCPU had written but not yet counted, it counts in the target.
+is $((there >= before && there <= before + 2)) 1 "... $there of them in the source"
+is "$(lost moved.hrt kvm_pio)" 0 "none was lost"
+finish
