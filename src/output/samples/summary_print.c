@@ -126,8 +126,8 @@ static json_t *durations_json(const struct sample_trace *t, const struct pair_du
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		json_object_set_new(
 			o, columns[i].name,
-			json_integer((json_int_t)pair_durations_quantile(d, columns[i].q)));
-	json_object_set_new(o, "total_ns", json_integer((json_int_t)d->total_ns));
+			json_integer(int64_of_double(pair_durations_quantile(d, columns[i].q))));
+	json_object_set_new(o, "total_ns", json_integer(int64_of_double(d->total_ns)));
 	return o;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
@@ -211,16 +212,6 @@ static void text_put(uint8_t *to, const struct sample_arg *a)
 	to[len] = 0;
 }
 
-/* Without its fraction; a number outside int64_t becomes its limit, NaN becomes 0. */
-static int64_t whole(double v)
-{
-	if (v >= 0x1p63)
-		return INT64_MAX;
-	if (v < -0x1p63)
-		return INT64_MIN;
-	return v == v ? (int64_t)v : 0;
-}
-
 static void record_make(const struct kind *k, const struct sample *s, uint8_t *record,
 			struct event *ev)
 {
@@ -241,7 +232,7 @@ static void record_make(const struct kind *k, const struct sample *s, uint8_t *r
 		else if (args[i].type == '*')
 			size = blob_put(record, k->arg_offset[i], size, &args[i]);
 		else if (args[i].type == 'f' || args[i].type == 'd')
-			memcpy(to, &(int64_t){whole(args[i].d)}, 8);
+			memcpy(to, &(int64_t){int64_of_double(args[i].d)}, 8);
 		else
 			memcpy(to, &args[i].u, 8);
 	}
