@@ -3,7 +3,7 @@
  * The registry of event types. Ours are created here from events.def; others are copied in when readers find them.
  * It is process-wide by design, like a table of interned names: readers of all inputs give equal types the same
  * address and index without being passed a context. The table only grows and types are never freed before the
- * program ends, so a `const struct event_type *` may be stored and compared by address.
+ * program ends (but see event_types_forget()), so a `const struct event_type *` may be stored and compared by address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -161,6 +161,19 @@ static struct event_type *copy_type(const struct event_type *from)
 	return t;
 }
 
+static void type_free(const struct event_type *t)
+{
+	for (unsigned int i = 0; i < t->nr_fields; i++) {
+		free((char *)t->fields[i].name);
+		free((char *)t->fields[i].fmt);
+		free((char *)t->fields[i].doc);
+	}
+	free((void *)t->fields);
+	free((char *)t->name);
+	free((char *)t->doc);
+	free((void *)t);
+}
+
 static void add(struct registry *r, struct event_type *t)
 {
 	t->index = (uint16_t)r->nr;
@@ -227,6 +240,14 @@ const struct event_type *event_type_at(unsigned int index)
 	const struct registry *r = registry();
 
 	return index < r->nr ? r->type[index] : NULL;
+}
+
+void event_types_forget(void)
+{
+	struct registry *r = registry();
+
+	while (r->nr > NR_OURS)
+		type_free(r->type[--r->nr]);
 }
 
 unsigned int event_types_count(void)

@@ -77,6 +77,9 @@ const struct event_type *event_type_named(const char *name);
 const struct event_type *event_type_at(unsigned int index);
 unsigned int event_types_count(void);
 
+/* Frees the types that inputs brought: for a program that reads many unrelated inputs one after another (fuzzing). */
+void event_types_forget(void);
+
 /* NULL if the type has no such field. */
 const struct field *event_field(const struct event_type *type, const char *name);
 

@@ -66,7 +66,7 @@ static int labels_init(struct pairing *p, const char *by)
 
 static void bindings_free(struct pairing *p)
 {
-	for (unsigned int i = 0; i < EVENT_TYPES_MAX; i++) {
+	for (unsigned int i = 0; i < event_types_count(); i++) {
 		free(p->binding[i]);
 		p->binding[i] = NULL;
 	}

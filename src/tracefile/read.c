@@ -30,6 +30,7 @@ struct tracefile {
 	struct chunk_loader *loader;
 	const struct event_type **types; /* NR_TYPE_IDS, by id in the file; NULL: not declared */
 	bool *wanted;			 /* NR_TYPE_IDS: does the consumer use it? */
+	unsigned int types_end;		 /* the highest declared id + 1 */
 	uint64_t wanted_bloom;
 	size_t next_chunk;
 	uint64_t watermark_ns;
@@ -100,6 +101,8 @@ static int declare(struct tracefile *t, const json_t *json, uint64_t offset)
 		return fail(-EINVAL, "%s: event ID %u is declared twice, as %s and as %s", where,
 			    id, t->types[id]->name, type->name);
 	t->types[id] = type;
+	if (t->types_end <= id)
+		t->types_end = id + 1u;
 	return 0;
 }
 
@@ -190,7 +193,7 @@ static void take_hint(struct tracefile *t, const struct read_hint *hint)
 		t->pending.until_ns = hint->until_ns;
 		t->wanted_bloom = hint->wants ? 0 : UINT64_MAX;
 	}
-	for (unsigned int id = 0; id < NR_TYPE_IDS; id++) {
+	for (unsigned int id = 0; id < t->types_end; id++) {
 		const struct event_type *type = t->types[id];
 
 		t->wanted[id] =

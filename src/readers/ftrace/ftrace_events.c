@@ -40,6 +40,7 @@ struct ftrace_events {
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
 	struct hash_table vcpus;
+	unsigned int ids_end; /* the highest id with a format + 1 */
 	struct format *format[FTRACE_IDS];
 };
 
@@ -64,7 +65,7 @@ void ftrace_events_free(struct ftrace_events *e)
 {
 	if (!e)
 		return;
-	for (unsigned int i = 0; i < FTRACE_IDS; i++) {
+	for (unsigned int i = 0; i < e->ids_end; i++) {
 		if (!e->format[i])
 			continue;
 		free(e->format[i]->text);
@@ -152,6 +153,8 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 		return 0;
 	}
 	e->format[id] = f;
+	if (e->ids_end <= id)
+		e->ids_end = id + 1;
 	return 0;
 }
 
@@ -347,7 +350,7 @@ uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e)
 
 	if (!offset)
 		fail(-ENOMEM, "out of memory");
-	for (unsigned int id = 0; offset && id < FTRACE_IDS; id++) {
+	for (unsigned int id = 0; offset && id < e->ids_end; id++) {
 		struct format *f = e->format[id];
 
 		if (!f || strcmp(f->system, "kvm") || !ftrace_names_own_vcpu(f->name))
@@ -368,7 +371,9 @@ uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr,
 
 	e->wants = wants;
 	e->arg = arg;
-	for (unsigned int id = 0; id < FTRACE_IDS; id++) {
+	for (unsigned int id = e->ids_end; id < FTRACE_IDS; id++)
+		unknown += nr[id];
+	for (unsigned int id = 0; id < e->ids_end; id++) {
 		struct format *f = e->format[id];
 
 		unknown += f ? 0 : nr[id];
@@ -420,7 +425,7 @@ int ftrace_events_count(struct ftrace_events *e, const uint64_t *nr, const uint6
 
 	if (!seen)
 		return fail(-ENOMEM, "out of memory");
-	for (unsigned int id = 0; id < FTRACE_IDS; id++)
+	for (unsigned int id = 0; id < e->ids_end; id++)
 		if (nr[id] && e->format[id])
 			seen[nr_seen++] = (struct id_seen){first_time[id], id};
 	qsort(seen, nr_seen, sizeof(*seen), by_first_time);
@@ -436,14 +441,14 @@ int ftrace_events_count(struct ftrace_events *e, const uint64_t *nr, const uint6
 
 void ftrace_events_count_made(const struct ftrace_events *e, const uint64_t *nr, uint64_t *counts)
 {
-	for (unsigned int id = 0; id < FTRACE_IDS; id++)
+	for (unsigned int id = 0; id < e->ids_end; id++)
 		if (nr[id] && e->format[id] && e->format[id]->wanted && e->format[id]->type)
 			counts[e->format[id]->type->index] += nr[id];
 }
 
 bool ftrace_events_occurs(const struct ftrace_events *e, const uint64_t *nr, const char *name)
 {
-	for (unsigned int id = 0; id < FTRACE_IDS; id++)
+	for (unsigned int id = 0; id < e->ids_end; id++)
 		if (nr[id] && e->format[id] && !strcmp(e->format[id]->name, name))
 			return true;
 	return false;
