@@ -135,9 +135,12 @@ $(FUZZ_PLAIN): $(BUILD)/tests/fuzz/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_M
 # Fuzzing needs clang's instrumentation in every object: a separate build, without the collector.
 ifeq ($(FUZZ),1)
 FUZZERS = $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
+FUZZ_BLOCKS = $(BUILD)/tests/fuzz/blocks.o
+FUZZ_LINK = -fsanitize=fuzzer $(SANITIZE) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free
 
-$(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o | $(LIB)
-	$(call link_test,$< -fsanitize=fuzzer -fsanitize=address -fsanitize=undefined)
+$(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_BLOCKS) | $(LIB)
+	$(call link_test,$< $(FUZZ_BLOCKS) $(FUZZ_LINK))
 
 -include $(FUZZERS:=.objects)
 

@@ -6,8 +6,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size && data[0] == 0xff)
-		walk_file_as(&simpletrace_reader, false, data, size);
+		walk_file(&simpletrace_reader, data, size);
 	else
-		walk_file_as(&qemulog_reader, false, data, size);
+		walk_file(&qemulog_reader, data, size);
 	return 0;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* trace-cmd's files as anybody may have made them, as a host's and as a guest's; and a page of the kernel's alone. */
-#include <string.h>
-
+/*
+ * trace-cmd's files as anybody may have made them, as a host's and as a guest's; and a page of the kernel's alone.
+ * The mutator changes a page or a few bytes in place, since most of the file has offsets and sizes of what follows.
+ */
 #include "lsan.h"
+#include "mutate.h"
 #include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/tracedat.h"
 #include "walk.h"
@@ -25,10 +27,31 @@ static void page_walk(const uint8_t *data, size_t size)
 	free(page);
 }
 
+enum { PAGE = 4096, PAGE_HEAD = 16, WINDOW = 256 };
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
+{
+	uint32_t how = mutate_random(&seed) % 16;
+	size_t pages = size / PAGE;
+	struct piece p = {0};
+
+	if (!size || how == 0)
+		return LLVMFuzzerMutate(data, size, max);
+	if (how < 8 && pages > 1) {
+		p = (struct piece){(1 + mutate_random(&seed) % (pages - 1)) * PAGE, PAGE};
+		p.at += how == 1 ? 0 : PAGE_HEAD;
+		p.len = how == 1 ? PAGE_HEAD : PAGE - PAGE_HEAD;
+	} else {
+		p = (struct piece){mutate_random(&seed) % size, WINDOW};
+		p.len = size - p.at < p.len ? size - p.at : p.len;
+	}
+	return piece_mutate(data, size, max, &p, true);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	page_walk(data, size);
-	walk_file_as(&tracedat_reader, false, data, size);
-	walk_file_as(&tracedat_reader, true, data, size);
+	if (size <= PAGE)
+		page_walk(data, size);
+	walk_file_both(&tracedat_reader, data, size);
 	return 0;
 }

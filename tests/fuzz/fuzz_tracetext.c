@@ -5,7 +5,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	walk_file_as(&tracetext_reader, false, data, size);
-	walk_file_as(&tracetext_reader, true, data, size);
+	walk_file_both(&tracetext_reader, data, size);
 	return 0;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * For fuzz targets: bytes as a file, through the whole of a reader, and every event and field through the printers.
+ *
+ * The file, the sink and the tables are made once and used for all inputs; event types are forgotten after each, so
+ * that one input does not depend on those before it. A fuzzer reads an input in one way, which its CRC selects; the
+ * replayer reads it in all ways.
  */
 #ifndef HOSTRACE_FUZZ_WALK_H
 #define HOSTRACE_FUZZ_WALK_H
@@ -12,10 +16,32 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "event/reader.h"
 #include "tracefile/tracefile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max) __attribute__((weak)); /* part of libFuzzer */
+
+/* As a host's or a guest's file, as events or rows. */
+enum { WALK_GUEST = 1, WALK_ROWS = 2, WALK_WAYS = 4 };
+
+/* Is an input to be read in this way? */
+static inline bool walk_way(const uint8_t *data, size_t size, unsigned int way)
+{
+	return !LLVMFuzzerMutate || crc32c(0, data, size) % WALK_WAYS == way;
+}
+
+static FILE *walk_sink(void)
+{
+	static FILE *sink;
+
+	if (!sink)
+		sink = fopen("/dev/null", "we");
+	if (!sink)
+		abort();
+	return sink;
+}
 
 static void walk_events(struct reader *r, FILE *out)
 {
@@ -36,15 +62,18 @@ static void walk_events(struct reader *r, FILE *out)
 	}
 }
 
-/* The bytes as a file under /proc/self/fd/: its descriptor, which the caller closes. */
-static int walk_path(const uint8_t *data, size_t size, char *path, size_t path_size)
+/* The bytes as a file under /proc/self/fd/; valid until the next call. */
+static const char *walk_path(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	static int fd = -1;
+	static char path[64];
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+	if (fd < 0)
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)size) || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
-	snprintf(path, path_size, "/proc/self/fd/%d", fd);
-	return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return path;
 }
 
 /* All types of ours that occur, with as many of their fields as fit. */
@@ -119,44 +148,60 @@ static void walk_rows(struct reader *r, uint64_t *counts)
 	ops->finish(r);
 }
 
-static void walk_opened(const struct reader_ops *ops, const char *path, bool guest)
+static void walk_batches(const struct reader_ops *ops, const char *path,
+			 const struct read_hint *hint)
 {
 	static uint64_t counts[EVENT_TYPES_MAX];
-	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = guest};
-	FILE *out = fopen("/dev/null", "w");
 	struct reader *r;
 
-	if (!out)
-		abort();
-	if (!ops->open(path, &hint, &r)) {
-		if (ops->counts)
-			ops->counts(r, counts);
-		textfile_head(&r->info, out);
-		walk_events(r, out);
-		reader_close(r);
-	}
-	if (ops->rows && !ops->open(path, &hint, &r)) {
-		memset(counts, 0, sizeof(counts));
-		walk_rows(r, counts);
-		reader_close(r);
-	}
-	fclose(out);
+	if (ops->open(path, hint, &r))
+		return;
+	if (ops->counts)
+		ops->counts(r, counts);
+	textfile_head(&r->info, walk_sink());
+	walk_events(r, walk_sink());
+	reader_close(r);
 }
 
-/* As a host's file, or as a guest's. */
-static inline void walk_file_as(const struct reader_ops *ops, bool guest, const uint8_t *data,
-				size_t size)
+static void walk_columns(const struct reader_ops *ops, const char *path,
+			 const struct read_hint *hint)
 {
-	char path[64];
-	int fd = walk_path(data, size, path, sizeof(path));
+	static uint64_t counts[EVENT_TYPES_MAX];
+	struct reader *r;
 
-	walk_opened(ops, path, guest);
-	close(fd);
+	if (!ops->rows || ops->open(path, hint, &r))
+		return;
+	memset(counts, 0, sizeof(counts));
+	walk_rows(r, counts);
+	reader_close(r);
 }
 
+static inline void walk_way_as(const struct reader_ops *ops, unsigned int way, const uint8_t *data,
+			       size_t size)
+{
+	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = way & WALK_GUEST};
+	const char *path = walk_path(data, size);
+
+	if (way & WALK_ROWS && ops->rows)
+		walk_columns(ops, path, &hint);
+	else
+		walk_batches(ops, path, &hint);
+	event_types_forget();
+}
+
+static inline void walk_file_both(const struct reader_ops *ops, const uint8_t *data, size_t size)
+{
+	for (unsigned int way = 0; way < WALK_WAYS; way++)
+		if (walk_way(data, size, way))
+			walk_way_as(ops, way, data, size);
+}
+
+/* Of a format for which it makes no difference whether it is a guest's. */
 static inline void walk_file(const struct reader_ops *ops, const uint8_t *data, size_t size)
 {
-	walk_file_as(ops, false, data, size);
+	for (unsigned int way = 0; way < WALK_WAYS; way++)
+		if (walk_way(data, size, way) && (LLVMFuzzerMutate || !(way & WALK_GUEST)))
+			walk_way_as(ops, way & WALK_ROWS, data, size);
 }
 
 #endif
