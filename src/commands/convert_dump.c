@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
 #include "readers/osv/osv.h"
 
 static const char *dump_file = "buffers";
@@ -39,7 +41,10 @@ static int run(int argc, char **argv, char **rest)
 	}
 	printf("Converting dump %s -> %s\n", dump_file, to);
 	fflush(stdout);
-	err = osv_open(dump_file, &t);
+	input_add_file(dump_file);
+	err = command_confine(to);
+	if (!err)
+		err = osv_open(dump_file, &t);
 	if (!err)
 		err = convert_to(t, to);
 	sample_trace_close(t);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "commands/common/command.h"
+#include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/rows.h"
 #include "tracefile/tracefile.h"
@@ -102,16 +103,17 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	input_given.allow_ticks = true;
-	err = input_make(false, &in);
+	err = output_path ? input_check_output(output_path) : 0;
+	if (!err && output_path)
+		err = new_file_open(&to, output_path, 0666, true);
+	if (!err)
+		err = command_confine(to.path);
+	if (!err)
+		err = input_make(false, &in);
 	if (!err && strcmp(format, "text"))
 		input_set_want_thread_names(in);
 	if (!err)
 		err = input_set_open(in, NULL, NULL);
-	if (err)
-		return command_failed();
-	err = output_path ? input_check_output(output_path) : 0;
-	if (!err && output_path)
-		err = new_file_open(&to, output_path, 0666, true);
 	if (!err)
 		err = write_all(in, format, output_path ? to.file : stdout);
 	if (output_path)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "tracefile/tracefile.h"
 
@@ -114,16 +115,16 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc, argv, 1))
 		return command_usage("%s", error_text());
 	input_given.allow_ticks = true;
-	if (input_open(false, NULL, NULL, &in))
+	if (!path)
+		path = made = default_path(input_given.files.nr ? input_given.files.item[0]
+								: INPUT_DEFAULT);
+	if (!path)
+		fail(-ENOMEM, "out of memory");
+	if (!path || input_check_output(path) || command_confine(path) ||
+	    input_open(false, NULL, NULL, &in))
 		return command_failed();
 	struct reader *r = in->reader;
 
-	if (!path)
-		path = made = default_path(r->info.file);
-	if (!path)
-		fail(-ENOMEM, "out of memory");
-	if (!path || input_check_output(path))
-		return command_failed();
 	if (convert(r, path))
 		return command_failed();
 	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/confined.h"
 #include "commands/common/sample_run.h"
 #include "commands/common/input.h"
 #include "commands/common/reports.h"
@@ -39,6 +40,8 @@ static int list_osv(const char *path)
 	struct sample_run run;
 	int status;
 
+	if (with_tcpdump)
+		command_confine_starts_programs();
 	status = sample_run_open_file(path, "text json", &opt.range, &run);
 	return status != SAMPLE_RUN_BEGUN
 		       ? status

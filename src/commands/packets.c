@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "commands/common/confined.h"
 #include "commands/common/sample_run.h"
 #include "output/samples/packets.h"
 
@@ -27,7 +28,10 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 		.line = {.compat = compat_given}, .prefix = "net_packet_", .tcpdump = true};
 	struct sample_run run;
 	struct packet_counts n = {0};
-	int status = sample_run_open(argc, argv, "text json", &list.range, &run), err;
+	int status, err;
+
+	command_confine_starts_programs();
+	status = sample_run_open(argc, argv, "text json", &list.range, &run);
 
 	(void)rest;
 	if (status != SAMPLE_RUN_BEGUN)

@@ -31,6 +31,11 @@ static uint64_t caps_instead(const struct confine_paths *p)
 				  : BIT(CAP_DAC_READ_SEARCH);
 }
 
+static bool uses_landlock(enum confine_phase phase)
+{
+	return phase == CONFINE_DRAIN || phase == CONFINE_READ;
+}
+
 /*
  * The order: the supervisor is a copy of what we are now; no_new_privs comes before what needs it; the list of calls is
  * last. Whether there can be a supervisor is known when its filter is loaded.
@@ -39,7 +44,7 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 {
 	const struct identity ordinary = identity_ordinary(),
 			      *to = identity_droppable(&ordinary) ? &ordinary : NULL;
-	int listener, err = 0, ruleset = c->phase == CONFINE_FOLLOW ? -1 : landlock_prepare();
+	int listener, err = 0, ruleset = uses_landlock(c->phase) ? landlock_prepare() : -1;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return fail(-errno, "cannot set no_new_privs: %s", strerror(errno));
@@ -54,9 +59,9 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 		err = identity_drop(to, c->keep | c->instead);
 	if (!err)
 		err = identity_verify(to, c->keep | c->instead);
-	if (!err && c->phase != CONFINE_FOLLOW && !c->instead)
+	if (!err && uses_landlock(c->phase) && !c->instead)
 		err = landlock_restrict(ruleset);
-	if (!err)
+	if (!err && c->phase != CONFINE_EXECUTE)
 		err = calls_restrict(c->phase, paths_any_write(c->paths), c->connects);
 	return err;
 }
@@ -78,7 +83,7 @@ int confine(struct confinement *c)
 	if (!BUILT || err)
 		return err;
 	err = confine_in_order(c, &s);
-	return err ? err : filter_verify();
+	return err || c->phase == CONFINE_EXECUTE ? err : filter_verify();
 }
 
 int confine_more(const struct confinement *c)

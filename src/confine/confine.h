@@ -43,9 +43,9 @@ DEFINE_CLEANUP(confine_paths, struct confine_paths *, confine_paths_free);
 #define _cleanup_confine_paths_ _cleanup_(confine_paths_cleanup_)
 
 /*
- * May be read: this file; files next to it whose names begin with its name less the last ".EXTENSION", followed by '.'
- * or '-' (companion files); of a directory all that is in it. A path in a missing directory is ignored. 0 or
- * -errno with the error message set.
+ * May be read: this file; next to it, files whose names begin with its name less the last ".EXTENSION", followed by '.'
+ * or '-', and "*.guest*" and "*.bin", which a recording may name; of a directory all that is in it. A path in a missing
+ * directory is ignored. 0 or -errno with the error message set.
  */
 int confine_paths_read(struct confine_paths *p, const char *path);
 
@@ -56,6 +56,9 @@ int confine_paths_read(struct confine_paths *p, const char *path);
  */
 int confine_paths_write(struct confine_paths *p, const char *path, bool numbered);
 
+/* Temporary files without a name, or as tmpfile(3) makes them. */
+int confine_paths_temporary(struct confine_paths *p);
+
 /* May be opened to read and write, but not created, truncated, renamed or deleted. */
 int confine_paths_update(struct confine_paths *p, const char *path);
 
@@ -65,6 +68,7 @@ enum confine_phase {
 	CONFINE_FOLLOW, /* a recorder that still attaches to VMs: reads /proc and programs, calls bpf() */
 	CONFINE_DRAIN,	/* a recorder whose probes are attached */
 	CONFINE_READ,	/* a report */
+	CONFINE_EXECUTE, /* a report that starts a program: all system calls, no Landlock */
 };
 
 struct confinement {

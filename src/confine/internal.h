@@ -65,8 +65,14 @@ bool paths_allow_rename(const struct confine_paths *p, const char *from, const c
 
 bool paths_any_write(const struct confine_paths *p);
 
-/* The directory part of `path` without links, and its last part; buf has PATH_MAX bytes. 0 or -errno. */
-int path_absolute(const char *path, char *buf);
+/*
+ * The directory part of `path` without links, and its last part; buf has PATH_MAX bytes. What names a descriptor of
+ * this process (/dev/stdin, /dev/fd/N, /proc/self/fd/N) is one of process `self`. 0 or -errno.
+ */
+int path_absolute(const char *path, pid_t self, char *buf);
+
+/* A name that tmpfile(3) makes? `named` false: the folder of a file without a name. */
+bool paths_allow_temporary(const struct confine_paths *p, const char *path, bool named);
 
 /* ---- supervisor.c ---- */
 

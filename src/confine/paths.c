@@ -26,6 +26,7 @@ struct rule {
 struct confine_paths {
 	struct rule *rule;
 	unsigned int nr;
+	char *temporary; /* folder of temporary files; NULL: none are allowed */
 };
 
 struct confine_paths *confine_paths_new(void)
@@ -44,15 +45,38 @@ void confine_paths_free(struct confine_paths *p)
 	for (unsigned int i = 0; i < p->nr; i++)
 		free(p->rule[i].path);
 	free(p->rule);
+	free(p->temporary);
 	free(p);
 }
 
-int path_absolute(const char *path, char *buf)
+/* "/dev/fd/3" -> "/proc/PID/fd/3" */
+static bool descriptor_path(const char *path, pid_t self, char *buf)
+{
+	static const char *const prefixes[] = {"/dev/fd/", "/proc/self/fd/"};
+
+	if (!strcmp(path, "/dev/stdin")) {
+		snprintf(buf, PATH_MAX, "/proc/%d/fd/0", (int)self);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (strncmp(path, prefixes[i], len) || strchr(path + len, '/'))
+			continue;
+		snprintf(buf, PATH_MAX, "/proc/%d/fd/%s", (int)self, path + len);
+		return true;
+	}
+	return false;
+}
+
+int path_absolute(const char *path, pid_t self, char *buf)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char dir[PATH_MAX];
 	size_t len;
 
+	if (descriptor_path(path, self, buf))
+		return 0;
 	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
 		return realpath(path, buf) ? 0 : -errno;
 	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
@@ -76,7 +100,7 @@ static int rule_add(struct confine_paths *p, const char *path, struct rule rule)
 {
 	char buf[PATH_MAX];
 	struct stat st;
-	int err = path_absolute(path, buf);
+	int err = path_absolute(path, getpid(), buf);
 
 	if (err) /* no such directory: to open it fails, too */
 		return err == -ENOMEM ? fail(err, "out of memory") : 0;
@@ -103,6 +127,12 @@ int confine_paths_write(struct confine_paths *p, const char *path, bool numbered
 			(struct rule){.write = true, .numbered = numbered, .owner = getpid()});
 }
 
+int confine_paths_temporary(struct confine_paths *p)
+{
+	p->temporary = realpath(P_tmpdir, NULL); /* NULL: tmpfile() fails, too */
+	return 0;
+}
+
 int confine_paths_update(struct confine_paths *p, const char *path)
 {
 	return rule_add(p, path, (struct rule){.update = true});
@@ -113,7 +143,7 @@ bool paths_any_write(const struct confine_paths *p)
 	for (unsigned int i = 0; p && i < p->nr; i++)
 		if (p->rule[i].write || p->rule[i].update)
 			return true;
-	return false;
+	return p && p->temporary;
 }
 
 /* ---- matching ---- */
@@ -127,6 +157,16 @@ static bool is_beneath(const char *dir, const char *path)
 	return realpath(path, real) && !strncmp(real, dir, len) && (!real[len] || real[len] == '/');
 }
 
+/* In the same folder, a guest's trace or an image of a ring? A recording or a description names them. */
+static bool is_companion(const struct rule *r, const char *path)
+{
+	size_t dir = (size_t)(strrchr(r->path, '/') - r->path + 1);
+	const char *dot = strrchr(path, '.');
+
+	return !strncmp(path, r->path, dir) && !strchr(path + dir, '/') && dot &&
+	       (!strncmp(dot, ".guest", 6) || !strcmp(dot, ".bin"));
+}
+
 static bool reads(const struct rule *r, const char *path)
 {
 	const char *rest = path + r->stem;
@@ -135,6 +175,8 @@ static bool reads(const struct rule *r, const char *path)
 		return true;
 	if (r->directory)
 		return is_beneath(r->path, path);
+	if (is_companion(r, path))
+		return true;
 	return !strncmp(path, r->path, r->stem) && (*rest == '.' || *rest == '-') &&
 	       !strchr(rest, '/');
 }
@@ -198,6 +240,19 @@ bool paths_allow(const struct confine_paths *p, const char *path, enum path_use 
 			return true;
 	}
 	return false;
+}
+
+bool paths_allow_temporary(const struct confine_paths *p, const char *path, bool named)
+{
+	static const char prefix[] = "/tmpf"; /* and six characters */
+	size_t len = p->temporary ? strlen(p->temporary) : 0;
+
+	if (!len || strncmp(path, p->temporary, len))
+		return false;
+	return named ? !strncmp(path + len, prefix, strlen(prefix)) &&
+			       strlen(path + len) == strlen(prefix) + 6 &&
+			       !strchr(path + len + 1, '/')
+		     : !path[len];
 }
 
 bool paths_allow_rename(const struct confine_paths *p, const char *from, const char *to)

@@ -50,6 +50,7 @@ struct call {
 	const struct confine_paths *paths;
 	struct seccomp_notif req;
 	struct seccomp_notif_resp resp;
+	char temporary[PATH_MAX]; /* the last temporary file that has a name */
 };
 
 /* ---- the other's memory ---- */
@@ -90,7 +91,7 @@ static int path_read(const struct call *c, int dir, uint64_t address, char *ret)
 	int err = string_read(c, address, given);
 
 	if (err || *given == '/' || dir == AT_FDCWD)
-		return err ? err : *given ? path_absolute(given, ret) : -ENOENT;
+		return err ? err : *given ? path_absolute(given, (pid_t)c->req.pid, ret) : -ENOENT;
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)c->req.pid, dir);
 	n = readlink(link, full, sizeof(full) - 1);
 	if (n < 0)
@@ -99,7 +100,7 @@ static int path_read(const struct call *c, int dir, uint64_t address, char *ret)
 		return -ENAMETOOLONG;
 	full[n] = '/';
 	strcpy(full + n + 1, given);
-	return path_absolute(full, ret);
+	return path_absolute(full, (pid_t)c->req.pid, ret);
 }
 
 /* ---- answers ---- */
@@ -137,22 +138,33 @@ static enum path_use use_of(int flags)
 	return flags & O_DIRECTORY ? PATH_DIRECTORY : PATH_READ;
 }
 
-static void call_open(struct call *c, int dir, uint64_t address, int flags, mode_t mode)
+/* May a file be opened so? */
+static bool open_allowed(const struct call *c, const char *path, int flags)
 {
-	const int create = O_CREAT | O_EXCL;
-	char path[PATH_MAX];
-	int err = path_read(c, dir, address, path), fd;
 	enum path_use use = use_of(flags);
 
-	if (!err && !paths_allow(c->paths, path, use))
+	if (use != PATH_WRITE)
+		return paths_allow(c->paths, path, use);
+	if ((flags & O_TMPFILE) == O_TMPFILE)
+		return flags & O_EXCL && paths_allow_temporary(c->paths, path, false);
+	return flags & O_CREAT && flags & O_EXCL && /* O_EXCL follows no link */
+	       (paths_allow(c->paths, path, use) || paths_allow_temporary(c->paths, path, true));
+}
+
+static void call_open(struct call *c, int dir, uint64_t address, int flags, mode_t mode)
+{
+	char path[PATH_MAX];
+	int err = path_read(c, dir, address, path), fd;
+
+	if (!err && !open_allowed(c, path, flags))
 		err = -EACCES;
-	if (!err && use == PATH_WRITE && (flags & create) != create)
-		err = -EACCES;
-	if (err && use <= PATH_DIRECTORY) {
+	if (err && use_of(flags) <= PATH_DIRECTORY) {
 		go_on(c);
 		return;
 	}
-	fd = err ? err : open(path, flags | O_CLOEXEC | O_NOCTTY, mode); /* O_EXCL follows no link */
+	fd = err ? err : open(path, flags | O_CLOEXEC | O_NOCTTY, mode);
+	if (fd >= 0 && flags & O_CREAT && paths_allow_temporary(c->paths, path, true))
+		strcpy(c->temporary, path);
 	if (fd < 0)
 		answer(c, err ? err : -errno);
 	else
@@ -217,7 +229,8 @@ static void call_unlink(struct call *c, uint64_t address)
 	char path[PATH_MAX];
 	int err = path_read(c, AT_FDCWD, address, path);
 
-	if (!err && !paths_allow(c->paths, path, PATH_WRITE))
+	if (!err && !paths_allow(c->paths, path, PATH_WRITE) &&
+	    strcmp(path, c->temporary))
 		err = -EACCES;
 	if (!err && unlink(path))
 		err = -errno;

@@ -37,7 +37,7 @@ recorder_end() {
 	wait "$recorder_waiter"
 }
 
-plan 42
+plan 54
 vmm_start 500
 
 mkdir -m 700 private
@@ -72,4 +72,32 @@ confined "$recorder" "stat"
 recorder_end
 is "$? $(stat -c %u private/stat.txt)" "0 0" "stat: writes its report where only root may" stat.err
 vmm_end
+
+# reports: of a trace that only root may read, blocked because nobody reads their output
+"$HOSTRACE" export text "$ROOT/tests/golden/v1-raw.hrt" 2>/dev/null >few.txt
+{
+	cat few.txt
+	event=$(grep ' kvm_entry ' few.txt | tail -n 1)
+	yes "$event" | head -n 50000
+} >private/many.txt
+chmod 600 private/many.txt
+mkfifo blocked
+for command in "list" "export json"; do
+	# shellcheck disable=SC2086
+	timeout -s KILL 60 "$HOSTRACE" $command private/many.txt >blocked 2>report.err &
+	recorder_waiter=$!
+	exec 4<blocked
+	for _ in $(seq 200); do
+		recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
+		[ -n "$recorder" ] && [ "$(status "$recorder" Seccomp)" = 2 ] && break
+		sleep .05
+	done
+	[ "$command" = list ] && confined "$recorder" "$command"
+	lines=$(wc -l <&4)
+	exec 4<&-
+	wait "$recorder_waiter"
+	is "$? $((lines > 50000))" "0 1" "$command: all of it is printed" report.err
+done
+"$HOSTRACE" list private/many.txt -o private/list.txt 2>report.err
+is "$? $(stat -c %u private/list.txt)" "0 0" "list: writes its report where only root may" report.err
 finish

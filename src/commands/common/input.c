@@ -5,6 +5,7 @@
 #include "base/new_file.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
+#include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
@@ -100,8 +101,10 @@ int input_check_output(const char *output)
 
 int input_make(bool with_guests, struct input_set **ret)
 {
-	int err = input_set_new(&input_given, ret);
+	int err = command_confine(output_file());
 
+	if (!err)
+		err = input_set_new(&input_given, ret);
 	if (err || !with_guests)
 		return err;
 	input_set_add_companions(*ret, command_note);

@@ -6,6 +6,7 @@
 
 #include "analyzers/profile/samples.h"
 #include "base/error.h"
+#include "commands/common/confined.h"
 #include "commands/common/empty.h"
 #include "commands/common/sample_run.h"
 #include "readers/osv/osv.h"
@@ -34,13 +35,20 @@ static int run_opened(struct sample_run *run, int err)
 	return SAMPLE_RUN_BEGUN;
 }
 
+static int osv_trace_open(const char *path, struct sample_run *run)
+{
+	int err = command_confine(output_file());
+
+	return err ? err : osv_open(path, &run->trace);
+}
+
 int sample_run_open_file(const char *path, const char *supported, struct time_range *range,
 			 struct sample_run *run)
 {
 	int status = time_range_given(range) ? time_range_wrong() : run_begin(run, supported);
 
 	if (status == SAMPLE_RUN_BEGUN)
-		status = run_opened(run, osv_open(path, &run->trace));
+		status = run_opened(run, osv_trace_open(path, run));
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	const struct osv_raw_counts *raw = osv_raw_counts(run->trace);

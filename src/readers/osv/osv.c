@@ -164,7 +164,7 @@ struct osv_trace *osv_new(const char *file, const char *kind)
 		return NULL;
 	}
 	t->by_key = HASH_TABLE(struct known_key, 1, SAMPLE_TYPES_MAX);
-	t->base.default_elf = "build/release/loader.elf"; /* as in OSv's own tree */
+	t->base.default_elf = OSV_DEFAULT_ELF;
 	t->base.keeps_args = true;
 	t->base.has_thread_addresses = true;
 	return t;

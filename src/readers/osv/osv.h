@@ -22,6 +22,8 @@
 #include "event/reader.h"
 #include "event/sample.h"
 
+#define OSV_DEFAULT_ELF "build/release/loader.elf" /* the ELF file in OSv's own tree */
+
 enum {
 	OSV_STREAMS_MAX = 4096,	  /* per-CPU chunks of one dump */
 	OSV_BACKTRACE_MAX = 4096, /* addresses of one sample in a tracefile */

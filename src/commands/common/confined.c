@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
+#include "commands/common/symbol_options.h"
+#include "confine/confine.h"
+#include "readers/osv/osv.h"
+
+static bool done, starts_programs;
+
+void command_confine_starts_programs(void)
+{
+	starts_programs = true;
+}
+
+/* Separate debug information of an ELF file may be in its folder's .debug. */
+static int elf_add(struct confine_paths *p, const char *elf)
+{
+	const char *slash = strrchr(elf, '/');
+	char debug[PATH_MAX];
+	int err = confine_paths_read(p, elf);
+
+	snprintf(debug, sizeof(debug), "%.*s.debug", slash ? (int)(slash + 1 - elf) : 0, elf);
+	return err ? err : confine_paths_read(p, debug);
+}
+
+static int symbols_add(struct confine_paths *p)
+{
+	const struct symbols_options given = symbols_given();
+	const char *const files[] = {given.map, given.elf, OSV_DEFAULT_ELF};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !err; i++)
+		err = files[i] ? elf_add(p, files[i]) : 0;
+	return err;
+}
+
+static int inputs_add(struct confine_paths *p)
+{
+	static const char *const defaults[] = {INPUT_DEFAULT, "tracefile", "buffers"};
+	int err = 0;
+
+	for (unsigned int i = 0; i < input_given.files.nr && !err; i++)
+		err = confine_paths_read(p, input_given.files.item[i]);
+	for (unsigned int i = 0; i < input_given.guests.nr && !err; i++)
+		err = confine_paths_read(p, input_given.guests.item[i]);
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults) && !err; i++)
+		err = input_given.files.nr ? 0 : confine_paths_read(p, defaults[i]);
+	return err;
+}
+
+/* Of a link, what it names is replaced (base/new_file.h). */
+static int output_add(struct confine_paths *p, const char *output)
+{
+	char target[PATH_MAX];
+	int err = confine_paths_write(p, output, false);
+
+	return err || !realpath(output, target) ? err : confine_paths_write(p, target, false);
+}
+
+int command_confine(const char *output)
+{
+	_cleanup_confine_paths_ struct confine_paths *p = done ? NULL : confine_paths_new();
+	struct confinement c = {.phase = starts_programs ? CONFINE_EXECUTE : CONFINE_READ,
+				.paths = p};
+	int err;
+
+	if (done)
+		return 0;
+	if (!p)
+		return -ENOMEM;
+	err = confine_paths_temporary(p);
+	if (!err)
+		err = inputs_add(p);
+	if (!err)
+		err = symbols_add(p);
+	if (!err && output)
+		err = output_add(p, output);
+	done = true;
+	return err ? err : confine(&c);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports confine themselves before they read their inputs (confine/confine.h). */
+#ifndef HOSTRACE_CONFINED_COMMAND_H
+#define HOSTRACE_CONFINED_COMMAND_H
+
+/*
+ * From now on this process may read the inputs and symbol files of the options (input_rows, symbols_options), complete
+ * `output` (may be NULL) and create temporary files. Further calls do nothing. -errno with the error message set.
+ */
+int command_confine(const char *output);
+
+/* This command starts a program (tcpdump): user and capabilities are given up, but not system calls. */
+void command_confine_starts_programs(void);
+
+#endif
