@@ -60,8 +60,9 @@ COVERAGE_CFLAGS := $(if $(filter 1,$(COVERAGE)),-fprofile-instr-generate -fcover
 ifeq ($(SAN),1)
 CFLAGS	 += $(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS	 += $(SANITIZE)
-else ifeq ($(FUZZ),1)
-CFLAGS	 += $(SANITIZE) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer
+else ifneq ($(FUZZ),)
+FUZZ_FLAGS := $(if $(filter cov,$(FUZZ)),-fprofile-instr-generate -fcoverage-mapping,$(SANITIZE))
+CFLAGS	 += $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer
 else ifeq ($(COVERAGE),1)
 CFLAGS	 += $(COVERAGE_CFLAGS)
 LDFLAGS	 += -fprofile-instr-generate
@@ -170,7 +171,9 @@ make soak          record four VMs for MINUTES=30: memory and descriptors must n
 make check-crash   kill recorders at N=100 random moments
 make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make mutate        change N=200 lines of FOLDER=src one at a time and see whether a test fails
-make fuzz          search for new crashes (T=60 seconds per target, FUZZ_NAMES=hrt)
+make fuzz          search for new crashes (T=60 seconds per target, RUNS=-1, FUZZ_NAMES=hrt)
+make fuzz-nightly  the same for 10,000,000 runs or two hours per target; then print the coverage
+make fuzz-coverage print how much of the parsers the fuzz inputs reach
 make bench         measure the cost of recording and the speed of reading
 
 make docs          generate the manual and the pages made from tables

@@ -4,11 +4,11 @@
 
 TEST_SRCS := $(call sources,tests/unit/*.c tests/fuzz/*.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/unit/test_*.c))
-FUZZ_NAMES ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c))
+FUZZ_NAMES ?= $(filter-out $(if $(filter 1,$(LIVE)),,probes),\
+	$(patsubst tests/fuzz/fuzz_%.c,%,$(call sources,tests/fuzz/fuzz_*.c)))
 FUZZ_PLAIN = $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz-%)
 CRASH_TESTS := tests/live/record-kill.sh tests/live/power-loss.sh
 LIVE_TESTS := $(call sources,tests/live/*.sh)
-T	  ?= 60
 
 CHECK_ENV  = CHECK_DIR=$(BUILD)/check BUILD=$(BUILD) HOSTRACE=$(BUILD)/hostrace
 TAP	   = $(CHECK_ENV) tests/tap.sh
@@ -22,7 +22,7 @@ check-fast:
 	@scripts/deps.sh build check docs
 	$(Q)$(MAKE) --no-print-directory check-fast-run
 
-.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build check-crash
+.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-coverage fuzz-nightly check-crash
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
@@ -132,11 +132,12 @@ $(FUZZ_PLAIN): $(BUILD)/tests/fuzz/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_M
 -include $(UNIT_TESTS:=.d) $(UNIT_TESTS:=.objects)
 -include $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz_%.d) $(FUZZ_MAIN:.o=.d) $(FUZZ_PLAIN:=.objects)
 
-# Fuzzing needs clang's instrumentation in every object: a separate build, without the collector.
-ifeq ($(FUZZ),1)
+# Fuzzing needs clang's instrumentation in every object: separate builds, with sanitizers (FUZZ=1), or to measure
+# coverage (FUZZ=cov).
+ifneq ($(FUZZ),)
 FUZZERS = $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
 FUZZ_BLOCKS = $(BUILD)/tests/fuzz/blocks.o
-FUZZ_LINK = -fsanitize=fuzzer $(SANITIZE) \
+FUZZ_LINK = -fsanitize=fuzzer $(FUZZ_FLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free
 
 $(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_BLOCKS) | $(LIB)
@@ -147,12 +148,22 @@ $(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_BLOCKS) | $(L
 fuzz-build: $(FUZZERS)
 endif
 
+# T: seconds for each target; RUNS: it ends earlier after so many (-1: no limit).
+T    ?= 60
+RUNS ?= -1
+fuzz_make = $(MAKE) --no-print-directory FUZZ=$(1) CC=$(CLANG) BUILD=$(2) fuzz-build
+
 fuzz:
 	@scripts/deps.sh build fuzz
-	$(Q)$(MAKE) --no-print-directory FUZZ=1 LIVE=0 CC=$(CLANG) BUILD=$(BUILD)/fuzz fuzz-build
-	$(Q)set -e; for f in $(FUZZ_NAMES); do echo "fuzz $$f for $(T) s"; \
-		mkdir -p $(BUILD)/fuzz/new/$$f $(BUILD)/fuzz/crash; \
-		$(BUILD)/fuzz/fuzzer-$$f -max_total_time=$(T) -timeout=20 -rss_limit_mb=2048 -max_len=65536 \
-			-print_final_stats=1 -verbosity=0 -artifact_prefix=$(BUILD)/fuzz/crash/$$f- \
-			$(BUILD)/fuzz/new/$$f $$(ls -d tests/fuzz/corpus/$$f 2>/dev/null); done
-	$(Q)echo "no crash found"
+	$(Q)$(call fuzz_make,1,$(BUILD)/fuzz)
+	$(Q)tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(RUNS) $(FUZZ_NAMES)
+
+fuzz-coverage:
+	@scripts/deps.sh build check fuzz
+	$(Q)$(call fuzz_make,cov,$(BUILD)/fuzz-cov)
+	$(Q)tests/fuzz/coverage.sh $(BUILD)/fuzz-cov $(BUILD)/fuzz/new $(FUZZ_NAMES)
+
+# Every target does 10 million runs, or as many as it can in two hours; then what its inputs reach.
+fuzz-nightly:
+	$(Q)$(MAKE) --no-print-directory fuzz T=7200 RUNS=10000000
+	$(Q)$(MAKE) --no-print-directory fuzz-coverage

@@ -161,5 +161,25 @@ grep -vE '^(#|$)' tests/quarantine | while IFS= read -r line; do
 	fi
 done | rule "every quarantined test has a program, a rate and a reason"
 
+# Files that read what others made, and what tests/fuzz/targets says of them.
+{
+	find src/readers src/tracefile src/vm src/symbols src/fetch -name '*.c'
+	ls src/collector/elf.c src/collector/usdt.c src/collector/decode.c
+} | sort | while read -r f; do
+	grep -vE '^#' tests/fuzz/targets | sed 's/^[a-z_]*: *//; s/ *|.*//' | tr ' ' '\n' | while read -r pattern; do
+		# shellcheck disable=SC2254 # a pattern
+		case $f in $pattern) echo x ;; esac
+	done | grep -q x || echo "$f"
+done | rule "every parser has a fuzz target, or tests/fuzz/targets has the reason"
+
+{
+	sed -n 's/^\([a-z_]*\):.*/\1/p' tests/fuzz/targets | grep -vx none | sort -u |
+		diff - <(printf '%s\n' tests/fuzz/fuzz_*.c | sed 's|.*fuzz_||; s|\.c$||')
+	for f in tests/fuzz/fuzz_*.c; do
+		name=${f##*/fuzz_}
+		[ -n "$(files "tests/fuzz/corpus/${name%.c}/*")" ] || echo "$f: no file in tests/fuzz/corpus/${name%.c}"
+	done
+} | rule "every fuzz target is in tests/fuzz/targets and has a corpus"
+
 echo "1..$n"
 exit $failed

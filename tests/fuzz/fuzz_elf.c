@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An ELF file with DWARF, as given for a guest: names of addresses, and the layout of structures. elfutils reads the
+ * file; what it returns is used here.
+ */
+#include "fetch/layout.h"
+#include "lsan.h"
+#include "symbols/symbols.h"
+#include "walk.h"
+
+enum { ADDRESSES = 64, STEP = 5, FIRST = 0x401000 };
+
+static void names_walk(const char *path)
+{
+	struct frame frames[FRAME_INLINES_MAX];
+	struct elf_names *e;
+
+	if (elf_names_open(path, &e))
+		return;
+	for (unsigned int i = 0; i < ADDRESSES; i++) {
+		unsigned int nr = elf_names_resolve(e, FIRST + i * STEP, i & 1, frames);
+
+		if (nr > FRAME_INLINES_MAX)
+			abort();
+		for (unsigned int k = 0; k < nr; k++)
+			if (frames[k].name && strlen(frames[k].name) > 1 << 24)
+				abort();
+	}
+	elf_names_close(e);
+}
+
+static void layout_walk(const char *path)
+{
+	struct layout *l;
+	uint16_t offset, size, other;
+	uint64_t address;
+	uint8_t bytes[16];
+	const struct layout_member members[] = {{"thread", "name", &offset, &size},
+						{"thread", "inner.id", &other, NULL}};
+
+	if (layout_open(path, &l))
+		return;
+	if (!layout_symbol(l, "work", &address))
+		layout_symbol_at(l, address);
+	layout_constants(l, &address, bytes, sizeof(bytes));
+	if (!layout_members(l, members, sizeof(members) / sizeof(members[0])))
+		layout_size(l, "thread");
+	layout_enum(l, "state", 1);
+	layout_close(l);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *path = walk_path(data, size);
+
+	names_walk(path);
+	layout_walk(path);
+	return 0;
+}
