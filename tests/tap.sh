@@ -11,6 +11,8 @@
 # unless its reason begins with "kernel:" or "hardware:".
 # The results of programs named fuzz/... are inputs, not tests: they are not counted as passed.
 #
+# TAP_SLOWER=5 gives every program five times as many seconds.
+#
 # A test that is listed in tests/quarantine is run and reported, but is neither passed nor failed. An entry that is no
 # test of its program is a failure, unless TAP_PARTIAL=1 says that only some of the program's tests run. QUARANTINE names
 # another list.
@@ -64,7 +66,7 @@ fault_of_status() { # STATUS SECONDS FAILED QUARANTINED_FAILED
 }
 
 run() {
-	local name=$1 seconds=$2 passed failed skipped quarantined quarantined_failed status faults begin=$SECONDS
+	local name=$1 seconds=$(($2 * ${TAP_SLOWER:-1})) passed failed skipped quarantined quarantined_failed status faults begin=$SECONDS
 	shift 2
 	log=$CHECK_DIR/${name//\//_}.log
 	run_logged "$seconds" "$@"
