@@ -9,6 +9,7 @@ BUILD=${BUILD:-build}
 HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
 WAIT_LIMIT_S=${WAIT_LIMIT_S:-300}
 . "$ROOT/tests/live/demo-lib.inc"
+. "$ROOT/tests/rig/boot.inc"
 live_needs_root
 for program in qemu-system-x86_64 busybox cpio jq; do
 	command -v $program >/dev/null || skip_all "$program is not installed"
@@ -95,14 +96,32 @@ calls() {
 plan 14
 # With a thread for each vCPU, TCG's default, the guest's kernel locks up on both CPUs about once in a hundred runs, when
 # the agent switches on tracepoints.
-qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 192 -nodefaults -display none -serial file:console \
-	-no-reboot \
-	-kernel "$vmlinuz" -initrd guest.cpio -append "console=ttyS0 quiet panic=-1 tsc=reliable" \
-	-chardev socket,id=h,path=port,server=on,wait=off -device virtio-serial-pci \
-	-device virtserialport,chardev=h,name=hostrace \
-	-object memory-backend-file,id=m,mem-path=memory,size=1M,share=on -device ivshmem-plain,memdev=m 2>qemu.err &
-vm=$!
+vm_start() {
+	rm -f console port
+	qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 192 -nodefaults -display none -serial file:console \
+		-no-reboot \
+		-kernel "$vmlinuz" -initrd guest.cpio -append "console=ttyS0 quiet panic=-1 tsc=reliable" \
+		-chardev socket,id=h,path=port,server=on,wait=off -device virtio-serial-pci \
+		-device virtserialport,chardev=h,name=hostrace \
+		-object memory-backend-file,id=m,mem-path=memory,size=1M,share=on -device ivshmem-plain,memdev=m 2>qemu.err &
+	vm=$!
+}
 
+booted_or_failed() {
+	printed_or_ended "waits noise" || boot_failure console >/dev/null 2>&1
+}
+
+boots=1
+vm_start
+until_true "the guest does not boot" booted_or_failed
+while ! has_printed "waits noise" && [ $boots -lt $BOOTS_MAX ] && reason=$(boot_failure console); do
+	echo "# boots repeated: $boots ($reason)"
+	boots=$((boots + 1))
+	kill -KILL $vm 2>/dev/null
+	wait $vm
+	vm_start
+	until_true "the guest does not boot" booted_or_failed
+done
 guest_prints "waits noise"
 record noise serial:port
 guest_prints "worked noise"

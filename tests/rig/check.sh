@@ -5,11 +5,11 @@
 #
 #   check.sh HOSTRACE [DIR]    the program; DIR keeps the traces, consoles and logs (else they are removed)
 #
-# RIG_PARTS="healthy traced" boots L1 for these parts only, RIG_CHECKS="20-exits 90-sync" runs only these checks (for
+# RIG_PARTS="healthy traced" runs these parts only, RIG_CHECKS="20-exits 90-sync" runs only these checks (for
 # work on one of them; `make check-live` does all).
 #
-# One boot of L1 serves all checks. Prints TAP, for tests/tap.sh; it skips if packages are missing. checks/*.sh are
-# sourced in order; their common functions are here.
+# L1 is booted for each part, so that a boot that fails costs one part (boot.inc). Prints TAP, for tests/tap.sh; it
+# skips if packages are missing. checks/*.sh are sourced in order; their common functions are here.
 set -u
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -119,7 +119,6 @@ rig_fill() { # DIR
 	local library
 	mkdir -p "$1/bin" "$1/lib"
 	cp "$here"/l1/*.sh "$1/"
-	[ -z "${RIG_PARTS:-}" ] || echo "$RIG_PARTS" >"$1/parts"
 	cp "$program" "$1/bin/hostrace"
 	cp "$(type -P trace-cmd)" "$1/bin/"
 	cp "$(dirname "$program")/sampleguest.elf" /usr/share/qemu/pvh.bin "$1/"
@@ -190,7 +189,26 @@ stap_inside() {
 		grep -o '^process[^ ]*' | sort -u
 }
 
+# Boots L1 for one part; adds its results to $out, and to $rig/repeated why its boot was repeated.
+part_run() { # PART
+	local dir=$rig/boot.$1 file status=0
+	mkdir -p "$dir"
+	ln -sfn ../in "$dir/in"
+	echo "$1" >"$rig/in/parts"
+	"$here/rig.sh" run "$dir" >>"$work/rig.log" 2>&1 &
+	rig_job=$!
+	wait "$rig_job" || status=$?
+	rig_job=
+	cp -r "$dir/out/." "$out/"
+	for file in "$dir/repeated" "$dir/out/repeated"; do
+		[ ! -f "$file" ] || sed "s/^/$1: /" "$file" >>"$rig/repeated"
+	done
+	tr -d '\r' <"$dir/console.log" | grep -a '^L1' | grep -v ' runs$' | sed 's/^/# /'
+	return $status
+}
+
 finish() {
+	[ ! -s "$rig/repeated" ] || echo "# boots repeated: $(wc -l <"$rig/repeated") ($(paste -s -d ';' "$rig/repeated"))"
 	echo "1..$n"
 	exit $((failed > 0))
 }
@@ -203,7 +221,7 @@ fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-check.XXXXXX")
 clean_up() {
-	kill "$rig_job" 2>/dev/null
+	[ -z "$rig_job" ] || kill "$rig_job" 2>/dev/null
 	rm -rf "$work"
 }
 rig_job=
@@ -212,8 +230,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 rig=${2:-$work/rig}
 out=$rig/out
-rm -rf "$rig/in"
-mkdir -p "$rig/in"
+rm -rf "$rig/in" "$rig/out" "$rig"/boot.* "$rig/repeated"
+mkdir -p "$rig/in" "$out"
 rig_fill "$rig/in"
 if [ -n "${RIG_PARTS:-}" ] && wanted agent "$RIG_PARTS" && ! agent_fill "$rig/in" >"$work/agent.log" 2>&1; then
 	not_pass "the agent's guest is built" "$(tail -n 20 "$work/agent.log")"
@@ -239,15 +257,18 @@ if [ -n "${HOSTRACE_USDT:-}" ]; then
 		not_pass "SystemTap's translator finds QEMU's USDT probes" "$(tail -n 20 "$work/stap.log")"
 	fi
 fi
-"$here/rig.sh" run "$rig" >"$work/rig.log" 2>&1 &
-rig_job=$!
-if wait "$rig_job"; then
-	pass "a KVM host boots in the rig, runs its guests and powers off"
+parts=${RIG_PARTS:-healthy pair stat sample traced stap ${HOSTRACE_USDT:+marks}}
+for part in $parts; do
+	[ "$part" != stap ] || [ -d "$rig/in/stap" ] || continue # it could not be built, see above
+	part_run "$part" || bad_parts="${bad_parts:-} $part"
+done
+if [ -z "${bad_parts:-}" ]; then
+	pass "a KVM host boots in the rig for each part, runs its guests and powers off"
 else
-	not_pass "a KVM host boots in the rig, runs its guests and powers off" "$(tail -n 40 "$work/rig.log")"
+	not_pass "a KVM host boots in the rig for each part, runs its guests and powers off" "failed:$bad_parts" \
+		"$(tail -n 40 "$work/rig.log")"
 	finish
 fi
-grep '^L1' "$rig/console.log" | tr -d '\r' | sed 's/^/# /'
 for file in "$here"/checks/*.sh; do
 	wanted "$(basename "$file" .sh)" "${RIG_CHECKS:-}" || continue
 	echo "# $(basename "$file" .sh)"

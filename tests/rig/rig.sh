@@ -11,6 +11,7 @@
 #   rig.sh build       fetch, then the images: boot.cpio and root.ext4 for L1, l2.cpio for L2
 #   rig.sh run DIR     build, then boot L1: DIR/in becomes its /rig, /rig/main.sh runs there, and its
 #                      /rig/out is copied to DIR/out; L1's console is DIR/console.log. Exit status: main.sh's.
+#                      A boot that panics or makes no progress is ended and repeated; DIR/repeated has the reasons.
 #   rig.sh guest FILE INIT MODULE...   fetch, then FILE: an initramfs of busybox, those modules and the script INIT, for
 #                      another guest that boots that kernel; prints the kernel's path
 #
@@ -22,7 +23,9 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}
-run_seconds=${RIG_SECONDS:-720} # a run takes about 150; a starved machine gets this much
+. "$here/boot.inc"
+run_seconds=${RIG_SECONDS:-720} # all parts in one run take about 150; a starved machine gets this much
+stall_seconds=${RIG_STALL_SECONDS:-180} # L1's init prints a line every 10 s
 out_mb=256
 root_mb=256 # sparse; the root holds about 110 MB
 l1_mb=1536
@@ -186,30 +189,68 @@ build() {
 	stamp_set images "$made_from"
 }
 
+# Ends L1 if its console gets no further line of its own for $stall_seconds; sets $l1_stalled then.
+l1_watch() { # CONSOLE
+	local lines='' now since=$SECONDS
+	l1_stalled=0
+	while kill -0 "$l1_job" 2>/dev/null; do
+		now=$(grep -a -c '^L1 ' "$1" || true)
+		if [ "$now" != "$lines" ]; then
+			lines=$now
+			since=$SECONDS
+		elif ((SECONDS - since >= stall_seconds)); then
+			l1_stalled=1
+			kill "$l1_job" 2>/dev/null || true
+			break
+		fi
+		sleep 1
+	done
+}
+
 # tsc=reliable: TCG has no invariant TSC, and a kernel with two CPUs would otherwise reject the TSC as its clock.
+# A CPU that is stuck for 100 s ends the boot, with panic=-1 and -no-reboot.
 l1_boot() { # DIR
 	timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
 		-kernel "$cache/vmlinuz" -initrd "$cache/boot.cpio" \
-		-append "console=ttyS0 quiet panic=-1 tsc=reliable ${RIG_APPEND:-}" \
+		-append "console=ttyS0 quiet panic=-1 tsc=reliable softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
 		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
 		-drive "file=$scratch/out.tar,if=virtio,format=raw,cache=unsafe" \
 		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on" </dev/null &
 	l1_job=$!
+	l1_watch "$1/console.log"
 	wait "$l1_job"
 }
 
+# Prints why the boot that has just ended is repeated; status 1 if it is not.
+l1_failure() { # CONSOLE
+	if boot_failure "$1"; then
+		return 0
+	fi
+	[ "$l1_stalled" = 1 ] && echo "no progress for $stall_seconds s, after: $(grep -a '^L1 ' "$1" | tail -n 1 | tr -d '\r')"
+}
+
 run() { # DIR
-	local dir=${1:?usage: rig.sh run DIR} status
+	local dir=${1:?usage: rig.sh run DIR} status boots=0 reason
 	[ -f "$dir/in/main.sh" ] || die "$dir/in/main.sh is missing"
 	tar -cf "$scratch/in.tar" -C "$dir/in" .
-	truncate -s "${out_mb}M" "$scratch/out.tar"
-	rm -rf "$dir/out"
-	mkdir "$dir/out"
-	: >"$dir/console.log"
-	status=0
-	l1_boot "$dir" || status=$?
-	tar -xf "$scratch/out.tar" -C "$dir/out" 2>/dev/null || true
+	rm -f "$dir"/console*.log "$dir/repeated"
+	while :; do
+		rm -rf "$dir/out" "$scratch/out.tar"
+		mkdir "$dir/out"
+		truncate -s "${out_mb}M" "$scratch/out.tar"
+		: >"$dir/console.log"
+		status=0
+		l1_boot "$dir" || status=$?
+		tar -xf "$scratch/out.tar" -C "$dir/out" 2>/dev/null || true
+		boots=$((boots + 1))
+		[ ! -f "$dir/out/status" ] || break
+		[ $boots -lt "$BOOTS_MAX" ] || break
+		reason=$(l1_failure "$dir/console.log") || break
+		echo "$reason" >>"$dir/repeated"
+		echo "rig: the boot is repeated: $reason" >&2
+		mv "$dir/console.log" "$dir/console.$boots.log"
+	done
 	[ -f "$dir/out/status" ] && status=$(cat "$dir/out/status") || status=${status/#0/1}
 	[ "$status" = 0 ] || {
 		echo "rig: L1 failed with status $status; the end of its console:" >&2

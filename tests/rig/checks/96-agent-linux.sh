@@ -9,6 +9,7 @@ mkdir -p "$work/agent-linux"
 env -u NO_COLOR -u COLUMNS -u LINES LC_ALL=C TERM=dumb TZ=UTC ROOT="$here/../.." BUILD="$(dirname "$program")" \
 	HOSTRACE="$program" TEST_TMP="$work/agent-linux" timeout -k 10 400 bash "$here/agent-linux.sh" \
 	>"$agent_linux" 2>&1 </dev/null || status=$?
+sed -n 's/^# boots repeated: [0-9]* (\(.*\))$/agent in Linux: \1/p' "$agent_linux" >>"$rig/repeated"
 before=$failed
 if [ "${HOSTRACE_REQUIRE_LIVE:-0}" != 1 ] && grep -q '^1\.\.0 # SKIP' "$agent_linux"; then
 	sed 's/^1\.\.0 /# /' "$agent_linux" # it needs root
