@@ -149,8 +149,14 @@ agent_fill() { # DIR
 stap_fill() { # DIR
 	local stap library
 	stap=$("$here/stap-tree.sh") || return
-	mkdir -p "$1/stap" "$stap/cache"
-	find "$here/../../stap" -name '*.stp' -path '*/stap/*' -not -path '*/tapset/*' | sort |
+	mkdir -p "$1/stap" "$stap/cache" "$work/stap"
+	# This one also prints each latency, so that checks/80-stap.sh can compare it exit by exit.
+	sed 's/^\(\t*\)latency\[isa, reason\] <<< ns$/&\n\1printf("each %d %d %s\\n", tid(), ns, hostrace_reason(isa, reason))/' \
+		"$here/../../stap/exitlatency.stp" >"$work/stap/exitlatency.stp"
+	{
+		find "$here/../../stap" -name '*.stp' -path '*/stap/*' -not -path '*/tapset/*' -not -name exitlatency.stp
+		echo "$work/stap/exitlatency.stp"
+	} | sort |
 		(cd "$1/stap" && SYSTEMTAP_DIR=$stap/cache xargs -P 2 -I '{}' bash -c \
 			'exec timeout 300 stap -w -D MAXTRYLOCK=20000 -D STP_NO_OVERLOAD -R "$1/runtime" -r "$1/tree" -p4 \
 				-m "stap_$(basename "$2" .stp)" "$2"' - "$stap" '{}') || return
