@@ -137,18 +137,18 @@ const char *ticks_print(uint64_t ticks, char *buf, size_t size)
 {
 	static const char prefix[] = "kMGTPE";
 	double v = (double)ticks;
-	const char *p = prefix - 1;
+	unsigned int thousands = 0;
 
 	for (; v >= 999.5; v /= 1000)
-		p++;
-	if (p < prefix)
+		thousands++;
+	if (!thousands)
 		snprintf(buf, size, "%" PRIu64 "t", ticks);
 	else
 		snprintf(buf, size,
 			 v < 9.995   ? "%.2f%ct"
 			 : v < 99.95 ? "%.1f%ct"
 				     : "%.0f%ct",
-			 v, *p);
+			 v, prefix[thousands - 1]);
 	return buf;
 }
 
