@@ -30,7 +30,7 @@ run_case() {
 	rm -rf "$2/case"
 	cp -r "$1" "$2/case"
 	rm -f "$2/case/expect"
-	(cd "$2/case" && timeout -k 5 60 sh ./cmd 2>"$2/stderr" </dev/null)
+	(cd "$2/case" && timeout -k 5 $((60 * ${TAP_SLOWER:-1})) sh ./cmd 2>"$2/stderr" </dev/null)
 	status=$?
 	[ $status = 0 ] || echo "exit $status"
 }
