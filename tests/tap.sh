@@ -49,6 +49,7 @@ summary() {
 # Runs the command; its output is in $log.
 run_logged() { # SECONDS COMMAND...
 	local job
+	: >"$log" # tail must find it
 	timeout -k 10 "$@" >"$log" 2>&1 </dev/null &
 	job=$!
 	trap 'kill $job; exit 143' INT TERM
