@@ -86,7 +86,7 @@ int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
 
 	if (!rec)
 		return 0;
-	rec->reason = reason;
+	rec->reason = userspace_reason(reason, error);
 	rec->error = error;
 	emit_publish(&e);
 	return 0;

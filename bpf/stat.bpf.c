@@ -235,7 +235,7 @@ int BPF_PROG(stat_kvm_exit_user)
 
 /* The vCPU is determined at the next KVM_RUN: here vcpu_put() has already run. */
 SEC("tp_btf/kvm_userspace_exit")
-int BPF_PROG(stat_userspace_exit, hr_u32 reason)
+int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 {
 	struct stat_thread *thread;
 
@@ -244,7 +244,7 @@ int BPF_PROG(stat_userspace_exit, hr_u32 reason)
 	thread = stat_thread(true);
 	if (!thread)
 		return 0;
-	thread->reason = reason;
+	thread->reason = userspace_reason(reason, error);
 	thread->open = 1;
 	thread->left_ns = bpf_ktime_get_ns();
 	return 0;

@@ -13,7 +13,7 @@ state() {
 	qmp paused query-status | jq -r .status
 }
 
-plan 9
+plan 10
 guest_start paused
 record_start --vm "$vm" -o paused.hrt
 guest_set paused GUEST_GO 1
@@ -46,5 +46,8 @@ is $? 0 "the recording ends" record.err
 echo "# accesses before and after it was suspended: $counts"
 is "$(accesses "$vm" paused.hrt)" "$((${counts/ / + }))" "every access of both boots is recorded" record.err
 is "$(lost paused.hrt kvm_pio)" 0 "none was lost"
+# The time while it is paused is none of the previous access.
+is "$("$HOSTRACE" list --wide -i paused.hrt --event kvm_userspace_exit 2>list.err | grep -c 'KVM_EXIT_IO ')" \
+	"$(events kvm_pio paused.hrt)" "an exit for each access, and no more" list.err
 is "$("$HOSTRACE" info -f json -i paused.hrt | jq -c '[.result.vms[].vcpu_threads[].index]')" "[0]" "one vCPU"
 finish
