@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 9
+plan 10
 vmm_start 60000
 record_start --vm "$vmm" -o ring.hrt --ring 1M
 kill -s USR1 "$recorder"
@@ -28,6 +28,8 @@ kill "$recorder"
 wait "$recorder_waiter"
 is $? 0 "it ends as any recording" record.err
 is "$("$HOSTRACE" info -i ring.hrt >info.out 2>&1; echo $?)" 0 "and leaves the newest events in its own file" info.out
+is "$(sed -n 's/.* \([0-9]*\) KiB in ring.hrt.*/\1/p' record.err)" $(($(stat -c %s ring.hrt) / 1024)) \
+	"... and reports its size" record.err
 is "$([ "$(events kvm_pio ring.hrt)" -gt 1000 ] && echo some)" some "... some"
 vmm_end
 is $? 0 "the VM did all its work" vmm.err

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -346,7 +347,15 @@ static int by_count(const void *a, const void *b, void *arg)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void summary(struct recording *r, uint64_t bytes)
+/* A flight recorder writes it at the end only. */
+static uint64_t output_bytes(void)
+{
+	struct stat st;
+
+	return stat(record_opt.output, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static void summary(struct recording *r)
 {
 	const struct collector_counts *n = collector_counts(r->collector);
 	unsigned int order[EV_LIMIT];
@@ -362,7 +371,7 @@ static void summary(struct recording *r, uint64_t bytes)
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost, %" PRIu64
 		     " KiB in %s; ended by: %s",
 		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
-		     n->lost, bytes / 1024, record_opt.output, record_stop_words[r->stop]);
+		     n->lost, output_bytes() / 1024, record_opt.output, record_stop_words[r->stop]);
 	if (n->lost)
 		command_note("warning: %" PRIu64
 			     " events were lost: buffers were full; try: --buffer %" PRIu64
@@ -403,7 +412,6 @@ static void teardown(struct recording *r)
 
 static int record(struct recording *r)
 {
-	uint64_t bytes;
 	json_t *meta;
 	int err = setup(r), end;
 
@@ -417,11 +425,10 @@ static int record(struct recording *r)
 	end = finish(r);
 	err = err ? err : end;
 	meta = record_meta_end(r);
-	bytes = trace_writer_bytes(r->writer);
 	end = trace_writer_close(r->writer, meta);
 	r->writer = NULL;
 	json_decref(meta);
-	summary(r, bytes);
+	summary(r);
 	err = err ? err : end;
 	return err ? err : record_follow_stop(r);
 }
