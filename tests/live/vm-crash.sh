@@ -24,27 +24,42 @@ supervise() {
 	done
 }
 
-# Once those of the VM that has ended are closed.
+# descriptors [MOST]: once those of the VM that has ended are closed, or there are no more than MOST: up to 20 s
 descriptors() {
+	local now
 	sleep 3
-	find "/proc/$recorder/fd" -type l | wc -l
+	for _ in $(seq 170); do
+		now=$(find "/proc/$recorder/fd" -type l | wc -l)
+		[ "$now" -gt "${1:-1000000}" ] || break
+		sleep .1
+	done
+	echo "$now"
+}
+
+# starts_seen N: the recorder has seen so many starts
+starts_seen() {
+	for _ in $(seq 400); do
+		[ "$(grep -c 'also recording' record.err)" -lt "$1" ] || return 0
+		sleep .05
+	done
+	bail "start $1 was not seen: $(cat record.err)"
 }
 
 plan $((STARTS + 5))
 export -f supervise guest_ram guest_set guest_qemu
 export BUILD RAM_BYTES PAGE GUEST_LIMIT GUEST_GO
 record_start -o crash.hrt -- bash -c supervise
-# Every other one crashes as soon as its guest runs: before the recorder has looked at its process.
+# Every other one crashes as soon as its guest runs: before /proc has described it.
 for n in $(seq $STARTS); do
+	starts_seen "$n"
+	until [ "$(guest_get start$n GUEST_COUNTS)" -gt 0 ]; do :; done
 	if [ $((n % 2)) = 1 ]; then
-		until [ "$(guest_get start$n GUEST_COUNTS)" -gt 0 ]; do :; done
 		kill -s SEGV "$(cat start$n/pid)"
 		continue
 	fi
-	until_line . start$n/pid || bail "start $n: $(cat start$n/qemu.err)"
 	guest_wait start$n 500
 	[ $n != 2 ] || early=$(descriptors)
-	[ $n != $STARTS ] || { late=$(descriptors); : >enough; }
+	[ $n != $STARTS ] || { late=$(descriptors "$early"); : >enough; }
 	kill -s KILL "$(cat start$n/pid)"
 done
 wait "$recorder_waiter"
