@@ -35,6 +35,22 @@ static __always_inline struct vm_settings *followed(hr_u32 pid)
 	return s && s->follow != FOLLOW_NONE ? s : NULL;
 }
 
+/* A VM that has ended stays in the map, because its threads are still to be switched out, until its pid is reused. */
+static __always_inline void pid_reused(hr_u32 pid)
+{
+	if (bpf_map_lookup_elem(&vms, &pid))
+		bpf_map_delete_elem(&vms, &pid);
+}
+
+/* Where no process is followed. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(reuse_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (child->pid == child->tgid)
+		pid_reused(child->tgid);
+	return 0;
+}
+
 /* The tracepoint comes before the child's first instruction. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
@@ -45,8 +61,10 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 	if (from == pid) /* a thread */
 		return 0;
 	s = followed(from);
-	if (!s)
+	if (!s) {
+		pid_reused(pid);
 		return 0;
+	}
 	if (bpf_map_update_elem(&vms, &pid, s, BPF_ANY))
 		__sync_fetch_and_add(&follow_missed, 1);
 	else

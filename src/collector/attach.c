@@ -26,6 +26,8 @@ enum {
 	DETACH_THREADS = 32,
 };
 
+static const char REUSE_PROGRAM[] = "reuse_fork";
+
 /* Kernel-wide events come from tracepoints and are attached once; the others once per VM. */
 static bool event_is_kernels(const char *event)
 {
@@ -348,6 +350,8 @@ static int programs_load(struct collector *c, const struct collector_options *op
 	}
 	if (c->follow)
 		programs_want_follow(c);
+	else if (c->nr_targets > 1)
+		program_want(c, REUSE_PROGRAM, NULL);
 	if (!c->nr_programs)
 		return fail(-ENOTSUP, "none of the requested events is available on this host; run "
 				      "'hostrace doctor' for the reasons");
@@ -363,6 +367,21 @@ static int attach_samples(struct collector *c, uint64_t hz)
 		     : collector_sample(c, hz);
 }
 
+/* With one VM the recording ends with it. With a command, follow_fork does this, too. */
+static int attach_reuse(struct collector *c)
+{
+	const char *error;
+	int err;
+
+	if (c->follow || c->nr_targets == 1)
+		return 0;
+	error = program_error(program_find(c->programs, c->nr_programs, REUSE_PROGRAM));
+	err = error ? -ENOTSUP : collector_link(c, c->skel->progs.reuse_fork);
+	return err ? fail(err, "cannot notice that the pid of a VM is reused: %s",
+			  error ? error : strerror(-err))
+		   : 0;
+}
+
 int collector_attach(struct collector *c, const struct collector_options *opt)
 {
 	unsigned int attached = 0;
@@ -370,6 +389,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 
 	if (!err)
 		err = programs_load(c, opt);
+	if (!err)
+		err = attach_reuse(c);
 	if (!err)
 		err = targets_register(c);
 	if (err)

@@ -109,6 +109,9 @@ void collector_vm_follow(struct collector *c, pid_t pid, bool children);
 /* It is no VM, and not going to be one itself. */
 void collector_vm_remove(struct collector *c, pid_t pid);
 
+/* No event of this pid is recorded from now on. */
+void collector_vm_ignore(struct collector *c, pid_t pid);
+
 /* This VM has ended, a while ago: its probes and what is known of its process are given back. */
 void collector_vm_end(struct collector *c, pid_t pid);
 

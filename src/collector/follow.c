@@ -28,7 +28,7 @@ static int change_read(void *arg, void *data, size_t size)
 	return 0;
 }
 
-static int link_one(struct collector *c, struct bpf_program *prog)
+int collector_link(struct collector *c, struct bpf_program *prog)
 {
 	struct bpf_link *link = bpf_program__attach(prog);
 
@@ -58,7 +58,7 @@ void collector_follow(struct collector *c)
 	int err = 0;
 
 	for (unsigned int i = 0; i < sizeof(progs) / sizeof(progs[0]) && !rejected && !err; i++)
-		err = link_one(c, progs[i]);
+		err = collector_link(c, progs[i]);
 	if (!rejected && !err) {
 		c->changes = ring_buffer__new(bpf_map__fd(c->skel->maps.process_changes),
 					      change_read, c, NULL);
@@ -270,12 +270,18 @@ void collector_vm_remove(struct collector *c, pid_t pid)
 	follow_set(c, pid, FOLLOW_WRAPPER);
 }
 
-void collector_vm_end(struct collector *c, pid_t pid)
+void collector_vm_ignore(struct collector *c, pid_t pid)
 {
-	struct target *t = target_find(c, pid);
 	uint32_t key = (uint32_t)pid;
 
 	bpf_map_delete_elem(bpf_map__fd(c->skel->maps.vms), &key);
+}
+
+void collector_vm_end(struct collector *c, pid_t pid)
+{
+	struct target *t = target_find(c, pid);
+
+	collector_vm_ignore(c, pid);
 	if (!t || t == c->targets)
 		return;
 	t->ended = true;

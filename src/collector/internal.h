@@ -129,6 +129,9 @@ int collector_register(struct collector *c, struct target *t);
 /* locks.c: sets t->global_mutex and lock_note. */
 void collector_mutex_find(struct target *t);
 
+/* follow.c: attaches a program that belongs to no event; it is detached at the end. */
+int collector_link(struct collector *c, struct bpf_program *prog);
+
 /* follow.c: from now on processes of the command are followed; else sets c->follow_error. */
 void collector_follow(struct collector *c);
 void collector_follow_close(struct collector *c);

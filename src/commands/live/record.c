@@ -322,6 +322,7 @@ static int setup(struct recording *r)
 		err = signals_take(r);
 	if (err)
 		return err;
+	record_vms_ignore_ended(r);
 	r->vms_json = record_vms_describe(r);
 	meta = record_meta_begin(r);
 	err = trace_writer_open(record_opt.output, &wopt, meta, &r->writer);

@@ -192,6 +192,9 @@ extern const char *const record_stop_words[];
 
 /* ---- record_vms.c: which VMs, and whether they live ---- */
 
+/* VMs that ended before the recording began: another process may have their pid by now. */
+void record_vms_ignore_ended(struct recording *r);
+
 /* r->vms by --vm (one or several), --all or the command. -ESRCH, -EINVAL, ... with the error message set. */
 int record_vms_choose(struct recording *r);
 

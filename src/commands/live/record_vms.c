@@ -40,15 +40,27 @@ int record_vms_choose(struct recording *r)
 		    r->nr_vms, list);
 }
 
-static void watch_look(struct vm_watch *w)
+static bool watch_ended(const struct vm_watch *w)
 {
 	struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
 
-	if (w->pidfd < 0 || poll(&p, 1, 0) <= 0)
+	return w->pidfd < 0 || poll(&p, 1, 0) > 0;
+}
+
+static void watch_look(struct vm_watch *w)
+{
+	if (w->pidfd < 0 || !watch_ended(w))
 		return;
 	close(w->pidfd);
 	w->pidfd = -1;
 	w->is_vm |= w->has_run; /* what is known of it is all that will be */
+}
+
+void record_vms_ignore_ended(struct recording *r)
+{
+	for (unsigned int i = 0; i < r->nr_vms && !r->follow.active; i++)
+		if (watch_ended(&r->watch[i]))
+			collector_vm_ignore(r->collector, r->vms[i].pid);
 }
 
 unsigned int record_vms_running(struct recording *r)
