@@ -148,8 +148,9 @@ program_file() { # PROGRAM
 	fuzz/*) echo "tests/fuzz/fuzz_${1#*/}.c" ;;
 	live/*) echo "tests/live/${1#*/}.sh" ;;
 	leaks/*) echo "tests/rig/leaks/${1#*/}.sh" ;;
+	case/*) echo "tests/cases/${1#*/}/cmd" ;;
 	rig) echo tests/rig/check.sh ;;
-	*) ! grep -qE "[ =]$1,[0-9]" tests/tests.mk || echo tests/tests.mk ;;
+	*) ! grep -qE "[[:blank:]=]$1,[0-9]" tests/tests.mk || echo tests/tests.mk ;;
 	esac
 }
 
@@ -160,6 +161,21 @@ grep -vE '^(#|$)' tests/quarantine | while IFS= read -r line; do
 		echo "$line: not PROGRAM: TEST | RATE OF FAILURE | REASON"
 	fi
 done | rule "every quarantined test has a program, a rate and a reason"
+
+# SECURITY.md names tests as `PROGRAM` or `PROGRAM: TEST`, at least one for each promise, or "none: REASON".
+{
+	promises=$(sed -n '/^## Promises/,/^## Limits/p' SECURITY.md | grep '^| [^-]' | grep -v '^| promise | tests |$')
+	[ -n "$promises" ] || echo "SECURITY.md: no promise"
+	grep -vE '\| (`[a-z]|none: )' <<<"$promises"
+	cut -d'|' -f3 <<<"$promises" | grep -oE '`[^`]+`' | tr -d '`' | while IFS= read -r line; do
+		file=$(program_file "${line%%: *}")
+		if [ ! -f "$file" ]; then
+			echo "SECURITY.md: $line: no such program"
+		elif [[ $line == *": "* ]] && ! grep -qwF -- "${line#*: }" "$file"; then
+			echo "SECURITY.md: $line: no such test"
+		fi
+	done
+} | rule "the tests that SECURITY.md names exist"
 
 # Files that read what others made, and what tests/fuzz/targets says of them.
 {
