@@ -34,6 +34,7 @@ int guest_memory_options(struct osv_guest_options *ret)
 	if (err)
 		return err;
 	ret->pid = vm.pid;
+	ret->pid_start = vm.start;
 	ret->ram_bytes = vm.memory_bytes;
 	vm_free(&vm);
 	return 0;

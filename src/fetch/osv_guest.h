@@ -42,6 +42,7 @@ struct osv_guest_options {
 	uint64_t timeout_ns;
 
 	pid_t pid; /* of the VM's process: the guest is not stopped; 0: by the gdb stub */
+	uint64_t pid_start; /* proc_start() */
 	uint64_t ram_bytes;
 	const char *qmp; /* its monitor's socket */
 };

@@ -45,8 +45,8 @@ static bool ram_fits(struct osv_live *m, uint64_t address, const uint8_t *wanted
 	       !memcmp(there, wanted, sizeof(there));
 }
 
-int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
-		  const struct layout *l, struct osv_live *ret)
+int osv_live_open(pid_t pid, uint64_t start, uint64_t ram_bytes, const char *qmp,
+		  uint64_t timeout_ns, const struct layout *l, struct osv_live *ret)
 {
 	struct guest_ram tries[GUEST_RAM_TRIES];
 	uint8_t wanted[SAMPLE_BYTES];
@@ -57,7 +57,7 @@ int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeo
 	if (!err)
 		err = qmp_space(qmp, timeout_ns, &ret->space);
 	if (!err)
-		err = memory_open(pid, &ret->memory);
+		err = memory_open(pid, start, &ret->memory);
 	if (!err && (nr = guest_ram_tries(&ret->memory, ram_bytes, tries, GUEST_RAM_TRIES)) < 0)
 		err = nr;
 	for (int i = 0; i < nr && !err; i++) {

@@ -18,8 +18,8 @@ struct osv_live {
 };
 
 /* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the error message set. */
-int osv_live_open(pid_t pid, uint64_t ram_bytes, const char *qmp, uint64_t timeout_ns,
-		  const struct layout *l, struct osv_live *ret);
+int osv_live_open(pid_t pid, uint64_t start, uint64_t ram_bytes, const char *qmp,
+		  uint64_t timeout_ns, const struct layout *l, struct osv_live *ret);
 void osv_live_close(struct osv_live *m);
 
 /* All or nothing; -EFAULT with the error message set. */

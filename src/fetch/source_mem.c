@@ -223,7 +223,7 @@ static int mem_find(struct guest_source *s)
 		return fail(-EINVAL, "%s: the ring's address must be a multiple of %d", m->name,
 			    RING_ALIGN);
 	memory_close(&m->process);
-	err = memory_open(s->pid, &m->process);
+	err = memory_open(s->pid, 0, &m->process);
 	if (!err && m->qmp)
 		err = qmp_space(m->qmp, 0, &m->space);
 	if (err)

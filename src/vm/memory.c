@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "vm/memory.h"
+#include "vm/proc.h"
 
 /* /proc/PID/mem stays bound to the address space that was opened: a later process of the same
  * number is not read. */
@@ -74,7 +75,7 @@ static int cannot_read(pid_t pid, int err)
 			      "/proc/sys/kernel/yama/ptrace_scope is 0");
 }
 
-int memory_open(pid_t pid, struct memory *ret)
+int memory_open(pid_t pid, uint64_t start, struct memory *ret)
 {
 	char path[64];
 	int err;
@@ -90,7 +91,7 @@ int memory_open(pid_t pid, struct memory *ret)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
 	err = f ? ranges_read(ret, f) : cannot_read(pid, -errno);
-	if (!err && !ret->nr)
+	if (!err && (!ret->nr || (start && proc_start(pid) != start)))
 		err = cannot_read(pid, -ESRCH);
 	if (err)
 		memory_close(ret);

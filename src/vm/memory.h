@@ -33,10 +33,11 @@ struct memory {
 };
 
 /*
+ * start: when the process was started (vm/proc.h), so that a later one with its pid is not read; 0: unknown.
  * 0, or -errno with the error message set: -EPERM, -EACCES (the message names the right), -ESRCH.
  * Free with memory_close(); a zeroed one, and one that failed to open, may be closed too.
  */
-int memory_open(pid_t pid, struct memory *ret);
+int memory_open(pid_t pid, uint64_t start, struct memory *ret);
 void memory_close(struct memory *m);
 
 static inline int memory_read(const struct memory *m, uint64_t addr, void *buf, size_t size)

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,23 @@ bool proc_exists(pid_t pid, pid_t *ret_leader)
 		if (sscanf(line, "Tgid: %d", &tgid) == 1)
 			*ret_leader = tgid;
 	return *ret_leader == pid;
+}
+
+/* Field 22 of "PID (NAME) STATE ..."; the name may hold anything. */
+uint64_t proc_start(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "stat");
+	uint64_t start = 0;
+	char line[1024];
+	const char *at = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+
+	for (unsigned int field = 2; at && field < 22; field++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	if (at)
+		sscanf(at, "%" SCNu64, &start);
+	return start;
 }
 
 pid_t proc_parent(pid_t pid)

@@ -12,6 +12,12 @@
 /* Is there such a process? A thread that does not lead its process is none; *ret_leader is then its process. */
 bool proc_exists(pid_t pid, pid_t *ret_leader);
 
+/*
+ * When it was started, in ticks of 10 ms since boot; 0: there is no such process. Together with the pid it identifies a
+ * process: pids are reused.
+ */
+uint64_t proc_start(pid_t pid);
+
 /* The process that started it; 0 if unknown. */
 pid_t proc_parent(pid_t pid);
 

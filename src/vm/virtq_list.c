@@ -119,7 +119,7 @@ static int qmp_entries(struct virtq_list *list, const char *socket)
 static int memory_list(struct virtq_list *list, const struct vm *vm, struct memory *m,
 		       bool required, struct virtq_device **ret_d, unsigned int *ret_nr)
 {
-	int err = memory_open(vm->pid, m);
+	int err = memory_open(vm->pid, vm->start, m);
 
 	if (err && required)
 		return err;

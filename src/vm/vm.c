@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -132,11 +133,16 @@ static int name_default(struct vm *vm, const char *path, const char *comm)
 	return vm->name ? 0 : -ENOMEM;
 }
 
+static int gone(pid_t pid)
+{
+	return fail(-ESTALE, "process %d has ended, and its pid is another process's now", pid);
+}
+
 /* 1: it is a VM and *ret describes it; 0: it is none; -errno with the error message set. */
 static int vm_look(pid_t pid, struct vm *ret)
 {
 	char path[PATH_MAX] = "", comm[64];
-	struct vm vm = {.pid = pid};
+	struct vm vm = {.pid = pid, .start = proc_start(pid)};
 	unsigned int nr_fds = 0;
 	int exe_err = proc_exe(pid, path, sizeof(path)), fd_err, err;
 	bool is_qemu;
@@ -159,12 +165,27 @@ static int vm_look(pid_t pid, struct vm *ret)
 	if (!err && (!vm.uuid || !vm.exe || !vm.exe_open || !vm.version || !vm.build_id ||
 		     !vm.cmdline || !vm.accel))
 		err = fail(-ENOMEM, "out of memory");
+	if (!err && proc_start(pid) != vm.start)
+		err = gone(pid);
 	if (err) {
 		vm_free(&vm);
 		return err;
 	}
 	*ret = vm;
 	return 1;
+}
+
+int vm_pidfd(const struct vm *vm)
+{
+	int fd = (int)syscall(SYS_pidfd_open, vm->pid, 0);
+
+	if (fd < 0)
+		return fail(-errno, "pidfd_open %d: %s", vm->pid, strerror(errno));
+	if (vm->start && proc_start(vm->pid) != vm->start) {
+		close(fd);
+		return gone(vm->pid);
+	}
+	return fd;
 }
 
 int vm_list(struct vm **ret, unsigned int *ret_nr)

@@ -27,6 +27,7 @@ struct vm_vcpu {
 
 struct vm {
 	pid_t pid;
+	uint64_t start; /* proc_start(); 0: a process of ours that has not become the VM yet */
 	char *name;	/* -name, or libvirt's guest=; else the executable's name */
 	char *uuid;	/* -uuid, "" if not given */
 	char *exe;	/* path of the executable, without "(deleted)" */
@@ -57,6 +58,12 @@ void vm_list_print(const struct vm *vms, unsigned int nr, char *buf, size_t size
  */
 int vm_find(const char *pid_or_name, struct vm *ret);
 void vm_free(struct vm *vm);
+
+/*
+ * A descriptor of the very process that *vm describes, which reports its end: pidfd_open(2). -ESRCH: it has ended;
+ * -ESTALE: its pid was given to another process meanwhile. -errno with the error message set.
+ */
+int vm_pidfd(const struct vm *vm);
 
 /*
  * {"pid","name","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",

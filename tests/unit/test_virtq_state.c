@@ -353,7 +353,7 @@ static void memory_of_a_process(void **state)
 		pause();
 		_exit(0);
 	}
-	assert_int_equal(memory_open(pid, &m), 0);
+	assert_int_equal(memory_open(pid, 0, &m), 0);
 	assert_true(m.nr > 0);
 	assert_int_equal(memory_read(&m, (uintptr_t)page, got, sizeof(got)), 0);
 	assert_string_equal(got, text);
@@ -362,7 +362,7 @@ static void memory_of_a_process(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(memory_read(&m, (uintptr_t)page, got, sizeof(got)), -ESRCH);
 	memory_close(&m);
-	assert_int_equal(memory_open(pid, &m), -ESRCH);
+	assert_int_equal(memory_open(pid, 0, &m), -ESRCH);
 	memory_close(&m);
 	munmap(page, 4096);
 }

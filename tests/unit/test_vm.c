@@ -10,12 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sched.h>
+#include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h" /* before cmocka, which makes fail() a macro */
 #include "vm/cmdline.h"
 #include "vm/exe.h"
+#include "vm/proc.h"
 #include "vm/select.h"
 #include "vm/vm.h"
 
@@ -255,6 +259,54 @@ static void huge_executable(void **state)
 	unlink(path);
 }
 
+/* A child that waits until it is killed; pid 0: any. */
+static pid_t child_start(pid_t pid)
+{
+	pid_t set[1] = {pid};
+	struct clone_args args = {.exit_signal = SIGCHLD,
+				  .set_tid = pid ? (uintptr_t)set : 0,
+				  .set_tid_size = pid ? 1 : 0};
+	pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (!child)
+		for (;;)
+			pause();
+	return child;
+}
+
+static void child_end(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Another process gets the pid of one that was looked up: it must not be taken for it. */
+static void reused_pid(void **state)
+{
+	struct vm vm = {.pid = child_start(0)};
+	pid_t again;
+	int fd;
+
+	(void)state;
+	assert_true(vm.pid > 0);
+	vm.start = proc_start(vm.pid);
+	assert_true(vm.start > 0);
+	fd = vm_pidfd(&vm);
+	assert_true(fd >= 0);
+	close(fd);
+	usleep(50000); /* the start time is in ticks of 10 ms */
+	child_end(vm.pid);
+	assert_int_equal(vm_pidfd(&vm), -ESRCH);
+	again = child_start(vm.pid); /* CAP_CHECKPOINT_RESTORE */
+	if (again < 0 && errno == EPERM)
+		skip();
+	assert_int_equal(again, vm.pid);
+	fd = vm_pidfd(&vm);
+	child_end(again);
+	assert_int_equal(fd, -ESTALE);
+	assert_non_null(strstr(error_text(), "another process"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,7 +315,7 @@ int main(void)
 		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
 		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
 		cmocka_unit_test(executables),	cmocka_unit_test(items),
-		cmocka_unit_test(huge_executable),
+		cmocka_unit_test(huge_executable), cmocka_unit_test(reused_pid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

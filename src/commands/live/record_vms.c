@@ -88,12 +88,12 @@ void record_vms_give_back(struct recording *r)
 	}
 }
 
-static int watch_open(struct vm_watch *w, pid_t pid)
+static int watch_open(struct vm_watch *w, const struct vm *vm)
 {
-	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return w->pidfd < 0 && errno != ESRCH
-		       ? fail(-errno, "pidfd_open %d: %s", pid, strerror(errno))
-		       : 0;
+	int fd = vm_pidfd(vm);
+
+	w->pidfd = fd < 0 ? -1 : fd;
+	return fd < 0 && fd != -ESRCH ? fd : 0;
 }
 
 int record_vms_watch(struct recording *r)
@@ -105,7 +105,7 @@ int record_vms_watch(struct recording *r)
 		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < r->nr_vms && !err; i++) {
 		r->watch[i].is_vm = !r->follow.active;
-		err = watch_open(&r->watch[i], r->vms[i].pid);
+		err = watch_open(&r->watch[i], &r->vms[i]);
 	}
 	return err;
 }
@@ -124,7 +124,7 @@ int record_vms_append(struct recording *r, struct vm *vm)
 		return fail(-ENOMEM, "out of memory");
 	r->watch = watch;
 	watch[r->nr_vms] = (struct vm_watch){0};
-	err = watch_open(&watch[r->nr_vms], vm->pid);
+	err = watch_open(&watch[r->nr_vms], vm);
 	if (err)
 		return err;
 	r->vms[r->nr_vms] = *vm;

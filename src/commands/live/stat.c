@@ -264,9 +264,9 @@ static int watch(struct watching *w)
 		err = vm_choose(&w->vm);
 	if (err)
 		return err;
-	w->pidfd = (int)syscall(SYS_pidfd_open, w->vm.pid, 0);
+	w->pidfd = vm_pidfd(&w->vm);
 	if (w->pidfd < 0)
-		return fail(-errno, "pidfd_open %d: %s", w->vm.pid, strerror(errno));
+		return w->pidfd;
 	err = stat_open(&w->vm, &w->stat);
 	if (!err)
 		err = confine_now(w);
