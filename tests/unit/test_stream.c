@@ -307,6 +307,50 @@ static void symbols(void **state)
 	free(text);
 }
 
+static void append(unsigned int kind, const void *data, size_t bytes)
+{
+	uint8_t head[STREAM_HEAD];
+
+	stream_head_write(head, (uint8_t)kind, 0, data, (uint32_t)bytes);
+	assert_int_equal(write(fd, head, sizeof(head)), sizeof(head));
+	assert_int_equal(write(fd, data, bytes), bytes);
+}
+
+/* 8 MiB of names and 64 MiB of symbols are kept. */
+static void budgets(void **state)
+{
+	static char much[STREAM_PAYLOAD_MAX];
+	struct reader *r;
+	json_t *threads;
+	char *text;
+	size_t bytes;
+
+	(void)state;
+	len = 0;
+	frame(STREAM_BEGIN, 0, begin, sizeof(begin) - 1);
+	frame(STREAM_FORMAT, 0, format, sizeof(format) - 1);
+	frame(STREAM_NAMES, 0, "500 first\n", 10);
+	assert_int_equal(open_bytes(len, &r), 0);
+	reader_close(r);
+	assert_int_equal(lseek(fd, 0, SEEK_END), len);
+	for (size_t i = 0; i < sizeof(much); i += 4)
+		memcpy(much + i, "1 a\n", 4);
+	for (int i = 0; i < 7; i++) /* a newline is added to each */
+		append(STREAM_NAMES, much, sizeof(much) - 1);
+	append(STREAM_NAMES, much, sizeof(much) - 1 - 11);
+	append(STREAM_NAMES, "500 renamed\n", 12);
+	for (int i = 0; i < 66; i++)
+		append(STREAM_SYMBOLS, much, sizeof(much));
+	assert_int_equal(stream_symbols(path, &text, &bytes), 0);
+	assert_int_equal(bytes, 64 << 20);
+	free(text);
+	assert_int_equal(reader_open(path, NULL, &r), 0);
+	threads = json_object_get(r->info.meta, "threads");
+	assert_string_equal(json_string_value(json_object_get(threads, "1")), "a");
+	assert_string_equal(json_string_value(json_object_get(threads, "500")), "first");
+	reader_close(r);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -315,6 +359,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(losses),	  cmocka_unit_test(a_cpu_without_pages),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(the_second_recording_is_told), cmocka_unit_test(symbols),
+		cmocka_unit_test(budgets),
 	};
 
 	if (argc == 2) { /* a seed for the fuzzer, a file for tests/broken */
