@@ -200,8 +200,5 @@ int groups_finish(struct groups *g)
 		g->group[g->nr++] = moved;
 	}
 	qsort_r(g->group, g->nr, sizeof(*g->group), by_label, g);
-	hash_clear(&g->places); /* their places have changed */
-	memset(g->near, 0, sizeof(g->near));
-	g->nr_hot = 0;
 	return err;
 }

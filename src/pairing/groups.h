@@ -48,7 +48,7 @@ int groups_add_spans(struct groups *g, const struct spans *s);
  */
 int groups_merge(struct groups *g, struct groups *from);
 
-/* Sorts them by their labels and completes their sums. To be called before they are drawn. 0 or -ENOMEM. */
+/* Sorts them by their labels and completes their sums; none may be added any more. 0 or -ENOMEM. */
 int groups_finish(struct groups *g);
 
 #endif
