@@ -30,6 +30,8 @@ static void short_lines_are_enough(void **state)
 	assert_int_equal(s.events, 0);
 	assert_int_equal(read_text(HEAD "1 kvm_run", &s), 0); /* no newline at the end */
 	assert_int_equal(s.events, 1);
+	assert_int_equal(read_text(HEAD "0.0 lost count=3 until=5\n1 kvm_run", &s), 0);
+	assert_int_equal(s.info.lost, 3); /* at time 0, too */
 }
 
 static struct event one_event(const char *line, struct reader **r)
