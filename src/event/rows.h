@@ -87,9 +87,11 @@ struct rows_ops {
 	/* Adds the number of events of each wanted type, by registry index. 0 or -errno with the error message set. */
 	int (*counts)(struct reader *r, uint64_t *counts);
 
-	/* Compiles a request, which several threads may use at once; NULL: it has what cannot be read so. */
+	/*
+	 * Compiles a request, which several threads may use at once; to be freed with free(). NULL: it has what cannot
+	 * be read so.
+	 */
 	struct rows_plan *(*plan)(struct reader *r, const struct rows_request *request);
-	void (*plan_free)(struct rows_plan *plan);
 
 	/* One thread's memory for reading pieces. NULL: out of memory. */
 	struct rows_cursor *(*cursor)(struct reader *r);

@@ -15,6 +15,7 @@
 enum { LIST_TEXT = 400, ITEM_MAX = 256 };
 
 struct pids {
+	const json_t *vms; /* of the trace */
 	uint32_t *pid;
 	unsigned int nr;
 };
@@ -74,8 +75,10 @@ static int item_unmatched(const char *item, const json_t *vms)
 	return fail(-ESRCH, "the trace has no VM '%s'; it has: %s", item, text);
 }
 
-static int item_add(struct pids *p, const char *item, const json_t *vms)
+static int item_add(void *arg, const char *item)
 {
+	struct pids *p = arg;
+	const json_t *vms = p->vms;
 	bool found = false;
 	uint64_t pid;
 	size_t i;
@@ -95,37 +98,14 @@ static int item_add(struct pids *p, const char *item, const json_t *vms)
 	return pid_add(p, (uint32_t)pid);
 }
 
-/* A name may contain a comma: the whole argument is tried before its parts. */
-static int argument_add(struct pids *p, const char *text, const json_t *vms)
-{
-	char item[ITEM_MAX];
-	int err = 0;
-
-	if (!strchr(text, ','))
-		return item_add(p, text, vms);
-	if (json_array_size(vms) && !item_add(p, text, vms))
-		return 0;
-	while (!err && *text) {
-		size_t len = strcspn(text, ",");
-
-		if (len >= sizeof(item))
-			return fail(-EINVAL, "--vm: '%.32s...' is too long", text);
-		memcpy(item, text, len);
-		item[len] = 0;
-		err = len ? item_add(p, item, vms) : 0;
-		text += len + (text[len] == ',');
-	}
-	return err;
-}
-
 int vm_filter_pids(const struct text_list *wanted, const json_t *vms, uint32_t **ret,
 		   unsigned int *ret_nr)
 {
-	struct pids p = {0};
+	struct pids p = {.vms = vms};
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < wanted->nr; i++)
-		err = argument_add(&p, wanted->item[i], vms);
+		err = vm_items_each(wanted->item[i], item_add, &p);
 	if (!err && !p.nr)
 		err = fail_usage(-EINVAL, "--vm requires a PID, NAME, UUID or glob");
 	if (err) {

@@ -134,7 +134,6 @@ void fast_plan_free(struct fast_plan *plan)
 	free(plan->rounds);
 	free(plan->losses);
 	free(plan->pieces);
-	if (plan->rows_plan)
-		plan->rows->plan_free(plan->rows_plan);
+	free(plan->rows_plan);
 	free(plan);
 }

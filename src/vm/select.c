@@ -32,6 +32,27 @@ bool vm_item_matches(const char *item, int64_t pid, const char *name, const char
 	return name && (!strcmp(item, name) || !fnmatch(item, name, 0));
 }
 
+int vm_items_each(const char *argument, int (*fn)(void *arg, const char *item), void *arg)
+{
+	const char *rest = argument;
+	char item[ITEM_MAX];
+	int err = fn(arg, argument);
+
+	if (!strchr(argument, ',') || !err)
+		return err;
+	for (err = 0; !err && *rest;) {
+		size_t len = strcspn(rest, ",");
+
+		if (len >= sizeof(item))
+			return fail(-EINVAL, "--vm: '%.32s...' is too long", rest);
+		memcpy(item, rest, len);
+		item[len] = '\0';
+		err = len ? fn(arg, item) : 0;
+		rest += len + (rest[len] == ',');
+	}
+	return err;
+}
+
 /* Takes *vm over, also if it is selected already. */
 static int selected_add(struct selected *s, struct vm *vm)
 {
@@ -75,8 +96,9 @@ static int glob_add(struct selected *s, const char *item)
 	return err;
 }
 
-static int item_add(struct selected *s, const char *item)
+static int item_add(void *arg, const char *item)
 {
+	struct selected *s = arg;
 	struct vm vm = {0};
 	int err;
 
@@ -86,36 +108,13 @@ static int item_add(struct selected *s, const char *item)
 	return err ? err : selected_add(s, &vm);
 }
 
-/* A name may contain a comma: the whole argument is tried before its parts. */
-static int argument_add(struct selected *s, const char *text)
-{
-	char item[ITEM_MAX];
-	int err = 0;
-
-	if (!strchr(text, ','))
-		return item_add(s, text);
-	if (!item_add(s, text))
-		return 0;
-	while (!err && *text) {
-		size_t len = strcspn(text, ",");
-
-		if (len >= sizeof(item))
-			return fail(-EINVAL, "--vm: '%.32s...' is too long", text);
-		memcpy(item, text, len);
-		item[len] = '\0';
-		err = len ? item_add(s, item) : 0;
-		text += len + (text[len] == ',');
-	}
-	return err;
-}
-
 int vm_select(const struct text_list *items, struct vm **ret, unsigned int *ret_nr)
 {
 	struct selected s = {0};
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < items->nr; i++)
-		err = argument_add(&s, items->item[i]);
+		err = vm_items_each(items->item[i], item_add, &s);
 	if (!err && !s.nr)
 		err = fail(-ESRCH, "the name of a VM must not be empty");
 	if (err) {

@@ -210,11 +210,6 @@ static struct rows_plan *rows_plan(struct reader *r, const struct rows_request *
 	return ftrace_rows_plan(t->events, t->scan->nr, request);
 }
 
-static void rows_plan_free(struct rows_plan *p)
-{
-	free(p);
-}
-
 /* ---- a piece ---- */
 
 static struct rows_cursor *rows_cursor(struct reader *r)
@@ -342,7 +337,6 @@ const struct rows_ops tracedat_rows = {
 	.open = rows_open,
 	.counts = rows_counts,
 	.plan = rows_plan,
-	.plan_free = rows_plan_free,
 	.cursor = rows_cursor,
 	.cursor_free = rows_cursor_free,
 	.read = rows_read,
