@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Arrays that grow by one element at a time: their capacity is their length rounded up to a power of two, so that only
- * the length is stored. Reserve memory, then append:
+ * Bisection of sorted arrays, and arrays that grow by one element at a time: their capacity is their length rounded up
+ * to a power of two, so that only the length is stored. Reserve memory, then append:
  *
  *	err = array_room(t->list, t->nr);
  *	if (!err)
@@ -11,6 +11,25 @@
 #define HOSTRACE_ARRAY_H
 
 #include <stddef.h>
+
+/*
+ * How many elements at the front of a sorted array satisfy the condition, in which `i` is an element's index; none
+ * behind them does. By bisection.
+ *
+ *	nr_before = array_prefix(t->nr, i, t->list[i].time < time);
+ */
+#define array_prefix(nr, i, condition)                                                             \
+	({                                                                                         \
+		size_t from_ = 0, to_ = (nr);                                                      \
+		while (from_ < to_) {                                                              \
+			size_t i = from_ + (to_ - from_) / 2;                                      \
+			if (condition)                                                             \
+				from_ = i + 1;                                                     \
+			else                                                                       \
+				to_ = i;                                                           \
+		}                                                                                  \
+		from_;                                                                             \
+	})
 
 /* 0, or -ENOMEM with the error message set and the array unchanged. An empty array is NULL with length 0; free() it. */
 #define array_room(array, nr) array_room_(&(array), (nr), sizeof(*(array)))

@@ -5,22 +5,15 @@
  */
 #include <math.h>
 
+#include "base/array.h"
 #include "clock/clock.h"
 #include "clock/protocols.h"
 
 
 size_t clock_span_before(const struct clock_input *in, uint64_t host)
 {
-	size_t lo = 0, hi = in->nr_spans;
+	size_t lo = array_prefix(in->nr_spans, i, in->span[i].enter <= host);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (in->span[mid].enter <= host)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo ? lo - 1 : in->nr_spans;
 }
 

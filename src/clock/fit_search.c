@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "clock/fit.h"
 
@@ -103,47 +104,21 @@ static bool bounds_dead(const struct fit *f, const struct box *b)
 
 /* ---- whole boxes ---- */
 
-static size_t lower_bound(const double *v, size_t nr, double x)
-{
-	size_t lo = 0, hi = nr;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (v[mid] < x)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* How many events the box can put into the host's recording at most. */
 static size_t covered_most(const struct fit *f, const struct box *b)
 {
 	double r = b->ha + (fabs(b->e) + b->he) / 2;
 
-	return lower_bound(f->sorted_x, f->nr, f->cover_hi - b->a + r) -
-	       lower_bound(f->sorted_x, f->nr, f->cover_lo - b->a - r);
+	return array_prefix(f->nr, i, f->sorted_x[i] < f->cover_hi - b->a + r) -
+	       array_prefix(f->nr, i, f->sorted_x[i] < f->cover_lo - b->a - r);
 }
 
 /* Events whose range in the box is at most twice the box's own width: the others prove little yet. */
 static size_t events_sharp(const struct fit *f, const struct box *b)
 {
 	double limit = b->he > 0 ? 2 * b->ha / b->he : 1;
-	size_t lo = 0, hi = f->nr;
 
-	if (limit >= 0.5)
-		return f->nr;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (fabs(f->event[mid].u) <= limit)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return limit >= 0.5 ? f->nr : array_prefix(f->nr, i, fabs(f->event[i].u) <= limit);
 }
 
 /* Counts dead events, up to `stop` of them, among a sample or (sample >= nr) all. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "clock/clock.h"
@@ -77,19 +78,12 @@ static void spans_merge(struct clock_spans *s)
 
 int clock_spans_allow(struct clock_spans *s, uint64_t from, uint64_t to)
 {
-	size_t lo = 0, hi = s->nr;
+	size_t lo;
 	int err;
 
 	if (!s->nr || to < s->span[0].enter || from > s->span[s->nr - 1].leave)
 		return 0; /* outside the checked time anyway */
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (s->span[mid].enter <= from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = array_prefix(s->nr, i, s->span[i].enter <= from);
 	err = span_add(s, 0, 0);
 	if (err || s->full)
 		return err;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event/pending.h"
 #include "record.h"
@@ -223,18 +224,12 @@ static void ready_set(struct pending *p, size_t ready)
 
 void pending_release(struct pending *p, uint64_t watermark_ns)
 {
-	size_t lo = p->head, hi = p->nr;
-
 	sort(p);
-	while (lo < hi && watermark_ns != UINT64_MAX) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->slots[mid].time_ns < watermark_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	ready_set(p, hi);
+	ready_set(p, watermark_ns == UINT64_MAX
+			     ? p->nr
+			     : p->head + array_prefix(p->nr - p->head, i,
+						      p->slots[p->head + i].time_ns <
+							      watermark_ns));
 }
 
 void pending_release_half(struct pending *p)

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "pairing/fast_internal.h"
 
@@ -168,17 +169,10 @@ bool fast_losses_read(struct fast_worker *w, const struct pairing *p)
 static uint64_t newest_gap(struct fast_worker *w, uint32_t cpu, uint64_t time_ns)
 {
 	const struct rows_source *s = &w->plan->rows_source;
-	size_t lo = 0, hi = s->nr_gaps;
+	size_t lo = array_prefix(s->nr_gaps, i,
+				 s->gap[i].cpu < cpu ||
+					 (s->gap[i].cpu == cpu && s->gap[i].time_ns < time_ns));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct rows_gap *g = &s->gap[mid];
-
-		if (g->cpu < cpu || (g->cpu == cpu && g->time_ns < time_ns))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo < s->nr_gaps && s->gap[lo].cpu == cpu && s->gap[lo].time_ns == time_ns &&
 	    cpu != w->cpu)
 		w->doubt = true; /* the order is only known within one CPU */
@@ -207,16 +201,8 @@ static bool loss_is_before(struct fast_worker *w, size_t i)
 uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns)
 {
 	const struct fast_plan *p = w->plan;
-	size_t lo = 0, hi = p->nr_losses;
+	size_t lo = array_prefix(p->nr_losses, i, p->losses[i].time_ns < time_ns);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->losses[mid].time_ns < time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo < p->nr_losses && p->losses[lo].time_ns == time_ns)
 		lo += loss_is_before(w, lo);
 	w->now.after_ns = lo ? p->losses[lo - 1].time_ns : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "symbols/elf_units.h"
 
 struct unit_range {
@@ -64,16 +65,8 @@ void elf_units_close(struct elf_units *u)
 
 Dwarf_Die *elf_units_find(const struct elf_units *u, uint64_t address, Dwarf_Addr *ret_bias)
 {
-	size_t lo = 0, hi = u ? u->nr : 0;
+	size_t lo = array_prefix(u ? u->nr : 0, i, u->range[i].start <= address - u->bias);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (u->range[mid].start <= address - u->bias)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || u->range[lo - 1].end <= address - u->bias)
 		return NULL;
 	*ret_bias = u->bias;

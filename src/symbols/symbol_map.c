@@ -183,16 +183,8 @@ int symbol_map_open(const char *path, struct symbol_map **ret)
 
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address)
 {
-	size_t lo = 0, hi = m->nr;
+	size_t lo = array_prefix(m->nr, i, m->symbol[i].address <= address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->symbol[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || address - m->symbol[lo - 1].address >= SYMBOL_REACH)
 		return NULL;
 	return m->symbol[lo - 1].name;

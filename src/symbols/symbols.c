@@ -118,16 +118,8 @@ static int read_symbols_file(struct symbols *s)
 
 static unsigned int resolve_by_file(struct symbols *s, uint64_t address, struct frame *ret)
 {
-	size_t lo = 0, hi = s->nr_by_file;
+	size_t lo = array_prefix(s->nr_by_file, i, s->by_file[i].address <= address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->by_file[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || s->by_file[lo - 1].address != address)
 		return 0;
 	const struct file_symbol *f = &s->by_file[lo - 1];

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "analyzers/causes/wait_causes.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -352,17 +353,10 @@ void wait_causes_close(struct wait_causes *c)
 static void held_until(const struct wait_causes *c, const struct vcpu *v, uint64_t time,
 		       uint64_t ret[CAUSES])
 {
-	size_t lo = 0, hi = v->nr;
+	size_t lo;
 	uint64_t end = time < c->last_ns ? time : c->last_ns;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (v->step[mid].time <= end)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = array_prefix(v->nr, i, v->step[i].time <= end);
 	memset(ret, 0, CAUSES * sizeof(*ret));
 	if (lo) {
 		memcpy(ret, v->step[lo - 1].before, CAUSES * sizeof(*ret));

@@ -337,16 +337,9 @@ static void exit_find(const struct requests *r, struct request *rq, uint64_t err
 {
 	uint64_t since = rq->issue_ns > error_ns ? rq->issue_ns - error_ns : 0;
 	const struct exit_times *best = NULL;
-	size_t lo = 0, hi = r->nr_exits;
+	size_t lo, hi;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->exit[mid].ns < since)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = array_prefix(r->nr_exits, i, r->exit[i].ns < since);
 	hi = r->nr_exits - lo > EXITS_PASSED_MAX ? lo + EXITS_PASSED_MAX : r->nr_exits;
 	for (size_t n = 0; lo < hi && n < EXITS_LOOKED_AT; lo++) {
 		const struct exit_times *x = &r->exit[lo];

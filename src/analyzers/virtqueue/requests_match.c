@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "analyzers/virtqueue/requests_private.h"
 
 static int by_pop(const void *a, const void *b)
@@ -255,16 +256,8 @@ static void disks_match(struct requests *r, uint64_t error_ns)
 static bool any_within(const struct requests *r, const struct request *rq, uint32_t device,
 		       uint64_t error_ns)
 {
-	size_t lo = 0, hi = r->nr_el;
+	size_t lo = array_prefix(r->nr_el, i, r->el[i].pop_ns + error_ns < rq->issue_ns);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->el[mid].pop_ns + error_ns < rq->issue_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < r->nr_el && r->el[lo].pop_ns <= rq->complete_ns + error_ns; lo++)
 		if (r->el[lo].device == device &&
 		    r->el[lo].fill_ns <= rq->complete_ns + error_ns)

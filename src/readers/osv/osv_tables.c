@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "readers/osv/osv_private.h"
 
 struct osv_made_name {
@@ -53,17 +54,10 @@ void osv_tables_free(struct osv_trace *t)
 static const struct osv_symbol *table_find(const struct osv_table *table, uint64_t address,
 					   bool compat)
 {
-	unsigned int lo = 0, hi = table->nr;
+	size_t lo = array_prefix(table->nr, i,
+				 compat ? table->symbol[i].address < address
+					: table->symbol[i].address <= address);
 
-	while (lo < hi) {
-		unsigned int mid = lo + (hi - lo) / 2;
-		uint64_t start = table->symbol[mid].address;
-
-		if (compat ? start < address : start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo < (compat ? 2u : 1u))
 		return NULL;
 	const struct osv_symbol *f = &table->symbol[lo - 1];
