@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Pairing within one thread. Its slices, one after the other in time, are paired in place, and where begins and ends
- * just alternate, the columns themselves are the spans. fast_round.c puts them in this order.
+ * just alternate, the columns themselves are the spans. fast_pair_round.c puts them in this order.
  */
 #include <errno.h>
 #include <stdlib.h>

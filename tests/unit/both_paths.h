@@ -172,4 +172,32 @@ static unsigned int compare(const char *path, const struct pairing_options *opt,
 	return fast;
 }
 
+/* Defined by each test: writes a random recording of this kind. */
+struct flavour;
+static void recording_make(const char *path, const struct flavour *f);
+
+/* Recordings of a kind, with other seeds, numbers of threads and sizes of segments. Counts as compare(). */
+static unsigned int compare_random(const char *path, const struct flavour *f,
+				   unsigned int first_seed, unsigned int rounds,
+				   unsigned int *ret_of)
+{
+	unsigned int fast = 0;
+
+	for (unsigned int round = 0; round < rounds; round++) {
+		struct pairing_options opt = {.jobs = 1 + round % 3,
+					      .segment_bytes = round ? 1u << (11 + 2 * round) : 0};
+
+		seed = first_seed + round + 1;
+		recording_make(path, f);
+		fast += compare(path, &opt, ret_of);
+	}
+	return fast;
+}
+
+static void assert_fast(unsigned int fast, unsigned int of, unsigned int least_percent)
+{
+	print_message("%u of %u on the fast path\n", fast, of);
+	assert_true(fast * 100 >= of * least_percent);
+}
+
 #endif

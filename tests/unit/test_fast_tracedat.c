@@ -153,21 +153,11 @@ static void recording_make(const char *path, const struct flavour *f)
 
 static void same(const struct flavour *flavours, unsigned int nr, unsigned int least_percent)
 {
-	const char *path = in_scratch("trace.dat");
 	unsigned int fast = 0, of = 0;
 
 	for (unsigned int i = 0; i < nr; i++)
-		for (unsigned int round = 0; round < 4; round++) {
-			seed = 1000 * i + round + 1;
-			recording_make(path, &flavours[i]);
-			struct pairing_options opt = {
-				.jobs = 1 + round % 3,
-				.segment_bytes = round ? 1u << (11 + 2 * round) : 0};
-
-			fast += compare(path, &opt, &of);
-		}
-	print_message("%u of %u on the fast path\n", fast, of);
-	assert_true(fast * 100 >= of * least_percent);
+		fast += compare_random(in_scratch("trace.dat"), &flavours[i], 1000 * i, 4, &of);
+	assert_fast(fast, of, least_percent);
 }
 
 static void clean_recordings(void **state)
