@@ -11,9 +11,7 @@ live_needs_tools qemu-system-x86_64 jq
 
 READS=100
 all=$((READS + 1)) # SeaBIOS itself reads the boot sector
-${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
-	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
-truncate -s 1M boot.img
+boot_sector_make $READS
 
 # The event, and the equivalent trace events of QEMU under their names in all releases
 twins="block_node bdrv_co_preadv_part

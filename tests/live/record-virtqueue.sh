@@ -9,9 +9,7 @@ live_needs_root
 live_needs_tools qemu-system-x86_64
 
 READS=200
-${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
-	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
-truncate -s 1M boot.img
+boot_sector_make $READS
 
 # boot ACCEL TRACE [RECORD-ARGS...]
 boot() {

@@ -11,9 +11,7 @@ live_needs_root
 live_needs_tools qemu-system-x86_64
 
 READS=40
-${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
-	ld --oformat binary -Ttext 0x7c00 -o boot.img boot.o || bail "cannot build the boot sector"
-truncate -s 1M boot.img
+boot_sector_make $READS
 all=$((READS + 1)) # SeaBIOS itself reads the boot sector
 qemu="qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none -monitor none"
 qemu="$qemu -drive file=$scratch/boot.img,if=none,id=d,format=raw,file.locking=off"

@@ -9,6 +9,7 @@
 #
 # A recording must have an oracle or a row in `differences`, the table of what differs on purpose; a row that matches
 # nothing fails. HOSTRACE is the program (default build/hostrace).
+# shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tests=$(dirname "$here")
@@ -17,23 +18,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C TZ=UTC
 unset COLUMNS
-n=0
-failed=0
+. "$here/../result.inc"
 : >"$work/used"
 
 recordings() {
 	(cd "$tests" && find cases oracles -name '*.dat' -o -name '*.data' | sort)
-}
-
-result() { # NAME STATUS [FILE]
-	n=$((n + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		[ $# -lt 3 ] || sed 's/^/# /' "$3"
-		failed=1
-	fi
 }
 
 # The facts of peer.sh, as hostrace's reports have them. Times are without those of events of hostrace's own.
@@ -106,5 +95,4 @@ for file in $(recordings); do
 	esac
 done
 [ $# -gt 0 ] || check_table
-echo "1..$n"
-exit $failed
+results_end

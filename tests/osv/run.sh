@@ -16,6 +16,7 @@
 #
 # They were made with the unmodified trace.py of OSv commit 0e34e4dc, Python 3.11, dpkt and tcpdump, TZ=UTC,
 # LC_ALL=C.UTF-8, in the trace's folder. HOSTRACE is the program (default build/hostrace).
+# shellcheck source-path=SCRIPTDIR
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 tables=$here/../../doc/osv-differences.md
@@ -24,19 +25,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TZ=UTC LC_ALL=C.UTF-8 PATH="$work/bin:$PATH"
 unset COLUMNS
-n=0
-failed=0
-
-result() { # NAME STATUS [FILE]
-	n=$((n + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		[ $# -lt 3 ] || head -n 20 "$3" | sed 's/^/# /'
-		failed=1
-	fi
-}
+. "$here/../result.inc"
 
 # The names in the last column of the table below heading "## $1", one a line; ranges as "edge/mem.0-4" are expanded.
 listed() {
@@ -104,5 +93,4 @@ if [ $# = 0 ]; then
 	[ -s "$work/plain" ] && [ ! -s "$work/wrong" ]
 	result "osv-differences.md: lists each output once, and no unknown one" $? "$work/wrong"
 fi
-echo "1..$n"
-exit $failed
+results_end
