@@ -160,3 +160,88 @@ int BPF_PROG(tp_sched_wakeup, struct task_struct *p)
 	emit_publish(&e);
 	return 0;
 }
+
+/* ---- who runs while a thread of a VM waits ---- */
+
+enum { CPUS_WATCHED = 4096 }; /* on further ones only who preempted the thread is known */
+
+/* Of a CPU: threads of VMs that were preempted on it and have not run since; the newest of them. */
+struct cpu_waiters {
+	hr_u32 nr, pid, tid, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPUS_WATCHED);
+	__type(key, hr_u32);
+	__type(value, struct cpu_waiters);
+} cpus_waited SEC(".maps");
+
+static __always_inline struct thread_state *state_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void wait_begins(struct task_struct *task, struct cpu_waiters *w, hr_u32 cpu)
+{
+	struct thread_state *state = state_of(task);
+
+	if (!state || state->waits_cpu)
+		return;
+	state->waits_cpu = cpu + 1;
+	w->pid = task->tgid;
+	w->tid = task->pid;
+	__sync_fetch_and_add(&w->nr, 1);
+}
+
+/* It may run on another CPU than it waited for. */
+static __always_inline void wait_ends(struct task_struct *task)
+{
+	struct thread_state *state = state_of(task);
+	struct cpu_waiters *w;
+	hr_u32 cpu;
+
+	if (!state || !state->waits_cpu)
+		return;
+	cpu = state->waits_cpu - 1;
+	state->waits_cpu = 0;
+	w = bpf_map_lookup_elem(&cpus_waited, &cpu);
+	if (w)
+		__sync_fetch_and_add(&w->nr, -1);
+}
+
+static __always_inline void emit_ran(struct cpu_waiters *w, struct task_struct *prev,
+				     struct task_struct *next)
+{
+	struct emit e = {.pid = w->pid, .tid = w->tid, .vcpu = RECORD_NO_VCPU};
+	struct rec_sched_ran *rec;
+
+	ring_here(&e);
+	rec = e.ring ? reserve(&e, sched_ran) : NULL;
+	if (!rec)
+		return;
+	rec->prev_tid = prev->pid;
+	rec->next_tid = next->pid;
+	bpf_probe_read_kernel_str(rec->prev_comm, sizeof(rec->prev_comm), prev->comm);
+	bpf_probe_read_kernel_str(rec->next_comm, sizeof(rec->next_comm), next->comm);
+	emit_publish(&e);
+}
+
+/* Switches of the VM's own threads are in sched_switch. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tp_sched_ran, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	hr_u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_waiters *w = bpf_map_lookup_elem(&cpus_waited, &cpu);
+
+	if (!w)
+		return 0;
+	if (w->nr && prev->tgid != w->pid && next->tgid != w->pid)
+		emit_ran(w, prev, next);
+	if ((preempt || !prev_state) && vm_scheduled(prev->tgid))
+		wait_begins(prev, w, cpu);
+	if (vm_scheduled(next->tgid))
+		wait_ends(next);
+	return 0;
+}

@@ -15,6 +15,7 @@ enum {
 	REASON_BYTES = 64,
 	GROUP_BYTES = VM_NAME_BYTES + REASON_BYTES + 32,
 	CAUSES_NAMED = 3, /* of a group */
+	PARTS_LISTED = 40, /* of an exit */
 	SHARE_MIN = 1000, /* smaller ones are not named; 1/1000 of a percent */
 };
 
@@ -262,7 +263,7 @@ static void exit_list(const struct blame_report *r, const struct blame_exit *x, 
 	fprintf(f, " vCPU %s", vcpu_print(x->vcpu, text, sizeof(text)));
 	fprintf(f, " %s took %s\n", blame_reason_print(x->reason, x->isa, text, sizeof(text)),
 		duration_print(x->end_ns - x->start_ns, took, sizeof(took)));
-	for (unsigned int i = 0; i < x->nr_parts; i++) {
+	for (unsigned int i = 0; i < x->nr_parts && i < PARTS_LISTED; i++) {
 		const struct blame_part *p = &x->part[i];
 
 		blame_who_print(p->cause, &p->who, what, sizeof(what));
@@ -271,6 +272,8 @@ static void exit_list(const struct blame_report *r, const struct blame_exit *x, 
 			duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
 			blame_cause_names[p->cause], *what ? ": " : "", what);
 	}
+	if (x->nr_parts > PARTS_LISTED)
+		fprintf(f, "  %u more parts (-f json)\n", x->nr_parts - PARTS_LISTED);
 }
 
 void blame_report_list(const struct blame_report *r, FILE *f)

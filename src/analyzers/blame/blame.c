@@ -337,12 +337,23 @@ static void thread_leaves(struct blame *b, struct thread *t, const struct event 
 	t->block = (struct block){.interruptible = state & TASK_INTERRUPTIBLE};
 }
 
+/*
+ * Without sched_ran only two of the tasks that ran while the thread waited are known: the first, which is often a
+ * short-lived kernel thread, and the last. On another CPU the last one had nothing to do with it.
+ */
+static bool last_counts(const struct blame *b, const struct thread *t, const struct event *ev)
+{
+	if (t->run == RUN_PREEMPTED)
+		return !b->ran && t->other.number == ev->cpu && event_value(ev, "prev_tid");
+	return t->run == RUN_WOKEN;
+}
+
 /* Who sleeps on the mutex is woken to take it. */
 static void thread_comes(struct blame *b, struct thread *t, const struct event *ev)
 {
 	bool takes = t->run == RUN_WOKEN && t->block.on_global;
 
-	if (t->run == RUN_WOKEN)
+	if (last_counts(b, t, ev))
 		other_set(t, ev, "prev_tid", "prev_comm");
 	part_cut(b, t, ev->time_ns);
 	owner_changes(b, t, ev->time_ns);
@@ -353,6 +364,21 @@ static void thread_comes(struct blame *b, struct thread *t, const struct event *
 		owner_set(b, t->vm, (struct owner){OWNER_HELD, t, t->ns_tid}, ev->time_ns);
 }
 
+/* A CPU switches: threads that wait for it account for the task that leaves, then wait for the next one. */
+static void on_ran(struct blame *b, const struct event *ev)
+{
+	const struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
+
+	for (unsigned int i = 0; e && i < e->vm->nr_vcpus; i++) {
+		struct thread *t = e->vm->vcpu[i];
+
+		if (t->run != RUN_PREEMPTED || t->other.number != ev->cpu)
+			continue;
+		part_cut(b, t, ev->time_ns);
+		other_set(t, ev, "next_tid", "next_comm");
+	}
+}
+
 /* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
 static void on_switch(struct blame *b, const struct event *ev)
 {
@@ -361,6 +387,8 @@ static void on_switch(struct blame *b, const struct event *ev)
 	struct thread *t;
 
 	b->counts.switches = true;
+	if (b->ran)
+		on_ran(b, ev);
 	t = prev && prev == ev->tid ? thread_get(b, ev, prev) : NULL;
 	if (t)
 		thread_leaves(b, t, ev);
@@ -460,9 +488,10 @@ static void on_lost(struct blame *b, const struct event *ev)
 /* ---- all events ---- */
 
 static const char *const wanted[] = {
-	"kvm_exit",	  "kvm_entry",	  "kvm_userspace_exit", "kvm_run",     "kvm_pio",
-	"kvm_mmio",	  "kvm_page_fault", "kvm_inj_virq",	"kvm_vcpu_wakeup", "sched_switch",
-	"sched_block",	  "sched_woken",  "thread",		"lost",	       "gap",
+	"kvm_exit",    "kvm_entry",	 "kvm_userspace_exit", "kvm_run",	  "kvm_pio",
+	"kvm_mmio",    "kvm_page_fault", "kvm_inj_virq",       "kvm_vcpu_wakeup", "sched_switch",
+	"sched_block", "sched_ran",	 "sched_woken",	       "thread",	  "lost",
+	"gap",
 };
 
 bool blame_wants(const char *event, void *arg)
@@ -481,9 +510,14 @@ int blame_event(struct blame *b, const struct event *ev)
 
 	if (id == EV_sched_switch)
 		on_switch(b, ev);
+	if (id == EV_sched_ran) {
+		b->ran = true;
+		on_ran(b, ev);
+	}
 	if (id == EV_lost || id == EV_gap)
 		on_lost(b, ev);
-	if (id == EV_sched_switch || !id || !blame_wants(ev->type->name, NULL))
+	if (id == EV_sched_switch || id == EV_sched_ran || !id ||
+	    !blame_wants(ev->type->name, NULL))
 		return b->err;
 	t = thread_get(b, ev, ev->tid);
 	if (!t)
@@ -531,6 +565,8 @@ void blame_free(struct blame *b)
 	if (!b)
 		return;
 	for (uint32_t at = 0; (t = hash_next(&b->threads, &at));) {
+		if (t->thread->cycle)
+			free(t->thread->cycle->part);
 		free(t->thread->cycle);
 		free(t->thread);
 	}

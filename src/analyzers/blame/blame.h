@@ -71,7 +71,7 @@ struct blame_part {
 	struct blame_who who;
 };
 
-enum { BLAME_PARTS_MAX = 512 }; /* of one exit; the rest of its time is unknown */
+enum { BLAME_PARTS_MAX = 8192 }; /* of one exit; the rest of its time is unknown */
 
 struct blame_exit {
 	uint64_t start_ns, end_ns;

@@ -33,7 +33,7 @@ struct cycle {
 	uint64_t since_ns; /* end of the last part */
 	struct blame_who access; /* the newest port or address that the guest accessed */
 	unsigned int nr;
-	struct blame_part part[BLAME_PARTS_MAX + 2];
+	struct blame_part *part; /* array.h */
 };
 
 struct thread {
@@ -83,6 +83,7 @@ struct blame {
 	uint64_t lost_until_ns; /* events may be missing up to here */
 	bool lost_cycles;	/* ... also those that begin or end exits */
 	bool exits_seen;
+	bool ran; /* there is a sched_ran */
 	int err;
 };
 

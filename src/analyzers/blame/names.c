@@ -64,7 +64,7 @@ static const struct {
 	{42, "connect"},
 	{44, "sendto"},
 	{45, "recvfrom"},
-	{40, "sendfile"},
+	{40, "sendfile"},      {2, "open"},	       {257, "openat"},
 	{426, "io_uring_enter"},
 	{441, "epoll_pwait2"},
 };

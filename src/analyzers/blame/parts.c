@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzers/blame/internal.h"
+#include "base/array.h"
 
 enum { SYSCALL_IOCTL = 16, KVM_RUN_REQUEST = 0xae80 };
 
@@ -126,9 +127,12 @@ static void part_add(struct blame *b, struct cycle *c, const struct blame_part *
 		last->cause = BLAME_UNKNOWN;
 		memset(&last->who, 0, sizeof(last->who));
 	}
-	if (last && (c->nr == BLAME_PARTS_MAX || part_continues(last, p)))
+	if (last && (c->nr == BLAME_PARTS_MAX || part_continues(last, p))) {
 		last->end_ns = p->end_ns;
-	else
+		return;
+	}
+	b->err = b->err ? b->err : array_room(c->part, c->nr);
+	if (!b->err)
 		c->part[c->nr++] = *p;
 }
 
@@ -146,12 +150,15 @@ void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 }
 
 /* Splits the part that contains `ns`, so that a part begins there. */
-static void part_split(struct cycle *c, uint64_t ns)
+static void part_split(struct blame *b, struct cycle *c, uint64_t ns)
 {
+	b->err = b->err ? b->err : array_room(c->part, c->nr);
+	if (b->err || c->nr >= BLAME_PARTS_MAX)
+		return;
 	for (unsigned int i = 0; i < c->nr; i++) {
 		struct blame_part *p = &c->part[i];
 
-		if (ns <= p->start_ns || ns >= p->end_ns || c->nr >= BLAME_PARTS_MAX)
+		if (ns <= p->start_ns || ns >= p->end_ns)
 			continue;
 		memmove(p + 1, p, (c->nr - i) * sizeof(*p));
 		p[0].end_ns = p[1].start_ns = ns;
@@ -168,7 +175,7 @@ void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t
 	if (!c || !c->open || c->unknown)
 		return;
 	part_cut(b, t, end_ns);
-	part_split(c, start_ns);
+	part_split(b, c, start_ns);
 	for (unsigned int i = 0; i < c->nr; i++)
 		if (c->part[i].start_ns >= start_ns && c->part[i].cause == BLAME_KERNEL)
 			c->part[i].cause = whole ? BLAME_HALTED : BLAME_HALT_POLL;
