@@ -14,6 +14,8 @@
 	.globl	guest_entry
 guest_entry:
 	cli
+	movb	$'R', %al		/* ready */
+	outb	%al, $0xe9
 1:	in	$0x71, %al
 	jmp	1b
 	.section .note.GNU-stack, "", @progbits
