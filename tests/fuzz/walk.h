@@ -143,8 +143,7 @@ static void walk_rows(struct reader *r, uint64_t *counts)
 		walk_piece(ops, c, plan, &request, &source.piece[i], i);
 	if (c)
 		ops->cursor_free(c);
-	if (plan)
-		ops->plan_free(plan);
+	free(plan);
 	ops->finish(r);
 }
 
