@@ -53,13 +53,14 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 		err = supervisor_go(s, listener);
 	} else if (c->paths) {
 		supervisor_cancel(s);
+		c->alone = true;
 		c->instead = identity_caps() & caps_instead(c->paths);
 	}
 	if (!err)
 		err = identity_drop(to, c->keep | c->instead);
 	if (!err)
 		err = identity_verify(to, c->keep | c->instead);
-	if (!err && uses_landlock(c->phase) && !c->instead)
+	if (!err && uses_landlock(c->phase) && !c->alone)
 		err = landlock_restrict(ruleset);
 	if (!err && c->phase != CONFINE_EXECUTE)
 		err = calls_restrict(c->phase, paths_any_write(c->paths), c->connects);
@@ -93,7 +94,7 @@ int confine_more(const struct confinement *c)
 	if (!BUILT || err)
 		return err;
 	err = identity_verify(NULL, c->instead);
-	if (!err && !c->instead)
+	if (!err && !c->alone)
 		err = landlock_restrict(landlock_prepare());
 	if (!err)
 		err = calls_restrict(CONFINE_DRAIN, paths_any_write(c->paths), false);

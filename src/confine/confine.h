@@ -16,9 +16,9 @@
  * answer (seccomp_unotify(2), Linux 5.9). Nothing else changes in a confined program: open() of an input works as
  * before, in libraries, too. The supervisor ends with the process.
  *
- * Where a supervisor is not possible (an old kernel, a container whose manager has one already), the capability that
- * reads, or reads and writes, all files is kept instead. Without Landlock, files that every user may read can be read.
- * confine_offers() says what this kernel has.
+ * Where a supervisor is not possible (an old kernel, a container whose manager has one already), Landlock is not used,
+ * and of a process that has it, the capability that reads, or reads and writes, all files is kept. Without Landlock,
+ * files that every user may read can be read. confine_offers() says what this kernel has.
  *
  * Builds with sanitizers (SAN=1) are not confined: LeakSanitizer attaches to the process with ptrace when it ends.
  * confine_built() is false there.
@@ -76,7 +76,8 @@ struct confinement {
 	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW only */
 	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
 	const struct confine_paths *paths; /* borrowed; NULL: none */
-	uint64_t instead; /* set by confine(): capabilities kept because there is no supervisor */
+	bool alone; /* set by confine(): there is no supervisor */
+	uint64_t instead; /* the capabilities kept because of that */
 };
 
 /*

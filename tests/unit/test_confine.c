@@ -504,29 +504,8 @@ static void test_two_steps(void **state)
 	assert_int_equal(run(two_steps, -1), SUCCEEDED);
 }
 
-/* A filter with a listener, as the managers of some containers install: there can be no second one. */
-static bool without_supervisor(void)
-{
-	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-	struct sock_fprog f = {1, code};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &f) < 0)
-		_exit(BROKEN);
-	enter(CONFINE_READ);
-	return use_input() && use_output() && !become_root() &&
-	       !raise_caps() && !open_socket() && !start_process();
-}
-
-static void test_without_supervisor(void **state)
-{
-	(void)state;
-	need_confinement();
-	assert_int_equal(run(without_supervisor, -1), SUCCEEDED);
-}
-
 /* Who is not root has no user to become, but the same limits. */
-static bool as_ordinary_user(void)
+static void become_ordinary(void)
 {
 	char own[] = "/tmp/test_confine.own.XXXXXX";
 
@@ -541,6 +520,48 @@ static bool as_ordinary_user(void)
 	put("secret", "the user's own\n");
 	if (symlink("in.hrt", in_dir("in.link")))
 		_exit(BROKEN);
+}
+
+static int run_ordinary(bool (*attempt)(void))
+{
+	int status = run(attempt, -1);
+
+	assert_int_equal(system("rm -rf /tmp/test_confine.own.*"), 0);
+	return status;
+}
+
+/* A filter with a listener, as the managers of some containers install: there can be no second one. */
+static bool without_supervisor(void)
+{
+	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog f = {1, code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &f) < 0)
+		_exit(BROKEN);
+	enter(CONFINE_READ);
+	return use_input() && use_output() && !become_root() &&
+	       !raise_caps() && !open_socket() && !start_process();
+}
+
+static bool ordinary_without_supervisor(void)
+{
+	become_ordinary();
+	return without_supervisor();
+}
+
+static void test_without_supervisor(void **state)
+{
+	(void)state;
+	need_confinement();
+	if (!geteuid())
+		assert_int_equal(run(without_supervisor, -1), SUCCEEDED);
+	assert_int_equal(run_ordinary(ordinary_without_supervisor), SUCCEEDED);
+}
+
+static bool as_ordinary_user(void)
+{
+	become_ordinary();
 	enter(CONFINE_READ);
 	return use_input() && use_output() && use_thread() && !read_other() && !write_other() &&
 	       !create_other() && !delete_other() && !open_socket() && !start_process() &&
@@ -549,13 +570,9 @@ static bool as_ordinary_user(void)
 
 static void test_ordinary_user(void **state)
 {
-	int status;
-
 	(void)state;
 	need_confinement();
-	status = run(as_ordinary_user, -1);
-	assert_int_equal(system("rm -rf /tmp/test_confine.own.*"), 0);
-	assert_int_equal(status, SUCCEEDED);
+	assert_int_equal(run_ordinary(as_ordinary_user), SUCCEEDED);
 }
 
 int main(void)
