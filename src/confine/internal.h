@@ -60,6 +60,9 @@ enum path_use { PATH_READ, PATH_DIRECTORY, PATH_UPDATE, PATH_WRITE };
 /* Is this use of an absolute path without links in its directory part allowed? */
 bool paths_allow(const struct confine_paths *p, const char *path, enum path_use use);
 
+/* Is it the path of a rule, not only one that a rule allows, too? */
+bool paths_given(const struct confine_paths *p, const char *path);
+
 /* From a temporary name to its own? */
 bool paths_allow_rename(const struct confine_paths *p, const char *from, const char *to);
 

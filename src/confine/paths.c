@@ -242,6 +242,14 @@ bool paths_allow(const struct confine_paths *p, const char *path, enum path_use 
 	return false;
 }
 
+bool paths_given(const struct confine_paths *p, const char *path)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (!strcmp(path, p->rule[i].path))
+			return true;
+	return false;
+}
+
 bool paths_allow_temporary(const struct confine_paths *p, const char *path, bool named)
 {
 	static const char prefix[] = "/tmpf"; /* and six characters */

@@ -55,6 +55,12 @@ struct call {
 
 /* ---- the other's memory ---- */
 
+/* If it has ended, its number may be that of another process by now (seccomp_unotify(2)). */
+static bool still_waits(const struct call *c)
+{
+	return !ioctl(c->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->req.id);
+}
+
 /* A string of at most PATH_MAX bytes; not beyond a page at a time: the next one may not be there. */
 static int string_read(const struct call *c, uint64_t address, char *buf)
 {
@@ -69,7 +75,7 @@ static int string_read(const struct call *c, uint64_t address, char *buf)
 		if (got <= 0)
 			return got < 0 ? -errno : -EFAULT;
 		if (memchr(buf + have, 0, (size_t)got))
-			return 0;
+			return still_waits(c) ? 0 : -ENOENT;
 		have += (size_t)got;
 	}
 	return -ENAMETOOLONG;
@@ -79,6 +85,8 @@ static int memory_write(const struct call *c, uint64_t address, const void *data
 {
 	struct iovec from = {(void *)data, len}, to = {(void *)(uintptr_t)address, len};
 
+	if (!still_waits(c))
+		return -ENOENT;
 	return process_vm_writev((pid_t)c->req.pid, &from, 1, &to, 1, 0) == (ssize_t)len ? 0
 											 : -EFAULT;
 }
@@ -151,6 +159,33 @@ static bool open_allowed(const struct call *c, const char *path, int flags)
 	       (paths_allow(c->paths, path, use) || paths_allow_temporary(c->paths, path, true));
 }
 
+/*
+ * A file whose name nobody gave, because it is next to an input: who may write to that folder must not choose what of
+ * our files is read. No FIFO or device, and a link of another user only to a file of that user.
+ */
+static int open_neighbour(const char *path, int flags)
+{
+	_cleanup_close_ int at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat found, file;
+	char same[64];
+	int fd = -1;
+
+	if (at < 0 || fstat(at, &found))
+		return -1;
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", at);
+	if (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))
+		return open(same, flags & ~O_NOFOLLOW);
+	if (S_ISLNK(found.st_mode))
+		fd = open(path, flags | O_NONBLOCK);
+	if (fd >= 0 && (found.st_uid == geteuid() ||
+			(!fstat(fd, &file) && file.st_uid == found.st_uid)))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	errno = EACCES;
+	return -1;
+}
+
 static void call_open(struct call *c, int dir, uint64_t address, int flags, mode_t mode)
 {
 	char path[PATH_MAX];
@@ -162,7 +197,12 @@ static void call_open(struct call *c, int dir, uint64_t address, int flags, mode
 		go_on(c);
 		return;
 	}
-	fd = err ? err : open(path, flags | O_CLOEXEC | O_NOCTTY, mode);
+	if (err)
+		fd = err;
+	else if (use_of(flags) <= PATH_DIRECTORY && !paths_given(c->paths, path))
+		fd = open_neighbour(path, flags | O_CLOEXEC | O_NOCTTY);
+	else
+		fd = open(path, flags | O_CLOEXEC | O_NOCTTY, mode);
 	if (fd >= 0 && flags & O_CREAT && paths_allow_temporary(c->paths, path, true))
 		strcpy(c->temporary, path);
 	if (fd < 0)

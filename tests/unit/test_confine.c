@@ -71,6 +71,9 @@ static int setup(void **state)
 	put("in.guest", "companion\n");
 	put("input.hrt", "another file\n");
 	put("secret", "root's own\n");
+	if (!geteuid() && (symlink("secret", in_dir("in.planted")) ||
+			   lchown(in_dir("in.planted"), 65533, 65533)))
+		return -1;
 	return symlink("in.hrt", in_dir("in.link"));
 }
 
@@ -169,6 +172,12 @@ static bool read_other(void)
 static bool read_similar(void)
 {
 	return open(in_dir("input.hrt"), O_RDONLY) >= 0;
+}
+
+/* A name that may be read, but another user made it a link to what only we can read. */
+static bool read_planted(void)
+{
+	return open(in_dir("in.planted"), O_RDONLY) >= 0;
 }
 
 static bool read_up(void)
@@ -330,6 +339,7 @@ static const struct attempt {
 	{"read /etc/shadow", read_shadow, .follow = true, .needs_root = true},
 	{"read another file of the directory", read_other, .follow = true},
 	{"read a file whose name begins as the input's", read_similar, .follow = true},
+	{"read through another user's link", read_planted, .follow = true, .needs_root = true},
 	{"read by ..", read_up, .follow = true, .may_be_absent = true},
 	{"read through a directory's descriptor", read_by_directory, .follow = true,
 	 .needs_root = true},
