@@ -17,6 +17,7 @@ long_lines() {
 }
 
 for f in "${files[@]}"; do
+	[[ $f == *.[ch] ]] || continue # clang-format takes any text for C
 	for _ in 1 2 3; do
 		mapfile -t lines < <(long_lines "$f")
 		[ ${#lines[@]} -gt 0 ] || break
