@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/helper.h"
 #include "base/process.h"
+#include "base/read_full.h"
 
 static int owner_check(const char *path)
 {
@@ -84,19 +85,9 @@ static int helper_ended(struct helper *h)
 /* 1; 0 at the end of the stream; -errno. */
 static int bytes_read(int fd, void *data, size_t len)
 {
-	char *to = data;
+	ssize_t n = read_full(fd, data, len);
 
-	while (len) {
-		ssize_t n = read(fd, to, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		to += n;
-		len -= (size_t)n;
-	}
-	return 1;
+	return n < 0 ? (int)n : n == (ssize_t)len;
 }
 
 /* Both ends write by send(2), which does not raise SIGPIPE. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/read_full.h"
 #include "event/event.h"
 #include "event/reader.h"
 #include "input/companion.h"
@@ -24,7 +25,7 @@ static bool is_recording(const char *path)
 	ssize_t n = -1;
 
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
-		n = read(fd, head, sizeof(head));
+		n = read_full(fd, head, sizeof(head));
 	if (fd >= 0)
 		close(fd);
 	return n > 0 && (tracefile_reader.probe(head, (size_t)n) ||

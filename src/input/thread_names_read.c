@@ -2,6 +2,7 @@
 /* The names of threads, from all of the inputs: whether one from the metadata holds depends on later events, too. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -54,8 +55,11 @@ int input_set_thread_names(const struct input_set *set, struct thread_names *nam
 		struct stat st;
 
 		thread_names_meta(names, i, meta);
-		if (json_object_size(json_object_get(meta, "threads")) &&
-		    !stat(set->input[i].path, &st) && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		if (!json_object_size(json_object_get(meta, "threads")))
+			continue;
+		if (stat(set->input[i].path, &st))
+			err = fail(-errno, "%s: %s", set->input[i].path, strerror(errno));
+		else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
 			err = input_look(set, i, names);
 	}
 	return err;

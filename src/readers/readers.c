@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/read_full.h"
 #include "event/reader.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/osv/osv.h"
@@ -41,10 +42,10 @@ static int read_head(const char *path, uint8_t *head, size_t *ret_len)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
 		return fail(-EISDIR, "%s is a directory, not a trace", path);
-	ssize_t n = read(fd, head, READER_PROBE_BYTES);
+	ssize_t n = read_full(fd, head, READER_PROBE_BYTES);
 
 	if (n < 0)
-		return fail(-errno, "%s: %s", path, strerror(errno));
+		return fail((int)n, "%s: %s", path, strerror((int)-n));
 	if (!n)
 		return fail(-ENODATA, "%s is empty", path);
 	*ret_len = (size_t)n;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/read_full.h"
 #include "tracefile/columns.h"
 #include "tracefile/delta.h"
 #include "tracefile/map.h"
@@ -50,25 +51,15 @@ void chunk_loader_free(struct chunk_loader *l)
 
 static int read_at(const struct chunk_loader *l, void *to, size_t len, uint64_t offset)
 {
-	uint8_t *p = to;
+	ssize_t n = pread_full(l->fd, to, len, offset);
 
-	while (len) {
-		ssize_t n = pread(l->fd, p, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(-errno, "%s: offset %" PRIu64 ": %s", l->file, offset,
-				    strerror(errno));
-		if (!n)
-			return fail(-EBADMSG,
-				    "%s: offset %" PRIu64 ": the file ends inside a chunk", l->file,
-				    offset);
-		p += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (n < 0)
+		return fail((int)n, "%s: offset %" PRIu64 ": %s", l->file, offset,
+			    strerror((int)-n));
+	return n == (ssize_t)len
+		       ? 0
+		       : fail(-EBADMSG, "%s: offset %" PRIu64 ": the file ends inside a chunk",
+			      l->file, offset + (uint64_t)n);
 }
 
 static int damaged(const struct chunk_loader *l, const struct chunk_ref *ref, const char *what)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/read_full.h"
 #include "tracefile/map.h"
 
 enum { SEARCH_BYTES = 1 << 20 }; /* read at a time when the next sound chunk is sought */
@@ -34,16 +35,41 @@ static int map_add(struct trace_map *map, uint64_t offset, const struct chunk_he
 	return 0;
 }
 
-static bool read_exactly(int fd, void *to, size_t len, uint64_t offset)
+/* The file being mapped. An error of the disk is no damage of the file: it must not be skipped. */
+struct map_file {
+	int fd;
+	const char *name;
+	uint64_t size;
+	int err; /* of the first read that failed, with the error message set */
+};
+
+/* The number of bytes; 0 after an error. */
+static size_t read_at(struct map_file *f, void *to, size_t len, uint64_t offset)
 {
-	return pread(fd, to, len, (off_t)offset) == (ssize_t)len;
+	ssize_t n = f->err ? f->err : pread_full(f->fd, to, len, offset);
+
+	if (n < 0 && !f->err)
+		f->err = fail((int)n, "%s: offset %" PRIu64 ": %s", f->name, offset,
+			      strerror((int)-n));
+	return n < 0 ? 0 : (size_t)n;
 }
 
-static bool header_at(int fd, uint64_t offset, struct chunk_header *ret)
+static bool header_at(struct map_file *f, uint64_t offset, struct chunk_header *ret)
 {
 	uint8_t head[CHUNK_HEADER_SIZE];
 
-	return read_exactly(fd, head, sizeof(head), offset) && chunk_header_decode(head, ret);
+	return read_at(f, head, sizeof(head), offset) == sizeof(head) &&
+	       chunk_header_decode(head, ret);
+}
+
+/* Is a trailer there, at the end of the file? */
+static bool trailer_at(struct map_file *f, uint64_t offset, struct trace_trailer *ret)
+{
+	uint8_t tail[TRAILER_SIZE];
+
+	return offset + TRAILER_SIZE == f->size &&
+	       read_at(f, tail, sizeof(tail), offset) == sizeof(tail) &&
+	       trace_trailer_decode(tail, ret);
 }
 
 /* ---- from the index ---- */
@@ -80,26 +106,24 @@ static int index_chunk(struct chunk_loader *l, const struct chunk_ref *ref, uint
 	return err ? err : index_entries(data, ref->h.raw, expected, map);
 }
 
-static int map_from_index(int fd, const char *file, uint64_t size, struct trace_map *map)
+static int map_from_index(struct map_file *f, struct trace_map *map)
 {
-	uint8_t tail[TRAILER_SIZE];
 	struct trace_trailer t;
 	struct chunk_ref ref;
 	uint64_t expected = TRACE_HEADER_SIZE;
 	struct chunk_loader *l;
 	int err = 0;
 
-	if (size < TRACE_HEADER_SIZE + TRAILER_SIZE ||
-	    !read_exactly(fd, tail, sizeof(tail), size - TRAILER_SIZE) ||
-	    !trace_trailer_decode(tail, &t) || !t.nr_index)
-		return -ENODATA;
-	l = chunk_loader_new(fd, file);
+	if (f->size < TRACE_HEADER_SIZE + TRAILER_SIZE ||
+	    !trailer_at(f, f->size - TRAILER_SIZE, &t) || !t.nr_index)
+		return f->err ? f->err : -ENODATA;
+	l = chunk_loader_new(f->fd, f->name);
 	if (!l)
-		return fail(-ENOMEM, "%s: out of memory", file);
+		return fail(-ENOMEM, "%s: out of memory", f->name);
 	ref.offset = t.index_offset;
 	for (uint32_t i = 0; i < t.nr_index && !err; i++) {
-		if (!header_at(fd, ref.offset, &ref.h) || ref.h.kind != CHUNK_INDEX)
-			err = -EBADMSG;
+		if (!header_at(f, ref.offset, &ref.h) || ref.h.kind != CHUNK_INDEX)
+			err = f->err ? f->err : -EBADMSG;
 		else
 			err = index_chunk(l, &ref, &expected, map);
 		if (!i && !err)
@@ -117,13 +141,15 @@ static int map_from_index(int fd, const char *file, uint64_t size, struct trace_
 /* ---- from the chunks ---- */
 
 /* The next valid chunk header at or after `from`; UINT64_MAX: none. */
-static uint64_t search(int fd, uint64_t from, uint64_t size)
+static uint64_t search(struct map_file *f, uint64_t from)
 {
 	_cleanup_free_ uint8_t *buf = malloc(SEARCH_BYTES);
 	struct chunk_header h;
 
-	while (buf && from + CHUNK_HEADER_SIZE <= size) {
-		ssize_t n = pread(fd, buf, SEARCH_BYTES, (off_t)from);
+	if (!buf)
+		f->err = fail(-ENOMEM, "%s: out of memory", f->name);
+	while (buf && from + CHUNK_HEADER_SIZE <= f->size) {
+		size_t n = read_at(f, buf, SEARCH_BYTES, from);
 
 		if (n < CHUNK_HEADER_SIZE)
 			break;
@@ -134,19 +160,10 @@ static uint64_t search(int fd, uint64_t from, uint64_t size)
 			if (chunk_header_decode(p, &h))
 				return from + (uint64_t)(p - buf);
 		}
-		from += (uint64_t)n - CHUNK_HEADER_SIZE +
+		from += n - CHUNK_HEADER_SIZE +
 			1; /* a header may span two pieces */
 	}
 	return UINT64_MAX;
-}
-
-static bool trailer_at(int fd, uint64_t offset, uint64_t size)
-{
-	uint8_t tail[TRAILER_SIZE];
-	struct trace_trailer t;
-
-	return offset + TRAILER_SIZE == size && read_exactly(fd, tail, sizeof(tail), offset) &&
-	       trace_trailer_decode(tail, &t);
 }
 
 static void caveat_cut(struct trace_info *info, uint64_t end, uint64_t size)
@@ -163,17 +180,19 @@ static void caveat_cut(struct trace_info *info, uint64_t end, uint64_t size)
 				  info->file, size - end, end);
 }
 
-static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struct trace_map *map)
+static int map_by_scanning(struct map_file *f, struct trace_info *info, struct trace_map *map)
 {
 	uint64_t at = TRACE_HEADER_SIZE;
+	struct trace_trailer t;
 	struct chunk_header h;
+	bool whole;
 	int err;
 
-	while (at < size && !trailer_at(fd, at, size)) {
-		if (!header_at(fd, at, &h)) {
-			uint64_t next = search(fd, at + 1, size);
+	while (at < f->size && !trailer_at(f, at, &t)) {
+		if (!header_at(f, at, &h)) {
+			uint64_t next = search(f, at + 1);
 
-			if (next == UINT64_MAX)
+			if (next == UINT64_MAX || f->err)
 				break;
 			trace_info_caveat(info,
 					  "%s is corrupt: %" PRIu64 " bytes after offset %" PRIu64
@@ -182,15 +201,18 @@ static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struc
 			at = next;
 			continue;
 		}
-		if (chunk_length(&h) > size - at)
+		if (chunk_length(&h) > f->size - at)
 			break;
 		err = h.kind == CHUNK_INDEX ? 0 : map_add(map, at, &h);
 		if (err)
 			return err;
 		at += chunk_length(&h);
 	}
-	if (!trailer_at(fd, at, size))
-		caveat_cut(info, at, size);
+	whole = trailer_at(f, at, &t);
+	if (f->err)
+		return f->err;
+	if (!whole)
+		caveat_cut(info, at, f->size);
 	else
 		trace_info_caveat(info,
 				  "%s: the index is corrupt; the chunks were found by scanning",
@@ -200,6 +222,7 @@ static int map_by_scanning(int fd, uint64_t size, struct trace_info *info, struc
 
 int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret)
 {
+	struct map_file f = {.fd = fd, .name = info->file};
 	struct trace_map map = {0};
 	struct stat st;
 	int err;
@@ -210,11 +233,12 @@ int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret)
 		return fail(-ESPIPE,
 			    "%s is not a regular file; a .hrt file cannot be read from a pipe",
 			    info->file);
-	err = map_from_index(fd, info->file, (uint64_t)st.st_size, &map);
-	if (err && err != -ENOMEM) {
+	f.size = (uint64_t)st.st_size;
+	err = map_from_index(&f, &map);
+	if (err == -ENODATA || err == -EBADMSG) {
 		debug("read", "%s: no usable index (%d), scanning", info->file, err);
 		trace_map_deinit(&map);
-		err = map_by_scanning(fd, (uint64_t)st.st_size, info, &map);
+		err = map_by_scanning(&f, info, &map);
 	}
 	if (err) {
 		trace_map_deinit(&map);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/read_full.h"
 #include "event/pending.h"
 #include "tracefile/map.h"
 #include "tracefile/schema.h"
@@ -70,8 +71,8 @@ static int read_header(struct tracefile *t)
 	uint8_t head[TRACE_HEADER_SIZE];
 	struct trace_info *info = &t->reader.info;
 	struct trace_header h;
-	ssize_t n = pread(t->fd, head, sizeof(head), 0);
-	int err = n < 0 ? fail(-errno, "%s: %s", info->file, strerror(errno))
+	ssize_t n = pread_full(t->fd, head, sizeof(head), 0);
+	int err = n < 0 ? fail((int)n, "%s: %s", info->file, strerror((int)-n))
 			: trace_header_decode(head, (size_t)n, info->file, &h);
 
 	if (err)

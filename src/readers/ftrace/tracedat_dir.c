@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/read_full.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ftrace/tracedat_internal.h"
 
@@ -31,15 +32,12 @@ static char *text_load(int dir, const char *name, size_t max)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	char *text = malloc(max + 1);
-	size_t len = 0;
-	ssize_t n;
+	ssize_t n = text && fd >= 0 ? read_full(fd, text, max) : 0;
 
-	while (text && fd >= 0 && len < max && (n = read(fd, text + len, max - len)) > 0)
-		len += (size_t)n;
 	if (fd >= 0)
 		close(fd);
 	if (text)
-		text[len] = '\0';
+		text[n < 0 ? 0 : n] = '\0';
 	return text;
 }
 

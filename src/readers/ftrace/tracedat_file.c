@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/read_full.h"
 #include "readers/ftrace/tracedat_internal.h"
 
 static const uint8_t magic[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
@@ -32,17 +33,12 @@ int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, 
 	buf = malloc(len + 1);
 	if (!buf)
 		return fail(-ENOMEM, "%s: out of memory", f->path);
-	for (uint64_t done = 0; done < len;) {
-		ssize_t n = pread(f->fd, buf + done, len - done, (off_t)(offset + done));
+	ssize_t n = pread_full(f->fd, buf, len, offset);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			free(buf);
-			return fail(n ? -errno : -EBADMSG, "%s: %s", f->path,
-				    n ? strerror(errno) : "truncated while being read");
-		}
-		done += (uint64_t)n;
+	if (n < (ssize_t)len) {
+		free(buf);
+		return fail(n < 0 ? (int)n : -EBADMSG, "%s: %s", f->path,
+			    n < 0 ? strerror((int)-n) : "truncated while being read");
 	}
 	buf[len] = '\0';
 	*ret = buf;

@@ -110,7 +110,7 @@ struct tracedat_file {
 	bool latency;		/* it holds text, not pages */
 	unsigned int instances; /* further buffers, which are not read */
 	unsigned int nr_stats;
-	bool (*frame_right)(const struct tracedat_file *f, const struct tracedat_frame *frame,
+	int (*frame_right)(const struct tracedat_file *f, const struct tracedat_frame *frame,
 			    const uint8_t *page); /* is a frame's content what was written? */
 };
 

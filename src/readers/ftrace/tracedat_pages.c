@@ -7,8 +7,10 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/error.h"
+#include "base/read_full.h"
 #include "readers/ftrace/tracedat_file.h"
 
 enum {
@@ -20,13 +22,15 @@ int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t f
 		    uint8_t *to, size_t len, const char *path)
 {
 	uLongf zlib_len = len;
-	size_t got = 0;
+	int zlib = packing == TRACEDAT_ZLIB ? uncompress(to, &zlib_len, from, from_len) : Z_OK;
+	size_t got = packing == TRACEDAT_ZSTD  ? ZSTD_decompress(to, len, from, from_len)
+		     : packing == TRACEDAT_ZLIB ? zlib_len
+						: 0;
 
-	if (packing == TRACEDAT_ZSTD)
-		got = ZSTD_decompress(to, len, from, from_len);
-	else if (packing == TRACEDAT_ZLIB && uncompress(to, &zlib_len, from, from_len) == Z_OK)
-		got = zlib_len;
-	if (got != len)
+	if (zlib == Z_MEM_ERROR ||
+	    (ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation))
+		return fail(-ENOMEM, "%s: out of memory", path);
+	if (zlib != Z_OK || got != len)
 		return fail(-EBADMSG, "%s: cannot decompress data", path);
 	return 0;
 }
@@ -73,23 +77,15 @@ static int room_make(uint8_t **buf, size_t *room, size_t want)
 /* Takes len bytes of what is left. */
 static int take(struct tracedat_pages *p, void *to, size_t len)
 {
-	uint8_t *at = to;
+	ssize_t n;
 
 	if (len > p->left)
 		return fail(-EBADMSG, "%s: offset %" PRIu64 ": unexpected end of the CPU's data",
 			    p->file->path, p->at);
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pread(p->cpu->fd < 0 ? p->file->fd : p->cpu->fd, at + done,
-				  len - done, (off_t)(p->at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return fail(n ? -errno : -EBADMSG, "%s: offset %" PRIu64 ": %s",
-				    p->file->path, p->at,
-				    n ? strerror(errno) : "unexpected end of the CPU's data");
-		done += (size_t)n;
-	}
+	n = pread_full(p->cpu->fd < 0 ? p->file->fd : p->cpu->fd, to, len, p->at);
+	if (n < (ssize_t)len)
+		return fail(n < 0 ? (int)n : -EBADMSG, "%s: offset %" PRIu64 ": %s", p->file->path,
+			    p->at, n < 0 ? strerror((int)-n) : "unexpected end of the CPU's data");
 	p->at += len;
 	p->left -= len;
 	return 0;
@@ -209,7 +205,10 @@ static int frame_next(struct tracedat_pages *p, const uint8_t **ret)
 	if (err)
 		return err;
 	memset(p->buf + frame->bytes, 0, page - frame->bytes);
-	if (!p->file->frame_right(p->file, frame, p->buf))
+	err = p->file->frame_right(p->file, frame, p->buf);
+	if (err < 0)
+		return err;
+	if (!err)
 		memset(p->buf, 0xff, page);
 	*ret = p->buf;
 	return 1;
@@ -279,8 +278,10 @@ static int kept_alloc(struct tracedat_file *f, unsigned int cpu, const struct tr
 	uint64_t most = p->left / (2 * sizeof(uint32_t));
 	struct tracedat_cpu *c = &f->cpu[cpu];
 
-	c->nr_kept = p->chunks < most ? p->chunks : (uint32_t)most;
-	c->kept = calloc(c->nr_kept + 1u, sizeof(*c->kept));
+	uint32_t nr = p->chunks < most ? p->chunks : (uint32_t)most;
+
+	c->kept = calloc(nr + 1u, sizeof(*c->kept));
+	c->nr_kept = c->kept ? nr : 0;
 	return c->kept ? 0 : fail(-ENOMEM, "out of memory");
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/read_full.h"
 #include "readers/osv/osv_private.h"
 #include "readers/osv/raw.h"
 
@@ -216,8 +217,10 @@ bool osv_is_trace(const char *path)
 {
 	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	uint8_t head[64];
-	ssize_t len = fd >= 0 ? pread(fd, head, sizeof(head), 0) : 0;
+	ssize_t len = fd >= 0 ? pread_full(fd, head, sizeof(head), 0) : 0;
 
+	if ((path && fd < 0 && errno != ENOENT) || (len < 0 && errno != EISDIR))
+		return true; /* it cannot be read: opening it says why */
 	return len > 0 && (osv_is_tracefile(head, (size_t)len) || osv_is_dump(head, (size_t)len) ||
 			   osv_is_rings(head, (size_t)len));
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/read_full.h"
 #include "readers/ftrace/tracedat_internal.h"
 #include "readers/perf/perfdata_file.h"
 
@@ -35,17 +36,14 @@ bool perfdata_probe(const uint8_t *head, size_t len)
 
 int perfdata_load(const struct perfdata_file *f, uint64_t offset, size_t len, uint8_t *to)
 {
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pread(f->fd, to + done, len - done, (off_t)(offset + done));
+	ssize_t n = pread_full(f->fd, to, len, offset);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return fail(n ? -errno : -EBADMSG, "%s: offset %" PRIu64 ": %s", f->path,
-				    offset + done, n ? strerror(errno) : "unexpected end of file");
-		done += (size_t)n;
-	}
-	return 0;
+	if (n < 0)
+		return fail((int)n, "%s: offset %" PRIu64 ": %s", f->path, offset,
+			    strerror((int)-n));
+	return n == (ssize_t)len ? 0
+				 : fail(-EBADMSG, "%s: offset %" PRIu64 ": unexpected end of file",
+					f->path, offset + (uint64_t)n);
 }
 
 /* To be freed; `what` is for the message. */

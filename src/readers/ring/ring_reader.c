@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/read_full.h"
 #include "readers/ring/ring_image.h"
 #include "readers/ring/ring_reader.h"
 
@@ -48,20 +49,12 @@ static bool ring_probe(const uint8_t *head, size_t len)
 
 static int memory_read(int fd, uint8_t *to, size_t bytes, const char *path)
 {
-	size_t done = 0;
+	ssize_t n = read_full(fd, to, bytes);
 
-	while (done < bytes) {
-		ssize_t n = read(fd, to + done, bytes - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(-errno, "%s: %s", path, strerror(errno));
-		if (!n)
-			return fail(-EBADMSG, "%s was truncated while being read", path);
-		done += (size_t)n;
-	}
-	return 0;
+	if (n < 0)
+		return fail((int)n, "%s: %s", path, strerror((int)-n));
+	return n == (ssize_t)bytes ? 0
+				   : fail(-EBADMSG, "%s was truncated while being read", path);
 }
 
 static int file_load(struct ring_reader *r, const char *path)

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/read_full.h"
 #include "guestside/agent/stream.h"
 #include "readers/ftrace/tracedat_internal.h"
 #include "readers/ring/stream_reader.h"
@@ -53,26 +54,21 @@ static bool stream_probe(const uint8_t *head, size_t len)
 
 static int read_at(const struct tracedat_file *f, uint64_t at, void *to, size_t len)
 {
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pread(f->fd, (uint8_t *)to + done, len - done, (off_t)(at + done));
+	ssize_t n = pread_full(f->fd, to, len, at);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return fail(n ? -errno : -EBADMSG, "%s: %s", f->path,
-				    n ? strerror(errno) : "became shorter while it was read");
-		done += (size_t)n;
-	}
-	return 0;
+	if (n == (ssize_t)len)
+		return 0;
+	return fail(n < 0 ? (int)n : -EBADMSG, "%s: %s", f->path,
+		    n < 0 ? strerror((int)-n) : "became shorter while it was read");
 }
 
-static bool page_right(const struct tracedat_file *f, const struct tracedat_frame *frame,
-		       const uint8_t *page)
+static int page_right(const struct tracedat_file *f, const struct tracedat_frame *frame,
+		      const uint8_t *page)
 {
 	uint8_t head[STREAM_HEAD];
+	int err = read_at(f, frame->offset - STREAM_HEAD, head, sizeof(head));
 
-	return !read_at(f, frame->offset - STREAM_HEAD, head, sizeof(head)) &&
-	       stream_crc_right(head, page, frame->bytes);
+	return err ? err : stream_crc_right(head, page, frame->bytes);
 }
 
 /* "KEY VALUE": a line of BEGIN. */
