@@ -77,8 +77,10 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (osv_only_input() && !output_is("csv"))
-		return list_osv(osv_only_input());
+	const char *osv = osv_only_input();
+
+	if (osv && !output_is("csv"))
+		return list_osv(osv);
 	if (sample_option_given())
 		return command_usage("%s requires exactly one OSv trace", sample_option_given());
 	if (output_open("text json csv", &out))

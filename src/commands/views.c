@@ -72,8 +72,10 @@ static int run_summary(int argc, char **argv, char **rest)
 	(void)rest;
 	if (argc == 1 && osv_is_trace(argv[0]))
 		input_add_file(*argv++), argc--;
-	if (!argc && osv_only_input())
-		return sample_summary_run(osv_only_input(), timed);
+	const char *osv = argc ? NULL : osv_only_input();
+
+	if (osv)
+		return sample_summary_run(osv, timed);
 	if (compat_given)
 		return command_usage("--compat requires exactly one OSv trace");
 	if (timed)

@@ -53,7 +53,24 @@ static const struct event_type ours[] = {
 
 enum { NR_OURS = sizeof(ours) / sizeof(ours[0]) };
 
+#define EVENT(id, name, doc)
+#define FIELD(type, field, fmt, doc) +1
+#define TEXT(len, field, doc)	     +1
+#define PAD(bytes)
+#define END(name)
+enum { NR_OUR_FIELDS = 0
+#include "events.def"
+};
+#undef EVENT
+#undef FIELD
+#undef TEXT
+#undef PAD
+#undef END
+
 struct registry {
+	struct event_type our_types[NR_OURS];
+	struct field our_fields[NR_OUR_FIELDS];
+	unsigned int nr_our_fields;
 	const struct event_type *type[EVENT_TYPES_MAX];
 	unsigned int nr;
 	const struct event_type *by_id[EV_LIMIT];
@@ -109,14 +126,12 @@ static int type_check(const struct event_type *t)
 }
 
 /* Rows of events.def have only sizes; offsets follow from the order, as in the struct itself. PADs are skipped. */
-static struct event_type *copy_ours(const struct event_type *from)
+static struct event_type *copy_ours(struct registry *r, const struct event_type *from)
 {
-	struct event_type *t = malloc(sizeof(*t));
-	struct field *fields = calloc(from->nr_fields + 1u, sizeof(*fields));
+	struct event_type *t = &r->our_types[r->nr];
+	struct field *fields = &r->our_fields[r->nr_our_fields];
 	uint16_t offset = sizeof(struct record_hdr), nr = 0;
 
-	if (!t || !fields)
-		abort();
 	for (unsigned int i = 0; i < from->nr_fields; i++) {
 		if (from->fields[i].name) {
 			fields[nr] = from->fields[i];
@@ -127,36 +142,37 @@ static struct event_type *copy_ours(const struct event_type *from)
 	*t = *from;
 	t->fields = fields;
 	t->nr_fields = nr;
+	r->nr_our_fields += nr;
 	if (offset != from->size) /* a PAD is missing in events.def; tests/unit/test_event.c finds it first */
 		abort();
 	return t;
 }
 
-static char *copy_text(const char *s)
+static bool copy_text(const char *from, const char **ret)
 {
-	char *copy = strdup(s ? s : "");
-
-	if (!copy)
-		abort();
-	return copy;
+	*ret = strdup(from ? from : "");
+	return *ret;
 }
 
+/* NULL: out of memory. */
 static struct event_type *copy_type(const struct event_type *from)
 {
 	struct event_type *t = malloc(sizeof(*t));
 	struct field *fields = calloc(from->nr_fields + 1u, sizeof(*fields));
 
 	if (!t || !fields)
-		abort();
+		return NULL;
 	*t = *from;
-	t->name = copy_text(from->name);
-	t->doc = copy_text(from->doc);
 	t->fields = fields;
+	if (!copy_text(from->name, &t->name) || !copy_text(from->doc, &t->doc))
+		return NULL;
 	for (unsigned int i = 0; i < t->nr_fields; i++) {
-		fields[i] = from->fields[i];
-		fields[i].name = copy_text(from->fields[i].name);
-		fields[i].fmt = copy_text(from->fields[i].fmt);
-		fields[i].doc = copy_text(from->fields[i].doc);
+		const struct field *f = &from->fields[i];
+
+		fields[i] = *f;
+		if (!copy_text(f->name, &fields[i].name) || !copy_text(f->fmt, &fields[i].fmt) ||
+		    !copy_text(f->doc, &fields[i].doc))
+			return NULL;
 	}
 	return t;
 }
@@ -188,7 +204,7 @@ static struct registry *registry(void)
 	struct registry *r = &process_wide;
 
 	while (r->nr < NR_OURS) {
-		struct event_type *t = copy_ours(&ours[r->nr]);
+		struct event_type *t = copy_ours(r, &ours[r->nr]);
 
 		add(r, t);
 		r->by_id[t->id] = t;
@@ -214,6 +230,8 @@ int event_type_register(const struct event_type *type, const struct event_type *
 	struct event_type *t = copy_type(type);
 	const struct event_type *namesake = event_type_named(type->name);
 
+	if (!t)
+		return fail(-ENOMEM, "out of memory");
 	t->id = namesake ? namesake->id : 0;
 	add(r, t);
 	*ret = t;

@@ -35,23 +35,25 @@ static bool is_ours(const struct input *in)
 	       !stat(in->path, &st) && S_ISREG(st.st_mode);
 }
 
-void input_losses(const struct input_set *set, struct loss_sums *ret)
+int input_losses(const struct input_set *set, struct loss_sums *ret)
 {
 	struct read_hint hint = {
 		.since_ns = set->since_ns, .until_ns = set->until_ns, .wants = wants_lost};
 
 	struct window window = {set->since_ns, set->until_ns, ret};
+	int err = 0;
 
 	*ret = (struct loss_sums){.nr = 0};
-	for (unsigned int i = 0; i < input_set_nr(set); i++) {
+	for (unsigned int i = 0; i < input_set_nr(set) && !err; i++) {
 		_cleanup_reader_ struct reader *r = NULL;
 
 		if (!set->input[i].reader || !is_ours(&set->input[i]))
 			continue;
-		if (reader_open(set->input[i].path, &hint, &r)) {
+		err = reader_open(set->input[i].path, &hint, &r);
+		if (err)
 			r = NULL;
-			continue;
-		}
-		reader_each(r, loss_add, &window);
+		else
+			err = reader_each(r, loss_add, &window);
 	}
+	return err < 0 ? err : 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
@@ -15,13 +16,18 @@
 #include "output/report.h"
 
 /* Events in the file, where that is known without reading it; else those that were read. */
-static uint64_t events_of(struct reader *r)
+static uint64_t events_of(const struct input_set *set, struct reader *r)
 {
 	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
 	uint64_t sum = 0;
 
-	if (!counts || !r->ops->counts || r->ops->counts(r, counts))
+	if (!counts || !r->ops->counts)
 		return r->info.nr_events;
+	if (r->ops->counts(r, counts)) {
+		trace_info_caveat(&set->reader->info, "how many events %s has is unknown: %s",
+				  r->info.file, error_text());
+		return r->info.nr_events;
+	}
 	for (unsigned int i = 0; i < event_types_count(); i++)
 		sum += counts[i];
 	return sum;
@@ -37,7 +43,7 @@ static json_t *inputs_json(const struct input_set *set)
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "file", info->file,
 						      "kind", info->kind, "events",
-						      (json_int_t)events_of(in), "lost",
+						      (json_int_t)events_of(set, in), "lost",
 						      (json_int_t)info->lost));
 	}
 	return list;
@@ -79,8 +85,10 @@ static void caveat_lost(json_t *list, const struct input_set *set)
 	struct loss_sums losses;
 	char text[512];
 
-	input_losses(set, &losses);
-	losses_print(&losses, info->start_ns, text, sizeof(text));
+	if (input_losses(set, &losses))
+		snprintf(text, sizeof(text), "it is unknown where: %s", error_text());
+	else
+		losses_print(&losses, info->start_ns, text, sizeof(text));
 	caveat_add(list, "%" PRIu64 " events were lost: buffers were full%s%s%s", info->lost,
 		   *text ? " (" : "", text, *text ? ")" : "");
 }
@@ -137,10 +145,11 @@ json_t *input_head(const struct input_set *set, const json_t *more)
 	const struct align_guest *g = worst_guest(set);
 	enum clock_verdict verdict = g ? align_verdict(g, NULL) : CLOCK_VERIFIED;
 	json_t *refuted = verdict == CLOCK_UNRELIABLE ? json_true() : NULL;
+	json_t *inputs = inputs_json(set); /* may find a caveat */
 
 	json_t *head = json_pack(
 		"{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*, s:s*}, s:o}", "hostrace", "version",
-		HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs_json(set), "clock",
+		HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs, "clock",
 		"method", g ? g->relation.protocol->name : "host", "error_ns",
 		(json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "verdict",
 		g ? clock_verdict_name(verdict) : NULL, "caveats", caveats_json(set, more));
