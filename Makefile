@@ -45,7 +45,10 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpoi
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) 2>/dev/null)
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
-LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread
+LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread $(WRAP)
+# src/base/memory.h
+WRAP	 = $(foreach f,free malloc calloc realloc reallocarray strdup strndup asprintf vasprintf __asprintf_chk \
+	   __vasprintf_chk,-Wl,--wrap=$(f))
 # For guests without a C library: keeps the compiler from replacing loops with calls to memset() and the like.
 NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/suggest.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
@@ -141,6 +142,15 @@ static bool has_table(const struct command *c, const struct option_row *table)
 	return *t;
 }
 
+/* Whatever lacks an allocation is incomplete, even if nothing else noticed. */
+static int memory_check(int status)
+{
+	if (!memory_failures() || status == EXIT_FAILED || status == EXIT_USAGE)
+		return status;
+	fail(-ENOMEM, "out of memory");
+	return command_failed();
+}
+
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
@@ -157,7 +167,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	}
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();
-	return c->run(nr, argv, rest ? argv + rest : NULL);
+	return memory_check(c->run(nr, argv, rest ? argv + rest : NULL));
 }
 
 /* Has the reader of stdout closed it, as in `hostrace list | head`? */
@@ -212,5 +222,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	memory_init();
 	return stdout_finish(run(argc, argv));
 }

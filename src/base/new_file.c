@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/new_file.h"
 #include "base/process.h"
 
@@ -104,7 +105,15 @@ static int open_temporary(struct new_file *f, mode_t mode)
 	unlink(f->temporary); /* of an earlier process with this pid */
 	fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	f->file = fd < 0 ? NULL : fdopen(fd, "w");
-	return f->file ? 0 : fail(-errno, "%s: %s", f->path, strerror(errno));
+	if (f->file)
+		return 0;
+	int err = fail(-errno, "%s: %s", f->path, strerror(errno));
+
+	if (fd >= 0) {
+		unlink(f->temporary);
+		close(fd);
+	}
+	return err;
 }
 
 int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices)
@@ -149,6 +158,8 @@ int new_file_close(struct new_file *f, int err)
 	/* The reader of a pipe has seen enough: `hostrace list -o pipe` and `head` behind it. */
 	if (!err && failed && (f->temporary || failed != EPIPE))
 		err = fail(-failed, "%s: %s", f->path, strerror(failed));
+	if (!err && memory_failures())
+		err = fail(-ENOMEM, "%s: out of memory", f->path);
 	if (!err && f->temporary && rename(f->temporary, f->path))
 		err = fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (err && f->temporary && f->file)

@@ -6,6 +6,7 @@
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
 #include "commands/common/input.h"
@@ -75,7 +76,7 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 	if (!f)
 		return fail(-ENOMEM, "out of memory");
 	queue_report_flight(a, f);
-	if (fclose(f))
+	if (!memstream_close(f, &extra))
 		return fail(-ENOMEM, "out of memory");
 	if (size)
 		extra[size - 1] = '\0';

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "event/exit_reason.h"
 #include "event/reader.h"
 #include "event/trim_reason.h"
@@ -54,10 +55,7 @@ static char *with_synonyms(const char *globs)
 		fprintf(f, "%s,KVM_EXIT_%s%s%s,", name, name, others ? "," : "",
 			others ? others : "");
 	}
-	if (f && fclose(f)) {
-		free(text);
-		return NULL;
-	}
+	memstream_close(f, &text);
 	return text;
 }
 
@@ -88,10 +86,7 @@ static char *names_of_vmm(const char *globs)
 			fprintf(f, "%s%s,", strncasecmp(name, "KVM_EXIT_", 9) ? "KVM_EXIT_" : "",
 				name);
 	}
-	if (f && fclose(f)) {
-		free(text);
-		return NULL;
-	}
+	memstream_close(f, &text);
 	return text;
 }
 

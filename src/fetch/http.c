@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/helper.h"
 #include "event/event.h"
 #include "fetch/http.h"
@@ -72,7 +73,7 @@ static int request_send(struct http *h, const struct http_transfer *t)
 	number_put(f, "timeout-seconds", timeout_ns / 1000000000 + 1);
 	number_put(f, "range-from", t->range_from);
 	text_put(f, "if-range", t->if_range);
-	if (fclose(f))
+	if (!memstream_close(f, &text))
 		return fail(-ENOMEM, "out of memory");
 	return helper_send(&h->helper, HTTP_REQUEST, text, len);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "clock/align.h"
 #include "event/thread_names.h"
@@ -350,8 +351,8 @@ static char *join(const struct text_list *list)
 
 	for (unsigned int i = 0; f && i < list->nr; i++)
 		fprintf(f, "%s%s", i ? "," : "", list->item[i]);
-	if (f)
-		fclose(f);
+	if (list->nr)
+		memstream_close(f, &text);
 	return text;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "event/trim_reason.h"
 #include "input/survey.h"
 #include "readers/readers.h"
@@ -185,8 +186,7 @@ static char *globs_join(const struct text_list *list)
 
 	for (unsigned int i = 0; f && i < list->nr; i++)
 		fprintf(f, "%s%s", i ? "," : "", list->item[i]);
-	if (f)
-		fclose(f);
+	memstream_close(f, &text);
 	return text;
 }
 

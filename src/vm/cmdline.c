@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "event/event.h"
 #include "vm/cmdline.h"
 
@@ -450,9 +451,6 @@ char *vm_cmdline_quote(char *const *words, unsigned int nr)
 			fputc(' ', out);
 		word_print(out, words[i]);
 	}
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	memstream_close(out, &text);
 	return text;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "commands/common/command.h"
 
 struct common common;
@@ -36,7 +37,12 @@ int command_failed(void)
 {
 	if (error_is_usage())
 		return command_usage("%s", error_text());
-	fprintf(stderr, "hostrace: %s: %s\n", command_now->name, error_text());
+	const char *text = error_text();
+	bool noted = strstr(text, "out of memory");
+
+	/* Libraries report it as something else. */
+	fprintf(stderr, "hostrace: %s: %s%s\n", command_now->name, text,
+		memory_failures() && !noted ? " (out of memory)" : "");
 	return EXIT_FAILED;
 }
 

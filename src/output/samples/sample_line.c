@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "output/samples/compat.h"
 #include "output/samples/sample_line.h"
 #include "analyzers/profile/stacks.h"
@@ -74,11 +75,11 @@ int sample_lines_open(struct sample_trace *t, const struct sample_line_options *
 		return fail(-ENOMEM, "out of memory");
 	l->opt = *opt;
 	l->has_padded_names = t->has_padded_names;
-	l->nr_plans = t->nr_types;
 	l->plan = calloc(t->nr_types + 1u, sizeof(*l->plan));
 	l->args = malloc(ARGS_TEXT_MAX);
 	if (!l->plan || !l->args)
 		return fail(-ENOMEM, "out of memory");
+	l->nr_plans = t->nr_types;
 	err = stacks_open(&l->stacks);
 	if (!err && opt->backtrace)
 		err = symbols_open(t, &opt->symbols, &l->symbols);
@@ -367,10 +368,10 @@ static int backtrace_make(struct sample_lines *l, const struct sample *s, uint32
 	if (array_room(l->backtrace, number))
 		return -ENOMEM;
 	FILE *f = open_memstream(&text, &len);
-	int err = f ? backtrace_text(l, s, f) : fail(-ENOMEM, "out of memory");
+	int err = f ? backtrace_text(l, s, f) : 0;
 
-	if (f)
-		fclose(f);
+	if (!memstream_close(f, &text))
+		return fail(-ENOMEM, "out of memory");
 	if (len > BACKTRACE_TEXT_MAX)
 		len = BACKTRACE_TEXT_MAX;
 	l->backtrace[number] = (struct text){text, (uint32_t)len};
