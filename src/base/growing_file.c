@@ -67,7 +67,7 @@ static int open_new(struct growing_file *f)
 {
 	const char *name = f->path;
 
-	if (f->old >= 0) {
+	if (f->old >= 0 || f->whole) {
 		if (asprintf(&f->temporary, "%s.%d.tmp", f->path, (int)getpid()) < 0) {
 			f->temporary = NULL;
 			return fail(-ENOMEM, "out of memory");
@@ -83,13 +83,13 @@ static int open_new(struct growing_file *f)
 	return 0;
 }
 
-int growing_file_create(struct growing_file *f, const char *path,
+int growing_file_create(struct growing_file *f, const char *path, bool whole,
 			bool (*ours)(const uint8_t *head, size_t len))
 {
 	int err;
 
 	*f = (struct growing_file){
-		.fd = -1, .old = -1, .dir = -1, .path = strdup(path), .ours = ours};
+		.fd = -1, .old = -1, .dir = -1, .path = strdup(path), .whole = whole, .ours = ours};
 	err = f->path ? open_old(f) : fail(-ENOMEM, "out of memory");
 	if (!err)
 		err = open_new(f);
@@ -124,7 +124,7 @@ int growing_file_publish(struct growing_file *f)
 {
 	if (!f->temporary)
 		return 0;
-	if (!is_at(f->path, f->old))
+	if (f->old >= 0 && !is_at(f->path, f->old))
 		return fail(-EBUSY, "%s was replaced by another process; the new data is in %s",
 			    f->path, f->temporary);
 	if (fdatasync(f->fd))
@@ -159,8 +159,11 @@ int growing_file_close(struct growing_file *f, bool keep)
 
 	if (f->fd >= 0 && !keep && is_at(name, f->fd))
 		unlink(name);
-	if (f->fd >= 0 && close(f->fd))
+	if (f->fd >= 0 && close(f->fd)) {
 		err = system_fail(f->path);
+		if (f->whole)
+			unlink(name);
+	}
 	if (f->old >= 0)
 		close(f->old);
 	if (f->dir >= 0)

@@ -22,6 +22,7 @@ struct growing_file {
 	int old;	 /* the file that will be replaced; -1: none */
 	int dir;	 /* where it is; -1: may not be read */
 	char *path;
+	bool whole;	 /* it appears when it is complete: begun under a temporary name in any case */
 	char *temporary; /* NULL: the file is at `path` */
 	/* May a file that begins so be replaced? */
 	bool (*ours)(const uint8_t *head, size_t len);
@@ -32,7 +33,7 @@ struct growing_file {
  * accepted by ours(), and not being written by another process. -EEXIST, -ELOOP, -EPERM, -EBUSY, ... with the error
  * message set; then nothing is open and nothing has changed.
  */
-int growing_file_create(struct growing_file *f, const char *path,
+int growing_file_create(struct growing_file *f, const char *path, bool whole,
 			bool (*ours)(const uint8_t *head, size_t len));
 
 /* It holds something now: it replaces the old file. Further calls do nothing. -errno with the error message set. */

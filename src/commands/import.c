@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
@@ -87,20 +88,25 @@ static json_t *meta_make(const struct reader *r)
 
 static int convert(struct reader *r, const char *path)
 {
-	struct trace_writer_options opt = {.zstd = zstd, .sync = true};
+	struct trace_writer_options opt = {.zstd = zstd, .whole = true, .sync = true};
 	struct trace_writer *w;
 	json_t *meta = meta_make(r);
 	uint64_t placed = 0;
-	int err = trace_writer_open(path, &opt, meta, &w), last;
+	int err = trace_writer_open(path, &opt, meta, &w);
 
 	json_decref(meta);
 	if (err)
 		return err;
 	err = write_events(r, w, &placed);
 	meta = meta_losses_make(&r->info, placed);
-	last = trace_writer_close(w, json_object_size(meta) ? meta : NULL);
+	if (!err && memory_failures())
+		err = fail(-ENOMEM, "%s: out of memory", path);
+	if (err)
+		trace_writer_abandon(w);
+	else
+		err = trace_writer_close(w, json_object_size(meta) ? meta : NULL);
 	json_decref(meta);
-	return err ? err : last;
+	return err;
 }
 
 static int run(int argc, char **argv, char **rest)

@@ -172,7 +172,7 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 				   .fd = -1,
 				   .stop_ms = GUEST_SOURCE_STOP_MS};
 	s->ops = kind_of(text, &s->arg);
-	err = growing_file_create(&s->out, to, is_guest_trace);
+	err = growing_file_create(&s->out, to, false, is_guest_trace);
 	if (!err && s->ops->prepare)
 		err = s->ops->prepare(s);
 	if (!err) {

@@ -12,6 +12,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/growing_file.h"
+#include "base/memory.h"
 #include "tracefile/columns.h"
 #include "tracefile/delta.h"
 #include "tracefile/out.h"
@@ -24,7 +25,8 @@ enum {
 struct trace_out {
 	struct growing_file file;
 	bool failed; /* a chunk could not be written */
-	bool zstd;
+	bool zstd, whole;
+	unsigned long memory_failures; /* before the file was created */
 	uint64_t offset; /* end of the last whole chunk */
 	uint8_t *index;	 /* INDEX_ENTRY_SIZE bytes per chunk written */
 	size_t nr_index, max_index;
@@ -66,7 +68,7 @@ static int write_all(int fd, struct iovec *iov, int nr)
 	return 0;
 }
 
-int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd, bool whole,
 		     struct trace_out **ret)
 {
 	_cleanup_trace_out_ struct trace_out *o = calloc(1, sizeof(*o));
@@ -76,7 +78,9 @@ int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
 	if (!o)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	o->zstd = zstd;
-	err = growing_file_create(&o->file, path, is_trace);
+	o->whole = whole;
+	o->memory_failures = memory_failures();
+	err = growing_file_create(&o->file, path, whole, is_trace);
 	if (err)
 		return err;
 	trace_header_encode(h, head);
@@ -276,7 +280,7 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 		err = index_add(o, head);
 	}
 	o->offset += chunk_length(h);
-	return err || !h->nr_records ? err : growing_file_publish(&o->file);
+	return err || !h->nr_records || o->whole ? err : growing_file_publish(&o->file);
 }
 
 int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json)
@@ -349,18 +353,20 @@ int trace_out_finish(struct trace_out *o, bool sync)
 	int err = write_index(o), last;
 	bool has_records = o->sum.types_bloom;
 
-	if (!err && !o->failed)
-		err = growing_file_publish(&o->file);
+	if (!err && o->whole && memory_failures() != o->memory_failures)
+		err = out_fail(o, -ENOMEM);
 	if (!err)
 		err = growing_file_check(&o->file, o->offset);
+	if (!err && !o->failed)
+		err = growing_file_publish(&o->file);
 	if (!err && sync)
 		err = growing_file_sync(&o->file);
-	last = out_close(o, has_records || (!err && !o->failed));
+	last = out_close(o, (has_records && !o->whole) || (!err && !o->failed));
 	return err ? err : last;
 }
 
 void trace_out_abandon(struct trace_out *o)
 {
 	if (o)
-		out_close(o, o->sum.types_bloom);
+		out_close(o, o->sum.types_bloom && !o->whole);
 }

@@ -15,9 +15,10 @@ struct trace_out;
 
 /*
  * Creates the file (base/growing_file.h). A trace or an empty file of that name is replaced when the first records are
- * written; another file is -EEXIST. `zstd` compresses chunks that become smaller by it.
+ * written; another file is -EEXIST. `zstd` compresses chunks that become smaller by it. `whole`: the file appears when
+ * it is finished, and not after an error.
  */
-int trace_out_create(const char *path, const struct trace_header *h, bool zstd,
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd, bool whole,
 		     struct trace_out **ret);
 
 struct event_type;

@@ -16,6 +16,7 @@ struct trace_writer;
 
 struct trace_writer_options {
 	bool zstd;	     /* compress record chunks */
+	bool whole;	     /* the file appears when it is complete, and not after an error */
 	bool sync;	     /* the file is on the disk when the writer is closed, a dump when it is written */
 	uint64_t sync_ns;    /* also at the end of a round after this time; 0: no */
 	uint64_t max_bytes;  /* flight recorder: keep about this many bytes of the newest records; 0 = all */

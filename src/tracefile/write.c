@@ -122,7 +122,7 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 	w->synced_ns = monotonic_ns();
 	w->meta = json_incref(meta);
 	w->head = header_make(meta);
-	err = trace_out_create(path, &w->head, opt->zstd, &w->out);
+	err = trace_out_create(path, &w->head, opt->zstd, opt->whole, &w->out);
 	if (!err)
 		err = trace_out_json(w->out, CHUNK_META, meta);
 	if (err)
@@ -293,7 +293,7 @@ int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_me
 	if (!err)
 		err = chunk_flush(w);
 	if (!err)
-		err = trace_out_create(path, &w->head, w->opt.zstd, &out);
+		err = trace_out_create(path, &w->head, w->opt.zstd, true, &out);
 	if (!err)
 		err = trace_out_json(out, CHUNK_META, w->meta);
 	if (!err)
@@ -313,6 +313,10 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta)
 	err = chunk_flush(w);
 	if (!err && w->ring)
 		err = ring_write(w, w->out, w->announced);
+	if (err && w->opt.whole) {
+		trace_writer_abandon(w);
+		return err;
+	}
 	/* Even after a failure (a full disk) the metadata and the index are tried: they are small. */
 	if (final_meta && (last = trace_out_json(w->out, CHUNK_META, final_meta)) && !err)
 		err = last;

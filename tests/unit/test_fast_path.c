@@ -207,7 +207,7 @@ static void recording_make(const char *path, const struct flavour *f)
 	sort_made(made, nr_made);
 	if (f->late)
 		delay_some();
-	assert_int_equal(trace_out_create(path, &head, f->zstd, &o), 0);
+	assert_int_equal(trace_out_create(path, &head, f->zstd, false, &o), 0);
 	schema_out(o);
 	c.h = (struct chunk_header){.first_ns = UINT64_MAX};
 	c.len = 0;

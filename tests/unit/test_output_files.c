@@ -53,7 +53,7 @@ static bool is_ours(const uint8_t *head, size_t len)
 
 static int create(struct growing_file *f, const char *file)
 {
-	return growing_file_create(f, in_dir(file), is_ours);
+	return growing_file_create(f, in_dir(file), false, is_ours);
 }
 
 static void old_one_stays_until_new_one_holds_something(void **state)

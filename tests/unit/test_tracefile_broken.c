@@ -282,7 +282,7 @@ static struct trace_out *out_open(const char *path)
 	struct trace_header h = {0};
 	struct trace_out *o;
 
-	assert_int_equal(trace_out_create(path, &h, false, &o), 0);
+	assert_int_equal(trace_out_create(path, &h, false, false, &o), 0);
 	return o;
 }
 
