@@ -78,13 +78,13 @@ static const int *const fatal =
 	      SCMP_SYS(io_uring_setup), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key),
 	      SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(reboot), SCMP_SYS(swapon));
 
-/* -EINVAL, -EDOM, ...: the call does not exist on this machine. */
+/* -EDOM: the call does not exist on this machine. */
 static int rules_add(scmp_filter_ctx f, uint32_t action, const int *calls)
 {
 	for (; *calls != CALLS_END; calls++) {
 		int err = seccomp_rule_add_exact(f, action, *calls, 0);
 
-		if (err == -ENOMEM)
+		if (err && err != -EDOM)
 			return err;
 	}
 	return 0;

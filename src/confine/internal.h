@@ -84,7 +84,7 @@ struct supervisor {
 	int channel;
 };
 
-/* Forks it: it has all our rights, and waits. */
+/* Forks it: it has our rights to files, and waits. */
 int supervisor_start(const struct confine_paths *p, struct supervisor *ret);
 
 /* Hands it the descriptor of calls_supervise(), which is closed here. */

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/read_full.h"
 #include "confine/internal.h"
 
 #ifndef PR_SET_PTRACER
@@ -364,8 +365,10 @@ static void supervise(const struct confine_paths *p, int channel, pid_t parent)
 		signal(ignored[i], SIG_IGN);
 	dup2(channel, 0); /* pipes and files of the other close when it closes them */
 	syscall(SYS_close_range, 1, ~0u, 0);
+	if (identity_drop(NULL, CAPS_OF_SUPERVISOR) || send(0, "", 1, MSG_NOSIGNAL) != 1)
+		_exit(1);
 	c.listener = listener_receive(0);
-	if (c.listener < 0 || identity_drop(NULL, CAPS_OF_SUPERVISOR) || write(0, "", 1) != 1)
+	if (c.listener < 0)
 		_exit(1);
 	serve(&c);
 	_exit(0);
@@ -375,6 +378,7 @@ int supervisor_start(const struct confine_paths *p, struct supervisor *ret)
 {
 	pid_t self = getpid();
 	int pair[2];
+	char byte;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return fail(-errno, "socketpair: %s", strerror(errno));
@@ -388,7 +392,11 @@ int supervisor_start(const struct confine_paths *p, struct supervisor *ret)
 		return fail(-errno, "fork: %s", strerror(errno));
 	}
 	prctl(PR_SET_PTRACER, ret->pid); /* for Yama; EINVAL without it */
-	return 0;
+	/* Later it would be too late: files could not even be deleted. */
+	if (read_full(ret->channel, &byte, 1) == 1)
+		return 0;
+	supervisor_cancel(ret);
+	return fail(-EPIPE, "cannot start the supervisor of files");
 }
 
 int supervisor_go(struct supervisor *s, int listener)
@@ -406,8 +414,8 @@ int supervisor_go(struct supervisor *s, int listener)
 				 .cmsg_type = SCM_RIGHTS,
 				 .cmsg_len = CMSG_LEN(sizeof(int))};
 	memcpy(CMSG_DATA(head), &listener, sizeof(listener));
-	if (sendmsg(s->channel, &msg, MSG_NOSIGNAL) != 1 || read(s->channel, &byte, 1) != 1)
-		err = fail(-EPIPE, "cannot start the supervisor of files");
+	if (sendmsg(s->channel, &msg, MSG_NOSIGNAL) != 1)
+		err = fail(-errno, "cannot start the supervisor of files: %s", strerror(errno));
 	close(listener);
 	close(s->channel);
 	return err;
