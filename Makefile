@@ -171,6 +171,7 @@ make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
 make check-crash   end recorders and the power at N=100 random moments
 make soak          record four VMs for MINUTES=30: memory and descriptors must not grow
+make check-faults  let N=100 allocations and system calls of each command fail (N=all)
 make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make mutate        change N=200 lines of FOLDER=src one at a time and see whether a test fails
 make fuzz          search for new crashes (T=60 seconds per target, RUNS=-1, FUZZ_NAMES=hrt)

@@ -42,6 +42,7 @@ packages() {
 	check openssl            openssl
 	check xz-utils           xz
 	check socat              socat
+	check strace             strace
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  e2fsprogs          e2fsprogs

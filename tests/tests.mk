@@ -23,7 +23,7 @@ check-fast:
 	@scripts/deps.sh build check docs
 	$(Q)$(MAKE) --no-print-directory check-fast-run
 
-.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-coverage fuzz-nightly check-crash
+.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-coverage fuzz-nightly check-crash check-faults
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
@@ -34,9 +34,11 @@ UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
 	hardening,60,tests/lint/hardening.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
+FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \
+	faults/short,120,tests/faults/run.sh,short
 SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) oracles,60,tests/oracles/run.sh \
 	osv-original,200,tests/osv/run.sh broken,120,tests/run-broken.sh \
-	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
+	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
 
 # The inputs of a fuzz target: its corpus, and the files of tests/broken and tests/golden that have its format. They are
 # replayed with sanitizers only, and counted apart from the tests.
@@ -82,6 +84,13 @@ check-crash: check-build
 	$(new_score)
 	$(Q)N=$(or $(N),100) LIVE_SECONDS=1200 $(CHECK_ENV) tests/run-live.sh $(CRASH_TESTS)
 	$(Q)grep -h '^# \(SEED\|lost\)' $(BUILD)/check/live_*.log
+	$(Q)$(TAP) --summary
+
+# More failing allocations and system calls (N per command and kind; N=all) than in `make check`.
+check-faults: check-build
+	$(new_score)
+	$(Q)for kind in alloc calls short; do \
+		N=$(or $(N),100) $(TAP) faults/$$kind 7200 tests/faults/run.sh $$kind || exit 1; done
 	$(Q)$(TAP) --summary
 
 # One unit test (U=clock_fit); all cases or one (C=exits). Both show the whole output.
