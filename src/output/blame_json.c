@@ -32,7 +32,7 @@ static void vcpu_set(json_t *o, uint16_t vcpu)
 
 static void thread_set(json_t *o, const struct blame_who *who)
 {
-	if (who->tid && who->tid != UINT32_MAX)
+	if (who->tid && who->tid != BLAME_SEVERAL)
 		json_object_set_new(o, "tid", json_integer(who->tid));
 	if (*who->comm)
 		json_object_set_new(o, "comm", json_string(who->comm));
@@ -103,7 +103,7 @@ static json_t *total_json(const struct blame_report *r, const struct blame_total
 {
 	char text[TEXT_BYTES];
 	json_t *o = json_pack("{s:s,s:s,s:I,s:I}", "cause", blame_cause_names[t->cause], "what",
-			      blame_total_print(t, text, sizeof(text)), "time_ns",
+			      blame_who_print(t->cause, &t->who, text, sizeof(text)), "time_ns",
 			      (json_int_t)t->time_ns, "exits", (json_int_t)t->exits);
 
 	thread_set(o, &t->who);

@@ -59,7 +59,10 @@ json_t *blame_report_caveats(const struct blame_report *r)
 		  n->lost);
 	count_add(list, "exits dropped, as their end is missing", n->unmatched);
 	count_add(list, "exits that had not ended when the trace did", n->open);
-	count_add(list, "exits whose rest is unknown, as they have too many parts", n->too_long);
+	count_add(list, "exits whose later parts are summed up, as they have too many",
+		  n->too_long);
+	count_add(list, "... of which some time is unknown, as there are too many sums",
+		  n->unnamed);
 	count_add(list, "events ignored, as there are too many threads", n->refused);
 	count_add(list, "exits missing among the rows, as there are too many", s->not_kept);
 	count_add(list, "causes or groups missing, as there are too many",
@@ -102,7 +105,8 @@ int blame_report_totals(const struct blame_report *r, struct table *t)
 		row[1].number = share_of(total[i]->time_ns, r->summary->time_ns);
 		row[2].number = total[i]->time_ns;
 		row[3].number = total[i]->exits;
-		row[4].text = table_text(t, blame_total_print(total[i], what, sizeof(what)));
+		row[4].text = table_text(
+			t, blame_who_print(total[i]->cause, &total[i]->who, what, sizeof(what)));
 	}
 	return 0;
 }
@@ -240,7 +244,7 @@ int blame_report_folded(const struct blame_report *r, FILE *f)
 		if (total[i]->group)
 			group_put(r, total[i]->group, f);
 		fputs(blame_cause_names[total[i]->cause], f);
-		if (*blame_total_print(total[i], what, sizeof(what))) {
+		if (*blame_who_print(total[i]->cause, &total[i]->who, what, sizeof(what))) {
 			fputc(';', f);
 			frame_put(what, f);
 		}

@@ -1,9 +1,15 @@
-# A guest that reads a port in a loop, to test what delays its exits.
-check-build: $(BUILD)/blameguest.elf
+# Guests of one kind of exit each, to test what delays it.
+BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -write -idle) $(BUILD)/blameguest.elf
 
-$(BUILD)/blameguest.elf: tests/live/blameguest.S
+check-build: $(BLAME_GUESTS)
+
+$(BUILD)/blameguest-slow.elf: BLAME_GUEST = -DSLOW
+$(BUILD)/blameguest-write.elf: BLAME_GUEST = -DWRITE
+$(BUILD)/blameguest-idle.elf: BLAME_GUEST = -DIDLE
+
+$(BLAME_GUESTS): tests/live/blameguest.S
 	$(call say,GUEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -m32 -c -o $@.o $<
+	$(Q)$(CC) -m32 $(BLAME_GUEST) -c -o $@.o $<
 	$(Q)ld -m elf_i386 -nostdlib --build-id=none -z noexecstack -z max-page-size=4096 -Ttext 0x100000 \
 		-e guest_entry -o $@ $@.o

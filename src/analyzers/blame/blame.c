@@ -150,7 +150,8 @@ static void exits_restart(struct blame *b)
 	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
 		if (e->thread->cycle)
 			e->thread->cycle->open = e->thread->cycle->done = false;
-	b->counts.exits = b->counts.unmatched = b->counts.lost = b->counts.too_long = 0;
+	b->counts.exits = b->counts.unmatched = b->counts.lost = 0;
+	b->counts.too_long = b->counts.unnamed = 0;
 	b->sink.restart(b->sink.arg);
 }
 
@@ -200,7 +201,7 @@ static void on_userspace(struct blame *b, struct thread *t, const struct event *
 	c->user = true;
 	c->fault = c->inject = false;
 	if (!access_known(c) || access_kind(reason) != c->access.kind)
-		c->access = (struct blame_who){.kind = BLAME_VMM, .number = reason};
+		c->access = (struct blame_who){.kind = BLAME_VMM, .access = reason};
 }
 
 static void on_run(struct blame *b, struct thread *t, const struct event *ev)
@@ -230,20 +231,20 @@ static void on_access(struct blame *b, struct thread *t, struct blame_who access
 	if (!c)
 		return;
 	if (c->done) {
-		if (complete && !access_known(c) && access_kind(c->access.number) == access.kind)
+		if (complete && !access_known(c) && access_kind(c->access.access) == access.kind)
 			c->access = access;
 		deliver(b, t);
 		c->access = (struct blame_who){0};
 	}
 	if (!complete || (b->exits_seen && c->open && !access_known(c) &&
-			  access_kind(c->access.number) == access.kind))
+			  access_kind(c->access.access) == access.kind))
 		c->access = access;
 }
 
 static void on_pio(struct blame *b, struct thread *t, const struct event *ev)
 {
 	on_access(b, t,
-		  (struct blame_who){.kind = BLAME_PORT, .number = event_value(ev, "port")},
+		  (struct blame_who){.kind = BLAME_PORT, .access = event_value(ev, "port")},
 		  !event_value(ev, "write"));
 }
 
@@ -251,7 +252,7 @@ static void on_mmio(struct blame *b, struct thread *t, const struct event *ev)
 {
 	enum { MMIO_READ = 1 }; /* the event before its userspace exit is 0 */
 
-	on_access(b, t, (struct blame_who){.kind = BLAME_MMIO, .number = event_value(ev, "gpa")},
+	on_access(b, t, (struct blame_who){.kind = BLAME_MMIO, .access = event_value(ev, "gpa")},
 		  event_value(ev, "type") == MMIO_READ);
 }
 

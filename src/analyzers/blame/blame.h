@@ -48,7 +48,7 @@ extern const char *const blame_cause_names[BLAME_CAUSES];
 
 enum blame_kind {
 	BLAME_NO_KIND,
-	BLAME_PORT,	 /* device: `number` is a port */
+	BLAME_PORT,	 /* the VMM handles it: `access` is a port */
 	BLAME_MMIO,	 /* ... a guest physical address */
 	BLAME_VMM,	 /* ... a KVM_EXIT_* */
 	BLAME_RUNNING,	 /* global-mutex: its holder has a CPU */
@@ -57,11 +57,14 @@ enum blame_kind {
 	BLAME_RELEASED,	 /* ... is releasing it: no owner any more, nobody woken yet */
 };
 
+#define BLAME_SEVERAL UINT32_MAX /* several threads of that name */
+
 /* What or who it was; zero where it is unknown or has no meaning. */
 struct blame_who {
 	enum blame_kind kind;
-	uint32_t tid;	 /* the holder, the thread that was woken, or the task that ran instead */
+	uint32_t tid;	 /* the holder, the thread that was woken, or the task that ran instead; or BLAME_SEVERAL */
 	uint64_t number; /* see above; lock: its address; syscall: its number; preempted, runqueue: the CPU */
+	uint64_t access; /* device, and lock, syscall and fault while the VMM handles the exit: see above */
 	char comm[16];	 /* of tid; "" if unknown */
 };
 
@@ -71,7 +74,10 @@ struct blame_part {
 	struct blame_who who;
 };
 
-enum { BLAME_PARTS_MAX = 8192 }; /* of one exit; the rest of its time is unknown */
+enum {
+	BLAME_PARTS_MAX = 8192, /* of one exit; later ones are summed up by what they name, behind them */
+	BLAME_SUMS_MAX = 256,	/* of these; the time of others is unknown */
+};
 
 struct blame_exit {
 	uint64_t start_ns, end_ns;
@@ -89,6 +95,7 @@ struct blame_counts {
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
 	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts */
+	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
 	uint64_t refused;   /* events of threads beyond the limit */
 	bool switches, blocks; /* the trace has sched_switch, sched_block */
 	bool userspace;	       /* no kvm_exit: exits begin in kvm_userspace_exit */

@@ -86,18 +86,29 @@ static const char *thread_print(const struct blame_who *who, char *buf, size_t s
 	return buf;
 }
 
-static void device_print(const struct blame_who *who, char *buf, size_t size)
+/* "" if unknown. */
+static void access_print(const struct blame_who *who, char *buf, size_t size)
 {
-	const char *name = userspace_reason_name((uint32_t)who->number);
+	const char *name = userspace_reason_name((uint32_t)who->access);
 
+	*buf = '\0';
 	if (who->kind == BLAME_PORT)
-		snprintf(buf, size, "port 0x%" PRIx64, who->number);
+		snprintf(buf, size, "port 0x%" PRIx64, who->access);
 	else if (who->kind == BLAME_MMIO)
-		snprintf(buf, size, "MMIO 0x%" PRIx64, who->number);
+		snprintf(buf, size, "MMIO 0x%" PRIx64, who->access);
 	else if (who->kind == BLAME_VMM && name)
 		snprintf(buf, size, "%s", name);
 	else if (who->kind == BLAME_VMM)
-		snprintf(buf, size, "KVM_EXIT %" PRIu64, who->number);
+		snprintf(buf, size, "KVM_EXIT %" PRIu64, who->access);
+}
+
+/* What the thread sleeps in, and for what access. */
+static void sleep_print(const char *what, const struct blame_who *who, char *buf, size_t size)
+{
+	char access[48];
+
+	access_print(who, access, sizeof(access));
+	snprintf(buf, size, "%s%s%s", what, *access ? ", " : "", access);
 }
 
 static void mutex_print(const struct blame_who *who, char *buf, size_t size)
@@ -129,7 +140,9 @@ static void ran_print(const struct blame_who *who, bool preempted, char *buf, si
 {
 	char thread[64];
 
-	if (who->tid)
+	if (who->tid == BLAME_SEVERAL)
+		snprintf(buf, size, "%s ran (several threads)", who->comm);
+	else if (who->tid)
 		snprintf(buf, size, "%s ran", thread_print(who, thread, sizeof(thread)));
 	else if (*who->comm)
 		snprintf(buf, size, preempted ? "its CPU was idle: throttled" : "its CPU was idle");
@@ -143,7 +156,8 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 	*buf = '\0';
 	switch (cause) {
 	case BLAME_DEVICE:
-		device_print(who, buf, size);
+	case BLAME_FAULT:
+		access_print(who, buf, size);
 		break;
 	case BLAME_GLOBAL_MUTEX:
 		mutex_print(who, buf, size);
@@ -153,14 +167,15 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 			 thread_print(who, thread, sizeof(thread)));
 		break;
 	case BLAME_LOCK:
-		snprintf(buf, size, "futex 0x%" PRIx64, who->number);
+		snprintf(thread, sizeof(thread), "futex 0x%" PRIx64, who->number);
+		sleep_print(thread, who, buf, size);
 		break;
 	case BLAME_PREEMPTED:
 	case BLAME_RUNQUEUE:
 		ran_print(who, cause == BLAME_PREEMPTED, buf, size);
 		break;
 	case BLAME_SYSCALL:
-		snprintf(buf, size, "%s", syscall_print(who->number, thread, sizeof(thread)));
+		sleep_print(syscall_print(who->number, thread, sizeof(thread)), who, buf, size);
 		break;
 	default:
 		break;

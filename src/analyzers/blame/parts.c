@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The parts of an exit: what a state is attributed to, and the list of parts, which has no gaps. */
+#include <linux/kvm.h>
 #include <string.h>
 
 #include "analyzers/blame/internal.h"
@@ -56,6 +57,12 @@ static void classify_global(const struct thread *t, struct blame_part *p)
 	}
 }
 
+/* The VMM itself handles a halted vCPU (without KVM's interrupt controller). */
+static bool halts_in_vmm(const struct cycle *c)
+{
+	return c->user && c->access.kind == BLAME_VMM && c->access.access == KVM_EXIT_HLT;
+}
+
 /* Within KVM_RUN: a halted vCPU sleeps so that signals wake it; a page that is being fetched does not let them. */
 static void classify_kvm_run(const struct thread *t, struct blame_part *p)
 {
@@ -63,6 +70,13 @@ static void classify_kvm_run(const struct thread *t, struct blame_part *p)
 		p->cause = BLAME_FAULT;
 	else if (t->block.interruptible)
 		p->cause = BLAME_HALTED;
+}
+
+/* What the VMM handled at that time is part of the answer. */
+static bool names_access(enum blame_cause cause)
+{
+	return cause == BLAME_DEVICE || cause == BLAME_LOCK || cause == BLAME_SYSCALL ||
+	       cause == BLAME_FAULT;
 }
 
 static void classify_asleep(const struct thread *t, struct blame_part *p)
@@ -73,6 +87,8 @@ static void classify_asleep(const struct thread *t, struct blame_part *p)
 		p->cause = BLAME_UNKNOWN;
 	} else if (s->on_global) {
 		classify_global(t, p);
+	} else if (s->syscall >= 0 && halts_in_vmm(t->cycle)) {
+		p->cause = BLAME_HALTED;
 	} else if (s->waits) {
 		p->cause = BLAME_LOCK;
 		p->who.number = s->arg0;
@@ -86,6 +102,10 @@ static void classify_asleep(const struct thread *t, struct blame_part *p)
 	}
 	if (p->cause == BLAME_HALTED || p->cause == BLAME_FAULT)
 		p->who = (struct blame_who){0};
+	if (t->cycle->user && names_access(p->cause)) {
+		p->who.kind = t->cycle->access.kind;
+		p->who.access = t->cycle->access.access;
+	}
 }
 
 static void part_classify(const struct thread *t, struct blame_part *p)
@@ -114,21 +134,51 @@ static void part_classify(const struct thread *t, struct blame_part *p)
 static bool part_continues(const struct blame_part *a, const struct blame_part *b)
 {
 	return a->cause == b->cause && a->who.kind == b->who.kind && a->who.tid == b->who.tid &&
-	       a->who.number == b->who.number && !strcmp(a->who.comm, b->who.comm);
+	       a->who.number == b->who.number && a->who.access == b->who.access &&
+	       !strcmp(a->who.comm, b->who.comm);
 }
 
-static void part_add(struct blame *b, struct cycle *c, const struct blame_part *p)
+/* Tasks that ran instead are summed up by their names. */
+static bool sum_matches(struct blame_part *sum, const struct blame_part *p)
 {
-	struct blame_part *last = c->nr ? &c->part[c->nr - 1] : NULL;
+	if (p->cause != BLAME_PREEMPTED && p->cause != BLAME_RUNQUEUE)
+		return part_continues(sum, p);
+	if (sum->cause != p->cause || !sum->who.tid != !p->who.tid ||
+	    strcmp(sum->who.comm, p->who.comm) != 0)
+		return false;
+	if (sum->who.tid != p->who.tid)
+		sum->who.tid = BLAME_SEVERAL;
+	return true;
+}
 
-	if (c->nr == BLAME_PARTS_MAX && !c->unknown) {
+/* The sum that the part belongs to, once the exit has too many parts; the last one is unknown time. NULL: none yet. */
+static struct blame_part *sum_find(struct blame *b, struct cycle *c, struct blame_part *p)
+{
+	if (c->nr == BLAME_PARTS_MAX)
 		b->counts.too_long++;
-		c->unknown = true;
-		last->cause = BLAME_UNKNOWN;
-		memset(&last->who, 0, sizeof(last->who));
-	}
-	if (last && (c->nr == BLAME_PARTS_MAX || part_continues(last, p))) {
-		last->end_ns = p->end_ns;
+	for (unsigned int i = BLAME_PARTS_MAX; i < c->nr; i++)
+		if (sum_matches(&c->part[i], p))
+			return &c->part[i];
+	if (c->nr < BLAME_PARTS_MAX + BLAME_SUMS_MAX - 1)
+		return NULL;
+	p->cause = BLAME_UNKNOWN;
+	memset(&p->who, 0, sizeof(p->who));
+	if (c->nr == BLAME_PARTS_MAX + BLAME_SUMS_MAX)
+		return &c->part[c->nr - 1];
+	b->counts.unnamed++;
+	return NULL;
+}
+
+static void part_add(struct blame *b, struct cycle *c, struct blame_part *p)
+{
+	struct blame_part *same = NULL;
+
+	if (c->nr && c->nr <= BLAME_PARTS_MAX && part_continues(&c->part[c->nr - 1], p))
+		same = &c->part[c->nr - 1];
+	else if (c->nr >= BLAME_PARTS_MAX)
+		same = sum_find(b, c, p);
+	if (same) {
+		same->end_ns += p->end_ns - p->start_ns;
 		return;
 	}
 	b->err = b->err ? b->err : array_room(c->part, c->nr);
@@ -153,7 +203,7 @@ void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 static void part_split(struct blame *b, struct cycle *c, uint64_t ns)
 {
 	b->err = b->err ? b->err : array_room(c->part, c->nr);
-	if (b->err || c->nr >= BLAME_PARTS_MAX)
+	if (b->err || c->nr >= BLAME_PARTS_MAX - 1)
 		return;
 	for (unsigned int i = 0; i < c->nr; i++) {
 		struct blame_part *p = &c->part[i];
@@ -195,10 +245,17 @@ int parts_deliver(struct blame *b, struct thread *t)
 	for (unsigned int i = 0; i < c->nr; i++) {
 		struct blame_part *p = &c->part[i];
 
+		if (i >= BLAME_PARTS_MAX) { /* a sum: adjacent to the one before, as all parts */
+			p->end_ns = p[-1].end_ns + (p->end_ns - p->start_ns);
+			p->start_ns = p[-1].end_ns;
+		}
+
 		/* The event that names the port of a read comes when it is complete. */
-		if (p->cause == BLAME_DEVICE && (!p->who.kind || p->who.kind == BLAME_VMM) &&
-		    c->access.kind)
-			p->who = c->access;
+		if (names_access(p->cause) && c->access.kind &&
+		    (p->who.kind == BLAME_VMM || (!p->who.kind && p->cause == BLAME_DEVICE))) {
+			p->who.kind = c->access.kind;
+			p->who.access = c->access.access;
+		}
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
 	b->counts.exits++;

@@ -2,7 +2,6 @@
 #include "analyzers/blame/summary.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +109,7 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 }
 
 /* What totals are the same: a task that ran instead by its name, a thread of the VM by its id. */
-static void total_key(const struct blame_group *g, const struct blame_part *p, uint64_t key[4])
+static void total_key(const struct blame_group *g, const struct blame_part *p, uint64_t key[5])
 {
 	bool by_name = p->cause == BLAME_PREEMPTED || p->cause == BLAME_RUNQUEUE;
 
@@ -118,13 +117,14 @@ static void total_key(const struct blame_group *g, const struct blame_part *p, u
 	key[1] = (uint64_t)p->who.kind << 8 | p->cause;
 	key[2] = by_name ? !p->who.tid : p->who.number;
 	key[3] = !by_name ? p->who.tid : p->who.tid ? hash_text(p->who.comm) : 0;
+	key[4] = p->who.access;
 }
 
 static void total_add(struct blame_summary *s, const struct blame_group *g,
 		      const struct blame_part *p)
 {
 	struct blame_total *t;
-	uint64_t key[4];
+	uint64_t key[5];
 	bool first;
 
 	total_key(g, p, key);
@@ -136,7 +136,7 @@ static void total_add(struct blame_summary *s, const struct blame_group *g,
 		t->who = p->who;
 	}
 	if (t->who.tid != p->who.tid)
-		t->who.tid = UINT32_MAX;
+		t->who.tid = BLAME_SEVERAL;
 	t->time_ns += p->end_ns - p->start_ns;
 	t->exits += t->last_exit != s->exits;
 	t->last_exit = s->exits;
@@ -184,7 +184,7 @@ static void summary_restart(void *arg)
 struct blame_sink blame_summary_sink(struct blame_summary *s)
 {
 	s->groups = HASH_TABLE(struct blame_group, 2, BLAME_GROUPS_MAX);
-	s->totals = HASH_TABLE(struct blame_total, 4, BLAME_TOTALS_MAX);
+	s->totals = HASH_TABLE(struct blame_total, 5, BLAME_TOTALS_MAX);
 	return (struct blame_sink){.ended = summary_exit, .restart = summary_restart, .arg = s};
 }
 
@@ -261,14 +261,6 @@ const struct blame_group **blame_summary_groups(const struct blame_summary *s, s
 const struct blame_total **blame_summary_totals(const struct blame_summary *s, size_t *ret_nr)
 {
 	return entries_sorted(&s->totals, longest_total, ret_nr);
-}
-
-const char *blame_total_print(const struct blame_total *t, char *buf, size_t size)
-{
-	if (t->who.tid != UINT32_MAX)
-		return blame_who_print(t->cause, &t->who, buf, size);
-	snprintf(buf, size, "%s ran (several threads)", t->who.comm);
-	return buf;
 }
 
 const struct blame_part *blame_exit_holder(const struct blame_exit *x)

@@ -30,9 +30,9 @@ struct blame_group {
 };
 
 struct blame_total {
-	uint64_t key[4];
+	uint64_t key[5];
 	enum blame_cause cause;
-	struct blame_who who; /* tid UINT32_MAX: several threads of that name */
+	struct blame_who who;
 	const struct blame_group *group;
 	uint64_t time_ns, exits;
 	uint64_t last_exit; /* number of the newest exit counted in `exits` */
@@ -62,9 +62,6 @@ void blame_summary_end(struct blame_summary *s);
 /* Sorted by time, the longest first: arrays of pointers into the summary, to be freed. NULL: out of memory, or none. */
 const struct blame_group **blame_summary_groups(const struct blame_summary *s, size_t *ret_nr);
 const struct blame_total **blame_summary_totals(const struct blame_summary *s, size_t *ret_nr);
-
-/* As blame_who_print(), of a total. */
-const char *blame_total_print(const struct blame_total *t, char *buf, size_t size);
 
 /* The longest part that waits for a mutex, whose holder is known; NULL: there is none. */
 const struct blame_part *blame_exit_holder(const struct blame_exit *x);

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Slow devices: hostrace blame names their ports. One works: its time is compared with the thread's CPU time as the kernel
+# counts it (schedstat). The other one sleeps: the debug console, while nobody reads its FIFO, which is full.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+guest=blameguest-slow
+. "$ROOT/tests/live/blame-lib.inc"
+
+# used: ns of CPU time of the vCPU's thread so far
+used() {
+	cut -d ' ' -f 1 "/proc/$vm/task/$vcpu/schedstat"
+}
+
+# ns_of JQ: the time of the causes that it selects
+ns_of() {
+	jq "[.causes[] | select($1) | .time_ns] | add // 0" blame.json
+}
+
+# The vCPU sleeps again and again: its console's FIFO is full.
+fills() {
+	slept=0
+	for _ in $(seq 3000); do
+		case $(cat "/proc/$vm/task/$vcpu/syscall") in 230*) slept=$((slept + 1)) ;; esac
+		[ $slept -lt 20 ] || return 0
+		sleep 0.01
+	done
+	return 1
+}
+
+plan 8
+vm_start
+record_start
+before=$(used)
+sleep 3
+after=$(used)
+record_stop
+is $? 0 "busy device: recorded" record.err
+vm_stop
+"$HOSTRACE" blame -i trace.hrt >blame.out 2>&1
+"$HOSTRACE" blame -i trace.hrt -f json >blame.json
+is "$(jq -r '[.causes[] | select(.cause != "preempted" and .cause != "runqueue")][0] | .cause + " " + .what' blame.json)" \
+	"device port 0x71" "but for the host's other tasks its port is the largest cause" blame.out
+busy=$(ns_of '.cause == "device" and .what == "port 0x71"')
+counted=$((after - before))
+is $((busy * 100 >= counted * 95)) 1 "its time ($busy ns) is at least 95 % of the CPU time of the thread ($counted ns)" blame.out
+
+guest=blameguest-write
+console=file,path=console
+mkfifo console
+cat console >guest.out &
+reader=$!
+exec 5<>console
+vm_start
+kill $reader
+fills || bail "the guest does not wait for its console"
+record_start
+for _ in 1 2 3 4; do # the first wait began before the recording
+	sleep .5
+	dd bs=4096 count=1 <&5 >/dev/null 2>&1
+	fills
+done
+record_stop
+is $? 0 "device that sleeps: recorded" record.err
+kill -KILL "$vm" # it cannot end itself while the vCPU waits with the mutex held
+vm_stop 2>/dev/null
+"$HOSTRACE" blame -i trace.hrt --min-latency 300ms >blame.out 2>&1
+"$HOSTRACE" blame -i trace.hrt --min-latency 300ms -f json >blame.json
+is "$(jq '.rows | length' blame.json)" 3 "the long exits are those while nobody read" blame.out
+is "$(jq '.totals.time_ns >= 3 * 0.5e9' blame.json)" true "they took at least as long as nobody read" blame.out
+is "$(jq -r '.causes[0] | .cause + " " + .what' blame.json)" "syscall clock_nanosleep, port 0xe9" \
+	"their largest cause is that QEMU sleeps for the port" blame.out
+named=$(ns_of '.what | endswith("port 0xe9")')
+others=$(ns_of '.cause == "preempted" or .cause == "runqueue"')
+total=$(jq '.totals.time_ns' blame.json)
+is $((named * 100 >= (total - others) * 95)) 1 \
+	"at least 95 % of it is attributed to the port: $named of $total ns, other tasks had $others" blame.out
+finish
