@@ -171,7 +171,7 @@ done | rule "every quarantined test has a program, a rate and a reason"
 		file=$(program_file "${line%%: *}")
 		if [ ! -f "$file" ]; then
 			echo "SECURITY.md: $line: no such program"
-		elif [[ $line == *": "* ]] && ! grep -qwF -- "${line#*: }" "$file"; then
+		elif [[ $line == *": "* ]] && ! grep -qrwF -- "${line#*: }" "${file/%check.sh/}"; then
 			echo "SECURITY.md: $line: no such test"
 		fi
 	done

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # hostrace-guest in a real Linux guest, recorded together with the host: through a virtio-serial port, through shared
-# memory, with a recorder that is killed, and with random data instead of a stream. The guest runs under TCG, so the host
-# needs no KVM. Requires $HOSTRACE and $BUILD; writes TAP. Runs for ten seconds; all waits share one limit,
-# $WAIT_LIMIT_S seconds, after which it reports what it was waiting for. A runner's own timeout must be longer.
+# memory, with a recorder that is killed, with random data instead of a stream, and with a process of the guest that
+# connects to the agent's vsock. The guest runs under TCG, so the host needs no KVM. Requires $HOSTRACE and $BUILD; writes
+# TAP. Runs for ten seconds; all waits share one limit, $WAIT_LIMIT_S seconds, after which it reports what it was waiting
+# for. A runner's own timeout must be longer.
 set -u
 BUILD=${BUILD:-build}
 HOSTRACE=${HOSTRACE:-$BUILD/hostrace}
@@ -15,10 +16,12 @@ for program in qemu-system-x86_64 busybox cpio jq; do
 	command -v $program >/dev/null || skip_all "$program is not installed"
 done
 vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/rig/agentguest/init.sh" \
-	virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console 2>rig.err) ||
+	virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console \
+	vsock vmw_vsock_virtio_transport_common vsock_loopback 2>rig.err) ||
 	skip_all "Debian's kernel is unavailable: $(tail -n 1 rig.err)"
 cp "$BUILD/hostrace-guest" .
-echo hostrace-guest | cpio --quiet -o -H newc -R 0:0 >>guest.cpio
+${CC:-cc} -static -O -o vsock_local "$ROOT/tests/rig/agentguest/vsock_local.c" || bail "cannot build vsock_local"
+printf '%s\n' hostrace-guest vsock_local | cpio --quiet -o -H newc -R 0:0 >>guest.cpio
 vm=
 recorder=
 trap '[ -z "$vm$recorder" ] || kill -KILL $vm $recorder 2>/dev/null; rm -rf "$scratch"' EXIT
@@ -93,7 +96,7 @@ calls() {
 		jq '[.rows[] | select(.fields.mode == 4495 or .fields.mode == "0x118f")] | length'
 }
 
-plan 14
+plan 15
 # With a thread for each vCPU, TCG's default, the guest's kernel locks up on both CPUs about once in a hundred runs, when
 # the agent switches on tracepoints.
 vm_start() {
@@ -123,6 +126,8 @@ while ! has_printed "waits noise" && [ $boots -lt $BOOTS_MAX ] && reason=$(boot_
 	until_true "the guest does not boot" booted_or_failed
 done
 guest_prints "waits noise"
+is "$(grep -a "guest: local vsock" console | tr -d '\r')" "guest: local vsock connects, bytes 0, closed" \
+	"a process of the guest itself gets nothing over vsock" console
 record noise serial:port
 guest_prints "worked noise"
 kill -INT $recorder

@@ -33,6 +33,13 @@ session() {
 	cat /tmp/log
 }
 
+# A process of this guest, which is not the host.
+/hostrace-guest -t vsock:9999 -e sched 2>/tmp/log &
+agent=$!
+/vsock_local 9999
+kill $agent
+wait $agent
+
 # Random data instead of a stream; the write returns when the host has read nearly all of it.
 echo "guest: waits noise"
 port=$(grep -lx hostrace /sys/class/virtio-ports/*/name)
