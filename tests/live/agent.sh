@@ -37,7 +37,7 @@ calls() {
 		jq '[.rows[] | select(.fields.mode == 4495 or .fields.mode == "0x118f")] | length'
 }
 
-plan 13
+plan 16
 agent -t file:a.guest -e $events
 is "$(instances $agent)" 1 "it has an instance of its own"
 work
@@ -71,4 +71,23 @@ is "$("$HOSTRACE" list --wide -i d.guest --event guest:kernel_stack 2>/dev/null 
 
 "$BUILD/hostrace-guest" -t file:e.guest -e nothing:such 2>agent.err
 is $? 1 "an event that is not there is refused" agent.err
+
+# what another user prepared in a shared directory
+chmod 1777 .
+echo precious >planted
+chown 65534 planted
+chmod 666 planted
+timeout -k 5 20 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
+is "$? $(cat planted)" "1 precious" "the agent refuses another user's file" agent.err
+rm planted
+mkfifo planted
+timeout -k 5 20 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
+is $? 1 "a FIFO that nobody reads does not block it" agent.err
+mkfifo own
+cat own >from_fifo &
+reader=$!
+sleep .5
+timeout -k 5 20 "$BUILD/hostrace-guest" -t "file:$PWD/own" -e $events -d 100ms 2>agent.err
+wait $reader
+is "$("$HOSTRACE" info -i from_fifo 2>&1 | grep -c 'ended by duration')" 1 "a FIFO that is read gets the trace" agent.err
 finish

@@ -56,12 +56,31 @@ static long fd_put(struct sink *s, const void *data, size_t len)
 
 /* ---- a file ---- */
 
+/* Not through what another user prepared at this name: a file or FIFO of theirs, a link, a FIFO without a reader. */
+static int file_open_named(struct sink *s)
+{
+	struct stat st;
+
+	s->fd = open(s->to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		     0600);
+	if (s->fd < 0 && errno == ENXIO)
+		return complain(-ENXIO, "%s: nobody reads this FIFO", s->to);
+	if (s->fd < 0 || fstat(s->fd, &st))
+		return complain(-errno, "%s: %s", s->to, strerror(errno));
+	if ((S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) && st.st_uid != geteuid())
+		return complain(-EACCES, "%s exists and belongs to user %u; choose another name",
+				s->to, st.st_uid);
+	if (S_ISREG(st.st_mode) && ftruncate(s->fd, 0))
+		return complain(-errno, "%s: %s", s->to, strerror(errno));
+	return 0;
+}
+
 static int file_open(struct sink *s)
 {
-	s->fd = strcmp(s->to, "-")
-			? open(s->to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
-			: dup(STDOUT_FILENO);
-	return s->fd < 0 ? complain(-errno, "%s: %s", s->to, strerror(errno)) : 0;
+	if (strcmp(s->to, "-"))
+		return file_open_named(s);
+	s->fd = dup(STDOUT_FILENO);
+	return s->fd < 0 ? complain(-errno, "stdout: %s", strerror(errno)) : 0;
 }
 
 static int file_look(struct sink *s, int timeout_ms, bool writing)
