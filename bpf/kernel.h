@@ -181,6 +181,32 @@ struct trace_event_raw_kvm_emulate_insn {
 	hr_u8 failed;
 };
 
+/* The block layer; bi_bdev since v5.12. */
+struct block_device {
+	hr_u32 bd_dev;
+};
+
+struct bvec_iter {
+	hr_u64 bi_sector;
+	unsigned int bi_size;
+} __attribute__((packed));
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev;
+	hr_u32 bi_opf;
+	hr_u8 bi_status;
+	struct bvec_iter bi_iter;
+};
+
+struct request {
+	struct bio *bio;
+};
+
+enum req_flag_bits {
+	__REQ_SWAP = 24,
+};
+
 #pragma clang attribute pop
 
 #endif

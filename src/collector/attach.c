@@ -31,7 +31,8 @@ static const char REUSE_PROGRAM[] = "reuse_fork";
 /* Kernel-wide events come from tracepoints and are attached once; the others once per VM. */
 static bool event_is_kernels(const char *event)
 {
-	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6);
+	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6) ||
+	       !strncmp(event, "host_", 5);
 }
 
 static void result_fill(struct probe_result *r, const struct target *t)
@@ -249,27 +250,30 @@ static void attach_kernel(struct collector *c, struct probe_result *r, const cha
 		result_failed(r, bpf_program__section_name(prog), err);
 		return;
 	}
-	r->attached = 1;
+	r->attached++;
+	if (r->program)
+		return;
 	r->program = bpf_program__name(prog);
 	snprintf(r->where, sizeof(r->where), "%s", bpf_program__section_name(prog));
 }
 
 static void attach_one(struct collector *c, struct probe_result *r)
 {
-	const struct program *program = NULL;
+	const struct program *program[PLACES_MAX] = {NULL};
 	const char *error = NULL;
 
 	c->attaching = r;
 	for (unsigned int i = 0; i < r->plan->nr_places && !error; i++) {
-		program = program_find(c->programs, c->nr_programs, r->plan->place[i].program);
-		error = program_error(program);
+		program[i] =
+			program_find(c->programs, c->nr_programs, r->plan->place[i].program);
+		error = program_error(program[i]);
 	}
 	if (error)
 		snprintf(r->reason, sizeof(r->reason), "%s", error);
 	else if (r->pid)
 		attach_places(c, r);
-	else
-		attach_kernel(c, r, program->loaded);
+	for (unsigned int i = 0; !error && !r->pid && i < r->plan->nr_places; i++)
+		attach_kernel(c, r, program[i]->loaded);
 }
 
 int collector_register(struct collector *c, struct target *t)

@@ -81,7 +81,7 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 					.dropped = r->dropped};
 	if (r->program)
 		program_cost(c, r->program, cost, 0);
-	for (unsigned int i = 0; r->pid && i < r->plan->nr_places; i++) {
+	for (unsigned int i = !r->pid; i < r->plan->nr_places; i++) {
 		const struct probe_place *place = &r->plan->place[i];
 		bool told = false;
 
@@ -89,7 +89,9 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 			told |= !strcmp(r->plan->place[k].program, place->program);
 		if (!told)
 			program_cost(c, place->program, cost,
-				     place->emulated ? TRAP_CHEAP_NS : TRAP_DEAR_NS);
+				     !r->pid		? 0
+				     : place->emulated ? TRAP_CHEAP_NS
+						       : TRAP_DEAR_NS);
 	}
 }
 

@@ -41,6 +41,16 @@ static const struct kernel_form {
 	{"kvm_page_fault", "tp_kvm_page_fault", "tp_kvm_page_fault_formatted", false},
 };
 
+/* Further programs that an event needs. */
+static const struct kernel_more {
+	const char *event, *program, *system, *name;
+} more[] = {
+	{"host_io", "tp_host_io_submit", "block", "block_bio_queue"},
+	{"host_io", "tp_host_io_split", "block", "block_split"},
+	{"host_io", "tp_host_io_dispatch", "block", "block_rq_issue"},
+	{"host_io", "tp_host_io_request", "block", "block_rq_complete"},
+};
+
 struct kernel_types {
 	struct btf *vmlinux, *kvm; /* kvm: NULL if it is built in or not loaded */
 	bool svm;
@@ -104,6 +114,19 @@ static uint64_t rows_find(const struct btf *btf)
 	return found;
 }
 
+/* bio.bi_bdev came with v5.12; before v5.11 these tracepoints had the queue as their first argument. */
+static bool bio_known(const struct btf *vmlinux)
+{
+	int id = btf__find_by_name_kind(vmlinux, "bio", BTF_KIND_STRUCT);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(vmlinux, (uint32_t)id) : NULL;
+
+	for (unsigned int i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(vmlinux, btf_members(type)[i].name_off),
+			    "bi_bdev"))
+			return true;
+	return false;
+}
+
 static bool kvm_loaded(void)
 {
 	return !access("/sys/module/kvm", F_OK) || !access("/dev/kvm", F_OK);
@@ -120,13 +143,41 @@ static void place_program(struct probe_place *place, const char *event, bool svm
 	}
 }
 
+static void places_add(struct probe_plan *p)
+{
+	for (unsigned int i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		struct probe_place *place = &p->place[p->nr_places];
+
+		if (strcmp(more[i].event, p->event) || p->nr_places == PLACES_MAX)
+			continue;
+		snprintf(place->program, sizeof(place->program), "%s", more[i].program);
+		snprintf(place->function, sizeof(place->function), "%s:%s", more[i].system,
+			 more[i].name);
+		p->nr_places++;
+	}
+}
+
+static const struct {
+	const char *system, *group, *about;
+} groups[] = {
+	{"kvm", "kvm", "exits, I/O, interrupts, clocks"},
+	{"sched", "scheduler", "threads on and off the CPU"},
+	{"block", "host disks", "the VM's requests to the host's block layer"},
+};
+
+static struct probe_plan *row_add(struct plan *plan, const struct kernel_row *row)
+{
+	for (unsigned int i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (!strcmp(groups[i].system, row->system))
+			return plan_add(plan, row->event, groups[i].group, groups[i].about);
+	return NULL;
+}
+
 static void row_plan(struct plan *plan, const struct kernel_row *row,
 		     const struct kernel_types *types, bool there)
 {
 	bool kvm = !strcmp(row->system, "kvm");
-	struct probe_plan *p =
-		plan_add(plan, row->event, kvm ? "kvm" : "scheduler",
-			 kvm ? "exits, I/O, interrupts, clocks" : "threads on and off the CPU");
+	struct probe_plan *p = row_add(plan, row);
 	struct probe_place *place;
 
 	if (!p)
@@ -145,11 +196,19 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 			 row->system, row->name);
 		return;
 	}
+	if (!strcmp(row->system, "block") && !bio_known(types->vmlinux)) {
+		snprintf(
+			p->reason, sizeof(p->reason),
+			"this kernel's block tracepoints have other arguments (Linux 5.12 or newer "
+			"is needed)");
+		return;
+	}
 	p->how = PROBE_TRACEPOINT;
 	p->nr_places = 1;
 	place = &p->place[0];
 	place_program(place, row->event, types->svm);
 	snprintf(place->function, sizeof(place->function), "%s:%s", row->system, row->name);
+	places_add(p);
 	p->doubtful = row->flags & HARDWARE && !vm_host_isa();
 	snprintf(p->reason, sizeof(p->reason), "%s",
 		 p->doubtful ? "this KVM backend may never fire it" : row->note);

@@ -81,7 +81,9 @@ static const struct {
 	{"msrs", "msr", NULL},
 	{"leaks", NULL, "qemu,-qemu_pio"},
 	{"virtio", NULL, "qemu,irq,-qemu_pio"},
-	{"requests", NULL, "qemu,irq,kvm_exit,-qemu_pio"},
+	{"requests", NULL,
+	 "qemu,irq,sched_switch,sched_woken,host_io,kvm_exit,kvm_entry,kvm_userspace_exit,"
+	 "kvm_run,-qemu_pio"},
 	{"timeline", NULL, "default"},
 	{"blame", NULL,
 	 "waits,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,kvm_page_fault,"

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * I/O requests of the host that threads of a VM submit: one record when a request is complete. It is the VM's if the
+ * current thread is one of the VM's when the block layer gets the bio, which is so for Linux AIO, io_uring and its
+ * workers (since v5.12 threads of the process), QEMU's thread pool, and reads and fsync through the page cache. What a
+ * kernel thread writes back later is not: no request of the guest waits for it.
+ *
+ * A driver with a queue of requests (blk-mq) completes requests, which are lists of bios; others (dm, md, zram)
+ * complete bios. Each bio does one of the two.
+ */
+#include "emit.bpf.h"
+
+enum {
+	HOST_IOS_MAX = 16384, /* in flight, of all VMs */
+	BIOS_MERGED_MAX = 32, /* of one request that are looked at */
+	REQ_OP_MASK = 0xff,
+};
+
+struct host_io {
+	hr_u64 submit_ns, dispatch_ns, sector;
+	hr_u32 pid, tid, bytes, dev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HOST_IOS_MAX);
+	__type(key, hr_u64); /* address of the bio */
+	__type(value, struct host_io);
+} host_ios SEC(".maps");
+
+static __always_inline hr_u32 bio_dev(struct bio *bio)
+{
+	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
+}
+
+/* Pages that memory reclaim moves to swap, or a fault from there, are not I/O for the guest. */
+static __always_inline bool is_swap(hr_u32 opf)
+{
+	if (!bpf_core_enum_value_exists(enum req_flag_bits, __REQ_SWAP))
+		return false;
+	return opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP) & 1;
+}
+
+static __always_inline int submitted(struct bio *bio)
+{
+	hr_u64 id = bpf_get_current_pid_tgid(), key = (hr_u64)bio;
+	hr_u32 opf = BPF_CORE_READ(bio, bi_opf);
+	struct host_io io = {.pid = id >> 32, .tid = (hr_u32)id};
+
+	if (!vm_scheduled(io.pid) || is_swap(opf))
+		return 0;
+	io.submit_ns = bpf_ktime_get_ns();
+	io.sector = BPF_CORE_READ(bio, bi_iter.bi_sector);
+	io.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	io.dev = bio_dev(bio);
+	if (bpf_map_update_elem(&host_ios, &key, &io, BPF_ANY)) {
+		hr_u32 cpu = bpf_get_smp_processor_id();
+		struct ring_head *head = bpf_map_lookup_elem(&rings, &cpu);
+
+		if (head)
+			__sync_fetch_and_add(&head->lost[EV_host_io], 1);
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(tp_host_io_submit, struct bio *bio)
+{
+	return submitted(bio);
+}
+
+/* What is too long for the disk is split: the first part gets a bio of its own. */
+SEC("tp_btf/block_split")
+int BPF_PROG(tp_host_io_split, struct bio *bio)
+{
+	return submitted(bio);
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(tp_host_io_dispatch, struct request *rq)
+{
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+	hr_u64 now = 0;
+
+	for (int i = 0; i < BIOS_MERGED_MAX && bio; i++) {
+		hr_u64 key = (hr_u64)bio;
+		struct host_io *io = bpf_map_lookup_elem(&host_ios, &key);
+
+		if (io) {
+			now = now ? now : bpf_ktime_get_ns();
+			io->dispatch_ns = now;
+		}
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return 0;
+}
+
+static __always_inline void completed(struct bio *bio, hr_u32 status)
+{
+	hr_u64 key = (hr_u64)bio, now;
+	struct host_io *io = bpf_map_lookup_elem(&host_ios, &key);
+	struct rec_host_io *rec;
+	struct emit e;
+
+	if (!io)
+		return;
+	e.pid = io->pid;
+	e.tid = io->tid;
+	e.vcpu = RECORD_NO_VCPU;
+	ring_here(&e);
+	rec = e.ring ? reserve(&e, host_io) : NULL;
+	if (rec) {
+		now = rec->hdr.time;
+		rec->total_ns = now - io->submit_ns;
+		rec->device_ns = io->dispatch_ns ? now - io->dispatch_ns : 0;
+		rec->sector = io->sector;
+		rec->bytes = io->bytes;
+		rec->dev = io->dev;
+		rec->op = BPF_CORE_READ(bio, bi_opf) & REQ_OP_MASK;
+		rec->status = status;
+		emit_publish(&e);
+	}
+	bpf_map_delete_elem(&host_ios, &key);
+}
+
+/* The bios that are complete with these bytes of the request. */
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(tp_host_io_request, struct request *rq, hr_u8 status, unsigned int bytes)
+{
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+
+	for (int i = 0; i < BIOS_MERGED_MAX && bio; i++) {
+		struct bio *next = BPF_CORE_READ(bio, bi_next);
+		hr_u32 size = BPF_CORE_READ(bio, bi_iter.bi_size);
+
+		if (size > bytes)
+			break;
+		completed(bio, status);
+		bytes -= size;
+		bio = next;
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(tp_host_io, void *q, struct bio *bio)
+{
+	completed(bio, BPF_CORE_READ(bio, bi_status));
+	return 0;
+}
