@@ -10,10 +10,23 @@
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
 #include "commands/common/requests_read.h"
+#include "commands/requests_path.h"
 #include "event/vm_names.h"
 #include "output/report.h"
 
-static const struct option_row *const options[] = {input_rows, output_options, NULL};
+static bool stages, waterfall;
+static uint64_t min_ns;
+
+/* clang-format off */
+static const struct option_row path_options[] = {
+	{0, "stages",      OPT_FLAG,     &stages,    NULL, "print the stages of all requests, and what was waited for in each"},
+	{0, "waterfall",   OPT_FLAG,     &waterfall, NULL, "print the slowest requests, each with its stages"},
+	{0, "min-latency", OPT_DURATION, &min_ns,    "T",  "with these: only requests that took at least so long"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {input_rows, output_options, path_options, NULL};
 
 /* ---- the table ---- */
 
@@ -173,7 +186,7 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 	return err;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run_table(void)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_(requests_cleanup_) struct requests *q = requests_new();
@@ -182,8 +195,7 @@ static int run(int argc, char **argv, char **rest)
 	struct output out;
 	size_t nr;
 
-	(void)rest;
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
+	if (output_open(table_formats, &out))
 		return command_failed();
 	int err = q ? input_make(true, &in) : fail(-ENOMEM, "out of memory");
 
@@ -194,6 +206,25 @@ static int run(int argc, char **argv, char **rest)
 	return report_end(err, &out, in, false);
 }
 
+static bool path_is_filtered(void)
+{
+	return input_given.vcpus.nr || input_given.tids.nr || input_given.globs.nr ||
+	       input_given.reasons.nr;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	(void)rest;
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_failed();
+	if (min_ns && !stages && !waterfall)
+		return command_usage("--min-latency requires --stages or --waterfall");
+	if ((stages || waterfall) && path_is_filtered())
+		return command_usage("--stages and --waterfall need the events of all threads: "
+				     "they cannot be used with --vcpu, --tid, --event or --reason");
+	return stages || waterfall ? requests_path_run(waterfall, min_ns) : run_table();
+}
+
 const struct command requests_command = {
 	.name = "requests",
 	.args = "[FILE...]",
@@ -202,9 +233,14 @@ const struct command requests_command = {
 	.details =
 		"submit: from the guest's issue to the device's pop; device: from the pop until "
 		"the\n"
-		"element was returned; finish: from there until the guest completed the request.",
+		"element was returned; finish: from there until the guest completed the request.\n"
+		"--stages, --waterfall: the whole path, from the guest's kick over QEMU's threads "
+		"and\n"
+		"the host's disk to the interrupt; without the guest's trace as well. Recorded by\n"
+		"hostrace record --for requests.",
 	.examples = "  hostrace requests vm.hrt --guest guest.dat --sort total --limit 10\n"
-		    "  hostrace requests vm.hrt --guest guest.dat -f json | jq .totals",
+		    "  hostrace requests vm.hrt --guest guest.dat -f json | jq .totals\n"
+		    "  hostrace requests vm.hrt --waterfall --limit 3",
 	.options = options,
 	.run = run,
 };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by path's own files only. */
+#ifndef HOSTRACE_PATH_INTERNAL_H
+#define HOSTRACE_PATH_INTERNAL_H
+
+#include "analyzers/path/path.h"
+#include "pairing/elements.h"
+
+enum {
+	PATH_OPEN_MAX = 1 << 16,
+	PATH_DEVICES_MAX = 16384,
+	PATH_NOTIFYING_MAX = 1 << 16,
+	PATH_VCPUS_MAX = 1 << 16,
+	PATH_DEVICE_BYTES = 128,
+	MSI_LOGICAL = 4, /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
+};
+
+/* Elements pushed and without an interrupt yet: first those that are raised, then those notified, then the others. */
+struct path_queue {
+	uint64_t key[2]; /* pid << 32 | index, vdev */
+	uint64_t kick_ns, handler_ns; /* of the newest kick without a pop; 0: there is none */
+	uint64_t popped_ns;	      /* ... whose handler has popped this one */
+	uint64_t newest_kick_ns;
+	uint32_t kick_tid, handler_tid;
+	uint32_t vector, destination;
+	bool logical;
+	unsigned int nr, nr_notified, nr_raised;
+	uint32_t *waiting; /* indices of requests */
+};
+
+struct path_open {
+	uint64_t key[2]; /* pid << 32 | head, vq */
+	uint64_t kick_ns, handler_ns, pop_ns;
+	uint32_t pid;
+	bool no_disk;
+	uint32_t pop_tid, kick_tid;
+	bool batched;
+};
+
+struct path_device {
+	uint64_t key[2]; /* pid, vdev */
+	char *path;
+	bool no_disk; /* it is known to be something else */
+};
+
+struct path_notifying {
+	uint64_t tid;
+	uint64_t queue[2]; /* its key */
+};
+
+struct path_vcpu {
+	uint64_t key; /* pid << 16 | vcpu */
+	uint32_t tid;
+};
+
+struct path {
+	struct threads threads;
+	struct elements *elements;
+	struct element_watch watch;
+	struct path_totals totals;
+	struct hash_table queues, open, devices, notifying, vcpus;
+	struct path_request *request;
+	size_t nr;
+	struct path_io *io;
+	size_t nr_ios;
+	uint64_t since_ns, until_ns;
+	int err;
+};
+
+/* end.c: a point that lies before an earlier one is not used. */
+void path_points_order(struct path *p, struct path_request *rq);
+
+/* io.c: which I/O requests of the host belong to which element. */
+void path_ios_assign(struct path *p);
+
+#endif

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Collects the points of each element. The kick that an element is popped for is the newest one of its queue; those
+ * popped after the first one in the same run of the handler have none of their own ("batched"). A handler's run ends
+ * when its thread sleeps: on a receive queue a kick is not what the next pop waits for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/path/internal.h"
+#include "base/array.h"
+#include "base/error.h"
+
+#define QEMU "hostrace record --for requests"
+
+const struct path_point_info path_points[PATH_POINTS] = {
+	[POINT_ISSUE] = {"issue", "guest:block_rq_issue", "hostrace record --guest"},
+	[POINT_KICK] = {"kick", "sched_woken and kvm_exit", QEMU},
+	[POINT_HANDLER] = {"handler", "virtio_queue_notify", QEMU},
+	[POINT_POP] = {"pop", "virtqueue_pop", QEMU},
+	[POINT_SUBMIT] = {"submit", "host_io", QEMU},
+	[POINT_DISPATCH] = {"dispatch", "host_io", QEMU},
+	[POINT_DONE] = {"done", "host_io", QEMU},
+	[POINT_PUSH] = {"push", "virtqueue_fill", QEMU},
+	[POINT_NOTIFY] = {"notify", "virtio_notify", QEMU},
+	[POINT_RAISE] = {"raise", "kvm_msi_set_irq or kvm_set_irq", QEMU},
+	[POINT_INJECT] = {"inject", "kvm_inj_virq", QEMU},
+	[POINT_IRQ] = {"irq", "guest:irq_handler_entry", "hostrace record --guest"},
+	[POINT_COMPLETE] = {"complete", "guest:block_rq_complete", "hostrace record --guest"},
+};
+
+const char *const path_role_names[PATH_ROLES] = {
+	[PATH_NOBODY] = "host",
+	[PATH_VCPU] = "vCPU",
+	[PATH_IO_THREAD] = "I/O thread",
+	[PATH_WORKER] = "worker",
+};
+
+/* ---- queues and devices ---- */
+
+static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index)
+{
+	struct path_queue *q = hash_add_words(
+		&p->queues, (uint64_t[]){(uint64_t)pid << 32 | index, vdev}, NULL);
+
+	if (q && !q->waiting)
+		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
+	if (q && !q->waiting)
+		p->err = fail(-ENOMEM, "out of memory");
+	return q && q->waiting ? q : NULL;
+}
+
+static struct path_queue *queue_of(struct path *p, const struct event *ev)
+{
+	return queue_get(p, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
+}
+
+static uint32_t queue_pid(const struct path_queue *q)
+{
+	return q->key[0] >> 32;
+}
+
+static struct path_device *device_get(struct path *p, const struct event *ev)
+{
+	return hash_add_words(&p->devices, (uint64_t[]){ev->pid, event_value(ev, "vdev")}, NULL);
+}
+
+static void on_device(struct path *p, const struct event *ev)
+{
+	const struct field *f = event_field(ev->type, "path");
+	struct path_device *d = f ? device_get(p, ev) : NULL;
+	char text[PATH_DEVICE_BYTES];
+
+	if (!d || d->path) /* the name of what was there first: requests point to it */
+		return;
+	event_text(ev, f, text, sizeof(text));
+	text_neutralise(text);
+	d->path = strdup(text);
+}
+
+static void on_kind(struct path *p, const struct event *ev)
+{
+	const struct field *f = event_field(ev->type, "kind");
+	struct path_device *d = f ? device_get(p, ev) : NULL;
+	char text[PATH_DEVICE_BYTES];
+
+	if (!d)
+		return;
+	event_text(ev, f, text, sizeof(text));
+	d->no_disk = strcmp(text, "virtio-blk") && strcmp(text, "virtio-scsi");
+}
+
+static const struct path_device *device_find(const struct path *p, uint32_t pid, uint64_t vdev)
+{
+	return hash_find_words(&p->devices, (uint64_t[]){pid, vdev});
+}
+
+/* ---- kicks ---- */
+
+/*
+ * When the vCPU began to notify: through a userspace exit the handler runs in its own thread; through an ioeventfd it
+ * has woken the handler's thread. Who was woken by another one, or not at all, did not sleep for this kick.
+ */
+static void kick_find(const struct path *p, struct path_queue *q, const struct event *ev)
+{
+	const struct thread_log *own = threads_find(&p->threads, ev->source, ev->tid), *vcpu = own;
+
+	q->kick_ns = 0;
+	q->kick_tid = 0;
+	if (!own)
+		return;
+	if (!own->exit_ns) {
+		vcpu = own->woken_ns ? threads_find(&p->threads, ev->source, own->waker_tid) : NULL;
+		if (!vcpu || !vcpu->is_vcpu || vcpu->pid != ev->pid)
+			return;
+		q->kick_ns = own->woken_exit_ns ? own->woken_exit_ns : own->woken_ns;
+	} else {
+		q->kick_ns = own->exit_ns;
+	}
+	q->kick_tid = vcpu->tid;
+}
+
+static void on_kick(struct path *p, const struct event *ev)
+{
+	struct path_queue *q = queue_of(p, ev);
+	struct thread_log *own = threads_find(&p->threads, ev->source, ev->tid);
+
+	p->totals.saw[POINT_HANDLER] = true;
+	if (!q)
+		return;
+	p->totals.kicks += ev->time_ns >= p->since_ns;
+	kick_find(p, q, ev);
+	q->handler_ns = q->newest_kick_ns = ev->time_ns;
+	q->handler_tid = ev->tid;
+	q->popped_ns = 0;
+	if (own)
+		own->woken_ns = 0; /* it was woken for this one */
+}
+
+/* Is the thread still in the run of the queue's handler? */
+static bool in_handler(const struct path *p, const struct path_queue *q, const struct event *ev)
+{
+	const struct thread_log *log = threads_find(&p->threads, ev->source, ev->tid);
+
+	return q->handler_ns && q->handler_tid == ev->tid &&
+	       !(log && thread_slept(log, q->handler_ns, ev->time_ns));
+}
+
+/* ---- elements ---- */
+
+static void open_key(uint64_t key[2], uint32_t pid, uint32_t head, uint64_t vq)
+{
+	key[0] = (uint64_t)pid << 32 | head;
+	key[1] = vq;
+}
+
+static void popped(void *arg, const struct event *ev)
+{
+	struct path *p = arg;
+	struct path_queue *q = queue_of(p, ev);
+	const struct path_device *d;
+	struct path_open *o;
+	uint64_t key[2];
+
+	p->totals.saw[POINT_POP] = true;
+	open_key(key, ev->pid, (uint32_t)event_value(ev, "head"), event_value(ev, "vq"));
+	o = hash_add_words(&p->open, key, NULL);
+	if (!o || !q)
+		return;
+	d = device_find(p, ev->pid, event_value(ev, "vdev"));
+	*o = (struct path_open){.key = {key[0], key[1]},
+				.pop_ns = ev->time_ns,
+				.pop_tid = ev->tid,
+				.pid = ev->pid,
+				.no_disk = d && d->no_disk};
+	if (!in_handler(p, q, ev)) {
+		q->handler_ns = 0;
+		return;
+	}
+	o->batched = q->popped_ns;
+	if (!o->batched) {
+		o->kick_ns = q->kick_ns;
+		o->kick_tid = q->kick_tid;
+		o->handler_ns = q->handler_ns;
+	}
+	q->popped_ns = ev->time_ns;
+}
+
+static void waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr)
+{
+	memmove(q->waiting + from, q->waiting + from + nr,
+		(q->nr - from - nr) * sizeof(*q->waiting));
+	q->nr -= nr;
+}
+
+static void waiting_add(struct path_queue *q, size_t index)
+{
+	if (q->nr == PATH_WAITING_MAX) {
+		waiting_drop(q, 0, 1);
+		q->nr_notified -= q->nr_notified > 0;
+		q->nr_raised -= q->nr_raised > 0;
+	}
+	q->waiting[q->nr++] = (uint32_t)index;
+}
+
+static void request_add(struct path *p, const struct element *el, const struct path_open *o,
+			const struct event *ev)
+{
+	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue);
+	const struct path_device *d = device_find(p, el->pid, el->vdev);
+	struct path_request *rq;
+
+	if (p->nr == PATH_REQUESTS_MAX) {
+		p->totals.refused++;
+		return;
+	}
+	if (array_room(p->request, p->nr)) {
+		p->err = -ENOMEM;
+		return;
+	}
+	rq = &p->request[p->nr];
+	*rq = (struct path_request){.pid = el->pid,
+				    .queue = el->queue,
+				    .head = el->head,
+				    .source = ev->source,
+				    .device = d && d->path ? d->path : "",
+				    .no_disk = o->no_disk,
+				    .pop_tid = o->pop_tid,
+				    .push_tid = ev->tid,
+				    .kick_tid = o->kick_tid,
+				    .batched = o->batched};
+	rq->at[POINT_KICK] = o->kick_ns;
+	rq->at[POINT_HANDLER] = o->handler_ns;
+	rq->at[POINT_POP] = el->popped_ns;
+	rq->at[POINT_PUSH] = ev->time_ns;
+	p->totals.saw[POINT_KICK] |= o->kick_ns != 0;
+	if (q)
+		waiting_add(q, p->nr);
+	p->nr++;
+}
+
+static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+{
+	struct path *p = arg;
+	struct path_open *o;
+	uint64_t key[2];
+
+	open_key(key, el->pid, el->head, el->vq);
+	o = hash_find_words(&p->open, key);
+	if (!o)
+		return;
+	p->totals.saw[POINT_PUSH] = true;
+	if (how == ELEMENT_RETURNED && ev->time_ns >= p->since_ns) {
+		if (el->unknown)
+			p->totals.unknown++;
+		else
+			request_add(p, el, o, ev);
+	}
+	if (how != ELEMENT_REPLACED)
+		hash_remove(&p->open, o);
+}
+
+static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
+{
+	struct path *p = arg;
+	struct path_queue *q;
+
+	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));)
+		if (queue_pid(q) == ev->pid && q->key[1] == vdev &&
+		    (index == UINT64_MAX || (uint32_t)q->key[0] == index))
+			q->handler_ns = 0; /* what a reset cuts has no end */
+}
+
+/* ---- interrupts ---- */
+
+/*
+ * QEMU notifies before its thread sleeps again, if not at once in a bottom half: what was returned before that, and not
+ * notified, the guest polls for. Where it is not known when the thread sleeps, the queue's next kick tells.
+ */
+static void notified(const struct path *p, const struct path_queue *q, struct path_request *rq,
+		     uint64_t ns)
+{
+	const struct thread_log *log = threads_find(&p->threads, rq->source, rq->push_tid);
+	uint64_t push_ns = rq->at[POINT_PUSH];
+	bool known = log && thread_at(log, push_ns) >= 0;
+
+	if (known ? !thread_slept(log, push_ns, ns) : q->newest_kick_ns <= push_ns)
+		rq->at[POINT_NOTIFY] = ns;
+}
+
+/*
+ * An interrupt is for all that was returned since the previous one. What was notified and never raised, the guest did
+ * not want.
+ */
+static void on_notify(struct path *p, const struct event *ev)
+{
+	struct path_queue *q = queue_of(p, ev);
+	struct path_notifying *t;
+
+	p->totals.saw[POINT_NOTIFY] = true;
+	if (!q)
+		return;
+	p->totals.notifies += ev->time_ns >= p->since_ns;
+	waiting_drop(q, q->nr_raised, q->nr_notified - q->nr_raised);
+	for (unsigned int i = q->nr_raised; i < q->nr; i++)
+		notified(p, q, &p->request[q->waiting[i]], ev->time_ns);
+	q->nr_notified = q->nr;
+	t = hash_add_u64(&p->notifying, ev->tid, NULL);
+	if (t)
+		memcpy(t->queue, q->key, sizeof(t->queue));
+}
+
+static struct path_queue *notifying(struct path *p, const struct event *ev)
+{
+	struct path_notifying *t = hash_find_u64(&p->notifying, ev->tid);
+	struct path_queue *q;
+
+	if (!t || t->queue[0] >> 32 != ev->pid)
+		return NULL;
+	q = hash_find_words(&p->queues, t->queue);
+	hash_remove(&p->notifying, t);
+	return q;
+}
+
+static void on_raise(struct path *p, const struct event *ev)
+{
+	bool message = ev->type->id == EV_kvm_msi_set_irq;
+	struct path_queue *q = message || event_value(ev, "level") == 1 ? notifying(p, ev) : NULL;
+	uint64_t address = event_value(ev, "address");
+
+	p->totals.saw[POINT_RAISE] = true;
+	if (!q)
+		return;
+	p->totals.raises += ev->time_ns >= p->since_ns;
+	for (unsigned int i = q->nr_raised; i < q->nr_notified; i++)
+		if (p->request[q->waiting[i]].at[POINT_NOTIFY])
+			p->request[q->waiting[i]].at[POINT_RAISE] = ev->time_ns;
+	q->nr_raised = message ? q->nr_notified : 0;
+	if (!message) /* a line: which vCPU gets it is not known */
+		waiting_drop(q, 0, q->nr_notified);
+	q->nr_notified = q->nr_raised;
+	q->vector = event_value(ev, "data") & 0xff;
+	q->destination = address >> 12 & 0xff;
+	q->logical = address & MSI_LOGICAL;
+}
+
+static bool is_for(const struct path_queue *q, const struct event *ev)
+{
+	if (queue_pid(q) != ev->pid || !q->nr_raised || q->vector != event_value(ev, "vector"))
+		return false;
+	return q->logical ? ev->vcpu < 8 && q->destination >> ev->vcpu & 1
+			  : q->destination == ev->vcpu;
+}
+
+static void on_inject(struct path *p, const struct event *ev)
+{
+	struct path_queue *q;
+
+	p->totals.saw[POINT_INJECT] = true;
+	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));) {
+		if (!is_for(q, ev))
+			continue;
+		for (unsigned int i = 0; i < q->nr_raised; i++) {
+			struct path_request *rq = &p->request[q->waiting[i]];
+
+			if (!rq->at[POINT_RAISE])
+				continue;
+			rq->at[POINT_INJECT] = ev->time_ns;
+			rq->irq_tid = ev->tid;
+		}
+		q->nr_notified -= q->nr_raised;
+		waiting_drop(q, 0, q->nr_raised);
+		q->nr_raised = 0;
+	}
+}
+
+static void on_io(struct path *p, const struct event *ev)
+{
+	uint64_t total = event_value(ev, "total_ns"), device = event_value(ev, "device_ns");
+	struct path_io *io;
+
+	p->totals.saw[POINT_SUBMIT] = p->totals.saw[POINT_DONE] = true;
+	p->totals.saw[POINT_DISPATCH] |= device != 0;
+	if (p->nr_ios == PATH_IOS_MAX) {
+		p->totals.refused++;
+		return;
+	}
+	if (array_room(p->io, p->nr_ios)) {
+		p->err = -ENOMEM;
+		return;
+	}
+	io = &p->io[p->nr_ios++];
+	*io = (struct path_io){.submit_ns = ev->time_ns > total ? ev->time_ns - total : 0,
+			       .dispatch_ns = device ? ev->time_ns - device : 0,
+			       .done_ns = ev->time_ns,
+			       .pid = ev->pid,
+			       .tid = ev->tid,
+			       .source = ev->source};
+}
+
+/* Losses: which interrupt is for what is no longer known. */
+static void on_lost(struct path *p)
+{
+	struct path_queue *q;
+
+	hash_clear(&p->notifying);
+	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));)
+		q->nr = q->nr_notified = q->nr_raised = 0, q->handler_ns = 0;
+}
+
+/* ---- all events ---- */
+
+static const struct {
+	const char *event;
+	void (*on)(struct path *p, const struct event *ev);
+} handlers[] = {
+	{"virtio_device", on_device},	 {"virtio_kind", on_kind},
+	{"virtio_queue_notify", on_kick},
+	{"virtio_notify", on_notify},	 {"kvm_set_irq", on_raise},
+	{"kvm_msi_set_irq", on_raise},	 {"kvm_inj_virq", on_inject},
+	{"host_io", on_io},
+};
+
+bool path_wants(const char *event, void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		if (!strcmp(handlers[i].event, event))
+			return true;
+	return threads_wants(event) || elements_wants(event, NULL);
+}
+
+static void vcpu_learn(struct path *p, const struct event *ev)
+{
+	struct path_vcpu *v =
+		hash_add_u64(&p->vcpus, (uint64_t)ev->pid << 16 | ev->vcpu, NULL);
+
+	if (v)
+		v->tid = ev->tid;
+}
+
+int path_event(struct path *p, const struct event *ev)
+{
+	if (ev->time_ns >= p->until_ns || !ev->type->id)
+		return p->err;
+	if (ev->type->id == EV_kvm_exit || ev->type->id == EV_kvm_userspace_exit)
+		vcpu_learn(p, ev);
+	if (ev->type->id == EV_lost || ev->type->id == EV_gap)
+		on_lost(p);
+	if (threads_event(&p->threads, ev))
+		p->err = p->threads.err;
+	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		if (!strcmp(handlers[i].event, ev->type->name))
+			handlers[i].on(p, ev);
+	elements_event(p->elements, ev);
+	return p->err;
+}
+
+/* ---- begin and end ---- */
+
+const struct path_request *path_requests(const struct path *p, size_t *ret_nr)
+{
+	*ret_nr = p->nr;
+	return p->request;
+}
+
+const struct path_totals *path_totals(const struct path *p)
+{
+	return &p->totals;
+}
+
+const struct elements *path_elements(const struct path *p)
+{
+	return p->elements;
+}
+
+void path_window(struct path *p, uint64_t since_ns, uint64_t until_ns)
+{
+	p->since_ns = since_ns;
+	p->until_ns = until_ns;
+}
+
+struct path *path_new(void)
+{
+	struct path *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->until_ns = UINT64_MAX;
+	threads_init(&p->threads);
+	p->queues = HASH_TABLE(struct path_queue, 2, PATH_QUEUES_MAX);
+	p->open = HASH_TABLE(struct path_open, 2, PATH_OPEN_MAX);
+	p->devices = HASH_TABLE(struct path_device, 2, PATH_DEVICES_MAX);
+	p->notifying = HASH_TABLE(struct path_notifying, 1, PATH_NOTIFYING_MAX);
+	p->vcpus = HASH_TABLE(struct path_vcpu, 1, PATH_VCPUS_MAX);
+	p->elements = elements_new();
+	if (!p->elements) {
+		path_free(p);
+		return NULL;
+	}
+	p->watch = (struct element_watch){
+		.popped = popped, .left = left, .cleared = cleared, .arg = p};
+	elements_watch(p->elements, &p->watch);
+	return p;
+}
+
+void path_free(struct path *p)
+{
+	const struct path_queue *q;
+	const struct path_device *d;
+
+	if (!p)
+		return;
+	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));)
+		free(q->waiting);
+	for (uint32_t at = 0; (d = hash_next(&p->devices, &at));)
+		free(d->path);
+	hash_deinit(&p->queues);
+	hash_deinit(&p->open);
+	hash_deinit(&p->devices);
+	hash_deinit(&p->notifying);
+	hash_deinit(&p->vcpus);
+	threads_deinit(&p->threads);
+	elements_free(p->elements);
+	free(p->request);
+	free(p->io);
+	free(p);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stages of requests as a report: `hostrace requests --stages` and `--waterfall`. */
+#ifndef HOSTRACE_PATH_REPORT_H
+#define HOSTRACE_PATH_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "analyzers/path/summary.h"
+#include "event/vm_names.h"
+#include "output/table.h"
+
+struct path_report {
+	const struct path *path; /* after path_end() */
+	const struct path_summary *summary;
+	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	uint64_t start_ns;	    /* of the report: times in text count from it */
+	const struct path_request *const *slowest;
+	size_t nr_slowest;
+};
+
+/* What limits these figures, and what is missing with how to record it: an array; new reference. */
+json_t *path_report_caveats(const struct path_report *r);
+
+/* "118 requests, 96 kicks, ...": one line. buf has at least 256 bytes. */
+const char *path_report_totals(const struct path_report *r, char *buf, size_t size);
+
+/* A row per device, stage, and what was waited for in it. 0 or -ENOMEM with the error message set. */
+int path_report_stages(const struct path_report *r, struct table *t);
+
+/* The slowest requests, each with its parts. */
+void path_report_waterfall(const struct path_report *r, FILE *f);
+
+/* {"totals":{},"stages":[],"rows":[]}, see doc/man/hostrace-requests.1.scd; new reference. NULL: no memory. */
+json_t *path_report_json(const struct path_report *r);
+
+#endif
