@@ -32,6 +32,7 @@
 	COMMAND(sync) \
 	COMMAND(timeline) \
 	COMMAND(requests) \
+	COMMAND(diff) \
 	COMMAND(summary) \
 	COMMAND(count) \
 	COMMAND(histogram) \

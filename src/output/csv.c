@@ -9,7 +9,9 @@
 
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
-	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
+	if (c->kind == COL_REAL)
+		fputs(v->text && strcmp(v->text, "-") ? v->text : "", f);
+	else if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
 		put_csv(f, v->text);
 	else if (v->text)
 		return; /* no value */

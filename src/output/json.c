@@ -31,7 +31,9 @@ static void open_object(const struct report *r)
 
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {
-	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
+	if (c->kind == COL_REAL)
+		fputs(v->text && strcmp(v->text, "-") ? v->text : "null", f);
+	else if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
 		put_json(f, v->text);
 	else if (v->text || column_is_text(c))
 		fputs("null", f);

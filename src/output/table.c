@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,20 @@ void table_column(struct table *t, const char *key, const char *head, enum colum
 {
 	if (t->nr_columns < TABLE_COLUMNS_MAX)
 		t->column[t->nr_columns++] = (struct column){key, head, kind, spare};
+}
+
+const char *path_print(const char *path, char *buf, size_t size)
+{
+	static const char tail[] = "/virtio-backend";
+	size_t len = strlen(path);
+
+	if (len < sizeof(tail) || strcmp(path + len - strlen(tail), tail))
+		return path;
+	len -= strlen(tail);
+	while (len && path[len - 1] != '/')
+		len--;
+	snprintf(buf, size, "%.*s", (int)(strlen(path) - strlen(tail) - len), path + len);
+	return buf;
 }
 
 struct cell *table_row(struct table *t)

@@ -21,6 +21,7 @@ enum column_kind {
 	COL_HEX,     /* text and JSON: "0x..." */
 	COL_PORT,    /* text: 0x..; JSON: a number */
 	COL_PERCENT, /* in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals */
+	COL_REAL,    /* the text is a number with decimals, which JSON and CSV print as it is; "-": no value */
 	COL_SECONDS, /* ns; text: seconds with 9 decimals; JSON: integer ns */
 };
 
@@ -63,6 +64,9 @@ void table_column(struct table *t, const char *key, const char *head, enum colum
 
 /* Removes a column, with its cells, if every row has the same text there (or there is no row). */
 void table_drop_constant(struct table *t, const char *key);
+
+/* "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk". Returns buf or the path itself. */
+const char *path_print(const char *path, char *buf, size_t size);
 
 /* A new row of zeroes, valid until the next one; NULL with the error message set if out of memory. */
 struct cell *table_row(struct table *t);

@@ -19,22 +19,6 @@ enum {
 	SPARES = 9,	   /* and on a wide one */
 };
 
-/* "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk"; -f json has the whole path.
- */
-static const char *path_print(const char *path, char *buf, size_t size)
-{
-	static const char tail[] = "/virtio-backend";
-	size_t len = strlen(path);
-
-	if (len < sizeof(tail) || strcmp(path + len - strlen(tail), tail))
-		return path;
-	len -= strlen(tail);
-	while (len && path[len - 1] != '/')
-		len--;
-	snprintf(buf, size, "%.*s", (int)(strlen(path) - strlen(tail) - len), path + len);
-	return buf;
-}
-
 static const char *cell_print(const struct report *r, const struct column *c, const struct cell *v,
 			      char *buf, size_t size)
 {
@@ -43,6 +27,7 @@ static const char *cell_print(const struct report *r, const struct column *c, co
 	switch (c->kind) {
 	case COL_TEXT:
 	case COL_PATH:
+	case COL_REAL:
 		return "-";
 	case COL_COUNT:
 		snprintf(buf, size, "%" PRIu64, v->number);

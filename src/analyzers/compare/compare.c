@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzers/compare/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/rank_test.h"
+
+enum { SHIFT_MAX = 62 };
+
+void comparison_begin(struct comparison *c, uint64_t a_ns, uint64_t b_ns)
+{
+	uint64_t shorter = a_ns < b_ns ? a_ns : b_ns, longer = a_ns < b_ns ? b_ns : a_ns;
+
+	c->span_ns[0] = a_ns;
+	c->span_ns[1] = b_ns;
+	c->shift = SERIES_FIRST_SHIFT;
+	while (c->shift < SHIFT_MAX && (shorter >> (c->shift + 1) >= COMPARE_BLOCKS ||
+					longer >> c->shift >= SERIES_BLOCKS))
+		c->shift++;
+	c->block_ns = (uint64_t)1 << c->shift;
+	c->blocks[0] = (unsigned int)(a_ns >> c->shift); /* whole ones: the rest is not compared */
+	c->blocks[1] = (unsigned int)(b_ns >> c->shift);
+}
+
+/* The values of a series' blocks; NULL: there is nothing of this key. Returns their number. */
+static unsigned int values_of(const struct series *s, enum figure_of of, unsigned int blocks,
+			      double block_s, double *ret)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < blocks; i++) {
+		const struct series_block b = s ? s->block[i] : (struct series_block){0, 0};
+
+		if (of == FIGURE_RATE)
+			ret[nr++] = (double)b.nr / block_s;
+		else if (b.nr)
+			ret[nr++] = (double)b.sum_ns / (double)b.nr;
+	}
+	return nr;
+}
+
+static double mean_of(const double *value, unsigned int nr)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		sum += value[i];
+	return nr ? sum / nr : 0;
+}
+
+/* Changes up to the margin, in the direction that the blocks have, are part of the hypothesis. */
+static int test_margin(const struct comparison *c, double *a, unsigned int nr_a, const double *b,
+		       unsigned int nr_b, bool up, double *ret_p)
+{
+	struct rank_test t;
+
+	for (unsigned int i = 0; i < nr_a; i++)
+		a[i] *= up ? 1 + c->margin : 1 - c->margin;
+	int err = rank_test(a, nr_a, b, nr_b, &t);
+
+	if (!err)
+		*ret_p = (up ? t.u_shift > 0 : t.u_shift < 0) ? t.p_value : 1;
+	return err;
+}
+
+static int figure_test(const struct comparison *c, struct figure *f, const struct series *a,
+		       const struct series *b)
+{
+	double block_s = (double)c->block_ns / 1e9, value[2][SERIES_BLOCKS];
+	unsigned int nr_a = values_of(a, f->of, c->blocks[0], block_s, value[0]),
+		     nr_b = values_of(b, f->of, c->blocks[1], block_s, value[1]);
+	double mean = mean_of(value[0], nr_a);
+	struct rank_test t;
+
+	f->tested = nr_a >= RANK_TEST_MIN && nr_b >= RANK_TEST_MIN;
+	f->low = f->high = NAN;
+	f->p_value = f->p_adjusted = 1;
+	if (!f->tested)
+		return 0;
+	int err = rank_test(value[0], nr_a, value[1], nr_b, &t);
+
+	if (!err && mean > 0) {
+		f->low = t.low / mean;
+		f->high = t.high / mean;
+	}
+	return err ? err
+		   : test_margin(c, value[0], nr_a, value[1], nr_b, t.u_shift > 0, &f->p_value);
+}
+
+static void figure_values(const struct comparison *c, struct figure *f, struct series *const *s)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		f->nr[i] = s[i] ? s[i]->nr : 0;
+		if (f->of == FIGURE_RATE) {
+			f->value[i] =
+				c->span_ns[i] ? (double)f->nr[i] * 1e9 / (double)c->span_ns[i] : 0;
+			continue;
+		}
+		f->value[i] =
+			s[i] && s[i]->ns.count ? (double)s[i]->ns.sum / (double)s[i]->ns.count : 0;
+		f->p50_ns[i] = s[i] ? quantiles_at(&s[i]->ns, .5) : 0;
+		f->p99_ns[i] = s[i] ? quantiles_at(&s[i]->ns, .99) : 0;
+	}
+	f->change = f->value[0] > 0   ? f->value[1] / f->value[0] - 1
+		    : f->value[1] > 0 ? INFINITY
+				      : 0;
+}
+
+static int figure_add(struct comparison *c, const char *by, enum figure_of of, struct series *a,
+		      struct series *b)
+{
+	int err = array_room(c->figure, c->nr);
+
+	if (err)
+		return err;
+	struct figure *f = &c->figure[c->nr++];
+
+	*f = (struct figure){.by = by, .key = a ? a->key : b->key, .of = of};
+	figure_values(c, f, (struct series *const[]){a, b});
+	return figure_test(c, f, a, b);
+}
+
+struct named {
+	const char *key;
+	struct series *series;
+};
+
+/* A latency that only one of them has cannot have changed: its rate has. */
+static int add_key(struct comparison *c, const char *by, struct series *a, struct series *b,
+		   bool rate, bool latency)
+{
+	int err = rate ? figure_add(c, by, FIGURE_RATE, a, b) : 0;
+
+	return !err && latency && a && b ? figure_add(c, by, FIGURE_LATENCY, a, b) : err;
+}
+
+int comparison_add(struct comparison *c, const char *by, struct series_set *a, struct series_set *b,
+		   bool rate, bool latency)
+{
+	struct hash_table of_b = HASH_TABLE_OF_TEXTS(struct named, SERIES_MAX);
+	struct named *n;
+	int err = 0;
+
+	series_widen(a, c->shift);
+	series_widen(b, c->shift);
+	for (unsigned int i = 0; i < b->nr; i++) {
+		n = hash_add_text(&of_b, b->list[i]->key, NULL);
+		if (n)
+			n->series = b->list[i];
+	}
+	for (unsigned int i = 0; i < a->nr && !err; i++) {
+		n = hash_find_text(&of_b, a->list[i]->key);
+		err = add_key(c, by, a->list[i], n ? n->series : NULL, rate, latency);
+		if (n)
+			n->series = NULL;
+	}
+	for (unsigned int i = 0; i < b->nr && !err; i++) {
+		n = hash_find_text(&of_b, b->list[i]->key);
+		if (n && n->series)
+			err = add_key(c, by, NULL, b->list[i], rate, latency);
+	}
+	hash_deinit(&of_b);
+	return err;
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct figure *x = a, *y = b;
+	double dx = fabs(x->change), dy = fabs(y->change);
+
+	if (x->changed != y->changed)
+		return x->changed ? -1 : 1;
+	if (x->tested != y->tested)
+		return x->tested ? -1 : 1;
+	if (!x->changed && x->p_value != y->p_value)
+		return x->p_value < y->p_value ? -1 : 1;
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	int order = strcmp(x->by, y->by);
+
+	order = order ? order : strcmp(x->key, y->key);
+	return order ? order : (int)x->of - (int)y->of;
+}
+
+int comparison_end(struct comparison *c)
+{
+	_cleanup_free_ double *p = malloc(c->nr * sizeof(*p) + 1);
+	size_t nr = 0;
+
+	if (!p)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->figure[i].tested)
+			p[nr++] = c->figure[i].p_value;
+	int err = rank_test_adjust(p, nr);
+
+	c->nr_tested = nr;
+	nr = 0;
+	for (size_t i = 0; i < c->nr && !err; i++) {
+		struct figure *f = &c->figure[i];
+
+		if (f->tested)
+			f->p_adjusted = p[nr++];
+		f->changed = f->tested && f->p_adjusted < c->level;
+		c->nr_changed += f->changed;
+	}
+	if (c->nr)
+		qsort(c->figure, c->nr, sizeof(*c->figure), by_change);
+	return err;
+}
+
+void comparison_free(struct comparison *c)
+{
+	free(c->figure);
+	c->figure = NULL;
+	c->nr = 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What differs between two recordings. Both are cut into blocks of the same length, and for each key the rates in the
+ * blocks of one are compared with those in the blocks of the other by base/rank_test.h; so are the mean durations. What
+ * is compared are blocks and not single measurements because those of the same moment are not independent: a burst of
+ * 10,000 slow exits is one fact and not 10,000, and changes the ranks of one or two blocks.
+ *
+ * A figure has changed if it differs by more than `margin`, at a level of significance that holds for all figures of a
+ * comparison together.
+ */
+#ifndef HOSTRACE_COMPARE_H
+#define HOSTRACE_COMPARE_H
+
+#include "analyzers/compare/series.h"
+
+enum {
+	COMPARE_BLOCKS = 64, /* the shorter recording has so many, up to twice that */
+};
+
+/* What of a key is compared. */
+enum figure_of { FIGURE_RATE, FIGURE_LATENCY };
+
+/* Index 0: of the first recording, 1: of the second one. */
+struct figure {
+	const char *by; /* what the key is: "reason", "queue", ... */
+	const char *key; /* borrowed from the set */
+	enum figure_of of;
+	uint64_t nr[2];
+	uint64_t p50_ns[2], p99_ns[2];
+	double value[2]; /* events per second, or mean in ns */
+	double change;	 /* value[1] / value[0] - 1; infinite if value[0] is 0 */
+
+	/* Of the blocks; only if tested. */
+	bool tested; /* else there are too few blocks with measurements */
+	double low, high; /* interval of the change of a typical block, with a confidence of 95 %; NAN: not known */
+	double p_value, p_adjusted; /* of the hypothesis that the change is at most the margin */
+	bool changed;
+};
+
+struct comparison {
+	double margin, level; /* set by the caller */
+	uint64_t span_ns[2];
+	uint64_t block_ns;
+	unsigned int blocks[2], shift;
+	struct figure *figure;
+	size_t nr, nr_tested, nr_changed;
+};
+
+/* The recordings have these lengths. To be called before the first comparison_add(). */
+void comparison_begin(struct comparison *c, uint64_t a_ns, uint64_t b_ns);
+
+/*
+ * Compares two sets, whose series have keys. They must live as long as the comparison. 0 or -ENOMEM with the error
+ * message set.
+ */
+int comparison_add(struct comparison *c, const char *by, struct series_set *a, struct series_set *b,
+		   bool rate, bool latency);
+
+/*
+ * After the last one: corrects for the number of tests, and sorts: what has changed first, the largest change first;
+ * then the others, the least probable first.
+ */
+int comparison_end(struct comparison *c);
+
+void comparison_free(struct comparison *c);
+
+#endif

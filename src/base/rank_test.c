@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/rank_test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+static const double CONFIDENCE_95 = 1.959964;
+static const double CORRELATION_MAX = 0.95;
+
+struct ranked {
+	double value, rank;
+	size_t at; /* in the first series, then in the second one */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = ((const struct ranked *)a)->value, y = ((const struct ranked *)b)->value;
+
+	return x < y ? -1 : x > y;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * rank[]: of the values of both series, in their order; equal ones share the mean. Returns the sum of t^3 - t over all
+ * groups of t equal values.
+ */
+static double rank_values(struct ranked *all, size_t nr, double *rank)
+{
+	double ties = 0;
+
+	qsort(all, nr, sizeof(*all), by_value);
+	for (size_t i = 0, end; i < nr; i = end) {
+		for (end = i; end < nr && all[end].value == all[i].value; end++)
+			;
+		double t = (double)(end - i);
+
+		for (size_t j = i; j < end; j++)
+			rank[all[j].at] = (double)(i + end + 1) / 2;
+		ties += t * t * t - t;
+	}
+	return ties;
+}
+
+/* Of values at this distance; 0 if all are equal. */
+static double autocorrelation(const double *x, size_t nr, size_t distance)
+{
+	double mean = 0, sum = 0, products = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		mean += x[i] / (double)nr;
+	for (size_t i = 0; i < nr; i++) {
+		sum += (x[i] - mean) * (x[i] - mean);
+		if (i >= distance)
+			products += (x[i] - mean) * (x[i - distance] - mean);
+	}
+	return sum > 0 ? products / sum : 0;
+}
+
+/* By how much dependence makes the variance larger: at least 1. */
+static double inflation(const double *rank, size_t nr_a, size_t nr_b)
+{
+	size_t least = nr_a < nr_b ? nr_a : nr_b;
+	double first = 0, sum = 0;
+
+	for (size_t k = 1; k <= least / 4; k++) {
+		double r = ((double)nr_a * autocorrelation(rank, nr_a, k) +
+			    (double)nr_b * autocorrelation(rank + nr_a, nr_b, k)) /
+			   (double)(nr_a + nr_b);
+
+		if (k == 1)
+			first = r + (1 + 4 * r) / (double)least;
+		r += 1 / (double)least;
+		if (r <= 0)
+			break;
+		sum += r;
+	}
+	first = fmin(fmax(first, 0), CORRELATION_MAX);
+	return fmax((1 + first) / (1 - first), 1 + 2 * sum);
+}
+
+/* The median of all differences, and the interval around it that the deviation of the statistic gives. */
+static int estimate(const double *a, size_t nr_a, const double *b, size_t nr_b, double deviation,
+		    struct rank_test *ret)
+{
+	size_t nr = nr_a * nr_b, out = 0;
+	_cleanup_free_ double *d = malloc(nr * sizeof(*d));
+	double half = (double)nr / 2 - CONFIDENCE_95 * deviation;
+
+	if (!d)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr_a; i++)
+		for (size_t j = 0; j < nr_b; j++)
+			d[out++] = b[j] - a[i];
+	qsort(d, nr, sizeof(*d), by_number);
+	size_t first = half > 0 ? (size_t)half : 0;
+
+	ret->shift = (d[nr / 2] + d[(nr - 1) / 2]) / 2;
+	ret->low = d[first];
+	ret->high = d[nr - 1 - first];
+	return 0;
+}
+
+int rank_test(const double *a, size_t nr_a, const double *b, size_t nr_b, struct rank_test *ret)
+{
+	size_t nr = nr_a + nr_b;
+	_cleanup_free_ struct ranked *all = malloc(nr * sizeof(*all) + 1);
+	_cleanup_free_ double *rank = malloc(nr * sizeof(*rank) + 1);
+	double n = (double)nr, pairs = (double)nr_a * (double)nr_b, sum = 0;
+
+	if (nr_a < RANK_TEST_MIN || nr_b < RANK_TEST_MIN)
+		return fail(-EINVAL, "too few values to compare");
+	if (!all || !rank)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++)
+		all[i] = (struct ranked){.value = i < nr_a ? a[i] : b[i - nr_a], .at = i};
+	double ties = rank_values(all, nr, rank);
+	double variance = pairs / 12 * (n + 1 - ties / (n * (n - 1)));
+	double deviation = sqrt(fmax(variance, 0) * inflation(rank, nr_a, nr_b));
+
+	for (size_t i = 0; i < nr_a; i++)
+		sum += rank[i];
+	double u = sum - (double)nr_a * (double)(nr_a + 1) / 2;
+	double distance = fmax(0, fabs(u - pairs / 2) - 0.5);
+
+	ret->u_shift = pairs / 2 - u;
+	ret->p_value = deviation > 0 ? erfc(distance / deviation / sqrt(2)) : 1;
+	return estimate(a, nr_a, b, nr_b, deviation, ret);
+}
+
+struct numbered {
+	double p_value;
+	size_t at;
+};
+
+static int by_p_value(const void *a, const void *b)
+{
+	double x = ((const struct numbered *)a)->p_value, y = ((const struct numbered *)b)->p_value;
+
+	return x < y ? -1 : x > y;
+}
+
+int rank_test_adjust(double *p_value, size_t nr)
+{
+	_cleanup_free_ struct numbered *all = malloc(nr * sizeof(*all) + 1);
+	double least = 0;
+
+	if (!all)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++)
+		all[i] = (struct numbered){p_value[i], i};
+	if (nr)
+		qsort(all, nr, sizeof(*all), by_p_value);
+	for (size_t i = 0; i < nr; i++) {
+		least = fmax(least, fmin(1, all[i].p_value * (double)(nr - i)));
+		p_value[all[i].at] = least;
+	}
+	return 0;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* hostrace diff: what differs between two recordings. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "commands/common/reports.h"
+#include "commands/diff.h"
+#include "output/diff_report.h"
+
+static const char *by, *fail_over, *margin = "5%";
+static bool all;
+static uint64_t jobs;
+
+static const double LEVEL = 0.05;
+
+/* clang-format off */
+static const struct option_row diff_options[] = {
+	{0,   "by",        OPT_TEXT, &by,        "KIND[,KIND]", "compare only these: reason, port, queue"},
+	{0,   "all",       OPT_FLAG, &all,       NULL,          "text: also show figures that did not change"},
+	{0,   "margin",    OPT_TEXT, &margin,    "PERCENT",     "a change of up to so much is none (default 5%)"},
+	{0,   "fail-over", OPT_TEXT, &fail_over, "[+]PERCENT",  "exit with status 3 if a figure changed by more; +: only if it grew"},
+	{'j', "jobs",      OPT_U64,  &jobs,      "N",           "use N threads (default: one per CPU)"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {input_rows, output_file_options, diff_options,
+						   NULL};
+
+enum { KINDS_MAX = 16 };
+
+struct recording {
+	char name[8]; /* "A", "B" */
+	struct input_options options;
+	struct input_set *set;
+	uint64_t span_ns;
+	struct series_set *series[KINDS_MAX]; /* by index in diff_kinds */
+	const char *analyzer[KINDS_MAX];
+};
+
+/* ---- options ---- */
+
+/* "10", "10%" as a part of 1. */
+static int percent_parse(const char *option, const char *text, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	end += *end == '%';
+	if (end == text || *end || !(v >= 0) || v > 1e6)
+		return fail_usage(-EINVAL, "%s: invalid percentage '%s' (expected e.g. 10%%)",
+				  option, text);
+	*ret = v / 100;
+	return 0;
+}
+
+static bool kind_selected(const struct diff_kind *kind)
+{
+	size_t len = strlen(kind->by);
+
+	for (const char *p = by; p; p = strchr(p, ','), p += p != NULL)
+		if (!strncmp(p, kind->by, len) && (!p[len] || p[len] == ','))
+			return true;
+	return !by;
+}
+
+static int by_check(void)
+{
+	for (const char *p = by ? by : ""; *p; p += strspn(p, ",")) {
+		size_t len = strcspn(p, ",");
+		bool known = false;
+
+		for (const struct diff_kind *k = diff_kinds; k->by; k++)
+			known |= strlen(k->by) == len && !strncmp(p, k->by, len);
+		if (!known)
+			return fail_usage(
+				-EINVAL,
+				"--by: unknown kind '%.*s' (supported: reason, port, queue)",
+				(int)len, p);
+		p += len;
+	}
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int recording_read(struct recording *r)
+{
+	int err = input_set_new(&r->options, &r->set);
+
+	for (unsigned int i = 0; diff_kinds[i].by && !err; i++) {
+		if (!kind_selected(&diff_kinds[i]))
+			continue;
+		err = diff_read(&diff_kinds[i], r->set, (unsigned int)(jobs < 1024 ? jobs : 1024),
+				&r->series[i], &r->analyzer[i]);
+		uint64_t span_ns = err ? 0 : input_set_end_ns(r->set) - input_set_start_ns(r->set);
+
+		r->span_ns = span_ns > r->span_ns ? span_ns : r->span_ns;
+	}
+	return err;
+}
+
+static void recording_free(struct recording *r)
+{
+	for (unsigned int i = 0; i < KINDS_MAX; i++)
+		series_free(r->series[i]);
+	input_set_close(r->set);
+}
+
+/* The notes on one recording, with its letter. */
+static void notes_add(const struct recording *r, json_t *list)
+{
+	json_t *head = input_head(r->set, NULL), *text;
+	char span[16];
+	size_t i;
+
+	caveat_add(list, "%s is %s, %s", r->name, r->options.files.item[0],
+		   duration_print(r->span_ns, span, sizeof(span)));
+	json_array_foreach (json_object_get(head, "caveats"), i, text)
+		caveat_add(list, "%s: %s", r->name, json_string_value(text));
+	for (i = 0; i < KINDS_MAX; i++)
+		if (r->series[i] && r->series[i]->refused)
+			caveat_add(
+				list,
+				"%s: %llu measurements by %s were not counted: more than %d keys",
+				r->name, (unsigned long long)r->series[i]->refused,
+				diff_kinds[i].by, SERIES_MAX);
+	json_decref(head);
+}
+
+/* ---- the report ---- */
+
+static int compare(struct recording *r, struct comparison *c, json_t *notes)
+{
+	int err = 0;
+
+	comparison_begin(c, r[0].span_ns, r[1].span_ns);
+	for (unsigned int i = 0; diff_kinds[i].by && !err; i++) {
+		const struct diff_kind *k = &diff_kinds[i];
+		const char *a = r[0].analyzer[i], *b = r[1].analyzer[i];
+
+		if (!r[0].series[i] || !r[1].series[i])
+			continue;
+		if (a && b && strcmp(a, b) && r[0].series[i]->nr && r[1].series[i]->nr)
+			caveat_add(notes, "by %s: not compared, A has %s and B has %s", k->by, a,
+				   b);
+		else
+			err = comparison_add(c, k->by, r[0].series[i], r[1].series[i], k->rate,
+					     k->latency);
+	}
+	return err ? err : comparison_end(c);
+}
+
+/* As input_head(): the notes have those on both recordings. */
+static json_t *head(const struct input_set *set, const json_t *notes)
+{
+	json_t *h = input_head(set, NULL);
+
+	json_object_set(h, "caveats", (json_t *)notes);
+	return h;
+}
+
+static void foot(const struct input_set *set, const json_t *notes, FILE *out)
+{
+	json_t *text;
+	size_t i;
+
+	(void)set;
+	json_array_foreach (notes, i, text)
+		caveat_print(json_string_value(text), out);
+}
+
+static json_t *extra_make(const struct recording *r, const struct comparison *c)
+{
+	json_t *extra = diff_report_totals(c), *inputs = json_array();
+
+	for (unsigned int i = 0; i < 2; i++) {
+		json_t *h = input_head(r[i].set, NULL);
+
+		json_array_extend(inputs, json_object_get(h, "inputs"));
+		json_decref(h);
+	}
+	json_object_set_new(extra, "inputs", inputs);
+	return extra;
+}
+
+static const struct report_needs needs = {
+	.events = "kvm_exit,kvm_userspace_exit,kvm_pio,virtqueue_pop", .record = "hostrace record"};
+
+static int draw(const struct recording *r, const struct comparison *c, json_t *notes,
+		const struct output *out)
+{
+	struct report report = report_of(r[0].set, out);
+	bool text = !strcmp(out->format, "text");
+	struct table t = {0};
+	char first[128];
+
+	diff_report_caveats(c, all || !text, notes);
+	report.head = head;
+	report.foot = foot;
+	report.needs = &needs;
+	report.caveats = notes;
+	report.extra = extra_make(r, c);
+	report.answers = c->nr != 0;
+	if (c->nr)
+		report.first_line = diff_report_first_line(c, first, sizeof(first));
+	int err = diff_report_table(c, all || !text, &t);
+
+	if (!err)
+		err = report_table(&report, &t, NULL);
+	else
+		table_free(&t);
+	json_decref(report.extra);
+	return err;
+}
+
+/* Did a figure change by more than --fail-over? */
+static bool exceeds(const struct comparison *c, double limit, bool only_up)
+{
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->figure[i].changed &&
+		    (only_up ? c->figure[i].change : fabs(c->figure[i].change)) > limit)
+			return true;
+	return false;
+}
+
+static int report_make(struct recording *r, struct comparison *c, const struct output *out)
+{
+	json_t *notes = json_array();
+	int err = command_confine(output_file());
+
+	for (unsigned int i = 0; i < 2 && !err; i++) {
+		err = recording_read(&r[i]);
+		if (!err)
+			notes_add(&r[i], notes);
+	}
+	if (!err)
+		err = compare(r, c, notes);
+	if (!err)
+		err = draw(r, c, notes, out);
+	json_decref(notes);
+	return err;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct recording r[2] = {{.name = "A"}, {.name = "B"}};
+	struct comparison c = {.level = LEVEL};
+	bool only_up = fail_over && *fail_over == '+';
+	double limit = INFINITY;
+	struct output out;
+
+	(void)rest;
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (input_given.files.nr != 2)
+		return command_usage("expected two recordings, found %u", input_given.files.nr);
+	if (percent_parse("--margin", margin, &c.margin) ||
+	    (fail_over && percent_parse("--fail-over", fail_over + only_up, &limit)) || by_check())
+		return command_usage("%s", error_text());
+	if (output_open(table_formats, &out))
+		return command_failed();
+	for (unsigned int i = 0; i < 2; i++) {
+		r[i].options = input_given;
+		r[i].options.files =
+			(struct text_list){.item = {input_given.files.item[i]}, .nr = 1};
+	}
+	int err = report_make(r, &c, &out);
+	bool found = !err && (exceeds(&c, limit, only_up) || input_set_strict_failed(r[0].set));
+	int status = report_end(err, &out, r[1].set, found);
+
+	comparison_free(&c);
+	recording_free(&r[0]);
+	recording_free(&r[1]);
+	return status;
+}
+
+const struct command diff_command = {
+	.name = "diff",
+	.args = "A B",
+	.summary = "Compare two recordings: rates and latencies that changed.",
+	.group = "Report",
+	.details =
+		"Compares rates and mean durations by exit reason, I/O port and virtqueue. Both\n"
+		"recordings are cut into blocks of time of the same length, and the blocks of A "
+		"are\n"
+		"compared with those of B by a Mann-Whitney test that accounts for their\n"
+		"autocorrelation. What changed is printed, the largest change first.",
+	.examples = "  hostrace diff before.hrt after.hrt\n"
+		    "  hostrace diff before.hrt after.hrt --by reason --fail-over +10%",
+	.options = options,
+	.run = run,
+};
