@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* memory-analyzer's tree as text, drawn as OSv's tool draws it, and as JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "analyzers/profile/memory_tree.h"
@@ -79,7 +80,7 @@ static void draw_group(struct drawing *d, const struct memory_node *n, unsigned 
 	if (n->lost_bytes > 0) {
 		char *p = put_text(begin_line(d, level), "unused: ");
 
-		end_line(d, p + sprintf(p, "%d%%", (int)memory_unused_percent(n)));
+		end_line(d, p + sprintf(p, "%.0f%%", trunc(memory_unused_percent(n))));
 	}
 }
 
