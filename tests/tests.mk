@@ -147,6 +147,8 @@ $(FUZZ_PLAIN): $(BUILD)/tests/fuzz/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_M
 ifneq ($(FUZZ),)
 FUZZERS = $(FUZZ_NAMES:%=$(BUILD)/fuzzer-%)
 FUZZ_BLOCKS = $(BUILD)/tests/fuzz/blocks.o
+# blocks.c has functions of these names, too, and replaces those of base/memory.c.
+$(BUILD)/src/base/memory.o: CPPFLAGS += $(foreach f,free malloc calloc realloc reallocarray,-D__wrap_$(f)=memory_$(f))
 FUZZ_LINK = -fsanitize=fuzzer $(FUZZ_FLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free
 
