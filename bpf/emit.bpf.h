@@ -49,7 +49,7 @@ struct thread_state {
 	hr_u16 vcpu;	 /* index + 1; 0: none known */
 	hr_u8 named;	 /* `thread` was written */
 	hr_u8 tsc_written; /* `vcpu_tsc` was written */
-	hr_u32 waits_cpu;  /* number + 1 of the CPU that it was preempted on, and waits for; 0: none */
+	hr_u32 waits_cpu;  /* number + 1 of the CPU that it was preempted or woken on, and waits for; 0: none */
 	hr_u64 pop_vq;	 /* these three: from a function's entry to its return */
 	hr_u64 drop_vq;
 	hr_u64 reset_vdev;

@@ -139,35 +139,14 @@ int BPF_PROG(tp_sched_woken, struct task_struct *p)
 	return 0;
 }
 
-/* The header holds the woken thread's VM and the waker's thread, in which it happened. */
-SEC("tp_btf/sched_wakeup")
-int BPF_PROG(tp_sched_wakeup, struct task_struct *p)
-{
-	struct emit e;
-
-	if (!vm_scheduled(p->tgid) || !emit_for(&e, p))
-		return 0;
-	e.tid = (hr_u32)bpf_get_current_pid_tgid();
-	e.vcpu = RECORD_NO_VCPU;
-
-	struct rec_sched_wakeup *rec = reserve(&e, sched_wakeup);
-
-	if (!rec)
-		return 0;
-	rec->wake_tid = p->pid;
-	rec->target_cpu = task_cpu(p);
-	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), p->comm);
-	emit_publish(&e);
-	return 0;
-}
-
 /* ---- who runs while a thread of a VM waits ---- */
 
 enum { CPUS_WATCHED = 4096 }; /* on further ones only who preempted the thread is known */
 
-/* Of a CPU: threads of VMs that were preempted on it and have not run since; the newest of them. */
+/* Of a CPU: threads of VMs that were preempted or woken on it and have not run since; the newest of them. */
 struct cpu_waiters {
-	hr_u32 nr, pid, tid, pad;
+	hr_u32 nr, pid, tid;
+	hr_u32 watched; /* sched_ran is recorded */
 };
 
 struct {
@@ -237,11 +216,40 @@ int BPF_PROG(tp_sched_ran, bool preempt, struct task_struct *prev, struct task_s
 
 	if (!w)
 		return 0;
+	w->watched = true;
 	if (w->nr && prev->tgid != w->pid && next->tgid != w->pid)
 		emit_ran(w, prev, next);
 	if ((preempt || !prev_state) && vm_scheduled(prev->tgid))
 		wait_begins(prev, w, cpu);
 	if (vm_scheduled(next->tgid))
 		wait_ends(next);
+	return 0;
+}
+
+/* The header holds the woken thread's VM and the waker's thread, in which it happened. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(tp_sched_wakeup, struct task_struct *p)
+{
+	struct cpu_waiters *w;
+	struct emit e;
+	hr_u32 cpu;
+
+	if (!vm_scheduled(p->tgid) || !emit_for(&e, p))
+		return 0;
+	cpu = task_cpu(p);
+	w = bpf_map_lookup_elem(&cpus_waited, &cpu);
+	if (w && w->watched)
+		wait_begins(p, w, cpu);
+	e.tid = (hr_u32)bpf_get_current_pid_tgid();
+	e.vcpu = RECORD_NO_VCPU;
+
+	struct rec_sched_wakeup *rec = reserve(&e, sched_wakeup);
+
+	if (!rec)
+		return 0;
+	rec->wake_tid = p->pid;
+	rec->target_cpu = cpu;
+	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), p->comm);
+	emit_publish(&e);
 	return 0;
 }

@@ -23,6 +23,7 @@
 	COMMAND(list) \
 	COMMAND(exits) \
 	COMMAND(blame) \
+	COMMAND(sched) \
 	COMMAND(ports) \
 	COMMAND(mmio) \
 	COMMAND(msrs) \

@@ -133,4 +133,7 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 /* "io", "HLT", "MMIO": as other reports name the reason. Returns buf. */
 const char *blame_reason_print(uint32_t reason, uint32_t isa, char *buf, size_t size);
 
+/* "futex"; "system call 999" if it has no name here. Returns buf or a constant. */
+const char *blame_syscall_print(uint64_t number, char *buf, size_t size);
+
 #endif

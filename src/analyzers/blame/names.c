@@ -69,7 +69,7 @@ static const struct {
 	{441, "epoll_pwait2"},
 };
 
-static const char *syscall_print(uint64_t number, char *buf, size_t size)
+const char *blame_syscall_print(uint64_t number, char *buf, size_t size)
 {
 	for (unsigned int i = 0; i < sizeof(syscalls) / sizeof(syscalls[0]); i++)
 		if ((uint64_t)syscalls[i].number == number)
@@ -128,7 +128,7 @@ static void mutex_print(const struct blame_who *who, char *buf, size_t size)
 		break;
 	case BLAME_SLEEPING:
 		snprintf(buf, size, "held by %s, in %s", name,
-			 syscall_print(who->number, number, sizeof(number)));
+			 blame_syscall_print(who->number, number, sizeof(number)));
 		break;
 	default:
 		snprintf(buf, size, "held by %s", name);
@@ -175,7 +175,8 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 		ran_print(who, cause == BLAME_PREEMPTED, buf, size);
 		break;
 	case BLAME_SYSCALL:
-		sleep_print(syscall_print(who->number, thread, sizeof(thread)), who, buf, size);
+		sleep_print(blame_syscall_print(who->number, thread, sizeof(thread)), who, buf,
+			    size);
 		break;
 	default:
 		break;

@@ -85,6 +85,7 @@ static const struct {
 	 "qemu,irq,sched_switch,sched_woken,host_io,kvm_exit,kvm_entry,kvm_userspace_exit,"
 	 "kvm_run,-qemu_pio"},
 	{"timeline", NULL, "default"},
+	{"sched", NULL, "waits,sched_wakeup"},
 	{"blame", NULL,
 	 "waits,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,kvm_page_fault,"
 	 "kvm_inj_virq,kvm_vcpu_wakeup"},

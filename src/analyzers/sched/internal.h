@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of this folder only. */
+#ifndef HOSTRACE_SCHED_INTERNAL_H
+#define HOSTRACE_SCHED_INTERNAL_H
+
+#include "analyzers/sched/sched.h"
+#include "base/hash.h"
+
+enum { SCHED_THREADS_MAX = 1 << 16, SCHED_CPUS_MAX = 1 << 16, SCHED_TAKERS_MAX = 1 << 16 };
+
+struct waited_cpu;
+
+/* A thread, and what it does now. */
+struct follow {
+	struct sched_thread t;
+	enum sched_use use;
+	uint64_t since_ns; /* its time is accounted up to here */
+	uint64_t wait_ns;  /* preempted, runqueue: since when */
+	uint64_t woken_early_ns; /* a wake-up that came while it still ran */
+	bool seen, over;   /* had an event that shows what it does; has exited */
+	bool wakes_poll;   /* runqueue: out of polling */
+	int32_t syscall;   /* that it sleeps in */
+	bool is_busy;
+	struct sched_busy busy; /* since it left polling */
+
+	/* While it waits for a CPU: */
+	struct waited_cpu *cpu; /* NULL: not known which */
+	struct follow *next;	/* who else waits for it */
+	uint64_t taken_ns;	/* who ran instead is known up to here */
+};
+
+/* A CPU that threads wait for. */
+struct waited_cpu {
+	struct follow *waiters;
+	bool known; /* who runs there */
+	uint32_t tid;
+	char comm[16];
+};
+
+struct follow_entry {
+	uint64_t key; /* source, tid */
+	struct follow *thread;
+};
+
+struct cpu_entry {
+	uint64_t key; /* source, CPU */
+	struct waited_cpu *cpu;
+};
+
+struct sched {
+	uint64_t start_ns, lost_until_ns;
+	struct sched_counts counts;
+	struct hash_table threads, cpus, takers;
+	int err;
+};
+
+/* takers.c: who runs on a CPU while threads wait for it. */
+struct waited_cpu *waited_cpu_get(struct sched *s, const struct event *ev, uint32_t cpu);
+void wait_begins(struct follow *t, struct waited_cpu *cpu, uint64_t ns);
+void wait_forget(struct follow *t);
+
+/* The event switches its CPU from one task to another. */
+void cpu_switches(struct sched *s, const struct event *ev);
+
+/* The wait is over, by this switch. */
+void wait_ends(struct sched *s, struct follow *t, const struct event *ev);
+
+/* The wait was not over when the trace was. */
+void wait_breaks_off(struct sched *s, struct follow *t, uint64_t ns);
+
+#endif

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Follows the threads through the events: before a thread's state changes, account() adds the time that it lasted. */
+#include "analyzers/sched/sched.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/sched/internal.h"
+#include "base/error.h"
+
+enum {
+	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
+	TASK_DEAD = 0x80,
+	IOCTL_KVM_RUN = 0xae80,
+};
+
+const char *const sched_kind_names[] = {"vcpu", "main-loop", "event-loop", "worker"};
+
+const struct sched_counts *sched_counts(const struct sched *s)
+{
+	return &s->counts;
+}
+
+enum sched_kind sched_kind(const struct sched_thread *t)
+{
+	if (t->vcpu != RECORD_NO_VCPU)
+		return SCHED_VCPU;
+	if (t->tid == t->pid)
+		return SCHED_MAIN_LOOP;
+	return t->polled ? SCHED_LOOP : SCHED_WORKER;
+}
+
+uint64_t sched_ready_ns(const struct sched_thread *t)
+{
+	return t->time[SCHED_PREEMPTED] + t->time[SCHED_RUNQUEUE];
+}
+
+uint64_t sched_known_ns(const struct sched_thread *t)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < SCHED_UNKNOWN; i++)
+		sum += t->time[i];
+	return sum;
+}
+
+/* ---- threads ---- */
+
+static uint64_t key_of(const struct event *ev, uint32_t tid)
+{
+	return (uint64_t)ev->source << 32 | tid;
+}
+
+static struct follow *thread_find(const struct sched *s, const struct event *ev, uint32_t tid)
+{
+	const struct follow_entry *e = hash_find_u64(&s->threads, key_of(ev, tid));
+
+	return e ? e->thread : NULL;
+}
+
+/* NULL: thread 0, or there are too many. */
+static struct follow *thread_get(struct sched *s, const struct event *ev, uint32_t tid)
+{
+	struct follow *t = tid ? thread_find(s, ev, tid) : NULL;
+	struct follow_entry *e;
+
+	if (t || !tid)
+		return t;
+	t = calloc(1, sizeof(*t));
+	e = t ? hash_add_u64(&s->threads, key_of(ev, tid), NULL) : NULL;
+	if (!e) {
+		s->counts.refused++;
+		free(t);
+		return NULL;
+	}
+	e->thread = t;
+	t->t.number = s->threads.nr - 1;
+	t->t.tid = tid;
+	t->t.pid = ev->pid;
+	t->t.source = ev->source;
+	t->t.vcpu = RECORD_NO_VCPU;
+	t->use = SCHED_UNKNOWN;
+	t->since_ns = s->start_ns;
+	return t;
+}
+
+static void comm_learn(struct follow *t, const struct event *ev, const char *field)
+{
+	const struct field *f = event_field(ev->type, field);
+
+	if (!f)
+		return;
+	event_text(ev, f, t->t.comm, sizeof(t->t.comm));
+	text_neutralise(t->t.comm);
+}
+
+static void vcpu_learn(struct follow *t, const struct event *ev)
+{
+	if (t->t.tid == ev->tid && ev->vcpu != RECORD_NO_VCPU)
+		t->t.vcpu = ev->vcpu;
+}
+
+/* ---- time ---- */
+
+static void account(struct follow *t, uint64_t ns)
+{
+	uint64_t took = ns > t->since_ns ? ns - t->since_ns : 0;
+
+	if (!t->over)
+		t->t.time[t->use] += took;
+	if (t->is_busy)
+		t->busy.time[t->use] += took;
+	if (t->is_busy && t->use == SCHED_SYSCALL && took > t->busy.syscall_ns) {
+		t->busy.syscall_ns = took;
+		t->busy.syscall = t->syscall;
+	}
+	t->since_ns += took;
+	t->over = false;
+}
+
+/* Its first event shows what it did before, since all switches were recorded: a new thread's first one is to come. */
+static void before_first(struct follow *t, enum sched_use use)
+{
+	if (!t->seen)
+		t->use = use;
+	t->seen = true;
+}
+
+static void value_add(struct sched *s, struct quantiles *q, uint64_t value)
+{
+	if (quantiles_add(q, value) && !s->err)
+		s->err = fail(-ENOMEM, "out of memory");
+}
+
+static void busy_begins(struct follow *t, uint64_t ns)
+{
+	t->is_busy = true;
+	t->busy = (struct sched_busy){.start_ns = ns, .syscall = -1};
+}
+
+static void busy_ends(struct sched *s, struct follow *t, uint64_t ns)
+{
+	struct sched_busy *longest = &t->t.longest;
+
+	t->t.polled = true;
+	if (!t->is_busy)
+		return;
+	t->is_busy = false;
+	t->busy.end_ns = ns;
+	value_add(s, &t->t.busy, ns - t->busy.start_ns);
+	if (ns - t->busy.start_ns > longest->end_ns - longest->start_ns)
+		*longest = t->busy;
+}
+
+/* ---- the scheduler's events ---- */
+
+/* It leaves its CPU without having come, or comes without having left: what it did since its last event is unknown. */
+static void switch_is_missing(struct sched *s, struct follow *t)
+{
+	s->counts.missing++;
+	wait_forget(t);
+	t->use = SCHED_UNKNOWN;
+}
+
+static void becomes_ready(struct follow *t, enum sched_use use, struct waited_cpu *cpu, uint64_t ns)
+{
+	account(t, ns);
+	t->wakes_poll = t->use == SCHED_POLLS;
+	if (t->wakes_poll)
+		busy_begins(t, ns);
+	t->use = use;
+	t->wait_ns = ns;
+	t->woken_early_ns = 0;
+	wait_forget(t);
+	wait_begins(t, cpu, ns);
+}
+
+static void leaves(struct sched *s, struct follow *t, const struct event *ev)
+{
+	uint64_t state = event_value(ev, "prev_state"), woken = t->woken_early_ns;
+
+	before_first(t, SCHED_RUNS);
+	comm_learn(t, ev, "prev_comm");
+	t->woken_early_ns = 0;
+	if (!state || (woken && ev->time_ns - woken <= EARLY_WAKE_NS)) {
+		becomes_ready(t, state ? SCHED_RUNQUEUE : SCHED_PREEMPTED,
+			      waited_cpu_get(s, ev, ev->cpu), ev->time_ns);
+		return;
+	}
+	account(t, ev->time_ns);
+	t->over = state & TASK_DEAD;
+	t->use = SCHED_SLEEPS;
+	t->syscall = -1;
+}
+
+static void comes(struct sched *s, struct follow *t, const struct event *ev)
+{
+	bool waited = t->use == SCHED_PREEMPTED || t->use == SCHED_RUNQUEUE;
+
+	if (t->use == SCHED_RUNS)
+		switch_is_missing(s, t);
+	account(t, ev->time_ns);
+	t->seen = true;
+	comm_learn(t, ev, "next_comm");
+	if (waited) {
+		value_add(s, &t->t.waits, ev->time_ns - t->wait_ns);
+		wait_ends(s, t, ev);
+	}
+	if (waited && t->wakes_poll)
+		value_add(s, &t->t.wakeups, ev->time_ns - t->wait_ns);
+	t->use = SCHED_RUNS;
+	t->wakes_poll = false;
+	t->woken_early_ns = 0;
+}
+
+/* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
+static void on_switch(struct sched *s, const struct event *ev)
+{
+	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
+	uint32_t next = (uint32_t)event_value(ev, "next_tid");
+	struct follow *t;
+
+	s->counts.switches++;
+	t = prev && prev == ev->tid ? thread_get(s, ev, prev) : NULL;
+	if (t && t->use != SCHED_RUNS && t->use != SCHED_UNKNOWN)
+		switch_is_missing(s, t);
+	cpu_switches(s, ev);
+	if (t) {
+		vcpu_learn(t, ev);
+		leaves(s, t, ev);
+	}
+	t = next == ev->tid ? thread_get(s, ev, next) : thread_find(s, ev, next);
+	if (t && t->t.pid == ev->pid) {
+		vcpu_learn(t, ev);
+		comes(s, t, ev);
+	}
+}
+
+/* Other tasks switch on a CPU that a thread of the VM waits for. */
+static void on_ran(struct sched *s, const struct event *ev)
+{
+	s->counts.ran = true;
+	if (ev->time_ns > s->lost_until_ns)
+		cpu_switches(s, ev);
+}
+
+static void on_wakeup(struct sched *s, struct follow *t, const struct event *ev, bool has_cpu)
+{
+	struct waited_cpu *cpu = NULL;
+
+	before_first(t, SCHED_SLEEPS);
+	if (t->use == SCHED_RUNS)
+		t->woken_early_ns = ev->time_ns;
+	if (has_cpu && (t->use == SCHED_RUNQUEUE || t->use >= SCHED_POLLS))
+		cpu = waited_cpu_get(s, ev, (uint32_t)event_value(ev, "target_cpu"));
+	if (cpu && !cpu->waiters)
+		cpu->known = false; /* nobody watched it */
+	if (t->use >= SCHED_POLLS && t->use < SCHED_UNKNOWN)
+		becomes_ready(t, SCHED_RUNQUEUE, cpu, ev->time_ns);
+	else if (t->use == SCHED_RUNQUEUE && !t->cpu && cpu) /* sched_woken did not know it */
+		wait_begins(t, cpu, t->taken_ns);
+}
+
+/* x86-64, as this is what sched_block contains. */
+static enum sched_use use_of_syscall(int32_t number, uint64_t arg1)
+{
+	switch (number) {
+	case -1:
+		return SCHED_FAULT;
+	case 7:	  /* poll */
+	case 23:  /* select */
+	case 232: /* epoll_wait */
+	case 270: /* pselect6 */
+	case 271: /* ppoll */
+	case 281: /* epoll_pwait */
+	case 426: /* io_uring_enter */
+	case 441: /* epoll_pwait2 */
+		return SCHED_POLLS;
+	case 202:
+		return SCHED_LOCK;
+	case 16:
+		return arg1 == IOCTL_KVM_RUN ? SCHED_HALTED : SCHED_SYSCALL;
+	}
+	return SCHED_SYSCALL;
+}
+
+/* Comes right behind the switch that it explains. */
+static void on_block(struct sched *s, struct follow *t, const struct event *ev)
+{
+	s->counts.blocks = true;
+	if (t->use != SCHED_SLEEPS)
+		return;
+	account(t, ev->time_ns);
+	t->syscall = (int32_t)event_value(ev, "syscall");
+	t->use = use_of_syscall(t->syscall, event_value(ev, "arg1"));
+	if (t->use == SCHED_POLLS)
+		busy_ends(s, t, ev->time_ns);
+}
+
+/* ---- losses ---- */
+
+static bool loses_switches(const struct event *ev)
+{
+	uint64_t id = event_value(ev, "lost_event");
+
+	return ev->type->id == EV_gap || !id || id == EV_sched_switch || id == EV_sched_wakeup ||
+	       id == EV_sched_block || id == EV_sched_woken;
+}
+
+static void on_lost(struct sched *s, const struct event *ev)
+{
+	uint64_t until = event_value(ev, "until");
+	const struct follow_entry *e;
+
+	if (!loses_switches(ev))
+		return;
+	s->counts.losses++;
+	if (until < ev->time_ns)
+		until = ev->time_ns;
+	if (until > s->lost_until_ns)
+		s->lost_until_ns = until;
+	for (uint32_t at = 0; (e = hash_next(&s->threads, &at));) {
+		account(e->thread, ev->time_ns);
+		wait_forget(e->thread);
+		e->thread->use = SCHED_UNKNOWN;
+		e->thread->seen = true;
+		e->thread->is_busy = false;
+	}
+}
+
+/* ---- all events ---- */
+
+static const char *const wanted[] = {"sched_switch", "sched_wakeup", "sched_woken", "sched_block",
+				     "sched_ran",    "thread",	     "lost",	    "gap"};
+
+bool sched_wants(const char *event, void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!strcmp(wanted[i], event))
+			return true;
+	return false;
+}
+
+static void on_thread_event(struct sched *s, const struct event *ev)
+{
+	unsigned int id = ev->type->id;
+	uint32_t tid = (uint32_t)(id == EV_sched_wakeup ? event_value(ev, "wake_tid") : ev->tid);
+	struct follow *t = thread_get(s, ev, tid);
+
+	if (!t)
+		return;
+	if (id == EV_thread)
+		comm_learn(t, ev, "comm");
+	vcpu_learn(t, ev);
+	if (ev->time_ns <= s->lost_until_ns)
+		return;
+	if (id == EV_sched_block)
+		on_block(s, t, ev);
+	else if (id != EV_thread)
+		on_wakeup(s, t, ev, id == EV_sched_wakeup);
+}
+
+int sched_event(struct sched *s, const struct event *ev)
+{
+	unsigned int id = ev->type->id;
+
+	if (!id)
+		return s->err;
+	if (id == EV_lost || id == EV_gap)
+		on_lost(s, ev);
+	else if (id == EV_sched_ran)
+		on_ran(s, ev);
+	else if (id == EV_sched_switch && ev->time_ns > s->lost_until_ns)
+		on_switch(s, ev);
+	else if (id == EV_sched_wakeup || id == EV_sched_woken || id == EV_sched_block ||
+		 id == EV_thread)
+		on_thread_event(s, ev);
+	return s->err;
+}
+
+int sched_end(struct sched *s, uint64_t ns)
+{
+	const struct follow_entry *e;
+
+	for (uint32_t at = 0; (e = hash_next(&s->threads, &at));) {
+		struct follow *t = e->thread;
+
+		if (t->use == SCHED_PREEMPTED || t->use == SCHED_RUNQUEUE)
+			wait_breaks_off(s, t, ns);
+		account(t, ns);
+		if (t->is_busy)
+			busy_ends(s, t, ns);
+	}
+	return s->err;
+}
+
+/* ---- results ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	const struct sched_thread *const *x = a, *const *y = b;
+
+	return (*x)->number < (*y)->number ? -1 : 1;
+}
+
+struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
+{
+	struct sched_thread **all = malloc((s->threads.nr + 1) * sizeof(*all));
+	const struct follow_entry *e;
+	size_t nr = 0;
+
+	for (uint32_t at = 0; all && (e = hash_next(&s->threads, &at));)
+		if (e->thread->seen && s->counts.switches)
+			all[nr++] = &e->thread->t;
+	if (nr)
+		qsort(all, nr, sizeof(*all), by_number);
+	*ret_nr = nr;
+	return all;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sched_taker *const *x = a, *const *y = b;
+
+	if ((*x)->time_ns != (*y)->time_ns)
+		return (*x)->time_ns > (*y)->time_ns ? -1 : 1;
+	return (*x)->key < (*y)->key ? -1 : 1;
+}
+
+const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr)
+{
+	const struct sched_taker **all = malloc((s->takers.nr + 1) * sizeof(*all));
+	const struct sched_taker *e;
+	size_t nr = 0;
+
+	for (uint32_t at = 0; all && (e = hash_next(&s->takers, &at));)
+		all[nr++] = e;
+	if (nr)
+		qsort(all, nr, sizeof(*all), by_time);
+	*ret_nr = nr;
+	return all;
+}
+
+struct sched *sched_new(uint64_t start_ns)
+{
+	struct sched *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->start_ns = start_ns;
+	s->threads = HASH_TABLE(struct follow_entry, 1, SCHED_THREADS_MAX);
+	s->cpus = HASH_TABLE(struct cpu_entry, 1, SCHED_CPUS_MAX);
+	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
+	return s;
+}
+
+static void thread_free(struct follow *t)
+{
+	quantiles_free(&t->t.waits);
+	quantiles_free(&t->t.wakeups);
+	quantiles_free(&t->t.busy);
+	free(t);
+}
+
+void sched_free(struct sched *s)
+{
+	const struct follow_entry *t;
+	const struct cpu_entry *c;
+
+	if (!s)
+		return;
+	for (uint32_t at = 0; (t = hash_next(&s->threads, &at));)
+		thread_free(t->thread);
+	for (uint32_t at = 0; (c = hash_next(&s->cpus, &at));)
+		free(c->cpu);
+	hash_deinit(&s->threads);
+	hash_deinit(&s->cpus);
+	hash_deinit(&s->takers);
+	free(s);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the threads of VMs do with their time, from the scheduler's events: run, wait for a CPU (and which tasks run on
+ * it meanwhile), sleep in what. A thread's times add up to how long it was observed.
+ *
+ *	runs       it has a CPU
+ *	preempted  it could run, and was switched out
+ *	runqueue   it was woken, and waits for a CPU
+ *	polls      it sleeps until a file descriptor is ready or a timer expires: an event loop without work
+ *	lock       it sleeps on a futex
+ *	syscall    it sleeps in another system call
+ *	halted     a vCPU sleeps in KVM_RUN
+ *	fault      it sleeps outside system calls: a page fault
+ *	sleeps     it sleeps, and the trace does not say in what: no sched_block
+ *	unknown    events are missing
+ *
+ * preempted and runqueue together are the time on a run queue: what KVM reports to the guest as steal, and the kernel
+ * in /proc/PID/task/TID/schedstat as run_delay.
+ *
+ * An event loop is a thread that has polled. From a wake-up out of polling until it polls again it is busy; what
+ * becomes ready meanwhile has to wait.
+ */
+#ifndef HOSTRACE_SCHED_H
+#define HOSTRACE_SCHED_H
+
+#include "base/cleanup.h"
+#include "base/quantiles.h"
+#include "event/event.h"
+
+enum sched_use {
+	SCHED_RUNS,
+	SCHED_PREEMPTED,
+	SCHED_RUNQUEUE,
+	SCHED_POLLS,
+	SCHED_LOCK,
+	SCHED_SYSCALL,
+	SCHED_HALTED,
+	SCHED_FAULT,
+	SCHED_SLEEPS,
+	SCHED_UNKNOWN,
+	SCHED_USES
+};
+
+enum sched_kind { SCHED_VCPU, SCHED_MAIN_LOOP, SCHED_LOOP, SCHED_WORKER };
+
+extern const char *const sched_kind_names[]; /* "vcpu", "main-loop", "event-loop", "worker" */
+
+/* Times by use, and of `syscall` that with the longest total. */
+struct sched_busy {
+	uint64_t start_ns, end_ns;
+	uint64_t time[SCHED_USES];
+	uint64_t syscall_ns; /* the longest single sleep in a system call */
+	int32_t syscall;
+};
+
+struct sched_thread {
+	uint32_t pid, tid, number; /* number: 0, 1, ... in the order of their first events */
+	uint16_t source, vcpu;	   /* RECORD_NO_VCPU: it is none */
+	char comm[16];
+	uint64_t time[SCHED_USES];
+	struct quantiles waits; /* each time on a run queue */
+
+	/* Of an event loop: from the wake-up to the CPU; each busy period; the longest one. */
+	bool polled;
+	struct quantiles wakeups, busy;
+	struct sched_busy longest;
+};
+
+/* A task that ran while a thread waited for its CPU. */
+struct sched_taker {
+	uint64_t key; /* number of the thread << 32 | tid */
+	const struct sched_thread *thread;
+	uint32_t tid; /* 0: the CPU was idle: the thread was throttled, or just woken; UINT32_MAX: unknown */
+	char comm[16];
+	uint64_t time_ns;
+};
+
+struct sched_counts {
+	bool blocks, ran; /* the trace has sched_block, sched_ran */
+	uint64_t switches;
+	uint64_t missing; /* switches that were not reported: the thread's time is unknown since its previous event */
+	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
+	uint64_t refused; /* events of threads or CPUs beyond the limit */
+};
+
+struct sched;
+
+/* Times before the first event of a thread count from start_ns, if that event shows what it did. NULL: no memory. */
+struct sched *sched_new(uint64_t start_ns);
+void sched_free(struct sched *s);
+DEFINE_CLEANUP(sched, struct sched *, sched_free);
+
+/* All events in order of time; 0 or -ENOMEM with the error message set. sched_end() accounts for the time until ns. */
+int sched_event(struct sched *s, const struct event *ev);
+int sched_end(struct sched *s, uint64_t ns);
+
+/* As struct read_hint has it. */
+bool sched_wants(const char *event, void *arg);
+
+const struct sched_counts *sched_counts(const struct sched *s);
+
+/*
+ * In the order of their first events; those who ran instead by time, the longest first. Arrays of pointers into *s, to
+ * be freed; NULL: out of memory. There are none without sched_switch.
+ */
+struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr);
+const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr);
+
+enum sched_kind sched_kind(const struct sched_thread *t);
+
+/* On a run queue, and the time that is known. */
+uint64_t sched_ready_ns(const struct sched_thread *t);
+uint64_t sched_known_ns(const struct sched_thread *t);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What threads of VMs did with their time, as tables: `hostrace sched`. */
+#ifndef HOSTRACE_SCHED_REPORT_H
+#define HOSTRACE_SCHED_REPORT_H
+
+#include <jansson.h>
+
+#include "analyzers/sched/sched.h"
+#include "event/vm_names.h"
+#include "output/table.h"
+
+struct sched_report {
+	const struct sched *sched;  /* after sched_end() */
+	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	uint64_t start_ns, end_ns;  /* of the report */
+	bool (*selects)(void *arg, const struct sched_thread *t); /* NULL: all */
+	void *arg;
+};
+
+/* What limits these figures: an array; new reference. */
+json_t *sched_report_caveats(const struct sched_report *r);
+
+/* "2 vCPUs in 3.00s: ran 48.1%, ready 51.9%": valid until the next call with this buf. */
+const char *sched_report_first_line(const struct sched_report *r, char *buf, size_t size);
+
+/*
+ * A row is a thread; a thread and a task that ran instead; or an event loop. 0 or -ENOMEM with the error message set.
+ */
+int sched_report_threads(const struct sched_report *r, struct table *t);
+int sched_report_takers(const struct sched_report *r, struct table *t);
+int sched_report_loops(const struct sched_report *r, struct table *t);
+
+#endif

@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# hostrace sched, with known amounts of time: a real-time task that takes half of a vCPU's CPU, then half of an
+# iothread's; handlers that keep the main loop from polling. The kernel's own account (schedstat) is compared.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/blame-lib.inc"
+live_needs_tools taskset chrt
+
+# hog_start CPU: runs and sleeps by turns, and goes before every normal task; $hog
+hog_start() {
+	[ -p hog.fifo ] || mkfifo hog.fifo
+	timeout 60 taskset -c "$1" chrt -f 50 bash -c 'exec 9<>hog.fifo
+		echo $BASHPID >hog.pid
+		while :; do
+			for ((i = 0; i < 30000; i++)); do :; done
+			read -r -t .05 -u 9
+		done' &
+	until_line '^[0-9]' hog.pid || bail "no real-time task"
+	hog=$(cat hog.pid)
+}
+
+hog_stop() {
+	kill "$hog"
+	rm -f hog.pid
+}
+
+# record_sched COMMAND: while it runs
+record_sched() {
+	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -o trace.hrt --for sched -- bash -c "$1" 2>record.err ||
+		bail "record failed: $(cat record.err)"
+}
+
+# row TID FIELDS [OPTION...]: the sum of these fields of a thread's rows
+row() {
+	local tid=$1 fields=$2
+	shift 2
+	"$HOSTRACE" sched -i trace.hrt -f json "$@" 2>report.err |
+		jq "[.rows[] | select(.tid == $tid) | $fields] | add // 0"
+}
+
+# between A LOW HIGH: at least 95 % of LOW, at most 105 % of HIGH
+between() {
+	is $(($2 > 0 && $1 * 100 >= $2 * 95 && $1 * 100 <= $3 * 105)) 1 "$4: $1 ns of $2 to $3" "$5"
+}
+
+# The kernel's counters of thread $1, and of the hog: time on a CPU, time on the run queue
+counters() {
+	cat "/proc/$vm/task/$1/schedstat" "/proc/$hog/schedstat"
+}
+
+# growth FIELD LINE FROM TO
+growth() {
+	echo $(($(awk -v f="$1" -v n="$2" 'NR == n { print $f }' "$4") - $(awk -v f="$1" -v n="$2" 'NR == n { print $f }' "$3")))
+}
+
+# The hog takes half of the CPU of thread $1, called $2. The kernel's counters are read before and after the recording,
+# and within it.
+hogged() {
+	taskset -pc 1 "$1" >taskset.out 2>&1
+	hog_start 1
+	counters "$1" >before
+	record_sched "cat /proc/$vm/task/$1/schedstat /proc/$hog/schedstat >first; sleep 4
+		cat /proc/$vm/task/$1/schedstat /proc/$hog/schedstat >last"
+	counters "$1" >after
+	hog_stop
+	"$HOSTRACE" sched -i trace.hrt --by task --limit 5 --tid "$1" >sched.out 2>&1
+	# Switches that the kernel did not report leave some time unknown.
+	unknown=$(row "$1" .unknown_ns)
+	ready=$(row "$1" .ready_ns)
+	by_hog=$(row "$1" "select(.task_tid == $hog) | .time_ns" --by task)
+	is $((unknown * 20 <= ready)) 1 "$2: $unknown ns are unknown" sched.out
+	between $((ready + unknown)) "$(growth 2 1 first last)" "$(($(growth 2 1 before after) + unknown))" \
+		"$2: ready as long as the kernel counted" sched.out
+}
+
+# A VM with an iothread: that of its QMP monitor, which gets a command every 20 ms.
+iothread_start() {
+	mkfifo qmp.in qmp.out
+	rm -f qemu.pid
+	timeout -s KILL 120 qemu-system-x86_64 -name iothread,debug-threads=on -accel kvm -m 32 -nodefaults \
+		-display none -serial none -pidfile qemu.pid -kernel "$BUILD/blameguest.elf" \
+		-chardev pipe,id=qmp,path=qmp -mon chardev=qmp,mode=control >qemu.out 2>&1 &
+	exec 5<>qmp.in
+	cat qmp.out >answers &
+	until_line QMP answers || bail "no monitor: $(cat qemu.out)"
+	vm=$(cat qemu.pid)
+	trap 'kill "$vm" 2>/dev/null' EXIT
+	for task in /proc/"$vm"/task/*; do
+		case $(cat "$task/comm") in "IO mon_iothread") io=$(basename "$task") ;; esac
+	done
+	echo '{"execute":"qmp_capabilities"}' >&5
+	while sleep .02 && echo '{"execute":"query-status"}' >&5; do :; done &
+	asks=$!
+}
+
+plan 14
+vm_start
+hogged "$vcpu" vCPU
+between "$by_hog" "$(growth 1 2 first last)" "$(growth 1 2 before after)" "vCPU: the hog ran instead" sched.out
+is "$("$HOSTRACE" sched -i trace.hrt -f json | jq -r ".rows[] | select(.tid == $vcpu) | .ran_instead" | sed 's/ .*//')" \
+	bash "vCPU: it is the first one" sched.out
+
+# The monitor's handler opens a FIFO, which sleeps until somebody reads from it.
+mkfifo slow.fifo
+cat >handlers.sh <<'EOT'
+for i in 1 2 3 4; do
+	begin=$(date +%s%N)
+	echo 'pmemsave 0 4096 "slow.fifo"' >&4
+	sleep .3
+	echo $(($(date +%s%N) - begin)) >>slept
+	cat slow.fifo >/dev/null
+	sleep .2
+done
+EOT
+: >slept
+record_sched ". ./handlers.sh"
+slept=$(awk '{ n += $1 } END { print n }' slept)
+"$HOSTRACE" sched -i trace.hrt --loops >sched.out 2>&1
+asleep=$(row "$vm" .syscall_ns --loops)
+busy=$(row "$vm" ".syscall_ns + .ready_ns + .run_ns" --loops)
+is $((asleep <= slept && asleep * 100 >= 1200000000 * 80)) 1 "main loop: asleep in handlers for $asleep ns" sched.out
+is $((busy * 100 >= slept * 95)) 1 "main loop: busy for $busy ns, of which handlers took $slept" sched.out
+is "$("$HOSTRACE" sched -i trace.hrt --loops -f json | jq -r ".rows[] | select(.tid == $vm) | .kind + \" \" + .longest" |
+	sed 's/ [0-9.]*%$//')" "main-loop openat" "main loop: in which system call" sched.out
+longest=$(row "$vm" .busy_max_ns --loops)
+is $((longest >= 290000000 && longest < 1000000000)) 1 "main loop: nothing else was handled for $longest ns" sched.out
+vm_stop
+
+iothread_start
+chrt -f -p 10 "$io" # only the hog, and what the kernel does not preempt, keeps it from running
+hogged "$io" iothread
+"$HOSTRACE" sched -i trace.hrt --loops >>sched.out 2>&1
+is $((by_hog * 100 >= ready * 75)) 1 "iothread: the hog ran instead of it: $by_hog of $ready ns" sched.out
+is "$("$HOSTRACE" sched -i trace.hrt --loops -f json | jq -r ".rows[] | select(.tid == $io) | .kind")" event-loop \
+	"iothread: it is one" sched.out
+is $(($(row "$io" .wakeup_max_ns --loops) >= 20000000)) 1 "iothread: it handles events late" sched.out
+is $(($(row "$io" .wakeups --loops) >= 20)) 1 "iothread: it was woken" sched.out
+kill "$asks"
+vm_stop
+finish
