@@ -6,6 +6,7 @@
 #ifndef HOSTRACE_PROCESS_H
 #define HOSTRACE_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,6 +24,9 @@ int installed_file_find(const char *name, char *path, size_t size);
  * `death` when we die. Returns the pid or -errno with the error message set.
  */
 pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
+
+/* Has SIGINT, SIGTERM or SIGHUP arrived, which this program blocks? Long waits end then. */
+bool stop_pending(void);
 
 /* The user that files are made for: the effective one when this was first called. confine() calls it first. */
 uid_t file_owner(void);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "event/event.h"
 #include "vm/qmp.h"
 
@@ -24,7 +25,12 @@ struct qmp {
 	int patience_ms;
 };
 
-enum { LINE_FIRST = 64 << 10, CONNECT_PAUSE_MS = 10 };
+enum { LINE_FIRST = 64 << 10, CONNECT_PAUSE_MS = 10, LOOK_MS = 100 /* for a signal */ };
+
+static int interrupted(const char *name)
+{
+	return fail(-EINTR, "%s: interrupted while waiting for the monitor", name);
+}
 
 /* ---- lines ---- */
 
@@ -33,6 +39,9 @@ static int receive(struct qmp *q, uint64_t until_ms)
 	struct pollfd p = {.fd = q->fd, .events = POLLIN};
 	int64_t left = (int64_t)(until_ms - monotonic_ms());
 	ssize_t n;
+
+	if (stop_pending())
+		return interrupted(q->name);
 
 	if (q->len == q->size) {
 		size_t size = q->size ? 2 * q->size : LINE_FIRST;
@@ -44,9 +53,11 @@ static int receive(struct qmp *q, uint64_t until_ms)
 		q->line = more;
 		q->size = size;
 	}
-	n = left > 0 ? poll(&p, 1, (int)left) : 0;
+	n = left > 0 ? poll(&p, 1, (int)(left < LOOK_MS ? left : LOOK_MS)) : 0;
 	if (n < 0)
 		return errno == EINTR ? 0 : fail(-errno, "%s: %s", q->name, strerror(errno));
+	if (!n && left > LOOK_MS)
+		return 0;
 	if (!n)
 		return fail(-ETIMEDOUT, "%s: no reply within %d ms", q->name, q->patience_ms);
 	n = recv(q->fd, q->line + q->len, q->size - q->len, MSG_DONTWAIT);
@@ -221,6 +232,8 @@ static int connect_until(int fd, const struct sockaddr_un *address, uint64_t unt
 	while (connect(fd, (const struct sockaddr *)address, sizeof(*address))) {
 		if (errno != EAGAIN)
 			return -errno;
+		if (stop_pending())
+			return -EINTR;
 		if (monotonic_ms() >= until_ms)
 			return -ETIMEDOUT;
 		poll(NULL, 0, CONNECT_PAUSE_MS);
@@ -243,7 +256,8 @@ int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 	err = connect_until(fd, &address, monotonic_ms() + (unsigned int)patience_ms);
 	if (err) {
 		close(fd);
-		return fail(err, "%s: %s", path, strerror(-err));
+		return err == -EINTR ? interrupted(path)
+				     : fail(err, "%s: %s", path, strerror(-err));
 	}
 	return qmp_open_fd(fd, path, patience_ms, ret);
 }

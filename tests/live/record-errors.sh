@@ -7,6 +7,7 @@ set -u
 live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
+live_needs_tools socat
 
 # refuses STATUS REGEXP NAME ARGS...
 refuses() {
@@ -19,7 +20,7 @@ refuses() {
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the error message" record.err
 }
 
-plan 27
+plan 28
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm 1
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
@@ -38,7 +39,18 @@ refuses 1 'no-such-directory' "a file that cannot be made" \
 	"$HOSTRACE" record --vm "$vmm" -o no-such-directory/x.hrt
 refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
 	setpriv --bounding-set=-all --inh-caps=-all "$HOSTRACE" record --vm "$vmm" -o x.hrt
-is "$(ls ./*.hrt 2>/dev/null | wc -l)" 0 "no temporary file remains"
+# Its set-up waits for a monitor that accepts and says nothing, for five seconds; a signal ends it before.
+socat "UNIX-LISTEN:silent,fork" "SYSTEM:touch asked; sleep 60" 2>/dev/null &
+silent=$!
+for _ in $(seq 200); do [ -S silent ] && break; sleep .05; done
+timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -o x.hrt --guest "mem:0xffffffff81000000,qmp=silent" 2>record.err &
+recorder_waiter=$!
+for _ in $(seq 1200); do [ -e asked ] && break; sleep .05; done
+pkill -TERM -P "$recorder_waiter"
+wait "$recorder_waiter"
+is "$? $(grep -c 'interrupted' record.err)" "1 1" "a signal ends the set-up" record.err
+kill "$silent"
+is "$(ls ./*.hrt* 2>/dev/null | wc -l)" 0 "no temporary file remains"
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err

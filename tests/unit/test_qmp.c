@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@
 #define GREETING "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n"
 #define READY	 GREETING "{\"return\": {}, \"id\": 1}\r\n"
 
-enum { SOON_MS = 60, PATIENT_MS = 20000 };
+enum { SOON_MS = 60, PATIENT_MS = 20000, NEVER_MS = 1000000 };
 
 static int other_end = -1;
 
@@ -179,6 +180,36 @@ static void queues_of_devices(void **state)
 	qmp_close(q);
 }
 
+/* What ^C or a service manager sends to a recorder, which blocks it and reads it from a signalfd later. */
+static void stop_pending(bool pending)
+{
+	sigset_t set;
+	int nr;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (pending)
+		raise(SIGTERM);
+	else
+		sigwait(&set, &nr);
+}
+
+static void stopped_while_silent(void **state)
+{
+	int pair[2];
+	struct qmp *q;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	alarm(30);
+	stop_pending(true);
+	assert_int_equal(qmp_open_fd(pair[0], "silent", NEVER_MS, &q), -EINTR);
+	stop_pending(false);
+	alarm(0);
+	close(pair[1]);
+}
+
 /* connect() to a listener that accepts nobody waits for ever. */
 static void full_listener(void **state)
 {
@@ -196,6 +227,9 @@ static void full_listener(void **state)
 	assert_int_equal(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
 	alarm(30);
 	assert_int_equal(qmp_open(at.sun_path, SOON_MS, &q), -ETIMEDOUT);
+	stop_pending(true);
+	assert_int_equal(qmp_open(at.sun_path, NEVER_MS, &q), -EINTR);
+	stop_pending(false);
 	alarm(0);
 	close(client);
 	close(listener);
@@ -209,7 +243,7 @@ int main(void)
 		cmocka_unit_test(greets_and_answers), cmocka_unit_test(is_no_monitor),
 		cmocka_unit_test(keeps_silent),	      cmocka_unit_test(talks_without_end),
 		cmocka_unit_test(queue_status),	      cmocka_unit_test(full_listener),
-		cmocka_unit_test(queues_of_devices),
+		cmocka_unit_test(queues_of_devices),  cmocka_unit_test(stopped_while_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
