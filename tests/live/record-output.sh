@@ -25,7 +25,7 @@ refused() {
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
 
-plan 21
+plan 22
 vmm_start 500
 
 record_start --vm "$vmm" -o two.hrt
@@ -73,6 +73,11 @@ is "$(cat planted.guest)" precious "... which is not touched"
 "$HOSTRACE" info -i two.hrt -o planted.guest 2>report.err
 is $? 1 "a report into another user's file" report.err
 is "$(cat planted.guest)" precious "... which is not touched"
+chmod 700 .
+"$HOSTRACE" record --vm "$vmm" -d 200ms -o much.hrt --guest "file:$ROOT/tests/cases/guest-stream/small.guest" \
+	--guest-size 1000 2>record.err
+is "$(grep -c 'the guest sent more than 1000 bytes (--guest-size); the rest was discarded' record.err)" 1 \
+	"a guest's trace is limited to --guest-size" record.err
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err

@@ -257,6 +257,7 @@ static void the_disk_is_not_filled(void **state)
 	size_t len = begin(buf);
 
 	(void)state;
+	assert_int_equal(s->max_bytes, 1ull << 30); /* without --guest-size */
 	guest_source_limit(s, len + 10);
 	len += frame(buf + len, STREAM_NAMES, "1 init\n", 7);
 	assert_true(send_all(fd, buf, len));

@@ -241,6 +241,7 @@ static void huge_executable(void **state)
 	Elf64_Phdr segments[] = {
 		{.p_type = PT_NOTE, .p_offset = 4096, .p_filesz = 30ull << 30},
 		{.p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 4096, .p_filesz = 30ull << 30}};
+	const uint32_t note[] = {4, 4, NT_GNU_BUILD_ID, 0x554e47 /* "GNU" */, 0x78563412};
 	struct vm_exe exe;
 
 	(void)state;
@@ -255,6 +256,13 @@ static void huge_executable(void **state)
 	assert_int_equal(pwrite(fd, version, sizeof(version), 20 << 20), sizeof(version));
 	assert_int_equal(vm_exe_read(path, &exe), 0);
 	assert_string_equal(exe.version, "9.8.7");
+	/* between notes of 12 bytes without name and content */
+	assert_int_equal(pwrite(fd, note, sizeof(note), 4096 + 12 * 6000), sizeof(note));
+	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_string_equal(exe.build_id, ""); /* not searched so far */
+	assert_int_equal(pwrite(fd, note, sizeof(note), 4096 + 12 * 5000), sizeof(note));
+	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_string_equal(exe.build_id, "12345678");
 	close(fd);
 	unlink(path);
 }
