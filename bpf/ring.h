@@ -58,6 +58,20 @@ enum {
 	FOLLOW_RING_BYTES = 1 << 18,
 };
 
+/* What sched_holder is in the ring: the collector unwinds it, and makes the event of it. */
+enum { STACK_STEP_BYTES = 512, STACK_STEPS = 6 };
+
+struct stack_copy {
+	struct record_hdr hdr;
+	hr_u64 rip, rsp, rbp, rbx, r12_r15[4]; /* in user mode */
+	hr_u32 sampled; /* as in the event */
+	hr_u32 bytes;	/* of the stack, from rsp on */
+	hr_u8 stack[STACK_STEP_BYTES * STACK_STEPS];
+};
+
+_Static_assert(sizeof(struct stack_copy) + RING_MARK_BYTES <= RING_SPILL_BYTES,
+	       "a copied stack fits the spill");
+
 /* Which processes of a command that is recorded are followed, and what is recorded of them. */
 enum follow {
 	FOLLOW_NONE,	/* a VM: all its events; its children are not followed */

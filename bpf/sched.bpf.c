@@ -118,6 +118,79 @@ int BPF_PROG(tp_sched_block, bool preempt, struct task_struct *prev)
 	return 0;
 }
 
+/* ---- what the holder of the global mutex does while others wait for it ---- */
+
+/* In pieces: reading beyond the stack's end would fail as a whole. */
+static __always_inline void stack_copy(struct stack_copy *copy, struct task_struct *task)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	copy->rip = regs->rip;
+	copy->rsp = regs->rsp;
+	copy->rbp = regs->rbp;
+	copy->rbx = regs->rbx;
+	copy->r12_r15[0] = regs->r12;
+	copy->r12_r15[1] = regs->r13;
+	copy->r12_r15[2] = regs->r14;
+	copy->r12_r15[3] = regs->r15;
+	copy->bytes = 0;
+	for (int i = 0; i < STACK_STEPS; i++) {
+		hr_u32 from = i * STACK_STEP_BYTES;
+
+		if (copy->bytes != from ||
+		    bpf_probe_read_user(copy->stack + from, STACK_STEP_BYTES,
+					(void *)(copy->rsp + from)))
+			break;
+		copy->bytes = from + STACK_STEP_BYTES;
+	}
+}
+
+enum { MUTEX_CONTENDED = 2 };
+
+/*
+ * Of the current task, if it holds its process's global mutex. At ticks only while others may wait; who leaves the
+ * CPU with it makes others wait soon.
+ */
+static __always_inline void emit_holder(struct task_struct *task, bool sampled)
+{
+	struct mutex_words global;
+	struct stack_copy *copy;
+	struct vm_settings *s;
+	struct emit e;
+	hr_u32 pid = task->tgid;
+
+	if (!vm_scheduled(pid))
+		return;
+	s = bpf_map_lookup_elem(&vms, &pid);
+	if (!s || !s->global_mutex)
+		return;
+	mutex_read(&global, s->global_mutex);
+	if (!global.word || (sampled && global.word != MUTEX_CONTENDED) ||
+	    global.owner != task_ns_tid(task) || !emit_for(&e, task))
+		return;
+	copy = emit_reserve(&e, EV_sched_holder, sizeof(*copy));
+	if (!copy)
+		return;
+	copy->sampled = sampled;
+	stack_copy(copy, task);
+	emit_publish(&e);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tp_sched_holder, bool preempt, struct task_struct *prev)
+{
+	emit_holder(prev, false);
+	return 0;
+}
+
+/* At each tick of a clock of its own, on every CPU. */
+SEC("perf_event")
+int pe_sched_holder(void *ctx)
+{
+	emit_holder(bpf_get_current_task_btf(), true);
+	return 0;
+}
+
 /* Unlike sched_wakeup, which may fire on the CPU of the woken thread, it fires in the thread that wakes. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(tp_sched_woken, struct task_struct *p)

@@ -22,6 +22,7 @@
 #include "hostrace.skel.h" /* knows record.h's types */
 
 enum {
+	HOLDER_HZ = 199, /* ticks that look for a holder of the global mutex; odd, unlike the timers of guests */
 	PROGRAMS_MAX = 256,
 	DETACH_THREADS = 32,
 };
@@ -292,8 +293,10 @@ int collector_register(struct collector *c, struct target *t)
 	};
 	uint32_t pid = (uint32_t)t->pid;
 
-	if (c->wants[EV_sched_block])
+	if (c->wants[EV_sched_block] || c->wants[EV_sched_holder])
 		collector_mutex_find(t);
+	if (c->wants[EV_sched_holder] && t->global_mutex && !t->unwinder)
+		t->unwinder = unwinder_open(t->pid);
 	s.global_mutex = t->global_mutex;
 	if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
 		return fail(-errno, "cannot register VM %u: %s", pid, strerror(errno));
@@ -352,6 +355,8 @@ static int programs_load(struct collector *c, const struct collector_options *op
 		c->sample_svm = plan_svm();
 		program_want(c, "pe_guest_sample", NULL);
 	}
+	if (c->wants[EV_sched_holder])
+		program_want(c, "pe_sched_holder", NULL);
 	if (c->follow)
 		programs_want_follow(c);
 	else if (c->nr_targets > 1)
@@ -362,13 +367,13 @@ static int programs_load(struct collector *c, const struct collector_options *op
 	return collector_load(c, c->programs, c->nr_programs, opt->ring_bytes);
 }
 
-static int attach_samples(struct collector *c, uint64_t hz)
+static int attach_samples(struct collector *c, const char *name, uint64_t hz)
 {
-	const char *error =
-		program_error(program_find(c->programs, c->nr_programs, "pe_guest_sample"));
+	const char *error = program_error(program_find(c->programs, c->nr_programs, name));
 
 	return error ? fail(-ENOTSUP, "cannot load the sampling program: %s", error)
-		     : collector_sample(c, hz);
+		     : collector_sample(c, bpf_object__find_program_by_name(c->skel->obj, name),
+					hz);
 }
 
 /* With one VM the recording ends with it. With a command, follow_fork does this, too. */
@@ -405,11 +410,13 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		attached += c->results[i].attached;
 	}
 	if (opt->sample_hz) {
-		err = attach_samples(c, opt->sample_hz);
-		if (err)
-			return err;
+		err = attach_samples(c, "pe_guest_sample", opt->sample_hz);
 		attached++;
 	}
+	if (!err && c->wants[EV_sched_holder])
+		err = attach_samples(c, "pe_sched_holder", HOLDER_HZ);
+	if (err)
+		return err;
 	if (c->follow)
 		collector_follow(c);
 	return attached || collector_follow_fd(c) >= 0

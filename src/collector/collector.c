@@ -152,6 +152,7 @@ void collector_close(struct collector *c)
 		plan_free(&c->targets[i].plan);
 		plan_free(&c->targets[i].plan_before);
 		free(c->targets[i].exe_open);
+		unwinder_close(c->targets[i].unwinder);
 	}
 	free(c->targets);
 	free(c->results);

@@ -32,7 +32,7 @@ static const struct {
 	{"kvm_run", "KVM_RUN calls"}, {"kvm_userspace_exit", "KVM_RUN calls"},
 	{"sched_switch", "sched"},    {"sched_wakeup", "sched"},
 	{"sched_block", "sched"},     {"sched_woken", "sched"},
-	{"sched_ran", "sched"},
+	{"sched_ran", "sched"},	      {"sched_holder", "sched"},
 };
 
 static const char *class_of(const struct probe_result *r)

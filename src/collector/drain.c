@@ -65,6 +65,31 @@ static bool record_in_time(const struct collector *c, const struct record_hdr *h
 	return hdr->time >= c->start_ns && (!c->stop_ns || hdr->time <= c->stop_ns);
 }
 
+static struct unwinder *unwinder_of(const struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].pid == pid && !c->targets[i].ended)
+			return c->targets[i].unwinder;
+	return NULL;
+}
+
+/* The event of a copied stack. */
+static int take_in_stack(struct collector *c, const struct record_hdr *hdr, collector_sink *sink,
+			 void *arg)
+{
+	const struct stack_copy *copy = (const void *)hdr;
+	struct unwinder *unwinder = unwinder_of(c, (pid_t)hdr->pid);
+	struct rec_sched_holder rec = {.hdr = *hdr};
+
+	if (hdr->size < sizeof(*copy))
+		return 0;
+	rec.hdr.size = sizeof(rec);
+	rec.sampled = copy->sampled;
+	if (unwinder)
+		rec.nr = unwinder_print(unwinder, copy, rec.stack, sizeof(rec.stack));
+	return sink(arg, &rec.hdr);
+}
+
 static int take_in(struct collector *c, const struct record_hdr *hdr, collector_sink *sink,
 		   void *arg)
 {
@@ -76,7 +101,7 @@ static int take_in(struct collector *c, const struct record_hdr *hdr, collector_
 		vcpu_learn(c, hdr);
 	c->counts.events++;
 	c->counts.by_type[hdr->type]++;
-	return sink(arg, hdr);
+	return hdr->type == EV_sched_holder ? take_in_stack(c, hdr, sink, arg) : sink(arg, hdr);
 }
 
 /* One CPU's ring up to its head, or up to a slot that is not published yet (*ret_early). */

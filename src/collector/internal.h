@@ -8,6 +8,7 @@
 
 #include "collector/collector.h"
 #include "collector/plan.h"
+#include "collector/unwind.h"
 #include "record.h"
 #include "ring.h"
 
@@ -44,6 +45,7 @@ struct target {
 	char *exe_open; /* path that opens the binary */
 	struct plan plan;
 	uint64_t global_mutex; /* QEMU's, where it is now; 0: unknown */
+	struct unwinder *unwinder; /* to unwind its threads' stacks; NULL: not needed, or not possible */
 	char lock_note[160];   /* as in struct plan, or what is wrong in this process */
 	struct plan plan_before; /* of the command, before it executed QEMU: results of kernel events refer to it */
 };
@@ -142,8 +144,8 @@ int collector_links_drop(struct collector *c);
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);
 
-/* sample.c: starts the sampling clock. 0 or -errno with the error message set. */
-int collector_sample(struct collector *c, uint64_t hz);
+/* sample.c: starts a sampling clock for this program. 0 or -errno with the error message set. */
+int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz);
 
 /* ---- uprobe.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The sampling clock of record --sample: perf's cpu-clock on every CPU, and a BPF program at each tick. */
+/* Sampling clocks: perf's cpu-clock on every CPU, and a BPF program at each tick. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int clock_open(unsigned int cpu, uint64_t hz)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-int collector_sample(struct collector *c, uint64_t hz)
+int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz)
 {
 	unsigned int nr = 0;
 
@@ -42,7 +42,7 @@ int collector_sample(struct collector *c, uint64_t hz)
 		if (fd < 0)
 			return fail(-errno, "cannot open the sampling clock of CPU %u: %s", cpu,
 				    strerror(errno));
-		link = bpf_program__attach_perf_event(c->skel->progs.pe_guest_sample, fd);
+		link = bpf_program__attach_perf_event(prog, fd);
 		err = link ? 0 : -errno;
 		if (err) {
 			close(fd);

@@ -209,7 +209,7 @@ static int analyze(struct input_set **in, struct blame_summary *s, struct output
 		err = blame_end(b);
 	blame_summary_end(s);
 	if (!err) {
-		struct blame_report r = {.summary = s, .counts = blame_counts(b)};
+		struct blame_report r = {.summary = s, .counts = blame_counts(b), .blame = b};
 
 		err = draw(&r, *in, out);
 	}
@@ -229,6 +229,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_failed();
 	if (!by && output_is("folded"))
 		s.by.reason = true;
+	s.by.stack = output_is("folded");
 	if (list || output_is("json"))
 		s.keep = out.limit ? out.limit : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;
 	err = analyze(&in, &s, &out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The same for programs: totals, causes, groups, and a row for each of the longest exits. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "output/blame_report.h"
@@ -38,17 +39,32 @@ static void thread_set(json_t *o, const struct blame_who *who)
 		json_object_set_new(o, "comm", json_string(who->comm));
 }
 
-static json_t *holder_json(const struct blame_exit *x)
+/* Functions, innermost first; null if unknown. */
+static json_t *stack_json(const struct blame_report *r, uint32_t id)
+{
+	const char *stack = blame_stack(r->blame, id);
+	json_t *all = stack ? json_array() : json_null();
+
+	while (stack && *stack) {
+		size_t len = strcspn(stack, ";");
+
+		json_array_append_new(all, json_stringn(stack, len));
+		stack += len + (stack[len] == ';');
+	}
+	return all;
+}
+
+static json_t *holder_json(const struct blame_report *r, const struct blame_exit *x)
 {
 	const struct blame_part *p = blame_exit_holder(x);
 
 	if (!p)
 		return json_null();
-	return json_pack("{s:I,s:s,s:n}", "tid", (json_int_t)p->who.tid, "comm", p->who.comm,
-			 "stack");
+	return json_pack("{s:I,s:s,s:o}", "tid", (json_int_t)p->who.tid, "comm", p->who.comm,
+			 "stack", stack_json(r, p->who.stack));
 }
 
-static json_t *parts_json(const struct blame_exit *x)
+static json_t *parts_json(const struct blame_report *r, const struct blame_exit *x)
 {
 	json_t *all = json_array();
 	char text[TEXT_BYTES];
@@ -61,6 +77,8 @@ static json_t *parts_json(const struct blame_exit *x)
 					blame_who_print(p->cause, &p->who, text, sizeof(text)));
 
 		thread_set(one, &p->who);
+		if (p->who.stack)
+			json_object_set_new(one, "stack", stack_json(r, p->who.stack));
 		json_array_append_new(all, one);
 	}
 	return all;
@@ -79,8 +97,8 @@ static json_t *exit_json(const struct blame_report *r, const struct blame_exit *
 	reason_set(row, x->reason, x->isa);
 	json_object_set_new(row, "latency_ns", json_integer((json_int_t)(x->end_ns - x->start_ns)));
 	json_object_set_new(row, "causes", causes_json(x->causes));
-	json_object_set_new(row, "holder", holder_json(x));
-	json_object_set_new(row, "parts", parts_json(x));
+	json_object_set_new(row, "holder", holder_json(r, x));
+	json_object_set_new(row, "parts", parts_json(r, x));
 	return row;
 }
 

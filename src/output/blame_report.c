@@ -16,6 +16,7 @@ enum {
 	GROUP_BYTES = VM_NAME_BYTES + REASON_BYTES + 32,
 	CAUSES_NAMED = 3, /* of a group */
 	PARTS_LISTED = 40, /* of an exit */
+	FRAMES_LISTED = 8, /* of a holder's stack */
 	SHARE_MIN = 1000, /* smaller ones are not named; 1/1000 of a percent */
 };
 
@@ -232,6 +233,22 @@ static void group_put(const struct blame_report *r, const struct blame_group *g,
 	}
 }
 
+/* From the outermost function on. */
+static void stack_put(const struct blame_report *r, uint32_t id, FILE *f)
+{
+	const char *stack = blame_stack(r->blame, id);
+	size_t end = stack ? strlen(stack) : 0;
+
+	while (end) {
+		size_t start = end;
+
+		while (start && stack[start - 1] != ';')
+			start--;
+		fprintf(f, ";%.*s", (int)(end - start), stack + start);
+		end = start ? start - 1 : 0;
+	}
+}
+
 int blame_report_folded(const struct blame_report *r, FILE *f)
 {
 	size_t nr;
@@ -248,6 +265,7 @@ int blame_report_folded(const struct blame_report *r, FILE *f)
 			fputc(';', f);
 			frame_put(what, f);
 		}
+		stack_put(r, total[i]->who.stack, f);
 		fprintf(f, " %" PRIu64 "\n", total[i]->time_ns);
 	}
 	return 0;
@@ -255,9 +273,40 @@ int blame_report_folded(const struct blame_report *r, FILE *f)
 
 /* ---- single exits ---- */
 
+/* "in a < b < c": what the holder did, from the innermost function on. */
+static void stack_list(const char *stack, FILE *f)
+{
+	unsigned int nr = 0;
+
+	fprintf(f, "%23sin ", "");
+	for (; *stack && nr < FRAMES_LISTED; nr++) {
+		size_t len = strcspn(stack, ";");
+
+		fprintf(f, "%s%.*s", nr ? " < " : "", (int)len, stack);
+		stack += len + (stack[len] == ';');
+	}
+	fprintf(f, "%s\n", *stack ? " < ..." : "");
+}
+
+static void part_list(const struct blame_report *r, const struct blame_exit *x,
+		      const struct blame_part *p, FILE *f)
+{
+	bool repeats = p != x->part && p[-1].who.stack == p->who.stack;
+	const char *stack = repeats ? NULL : blame_stack(r->blame, p->who.stack);
+	char what[WHAT_BYTES], from[16], took[16];
+
+	blame_who_print(p->cause, &p->who, what, sizeof(what));
+	fprintf(f, "  %9s %9s  %s%s%s\n",
+		duration_print(p->start_ns - x->start_ns, from, sizeof(from)),
+		duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
+		blame_cause_names[p->cause], *what ? ": " : "", what);
+	if (stack)
+		stack_list(stack, f);
+}
+
 static void exit_list(const struct blame_report *r, const struct blame_exit *x, FILE *f)
 {
-	char text[VM_NAME_BYTES], what[WHAT_BYTES], from[16], took[16];
+	char text[VM_NAME_BYTES], took[16];
 
 	seconds_print(x->start_ns > r->start_ns ? x->start_ns - r->start_ns : 0, text,
 		      sizeof(text));
@@ -267,15 +316,8 @@ static void exit_list(const struct blame_report *r, const struct blame_exit *x, 
 	fprintf(f, " vCPU %s", vcpu_print(x->vcpu, text, sizeof(text)));
 	fprintf(f, " %s took %s\n", blame_reason_print(x->reason, x->isa, text, sizeof(text)),
 		duration_print(x->end_ns - x->start_ns, took, sizeof(took)));
-	for (unsigned int i = 0; i < x->nr_parts && i < PARTS_LISTED; i++) {
-		const struct blame_part *p = &x->part[i];
-
-		blame_who_print(p->cause, &p->who, what, sizeof(what));
-		fprintf(f, "  %9s %9s  %s%s%s\n",
-			duration_print(p->start_ns - x->start_ns, from, sizeof(from)),
-			duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
-			blame_cause_names[p->cause], *what ? ": " : "", what);
-	}
+	for (unsigned int i = 0; i < x->nr_parts && i < PARTS_LISTED; i++)
+		part_list(r, x, &x->part[i], f);
 	if (x->nr_parts > PARTS_LISTED)
 		fprintf(f, "  %u more parts (-f json)\n", x->nr_parts - PARTS_LISTED);
 }

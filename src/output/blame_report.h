@@ -13,6 +13,7 @@
 struct blame_report {
 	const struct blame_summary *summary; /* after blame_summary_end() */
 	const struct blame_counts *counts;
+	const struct blame *blame; /* for its stacks */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	uint64_t start_ns;	    /* of the report: times in text count from it */
 };
@@ -27,7 +28,10 @@ const char *blame_report_first_line(const struct blame_report *r, char *buf, siz
 int blame_report_totals(const struct blame_report *r, struct table *t);
 int blame_report_groups(const struct blame_report *r, struct table *t);
 
-/* "GROUP;CAUSE;WHAT NS", one line each, for flame graphs. 0 or -ENOMEM with the error message set. */
+/*
+ * "GROUP;CAUSE;WHAT NS", one line each, with what a mutex's holder did as further frames, for flame graphs. 0 or
+ * -ENOMEM with the error message set.
+ */
 int blame_report_folded(const struct blame_report *r, FILE *f);
 
 /* The longest exits, each with its parts. */

@@ -492,7 +492,7 @@ static const char *const wanted[] = {
 	"kvm_exit",    "kvm_entry",	 "kvm_userspace_exit", "kvm_run",	  "kvm_pio",
 	"kvm_mmio",    "kvm_page_fault", "kvm_inj_virq",       "kvm_vcpu_wakeup", "sched_switch",
 	"sched_block", "sched_ran",	 "sched_woken",	       "thread",	  "lost",
-	"gap",
+	"sched_holder", "gap",
 };
 
 bool blame_wants(const char *event, void *arg)
@@ -529,6 +529,8 @@ int blame_event(struct blame *b, const struct event *ev)
 		on_block(b, t, ev);
 	else if (id == EV_sched_woken)
 		on_woken(b, t, ev);
+	else if (id == EV_sched_holder)
+		holder_event(b, t, ev);
 	else
 		on_vcpu(b, t, ev);
 	return b->err;
@@ -555,6 +557,7 @@ struct blame *blame_new(const struct blame_sink *sink)
 	b->threads = HASH_TABLE(struct thread_entry, 1, THREADS_MAX);
 	b->machines = HASH_TABLE(struct machine_entry, 1, VMS_MAX_SEEN);
 	b->ns_tids = HASH_TABLE(struct ns_entry, 2, THREADS_MAX);
+	holder_init(b);
 	return b;
 }
 
@@ -576,5 +579,6 @@ void blame_free(struct blame *b)
 	hash_deinit(&b->threads);
 	hash_deinit(&b->machines);
 	hash_deinit(&b->ns_tids);
+	holder_deinit(b);
 	free(b);
 }

@@ -65,6 +65,7 @@ struct blame_who {
 	uint32_t tid;	 /* the holder, the thread that was woken, or the task that ran instead; or BLAME_SEVERAL */
 	uint64_t number; /* see above; lock: its address; syscall: its number; preempted, runqueue: the CPU */
 	uint64_t access; /* device, and lock, syscall and fault while the VMM handles the exit: see above */
+	uint32_t stack;	 /* global-mutex: what the holder did, for blame_stack(); 0: unknown */
 	char comm[16];	 /* of tid; "" if unknown */
 };
 
@@ -122,6 +123,9 @@ int blame_event(struct blame *b, const struct event *ev);
 int blame_end(struct blame *b);
 
 const struct blame_counts *blame_counts(const struct blame *b);
+
+/* Functions, innermost first, separated by ';'. NULL: unknown. Valid until blame_free(). */
+const char *blame_stack(const struct blame *b, uint32_t id);
 
 /* As struct read_hint has it. */
 bool blame_wants(const char *event, void *arg);

@@ -10,6 +10,8 @@ enum {
 	THREADS_MAX = 1 << 16,
 	VMS_MAX_SEEN = 1024,
 	VM_VCPU_THREADS_MAX = 1024,
+	STACKS_MAX = 1 << 16, /* different ones */
+	STACK_TEXT_BYTES = 1024,
 	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
 };
 
@@ -42,6 +44,7 @@ struct thread {
 	uint64_t woken_early_ns;
 	struct block block;
 	struct blame_who other; /* who ran, when it did not */
+	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	char comm[16];
 	struct machine *vm;
 	struct cycle *cycle; /* of a vCPU thread; else NULL */
@@ -84,6 +87,9 @@ struct blame {
 	bool lost_cycles;	/* ... also those that begin or end exits */
 	bool exits_seen;
 	bool ran; /* there is a sched_ran */
+	struct hash_table stacks; /* holder.c */
+	char **stack; /* array.h; by id less 1 */
+	uint32_t nr_stacks;
 	int err;
 };
 
@@ -105,5 +111,10 @@ void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t n
 
 /* The thread is going to run or to stop: those who wait for it must account for what it did so far. */
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns);
+
+/* holder.c: what the owner does. */
+void holder_init(struct blame *b);
+void holder_deinit(struct blame *b);
+void holder_event(struct blame *b, struct thread *t, const struct event *ev);
 
 #endif

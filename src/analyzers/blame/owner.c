@@ -29,11 +29,19 @@ static bool owner_is(const struct owner *a, const struct owner *b)
 	return a->state == b->state && a->thread == b->thread;
 }
 
+/* A new hold: what the thread did in an earlier one says nothing. */
+static void owner_becomes(struct machine *vm, struct owner owner)
+{
+	if (owner.thread && !owner_is(&vm->owner, &owner))
+		owner.thread->stack = 0;
+	vm->owner = owner;
+}
+
 void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t ns)
 {
 	if (!owner_is(&vm->owner, &owner))
 		waiters_cut(b, vm, NULL, ns);
-	vm->owner = owner;
+	owner_becomes(vm, owner);
 }
 
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns)
@@ -85,5 +93,5 @@ void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t wo
 	}
 	if (!owner_is(&t->vm->owner, &now))
 		waiters_cut(b, t->vm, t, ns); /* for the thread itself it was so when it left the CPU */
-	t->vm->owner = now;
+	owner_becomes(t->vm, now);
 }

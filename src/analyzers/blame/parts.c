@@ -51,6 +51,7 @@ static void classify_global(const struct thread *t, struct blame_part *p)
 		who_is(o->thread, &p->who);
 	} else if (o->thread) {
 		p->who.kind = holder_state(o->thread);
+		p->who.stack = o->thread->stack;
 		who_is(o->thread, &p->who);
 		if (p->who.kind == BLAME_SLEEPING && o->thread->block.known)
 			p->who.number = (uint64_t)o->thread->block.syscall;
@@ -135,6 +136,7 @@ static bool part_continues(const struct blame_part *a, const struct blame_part *
 {
 	return a->cause == b->cause && a->who.kind == b->who.kind && a->who.tid == b->who.tid &&
 	       a->who.number == b->who.number && a->who.access == b->who.access &&
+	       a->who.stack == b->who.stack &&
 	       !strcmp(a->who.comm, b->who.comm);
 }
 

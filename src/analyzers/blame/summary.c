@@ -109,7 +109,8 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 }
 
 /* What totals are the same: a task that ran instead by its name, a thread of the VM by its id. */
-static void total_key(const struct blame_group *g, const struct blame_part *p, uint64_t key[5])
+static void total_key(const struct blame_summary *s, const struct blame_group *g,
+		      const struct blame_part *p, uint64_t key[6])
 {
 	bool by_name = p->cause == BLAME_PREEMPTED || p->cause == BLAME_RUNQUEUE;
 
@@ -118,16 +119,17 @@ static void total_key(const struct blame_group *g, const struct blame_part *p, u
 	key[2] = by_name ? !p->who.tid : p->who.number;
 	key[3] = !by_name ? p->who.tid : p->who.tid ? hash_text(p->who.comm) : 0;
 	key[4] = p->who.access;
+	key[5] = s->by.stack ? p->who.stack : 0;
 }
 
 static void total_add(struct blame_summary *s, const struct blame_group *g,
 		      const struct blame_part *p)
 {
 	struct blame_total *t;
-	uint64_t key[5];
+	uint64_t key[6];
 	bool first;
 
-	total_key(g, p, key);
+	total_key(s, g, p, key);
 	t = hash_add_words(&s->totals, key, &first);
 	if (!t)
 		return; /* counted by the table */
@@ -184,7 +186,7 @@ static void summary_restart(void *arg)
 struct blame_sink blame_summary_sink(struct blame_summary *s)
 {
 	s->groups = HASH_TABLE(struct blame_group, 2, BLAME_GROUPS_MAX);
-	s->totals = HASH_TABLE(struct blame_total, 5, BLAME_TOTALS_MAX);
+	s->totals = HASH_TABLE(struct blame_total, 6, BLAME_TOTALS_MAX);
 	return (struct blame_sink){.ended = summary_exit, .restart = summary_restart, .arg = s};
 }
 
@@ -263,6 +265,7 @@ const struct blame_total **blame_summary_totals(const struct blame_summary *s, s
 	return entries_sorted(&s->totals, longest_total, ret_nr);
 }
 
+/* One whose stack is known is preferred. */
 const struct blame_part *blame_exit_holder(const struct blame_exit *x)
 {
 	const struct blame_part *best = NULL;
@@ -270,8 +273,11 @@ const struct blame_part *blame_exit_holder(const struct blame_exit *x)
 	for (unsigned int i = 0; i < x->nr_parts; i++) {
 		const struct blame_part *p = &x->part[i];
 
-		if (p->cause == BLAME_GLOBAL_MUTEX && p->who.tid &&
-		    (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns))
+		if (p->cause != BLAME_GLOBAL_MUTEX || !p->who.tid)
+			continue;
+		if (!best || (!best->who.stack && p->who.stack) ||
+		    (!best->who.stack == !p->who.stack &&
+		     p->end_ns - p->start_ns > best->end_ns - best->start_ns))
 			best = p;
 	}
 	return best;

@@ -18,6 +18,7 @@ enum {
 /* What makes a group. All false: there is one. */
 struct blame_by {
 	bool vm, vcpu, reason;
+	bool stack; /* no group: totals of the global mutex are told apart by the holder's stack */
 };
 
 struct blame_group {
@@ -30,7 +31,7 @@ struct blame_group {
 };
 
 struct blame_total {
-	uint64_t key[5];
+	uint64_t key[6];
 	enum blame_cause cause;
 	struct blame_who who;
 	const struct blame_group *group;
@@ -63,7 +64,7 @@ void blame_summary_end(struct blame_summary *s);
 const struct blame_group **blame_summary_groups(const struct blame_summary *s, size_t *ret_nr);
 const struct blame_total **blame_summary_totals(const struct blame_summary *s, size_t *ret_nr);
 
-/* The longest part that waits for a mutex, whose holder is known; NULL: there is none. */
+/* The longest part that waits for a mutex whose holder, and if possible its stack, is known; NULL: there is none. */
 const struct blame_part *blame_exit_holder(const struct blame_exit *x);
 
 #endif

@@ -24,7 +24,7 @@ static const struct event_set sets[] = {
 			  "virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
 	{"sched", GLOBS("sched_switch", "sched_wakeup")},
-	{"waits", GLOBS("sched_switch", "sched_block", "sched_ran", "sched_woken")},
+	{"waits", GLOBS("sched_switch", "sched_block", "sched_ran", "sched_woken", "sched_holder")},
 	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"irq", GLOBS("kvm_inj_virq", "kvm_set_irq", "kvm_msi_set_irq", "virtio_notify")},
 	/* QEMU internals, by the groups of probes/inside.def. Mutexes are a flood. */

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collector/unwind.h"
+
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "event/event.h"
+
+/* DWARF's numbers (System V ABI, AMD64 supplement). */
+enum { DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_R12 = 12, DWARF_RIP = 16, DWARF_REGS };
+
+struct unwinder {
+	Dwfl *dwfl;
+	pid_t pid;
+	const struct stack_copy *copy; /* during unwinder_print() */
+};
+
+/* One stack while it is printed. */
+struct printing {
+	Dwfl *dwfl;
+	char *buf;
+	size_t size, len;
+	unsigned int nr;
+};
+
+/* ---- files ---- */
+
+/* The mapping that begins at this address, as map_files names it. */
+static int mapped_open(pid_t pid, uint64_t start)
+{
+	char path[64], line[512];
+	uint64_t from, to;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) != 2 || from != start)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+			 from, to);
+		return open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return -1;
+}
+
+static int module_open(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		       char **file, Elf **elf)
+{
+	void **arg;
+	const struct unwinder *s;
+
+	(void)file;
+	(void)elf;
+	(void)data;
+	if (*name != '/')
+		return -1; /* the vdso */
+	dwfl_module_info(module, &arg, NULL, NULL, NULL, NULL, NULL, NULL);
+	s = *arg;
+	return s ? mapped_open(s->pid, base) : -1;
+}
+
+static const Dwfl_Callbacks files = {
+	.find_elf = module_open,
+	.find_debuginfo = dwfl_build_id_find_debuginfo,
+};
+
+static int module_own(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start, void *s)
+{
+	(void)module;
+	(void)name;
+	(void)start;
+	*data = s;
+	return DWARF_CB_OK;
+}
+
+/* Later there may be no right to open files. */
+static int module_load(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
+		       void *arg)
+{
+	Dwarf_Addr bias;
+
+	(void)data;
+	(void)name;
+	(void)start;
+	(void)arg;
+	if (dwfl_module_getelf(module, &bias)) {
+		dwfl_module_getsymtab(module);
+		dwfl_module_eh_cfi(module, &bias);
+	}
+	return DWARF_CB_OK;
+}
+
+/* ---- one thread, whose registers and stack are those of the copy ---- */
+
+static pid_t thread_only(Dwfl *dwfl, void *arg, void **thread)
+{
+	const struct unwinder *s = arg;
+
+	(void)dwfl;
+	if (*thread)
+		return 0;
+	*thread = arg;
+	return s->pid;
+}
+
+static bool thread_get(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
+{
+	(void)dwfl;
+	(void)tid;
+	*thread = arg;
+	return true;
+}
+
+static bool stack_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg)
+{
+	const struct stack_copy *copy = ((const struct unwinder *)arg)->copy;
+	uint64_t at = address - copy->rsp;
+
+	(void)dwfl;
+	if (address < copy->rsp || copy->bytes > sizeof(copy->stack) || copy->bytes < 8 ||
+	    at > copy->bytes - 8)
+		return false;
+	memcpy(ret, copy->stack + at, sizeof(*ret));
+	return true;
+}
+
+static bool registers_set(Dwfl_Thread *thread, void *arg)
+{
+	const struct stack_copy *copy = ((const struct unwinder *)arg)->copy;
+	Dwarf_Word reg[DWARF_REGS] = {0};
+
+	reg[DWARF_RBX] = copy->rbx;
+	reg[DWARF_RBP] = copy->rbp;
+	reg[DWARF_RSP] = copy->rsp;
+	memcpy(&reg[DWARF_R12], copy->r12_r15, sizeof(copy->r12_r15));
+	reg[DWARF_RIP] = copy->rip;
+	return dwfl_thread_state_registers(thread, 0, DWARF_REGS, reg);
+}
+
+static const Dwfl_Thread_Callbacks threads = {
+	.next_thread = thread_only,
+	.get_thread = thread_get,
+	.memory_read = stack_read,
+	.set_initial_registers = registers_set,
+};
+
+/* ---- names ---- */
+
+/* Whole names only. */
+static void frame_add(struct printing *p, const char *name)
+{
+	size_t len = strlen(name), sep = p->len ? 1 : 0;
+
+	if (p->len + sep + len >= p->size) {
+		p->size = p->len + 1; /* no later one either */
+		return;
+	}
+	if (sep)
+		p->buf[p->len++] = ';';
+	memcpy(p->buf + p->len, name, len + 1);
+	p->len += len;
+}
+
+static void frame_name(Dwfl *dwfl, Dwarf_Addr pc, char *buf, size_t size)
+{
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
+	const char *file = NULL;
+	Dwarf_Addr bias = 0;
+
+	if (name) {
+		snprintf(buf, size, "%.*s", (int)strcspn(name, "@"), name); /* no symbol version */
+	} else if (module && dwfl_module_getelf(module, &bias)) {
+		file = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+		snprintf(buf, size, "%s+0x%" PRIx64,
+			 file && strrchr(file, '/') ? strrchr(file, '/') + 1 : "?", pc - bias);
+	} else {
+		snprintf(buf, size, "0x%" PRIx64, pc);
+	}
+	text_neutralise(buf);
+	for (; *buf; buf++)
+		if (*buf == ';')
+			*buf = ':';
+}
+
+static int frame_print(Dwfl_Frame *frame, void *arg)
+{
+	struct printing *p = arg;
+	bool exact;
+	char name[128];
+	Dwarf_Addr pc;
+
+	if (!dwfl_frame_pc(frame, &pc, &exact) || p->nr == STACK_FRAMES_MAX)
+		return DWARF_CB_ABORT;
+	p->nr++;
+	/* It returns behind the call. */
+	frame_name(p->dwfl, exact ? pc : pc - 1, name, sizeof(name));
+	frame_add(p, name);
+	return DWARF_CB_OK;
+}
+
+unsigned int unwinder_print(struct unwinder *s, const struct stack_copy *copy, char *buf,
+			    size_t size)
+{
+	struct printing p = {.dwfl = s->dwfl, .buf = buf, .size = size};
+
+	*buf = '\0';
+	s->copy = copy;
+	/* Its error is the end of the stack. */
+	dwfl_getthread_frames(s->dwfl, s->pid, frame_print, &p);
+	s->copy = NULL;
+	return p.nr;
+}
+
+struct unwinder *unwinder_open(pid_t pid)
+{
+	struct unwinder *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->pid = pid;
+	s->dwfl = dwfl_begin(&files);
+	if (s->dwfl && !dwfl_linux_proc_report(s->dwfl, pid) &&
+	    !dwfl_report_end(s->dwfl, NULL, NULL)) {
+		dwfl_getmodules(s->dwfl, module_own, s, 0);
+		dwfl_getmodules(s->dwfl, module_load, NULL, 0);
+		if (dwfl_attach_state(s->dwfl, NULL, pid, &threads, s))
+			return s;
+	}
+	fail(-EINVAL, "process %d: %s", (int)pid, dwfl_errmsg(-1));
+	unwinder_close(s);
+	return NULL;
+}
+
+void unwinder_close(struct unwinder *s)
+{
+	if (!s)
+		return;
+	dwfl_end(s->dwfl);
+	free(s);
+}

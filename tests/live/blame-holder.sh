@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What the holder of the global mutex does: its call stack, sampled while a vCPU waits. QEMU's file was deleted after it
+# was started, as an upgrade does, and it is in a mount namespace of its own.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/blame-lib.inc"
+live_needs_tools unshare
+
+plan 7
+mkdir bin
+cp "$(command -v qemu-system-x86_64)" bin
+PATH=$PWD/bin:$PATH
+vm_start unshare --mount
+rm bin/qemu-system-x86_64
+storm 10
+timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d 5s -o trace.hrt --for blame 2>record.err
+is $? 0 "recorded" record.err
+vm_stop
+"$HOSTRACE" list --wide -i trace.hrt --event sched_holder >holder.out
+is $(($(grep -c 'sampled=1' holder.out) > 0)) 1 "stacks were sampled" holder.out
+is $(($(grep -c 'sampled=0' holder.out) > 0)) 1 "... and copied when the holder left the CPU" holder.out
+is "$(grep -c ' nr=0 ' holder.out)" 0 "each could be unwound" holder.out
+known=$(grep -c 'main_loop_wait;qemu_main_loop\|readline_handle_byte\|start_thread' holder.out)
+all=$(wc -l <holder.out)
+is $((known * 10 >= all * 9)) 1 "their outermost functions are those of QEMU's threads ($known of $all)" holder.out
+is $(($(grep -c ';mtree_info;handle_hmp_command;' holder.out) > 0)) 1 "the monitor's command is in them" holder.out
+"$HOSTRACE" blame -i trace.hrt -f folded >folded.out 2>&1
+is $(($(grep -c '^KVM_EXIT_IO;global-mutex;held by .*;handle_hmp_command;mtree_info;.* [0-9]*$' folded.out) > 0)) 1 \
+	"the folded stacks have it as well" folded.out
+finish
