@@ -35,7 +35,7 @@ LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60
 	hardening,60,tests/lint/hardening.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \
-	faults/short,120,tests/faults/run.sh,short
+	faults/short,120,tests/faults/run.sh,short faults/interrupt,120,tests/faults/interrupt.sh
 SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh) oracles,60,tests/oracles/run.sh \
 	osv-original,200,tests/osv/run.sh broken,120,tests/run-broken.sh \
 	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
@@ -91,6 +91,7 @@ check-faults: check-build
 	$(new_score)
 	$(Q)for kind in alloc calls short; do \
 		N=$(or $(N),100) $(TAP) faults/$$kind 7200 tests/faults/run.sh $$kind || exit 1; done
+	$(Q)N=$(or $(filter-out all,$(N)),100) $(TAP) faults/interrupt 7200 tests/faults/interrupt.sh
 	$(Q)$(TAP) --summary
 
 # One unit test (U=clock_fit); all cases or one (C=exits). Both show the whole output.

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/growing_file.h"
 #include "base/process.h"
+#include "base/temporary.h"
 
 static int system_fail(const char *path)
 {
@@ -74,6 +75,7 @@ static int open_new(struct growing_file *f)
 		}
 		name = f->temporary;
 		unlink(name); /* of an earlier process with this pid */
+		temporary_add(name);
 	}
 	f->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (f->fd < 0)
@@ -131,6 +133,7 @@ int growing_file_publish(struct growing_file *f)
 		return sync_fail(f->path);
 	if (rename(f->temporary, f->path))
 		return system_fail(f->path);
+	temporary_remove(f->temporary);
 	free(f->temporary);
 	f->temporary = NULL;
 	return 0;
@@ -168,6 +171,7 @@ int growing_file_close(struct growing_file *f, bool keep)
 		close(f->old);
 	if (f->dir >= 0)
 		close(f->dir);
+	temporary_remove(f->temporary);
 	free(f->path);
 	free(f->temporary);
 	*f = (struct growing_file){.fd = -1, .old = -1, .dir = -1};

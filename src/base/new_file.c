@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/new_file.h"
 #include "base/process.h"
+#include "base/temporary.h"
 
 enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
 
@@ -103,6 +104,7 @@ static int open_temporary(struct new_file *f, mode_t mode)
 		return fail(-ENOMEM, "out of memory");
 	}
 	unlink(f->temporary); /* of an earlier process with this pid */
+	temporary_add(f->temporary);
 	fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	f->file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f->file)
@@ -164,6 +166,7 @@ int new_file_close(struct new_file *f, int err)
 		err = fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (err && f->temporary && f->file)
 		unlink(f->temporary);
+	temporary_remove(f->temporary);
 	free(f->path);
 	free(f->temporary);
 	*f = (struct new_file){0};
