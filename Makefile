@@ -37,7 +37,7 @@ LIB	 := $(BUILD)/hostrace.a
 
 # The only program that is linked to libcurl, which brings 30 libraries with it: src/base/helper.h.
 HTTP	  := $(BUILD)/hostrace-http
-HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(addprefix src/base/,error.c helper.c process.c read_full.c)
+HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(addprefix src/base/,error.c helper.c process.c progress.c read_full.c)
 HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
 
 OPT	?= -O2

@@ -43,6 +43,7 @@ packages() {
 	check xz-utils           xz
 	check socat              socat
 	check strace             strace
+	check bsdutils           util-linux
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  e2fsprogs          e2fsprogs

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/suggest.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
@@ -167,7 +168,11 @@ static int run_command(const struct command *c, int argc, char **argv)
 	}
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();
-	return memory_check(c->run(nr, argv, rest ? argv + rest : NULL));
+
+	int status = c->run(nr, argv, rest ? argv + rest : NULL);
+
+	progress_end();
+	return memory_check(status);
 }
 
 /* Has the reader of stdout closed it, as in `hostrace list | head`? */

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/progress.h"
 #include "base/read_full.h"
 
 static ssize_t read_loop(int fd, char *to, size_t len, bool positioned, uint64_t offset)
@@ -19,6 +20,7 @@ static ssize_t read_loop(int fd, char *to, size_t len, bool positioned, uint64_t
 			return -errno;
 		if (!n)
 			break;
+		progress_read((size_t)n);
 		done += (size_t)n;
 	}
 	return (ssize_t)done;

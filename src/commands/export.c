@@ -103,6 +103,8 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	input_given.allow_ticks = true;
+	if (output_path)
+		command_progress();
 	err = output_path ? input_check_output(output_path) : 0;
 	if (!err && output_path)
 		err = new_file_open(&to, output_path, 0666, true);

@@ -124,6 +124,7 @@ static int run(int argc, char **argv, char **rest)
 	if (!path)
 		path = made = default_path(input_given.files.nr ? input_given.files.item[0]
 								: INPUT_DEFAULT);
+	command_progress();
 	if (!path)
 		fail(-ENOMEM, "out of memory");
 	if (!path || input_check_output(path) || command_confine(path) ||

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
+#include "base/progress.h"
 #include "event/event.h"
 #include "event/rows.h"
 
@@ -51,6 +52,7 @@ struct read_hint {
 struct reader {
 	const struct reader_ops *ops;
 	struct trace_info info;
+	struct progress_input progress;
 };
 
 struct reader_ops {
@@ -93,8 +95,10 @@ int reader_each(struct reader *r, int (*put)(void *arg, const struct event *ev),
 
 static inline void reader_close(struct reader *r)
 {
-	if (r)
-		r->ops->close(r);
+	if (!r)
+		return;
+	progress_input_close(&r->progress);
+	r->ops->close(r);
 }
 
 DEFINE_CLEANUP(reader, struct reader *, reader_close);

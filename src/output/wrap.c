@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "output/wrap.h"
 
 enum {
@@ -167,6 +168,8 @@ static ssize_t wrap_write(void *cookie, const char *text, size_t size)
 {
 	struct wrap *w = cookie;
 
+	if (w->options->ends_progress)
+		progress_end();
 	for (size_t at = 0; at < size;) {
 		const char *end = memchr(text + at, '\n', size - at);
 		size_t len = end ? (size_t)(end + 1 - (text + at)) : size - at;

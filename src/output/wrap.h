@@ -7,11 +7,13 @@
 #ifndef HOSTRACE_WRAP_H
 #define HOSTRACE_WRAP_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct wrap_options {
 	int width;
 	int fields; /* lines of name=value: broken only before a name, the rest indented by so many columns; 0: words */
+	bool ends_progress; /* the first write calls progress_end(): the line is on the same terminal */
 };
 
 /*

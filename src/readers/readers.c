@@ -59,6 +59,28 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+static uint64_t bytes_of(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+static int open_as(const struct reader_ops *ops, const char *path, const struct read_hint *hint,
+		   struct reader **ret)
+{
+	struct progress_input progress;
+	int err;
+
+	progress_input_open(&progress, bytes_of(path));
+	err = ops->open(path, hint, ret);
+	if (err)
+		progress_input_close(&progress);
+	else
+		(*ret)->progress = progress;
+	return err;
+}
+
 /* The program that unpacks what begins so; NULL: it is not packed. */
 static const char *unpacker(const uint8_t *head, size_t len)
 {
@@ -85,7 +107,7 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 		return err;
 	for (const struct reader_ops *const *ops = readers; *ops; ops++)
 		if (directory ? (*ops)->directory : (*ops)->probe && (*ops)->probe(head, len))
-			return (*ops)->open(path, hint, ret);
+			return open_as(*ops, path, hint, ret);
 	fail(-EINVAL, "%s: unrecognized trace format", path);
 	if (!directory && unpacker(head, len))
 		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s",

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "event/pending.h"
 #include "tracefile/schema.h"
@@ -108,6 +109,7 @@ static int line_read(struct textfile *t)
 	if (c == EOF && !len)
 		return ferror(t->file) ? line_fail(t, "read error") : 0;
 	t->line[len] = 0;
+	progress_read(len + 1);
 	return 1;
 }
 

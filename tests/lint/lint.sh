@@ -128,8 +128,8 @@ grep -nE '^#\s*include "(\.\./|src/)' bpf/* 2>/dev/null |
 grep -nE '^#\s*include <bpf/|hostrace\.skel\.h' $(find src -name '*.[ch]') |
 	grep -v '^src/collector/' | rule "only the collector sees libbpf"
 
-# base/log.c is for debugging; programs that run inside a guest have their own stderr.
-find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/log\.c|guestside/)' | sort |
+# base/log.c is for debugging, base/progress.c is the line on a terminal; programs in a guest have their own stderr.
+find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/(log|progress)\.c|guestside/)' | sort |
 	xargs grep -nE '\bstderr\b|\bperror *\(|\bexit *\(' |
 	grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' | rule "only commands and main print errors or exit"
 

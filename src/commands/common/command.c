@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "commands/common/command.h"
 
 struct common common;
@@ -37,6 +38,8 @@ int command_failed(void)
 {
 	if (error_is_usage())
 		return command_usage("%s", error_text());
+	progress_end();
+
 	const char *text = error_text();
 	bool noted = strstr(text, "out of memory");
 
@@ -44,6 +47,12 @@ int command_failed(void)
 	fprintf(stderr, "hostrace: %s: %s%s\n", command_now->name, text,
 		memory_failures() && !noted ? " (out of memory)" : "");
 	return EXIT_FAILED;
+}
+
+void command_progress(void)
+{
+	if (!common.quiet && isatty(STDERR_FILENO))
+		progress_begin(command_now->name);
 }
 
 int command_usage(const char *fmt, ...)
@@ -68,6 +77,7 @@ void command_note(const char *fmt, ...)
 
 	if (common.quiet)
 		return;
+	progress_line_erase();
 	fprintf(stderr, "hostrace: ");
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);

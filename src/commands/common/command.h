@@ -54,6 +54,9 @@ int command_failed(void);
  * Returns EXIT_USAGE. */
 int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* From now on a terminal shows how much has been read (base/progress.h), unless --quiet. */
+void command_progress(void);
+
 /* Prints a note or a warning to stderr, unless --quiet. */
 void command_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
@@ -157,6 +159,8 @@ static bool wrap_end(struct output *out)
 
 void output_unwrap(struct output *out)
 {
+	if (out->wrap && out->wrap->ends_progress)
+		progress_end();
 	wrap_end(out);
 }
 
@@ -173,6 +177,19 @@ void output_fields(struct output *out, int indent)
 		return;
 	fflush(out->file);
 	out->wrap->fields = indent;
+}
+
+/* Not if the line could get into the report: what is printed directly to a terminal, or by a pager behind a pipe. */
+static void progress_start(struct output *out)
+{
+	struct stat st;
+	bool terminal = !out->new_file.file && isatty(STDOUT_FILENO);
+
+	if (terminal && out->wrap)
+		out->wrap->ends_progress = true;
+	if (terminal ? !!out->wrap
+		     : out->new_file.file || (!fstat(STDOUT_FILENO, &st) && S_ISREG(st.st_mode)))
+		command_progress();
 }
 
 int output_open(const char *formats, struct output *ret)
@@ -196,7 +213,11 @@ int output_open(const char *formats, struct output *ret)
 		err = file_open(ret);
 	else
 		stdout_open(ret);
-	return err || ret->wide || strcmp(format, "text") ? err : wrap_begin(ret);
+	if (!err && !ret->wide && !strcmp(format, "text"))
+		err = wrap_begin(ret);
+	if (!err)
+		progress_start(ret);
+	return err;
 }
 
 int output_close(struct output *out)

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
@@ -100,21 +101,35 @@ static int round_once(struct recording *r, uint64_t *watermark)
 	return err ? err : trace_writer_round(r->writer, *watermark);
 }
 
-static void progress(struct recording *r, uint64_t now)
+static void progress_show(struct recording *r, uint64_t now)
 {
 	const struct collector_counts *n = collector_counts(r->collector);
+	uint64_t ran = now - r->start_ns, since = now - (r->shown_ns ? r->shown_ns : r->start_ns);
+	char left[32] = "";
 
+	if (record_opt.duration_ns > ran)
+		snprintf(left, sizeof(left), "  %" PRIu64 " s left",
+			 (record_opt.duration_ns - ran + NS_PER_S - 1) / NS_PER_S);
+	progress_line_show("%4" PRIu64 " s  %" PRIu64 " events  %.0f/s  %" PRIu64 " lost  %" PRIu64
+			   " KiB%s",
+			   ran / NS_PER_S, n->events,
+			   since ? (double)(n->events - r->shown_events) * NS_PER_S / (double)since
+				 : 0,
+			   n->lost, trace_writer_bytes(r->writer) / 1024, left);
+	r->shown_events = n->events;
+	r->shown_ns = now;
+}
+
+static void progress(struct recording *r, uint64_t now)
+{
 	if (now < r->progress_ns)
 		return;
 	r->progress_ns = now + NS_PER_S;
 	record_vms_refresh(r);
 	record_follow_look(r);
 	record_vms_give_back(r);
-	if (common.quiet || !isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr, "\r%4" PRIu64 " s  %" PRIu64 " events  %" PRIu64 " lost  %" PRIu64 " KiB ",
-		(now - r->start_ns) / NS_PER_S, n->events, n->lost,
-		trace_writer_bytes(r->writer) / 1024);
+	if (!common.quiet && isatty(STDERR_FILENO))
+		progress_show(r, now);
 }
 
 int record_output_stem(void)
@@ -234,8 +249,7 @@ static int loop(struct recording *r)
 		if (!r->stop)
 			r->stop = stop_reason(r, now);
 	}
-	if (isatty(STDERR_FILENO) && !common.quiet)
-		fputc('\n', stderr);
+	progress_line_erase();
 	return err;
 }
 
@@ -249,7 +263,6 @@ static int finish(struct recording *r)
 	sigset_t interrupt;
 	int err = 0;
 
-	signal(SIGINT, SIG_DFL);
 	sigemptyset(&interrupt);
 	sigaddset(&interrupt, SIGINT);
 	sigprocmask(SIG_UNBLOCK, &interrupt, NULL);

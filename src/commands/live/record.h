@@ -124,6 +124,7 @@ struct recording {
 	struct follow_state follow;
 	int signals;
 	uint64_t start_ns, progress_ns;
+	uint64_t shown_ns, shown_events; /* of the last line of progress */
 	struct cost_account cost;
 	struct recorded_guest guest[OPTION_LIST_MAX]; /* of --guest */
 	unsigned int nr_guests;

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/qemu/qemu_reader.h"
 
@@ -78,6 +79,8 @@ static bool simpletrace_probe(const uint8_t *head, size_t len)
 static bool bytes_read(struct simpletrace *t, void *to, size_t len)
 {
 	size_t n = fread(to, 1, len, t->file);
+
+	progress_read(n);
 
 	t->offset += n;
 	t->cut |= n && n < len;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "readers/text/lines.h"
 
 enum { BUFFER_BYTES = 4 * TEXT_LINE_MAX };
@@ -48,6 +49,7 @@ static void refill(struct text_lines *t)
 		n = read(t->fd, t->end, BUFFER_BYTES - left);
 	} while (n < 0 && errno == EINTR);
 	if (n > 0) {
+		progress_read((size_t)n);
 		t->end += n;
 	} else {
 		t->err = n < 0 ? -errno : 0;
