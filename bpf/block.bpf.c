@@ -33,7 +33,15 @@ static __always_inline hr_u32 bio_dev(struct bio *bio)
 	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
 }
 
-/* Pages that memory reclaim moves to swap, or a fault from there, are not I/O for the guest. */
+/* Did a page fault cause it, and not a system call? A thread reads a page of its program or of a mapped file. */
+static __always_inline bool in_fault(void)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return (hr_s64)regs->orig_rax == -1;
+}
+
+/* Pages that memory reclaim moves to swap are not I/O for the guest. */
 static __always_inline bool is_swap(hr_u32 opf)
 {
 	if (!bpf_core_enum_value_exists(enum req_flag_bits, __REQ_SWAP))
@@ -47,7 +55,7 @@ static __always_inline int submitted(struct bio *bio)
 	hr_u32 opf = BPF_CORE_READ(bio, bi_opf);
 	struct host_io io = {.pid = id >> 32, .tid = (hr_u32)id};
 
-	if (!vm_scheduled(io.pid) || is_swap(opf))
+	if (!vm_scheduled(io.pid) || is_swap(opf) || in_fault())
 		return 0;
 	io.submit_ns = bpf_ktime_get_ns();
 	io.sector = BPF_CORE_READ(bio, bi_iter.bi_sector);

@@ -101,11 +101,11 @@ json_t *path_report_caveats(const struct path_report *r)
 			   "recorded",
 			   vhost[i]);
 	count_add(list, n->ios_ambiguous,
-		  "I/O requests of the host may be of several requests: they were in QEMU's hands "
+		  "I/O requests of the host may be of several requests, which were in QEMU's hands "
 		  "at once; these have no submit, dispatch and done");
 	count_add(list, n->ios_foreign,
-		  "I/O requests of the host are of no request: no element was in QEMU's hands, or "
-		  "not all the time (read-ahead, QEMU's own)");
+		  "I/O requests of the host are of no request: none was in QEMU's hands all the "
+		  "time (read-ahead, QEMU's own)");
 	count_add(list, n->guest_only, "requests of the guest have no element in the recording");
 	count_add(list, n->unknown, "requests were dropped: events in them may be missing");
 	count_add(list, n->out_of_order,

@@ -4,7 +4,7 @@
 
 #include "analyzers/path/internal.h"
 
-enum { OVERLAPS_LOOKED_AT = 4096 }; /* elements that a request is compared with; more: ambiguous */
+enum { ENCLOSING_LOOKED_AT = 4096 }; /* elements that a request is compared with; more: ambiguous */
 
 static int by_request(const void *a, const void *b)
 {
@@ -31,59 +31,68 @@ static size_t popped_until(const struct path *p, uint64_t ns)
 	return lo;
 }
 
-/* Is an element in QEMU's hands that was popped by then and never returned? */
-static bool open_overlaps(const struct path *p, const struct path_io *io)
+/* A vCPU's thread that does not handle the queue reads the guest's memory (a page from a file or from swap). */
+static bool is_own_io(const struct path *p, const struct path_io *io, const struct path_request *rq)
+{
+	const struct thread_log *log = threads_find(&p->threads, io->source, io->tid);
+
+	return rq->pop_tid == io->tid || !log || !log->is_vcpu;
+}
+
+static bool encloses(const struct path *p, const struct path_request *rq, const struct path_io *io)
+{
+	return rq->pid == io->pid && !rq->no_disk && rq->at[POINT_PUSH] >= io->done_ns &&
+	       rq->at[POINT_POP] <= io->submit_ns && is_own_io(p, io, rq);
+}
+
+/* How many elements that were popped by then were never returned. */
+static unsigned int open_before(const struct path *p, const struct path_io *io)
 {
 	const struct path_open *o;
+	unsigned int nr = 0;
 
 	for (uint32_t at = 0; (o = hash_next(&p->open, &at));)
-		if (o->pid == io->pid && !o->no_disk && o->pop_ns <= io->done_ns)
-			return true;
-	return false;
+		nr += o->pid == io->pid && !o->no_disk && o->pop_ns <= io->submit_ns;
+	return nr;
 }
 
 /*
- * newest_push[i]: the latest push of the requests up to i, beyond which none of them overlaps. *ret_nr: how many
- * elements overlap, 2: several.
+ * The element that encloses the I/O, and in *ret_nr how many do; all are marked if there are several. newest_push[i]:
+ * the latest push of the requests up to i, beyond which none encloses it.
  */
-static uint32_t overlap_find(struct path *p, const struct path_io *io, const uint64_t *newest_push,
-			     unsigned int *ret_nr)
+static uint32_t enclosing_find(struct path *p, const struct path_io *io,
+			       const uint64_t *newest_push, unsigned int *ret_nr)
 {
-	size_t i = popped_until(p, io->done_ns), steps = 0;
-	uint32_t found = PATH_NO_REQUEST;
+	size_t i = popped_until(p, io->submit_ns), steps = 0;
+	uint32_t found = PATH_NO_REQUEST, first = PATH_NO_REQUEST;
+	unsigned int nr = open_before(p, io);
 
-	*ret_nr = open_overlaps(p, io);
-	for (; i-- > 0 && newest_push[i] >= io->submit_ns; steps++) {
-		struct path_request *rq = &p->request[i];
-
-		if (steps == OVERLAPS_LOOKED_AT) {
-			*ret_nr = 2;
+	for (; i-- > 0 && newest_push[i] >= io->done_ns; steps++) {
+		if (steps == ENCLOSING_LOOKED_AT) {
+			nr = 2;
 			break;
 		}
-		if (rq->pid != io->pid || rq->no_disk || rq->at[POINT_PUSH] < io->submit_ns)
+		if (!encloses(p, &p->request[i], io))
 			continue;
-		++*ret_nr;
-		rq->ambiguous |= *ret_nr > 1;
+		p->request[i].ambiguous |= nr++ > 0;
 		found = (uint32_t)i;
+		if (first == PATH_NO_REQUEST)
+			first = found;
 	}
-	if (*ret_nr > 1 && found != PATH_NO_REQUEST)
-		p->request[found].ambiguous = true;
+	if (nr > 1 && first != PATH_NO_REQUEST)
+		p->request[first].ambiguous = true;
+	*ret_nr = nr;
 	return found;
 }
 
 static void io_assign(struct path *p, struct path_io *io, const uint64_t *newest_push)
 {
 	unsigned int nr;
-	uint32_t found = overlap_find(p, io, newest_push, &nr);
-	const struct path_request *rq = found != PATH_NO_REQUEST ? &p->request[found] : NULL;
+	uint32_t found = enclosing_find(p, io, newest_push, &nr);
 
-	io->request = PATH_NO_REQUEST;
-	if (nr > 1)
-		p->totals.ios_ambiguous++;
-	else if (!rq || io->submit_ns < rq->at[POINT_POP] || io->done_ns > rq->at[POINT_PUSH])
-		p->totals.ios_foreign++;
-	else
-		io->request = found;
+	io->request = nr == 1 ? found : PATH_NO_REQUEST;
+	p->totals.ios_ambiguous += nr > 1;
+	p->totals.ios_foreign += nr == 0 || (nr == 1 && found == PATH_NO_REQUEST);
 }
 
 /* With a request that may be of several, none is known to be all of it. */

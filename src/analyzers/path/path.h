@@ -86,9 +86,8 @@ struct path_request {
 
 /*
  * A host I/O request, from host_io. It was submitted by a thread of the VM, so it is the VM's own. It is an element's
- * if it lies between the element's pop and push, and no other element of this VM's disks was in QEMU's hands at any
- * time of it. Else it is ambiguous, and counted: neither the file's offset nor the order decides which of several
- * elements it is for, as QEMU sorts and merges requests, and image formats move them.
+ * if it lies between the element's pop and push, and so for no other element of this VM's disks. Else it is ambiguous,
+ * and counted: the order does not decide which of several elements it is for, as QEMU sorts and merges requests.
  */
 struct path_io {
 	uint64_t submit_ns, dispatch_ns, done_ns; /* dispatch 0: unknown */
@@ -117,7 +116,7 @@ struct path_totals {
 	uint64_t unnotified;	/* returned without an interrupt requested */
 	uint64_t suppressed;	/* QEMU's function was called, and KVM got no interrupt: the guest wants none */
 	uint64_t unknown;	/* dropped: events in them may be missing */
-	uint64_t ios, ios_ambiguous, ios_foreign; /* foreign: no element was in QEMU's hands */
+	uint64_t ios, ios_ambiguous, ios_foreign; /* foreign: within no element */
 	uint64_t out_of_order;	/* points that lie before an earlier one, within the clocks' error: not used */
 	uint64_t refused;	/* events and requests above the limits */
 	uint64_t guest_only;	/* requests of the guest whose element is not known */
