@@ -35,10 +35,15 @@ int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t f
 	return 0;
 }
 
+static uint64_t file_bytes(const struct tracedat_file *f, const struct tracedat_cpu *cpu)
+{
+	return cpu->fd < 0 ? f->bytes : cpu->bytes;
+}
+
 void tracedat_pages_init(struct tracedat_pages *p, const struct tracedat_file *f,
 			 const struct tracedat_cpu *cpu)
 {
-	uint64_t bytes = cpu->fd < 0 ? f->bytes : cpu->bytes;
+	uint64_t bytes = file_bytes(f, cpu);
 
 	*p = (struct tracedat_pages){.file = f, .cpu = cpu, .at = cpu->offset, .left = cpu->size};
 	p->begun = !cpu->chunked;
@@ -272,15 +277,16 @@ static int plain_split(struct tracedat_pieces *to, struct tracedat_pages *p,
 	return piece_add(to, piece);
 }
 
-/* The number of chunks is not believed: each has a head. */
+/* Neither the number of chunks nor their size is believed: each has a head that is in the file. */
 static int kept_alloc(struct tracedat_file *f, unsigned int cpu, const struct tracedat_pages *p)
 {
-	uint64_t most = p->left / (2 * sizeof(uint32_t));
 	struct tracedat_cpu *c = &f->cpu[cpu];
+	uint64_t bytes = file_bytes(f, c), rest = bytes > p->at ? bytes - p->at : 0;
+	uint64_t most = (p->left < rest ? p->left : rest) / (2 * sizeof(uint32_t));
 
 	uint32_t nr = p->chunks < most ? p->chunks : (uint32_t)most;
 
-	c->kept = calloc(nr + 1u, sizeof(*c->kept));
+	c->kept = calloc((size_t)nr + 1, sizeof(*c->kept));
 	c->nr_kept = c->kept ? nr : 0;
 	return c->kept ? 0 : fail(-ENOMEM, "out of memory");
 }
