@@ -21,6 +21,7 @@ struct scan {
 	struct tracetext *t;
 	bool begun;
 	bool in_stack; /* of an event that is wanted */
+	enum text_layout layout; /* of the last line */
 	uint64_t newest;
 	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
 	uint32_t open_hole[CPUS]; /* index + 1 of the hole that the next event ends; 0: none */
@@ -200,6 +201,14 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	return 0;
 }
 
+/* How a line is parsed depends on the layout of those before it: so must it in the second pass. */
+static void layout_learn(struct scan *s)
+{
+	if (s->t->line.layout != s->layout)
+		keep(s->t);
+	s->layout = s->t->line.layout;
+}
+
 static int line_learn(struct scan *s, const struct read_hint *hint, enum text_line_kind kind)
 {
 	struct tracetext *t = s->t;
@@ -296,8 +305,10 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 	s->t = t;
 	s->threads = json_object();
 	s->rate = TICK_RATE;
-	while (!err && (kind = tracetext_line(t)) != TEXT_EMPTY)
+	while (!err && (kind = tracetext_line(t)) != TEXT_EMPTY) {
+		layout_learn(s);
 		err = line_learn(s, hint, kind);
+	}
 	if (!err && t->lines.err)
 		err = fail(t->lines.err, "%s: %s", t->reader.info.file, strerror(-t->lines.err));
 	if (!err)
@@ -306,6 +317,7 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 	json_decref(s->threads);
 	t->scanned = true;
 	t->ahead = false;
+	t->line = (struct text_line){.layout = TEXT_FTRACE};
 	t->reader.info.nr_events += t->guest ? 0 : t->nr_holes;
 	return err ? err : text_lines_rewind(&t->lines);
 }
