@@ -203,7 +203,7 @@ static bool parse_column(struct columns *c, unsigned int kind, unsigned int i, s
 
 bool columns_parse(struct columns *c, const uint8_t *payload, size_t len)
 {
-	struct varints in = {payload, payload + len, false};
+	struct varints in = {payload, payload ? payload + len : NULL, false};
 
 	c->nr_like = 0;
 	if (!parse_kinds(c, &in) || !parse_threads(c, &in) || !parse_runs(c, &in) ||

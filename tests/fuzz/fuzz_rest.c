@@ -85,7 +85,7 @@ static void request_walk(struct http *h)
 	struct http_reply reply = {0};
 
 	if (!http_request(h, "GET", "http://guest/", &reply)) {
-		if (strlen(reply.body) > reply.len)
+		if (reply.body && strlen(reply.body) > reply.len)
 			abort();
 		http_refused(reply.status ? reply.status : 500, "http://guest/", reply.body);
 	}
