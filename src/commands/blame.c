@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace blame: what the time of each exit went into. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <string.h>
 
 #include "analyzers/blame/summary.h"
 #include "base/error.h"
+#include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
-#include "event/exit_reason.h"
 #include "output/blame_report.h"
 #include "output/report.h"
 
@@ -61,44 +60,12 @@ static int by_parse(const char *keys, struct blame_by *ret)
 	return 0;
 }
 
-static bool number_selected(const struct number_list *l, uint32_t value)
-{
-	for (unsigned int i = 0; i < l->nr; i++)
-		if (l->item[i] == value)
-			return true;
-	return !l->nr;
-}
-
-static bool reason_selected(const struct text_list *globs, const struct blame_exit *x)
-{
-	char name[64];
-	const char *others;
-
-	blame_reason_print(x->reason, x->isa, name, sizeof(name));
-	others = exit_reason_synonyms(name);
-	for (unsigned int i = 0; i < globs->nr; i++)
-		if (trim_glob_matches(globs->item[i], name, FNM_CASEFOLD) ||
-		    (others && trim_glob_matches(others, globs->item[i], FNM_CASEFOLD)))
-			return true;
-	return !globs->nr;
-}
-
-/* --vcpu, --tid and --reason select exits, not events: what other threads do is needed to explain them. */
-static bool exit_selected(void *arg, const struct blame_exit *x)
-{
-	const struct input_options *given = arg;
-
-	return number_selected(&given->vcpus, x->vcpu) && number_selected(&given->tids, x->tid) &&
-	       reason_selected(&given->reasons, x);
-}
-
 static int open_unfiltered(struct input_set **ret)
 {
 	struct input_options given = input_given;
 	int err;
 
-	input_given.vcpus.nr = input_given.tids.nr = 0;
-	input_given.reasons.nr = input_given.globs.nr = 0;
+	blame_unfilter(&input_given);
 	err = input_open(false, blame_wants, NULL, ret);
 	input_given = given;
 	return err;
@@ -219,7 +186,8 @@ static int analyze(struct input_set **in, struct blame_summary *s, struct output
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
-	struct blame_summary s = {.min_ns = min_ns, .selects = exit_selected, .arg = &input_given};
+	struct blame_summary s = {
+		.min_ns = min_ns, .selects = blame_exit_selected, .arg = &input_given};
 	struct output out;
 	int err;
 

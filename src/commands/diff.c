@@ -22,7 +22,7 @@ static const double LEVEL = 0.05;
 
 /* clang-format off */
 static const struct option_row diff_options[] = {
-	{0,   "by",        OPT_TEXT, &by,        "KIND[,KIND]", "compare only these: reason, port, queue"},
+	{0,   "by",        OPT_TEXT, &by,        "KIND[,KIND]", "compare only these: reason, cause, port, queue, stage, task"},
 	{0,   "all",       OPT_FLAG, &all,       NULL,          "text: also show figures that did not change"},
 	{0,   "margin",    OPT_TEXT, &margin,    "PERCENT",     "a change of up to so much is none (default 5%)"},
 	{0,   "fail-over", OPT_TEXT, &fail_over, "[+]PERCENT",  "exit with status 3 if a figure changed by more; +: only if it grew"},
@@ -80,16 +80,37 @@ static int by_check(void)
 		for (const struct diff_kind *k = diff_kinds; k->by; k++)
 			known |= strlen(k->by) == len && !strncmp(p, k->by, len);
 		if (!known)
-			return fail_usage(
-				-EINVAL,
-				"--by: unknown kind '%.*s' (supported: reason, port, queue)",
-				(int)len, p);
+			return fail_usage(-EINVAL,
+					  "--by: unknown kind '%.*s' (supported: reason, cause, "
+					  "port, queue, stage, task)",
+					  (int)len, p);
 		p += len;
 	}
 	return 0;
 }
 
 /* ---- reading ---- */
+
+static bool is_loss(const char *event, void *arg)
+{
+	(void)arg;
+	return !strcmp(event, "lost");
+}
+
+static int ignore(void *arg, const struct event *ev)
+{
+	(void)arg;
+	(void)ev;
+	return 0;
+}
+
+/* Kinds without analyzer do not read r->set, which has the notes on the recording. */
+static int set_read(struct input_set *set)
+{
+	int err = input_set_open(set, is_loss, NULL);
+
+	return err ? err : reader_each(set->reader, ignore, NULL);
+}
 
 static int recording_read(struct recording *r)
 {
@@ -100,11 +121,10 @@ static int recording_read(struct recording *r)
 			continue;
 		err = diff_read(&diff_kinds[i], r->set, (unsigned int)(jobs < 1024 ? jobs : 1024),
 				&r->series[i], &r->analyzer[i]);
-		uint64_t span_ns = err ? 0 : input_set_end_ns(r->set) - input_set_start_ns(r->set);
-
-		r->span_ns = span_ns > r->span_ns ? span_ns : r->span_ns;
+		if (r->series[i] && r->series[i]->span_ns > r->span_ns)
+			r->span_ns = r->series[i]->span_ns;
 	}
-	return err;
+	return err || r->set->reader ? err : set_read(r->set);
 }
 
 static void recording_free(struct recording *r)
@@ -146,6 +166,9 @@ static int compare(struct recording *r, struct comparison *c, json_t *notes)
 		const struct diff_kind *k = &diff_kinds[i];
 		const char *a = r[0].analyzer[i], *b = r[1].analyzer[i];
 
+		if (!r[0].series[i] != !r[1].series[i])
+			caveat_add(notes, "by %s: not compared, only %s has these events", k->by,
+				   r[r[1].series[i] != NULL].name);
 		if (!r[0].series[i] || !r[1].series[i])
 			continue;
 		if (a && b && strcmp(a, b) && r[0].series[i]->nr && r[1].series[i]->nr)
@@ -202,7 +225,8 @@ static int draw(const struct recording *r, const struct comparison *c, json_t *n
 	struct table t = {0};
 	char first[128];
 
-	diff_report_caveats(c, all || !text, notes);
+	if (c->nr)
+		diff_report_caveats(c, all || !text, notes);
 	report.head = head;
 	report.foot = foot;
 	report.needs = &needs;

@@ -13,6 +13,7 @@ const struct diff_kind diff_kinds[] = {
 	 .keys = "=reason",
 	 .rate = true,
 	 .latency = true},
+	{.by = "cause", .read = diff_read_causes, .rate = true, .latency = true},
 	{.by = "port", .analyzer = "pio", .keys = "=dir,port", .rate = true},
 	{.by = "port", .analyzer = "exit-latency", .keys = "=dir,port", .latency = true},
 	{.by = "queue",
@@ -20,8 +21,17 @@ const struct diff_kind diff_kinds[] = {
 	 .keys = "=device,queue",
 	 .rate = true,
 	 .latency = true},
+	{.by = "stage", .read = diff_read_stages, .latency = true},
+	{.by = "task", .read = diff_read_tasks, .rate = true, .latency = true},
 	{0},
 };
+
+int diff_series_end(struct series_set *s, const struct input_set *in, series_name_fn *name,
+		    void *arg)
+{
+	s->span_ns = input_set_end_ns(in) - input_set_start_ns(in);
+	return series_name(s, name, arg);
+}
 
 /* ---- series as what spans are folded into ---- */
 
@@ -173,7 +183,7 @@ static int spans_read(struct spans_run *run, struct input_set *in, unsigned int 
 		return err;
 	*ret = take_ptr(run->job[used].state);
 	*ret_analyzer = run->analyzer[used]->name;
-	return series_name(*ret, spans_name, run->job[used].pairing);
+	return diff_series_end(*ret, in, spans_name, run->job[used].pairing);
 }
 
 int diff_read(const struct diff_kind *kind, struct input_set *in, unsigned int jobs,
@@ -185,7 +195,7 @@ int diff_read(const struct diff_kind *kind, struct input_set *in, unsigned int j
 	*ret = NULL;
 	*ret_analyzer = NULL;
 	if (kind->read)
-		return kind->read(in, ret);
+		return kind->read(in->options, ret);
 	run_init(&run, kind);
 	err = spans_read(&run, in, jobs, ret, ret_analyzer);
 	run_deinit(&run);

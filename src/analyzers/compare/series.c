@@ -34,12 +34,21 @@ static void one_free(struct series *s)
 	free(s);
 }
 
+void series_clear(struct series_set *s)
+{
+	for (unsigned int i = 0; i < s->nr; i++)
+		one_free(s->list[i]);
+	s->nr = 0;
+	s->refused = 0;
+	hash_clear(&s->places);
+}
+
 void series_free(struct series_set *s)
 {
-	for (unsigned int i = 0; s && i < s->nr; i++)
-		one_free(s->list[i]);
-	if (s)
-		hash_deinit(&s->places);
+	if (!s)
+		return;
+	series_clear(s);
+	hash_deinit(&s->places);
 	free(s);
 }
 
@@ -153,8 +162,7 @@ static int named_get(struct hash_table *names, const char *key, struct series *s
 	return 0;
 }
 
-int series_name(struct series_set *s,
-		bool (*name)(void *arg, const uint64_t *label, char *buf, size_t size), void *arg)
+int series_name(struct series_set *s, series_name_fn *name, void *arg)
 {
 	struct hash_table names = HASH_TABLE_OF_TEXTS(struct named, SERIES_MAX);
 	unsigned int nr = s->nr;

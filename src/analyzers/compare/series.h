@@ -33,6 +33,7 @@ struct series {
 
 struct series_set {
 	uint64_t start_ns;
+	uint64_t span_ns; /* of the recording: set by the caller at its end */
 	unsigned int nr_labels, shift; /* a block has 1 << shift ns */
 	struct series *list[SERIES_MAX];
 	unsigned int nr;
@@ -44,6 +45,9 @@ struct series_set {
 struct series_set *series_new(uint64_t start_ns, unsigned int nr_labels);
 void series_free(struct series_set *s);
 DEFINE_CLEANUP(series, struct series_set *, series_free);
+
+/* Removes all measurements. */
+void series_clear(struct series_set *s);
 
 /*
  * `nr` measurements that ended at end_ns; their durations (of one: `ns`) are kept if `nr` is 1. The order of calls has
@@ -58,11 +62,13 @@ int series_merge(struct series_set *s, struct series_set *from);
 /* Makes blocks longer. */
 void series_widen(struct series_set *s, unsigned int shift);
 
+/* Writes the text of a label. False: the series is dropped. */
+typedef bool series_name_fn(void *arg, const uint64_t *label, char *buf, size_t size);
+
 /*
- * Gives each series its key. name() writes the text, or returns false: the series is dropped. Those of the same text
- * become one. Nothing can be added afterwards. -ENOMEM with the error message set.
+ * Gives each series its key. Those of the same text become one. Nothing can be added afterwards. -ENOMEM with the error
+ * message set.
  */
-int series_name(struct series_set *s,
-		bool (*name)(void *arg, const uint64_t *label, char *buf, size_t size), void *arg);
+int series_name(struct series_set *s, series_name_fn *name, void *arg);
 
 #endif

@@ -92,12 +92,19 @@ static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 static void stage_add(struct queues *q, struct queue *n, enum queue_stage stage, uint64_t from_ns,
 		      uint64_t to_ns)
 {
-	int err = to_ns < q->start_ns ? 0
-				      : quantiles_add(&n->f.stage[stage],
-						      to_ns > from_ns ? to_ns - from_ns : 0);
+	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
+	int err = to_ns < q->start_ns ? 0 : quantiles_add(&n->f.stage[stage], ns);
 
+	if (!err && q->watcher && to_ns >= q->start_ns)
+		err = q->watcher(q->watcher_arg, &n->f, stage, to_ns, ns);
 	if (err)
 		q->err = err;
+}
+
+void queues_watch(struct queues *q, queue_value_fn *fn, void *arg)
+{
+	q->watcher = fn;
+	q->watcher_arg = arg;
 }
 
 static bool in_window(const struct queues *q, const struct event *ev)

@@ -77,7 +77,14 @@ DEFINE_CLEANUP(queues, struct queues *, queues_free);
 /* Does it look at this event? As struct read_hint wants it; arg is not used. */
 bool queues_wants(const char *event, void *arg);
 
-/* 0 or -ENOMEM. */
+/* Receives each value of a stage, with the queue's figures, which live as long as the queues. 0 or -errno. */
+typedef int queue_value_fn(void *arg, const struct queue_figures *f, enum queue_stage stage,
+			   uint64_t end_ns, uint64_t ns);
+
+/* To be called before the first event. */
+void queues_watch(struct queues *q, queue_value_fn *fn, void *arg);
+
+/* 0, -ENOMEM, or what the function returned. */
 int queues_event(struct queues *q, const struct event *ev);
 
 /*

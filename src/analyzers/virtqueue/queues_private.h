@@ -46,6 +46,8 @@ struct queues {
 	struct elements *elements;
 	struct element_watch watch;
 	struct element_totals totals;
+	queue_value_fn *watcher; /* NULL: none */
+	void *watcher_arg;
 	struct loss_state losses; /* that matter to kicks and interrupts; the elements have their own */
 	uint64_t unknown;     /* values of stages that are not counted, as events may be missing */
 	struct hash_table devices, completed, notifying;
