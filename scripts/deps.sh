@@ -42,6 +42,7 @@ packages() {
 	check openssl            openssl
 	check xz-utils           xz
 	check socat              socat
+	check libcap2-bin        libcap
 	check strace             strace
 	check bsdutils           util-linux
 	live  qemu-system-x86    qemu-system-x86-core

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/suggest.h"
+#include "base/user_rights.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 
@@ -228,5 +229,11 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	memory_init();
+	if (user_is_another()) {
+		fprintf(stderr,
+			"hostrace: this program must not be setuid or setgid; to record as an "
+			"ordinary user, see 'hostrace doctor'\n");
+		return EXIT_FAILED;
+	}
 	return stdout_finish(run(argc, argv));
 }

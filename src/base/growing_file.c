@@ -15,6 +15,7 @@
 #include "base/growing_file.h"
 #include "base/process.h"
 #include "base/temporary.h"
+#include "base/user_rights.h"
 
 static int system_fail(const char *path)
 {
@@ -88,6 +89,7 @@ static int open_new(struct growing_file *f)
 int growing_file_create(struct growing_file *f, const char *path, bool whole,
 			bool (*ours)(const uint8_t *head, size_t len))
 {
+	uint64_t begun = user_rights_begin();
 	int err;
 
 	*f = (struct growing_file){
@@ -95,6 +97,7 @@ int growing_file_create(struct growing_file *f, const char *path, bool whole,
 	err = f->path ? open_old(f) : fail(-ENOMEM, "out of memory");
 	if (!err)
 		err = open_new(f);
+	user_rights_end(begun);
 	if (err)
 		growing_file_close(f, false);
 	return err;

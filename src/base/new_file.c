@@ -12,6 +12,7 @@
 #include "base/new_file.h"
 #include "base/process.h"
 #include "base/temporary.h"
+#include "base/user_rights.h"
 
 enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
 
@@ -118,7 +119,7 @@ static int open_temporary(struct new_file *f, mode_t mode)
 	return err;
 }
 
-int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices)
+static int open_any(struct new_file *f, const char *path, mode_t mode, bool devices)
 {
 	struct stat st;
 	bool special = is_special_file(path);
@@ -137,6 +138,15 @@ int new_file_open(struct new_file *f, const char *path, mode_t mode, bool device
 		return fail(-ENOMEM, "out of memory");
 	err = special ? open_special(f, devices) : open_temporary(f, mode);
 	return err ? new_file_close(f, err) : 0;
+}
+
+int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices)
+{
+	uint64_t begun = user_rights_begin();
+	int err = open_any(f, path, mode, devices);
+
+	user_rights_end(begun);
+	return err;
 }
 
 /* Writes the rest and closes: 0 or an errno. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/user_rights.h"
 #include "fetch/layout.h"
 
 enum {
@@ -387,7 +388,7 @@ int layout_open(const char *file, struct layout **ret)
 		l->fd = -1;
 	if (!l || !(l->file = strdup(file)))
 		return fail(-ENOMEM, "out of memory");
-	l->fd = open(file, O_RDONLY | O_CLOEXEC);
+	l->fd = open_as_user(file, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
 		return fail(-errno,
 			    "cannot open the guest's ELF file %s: %s; choose another with -e FILE",

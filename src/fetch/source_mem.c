@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "base/user_rights.h"
 #include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
 #include "vm/guest_ram.h"
@@ -98,7 +99,7 @@ static bool table_find(Elf_Scn *scn, Elf *elf, const char *name, uint64_t *ret)
 
 static int symbol_find(const char *file, const char *name, uint64_t *ret)
 {
-	_cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open_as_user(file, O_RDONLY | O_CLOEXEC);
 	Elf_Scn *scn = NULL;
 	bool found = false;
 	Elf *elf;
@@ -224,8 +225,12 @@ static int mem_find(struct guest_source *s)
 			    RING_ALIGN);
 	memory_close(&m->process);
 	err = memory_open(s->pid, 0, &m->process);
-	if (!err && m->qmp)
+	if (!err && m->qmp) {
+		uint64_t begun = user_rights_begin();
+
 		err = qmp_space(m->qmp, 0, &m->space);
+		user_rights_end(begun);
+	}
 	if (err)
 		return err;
 	nr = guest_ram_tries(&m->process, ram_bytes_of(s->pid), tries, GUEST_RAM_TRIES);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/user_rights.h"
 #include "fetch/source_internal.h"
 #include "guestside/agent/stream_shm.h"
 #include "readers/ring/ring_image.h"
@@ -115,11 +116,11 @@ static int shm_find(struct guest_source *s)
 	int err;
 
 	if (m->fd < 0) {
-		m->fd = open(s->arg, O_RDWR | O_CLOEXEC);
+		m->fd = open_as_user(s->arg, O_RDWR | O_CLOEXEC);
 		m->writable = m->fd >= 0;
 	}
 	if (m->fd < 0)
-		m->fd = open(s->arg, O_RDONLY | O_CLOEXEC);
+		m->fd = open_as_user(s->arg, O_RDONLY | O_CLOEXEC);
 	if (m->fd < 0 || fstat(m->fd, &st))
 		return fail(errno == ENOENT ? -EAGAIN : -errno, "%s: %s", s->arg, strerror(errno));
 	m->bytes = (uint64_t)st.st_size;

@@ -13,6 +13,7 @@
 #include <linux/vm_sockets.h>
 
 #include "base/error.h"
+#include "base/user_rights.h"
 #include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
 
@@ -42,6 +43,8 @@ static int not_yet(struct guest_source *s, int err)
 static int serial_find(struct guest_source *s)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	uint64_t begun;
+	int failed;
 
 	if (strlen(s->arg) >= sizeof(at.sun_path))
 		return fail(-ENAMETOOLONG, "%s: socket path too long (at most %zu bytes)", s->text,
@@ -50,7 +53,10 @@ static int serial_find(struct guest_source *s)
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return fail(-errno, "%s: %s", s->text, strerror(errno));
-	return connect(s->fd, (struct sockaddr *)&at, sizeof(at)) ? not_yet(s, -errno) : 0;
+	begun = user_rights_begin();
+	failed = connect(s->fd, (struct sockaddr *)&at, sizeof(at));
+	user_rights_end(begun);
+	return failed ? not_yet(s, -errno) : 0;
 }
 
 static int vsock_parse(const char *arg, struct sockaddr_vm *ret)
@@ -151,7 +157,7 @@ const struct source_ops source_vsock = {
 static int file_find(struct guest_source *s)
 {
 	if (s->fd < 0)
-		s->fd = open(s->arg, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		s->fd = open_as_user(s->arg, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (s->fd < 0)
 		return fail(errno == ENOENT ? -EAGAIN : -errno, "%s: %s", s->arg, strerror(errno));
 	return 0;

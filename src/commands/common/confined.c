@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/user_rights.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/symbol_options.h"
@@ -72,6 +73,7 @@ int command_confine(const char *output)
 
 	if (done)
 		return 0;
+	user_rights_only();
 	if (!p)
 		return -ENOMEM;
 	err = confine_paths_temporary(p);
