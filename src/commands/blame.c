@@ -5,12 +5,14 @@
 
 #include "analyzers/blame/summary.h"
 #include "base/error.h"
+#include "commands/blame_around.h"
 #include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
+#include "commands/common/symbol_options.h"
 #include "output/blame_report.h"
 #include "output/report.h"
 
@@ -18,19 +20,20 @@ enum { EXITS_LISTED = 10 }; /* unless --limit or --min-latency is given */
 
 static bool list;
 static const char *by;
-static uint64_t min_ns;
+static uint64_t min_ns, around_ns;
 
 /* clang-format off */
 static const struct option_row blame_options[] = {
-	{0, "by",          OPT_TEXT,     &by,     "KEY[,KEY]", "one row per group of exits: reason, vcpu, vm"},
+	{0, "by",          OPT_TEXT,     &by,     "KEY[,KEY]", "one row per group of exits: reason, vcpu, vm, symbol (the guest's function)"},
 	{0, "list",        OPT_FLAG,     &list,   NULL,        "print the longest exits, each with its parts"},
+	{0, "around",      OPT_DURATION, &around_ns, "T",      "with --list or -f json: also the events of host and guest from T before each exit until T after it"},
 	{0, "min-latency", OPT_DURATION, &min_ns, "T",         "only exits that took at least so long"},
 	{0},
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_file_options, blame_options,
-						   NULL};
+static const struct option_row *const options[] = {input_rows, output_file_options,
+						   symbols_options, blame_options, NULL};
 
 static const struct report_needs needs = {.events = "kvm_exit,kvm_userspace_exit",
 					  .ends = "kvm_entry,kvm_run",
@@ -38,7 +41,7 @@ static const struct report_needs needs = {.events = "kvm_exit,kvm_userspace_exit
 
 /* ---- what is selected ---- */
 
-static int by_parse(const char *keys, struct blame_by *ret)
+static int by_parse(const char *keys, const struct addresses *symbols, struct blame_by *ret)
 {
 	_cleanup_free_ char *copy = keys ? strdup(keys) : NULL;
 	char *save = NULL;
@@ -47,13 +50,21 @@ static int by_parse(const char *keys, struct blame_by *ret)
 		return fail(-ENOMEM, "out of memory");
 	for (char *key = copy ? strtok_r(copy, ",", &save) : NULL; key;
 	     key = strtok_r(NULL, ",", &save)) {
+		if (!strcmp(key, "symbol")) {
+			if (!symbols)
+				return fail_usage(-EINVAL, "--by symbol requires --symbols FILE");
+			ret->code = symbols;
+			continue;
+		}
+
 		bool *flag = !strcmp(key, "reason") ? &ret->reason
 			     : !strcmp(key, "vcpu") ? &ret->vcpu
 			     : !strcmp(key, "vm")   ? &ret->vm
 						    : NULL;
 
 		if (!flag)
-			return fail_usage(-EINVAL, "unknown key '%s' (supported: reason, vcpu, vm)",
+			return fail_usage(-EINVAL, "unknown key '%s' (supported: reason, vcpu, vm, "
+					  "symbol)",
 					  key);
 		*flag = true;
 	}
@@ -139,22 +150,39 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 	return err;
 }
 
+static int draw_format(struct blame_report *r, const struct input_set *in, json_t *caveats,
+		       const struct output *out)
+{
+	if (!strcmp(out->format, "json"))
+		return draw_json(r, in, caveats, out->file);
+	if (!strcmp(out->format, "folded"))
+		return blame_report_folded(r, out->file);
+	if (list && !strcmp(out->format, "text"))
+		return draw_list(r, in, caveats, out);
+	if (strcmp(out->format, "svg") != 0)
+		return draw_table(r, in, caveats, out);
+	blame_report_svg(r, out->file);
+	return 0;
+}
+
 static int draw(struct blame_report *r, const struct input_set *in, const struct output *out)
 {
 	json_t *caveats = blame_report_caveats(r);
-	int err;
+	struct around around = {0};
+	int err = 0;
 
 	caveats_of_locks(in, caveats);
 	r->vms = input_set_nr_vms(in) > 1 ? in->vms : NULL;
 	r->start_ns = input_set_start_ns(in);
-	if (!strcmp(out->format, "json"))
-		err = draw_json(r, in, caveats, out->file);
-	else if (!strcmp(out->format, "folded"))
-		err = blame_report_folded(r, out->file);
-	else if (list && !strcmp(out->format, "text"))
-		err = draw_list(r, in, caveats, out);
-	else
-		err = draw_table(r, in, caveats, out);
+	if (around_ns) {
+		err = around_read(r->summary, around_ns, !strcmp(out->format, "json"), r->start_ns,
+				  r->symbols, &around);
+		r->around = around.text;
+		r->left_out = around.left_out;
+	}
+	if (!err)
+		err = draw_format(r, in, caveats, out);
+	around_free(&around);
 	json_decref(caveats);
 	return err;
 }
@@ -164,7 +192,8 @@ static int handle(void *arg, const struct event *ev)
 	return blame_event(arg, ev);
 }
 
-static int analyze(struct input_set **in, struct blame_summary *s, struct output *out)
+static int analyze(struct input_set **in, struct blame_summary *s, const struct addresses *symbols,
+		   struct output *out)
 {
 	struct blame_sink sink = blame_summary_sink(s);
 	_cleanup_(blame_cleanup_) struct blame *b = blame_new(&sink);
@@ -176,7 +205,10 @@ static int analyze(struct input_set **in, struct blame_summary *s, struct output
 		err = blame_end(b);
 	blame_summary_end(s);
 	if (!err) {
-		struct blame_report r = {.summary = s, .counts = blame_counts(b), .blame = b};
+		struct blame_report r = {.summary = s,
+					 .counts = blame_counts(b),
+					 .blame = b,
+					 .symbols = symbols};
 
 		err = draw(&r, *in, out);
 	}
@@ -186,21 +218,24 @@ static int analyze(struct input_set **in, struct blame_summary *s, struct output
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
+	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	struct blame_summary s = {
 		.min_ns = min_ns, .selects = blame_exit_selected, .arg = &input_given};
 	struct output out;
 	int err;
 
 	(void)rest;
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) || by_parse(by, &s.by) ||
-	    output_open("text json csv folded", &out))
+	if (around_ns && !list && !output_is("json"))
+		return command_usage("--around requires --list or -f json");
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) || addresses_given(&symbols) ||
+	    by_parse(by, symbols, &s.by) || output_open("text json csv folded svg", &out))
 		return command_failed();
 	if (!by && output_is("folded"))
 		s.by.reason = true;
 	s.by.stack = output_is("folded");
-	if (list || output_is("json"))
+	if (list || output_is("json") || output_is("svg"))
 		s.keep = out.limit ? out.limit : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;
-	err = analyze(&in, &s, &out);
+	err = analyze(&in, &s, symbols, &out);
 	blame_summary_free(&s);
 	return report_end(err, &out, in, false);
 }
@@ -216,7 +251,9 @@ const struct command blame_command = {
 		   "Recorded by hostrace record --for blame.",
 	.examples = "  hostrace blame -i vm.hrt\n  hostrace blame -i vm.hrt --by reason\n"
 		    "  hostrace blame -i vm.hrt --list --min-latency 1ms\n"
-		    "  hostrace blame -i vm.hrt -f folded | flamegraph.pl > vm.svg",
+		    "  hostrace blame -i vm.hrt -f folded | flamegraph.pl > vm.svg\n"
+		    "  hostrace blame -i vm.hrt -f svg > slowest.svg\n"
+		    "  hostrace blame -i vm.hrt --by symbol --symbols guest.kallsyms",
 	.options = options,
 	.run = run,
 };

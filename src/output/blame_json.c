@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The same for programs: totals, causes, groups, and a row for each of the longest exits. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,17 @@ static json_t *parts_json(const struct blame_report *r, const struct blame_exit 
 	return all;
 }
 
+/* Where the guest was, and the function's name if --symbols is given. */
+static void code_set(const struct blame_report *r, uint64_t rip, json_t *o)
+{
+	const char *name = r->symbols ? addresses_name(r->symbols, rip) : NULL;
+
+	if (rip)
+		json_object_set_new(o, "rip", json_sprintf("0x%" PRIx64, rip));
+	if (rip && r->symbols)
+		json_object_set_new(o, "symbol", name ? json_string(name) : json_null());
+}
+
 static json_t *exit_json(const struct blame_report *r, const struct blame_exit *x)
 {
 	json_t *row = json_pack("{s:I,s:I,s:I}", "time_ns", (json_int_t)x->start_ns, "pid",
@@ -95,6 +107,7 @@ static json_t *exit_json(const struct blame_report *r, const struct blame_exit *
 				    json_string(vm_name(r->vms, x->pid, text, sizeof(text))));
 	vcpu_set(row, x->vcpu);
 	reason_set(row, x->reason, x->isa);
+	code_set(r, x->rip, row);
 	json_object_set_new(row, "latency_ns", json_integer((json_int_t)(x->end_ns - x->start_ns)));
 	json_object_set_new(row, "causes", causes_json(x->causes));
 	json_object_set_new(row, "holder", holder_json(r, x));
@@ -115,6 +128,8 @@ static void group_set(const struct blame_report *r, const struct blame_group *g,
 		vcpu_set(o, g->vcpu);
 	if (by->reason)
 		reason_set(o, g->reason, g->isa);
+	if (by->code)
+		json_object_set_new(o, "symbol", g->code ? json_string(g->code) : json_null());
 }
 
 static json_t *total_json(const struct blame_report *r, const struct blame_total *t)
@@ -142,6 +157,16 @@ static json_t *group_json(const struct blame_report *r, const struct blame_group
 	return o;
 }
 
+/* What --around has kept. */
+static json_t *events_json(const struct blame_report *r, size_t i)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "[%s]", r->around[i]) < 0)
+		return json_null();
+	return json_loads(text, 0, NULL);
+}
+
 json_t *blame_report_json(const struct blame_report *r)
 {
 	size_t nr_groups, nr_totals;
@@ -155,8 +180,16 @@ json_t *blame_report_json(const struct blame_report *r)
 		json_array_append_new(groups, group_json(r, group[i]));
 	for (size_t i = 0; total && i < nr_totals; i++)
 		json_array_append_new(causes, total_json(r, total[i]));
-	for (size_t i = 0; i < r->summary->nr_kept; i++)
-		json_array_append_new(rows, exit_json(r, &r->summary->kept[i]));
+	for (size_t i = 0; i < r->summary->nr_kept; i++) {
+		json_t *row = exit_json(r, &r->summary->kept[i]);
+
+		if (r->around)
+			json_object_set_new(row, "events", events_json(r, i));
+		if (r->around && r->left_out[i])
+			json_object_set_new(row, "events_left_out",
+					    json_integer((json_int_t)r->left_out[i]));
+		json_array_append_new(rows, row);
+	}
 	return json_pack("{s:{s:I,s:I},s:o,s:o,s:o}", "totals", "exits",
 			 (json_int_t)r->summary->exits, "time_ns", (json_int_t)r->summary->time_ns,
 			 "causes", causes, "groups", groups, "rows", rows);

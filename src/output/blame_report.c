@@ -155,6 +155,8 @@ static void group_columns(const struct blame_report *r, struct table *t)
 		table_column(t, "vcpu", "vcpu", COL_COUNT, 0);
 	if (r->summary->by.reason)
 		table_column(t, "reason", "reason", COL_TEXT, 0);
+	if (r->summary->by.code)
+		table_column(t, "symbol", "symbol", COL_TEXT, 0);
 }
 
 static struct cell *group_cells(const struct blame_report *r, const struct blame_group *g,
@@ -169,6 +171,8 @@ static struct cell *group_cells(const struct blame_report *r, const struct blame
 	if (r->summary->by.reason)
 		(row++)->text = table_text(
 			t, blame_reason_print(g->reason, g->isa, text, sizeof(text)));
+	if (r->summary->by.code)
+		(row++)->text = g->code ? g->code : "-";
 	return row;
 }
 
@@ -229,6 +233,10 @@ static void group_put(const struct blame_report *r, const struct blame_group *g,
 		fprintf(f, "vCPU %s;", vcpu_print(g->vcpu, text, sizeof(text)));
 	if (r->summary->by.reason) {
 		frame_put(blame_reason_print(g->reason, g->isa, text, sizeof(text)), f);
+		fputc(';', f);
+	}
+	if (r->summary->by.code) {
+		frame_put(g->code ? g->code : "-", f);
 		fputc(';', f);
 	}
 }
@@ -304,18 +312,37 @@ static void part_list(const struct blame_report *r, const struct blame_exit *x,
 		stack_list(stack, f);
 }
 
+const char *blame_exit_print(const struct blame_report *r, const struct blame_exit *x, char *buf,
+			     size_t size)
+{
+	char time[32], vm[VM_NAME_BYTES] = "", vcpu[16], reason[REASON_BYTES], took[16];
+	const char *code = r->symbols && x->rip ? addresses_name(r->symbols, x->rip) : NULL;
+
+	seconds_print(x->start_ns > r->start_ns ? x->start_ns - r->start_ns : 0, time,
+		      sizeof(time));
+	if (r->vms)
+		vm_name(r->vms, x->pid, vm, sizeof(vm));
+	snprintf(buf, size, "%s%s%s vCPU %s %s%s%s took %s", time, *vm ? " " : "", vm,
+		 vcpu_print(x->vcpu, vcpu, sizeof(vcpu)),
+		 blame_reason_print(x->reason, x->isa, reason, sizeof(reason)),
+		 code ? " in " : "", code ? code : "",
+		 duration_print(x->end_ns - x->start_ns, took, sizeof(took)));
+	return buf;
+}
+
+static void around_list(const struct blame_report *r, size_t i, FILE *f)
+{
+	fputs("  events:\n", f);
+	fputs(r->around[i], f);
+	if (r->left_out[i])
+		fprintf(f, "  %" PRIu64 " more events\n", r->left_out[i]);
+}
+
 static void exit_list(const struct blame_report *r, const struct blame_exit *x, FILE *f)
 {
-	char text[VM_NAME_BYTES], took[16];
+	char text[VM_NAME_BYTES + REASON_BYTES + WHAT_BYTES];
 
-	seconds_print(x->start_ns > r->start_ns ? x->start_ns - r->start_ns : 0, text,
-		      sizeof(text));
-	fprintf(f, "%s", text);
-	if (r->vms)
-		fprintf(f, " %s", vm_name(r->vms, x->pid, text, sizeof(text)));
-	fprintf(f, " vCPU %s", vcpu_print(x->vcpu, text, sizeof(text)));
-	fprintf(f, " %s took %s\n", blame_reason_print(x->reason, x->isa, text, sizeof(text)),
-		duration_print(x->end_ns - x->start_ns, took, sizeof(took)));
+	fprintf(f, "%s\n", blame_exit_print(r, x, text, sizeof(text)));
 	for (unsigned int i = 0; i < x->nr_parts && i < PARTS_LISTED; i++)
 		part_list(r, x, &x->part[i], f);
 	if (x->nr_parts > PARTS_LISTED)
@@ -328,5 +355,7 @@ void blame_report_list(const struct blame_report *r, FILE *f)
 		if (i)
 			fputc('\n', f);
 		exit_list(r, &r->summary->kept[i], f);
+		if (r->around)
+			around_list(r, i, f);
 	}
 }

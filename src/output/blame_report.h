@@ -9,12 +9,16 @@
 #include "analyzers/blame/summary.h"
 #include "event/vm_names.h"
 #include "output/table.h"
+#include "symbols/addresses.h"
 
 struct blame_report {
 	const struct blame_summary *summary; /* after blame_summary_end() */
 	const struct blame_counts *counts;
 	const struct blame *blame; /* for its stacks */
+	const struct addresses *symbols; /* of the guest; NULL: none */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	char *const *around;   /* of each exit that is kept: events, as text or JSON objects; NULL: none */
+	const uint64_t *left_out;   /* ... and how many are not among them */
 	uint64_t start_ns;	    /* of the report: times in text count from it */
 };
 
@@ -33,6 +37,13 @@ int blame_report_groups(const struct blame_report *r, struct table *t);
  * -ENOMEM with the error message set.
  */
 int blame_report_folded(const struct blame_report *r, FILE *f);
+
+/* "0.123 vCPU 0 IO_INSTRUCTION at outb took 72.4ms". Returns buf. */
+const char *blame_exit_print(const struct blame_report *r, const struct blame_exit *x, char *buf,
+			     size_t size);
+
+/* The longest exits as a picture. */
+void blame_report_svg(const struct blame_report *r, FILE *f);
 
 /* The longest exits, each with its parts. */
 void blame_report_list(const struct blame_report *r, FILE *f);

@@ -166,6 +166,7 @@ static void on_exit_event(struct blame *b, struct thread *t, const struct event 
 		return;
 	c->reason = (uint32_t)event_value(ev, "reason");
 	c->isa = (uint32_t)event_value(ev, "isa");
+	c->rip = event_value(ev, "rip");
 	c->user = false;
 	c->access = (struct blame_who){0};
 }

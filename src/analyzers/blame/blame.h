@@ -83,6 +83,7 @@ enum {
 struct blame_exit {
 	uint64_t start_ns, end_ns;
 	uint32_t pid, tid;
+	uint64_t rip; /* the guest's instruction; 0: unknown */
 	uint32_t reason, isa; /* of kvm_exit; isa 0: a KVM_EXIT_*, the exit began in kvm_userspace_exit */
 	uint16_t vcpu;
 	uint64_t causes[BLAME_CAUSES]; /* their sum is end_ns - start_ns */

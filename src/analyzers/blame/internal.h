@@ -31,7 +31,7 @@ struct cycle {
 	bool open, done, user, fault, inject, unknown;
 	uint32_t reason, isa;
 	uint16_t vcpu;
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns, end_ns, rip;
 	uint64_t since_ns; /* end of the last part */
 	struct blame_who access; /* the newest port or address that the guest accessed */
 	unsigned int nr;

@@ -239,9 +239,16 @@ void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t
 int parts_deliver(struct blame *b, struct thread *t)
 {
 	struct cycle *c = t->cycle;
-	struct blame_exit x = {.start_ns = c->start_ns, .end_ns = c->end_ns, .pid = t->pid,
-			       .tid = t->tid, .reason = c->reason, .isa = c->isa, .vcpu = c->vcpu,
-			       .nr_parts = c->nr, .part = c->part};
+	struct blame_exit x = {.start_ns = c->start_ns,
+			       .end_ns = c->end_ns,
+			       .pid = t->pid,
+			       .tid = t->tid,
+			       .rip = c->rip,
+			       .reason = c->reason,
+			       .isa = c->isa,
+			       .vcpu = c->vcpu,
+			       .nr_parts = c->nr,
+			       .part = c->part};
 
 	c->done = false;
 	for (unsigned int i = 0; i < c->nr; i++) {

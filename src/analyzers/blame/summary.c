@@ -89,7 +89,8 @@ static int keep_exit(struct blame_summary *s, const struct blame_exit *x)
 
 static struct blame_group *group_of(struct blame_summary *s, const struct blame_exit *x)
 {
-	uint64_t key[2] = {0, 0};
+	uint64_t key[3] = {0, 0, 0};
+	const char *code = s->by.code && x->rip ? addresses_name(s->by.code, x->rip) : NULL;
 	struct blame_group *g;
 	bool first;
 
@@ -97,8 +98,11 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 		key[0] = (uint64_t)x->pid << 32 | (s->by.vcpu ? x->vcpu : 0);
 	if (s->by.reason)
 		key[1] = (uint64_t)x->isa << 32 | x->reason;
+	if (code)
+		key[2] = hash_text(code) | 1;
 	g = hash_add_words(&s->groups, key, &first);
 	if (first) {
+		g->code = code;
 		g->index = s->groups.nr;
 		g->pid = x->pid;
 		g->vcpu = x->vcpu;
@@ -185,7 +189,7 @@ static void summary_restart(void *arg)
 
 struct blame_sink blame_summary_sink(struct blame_summary *s)
 {
-	s->groups = HASH_TABLE(struct blame_group, 2, BLAME_GROUPS_MAX);
+	s->groups = HASH_TABLE(struct blame_group, 3, BLAME_GROUPS_MAX);
 	s->totals = HASH_TABLE(struct blame_total, 6, BLAME_TOTALS_MAX);
 	return (struct blame_sink){.ended = summary_exit, .restart = summary_restart, .arg = s};
 }

@@ -8,6 +8,7 @@
 
 #include "analyzers/blame/blame.h"
 #include "base/hash.h"
+#include "symbols/addresses.h"
 
 enum {
 	BLAME_TOTALS_MAX = 1 << 16,  /* different causes of all groups; the time of others has no name */
@@ -18,11 +19,13 @@ enum {
 /* What makes a group. All false: there is one. */
 struct blame_by {
 	bool vm, vcpu, reason;
+	const struct addresses *code; /* the guest's function by these names; NULL: not by that */
 	bool stack; /* no group: totals of the global mutex are told apart by the holder's stack */
 };
 
 struct blame_group {
-	uint64_t key[2];
+	uint64_t key[3];
+	const char *code; /* NULL: unknown */
 	uint32_t pid, reason, isa;
 	uint16_t vcpu;
 	uint32_t index;
