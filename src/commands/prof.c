@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* prof, prof-timed, prof-wait, prof-lock, prof-idle, prof-flame. */
 #include "base/error.h"
+#include "commands/common/folded_diff_run.h"
 #include "commands/common/sample_run.h"
 
 static const char *tracepoint;
@@ -29,6 +30,11 @@ static const struct option_row *const plain[] = {
 static const struct option_row *const named[] = {
 	input_rows,	 output_file_options, compat_options, profile_symbol_options,
 	profile_options, tracepoint_options,  NULL,
+};
+
+static const struct option_row *const flames[] = {
+	input_rows,	 output_file_options, compat_options,	   profile_symbol_options,
+	profile_options, tracepoint_options,  folded_diff_options, NULL,
 };
 
 static int run_prof(int argc, char **argv, char **rest)
@@ -63,6 +69,27 @@ static int run_prof_idle(int argc, char **argv, char **rest)
 	return profile_run(argc, argv, PROFILE_IDLE, NULL, false);
 }
 
+struct flames {
+	struct flame_options opt;
+	uint64_t min_hits;
+};
+
+static int flame_fold(void *arg, FILE *out)
+{
+	struct flames *f = arg;
+	_cleanup_(flame_cleanup_) struct flame *flame = NULL;
+	struct sample_run run;
+	int err = sample_run_open_only(&f->opt.range, &run);
+
+	if (!err)
+		err = flame_open(run.trace, &f->opt, &flame);
+	if (!err)
+		flame_print(flame, f->min_hits, &(struct row_sink){.out = out});
+	flame_close(take_ptr(flame));
+	sample_run_close_only(&run);
+	return err;
+}
+
 /* A percentage of --min-hits is of all samples, whose number is known only at the end: not for
  * flames. */
 static int run_prof_flame(int argc, char **argv, char **rest)
@@ -81,6 +108,9 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 			"--min-hits requires a number; percentages are not supported here");
 	opt.symbols = p.symbols;
 	opt.frames = p.frames;
+	if (folded_diff_given)
+		return folded_diff_run(argc, argv, flame_fold,
+				       &(struct flames){.opt = opt, .min_hits = p.tree.min_hits});
 	status = sample_run_open(argc, argv, "text folded json", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
@@ -121,6 +151,7 @@ PROF_COMMAND(prof_idle, "prof-idle", plain,
 	     "Show what threads waited for while their CPU was idle.", NULL,
 	     "  hostrace prof-idle -S tracefile");
 PROF_COMMAND(
-	prof_flame, "prof-flame", named, "Print folded stacks for flame graphs.",
+	prof_flame, "prof-flame", flames, "Print folded stacks for flame graphs.",
 	"Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope expect it.",
-	"  hostrace prof-flame -S tracefile | flamegraph.pl > flame.svg");
+	"  hostrace prof-flame -S tracefile | flamegraph.pl > flame.svg\n"
+	"  hostrace prof-flame --diff a.hrt b.hrt | flamegraph.pl > changed.svg");

@@ -5,6 +5,7 @@
 
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
+#include "commands/common/folded_diff_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
 #include "output/samples/calltree_print.h"
@@ -25,7 +26,7 @@ static const struct option_row own_options[] = {
 
 static const struct option_row *const options[] = {
 	own_options,	 input_rows, output_file_options, compat_options, profile_symbol_options,
-	profile_options, NULL,
+	profile_options, folded_diff_options, NULL,
 };
 
 static int keys_parse(struct host_profile_options *o)
@@ -50,10 +51,24 @@ static int keys_parse(struct host_profile_options *o)
 	return 0;
 }
 
+static bool is_grouped(const struct host_profile_options *o)
+{
+	return o->by_vm || o->by_vcpu || o->by_reason || o->by_tid;
+}
+
+static void stacks_put(const struct calltree *tree, const struct host_profile_options *o, FILE *out)
+{
+	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
+		uint32_t root = calltree_root_at(tree, i);
+
+		calltree_fold(tree, root, is_grouped(o) ? calltree_title(tree, root) : NULL, out);
+	}
+}
+
 static int put(const struct calltree *tree, const struct host_profile_options *o,
 	       struct output *out, const struct input_set *in, const json_t *more)
 {
-	bool grouped = o->by_vm || o->by_vcpu || o->by_reason || o->by_tid;
+	bool grouped = is_grouped(o);
 
 	if (!strcmp(out->format, "json")) {
 		struct row_sink sink = {.out = out->file, .json = true};
@@ -61,11 +76,7 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 		call_trees_print(tree, grouped, &sink);
 		row_sink_end(&sink, input_head(in, more));
 	} else if (!strcmp(out->format, "folded")) {
-		for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
-			calltree_fold(tree, calltree_root_at(tree, i),
-				      grouped ? calltree_title(tree, calltree_root_at(tree, i))
-					      : NULL,
-				      out->file);
+		stacks_put(tree, o, out->file);
 	} else {
 		call_trees_print(tree, grouped, &(struct row_sink){.out = out->file});
 		input_foot(in, more, out->file);
@@ -77,27 +88,33 @@ static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,
 					       .record = "hostrace record --sample 1000"};
 
 /* Twice: which events there are decides what is profiled. */
+static int tree_make(struct host_profile_options *o, struct input_set **in, struct calltree **ret,
+		     struct host_profile_totals *totals)
+{
+	int err = input_open_window(false, true, host_profile_wants, NULL, in);
+
+	if (err)
+		return err;
+	o->since_ns = (*in)->since_ns;
+	o->until_ns = (*in)->until_ns;
+	err = host_profile_count((*in)->reader, o, totals);
+	if (!err)
+		err = host_profile_choose(totals, causes || o->by_reason, &o->of);
+	if (err)
+		return err;
+	err = input_set_open_window(*in, true, host_profile_wants, NULL);
+	if (!err && input_set_nr_vms(*in) > 1)
+		o->vms = (*in)->vms; /* one VM keeps its pid in the title */
+	return err ? err : host_profile((*in)->reader, o, ret, totals);
+}
+
 static int fold(struct host_profile_options *o, struct output *out)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct host_profile_totals totals;
 	struct calltree *tree = NULL;
-	int err = input_open_window(false, true, host_profile_wants, NULL, &in);
+	int err = tree_make(o, &in, &tree, &totals);
 
-	if (err)
-		return err;
-	o->since_ns = in->since_ns;
-	o->until_ns = in->until_ns;
-	err = host_profile_count(in->reader, o, &totals);
-	if (!err)
-		err = host_profile_choose(&totals, causes || o->by_reason, &o->of);
-	if (err)
-		return err;
-	err = input_set_open_window(in, true, host_profile_wants, NULL);
-	if (!err && input_set_nr_vms(in) > 1)
-		o->vms = in->vms; /* one VM keeps its pid in the title */
-	if (!err)
-		err = host_profile(in->reader, o, &tree, &totals);
 	if (err)
 		return err;
 	json_t *more = host_profile_notes(o->of, &totals);
@@ -118,26 +135,56 @@ static int fold(struct host_profile_options *o, struct output *out)
 	return err;
 }
 
+/* Both recordings must be profiled by the same events. */
+struct host_diff {
+	struct host_profile_options o;
+	bool begun;
+};
+
+static int diff_fold(void *arg, FILE *out)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct host_diff *d = arg;
+	struct host_profile_options o = d->o;
+	struct host_profile_totals totals;
+	struct calltree *tree = NULL;
+	int err = tree_make(&o, &in, &tree, &totals);
+
+	if (!err && d->begun && o.of != d->o.of)
+		err = fail_hint(fail(-EINVAL, "the recordings have samples of different kinds"),
+				"compare exits with --causes-exits");
+	if (!err)
+		stacks_put(tree, &o, out);
+	d->o.of = o.of;
+	d->begun = true;
+	calltree_close(tree);
+	return err;
+}
+
 static int run_host(int argc, char **argv)
 {
 	struct profile_options given = {0};
 	struct host_profile_options o = {0};
 	struct output out;
 
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) || profile_given(&given) || keys_parse(&o))
+	if (profile_given(&given) || keys_parse(&o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)
 		return command_usage("%s cannot be combined with --host",
 				     compat_given ? "--compat" : "--tracepoint");
-	if (output_open("text json folded", &out))
-		return command_failed();
 	o.symbols = given.symbols;
 	o.frames = given.frames;
 	o.tree = given.tree;
 	o.by_tid |= given.group == PROFILE_GROUP_THREAD;
 	o.by_vcpu |= given.group == PROFILE_GROUP_CPU;
-	if (!strcmp(out.format, "folded"))
+	if (output_is("folded") || folded_diff_given)
 		o.frames.caller_oriented = true;
+	if (folded_diff_given)
+		return folded_diff_run(argc, argv, diff_fold, &(struct host_diff){.o = o});
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (output_open("text json folded", &out))
+		return command_failed();
 	if (fold(&o, &out)) {
 		output_cancel(&out);
 		return command_failed();
@@ -150,8 +197,10 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (host)
 		return run_host(argc, argv);
-	if (causes || by)
-		return command_usage("%s requires --host", causes ? "--causes-exits" : "--by");
+	if (causes || by || folded_diff_given)
+		return command_usage("%s requires --host", causes ? "--causes-exits"
+							   : by	  ? "--by"
+								  : "--diff");
 	return profile_run(argc, argv, PROFILE_HITS, tracepoint, false);
 }
 

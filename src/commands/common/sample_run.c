@@ -86,21 +86,43 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 	return 0;
 }
 
+static int run_open_samples(struct sample_run *run, struct time_range *range)
+{
+	struct samples_input in = {.open = events_open, .arg = run->in};
+
+	in.first_source = run->in->nr_guests ? run->in->nr_hosts : 0;
+	in.name = run->in->input[input_set_nr(run->in) - 1].path;
+	int err = samples_open(&in, &run->trace);
+
+	return err ? err : events_range(run->trace, range);
+}
+
 static int run_open_events(const char *supported, struct time_range *range, struct sample_run *run)
 {
-	struct samples_input in = {.open = events_open};
 	int status = run_begin(run, supported), err;
 
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = input_make(false, &run->in);
-	if (!err) {
-		in.arg = run->in;
-		in.first_source = run->in->nr_guests ? run->in->nr_hosts : 0;
-		in.name = run->in->input[input_set_nr(run->in) - 1].path;
-		err = samples_open(&in, &run->trace);
-	}
-	return run_opened(run, err ? err : events_range(run->trace, range));
+	return run_opened(run, err ? err : run_open_samples(run, range));
+}
+
+int sample_run_open_only(struct time_range *range, struct sample_run *run)
+{
+	const char *path = input_options_only_file(&input_given);
+
+	*run = (struct sample_run){0};
+	if (path && osv_is_trace(path))
+		return time_range_given(range) ? -EINVAL : osv_trace_open(path, run);
+	int err = input_make(false, &run->in);
+
+	return err ? err : run_open_samples(run, range);
+}
+
+void sample_run_close_only(struct sample_run *run)
+{
+	sample_trace_close(run->trace);
+	input_set_close(run->in);
 }
 
 int sample_run_open(int argc, char **argv, const char *supported, struct time_range *range,

@@ -34,6 +34,10 @@ int sample_run_open(int argc, char **argv, const char *supported, struct time_ra
 int sample_run_open_file(const char *path, const char *supported, struct time_range *range,
 			 struct sample_run *run);
 
+/* Opens the only input without output: only `trace` may be used. 0 or -errno with the error message set. */
+int sample_run_open_only(struct time_range *range, struct sample_run *run);
+void sample_run_close_only(struct sample_run *run);
+
 /* Ends the report: `err` is what it returned. JSON becomes whole; returns the exit status. */
 int sample_run_close(struct sample_run *run, int err);
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "commands/common/folded_diff_run.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "output/samples/folded_diff.h"
+
+bool folded_diff_given;
+
+const struct option_row folded_diff_options[] = {
+	{0, "diff", OPT_FLAG, &folded_diff_given, NULL,
+	 "of two recordings A and B: print folded stacks with both counts, for flamegraph.pl"},
+	{0},
+};
+
+static int fold_one(const char *path, int (*fold)(void *arg, FILE *out), void *arg, char **ret)
+{
+	struct text_list files = input_given.files;
+	size_t size;
+	FILE *f = open_memstream(ret, &size);
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	input_given.files = (struct text_list){.item = {path}, .nr = 1};
+	int err = fold(arg, f);
+
+	input_given.files = files;
+	if (!memstream_close(f, ret))
+		err = fail(-ENOMEM, "out of memory");
+	return err;
+}
+
+static int write_both(int (*fold)(void *arg, FILE *out), void *arg, FILE *out)
+{
+	_cleanup_free_ char *a = NULL, *b = NULL;
+	uint64_t nr = 0;
+	int err = command_confine(output_file());
+
+	if (!err)
+		err = fold_one(input_given.files.item[0], fold, arg, &a);
+	if (!err)
+		err = fold_one(input_given.files.item[1], fold, arg, &b);
+	if (!err)
+		err = folded_diff(a, b, out, &nr);
+	if (!err && !nr)
+		command_note("neither recording has stacks");
+	return err;
+}
+
+int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), void *arg)
+{
+	struct output out;
+
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (input_given.files.nr != 2)
+		return command_usage("--diff: expected two recordings, found %u",
+				     input_given.files.nr);
+	if (output_open("text folded", &out))
+		return command_failed();
+	output_unwrap(&out);
+	int err = write_both(fold, arg, out.file);
+
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	return err ? command_failed() : EXIT_FINE;
+}
