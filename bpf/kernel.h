@@ -79,6 +79,8 @@ struct rb_root {
 	struct rb_node *rb_node;
 };
 
+struct kvm_vcpu;
+
 struct kvm_memory_slot {
 	struct rb_node gfn_node[2];
 	hr_u64 base_gfn;
@@ -94,7 +96,22 @@ struct kvm {
 	struct kvm_memslots *memslots[2];
 };
 
+/* The timer of a local APIC. */
+struct kvm_timer {
+	hr_s64 period, target_expiration;
+	hr_u32 timer_mode;
+	hr_u64 tscdeadline;
+	atomic_t pending;
+};
+
+struct kvm_lapic {
+	struct kvm_timer lapic_timer;
+	struct kvm_vcpu *vcpu;
+	void *regs;
+};
+
 struct kvm_vcpu_arch {
+	struct kvm_lapic *apic;
 	unsigned long regs[17];
 	hr_u32 regs_avail;
 	hr_u8 handling_intr_from_guest;

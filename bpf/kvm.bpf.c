@@ -235,6 +235,123 @@ int BPF_PROG(tp_kvm_msi_set_irq, hr_u64 address, hr_u64 data)
 	return 0;
 }
 
+/* ---- interrupts: the local APIC ---- */
+
+enum { APIC_MODE_SHIFT = 8, APIC_MODE_MASK = 7 }; /* of the delivery mode as KVM has it */
+
+SEC("tp_btf/kvm_apic_accept_irq")
+int BPF_PROG(tp_kvm_apic_accept_irq, hr_u32 apic_id, hr_u16 mode, hr_u16 level, hr_u8 vector)
+{
+	struct emit e;
+	struct rec_kvm_apic_accept_irq *rec = record_begin(&e, kvm_apic_accept_irq);
+
+	if (!rec)
+		return 0;
+	rec->apic_id = apic_id;
+	rec->vector = vector;
+	rec->mode = mode >> APIC_MODE_SHIFT & APIC_MODE_MASK;
+	rec->level = level != 0;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_eoi")
+int BPF_PROG(tp_kvm_eoi, struct kvm_lapic *apic, int vector)
+{
+	struct emit e;
+	struct rec_kvm_eoi *rec = record_begin(&e, kvm_eoi);
+
+	if (!rec)
+		return 0;
+	rec->apic_id = apic->vcpu->vcpu_id;
+	rec->vector = vector;
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("tp_btf/kvm_pv_eoi")
+int BPF_PROG(tp_kvm_pv_eoi, struct kvm_lapic *apic, int vector)
+{
+	struct emit e;
+	struct rec_kvm_pv_eoi *rec = record_begin(&e, kvm_pv_eoi);
+
+	if (!rec)
+		return 0;
+	rec->apic_id = apic->vcpu->vcpu_id;
+	rec->vector = vector;
+	emit_publish(&e);
+	return 0;
+}
+
+/* Bits of a redirection entry: Intel's 82093AA data sheet, 3.2.4. */
+SEC("tp_btf/kvm_ioapic_set_irq")
+int BPF_PROG(tp_kvm_ioapic_set_irq, hr_u64 entry, int pin, bool coalesced)
+{
+	struct emit e;
+	struct rec_kvm_ioapic_set_irq *rec = record_begin(&e, kvm_ioapic_set_irq);
+
+	if (!rec)
+		return 0;
+	rec->pin = pin;
+	rec->vector = entry & 0xff;
+	rec->dest = entry >> 56;
+	rec->coalesced = coalesced;
+	rec->masked = entry >> 16 & 1;
+	rec->level = entry >> 15 & 1;
+	emit_publish(&e);
+	return 0;
+}
+
+enum { LVT_TIMER = 0x320, LVT_MODE_PERIODIC = 1 << 17, LVT_MODE_TSC_DEADLINE = 2 << 17 };
+
+/* The local APIC of the vCPU that this thread is, if it has this id; else NULL. */
+static __always_inline struct kvm_lapic *own_apic(hr_u32 apic_id)
+{
+	hr_u64 node = task_vcpu_node(bpf_get_current_task_btf());
+	struct kvm_vcpu *vcpu;
+
+	if (!node || !bpf_core_type_exists(struct kvm_lapic))
+		return NULL;
+	vcpu = vcpu_of_node(node);
+	return BPF_CORE_READ(vcpu, vcpu_id) == apic_id ? BPF_CORE_READ(vcpu, arch.apic) : NULL;
+}
+
+/*
+ * What the timer was set to, before KVM clears it. KVM delivers it in the vCPU's own thread, before the entry. A
+ * periodic timer already has its next expiration.
+ */
+SEC("tp_btf/kvm_apic_accept_irq")
+int BPF_PROG(tp_kvm_timer_irq, hr_u32 apic_id, hr_u16 mode, hr_u16 level, hr_u8 vector)
+{
+	struct emit e;
+	struct kvm_lapic *apic = own_apic(apic_id);
+	hr_u64 tsc, expiration;
+	hr_u32 lvt = 0, timer_mode;
+
+	if (!apic)
+		return 0;
+	bpf_probe_read_kernel(&lvt, sizeof(lvt), BPF_CORE_READ(apic, regs) + LVT_TIMER);
+	tsc = BPF_CORE_READ(apic, lapic_timer.tscdeadline);
+	expiration = BPF_CORE_READ(apic, lapic_timer.target_expiration);
+	timer_mode = BPF_CORE_READ(apic, lapic_timer.timer_mode);
+	if ((lvt & 0xff) != vector || (!tsc && !expiration))
+		return 0;
+
+	struct rec_kvm_timer_irq *rec = record_begin(&e, kvm_timer_irq);
+
+	if (!rec)
+		return 0;
+	rec->deadline_tsc = timer_mode == LVT_MODE_TSC_DEADLINE ? tsc : 0;
+	rec->period_ns = timer_mode == LVT_MODE_PERIODIC ?
+				 BPF_CORE_READ(apic, lapic_timer.period) :
+				 0;
+	rec->deadline_ns = rec->deadline_tsc ? 0 : expiration - rec->period_ns;
+	rec->vector = vector;
+	rec->pending = BPF_CORE_READ(apic, lapic_timer.pending.counter);
+	emit_publish(&e);
+	return 0;
+}
+
 SEC("tp_btf/kvm_halt_poll_ns")
 int BPF_PROG(tp_kvm_halt_poll_ns, bool grow, unsigned int vcpu_id, unsigned int new_ns,
 	     unsigned int old_ns)

@@ -24,6 +24,7 @@
 	COMMAND(exits) \
 	COMMAND(blame) \
 	COMMAND(sched) \
+	COMMAND(interrupts) \
 	COMMAND(ports) \
 	COMMAND(mmio) \
 	COMMAND(msrs) \

@@ -70,7 +70,7 @@ static void test_names_and_globs(void **state)
 	assert_int_equal(chosen("kvm_pio", wants), 1);
 	assert_true(wants[EV_kvm_pio]);
 	assert_int_equal(chosen("kvm_pio,kvm_mmio", wants), 2);
-	assert_int_equal(chosen("kvm_e*", wants), 3); /* exit, entry, emulate_insn */
+	assert_int_equal(chosen("kvm_e*", wants), 4); /* exit, entry, emulate_insn, eoi */
 	chosen("kvm,kvm_emulate_insn", wants);
 	assert_true(wants[EV_kvm_emulate_insn]);
 }

@@ -18,9 +18,13 @@ struct event_set {
 
 #define GLOBS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* Several for each interrupt. */
+#define NO_APIC                                                                                    \
+	"-kvm_apic_accept_irq", "-kvm_eoi", "-kvm_pv_eoi", "-kvm_timer_irq", "-kvm_ioapic_set_irq"
+
 /* Not kvm_emulate_insn: one record per emulated instruction is a flood of little use. */
 static const struct event_set sets[] = {
-	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", "sched_switch", "sched_wakeup",
+	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", NO_APIC, "sched_switch", "sched_wakeup",
 			  "virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
 	{"sched", GLOBS("sched_switch", "sched_wakeup")},
@@ -86,6 +90,9 @@ static const struct {
 	 "kvm_run,-qemu_pio"},
 	{"timeline", NULL, "default"},
 	{"sched", NULL, "waits,sched_wakeup"},
+	{"interrupts", NULL,
+	 "kvm_apic_accept_irq,kvm_timer_irq,kvm_ioapic_set_irq,kvm_set_irq,kvm_msi_set_irq,"
+	 "kvm_inj_virq,kvm_eoi,kvm_pv_eoi,kvm_entry"},
 	{"blame", NULL,
 	 "waits,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,kvm_page_fault,"
 	 "kvm_inj_virq,kvm_vcpu_wakeup"},

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * accept and EOI name a vCPU by its local APIC's id, injections by the thread that they are in: an EOI has both, since
+ * the vCPU's own thread handles it. Until a vCPU's first EOI its id is assumed to be its number.
+ */
+#include "analyzers/interrupts/interrupts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/interrupts/tsc.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+enum {
+	VECTORS_MAX = 1 << 18,
+	TIMERS_MAX = 1 << 14,
+	THREADS_MAX = 1 << 16,
+	VECTOR_ANY = 256,
+	MODE_LOWEST = 1, /* delivery modes: fixed and lowest priority are those with a vector */
+};
+
+struct vector_entry {
+	uint64_t key[2];
+	struct irq_vector *v;
+};
+
+struct timer_entry {
+	uint64_t key[2];
+	struct irq_timer *t;
+};
+
+/* What a thread raised and has not reached a local APIC yet. */
+struct raised {
+	uint64_t key; /* source, tid */
+	enum irq_source source;
+	uint32_t vector; /* VECTOR_ANY: that of the line's redirection entry, which comes later */
+	uint32_t gsi;
+};
+
+/* The APIC id of a vCPU. */
+struct apic_id {
+	uint64_t key[2]; /* source and pid; vCPU */
+	uint32_t id;
+};
+
+struct interrupts {
+	struct irq_counts counts;
+	struct tsc_clock tsc;
+	struct hash_table vectors, timers, raised, ids;
+	int err;
+};
+
+const struct irq_counts *interrupts_counts(const struct interrupts *x)
+{
+	return &x->counts;
+}
+
+/* ---- tables ---- */
+
+static uint64_t key_of(const struct event *ev, uint32_t id)
+{
+	return (uint64_t)ev->source << 32 | id;
+}
+
+static uint32_t apic_id_of(const struct interrupts *x, const struct event *ev)
+{
+	uint64_t key[2] = {key_of(ev, ev->pid), ev->vcpu};
+	const struct apic_id *a = hash_find_words(&x->ids, key);
+
+	return a ? a->id : ev->vcpu;
+}
+
+static void apic_id_learn(struct interrupts *x, const struct event *ev, uint32_t id)
+{
+	uint64_t key[2] = {key_of(ev, ev->pid), ev->vcpu};
+	struct apic_id *a = ev->vcpu == RECORD_NO_VCPU ? NULL : hash_add_words(&x->ids, key, NULL);
+
+	if (a)
+		a->id = id;
+}
+
+static struct irq_vector *vector_get(struct interrupts *x, const struct event *ev, uint32_t apic_id,
+				     uint32_t vector)
+{
+	uint64_t key[2] = {key_of(ev, ev->pid), (uint64_t)apic_id << 32 | vector};
+	struct vector_entry *e = hash_add_words(&x->vectors, key, NULL);
+
+	if (e && !e->v) {
+		e->v = calloc(1, sizeof(*e->v));
+		if (e->v)
+			*e->v = (struct irq_vector){.key = {key[0], key[1]}, .pid = ev->pid,
+						    .apic_id = apic_id, .vector = vector,
+						    .vcpu = RECORD_NO_VCPU};
+	}
+	x->counts.refused += !e || !e->v;
+	return e ? e->v : NULL;
+}
+
+static struct irq_timer *timer_get(struct interrupts *x, const struct event *ev, bool add)
+{
+	uint64_t key[2] = {key_of(ev, ev->pid), ev->vcpu};
+	struct timer_entry *e = add ? hash_add_words(&x->timers, key, NULL)
+				    : hash_find_words(&x->timers, key);
+
+	if (e && !e->t) {
+		e->t = calloc(1, sizeof(*e->t));
+		if (e->t)
+			*e->t = (struct irq_timer){.key = {key[0], key[1]}, .pid = ev->pid,
+						   .vcpu = ev->vcpu};
+	}
+	x->counts.refused += add && (!e || !e->t);
+	return e ? e->t : NULL;
+}
+
+static void value_add(struct interrupts *x, struct quantiles *q, uint64_t from, uint64_t to)
+{
+	if (quantiles_add(q, to > from ? to - from : 0) && !x->err)
+		x->err = fail(-ENOMEM, "out of memory");
+}
+
+/* ---- raised: who sends it ---- */
+
+static void on_raised(struct interrupts *x, const struct event *ev, enum irq_source source,
+		      uint32_t vector, uint32_t gsi)
+{
+	struct raised *r = hash_add_u64(&x->raised, key_of(ev, ev->tid), NULL);
+
+	if (!r)
+		return;
+	r->source = source;
+	r->vector = vector;
+	r->gsi = gsi;
+}
+
+/* KVM reports the input after it has delivered the interrupt. */
+static void on_ioapic(struct interrupts *x, const struct event *ev)
+{
+	struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
+
+	x->counts.pin_coalesced += event_value(ev, "coalesced") && !event_value(ev, "masked");
+	if (r && r->source == IRQ_LINE)
+		hash_remove(&x->raised, r);
+}
+
+/* A message may go to several vCPUs: it is valid until the thread raises another one. */
+static enum irq_source source_of(struct interrupts *x, const struct event *ev, struct irq_vector *v)
+{
+	const struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
+
+	if (!r || (r->vector != v->vector && r->vector != VECTOR_ANY))
+		return ev->vcpu == RECORD_NO_VCPU ? IRQ_OTHER : IRQ_IPI;
+	if (r->source == IRQ_LINE)
+		v->gsi = r->gsi;
+	return r->source;
+}
+
+uint64_t irq_from(const struct irq_vector *v, enum irq_source source)
+{
+	uint64_t timer = v->from[IRQ_TIMER];
+
+	if (source != IRQ_IPI)
+		return v->from[source];
+	return v->from[IRQ_IPI] > timer ? v->from[IRQ_IPI] - timer : 0;
+}
+
+/* ---- accept, injection, EOI ---- */
+
+static void on_accept(struct interrupts *x, const struct event *ev)
+{
+	struct irq_vector *v;
+
+	if (event_value(ev, "mode") > MODE_LOWEST)
+		return;
+	v = vector_get(x, ev, (uint32_t)event_value(ev, "apic_id"),
+		       (uint32_t)event_value(ev, "vector"));
+	if (!v)
+		return;
+	x->counts.accepts++;
+	v->accepted++;
+	v->from[source_of(x, ev, v)]++;
+	if (v->accepted_ns)
+		v->coalesced++;
+	else
+		v->accepted_ns = ev->time_ns;
+	if (!v->total_ns)
+		v->total_ns = ev->time_ns;
+}
+
+static void on_inject(struct interrupts *x, const struct event *ev)
+{
+	struct irq_timer *t = timer_get(x, ev, false);
+	uint32_t vector = (uint32_t)event_value(ev, "vector");
+	struct irq_vector *v;
+
+	if (event_value(ev, "soft") || event_value(ev, "reinjected"))
+		return;
+	v = vector_get(x, ev, apic_id_of(x, ev), vector);
+	if (!v)
+		return;
+	x->counts.injections = true;
+	v->injected++;
+	v->vcpu = ev->vcpu;
+	if (v->accepted_ns)
+		value_add(x, &v->stage[IRQ_INJECT], v->accepted_ns, ev->time_ns);
+	else
+		x->counts.unaccepted++;
+	v->total_ns = v->accepted_ns;
+	v->accepted_ns = 0;
+	v->injected_ns = ev->time_ns;
+	if (t && t->deadline_ns && t->vector == vector)
+		t->injected = true;
+}
+
+static void on_eoi(struct interrupts *x, const struct event *ev)
+{
+	uint32_t apic_id = (uint32_t)event_value(ev, "apic_id");
+	int32_t vector = (int32_t)event_value(ev, "vector");
+	struct irq_vector *v;
+
+	apic_id_learn(x, ev, apic_id);
+	v = vector < 0 ? NULL : vector_get(x, ev, apic_id, (uint32_t)vector);
+	if (!v)
+		return;
+	x->counts.eois = true;
+	v->eois++;
+	v->vcpu = ev->vcpu;
+	if (v->injected_ns)
+		value_add(x, &v->stage[IRQ_HANDLE], v->injected_ns, ev->time_ns);
+	if (v->total_ns)
+		value_add(x, &v->stage[IRQ_TOTAL], v->total_ns, ev->time_ns);
+	v->injected_ns = 0;
+	if (!x->counts.injections)
+		v->accepted_ns = 0;
+	v->total_ns = v->accepted_ns; /* the next one is pending already */
+}
+
+static void on_pv_eoi(struct interrupts *x, const struct event *ev)
+{
+	struct irq_vector *v = vector_get(x, ev, (uint32_t)event_value(ev, "apic_id"),
+					  (uint32_t)event_value(ev, "vector"));
+
+	if (v)
+		v->late++;
+}
+
+/* ---- timers ---- */
+
+static void on_timer(struct interrupts *x, const struct event *ev)
+{
+	struct irq_timer *t = timer_get(x, ev, true);
+	uint64_t tsc = event_value(ev, "deadline_tsc"), ns = event_value(ev, "deadline_ns");
+	uint64_t pending = event_value(ev, "pending");
+	struct irq_vector *v;
+
+	if (!t)
+		return;
+	t->vector = (uint32_t)event_value(ev, "vector");
+	v = vector_get(x, ev, apic_id_of(x, ev), t->vector);
+	if (v)
+		v->from[IRQ_TIMER]++;
+	t->fired++;
+	t->lost += pending > 1 ? pending - 1 : 0;
+	t->injected = false;
+	t->deadline_ns = tsc ? tsc_clock_ns(&x->tsc, ev, tsc) : ns;
+	if (!t->deadline_ns) {
+		t->unknown++;
+		return;
+	}
+	t->early += ev->time_ns < t->deadline_ns;
+	value_add(x, &t->accept, t->deadline_ns, ev->time_ns);
+}
+
+/* The entry by which the guest gets it; without an injection in between the guest does not take interrupts. */
+static void on_entry(struct interrupts *x, const struct event *ev)
+{
+	struct irq_timer *t = timer_get(x, ev, false);
+
+	x->counts.entries = true;
+	if (!t || !t->deadline_ns || !t->injected)
+		return;
+	value_add(x, &t->entry, t->deadline_ns, ev->time_ns);
+	t->deadline_ns = 0;
+}
+
+/* ---- losses ---- */
+
+static void on_lost(struct interrupts *x)
+{
+	const struct vector_entry *e;
+	const struct timer_entry *t;
+
+	x->counts.losses++;
+	for (uint32_t at = 0; (e = hash_next(&x->vectors, &at));)
+		if (e->v)
+			e->v->accepted_ns = e->v->injected_ns = e->v->total_ns = 0;
+	for (uint32_t at = 0; (t = hash_next(&x->timers, &at));)
+		if (t->t)
+			t->t->deadline_ns = 0;
+	hash_clear(&x->raised);
+}
+
+/* ---- all events ---- */
+
+static const char *const wanted[] = {
+	"kvm_apic_accept_irq", "kvm_ioapic_set_irq",   "kvm_msi_set_irq", "kvm_timer_irq",
+	"kvm_inj_virq",	       "kvm_eoi",	       "kvm_pv_eoi",	  "kvm_entry",
+	"clock_pair",	       "kvm_write_tsc_offset", "vcpu_tsc",	  "lost",
+	"gap",		       "kvm_set_irq",
+};
+
+bool interrupts_wants(const char *event, void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!strcmp(wanted[i], event))
+			return true;
+	return false;
+}
+
+int interrupts_event(struct interrupts *x, const struct event *ev)
+{
+	switch (ev->type->id) {
+	case EV_kvm_apic_accept_irq:
+		on_accept(x, ev);
+		break;
+	case EV_kvm_ioapic_set_irq:
+		on_ioapic(x, ev);
+		break;
+	case EV_kvm_set_irq:
+		if (event_value(ev, "level"))
+			on_raised(x, ev, IRQ_LINE, VECTOR_ANY, (uint32_t)event_value(ev, "gsi"));
+		break;
+	case EV_kvm_msi_set_irq:
+		on_raised(x, ev, IRQ_MSI, (uint32_t)event_value(ev, "data") & 0xff, 0);
+		break;
+	case EV_kvm_timer_irq:
+		on_timer(x, ev);
+		break;
+	case EV_kvm_inj_virq:
+		on_inject(x, ev);
+		break;
+	case EV_kvm_eoi:
+		on_eoi(x, ev);
+		break;
+	case EV_kvm_pv_eoi:
+		on_pv_eoi(x, ev);
+		break;
+	case EV_kvm_entry:
+		on_entry(x, ev);
+		break;
+	case EV_lost:
+		if (event_value(ev, "lost_event") == EV_kvm_entry)
+			break;
+		/* fallthrough */
+	case EV_gap:
+		on_lost(x);
+		break;
+	default:
+		tsc_clock_event(&x->tsc, ev);
+	}
+	return x->err;
+}
+
+/* ---- results ---- */
+
+static int by_key(const void *a, const void *b)
+{
+	const uint64_t *x = *(const uint64_t *const *)a, *y = *(const uint64_t *const *)b;
+
+	if (x[0] != y[0])
+		return x[0] < y[0] ? -1 : 1;
+	return x[1] < y[1] ? -1 : 1;
+}
+
+struct irq_vector **interrupts_vectors(const struct interrupts *x, size_t *ret_nr)
+{
+	struct irq_vector **all = malloc((x->vectors.nr + 1) * sizeof(*all));
+	const struct vector_entry *e;
+	size_t nr = 0;
+
+	for (uint32_t at = 0; all && (e = hash_next(&x->vectors, &at));)
+		if (e->v)
+			all[nr++] = e->v;
+	if (nr)
+		qsort(all, nr, sizeof(*all), by_key);
+	*ret_nr = nr;
+	return all;
+}
+
+struct irq_timer **interrupts_timers(const struct interrupts *x, size_t *ret_nr)
+{
+	struct irq_timer **all = malloc((x->timers.nr + 1) * sizeof(*all));
+	const struct timer_entry *e;
+	size_t nr = 0;
+
+	for (uint32_t at = 0; all && (e = hash_next(&x->timers, &at));)
+		if (e->t)
+			all[nr++] = e->t;
+	if (nr)
+		qsort(all, nr, sizeof(*all), by_key);
+	*ret_nr = nr;
+	return all;
+}
+
+struct interrupts *interrupts_new(void)
+{
+	struct interrupts *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->vectors = HASH_TABLE(struct vector_entry, 2, VECTORS_MAX);
+	x->timers = HASH_TABLE(struct timer_entry, 2, TIMERS_MAX);
+	x->raised = HASH_TABLE(struct raised, 1, THREADS_MAX);
+	x->ids = HASH_TABLE(struct apic_id, 2, TIMERS_MAX);
+	tsc_clock_init(&x->tsc);
+	return x;
+}
+
+void interrupts_free(struct interrupts *x)
+{
+	const struct vector_entry *e;
+	const struct timer_entry *t;
+
+	if (!x)
+		return;
+	for (uint32_t at = 0; (e = hash_next(&x->vectors, &at));) {
+		for (unsigned int i = 0; e->v && i < IRQ_STAGES; i++)
+			quantiles_free(&e->v->stage[i]);
+		free(e->v);
+	}
+	for (uint32_t at = 0; (t = hash_next(&x->timers, &at));) {
+		if (t->t)
+			quantiles_free(&t->t->accept), quantiles_free(&t->t->entry);
+		free(t->t);
+	}
+	hash_deinit(&x->vectors);
+	hash_deinit(&x->timers);
+	hash_deinit(&x->raised);
+	hash_deinit(&x->ids);
+	tsc_clock_deinit(&x->tsc);
+	free(x);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzers/interrupts/tsc.h"
+
+enum { VCPUS_MAX = 1 << 14 };
+
+struct vcpu_clock {
+	uint64_t key[2]; /* source and pid; vCPU */
+	uint64_t scale;	 /* 0: none */
+	int64_t offset;
+	uint32_t scale_bits;
+};
+
+void tsc_clock_init(struct tsc_clock *c)
+{
+	c->vcpus = HASH_TABLE(struct vcpu_clock, 2, VCPUS_MAX);
+}
+
+void tsc_clock_deinit(struct tsc_clock *c)
+{
+	hash_deinit(&c->vcpus);
+}
+
+static struct vcpu_clock *vcpu_get(struct tsc_clock *c, const struct event *ev, uint64_t vcpu)
+{
+	uint64_t key[2] = {(uint64_t)ev->source << 32 | ev->pid, vcpu};
+
+	return hash_add_words(&c->vcpus, key, NULL);
+}
+
+static void on_pair(struct tsc_clock *c, const struct event *ev)
+{
+	c->pair[0] = c->pair[1];
+	c->pair[1].ns = ev->time_ns;
+	c->pair[1].tsc = event_value(ev, "tsc");
+	c->nr_pairs += c->nr_pairs < 2;
+}
+
+void tsc_clock_event(struct tsc_clock *c, const struct event *ev)
+{
+	unsigned int id = ev->type->id;
+	struct vcpu_clock *v;
+
+	if (id == EV_clock_pair) {
+		on_pair(c, ev);
+	} else if (id == EV_vcpu_tsc) {
+		v = vcpu_get(c, ev, ev->vcpu);
+		if (!v)
+			return;
+		v->offset = (int64_t)event_value(ev, "offset");
+		v->scale = event_value(ev, "scale");
+		v->scale_bits = (uint32_t)event_value(ev, "scale_bits");
+	} else if (id == EV_kvm_write_tsc_offset) {
+		v = vcpu_get(c, ev, event_value(ev, "target"));
+		if (v)
+			v->offset = (int64_t)event_value(ev, "new");
+	}
+}
+
+uint64_t tsc_clock_ns(const struct tsc_clock *c, const struct event *ev, uint64_t guest_tsc)
+{
+	uint64_t key[2] = {(uint64_t)ev->source << 32 | ev->pid, ev->vcpu};
+	const struct vcpu_clock *v = hash_find_words(&c->vcpus, key);
+	unsigned __int128 host;
+	double ns_per_tick;
+
+	if (!v || c->nr_pairs < 2 || c->pair[1].tsc <= c->pair[0].tsc ||
+	    c->pair[1].ns <= c->pair[0].ns || v->scale_bits > 63)
+		return 0;
+	host = guest_tsc - (uint64_t)v->offset;
+	if (v->scale)
+		host = (host << v->scale_bits) / v->scale;
+	ns_per_tick = (double)(c->pair[1].ns - c->pair[0].ns) /
+		      (double)(c->pair[1].tsc - c->pair[0].tsc);
+	return c->pair[1].ns +
+	       (uint64_t)(int64_t)((double)(int64_t)((uint64_t)host - c->pair[1].tsc) *
+				   ns_per_tick);
+}
