@@ -61,6 +61,7 @@ SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recov
 # clang's counters, mapped into the profile file: SIGKILL, _exit() and a changed user do not lose them.
 COVERAGE_CFLAGS := $(if $(filter 1,$(COVERAGE)),-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation)
 ifeq ($(SAN),1)
+CPPFLAGS += -DHOSTRACE_UNCONFINED
 CFLAGS	 += $(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS	 += $(SANITIZE)
 else ifneq ($(FUZZ),)
