@@ -12,7 +12,7 @@ BUILD=$(realpath "${BUILD:-build}")
 hostrace=$BUILD/hostrace
 kind=$1
 shift
-N=${N:-6}
+N=${N:-4}
 SEED=${SEED:-$(date +%s)}
 export TZ=UTC LC_ALL=C TERM=dumb
 unset NO_COLOR COLUMNS LINES HOSTRACE_DEBUG PAGER
