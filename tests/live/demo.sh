@@ -18,7 +18,13 @@ guest() {
 }
 
 live_needs_root
-plan 12
+plan 13
+mkdir planted
+ln -s ../precious planted/disk.img
+chown -h 65534 planted planted/disk.img
+echo precious >precious
+timeout 120 "$HOSTRACE" demo planted >planted.out 2>&1
+is "$? $(cat precious)" "1 precious" "another user's directory is not used" planted.out
 truncate -s 2M disk.img
 is "$(guest tcg "reads=0 writes=0")" 33 "guest without disk work" guest.out
 is "$(guest tcg "reads=60 writes=60 outb=1 insb=9" q35)" 33 "guest on q35 reads what it wrote" guest.out

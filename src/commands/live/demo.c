@@ -226,6 +226,23 @@ static int choose_accel(struct demo *d)
 	return 0;
 }
 
+/* Nobody else can have put links or files there, which this command would write to. */
+static int directory_make(const char *dir)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return fail(-errno, "%s: %s", dir, strerror(errno));
+	if (lstat(dir, &st))
+		return fail(-errno, "%s: %s", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+		return fail(-EACCES,
+			    "%s exists and is not a directory that only this user may write to; "
+			    "choose another name",
+			    dir);
+	return 0;
+}
+
 static int prepare(struct demo *d, const char *dir)
 {
 	int r = choose_accel(d);
@@ -241,8 +258,9 @@ static int prepare(struct demo *d, const char *dir)
 	snprintf(d->exits_svg, sizeof(d->exits_svg), "%s/heatmap.svg", dir);
 	snprintf(d->disk_svg, sizeof(d->disk_svg), "%s/disk.svg", dir);
 	snprintf(d->json, sizeof(d->json), "%s/demo.json", dir);
-	if (mkdir(dir, 0755) && errno != EEXIST)
-		return fail(-errno, "%s: %s", dir, strerror(errno));
+	r = directory_make(dir);
+	if (r)
+		return r;
 	d->vm.dir = d->dir;
 	r = program_path(qemu_option ? qemu_option : "qemu-system-x86_64", d->qemu,
 			 sizeof(d->qemu));
