@@ -29,7 +29,8 @@ void download_state_remove(const char *part)
 static json_t *state_read(const char *part)
 {
 	_cleanup_free_ char *name = state_name(part);
-	_cleanup_close_ int fd = name ? open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	_cleanup_close_ int fd =
+		name ? open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	char text[STATE_BYTES_MAX];
 	struct stat st;
 

@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 65
+plan 66
 
 # ---- download ----
 
@@ -131,6 +131,10 @@ is "$(jq -c '.result | [.bytes, .resumed_at, .breaks]' out)" "[3000000,2000000,0
 is "$(cmp b2 guest/big && ls b2*)" b2 "and is whole"
 plain download http://x/cut/1000000/big --retries 0 -o b3
 head -c 3000000 /dev/urandom >guest/big.new && mv guest/big.new guest/big
+mkfifo b4.part.json
+plain download http://x/file/big -o b4
+is "$? $(cmp b4 guest/big && echo same)" "0 same" "a FIFO in the place of its state does not block it" err
+rm -f b4*
 plain download http://x/file/big -o b3
 is "$? $(cmp b3 guest/big && echo same)" "0 same" "contents that changed are fetched anew" err
 plain download http://x/plaincut/1000000/big -o b4
