@@ -113,7 +113,9 @@ static int draw_json(const struct blame_report *r, const struct input_set *in, j
 	head = input_head(in, caveats);
 	json_object_update(head, more);
 	json_decref(more);
-	json_dumpf(head, f, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+	json_dumpf(head, f,
+		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
+			   JSON_REAL_PRECISION(6));
 	fputc('\n', f);
 	json_decref(head);
 	return 0;

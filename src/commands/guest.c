@@ -63,7 +63,7 @@ int guest_json_print(const char *action, const char *key, json_t *value, json_t 
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:o,s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", command, "inputs", "clock", "caveats",
 			caveats ? caveats : json_array(), key, value);
-	if (!all || json_dumpf(all, stdout, JSON_INDENT(1))) {
+	if (!all || json_dumpf(all, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII)) {
 		json_decref(all);
 		return EXIT_FAILED;
 	}

@@ -16,7 +16,7 @@ static void print_json(const struct input_set *in, json_t *result, FILE *f)
 	json_t *head = input_head(in, NULL);
 
 	json_object_set(head, "result", result);
-	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
 	fputc('\n', f);
 	json_decref(head);
 }

@@ -36,7 +36,7 @@ static int draw_json(const struct path_report *r, const struct input_set *in, js
 	head = input_head(in, caveats);
 	json_object_update(head, more);
 	json_decref(more);
-	json_dumpf(head, f, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	json_dumpf(head, f, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
 	fputc('\n', f);
 	json_decref(head);
 	return 0;

@@ -80,7 +80,9 @@ static void draw_json(const struct sync *s, const struct input_set *in, FILE *f)
 	clock_report_json(&s->clocks, head);
 	if (trace_info_in_ticks(&in->reader->info))
 		head = report_json_in_ticks(head);
-	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
+	json_dumpf(head, f,
+		   JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
+			   JSON_REAL_PRECISION(12));
 	fputc('\n', f);
 	json_decref(head);
 }

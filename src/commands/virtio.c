@@ -58,7 +58,9 @@ static int draw_json(const struct queue_report *a, const struct input_set *in,
 	}
 	head = input_head(in, caveats);
 	json_object_set_new(head, "rows", rows);
-	json_dumpf(head, f, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+	json_dumpf(head, f,
+		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
+			   JSON_REAL_PRECISION(6));
 	fputc('\n', f);
 	json_decref(head);
 	return 0;

@@ -23,7 +23,7 @@ static void open_object(const struct report *r)
 	fputc('{', r->out->file);
 	json_object_foreach (head, key, value) {
 		fprintf(r->out->file, "\"%s\": ", key);
-		json_dumpf(value, r->out->file, JSON_ENCODE_ANY | JSON_COMPACT);
+		json_dumpf(value, r->out->file, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 		fputs(",\n", r->out->file);
 	}
 	json_decref(head);

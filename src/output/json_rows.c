@@ -15,7 +15,7 @@ void json_rows_next(FILE *f, uint64_t nr)
 
 void json_rows_end(FILE *f, json_t *head)
 {
-	char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
+	char *text = head ? json_dumps(head, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 
 	fprintf(f, "\n]%s%s\n", text ? "," : "", text ? text + 1 : "}");
 	free(text);

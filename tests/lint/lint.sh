@@ -133,6 +133,13 @@ find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/(log|progress)\
 	xargs grep -nE '\bstderr\b|\bperror *\(|\bexit *\(' |
 	grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' | rule "only commands and main print errors or exit"
 
+# A name with a bidirectional control must not change what a terminal shows of JSON.
+find src/commands src/output -name '*.c' | xargs awk '
+	/json_dump[fs]\(/ { call = FILENAME ":" FNR ": " $0; until = FNR + 2 }
+	call && /JSON_ENSURE_ASCII/ { call = "" }
+	call && FNR == until { print call; call = "" }' |
+	rule "reports write JSON in ASCII"
+
 # Split so that this file does not find itself.
 printf '%s\n' "${FILES[@]}" | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\0' |
 	xargs -0 grep -nIE "/wo""rk/(main|sha""red|\.)|\.\./sha""red|/tmp/""b-|/ro""ot/\." | rule "no path of one machine"

@@ -29,7 +29,7 @@ void row_sink_add(struct row_sink *sink, json_t *row)
 	json_rows_next(sink->out, sink->nr++);
 	sink->shown = true;
 	if (row)
-		json_dumpf(row, sink->out, JSON_COMPACT);
+		json_dumpf(row, sink->out, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(row);
 }
 
