@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -466,6 +467,8 @@ static int run(int argc, char **argv, char **rest)
 	r.follow.active = r.follow.started = rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
+	/* Larger memory is not taken from the heap: a dump's is given back to the system even if small ones stay. */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	r.signals = signals_open();
 	status = record(&r) ? command_failed() : EXIT_FINE;
 	command_status_tell(&r.launch);
