@@ -50,6 +50,7 @@ part_forget() { # PART
 	healthy) rm -f "$out"/healthy.* ;;
 	traced) rm -f "$out"/traced.* ;;
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* "$out"/both.* ;;
+	host) rm -f "$out"/host.* /tmp/go /tmp/vmm.out ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;
