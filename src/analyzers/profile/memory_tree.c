@@ -179,7 +179,7 @@ int memory_tree_add(struct memory_tree *t, const uint64_t values[MEMORY_KEYS],
 		return err;
 	t->node[group].count++;
 	t->node[group].total_bytes += values[MEMORY_ALLOCATED];
-	t->node[group].lost_bytes += (int64_t)(values[MEMORY_ALLOCATED] - values[MEMORY_REQUESTED]);
+	t->node[group].lost_bytes += (__int128)values[MEMORY_ALLOCATED] - values[MEMORY_REQUESTED];
 	return 0;
 }
 

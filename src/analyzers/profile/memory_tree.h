@@ -28,8 +28,9 @@ struct memory_node {
 	union {
 		struct { /* a group */
 			uint64_t value; /* of the key */
-			uint64_t total_bytes;
-			int64_t lost_bytes;
+			/* Sizes are whatever the guest wrote: their sums need more bits. */
+			unsigned __int128 total_bytes;
+			__int128 lost_bytes;
 		};
 		struct {			/* part of a call path */
 			const uint32_t *frames; /* innermost first; not owned */

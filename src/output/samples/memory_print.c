@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* memory-analyzer's tree as text, drawn as OSv's tool draws it, and as JSON. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "analyzers/profile/memory_tree.h"
@@ -80,7 +79,7 @@ static void draw_group(struct drawing *d, const struct memory_node *n, unsigned 
 	if (n->lost_bytes > 0) {
 		char *p = put_text(begin_line(d, level), "unused: ");
 
-		end_line(d, p + sprintf(p, "%.0f%%", trunc(memory_unused_percent(n))));
+		end_line(d, p + sprintf(p, "%d%%", (int)memory_unused_percent(n)));
 	}
 }
 
@@ -128,6 +127,12 @@ static void path_json(const struct memory_tree *m, const struct memory_node *n, 
 	json_object_set_new(o, "tail", tail);
 }
 
+/* Beyond what JSON's integers can be here: the limit. */
+static json_t *bytes_json(__int128 n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : n < INT64_MIN ? INT64_MIN : (json_int_t)n);
+}
+
 static void group_json(const struct memory_tree *m, const struct memory_node *n, json_t *o)
 {
 	char name[64];
@@ -135,8 +140,8 @@ static void group_json(const struct memory_tree *m, const struct memory_node *n,
 	*put_group(m, name, n) = '\0';
 	json_object_set_new(o, "name", text_json(name));
 	json_object_set_new(o, "count", json_integer((json_int_t)n->count));
-	json_object_set_new(o, "allocated_bytes", json_integer((json_int_t)n->total_bytes));
-	json_object_set_new(o, "unused_bytes", json_integer(n->lost_bytes));
+	json_object_set_new(o, "allocated_bytes", bytes_json((__int128)n->total_bytes));
+	json_object_set_new(o, "unused_bytes", bytes_json(n->lost_bytes));
 }
 
 static json_t *node_json(const struct memory_tree *m, const struct memory_node *n,
