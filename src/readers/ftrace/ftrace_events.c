@@ -289,6 +289,17 @@ static bool format_may_be_wanted(const struct ftrace_events *e, const struct for
 	return !e->wants || e->wants(f->name, e->arg) || wanted_by_full_name(e, f);
 }
 
+/* libtraceevent (1.7) follows a null pointer if there is no word after a '[': other characters, or the text's end. */
+static bool is_parseable(const char *text)
+{
+	const char *open = strrchr(text, '[');
+
+	for (const char *p = text; *p; p++)
+		if (!isprint((unsigned char)*p) && !isspace((unsigned char)*p))
+			return false;
+	return !open || open[1 + strspn(open + 1, " \t\n\v\f\r")];
+}
+
 /* Once per event: at its first record. A handle of its own, since the library frees events only with it. */
 static void format_use(struct ftrace_events *e, struct format *f, int id)
 {
@@ -299,7 +310,7 @@ static void format_use(struct ftrace_events *e, struct format *f, int id)
 	if (!tep)
 		return;
 	tep_set_long_size(tep, 8);
-	if (!tep_parse_event(tep, f->text, strlen(f->text), f->system))
+	if (is_parseable(f->text) && !tep_parse_event(tep, f->text, strlen(f->text), f->system))
 		event = tep_find_event(tep, id);
 	if (event) {
 		if (e->side == FTRACE_HOST)
