@@ -5,6 +5,7 @@
  *	(none)	reads a port of QEMU's (RTC index, 0x71) in a loop: each read needs the global mutex
  *	-DSLOW	reads that port 1,024 times in each exit, while it shows the time of day
  *	-DWRITE	writes to the debug console in a loop: QEMU waits while nobody reads that
+ *	-DPAGES	lets QEMU write to a page after the other, from 16 MiB on (fw_cfg, DMA)
  *	-DIDLE	halts until the next timer interrupt (18 a second)
  */
 	.section .note.xen, "a", @note
@@ -30,6 +31,28 @@ guest_entry:
 	jmp	1b
 #elif defined(WRITE)
 1:	outb	%al, $0xe9
+	jmp	1b
+#elif defined(PAGES)
+1:	movl	$0x1000000, %ebx
+2:	movl	$0x200000, %edi		/* struct FWCfgDmaAccess, big endian: */
+	movl	$0x0a000000, (%edi)	/* select item 0 and read */
+	movl	$0x04000000, 4(%edi)	/* 4 bytes */
+	movl	$0, 8(%edi)
+	movl	%ebx, %eax
+	bswap	%eax
+	movl	%eax, 12(%edi)		/* to this page */
+	movw	$0x514, %dx
+	xorl	%eax, %eax
+	outl	%eax, %dx
+	movw	$0x518, %dx
+	movl	%edi, %eax
+	bswap	%eax
+	outl	%eax, %dx
+	movl	$20000, %ecx		/* others need the global mutex, too */
+3:	loop	3b
+	addl	$0x1000, %ebx
+	cmpl	$0x1800000, %ebx
+	jb	2b
 	jmp	1b
 #elif defined(IDLE)
 	lgdt	gdt_register
