@@ -11,20 +11,32 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/event.h"
+
+enum { NAME_BYTES = 120 };
 
 /* DWARF's numbers (System V ABI, AMD64 supplement). */
 enum { DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_R12 = 12, DWARF_RIP = 16, DWARF_REGS };
 
+enum { NAMES_MAX = 1 << 16 }; /* further ones are looked up each time */
+
+/* libdwfl looks through all symbols of a file for each address. */
+struct name {
+	uint64_t pc;
+	char text[NAME_BYTES];
+};
+
 struct unwinder {
 	Dwfl *dwfl;
+	struct hash_table names;
 	pid_t pid;
 	const struct stack_copy *copy; /* during unwinder_print() */
 };
 
 /* One stack while it is printed. */
 struct printing {
-	Dwfl *dwfl;
+	struct unwinder *unwinder;
 	char *buf;
 	size_t size, len;
 	unsigned int nr;
@@ -191,26 +203,35 @@ static void frame_name(Dwfl *dwfl, Dwarf_Addr pc, char *buf, size_t size)
 			*buf = ':';
 }
 
+static const char *frame_name_cached(struct unwinder *u, Dwarf_Addr pc, char buf[NAME_BYTES])
+{
+	bool first;
+	struct name *n = hash_add_u64(&u->names, pc, &first);
+
+	if (!n || first)
+		frame_name(u->dwfl, pc, n ? n->text : buf, NAME_BYTES);
+	return n ? n->text : buf;
+}
+
 static int frame_print(Dwfl_Frame *frame, void *arg)
 {
 	struct printing *p = arg;
 	bool exact;
-	char name[128];
+	char buf[NAME_BYTES];
 	Dwarf_Addr pc;
 
 	if (!dwfl_frame_pc(frame, &pc, &exact) || p->nr == STACK_FRAMES_MAX)
 		return DWARF_CB_ABORT;
 	p->nr++;
 	/* It returns behind the call. */
-	frame_name(p->dwfl, exact ? pc : pc - 1, name, sizeof(name));
-	frame_add(p, name);
+	frame_add(p, frame_name_cached(p->unwinder, exact ? pc : pc - 1, buf));
 	return DWARF_CB_OK;
 }
 
 unsigned int unwinder_print(struct unwinder *s, const struct stack_copy *copy, char *buf,
 			    size_t size)
 {
-	struct printing p = {.dwfl = s->dwfl, .buf = buf, .size = size};
+	struct printing p = {.unwinder = s, .buf = buf, .size = size};
 
 	*buf = '\0';
 	s->copy = copy;
@@ -229,6 +250,7 @@ struct unwinder *unwinder_open(pid_t pid)
 		return NULL;
 	}
 	s->pid = pid;
+	s->names = HASH_TABLE(struct name, 1, NAMES_MAX);
 	s->dwfl = dwfl_begin(&files);
 	if (s->dwfl && !dwfl_linux_proc_report(s->dwfl, pid) &&
 	    !dwfl_report_end(s->dwfl, NULL, NULL)) {
@@ -247,5 +269,6 @@ void unwinder_close(struct unwinder *s)
 	if (!s)
 		return;
 	dwfl_end(s->dwfl);
+	hash_deinit(&s->names);
 	free(s);
 }
