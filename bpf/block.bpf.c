@@ -17,7 +17,7 @@ enum {
 };
 
 struct host_io {
-	hr_u64 submit_ns, dispatch_ns, sector;
+	hr_u64 submit_ns, dispatch_ns, sector, inode, offset;
 	hr_u32 pid, tid, bytes, dev;
 };
 
@@ -28,9 +28,24 @@ struct {
 	__type(value, struct host_io);
 } host_ios SEC(".maps");
 
-static __always_inline hr_u32 bio_dev(struct bio *bio)
+/*
+ * Which bytes of which file. iomap keeps its state in bi_private; that it is one of iomap's is seen by that its file is
+ * on the disk of the bio. The first sectors of a bio are those of its system call after the bios before it.
+ */
+static __always_inline void file_find(struct host_io *io, struct bio *bio)
 {
-	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	struct iomap_dio *dio = BPF_CORE_READ(bio, bi_private);
+	struct kiocb *iocb;
+	struct inode *inode;
+
+	if (!bpf_core_type_exists(struct iomap_dio))
+		return;
+	iocb = BPF_CORE_READ(dio, iocb);
+	inode = BPF_CORE_READ(iocb, ki_filp, f_inode);
+	if (!inode || BPF_CORE_READ(inode, i_sb, s_bdev) != BPF_CORE_READ(bio, bi_bdev))
+		return;
+	io->inode = BPF_CORE_READ(inode, i_ino);
+	io->offset = BPF_CORE_READ(iocb, ki_pos) + BPF_CORE_READ(dio, size) - io->bytes;
 }
 
 /* Did a page fault cause it, and not a system call? A thread reads a page of its program or of a mapped file. */
@@ -49,7 +64,9 @@ static __always_inline bool is_swap(hr_u32 opf)
 	return opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP) & 1;
 }
 
-static __always_inline int submitted(struct bio *bio)
+/* What is too long for the disk is split later; this bio is complete when all of it is. */
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(tp_host_io_submit, struct bio *bio)
 {
 	hr_u64 id = bpf_get_current_pid_tgid(), key = (hr_u64)bio;
 	hr_u32 opf = BPF_CORE_READ(bio, bi_opf);
@@ -58,9 +75,11 @@ static __always_inline int submitted(struct bio *bio)
 	if (!vm_scheduled(io.pid) || is_swap(opf) || in_fault())
 		return 0;
 	io.submit_ns = bpf_ktime_get_ns();
-	io.sector = BPF_CORE_READ(bio, bi_iter.bi_sector);
+	io.sector = BPF_CORE_READ(bio, bi_iter.bi_sector) -
+		    BPF_CORE_READ(bio, bi_bdev, bd_start_sect);
 	io.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
-	io.dev = bio_dev(bio);
+	io.dev = BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	file_find(&io, bio);
 	if (bpf_map_update_elem(&host_ios, &key, &io, BPF_ANY)) {
 		hr_u32 cpu = bpf_get_smp_processor_id();
 		struct ring_head *head = bpf_map_lookup_elem(&rings, &cpu);
@@ -69,19 +88,6 @@ static __always_inline int submitted(struct bio *bio)
 			__sync_fetch_and_add(&head->lost[EV_host_io], 1);
 	}
 	return 0;
-}
-
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(tp_host_io_submit, struct bio *bio)
-{
-	return submitted(bio);
-}
-
-/* What is too long for the disk is split: the first part gets a bio of its own. */
-SEC("tp_btf/block_split")
-int BPF_PROG(tp_host_io_split, struct bio *bio)
-{
-	return submitted(bio);
 }
 
 SEC("tp_btf/block_rq_issue")
@@ -122,6 +128,8 @@ static __always_inline void completed(struct bio *bio, hr_u32 status)
 		rec->total_ns = now - io->submit_ns;
 		rec->device_ns = io->dispatch_ns ? now - io->dispatch_ns : 0;
 		rec->sector = io->sector;
+		rec->inode = io->inode;
+		rec->offset = io->offset;
 		rec->bytes = io->bytes;
 		rec->dev = io->dev;
 		rec->op = BPF_CORE_READ(bio, bi_opf) & REQ_OP_MASK;

@@ -200,7 +200,32 @@ struct trace_event_raw_kvm_emulate_insn {
 
 /* The block layer; bi_bdev since v5.12. */
 struct block_device {
+	hr_u64 bd_start_sect;
 	hr_u32 bd_dev;
+};
+
+struct super_block {
+	struct block_device *s_bdev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+	long long ki_pos;
+};
+
+/* Direct I/O to a file: what the bios of a system call share. `size`: of those that are submitted. */
+struct iomap_dio {
+	struct kiocb *iocb;
+	long long size;
 };
 
 struct bvec_iter {
@@ -214,6 +239,7 @@ struct bio {
 	hr_u32 bi_opf;
 	hr_u8 bi_status;
 	struct bvec_iter bi_iter;
+	void *bi_private;
 };
 
 struct request {

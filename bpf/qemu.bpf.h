@@ -25,6 +25,8 @@ struct device_key {
 	hr_u32 pid, pad;
 };
 
+enum { DEVICE_NAMED = 1, DEVICE_BLOCK }; /* DEVICE_BLOCK: it is a virtio-blk as well */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, DEVICES_MAX);
@@ -65,6 +67,13 @@ static __always_inline bool is_device_name(const char *s)
 			       (s[1] == 'h' && s[2] == 'o' && s[3] == 's' && s[4] == 't'));
 }
 
+/* "virtio-blk" */
+static __always_inline bool is_block_device(const char *kind)
+{
+	return kind[0] == 'v' && kind[1] == 'i' && kind[7] == 'b' && kind[8] == 'l' &&
+	       kind[9] == 'k' && !kind[10];
+}
+
 static __noinline int device_kind(hr_u32 pid, hr_u32 tid, hr_u64 vdev)
 {
 	struct emit e = {.pid = pid, .tid = tid, .vcpu = RECORD_NO_VCPU};
@@ -77,6 +86,12 @@ static __noinline int device_kind(hr_u32 pid, hr_u32 tid, hr_u64 vdev)
 	for (int at = VDEV_NAME_FIRST; at <= VDEV_NAME_LAST && !is_device_name(kind); at += 8) {
 		__builtin_memset(kind, 0, sizeof(kind));
 		bpf_probe_read_user_str(kind, sizeof(kind), (void *)user_u64(vdev + at));
+	}
+	if (is_block_device(kind)) {
+		struct device_key key = {.vdev = vdev, .pid = pid};
+		hr_u8 block = DEVICE_BLOCK;
+
+		bpf_map_update_elem(&devices_named, &key, &block, BPF_EXIST);
 	}
 	rec = e.ring && is_device_name(kind) ? reserve(&e, virtio_kind) : NULL;
 	if (!rec)
@@ -93,7 +108,7 @@ static __noinline int device_name(hr_u32 pid, hr_u32 tid, hr_u64 vdev, hr_u32 vd
 	struct emit e = {.pid = pid, .tid = tid, .vcpu = RECORD_NO_VCPU};
 	struct device_key key = {.vdev = vdev, .pid = pid};
 	struct rec_virtio_device *rec;
-	hr_u8 one = 1;
+	hr_u8 one = DEVICE_NAMED;
 
 	ring_here(&e);
 	rec = e.ring ? reserve(&e, virtio_device) : NULL;

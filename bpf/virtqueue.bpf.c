@@ -11,6 +11,46 @@
 
 /* ---- pop ---- */
 
+/* Set before loading: write blk_request? */
+const volatile bool blk_requests = false;
+
+/* What a request to a virtio-blk begins with (virtio 1.2, 5.2.6). */
+struct blk_header {
+	hr_u32 type, ioprio;
+	hr_u64 sector;
+};
+
+/*
+ * It is in the first segment that the device reads: VirtQueueElement.out_sg[0], a struct iovec. out_sg is the fourth
+ * pointer after the numbers that end with in_num, in all releases. A driver may split the header, which none does.
+ */
+static __always_inline void blk_request(struct emit *e, const struct queue *q, hr_u64 elem,
+					hr_u32 head)
+{
+	enum { OUT_SG_AFTER_IN_NUM = 32 };
+	struct device_key key = {.vdev = q->vdev, .pid = e->pid};
+	hr_u8 *kind = bpf_map_lookup_elem(&devices_named, &key);
+	struct rec_blk_request *rec;
+	struct blk_header header;
+	hr_u64 out_sg[2] = {0};
+
+	if (!kind || *kind != DEVICE_BLOCK)
+		return;
+	bpf_probe_read_user(out_sg, sizeof(out_sg),
+			    (void *)user_u64(elem + q->settings->elem_in + OUT_SG_AFTER_IN_NUM));
+	if (out_sg[1] < sizeof(header) ||
+	    bpf_probe_read_user(&header, sizeof(header), (void *)out_sg[0]))
+		return;
+	rec = reserve(e, blk_request);
+	if (!rec)
+		return;
+	rec->vq = q->vq;
+	rec->sector = header.sector;
+	rec->head = head;
+	rec->type = header.type;
+	emit_publish(e);
+}
+
 static __always_inline int pop(hr_u64 vq, hr_u64 elem)
 {
 	struct rec_virtqueue_pop *rec;
@@ -33,6 +73,8 @@ static __always_inline int pop(hr_u64 vq, hr_u64 elem)
 	rec->ndescs = element_word(&el, q.settings->elem_ndescs);
 	rec->queue = q.index;
 	emit_publish(&e);
+	if (blk_requests)
+		blk_request(&e, &q, elem, element_word(&el, q.settings->elem_head));
 	return 0;
 }
 

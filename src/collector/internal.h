@@ -172,7 +172,7 @@ void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
 static inline bool event_is_own(unsigned int id)
 {
 	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device ||
-	       id == EV_virtio_kind || id == EV_probe_dropped;
+	       id == EV_virtio_kind || id == EV_probe_dropped || id == EV_blk_request;
 }
 
 /* The head of a CPU's ring. */

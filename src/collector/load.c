@@ -108,6 +108,7 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	bpf_map__set_autocreate(skel->maps.stat_threads, false);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
 	skel->rodata->ring_secret = c->secret;
+	skel->rodata->blk_requests = c->wants[EV_blk_request];
 	skel->rodata->sample_frames = c->sample_frames;
 	skel->rodata->sample_svm = c->sample_svm;
 	skel->rodata->only_pid =

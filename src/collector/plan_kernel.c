@@ -46,7 +46,6 @@ static const struct kernel_more {
 	const char *event, *program, *system, *name;
 } more[] = {
 	{"host_io", "tp_host_io_submit", "block", "block_bio_queue"},
-	{"host_io", "tp_host_io_split", "block", "block_split"},
 	{"host_io", "tp_host_io_dispatch", "block", "block_rq_issue"},
 	{"host_io", "tp_host_io_request", "block", "block_rq_complete"},
 };

@@ -128,7 +128,7 @@ static int read_all(struct path *path, struct requests *q, struct input_set *in)
 		err = reader_each(in->reader, path_handle, path);
 	}
 	if (!err)
-		path_end(path);
+		err = path_end(path);
 	for (size_t i = 0; i < nr && !err; i++)
 		path_guest(path, &rq[i]);
 	return err;

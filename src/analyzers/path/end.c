@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is known only when all events are: the order of the requests, their I/O in the host, the guest's side. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "analyzers/path/internal.h"
@@ -32,7 +33,7 @@ void path_points_order(struct path *p, struct path_request *rq)
 	}
 }
 
-void path_end(struct path *p)
+int path_end(struct path *p)
 {
 	struct path_totals *t = &p->totals;
 
@@ -43,7 +44,8 @@ void path_end(struct path *p)
 	t->requests = p->nr;
 	if (p->nr)
 		qsort(p->request, p->nr, sizeof(*p->request), by_pop);
-	path_ios_assign(p);
+	if (path_ios_assign(p))
+		return p->err = -ENOMEM;
 	for (size_t i = 0; i < p->nr; i++) {
 		struct path_request *rq = &p->request[i];
 
@@ -53,6 +55,7 @@ void path_end(struct path *p)
 			t->saw[POINT_RAISE] && rq->at[POINT_NOTIFY] && !rq->at[POINT_RAISE];
 		path_points_order(p, rq);
 	}
+	return 0;
 }
 
 /* ---- the guest's side ---- */

@@ -12,6 +12,9 @@ enum {
 	PATH_NOTIFYING_MAX = 1 << 16,
 	PATH_VCPUS_MAX = 1 << 16,
 	PATH_DEVICE_BYTES = 128,
+	PATH_BLK_READ = 1, /* 1 + VIRTIO_BLK_T_IN */
+	PATH_BLK_WRITE = 2,
+	PATH_BLK_FLUSH = 5,
 	MSI_LOGICAL = 4, /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
 };
 
@@ -31,7 +34,8 @@ struct path_queue {
 struct path_open {
 	uint64_t key[2]; /* pid << 32 | head, vq */
 	uint64_t kick_ns, handler_ns, pop_ns;
-	uint32_t pid;
+	uint64_t sector;
+	uint32_t pid, blk_type;
 	bool no_disk;
 	uint32_t pop_tid, kick_tid;
 	bool batched;
@@ -70,7 +74,7 @@ struct path {
 /* end.c: a point that lies before an earlier one is not used. */
 void path_points_order(struct path *p, struct path_request *rq);
 
-/* io.c: which I/O requests of the host belong to which element. */
-void path_ios_assign(struct path *p);
+/* io.c: which I/O requests of the host belong to which element. 0 or -ENOMEM with the error message set. */
+int path_ios_assign(struct path *p);
 
 #endif

@@ -1,10 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The host's I/O requests: see struct path_io for which element they belong to. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzers/path/internal.h"
+#include "base/array.h"
+#include "base/error.h"
 
-enum { ENCLOSING_LOOKED_AT = 4096 }; /* elements that a request is compared with; more: ambiguous */
+enum {
+	ENCLOSING_LOOKED_AT = 4096, /* elements that an I/O request is compared with */
+	ENCLOSING_MAX = 1024,	    /* ... of which so many can enclose it */
+	IMAGES_MAX = 4096,
+	SPLIT_MAX_BYTES = 16 << 20, /* a request of the guest's is not longer */
+};
+
+enum { OP_READ, OP_WRITE, OP_FLUSH };
+
+/* A file of the host and a disk of the guest: is it the disk's raw image? */
+struct image {
+	uint64_t key[4]; /* pid and dev, inode, disk (address of its name), queue's VM */
+	uint64_t ios, matched, starts; /* with elements of the disk around; at their sectors; where one begins */
+	bool raw;
+};
+
+/* The elements around an I/O request, newest first. */
+struct enclosing {
+	uint32_t request[ENCLOSING_MAX];
+	unsigned int nr, unreturned;
+	bool too_many;
+};
+
+struct assigner {
+	struct path *path;
+	const uint64_t *newest_push; /* [i]: the latest push of the requests up to i */
+	struct hash_table images;
+	struct path_io *owned; /* a copy per owner */
+	size_t nr_owned;
+	struct enclosing enclosing;
+};
 
 static int by_request(const void *a, const void *b)
 {
@@ -39,69 +73,201 @@ static bool is_own_io(const struct path *p, const struct path_io *io, const stru
 	return rq->pop_tid == io->tid || !log || !log->is_vcpu;
 }
 
+/* Writing may read (metadata, blocks that are written in part), and a flush writes what is in a cache. */
+static bool is_possible(uint32_t blk_type, uint32_t op)
+{
+	return blk_type != PATH_BLK_READ || op == OP_READ;
+}
+
 static bool encloses(const struct path *p, const struct path_request *rq, const struct path_io *io)
 {
 	return rq->pid == io->pid && !rq->no_disk && rq->at[POINT_PUSH] >= io->done_ns &&
-	       rq->at[POINT_POP] <= io->submit_ns && is_own_io(p, io, rq);
+	       rq->at[POINT_POP] <= io->submit_ns && is_possible(rq->blk_type, io->op) &&
+	       is_own_io(p, io, rq);
 }
 
 /* How many elements that were popped by then were never returned. */
-static unsigned int open_before(const struct path *p, const struct path_io *io)
+static unsigned int unreturned(const struct path *p, const struct path_io *io)
 {
 	const struct path_open *o;
 	unsigned int nr = 0;
 
 	for (uint32_t at = 0; (o = hash_next(&p->open, &at));)
-		nr += o->pid == io->pid && !o->no_disk && o->pop_ns <= io->submit_ns;
+		nr += o->pid == io->pid && !o->no_disk && o->pop_ns <= io->submit_ns &&
+		      is_possible(o->blk_type, io->op);
 	return nr;
 }
 
-/*
- * The element that encloses the I/O, and in *ret_nr how many do; all are marked if there are several. newest_push[i]:
- * the latest push of the requests up to i, beyond which none encloses it.
- */
-static uint32_t enclosing_find(struct path *p, const struct path_io *io,
-			       const uint64_t *newest_push, unsigned int *ret_nr)
+static const struct enclosing *enclosing_find(struct assigner *a, const struct path_io *io)
 {
+	const struct path *p = a->path;
+	struct enclosing *e = &a->enclosing;
 	size_t i = popped_until(p, io->submit_ns), steps = 0;
-	uint32_t found = PATH_NO_REQUEST, first = PATH_NO_REQUEST;
-	unsigned int nr = open_before(p, io);
 
-	for (; i-- > 0 && newest_push[i] >= io->done_ns; steps++) {
-		if (steps == ENCLOSING_LOOKED_AT) {
-			nr = 2;
-			break;
-		}
-		if (!encloses(p, &p->request[i], io))
-			continue;
-		p->request[i].ambiguous |= nr++ > 0;
-		found = (uint32_t)i;
-		if (first == PATH_NO_REQUEST)
-			first = found;
+	e->nr = 0;
+	e->unreturned = unreturned(p, io);
+	e->too_many = false;
+	for (; i-- > 0 && a->newest_push[i] >= io->done_ns && !e->too_many; steps++) {
+		if (encloses(p, &p->request[i], io))
+			e->request[e->nr++] = (uint32_t)i;
+		e->too_many = steps == ENCLOSING_LOOKED_AT || e->nr == ENCLOSING_MAX;
 	}
-	if (nr > 1 && first != PATH_NO_REQUEST)
-		p->request[first].ambiguous = true;
-	*ret_nr = nr;
-	return found;
+	return e;
 }
 
-static void io_assign(struct path *p, struct path_io *io, const uint64_t *newest_push)
+/* ---- raw images ---- */
+
+/* Of a block that is written in part, QEMU reads the rest. */
+static bool has_sectors(const struct path_request *rq, const struct path_io *io)
 {
-	unsigned int nr;
-	uint32_t found = enclosing_find(p, io, newest_push, &nr);
-
-	io->request = nr == 1 ? found : PATH_NO_REQUEST;
-	p->totals.ios_ambiguous += nr > 1;
-	p->totals.ios_foreign += nr == 0 || (nr == 1 && found == PATH_NO_REQUEST);
+	return (rq->blk_type == PATH_BLK_READ && io->op == OP_READ) ||
+	       (rq->blk_type == PATH_BLK_WRITE && io->op <= OP_WRITE);
 }
 
-/* With a request that may be of several, none is known to be all of it. */
+/* Is the element's first sector within the I/O? */
+static bool begins_in(const struct path_request *rq, const struct path_io *io)
+{
+	uint64_t start = rq->sector * 512;
+
+	return has_sectors(rq, io) && start >= io->offset && start - io->offset < io->bytes;
+}
+
+/* May the I/O begin within the element? */
+static bool begins_before(const struct path_request *rq, const struct path_io *io)
+{
+	uint64_t start = rq->sector * 512;
+
+	return has_sectors(rq, io) && start < io->offset &&
+	       io->offset - start < (rq->bytes ? rq->bytes : SPLIT_MAX_BYTES);
+}
+
+/* Of the elements of this disk the one within which the I/O begins: that which begins last before it. */
+static uint32_t split_find(const struct assigner *a, const struct path_io *io, const char *device)
+{
+	const struct enclosing *e = &a->enclosing;
+	const struct path_request *best = NULL;
+
+	for (unsigned int i = 0; i < e->nr; i++) {
+		const struct path_request *rq = &a->path->request[e->request[i]];
+
+		if (rq->device == device && begins_before(rq, io) &&
+		    (!best || rq->sector > best->sector))
+			best = rq;
+	}
+	return best ? (uint32_t)(best - a->path->request) : PATH_NO_REQUEST;
+}
+
+static struct image *image_get(struct assigner *a, const struct path_io *io, const char *device,
+			       bool add)
+{
+	const uint64_t key[] = {(uint64_t)io->pid << 32 | io->dev, io->inode,
+				(uint64_t)(uintptr_t)device, io->source};
+
+	return add ? hash_add_words(&a->images, key, NULL) : hash_find_words_(&a->images, key);
+}
+
+static void images_learn(struct assigner *a, const struct path_io *io)
+{
+	const struct enclosing *e = enclosing_find(a, io);
+	const char *done = NULL;
+
+	for (unsigned int i = 0; i < e->nr; i++) {
+		const struct path_request *rq = &a->path->request[e->request[i]];
+		struct image *image = rq->blk_type && rq->device != done
+					      ? image_get(a, io, rq->device, true)
+					      : NULL;
+		bool begins = false;
+
+		if (!image)
+			continue;
+		done = rq->device; /* several disks at once may count one twice */
+		for (unsigned int k = i; k < e->nr; k++)
+			begins |= a->path->request[e->request[k]].device == rq->device &&
+				  begins_in(&a->path->request[e->request[k]], io);
+		image->ios++;
+		image->starts += begins;
+		image->matched += begins || split_find(a, io, rq->device) != PATH_NO_REQUEST;
+	}
+}
+
+/* 99 % of a file's I/O; a quarter of it has an element's begin, which the image of another format has not. */
+static void images_decide(struct assigner *a)
+{
+	struct image *image;
+
+	for (uint32_t at = 0; (image = hash_next(&a->images, &at));)
+		image->raw = image->matched * 100 >= image->ios * 99 &&
+			     image->starts * 4 >= image->ios;
+}
+
+/* ---- owners ---- */
+
+static void own(struct assigner *a, const struct path_io *io, uint32_t request, bool exact)
+{
+	if (array_room(a->owned, a->nr_owned)) {
+		a->path->err = -ENOMEM;
+		return;
+	}
+	a->owned[a->nr_owned] = *io;
+	a->owned[a->nr_owned].request = request;
+	a->owned[a->nr_owned++].exact = exact;
+}
+
+/* By sectors: how many elements it is of. */
+static unsigned int own_exactly(struct assigner *a, const struct path_io *io)
+{
+	const struct enclosing *e = &a->enclosing;
+	const char *device = NULL;
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < e->nr; i++) {
+		const struct path_request *rq = &a->path->request[e->request[i]];
+		const struct image *image =
+			rq->blk_type ? image_get(a, io, rq->device, false) : NULL;
+
+		if (!image || !image->raw)
+			continue;
+		device = rq->device;
+		if (begins_in(rq, io)) {
+			own(a, io, e->request[i], true);
+			nr++;
+		}
+	}
+	if (device && split_find(a, io, device) != PATH_NO_REQUEST && !nr) {
+		own(a, io, split_find(a, io, device), true);
+		nr++;
+	}
+	return nr;
+}
+
+static void io_assign(struct assigner *a, const struct path_io *io)
+{
+	const struct enclosing *e = enclosing_find(a, io);
+	unsigned int nr = e->nr + e->unreturned;
+
+	if (own_exactly(a, io))
+		return;
+	if (nr == 1 && e->nr && !e->too_many) {
+		own(a, io, e->request[0], false);
+		return;
+	}
+	a->path->totals.ios_ambiguous += nr > 1;
+	a->path->totals.ios_foreign += nr <= 1;
+	for (unsigned int i = 0; nr > 1 && i < e->nr; i++)
+		a->path->request[e->request[i]].ambiguous = true;
+}
+
+/* The I/O of a request; what is only assumed to be its own does not count if there is more that may be, too. */
 static void request_fill(struct path *p, struct path_request *rq, size_t first, size_t nr)
 {
 	const struct path_io *io = &p->io[first];
+	bool exact = false;
 
-	if (rq->ambiguous)
+	for (size_t i = 0; i < nr; i++)
+		exact |= io[i].exact;
+	if (rq->ambiguous && !exact)
 		return;
+	rq->ambiguous = false;
 	rq->first_io = (uint32_t)first;
 	rq->nr_ios = (uint32_t)nr;
 	rq->at[POINT_SUBMIT] = io->submit_ns;
@@ -112,28 +278,56 @@ static void request_fill(struct path *p, struct path_request *rq, size_t first, 
 			rq->at[POINT_DONE] = io[i].done_ns;
 }
 
-void path_ios_assign(struct path *p)
+static void requests_fill(struct path *p)
 {
-	uint64_t *newest_push = p->nr_ios && p->nr ? calloc(p->nr, sizeof(*newest_push)) : NULL;
-
-	p->totals.ios = p->nr_ios;
-	if (!newest_push) {
-		p->totals.ios_foreign = p->nr_ios;
-		return;
-	}
-	for (size_t i = 0; i < p->nr; i++) {
-		uint64_t ns = p->request[i].at[POINT_PUSH];
-
-		newest_push[i] = i && newest_push[i - 1] > ns ? newest_push[i - 1] : ns;
-	}
-	for (size_t i = 0; i < p->nr_ios; i++)
-		io_assign(p, &p->io[i], newest_push);
-	free(newest_push);
-	qsort(p->io, p->nr_ios, sizeof(*p->io), by_request);
-	for (size_t i = 0, nr; i < p->nr_ios && p->io[i].request != PATH_NO_REQUEST; i += nr) {
+	if (p->nr_ios)
+		qsort(p->io, p->nr_ios, sizeof(*p->io), by_request);
+	for (size_t i = 0, nr; i < p->nr_ios; i += nr) {
 		nr = 1;
 		while (i + nr < p->nr_ios && p->io[i + nr].request == p->io[i].request)
 			nr++;
 		request_fill(p, &p->request[p->io[i].request], i, nr);
 	}
+}
+
+static uint64_t *newest_pushes(const struct path *p)
+{
+	uint64_t *list = p->nr ? calloc(p->nr, sizeof(*list)) : NULL;
+
+	for (size_t i = 0; list && i < p->nr; i++) {
+		uint64_t ns = p->request[i].at[POINT_PUSH];
+
+		list[i] = i && list[i - 1] > ns ? list[i - 1] : ns;
+	}
+	return list;
+}
+
+int path_ios_assign(struct path *p)
+{
+	uint64_t *newest_push = newest_pushes(p);
+	struct assigner *a = calloc(1, sizeof(*a));
+
+	p->totals.ios = p->nr_ios;
+	if (!a || (p->nr && !newest_push)) {
+		free(a);
+		free(newest_push);
+		return fail(-ENOMEM, "out of memory");
+	}
+	a->path = p;
+	a->newest_push = newest_push;
+	a->images = HASH_TABLE(struct image, 4, IMAGES_MAX);
+	for (size_t i = 0; i < p->nr_ios; i++)
+		images_learn(a, &p->io[i]);
+	images_decide(a);
+	for (size_t i = 0; i < p->nr_ios; i++)
+		io_assign(a, &p->io[i]);
+	p->totals.refused += a->images.refused;
+	hash_deinit(&a->images);
+	free(newest_push);
+	free(p->io);
+	p->io = a->owned;
+	p->nr_ios = a->nr_owned;
+	free(a);
+	requests_fill(p);
+	return p->err;
 }

@@ -187,6 +187,20 @@ static void popped(void *arg, const struct event *ev)
 	q->popped_ns = ev->time_ns;
 }
 
+/* Comes right behind the element's pop. */
+static void on_blk(struct path *p, const struct event *ev)
+{
+	struct path_open *o;
+	uint64_t key[2];
+
+	open_key(key, ev->pid, (uint32_t)event_value(ev, "head"), event_value(ev, "vq"));
+	o = hash_find_words(&p->open, key);
+	if (!o)
+		return;
+	o->sector = event_value(ev, "sector");
+	o->blk_type = 1 + (uint32_t)event_value(ev, "type");
+}
+
 static void waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr)
 {
 	memmove(q->waiting + from, q->waiting + from + nr,
@@ -226,10 +240,14 @@ static void request_add(struct path *p, const struct element *el, const struct p
 				    .source = ev->source,
 				    .device = d && d->path ? d->path : "",
 				    .no_disk = o->no_disk,
+				    .sector = o->sector,
+				    .blk_type = o->blk_type,
 				    .pop_tid = o->pop_tid,
 				    .push_tid = ev->tid,
 				    .kick_tid = o->kick_tid,
 				    .batched = o->batched};
+	if (o->blk_type == PATH_BLK_READ && event_value(ev, "len"))
+		rq->bytes = event_value(ev, "len") - 1; /* the last one is the status */
 	rq->at[POINT_KICK] = o->kick_ns;
 	rq->at[POINT_HANDLER] = o->handler_ns;
 	rq->at[POINT_POP] = el->popped_ns;
@@ -394,9 +412,14 @@ static void on_io(struct path *p, const struct event *ev)
 	*io = (struct path_io){.submit_ns = ev->time_ns > total ? ev->time_ns - total : 0,
 			       .dispatch_ns = device ? ev->time_ns - device : 0,
 			       .done_ns = ev->time_ns,
+			       .inode = event_value(ev, "inode"),
+			       .bytes = event_value(ev, "bytes"),
+			       .dev = (uint32_t)event_value(ev, "dev"),
+			       .op = (uint32_t)event_value(ev, "op"),
 			       .pid = ev->pid,
 			       .tid = ev->tid,
 			       .source = ev->source};
+	io->offset = io->inode ? event_value(ev, "offset") : event_value(ev, "sector") * 512;
 }
 
 /* Losses: which interrupt is for what is no longer known. */
@@ -419,7 +442,7 @@ static const struct {
 	{"virtio_queue_notify", on_kick},
 	{"virtio_notify", on_notify},	 {"kvm_set_irq", on_raise},
 	{"kvm_msi_set_irq", on_raise},	 {"kvm_inj_virq", on_inject},
-	{"host_io", on_io},
+	{"host_io", on_io},		 {"blk_request", on_blk},
 };
 
 bool path_wants(const char *event, void *arg)

@@ -78,6 +78,8 @@ struct path_request {
 	uint32_t submit_tid;	    /* another thread that submitted it to the kernel; 0: none */
 	uint32_t kick_tid, irq_tid; /* vCPU threads; 0: unknown */
 	uint32_t first_io, nr_ios;  /* of the list of I/O requests of the host */
+	uint64_t sector, bytes;	    /* of a virtio-blk, where blk_type is not 0; bytes 0: unknown */
+	uint32_t blk_type;	    /* 1 + VIRTIO_BLK_T_*; 0: unknown */
 	bool no_disk;		    /* of a device that is known to be no disk */
 	bool batched;		    /* popped in the handler of an earlier request's kick */
 	bool ambiguous;		    /* there was I/O of the host that may be its, or another one's */
@@ -85,15 +87,19 @@ struct path_request {
 };
 
 /*
- * A host I/O request, from host_io. It was submitted by a thread of the VM, so it is the VM's own. It is an element's
- * if it lies between the element's pop and push, and so for no other element of this VM's disks. Else it is ambiguous,
- * and counted: the order does not decide which of several elements it is for, as QEMU sorts and merges requests.
+ * A host I/O request, from host_io. It was submitted by a thread of the VM, so it is the VM's own. Only elements whose
+ * pop and push enclose it can have caused it. If there is one, it is the element's. If there are several, it is that of
+ * those whose sectors it has, if the file is known to be the raw image of their disk: nearly all of the file's I/O has
+ * to be at sectors of elements around it. As QEMU merges requests, it may be of several. Else it is ambiguous, and
+ * counted.
  */
 struct path_io {
 	uint64_t submit_ns, dispatch_ns, done_ns; /* dispatch 0: unknown */
-	uint32_t pid, tid;
+	uint64_t inode, offset, bytes;		  /* inode 0: offset on the disk `dev` */
+	uint32_t pid, tid, dev, op;
 	uint16_t source;
-	uint32_t request; /* index; PATH_NO_REQUEST: none, or several */
+	bool exact;	  /* by its sectors */
+	uint32_t request; /* index; PATH_NO_REQUEST: none */
 };
 
 enum { PATH_NO_REQUEST = 0xffffffff };
@@ -138,8 +144,8 @@ bool path_wants(const char *event, void *arg);
 /* The host's events in order of time. 0, or -ENOMEM with the error message set. */
 int path_event(struct path *p, const struct event *ev);
 
-/* After the last event: orders the requests and assigns the host's I/O. */
-void path_end(struct path *p);
+/* After the last event: orders the requests and assigns the host's I/O. 0 or -ENOMEM with the error message set. */
+int path_end(struct path *p);
 
 /* After path_end(): what the guest's trace says about the element of a request, which must live as long as p. */
 void path_guest(struct path *p, const struct request *rq);
