@@ -140,6 +140,16 @@ static int map_from_index(struct map_file *f, struct trace_map *map)
 
 /* ---- from the chunks ---- */
 
+/* The first byte at or after `from` that is not in a hole of the file; its size if there is none. */
+static uint64_t skip_hole(const struct map_file *f, uint64_t from)
+{
+	off_t data = lseek(f->fd, (off_t)from, SEEK_DATA);
+
+	if (data >= 0)
+		return (uint64_t)data;
+	return errno == ENXIO ? f->size : from; /* not every file system knows */
+}
+
 /* The next valid chunk header at or after `from`; UINT64_MAX: none. */
 static uint64_t search(struct map_file *f, uint64_t from)
 {
@@ -149,8 +159,10 @@ static uint64_t search(struct map_file *f, uint64_t from)
 	if (!buf)
 		f->err = fail(-ENOMEM, "%s: out of memory", f->name);
 	while (buf && from + CHUNK_HEADER_SIZE <= f->size) {
-		size_t n = read_at(f, buf, SEARCH_BYTES, from);
+		size_t n;
 
+		from = skip_hole(f, from);
+		n = read_at(f, buf, SEARCH_BYTES, from);
 		if (n < CHUNK_HEADER_SIZE)
 			break;
 		for (const uint8_t *p = buf; (p = memmem(p, (size_t)(buf + n - p), CHUNK_MAGIC, 4));

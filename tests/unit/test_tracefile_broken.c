@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Truncated, damaged and malicious files. None may crash the reader, and valid chunks must be read. */
+#include <fcntl.h>
+
 #include "base/crc32c.h"
 #include "tracefile/out.h"
 #include "tracefile_util.h"
@@ -215,6 +217,32 @@ static void torn_out_bytes_are_searched_past(void **state)
 	assert_true(s.events >= 10 * 7000 && s.events < 12 * 7000);
 	assert_int_equal(s.backwards + s.wrong, 0);
 	assert_true(s.nr_caveats >= 1);
+	free(b.data);
+}
+
+/* A file of some KB may have a size of terabytes: who made it must not keep a reader busy. */
+static void holes_are_not_read(void **state)
+{
+	const char *path = in_scratch("hole.hrt");
+	struct bytes b = copy_whole();
+	size_t at = layout.offset[6];
+	const off_t hole = (off_t)4 << 40;
+	struct seen s;
+	int fd;
+
+	(void)state;
+	file_write(path, b.data, at);
+	fd = open(path, O_WRONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, b.data + at, b.len - at, hole), b.len - at);
+	assert_int_equal(ftruncate(fd, 2 * hole), 0);
+	close(fd);
+	alarm(60);
+	assert_int_equal(trace_read(path, &s), 0);
+	alarm(0);
+	assert_int_equal(s.events, 12 * 7000);
+	assert_true(s.nr_caveats >= 1);
+	unlink(path);
 	free(b.data);
 }
 
@@ -516,6 +544,7 @@ int main(void)
 		cmocka_unit_test(damaged_payload_costs_one_chunk),
 		cmocka_unit_test(damaged_header_is_searched_past),
 		cmocka_unit_test(torn_out_bytes_are_searched_past),
+		cmocka_unit_test(holes_are_not_read),
 		cmocka_unit_test(index_that_lies_is_not_believed),
 		cmocka_unit_test(index_out_of_order_is_not_believed),
 		cmocka_unit_test(bad_schemas_are_refused),
