@@ -250,11 +250,12 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 	struct clock_proof proof;
 	int err;
 
-	*ret = (struct clock_relation){.nr_vcpus = nr, .vcpu = calloc(nr ? nr : 1, sizeof(*ret->vcpu))};
+	*ret = (struct clock_relation){.vcpu = calloc(nr ? nr : 1, sizeof(*ret->vcpu))};
 	if (nr > CLOCK_VCPUS_MAX || !ret->vcpu) {
 		clock_relation_deinit(ret);
 		return fail(-ENOMEM, "clock: out of memory");
 	}
+	ret->nr_vcpus = nr;
 	err = fail(-ENODATA, "unknown clock method \"%s\"", opt->method ? opt->method : "");
 	for (const struct clock_protocol *p = protocols; p->name; p++) {
 		if (opt->method && strcmp(opt->method, p->name))

@@ -213,9 +213,13 @@ int output_open(const char *formats, struct output *ret)
 		err = file_open(ret);
 	else
 		stdout_open(ret);
-	if (!err && !ret->wide && !strcmp(format, "text"))
+	if (err)
+		return err;
+	if (!ret->wide && !strcmp(format, "text"))
 		err = wrap_begin(ret);
-	if (!err)
+	if (err)
+		output_cancel(ret);
+	else
 		progress_start(ret);
 	return err;
 }
