@@ -240,7 +240,8 @@ const struct command requests_command = {
 		"hostrace record --for requests.",
 	.examples = "  hostrace requests vm.hrt --guest guest.dat --sort total --limit 10\n"
 		    "  hostrace requests vm.hrt --guest guest.dat -f json | jq .totals\n"
-		    "  hostrace requests vm.hrt --waterfall --limit 3",
+		    "  hostrace requests vm.hrt --waterfall --limit 3\n"
+		    "  hostrace requests vm.hrt --waterfall -f svg -o slowest.svg",
 	.options = options,
 	.run = run,
 };

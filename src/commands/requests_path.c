@@ -55,6 +55,14 @@ static int draw_waterfall(const struct path_report *r, const struct input_set *i
 	return 0;
 }
 
+static int draw_svg(const struct path_report *r, const struct output *out)
+{
+	if (!r->nr_slowest)
+		return fail(-ENODATA, "no request to draw");
+	path_report_svg(r, out->file);
+	return 0;
+}
+
 static int draw_stages(const struct path_report *r, const struct input_set *in, json_t *caveats,
 		       const struct output *out)
 {
@@ -83,6 +91,8 @@ static int draw(struct path_report *r, const struct input_set *in, const struct 
 	r->start_ns = input_set_start_ns(in);
 	if (!strcmp(out->format, "json"))
 		err = draw_json(r, in, caveats, out->file);
+	else if (!strcmp(out->format, "svg"))
+		err = draw_svg(r, out);
 	else if (waterfall && !strcmp(out->format, "text"))
 		err = draw_waterfall(r, in, caveats, out);
 	else
@@ -141,7 +151,7 @@ int requests_path_run(bool waterfall, uint64_t min_ns)
 	_cleanup_(path_cleanup_) struct path *path = path_new();
 	struct output out;
 
-	if (output_open("text json csv", &out))
+	if (output_open(waterfall ? "text json csv svg" : "text json csv", &out))
 		return command_failed();
 	int err = q && path ? input_make(true, &in) : fail(-ENOMEM, "out of memory");
 

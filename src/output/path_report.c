@@ -10,7 +10,7 @@
 #include "output/report.h"
 #include "pairing/elements.h"
 
-enum { STAGE_BYTES = 32, DEVICE_BYTES = 128, BAR_COLUMNS = 22, VHOST_MAX = 8 };
+enum { STAGE_BYTES = 32, DEVICE_BYTES = 128, REQUEST_BYTES = 512, BAR_COLUMNS = 22, VHOST_MAX = 8 };
 
 static uint64_t share_of(unsigned __int128 part, uint64_t whole)
 {
@@ -195,23 +195,34 @@ static void bar_print(const struct path_part *p, uint64_t start_ns, uint64_t end
 		fputc(i < from ? ' ' : '=', f);
 }
 
-static void request_head(const struct path_report *r, const struct path_request *rq, FILE *f)
+const char *path_request_print(const struct path_report *r, const struct path_request *rq,
+			       char *buf, size_t size)
 {
 	uint64_t start_ns = path_start_ns(rq);
-	char device[DEVICE_BYTES], text[VM_NAME_BYTES], took[16];
+	char device[DEVICE_BYTES], at[32], vm[VM_NAME_BYTES] = "", took[16];
+	int len;
 
-	seconds_print(start_ns > r->start_ns ? start_ns - r->start_ns : 0, text, sizeof(text));
-	fprintf(f, "%s", text);
+	seconds_print(start_ns > r->start_ns ? start_ns - r->start_ns : 0, at, sizeof(at));
 	if (r->vms)
-		fprintf(f, " %s", vm_name(r->vms, rq->pid, text, sizeof(text)));
-	fprintf(f, " %s queue %u head %u took %s", device_print(rq->device, device, sizeof(device)),
-		rq->queue, rq->head,
-		duration_print(path_end_ns(rq) - start_ns, took, sizeof(took)));
-	if (rq->guest)
-		fprintf(f, ": %c %" PRIu64 "+%u",
-			rq->guest->block.op ? rq->guest->block.op : '-', rq->guest->block.sector,
-			rq->guest->block.sectors);
-	fputc('\n', f);
+		vm_name(r->vms, rq->pid, vm, sizeof(vm));
+	len = snprintf(buf, size, "%s%s%s %s queue %u head %u took %s", at, *vm ? " " : "", vm,
+		       device_print(rq->device, device, sizeof(device)), rq->queue, rq->head,
+		       duration_print(path_end_ns(rq) - start_ns, took, sizeof(took)));
+	if (rq->guest && (size_t)len < size)
+		snprintf(buf + len, size - (size_t)len, ": %c %" PRIu64 "+%u",
+			 rq->guest->block.op ? rq->guest->block.op : '-', rq->guest->block.sector,
+			 rq->guest->block.sectors);
+	return buf;
+}
+
+const char *path_part_print(const struct path_part *p, char *buf, size_t size)
+{
+	char stage[STAGE_BYTES];
+	const char *state = state_of(p->role, p->run);
+
+	snprintf(buf, size, "%s %s%s%s", stage_print(p->from, p->to, stage, sizeof(stage)),
+		 path_role_names[p->role], *state ? " " : "", state);
+	return buf;
 }
 
 static void part_print(const struct path_request *rq, const struct path_part *p, FILE *f)
@@ -233,13 +244,14 @@ static void part_print(const struct path_request *rq, const struct path_part *p,
 void path_report_waterfall(const struct path_report *r, FILE *f)
 {
 	struct path_part part[PATH_PARTS_MAX];
+	char text[REQUEST_BYTES];
 
 	for (size_t i = 0; i < r->nr_slowest; i++) {
 		unsigned int nr = path_parts(r->path, r->slowest[i], part);
 
 		if (i)
 			fputc('\n', f);
-		request_head(r, r->slowest[i], f);
+		fprintf(f, "%s\n", path_request_print(r, r->slowest[i], text, sizeof(text)));
 		for (unsigned int k = 0; k < nr; k++)
 			part_print(r->slowest[i], &part[k], f);
 	}

@@ -31,6 +31,14 @@ int path_report_stages(const struct path_report *r, struct table *t);
 /* The slowest requests, each with its parts. */
 void path_report_waterfall(const struct path_report *r, FILE *f);
 
+/* The same as a picture. */
+void path_report_svg(const struct path_report *r, FILE *f);
+
+/* "59.219848110 disk queue 0 head 0 took 68.9ms: R 8+8", "kick-handler I/O thread run queue". Each returns buf. */
+const char *path_request_print(const struct path_report *r, const struct path_request *rq,
+			       char *buf, size_t size);
+const char *path_part_print(const struct path_part *p, char *buf, size_t size);
+
 /* {"totals":{},"stages":[],"rows":[]}, see doc/man/hostrace-requests.1.scd; new reference. NULL: no memory. */
 json_t *path_report_json(const struct path_report *r);
 

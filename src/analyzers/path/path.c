@@ -25,7 +25,8 @@ const struct path_point_info path_points[PATH_POINTS] = {
 	[POINT_PUSH] = {"push", "virtqueue_fill", QEMU},
 	[POINT_NOTIFY] = {"notify", "virtio_notify", QEMU},
 	[POINT_RAISE] = {"raise", "kvm_msi_set_irq or kvm_set_irq", QEMU},
-	[POINT_INJECT] = {"inject", "kvm_inj_virq", QEMU},
+	[POINT_INJECT] = {"inject", "kvm_inj_virq",
+			  QEMU ", where interrupts are not posted and the guest wants them"},
 	[POINT_IRQ] = {"irq", "guest:irq_handler_entry", "hostrace record --guest"},
 	[POINT_COMPLETE] = {"complete", "guest:block_rq_complete", "hostrace record --guest"},
 };
