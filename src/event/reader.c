@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event/event.h"
 #include "event/reader.h"
 
 int reader_each(struct reader *r, int (*put)(void *arg, const struct event *ev), void *arg)
@@ -46,6 +47,7 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	text_neutralise(text); /* the file's name may be hostile, and JSON takes no broken UTF-8 */
 	json_array_foreach(info->caveats, i, old)
 		if (!strcmp(json_string_value(old), text))
 			return;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/units.h"
+#include "event/event.h"
 #include "output/report.h"
 
 const char table_formats[] = "text json csv";
@@ -66,13 +69,32 @@ const char *report_duration(const struct report *r, uint64_t time, char *buf, si
 	return r->ticks ? ticks_print(time, buf, size) : duration_print(time, buf, size);
 }
 
+json_t *json_text(const char *text)
+{
+	json_t *j = json_string(text);
+	_cleanup_free_ char *copy = j ? NULL : strdup(text);
+
+	if (!copy)
+		return j;
+	text_neutralise(copy);
+	return json_string(copy);
+}
+
 void caveat_add(json_t *list, const char *fmt, ...)
 {
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
+	int n;
 
 	va_start(ap, fmt);
-	json_array_append_new(list, json_vsprintf(fmt, ap));
+	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
+	if (n < 0) {
+		text = NULL;
+		return;
+	}
+	text_neutralise(text);
+	json_array_append_new(list, json_string(text));
 }
 
 /* The colour begins anew on each line, since a pager ends it there. */

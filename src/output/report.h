@@ -81,7 +81,10 @@ json_t *report_json_in_ticks(json_t *value);
 /* A duration in the report's unit. buf has at least 16 bytes; returns it. */
 const char *report_duration(const struct report *r, uint64_t time, char *buf, size_t size);
 
-/* Appends a note to an array of texts. */
+/* A JSON string of any bytes: broken UTF-8, which JSON cannot have, is replaced. */
+json_t *json_text(const char *text);
+
+/* Appends a note to an array of texts, without control characters. */
 void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints a note as comment lines of at most 80 columns, below a text report. */

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "commands/common/command.h"
+#include "event/event.h"
 
 struct common common;
 const struct command *command_now;
@@ -34,14 +35,20 @@ bool color_wanted(FILE *out)
 	return isatty(fileno(out)) && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+enum { ERROR_TEXT_BYTES = 1024, NOTE_BYTES = 8192 };
+
 int command_failed(void)
 {
 	if (error_is_usage())
 		return command_usage("%s", error_text());
 	progress_end();
 
-	const char *text = error_text();
-	bool noted = strstr(text, "out of memory");
+	char text[ERROR_TEXT_BYTES];
+	bool noted;
+
+	snprintf(text, sizeof(text), "%s", error_text());
+	text_neutralise(text);
+	noted = strstr(text, "out of memory");
 
 	/* Libraries report it as something else. */
 	fprintf(stderr, "hostrace: %s: %s%s\n", command_now->name, text,
@@ -64,6 +71,7 @@ int command_usage(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	text_neutralise(text);
 	fprintf(stderr, "hostrace: %s%s%s", name, *name ? ": " : "", text);
 	if (!*text || text[strlen(text) - 1] != '?') /* not after "did you mean ...?" */
 		fprintf(stderr, "; see 'hostrace %s%s--help'", name, *name ? " " : "");
@@ -73,14 +81,15 @@ int command_usage(const char *fmt, ...)
 
 void command_note(const char *fmt, ...)
 {
+	char text[NOTE_BYTES];
 	va_list ap;
 
 	if (common.quiet)
 		return;
 	progress_line_erase();
-	fprintf(stderr, "hostrace: ");
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	text_neutralise(text); /* names of files, VMs and sources */
+	fprintf(stderr, "hostrace: %s\n", text);
 }

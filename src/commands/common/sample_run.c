@@ -145,10 +145,10 @@ int sample_run_open(int argc, char **argv, const char *supported, struct time_ra
 static void osv_head_put(struct sample_run *run)
 {
 	json_t *head =
-		json_pack("{s:{s:s, s:s}, s:[{s:s, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}",
+		json_pack("{s:{s:s, s:s}, s:[{s:o, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}",
 			  "hostrace", "version", HOSTRACE_VERSION, "command", command_now->name,
-			  "inputs", "file", run->trace->file, "kind", run->trace->kind, "events",
-			  (json_int_t)run->trace->nr_read, "lost", 0, "clock", "method",
+			  "inputs", "file", json_text(run->trace->file), "kind", run->trace->kind,
+			  "events", (json_int_t)run->trace->nr_read, "lost", 0, "clock", "method",
 			  "guest uptime", "error_ns", 0, "caveats");
 
 	row_sink_end(&run->sink, head);
