@@ -73,10 +73,10 @@ bpf_events() { # as empty.bpf.c and the tracepoints have them
 # Prints why a tool cannot run here; nothing if it can.
 reason_against() {
 	case $1 in
-	none | hostrace | hostrace-zstd | stat) ;;
+	none | hostrace | hostrace-zstd | hostrace-blame | stat) ;;
 	empty | clock) [ -e "$bench/empty.bpf.o" ] || echo "not built" ;;
 	ftrace) [ -w /sys/kernel/tracing/events/kvm ] || echo "no tracefs" ;;
-	perf-kvm-stat) type -P perf >/dev/null || echo "perf is not installed" ;;
+	perf-kvm-stat | perf-sched) type -P perf >/dev/null || echo "perf is not installed" ;;
 	trace-cmd) trace_cmd_reason ;;
 	*) type -P "$1" >/dev/null || echo "$1 is not installed" ;;
 	esac
@@ -132,10 +132,13 @@ tracer_start() { # TOOL PID OUT EVENT...
 	empty | clock) "$bench/empty" "$bench/empty.bpf.o" "$tool" "${events[@]}" >"$work/log" 2>&1 & ;;
 	hostrace) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" >"$work/log" 2>&1 & ;;
 	hostrace-zstd) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --zstd >"$work/log" 2>&1 & ;;
+	hostrace-blame) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --for blame >"$work/log" 2>&1 & ;;
 	stat) "${interruptible[@]}" "$hostrace" stat --vm "$pid" -o "$out" >"$work/log" 2>&1 & ;;
 	ftrace) ftrace_record "$pid" "${events[@]}" >"$work/log" 2>/dev/null & ;;
 	perf) "${interruptible[@]}" perf record -q -p "$pid" "${list[@]}" -o "$out" >"$work/log" 2>&1 & ;;
 	perf-kvm-stat) "${interruptible[@]}" perf kvm stat record -q -p "$pid" -o "$out" >"$work/log" 2>&1 & ;;
+	perf-sched) "${interruptible[@]}" perf sched record -q -o "$out" >"$work/log" 2>&1 & ;;
+	offcputime-bpfcc) "${interruptible[@]}" offcputime-bpfcc -f -p "$pid" >"$work/log" 2>&1 & ;;
 	trace-cmd) "${interruptible[@]}" trace-cmd record -P "$pid" "${list[@]}" -o "$out" >"$work/log" 2>&1 & ;;
 	bpftrace) "${interruptible[@]}" bpftrace -e "$script interval:ms:100 { printf(\"ready\\n\"); }" >"$work/log" 2>&1 & ;;
 	esac
@@ -144,7 +147,7 @@ tracer_start() { # TOOL PID OUT EVENT...
 	empty | clock | ftrace | bpftrace) wait_for ready ;;
 	hostrace*) wait_for recording ;;
 	stat) wait_for watching ;;
-	trace-cmd) sleep 3 && kill -0 "$tracer" 2>/dev/null ;;
+	trace-cmd | offcputime-bpfcc) sleep 3 && kill -0 "$tracer" 2>/dev/null ;;
 	*) wait_until grep -qs perf_event "/proc/$tracer/maps" ;;
 	esac
 }
@@ -176,7 +179,7 @@ tracer_lost() { # TOOL
 tracer_bytes() { # TOOL CYCLES
 	local bytes=0
 	case $1 in
-	none | empty | clock | stat | bpftrace) ;;
+	none | empty | clock | stat | bpftrace | offcputime-bpfcc) ;;
 	ftrace) bytes=$(awk -v n="$2" '$1 == "bytes" {print $2 * n}' "$work/log") ;;
 	*) bytes=$(stat -c %s "$out" 2>/dev/null) ;;
 	esac
