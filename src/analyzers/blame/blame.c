@@ -362,7 +362,7 @@ static void thread_comes(struct blame *b, struct thread *t, const struct event *
 	comm_learn(t, ev, "next_comm");
 	t->run = RUN_ON_CPU;
 	t->woken_early_ns = 0;
-	if (takes)
+	if (takes && !b->exact)
 		owner_set(b, t->vm, (struct owner){OWNER_HELD, t, t->ns_tid}, ev->time_ns);
 }
 
@@ -493,7 +493,7 @@ static const char *const wanted[] = {
 	"kvm_exit",    "kvm_entry",	 "kvm_userspace_exit", "kvm_run",	  "kvm_pio",
 	"kvm_mmio",    "kvm_page_fault", "kvm_inj_virq",       "kvm_vcpu_wakeup", "sched_switch",
 	"sched_block", "sched_ran",	 "sched_woken",	       "thread",	  "lost",
-	"sched_holder", "gap",
+	"sched_holder", "gap",	 "bql_locked",	       "bql_unlock",
 };
 
 bool blame_wants(const char *event, void *arg)
@@ -532,6 +532,8 @@ int blame_event(struct blame *b, const struct event *ev)
 		on_woken(b, t, ev);
 	else if (id == EV_sched_holder)
 		holder_event(b, t, ev);
+	else if (id == EV_bql_locked || id == EV_bql_unlock)
+		owner_event(b, t, ev);
 	else
 		on_vcpu(b, t, ev);
 	return b->err;

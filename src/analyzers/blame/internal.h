@@ -87,6 +87,7 @@ struct blame {
 	bool lost_cycles;	/* ... also those that begin or end exits */
 	bool exits_seen;
 	bool ran; /* there is a sched_ran */
+	bool exact; /* there is a bql_locked, or bql_unlock */
 	struct hash_table stacks; /* holder.c */
 	char **stack; /* array.h; by id less 1 */
 	uint32_t nr_stacks;
@@ -107,6 +108,7 @@ int parts_deliver(struct blame *b, struct thread *t);
 void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t ns);
 void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t word, uint32_t owner,
 		uint64_t ns);
+void owner_event(struct blame *b, struct thread *t, const struct event *ev);
 void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t ns_tid);
 
 /* The thread is going to run or to stop: those who wait for it must account for what it did so far. */

@@ -6,6 +6,8 @@
  *	a sleeper is woken	by a thread of the VM: the mutex was released, and is free until the sleeper runs
  *	the sleeper runs	it takes the mutex
  *
+ * With record --exact the lock's functions are probed, and who is woken does not count as the owner until it has it.
+ *
  * A mutex that somebody sleeps on is always released with a wake-up (glibc's word is 2 then), so the second one shows
  * every release that matters. That another thread takes it before the woken one runs is seen when the latter sleeps
  * again.
@@ -94,4 +96,17 @@ void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t wo
 	if (!owner_is(&t->vm->owner, &now))
 		waiters_cut(b, t->vm, t, ns); /* for the thread itself it was so when it left the CPU */
 	owner_becomes(t->vm, now);
+}
+
+/* record --exact: the mutex was taken, or is released now. */
+void owner_event(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct owner now = {.state = OWNER_FREE};
+
+	b->exact = true;
+	if (ev->type->id == EV_bql_locked)
+		now = (struct owner){OWNER_HELD, t, t->ns_tid};
+	else if (t->vm->owner.state == OWNER_FREE)
+		return; /* still: who was woken for it is known */
+	owner_set(b, t->vm, now, ev->time_ns);
 }

@@ -48,6 +48,7 @@ const struct option_row record_own_options[] = {
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME excludes"},
 	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these analyzers need (exit-latency, virtqueue, ...)"},
+	{0,   "exact",    OPT_FLAG,     &record_opt.exact,        NULL,         "with --for blame: also probe each lock and unlock of QEMU's global mutex (expensive)"},
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
 	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to NAME-1.hrt, ..."},
 	{'z', "zstd",     OPT_FLAG,     &record_opt.zstd,         NULL,       "compress the file with zstd"},
@@ -79,6 +80,8 @@ static int events_wanted(struct collector_options *c)
 		err = events_choose_for(record_opt.analyzers, c->wants);
 	if (!err && (record_opt.events || !record_opt.analyzers))
 		err = events_choose(record_opt.events ? record_opt.events : "default", c->wants);
+	if (!err && record_opt.exact)
+		err = events_choose_exact(c->wants);
 	if (!err)
 		err = parts_choose(c);
 	events_explain(c->wants);

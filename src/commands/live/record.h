@@ -19,6 +19,7 @@
 struct record_options {
 	struct text_list vms;
 	const char *output, *events, *analyzers;
+	bool exact;
 	bool all, zstd;
 	struct record_sync {
 		const char *when;
@@ -45,6 +46,9 @@ enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR
  * nothing.
  */
 int events_choose(const char *list, bool wants[EV_LIMIT]);
+
+/* Adds the probes of the global mutex. -EINVAL with the error message set: nothing here needs them. */
+int events_choose_exact(bool wants[EV_LIMIT]);
 
 /* Adds what these analyzers or reports (comma-separated) look at. -EINVAL with the error message set. */
 int events_choose_for(const char *list, bool wants[EV_LIMIT]);

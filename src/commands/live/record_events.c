@@ -149,6 +149,14 @@ int events_choose_for(const char *list, bool wants[EV_LIMIT])
 	return err;
 }
 
+int events_choose_exact(bool wants[EV_LIMIT])
+{
+	if (!wants[EV_sched_block])
+		return fail_usage(-EINVAL, "--exact requires --for blame");
+	wants[EV_bql_locked] = wants[EV_bql_unlock] = true;
+	return 0;
+}
+
 /* Without these a reader could not relate the guests' clocks, whatever else was recorded; they are
  * rare. */
 void events_explain(bool wants[EV_LIMIT])
