@@ -411,7 +411,9 @@ static void on_io(struct path *p, const struct event *ev)
 	}
 	io = &p->io[p->nr_ios++];
 	*io = (struct path_io){.submit_ns = ev->time_ns > total ? ev->time_ns - total : 0,
-			       .dispatch_ns = device ? ev->time_ns - device : 0,
+			       .dispatch_ns = device && device <= total && total <= ev->time_ns
+						      ? ev->time_ns - device
+						      : 0,
 			       .done_ns = ev->time_ns,
 			       .inode = event_value(ev, "inode"),
 			       .bytes = event_value(ev, "bytes"),

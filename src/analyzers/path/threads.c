@@ -53,6 +53,8 @@ static struct thread_log *threads_get(struct threads *t, const struct event *ev,
 
 static void change_add(struct threads *t, struct thread_log *log, struct thread_change change)
 {
+	if (log->nr && change.ns < log->change[log->nr - 1].ns) /* events may be out of order */
+		change.ns = log->change[log->nr - 1].ns;
 	if (t->nr_changes == THREAD_CHANGES_MAX) {
 		if (!log->nr || log->change[log->nr - 1].run == THREAD_UNKNOWN ||
 		    array_room(log->change, log->nr)) {
