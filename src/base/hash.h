@@ -65,7 +65,9 @@ struct hash_table {
 
 /* An empty table of entries that begin with `words` numbers as their key; at most `limit` of them (below 2^30). */
 #define HASH_TABLE(type, words, limit) \
-	((struct hash_table){.slot_size = sizeof(uint64_t) + sizeof(type), \
+	((struct hash_table){.slot_size = sizeof(uint64_t) + sizeof(type) + 0 * sizeof(struct { \
+		_Static_assert(_Alignof(type) <= _Alignof(uint64_t), "the entry is not aligned"); \
+		char c; }), \
 			     .key_words = (words), \
 			     .max = (limit)})
 

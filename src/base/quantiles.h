@@ -25,7 +25,7 @@ struct quantiles_hot;
 struct quantiles {
 	struct quantiles_hot *hot; /* holds what is not counted below yet; or NULL */
 	uint64_t count, min, max;
-	unsigned __int128 sum;
+	unsigned __int128 sum __attribute__((packed, aligned(8))); /* it is part of entries of hash tables */
 	uint64_t squares[3]; /* sum of squares, lowest word first */
 	uint64_t *exact;     /* until the buckets are used */
 	uint64_t *block[QUANTILES_BLOCKS];

@@ -38,7 +38,7 @@ static void test_sets(void **state)
 	chosen("all", wants);
 	assert_true(wants[EV_kvm_emulate_insn]);
 	assert_int_equal(chosen("sched", wants), 2);
-	assert_int_equal(chosen("waits", wants), 4);
+	assert_int_equal(chosen("waits", wants), 5);
 	assert_true(wants[EV_sched_switch] && wants[EV_sched_block] && wants[EV_sched_woken]);
 	chosen("default", wants); /* costs no more than before */
 	assert_false(wants[EV_sched_block] || wants[EV_sched_woken]);

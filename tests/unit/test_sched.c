@@ -27,7 +27,7 @@ static int put(void *arg, const struct event *ev)
 {
 	struct pass *p = arg;
 
-	if (!p->start_ns) {
+	if (!p->sched) {
 		p->start_ns = ev->time_ns;
 		p->sched = sched_new(ev->time_ns);
 		assert_non_null(p->sched);

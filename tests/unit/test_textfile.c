@@ -208,7 +208,7 @@ static void write_all_types(const char *path, uint32_t seed)
 
 	for (unsigned int n = 0; n < 20 * EV_LIMIT; n++) {
 		const struct event_type *t = event_type_ours(n % EV_LIMIT);
-		uint8_t data[512] __attribute__((aligned(8))) = {0};
+		uint8_t data[2048] __attribute__((aligned(8))) = {0};
 		struct record_hdr h = {.time = 1000 + n,
 				       .pid = dice(&seed),
 				       .tid = dice(&seed),
@@ -217,6 +217,7 @@ static void write_all_types(const char *path, uint32_t seed)
 
 		if (!t)
 			continue;
+		assert_true(t->size <= sizeof(data));
 		h.type = t->id;
 		h.size = t->size;
 		memcpy(data, &h, sizeof(h));
