@@ -151,7 +151,8 @@ FUZZ_BLOCKS = $(BUILD)/tests/fuzz/blocks.o
 # blocks.c has functions of these names, too, and replaces those of base/memory.c.
 $(BUILD)/src/base/memory.o: CPPFLAGS += $(foreach f,free malloc calloc realloc reallocarray,-D__wrap_$(f)=memory_$(f))
 FUZZ_LINK = -fsanitize=fuzzer $(FUZZ_FLAGS) \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free \
+	$(if $(filter cov,$(FUZZ)),-Wl$(comma)-u$(comma)__wrap_strdup) # the counters' runtime calls strdup()
 
 $(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_BLOCKS) | $(LIB)
 	$(call link_test,$< $(FUZZ_BLOCKS) $(FUZZ_LINK))
