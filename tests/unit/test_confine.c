@@ -74,7 +74,7 @@ static int setup(void **state)
 	if (!geteuid() && (symlink("secret", in_dir("in.planted")) ||
 			   lchown(in_dir("in.planted"), 65533, 65533)))
 		return -1;
-	return symlink("in.hrt", in_dir("in.link"));
+	return mkfifo(in_dir("in.fifo"), 0600) || symlink("in.hrt", in_dir("in.link"));
 }
 
 static int teardown(void **state)
@@ -172,6 +172,12 @@ static bool read_other(void)
 static bool read_similar(void)
 {
 	return open(in_dir("input.hrt"), O_RDONLY) >= 0;
+}
+
+/* It would wait for a writer, and the supervisor with it. */
+static bool read_fifo(void)
+{
+	return open(in_dir("in.fifo"), O_RDONLY) >= 0;
 }
 
 /* A name that may be read, but another user made it a link to what only we can read. */
@@ -340,6 +346,7 @@ static const struct attempt {
 	{"read another file of the directory", read_other, .follow = true},
 	{"read a file whose name begins as the input's", read_similar, .follow = true},
 	{"read through another user's link", read_planted, .follow = true, .needs_root = true},
+	{"read a FIFO next to the input", read_fifo, .may_be_absent = true},
 	{"read by ..", read_up, .follow = true, .may_be_absent = true},
 	{"read through a directory's descriptor", read_by_directory, .follow = true,
 	 .needs_root = true},
