@@ -129,8 +129,8 @@ const char *path_report_totals(const struct path_report *r, char *buf, size_t si
 					n->notifies, n->unnotified);
 	if (n->saw[POINT_RAISE] && len < size)
 		snprintf(buf + len, size - len,
-			 "; %" PRIu64 " interrupts, %" PRIu64 " requests for which the guest wants "
-			 "none", n->raises, n->suppressed);
+			 "; %" PRIu64 " interrupts, %" PRIu64 " notified requests without one",
+			 n->raises, n->suppressed);
 	return buf;
 }
 

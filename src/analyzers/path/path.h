@@ -120,7 +120,7 @@ struct path_totals {
 	uint64_t batched;	/* popped in the handler of an earlier one's kick */
 	uint64_t notifies, raises;
 	uint64_t unnotified;	/* returned without an interrupt requested */
-	uint64_t suppressed;	/* QEMU's function was called, and KVM got no interrupt: the guest wants none */
+	uint64_t suppressed;	/* notified, and that thread raised no interrupt: not wanted, or another did */
 	uint64_t unknown;	/* dropped: events in them may be missing */
 	uint64_t ios, ios_ambiguous, ios_foreign; /* foreign: within no element */
 	uint64_t out_of_order;	/* points that lie before an earlier one, within the clocks' error: not used */
