@@ -6,6 +6,7 @@
  *	-DSLOW	reads that port 1,024 times in each exit, while it shows the time of day
  *	-DWRITE	writes to the debug console in a loop: QEMU waits while nobody reads that
  *	-DPAGES	lets QEMU write to a page after the other, from 16 MiB on (fw_cfg, DMA)
+ *	-DTOUCH	writes to these pages itself
  *	-DIDLE	halts until the next timer interrupt (18 a second)
  */
 	.section .note.xen, "a", @note
@@ -50,6 +51,13 @@ guest_entry:
 	outl	%eax, %dx
 	movl	$20000, %ecx		/* others need the global mutex, too */
 3:	loop	3b
+	addl	$0x1000, %ebx
+	cmpl	$0x1800000, %ebx
+	jb	2b
+	jmp	1b
+#elif defined(TOUCH)
+1:	movl	$0x1000000, %ebx
+2:	movb	%al, (%ebx)
 	addl	$0x1000, %ebx
 	cmpl	$0x1800000, %ebx
 	jb	2b

@@ -1,11 +1,12 @@
 # Guests of one kind of exit each, to test what delays it.
-BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -write -pages -idle) $(BUILD)/blameguest.elf
+BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -write -pages -touch -idle) $(BUILD)/blameguest.elf
 
 check-build: $(BLAME_GUESTS)
 
 $(BUILD)/blameguest-slow.elf: BLAME_GUEST = -DSLOW
 $(BUILD)/blameguest-write.elf: BLAME_GUEST = -DWRITE
 $(BUILD)/blameguest-pages.elf: BLAME_GUEST = -DPAGES
+$(BUILD)/blameguest-touch.elf: BLAME_GUEST = -DTOUCH
 $(BUILD)/blameguest-idle.elf: BLAME_GUEST = -DIDLE
 
 $(BLAME_GUESTS): tests/live/blameguest.S

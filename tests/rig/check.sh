@@ -122,7 +122,7 @@ rig_fill() { # DIR
 	cp "$program" "$1/bin/hostrace"
 	cp "$(type -P trace-cmd)" "$1/bin/"
 	cp "$(dirname "$program")/minivmm" "$1/bin/"
-	cp "$(dirname "$program")/sampleguest.elf" /usr/share/qemu/pvh.bin "$1/"
+	cp "$(dirname "$program")"/{sampleguest.elf,blameguest-touch.elf,slowmem.so} /usr/share/qemu/pvh.bin "$1/"
 	for library in $("$here/libraries.sh" "$program") \
 		$(ldd "$1/bin/trace-cmd" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
@@ -264,7 +264,7 @@ if [ -n "${HOSTRACE_USDT:-}" ]; then
 		not_pass "SystemTap's translator finds QEMU's USDT probes" "$(tail -n 20 "$work/stap.log")"
 	fi
 fi
-parts=${RIG_PARTS:-healthy pair stat sample traced host stap ${HOSTRACE_USDT:+marks}}
+parts=${RIG_PARTS:-healthy pair stat sample blame traced host stap ${HOSTRACE_USDT:+marks}}
 for part in $parts; do
 	[ "$part" != stap ] || [ -d "$rig/in/stap" ] || continue # it could not be built, see above
 	part_run "$part" || bad_parts="${bad_parts:-} $part"

@@ -5,7 +5,7 @@ check-live:
 
 .PHONY: check-rig
 
-check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest
+check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest
 	$(Q)rm -rf $(BUILD)/check-rig
 	$(Q)RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" CHECK_DIR=$(BUILD)/check-rig \
 		TAP_PARTIAL=$(if $(RIG_PARTS)$(RIG_CHECKS),1,0) \

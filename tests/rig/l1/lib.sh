@@ -53,6 +53,7 @@ part_forget() { # PART
 	host) rm -f "$out"/host.* /tmp/go /tmp/vmm.out ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
+	blame) rm -f "$out"/idle.* "$out"/late.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;
 	agent) rm -f "$out"/agent.* "$out"/ringed.* "$out"/ringless.* /tmp/agent.sock /tmp/ring.qmp ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;

@@ -1,0 +1,26 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# blame with true exits: an idle guest halts, one whose memory comes late faults; the parts of all exits sum to their
+# lengths.
+
+# ns that pages took so far
+late_ns() {
+	od -A n -t u8 -w8 "$1" | sed -n 2p | tr -d ' '
+}
+
+# The largest cause, but for the host's other tasks.
+cause='[.causes[] | select(.cause != "preempted" and .cause != "runqueue")][0] | .cause'
+
+equal "both recordings ended, status 0" "$(cat "$out"/{idle,late}.record.status | xargs)" "0 0"
+equal "blame: an idle guest is halted" "$(report idle.hrt blame "$cause")" halted
+holds "... most of the eight seconds, ms" \
+	"$(report idle.hrt blame '[.causes[] | select(.cause == "halted") | .time_ns] | add / 1000000 | floor')" -ge 6500
+equal "blame: a guest whose pages come late waits for faults" "$(report late.hrt blame "$cause")" fault
+injected=$(($(late_ns "$out/late.after") - $(late_ns "$out/late.before")))
+fault=$(report late.hrt "blame --since 1s --period 5s" '[.causes[] | select(.cause == "fault") | .time_ns] | add // 0')
+holds "... at least 95 % of the time that they took ($injected ns) is attributed to faults" "$fault" -ge $((injected / 100 * 95))
+for name in idle late healthy traced; do
+	[ ! -s "$out/$name.hrt" ] || equal "blame: the causes of every exit in $name add up to it" \
+		"$(report $name.hrt "blame --limit 100000" '[.rows[] | select(.latency_ns != ([.causes[]] | add))] | length')" 0
+done
