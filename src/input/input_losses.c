@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "input/input_losses.h"
 #include "readers/readers.h"
 
@@ -28,11 +30,27 @@ static int loss_add(void *arg, const struct event *ev)
 static bool is_ours(const struct input *in)
 {
 	const struct trace_info *info = &in->reader->info;
-	struct stat st;
 
 	return !in->is_guest && info->lost &&
-	       (!strcmp(info->kind, "hrt") || !strcmp(info->kind, "text")) &&
-	       !stat(in->path, &st) && S_ISREG(st.st_mode);
+	       (!strcmp(info->kind, "hrt") || !strcmp(info->kind, "text"));
+}
+
+static int losses_read(const char *path, const struct read_hint *hint, struct window *window)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	struct stat st;
+	int err;
+
+	if (stat(path, &st))
+		return fail(-errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	err = reader_open(path, hint, &r);
+	if (err) {
+		r = NULL;
+		return err;
+	}
+	return reader_each(r, loss_add, window);
 }
 
 int input_losses(const struct input_set *set, struct loss_sums *ret)
@@ -44,16 +62,8 @@ int input_losses(const struct input_set *set, struct loss_sums *ret)
 	int err = 0;
 
 	*ret = (struct loss_sums){.nr = 0};
-	for (unsigned int i = 0; i < input_set_nr(set) && !err; i++) {
-		_cleanup_reader_ struct reader *r = NULL;
-
-		if (!set->input[i].reader || !is_ours(&set->input[i]))
-			continue;
-		err = reader_open(set->input[i].path, &hint, &r);
-		if (err)
-			r = NULL;
-		else
-			err = reader_each(r, loss_add, &window);
-	}
+	for (unsigned int i = 0; i < input_set_nr(set) && !err; i++)
+		if (set->input[i].reader && is_ours(&set->input[i]))
+			err = losses_read(set->input[i].path, &hint, &window);
 	return err < 0 ? err : 0;
 }
