@@ -52,6 +52,7 @@ part_forget() { # PART
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* "$out"/both.* ;;
 	host) rm -f "$out"/host.* /tmp/go /tmp/vmm.out ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
+	steal) rm -f "$out"/steal.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	blame) rm -f "$out"/idle.* "$out"/late.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;

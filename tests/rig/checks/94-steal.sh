@@ -1,0 +1,40 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What the guest sees as steal is what `sched` reports as ready; the hog took it. The guest's timer, with injections and
+# entries, which only VMX and SVM have.
+
+equal "steal: recorded" "$(cat "$out/steal.record.status")" 0
+equal "steal: nothing was lost" "$(report steal.hrt info '[.result.lost | .. | numbers] | add // 0')" 0
+steal=$(l2_said steal steal | awk '{printf "%.0f", $9 * 10000000}')
+ready=$(report steal.hrt sched '.rows[] | select(.kind == "vcpu") | .ready_ns')
+holds "steal: the guest saw some, ns" "$steal" -ge 2000000000
+holds "steal: ready ns, at least 95 % of it" "$ready" -ge $((steal * 95 / 100))
+holds "steal: ready ns, at most 105 % of it" "$ready" -le $((steal * 105 / 100))
+ran=$(cat "$out/steal.ran")
+taken=$(report steal.hrt sched ".rows[] | select(.kind == \"vcpu\" and .task_tid == $(cat "$out/steal.hog")) | .time_ns" --by task)
+holds "steal: ns that the hog ran instead, at least 95 % of its $ran" "$taken" -ge $((ran * 95 / 100))
+equal "steal: the task that ran instead" \
+	"$(report steal.hrt sched '.rows[] | select(.kind == "vcpu") | .ran_instead' | cut -d ' ' -f 1)" sh
+equal "steal: no switch is missing" "$(report steal.hrt sched '[.caveats[] | select(contains("did not report"))] | length')" 0
+
+# Linux: vector 236 is the local APIC's timer. The host sees a few more, after the guest has counted.
+counted=$(l2_said steal timer | awk '{print $2}')
+timer='.rows[] | select(.vector == 236)'
+holds "interrupts: the guest's timer, as often as the guest counted" "$(report steal.hrt interrupts "$timer | .injected")" \
+	-ge "$counted"
+holds "interrupts: ... and hardly more" "$(report steal.hrt interrupts "$timer | .injected")" -le $((counted + 200))
+equal "interrupts: raised by the timer" "$(report steal.hrt interrupts "$timer | .source")" timer
+equal "interrupts: accepted is injected and coalesced, but for one that is pending" \
+	"$(report steal.hrt interrupts "$timer | .accepted - .injected - .coalesced | fabs <= 1")" true
+equal "interrupts: each has the stages of its total" \
+	"$(report steal.hrt interrupts "$timer | .inject_p50_ns > 0 and .handle_p50_ns > 0 and .total_max_ns >= .inject_max_ns")" true
+equal "interrupts: all injections are in the report" \
+	"$(report steal.hrt interrupts '[.rows[].injected] | add')" \
+	"$(events_text steal.hrt | grep ' kvm_inj_virq ' | grep -vc ' soft=1\| reinjected=1')"
+holds "interrupts: sources of vectors" "$(report steal.hrt interrupts '[.rows[] | select(.source == "msi")] | length')" -ge 1
+holds "timers: with a deadline" "$(report steal.hrt interrupts '.rows[0] | .count - .unknown' --timers)" -ge $((counted * 9 / 10))
+equal "timers: the entry comes after the interrupt" \
+	"$(report steal.hrt interrupts '.rows[0] | .entry_p50_ns >= .accept_p50_ns' --timers)" true
+holds "timers: late by as much as the hog runs at a time, ns" "$(report steal.hrt interrupts '.rows[0].entry_max_ns' --timers)" \
+	-ge 1000000
