@@ -53,6 +53,8 @@ struct thread_state {
 	hr_u64 pop_vq;	 /* these three: from a function's entry to its return */
 	hr_u64 drop_vq;
 	hr_u64 reset_vdev;
+	hr_u32 polled; /* it has slept in a system call that waits for events: an event loop */
+	hr_u32 pad;
 };
 
 struct {

@@ -58,7 +58,7 @@ enum {
 	FOLLOW_RING_BYTES = 1 << 18,
 };
 
-/* What sched_holder is in the ring: the collector unwinds it, and makes the event of it. */
+/* What sched_holder and sched_stack are in the ring: the collector unwinds it, and makes the event of it. */
 enum { STACK_STEP_BYTES = 512, STACK_STEPS = 6 };
 
 struct stack_copy {

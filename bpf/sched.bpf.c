@@ -59,6 +59,11 @@ int BPF_PROG(tp_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
+static __always_inline struct thread_state *state_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 /* What glibc's pthread_mutex_t begins with (x86-64). */
 struct mutex_words {
 	hr_u32 word, count, owner, nusers;
@@ -191,6 +196,76 @@ int pe_sched_holder(void *ctx)
 	return 0;
 }
 
+/* ---- what event loops do ---- */
+
+/* Does this system call wait for file descriptors and timers? (x86-64) */
+static __always_inline bool syscall_polls(hr_u64 number)
+{
+	switch (number) {
+	case 7:	  /* poll */
+	case 23:  /* select */
+	case 232: /* epoll_wait */
+	case 270: /* pselect6 */
+	case 271: /* ppoll */
+	case 281: /* epoll_pwait */
+	case 426: /* io_uring_enter */
+	case 441: /* epoll_pwait2 */
+		return true;
+	}
+	return false;
+}
+
+static __always_inline void emit_stack(struct task_struct *task, bool sampled)
+{
+	struct stack_copy *copy;
+	struct emit e;
+
+	if (!emit_for(&e, task) || e.vcpu != RECORD_NO_VCPU)
+		return;
+	copy = emit_reserve(&e, EV_sched_stack, sizeof(*copy));
+	if (!copy)
+		return;
+	copy->sampled = sampled;
+	stack_copy(copy, task);
+	emit_publish(&e);
+}
+
+/* Only of the main thread and of those that have polled: others are many, and their work is not an event loop's. */
+static __always_inline bool is_loop(struct task_struct *task, const struct thread_state *state)
+{
+	return state->polled || task->pid == task->tgid;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tp_sched_stack, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	struct thread_state *state;
+
+	if (preempt || !prev_state || !vm_scheduled(prev->tgid))
+		return 0;
+	state = state_of(prev);
+	if (!state)
+		return 0;
+	if (syscall_polls(((struct pt_regs *)bpf_task_pt_regs(prev))->orig_rax))
+		state->polled = true;
+	else if (is_loop(prev, state))
+		emit_stack(prev, false);
+	return 0;
+}
+
+/* At each tick of a clock of its own, on every CPU. */
+SEC("perf_event")
+int pe_sched_stack(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *state = vm_scheduled(task->tgid) ? state_of(task) : NULL;
+
+	if (state && is_loop(task, state))
+		emit_stack(task, true);
+	return 0;
+}
+
 /* Unlike sched_wakeup, which may fire on the CPU of the woken thread, it fires in the thread that wakes. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(tp_sched_woken, struct task_struct *p)
@@ -228,11 +303,6 @@ struct {
 	__type(key, hr_u32);
 	__type(value, struct cpu_waiters);
 } cpus_waited SEC(".maps");
-
-static __always_inline struct thread_state *state_of(struct task_struct *task)
-{
-	return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
 
 static __always_inline void wait_begins(struct task_struct *task, struct cpu_waiters *w, hr_u32 cpu)
 {

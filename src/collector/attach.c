@@ -295,7 +295,8 @@ int collector_register(struct collector *c, struct target *t)
 
 	if (c->wants[EV_sched_block] || c->wants[EV_sched_holder])
 		collector_mutex_find(t);
-	if (c->wants[EV_sched_holder] && t->global_mutex && !t->unwinder)
+	if (!t->unwinder &&
+	    (c->wants[EV_sched_stack] || (c->wants[EV_sched_holder] && t->global_mutex)))
 		t->unwinder = unwinder_open(t->pid);
 	s.global_mutex = t->global_mutex;
 	if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
@@ -357,6 +358,8 @@ static int programs_load(struct collector *c, const struct collector_options *op
 	}
 	if (c->wants[EV_sched_holder])
 		program_want(c, "pe_sched_holder", NULL);
+	if (c->wants[EV_sched_stack])
+		program_want(c, "pe_sched_stack", NULL);
 	if (c->follow)
 		programs_want_follow(c);
 	else if (c->nr_targets > 1)
@@ -415,6 +418,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 	}
 	if (!err && c->wants[EV_sched_holder])
 		err = attach_samples(c, "pe_sched_holder", HOLDER_HZ);
+	if (!err && c->wants[EV_sched_stack])
+		err = attach_samples(c, "pe_sched_stack", HOLDER_HZ);
 	if (err)
 		return err;
 	if (c->follow)

@@ -33,6 +33,7 @@ static const struct {
 	{"sched_switch", "sched"},    {"sched_wakeup", "sched"},
 	{"sched_block", "sched"},     {"sched_woken", "sched"},
 	{"sched_ran", "sched"},	      {"sched_holder", "sched"},
+	{"sched_stack", "sched"},
 };
 
 static const char *class_of(const struct probe_result *r)

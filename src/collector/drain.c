@@ -79,7 +79,9 @@ static int take_in_stack(struct collector *c, const struct record_hdr *hdr, coll
 {
 	const struct stack_copy *copy = (const void *)hdr;
 	struct unwinder *unwinder = unwinder_of(c, (pid_t)hdr->pid);
-	struct rec_sched_holder rec = {.hdr = *hdr};
+	struct rec_sched_holder rec = {.hdr = *hdr}; /* sched_stack has the same fields */
+
+	_Static_assert(sizeof(rec) == sizeof(struct rec_sched_stack), "the same fields");
 
 	if (hdr->size < sizeof(*copy))
 		return 0;
@@ -101,7 +103,9 @@ static int take_in(struct collector *c, const struct record_hdr *hdr, collector_
 		vcpu_learn(c, hdr);
 	c->counts.events++;
 	c->counts.by_type[hdr->type]++;
-	return hdr->type == EV_sched_holder ? take_in_stack(c, hdr, sink, arg) : sink(arg, hdr);
+	return hdr->type == EV_sched_holder || hdr->type == EV_sched_stack
+		       ? take_in_stack(c, hdr, sink, arg)
+		       : sink(arg, hdr);
 }
 
 /* One CPU's ring up to its head, or up to a slot that is not published yet (*ret_early). */

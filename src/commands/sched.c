@@ -17,7 +17,7 @@ static bool loops;
 
 /* clang-format off */
 static const struct option_row sched_options[] = {
-	{0, "by",    OPT_TEXT, &by,    "task", "one row per thread and task that ran while the thread waited for a CPU"},
+	{0, "by",    OPT_TEXT, &by,    "KEY",  "task: one row per thread and task that ran while the thread waited for a CPU; handler: per event loop and function that it called"},
 	{0, "loops", OPT_FLAG, &loops, NULL,   "event loops: main loop and iothreads"},
 	{0},
 };
@@ -27,6 +27,9 @@ static const struct option_row *const options[] = {input_rows, output_options, s
 
 static const struct report_needs needs = {.events = "sched_switch",
 					  .record = "hostrace record --for sched"};
+
+static const struct report_needs handler_needs = {.events = "sched_stack",
+						  .record = "hostrace record --for sched"};
 
 static bool number_selected(const struct number_list *l, uint32_t value)
 {
@@ -63,14 +66,17 @@ static int draw(struct sched *s, const struct input_set *in, const struct output
 				 .arg = &input_given};
 	struct report report = report_of(in, out);
 	struct table t = {0};
+	bool handlers = by && !strcmp(by, "handler");
 	char first[96];
 	int err = loops ? sched_report_loops(&r, &t)
+		  : handlers ? sched_report_handlers(&r, &t)
 		  : by	? sched_report_takers(&r, &t)
 			: sched_report_threads(&r, &t);
 
-	report.needs = &needs;
+	report.needs = handlers ? &handler_needs : &needs;
 	report.caveats = sched_report_caveats(&r);
-	report.first_line = loops ? NULL : sched_report_first_line(&r, first, sizeof(first));
+	report.first_line =
+		loops || handlers ? NULL : sched_report_first_line(&r, first, sizeof(first));
 	if (!err)
 		err = report_table(&report, &t, NULL);
 	else
@@ -107,8 +113,8 @@ static int run(int argc, char **argv, char **rest)
 	int err;
 
 	(void)rest;
-	if (by && strcmp(by, "task"))
-		return command_usage("unknown key '%s' (supported: task)", by);
+	if (by && strcmp(by, "task") && strcmp(by, "handler"))
+		return command_usage("unknown key '%s' (supported: task, handler)", by);
 	if (by && loops)
 		return command_usage("--by and --loops exclude each other");
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || output_open(table_formats, &out))
@@ -127,7 +133,8 @@ const struct command sched_command = {
 		   "Recorded by hostrace record --for sched.",
 	.examples = "  hostrace sched -i vm.hrt\n"
 		    "  hostrace sched -i vm.hrt --by task --vcpu 0\n"
-		    "  hostrace sched -i vm.hrt --loops",
+		    "  hostrace sched -i vm.hrt --loops\n"
+		    "  hostrace sched -i vm.hrt --by handler",
 	.options = options,
 	.run = run,
 };

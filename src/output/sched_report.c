@@ -324,3 +324,38 @@ int sched_report_loops(const struct sched_report *r, struct table *t)
 	}
 	return 0;
 }
+
+/* ---- what event loops call ---- */
+
+int sched_report_handlers(const struct sched_report *r, struct table *t)
+{
+	size_t nr;
+	_cleanup_free_ const struct sched_handler **all = sched_handlers(r->sched, &nr);
+
+	if (!all)
+		return out_of_memory();
+	key_columns(r, t);
+	table_column(t, "handler", "handler", COL_TEXT, 0);
+	table_column(t, "samples", "samples", COL_COUNT, 0);
+	table_column(t, "run_ns", "run", COL_NS, 0);
+	table_column(t, "asleep_ns", "asleep", COL_NS, 0);
+	table_column(t, "time_ns", "time", COL_NS, 1);
+	table_column(t, "stack", "stack", COL_TEXT, 2);
+	for (size_t i = 0; i < nr; i++) {
+		bool wanted = selected(r, all[i]->thread);
+		struct cell *row = wanted ? table_row(t) : NULL;
+
+		if (wanted && !row)
+			return -ENOMEM;
+		if (!row)
+			continue;
+		row = key_cells(r, all[i]->thread, t, row);
+		(row++)->text = table_text(t, all[i]->name);
+		(row++)->number = all[i]->samples;
+		(row++)->number = sched_handler_run_ns(all[i]);
+		(row++)->number = all[i]->slept_ns;
+		(row++)->number = sched_handler_ns(all[i]);
+		row->text = table_text(t, all[i]->stack);
+	}
+	return 0;
+}

@@ -24,10 +24,12 @@ json_t *sched_report_caveats(const struct sched_report *r);
 const char *sched_report_first_line(const struct sched_report *r, char *buf, size_t size);
 
 /*
- * A row is a thread; a thread and a task that ran instead; or an event loop. 0 or -ENOMEM with the error message set.
+ * A row is a thread; a thread and a task that ran instead; an event loop; an event loop and a handler. 0 or -ENOMEM
+ * with the error message set.
  */
 int sched_report_threads(const struct sched_report *r, struct table *t);
 int sched_report_takers(const struct sched_report *r, struct table *t);
 int sched_report_loops(const struct sched_report *r, struct table *t);
+int sched_report_handlers(const struct sched_report *r, struct table *t);
 
 #endif

@@ -20,6 +20,7 @@ struct follow {
 	bool seen, over;   /* had an event that shows what it does; has exited */
 	bool wakes_poll;   /* runqueue: out of polling */
 	int32_t syscall;   /* that it sleeps in */
+	struct sched_handler *handler; /* the same; NULL: not known */
 	bool is_busy;
 	struct sched_busy busy; /* since it left polling */
 
@@ -50,7 +51,7 @@ struct cpu_entry {
 struct sched {
 	uint64_t start_ns, lost_until_ns;
 	struct sched_counts counts;
-	struct hash_table threads, cpus, takers;
+	struct hash_table threads, cpus, takers, handlers;
 	int err;
 };
 
@@ -67,5 +68,10 @@ void wait_ends(struct sched *s, struct follow *t, const struct event *ev);
 
 /* The wait was not over when the trace was. */
 void wait_breaks_off(struct sched *s, struct follow *t, uint64_t ns);
+
+/* handlers.c: what event loops do. */
+void handlers_init(struct sched *s);
+void handlers_deinit(struct sched *s);
+void handlers_event(struct sched *s, struct follow *t, const struct event *ev);
 
 #endif

@@ -115,6 +115,8 @@ static void account(struct follow *t, uint64_t ns)
 		t->busy.syscall_ns = took;
 		t->busy.syscall = t->syscall;
 	}
+	if (t->handler && t->use >= SCHED_LOCK && t->use < SCHED_UNKNOWN)
+		t->handler->slept_ns += took;
 	t->since_ns += took;
 	t->over = false;
 }
@@ -161,6 +163,7 @@ static void switch_is_missing(struct sched *s, struct follow *t)
 	s->counts.missing++;
 	wait_forget(t);
 	t->use = SCHED_UNKNOWN;
+	t->handler = NULL;
 }
 
 static void becomes_ready(struct follow *t, enum sched_use use, struct waited_cpu *cpu, uint64_t ns)
@@ -210,6 +213,7 @@ static void comes(struct sched *s, struct follow *t, const struct event *ev)
 	if (waited && t->wakes_poll)
 		value_add(s, &t->t.wakeups, ev->time_ns - t->wait_ns);
 	t->use = SCHED_RUNS;
+	t->handler = NULL;
 	t->wakes_poll = false;
 	t->woken_early_ns = 0;
 }
@@ -324,6 +328,7 @@ static void on_lost(struct sched *s, const struct event *ev)
 		account(e->thread, ev->time_ns);
 		wait_forget(e->thread);
 		e->thread->use = SCHED_UNKNOWN;
+		e->thread->handler = NULL;
 		e->thread->seen = true;
 		e->thread->is_busy = false;
 	}
@@ -331,8 +336,10 @@ static void on_lost(struct sched *s, const struct event *ev)
 
 /* ---- all events ---- */
 
-static const char *const wanted[] = {"sched_switch", "sched_wakeup", "sched_woken", "sched_block",
-				     "sched_ran",    "thread",	     "lost",	    "gap"};
+static const char *const wanted[] = {
+	"sched_switch", "sched_wakeup", "sched_woken", "sched_block", "sched_ran",
+	"sched_stack",	"thread",	"lost",	       "gap",
+};
 
 bool sched_wants(const char *event, void *arg)
 {
@@ -356,8 +363,11 @@ static void on_thread_event(struct sched *s, const struct event *ev)
 	vcpu_learn(t, ev);
 	if (ev->time_ns <= s->lost_until_ns)
 		return;
+	s->counts.stacks |= id == EV_sched_stack;
 	if (id == EV_sched_block)
 		on_block(s, t, ev);
+	else if (id == EV_sched_stack)
+		handlers_event(s, t, ev);
 	else if (id != EV_thread)
 		on_wakeup(s, t, ev, id == EV_sched_wakeup);
 }
@@ -375,7 +385,7 @@ int sched_event(struct sched *s, const struct event *ev)
 	else if (id == EV_sched_switch && ev->time_ns > s->lost_until_ns)
 		on_switch(s, ev);
 	else if (id == EV_sched_wakeup || id == EV_sched_woken || id == EV_sched_block ||
-		 id == EV_thread)
+		 id == EV_sched_stack || id == EV_thread)
 		on_thread_event(s, ev);
 	return s->err;
 }
@@ -452,6 +462,7 @@ struct sched *sched_new(uint64_t start_ns)
 	s->start_ns = start_ns;
 	s->threads = HASH_TABLE(struct follow_entry, 1, SCHED_THREADS_MAX);
 	s->cpus = HASH_TABLE(struct cpu_entry, 1, SCHED_CPUS_MAX);
+	handlers_init(s);
 	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
 	return s;
 }
@@ -475,6 +486,7 @@ void sched_free(struct sched *s)
 		thread_free(t->thread);
 	for (uint32_t at = 0; (c = hash_next(&s->cpus, &at));)
 		free(c->cpu);
+	handlers_deinit(s);
 	hash_deinit(&s->threads);
 	hash_deinit(&s->cpus);
 	hash_deinit(&s->takers);

@@ -64,6 +64,15 @@ struct sched_thread {
 	bool polled;
 	struct quantiles wakeups, busy;
 	struct sched_busy longest;
+	uint64_t samples; /* of its call stack */
+};
+
+/* What an event loop calls: the functions below those that dispatch, as far as the stack has names. */
+struct sched_handler {
+	const struct sched_thread *thread;
+	const char *name, *stack; /* stack: the first one; innermost function first, as in the name */
+	uint64_t samples;	  /* while it ran */
+	uint64_t slept_ns;	  /* asleep in it, not in polling */
 };
 
 /* A task that ran while a thread waited for its CPU. */
@@ -76,7 +85,7 @@ struct sched_taker {
 };
 
 struct sched_counts {
-	bool blocks, ran; /* the trace has sched_block, sched_ran */
+	bool blocks, ran, stacks; /* the trace has sched_block, sched_ran, sched_stack */
 	uint64_t switches;
 	uint64_t missing; /* switches that were not reported: the thread's time is unknown since its previous event */
 	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
@@ -105,6 +114,11 @@ const struct sched_counts *sched_counts(const struct sched *s);
  */
 struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr);
 const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr);
+
+/* As the takers. Time on a CPU is estimated: the thread's, divided by samples. */
+const struct sched_handler **sched_handlers(const struct sched *s, size_t *ret_nr);
+uint64_t sched_handler_run_ns(const struct sched_handler *h);
+uint64_t sched_handler_ns(const struct sched_handler *h); /* on a CPU and asleep */
 
 enum sched_kind sched_kind(const struct sched_thread *t);
 

@@ -89,7 +89,7 @@ static const struct {
 	 "qemu,irq,blk_request,sched_switch,sched_woken,host_io,kvm_exit,kvm_entry,"
 	 "kvm_userspace_exit,kvm_run,-qemu_pio"},
 	{"timeline", NULL, "default"},
-	{"sched", NULL, "waits,sched_wakeup"},
+	{"sched", NULL, "waits,-sched_holder,sched_wakeup,sched_stack"},
 	{"interrupts", NULL,
 	 "kvm_apic_accept_irq,kvm_timer_irq,kvm_ioapic_set_irq,kvm_set_irq,kvm_msi_set_irq,"
 	 "kvm_inj_virq,kvm_eoi,kvm_pv_eoi,kvm_entry"},
