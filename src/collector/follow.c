@@ -193,6 +193,8 @@ static int target_plan(const struct collector *c, struct target *t, const struct
 	t->exe = id;
 	free(t->exe_open);
 	t->exe_open = exe;
+	unwinder_close(t->unwinder); /* of another program */
+	t->unwinder = NULL;
 	t->has_kvm = vm->has_kvm;
 	return 0;
 }
@@ -209,6 +211,7 @@ static void target_reuse(struct collector *c, struct target *t, pid_t pid)
 	plan_free(&t->plan);
 	plan_free(&t->plan_before);
 	free(t->exe_open);
+	unwinder_close(t->unwinder);
 	*t = (struct target){.pid = pid};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace blame: what the time of each exit went into. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzers/blame/summary.h"
@@ -97,6 +99,19 @@ static void caveats_of_locks(const struct input_set *in, json_t *caveats)
 	}
 }
 
+/* There are exits, and none is long enough. */
+static bool none_selected(const struct blame_report *r)
+{
+	return min_ns && !r->summary->exits && r->counts->exits;
+}
+
+static const char *none_print(const struct blame_report *r, char *buf, size_t size)
+{
+	snprintf(buf, size, "none of %" PRIu64 " exits is selected (--min-latency)",
+		 r->counts->exits);
+	return buf;
+}
+
 static int draw_json(const struct blame_report *r, const struct input_set *in, json_t *caveats,
 		     FILE *f)
 {
@@ -104,7 +119,11 @@ static int draw_json(const struct blame_report *r, const struct input_set *in, j
 
 	if (!more)
 		return fail(-ENOMEM, "out of memory");
-	if (!r->summary->exits) {
+	if (none_selected(r)) {
+		char none[96];
+
+		caveat_add(caveats, "%s", none_print(r, none, sizeof(none)));
+	} else if (!r->summary->exits) {
 		json_t *why = empty_lines(in, &needs);
 
 		json_array_extend(caveats, why);
@@ -127,8 +146,13 @@ static int draw_list(const struct blame_report *r, const struct input_set *in, j
 	struct report report = report_of(in, out);
 
 	report.needs = &needs;
-	if (!r->summary->nr_kept)
+	if (none_selected(r)) {
+		char none[96];
+
+		fprintf(out->file, "%s\n", none_print(r, none, sizeof(none)));
+	} else if (!r->summary->nr_kept) {
 		report_empty(&report);
+	}
 	blame_report_list(r, out->file);
 	input_foot(in, caveats, out->file);
 	return 0;
@@ -144,7 +168,10 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 
 	report.needs = &needs;
 	report.caveats = caveats;
-	if (r->summary->exits)
+	report.answers = none_selected(r);
+	if (report.answers)
+		report.first_line = none_print(r, first, sizeof(first));
+	else if (r->summary->exits)
 		report.first_line = blame_report_first_line(r, first, sizeof(first));
 	if (!err)
 		return report_table(&report, &t, NULL);
