@@ -379,6 +379,13 @@ static int attach_samples(struct collector *c, const char *name, uint64_t hz)
 					hz);
 }
 
+/* Without it the recording still has what the holder does when it leaves the CPU, or the reason why not. */
+static bool holder_possible(const struct collector *c)
+{
+	return c->wants[EV_sched_holder] &&
+	       !program_error(program_find(c->programs, c->nr_programs, "pe_sched_holder"));
+}
+
 /* With one VM the recording ends with it. With a command, follow_fork does this, too. */
 static int attach_reuse(struct collector *c)
 {
@@ -416,7 +423,7 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		err = attach_samples(c, "pe_guest_sample", opt->sample_hz);
 		attached++;
 	}
-	if (!err && c->wants[EV_sched_holder])
+	if (!err && holder_possible(c))
 		err = attach_samples(c, "pe_sched_holder", HOLDER_HZ);
 	if (!err && c->wants[EV_sched_stack])
 		err = attach_samples(c, "pe_sched_stack", HOLDER_HZ);
