@@ -192,8 +192,9 @@ static void frame_name(Dwfl *dwfl, Dwarf_Addr pc, char *buf, size_t size)
 		snprintf(buf, size, "%.*s", (int)strcspn(name, "@"), name); /* no symbol version */
 	} else if (module && dwfl_module_getelf(module, &bias)) {
 		file = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-		snprintf(buf, size, "%s+0x%" PRIx64,
-			 file && strrchr(file, '/') ? strrchr(file, '/') + 1 : "?", pc - bias);
+		file = file && strrchr(file, '/') ? strrchr(file, '/') + 1 : "?";
+		/* "qemu-system-x86_64 (deleted)" */
+		snprintf(buf, size, "%.*s+0x%" PRIx64, (int)strcspn(file, " "), file, pc - bias);
 	} else {
 		snprintf(buf, size, "0x%" PRIx64, pc);
 	}

@@ -22,7 +22,8 @@ vm_stop
 is $(($(grep -c 'sampled=1' holder.out) > 0)) 1 "stacks were sampled" holder.out
 is $(($(grep -c 'sampled=0' holder.out) > 0)) 1 "... and copied when the holder left the CPU" holder.out
 is "$(grep -c ' nr=0 ' holder.out)" 0 "each could be unwound" holder.out
-known=$(grep -c 'main_loop_wait;qemu_main_loop\|readline_handle_byte\|start_thread' holder.out)
+# The monitor reads into a buffer of 4 KiB on its stack, more than is copied.
+known=$(grep -c 'main_loop_wait;qemu_main_loop\|readline_handle_byte\|start_thread\|;qio_channel_read;' holder.out)
 all=$(wc -l <holder.out)
 is $((known * 10 >= all * 9)) 1 "their outermost functions are those of QEMU's threads ($known of $all)" holder.out
 is $(($(grep -c ';mtree_info;handle_hmp_command;' holder.out) > 0)) 1 "the monitor's command is in them" holder.out
