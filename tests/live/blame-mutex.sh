@@ -41,7 +41,9 @@ vm_stop
 is $held $HOLDS "the main thread held the mutex $HOLDS times for $HOLD s" qemu.out
 "$HOSTRACE" blame -i trace.hrt >blame.out 2>&1
 is $? 0 "hostrace blame" blame.out
-"$HOSTRACE" blame -i trace.hrt --min-latency 50ms -f json >slow.json
+# On a loaded host others are long as well: for want of a CPU.
+"$HOSTRACE" blame -i trace.hrt --min-latency 50ms -f json |
+	jq '.rows |= map(select(.causes["global-mutex"] >= 150000000))' >slow.json
 is "$(jq '[.rows[] | select(.holder.tid == '"$vm"')] | length' slow.json)" $HOLDS \
 	"the long exits are those, and name the main thread as holder" blame.out
 is "$(jq '[.rows[] | select(.holder.stack | index("qmp_pmemsave"))] | length' slow.json)" $HOLDS \
