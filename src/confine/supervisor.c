@@ -312,7 +312,16 @@ static void call_any(struct call *c)
 
 /* ---- the process ---- */
 
-/* Until no process has the filter any more. */
+static bool send_answer(const struct call *c)
+{
+	while (ioctl(c->listener, SECCOMP_IOCTL_NOTIF_SEND, &c->resp)) {
+		if (errno != EINTR)
+			return errno == ENOENT; /* a signal has ended the call */
+	}
+	return true;
+}
+
+/* Until no process has the filter any more, or on an error: the kernel then ends calls that wait and all later ones. */
 static void serve(struct call *c)
 {
 	struct pollfd p = {.fd = c->listener, .events = POLLIN};
@@ -330,7 +339,8 @@ static void serve(struct call *c)
 		}
 		c->resp = (struct seccomp_notif_resp){.id = c->req.id};
 		call_any(c);
-		ioctl(c->listener, SECCOMP_IOCTL_NOTIF_SEND, &c->resp);
+		if (!send_answer(c))
+			break;
 	}
 }
 
