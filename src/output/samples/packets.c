@@ -163,7 +163,9 @@ static int tcpdump_run(FILE *in, int out, const char *const *argv)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return fail(-errno, "waitpid: %s", strerror(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+	if (WIFSIGNALED(status))
+		return fail(-EINTR, "tcpdump was ended by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status) == 127)
 		return fail(-ENOENT, "cannot run tcpdump; install it, or write a file with "
 				     "pcap-dump and read it elsewhere");
 	return 0;
