@@ -69,6 +69,8 @@ __attribute__((constructor)) static void begin(void)
 	char *end = NULL;
 	const char *count = getenv("FAULT_COUNT");
 
+	/* Nothing fails in the programs that this one starts; as another user they might not find this file. */
+	unsetenv("LD_PRELOAD");
 	alloc_at = number("FAULT_ALLOC", &end);
 	alloc_after = end && *end == '+';
 	short_bytes = number("FAULT_SHORT", NULL);

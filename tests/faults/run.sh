@@ -64,7 +64,7 @@ judge() {
 		kind_of=lacks # the report itself says what
 	elif [ $status = 0 ]; then
 		kind_of=same
-		cmp -s stdout want.stdout || found+="status 0, but other output; "
+		cmp -s stdout want.stdout || found+="status 0, but other output ($(diff want.stdout stdout | head -n 4 | xargs -0)); "
 		[ ! -e want.out ] || same out want.out || found+="status 0, but another file; "
 	elif [ $status != 1 ]; then
 		found+="status $status; "
