@@ -114,9 +114,9 @@ kill $hog
 hog=
 taskset -p -c "0-$cpu" $$ >/dev/null
 injected=$(($(cat last) - before))
-# Some of it is between two requests.
+# Some of it is between two requests; the last figure of the thread misses the last 20 ms.
 queued=$(stage '.thread == "I/O thread" and .state == "run queue"')
-is $((queued * 100 >= injected * 90 && queued <= injected)) 1 "the iothread waited $injected ns for a CPU, $queued ns of them for requests" stages
+is $((queued * 100 >= injected * 90 && queued * 100 <= injected * 110)) 1 "the iothread waited $injected ns for a CPU, $queued ns of them for requests" stages
 "$HOSTRACE" requests -i hog.hrt --waterfall --limit 1000 >waterfall
 grep -q "thread $io waits for CPU $cpu: hog" waterfall
 is $? 0 "... which the slowest requests name" stages
