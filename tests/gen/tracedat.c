@@ -472,7 +472,7 @@ int main(int argc, char **argv)
 {
 	struct trace t = {.version = 7, .packer = "none", .clock = "mono", .page_size = 4096};
 	char line[1024], clock[64];
-	FILE *in, *out;
+	FILE *in = NULL, *out = NULL;
 	int opt;
 
 	while ((opt = getopt(argc, argv, "67z:")) != -1) {
