@@ -116,7 +116,8 @@ taskset -p -c "0-$cpu" $$ >/dev/null
 injected=$(($(cat last) - before))
 # Some of it is between two requests; the last figure of the thread misses the last 20 ms.
 queued=$(stage '.thread == "I/O thread" and .state == "run queue"')
-is $((queued * 100 >= injected * 90 && queued * 100 <= injected * 110)) 1 "the iothread waited $injected ns for a CPU, $queued ns of them for requests" stages
+echo "# the iothread waited $injected ns for a CPU, $queued ns of them for requests"
+is $((queued * 100 >= injected * 90 && queued <= injected + 25000000)) 1 "what the iothread waited for a CPU is in its stages" stages
 "$HOSTRACE" requests -i hog.hrt --waterfall --limit 1000 >waterfall
 grep -q "thread $io waits for CPU $cpu: hog" waterfall
 is $? 0 "... which the slowest requests name" stages

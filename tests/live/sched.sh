@@ -42,7 +42,8 @@ row() {
 
 # between A LOW HIGH: at least 95 % of LOW, at most 105 % of HIGH
 between() {
-	is $(($2 > 0 && $1 * 100 >= $2 * 95 && $1 * 100 <= $3 * 105)) 1 "$4: $1 ns of $2 to $3" "$5"
+	echo "# $4: $1 ns of $2 to $3"
+	is $(($2 > 0 && $1 * 100 >= $2 * 95 && $1 * 100 <= $3 * 105)) 1 "$4" "$5"
 }
 
 # The kernel's counters of thread $1, and of the hog: time on a CPU, time on the run queue
@@ -142,7 +143,8 @@ hogged "$io" iothread
 is $((by_hog * 100 >= ready * 75)) 1 "iothread: the hog ran instead of it: $by_hog of $ready ns" sched.out
 is "$("$HOSTRACE" sched -i trace.hrt --loops -f json | jq -r ".rows[] | select(.tid == $io) | .kind")" event-loop \
 	"iothread: it is one" sched.out
-is $(($(row "$io" .wakeup_max_ns --loops) >= 20000000)) 1 "iothread: it handles events late" sched.out
+# Without the hog it is microseconds; how long the hog keeps the CPU is up to the kernel.
+is $(($(row "$io" .wakeup_max_ns --loops) >= 2000000)) 1 "iothread: it handles events late" sched.out
 is $(($(row "$io" .wakeups --loops) >= 20)) 1 "iothread: it was woken" sched.out
 kill "$asks"
 vm_stop
