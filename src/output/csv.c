@@ -46,7 +46,8 @@ static int csv_table(const struct report *r, const struct table *t)
 {
 	if (!t->nr_rows)
 		report_empty(r);
-	put_line(r, t, NULL);
+	if (!r->continues)
+		put_line(r, t, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		put_line(r, t, &t->cell[i * t->nr_columns]);
 	return 0;

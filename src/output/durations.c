@@ -44,3 +44,18 @@ void durations_cells(struct cell *c, const struct durations *d, uint64_t all_ns,
 		(c++)->number = share(d->userspace, d->count);
 	}
 }
+
+json_t *durations_json(const struct durations *d)
+{
+	struct table t = {0};
+	struct cell cell[TABLE_COLUMNS_MAX] = {0};
+	json_t *ret = json_object();
+
+	durations_columns(&t, true);
+	durations_cells(cell, d, 0, true);
+	for (unsigned int i = 0; i < t.nr_columns; i++)
+		if (t.column[i].key)
+			json_object_set_new(ret, t.column[i].key,
+					    json_integer((json_int_t)cell[i].number));
+	return ret;
+}

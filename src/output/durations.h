@@ -3,6 +3,8 @@
 #ifndef HOSTRACE_DURATIONS_H
 #define HOSTRACE_DURATIONS_H
 
+#include <jansson.h>
+
 #include "output/table.h"
 
 struct durations {
@@ -16,5 +18,8 @@ void durations_columns(struct table *t, bool userspace);
 
 /* Fills the cells of a row from the first of these columns on; all_ns: total_ns of all rows together. */
 void durations_cells(struct cell *c, const struct durations *d, uint64_t all_ns, bool userspace);
+
+/* The same keys as an object: a new reference. */
+json_t *durations_json(const struct durations *d);
 
 #endif

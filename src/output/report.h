@@ -27,6 +27,7 @@ struct report {
 	const struct reader *reader; /* read to its end */
 	const struct output *out;
 	bool ticks; /* times are ticks of an unknown rate: "kt" in text, keys end in "_ticks" and not in "_ns" */
+	bool continues; /* CSV: the heading was printed with an earlier table */
 	bool wide; /* text: all columns, whatever the terminal's width */
 
 	/*

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "output/durations.h"
 #include "views/stat_rows.h"
 
 static struct stat_row *row_of(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
@@ -182,16 +181,41 @@ static void columns(struct table *t, bool by_vcpu)
 	durations_columns(t, true);
 }
 
-static const char *reason_text(const struct stat_row *r, const char *(*name_of)(uint32_t reason),
-			       struct table *t)
+const char *stat_reason_print(const struct stat_row *r, const char *(*name_of)(uint32_t reason),
+			      char *buf, size_t size)
 {
 	const char *name = name_of(r->sum.reason);
-	char number[16];
 
 	if (r->other)
-		return table_text(t, "(other)");
-	snprintf(number, sizeof(number), "0x%x", r->sum.reason);
-	return table_text(t, name ? name : number);
+		return "(other)";
+	snprintf(buf, size, "0x%x", r->sum.reason);
+	return name ? name : buf;
+}
+
+void stat_durations(const struct stat_cell *sum, struct durations *ret)
+{
+	*ret = (struct durations){0};
+	if (sum->count)
+		*ret = (struct durations){.count = sum->count,
+					  .total_ns = sum->total_ns,
+					  .min_ns = sum->min_ns,
+					  .mean_ns = sum->total_ns / sum->count,
+					  .max_ns = sum->max_ns,
+					  .deviation_ns = deviation(sum),
+					  .p50_ns = stat_quantile(sum, .5),
+					  .p90_ns = stat_quantile(sum, .9),
+					  .p99_ns = stat_quantile(sum, .99),
+					  .p999_ns = stat_quantile(sum, .999),
+					  .userspace = sum->userspace};
+}
+
+void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->min_ns = UINT64_MAX;
+	for (unsigned int i = 0; i < rows->nr; i++)
+		if (vcpu == STAT_ALL_VCPUS || rows->row[i].vcpu == vcpu)
+			cell_add(ret, &rows->row[i].sum);
 }
 
 int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
@@ -205,6 +229,8 @@ int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_
 	for (unsigned int i = 0; i < rows->nr; i++) {
 		const struct stat_cell *sum = &rows->row[i].sum;
 		struct cell *c = sum->count ? table_row(t) : NULL;
+		struct durations d;
+		char buf[16];
 
 		if (!sum->count)
 			continue;
@@ -212,20 +238,10 @@ int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_
 			return -ENOMEM;
 		if (by_vcpu)
 			(c++)->number = (uint64_t)rows->row[i].vcpu;
-		(c++)->text = reason_text(&rows->row[i], name_of, t);
-		durations_cells(c,
-				&(struct durations){.count = sum->count,
-						    .total_ns = sum->total_ns,
-						    .min_ns = sum->min_ns,
-						    .mean_ns = sum->total_ns / sum->count,
-						    .max_ns = sum->max_ns,
-						    .deviation_ns = deviation(sum),
-						    .p50_ns = stat_quantile(sum, .5),
-						    .p90_ns = stat_quantile(sum, .9),
-						    .p99_ns = stat_quantile(sum, .99),
-						    .p999_ns = stat_quantile(sum, .999),
-						    .userspace = sum->userspace},
-				all_ns, true);
+		(c++)->text = table_text(
+			t, stat_reason_print(&rows->row[i], name_of, buf, sizeof(buf)));
+		stat_durations(sum, &d);
+		durations_cells(c, &d, all_ns, true);
 	}
 	return 0;
 }

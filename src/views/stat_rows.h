@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "output/durations.h"
 #include "output/table.h"
 #include "statmap.h"
 
@@ -38,6 +39,16 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before);
  * -ENOMEM. */
 int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
 		    bool by_vcpu, struct table *t);
+
+/* "HLT", "0x7f", "(other)". buf has at least 16 bytes; returns it or a static text. */
+const char *stat_reason_print(const struct stat_row *r, const char *(*name_of)(uint32_t reason),
+			      char *buf, size_t size);
+
+/* Of exits of all reasons: of this vCPU, or with STAT_ALL_VCPUS of all. */
+void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret);
+
+/* All zero if there were no exits. */
+void stat_durations(const struct stat_cell *sum, struct durations *ret);
 
 /* The ceil(fraction * count)-th smallest duration, as the middle of its bucket. */
 uint64_t stat_quantile(const struct stat_cell *cell, double fraction);

@@ -18,11 +18,22 @@ stat_start() {
 	until_line 'watching' "$out.err" || bail "stat did not start: $(cat "$out.err")"
 }
 
-plan 12
+# until_lines N FILE: waits up to a minute
+until_lines() {
+	for _ in $(seq 1200); do
+		[ "$(wc -l < "$2")" -ge "$1" ] && return
+		sleep .05
+	done
+	return 1
+}
+
+plan 21
 timeout 30 "$HOSTRACE" stat --vm 1 > out 2> err
 is $? 1 "process 1 is not a VM" err
 timeout 30 "$HOSTRACE" stat --by reason > out 2> err
 is $? 2 "--by accepts only vcpu" err
+timeout 30 "$HOSTRACE" stat --interval 1s --sort count > out 2> err
+is $? 2 "lines of intervals have one order" err
 
 vmm_start 2300
 stat_start total.csv -f csv
@@ -31,16 +42,21 @@ stat_start vcpu.csv -f csv --by vcpu
 vcpu_waiter=$stat_waiter
 stat_start parts.csv -f csv --interval 100ms
 parts_waiter=$stat_waiter
+stat_start parts.jsonl -f json --by vcpu --interval 100ms
+jsonl_waiter=$stat_waiter
+stat_start parts.txt --interval 100ms
+text_waiter=$stat_waiter
 stat_start short.csv -f csv -d 10ms
 wait "$stat_waiter"
 is "$? $(csv_sum reason=KVM_EXIT_IO < short.csv)" "0 0" "a duration ends it; nothing was counted yet" short.csv.err
+until_lines 4 parts.csv && until_lines 3 parts.jsonl && until_lines 4 parts.txt || bail "no lines while the VM is idle"
 record_start --vm "$vmm" --events kvm -o t.hrt
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
 wait "$total_waiter"
 is $? 0 "stat ends with the VM" total.csv.err
-wait "$vcpu_waiter" && wait "$parts_waiter"
+wait "$vcpu_waiter" && wait "$parts_waiter" && wait "$jsonl_waiter" && wait "$text_waiter"
 is $? 0 "... each of them" parts.csv.err
 wait "$recorder_waiter"
 
@@ -53,8 +69,28 @@ is "$(head -n 1 total.csv)" "$(head -n 1 exits.csv)" "the columns are those of e
 io=$(csv_sum reason=KVM_EXIT_IO < total.csv)
 is "$([ "$io" = 0 ] || echo "$io")" "$([ "$io" = 0 ] || echo 2300)" "each outb but the last was answered in userspace"
 is "$(csv_sum vcpu=0 < vcpu.csv)" "$(csv_sum < total.csv)" "--by vcpu: all on vCPU 0" vcpu.csv
-is "$(grep -v '^reason' parts.csv | sed '1i reason,count' | csv_sum)" "$(csv_sum < total.csv)" \
-	"--interval: the parts make the whole" parts.csv
+
+# A line per interval: the guest ran after the first ones, and all of them together are the total.
+all=$(csv_sum < total.csv)
+is "$(grep -c '^from_ns,until_ns,count,' parts.csv) $(csv_sum < parts.csv)" "1 $all" \
+	"--interval: one heading; the parts make the whole" parts.csv
+is "$(sed -n '2,4s/^[0-9]*,[0-9]*,//p' parts.csv)" "$(for _ in 1 2 3; do echo 0,0,0,0,0,0,0,0,0,0,0; done)" \
+	"... an interval without exits is a line of zeros" parts.csv
+is "$(awk -F, 'NR > 2 && $1 != last { print } { last = $2 }' parts.csv)" "" \
+	"... each begins where the one before ended" parts.csv
+is "$(jq -s 'map(.count) | add' parts.jsonl)" "$all" "... JSON: each line is an object" parts.jsonl
+is "$(jq -s 'map(.rows[].count) | add' parts.jsonl)" "$all" "... with the reasons" parts.jsonl
+is "$(head -n 1 parts.jsonl | jq -c '[.vcpu, .count, .p99_ns, .missed, .rows]')" "[0,0,0,0,[]]" \
+	"... of a vCPU, zeros if it was idle" parts.jsonl
+is "$(grep -c time_s parts.txt) $(awk '$1 + 0 > 0 { sum += $2 } END { print sum + 0 }' parts.txt)" "1 $all" \
+	"... text: one heading, the same counts" parts.txt
+is "$(awk '{ if (length > 80) print }' parts.txt)" "" "... 80 columns" parts.txt
+vmm_start 1
+timeout 60 script -qec "stty rows 6 cols 80 && '$HOSTRACE' stat -q --vm $vmm --interval 20ms -d 200ms" screen > /dev/null
+is "$(awk '/time_s/ { if (last) print NR - last - 1; last = NR }' screen | sort -u)" 4 \
+	"... on a terminal the heading is printed on each screen" screen
+vmm_go
+vmm_end
 is "$(awk -F, 'NR > 1 && !($4 <= $8 && $8 <= $9 && $9 <= $10 && $10 <= $11 && $11 <= $6)' total.csv)" "" \
 	"percentiles lie between the least and the largest, in order" total.csv
 finish

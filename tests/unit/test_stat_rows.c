@@ -80,11 +80,45 @@ static void test_ends(void **state)
 	free(cell);
 }
 
+/* Rows of two vCPUs: of one, and of both together; without exits all is zero. */
+static void test_sum(void **state)
+{
+	struct stat_cell *cells = calloc(3, sizeof(*cells)), *sum = calloc(1, sizeof(*sum));
+	struct stat_rows rows = {0};
+	struct durations d;
+
+	(void)state;
+	cell_add(&cells[0], 100);
+	cell_add(&cells[0], 300);
+	assert_int_equal(stat_rows_add(&rows, 0, cells, 3), 0);
+	cell_add(&cells[1], 20);
+	assert_int_equal(stat_rows_add(&rows, 1, cells, 3), 0);
+	stat_rows_sum(&rows, 1, sum);
+	stat_durations(sum, &d);
+	assert_int_equal(d.count, 3);
+	assert_int_equal(d.total_ns, 420);
+	stat_rows_sum(&rows, STAT_ALL_VCPUS, sum);
+	stat_durations(sum, &d);
+	assert_int_equal(d.count, 5);
+	assert_int_equal(d.min_ns, 20);
+	assert_int_equal(d.p50_ns, 100);
+	assert_int_equal(d.max_ns, 300);
+	stat_rows_sum(&rows, 2, sum);
+	stat_durations(sum, &d);
+	assert_int_equal(d.count, 0);
+	assert_int_equal(d.min_ns, 0);
+	assert_int_equal(d.max_ns, 0);
+	stat_rows_free(&rows);
+	free(sum);
+	free(cells);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quantiles),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,11 @@ bool output_in_color(void)
 	return given.in_color;
 }
 
+const char *output_sort(void)
+{
+	return given.sort;
+}
+
 const char *output_file(void)
 {
 	return given.file;

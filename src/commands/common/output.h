@@ -40,6 +40,9 @@ bool output_in_color(void);
 /* The name after -o, or NULL: for commands that write a trace, not a report. */
 const char *output_file(void);
 
+/* The column after --sort, or NULL. */
+const char *output_sort(void);
+
 /* Flushes and renames; -errno with the error message set if anything could not be written. */
 int output_close(struct output *out);
 

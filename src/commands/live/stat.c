@@ -2,7 +2,7 @@
 /*
  * hostrace stat: the questions of `exits`, answered by histograms that are kept in the kernel: no
  * event is written, so that it can stay on. Without --interval there is one table at the end, with
- * it a table of what came since the last.
+ * it a line per interval.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +21,7 @@
 #include "collector/stat.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/live/stat_lines.h"
 #include "confine/confine.h"
 #include "event/exit_reason.h"
 #include "output/report.h"
@@ -34,9 +35,9 @@ static struct {
 /* clang-format off */
 static const struct option_row options[] = {
 	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one is running"},
-	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "print a table of the exits since the last one every T (1s, 500ms)"},
+	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "print a line every T (1s, 500ms) with the exits since the last one"},
 	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
-	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason"},
+	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason; with --interval: one line per vCPU"},
 	{0},
 };
 /* clang-format on */
@@ -45,6 +46,7 @@ struct watching {
 	struct vm vm;
 	struct stat *stat;
 	struct stat_rows before;
+	struct stat_lines lines;
 	struct output out;
 	struct confine_paths *paths;
 	int signals, pidfd;
@@ -117,6 +119,11 @@ static int rows_read(const struct stat *s, bool by_vcpu, struct stat_rows *ret)
 	return err;
 }
 
+static const char *(*name_of(const struct watching *w))(uint32_t)
+{
+	return stat_span(w->stat) == STAT_USERSPACE_EXIT ? userspace_reason_name : exit_name;
+}
+
 static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t now)
 {
 	struct report report = {.out = &w->out,
@@ -125,51 +132,78 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 				.foot = foot,
 				.caveats = caveats_make(w)};
 	struct table t = {0};
-	char line[80];
-	int err = stat_rows_table(
-		rows, stat_span(w->stat) == STAT_USERSPACE_EXIT ? userspace_reason_name : exit_name,
-		opt.by, &t);
+	int err = stat_rows_table(rows, name_of(w), opt.by, &t);
 
-	snprintf(line, sizeof(line), "%.3f s to %.3f s", (double)(w->last_ns - w->start_ns) / 1e9,
-		 (double)(now - w->start_ns) / 1e9);
-	if (opt.interval_ns)
-		report.first_line = line;
-	report.extra = json_pack("{s:I,s:I,s:s}", "from_ns", (json_int_t)(w->last_ns - w->start_ns),
-				 "until_ns", (json_int_t)(now - w->start_ns), "where",
-				 stat_where(w->stat));
+	report.extra = json_pack("{s:I,s:I,s:s}", "from_ns", (json_int_t)0, "until_ns",
+				 (json_int_t)(now - w->start_ns), "where", stat_where(w->stat));
 	if (!err)
 		err = report_table(&report, &t, "total_ns");
 	else
 		table_free(&t);
-	output_flush(&w->out);
 	json_decref(report.caveats);
 	json_decref(report.extra);
 	return err;
 }
 
-/* What came since the last time, or all of it. */
-static int report_now(struct watching *w)
+/* Everything since the start. */
+static int report_all(struct watching *w)
 {
-	struct stat_rows rows, all;
+	struct stat_rows rows;
+	int err = rows_read(w->stat, opt.by, &rows);
+
+	if (!err)
+		err = table_draw(w, &rows, monotonic_ns());
+	stat_rows_free(&rows);
+	return err;
+}
+
+static int interval_print(struct watching *w, const struct stat_rows *rows, uint64_t now)
+{
+	struct stat_interval interval = {.from_ns = w->last_ns - w->start_ns,
+					 .until_ns = now - w->start_ns,
+					 .missed = stat_missed(w->stat),
+					 .rows = rows};
+	int err = stat_lines_print(&w->lines, &interval);
+
+	output_flush(&w->out);
+	return err;
+}
+
+/* What came since the last time. */
+static int report_interval(struct watching *w)
+{
+	struct stat_rows rows, all = {0};
 	uint64_t now = monotonic_ns();
 	int err = rows_read(w->stat, opt.by, &rows);
 
-	if (!err && opt.interval_ns)
+	if (!err)
 		err = stat_rows_copy(&rows, &all);
 	if (err) {
 		stat_rows_free(&rows);
 		return err;
 	}
-	if (opt.interval_ns)
-		stat_rows_subtract(&rows, &w->before);
-	err = table_draw(w, &rows, now);
+	stat_rows_subtract(&rows, &w->before);
+	err = interval_print(w, &rows, now);
 	stat_rows_free(&rows);
+	stat_rows_free(&w->before);
+	w->before = all;
 	w->last_ns = now;
-	if (opt.interval_ns) {
-		stat_rows_free(&w->before);
-		w->before = all;
-	}
 	return err;
+}
+
+static int report_now(struct watching *w)
+{
+	return opt.interval_ns ? report_interval(w) : report_all(w);
+}
+
+/* Text: after the last line. */
+static void lines_foot(struct watching *w)
+{
+	json_t *caveats = caveats_make(w);
+
+	if (opt.interval_ns && !strcmp(w->out.format, "text"))
+		foot(NULL, caveats, w->out.file);
+	json_decref(caveats);
 }
 
 /* ---- the loop ---- */
@@ -204,6 +238,9 @@ static int loop(struct watching *w)
 	int err = 0;
 
 	w->start_ns = w->last_ns = monotonic_ns();
+	w->lines = (struct stat_lines){.out = &w->out,
+				       .name_of = name_of(w),
+				       .nr_vcpus = opt.by ? (int)stat_nr_vcpus(w->stat) : 0};
 	end = opt.duration_ns ? w->start_ns + opt.duration_ns : UINT64_MAX;
 	next = w->start_ns;
 	command_note("watching %s (pid %d); stop with ^C", w->vm.name ? w->vm.name : "VM",
@@ -215,7 +252,10 @@ static int loop(struct watching *w)
 		err = report_now(w);
 	} while (!err);
 	stat_stop(w->stat);
-	return err ? err : report_now(w);
+	if (!err)
+		err = report_now(w);
+	lines_foot(w);
+	return err;
 }
 
 static int vm_choose(struct vm *ret)
@@ -283,6 +323,9 @@ static int run(int argc, char **argv, char **rest)
 				     argc ? argv[0] : "--");
 	if (opt.by && strcmp(opt.by, "vcpu"))
 		return command_usage("invalid --by '%s' (expected vcpu)", opt.by);
+	if (opt.interval_ns && output_sort())
+		return command_usage("--sort and --interval exclude each other: lines are in the "
+				     "order of time");
 	common.no_pager = true; /* it would wait for the end, too */
 	if (output_open(table_formats, &w.out))
 		return command_failed();
