@@ -81,6 +81,15 @@ typedef void collector_process(void *arg, pid_t pid, pid_t parent, uint64_t time
 /* Why processes are not followed; "" if they are. */
 const char *collector_follow_error(const struct collector *c);
 
+/*
+ * Plans the probes of a QEMU executable that the command may start, so that they are attached sooner when it does. At
+ * most four; other files are ignored.
+ */
+void collector_plan_ahead(struct collector *c, const char *exe);
+
+/* Is this file a QEMU executable? */
+bool collector_exe_is_qemu(const struct collector *c, const char *exe);
+
 /* Becomes readable when there are changes of processes; -1 if none are followed. */
 int collector_follow_fd(const struct collector *c);
 

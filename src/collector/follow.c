@@ -73,6 +73,8 @@ void collector_follow_close(struct collector *c)
 {
 	ring_buffer__free(c->changes);
 	c->changes = NULL;
+	while (c->nr_ahead)
+		plan_free(&c->ahead[--c->nr_ahead].plan);
 }
 
 const char *collector_follow_error(const struct collector *c)
@@ -158,10 +160,46 @@ static struct file_id file_id(const char *path)
 	};
 }
 
+static const struct plan *plan_ahead_of(const struct collector *c, const struct file_id *id)
+{
+	for (unsigned int i = 0; i < c->nr_ahead; i++)
+		if (id->inode && !memcmp(&c->ahead[i].exe, id, sizeof(*id)))
+			return &c->ahead[i].plan;
+	return NULL;
+}
+
+void collector_plan_ahead(struct collector *c, const char *exe)
+{
+	struct file_id id = file_id(exe);
+	struct plan plan;
+
+	if (c->nr_ahead == PLANS_AHEAD_MAX || plan_ahead_of(c, &id) || plan_make_qemu(exe, &plan))
+		return;
+	if (!id.inode || !plan.is_qemu) {
+		plan_free(&plan);
+		return;
+	}
+	c->ahead[c->nr_ahead++] = (struct plan_ahead){.exe = id, .plan = plan};
+	debug("attach", "planned ahead: %s", exe);
+}
+
+bool collector_exe_is_qemu(const struct collector *c, const char *exe)
+{
+	struct file_id id = file_id(exe);
+
+	return plan_ahead_of(c, &id) || plan_exe_is_qemu(exe);
+}
+
 /* A plan takes a tenth of a second and 0.5 MB: VMs of one binary share it. */
 static int plan_get(const struct collector *c, const char *exe, const struct file_id *id,
 		    struct plan *ret)
 {
+	const struct plan *ahead = plan_ahead_of(c, id);
+
+	if (ahead) {
+		*ret = plan_share(ahead);
+		return 0;
+	}
 	for (unsigned int i = 0; i < c->nr_targets; i++)
 		if (id->inode && !memcmp(&c->targets[i].exe, id, sizeof(*id))) {
 			*ret = plan_share(&c->targets[i].plan);

@@ -64,6 +64,14 @@ struct probe_link {
 	struct probe_result *result; /* that it belongs to */
 };
 
+enum { PLANS_AHEAD_MAX = 4 };
+
+/* Of a QEMU that the command may start. */
+struct plan_ahead {
+	struct file_id exe;
+	struct plan plan;
+};
+
 struct collector {
 	struct hostrace *skel;
 	struct target *targets; /* one per VM */
@@ -71,6 +79,8 @@ struct collector {
 	bool wants[EV_LIMIT];
 	bool follow; /* requested */
 	char follow_error[320];
+	struct plan_ahead ahead[PLANS_AHEAD_MAX];
+	unsigned int nr_ahead;
 	struct ring_buffer *changes; /* of processes; NULL: none are followed */
 	collector_process *on_change; /* during collector_follow_read() */
 	void *on_change_arg;

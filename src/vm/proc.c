@@ -220,3 +220,23 @@ unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max)
 	}
 	return highest;
 }
+
+uint64_t proc_threads_run_ns(pid_t pid)
+{
+	_cleanup_closedir_ DIR *dir = proc_opendir(pid, "task");
+	uint64_t sum = 0, run;
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		pid_t tid = tid_of(d->d_name);
+		char file[64];
+
+		if (!tid || tid == pid)
+			continue;
+		snprintf(file, sizeof(file), "task/%d/schedstat", tid);
+		_cleanup_fclose_ FILE *f = proc_open(pid, file);
+		if (f && fscanf(f, "%" SCNu64, &run) == 1)
+			sum += run;
+	}
+	return sum;
+}

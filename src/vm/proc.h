@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "vm/vm.h"
@@ -43,5 +44,8 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus);
  * get its tid.
  */
 unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max);
+
+/* CPU time of the threads of a process except the first; 0 if it has ended, or without schedstats. */
+uint64_t proc_threads_run_ns(pid_t pid);
 
 #endif

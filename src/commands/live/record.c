@@ -238,6 +238,7 @@ static int loop(struct recording *r)
 
 	started(r);
 	r->start_ns = monotonic_ns();
+	r->progress_ns = r->start_ns + NS_PER_S; /* to attach to the command's VM comes first */
 	while (!r->stop && !err) {
 		uint64_t now = monotonic_ns();
 
