@@ -198,4 +198,4 @@ help:
 	@:
 
 # Tests, the rig, the demo guest, the manual.
-include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk doc/*.mk)
+include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk src/output/*/*.mk doc/*.mk)

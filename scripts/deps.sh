@@ -45,6 +45,8 @@ packages() {
 	check libcap2-bin        libcap
 	check strace             strace
 	check bsdutils           util-linux
+	check chromium           chromium
+	check python3            python3
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  e2fsprogs          e2fsprogs

@@ -8,6 +8,7 @@
 struct error {
 	char text[1024];
 	bool is_usage;
+	int code;
 };
 
 /* As errno, it belongs to the thread. */
@@ -18,9 +19,9 @@ static struct error *error_now(void)
 	return &error;
 }
 
-static void error_set(bool is_usage, const char *fmt, va_list ap)
+static void error_set(int code, bool is_usage, const char *fmt, va_list ap)
 {
-	struct error *e = error_now(), next = {.is_usage = is_usage};
+	struct error *e = error_now(), next = {.is_usage = is_usage, .code = code};
 
 	vsnprintf(next.text, sizeof(next.text), fmt, ap); /* the arguments may point into the old text */
 	*e = next;
@@ -31,7 +32,7 @@ int fail(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	error_set(false, fmt, ap);
+	error_set(err, false, fmt, ap);
 	va_end(ap);
 	return err;
 }
@@ -41,7 +42,7 @@ int fail_usage(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	error_set(true, fmt, ap);
+	error_set(err, true, fmt, ap);
 	va_end(ap);
 	return err;
 }
@@ -49,6 +50,11 @@ int fail_usage(int err, const char *fmt, ...)
 bool error_is_usage(void)
 {
 	return error_now()->is_usage;
+}
+
+int error_code(void)
+{
+	return error_now()->code;
 }
 
 int fail_hint(int err, const char *fmt, ...)

@@ -18,6 +18,9 @@ int fail_usage(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3
 /* Was the error message set by fail_usage()? */
 bool error_is_usage(void);
 
+/* The errno, negative, with which it was set; 0 if there is none. */
+int error_code(void);
+
 /* The error message; "" if there is none. Valid until the next fail() of this thread. */
 const char *error_text(void);
 

@@ -35,6 +35,7 @@
 	COMMAND(timeline) \
 	COMMAND(requests) \
 	COMMAND(diff) \
+	COMMAND(report) \
 	COMMAND(summary) \
 	COMMAND(count) \
 	COMMAND(histogram) \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What all commands share: the options that each has, and how they print messages. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 struct common common;
 const struct command *command_now;
+static bool errors_are_kept;
 
 /* clang-format off */
 const struct option_row common_options[] = {
@@ -37,10 +39,17 @@ bool color_wanted(FILE *out)
 
 enum { ERROR_TEXT_BYTES = 1024, NOTE_BYTES = 8192 };
 
+void command_keep_errors(bool keep)
+{
+	errors_are_kept = keep;
+}
+
 int command_failed(void)
 {
 	if (error_is_usage())
 		return command_usage("%s", error_text());
+	if (errors_are_kept)
+		return EXIT_FAILED;
 	progress_end();
 
 	char text[ERROR_TEXT_BYTES];
@@ -72,6 +81,10 @@ int command_usage(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text_neutralise(text);
+	if (errors_are_kept) {
+		fail_usage(-EINVAL, "%s", text);
+		return EXIT_USAGE;
+	}
 	fprintf(stderr, "hostrace: %s%s%s", name, *name ? ": " : "", text);
 	if (!*text || text[strlen(text) - 1] != '?') /* not after "did you mean ...?" */
 		fprintf(stderr, "; see 'hostrace %s%s--help'", name, *name ? " " : "");

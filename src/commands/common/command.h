@@ -54,6 +54,9 @@ int command_failed(void);
  * Returns EXIT_USAGE. */
 int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Until it is called with false, the two functions above do not print: the message is error_text(). */
+void command_keep_errors(bool keep);
+
 /* From now on a terminal shows how much has been read (base/progress.h), unless --quiet. */
 void command_progress(void);
 

@@ -393,8 +393,7 @@ json_t *empty_lines(const struct input_set *set, const struct report_needs *need
 	json_t *list = json_array();
 
 	if (survey_make(set, &s))
-		json_array_append_new(list, json_string("no events of the trace match; 'hostrace "
-							"info' lists its events"));
+		caveat_add(list, "no events match; why is unknown: %s", error_text());
 	else
 		explain(list, set->options, needs, s);
 	return list;

@@ -24,6 +24,7 @@ static struct {
 	uint64_t limit;
 	bool wide;
 	bool in_color; /* of what output_open() opened */
+	FILE *captured; /* what output_open() returns instead; NULL: nothing is captured */
 } given;
 
 /* clang-format off */
@@ -102,6 +103,17 @@ const char *output_sort(void)
 const char *output_file(void)
 {
 	return given.file;
+}
+
+void output_default(const char *format)
+{
+	if (!given.format)
+		given.format = format;
+}
+
+void output_capture(FILE *to)
+{
+	given.captured = to;
 }
 
 static int file_open(struct output *out)
@@ -214,6 +226,10 @@ int output_open(const char *formats, struct output *ret)
 			       .sort = given.sort,
 			       .width = WIDTH_DEFAULT,
 			       .wide = given.wide || common.verbose};
+	if (given.captured) {
+		ret->file = given.captured;
+		return 0;
+	}
 	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
 		err = file_open(ret);
 	else

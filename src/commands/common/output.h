@@ -34,6 +34,15 @@ void output_fields(struct output *out, int indent);
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
+/* The format if -f is not given, instead of text. Before output_open(). */
+void output_default(const char *format);
+
+/*
+ * Until output_capture(NULL), output_open() returns this stream, which neither output_close() nor output_cancel()
+ * closes: for a command that runs others (section.h).
+ */
+void output_capture(FILE *to);
+
 /* May the report that was opened use colours? */
 bool output_in_color(void);
 

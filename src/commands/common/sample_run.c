@@ -135,7 +135,7 @@ int sample_run_open(int argc, char **argv, const char *supported, struct time_ra
 
 	if (none && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
 		path = NULL;
-	if (path && (osv_is_trace(path) || access(path, F_OK) || compat_given))
+	if (path && (osv_is_trace(path) || (access(path, F_OK) && errno == ENOENT) || compat_given))
 		return sample_run_open_file(path, supported, range, run);
 	if (compat_given)
 		return command_usage("--compat requires exactly one OSv trace");

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Options are variables that stay set: those of the command that is run are saved and restored around it, as are the
+ * inputs, which commands add to.
+ */
+#include "commands/common/section.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/command.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+
+enum {
+	TABLES_MAX = 8,
+	SAVED_BYTES_MAX = 64 << 10, /* of all options of one command */
+};
+
+static size_t option_bytes(enum option_kind kind)
+{
+	switch (kind) {
+	case OPT_FLAG:
+		return sizeof(bool);
+	case OPT_TEXT:
+		return sizeof(const char *);
+	case OPT_LIST:
+	case OPT_WORDS:
+		return sizeof(struct text_list);
+	case OPT_NUMBERS:
+		return sizeof(struct number_list);
+	case OPT_TIME:
+		return sizeof(struct time_arg);
+	case OPT_U64:
+	case OPT_DURATION:
+	case OPT_SIZE:
+		break;
+	}
+	return sizeof(uint64_t);
+}
+
+/* Copies the variables of all options to `buf`, or back from it. False: `buf` is too small. */
+static bool options_copy(const struct command *c, char *buf, bool back)
+{
+	size_t at = 0;
+
+	for (const struct option_row *const *t = c->options; *t; t++)
+		for (const struct option_row *o = *t; o->name; o++) {
+			size_t size = option_bytes(o->kind);
+
+			if (at + size > SAVED_BYTES_MAX)
+				return false;
+			if (back)
+				memcpy(o->to, buf + at, size);
+			else
+				memcpy(buf + at, o->to, size);
+			at += size;
+		}
+	return true;
+}
+
+static const struct command *find(const char *name)
+{
+	const struct command *const *c = commands;
+
+	while (*c && strcmp((*c)->name, name) != 0)
+		c++;
+	return *c;
+}
+
+static int parse_and_run(const struct command *c, const char *const *words)
+{
+	const struct option_row *tables[TABLES_MAX + 1] = {0};
+	char *argv[SECTION_WORDS_MAX + 3] = {0};
+	int argc = 0, nr = 0;
+
+	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
+		tables[i] = c->options[i];
+	while (words[argc] && argc < SECTION_WORDS_MAX) {
+		argv[argc] = (char *)words[argc]; /* are not written to */
+		argc++;
+	}
+	argv[argc++] = (char *)"-f";
+	argv[argc++] = (char *)"json";
+	if (options_parse(argc, argv, tables, &nr, NULL))
+		return EXIT_USAGE;
+	return c->run(nr, argv, NULL);
+}
+
+static int run_quietly(const struct command *c, const char *const *words, FILE *to)
+{
+	const struct command *outer = command_now;
+	bool quiet = common.quiet;
+	int status;
+
+	command_now = c;
+	common.quiet = true;
+	command_keep_errors(true);
+	output_capture(to);
+	status = parse_and_run(c, words);
+	output_capture(NULL);
+	command_keep_errors(false);
+	common.quiet = quiet;
+	command_now = outer;
+	return status;
+}
+
+static int capture(const struct command *c, const char *const *words, char **ret, size_t *ret_len)
+{
+	FILE *f = open_memstream(ret, ret_len);
+	int status;
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	status = run_quietly(c, words, f);
+	if (!memstream_close(f, ret))
+		return fail(-ENOMEM, "out of memory");
+	return status == EXIT_FINE || status == EXIT_FOUND ? 0 : error_code();
+}
+
+int section_run(const char *const *words, json_t **ret)
+{
+	const struct command *c = find(words[0]);
+	struct input_options inputs = input_given;
+	_cleanup_free_ char *saved = malloc(SAVED_BYTES_MAX), *text = NULL;
+	json_error_t wrong;
+	size_t len = 0;
+	int err;
+
+	*ret = NULL;
+	if (!saved)
+		return fail(-ENOMEM, "out of memory");
+	if (!c || !options_copy(c, saved, false))
+		return fail(-EINVAL, "command '%s' cannot be run in a report", words[0]);
+	err = capture(c, words, &text, &len);
+	options_copy(c, saved, true);
+	input_given = inputs;
+	if (err)
+		return err;
+	*ret = json_loadb(text, len, 0, &wrong);
+	return *ret ? 0 : fail(-EINVAL, "%s: invalid JSON: %s", c->name, wrong.text);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * hostrace report: one page of all reports. Each section is the JSON of a command, run here with this command's
+ * inputs; what the page shows is therefore what the command prints.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "commands/common/section.h"
+#include "commands/common/symbol_options.h"
+#include "output/report/findings.h"
+#include "output/report/fit.h"
+#include "output/report/page.h"
+#include "output/report.h"
+
+static const struct option_row *const options[] = {input_rows, output_file_options, symbols_options,
+						   NULL};
+
+struct section {
+	const char *key;
+	const char *words[SECTION_WORDS_MAX + 1];
+	size_t bytes_max; /* of its JSON in the page; their sum and the script stay below 5 MB */
+};
+
+/* In the order in which they are made: the page has its own. */
+static const struct section sections[] = {
+	{"info", {"info"}, 200 << 10},
+	{"exits", {"exits", "--limit", "1000"}, 200 << 10},
+	{"exits_by_vcpu", {"exits", "--by", "=vcpu", "--limit", "1000"}, 100 << 10},
+	{"heatmap", {"heatmap", "exit-latency"}, 300 << 10},
+	{"blame", {"blame", "--limit", "40"}, 600 << 10},
+	{"blame_by_vcpu", {"blame", "--by", "vcpu", "--limit", "1"}, 200 << 10},
+	{"virtio", {"virtio"}, 300 << 10},
+	{"queue_heatmap", {"heatmap", "virtqueue"}, 200 << 10},
+	{"leaks", {"leaks", "--limit", "1000"}, 100 << 10},
+	{"requests", {"requests", "--sort", "total", "--limit", "200"}, 100 << 10},
+	{"stages", {"requests", "--waterfall", "--limit", "20"}, 300 << 10},
+	{"ports", {"ports", "--limit", "1000"}, 100 << 10},
+	{"mmio", {"mmio", "--limit", "1000"}, 100 << 10},
+	{"msrs", {"msrs", "--limit", "1000"}, 100 << 10},
+	{"sched", {"sched", "--limit", "500"}, 200 << 10},
+	{"interrupts", {"interrupts", "--limit", "500"}, 200 << 10},
+	{"profile_guest_code", {"profile", "--host", "--max-levels", "100"}, 300 << 10},
+	{"profile", {"profile", "--max-levels", "100"}, 300 << 10},
+	{"off_cpu", {"prof-wait", "--max-levels", "100"}, 300 << 10},
+	{"sync", {"sync"}, 100 << 10},
+};
+
+enum { NR_SECTIONS = sizeof(sections) / sizeof(*sections) };
+
+/* "hostrace exits --limit 1000". */
+static json_t *command_text(const struct section *s)
+{
+	char text[256] = "hostrace";
+
+	for (const char *const *w = s->words; *w; w++) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, " %s", *w);
+	}
+	return json_string(text);
+}
+
+/*
+ * A report that the recording has nothing for, or that its options are not for, is a section with an error: the page
+ * says so there. What fails because of the machine (memory, a disk) makes the whole page fail.
+ */
+static bool belongs_to_page(int err)
+{
+	return error_is_usage() || err == -ENODATA || err == -EINVAL || err == -ENOENT ||
+	       err == -EOPNOTSUPP;
+}
+
+static int section_add(const struct section *s, json_t *all)
+{
+	json_t *one = json_pack("{s:o}", "command", command_text(s)), *data = NULL;
+	int err = section_run(s->words, &data);
+
+	if (err && !belongs_to_page(err)) {
+		json_decref(one);
+		return err;
+	}
+	if (data)
+		section_fit(data, s->bytes_max, one);
+	else
+		json_object_set_new(one, "error", json_text(error_text()));
+	if (data)
+		json_object_set_new(one, "data", data);
+	return json_object_set_new(all, s->key, one) ? fail(-ENOMEM, "out of memory") : 0;
+}
+
+static int sections_make(json_t *all)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++)
+		err = section_add(&sections[i], all);
+	return err;
+}
+
+/* A file that cannot be read at all is an error, not a page. */
+static int check_readable(const json_t *all)
+{
+	const json_t *info = json_object_get(all, "info");
+	const char *error = json_string_value(json_object_get(info, "error"));
+
+	return error ? fail(-EINVAL, "%s", error) : 0;
+}
+
+static int write_page(json_t *all, const struct output *out)
+{
+	json_auto_t *page = json_pack("{s:s,s:o,s:o,s:o,s:O}", "version", HOSTRACE_VERSION, "title",
+				      page_title_make(all), "findings", findings_make(all), "notes",
+				      page_notes_make(all), "sections", all);
+
+	if (!page)
+		return fail(-ENOMEM, "out of memory");
+	return !strcmp(out->format, "json") ? page_write_json(page, out->file)
+					    : page_write(page, out->file);
+}
+
+static int make(const struct output *out)
+{
+	json_auto_t *all = json_object();
+	int err = command_confine(output_file());
+
+	if (!err)
+		err = sections_make(all);
+	if (!err)
+		err = check_readable(all);
+	return err ? err : write_page(all, out);
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct output out;
+
+	(void)rest;
+	output_default("html");
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (!input_given.files.nr)
+		input_add_file(INPUT_DEFAULT);
+	if (!output_file() && !output_is("json") && isatty(STDOUT_FILENO))
+		return command_usage("missing file; name the page with -o FILE.html");
+	if (output_open("html json", &out))
+		return command_failed();
+	int err = make(&out);
+
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	return err ? command_failed() : EXIT_FINE;
+}
+
+const struct command report_command = {
+	.name = "report",
+	.args = "[FILE...]",
+	.summary = "Write one HTML page of all reports, to look at and to send.",
+	.group = "Report",
+	.details = "The page is one file without links to others: it needs no network and stays "
+		   "below\n"
+		   "5 MB, also for long recordings. -f json writes its data.",
+	.examples = "  hostrace report -i vm.hrt -o report.html\n"
+		    "  hostrace report vm.hrt --since 1s --period 5s -o moment.html",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the time of exits and requests went into.
+
+const causeColors = {kernel: "#4e79a7", fault: "#9c755f", device: "#f28e2b", "global-mutex": "#e15759", handover: "#d4a6c8", lock: "#b07aa1",
+	preempted: "#edc948", runqueue: "#f1ce63", syscall: "#76b7b2", "halt-poll": "#a0cbe8", halted: "#bab0ac", inject: "#59a14f",
+	unknown: "#79706e"};
+
+function causeLegend(names) {
+	return el("div", {class: "legend"}, names.map((n) => el("span", {}, el("i", {style: {background: causeColors[n] || "#888"}}), n)));
+}
+
+// Rows of [label, [[part, color, title], ...]]: parts of 1.
+function bars(rows) {
+	return el("div", {class: "bars"}, rows.map(([label, parts]) => {
+		let at = 0;
+		return [el("div", {}, label), el("div", {class: "bar"}, parts.map(([part, color, title, from]) => {
+			const left = from === undefined ? at : from;
+			at = left + part;
+			return el("i", {title, style: {left: 100 * left + "%", width: 100 * part + "%", background: color}});
+		}))];
+	}));
+}
+
+function causesOf(o) {
+	return Object.keys(causeColors).filter((c) => o[c]).map((c) => [c, o[c]]);
+}
+
+function vcpuName(row) {
+	return `${row.vm ? row.vm + " " : ""}${row.vcpu === null || row.vcpu === undefined ? "no vCPU" : "vCPU " + row.vcpu}`;
+}
+
+function waterfall(row) {
+	const whole = row.latency_ns || 1;
+	return el("details", {class: "exit"}, el("summary", {}, `${sinceStart(row.time_ns)}: ${row.reason} on ${vcpuName(row)}, `,
+		el("b", {"data-v": row.latency_ns}, duration(row.latency_ns))),
+	bars(row.parts.map((p) => [el("span", {}, `${p.cause} ${duration(p.duration_ns)}`, p.what ? el("span", {class: "dim"}, " ", p.what) : null),
+		[[p.duration_ns / whole, causeColors[p.cause], `${p.cause}: ${duration(p.duration_ns)} ${p.what}`, (p.start_ns - row.time_ns) / whole]]])),
+	row.holder ? el("p", {class: "dim"}, `Held by ${row.holder.comm} (${row.holder.tid})`, row.holder.stack ? ": " + row.holder.stack.join(" < ") : "") : null);
+}
+
+function blameSection() {
+	const blame = dataOf("blame") || {}, groups = (dataOf("blame_by_vcpu") || {}).groups || [], rows = blame.rows || [];
+	const used = Object.keys(causeColors).filter((c) => groups.some((g) => g.causes[c]) || rows.some((r) => r.causes[c]));
+	const longest = Math.max(1, ...groups.map((g) => g.time_ns));
+	const overview = groups.length ? [causeLegend(used), bars(groups.map((g) => [`${vcpuName(g)}: ${duration(g.time_ns)} in ${count(g.exits)} exits`,
+		causesOf(g.causes).map(([c, ns]) => [ns / longest, causeColors[c], `${c}: ${duration(ns)}`])]))] : null;
+	const causes = (blame.causes || []).length ? table([["cause", "cause", null], ["what", "what or who", null], ["time_ns", "time", duration],
+		["exits", "exits", count]], blame.causes, {id: "t-causes"}) : null;
+	return section("blame", "What exits waited for", "The time of each exit, split by what it went into. Causes add up to the exits' time.", [
+		["By vCPU", "blame_by_vcpu", overview],
+		["By cause", "blame", causes],
+		["The slowest exits", "blame", rows.length ? el("div", {id: "slowest"}, causeLegend(used), rows.map(waterfall)) : null]]);
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "output/report/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "output/report.h"
+#include "output/table.h"
+
+enum {
+	CANDIDATES_MAX = 4096,
+	WHO_BYTES = 320,
+	SMALLEST = 1000, /* a share of the recording below 1/1000 is no finding */
+};
+
+struct found {
+	json_t *list;
+	const json_t *sections;
+	uint64_t span_ns;
+};
+
+/* ---- access to the sections ---- */
+
+static const json_t *data_of(const json_t *sections, const char *key)
+{
+	return json_object_get(json_object_get(sections, key), "data");
+}
+
+static const json_t *rows_of(const struct found *f, const char *key)
+{
+	return json_object_get(data_of(f->sections, key), "rows");
+}
+
+/* Integers and reals as they are, everything else 0. */
+static uint64_t number(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)
+							       : 0;
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *t = json_string_value(json_object_get(o, key));
+
+	return t ? t : "";
+}
+
+/* ---- sentences ---- */
+
+static void add(struct found *f, const char *kind, const char *section, double share,
+		json_t *sentence)
+{
+	if (share < 1.0 / SMALLEST || json_array_size(f->list) >= CANDIDATES_MAX) {
+		json_decref(sentence);
+		return;
+	}
+	json_array_append_new(f->list, json_pack("{s:s,s:s,s:f,s:o}", "kind", kind, "section",
+						 section, "share", share, "text", sentence));
+}
+
+static double share_of(const struct found *f, uint64_t ns)
+{
+	return f->span_ns ? (double)ns / (double)f->span_ns : 0;
+}
+
+/* "31.2 % of the recording (5.6s)". */
+static const char *share_print(const struct found *f, uint64_t ns, char *buf, size_t size)
+{
+	char time[16];
+
+	snprintf(buf, size, "%.1f %% of the recording (%s)", 100 * share_of(f, ns),
+		 duration_print(ns, time, sizeof(time)));
+	return buf;
+}
+
+/* "vCPU 1", "vCPU 1 of web". */
+static const char *vcpu_print(const json_t *row, char *buf, size_t size)
+{
+	const char *vm = text(row, "vm");
+
+	snprintf(buf, size, "vCPU %" JSON_INTEGER_FORMAT "%s%s",
+		 json_integer_value(json_object_get(row, "vcpu")), *vm ? " of " : "", vm);
+	return buf;
+}
+
+/* "queue 0 of disk". */
+static const char *queue_print(const json_t *row, char *buf, size_t size)
+{
+	char path[128];
+
+	snprintf(buf, size, "queue %" JSON_INTEGER_FORMAT " of %s",
+		 json_integer_value(json_object_get(row, "queue")),
+		 path_print(text(row, "device"), path, sizeof(path)));
+	return buf;
+}
+
+/* ---- what each section says ---- */
+
+static void from_leaks(struct found *f)
+{
+	const json_t *data = data_of(f->sections, "leaks"), *row, *oldest = NULL;
+	uint64_t leaked = number(json_object_get(data, "totals"), "leaked");
+	char who[WHO_BYTES], age[16];
+	size_t i;
+
+	json_array_foreach (json_object_get(data, "rows"), i, row)
+		if (!strcmp(text(row, "verdict"), "leaked") &&
+		    number(row, "age_ns") > number(oldest, "age_ns"))
+			oldest = row;
+	if (!leaked || !oldest)
+		return;
+	/* Ahead of every share of the time: whoever waits for them waits for ever. */
+	add(f, "leak", "leaks", 1 + (double)leaked,
+	    json_sprintf(
+		    "%llu request%s taken by a device and never returned; the oldest, in %s, is "
+		    "out for %s.",
+		    (unsigned long long)leaked, leaked == 1 ? " was" : "s were",
+		    queue_print(oldest, who, sizeof(who)),
+		    duration_print(number(oldest, "age_ns"), age, sizeof(age))));
+}
+
+/* Time of a vCPU's thread without a CPU, in exits or not. True: the section has vCPUs. */
+static bool from_sched(struct found *f)
+{
+	bool any = false;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row) {
+		uint64_t ready = number(row, "ready_ns");
+		const char *instead = text(row, "ran_instead");
+		char who[WHO_BYTES], share[64], max[16];
+
+		if (strcmp(text(row, "kind"), "vcpu") != 0)
+			continue;
+		any = true;
+		add(f, "steal", "sched", share_of(f, ready),
+		    json_sprintf("%s was ready to run without a CPU for %s, at most %s at a "
+				 "time%s%s.",
+				 vcpu_print(row, who, sizeof(who)),
+				 share_print(f, ready, share, sizeof(share)),
+				 duration_print(number(row, "max_ns"), max, sizeof(max)),
+				 *instead ? "; ran instead: " : "", instead));
+	}
+	return any;
+}
+
+struct cause_words {
+	const char *cause, *did;
+	bool is_steal; /* sched has it, with more than the exits */
+};
+
+static const struct cause_words cause_words[] = {
+	{"kernel", "had exits handled by KVM", false},
+	{"fault", "waited for page faults to be resolved", false},
+	{"device", "waited for QEMU to handle device accesses", false},
+	{"global-mutex", "waited for QEMU's global mutex", false},
+	{"handover", "waited for the thread to which QEMU's global mutex was handed over", false},
+	{"lock", "waited for a lock", false},
+	{"preempted", "was preempted during exits", true},
+	{"runqueue", "was in the run queue during exits", true},
+	{"syscall", "slept in system calls of QEMU", false},
+	{"inject", "waited between an interrupt's injection and the entry", false},
+};
+
+static const char *vm_of(const json_t *o)
+{
+	return text(o, "vm");
+}
+
+static bool same_vcpu(const json_t *a, const json_t *b)
+{
+	return json_equal(json_object_get(a, "vcpu"), json_object_get(b, "vcpu")) &&
+	       !strcmp(vm_of(a), vm_of(b));
+}
+
+/* What a vCPU lost most of a cause's time to. Causes are sorted. */
+static const json_t *largest(const json_t *causes, const json_t *group, const char *cause)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (causes, i, one)
+		if (!strcmp(text(one, "cause"), cause) && same_vcpu(one, group))
+			return one;
+	return NULL;
+}
+
+static void from_group(struct found *f, const json_t *causes, const json_t *group, bool has_sched)
+{
+	const json_t *of = json_object_get(group, "causes");
+	char who[WHO_BYTES], share[64], most[16];
+
+	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
+		const struct cause_words *w = &cause_words[i];
+		uint64_t ns = number(of, w->cause);
+		const json_t *one = largest(causes, group, w->cause);
+		const char *what = text(one, "what");
+
+		if (w->is_steal && has_sched)
+			continue;
+		add(f, w->cause, "blame", share_of(f, ns),
+		    json_sprintf("%s %s for %s%s%s%s%s.", vcpu_print(group, who, sizeof(who)),
+				 w->did, share_print(f, ns, share, sizeof(share)),
+				 *what ? "; most of it: " : "", what, *what ? ", " : "",
+				 *what ? duration_print(number(one, "time_ns"), most, sizeof(most))
+				       : ""));
+	}
+}
+
+/* True: what the exits' time went into is known. */
+static bool from_blame(struct found *f, bool has_sched)
+{
+	const json_t *data = data_of(f->sections, "blame_by_vcpu"), *group;
+	uint64_t all = 0, unknown = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data, "groups"), i, group) {
+		all += number(group, "time_ns");
+		unknown += number(json_object_get(group, "causes"), "unknown");
+	}
+	if (unknown > all / 2)
+		return false;
+	json_array_foreach (json_object_get(data, "groups"), i, group)
+		from_group(f, json_object_get(data, "causes"), group, has_sched);
+	return all != 0;
+}
+
+static bool is_idle(const char *reason)
+{
+	return !strcmp(reason, "hlt") || !strcmp(reason, "HLT") ||
+	       !strcmp(reason, "KVM_EXIT_HLT") || !strcmp(reason, "MWAIT") ||
+	       !strcmp(reason, "mwait");
+}
+
+/* The reason with the longest total. */
+static void from_exits(struct found *f, bool explained)
+{
+	const json_t *row, *most = NULL;
+	char share[64], p50[16], p99[16];
+	size_t i;
+
+	json_array_foreach (rows_of(f, "exits"), i, row)
+		if (!is_idle(text(row, "reason")) &&
+		    number(row, "total_ns") > number(most, "total_ns"))
+			most = row;
+	if (!most || explained)
+		return;
+	add(f, "exits", "exits", share_of(f, number(most, "total_ns")),
+	    json_sprintf(
+		    "Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
+		    "%s.",
+		    text(most, "reason"),
+		    share_print(f, number(most, "total_ns"), share, sizeof(share)),
+		    (unsigned long long)number(most, "count"),
+		    duration_print(number(most, "p50_ns"), p50, sizeof(p50)),
+		    duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
+}
+
+/* The stage of the largest 99th percentile. */
+static const char *slowest_stage(const json_t *stages, uint64_t *ret_p99)
+{
+	const char *key, *found = "";
+	json_t *one;
+
+	*ret_p99 = 0;
+	json_object_foreach ((json_t *)stages, key, one)
+		if (number(one, "p99_ns") > *ret_p99) {
+			*ret_p99 = number(one, "p99_ns");
+			found = key;
+		}
+	return found;
+}
+
+static void from_queue(struct found *f, const json_t *row)
+{
+	const json_t *stages = json_object_get(row, "stages"),
+		     *device = json_object_get(stages, "pop-push");
+	double avg = json_number_value(json_object_get(json_object_get(row, "in_flight"), "avg")),
+	       span = (double)f->span_ns;
+	uint64_t n = number(device, "count"), stage_p99;
+	char who[WHO_BYTES], p50[16], p99[16], worst[16];
+	const char *stage = slowest_stage(stages, &stage_p99);
+
+	/* Little's law; requests that are out at the end have no median. */
+	double over = n && span > 0 ? avg - (double)n * (double)number(device, "p50_ns") / span : 0;
+
+	if (number(json_object_get(row, "in_flight"), "end"))
+		return;
+	add(f, "queue", "virtio", over < 1 ? over : 1,
+	    json_sprintf("Requests of %s took the device %s (median) and %s (99th percentile); the "
+			 "slowest stage is %s with %s.",
+			 queue_print(row, who, sizeof(who)),
+			 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
+			 duration_print(number(device, "p99_ns"), p99, sizeof(p99)), stage,
+			 duration_print(stage_p99, worst, sizeof(worst))));
+}
+
+static void from_virtio(struct found *f)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row)
+		from_queue(f, row);
+}
+
+/* ---- the list ---- */
+
+static int compare(const void *a, const void *b)
+{
+	double x = json_real_value(json_object_get(*(json_t *const *)a, "share")),
+	       y = json_real_value(json_object_get(*(json_t *const *)b, "share"));
+
+	return (x < y) - (x > y);
+}
+
+static json_t *sorted(const json_t *list)
+{
+	size_t nr = json_array_size(list);
+	json_t **all = calloc(nr + 1, sizeof(*all)), *result = json_array();
+
+	for (size_t i = 0; all && i < nr; i++)
+		all[i] = json_array_get(list, i);
+	if (all)
+		qsort(all, nr, sizeof(*all), compare);
+	for (size_t i = 0; all && i < nr && i < FINDINGS_MAX; i++)
+		json_array_append(result, all[i]);
+	free(all);
+	return result;
+}
+
+json_t *findings_make(const json_t *sections)
+{
+	struct found f = {.list = json_array(), .sections = sections};
+
+	f.span_ns = number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
+	from_leaks(&f);
+
+	bool has_sched = from_sched(&f), explained = from_blame(&f, has_sched);
+
+	from_exits(&f, explained);
+	from_virtio(&f);
+
+	json_t *result = sorted(f.list);
+
+	json_decref(f.list);
+	return result;
+}
+
+/* ---- notes ---- */
+
+static void note_add(json_t *notes, const char *note)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (notes, i, one)
+		if (!strcmp(json_string_value(one), note))
+			return;
+	json_array_append_new(notes, json_string(note));
+}
+
+json_t *page_notes_make(const json_t *sections)
+{
+	const json_t *info = data_of(sections, "info"), *sync = data_of(sections, "sync"), *one;
+	json_t *notes = json_array();
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "caveats"), i, one)
+		note_add(notes, json_string_value(one));
+	json_array_foreach (json_object_get(sync, "rows"), i, one)
+		if (!strcmp(text(one, "verdict"), "unreliable")) {
+			note_add(notes, "guest timestamps are unreliable; see the clock section");
+			break;
+		}
+	return notes;
+}
+
+json_t *page_title_make(const json_t *sections)
+{
+	const json_t *info = json_object_get(data_of(sections, "info"), "result");
+	size_t vms = json_array_size(json_object_get(info, "vms"));
+	const char *name = text(json_object_get(info, "vm"), "name"), *host = text(info, "host");
+	char span[16], number_of[32];
+
+	snprintf(number_of, sizeof(number_of), "%zu VMs", vms);
+	return json_sprintf("%s%s%s, %s", vms > 1 ? number_of : *name ? name : "recording",
+			    *host ? " on " : "", host,
+			    duration_print(number(info, "span_ns"), span, sizeof(span)));
+}

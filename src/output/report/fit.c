@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "output/report/fit.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "output/report/page.h"
+
+enum { PARTS_MAX = 200 }; /* of one exit */
+
+/* ---- size ---- */
+
+static int count(const char *buf, size_t len, void *arg)
+{
+	size_t *bytes = arg;
+
+	*bytes += len;
+	for (size_t i = 0; i < len; i++)
+		if (page_byte_is_escaped(buf[i]))
+			*bytes += PAGE_ESCAPE_BYTES - 1;
+	return 0;
+}
+
+size_t page_json_bytes(const json_t *value)
+{
+	size_t bytes = 0;
+
+	json_dump_callback(value, count, &bytes, PAGE_JSON_FLAGS);
+	return bytes;
+}
+
+/* ---- call trees ---- */
+
+static json_int_t number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static json_int_t weight(const json_t *node)
+{
+	json_int_t time = number(node, "time_ns");
+
+	return time ? time : number(node, "hits");
+}
+
+static size_t nodes_in(const json_t *node)
+{
+	json_t *child;
+	size_t i, n = 1;
+
+	json_array_foreach (json_object_get(node, "children"), i, child)
+		n += nodes_in(child);
+	return n;
+}
+
+/* Children below `least` become one. Returns how many nodes are gone. */
+static size_t tree_prune(json_t *node, json_int_t least)
+{
+	json_t *children = json_object_get(node, "children"), *child;
+	json_int_t hits = 0, time = 0;
+	size_t gone = 0, whole = 0;
+
+	for (size_t i = 0; i < json_array_size(children);) {
+		child = json_array_get(children, i);
+		if (weight(child) >= least) {
+			gone += tree_prune(child, least);
+			i++;
+			continue;
+		}
+		hits += number(child, "hits");
+		time += number(child, "time_ns");
+		whole += nodes_in(child);
+		json_array_remove(children, i);
+	}
+	if (whole)
+		json_array_append_new(children,
+				      json_pack("{s:o,s:I,s:I,s:[],s:[]}", "name",
+						json_sprintf("(%zu more)", whole), "hits", hits,
+						"time_ns", time, "tail", "children"));
+	return gone + whole;
+}
+
+static bool is_tree(const json_t *rows)
+{
+	return json_object_get(json_array_get(rows, 0), "children") != NULL;
+}
+
+static void trees_fit(json_t *data, json_t *rows, size_t max, json_t *cut)
+{
+	size_t all = 0, gone = 0, i;
+	json_int_t total = 0;
+	json_t *tree;
+
+	json_array_foreach (rows, i, tree) {
+		all += nodes_in(tree);
+		total += weight(tree);
+	}
+	for (double part = 1e-5; part < 1 && page_json_bytes(data) > max; part *= 2)
+		json_array_foreach (rows, i, tree)
+			gone += tree_prune(tree, (json_int_t)(part * (double)total) + 1);
+	if (gone)
+		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", "nodes", "shown",
+						     (json_int_t)(all > gone ? all - gone : 0),
+						     "of", (json_int_t)all));
+}
+
+/* ---- rows ---- */
+
+static json_int_t part_least(const json_t *parts)
+{
+	json_int_t least = 1;
+
+	/* The least power of two that leaves few enough. */
+	for (;; least *= 2) {
+		size_t i, n = 0;
+		json_t *part;
+
+		json_array_foreach (parts, i, part)
+			n += number(part, "duration_ns") >= least;
+		if (n <= PARTS_MAX)
+			return least;
+	}
+}
+
+/* Of the exits of blame: the longest parts of each. */
+static void parts_fit(json_t *rows, json_t *cut)
+{
+	size_t i, all = 0, shown = 0;
+	json_t *row;
+
+	json_array_foreach (rows, i, row) {
+		json_t *parts = json_object_get(row, "parts");
+		json_int_t least =
+			json_array_size(parts) > PARTS_MAX ? part_least(parts) : 0;
+
+		all += json_array_size(parts);
+		for (size_t k = json_array_size(parts); least && k--;)
+			if (number(json_array_get(parts, k), "duration_ns") < least)
+				json_array_remove(parts, k);
+		shown += json_array_size(parts);
+	}
+	if (shown < all)
+		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", "parts", "shown",
+						     (json_int_t)shown, "of", (json_int_t)all));
+}
+
+/* Halves an array until the section fits, or one member is left. */
+static void array_fit(json_t *data, const char *name, json_t *array, size_t max, json_t *cut)
+{
+	size_t all = json_array_size(array);
+
+	while (page_json_bytes(data) > max && json_array_size(array) > 1)
+		for (size_t n = json_array_size(array) / 2; json_array_size(array) > n;)
+			json_array_remove(array, json_array_size(array) - 1);
+	if (json_array_size(array) < all)
+		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", name, "shown",
+						     (json_int_t)json_array_size(array), "of",
+						     (json_int_t)all));
+}
+
+/* The largest array among the members, or in the object "result". */
+static json_t *array_largest(json_t *data, const char **ret_name)
+{
+	json_t *in[] = {data, json_object_get(data, "result")}, *found = NULL, *value;
+	size_t bytes = 0;
+	const char *key;
+
+	for (unsigned int i = 0; i < 2; i++)
+		json_object_foreach (in[i], key, value) {
+			size_t n = json_array_size(value) > 1 ? page_json_bytes(value) : 0;
+
+			if (n <= bytes)
+				continue;
+			bytes = n;
+			found = value;
+			*ret_name = key;
+		}
+	return found;
+}
+
+void section_fit(json_t *data, size_t max, json_t *section)
+{
+	json_t *rows = json_object_get(data, "rows"), *cut = json_array(), *array;
+	const char *name = "";
+
+	parts_fit(rows, cut);
+	if (is_tree(rows))
+		trees_fit(data, rows, max, cut);
+	while (page_json_bytes(data) > max && (array = array_largest(data, &name)))
+		array_fit(data, name, array, max, cut);
+	if (page_json_bytes(data) > max) { /* one member that is too large, as a long command line */
+		json_object_clear(data);
+		json_array_append_new(
+			cut, json_pack("{s:s,s:i,s:i}", "what", "sections", "shown", 0, "of", 1));
+	}
+	if (json_array_size(cut))
+		json_object_set(section, "cut", cut);
+	json_decref(cut);
+}

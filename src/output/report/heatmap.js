@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Heat maps: latency over time, as the command's JSON has them. Dragging, a click or the arrow keys select a region.
+
+function mix(a, b, part) {
+	const rgb = (c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16));
+	const x = rgb(a), y = rgb(b);
+	return `rgb(${x.map((v, i) => Math.round(v + (y[i] - v) * part)).join(",")})`;
+}
+
+// Draws cells[y][x] into a uPlot chart whose scales count columns and rows; `selected(x0, x1, y0, y1)`: inclusive.
+function cellChart(holder, o) {
+	let plot = null, cursor = null;
+	const rows = o.cells.length, columns = o.columns;
+	const max = o.cells.reduce((m, row) => row.reduce((n, v) => Math.max(n, v), m), 1);
+	const paint = (u) => {
+		const from = cssColor("--cell0"), to = cssColor("--cell1");
+		const w = u.bbox.width / columns, h = u.bbox.height / rows;
+		for (let y = 0; y < rows; y++)
+			for (let x = 0; x < columns; x++) {
+				const n = o.cells[y][x];
+				if (!n)
+					continue;
+				u.ctx.fillStyle = mix(from, to, max > 1 ? Math.log(n) / Math.log(max) : 1);
+				u.ctx.fillRect(u.bbox.left + x * w, u.bbox.top + u.bbox.height - (y + 1) * h, Math.max(w, 1) + 0.5,
+					Math.max(h, 1) + 0.5);
+			}
+	};
+	const clamp = (v, n) => Math.max(0, Math.min(n - 1, Math.floor(v)));
+	const mark = (x0, x1, y0, y1) => {
+		const w = plot.over.clientWidth / columns, h = plot.over.clientHeight / rows;
+		plot.setSelect({left: x0 * w, width: (x1 - x0 + 1) * w, top: (rows - 1 - y1) * h, height: (y1 - y0 + 1) * h}, false);
+	};
+	const select = (x0, x1, y0, y1) => {
+		cursor = [x0, x1, y0, y1];
+		mark(x0, x1, y0, y1);
+		o.selected(x0, x1, y0, y1);
+	};
+	const clear = () => {
+		cursor = null;
+		plot.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
+		o.selected(null);
+	};
+	const label = (u) => {
+		const x = clamp(u.posToVal(u.cursor.left, "x"), columns), y = clamp(u.posToVal(u.cursor.top, "y"), rows);
+		u.over.title = u.cursor.left < 0 ? "" : `${o.describe(x, y)}: ${count(o.cells[y][x])}`;
+	};
+	const draw = () => {
+		if (plot)
+			plot.destroy();
+		const axis = {stroke: cssColor("--fg"), grid: {show: false}, ticks: {stroke: cssColor("--line")}};
+		plot = new uPlot({
+			width: holder.clientWidth || 600, height: o.height, legend: {show: false},
+			scales: {x: {time: false, range: [0, columns]}, y: {range: [0, rows]}},
+			axes: [{...axis, label: o.xLabel, labelSize: 20, values: (u, at) => at.map(o.xValue)},
+				{...axis, size: 64, incrs: [1, 2, 4, 8, 16, 32], values: (u, at) => at.map(o.yValue)}],
+			series: [{}, {paths: () => null, points: {show: false}}],
+			cursor: {drag: {x: true, y: true, uni: 5, setScale: false}, points: {show: false}},
+			hooks: {draw: [paint], setCursor: [label], setSelect: [(u) => {
+				const s = u.select;
+				if (s.width < 2 || s.height < 2)
+					return;
+				select(clamp(u.posToVal(s.left, "x"), columns), clamp(u.posToVal(s.left + s.width - 0.01, "x"), columns),
+					clamp(u.posToVal(s.top + s.height - 0.01, "y"), rows), clamp(u.posToVal(s.top, "y"), rows));
+			}]},
+		}, [[0, columns], [0, rows]], holder);
+		plot.over.addEventListener("click", () => {
+			const x = clamp(plot.posToVal(plot.cursor.left, "x"), columns), y = clamp(plot.posToVal(plot.cursor.top, "y"), rows);
+			if (plot.select.width < 2)
+				select(x, x, y, y);
+		});
+		if (cursor)
+			mark(...cursor);
+	};
+	const keys = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+	holder.addEventListener("keydown", (ev) => {
+		const by = keys[ev.key];
+		if (ev.key === "Escape" && cursor)
+			clear();
+		if (!by)
+			return;
+		ev.preventDefault();
+		let [x0, x1, y0, y1] = cursor || [0, 0, 0, 0];
+		if (ev.shiftKey) {
+			x1 = Math.max(x0, clamp(x1 + by[0], columns));
+			y1 = Math.max(y0, clamp(y1 + by[1], rows));
+		} else if (cursor) {
+			x0 = x1 = clamp(x0 + by[0], columns);
+			y0 = y1 = clamp(y0 + by[1], rows);
+		}
+		select(x0, x1, y0, y1);
+	});
+	redraws.push(draw);
+	return {select, clear, columns, rows};
+}
+
+// The time of spans that this cell has, of a heat map's rows.
+function bounds(map, y0, y1) {
+	return `${duration(map.rows[y0].lo_ns)} to ${duration(map.rows[y1].hi_ns)}`;
+}
+
+let exitsChart = null; // for links to a time window
+
+function mapFigure(key, id, selected) {
+	const map = dataOf(key) && dataOf(key).result;
+	if (!map || !map.cells.length || !map.cells[0].length)
+		return null;
+	const holder = el("div", {class: "chart", id, tabindex: 0, role: "application",
+		"aria-label": "heat map; arrow keys select a cell, with Shift a region, Escape none"});
+	const columns = map.cells[0].length, at = (x) => map.t0_ns + x * map.column_ns;
+	const chart = cellChart(holder, {
+		cells: map.cells, columns, height: Math.max(170, Math.min(420, 60 + map.rows.length * 12)), xLabel: "time since the recording's start",
+		xValue: (x) => duration(at(x) - start0()) || "0", yValue: (y) => y < map.rows.length ? duration(map.rows[y].lo_ns) : "",
+		describe: (x, y) => `${sinceStart(at(x))}, ${bounds(map, y, y)}`,
+		selected: (x0, x1, y0, y1) => selected(map, x0, x1, y0, y1),
+	});
+	chart.map = map;
+	return {figure: el("figure", {}, holder, el("figcaption", {}, `${map.analyzer}: columns of ${duration(map.column_ns)}, a darker `,
+		"(in dark colours: lighter) cell has more spans, on a logarithmic scale. Drag over a region, click a cell, or use the arrow keys.")), chart};
+}
+
+function sumCells(map, x0, x1, y0, y1) {
+	let n = 0;
+	for (let y = y0; y <= y1; y++)
+		for (let x = x0; x <= x1; x++)
+			n += map.cells[y][x];
+	return n;
+}
+
+function regionText(map, x0, x1, y0, y1) {
+	return el("p", {class: "region", "data-v": sumCells(map, x0, x1, y0, y1)}, el("b", {}, count(sumCells(map, x0, x1, y0, y1)), " spans"),
+		` that ended from ${sinceStart(map.t0_ns + x0 * map.column_ns)} to ${sinceStart(map.t0_ns + (x1 + 1) * map.column_ns)}, `,
+		`of ${bounds(map, y0, y1)}.`);
+}
+
+function heatmapSection() {
+	const details = el("div", {id: "region", "aria-live": "polite"}), queues = el("div", {id: "queue-region", "aria-live": "polite"});
+	const exits = mapFigure("heatmap", "heatmap-exits", (map, x0, x1, y0, y1) =>
+		details.replaceChildren(...x0 === null ? [] : [regionText(map, x0, x1, y0, y1)]));
+	const requests = mapFigure("queue_heatmap", "heatmap-queues", (map, x0, x1, y0, y1) =>
+		queues.replaceChildren(...x0 === null ? [] : [regionText(map, x0, x1, y0, y1)]));
+	exitsChart = exits && exits.chart;
+	return section("heatmap", "Latency over time", null, [["Exits", "heatmap", exits && [exits.figure, details]],
+		["Virtqueue requests, from pop to fill", "queue_heatmap", requests && [requests.figure, queues]]]);
+}
+
+// "#t=SINCE-UNTIL", in ns of the trace's clock: selects these columns, as links from pictures do.
+function windowOfHash() {
+	const m = /^#t=(\d+)-(\d+)$/.exec(location.hash);
+	if (!m || !exitsChart)
+		return;
+	const map = exitsChart.map, column = (ns) => Math.max(0, Math.min(exitsChart.columns - 1, Math.floor((ns - map.t0_ns) / map.column_ns)));
+	exitsChart.select(column(Number(m[1])), column(Number(m[2]) - 1), 0, exitsChart.rows - 1);
+	document.getElementById("heatmap").scrollIntoView();
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The page of `hostrace report`. Names in the data are hostile: they become text nodes (el(), add()) and titles, never
+// markup. All scripts of this folder share one scope (report.mk).
+
+const data = JSON.parse(document.getElementById("data").textContent);
+
+// ---- elements ----
+
+function add(to, children) {
+	for (const c of children.flat(9))
+		if (c !== null && c !== undefined && c !== false)
+			to.append(c instanceof Node ? c : String(c));
+	return to;
+}
+
+// Attributes: "class", "title", ...; "on": {event: handler}; "style": {property: value}.
+function el(tag, attributes, ...children) {
+	const e = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes || {}))
+		if (name === "on")
+			for (const [event, handler] of Object.entries(value))
+				e.addEventListener(event, handler);
+		else if (name === "style")
+			for (const [property, v] of Object.entries(value))
+				e.style.setProperty(property, v);
+		else if (value !== null && value !== undefined && value !== false)
+			e.setAttribute(name, value === true ? "" : value);
+	return add(e, children);
+}
+
+// ---- numbers ----
+
+const units = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
+
+function duration(ns) {
+	if (ns === null || ns === undefined)
+		return "";
+	for (const [size, name] of units)
+		if (Math.abs(ns) >= size || size === 1) {
+			const v = ns / size;
+			return (size === 1 ? v.toFixed(0) : v.toPrecision(Math.max(3, Math.trunc(v).toString().length))) + " " + name;
+		}
+}
+
+function count(n) {
+	return n === null || n === undefined ? "" : Number(n).toLocaleString("en-US");
+}
+
+function percent(part) {
+	return (100 * part).toFixed(part < 0.1 ? 2 : 1) + " %";
+}
+
+// "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk".
+function deviceName(path) {
+	const m = /^\/machine\/(?:peripheral|peripheral-anon|unattached)\/([^/]+)/.exec(path || "");
+	return m ? m[1] : path;
+}
+
+// ---- sections ----
+
+const sections = data.sections;
+
+function dataOf(key) {
+	return sections[key] && sections[key].data;
+}
+
+function rowsOf(key) {
+	const d = dataOf(key);
+	return d && Array.isArray(d.rows) ? d.rows : [];
+}
+
+function start0() {
+	const info = dataOf("info");
+	return info && info.result ? info.result.start_ns || 0 : 0;
+}
+
+function sinceStart(ns) {
+	return ((ns - start0()) / 1e9).toFixed(6) + " s";
+}
+
+const cutNames = {rows: "rows", nodes: "nodes of the call tree (small ones are one \u201cmore\u201d each)", parts: "parts of exits, the longest",
+	sections: "sections: its data is too large for a page"};
+
+// Notes of the command, what the page leaves out, and how to see all.
+function notesOf(key) {
+	const s = sections[key];
+	if (!s)
+		return null;
+	const cut = (s.cut || []).map((c) => el("p", {class: "note"}, `Shown: ${count(c.shown)} of ${count(c.of)} `,
+		cutNames[c.what] || c.what, "."));
+	const caveats = s.data && s.data.caveats || [];
+	return [cut, s.error ? el("p", {class: "dim"}, "Not shown: ", s.error) : null,
+		el("details", {}, el("summary", {}, `Command${caveats.length ? ` and notes (${caveats.length})` : ""}`),
+			el("p", {}, el("code", {}, s.command, " -f json")),
+			el("ul", {}, caveats.map((c) => el("li", {}, c))))];
+}
+
+// A section whose parts may be missing. Parts: [title, key, element or null].
+function section(id, title, lead, parts) {
+	return el("section", {id, tabindex: -1}, el("h2", {}, title), lead ? el("p", {class: "dim"}, lead) : null,
+		parts.map(([name, key, content]) => [name ? el("h3", {}, name) : null, content, notesOf(key)]));
+}
+
+const themes = ["auto", "light", "dark"];
+const redraws = [];
+
+function redrawAll() {
+	for (const draw of redraws)
+		draw();
+}
+
+// Charts are canvases: their colours are read from the style when they are drawn.
+function cssColor(name) {
+	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function themeButton() {
+	const b = el("button", {type: "button", title: "colours: automatic, light or dark"}, "auto");
+	b.addEventListener("click", () => {
+		const next = themes[(themes.indexOf(b.textContent) + 1) % themes.length];
+		b.textContent = next;
+		if (next === "auto")
+			delete document.documentElement.dataset.theme;
+		else
+			document.documentElement.dataset.theme = next;
+		redrawAll();
+	});
+	return b;
+}
+
+// A paper is white, and nothing is unfolded by hand there.
+function preparePrinting() {
+	let theme;
+	window.addEventListener("beforeprint", () => {
+		theme = document.documentElement.dataset.theme;
+		document.documentElement.dataset.theme = "light";
+		redrawAll();
+	});
+	window.addEventListener("afterprint", () => {
+		if (theme)
+			document.documentElement.dataset.theme = theme;
+		else
+			delete document.documentElement.dataset.theme;
+		redrawAll();
+	});
+}
+
+function start() {
+	const main = document.getElementById("main");
+	const made = [exitsSection(), heatmapSection(), blameSection(), queuesSection(), portsSection(), profileSection(),
+		threadsSection(), clockSection(), recordingSection()].filter((s) => s);
+	add(main, made);
+	const nav = el("nav", {"aria-label": "sections"}, el("div", {}, [document.getElementById("summary"), ...made].map((s) =>
+		el("a", {href: "#" + s.id}, s.querySelector("h2").textContent)), themeButton()));
+	document.body.insertBefore(nav, main);
+	add(document.body, [el("footer", {}, el("p", {class: "dim"}, `Made by hostrace ${data.version}. `,
+		"Charts: uPlot 1.6.32, \u00a9 Leon Sorokin, MIT license."))]);
+	preparePrinting();
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+	let timer;
+	window.addEventListener("resize", () => {
+		clearTimeout(timer);
+		timer = setTimeout(redrawAll, 100);
+	});
+	redrawAll();
+	window.addEventListener("hashchange", windowOfHash);
+	windowOfHash();
+	document.documentElement.dataset.ready = "1";
+}

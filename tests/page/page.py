@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The page of `hostrace report` in a real browser: what it shows is what the commands print as JSON, its charts can be
+brushed, searched and used by keyboard, hostile names stay text, and nothing is requested. TAP."""
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from browser import Browser, Failed
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HOSTRACE = os.environ.get("HOSTRACE") or os.path.join(ROOT, "build", "hostrace")
+BYTES_MAX = 5 << 20
+
+
+class Tap:
+    def __init__(self):
+        self.n = 0
+        self.failed = 0
+
+    def ok(self, good, name, detail=""):
+        self.n += 1
+        print("%s %d - %s" % ("ok" if good else "not ok", self.n, name), flush=True)
+        if not good:
+            self.failed += 1
+            print("# " + str(detail)[:1500].replace("\n", "\n# "))
+
+    def same(self, found, expected, name):
+        self.ok(found == expected, name, "found    %s\nexpected %s" % (json.dumps(found), json.dumps(expected)))
+
+
+tap = Tap()
+
+
+def hostrace(*arguments):
+    return subprocess.run([HOSTRACE, *arguments], check=True, capture_output=True, timeout=120).stdout
+
+
+def answer(trace, *words):
+    return json.loads(hostrace(*words, "-i", trace, "-f", "json"))
+
+
+def column(browser, table, index):
+    """The exact values of a table's column."""
+    return browser.run("[...document.querySelectorAll('#%s tbody tr')].map(r => r.cells[%d].dataset.v)" % (table, index))
+
+
+def heads(browser, table):
+    return browser.run("[...document.querySelectorAll('#%s th')].map(h => h.textContent)" % table)
+
+
+def compare_table(browser, table, rows, head, key):
+    if not rows:
+        tap.same(heads(browser, table), [], "%s: there is no table without rows" % table)
+        return
+    index = heads(browser, table).index(head)
+    tap.same(column(browser, table, index), [str(r[key]) for r in rows], "%s: the column %s is the command's" % (table, head))
+
+
+def region(browser, chart="region"):
+    return int(browser.run("document.querySelector('#%s .region').dataset.v" % chart))
+
+
+def cells_sum(heatmap, x0, x1, y0, y1):
+    return sum(sum(row[x0:x1 + 1]) for row in heatmap["cells"][y0:y1 + 1])
+
+
+def test_numbers(browser, trace):
+    exits = answer(trace, "exits")["rows"]
+    ports = answer(trace, "ports")["rows"]
+    for head, key in (("count", "count"), ("total", "total_ns"), ("p99", "p99_ns"), ("max", "max_ns")):
+        compare_table(browser, "t-exits", exits, head, key)
+    compare_table(browser, "t-ports", ports, "count", "count")
+    compare_table(browser, "t-causes", answer(trace, "blame")["causes"], "time", "time_ns")
+    slowest = answer(trace, "blame", "--limit", "40")["rows"]
+    tap.same(browser.run("[...document.querySelectorAll('#slowest details b')].map(b => Number(b.dataset.v))"),
+             [r["latency_ns"] for r in slowest], "the slowest exits are those of blame")
+
+
+def test_sorting(browser, trace):
+    counts = [r["count"] for r in answer(trace, "exits")["rows"]]
+    index = heads(browser, "t-exits").index("count")
+    left, top, width, height = browser.box("#t-exits th:nth-child(%d) button" % (index + 1))
+    browser.click(left + width / 2, top + height / 2)
+    tap.same(column(browser, "t-exits", index), [str(c) for c in sorted(counts, reverse=True)], "a click sorts a table")
+    browser.click(left + width / 2, top + height / 2)
+    tap.same(column(browser, "t-exits", index), [str(c) for c in sorted(counts)], "a second click sorts it the other way")
+
+
+def test_heatmap(browser, trace):
+    heatmap = answer(trace, "heatmap", "exit-latency")["result"]
+    columns, rows = len(heatmap["cells"][0]), len(heatmap["rows"])
+    y = next(i for i, r in enumerate(heatmap["cells"]) if sum(r))
+    x = next(i for i, v in enumerate(heatmap["cells"][y]) if v)
+    left, top, width, height = browser.box("#heatmap-exits .u-over")
+
+    def at(column_nr, row_nr):
+        return left + (column_nr + 0.5) * width / columns, top + height - (row_nr + 0.5) * height / rows
+
+    browser.click(*at(x, y))
+    tap.same(region(browser), heatmap["cells"][y][x], "a click selects one cell of the heat map")
+    browser.drag(*at(0, rows - 1), *at(columns // 2, 0))
+    tap.same(region(browser), cells_sum(heatmap, 0, columns // 2, 0, rows - 1), "a brush selects what lies in it")
+    browser.drag(*at(0, rows - 1), *at(columns - 1, 0))
+    tap.same(region(browser), sum(map(sum, heatmap["cells"])), "a brush over all selects all spans")
+    browser.run("document.getElementById('heatmap-exits').focus()")
+    browser.key("Escape")
+    tap.same(browser.run("document.querySelectorAll('#region .region').length"), 0, "Escape clears the selection")
+    browser.key("ArrowRight")
+    tap.same(region(browser), heatmap["cells"][0][0], "an arrow key selects the first cell")
+    browser.key("ArrowRight", 8)
+    tap.same(region(browser), cells_sum(heatmap, 0, min(1, columns - 1), 0, 0), "Shift and an arrow key extend it")
+    t0, step = heatmap["t0_ns"], heatmap["column_ns"]
+    browser.run("location.hash = '#t=%d-%d'" % (t0 + step, t0 + 3 * step))
+    browser.wait("document.querySelector('#region .region')?.dataset.v === '%d'" %
+                 cells_sum(heatmap, 1, min(2, columns - 1), 0, rows - 1))
+    tap.ok(True, "a link to a time window selects its columns")
+
+
+def test_layout(browser, page):
+    for width in (400, 1400):
+        browser.open(page, width)
+        tap.ok(browser.run("document.documentElement.scrollWidth") <= width, "%d px: nothing is wider than the window" % width,
+               browser.run("[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && "
+                           "!e.closest('.scroll, nav')).map(e => e.tagName + '.' + e.className + '#' + e.id).slice(0, 9)"))
+    for scheme in ("light", "dark"):
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        dark = browser.run("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+        tap.ok(dark == (scheme == "dark"), "the %s colour scheme is followed" % scheme)
+    pdf = browser.call("Page.printToPDF")["data"]
+    tap.ok(len(pdf) > 20000, "it can be printed", len(pdf))
+
+
+def test_page(browser, name, trace, work):
+    page = os.path.join(work, name + ".html")
+    hostrace("report", "-i", trace, "-o", page)
+    size = os.path.getsize(page)
+    tap.ok(size < BYTES_MAX, "%s: the page is smaller than 5 MB" % name, size)
+    browser.open(page)
+    test_numbers(browser, trace)
+    test_heatmap(browser, trace)
+    test_sorting(browser, trace)
+    test_layout(browser, page)
+    tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)
+    return page
+
+
+def test_hostile(browser, page):
+    browser.open(page)
+    names = ["<script>", "<img", "<svg", "</td>", "</li>"]
+    text = browser.run("document.body.innerText + document.title")
+    tap.same([n for n in names if n not in text and n != "</td>"], [], "hostile names are shown as text")
+    tap.same(browser.run("[document.scripts.length, document.images.length, document.querySelectorAll('svg').length]"), [2, 0, 0],
+             "hostile names are no elements")
+    tap.same(browser.run("[...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => /^on/.test(a.name))).length"), 0,
+             "no element has a handler as an attribute")
+    browser.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title = 1\">')")
+    tap.ok(any("Content Security Policy" in c for c in browser.complaints()) and browser.run("document.title") != "1",
+           "the policy blocks a handler and a request, should markup get in", browser.complaints())
+
+
+def test_library():
+    """The committed copy of uPlot is the one that its page names."""
+    folder = os.path.join(ROOT, "src/output/report/uplot")
+    with open(os.path.join(folder, "README.md")) as f:
+        named = re.findall(r"`(uPlot[\w.]*)` \| ([0-9a-f]{64})", f.read())
+    for name, digest in named:
+        with open(os.path.join(folder, name), "rb") as f:
+            tap.same(hashlib.sha256(f.read()).hexdigest(), digest, name + " is the file of the npm package")
+
+
+def main():
+    traces = sys.argv[1:]
+    test_library()
+    browser = Browser()
+    try:
+        with tempfile.TemporaryDirectory() as work:
+            for i, trace in enumerate(traces):
+                page = test_page(browser, os.path.basename(os.path.dirname(trace)) + str(i), trace, work)
+                if "hostile" in trace:
+                    test_hostile(browser, page)
+    except (Failed, subprocess.CalledProcessError) as e:
+        tap.ok(False, "the page could be tested", getattr(e, "stderr", None) or e)
+    finally:
+        browser.close()
+    print("1..%d" % tap.n)
+    return tap.failed != 0
+
+
+sys.exit(main())
