@@ -15,6 +15,7 @@
 #include "commands/common/output.h"
 #include "commands/common/section.h"
 #include "commands/common/symbol_options.h"
+#include "commands/report_moments.h"
 #include "output/report/findings.h"
 #include "output/report/fit.h"
 #include "output/report/page.h"
@@ -96,13 +97,34 @@ static int section_add(const struct section *s, json_t *all)
 	return json_object_set_new(all, s->key, one) ? fail(-ENOMEM, "out of memory") : 0;
 }
 
+enum { MOMENTS_BYTES = 1 << 20 };
+
+static int moments_add(json_t *all)
+{
+	const json_t *heatmap = json_object_get(json_object_get(all, "heatmap"), "data");
+	json_t *moments = NULL;
+	int err = report_moments(heatmap, MOMENTS_BYTES, &moments);
+
+	if (err && !belongs_to_page(err))
+		return err;
+	if (err)
+		json_object_set_new(all, "moments",
+				    json_pack("{s:s,s:o}", "command", "hostrace blame", "error",
+					      json_text(error_text())));
+	else if (moments)
+		json_object_set_new(all, "moments",
+				    json_pack("{s:s,s:o}", "command", "hostrace blame", "data",
+					      moments));
+	return 0;
+}
+
 static int sections_make(json_t *all)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++)
 		err = section_add(&sections[i], all);
-	return err;
+	return err ? err : moments_add(all);
 }
 
 /* A file that cannot be read at all is an error, not a page. */

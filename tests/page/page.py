@@ -106,6 +106,14 @@ def test_heatmap(browser, trace):
     tap.same(region(browser), cells_sum(heatmap, 0, columns // 2, 0, rows - 1), "a brush selects what lies in it")
     browser.drag(*at(0, rows - 1), *at(columns - 1, 0))
     tap.same(region(browser), sum(map(sum, heatmap["cells"])), "a brush over all selects all spans")
+    causes = {}
+    for c in answer(trace, "blame")["causes"]:
+        causes[c["cause"]] = causes.get(c["cause"], 0) + c["time_ns"]
+    tap.same(sorted(browser.run("[...document.querySelectorAll('#region-causes [data-v]')].map(e => Number(e.dataset.v))")),
+             sorted(v for v in causes.values() if v), "the causes of all spans are those of blame")
+    latencies = [r["latency_ns"] for r in answer(trace, "blame", "--limit", "3")["rows"]]
+    tap.same(column(browser, "t-region", heads(browser, "t-region").index("latency"))[:3], [str(v) for v in latencies],
+             "the longest spans of the region are the slowest exits")
     browser.run("document.getElementById('heatmap-exits').focus()")
     browser.key("Escape")
     tap.same(browser.run("document.querySelectorAll('#region .region').length"), 0, "Escape clears the selection")
@@ -118,6 +126,15 @@ def test_heatmap(browser, trace):
     browser.wait("document.querySelector('#region .region')?.dataset.v === '%d'" %
                  cells_sum(heatmap, 1, min(2, columns - 1), 0, rows - 1))
     tap.ok(True, "a link to a time window selects its columns")
+
+
+def test_offsets(browser, trace):
+    """The exits by offset within a second: all of them, and none that list-spans does not have there."""
+    spans = answer(trace, "list-spans", "exit-latency")["rows"]
+    left, top, width, height = browser.box("#offsets .u-over")
+    browser.drag(left + 1, top + 1, left + width - 1, top + height / 2 - 1)
+    tap.same(region(browser, "offset-region"), sum(1 for s in spans if s["time_ns"] % 10**9 >= 5 * 10**8),
+             "exits in the second half of a second")
 
 
 def test_layout(browser, page):
@@ -142,6 +159,7 @@ def test_page(browser, name, trace, work):
     browser.open(page)
     test_numbers(browser, trace)
     test_heatmap(browser, trace)
+    test_offsets(browser, trace)
     test_sorting(browser, trace)
     test_layout(browser, page)
     tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)

@@ -29,12 +29,13 @@ function vcpuName(row) {
 	return `${row.vm ? row.vm + " " : ""}${row.vcpu === null || row.vcpu === undefined ? "no vCPU" : "vCPU " + row.vcpu}`;
 }
 
+// A bar with all parts one after the other; unfolded, a line for each part.
 function waterfall(row) {
-	const whole = row.latency_ns || 1;
-	return el("details", {class: "exit"}, el("summary", {}, `${sinceStart(row.time_ns)}: ${row.reason} on ${vcpuName(row)}, `,
-		el("b", {"data-v": row.latency_ns}, duration(row.latency_ns))),
-	bars(row.parts.map((p) => [el("span", {}, `${p.cause} ${duration(p.duration_ns)}`, p.what ? el("span", {class: "dim"}, " ", p.what) : null),
-		[[p.duration_ns / whole, causeColors[p.cause], `${p.cause}: ${duration(p.duration_ns)} ${p.what}`, (p.start_ns - row.time_ns) / whole]]])),
+	const whole = row.latency_ns || 1, title = (p) => `${p.cause}: ${duration(p.duration_ns)} ${p.what}`;
+	const part = (p) => [p.duration_ns / whole, causeColors[p.cause], title(p), (p.start_ns - row.time_ns) / whole];
+	return el("details", {class: "exit"}, el("summary", {}, bars([[[`${sinceStart(row.time_ns)}, ${row.reason}, ${vcpuName(row)}, `,
+		el("b", {"data-v": row.latency_ns}, duration(row.latency_ns))], row.parts.map(part)]])),
+	bars(row.parts.map((p) => [el("span", {}, `${p.cause} ${duration(p.duration_ns)}`, p.what ? el("span", {class: "dim"}, " ", p.what) : null), [part(p)]])),
 	row.holder ? el("p", {class: "dim"}, `Held by ${row.holder.comm} (${row.holder.tid})`, row.holder.stack ? ": " + row.holder.stack.join(" < ") : "") : null);
 }
 

@@ -7,11 +7,15 @@ function mix(a, b, part) {
 	return `rgb(${x.map((v, i) => Math.round(v + (y[i] - v) * part)).join(",")})`;
 }
 
-// Draws cells[y][x] into a uPlot chart whose scales count columns and rows; `selected(x0, x1, y0, y1)`: inclusive.
+// Draws cells[y][x] into a uPlot chart; columns are of column_ns from x0_ns (since the recording's start). Of a selection
+// selected(x0, x1, y0, y1) is told, inclusive; x0 is null if there is none.
 function cellChart(holder, o) {
 	let plot = null, cursor = null;
-	const rows = o.cells.length, columns = o.columns;
+	const rows = o.cells.length, columns = o.cells[0].length;
+	const left = o.x0_ns / 1e9, step = o.column_ns / 1e9;
 	const max = o.cells.reduce((m, row) => row.reduce((n, v) => Math.max(n, v), m), 1);
+	const columnAt = (u, px) => clamp((u.posToVal(px, "x") - left) / step, columns);
+	const rowAt = (u, px) => clamp(u.posToVal(px, "y"), rows);
 	const paint = (u) => {
 		const from = cssColor("--cell0"), to = cssColor("--cell1");
 		const w = u.bbox.width / columns, h = u.bbox.height / rows;
@@ -41,7 +45,7 @@ function cellChart(holder, o) {
 		o.selected(null);
 	};
 	const label = (u) => {
-		const x = clamp(u.posToVal(u.cursor.left, "x"), columns), y = clamp(u.posToVal(u.cursor.top, "y"), rows);
+		const x = columnAt(u, u.cursor.left), y = rowAt(u, u.cursor.top);
 		u.over.title = u.cursor.left < 0 ? "" : `${o.describe(x, y)}: ${count(o.cells[y][x])}`;
 	};
 	const draw = () => {
@@ -50,21 +54,20 @@ function cellChart(holder, o) {
 		const axis = {stroke: cssColor("--fg"), grid: {show: false}, ticks: {stroke: cssColor("--line")}};
 		plot = new uPlot({
 			width: holder.clientWidth || 600, height: o.height, legend: {show: false},
-			scales: {x: {time: false, range: [0, columns]}, y: {range: [0, rows]}},
-			axes: [{...axis, label: o.xLabel, labelSize: 20, values: (u, at) => at.map(o.xValue)},
-				{...axis, size: 64, incrs: [1, 2, 4, 8, 16, 32], values: (u, at) => at.map(o.yValue)}],
+			scales: {x: {time: false, range: [left, left + columns * step]}, y: {range: [0, rows]}},
+			axes: [{...axis, space: 70, size: 34, values: (u, at) => at.map((v) => +v.toFixed(6) + " s")},
+				{...axis, size: 64, incrs: [1, 2, 4, 5, 8, 10, 16, 32], values: (u, at) => at.map(o.yValue)}],
 			series: [{}, {paths: () => null, points: {show: false}}],
 			cursor: {drag: {x: true, y: true, uni: 5, setScale: false}, points: {show: false}},
 			hooks: {draw: [paint], setCursor: [label], setSelect: [(u) => {
 				const s = u.select;
 				if (s.width < 2 || s.height < 2)
 					return;
-				select(clamp(u.posToVal(s.left, "x"), columns), clamp(u.posToVal(s.left + s.width - 0.01, "x"), columns),
-					clamp(u.posToVal(s.top + s.height - 0.01, "y"), rows), clamp(u.posToVal(s.top, "y"), rows));
+				select(columnAt(u, s.left), columnAt(u, s.left + s.width - 0.01), rowAt(u, s.top + s.height - 0.01), rowAt(u, s.top));
 			}]},
-		}, [[0, columns], [0, rows]], holder);
+		}, [[left, left + columns * step], [0, rows]], holder);
 		plot.over.addEventListener("click", () => {
-			const x = clamp(plot.posToVal(plot.cursor.left, "x"), columns), y = clamp(plot.posToVal(plot.cursor.top, "y"), rows);
+			const x = columnAt(plot, plot.cursor.left), y = rowAt(plot, plot.cursor.top);
 			if (plot.select.width < 2)
 				select(x, x, y, y);
 		});
@@ -106,10 +109,10 @@ function mapFigure(key, id, selected) {
 		return null;
 	const holder = el("div", {class: "chart", id, tabindex: 0, role: "application",
 		"aria-label": "heat map; arrow keys select a cell, with Shift a region, Escape none"});
-	const columns = map.cells[0].length, at = (x) => map.t0_ns + x * map.column_ns;
+	const at = (x) => map.t0_ns + x * map.column_ns;
 	const chart = cellChart(holder, {
-		cells: map.cells, columns, height: Math.max(170, Math.min(420, 60 + map.rows.length * 12)), xLabel: "time since the recording's start",
-		xValue: (x) => duration(at(x) - start0()) || "0", yValue: (y) => y < map.rows.length ? duration(map.rows[y].lo_ns) : "",
+		cells: map.cells, x0_ns: map.t0_ns - start0(), column_ns: map.column_ns, height: Math.max(170, Math.min(420, 60 + map.rows.length * 12)),
+		yValue: (y) => y < map.rows.length ? duration(map.rows[y].lo_ns) : "",
 		describe: (x, y) => `${sinceStart(at(x))}, ${bounds(map, y, y)}`,
 		selected: (x0, x1, y0, y1) => selected(map, x0, x1, y0, y1),
 	});
@@ -132,14 +135,57 @@ function regionText(map, x0, x1, y0, y1) {
 		`of ${bounds(map, y0, y1)}.`);
 }
 
+// What the exits of a region went into, and the longest of them.
+function regionCauses(x0, x1, y0, y1) {
+	const moments = dataOf("moments");
+	if (!moments)
+		return null;
+	const cells = moments.cells.filter((c) => c[0] >= x0 && c[0] <= x1 && c[1] >= y0 && c[1] <= y1);
+	const sums = new Map();
+	for (const [cause, ns] of cells.flatMap((c) => c[3]))
+		sums.set(cause, (sums.get(cause) || 0) + ns);
+	const all = [...sums.values()].reduce((a, b) => a + b, 0) || 1;
+	const causes = [...sums].sort((a, b) => b[1] - a[1]).map(([i, ns]) => ({cause: moments.causes[i], ns, part: ns / all}));
+	const spans = cells.flatMap((c) => c[4]).sort((a, b) => b[1] - a[1]).slice(0, 25).map((s) => ({time: s[0], ns: s[1], vcpu: s[2],
+		reason: s[3], cause: moments.causes[s[4]], what: s[5], vm: s[6]}));
+	const exits = cells.reduce((n, c) => n + c[2], 0);
+	if (!exits)
+		return null;
+	return [el("h3", {}, `What these ${count(exits)} exits went into`), el("div", {id: "region-causes"}, bars(causes.map((c) =>
+		[el("span", {"data-v": c.ns}, `${c.cause}: ${duration(c.ns)}, ${percent(c.part)}`), [[c.part, causeColors[c.cause], c.cause]]]))),
+	spans.length ? [el("h3", {}, "The longest of them, with the longest part of each"), table(present([["time", "began at", sinceStart], ["vm", "VM", null],
+		["vcpu", "vCPU", String], ["reason", "reason", null], ["ns", "latency", duration], ["cause", "cause", null], ["what", "what or who", null]],
+	spans), spans, {id: "t-region"}), el("p", {class: "dim"}, `The ${moments.spans_per_cell} longest exits of each cell are on this page.`)] : null];
+}
+
+// Rows are offsets within a second: what happens every 20 ms is a row, what happens at another period a slanted line.
+function offsetsFigure() {
+	const offsets = (dataOf("moments") || {}).offsets;
+	if (!offsets || !offsets.cells[0].length)
+		return null;
+	const holder = el("div", {class: "chart", id: "offsets", tabindex: 0, role: "application", "aria-label": "exits by offset within a second; arrow keys select"});
+	const out = el("div", {id: "offset-region", "aria-live": "polite"});
+	const ms = (y) => y * offsets.row_ns / 1e6 + " ms", map = {cells: offsets.cells};
+	cellChart(holder, {cells: offsets.cells, x0_ns: offsets.t0_ns - start0(), column_ns: offsets.column_ns, height: 300, yValue: ms,
+		describe: (x, y) => `${duration(x * offsets.column_ns) || "0"} + ${ms(y)}`,
+		selected: (x0, x1, y0, y1) => out.replaceChildren(...x0 === null ? [] : [el("p", {class: "region", "data-v": sumCells(map, x0, x1, y0, y1)},
+			el("b", {}, count(sumCells(map, x0, x1, y0, y1)), " exits"), ` began ${ms(y0)} to ${ms(y1 + 1)} after a full second of the host's clock.`)])});
+	return el("figure", {}, holder, el("figcaption", {}, `Exits by the offset within a second at which they began: columns of ${duration(offsets.column_ns)}, `,
+		`rows of ${duration(offsets.row_ns)}. Periodic work shows as lines.`), out);
+}
+
 function heatmapSection() {
 	const details = el("div", {id: "region", "aria-live": "polite"}), queues = el("div", {id: "queue-region", "aria-live": "polite"});
-	const exits = mapFigure("heatmap", "heatmap-exits", (map, x0, x1, y0, y1) =>
-		details.replaceChildren(...x0 === null ? [] : [regionText(map, x0, x1, y0, y1)]));
-	const requests = mapFigure("queue_heatmap", "heatmap-queues", (map, x0, x1, y0, y1) =>
-		queues.replaceChildren(...x0 === null ? [] : [regionText(map, x0, x1, y0, y1)]));
+	const show = (to, more) => (map, x0, x1, y0, y1) => {
+		to.replaceChildren();
+		if (x0 !== null)
+			add(to, [regionText(map, x0, x1, y0, y1), more ? more(x0, x1, y0, y1) : null]);
+	};
+	const exits = mapFigure("heatmap", "heatmap-exits", show(details, regionCauses));
+	const requests = mapFigure("queue_heatmap", "heatmap-queues", show(queues, null));
 	exitsChart = exits && exits.chart;
 	return section("heatmap", "Latency over time", null, [["Exits", "heatmap", exits && [exits.figure, details]],
+		["Exits within a second", "moments", offsetsFigure()],
 		["Virtqueue requests, from pop to fill", "queue_heatmap", requests && [requests.figure, queues]]]);
 }
 
