@@ -155,3 +155,22 @@ uint64_t guest_address(const struct memory *m, const struct guest_ram *ram,
 		return physical(ram, address);
 	}
 }
+
+bool guest_ram_of_pairs(const struct memory *m, uint64_t bytes, const struct guest_ram_pair *pair,
+			unsigned int nr, struct guest_ram *ret)
+{
+	struct guest_ram tries[GUEST_RAM_TRIES];
+	int found = nr ? guest_ram_tries(m, bytes, tries, GUEST_RAM_TRIES) : 0;
+
+	for (int i = 0; i < found; i++) {
+		unsigned int fit = 0;
+
+		while (fit < nr && physical(&tries[i], pair[fit].guest) == pair[fit].process)
+			fit++;
+		if (fit == nr) {
+			*ret = tries[i];
+			return true;
+		}
+	}
+	return false;
+}

@@ -48,6 +48,15 @@ struct guest_space {
 int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *tries,
 		    unsigned int max);
 
+/* A guest physical address below its RAM's size, and where the process is known to have it. */
+struct guest_ram_pair {
+	uint64_t guest, process;
+};
+
+/* The first of guest_ram_tries() that has all pairs where they are. False: none has. */
+bool guest_ram_of_pairs(const struct memory *m, uint64_t bytes, const struct guest_ram_pair *pair,
+			unsigned int nr, struct guest_ram *ret);
+
 /*
  * Address in the process of a guest's address, good to the end of its page; 0: it is not mapped. Page tables are the
  * guest's: what they point to beyond its RAM is not mapped, whatever else of the process may lie there.

@@ -5,12 +5,13 @@
  * user (and a kernel that allows it), or CAP_SYS_PTRACE; reading needs none. Nothing is stopped and
  * nothing written, so two reads may be of two moments.
  */
-#ifndef HOSTRACE_MEMORY_H
-#define HOSTRACE_MEMORY_H
+#ifndef HOSTRACE_VM_MEMORY_H
+#define HOSTRACE_VM_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 enum { MEMORY_RANGES_MAX = 65536 }; /* mappings beyond these are not seen; Linux allows 65530 */
@@ -43,6 +44,15 @@ void memory_close(struct memory *m);
 static inline int memory_read(const struct memory *m, uint64_t addr, void *buf, size_t size)
 {
 	return m->read(m, addr, buf, size);
+}
+
+/* A number of `size` bytes in a copy of the process's memory; hosts are little-endian, as base/buffer.h assumes. */
+static inline uint64_t memory_le(const uint8_t *p, size_t size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, size);
+	return v;
 }
 
 /* One line of /proc/PID/maps. False if it is none. */

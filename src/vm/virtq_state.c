@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
+#include "vm/heap.h"
 #include "vm/virtq_state.h"
 
 enum {
@@ -20,8 +20,10 @@ enum {
 	VQ_INDICES = 56, /* last_avail_idx ... notification */
 	VQ_INDEX = 72,
 	VQ_INUSE = 76,
-	VQ_HEAD_BYTES = 80,
+	VQ_VECTOR = 80,
+	VQ_HEAD_BYTES = 82,
 	VQ_BEHIND_VDEV = 56, /* from vdev to the end of VirtQueue */
+	NOTIFIERS_BYTES = 24, /* behind vdev: to the guest, from the guest; each {int rfd, wfd; bool initialized} */
 	VDEV_PATH = 48,	     /* DeviceState.canonical_path */
 	VDEV_BYTES = 1024,   /* VirtIODevice.vq is within these, at various offsets */
 	NAMED_MIN = 8,	     /* queues of a row that must match before the others are checked */
@@ -38,23 +40,11 @@ enum {
 	PACKED_AVAIL = 1 << 7, /* virtio 1.2, 2.8.13 */
 	PACKED_USED = 1 << 15,
 
-	SCAN_BYTES = 4 << 20,
-	ARRAY_ALIGN = 16, /* malloc's */
 	TRIES = 4,
 };
 
-static const uint64_t SCAN_RANGE_MAX = 1ull << 30; /* larger mappings are guest memory, or TCG's code */
-
 /* Where VirtQueue.vdev is: since 7.0, and from 4.2 to 6.2. */
 static const uint32_t vdev_offsets[] = {96, 104};
-
-static uint64_t le(const uint8_t *p, size_t size)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, size); /* little-endian hosts only, as base/buffer.h */
-	return v;
-}
 
 /* ---- finding devices ---- */
 
@@ -65,8 +55,8 @@ static bool is_row(const uint8_t *p, uint32_t vdev_offset, uint64_t vdev, unsign
 	size_t stride = vdev_offset + VQ_BEHIND_VDEV;
 
 	for (unsigned int i = from; i < nr; i++)
-		if (le(p + i * stride + vdev_offset, 8) != vdev ||
-		    le(p + i * stride + VQ_INDEX, 2) != i)
+		if (memory_le(p + i * stride + vdev_offset, 8) != vdev ||
+		    memory_le(p + i * stride + VQ_INDEX, 2) != i)
 			return false;
 	return true;
 }
@@ -83,7 +73,7 @@ static bool is_array(const struct memory *m, uint64_t array, uint32_t vdev_offse
 	    memory_read(m, vdev, device, sizeof(device)))
 		return false;
 	for (size_t i = 0; i + 8 <= sizeof(device); i += 8)
-		if (le(device + i, 8) == array)
+		if (memory_le(device + i, 8) == array)
 			return true;
 	return false;
 }
@@ -96,7 +86,7 @@ static void path_read(const struct memory *m, uint64_t vdev, char *path)
 	if (memory_read(m, vdev + VDEV_PATH, at, sizeof(at)))
 		return;
 	for (unsigned int i = 0; i < VIRTQ_PATH_MAX - 1; i++) /* it may end a page */
-		if (memory_read(m, le(at, 8) + i, path + i, 1) || !path[i])
+		if (memory_read(m, memory_le(at, 8) + i, path + i, 1) || !path[i])
 			break;
 	if (path[0] != '/')
 		path[0] = '\0';
@@ -126,48 +116,22 @@ static int device_add(struct finding *f, uint64_t array, uint32_t vdev_offset, u
 	return 0;
 }
 
-static int bytes_search(struct finding *f, const uint8_t *bytes, size_t size, uint64_t base)
+static int bytes_search(void *arg, const uint8_t *bytes, size_t size, uint64_t base)
 {
+	struct finding *f = arg;
 	int err = 0;
 
 	for (size_t k = 0; k < sizeof(vdev_offsets) / sizeof(vdev_offsets[0]); k++) {
 		uint32_t at = vdev_offsets[k];
 		size_t need = NAMED_MIN * (size_t)(at + VQ_BEHIND_VDEV);
 
-		for (size_t i = 0; i + need <= size && !err; i += ARRAY_ALIGN) {
-			uint64_t vdev = le(bytes + i + at, 8);
+		for (size_t i = 0; i + need <= size && !err; i += HEAP_ALIGN) {
+			uint64_t vdev = memory_le(bytes + i + at, 8);
 
 			if (vdev && !(vdev & 7) && is_row(bytes + i, at, vdev, 0, NAMED_MIN) &&
 			    is_array(f->m, base + i, at, vdev))
 				err = device_add(f, base + i, at, vdev);
 		}
-	}
-	return err;
-}
-
-static bool worth_searching(const struct memory_range *r, uint64_t skip_bytes)
-{
-	uint64_t size = r->end - r->start;
-
-	if (!r->read || !r->write || r->exec || r->shared || r->file)
-		return false;
-	return r->heap || (size != skip_bytes && size <= SCAN_RANGE_MAX);
-}
-
-/* Piece by piece, each with the beginning of the next, so that no row is cut. */
-static int range_search(struct finding *f, const struct memory_range *r, uint8_t *bytes)
-{
-	const uint64_t overlap = NAMED_MIN * (vdev_offsets[1] + VQ_BEHIND_VDEV);
-	uint64_t end = r->end - r->start > SCAN_RANGE_MAX ? r->start + SCAN_RANGE_MAX : r->end;
-	int err = 0;
-
-	for (uint64_t at = r->start; at < end && !err; at += SCAN_BYTES) {
-		uint64_t size = SCAN_BYTES + overlap;
-
-		if (size > r->end - at)
-			size = r->end - at;
-		if (!memory_read(f->m, at, bytes, size))
-			err = bytes_search(f, bytes, size, at);
 	}
 	return err;
 }
@@ -183,13 +147,10 @@ static int by_path(const void *a, const void *b)
 int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq_device **ret,
 		       unsigned int *ret_nr)
 {
-	_cleanup_free_ uint8_t *bytes = malloc(SCAN_BYTES + 65536);
 	struct finding f = {.m = m};
-	int err = bytes ? 0 : fail(-ENOMEM, "out of memory");
+	int err = heap_search(m, skip_bytes, NAMED_MIN * (vdev_offsets[1] + VQ_BEHIND_VDEV),
+			      bytes_search, &f);
 
-	for (unsigned int i = 0; i < m->nr && !err; i++)
-		if (worth_searching(&m->range[i], skip_bytes))
-			err = range_search(&f, &m->range[i], bytes);
 	if (err) {
 		free(f.device);
 		return err;
@@ -203,13 +164,7 @@ int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq
 
 /* ---- one queue ---- */
 
-/* Where QEMU has the parts of a queue mapped. */
-struct rings {
-	uint64_t desc, avail, used; /* addresses in the process */
-	uint64_t desc_len, avail_len, used_len;
-};
-
-static bool rings_read(const struct memory *m, uint64_t caches, struct rings *r)
+static bool rings_read(const struct memory *m, uint64_t caches, struct virtq_rings *r)
 {
 	uint8_t bytes[CACHES_BYTES];
 	uint64_t *part[] = {&r->desc, &r->avail, &r->used};
@@ -218,8 +173,8 @@ static bool rings_read(const struct memory *m, uint64_t caches, struct rings *r)
 	if (!caches || memory_read(m, caches, bytes, sizeof(bytes)))
 		return false;
 	for (unsigned int i = 0; i < 3; i++) {
-		*part[i] = le(bytes + CACHES_DESC + i * CACHE_BYTES, 8);
-		*len[i] = le(bytes + CACHES_DESC + i * CACHE_BYTES + CACHE_LEN, 8);
+		*part[i] = memory_le(bytes + CACHES_DESC + i * CACHE_BYTES, 8);
+		*len[i] = memory_le(bytes + CACHES_DESC + i * CACHE_BYTES + CACHE_LEN, 8);
 	}
 	return r->desc && r->avail && r->used;
 }
@@ -232,7 +187,7 @@ static struct virtq_notify notify_split(bool event_idx, uint16_t flags, uint16_t
 }
 
 /* Flags at 0, idx at 2, and the other side's event index behind the ring: virtio 1.2, 2.7.6 and 2.7.8. */
-static bool split_read(const struct memory *m, const struct rings *r, struct virtq_state *s)
+static bool split_read(const struct memory *m, const struct virtq_rings *r, struct virtq_state *s)
 {
 	uint8_t avail[4], used[4], used_event[2] = {0}, avail_event[2] = {0};
 	uint64_t plain_avail = 4 + 2ull * s->size,
@@ -247,11 +202,12 @@ static bool split_read(const struct memory *m, const struct rings *r, struct vir
 	    (s->event_idx && (memory_read(m, r->avail + plain_avail, used_event, 2) ||
 			      memory_read(m, r->used + plain_used, avail_event, 2))))
 		return false;
-	s->ring_avail_idx = (uint16_t)le(avail + 2, 2);
-	s->ring_used_idx = (uint16_t)le(used + 2, 2);
-	s->interrupts =
-		notify_split(s->event_idx, (uint16_t)le(avail, 2), (uint16_t)le(used_event, 2));
-	s->kicks = notify_split(s->event_idx, (uint16_t)le(used, 2), (uint16_t)le(avail_event, 2));
+	s->ring_avail_idx = (uint16_t)memory_le(avail + 2, 2);
+	s->ring_used_idx = (uint16_t)memory_le(used + 2, 2);
+	s->interrupts = notify_split(s->event_idx, (uint16_t)memory_le(avail, 2),
+				     (uint16_t)memory_le(used_event, 2));
+	s->kicks = notify_split(s->event_idx, (uint16_t)memory_le(used, 2),
+				(uint16_t)memory_le(avail_event, 2));
 	s->elsewhere = s->ring_used_idx != s->used_idx;
 	s->posted = (uint16_t)(s->ring_avail_idx -
 			       (s->elsewhere ? s->ring_used_idx : s->last_avail_idx));
@@ -261,14 +217,14 @@ static bool split_read(const struct memory *m, const struct rings *r, struct vir
 /* Event suppression structure: offset and wrap bit at 0, flags at 2 (0 enable, 1 disable, 2 at the offset). */
 static struct virtq_notify notify_packed(const uint8_t *p)
 {
-	unsigned int flags = le(p + 2, 2) & 3;
+	unsigned int flags = memory_le(p + 2, 2) & 3;
 
-	return flags == 2 ? (struct virtq_notify){VIRTQ_AT, (uint16_t)(le(p, 2) & 0x7fff)}
+	return flags == 2 ? (struct virtq_notify){VIRTQ_AT, (uint16_t)(memory_le(p, 2) & 0x7fff)}
 			  : (struct virtq_notify){flags == 1 ? VIRTQ_OFF : VIRTQ_ON, 0};
 }
 
 /* Descriptors from last_avail_idx on that the driver has made available: virtio 1.2, 2.8.1. */
-static bool packed_read(const struct memory *m, const struct rings *r, bool wrap,
+static bool packed_read(const struct memory *m, const struct virtq_rings *r, bool wrap,
 			struct virtq_state *s)
 {
 	_cleanup_free_ uint8_t *desc = malloc((size_t)DESC_BYTES * s->size);
@@ -281,7 +237,8 @@ static bool packed_read(const struct memory *m, const struct rings *r, bool wrap
 	    memory_read(m, r->used, device, sizeof(device)))
 		return false;
 	while (s->posted < s->size) {
-		unsigned int flags = (unsigned int)le(desc + (size_t)at * DESC_BYTES + 14, 2);
+		unsigned int flags =
+			(unsigned int)memory_le(desc + (size_t)at * DESC_BYTES + 14, 2);
 
 		if (!(flags & PACKED_AVAIL) != !wrap || !(flags & PACKED_USED) == !wrap)
 			break;
@@ -301,14 +258,33 @@ static bool packed_read(const struct memory *m, const struct rings *r, bool wrap
 
 static void rings_follow(const struct memory *m, const uint8_t *head, struct virtq_state *s)
 {
-	struct rings r;
+	const struct virtq_rings *r = &s->at;
 
-	if (!s->ready || !rings_read(m, le(head + VQ_DESC + 24, 8), &r))
+	if (!s->ready || !rings_read(m, memory_le(head + VQ_DESC + 24, 8), &s->at))
 		return;
-	if (r.avail_len == PACKED_EVENT_BYTES && r.used_len == PACKED_EVENT_BYTES)
-		s->rings = packed_read(m, &r, head[VQ_INDICES + 2], s);
+	if (r->avail_len == PACKED_EVENT_BYTES && r->used_len == PACKED_EVENT_BYTES)
+		s->rings = packed_read(m, r, s->last_avail_wrap, s);
 	else
-		s->rings = split_read(m, &r, s);
+		s->rings = split_read(m, r, s);
+}
+
+/* -1: not initialized, or not ours to read. */
+static int notifier_fd(const uint8_t *p)
+{
+	int fd = (int)memory_le(p, 4);
+
+	return p[8] == 1 && fd > 0 ? fd : -1;
+}
+
+static void notifiers_read(const struct memory *m, const struct virtq_device *d,
+			   struct virtq_state *s)
+{
+	uint8_t both[NOTIFIERS_BYTES] = {0};
+
+	if (memory_read(m, s->vq + d->vdev_offset + 8, both, sizeof(both)))
+		memset(both, 0, sizeof(both));
+	s->interrupt_fd = notifier_fd(both);
+	s->kick_fd = notifier_fd(both + NOTIFIERS_BYTES / 2);
 }
 
 static int queue_read(const struct memory *m, const struct virtq_device *d, unsigned int index,
@@ -319,21 +295,25 @@ static int queue_read(const struct memory *m, const struct virtq_device *d, unsi
 		.index = index};
 	if (memory_read(m, s->vq, head, VQ_HEAD_BYTES))
 		return -EFAULT;
-	if (le(head + VQ_INDEX, 2) != index)
+	if (memory_le(head + VQ_INDEX, 2) != index)
 		return -EFAULT; /* the device was removed */
-	if (!le(head + VQ_NUM_DEFAULT, 4) && !le(head + VQ_NUM, 4))
+	if (!memory_le(head + VQ_NUM_DEFAULT, 4) && !memory_le(head + VQ_NUM, 4))
 		return 0;
-	s->size = (unsigned int)le(head + VQ_NUM, 4);
-	s->desc = le(head + VQ_DESC, 8);
-	s->avail = le(head + VQ_DESC + 8, 8);
-	s->used = le(head + VQ_DESC + 16, 8);
+	s->size = (unsigned int)memory_le(head + VQ_NUM, 4);
+	s->desc = memory_le(head + VQ_DESC, 8);
+	s->avail = memory_le(head + VQ_DESC + 8, 8);
+	s->used = memory_le(head + VQ_DESC + 16, 8);
 	s->ready = s->desc && s->size && s->size <= VIRTQ_SIZE_MAX;
-	s->last_avail_idx = (uint16_t)le(head + VQ_INDICES, 2);
-	s->shadow_avail_idx = (uint16_t)le(head + VQ_INDICES + 4, 2);
-	s->used_idx = (uint16_t)le(head + VQ_INDICES + 8, 2);
-	s->signalled_used = (uint16_t)le(head + VQ_INDICES + 12, 2);
+	s->last_avail_idx = (uint16_t)memory_le(head + VQ_INDICES, 2);
+	s->shadow_avail_idx = (uint16_t)memory_le(head + VQ_INDICES + 4, 2);
+	s->used_idx = (uint16_t)memory_le(head + VQ_INDICES + 8, 2);
+	s->signalled_used = (uint16_t)memory_le(head + VQ_INDICES + 12, 2);
 	s->signalled_used_valid = head[VQ_INDICES + 14] != 0;
-	s->inuse = (uint32_t)le(head + VQ_INUSE, 4);
+	s->inuse = (uint32_t)memory_le(head + VQ_INUSE, 4);
+	s->last_avail_wrap = head[VQ_INDICES + 2];
+	s->used_wrap = head[VQ_INDICES + 10];
+	s->vector = (uint16_t)memory_le(head + VQ_VECTOR, 2);
+	notifiers_read(m, d, s);
 	return 1;
 }
 

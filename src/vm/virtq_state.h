@@ -40,6 +40,12 @@ struct virtq_device {
 	char path[VIRTQ_PATH_MAX]; /* QOM path; "" if it cannot be read */
 };
 
+/* Where QEMU has a ring mapped: addresses in the process, and bytes. */
+struct virtq_rings {
+	uint64_t desc, avail, used;
+	uint64_t desc_len, avail_len, used_len;
+};
+
 /* Does one side want notifications? EVENT: when the other side's index passes `at`. */
 enum virtq_notify_mode { VIRTQ_ON, VIRTQ_OFF, VIRTQ_AT };
 
@@ -57,10 +63,14 @@ struct virtq_state {
 	/* The device's own state. */
 	uint16_t last_avail_idx, shadow_avail_idx, used_idx, signalled_used;
 	bool signalled_used_valid;
+	bool last_avail_wrap, used_wrap; /* packed */
 	uint32_t inuse; /* elements popped and not returned; packed: descriptors */
+	uint16_t vector; /* MSI-X; 0xffff: none */
+	int kick_fd, interrupt_fd; /* eventfds of the process, by which KVM and QEMU notify each other; -1: none */
 
 	/* The rings' contents; only if rings is set. */
 	bool rings, packed, event_idx;
+	struct virtq_rings at;
 	uint16_t ring_avail_idx, ring_used_idx; /* packed: avail is counted, used unknown (0) */
 	uint32_t posted;	/* offered by the guest, not yet popped; more than size: the guest errs */
 	struct virtq_notify kicks, interrupts; /* notifications that the device, and the guest, wants */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the threads of a process do now, as /proc shows it. Nothing waits for the process, or for a file system that it
+ * waits for: links of descriptors are read, the files behind them are never touched.
+ */
+#ifndef HOSTRACE_THREAD_STATE_H
+#define HOSTRACE_THREAD_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { THREADS_MAX = 65536, THREAD_STACK_TEXT = 2048, THREAD_ARGS = 6 };
+
+struct thread_state {
+	pid_t tid;
+	char comm[16];
+	char state;   /* of /proc/TID/stat: R S D T t Z ... */
+	pid_t tracer; /* the process that traces it; 0: none */
+	char wchan[64]; /* kernel function that it sleeps in; "" if unknown */
+	char stack[THREAD_STACK_TEXT]; /* kernel functions, innermost first, "a;b;c"; "" if unknown */
+
+	bool in_syscall; /* the following are known */
+	long syscall;
+	uint64_t arg[THREAD_ARGS], sp, pc;
+
+	uint64_t cpu_ns;   /* that it has used */
+	uint64_t since_ns; /* CLOCK_MONOTONIC, when it last ran, to some ms; 0: unknown */
+};
+
+/* What a descriptor of the process is: the path or the kind, and its file system's type. */
+struct thread_file {
+	char name[256]; /* "/var/disk.img", "anon_inode:[eventfd]"; "" if unknown */
+	char type[32];	/* "ext4", "fuse.sshfs"; "" if unknown */
+};
+
+/*
+ * All threads. *ret is allocated. stacks_err is why kernel stacks are unknown (0: they are known). 0 or -errno with
+ * the error message set.
+ */
+int threads_read(pid_t pid, struct thread_state **ret, unsigned int *ret_nr, int *stacks_err);
+
+/* The state as a text: "sleeping", "stopped". */
+const char *thread_state_name(char state);
+
+/* "pwrite64"; NULL: unknown. */
+const char *syscall_name(long nr);
+
+/* The descriptor that a system call works on; -1: none. */
+int syscall_fd(const struct thread_state *t);
+
+void thread_file_read(pid_t pid, int fd, struct thread_file *ret);
+
+/* What an eventfd of the process counts; -1: unknown. */
+int64_t eventfd_count(pid_t pid, int fd);
+
+#endif
