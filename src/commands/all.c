@@ -17,6 +17,7 @@
 
 #define COMMANDS(COMMAND) \
 	COMMAND(ps) \
+	COMMAND(stuck) \
 	LIVE_COMMANDS(COMMAND) \
 	COMMAND(guest) \
 	COMMAND(info) \

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/stuck/stuck.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+enum { PAIRS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17, BALLOON_STATS_QUEUE = 2 };
+
+/* ---- roles ---- */
+
+static bool named(const struct virtio_device *d, const char *name)
+{
+	return strstr(d->name, name) != NULL;
+}
+
+/* virtio 1.2, 5: which queue is for what. nr: how many the device has. */
+static enum stuck_role role_of(const struct virtio_device *d, unsigned int queue, unsigned int nr)
+{
+	bool control = d->features >> VIRTIO_NET_F_CTRL_VQ & 1 && queue + 1 == nr;
+
+	if (named(d, "net"))
+		return queue % 2 == 0 && !control ? STUCK_BUFFERS : STUCK_REQUESTS;
+	if (named(d, "serial") || named(d, "console"))
+		return queue % 2 == 0 ? STUCK_BUFFERS : STUCK_REQUESTS;
+	if (named(d, "balloon") && queue == BALLOON_STATS_QUEUE)
+		return STUCK_HELD;
+	if ((named(d, "scsi") && queue == 1) || (named(d, "input") && queue == 0) ||
+	    (named(d, "vsock") && queue != 1) || (named(d, "sound") && queue % 2 == 1))
+		return STUCK_BUFFERS;
+	return STUCK_REQUESTS;
+}
+
+/* ---- queues ---- */
+
+static int queue_add(struct stuck_look *l, const struct virtq_device *d,
+		     const struct virtq_state *s)
+{
+	if (l->nr_queues == STUCK_QUEUES_MAX)
+		return 0;
+	if (array_room(l->queue, l->nr_queues))
+		return -ENOMEM;
+	l->queue[l->nr_queues++] = (struct stuck_queue){
+		.device = *d, .state = *s, .dev = l->nr_devs - 1, .kicks = -1, .interrupts = -1};
+	return 0;
+}
+
+static int device_add(struct stuck_look *l, const struct memory *m, const struct virtq_device *d)
+{
+	int err = array_room(l->dev, l->nr_devs);
+	unsigned int first = l->nr_queues;
+	struct virtq_state s;
+
+	if (err)
+		return err;
+	virtio_device_read(m, d, &l->dev[l->nr_devs++]);
+	for (unsigned int q = 0; q < VIRTQ_QUEUES_MAX && !err; q++)
+		if (virtq_read(m, d, q, &s) > 0 && s.ready)
+			err = queue_add(l, d, &s);
+	for (unsigned int i = first; i < l->nr_queues; i++)
+		l->queue[i].role = role_of(&l->dev[l->nr_devs - 1], l->queue[i].state.index,
+					   l->queue[l->nr_queues - 1].state.index + 1);
+	return err;
+}
+
+/* Where the guest's RAM is, by the rings of all queues: their addresses on both sides are known. */
+static bool ram_find(const struct stuck_look *l, const struct memory *m, uint64_t bytes,
+		     struct guest_ram *ret)
+{
+	struct guest_ram_pair pair[PAIRS_MAX];
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < l->nr_queues && nr < PAIRS_MAX; i++)
+		if (l->queue[i].state.rings)
+			pair[nr++] = (struct guest_ram_pair){l->queue[i].state.desc,
+							     l->queue[i].state.at.desc};
+	return guest_ram_of_pairs(m, bytes, pair, nr, ret);
+}
+
+static int requests_add(struct stuck_look *l, const struct vm *vm, const struct memory *m)
+{
+	struct virtq_elements elements;
+	struct guest_ram ram;
+	int err = virtq_elements_find(m, vm->memory_bytes, &elements);
+
+	if (err)
+		return err;
+	l->ram_known = ram_find(l, m, vm->memory_bytes, &ram);
+	struct virtq_view view = {.m = m,
+				  .ram = l->ram_known ? &ram : NULL,
+				  .elements = &elements,
+				  .now_ns = l->time_ns};
+
+	for (unsigned int i = 0; i < l->nr_queues && !err; i++) {
+		struct stuck_queue *q = &l->queue[i];
+
+		q->kicks = eventfd_count(vm->pid, q->state.kick_fd);
+		q->interrupts = eventfd_count(vm->pid, q->state.interrupt_fd);
+		err = virtq_requests_read(&view, &q->device, &q->state, &q->request, &q->nr);
+		if (err == -EFAULT) /* unplugged meanwhile */
+			err = 0;
+	}
+	virtq_elements_free(&elements);
+	return err;
+}
+
+static int memory_look(const struct vm *vm, struct stuck_look *l)
+{
+	struct memory m = {0};
+	_cleanup_free_ struct virtq_device *d = NULL;
+	unsigned int nr = 0;
+	int err = memory_open(vm->pid, vm->start, &m);
+
+	if (err) {
+		l->memory_error = strdup(error_text());
+		return l->memory_error ? 0 : fail(-ENOMEM, "out of memory");
+	}
+	err = virtq_devices_find(&m, vm->memory_bytes, &d, &nr);
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = device_add(l, &m, &d[i]);
+	if (!err)
+		err = requests_add(l, vm, &m);
+	memory_close(&m);
+	return err;
+}
+
+int stuck_look(const struct vm *vm, struct stuck_look *ret)
+{
+	*ret = (struct stuck_look){.time_ns = monotonic_ns()};
+	int err = threads_read(vm->pid, &ret->thread, &ret->nr_threads, &ret->stacks_err);
+
+	return err ? err : memory_look(vm, ret);
+}
+
+void stuck_look_free(struct stuck_look *l)
+{
+	for (unsigned int i = 0; i < l->nr_queues; i++)
+		free(l->queue[i].request);
+	free(l->queue);
+	free(l->dev);
+	free(l->thread);
+	free(l->memory_error);
+	*l = (struct stuck_look){0};
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a VM that hangs waits for, from two looks at it: its queues and requests as memory has them, its threads as
+ * /proc shows them. Nothing was recorded before, and nothing is asked of the VM: it may be stopped.
+ *
+ * What stood still between the looks is at least as old as their distance. A virtio-blk request has its exact age.
+ */
+#ifndef HOSTRACE_STUCK_H
+#define HOSTRACE_STUCK_H
+
+#include "vm/thread_state.h"
+#include "vm/virtio_device.h"
+#include "vm/virtq_requests.h"
+#include "vm/vm.h"
+
+enum {
+	STUCK_TEXT = 512,
+	STUCK_QUEUES_MAX = 65536,
+	STUCK_FINDINGS_MAX = 1024, /* further ones are counted */
+};
+
+/* What the guest offers in a queue. */
+enum stuck_role {
+	STUCK_REQUESTS, /* it waits for an answer */
+	STUCK_BUFFERS,	/* for input that may never come: network packets, console input, events */
+	STUCK_HELD,	/* the device keeps one by design: the balloon's statistics */
+};
+
+struct stuck_queue {
+	struct virtq_device device;
+	struct virtq_state state;
+	enum stuck_role role;
+	struct virtq_request *request;
+	unsigned int nr;
+	int64_t kicks, interrupts; /* counts of its eventfds, not consumed; -1: unknown */
+	unsigned int dev;	   /* in stuck_look.dev */
+};
+
+/* The VM at one moment. */
+struct stuck_look {
+	uint64_t time_ns;
+	struct virtio_device *dev;
+	struct stuck_queue *queue;
+	unsigned int nr_devs, nr_queues;
+	struct thread_state *thread;
+	unsigned int nr_threads;
+	int stacks_err; /* why kernel stacks are unknown; 0: they are known */
+	bool ram_known; /* guest memory was found: chains and headers are known */
+	char *memory_error; /* why the memory could not be read; NULL: it was */
+};
+
+/* 0, or -errno with the error message set; memory that may not be read is not an error. Free it in any case. */
+int stuck_look(const struct vm *vm, struct stuck_look *ret);
+void stuck_look_free(struct stuck_look *l);
+
+/* ---- what stands still ---- */
+
+struct stuck_request {
+	const struct stuck_queue *queue;
+	const struct virtq_request *request;
+	bool stands;	 /* it was there at the first look, too */
+	bool age_exact;	 /* else the age is a lower bound */
+	uint64_t age_ns;
+};
+
+struct stuck_finding {
+	const char *kind; /* "lost-kick" */
+	char text[STUCK_TEXT];
+	const struct stuck_queue *queue; /* NULL: none */
+	pid_t tid;			 /* 0: none */
+	uint64_t age_ns;		 /* that it has lasted, at least */
+};
+
+struct stuck_report {
+	const struct vm *vm;
+	const struct stuck_look *before, *now;
+	struct stuck_request *request;
+	unsigned int nr_requests;
+	struct stuck_finding *finding;
+	unsigned int nr_findings, nr_dropped;
+};
+
+/* Compares the looks, which must outlive the report. 0 or -ENOMEM with the error message set. */
+int stuck_report_make(const struct vm *vm, const struct stuck_look *before,
+		      const struct stuck_look *now, struct stuck_report *ret);
+void stuck_report_free(struct stuck_report *r);
+
+/* Is there a finding at least so old? */
+bool stuck_report_found(const struct stuck_report *r, uint64_t min_age_ns);
+
+/* ---- parts of it, each in its file ---- */
+
+int stuck_find(struct stuck_report *r, const char *kind, const struct stuck_queue *q, pid_t tid,
+	       uint64_t age_ns, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* The same queue at the first look; NULL: it was not there. */
+const struct stuck_queue *stuck_queue_before(const struct stuck_report *r,
+					     const struct stuck_queue *q);
+
+int stuck_queue_findings(struct stuck_report *r);
+int stuck_thread_findings(struct stuck_report *r);
+
+/* What a thread is to QEMU: "vcpu 0", "main", or "". */
+const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
+			      size_t size);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is wrong with QEMU's threads: stopped, traced, or blocked in a system call. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "analyzers/stuck/stuck.h"
+#include "vm/proc.h"
+
+enum { KVM_RUN = 0xae80 };
+
+/* A worker of the kernel has a system call's registers, too, but no stack in user mode. */
+static bool in_kvm_run(const struct thread_state *t)
+{
+	return strstr(t->stack, "kvm_vcpu_ioctl") ||
+	       (t->in_syscall && t->sp && t->syscall == SYS_ioctl && t->arg[1] == KVM_RUN);
+}
+
+const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
+			      size_t size)
+{
+	snprintf(buf, size, "%s", t->tid == r->vm->pid ? "main" : in_kvm_run(t) ? "vcpu" : "");
+	for (unsigned int i = 0; i < r->vm->nr_vcpus; i++)
+		if (r->vm->vcpus[i].tid == t->tid) {
+			snprintf(buf, size, "vcpu %u", r->vm->vcpus[i].index);
+			break;
+		}
+	return buf;
+}
+
+static const struct thread_state *thread_before(const struct stuck_report *r, pid_t tid)
+{
+	for (unsigned int i = 0; i < r->before->nr_threads; i++)
+		if (r->before->thread[i].tid == tid)
+			return &r->before->thread[i];
+	return NULL;
+}
+
+static uint64_t age_of(const struct stuck_report *r, const struct thread_state *t)
+{
+	return t->since_ns && t->since_ns < r->now->time_ns ? r->now->time_ns - t->since_ns
+							    : r->now->time_ns - r->before->time_ns;
+}
+
+static const char *name_of(const struct stuck_report *r, const struct thread_state *t, char *buf,
+			   size_t size)
+{
+	char role[32];
+
+	stuck_thread_role(r, t, role, sizeof(role));
+	snprintf(buf, size, "thread %d (%s%s%s)", (int)t->tid, t->comm, *role ? ", " : "", role);
+	return buf;
+}
+
+/* A stop of the process stops all its threads: one finding. */
+static int stopped_find(struct stuck_report *r)
+{
+	const struct stuck_look *l = r->now;
+	unsigned int stopped = 0;
+
+	for (unsigned int i = 0; i < l->nr_threads; i++)
+		stopped += l->thread[i].state == 'T';
+	return stopped ? stuck_find(r, "stopped", NULL, r->vm->pid, age_of(r, &l->thread[0]),
+				    "%u of %u threads of QEMU are stopped by a signal (SIGSTOP); "
+				    "SIGCONT "
+				    "continues them",
+				    stopped, l->nr_threads)
+		       : 0;
+}
+
+static int traced_find(struct stuck_report *r, const struct thread_state *t)
+{
+	char name[96], tracer[64];
+
+	proc_comm(t->tracer, tracer, sizeof(tracer));
+	return stuck_find(r, "traced", NULL, t->tid, age_of(r, t),
+			  "%s is stopped by a debugger: process %d (%s) traces it",
+			  name_of(r, t, name, sizeof(name)), (int)t->tracer, tracer);
+}
+
+/* System calls in which an idle thread of QEMU waits; one that is not known may be another. */
+static bool call_is_idle(const struct thread_state *t)
+{
+	static const long idle[] = {SYS_poll,	      SYS_ppoll,      SYS_select,
+				    SYS_pselect6,     SYS_epoll_wait, SYS_epoll_pwait,
+				    SYS_futex,	      SYS_nanosleep,  SYS_clock_nanosleep,
+				    SYS_rt_sigtimedwait, SYS_wait4,   SYS_restart_syscall};
+
+	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
+		if (t->syscall == idle[i])
+			return true;
+	return !syscall_name(t->syscall);
+}
+
+/* Reading a socket or a pipe, a thread may be idle, too. */
+static bool is_blocked(const struct stuck_report *r, const struct thread_state *t)
+{
+	const struct thread_state *b = thread_before(r, t->tid);
+	bool same = b && b->cpu_ns == t->cpu_ns && b->state == t->state &&
+		    b->in_syscall == t->in_syscall && b->syscall == t->syscall;
+	struct thread_file file;
+
+	if (!same || (t->state != 'S' && t->state != 'D') || in_kvm_run(t))
+		return false;
+	if (t->state == 'D')
+		return true;
+	if (!t->in_syscall || call_is_idle(t))
+		return false;
+	if (syscall_fd(t) < 0)
+		return true;
+	thread_file_read(r->vm->pid, syscall_fd(t), &file);
+	return file.name[0] == '/';
+}
+
+static int blocked_find(struct stuck_report *r, const struct thread_state *t)
+{
+	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
+	struct thread_file file = {0};
+	int fd = syscall_fd(t);
+	char name[96];
+
+	if (fd >= 0)
+		thread_file_read(r->vm->pid, fd, &file);
+	return stuck_find(r, "blocked", NULL, t->tid, age_of(r, t),
+			  "%s is blocked in %s%s%s%s%s%s%s%s%s", name_of(r, t, name, sizeof(name)),
+			  call ? call : "the kernel", file.name[0] ? " of " : "", file.name,
+			  file.type[0] ? " (file system: " : "", file.type,
+			  file.type[0] ? ")" : "", t->wchan[0] ? ", waiting in " : "", t->wchan,
+			  t->state == 'D' ? ", not interruptible" : "");
+}
+
+int stuck_thread_findings(struct stuck_report *r)
+{
+	int err = stopped_find(r);
+
+	for (unsigned int i = 0; i < r->now->nr_threads && !err; i++) {
+		const struct thread_state *t = &r->now->thread[i];
+
+		if (t->state == 't')
+			err = traced_find(r, t);
+		else if (is_blocked(r, t))
+			err = blocked_find(r, t);
+	}
+	return err;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "output/report.h"
+#include "output/stuck_report.h"
+
+enum { SCSI_REQUEST_CDB = 19, SECTOR_BYTES = 512 };
+
+static const char *const stages[] = {
+	[VIRTQ_OFFERED] = "offered", [VIRTQ_POPPED] = "popped", [VIRTQ_OUTSIDE] = "outside"};
+
+static const char *device_name(const struct stuck_queue *q, char *buf, size_t size)
+{
+	const char *name = path_print(*q->device.path ? q->device.path : "unknown", buf, size);
+
+	return name;
+}
+
+/* ---- requests ---- */
+
+struct operation {
+	const char *name; /* NULL: unknown */
+	bool sector_known;
+	uint64_t sector, bytes;
+};
+
+/* virtio 1.2, 5.2.6. The data of a read is all that the device writes but the status. */
+static struct operation block_operation(const struct virtq_request *q)
+{
+	static const char *const names[] = {
+		[0] = "read",	       [1] = "write",	      [4] = "flush",
+		[8] = "get-id",	       [10] = "get-lifetime", [11] = "discard",
+		[13] = "write-zeroes", [14] = "secure-erase"};
+	bool header = !q->block && q->header_bytes >= 16;
+	struct operation o = {.sector = q->note.sector};
+	uint32_t type = q->note.type;
+
+	if (!q->block && !header)
+		return o;
+	if (header) {
+		type = (uint32_t)memory_le(q->header, 4);
+		o.sector = memory_le(q->header + 8, 8);
+	}
+	o.name = type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+	o.name = o.name ? o.name : "other";
+	o.sector_known = type <= 1;
+	o.bytes = type == 0	      ? q->in_bytes - (q->in_bytes > 0)
+		  : q->out_bytes > 16 ? q->out_bytes - 16
+				      : 0;
+	return o;
+}
+
+static uint64_t be(const uint8_t *p, size_t size)
+{
+	uint64_t v = 0;
+
+	while (size--)
+		v = v << 8 | *p++;
+	return v;
+}
+
+/* virtio 1.2, 5.6.6.1: lun, id, three bytes, then the command. Block numbers are the disk's, mostly of 512 bytes. */
+static struct operation scsi_operation(const struct virtq_request *q)
+{
+	const uint8_t *cdb = q->header + SCSI_REQUEST_CDB;
+	struct operation o = {0};
+
+	if (q->header_bytes < SCSI_REQUEST_CDB + 16)
+		return o;
+	switch (cdb[0]) {
+	case 0x28:
+	case 0x2a:
+		o = (struct operation){.sector_known = true, .sector = be(cdb + 2, 4)};
+		break;
+	case 0x88:
+	case 0x8a:
+		o = (struct operation){.sector_known = true, .sector = be(cdb + 2, 8)};
+		break;
+	}
+	o.name = cdb[0] == 0x28 || cdb[0] == 0x88	? "read"
+		 : cdb[0] == 0x2a || cdb[0] == 0x8a	? "write"
+		 : cdb[0] == 0x35 || cdb[0] == 0x91	? "flush"
+		 : cdb[0] == 0x42			? "discard"
+		 : cdb[0] == 0x41 || cdb[0] == 0x93	? "write-zeroes"
+							: "other";
+	return o;
+}
+
+static struct operation operation_of(const struct stuck_report *r, const struct stuck_request *s)
+{
+	const char *name = r->now->dev[s->queue->dev].name;
+
+	if (s->request->block || strstr(name, "blk"))
+		return block_operation(s->request);
+	return strstr(name, "scsi") && s->queue->state.index >= 2 ? scsi_operation(s->request)
+								  : (struct operation){0};
+}
+
+static void row_fill(const struct stuck_report *r, const struct stuck_request *s, struct table *t,
+		     struct cell *c)
+{
+	struct operation o = operation_of(r, s);
+	const struct virtq_request *q = s->request;
+	char age[16], text[24];
+
+	snprintf(text, sizeof(text), "%s%s", s->age_exact ? "" : ">",
+		 duration_print(s->age_ns, age, sizeof(age)));
+	(c++)->text = table_text(t, *s->queue->device.path ? s->queue->device.path : "unknown");
+	(c++)->number = s->queue->state.index;
+	(c++)->number = q->head;
+	(c++)->text = stages[q->stage];
+	(c++)->text = s->stands || s->age_exact ? table_text(t, text) : "new";
+	(c++)->number = s->age_ns;
+	(c++)->text = s->age_exact ? "yes" : "no";
+	(c++)->text = s->stands ? "yes" : "no";
+	(c++)->text = o.name;
+	*c++ = (struct cell){o.sector, o.sector_known ? NULL : "-"};
+	*c++ = (struct cell){o.name && o.bytes ? o.bytes : q->out_bytes + (uint64_t)q->in_bytes,
+			     q->descs ? NULL : "-"};
+	*c++ = (struct cell){q->descs, q->descs ? NULL : "-"};
+	(c++)->text = q->indirect ? "yes" : "no";
+	(c++)->text = q->broken ? "yes" : "no";
+	(c++)->text = q->certain ? "yes" : "no";
+	(c++)->text = q->element ? "yes" : "no";
+}
+
+int stuck_table(const struct stuck_report *r, struct table *t)
+{
+	table_column(t, "device", "device", COL_PATH, 0);
+	table_column(t, "queue", "queue", COL_COUNT, 0);
+	table_column(t, "head", "head", COL_COUNT, 0);
+	table_column(t, "stage", "stage", COL_TEXT, 0);
+	table_column(t, NULL, "age", COL_TEXT, 0);
+	table_column(t, "age_ns", NULL, COL_NS, 0);
+	table_column(t, "age_exact", NULL, COL_TEXT, 0);
+	table_column(t, "stands", NULL, COL_TEXT, 0);
+	table_column(t, "op", "op", COL_TEXT, 0);
+	table_column(t, "sector", "sector", COL_COUNT, 0);
+	table_column(t, "bytes", "bytes", COL_COUNT, 0);
+	table_column(t, "descs", "descs", COL_COUNT, 3);
+	table_column(t, "indirect", NULL, COL_TEXT, 0);
+	table_column(t, "broken", NULL, COL_TEXT, 0);
+	table_column(t, "certain", "certain", COL_TEXT, 0);
+	table_column(t, "element", NULL, COL_TEXT, 0);
+	for (unsigned int i = 0; i < r->nr_requests; i++) {
+		struct cell *c = table_row(t);
+
+		if (!c)
+			return -ENOMEM;
+		row_fill(r, &r->request[i], t, c);
+	}
+	return 0;
+}
+
+/* ---- text ---- */
+
+void stuck_findings_print(const struct stuck_report *r, FILE *f)
+{
+	char span[16];
+
+	fprintf(f, "%s (pid %d), two looks %s apart: ", r->vm->name, (int)r->vm->pid,
+		duration_print(r->now->time_ns - r->before->time_ns, span, sizeof(span)));
+	fprintf(f, r->nr_findings ? "%u findings\n" : "nothing is stuck\n",
+		r->nr_findings + r->nr_dropped);
+	for (unsigned int i = 0; i < r->nr_findings; i++) {
+		const struct stuck_finding *s = &r->finding[i];
+		char name[VIRTQ_PATH_MAX], age[16];
+
+		fprintf(f, "  ");
+		if (s->queue)
+			fprintf(f, "%s queue %u: ", device_name(s->queue, name, sizeof(name)),
+				s->queue->state.index);
+		fprintf(f, "%s, for at least %s\n", s->text,
+			duration_print(s->age_ns, age, sizeof(age)));
+	}
+}
+
+static void thread_print(const struct stuck_report *r, const struct thread_state *t, FILE *f)
+{
+	char role[32], age[16] = "-";
+	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
+
+	if (t->since_ns && t->since_ns <= r->now->time_ns)
+		duration_print(r->now->time_ns - t->since_ns, age, sizeof(age));
+	stuck_thread_role(r, t, role, sizeof(role));
+	fprintf(f, "%7d %-15s %-7s %-8s %6s %-12s %s\n", (int)t->tid, t->comm, *role ? role : "-",
+		thread_state_name(t->state), age, call ? call : "-",
+		t->wchan[0] ? t->wchan : "-");
+}
+
+void stuck_threads_print(const struct stuck_report *r, FILE *f)
+{
+	fprintf(f, "%7s %-15s %-7s %-8s %6s %-12s %s\n", "tid", "thread", "role", "state", "since",
+		"syscall", "waits in");
+	for (unsigned int i = 0; i < r->now->nr_threads; i++)
+		thread_print(r, &r->now->thread[i], f);
+}
+
+/* ---- JSON ---- */
+
+static json_t *finding_json(const struct stuck_finding *s)
+{
+	return json_pack("{s:s, s:o, s:s*, s:o, s:o, s:I}", "kind", s->kind, "text",
+			 json_text(s->text), "device", s->queue ? s->queue->device.path : NULL,
+			 "queue", s->queue ? json_integer(s->queue->state.index) : json_null(),
+			 "tid", s->tid ? json_integer(s->tid) : json_null(), "age_ns",
+			 (json_int_t)s->age_ns);
+}
+
+static json_t *count_json(int64_t count)
+{
+	return count < 0 ? json_null() : json_integer(count);
+}
+
+static json_t *queue_json(const struct stuck_report *r, const struct stuck_queue *q)
+{
+	static const char *const roles[] = {
+		[STUCK_REQUESTS] = "requests", [STUCK_BUFFERS] = "buffers", [STUCK_HELD] = "held"};
+	const struct virtq_state *s = &q->state;
+	const struct virtio_device *d = &r->now->dev[q->dev];
+	char kicks[16], interrupts[16];
+
+	return json_pack(
+		"{s:s, s:s, s:I, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o, s:o, s:o, "
+		"s:o}",
+		"device", *q->device.path ? q->device.path : "unknown", "name", d->name, "queue",
+		(json_int_t)s->index, "role", roles[q->role], "size", (json_int_t)s->size, "ring",
+		s->rings ? json_string(s->packed ? "packed" : "split") : json_null(), "avail_idx",
+		(json_int_t)s->ring_avail_idx, "last_avail_idx", (json_int_t)s->last_avail_idx,
+		"used_idx", (json_int_t)(s->elsewhere ? s->ring_used_idx : s->used_idx), "posted",
+		(json_int_t)s->posted, "inuse", (json_int_t)s->inuse, "kicks",
+		virtq_notify_print(&s->kicks, kicks, sizeof(kicks)), "interrupts",
+		virtq_notify_print(&s->interrupts, interrupts, sizeof(interrupts)), "kicks_pending",
+		count_json(q->kicks), "interrupts_pending", count_json(q->interrupts), "isr",
+		d->known ? json_integer(d->isr) : json_null(), "status",
+		d->known ? json_integer(d->status) : json_null());
+}
+
+static json_t *thread_json(const struct stuck_report *r, const struct thread_state *t)
+{
+	char role[32];
+	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
+
+	stuck_thread_role(r, t, role, sizeof(role));
+	return json_pack("{s:i, s:o, s:s, s:s, s:o, s:s*, s:s, s:s, s:o}", "tid", (int)t->tid,
+			 "comm", json_text(t->comm), "role", role, "state",
+			 thread_state_name(t->state), "since_ns",
+			 t->since_ns ? json_integer((json_int_t)(r->now->time_ns - t->since_ns))
+				     : json_null(),
+			 "syscall", call, "wchan", t->wchan, "kernel_stack", t->stack, "tracer",
+			 t->tracer ? json_integer(t->tracer) : json_null());
+}
+
+json_t *stuck_json(const struct stuck_report *r)
+{
+	json_t *findings = json_array(), *queues = json_array(), *threads = json_array();
+
+	for (unsigned int i = 0; i < r->nr_findings; i++)
+		json_array_append_new(findings, finding_json(&r->finding[i]));
+	for (unsigned int i = 0; i < r->now->nr_queues; i++)
+		json_array_append_new(queues, queue_json(r, &r->now->queue[i]));
+	for (unsigned int i = 0; i < r->now->nr_threads; i++)
+		json_array_append_new(threads, thread_json(r, &r->now->thread[i]));
+	return json_pack("{s:o, s:o, s:o}", "findings", findings, "queues", queues, "threads",
+			 threads);
+}
+
+void stuck_caveats(const struct stuck_report *r, json_t *caveats)
+{
+	unsigned int unsure = 0, inexact = 0, wild = 0;
+
+	if (r->now->memory_error)
+		caveat_add(caveats, "%s; no queue is shown", r->now->memory_error);
+	else if (!r->now->nr_queues)
+		caveat_add(caveats, "no virtio queue that a driver has set up was found");
+	else if (!r->now->ram_known)
+		caveat_add(caveats,
+			   "the guest's memory was not found in QEMU's: headers and indirect "
+			   "descriptors of requests are unknown");
+	if (r->now->stacks_err)
+		caveat_add(caveats, "kernel stacks of threads are unknown: %s; try: sudo",
+			   strerror(-r->now->stacks_err));
+	for (unsigned int i = 0; i < r->nr_requests; i++) {
+		unsure += !r->request[i].request->certain;
+		inexact += !r->request[i].age_exact;
+	}
+	for (unsigned int i = 0; i < r->now->nr_queues; i++)
+		wild += r->now->queue[i].state.posted > r->now->queue[i].state.size;
+	if (unsure)
+		caveat_add(
+			caveats,
+			"%u requests are not certain: rings and QEMU's memory leave more than one "
+			"reading; their number is right",
+			unsure);
+	if (inexact)
+		caveat_add(caveats,
+			   "ages with '>' are lower bounds: memory does not hold their begin");
+	if (wild)
+		caveat_add(
+			caveats,
+			"the guest's index of %u queues is more than a queue ahead of the device",
+			wild);
+	if (r->nr_dropped)
+		caveat_add(caveats, "%u findings beyond the limit of %d were dropped",
+			   r->nr_dropped, STUCK_FINDINGS_MAX);
+}

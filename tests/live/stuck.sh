@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# hostrace stuck, attached after the hang: requests held by a throttled disk, in a VM that answers, whose monitor another
+# client has, and whose QEMU is stopped.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/stuck-lib.inc"
+live_needs_root
+live_needs_tools qemu-system-x86_64 jq socat
+
+vm_start "reads=0 writes=0 leak=6 wait_ms=3600000" -qmp unix:qmp,server=on,wait=off -device virtio-rng-pci,id=rng \
+	-drive driver=null-co,if=none,id=s0,size=16777216,read-zeroes=on,throttling.bps-total=512 \
+	-device virtio-blk-pci,drive=s0,id=slow,addr=5
+
+held() {
+	stuck --interval 100ms && [ "$(rows slow length)" = 6 ]
+}
+
+stopped() {
+	stuck --interval 50ms && [ "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" = stopped ]
+}
+
+plan 14
+until_true held
+is $? 0 "the six held requests are found" stuck.err
+stuck --check --min-age 100ms
+is $? 3 "--check: status 3" stuck.err
+is "$(rows slow 'map([.head, .stage, .op, .sector, .bytes])')" "$(jq -nc \
+	'[range(6) | [3 * ., "popped", "write", ., 65536]]')" "... with head, operation, sector and size" stuck.json
+is "$(rows slow 'map([.age_exact, .certain, .element, .stands]) | unique')" '[["yes","yes","yes","yes"]]' \
+	"... and exact ages, from QEMU's memory" stuck.json
+age=$(rows slow 'map(.age_ns) | max')
+sleep .2
+stuck --interval 100ms
+is "$(rows slow "map(.age_ns) | max - $age >= 300000000")" true "... which grow" stuck.json
+is "$(findings 'map([.kind, (.device | split("/")[3])])')" '[["not-returned","slow"]]' "that is the only finding" stuck.json
+is "$(jq -c '[.queues[] | [.inuse, .kicks_pending]]' stuck.json)" "[[6,0]]" "no kick is pending" stuck.json
+stuck --check --min-age 1h
+is $? 0 "--check --min-age 1h: status 0" stuck.err
+
+socat -u UNIX-CONNECT:qmp,retry=100,interval=.1 OPEN:greeting,creat &
+client=$!
+until_line QMP greeting
+kill -STOP "$vm_pid"
+until_true stopped
+stuck --interval 100ms --check --min-age 100ms
+is $? 3 "QEMU stopped, its monitor taken: status 3" stuck.err
+is "$(rows slow 'map([.head, .stage, .op, .sector, .bytes, .certain]) | length')" 6 "... the same six requests" stuck.json
+is "$(kinds)" "not-returned stopped" "... and that QEMU is stopped" stuck.json
+is "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" stopped "... as each thread is" stuck.json
+"$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms > text 2>&1
+is "$(grep -c 'slow .* popped .* write' text) $(awk 'length > 80' text | wc -l)" "6 0" "as text of 80 columns" text
+kill -CONT "$vm_pid"
+kill $client
+"$HOSTRACE" stuck --vm $$ > text 2>&1
+is $? 1 "a shell is no VM" text
+finish
