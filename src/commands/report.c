@@ -15,6 +15,7 @@
 #include "commands/common/output.h"
 #include "commands/common/section.h"
 #include "commands/common/symbol_options.h"
+#include "commands/report_closeups.h"
 #include "commands/report_moments.h"
 #include "output/report/findings.h"
 #include "output/report/fit.h"
@@ -51,6 +52,7 @@ static const struct section sections[] = {
 	{"profile_guest_code", {"profile", "--host", "--max-levels", "100"}, 300 << 10},
 	{"profile", {"profile", "--max-levels", "100"}, 300 << 10},
 	{"off_cpu", {"prof-wait", "--max-levels", "100"}, 300 << 10},
+	{"timeline", {"timeline", "-f", "page"}, 400 << 10},
 	{"sync", {"sync"}, 100 << 10},
 };
 
@@ -97,25 +99,44 @@ static int section_add(const struct section *s, json_t *all)
 	return json_object_set_new(all, s->key, one) ? fail(-ENOMEM, "out of memory") : 0;
 }
 
-enum { MOMENTS_BYTES = 1 << 20 };
+/* ---- parts that are made from others ---- */
 
-static int moments_add(json_t *all)
+enum { MOMENTS_BYTES = 1 << 20, CLOSEUPS_BYTES = 300 << 10 };
+
+static const json_t *data_of(const json_t *all, const char *key)
 {
-	const json_t *heatmap = json_object_get(json_object_get(all, "heatmap"), "data");
-	json_t *moments = NULL;
-	int err = report_moments(heatmap, MOMENTS_BYTES, &moments);
+	return json_object_get(json_object_get(all, key), "data");
+}
 
-	if (err && !belongs_to_page(err))
-		return err;
+/* Steals `data`, which is NULL if there is none. 0 or `err` if it is not for the page. */
+static int made_add(json_t *all, const char *key, const char *command, int err, json_t *data,
+		    size_t max)
+{
+	json_t *one = json_pack("{s:s}", "command", command);
+
 	if (err)
-		json_object_set_new(all, "moments",
-				    json_pack("{s:s,s:o}", "command", "hostrace blame", "error",
-					      json_text(error_text())));
-	else if (moments)
-		json_object_set_new(all, "moments",
-				    json_pack("{s:s,s:o}", "command", "hostrace blame", "data",
-					      moments));
-	return 0;
+		json_object_set_new(one, "error", json_text(error_text()));
+	if (data && max)
+		section_fit(data, max, one);
+	if (data)
+		json_object_set_new(one, "data", data);
+	if (err || data)
+		json_object_set(all, key, one);
+	json_decref(one);
+	return err && !belongs_to_page(err) ? err : 0;
+}
+
+static int made_sections_add(json_t *all)
+{
+	json_t *data = NULL;
+	int err = report_moments(data_of(all, "heatmap"), MOMENTS_BYTES, &data);
+
+	err = made_add(all, "moments", "hostrace blame", err, data, 0);
+	if (err)
+		return err;
+	err = report_closeups(data_of(all, "info"), data_of(all, "blame"), &data);
+	return made_add(all, "closeups", "hostrace timeline --since TIME --until TIME", err, data,
+			CLOSEUPS_BYTES);
 }
 
 static int sections_make(json_t *all)
@@ -124,7 +145,7 @@ static int sections_make(json_t *all)
 
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++)
 		err = section_add(&sections[i], all);
-	return err ? err : moments_add(all);
+	return err ? err : made_sections_add(all);
 }
 
 /* A file that cannot be read at all is an error, not a page. */

@@ -11,7 +11,8 @@
 	FORMAT(csv) \
 	FORMAT(svg) \
 	FORMAT(html) \
-	FORMAT(perfetto)
+	FORMAT(perfetto) \
+	FORMAT(page)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct format name##_format;

@@ -133,7 +133,9 @@ class Browser:
                       modifiers=modifiers, **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
     def box(self, selector):
-        """Scrolls to an element: [left, top, width, height] in the window."""
-        self.run("document.querySelector(%s).scrollIntoView({block: 'center'})" % json.dumps(selector))
-        return self.run("(r => [r.left, r.top, r.width, r.height])(document.querySelector(%s).getBoundingClientRect())"
-                        % json.dumps(selector))
+        """Scrolls to an element, to its top if it is high: [left, top, width, height] in the window."""
+        return self.run("""(e => {
+            e.scrollIntoView({block: e.offsetHeight > 0.8 * innerHeight ? 'start' : 'center'});
+            const r = e.getBoundingClientRect();
+            return [r.left, r.top, r.width, r.height];
+        })(document.querySelector(%s))""" % json.dumps(selector))

@@ -137,6 +137,26 @@ def test_offsets(browser, trace):
              "exits in the second half of a second")
 
 
+def test_timeline(browser, trace):
+    rows = answer(trace, "timeline")["rows"]
+    names = sorted({r["track"] for r in rows})
+    left, top, width, height = browser.box("#timeline-bands .u-over")
+    browser.mouse("mouseMoved", left + width / 2, top + 9)
+    shown = browser.run("document.querySelector('#timeline-bands + p').textContent").split(": ")[0].split("/")[-1]
+    tap.ok(shown in names, "the timeline names the track under the mouse", "%s is not one of %s" % (shown, names))
+    slowest = answer(trace, "blame", "--limit", "1")["rows"][0]
+    left, top, width, height = browser.box("#closeups .u-over")
+    spans = [r for r in rows if r["start_ns"] <= slowest["time_ns"] + slowest["latency_ns"] / 2 < r["start_ns"] + r["duration_ns"]]
+    browser.mouse("mouseMoved", left + width / 2, top + 9)
+    about = browser.run("document.querySelector('#closeups p').textContent")
+    tap.ok(any("%s (%s, " % (r["name"], r["kind"]) in about for r in spans), "it names the slice under the mouse", [about, spans])
+    browser.box("#timeline-bands .u-over")
+    left, top, width, height = browser.box("#timeline-bands .u-over")
+    browser.click(left + 2, top + 9)
+    browser.wait("/^#t=/.test(location.hash) && !!document.querySelector('#region .region')")
+    tap.ok(True, "a click on the timeline selects the time in the heat map")
+
+
 def test_layout(browser, page):
     for width in (400, 1400):
         browser.open(page, width)
@@ -160,6 +180,7 @@ def test_page(browser, name, trace, work):
     test_numbers(browser, trace)
     test_heatmap(browser, trace)
     test_offsets(browser, trace)
+    test_timeline(browser, trace)
     test_sorting(browser, trace)
     test_layout(browser, page)
     tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)

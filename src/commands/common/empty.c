@@ -432,7 +432,8 @@ void empty_explain(const struct report *r)
 	json_t *list, *text;
 	size_t i;
 
-	if (strcmp(format, "text") && strcmp(format, "json") && strcmp(format, "html")) {
+	if (strcmp(format, "text") && strcmp(format, "json") && strcmp(format, "html") &&
+	    strcmp(format, "page")) {
 		empty_note(r->inputs, r->needs);
 		return;
 	}

@@ -217,7 +217,7 @@ int output_open(const char *formats, struct output *ret)
 	if (common.color && !format_known("auto always never", common.color))
 		return fail_usage(-EINVAL, "invalid --color '%s' (expected auto, always or never)",
 				  common.color);
-	if (!format_known(formats, format))
+	if (!given.captured && !format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);
 	*ret = (struct output){.file = stdout,

@@ -39,7 +39,7 @@ void output_default(const char *format);
 
 /*
  * Until output_capture(NULL), output_open() returns this stream, which neither output_close() nor output_cancel()
- * closes: for a command that runs others (section.h).
+ * closes, in any format: for a command that runs others (section.h).
  */
 void output_capture(FILE *to);
 

@@ -80,12 +80,11 @@ static int parse_and_run(const struct command *c, const char *const *words)
 
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
 		tables[i] = c->options[i];
-	while (words[argc] && argc < SECTION_WORDS_MAX) {
-		argv[argc] = (char *)words[argc]; /* are not written to */
-		argc++;
-	}
+	argv[argc++] = (char *)words[0]; /* are not written to */
 	argv[argc++] = (char *)"-f";
 	argv[argc++] = (char *)"json";
+	for (int i = 1; i < SECTION_WORDS_MAX && words[i]; i++)
+		argv[argc++] = (char *)words[i];
 	if (options_parse(argc, argv, tables, &nr, NULL))
 		return EXIT_USAGE;
 	return c->run(nr, argv, NULL);

@@ -6,9 +6,10 @@
 #include <jansson.h>
 
 /*
- * words: the command, its arguments and options, at most SECTION_WORDS_MAX, without -f. Inputs, the time window and
- * other options that the running command shares with it apply. Options are restored afterwards. *ret is a new
- * reference. 0, or -errno with the error message of the command, which is not printed; notes are not printed either.
+ * words: the command, its arguments and options, at most SECTION_WORDS_MAX; -f is json unless given. Inputs, the time
+ * window and other options that the running command shares with it apply. Options are restored afterwards. *ret is a
+ * new reference. 0, or -errno with the error message of the command, which is not printed; notes are not printed
+ * either.
  */
 enum { SECTION_WORDS_MAX = 12 };
 

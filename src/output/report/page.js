@@ -148,7 +148,7 @@ function preparePrinting() {
 function start() {
 	const main = document.getElementById("main");
 	const made = [exitsSection(), heatmapSection(), blameSection(), queuesSection(), portsSection(), profileSection(),
-		threadsSection(), clockSection(), recordingSection()].filter((s) => s);
+		timelineSection(), threadsSection(), clockSection(), recordingSection()].filter((s) => s);
 	add(main, made);
 	const nav = el("nav", {"aria-label": "sections"}, el("div", {}, [document.getElementById("summary"), ...made].map((s) =>
 		el("a", {href: "#" + s.id}, s.querySelector("h2").textContent)), themeButton()));

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A timeline of any length in a bounded space: for each track and column of time, how long each kind of slice was on.
+ * The format "page" of `hostrace timeline`, for the page of `hostrace report` only:
+ *
+ *	"result": {"t0_ns", "column_ns", "columns", "tracks": [{"group", "name", "slices", "kinds":
+ *	 {KIND: [[column, ns or number of points]...]}}...], "tracks_not_shown"}
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/timeline/timeline.h"
+#include "output/report.h"
+
+enum {
+	COLUMNS = 256,
+	TRACKS_MAX = 256, /* that are summed up */
+	SHOWN_MAX = 48,
+	FIRST_COLUMN_NS = 1000,
+};
+
+struct band {
+	uint64_t slices, busy_ns;
+	uint64_t ns[SLICE_KINDS][COLUMNS];
+};
+
+struct bands {
+	uint64_t column_ns;
+	unsigned int nr_columns;
+	struct band track[TRACKS_MAX]; /* one allocation: timeline_cancel() frees it; untouched tracks cost nothing */
+};
+
+static int bands_open(struct timeline *t)
+{
+	struct bands *b = calloc(1, sizeof(*b));
+
+	t->state = b;
+	if (!b)
+		return -ENOMEM;
+	b->column_ns = FIRST_COLUMN_NS;
+	return 0;
+}
+
+static void ignore(struct timeline *t, uint32_t index)
+{
+	(void)t;
+	(void)index;
+}
+
+static void columns_double(struct bands *b, uint32_t nr_tracks)
+{
+	for (uint32_t i = 0; i < nr_tracks && i < TRACKS_MAX; i++)
+		for (unsigned int k = 0; k < SLICE_KINDS && b->track[i].slices; k++) {
+			uint64_t *ns = b->track[i].ns[k];
+
+			for (unsigned int x = 0; x < COLUMNS / 2; x++)
+				ns[x] = ns[2 * x] + ns[2 * x + 1];
+			memset(&ns[COLUMNS / 2], 0, COLUMNS / 2 * sizeof(*ns));
+		}
+	b->column_ns *= 2;
+	b->nr_columns = (b->nr_columns + 1) / 2;
+}
+
+/* Its time in each of the columns that it touches. */
+static void slice_spread(const struct bands *b, uint64_t *ns, uint64_t from, uint64_t until)
+{
+	for (uint64_t x = from / b->column_ns; x < COLUMNS && x * b->column_ns < until; x++) {
+		uint64_t start = x * b->column_ns, end = start + b->column_ns;
+
+		ns[x] += (until < end ? until : end) - (from > start ? from : start);
+	}
+}
+
+static void bands_slice(struct timeline *t, const struct timeline_slice *s)
+{
+	struct bands *b = t->state;
+	uint64_t from = s->start_ns > t->since_ns ? s->start_ns - t->since_ns : 0,
+		 until = s->end_ns > t->since_ns ? s->end_ns - t->since_ns : 0;
+
+	if (s->track >= TRACKS_MAX)
+		return;
+	while (until / b->column_ns >= COLUMNS)
+		columns_double(b, t->nr_tracks);
+	if (until / b->column_ns >= b->nr_columns)
+		b->nr_columns = (unsigned int)(until / b->column_ns) + 1;
+	b->track[s->track].slices++;
+	b->track[s->track].busy_ns += until - from;
+	if (s->kind == SLICE_INSTANT)
+		b->track[s->track].ns[s->kind][from / b->column_ns]++;
+	else
+		slice_spread(b, b->track[s->track].ns[s->kind], from, until);
+}
+
+static json_t *kinds_json(const struct bands *b, uint32_t track)
+{
+	json_t *kinds = json_object();
+
+	for (unsigned int k = 0; k < SLICE_KINDS; k++) {
+		json_t *list = json_array();
+
+		for (unsigned int x = 0; x < b->nr_columns; x++)
+			if (b->track[track].ns[k][x])
+				json_array_append_new(
+					list, json_pack("[i,I]", (int)x,
+							(json_int_t)b->track[track].ns[k][x]));
+		if (json_array_size(list))
+			json_object_set(kinds, slice_kind_name(k), list);
+		json_decref(list);
+	}
+	return kinds;
+}
+
+/* vCPUs come before all others, then those with the most time in slices. */
+static bool is_before(const struct timeline *t, uint32_t x, uint32_t y)
+{
+	const struct bands *b = t->state;
+	bool vcpu_x = t->track[x].order >> 32 == TRACK_VCPU,
+	     vcpu_y = t->track[y].order >> 32 == TRACK_VCPU;
+
+	if (vcpu_x != vcpu_y)
+		return vcpu_x;
+	return b->track[x].busy_ns > b->track[y].busy_ns;
+}
+
+/* Is it among the first SHOWN_MAX? Tracks are few. */
+static bool is_shown(const struct timeline *t, uint32_t track)
+{
+	const struct bands *b = t->state;
+	unsigned int before = 0;
+
+	for (uint32_t i = 0; i < t->nr_tracks && i < TRACKS_MAX; i++)
+		before += b->track[i].slices && i != track && is_before(t, i, track);
+	return track < TRACKS_MAX && b->track[track].slices && before < SHOWN_MAX;
+}
+
+static bool is_above(const struct timeline *t, uint32_t x, uint32_t y)
+{
+	const struct timeline_track *a = &t->track[x], *b = &t->track[y];
+
+	return a->group != b->group ? a->group < b->group : a->order < b->order;
+}
+
+static void track_add(const struct timeline *t, uint32_t i, json_t *tracks, uint32_t *index)
+{
+	const struct bands *b = t->state;
+	const struct timeline_track *tr = &t->track[i];
+	size_t at = json_array_size(tracks);
+
+	while (at && is_above(t, i, index[at - 1]))
+		at--;
+	memmove(&index[at + 1], &index[at], (json_array_size(tracks) - at) * sizeof(*index));
+	index[at] = i;
+	json_array_insert_new(tracks, at,
+			      json_pack("{s:o,s:o,s:I,s:o}", "group",
+					json_text(t->group[tr->group].name), "name",
+					json_text(tr->name), "slices",
+					(json_int_t)b->track[i].slices, "kinds", kinds_json(b, i)));
+}
+
+static json_t *result_make(const struct timeline *t)
+{
+	const struct bands *b = t->state;
+	json_t *tracks = json_array();
+	uint32_t index[SHOWN_MAX + 1], missing = 0;
+
+	for (uint32_t i = 0; i < t->nr_tracks; i++) {
+		if (is_shown(t, i))
+			track_add(t, i, tracks, index);
+		else if (t->track[i].written)
+			missing++;
+	}
+	return json_pack("{s:I,s:I,s:i,s:o,s:i}", "t0_ns", (json_int_t)t->since_ns, "column_ns",
+			 (json_int_t)b->column_ns, "columns", (int)b->nr_columns, "tracks", tracks,
+			 "tracks_not_shown", (int)missing);
+}
+
+static int bands_close(struct timeline *t)
+{
+	const struct report *r = t->report;
+	json_t *head;
+
+	if (!t->nr_slices)
+		report_empty(r);
+	head = r->head(r->inputs, r->caveats);
+	json_object_set_new(head, "result", result_make(t));
+	json_dumpf(head, r->out->file, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(head);
+	return 0;
+}
+
+static const struct timeline_ops bands_timeline = {
+	.open = bands_open,
+	.group = ignore,
+	.track = ignore,
+	.slice = bands_slice,
+	.close = bands_close,
+};
+
+const struct format page_format = {.name = "page", .timeline = &bands_timeline};
