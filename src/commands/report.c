@@ -31,7 +31,7 @@ struct section {
 	size_t bytes_max; /* of its JSON in the page; their sum and the script stay below 5 MB */
 };
 
-/* In the order in which they are made: the page has its own. */
+/* In the order in which they are made, "info" first: the page has its own. */
 static const struct section sections[] = {
 	{"info", {"info"}, 200 << 10},
 	{"exits", {"exits", "--limit", "1000"}, 200 << 10},
@@ -58,12 +58,25 @@ static const struct section sections[] = {
 
 enum { NR_SECTIONS = sizeof(sections) / sizeof(*sections) };
 
+/* Rows by vCPU must not add up those of several VMs. */
+static void words_of(const struct section *s, const json_t *all, const char **ret)
+{
+	const json_t *info = json_object_get(json_object_get(all, "info"), "data"),
+		     *vms = json_object_get(json_object_get(info, "result"), "vms");
+
+	for (unsigned int i = 0; i <= SECTION_WORDS_MAX; i++) {
+		bool by_vcpu = s->words[i] && !strcmp(s->words[i], "vcpu");
+
+		ret[i] = by_vcpu && json_array_size(vms) > 1 ? "vm,vcpu" : s->words[i];
+	}
+}
+
 /* "hostrace exits --limit 1000". */
-static json_t *command_text(const struct section *s)
+static json_t *command_text(const char *const *words)
 {
 	char text[256] = "hostrace";
 
-	for (const char *const *w = s->words; *w; w++) {
+	for (const char *const *w = words; *w; w++) {
 		size_t len = strlen(text);
 
 		snprintf(text + len, sizeof(text) - len, " %s", *w);
@@ -83,19 +96,22 @@ static bool belongs_to_page(int err)
 
 static int section_add(const struct section *s, json_t *all)
 {
-	json_t *one = json_pack("{s:o}", "command", command_text(s)), *data = NULL;
-	int err = section_run(s->words, &data);
+	const char *words[SECTION_WORDS_MAX + 1];
+	json_t *one, *data = NULL;
+	int err;
+
+	words_of(s, all, words);
+	one = json_pack("{s:o}", "command", command_text(words));
+	err = section_run(words, &data);
 
 	if (err && !belongs_to_page(err)) {
 		json_decref(one);
 		return err;
 	}
 	if (data)
-		section_fit(data, s->bytes_max, one);
+		json_object_set_new(one, "data", data);
 	else
 		json_object_set_new(one, "error", json_text(error_text()));
-	if (data)
-		json_object_set_new(one, "data", data);
 	return json_object_set_new(all, s->key, one) ? fail(-ENOMEM, "out of memory") : 0;
 }
 
@@ -134,27 +150,48 @@ static int made_sections_add(json_t *all)
 	err = made_add(all, "moments", "hostrace blame", err, data, 0);
 	if (err)
 		return err;
-	err = report_closeups(data_of(all, "info"), data_of(all, "blame"), &data);
+	err = report_closeups(data_of(all, "blame"), &data);
 	return made_add(all, "closeups", "hostrace timeline --since TIME --until TIME", err, data,
 			CLOSEUPS_BYTES);
+}
+
+/* A file that cannot be read at all, or of which no duration is known, is an error and not a page. */
+static int info_check(const json_t *all)
+{
+	const json_t *info = json_object_get(all, "info"),
+		     *result = json_object_get(json_object_get(info, "data"), "result");
+	const char *error = json_string_value(json_object_get(info, "error"));
+
+	if (error)
+		return fail(-EINVAL, "%s", error);
+	if (json_object_get(result, "span_ticks"))
+		return fail_hint(fail(-EINVAL, "timestamps are ticks of an unknown frequency"),
+				 "give it with --tsc-khz KHZ");
+	return 0;
 }
 
 static int sections_make(json_t *all)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++)
+	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
 		err = section_add(&sections[i], all);
+		if (!err && !i)
+			err = info_check(all);
+	}
 	return err ? err : made_sections_add(all);
 }
 
-/* A file that cannot be read at all is an error, not a page. */
-static int check_readable(const json_t *all)
+/* After the findings, which are of all rows. */
+static void sections_fit(json_t *all)
 {
-	const json_t *info = json_object_get(all, "info");
-	const char *error = json_string_value(json_object_get(info, "error"));
+	for (unsigned int i = 0; i < NR_SECTIONS; i++) {
+		json_t *one = json_object_get(all, sections[i].key),
+		       *data = json_object_get(one, "data");
 
-	return error ? fail(-EINVAL, "%s", error) : 0;
+		if (data)
+			section_fit(data, sections[i].bytes_max, one);
+	}
 }
 
 static int write_page(json_t *all, const struct output *out)
@@ -165,6 +202,7 @@ static int write_page(json_t *all, const struct output *out)
 
 	if (!page)
 		return fail(-ENOMEM, "out of memory");
+	sections_fit(all);
 	return !strcmp(out->format, "json") ? page_write_json(page, out->file)
 					    : page_write(page, out->file);
 }
@@ -176,8 +214,6 @@ static int make(const struct output *out)
 
 	if (!err)
 		err = sections_make(all);
-	if (!err)
-		err = check_readable(all);
 	return err ? err : write_page(all, out);
 }
 

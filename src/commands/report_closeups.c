@@ -2,7 +2,6 @@
 #include "commands/report_closeups.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -83,27 +82,22 @@ static int slices_make(const json_t *rows, json_t *ret_tracks, json_t *ret_slice
 	return 0;
 }
 
-/*
- * Runs `timeline` in a window of its own. Times count from the trace's start: an option that is larger than the trace's
- * span would be absolute.
- */
-static int timeline_run(const json_t *info, uint64_t since, uint64_t until, json_t **ret)
+/* Runs `timeline` in a window of its own. */
+static int timeline_run(uint64_t since, uint64_t until, json_t **ret)
 {
-	uint64_t start = number(info, "start_ns"), end = start + number(info, "span_ns");
 	struct input_options given = input_given;
-	char from[32], to[32];
 	int err;
 
-	snprintf(from, sizeof(from), "%" PRIu64 "ns", since > start ? since - start : 0);
-	snprintf(to, sizeof(to), "%" PRIu64 "ns", (until < end ? until : end) - start);
+	input_given.since = (struct time_arg){.text = "the exit", .ns = since};
+	input_given.until = (struct time_arg){.text = "the exit's end", .ns = until};
 	input_given.period = (struct time_arg){0};
-	err = section_run((const char *const[]){"timeline", "--since", from, "--until", to, NULL},
-			  ret);
+	input_given.is_absolute = true;
+	err = section_run((const char *const[]){"timeline", NULL}, ret);
 	input_given = given;
 	return err;
 }
 
-static int closeup_add(const json_t *info, const json_t *exit, json_t *rows)
+static int closeup_add(const json_t *exit, json_t *rows)
 {
 	json_auto_t *timeline = NULL;
 	json_t *tracks, *slices, *of;
@@ -112,7 +106,7 @@ static int closeup_add(const json_t *info, const json_t *exit, json_t *rows)
 
 	if (!window_of(exit, rows, &since, &until))
 		return 0;
-	err = timeline_run(info, since, until, &timeline);
+	err = timeline_run(since, until, &timeline);
 	if (err)
 		return err;
 	of = json_object_get(timeline, "rows");
@@ -131,7 +125,7 @@ static int closeup_add(const json_t *info, const json_t *exit, json_t *rows)
 	return err;
 }
 
-int report_closeups(const json_t *info, const json_t *blame, json_t **ret)
+int report_closeups(const json_t *blame, json_t **ret)
 {
 	json_t *rows = json_array(), *exit;
 	int err = 0;
@@ -140,7 +134,7 @@ int report_closeups(const json_t *info, const json_t *blame, json_t **ret)
 	*ret = NULL;
 	json_array_foreach (json_object_get(blame, "rows"), i, exit)
 		if (!err && json_array_size(rows) < CLOSEUPS_MAX)
-			err = closeup_add(json_object_get(info, "result"), exit, rows);
+			err = closeup_add(exit, rows);
 	if (!err && json_array_size(rows))
 		*ret = json_pack("{s:O}", "rows", rows);
 	json_decref(rows);

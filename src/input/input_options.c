@@ -24,11 +24,12 @@ unsigned int input_options_nr_files(const struct input_options *o)
 }
 
 /* A time after the start; absolute if it is larger than the span and not before the trace. */
-static uint64_t absolute(uint64_t x, uint64_t start_ns, uint64_t end_ns)
+static uint64_t absolute(const struct input_options *o, uint64_t x, uint64_t start_ns,
+			 uint64_t end_ns)
 {
 	uint64_t span = end_ns > start_ns ? end_ns - start_ns : 0;
 
-	if (x > span && x >= start_ns)
+	if (o->is_absolute || (x > span && x >= start_ns))
 		return x;
 	return x > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + x;
 }
@@ -36,8 +37,8 @@ static uint64_t absolute(uint64_t x, uint64_t start_ns, uint64_t end_ns)
 bool input_options_window(const struct input_options *o, uint64_t start_ns, uint64_t end_ns,
 			  uint64_t *ret_since, uint64_t *ret_until)
 {
-	*ret_since = o->since.ns ? absolute(o->since.ns, start_ns, end_ns) : 0;
-	*ret_until = o->until.ns ? absolute(o->until.ns, start_ns, end_ns) : UINT64_MAX;
+	*ret_since = o->since.ns ? absolute(o, o->since.ns, start_ns, end_ns) : 0;
+	*ret_until = o->until.ns ? absolute(o, o->until.ns, start_ns, end_ns) : UINT64_MAX;
 	if (o->period.ns && o->until.ns)
 		*ret_since = *ret_until > o->period.ns ? *ret_until - o->period.ns : 0;
 	else if (o->period.ns)

@@ -15,6 +15,7 @@ struct input_options {
 	uint64_t tsc_khz;	 /* rate of the host's timestamps if they are ticks; 0: as the file shows */
 	bool allow_ticks;	 /* the command can print times in ticks; else such an input is an error */
 	struct time_arg since, until, period;
+	bool is_absolute; /* since and until are, whatever their size */
 	struct text_list vms; /* PID, NAME, UUID or glob; each may list several, see vm_filter.h */
 	struct number_list vcpus, tids;
 	struct text_list globs, reasons;

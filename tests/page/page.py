@@ -201,6 +201,45 @@ def test_hostile(browser, page):
            "the policy blocks a handler and a request, should markup get in", browser.complaints())
 
 
+def write_big(path):
+    """More of everything than fits: VMs, vCPUs, ports, addresses, devices, threads and leaks, all names to be escaped."""
+    with open(path, "w") as f:
+        vms = ",".join('{"pid":%d,"name":"%s%d"}' % (1000 * v, "<" * 60, v) for v in range(1, 41))
+        f.write('# hostrace text 1\n# meta {"hostrace":"test","vms":[%s]}\n' % vms)
+        for v in range(1, 41):
+            for d in range(20):
+                f.write("0.5 virtio_device pid=%d tid=%d vdev=0x%x path=/machine/peripheral/%s%d/virtio-backend\n"
+                        % (1000 * v, 1000 * v, 0x100 * d + 0x100, "<&>" * 20, d))
+        t = 1.0
+        for i in range(60000):
+            pid, vcpu = 1000 * (1 + i % 40), i // 40 % 8
+            who = "pid=%d tid=%d cpu=%d vcpu=%d" % (pid, pid + 1 + vcpu, i % 64, vcpu)
+            t += 0.0005 + 0.0001 * (i % 7)
+            f.write("%.9f kvm_exit %s reason=%d isa=1 rip=0x%x\n" % (t, who, i % 60, 0x1000 + 64 * (i % 9000)))
+            if i % 3 == 0:
+                f.write("%.9f sched_switch %s prev_tid=%d prev_state=0 next_tid=%d next_comm=%s%d\n"
+                        % (t + 1e-6, who, pid + 1 + vcpu, 500000 + i, "<" * 10, i % 9999))
+                f.write("%.9f sched_switch %s prev_tid=%d prev_comm=x next_tid=%d next_comm=vcpu\n"
+                        % (t + 2e-6, who, 500000 + i, pid + 1 + vcpu))
+            f.write("%.9f kvm_pio %s port=0x%x size=1 count=1 write=%d\n" % (t + 3e-6, who, i % 65536, i & 1))
+            f.write("%.9f kvm_mmio %s gpa=0x%x size=4 type=1\n" % (t + 4e-6, who, 4096 * (i % 20000)))
+            f.write("%.9f virtqueue_pop pid=%d tid=%d vdev=0x%x vq=0x%x elem=0x%x head=%d queue=0\n"
+                    % (t + 5e-6, pid, pid, 0x100 * (i // 40 % 20) + 0x100, 0x9000 * (i // 40 % 20) + 0x9000, 0x100000 + i * 64, i % 256))
+            f.write("%.9f kvm_entry %s\n" % (t + 1e-5 * (1 + i % 1000), who))
+            t += 1e-5 * (1 + i % 1000) / 40
+
+
+def test_big(browser, work):
+    trace, page = os.path.join(work, "big.txt"), os.path.join(work, "big.html")
+    write_big(trace)
+    hostrace("report", "-i", trace, "-o", page)
+    tap.ok(os.path.getsize(page) < BYTES_MAX, "big: the page is smaller than 5 MB", os.path.getsize(page))
+    browser.open(page)
+    notes = browser.run("[...document.querySelectorAll('.note')].map(e => e.textContent)")
+    tap.ok(any("rows" in n for n in notes), "big: what is cut is counted", notes)
+    tap.same(browser.complaints(), [], "big: no exception, no console message, no request")
+
+
 def test_library():
     """The committed copy of uPlot is the one that its page names."""
     folder = os.path.join(ROOT, "src/output/report/uplot")
@@ -221,6 +260,7 @@ def main():
                 page = test_page(browser, os.path.basename(os.path.dirname(trace)) + str(i), trace, work)
                 if "hostile" in trace:
                     test_hostile(browser, page)
+            test_big(browser, work)
     except (Failed, subprocess.CalledProcessError) as e:
         tap.ok(False, "the page could be tested", getattr(e, "stderr", None) or e)
     finally:

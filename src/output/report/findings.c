@@ -132,6 +132,7 @@ static bool from_sched(struct found *f)
 	json_array_foreach (rows_of(f, "sched"), i, row) {
 		uint64_t ready = number(row, "ready_ns");
 		const char *instead = text(row, "ran_instead");
+		bool known = *instead && strncmp(instead, "unknown", 7) != 0;
 		char who[WHO_BYTES], share[64], max[16];
 
 		if (strcmp(text(row, "kind"), "vcpu") != 0)
@@ -143,7 +144,7 @@ static bool from_sched(struct found *f)
 				 vcpu_print(row, who, sizeof(who)),
 				 share_print(f, ready, share, sizeof(share)),
 				 duration_print(number(row, "max_ns"), max, sizeof(max)),
-				 *instead ? "; ran instead: " : "", instead));
+				 known ? "; ran instead: " : "", known ? instead : ""));
 	}
 	return any;
 }
@@ -156,7 +157,7 @@ struct cause_words {
 static const struct cause_words cause_words[] = {
 	{"kernel", "had exits handled by KVM", false},
 	{"fault", "waited for page faults to be resolved", false},
-	{"device", "waited for QEMU to handle device accesses", false},
+	{"device", "had exits handled by QEMU", false},
 	{"global-mutex", "waited for QEMU's global mutex", false},
 	{"handover", "waited for the thread to which QEMU's global mutex was handed over", false},
 	{"lock", "waited for a lock", false},
@@ -318,18 +319,62 @@ static int compare(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+/* The first of its kind in `result`; NULL: there is none. */
+static json_t *same_kind(const json_t *result, const json_t *finding)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (result, i, one)
+		if (!strcmp(text(one, "kind"), text(finding, "kind")))
+			return one;
+	return NULL;
+}
+
+/* Further ones of a kind are counted with the largest: eight vCPUs with the same problem are one finding. */
+static void more_add(json_t *first, const json_t *finding)
+{
+	uint64_t more = number(first, "more");
+
+	if (!more)
+		json_object_set(first, "more_share", json_object_get(finding, "share"));
+	json_object_set_new(first, "more", json_integer((json_int_t)more + 1));
+}
+
+static void more_print(json_t *finding)
+{
+	uint64_t more = number(finding, "more");
+
+	if (more)
+		json_object_set_new(
+			finding, "text",
+			json_sprintf("%s The same of %llu other%s, up to %.1f %%.",
+				     text(finding, "text"), (unsigned long long)more,
+				     more == 1 ? "" : "s",
+				     100 * json_real_value(
+						   json_object_get(finding, "more_share"))));
+}
+
 static json_t *sorted(const json_t *list)
 {
-	size_t nr = json_array_size(list);
-	json_t **all = calloc(nr + 1, sizeof(*all)), *result = json_array();
+	size_t nr = json_array_size(list), i;
+	json_t **all = calloc(nr + 1, sizeof(*all)), *result = json_array(), *first;
 
-	for (size_t i = 0; all && i < nr; i++)
+	for (i = 0; all && i < nr; i++)
 		all[i] = json_array_get(list, i);
 	if (all)
 		qsort(all, nr, sizeof(*all), compare);
-	for (size_t i = 0; all && i < nr && i < FINDINGS_MAX; i++)
-		json_array_append(result, all[i]);
+	for (i = 0; all && i < nr; i++)
+		if ((first = same_kind(result, all[i])))
+			more_add(first, all[i]);
+		else if (json_array_size(result) < FINDINGS_MAX)
+			json_array_append(result, all[i]);
 	free(all);
+	json_array_foreach (result, i, first) {
+		more_print(first);
+		if (json_real_value(json_object_get(first, "share")) > 1)
+			json_object_set_new(first, "share", json_real(1)); /* from_leaks() */
+	}
 	return result;
 }
 
@@ -385,10 +430,11 @@ json_t *page_title_make(const json_t *sections)
 	const json_t *info = json_object_get(data_of(sections, "info"), "result");
 	size_t vms = json_array_size(json_object_get(info, "vms"));
 	const char *name = text(json_object_get(info, "vm"), "name"), *host = text(info, "host");
+	bool is_host = *host && *host != '('; /* "(none)": it was not set */
 	char span[16], number_of[32];
 
 	snprintf(number_of, sizeof(number_of), "%zu VMs", vms);
 	return json_sprintf("%s%s%s, %s", vms > 1 ? number_of : *name ? name : "recording",
-			    *host ? " on " : "", host,
+			    is_host ? " on " : "", is_host ? host : "",
 			    duration_print(number(info, "span_ns"), span, sizeof(span)));
 }

@@ -14,7 +14,10 @@
 
 enum { FINDINGS_MAX = 8 };
 
-/* [{"kind", "section", "text", "share"}], the largest first. New reference. */
+/*
+ * [{"kind", "section", "text", "share", "more", "more_share"}], the largest first, one of each kind: `more` others (of
+ * other vCPUs, of other queues) are not larger than more_share. New reference.
+ */
 json_t *findings_make(const json_t *sections);
 
 /* What has to be known before reading the figures: lost events, unreliable guest timestamps. [text]. New reference. */

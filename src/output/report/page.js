@@ -81,15 +81,16 @@ function sinceStart(ns) {
 const cutNames = {rows: "rows", nodes: "nodes of the call tree (small ones are one \u201cmore\u201d each)", parts: "parts of exits, the longest",
 	sections: "sections: its data is too large for a page"};
 
-// Notes of the command, what the page leaves out, and how to see all.
-function notesOf(key) {
+// Notes of the command, what the page leaves out, and how to see all. `empty`: there is nothing else of this part, and the
+// notes say why.
+function notesOf(key, empty) {
 	const s = sections[key];
 	if (!s)
 		return null;
 	const cut = (s.cut || []).map((c) => el("p", {class: "note"}, `Shown: ${count(c.shown)} of ${count(c.of)} `,
 		cutNames[c.what] || c.what, "."));
 	const caveats = s.data && s.data.caveats || [];
-	return [cut, s.error ? el("p", {class: "dim"}, "Not shown: ", s.error) : null,
+	return [cut, s.error || empty ? el("p", {class: "dim"}, "No data: ", s.error || caveats.join("; ") || "no events", ".") : null,
 		el("details", {}, el("summary", {}, `Command${caveats.length ? ` and notes (${caveats.length})` : ""}`),
 			el("p", {}, el("code", {}, s.command, " -f json")),
 			el("ul", {}, caveats.map((c) => el("li", {}, c))))];
@@ -98,7 +99,8 @@ function notesOf(key) {
 // A section whose parts may be missing. Parts: [title, key, element or null].
 function section(id, title, lead, parts) {
 	return el("section", {id, tabindex: -1}, el("h2", {}, title), lead ? el("p", {class: "dim"}, lead) : null,
-		parts.map(([name, key, content]) => [name ? el("h3", {}, name) : null, content, notesOf(key)]));
+		parts.map(([name, key, content]) => [name ? el("h3", {}, name) : null, content,
+			notesOf(key, [content].flat(9).every((c) => !c))]));
 }
 
 const themes = ["auto", "light", "dark"];

@@ -84,9 +84,9 @@ function threadsSection() {
 
 // Columns as the command has them.
 function plainColumns(key) {
-	const first = rowsOf(key)[0] || {};
-	return Object.keys(first).filter((k) => first[k] === null || typeof first[k] !== "object").map((k) => [k, k.replace(/_ns$/, "").replace(/_/g, " "),
-		/_ns$/.test(k) ? duration : typeof first[k] === "number" ? count : null]);
+	const rows = rowsOf(key), kind = (k) => typeof (rows.find((r) => r[k] !== null) || {})[k];
+	return Object.keys(rows[0] || {}).filter((k) => kind(k) !== "object").map((k) => [k, k.replace(/_ns$/, "").replace(/_/g, " "),
+		kind(k) !== "number" ? null : /_ns$/.test(k) ? duration : count]);
 }
 
 function clockSection() {

@@ -129,9 +129,11 @@ static bool is_shown(const struct timeline *t, uint32_t track)
 	const struct bands *b = t->state;
 	unsigned int before = 0;
 
+	if (track >= TRACKS_MAX || !b->track[track].slices)
+		return false;
 	for (uint32_t i = 0; i < t->nr_tracks && i < TRACKS_MAX; i++)
 		before += b->track[i].slices && i != track && is_before(t, i, track);
-	return track < TRACKS_MAX && b->track[track].slices && before < SHOWN_MAX;
+	return before < SHOWN_MAX;
 }
 
 static bool is_above(const struct timeline *t, uint32_t x, uint32_t y)
