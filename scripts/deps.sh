@@ -47,6 +47,7 @@ packages() {
 	check bsdutils           util-linux
 	check chromium           chromium
 	check python3            python3
+	check babeltrace2        babeltrace2
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  e2fsprogs          e2fsprogs

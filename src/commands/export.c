@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A trace as text, JSON or CSV, every event of it: for other programs, and for grep. The way back
- * is import. */
+/* A trace in a format of other programs, every event of it: for grep, babeltrace2, ... The way back is import. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,24 +10,30 @@
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/rows.h"
+#include "commands/export_events.h"
 #include "tracefile/tracefile.h"
 
 static const char *output_path;
 
 /* clang-format off */
 static const struct option_row export_options[] = {
-	{'o', "output", OPT_TEXT, &output_path, "FILE", "write to FILE instead of standard output"},
+	{'o', "output", OPT_TEXT, &output_path, "FILE", "write to FILE instead of standard output; ctf: to a directory FILE"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, export_options, NULL};
 
-static const char formats[] = "text json csv";
+static const char formats[] = "text json csv ctf";
 
 static bool format_known(const char *name)
 {
-	return !strcmp(name, "text") || !strcmp(name, "json") || !strcmp(name, "csv");
+	size_t len = strlen(name);
+
+	for (const char *p = formats; *p; p += strcspn(p, " "), p += *p == ' ')
+		if (strcspn(p, " ") == len && !strncmp(p, name, len))
+			return true;
+	return false;
 }
 
 /*
@@ -80,47 +85,77 @@ static int write_text(struct reader *r, FILE *f)
 	return more;
 }
 
-static int write_all(const struct input_set *in, const char *format, FILE *f)
-{
-	struct output out = {.file = f, .format = format};
+/* Where the trace is written to: a file, or for CTF a directory. */
+struct destination {
+	const char *format;
+	bool is_ctf;
+	struct new_file file;
+	struct export_ctf ctf;
+};
 
-	return strcmp(format, "text") ? rows_write(in, &out, 0) : write_text(in->reader, f);
+static int destination_open(struct destination *to)
+{
+	int err = output_path ? input_check_output(output_path) : 0;
+
+	if (err || !output_path)
+		return err;
+	return to->is_ctf ? export_ctf_open(output_path, &to->ctf)
+			  : new_file_open(&to->file, output_path, 0666, true);
+}
+
+static int destination_write(struct destination *to, const struct input_set *in)
+{
+	struct output out = {.file = output_path ? to->file.file : stdout, .format = to->format};
+
+	if (to->is_ctf)
+		return export_ctf_write(in, &to->ctf);
+	return strcmp(to->format, "text") ? rows_write(in, &out, 0)
+					  : write_text(in->reader, out.file);
+}
+
+static int destination_close(struct destination *to, int err)
+{
+	return to->is_ctf ? export_ctf_close(&to->ctf, err) : new_file_close(&to->file, err);
+}
+
+static int export(struct destination *to, struct input_set **in)
+{
+	int err = destination_open(to);
+
+	if (!err)
+		err = command_confine_two(to->is_ctf ? to->ctf.stream.path : to->file.path,
+					  to->ctf.metadata.path);
+	if (!err)
+		err = input_make(false, in);
+	if (!err && strcmp(to->format, "text"))
+		input_set_want_thread_names(*in);
+	if (!err)
+		err = input_set_open(*in, NULL, NULL);
+	if (!err)
+		err = destination_write(to, *in);
+	return destination_close(to, err);
 }
 
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
-	const char *format = argc ? argv[0] : NULL;
-	struct new_file to = {0};
-	int err;
+	struct destination to = {.format = argc ? argv[0] : NULL};
 
 	(void)rest;
-	if (!format)
+	if (!to.format)
 		return command_usage("missing format (supported: %s)", formats);
-	if (!format_known(format))
+	if (!format_known(to.format))
 		return command_usage("'export' does not support format '%s' (supported: %s)",
-				     format, formats);
+				     to.format, formats);
+	to.is_ctf = !strcmp(to.format, "ctf");
+	if (to.is_ctf && !output_path)
+		return command_usage("a CTF trace is a directory; name it with -o DIR");
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	input_given.allow_ticks = true;
 	if (output_path)
 		command_progress();
-	err = output_path ? input_check_output(output_path) : 0;
-	if (!err && output_path)
-		err = new_file_open(&to, output_path, 0666, true);
-	if (!err)
-		err = command_confine(to.path);
-	if (!err)
-		err = input_make(false, &in);
-	if (!err && strcmp(format, "text"))
-		input_set_want_thread_names(in);
-	if (!err)
-		err = input_set_open(in, NULL, NULL);
-	if (!err)
-		err = write_all(in, format, output_path ? to.file : stdout);
-	if (output_path)
-		err = new_file_close(&to, err);
-	if (err)
+	if (export(&to, &in))
 		return command_failed();
 	const json_t *caveats = in->reader->info.caveats;
 
@@ -132,13 +167,15 @@ static int run(int argc, char **argv, char **rest)
 const struct command export_command = {
 	.name = "export",
 	.args = "FORMAT [FILE...]",
-	.summary = "Convert a trace to another format: text, json, csv.",
+	.summary = "Convert a trace to another format: text, json, csv, ctf.",
 	.group = "Convert",
 	.details =
 		"text is a lossless text form of the trace: one event per line, readable by every\n"
-		"command. json and csv are the rows of 'hostrace list'.",
+		"command. json and csv are the rows of 'hostrace list'. ctf is a directory\n"
+		"(-o DIR) that babeltrace2 and Trace Compass read.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
-		    "  hostrace export csv vm.hrt -o vm.csv",
+		    "  hostrace export csv vm.hrt -o vm.csv\n"
+		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf",
 	.options = options,
 	.run = run,
 };

@@ -66,6 +66,11 @@ static int output_add(struct confine_paths *p, const char *output)
 
 int command_confine(const char *output)
 {
+	return command_confine_two(output, NULL);
+}
+
+int command_confine_two(const char *output, const char *other)
+{
 	_cleanup_confine_paths_ struct confine_paths *p = done ? NULL : confine_paths_new();
 	struct confinement c = {.phase = starts_programs ? CONFINE_EXECUTE : CONFINE_READ,
 				.paths = p};
@@ -83,6 +88,8 @@ int command_confine(const char *output)
 		err = symbols_add(p);
 	if (!err && output)
 		err = output_add(p, output);
+	if (!err && other)
+		err = output_add(p, other);
 	done = true;
 	return err ? err : confine(&c);
 }

@@ -9,6 +9,9 @@
  */
 int command_confine(const char *output);
 
+/* The same for a command that writes two files; each may be NULL. */
+int command_confine_two(const char *output, const char *other);
+
 /* This command starts a program (tcpdump): user and capabilities are given up, but not system calls. */
 void command_confine_starts_programs(void);
 

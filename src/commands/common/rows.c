@@ -14,6 +14,7 @@
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
 #include "symbols/addresses.h"
+#include "tracefile/tracefile.h"
 
 enum {
 	FIELDS_COLUMN_MAX = 45,
@@ -209,4 +210,41 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 		addresses_close(rows.symbols[i]);
 	addresses_close(rows.given);
 	return ret < 0 ? ret : 0;
+}
+
+static int each_loop(struct rows *rows, struct batch *batch, rows_put *put, void *arg)
+{
+	uint64_t lost = 0;
+	int err = 0, more;
+
+	while ((more = reader_next(rows->in->reader, batch)) > 0)
+		for (unsigned int i = 0; i < batch->nr; i++) {
+			const struct event *ev = &batch->ev[i];
+			struct event_row row = {.ev = ev,
+						.source = input_set_name(rows->in, ev->source)};
+
+			lost += lost_record_count(ev);
+			thread_names_event(rows->names, ev);
+			if (!in_window(rows->in, ev) || !input_set_selects(rows->in, ev))
+				continue;
+			row.comm = thread_comm(rows->names, ev);
+			row.vcpu = thread_vcpu(rows->names, ev);
+			err = put(arg, &row, lost);
+			if (err)
+				return err;
+		}
+	return more;
+}
+
+int rows_each(const struct input_set *in, rows_put *put, void *arg)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
+	struct rows rows = {.in = in, .names = names};
+	int err;
+
+	if (!names || !batch)
+		return fail(-ENOMEM, "out of memory");
+	err = input_set_thread_names(in, names);
+	return err ? err : each_loop(&rows, batch, put, arg);
 }

@@ -4,6 +4,7 @@
 
 #include "commands/common/output.h"
 #include "input/input_set.h"
+#include "output/event_rows.h"
 
 /*
  * Writes every selected event of an open input set as rows in out's format (text, json, csv), at most out->limit of
@@ -11,5 +12,12 @@
  * `export json|csv`. 0 or -errno with the error message set.
  */
 int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames);
+
+/*
+ * Calls `put` for the same events, without their VMs' names and symbols; `lost` is how many lost events are known so
+ * far. It returns 0, or -errno with the error message set, which ends the loop and is returned.
+ */
+typedef int rows_put(void *arg, const struct event_row *row, uint64_t lost);
+int rows_each(const struct input_set *in, rows_put *put, void *arg);
 
 #endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/user_rights.h"
+#include "commands/common/command.h"
+#include "commands/common/rows.h"
+#include "commands/export_events.h"
+#include "output/event_ctf.h"
+
+static const char *const files[] = {"stream", "metadata"};
+
+static bool is_ours(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, files[0]) ||
+	       !strcmp(name, files[1]);
+}
+
+/* Readers take every file in the directory for a stream. */
+static int directory_check(const char *directory)
+{
+	_cleanup_closedir_ DIR *dir = opendir(directory);
+	struct dirent *d;
+
+	if (!dir)
+		return fail(-errno, "%s: %s", directory, strerror(errno));
+	while ((d = readdir(dir)))
+		if (!is_ours(d->d_name))
+			return fail(
+				-EEXIST,
+				"%s holds other files (%s); give -o the name of a new directory",
+				directory, d->d_name);
+	return 0;
+}
+
+static int directory_make(const char *directory)
+{
+	uint64_t begun = user_rights_begin();
+	int err = 0;
+
+	if (mkdir(directory, 0777))
+		err = errno == EEXIST ? directory_check(directory)
+				      : fail(-errno, "%s: %s", directory, strerror(errno));
+	user_rights_end(begun);
+	return err;
+}
+
+int export_ctf_open(const char *directory, struct export_ctf *to)
+{
+	struct new_file *const opened[] = {&to->stream, &to->metadata};
+	char path[PATH_MAX];
+	int err = directory_make(directory);
+
+	*to = (struct export_ctf){0};
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", directory, files[i]) >= PATH_MAX)
+			err = fail(-ENAMETOOLONG, "%s: %s", directory, strerror(ENAMETOOLONG));
+		else
+			err = new_file_open(opened[i], path, 0666, false);
+	}
+	return err;
+}
+
+static int row_put(void *arg, const struct event_row *row, uint64_t lost)
+{
+	return event_ctf_row(arg, row, lost);
+}
+
+static struct event_ctf_clock clock_of(const struct trace_info *info)
+{
+	json_int_t real = json_integer_value(json_object_get(info->meta, "start_realtime_ns"));
+	json_int_t mono = json_integer_value(json_object_get(info->meta, "start_monotonic_ns"));
+
+	return (struct event_ctf_clock){.ticks = trace_info_in_ticks(info),
+					.offset_ns = real && mono ? real - mono : 0};
+}
+
+int export_ctf_write(const struct input_set *in, struct export_ctf *to)
+{
+	const struct event_ctf_clock clock = clock_of(&in->reader->info);
+	_cleanup_event_ctf_ struct event_ctf *ctf = event_ctf_new(to->stream.file, &clock);
+	int err = ctf ? rows_each(in, row_put, ctf) : -ENOMEM;
+
+	if (!err)
+		err = event_ctf_finish(ctf, in->reader->info.lost, to->metadata.file);
+	if (!err && event_ctf_moved(ctf))
+		command_note("%" PRIu64
+			     " events out of time order got the time of the event before them",
+			     event_ctf_moved(ctf));
+	return err;
+}
+
+int export_ctf_close(struct export_ctf *to, int err)
+{
+	err = new_file_close(&to->stream, err);
+	return new_file_close(&to->metadata, err);
+}

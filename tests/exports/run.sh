@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What other tools read of our exports is every event of the trace, with its time and all fields (events.py).
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tests=$(dirname "$here")
+hostrace=$(realpath "${HOSTRACE:-$here/../../build/hostrace}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C.UTF-8 TZ=UTC
+cd "$tests" || exit 1
+nr=0
+
+# Hosts' and guests' traces, OSv's, long and short texts, fields of all widths, backtraces, losses.
+inputs=(cases/export/trace.txt golden/v1.4-columns.hrt golden/v1.txt cases/guest-stream/small.guest cases/sync-osv/tracefile
+	cases/osv-zero-time/zero_time.tracefile cases/blame-holder/trace.txt oracles/exits.dat oracles/exits.data)
+
+result() { # STATUS NAME
+	nr=$((nr + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $nr - $2"
+	else
+		echo "not ok $nr - $2"
+		sed 's/^/# /' "$work/out" | head -n 20
+	fi
+}
+
+have() { # PROGRAM PACKAGE
+	command -v "$1" >/dev/null && return
+	nr=$((nr + 1))
+	echo "ok $nr # SKIP $1 is not installed (package $2)"
+	return 1
+}
+
+ctf() { # FILE
+	rm -rf "$work/ctf"
+	"$hostrace" export -q text "$1" -o "$work/text" && "$hostrace" export -q ctf "$1" -o "$work/ctf" &&
+		timeout 60 babeltrace2 --clock-cycles "$work/ctf" >"$work/read" &&
+		timeout 60 "$here/events.py" ctf "$work/text" "$work/read"
+}
+
+# The number of lost events, and the wall clock of a recording that knows it.
+ctf_losses() {
+	"$hostrace" export -q ctf cases/export/trace.txt -o "$work/ctf" && babeltrace2 "$work/ctf" 2>&1 | grep 'discarded 12 events'
+}
+
+ctf_refuses() {
+	mkdir "$work/full" && touch "$work/full/photo" && ! "$hostrace" export ctf cases/export/trace.txt -o "$work/full" &&
+		[ "$(ls "$work/full")" = photo ]
+}
+
+ctf_fails_clean() {
+	! "$hostrace" export ctf "$work/nothing" -o "$work/new" && [ -z "$(ls "$work/new")" ]
+}
+
+if have babeltrace2 babeltrace2; then
+	for f in "${inputs[@]}"; do
+		ctf "$f" >"$work/out" 2>&1
+		result $? "babeltrace2 reads $f"
+	done
+	ctf_losses >"$work/out" 2>&1
+	result $? "babeltrace2 prints the number of lost events"
+fi
+ctf_refuses >"$work/out" 2>&1
+result $? "a directory with other files is not written to"
+ctf_fails_clean >"$work/out" 2>&1
+result $? "a failed export leaves no files"
+echo "1..$nr"
