@@ -5,7 +5,7 @@
  *
  * Sources: Intel SDM volume 3, appendix C (VMX basic exit reasons); AMD APM volume 2, appendix C
  * (SVM intercept codes) and the GHCB specification (0x80000000 up); Linux include/uapi/linux/kvm.h
- * (KVM_EXIT_*).
+ * (KVM_EXIT_*), arch/arm64/include/asm/{kvm_arm.h,kvm_asm.h,esr.h} (arm64).
  */
 #include <stddef.h>
 #include <string.h>
@@ -71,6 +71,22 @@ static const struct number_name svm[] = {
 	{0xffffffff, "invalid_guest_state"},
 };
 
+/* kvm_arm_exception_class; then kvm_arm_exception_type, less TRAP. */
+static const struct number_name arm64[] = {
+	{0x0, "UNKNOWN"}, {0x1, "WFx"}, {0x3, "CP15_32"}, {0x4, "CP15_64"}, {0x5, "CP14_MR"},
+	{0x6, "CP14_LS"}, {0x7, "FP_ASIMD"}, {0x8, "CP10_ID"}, {0x9, "PAC"}, {0xc, "CP14_64"},
+	{0xd, "BTI"}, {0xe, "ILL"}, {0x11, "SVC32"}, {0x12, "HVC32"}, {0x13, "SMC32"},
+	{0x15, "SVC64"}, {0x16, "HVC64"}, {0x17, "SMC64"}, {0x18, "SYS64"}, {0x19, "SVE"},
+	{0x1a, "ERET"}, {0x1c, "FPAC"}, {0x1d, "SME"}, {0x1f, "IMP_DEF"}, {0x20, "IABT_LOW"},
+	{0x21, "IABT_CUR"}, {0x22, "PC_ALIGN"}, {0x24, "DABT_LOW"}, {0x25, "DABT_CUR"},
+	{0x26, "SP_ALIGN"}, {0x27, "MOPS"}, {0x28, "FP_EXC32"}, {0x2c, "FP_EXC64"},
+	{0x2f, "SERROR"}, {0x30, "BREAKPT_LOW"}, {0x31, "BREAKPT_CUR"}, {0x32, "SOFTSTP_LOW"},
+	{0x33, "SOFTSTP_CUR"}, {0x34, "WATCHPT_LOW"}, {0x35, "WATCHPT_CUR"}, {0x38, "BKPT32"},
+	{0x3a, "VECTOR32"}, {0x3c, "BRK64"},
+	{EXIT_ARM64_RET | 0, "IRQ"}, {EXIT_ARM64_RET | 1, "EL1_SERROR"}, {EXIT_ARM64_RET | 3, "IL"},
+	{EXIT_ARM64_RET | 0xff, "HYP_GONE"},
+};
+
 static const struct number_name userspace[] = {
 	{0, "KVM_EXIT_UNKNOWN"}, {1, "KVM_EXIT_EXCEPTION"}, {2, "KVM_EXIT_IO"},
 	{3, "KVM_EXIT_HYPERCALL"}, {4, "KVM_EXIT_DEBUG"}, {5, "KVM_EXIT_HLT"},
@@ -116,9 +132,20 @@ const char *exit_reason_name(uint32_t reason, uint32_t isa)
 		return LOOKUP(vmx, reason & 0xffff);
 	case EXIT_ISA_SVM:
 		return LOOKUP(svm, reason);
+	case EXIT_ISA_ARM64:
+		return LOOKUP(arm64, reason);
 	default:
 		return NULL;
 	}
+}
+
+uint32_t exit_reason_arm64(uint32_t ret, uint32_t esr_ec)
+{
+	enum { TRAP = 2, IL = 3 };
+
+	if (ret == TRAP)
+		return esr_ec;
+	return EXIT_ARM64_RET | (ret <= IL ? ret : 0xff); /* HVC_STUB_ERR, 0xbadca11: HYP_GONE */
 }
 
 static bool find(const struct number_name *table, size_t nr, const char *name, size_t len,
@@ -216,5 +243,5 @@ static bool knows(const struct number_name *table, size_t nr, const char *name)
 
 bool exit_reason_known(const char *name)
 {
-	return KNOWS(vmx, name) || KNOWS(svm, name);
+	return KNOWS(vmx, name) || KNOWS(svm, name) || KNOWS(arm64, name);
 }

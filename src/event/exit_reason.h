@@ -6,8 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As the kvm_exit tracepoint numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h). */
-enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2 };
+/* As x86's kvm_exit numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h); arm64's has no number. */
+enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2, EXIT_ISA_ARM64 = 3 };
+
+/*
+ * The exit reason of arm64's kvm_exit (arch/arm64/kvm/trace_arm.h): ESR_EC of a trap, else its `ret` and this bit, for
+ * ESR_EC has six bits.
+ */
+enum { EXIT_ARM64_RET = 0x100 };
+uint32_t exit_reason_arm64(uint32_t ret, uint32_t esr_ec);
 
 /* The kernel's name of a hardware exit reason; NULL if the ISA or the number is unknown. */
 const char *exit_reason_name(uint32_t reason, uint32_t isa);

@@ -62,7 +62,7 @@ static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 		print_name(name, buf, size);
 	else if (name)
 		snprintf(buf, size, "%s FAILED_VMENTRY", name);
-	else if (isa == EXIT_ISA_VMX || isa == EXIT_ISA_SVM)
+	else if (isa && isa <= EXIT_ISA_ARM64)
 		snprintf(buf, size, "0x%" PRIx64, v);
 	else
 		snprintf(buf, size, "0x%" PRIx64 " (isa %" PRIu64 ")", v, isa);
@@ -81,8 +81,10 @@ static void print_userspace_reason(uint64_t v, uint64_t aux, char *buf, size_t s
 
 static void print_isa(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
-	if (v == EXIT_ISA_VMX || v == EXIT_ISA_SVM)
-		print_name(v == EXIT_ISA_VMX ? "vmx" : "svm", buf, size);
+	static const char *const name[] = {"vmx", "svm", "arm64"};
+
+	if (v && v <= EXIT_ISA_ARM64)
+		print_name(name[v - 1], buf, size);
 	else
 		print_dec(v, aux, buf, size);
 }

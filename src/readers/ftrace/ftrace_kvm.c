@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <traceevent/event-parse.h>
 
+#include "event/exit_reason.h"
 #include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
-/* Where the kernel's field (arch/x86/kvm/trace.h, include/trace/events/{kvm,sched}.h) is called other than ours. */
+/*
+ * Where the kernel's field (arch/x86/kvm/trace.h, arch/arm64/kvm/trace_arm.h, include/trace/events/{kvm,sched}.h) is
+ * called other than ours.
+ */
 static const struct {
 	const char *event, *ours, *theirs;
 } renamed[] = {
 	{"kvm_exit", "reason", "exit_reason"},
 	{"kvm_exit", "rip", "guest_rip"},
+	{"kvm_exit", "rip", "vcpu_pc"},
+	{"kvm_entry", "rip", "vcpu_pc"},
 	{"kvm_userspace_exit", "error", "errno"},
 	{"kvm_pio", "write", "rw"},
 	{"kvm_mmio", "size", "len"},
@@ -70,6 +77,9 @@ struct ftrace_ours {
 	unsigned int nr;
 	int vcpu; /* offset of vcpu_id, -1 if it has no usable one */
 	int state;
+	struct arm64_exit {
+		uint16_t ret, esr_ec; /* offsets; ret 0: it is not arm64's kvm_exit */
+	} arm64;
 };
 
 static struct tep_format_field *theirs(struct tep_event *event, const char *name)
@@ -80,12 +90,19 @@ static struct tep_format_field *theirs(struct tep_event *event, const char *name
 	return NULL;
 }
 
-static const char *their_name(const char *event, const char *ours)
+static struct tep_format_field *their_field(struct tep_event *event, const char *name,
+					    const char *ours)
 {
-	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
-		if (!strcmp(renamed[i].event, event) && !strcmp(renamed[i].ours, ours))
-			return renamed[i].theirs;
-	return ours;
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++) {
+		struct tep_format_field *f = strcmp(renamed[i].event, name) ||
+							     strcmp(renamed[i].ours, ours)
+						     ? NULL
+						     : theirs(event, renamed[i].theirs);
+
+		if (f)
+			return f;
+	}
+	return theirs(event, ours);
 }
 
 static bool field_fits(const struct tep_format_field *f, const struct field *ours)
@@ -125,6 +142,24 @@ static int vcpu_place(const char *name, struct tep_event *event)
 	return usable && ftrace_names_own_vcpu(name) ? f->offset : -1;
 }
 
+static uint16_t number_place(struct tep_event *event, const char *name)
+{
+	const struct tep_format_field *f = theirs(event, name);
+
+	return f && f->size == 4 && f->offset >= FTRACE_COMMON && f->offset <= UINT16_MAX
+		       ? (uint16_t)f->offset
+		       : 0;
+}
+
+/* It has two fields for the reason, and none for the ISA. */
+static struct arm64_exit arm64_exit(const struct event_type *type, struct tep_event *event)
+{
+	struct arm64_exit a = {.ret = number_place(event, "ret"),
+			       .esr_ec = number_place(event, "esr_ec")};
+
+	return type->id == EV_kvm_exit && a.esr_ec ? a : (struct arm64_exit){0};
+}
+
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event)
 {
 	const struct event_type *type = event_type_named(name);
@@ -137,9 +172,10 @@ struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct
 		return NULL;
 	o->vcpu = vcpu_place(name, event);
 	o->state = -1;
+	o->arm64 = arm64_exit(type, event);
 	for (unsigned int i = 0; i < type->nr_fields && o->nr < MOVES_MAX; i++) {
 		const struct field *ours = &type->fields[i];
-		const struct tep_format_field *f = theirs(event, their_name(name, ours->name));
+		const struct tep_format_field *f = their_field(event, name, ours->name);
 
 		if (!field_fits(f, ours))
 			continue;
@@ -205,6 +241,9 @@ bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
 		ret->is_signed = m->is_signed;
 		return !m->text && m->to != o->state;
 	}
+	if (o->arm64.ret && (field->offset == offsetof(struct rec_kvm_exit, reason) ||
+			     field->offset == offsetof(struct rec_kvm_exit, isa)))
+		return false; /* made by ftrace_ours_fill() */
 	return field->kind == FIELD_UINT || field->kind == FIELD_SINT;
 }
 
@@ -223,6 +262,16 @@ uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus,
 	if (v)
 		v->vcpu = vcpu;
 	return vcpu;
+}
+
+static void arm64_fill(const struct arm64_exit *a, const uint8_t *entry, size_t len,
+		       struct rec_kvm_exit *rec)
+{
+	if ((size_t)a->ret + 4 > len || (size_t)a->esr_ec + 4 > len)
+		return;
+	rec->reason = exit_reason_arm64((uint32_t)number_at(entry + a->ret, 4, false),
+					(uint32_t)number_at(entry + a->esr_ec, 4, false));
+	rec->isa = EXIT_ISA_ARM64;
 }
 
 void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
@@ -246,4 +295,6 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 		v = m->to == o->state ? ftrace_task_state(v) : v;
 		number_put(record + m->to, v, m->to_size);
 	}
+	if (o->arm64.ret)
+		arm64_fill(&o->arm64, entry, len, (struct rec_kvm_exit *)record);
 }

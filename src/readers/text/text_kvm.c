@@ -96,6 +96,25 @@ static void userspace_rest(struct text_slice text, uint8_t *record)
 	}
 }
 
+/* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
+static void exit_rest(struct text_slice text, uint8_t *record)
+{
+	static const char *const types[] = {"IRQ:", "SERROR:", "TRAP:", "IL:"};
+	enum { NR = sizeof(types) / sizeof(types[0]) };
+	struct rec_kvm_exit *rec = (void *)record;
+	bool raw = has_word(text, "esr_ec=");
+	uint32_t ret = raw ? (uint32_t)number_after(text, "ret=", false) : 0;
+
+	if (!raw && !has_word(text, "R_EC: 0x")) /* HSR_EC; ESR_EC */
+		return;
+	while (!raw && ret < NR && strncmp(text.at, types[ret], strlen(types[ret])))
+		ret++;
+	rec->isa = EXIT_ISA_ARM64;
+	rec->reason = exit_reason_arm64(
+		ret, raw ? (uint32_t)number_after(text, "esr_ec=", false)
+			 : (uint32_t)number_after(text, "R_EC: 0x", true));
+}
+
 /* "IRQ 0x8 [reinjected]", "Soft/INTn 0x80", "irq 236" of older kernels */
 static void virq_rest(struct text_slice text, uint8_t *record)
 {
@@ -187,9 +206,11 @@ static const struct text_kind kinds[] = {
 		{"info1", NUMBER, AT(kvm_exit, info1)}, {"info2", NUMBER, AT(kvm_exit, info2)},
 		{"exit_reason", REASON, 0, 0}, {"guest_rip", NUMBER, AT(kvm_exit, rip)},
 		{"isa", NUMBER, AT(kvm_exit, isa)}, {"info", TWO, AT(kvm_exit, info1)}, {"vcpu_id", VCPU, 0, 0},
-	}, NULL},
+		{"PC", NUMBER, AT(kvm_exit, rip)}, {"vcpu_pc", NUMBER, AT(kvm_exit, rip)},
+	}, exit_rest},
 	{"kvm", "kvm_entry", EV_kvm_entry, true, {
 		{"vcpu", VCPU, 0, 0}, {"rip", NUMBER, AT(kvm_entry, rip)}, {"vcpu_id", VCPU, 0, 0},
+		{"PC", NUMBER, AT(kvm_entry, rip)}, {"vcpu_pc", NUMBER, AT(kvm_entry, rip)},
 	}, NULL},
 	{"kvm", "kvm_userspace_exit", EV_kvm_userspace_exit, false, {
 		{"reason", USER_REASON, 0, 0}, {"errno", NUMBER, AT(kvm_userspace_exit, error)},
