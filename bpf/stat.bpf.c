@@ -10,7 +10,11 @@
 #include "statmap.h"
 
 const volatile hr_u32 stat_cells = 2; /* per vCPU, set before loading */
+const volatile bool stat_details = false; /* causes, ports, since when an exit is open */
 hr_u64 stat_missed = 0;		      /* exits of vCPUs not in the map: hot-plugged later */
+
+/* Processes that ran vCPUs that are not in the map, at their number modulo the size; 0: none. */
+hr_u32 stat_strangers[STAT_STRANGERS] = {};
 
 /* The real value size is set before loading: struct stat_vcpu and its cells. */
 struct {
@@ -21,11 +25,19 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } stat_vcpus SEC(".maps");
 
+/* Unless there is only_pid, whose vCPUs are all in the array: the VMs by process id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STAT_VMS_MAX);
+	__type(key, hr_u32);
+	__type(value, struct stat_vm);
+} stat_vms SEC(".maps");
+
 /* State of a thread that runs a vCPU. */
 struct stat_thread {
 	hr_u64 left_ns;
 	hr_u32 reason;
-	hr_u16 vcpu; /* index + 1 */
+	hr_u32 slot; /* in stat_vcpus, + 1 */
 	hr_u8 open;
 };
 
@@ -36,24 +48,81 @@ struct {
 	__type(value, struct stat_thread);
 } stat_threads SEC(".maps");
 
+static __always_inline struct stat_thread *stat_thread_of(struct task_struct *task, bool create)
+{
+	return bpf_task_storage_get(&stat_threads, task, NULL,
+				    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
 static __always_inline struct stat_thread *stat_thread(bool create)
 {
-	return bpf_task_storage_get(&stat_threads, bpf_get_current_task_btf(), NULL,
-				    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	return stat_thread_of(bpf_get_current_task_btf(), create);
+}
+
+static __always_inline void stat_stranger(hr_u32 pid)
+{
+	if (!only_pid)
+		stat_strangers[pid % STAT_STRANGERS] = pid;
+}
+
+/* Is it the process of a VM that is watched? Where its vCPUs are. */
+static __always_inline bool stat_vm_find(hr_u32 pid, struct stat_vm *vm)
+{
+	struct stat_vm *found;
+
+	vm->first = 0;
+	vm->nr = ~0u;
+	if (only_pid)
+		return pid == only_pid;
+	found = bpf_map_lookup_elem(&stat_vms, &pid);
+	if (!found)
+		return false;
+	*vm = *found;
+	return true;
 }
 
 static __always_inline bool stat_traced(hr_u64 id)
 {
-	return id >> 32 == only_pid;
+	struct stat_vm vm;
+
+	return stat_vm_find(id >> 32, &vm);
 }
 
-static __always_inline struct stat_vcpu *stat_vcpu(hr_u32 index)
+/* The same of the current process, which runs a vCPU. */
+static __always_inline bool stat_vm_here(struct stat_vm *vm)
 {
-	struct stat_vcpu *v = bpf_map_lookup_elem(&stat_vcpus, &index);
+	hr_u32 pid = bpf_get_current_pid_tgid() >> 32;
 
-	if (!v)
+	if (stat_vm_find(pid, vm))
+		return true;
+	stat_stranger(pid);
+	return false;
+}
+
+static __always_inline struct stat_vcpu *stat_vcpu(const struct stat_vm *vm, hr_u32 index,
+						   hr_u32 *slot)
+{
+	struct stat_vcpu *v = NULL;
+
+	*slot = vm->first + index;
+	if (index < vm->nr)
+		v = bpf_map_lookup_elem(&stat_vcpus, slot);
+	if (!v) {
 		__sync_fetch_and_add(&stat_missed, 1);
+		stat_stranger(bpf_get_current_pid_tgid() >> 32);
+	}
 	return v;
+}
+
+/* Of a thread that was seen to run a vCPU. */
+static __always_inline struct stat_vcpu *stat_vcpu_of(const struct stat_thread *thread)
+{
+	hr_u32 slot;
+
+	if (!thread || !thread->slot)
+		return NULL;
+	slot = thread->slot - 1;
+	return bpf_map_lookup_elem(&stat_vcpus, &slot);
 }
 
 /* Keeps the compiler from removing a range check that the verifier of 6.1 needs. */
@@ -121,11 +190,68 @@ static __always_inline hr_u32 stat_bucket(hr_u64 ns)
 	return (e - STAT_SUB_BITS + 1) * STAT_SUB + (ns >> (e - STAT_SUB_BITS) & (STAT_SUB - 1));
 }
 
-static __always_inline void stat_add(struct stat_vcpu *v, hr_u32 reason, hr_u64 ns, bool userspace)
+/* ---- details: what the time of an exit goes into ---- */
+
+static __always_inline void phase_begin(struct stat_vcpu *v, hr_u8 phase, hr_u64 now)
+{
+	v->phase = phase;
+	v->mark_ns = now;
+}
+
+static __always_inline void phase_end(struct stat_vcpu *v, hr_u64 now)
+{
+	hr_u64 phase = v->phase;
+
+	unknown(phase);
+	if (phase < STAT_CAUSES)
+		v->cause_ns[phase] += now - v->mark_ns;
+}
+
+static __always_inline void phase_change(struct stat_vcpu *v, hr_u8 phase)
+{
+	hr_u64 now = bpf_ktime_get_ns();
+
+	phase_end(v, now);
+	phase_begin(v, phase, now);
+}
+
+static __always_inline void causes_add(struct stat_vcpu *v, struct stat_cell *cell, hr_u64 now)
+{
+	hr_u64 port = v->in_port - 1ull;
+
+	phase_end(v, now);
+	for (int i = 0; i < STAT_CAUSES; i++) {
+		cell->cause_ns[i] += v->cause_ns[i];
+		v->cause_ns[i] = 0;
+	}
+	unknown(port);
+	if (port < STAT_PORTS)
+		v->port[port].total_ns += now - v->left_ns;
+	v->in_port = 0;
+}
+
+/* ---- a span ---- */
+
+static __always_inline void span_begin(struct stat_vcpu *v, hr_u32 reason, hr_u8 phase, hr_u64 now)
+{
+	v->reason = reason;
+	v->userspace = phase == STAT_IN_VMM;
+	v->left_ns = now;
+	if (stat_details)
+		phase_begin(v, phase, now);
+	barrier();
+	v->open = 1;
+}
+
+static __always_inline void span_end(struct stat_vcpu *v, hr_u32 reason, hr_u64 left_ns,
+				     bool userspace)
 {
 	struct stat_cell *cell = stat_cell(v, reason);
-	hr_u64 b = stat_bucket(ns);
+	hr_u64 now = bpf_ktime_get_ns(), ns = now - left_ns, b = stat_bucket(ns);
+	bool open = v->open;
 
+	v->open = 0;
+	barrier();
 	unknown(b);
 	if (!cell || b >= STAT_BUCKETS)
 		return;
@@ -137,65 +263,66 @@ static __always_inline void stat_add(struct stat_vcpu *v, hr_u32 reason, hr_u64 
 	if (ns > cell->max_ns)
 		cell->max_ns = ns;
 	cell->bucket[b]++;
+	if (stat_details && open)
+		causes_add(v, cell, now);
 }
 
 /* ---- kvm_exit to kvm_entry ---- */
 
 /* Another thread than before runs this vCPU: stored with the thread, as kvm_userspace_exit has no vCPU. */
-static __always_inline void stat_adopt(struct stat_vcpu *v, hr_u32 tid, hr_u32 index)
+static __always_inline void stat_adopt(struct stat_vcpu *v, hr_u32 tid, hr_u32 slot)
 {
 	struct stat_thread *thread = stat_thread(true);
 
 	if (!thread)
 		return;
-	thread->vcpu = index + 1;
+	thread->slot = slot + 1;
 	v->tid = tid;
 }
 
-static __always_inline void stat_left(hr_u64 id, hr_u32 index, hr_u32 reason)
+static __always_inline void stat_left(const struct stat_vm *vm, hr_u32 index, hr_u32 reason)
 {
-	struct stat_vcpu *v = stat_vcpu(index);
+	hr_u32 tid = bpf_get_current_pid_tgid(), slot;
+	struct stat_vcpu *v = stat_vcpu(vm, index, &slot);
 
 	if (!v)
 		return;
-	if (v->tid != (hr_u32)id)
-		stat_adopt(v, (hr_u32)id, index);
-	v->reason = reason;
-	v->open = 1;
-	v->userspace = 0;
-	v->left_ns = bpf_ktime_get_ns();
+	if (v->tid != tid)
+		stat_adopt(v, tid, slot);
+	span_begin(v, reason, STAT_IN_KERNEL, bpf_ktime_get_ns());
 }
 
 SEC("tp_btf/kvm_exit")
 int BPF_PROG(stat_kvm_exit_svm, struct kvm_vcpu *vcpu)
 {
-	hr_u64 id = bpf_get_current_pid_tgid();
+	struct stat_vm vm;
 
-	if (stat_traced(id))
-		stat_left(id, vcpu->vcpu_idx, vcpu_svm_reason(vcpu));
+	if (stat_vm_here(&vm))
+		stat_left(&vm, vcpu->vcpu_idx, vcpu_svm_reason(vcpu));
 	return 0;
 }
 
 SEC("tp_btf/kvm_exit")
 int BPF_PROG(stat_kvm_exit_vmx, struct kvm_vcpu *vcpu)
 {
-	hr_u64 id = bpf_get_current_pid_tgid();
+	struct stat_vm vm;
 
-	if (stat_traced(id))
-		stat_left(id, vcpu->vcpu_idx, vcpu_vmx_reason(vcpu));
+	if (stat_vm_here(&vm))
+		stat_left(&vm, vcpu->vcpu_idx, vcpu_vmx_reason(vcpu));
 	return 0;
 }
 
 SEC("tp/kvm/kvm_exit")
 int stat_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 {
-	hr_u64 id = bpf_get_current_pid_tgid(), node;
+	struct stat_vm vm;
+	hr_u64 node;
 
-	if (!stat_traced(id))
+	if (!stat_vm_here(&vm))
 		return PERF_SEES_IT_TOO;
 	node = task_vcpu_node(bpf_get_current_task_btf());
 	if (node)
-		stat_left(id, BPF_CORE_READ(vcpu_of_node(node), vcpu_idx), ctx->exit_reason);
+		stat_left(&vm, BPF_CORE_READ(vcpu_of_node(node), vcpu_idx), ctx->exit_reason);
 	return PERF_SEES_IT_TOO;
 }
 
@@ -203,31 +330,44 @@ SEC("tp_btf/kvm_entry")
 int BPF_PROG(stat_kvm_entry, struct kvm_vcpu *vcpu)
 {
 	struct stat_vcpu *v;
+	struct stat_vm vm;
+	hr_u32 slot;
 
-	if (!stat_traced(bpf_get_current_pid_tgid()))
+	if (!stat_vm_here(&vm))
 		return 0;
-	v = stat_vcpu(vcpu->vcpu_idx);
-	if (!v || !v->open)
-		return 0;
-	v->open = 0;
-	stat_add(v, v->reason, bpf_ktime_get_ns() - v->left_ns, v->userspace);
+	v = stat_vcpu(&vm, vcpu->vcpu_idx, &slot);
+	if (v && v->open)
+		span_end(v, v->reason, v->left_ns, v->userspace);
 	return 0;
 }
 
 SEC("tp_btf/kvm_userspace_exit")
 int BPF_PROG(stat_kvm_exit_user)
 {
-	struct stat_thread *thread;
 	struct stat_vcpu *v;
 
 	if (!stat_traced(bpf_get_current_pid_tgid()))
 		return 0;
-	thread = stat_thread(false);
-	if (!thread || !thread->vcpu)
+	v = stat_vcpu_of(stat_thread(false));
+	if (!v)
 		return 0;
-	v = stat_vcpu(thread->vcpu - 1);
-	if (v)
-		v->userspace = 1;
+	v->userspace = 1;
+	if (stat_details && v->open)
+		phase_change(v, STAT_IN_VMM);
+	return 0;
+}
+
+/* Back from the VMM. */
+SEC("tp_btf/kvm_fpu")
+int BPF_PROG(stat_phase_run, int load)
+{
+	struct stat_vcpu *v;
+
+	if (!load || !stat_traced(bpf_get_current_pid_tgid()))
+		return 0;
+	v = stat_vcpu_of(stat_thread(false));
+	if (v && v->open)
+		phase_change(v, STAT_IN_KERNEL);
 	return 0;
 }
 
@@ -238,6 +378,7 @@ SEC("tp_btf/kvm_userspace_exit")
 int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 {
 	struct stat_thread *thread;
+	struct stat_vcpu *v;
 
 	if (!stat_traced(bpf_get_current_pid_tgid()))
 		return 0;
@@ -247,6 +388,9 @@ int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 	thread->reason = userspace_reason(reason, error);
 	thread->open = 1;
 	thread->left_ns = bpf_ktime_get_ns();
+	v = stat_details ? stat_vcpu_of(thread) : NULL;
+	if (v)
+		span_begin(v, thread->reason, STAT_IN_VMM, thread->left_ns);
 	return 0;
 }
 
@@ -255,20 +399,116 @@ int BPF_PROG(stat_run, int load)
 {
 	struct stat_thread *thread;
 	struct stat_vcpu *v;
-	hr_u64 node, ns;
+	struct stat_vm vm;
+	hr_u32 slot;
+	hr_u64 node;
 
-	if (!load || !stat_traced(bpf_get_current_pid_tgid()))
+	if (!load || !stat_vm_here(&vm))
 		return 0;
 	thread = stat_thread(false);
 	if (!thread || !thread->open)
 		return 0;
 	thread->open = 0;
-	ns = bpf_ktime_get_ns() - thread->left_ns;
 	node = task_vcpu_node(bpf_get_current_task_btf());
 	if (!node || !bpf_core_type_exists(struct kvm_vcpu))
 		return 0;
-	v = stat_vcpu(BPF_CORE_READ(vcpu_of_node(node), vcpu_idx));
-	if (v)
-		stat_add(v, thread->reason, ns, true);
+	v = stat_vcpu(&vm, BPF_CORE_READ(vcpu_of_node(node), vcpu_idx), &slot);
+	if (!v)
+		return 0;
+	thread->slot = slot + 1;
+	v->tid = bpf_get_current_pid_tgid();
+	span_end(v, thread->reason, thread->left_ns, true);
+	return 0;
+}
+
+/* ---- details that have an event of their own ---- */
+
+static __always_inline void switched_out(struct task_struct *task, bool runnable)
+{
+	struct stat_vcpu *v = stat_vcpu_of(stat_thread_of(task, false));
+
+	if (!v || !v->open)
+		return;
+	v->resumes = v->phase;
+	phase_change(v, runnable			? STAT_PREEMPTED
+			: v->phase == STAT_IN_VMM ? STAT_ASLEEP_IN_VMM
+							: STAT_ASLEEP_IN_KERNEL);
+}
+
+static __always_inline void switched_in(struct task_struct *task)
+{
+	struct stat_vcpu *v = stat_vcpu_of(stat_thread_of(task, false));
+
+	/* not if the exit, or the watching, began while it was out */
+	if (v && v->open && v->phase >= STAT_ASLEEP_IN_KERNEL)
+		phase_change(v, v->resumes);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(stat_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	struct stat_vm vm;
+
+	if (stat_vm_find(prev->tgid, &vm))
+		switched_out(prev, preempt || !prev_state);
+	if (stat_vm_find(next->tgid, &vm))
+		switched_in(next);
+	return 0;
+}
+
+/* The port's entry, or the last one; index. */
+static __always_inline hr_u64 stat_port_find(struct stat_vcpu *v, hr_u32 key)
+{
+	hr_u64 at = (key ^ key >> 6) * 0x9e3779b1u >> 16;
+
+#pragma unroll
+	for (int i = 0; i < STAT_PORT_TRIES; i++, at++) {
+		at &= STAT_PORT_SLOTS - 1;
+		unknown(at);
+		if (at >= STAT_PORT_SLOTS)
+			break;
+		if (!v->port[at].key)
+			v->port[at].key = key;
+		if (v->port[at].key == key)
+			return at;
+	}
+	return STAT_PORTS - 1;
+}
+
+/* Of a thread that had no exit yet. */
+static __always_inline struct stat_vcpu *stat_vcpu_running(const struct stat_vm *vm)
+{
+	hr_u64 node = task_vcpu_node(bpf_get_current_task_btf());
+	hr_u32 slot;
+
+	if (!node || !bpf_core_type_exists(struct kvm_vcpu))
+		return NULL;
+	return stat_vcpu(vm, BPF_CORE_READ(vcpu_of_node(node), vcpu_idx), &slot);
+}
+
+/* raw_tp: see kvm.bpf.c */
+SEC("raw_tp/kvm_pio")
+int BPF_PROG(stat_pio, unsigned int rw, unsigned int port, unsigned int size, unsigned int count)
+{
+	hr_u32 key = STAT_PORT_USED | (rw ? STAT_PORT_OUT : 0) | (port & 0xffff);
+	struct stat_vcpu *v;
+	struct stat_vm vm;
+	hr_u64 at;
+
+	if (!stat_vm_here(&vm))
+		return 0;
+	v = stat_vcpu_of(stat_thread(false));
+	if (!v)
+		v = stat_vcpu_running(&vm);
+	if (!v)
+		return 0;
+	at = stat_port_find(v, key);
+	unknown(at);
+	if (at >= STAT_PORTS)
+		return 0;
+	v->port[at].count += count;
+	if (v->open)
+		v->in_port = at + 1;
 	return 0;
 }

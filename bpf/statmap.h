@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The histograms of `hostrace stat`, in memory that BPF writes and the collector reads. Included by both compilers.
+ * The histograms of `hostrace stat` and `hostrace top`, in memory that BPF writes and the collector reads. Included by
+ * both compilers.
  *
  *   per vCPU:  +------+-------------------+--------+--------+-----+-----------------+
  *              | head | cell of reason    | cell 0 | cell 1 | ... | last: all other |
@@ -11,6 +12,9 @@
  *
  * A cell's buckets: values below 256 have one each; above, each power of two is divided into 128, so that the middle of
  * a bucket differs from its values by at most 0.4 %.
+ *
+ * `hostrace top` also wants details: what the time of an exit went into, which ports were accessed, and since when an
+ * exit is open. `stat` leaves these zero.
  */
 #ifndef HOSTRACE_STATMAP_H
 #define HOSTRACE_STATMAP_H
@@ -25,19 +29,44 @@ enum {
 	STAT_KEYS = 512,      /* see stat_key() */
 	STAT_CELLS_MAX = 32,  /* reasons of a vCPU, the last cell included */
 	STAT_CELLS_MIN = 12,
+	STAT_PORT_SLOTS = 64, /* ports of a vCPU */
+	STAT_PORTS = STAT_PORT_SLOTS + 1, /* in the last one all other ports */
+	STAT_PORT_TRIES = 8,
+	STAT_VMS_MAX = 1024,
+	STAT_STRANGERS = 64,
 	STAT_CELLS_ALL = 1024, /* of all vCPUs together, 35 MB; many vCPUs share fewer each */
+};
+
+/* What the time of an exit goes into. */
+enum stat_cause {
+	STAT_IN_KERNEL,
+	STAT_IN_VMM,
+	STAT_ASLEEP_IN_KERNEL, /* the guest halted, or a page is waited for */
+	STAT_ASLEEP_IN_VMM,    /* a lock or a device is waited for */
+	STAT_PREEMPTED,	       /* runnable, without a CPU */
+	STAT_CAUSES,
 };
 
 struct stat_cell {
 	hr_u64 count, total_ns, min_ns, max_ns;
 	hr_u64 userspace; /* exits handled by the VMM */
+	hr_u64 cause_ns[STAT_CAUSES];
 	hr_u32 reason;
 	hr_u32 pad;
 	hr_u64 bucket[STAT_BUCKETS];
 };
 
+enum { STAT_PORT_OUT = 1 << 16, STAT_PORT_USED = 1 << 17 };
+
+struct stat_port {
+	hr_u32 key; /* STAT_PORT_USED, STAT_PORT_OUT, the port; 0: not in use */
+	hr_u32 pad;
+	hr_u64 count;	 /* accesses; each of a string instruction counts */
+	hr_u64 total_ns; /* of exits with such an access; only from kvm_exit to kvm_entry */
+};
+
 struct stat_vcpu {
-	hr_u64 left_ns; /* start of the exit that is open */
+	hr_u64 left_ns; /* start of the exit that is open; written before `open` */
 	hr_u32 reason;
 	hr_u32 tid; /* thread that runs the vCPU */
 	hr_u8 open;
@@ -45,6 +74,20 @@ struct stat_vcpu {
 	hr_u16 nr_cells; /* in use, not counting the last one */
 	hr_u32 pad;
 	hr_u8 cell_of[STAT_KEYS]; /* index + 1; 0: none yet */
+
+	/* details */
+	hr_u64 mark_ns; /* since when the thread is in this phase */
+	hr_u64 cause_ns[STAT_CAUSES]; /* of the open exit, up to mark_ns */
+	hr_u8 phase; /* enum stat_cause */
+	hr_u8 resumes; /* the phase after STAT_ASLEEP_IN_KERNEL, STAT_ASLEEP_IN_VMM and STAT_PREEMPTED */
+	hr_u8 in_port; /* index + 1: the open exit accessed it */
+	hr_u8 pad2[5];
+	struct stat_port port[STAT_PORTS];
+};
+
+/* The vCPUs of a VM in the array. */
+struct stat_vm {
+	hr_u32 first, nr;
 };
 
 /*

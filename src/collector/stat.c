@@ -44,13 +44,29 @@ static const struct way {
 };
 enum { NR_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
+/* Details, and what is tried if a kernel rejects some of their programs. */
+enum detail { DETAIL_PORTS, DETAIL_SWITCH, DETAIL_RUN, NR_DETAILS };
+#define DETAILS_ALL ((1u << NR_DETAILS) - 1)
+
+static const unsigned int detail_sets[] = {DETAILS_ALL, DETAILS_ALL & ~(1u << DETAIL_PORTS),
+					   1u << DETAIL_PORTS, 0};
+
+static const char *const details[NR_DETAILS] = {
+	[DETAIL_PORTS] = "stat_pio",
+	[DETAIL_SWITCH] = "stat_switch",
+	[DETAIL_RUN] = "stat_phase_run", /* for STAT_EXIT_TO_ENTRY */
+};
+
 struct stat {
+	struct stat_request request;
 	struct hostrace *skel;
-	struct bpf_link *link[STAT_LINKS];
+	struct bpf_link *link[STAT_LINKS], *detail[NR_DETAILS];
 	const struct way *way;
+	unsigned int details; /* a bit for each that is loaded */
 	unsigned int nr_vcpus, nr_cells;
 	size_t stride, bytes;
 	uint8_t *vcpus; /* mapped: nr_vcpus times stride */
+	bool *used;	/* the vCPU belongs to a VM of stat_vm_add() */
 };
 
 /* Without it Intel's program would load, too, and find no reason. */
@@ -73,7 +89,12 @@ static bool way_possible(const struct way *way)
 	return strcmp(way->program[0], "stat_kvm_exit_vmx") || vmx_known();
 }
 
-static int way_load(struct stat *s, const struct way *way, pid_t pid)
+static bool detail_wanted(unsigned int set, const struct way *way, enum detail d)
+{
+	return set & 1u << d && (d != DETAIL_RUN || way->span == STAT_EXIT_TO_ENTRY);
+}
+
+static int way_load(struct stat *s, const struct way *way, unsigned int set)
 {
 	struct hostrace *skel = hostrace__open();
 	struct bpf_program *prog;
@@ -85,34 +106,54 @@ static int way_load(struct stat *s, const struct way *way, pid_t pid)
 	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
 	bpf_object__for_each_map(map, skel->obj) if (!bpf_map__is_internal(map))
 		bpf_map__set_autocreate(map, map == skel->maps.stat_vcpus ||
-						     map == skel->maps.stat_threads);
+						     map == skel->maps.stat_threads ||
+						     map == skel->maps.stat_vms);
 	for (unsigned int i = 0; i < STAT_LINKS && way->program[i]; i++) {
 		prog = bpf_object__find_program_by_name(skel->obj, way->program[i]);
 		if (prog)
 			bpf_program__set_autoload(prog, true);
 	}
-	skel->rodata->only_pid = (uint32_t)pid;
+	for (int d = 0; d < NR_DETAILS; d++) {
+		prog = bpf_object__find_program_by_name(skel->obj, details[d]);
+		if (prog && detail_wanted(set, way, d))
+			bpf_program__set_autoload(prog, true);
+	}
+	skel->rodata->only_pid = (uint32_t)s->request.only;
 	skel->rodata->stat_cells = s->nr_cells;
+	skel->rodata->stat_details = set;
 	bpf_map__set_max_entries(skel->maps.stat_vcpus, s->nr_vcpus);
 	bpf_map__set_value_size(skel->maps.stat_vcpus, (uint32_t)s->stride);
 	err = hostrace__load(skel);
-	if (err)
+	if (err) {
 		hostrace__destroy(skel);
-	else
-		s->skel = skel;
+		return err;
+	}
+	s->skel = skel;
+	s->way = way;
+	s->details = set;
+	return 0;
+}
+
+static int way_try(struct stat *s, const struct way *way)
+{
+	int err = -ENOTSUP;
+
+	for (size_t i = 0; i < sizeof(detail_sets) / sizeof(*detail_sets) && err; i++)
+		if (s->request.details || !detail_sets[i])
+			err = way_load(s, way, detail_sets[i]);
+	debug("attach", "%s: %s, details %x", way->program[0], err ? strerror(-err) : "loaded",
+	      s->details);
 	return err;
 }
 
-static int programs_load(struct stat *s, pid_t pid)
+static int programs_load(struct stat *s)
 {
 	int err = -ENOTSUP;
 
 	for (unsigned int i = 0; i < NR_WAYS; i++) {
 		if (!way_possible(&ways[i]))
 			continue;
-		err = way_load(s, &ways[i], pid);
-		debug("attach", "%s: %s", ways[i].program[0], err ? strerror(-err) : "loaded");
-		s->way = &ways[i];
+		err = way_try(s, &ways[i]);
 		if (!err)
 			return 0;
 	}
@@ -122,7 +163,7 @@ static int programs_load(struct stat *s, pid_t pid)
 
 static int memory_map(struct stat *s)
 {
-	s->vcpus = mmap(NULL, s->bytes, PROT_READ, MAP_SHARED,
+	s->vcpus = mmap(NULL, s->bytes, PROT_READ | (s->request.only ? 0 : PROT_WRITE), MAP_SHARED,
 			bpf_map__fd(s->skel->maps.stat_vcpus), 0);
 	if (s->vcpus != MAP_FAILED)
 		return 0;
@@ -143,6 +184,10 @@ static int programs_attach(struct stat *s)
 		if (!s->link[i])
 			return fail(-errno, "cannot attach %s: %s", name, strerror(errno));
 	}
+	for (int d = 0; d < NR_DETAILS; d++)
+		if (detail_wanted(s->details, s->way, d))
+			s->detail[d] = bpf_program__attach(
+				bpf_object__find_program_by_name(s->skel->obj, details[d]));
 	return 0;
 }
 
@@ -155,7 +200,23 @@ static unsigned int cells_per_vcpu(unsigned int nr_vcpus)
 	return cells < STAT_CELLS_MIN ? STAT_CELLS_MIN : cells;
 }
 
-int stat_open(const struct vm *vm, struct stat **ret)
+static int stat_start(struct stat *s)
+{
+	int err;
+
+	collector_load_quietly();
+	s->nr_vcpus = s->request.nr_vcpus ? s->request.nr_vcpus : 1;
+	s->nr_cells = cells_per_vcpu(s->nr_vcpus);
+	s->stride = sizeof(struct stat_vcpu) + s->nr_cells * sizeof(struct stat_cell);
+	s->bytes = s->stride * s->nr_vcpus;
+	s->used = calloc(s->nr_vcpus, sizeof(*s->used));
+	err = s->used ? programs_load(s) : fail(-ENOMEM, "out of memory");
+	if (!err)
+		err = memory_map(s);
+	return err ? err : programs_attach(s);
+}
+
+int stat_open_request(const struct stat_request *request, struct stat **ret)
 {
 	struct stat *s;
 	int err = privileges_check();
@@ -167,21 +228,84 @@ int stat_open(const struct vm *vm, struct stat **ret)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
-	collector_load_quietly();
-	s->nr_vcpus = vm->nr_vcpus ? vm->nr_vcpus : 1;
-	s->nr_cells = cells_per_vcpu(s->nr_vcpus);
-	s->stride = sizeof(struct stat_vcpu) + s->nr_cells * sizeof(struct stat_cell);
-	s->bytes = s->stride * s->nr_vcpus;
-	err = programs_load(s, vm->pid);
-	if (!err)
-		err = memory_map(s);
-	if (!err)
-		err = programs_attach(s);
+	s->request = *request;
+	err = stat_start(s);
 	if (err)
 		stat_close(s);
 	else
 		*ret = s;
 	return err;
+}
+
+int stat_open(const struct vm *vm, struct stat **ret)
+{
+	return stat_open_request(
+		&(struct stat_request){.only = vm->pid, .nr_vcpus = vm->nr_vcpus}, ret);
+}
+
+/* ---- VMs that come and go ---- */
+
+/* The first of so many free vCPUs in a row, or nr_vcpus. */
+static unsigned int free_find(const struct stat *s, unsigned int nr)
+{
+	unsigned int have = 0;
+
+	for (unsigned int i = 0; i < s->nr_vcpus; i++) {
+		have = s->used[i] ? 0 : have + 1;
+		if (have == nr)
+			return i + 1 - nr;
+	}
+	return s->nr_vcpus;
+}
+
+int stat_vm_add(struct stat *s, const struct vm *vm, struct stat_vm *ret)
+{
+	uint32_t pid = (uint32_t)vm->pid;
+	struct stat_vm at = {.nr = vm->nr_vcpus ? vm->nr_vcpus : 1};
+
+	at.first = free_find(s, at.nr);
+	if (at.first == s->nr_vcpus)
+		return fail(-ENOSPC, "no capacity for the %u vCPUs of process %d", at.nr, vm->pid);
+	memset(s->vcpus + at.first * s->stride, 0, at.nr * s->stride);
+	if (bpf_map__update_elem(s->skel->maps.stat_vms, &pid, sizeof(pid), &at, sizeof(at),
+				 BPF_ANY))
+		return fail(-errno, "cannot watch process %d: %s", vm->pid, strerror(errno));
+	memset(s->used + at.first, true, at.nr);
+	*ret = at;
+	return 0;
+}
+
+void stat_vm_remove(struct stat *s, pid_t pid, const struct stat_vm *vm)
+{
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map__delete_elem(s->skel->maps.stat_vms, &key, sizeof(key), 0);
+	memset(s->used + vm->first, false, vm->nr);
+}
+
+unsigned int stat_strangers(struct stat *s, pid_t *ret)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < STAT_STRANGERS; i++) {
+		uint32_t pid = __atomic_exchange_n(&s->skel->bss->stat_strangers[i], 0,
+						   __ATOMIC_RELAXED);
+
+		if (pid)
+			ret[nr++] = (pid_t)pid;
+	}
+	return nr;
+}
+
+bool stat_has_causes(const struct stat *s)
+{
+	return s->detail[DETAIL_SWITCH] &&
+	       (s->detail[DETAIL_RUN] || stat_span(s) != STAT_EXIT_TO_ENTRY);
+}
+
+bool stat_has_ports(const struct stat *s)
+{
+	return s->detail[DETAIL_PORTS];
 }
 
 enum stat_span stat_span(const struct stat *s)
@@ -222,6 +346,10 @@ void stat_stop(struct stat *s)
 		bpf_link__destroy(s->link[i]);
 		s->link[i] = NULL;
 	}
+	for (unsigned int d = 0; d < NR_DETAILS; d++) {
+		bpf_link__destroy(s->detail[d]);
+		s->detail[d] = NULL;
+	}
 }
 
 void stat_close(struct stat *s)
@@ -232,5 +360,6 @@ void stat_close(struct stat *s)
 	if (s->vcpus)
 		munmap(s->vcpus, s->bytes);
 	hostrace__destroy(s->skel);
+	free(s->used);
 	free(s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Exit latencies counted in the kernel, without a stream of events: `hostrace stat`.
+ * Exit latencies counted in the kernel, without a stream of events: `hostrace stat` and `hostrace top`.
  *
  *	stat_open()	loads, attaches; counting begins
  *	stat_vcpu()	what is counted so far, in memory that BPF continues writing
@@ -9,6 +9,8 @@
  */
 #ifndef HOSTRACE_COLLECTOR_STAT_H
 #define HOSTRACE_COLLECTOR_STAT_H
+
+#include <stdbool.h>
 
 #include "statmap.h"
 #include "vm/vm.h"
@@ -21,10 +23,32 @@ enum stat_span {
 	STAT_USERSPACE_EXIT,
 };
 
-/* Errors: -EPERM (the error message names the capability and how to grant it), -ENOTSUP, ... */
+/* Watches one VM. Errors: -EPERM (the error message names the capability and how to grant it), -ENOTSUP, ... */
 int stat_open(const struct vm *vm, struct stat **ret);
 
+struct stat_request {
+	pid_t only;	       /* the one VM to watch, with vCPUs 0 to nr_vcpus - 1; 0: those of stat_vm_add() */
+	unsigned int nr_vcpus; /* of all VMs together */
+	bool details;	       /* causes, ports and open exits: statmap.h */
+};
+
+int stat_open_request(const struct stat_request *request, struct stat **ret);
+
+/*
+ * Watches this VM, too: its vCPUs are ret->first and so on of stat_vcpu(), all zero. Needs the system call bpf(), and
+ * no capability. -ENOSPC: no vCPUs are free. Errors with the error message set.
+ */
+int stat_vm_add(struct stat *s, const struct vm *vm, struct stat_vm *ret);
+void stat_vm_remove(struct stat *s, pid_t pid, const struct stat_vm *vm);
+
+/* Processes that ran vCPUs which are not counted, since the last call; at most STAT_STRANGERS. Their number. */
+unsigned int stat_strangers(struct stat *s, pid_t *ret);
+
 enum stat_span stat_span(const struct stat *s);
+
+/* Of the details: which of them this kernel offers. */
+bool stat_has_causes(const struct stat *s);
+bool stat_has_ports(const struct stat *s);
 
 /* The section of the program for the exit: "tp_btf/kvm_exit". */
 const char *stat_where(const struct stat *s);
@@ -39,7 +63,7 @@ static inline const struct stat_cell *stat_cells_of(const struct stat_vcpu *v)
 	return (const struct stat_cell *)(v + 1);
 }
 
-/* Exits of vCPUs that were plugged in after stat_open(): not counted anywhere else. */
+/* Exits of vCPUs that were plugged in after stat_open() or stat_vm_add(): not counted anywhere else. */
 uint64_t stat_missed(const struct stat *s);
 
 void stat_stop(struct stat *s);
