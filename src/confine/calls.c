@@ -153,7 +153,17 @@ static int open_to_read(scmp_filter_ctx f)
 	return 0;
 }
 
-int calls_restrict(enum confine_phase phase, bool writes, bool connects)
+/* Its modes, and what tcsetattr(3) and tcflush(3) are; never TIOCSTI, which types commands. */
+static int terminal_rules(scmp_filter_ctx f)
+{
+	static const unsigned int requests[] = {TCSETS, TCSETSW, TCSETSF, TCFLSH};
+
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
+		RULE(f, SCMP_ACT_ALLOW, ioctl, SCMP_A1(SCMP_CMP_EQ, requests[i]));
+	return 0;
+}
+
+int calls_restrict(enum confine_phase phase, bool writes, bool connects, bool terminal)
 {
 	scmp_filter_ctx f = filter_new(SCMP_ACT_ERRNO(EPERM));
 	int err = f ? rules_by_argument(f, phase) : -ENOMEM;
@@ -165,6 +175,8 @@ int calls_restrict(enum confine_phase phase, bool writes, bool connects)
 		err = rules_add(f, SCMP_ACT_ALLOW, allowed[phase]);
 	if (!err && connects)
 		err = rules_add(f, SCMP_ACT_ALLOW, connecting);
+	if (!err && terminal && phase != CONFINE_FOLLOW) /* which has all of ioctl() */
+		err = terminal_rules(f);
 	if (!err)
 		err = rules_add(f, SCMP_ACT_KILL_PROCESS, fatal);
 	if (!err)

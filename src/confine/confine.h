@@ -75,6 +75,7 @@ struct confinement {
 	enum confine_phase phase;
 	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW only */
 	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
+	bool terminal; /* may change the modes of its terminal */
 	const struct confine_paths *paths; /* borrowed; NULL: none */
 	bool alone; /* set by confine(): there is no supervisor */
 	uint64_t instead; /* the capabilities kept because of that */
