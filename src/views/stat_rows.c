@@ -42,11 +42,13 @@ static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, ui
 	return r;
 }
 
-static void cell_add(struct stat_cell *sum, const struct stat_cell *cell)
+void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell)
 {
 	sum->count += cell->count;
 	sum->total_ns += cell->total_ns;
 	sum->userspace += cell->userspace;
+	for (unsigned int i = 0; i < STAT_CAUSES; i++)
+		sum->cause_ns[i] += cell->cause_ns[i];
 	if (cell->min_ns < sum->min_ns)
 		sum->min_ns = cell->min_ns;
 	if (cell->max_ns > sum->max_ns)
@@ -65,7 +67,7 @@ int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cell
 		r = row_add(rows, vcpu, i == nr - 1, cells[i].reason);
 		if (!r)
 			return fail(-ENOMEM, "out of memory");
-		cell_add(&r->sum, &cells[i]);
+		stat_cell_add(&r->sum, &cells[i]);
 	}
 	return 0;
 }
@@ -117,6 +119,23 @@ static void ends_from_buckets(struct stat_cell *cell)
 	}
 }
 
+static uint64_t less(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before)
+{
+	now->count = less(now->count, before->count);
+	now->total_ns = less(now->total_ns, before->total_ns);
+	now->userspace = less(now->userspace, before->userspace);
+	for (unsigned int i = 0; i < STAT_CAUSES; i++)
+		now->cause_ns[i] = less(now->cause_ns[i], before->cause_ns[i]);
+	for (unsigned int b = 0; b < STAT_BUCKETS; b++)
+		now->bucket[b] = less(now->bucket[b], before->bucket[b]);
+	ends_from_buckets(now);
+}
+
 void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
 {
 	for (unsigned int i = 0; i < now->nr; i++) {
@@ -126,12 +145,7 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
 
 		if (!old)
 			continue;
-		r->sum.count -= old->sum.count;
-		r->sum.total_ns -= old->sum.total_ns;
-		r->sum.userspace -= old->sum.userspace;
-		for (unsigned int b = 0; b < STAT_BUCKETS; b++)
-			r->sum.bucket[b] -= old->sum.bucket[b];
-		ends_from_buckets(&r->sum);
+		stat_cell_subtract(&r->sum, &old->sum);
 	}
 }
 
@@ -215,7 +229,7 @@ void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret
 	ret->min_ns = UINT64_MAX;
 	for (unsigned int i = 0; i < rows->nr; i++)
 		if (vcpu == STAT_ALL_VCPUS || rows->row[i].vcpu == vcpu)
-			cell_add(ret, &rows->row[i].sum);
+			stat_cell_add(ret, &rows->row[i].sum);
 }
 
 int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),

@@ -50,6 +50,12 @@ void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret
 /* All zero if there were no exits. */
 void stat_durations(const struct stat_cell *sum, struct durations *ret);
 
+/* `sum` begins with zeroes and min_ns UINT64_MAX. */
+void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell);
+
+/* Leaves what came since `before`; the reason stays. Times that went back become 0: an exit that was open. */
+void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before);
+
 /* The ceil(fraction * count)-th smallest duration, as the middle of its bucket. */
 uint64_t stat_quantile(const struct stat_cell *cell, double fraction);
 

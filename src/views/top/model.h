@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What `hostrace top` shows: a tree of VMs, vCPUs, exit reasons and causes, and the ports of each VM, with the figures
+ * of the last interval (or since the start). It is made from readings of the kernel's histograms (statmap.h):
+ *
+ *	top_model_begin()	at this time
+ *	top_model_vm()		for each VM that runs: what is counted so far
+ *	top_model_end()		VMs that were not read have ended, and are removed
+ *
+ * Pointers to nodes are valid until the next top_model_end() or top_model_forget(). The model knows neither a screen
+ * nor the collector.
+ */
+#ifndef HOSTRACE_TOP_MODEL_H
+#define HOSTRACE_TOP_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "statmap.h"
+
+enum { TOP_HISTORY = 128, TOP_NAME = 64 };
+
+enum top_kind {
+	TOP_HOST,
+	TOP_VM,
+	TOP_VCPU,
+	TOP_REASON,
+	TOP_CAUSE,
+	TOP_PORT,
+};
+
+/* A node's lists of nodes below it. */
+enum top_list {
+	TOP_VMS,     /* of the host */
+	TOP_VCPUS,   /* of a VM */
+	TOP_REASONS, /* of a VM (all vCPUs together) or a vCPU */
+	TOP_PORTS,   /* of a VM */
+	TOP_CAUSES,  /* of a reason */
+	TOP_LISTS,
+};
+
+struct top_values {
+	uint64_t count;	     /* exits that ended; of ports: accesses */
+	uint64_t user;	     /* of these, handled by the VMM */
+	uint64_t time_ns;    /* in exits, with that in one that has not ended yet */
+	uint64_t p50_ns, p99_ns, max_ns;
+};
+
+struct top_node {
+	enum top_kind kind;
+	uint64_t key; /* pid, vCPU, reason (or TOP_OTHER), enum stat_cause, key of struct stat_port */
+	char name[TOP_NAME];
+	struct top_values values;
+	uint64_t available_ns; /* what time_ns is a part of: the time of all vCPUs concerned */
+	float history[TOP_HISTORY]; /* newest first: exits (accesses) per second; of causes: percent of the time */
+	unsigned int nr_history;
+
+	struct {
+		struct top_node **node;
+		unsigned int nr, capacity;
+	} list[TOP_LISTS];
+
+	/* private */
+	struct stat_cell *cell; /* a reason of a vCPU: as it was read before; of a VM: the sum of this reading */
+	struct stat_port port[STAT_PORTS]; /* a vCPU: as they were read before */
+	uint64_t history_count; /* of this reading */
+	uint64_t since_ns;	/* a VM: counted from then on */
+	unsigned int nr_vcpus;	/* a VM */
+	bool seen;
+};
+
+enum { TOP_OTHER = -1 }; /* the key of reasons that found no cell of their own */
+
+struct top_model {
+	struct top_node host;
+	uint64_t now_ns, before_ns; /* of this reading and the one before; equal in the first */
+	bool since_start; /* the next reading's figures are those since each VM was first seen */
+	bool times_ports; /* the time of ports is known */
+	bool has_causes;
+	const char *(*reason_name)(uint32_t reason);
+	struct top_scratch *scratch;
+};
+
+struct top_vm_reading {
+	int pid;
+	const char *name;
+	uint64_t since_ns; /* counted from then on */
+	unsigned int nr_vcpus, nr_cells;
+	const struct stat_vcpu *(*vcpu)(void *arg, unsigned int index);
+	void *arg;
+};
+
+/* 0 or -ENOMEM with the error message set. */
+int top_model_open(struct top_model *m, const char *(*reason_name)(uint32_t reason));
+void top_model_close(struct top_model *m);
+
+void top_model_begin(struct top_model *m, uint64_t now_ns);
+int top_model_vm(struct top_model *m, const struct top_vm_reading *vm);
+void top_model_end(struct top_model *m);
+
+/* The VM's counters begin anew, or it ended and another one got its pid. */
+void top_model_forget(struct top_model *m, int pid);
+
+struct top_node *top_node_find(const struct top_node *parent, enum top_list list, uint64_t key);
+
+/* Of the figures that are shown. */
+uint64_t top_interval_ns(const struct top_model *m, const struct top_node *vm);
+
+/* {"time_ns", "interval_ns", "vms": [...]}: a new reference. */
+json_t *top_model_json(const struct top_model *m);
+
+#endif
