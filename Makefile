@@ -9,7 +9,7 @@ BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
 PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp
 HTTP_PKGS = libcurl
-LIVE_PKGS = libbpf capstone
+LIVE_PKGS = libbpf capstone ncursesw
 V	?= 0
 Q	= $(if $(filter 1,$(V)),,@)
 say	= @printf '  %-7s %s\n' $(1) $(2)

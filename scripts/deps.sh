@@ -34,6 +34,7 @@ packages() {
 	build libjansson-dev     jansson-devel
 	build libseccomp-dev     libseccomp-devel
 	build libcapstone-dev    capstone-devel
+	build libncurses-dev     ncurses-devel
 	build linux-libc-dev     kernel-headers
 	check libcmocka-dev      libcmocka-devel
 	check systemtap-sdt-dev  systemtap-sdt-devel
@@ -53,6 +54,8 @@ packages() {
 	live  e2fsprogs          e2fsprogs
 	live  mount              util-linux
 	live  seabios            seabios-bin
+	live  tmux               tmux
+	live  ncurses-base       ncurses-base
 	live  procps             procps-ng
 	live  busybox-static     busybox
 	live  cpio               cpio

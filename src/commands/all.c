@@ -10,6 +10,7 @@
 	COMMAND(doctor) \
 	COMMAND(record) \
 	COMMAND(stat) \
+	COMMAND(top) \
 	COMMAND(demo)
 #else
 #define LIVE_COMMANDS(COMMAND)

@@ -67,6 +67,7 @@ S use-symbols-file
 V version
 a all
 b backtrace
+b batch top
 c cpus
 d duration
 d debug cpu-load extract guest list list-timed memory-analyzer prof prof-flame prof-idle prof-lock prof-timed prof-wait profile wakeup-latency
@@ -79,6 +80,7 @@ h help
 i input
 j jobs
 l multiline
+n count top
 o output
 q quiet
 r caller-oriented

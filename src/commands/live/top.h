@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of `hostrace top`: the VMs that it watches, and its screen. */
+#ifndef HOSTRACE_COMMANDS_TOP_H
+#define HOSTRACE_COMMANDS_TOP_H
+
+#include "collector/stat.h"
+#include "views/top/frame.h"
+
+/* ---- the VMs: top_vms.c ---- */
+
+struct top_watched {
+	struct vm vm;
+	struct stat_vm at;
+	int pidfd;
+	uint64_t since_ns;
+};
+
+struct top_vms {
+	struct stat *stat;
+	bool only; /* one VM was selected */
+	struct top_watched *vm;
+	unsigned int nr;
+	unsigned int refused; /* VMs for which there was no capacity */
+};
+
+/* `selected`: --vm, or NULL for all VMs, also those that start later. */
+int top_vms_open(struct top_vms *t, const char *selected);
+void top_vms_close(struct top_vms *t);
+
+/* Finds VMs that started, and removes those that ended. Not if one was selected. */
+int top_vms_look(struct top_vms *t, struct top_model *m);
+
+/* Reads all of them. */
+int top_vms_read(struct top_vms *t, struct top_model *m);
+
+/* What is not counted, or NULL. Returns buf. */
+const char *top_vms_note(const struct top_vms *t, char *buf, size_t size);
+
+/* ---- the screen: top_screen.c ---- */
+
+struct top_screen;
+
+/* Takes the terminal. -errno with the error message set. */
+int top_screen_open(struct top_screen **ret);
+void top_screen_close(struct top_screen *s);
+
+void top_screen_size(const struct top_screen *s, unsigned int *ret_width, unsigned int *ret_height);
+void top_screen_draw(struct top_screen *s, const struct top_frame *f);
+
+/* A character, enum top_key, or 0: none was typed. */
+int top_screen_key(struct top_screen *s);
+
+/* After SIGWINCH. */
+void top_screen_resize(struct top_screen *s);
+
+/* After SIGTSTP: gives the terminal back, and stops this process until it is continued. */
+void top_screen_stop(struct top_screen *s);
+
+#endif

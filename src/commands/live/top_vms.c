@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which VMs are watched. Those that start later are found by the counting programs: they note the process of a vCPU
+ * that they do not know. To look for VMs in /proc costs a thousand times as much.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "commands/live/top.h"
+
+enum { SPARE_VCPUS = 32 };
+
+/* ---- one VM ---- */
+
+static bool is_countable(const struct vm *vm)
+{
+	return vm->has_kvm && vm->nr_vcpus;
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Steals *vm. 0 also if it cannot be watched, which is counted. */
+static int watch(struct top_vms *t, struct vm *vm)
+{
+	struct top_watched w = {.vm = *vm, .pidfd = vm_pidfd(vm), .since_ns = monotonic_ns()};
+	void *more;
+
+	*vm = (struct vm){0};
+	if (w.pidfd < 0) {
+		vm_free(&w.vm);
+		return 0; /* it ended meanwhile */
+	}
+	w.at.nr = w.vm.nr_vcpus;
+	if (!t->only && stat_vm_add(t->stat, &w.vm, &w.at)) {
+		debug("attach", "%s", error_text());
+		t->refused++;
+		w.at.nr = 0;
+	}
+	more = reallocarray(t->vm, t->nr + 1, sizeof(*t->vm));
+	if (!more) {
+		close(w.pidfd);
+		vm_free(&w.vm);
+		return fail(-ENOMEM, "out of memory");
+	}
+	t->vm = more;
+	t->vm[t->nr++] = w;
+	return 0;
+}
+
+static void unwatch(struct top_vms *t, unsigned int i)
+{
+	struct top_watched *w = &t->vm[i];
+
+	if (!t->only && w->at.nr)
+		stat_vm_remove(t->stat, w->vm.pid, &w->at);
+	else if (!t->only)
+		t->refused--;
+	close(w->pidfd);
+	vm_free(&w->vm);
+	*w = t->vm[--t->nr];
+}
+
+static struct top_watched *watched_find(struct top_vms *t, pid_t pid)
+{
+	for (unsigned int i = 0; i < t->nr; i++)
+		if (t->vm[i].vm.pid == pid)
+			return &t->vm[i];
+	return NULL;
+}
+
+/* ---- VMs that come and go ---- */
+
+/* vCPUs were added to it: it gets a larger part of the array, and is counted anew. */
+static int again(struct top_vms *t, struct top_model *m, struct vm *vm)
+{
+	struct top_watched *w = watched_find(t, vm->pid);
+
+	if (w->at.nr >= vm->nr_vcpus)
+		return 0;
+	top_model_forget(m, vm->pid);
+	unwatch(t, (unsigned int)(w - t->vm));
+	return watch(t, vm);
+}
+
+static int look_at(struct top_vms *t, struct top_model *m, pid_t pid)
+{
+	struct vm vm = {0};
+	char text[16];
+	int err = 0;
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	if (vm_find(text, &vm))
+		return 0; /* no VM, or it has ended */
+	if (watched_find(t, pid))
+		err = again(t, m, &vm);
+	else if (is_countable(&vm))
+		err = watch(t, &vm);
+	vm_free(&vm);
+	return err;
+}
+
+static int strangers_look(struct top_vms *t, struct top_model *m)
+{
+	pid_t pid[STAT_STRANGERS];
+	unsigned int nr = stat_strangers(t->stat, pid);
+	int err = 0;
+
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = look_at(t, m, pid[i]);
+	return err;
+}
+
+int top_vms_look(struct top_vms *t, struct top_model *m)
+{
+	for (unsigned int i = t->nr; i--;) {
+		if (!has_ended(t->vm[i].pidfd))
+			continue;
+		top_model_forget(m, t->vm[i].vm.pid);
+		unwatch(t, i);
+	}
+	return t->only ? 0 : strangers_look(t, m);
+}
+
+/* ---- reading ---- */
+
+static const struct stat_vcpu *vcpu_at(void *arg, unsigned int index)
+{
+	const struct top_vms *t = ((void **)arg)[0];
+	const struct top_watched *w = ((void **)arg)[1];
+
+	return stat_vcpu(t->stat, w->at.first + index);
+}
+
+int top_vms_read(struct top_vms *t, struct top_model *m)
+{
+	int err = 0;
+
+	top_model_begin(m, monotonic_ns());
+	for (unsigned int i = 0; i < t->nr && !err; i++) {
+		struct top_watched *w = &t->vm[i];
+		void *arg[] = {t, w};
+
+		err = top_model_vm(m, &(struct top_vm_reading){.pid = w->vm.pid,
+							       .name = w->vm.name,
+							       .since_ns = w->since_ns,
+							       .nr_vcpus = w->at.nr,
+							       .nr_cells = stat_nr_cells(t->stat),
+							       .vcpu = vcpu_at,
+							       .arg = arg});
+	}
+	top_model_end(m);
+	return err;
+}
+
+static void part_add(char *buf, size_t size, const char *text)
+{
+	size_t len = strlen(buf);
+
+	snprintf(buf + len, size - len, "%s%s", len ? "; " : "", text);
+}
+
+const char *top_vms_note(const struct top_vms *t, char *buf, size_t size)
+{
+	char text[96];
+
+	*buf = '\0';
+	if (stat_span(t->stat) == STAT_USERSPACE_EXIT)
+		part_add(buf, size, "no kvm_exit on this KVM backend: only exits to the VMM");
+	snprintf(text, sizeof(text), "%u VMs not counted: no capacity", t->refused);
+	if (t->refused)
+		part_add(buf, size, text);
+	snprintf(text, sizeof(text), "%" PRIu64 " exits of vCPUs added later not counted",
+		 stat_missed(t->stat));
+	if (stat_missed(t->stat))
+		part_add(buf, size, text);
+	return *buf ? buf : NULL;
+}
+
+/* ---- opening ---- */
+
+static int open_one(struct top_vms *t, const char *selected)
+{
+	struct stat_request request = {.details = true};
+	struct vm vm = {0};
+	int err = vm_find(selected, &vm);
+
+	if (!err && !vm.has_kvm)
+		err = fail(-ENOTSUP,
+			   "%s (pid %d) runs without KVM (accelerator %s): it has no VM-exits",
+			   vm.name, vm.pid, *vm.accel ? vm.accel : "unknown");
+	request.only = vm.pid;
+	request.nr_vcpus = vm.nr_vcpus;
+	t->only = true;
+	if (!err)
+		err = stat_open_request(&request, &t->stat);
+	if (!err)
+		err = watch(t, &vm);
+	if (!err && !t->nr)
+		err = fail(-ESRCH, "the VM '%s' has ended", selected);
+	vm_free(&vm);
+	return err;
+}
+
+static int open_all(struct top_vms *t)
+{
+	struct stat_request request = {.details = true};
+	struct vm *vms = NULL;
+	unsigned int nr = 0;
+	int err = vm_list(&vms, &nr);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (is_countable(&vms[i]))
+			request.nr_vcpus += vms[i].nr_vcpus;
+	request.nr_vcpus += request.nr_vcpus > SPARE_VCPUS ? request.nr_vcpus : SPARE_VCPUS;
+	if (!err)
+		err = stat_open_request(&request, &t->stat);
+	for (unsigned int i = 0; i < nr && !err; i++)
+		if (is_countable(&vms[i]))
+			err = watch(t, &vms[i]);
+	vm_list_free(vms, nr);
+	return err;
+}
+
+int top_vms_open(struct top_vms *t, const char *selected)
+{
+	*t = (struct top_vms){0};
+	return selected ? open_one(t, selected) : open_all(t);
+}
+
+void top_vms_close(struct top_vms *t)
+{
+	for (unsigned int i = 0; i < t->nr; i++) {
+		close(t->vm[i].pidfd);
+		vm_free(&t->vm[i].vm);
+	}
+	free(t->vm);
+	stat_close(t->stat);
+}
