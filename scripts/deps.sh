@@ -51,6 +51,7 @@ packages() {
 	check babeltrace2        babeltrace2
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
+	live  qemu-utils         qemu-img
 	live  e2fsprogs          e2fsprogs
 	live  mount              util-linux
 	live  seabios            seabios-bin

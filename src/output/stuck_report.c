@@ -215,6 +215,22 @@ static json_t *count_json(int64_t count)
 	return count < 0 ? json_null() : json_integer(count);
 }
 
+/* NULL: not a disk. */
+static json_t *backend_json(const struct block_backend *b)
+{
+	json_t *nodes;
+
+	if (!b->nr)
+		return NULL;
+	nodes = json_array();
+	for (unsigned int i = 0; i < b->nr; i++)
+		json_array_append_new(nodes, json_pack("{s:o, s:o}", "driver",
+						       json_text(b->node[i].driver), "file",
+						       json_text(b->node[i].file)));
+	return json_pack("{s:I, s:I, s:o}", "throttled", (json_int_t)b->throttled, "suspended",
+			 (json_int_t)b->suspended, "nodes", nodes);
+}
+
 static json_t *queue_json(const struct stuck_report *r, const struct stuck_queue *q)
 {
 	static const char *const roles[] = {
@@ -225,7 +241,7 @@ static json_t *queue_json(const struct stuck_report *r, const struct stuck_queue
 
 	return json_pack(
 		"{s:s, s:s, s:I, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o*}",
 		"device", *q->device.path ? q->device.path : "unknown", "name", d->name, "queue",
 		(json_int_t)s->index, "role", roles[q->role], "size", (json_int_t)s->size, "ring",
 		s->rings ? json_string(s->packed ? "packed" : "split") : json_null(), "avail_idx",
@@ -236,7 +252,8 @@ static json_t *queue_json(const struct stuck_report *r, const struct stuck_queue
 		virtq_notify_print(&s->interrupts, interrupts, sizeof(interrupts)), "kicks_pending",
 		count_json(q->kicks), "interrupts_pending", count_json(q->interrupts), "isr",
 		d->known ? json_integer(d->isr) : json_null(), "status",
-		d->known ? json_integer(d->status) : json_null());
+		d->known ? json_integer(d->status) : json_null(), "backend",
+		backend_json(&r->now->backend[q->dev]));
 }
 
 static json_t *thread_json(const struct stuck_report *r, const struct thread_state *t)

@@ -136,13 +136,13 @@ static double scheduler_now_ms(void)
 	return charged_ms(getpid(), (pid_t)syscall(SYS_gettid));
 }
 
-int threads_read(pid_t pid, struct thread_state **ret, unsigned int *ret_nr, int *stacks_err)
+int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned int *ret_nr,
+		 int *stacks_err)
 {
 	char path[64];
 	struct thread_state *list = NULL;
 	unsigned int nr = 0;
 	double now_ms = scheduler_now_ms();
-	uint64_t now_ns = monotonic_ns();
 	struct dirent *d;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);

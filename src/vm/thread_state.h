@@ -35,10 +35,11 @@ struct thread_file {
 };
 
 /*
- * All threads. *ret is allocated. stacks_err is why kernel stacks are unknown (0: they are known). 0 or -errno with
- * the error message set.
+ * All threads; now_ns is CLOCK_MONOTONIC. *ret is allocated. stacks_err is why kernel stacks are unknown (0: they are
+ * known). 0 or -errno with the error message set.
  */
-int threads_read(pid_t pid, struct thread_state **ret, unsigned int *ret_nr, int *stacks_err);
+int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned int *ret_nr,
+		 int *stacks_err);
 
 /* The state as a text: "sleeping", "stopped". */
 const char *thread_state_name(char state);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vm/block_nodes.h"
 #include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
 
@@ -61,9 +62,11 @@ static void requests_walk(const struct memory *m, const uint8_t *data, size_t si
 	struct virtq_elements elements = {0};
 	struct virtq_request *list = NULL;
 	struct virtio_device dev;
+	struct block_backend backend;
 	unsigned int nr = 0;
 
 	virtio_device_read(m, &d, &dev);
+	block_backend_read(m, &d, &backend);
 	if (virtq_elements_find(m, 0, &elements))
 		return;
 	struct virtq_view view = {.m = m,

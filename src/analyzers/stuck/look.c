@@ -49,6 +49,16 @@ static int queue_add(struct stuck_look *l, const struct virtq_device *d,
 	return 0;
 }
 
+/* Before the device is counted. */
+static int backend_add(struct stuck_look *l, const struct memory *m, const struct virtq_device *d)
+{
+	int err = array_room(l->backend, l->nr_devs);
+
+	if (!err)
+		block_backend_read(m, d, &l->backend[l->nr_devs]);
+	return err;
+}
+
 static int device_add(struct stuck_look *l, const struct memory *m, const struct virtq_device *d)
 {
 	int err = array_room(l->dev, l->nr_devs);
@@ -57,6 +67,7 @@ static int device_add(struct stuck_look *l, const struct memory *m, const struct
 
 	if (err)
 		return err;
+	err = backend_add(l, m, d);
 	virtio_device_read(m, d, &l->dev[l->nr_devs++]);
 	for (unsigned int q = 0; q < VIRTQ_QUEUES_MAX && !err; q++)
 		if (virtq_read(m, d, q, &s) > 0 && s.ready)
@@ -131,7 +142,8 @@ static int memory_look(const struct vm *vm, struct stuck_look *l)
 int stuck_look(const struct vm *vm, struct stuck_look *ret)
 {
 	*ret = (struct stuck_look){.time_ns = monotonic_ns()};
-	int err = threads_read(vm->pid, &ret->thread, &ret->nr_threads, &ret->stacks_err);
+	int err = threads_read(vm->pid, ret->time_ns, &ret->thread, &ret->nr_threads,
+			       &ret->stacks_err);
 
 	return err ? err : memory_look(vm, ret);
 }
@@ -142,6 +154,7 @@ void stuck_look_free(struct stuck_look *l)
 		free(l->queue[i].request);
 	free(l->queue);
 	free(l->dev);
+	free(l->backend);
 	free(l->thread);
 	free(l->memory_error);
 	*l = (struct stuck_look){0};

@@ -39,13 +39,42 @@ static struct waiting waiting_count(const struct judged *j, enum virtq_stage sta
 	return w;
 }
 
+/* " (throttle > blkdebug > file /var/disk.img)": what the device's requests pass. */
+static void nodes_print(const struct block_backend *b, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	*buf = '\0';
+	for (unsigned int i = 0; i < b->nr && len < size; i++)
+		len += (size_t)snprintf(buf + len, size - len, "%s%s%s%s",
+					i ? " > " : "; block nodes: ", b->node[i].driver,
+					b->node[i].file[0] ? " " : "", b->node[i].file);
+}
+
 static int popped_find(const struct judged *j)
 {
 	struct waiting w = waiting_count(j, VIRTQ_POPPED);
+	const struct block_backend *b = &j->report->now->backend[j->q->dev];
+	const char *plural = w.nr == 1 ? "" : "s";
+	char nodes[STUCK_TEXT / 2];
 
-	return w.nr ? stuck_find(j->report, "not-returned", j->q, 0, w.oldest_ns,
-				 "%u request%s popped and not returned", w.nr, w.nr == 1 ? "" : "s")
-		    : 0;
+	if (!w.nr)
+		return 0;
+	nodes_print(b, nodes, sizeof(nodes));
+	if (b->throttled)
+		return stuck_find(
+			j->report, "throttled", j->q, 0, w.oldest_ns,
+			"%u request%s popped and not returned: QEMU's I/O throttling holds %" PRIu32
+			" request%s of the device%s",
+			w.nr, plural, b->throttled, b->throttled == 1 ? "" : "s", nodes);
+	if (b->suspended)
+		return stuck_find(j->report, "suspended", j->q, 0, w.oldest_ns,
+				  "%u request%s popped and not returned: blkdebug holds %" PRIu32
+				  " request%s of the device, at its breakpoint '%s'%s",
+				  w.nr, plural, b->suspended, b->suspended == 1 ? "" : "s",
+				  b->breakpoint, nodes);
+	return stuck_find(j->report, "not-returned", j->q, 0, w.oldest_ns,
+			  "%u request%s popped and not returned%s", w.nr, plural, nodes);
 }
 
 static int outside_find(const struct judged *j)
@@ -126,6 +155,12 @@ static bool stands_still(const struct judged *j)
 	       j->before->state.ring_used_idx == j->q->state.ring_used_idx;
 }
 
+/* With INTx, a driver has looked at the device's queues after it has read the ISR register, which clears it. */
+static bool intx_taken(const struct judged *j)
+{
+	return j->dev->known && j->dev->pci && !j->dev->msix && !(j->dev->isr & 1);
+}
+
 /*
  * Has the device returned requests past the index at which the driver wants an interrupt, which it has not moved since?
  * An index of 0 is also what Linux writes to disable interrupts: it proves nothing.
@@ -135,6 +170,8 @@ static bool driver_lags(const struct judged *j)
 	const struct virtq_state *s = &j->q->state;
 	uint16_t beyond = (uint16_t)(s->ring_used_idx - s->interrupts.at);
 
+	if (intx_taken(j))
+		return false;
 	return !s->packed && s->interrupts.mode == VIRTQ_AT && beyond && beyond <= s->size &&
 	       (s->interrupts.at || s->ring_used_idx == 1) &&
 	       j->before->state.interrupts.mode == VIRTQ_AT &&

@@ -8,6 +8,7 @@
 #ifndef HOSTRACE_STUCK_H
 #define HOSTRACE_STUCK_H
 
+#include "vm/block_nodes.h"
 #include "vm/thread_state.h"
 #include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
@@ -40,6 +41,7 @@ struct stuck_queue {
 struct stuck_look {
 	uint64_t time_ns;
 	struct virtio_device *dev;
+	struct block_backend *backend; /* of each device; of others than disks, empty */
 	struct stuck_queue *queue;
 	unsigned int nr_devs, nr_queues;
 	struct thread_state *thread;
@@ -99,6 +101,7 @@ const struct stuck_queue *stuck_queue_before(const struct stuck_report *r,
 
 int stuck_queue_findings(struct stuck_report *r);
 int stuck_thread_findings(struct stuck_report *r);
+int stuck_peer_findings(struct stuck_report *r); /* last: only if something else is stuck */
 
 /* What a thread is to QEMU: "vcpu 0", "main", or "". */
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,

@@ -45,7 +45,7 @@ struct desc {
 };
 
 struct avail {
-	uint16_t flags, idx, ring[BLK_QUEUE_SIZE];
+	uint16_t flags, idx, ring[BLK_QUEUE_SIZE], used_event;
 };
 
 struct used {
@@ -53,6 +53,7 @@ struct used {
 	struct {
 		uint32_t id, len;
 	} ring[BLK_QUEUE_SIZE];
+	uint16_t avail_event, unused;
 };
 
 struct request {
@@ -110,8 +111,8 @@ static void find_config(struct blk *d, unsigned int slot, uint32_t *notify_multi
 		die("slot %u: no modern virtio interface", slot);
 }
 
-/* 3.1.1; of the features only VIRTIO_F_VERSION_1 (bit 32) is taken. */
-static void negotiate(struct blk *d)
+/* 3.1.1; of the features only VIRTIO_F_VERSION_1 (bit 32) is taken, and on request VIRTIO_F_EVENT_IDX (bit 29). */
+static void negotiate(struct blk *d, bool event_idx)
 {
 	volatile struct common_cfg *c = d->common;
 
@@ -120,7 +121,7 @@ static void negotiate(struct blk *d)
 		;
 	c->device_status = STATUS_ACKNOWLEDGE | STATUS_DRIVER;
 	c->driver_feature_select = 0;
-	c->driver_feature = 0;
+	c->driver_feature = event_idx ? 1u << 29 : 0;
 	c->driver_feature_select = 1;
 	c->driver_feature = 1;
 	c->device_status = STATUS_ACKNOWLEDGE | STATUS_DRIVER | STATUS_FEATURES_OK;
@@ -148,7 +149,7 @@ static void start_queue(struct blk *d, uint32_t notify_multiplier)
 		STATUS_ACKNOWLEDGE | STATUS_DRIVER | STATUS_FEATURES_OK | STATUS_DRIVER_OK;
 }
 
-struct blk *blk_open(unsigned int nr, unsigned int slot)
+struct blk *blk_open(unsigned int nr, unsigned int slot, bool event_idx)
 {
 	struct blk *d = &disks[nr];
 	uint32_t id = pci_read32(slot, 0), multiplier = 0;
@@ -161,7 +162,7 @@ struct blk *blk_open(unsigned int nr, unsigned int slot)
 	if (d->irq >= 16)
 		die("slot %u has no interrupt line", slot);
 	find_config(d, slot, &multiplier);
-	negotiate(d);
+	negotiate(d, event_idx);
 	start_queue(d, multiplier);
 	return d;
 }
@@ -187,6 +188,7 @@ void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, v
 void blk_kick(struct blk *d, bool want_interrupt)
 {
 	d->avail.flags = want_interrupt ? 0 : AVAIL_NO_INTERRUPT;
+	d->avail.used_event = want_interrupt ? d->taken : (uint16_t)(d->taken - 1);
 	barrier();
 	*d->notify = 0;
 }

@@ -93,9 +93,9 @@ struct blk; /* one virtio-blk disk */
 
 /*
  * Resets and starts the disk in a PCI slot; dies if there is none. `nr` is 0 or 1: which of our
- * two.
+ * two. `event_idx`: notifications by event indices (VIRTIO_F_EVENT_IDX) instead of flags.
  */
-struct blk *blk_open(unsigned int nr, unsigned int slot);
+struct blk *blk_open(unsigned int nr, unsigned int slot, bool event_idx);
 
 /* Puts a request into a free slot (0 to BLK_SLOTS - 1) and makes it available. */
 void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, void *data,

@@ -18,7 +18,7 @@ enum { START_INFO_MAGIC = 0x336ec578 };
 
 static uint32_t reads = WORK_READS, writes = WORK_WRITES, outbs = WORK_OUTB, inbs = WORK_INB;
 static uint32_t outsbs = WORK_OUTSB, insbs = WORK_INSB, mmios = WORK_MMIO, hlts = WORK_HLT,
-		leaks = WORK_LEAK;
+		leaks = WORK_LEAK, nokick, masked, event_idx;
 static uint32_t port = WORK_PORT, string_port = WORK_STRING_PORT, wait_ms = 1500;
 static uint32_t disk_slot = WORK_DISK_SLOT, slow_slot = WORK_SLOW_SLOT;
 
@@ -31,7 +31,8 @@ static const struct option {
 	{"inb", &inbs},	       {"outsb", &outsbs},    {"insb", &insbs},
 	{"mmio", &mmios},      {"hlt", &hlts},	      {"leak", &leaks},
 	{"port", &port},       {"sport", &string_port}, {"wait_ms", &wait_ms},
-	{"disk", &disk_slot},  {"slow", &slow_slot},
+	{"disk", &disk_slot},  {"slow", &slow_slot},  {"nokick", &nokick},
+	{"masked", &masked},   {"event_idx", &event_idx},
 };
 /* clang-format on */
 
@@ -183,7 +184,7 @@ static void do_disk(void)
 {
 	if (!reads && !writes)
 		return;
-	struct blk *d = blk_open(0, disk_slot);
+	struct blk *d = blk_open(0, disk_slot, event_idx);
 
 	do_requests(d, true, writes);
 	do_requests(d, false, reads);
@@ -205,7 +206,7 @@ static void do_leaks(void)
 		return;
 	if (leaks > BLK_SLOTS)
 		die("leak must not exceed %u", (uint32_t)BLK_SLOTS);
-	struct blk *d = blk_open(1, slow_slot);
+	struct blk *d = blk_open(1, slow_slot, event_idx);
 
 	blk_submit(d, 0, true, 0, slow_data, WORK_SLOW_BYTES);
 	blk_kick(d, true);
@@ -218,6 +219,33 @@ static void do_leaks(void)
 		die("the slow disk completed %u requests; is its throttling enabled?",
 		    (uint32_t)blk_done(d) - 1);
 	say("slow disk: %u requests not completed in %u ms\n", leaks, wait_ms);
+}
+
+/* ---- a driver that hangs ---- */
+
+/*
+ * After one read that is as it should be: `nokick` reads that the device is not told of, or `masked` reads whose
+ * interrupt is masked in the interrupt controller. Then it waits.
+ */
+static void do_hang(void)
+{
+	uint32_t nr = nokick ? nokick : masked;
+
+	if (!nr)
+		return;
+	if (nr > BLK_SLOTS)
+		die("nokick and masked must not exceed %u", (uint32_t)BLK_SLOTS);
+	struct blk *d = blk_open(0, disk_slot, event_idx);
+
+	blk_submit(d, 0, false, 0, sectors[0], WORK_SECTOR);
+	blk_kick(d, true);
+	blk_wait(d, 1, true);
+	for (uint32_t i = 0; i < nr; i++)
+		blk_submit(d, i, false, i, sectors[i], WORK_SECTOR);
+	if (!nokick)
+		blk_kick(d, true);
+	say("hangs\n");
+	wait_ticks(wait_ms * TIMER_HZ / 1000);
 }
 
 void guest_main(const struct start_info *info);
@@ -237,6 +265,7 @@ void guest_main(const struct start_info *info)
 	say("hlt %u\n", hlts);
 	do_disk();
 	do_leaks();
+	do_hang();
 	say("demo guest: all passed\n");
 	power_off(WORK_EXIT_PASSED);
 }
