@@ -8,21 +8,24 @@ set -u
 . "$ROOT/tests/live/blame-lib.inc"
 live_needs_tools taskset chrt
 
-# hog_start CPU: runs and sleeps by turns, and goes before every normal task; $hog
+# hog_start CPU: a task that runs and sleeps by turns while it is not stopped, and goes before every normal task; $hog
 hog_start() {
 	[ -p hog.fifo ] || mkfifo hog.fifo
 	timeout 60 taskset -c "$1" chrt -f 50 bash -c 'exec 9<>hog.fifo
 		echo $BASHPID >hog.pid
+		kill -STOP $BASHPID
 		while :; do
 			for ((i = 0; i < 30000; i++)); do :; done
 			read -r -t .05 -u 9
 		done' &
 	until_line '^[0-9]' hog.pid || bail "no real-time task"
 	hog=$(cat hog.pid)
+	until_line '^State:.*stopped' "/proc/$hog/status" || bail "the real-time task does not stop"
 }
 
 hog_stop() {
 	kill "$hog"
+	kill -CONT "$hog"
 	rm -f hog.pid
 }
 
@@ -57,12 +60,13 @@ growth() {
 }
 
 # The hog takes half of the CPU of thread $1, called $2. The kernel's counters are read before and after the recording,
-# and within it.
+# and within it. The kernel counts a wait when it ends, so the hog runs within the recording only.
 hogged() {
 	taskset -pc 1 "$1" >taskset.out 2>&1
 	hog_start 1
 	counters "$1" >before
-	record_sched "cat /proc/$vm/task/$1/schedstat /proc/$hog/schedstat >first; sleep 4
+	record_sched "cat /proc/$vm/task/$1/schedstat /proc/$hog/schedstat >first
+		kill -CONT $hog; sleep 4; kill -STOP $hog
 		cat /proc/$vm/task/$1/schedstat /proc/$hog/schedstat >last"
 	counters "$1" >after
 	hog_stop
@@ -105,24 +109,27 @@ is "$("$HOSTRACE" sched -i trace.hrt -f json | jq -r ".rows[] | select(.tid == $
 
 # The monitor's handler opens a FIFO, which sleeps until somebody reads from it.
 mkfifo slow.fifo
+# The time from the command to the reader lies between what this measures within (slept) and around (around).
 cat >handlers.sh <<'EOT'
 for i in 1 2 3 4; do
-	begin=$(date +%s%N)
+	begin=${EPOCHREALTIME/./}
 	echo 'pmemsave 0 4096 "slow.fifo"' >&4
+	written=${EPOCHREALTIME/./}
 	sleep .3
-	echo $(($(date +%s%N) - begin)) >>slept
+	slept=$((${EPOCHREALTIME/./} - written))
 	cat slow.fifo >/dev/null
+	echo "$slept $((${EPOCHREALTIME/./} - begin))" >>times
 	sleep .2
 done
 EOT
-: >slept
+: >times
 record_sched ". ./handlers.sh"
-slept=$(awk '{ n += $1 } END { print n }' slept)
+slept=$(awk '{ n += $1 } END { print n * 1000 }' times)
+around=$(awk '{ n += $2 } END { print n * 1000 }' times)
 "$HOSTRACE" sched -i trace.hrt --loops >sched.out 2>&1
 asleep=$(row "$vm" .syscall_ns --loops)
 busy=$(row "$vm" ".syscall_ns + .ready_ns + .run_ns" --loops)
-# The reader needs a moment to open the FIFO.
-is $((asleep * 100 <= slept * 105 && asleep * 100 >= 1200000000 * 80)) 1 "main loop: asleep in handlers for $asleep ns" sched.out
+is $((asleep <= around && asleep * 100 >= 1200000000 * 80)) 1 "main loop: asleep in handlers for $asleep ns" sched.out
 is $((busy * 100 >= slept * 95)) 1 "main loop: busy for $busy ns, of which handlers took $slept" sched.out
 is "$("$HOSTRACE" sched -i trace.hrt --loops -f json | jq -r ".rows[] | select(.tid == $vm) | .kind + \" \" + .longest" |
 	sed 's/ [0-9.]*%$//')" "main-loop openat" "main loop: in which system call" sched.out
