@@ -51,10 +51,16 @@ static const struct action {
 } actions[] = {
 	{"extract", guest_extract}, {"download", guest_download}, {"control", guest_control},
 	{"sampler", guest_sampler}, {"threads", guest_threads},	  {"virtio", guest_virtio},
-	{"leaks", guest_leaks},
+	{"leaks", guest_leaks},	    {"symbols", guest_symbols},
 };
 
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats)
+{
+	return guest_json_write(stdout, action, key, value, caveats);
+}
+
+int guest_json_write(FILE *out, const char *action, const char *key, json_t *value,
+		     json_t *caveats)
 {
 	char command[64];
 	json_t *all;
@@ -63,11 +69,11 @@ int guest_json_print(const char *action, const char *key, json_t *value, json_t 
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:o,s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", command, "inputs", "clock", "caveats",
 			caveats ? caveats : json_array(), key, value);
-	if (!all || json_dumpf(all, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII)) {
+	if (!all || json_dumpf(all, out, JSON_INDENT(1) | JSON_ENSURE_ASCII)) {
 		json_decref(all);
 		return EXIT_FAILED;
 	}
-	putchar('\n');
+	fputc('\n', out);
 	json_decref(all);
 	return EXIT_FINE;
 }
@@ -77,8 +83,8 @@ static int run(int argc, char **argv, char **rest)
 	if (rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
-		return command_usage("missing action (extract, download, control, sampler, "
-				     "threads, virtio or leaks)");
+		return command_usage("missing action (symbols, extract, download, control, "
+				     "sampler, threads, virtio or leaks)");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("invalid format (supported: text, json)");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
@@ -92,10 +98,14 @@ extern const struct command guest_command;
 const struct command guest_command = {
 	.name = "guest",
 	.args = "ACTION [ARGS]",
-	.summary = "Fetch the trace of an OSv guest, or control what it records.",
+	.summary = "Read a Linux guest's symbols; fetch an OSv guest's trace.",
 	.group = "Live (needs privileges)",
 	.details =
-		"Actions\n"
+		"Action for Linux guests\n"
+		"  symbols                  print its kernel's symbols, read from its memory,\n"
+		"                           as its /proc/kallsyms has them\n"
+		"\n"
+		"Actions for OSv guests\n"
 		"  threads                  list its threads: status, CPU time, code location\n"
 		"  virtio                   list its virtqueues\n"
 		"  leaks [show|on|off]      live allocations by call chain; on, off: tracking\n"
@@ -107,7 +117,8 @@ const struct command guest_command = {
 		"  control [URL] disable REGEX..    disable tracepoints\n"
 		"  control [URL] freq NAME..        print events per second\n"
 		"  sampler HZ [URL]         start the sampler at HZ on every vCPU; 0 stops it\n",
-	.examples = "  hostrace guest control enable 'sched_wait|vfs_' --backtrace\n"
+	.examples = "  hostrace guest symbols --vm 1234 -o guest.kallsyms\n"
+		    "  hostrace guest control enable 'sched_wait|vfs_' --backtrace\n"
 		    "  hostrace guest extract -r localhost:1234 -e loader.elf -o guest.trace\n"
 		    "  hostrace guest download https://10.0.0.7:8000/ --cacert ca.pem \\\n"
 		    "      --cert client.pem --key client.key -o guest.trace",

@@ -6,6 +6,8 @@
 #ifndef HOSTRACE_GUEST_COMMAND_H
 #define HOSTRACE_GUEST_COMMAND_H
 
+#include <stdio.h>
+
 #include <jansson.h>
 
 #include "base/options.h"
@@ -35,6 +37,7 @@ int guest_extract(int argc, char **argv);
 int guest_threads(int argc, char **argv);
 int guest_virtio(int argc, char **argv);
 int guest_leaks(int argc, char **argv);
+int guest_symbols(int argc, char **argv);
 
 /* What extract, threads, virtio and leaks share: 0, or -errno with the error message set. */
 struct osv_guest_options;
@@ -45,6 +48,10 @@ int guest_memory_options(struct osv_guest_options *ret);
  * "rows" or "result". Takes ownership of value and caveats (may be NULL). Returns the exit status.
  */
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats);
+
+/* The same to a file, which stays open. */
+int guest_json_write(FILE *out, const char *action, const char *key, json_t *value,
+		     json_t *caveats);
 
 /* control's `freq`: words are tracepoints. */
 struct rest;

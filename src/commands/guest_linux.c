@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * guest symbols: what a Linux guest's own memory tells of it, without an agent and without a file of the guest. The
+ * process gives up its privileges when the memory is open, and reads it afterwards.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
+#include "vm/linux/guest.h"
+
+static int memory_open_confined(struct linux_guest *g)
+{
+	struct vm vm;
+	int err;
+
+	if (!guest_given.vm)
+		return fail_usage(-EINVAL, "missing --vm PID or name");
+	if (guest_given.remote || guest_given.exe)
+		return fail_usage(-EINVAL, "'guest symbols' reads the memory of --vm; --remote and "
+					   "--exe are for OSv guests");
+	err = vm_find(guest_given.vm, &vm);
+	if (err)
+		return err;
+	err = linux_guest_open(&vm, guest_given.qmp, guest_given.http.timeout_ns, g);
+	vm_free(&vm);
+	return err ? err : command_confine(output_file());
+}
+
+/* ---- symbols ---- */
+
+static void symbols_text(const struct linux_guest *g, FILE *out)
+{
+	const struct kallsyms *k = &g->symbols;
+
+	for (size_t i = 0; i < k->nr; i++)
+		fprintf(out, "%016" PRIx64 " %c %s\n", k->symbol[i].address, k->symbol[i].type,
+			kallsym_name(k, &k->symbol[i]));
+}
+
+static json_t *symbols_json(const struct linux_guest *g)
+{
+	const struct kallsyms *k = &g->symbols;
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < k->nr; i++) {
+		const char *name = kallsym_name(k, &k->symbol[i]), *tab = strchr(name, '\t');
+		char address[24], type[2] = {k->symbol[i].type};
+		json_t *row;
+
+		snprintf(address, sizeof(address), "0x%" PRIx64, k->symbol[i].address);
+		row = json_pack("{s:s,s:s,s:s%}", "address", address, "type", type, "name", name,
+				tab ? (size_t)(tab - name) : strlen(name));
+		json_object_set_new(row, "module",
+				    tab ? json_stringn(tab + 2, strlen(tab) - 3) : json_null());
+		json_array_append_new(rows, row);
+	}
+	return rows;
+}
+
+static void found_note(const struct linux_guest *g)
+{
+	command_note("%.70s", g->banner[0] ? g->banner : "a Linux kernel without a banner");
+	command_note("%zu symbols, %zu of them of modules; found by %s", g->symbols.nr,
+		     g->symbols.nr - g->nr_core, linux_way_name(g->way));
+}
+
+static int symbols_print(const struct linux_guest *g)
+{
+	struct output out;
+	int err = output_open("text json", &out);
+
+	if (err)
+		return err;
+	output_unwrap(&out);
+	if (output_is("json"))
+		guest_json_write(out.file, "symbols", "rows", symbols_json(g), NULL);
+	else
+		symbols_text(g, out.file);
+	return output_close(&out);
+}
+
+int guest_symbols(int argc, char **argv)
+{
+	struct linux_guest g = {.ram.pagemap = -1};
+	int err;
+
+	if (argc)
+		return command_usage("unexpected argument '%s'", argv[0]);
+	err = memory_open_confined(&g);
+	if (!err)
+		err = linux_guest_find(&g, 0);
+	if (!err)
+		err = symbols_print(&g);
+	if (!err)
+		found_note(&g);
+	linux_guest_close(&g);
+	return err ? command_failed() : EXIT_FINE;
+}

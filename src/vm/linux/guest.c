@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "vm/linux/guest.h"
+#include "vm/space_qmp.h"
+
+/* Of a VM whose memory the host cannot read: QEMU's objects for SEV, SEV-SNP and TDX. */
+static bool is_encrypted(const struct vm *vm)
+{
+	static const char *const objects[] = {"sev-guest", "sev-snp-guest", "tdx-guest"};
+
+	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
+		if (vm->cmdline && strstr(vm->cmdline, objects[i]))
+			return true;
+	return false;
+}
+
+int linux_guest_open(const struct vm *vm, const char *qmp, uint64_t timeout_ns,
+		     struct linux_guest *ret)
+{
+	struct guest_space space = {0};
+	char path[64];
+	int err = qmp ? qmp_space(qmp, timeout_ns, &space) : 0;
+
+	*ret = (struct linux_guest){.pid = vm->pid,
+				    .ram_bytes = vm->memory_bytes,
+				    .encrypted = is_encrypted(vm),
+				    .cr3 = space.cr3,
+				    .paging = space.paging,
+				    .ram.pagemap = -1};
+	if (!err)
+		err = memory_open(vm->pid, vm->start, &ret->memory);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)vm->pid);
+	ret->ram.pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	ret->ram.memory = &ret->memory;
+	return 0;
+}
+
+void linux_guest_close(struct linux_guest *g)
+{
+	if (g->ram.pagemap >= 0)
+		close(g->ram.pagemap);
+	memory_close(&g->memory);
+	kallsyms_deinit(&g->symbols);
+	*g = (struct linux_guest){.ram.pagemap = -1};
+}
+
+/* ---- reading ---- */
+
+int linux_read(struct linux_guest *g, uint64_t address, void *buf, size_t size)
+{
+	uint8_t *to = buf;
+
+	while (size) {
+		uint64_t page = address & ~(uint64_t)(GUEST_PAGE - 1), within = address - page;
+		size_t part = GUEST_PAGE - within < size ? GUEST_PAGE - within : size;
+
+		if (page != g->page || !g->page_at) {
+			g->page = page;
+			g->page_at = guest_address(&g->memory, &g->ram.at, &g->space, page);
+		}
+		if (!g->page_at || memory_read(&g->memory, g->page_at + within, to, part))
+			return -EFAULT;
+		address += part;
+		to += part;
+		size -= part;
+	}
+	return 0;
+}
+
+int linux_read_u64(struct linux_guest *g, uint64_t address, uint64_t *ret)
+{
+	*ret = 0;
+	return linux_read(g, address, ret, sizeof(*ret));
+}
+
+int linux_read_u32(struct linux_guest *g, uint64_t address, uint32_t *ret)
+{
+	*ret = 0;
+	return linux_read(g, address, ret, sizeof(*ret));
+}
+
+/* Not beyond the page that the text ends in: the next one may be unmapped. */
+int linux_read_text(struct linux_guest *g, uint64_t address, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	while (len + 1 < size) {
+		size_t part = GUEST_PAGE - (address + len) % GUEST_PAGE;
+
+		part = part < size - 1 - len ? part : size - 1 - len;
+		if (linux_read(g, address + len, ret + len, part))
+			return -EFAULT;
+		len += strnlen(ret + len, part);
+		if (!ret[len])
+			break;
+	}
+	ret[len] = '\0';
+	return 0;
+}
+
+uint64_t linux_symbol(const struct linux_guest *g, const char *name)
+{
+	const struct kallsym *s = kallsyms_find(&g->symbols, name);
+
+	return s ? s->address : 0;
+}
+
+/*
+ * One walk. Each entry must name the one before it as its `prev`: a list in which all do is no loop, and an entry that
+ * was removed, or moved to another list, does not.
+ */
+static int list_walk(struct linux_guest *g, const struct linux_list *list)
+{
+	uint64_t at = list->head, link[2]; /* struct list_head: next, prev */
+
+	for (unsigned int nr = 0; nr <= list->max; nr++) {
+		uint64_t before = at;
+		int err;
+
+		if (linux_read_u64(g, before, &at) || linux_read(g, at, link, sizeof(link)) ||
+		    link[1] != before)
+			return -EAGAIN;
+		if (at == list->head)
+			return 0;
+		err = list->fn(list->arg, at);
+		if (err)
+			return err;
+	}
+	return -EAGAIN;
+}
+
+int linux_list_each(struct linux_guest *g, const struct linux_list *list)
+{
+	int err = -EAGAIN;
+
+	for (int i = 0; i < LINUX_RETRIES && err == -EAGAIN; i++) {
+		g->torn += i > 0;
+		list->begin(list->arg);
+		err = list_walk(g, list);
+	}
+	return err;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A Linux guest (x86-64), read from its RAM while it runs: no agent, no file of the guest, KASLR or not. Nothing is
+ * written and nothing stopped. All data from the guest is untrusted: counts have limits, lists are checked while they
+ * are followed, what changes while it is read is read again a few times and then given up.
+ */
+#ifndef HOSTRACE_LINUX_GUEST_H
+#define HOSTRACE_LINUX_GUEST_H
+
+#include "base/cleanup.h"
+#include "vm/linux/kallsyms.h"
+#include "vm/vm.h"
+
+enum {
+	LINUX_BANNER_MAX = 256,
+	LINUX_RETRIES = 8, /* of a list that changed while it was read */
+};
+
+/* How the kernel was found, cheapest first. */
+enum linux_way {
+	LINUX_BY_CR3,	     /* the image that the CPU's page tables map */
+	LINUX_BY_RODATA,     /* the beginning of .rodata, which is 2 MiB-aligned */
+	LINUX_BY_VMCOREINFO, /* the page of text that the kernel keeps for kdump */
+	LINUX_BY_SCAN,	     /* all of its RAM */
+};
+
+struct linux_guest {
+	pid_t pid;
+	struct memory memory;
+	struct linux_ram ram;
+	uint64_t ram_bytes; /* as the VM was begun */
+	bool encrypted;	    /* the VM's command line names SEV or TDX */
+	uint64_t cr3;	    /* 0: unknown */
+	enum guest_paging paging;
+
+	/* set by linux_guest_find() */
+	enum linux_way way;
+	struct kallsyms symbols;
+	size_t nr_core; /* symbols of the image; those behind are of modules */
+	uint64_t text;	/* address of _text */
+	uint64_t delta; /* address - physical address, within the image */
+	struct guest_space space; /* the kernel's own page tables */
+	char banner[LINUX_BANNER_MAX]; /* "Linux version ..." */
+	uint64_t page, page_at; /* the last page translated, and its address in the process */
+	uint64_t torn;		/* lists that changed while they were read, and were read again */
+};
+
+/*
+ * Opens the memory of a VM's process, and reads the registers if the socket of its monitor is given (qmp; NULL: none).
+ * Needs the rights of ptrace(2); what follows does not. -errno with the error message set.
+ */
+int linux_guest_open(const struct vm *vm, const char *qmp, uint64_t timeout_ns,
+		     struct linux_guest *ret);
+void linux_guest_close(struct linux_guest *g);
+
+/*
+ * Finds the kernel and reads its symbols, without those of modules. until_ns:
+ * monotonic_ns() at which the search ends; 0: when all RAM is searched. -ENOENT: no Linux kernel was found, and why
+ * that may be; -ETIMEDOUT; -ENOMEM; with the error message set.
+ */
+int linux_guest_find(struct linux_guest *g, uint64_t until_ns);
+
+/* "the beginning of .rodata" */
+const char *linux_way_name(enum linux_way way);
+
+/* ---- reading, once the kernel is found ---- */
+
+/* -EFAULT without an error message: not mapped. */
+int linux_read(struct linux_guest *g, uint64_t address, void *buf, size_t size);
+int linux_read_u64(struct linux_guest *g, uint64_t address, uint64_t *ret);
+int linux_read_u32(struct linux_guest *g, uint64_t address, uint32_t *ret);
+
+/* A C string of at most size - 1 bytes; a longer one is cut. Not neutralised. */
+int linux_read_text(struct linux_guest *g, uint64_t address, char *ret, size_t size);
+
+/* The address of a symbol; 0: the kernel has none of this name. */
+uint64_t linux_symbol(const struct linux_guest *g, const char *name);
+
+/*
+ * Follows a list of the kernel's (struct list_head). fn is called with the address of each entry's list_head. *torn is
+ * increased for each time that the list changed meanwhile; `begin` is then called, and the list read again. 0, -EAGAIN:
+ * it kept changing, or has no end; what fn got last is a part of it; other errors of fn.
+ */
+struct linux_list {
+	uint64_t head; /* address */
+	unsigned int max;
+	void (*begin)(void *arg);
+	int (*fn)(void *arg, uint64_t entry);
+	void *arg;
+};
+int linux_list_each(struct linux_guest *g, const struct linux_list *list);
+
+#endif

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "vm/linux/kallsyms.h"
+
+enum {
+	BLOCK = 256,		   /* symbols from one marker to the next */
+	BLOCK_MIN = BLOCK * 2,	   /* bytes of one: a length and a token */
+	BLOCK_MAX = BLOCK * 200,
+	MARKERS_TRIED = 6,	   /* that a place of the names must fit before all are decoded */
+	SORTED_PERCENT = 99,
+};
+
+/* What lies before the tokens, in the order of addresses. */
+struct tables {
+	const struct linux_ram *ram;
+	const struct kallsyms_tokens *tokens;
+	uint8_t *data; /* what lies before the token table */
+	size_t size;
+	uint64_t offset;      /* of data in RAM */
+	size_t markers;	      /* in data */
+	size_t marker_bytes;  /* 4 or 8 */
+	size_t nr_markers;
+	size_t names, number; /* in data; number: of num_syms */
+	uint32_t nr;
+};
+
+static uint64_t le(const uint8_t *p, size_t bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, bytes); /* little-endian hosts only; the Makefile rejects others */
+	return v;
+}
+
+static uint64_t marker(const struct tables *t, size_t i)
+{
+	return le(t->data + t->markers + i * t->marker_bytes, t->marker_bytes);
+}
+
+/* ---- where the tables are ---- */
+
+/* The longest run of rising numbers that begins with 0. */
+static bool markers_find(struct tables *t, size_t bytes)
+{
+	size_t best = 0, start = 0, nr = 0;
+	uint64_t last = 1;
+
+	for (size_t at = 0; at + bytes <= t->size; at += bytes) {
+		uint64_t v = le(t->data + at, bytes);
+
+		if (v && nr && v > last && v - last >= BLOCK_MIN && v - last <= BLOCK_MAX) {
+			nr++;
+		} else {
+			nr = v == 0;
+			start = at;
+		}
+		last = v;
+		if (nr > best) {
+			best = nr;
+			t->markers = start;
+		}
+	}
+	t->marker_bytes = bytes;
+	t->nr_markers = best;
+	return best >= 2 && best <= KALLSYMS_MAX / BLOCK;
+}
+
+/* The length of the compressed name at *p, which is then behind the length. 0: none. */
+static size_t name_length(const struct tables *t, size_t *p)
+{
+	size_t len, end = t->markers;
+
+	if (*p >= end)
+		return 0;
+	len = t->data[(*p)++];
+	if (len & 0x80) {
+		if (*p >= end)
+			return 0;
+		len = (len & 0x7f) | (size_t)t->data[(*p)++] << 7;
+	}
+	return len <= end - *p ? len : 0;
+}
+
+/* Do the first names, if they begin here, end where the markers say? */
+static bool names_fit(const struct tables *t, size_t names)
+{
+	size_t p = names;
+
+	for (size_t m = 1; m < t->nr_markers && m < MARKERS_TRIED; m++) {
+		for (unsigned int i = 0; i < BLOCK; i++) {
+			size_t len = name_length(t, &p);
+
+			if (!len)
+				return false;
+			p += len;
+		}
+		if (p - names != marker(t, m))
+			return false;
+	}
+	return true;
+}
+
+/* num_syms is directly before the names, or before 4 bytes of padding. */
+static bool number_find(struct tables *t, size_t names)
+{
+	for (size_t gap = 4; gap <= 8; gap += 4) {
+		uint64_t nr;
+
+		if (names < gap)
+			return false;
+		nr = le(t->data + names - gap, gap);
+		if (nr > (t->nr_markers - 1) * BLOCK && nr <= t->nr_markers * BLOCK) {
+			t->number = names - gap;
+			t->names = names;
+			t->nr = (uint32_t)nr;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool names_find(struct tables *t)
+{
+	uint64_t last = marker(t, t->nr_markers - 1);
+	size_t high, low;
+
+	if (last > t->markers)
+		return false;
+	high = (t->markers - last) & ~(size_t)3;
+	low = high > BLOCK_MAX ? high - BLOCK_MAX : 0;
+	for (size_t at = high; at >= low + 4; at -= 4)
+		if (number_find(t, at) && names_fit(t, at))
+			return true;
+	return false;
+}
+
+/* ---- names ---- */
+
+static int name_decode(struct kallsyms *k, const struct tables *t, size_t p, size_t len)
+{
+	const struct kallsyms_tokens *tokens = t->tokens;
+	char name[KALLSYM_NAME_MAX + 1];
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		uint8_t token = t->data[p + i];
+		size_t n = tokens->start[token + 1] - tokens->start[token] - 1;
+
+		if (n > sizeof(name) - bytes)
+			return -EBADMSG;
+		memcpy(name + bytes, tokens->text + tokens->start[token], n);
+		bytes += n;
+	}
+	return bytes < 2 ? -EBADMSG : kallsyms_add(k, 0, name[0], name + 1, bytes - 1, NULL);
+}
+
+static int names_decode(struct kallsyms *k, const struct tables *t)
+{
+	size_t p = t->names;
+	int err = 0;
+
+	for (uint32_t i = 0; i < t->nr && !err; i++) {
+		size_t len;
+
+		if (i % BLOCK == 0 && p - t->names != marker(t, i / BLOCK))
+			return -EBADMSG;
+		len = name_length(t, &p);
+		err = len ? name_decode(k, t, p, len) : -EBADMSG;
+		p += len;
+	}
+	return err ? err : t->markers - p < 8 ? 0 : -EBADMSG;
+}
+
+/* ---- addresses ---- */
+
+/* base: KALLSYMS_SELF_RELATIVE: offset in RAM of the table; otherwise relative_base. */
+static void addresses_set(struct kallsyms *k, const int32_t *v, uint64_t base)
+{
+	size_t below = 0;
+
+	for (size_t i = 0; i < k->nr; i++)
+		below += v[i] < 0;
+	for (size_t i = 0; i < k->nr; i++) {
+		uint64_t value = (uint64_t)(int64_t)v[i];
+
+		if (k->layout == KALLSYMS_SELF_RELATIVE)
+			k->symbol[i].address = base + 4 * i + value;
+		else if (below <= k->nr / 2)
+			k->symbol[i].address = base + (uint32_t)v[i];
+		else
+			k->symbol[i].address = v[i] < 0 ? base - 1 - value : value;
+	}
+}
+
+static bool addresses_sorted(const struct kallsyms *k)
+{
+	size_t rising = 1;
+
+	for (size_t i = 1; i < k->nr; i++)
+		rising += k->symbol[i].address >= k->symbol[i - 1].address;
+	return rising >= k->nr / 100 * SORTED_PERCENT;
+}
+
+static bool layout_try(struct kallsyms *k, const struct linux_ram *r, enum kallsyms_layout layout,
+		       uint64_t offsets, uint64_t base_at, int32_t *v)
+{
+	uint64_t base = offsets;
+
+	if (linux_ram_read(r, offsets, v, k->nr * sizeof(*v)))
+		return false;
+	if (layout != KALLSYMS_SELF_RELATIVE &&
+	    (linux_ram_read(r, base_at, &base, sizeof(base)) || base < LINUX_IMAGE_MAP ||
+	     base % GUEST_PAGE))
+		return false;
+	k->layout = layout;
+	addresses_set(k, v, base);
+	return addresses_sorted(k);
+}
+
+static int addresses_find(struct kallsyms *k, const struct tables *t)
+{
+	_cleanup_free_ int32_t *v = calloc(k->nr, sizeof(*v));
+	uint64_t bytes = (uint64_t)k->nr * sizeof(*v), padded = (bytes + 7) & ~(uint64_t)7;
+	uint64_t number = t->offset + t->number;
+	uint64_t behind = (t->tokens->end + 7) & ~(uint64_t)7;
+
+	if (!v)
+		return fail(-ENOMEM, "out of memory");
+	if (number >= 8 + padded && layout_try(k, t->ram, KALLSYMS_BEFORE_NAMES,
+					       number - 8 - padded, number - 8, v))
+		return 0;
+	if (layout_try(k, t->ram, KALLSYMS_BEHIND_TOKENS, behind, behind + padded, v) ||
+	    layout_try(k, t->ram, KALLSYMS_SELF_RELATIVE, t->tokens->end, 0, v))
+		return 0;
+	return -EBADMSG;
+}
+
+/* ---- all of it ---- */
+
+int kallsyms_read(const struct linux_ram *r, const struct kallsyms_tokens *tokens,
+		  struct kallsyms *ret)
+{
+	uint64_t size = tokens->table < KALLSYMS_TABLE_BYTES_MAX ? tokens->table
+								 : KALLSYMS_TABLE_BYTES_MAX;
+	_cleanup_free_ uint8_t *data = NULL;
+	struct tables t = {.ram = r, .tokens = tokens};
+	int err = 0;
+
+	*ret = (struct kallsyms){.table = tokens->table};
+	size &= ~(uint64_t)7;
+	t.offset = (tokens->table & ~(uint64_t)7) - size;
+	t.size = size;
+	t.data = data = malloc(size + 1);
+	if (!data)
+		return fail(-ENOMEM, "out of memory");
+	if (linux_ram_read(r, t.offset, data, size))
+		return -EBADMSG;
+	if (!(markers_find(&t, 4) && names_find(&t)) && !(markers_find(&t, 8) && names_find(&t)))
+		return -EBADMSG;
+	err = names_decode(ret, &t);
+	return err ? err : addresses_find(ret, &t);
+}
+
+void kallsyms_deinit(struct kallsyms *k)
+{
+	free(k->symbol);
+	free(k->names);
+	*k = (struct kallsyms){0};
+}
+
+void kallsyms_move(struct kallsyms *k, uint64_t delta)
+{
+	for (size_t i = 0; i < k->nr; i++)
+		k->symbol[i].address += delta;
+}
+
+const struct kallsym *kallsyms_find(const struct kallsyms *k, const char *name)
+{
+	for (size_t i = 0; i < k->nr; i++)
+		if (!strcmp(kallsym_name(k, &k->symbol[i]), name))
+			return &k->symbol[i];
+	return NULL;
+}
+
+/* Names are bytes of the guest's: what is not a graphic character becomes '?'. */
+static int text_add(struct kallsyms *k, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool graphic = text[i] > ' ' && text[i] <= '~';
+
+		if (array_room(k->names, k->names_bytes))
+			return -ENOMEM;
+		k->names[k->names_bytes++] = (char)(graphic ? text[i] : '?');
+	}
+	return 0;
+}
+
+static int byte_add(struct kallsyms *k, char c)
+{
+	int err = array_room(k->names, k->names_bytes);
+
+	if (!err)
+		k->names[k->names_bytes++] = c;
+	return err;
+}
+
+int kallsyms_add(struct kallsyms *k, uint64_t address, char type, const char *name, size_t len,
+		 const char *module)
+{
+	size_t more = module ? strlen(module) + 3 : 0;
+	int err;
+
+	if (k->nr == KALLSYMS_MAX || k->names_bytes + len + more + 1 > KALLSYMS_NAMES_MAX)
+		return fail(-E2BIG, "the guest's symbol table has more than %d symbols",
+			    KALLSYMS_MAX);
+	err = array_room(k->symbol, k->nr);
+	if (err)
+		return err;
+	k->symbol[k->nr++] = (struct kallsym){
+		.address = address, .name = (uint32_t)k->names_bytes, .type = type};
+	err = text_add(k, name, len);
+	if (!err && module)
+		err = byte_add(k, '\t');
+	if (!err && module)
+		err = text_add(k, "[", 1);
+	if (!err && module)
+		err = text_add(k, module, strlen(module));
+	if (!err && module)
+		err = text_add(k, "]", 1);
+	return err ? err : byte_add(k, '\0');
+}

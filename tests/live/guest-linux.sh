@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# guest symbols: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
+# (linuxguest/init.sh). Under TCG, as a stock kernel does not boot on every KVM that tests run on. Needs $HOSTRACE and
+# $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/rig/boot.inc"
+live_needs_tools qemu-system-x86_64 busybox cpio jq
+vmlinuz=$("$ROOT/tests/rig/rig.sh" guest guest.cpio "$ROOT/tests/live/linuxguest/init.sh" \
+	virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk failover net_failover \
+	virtio_net 2>rig.err) || skip_all "Debian's kernel is unavailable: $(tail -n 1 rig.err)"
+vm=
+trap '[ -z "$vm" ] || kill -KILL $vm 2>/dev/null; rm -rf "$scratch"' EXIT
+
+# guest_boot RAM-MIB [QEMU-OPTION...]: what the guest knows is in guest/ then
+guest_boot() {
+	local mib=$1 try
+	shift
+	for try in $(seq "$BOOTS_MAX"); do
+		truncate -s 0 facts.img console
+		truncate -s 48M facts.img
+		qemu-system-x86_64 -name linux-guest -accel tcg -cpu max -smp 2 -m "$mib" -nodefaults -display none \
+			-serial file:console -no-reboot -kernel "$vmlinuz" -initrd guest.cpio \
+			-append "console=ttyS0 quiet panic=-1" -drive file=facts.img,if=virtio,format=raw \
+			-netdev user,id=n0,restrict=on -device virtio-net-pci,netdev=n0,romfile= \
+			-qmp unix:qmp,server=on,wait=off "$@" >qemu.log 2>&1 </dev/null &
+		vm=$!
+		until grep -aq 'guest: ready' console 2>/dev/null; do
+			kill -0 $vm 2>/dev/null || break
+			boot_failure console >failure && break
+			[ $SECONDS -lt "${WAIT_LIMIT_S:-300}" ] || bail "the guest does not boot: $(tail -n 3 console)"
+			sleep .2
+		done
+		if grep -aq 'guest: ready' console; then
+			mkdir -p guest
+			tar xf facts.img -C guest || bail "the guest wrote no facts"
+			return 0
+		fi
+		echo "# boot $try failed: $(cat failure qemu.log 2>/dev/null | head -n 3)"
+		guest_end
+	done
+	bail "the guest does not boot"
+}
+
+guest_end() {
+	kill -KILL $vm 2>/dev/null
+	wait $vm 2>/dev/null
+	vm=
+}
+
+# ask ACTION ARGS
+ask() {
+	timeout 120 "$HOSTRACE" guest "$@" >out 2>err
+}
+
+# The lines of the image; BPF programs and trampolines are not in the tables.
+core() {
+	grep -v '\['
+}
+
+plan 7
+guest_boot 256
+ask symbols --vm $vm
+is "$? $(core <guest/kallsyms | cmp - <(core <out) && echo equal)" "0 equal" "every symbol of the image, as the guest lists it" err
+is "$(grep -c 'found by the beginning of .rodata' err)" 1 "how it was found" err
+ask symbols --vm $vm --qmp qmp -f json
+is "$? $(jq '[.rows[] | select(.module == null)] | length' out) $(grep -c 'CR3' err)" \
+	"0 $(core <guest/kallsyms | wc -l) 1" "by the page tables of a vCPU, as JSON" err
+ask symbols --vm $vm -o sym
+is "$? $(cmp sym <(ask symbols --vm $vm && cat out) && echo equal)" "0 equal" "into a file" err
+is "$(sed -n 's/^State:.\([TtZ]\).*/stopped/p' /proc/$vm/status)" "" "the guest runs on"
+if [ "$(id -u)" = 0 ] && command -v strace >/dev/null; then
+	strace -f -o trace "$HOSTRACE" guest symbols --vm $vm >out 2>err
+	is "$(awk '/setresuid|setuid|seccomp\(/ {confined = 1} /\/mem"/ && confined {late = 1} END {print confined + 0, late + 0}' trace)" \
+		"1 0" "privileges are given up" trace
+else
+	echo "ok $((nr += 1)) - privileges are given up # SKIP needs root and strace"
+fi
+guest_end
+
+qemu-system-x86_64 -S -name not-linux -accel tcg -m 64 -nodefaults -display none >qemu.log 2>&1 </dev/null &
+vm=$!
+until [ -e /proc/$vm/exe ] && [[ $(readlink /proc/$vm/exe) == *qemu* ]]; do sleep .1; done
+sleep 1
+ask symbols --vm $vm
+is "$? $(grep -c 'no Linux kernel with symbols' err)" "1 1" "a VM without Linux" err
+guest_end
+finish

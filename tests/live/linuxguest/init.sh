@@ -1,0 +1,33 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash disable=SC2013
+#
+# The only script of the Linux guests that hostrace reads from outside: writes what the guest itself knows, its oracle,
+# to /dev/vda as a tar, prints "guest: ready" and stays as it is.
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+echo 0 >/proc/sys/kernel/kptr_restrict
+for module in $(cat /modules/order); do
+	insmod "/modules/$module.ko" || echo "guest: insmod $module failed"
+done
+printf '#!/bin/sh\nwhile :; do sleep 1000; done\n' >/tmp/a-long-program-name
+chmod 755 /tmp/a-long-program-name
+/tmp/a-long-program-name &
+sleep 100001 &
+echo "guest: marker 4711" >/dev/kmsg
+mkdir /tmp/out
+cd /tmp/out || exit 1
+cat /proc/kallsyms >kallsyms
+cat /proc/modules >modules
+dmesg >dmesg
+cat /proc/interrupts >interrupts
+for task in /proc/[0-9]*/task/[0-9]*; do
+	echo "${task##*/} $(cut -d' ' -f 3-9 "$task/stat") $(cat "$task/comm")"
+done >tasks 2>/dev/null
+tar cf /dev/vda -C /tmp/out .
+sync
+echo "guest: ready"
+exec sleep 100002

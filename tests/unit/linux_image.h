@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A made-up Linux kernel in 4 MiB of RAM: the tables of kallsyms in one of their layouts, the variables and page tables
+ * that say where the image is. For tests/unit/test_linux.c and tests/fuzz/fuzz_linux.c.
+ */
+#ifndef HOSTRACE_TEST_LINUX_IMAGE_H
+#define HOSTRACE_TEST_LINUX_IMAGE_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm/linux/guest.h"
+
+enum image_layout {
+	IMAGE_4_19, /* 8-byte markers and count */
+	IMAGE_5_10,
+	IMAGE_6_1, /* names of more than 127 tokens */
+	IMAGE_6_4,
+	IMAGE_6_15, /* unsigned offsets */
+	IMAGE_7_0,
+	IMAGE_LAYOUTS,
+};
+
+enum {
+	IMAGE_BYTES = 4 << 20,
+	IMAGE_RODATA = 2 << 20, /* offset */
+	IMAGE_TABLES = IMAGE_RODATA + 0x2000,
+	IMAGE_DATA = 1 << 20,
+	IMAGE_PGD = IMAGE_DATA + 0x1000,
+	IMAGE_SYMBOLS = 1000,
+};
+
+#define IMAGE_BASE UINT64_C(0x7f0000000000) /* in the process */
+#define IMAGE_TEXT UINT64_C(0xffffffff9a200000)
+
+static int image_read(const struct memory *m, uint64_t addr, void *buf, size_t size)
+{
+	if (addr < IMAGE_BASE || addr - IMAGE_BASE > IMAGE_BYTES ||
+	    size > IMAGE_BYTES - (addr - IMAGE_BASE))
+		return -EFAULT;
+	memcpy(buf, (const uint8_t *)m->image + (addr - IMAGE_BASE), size);
+	return 0;
+}
+
+static uint8_t *image_put(uint8_t *to, uint64_t v, size_t bytes)
+{
+	memcpy(to, &v, bytes);
+	return to + bytes;
+}
+
+static uint8_t *image_align(uint8_t *image, uint8_t *p, size_t to)
+{
+	return image + (((size_t)(p - image) + to - 1) & ~(to - 1));
+}
+
+/* Its variables, which come first in the order of addresses after _text. */
+static const struct {
+	const char *name;
+	uint32_t offset;
+} image_variables[] = {
+	{"_text", 0},
+	{"phys_base", IMAGE_DATA},
+	{"max_pfn", IMAGE_DATA + 8},
+	{"__pgtable_l5_enabled", IMAGE_DATA + 16},
+	{"init_top_pgt", IMAGE_PGD},
+	{"linux_banner", IMAGE_RODATA + 0x100},
+};
+
+/* Name and offset from _text of symbol i. Symbol 0 is a per-CPU variable: absolute before 6.15. */
+static uint32_t image_symbol(enum image_layout layout, unsigned int i, char *ret, size_t size)
+{
+	unsigned int nr = sizeof(image_variables) / sizeof(*image_variables);
+
+	if (!i) {
+		snprintf(ret, size, "Apercpu_first");
+		return 0;
+	}
+	if (i <= nr) {
+		snprintf(ret, size, "D%s", image_variables[i - 1].name);
+		return image_variables[i - 1].offset;
+	}
+	if (i == nr + 1 && layout >= IMAGE_6_1)
+		snprintf(ret, size, "t%0200d", 7);
+	else
+		snprintf(ret, size, "tfunction_%u", i);
+	return IMAGE_RODATA + 0x1000 + i;
+}
+
+static uint8_t *image_offsets(uint8_t *image, uint8_t *p, enum image_layout layout)
+{
+	uint8_t *table = p;
+	char name[256];
+
+	for (unsigned int i = 0; i < IMAGE_SYMBOLS; i++) {
+		uint64_t offset = image_symbol(layout, i, name, sizeof(name));
+
+		if (layout == IMAGE_7_0)
+			offset -= (uint64_t)(table - image) + 4ull * i;
+		else if (layout != IMAGE_6_15)
+			offset = i ? ~offset : 0; /* below 0: relative_base - 1 - offset */
+		p = image_put(p, offset, 4);
+	}
+	if (layout == IMAGE_7_0)
+		return p;
+	return image_put(image_align(image, p, 8), IMAGE_TEXT, 8);
+}
+
+/* A byte is a token of its own, except that '!' stands for "fun" and bytes that are not printable for "zz". */
+static uint8_t *image_names(uint8_t *image, uint8_t *p, enum image_layout layout, uint32_t *marker)
+{
+	uint8_t *names = p;
+	char name[256];
+
+	(void)image;
+	for (unsigned int i = 0; i < IMAGE_SYMBOLS; i++) {
+		size_t len;
+		char *fun;
+
+		image_symbol(layout, i, name, sizeof(name));
+		fun = strstr(name, "fun");
+		if (fun) {
+			*fun = '!';
+			memmove(fun + 1, fun + 3, strlen(fun + 3) + 1);
+		}
+		len = strlen(name);
+		if (i % 256 == 0)
+			marker[i / 256] = (uint32_t)(p - names);
+		if (len > 127) {
+			*p++ = (uint8_t)(0x80 | (len & 0x7f));
+			*p++ = (uint8_t)(len >> 7);
+		} else {
+			*p++ = (uint8_t)len;
+		}
+		memcpy(p, name, len);
+		p += len;
+	}
+	return p;
+}
+
+static uint8_t *image_tokens(uint8_t *image, uint8_t *p)
+{
+	uint16_t index[256];
+	uint8_t *table = p;
+
+	for (int c = 0; c < 256; c++) {
+		index[c] = (uint16_t)(p - table);
+		if (c == '!')
+			p += sprintf((char *)p, "fun") + 1;
+		else if (c > ' ' && c < 127)
+			p += sprintf((char *)p, "%c", c) + 1;
+		else
+			p += sprintf((char *)p, "zz") + 1;
+	}
+	p = image_align(image, p, 8);
+	memcpy(p, index, sizeof(index));
+	return p + sizeof(index);
+}
+
+static void image_tables(uint8_t *image, enum image_layout layout)
+{
+	size_t word = layout == IMAGE_4_19 ? 8 : 4;
+	uint32_t marker[IMAGE_SYMBOLS / 256 + 1];
+	uint8_t *p = image + IMAGE_TABLES;
+
+	if (layout < IMAGE_6_4)
+		p = image_offsets(image, p, layout);
+	p = image_put(p, IMAGE_SYMBOLS, word);
+	p = image_align(image, p, layout == IMAGE_7_0 ? 4 : 8);
+	p = image_names(image, p, layout, marker);
+	p = image_align(image, p, layout == IMAGE_7_0 ? 4 : 8);
+	for (unsigned int i = 0; i < sizeof(marker) / sizeof(*marker); i++)
+		p = image_put(p, marker[i], word);
+	p = image_align(image, p, 8);
+	if (layout == IMAGE_6_1)
+		p += 3 * IMAGE_SYMBOLS; /* seqs_of_names */
+	p = image_tokens(image, image_align(image, p, 8));
+	if (layout >= IMAGE_6_4)
+		image_offsets(image, image_align(image, p, layout == IMAGE_7_0 ? 4 : 8), layout);
+}
+
+/* 2 MiB pages at IMAGE_TEXT; the tables are at physical addresses, which are offsets here. */
+static void image_paging(uint8_t *image)
+{
+	uint64_t pud = IMAGE_PGD + 0x1000, pmd = pud + 0x1000, index = IMAGE_TEXT >> 21 & 511;
+
+	image_put(image + IMAGE_PGD + 511 * 8, pud | 1, 8);
+	image_put(image + pud + 510 * 8, pmd | 1, 8);
+	for (uint64_t i = 0; i < IMAGE_BYTES >> 21; i++)
+		image_put(image + pmd + (index + i) * 8, i << 21 | 0x81, 8);
+}
+
+/* IMAGE_BYTES bytes, to be freed. */
+static uint8_t *image_make(enum image_layout layout)
+{
+	uint8_t *image = calloc(1, IMAGE_BYTES);
+
+	if (!image)
+		abort();
+	strcpy((char *)image + IMAGE_RODATA, "%s version %s (made up) %s\n");
+	strcpy((char *)image + IMAGE_RODATA + 0x100, "Linux version 0.0.0-image\n");
+	image_put(image + IMAGE_DATA, 0 - (IMAGE_TEXT - LINUX_IMAGE_MAP), 8);
+	image_put(image + IMAGE_DATA + 8, IMAGE_BYTES / GUEST_PAGE, 8);
+	image_paging(image);
+	image_tables(image, layout);
+	return image;
+}
+
+/* A guest with this RAM; not for linux_guest_close(), but for kallsyms_deinit() of its symbols. */
+static struct linux_guest image_guest(const uint8_t *image, struct memory_range *range)
+{
+	*range = (struct memory_range){.start = IMAGE_BASE,
+				       .end = IMAGE_BASE + IMAGE_BYTES,
+				       .read = true,
+				       .write = true};
+	return (struct linux_guest){
+		.pid = 1,
+		.ram_bytes = IMAGE_BYTES,
+		.memory = {.read = image_read, .image = image, .range = range, .nr = 1},
+		.ram = {.pagemap = -1},
+	};
+}
+
+#endif

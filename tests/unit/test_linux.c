@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Linux kernels in guest RAM: every layout of kallsyms, and RAM that is hostile (linux_image.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h" /* before cmocka, which makes fail() a macro */
+#include "linux_image.h"
+
+#include <cmocka.h>
+
+static int find(const uint8_t *image, struct linux_guest *g)
+{
+	static struct memory_range range;
+
+	*g = image_guest(image, &range);
+	g->ram.memory = &g->memory;
+	return linux_guest_find(g, 0);
+}
+
+static uint64_t image_address(enum image_layout layout, unsigned int i)
+{
+	char name[256];
+	uint32_t offset = image_symbol(layout, i, name, sizeof(name));
+
+	return i || layout >= IMAGE_6_15 ? IMAGE_TEXT + offset : 0;
+}
+
+/* All names and addresses of each layout. */
+static void layouts(void **state)
+{
+	(void)state;
+	for (enum image_layout l = 0; l < IMAGE_LAYOUTS; l++) {
+		_cleanup_free_ uint8_t *image = image_make(l);
+		struct linux_guest g;
+
+		assert_int_equal(0, find(image, &g));
+		assert_int_equal(IMAGE_SYMBOLS, g.symbols.nr);
+		assert_int_equal(LINUX_BY_RODATA, g.way);
+		assert_string_equal("Linux version 0.0.0-image", g.banner);
+		for (unsigned int i = 0; i < IMAGE_SYMBOLS; i++) {
+			const struct kallsym *s = &g.symbols.symbol[i];
+			char name[256];
+
+			image_symbol(l, i, name, sizeof(name));
+			assert_int_equal(name[0], s->type);
+			assert_string_equal(name + 1, kallsym_name(&g.symbols, s));
+			assert_int_equal(image_address(l, i), s->address);
+		}
+		kallsyms_deinit(&g.symbols);
+	}
+}
+
+/* Without the beginning of .rodata: by vmcoreinfo, then by a scan. */
+static void ways(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);
+	uint64_t text = IMAGE_TEXT;
+	struct linux_guest g;
+
+	(void)state;
+	memset(image + IMAGE_RODATA, 0, 64);
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(LINUX_BY_SCAN, g.way);
+	kallsyms_deinit(&g.symbols);
+
+	sprintf((char *)image + 0x3000,
+		"OSRELEASE=0\nNUMBER(phys_base)=%lld\nSYMBOL(_stext)=%llx\n",
+		-(long long)(text - LINUX_IMAGE_MAP), (unsigned long long)text);
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(LINUX_BY_VMCOREINFO, g.way);
+	kallsyms_deinit(&g.symbols);
+}
+
+static void assert_rejected(const uint8_t *image, const char *message)
+{
+	struct linux_guest g;
+
+	assert_int_equal(-ENOENT, find(image, &g));
+	assert_non_null(strstr(error_text(), message));
+	kallsyms_deinit(&g.symbols);
+}
+
+/* A copy of a kernel that is not where it says, page tables that say otherwise, no kernel. */
+static void rejected(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_5_10), *none = calloc(1, IMAGE_BYTES);
+
+	(void)state;
+	image[IMAGE_DATA + 3] ^= 1; /* phys_base */
+	assert_rejected(image, "lists no variables");
+	image[IMAGE_DATA + 3] ^= 1;
+	image[IMAGE_PGD + 511 * 8] ^= 1; /* not present */
+	assert_rejected(image, "lists no variables");
+	image[IMAGE_PGD + 511 * 8] ^= 1;
+	assert_rejected(none, "no Linux kernel with symbols");
+}
+
+static uint8_t *link_at(uint8_t *image, unsigned int i)
+{
+	return image + IMAGE_DATA + 0x100 + (size_t)i * 16;
+}
+
+static uint64_t link_address(unsigned int i)
+{
+	return IMAGE_TEXT + IMAGE_DATA + 0x100 + (uint64_t)i * 16;
+}
+
+/* A list of nr entries and its head. */
+static void list_make(uint8_t *image, unsigned int nr)
+{
+	for (unsigned int i = 0; i <= nr; i++) {
+		image_put(link_at(image, i), link_address(i == nr ? 0 : i + 1), 8);
+		image_put(link_at(image, i) + 8, link_address(i ? i - 1 : nr), 8);
+	}
+}
+
+struct seen {
+	unsigned int nr, begun;
+};
+
+static void seen_begin(void *arg)
+{
+	struct seen *s = arg;
+
+	s->nr = 0;
+	s->begun++;
+}
+
+static int seen_one(void *arg, uint64_t entry)
+{
+	struct seen *s = arg;
+
+	assert_int_equal(link_address(++s->nr), entry);
+	return 0;
+}
+
+/* Lists: one that ends, too many entries, a loop beside the head, a pointer out of RAM. */
+static void lists(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);
+	struct seen seen = {0};
+	struct linux_guest g;
+	struct linux_list list = {.head = link_address(0),
+				  .max = 10,
+				  .begin = seen_begin,
+				  .fn = seen_one,
+				  .arg = &seen};
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	list_make(image, 10);
+	assert_int_equal(0, linux_list_each(&g, &list));
+	assert_int_equal(10, seen.nr);
+	assert_int_equal(1, seen.begun);
+	assert_int_equal(0, g.torn);
+	list.max = 9;
+	assert_int_equal(-EAGAIN, linux_list_each(&g, &list));
+	list.max = 10;
+	image_put(link_at(image, 7), link_address(3), 8); /* next: back to the third */
+	seen.begun = 0;
+	assert_int_equal(-EAGAIN, linux_list_each(&g, &list));
+	assert_int_equal(LINUX_RETRIES, seen.begun);
+	assert_int_equal(2 * (LINUX_RETRIES - 1), g.torn);
+	image_put(link_at(image, 7), IMAGE_TEXT + (64 << 20), 8);
+	assert_int_equal(-EAGAIN, linux_list_each(&g, &list));
+	kallsyms_deinit(&g.symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layouts),
+		cmocka_unit_test(ways),
+		cmocka_unit_test(rejected),
+		cmocka_unit_test(lists),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
