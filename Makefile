@@ -121,6 +121,14 @@ $(BUILD)/syscall_names.h: Makefile
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
 $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 
+# Scripts of pictures as C strings: what all of them use, then their own part.
+$(BUILD)/%_js.h: src/output/picture.js src/output/%.js Makefile
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q){ echo 'static const char $*_js[] ='; \
+		sed '/^\/\//d; s/^[[:blank:]]*//; s/[\\"]/\\&/g; s/.*/"&\\n"/' $(filter %.js,$^); echo ';'; } > $@
+$(BUILD)/src/output/timeline_svg.o: $(BUILD)/timeline_js.h
+
 # BPF: the files are compiled separately, linked into one object, and converted to a skeleton. clang's bpf target does
 # not search this system's directory of <asm/...>.
 BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)

@@ -215,7 +215,7 @@ const struct command timeline_command = {
 	.group = "Report",
 	.details = "-f perfetto writes a file for ui.perfetto.dev; -f svg and -f html write a "
 		   "picture\n"
-		   "of a short time window. With an analyzer, its spans are the tracks.",
+		   "to zoom in with a browser. With an analyzer, its spans are the tracks.",
 	.examples = "  hostrace timeline vm.hrt --guest guest.dat -f perfetto -o vm.pftrace\n"
 		    "  hostrace timeline vm.hrt --since 1s --period 2ms -f svg -o moment.svg\n"
 		    "  hostrace timeline exit-latency vm.hrt --by vcpu",

@@ -149,6 +149,11 @@ void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
 	fputs("</svg>\n", f);
 }
 
+void svg_script_put(const char *script, FILE *f)
+{
+	fprintf(f, "<script><![CDATA[(function () {\n'use strict';\n%s})();]]></script>\n", script);
+}
+
 static int svg_heatmap(const struct report *r, const struct heatmap *h)
 {
 	svg_heatmap_draw(r, h, r->out->file);

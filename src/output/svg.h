@@ -7,4 +7,7 @@
 /* The picture alone, for svg and html. */
 void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f);
 
+/* A script of the picture, in a function of its own. */
+void svg_script_put(const char *script, FILE *f);
+
 #endif

@@ -1,61 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A timeline as a static picture: time to the right, a row for each track, arrows from kicks over requests to
- * interrupts and to their completion in the guest. For a short window: slices are kept until the end, because only
- * then it is known how wide a microsecond is. Slices thinner than a third of a pixel that follow each other closely
- * are drawn as one.
+ * A timeline as a picture: time to the right, a row for each track, arrows from kicks over requests to interrupts and
+ * to their completion in the guest. It holds what analyzers/timeline/bands.h keeps of any recording, as a static
+ * drawing, and as data from which the script (timeline.js) draws any part of it that the user zooms into.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
+#include "output/timeline_picture.h"
+#include "timeline_js.h"
 
 enum {
-	SLICES_MAX = 200000, /* kept; what comes then is counted */
-	TRACKS_DRAWN = 400,
-	LEFT = 190,
-	WIDTH = 1400, /* of the picture */
-	PLOT = WIDTH - LEFT - 24,
-	TOP = 92,
-	ROW = 18,
-	BAR = 14,
-	GROUP_ROW = 26,
 	LETTER = 6, /* pixels, roughly */
 	TICKS = 14, /* at most */
 };
 
-#define THIN 0.33
-
-struct kept {
-	struct timeline_slice s;
-	char name[TIMELINE_NAME_BYTES];
-};
-
-struct arrow_end {
-	uint64_t flow;
-	uint32_t slice;
-};
-
-struct picture {
-	struct kept *slice;
-	uint32_t nr, nr_rows;
-	uint64_t left_out;
-	bool used[TIMELINE_TRACKS_MAX];
-	uint32_t row[TIMELINE_TRACKS_MAX]; /* track -> its y, 0: not drawn */
-	uint32_t track[TRACKS_DRAWN];	   /* row -> track */
-	uint64_t from_ns, to_ns;
-};
-
-static const struct {
-	const char *fill, *title;
-} colors[SLICE_KINDS] = {
+const struct timeline_color timeline_colors[SLICE_KINDS] = {
 	[SLICE_GUEST] = {"#7fbf7b", "in guest mode"},
 	[SLICE_KERNEL] = {"#f1a340", "exit, in KVM"},
 	[SLICE_USERSPACE] = {"#d7301f", "in the VMM"},
@@ -72,15 +39,19 @@ static const struct {
 
 /* ---- keeping ---- */
 
+struct picture {
+	struct timeline_picture drawing;
+	int err;
+};
+
 static int picture_open(struct timeline *t)
 {
 	struct picture *p = calloc(1, sizeof(*p));
 
 	t->state = p;
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
-	p->from_ns = UINT64_MAX;
-	return 0;
+	if (p)
+		p->drawing.bands = bands_new();
+	return p && p->drawing.bands ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 static void no_group(struct timeline *t, uint32_t group)
@@ -89,22 +60,18 @@ static void no_group(struct timeline *t, uint32_t group)
 	(void)group;
 }
 
+static void no_track(struct timeline *t, uint32_t track)
+{
+	(void)t;
+	(void)track;
+}
+
 static void picture_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	struct picture *p = t->state;
-	struct kept *k;
 
-	if (p->nr == SLICES_MAX || array_room(p->slice, p->nr)) {
-		p->left_out++;
-		return;
-	}
-	k = &p->slice[p->nr++];
-	k->s = *s;
-	k->s.name = NULL;
-	snprintf(k->name, sizeof(k->name), "%s", s->name);
-	p->used[s->track] = true;
-	p->from_ns = s->start_ns < p->from_ns ? s->start_ns : p->from_ns;
-	p->to_ns = s->end_ns > p->to_ns ? s->end_ns : p->to_ns;
+	if (!p->err)
+		p->err = bands_add(p->drawing.bands, s);
 }
 
 /* ---- layout ---- */
@@ -112,7 +79,9 @@ static void picture_slice(struct timeline *t, const struct timeline_slice *s)
 static int track_compare(const void *a, const void *b, void *timeline)
 {
 	const struct timeline *t = timeline;
-	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct picture *p = t->state;
+	uint32_t i = p->drawing.bands->track[*(const uint32_t *)a].track;
+	uint32_t j = p->drawing.bands->track[*(const uint32_t *)b].track;
 	const struct timeline_track *x = &t->track[i], *y = &t->track[j];
 
 	if (t->group[x->group].guest != t->group[y->group].guest)
@@ -124,45 +93,36 @@ static int track_compare(const void *a, const void *b, void *timeline)
 	return i < j ? -1 : i > j;
 }
 
-/* Gives rows to the tracks that have something. Returns the height. */
-static uint32_t rows_make(struct timeline *t, struct picture *p)
+static void rows_make(struct timeline *t, struct timeline_picture *d)
 {
-	uint32_t y = TOP, group = UINT32_MAX, nr = 0, *sorted = malloc((t->nr_tracks + 1) * 4ul);
+	uint32_t y = PICTURE_TOP, group = UINT32_MAX;
 
-	if (!sorted)
-		return y;
-	for (uint32_t i = 0; i < t->nr_tracks; i++)
-		if (p->used[i])
-			sorted[nr++] = i;
-	qsort_r(sorted, nr, sizeof(*sorted), track_compare, t);
-	for (uint32_t i = 0; i < nr && p->nr_rows < TRACKS_DRAWN; i++) {
-		if (t->track[sorted[i]].group != group)
-			y += GROUP_ROW;
-		group = t->track[sorted[i]].group;
-		p->track[p->nr_rows++] = sorted[i];
-		p->row[sorted[i]] = y;
-		y += ROW;
+	d->nr_rows = d->bands->nr_tracks;
+	for (uint32_t i = 0; i < d->nr_rows; i++)
+		d->row[i] = i;
+	qsort_r(d->row, d->nr_rows, sizeof(*d->row), track_compare, t);
+	for (uint32_t i = 0; i < d->nr_rows; i++) {
+		const struct timeline_track *tr = &t->track[d->bands->track[d->row[i]].track];
+
+		if (tr->group != group)
+			y += PICTURE_GROUP_ROW;
+		group = tr->group;
+		d->y[d->row[i]] = y;
+		y += PICTURE_ROW;
 	}
-	free(sorted);
-	return y;
-}
-
-static double x_of(const struct picture *p, uint64_t ns)
-{
-	double span = (double)(p->to_ns > p->from_ns ? p->to_ns - p->from_ns : 1);
-
-	return LEFT + (double)(ns - p->from_ns) / span * PLOT;
+	d->height = y + 24 + (d->nr_rows ? 0 : PICTURE_GROUP_ROW);
 }
 
 /* ---- drawing ---- */
 
-static void draw_rows(struct timeline *t, const struct picture *p, FILE *f)
+static void labels_draw(const struct timeline *t, const struct timeline_picture *d, FILE *f)
 {
 	uint32_t group = UINT32_MAX;
 
-	for (uint32_t i = 0; i < p->nr_rows; i++) {
-		const struct timeline_track *tr = &t->track[p->track[i]];
-		uint32_t y = p->row[p->track[i]];
+	fputs("<g class=\"labels\">\n", f);
+	for (uint32_t i = 0; i < d->nr_rows; i++) {
+		const struct timeline_track *tr = &t->track[d->bands->track[d->row[i]].track];
+		uint32_t y = d->y[d->row[i]];
 
 		if (tr->group != group) {
 			group = tr->group;
@@ -171,240 +131,163 @@ static void draw_rows(struct timeline *t, const struct picture *p, FILE *f)
 			put_markup(f, t->group[group].name);
 			fputs("</text>\n", f);
 		}
-		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", LEFT - 8, y + 11);
+		fprintf(f, "<text class=\"track\" x=\"%d\" y=\"%u\" text-anchor=\"end\">",
+			PICTURE_LEFT - 8, y + 11);
 		put_markup(f, tr->name);
-		fprintf(f,
-			"</text><path d=\"M%d %u h%d\" stroke=\"#eee\"/>\n", LEFT, y + ROW - 2,
-			PLOT);
-	}
-}
-
-static void draw_title(FILE *f, const struct kept *k, uint64_t start_ns)
-{
-	char length[16], from[16];
-
-	fputs("<title>", f);
-	put_markup(f, k->name);
-	if (k->s.kind != SLICE_INSTANT)
-		fprintf(f, " \xc2\xb7 %s",
-			duration_print(k->s.end_ns - k->s.start_ns, length, sizeof(length)));
-	fprintf(f, " \xc2\xb7 at %s</title>",
-		duration_print(k->s.start_ns - start_ns, from, sizeof(from)));
-}
-
-static void draw_bar(const struct picture *p, const struct kept *k, double x, double width,
-		     FILE *f)
-{
-	uint32_t y = p->row[k->s.track];
-
-	fprintf(f, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\">", x, y,
-		width < THIN ? THIN : width, BAR, colors[k->s.kind].fill);
-	draw_title(f, k, p->from_ns);
-	fputs("</rect>\n", f);
-	if (width > (double)LETTER * (double)strlen(k->name) + 4) {
-		fprintf(f, "<text x=\"%.1f\" y=\"%u\" font-size=\"10\" pointer-events=\"none\">",
-			x + 2, y + 11);
-		put_markup(f, k->name);
 		fputs("</text>\n", f);
 	}
+	fputs("</g>\n", f);
 }
 
-static void draw_slices(struct timeline *t, const struct picture *p, FILE *f)
+static void axis_draw(const struct timeline_picture *d, FILE *f)
 {
-	double *drawn_to = calloc(t->nr_tracks + 1ul, sizeof(*drawn_to));
-
-	for (uint32_t i = 0; drawn_to && i < p->nr; i++) {
-		const struct kept *k = &p->slice[i];
-		double x = x_of(p, k->s.start_ns), end = x_of(p, k->s.end_ns);
-		uint32_t y = p->row[k->s.track];
-
-		if (!y)
-			continue;
-		if (k->s.kind == SLICE_INSTANT) {
-			fprintf(f, "<path d=\"M%.2f %u l3 6 h-6 z\">", x, y + 4);
-			draw_title(f, k, p->from_ns);
-			fputs("</path>\n", f);
-			continue;
-		}
-		if (end - drawn_to[k->s.track] < THIN)
-			continue;
-		x = x < drawn_to[k->s.track] ? drawn_to[k->s.track] : x;
-		draw_bar(p, k, x, end - x, f);
-		drawn_to[k->s.track] = end - x < THIN ? x + THIN : end;
-	}
-	free(drawn_to);
-}
-
-/* ---- arrows ---- */
-
-static int arrow_compare(const void *a, const void *b, void *picture)
-{
-	const struct picture *p = picture;
-	const struct arrow_end *x = a, *y = b;
-	uint64_t xs, ys;
-
-	if (x->flow != y->flow)
-		return x->flow < y->flow ? -1 : 1;
-	xs = p->slice[x->slice].s.start_ns;
-	ys = p->slice[y->slice].s.start_ns;
-	return (xs > ys) - (xs < ys);
-}
-
-static void draw_arrow(const struct picture *p, const struct timeline_slice *a,
-		       const struct timeline_slice *b, FILE *f)
-{
-	bool after = a->end_ns <= b->start_ns; /* else b lies within a */
-	double x1 = x_of(p, after ? a->end_ns : a->start_ns), x2 = x_of(p, b->start_ns);
-	uint32_t y1 = p->row[a->track], y2 = p->row[b->track];
-	double bend = x2 - x1 > 24 ? (x2 - x1) / 2 : 12;
-
-	if (!y1 || !y2)
-		return;
-	fprintf(f,
-		"<path d=\"M%.1f %u C%.1f %u %.1f %u %.1f %u\" fill=\"none\" stroke=\"#333\" "
-		"stroke-width=\"0.8\" marker-end=\"url(#tip)\" opacity=\"0.7\"/>\n",
-		x1, y1 + BAR / 2, x1 + bend, y1 + BAR / 2, x2 - bend, y2 + BAR / 2, x2,
-		y2 + BAR / 2);
-}
-
-static void draw_arrows(struct picture *p, FILE *f)
-{
-	struct arrow_end *end = malloc(((size_t)p->nr * TIMELINE_FLOWS + 1) * sizeof(*end));
-	size_t nr = 0;
-
-	for (uint32_t i = 0; end && i < p->nr; i++)
-		for (unsigned int j = 0; j < p->slice[i].s.nr_flows; j++)
-			end[nr++] = (struct arrow_end){p->slice[i].s.flow[j], i};
-	if (end)
-		qsort_r(end, nr, sizeof(*end), arrow_compare, p);
-	for (size_t i = 1; i < nr; i++)
-		if (end[i].flow == end[i - 1].flow)
-			draw_arrow(p, &p->slice[end[i - 1].slice].s, &p->slice[end[i].slice].s, f);
-	free(end);
-}
-
-/* ---- around it ---- */
-
-static void draw_axis(const struct picture *p, uint32_t bottom, FILE *f)
-{
-	uint64_t span = p->to_ns > p->from_ns ? p->to_ns - p->from_ns : 1, step = 1;
+	uint64_t span = d->until_ns > d->since_ns ? d->until_ns - d->since_ns : 1, step = 1;
 	char text[16];
 
 	for (unsigned int i = 0; span / step > TICKS; i++) /* 1, 2, 5, 10, 20, ... */
 		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+	fputs("<g class=\"axis\">\n", f);
 	for (uint64_t ns = 0; ns <= span; ns += step) {
-		double x = LEFT + (double)PLOT * (double)ns / (double)span;
+		double x = PICTURE_LEFT + (double)PICTURE_PLOT * (double)ns / (double)span;
 
 		fprintf(f,
 			"<path d=\"M%.1f %d V%u\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%d\" "
 			"text-anchor=\"middle\" fill=\"#666\">%s</text>\n",
-			x, TOP, bottom, x, TOP - 6,
+			x, PICTURE_TOP, d->height - 12, x, PICTURE_TOP - 6,
 			duration_print(ns, text, sizeof(text)));
 	}
+	fputs("</g>\n", f);
 }
 
-static void draw_legend(const struct picture *p, FILE *f)
+static void legend_draw(const struct timeline_picture *d, FILE *f)
 {
 	bool seen[SLICE_KINDS] = {false};
-	unsigned int x = LEFT;
+	unsigned int x = PICTURE_LEFT;
 
-	for (uint32_t i = 0; i < p->nr; i++)
-		seen[p->slice[i].s.kind] = true;
+	for (uint32_t i = 0; i < d->nr_rows; i++)
+		for (uint32_t k = 0; k < d->bands->track[i].nr; k++)
+			seen[d->bands->track[i].item[k].kind] = true;
 	for (unsigned int k = 0; k < SLICE_KINDS; k++) {
 		if (!seen[k])
 			continue;
 		fprintf(f,
-			"<rect x=\"%u\" y=\"54\" width=\"11\" height=\"11\" fill=\"%s\"/><text "
-			"x=\"%u\" y=\"64\">%s</text>\n",
-			x, colors[k].fill, x + 15, colors[k].title);
-		x += 28 + LETTER * (unsigned int)strlen(colors[k].title);
+			"<g class=\"key\" transform=\"translate(%u 54)\"><rect width=\"11\" "
+			"height=\"11\" fill=\"%s\"/><text x=\"15\" y=\"10\">%s</text></g>\n",
+			x, timeline_colors[k].fill, timeline_colors[k].title);
+		x += 28 + LETTER * (unsigned int)strlen(timeline_colors[k].title);
 	}
 }
 
-static void picture_draw(struct timeline *t, FILE *f)
+/* What the picture does not show singly, and what it does not show. */
+static void aggregation_print(const struct timeline *t, const struct bands *b, FILE *f)
 {
-	struct picture *p = t->state;
-	uint32_t height;
+	char text[16];
+
+	if (b->resolution_ns)
+		fprintf(f, " \xc2\xb7 slices below %s are summed up in bands",
+			duration_print(b->resolution_ns, text, sizeof(text)));
+	if (b->flows_dropped)
+		fprintf(f, " \xc2\xb7 arrows below %s are not drawn",
+			duration_print(b->flow_resolution_ns, text, sizeof(text)));
+	if (b->not_kept)
+		fprintf(f, " \xc2\xb7 %" PRIu64 " slices of further tracks are not drawn",
+			b->not_kept);
+	if (t->not_drawn)
+		fprintf(f, " \xc2\xb7 %" PRIu64 " slices were dropped", t->not_drawn);
+}
+
+static void head_draw(const struct timeline *t, const struct timeline_picture *d, FILE *f)
+{
 	char text[16], at[16];
 
-	if (!p->nr)
-		p->from_ns = p->to_ns = 0;
-	height = rows_make(t, p) + 20;
 	fprintf(f,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 "
-		"0 "
-		"%d %u\" font-family=\"system-ui, sans-serif\" font-size=\"11\" fill=\"#222\">\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%d\" "
+		"height=\"%u\" viewBox=\"0 0 %d %u\" font-family=\"system-ui, sans-serif\" "
+		"font-size=\"11\" fill=\"#222\">\n"
 		"<defs><marker id=\"tip\" markerWidth=\"6\" markerHeight=\"6\" refX=\"5\" "
 		"refY=\"3\" orient=\"auto\"><path d=\"M0 0 L6 3 L0 6 z\" fill=\"#333\"/></marker>"
 		"</defs>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-		WIDTH, height, WIDTH, height);
-	fputs("<text x=\"12\" y=\"26\" font-size=\"17\" font-weight=\"600\">Timeline</text>\n", f);
-	fprintf(f, "<text x=\"12\" y=\"44\" fill=\"#666\">");
+		PICTURE_WIDTH, d->height, PICTURE_WIDTH, d->height);
+	fputs("<text x=\"12\" y=\"26\" font-size=\"17\" font-weight=\"600\">Timeline</text>\n"
+	      "<text class=\"about\" x=\"12\" y=\"44\" fill=\"#666\">",
+	      f);
 	put_markup(f, t->report->reader->info.file);
 	fprintf(f,
-		" \xc2\xb7 %s, from %s after the trace's start \xc2\xb7 %u slices \xc2\xb7 %" PRIu64
-		" events lost</text>\n",
-		duration_print(p->to_ns - p->from_ns, text, sizeof(text)),
-		duration_print(p->from_ns > t->start_ns ? p->from_ns - t->start_ns : 0, at,
+		" \xc2\xb7 %s, from %s after the trace's start \xc2\xb7 %" PRIu64
+		" slices \xc2\xb7 "
+		"%" PRIu64 " events lost",
+		duration_print(d->until_ns - d->since_ns, text, sizeof(text)),
+		duration_print(d->since_ns > t->start_ns ? d->since_ns - t->start_ns : 0, at,
 			       sizeof(at)),
-		p->nr, t->report->reader->info.lost);
-	draw_legend(p, f);
-	draw_axis(p, height - 12, f);
-	draw_rows(t, p, f);
-	draw_slices(t, p, f);
-	draw_arrows(p, f);
-	if (!p->nr)
-		fprintf(f, "<text x=\"%d\" y=\"%d\">nothing in this time window</text>\n", LEFT,
-			TOP + 16);
-	fputs("</svg>\n", f);
+		d->bands->nr_slices, t->report->reader->info.lost);
+	aggregation_print(t, d->bands, f);
+	fputs("</text>\n", f);
 }
 
-static void picture_caveats(struct timeline *t)
+static int picture_draw(struct timeline *t, FILE *f)
 {
-	const struct picture *p = t->state;
-	char line[128];
+	struct picture *p = t->state;
+	struct timeline_picture *d = &p->drawing;
 
-	if (p->left_out) {
-		snprintf(line, sizeof(line),
-			 "%" PRIu64
-			 " slices are not shown: select a shorter time (--since, --period)",
-			 p->left_out);
-		json_array_append_new(t->report->caveats, json_string(line));
+	if (p->err)
+		return p->err;
+	if (d->bands->nr_slices) {
+		d->since_ns = d->bands->since_ns;
+		d->until_ns = d->bands->until_ns;
+	} else {
+		report_empty(t->report);
 	}
+	bands_end(d->bands);
+	rows_make(t, d);
+	head_draw(t, d, f);
+	legend_draw(d, f);
+	axis_draw(d, f);
+	labels_draw(t, d, f);
+	timeline_picture_plot(d, f);
+	if (d->bands->nr_slices) {
+		timeline_picture_data(t, d, f);
+		svg_script_put(timeline_js, f);
+	} else {
+		fprintf(f, "<text x=\"%d\" y=\"%d\">nothing in this time window</text>\n",
+			PICTURE_LEFT, PICTURE_TOP + 16);
+	}
+	fputs("</svg>\n", f);
+	return 0;
 }
 
-static void no_track(struct timeline *t, uint32_t track)
+static void picture_free(struct timeline *t)
 {
-	(void)t;
-	(void)track;
+	struct picture *p = t->state;
+
+	if (p)
+		bands_free(p->drawing.bands);
+	free(p);
+	t->state = NULL;
 }
 
 static int svg_close(struct timeline *t)
 {
-	struct picture *p = t->state;
+	int err = picture_draw(t, t->report->out->file);
 
-	if (!p->nr)
-		report_empty(t->report);
-	picture_draw(t, t->report->out->file);
-	free(p->slice);
-	return 0;
+	picture_free(t);
+	return err;
 }
 
 static int html_close(struct timeline *t)
 {
-	struct picture *p = t->state;
 	FILE *f = t->report->out->file;
 	json_t *head, *caveat;
 	size_t i;
+	int err;
 
-	if (!p->nr)
-		report_empty(t->report);
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hostrace "
 	      "timeline</title></head>\n<body style=\"font-family: system-ui, sans-serif; margin: "
 	      "2em\">\n",
 	      f);
-	picture_draw(t, f);
-	picture_caveats(t);
+	err = picture_draw(t, f);
+	picture_free(t);
+	if (err)
+		return err;
 	head = t->report->head(t->report->inputs, t->report->caveats);
 	fputs("<ul style=\"color: #555\">\n", f);
 	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {
@@ -414,7 +297,6 @@ static int html_close(struct timeline *t)
 	}
 	fputs("</ul></body></html>\n", f);
 	json_decref(head);
-	free(p->slice);
 	return 0;
 }
 

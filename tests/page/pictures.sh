@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Pictures that are files of their own, in headless Chromium (pictures.py), as TAP.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+HOSTRACE=$(realpath "${HOSTRACE:-$root/build/hostrace}")
+export HOSTRACE TZ=UTC LC_ALL=C.UTF-8
+for tool in chromium python3; do
+	command -v $tool >/dev/null || { echo "1..0 # SKIP no $tool"; exit 0; }
+done
+exec python3 "$root/tests/page/pictures.py"
