@@ -22,7 +22,7 @@ static struct temporaries *temporaries(void)
 	return &process_wide;
 }
 
-static void delete_all(int nr)
+void temporary_delete_all(void)
 {
 	struct temporaries *t = temporaries();
 
@@ -32,6 +32,11 @@ static void delete_all(int nr)
 		if (path && getpid() == t->pid) /* not in a child */
 			unlink(path);
 	}
+}
+
+static void delete_and_end(int nr)
+{
+	temporary_delete_all();
 	signal(nr, SIG_DFL);
 	raise(nr); /* once the handler has returned */
 }
@@ -43,7 +48,7 @@ static void signals_handle(void)
 	for (size_t i = 0; i < sizeof(nrs) / sizeof(*nrs); i++) {
 		struct sigaction sa = {.sa_flags = SA_RESTART}, old;
 
-		sa.sa_handler = delete_all;
+		sa.sa_handler = delete_and_end;
 		if (!sigaction(nrs[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(nrs[i], &sa, NULL);
 	}

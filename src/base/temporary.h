@@ -12,4 +12,7 @@ void temporary_add(const char *path);
 /* After the file was renamed or deleted. A path that was not added, and NULL, are fine. */
 void temporary_remove(const char *path);
 
+/* Before the process ends in a signal handler. */
+void temporary_delete_all(void);
+
 #endif

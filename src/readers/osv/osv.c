@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file_map.h"
 #include "base/read_full.h"
 #include "readers/osv/osv_private.h"
 #include "readers/osv/raw.h"
@@ -89,11 +90,9 @@ static int map_file(struct osv_trace *t, const char *path)
 	if (!st.st_size)
 		return fail(-ENODATA, "%s is empty", path);
 	t->map_len = (size_t)st.st_size;
-	t->map = mmap(NULL, t->map_len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (t->map == MAP_FAILED) {
-		t->map = NULL;
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	}
+	t->map = file_map(fd, t->map_len, path);
+	if (!t->map)
+		return -EIO;
 	madvise(t->map, t->map_len, MADV_SEQUENTIAL);
 	return 0;
 }
@@ -140,8 +139,7 @@ static void osv_close(struct sample_trace *base)
 
 	sample_trace_deinit(base);
 	osv_tables_free(t);
-	if (t->map)
-		munmap(t->map, t->map_len);
+	file_unmap(t->map, t->map_len);
 	free(t->streams);
 	free(t->heap);
 	hash_deinit(&t->by_key);

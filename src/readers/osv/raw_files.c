@@ -12,10 +12,10 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file_map.h"
 #include "readers/osv/raw.h"
 
 enum { DESCRIPTION_MAX = 64 << 20, BACKTRACE_SLOTS = 10 };
@@ -40,8 +40,7 @@ struct image {
 static void images_free(struct image *img, size_t nr)
 {
 	for (size_t i = 0; img && i < nr; i++)
-		if (img[i].map)
-			munmap(img[i].map, img[i].len);
+		file_unmap(img[i].map, img[i].len);
 	free(img);
 }
 
@@ -63,13 +62,9 @@ static int image_map(const char *path, const char *name, uint64_t size, struct i
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < size)
 		return fail(-EBADMSG, "%s: shorter than the %llu bytes given in %s", file,
 			    (unsigned long long)size, path);
-	ret->map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	ret->map = file_map(fd, size, file);
 	ret->len = size;
-	if (ret->map == MAP_FAILED) {
-		ret->map = NULL;
-		return fail(-errno, "%s: %s", file, strerror(errno));
-	}
-	return 0;
+	return ret->map ? 0 : -EIO;
 }
 
 static int ring_read(const char *path, const json_t *cpu, struct image *img, struct osv_ring *ret)

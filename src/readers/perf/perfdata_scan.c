@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/file_map.h"
 #include "base/log.h"
 #include "event/rows.h"
 #include "readers/perf/perfdata_scan.h"
@@ -392,9 +393,9 @@ static bool scan_fill(struct perfdata_scan *s, struct perfdata *p)
 		w->own_vcpu = ftrace_events_own_vcpus(p->events);
 	fine = w && s->nr && s->extent && w->own_vcpu && layouts_make(s, &p->file);
 	if (fine) {
-		map = mmap(NULL, p->file.bytes, PROT_READ, MAP_PRIVATE, p->file.fd, 0);
-		fine = map != MAP_FAILED;
-		s->map = fine ? map : NULL;
+		map = file_map(p->file.fd, p->file.bytes, p->file.path);
+		fine = map;
+		s->map = map;
 		s->map_len = p->file.bytes;
 	}
 	if (fine) {
@@ -451,8 +452,7 @@ void perfdata_scan_free(struct perfdata_scan *s)
 {
 	if (!s)
 		return;
-	if (s->map)
-		munmap((void *)s->map, s->map_len);
+	file_unmap((void *)s->map, s->map_len);
 	hash_deinit(&s->threads);
 	free(s->extent);
 	free(s->piece);
