@@ -49,6 +49,7 @@ packages() {
 	check chromium           chromium
 	check python3            python3
 	check babeltrace2        babeltrace2
+	check trace-cmd          trace-cmd
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  qemu-utils         qemu-img

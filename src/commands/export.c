@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/new_file.h"
@@ -24,7 +25,7 @@ static const struct option_row export_options[] = {
 
 static const struct option_row *const options[] = {input_rows, export_options, NULL};
 
-static const char formats[] = "text json csv ctf";
+static const char formats[] = "text json csv ctf trace.dat";
 
 static bool format_known(const char *name)
 {
@@ -109,6 +110,8 @@ static int destination_write(struct destination *to, const struct input_set *in)
 
 	if (to->is_ctf)
 		return export_ctf_write(in, &to->ctf);
+	if (!strcmp(to->format, "trace.dat"))
+		return export_tracedat_write(in, out.file);
 	return strcmp(to->format, "text") ? rows_write(in, &out, 0)
 					  : write_text(in->reader, out.file);
 }
@@ -150,6 +153,8 @@ static int run(int argc, char **argv, char **rest)
 	to.is_ctf = !strcmp(to.format, "ctf");
 	if (to.is_ctf && !output_path)
 		return command_usage("a CTF trace is a directory; name it with -o DIR");
+	if (!strcmp(to.format, "trace.dat") && !output_path && isatty(STDOUT_FILENO))
+		return command_usage("a trace.dat is binary; name a file with -o FILE");
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	input_given.allow_ticks = true;
@@ -167,12 +172,13 @@ static int run(int argc, char **argv, char **rest)
 const struct command export_command = {
 	.name = "export",
 	.args = "FORMAT [FILE...]",
-	.summary = "Convert a trace to another format: text, json, csv, ctf.",
+	.summary = "Convert a trace: text, json, csv, ctf, trace.dat.",
 	.group = "Convert",
 	.details =
 		"text is a lossless text form of the trace: one event per line, readable by every\n"
 		"command. json and csv are the rows of 'hostrace list'. ctf is a directory\n"
-		"(-o DIR) that babeltrace2 and Trace Compass read.",
+		"(-o DIR) that babeltrace2 and Trace Compass read; trace.dat is for trace-cmd\n"
+		"report and KernelShark.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv\n"
 		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf",

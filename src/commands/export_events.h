@@ -20,4 +20,7 @@ int export_ctf_write(const struct input_set *in, struct export_ctf *to);
 /* As new_file_close(). A directory that was made stays. */
 int export_ctf_close(struct export_ctf *to, int err);
 
+/* -EINVAL if the events are of several machines. */
+int export_tracedat_write(const struct input_set *in, FILE *out);
+
 #endif

@@ -3,6 +3,7 @@
 """Compares every event and field of what another tool prints of an export with `hostrace export text`.
 
 events.py ctf TEXT BABELTRACE        the output of babeltrace2 --clock-cycles
+events.py tracedat TEXT REPORT       the output of trace-cmd report -R -t: the numbers, without names of fields and texts
 """
 import re
 import sys
@@ -51,13 +52,41 @@ def ctf(path):
         yield int(time), name, head, pairs(fields, " = ")
 
 
+def tracedat(path):
+    line_of = re.compile(r"^.*-(\d+) +\[(\d+)\] +(\d+)\.(\d{9}): (\w+): +(.*)$")
+    for line in open(path, encoding="utf-8", errors="surrogateescape"):
+        if line.startswith("cpus=") or "EVENTS DROPPED" in line:
+            continue
+        tid, cpu, seconds, ns, name, fields = line_of.match(line.rstrip("\n")).groups()
+        values = [int(v, 0) for k, v in re.findall(r"(\w+)=(-?\d+|0x[0-9a-f]+)(?= |$)", fields) if k != "vcpu_id"]
+        yield int(seconds) * 10**9 + int(ns), name, {"tid": int(tid), "cpu": int(cpu)}, values
+
+
+def comparable(event):
+    """An event of hostrace's as tracedat() has it: texts of digits, too."""
+    time, name, head, values = event
+    numbers = [v if isinstance(v, int) else int(v) for k, v in values
+               if isinstance(v, int) and k not in ("target", "vcpu_id") or isinstance(v, str) and v.isdigit()]
+    state = {0x402: 0x80, 0x80: 0x10}
+    if name == "sched_switch":
+        numbers[0] = state.get(numbers[0], numbers[0])
+    return time, name.split(":")[-1], {"tid": head["tid"], "cpu": head["cpu"]}, numbers
+
+
+def by_cpu(event):
+    return event[0], event[2]["cpu"]
+
+
 def main():
-    ours, theirs = list(hostrace(sys.argv[2])), list({"ctf": ctf}[sys.argv[1]](sys.argv[3]))
+    ours, theirs = list(hostrace(sys.argv[2])), list({"ctf": ctf, "tracedat": tracedat}[sys.argv[1]](sys.argv[3]))
+    if sys.argv[1] == "tracedat":
+        ours = sorted((comparable(e) for e in ours if e[1] != "lost"), key=by_cpu)
+        theirs.sort(key=by_cpu)
     if len(ours) != len(theirs) or not ours:
         sys.exit(f"{len(ours)} events, the other tool reads {len(theirs)}")
     for number, (a, b) in enumerate(zip(ours, theirs), 1):
-        # babeltrace2 2.0.4 prints an empty text as the one before it.
-        b[3][:] = [(k, "" if ours == (k, "") else v) for ours, (k, v) in zip(a[3], b[3])] + b[3][len(a[3]):]
+        if sys.argv[1] == "ctf":  # babeltrace2 2.0.4 prints an empty text as the one before it.
+            b[3][:] = [(k, "" if ours == (k, "") else v) for ours, (k, v) in zip(a[3], b[3])] + b[3][len(a[3]):]
         wanted = {k: v for k, v in b[2].items() if k != "vcpu" or a[2]["vcpu"] != -1}
         if (a[0], a[1], {k: a[2][k] for k in wanted}, a[3]) != (b[0], b[1], wanted, b[3]):
             sys.exit(f"event {number}:\n  {a}\nother tool:\n  {b}")

@@ -39,6 +39,30 @@ ctf() { # FILE
 		timeout 60 "$here/events.py" ctf "$work/text" "$work/read"
 }
 
+tracedat() { # FILE
+	"$hostrace" export -q text "$1" -o "$work/text" && "$hostrace" export -q trace.dat "$1" -o "$work/dat" &&
+		timeout 60 trace-cmd report -R -t -i "$work/dat" >"$work/read" &&
+		timeout 60 "$here/events.py" tracedat "$work/text" "$work/read"
+}
+
+# The plugin of trace-cmd knows the exit reasons; losses are between the events where they were.
+tracedat_plugins() {
+	"$hostrace" export -q trace.dat cases/exits-lost/trace.txt -o "$work/dat" &&
+		trace-cmd report -i "$work/dat" >"$work/read" && cat "$work/read" && grep -q 'kvm_exit: .*reason' "$work/read" &&
+		grep -q 'EVENTS DROPPED' "$work/read"
+}
+
+# Import has every exit, and its reports are the same.
+tracedat_import() {
+	"$hostrace" export -q trace.dat golden/v1.4-columns.hrt -o "$work/dat" &&
+		diff <("$hostrace" exits -q -i golden/v1.4-columns.hrt -f csv) <("$hostrace" exits -q -i "$work/dat" -f csv)
+}
+
+tracedat_refuses() {
+	local guest=$1
+	! "$hostrace" export trace.dat -i "$2" --guest "$guest" --clock 0 -o "$work/two" && [ ! -e "$work/two" ]
+}
+
 # The number of lost events, and the wall clock of a recording that knows it.
 ctf_losses() {
 	"$hostrace" export -q ctf cases/export/trace.txt -o "$work/ctf" && babeltrace2 "$work/ctf" 2>&1 | grep 'discarded 12 events'
@@ -61,6 +85,19 @@ if have babeltrace2 babeltrace2; then
 	ctf_losses >"$work/out" 2>&1
 	result $? "babeltrace2 prints the number of lost events"
 fi
+if have trace-cmd trace-cmd; then
+	for f in "${inputs[@]}"; do
+		case $f in *.guest | */tracefile | *zero_time*) continue ;; esac # times are ticks, or begin before the first second
+		tracedat "$f" >"$work/out" 2>&1
+		result $? "trace-cmd reads $f"
+	done
+	tracedat_plugins >"$work/out" 2>&1
+	result $? "trace-cmd prints exit reasons and losses"
+fi
+tracedat_import >"$work/out" 2>&1
+result $? "exits are the same after an export to trace.dat"
+tracedat_refuses cases/guest-stream/small.guest cases/export/trace.txt >"$work/out" 2>&1
+result $? "events of two machines are not written to one trace.dat"
 ctf_refuses >"$work/out" 2>&1
 result $? "a directory with other files is not written to"
 ctf_fails_clean >"$work/out" 2>&1

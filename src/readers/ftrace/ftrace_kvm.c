@@ -12,13 +12,14 @@
  * Where the kernel's field (arch/x86/kvm/trace.h, arch/arm64/kvm/trace_arm.h, include/trace/events/{kvm,sched}.h) is
  * called other than ours.
  */
+#define ARM64_PC "vcpu_pc"
 static const struct {
 	const char *event, *ours, *theirs;
 } renamed[] = {
 	{"kvm_exit", "reason", "exit_reason"},
 	{"kvm_exit", "rip", "guest_rip"},
-	{"kvm_exit", "rip", "vcpu_pc"},
-	{"kvm_entry", "rip", "vcpu_pc"},
+	{"kvm_exit", "rip", ARM64_PC},
+	{"kvm_entry", "rip", ARM64_PC},
 	{"kvm_userspace_exit", "error", "errno"},
 	{"kvm_pio", "write", "rw"},
 	{"kvm_mmio", "size", "len"},
@@ -52,6 +53,7 @@ static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault"
  * bit above these means "preempted", which for us is 0.
  */
 enum {
+	REPORTED_DEAD = 0x10,
 	REPORTED_EXITED = 0x30,
 	REPORTED_IDLE = 0x80,
 	REPORTED_STATES = 0xff,
@@ -64,6 +66,13 @@ uint64_t ftrace_task_state(uint64_t reported)
 	if (reported & REPORTED_IDLE)
 		return STATE_IDLE;
 	return reported & REPORTED_EXITED ? STATE_DEAD : reported & REPORTED_STATES;
+}
+
+uint64_t ftrace_reported_state(uint64_t state)
+{
+	if (state == STATE_IDLE)
+		return REPORTED_IDLE;
+	return state == STATE_DEAD ? REPORTED_DEAD : state;
 }
 
 enum { MOVES_MAX = 16 };
@@ -103,6 +112,15 @@ static struct tep_format_field *their_field(struct tep_event *event, const char 
 			return f;
 	}
 	return theirs(event, ours);
+}
+
+const char *ftrace_their_name(const char *event, const char *ours)
+{
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (!strcmp(renamed[i].event, event) && !strcmp(renamed[i].ours, ours) &&
+		    strcmp(renamed[i].theirs, ARM64_PC))
+			return renamed[i].theirs;
+	return ours;
 }
 
 static bool field_fits(const struct tep_format_field *f, const struct field *ours)

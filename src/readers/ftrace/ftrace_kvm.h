@@ -46,4 +46,8 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 /* Our sched_switch's prev_state from the one that the tracepoint reports. */
 uint64_t ftrace_task_state(uint64_t reported);
 
+/* For writers: the way back, and the x86 tracepoint's name of a field of ours. */
+uint64_t ftrace_reported_state(uint64_t state);
+const char *ftrace_their_name(const char *event, const char *ours);
+
 #endif

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Pages of the ring buffer's layout (kernel: include/linux/ring_buffer.h), filled per CPU, go to a temporary file in
+ * the order in which they become full; the file's head, which needs the event types, is written at the end and the
+ * pages after it, CPU by CPU.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "event/thread_names.h"
+#include "output/event_tracedat.h"
+#include "output/tracedat_format.h"
+#include "tracefile/tracefile.h"
+
+enum {
+	CPUS_MAX = 4096,
+	PAGE_BYTES = 1 << 16,
+	PAGE_HEAD = 16, /* the time of its first event, and "commit" */
+	COUNT_BYTES = 8, /* at its end: how many events are missing before it */
+	EVENT_HEAD = 8,
+	EXTEND_BYTES = 8,
+	DELTA_BITS = 27,
+	TYPE_TIME_EXTEND = 30,
+	TYPE_LENGTH_MAX = 28, /* words */
+	OPTION_TRACECLOCK = 4,
+};
+
+#define COMMIT_MISSED (UINT64_C(1) << 31)
+#define COMMIT_COUNT  (UINT64_C(1) << 30)
+
+struct cpu {
+	uint8_t page[PAGE_BYTES];
+	size_t len; /* with PAGE_HEAD; 0: no page is open */
+	uint64_t time;		     /* of the newest event */
+	uint64_t missed, page_missed; /* events: since the last page; before the open page */
+	uint64_t pages;
+};
+
+struct comm {
+	uint64_t tid;
+	char text[32];
+};
+
+struct event_tracedat {
+	bool ticks;
+	FILE *spool;
+	struct cpu *cpu[CPUS_MAX];
+	unsigned int nr_cpus; /* the highest number, and 1 */
+	uint16_t *page_cpu;   /* of each page of the spool */
+	size_t nr_pages;
+	struct hash_table comms;
+	uint64_t dropped;
+	bool used[EVENT_TYPES_MAX];
+};
+
+struct event_tracedat *event_tracedat_new(bool ticks)
+{
+	struct event_tracedat *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	t->ticks = ticks;
+	t->comms = HASH_TABLE(struct comm, 1, THREADS_MAX);
+	t->spool = tmpfile();
+	if (t->spool)
+		return t;
+	fail(-errno, "cannot create a temporary file: %s", strerror(errno));
+	event_tracedat_close(t);
+	return NULL;
+}
+
+void event_tracedat_close(struct event_tracedat *t)
+{
+	if (!t)
+		return;
+	for (unsigned int i = 0; i < CPUS_MAX; i++)
+		free(t->cpu[i]);
+	free(t->page_cpu);
+	hash_deinit(&t->comms);
+	if (t->spool)
+		fclose(t->spool);
+	free(t);
+}
+
+uint64_t event_tracedat_dropped(const struct event_tracedat *t)
+{
+	return t->dropped;
+}
+
+/* ---- pages ---- */
+
+static int cpu_of(struct event_tracedat *t, unsigned int nr, struct cpu **ret)
+{
+	if (nr >= CPUS_MAX)
+		return fail(-E2BIG, "CPU %u: a trace.dat is written for at most %d CPUs", nr,
+			    CPUS_MAX);
+	if (!t->cpu[nr])
+		t->cpu[nr] = calloc(1, sizeof(*t->cpu[nr]));
+	if (!t->cpu[nr])
+		return fail(-ENOMEM, "out of memory");
+	t->nr_cpus = nr < t->nr_cpus ? t->nr_cpus : nr + 1;
+	*ret = t->cpu[nr];
+	return 0;
+}
+
+static void page_begin(struct cpu *c, uint64_t time)
+{
+	memset(c->page, 0, sizeof(c->page));
+	memcpy(c->page, &time, sizeof(time));
+	c->len = PAGE_HEAD;
+	c->time = time;
+	c->page_missed = c->missed;
+	c->missed = 0;
+}
+
+static int page_end(struct event_tracedat *t, unsigned int nr)
+{
+	struct cpu *c = t->cpu[nr];
+	uint64_t commit = c->len - PAGE_HEAD;
+	int err = array_room(t->page_cpu, t->nr_pages);
+
+	if (err)
+		return err;
+	if (c->page_missed) {
+		memcpy(c->page + c->len, &c->page_missed, sizeof(c->page_missed));
+		commit |= COMMIT_MISSED | COMMIT_COUNT;
+	}
+	memcpy(c->page + 8, &commit, sizeof(commit));
+	c->len = 0;
+	c->pages++;
+	t->page_cpu[t->nr_pages++] = (uint16_t)nr;
+	return fwrite(c->page, PAGE_BYTES, 1, t->spool) == 1
+		       ? 0
+		       : fail(-EIO, "temporary file: %s", strerror(errno));
+}
+
+static void put_word(struct cpu *c, uint32_t word)
+{
+	memcpy(c->page + c->len, &word, sizeof(word));
+	c->len += sizeof(word);
+}
+
+/* The record is copied behind the event's head; there is room for it. */
+static void put_event(struct cpu *c, uint64_t time, const uint8_t *record, size_t len)
+{
+	uint64_t delta = time - c->time;
+
+	if (delta >> DELTA_BITS) {
+		put_word(c, (uint32_t)(delta & ((1u << DELTA_BITS) - 1)) << 5 | TYPE_TIME_EXTEND);
+		put_word(c, (uint32_t)(delta >> DELTA_BITS));
+		delta = 0;
+	}
+	c->time = time;
+	if (len <= 4 * TYPE_LENGTH_MAX) {
+		put_word(c, (uint32_t)delta << 5 | (uint32_t)(len / 4));
+	} else {
+		put_word(c, (uint32_t)delta << 5);
+		put_word(c, (uint32_t)len + 4);
+	}
+	memcpy(c->page + c->len, record, len);
+	c->len += len;
+}
+
+static int row_lost(struct event_tracedat *t, const struct event *ev)
+{
+	unsigned int nr = (unsigned int)event_value(ev, "lost_cpu");
+	struct cpu *c;
+	int err = cpu_of(t, nr < CPUS_MAX ? nr : ev->cpu, &c);
+
+	if (err)
+		return err;
+	c->missed += lost_record_count(ev);
+	return c->len ? page_end(t, nr < CPUS_MAX ? nr : ev->cpu) : 0;
+}
+
+static void comm_keep(struct event_tracedat *t, const struct event_row *row)
+{
+	struct comm *c = row->ev->tid && *row->comm ? hash_add_u64(&t->comms, row->ev->tid, NULL)
+						    : NULL;
+
+	if (!c)
+		return;
+	snprintf(c->text, sizeof(c->text), "%s", row->comm);
+	c->text[strcspn(c->text, "\n")] = '\0';
+}
+
+int event_tracedat_row(struct event_tracedat *t, const struct event_row *row)
+{
+	enum { MOST = PAGE_BYTES - PAGE_HEAD - COUNT_BYTES - EVENT_HEAD - EXTEND_BYTES };
+	const struct event *ev = row->ev;
+	uint8_t record[MOST];
+	struct cpu *c;
+	size_t len;
+	int err;
+
+	if (lost_record_count(ev))
+		return row_lost(t, ev);
+	err = cpu_of(t, ev->cpu, &c);
+	if (err)
+		return err;
+	comm_keep(t, row);
+	len = tracedat_record(row, record, sizeof(record));
+	if (!len) {
+		t->dropped++;
+		c->missed++;
+	}
+	if (c->len && (!len || c->len - PAGE_HEAD + len > MOST || ev->time_ns < c->time))
+		err = page_end(t, ev->cpu);
+	if (err || !len)
+		return err;
+	if (!c->len)
+		page_begin(c, ev->time_ns);
+	t->used[ev->type->index] = true;
+	put_event(c, ev->time_ns, record, len);
+	return 0;
+}
+
+/* ---- the head of the file ---- */
+
+static const char header_page[] =
+	"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+	"\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+	"\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+	"\tfield: char data;\toffset:16;\tsize:65520;\tsigned:1;\n";
+
+static const char header_event[] = "# compressed entry header\n"
+				   "\ttype_len    :    5 bits\n"
+				   "\ttime_delta  :   27 bits\n"
+				   "\tarray       :   32 bits\n\n"
+				   "\tpadding     : type == 29\n"
+				   "\ttime_extend : type == 30\n"
+				   "\ttime_stamp : type == 31\n"
+				   "\tdata max type_len  == 28\n";
+
+static void put_u16(uint16_t v, FILE *out)
+{
+	fwrite(&v, sizeof(v), 1, out);
+}
+
+static void put_u32(uint32_t v, FILE *out)
+{
+	fwrite(&v, sizeof(v), 1, out);
+}
+
+static void put_u64(uint64_t v, FILE *out)
+{
+	fwrite(&v, sizeof(v), 1, out);
+}
+
+/* With its NUL. */
+static void put_name(const char *text, FILE *out)
+{
+	fwrite(text, 1, strlen(text) + 1, out);
+}
+
+static void put_sized(const char *text, size_t len, FILE *out)
+{
+	put_u64(len, out);
+	fwrite(text, 1, len, out);
+}
+
+static int put_format(const struct event_type *type, FILE *out)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	tracedat_format(type, f);
+	if (fclose(f))
+		return fail(-ENOMEM, "out of memory");
+	put_sized(text, len, out);
+	return 0;
+}
+
+/* Each event is a system's only one: a system may be named several times. */
+static int put_formats(const struct event_tracedat *t, FILE *out)
+{
+	char system[EVENT_NAME_MAX];
+	uint32_t nr = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < EVENT_TYPES_MAX; i++)
+		nr += t->used[i];
+	put_u32(nr, out);
+	for (unsigned int i = 0; i < EVENT_TYPES_MAX && !err; i++) {
+		if (!t->used[i])
+			continue;
+		tracedat_system(event_type_at(i), system);
+		put_name(system, out);
+		put_u32(1, out);
+		err = put_format(event_type_at(i), out);
+	}
+	return err;
+}
+
+static int put_comms(const struct event_tracedat *t, FILE *out)
+{
+	_cleanup_free_ char *text = NULL;
+	const struct comm *c;
+	size_t len = 0;
+	uint32_t at = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	while ((c = hash_next(&t->comms, &at)))
+		fprintf(f, "%" PRIu64 " %s\n", c->tid, c->text);
+	if (fclose(f))
+		return fail(-ENOMEM, "out of memory");
+	put_sized(text, len, out);
+	return 0;
+}
+
+/* All before the table of CPUs. */
+static int put_head(const struct event_tracedat *t, FILE *out)
+{
+	int err;
+
+	fwrite("\x17\x08\x44tracing", 1, 10, out);
+	put_name("6", out);
+	fputc(0, out); /* little-endian */
+	fputc(8, out); /* sizeof(long) */
+	put_u32(PAGE_BYTES, out);
+	put_name("header_page", out);
+	put_sized(header_page, sizeof(header_page) - 1, out);
+	put_name("header_event", out);
+	put_sized(header_event, sizeof(header_event) - 1, out);
+	put_u32(0, out); /* formats of ftrace's own events */
+	err = put_formats(t, out);
+	put_u32(0, out); /* kallsyms */
+	put_u32(0, out); /* printk formats */
+	if (!err)
+		err = put_comms(t, out);
+	put_u32(t->nr_cpus, out);
+	put_name("options  ", out);
+	put_u16(OPTION_TRACECLOCK, out);
+	put_u32(0, out);
+	put_u16(0, out);
+	put_name("flyrecord", out);
+	return err;
+}
+
+static void put_table(const struct event_tracedat *t, uint64_t head_bytes, FILE *out)
+{
+	const char *clock = t->ticks ? "local [x86-tsc]" : "local [mono]";
+	uint64_t bytes = head_bytes + 16ull * t->nr_cpus + 8 + strlen(clock);
+	uint64_t at = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, gap = at - bytes;
+
+	for (unsigned int i = 0; i < t->nr_cpus; i++) {
+		uint64_t size = t->cpu[i] ? t->cpu[i]->pages * PAGE_BYTES : 0;
+
+		put_u64(at, out);
+		put_u64(size, out);
+		at += size;
+	}
+	put_sized(clock, strlen(clock), out);
+	while (gap--)
+		fputc(0, out);
+}
+
+static int put_pages(const struct event_tracedat *t, unsigned int cpu, FILE *out)
+{
+	uint8_t page[PAGE_BYTES];
+
+	for (size_t i = 0; i < t->nr_pages && t->cpu[cpu]; i++) {
+		if (t->page_cpu[i] != cpu)
+			continue;
+		if (fseeko(t->spool, (off_t)i * PAGE_BYTES, SEEK_SET) ||
+		    fread(page, PAGE_BYTES, 1, t->spool) != 1)
+			return fail(-EIO, "temporary file: %s", strerror(errno));
+		fwrite(page, PAGE_BYTES, 1, out);
+	}
+	return 0;
+}
+
+/* The last pages; one without events where only losses follow. */
+static int pages_end(struct event_tracedat *t)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < t->nr_cpus && !err; i++) {
+		struct cpu *c = t->cpu[i];
+
+		if (c && c->len)
+			err = page_end(t, i);
+		if (c && !err && c->missed) {
+			page_begin(c, c->time);
+			err = page_end(t, i);
+		}
+	}
+	return err;
+}
+
+int event_tracedat_finish(struct event_tracedat *t, FILE *out)
+{
+	_cleanup_free_ char *head = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&head, &len);
+	int err = f ? pages_end(t) : fail(-ENOMEM, "out of memory");
+
+	if (f && !err)
+		err = put_head(t, f);
+	if (f && fclose(f) && !err)
+		err = fail(-ENOMEM, "out of memory");
+	if (err)
+		return err;
+	fwrite(head, 1, len, out);
+	put_table(t, len, out);
+	for (unsigned int i = 0; i < t->nr_cpus && !err; i++)
+		err = put_pages(t, i, out);
+	return err;
+}
