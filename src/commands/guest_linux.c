@@ -12,7 +12,7 @@
 #include "commands/common/confined.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "vm/linux/guest.h"
+#include "vm/linux/modules.h"
 
 static int memory_open_confined(struct linux_guest *g)
 {
@@ -34,15 +34,6 @@ static int memory_open_confined(struct linux_guest *g)
 
 /* ---- symbols ---- */
 
-static void symbols_text(const struct linux_guest *g, FILE *out)
-{
-	const struct kallsyms *k = &g->symbols;
-
-	for (size_t i = 0; i < k->nr; i++)
-		fprintf(out, "%016" PRIx64 " %c %s\n", k->symbol[i].address, k->symbol[i].type,
-			kallsym_name(k, &k->symbol[i]));
-}
-
 static json_t *symbols_json(const struct linux_guest *g)
 {
 	const struct kallsyms *k = &g->symbols;
@@ -63,8 +54,13 @@ static json_t *symbols_json(const struct linux_guest *g)
 	return rows;
 }
 
-static void found_note(const struct linux_guest *g)
+/* without: why symbols of modules are missing, or NULL. */
+static void found_note(const struct linux_guest *g, const char *without)
 {
+	if (without)
+		command_note("no symbols of modules: %s", without);
+	if (g->torn)
+		command_note("%" PRIu64 " structures changed while they were read", g->torn);
 	command_note("%.70s", g->banner[0] ? g->banner : "a Linux kernel without a banner");
 	command_note("%zu symbols, %zu of them of modules; found by %s", g->symbols.nr,
 		     g->symbols.nr - g->nr_core, linux_way_name(g->way));
@@ -81,13 +77,14 @@ static int symbols_print(const struct linux_guest *g)
 	if (output_is("json"))
 		guest_json_write(out.file, "symbols", "rows", symbols_json(g), NULL);
 	else
-		symbols_text(g, out.file);
+		kallsyms_write(&g->symbols, out.file);
 	return output_close(&out);
 }
 
 int guest_symbols(int argc, char **argv)
 {
 	struct linux_guest g = {.ram.pagemap = -1};
+	_cleanup_free_ char *without = NULL;
 	int err;
 
 	if (argc)
@@ -95,10 +92,12 @@ int guest_symbols(int argc, char **argv)
 	err = memory_open_confined(&g);
 	if (!err)
 		err = linux_guest_find(&g, 0);
+	if (!err && linux_modules_add(&g))
+		without = strdup(error_text());
 	if (!err)
 		err = symbols_print(&g);
 	if (!err)
-		found_note(&g);
+		found_note(&g, without);
 	linux_guest_close(&g);
 	return err ? command_failed() : EXIT_FINE;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The untrusted input of `guest symbols`: the RAM of a guest. It is that of tests/unit/linux_image.h, with changes: the
- * first byte is the layout, then each 6 bytes are an offset from the tables (4) and what is written there (2).
+ * first byte is the layout, then each 6 bytes are a place (4) and what is written there (2).
  */
 #include "../unit/linux_image.h"
 
@@ -39,7 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint32_t at;
 
 		memcpy(&at, data + i, 4);
-		at = at % 2 ? at % 65536 + IMAGE_TABLES : at % (IMAGE_BYTES - 2);
+		at = at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
+		     : at % 4 == 2 ? at / 4 % 0x2000 + IMAGE_BTF /* and the module */
+				   : at / 4 % 65536 + IMAGE_TABLES;
 		memcpy(image + at, data + i + 4, 2);
 	}
 	g = image_guest(image, &range);
@@ -47,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!linux_guest_find(&g, 0)) {
 		list.head = linux_symbol(&g, "_text");
 		linux_list_each(&g, &list);
+		linux_modules_add(&g);
 	}
 	kallsyms_deinit(&g.symbols);
 	free(image);

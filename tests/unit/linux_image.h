@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vm/linux/guest.h"
+#include "vm/linux/modules.h"
 
 enum image_layout {
 	IMAGE_4_19, /* 8-byte markers and count */
@@ -30,6 +30,9 @@ enum {
 	IMAGE_DATA = 1 << 20,
 	IMAGE_PGD = IMAGE_DATA + 0x1000,
 	IMAGE_SYMBOLS = 1000,
+	IMAGE_BTF = IMAGE_DATA + 0x8000,
+	IMAGE_BTF_BYTES = 0x400,
+	IMAGE_MODULES = IMAGE_DATA + 0x9000, /* head of the list; then a module, its tables */
 };
 
 #define IMAGE_BASE UINT64_C(0x7f0000000000) /* in the process */
@@ -65,6 +68,9 @@ static const struct {
 	{"max_pfn", IMAGE_DATA + 8},
 	{"__pgtable_l5_enabled", IMAGE_DATA + 16},
 	{"init_top_pgt", IMAGE_PGD},
+	{"__start_BTF", IMAGE_BTF},
+	{"__stop_BTF", IMAGE_BTF + IMAGE_BTF_BYTES},
+	{"modules", IMAGE_MODULES},
 	{"linux_banner", IMAGE_RODATA + 0x100},
 };
 
@@ -191,6 +197,74 @@ static void image_paging(uint8_t *image)
 		image_put(image + pmd + (index + i) * 8, i << 21 | 0x81, 8);
 }
 
+struct image_btf {
+	uint8_t *type, *string, *strings;
+};
+
+static uint32_t image_string(struct image_btf *b, const char *text)
+{
+	uint32_t at = (uint32_t)(b->string - b->strings);
+
+	b->string += sprintf((char *)b->string, "%s", text) + 1;
+	return at;
+}
+
+/* A struct; members are pairs of a name and an offset in bytes. */
+static void image_struct(struct image_btf *b, const char *name, const char *const *member,
+			 const unsigned int *offset, unsigned int nr)
+{
+	b->type = image_put(b->type, image_string(b, name), 4);
+	b->type = image_put(b->type, 4u << 24 | nr, 4); /* BTF_KIND_STRUCT */
+	b->type = image_put(b->type, 256, 4);
+	for (unsigned int i = 0; i < nr; i++) {
+		b->type = image_put(b->type, image_string(b, member[i]), 4);
+		b->type = image_put(b->type, 0, 4);
+		b->type = image_put(b->type, offset[i] * 8, 4);
+	}
+}
+
+/* Types in the first half, strings in the second. */
+static void image_btf(uint8_t *image)
+{
+	static const char *const module[] = {"list", "name", "kallsyms"};
+	static const unsigned int module_at[] = {8, 24, 80};
+	static const char *const tables[] = {"symtab", "num_symtab", "strtab", "typetab"};
+	static const unsigned int tables_at[] = {0, 8, 16, 24};
+	uint8_t *head = image + IMAGE_BTF, *half = head + IMAGE_BTF_BYTES / 2;
+	struct image_btf b = {.type = head + 24, .string = half + 1, .strings = half};
+
+	image_struct(&b, "module", module, module_at, 3);
+	image_struct(&b, "mod_kallsyms", tables, tables_at, 4);
+	head = image_put(head, 0x0001eb9f, 4);
+	head = image_put(head, 24, 4);
+	head = image_put(head, 0, 4);
+	head = image_put(head, (uint64_t)(b.type - (image + IMAGE_BTF + 24)), 4);
+	head = image_put(head, IMAGE_BTF_BYTES / 2 - 24, 4);
+	image_put(head, IMAGE_BTF_BYTES / 2, 4);
+}
+
+/* One module, "made_up", with two symbols and one without a name. */
+static void image_module(uint8_t *image)
+{
+	uint64_t head = IMAGE_TEXT + IMAGE_MODULES, module = head + 0x100, tables = head + 0x200;
+	uint8_t *p = image + IMAGE_MODULES;
+
+	image_put(image_put(p, module + 8, 8), module + 8, 8);
+	image_put(image_put(p + 0x108, head, 8), head, 8);
+	strcpy((char *)p + 0x118, "made_up");
+	image_put(p + 0x150, tables, 8);
+	image_put(p + 0x200, tables + 0x100, 8);
+	image_put(p + 0x208, 3, 4);
+	image_put(p + 0x210, tables + 0x200, 8);
+	image_put(p + 0x218, tables + 0x300, 8);
+	image_put(p + 0x300 + 24, 1, 4);
+	image_put(p + 0x300 + 24 + 8, 0xffffffffc0001000, 8);
+	image_put(p + 0x300 + 48, 7, 4);
+	image_put(p + 0x300 + 48 + 8, 0xffffffffc0002000, 8);
+	memcpy(p + 0x400, "\0first\0second", 14);
+	memcpy(p + 0x500, "?tD", 3);
+}
+
 /* IMAGE_BYTES bytes, to be freed. */
 static uint8_t *image_make(enum image_layout layout)
 {
@@ -203,6 +277,8 @@ static uint8_t *image_make(enum image_layout layout)
 	image_put(image + IMAGE_DATA, 0 - (IMAGE_TEXT - LINUX_IMAGE_MAP), 8);
 	image_put(image + IMAGE_DATA + 8, IMAGE_BYTES / GUEST_PAGE, 8);
 	image_paging(image);
+	image_btf(image);
+	image_module(image);
 	image_tables(image, layout);
 	return image;
 }

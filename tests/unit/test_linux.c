@@ -97,6 +97,58 @@ static void rejected(void **state)
 	assert_rejected(none, "no Linux kernel with symbols");
 }
 
+/* Offsets of members by the BTF; a struct that has itself as a member without a name. */
+static void types(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);
+	struct btf_types t;
+	struct linux_guest g;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(80, btf_offset(&t, "module", "kallsyms"));
+	assert_int_equal(-ENOENT, btf_offset(&t, "module", "kall"));
+	assert_int_equal(-ENOENT, btf_offset(&t, "mod", "list"));
+	assert_int_equal(256, btf_size(&t, "mod_kallsyms"));
+	btf_types_deinit(&t);
+	for (unsigned int i = 0; i < 3; i++) { /* the members of module: no name, type 1 */
+		image_put(image + IMAGE_BTF + 24 + 12 + i * 12, 0, 4);
+		image_put(image + IMAGE_BTF + 24 + 12 + i * 12 + 4, 1, 4);
+	}
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(-ENOENT, btf_offset(&t, "module", "list"));
+	btf_types_deinit(&t);
+	image[IMAGE_BTF + 12]++; /* type_len */
+	assert_int_equal(-EBADMSG, linux_types_read(&g, &t));
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g.symbols);
+}
+
+/* A module's symbols; a module that claims too many is left out and counted. */
+static void modules(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_7_0);
+	struct linux_guest g;
+	const struct kallsym *s;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_modules_add(&g));
+	assert_int_equal(IMAGE_SYMBOLS + 2, g.symbols.nr);
+	s = kallsyms_find(&g.symbols, "second\t[made_up]");
+	assert_non_null(s);
+	assert_int_equal('d', s->type); /* not exported */
+	assert_int_equal(0xffffffffc0002000, s->address);
+	image_put(image + IMAGE_MODULES + 0x208, MODULE_SYMBOLS_MAX + 1, 4);
+	assert_int_equal(0, linux_modules_add(&g));
+	assert_int_equal(IMAGE_SYMBOLS + 2, g.symbols.nr);
+	assert_int_equal(1, g.torn);
+	image_put(image + IMAGE_MODULES, IMAGE_TEXT, 8); /* the list leads elsewhere */
+	assert_int_equal(-EAGAIN, linux_modules_add(&g));
+	kallsyms_deinit(&g.symbols);
+}
+
 static uint8_t *link_at(uint8_t *image, unsigned int i)
 {
 	return image + IMAGE_DATA + 0x100 + (size_t)i * 16;
@@ -174,6 +226,8 @@ int main(void)
 		cmocka_unit_test(layouts),
 		cmocka_unit_test(ways),
 		cmocka_unit_test(rejected),
+		cmocka_unit_test(types),
+		cmocka_unit_test(modules),
 		cmocka_unit_test(lists),
 	};
 

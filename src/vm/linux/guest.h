@@ -54,7 +54,7 @@ int linux_guest_open(const struct vm *vm, const char *qmp, uint64_t timeout_ns,
 void linux_guest_close(struct linux_guest *g);
 
 /*
- * Finds the kernel and reads its symbols, without those of modules. until_ns:
+ * Finds the kernel and reads its symbols; linux_modules_add() adds those of modules. until_ns:
  * monotonic_ns() at which the search ends; 0: when all RAM is searched. -ENOENT: no Linux kernel was found, and why
  * that may be; -ETIMEDOUT; -ENOMEM; with the error message set.
  */

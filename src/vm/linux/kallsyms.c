@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,6 +279,13 @@ void kallsyms_move(struct kallsyms *k, uint64_t delta)
 {
 	for (size_t i = 0; i < k->nr; i++)
 		k->symbol[i].address += delta;
+}
+
+void kallsyms_write(const struct kallsyms *k, FILE *out)
+{
+	for (size_t i = 0; i < k->nr; i++)
+		fprintf(out, "%016" PRIx64 " %c %s\n", k->symbol[i].address, k->symbol[i].type,
+			kallsym_name(k, &k->symbol[i]));
 }
 
 const struct kallsym *kallsyms_find(const struct kallsyms *k, const char *name)

@@ -16,6 +16,8 @@
 #ifndef HOSTRACE_LINUX_KALLSYMS_H
 #define HOSTRACE_LINUX_KALLSYMS_H
 
+#include <stdio.h>
+
 #include "vm/linux/tokens.h"
 
 enum {
@@ -59,6 +61,9 @@ void kallsyms_deinit(struct kallsyms *k);
 
 /* Adds delta to all addresses. */
 void kallsyms_move(struct kallsyms *k, uint64_t delta);
+
+/* As /proc/kallsyms has them. */
+void kallsyms_write(const struct kallsyms *k, FILE *out);
 
 /* The first symbol of this name. */
 const struct kallsym *kallsyms_find(const struct kallsyms *k, const char *name);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "vm/linux/btf.h"
+
+enum {
+	HEADER = 24, /* magic, version, flags, hdr_len, type_off, type_len, str_off, str_len */
+	TYPE = 12,   /* name_off, info, size or type */
+	MEMBER = 12, /* name_off, type, offset */
+	MAGIC = 0xeb9f,
+};
+
+enum kind {
+	KIND_INT = 1,
+	KIND_ARRAY = 3,
+	KIND_STRUCT = 4,
+	KIND_UNION = 5,
+	KIND_ENUM = 6,
+	KIND_TYPEDEF = 8,
+	KIND_VOLATILE = 9,
+	KIND_CONST = 10,
+	KIND_RESTRICT = 11,
+	KIND_FUNC_PROTO = 13,
+	KIND_VAR = 14,
+	KIND_DATASEC = 15,
+	KIND_DECL_TAG = 17,
+	KIND_TYPE_TAG = 18,
+	KIND_ENUM64 = 19,
+	KIND_LAST = KIND_ENUM64,
+};
+
+struct type {
+	uint32_t name, size; /* size: or the type that it refers to */
+	uint32_t nr;	     /* members */
+	enum kind kind;
+	bool bitfields; /* offsets of members have the bitfield's size in the upper 8 bits */
+};
+
+static struct type type_parse(struct buffer *b)
+{
+	uint32_t name = buffer_u32(b), info = buffer_u32(b);
+
+	return (struct type){.name = name,
+			     .size = buffer_u32(b),
+			     .nr = info & 0xffff,
+			     .kind = info >> 24 & 31,
+			     .bitfields = info >> 31};
+}
+
+/* What follows the head of a type. */
+static size_t type_more(const struct type *t)
+{
+	switch (t->kind) {
+	case KIND_INT:
+	case KIND_VAR:
+	case KIND_DECL_TAG:
+		return 4;
+	case KIND_ARRAY:
+		return 12;
+	case KIND_STRUCT:
+	case KIND_UNION:
+	case KIND_DATASEC:
+	case KIND_ENUM64:
+		return (size_t)MEMBER * t->nr;
+	case KIND_ENUM:
+	case KIND_FUNC_PROTO:
+		return (size_t)8 * t->nr;
+	default:
+		return 0;
+	}
+}
+
+static int types_index(struct btf_types *r, struct buffer *b)
+{
+	r->nr = 1; /* void */
+	while (buffer_left(b)) {
+		uint32_t at = (uint32_t)buffer_tell(b);
+		struct type t = type_parse(b);
+
+		buffer_bytes(b, type_more(&t));
+		if (b->cut || !t.kind || t.kind > KIND_LAST || r->nr == BTF_TYPES_MAX)
+			return -EBADMSG;
+		if (array_room(r->type, r->nr))
+			return -ENOMEM;
+		r->type[r->nr++] = at;
+	}
+	return 0;
+}
+
+int btf_types_parse(uint8_t *data, size_t size, struct btf_types *ret)
+{
+	struct buffer b = buffer_of(data, size, "BTF", 0);
+	uint32_t head, type_off, type_len, str_off, str_len;
+	bool magic = buffer_u16(&b) == MAGIC;
+	uint64_t types, strings;
+
+	*ret = (struct btf_types){.data = data, .size = size};
+	buffer_u16(&b); /* version, flags */
+	head = buffer_u32(&b);
+	type_off = buffer_u32(&b);
+	type_len = buffer_u32(&b);
+	str_off = buffer_u32(&b);
+	str_len = buffer_u32(&b);
+	types = (uint64_t)head + type_off;
+	strings = (uint64_t)head + str_off;
+	if (b.cut || !magic || head < HEADER || types + type_len > size ||
+	    strings + str_len > size || !str_len || data[strings + str_len - 1])
+		return -EBADMSG;
+	ret->strings = strings;
+	ret->strings_end = strings + str_len;
+	ret->type = calloc(1, sizeof(*ret->type));
+	if (!ret->type)
+		return fail(-ENOMEM, "out of memory");
+	b = buffer_of(data + types, type_len, "BTF", types);
+	return types_index(ret, &b);
+}
+
+void btf_types_deinit(struct btf_types *b)
+{
+	free(b->data);
+	free(b->type);
+	*b = (struct btf_types){0};
+}
+
+static const char *name_of(const struct btf_types *b, uint32_t name)
+{
+	return name < b->strings_end - b->strings ? (const char *)b->data + b->strings + name : "";
+}
+
+/* The type and its members, behind its head. False: no such type. */
+static bool type_get(const struct btf_types *b, uint32_t id, struct type *ret,
+		     struct buffer *members)
+{
+	if (!id || id >= b->nr)
+		return false;
+	*members = buffer_of(b->data + b->type[id], b->size - b->type[id], "BTF", 0);
+	*ret = type_parse(members);
+	return true;
+}
+
+static bool is_compound(const struct type *t)
+{
+	return t->kind == KIND_STRUCT || t->kind == KIND_UNION;
+}
+
+static bool is_modifier(enum kind kind)
+{
+	return kind == KIND_TYPEDEF || kind == KIND_VOLATILE || kind == KIND_CONST ||
+	       kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
+}
+
+/* The struct or union of this name that has members. */
+static uint32_t compound_find(const struct btf_types *b, const char *name)
+{
+	for (uint32_t id = 1; id < b->nr; id++) {
+		struct buffer members;
+		struct type t;
+
+		if (type_get(b, id, &t, &members) && is_compound(&t) && t.nr &&
+		    !strcmp(name_of(b, t.name), name))
+			return id;
+	}
+	return 0;
+}
+
+/*
+ * depth counts modifiers and nested structs together, steps all members: types of a guest may refer to themselves, many
+ * times.
+ */
+static int offset_find(const struct btf_types *b, uint32_t id, const char *path, int depth,
+		       uint32_t *steps)
+{
+	size_t len = strcspn(path, ".");
+	struct buffer members;
+	struct type t;
+
+	if (depth > BTF_DEPTH_MAX || (*steps)++ > BTF_TYPES_MAX || !type_get(b, id, &t, &members))
+		return -ENOENT;
+	if (is_modifier(t.kind))
+		return offset_find(b, t.size, path, depth + 1, steps);
+	if (!is_compound(&t))
+		return -ENOENT;
+	for (uint32_t i = 0; i < t.nr && (*steps)++ < BTF_TYPES_MAX; i++) {
+		const char *name = name_of(b, buffer_u32(&members));
+		uint32_t type = buffer_u32(&members), at = buffer_u32(&members);
+		int more = 0;
+
+		at = (t.bitfields ? at & 0xffffff : at) / CHAR_BIT;
+		if (!*name)
+			more = offset_find(b, type, path, depth + 1, steps);
+		else if (strncmp(name, path, len) != 0 || name[len])
+			continue;
+		else if (path[len])
+			more = offset_find(b, type, path + len + 1, depth + 1, steps);
+		if (more >= 0)
+			return (int)at + more;
+	}
+	return -ENOENT;
+}
+
+int btf_offset(const struct btf_types *b, const char *type, const char *member)
+{
+	uint32_t steps = 0;
+
+	return offset_find(b, compound_find(b, type), member, 0, &steps);
+}
+
+int btf_size(const struct btf_types *b, const char *type)
+{
+	struct buffer members;
+	struct type t;
+
+	if (!type_get(b, compound_find(b, type), &t, &members) || t.size > INT_MAX)
+		return -ENOENT;
+	return (int)t.size;
+}

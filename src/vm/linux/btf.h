@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A kernel's type information (Documentation/bpf/btf.rst), as far as offsets of members need it. Own code, although
+ * libbpf has a parser: this one reads what a guest wrote, and libbpf does not check that ids and names are in range,
+ * nor that modifiers end.
+ */
+#ifndef HOSTRACE_LINUX_BTF_H
+#define HOSTRACE_LINUX_BTF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	BTF_BYTES_MAX = 64 << 20,
+	BTF_TYPES_MAX = 4 << 20,
+	BTF_DEPTH_MAX = 16, /* of modifiers, and of structs without a name */
+};
+
+struct btf_types {
+	uint8_t *data; /* owned */
+	size_t size;
+	uint32_t *type; /* offset of each type in data; type 0 is void */
+	size_t nr;
+	size_t strings, strings_end;
+};
+
+/* Takes ownership of the data, also on failure. -EBADMSG (no error message), -ENOMEM. */
+int btf_types_parse(uint8_t *data, size_t size, struct btf_types *ret);
+void btf_types_deinit(struct btf_types *b);
+
+/*
+ * The offset in bytes of a member of a struct or union, "signal" or "signal.thread_head", also one that is in a member
+ * without a name. -ENOENT (no error message): there is none.
+ */
+int btf_offset(const struct btf_types *b, const char *type, const char *member);
+
+/* Size in bytes of a struct or union; -ENOENT. */
+int btf_size(const struct btf_types *b, const char *type);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "event/event.h"
+#include "vm/linux/modules.h"
+
+enum {
+	SYM = 24, /* Elf64_Sym: name 4, info 1, other 1, section 2, value 8, size 8 */
+	SYM_INFO = 4,
+	SYM_VALUE = 8,
+};
+
+/* Offsets within struct module and what it points to; -ENOENT: there is no such member. */
+struct layout {
+	int list, name, kallsyms, symtab, num_symtab, strtab, typetab;
+	int syms, num_syms; /* exports; /proc/kallsyms ignores those for GPL modules only */
+	int value_offset, name_offset, export_bytes;
+};
+
+/* The tables of one module. */
+struct tables {
+	uint8_t *sym, *type; /* type: NULL before 5.2, where st_info has it */
+	char *string;
+	size_t nr, string_bytes;
+	uint8_t *export;
+	uint64_t export_at;
+	size_t nr_exports;
+};
+
+struct walk {
+	struct linux_guest *g;
+	uint64_t *module; /* addresses */
+	size_t nr;
+};
+
+int linux_types_read(struct linux_guest *g, struct btf_types *ret)
+{
+	uint64_t start = linux_symbol(g, "__start_BTF"), stop = linux_symbol(g, "__stop_BTF");
+	_cleanup_free_ uint8_t *data = NULL;
+	int err;
+
+	*ret = (struct btf_types){0};
+	if (!start || stop <= start || stop - start > BTF_BYTES_MAX)
+		return fail(-ENOENT, "the guest's kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+	data = malloc(stop - start);
+	if (!data)
+		return fail(-ENOMEM, "out of memory");
+	err = linux_read(g, start, data, stop - start);
+	if (!err)
+		err = btf_types_parse(take_ptr(data), stop - start, ret);
+	return err && err != -ENOMEM ? fail(-EBADMSG, "the guest kernel's BTF is damaged") : err;
+}
+
+static int layout_find(const struct btf_types *t, struct layout *ret)
+{
+	*ret = (struct layout){
+		.list = btf_offset(t, "module", "list"),
+		.name = btf_offset(t, "module", "name"),
+		.kallsyms = btf_offset(t, "module", "kallsyms"),
+		.symtab = btf_offset(t, "mod_kallsyms", "symtab"),
+		.num_symtab = btf_offset(t, "mod_kallsyms", "num_symtab"),
+		.strtab = btf_offset(t, "mod_kallsyms", "strtab"),
+		.typetab = btf_offset(t, "mod_kallsyms", "typetab"),
+		.syms = btf_offset(t, "module", "syms"),
+		.num_syms = btf_offset(t, "module", "num_syms"),
+		.value_offset = btf_offset(t, "kernel_symbol", "value_offset"),
+		.name_offset = btf_offset(t, "kernel_symbol", "name_offset"),
+		.export_bytes = btf_size(t, "kernel_symbol"),
+	};
+	if (ret->list < 0 || ret->name < 0 || ret->kallsyms < 0 || ret->symtab < 0 ||
+	    ret->num_symtab < 0 || ret->strtab < 0)
+		return fail(-ENOENT, "the guest kernel's BTF has no usable struct module");
+	return 0;
+}
+
+/* ---- the tables of a module ---- */
+
+static uint64_t le(const uint8_t *p, size_t bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, bytes); /* little-endian hosts only; the Makefile rejects others */
+	return v;
+}
+
+/* *ret is allocated, with nr elements. */
+static int block_read(struct linux_guest *g, uint64_t address, size_t bytes, uint8_t **ret)
+{
+	*ret = malloc(bytes + 1);
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	return linux_read(g, address, *ret, bytes);
+}
+
+/* Up to where the symbols refer to, or the last page that is mapped. */
+static int strings_read(struct linux_guest *g, uint64_t address, struct tables *t)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		size_t end = le(t->sym + i * SYM, 4) + KALLSYM_NAME_MAX;
+
+		bytes = end > bytes ? end : bytes;
+	}
+	bytes = bytes < MODULE_STRINGS_MAX ? bytes : MODULE_STRINGS_MAX;
+	t->string = calloc(1, bytes + 1);
+	if (!t->string)
+		return fail(-ENOMEM, "out of memory");
+	while (t->string_bytes < bytes) {
+		size_t part = GUEST_PAGE - (address + t->string_bytes) % GUEST_PAGE;
+
+		part = part < bytes - t->string_bytes ? part : bytes - t->string_bytes;
+		if (linux_read(g, address + t->string_bytes, t->string + t->string_bytes, part))
+			break;
+		t->string_bytes += part;
+	}
+	return t->string_bytes ? 0 : -EFAULT;
+}
+
+/* A module whose exports cannot be read has none. */
+static int exports_read(struct linux_guest *g, const struct layout *l, uint64_t module,
+			struct tables *t)
+{
+	uint32_t nr;
+	int err;
+
+	if (l->syms < 0 || l->num_syms < 0 || l->value_offset < 0 || l->name_offset < 0 ||
+	    l->export_bytes < 8 || l->value_offset > l->export_bytes - 4 ||
+	    l->name_offset > l->export_bytes - 4 ||
+	    linux_read_u64(g, module + (uint64_t)l->syms, &t->export_at) ||
+	    linux_read_u32(g, module + (uint64_t)l->num_syms, &nr) || nr > MODULE_EXPORTS_MAX)
+		return 0;
+	err = block_read(g, t->export_at, (size_t)nr * (size_t)l->export_bytes, &t->export);
+	t->nr_exports = err ? 0 : nr;
+	return err == -ENOMEM ? err : 0;
+}
+
+static int tables_read(struct linux_guest *g, const struct layout *l, uint64_t module,
+		       struct tables *t)
+{
+	uint64_t kallsyms, symtab, strtab, typetab;
+	uint32_t nr;
+	int err;
+
+	*t = (struct tables){0};
+	if (linux_read_u64(g, module + (uint64_t)l->kallsyms, &kallsyms) ||
+	    linux_read_u64(g, kallsyms + (uint64_t)l->symtab, &symtab) ||
+	    linux_read_u64(g, kallsyms + (uint64_t)l->strtab, &strtab) ||
+	    linux_read_u32(g, kallsyms + (uint64_t)l->num_symtab, &nr) || nr > MODULE_SYMBOLS_MAX)
+		return -EFAULT;
+	t->nr = nr;
+	err = block_read(g, symtab, t->nr * SYM, &t->sym);
+	if (!err && l->typetab >= 0) {
+		err = linux_read_u64(g, kallsyms + (uint64_t)l->typetab, &typetab);
+		err = err ? err : block_read(g, typetab, t->nr, &t->type);
+	}
+	if (!err)
+		err = strings_read(g, strtab, t);
+	return err ? err : exports_read(g, l, module, t);
+}
+
+static void tables_deinit(struct tables *t)
+{
+	free(t->sym);
+	free(t->type);
+	free(t->string);
+	free(t->export);
+}
+
+/* ---- symbols ---- */
+
+/* struct kernel_symbol has offsets from their own places: of the value and of the name. */
+static bool is_exported(struct linux_guest *g, const struct layout *l, const struct tables *t,
+			uint64_t value, const char *name)
+{
+	char text[KALLSYM_NAME_MAX];
+
+	for (size_t i = 0; i < t->nr_exports; i++) {
+		size_t at = i * (size_t)l->export_bytes;
+		size_t v = at + (size_t)l->value_offset, n = at + (size_t)l->name_offset;
+		int32_t to_value, to_name;
+
+		memcpy(&to_value, t->export + v, 4);
+		memcpy(&to_name, t->export + n, 4);
+		if (t->export_at + v + (uint64_t)(int64_t)to_value == value &&
+		    !linux_read_text(g, t->export_at + n + (uint64_t)(int64_t)to_name, text,
+				     sizeof(text)) &&
+		    !strcmp(text, name))
+			return true;
+	}
+	return false;
+}
+
+static int symbols_add(struct linux_guest *g, const struct layout *l, const struct tables *t,
+		       const char *module)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->nr && !err; i++) {
+		const uint8_t *sym = t->sym + i * SYM;
+		uint64_t value = le(sym + SYM_VALUE, 8);
+		size_t name = le(sym, 4);
+		int type = t->type ? t->type[i] : sym[SYM_INFO];
+		const char *text;
+
+		if (name >= t->string_bytes || !t->string[name])
+			continue;
+		text = t->string + name;
+		type = isalpha(type) ? type : '?';
+		type = is_exported(g, l, t, value, text) ? toupper(type) : tolower(type);
+		err = kallsyms_add(&g->symbols, value, (char)type, text,
+				   strnlen(text, t->string_bytes - name), module);
+	}
+	return err;
+}
+
+/* A module that cannot be read was just unloaded, or is not complete: it is left out and counted. */
+static int module_add(struct linux_guest *g, const struct layout *l, uint64_t module)
+{
+	char name[MODULE_NAME_MAX];
+	struct tables t;
+	int err = tables_read(g, l, module, &t);
+
+	if (!err)
+		err = linux_read_text(g, module + (uint64_t)l->name, name, sizeof(name));
+	if (err == -EFAULT) {
+		g->torn++;
+		err = 0;
+	} else if (!err) {
+		text_neutralise(name);
+		err = symbols_add(g, l, &t, name);
+	}
+	tables_deinit(&t);
+	return err;
+}
+
+/* ---- the list ---- */
+
+static void list_begin(void *arg)
+{
+	((struct walk *)arg)->nr = 0;
+}
+
+static int list_entry(void *arg, uint64_t entry)
+{
+	struct walk *w = arg;
+
+	if (array_room(w->module, w->nr))
+		return -ENOMEM;
+	w->module[w->nr++] = entry;
+	return 0;
+}
+
+int linux_modules_symbols(struct linux_guest *g, const struct btf_types *types)
+{
+	struct walk w = {.g = g};
+	struct linux_list list = {.head = linux_symbol(g, "modules"),
+				  .max = LINUX_MODULES_MAX,
+				  .begin = list_begin,
+				  .fn = list_entry,
+				  .arg = &w};
+	struct layout l;
+	int err = layout_find(types, &l), walked;
+
+	if (err)
+		return err;
+	walked = list.head ? linux_list_each(g, &list) : 0;
+	err = walked == -ENOMEM ? walked : 0;
+	for (size_t i = 0; i < w.nr && !err; i++)
+		err = module_add(g, &l, w.module[i] - (uint64_t)l.list);
+	free(w.module);
+	if (!err && walked)
+		err = fail(-EAGAIN, "the guest's list of modules kept changing, or is damaged");
+	return err;
+}
+
+int linux_modules_add(struct linux_guest *g)
+{
+	struct btf_types types;
+	int err = linux_types_read(g, &types);
+
+	if (!err)
+		err = linux_modules_symbols(g, &types);
+	btf_types_deinit(&types);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The loaded modules of a Linux guest, by the offsets that its BTF has. */
+#ifndef HOSTRACE_LINUX_MODULES_H
+#define HOSTRACE_LINUX_MODULES_H
+
+#include "vm/linux/btf.h"
+#include "vm/linux/guest.h"
+
+enum {
+	LINUX_MODULES_MAX = 4096,
+	MODULE_NAME_MAX = 64,		/* 56 in Linux */
+	MODULE_SYMBOLS_MAX = 256 << 10, /* of one module */
+	MODULE_EXPORTS_MAX = 64 << 10,
+	MODULE_STRINGS_MAX = 16 << 20,
+};
+
+/*
+ * Reads the kernel's BTF. -ENOENT: it has none (CONFIG_DEBUG_INFO_BTF); -EBADMSG: it is damaged; with the error message
+ * set.
+ */
+int linux_types_read(struct linux_guest *g, struct btf_types *ret);
+
+/*
+ * Adds the symbols of all modules to g->symbols, in the order of /proc/kallsyms. 0; -EAGAIN: the list of modules kept
+ * changing, what was read last remains; -ENOENT: the BTF lacks a type; with the error message set.
+ */
+int linux_modules_symbols(struct linux_guest *g, const struct btf_types *types);
+
+/* Both. What could be read is in g->symbols, also on failure. */
+int linux_modules_add(struct linux_guest *g);
+
+#endif
