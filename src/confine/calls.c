@@ -11,10 +11,12 @@
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -131,6 +133,17 @@ static int rules_by_argument(scmp_filter_ctx f, enum confine_phase phase)
 	return 0;
 }
 
+/* As the C library forks; a limit of one's own can only be lowered. */
+static int rules_to_fork(scmp_filter_ctx f)
+{
+	const uint32_t flags = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD;
+
+	RULE(f, SCMP_ACT_ALLOW, clone, SCMP_A0(SCMP_CMP_EQ, flags));
+	RULE(f, SCMP_ACT_ALLOW, prlimit64, SCMP_A0(SCMP_CMP_EQ, 0),
+	     SCMP_A1(SCMP_CMP_EQ, RLIMIT_FSIZE));
+	return 0;
+}
+
 /* The mitigation of speculative store bypass would only make us slower: nothing here executes foreign code. */
 static scmp_filter_ctx filter_new(uint32_t action)
 {
@@ -163,7 +176,7 @@ static int terminal_rules(scmp_filter_ctx f)
 	return 0;
 }
 
-int calls_restrict(enum confine_phase phase, bool writes, bool connects, bool terminal)
+int calls_restrict(const struct confinement *c, enum confine_phase phase, bool writes)
 {
 	scmp_filter_ctx f = filter_new(SCMP_ACT_ERRNO(EPERM));
 	int err = f ? rules_by_argument(f, phase) : -ENOMEM;
@@ -173,9 +186,11 @@ int calls_restrict(enum confine_phase phase, bool writes, bool connects, bool te
 
 	if (!err)
 		err = rules_add(f, SCMP_ACT_ALLOW, allowed[phase]);
-	if (!err && connects)
+	if (!err && c->forks)
+		err = rules_to_fork(f);
+	if (!err && c->connects && phase == CONFINE_FOLLOW)
 		err = rules_add(f, SCMP_ACT_ALLOW, connecting);
-	if (!err && terminal && phase != CONFINE_FOLLOW) /* which has all of ioctl() */
+	if (!err && c->terminal && phase != CONFINE_FOLLOW) /* which has all of ioctl() */
 		err = terminal_rules(f);
 	if (!err)
 		err = rules_add(f, SCMP_ACT_KILL_PROCESS, fatal);

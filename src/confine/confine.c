@@ -63,8 +63,7 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 	if (!err && uses_landlock(c->phase) && !c->alone)
 		err = landlock_restrict(ruleset);
 	if (!err && c->phase != CONFINE_EXECUTE)
-		err = calls_restrict(c->phase, paths_any_write(c->paths), c->connects,
-				     c->terminal);
+		err = calls_restrict(c, c->phase, paths_any_write(c->paths));
 	return err;
 }
 
@@ -98,8 +97,7 @@ int confine_more(const struct confinement *c)
 	if (!err && !c->alone)
 		err = landlock_restrict(landlock_prepare());
 	if (!err)
-		err = calls_restrict(CONFINE_DRAIN, paths_any_write(c->paths), false,
-				     c->terminal);
+		err = calls_restrict(c, CONFINE_DRAIN, paths_any_write(c->paths));
 	return err ? err : filter_verify();
 }
 

@@ -56,6 +56,13 @@ int confine_paths_read(struct confine_paths *p, const char *path);
  */
 int confine_paths_write(struct confine_paths *p, const char *path, bool numbered);
 
+/*
+ * The same for PREFIX-NAME.hrt and PREFIX-NAME.txt, where NAME is of letters, digits, '-' and '.',
+ * and for "PATH.PID.tmp" of any process: those that a child of a confined process with `forks`
+ * makes.
+ */
+int confine_paths_dumps(struct confine_paths *p, const char *prefix);
+
 /* Temporary files without a name, or as tmpfile(3) makes them. */
 int confine_paths_temporary(struct confine_paths *p);
 
@@ -76,6 +83,7 @@ struct confinement {
 	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW only */
 	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
 	bool terminal; /* may change the modes of its terminal */
+	bool forks; /* may fork, and limit the size of files that it writes: children write dumps */
 	const struct confine_paths *paths; /* borrowed; NULL: none */
 	bool alone; /* set by confine(): there is no supervisor */
 	uint64_t instead; /* the capabilities kept because of that */

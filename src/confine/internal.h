@@ -37,7 +37,7 @@ int identity_verify(const struct identity *to, uint64_t keep);
 /* ---- calls.c: system calls ---- */
 
 /* From now on only the calls of the phase. `writes`: files may be created, renamed and deleted. */
-int calls_restrict(enum confine_phase phase, bool writes, bool connects, bool terminal);
+int calls_restrict(const struct confinement *c, enum confine_phase phase, bool writes);
 
 /* From now on calls with a path wait for a supervisor. Its descriptor, or -errno without an error message: none. */
 int calls_supervise(void);

@@ -19,7 +19,7 @@
 struct rule {
 	char *path; /* absolute */
 	size_t stem; /* length without the last ".EXTENSION" */
-	bool write, numbered, update, directory;
+	bool write, numbered, dumps, update, directory;
 	pid_t owner; /* whose temporary files */
 };
 
@@ -127,6 +127,11 @@ int confine_paths_write(struct confine_paths *p, const char *path, bool numbered
 			(struct rule){.write = true, .numbered = numbered, .owner = getpid()});
 }
 
+int confine_paths_dumps(struct confine_paths *p, const char *prefix)
+{
+	return rule_add(p, prefix, (struct rule){.write = true, .dumps = true});
+}
+
 int confine_paths_temporary(struct confine_paths *p)
 {
 	p->temporary = realpath(P_tmpdir, NULL); /* NULL: tmpfile() fails, too */
@@ -181,6 +186,36 @@ static bool reads(const struct rule *r, const char *path)
 	       !strchr(rest, '/');
 }
 
+/* ".PID.tmp" */
+static bool is_temporary_end(const char *end)
+{
+	size_t digits = *end == '.' ? strspn(end + 1, "0123456789") : 0;
+
+	return digits && !strcmp(end + 1 + digits, ".tmp");
+}
+
+/* PREFIX-NAME.hrt or .txt: what is behind it. */
+static const char *dump_rest(const struct rule *r, const char *path)
+{
+	size_t len = strlen(r->path);
+	const char *name = path + len + 1, *rest = NULL;
+
+	if (strncmp(path, r->path, len) || path[len] != '-' || !isalnum(*name))
+		return NULL;
+	for (const char *at = name; isalnum(*at) || *at == '-' || *at == '.'; at++)
+		if (!strncmp(at, ".hrt", 4) || !strncmp(at, ".txt", 4))
+			rest = at + 4;
+	return rest;
+}
+
+static bool is_dump(const struct rule *r, const char *path, bool *ret_temporary)
+{
+	const char *rest = r->dumps ? dump_rest(r, path) : NULL;
+
+	*ret_temporary = rest && is_temporary_end(rest);
+	return rest && (!*rest || *ret_temporary);
+}
+
 /* Behind the rule's own name: "" (*ret_temporary false) or ".PID.tmp". */
 static bool is_own(const struct rule *r, const char *rest, bool *ret_temporary)
 {
@@ -209,8 +244,8 @@ static bool writes(const struct rule *r, const char *path, bool *ret_temporary)
 	size_t len = strlen(r->path);
 	const char *rest = numbered_rest(r, path);
 
-	if (!r->write)
-		return false;
+	if (!r->write || r->dumps)
+		return is_dump(r, path, ret_temporary);
 	if (!strncmp(path, r->path, len) && is_own(r, path + len, ret_temporary))
 		return true;
 	return rest && is_own(r, rest, ret_temporary);
@@ -268,10 +303,13 @@ bool paths_allow_rename(const struct confine_paths *p, const char *from, const c
 	size_t len = strlen(to);
 	bool temporary;
 
-	for (unsigned int i = 0; i < p->nr; i++)
-		if (writes(&p->rule[i], from, &temporary) && temporary &&
-		    !strncmp(from, to, len) && is_own(&p->rule[i], from + len, &temporary) &&
-		    temporary)
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct rule *r = &p->rule[i];
+
+		if (writes(r, from, &temporary) && temporary && !strncmp(from, to, len) &&
+		    (r->dumps ? is_temporary_end(from + len)
+			      : is_own(r, from + len, &temporary) && temporary))
 			return true;
+	}
 	return false;
 }

@@ -26,6 +26,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -510,6 +511,51 @@ static void test_two_steps(void **state)
 	assert_int_equal(run(two_steps, -1), SUCCEEDED);
 }
 
+static bool creates(const char *name)
+{
+	return open(in_dir(name), O_WRONLY | O_CREAT | O_EXCL, 0600) >= 0;
+}
+
+/* A dump is written by a child under its own temporary name, and nothing else is possible there. */
+static bool dump_by_child(void)
+{
+	static const char name[] = "ring-exit-latency-20261122T231500.123Z.hrt";
+	struct rlimit small = {4096, 4096};
+	char temporary[96];
+
+	snprintf(temporary, sizeof(temporary), "%s.%d.tmp", name, (int)getpid());
+	return creates(temporary) && !rename(in_dir(temporary), in_dir(name)) &&
+	       open(in_dir(name), O_RDONLY) >= 0 && creates("ring-a.txt") &&
+	       !setrlimit(RLIMIT_FSIZE, &small) && !creates("ring.hrt") &&
+	       !creates("rings-a.hrt") && !creates("ring-a.sh") && !creates("ring-../a.hrt") &&
+	       !creates("ring--a.hrt") && !creates("ring-a.hrt.x.tmp") &&
+	       rename(in_dir(name), in_dir("ring-b.hrt")) && !unlink(in_dir(name)) &&
+	       !unlink(in_dir("ring-a.txt")) && !open_socket() && !become_root();
+}
+
+static bool fork_to_dump(void)
+{
+	struct confine_paths *p = confine_paths_new();
+	struct confinement c = {.phase = CONFINE_DRAIN, .forks = true, .paths = p};
+	struct rlimit none = {4096, 4096};
+	int status;
+	pid_t pid;
+
+	if (confine_paths_dumps(p, in_dir("ring")) || confine(&c))
+		_exit(BROKEN);
+	pid = fork();
+	if (!pid)
+		_exit(dump_by_child() ? SUCCEEDED : FAILED);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == SUCCEEDED << 8 &&
+	       setrlimit(RLIMIT_NOFILE, &none);
+}
+
+static void test_forks(void **state)
+{
+	(void)state;
+	assert_int_equal(run(fork_to_dump, -1), SUCCEEDED);
+}
+
 /* Who is not root has no user to become, but the same limits. */
 static void become_ordinary(void)
 {
@@ -589,6 +635,7 @@ int main(void)
 		cmocka_unit_test(test_follow),
 		cmocka_unit_test(test_use),
 		cmocka_unit_test(test_two_steps),
+		cmocka_unit_test(test_forks),
 		cmocka_unit_test(test_without_supervisor),
 		cmocka_unit_test(test_ordinary_user),
 	};
