@@ -161,25 +161,52 @@ static bool chunk_has(const struct trace_chunk *c, uint16_t type)
 	return false;
 }
 
-/* A name from before the window is as good at its beginning; a clock pair is only true at its own time. */
-static size_t names_collect(const struct trace_ring *ring, uint64_t window_ns, bool pair_wanted,
-			    uint8_t *out)
+/* Where naming events go, and what becomes of them. */
+struct names {
+	uint64_t window_ns;
+	bool pair_wanted;
+	const struct record_hdr *pair; /* the newest */
+	uint8_t *out;		       /* NULL: only their length is wanted */
+	size_t len;
+};
+
+static void name_append(struct names *n, const struct record_hdr *rec)
 {
-	size_t len = 0;
+	if (n->out)
+		memcpy(n->out + n->len, rec, rec->size);
+	n->len += rec->size;
+}
 
-	for (unsigned int i = 0; i < ring->nr_names; i++) {
-		const struct record_hdr *rec = ring->names[i];
-		bool is_pair = rec->type == EV_clock_pair;
+/* A name from before the window is as good at its beginning; a clock pair is only true at its own time. */
+static void name_add(struct names *n, const struct record_hdr *rec)
+{
+	size_t at = n->len;
 
-		if (is_pair && !pair_wanted)
-			continue;
-		if (out)
-			memcpy(out + len, rec, rec->size);
-		if (out && !is_pair)
-			memcpy(out + len, &window_ns, sizeof(window_ns));
-		len += rec->size;
+	if (rec->type == EV_clock_pair) {
+		n->pair = rec;
+		return;
 	}
-	return len;
+	name_append(n, rec);
+	if (n->out)
+		memcpy(n->out + at, &n->window_ns, sizeof(n->window_ns));
+}
+
+/* Those of the table, and later ones from chunks before the window. */
+static void names_collect(const struct trace_ring *ring, const struct link *first, struct names *n)
+{
+	n->len = 0;
+	for (unsigned int i = 0; i < ring->nr_names; i++)
+		name_add(n, ring->names[i]);
+	for (const struct link *l = ring->oldest; l != first; l = l->newer)
+		for (size_t at = 0; at < l->chunk.len;) {
+			const struct record_hdr *rec = (const void *)(l->chunk.data + at);
+
+			if (is_naming(rec->type))
+				name_add(n, rec);
+			at += rec->size;
+		}
+	if (n->pair && n->pair_wanted)
+		name_append(n, n->pair);
 }
 
 static int names_visit(const uint8_t *data, size_t len,
@@ -214,25 +241,30 @@ static int names_visit(const uint8_t *data, size_t len,
 	return err;
 }
 
-int trace_ring_walk(const struct trace_ring *ring,
+int trace_ring_walk(const struct trace_ring *ring, uint64_t since_ns,
 		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg)
 {
-	uint64_t window_ns = UINT64_MAX;
-	bool pair_wanted = true;
+	struct names names = {.window_ns = UINT64_MAX, .pair_wanted = true};
+	const struct link *first = ring->oldest;
 	int err;
 
-	for (const struct link *l = ring->oldest; l; l = l->newer) {
-		window_ns = l->chunk.h.first_ns < window_ns ? l->chunk.h.first_ns : window_ns;
-		pair_wanted = pair_wanted && !chunk_has(&l->chunk, EV_clock_pair);
+	while (first && first != ring->newest && first->chunk.h.last_ns < since_ns)
+		first = first->newer;
+	for (const struct link *l = first; l; l = l->newer) {
+		if (l->chunk.h.first_ns < names.window_ns)
+			names.window_ns = l->chunk.h.first_ns;
+		names.pair_wanted = names.pair_wanted && !chunk_has(&l->chunk, EV_clock_pair);
 	}
-	size_t len = names_collect(ring, window_ns, pair_wanted, NULL);
-	_cleanup_free_ uint8_t *names = malloc(len + 1);
+	names_collect(ring, first, &names);
 
-	if (!names)
+	_cleanup_free_ uint8_t *records = malloc(names.len + 1);
+
+	if (!records)
 		return fail(-ENOMEM, "out of memory");
-	names_collect(ring, window_ns, pair_wanted, names);
-	err = names_visit(names, len, visit, arg);
-	for (const struct link *l = ring->oldest; l && !err; l = l->newer)
+	names.out = records;
+	names_collect(ring, first, &names);
+	err = names_visit(records, names.len, visit, arg);
+	for (const struct link *l = first; l && !err; l = l->newer)
 		err = visit(arg, &l->chunk);
 	return err;
 }

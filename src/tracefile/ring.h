@@ -26,8 +26,11 @@ void trace_ring_free(struct trace_ring *ring);
 /* Keeps a copy; the oldest chunks go as long as max_bytes stay. 0 or -ENOMEM. */
 int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk);
 
-/* Passes on everything kept, naming events first, oldest first; stops at the first error and returns it. */
-int trace_ring_walk(const struct trace_ring *ring,
+/*
+ * Passes on what is kept, naming events first, oldest first; of chunks that end before since_ns
+ * only the naming events. Stops at the first error and returns it.
+ */
+int trace_ring_walk(const struct trace_ring *ring, uint64_t since_ns,
 		    int (*visit)(void *arg, const struct trace_chunk *chunk), void *arg);
 
 /* Number of naming events dropped because the table was full. */

@@ -55,9 +55,10 @@ uint64_t trace_writer_bytes(const struct trace_writer *w);
 /*
  * Flight recorder only (max_bytes): writes the records in memory as a complete file, including `final_meta` (borrowed,
  * may be NULL), and continues recording. Naming events of the kept ones (thread, virtio_device, vcpu_tsc, clock_pair)
- * is in it even if it was recorded long before.
+ * is in it even if it was recorded long before. Chunks that end before since_ns are left out.
  */
-int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_meta);
+int trace_writer_dump(struct trace_writer *w, const char *path, uint64_t since_ns,
+		      json_t *final_meta);
 
 /* Writes what is pending, the final metadata (borrowed, may be NULL) and the index; frees w in any case. */
 int trace_writer_close(struct trace_writer *w, json_t *final_meta);

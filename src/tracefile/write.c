@@ -267,11 +267,12 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 }
 
 /* The number of dropped naming events is stored in the metadata, so that reports can mention it. */
-static int ring_write(struct trace_writer *w, struct trace_out *out, bool *announced)
+static int ring_write(struct trace_writer *w, uint64_t since_ns, struct trace_out *out,
+		      bool *announced)
 {
 	struct target t = {w, out, announced};
 	uint64_t dropped = trace_ring_names_dropped(w->ring);
-	int err = trace_ring_walk(w->ring, chunk_write, &t);
+	int err = trace_ring_walk(w->ring, since_ns, chunk_write, &t);
 
 	if (!err && dropped) {
 		json_t *note = json_pack("{s:I}", "names_dropped", (json_int_t)dropped);
@@ -282,7 +283,8 @@ static int ring_write(struct trace_writer *w, struct trace_out *out, bool *annou
 	return err;
 }
 
-int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_meta)
+int trace_writer_dump(struct trace_writer *w, const char *path, uint64_t since_ns,
+		      json_t *final_meta)
 {
 	_cleanup_trace_out_ struct trace_out *out = NULL;
 	_cleanup_free_ bool *announced = calloc(NR_TYPE_IDS, sizeof(*announced));
@@ -297,7 +299,7 @@ int trace_writer_dump(struct trace_writer *w, const char *path, json_t *final_me
 	if (!err)
 		err = trace_out_json(out, CHUNK_META, w->meta);
 	if (!err)
-		err = ring_write(w, out, announced);
+		err = ring_write(w, since_ns, out, announced);
 	if (!err && final_meta)
 		err = trace_out_json(out, CHUNK_META, final_meta);
 	return err ? err : trace_out_finish(take_ptr(out), w->opt.sync);
@@ -312,7 +314,7 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta)
 	w->watermark_ns = UINT64_MAX;
 	err = chunk_flush(w);
 	if (!err && w->ring)
-		err = ring_write(w, w->out, w->announced);
+		err = ring_write(w, 0, w->out, w->announced);
 	if (err && w->opt.whole) {
 		trace_writer_abandon(w);
 		return err;
