@@ -245,3 +245,9 @@ bool exit_reason_known(const char *name)
 {
 	return KNOWS(vmx, name) || KNOWS(svm, name) || KNOWS(arm64, name);
 }
+
+bool exit_reason_is_idle(const char *name)
+{
+	return !strcasecmp(name, "hlt") || !strcmp(name, "KVM_EXIT_HLT") ||
+	       !strcasecmp(name, "mwait");
+}

@@ -34,6 +34,9 @@ bool exit_reason_known(const char *name);
  */
 const char *exit_reason_synonyms(const char *name);
 
+/* Is it that of a vCPU which has nothing to do: a halt? */
+bool exit_reason_is_idle(const char *name);
+
 /* KVM_EXIT_*; NULL if unknown. */
 const char *userspace_reason_name(uint32_t reason);
 

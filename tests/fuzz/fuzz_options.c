@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Texts that a user gives and scripts pass on: numbers, durations, sizes, options, "pair:...". The first byte selects
- * which.
+ * Texts that a user gives and scripts pass on: numbers, durations, sizes, options, "pair:...",
+ * triggers. The first byte selects which.
  */
 #include "base/options.h"
 #include "base/units.h"
 #include "pairing/analyzer.h"
+#include "trigger/expression.h"
 #include "walk.h"
 
 enum { WORDS_MAX = 32 };
@@ -49,6 +50,17 @@ static void pair_walk(const char *text)
 		analyzer_resolve(a);
 }
 
+/* Its name becomes part of a file's. */
+static void trigger_walk(const char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	struct trigger_expression e;
+
+	if (!trigger_parse(text, &e) &&
+	    (!*e.name || e.name[strspn(e.name, allowed)] || !e.analyzer != !e.min_ns))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t v;
@@ -59,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = calloc(1, size); /* all but the first byte, and a NUL */
 	memcpy(text, data + 1, size - 1);
-	switch (data[0] % 7) {
+	switch (data[0] % 8) {
 	case 0:
 		parse_u64(text, &v);
 		break;
@@ -77,6 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 5:
 		pair_walk(text);
+		break;
+	case 7:
+		trigger_walk(text);
 		break;
 	default:
 		options_walk(text, size - 1);

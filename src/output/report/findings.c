@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "event/exit_reason.h"
 #include "output/report.h"
 #include "output/table.h"
 
@@ -230,13 +231,6 @@ static bool from_blame(struct found *f, bool has_sched)
 	return all != 0;
 }
 
-static bool is_idle(const char *reason)
-{
-	return !strcmp(reason, "hlt") || !strcmp(reason, "HLT") ||
-	       !strcmp(reason, "KVM_EXIT_HLT") || !strcmp(reason, "MWAIT") ||
-	       !strcmp(reason, "mwait");
-}
-
 /* The reason with the longest total. */
 static void from_exits(struct found *f, bool explained)
 {
@@ -245,7 +239,7 @@ static void from_exits(struct found *f, bool explained)
 	size_t i;
 
 	json_array_foreach (rows_of(f, "exits"), i, row)
-		if (!is_idle(text(row, "reason")) &&
+		if (!exit_reason_is_idle(text(row, "reason")) &&
 		    number(row, "total_ns") > number(most, "total_ns"))
 			most = row;
 	if (!most || explained)

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "trigger/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/exit_reason.h"
+#include "pairing/pair.h"
+
+enum {
+	FORMS_MAX = 1 + FALLBACKS_MAX, /* an analyzer and its fallbacks */
+	PAIRINGS_MAX = TRIGGERS_MAX * FORMS_MAX,
+	BALLOON_STATS_QUEUE = 2,
+};
+
+/* An analyzer, or a fallback that counts until the analyzer's own begin event is seen. */
+struct form {
+	struct trigger_watch *watch;
+	unsigned int which;
+	const struct analyzer *analyzer;
+	struct pairing *pairing;
+	bool fallback;
+};
+
+/* A record that waits for its round to end; `at` in the bytes. */
+struct waiting {
+	uint64_t time;
+	size_t at;
+};
+
+struct trigger_watch {
+	const struct trigger_expression *e;
+	struct form form[PAIRINGS_MAX];
+	unsigned int nr;
+	bool seen[TRIGGERS_MAX];   /* the begin of the analyzer itself */
+	uint64_t wanted[EV_LIMIT]; /* by which forms, a bit each */
+	trigger_fn *fn;
+	void *arg;
+
+	uint64_t evaluated_ns; /* the last round's watermark */
+	bool open;	       /* the spans that are being passed have not ended */
+
+	uint8_t *bytes;
+	size_t len, size;
+	struct waiting *list;
+	size_t nr_list, max_list;
+};
+
+_Static_assert(PAIRINGS_MAX <= 64, "one bit of `wanted` each");
+
+/* ---- spans ---- */
+
+/* "reason=io vcpu=0" */
+static void labels_print(const struct pairing *p, const struct span *s, char *buf, size_t size)
+{
+	unsigned int nr;
+	const struct label *label = pairing_labels(p, &nr);
+	size_t len = 0;
+
+	*buf = 0;
+	for (unsigned int i = 0; i < nr && len < size; i++) {
+		char text[128];
+
+		len += (size_t)snprintf(buf + len, size - len, "%s%s=%s", i ? " " : "",
+					label[i].name,
+					pairing_label_text(p, i, s->label[i], text, sizeof(text)));
+	}
+}
+
+/* A vCPU with nothing to do, or an element that the balloon keeps by design (virtio 1.2, 5.5.6.3).
+ */
+static bool is_normal(const struct form *f, const struct span *s)
+{
+	unsigned int nr;
+	const struct label *label = pairing_labels(f->pairing, &nr);
+	bool is_balloon = false;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		char buf[128];
+		const char *text = pairing_label_text(f->pairing, i, s->label[i], buf, sizeof(buf));
+
+		if (!strcmp(label[i].name, "reason") && exit_reason_is_idle(text))
+			return true;
+		is_balloon |= !strcmp(label[i].name, "device") && strstr(text, "balloon");
+		if (is_balloon && !strcmp(label[i].name, "queue") &&
+		    s->label[i] == BALLOON_STATS_QUEUE)
+			return true;
+	}
+	return false;
+}
+
+static int on_span(void *arg, const struct span *s)
+{
+	const struct form *f = arg;
+	struct trigger_watch *w = f->watch;
+	uint64_t too_long_ns = s->start_ns + w->e[f->which].min_ns;
+
+	if (s->end_ns <= too_long_ns || too_long_ns < w->evaluated_ns || is_normal(f, s))
+		return 0;
+
+	struct trigger_culprit c = {.which = f->which,
+				    .start_ns = s->start_ns,
+				    .end_ns = s->end_ns,
+				    .open = w->open,
+				    .pid = s->pid,
+				    .tid = s->tid,
+				    .vcpu = s->vcpu};
+
+	labels_print(f->pairing, s, c.labels, sizeof(c.labels));
+	w->fn(w->arg, &c);
+	return 0;
+}
+
+/* ---- setting up ---- */
+
+static void wanted_add(struct trigger_watch *w, unsigned int i)
+{
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		const struct event_type *t = event_type_ours(id);
+
+		if (t && pairing_wants(w->form[i].analyzer, NULL, t->name))
+			w->wanted[id] |= UINT64_C(1) << i;
+	}
+}
+
+static int form_add(struct trigger_watch *w, unsigned int which, const struct analyzer *a,
+		    bool fallback)
+{
+	struct form *f = &w->form[w->nr];
+
+	*f = (struct form){.watch = w, .which = which, .analyzer = a, .fallback = fallback};
+	int err = pairing_open(a, NULL, on_span, f, &f->pairing);
+
+	if (err)
+		return err;
+	wanted_add(w, w->nr++);
+	return 0;
+}
+
+static int forms_add(struct trigger_watch *w, unsigned int which)
+{
+	const struct analyzer *a = w->e[which].analyzer, *other;
+	int err = a ? form_add(w, which, a, false) : 0;
+
+	for (unsigned int i = 0; a && !err && (other = analyzer_fallback(a, i)); i++)
+		if (!other->access)
+			err = form_add(w, which, other, true);
+	return err;
+}
+
+void trigger_watch_free(struct trigger_watch *w)
+{
+	if (!w)
+		return;
+	for (unsigned int i = 0; i < w->nr; i++)
+		pairing_close(w->form[i].pairing);
+	free(w->bytes);
+	free(w->list);
+	free(w);
+}
+
+struct trigger_watch *trigger_watch_new(const struct trigger_expression *e, unsigned int nr,
+					trigger_fn *fn, void *arg)
+{
+	_cleanup_(trigger_watch_cleanup_) struct trigger_watch *w = calloc(1, sizeof(*w));
+	int err = 0;
+
+	if (!w) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	w->e = e;
+	w->fn = fn;
+	w->arg = arg;
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = forms_add(w, i);
+	return err ? NULL : take_ptr(w);
+}
+
+/* ---- records ---- */
+
+static int bytes_reserve(struct trigger_watch *w, size_t more)
+{
+	size_t size = w->size ? w->size : 1 << 16;
+	uint8_t *p;
+
+	while (size < w->len + more)
+		size *= 2;
+	if (size == w->size)
+		return 0;
+	p = realloc(w->bytes, size);
+	if (!p)
+		return fail(-ENOMEM, "out of memory");
+	w->bytes = p;
+	w->size = size;
+	return 0;
+}
+
+static int list_reserve(struct trigger_watch *w)
+{
+	size_t max = w->max_list ? 2 * w->max_list : 1024;
+	struct waiting *p;
+
+	if (w->nr_list < w->max_list)
+		return 0;
+	p = realloc(w->list, max * sizeof(*p));
+	if (!p)
+		return fail(-ENOMEM, "out of memory");
+	w->list = p;
+	w->max_list = max;
+	return 0;
+}
+
+int trigger_watch_record(struct trigger_watch *w, const struct record_hdr *rec)
+{
+	int err;
+
+	if (rec->type >= EV_LIMIT || !w->wanted[rec->type])
+		return 0;
+	err = bytes_reserve(w, rec->size);
+	if (!err)
+		err = list_reserve(w);
+	if (err)
+		return err;
+	w->list[w->nr_list++] = (struct waiting){rec->time, w->len};
+	memcpy(w->bytes + w->len, rec, rec->size);
+	w->len += rec->size;
+	return 0;
+}
+
+/* Of the same time: as they came. */
+static int by_time(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool counts(const struct trigger_watch *w, const struct form *f)
+{
+	return !f->fallback || !w->seen[f->which];
+}
+
+static int record_feed(struct trigger_watch *w, const struct record_hdr *rec)
+{
+	struct event ev = {.time_ns = rec->time,
+			   .type = event_type_ours(rec->type),
+			   .data = (const uint8_t *)rec,
+			   .pid = rec->pid,
+			   .tid = rec->tid,
+			   .size = rec->size,
+			   .cpu = rec->cpu,
+			   .vcpu = rec->vcpu};
+	int err = 0;
+
+	for (unsigned int i = 0; i < w->nr && !err; i++) {
+		struct form *f = &w->form[i];
+
+		if (!(w->wanted[rec->type] & UINT64_C(1) << i))
+			continue;
+		if (!f->fallback && !w->seen[f->which])
+			w->seen[f->which] = name_in_list(f->analyzer->begin, ev.type->name);
+		if (counts(w, f))
+			err = pairing_event(f->pairing, &ev);
+	}
+	return err;
+}
+
+/* Moves those that belong to a later round to the front. */
+static void keep_from(struct trigger_watch *w, size_t first)
+{
+	size_t len = 0;
+
+	if (first == w->nr_list) {
+		w->nr_list = w->len = 0;
+		return;
+	}
+	for (size_t i = first; i < w->nr_list; i++)
+		len += ((const struct record_hdr *)(const void *)(w->bytes + w->list[i].at))->size;
+
+	uint8_t *kept = malloc(len);
+
+	if (!kept) /* they stay where they are; the bytes before them are kept, too */
+		len = w->len;
+	for (size_t i = first, at = 0; i < w->nr_list && kept; i++) {
+		const struct record_hdr *rec = (const void *)(w->bytes + w->list[i].at);
+
+		memcpy(kept + at, rec, rec->size);
+		w->list[i].at = at;
+		at += rec->size;
+	}
+	if (kept) {
+		memcpy(w->bytes, kept, len);
+		free(kept);
+	}
+	w->nr_list -= first;
+	memmove(w->list, w->list + first, w->nr_list * sizeof(*w->list));
+	w->len = len;
+}
+
+int trigger_watch_round(struct trigger_watch *w, uint64_t watermark_ns)
+{
+	size_t i = 0;
+	int err = 0;
+
+	qsort(w->list, w->nr_list, sizeof(*w->list), by_time);
+	for (; i < w->nr_list && w->list[i].time < watermark_ns && !err; i++)
+		err = record_feed(w, (const void *)(w->bytes + w->list[i].at));
+	keep_from(w, i);
+	w->open = true;
+	for (unsigned int f = 0; f < w->nr && !err; f++)
+		if (counts(w, &w->form[f]))
+			err = pairing_open_spans(w->form[f].pairing, watermark_ns);
+	w->open = false;
+	w->evaluated_ns = watermark_ns;
+	return err;
+}
