@@ -4,7 +4,9 @@
  * accesses, MMIO writes and halts. A workload for live tests with no QEMU in between, and the proof
  * that a VM is whoever holds a KVM file descriptor.
  *
- *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [wait] [linger]
+ *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [slow=N] [pause=MS] [wait] [linger]
+ *
+ * With slow=N, each N-th outb takes MS ms.
  *
  *   minivmm count=FILE
  *
@@ -78,6 +80,8 @@ static struct {
 	unsigned int want, seen;
 } work[] = {{"outb", 23, 0}, {"inb", 17, 0}, {"mmio", 5, 0}, {"hlt", 3, 0}};
 enum { OUTB, INB, MMIO_WRITE, HLT, WORKS };
+
+static unsigned long slow, pause_ms = 50; /* each slow-th outb; 0: none */
 
 static uint32_t *count; /* the file; NULL: the first form */
 
@@ -165,6 +169,8 @@ static bool handle_exit(const struct kvm_run *run)
 		if (count)
 			count_exit(run);
 		work[run->io.direction == KVM_EXIT_IO_OUT ? OUTB : INB].seen += run->io.count;
+		if (slow && run->io.direction == KVM_EXIT_IO_OUT && !(work[OUTB].seen % slow))
+			usleep((useconds_t)(pause_ms * 1000));
 		return true;
 	case KVM_EXIT_MMIO:
 		work[MMIO_WRITE].seen++;
@@ -186,6 +192,11 @@ static void parse(int argc, char **argv, bool *wait, bool *linger)
 
 		if (!strncmp(argv[i], "count=", 6)) {
 			count_open(argv[i] + 6);
+			continue;
+		}
+		if (!strncmp(argv[i], "slow=", 5) || !strncmp(argv[i], "pause=", 6)) {
+			*(*argv[i] == 's' ? &slow : &pause_ms) =
+				strtoul(argv[i] + len + 1, NULL, 0);
 			continue;
 		}
 		*wait |= !strcmp(argv[i], "wait");

@@ -519,9 +519,9 @@ static bool creates(const char *name)
 /* A dump is written by a child under its own temporary name, and nothing else is possible there. */
 static bool dump_by_child(void)
 {
-	static const char name[] = "ring-exit-latency-20261122T231500.123Z.hrt";
+	static const char name[] = "ring-exit-latency-2026.123Z.hrt";
 	struct rlimit small = {4096, 4096};
-	char temporary[96];
+	char temporary[64];
 
 	snprintf(temporary, sizeof(temporary), "%s.%d.tmp", name, (int)getpid());
 	return creates(temporary) && !rename(in_dir(temporary), in_dir(name)) &&

@@ -94,15 +94,18 @@ static int events_wanted(struct collector_options *c)
 static int sink(void *arg, const struct record_hdr *rec)
 {
 	struct recording *r = arg;
+	int err = trace_writer_record(r->writer, rec);
 
-	return trace_writer_record(r->writer, rec);
+	return err ? err : record_trigger_record(r, rec);
 }
 
 static int round_once(struct recording *r, uint64_t *watermark)
 {
 	int err = collector_round(r->collector, sink, r, watermark);
 
-	return err ? err : trace_writer_round(r->writer, *watermark);
+	if (!err)
+		err = trace_writer_round(r->writer, *watermark);
+	return err ? err : record_trigger_round(r, *watermark);
 }
 
 static void progress_show(struct recording *r, uint64_t now)
@@ -149,12 +152,14 @@ static void dump_now(struct recording *r)
 	char path[DUMP_PATH_MAX];
 	json_t *meta;
 
-	if (!record_opt.ring_bytes)
+	if (r->flight)
+		record_trigger_signal(r);
+	if (r->flight || !record_opt.ring_bytes)
 		return;
 	snprintf(path, sizeof(path), "%.*s-%u%s", record_output_stem(), record_opt.output,
 		 ++r->dumps, record_opt.output + record_output_stem());
 	meta = record_meta_end(r);
-	if (trace_writer_dump(r->writer, path, meta))
+	if (trace_writer_dump(r->writer, path, 0, meta))
 		command_note("cannot write the dump: %s", error_text());
 	else
 		command_note("wrote %s", path);
@@ -378,7 +383,7 @@ static void summary(struct recording *r)
 {
 	const struct collector_counts *n = collector_counts(r->collector);
 	unsigned int order[EV_LIMIT];
-	char line[512] = "";
+	char line[512] = "", kept[DUMP_PATH_MAX + 32] = "";
 	size_t len = 0;
 
 	for (unsigned int i = 0; i < EV_LIMIT; i++)
@@ -387,17 +392,21 @@ static void summary(struct recording *r)
 	for (unsigned int i = 0; i < SUMMARY_TYPES && n->by_type[order[i]]; i++)
 		len += snprintf(line + len, sizeof(line) - len, "%s%s %" PRIu64, len ? ", " : "",
 				event_type_ours(order[i])->name, n->by_type[order[i]]);
-	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost, %" PRIu64
-		     " KiB in %s; ended by: %s",
+	if (!r->flight)
+		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB in %s", output_bytes() / 1024,
+			 record_opt.output);
+	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
 		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
-		     n->lost, output_bytes() / 1024, record_opt.output, record_stop_words[r->stop]);
+		     n->lost, kept, record_stop_words[r->stop]);
 	if (n->lost)
 		command_note("warning: %" PRIu64
 			     " events were lost: buffers were full; try: --buffer %" PRIu64
 			     "M, or fewer --events",
 			     n->lost, collector_ring_bytes(r->collector) * 4 >> 20);
 	parts_summary(r);
-	if (n->events)
+	if (r->flight)
+		record_trigger_summary(r);
+	else if (n->events)
 		command_note("next: hostrace exits -i %s", record_opt.output);
 	else
 		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
@@ -429,9 +438,25 @@ static void teardown(struct recording *r)
 		close(r->signals);
 }
 
+/* With --trigger, dumps are all that is kept: the file was only locked. */
+static int file_end(struct recording *r)
+{
+	struct trace_writer *w = take_ptr(r->writer);
+	json_t *meta;
+	int err;
+
+	if (r->flight) {
+		trace_writer_abandon(w);
+		return 0;
+	}
+	meta = record_meta_end(r);
+	err = trace_writer_close(w, meta);
+	json_decref(meta);
+	return err;
+}
+
 static int record(struct recording *r)
 {
-	json_t *meta;
 	int err = setup(r), end;
 
 	if (err) { /* the file that was there before stays */
@@ -443,10 +468,7 @@ static int record(struct recording *r)
 		r->stop = STOP_ERROR;
 	end = finish(r);
 	err = err ? err : end;
-	meta = record_meta_end(r);
-	end = trace_writer_close(r->writer, meta);
-	r->writer = NULL;
-	json_decref(meta);
+	end = file_end(r);
 	summary(r);
 	err = err ? err : end;
 	return err ? err : record_follow_stop(r);
@@ -496,7 +518,8 @@ const struct command record_command = {
 		    "  hostrace record --vm 'db*' --vm 4711\n"
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"
 		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic\n"
-		    "  hostrace record -o run.hrt -- ./run.py",
+		    "  hostrace record -o run.hrt -- ./run.py\n"
+		    "  hostrace record --vm web1 --trigger 'exit-latency>5ms' --keep 3",
 	.options = record_option_tables,
 	.run = run,
 };

@@ -109,6 +109,7 @@ struct follow_state {
 };
 
 struct guest_source;
+struct flight; /* record_trigger.c */
 
 /* A guest's own trace, and the file that it goes to. */
 struct recorded_guest {
@@ -134,6 +135,7 @@ struct recording {
 	unsigned int nr_guests;
 	bool guests_stopped;
 	unsigned int dumps;
+	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
 	struct confinement confinement;
 	struct confine_paths *paths; /* of the confinement */
@@ -161,10 +163,26 @@ struct record_part {
 	void (*close)(struct recording *r);
 };
 
-/* record_cost.c, record_guest.c, record_sample.c */
-extern const struct record_part record_cost_part, record_guest_part, record_sample_part;
+/* record_cost.c, record_guest.c, record_sample.c, record_trigger.c */
+extern const struct record_part record_cost_part, record_guest_part, record_sample_part,
+	record_trigger_part;
 extern const struct option_row record_cost_options[], record_guest_options[],
-	record_sample_options[];
+	record_sample_options[], record_trigger_options[];
+
+/* --trigger is given: dumps are all that is kept. */
+bool record_has_triggers(void);
+
+/* For record --trigger: a record, and the end of a round. 0 or -errno with the error message set.
+ */
+int record_trigger_record(struct recording *r, const struct record_hdr *rec);
+int record_trigger_round(struct recording *r, uint64_t watermark_ns);
+
+/* SIGUSR1: a dump of all that is there. */
+void record_trigger_signal(struct recording *r);
+void record_trigger_summary(struct recording *r);
+
+/* The dumps that it writes. */
+int record_trigger_paths(const struct recording *r, struct confine_paths *paths);
 
 /* What --guest still has to find or to connect to. */
 bool record_guest_pending(const struct recording *r);

@@ -28,12 +28,15 @@ int record_confine(struct recording *r)
 		       : -1;
 	if (!err)
 		err = record_guest_paths(r, r->paths);
+	if (!err)
+		err = record_trigger_paths(r, r->paths);
 	if (err)
 		return err;
 	r->confinement = (struct confinement){
 		.phase = follows(r) ? CONFINE_FOLLOW : CONFINE_DRAIN,
 		.keep = caps_needed(r),
 		.connects = record_guest_pending(r),
+		.forks = record_has_triggers(),
 		.paths = r->paths,
 	};
 	return confine(&r->confinement);

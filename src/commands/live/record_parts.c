@@ -11,6 +11,7 @@ static const struct record_part *const parts[] = {
 	&record_cost_part,
 	&record_guest_part,
 	&record_sample_part,
+	&record_trigger_part,
 	NULL,
 };
 
@@ -19,6 +20,7 @@ const struct option_row *const record_option_tables[] = {
 	record_cost_options,
 	record_guest_options,
 	record_sample_options,
+	record_trigger_options,
 	NULL,
 };
 

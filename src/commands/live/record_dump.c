@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The dumps of record --trigger: PREFIX-TRIGGER-TIME.hrt and its report, .txt. A child writes both:
+ * it has the ring as it was when it was forked, and the recorder continues meanwhile. The dumps of
+ * earlier runs count, too; one that was moved away does not.
+ */
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/live/record_trigger.h"
+
+enum {
+	REPORT_BYTES = 64 << 10, /* set aside for a report */
+	LINE_BYTES = 512,
+};
+
+/* ---- the journal ---- */
+
+/* sd-daemon(3): "<5>" before a line, if stderr is the journal's. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+}
+
+void journal_note(int priority, const char *fmt, ...)
+{
+	char text[2 * LINE_BYTES];
+	bool quiet = common.quiet;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	common.quiet = false;
+	if (stderr_is_journal())
+		fprintf(stderr, "<%d>", priority);
+	command_note("%s", text);
+	common.quiet = quiet;
+}
+
+/* ---- which are there ---- */
+
+static int file_add(struct dump_files *d, const char *path)
+{
+	int err = array_room(d->list, d->nr);
+	char *copy = err ? NULL : strdup(path);
+
+	if (!copy)
+		return fail(-ENOMEM, "out of memory");
+	d->list[d->nr++] = (struct dump_file){copy};
+	return 0;
+}
+
+int dumps_open(struct dump_files *d)
+{
+	_cleanup_free_ char *pattern = NULL;
+	glob_t found = {0};
+	int err = 0;
+
+	d->prefix = strndup(record_opt.output, (size_t)record_output_stem());
+	if (!d->prefix || asprintf(&pattern, "%s-[a-z]*-2*Z*.hrt", d->prefix) < 0)
+		return fail(-ENOMEM, "out of memory");
+	if (!glob(pattern, GLOB_NOSORT, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc && !err; i++)
+			err = file_add(d, found.gl_pathv[i]);
+	globfree(&found);
+	return err;
+}
+
+void dumps_close(struct dump_files *d)
+{
+	for (size_t i = 0; i < d->nr; i++)
+		free(d->list[i].path);
+	free(d->list);
+	free(d->prefix);
+}
+
+/* "x.hrt" -> "x.txt" */
+static void report_path(const char *dump, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.*stxt", (int)strlen(dump) - 3, dump);
+}
+
+static uint64_t size_of(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+/* Bytes of those that are still there; the others are forgotten, but for one that is being written.
+ */
+static uint64_t bytes_used(struct dump_files *d)
+{
+	uint64_t sum = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < d->nr; i++) {
+		char report[4096];
+		struct stat st;
+
+		if (lstat(d->list[i].path, &st)) {
+			if (d->child && i == d->nr - 1) {
+				d->list[kept++] = d->list[i];
+				continue;
+			}
+			free(d->list[i].path);
+			continue;
+		}
+		report_path(d->list[i].path, report, sizeof(report));
+		sum += (uint64_t)st.st_size + size_of(report);
+		d->list[kept++] = d->list[i];
+	}
+	d->nr = kept;
+	return sum;
+}
+
+/* What a dump may take (0: there is no limit), if there is space at all. */
+static bool room_read(struct dump_files *d, uint64_t *ret_bytes)
+{
+	uint64_t used = bytes_used(d);
+
+	*ret_bytes = 0;
+	if (!d->max_bytes)
+		return true;
+	if (used + 2 * REPORT_BYTES > d->max_bytes)
+		return false;
+	*ret_bytes = d->max_bytes - used - REPORT_BYTES;
+	return true;
+}
+
+bool dumps_have_room(struct dump_files *d)
+{
+	uint64_t bytes;
+
+	return room_read(d, &bytes) && d->nr < d->keep;
+}
+
+/* ---- writing one ---- */
+
+/* PREFIX-exit-latency-20261122T231500.123Z.hrt; -2, -3, ... where that exists. */
+static char *path_make(const struct dump_files *d, const struct dump_cause *cause)
+{
+	uint64_t ago = monotonic_ns() - cause->culprit.end_ns,
+		 ns = clock_read_ns(CLOCK_REALTIME) - ago;
+	time_t seconds = (time_t)(ns / NS_PER_S);
+	char when[32], number[16] = "", *path;
+	struct stat st;
+	struct tm tm;
+
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%S", gmtime_r(&seconds, &tm));
+	for (unsigned int i = 2;; i++) {
+		if (asprintf(&path, "%s-%s-%s.%03uZ%s.hrt", d->prefix, cause->name, when,
+			     (unsigned int)(ns % NS_PER_S / NS_PER_MS), number) < 0)
+			return NULL;
+		if (lstat(path, &st) && errno == ENOENT)
+			return path;
+		free(path);
+		snprintf(number, sizeof(number), "-%u", i);
+	}
+}
+
+static const char *next_command(const struct dump_cause *cause)
+{
+	if (!strcmp(cause->name, "request-age") || !strcmp(cause->name, "virtqueue"))
+		return "requests";
+	return cause->min_ns ? "blame --list" : "exits";
+}
+
+static void size_limit(uint64_t bytes)
+{
+	struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+
+	if (!bytes)
+		return;
+	signal(SIGXFSZ, SIG_IGN); /* the write fails with EFBIG */
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* In the child. */
+static int child_write(struct recording *r, const char *path, const struct dump_cause *cause,
+		       uint64_t room)
+{
+	uint64_t start = cause->culprit.start_ns;
+	char report[4096], line[LINE_BYTES];
+	json_t *meta = record_meta_end(r);
+	int err;
+
+	size_limit(room);
+	err = trace_writer_dump(r->writer, path,
+				start > cause->before_ns ? start - cause->before_ns : 0, meta);
+	json_decref(meta);
+	if (err) {
+		journal_note(3, "%s: cannot write the dump: %s", cause->name, error_text());
+		return err;
+	}
+	report_path(path, report, sizeof(report));
+	err = dump_report(path, report, cause, line, sizeof(line));
+	journal_note(5, "%s; dump: %s; next: hostrace %s -i %s", line, path, next_command(cause),
+		     path);
+	if (err)
+		journal_note(4, "%s: cannot write the report: %s", path, error_text());
+	return err;
+}
+
+int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cause *cause,
+		bool always)
+{
+	uint64_t room;
+	char *path;
+	int err;
+
+	if (!room_read(d, &room) && !always)
+		return fail(-ENOSPC, "--max-disk is reached");
+	path = path_make(d, cause);
+	err = path ? file_add(d, path) : fail(-ENOMEM, "out of memory");
+	if (!err) {
+		d->child = fork();
+		if (!d->child)
+			_exit(child_write(r, path, cause, room) != 0);
+		if (d->child < 0) {
+			d->child = 0;
+			err = fail(-errno, "fork: %s", strerror(errno));
+		}
+	}
+	free(path);
+	return err;
+}
+
+void dumps_reap(struct dump_files *d, bool wait)
+{
+	int status;
+
+	if (!d->child || waitpid(d->child, &status, wait ? 0 : WNOHANG) != d->child)
+		return;
+	d->child = 0;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		d->written++;
+	else
+		d->failed++;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The report on a dump: what triggered it, what the time of the culprit went into, and what differs
+ * from the time before it. It is made from the dump's file, by the analyzers of the reports that
+ * read it later.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzers/blame/blame.h"
+#include "base/error.h"
+#include "base/new_file.h"
+#include "base/units.h"
+#include "commands/live/record_trigger.h"
+#include "commands/live/record_unusual.h"
+#include "event/reader.h"
+#include "tracefile/tracefile.h"
+
+enum {
+	CAUSES_MAX = 12, /* rows of a culprit's causes */
+	WHO_BYTES = 200,
+};
+
+struct cause_row {
+	enum blame_cause cause;
+	char who[WHO_BYTES];
+	uint64_t ns;
+};
+
+struct report_data {
+	const struct trigger_culprit *culprit;
+	struct blame *blame;
+	struct cause_row row[CAUSES_MAX];
+	unsigned int nr;
+	uint64_t other_ns, all_ns; /* of causes without a row; of all */
+	struct unusual *unusual;
+	uint64_t first_ns, last_ns;
+};
+
+const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct trigger_culprit *c,
+			       char *buf, size_t size)
+{
+	char length[16], limit[16], vcpu[24] = "";
+
+	if (!min_ns) {
+		snprintf(buf, size, "%s", name);
+		return buf;
+	}
+	if (c->vcpu != RECORD_NO_VCPU)
+		snprintf(vcpu, sizeof(vcpu), "vCPU %u ", c->vcpu);
+	snprintf(buf, size, "%s %s%s > %s: %s(pid %u, tid %u) %s", name,
+		 duration_print(c->end_ns - c->start_ns, length, sizeof(length)),
+		 c->open ? " so far" : "", duration_print(min_ns, limit, sizeof(limit)), vcpu,
+		 c->pid, c->tid, c->labels);
+	return buf;
+}
+
+/* ---- causes ---- */
+
+static void cause_add(struct report_data *d, const struct blame_part *part, uint64_t ns)
+{
+	char who[WHO_BYTES];
+	unsigned int i = 0;
+
+	blame_who_print(part->cause, &part->who, who, sizeof(who));
+	d->all_ns += ns;
+	while (i < d->nr && (d->row[i].cause != part->cause || strcmp(d->row[i].who, who)))
+		i++;
+	if (i == CAUSES_MAX) {
+		d->other_ns += ns;
+		return;
+	}
+	if (i == d->nr) {
+		d->row[d->nr] = (struct cause_row){.cause = part->cause};
+		strcpy(d->row[d->nr++].who, who);
+	}
+	d->row[i].ns += ns;
+}
+
+/* The parts of the culprit's own exits that are within it. */
+static int on_exit_ended(void *arg, const struct blame_exit *x)
+{
+	struct report_data *d = arg;
+	const struct trigger_culprit *c = d->culprit;
+
+	if (x->tid != c->tid || x->end_ns <= c->start_ns || x->start_ns >= c->end_ns)
+		return 0;
+	for (unsigned int i = 0; i < x->nr_parts; i++) {
+		const struct blame_part *p = &x->part[i];
+		uint64_t from = p->start_ns > c->start_ns ? p->start_ns : c->start_ns,
+			 to = p->end_ns < c->end_ns ? p->end_ns : c->end_ns;
+
+		if (from < to)
+			cause_add(d, p, to - from);
+	}
+	return 0;
+}
+
+static void on_restart(void *arg)
+{
+	struct report_data *d = arg;
+
+	d->nr = 0;
+	d->other_ns = d->all_ns = 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct cause_row *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+static void cause_line(const struct report_data *d, const char *name, const char *who, uint64_t ns,
+		       FILE *f)
+{
+	char text[16];
+
+	fprintf(f, "  %-13s %5.1f%%  %8s  %s\n", name, (double)ns * 100 / (double)d->all_ns,
+		duration_print(ns, text, sizeof(text)), who);
+}
+
+static void causes_write(struct report_data *d, FILE *f)
+{
+	const struct trigger_culprit *c = d->culprit;
+
+	if (!d->all_ns) {
+		fputs(c->open && c->vcpu != RECORD_NO_VCPU
+			      ? "causes of the culprit: unknown, it has not ended in this dump\n"
+			      : "causes of the culprit: its thread had no exits in that time\n",
+		      f);
+		return;
+	}
+	fputs("causes of the culprit (hostrace blame):\n", f);
+	qsort(d->row, d->nr, sizeof(d->row[0]), by_time);
+	for (unsigned int i = 0; i < d->nr; i++)
+		cause_line(d, blame_cause_names[d->row[i].cause], d->row[i].who, d->row[i].ns, f);
+	if (d->other_ns)
+		cause_line(d, "other", "", d->other_ns, f);
+}
+
+/* ---- the file ---- */
+
+static int on_event(void *arg, const struct event *ev)
+{
+	struct report_data *d = arg;
+	int err = blame_event(d->blame, ev);
+
+	d->first_ns = !d->first_ns || ev->time_ns < d->first_ns ? ev->time_ns : d->first_ns;
+	d->last_ns = ev->time_ns > d->last_ns ? ev->time_ns : d->last_ns;
+	return err ? err : unusual_event(d->unusual, ev);
+}
+
+static int read_dump(const char *dump, struct report_data *d)
+{
+	_cleanup_reader_ struct reader *r = NULL;
+	int err = tracefile_reader.open(dump, NULL, &r);
+
+	if (!err)
+		err = reader_each(r, on_event, d);
+	if (!err)
+		err = blame_end(d->blame);
+	return err ? err : unusual_end(d->unusual);
+}
+
+static void head_write(const struct report_data *d, const struct dump_cause *cause,
+		       const char *line, FILE *f)
+{
+	const struct trigger_culprit *c = &cause->culprit;
+	uint64_t before = c->start_ns > d->first_ns ? c->start_ns - d->first_ns : 0,
+		 after = d->last_ns > c->end_ns ? d->last_ns - c->end_ns : 0;
+	char a[16], b[16];
+
+	fprintf(f, "%s\n", line);
+	if (!cause->min_ns)
+		return;
+	fprintf(f, "in the dump: from %s before the culprit until %s after the trigger\n",
+		duration_print(before, a, sizeof(a)), duration_print(after, b, sizeof(b)));
+	if (before < cause->before_ns)
+		fprintf(f,
+			"note: --before %s was asked for: the recording had just begun, or --ring "
+			"is "
+			"too small\n",
+			duration_print(cause->before_ns, a, sizeof(a)));
+}
+
+static void more_write(const struct dump_cause *cause, FILE *f)
+{
+	if (cause->nr_more)
+		fprintf(f, "%" PRIu64 " further triggers until the dump:\n", cause->nr_more);
+	for (uint64_t i = 0; i < cause->nr_more && i < DUMP_MORE_MAX; i++) {
+		const struct trigger_culprit *c = &cause->more[i];
+		char length[16];
+
+		fprintf(f, "  tid %u %s %s\n", c->tid,
+			duration_print(c->end_ns - c->start_ns, length, sizeof(length)), c->labels);
+	}
+	if (cause->suppressed)
+		fprintf(f, "%" PRIu64 " earlier triggers were suppressed (--keep, --max-disk)\n",
+			cause->suppressed);
+}
+
+static int write_all(const char *path, struct report_data *d, const struct dump_cause *cause,
+		     const char *line)
+{
+	struct new_file file = {0};
+	int err = new_file_open(&file, path, 0600, false);
+
+	if (err)
+		return err;
+	head_write(d, cause, line, file.file);
+	more_write(cause, file.file);
+	if (cause->min_ns) {
+		causes_write(d, file.file);
+		unusual_write(d->unusual, file.file);
+	}
+	return new_file_close(&file, ferror(file.file) ? fail(-EIO, "%s: write error", path) : 0);
+}
+
+int dump_report(const char *dump, const char *path, const struct dump_cause *cause, char *line,
+		size_t size)
+{
+	struct report_data d = {.culprit = &cause->culprit};
+	struct blame_sink sink = {.ended = on_exit_ended, .restart = on_restart, .arg = &d};
+	int err;
+
+	dump_culprit_print(cause->name, cause->min_ns, &cause->culprit, line, size);
+	d.blame = blame_new(&sink);
+	d.unusual = unusual_new(cause->culprit.start_ns);
+	err = d.blame && d.unusual ? read_dump(dump, &d) : fail(-ENOMEM, "out of memory");
+	if (!err)
+		err = write_all(path, &d, cause, line);
+	unusual_free(d.unusual);
+	blame_free(d.blame);
+	return err;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* record --trigger: what its files share. record_trigger.c decides when to dump, record_dump.c
+ * writes dumps. */
+#ifndef HOSTRACE_RECORD_TRIGGER_H
+#define HOSTRACE_RECORD_TRIGGER_H
+
+#include "commands/live/record.h"
+#include "trigger/watch.h"
+
+enum { DUMP_MORE_MAX = 16 }; /* further triggers listed in a report */
+
+/* What a dump is made for. */
+struct dump_cause {
+	struct trigger_culprit culprit;
+	const char *name;			    /* part of the file names: "exit-latency" */
+	uint64_t min_ns;			    /* its limit; 0: it has none */
+	struct trigger_culprit more[DUMP_MORE_MAX]; /* others, up to the dump */
+	uint64_t nr_more;
+	uint64_t suppressed; /* triggers without a dump so far */
+	uint64_t before_ns, after_ns;
+};
+
+/* A dump on the disk. */
+struct dump_file {
+	char *path;
+};
+
+struct dump_files {
+	char *prefix; /* --output without ".hrt" */
+	uint64_t keep, max_bytes;
+	struct dump_file *list;
+	size_t nr;
+	pid_t child; /* writes one; 0: none does */
+	uint64_t written, failed;
+};
+
+/* Looks for the dumps of earlier runs. To be called before the process is confined. */
+int dumps_open(struct dump_files *d);
+void dumps_close(struct dump_files *d);
+
+/* Is there space for another one? */
+bool dumps_have_room(struct dump_files *d);
+
+/*
+ * Starts a child that writes the dump and its report, and logs it. `always`: whatever --keep says.
+ * 0 or -errno with the error message set.
+ */
+int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cause *cause,
+		bool always);
+
+/* Has the child ended? `wait`: waits for that. */
+void dumps_reap(struct dump_files *d, bool wait);
+
+/* The report on a dump, next to it: NAME.txt. In `line`: what happened, in one line. */
+int dump_report(const char *dump, const char *path, const struct dump_cause *cause, char *line,
+		size_t size);
+
+/* "exit-latency 52.1ms > 5ms: vCPU 0 (tid 12), reason=io". Returns buf. */
+const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct trigger_culprit *c,
+			       char *buf, size_t size);
+
+/* As command_note(), but also with --quiet, and with this priority for the journal where stderr is
+ * one. */
+void journal_note(int priority, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The flight recorder with triggers: one slow exit among many; many slow ones and --keep; --max-disk; a second writer;
+# a span that has not ended. Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+. "$ROOT/tests/live/record-lib.inc"
+
+# recorder_end: as systemd ends it; its status
+recorder_end() {
+	kill "$recorder"
+	wait "$recorder_waiter"
+}
+
+# the dumps of this name
+dumps() {
+	ls "$1"-[a-z]*.hrt 2>/dev/null
+}
+
+plan 23
+
+# One exit of 300 ms among 60000: the dump holds it, and what was before and after it.
+vmm_options="slow=30000 pause=300" vmm_start 50000
+record_start --vm "$vmm" -o one.hrt --ring 16M --trigger 'exit-latency>200ms' --before 5s --after 500ms
+vmm_go
+until_line 'dump: one-exit-latency-' record.err
+is $? 0 "the slow exit is reported" record.err
+is "$(grep -c 'next: hostrace blame --list -i one-exit-latency-' record.err)" 1 "... with the command that explains it" record.err
+is "$("$HOSTRACE" record --vm "$vmm" -o one.hrt --trigger 'exit-latency>1s' -d 1s >second.out 2>&1; echo $?)" 1 \
+	"a second writer is rejected" second.out
+is "$(grep -c 'is being written by another process' second.out)" 1 "... with the reason" second.out
+one=$(dumps one | head -n 1)
+"$HOSTRACE" blame -i "$one" --list --min-latency 200ms >blame.out 2>&1
+is "$(grep -c ' took 3[0-9][0-9]ms' blame.out)" 1 "the culprit is in the dump" blame.out
+is "$([ "$(events kvm_pio "$one")" -gt 30000 ] && echo both)" both "... with the events before and after it"
+report=${one%.hrt}.txt
+is "$(head -n 1 "$report" | grep -cE '^exit-latency [23][0-9]{2}ms( so far)? > 200ms: .*reason=')" 1 "the report names it" "$report"
+is "$(grep -c '^  device .*port 0x2f0$' "$report")" 1 "... and its cause" "$report"
+is "$(grep -cE '^unusual from|^  .*(exit-latency|userspace-exit) reason=' "$report")" 2 \
+	"... and that it is longer than all before" "$report"
+vmm_end
+# The guest's end is an exit, too, that lasts until now; it may have triggered.
+wait "$recorder_waiter"
+is $? 0 "the recorder ends with the VM" record.err
+is "$([ -e one.hrt ] && echo there)" "" "there are only dumps"
+
+# Many slow exits: no more than --keep dumps, none replaced, the rest is counted.
+vmm_options="slow=1000 pause=60" vmm_start 12000
+record_start --vm "$vmm" -o many.hrt --ring 4M --trigger 'exit-latency>40ms' --before 100ms --after 0s --keep 3
+vmm_go
+until_line 'triggers are only counted' record.err
+is $? 0 "reaching --keep is reported" record.err
+dumps many | xargs md5sum >before.sum
+until_line '^outb 12000' vmm.out
+vmm_end
+wait "$recorder_waiter"
+is "$(dumps many | wc -l)" 3 "no more than --keep dumps" record.err
+is "$(md5sum --quiet -c before.sum >sum.out 2>&1; echo $?)" 0 "... and those of the beginning remain" sum.out
+is "$([ "$(sed -n 's/.*triggers suppressed: \([0-9]*\).*/\1/p' record.err)" -ge 5 ] && echo counted)" counted \
+	"the others are counted" record.err
+
+# The next recorder knows the dumps that are there.
+vmm_options="slow=1000 pause=60" vmm_start 3000
+record_start --vm "$vmm" -o many.hrt --ring 4M --trigger 'exit-latency>40ms' --after 0s --keep 3
+vmm_go
+until_line '^outb 3000' vmm.out
+vmm_end
+wait "$recorder_waiter"
+is "$(dumps many | wc -l) $(grep -c 'dumps written: 0,' record.err)" "3 1" "dumps of earlier runs count" record.err
+
+# Bounded by bytes: what would exceed them is not there, not even in part.
+vmm_options="slow=4000 pause=60" vmm_start 60000
+record_start --vm "$vmm" -o disk.hrt --ring 8M --trigger 'exit-latency>40ms' --before 1h --after 0s --keep 100 \
+	--max-disk 1M
+vmm_go
+until_line '^outb 60000' vmm.out
+vmm_end
+wait "$recorder_waiter"
+is "$([ "$(cat disk-* | wc -c)" -le 1048576 ] && echo kept)" kept "--max-disk is kept" record.err
+is "$(ls | grep -c 'disk.*tmp')" 0 "... and nothing else is left" record.err
+
+# A span that does not end, and a dump at the VM's end.
+vmm_options="slow=100 pause=4000" vmm_start 100
+record_start --vm "$vmm" -o open.hrt --ring 4M --trigger 'exit-latency>300ms' --trigger vm-end --after 0s --keep 9
+vmm_go
+until_line 'so far > 300ms.*dump: open-exit-latency' record.err
+is $? 0 "a span that has not ended triggers" record.err
+kill -s USR1 "$recorder"
+until_line 'dump: open-signal-' record.err
+is $? 0 "SIGUSR1 writes a dump, too" record.err
+kill -KILL "$vmm"
+wait "$vmm_waiter" "$recorder_waiter" 2>/dev/null
+exec 3>&-
+is "$(dumps open | grep -c 'open-vm-end-')" 1 "so does the VM's end" record.err
+
+"$HOSTRACE" record --trigger 'exit-latncy>5ms' >usage.out 2>&1
+is "$? $(grep -c "did you mean 'exit-latency'" usage.out)" "2 1" "a wrong condition is wrong usage" usage.out
+"$HOSTRACE" record --trigger 'exit-latency' >usage.out 2>&1
+is "$? $(grep -c "exit-latency>10ms" usage.out)" "2 1" "... as one without a limit" usage.out
+finish
