@@ -29,9 +29,16 @@ struct section {
 	const char *key;
 	const char *words[SECTION_WORDS_MAX + 1];
 	size_t bytes_max; /* of its JSON in the page; their sum and the script stay below 5 MB */
+
+	/* Only of a recording with one of these events (comma-separated; NULL: any), or with a guest's trace. */
+	const char *events, *record; /* how to record them */
+	bool guests;
 };
 
-/* In the order in which they are made, "info" first: the page has its own. */
+#define QUEUES .events = "virtqueue_pop,virtqueue_fill", .record = "hostrace record --for virtio"
+#define SCHED .events = "sched_switch", .record = "hostrace record --for sched"
+
+/* In the order in which they are made, "info" first: the page has its own. Each reads the recording once. */
 static const struct section sections[] = {
 	{"info", {"info"}, 200 << 10},
 	{"exits", {"exits", "--limit", "1000"}, 200 << 10},
@@ -39,30 +46,90 @@ static const struct section sections[] = {
 	{"heatmap", {"heatmap", "exit-latency"}, 300 << 10},
 	{"blame", {"blame", "--limit", "40"}, 600 << 10},
 	{"blame_by_vcpu", {"blame", "--by", "vcpu", "--limit", "1"}, 200 << 10},
-	{"virtio", {"virtio"}, 300 << 10},
-	{"queue_heatmap", {"heatmap", "virtqueue"}, 200 << 10},
-	{"leaks", {"leaks", "--limit", "1000"}, 100 << 10},
-	{"requests", {"requests", "--sort", "total", "--limit", "200"}, 100 << 10},
-	{"stages", {"requests", "--waterfall", "--limit", "20"}, 300 << 10},
+	{"virtio", {"virtio"}, 300 << 10, QUEUES},
+	{"queue_heatmap", {"heatmap", "virtqueue"}, 200 << 10, QUEUES},
+	{"leaks", {"leaks", "--limit", "1000"}, 100 << 10, QUEUES},
+	{"requests", {"requests", "--sort", "total", "--limit", "200"}, 100 << 10, QUEUES,
+	 .guests = true},
+	{"stages", {"requests", "--waterfall", "--limit", "20"}, 300 << 10, QUEUES},
 	{"ports", {"ports", "--limit", "1000"}, 100 << 10},
 	{"mmio", {"mmio", "--limit", "1000"}, 100 << 10},
 	{"msrs", {"msrs", "--limit", "1000"}, 100 << 10},
-	{"sched", {"sched", "--limit", "500"}, 200 << 10},
-	{"interrupts", {"interrupts", "--limit", "500"}, 200 << 10},
+	{"sched", {"sched", "--limit", "500"}, 200 << 10, SCHED},
+	{"interrupts",
+	 {"interrupts", "--limit", "500"},
+	 200 << 10,
+	 .events = "kvm_apic_accept_irq,kvm:kvm_apic_accept_irq,kvm_inj_virq,kvm_eoi,kvm:kvm_eoi",
+	 .record = "hostrace record --for interrupts"},
 	{"profile_guest_code", {"profile", "--host", "--max-levels", "100"}, 300 << 10},
-	{"profile", {"profile", "--max-levels", "100"}, 300 << 10},
-	{"off_cpu", {"prof-wait", "--max-levels", "100"}, 300 << 10},
+	{"profile",
+	 {"profile", "--max-levels", "100"},
+	 300 << 10,
+	 .events = "",
+	 .record = "hostrace record --guest",
+	 .guests = true},
+	{"off_cpu", {"prof-wait", "--max-levels", "100"}, 300 << 10, SCHED, .guests = true},
 	{"timeline", {"timeline", "-f", "page"}, 400 << 10},
 	{"sync", {"sync"}, 100 << 10},
 };
 
 enum { NR_SECTIONS = sizeof(sections) / sizeof(*sections) };
 
+/* ---- what the recording has ---- */
+
+static const json_t *info_of(const json_t *all)
+{
+	const json_t *info = json_object_get(json_object_get(all, "info"), "data");
+
+	return json_object_get(info, "result");
+}
+
+static bool has_event(const json_t *all, const char *names)
+{
+	const json_t *events = json_object_get(info_of(all), "events");
+
+	for (const char *p = names; *p; p += strcspn(p, ","), p += *p == ',') {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, ","), p);
+		if (json_object_get(events, name))
+			return true;
+	}
+	return false;
+}
+
+/* Is it a guest's trace, or one with a guest's trace? */
+static bool has_guest(const json_t *all)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	bool quiet = common.quiet, found;
+
+	common.quiet = true;
+	found = !has_event(all, "kvm_exit,kvm_userspace_exit") ||
+		(!input_make(true, &in) && in->nr_guests);
+	common.quiet = quiet;
+	return found;
+}
+
+static bool has_data(const struct section *s, const json_t *all)
+{
+	return !s->events || has_event(all, s->events) || (s->guests && has_guest(all));
+}
+
+static json_t *why_missing(const struct section *s)
+{
+	int len = (int)strcspn(s->events, ",");
+
+	return json_sprintf("the recording has no %.*s%s; to record it: %s", len, s->events,
+			    len ? "" : "trace of the guest", s->record);
+}
+
+/* ---- the sections ---- */
+
 /* Rows by vCPU must not add up those of several VMs. */
 static void words_of(const struct section *s, const json_t *all, const char **ret)
 {
-	const json_t *info = json_object_get(json_object_get(all, "info"), "data"),
-		     *vms = json_object_get(json_object_get(info, "result"), "vms");
+	const json_t *vms = json_object_get(info_of(all), "vms");
 
 	for (unsigned int i = 0; i <= SECTION_WORDS_MAX; i++) {
 		bool by_vcpu = s->words[i] && !strcmp(s->words[i], "vcpu");
@@ -97,21 +164,20 @@ static bool belongs_to_page(int err)
 static int section_add(const struct section *s, json_t *all)
 {
 	const char *words[SECTION_WORDS_MAX + 1];
-	json_t *one, *data = NULL;
-	int err;
+	json_t *data = NULL, *one, *why = NULL;
+	int err = 0;
 
 	words_of(s, all, words);
-	one = json_pack("{s:o}", "command", command_text(words));
-	err = section_run(words, &data);
-
+	if (!has_data(s, all))
+		why = why_missing(s);
+	else if ((err = section_run(words, &data)))
+		why = json_text(error_text());
 	if (err && !belongs_to_page(err)) {
-		json_decref(one);
+		json_decref(why);
 		return err;
 	}
-	if (data)
-		json_object_set_new(one, "data", data);
-	else
-		json_object_set_new(one, "error", json_text(error_text()));
+	one = json_pack("{s:o,s:o}", "command", command_text(words), data ? "data" : "error",
+			data ? data : why);
 	return json_object_set_new(all, s->key, one) ? fail(-ENOMEM, "out of memory") : 0;
 }
 
@@ -158,9 +224,9 @@ static int made_sections_add(json_t *all)
 /* A file that cannot be read at all, or of which no duration is known, is an error and not a page. */
 static int info_check(const json_t *all)
 {
-	const json_t *info = json_object_get(all, "info"),
-		     *result = json_object_get(json_object_get(info, "data"), "result");
-	const char *error = json_string_value(json_object_get(info, "error"));
+	const json_t *result = info_of(all);
+	const char *error =
+		json_string_value(json_object_get(json_object_get(all, "info"), "error"));
 
 	if (error)
 		return fail(-EINVAL, "%s", error);

@@ -80,6 +80,42 @@ def test_numbers(browser, trace):
              [r["latency_ns"] for r in slowest], "the slowest exits are those of blame")
 
 
+def test_requests(browser, trace):
+    totals = [r["total_ns"] for r in answer(trace, "requests", "--waterfall", "--limit", "20")["rows"]]
+    tap.same(browser.run("[...document.querySelectorAll('#slowest-requests details b')].map(b => Number(b.dataset.v))"), totals,
+             "the slowest requests are those of requests --waterfall")
+    for stage, row in zip(column(browser, "t-virtio-stages", 1), [s for r in answer(trace, "virtio")["rows"] for s in r["stages"]]):
+        tap.same(stage, row, "the stage %s of virtio is there" % row)
+
+
+def test_flame(browser, work):
+    """A call tree: searched, zoomed and left by keyboard."""
+    trace = os.path.join(ROOT, "tests/cases/profile-linux/guest.txt")
+    page = os.path.join(work, "flame.html")
+    hostrace("report", "-i", trace, "-o", page)
+    browser.open(page)
+    tree = answer(trace, "prof-wait")["rows"][0]
+    frames = "[...document.querySelectorAll('#flame-off_cpu-0 button')].map(b => b.textContent.split(' < ')[0])"
+    named = browser.run(frames)
+    tap.same(named[0], tree["name"], "flame graph: the root is on top")
+    tap.same(sorted(n for n in named if n in [c["name"] for c in tree["children"]]), sorted(c["name"] for c in tree["children"]),
+             "flame graph: it has the command's nodes")
+    child = tree["children"][0]["name"]
+    left, top, width, height = browser.box("#flame-off_cpu-0 button:nth-child(2)")
+    browser.click(left + width / 2, top + height / 2)
+    tap.same(browser.run(frames)[0], child, "flame graph: a click zooms")
+    browser.key("Escape")
+    tap.same(browser.run(frames), named, "flame graph: Escape zooms out")
+    browser.run("document.querySelectorAll('#flame-off_cpu-0 button')[1].focus()")
+    browser.key("Enter")
+    tap.same(browser.run(frames)[0], child, "flame graph: Enter zooms")
+    browser.key("Escape")
+    browser.run("(i => { i.value = %s; i.dispatchEvent(new Event('input')); })(document.querySelector('#flame-off_cpu-0')"
+                ".previousSibling.querySelector('input'))" % json.dumps(child))
+    tap.ok(browser.run("document.querySelectorAll('#flame-off_cpu-0 .hit').length") >= 1, "flame graph: the search marks frames")
+    tap.same(browser.complaints(), [], "flame graph: no exception, no console message, no request")
+
+
 def test_sorting(browser, trace):
     counts = [r["count"] for r in answer(trace, "exits")["rows"]]
     index = heads(browser, "t-exits").index("count")
@@ -181,6 +217,7 @@ def test_page(browser, name, trace, work):
     test_heatmap(browser, trace)
     test_offsets(browser, trace)
     test_timeline(browser, trace)
+    test_requests(browser, trace)
     test_sorting(browser, trace)
     test_layout(browser, page)
     tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)
@@ -260,6 +297,7 @@ def main():
                 page = test_page(browser, os.path.basename(os.path.dirname(trace)) + str(i), trace, work)
                 if "hostile" in trace:
                     test_hostile(browser, page)
+            test_flame(browser, work)
             test_big(browser, work)
     except (Failed, subprocess.CalledProcessError) as e:
         tap.ok(False, "the page could be tested", getattr(e, "stderr", None) or e)

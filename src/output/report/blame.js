@@ -29,14 +29,19 @@ function vcpuName(row) {
 	return `${row.vm ? row.vm + " " : ""}${row.vcpu === null || row.vcpu === undefined ? "no vCPU" : "vCPU " + row.vcpu}`;
 }
 
-// A bar with all parts one after the other; unfolded, a line for each part.
-function waterfall(row) {
-	const whole = row.latency_ns || 1, title = (p) => `${p.cause}: ${duration(p.duration_ns)} ${p.what}`;
-	const part = (p) => [p.duration_ns / whole, causeColors[p.cause], title(p), (p.start_ns - row.time_ns) / whole];
-	return el("details", {class: "exit"}, el("summary", {}, bars([[[`${sinceStart(row.time_ns)}, ${row.reason}, ${vcpuName(row)}, `,
-		el("b", {"data-v": row.latency_ns}, duration(row.latency_ns))], row.parts.map(part)]])),
-	bars(row.parts.map((p) => [el("span", {}, `${p.cause} ${duration(p.duration_ns)}`, p.what ? el("span", {class: "dim"}, " ", p.what) : null), [part(p)]])),
-	row.holder ? el("p", {class: "dim"}, `Held by ${row.holder.comm} (${row.holder.tid})`, row.holder.stack ? ": " + row.holder.stack.join(" < ") : "") : null);
+// A bar with all parts one after the other; unfolded, a line for each part: [start_ns, duration_ns, color, name, who].
+function waterfall(label, start_ns, whole_ns, parts, more) {
+	const whole = whole_ns || 1;
+	const bar = ([start, ns, color, name, who]) => [ns / whole, color, `${name}: ${duration(ns)} ${who}`, (start - start_ns) / whole];
+	return el("details", {class: "exit"}, el("summary", {}, bars([[[`${sinceStart(start_ns)}, ${label}, `,
+		el("b", {"data-v": whole_ns}, duration(whole_ns))], parts.map(bar)]])),
+	bars(parts.map((p) => [el("span", {}, `${p[3]} ${duration(p[1])}`, p[4] ? el("span", {class: "dim"}, " ", p[4]) : null), [bar(p)]])), more);
+}
+
+function exitWaterfall(row) {
+	return waterfall(`${row.reason}, ${vcpuName(row)}`, row.time_ns, row.latency_ns,
+		row.parts.map((p) => [p.start_ns, p.duration_ns, causeColors[p.cause], p.cause, p.what]), row.holder ? el("p", {class: "dim"},
+			`Held by ${row.holder.comm} (${row.holder.tid})`, row.holder.stack ? ": " + row.holder.stack.join(" < ") : "") : null);
 }
 
 function blameSection() {
@@ -50,5 +55,5 @@ function blameSection() {
 	return section("blame", "What exits waited for", "The time of each exit, split by what it went into. Causes add up to the exits' time.", [
 		["By vCPU", "blame_by_vcpu", overview],
 		["By cause", "blame", causes],
-		["The slowest exits", "blame", rows.length ? el("div", {id: "slowest"}, causeLegend(used), rows.map(waterfall)) : null]]);
+		["The slowest exits", "blame", rows.length ? el("div", {id: "slowest"}, causeLegend(used), rows.map(exitWaterfall)) : null]]);
 }
