@@ -8,6 +8,7 @@
 #ifdef HOSTRACE_LIVE
 #define LIVE_COMMANDS(COMMAND) \
 	COMMAND(doctor) \
+	COMMAND(stuck) \
 	COMMAND(record) \
 	COMMAND(stat) \
 	COMMAND(top) \
@@ -18,7 +19,6 @@
 
 #define COMMANDS(COMMAND) \
 	COMMAND(ps) \
-	COMMAND(stuck) \
 	LIVE_COMMANDS(COMMAND) \
 	COMMAND(guest) \
 	COMMAND(info) \

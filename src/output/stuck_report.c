@@ -178,25 +178,84 @@ void stuck_findings_print(const struct stuck_report *r, FILE *f)
 	}
 }
 
+/* How long ago the thread last ran; "-": unknown, or it runs. */
+static const char *idle_print(const struct stuck_report *r, const struct thread_state *t, char *buf,
+			      size_t size)
+{
+	if (t->since_ns && t->since_ns <= r->now->time_ns)
+		return duration_print(r->now->time_ns - t->since_ns, buf, size);
+	return "-";
+}
+
 static void thread_print(const struct stuck_report *r, const struct thread_state *t, FILE *f)
 {
-	char role[32], age[16] = "-";
+	char role[32], age[16];
 	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
 
-	if (t->since_ns && t->since_ns <= r->now->time_ns)
-		duration_print(r->now->time_ns - t->since_ns, age, sizeof(age));
 	stuck_thread_role(r, t, role, sizeof(role));
 	fprintf(f, "%7d %-15s %-7s %-8s %6s %-12s %s\n", (int)t->tid, t->comm, *role ? role : "-",
-		thread_state_name(t->state), age, call ? call : "-",
+		thread_state_name(t->state), idle_print(r, t, age, sizeof(age)), call ? call : "-",
 		t->wchan[0] ? t->wchan : "-");
+}
+
+static bool has_finding(const struct stuck_report *r, pid_t tid)
+{
+	for (unsigned int i = 0; i < r->nr_findings; i++)
+		if (r->finding[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* With spaces, at which lines can be broken. */
+static void stack_print(const char *kind, pid_t tid, const char *stack, FILE *f)
+{
+	if (!*stack)
+		return;
+	fprintf(f, "%s stack of %d: ", kind, (int)tid);
+	for (; *stack; stack++)
+		if (*stack == ';')
+			fputs(" < ", f);
+		else
+			fputc(*stack, f);
+	fputc('\n', f);
+}
+
+/* Of threads that a finding names, innermost first. */
+static void stacks_print(const struct stuck_report *r, FILE *f)
+{
+	for (unsigned int i = 0; i < r->now->nr_threads; i++) {
+		const struct thread_state *t = &r->now->thread[i];
+
+		if (!has_finding(r, t->tid))
+			continue;
+		stack_print("kernel", t->tid, t->stack, f);
+		stack_print("user", t->tid, t->user_stack, f);
+	}
+}
+
+static void vcpu_print(const struct stuck_report *r, const struct stuck_vcpu *v, FILE *f)
+{
+	uint64_t span_ns = r->now->time_ns - r->before->time_ns;
+	char role[32], idle[16];
+
+	fprintf(f, "%7d %-7s %-9s %6s %5" PRIu64 "%% %6" PRIu64 "%%\n", (int)v->thread->tid,
+		stuck_thread_role(r, v->thread, role, sizeof(role)), v->where,
+		idle_print(r, v->thread, idle, sizeof(idle)), v->busy_ns * 100 / span_ns,
+		v->guest_ns * 100 / span_ns);
 }
 
 void stuck_threads_print(const struct stuck_report *r, FILE *f)
 {
+	if (r->nr_vcpus)
+		fprintf(f, "%7s %-7s %-9s %6s %6s %7s\n", "tid", "vcpu", "is in", "since", "CPU",
+			"guest");
+	for (unsigned int i = 0; i < r->nr_vcpus; i++)
+		vcpu_print(r, &r->vcpu[i], f);
 	fprintf(f, "%7s %-15s %-7s %-8s %6s %-12s %s\n", "tid", "thread", "role", "state", "since",
 		"syscall", "waits in");
 	for (unsigned int i = 0; i < r->now->nr_threads; i++)
 		thread_print(r, &r->now->thread[i], f);
+	stacks_print(r, f);
 }
 
 /* ---- JSON ---- */
@@ -262,18 +321,32 @@ static json_t *thread_json(const struct stuck_report *r, const struct thread_sta
 	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
 
 	stuck_thread_role(r, t, role, sizeof(role));
-	return json_pack("{s:i, s:o, s:s, s:s, s:o, s:s*, s:s, s:s, s:o}", "tid", (int)t->tid,
+	return json_pack("{s:i, s:o, s:s, s:s, s:o, s:s*, s:s, s:s, s:s, s:o}", "tid", (int)t->tid,
 			 "comm", json_text(t->comm), "role", role, "state",
 			 thread_state_name(t->state), "since_ns",
 			 t->since_ns ? json_integer((json_int_t)(r->now->time_ns - t->since_ns))
 				     : json_null(),
-			 "syscall", call, "wchan", t->wchan, "kernel_stack", t->stack, "tracer",
+			 "syscall", call, "wchan", t->wchan, "kernel_stack", t->stack, "user_stack",
+			 t->user_stack, "tracer",
 			 t->tracer ? json_integer(t->tracer) : json_null());
+}
+
+static json_t *vcpu_json(const struct stuck_report *r, const struct stuck_vcpu *v)
+{
+	const struct thread_state *t = v->thread;
+
+	return json_pack("{s:o, s:i, s:s, s:o, s:I, s:I}", "vcpu",
+			 v->index_known ? json_integer(v->index) : json_null(), "tid", (int)t->tid,
+			 "where", v->where, "since_ns",
+			 t->since_ns ? json_integer((json_int_t)(r->now->time_ns - t->since_ns))
+				     : json_null(),
+			 "busy_ns", (json_int_t)v->busy_ns, "guest_ns", (json_int_t)v->guest_ns);
 }
 
 json_t *stuck_json(const struct stuck_report *r)
 {
-	json_t *findings = json_array(), *queues = json_array(), *threads = json_array();
+	json_t *vcpus = json_array(), *findings = json_array(), *queues = json_array(),
+	       *threads = json_array();
 
 	for (unsigned int i = 0; i < r->nr_findings; i++)
 		json_array_append_new(findings, finding_json(&r->finding[i]));
@@ -281,8 +354,10 @@ json_t *stuck_json(const struct stuck_report *r)
 		json_array_append_new(queues, queue_json(r, &r->now->queue[i]));
 	for (unsigned int i = 0; i < r->now->nr_threads; i++)
 		json_array_append_new(threads, thread_json(r, &r->now->thread[i]));
-	return json_pack("{s:o, s:o, s:o}", "findings", findings, "queues", queues, "threads",
-			 threads);
+	for (unsigned int i = 0; i < r->nr_vcpus; i++)
+		json_array_append_new(vcpus, vcpu_json(r, &r->vcpu[i]));
+	return json_pack("{s:o, s:o, s:o, s:o}", "findings", findings, "vcpus", vcpus, "queues",
+			 queues, "threads", threads);
 }
 
 void stuck_caveats(const struct stuck_report *r, json_t *caveats)

@@ -12,11 +12,11 @@
 /* A row is a request. 0 or -ENOMEM with the error message set. */
 int stuck_table(const struct stuck_report *r, struct table *t);
 
-/* Text: the findings, above the table; and the queues and threads, below it. */
+/* Text: the findings, above the table; and vCPUs and threads, below it. */
 void stuck_findings_print(const struct stuck_report *r, FILE *f);
 void stuck_threads_print(const struct stuck_report *r, FILE *f);
 
-/* {"findings":[..],"queues":[..],"threads":[..]}; new reference. */
+/* {"findings":[..],"vcpus":[..],"queues":[..],"threads":[..]}; new reference. */
 json_t *stuck_json(const struct stuck_report *r);
 
 /* What limits the report. */

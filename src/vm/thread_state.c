@@ -100,6 +100,27 @@ static double charged_ms(pid_t pid, pid_t tid)
 	return ms;
 }
 
+/* Fields 14, 15 and 43 of /proc/TID/stat: user (guest included), system, guest, in ticks. */
+static void modes_read(pid_t pid, struct thread_state *t)
+{
+	const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+	char line[2 * LINE];
+	uint64_t value[44] = {0};
+	const char *at =
+		line_read(pid, t->tid, "stat", line, sizeof(line)) ? strrchr(line, ')') : NULL;
+
+	for (unsigned int field = 2; at && field < 43; field++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+		if (at)
+			sscanf(at, "%" SCNu64, &value[field + 1]);
+	}
+	t->guest_ns = value[43] * tick_ns;
+	t->user_ns =
+		value[14] * tick_ns - (value[14] > value[43] ? t->guest_ns : value[14] * tick_ns);
+	t->kernel_ns = value[15] * tick_ns;
+}
+
 static void usage_read(pid_t pid, struct thread_state *t, double now_ms, uint64_t now_ns)
 {
 	double ms = now_ms > 0 ? charged_ms(pid, t->tid) : 0;
@@ -171,6 +192,7 @@ int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned
 		if (err && !*stacks_err)
 			*stacks_err = err;
 		usage_read(pid, t, now_ms, now_ns);
+		modes_read(pid, t);
 		nr++;
 	}
 	if (nr)

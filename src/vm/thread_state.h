@@ -20,11 +20,16 @@ struct thread_state {
 	char wchan[64]; /* kernel function that it sleeps in; "" if unknown */
 	char stack[THREAD_STACK_TEXT]; /* kernel functions, innermost first, "a;b;c"; "" if unknown */
 
+	/* Functions of the program, innermost first, "a;b;c": not set by threads_read(); "": unknown. */
+	char user_stack[THREAD_STACK_TEXT];
+
 	bool in_syscall; /* the following are known */
 	long syscall;
-	uint64_t arg[THREAD_ARGS], sp, pc;
+	uint64_t arg[THREAD_ARGS];
+	uint64_t sp, pc; /* in user mode; 0: it runs */
 
 	uint64_t cpu_ns;   /* that it has used */
+	uint64_t user_ns, kernel_ns, guest_ns; /* the same by mode, in steps of 10 ms */
 	uint64_t since_ns; /* CLOCK_MONOTONIC, when it last ran, to some ms; 0: unknown */
 };
 

@@ -58,7 +58,7 @@ vm_end
 
 # An I/O thread stopped by a debugger, while the guest writes.
 vm_start "reads=0 writes=4000000" -object iothread,id=io0 -drive file=disk.img,if=none,id=d0,format=raw \
-	-device virtio-blk-pci,drive=d0,id=disk,addr=4,iothread=io0 -name "stuck-$$,debug-threads=on"
+	-device virtio-blk-pci,drive=d0,id=disk,addr=4,iothread=io0
 until_line '^hlt' console.txt
 tid=$(grep -ls io0 /proc/"$vm_pid"/task/*/comm | cut -d/ -f5)
 "$BUILD/holdthread" "$tid" > hold.out &

@@ -21,7 +21,7 @@ stopped() {
 	stuck --interval 50ms && [ "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" = stopped ]
 }
 
-plan 14
+plan 17
 until_true held
 is $? 0 "the six held requests are found" stuck.err
 stuck --check --min-age 100ms
@@ -34,8 +34,12 @@ age=$(rows slow 'map(.age_ns) | max')
 sleep .2
 stuck --interval 100ms
 is "$(rows slow "map(.age_ns) | max - $age >= 300000000")" true "... which grow" stuck.json
-is "$(findings 'map([.kind, (.device | split("/")[3])])')" '[["not-returned","slow"]]' "that is the only finding" stuck.json
+is "$(findings 'map([.kind, (.device | split("/")[3])])')" '[["throttled","slow"]]' "that is the only finding" stuck.json
 is "$(jq -c '[.queues[] | [.inuse, .kicks_pending]]' stuck.json)" "[[6,0]]" "no kick is pending" stuck.json
+is "$(jq -c '[.vcpus[] | [.vcpu, .where]]' stuck.json)" "$(if [ $accel = kvm ]; then echo '[[0,"halted"]]'; else
+	echo '[[0,"userspace"]]'; fi)" "the vCPU waits" stuck.json
+is "$(jq -r '.threads[] | select(.role == "main") | .user_stack | test("poll;.*main;__libc_start_main")' stuck.json)" true \
+	"the main thread's stack" stuck.json
 stuck --check --min-age 1h
 is $? 0 "--check --min-age 1h: status 0" stuck.err
 
@@ -47,8 +51,9 @@ until_true stopped
 stuck --interval 100ms --check --min-age 100ms
 is $? 3 "QEMU stopped, its monitor taken: status 3" stuck.err
 is "$(rows slow 'map([.head, .stage, .op, .sector, .bytes, .certain]) | length')" 6 "... the same six requests" stuck.json
-is "$(kinds)" "not-returned stopped" "... and that QEMU is stopped" stuck.json
+is "$(kinds)" "stopped throttled" "... and that QEMU is stopped" stuck.json
 is "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" stopped "... as each thread is" stuck.json
+is "$(jq -r '[.vcpus[].where] | unique | join(" ")' stuck.json)" stopped "... and the vCPU" stuck.json
 "$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms > text 2>&1
 is "$(grep -c 'slow .* popped .* write' text) $(awk 'length > 80' text | wc -l)" "6 0" "as text of 80 columns" text
 kill -CONT "$vm_pid"

@@ -122,6 +122,8 @@ int stuck_report_make(const struct vm *vm, const struct stuck_look *before,
 	if (!err && ret->nr_requests)
 		qsort(ret->request, ret->nr_requests, sizeof(*ret->request), by_age);
 	if (!err)
+		err = stuck_vcpus(ret, &ret->vcpu, &ret->nr_vcpus);
+	if (!err)
 		err = stuck_thread_findings(ret);
 	if (!err)
 		err = stuck_queue_findings(ret);
@@ -136,6 +138,7 @@ void stuck_report_free(struct stuck_report *r)
 {
 	free(r->request);
 	free(r->finding);
+	free(r->vcpu);
 	*r = (struct stuck_report){0};
 }
 

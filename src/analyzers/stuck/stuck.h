@@ -80,6 +80,8 @@ struct stuck_report {
 	unsigned int nr_requests;
 	struct stuck_finding *finding;
 	unsigned int nr_findings, nr_dropped;
+	struct stuck_vcpu *vcpu;
+	unsigned int nr_vcpus;
 };
 
 /* Compares the looks, which must outlive the report. 0 or -ENOMEM with the error message set. */
@@ -102,6 +104,22 @@ const struct stuck_queue *stuck_queue_before(const struct stuck_report *r,
 int stuck_queue_findings(struct stuck_report *r);
 int stuck_thread_findings(struct stuck_report *r);
 int stuck_peer_findings(struct stuck_report *r); /* last: only if something else is stuck */
+
+/* Where a vCPU is. */
+struct stuck_vcpu {
+	unsigned int index;
+	bool index_known;
+	const struct thread_state *thread;
+	/* "halted", "guest", "kvm" (in KVM_RUN, not in the guest), "userspace" (in QEMU), "stopped", "runnable" */
+	const char *where;
+	uint64_t busy_ns, guest_ns; /* CPU time between the looks, and of that in guest mode (steps of 10 ms) */
+};
+
+/* *ret is allocated; vCPUs whose thread is unknown are missing. 0 or -ENOMEM with the error message set. */
+int stuck_vcpus(const struct stuck_report *r, struct stuck_vcpu **ret, unsigned int *ret_nr);
+
+const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid);
+bool stuck_in_kvm_run(const struct thread_state *t);
 
 /* What a thread is to QEMU: "vcpu 0", "main", or "". */
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,

@@ -11,7 +11,7 @@
 enum { KVM_RUN = 0xae80 };
 
 /* A worker of the kernel has a system call's registers, too, but no stack in user mode. */
-static bool in_kvm_run(const struct thread_state *t)
+bool stuck_in_kvm_run(const struct thread_state *t)
 {
 	return strstr(t->stack, "kvm_vcpu_ioctl") ||
 	       (t->in_syscall && t->sp && t->syscall == SYS_ioctl && t->arg[1] == KVM_RUN);
@@ -20,16 +20,16 @@ static bool in_kvm_run(const struct thread_state *t)
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
 			      size_t size)
 {
-	snprintf(buf, size, "%s", t->tid == r->vm->pid ? "main" : in_kvm_run(t) ? "vcpu" : "");
-	for (unsigned int i = 0; i < r->vm->nr_vcpus; i++)
-		if (r->vm->vcpus[i].tid == t->tid) {
-			snprintf(buf, size, "vcpu %u", r->vm->vcpus[i].index);
-			break;
-		}
+	snprintf(buf, size, "%s", t->tid == r->vm->pid ? "main" : "");
+	for (unsigned int i = 0; i < r->nr_vcpus; i++)
+		if (r->vcpu[i].thread == t && r->vcpu[i].index_known)
+			snprintf(buf, size, "vcpu %u", r->vcpu[i].index);
+		else if (r->vcpu[i].thread == t)
+			snprintf(buf, size, "vcpu");
 	return buf;
 }
 
-static const struct thread_state *thread_before(const struct stuck_report *r, pid_t tid)
+const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid)
 {
 	for (unsigned int i = 0; i < r->before->nr_threads; i++)
 		if (r->before->thread[i].tid == tid)
@@ -96,12 +96,12 @@ static bool call_is_idle(const struct thread_state *t)
 /* Reading a socket or a pipe, a thread may be idle, too. */
 static bool is_blocked(const struct stuck_report *r, const struct thread_state *t)
 {
-	const struct thread_state *b = thread_before(r, t->tid);
+	const struct thread_state *b = stuck_thread_before(r, t->tid);
 	bool same = b && b->cpu_ns == t->cpu_ns && b->state == t->state &&
 		    b->in_syscall == t->in_syscall && b->syscall == t->syscall;
 	struct thread_file file;
 
-	if (!same || (t->state != 'S' && t->state != 'D') || in_kvm_run(t))
+	if (!same || (t->state != 'S' && t->state != 'D') || stuck_in_kvm_run(t))
 		return false;
 	if (t->state == 'D')
 		return true;

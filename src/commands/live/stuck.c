@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/live/stuck_stacks.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
 #include "vm/vm.h"
@@ -122,6 +123,8 @@ static int look_twice(const struct vm *vm, const struct output *out, bool *ret_f
 		err = wait_until(before.time_ns + interval_ns);
 	if (!err)
 		err = stuck_look(vm, &now);
+	if (!err)
+		stuck_stacks_read(vm, &now);
 	if (!err)
 		err = stuck_report_make(vm, &before, &now, &r);
 	if (!err)
