@@ -73,7 +73,7 @@ bpf_events() { # as empty.bpf.c and the tracepoints have them
 # Prints why a tool cannot run here; nothing if it can.
 reason_against() {
 	case $1 in
-	none | hostrace | hostrace-zstd | hostrace-blame | stat) ;;
+	none | hostrace | hostrace-zstd | hostrace-blame | stat* | top) ;;
 	empty | clock) [ -e "$bench/empty.bpf.o" ] || echo "not built" ;;
 	ftrace) [ -w /sys/kernel/tracing/events/kvm ] || echo "no tracefs" ;;
 	perf-kvm-stat | perf-sched) type -P perf >/dev/null || echo "perf is not installed" ;;
@@ -134,6 +134,8 @@ tracer_start() { # TOOL PID OUT EVENT...
 	hostrace-zstd) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --zstd >"$work/log" 2>&1 & ;;
 	hostrace-blame) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --for blame >"$work/log" 2>&1 & ;;
 	stat) "${interruptible[@]}" "$hostrace" stat --vm "$pid" -o "$out" >"$work/log" 2>&1 & ;;
+	"stat --interval") "${interruptible[@]}" "$hostrace" stat --vm "$pid" --interval 1s -o "$out" >"$work/log" 2>&1 & ;;
+	top) "${interruptible[@]}" "$hostrace" top --batch --vm "$pid" >"$work/log" 2>&1 & ;;
 	ftrace) ftrace_record "$pid" "${events[@]}" >"$work/log" 2>/dev/null & ;;
 	perf) "${interruptible[@]}" perf record -q -p "$pid" "${list[@]}" -o "$out" >"$work/log" 2>&1 & ;;
 	perf-kvm-stat) "${interruptible[@]}" perf kvm stat record -q -p "$pid" -o "$out" >"$work/log" 2>&1 & ;;
@@ -146,7 +148,8 @@ tracer_start() { # TOOL PID OUT EVENT...
 	case $tool in
 	empty | clock | ftrace | bpftrace) wait_for ready ;;
 	hostrace*) wait_for recording ;;
-	stat) wait_for watching ;;
+	stat*) wait_for watching ;;
+	top) wait_for hostrace ;;
 	trace-cmd | offcputime-bpfcc) sleep 3 && kill -0 "$tracer" 2>/dev/null ;;
 	*) wait_until grep -qs perf_event "/proc/$tracer/maps" ;;
 	esac

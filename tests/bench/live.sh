@@ -91,21 +91,21 @@ tracer_start_default() { # PID
 }
 
 # 100,000 exits a second for three seconds; schedstat has the recorder's time on a CPU.
-rate_run() { # EVENTS TOOL
+rate_run() { # EVENTS TOOL MODE GOAL
 	local loop_pid loop_in before after start
 	rm -f "$work/go"
 	mkfifo "$work/go"
-	"$bench/vmloop" pic 1000 300 10000 <"$work/go" >"$work/loop" &
+	"$bench/vmloop" "$3" 1000 300 10000 <"$work/go" >"$work/loop" &
 	loop_pid=$!
 	exec {loop_in}>"$work/go"
-	tracer_start "$2" "$loop_pid" "$work/rate.$2" "$1" || return
+	tracer_start "$2" "$loop_pid" "$work/rate" "$1" || return
 	before=$(cpu_ns "$tracer")
 	start=$EPOCHREALTIME
 	echo >&"$loop_in"
 	sleep 2.5
 	after=$(cpu_ns "$tracer")
 	row live what="CPU of $2 at 100,000 exits/s" \
-		value="$(awk "BEGIN {printf \"%.3f\n\", ($after - $before) / 1e7 / ($EPOCHREALTIME - $start)}")" unit=% goal=2
+		value="$(awk "BEGIN {printf \"%.3f\n\", ($after - $before) / 1e7 / ($EPOCHREALTIME - $start)}")" unit=% goal="$4"
 	exec {loop_in}>&-
 	wait "$loop_pid"
 	tracer_stop "$2"
@@ -190,7 +190,9 @@ requests_of() { # QEMU MODE
 }
 
 for _ in $(seq "$rounds"); do
-	rate_run kvm_pio hostrace
+	rate_run kvm_pio hostrace pic 2
+	rate_run "" "stat --interval" user 1
+	rate_run "" top user 1
 done
 if ${CC:-gcc} -D_GNU_SOURCE -O2 -o "$work/marks" "$root/tests/live/record-marks.c" 2>"$work/log"; then
 	for _ in $(seq "$rounds"); do
