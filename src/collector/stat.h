@@ -23,6 +23,9 @@ enum stat_span {
 	STAT_USERSPACE_EXIT,
 };
 
+/* -ENOTSUP with the error message set: the VM has no exits, because it does not use KVM. */
+int stat_vm_check(const struct vm *vm);
+
 /* Watches one VM. Errors: -EPERM (the error message names the capability and how to grant it), -ENOTSUP, ... */
 int stat_open(const struct vm *vm, struct stat **ret);
 

@@ -27,13 +27,26 @@ until_lines() {
 	return 1
 }
 
-plan 21
+plan 24
 timeout 30 "$HOSTRACE" stat --vm 1 > out 2> err
 is $? 1 "process 1 is not a VM" err
 timeout 30 "$HOSTRACE" stat --by reason > out 2> err
 is $? 2 "--by accepts only vcpu" err
 timeout 30 "$HOSTRACE" stat --interval 1s --sort count > out 2> err
 is $? 2 "lines of intervals have one order" err
+timeout 30 "$HOSTRACE" stat --interval 0 > out 2> err
+is $? 2 "an interval of 0" err
+
+live_needs_tools qemu-system-x86_64 jq script
+qemu-system-x86_64 -name tcg$$ -accel tcg -m 16 -S -nodefaults -display none -pidfile tcg.pid > tcg.out 2>&1 &
+tcg_waiter=$!
+until_line '^[0-9]' tcg.pid || bail "QEMU did not start: $(cat tcg.out)"
+timeout 30 "$HOSTRACE" stat --vm tcg$$ -d 1s > out 2> err
+is "$? $(grep -c 'does not use KVM' err)" "1 1" "a VM without KVM has nothing to count" err
+timeout 30 "$HOSTRACE" top --batch --vm tcg$$ -d 1s > out 2> err
+is "$? $(grep -c 'does not use KVM' err)" "1 1" "... top says so, too" err
+kill "$(cat tcg.pid)"
+wait "$tcg_waiter"
 
 vmm_start 2300
 stat_start total.csv -f csv

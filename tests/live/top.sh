@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-live_needs_tools tmux jq
+live_needs_tools tmux jq script
 . "$ROOT/tests/live/record-lib.inc"
 
 export TMUX_TMPDIR="$scratch"
@@ -39,7 +39,7 @@ field() {
 	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | cut -f 1
 }
 
-plan 47
+plan 49
 
 # ---- without a terminal ----
 timeout 30 "$HOSTRACE" top </dev/null >out 2>err
@@ -48,6 +48,10 @@ timeout 30 "$HOSTRACE" top --interval 1ms >out 2>err
 is $? 2 "an interval that is too short" err
 timeout 30 "$HOSTRACE" top --batch --vm 1 >out 2>err
 is $? 1 "process 1 is not a VM" err
+TERM=dumb timeout 30 script -qec "'$HOSTRACE' top" /dev/null </dev/null >out 2>&1
+is "$(grep -c "terminal type 'dumb'" out)" 1 "a terminal that cannot move the cursor" out
+timeout 30 "$HOSTRACE" top --batch --interval 1h -d 100ms >out 2>err
+is "$? $(grep -c '^hostrace top' out)" "0 1" "the last interval is printed, also if it is shorter" err
 
 # Names that no other VM of this host has.
 busy=busy$$

@@ -100,6 +100,11 @@ const char *output_sort(void)
 	return given.sort;
 }
 
+uint64_t output_limit(void)
+{
+	return given.limit;
+}
+
 const char *output_file(void)
 {
 	return given.file;

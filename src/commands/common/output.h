@@ -49,8 +49,9 @@ bool output_in_color(void);
 /* The name after -o, or NULL: for commands that write a trace, not a report. */
 const char *output_file(void);
 
-/* The column after --sort, or NULL. */
+/* The column after --sort, or NULL; the number after --limit, or 0. */
 const char *output_sort(void);
+uint64_t output_limit(void);
 
 /* Flushes and renames; -errno with the error message set if anything could not be written. */
 int output_close(struct output *out);

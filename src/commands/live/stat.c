@@ -29,13 +29,14 @@
 
 static struct {
 	const char *vm, *by;
+	struct time_arg interval;
 	uint64_t interval_ns, duration_ns;
 } opt;
 
 /* clang-format off */
 static const struct option_row options[] = {
 	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one is running"},
-	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "print a line every T (1s, 500ms) with the exits since the last one"},
+	{0,   "interval", OPT_TIME,     &opt.interval,    "T",        "print a line every T (1s, 500ms) with the exits since the last one"},
 	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason; with --interval: one line per vCPU"},
 	{0},
@@ -277,7 +278,7 @@ static int vm_choose(struct vm *ret)
 	vm_list_free(vms, nr);
 	return nr ? fail(-EINVAL,
 			 "%u VMs are running; select one with --vm PID|NAME ('hostrace ps' lists "
-			 "them)",
+			 "them), or watch all with 'hostrace top'",
 			 nr)
 		  : fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps");
 }
@@ -302,6 +303,8 @@ static int watch(struct watching *w)
 
 	if (!err)
 		err = vm_choose(&w->vm);
+	if (!err)
+		err = stat_vm_check(&w->vm);
 	if (err)
 		return err;
 	w->pidfd = vm_pidfd(&w->vm);
@@ -323,6 +326,9 @@ static int run(int argc, char **argv, char **rest)
 				     argc ? argv[0] : "--");
 	if (opt.by && strcmp(opt.by, "vcpu"))
 		return command_usage("invalid --by '%s' (expected vcpu)", opt.by);
+	opt.interval_ns = opt.interval.ns;
+	if (opt.interval.text && opt.interval_ns < NS_PER_MS)
+		return command_usage("invalid interval '%s' (at least 1ms)", opt.interval.text);
 	if (opt.interval_ns && output_sort())
 		return command_usage("--sort and --interval exclude each other: lines are in the "
 				     "order of time");

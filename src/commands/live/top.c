@@ -116,7 +116,9 @@ static void frame_write(const struct top_frame *frame, FILE *f)
 
 static int batch_print(struct top *t)
 {
-	struct top_page page = {.width = (unsigned int)t->out.width, .plain = true};
+	struct top_page page = {.width = (unsigned int)t->out.width,
+				.limit = t->out.limit,
+				.plain = true};
 	FILE *f = t->out.file;
 	int err = 0;
 
@@ -205,14 +207,15 @@ static void snapshot(struct top *t)
 
 /* ---- the loop ---- */
 
+/* A VM that ended is read for the last time, so that nothing is missing that it did. */
 static int read_now(struct top *t)
 {
 	int err;
 
 	t->model.since_start = t->view.since_start;
-	err = top_vms_look(&t->vms, &t->model);
+	err = top_vms_read(&t->vms, &t->model);
 	if (!err)
-		err = top_vms_read(&t->vms, &t->model);
+		err = top_vms_look(&t->vms, &t->model);
 	if (t->vms.only && !t->vms.nr)
 		t->quit = true;
 	return err;
@@ -314,6 +317,9 @@ static int loop(struct top *t)
 			next = later(next);
 		}
 	}
+	if (!err && !t->screen && !(t->vms.only && !t->vms.nr) &&
+	    (!opt.count || t->intervals < opt.count))
+		err = interval_end(t); /* the last one is shorter */
 	return err;
 }
 
@@ -379,9 +385,11 @@ static int usage_check(int argc, char **argv, char **rest)
 	if (argc || rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
+	if (output_is("json") && output_limit())
+		return command_usage("--limit does not apply to -f json");
 	if (opt.interval_ns < 10 * NS_PER_MS)
 		return command_usage("the interval is too short (at least 10ms)");
-	opt.batch |= output_is("json") || output_file();
+	opt.batch |= !output_is("text") || output_file();
 	if (!opt.batch && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		return command_usage(
 			"not a terminal; use --batch, or 'hostrace stat --interval 1s'");

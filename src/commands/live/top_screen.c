@@ -6,10 +6,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <curses.h>
-
 #include "base/error.h"
 #include "commands/live/top.h"
+
+#include <curses.h>
+#include <term.h>
+
+#undef tone /* a macro of term.h */
 
 enum { ESCAPE = 27, ESCAPE_MS = 25 };
 
@@ -17,20 +20,34 @@ struct top_screen {
 	SCREEN *screen;
 };
 
-int top_screen_open(struct top_screen **ret)
+/* newterm() ends the process if it knows no such terminal. */
+static int terminal_check(void)
 {
 	const char *term = getenv("TERM");
-	struct top_screen *s = calloc(1, sizeof(*s));
+	int result;
 
+	if (setupterm(NULL, STDOUT_FILENO, &result) == OK && tigetstr("cup"))
+		return 0;
+	return fail(-ENOTSUP,
+		    "terminal type '%s' is unknown or cannot move the cursor; set TERM, or use "
+		    "--batch",
+		    term ? term : "");
+}
+
+int top_screen_open(struct top_screen **ret)
+{
+	struct top_screen *s;
+	int err = terminal_check();
+
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
 	s->screen = newterm(NULL, stdout, stdin);
 	if (!s->screen) {
 		free(s);
-		return fail(-ENOTSUP,
-			    "terminal type '%s' is unknown or cannot move the cursor; set TERM, or "
-			    "use --batch",
-			    term ? term : "");
+		return fail(-ENOTSUP, "cannot use the terminal; use --batch");
 	}
 	cbreak();
 	noecho();

@@ -125,12 +125,9 @@ static int strangers_look(struct top_vms *t, struct top_model *m)
 
 int top_vms_look(struct top_vms *t, struct top_model *m)
 {
-	for (unsigned int i = t->nr; i--;) {
-		if (!has_ended(t->vm[i].pidfd))
-			continue;
-		top_model_forget(m, t->vm[i].vm.pid);
-		unwatch(t, i);
-	}
+	for (unsigned int i = t->nr; i--;)
+		if (has_ended(t->vm[i].pidfd))
+			unwatch(t, i); /* the model still has its last figures */
 	return t->only ? 0 : strangers_look(t, m);
 }
 
@@ -197,10 +194,8 @@ static int open_one(struct top_vms *t, const char *selected)
 	struct vm vm = {0};
 	int err = vm_find(selected, &vm);
 
-	if (!err && !vm.has_kvm)
-		err = fail(-ENOTSUP,
-			   "%s (pid %d) runs without KVM (accelerator %s): it has no VM-exits",
-			   vm.name, vm.pid, *vm.accel ? vm.accel : "unknown");
+	if (!err)
+		err = stat_vm_check(&vm);
 	request.only = vm.pid;
 	request.nr_vcpus = vm.nr_vcpus;
 	t->only = true;

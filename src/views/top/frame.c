@@ -358,7 +358,9 @@ static void put_row(struct top_line *l, const struct top_node *n, const struct t
 static int put_rows(struct top_frame *f, const struct top_view *v, const struct top_model *m,
 		    const struct layout *layout, const struct top_page *page)
 {
-	unsigned int rows = page->height ? top_page_rows(page) : v->nr_rows;
+	unsigned int rows = page->height  ? top_page_rows(page)
+			    : page->limit ? (unsigned int)page->limit
+					  : v->nr_rows;
 	unsigned int first = page->height ? v->cursor / rows * rows : 0;
 
 	for (unsigned int i = first; i < v->nr_rows && i < first + rows; i++) {
@@ -381,7 +383,7 @@ static const char *empty_text(const struct top_view *v)
 		return "no name contains the filter; Esc removes it";
 	switch (v->list) {
 	case TOP_VMS:
-		return "no VM is running; one that starts appears here";
+		return "no VM that uses KVM is running; one that starts appears here";
 	case TOP_PORTS:
 		return "no port was accessed yet";
 	case TOP_CAUSES:

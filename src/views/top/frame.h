@@ -23,6 +23,7 @@ struct top_line {
 
 struct top_page {
 	unsigned int width, height; /* height 0: all rows, without the line of keys */
+	uint64_t limit;		    /* of all rows, so many; 0: all */
 	bool utf8;		    /* sparklines of block elements, else of ASCII */
 	bool plain;		    /* no row is selected */
 	const char *time;	    /* "22:51:03" */
