@@ -116,11 +116,20 @@ rule "every page that is referred to exists" "$(grep -ohE '\*hostrace[a-z-]*\*\(
 done)"
 
 # A line such as "# hostrace exits --by vcpu | jq ..." in the pages and the README.
-rule "examples use existing commands and options" "$(grep -hoE '^ *[$#] hostrace [a-z-]+[^|;&]*' README.md doc/man/*.scd |
+rule "examples use existing commands and options" "$(grep -hoE '^ *[$#] hostrace [a-z-]+[^|;&]*' README.md doc/cookbook.md doc/man/*.scd |
 	sed 's/ -- .*//' | sort -u | while read -r _ _ c rest; do
 	[ "$c" = help ] && continue
 	has_command "$c" || { echo "no command '$c'"; continue; }
 	# shellcheck disable=SC2013
+	for o in $(grep -oE -- '(^| )--?[a-zA-Z][a-zA-Z-]*' <<<"$rest"); do
+		has_option "$c" "$o" || echo "hostrace $c has no option $o"
+	done
+done)"
+
+# "hostrace exits --by vcpu" in a table of doc/coming-from.md.
+rule "the equivalents of other tools' commands exist" "$(grep -oE '`hostrace [a-z-]+[^`]*`' doc/coming-from.md | tr -d '`' |
+	sort -u | while read -r _ c rest; do
+	has_command "$c" || { echo "no command '$c'"; continue; }
 	for o in $(grep -oE -- '(^| )--?[a-zA-Z][a-zA-Z-]*' <<<"$rest"); do
 		has_option "$c" "$o" || echo "hostrace $c has no option $o"
 	done
@@ -141,7 +150,7 @@ rule "examples run" "$(
 	cp tests/cases/guest-clock/guest.dat "$dir"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir/guest.dat"
-	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd | sort -u | cut -d' ' -f 3- | while read -r line; do
+	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd ../cookbook.md | sort -u | cut -d' ' -f 3- | while read -r line; do
 		# The shell evaluates quotes in the example.
 		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)
 		status=$?
