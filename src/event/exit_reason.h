@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As x86's kvm_exit numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h); arm64's has no number. */
-enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2, EXIT_ISA_ARM64 = 3 };
+/*
+ * As x86's kvm_exit numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h). arm64's has no number: this one is
+ * ours, far from those that x86 may yet take.
+ */
+enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2, EXIT_ISA_ARM64 = 0xaa64 };
 
 /*
  * The exit reason of arm64's kvm_exit (arch/arm64/kvm/trace_arm.h): ESR_EC of a trap, else its `ret` and this bit, for

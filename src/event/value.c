@@ -52,6 +52,20 @@ static void print_hex(uint64_t v, uint64_t aux, char *buf, size_t size)
 	copy(text, (size_t)(put_hex(text + 2, v) - text), buf, size);
 }
 
+static const char *isa_name(uint64_t isa)
+{
+	switch (isa) {
+	case EXIT_ISA_VMX:
+		return "vmx";
+	case EXIT_ISA_SVM:
+		return "svm";
+	case EXIT_ISA_ARM64:
+		return "arm64";
+	default:
+		return NULL;
+	}
+}
+
 /* A failed VM entry keeps its reason; an unknown one is printed so that it can be looked up: "exit 0x82 (isa 3)". */
 static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 {
@@ -62,7 +76,7 @@ static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 		print_name(name, buf, size);
 	else if (name)
 		snprintf(buf, size, "%s FAILED_VMENTRY", name);
-	else if (isa && isa <= EXIT_ISA_ARM64)
+	else if (isa_name(isa))
 		snprintf(buf, size, "0x%" PRIx64, v);
 	else
 		snprintf(buf, size, "0x%" PRIx64 " (isa %" PRIu64 ")", v, isa);
@@ -81,10 +95,10 @@ static void print_userspace_reason(uint64_t v, uint64_t aux, char *buf, size_t s
 
 static void print_isa(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
-	static const char *const name[] = {"vmx", "svm", "arm64"};
+	const char *name = isa_name(v);
 
-	if (v && v <= EXIT_ISA_ARM64)
-		print_name(name[v - 1], buf, size);
+	if (name)
+		print_name(name, buf, size);
 	else
 		print_dec(v, aux, buf, size);
 }
