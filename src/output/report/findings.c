@@ -117,7 +117,7 @@ static void from_leaks(struct found *f)
 	add(f, "leak", "leaks", 1 + (double)leaked,
 	    json_sprintf(
 		    "%llu request%s taken by a device and never returned; the oldest, in %s, is "
-		    "out for %s.",
+		    "out for %s at the end.",
 		    (unsigned long long)leaked, leaked == 1 ? " was" : "s were",
 		    queue_print(oldest, who, sizeof(who)),
 		    duration_print(number(oldest, "age_ns"), age, sizeof(age))));
@@ -285,13 +285,17 @@ static void from_queue(struct found *f, const json_t *row)
 
 	if (number(json_object_get(row, "in_flight"), "end"))
 		return;
+	bool elsewhere = strcmp(stage, "pop-push") != 0;
+
 	add(f, "queue", "virtio", over < 1 ? over : 1,
-	    json_sprintf("Requests of %s took the device %s (median) and %s (99th percentile); the "
-			 "slowest stage is %s with %s.",
-			 queue_print(row, who, sizeof(who)),
-			 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
-			 duration_print(number(device, "p99_ns"), p99, sizeof(p99)), stage,
-			 duration_print(stage_p99, worst, sizeof(worst))));
+	    json_sprintf(
+		    "Requests of %s took the device %s (median) and %s (99th percentile)%s%s%s%s.",
+		    queue_print(row, who, sizeof(who)),
+		    duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
+		    duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
+		    elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",
+		    elsewhere ? " with " : "",
+		    elsewhere ? duration_print(stage_p99, worst, sizeof(worst)) : ""));
 }
 
 static void from_virtio(struct found *f)
