@@ -128,6 +128,7 @@ $(BUILD)/%_js.h: src/output/picture.js src/output/%.js Makefile
 	$(Q){ echo 'static const char $*_js[] ='; \
 		sed '/^\/\//d; s/^[[:blank:]]*//; s/[\\"]/\\&/g; s/.*/"&\\n"/' $(filter %.js,$^); echo ';'; } > $@
 $(BUILD)/src/output/timeline_svg.o: $(BUILD)/timeline_js.h
+$(BUILD)/src/output/flame_svg.o: $(BUILD)/flame_js.h
 
 # BPF: the files are compiled separately, linked into one object, and converted to a skeleton. clang's bpf target does
 # not search this system's directory of <asm/...>.

@@ -8,6 +8,8 @@
 #include "analyzers/blame/summary.h"
 #include "base/error.h"
 #include "commands/blame_around.h"
+#include "base/memory.h"
+#include "commands/common/flame_run.h"
 #include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
@@ -179,6 +181,21 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 	return err;
 }
 
+static int draw_flame(const struct blame_report *r, const struct input_set *in, FILE *out)
+{
+	_cleanup_free_ char *folded = NULL;
+	uint64_t nr;
+	size_t size;
+	FILE *f = open_memstream(&folded, &size);
+	int err = f ? blame_report_folded(r, f) : fail(-ENOMEM, "out of memory");
+
+	if (f && !memstream_close(f, &folded) && !err)
+		err = fail(-ENOMEM, "out of memory");
+	return err ? err
+		   : flame_run(folded, "What the time of exits went into", true, in, NULL, out,
+			       &nr);
+}
+
 static int draw_format(struct blame_report *r, const struct input_set *in, json_t *caveats,
 		       const struct output *out)
 {
@@ -186,6 +203,8 @@ static int draw_format(struct blame_report *r, const struct input_set *in, json_
 		return draw_json(r, in, caveats, out->file);
 	if (!strcmp(out->format, "folded"))
 		return blame_report_folded(r, out->file);
+	if (!strcmp(out->format, "flame"))
+		return draw_flame(r, in, out->file);
 	if (list && !strcmp(out->format, "text"))
 		return draw_list(r, in, caveats, out);
 	if (strcmp(out->format, "svg") != 0)
@@ -257,11 +276,10 @@ static int run(int argc, char **argv, char **rest)
 	if (around_ns && !list && !output_is("json"))
 		return command_usage("--around requires --list or -f json");
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || addresses_given(&symbols) ||
-	    by_parse(by, symbols, &s.by) || output_open("text json csv folded svg", &out))
+	    by_parse(by, symbols, &s.by) || output_open("text json csv folded svg flame", &out))
 		return command_failed();
-	if (!by && output_is("folded"))
-		s.by.reason = true;
-	s.by.stack = output_is("folded");
+	s.by.stack = output_is("folded") || output_is("flame");
+	s.by.reason |= !by && s.by.stack;
 	if (list || output_is("json") || output_is("svg"))
 		s.keep = out.limit ? out.limit : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;
 	err = analyze(&in, &s, symbols, &out);
@@ -280,7 +298,7 @@ const struct command blame_command = {
 		   "Recorded by hostrace record --for blame.",
 	.examples = "  hostrace blame -i vm.hrt\n  hostrace blame -i vm.hrt --by reason\n"
 		    "  hostrace blame -i vm.hrt --list --min-latency 1ms\n"
-		    "  hostrace blame -i vm.hrt -f folded | flamegraph.pl > vm.svg\n"
+		    "  hostrace blame -i vm.hrt -f flame -o vm.svg\n"
 		    "  hostrace blame -i vm.hrt -f svg > slowest.svg\n"
 		    "  hostrace blame -i vm.hrt --by symbol --symbols guest.kallsyms",
 	.options = options,

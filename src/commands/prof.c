@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* prof, prof-timed, prof-wait, prof-lock, prof-idle, prof-flame. */
+#include <errno.h>
+#include <string.h>
+
 #include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/flame_run.h"
 #include "commands/common/folded_diff_run.h"
 #include "commands/common/sample_run.h"
 
@@ -90,6 +95,21 @@ static int flame_fold(void *arg, FILE *out)
 	return err;
 }
 
+static int flame_draw(const struct flame *flame, uint64_t min_hits, struct sample_run *run)
+{
+	_cleanup_free_ char *folded = NULL;
+	size_t size;
+	FILE *f = open_memstream(&folded, &size);
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	flame_print(flame, min_hits, &(struct row_sink){.out = f});
+	if (!memstream_close(f, &folded))
+		return fail(-ENOMEM, "out of memory");
+	return flame_run(folded, "prof-flame", false, run->in, run->trace->file, run->out.file,
+			 &run->sink.nr);
+}
+
 /* A percentage of --min-hits is of all samples, whose number is known only at the end: not for
  * flames. */
 static int run_prof_flame(int argc, char **argv, char **rest)
@@ -111,11 +131,13 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	if (folded_diff_given)
 		return folded_diff_run(argc, argv, flame_fold,
 				       &(struct flames){.opt = opt, .min_hits = p.tree.min_hits});
-	status = sample_run_open(argc, argv, "text folded json", &opt.range, &run);
+	status = sample_run_open(argc, argv, "text folded json svg", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = flame_open(run.trace, &opt, &flame);
-	if (!err)
+	if (!err && output_is("svg"))
+		err = flame_draw(flame, p.tree.min_hits, &run);
+	else if (!err)
 		flame_print(flame, p.tree.min_hits, &run.sink);
 	flame_close(take_ptr(flame));
 	if (tracepoint)
@@ -150,8 +172,9 @@ PROF_COMMAND(prof_lock, "prof-lock", plain,
 PROF_COMMAND(prof_idle, "prof-idle", plain,
 	     "Show what threads waited for while their CPU was idle.", NULL,
 	     "  hostrace prof-idle -S tracefile");
-PROF_COMMAND(
-	prof_flame, "prof-flame", flames, "Print folded stacks for flame graphs.",
-	"Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope expect it.",
-	"  hostrace prof-flame -S tracefile | flamegraph.pl > flame.svg\n"
-	"  hostrace prof-flame --diff a.hrt b.hrt | flamegraph.pl > changed.svg");
+PROF_COMMAND(prof_flame, "prof-flame", flames, "Print folded stacks for flame graphs.",
+	     "Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope "
+	     "expect it.\n"
+	     "-f svg draws the flame graph.",
+	     "  hostrace prof-flame -S tracefile -f svg -o flame.svg\n"
+	     "  hostrace prof-flame --diff a.hrt b.hrt -f svg -o changed.svg");

@@ -5,6 +5,8 @@
 
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/flame_run.h"
 #include "commands/common/folded_diff_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
@@ -58,11 +60,23 @@ static bool is_grouped(const struct host_profile_options *o)
 
 static void stacks_put(const struct calltree *tree, const struct host_profile_options *o, FILE *out)
 {
-	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
-		uint32_t root = calltree_root_at(tree, i);
+	call_trees_fold(tree, is_grouped(o), false, out);
+}
 
-		calltree_fold(tree, root, is_grouped(o) ? calltree_title(tree, root) : NULL, out);
-	}
+static int flame_put(const struct calltree *tree, const struct host_profile_options *o,
+		     const struct input_set *in, FILE *out)
+{
+	_cleanup_free_ char *folded = NULL;
+	uint64_t nr;
+	size_t size;
+	FILE *f = open_memstream(&folded, &size);
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	stacks_put(tree, o, f);
+	if (!memstream_close(f, &folded))
+		return fail(-ENOMEM, "out of memory");
+	return flame_run(folded, "Guest code seen from the host", false, in, NULL, out, &nr);
 }
 
 static int put(const struct calltree *tree, const struct host_profile_options *o,
@@ -77,6 +91,8 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 		row_sink_end(&sink, input_head(in, more));
 	} else if (!strcmp(out->format, "folded")) {
 		stacks_put(tree, o, out->file);
+	} else if (!strcmp(out->format, "svg")) {
+		return flame_put(tree, o, in, out->file);
 	} else {
 		call_trees_print(tree, grouped, &(struct row_sink){.out = out->file});
 		input_foot(in, more, out->file);
@@ -177,13 +193,13 @@ static int run_host(int argc, char **argv)
 	o.tree = given.tree;
 	o.by_tid |= given.group == PROFILE_GROUP_THREAD;
 	o.by_vcpu |= given.group == PROFILE_GROUP_CPU;
-	if (output_is("folded") || folded_diff_given)
+	if (output_is("folded") || output_is("svg") || folded_diff_given)
 		o.frames.caller_oriented = true;
 	if (folded_diff_given)
 		return folded_diff_run(argc, argv, diff_fold, &(struct host_diff){.o = o});
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (output_open("text json folded", &out))
+	if (output_open("text json folded svg", &out))
 		return command_failed();
 	if (fold(&o, &out)) {
 		output_cancel(&out);
@@ -215,8 +231,7 @@ const struct command profile_command = {
 		"every event with a backtrace counts once, as in 'prof'.",
 	.examples = "  hostrace record --vm web --sample 997 --frames -d 10s\n"
 		    "  hostrace profile --host --symbols guest.kallsyms\n"
-		    "  hostrace profile --host --symbols vmlinux -f folded | "
-		    "flamegraph.pl > x.svg\n"
+		    "  hostrace profile --host --symbols vmlinux -f svg -o flame.svg\n"
 		    "  hostrace profile --host --by reason --symbols guest.kallsyms",
 	.options = options,
 	.run = run,

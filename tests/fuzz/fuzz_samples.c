@@ -98,7 +98,7 @@ static void host_walk(FILE *out)
 			host_profile_count(r, &opt, &totals);
 		if (!open_again(&held, &r) && !host_profile(r, &opt, &tree, &totals))
 			for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
-				calltree_fold(tree, calltree_root_at(tree, i), "title", out);
+				calltree_fold(tree, calltree_root_at(tree, i), "title", i % 2, out);
 		calltree_close(tree);
 	}
 }

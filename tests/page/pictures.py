@@ -8,7 +8,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 from browser import Browser, Failed
-from page import answer, hostrace, tap, write_big
+from page import ROOT, answer, hostrace, tap, write_big
 
 BYTES_MAX = 1 << 20
 SVG = "{http://www.w3.org/2000/svg}"
@@ -163,17 +163,64 @@ def test_bands(browser, work):
     tap.ok("head 0" in labels(browser), "zoomed in, there are slices and arrows", labels(browser))
 
 
+def test_flame(browser, picture, name, folded):
+    """The frames' counts are those of the folded stacks; click, search, keys."""
+    counts = {}
+    for line in folded.decode().splitlines():
+        stack, n = line.rsplit(" ", 1)
+        for depth in range(1, len(stack.split(";")) + 1):
+            key = tuple(stack.split(";")[:depth])
+            counts[key] = counts.get(key, 0) + int(n)
+    total = sum(n for key, n in counts.items() if len(key) == 1)
+    drawn = ElementTree.parse(picture).find(SVG + "svg")
+    rows = [(float(r.get("y")), int(r.get("width")), r.find(SVG + "title").text.rsplit(": ", 1)[0]) for r in drawn]
+    bottom = max(y for y, _, _ in rows)
+    found = sorted((round((bottom - y) / 17) + 1, n, text) for y, n, text in rows)
+    expected = sorted((len(k), n, k[-1]) for k, n in counts.items() if n > total // 16384)
+    tap.ok(found == expected and found, "%s: the frames are those of the folded stacks" % name, (found[:3], expected[:3]))
+    test_widths(browser, picture, name)
+    browser.open(picture)
+    wide = browser.run("(r => [r.left + r.width / 2, r.top + 8])([...document.querySelectorAll('.plot rect')].at(-1).getBoundingClientRect())")
+    shown = "document.querySelectorAll('.plot rect:not([style*=none])').length"
+    before = browser.run(shown)
+    key, n = min((kn for kn in counts.items() if kn[1] > total / 50), key=lambda kn: kn[1])
+    browser.run("(f => { f.value = %s; f.dispatchEvent(new Event('input')); })(document.querySelector('input'))" % json.dumps(key[-1]))
+    matched = sum(c for k, c in ((tuple(s.rsplit(" ", 1)[0].split(";")), int(s.rsplit(" ", 1)[1])) for s in folded.decode().splitlines())
+                  if any(key[-1].lower() in f.lower() for f in k))
+    tap.ok("%.2f %% match" % (100 * matched / total) in status(browser), "%s: a search tells its share" % name, [key[-1], matched / total, status(browser)])
+    browser.mouse("mouseMoved", *wide)
+    browser.wait("!!document.querySelector('.box text')")
+    browser.click(*wide)
+    browser.wait("/of all/.test(document.querySelector('.status').textContent) || %s === %d" % (shown, before))
+    browser.key("Escape")
+    browser.wait("%s === %d" % (shown, before))
+    tap.ok(True, "%s: a click zooms in, Escape shows everything" % name)
+    tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)
+
+
+def test_flames(browser, work):
+    for name, trace, words, picture in (
+            ("a flame graph of blame", "page/hostile.txt", ("blame",), "flame"),
+            ("a flame graph of samples", "cases/osv-reports/tracefile", ("prof-flame", "-x"), "svg"),
+            ("a flame graph of waits", "cases/osv-reports/tracefile", ("prof-wait", "-x"), "svg")):
+        trace = os.path.join(ROOT, "tests", trace)
+        path = os.path.join(work, "flame.svg")
+        hostrace(*words, "-i", trace, "-f", picture, "-o", path)
+        tap.ok(os.path.getsize(path) < BYTES_MAX, "%s: smaller than 1 MB" % name, os.path.getsize(path))
+        test_flame(browser, path, name, hostrace(*words, "-i", trace, "-f", "folded"))
+
+
 def main():
     browser = Browser()
     try:
         with tempfile.TemporaryDirectory() as work:
-            root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-            test_slices(browser, os.path.join(root, "cases", "timeline", "trace.txt"), work)
+            test_slices(browser, os.path.join(ROOT, "tests/cases/timeline/trace.txt"), work)
             test_bands(browser, work)
-            test_timeline(browser, os.path.join(root, "page", "hostile.txt"), work, "hostile names")
+            test_timeline(browser, os.path.join(ROOT, "tests/page/hostile.txt"), work, "hostile names")
             big = os.path.join(work, "big.txt")
             write_big(big)
             draw(big, work, "a timeline of more tracks than fit", "timeline")
+            test_flames(browser, work)
     except Failed as e:
         tap.ok(False, "the browser answers", e)
     finally:

@@ -2,6 +2,7 @@
 #include "commands/common/folded_diff_run.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -9,13 +10,15 @@
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
+#include "output/flame_svg.h"
 #include "output/samples/folded_diff.h"
 
 bool folded_diff_given;
 
 const struct option_row folded_diff_options[] = {
 	{0, "diff", OPT_FLAG, &folded_diff_given, NULL,
-	 "of two recordings A and B: print folded stacks with both counts, for flamegraph.pl"},
+	 "of two recordings A and B: print folded stacks with both counts; -f svg: a flame graph "
+	 "of what changed"},
 	{0},
 };
 
@@ -36,7 +39,29 @@ static int fold_one(const char *path, int (*fold)(void *arg, FILE *out), void *a
 	return err;
 }
 
-static int write_both(int (*fold)(void *arg, FILE *out), void *arg, FILE *out)
+/* The lines with both counts, or their flame graph. */
+static int diff_put(char *a, char *b, const struct output *out, uint64_t *ret_nr)
+{
+	struct flame_svg how = {.title = "Flame graph of what changed", .diff = true};
+	_cleanup_free_ char *folded = NULL, *about = NULL;
+	size_t size;
+	FILE *f;
+	int err;
+
+	if (strcmp(out->format, "svg") != 0)
+		return folded_diff(a, b, out->file, ret_nr);
+	if (asprintf(&about, "from %s to %s", input_given.files.item[0],
+		     input_given.files.item[1]) < 0)
+		return fail(-ENOMEM, "out of memory");
+	how.about = about;
+	f = open_memstream(&folded, &size);
+	err = f ? folded_diff(a, b, f, ret_nr) : fail(-ENOMEM, "out of memory");
+	if (f && !memstream_close(f, &folded) && !err)
+		err = fail(-ENOMEM, "out of memory");
+	return err ? err : flame_svg_put(folded, &how, out->file, ret_nr);
+}
+
+static int write_both(int (*fold)(void *arg, FILE *out), void *arg, const struct output *out)
 {
 	_cleanup_free_ char *a = NULL, *b = NULL;
 	uint64_t nr = 0;
@@ -47,7 +72,7 @@ static int write_both(int (*fold)(void *arg, FILE *out), void *arg, FILE *out)
 	if (!err)
 		err = fold_one(input_given.files.item[1], fold, arg, &b);
 	if (!err)
-		err = folded_diff(a, b, out, &nr);
+		err = diff_put(a, b, out, &nr);
 	if (!err && !nr)
 		command_note("neither recording has stacks");
 	return err;
@@ -62,10 +87,10 @@ int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), vo
 	if (input_given.files.nr != 2)
 		return command_usage("--diff: expected two recordings, found %u",
 				     input_given.files.nr);
-	if (output_open("text folded", &out))
+	if (output_open("text folded svg", &out))
 		return command_failed();
 	output_unwrap(&out);
-	int err = write_both(fold, arg, out.file);
+	int err = write_both(fold, arg, &out);
 
 	if (err)
 		output_cancel(&out);

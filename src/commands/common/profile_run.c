@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
 #include <string.h>
 
 #include "analyzers/profile/wait_profile.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/flame_run.h"
 #include "commands/common/sample_run.h"
 #include "output/samples/profile_notes.h"
 
@@ -51,12 +54,35 @@ static void needs_make(enum profile_of of, const char *tracepoint, struct report
 		ret->events = tracepoint;
 }
 
+/* As folded stacks, or as their flame graph. */
+static int stacks_put(const struct calltree *tree, const struct profile_options *opt,
+		      struct sample_run *run)
+{
+	bool grouped = opt->group != PROFILE_GROUP_NONE, times = opt->of != PROFILE_HITS;
+	_cleanup_free_ char *folded = NULL;
+	size_t size;
+	FILE *f = open_memstream(&folded, &size);
+
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	call_trees_fold(tree, grouped, times, f);
+	if (!memstream_close(f, &folded))
+		return fail(-ENOMEM, "out of memory");
+	run->sink.nr = size;
+	if (!strcmp(run->out.format, "svg"))
+		return flame_run(folded, command_now->name, times, run->in, run->trace->file,
+				 run->out.file, &run->sink.nr);
+	fputs(folded, run->out.file);
+	return 0;
+}
+
 int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoint, bool causes)
 {
 	struct profile_options opt = {.of = of, .tracepoint = tracepoint};
 	struct calltree *tree = NULL;
 	struct report_needs needs;
 	struct sample_run run;
+	bool stacks = output_is("folded") || output_is("svg");
 	int status, err;
 
 	if (causes && !input_given.guests.nr)
@@ -64,11 +90,14 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoin
 			"--causes requires traces of host and guest: -i HOST --guest FILE");
 	if (profile_given(&opt))
 		return command_usage("%s", error_text());
-	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
+	opt.frames.caller_oriented |= stacks; /* outermost first */
+	status = sample_run_open(argc, argv, "text json folded svg", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = causes ? causes_profile(&run, &opt, &tree) : sample_profile(run.trace, &opt, &tree);
-	if (!err)
+	if (!err && stacks)
+		err = stacks_put(tree, &opt, &run);
+	else if (!err)
 		call_trees_print(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
 	calltree_close(tree);
 	needs_make(of, tracepoint, &needs);

@@ -117,6 +117,7 @@ struct folding {
 	const struct calltree *t;
 	FILE *out;
 	const char *title;
+	bool times;
 	uint32_t path[DEPTH_MAX]; /* nodes that were not merged into their parent */
 };
 
@@ -137,35 +138,49 @@ static void fold_line(const struct folding *f, unsigned int depth, uint64_t hits
 	fprintf(f->out, " %llu\n", (unsigned long long)hits);
 }
 
+static uint64_t weight(const struct folding *f, uint32_t node)
+{
+	const struct calltree_node *n = &f->t->node[node];
+
+	return f->times ? (uint64_t)(n->time_ns + 0.5) : n->hits;
+}
+
+/* Of a node without its children; rounded times may add up to more. */
+static uint64_t own_weight(const struct folding *f, uint32_t node)
+{
+	uint64_t own = weight(f, node), children = 0;
+
+	for (uint32_t i = f->t->node[node].child; i != CALLTREE_NONE; i = f->t->node[i].sibling)
+		children += weight(f, i);
+	return own > children ? own - children : 0;
+}
+
 static void fold_node(struct folding *f, uint32_t number, unsigned int depth)
 {
 	const struct calltree_node *n = &f->t->node[number];
-	uint64_t own = n->hits;
+	uint64_t own = own_weight(f, number);
 
 	f->path[depth++] = number;
-	for (uint32_t i = n->child; i != CALLTREE_NONE; i = f->t->node[i].sibling) {
-		own -= f->t->node[i].hits;
-		if (depth < DEPTH_MAX)
-			fold_node(f, i, depth);
-	}
+	for (uint32_t i = n->child; i != CALLTREE_NONE && depth < DEPTH_MAX;
+	     i = f->t->node[i].sibling)
+		fold_node(f, i, depth);
 	if (own)
 		fold_line(f, depth, own);
 }
 
 /* The root is not a frame, but frames may have been merged into it. */
-void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out)
+void calltree_fold(const struct calltree *t, uint32_t root, const char *title, bool times,
+		   FILE *out)
 {
-	struct folding f = {.t = t, .out = out, .title = title};
+	struct folding f = {.t = t, .out = out, .title = title, .times = times};
 	const struct calltree_node *r = &t->node[root];
 	unsigned int depth = 0;
-	uint64_t own = r->hits;
+	uint64_t own = own_weight(&f, root);
 
 	if (r->tail != CALLTREE_NONE)
 		f.path[depth++] = r->tail;
-	for (uint32_t i = r->child; i != CALLTREE_NONE; i = t->node[i].sibling) {
-		own -= t->node[i].hits;
+	for (uint32_t i = r->child; i != CALLTREE_NONE; i = t->node[i].sibling)
 		fold_node(&f, i, depth);
-	}
 	if (own && r->tail != CALLTREE_NONE)
 		fold_line(&f, depth, own);
 }

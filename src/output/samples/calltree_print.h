@@ -24,9 +24,10 @@ void calltree_print(const struct calltree *t, uint32_t root, FILE *out);
 
 /*
  * Folded, for flame graphs: "a;b;c N", N the hits that end there, for paths that were added outermost frame first.
- * `title` (or NULL) is put before each. Filters are not applied.
+ * `title` (or NULL) is put before each. Filters are not applied. times: N is the time in ns instead.
  */
-void calltree_fold(const struct calltree *t, uint32_t root, const char *title, FILE *out);
+void calltree_fold(const struct calltree *t, uint32_t root, const char *title, bool times,
+		   FILE *out);
 
 /* {"name","hits","time_ns","children":[..]}: names of merged nodes are in "tail". New reference. */
 json_t *calltree_json(const struct calltree *t, uint32_t root);

@@ -84,6 +84,9 @@ void summary_print(const struct sample_summary *s, struct row_sink *sink);
 /* `prof` and its variants: one tree, or one under a header per group. */
 void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink *sink);
 
+/* The same folded: "outer;inner N". times: N is the time in ns instead of hits. */
+void call_trees_fold(const struct calltree *tree, bool grouped, bool times, FILE *out);
+
 /* `prof-flame`: "outer;inner N". */
 void flame_print(const struct flame *f, uint64_t min_hits, struct row_sink *sink);
 

@@ -27,6 +27,15 @@ void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink
 	sink->shown = hits > 0;
 }
 
+void call_trees_fold(const struct calltree *tree, bool grouped, bool times, FILE *out)
+{
+	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++) {
+		uint32_t root = calltree_root_at(tree, i);
+
+		calltree_fold(tree, root, grouped ? calltree_title(tree, root) : NULL, times, out);
+	}
+}
+
 static json_t *stack_json(const struct flame *f, const struct flame_stack *k)
 {
 	json_t *list = json_array();
