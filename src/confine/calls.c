@@ -59,6 +59,7 @@ static const int *const allowed[] = {
 		      SCMP_SYS(seccomp), SCMP_SYS(landlock_create_ruleset),
 		      SCMP_SYS(landlock_add_rule), SCMP_SYS(landlock_restrict_self),
 		      SCMP_SYS(pipe2), SCMP_SYS(sendto), SCMP_SYS(recvfrom), SCMP_SYS(shutdown)),
+	[CONFINE_WATCH] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(pidfd_open)),
 	[CONFINE_DRAIN] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(recvfrom), SCMP_SYS(shutdown)),
 	[CONFINE_READ] = CALLS(BASE_CALLS, PATH_CALLS),
 };
@@ -125,6 +126,11 @@ static int rules_by_argument(scmp_filter_ctx f, enum confine_phase phase)
 	RULE(f, allow, ioctl, SCMP_A1(SCMP_CMP_EQ, PERF_EVENT_IOC_DISABLE));
 	if (seccomp_rule_add(f, SCMP_ACT_KILL_PROCESS, SCMP_SYS(perf_event_open), 0))
 		return -ENOMEM;
+	if (phase == CONFINE_WATCH) {
+		RULE(f, allow, bpf, SCMP_A0(SCMP_CMP_EQ, BPF_MAP_UPDATE_ELEM));
+		RULE(f, allow, bpf, SCMP_A0(SCMP_CMP_EQ, BPF_MAP_DELETE_ELEM));
+		return 0;
+	}
 	if (phase == CONFINE_READ)
 		return seccomp_rule_add(f, SCMP_ACT_KILL_PROCESS, SCMP_SYS(bpf), 0);
 	RULE(f, SCMP_ACT_KILL_PROCESS, bpf, SCMP_A0(SCMP_CMP_NE, BPF_OBJ_GET_INFO_BY_FD));

@@ -73,6 +73,7 @@ int confine_paths_update(struct confine_paths *p, const char *path);
 
 enum confine_phase {
 	CONFINE_FOLLOW, /* a recorder that still attaches to VMs: reads /proc and programs, calls bpf() */
+	CONFINE_WATCH,	/* attaches nothing more, but looks for VMs in /proc and changes maps of BPF */
 	CONFINE_DRAIN,	/* a recorder whose probes are attached */
 	CONFINE_READ,	/* a report */
 	CONFINE_EXECUTE, /* a report that starts a program: all system calls, no Landlock */
@@ -80,7 +81,7 @@ enum confine_phase {
 
 struct confinement {
 	enum confine_phase phase;
-	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW only */
+	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW and CONFINE_WATCH only */
 	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
 	bool terminal; /* may change the modes of its terminal */
 	bool forks; /* may fork, and limit the size of files that it writes: children write dumps */

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -32,6 +33,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -63,6 +65,17 @@ static void put(const char *name, const char *text)
 	assert_int_equal(chmod(in_dir(name), 0600), 0);
 }
 
+static int terminal = -1;
+
+static int terminal_open(void)
+{
+	int control = posix_openpt(O_RDWR | O_NOCTTY);
+
+	if (control >= 0 && !grantpt(control) && !unlockpt(control))
+		terminal = open(ptsname(control), O_RDWR | O_NOCTTY);
+	return terminal < 0;
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -75,7 +88,8 @@ static int setup(void **state)
 	if (!geteuid() && (symlink("secret", in_dir("in.planted")) ||
 			   lchown(in_dir("in.planted"), 65533, 65533)))
 		return -1;
-	return mkfifo(in_dir("in.fifo"), 0600) || symlink("in.hrt", in_dir("in.link"));
+	return terminal_open() || mkfifo(in_dir("in.fifo"), 0600) ||
+	       symlink("in.hrt", in_dir("in.link"));
 }
 
 static int teardown(void **state)
@@ -95,6 +109,9 @@ static void enter(enum confine_phase phase)
 	struct confine_paths *p = confine_paths_new();
 	struct confinement c = {.phase = phase, .paths = p};
 
+	c.terminal = phase == CONFINE_WATCH;
+	if (phase == CONFINE_WATCH)
+		c.keep = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH;
 	if (phase == CONFINE_FOLLOW)
 		c.keep = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH |
 			 UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
@@ -331,10 +348,16 @@ static bool undo_filter(void)
 	return prctl(PR_GET_SECCOMP) == 0;
 }
 
+static bool type_command(void)
+{
+	return !ioctl(terminal, TIOCSTI, "x");
+}
+
 static const struct attempt {
 	const char *name;
 	bool (*run)(void);
-	bool follow; /* is needed while VMs are attached to */
+	bool follow; /* is needed while VMs are looked for */
+	bool attaches; /* is needed while VMs are attached to */
 	bool needs_root; /* to succeed unconfined */
 	bool may_be_absent; /* unconfined, this machine may not have it */
 } attempts[] = {
@@ -363,8 +386,8 @@ static const struct attempt {
 	{"process_vm_readv", read_memory, .may_be_absent = true},
 	{"an internet socket", open_socket},
 	{"a Unix socket", open_unix_socket},
-	{"bpf", make_map, .follow = true, .needs_root = true},
-	{"perf_event_open", open_perf, .follow = true, .needs_root = true, .may_be_absent = true},
+	{"bpf", make_map, .attaches = true, .needs_root = true},
+	{"perf_event_open", open_perf, .attaches = true, .needs_root = true, .may_be_absent = true},
 	{"mount", mount_file_system, .needs_root = true},
 	{"unshare", new_namespace, .may_be_absent = true},
 	{"kill(1, 0)", signal_init, .needs_root = true},
@@ -372,6 +395,8 @@ static const struct attempt {
 	{"memory to execute", execute_memory},
 	{"open_by_handle_at", open_by_handle, .needs_root = true, .may_be_absent = true},
 	{"no filter", undo_filter},
+	{"type on the terminal", type_command, .attaches = true, .needs_root = true,
+	 .may_be_absent = true},
 };
 
 /* ---- what must still work ---- */
@@ -415,6 +440,14 @@ static bool use_output(void)
 	       !unlink(in_dir("out-1.hrt")) && !unlink(in_dir("out.hrt"));
 }
 
+static bool use_terminal(void)
+{
+	struct termios modes;
+
+	return !tcgetattr(terminal, &modes) && !tcsetattr(terminal, TCSADRAIN, &modes) &&
+	       !tcsetattr(terminal, TCSAFLUSH, &modes) && !tcsetattr(terminal, TCSANOW, &modes);
+}
+
 static void *thread_reads(void *arg)
 {
 	*(bool *)arg = use_input();
@@ -438,7 +471,9 @@ static void attempts_run(int phase)
 		const struct attempt *a = &attempts[i];
 		int status;
 
-		if (phase == CONFINE_FOLLOW && a->follow)
+		if (phase == CONFINE_FOLLOW && (a->follow || a->attaches))
+			continue;
+		if (phase == CONFINE_WATCH && a->follow)
 			continue;
 		if (phase < 0 && (a->may_be_absent || (a->needs_root && geteuid())))
 			continue;
@@ -478,6 +513,14 @@ static void test_follow(void **state)
 {
 	(void)state;
 	attempts_run(CONFINE_FOLLOW);
+}
+
+static void test_watch(void **state)
+{
+	(void)state;
+	attempts_run(CONFINE_WATCH);
+	assert_int_equal(run(use_terminal, CONFINE_WATCH), SUCCEEDED);
+	assert_int_equal(run(use_terminal, CONFINE_DRAIN), FAILED);
 }
 
 static void test_use(void **state)
@@ -633,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_follow),
+		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_use),
 		cmocka_unit_test(test_two_steps),
 		cmocka_unit_test(test_forks),

@@ -342,7 +342,7 @@ static int signals_open(void)
 /* A selected VM is only read from mapped memory; others are looked for in /proc, and added to a map of BPF. */
 static int confine_now(struct top *t)
 {
-	struct confinement c = {.phase = t->vms.only ? CONFINE_DRAIN : CONFINE_FOLLOW,
+	struct confinement c = {.phase = t->vms.only ? CONFINE_DRAIN : CONFINE_WATCH,
 				.keep = t->vms.only ? 0 : CAPS_KEPT_TO_LOOK,
 				.terminal = t->screen};
 	const char *path = t->screen ? opt.snapshot : t->out.new_file.path;
