@@ -255,33 +255,23 @@ int BPF_PROG(tp_kvm_apic_accept_irq, hr_u32 apic_id, hr_u16 mode, hr_u16 level, 
 	return 0;
 }
 
-SEC("tp_btf/kvm_eoi")
-int BPF_PROG(tp_kvm_eoi, struct kvm_lapic *apic, int vector)
-{
-	struct emit e;
-	struct rec_kvm_eoi *rec = record_begin(&e, kvm_eoi);
+/* The guest has handled the interrupt; kvm_pv_eoi: by a bit in its memory, without an exit. */
+#define EOI_PROG(name)                                                                             \
+	SEC("tp_btf/" #name)                                                                       \
+	int BPF_PROG(tp_##name, struct kvm_lapic *apic, int vector)                                \
+	{                                                                                          \
+		struct emit e;                                                                     \
+		struct rec_##name *rec = record_begin(&e, name);                                   \
+		if (!rec)                                                                          \
+			return 0;                                                                  \
+		rec->apic_id = apic->vcpu->vcpu_id;                                                \
+		rec->vector = vector;                                                              \
+		emit_publish(&e);                                                                  \
+		return 0;                                                                          \
+	}
 
-	if (!rec)
-		return 0;
-	rec->apic_id = apic->vcpu->vcpu_id;
-	rec->vector = vector;
-	emit_publish(&e);
-	return 0;
-}
-
-SEC("tp_btf/kvm_pv_eoi")
-int BPF_PROG(tp_kvm_pv_eoi, struct kvm_lapic *apic, int vector)
-{
-	struct emit e;
-	struct rec_kvm_pv_eoi *rec = record_begin(&e, kvm_pv_eoi);
-
-	if (!rec)
-		return 0;
-	rec->apic_id = apic->vcpu->vcpu_id;
-	rec->vector = vector;
-	emit_publish(&e);
-	return 0;
-}
+EOI_PROG(kvm_eoi)
+EOI_PROG(kvm_pv_eoi)
 
 /* Bits of a redirection entry: Intel's 82093AA data sheet, 3.2.4. */
 SEC("tp_btf/kvm_ioapic_set_irq")

@@ -4,6 +4,7 @@
  * host, so the test whether it concerns a VM comes first.
  */
 #include "emit.bpf.h"
+#include "syscalls.h"
 
 /* Sets the record's owner to a VM's thread, which need not be the current one. False: no ring. */
 static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
@@ -197,23 +198,6 @@ int pe_sched_holder(void *ctx)
 }
 
 /* ---- what event loops do ---- */
-
-/* Does this system call wait for file descriptors and timers? (x86-64) */
-static __always_inline bool syscall_polls(hr_u64 number)
-{
-	switch (number) {
-	case 7:	  /* poll */
-	case 23:  /* select */
-	case 232: /* epoll_wait */
-	case 270: /* pselect6 */
-	case 271: /* ppoll */
-	case 281: /* epoll_pwait */
-	case 426: /* io_uring_enter */
-	case 441: /* epoll_pwait2 */
-		return true;
-	}
-	return false;
-}
 
 static __always_inline void emit_stack(struct task_struct *task, bool sampled)
 {

@@ -8,11 +8,14 @@
 
 #include "analyzers/sched/internal.h"
 #include "base/error.h"
+#include "syscalls.h"
 
 enum {
 	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
 	TASK_DEAD = 0x80,
 	IOCTL_KVM_RUN = 0xae80,
+	SYSCALL_IOCTL = 16,
+	SYSCALL_FUTEX = 202,
 };
 
 const char *const sched_kind_names[] = {"vcpu", "main-loop", "event-loop", "worker"};
@@ -266,27 +269,15 @@ static void on_wakeup(struct sched *s, struct follow *t, const struct event *ev,
 		wait_begins(t, cpu, t->taken_ns);
 }
 
-/* x86-64, as this is what sched_block contains. */
 static enum sched_use use_of_syscall(int32_t number, uint64_t arg1)
 {
-	switch (number) {
-	case -1:
+	if (number == -1)
 		return SCHED_FAULT;
-	case 7:	  /* poll */
-	case 23:  /* select */
-	case 232: /* epoll_wait */
-	case 270: /* pselect6 */
-	case 271: /* ppoll */
-	case 281: /* epoll_pwait */
-	case 426: /* io_uring_enter */
-	case 441: /* epoll_pwait2 */
+	if (syscall_polls((uint64_t)number))
 		return SCHED_POLLS;
-	case 202:
+	if (number == SYSCALL_FUTEX)
 		return SCHED_LOCK;
-	case 16:
-		return arg1 == IOCTL_KVM_RUN ? SCHED_HALTED : SCHED_SYSCALL;
-	}
-	return SCHED_SYSCALL;
+	return number == SYSCALL_IOCTL && arg1 == IOCTL_KVM_RUN ? SCHED_HALTED : SCHED_SYSCALL;
 }
 
 /* Comes right behind the switch that it explains. */
