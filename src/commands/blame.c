@@ -292,9 +292,10 @@ const struct command blame_command = {
 	.args = "[FILE...]",
 	.summary = "Show what the time of VM exits went into, and who caused it.",
 	.group = "Report",
-	.details = "Causes: kernel, fault, device, global-mutex, handover, lock, preempted, "
-		   "runqueue,\n"
-		   "syscall, halt-poll, halted, inject, unknown. They add up to the exits' time.\n"
+	.details = "Causes: kernel, fault, device, signal, global-mutex, handover, lock, "
+		   "preempted,\n"
+		   "runqueue, syscall, halt-poll, halted, inject, unknown. They add up to the "
+		   "exits' time.\n"
 		   "Recorded by hostrace record --for blame.",
 	.examples = "  hostrace blame -i vm.hrt\n  hostrace blame -i vm.hrt --by reason\n"
 		    "  hostrace blame -i vm.hrt --list --min-latency 1ms\n"

@@ -179,9 +179,9 @@ static struct cell *group_cells(const struct blame_report *r, const struct blame
 int blame_report_groups(const struct blame_report *r, struct table *t)
 {
 	static const char *const keys[BLAME_CAUSES] = {
-		"kernel_ns",   "fault_ns",    "device_ns",	 "global_mutex_ns", "handover_ns",
-		"lock_ns",     "preempted_ns", "runqueue_ns", "syscall_ns",	    "halt_poll_ns",
-		"halted_ns",   "inject_ns",   "unknown_ns",
+		"kernel_ns",   "fault_ns",   "device_ns",    "signal_ns",   "global_mutex_ns",
+		"handover_ns", "lock_ns",    "preempted_ns", "runqueue_ns", "syscall_ns",
+		"halt_poll_ns", "halted_ns", "inject_ns",    "unknown_ns",
 	};
 	size_t nr;
 	_cleanup_free_ const struct blame_group **group = blame_summary_groups(r->summary, &nr);

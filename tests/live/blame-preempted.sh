@@ -41,7 +41,7 @@ is $? 0 "hostrace blame" blame.out
 waits='[.causes[] | select(.cause == "preempted" or .cause == "runqueue")]'
 is "$(jq -r "$waits"' | group_by(.comm) | map({comm: .[0].comm, ns: ([.[].time_ns] | add)}) | max_by(.ns).comm' blame.json)" \
 	blamehog "the task that ran instead is the hog" blame.out
-is "$(jq -r '[.causes[] | select(.cause != "device" and .cause != "kernel")][0] | .cause + " " + .comm' blame.json)" \
+is "$(jq -r '[.causes[] | select(.cause | IN("device", "signal", "kernel") | not)][0] | .cause + " " + .comm' blame.json)" \
 	"preempted blamehog" "it is the largest wait" blame.out
 # All waits of the thread, in exits and between them, contain what the kernel counted while it was recorded, but for those
 # that lasted longer than that time.

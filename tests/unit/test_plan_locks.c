@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The address of QEMU's global mutex, found in the code of its exported functions: this program
- * itself stands in for QEMU. Its functions pass texts and other variables, too.
+ * itself stands in for QEMU. Its functions pass texts and other variables, too. test_plan_bql.c has the names of
+ * QEMU 9.0 and newer.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,32 +21,59 @@
 
 #include <cmocka.h>
 
+#ifndef LOCK
+#define LOCK "qemu_mutex_lock_iothread_impl"
+#define UNLOCK "qemu_mutex_unlock_iothread"
+#define COND_WAIT "qemu_cond_wait_iothread"
+#endif
+
 const char *volatile version = "QEMU emulator version 7.2.22 (pretended)\n";
 
 pthread_mutex_t the_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 asm(".pushsection .text\n"
-    "	.globl qemu_mutex_lock_iothread_impl, qemu_mutex_unlock_iothread, qemu_cond_wait_iothread\n"
-    "	.type qemu_mutex_lock_iothread_impl, @function\n"
-    "	.type qemu_mutex_unlock_iothread, @function\n"
-    "	.type qemu_cond_wait_iothread, @function\n"
-    "qemu_mutex_lock_iothread_impl:\n"
-    "	lea	qemu_mutex_unlock_iothread(%rip), %rdi\n" /* not writable */
-    "	lea	version(%rip), %rsi\n"			  /* another argument */
+    "	.globl " LOCK ", " UNLOCK ", " COND_WAIT "\n"
+    "	.type " LOCK ", @function\n"
+    "	.type " UNLOCK ", @function\n"
+    "	.type " COND_WAIT ", @function\n"
+    LOCK ":\n"
+    "	lea	" UNLOCK "(%rip), %rdi\n" /* not writable */
+    "	lea	version(%rip), %rsi\n"	   /* another argument */
     "	lea	the_mutex(%rip), %rdi\n"
     "	ret\n"
-    "	.size qemu_mutex_lock_iothread_impl, . - qemu_mutex_lock_iothread_impl\n"
-    "qemu_mutex_unlock_iothread:\n"
+    "	.size " LOCK ", . - " LOCK "\n"
+    UNLOCK ":\n"
     "	lea	the_mutex(%rip), %rdi\n"
     "	ret\n"
-    "	.size qemu_mutex_unlock_iothread, . - qemu_mutex_unlock_iothread\n"
-    "qemu_cond_wait_iothread:\n"
+    "	.size " UNLOCK ", . - " UNLOCK "\n"
+    COND_WAIT ":\n"
     "	lea	version(%rip), %rdi\n"
     "	lea	the_mutex(%rip), %rsi\n"
     "	ret\n"
-    "	.size qemu_cond_wait_iothread, . - qemu_cond_wait_iothread\n"
+    "	.size " COND_WAIT ", . - " COND_WAIT "\n"
     "	lea	version(%rip), %rdi\n" /* after the last function */
     ".popsection\n");
+
+/* The probe of the exact way is on the same function. */
+static void lock_is_probed(void **state)
+{
+	unsigned int nr = 0;
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(0, plan_make("/proc/self/exe", &plan));
+	for (unsigned int i = 0; i < plan.nr; i++) {
+		const struct probe_plan *p = &plan.probe[i];
+
+		if (strcmp(p->event, "bql_lock") != 0)
+			continue;
+		assert_int_equal(PROBE_FUNCTION, p->how);
+		assert_string_equal(LOCK, p->place[0].function);
+		nr++;
+	}
+	assert_int_equal(1, nr);
+	plan_free(&plan);
+}
 
 static void found_in_three_functions(void **state)
 {
@@ -112,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found_in_three_functions),
+		cmocka_unit_test(lock_is_probed),
 		cmocka_unit_test(variables_of_one_argument),
 #ifdef HOSTRACE_LIVE
 		cmocka_unit_test(found_in_the_process),

@@ -7,6 +7,7 @@
  *	kernel        KVM handles the exit
  *	fault         KVM resolves a guest page fault, or the host one of the VMM's
  *	device        the VMM handles it: a port, an MMIO address, or another KVM_EXIT_*
+ *	signal        a signal ended KVM_RUN (KVM_EXIT_INTR), and the VMM handles what another thread wants
  *	global-mutex  the thread sleeps until another thread of QEMU releases the global mutex
  *	handover      it sleeps, and the mutex is free: the thread that was woken for it has no CPU
  *	lock          it sleeps on another futex
@@ -31,6 +32,7 @@ enum blame_cause {
 	BLAME_KERNEL,
 	BLAME_FAULT,
 	BLAME_DEVICE,
+	BLAME_SIGNAL,
 	BLAME_GLOBAL_MUTEX,
 	BLAME_HANDOVER,
 	BLAME_LOCK,

@@ -11,6 +11,7 @@ const char *const blame_cause_names[BLAME_CAUSES] = {
 	[BLAME_KERNEL] = "kernel",
 	[BLAME_FAULT] = "fault",
 	[BLAME_DEVICE] = "device",
+	[BLAME_SIGNAL] = "signal",
 	[BLAME_GLOBAL_MUTEX] = "global-mutex",
 	[BLAME_HANDOVER] = "handover",
 	[BLAME_LOCK] = "lock",

@@ -14,6 +14,12 @@ static void who_is(const struct thread *t, struct blame_who *who)
 	memcpy(who->comm, t->comm, sizeof(who->comm));
 }
 
+/* The VMM handles no access of the guest's: another thread wants something of the vCPU. */
+static bool is_signal(const struct cycle *c)
+{
+	return c->access.kind == BLAME_VMM && c->access.access == KVM_EXIT_INTR;
+}
+
 static void classify_running(const struct thread *t, struct blame_part *p)
 {
 	const struct cycle *c = t->cycle;
@@ -22,8 +28,9 @@ static void classify_running(const struct thread *t, struct blame_part *p)
 		p->cause = c->inject ? BLAME_INJECT : c->fault ? BLAME_FAULT : BLAME_KERNEL;
 		return;
 	}
-	p->cause = BLAME_DEVICE;
-	p->who = c->access;
+	p->cause = is_signal(c) ? BLAME_SIGNAL : BLAME_DEVICE;
+	if (p->cause == BLAME_DEVICE)
+		p->who = c->access;
 }
 
 static enum blame_kind holder_state(const struct thread *holder)
