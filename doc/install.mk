@@ -10,6 +10,7 @@ INSTALLED = \
 	755:libexec/hostrace/$(notdir $(HTTP)):$(HTTP) \
 	644:libexec/hostrace/$(notdir $(DEMO_GUEST)):$(DEMO_GUEST) \
 	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
+	644:lib/systemd/system/hostrace-record@.service:scripts/hostrace-record@.service \
 	644:share/systemtap/tapset/hostrace.stp:stap/tapset/hostrace.stp \
 	644:share/systemtap/tapset/hostrace-inside.stp:stap/tapset/inside.stp \
 	$(foreach f,$(wildcard stap/*.stp),755:share/hostrace/stap/$(notdir $(f)):$(f)) \

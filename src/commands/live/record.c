@@ -474,10 +474,23 @@ static int record(struct recording *r)
 	return err ? err : record_follow_stop(r);
 }
 
+/* The exit status. */
+static int record_once(struct recording *r)
+{
+	int status;
+
+	/* Larger memory is not taken from the heap: a dump's is given back to the system even if small ones stay. */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	r->signals = signals_open();
+	status = record(r) ? command_failed() : EXIT_FINE;
+	command_status_tell(&r->launch);
+	teardown(r);
+	return status;
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	struct recording r = {.argv = rest && *rest ? rest : NULL, .launch = {.gate = -1}};
-	int status;
 
 	if (argc)
 		return command_usage(
@@ -493,13 +506,9 @@ static int run(int argc, char **argv, char **rest)
 	r.follow.active = r.follow.started = rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
-	/* Larger memory is not taken from the heap: a dump's is given back to the system even if small ones stay. */
-	mallopt(M_MMAP_THRESHOLD, 128 << 10);
-	r.signals = signals_open();
-	status = record(&r) ? command_failed() : EXIT_FINE;
-	command_status_tell(&r.launch);
-	teardown(&r);
-	return status;
+	if (record_waits() && record_wait_check(&r))
+		return command_failed();
+	return record_waits() ? record_wait(&r, record_once) : record_once(&r);
 }
 
 extern const struct command record_command;

@@ -167,7 +167,7 @@ struct record_part {
 extern const struct record_part record_cost_part, record_guest_part, record_sample_part,
 	record_trigger_part;
 extern const struct option_row record_cost_options[], record_guest_options[],
-	record_sample_options[], record_trigger_options[];
+	record_sample_options[], record_trigger_options[], record_wait_options[];
 
 /* --trigger is given: dumps are all that is kept. */
 bool record_has_triggers(void);
@@ -189,6 +189,17 @@ bool record_guest_pending(const struct recording *r);
 
 /* The files that --guest writes, and those of its sources that are opened to be written. */
 int record_guest_paths(const struct recording *r, struct confine_paths *paths);
+
+/* ---- record_wait.c: a VM that is restarted ---- */
+
+/* --wait is given. */
+bool record_waits(void);
+
+/* -EINVAL with the error message set: the other options do not permit --wait. */
+int record_wait_check(const struct recording *r);
+
+/* Records each life of the VM by once(), in a child. The exit status. */
+int record_wait(struct recording *r, int (*once)(struct recording *r));
 
 /* NULL-terminated: the option tables of record itself and of all parts. */
 extern const struct option_row *const record_option_tables[];

@@ -179,13 +179,6 @@ static char *path_make(const struct dump_files *d, const struct dump_cause *caus
 	}
 }
 
-static const char *next_command(const struct dump_cause *cause)
-{
-	if (!strcmp(cause->name, "request-age") || !strcmp(cause->name, "virtqueue"))
-		return "requests";
-	return cause->min_ns ? "blame --list" : "exits";
-}
-
 static void size_limit(uint64_t bytes)
 {
 	struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
@@ -215,8 +208,8 @@ static int child_write(struct recording *r, const char *path, const struct dump_
 	}
 	report_path(path, report, sizeof(report));
 	err = dump_report(path, report, cause, line, sizeof(line));
-	journal_note(5, "%s; dump: %s; next: hostrace %s -i %s", line, path, next_command(cause),
-		     path);
+	journal_note(5, "%s; dump: %s; next: hostrace %s -i %s", line, path,
+		     dump_next(cause), path);
 	if (err)
 		journal_note(4, "%s: cannot write the report: %s", path, error_text());
 	return err;

@@ -57,6 +57,13 @@ const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct t
 	return buf;
 }
 
+const char *dump_next(const struct dump_cause *cause)
+{
+	if (!strcmp(cause->name, "request-age") || !strcmp(cause->name, "virtqueue"))
+		return cause->culprit.open ? "leaks" : "requests";
+	return cause->min_ns ? "blame --list" : "exits";
+}
+
 /* ---- causes ---- */
 
 static void cause_add(struct report_data *d, const struct blame_part *part, uint64_t ns)
@@ -202,8 +209,8 @@ static void more_write(const struct dump_cause *cause, FILE *f)
 			cause->suppressed);
 }
 
-static int write_all(const char *path, struct report_data *d, const struct dump_cause *cause,
-		     const char *line)
+static int write_all(const char *dump, const char *path, struct report_data *d,
+		     const struct dump_cause *cause, const char *line)
 {
 	struct new_file file = {0};
 	int err = new_file_open(&file, path, 0600, false);
@@ -216,6 +223,7 @@ static int write_all(const char *path, struct report_data *d, const struct dump_
 		causes_write(d, file.file);
 		unusual_write(d->unusual, file.file);
 	}
+	fprintf(file.file, "next: hostrace %s -i %s\n", dump_next(cause), dump);
 	return new_file_close(&file, ferror(file.file) ? fail(-EIO, "%s: write error", path) : 0);
 }
 
@@ -231,7 +239,7 @@ int dump_report(const char *dump, const char *path, const struct dump_cause *cau
 	d.unusual = unusual_new(cause->culprit.start_ns);
 	err = d.blame && d.unusual ? read_dump(dump, &d) : fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = write_all(path, &d, cause, line);
+		err = write_all(dump, path, &d, cause, line);
 	unusual_free(d.unusual);
 	blame_free(d.blame);
 	return err;

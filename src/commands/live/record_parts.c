@@ -21,6 +21,7 @@ const struct option_row *const record_option_tables[] = {
 	record_guest_options,
 	record_sample_options,
 	record_trigger_options,
+	record_wait_options,
 	NULL,
 };
 

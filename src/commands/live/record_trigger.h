@@ -59,6 +59,9 @@ int dump_report(const char *dump, const char *path, const struct dump_cause *cau
 const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct trigger_culprit *c,
 			       char *buf, size_t size);
 
+/* The command to run on the dump, up to "-i". */
+const char *dump_next(const struct dump_cause *cause);
+
 /* As command_note(), but also with --quiet, and with this priority for the journal where stderr is
  * one. */
 void journal_note(int priority, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * record --wait: a recorder that survives the VM's restart. Each life of the VM is recorded by a child, which waits for
+ * the VM, records it and gives up its privileges, as without --wait. The parent keeps its own, only waits for the child
+ * and passes signals on to it; it does not read anything.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/live/record.h"
+#include "vm/select.h"
+
+enum {
+	STATUS_AGAIN = 100, /* of a child: its VM has ended */
+};
+
+static bool waits;
+
+/* clang-format off */
+const struct option_row record_wait_options[] = {
+	{0, "wait", OPT_FLAG, &waits, NULL, "with --trigger and --vm NAME or UUID: wait for the VM, and again when it has ended"},
+	{0},
+};
+/* clang-format on */
+
+bool record_waits(void)
+{
+	return waits;
+}
+
+static bool is_pid(const char *item)
+{
+	return strspn(item, "0123456789") == strlen(item);
+}
+
+int record_wait_check(const struct recording *r)
+{
+	if (r->argv || !record_opt.vms.nr || !record_has_triggers())
+		return fail_usage(-EINVAL, "--wait requires --trigger and --vm, and no command");
+	for (unsigned int i = 0; i < record_opt.vms.nr; i++)
+		if (is_pid(record_opt.vms.item[i]))
+			return fail_usage(
+				-EINVAL,
+				"--wait: a VM has another PID after its restart; select it "
+				"by name or UUID, not by '%s'",
+				record_opt.vms.item[i]);
+	return 0;
+}
+
+/* In the child: until there is what --vm selects. */
+static int vm_wait(void)
+{
+	bool told = false;
+	int err = privileges_check();
+
+	while (!err) {
+		struct vm *vms = NULL;
+		unsigned int nr = 0;
+
+		err = vm_select(&record_opt.vms, &vms, &nr);
+		vm_list_free(vms, nr);
+		if (err != -ESRCH)
+			break;
+		if (!told)
+			command_note("waiting for VM %s", record_opt.vms.item[0]);
+		told = true;
+		err = 0;
+		sleep(1);
+	}
+	return err;
+}
+
+static int child_run(struct recording *r, int (*once)(struct recording *r), const sigset_t *mask)
+{
+	int status;
+
+	setpgid(0, 0); /* ^C reaches the parent, which passes it on */
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	status = vm_wait() ? command_failed() : once(r);
+	return !status && r->stop == STOP_VM ? STATUS_AGAIN : status;
+}
+
+/* Until the child ends; *ret_ended is set by a signal that ends the recording. */
+static int child_watch(pid_t child, const sigset_t *set, bool *ret_ended)
+{
+	siginfo_t info;
+	int status;
+
+	for (;;) {
+		int nr = sigwaitinfo(set, &info);
+
+		if (nr > 0 && nr != SIGCHLD)
+			kill(child, nr);
+		*ret_ended |= nr > 0 && nr != SIGCHLD && nr != SIGUSR1;
+		if (waitpid(child, &status, WNOHANG) == child)
+			return status;
+	}
+}
+
+int record_wait(struct recording *r, int (*once)(struct recording *r))
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
+	bool ended = false;
+	sigset_t set, old;
+	int status;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	sigaddset(&old, SIGUSR1); /* for a dump; no end while it waits for a VM */
+	do {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(child_run(r, once, &old));
+		if (child < 0) {
+			fail(-errno, "fork: %s", strerror(errno));
+			return command_failed();
+		}
+		status = child_watch(child, &set, &ended);
+	} while (!ended && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_AGAIN);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) == STATUS_AGAIN ? EXIT_FINE : WEXITSTATUS(status);
+	return ended ? EXIT_FINE : EXIT_FAILED;
+}
