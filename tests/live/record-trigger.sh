@@ -83,7 +83,7 @@ is "$(ls | grep -c 'disk.*tmp')" 0 "... and nothing else is left" record.err
 
 # A span that does not end, and a dump at the VM's end.
 vmm_options="slow=100 pause=4000" vmm_start 100
-record_start --vm "$vmm" -o open.hrt --ring 4M --trigger 'exit-latency>300ms' --trigger vm-end --after 0s --keep 9
+record_start --vm "$vmm" -o open.hrt --trigger 'exit-latency>300ms' --trigger vm-end --after 0s --keep 9
 vmm_go
 until_line 'so far > 300ms.*dump: open-exit-latency' record.err
 is $? 0 "a span that has not ended triggers" record.err

@@ -325,8 +325,7 @@ static int setup(struct recording *r)
 {
 	struct trace_writer_options wopt = {.zstd = record_opt.zstd,
 					    .sync = record_opt.sync.at_end,
-					    .sync_ns = record_opt.sync.every_ns,
-					    .max_bytes = record_opt.ring_bytes};
+					    .sync_ns = record_opt.sync.every_ns};
 	struct collector_options copt = {.follow = r->follow.active};
 	json_t *meta;
 	int err = events_wanted(&copt);
@@ -348,6 +347,7 @@ static int setup(struct recording *r)
 	record_vms_ignore_ended(r);
 	r->vms_json = record_vms_describe(r);
 	meta = record_meta_begin(r);
+	wopt.max_bytes = record_opt.ring_bytes; /* --trigger has a default */
 	err = trace_writer_open(record_opt.output, &wopt, meta, &r->writer);
 	json_decref(meta);
 	r->start_ns = monotonic_ns();
