@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "output/report/fit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -25,8 +26,15 @@ size_t page_json_bytes(const json_t *value)
 {
 	size_t bytes = 0;
 
-	json_dump_callback(value, count, &bytes, PAGE_JSON_FLAGS);
+	json_dump_callback(value, count, &bytes, PAGE_JSON_FLAGS | JSON_ENCODE_ANY);
 	return bytes;
+}
+
+static void cut_add(json_t *cut, const char *what, size_t shown, size_t of)
+{
+	if (shown < of)
+		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", what, "shown",
+						     (json_int_t)shown, "of", (json_int_t)of));
 }
 
 /* ---- call trees ---- */
@@ -43,41 +51,54 @@ static json_int_t weight(const json_t *node)
 	return time ? time : number(node, "hits");
 }
 
+/* Nodes that are shown. */
 static size_t nodes_in(const json_t *node)
 {
 	json_t *child;
-	size_t i, n = 1;
+	size_t i, n = !json_object_get(node, "more");
 
 	json_array_foreach (json_object_get(node, "children"), i, child)
 		n += nodes_in(child);
 	return n;
 }
 
-/* Children below `least` become one. Returns how many nodes are gone. */
-static size_t tree_prune(json_t *node, json_int_t least)
+/* The same and those that are in a "(N more)". */
+static json_int_t nodes_of(const json_t *node)
 {
-	json_t *children = json_object_get(node, "children"), *child;
-	json_int_t hits = 0, time = 0;
-	size_t gone = 0, whole = 0;
+	json_int_t n = json_object_get(node, "more") ? number(node, "more") : 1;
+	json_t *child;
+	size_t i;
+
+	json_array_foreach (json_object_get(node, "children"), i, child)
+		n += nodes_of(child);
+	return n;
+}
+
+/* Children below `least` become one. */
+static void tree_prune(json_t *node, json_int_t least)
+{
+	json_t *children = json_object_get(node, "children");
+	json_int_t hits = 0, time = 0, more = 0;
 
 	for (size_t i = 0; i < json_array_size(children);) {
-		child = json_array_get(children, i);
-		if (weight(child) >= least) {
-			gone += tree_prune(child, least);
+		json_t *child = json_array_get(children, i);
+
+		if (weight(child) >= least && !json_object_get(child, "more")) {
+			tree_prune(child, least);
 			i++;
 			continue;
 		}
 		hits += number(child, "hits");
 		time += number(child, "time_ns");
-		whole += nodes_in(child);
+		more += nodes_of(child);
 		json_array_remove(children, i);
 	}
-	if (whole)
-		json_array_append_new(children,
-				      json_pack("{s:o,s:I,s:I,s:[],s:[]}", "name",
-						json_sprintf("(%zu more)", whole), "hits", hits,
-						"time_ns", time, "tail", "children"));
-	return gone + whole;
+	if (more)
+		json_array_append_new(children, json_pack("{s:o,s:I,s:I,s:I,s:[],s:[]}", "name",
+							  json_sprintf("(%lld more)",
+								       (long long)more),
+							  "more", more, "hits", hits, "time_ns",
+							  time, "tail", "children"));
 }
 
 static bool is_tree(const json_t *rows)
@@ -87,7 +108,7 @@ static bool is_tree(const json_t *rows)
 
 static void trees_fit(json_t *data, json_t *rows, size_t max, json_t *cut)
 {
-	size_t all = 0, gone = 0, i;
+	size_t all = 0, shown = 0, i;
 	json_int_t total = 0;
 	json_t *tree;
 
@@ -97,32 +118,35 @@ static void trees_fit(json_t *data, json_t *rows, size_t max, json_t *cut)
 	}
 	for (double part = 1e-5; part < 1 && page_json_bytes(data) > max; part *= 2)
 		json_array_foreach (rows, i, tree)
-			gone += tree_prune(tree, (json_int_t)(part * (double)total) + 1);
-	if (gone)
-		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", "nodes", "shown",
-						     (json_int_t)(all > gone ? all - gone : 0),
-						     "of", (json_int_t)all));
+			tree_prune(tree, (json_int_t)(part * (double)total) + 1);
+	json_array_foreach (rows, i, tree)
+		shown += nodes_in(tree);
+	cut_add(cut, "nodes", shown, all);
 }
 
 /* ---- rows ---- */
 
-static json_int_t part_least(const json_t *parts)
+static int largest_first(const void *a, const void *b)
 {
-	json_int_t least = 1;
+	json_int_t x = *(const json_int_t *)a, y = *(const json_int_t *)b;
 
-	/* The least power of two that leaves few enough. */
-	for (;; least *= 2) {
-		size_t i, n = 0;
-		json_t *part;
-
-		json_array_foreach (parts, i, part)
-			n += number(part, "duration_ns") >= least;
-		if (n <= PARTS_MAX)
-			return least;
-	}
+	return (x < y) - (x > y);
 }
 
-/* Of the exits of blame: the longest parts of each. */
+/* So long is the last one of the PARTS_MAX longest; 0: out of memory, or there are not more. */
+static json_int_t part_least(const json_t *parts)
+{
+	size_t nr = json_array_size(parts);
+	_cleanup_free_ json_int_t *ns = nr > PARTS_MAX ? calloc(nr, sizeof(*ns)) : NULL;
+
+	for (size_t i = 0; ns && i < nr; i++)
+		ns[i] = number(json_array_get(parts, i), "duration_ns");
+	if (ns)
+		qsort(ns, nr, sizeof(*ns), largest_first);
+	return ns ? ns[PARTS_MAX - 1] : 0;
+}
+
+/* Of the exits of blame: the longest parts of each; of those of the same length the first ones. */
 static void parts_fit(json_t *rows, json_t *cut)
 {
 	size_t i, all = 0, shown = 0;
@@ -130,18 +154,17 @@ static void parts_fit(json_t *rows, json_t *cut)
 
 	json_array_foreach (rows, i, row) {
 		json_t *parts = json_object_get(row, "parts");
-		json_int_t least =
-			json_array_size(parts) > PARTS_MAX ? part_least(parts) : 0;
+		json_int_t least = part_least(parts);
 
 		all += json_array_size(parts);
-		for (size_t k = json_array_size(parts); least && k--;)
-			if (number(json_array_get(parts, k), "duration_ns") < least)
-				json_array_remove(parts, k);
+		for (int equal = 0; equal < 2; equal++)
+			for (size_t k = json_array_size(parts);
+			     k-- && json_array_size(parts) > PARTS_MAX;)
+				if (number(json_array_get(parts, k), "duration_ns") < least + equal)
+					json_array_remove(parts, k);
 		shown += json_array_size(parts);
 	}
-	if (shown < all)
-		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", "parts", "shown",
-						     (json_int_t)shown, "of", (json_int_t)all));
+	cut_add(cut, "parts", shown, all);
 }
 
 /* Halves an array until the section fits, or one member is left. */
@@ -152,10 +175,7 @@ static void array_fit(json_t *data, const char *name, json_t *array, size_t max,
 	while (page_json_bytes(data) > max && json_array_size(array) > 1)
 		for (size_t n = json_array_size(array) / 2; json_array_size(array) > n;)
 			json_array_remove(array, json_array_size(array) - 1);
-	if (json_array_size(array) < all)
-		json_array_append_new(cut, json_pack("{s:s,s:I,s:I}", "what", name, "shown",
-						     (json_int_t)json_array_size(array), "of",
-						     (json_int_t)all));
+	cut_add(cut, name, json_array_size(array), all);
 }
 
 /* The largest array among the members, or in the object "result". */
