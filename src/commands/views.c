@@ -39,6 +39,8 @@ static const struct option_row *const options[] = {input_rows,	    output_option
 static const struct option_row *const summary_options[] = {
 	input_rows,   output_options, by_options,     symbols_options,
 	view_options, timed_options,  compat_options, NULL};
+static const struct option_row *const heatmap_options[] = {
+	input_rows, output_options, by_options, symbols_options, link_options, view_options, NULL};
 static const struct option_row *const mmio_options[] = {
 	input_rows, output_options, by_options, symbols_options, exact_options, view_options, NULL};
 
@@ -117,9 +119,17 @@ VIEW_COMMAND(count, "count", "Count spans or events by group.",
 	     "  hostrace count irq-inject -i vm.hrt --by vcpu");
 VIEW_COMMAND(histogram, "histogram", "Show a histogram of durations, by powers of two.",
 	     "  hostrace histogram exit-latency -i vm.hrt");
-VIEW_COMMAND(heatmap, "heatmap", "Show durations over time as a heat map.",
-	     "  hostrace heatmap exit-latency -i vm.hrt\n  hostrace heatmap virtqueue -f svg -o "
-	     "virtqueue.svg");
+static int run_heatmap(int argc, char **argv, char **rest)
+{
+	(void)rest;
+	return run_view(&heatmap_view, argc, argv);
+}
+
+VIEW_COMMAND_ROW(
+	heatmap, "heatmap", "ANALYZER [FILE...]", "Show durations over time as a heat map.",
+	"  hostrace heatmap exit-latency -i vm.hrt\n  hostrace heatmap virtqueue -f svg -o "
+	"virtqueue.svg",
+	heatmap_options);
 VIEW_COMMAND(list_spans, "list-spans", "List spans one by one, ordered by their end.",
 	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10");
 

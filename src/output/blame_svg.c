@@ -15,6 +15,7 @@
 
 enum {
 	EXITS_DRAWN = 50,
+	BYTES_MAX = 900 << 10, /* no further exit is drawn then */
 	ROWS_DRAWN = 16, /* of an exit; the rest is one row */
 	LEFT = 430,
 	WIDTH = 1400,
@@ -177,9 +178,12 @@ void blame_report_svg(const struct blame_report *r, FILE *f)
 
 	if (!mem)
 		return;
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		y = exit_draw(r, &s->kept[i], (double)PLOT / (double)(longest ? longest : 1), y,
 			      mem);
+		if (ftell(mem) > BYTES_MAX)
+			nr = i + 1;
+	}
 	fclose(mem);
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "

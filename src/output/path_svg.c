@@ -11,6 +11,7 @@
 
 enum {
 	REQUESTS_DRAWN = 50,
+	BYTES_MAX = 900 << 10, /* no further request is drawn then */
 	LEFT = 270,
 	WIDTH = 1200,
 	PLOT = WIDTH - LEFT - 110,
@@ -133,9 +134,12 @@ void path_report_svg(const struct path_report *r, FILE *f)
 
 	if (!mem)
 		return;
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		y = request_draw(r, r->slowest[i], (double)PLOT / (double)(longest ? longest : 1),
 				 y, mem);
+		if (ftell(mem) > BYTES_MAX)
+			nr = i + 1;
+	}
 	fclose(mem);
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "

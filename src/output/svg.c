@@ -6,20 +6,29 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/svg.h"
 #include "output/timeline_formats.h"
 
 enum {
-	CELL_W = 7,
+	CELL_MIN = 7, /* its width */
+	CELL_MAX = 28,
+	CELLS_MAX = 7000, /* drawn; 1 MB has about 8,000 */
+	PLOT = 896,
 	CELL_H = 12,
 	LEFT = 74,
 	TOP = 64,
 	BOTTOM = 96,
 	RIGHT = 28,
 	SCALE_STEPS = 6,
+	SCALE_WIDTH = 100 + SCALE_STEPS * 54,
+	LETTER = 6, /* pixels, roughly */
+	TITLE_LETTER = 10,
 	TIME_TICKS = 8,
 };
 
@@ -42,33 +51,53 @@ static double heat_of(uint64_t count, uint64_t max)
 	return max <= 1 ? 1 : log((double)count) / log((double)max);
 }
 
-static void draw_cells(const struct heatmap *h, FILE *f)
+/* Where the parts of the picture are. */
+struct layout {
+	const struct heatmap *h;
+	unsigned int cell, width, height; /* of a cell; of all cells */
+	uint64_t since_ns;		  /* of the first column, after the trace's start */
+};
+
+static void draw_cell(const struct layout *l, unsigned int x, unsigned int y, FILE *f)
 {
+	const struct heatmap *h = l->h;
 	char lo[16], hi[16], from[16], to[16];
 
-	for (unsigned int y = 0; y < h->nr_rows; y++)
-		for (unsigned int x = 0; x < h->nr_columns; x++) {
-			uint64_t n = h->cell[y][x];
-
-			if (!n)
-				continue;
-			fprintf(f, "<rect x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" fill=\"",
-				LEFT + x * CELL_W, TOP + (h->nr_rows - 1 - y) * CELL_H, CELL_W,
-				CELL_H);
-			put_color(f, heat_of(n, h->max));
-			fprintf(f,
-				"\"><title>%" PRIu64
-				" between %s and %s, at %s to %s</title></rect>\n",
-				n, duration_print(h->row[y].lo_ns, lo, sizeof(lo)),
-				duration_print(h->row[y].hi_ns, hi, sizeof(hi)),
-				duration_print(x * h->column_ns, from, sizeof(from)),
-				duration_print((x + 1) * h->column_ns, to, sizeof(to)));
-		}
+	fprintf(f, "<rect y=\"%u\" width=\"%u\" height=\"%d\" fill=\"",
+		TOP + (h->nr_rows - 1 - y) * CELL_H, l->cell, CELL_H);
+	put_color(f, heat_of(h->cell[y][x], h->max));
+	fprintf(f, "\"><title>%" PRIu64 " between %s and %s, at %s to %s</title></rect>\n",
+		h->cell[y][x], duration_print(h->row[y].lo_ns, lo, sizeof(lo)),
+		duration_print(h->row[y].hi_ns, hi, sizeof(hi)),
+		duration_print(l->since_ns + x * h->column_ns, from, sizeof(from)),
+		duration_print(l->since_ns + (x + 1) * h->column_ns, to, sizeof(to)));
 }
 
-static void draw_axes(const struct heatmap *h, FILE *f)
+/* Each column is a link to its time window in the page of `hostrace report`, if there is one. */
+static void draw_cells(const struct layout *l, FILE *f)
 {
-	unsigned int width = h->nr_columns * CELL_W, height = h->nr_rows * CELL_H;
+	const struct heatmap *h = l->h;
+
+	for (unsigned int x = 0; x < h->nr_columns; x++) {
+		uint64_t from = h->t0_ns + x * h->column_ns;
+
+		if (h->link) {
+			fputs("<a href=\"", f);
+			put_markup(f, h->link);
+			fprintf(f, "#t=%" PRIu64 "-%" PRIu64 "\">", from, from + h->column_ns);
+		}
+		fprintf(f, "<g transform=\"translate(%u)\">\n", LEFT + x * l->cell);
+		for (unsigned int y = 0; y < h->nr_rows; y++)
+			if (h->cell[y][x])
+				draw_cell(l, x, y, f);
+		fprintf(f, "</g>%s\n", h->link ? "</a>" : "");
+	}
+}
+
+static void draw_axes(const struct layout *l, FILE *f)
+{
+	const struct heatmap *h = l->h;
+	unsigned int width = l->width, height = l->height;
 	char text[16];
 
 	fprintf(f,
@@ -87,7 +116,8 @@ static void draw_axes(const struct heatmap *h, FILE *f)
 			"text-anchor=\"middle\">%s</text>\n",
 			x, TOP + height, x, TOP + height + 18,
 			duration_print(
-				(uint64_t)((double)h->column_ns * h->nr_columns * i / TIME_TICKS),
+				l->since_ns + (uint64_t)((double)h->column_ns * h->nr_columns * i /
+							 TIME_TICKS),
 				text, sizeof(text)));
 	}
 	fprintf(f,
@@ -103,27 +133,93 @@ static void draw_axes(const struct heatmap *h, FILE *f)
 static void draw_scale(const struct heatmap *h, FILE *f)
 {
 	unsigned int y = TOP + h->nr_rows * CELL_H + 54;
+	double shown = 0;
+	int x = LEFT + 100;
 
 	fprintf(f, "<text x=\"%d\" y=\"%u\">spans in a cell</text>\n", LEFT, y + 11);
 	for (int i = 0; i < SCALE_STEPS; i++) {
 		double heat = (double)i / (SCALE_STEPS - 1);
+		double count = round(exp(heat * log((double)(h->max ? h->max : 1))));
 
+		if (count <= shown)
+			continue;
+		shown = count;
+		heat = heat_of((uint64_t)count, h->max);
 		fprintf(f, "<rect x=\"%d\" y=\"%u\" width=\"54\" height=\"14\" fill=\"",
-			LEFT + 100 + i * 54, y);
+			x, y);
 		put_color(f, heat);
 		fprintf(f, "\"/><text x=\"%d\" y=\"%u\" text-anchor=\"middle\">%.0f</text>\n",
-			LEFT + 127 + i * 54, y + 28,
-			exp(heat * log((double)(h->max ? h->max : 1))));
+			x + 27, y + 28, count);
+		x += 54;
 	}
 }
 
-void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
+static unsigned int cells_used(const struct heatmap *h)
 {
-	unsigned int width = LEFT + h->nr_columns * CELL_W + RIGHT,
-		     height = TOP + h->nr_rows * CELL_H + BOTTOM;
+	unsigned int nr = 0;
+
+	for (unsigned int y = 0; y < h->nr_rows; y++)
+		for (unsigned int x = 0; x < h->nr_columns; x++)
+			nr += h->cell[y][x] != 0;
+	return nr;
+}
+
+/* Columns of twice the time. */
+static void columns_join(struct heatmap *h)
+{
+	h->max = 0;
+	h->column_ns *= 2;
+	for (unsigned int y = 0; y < h->nr_rows; y++)
+		for (unsigned int x = 0; x < h->nr_columns; x += 2) {
+			uint64_t second = x + 1 < h->nr_columns ? h->cell[y][x + 1] : 0;
+
+			h->cell[y][x / 2] = h->cell[y][x] + second;
+			h->max = h->cell[y][x / 2] > h->max ? h->cell[y][x / 2] : h->max;
+		}
+	h->nr_columns = (h->nr_columns + 1) / 2;
+}
+
+static struct layout layout_make(const struct report *r, const struct heatmap *h)
+{
+	struct layout l = {.h = h, .height = h->nr_rows * CELL_H};
+
+	if (h->t0_ns > r->reader->info.start_ns)
+		l.since_ns = h->t0_ns - r->reader->info.start_ns;
+
+	l.cell = h->nr_columns ? PLOT / h->nr_columns : CELL_MAX;
+	l.cell = l.cell < CELL_MIN ? CELL_MIN : l.cell > CELL_MAX ? CELL_MAX : l.cell;
+	l.width = l.cell * h->nr_columns;
+	return l;
+}
+
+static unsigned int wider(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
+static void about_print(const struct report *r, const struct heatmap *h, char **ret)
+{
 	char text[16];
 
-	width = width < 520 ? 520 : width;
+	if (asprintf(ret,
+		     "%s \xc2\xb7 %" PRIu64 " spans \xc2\xb7 a column is %s \xc2\xb7 %" PRIu64
+		     " events lost%s",
+		     r->reader->info.file, h->total,
+		     duration_print(h->column_ns, text, sizeof(text)), r->reader->info.lost,
+		     h->link ? " \xc2\xb7 a click shows the column in the report" : "") < 0)
+		*ret = NULL;
+}
+
+static void heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
+{
+	struct layout l = layout_make(r, h);
+	unsigned int height = TOP + l.height + BOTTOM, width;
+	_cleanup_free_ char *about = NULL;
+
+	about_print(r, h, &about);
+	width = wider(LEFT + l.width + RIGHT, h->total ? LEFT + SCALE_WIDTH + RIGHT : 0);
+	width = wider(width, LEFT + (unsigned int)strlen(h->title) * TITLE_LETTER + RIGHT);
+	width = wider(width, LEFT + (unsigned int)strlen(about ?: "") * LETTER + RIGHT);
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 "
 		"0 %u %u\" "
@@ -132,21 +228,29 @@ void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
 	fputs("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", f);
 	fprintf(f, "<text x=\"%d\" y=\"26\" font-size=\"17\" font-weight=\"600\">", LEFT);
 	put_markup(f, h->title);
+	fprintf(f, "</text>\n<text x=\"%d\" y=\"46\" fill=\"#666\">", LEFT);
+	put_markup(f, about ?: "");
 	fputs("</text>\n", f);
-	fprintf(f, "<text x=\"%d\" y=\"46\" fill=\"#666\">", LEFT);
-	put_markup(f, r->reader->info.file);
-	fprintf(f,
-		" \xc2\xb7 %" PRIu64 " spans \xc2\xb7 a column is %s \xc2\xb7 %" PRIu64
-		" events lost</text>\n",
-		h->total, duration_print(h->column_ns, text, sizeof(text)), r->reader->info.lost);
 	if (h->total) {
-		draw_cells(h, f);
-		draw_axes(h, f);
+		draw_cells(&l, f);
+		draw_axes(&l, f);
 		draw_scale(h, f);
 	} else {
 		fprintf(f, "<text x=\"%d\" y=\"%d\">no spans to draw</text>\n", LEFT, TOP + 24);
 	}
 	fputs("</svg>\n", f);
+}
+
+void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f)
+{
+	_cleanup_free_ struct heatmap *joined = NULL;
+
+	if (cells_used(h) > CELLS_MAX && (joined = malloc(sizeof(*joined)))) {
+		*joined = *h;
+		while (cells_used(joined) > CELLS_MAX)
+			columns_join(joined);
+	}
+	heatmap_draw(r, joined ? joined : h, f);
 }
 
 void svg_script_put(const char *script, FILE *f)

@@ -108,6 +108,7 @@ struct heatmap {
 	} row[HEATMAP_ROWS];
 	uint64_t cell[HEATMAP_ROWS][HEATMAP_COLUMNS];
 	uint64_t max, total;
+	const char *link; /* to the page of `hostrace report`; NULL: none */
 };
 
 #endif

@@ -166,6 +166,7 @@ static int heatmap_draw(struct folding *f, struct report *r)
 	s->map.analyzer = f->analyzer->name;
 	snprintf(s->title, sizeof(s->title), "%s: %s", f->analyzer->name, f->analyzer->summary);
 	s->map.title = s->title;
+	s->map.link = f->link;
 	return format_find(r->out->format)->heatmap(r, &s->map);
 }
 

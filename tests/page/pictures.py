@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from random import Random
 
 from browser import Browser, Failed
 from page import ROOT, answer, hostrace, tap, write_big
@@ -210,6 +211,45 @@ def test_flames(browser, work):
         test_flame(browser, path, name, hostrace(*words, "-i", trace, "-f", "folded"))
 
 
+def test_heatmap(browser, trace, work, name):
+    picture = os.path.join(work, "heatmap.svg")
+    hostrace("heatmap", "exit-latency", "-i", trace, "-f", "svg", "--link", "a&b.html", "-o", picture)
+    tap.ok(os.path.getsize(picture) < BYTES_MAX, "%s: smaller than 1 MB" % name, os.path.getsize(picture))
+    result = answer(trace, "heatmap", "exit-latency")["result"]
+    root = ElementTree.parse(picture)
+    joined, columns = 0, []
+    for link in root.iter(SVG + "a"):
+        columns.append(sum(int(t.text.split()[0]) for t in link.iter(SVG + "title")))
+        if not joined:
+            since, until = map(int, link.get("href").split("#t=")[1].split("-"))
+            joined = (until - since) // result["column_ns"]
+            tap.same([link.get("href").split("#")[0], since], ["a&b.html", result["t0_ns"]], "%s: a column links to its time" % name)
+    expected = [sum(row[x] for row in result["cells"]) for x in range(len(result["cells"][0]))]
+    expected = [sum(expected[x:x + joined]) for x in range(0, len(expected), joined)]
+    tap.ok(joined == (2 if "many" in name else 1), "%s: columns are joined where cells are too many" % name, joined)
+    tap.same(columns, expected, "%s: the counts are those of -f json" % name)
+    browser.events = []
+    browser.size(1400, 900)
+    browser.call("Page.navigate", url="file://" + picture)
+    browser.wait("document.readyState === 'complete' && document.querySelectorAll('a rect').length > 0")
+    tap.same(browser.run("(w => [...document.querySelectorAll('text')].filter(t => t.getBoundingClientRect().right > w)"
+                         ".map(t => t.textContent))(document.documentElement.width.baseVal.value)"), [], "%s: no text is cut" % name)
+    tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)
+
+
+def write_spread(path):
+    """Latencies of 1 ns to 2 s at any time: nearly all cells of a heat map have something, so that columns are joined."""
+    random = Random(7)
+    with open(path, "w") as f:
+        f.write("# hostrace text 1\n")
+        lines = []
+        for i in range(120000):
+            who, at = "pid=10 tid=%d cpu=0 vcpu=%d" % (11 + i % 997, i % 997), 1 + i // 997 * 2.1 + random.random() * 0.1
+            lines += [(at, "kvm_exit %s isa=1 reason=1" % who), (at + 2 ** random.uniform(0, 30.9) * 1e-9, "kvm_entry " + who)]
+        for at, line in sorted(lines):
+            f.write("%.9f %s\n" % (at, line))
+
+
 def main():
     browser = Browser()
     try:
@@ -221,6 +261,10 @@ def main():
             write_big(big)
             draw(big, work, "a timeline of more tracks than fit", "timeline")
             test_flames(browser, work)
+            spread = os.path.join(work, "spread.txt")
+            write_spread(spread)
+            test_heatmap(browser, os.path.join(ROOT, "tests/cases/heatmap/trace.txt"), work, "a heat map")
+            test_heatmap(browser, spread, work, "a heat map of many cells")
     except Failed as e:
         tap.ok(False, "the browser answers", e)
     finally:

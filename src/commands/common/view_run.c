@@ -16,6 +16,14 @@
 #include "symbols/addresses.h"
 
 static uint64_t jobs;
+static const char *link_to;
+
+/* clang-format off */
+const struct option_row link_options[] = {
+	{0, "link", OPT_TEXT, &link_to, "FILE", "each column of the picture is a link to its time window in this page of 'hostrace report'"},
+	{0},
+};
+/* clang-format on */
 
 const struct option_row view_options[] = {
 	{'j', "jobs", OPT_U64, &jobs, "N", "use N threads (default: one per CPU)"},
@@ -262,6 +270,7 @@ static int run_all(struct run *run, const struct input_set *in, unsigned int *re
 				      .analyzer = run->analyzer[i],
 				      .pairing = run->job[i].pairing,
 				      .by = by,
+				      .link = link_to,
 				      .drop_vm = by != run->by && nr_vms < 2,
 				      .start_ns = r->info.start_ns,
 				      .since_ns = input_set_start_ns(in),

@@ -12,6 +12,9 @@
  */
 int view_run(const struct view *view, const char *analyzer, const char *by);
 
+/* --link, of heat maps. */
+extern const struct option_row link_options[];
+
 /* -j: of the commands that call it. */
 extern const struct option_row view_options[];
 
