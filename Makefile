@@ -173,6 +173,7 @@ define HELP
 make               build hostrace, hostrace-http and hostrace-guest in $(BUILD)
 make demo          boot a small VM, record it, and explain the trace
 make install       install to PREFIX=/usr/local, below DESTDIR; `make uninstall` removes it
+make dist          pack the sources of HEAD; make check-package builds, checks and installs the Debian package
 make deps          install the packages that building and testing need
 make clean         remove $(BUILD)
 

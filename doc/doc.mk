@@ -2,6 +2,7 @@
 # finds the pages next to the program (build/man) or, once installed, in PREFIX/share/man.
 
 MAN_PAGES = $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
+COMPLETIONS = $(addprefix $(BUILD)/hostrace.,bash zsh fish)
 
 docs:
 	@scripts/deps.sh build docs
@@ -12,7 +13,7 @@ docs:
 
 .PHONY: man
 
-man: $(MAN_PAGES) $(BUILD)/hostrace.bash
+man: $(MAN_PAGES) $(COMPLETIONS)
 
 # The --help of hostrace and of each command with a page. The file changes only if the text does, so that a relink of
 # the program alone regenerates neither pages nor completion.
@@ -30,9 +31,9 @@ $(BUILD)/man/%: doc/man/%.scd doc/options.sh $(BUILD)/help.txt
 	$(Q)scdoc < $@.scd > $@
 	$(Q)rm $@.scd
 
-# Bash completion is generated from the program's --help.
-$(BUILD)/hostrace.bash: doc/completion.sh $(BUILD)/help.txt
-	$(Q)doc/completion.sh $(BUILD)/hostrace > $@
+# Completions are generated from the program's --help.
+$(COMPLETIONS): $(BUILD)/hostrace.%: doc/completion.sh bpf/events.def $(BUILD)/help.txt
+	$(Q)doc/completion.sh $(BUILD)/hostrace $* > $@
 
 ifneq ($(SAN),1)
 check-build: man

@@ -11,6 +11,8 @@ INSTALLED = \
 	644:libexec/hostrace/$(notdir $(DEMO_GUEST)):$(DEMO_GUEST) \
 	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
 	644:lib/systemd/system/hostrace-record@.service:scripts/hostrace-record@.service \
+	644:share/zsh/site-functions/_hostrace:$(BUILD)/hostrace.zsh \
+	644:share/fish/vendor_completions.d/hostrace.fish:$(BUILD)/hostrace.fish \
 	644:share/systemtap/tapset/hostrace.stp:stap/tapset/hostrace.stp \
 	644:share/systemtap/tapset/hostrace-inside.stp:stap/tapset/inside.stp \
 	$(foreach f,$(wildcard stap/*.stp),755:share/hostrace/stap/$(notdir $(f)):$(f)) \
@@ -33,3 +35,22 @@ install: all man
 uninstall:
 	@$(call each_installed,rm -f "$$to")
 	@cd $(DESTDIR)$(PREFIX) && rmdir $(INSTALLED_DIRS) 2>/dev/null || true
+
+# ---- releases ----
+
+VERSION := $(shell sed -n 's/^\#define HOSTRACE_VERSION "\(.*\)"/\1/p' src/commands/common/command.h)
+
+.PHONY: dist check-package
+
+# The files of HEAD. A tag on it must be the version's.
+dist:
+	$(Q)tag=$$(git tag --points-at HEAD 'v*') && case "$$tag" in ''|v$(VERSION)) ;; \
+		*) echo "HEAD has the tag $$tag, but the version is $(VERSION)" >&2; exit 1 ;; esac
+	$(Q)mkdir -p $(BUILD)
+	$(Q)git archive --prefix=hostrace-$(VERSION)/ HEAD | gzip -n9 >$(BUILD)/hostrace-$(VERSION).tar.gz
+	@echo $(BUILD)/hostrace-$(VERSION).tar.gz
+
+# Builds the Debian package from the archive, checks it with lintian, installs it into a new root folder and runs it there.
+check-package: dist
+	@scripts/deps.sh build docs package
+	$(Q)tests/package/run.sh $(BUILD)/hostrace-$(VERSION).tar.gz

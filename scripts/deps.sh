@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live rig usdt fuzz coverage docs; default: all but usdt
+#   scripts/deps.sh GROUP...    build check live rig usdt fuzz coverage docs package; default: all but usdt and package
 #   scripts/deps.sh --list GROUP...    only prints missing packages
 #
 # Debian and derivatives: root installs missing packages; for other users the command is printed and the status is 1.
@@ -87,6 +87,12 @@ packages() {
 	fuzz  libclang-rt-14-dev compiler-rt
 	coverage llvm           llvm
 	coverage libclang-rt-14-dev compiler-rt
+	package dpkg-dev         dpkg-dev
+	package debhelper        debhelper
+	package fakeroot         fakeroot
+	package lintian          lintian
+	package mmdebstrap       mmdebstrap
+	package rpm              rpm-build
 	docs  scdoc              scdoc
 	docs  man-db             man-db
 	END

@@ -24,6 +24,30 @@ complete_word() { # LINE WORD: is WORD offered at the end of LINE?
 		_ "$dir/usr/share/bash-completion/completions/hostrace" "$1" "$2"
 }
 
+# The generated files define what each shell completes; one of these shells may be missing.
+zsh_parses() {
+	zsh -n "$dir/usr/share/zsh/site-functions/_hostrace"
+}
+
+fish_completes() { # LINE WORD
+	fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$dir/usr/share/fish/vendor_completions.d/hostrace.fish" "$1" |
+		cut -f 1 | grep -qx -- "$2"
+}
+
+with() { # NUMBER PROGRAM NAME COMMAND...
+	local nr=$1 program=$2
+	shift 2
+	if command -v "$program" >/dev/null; then
+		check "$nr" "$@"
+	else
+		echo "ok $nr # SKIP $program is not installed"
+	fi
+}
+
+only_traces() {
+	(cd "$dir" && touch a.hrt b.jpg && complete_word "hostrace exits -i a" a.hrt && ! complete_word "hostrace exits -i b" b.jpg)
+}
+
 has_page() {
 	"$dir/usr/bin/hostrace" help list | grep -q '^DESCRIPTION'
 }
@@ -39,6 +63,13 @@ check 4 "the demo guest is installed" test -s "$dir/usr/libexec/hostrace/demo-gu
 check 5 "commands are completed" complete_word "hostrace li" list
 check 6 "options are completed" complete_word "hostrace list --sin" --since
 check 7 "the agent for Linux guests is installed" "$dir/usr/sbin/hostrace-guest" --version
-check 8 "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
-check 9 "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
-echo "1..9"
+check 8 "analyzers are completed" complete_word "hostrace summary exit-l" exit-latency
+check 9 "events are completed" complete_word "hostrace list --event kvm_ex" kvm_exit
+check 10 "trace files are completed, no others" only_traces
+with 11 zsh "zsh reads its completion" zsh_parses
+with 12 fish "fish completes commands" fish_completes "hostrace li" list
+with 13 fish "fish completes options" fish_completes "hostrace list --sin" --since
+with 14 fish "fish completes analyzers" fish_completes "hostrace summary exit-l" exit-latency
+check 15 "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check 16 "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
+echo "1..16"
