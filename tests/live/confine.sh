@@ -37,7 +37,7 @@ recorder_end() {
 	wait "$recorder_waiter"
 }
 
-plan 54
+plan 74
 vmm_start 500
 
 mkdir -m 700 private
@@ -71,6 +71,24 @@ recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
 confined "$recorder" "stat"
 recorder_end
 is "$? $(stat -c %u private/stat.txt)" "0 0" "stat: writes its report where only root may" stat.err
+
+# top_start ARGS...: it has printed an interval
+top_start() {
+	: >top.out
+	timeout -s KILL 60 "$HOSTRACE" top --batch --interval 50ms "$@" >top.out 2>top.err &
+	recorder_waiter=$!
+	until_line '^hostrace top' top.out || bail "top did not start: $(cat top.err)"
+	recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
+}
+
+top_start --vm "$vmm"
+confined "$recorder" "top --vm"
+recorder_end
+is $? 0 "top --vm: status 0" top.err
+top_start
+confined "$recorder" "top" 0000000000080004
+recorder_end
+is $? 0 "top: status 0" top.err
 vmm_end
 
 # reports: of a trace that only root may read, blocked because nobody reads their output

@@ -283,21 +283,22 @@ static void test_vms_end(void **state)
 static void test_json(void **state)
 {
 	struct fixture *f = *state;
-	json_t *j;
+	json_t *all, *j;
 
 	exits(f, 1, HLT, 7, 50);
 	interval(f, 0);
 	exits(f, 1, HLT, 2, 50);
 	interval(f, S);
-	j = top_model_json(&f->model);
-	assert_int_equal(json_integer_value(json_object_get(j, "interval_ns")), S);
-	j = json_array_get(json_object_get(j, "vms"), 0);
+	all = top_model_json(&f->model);
+	assert_int_equal(json_integer_value(json_object_get(all, "interval_ns")), S);
+	j = json_array_get(json_object_get(all, "vms"), 0);
 	assert_int_equal(json_integer_value(json_object_get(j, "count")), 2);
 	j = json_array_get(json_object_get(j, "vcpus"), 1);
 	j = json_array_get(json_object_get(j, "reasons"), 0);
 	assert_string_equal(json_string_value(json_object_get(j, "name")), "HLT");
 	j = json_object_get(j, "causes");
 	assert_int_equal(json_integer_value(json_object_get(j, "in the kernel")), 100);
+	json_decref(all);
 }
 
 /* ---- keys ---- */

@@ -318,7 +318,7 @@ static int watch(struct watching *w)
 
 static int run(int argc, char **argv, char **rest)
 {
-	struct watching w = {.signals = -1, .pidfd = -1, .paths = confine_paths_new()};
+	struct watching w = {.signals = -1, .pidfd = -1};
 	int err;
 
 	if (argc || rest)
@@ -335,6 +335,7 @@ static int run(int argc, char **argv, char **rest)
 	common.no_pager = true; /* it would wait for the end, too */
 	if (output_open(table_formats, &w.out))
 		return command_failed();
+	w.paths = confine_paths_new();
 	w.signals = signals_open();
 	err = watch(&w);
 	if (err)

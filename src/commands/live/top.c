@@ -413,7 +413,7 @@ static int watch(struct top *t)
 
 static int run(int argc, char **argv, char **rest)
 {
-	struct top t = {.signals = -1, .paths = confine_paths_new()};
+	struct top t = {.signals = -1};
 	int err = usage_check(argc, argv, rest);
 
 	if (err)
@@ -423,6 +423,7 @@ static int run(int argc, char **argv, char **rest)
 	common.no_pager = true;
 	if (opt.batch && output_open("text json", &t.out))
 		return command_failed();
+	t.paths = confine_paths_new();
 	t.signals = signals_open();
 	err = t.signals < 0 ? t.signals : watch(&t);
 	if (opt.batch && err)

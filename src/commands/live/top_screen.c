@@ -24,9 +24,14 @@ struct top_screen {
 static int terminal_check(void)
 {
 	const char *term = getenv("TERM");
+	bool good = false;
 	int result;
 
-	if (setupterm(NULL, STDOUT_FILENO, &result) == OK && tigetstr("cup"))
+	if (setupterm(NULL, STDOUT_FILENO, &result) == OK) {
+		good = tigetstr("cup");
+		del_curterm(cur_term);
+	}
+	if (good)
 		return 0;
 	return fail(-ENOTSUP,
 		    "terminal type '%s' is unknown or cannot move the cursor; set TERM, or use "
