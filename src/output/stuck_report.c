@@ -193,7 +193,7 @@ static void thread_print(const struct stuck_report *r, const struct thread_state
 	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
 
 	stuck_thread_role(r, t, role, sizeof(role));
-	fprintf(f, "%7d %-15s %-7s %-8s %6s %-12s %s\n", (int)t->tid, t->comm, *role ? role : "-",
+	fprintf(f, "%7d %-15s %-7s %-8s %6s %-9s %s\n", (int)t->tid, t->comm, *role ? role : "-",
 		thread_state_name(t->state), idle_print(r, t, age, sizeof(age)), call ? call : "-",
 		t->wchan[0] ? t->wchan : "-");
 }
@@ -251,7 +251,7 @@ void stuck_threads_print(const struct stuck_report *r, FILE *f)
 			"guest");
 	for (unsigned int i = 0; i < r->nr_vcpus; i++)
 		vcpu_print(r, &r->vcpu[i], f);
-	fprintf(f, "%7s %-15s %-7s %-8s %6s %-12s %s\n", "tid", "thread", "role", "state", "since",
+	fprintf(f, "%7s %-15s %-7s %-8s %6s %-9s %s\n", "tid", "thread", "role", "state", "since",
 		"syscall", "waits in");
 	for (unsigned int i = 0; i < r->now->nr_threads; i++)
 		thread_print(r, &r->now->thread[i], f);

@@ -136,7 +136,7 @@ static bool seen(const struct walk *w, uint64_t bs)
 	return false;
 }
 
-/* The name behind the flags and pointers: the first text. */
+/* The name behind the flags and pointers: the first text that is no part of a pointer, which has 6 bytes in use. */
 static void file_read(const uint8_t *p, struct block_node *n)
 {
 	for (size_t at = NODE_FILE_FROM; at < NODE_FILE_TO; at++) {
@@ -144,7 +144,7 @@ static void file_read(const uint8_t *p, struct block_node *n)
 
 		while (len < BLOCK_FILE_MAX - 1 && isprint(p[at + len]))
 			len++;
-		if (len < 3 || p[at + len])
+		if (len < 3 || p[at + len] || (at + len - 1) / 8 == at / 8)
 			continue;
 		snprintf(n->file, sizeof(n->file), "%.*s", (int)len, (const char *)p + at);
 		return;

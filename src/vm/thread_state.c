@@ -140,6 +140,7 @@ static void wchan_read(pid_t pid, struct thread_state *t)
 {
 	if (!line_read(pid, t->tid, "wchan", t->wchan, sizeof(t->wchan)) || !strcmp(t->wchan, "0"))
 		t->wchan[0] = '\0';
+	t->wchan[strcspn(t->wchan, ".")] = '\0'; /* ".constprop.0" */
 	text_neutralise(t->wchan);
 }
 

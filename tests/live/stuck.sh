@@ -21,7 +21,7 @@ stopped() {
 	stuck --interval 50ms && [ "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" = stopped ]
 }
 
-plan 17
+plan 19
 until_true held
 is $? 0 "the six held requests are found" stuck.err
 stuck --check --min-age 100ms
@@ -58,6 +58,26 @@ is "$(jq -r '[.vcpus[].where] | unique | join(" ")' stuck.json)" stopped "... an
 is "$(grep -c 'slow .* popped .* write' text) $(awk 'length > 80' text | wc -l)" "6 0" "as text of 80 columns" text
 kill -CONT "$vm_pid"
 kill $client
+vm_end
+
+# A library of QEMU's on a file system that does not answer: its stacks are left out.
+mkdir mnt
+cp "$(ldd "$(command -v qemu-system-x86_64)" | awk '/libz\.so/ { print $3 }')" lib.so
+"$BUILD/slowfuse" mnt lib.so 0 > fuse.out &
+fuse=$!
+until_line ready fuse.out
+export LD_PRELOAD=$scratch/mnt/disk
+vm_start "reads=0 writes=0 hlt=1000000"
+unset LD_PRELOAD
+until_line mmio console.txt
+kill -STOP $fuse
+timeout -s KILL 100 "$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms --timeout 3s -f json > stuck.json 2> stuck.err
+is $? 0 "QEMU's library is on a file system that does not answer: a report" stuck.err
+is "$(jq -c '[(.vcpus | length), ([.threads[].user_stack] | unique), (.caveats | any(test("user mode are left out")))]' stuck.json)" \
+	'[1,[""],true]' "... without stacks" stuck.json
+kill -CONT $fuse
+vm_end
+umount mnt
 "$HOSTRACE" stuck --vm $$ > text 2>&1
 is $? 1 "a shell is no VM" text
 finish

@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/live/stuck_guard.h"
 #include "commands/live/stuck_stacks.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
@@ -18,14 +19,15 @@
 enum { LOOK_MS = 50 /* for a signal */ };
 
 static const char *vm_option;
-static bool check;
-static uint64_t min_age_ns = NS_PER_S, interval_ns = NS_PER_S;
+static bool check, stacks_wanted = true; /* the latter is no option: reading them took too long */
+static uint64_t min_age_ns = NS_PER_S, interval_ns = NS_PER_S, timeout_ns = 60 * NS_PER_S;
 
 /* clang-format off */
 static const struct option_row rows[] = {
 	{0, "vm",       OPT_TEXT,     &vm_option,   "PID|NAME", "the VM"},
 	{0, "interval", OPT_DURATION, &interval_ns, "T",        "time between the two looks (default 1s)"},
 	{0, "min-age",  OPT_DURATION, &min_age_ns,  "T",        "what is younger is not stuck, for --check (default 1s)"},
+	{0, "timeout",  OPT_DURATION, &timeout_ns,  "T",        "time to read the VM in, besides --interval (default 60s)"},
 	{0, "check",    OPT_FLAG,     &check,       NULL,       "exit with status 3 if something is stuck"},
 	{0},
 };
@@ -91,6 +93,10 @@ static int draw(const struct stuck_report *r, const struct output *out)
 				.extra = extra};
 
 	stuck_caveats(r, caveats);
+	if (!stacks_wanted)
+		caveat_add(caveats,
+			   "stacks in user mode are left out: the files that QEMU executes could "
+			   "not be read in time");
 	if (!err)
 		err = report_table(&report, &t, NULL);
 	else
@@ -113,7 +119,8 @@ static int wait_until(uint64_t until_ns)
 	return 0;
 }
 
-static int look_twice(const struct vm *vm, const struct output *out, bool *ret_found)
+static int look_twice(const struct vm *vm, struct stuck_guard *guard, const struct output *out,
+		      bool *ret_found)
 {
 	struct stuck_look before = {0}, now = {0};
 	struct stuck_report r = {0};
@@ -123,10 +130,11 @@ static int look_twice(const struct vm *vm, const struct output *out, bool *ret_f
 		err = wait_until(before.time_ns + interval_ns);
 	if (!err)
 		err = stuck_look(vm, &now);
-	if (!err)
+	if (!err && stacks_wanted)
 		stuck_stacks_read(vm, &now);
 	if (!err)
 		err = stuck_report_make(vm, &before, &now, &r);
+	stuck_guard_done(guard);
 	if (!err)
 		err = draw(&r, out);
 	*ret_found = stuck_report_found(&r, min_age_ns);
@@ -136,29 +144,45 @@ static int look_twice(const struct vm *vm, const struct output *out, bool *ret_f
 	return err;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int report(struct stuck_guard *guard)
 {
 	struct vm vm = {0};
 	struct output out;
 	bool found = false;
 
-	if (argc || rest)
-		return command_usage("unexpected argument '%s'; select a VM with --vm",
-				     argc ? argv[0] : "--");
-	if (!vm_option)
-		return command_usage("select a VM with --vm PID|NAME ('hostrace ps' lists them)");
 	if (output_open("text json csv", &out))
 		return command_failed();
 	int err = vm_find(vm_option, &vm);
 
 	if (!err)
-		err = look_twice(&vm, &out, &found);
+		err = look_twice(&vm, guard, &out, &found);
 	vm_free(&vm);
 	if (err)
 		output_cancel(&out);
 	else
 		err = output_close(&out);
 	return err ? command_failed() : check && found ? EXIT_FOUND : EXIT_FINE;
+}
+
+static int run(int argc, char **argv, char **rest)
+{
+	struct stuck_guard guard;
+	int status = EXIT_FAILED;
+
+	if (argc || rest)
+		return command_usage("unexpected argument '%s'; select a VM with --vm",
+				     argc ? argv[0] : "--");
+	if (!vm_option)
+		return command_usage("select a VM with --vm PID|NAME ('hostrace ps' lists them)");
+	int child = stuck_guard_begin(&guard, interval_ns + timeout_ns, &status);
+
+	if (child == -ETIMEDOUT) {
+		stacks_wanted = false;
+		child = stuck_guard_begin(&guard, interval_ns + timeout_ns, &status);
+	}
+	if (child < 0)
+		return command_failed();
+	return child ? report(&guard) : status;
 }
 
 const struct command stuck_command = {

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Why a VM hangs, found by a `stuck` that came afterwards: a driver that does not kick, a masked interrupt, a request
-# at a breakpoint of blkdebug, an I/O thread in a debugger, a file system that does not answer, an NBD server that is
-# stopped.
+# Why a VM hangs, found by a `stuck` that came afterwards: a request at a breakpoint of blkdebug, an I/O
+# thread in a debugger, a file system that does not answer, an NBD server that is stopped.
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
@@ -11,36 +10,8 @@ live_needs_root
 live_needs_tools qemu-system-x86_64 qemu-nbd jq socat
 
 truncate -s 2M disk.img
-DISK=(-drive file=disk.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk,addr=4)
 
-# A finding of this kind about the queue of "disk" (or without a device) is there.
-has() {
-	stuck --interval 200ms && jq -e --arg kind "$1" 'any(.findings[]; .kind == $kind and ((.device // "/disk/") |
-		test("/disk/")))' stuck.json > /dev/null
-}
-
-text_of() {
-	jq -r --arg kind "$1" '.findings[] | select(.kind == $kind) | .text' stuck.json
-}
-
-plan 26
-
-for event_idx in 0 1; do
-	vm_start "reads=0 writes=0 nokick=3 event_idx=$event_idx wait_ms=3600000" "${DISK[@]}"
-	until_true has lost-kick
-	is $? 0 "event_idx=$event_idx: a driver that does not kick" stuck.json
-	is "$(rows disk 'map([.stage, .op, .sector, .bytes, .certain])')" "$(jq -nc \
-		'[range(3) | ["offered", "read", ., 512, "yes"]]')" "... and its requests" stuck.json
-	is "$(kinds)" lost-kick "... is the only finding" stuck.json
-	vm_end
-
-	vm_start "reads=0 writes=0 masked=3 event_idx=$event_idx wait_ms=3600000" "${DISK[@]}"
-	until_true has lost-interrupt
-	is $? 0 "event_idx=$event_idx: a masked interrupt" stuck.json
-	is "$(kinds) $(rows disk length)" "lost-interrupt 0" "... is the only finding, no request is at the device" stuck.json
-	is "$(text_of lost-interrupt | grep -c 'masked in the guest.s interrupt controller')" 1 "... with the reason" stuck.json
-	vm_end
-done
+plan 14
 
 # A breakpoint of blkdebug holds a write.
 vm_start "reads=0 writes=1" -blockdev driver=blkdebug,node-name=bd,image.driver=file,image.filename=disk.img \
