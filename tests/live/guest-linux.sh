@@ -59,7 +59,7 @@ listed() {
 	grep -vE '\[(bpf|__builtin__[a-z]*)\]$' guest/kallsyms
 }
 
-plan 8
+plan 10
 guest_boot 256
 ask symbols --vm $vm
 is "$? $(listed | cmp - out && echo equal)" "0 equal" "every symbol, as the guest lists it" err
@@ -77,6 +77,17 @@ if [ "$(id -u)" = 0 ] && command -v strace >/dev/null; then
 		"1 0" "privileges are given up" trace
 else
 	echo "ok $((nr += 1)) - privileges are given up # SKIP needs root and strace"
+fi
+if [ "$(id -u)" = 0 ]; then
+	timeout 60 "$HOSTRACE" record --vm $vm --guest-symbols --duration 1s -o rec.hrt 2>err
+	is "$? $(listed | cmp - rec.guest.kallsyms && echo equal) $(grep -c 'guest symbols: .*rec.guest.kallsyms' err)" "0 equal 1" \
+		"record saves them with the recording" err
+	timeout 60 "$HOSTRACE" record --vm $vm --no-guest-symbols --duration 1s -o rec.hrt 2>err
+	is "$? $(ls rec.guest.kallsyms 2>/dev/null)" "0 " "--no-guest-symbols: those of the recording before are removed" err
+else
+	for what in "record saves them with the recording" "--no-guest-symbols"; do
+		echo "ok $((nr += 1)) - $what # SKIP recording needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
+	done
 fi
 guest_end
 

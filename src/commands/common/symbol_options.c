@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "commands/common/compat_option.h"
+#include "commands/common/input.h"
 #include "commands/common/symbol_options.h"
 
 static struct {
 	bool debug, none, no_inlines, line, address, file, symbols_file;
 	const char *elf, *map;
+	char saved[PATH_MAX]; /* by `record`, next to the input */
 } symbols;
 
 /* clang-format off */
@@ -29,6 +36,24 @@ const struct option_row symbols_options[] = {
 	{0},
 };
 
+/*
+ * --symbols, or the file that `record --guest-symbols` saved with the only input: vm.guest.kallsyms for vm.hrt. NULL:
+ * neither.
+ */
+static const char *map_given(void)
+{
+	const char *input = input_given.files.nr ? input_given.files.item[0] : INPUT_DEFAULT;
+	size_t len = strlen(input);
+
+	if (symbols.map || symbols.elf || symbols.debug || symbols.symbols_file ||
+	    input_given.files.nr > 1)
+		return symbols.map;
+	if (len > 4 && !strcmp(input + len - 4, ".hrt"))
+		len -= 4;
+	snprintf(symbols.saved, sizeof(symbols.saved), "%.*s.guest.kallsyms", (int)len, input);
+	return access(symbols.saved, R_OK) ? NULL : symbols.saved;
+}
+
 struct symbols_options symbols_given(void)
 {
 	return (struct symbols_options){
@@ -36,7 +61,7 @@ struct symbols_options symbols_given(void)
 		.use_file = symbols.symbols_file,
 		.no_inlines = symbols.no_inlines,
 		.compat = compat_given,
-		.map = symbols.map,
+		.map = map_given(),
 		.elf = symbols.elf     ? symbols.elf
 		       : symbols.debug ? "build/debug/loader.elf"
 				       : NULL,
@@ -66,7 +91,7 @@ const char *profile_symbol_option_given(void)
 
 int addresses_given(struct addresses **ret)
 {
-	const char *path = symbols.map ? symbols.map : symbols.elf;
+	const char *map = map_given(), *path = map ? map : symbols.elf;
 
 	return path && !symbols.none ? addresses_open(path, ret) : 0;
 }

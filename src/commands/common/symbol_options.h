@@ -15,8 +15,8 @@ struct symbols_options symbols_given(void);
 struct frames_options frames_given(void);
 
 /*
- * For lists and tables: opens the file of --symbols or -e. *ret stays as it is if none was given, or with -x. 0 or
- * -errno with the error message set.
+ * For lists and tables: opens the file of --symbols or -e, or what `record` saved. *ret stays as it is if there is
+ * none, or with -x. 0 or -errno with the error message set.
  */
 int addresses_given(struct addresses **ret);
 

@@ -117,6 +117,14 @@ struct recorded_guest {
 	char *path;
 };
 
+/* The child that saves the symbols of the guest's kernel, and what it reports. */
+struct recorded_symbols {
+	pid_t pid; /* 0: none */
+	int report;
+	char *path, text[256];
+	size_t len;
+};
+
 struct recording {
 	struct vm *vms;
 	unsigned int nr_vms;
@@ -134,6 +142,7 @@ struct recording {
 	struct recorded_guest guest[OPTION_LIST_MAX]; /* of --guest */
 	unsigned int nr_guests;
 	bool guests_stopped;
+	struct recorded_symbols symbols;
 	unsigned int dumps;
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
@@ -163,11 +172,12 @@ struct record_part {
 	void (*close)(struct recording *r);
 };
 
-/* record_cost.c, record_guest.c, record_sample.c, record_trigger.c */
+/* record_cost.c, record_guest.c, record_sample.c, record_symbols.c, record_trigger.c */
 extern const struct record_part record_cost_part, record_guest_part, record_sample_part,
-	record_trigger_part;
+	record_symbols_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_guest_options[],
-	record_sample_options[], record_trigger_options[], record_wait_options[];
+	record_sample_options[], record_symbols_options[], record_trigger_options[],
+	record_wait_options[];
 
 /* --trigger is given: dumps are all that is kept. */
 bool record_has_triggers(void);

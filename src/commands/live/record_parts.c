@@ -12,6 +12,7 @@ static const struct record_part *const parts[] = {
 	&record_guest_part,
 	&record_sample_part,
 	&record_trigger_part,
+	&record_symbols_part,
 	NULL,
 };
 
@@ -22,6 +23,7 @@ const struct option_row *const record_option_tables[] = {
 	record_sample_options,
 	record_trigger_options,
 	record_wait_options,
+	record_symbols_options,
 	NULL,
 };
 
