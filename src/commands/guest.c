@@ -52,6 +52,8 @@ static const struct action {
 	{"extract", guest_extract}, {"download", guest_download}, {"control", guest_control},
 	{"sampler", guest_sampler}, {"threads", guest_threads},	  {"virtio", guest_virtio},
 	{"leaks", guest_leaks},	    {"symbols", guest_symbols},
+	{"ps", guest_ps},	    {"modules", guest_modules},
+	{"dmesg", guest_dmesg},
 };
 
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats)
@@ -83,8 +85,8 @@ static int run(int argc, char **argv, char **rest)
 	if (rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
-		return command_usage("missing action (symbols, extract, download, control, "
-				     "sampler, threads, virtio or leaks)");
+		return command_usage("missing action (symbols, ps, modules, dmesg, extract, "
+				     "download, control, sampler, threads, virtio or leaks)");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("invalid format (supported: text, json)");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
@@ -98,12 +100,14 @@ extern const struct command guest_command;
 const struct command guest_command = {
 	.name = "guest",
 	.args = "ACTION [ARGS]",
-	.summary = "Read a Linux guest's symbols; fetch an OSv guest's trace.",
+	.summary = "Read a Linux guest's memory; fetch an OSv guest's trace.",
 	.group = "Live (needs privileges)",
 	.details =
-		"Action for Linux guests\n"
-		"  symbols                  print its kernel's symbols, read from its memory,\n"
-		"                           as its /proc/kallsyms has them\n"
+		"Actions for Linux guests, read from the memory of --vm\n"
+		"  symbols                  its kernel's symbols, as its /proc/kallsyms has them\n"
+		"  ps                       its tasks: state, CPU, command\n"
+		"  modules                  its kernel's modules\n"
+		"  dmesg                    its kernel's log\n"
 		"\n"
 		"Actions for OSv guests\n"
 		"  threads                  list its threads: status, CPU time, code location\n"
@@ -117,7 +121,8 @@ const struct command guest_command = {
 		"  control [URL] disable REGEX..    disable tracepoints\n"
 		"  control [URL] freq NAME..        print events per second\n"
 		"  sampler HZ [URL]         start the sampler at HZ on every vCPU; 0 stops it\n",
-	.examples = "  hostrace guest symbols --vm 1234 -o guest.kallsyms\n"
+	.examples = "  hostrace guest ps --vm web1\n"
+		    "  hostrace guest symbols --vm 1234 -o guest.kallsyms\n"
 		    "  hostrace guest control enable 'sched_wait|vfs_' --backtrace\n"
 		    "  hostrace guest extract -r localhost:1234 -e loader.elf -o guest.trace\n"
 		    "  hostrace guest download https://10.0.0.7:8000/ --cacert ca.pem \\\n"

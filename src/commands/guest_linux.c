@@ -12,22 +12,25 @@
 #include "commands/common/confined.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
+#include "commands/guest_linux.h"
 #include "vm/linux/modules.h"
 
-static int memory_open_confined(struct linux_guest *g)
+int guest_linux_open(const char *action, struct linux_guest *ret)
 {
 	struct vm vm;
 	int err;
 
 	if (!guest_given.vm)
-		return fail_usage(-EINVAL, "missing --vm PID or name");
+		return fail_usage(-EINVAL, "'guest %s' requires --vm PID or name", action);
 	if (guest_given.remote || guest_given.exe)
-		return fail_usage(-EINVAL, "'guest symbols' reads the memory of --vm; --remote and "
-					   "--exe are for OSv guests");
+		return fail_usage(-EINVAL,
+				  "'guest %s' reads the memory of --vm; --remote and --exe are for "
+				  "OSv guests",
+				  action);
 	err = vm_find(guest_given.vm, &vm);
 	if (err)
 		return err;
-	err = linux_guest_open(&vm, guest_given.qmp, guest_given.http.timeout_ns, g);
+	err = linux_guest_open(&vm, guest_given.qmp, guest_given.http.timeout_ns, ret);
 	vm_free(&vm);
 	return err ? err : command_confine(output_file());
 }
@@ -89,7 +92,7 @@ int guest_symbols(int argc, char **argv)
 
 	if (argc)
 		return command_usage("unexpected argument '%s'", argv[0]);
-	err = memory_open_confined(&g);
+	err = guest_linux_open("symbols", &g);
 	if (!err)
 		err = linux_guest_find(&g, 0);
 	if (!err && linux_modules_add(&g))

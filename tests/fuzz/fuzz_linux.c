@@ -7,27 +7,35 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void list_begin(void *arg)
+static void lists_walk(struct linux_guest *g)
 {
-	*(unsigned int *)arg = 0;
-}
+	struct linux_task *task = NULL;
+	struct linux_module *module = NULL;
+	struct linux_log log = {0};
+	struct btf_types types;
+	size_t nr = 0, nr_modules = 0;
 
-static int list_one(void *arg, uint64_t entry)
-{
-	(void)entry;
-	if (++*(unsigned int *)arg > 100)
-		abort();
-	return 0;
+	if (!linux_types_read(g, &types)) {
+		linux_tasks_read(g, &types, &task, &nr);
+		linux_modules_read(g, &types, &module, &nr_modules);
+		linux_log_read(g, &types, &log);
+		linux_modules_symbols(g, &types);
+	}
+	btf_types_deinit(&types);
+	free(task);
+	free(module);
+	linux_log_deinit(&log);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t *images[IMAGE_LAYOUTS];
-	unsigned int layout = size ? data[0] % IMAGE_LAYOUTS : 0, nr = 0;
+	unsigned int layout = size ? data[0] % IMAGE_LAYOUTS : 0;
 	struct memory_range range;
 	struct linux_guest g;
 	uint8_t *image;
-	struct linux_list list = {.max = 100, .begin = list_begin, .fn = list_one, .arg = &nr};
+	uint64_t *list = NULL;
+	size_t nr;
 
 	if (!images[layout])
 		images[layout] = image_make(layout);
@@ -40,16 +48,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&at, data + i, 4);
 		at = at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
-		     : at % 4 == 2 ? at / 4 % 0x2000 + IMAGE_BTF /* and the module */
+		     : at % 4 == 2 ? at / 4 % 0x4000 + IMAGE_BTF /* and what it describes */
 				   : at / 4 % 65536 + IMAGE_TABLES;
 		memcpy(image + at, data + i + 4, 2);
 	}
 	g = image_guest(image, &range);
 	g.ram.memory = &g.memory;
 	if (!linux_guest_find(&g, 0)) {
-		list.head = linux_symbol(&g, "_text");
-		linux_list_each(&g, &list);
-		linux_modules_add(&g);
+		linux_list_read(&g, linux_symbol(&g, "modules"), 100, &list, &nr);
+		if (nr > 100)
+			abort();
+		free(list);
+		lists_walk(&g);
 	}
 	kallsyms_deinit(&g.symbols);
 	free(image);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# guest symbols: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
+# guest symbols, ps, modules, dmesg: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
 # (linuxguest/init.sh). Under TCG, as a stock kernel does not boot on every KVM that tests run on. Needs $HOSTRACE and
 # $BUILD; prints TAP.
 set -u
@@ -59,7 +59,7 @@ listed() {
 	grep -vE '\[(bpf|__builtin__[a-z]*)\]$' guest/kallsyms
 }
 
-plan 10
+plan 15
 guest_boot 256
 ask symbols --vm $vm
 is "$? $(listed | cmp - out && echo equal)" "0 equal" "every symbol, as the guest lists it" err
@@ -71,6 +71,22 @@ is "$? $(jq '[.rows[] | select(.module == null)] | length' out) $(grep -c 'CR3' 
 ask symbols --vm $vm -o sym
 is "$? $(cmp sym <(ask symbols --vm $vm && cat out) && echo equal)" "0 equal" "into a file" err
 is "$(sed -n 's/^State:.\([TtZ]\).*/stopped/p' /proc/$vm/status)" "" "the guest runs on"
+# kworkers come and go; init has executed sleep since
+ask ps --vm $vm -f json
+jq -r '.rows[] | "\(.tid) \(.ppid) \(.comm)"' out | grep -vE 'kworker|^1 ' | sort >mine
+grep -a -vE 'kworker|^1 ' guest/tasks | awk '{print $1, $3, substr($9, 1, 15)}' | sort >theirs
+is "$(wc -l <mine | sed 's/[0-9]\{2,\}/many/') $(diff mine theirs | head -n 5)" "many " "tasks" err
+is "$(jq -c '.rows[] | select(.comm == "a-long-program-") | [.state, .kernel, .pid == .tid]' out)" '["S",false,true]' \
+	"state of one, its name cut" out
+is "$(jq -c '.rows[] | select(.tid == 2) | [.comm, .state, .kernel]' out)" '["kthreadd","S",true]' "a kernel thread" out
+ask modules --vm $vm
+awk 'NR > 1 {print $1, $2, $3, $4, $5}' out >mine
+awk '{print $1, $2, $3, $5, $6}' guest/modules >theirs
+is "$(diff mine theirs && echo equal)" equal "modules" out
+ask dmesg --vm $vm
+head -n "$(wc -l <guest/dmesg)" out >mine
+is "$(diff mine guest/dmesg | head -n 5)$(grep -c 'marker 4711' mine)" 1 "the kernel's log, line by line" out
+
 if [ "$(id -u)" = 0 ] && command -v strace >/dev/null; then
 	strace -f -o trace "$HOSTRACE" guest symbols --vm $vm >out 2>err
 	is "$(awk '/setresuid|setuid|seccomp\(/ {confined = 1} /\/mem"/ && confined {late = 1} END {print confined + 0, late + 0}' trace)" \

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vm/linux/dmesg.h"
 #include "vm/linux/modules.h"
+#include "vm/linux/tasks.h"
 
 enum image_layout {
 	IMAGE_4_19, /* 8-byte markers and count */
@@ -31,8 +33,10 @@ enum {
 	IMAGE_PGD = IMAGE_DATA + 0x1000,
 	IMAGE_SYMBOLS = 1000,
 	IMAGE_BTF = IMAGE_DATA + 0x8000,
-	IMAGE_BTF_BYTES = 0x400,
+	IMAGE_BTF_BYTES = 0x1000,
 	IMAGE_MODULES = IMAGE_DATA + 0x9000, /* head of the list; then a module, its tables */
+	IMAGE_TASKS = IMAGE_DATA + 0xa000, /* init_task; then a task and its signal_struct */
+	IMAGE_LOG = IMAGE_DATA + 0xb000, /* prb; then the ring, descriptors, infos, texts */
 };
 
 #define IMAGE_BASE UINT64_C(0x7f0000000000) /* in the process */
@@ -71,6 +75,8 @@ static const struct {
 	{"__start_BTF", IMAGE_BTF},
 	{"__stop_BTF", IMAGE_BTF + IMAGE_BTF_BYTES},
 	{"modules", IMAGE_MODULES},
+	{"init_task", IMAGE_TASKS},
+	{"prb", IMAGE_LOG},
 	{"linux_banner", IMAGE_RODATA + 0x100},
 };
 
@@ -209,38 +215,117 @@ static uint32_t image_string(struct image_btf *b, const char *text)
 	return at;
 }
 
-/* A struct; members are pairs of a name and an offset in bytes. */
-static void image_struct(struct image_btf *b, const char *name, const char *const *member,
-			 const unsigned int *offset, unsigned int nr)
+struct image_member {
+	const char *name;
+	unsigned int offset, type;
+};
+
+/* Members end with one without a name. All structs have 256 bytes. */
+static void image_struct(struct image_btf *b, const char *name, const struct image_member *member)
 {
+	uint32_t nr = 0;
+
+	while (member[nr].name)
+		nr++;
 	b->type = image_put(b->type, image_string(b, name), 4);
 	b->type = image_put(b->type, 4u << 24 | nr, 4); /* BTF_KIND_STRUCT */
 	b->type = image_put(b->type, 256, 4);
-	for (unsigned int i = 0; i < nr; i++) {
-		b->type = image_put(b->type, image_string(b, member[i]), 4);
-		b->type = image_put(b->type, 0, 4);
-		b->type = image_put(b->type, offset[i] * 8, 4);
+	for (uint32_t i = 0; i < nr; i++) {
+		b->type = image_put(b->type, image_string(b, member[i].name), 4);
+		b->type = image_put(b->type, member[i].type, 4);
+		b->type = image_put(b->type, member[i].offset * 8, 4);
 	}
 }
 
 /* Types in the first half, strings in the second. */
 static void image_btf(uint8_t *image)
 {
-	static const char *const module[] = {"list", "name", "kallsyms"};
-	static const unsigned int module_at[] = {8, 24, 80};
-	static const char *const tables[] = {"symtab", "num_symtab", "strtab", "typetab"};
-	static const unsigned int tables_at[] = {0, 8, 16, 24};
+	static const struct {
+		const char *name;
+		struct image_member member[12];
+	} types[] = {
+		{"module", {{"list", 8, 0}, {"name", 24, 0}, {"kallsyms", 80, 0}}},
+		{"mod_kallsyms",
+		 {{"symtab", 0, 0}, {"num_symtab", 8, 0}, {"strtab", 16, 0}, {"typetab", 24, 0}}},
+		{"task_struct",
+		 {{"pid", 0, 0},
+		  {"tgid", 4, 0},
+		  {"comm", 8, 0},
+		  {"tasks", 24, 0},
+		  {"signal", 40, 0},
+		  {"thread_node", 48, 0},
+		  {"real_parent", 64, 0},
+		  {"__state", 72, 0},
+		  {"exit_state", 76, 0},
+		  {"mm", 80, 0},
+		  {"cpu", 88, 0}}},
+		{"signal_struct", {{"thread_head", 0, 0}}},
+		{"prb_desc_ring",
+		 {{"count_bits", 0, 0},
+		  {"descs", 8, 0},
+		  {"infos", 16, 0},
+		  {"head_id", 24, 0},
+		  {"tail_id", 32, 0}}},
+		{"prb_data_ring", {{"size_bits", 0, 0}, {"data", 8, 0}}},
+		{"printk_ringbuffer", {{"desc_ring", 0, 5}, {"text_data_ring", 64, 6}}},
+		{"prb_data_blk_lpos", {{"begin", 0, 0}, {"next", 8, 0}}},
+		{"prb_desc", {{"state_var", 0, 0}, {"text_blk_lpos", 8, 8}}},
+		{"printk_info",
+		 {{"ts_nsec", 8, 0}, {"text_len", 16, 0}, {"facility", 18, 0}, {"level", 19, 0}}},
+	};
 	uint8_t *head = image + IMAGE_BTF, *half = head + IMAGE_BTF_BYTES / 2;
 	struct image_btf b = {.type = head + 24, .string = half + 1, .strings = half};
 
-	image_struct(&b, "module", module, module_at, 3);
-	image_struct(&b, "mod_kallsyms", tables, tables_at, 4);
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		image_struct(&b, types[i].name, types[i].member);
 	head = image_put(head, 0x0001eb9f, 4);
 	head = image_put(head, 24, 4);
 	head = image_put(head, 0, 4);
 	head = image_put(head, (uint64_t)(b.type - (image + IMAGE_BTF + 24)), 4);
 	head = image_put(head, IMAGE_BTF_BYTES / 2 - 24, 4);
 	image_put(head, IMAGE_BTF_BYTES / 2, 4);
+}
+
+/* One task, 77 of process 76, which sleeps on CPU 3. */
+static void image_task(uint8_t *image)
+{
+	uint64_t init = IMAGE_TEXT + IMAGE_TASKS, task = init + 0x100, signal = init + 0x200;
+	uint8_t *p = image + IMAGE_TASKS;
+
+	image_put(image_put(p + 24, task + 24, 8), task + 24, 8);
+	p = image_put(image_put(p + 0x100, 77, 4), 76, 4);
+	strcpy((char *)p, "made-up");
+	p = image + IMAGE_TASKS + 0x100;
+	image_put(image_put(p + 24, init + 24, 8), init + 24, 8);
+	image_put(p + 40, signal, 8);
+	image_put(image_put(p + 48, signal, 8), signal, 8);
+	image_put(p + 64, init, 8);
+	image_put(p + 72, 1, 4);
+	image_put(p + 80, 1, 8);
+	image_put(p + 88, 3, 4);
+	image_put(image_put(image + IMAGE_TASKS + 0x200, task + 48, 8), task + 48, 8);
+}
+
+/* Two records: one whose text begins where the ring does, one without a text. */
+static void image_log(uint8_t *image)
+{
+	uint64_t ring = IMAGE_TEXT + IMAGE_LOG + 0x10;
+	uint8_t *p = image + IMAGE_LOG;
+
+	image_put(p, ring, 8);
+	image_put(p + 0x10, 1, 4);
+	image_put(p + 0x18, ring + 0x100, 8);
+	image_put(p + 0x20, ring + 0x300, 8);
+	image_put(p + 0x28, 1, 8);
+	image_put(p + 0x50, 6, 4);
+	image_put(p + 0x58, ring + 0x500, 8);
+	image_put(p + 0x110, 1ull << 62, 8);
+	image_put(p + 0x110 + 16, 24, 8);
+	image_put(image_put(image_put(p + 0x210, 2ull << 62 | 1, 8), 1, 8), 1, 8);
+	image_put(p + 0x310 + 8, 1000002000, 8);
+	image_put(p + 0x310 + 16, 7, 2);
+	image_put(p + 0x310 + 19, 6 << 5, 1);
+	strcpy((char *)p + 0x510 + 8, "made up, and more");
 }
 
 /* One module, "made_up", with two symbols and one without a name. */
@@ -279,6 +364,8 @@ static uint8_t *image_make(enum image_layout layout)
 	image_paging(image);
 	image_btf(image);
 	image_module(image);
+	image_task(image);
+	image_log(image);
 	image_tables(image, layout);
 	return image;
 }

@@ -149,6 +149,70 @@ static void modules(void **state)
 	kallsyms_deinit(&g.symbols);
 }
 
+static void tasks(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_1);
+	struct linux_task *task = NULL;
+	struct btf_types t;
+	struct linux_guest g;
+	size_t nr = 0;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(0, linux_tasks_read(&g, &t, &task, &nr));
+	assert_int_equal(1, nr);
+	assert_int_equal(77, task->tid);
+	assert_int_equal(76, task->pid);
+	assert_int_equal(0, task->ppid);
+	assert_string_equal("made-up", task->comm);
+	assert_int_equal('S', task->state);
+	assert_int_equal(3, task->cpu);
+	assert_false(task->kernel);
+	free(task);
+	image_put(image + IMAGE_TASKS + 0x200, 7, 8); /* the list of threads leads elsewhere */
+	task = NULL;
+	assert_int_equal(0, linux_tasks_read(&g, &t, &task, &nr));
+	assert_int_equal(1, nr);
+	assert_int_equal(LINUX_RETRIES - 1, g.torn);
+	free(task);
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g.symbols);
+}
+
+/* A text, an empty one; a block that another record has overwritten; counts that are too large. */
+static void kernel_log(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_15);
+	struct linux_log log;
+	struct btf_types t;
+	struct linux_guest g;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(0, linux_log_read(&g, &t, &log));
+	assert_int_equal(2, log.nr);
+	assert_string_equal("made up", log.text + log.record[0].text);
+	assert_int_equal(1000002000, log.record[0].time_ns);
+	assert_int_equal(6, log.record[0].level);
+	assert_string_equal("", log.text + log.record[1].text);
+	linux_log_deinit(&log);
+	image[IMAGE_LOG + 0x510] = 2; /* the id in the block */
+	assert_int_equal(0, linux_log_read(&g, &t, &log));
+	assert_int_equal(1, log.nr);
+	assert_int_equal(1, g.torn);
+	linux_log_deinit(&log);
+	image[IMAGE_LOG + 0x28] = 2; /* head */
+	assert_int_equal(-EFAULT, linux_log_read(&g, &t, &log));
+	linux_log_deinit(&log);
+	image[IMAGE_LOG + 0x10] = LINUX_LOG_RECORDS_BITS + 1;
+	assert_int_equal(-EFAULT, linux_log_read(&g, &t, &log));
+	linux_log_deinit(&log);
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g.symbols);
+}
+
 static uint8_t *link_at(uint8_t *image, unsigned int i)
 {
 	return image + IMAGE_DATA + 0x100 + (size_t)i * 16;
@@ -168,55 +232,33 @@ static void list_make(uint8_t *image, unsigned int nr)
 	}
 }
 
-struct seen {
-	unsigned int nr, begun;
-};
-
-static void seen_begin(void *arg)
-{
-	struct seen *s = arg;
-
-	s->nr = 0;
-	s->begun++;
-}
-
-static int seen_one(void *arg, uint64_t entry)
-{
-	struct seen *s = arg;
-
-	assert_int_equal(link_address(++s->nr), entry);
-	return 0;
-}
-
 /* Lists: one that ends, too many entries, a loop beside the head, a pointer out of RAM. */
 static void lists(void **state)
 {
 	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);
-	struct seen seen = {0};
+	uint64_t *list, head = link_address(0);
 	struct linux_guest g;
-	struct linux_list list = {.head = link_address(0),
-				  .max = 10,
-				  .begin = seen_begin,
-				  .fn = seen_one,
-				  .arg = &seen};
+	size_t nr = 0;
 
 	(void)state;
 	assert_int_equal(0, find(image, &g));
 	list_make(image, 10);
-	assert_int_equal(0, linux_list_each(&g, &list));
-	assert_int_equal(10, seen.nr);
-	assert_int_equal(1, seen.begun);
+	assert_int_equal(0, linux_list_read(&g, head, 10, &list, &nr));
+	assert_int_equal(10, nr);
+	for (unsigned int i = 0; i < nr; i++)
+		assert_int_equal(link_address(i + 1), list[i]);
+	free(list);
 	assert_int_equal(0, g.torn);
-	list.max = 9;
-	assert_int_equal(-EAGAIN, linux_list_each(&g, &list));
-	list.max = 10;
+	assert_int_equal(-EAGAIN, linux_list_read(&g, head, 9, &list, &nr));
+	free(list);
 	image_put(link_at(image, 7), link_address(3), 8); /* next: back to the third */
-	seen.begun = 0;
-	assert_int_equal(-EAGAIN, linux_list_each(&g, &list));
-	assert_int_equal(LINUX_RETRIES, seen.begun);
+	assert_int_equal(-EAGAIN, linux_list_read(&g, head, 10, &list, &nr));
+	assert_int_equal(7, nr);
 	assert_int_equal(2 * (LINUX_RETRIES - 1), g.torn);
+	free(list);
 	image_put(link_at(image, 7), IMAGE_TEXT + (64 << 20), 8);
-	assert_int_equal(-EAGAIN, linux_list_each(&g, &list));
+	assert_int_equal(-EAGAIN, linux_list_read(&g, head, 10, &list, &nr));
+	free(list);
 	kallsyms_deinit(&g.symbols);
 }
 
@@ -228,6 +270,8 @@ int main(void)
 		cmocka_unit_test(rejected),
 		cmocka_unit_test(types),
 		cmocka_unit_test(modules),
+		cmocka_unit_test(tasks),
+		cmocka_unit_test(kernel_log),
 		cmocka_unit_test(lists),
 	};
 

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "vm/linux/guest.h"
 #include "vm/space_qmp.h"
@@ -117,34 +119,38 @@ uint64_t linux_symbol(const struct linux_guest *g, const char *name)
  * One walk. Each entry must name the one before it as its `prev`: a list in which all do is no loop, and an entry that
  * was removed, or moved to another list, does not.
  */
-static int list_walk(struct linux_guest *g, const struct linux_list *list)
+static int list_walk(struct linux_guest *g, uint64_t head, unsigned int max, uint64_t **ret,
+		     size_t *ret_nr)
 {
-	uint64_t at = list->head, link[2]; /* struct list_head: next, prev */
+	uint64_t at = head, link[2]; /* struct list_head: next, prev */
 
-	for (unsigned int nr = 0; nr <= list->max; nr++) {
+	for (unsigned int nr = 0; nr <= max; nr++) {
 		uint64_t before = at;
-		int err;
 
 		if (linux_read_u64(g, before, &at) || linux_read(g, at, link, sizeof(link)) ||
 		    link[1] != before)
 			return -EAGAIN;
-		if (at == list->head)
+		if (at == head)
 			return 0;
-		err = list->fn(list->arg, at);
-		if (err)
-			return err;
+		if (array_room(*ret, *ret_nr))
+			return -ENOMEM;
+		(*ret)[(*ret_nr)++] = at;
 	}
 	return -EAGAIN;
 }
 
-int linux_list_each(struct linux_guest *g, const struct linux_list *list)
+int linux_list_read(struct linux_guest *g, uint64_t head, unsigned int max, uint64_t **ret,
+		    size_t *ret_nr)
 {
 	int err = -EAGAIN;
 
+	*ret = NULL;
 	for (int i = 0; i < LINUX_RETRIES && err == -EAGAIN; i++) {
 		g->torn += i > 0;
-		list->begin(list->arg);
-		err = list_walk(g, list);
+		free(*ret);
+		*ret = NULL;
+		*ret_nr = 0;
+		err = list_walk(g, head, max, ret, ret_nr);
 	}
 	return err;
 }

@@ -77,17 +77,11 @@ int linux_read_text(struct linux_guest *g, uint64_t address, char *ret, size_t s
 uint64_t linux_symbol(const struct linux_guest *g, const char *name);
 
 /*
- * Follows a list of the kernel's (struct list_head). fn is called with the address of each entry's list_head. *torn is
- * increased for each time that the list changed meanwhile; `begin` is then called, and the list read again. 0, -EAGAIN:
- * it kept changing, or has no end; what fn got last is a part of it; other errors of fn.
+ * The addresses of a list's entries (struct list_head), not of its head; *ret is allocated, also on failure. A list
+ * that changes meanwhile is read again, up to LINUX_RETRIES times, each counted in g->torn. 0; -EAGAIN (no error
+ * message): it kept changing, has no end or more than max entries: *ret has a part of it; -ENOMEM.
  */
-struct linux_list {
-	uint64_t head; /* address */
-	unsigned int max;
-	void (*begin)(void *arg);
-	int (*fn)(void *arg, uint64_t entry);
-	void *arg;
-};
-int linux_list_each(struct linux_guest *g, const struct linux_list *list);
+int linux_list_read(struct linux_guest *g, uint64_t head, unsigned int max, uint64_t **ret,
+		    size_t *ret_nr);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
@@ -14,6 +13,7 @@ enum {
 	SYM = 24, /* Elf64_Sym: name 4, info 1, other 1, section 2, value 8, size 8 */
 	SYM_INFO = 4,
 	SYM_VALUE = 8,
+	MODULE_MEMORIES = 7, /* MOD_MEM_NUM_TYPES */
 };
 
 /* Offsets within struct module and what it points to; -ENOENT: there is no such member. */
@@ -31,12 +31,6 @@ struct tables {
 	uint8_t *export;
 	uint64_t export_at;
 	size_t nr_exports;
-};
-
-struct walk {
-	struct linux_guest *g;
-	uint64_t *module; /* addresses */
-	size_t nr;
 };
 
 int linux_types_read(struct linux_guest *g, struct btf_types *ret)
@@ -242,42 +236,107 @@ static int module_add(struct linux_guest *g, const struct layout *l, uint64_t mo
 
 /* ---- the list ---- */
 
-static void list_begin(void *arg)
+/* The addresses of all modules. */
+static int modules_list(struct linux_guest *g, int list, uint64_t **ret, size_t *ret_nr)
 {
-	((struct walk *)arg)->nr = 0;
+	uint64_t head = linux_symbol(g, "modules");
+	int err = head ? linux_list_read(g, head, LINUX_MODULES_MAX, ret, ret_nr) : 0;
+
+	for (size_t i = 0; i < *ret_nr; i++)
+		(*ret)[i] -= (uint64_t)list;
+	return err;
 }
 
-static int list_entry(void *arg, uint64_t entry)
+static int list_incomplete(void)
 {
-	struct walk *w = arg;
-
-	if (array_room(w->module, w->nr))
-		return -ENOMEM;
-	w->module[w->nr++] = entry;
-	return 0;
+	return fail(-EAGAIN, "the guest's list of modules kept changing, or is damaged");
 }
 
 int linux_modules_symbols(struct linux_guest *g, const struct btf_types *types)
 {
-	struct walk w = {.g = g};
-	struct linux_list list = {.head = linux_symbol(g, "modules"),
-				  .max = LINUX_MODULES_MAX,
-				  .begin = list_begin,
-				  .fn = list_entry,
-				  .arg = &w};
+	_cleanup_free_ uint64_t *module = NULL;
+	size_t nr = 0;
 	struct layout l;
-	int err = layout_find(types, &l), walked;
+	int err = layout_find(types, &l), listed;
 
 	if (err)
 		return err;
-	walked = list.head ? linux_list_each(g, &list) : 0;
-	err = walked == -ENOMEM ? walked : 0;
-	for (size_t i = 0; i < w.nr && !err; i++)
-		err = module_add(g, &l, w.module[i] - (uint64_t)l.list);
-	free(w.module);
-	if (!err && walked)
-		err = fail(-EAGAIN, "the guest's list of modules kept changing, or is damaged");
-	return err;
+	listed = modules_list(g, l.list, &module, &nr);
+	err = listed == -EAGAIN ? 0 : listed;
+	for (size_t i = 0; i < nr && !err; i++)
+		err = module_add(g, &l, module[i]);
+	return !err && listed ? list_incomplete() : err;
+}
+
+/* Code and data: core_layout and init_layout, from 6.4 on one struct module_memory for each kind. */
+static void memory_read_of(struct linux_guest *g, const struct btf_types *t, uint64_t module,
+			   struct linux_module *ret)
+{
+	int core = btf_offset(t, "module", "core_layout.base");
+	int core_size = btf_offset(t, "module", "core_layout.size");
+	int init_size = btf_offset(t, "module", "init_layout.size");
+	int mem = btf_offset(t, "module", "mem"), each = btf_size(t, "module_memory");
+	int base = btf_offset(t, "module_memory", "base"),
+	    size = btf_offset(t, "module_memory", "size");
+	uint32_t bytes;
+
+	if (mem >= 0 && each > 0 && base >= 0 && size >= 0) {
+		linux_read_u64(g, module + (uint64_t)mem + (uint64_t)base, &ret->address);
+		for (int i = 0; i < MODULE_MEMORIES; i++)
+			if (!linux_read_u32(g, module + (uint64_t)(mem + i * each + size), &bytes))
+				ret->bytes += bytes;
+	} else if (core >= 0 && core_size >= 0) {
+		linux_read_u64(g, module + (uint64_t)core, &ret->address);
+		if (!linux_read_u32(g, module + (uint64_t)core_size, &bytes))
+			ret->bytes = bytes;
+		if (init_size >= 0 && !linux_read_u32(g, module + (uint64_t)init_size, &bytes))
+			ret->bytes += bytes;
+	}
+}
+
+/* False: it is not there yet, or cannot be read. */
+static bool module_read(struct linux_guest *g, const struct btf_types *t, uint64_t module,
+			struct linux_module *ret)
+{
+	static const char *const states[] = {"Live", "Loading", "Unloading"};
+	int name = btf_offset(t, "module", "name"), used = btf_offset(t, "module", "refcnt");
+	int state = btf_offset(t, "module", "state");
+	uint32_t number = 0;
+
+	*ret = (struct linux_module){.state = "-"};
+	if (linux_read_text(g, module + (uint64_t)name, ret->name, sizeof(ret->name)))
+		return false;
+	text_neutralise(ret->name);
+	if (state >= 0 && !linux_read_u32(g, module + (uint64_t)state, &number)) {
+		if (number >= sizeof(states) / sizeof(*states)) /* MODULE_STATE_UNFORMED */
+			return false;
+		ret->state = states[number];
+	}
+	if (used >= 0 && !linux_read_u32(g, module + (uint64_t)used, &number) && number)
+		ret->used = (int)(number - 1); /* one is its own: MODULE_REF_BASE */
+	memory_read_of(g, t, module, ret);
+	return true;
+}
+
+int linux_modules_read(struct linux_guest *g, const struct btf_types *types,
+		       struct linux_module **ret, size_t *ret_nr)
+{
+	_cleanup_free_ uint64_t *module = NULL;
+	size_t nr = 0;
+	struct layout l;
+	int err = layout_find(types, &l), listed;
+
+	if (err)
+		return err;
+	listed = modules_list(g, l.list, &module, &nr);
+	if (listed == -ENOMEM)
+		return listed;
+	*ret = calloc(nr + 1, sizeof(**ret));
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++)
+		*ret_nr += module_read(g, types, module[i], &(*ret)[*ret_nr]);
+	return listed ? list_incomplete() : 0;
 }
 
 int linux_modules_add(struct linux_guest *g)

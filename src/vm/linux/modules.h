@@ -26,7 +26,18 @@ int linux_types_read(struct linux_guest *g, struct btf_types *ret);
  */
 int linux_modules_symbols(struct linux_guest *g, const struct btf_types *types);
 
-/* Both. What could be read is in g->symbols, also on failure. */
+struct linux_module {
+	char name[MODULE_NAME_MAX]; /* neutralised */
+	uint64_t address, bytes;
+	int used; /* by other modules and open files */
+	const char *state; /* "Live", "Loading", "Unloading"; "-": unknown */
+};
+
+/* All modules, newest first; *ret is allocated, *ret_nr must be 0. Errors as linux_modules_symbols(). */
+int linux_modules_read(struct linux_guest *g, const struct btf_types *types,
+		       struct linux_module **ret, size_t *ret_nr);
+
+/* BTF and symbols of modules. What could be read is in g->symbols, also on failure. */
 int linux_modules_add(struct linux_guest *g);
 
 #endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* guest ps, modules and dmesg: lists of a Linux guest's kernel, read from its memory by the guest's own BTF. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/common/guest.h"
+#include "commands/common/output.h"
+#include "commands/guest_linux.h"
+#include "event/event.h"
+#include "vm/linux/dmesg.h"
+#include "vm/linux/modules.h"
+#include "vm/linux/tasks.h"
+
+struct list {
+	const char *action;
+	struct linux_guest *g;
+	const struct btf_types *types;
+	FILE *out;
+	json_t *rows; /* NULL: text */
+};
+
+/* Prints what was read also if the list was not complete; the error is returned then. */
+static int list_print(const char *action, int argc, char **argv, int (*print)(struct list *l))
+{
+	struct linux_guest g = {.ram.pagemap = -1};
+	struct btf_types types = {0};
+	struct list l = {.action = action, .g = &g, .types = &types};
+	struct output out;
+	int err;
+
+	if (argc)
+		return command_usage("unexpected argument '%s'", argv[0]);
+	err = guest_linux_open(action, &g);
+	if (!err)
+		err = linux_guest_find(&g, 0);
+	if (!err)
+		err = linux_types_read(&g, &types);
+	if (!err)
+		err = output_open("text json", &out);
+	if (!err) {
+		output_unwrap(&out);
+		l.out = out.file;
+		l.rows = output_is("json") ? json_array() : NULL;
+		err = print(&l);
+		if (l.rows)
+			guest_json_write(out.file, action, "rows", l.rows, NULL);
+		err = output_close(&out) ? -EIO : err;
+	}
+	if (g.torn)
+		command_note("%" PRIu64 " structures changed while they were read", g.torn);
+	btf_types_deinit(&types);
+	linux_guest_close(&g);
+	return err ? command_failed() : EXIT_FINE;
+}
+
+/* ---- ps ---- */
+
+static void task_print(const struct list *l, const struct linux_task *t)
+{
+	if (l->rows) {
+		json_array_append_new(l->rows, json_pack("{s:i,s:i,s:i,s:s#,s:i,s:b,s:s}", "tid",
+							 t->tid, "pid", t->pid, "ppid", t->ppid,
+							 "state", &t->state, 1, "cpu", (int)t->cpu,
+							 "kernel", t->kernel, "comm", t->comm));
+		return;
+	}
+	fprintf(l->out, "%7d %7d %7d %c %3u %s%s%s\n", t->tid, t->pid, t->ppid, t->state, t->cpu,
+		t->kernel ? "[" : "", t->comm, t->kernel ? "]" : "");
+}
+
+static int tasks_print(struct list *l)
+{
+	struct linux_task *task = NULL;
+	size_t nr = 0;
+	int err = linux_tasks_read(l->g, l->types, &task, &nr);
+
+	if (!l->rows)
+		fprintf(l->out, "    TID     PID    PPID S CPU COMMAND\n");
+	for (size_t i = 0; i < nr; i++)
+		task_print(l, &task[i]);
+	free(task);
+	return err;
+}
+
+int guest_ps(int argc, char **argv)
+{
+	return list_print("ps", argc, argv, tasks_print);
+}
+
+/* ---- modules ---- */
+
+static void module_print(const struct list *l, const struct linux_module *m)
+{
+	char address[24];
+
+	snprintf(address, sizeof(address), "0x%" PRIx64, m->address);
+	if (l->rows)
+		json_array_append_new(l->rows,
+				      json_pack("{s:s,s:I,s:i,s:s,s:s}", "name", m->name, "size",
+						(json_int_t)m->bytes, "used", m->used, "state",
+						m->state, "address", address));
+	else
+		fprintf(l->out, "%-24s %8" PRIu64 " %4d %-9s %s\n", m->name, m->bytes, m->used,
+			m->state, address);
+}
+
+static int modules_print(struct list *l)
+{
+	struct linux_module *module = NULL;
+	size_t nr = 0;
+	int err = linux_modules_read(l->g, l->types, &module, &nr);
+
+	if (!l->rows)
+		fprintf(l->out, "MODULE                       SIZE USED STATE     ADDRESS\n");
+	for (size_t i = 0; i < nr; i++)
+		module_print(l, &module[i]);
+	free(module);
+	return err;
+}
+
+int guest_modules(int argc, char **argv)
+{
+	return list_print("modules", argc, argv, modules_print);
+}
+
+/* ---- dmesg ---- */
+
+/* But for tabs, which the kernel indents with. */
+static void line_neutralise(char *line)
+{
+	for (char *tab; (tab = strchr(line, '\t')); line = tab + 1) {
+		*tab = '\0';
+		text_neutralise(line);
+		*tab = '\t';
+	}
+	text_neutralise(line);
+}
+
+static void record_print(const struct list *l, const struct linux_log_record *r, char *text)
+{
+	char *save = NULL;
+
+	if (l->rows) {
+		text_neutralise(text);
+		json_array_append_new(l->rows, json_pack("{s:I,s:i,s:i,s:s}", "time_ns",
+							 (json_int_t)r->time_ns, "level",
+							 (int)r->level, "facility",
+							 (int)r->facility, "text", text));
+		return;
+	}
+	/* each line has the time, as dmesg(1) prints them */
+	for (char *line = strtok_r(text, "\n", &save), *first = line; line || line == first;
+	     line = strtok_r(NULL, "\n", &save)) {
+		if (line)
+			line_neutralise(line);
+		fprintf(l->out, "[%5" PRIu64 ".%06" PRIu64 "] %s\n", r->time_ns / NS_PER_S,
+			r->time_ns % NS_PER_S / 1000, line ? line : "");
+		if (!line)
+			break;
+	}
+}
+
+static int log_print(struct list *l)
+{
+	struct linux_log log;
+	int err = linux_log_read(l->g, l->types, &log);
+
+	for (size_t i = 0; i < log.nr; i++)
+		record_print(l, &log.record[i], log.text + log.record[i].text);
+	linux_log_deinit(&log);
+	return err;
+}
+
+int guest_dmesg(int argc, char **argv)
+{
+	return list_print("dmesg", argc, argv, log_print);
+}
