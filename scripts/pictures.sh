@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Makes README's pictures again, from a recording of the demo's VM: doc/pictures/*.svg. As root.
+#
+#   scripts/pictures.sh [RECORDING]    of another recording, with requests and QEMU's exits
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
+out=$root/doc/pictures
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"
+if [ $# -gt 0 ]; then
+	cp "$1" "$work/demo.hrt"
+else
+	"$hostrace" demo "$work" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+fi
+cd "$work"
+
+# From shortly before the kick for four requests at once.
+since=$("$hostrace" timeline -i demo.hrt --wide | awk '$3 == "request" && /#4 / { printf "%.6f", $1 - 0.0002; exit }')
+[ -n "$since" ] || { echo "pictures.sh: the recording has no four requests at once" >&2; exit 1; }
+
+"$hostrace" heatmap userspace-exit -i demo.hrt -f svg -o "$out/heatmap.svg"
+"$hostrace" blame -i demo.hrt --limit 4 -f svg -o "$out/waterfall.svg"
+"$hostrace" blame -i demo.hrt -f flame -o "$out/flame.svg"
+"$hostrace" timeline -i demo.hrt --since "${since}s" --period 4ms -f svg -o "$out/timeline.svg"
+ls -l "$out"
