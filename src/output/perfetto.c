@@ -39,6 +39,7 @@ enum {
 	DESCRIPTOR_PROCESS = 3,
 	DESCRIPTOR_THREAD = 4,
 	DESCRIPTOR_PARENT = 5,
+	DESCRIPTOR_COUNTER = 8,
 	DESCRIPTOR_ORDERING = 11,
 	DESCRIPTOR_RANK = 12,
 	PROCESS_PID = 1,
@@ -46,6 +47,7 @@ enum {
 	THREAD_PID = 1,
 	THREAD_TID = 2,
 	THREAD_NAME = 5,
+	COUNTER_UNIT = 3,
 };
 enum {
 	EVENT_TYPE = 9,
@@ -53,13 +55,15 @@ enum {
 	EVENT_TRACK = 11,
 	EVENT_CATEGORY = 22,
 	EVENT_NAME = 23,
+	EVENT_COUNTER = 30,
 	EVENT_FLOW = 47,
 	EVENT_FLOW_END = 48,
 	INTERNED_NAMES = 2,
 	INTERNED_IID = 1,
 	INTERNED_TEXT = 2,
 };
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum { UNIT_COUNT = 2 };
 enum { CLEARED = 1, NEEDS_STATE = 2 };	      /* sequence flags */
 enum { MONOTONIC = 3, ORDER_EXPLICIT = 3 };   /* built-in clock; ordering of children */
 enum { SEQUENCE = 1, GUEST_PID = 0x40000000 }; /* Linux gives pids up to 2^22 */
@@ -156,7 +160,7 @@ static void perfetto_group(struct timeline *t, uint32_t group)
 static void perfetto_track(struct timeline *t, uint32_t track)
 {
 	const struct timeline_track *tr = &t->track[track];
-	struct pb thread = {0}, descriptor = {0};
+	struct pb thread = {0}, counter = {0}, descriptor = {0};
 
 	pb_uint(&descriptor, DESCRIPTOR_UUID, track_uuid(track));
 	pb_text(&descriptor, DESCRIPTOR_NAME, tr->name);
@@ -167,6 +171,10 @@ static void perfetto_track(struct timeline *t, uint32_t track)
 		pb_message(&descriptor, DESCRIPTOR_THREAD, &thread);
 	} else {
 		pb_uint(&descriptor, DESCRIPTOR_PARENT, group_uuid(tr->group));
+	}
+	if (tr->is_counter) {
+		pb_uint(&counter, COUNTER_UNIT, UNIT_COUNT);
+		pb_message(&descriptor, DESCRIPTOR_COUNTER, &counter);
 	}
 	/* A rank is 32 bits with a sign: four for its kind, the rest for the number. */
 	pb_uint(&descriptor, DESCRIPTOR_RANK,
@@ -248,6 +256,20 @@ static void perfetto_slice(struct timeline *t, const struct timeline_slice *s)
 		end_write(t, s);
 }
 
+static void perfetto_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value)
+{
+	struct pb event = {0}, packet = {0};
+
+	pb_uint(&event, EVENT_TYPE, TYPE_COUNTER);
+	pb_uint(&event, EVENT_TRACK, track_uuid(track));
+	pb_uint(&event, EVENT_COUNTER, value);
+	pb_uint(&packet, PACKET_TIMESTAMP, ns);
+	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	pb_uint(&packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	pb_message(&packet, PACKET_TRACK_EVENT, &event);
+	packet_write(t, &packet);
+}
+
 static int perfetto_close(struct timeline *t)
 {
 	struct perfetto *p = t->state;
@@ -265,6 +287,7 @@ static const struct timeline_ops perfetto_timeline = {
 	.track = perfetto_track,
 	.slice = perfetto_slice,
 	.close = perfetto_close,
+	.count = perfetto_count,
 };
 
 const struct format perfetto_format = {

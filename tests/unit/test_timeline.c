@@ -87,8 +87,9 @@ enum { UUIDS = 64, FLOWS = 64, NAMES = 64 };
 
 static struct {
 	uint64_t uuid, last_ns;
-	bool open;
-	unsigned int begins;
+	bool open, counter;
+	unsigned int begins, counts;
+	uint64_t value;
 	char name[64];
 } tracks[UUIDS];
 static struct {
@@ -138,6 +139,7 @@ static void descriptor_take(const uint8_t *data, size_t len)
 	} else if (field_find(data, len, 4, &w)) {
 		assert_true(field_find(w.data, w.len, 2, &part));
 	} else {
+		tracks[nr_tracks].counter = field_find(data, len, 8, &w);
 		assert_true(field_find(data, len, 5, &w)); /* a parent that is known */
 		track_index(w.number);
 	}
@@ -163,9 +165,16 @@ static void event_take(const uint8_t *data, size_t len, uint64_t ns)
 	assert_true(field_find(data, len, 9, &type));
 	assert_true(field_find(data, len, 11, &w));
 	t = track_index(w.number);
+	assert_int_equal(tracks[t].counter, type.number == 4);
 	assert_true(ns >= tracks[t].last_ns || type.number == 3); /* kicks are drawn late */
 	if (type.number != 3)
 		tracks[t].last_ns = ns;
+	if (type.number == 4) {
+		assert_true(field_find(data, len, 30, &w));
+		tracks[t].value = w.number;
+		tracks[t].counts++;
+		return;
+	}
 	if (type.number == 2) {
 		assert_true(tracks[t].open);
 		tracks[t].open = false;
@@ -304,6 +313,33 @@ static void test_arrows(void **state)
 	free(out_text);
 }
 
+/* Before the window a counter only sets the value that the window begins with. */
+static void test_counter(void **state)
+{
+	struct output out;
+	struct report r;
+	struct timeline *t = drawing("perfetto", &r, &out);
+	uint32_t depth = timeline_counter(t, timeline_group(t, 1, false, "host"), TRACK_QUEUE, 0,
+					  "disk q0 in flight");
+
+	(void)state;
+	timeline_window(t, 2000, 5000);
+	timeline_count(t, depth, 1000, 1);
+	timeline_count(t, depth, 1500, 2);
+	timeline_count(t, depth, 3000, 3);
+	timeline_count(t, depth, 4000, 2);
+	timeline_count(t, depth, 6000, 9);
+	assert_int_equal(timeline_close(t), 0);
+	fclose(out.file);
+	trace_walk((const uint8_t *)out_text, out_len);
+	assert_int_equal(nr_tracks, 2);
+	assert_string_equal(tracks[1].name, "disk q0 in flight");
+	assert_int_equal(tracks[1].counts, 3);
+	assert_int_equal(tracks[1].value, 2);
+	assert_int_equal(tracks[1].last_ns, 4000);
+	free(out_text);
+}
+
 /* What begins then and there has its arrows, all of them and no other's. */
 static void test_links(void **state)
 {
@@ -369,14 +405,13 @@ static void test_many_names(void **state)
 	free(out_text);
 }
 
-/* The picture is well-formed whatever names there are, and thin slices do not pile up. */
+/* The picture is well-formed whatever names there are, and small. */
 static void test_svg(void **state)
 {
 	struct timeline_run a = {0};
 	struct output out;
 	struct report r;
 	struct timeline *t = drawing("svg", &r, &out);
-	unsigned int rects = 0;
 
 	(void)state;
 	a.track = timeline_track(t, timeline_group(t, 1, false, "<host> & \"co\""), TRACK_VCPU, 0,
@@ -386,9 +421,7 @@ static void test_svg(void **state)
 	run_end(t, &a, 1001000);
 	assert_int_equal(timeline_close(t), 0);
 	fclose(out.file);
-	for (const char *p = out_text; (p = strstr(p, "<rect")); p++)
-		rects++;
-	assert_in_range(rects, 500, 5000);
+	assert_true(out_len < 1 << 20);
 	assert_null(strstr(out_text, "<b>"));
 	assert_ptr_equal(strstr(out_text, "</svg>") + 7, out_text + out_len);
 	free(out_text);
@@ -399,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_perfetto),
 		cmocka_unit_test(test_arrows),
+		cmocka_unit_test(test_counter),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_many_names),
 		cmocka_unit_test(test_svg),

@@ -272,7 +272,7 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 }
 
 /* What is on ends somewhere in what was lost: nothing is drawn of it. */
-static void lost_handle(struct timeline_host *h)
+static void lost_handle(struct timeline_host *h, uint64_t ns)
 {
 	struct host_thread *th;
 
@@ -280,7 +280,7 @@ static void lost_handle(struct timeline_host *h)
 		h->vcpu[i].main.on = h->vcpu[i].user.on = h->vcpu[i].off.on = false;
 	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
 		th->run.on = false;
-	timeline_queues_lost(h->queues);
+	timeline_queues_lost(h->queues, ns);
 }
 
 /* Events of one CPU may be missing: what began on it may have ended within. */
@@ -306,7 +306,7 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 	if (id == EV_sched_switch) {
 		switch_handle(h, ev);
 	} else if (id == EV_lost) {
-		lost_handle(h);
+		lost_handle(h, ev->time_ns);
 	} else if (id == EV_gap) {
 		gap_pass(h, ev);
 	} else if (id < EV_clock_pair ? id != EV_sched_wakeup : id == EV_thread) {

@@ -36,6 +36,7 @@ struct queue {
 	char device[DEVICE_BYTES];
 	struct timeline_run kick; /* the newest, which is not drawn yet */
 	uint32_t points;	  /* track */
+	uint32_t depth, in_flight; /* track of the counter; its value */
 	struct arrow done[TIMELINE_FLOWS]; /* of elements that were returned since the last interrupt */
 	unsigned int nr_done, nr_lanes;
 	struct lane *lane;
@@ -106,6 +107,9 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	new->points = timeline_track(q->t, q->group, TRACK_QUEUE, (q->nr_queues - 1) * 512, 0,
 				     "%s q%u", new->device, index);
 	new->kick.track = new->points;
+	new->depth = timeline_counter(q->t, q->group, TRACK_QUEUE,
+				      (q->nr_queues - 1) * 512 + LANES_MAX + 1, "%s q%u in flight",
+				      new->device, index);
 	return new;
 }
 
@@ -141,6 +145,8 @@ static void popped(void *arg, const struct event *ev)
 	struct lane *lane = queue ? lane_get(q, queue) : NULL;
 	const struct timeline_link *link;
 
+	if (queue)
+		timeline_count(q->t, queue->depth, ev->time_ns, ++queue->in_flight);
 	if (!lane) {
 		q->t->not_drawn++;
 		return;
@@ -167,6 +173,8 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 	for (unsigned int i = 0; i < q->nr_queues && !queue; i++)
 		if (q->queue[i].pid == el->pid && q->queue[i].vq == el->vq)
 			queue = &q->queue[i];
+	if (queue && queue->in_flight)
+		timeline_count(q->t, queue->depth, ev->time_ns, --queue->in_flight);
 	for (unsigned int i = 0; queue && i < queue->nr_lanes; i++) {
 		struct lane *lane = &queue->lane[i];
 
@@ -229,13 +237,15 @@ void timeline_queues_event(struct timeline_queues *q, const struct event *ev, ui
 	elements_event(q->elements, ev);
 }
 
-void timeline_queues_lost(struct timeline_queues *q)
+void timeline_queues_lost(struct timeline_queues *q, uint64_t ns)
 {
 	for (unsigned int i = 0; i < q->nr_queues; i++) {
 		struct queue *queue = &q->queue[i];
 
 		run_end(q->t, &queue->kick, queue->kick.since_ns);
 		queue->nr_done = 0;
+		if (queue->in_flight)
+			timeline_count(q->t, queue->depth, ns, queue->in_flight = 0);
 		for (unsigned int l = 0; l < queue->nr_lanes; l++)
 			queue->lane[l].run.on = false;
 	}

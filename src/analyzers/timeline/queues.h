@@ -13,7 +13,7 @@ struct timeline_queues *timeline_queues_new(struct timeline *t);
 /* group: where the tracks of this event's VM belong. */
 void timeline_queues_event(struct timeline_queues *q, const struct event *ev, uint32_t group);
 /* Events were lost: what is in flight may have ended among them, and is not drawn. */
-void timeline_queues_lost(struct timeline_queues *q);
+void timeline_queues_lost(struct timeline_queues *q, uint64_t ns);
 void timeline_queues_end(struct timeline_queues *q, uint64_t ns);
 void timeline_queues_free(struct timeline_queues *q);
 

@@ -57,24 +57,48 @@ void timeline_group_vm(struct timeline *t, uint32_t group, const char *vm)
 		t->group[group].vm = strdup(vm);
 }
 
-uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
-			uint32_t tid, const char *fmt, ...)
+static uint32_t track_new(struct timeline *t, uint32_t group, uint64_t order, uint32_t tid,
+			  const char *fmt, va_list args)
 {
 	struct timeline_track *tr;
-	va_list args;
 
 	if (group >= t->nr_groups || t->nr_tracks == TIMELINE_TRACKS_MAX)
 		return UINT32_MAX;
 	if (array_room(t->track, t->nr_tracks))
 		return UINT32_MAX;
 	tr = &t->track[t->nr_tracks];
-	va_start(args, fmt);
 	*tr = (struct timeline_track){.name = name_make(fmt, args), .group = group, .tid = tid,
-				      .order = (uint64_t)rank << 32 | number};
-	va_end(args);
+				      .order = order};
 	if (!tr->name)
 		return UINT32_MAX;
 	return t->nr_tracks++;
+}
+
+uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
+			uint32_t tid, const char *fmt, ...)
+{
+	uint32_t track;
+	va_list args;
+
+	va_start(args, fmt);
+	track = track_new(t, group, (uint64_t)rank << 32 | number, tid, fmt, args);
+	va_end(args);
+	return track;
+}
+
+uint32_t timeline_counter(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
+			  const char *fmt, ...)
+{
+	uint32_t track = UINT32_MAX;
+	va_list args;
+
+	va_start(args, fmt);
+	if (t->ops->count)
+		track = track_new(t, group, (uint64_t)rank << 32 | number, 0, fmt, args);
+	va_end(args);
+	if (track != UINT32_MAX)
+		t->track[track].is_counter = true;
+	return track;
 }
 
 /* Cuts it at the ends of the window. False: it is outside. */
@@ -121,6 +145,25 @@ void timeline_slice(struct timeline *t, const struct timeline_slice *whole)
 	if (s.end_ns > t->end_ns)
 		t->end_ns = s.end_ns;
 	t->ops->slice(t, &s);
+}
+
+/* A value that the window begins with is written with the first one in it. */
+void timeline_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value)
+{
+	struct timeline_track *tr = track < t->nr_tracks ? &t->track[track] : NULL;
+
+	if (!tr || ns >= t->until_ns)
+		return;
+	if (ns < t->since_ns) {
+		tr->has_before = true;
+		tr->before = value;
+		return;
+	}
+	track_write(t, track);
+	if (tr->has_before)
+		t->ops->count(t, track, t->since_ns, tr->before);
+	tr->has_before = false;
+	t->ops->count(t, track, ns, value);
 }
 
 void timeline_window(struct timeline *t, uint64_t since_ns, uint64_t until_ns)

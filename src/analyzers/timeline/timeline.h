@@ -64,6 +64,9 @@ struct timeline_track {
 	uint32_t tid;	/* of a host's thread; 0: none */
 	uint64_t order; /* within the group: rank, then number */
 	bool written;
+	bool is_counter;
+	bool has_before; /* of a counter: */
+	uint64_t before; /* its value when the window begins */
 };
 
 struct timeline_slice {
@@ -96,6 +99,8 @@ struct timeline_ops {
 	void (*track)(struct timeline *t, uint32_t track); /* before its first slice */
 	void (*slice)(struct timeline *t, const struct timeline_slice *s);
 	int (*close)(struct timeline *t); /* frees its state; `report` is complete now */
+	/* A counter's value from then on; NULL: the format has no counters. */
+	void (*count)(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value);
 };
 
 struct timeline {
@@ -136,6 +141,11 @@ uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char
 void timeline_group_vm(struct timeline *t, uint32_t group, const char *vm);
 uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
 			uint32_t tid, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* A track with a value instead of slices; UINT32_MAX as well if the format has no counters. */
+uint32_t timeline_counter(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
+			  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void timeline_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value);
 
 void timeline_slice(struct timeline *t, const struct timeline_slice *s);
 
