@@ -73,7 +73,7 @@ bpf_events() { # as empty.bpf.c and the tracepoints have them
 # Prints why a tool cannot run here; nothing if it can.
 reason_against() {
 	case $1 in
-	none | hostrace | hostrace-zstd | hostrace-blame | stat* | top) ;;
+	none | hostrace | hostrace-zstd | hostrace-ring | hostrace-armed | hostrace-blame | stat* | top) ;;
 	empty | clock) [ -e "$bench/empty.bpf.o" ] || echo "not built" ;;
 	ftrace) [ -w /sys/kernel/tracing/events/kvm ] || echo "no tracefs" ;;
 	perf-kvm-stat | perf-sched) type -P perf >/dev/null || echo "perf is not installed" ;;
@@ -113,6 +113,14 @@ ftrace_record() { # PID EVENT...
 	echo >"$dir/trace"
 }
 
+# A condition that never holds, and whose events are those that are recorded (or none of them).
+trigger_of() { # EVENTS
+	case $1 in
+	*kvm_entry*) echo 'exit-latency>1h' ;;
+	*) echo 'userspace-exit>1h' ;;
+	esac
+}
+
 # Starts TOOL on PID for EVENTS (kvm_run is ours, kvm_fpu the tracepoint's name) in the background; sets $tracer and
 # $out, its file.
 tracer_start() { # TOOL PID OUT EVENT...
@@ -132,6 +140,9 @@ tracer_start() { # TOOL PID OUT EVENT...
 	empty | clock) "$bench/empty" "$bench/empty.bpf.o" "$tool" "${events[@]}" >"$work/log" 2>&1 & ;;
 	hostrace) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" >"$work/log" 2>&1 & ;;
 	hostrace-zstd) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --zstd >"$work/log" 2>&1 & ;;
+	hostrace-ring) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M >"$work/log" 2>&1 & ;;
+	hostrace-armed) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M \
+		--trigger "$(trigger_of "$e")" >"$work/log" 2>&1 & ;;
 	hostrace-blame) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --for blame >"$work/log" 2>&1 & ;;
 	stat) "${interruptible[@]}" "$hostrace" stat --vm "$pid" -o "$out" >"$work/log" 2>&1 & ;;
 	"stat --interval") "${interruptible[@]}" "$hostrace" stat --vm "$pid" --interval 1s -o "$out" >"$work/log" 2>&1 & ;;
@@ -171,6 +182,7 @@ tracer_stop() { # TOOL
 # Lost events, as the tool reports them.
 tracer_lost() { # TOOL
 	case $1 in
+	hostrace-armed) sed -n 's/.*, \([0-9]*\) lost; ended by.*/\1/p' "$work/log" ;; # no file
 	hostrace*) "$hostrace" info -i "$out" | awk '/^lost/ {on = 1; n += $2; next} /^ / && on {n += $1; next} {on = 0} END {print n + 0}' ;;
 	perf*) perf report -i "$out" --stats 2>/dev/null | awk '/LOST/ && !/LOST_SAMPLES/ {n += $NF} END {print n + 0}' ;;
 	trace-cmd) trace-cmd report -i "$out" --stat 2>/dev/null | awk '/overrun|dropped/ {n += $NF} END {print n + 0}' ;;

@@ -10,7 +10,7 @@ build=$1 work=$2 rounds=$3 most_cycles=$4
 shift 4
 modes=${*:-lapic pic user}
 tools=${TOOLS:-none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd
-	hostrace-blame perf-sched offcputime-bpfcc}
+	hostrace-ring hostrace-armed hostrace-blame perf-sched offcputime-bpfcc}
 repeat=3
 . "$(dirname "$0")/lib.sh"
 bpftool=$(type -P bpftool || echo /usr/sbin/bpftool)
@@ -104,6 +104,8 @@ for mode in $modes; do
 	for tool in $tools; do
 		case $mode.$tool in # where threads wait is only of interest where they call KVM_RUN
 		user.*) ;;
+		nested.hostrace-ring | nested.hostrace-armed) ;; # as are triggers on what a loop records
+		*.hostrace-ring | *.hostrace-armed) continue ;;
 		*.hostrace-blame | *.perf-sched | *.offcputime-bpfcc) continue ;;
 		esac
 		why=$(reason_against "$tool")

@@ -59,9 +59,15 @@ const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct t
 
 const char *dump_next(const struct dump_cause *cause)
 {
+	static const char *const of_vcpus[] = {"exit-latency", "userspace-exit", "bql-wait",
+					       "bql-hold"};
+
+	for (size_t i = 0; i < sizeof(of_vcpus) / sizeof(of_vcpus[0]); i++)
+		if (!strcmp(cause->name, of_vcpus[i]))
+			return "blame --list";
 	if (!strcmp(cause->name, "request-age") || !strcmp(cause->name, "virtqueue"))
-		return cause->culprit.open ? "leaks" : "requests";
-	return cause->min_ns ? "blame --list" : "exits";
+		return cause->culprit.open ? "leaks" : "list-spans virtqueue";
+	return cause->min_ns ? "timeline" : "exits";
 }
 
 /* ---- causes ---- */
