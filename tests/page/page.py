@@ -203,6 +203,13 @@ def test_layout(browser, page):
         browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         dark = browser.run("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
         tap.ok(dark == (scheme == "dark"), "the %s colour scheme is followed" % scheme)
+    browser.size(720, 900)  # A4 with margins
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    tap.ok(browser.run("document.documentElement.scrollWidth") <= 720, "on paper nothing is wider than the page",
+           browser.run("[...document.querySelectorAll('table')].filter(t => t.getBoundingClientRect().right > 720).map(t => t.id)"))
+    browser.run("window.dispatchEvent(new Event('afterprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="")
     pdf = browser.call("Page.printToPDF")["data"]
     tap.ok(len(pdf) > 20000, "it can be printed", len(pdf))
 
@@ -277,6 +284,16 @@ def test_big(browser, work):
     tap.same(browser.complaints(), [], "big: no exception, no console message, no request")
 
 
+def test_losses(browser, work):
+    trace, page = os.path.join(ROOT, "tests/cases/exits-lost/trace.txt"), os.path.join(work, "lost.html")
+    hostrace("report", "-i", trace, "-o", page)
+    browser.open(page)
+    lost = answer(trace, "info")["result"]["lost"]
+    tap.same(dict(zip(column(browser, "t-lost", 0), map(int, column(browser, "t-lost", 1)))), lost, "lost events are counted by name")
+    tap.ok("%d events were lost" % sum(lost.values()) in browser.run("document.getElementById('summary').textContent"),
+           "the summary mentions lost events")
+
+
 def test_library():
     """The committed copy of uPlot is the one that its page names."""
     folder = os.path.join(ROOT, "src/output/report/uplot")
@@ -298,6 +315,7 @@ def main():
                 if "hostile" in trace:
                     test_hostile(browser, page)
             test_flame(browser, work)
+            test_losses(browser, work)
             test_big(browser, work)
     except (Failed, subprocess.CalledProcessError) as e:
         tap.ok(False, "the page could be tested", getattr(e, "stderr", None) or e)

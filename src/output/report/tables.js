@@ -92,12 +92,13 @@ function plainColumns(key) {
 function clockSection() {
 	const lost = dataOf("info") && dataOf("info").result && dataOf("info").result.lost;
 	const names = Object.entries(lost || {}).map(([event, n]) => ({event, n}));
+	const all = (dataOf("info").inputs || []).reduce((sum, i) => sum + (i.lost || 0), 0);
 	return section("clock", "Clock and losses", "How guest timestamps were placed on the host's clock, and which events are missing.", [
 		["Clock", "sync", tableOf("sync", [["vm", "VM", null], ["source", "source", null], ["vcpu", "vCPU", String], ["method", "method", null],
 			["offset_ns", "offset", duration], ["drift_ppb", "drift (ppb)", String], ["error_ns", "error", duration],
 			["checked", "checked", count], ["violations", "violations", count], ["worst_ns", "worst", duration], ["verdict", "verdict", null]])],
 		["Lost events", "info", names.length ? table([["event", "event", null], ["n", "lost", count]], names, {id: "t-lost"}) :
-			el("p", {id: "no-losses"}, "No events were lost.")]]);
+			el("p", {id: "losses", "data-v": all}, all ? `${count(all)} events were lost; the recording does not name them.` : "No events were lost.")]]);
 }
 
 function recordingSection() {
