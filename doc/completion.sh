@@ -51,8 +51,8 @@ kind() { # --LONG ARGUMENT
 	esac
 }
 
-formats='text json csv svg html folded perfetto'
-exports='text json csv ctf trace.dat'
+formats='text json jsonl csv svg html folded perfetto'
+exports='text json jsonl csv ctf trace.dat'
 colors='auto always never'
 views='summary|count|histogram|heatmap|list-spans|timeline'
 # shellcheck disable=SC2016

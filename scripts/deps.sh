@@ -48,6 +48,9 @@ packages() {
 	check bsdutils           util-linux
 	check chromium           chromium
 	check python3            python3
+	check python3-jsonschema python3-jsonschema
+	check zsh               zsh
+	check fish              fish
 	check babeltrace2        babeltrace2
 	check trace-cmd          trace-cmd
 	live  qemu-system-x86    qemu-system-x86-core

@@ -25,7 +25,7 @@ static const struct option_row export_options[] = {
 
 static const struct option_row *const options[] = {input_rows, export_options, NULL};
 
-static const char formats[] = "text json csv ctf trace.dat";
+static const char formats[] = "text json jsonl csv ctf trace.dat";
 
 static bool format_known(const char *name)
 {
@@ -172,11 +172,12 @@ static int run(int argc, char **argv, char **rest)
 const struct command export_command = {
 	.name = "export",
 	.args = "FORMAT [FILE...]",
-	.summary = "Convert a trace: text, json, csv, ctf, trace.dat.",
+	.summary = "Convert a trace: text, json, jsonl, csv, ctf, trace.dat.",
 	.group = "Convert",
 	.details =
 		"text is a lossless text form of the trace: one event per line, readable by every\n"
-		"command. json and csv are the rows of 'hostrace list'. ctf is a directory\n"
+		"command. json, jsonl (a line each) and csv are rows of 'list'. ctf is a "
+		"directory\n"
 		"(-o DIR) that babeltrace2 and Trace Compass read; trace.dat is for trace-cmd\n"
 		"report and KernelShark.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"

@@ -79,11 +79,11 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("%s", error_text());
 	const char *osv = osv_only_input();
 
-	if (osv && !output_is("csv"))
+	if (osv && !output_is("csv") && !output_is("jsonl"))
 		return list_osv(osv);
 	if (sample_option_given())
 		return command_usage("%s requires exactly one OSv trace", sample_option_given());
-	if (output_open("text json csv", &out))
+	if (output_open("text json jsonl csv", &out))
 		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {
 		output_cancel(&out);
@@ -109,7 +109,7 @@ const struct command list_command = {
 	.args = "[FILE...]",
 	.summary = "List events in time order, host and guest side by side.",
 	.group = "Report",
-	.details = "Times are seconds since the first event; -f json and -f csv give absolute\n"
+	.details = "Times are seconds since the first event; -f json, jsonl and csv give absolute\n"
 		   "nanoseconds of the host's CLOCK_MONOTONIC. A thread without a known name is "
 		   "shown\n"
 		   "by its number.",

@@ -21,3 +21,10 @@ void json_rows_end(FILE *f, json_t *head)
 	free(text);
 	json_decref(head);
 }
+
+void json_rows_last(FILE *f, json_t *head)
+{
+	json_dumpf(head, f, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fputc('\n', f);
+	json_decref(head);
+}

@@ -19,4 +19,7 @@ void json_rows_next(FILE *f, uint64_t nr);
 /* head: an object (stolen), or NULL. */
 void json_rows_end(FILE *f, json_t *head);
 
+/* The same for JSON lines: the head is the last line. */
+void json_rows_last(FILE *f, json_t *head);
+
 #endif

@@ -77,6 +77,25 @@ ctf_fails_clean() {
 	! "$hostrace" export ctf "$work/nothing" -o "$work/new" && [ -z "$(ls "$work/new")" ]
 }
 
+schema() { # OPTION...
+	local format
+	for format in json jsonl; do
+		"$hostrace" list -q "$@" -f $format -o "$work/$format" || return
+	done
+	"$here/schema.py" "$tests/../doc/schema/list.json" "$work/json" "$work/jsonl"
+}
+
+if python3 -c 'import jsonschema' 2>/dev/null; then
+	for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest; do
+		schema -i "$f" >"$work/out" 2>&1
+		result $? "list -f json and jsonl of $f follow doc/schema/list.json"
+	done
+	schema -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
+	result $? "so do the events of host and guest together"
+else
+	nr=$((nr + 1))
+	echo "ok $nr # SKIP the Python module jsonschema is not installed (package python3-jsonschema)"
+fi
 if have babeltrace2 babeltrace2; then
 	for f in "${inputs[@]}"; do
 		ctf "$f" >"$work/out" 2>&1

@@ -85,6 +85,9 @@ static void row_write(struct rows *rows, const struct event *ev)
 	} else if (!strcmp(rows->out->format, "json")) {
 		json_rows_next(f, rows->nr);
 		event_row_json(&row, f);
+	} else if (!strcmp(rows->out->format, "jsonl")) {
+		event_row_json(&row, f);
+		fputc('\n', f);
 	} else {
 		row.symbols = symbols_of(rows, ev->source);
 		event_row_text(&row, rows->start_ns, rows->with_source, f);
@@ -104,8 +107,8 @@ static int fields_column(const struct rows *rows)
 /* JSON has its rows first: the head about the input is known only at the end. */
 static void rows_begin(struct rows *rows)
 {
-	if (rows->csv)
-		return; /* the heading is known only at the end */
+	if (rows->csv || !strcmp(rows->out->format, "jsonl"))
+		return; /* the heading of CSV is known only at the end */
 	if (!strcmp(rows->out->format, "json"))
 		json_rows_begin(rows->out->file);
 	else
@@ -123,6 +126,8 @@ static void rows_end(struct rows *rows, const json_t *more)
 		input_foot(rows->in, more, f);
 	else if (!strcmp(rows->out->format, "json"))
 		json_rows_end(f, input_head(rows->in, more));
+	else if (!strcmp(rows->out->format, "jsonl"))
+		json_rows_last(f, input_head(rows->in, more));
 }
 
 static void rows_empty(struct rows *rows, json_t *more)

@@ -7,9 +7,9 @@
 #include "output/event_rows.h"
 
 /*
- * Writes every selected event of an open input set as rows in out's format (text, json, csv), at most out->limit of
- * them, with the head or foot of every report; max_frames frames of a backtrace, 0: all. Shared by `list` and
- * `export json|csv`. 0 or -errno with the error message set.
+ * Writes every selected event of an open input set as rows in out's format (text, json, jsonl, csv), at most out->limit
+ * of them, with the head or foot of every report; max_frames frames of a backtrace, 0: all. Shared by `list` and
+ * `export json|jsonl|csv`. 0 or -errno with the error message set.
  */
 int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames);
 
