@@ -323,7 +323,7 @@ static json_t *thread_json(const struct stuck_report *r, const struct thread_sta
 	stuck_thread_role(r, t, role, sizeof(role));
 	return json_pack("{s:i, s:o, s:s, s:s, s:o, s:s*, s:s, s:s, s:s, s:o}", "tid", (int)t->tid,
 			 "comm", json_text(t->comm), "role", role, "state",
-			 thread_state_name(t->state), "since_ns",
+			 thread_state_name(t->state), "idle_ns",
 			 t->since_ns ? json_integer((json_int_t)(r->now->time_ns - t->since_ns))
 				     : json_null(),
 			 "syscall", call, "wchan", t->wchan, "kernel_stack", t->stack, "user_stack",
@@ -337,7 +337,7 @@ static json_t *vcpu_json(const struct stuck_report *r, const struct stuck_vcpu *
 
 	return json_pack("{s:o, s:i, s:s, s:o, s:I, s:I}", "vcpu",
 			 v->index_known ? json_integer(v->index) : json_null(), "tid", (int)t->tid,
-			 "where", v->where, "since_ns",
+			 "where", v->where, "idle_ns",
 			 t->since_ns ? json_integer((json_int_t)(r->now->time_ns - t->since_ns))
 				     : json_null(),
 			 "busy_ns", (json_int_t)v->busy_ns, "guest_ns", (json_int_t)v->guest_ns);

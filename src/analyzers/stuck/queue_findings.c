@@ -110,6 +110,13 @@ static bool process_stopped(const struct stuck_report *r)
 	return false;
 }
 
+/* These pop a request when their other side has or takes data: a handled kick then looks like a lost one. */
+static bool pops_later(const struct virtio_device *d)
+{
+	return strstr(d->name, "rng") || strstr(d->name, "serial") || strstr(d->name, "console") ||
+	       strstr(d->name, "net");
+}
+
 static int offered_find(const struct judged *j)
 {
 	const struct virtq_state *s = &j->q->state;
@@ -133,6 +140,12 @@ static int offered_find(const struct judged *j)
 		return stuck_find(j->report, "not-popped", j->q, 0, w.oldest_ns,
 				  "%u request%s offered and not popped: QEMU is stopped", w.nr,
 				  plural);
+	if (kick_was_due(s) && pops_later(j->dev))
+		return stuck_find(
+			j->report, "not-popped", j->q, 0, w.oldest_ns,
+			"%u request%s offered and not popped: what is behind the device takes "
+			"none (blocked, or limited in rate), or a kick was lost",
+			w.nr, plural);
 	if (kick_was_due(s))
 		return stuck_find(
 			j->report, "lost-kick", j->q, 0, w.oldest_ns,
