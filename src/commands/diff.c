@@ -22,7 +22,7 @@ static const double LEVEL = 0.05;
 
 /* clang-format off */
 static const struct option_row diff_options[] = {
-	{0,   "by",        OPT_TEXT, &by,        "KIND[,KIND]", "compare only these: reason, cause, port, queue, stage, task"},
+	{0,   "by",        OPT_TEXT, &by,        "KIND[,KIND]", "compare only these: reason, cause, port, queue, stage, request, task"},
 	{0,   "all",       OPT_FLAG, &all,       NULL,          "text: also show figures that did not change"},
 	{0,   "margin",    OPT_TEXT, &margin,    "PERCENT",     "a change of up to so much is none (default 5%)"},
 	{0,   "fail-over", OPT_TEXT, &fail_over, "[+]PERCENT",  "exit with status 3 if a figure changed by more; +: only if it grew"},
@@ -82,7 +82,7 @@ static int by_check(void)
 		if (!known)
 			return fail_usage(-EINVAL,
 					  "--by: unknown kind '%.*s' (supported: reason, cause, "
-					  "port, queue, stage, task)",
+					  "port, queue, stage, request, task)",
 					  (int)len, p);
 		p += len;
 	}

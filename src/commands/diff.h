@@ -32,6 +32,7 @@ int diff_series_end(struct series_set *s, const struct input_set *in, series_nam
 /* Kinds that are no analyzer's. */
 int diff_read_causes(const struct input_options *options, struct series_set **ret);
 int diff_read_stages(const struct input_options *options, struct series_set **ret);
+int diff_read_requests(const struct input_options *options, struct series_set **ret);
 int diff_read_tasks(const struct input_options *options, struct series_set **ret);
 
 #endif

@@ -22,6 +22,7 @@ const struct diff_kind diff_kinds[] = {
 	 .rate = true,
 	 .latency = true},
 	{.by = "stage", .read = diff_read_stages, .latency = true},
+	{.by = "request", .read = diff_read_requests, .latency = true},
 	{.by = "task", .read = diff_read_tasks, .rate = true, .latency = true},
 	{0},
 };
