@@ -43,7 +43,7 @@ static int watch(struct top_vms *t, struct vm *vm)
 		vm_free(&w.vm);
 		return 0; /* it ended meanwhile */
 	}
-	w.at.nr = w.vm.nr_vcpus;
+	w.at.nr = stat_nr_vcpus(t->stat);
 	if (!t->only && stat_vm_add(t->stat, &w.vm, &w.at)) {
 		debug("attach", "%s", error_text());
 		t->refused++;
