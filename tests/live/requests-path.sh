@@ -84,19 +84,6 @@ waited() {
 	cut -d' ' -f2 /proc/"$vm"/task/"$io"/schedstat
 }
 
-# The iothread's waits in a trace
-waits() { # TRACE
-	"$HOSTRACE" list -i "$1" --event sched_switch,sched_woken -f json | jq --argjson io "$io" '
-		reduce .rows[] as $e ({waits: []};
-			if $e.event == "sched_woken" then
-				if $e.tid == $io and (.runs | not) then .since //= $e.time_ns else . end
-			elif $e.fields.next_tid == $io then
-				if .since then .waits += [[.since, $e.time_ns]] else . end | .runs = true | .since = null
-			elif $e.fields.prev_tid == $io then
-				.runs = false | .since = (if $e.fields.prev_state == "0x0" then $e.time_ns else null end)
-			else . end) | .waits'
-}
-
 share() { # PART WHOLE: is it at least 95 %?
 	[ "$(($1 * 100))" -ge "$(($2 * 95))" ]
 }
@@ -133,7 +120,7 @@ kill $hog
 hog=
 taskset -p -c "0-$cpu" $$ >/dev/null
 # Of these waits, some are between two requests, or while the disk works for one.
-waits hog.hrt >waits.json
+thread_waits hog.hrt "$io" >waits.json
 total=$(jq 'map(.[1] - .[0]) | add' waits.json)
 other=$((total - $(between waits.json kick submit) - $(between waits.json done notify)))
 injected=$((waited_ns - before - other))
