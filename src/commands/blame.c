@@ -117,7 +117,7 @@ static const char *none_print(const struct blame_report *r, char *buf, size_t si
 static int draw_json(const struct blame_report *r, const struct input_set *in, json_t *caveats,
 		     FILE *f)
 {
-	json_t *head, *more = blame_report_json(r);
+	json_t *more = blame_report_json(r);
 
 	if (!more)
 		return fail(-ENOMEM, "out of memory");
@@ -131,14 +131,7 @@ static int draw_json(const struct blame_report *r, const struct input_set *in, j
 		json_array_extend(caveats, why);
 		json_decref(why);
 	}
-	head = input_head(in, caveats);
-	json_object_update(head, more);
-	json_decref(more);
-	json_dumpf(head, f,
-		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
-			   JSON_REAL_PRECISION(6));
-	fputc('\n', f);
-	json_decref(head);
+	input_json(in, caveats, more, f);
 	return 0;
 }
 
@@ -175,10 +168,7 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 		report.first_line = none_print(r, first, sizeof(first));
 	else if (r->summary->exits)
 		report.first_line = blame_report_first_line(r, first, sizeof(first));
-	if (!err)
-		return report_table(&report, &t, NULL);
-	table_free(&t);
-	return err;
+	return report_table_made(&report, err, &t);
 }
 
 static int draw_flame(const struct blame_report *r, const struct input_set *in, FILE *out)

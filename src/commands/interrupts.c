@@ -62,10 +62,7 @@ static int draw(const struct interrupts *x, const struct input_set *in, const st
 
 	report.needs = timers ? &timer_needs : &needs;
 	report.caveats = interrupt_report_caveats(&r);
-	if (!err)
-		err = report_table(&report, &t, NULL);
-	else
-		table_free(&t);
+	err = report_table_made(&report, err, &t);
 	json_decref(report.caveats);
 	return err;
 }

@@ -23,7 +23,7 @@ static const struct report_needs needs = {.events = "virtqueue_pop",
 static int draw_json(const struct path_report *r, const struct input_set *in, json_t *caveats,
 		     FILE *f)
 {
-	json_t *head, *more = path_report_json(r);
+	json_t *more = path_report_json(r);
 
 	if (!more)
 		return fail(-ENOMEM, "out of memory");
@@ -33,12 +33,7 @@ static int draw_json(const struct path_report *r, const struct input_set *in, js
 		json_array_extend(caveats, why);
 		json_decref(why);
 	}
-	head = input_head(in, caveats);
-	json_object_update(head, more);
-	json_decref(more);
-	json_dumpf(head, f, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
-	fputc('\n', f);
-	json_decref(head);
+	input_json(in, caveats, more, f);
 	return 0;
 }
 
@@ -75,10 +70,7 @@ static int draw_stages(const struct path_report *r, const struct input_set *in, 
 	report.caveats = caveats;
 	if (r->summary->requests)
 		report.extra_text = path_report_totals(r, totals, sizeof(totals));
-	if (!err)
-		return report_table(&report, &t, NULL);
-	table_free(&t);
-	return err;
+	return report_table_made(&report, err, &t);
 }
 
 static int draw(struct path_report *r, const struct input_set *in, const struct output *out,

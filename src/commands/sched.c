@@ -77,10 +77,7 @@ static int draw(struct sched *s, const struct input_set *in, const struct output
 	report.caveats = sched_report_caveats(&r);
 	report.first_line =
 		loops || handlers ? NULL : sched_report_first_line(&r, first, sizeof(first));
-	if (!err)
-		err = report_table(&report, &t, NULL);
-	else
-		table_free(&t);
+	err = report_table_made(&report, err, &t);
 	json_decref(report.caveats);
 	return err;
 }

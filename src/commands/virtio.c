@@ -48,7 +48,7 @@ static const struct report_needs needs = {
 static int draw_json(const struct queue_report *a, const struct input_set *in,
 		     json_t *caveats, FILE *f)
 {
-	json_t *rows = queue_report_json(a), *head;
+	json_t *rows = queue_report_json(a);
 
 	if (!json_array_size(rows)) {
 		json_t *why = empty_lines(in, &needs);
@@ -56,13 +56,7 @@ static int draw_json(const struct queue_report *a, const struct input_set *in,
 		json_array_extend(caveats, why);
 		json_decref(why);
 	}
-	head = input_head(in, caveats);
-	json_object_set_new(head, "rows", rows);
-	json_dumpf(head, f,
-		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
-			   JSON_REAL_PRECISION(6));
-	fputc('\n', f);
-	json_decref(head);
+	input_json(in, caveats, json_pack("{s:o}", "rows", rows), f);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "output/blame_report.h"
 #include "output/escape.h"
 #include "output/report.h"
+#include "output/svg.h"
 
 enum {
 	EXITS_DRAWN = 50,
@@ -185,12 +186,7 @@ void blame_report_svg(const struct blame_report *r, FILE *f)
 			nr = i + 1;
 	}
 	fclose(mem);
-	fprintf(f,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
-		"viewBox=\"0 0 %d %u\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-		"<text x=\"12\" y=\"26\" font-size=\"16\" font-weight=\"600\">",
-		WIDTH, y + 20, WIDTH, y + 20);
+	svg_waterfall_begin(f, WIDTH, y + 20);
 	put_markup(f, blame_report_first_line(r, first, sizeof(first)));
 	fprintf(f, "; the %zu longest</text>\n%s</svg>\n", nr, body ? body : "");
 	free(body);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/path_report.h"
+#include "output/svg.h"
 
 enum {
 	REQUESTS_DRAWN = 50,
@@ -141,13 +142,9 @@ void path_report_svg(const struct path_report *r, FILE *f)
 			nr = i + 1;
 	}
 	fclose(mem);
-	fprintf(f,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
-		"viewBox=\"0 0 %d %u\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-		"<text x=\"12\" y=\"26\" font-size=\"16\" font-weight=\"600\">The %zu slowest of "
-		"%llu requests</text>\n",
-		WIDTH, y + 20, WIDTH, y + 20, nr, (unsigned long long)r->summary->requests);
+	svg_waterfall_begin(f, WIDTH, y + 20);
+	fprintf(f, "The %zu slowest of %llu requests</text>\n", nr,
+		(unsigned long long)r->summary->requests);
 	legend_draw(f);
 	fprintf(f, "%s</svg>\n", body ? body : "");
 	free(body);

@@ -33,6 +33,14 @@ int report_table(const struct report *r, struct table *t, const char *sort)
 	return err;
 }
 
+int report_table_made(const struct report *r, int err, struct table *t)
+{
+	if (!err)
+		return report_table(r, t, NULL);
+	table_free(t);
+	return err;
+}
+
 const char *report_key(bool ticks, const char *key, char *buf, size_t size)
 {
 	size_t len = strlen(key);

@@ -70,6 +70,9 @@ const struct format *format_find(const char *name);
  */
 int report_table(const struct report *r, struct table *t, const char *sort);
 
+/* The same for a table that may have failed (err): then it is only freed, and err returned. */
+int report_table_made(const struct report *r, int err, struct table *t);
+
 /* The names of the formats that support a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
 

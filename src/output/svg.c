@@ -269,3 +269,13 @@ const struct format svg_format = {
 	.heatmap = svg_heatmap,
 	.timeline = &svg_timeline,
 };
+
+void svg_waterfall_begin(FILE *f, unsigned int width, unsigned int height)
+{
+	fprintf(f,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+		"viewBox=\"0 0 %u %u\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+		"<text x=\"12\" y=\"26\" font-size=\"16\" font-weight=\"600\">",
+		width, height, width, height);
+}

@@ -7,6 +7,9 @@
 /* The picture alone, for svg and html. */
 void svg_heatmap_draw(const struct report *r, const struct heatmap *h, FILE *f);
 
+/* Begins a picture of text and waterfalls, up to its heading's text. */
+void svg_waterfall_begin(FILE *f, unsigned int width, unsigned int height);
+
 /* A script of the picture, in a function of its own. */
 void svg_script_put(const char *script, FILE *f);
 

@@ -54,6 +54,9 @@ int input_open_window(bool with_guests, bool before, bool (*wants)(const char *e
  */
 json_t *input_head(const struct input_set *set, const json_t *more);
 
+/* Writes a JSON report: input_head(), then the members of `more`, which is stolen. */
+void input_json(const struct input_set *set, const json_t *caveats, json_t *more, FILE *out);
+
 /* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
 void input_foot(const struct input_set *set, const json_t *more, FILE *out);
 

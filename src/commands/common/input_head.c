@@ -184,6 +184,19 @@ static enum tone note_tone(const char *text)
 	return strstr(text, " lost") || strstr(text, " missing") ? TONE_WARNING : TONE_NONE;
 }
 
+void input_json(const struct input_set *set, const json_t *caveats, json_t *more, FILE *out)
+{
+	json_t *head = input_head(set, caveats);
+
+	json_object_update(head, more);
+	json_decref(more);
+	json_dumpf(head, out,
+		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
+			   JSON_REAL_PRECISION(6));
+	fputc('\n', out);
+	json_decref(head);
+}
+
 void input_foot(const struct input_set *set, const json_t *more, FILE *out)
 {
 	json_t *list = caveats_json(set, more);
