@@ -9,15 +9,8 @@
  *	-DTOUCH	writes to these pages itself
  *	-DIDLE	halts until the next timer interrupt (18 a second)
  */
-	.section .note.xen, "a", @note
-	.align	4
-	.long	4, 4, 18		/* XEN_ELFNOTE_PHYS32_ENTRY */
-	.asciz	"Xen"
-	.long	guest_entry
+#include "pvh.inc"
 
-	.text
-	.code32
-	.globl	guest_entry
 guest_entry:
 	cli
 	movb	$'R', %al		/* ready */
@@ -63,24 +56,13 @@ guest_entry:
 	jb	2b
 	jmp	1b
 #elif defined(IDLE)
-	lgdt	gdt_register
-	ljmp	$8, $1f
-1:	movl	$16, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
-	movl	$stack_end, %esp
+	segments_load stack_end
 	movl	$idt, %edi
 	movl	$256, %ecx
 2:	movl	$timer, %eax		/* the firmware left the timer's vector to us */
-	movw	%ax, (%edi)
-	movw	$8, 2(%edi)
-	movw	$0x8e00, 4(%edi)
-	shrl	$16, %eax
-	movw	%ax, 6(%edi)
-	addl	$8, %edi
+	call	gate_set
 	loop	2b
-	lidt	idt_register
+	lidt	idt_pointer
 	movb	$0x34, %al		/* timer 0: a rate, the lowest one */
 	outb	%al, $0x43
 	xorl	%eax, %eax
@@ -98,17 +80,7 @@ timer:
 	sti
 	jmp	3b
 
-	.align	8
-gdt:	.quad	0, 0x00cf9b000000ffff, 0x00cf93000000ffff
-gdt_register:
-	.word	. - gdt - 1
-	.long	gdt
-idt_register:
-	.word	256 * 8 - 1
-	.long	idt
-	.bss
-	.align	8
-idt:	.skip	256 * 8
+	segment_tables
 	.skip	4096
 stack_end:
 #else

@@ -9,7 +9,7 @@ $(BUILD)/blameguest-pages.elf: BLAME_GUEST = -DPAGES
 $(BUILD)/blameguest-touch.elf: BLAME_GUEST = -DTOUCH
 $(BUILD)/blameguest-idle.elf: BLAME_GUEST = -DIDLE
 
-$(BLAME_GUESTS): tests/live/blameguest.S
+$(BLAME_GUESTS): tests/live/blameguest.S tests/live/pvh.inc
 	$(call say,GUEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -m32 $(BLAME_GUEST) -c -o $@.o $<

@@ -16,24 +16,11 @@
 	.set	APIC_DIVIDE, 0xfee003e0
 	.set	ICR_SELF, 0x44000
 
-	.section .note.xen, "a", @note
-	.align	4
-	.long	4, 4, 18		/* XEN_ELFNOTE_PHYS32_ENTRY */
-	.asciz	"Xen"
-	.long	guest_entry
+#include "pvh.inc"
 
-	.text
-	.code32
-	.globl	guest_entry
 guest_entry:
 	cli
-	lgdt	gdt_pointer
-	ljmp	$8, $1f
-1:	mov	$16, %eax
-	mov	%eax, %ds
-	mov	%eax, %es
-	mov	%eax, %ss
-	mov	$stack_top, %esp
+	segments_load stack_top
 	mov	$on_timer, %eax
 	mov	$(idt + 8 * VECTOR_TIMER), %edi
 	call	gate_set
@@ -78,15 +65,6 @@ after_self:
 5:	hlt
 	jmp	5b
 
-/* An interrupt gate to %eax at %edi. */
-gate_set:
-	mov	%ax, (%edi)
-	movw	$8, 2(%edi)
-	movw	$0x8e00, 4(%edi)
-	shr	$16, %eax
-	mov	%ax, 6(%edi)
-	ret
-
 hex_print:
 	mov	$8, %esi
 1:	rol	$4, %ecx
@@ -117,18 +95,7 @@ on_self:
 	mov	$stack_top, %esp
 	jmp	after_self
 
-	.align	8
-gdt:	.quad	0, 0x00cf9a000000ffff, 0x00cf92000000ffff
-gdt_pointer:
-	.word	23
-	.long	gdt
-idt_pointer:
-	.word	8 * 256 - 1
-	.long	idt
-
-	.bss
-	.align	16
-idt:	.skip	8 * 256
+	segment_tables
 set_low: .skip	4
 set_high: .skip	4
 sum_low: .skip	4

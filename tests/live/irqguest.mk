@@ -1,7 +1,7 @@
 # A guest with a known number of interrupts.
 check-build: $(BUILD)/irqguest.elf
 
-$(BUILD)/irqguest.elf: tests/live/irqguest.S
+$(BUILD)/irqguest.elf: tests/live/irqguest.S tests/live/pvh.inc
 	$(call say,GUEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -m32 -c -o $@.o $<

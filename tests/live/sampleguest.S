@@ -4,15 +4,8 @@
  * main_loop calls. 64 bits, 4-level paging, frame pointers; it runs until QEMU is ended. Started as a PVH kernel
  * (qemu -kernel). Nothing that a KVM without hardware help could not emulate.
  */
-	.section .note.xen, "a", @note
-	.align	4
-	.long	4, 4, 18		/* XEN_ELFNOTE_PHYS32_ENTRY */
-	.asciz	"Xen"
-	.long	guest_entry
+#include "pvh.inc"
 
-	.text
-	.code32
-	.globl	guest_entry
 guest_entry:
 	cli
 	cld

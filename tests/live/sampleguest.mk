@@ -1,7 +1,7 @@
 # A guest that spends 70 % of its time in one function and 30 % in another, to test profiles.
 check-build: $(BUILD)/sampleguest.elf
 
-$(BUILD)/sampleguest.elf: tests/live/sampleguest.S
+$(BUILD)/sampleguest.elf: tests/live/sampleguest.S tests/live/pvh.inc
 	$(call say,GUEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -c -o $@.o $<
