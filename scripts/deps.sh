@@ -70,6 +70,7 @@ packages() {
 	rig   e2fsprogs          e2fsprogs
 	rig   trace-cmd          trace-cmd
 	rig   linux-perf         perf
+	rig   bpfcc-tools        bcc-tools
 	rig   jq                 jq
 	rig   systemtap          systemtap
 	rig   gcc-12             gcc

@@ -73,7 +73,7 @@ bpf_events() { # as empty.bpf.c and the tracepoints have them
 # Prints why a tool cannot run here; nothing if it can.
 reason_against() {
 	case $1 in
-	none | hostrace | hostrace-zstd | hostrace-ring | hostrace-armed | hostrace-blame | stat* | top) ;;
+	none | hostrace | hostrace-* | stat* | top) ;;
 	empty | clock) [ -e "$bench/empty.bpf.o" ] || echo "not built" ;;
 	ftrace) [ -w /sys/kernel/tracing/events/kvm ] || echo "no tracefs" ;;
 	perf-kvm-stat | perf-sched) type -P perf >/dev/null || echo "perf is not installed" ;;
@@ -143,7 +143,7 @@ tracer_start() { # TOOL PID OUT EVENT...
 	hostrace-ring) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M >"$work/log" 2>&1 & ;;
 	hostrace-armed) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M \
 		--trigger "$(trigger_of "$e")" >"$work/log" 2>&1 & ;;
-	hostrace-blame) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --for blame >"$work/log" 2>&1 & ;;
+	hostrace-*) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --for "${tool#*-}" >"$work/log" 2>&1 & ;;
 	stat) "${interruptible[@]}" "$hostrace" stat --vm "$pid" -o "$out" >"$work/log" 2>&1 & ;;
 	"stat --interval") "${interruptible[@]}" "$hostrace" stat --vm "$pid" --interval 1s -o "$out" >"$work/log" 2>&1 & ;;
 	top) "${interruptible[@]}" "$hostrace" top --batch --vm "$pid" >"$work/log" 2>&1 & ;;

@@ -10,7 +10,8 @@ build=$1 work=$2 rounds=$3 most_cycles=$4
 shift 4
 modes=${*:-lapic pic user}
 tools=${TOOLS:-none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd
-	hostrace-ring hostrace-armed hostrace-blame perf-sched offcputime-bpfcc}
+	hostrace-ring hostrace-armed hostrace-blame hostrace-requests hostrace-sched hostrace-interrupts perf-sched
+	offcputime-bpfcc}
 repeat=3
 . "$(dirname "$0")/lib.sh"
 bpftool=$(type -P bpftool || echo /usr/sbin/bpftool)
@@ -106,7 +107,7 @@ for mode in $modes; do
 		user.*) ;;
 		nested.hostrace-ring | nested.hostrace-armed) ;; # as are triggers on what a loop records
 		*.hostrace-ring | *.hostrace-armed) continue ;;
-		*.hostrace-blame | *.perf-sched | *.offcputime-bpfcc) continue ;;
+		*.hostrace-blame | *.hostrace-requests | *.hostrace-sched | *.perf-sched | *.offcputime-bpfcc) continue ;;
 		esac
 		why=$(reason_against "$tool")
 		[ "$tool" = stat ] && [[ $mode = lapic || $mode = pic ]] && ! grep -qsE 'vmx|svm' /proc/cpuinfo &&
