@@ -7,9 +7,8 @@
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
-live_needs_kvm
-live_needs_root
-live_needs_tools qemu-system-x86_64 jq losetup taskset
+. "$ROOT/tests/live/requests-lib.inc"
+live_needs_tools losetup taskset
 [ -c /dev/fuse ] || skip_all "kernel: no /dev/fuse"
 [ -x "$BUILD/slowfuse" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slowfuse" >&2 || bail "cannot build slowfuse"
 
@@ -19,7 +18,6 @@ ${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&
 truncate -s 1M boot.img
 loop=
 hog=
-vm=
 clean() {
 	[ -z "$hog" ] || kill "$hog" 2>/dev/null
 	[ -z "$vm" ] || kill "$vm" 2>/dev/null
@@ -29,42 +27,15 @@ clean() {
 }
 trap clean EXIT
 
-# vm_start DRIVE: stopped before its first instruction; $vm, and $io, its iothread
-vm_start() {
-	rm -f monitor.in qemu.pid qemu.out guest.out
-	mkfifo monitor.in
-	timeout -s KILL 100 qemu-system-x86_64 -S -name "path,debug-threads=on" -accel kvm -m 64 -nodefaults -display none \
-		-pidfile qemu.pid -object iothread,id=io0 -drive "$1,if=none,id=d,format=raw" \
-		-device "virtio-blk-pci,drive=d,id=disk0,iothread=io0" \
-		-chardev file,path=guest.out,id=end -device isa-debugcon,iobase=0xf4,chardev=end -monitor stdio <monitor.in >qemu.out 2>&1 &
-	qemu_waiter=$!
-	exec 4>monitor.in
-	until_line '^[0-9]' qemu.pid || bail "QEMU did not start: $(cat qemu.out)"
-	vm=$(cat qemu.pid)
-	io=$(grep -l 'IO io0' /proc/"$vm"/task/*/comm | cut -d/ -f5)
+# disk_start DRIVE, disk_record TRACE: of a VM with this disk
+disk_start() {
+	vm_start -drive "$1,if=none,id=d,format=raw" -device virtio-blk-pci,drive=d,id=disk0,iothread=io0
 }
 
-# vm_record TRACE: lets it run until the guest has done its reads
-vm_record() {
-	timeout -s KILL 100 "$HOSTRACE" record --vm "$vm" -o "$1" --for requests 2>record.err &
-	recorder=$!
-	until_line 'recording' record.err || bail "record did not start: $(cat record.err)"
-	echo cont >&4
-	until_line . guest.out
-	is $? 0 "$1: the guest did all its reads" qemu.out
-	until_line '^State:.S' "/proc/$vm/task/$io/status" # the kernel counts a wait when it ends
-	waited_ns=$(waited)
-	kill -INT "$(pgrep -P $recorder)"
-	wait $recorder || bail "the recording failed: $(cat record.err)"
-	echo quit >&4
-	exec 4>&-
-	wait $qemu_waiter
-	vm=
-	"$HOSTRACE" requests -i "$1" --stages --limit 1000 -f json >path.json || bail "no report"
+disk_record() {
+	vm_record "$1"
 	is "$(jq -c '.totals | [.requests, .host_ios.ambiguous]' path.json)" "[$((READS + 1)),0]" "$1: all requests are there" record.err
-	is "$(jq '[.rows[] | .total_ns == ([.parts[].duration_ns] | add)] | all' path.json)" true "$1: their parts add up"
 	is "$(jq -c '[.rows[] | .host_ios] | unique' path.json)" '[1]' "$1: each has one I/O request of the host"
-	"$HOSTRACE" requests -i "$1" --stages >stages
 }
 
 # stage FILTER: the time of these stages, ns
@@ -79,11 +50,6 @@ between() { # FILE FROM TO
 		[([.[1], $b] | min) - ([.[0], $a] | max), 0] | max] | add // 0' path.json
 }
 
-# How long the kernel says that the iothread waited for a CPU until now
-waited() {
-	cut -d' ' -f2 /proc/"$vm"/task/"$io"/schedstat
-}
-
 share() { # PART WHOLE: is it at least 95 %?
 	[ "$(($1 * 100))" -ge "$(($2 * 95))" ]
 }
@@ -95,8 +61,8 @@ mkdir slow
 "$BUILD/slowfuse" slow boot.img 5000 >reads.log 2>&1 &
 until_line ready reads.log || bail "no slow disk: $(cat reads.log)"
 loop=$(losetup -f --show -r slow/disk) || bail "no loop device"
-vm_start "file=$loop,cache=none,aio=threads,readonly=on"
-vm_record slow.hrt
+disk_start "file=$loop,cache=none,aio=threads,readonly=on"
+disk_record slow.hrt
 grep '^[0-9]' reads.log | jq -R 'split(" ") | map(tonumber)' | jq -s . >reads.json
 injected=$(between reads.json kick push)
 named=$(between reads.json dispatch done)
@@ -107,7 +73,7 @@ share "$(stage '.stage == "dispatch-done" and .thread == "host"')" "$injected"
 is $? 0 "... which is that stage's time" stages
 
 # An iothread beside a hog, which is preferred to it: what the kernel says the thread waited for a CPU.
-vm_start "file=boot.img,cache=none,aio=native"
+disk_start "file=boot.img,cache=none,aio=native"
 cpu=$(($(nproc) - 1))
 taskset -a -p -c 0 "$vm" >/dev/null && taskset -p -c "$cpu" "$io" >/dev/null || bail "cannot pin the VM's threads"
 taskset -p -c 0 $$ >/dev/null
@@ -115,7 +81,7 @@ cp "$(command -v yes)" hog
 taskset -c "$cpu" nice -n -10 ./hog >/dev/null &
 hog=$!
 before=$(waited)
-vm_record hog.hrt
+disk_record hog.hrt
 kill $hog
 hog=
 taskset -p -c "0-$cpu" $$ >/dev/null
@@ -135,8 +101,8 @@ is $? 0 "... which the slowest requests name" stages
 # QEMU's throttle holds requests before they are submitted: it lets a tenth of a second's requests pass at once
 # (util/throttle.c, throttle_compute_wait).
 RATE=10
-vm_start "file=boot.img,cache=none,aio=io_uring,throttling.iops-total=$RATE"
-vm_record throttle.hrt
+disk_start "file=boot.img,cache=none,aio=io_uring,throttling.iops-total=$RATE"
+disk_record throttle.hrt
 jq --argjson rate $RATE '
 	def submitted: .submit // .push;
 	[.rows[].points_ns] | sort_by(.pop) |
