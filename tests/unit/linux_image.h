@@ -40,7 +40,8 @@ enum {
 };
 
 #define IMAGE_BASE UINT64_C(0x7f0000000000) /* in the process */
-#define IMAGE_TEXT UINT64_C(0xffffffff9a200000)
+/* With the image at 2 MiB, where RAM is 0, phys_base would be 0. */
+#define IMAGE_TEXT (LINUX_IMAGE_MAP + (2 << 20))
 
 static int image_read(const struct memory *m, uint64_t addr, void *buf, size_t size)
 {

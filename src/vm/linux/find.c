@@ -37,7 +37,33 @@ struct search {
 
 /* ---- the image of tables that were found ---- */
 
-/* Is the image there, its address being `text`? */
+static int image_u64(struct linux_guest *g, const char *name, size_t bytes, uint64_t *ret)
+{
+	uint64_t offset, address = linux_symbol(g, name);
+
+	*ret = 0;
+	if (!address || !linux_ram_offset(&g->ram, address - g->delta, &offset))
+		return -ENOENT;
+	return linux_ram_read(&g->ram, offset, ret, bytes);
+}
+
+/* The page tables that have all of the kernel, and no process. They must map the image where it is. */
+static bool space_find(struct linux_guest *g)
+{
+	uint64_t pgd = linux_symbol(g, "init_top_pgt"), levels, at;
+
+	pgd = pgd ? pgd : linux_symbol(g, "swapper_pg_dir");
+	if (!pgd || !linux_ram_offset(&g->ram, g->text - g->delta, &at))
+		return false;
+	image_u64(g, "__pgtable_l5_enabled", 4, &levels);
+	g->space = (struct guest_space){.paging = levels & 1 ? GUEST_PAGING_5 : GUEST_PAGING_4,
+					.cr3 = pgd - g->delta};
+	return guest_address(&g->memory, &g->ram.at, &g->space, g->text) == g->ram.at.base + at;
+}
+
+/*
+ * Is the image there, its address being `text`? Memory that is 0 fits one place too, so the page tables have to agree.
+ */
 static bool image_fits(struct linux_guest *g, uint64_t text_offset, uint64_t text,
 		       uint64_t phys_base_offset)
 {
@@ -48,7 +74,7 @@ static bool image_fits(struct linux_guest *g, uint64_t text_offset, uint64_t tex
 		return false;
 	g->text = text;
 	g->delta = text - physical;
-	return true;
+	return space_find(g);
 }
 
 /* Offsets in RAM are known: the address is what phys_base makes it. */
@@ -59,11 +85,13 @@ static bool image_self_relative(struct linux_guest *g, uint64_t text, uint64_t p
 	if (linux_ram_read(&g->ram, phys_base, &value, sizeof(value)))
 		return false;
 	address = linux_ram_physical(&g->ram, text) - value + LINUX_IMAGE_MAP;
-	if (address < LINUX_IMAGE_MAP || address % ALIGN_2M ||
-	    !image_fits(g, text, address, phys_base))
+	if (address < LINUX_IMAGE_MAP || address % ALIGN_2M)
 		return false;
 	kallsyms_move(&g->symbols, address - text);
-	return true;
+	if (image_fits(g, text, address, phys_base))
+		return true;
+	kallsyms_move(&g->symbols, text - address);
+	return false;
 }
 
 /* Addresses are known: the image begins at a multiple of 2 MiB below the tables. */
@@ -96,16 +124,6 @@ static bool image_find(struct linux_guest *g)
 	return found;
 }
 
-static int image_u64(struct linux_guest *g, const char *name, size_t bytes, uint64_t *ret)
-{
-	uint64_t offset, address = linux_symbol(g, name);
-
-	*ret = 0;
-	if (!address || !linux_ram_offset(&g->ram, address - g->delta, &offset))
-		return -ENOENT;
-	return linux_ram_read(&g->ram, offset, ret, bytes);
-}
-
 /* Where RAM is split at the PCI hole follows from the last page that the kernel knows. */
 static void split_find(struct linux_guest *g)
 {
@@ -118,20 +136,6 @@ static void split_find(struct linux_guest *g)
 	    g->ram.at.size - above < UINT64_C(1) << 32 &&
 	    g->ram.at.size - above > linux_ram_physical(&g->ram, g->symbols.table))
 		g->ram.at.low = g->ram.at.size - above;
-}
-
-/* The page tables that have all of the kernel, and no process. They must map the image where it is. */
-static bool space_find(struct linux_guest *g)
-{
-	uint64_t pgd = linux_symbol(g, "init_top_pgt"), levels, at;
-
-	pgd = pgd ? pgd : linux_symbol(g, "swapper_pg_dir");
-	if (!pgd || !linux_ram_offset(&g->ram, g->text - g->delta, &at))
-		return false;
-	image_u64(g, "__pgtable_l5_enabled", 4, &levels);
-	g->space = (struct guest_space){.paging = levels & 1 ? GUEST_PAGING_5 : GUEST_PAGING_4,
-					.cr3 = pgd - g->delta};
-	return guest_address(&g->memory, &g->ram.at, &g->space, g->text) == g->ram.at.base + at;
 }
 
 static int table_try(struct search *s)
@@ -148,8 +152,6 @@ static int table_try(struct search *s)
 	if (!image_find(g))
 		return 0;
 	split_find(g);
-	if (!space_find(g))
-		return 0;
 	g->nr_core = g->symbols.nr;
 	banner = linux_symbol(g, "linux_banner");
 	if (!banner || linux_read_text(g, banner, g->banner, sizeof(g->banner)))
