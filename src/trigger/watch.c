@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/exit_reason.h"
 #include "pairing/pair.h"
 
@@ -14,6 +15,7 @@ enum {
 	FORMS_MAX = 1 + FALLBACKS_MAX, /* an analyzer and its fallbacks */
 	PAIRINGS_MAX = TRIGGERS_MAX * FORMS_MAX,
 	BALLOON_STATS_QUEUE = 2,
+	MACHINES_MAX = 1 << 16,
 };
 
 /* An analyzer, or a fallback that counts until the analyzer's own begin event is seen. */
@@ -31,6 +33,13 @@ struct waiting {
 	size_t at;
 };
 
+/* A VM that was stopped (paused, migrated, shut down): its vCPUs are out of guest mode for that. */
+struct machine {
+	uint64_t pid; /* the key */
+	bool stopped;
+	uint64_t resumed_ns;
+};
+
 struct trigger_watch {
 	const struct trigger_expression *e;
 	struct form form[PAIRINGS_MAX];
@@ -41,6 +50,7 @@ struct trigger_watch {
 	void *arg;
 
 	uint64_t evaluated_ns; /* the last round's watermark */
+	struct hash_table machines;
 	bool open;	       /* the spans that are being passed have not ended */
 
 	uint8_t *bytes;
@@ -92,13 +102,23 @@ static bool is_normal(const struct form *f, const struct span *s)
 	return false;
 }
 
+/* Was its VM stopped meanwhile? Only of exits: a request that a stopped VM waits for is late. */
+static bool is_stopped(const struct form *f, const struct span *s)
+{
+	const struct machine *m = hash_find_u64(&f->watch->machines, s->pid);
+
+	return m && name_in_list("kvm_exit,kvm_userspace_exit", f->analyzer->begin) &&
+	       (m->stopped || s->start_ns < m->resumed_ns);
+}
+
 static int on_span(void *arg, const struct span *s)
 {
 	const struct form *f = arg;
 	struct trigger_watch *w = f->watch;
 	uint64_t too_long_ns = s->start_ns + w->e[f->which].min_ns;
 
-	if (s->end_ns <= too_long_ns || too_long_ns < w->evaluated_ns || is_normal(f, s))
+	if (s->end_ns <= too_long_ns || too_long_ns < w->evaluated_ns || is_normal(f, s) ||
+	    is_stopped(f, s))
 		return 0;
 
 	struct trigger_culprit c = {.which = f->which,
@@ -157,6 +177,7 @@ void trigger_watch_free(struct trigger_watch *w)
 		return;
 	for (unsigned int i = 0; i < w->nr; i++)
 		pairing_close(w->form[i].pairing);
+	hash_deinit(&w->machines);
 	free(w->bytes);
 	free(w->list);
 	free(w);
@@ -173,6 +194,7 @@ struct trigger_watch *trigger_watch_new(const struct trigger_expression *e, unsi
 		return NULL;
 	}
 	w->e = e;
+	w->machines = HASH_TABLE(struct machine, 1, MACHINES_MAX);
 	w->fn = fn;
 	w->arg = arg;
 	for (unsigned int i = 0; i < nr && !err; i++)
@@ -218,7 +240,7 @@ int trigger_watch_record(struct trigger_watch *w, const struct record_hdr *rec)
 {
 	int err;
 
-	if (rec->type >= EV_LIMIT || !w->wanted[rec->type])
+	if (rec->type >= EV_LIMIT || (!w->wanted[rec->type] && rec->type != EV_vm_state))
 		return 0;
 	err = bytes_reserve(w, rec->size);
 	if (!err)
@@ -246,6 +268,19 @@ static bool counts(const struct trigger_watch *w, const struct form *f)
 	return !f->fallback || !w->seen[f->which];
 }
 
+/* Out of memory: as if it had not been stopped. */
+static void state_learn(struct trigger_watch *w, const struct event *ev)
+{
+	bool is_new, running = event_value(ev, "running");
+	struct machine *m = hash_add_u64(&w->machines, ev->pid, &is_new);
+
+	if (!m)
+		return;
+	if (m->stopped && running)
+		m->resumed_ns = ev->time_ns;
+	m->stopped = !running;
+}
+
 static int record_feed(struct trigger_watch *w, const struct record_hdr *rec)
 {
 	struct event ev = {.time_ns = rec->time,
@@ -258,6 +293,8 @@ static int record_feed(struct trigger_watch *w, const struct record_hdr *rec)
 			   .vcpu = rec->vcpu};
 	int err = 0;
 
+	if (rec->type == EV_vm_state)
+		state_learn(w, &ev);
 	for (unsigned int i = 0; i < w->nr && !err; i++) {
 		struct form *f = &w->form[i];
 

@@ -4,8 +4,9 @@
  * the collector hands them over, one CPU after the other; at the end of a round those before the
  * watermark are put in order of time and paired by the analyzers, as a report would do it.
  *
- * A span fulfils its condition at the moment at which it becomes too long, whether or not it has
- * ended: each is reported once, and one that never ends is reported, too.
+ * A span fulfils its condition at the moment at which it becomes too long, whether or not it has ended: each is
+ * reported once, and one that never ends is reported, too. Exits during which the VM was stopped do not count, nor do
+ * halts.
  */
 #ifndef HOSTRACE_TRIGGER_WATCH_H
 #define HOSTRACE_TRIGGER_WATCH_H

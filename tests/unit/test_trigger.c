@@ -180,6 +180,33 @@ static void halts_do_not_trigger(void **state)
 	trigger_watch_free(w);
 }
 
+static void state_is(struct trigger_watch *w, uint64_t ns, bool running)
+{
+	struct rec_vm_state rec = {
+		.hdr = {ns, PID, TID + 1, EV_vm_state, sizeof(rec), 0, RECORD_NO_VCPU},
+		.running = running};
+
+	assert_int_equal(trigger_watch_record(w, &rec.hdr), 0);
+}
+
+static void a_stopped_vm_does_not_trigger(void **state)
+{
+	struct trigger_watch *w = watch_new("exit-latency>5ms");
+
+	(void)state;
+	begin(w, NS_PER_MS, 0, REASON_IO);
+	state_is(w, 2 * NS_PER_MS, false);
+	round_at(w, 50);
+	state_is(w, 51 * NS_PER_MS, true);
+	end(w, 52 * NS_PER_MS, 0);
+	round_at(w, 60);
+	assert_int_equal(seen.nr, 0);
+	begin(w, 61 * NS_PER_MS, 0, REASON_IO);
+	round_at(w, 70);
+	assert_int_equal(seen.nr, 1);
+	trigger_watch_free(w);
+}
+
 /* exit-latency is from userspace exits until a kvm_exit shows that it need not be. */
 static void fallbacks_count_until_the_event_is_seen(void **state)
 {
@@ -236,6 +263,7 @@ int main(void)
 		cmocka_unit_test(records_are_put_in_order),
 		cmocka_unit_test(each_span_triggers_once),
 		cmocka_unit_test(halts_do_not_trigger),
+		cmocka_unit_test(a_stopped_vm_does_not_trigger),
 		cmocka_unit_test(fallbacks_count_until_the_event_is_seen),
 		cmocka_unit_test(a_request_that_never_returns),
 	};

@@ -76,6 +76,7 @@ static int choose(struct collector_options *c)
 		record_opt.ring_bytes = RING_DEFAULT;
 	if (!record_opt.events && !record_opt.analyzers)
 		err = events_choose_for("blame", c->wants);
+	c->wants[EV_vm_state] = true; /* exits of a stopped VM do not count */
 	for (unsigned int i = 0; i < opt.triggers.nr && !err; i++)
 		if (e[i].analyzer)
 			err = events_choose_for(e[i].analyzer->name, c->wants);
