@@ -222,6 +222,11 @@ static void wait_line(struct blk *d)
 	(void)*d->isr;
 }
 
+void blk_take_interrupt(struct blk *d)
+{
+	wait_line(d);
+}
+
 /* Ten seconds or more on any machine; a count of loops would be nothing on one and hours on
  * another. */
 #define PATIENCE_TICKS 40000000000ull

@@ -104,6 +104,9 @@ void blk_submit(struct blk *d, unsigned int slot, bool write, uint64_t sector, v
 /* Tells the device that there is work, and whether we poll or want an interrupt. */
 void blk_kick(struct blk *d, bool want_interrupt);
 
+/* Waits for the interrupt that the kick asked for, also if its request is done already, and acknowledges it. */
+void blk_take_interrupt(struct blk *d);
+
 /* Waits until `nr` more requests are done, as announced at the kick. Dies if one failed. */
 void blk_wait(struct blk *d, unsigned int nr, bool by_interrupt);
 

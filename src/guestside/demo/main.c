@@ -239,7 +239,8 @@ static void do_hang(void)
 
 	blk_submit(d, 0, false, 0, sectors[0], WORK_SECTOR);
 	blk_kick(d, true);
-	blk_wait(d, 1, true);
+	blk_take_interrupt(d); /* none of it may be left */
+	blk_wait(d, 1, false);
 	for (uint32_t i = 0; i < nr; i++)
 		blk_submit(d, i, false, i, sectors[i], WORK_SECTOR);
 	if (!nokick)
