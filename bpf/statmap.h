@@ -29,7 +29,7 @@ enum {
 	STAT_KEYS = 512,      /* see stat_key() */
 	STAT_CELLS_MAX = 32,  /* reasons of a vCPU, the last cell included */
 	STAT_CELLS_MIN = 12,
-	STAT_PORT_SLOTS = 64, /* ports of a vCPU */
+	STAT_PORT_SLOTS = 256, /* ports of a vCPU */
 	STAT_PORTS = STAT_PORT_SLOTS + 1, /* in the last one all other ports */
 	STAT_PORT_TRIES = 8,
 	STAT_VMS_MAX = 1024,
@@ -80,8 +80,8 @@ struct stat_vcpu {
 	hr_u64 cause_ns[STAT_CAUSES]; /* of the open exit, up to mark_ns */
 	hr_u8 phase; /* enum stat_cause */
 	hr_u8 resumes; /* the phase after STAT_ASLEEP_IN_KERNEL, STAT_ASLEEP_IN_VMM and STAT_PREEMPTED */
-	hr_u8 in_port; /* index + 1: the open exit accessed it */
-	hr_u8 pad2[5];
+	hr_u16 in_port; /* index + 1: the open exit accessed it */
+	hr_u32 pad2;
 	struct stat_port port[STAT_PORTS];
 };
 

@@ -276,6 +276,10 @@ static int ports_read(const struct top_model *m, struct vcpu_reading *r)
 {
 	int err = 0;
 
+	if (!r->vcpu->port)
+		r->vcpu->port = calloc(STAT_PORTS, sizeof(*r->vcpu->port));
+	if (!r->vcpu->port)
+		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < STAT_PORTS && !err; i++)
 		if (r->v->port[i].count)
 			err = port_sum(m, r, i);

@@ -64,7 +64,7 @@ struct top_node {
 
 	/* private */
 	struct stat_cell *cell; /* a reason of a vCPU: as it was read before; of a VM: the sum of this reading */
-	struct stat_port port[STAT_PORTS]; /* a vCPU: as they were read before */
+	struct stat_port *port; /* STAT_PORTS of them, a vCPU: as they were read before */
 	uint64_t history_count; /* of this reading */
 	uint64_t since_ns;	/* a VM: counted from then on */
 	unsigned int nr_vcpus;	/* a VM */

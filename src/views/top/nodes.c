@@ -58,7 +58,9 @@ void top_node_clear(struct top_node *n)
 		n->list[l].capacity = 0;
 	}
 	free(n->cell);
+	free(n->port);
 	n->cell = NULL;
+	n->port = NULL;
 }
 
 void top_node_remove(struct top_node *parent, enum top_list list, unsigned int i)
