@@ -19,3 +19,17 @@ holds "stat: time outside the guest is within 5 % of the recording's $wanted ns;
 	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 20))"
 equal "stat: percentiles lie between the least and the largest, in order" \
 	"$(jq '[.rows[] | [.min_ns, .p50_ns, .p90_ns, .p99_ns, .p999_ns, .max_ns] | . == sort] | all' "$out/counted.stat")" true
+
+# top counts the same with other programs attached, in intervals.
+equal "top ended with the VM, status 0" "$(cat "$out/counted.top.status")" 0
+jq -rs '[.[].vms[].vcpus[] | .vcpu as $v | .reasons[] | {key: "\($v) \(.name)", count, userspace_count}] | group_by(.key)[] |
+	"\(.[0].key) \(map(.count) | add) \(map(.userspace_count) | add)" | select(test(" 0 0$") | not)' \
+	"$out/counted.top" | sort >"$work/got"
+report counted.hrt "exits --by vcpu" "$rows" | sort >"$work/wanted"
+same_lines "top: exits by vCPU and reason, and how many went through QEMU" "$work/got" "$work/wanted"
+equal "top: accesses to ports" "$(jq -s '[.[].vms[].ports[].count] | add' "$out/counted.top")" \
+	"$(report counted.hrt ports '[.rows[].count] | add')"
+got=$(jq -s '[.[].vms[].vcpus[].reasons[].causes[]] | add' "$out/counted.top")
+wanted=$(jq -s '[.[].vms[].vcpus[].time_ns] | add' "$out/counted.top")
+holds "top: the causes make the time of the exits, $wanted ns, within 1 %; ns of difference" \
+	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 100))"

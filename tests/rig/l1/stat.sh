@@ -13,15 +13,21 @@ vm=$(cat /tmp/counted.pid)
 timeout 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace stat --vm "$vm" --by vcpu -f json -o "$out/counted.stat" \
 	</dev/null 2>"$out/counted.stat.err" &
 stat=$!
+timeout 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace top --vm "$vm" -f json --interval 500ms >"$out/counted.top" \
+	</dev/null 2>"$out/counted.top.err" &
+top=$!
 timeout 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record --vm "$vm" -o "$out/counted.hrt" --events kvm \
 	</dev/null >"$out/counted.record" 2>&1 &
 recorder=$!
 wait_until 60 grep -q watching "$out/counted.stat.err"
+wait_until 60 test -s "$out/counted.top"
 wait_until 60 grep -q recording "$out/counted.record"
 echo cont >/tmp/stat-monitor.in
 log "counted runs"
 wait "$stat"
 echo $? >"$out/counted.stat.status"
+wait "$top"
+echo $? >"$out/counted.top.status"
 wait "$recorder"
 echo $? >"$out/counted.record.status"
 wait
