@@ -24,7 +24,7 @@ for signal in INT TERM HUP; do
 	vmm_start 2000
 	record_start --vm "$vmm" -o "$signal.hrt"
 	vmm_go
-	sleep .5
+	until_line '^outb ' vmm.out
 	kill -s "$signal" "$recorder"
 	wait "$recorder_waiter"
 	is $? 0 "SIG$signal ends it" record.err
