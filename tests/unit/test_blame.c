@@ -196,6 +196,8 @@ static void event_make(struct stream *s, struct event *ev)
 		field_set(s->record, ev->type, "waker_pid", random_next(&s->seed) % 4 > 0);
 	else if (id == EV_lost || id == EV_gap)
 		field_set(s->record, ev->type, "until", s->ns + random_next(&s->seed) % 5000);
+	else if (id == EV_kvm_userspace_exit) /* KVM_EXIT_IO or KVM_EXIT_INTR */
+		field_set(s->record, ev->type, "reason", random_next(&s->seed) % 4 ? 2 : 10);
 	else if (id == EV_kvm_vcpu_wakeup)
 		field_set(s->record, ev->type, "ns", random_next(&s->seed) % 10000);
 	if (id == EV_lost)
