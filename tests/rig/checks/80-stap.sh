@@ -14,6 +14,7 @@ for script in "$here"/../../stap/*.stp; do
 	script=$(basename "$script" .stp)
 	equal "stap $script.stp: started, ended, skipped no probe" \
 		"$(output_of "$script" | grep -c '^# watching') $(grep -c -i -E 'error|skipped' "$out/stap/$script.err")" "1 0"
+	grep -i -E 'error|skipped' "$out/stap/$script.err" | sed 's/^/# /'
 done
 
 # ---- probecount.stp and `info` ----
