@@ -146,21 +146,36 @@ agent_fill() { # DIR
 	cp "$(dirname "$program")/ring-guest.elf" "$1/"
 }
 
+# A probe waits 10 s for a variable's lock (default: 10 ms, then it is skipped): the machine below may take the CPU from
+# the holder. MAXACTION: statements per probe.
+stap_limits='-D MAXTRYLOCK=1000000 -D STP_NO_OVERLOAD -D MAXACTION=1000000'
+
 # stap/ for L1: the SystemTap scripts as modules for its kernel, and the programs that load them. Rebuilt when one changes.
 stap_fill() { # DIR
 	local stap library
 	stap=$("$here/stap-tree.sh") || return
 	mkdir -p "$1/stap" "$stap/cache" "$work/stap"
-	# This one also prints each latency, so that checks/80-stap.sh can compare it exit by exit.
-	sed 's/^\(\t*\)latency\[isa, reason\] <<< ns$/&\n\1printf("each %d %d %s\\n", tid(), ns, hostrace_reason(isa, reason))/' \
-		"$here/../../stap/exitlatency.stp" >"$work/stap/exitlatency.stp"
+	# This one also prints each latency, so that checks/80-stap.sh can compare it exit by exit. At the end, from one CPU:
+	# stapio merges the CPUs' output by sequence numbers, and when a CPU's reader is late it drops what that CPU printed.
+	{
+		sed 's/^\(\t*\)latency\[isa, reason\] <<< ns$/&\n\1each[exits++, tid(), ns, isa, reason] = 1/' \
+			"$here/../../stap/exitlatency.stp"
+		cat <<-'EOF'
+			global exits, each[100000]
+			probe end(1)
+			{
+				foreach ([n+, thread, ns, isa, reason] in each)
+					printf("each %d %d %s\n", thread, ns, hostrace_reason(isa, reason))
+			}
+		EOF
+	} >"$work/stap/exitlatency.stp"
 	{
 		find "$here/../../stap" -name '*.stp' -path '*/stap/*' -not -path '*/tapset/*' -not -name exitlatency.stp
 		echo "$work/stap/exitlatency.stp"
 	} | sort |
 		(cd "$1/stap" && SYSTEMTAP_DIR=$stap/cache xargs -P 2 -I '{}' bash -c \
-			'exec timeout 300 stap -w -D MAXTRYLOCK=20000 -D STP_NO_OVERLOAD -R "$1/runtime" -r "$1/tree" -p4 \
-				-m "stap_$(basename "$2" .stp)" "$2"' - "$stap" '{}') || return
+			'exec timeout 300 stap -w $3 -R "$1/runtime" -r "$1/tree" -p4 \
+				-m "stap_$(basename "$2" .stp)" "$2"' - "$stap" '{}' "$stap_limits") || return
 	cp "$(type -P staprun)" /usr/lib/systemtap/stapio "$1/stap/"
 	for library in $(ldd "$1/stap/staprun" "$1/stap/stapio" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
@@ -173,8 +188,8 @@ marks_fill() { # DIR QEMU
 	stap=$("$here/stap-tree.sh") || return
 	mkdir -p "$1/marks" "$stap/cache"
 	for name in probecount virtqueueleaks; do
-		(cd "$1/marks" && PATH=$(dirname "$2"):$PATH SYSTEMTAP_DIR=$stap/cache timeout 300 stap -w -D MAXTRYLOCK=20000 \
-			-D STP_NO_OVERLOAD -R "$stap/runtime" -r "$stap/tree" -p4 -m "marks_$name" \
+		(cd "$1/marks" && PATH=$(dirname "$2"):$PATH SYSTEMTAP_DIR=$stap/cache timeout 300 stap -w $stap_limits \
+			-R "$stap/runtime" -r "$stap/tree" -p4 -m "marks_$name" \
 			"$here/../../stap/$name.stp") || return
 	done
 	echo "$2" >"$1/marks/path"
