@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file_map.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/suggest.h"
@@ -229,6 +230,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	memory_init();
+	file_map_init();
 	if (user_is_another()) {
 		fprintf(stderr,
 			"hostrace: this program must not be setuid or setgid; to record as an "

@@ -55,12 +55,16 @@ static void bus_error(int nr, siginfo_t *info, void *context)
 	signal(nr, SIG_DFL); /* the access is repeated when the handler has returned */
 }
 
-static void map_add(uintptr_t start, size_t len, const char *path)
+void file_map_init(void)
 {
 	struct sigaction sa = {.sa_flags = SA_SIGINFO};
 
 	sa.sa_sigaction = bus_error;
 	sigaction(SIGBUS, &sa, NULL);
+}
+
+static void map_add(uintptr_t start, size_t len, const char *path)
+{
 	for (struct map *m = maps(); m < maps() + MAPS_MAX; m++) {
 		if (atomic_load(&m->start))
 			continue;

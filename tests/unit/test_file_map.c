@@ -39,6 +39,7 @@ static int read_in_child(bool shorter, int err)
 	if (!pid) {
 		const volatile uint8_t *map = file_map(fd, BYTES, PATH);
 
+		file_map_init();
 		dup2(err, STDERR_FILENO);
 		temporary_add(TEMPORARY);
 		close(open(TEMPORARY, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));

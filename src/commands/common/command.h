@@ -7,8 +7,7 @@
 #define HOSTRACE_COMMAND_H
 
 #include "base/options.h"
-
-#define HOSTRACE_VERSION "0.1.0"
+#include "base/version.h"
 
 enum exit_status {
 	EXIT_FINE = 0,

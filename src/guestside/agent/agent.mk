@@ -9,7 +9,7 @@ AGENT_LINK = $(if $(wildcard $(shell $(CC) -print-file-name=rcrt1.o)),-static-pi
 
 all: $(AGENT)
 
-$(AGENT): $(AGENT_SRCS) $(BUILD)/flags $(wildcard src/guestside/agent/*.h src/base/cleanup.h src/base/clock.h src/base/crc32c.h)
+$(AGENT): $(AGENT_SRCS) $(BUILD)/flags $(wildcard src/guestside/agent/*.h src/base/cleanup.h src/base/clock.h src/base/crc32c.h src/base/version.h)
 	$(call say,AGENT,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(AGENT_CC) $(AGENT_LINK) -o $@ $(AGENT_SRCS) -lpthread

@@ -14,11 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/version.h"
 #include "guestside/agent/agent.h"
-
-#ifndef HOSTRACE_VERSION
-#define HOSTRACE_VERSION "0.1"
-#endif
 
 enum {
 	EXIT_FINE,
