@@ -9,12 +9,12 @@
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
+#include "input/input_events.h"
 #include "output/event_csv.h"
 #include "output/event_rows.h"
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
 #include "symbols/addresses.h"
-#include "tracefile/tracefile.h"
 
 enum {
 	FIELDS_COLUMN_MAX = 45,
@@ -138,23 +138,14 @@ static void rows_empty(struct rows *rows, json_t *more)
 	report_empty(&report);
 }
 
-static bool in_window(const struct input_set *in, const struct event *ev)
-{
-	return ev->time_ns >= in->since_ns && ev->time_ns < in->until_ns;
-}
-
-static int rows_loop(struct rows *rows, struct batch *batch)
+static int rows_loop(struct rows *rows, struct input_events *events)
 {
 	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
+	const struct event *ev;
 	int more;
 
-	while ((more = reader_next(rows->in->reader, batch)) > 0) {
-		for (unsigned int i = 0; i < batch->nr && rows->nr < limit && !rows->err; i++) {
-			thread_names_event(rows->names, &batch->ev[i]);
-			if (in_window(rows->in, &batch->ev[i]) &&
-			    input_set_selects(rows->in, &batch->ev[i]))
-				row_write(rows, &batch->ev[i]);
-		}
+	while ((more = input_events_next(events, &ev)) > 0) {
+		row_write(rows, ev);
 		if (rows->err)
 			return rows->err;
 		if (rows->nr == limit || ferror(rows->out->file))
@@ -165,11 +156,9 @@ static int rows_loop(struct rows *rows, struct batch *batch)
 
 int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
+	_cleanup_input_events_ struct input_events events;
 	struct rows rows = {.in = in,
 			    .out = out,
-			    .names = names,
 			    .start_ns = in->reader->info.start_ns,
 			    .ticks = trace_info_in_ticks(&in->reader->info),
 			    .max_frames = max_frames,
@@ -177,30 +166,28 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 			    .with_vm = input_set_nr_vms(in) > 1};
 	_cleanup_event_csv_ struct event_csv *csv = NULL;
 	json_t *more;
-	int ret;
+	int ret = input_events_open(in, &events);
 
-	if (!names || !batch)
-		return fail(-ENOMEM, "out of memory");
+	if (!ret)
+		ret = addresses_given(&rows.given);
+	if (ret)
+		return ret;
+	rows.names = events.names;
 	if (!strcmp(out->format, "csv")) {
 		rows.csv = csv = event_csv_new(rows.ticks, rows.with_vm);
 		if (!csv)
 			return -ENOMEM;
 	}
-	ret = input_set_thread_names(in, names);
-	if (!ret)
-		ret = addresses_given(&rows.given);
-	if (ret)
-		return ret;
 	more = json_array();
 	rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
 	if (rows.vm_width > VM_COLUMN_MAX && !out->wide)
 		rows.vm_width = VM_COLUMN_MAX;
 	rows_begin(&rows);
-	ret = rows_loop(&rows, batch);
+	ret = rows_loop(&rows, &events);
 	if (ret == 1 && rows.nr == out->limit)
 		json_array_append_new(
 			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
-	if (thread_names_refused(names))
+	if (thread_names_refused(events.names))
 		json_array_append_new(
 			more, json_sprintf("more than %d threads: further threads have no name",
 					   THREADS_MAX));
@@ -217,39 +204,26 @@ int rows_write(const struct input_set *in, struct output *out, uint64_t max_fram
 	return ret < 0 ? ret : 0;
 }
 
-static int each_loop(struct rows *rows, struct batch *batch, rows_put *put, void *arg)
+static int each_loop(struct input_events *events, rows_put *put, void *arg)
 {
-	uint64_t lost = 0;
+	const struct event *ev;
 	int err = 0, more;
 
-	while ((more = reader_next(rows->in->reader, batch)) > 0)
-		for (unsigned int i = 0; i < batch->nr; i++) {
-			const struct event *ev = &batch->ev[i];
-			struct event_row row = {.ev = ev,
-						.source = input_set_name(rows->in, ev->source)};
+	while (!err && (more = input_events_next(events, &ev)) > 0) {
+		const struct event_row row = {.ev = ev,
+					      .source = input_set_name(events->set, ev->source),
+					      .comm = thread_comm(events->names, ev),
+					      .vcpu = thread_vcpu(events->names, ev)};
 
-			lost += lost_record_count(ev);
-			thread_names_event(rows->names, ev);
-			if (!in_window(rows->in, ev) || !input_set_selects(rows->in, ev))
-				continue;
-			row.comm = thread_comm(rows->names, ev);
-			row.vcpu = thread_vcpu(rows->names, ev);
-			err = put(arg, &row, lost);
-			if (err)
-				return err;
-		}
-	return more;
+		err = put(arg, &row, events->lost);
+	}
+	return err ? err : more;
 }
 
 int rows_each(const struct input_set *in, rows_put *put, void *arg)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
-	struct rows rows = {.in = in, .names = names};
-	int err;
+	_cleanup_input_events_ struct input_events events;
+	int err = input_events_open(in, &events);
 
-	if (!names || !batch)
-		return fail(-ENOMEM, "out of memory");
-	err = input_set_thread_names(in, names);
-	return err ? err : each_loop(&rows, batch, put, arg);
+	return err ? err : each_loop(&events, put, arg);
 }
