@@ -4,6 +4,7 @@
 BUILD	?= build
 CC	= gcc
 CLANG	?= clang
+OBJCOPY	?= objcopy
 ifeq ($(origin BPFTOOL),undefined)
 BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
@@ -21,8 +22,8 @@ endif
 # Recording needs libbpf, clang and bpftool; without them (LIVE=0), everything else is built.
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-# The folders of src/folders; agent.mk and demo.mk build the agent and the demo guest, fetch/http is hostrace-http.
-SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+# The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http.
+SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector output/live commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
@@ -53,7 +54,7 @@ WRAP	 = $(foreach f,free malloc calloc realloc reallocarray strdup strndup aspri
 NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 
 # Hardening; not together with sanitizers, which do the same checks and do not see into _FORTIFY_SOURCE's functions.
-HARDEN_CFLAGS := -fPIE -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) \
+HARDEN_CFLAGS := -fPIC -fno-semantic-interposition -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) \
 	    $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
 HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack
 # float-cast-overflow is not part of gcc's "undefined".
@@ -208,4 +209,4 @@ help:
 	@:
 
 # Tests, the rig, the demo guest, the manual.
-include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/guestside/*/*.mk src/output/*/*.mk doc/*.mk)
+include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/library/*.mk src/guestside/*/*.mk src/output/*/*.mk doc/*.mk)

@@ -2,6 +2,8 @@
 
 PREFIX	?= /usr/local
 DESTDIR	?=
+# Libraries, below PREFIX: lib64, lib/x86_64-linux-gnu, ...
+LIBDIR	?= lib
 
 # MODE:DESTINATION:SOURCE
 INSTALLED = \
@@ -9,6 +11,10 @@ INSTALLED = \
 	755:sbin/hostrace-guest:$(AGENT) \
 	755:libexec/hostrace/$(notdir $(HTTP)):$(HTTP) \
 	644:libexec/hostrace/$(notdir $(DEMO_GUEST)):$(DEMO_GUEST) \
+	644:$(LIBDIR)/$(notdir $(LIBRARY_SO)):$(LIBRARY_SO) \
+	644:$(LIBDIR)/$(notdir $(LIBRARY_A)):$(LIBRARY_A) \
+	644:$(LIBDIR)/pkgconfig/libhostrace.pc:src/library/libhostrace.pc.in \
+	644:include/hostrace.h:src/library/hostrace.h \
 	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
 	644:lib/systemd/system/hostrace-record@.service:scripts/hostrace-record@.service \
 	644:share/zsh/site-functions/_hostrace:$(BUILD)/hostrace.zsh \
@@ -30,15 +36,18 @@ install uninstall: SHELL = /bin/bash
 
 install: all man
 	@$(call each_installed,install -D -m "$$mode" "$$from" "$$to")
+	@sed -i 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/libhostrace.pc
+	@ln -sf $(notdir $(LIBRARY_SO)) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhostrace.so
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 uninstall:
 	@$(call each_installed,rm -f "$$to")
+	@rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhostrace.so
 	@cd $(DESTDIR)$(PREFIX) && rmdir $(INSTALLED_DIRS) 2>/dev/null || true
 
 # ---- releases ----
 
-VERSION := $(shell sed -n 's/^\#define HOSTRACE_VERSION "\(.*\)"/\1/p' src/commands/common/command.h)
+VERSION := $(shell sed -n 's/^\#define HOSTRACE_VERSION "\(.*\)"/\1/p' src/base/version.h)
 
 .PHONY: dist check-package
 
