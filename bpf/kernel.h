@@ -55,10 +55,14 @@ struct signal_struct {
 	atomic_t live; /* threads that have not exited */
 };
 
+struct mm_struct;
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
 	int pid, tgid;
 	char comm[16];
 	struct hlist_head preempt_notifiers;
@@ -69,7 +73,10 @@ struct preempt_notifier {
 	struct hlist_node link;
 };
 
-/* Maps guest physical pages to the VMM's memory: a tree by page number; two trees are used alternately. */
+/*
+ * Map guest physical pages to the VMM's memory: a tree by page number, and a hash table by id; two sets of links are
+ * used alternately.
+ */
 struct rb_node {
 	unsigned long __rb_parent_color;
 	struct rb_node *rb_right, *rb_left;
@@ -82,18 +89,39 @@ struct rb_root {
 struct kvm_vcpu;
 
 struct kvm_memory_slot {
+	struct hlist_node id_node[2];
 	struct rb_node gfn_node[2];
 	hr_u64 base_gfn;
 	unsigned long npages, userspace_addr;
+	hr_u32 flags;
 };
 
 struct kvm_memslots {
+	hr_u64 generation;
 	struct rb_root gfn_tree;
+	struct hlist_head id_hash[128];
 	int node_idx;
 };
 
+struct kvm_arch {
+	unsigned long vm_type;
+};
+
 struct kvm {
+	struct mm_struct *mm;
 	struct kvm_memslots *memslots[2];
+	atomic_t online_vcpus;
+	struct kvm_arch arch;
+};
+
+/* AMD's encryption of guest memory. */
+struct kvm_sev_info {
+	bool active, es_active;
+};
+
+struct kvm_svm {
+	struct kvm kvm;
+	struct kvm_sev_info sev_info;
 };
 
 /* The timer of a local APIC. */
@@ -125,6 +153,7 @@ struct kvm_vcpu {
 	struct kvm *kvm;
 	struct preempt_notifier preempt_notifier;
 	int vcpu_id, vcpu_idx;
+	struct pid *pid; /* of the thread that ran it last */
 	struct kvm_vcpu_arch arch;
 };
 
@@ -206,6 +235,7 @@ struct block_device {
 
 struct super_block {
 	struct block_device *s_bdev;
+	unsigned long s_magic;
 };
 
 struct inode {
@@ -213,8 +243,29 @@ struct inode {
 	unsigned long i_ino;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
+};
+
+/* What a program of an iterator writes to. */
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
 };
 
 struct kiocb {

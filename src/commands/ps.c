@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "vm/vm.h"
@@ -136,6 +137,7 @@ static int run(int argc, char **argv, char **rest)
 		output_cancel(&out);
 		return command_failed();
 	}
+	kvm_look_complete(vms, nr);
 	if (vms_sort(vms, nr, out.sort)) {
 		vm_list_free(vms, nr);
 		output_cancel(&out);

@@ -30,6 +30,11 @@ enum guest_paging {
 
 enum { GUEST_PAGE = 4096, GUEST_RAM_TRIES = 256 };
 
+/* A range of guest physical addresses and where the process has it: one of KVM's memory slots. */
+struct guest_slot {
+	uint64_t guest, process, size;
+};
+
 /*
  * Where the process has the RAM, `size` bytes from `base`: guest address g below `low` lies at base + g, from 4 GiB on
  * at base + low + (g - 4 GiB).

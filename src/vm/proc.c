@@ -163,6 +163,7 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 		else if (!strncmp(target, vcpu, sizeof(vcpu) - 1) && *ret_vcpus < VM_VCPUS_MAX)
 			++*ret_vcpus; /* "anon_inode:kvm-vcpu:3" since Linux 4.17 */
 	}
+	*ret_vm |= *ret_vcpus > 0; /* whose own descriptor was closed */
 	return 0;
 }
 

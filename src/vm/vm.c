@@ -106,6 +106,7 @@ static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int
 	err = vm_cmdline_parse(words, is_qemu ? nr : 0, &c);
 	if (err)
 		return err;
+	vm->is_qemu = is_qemu;
 	vm->cmdline = vm_cmdline_quote(words, nr);
 	vm->accel = strdup(is_qemu ? accel_of(vm, fds_seen, &c) : "kvm");
 	vm->name = take_ptr(c.name);

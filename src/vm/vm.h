@@ -2,7 +2,7 @@
 /*
  * Which virtual machines run here, as /proc shows them: no privilege beyond reading the process is needed.
  *
- * A VM is a process that holds a KVM VM file descriptor ("anon_inode:kvm-vm"), or a QEMU that runs under TCG.
+ * A VM is a process that holds a KVM file descriptor ("anon_inode:kvm-vm"), or a QEMU that runs under TCG.
  */
 #ifndef HOSTRACE_VM_H
 #define HOSTRACE_VM_H
@@ -38,7 +38,8 @@ struct vm {
 	char *version;	/* QEMU's version if known, else "" */
 	char *build_id; /* hex of .note.gnu.build-id, "" if none */
 	uint64_t memory_bytes;
-	bool has_kvm;		/* holds a kvm-vm file descriptor */
+	bool has_kvm;		/* holds a KVM VM or vCPU file descriptor */
+	bool is_qemu;		/* by the name of its executable */
 	unsigned int nr_vcpus;	/* kvm-vcpu descriptors, or -smp under TCG */
 	struct vm_vcpu *vcpus;	/* nr_vcpus entries */
 	char **devices;		/* as on the command line: "virtio-blk-pci,drive=d0" */

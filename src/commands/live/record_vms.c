@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "vm/select.h"
 
-int record_vms_choose(struct recording *r)
+static int vms_choose(struct recording *r)
 {
 	char list[VM_NAMES_TEXT];
 	int err;
@@ -38,6 +39,15 @@ int record_vms_choose(struct recording *r)
 	return fail(-EINVAL,
 		    "%u VMs are running: %s; select with --vm NAME[,NAME], or all with --all",
 		    r->nr_vms, list);
+}
+
+int record_vms_choose(struct recording *r)
+{
+	int err = vms_choose(r);
+
+	if (!err && (record_opt.vms.nr || record_opt.all || !r->argv))
+		kvm_look_complete(r->vms, r->nr_vms);
+	return err;
 }
 
 static bool watch_ended(const struct vm_watch *w)

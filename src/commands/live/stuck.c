@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/live/stuck_guard.h"
@@ -154,6 +155,8 @@ static int report(struct stuck_guard *guard)
 		return command_failed();
 	int err = vm_find(vm_option, &vm);
 
+	if (!err)
+		kvm_look_complete(&vm, 1);
 	if (!err)
 		err = look_twice(&vm, guard, &out, &found);
 	vm_free(&vm);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What bpf/kvm_state.bpf.c reports of KVM's own structures: the VMs whose file descriptors processes hold, their memory
+ * slots and vCPUs. Included by both compilers.
+ */
+#ifndef HOSTRACE_KVM_RECORD_H
+#define HOSTRACE_KVM_RECORD_H
+
+#include "record.h"
+
+enum kvm_record_kind { KVM_RECORD_SLOT, KVM_RECORD_VM, KVM_RECORD_VCPU };
+
+enum {
+	KVM_SLOTS_MAX = 600,	/* that are reported of a VM; QEMU uses about 20 */
+	KVM_SLOT_CHAIN_MAX = 32, /* of a bucket of KVM's hash table, which has 128 */
+};
+
+/* kvm_record.vm.state */
+enum {
+	KVM_STATE_SLOTS = 1 << 0,   /* the slots are known */
+	KVM_STATE_OWN = 1 << 1,	    /* the process is the one whose memory the slots map */
+	KVM_STATE_CHANGED = 1 << 2, /* slots changed while they were read */
+	KVM_STATE_CUT = 1 << 3,	    /* there are more slots */
+	KVM_STATE_SEV = 1 << 4,
+	KVM_STATE_SEV_ES = 1 << 5,
+};
+
+/* Slots come before their VM. */
+struct kvm_record {
+	hr_u32 kind, pid; /* in our PID namespace */
+	hr_u64 kvm;	  /* which VM: a kernel address, only to be compared */
+	union {
+		struct {
+			hr_u64 guest, size, process; /* addresses: the guest's, the process's */
+			hr_u32 flags;		     /* KVM_MEM_* */
+			hr_u32 pad;
+		} slot;
+		struct {
+			hr_u32 state, type; /* type: KVM_X86_*_VM */
+			hr_u64 vcpus;
+			hr_u64 pad[2];
+		} vm;
+		struct {
+			hr_u32 index;
+			hr_u32 tid; /* that ran it last, in our PID namespace; 0: none has */
+			hr_u64 cr3, cr4, efer; /* as KVM has cached them */
+		} vcpu;
+	};
+};
+
+#endif

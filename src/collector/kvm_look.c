@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/internal.h"
+#include "collector/kvm_look.h"
+#include "event/exit_reason.h"
+
+#include "hostrace.skel.h" /* knows record.h's types */
+
+enum {
+	TRIES = 4, /* of slots that change while they are read */
+	BYTES_MAX = 64 << 20,
+	BYTES_AT_ONCE = 64 << 10,
+};
+
+static int program_load(struct hostrace **ret)
+{
+	struct hostrace *skel = hostrace__open();
+	struct bpf_program *prog;
+	struct bpf_map *map;
+	int err;
+
+	if (!skel)
+		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, prog == skel->progs.kvm_state);
+	bpf_object__for_each_map(map, skel->obj)
+		if (!bpf_map__is_internal(map))
+			bpf_map__set_autocreate(map, false);
+	skel->rodata->kvm_state_svm = vm_host_isa() == EXIT_ISA_SVM;
+	err = hostrace__load(skel);
+	if (err) {
+		hostrace__destroy(skel);
+		return fail(err, "KVM's memory slots are unknown: the kernel rejected the BPF "
+				 "iterator: %s%s%s",
+			    strerror(-err), *collector_load_warning() ? "; " : "",
+			    collector_load_warning());
+	}
+	*ret = skel;
+	return 0;
+}
+
+/* All that the iterator writes. */
+static int records_read(int iter, char **ret, size_t *ret_size)
+{
+	size_t size = 0, room = 0;
+	ssize_t n;
+
+	do {
+		if (room - size < BYTES_AT_ONCE) {
+			char *more = realloc(*ret, room + 2 * BYTES_AT_ONCE);
+
+			if (!more)
+				return fail(-ENOMEM, "out of memory");
+			*ret = more;
+			room += 2 * BYTES_AT_ONCE;
+		}
+		n = read(iter, *ret + size, room - size);
+		size += n > 0 ? (size_t)n : 0;
+	} while ((n > 0 && size < BYTES_MAX) || (n < 0 && (errno == EINTR || errno == EAGAIN)));
+	*ret_size = size;
+	return n < 0 ? fail(-errno, "cannot read KVM's state: %s", strerror(errno)) : 0;
+}
+
+static int state_read(struct bpf_link *link, struct kvm_state *ret)
+{
+	_cleanup_close_ int iter = bpf_iter_create(bpf_link__fd(link));
+	_cleanup_free_ char *records = NULL;
+	size_t size = 0;
+	int err;
+
+	if (iter < 0)
+		return fail(iter, "cannot read KVM's state: %s", strerror(-iter));
+	err = records_read(iter, &records, &size);
+	return err ? err : kvm_state_parse(records, size, ret);
+}
+
+static bool state_changed(const struct kvm_state *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->vm[i].state & KVM_STATE_CHANGED)
+			return true;
+	return false;
+}
+
+int kvm_look(struct kvm_state *ret)
+{
+	struct hostrace *skel = NULL;
+	struct bpf_link *link;
+	int err;
+
+	*ret = (struct kvm_state){0};
+	collector_load_quietly();
+	err = program_load(&skel);
+	if (err)
+		return err;
+	link = bpf_program__attach_iter(skel->progs.kvm_state, NULL);
+	err = link ? 0 : fail(-errno, "cannot read KVM's state: %s", strerror(errno));
+	for (int i = 0; i < TRIES && !err; i++) {
+		kvm_state_free(ret);
+		err = state_read(link, ret);
+		if (!err && !state_changed(ret))
+			break;
+	}
+	bpf_link__destroy(link);
+	hostrace__destroy(skel);
+	return err;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <linux/kvm.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "vm/kvm_state.h"
+
+/* linux/kvm.h, arch/x86/include/uapi/asm/kvm.h of newer kernels than the build's */
+enum { MEM_GUEST_MEMFD = 1 << 2 };
+enum { TYPE_SEV = 2, TYPE_SEV_ES, TYPE_SNP, TYPE_TDX };
+
+#define EFER_LMA (UINT64_C(1) << 10)
+#define CR4_LA57 (UINT64_C(1) << 12)
+
+/* Slots are reported before their VM. */
+struct parse {
+	struct kvm_state *state;
+	struct guest_slot *slot;
+	size_t nr_slots;
+	bool private_memory;
+};
+
+static struct kvm_vm *vm_search(const struct kvm_state *s, const struct kvm_record *r)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->vm[i].pid == (pid_t)r->pid && s->vm[i].id == r->kvm)
+			return &s->vm[i];
+	return NULL;
+}
+
+/* The VM of a record; a new one if it is the first. */
+static struct kvm_vm *vm_of(struct kvm_state *s, const struct kvm_record *r)
+{
+	struct kvm_vm *vm = vm_search(s, r);
+
+	if (vm || array_room(s->vm, s->nr))
+		return vm;
+	vm = &s->vm[s->nr++];
+	*vm = (struct kvm_vm){.pid = (pid_t)r->pid, .id = r->kvm};
+	return vm;
+}
+
+static int slot_parse(struct parse *p, const struct kvm_record *r)
+{
+	int err;
+
+	p->private_memory |= r->slot.flags & MEM_GUEST_MEMFD;
+	/* read-only ones are firmware */
+	if (r->slot.flags & KVM_MEM_READONLY || !r->slot.size ||
+	    r->slot.size > UINT64_MAX - r->slot.guest ||
+	    r->slot.size > UINT64_MAX - r->slot.process)
+		return 0;
+	err = array_room(p->slot, p->nr_slots);
+	if (!err)
+		p->slot[p->nr_slots++] = (struct guest_slot){
+			.guest = r->slot.guest, .process = r->slot.process, .size = r->slot.size};
+	return err;
+}
+
+static int by_guest(const void *va, const void *vb)
+{
+	const struct guest_slot *a = va, *b = vb;
+
+	return (a->guest > b->guest) - (a->guest < b->guest);
+}
+
+/* KVM has no slots that overlap: if these do, they changed while they were read. */
+static bool slots_overlap(const struct guest_slot *slot, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (slot[i].guest - slot[i - 1].guest < slot[i - 1].size)
+			return true;
+	return false;
+}
+
+/* A VM is reported once for each of its descriptors. */
+static int vm_parse(struct parse *p, const struct kvm_record *r)
+{
+	struct kvm_vm *vm = vm_of(p->state, r);
+
+	if (!vm)
+		return -ENOMEM;
+	if (p->nr_slots)
+		qsort(p->slot, p->nr_slots, sizeof(*p->slot), by_guest);
+	vm->type = r->vm.type;
+	vm->state = r->vm.state;
+	if (slots_overlap(p->slot, p->nr_slots))
+		vm->state |= KVM_STATE_CHANGED;
+	vm->private_memory = p->private_memory;
+	free(vm->slot);
+	vm->slot = p->slot;
+	vm->nr_slots = p->nr_slots;
+	*p = (struct parse){.state = p->state};
+	return 0;
+}
+
+static struct guest_space space_of(const struct kvm_record *r)
+{
+	if (!(r->vcpu.efer & EFER_LMA))
+		return (struct guest_space){.paging = GUEST_PHYSICAL};
+	return (struct guest_space){.paging = r->vcpu.cr4 & CR4_LA57 ? GUEST_PAGING_5
+								     : GUEST_PAGING_4,
+				    .cr3 = r->vcpu.cr3};
+}
+
+static int vcpu_parse(struct parse *p, const struct kvm_record *r)
+{
+	struct kvm_vm *vm = vm_of(p->state, r);
+	size_t at;
+	int err;
+
+	if (!vm)
+		return -ENOMEM;
+	at = array_prefix(vm->nr_vcpus, i, vm->vcpu[i].index < r->vcpu.index);
+	if (at < vm->nr_vcpus && vm->vcpu[at].index == r->vcpu.index)
+		return 0;
+	err = array_room(vm->vcpu, vm->nr_vcpus);
+	if (err)
+		return err;
+	memmove(vm->vcpu + at + 1, vm->vcpu + at, (vm->nr_vcpus - at) * sizeof(*vm->vcpu));
+	vm->nr_vcpus++;
+	vm->vcpu[at] = (struct kvm_vcpu_state){
+		.index = r->vcpu.index, .tid = (pid_t)r->vcpu.tid, .space = space_of(r)};
+	return 0;
+}
+
+static int record_parse(struct parse *p, const struct kvm_record *r)
+{
+	switch (r->kind) {
+	case KVM_RECORD_SLOT:
+		return slot_parse(p, r);
+	case KVM_RECORD_VM:
+		return vm_parse(p, r);
+	case KVM_RECORD_VCPU:
+		return vcpu_parse(p, r);
+	default:
+		return fail(-EBADMSG, "KVM's state has a record of unknown kind %u", r->kind);
+	}
+}
+
+int kvm_state_parse(const void *records, size_t size, struct kvm_state *ret)
+{
+	const char *at = records, *end = at + size;
+	struct parse p = {.state = ret};
+	struct kvm_record r;
+	int err = 0;
+
+	*ret = (struct kvm_state){0};
+	for (; (size_t)(end - at) >= sizeof(r) && !err; at += sizeof(r)) {
+		memcpy(&r, at, sizeof(r));
+		err = record_parse(&p, &r);
+	}
+	free(p.slot);
+	if (!err && at != end)
+		err = fail(-EBADMSG, "KVM's state ends within a record");
+	return err;
+}
+
+void kvm_state_free(struct kvm_state *s)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		free(s->vm[i].slot);
+		free(s->vm[i].vcpu);
+	}
+	free(s->vm);
+	*s = (struct kvm_state){0};
+}
+
+const struct kvm_vm *kvm_state_of(const struct kvm_state *s, pid_t pid, unsigned int *ret_nr)
+{
+	const struct kvm_vm *best = NULL;
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct kvm_vm *vm = &s->vm[i];
+
+		if (vm->pid != pid || !(vm->state & KVM_STATE_OWN))
+			continue;
+		nr++;
+		if (!best || vm->nr_vcpus > best->nr_vcpus)
+			best = vm;
+	}
+	if (ret_nr)
+		*ret_nr = nr;
+	return best;
+}
+
+const char *kvm_encryption(const struct kvm_vm *vm)
+{
+	if (vm->type == TYPE_TDX)
+		return "TDX";
+	if (vm->type == TYPE_SNP)
+		return "SEV-SNP";
+	if (vm->type == TYPE_SEV_ES || vm->state & KVM_STATE_SEV_ES)
+		return "SEV-ES";
+	return vm->type == TYPE_SEV || vm->state & KVM_STATE_SEV ? "SEV" : NULL;
+}
+
+uint64_t kvm_memory_bytes(const struct kvm_vm *vm)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < vm->nr_slots; i++)
+		sum += vm->slot[i].size;
+	return sum;
+}
+
+/* A QEMU that is starting has not created all of its vCPUs: those stay without a thread. */
+void kvm_state_apply(const struct kvm_vm *kvm, struct vm *vm)
+{
+	size_t nr = kvm->nr_vcpus;
+	struct vm_vcpu *vcpus;
+
+	if (!vm->memory_bytes)
+		vm->memory_bytes = kvm_memory_bytes(kvm);
+	if (!nr || nr > VM_VCPUS_MAX)
+		return;
+	if (vm->is_qemu && vm->nr_vcpus > nr)
+		nr = vm->nr_vcpus;
+	vcpus = calloc(nr + 1, sizeof(*vcpus));
+	if (!vcpus)
+		return;
+	for (size_t i = 0; i < nr; i++)
+		vcpus[i].index = (unsigned int)i;
+	for (size_t i = 0; i < kvm->nr_vcpus; i++)
+		vcpus[i] = (struct vm_vcpu){.index = kvm->vcpu[i].index, .tid = kvm->vcpu[i].tid};
+	free(vm->vcpus);
+	vm->vcpus = vcpus;
+	vm->nr_vcpus = (unsigned int)nr;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What KVM itself knows of the VMs of this host: the memory slots of each, which map guest physical addresses to the
+ * VMM's memory, and which thread runs which vCPU. It needs no knowledge of the VMM and no names of threads, and a
+ * guest or a VMM cannot fake it. collector/kvm_look.h reads it.
+ */
+#ifndef HOSTRACE_VM_KVM_STATE_H
+#define HOSTRACE_VM_KVM_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kvm_record.h"
+#include "vm/guest_ram.h"
+#include "vm/vm.h"
+
+struct kvm_vcpu_state {
+	uint32_t index;
+	pid_t tid; /* 0: no thread has run it yet */
+	struct guest_space space;
+};
+
+/* One VM. A process may hold several, and a process that is not the VMM may hold one that it got from there. */
+struct kvm_vm {
+	pid_t pid;
+	uint64_t id;	/* the same in every process that holds the VM; only to be compared */
+	uint32_t state; /* KVM_STATE_* */
+	uint32_t type;
+	struct guest_slot *slot; /* sorted by guest address, without overlap */
+	size_t nr_slots;
+	bool private_memory; /* of a slot: in a guest_memfd, which is not mapped in the VMM */
+	struct kvm_vcpu_state *vcpu; /* sorted by index */
+	size_t nr_vcpus;
+};
+
+struct kvm_state {
+	struct kvm_vm *vm;
+	size_t nr;
+};
+
+/* From what the kernel reported, in its order: 0, -EBADMSG (a partial record), -ENOMEM. Free in both cases. */
+int kvm_state_parse(const void *records, size_t size, struct kvm_state *ret);
+void kvm_state_free(struct kvm_state *s);
+
+/* The VM that the process runs: its own, with the most vCPUs. NULL: none. *ret_nr (may be NULL): how many it runs. */
+const struct kvm_vm *kvm_state_of(const struct kvm_state *s, pid_t pid, unsigned int *ret_nr);
+
+/* "SEV", "SEV-ES", "SEV-SNP", "TDX"; NULL: the host can read the guest's memory. */
+const char *kvm_encryption(const struct kvm_vm *vm);
+
+/* Sum of the slots that may be RAM: read-only ones are firmware. */
+uint64_t kvm_memory_bytes(const struct kvm_vm *vm);
+
+/* Sets the threads of the vCPUs, and the size of the memory where the command line does not say it. */
+void kvm_state_apply(const struct kvm_vm *kvm, struct vm *vm);
+
+#endif
