@@ -2,7 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "collector/kvm_look.h"
 #include "collector/vm_report.h"
+#include "vm/kvm_memory.h"
 
 bool event_is_kernels(const struct probe_plan *p)
 {
@@ -75,6 +78,37 @@ int vm_report_make(const struct vm *vm, struct vm_report *ret)
 				.reason = "not needed under KVM: kvm_pio has the same data"};
 	}
 	return 0;
+}
+
+static void memory_describe(struct vm_report *p, const struct kvm_vm *kvm)
+{
+	struct memory m = {0};
+
+	if (!kvm) {
+		snprintf(p->memory, sizeof(p->memory), "unknown: no VM of this process was found");
+		return;
+	}
+	if (memory_open(p->vm->pid, p->vm->start, &m))
+		snprintf(p->memory, sizeof(p->memory), "%s", error_text());
+	else
+		kvm_memory_describe(kvm, &m, p->memory, sizeof(p->memory));
+	memory_close(&m);
+}
+
+void vm_reports_complete(struct vm_report *reports, unsigned int nr)
+{
+	struct kvm_state state = {0};
+	int err = kvm_look(&state);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct vm *vm = reports[i].vm;
+
+		if (vm && vm->has_kvm && err)
+			snprintf(reports[i].memory, sizeof(reports[i].memory), "%s", error_text());
+		else if (vm && vm->has_kvm)
+			memory_describe(&reports[i], kvm_state_of(&state, vm->pid, NULL));
+	}
+	kvm_state_free(&state);
 }
 
 void vm_report_free(struct vm_report *p)

@@ -14,6 +14,7 @@ struct vm_report {
 	const struct vm *vm; /* NULL: only the kernel is examined */
 	struct plan plan;
 	bool unreadable; /* its executable cannot be read: it belongs to another user */
+	char memory[256]; /* what of the guest's memory can be read; "" if the VM does not use KVM */
 };
 
 /*
@@ -21,6 +22,10 @@ struct vm_report {
  * kernel's events remain. 0 or -errno with the error message set; free in both cases.
  */
 int vm_report_make(const struct vm *vm, struct vm_report *ret);
+
+/* Adds what KVM knows of the VMs; what cannot be known is said in its place. */
+void vm_reports_complete(struct vm_report *reports, unsigned int nr);
+
 void vm_report_free(struct vm_report *p);
 
 /* Kernel events are the same for all VMs. */

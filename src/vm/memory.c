@@ -32,6 +32,11 @@ static int process_read(const struct memory *m, uint64_t addr, void *buf, size_t
 	return 0;
 }
 
+static bool name_begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
 /* "start-end perms offset device inode   name" */
 bool memory_range_parse(const char *line, struct memory_range *ret)
 {
@@ -49,7 +54,13 @@ bool memory_range_parse(const char *line, struct memory_range *ret)
 	ret->exec = perms[2] == 'x';
 	ret->shared = perms[3] == 's';
 	ret->file = inode != 0;
-	ret->heap = name && !strncmp(line + name, "[heap]", 6);
+	if (!name)
+		return true;
+	line += name;
+	ret->heap = name_begins(line, "[heap]");
+	ret->secret = name_begins(line, "/secretmem");
+	ret->device = name_begins(line, "/dev/vfio/") || name_begins(line, "/dev/mem") ||
+		      name_begins(line, "anon_inode:[vfio-device]");
 	return true;
 }
 

@@ -21,6 +21,8 @@ struct memory_range {
 	bool read, write, exec, shared;
 	bool file; /* of a file or a memfd */
 	bool heap; /* "[heap]": brk */
+	bool secret; /* of memfd_secret(2): only the process itself can read it */
+	bool device; /* of a device passed through by VFIO, or of physical memory */
 };
 
 struct memory {

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "output/live/doctor.h"
@@ -47,6 +48,7 @@ static int vm_reports_print(const struct vm *vms, unsigned int nr_vms, const str
 	for (unsigned int i = 0; i < nr && !err; i++)
 		err = vm_report_make(nr_vms ? &vms[i] : NULL, &reports[i]);
 	if (!err) {
+		vm_reports_complete(reports, nr);
 		host_check(&host);
 		if (!strcmp(out->format, "json"))
 			print_json(&host, reports, nr, out->file);
@@ -76,6 +78,7 @@ static int run(int argc, char **argv, char **rest)
 	each_event |= common.verbose;
 	if (vm_option ? vm_find(vm_option, &one) : vm_list(&vms, &nr))
 		return command_failed();
+	kvm_look_complete(vm_option ? &one : vms, vm_option ? 1 : nr);
 	if (output_open("text json", &out)) {
 		status = command_failed();
 	} else {

@@ -13,6 +13,7 @@ enum {
 	INDENT_CHECK = 28, /* where the text of a check begins */
 	INDENT_EVENT = 42, /* where the probe site of an event begins */
 	INDENT_GROUP = 48, /* where a group says what it is about */
+	INDENT_MEMORY = 14,
 	WIDTH_MIN = 60,
 };
 
@@ -181,13 +182,33 @@ static bool vm_has_vhost(const struct vm *vm)
 	return false;
 }
 
+static bool is_qemu(const struct vm_report *p)
+{
+	return p->vm->is_qemu || p->plan.is_qemu || p->unreadable;
+}
+
+static void vm_head_print(const struct vm_report *p, const struct output *out)
+{
+	const struct vm *vm = p->vm;
+
+	fprintf(out->file, "\nVM %d %s: ", vm->pid, vm->name);
+	if (is_qemu(p))
+		fprintf(out->file, "QEMU %s", *vm->version ? vm->version : "of unknown version");
+	else
+		fputs("not QEMU", out->file);
+	fprintf(out->file, ", %s, %u vCPU%s\n", vm->accel, vm->nr_vcpus,
+		vm->nr_vcpus == 1 ? "" : "s");
+	if (*p->memory) {
+		fputs("guest memory: ", out->file);
+		wrapped_print(out->file, p->memory, INDENT_MEMORY, out->width);
+	}
+}
+
 static void vm_print(const struct vm_report *p, bool each_event, const struct output *out)
 {
 	const struct vm *vm = p->vm;
 
-	fprintf(out->file, "\nVM %d %s: QEMU %s, %s, %u vCPU%s\n", vm->pid, vm->name,
-		*vm->version ? vm->version : "of unknown version", vm->accel, vm->nr_vcpus,
-		vm->nr_vcpus == 1 ? "" : "s");
+	vm_head_print(p, out);
 	if (*p->plan.note)
 		fprintf(out->file, "%s\n", p->plan.note);
 	if (*p->plan.layout_note)
@@ -202,8 +223,14 @@ static void vm_print(const struct vm_report *p, bool each_event, const struct ou
 	if (p->unreadable)
 		fputs("no permission to read its executable: probe sites unknown; try: sudo\n",
 		      out->file);
-	else
+	else if (is_qemu(p) || each_event)
 		events_print(p, false, each_event, out);
+	else
+		wrapped_print(out->file,
+			      "virtqueues, devices, the block layer and the global mutex are "
+			      "recorded of QEMU only; exits, ports, MMIO, MSRs, interrupts, the "
+			      "scheduler and host disks of any VMM",
+			      0, out->width);
 	analyzers_print(p, out);
 }
 

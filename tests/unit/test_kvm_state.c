@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records of KVM's own state: descriptors held twice, slots that changed while they were read, what cannot be read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <linux/kvm.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vm/kvm_memory.h"
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+
+enum { PID = 100, OTHER = 200 };
+
+static struct kvm_record slot(uint64_t guest, uint64_t size, uint64_t process, uint32_t flags)
+{
+	return (struct kvm_record){
+		.kind = KVM_RECORD_SLOT, .pid = PID, .slot = {guest, size, process, flags, 0}};
+}
+
+static struct kvm_record vm_of(uint32_t pid, uint64_t kvm, uint32_t state, uint32_t type)
+{
+	return (struct kvm_record){.kind = KVM_RECORD_VM,
+				   .pid = pid,
+				   .kvm = kvm,
+				   .vm = {.state = state, .type = type}};
+}
+
+static struct kvm_record vcpu(uint64_t kvm, uint32_t index, uint32_t tid)
+{
+	return (struct kvm_record){.kind = KVM_RECORD_VCPU,
+				   .pid = PID,
+				   .kvm = kvm,
+				   .vcpu = {.index = index, .tid = tid}};
+}
+
+static void parse(const struct kvm_record *r, size_t bytes, struct kvm_state *ret)
+{
+	assert_int_equal(kvm_state_parse(r, bytes, ret), 0);
+}
+
+static void each_descriptor_reports_its_vm(void **state)
+{
+	const struct kvm_record r[] = {
+		slot(MIB(1), MIB(7), 0x70000000, 0),
+		slot(0, KIB(640), 0x90000000, 0),
+		slot(0xfffc0000, KIB(256), 0x60000000, KVM_MEM_READONLY),
+		vm_of(PID, 1, KVM_STATE_SLOTS | KVM_STATE_OWN, 0),
+		vcpu(1, 1, 102),
+		slot(MIB(1), MIB(7), 0x70000000, 0),
+		slot(0, KIB(640), 0x90000000, 0),
+		vm_of(PID, 1, KVM_STATE_SLOTS | KVM_STATE_OWN, 0),
+		vcpu(1, 0, 101),
+		vcpu(1, 1, 102), /* dup(2) */
+		vm_of(OTHER, 1, KVM_STATE_SLOTS, 0),
+	};
+	struct kvm_state s;
+	const struct kvm_vm *vm;
+	unsigned int nr;
+
+	(void)state;
+	parse(r, sizeof(r), &s);
+	vm = kvm_state_of(&s, PID, &nr);
+	assert_non_null(vm);
+	assert_int_equal(nr, 1);
+	assert_int_equal(vm->nr_slots, 2);
+	assert_int_equal(vm->slot[0].guest, 0);
+	assert_int_equal(vm->slot[1].process, 0x70000000);
+	assert_int_equal(kvm_memory_bytes(vm), MIB(7) + KIB(640));
+	assert_int_equal(vm->nr_vcpus, 2);
+	assert_int_equal(vm->vcpu[0].tid, 101);
+	assert_int_equal(vm->vcpu[1].tid, 102);
+	assert_null(kvm_state_of(&s, OTHER, NULL)); /* it only holds a descriptor */
+	kvm_state_free(&s);
+}
+
+static void of_several_the_one_with_vcpus(void **state)
+{
+	const struct kvm_record r[] = {
+		vm_of(PID, 1, KVM_STATE_OWN, 0), vm_of(PID, 2, KVM_STATE_OWN, 0), vcpu(2, 0, 101),
+		vm_of(PID, 3, KVM_STATE_OWN, 0),
+	};
+	struct kvm_state s;
+	unsigned int nr;
+
+	(void)state;
+	parse(r, sizeof(r), &s);
+	assert_int_equal(kvm_state_of(&s, PID, &nr)->id, 2);
+	assert_int_equal(nr, 3);
+	kvm_state_free(&s);
+}
+
+static void slots_that_changed(void **state)
+{
+	const struct kvm_record r[] = {
+		slot(0, MIB(2), 0x70000000, 0), slot(MIB(1), MIB(2), 0x90000000, 0),
+		slot(MIB(8), UINT64_MAX, 0x1000, 0), /* no address is so high */
+		vm_of(PID, 1, KVM_STATE_SLOTS | KVM_STATE_OWN, 0),
+	};
+	struct kvm_state s;
+
+	(void)state;
+	parse(r, sizeof(r), &s);
+	assert_true(s.vm[0].state & KVM_STATE_CHANGED);
+	assert_int_equal(s.vm[0].nr_slots, 2);
+	kvm_state_free(&s);
+}
+
+static void broken_records(void **state)
+{
+	const struct kvm_record r[] = {slot(0, MIB(2), 0x70000000, 0), vm_of(PID, 1, 0, 0),
+				       {.kind = 77}};
+	struct kvm_state s;
+
+	(void)state;
+	assert_int_equal(kvm_state_parse(r, sizeof(r), &s), -EBADMSG);
+	kvm_state_free(&s);
+	assert_int_equal(kvm_state_parse(r, sizeof(*r) + 1, &s), -EBADMSG);
+	kvm_state_free(&s);
+	assert_int_equal(kvm_state_parse(NULL, 0, &s), 0);
+	assert_null(kvm_state_of(&s, PID, NULL));
+	kvm_state_free(&s);
+}
+
+/* The description of a VM with this state and type, and one slot with these flags. */
+static const char *described(uint32_t vm_state, uint32_t type, uint32_t flags, char *buf,
+			     size_t size)
+{
+	const struct kvm_record r[] = {slot(0, MIB(3), 0x10000000, flags),
+				       vm_of(PID, 1, vm_state | KVM_STATE_OWN, type)};
+	struct memory_range range[4];
+	struct memory m = {.range = range, .nr = 4};
+	struct kvm_state s;
+
+	assert_true(memory_range_parse("10000000-10100000 rw-p 0 00:00 0 ", &range[0]));
+	assert_true(memory_range_parse("10100000-10180000 rw-s 0 00:0e 7 /secretmem", &range[1]));
+	assert_true(memory_range_parse("10180000-101c0000 rw-s 0 00:0e 7 /dev/vfio/12", &range[2]));
+	assert_true(memory_range_parse("10300000-20000000 rw-p 0 00:00 0 ", &range[3]));
+	parse(r, sizeof(r), &s);
+	kvm_memory_describe(&s.vm[0], &m, buf, size);
+	kvm_state_free(&s);
+	return buf;
+}
+
+static void what_cannot_be_read(void **state)
+{
+	char buf[256];
+
+	(void)state;
+	assert_string_equal(
+		described(KVM_STATE_SLOTS, 0, 0, buf, sizeof(buf)),
+		"3.0 MiB in 1 slot; 512 KiB are in memfd_secret, which only the VMM can "
+		"read; 256 KiB are a passed-through device's; 1.2 MiB are not mapped in "
+		"the VMM");
+	assert_string_equal(described(KVM_STATE_SLOTS | KVM_STATE_SEV, 0, 0, buf, sizeof(buf)),
+			    "encrypted (SEV): the host cannot read it");
+	assert_string_equal(described(KVM_STATE_SLOTS | KVM_STATE_SEV | KVM_STATE_SEV_ES, 0, 0, buf,
+				      sizeof(buf)),
+			    "encrypted (SEV-ES): the host cannot read it");
+	assert_string_equal(described(KVM_STATE_SLOTS, 5, 0, buf, sizeof(buf)),
+			    "encrypted (TDX): the host cannot read it");
+	assert_non_null(strstr(described(KVM_STATE_SLOTS, 1, 1 << 2, buf, sizeof(buf)),
+			       "in a guest_memfd"));
+	assert_non_null(strstr(described(0, 0, 0, buf, sizeof(buf)), "Linux before 5.17"));
+	assert_string_equal(described(KVM_STATE_SLOTS, 0, 0, buf, 12), "3.0 MiB in ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_descriptor_reports_its_vm),
+		cmocka_unit_test(of_several_the_one_with_vcpus),
+		cmocka_unit_test(slots_that_changed),
+		cmocka_unit_test(broken_records),
+		cmocka_unit_test(what_cannot_be_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
