@@ -14,7 +14,7 @@
 #include "commands/diff.h"
 #include "output/diff_report.h"
 
-static const char *by, *fail_over, *margin = "5%";
+static const char *by, *fail_over, *margin = "5%", *min_share = "0.1%";
 static bool all;
 static uint64_t jobs;
 
@@ -25,6 +25,7 @@ static const struct option_row diff_options[] = {
 	{0,   "by",        OPT_TEXT, &by,        "KIND[,KIND]", "compare only these: reason, cause, port, queue, stage, request, task"},
 	{0,   "all",       OPT_FLAG, &all,       NULL,          "text: also show figures that did not change"},
 	{0,   "margin",    OPT_TEXT, &margin,    "PERCENT",     "a change of up to so much is none (default 5%)"},
+	{0,   "min-share", OPT_TEXT, &min_share, "PERCENT",     "a change of a latency that takes less than this share of the recording's time is none (default 0.1%)"},
 	{0,   "fail-over", OPT_TEXT, &fail_over, "[+]PERCENT",  "exit with status 3 if a figure changed by more; +: only if it grew"},
 	{'j', "jobs",      OPT_U64,  &jobs,      "N",           "use N threads (default: one per CPU)"},
 	{0},
@@ -287,6 +288,7 @@ static int run(int argc, char **argv, char **rest)
 	if (input_given.files.nr != 2)
 		return command_usage("expected two recordings, found %u", input_given.files.nr);
 	if (percent_parse("--margin", margin, &c.margin) ||
+	    percent_parse("--min-share", min_share, &c.min_share) ||
 	    (fail_over && percent_parse("--fail-over", fail_over + only_up, &limit)) || by_check())
 		return command_usage("%s", error_text());
 	if (output_open(table_formats, &out))
@@ -316,7 +318,8 @@ const struct command diff_command = {
 		"recordings are cut into blocks of time of the same length, and the blocks of A "
 		"are\n"
 		"compared with those of B by a Mann-Whitney test that accounts for their\n"
-		"autocorrelation. What changed is printed, the largest change first.",
+		"autocorrelation, latencies also by a t-test. What changed is printed, the largest "
+		"change first.",
 	.examples = "  hostrace diff before.hrt after.hrt\n"
 		    "  hostrace diff before.hrt after.hrt --by reason --fail-over +10%",
 	.options = options,

@@ -113,7 +113,10 @@ static struct cell p_text(struct table *t, const struct figure *f)
 
 static const char *verdict(const struct figure *f)
 {
-	return !f->tested ? "not tested" : f->changed ? "changed" : "no difference";
+	return !f->tested   ? "not tested"
+	       : f->changed ? "changed"
+	       : f->small   ? "small"
+			    : "no difference";
 }
 
 static struct cell ns_or_none(const struct figure *f, uint64_t ns)
@@ -182,25 +185,35 @@ const char *diff_report_first_line(const struct comparison *c, char *buf, size_t
 
 json_t *diff_report_totals(const struct comparison *c)
 {
-	return json_pack("{s:{s:[I,I], s:I, s:[i,i], s:s, s:s, s:f, s:f, s:I, s:I, s:I}}",
-			 "comparison", "span_ns", (json_int_t)c->span_ns[0],
-			 (json_int_t)c->span_ns[1], "block_ns", (json_int_t)c->block_ns, "blocks",
-			 (int)c->blocks[0], (int)c->blocks[1], "test",
-			 "Mann-Whitney, blocks of time, two-sided", "correction", "Holm", "level",
-			 100 * c->level, "margin", 100 * c->margin, "figures", (json_int_t)c->nr,
-			 "tested", (json_int_t)c->nr_tested, "changed", (json_int_t)c->nr_changed);
+	return json_pack(
+		"{s:{s:[I,I], s:I, s:[i,i], s:s, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}}",
+		"comparison", "span_ns", (json_int_t)c->span_ns[0], (json_int_t)c->span_ns[1],
+		"block_ns", (json_int_t)c->block_ns, "blocks", (int)c->blocks[0], (int)c->blocks[1],
+		"test",
+		"Mann-Whitney, blocks of time, two-sided; latencies: also Welch's t, batches",
+		"correction", "Holm", "level", 100 * c->level, "margin", 100 * c->margin,
+		"min_share", 100 * c->min_share, "figures", (json_int_t)c->nr, "tested",
+		(json_int_t)c->nr_tested, "changed", (json_int_t)c->nr_changed, "small",
+		(json_int_t)c->nr_small);
 }
 
 void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
 {
-	size_t unshown = c->nr_tested - c->nr_changed, untested = c->nr - c->nr_tested;
+	size_t unshown = c->nr_tested - c->nr_changed - c->nr_small,
+	       untested = c->nr - c->nr_tested;
 	char block[16];
 
 	caveat_add(list,
-		   "Mann-Whitney test of %u and %u blocks of %s; p is Holm-corrected; a figure "
+		   "Mann-Whitney test of %u and %u blocks of %s (latencies: or t-test); p is "
+		   "Holm-corrected; a figure "
 		   "changed if p < %.3g for a change of more than %.3g %%",
 		   c->blocks[0], c->blocks[1], duration_print(c->block_ns, block, sizeof(block)),
 		   c->level, 100 * c->margin);
+	if (c->nr_small)
+		caveat_add(list,
+			   "latencies that changed, by less than %.3g %% of the time: %zu (see "
+			   "--min-share)",
+			   100 * c->min_share, c->nr_small);
 	if (untested)
 		caveat_add(list,
 			   "figures with measurements in fewer than %d blocks, not tested: %zu",

@@ -138,6 +138,28 @@ static void test_shift(void **state)
 	pair_close(&p);
 }
 
+/* A latency that doubles, 20 us a thousand times in 10 s: 0.2 % of the time, or 0.4 %. */
+static void test_min_share(void **state)
+{
+	static const double min_share[] = {0.001, 0.003};
+
+	(void)state;
+	for (unsigned int n = 0; n < 2; n++) {
+		struct pair p;
+
+		pair_open(&p, 0.05);
+		p.c.min_share = min_share[n];
+		for (unsigned int i = 0; i < 1000; i++)
+			for (unsigned int side = 0; side < 2; side++)
+				add(p.side[side], 1, i / 1000., 20000 * (1 + side) + i % 7);
+		pair_compare(&p);
+		assert_true(figure_of(&p, "key 1", FIGURE_LATENCY)->changed == !n);
+		assert_true(figure_of(&p, "key 1", FIGURE_LATENCY)->small == n);
+		assert_true(p.c.nr_changed == !n && p.c.nr_small == n);
+		pair_close(&p);
+	}
+}
+
 /* A change of 3 % is not one of more than 5 %; without a margin it is found. */
 static void test_margin(void **state)
 {
@@ -258,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_divisions), cmocka_unit_test(test_shift),
+		cmocka_unit_test(test_min_share),
 		cmocka_unit_test(test_margin),	  cmocka_unit_test(test_one_burst),
 		cmocka_unit_test(test_new_key),	  cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_merge),

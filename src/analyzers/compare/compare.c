@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/batch_test.h"
 #include "base/error.h"
 #include "base/rank_test.h"
 
@@ -18,8 +19,8 @@ void comparison_begin(struct comparison *c, uint64_t a_ns, uint64_t b_ns)
 	c->span_ns[0] = a_ns;
 	c->span_ns[1] = b_ns;
 	c->shift = SERIES_FIRST_SHIFT;
-	while (c->shift < SHIFT_MAX && (shorter >> (c->shift + 1) >= COMPARE_BLOCKS ||
-					longer >> c->shift >= SERIES_BLOCKS))
+	while (c->shift < SHIFT_MAX &&
+	       (shorter >> (c->shift + 1) >= COMPARE_BLOCKS || longer >> c->shift >= SERIES_BLOCKS))
 		c->shift++;
 	c->block_ns = (uint64_t)1 << c->shift;
 	c->blocks[0] = (unsigned int)(a_ns >> c->shift); /* whole ones: the rest is not compared */
@@ -67,6 +68,20 @@ static int test_margin(const struct comparison *c, double *a, unsigned int nr_a,
 	return err;
 }
 
+/*
+ * Both tests of durations, in one p-value: twice the smaller one (Bonferroni). Not for rates, which
+ * may be few and equal numbers, without the variance that the t-test needs.
+ */
+static double with_batches(const double *a, unsigned int nr_a, const double *b, unsigned int nr_b,
+			   bool up, double p_ranks)
+{
+	double difference, p = batch_test(a, nr_a, b, nr_b, &difference);
+
+	if (up ? difference <= 0 : difference >= 0)
+		p = 1;
+	return fmin(1, 2 * fmin(p, p_ranks));
+}
+
 static int figure_test(const struct comparison *c, struct figure *f, const struct series *a,
 		       const struct series *b)
 {
@@ -87,8 +102,13 @@ static int figure_test(const struct comparison *c, struct figure *f, const struc
 		f->low = t.low / mean;
 		f->high = t.high / mean;
 	}
-	return err ? err
-		   : test_margin(c, value[0], nr_a, value[1], nr_b, t.u_shift > 0, &f->p_value);
+	bool up = t.u_shift > 0;
+
+	if (!err)
+		err = test_margin(c, value[0], nr_a, value[1], nr_b, up, &f->p_value);
+	if (!err && f->of == FIGURE_LATENCY)
+		f->p_value = with_batches(value[0], nr_a, value[1], nr_b, up, f->p_value);
+	return err;
 }
 
 static void figure_values(const struct comparison *c, struct figure *f, struct series *const *s)
@@ -186,6 +206,16 @@ static int by_change(const void *a, const void *b)
 	return order ? order : (int)x->of - (int)y->of;
 }
 
+/* Of the recording's time: what the change of a duration takes more or less. */
+static double share_of(const struct comparison *c, const struct figure *f)
+{
+	double rate[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		rate[i] = c->span_ns[i] ? (double)f->nr[i] / (double)c->span_ns[i] : 0;
+	return fabs(f->value[1] - f->value[0]) * fmax(rate[0], rate[1]);
+}
+
 int comparison_end(struct comparison *c)
 {
 	_cleanup_free_ double *p = malloc(c->nr * sizeof(*p) + 1);
@@ -206,7 +236,10 @@ int comparison_end(struct comparison *c)
 		if (f->tested)
 			f->p_adjusted = p[nr++];
 		f->changed = f->tested && f->p_adjusted < c->level;
+		f->small = f->changed && f->of == FIGURE_LATENCY && share_of(c, f) < c->min_share;
+		f->changed &= !f->small;
 		c->nr_changed += f->changed;
+		c->nr_small += f->small;
 	}
 	if (c->nr)
 		qsort(c->figure, c->nr, sizeof(*c->figure), by_change);

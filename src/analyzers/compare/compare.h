@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What differs between two recordings. Both are cut into blocks of the same length, and for each key the rates in the
- * blocks of one are compared with those in the blocks of the other by base/rank_test.h; so are the mean durations. What
- * is compared are blocks and not single measurements because those of the same moment are not independent: a burst of
- * 10,000 slow exits is one fact and not 10,000, and changes the ranks of one or two blocks.
+ * blocks of one are compared with those in the blocks of the other by base/rank_test.h; so are the mean durations, and
+ * these by base/batch_test.h, too: the smaller one of both p-values counts, doubled. What is compared are blocks and
+ * not single measurements because those of the same moment are not independent: a burst of 10,000 slow exits is one
+ * fact and not 10,000, and changes the ranks of one or two blocks.
  *
  * A figure has changed if it differs by more than `margin`, at a level of significance that holds for all figures of a
- * comparison together.
+ * comparison together. A latency must also have changed by so much that it takes `min_share` of the recording's time
+ * more or less: a stage of 20 us that occurs ten times a second differs from run to run by half.
  */
 #ifndef HOSTRACE_COMPARE_H
 #define HOSTRACE_COMPARE_H
@@ -34,16 +36,17 @@ struct figure {
 	bool tested; /* else there are too few blocks with measurements */
 	double low, high; /* interval of the change of a typical block, with a confidence of 95 %; NAN: not known */
 	double p_value, p_adjusted; /* of the hypothesis that the change is at most the margin */
+	bool small; /* has changed, but takes less than min_share of the time more or less */
 	bool changed;
 };
 
 struct comparison {
-	double margin, level; /* set by the caller */
+	double margin, level, min_share; /* set by the caller */
 	uint64_t span_ns[2];
 	uint64_t block_ns;
 	unsigned int blocks[2], shift;
 	struct figure *figure;
-	size_t nr, nr_tested, nr_changed;
+	size_t nr, nr_tested, nr_changed, nr_small;
 };
 
 /* The recordings have these lengths. To be called before the first comparison_add(). */
