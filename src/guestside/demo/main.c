@@ -2,7 +2,7 @@
 /*
  * The demo guest: does a known amount of work (workload.h), checks what it reads, and ends QEMU
  * with a status that says whether all was right. The command line changes the counts: "reads=100
- * writes=50 outb=5 leak=4".
+ * writes=50 outb=5 leak=4". "paced=80 ticks=10": 80 more writes, one every 10 ticks of the timer.
  */
 #include "guest.h"
 
@@ -18,7 +18,7 @@ enum { START_INFO_MAGIC = 0x336ec578 };
 
 static uint32_t reads = WORK_READS, writes = WORK_WRITES, outbs = WORK_OUTB, inbs = WORK_INB;
 static uint32_t outsbs = WORK_OUTSB, insbs = WORK_INSB, mmios = WORK_MMIO, hlts = WORK_HLT,
-		leaks = WORK_LEAK, nokick, masked, event_idx;
+		leaks = WORK_LEAK, nokick, masked, event_idx, paced, ticks = 10;
 static uint32_t port = WORK_PORT, string_port = WORK_STRING_PORT, wait_ms = 1500;
 static uint32_t disk_slot = WORK_DISK_SLOT, slow_slot = WORK_SLOW_SLOT;
 
@@ -32,7 +32,7 @@ static const struct option {
 	{"mmio", &mmios},      {"hlt", &hlts},	      {"leak", &leaks},
 	{"port", &port},       {"sport", &string_port}, {"wait_ms", &wait_ms},
 	{"disk", &disk_slot},  {"slow", &slow_slot},  {"nokick", &nokick},
-	{"masked", &masked},   {"event_idx", &event_idx},
+	{"masked", &masked},   {"event_idx", &event_idx}, {"paced", &paced}, {"ticks", &ticks},
 };
 /* clang-format on */
 
@@ -191,6 +191,30 @@ static void do_disk(void)
 	say("disk: %u writes, %u reads, all as expected\n", writes, reads);
 }
 
+/*
+ * One write after the other, each `ticks` after the one before, so that their rate does not depend on the disk. Prints
+ * a dot for each.
+ */
+static void do_paced(void)
+{
+	if (!paced)
+		return;
+	struct blk *d = blk_open(0, disk_slot, event_idx);
+
+	irq_enable(IRQ_TIMER, true);
+	for (uint32_t i = 0, due = irq_count[IRQ_TIMER]; i < paced; i++) {
+		fill_sector(sectors[0], sector_of(i));
+		blk_submit(d, 0, true, sector_of(i), sectors[0], WORK_SECTOR);
+		blk_kick(d, true);
+		blk_wait(d, 1, true);
+		say(".");
+		for (due += ticks; (int32_t)(irq_count[IRQ_TIMER] - due) < 0;)
+			wait_irq(IRQ_TIMER, irq_count[IRQ_TIMER]);
+	}
+	irq_enable(IRQ_TIMER, false);
+	say("\ndisk: %u paced writes\n", paced);
+}
+
 /* ---- requests that are never answered ---- */
 
 static uint8_t slow_data[WORK_SLOW_BYTES];
@@ -265,6 +289,7 @@ void guest_main(const struct start_info *info)
 	wait_ticks(hlts);
 	say("hlt %u\n", hlts);
 	do_disk();
+	do_paced();
 	do_leaks();
 	do_hang();
 	say("demo guest: all passed\n");
