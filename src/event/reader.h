@@ -31,6 +31,7 @@ struct trace_info {
 	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
 	json_t *caveats;  /* array of error messages that reports must print, e.g. that the file is truncated */
 	uint64_t start_ns, end_ns; /* first and last event's time; start_ns is known after open() */
+	uint64_t last_ns; /* the last event's time if open() knows it; 0: it is end_ns once all events were read */
 	uint64_t nr_events;
 	uint64_t lost; /* events that the recorder could not store */
 	uint64_t late; /* events more out of order than the reader's window: delivered late, counted */

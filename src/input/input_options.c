@@ -34,6 +34,13 @@ static uint64_t absolute(const struct input_options *o, uint64_t x, uint64_t sta
 	return x > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + x;
 }
 
+bool input_options_window_needs_end(const struct input_options *o, uint64_t start_ns,
+				    uint64_t end_ns)
+{
+	return (o->since.ns && absolute(o, o->since.ns, start_ns, end_ns) == o->since.ns) ||
+	       (o->until.ns && absolute(o, o->until.ns, start_ns, end_ns) == o->until.ns);
+}
+
 bool input_options_window(const struct input_options *o, uint64_t start_ns, uint64_t end_ns,
 			  uint64_t *ret_since, uint64_t *ret_until)
 {

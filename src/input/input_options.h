@@ -33,6 +33,10 @@ const char *input_options_only_file(const struct input_options *o);
 /* How many files were named. */
 unsigned int input_options_nr_files(const struct input_options *o);
 
+/* Does it depend on the end of a trace that starts at start_ns whether a time of the window is absolute? */
+bool input_options_window_needs_end(const struct input_options *o, uint64_t start_ns,
+				    uint64_t end_ns);
+
 /*
  * The time window of a trace from start to end, absolute: 0 and UINT64_MAX where it is open. False: no window was
  * given.

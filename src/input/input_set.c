@@ -317,18 +317,44 @@ static int units_check(const struct input_set *set)
 	return 0;
 }
 
-/* The time window over all inputs, which are open. */
-static int window_make(const struct input_set *set, struct read_hint *hint)
+/* The first and the last time of all inputs, which are open, as far as they know it. */
+static void span_of(const struct input_set *set, uint64_t *ret_start, uint64_t *ret_end)
 {
-	const struct input_options *o = set->options;
-	uint64_t start = UINT64_MAX, end = 0;
-
+	*ret_start = UINT64_MAX;
+	*ret_end = 0;
 	for (unsigned int i = 0; i < input_set_nr(set); i++) {
 		const struct trace_info *info = &set->input[i].reader->info;
+		uint64_t end = info->last_ns > info->end_ns ? info->last_ns : info->end_ns;
 
-		start = info->start_ns < start ? info->start_ns : start;
-		end = info->end_ns > end ? info->end_ns : end;
+		if (info->start_ns || end) /* else it has no events, or does not know */
+			*ret_start = info->start_ns < *ret_start ? info->start_ns : *ret_start;
+		*ret_end = end > *ret_end ? end : *ret_end;
 	}
+	*ret_start = *ret_start == UINT64_MAX ? 0 : *ret_start;
+}
+
+/* Reads those inputs to their ends that do not know them otherwise. They cannot be read again. */
+static int ends_read(struct input_set *set)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	int more = batch ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; i < input_set_nr(set) && !more; i++) {
+		struct reader *r = set->input[i].reader;
+
+		while (!r->info.last_ns && (more = reader_next(r, batch)) > 0)
+			;
+	}
+	return more;
+}
+
+/* The time window over all inputs, which are open. */
+static int window_make(struct input_set *set, struct read_hint *hint)
+{
+	const struct input_options *o = set->options;
+	uint64_t start, end;
+	int err;
+
 	if (o->since.ns && o->until.ns && o->period.ns)
 		return fail_usage(-EINVAL,
 				  "--period cannot be combined with both --since and --until");
@@ -337,6 +363,13 @@ static int window_make(const struct input_set *set, struct read_hint *hint)
 					       "time window cannot be applied",
 				      set->input[0].path),
 				 "give it with --tsc-khz KHZ");
+	span_of(set, &start, &end);
+	if (input_options_window_needs_end(o, start, end)) {
+		err = ends_read(set);
+		if (err)
+			return err;
+		span_of(set, &start, &end);
+	}
 	input_options_window(o, start, end, &hint->since_ns, &hint->until_ns);
 	if (hint->since_ns >= hint->until_ns)
 		return fail_usage(-EINVAL, "--since is not before --until");

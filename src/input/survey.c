@@ -150,7 +150,7 @@ static int input_read(struct surveying *g, const struct input *in)
 	err = reader_open(in->path, &hint, &r);
 	if (err)
 		r = NULL;
-	else
+	else if (in->is_guest)
 		input_options_window(g->options, r->info.start_ns, r->info.end_ns, &g->since_ns,
 				     &g->until_ns);
 	if (r && !g->s->probes)
@@ -168,14 +168,19 @@ static int selected_add(void *arg, const struct event *ev)
 	return 0;
 }
 
-static int selected_read(const struct input_set *set, struct survey *s)
+/* Notes the time window, too. */
+static int selected_read(const struct input_set *set, struct surveying *g)
 {
 	_cleanup_input_set_ struct input_set *copy = NULL;
 	int err = input_set_copy(set, &copy);
 
 	if (!err)
 		err = input_set_open(copy, NULL, NULL);
-	return err ? err : reader_each(copy->reader, selected_add, s);
+	if (err)
+		return err;
+	g->since_ns = copy->since_ns;
+	g->until_ns = copy->until_ns;
+	return reader_each(copy->reader, selected_add, g->s);
 }
 
 static char *globs_join(const struct text_list *list)
@@ -193,7 +198,8 @@ static char *globs_join(const struct text_list *list)
 static int surveying_run(struct surveying *g, const struct input_set *set)
 {
 	_cleanup_free_ char *globs = globs_join(&g->options->reasons);
-	int err = 0;
+	bool some = input_options_have_window(g->options) || input_options_have_filter(g->options);
+	int err = some ? selected_read(set, g) : 0;
 
 	if (globs && *globs)
 		g->reasons = trim_reason_new(globs);
@@ -202,9 +208,8 @@ static int surveying_run(struct surveying *g, const struct input_set *set)
 	trim_reason_free(g->reasons);
 	if (err)
 		return err;
-	if (input_options_have_window(g->options) || input_options_have_filter(g->options))
-		return selected_read(set, g->s);
-	memcpy(g->s->selected, g->s->counts, EVENT_TYPES_MAX * sizeof(*g->s->counts));
+	if (!some)
+		memcpy(g->s->selected, g->s->counts, EVENT_TYPES_MAX * sizeof(*g->s->counts));
 	return 0;
 }
 
@@ -212,7 +217,8 @@ int survey_make(const struct input_set *set, struct survey **ret)
 {
 	_cleanup_(survey_cleanup_) struct survey *s = survey_new();
 	_cleanup_free_ int8_t *named = calloc(EVENT_TYPES_MAX, sizeof(*named));
-	struct surveying g = {.s = s, .options = set->options, .named = named};
+	struct surveying g = {
+		.s = s, .options = set->options, .named = named, .until_ns = UINT64_MAX};
 	int err = s && named ? surveying_run(&g, set) : fail(-ENOMEM, "out of memory");
 
 	if (!err)

@@ -409,6 +409,12 @@ static void start_take(struct tracedat *t)
 
 	info->start_ns = c ? tracedat_time(t, c->time) : 0;
 	info->end_ns = info->start_ns;
+	for (unsigned int i = 0; t->scan && i < t->file.nr_cpus; i++) {
+		uint64_t last_ns = tracedat_time(t, t->scan->total[i].last);
+
+		if (t->scan->total[i].nr_read && last_ns > info->last_ns)
+			info->last_ns = last_ns;
+	}
 }
 
 static int tracedat_fill(struct tracedat *t, const struct tracedat_container *container,
