@@ -362,8 +362,8 @@ static void thread_comes(struct blame *b, struct thread *t, const struct event *
 	comm_learn(t, ev, "next_comm");
 	t->run = RUN_ON_CPU;
 	t->woken_early_ns = 0;
-	if (takes && !b->exact)
-		owner_set(b, t->vm, (struct owner){OWNER_HELD, t, t->ns_tid}, ev->time_ns);
+	if (takes)
+		owner_woken_runs(b, t, ev->time_ns);
 }
 
 /* A CPU switches: threads that wait for it account for the task that leaves, then wait for the next one. */

@@ -109,6 +109,7 @@ void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t
 void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t word, uint32_t owner,
 		uint64_t ns);
 void owner_event(struct blame *b, struct thread *t, const struct event *ev);
+void owner_woken_runs(struct blame *b, struct thread *t, uint64_t ns); /* t was woken to take it */
 void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t ns_tid);
 
 /* The thread is going to run or to stop: those who wait for it must account for what it did so far. */

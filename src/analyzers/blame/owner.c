@@ -4,7 +4,7 @@
  *
  *	a thread leaves the CPU	the mutex's own word, in sched_block: its owner, or that it is free
  *	a sleeper is woken	by a thread of the VM: the mutex was released, and is free until the sleeper runs
- *	the sleeper runs	it takes the mutex
+ *	the sleeper runs	it takes the mutex, unless its owner has left the CPU with it
  *
  * With record --exact the lock's functions are probed, and who is woken does not count as the owner until it has it.
  *
@@ -44,6 +44,19 @@ void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t
 	if (!owner_is(&vm->owner, &owner))
 		waiters_cut(b, vm, NULL, ns);
 	owner_becomes(vm, owner);
+}
+
+/* A thread that does not run releases nothing: it took the mutex again before the woken one ran. */
+static bool owner_has_left(const struct owner *o)
+{
+	return o->state == OWNER_HELD && o->thread &&
+	       o->thread->run != RUN_ON_CPU && o->thread->run != RUN_UNKNOWN;
+}
+
+void owner_woken_runs(struct blame *b, struct thread *t, uint64_t ns)
+{
+	if (!b->exact && !owner_has_left(&t->vm->owner))
+		owner_set(b, t->vm, (struct owner){OWNER_HELD, t, t->ns_tid}, ns);
 }
 
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns)
