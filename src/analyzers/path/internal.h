@@ -48,7 +48,7 @@ struct path_device {
 };
 
 struct path_notifying {
-	uint64_t tid;
+	uint64_t tid, ns;
 	uint64_t queue[2]; /* its key */
 };
 

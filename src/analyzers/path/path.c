@@ -326,18 +326,23 @@ static void on_notify(struct path *p, const struct event *ev)
 		notified(p, q, &p->request[q->waiting[i]], ev->time_ns);
 	q->nr_notified = q->nr;
 	t = hash_add_u64(&p->notifying, ev->tid, NULL);
-	if (t)
-		memcpy(t->queue, q->key, sizeof(t->queue));
+	if (!t)
+		return;
+	t->ns = ev->time_ns;
+	memcpy(t->queue, q->key, sizeof(t->queue));
 }
 
+/* The interrupt is raised in the function that notifies: after the thread has slept, it is another's. */
 static struct path_queue *notifying(struct path *p, const struct event *ev)
 {
+	const struct thread_log *log = threads_find(&p->threads, ev->source, ev->tid);
 	struct path_notifying *t = hash_find_u64(&p->notifying, ev->tid);
-	struct path_queue *q;
+	struct path_queue *q = NULL;
 
 	if (!t || t->queue[0] >> 32 != ev->pid)
 		return NULL;
-	q = hash_find_words(&p->queues, t->queue);
+	if (!log || !thread_slept(log, t->ns, ev->time_ns))
+		q = hash_find_words(&p->queues, t->queue);
 	hash_remove(&p->notifying, t);
 	return q;
 }

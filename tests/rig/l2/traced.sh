@@ -16,7 +16,7 @@ for system in sched irq timer block raw_syscalls; do
 done
 echo 1 >$ns/events/sched/sched_switch/enable
 taskset 1 dd if=/dev/vda of=/dev/null bs=4k count=50 iflag=direct 2>/dev/null &
-taskset 2 dd if=/dev/vda of=/dev/null bs=4k count=50 iflag=direct 2>/dev/null
+taskset 2 dd if=/dev/vda of=/dev/null bs=4k count=50 skip=50 iflag=direct 2>/dev/null
 wait
 for i in 1 2 3 4 5 6 7 8; do
 	sleep 0.05
