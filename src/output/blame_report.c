@@ -38,7 +38,8 @@ static void caveats_of_events(const struct blame_counts *n, json_t *list)
 	if (n->userspace)
 		caveat_add(list,
 			   "no kvm_exit in this trace: exits are userspace exits, from the return "
-			   "of KVM_RUN to its next call");
+			   "of KVM_RUN to its next call%s",
+			   n->blocks ? ", and times without a CPU in KVM_RUN" : "");
 	if (!n->switches)
 		caveat_add(list,
 			   "no sched_switch in this trace: time without a CPU counts as kernel or "
@@ -75,9 +76,8 @@ const char *blame_report_first_line(const struct blame_report *r, char *buf, siz
 {
 	char time[16];
 
-	snprintf(buf, size, "%" PRIu64 " %s exit%s took %s", r->summary->exits,
-		 r->counts->userspace ? "userspace" : "VM",
-		 r->summary->exits == 1 ? "" : "s",
+	snprintf(buf, size, "%" PRIu64 " %sexit%s took %s", r->summary->exits,
+		 r->counts->userspace ? "" : "VM ", r->summary->exits == 1 ? "" : "s",
 		 duration_print(r->summary->time_ns, time, sizeof(time)));
 	return buf;
 }

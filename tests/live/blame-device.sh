@@ -8,16 +8,6 @@ set -u
 guest=blameguest-slow
 . "$ROOT/tests/live/blame-lib.inc"
 
-# used: ns of CPU time of the vCPU's thread so far
-used() {
-	cut -d ' ' -f 1 "/proc/$vm/task/$vcpu/schedstat"
-}
-
-# ns_of JQ: the time of the causes that it selects
-ns_of() {
-	jq "[.causes[] | select($1) | .time_ns] | add // 0" blame.json
-}
-
 # The vCPU sleeps again and again: its console's FIFO is full.
 fills() {
 	slept=0
@@ -32,9 +22,9 @@ fills() {
 plan 8
 vm_start
 record_start
-before=$(used)
+before=$(scheduled 1)
 sleep 3
-after=$(used)
+after=$(scheduled 1)
 record_stop
 is $? 0 "busy device: recorded" record.err
 vm_stop
@@ -42,7 +32,7 @@ vm_stop
 "$HOSTRACE" blame -i trace.hrt -f json >blame.json
 is "$(jq -r '[.causes[] | select(.cause != "preempted" and .cause != "runqueue")][0] | .cause + " " + .what' blame.json)" \
 	"device port 0x71" "but for the host's other tasks its port is the largest cause" blame.out
-busy=$(ns_of '.cause == "device" and .what == "port 0x71"')
+busy=$(blame_ns '.cause == "device" and .what == "port 0x71"')
 counted=$((after - before))
 is $((busy * 100 >= counted * 95)) 1 "its time ($busy ns) is at least 95 % of the CPU time of the thread ($counted ns)" blame.out
 
@@ -71,8 +61,8 @@ is "$(jq '.rows | length' blame.json)" 3 "the long exits are those while nobody 
 is "$(jq '.totals.time_ns >= 3 * 0.5e9' blame.json)" true "they took at least as long as nobody read" blame.out
 is "$(jq -r '.causes[0] | .cause + " " + .what' blame.json)" "syscall clock_nanosleep, port 0xe9" \
 	"their largest cause is that QEMU sleeps for the port" blame.out
-named=$(ns_of '.what | endswith("port 0xe9")')
-others=$(ns_of '.cause == "preempted" or .cause == "runqueue"')
+named=$(blame_ns '.what | endswith("port 0xe9")')
+others=$(blame_ns '.cause == "preempted" or .cause == "runqueue"')
 total=$(jq '.totals.time_ns' blame.json)
 is $((named * 100 >= (total - others) * 95)) 1 \
 	"at least 95 % of it is attributed to the port: $named of $total ns, other tasks had $others" blame.out

@@ -1,46 +1,53 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Guest memory whose pages come late: QEMU, which writes to them for its guest, sleeps in page faults of the host.
-# hostrace blame attributes this time to faults; a thread in QEMU that serves them has counted it (slowmem.c).
+# Guest memory whose pages come late, for QEMU that writes to them for its guest, and for the guest itself: the vCPU's
+# thread sleeps in page faults of the host. hostrace blame attributes this time to faults; a thread in QEMU that serves
+# them has counted it (slowmem.c).
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
-guest=blameguest-pages
 . "$ROOT/tests/live/blame-lib.inc"
 live_needs_tools od
+
+[ -f "$BUILD/slowmem.so" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slowmem.so" >&2 || bail "cannot build slowmem.so"
 
 # served WORD: pages (1), or the time that they took (2)
 served() {
 	od -A n -t u8 -w8 slow.log | sed -n "$1p" | tr -d ' '
 }
 
-[ -f "$BUILD/slowmem.so" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slowmem.so" >&2 || bail "cannot build slowmem.so"
-ram=$(mktemp -d /dev/shm/blame.XXXXXX) || bail "no /dev/shm"
-memory="-object memory-backend-file,id=ram,size=32M,mem-path=$ram/guest.ram,share=on -machine memory-backend=ram"
-plan 5
-SLOWMEM_FILE=$ram/guest.ram SLOWMEM_LOG=slow.log vm_start env LD_PRELOAD="$BUILD/slowmem.so"
-for _ in $(seq 300); do
-	[ ! -s slow.log ] || break
-	sleep .1
-done
-[ -s slow.log ] || bail "no page came late: $(cat qemu.out)"
-record_start
-pages=$(served 1)
-took=$(served 2)
-sleep 4
-pages=$(($(served 1) - pages))
-took=$(($(served 2) - took))
-record_stop
-is $? 0 "recorded" record.err
-vm_stop
-rm -rf "$ram"
-"$HOSTRACE" blame -i trace.hrt >blame.out 2>&1
-"$HOSTRACE" blame -i trace.hrt -f json --min-latency 10ms >blame.json
-is $((pages > 20)) 1 "$pages pages came late" record.err
-is "$(jq -r '.causes[0] | .cause + " " + .what' blame.json)" "fault port 0x518" \
-	"faults of that device are the largest cause" blame.out
-fault=$(jq '[.causes[] | select(.cause == "fault") | .time_ns] | add // 0' blame.json)
-is $((fault * 100 >= took * 95)) 1 "at least 95 % of the time is attributed to them: $fault ns of $took ns" blame.out
-is "$(jq '[.rows[] | select(.latency_ns != ([.causes[]] | add))] | length' blame.json)" 0 \
-	"the causes of each exit add up to it" blame.json
+# check NAME GUEST WHAT: the guest, and what blame names as the largest cause
+check() {
+	guest=$2
+	ram=$(mktemp -d /dev/shm/blame.XXXXXX) || bail "no /dev/shm"
+	memory="-object memory-backend-file,id=ram,size=32M,mem-path=$ram/guest.ram,share=on -machine memory-backend=ram"
+	SLOWMEM_FILE=$ram/guest.ram SLOWMEM_LOG=slow.log vm_start env LD_PRELOAD="$BUILD/slowmem.so"
+	for _ in $(seq 300); do
+		[ ! -s slow.log ] || break
+		sleep .1
+	done
+	[ -s slow.log ] || bail "no page came late: $(cat qemu.out)"
+	record_start
+	pages=$(served 1)
+	took=$(served 2)
+	sleep 4
+	pages=$(($(served 1) - pages))
+	took=$(($(served 2) - took))
+	record_stop
+	is $? 0 "$1: recorded" record.err
+	vm_stop
+	rm -rf "$ram" slow.log
+	"$HOSTRACE" blame -i trace.hrt >blame.out 2>&1
+	"$HOSTRACE" blame -i trace.hrt -f json --min-latency 10ms >blame.json
+	is $((pages > 20)) 1 "$1: $pages pages came late" record.err
+	is "$(jq -r '.causes[0] | .cause + " " + .what' blame.json)" "$3" "$1: faults are the largest cause" blame.out
+	fault=$(blame_ns '.cause == "fault"')
+	is $((fault * 100 >= took * 95)) 1 "$1: at least 95 % of the time is attributed to them: $fault ns of $took ns" blame.out
+	is "$(jq '[.rows[] | select(.latency_ns != ([.causes[]] | add))] | length' blame.json)" 0 \
+		"$1: the causes of each exit add up to it" blame.json
+}
+
+plan 10
+check "memory that QEMU writes" blameguest-pages "fault port 0x518"
+check "memory that the guest writes" blameguest-touch "fault "
 finish

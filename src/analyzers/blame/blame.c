@@ -82,78 +82,7 @@ static void comm_learn(struct thread *t, const struct event *ev, const char *fie
 	text_neutralise(t->comm);
 }
 
-static struct cycle *cycle_get(struct blame *b, struct thread *t)
-{
-	if (t->cycle)
-		return t->cycle;
-	if (t->vm->nr_vcpus == VM_VCPU_THREADS_MAX) {
-		b->counts.refused++;
-		return NULL;
-	}
-	t->cycle = calloc(1, sizeof(*t->cycle));
-	if (t->cycle)
-		t->vm->vcpu[t->vm->nr_vcpus++] = t;
-	else
-		b->err = fail(-ENOMEM, "out of memory");
-	return t->cycle;
-}
-
 /* ---- exits ---- */
-
-static void deliver(struct blame *b, struct thread *t)
-{
-	if (t->cycle && t->cycle->done && !b->err)
-		b->err = parts_deliver(b, t);
-}
-
-static struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *ev)
-{
-	struct cycle *c = cycle_get(b, t);
-
-	if (!c)
-		return NULL;
-	deliver(b, t);
-	b->counts.unmatched += c->open;
-	if (ev->time_ns <= b->lost_until_ns && b->lost_cycles) {
-		b->counts.lost++;
-		c->open = false;
-		return NULL;
-	}
-	c->open = true;
-	c->fault = c->inject = false;
-	c->unknown = ev->time_ns <= b->lost_until_ns;
-	c->vcpu = ev->vcpu;
-	c->start_ns = c->since_ns = ev->time_ns;
-	c->nr = 0;
-	return c;
-}
-
-static void exit_end(struct blame *b, struct thread *t, uint64_t ns)
-{
-	struct cycle *c = t->cycle;
-
-	if (!c || !c->open)
-		return;
-	part_cut(b, t, ns);
-	c->open = false;
-	c->done = true;
-	c->end_ns = ns > c->since_ns ? ns : c->since_ns; /* events may be out of order */
-}
-
-/* The first kvm_exit: exits are known as such. */
-static void exits_restart(struct blame *b)
-{
-	const struct thread_entry *e;
-
-	b->exits_seen = true;
-	b->counts.userspace = false;
-	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
-		if (e->thread->cycle)
-			e->thread->cycle->open = e->thread->cycle->done = false;
-	b->counts.exits = b->counts.unmatched = b->counts.lost = 0;
-	b->counts.too_long = b->counts.unnamed = 0;
-	b->sink.restart(b->sink.arg);
-}
 
 static void on_exit_event(struct blame *b, struct thread *t, const struct event *ev)
 {
@@ -184,6 +113,12 @@ static enum blame_kind access_kind(uint64_t reason)
 					 : BLAME_VMM;
 }
 
+/* KVM_RUN of a vCPU that another one has not started yet. */
+static bool waited_for_start(const struct cycle *c, const struct event *ev)
+{
+	return c && c->done && c->in_run && (int32_t)event_value(ev, "error") == -EAGAIN;
+}
+
 /* KVM_EXIT_IO and KVM_EXIT_MMIO are named by their port or address, which may come later. */
 static void on_userspace(struct blame *b, struct thread *t, const struct event *ev)
 {
@@ -192,6 +127,8 @@ static void on_userspace(struct blame *b, struct thread *t, const struct event *
 
 	if (!b->exits_seen) {
 		b->counts.userspace = true;
+		if (waited_for_start(c, ev))
+			parts_slept_halted(t);
 		c = exit_begin(b, t, ev);
 		if (c)
 			c->reason = reason, c->isa = 0;
@@ -216,7 +153,7 @@ static void on_run(struct blame *b, struct thread *t, const struct event *ev)
 		exit_end(b, t, ev->time_ns);
 	c->user = false;
 	if (!b->exits_seen && access_known(c)) {
-		deliver(b, t);
+		exit_deliver(b, t);
 		c->access = (struct blame_who){0};
 	}
 }
@@ -227,14 +164,14 @@ static void on_run(struct blame *b, struct thread *t, const struct event *ev)
  */
 static void on_access(struct blame *b, struct thread *t, struct blame_who access, bool complete)
 {
-	struct cycle *c = cycle_get(b, t);
+	struct cycle *c = exit_cycle(b, t);
 
 	if (!c)
 		return;
 	if (c->done) {
 		if (complete && !access_known(c) && access_kind(c->access.access) == access.kind)
 			c->access = access;
-		deliver(b, t);
+		exit_deliver(b, t);
 		c->access = (struct blame_who){0};
 	}
 	if (!complete || (b->exits_seen && c->open && !access_known(c) &&
@@ -266,6 +203,7 @@ static void thread_runs(struct blame *b, struct thread *t, uint64_t ns)
 	part_cut(b, t, ns);
 	owner_changes(b, t, ns);
 	t->run = RUN_ON_CPU;
+	exit_return_run(b, t, ns);
 }
 
 static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
@@ -281,7 +219,7 @@ static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
 	case EV_kvm_entry:
 		if (b->exits_seen) {
 			exit_end(b, t, ev->time_ns);
-			deliver(b, t);
+			exit_deliver(b, t);
 		}
 		break;
 	case EV_kvm_userspace_exit:
@@ -306,6 +244,8 @@ static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
 		break;
 	case EV_kvm_vcpu_wakeup:
 		ns = event_value(ev, "ns");
+		if (c && c->done && c->in_run)
+			parts_slept_halted(t);
 		parts_halted(b, t, ns < ev->time_ns ? ev->time_ns - ns : 0, ev->time_ns,
 			     event_value(ev, "waited"));
 		break;
@@ -328,6 +268,8 @@ static void thread_leaves(struct blame *b, struct thread *t, const struct event 
 {
 	uint64_t state = event_value(ev, "prev_state"), woken = t->woken_early_ns;
 
+	if (t->run != RUN_ON_CPU && t->cycle && t->cycle->in_run)
+		b->counts.lost += exit_drop(t); /* the switch to it is missing */
 	part_cut(b, t, ev->time_ns);
 	owner_changes(b, t, ev->time_ns);
 	comm_learn(t, ev, "prev_comm");
@@ -336,7 +278,8 @@ static void thread_leaves(struct blame *b, struct thread *t, const struct event 
 	if (state && woken && ev->time_ns - woken <= EARLY_WAKE_NS)
 		t->run = RUN_WOKEN;
 	t->woken_early_ns = 0;
-	t->block = (struct block){.interruptible = state & TASK_INTERRUPTIBLE};
+	t->block = (struct block){.interruptible = state & TASK_INTERRUPTIBLE,
+				  .since_ns = ev->time_ns};
 }
 
 /*
@@ -362,6 +305,7 @@ static void thread_comes(struct blame *b, struct thread *t, const struct event *
 	comm_learn(t, ev, "next_comm");
 	t->run = RUN_ON_CPU;
 	t->woken_early_ns = 0;
+	exit_return_run(b, t, ev->time_ns);
 	if (takes)
 		owner_woken_runs(b, t, ev->time_ns);
 }
@@ -428,6 +372,8 @@ static void on_block(struct blame *b, struct thread *t, const struct event *ev)
 	s->on_global = s->waits && event_value(ev, "is_global");
 	owner_read(b, t, pid_key, (uint32_t)event_value(ev, "global_word"),
 		   (uint32_t)event_value(ev, "global_owner"), ev->time_ns);
+	if (s->syscall == SYSCALL_IOCTL && s->arg1 == KVM_RUN_REQUEST)
+		exit_leave_run(b, t, ev);
 }
 
 static void on_woken(struct blame *b, struct thread *t, const struct event *ev)
@@ -455,16 +401,13 @@ static bool forms_exits(uint64_t id)
 static bool thread_is_lost(struct blame *b, struct thread *t, uint64_t ns, bool cycles)
 {
 	struct cycle *c = t->cycle;
-	bool dropped = c && c->open && cycles;
 
 	part_cut(b, t, ns);
 	t->run = RUN_UNKNOWN;
 	t->block = (struct block){0};
 	if (c && c->open)
 		c->unknown = true;
-	if (dropped)
-		c->open = false;
-	return dropped;
+	return c && (cycles || c->in_run) && exit_drop(t);
 }
 
 static void on_lost(struct blame *b, const struct event *ev)
@@ -544,7 +487,7 @@ int blame_end(struct blame *b)
 	const struct thread_entry *e;
 
 	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));) {
-		deliver(b, e->thread);
+		exit_deliver(b, e->thread);
 		b->counts.open += e->thread->cycle && e->thread->cycle->open;
 	}
 	return b->err;

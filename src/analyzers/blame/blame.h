@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What each exit's time went into. An exit lasts from kvm_exit to the next kvm_entry of its thread; in a trace without
- * kvm_exit from kvm_userspace_exit to kvm_run. Its parts are adjacent: each begins where the previous one ended, the
+ * kvm_exit from kvm_userspace_exit to kvm_run, or, in KVM_RUN, from when the thread leaves its CPU until it runs again:
+ * meanwhile it executes no guest. Its parts are adjacent: each begins where the previous one ended, the
  * first one with the exit and the last one ends with it, so that they add up to its length whatever is attributed.
  *
  *	kernel        KVM handles the exit
@@ -60,6 +61,7 @@ enum blame_kind {
 };
 
 #define BLAME_SEVERAL UINT32_MAX /* several threads of that name */
+#define BLAME_IN_RUN  UINT32_MAX /* as a reason, with isa 0: the thread left its CPU in KVM_RUN */
 
 /* What or who it was; zero where it is unknown or has no meaning. */
 struct blame_who {
@@ -86,7 +88,7 @@ struct blame_exit {
 	uint64_t start_ns, end_ns;
 	uint32_t pid, tid;
 	uint64_t rip; /* the guest's instruction; 0: unknown */
-	uint32_t reason, isa; /* of kvm_exit; isa 0: a KVM_EXIT_*, the exit began in kvm_userspace_exit */
+	uint32_t reason, isa; /* of kvm_exit; isa 0: a KVM_EXIT_* of kvm_userspace_exit, or BLAME_IN_RUN */
 	uint16_t vcpu;
 	uint64_t causes[BLAME_CAUSES]; /* their sum is end_ns - start_ns */
 	unsigned int nr_parts;
@@ -102,7 +104,7 @@ struct blame_counts {
 	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
 	uint64_t refused;   /* events of threads beyond the limit */
 	bool switches, blocks; /* the trace has sched_switch, sched_block */
-	bool userspace;	       /* no kvm_exit: exits begin in kvm_userspace_exit */
+	bool userspace;	       /* no kvm_exit: exits begin in kvm_userspace_exit, or without a CPU */
 };
 
 struct blame_sink {

@@ -88,6 +88,8 @@ static int ended(void *arg, const struct blame_exit *x)
 	struct blame_grid *g = arg;
 	struct grid_cell *c;
 
+	if (x->reason == BLAME_IN_RUN && !x->isa) /* not among the latencies of exits */
+		return 0;
 	if (g->selects && !g->selects(g->arg, x))
 		return 0;
 	offset_add(g, x->start_ns);

@@ -15,12 +15,15 @@ enum {
 	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
 };
 
+enum { SYSCALL_IOCTL = 16, KVM_RUN_REQUEST = 0xae80 };
+
 enum run { RUN_UNKNOWN, RUN_ON_CPU, RUN_PREEMPTED, RUN_ASLEEP, RUN_WOKEN };
 
 /* What a thread sleeps in: its sched_block. */
 struct block {
 	bool known;
 	bool interruptible;
+	uint64_t since_ns; /* it left its CPU */
 	int32_t syscall;
 	uint64_t arg0, arg1;
 	bool waits, on_global; /* in futex(FUTEX_WAIT); on the global mutex */
@@ -29,6 +32,7 @@ struct block {
 /* An exit that is going on, or (`done`) has ended and waits for the event that names its device. */
 struct cycle {
 	bool open, done, user, fault, inject, unknown;
+	bool in_run; /* BLAME_IN_RUN */
 	uint32_t reason, isa;
 	uint16_t vcpu;
 	uint64_t start_ns, end_ns, rip;
@@ -94,8 +98,30 @@ struct blame {
 	int err;
 };
 
+/* exits.c: the state of a vCPU thread's exit, which is made if it has none. NULL: too many, or out of memory. */
+struct cycle *exit_cycle(struct blame *b, struct thread *t);
+
+/* An exit begins with this event. NULL: it does not count. */
+struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *ev);
+
+void exit_end(struct blame *b, struct thread *t, uint64_t ns);
+bool exit_drop(struct thread *t); /* was there one? */
+
+/* Passes an exit that has ended to the sink, before another one begins. */
+void exit_deliver(struct blame *b, struct thread *t);
+
+/* Without kvm_exit: the thread left its CPU in KVM_RUN, so it executes no guest until it runs again. */
+void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev);
+void exit_return_run(struct blame *b, struct thread *t, uint64_t ns);
+
+/* The first kvm_exit: exits are known as such, and those so far do not count. */
+void exits_restart(struct blame *b);
+
 /* parts.c: adds the part from the last one's end to `ns`, by the state that the thread is in and will leave now. */
 void part_cut(struct blame *b, struct thread *t, uint64_t ns);
+
+/* What an exit that is BLAME_IN_RUN slept for: it was halted, not in a page fault. */
+void parts_slept_halted(struct thread *t);
 
 /* The time from `start` on was a halted vCPU's. */
 void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t end_ns,

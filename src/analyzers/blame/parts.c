@@ -6,8 +6,6 @@
 #include "analyzers/blame/internal.h"
 #include "base/array.h"
 
-enum { SYSCALL_IOCTL = 16, KVM_RUN_REQUEST = 0xae80 };
-
 static void who_is(const struct thread *t, struct blame_who *who)
 {
 	who->tid = t->tid;
@@ -71,10 +69,13 @@ static bool halts_in_vmm(const struct cycle *c)
 	return c->user && c->access.kind == BLAME_VMM && c->access.access == KVM_EXIT_HLT;
 }
 
-/* Within KVM_RUN: a halted vCPU sleeps so that signals wake it; a page that is being fetched does not let them. */
+/*
+ * Within KVM_RUN: a halted vCPU sleeps so that signals wake it; a page that is being fetched does not let them. Without
+ * kvm_exit there may be no kvm_page_fault either: that the vCPU was halted is known when it continues.
+ */
 static void classify_kvm_run(const struct thread *t, struct blame_part *p)
 {
-	if (t->cycle->fault)
+	if (t->cycle->fault || t->cycle->in_run)
 		p->cause = BLAME_FAULT;
 	else if (t->block.interruptible)
 		p->cause = BLAME_HALTED;
@@ -241,6 +242,13 @@ void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t
 		else if (c->part[i].start_ns >= start_ns && slept &&
 			 c->part[i].cause == BLAME_UNKNOWN && !b->counts.blocks)
 			c->part[i].cause = BLAME_HALTED; /* it slept, and this is why */
+}
+
+void parts_slept_halted(struct thread *t)
+{
+	for (unsigned int i = 0; i < t->cycle->nr; i++)
+		if (t->cycle->part[i].cause == BLAME_FAULT)
+			t->cycle->part[i].cause = BLAME_HALTED;
 }
 
 int parts_deliver(struct blame *b, struct thread *t)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where exits begin and end. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzers/blame/internal.h"
+#include "base/error.h"
+
+struct cycle *exit_cycle(struct blame *b, struct thread *t)
+{
+	if (t->cycle)
+		return t->cycle;
+	if (t->vm->nr_vcpus == VM_VCPU_THREADS_MAX) {
+		b->counts.refused++;
+		return NULL;
+	}
+	t->cycle = calloc(1, sizeof(*t->cycle));
+	if (t->cycle)
+		t->vm->vcpu[t->vm->nr_vcpus++] = t;
+	else
+		b->err = fail(-ENOMEM, "out of memory");
+	return t->cycle;
+}
+
+void exit_deliver(struct blame *b, struct thread *t)
+{
+	if (t->cycle && t->cycle->done && !b->err)
+		b->err = parts_deliver(b, t);
+}
+
+struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct cycle *c = exit_cycle(b, t);
+
+	if (!c)
+		return NULL;
+	exit_deliver(b, t);
+	b->counts.unmatched += c->open;
+	if (ev->time_ns <= b->lost_until_ns && b->lost_cycles) {
+		b->counts.lost++;
+		c->open = false;
+		return NULL;
+	}
+	c->open = true;
+	c->fault = c->inject = c->in_run = false;
+	c->unknown = ev->time_ns <= b->lost_until_ns;
+	c->vcpu = ev->vcpu;
+	c->start_ns = c->since_ns = ev->time_ns;
+	c->nr = 0;
+	return c;
+}
+
+void exit_end(struct blame *b, struct thread *t, uint64_t ns)
+{
+	struct cycle *c = t->cycle;
+
+	if (!c || !c->open)
+		return;
+	part_cut(b, t, ns);
+	c->open = false;
+	c->done = true;
+	c->end_ns = ns > c->since_ns ? ns : c->since_ns; /* events may be out of order */
+}
+
+void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev)
+{
+	struct cycle *c = t->cycle;
+
+	if (b->exits_seen || (c && c->open) || t->run == RUN_ON_CPU || t->run == RUN_UNKNOWN)
+		return;
+	b->counts.userspace = true;
+	c = exit_begin(b, t, ev);
+	if (!c)
+		return;
+	c->in_run = true;
+	c->user = false;
+	c->reason = BLAME_IN_RUN;
+	c->isa = 0;
+	c->rip = 0;
+	c->start_ns = c->since_ns = t->block.since_ns;
+}
+
+void exit_return_run(struct blame *b, struct thread *t, uint64_t ns)
+{
+	if (t->cycle && t->cycle->open && t->cycle->in_run)
+		exit_end(b, t, ns);
+}
+
+bool exit_drop(struct thread *t)
+{
+	bool open = t->cycle && t->cycle->open;
+
+	if (open)
+		t->cycle->open = false;
+	return open;
+}
+
+void exits_restart(struct blame *b)
+{
+	const struct thread_entry *e;
+
+	b->exits_seen = true;
+	b->counts.userspace = false;
+	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
+		if (e->thread->cycle)
+			e->thread->cycle->open = e->thread->cycle->done = false;
+	b->counts.exits = b->counts.unmatched = b->counts.lost = 0;
+	b->counts.too_long = b->counts.unnamed = 0;
+	b->sink.restart(b->sink.arg);
+}
