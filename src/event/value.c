@@ -205,7 +205,14 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 	return value_print(f->fmt, event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);
 }
 
-/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7, without its rare exclusions); 0 if none. */
+/* Overlong sequences, UTF-16 surrogates, and what is beyond U+10FFFF; of a sequence of three or four bytes. */
+static bool is_excluded(const unsigned char *p)
+{
+	return (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] >= 0xa0) ||
+	       (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] >= 0x90);
+}
+
+/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7); 0 if none. */
 static size_t utf8_length(const unsigned char *p)
 {
 	size_t len = *p < 0x80		       ? 1
@@ -217,7 +224,7 @@ static size_t utf8_length(const unsigned char *p)
 	for (size_t i = 1; i < len; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	return len;
+	return len > 2 && is_excluded(p) ? 0 : len;
 }
 
 /*

@@ -174,11 +174,18 @@ static void names_cannot_control_a_terminal(void **state)
 	} cases[] = {
 		{"web \u00e9\u4e2d", "web \u00e9\u4e2d"},
 		{"a\033[31mb\x7f", "a?[31mb?"},
-		{"a\xc2\x9b" "b", "a??b"},
-		{"\xff\xc3!", "?" "?!"},
+		{"a\xc2\x9b"
+		 "b",
+		 "a??b"},
+		{"\xff\xc3!", "?"
+			      "?!"},
 		{"safe\u202egnp.exe", "safe???gnp.exe"}, /* right-to-left override */
 		{"\u2066x\u2069\u200f\u061c", "???x????????"},
 		{"a\u2028b", "a???b"},
+		{"\xe0\x80\xaf|\xed\xa0\x80|\xf0\x80\x80\xaf|\xf4\x90\x80\x80",
+		 "???|???|????|????"},
+		{"\u0800\ud7ff\ue000\U00010000\U0010ffff",
+		 "\u0800\ud7ff\ue000\U00010000\U0010ffff"},
 		{"\u2027\u202f\u2065", "\u2027\u202f\u2065"},
 	};
 
