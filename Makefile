@@ -22,8 +22,9 @@ endif
 # Recording needs libbpf, clang and bpftool; without them (LIVE=0), everything else is built.
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
-# The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http.
-SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+# The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http, exporter/httpd is
+# hostrace-httpd.
+SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http exporter/httpd library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector output/live commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
@@ -41,9 +42,16 @@ HTTP	  := $(BUILD)/hostrace-http
 HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(addprefix src/base/,error.c helper.c process.c progress.c read_full.c)
 HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
 
+# The server of `hostrace exporter`, the only program that is linked to libmicrohttpd.
+HTTPD	   := $(BUILD)/hostrace-httpd
+HTTPD_PKGS = libmicrohttpd libseccomp
+HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c src/confine/*.c) $(addprefix src/base/,array.c error.c helper.c process.c \
+	progress.c read_full.c units.c)
+HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
+
 OPT	?= -O2
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wno-missing-field-initializers
-CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) 2>/dev/null)
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) $(HTTPD_PKGS) 2>/dev/null)
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
 LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread $(WRAP)
@@ -89,7 +97,7 @@ CFLAGS	:= $(CFLAGS) $(PREFIX_MAP) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 .DELETE_ON_ERROR:
 .PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean FORCE
 
-all: $(BUILD)/hostrace $(HTTP)
+all: $(BUILD)/hostrace $(HTTP) $(if $(filter 1,$(LIVE)),$(HTTPD))
 
 $(BUILD)/hostrace: $(OBJS)
 	$(call say,LD,$@)
@@ -98,6 +106,10 @@ $(BUILD)/hostrace: $(OBJS)
 $(HTTP): $(HTTP_OBJS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTP_PKGS) 2>/dev/null)
+
+$(HTTPD): $(HTTPD_OBJS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTPD_PKGS) 2>/dev/null) -lm
 
 ifneq ($(strip $(FLAGS)),$(strip $(file <$(BUILD)/flags)))
 $(BUILD)/flags: FORCE
@@ -151,7 +163,7 @@ $(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
 
 $(patsubst %.c,$(BUILD)/%.o,$(call sources,src/collector/*.c)): $(BUILD)/hostrace.skel.h
 
--include $(OBJS:.o=.d) $(HTTP_OBJS:.o=.d)
+-include $(OBJS:.o=.d) $(HTTP_OBJS:.o=.d) $(HTTPD_OBJS:.o=.d)
 
 # For editors and language servers.
 C_COMMAND = $(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS))
@@ -160,7 +172,7 @@ commands = for f in $(1); do printf '%b{"directory": "%s", "file": "%s", "comman
 	"$$separator" '$(CURDIR)' $$f '$(subst ",\",$(2))' $$f; separator=',\n'; done
 
 compile_commands.json: $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h) $(BUILD)/syscall_names.h FORCE
-	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(HTTP_SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
+	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(HTTP_SRCS) $(HTTPD_SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
 		$(call commands,$(BPF_SRCS),$(BPF_COMMAND)); \
 		printf '\n]\n'; } >$@
 
@@ -171,7 +183,7 @@ clean:
 	rm -rf $(BUILD)
 
 define HELP
-make               build hostrace, hostrace-http and hostrace-guest in $(BUILD)
+make               build hostrace, its helpers and hostrace-guest in $(BUILD)
 make demo          boot a small VM, record it, and explain the trace
 make install       install to PREFIX=/usr/local, below DESTDIR; `make uninstall` removes it
 make dist          pack the sources of HEAD; make check-package builds, checks and installs the Debian package

@@ -35,6 +35,7 @@ packages() {
 	build libseccomp-dev     libseccomp-devel
 	build libcapstone-dev    capstone-devel
 	build libncurses-dev     ncurses-devel
+	build libmicrohttpd-dev  libmicrohttpd-devel
 	build linux-libc-dev     kernel-headers
 	check libcmocka-dev      libcmocka-devel
 	check systemtap-sdt-dev  systemtap-sdt-devel
@@ -51,6 +52,8 @@ packages() {
 	check python3-jsonschema python3-jsonschema
 	check zsh               zsh
 	check fish              fish
+	check curl               curl
+	check prometheus         golang-github-prometheus
 	check babeltrace2        babeltrace2
 	check trace-cmd          trace-cmd
 	live  qemu-system-x86    qemu-system-x86-core

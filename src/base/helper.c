@@ -136,20 +136,37 @@ int helper_receive(struct helper *h, struct helper_head *ret, void *data)
 
 /* ---- in the helper ---- */
 
+void helper_ignore_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+int helper_request(struct helper_head *ret, void *data)
+{
+	int more = bytes_read(STDIN_FILENO, ret, sizeof(*ret));
+
+	if (more > 0 && ret->len > HELPER_MESSAGE_MAX)
+		return -E2BIG;
+	if (more > 0)
+		more = bytes_read(STDIN_FILENO, data, ret->len);
+	return more > 0 ? 0 : more ? more : -EPIPE;
+}
+
 int helper_serve(int (*answer)(uint32_t kind, const uint8_t *data, size_t len))
 {
 	_cleanup_free_ uint8_t *data = malloc(HELPER_MESSAGE_MAX);
 	struct helper_head head;
+	int err = -ENOMEM;
 
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	while (data && bytes_read(STDIN_FILENO, &head, sizeof(head)) > 0)
-		if (head.len > HELPER_MESSAGE_MAX ||
-		    bytes_read(STDIN_FILENO, data, head.len) <= 0 ||
-		    answer(head.kind, data, head.len))
-			return EXIT_FAILURE;
-	return data ? EXIT_SUCCESS : EXIT_FAILURE;
+	helper_ignore_signals();
+	while (data) {
+		err = helper_request(&head, data);
+		if (err || answer(head.kind, data, head.len))
+			break;
+	}
+	return err == -EPIPE ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int helper_reply(uint32_t kind, const void *data, size_t len)

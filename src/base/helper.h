@@ -55,6 +55,12 @@ int helper_receive(struct helper *h, struct helper_head *ret, void *data);
  */
 int helper_serve(int (*answer)(uint32_t kind, const uint8_t *data, size_t len));
 
+/* What helper_serve() does of it, for a helper that has a loop of its own. */
+void helper_ignore_signals(void);
+
+/* The next request, at most HELPER_MESSAGE_MAX bytes. 0; -EPIPE: hostrace has ended; -E2BIG, -errno. */
+int helper_request(struct helper_head *ret, void *data);
+
 /* 0 or -errno. */
 int helper_reply(uint32_t kind, const void *data, size_t len);
 

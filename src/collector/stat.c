@@ -319,6 +319,23 @@ bool stat_has_ports(const struct stat *s)
 	return s->detail[DETAIL_PORTS];
 }
 
+unsigned int stat_probes(const struct stat *s, struct stat_probe *ret)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < STAT_LINKS && s->way->program[i]; i++)
+		ret[nr++] = (struct stat_probe){s->way->program[i], s->link[i]};
+	for (unsigned int d = 0; d < NR_DETAILS; d++)
+		if (s->request.details && detail_wanted(DETAILS_ALL, s->way, d))
+			ret[nr++] = (struct stat_probe){details[d], s->detail[d]};
+	return nr;
+}
+
+size_t stat_bytes(const struct stat *s)
+{
+	return s->bytes;
+}
+
 enum stat_span stat_span(const struct stat *s)
 {
 	return s->way->span;

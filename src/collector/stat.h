@@ -53,6 +53,19 @@ enum stat_span stat_span(const struct stat *s);
 bool stat_has_causes(const struct stat *s);
 bool stat_has_ports(const struct stat *s);
 
+/* The programs that were wanted, at most STAT_PROBES_MAX. Their number. */
+enum { STAT_PROBES_MAX = 8 };
+
+struct stat_probe {
+	const char *name;
+	bool attached; /* false: this kernel rejected it */
+};
+
+unsigned int stat_probes(const struct stat *s, struct stat_probe *ret);
+
+/* Memory of the counters. */
+size_t stat_bytes(const struct stat *s);
+
 /* The section of the program for the exit: "tp_btf/kvm_exit". */
 const char *stat_where(const struct stat *s);
 

@@ -12,6 +12,7 @@
 	COMMAND(record) \
 	COMMAND(stat) \
 	COMMAND(top) \
+	COMMAND(exporter) \
 	COMMAND(demo)
 #else
 #define LIVE_COMMANDS(COMMAND)

@@ -62,6 +62,9 @@ static const int *const allowed[] = {
 	[CONFINE_WATCH] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(pidfd_open)),
 	[CONFINE_DRAIN] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(recvfrom), SCMP_SYS(shutdown)),
 	[CONFINE_READ] = CALLS(BASE_CALLS, PATH_CALLS),
+	[CONFINE_SERVE] = CALLS(BASE_CALLS, SCMP_SYS(accept4), SCMP_SYS(recvfrom),
+				SCMP_SYS(sendmsg), SCMP_SYS(shutdown), SCMP_SYS(setsockopt),
+				SCMP_SYS(getsockopt), SCMP_SYS(epoll_ctl)),
 };
 
 static const int *const writing =
@@ -103,6 +106,13 @@ static int rules_add(scmp_filter_ctx f, uint32_t action, const int *calls)
 			return err_;                                                               \
 	} while (0)
 
+/* Not to an address: a socket that is not connected sends nothing. */
+static int rules_to_send(scmp_filter_ctx f)
+{
+	RULE(f, SCMP_ACT_ALLOW, sendto, SCMP_A4(SCMP_CMP_EQ, 0));
+	return 0;
+}
+
 /* Calls that depend on their arguments. */
 static int rules_by_argument(scmp_filter_ctx f, enum confine_phase phase)
 {
@@ -131,12 +141,14 @@ static int rules_by_argument(scmp_filter_ctx f, enum confine_phase phase)
 		RULE(f, allow, bpf, SCMP_A0(SCMP_CMP_EQ, BPF_MAP_DELETE_ELEM));
 		return 0;
 	}
-	if (phase == CONFINE_READ)
-		return seccomp_rule_add(f, SCMP_ACT_KILL_PROCESS, SCMP_SYS(bpf), 0);
+	if (phase == CONFINE_READ || phase == CONFINE_SERVE) {
+		if (seccomp_rule_add(f, SCMP_ACT_KILL_PROCESS, SCMP_SYS(bpf), 0))
+			return -ENOMEM;
+		return phase == CONFINE_SERVE ? rules_to_send(f) : 0;
+	}
 	RULE(f, SCMP_ACT_KILL_PROCESS, bpf, SCMP_A0(SCMP_CMP_NE, BPF_OBJ_GET_INFO_BY_FD));
 	RULE(f, allow, bpf, SCMP_A0(SCMP_CMP_EQ, BPF_OBJ_GET_INFO_BY_FD)); /* record --cost */
-	RULE(f, allow, sendto, SCMP_A4(SCMP_CMP_EQ, 0)); /* on a connected socket */
-	return 0;
+	return rules_to_send(f);
 }
 
 /* As the C library forks; a limit of one's own can only be lowered. */
@@ -163,10 +175,12 @@ static scmp_filter_ctx filter_new(uint32_t action)
 	return f;
 }
 
-static int open_to_read(scmp_filter_ctx f)
+static int open_to_read(scmp_filter_ctx f, enum confine_phase phase)
 {
 	const scmp_datum_t writes = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
 
+	if (phase == CONFINE_SERVE)
+		return 0;
 	RULE(f, SCMP_ACT_ALLOW, openat, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, O_RDONLY));
 	RULE(f, SCMP_ACT_ALLOW, open, SCMP_A1(SCMP_CMP_MASKED_EQ, writes, O_RDONLY));
 	return 0;
@@ -188,10 +202,12 @@ int calls_restrict(const struct confinement *c, enum confine_phase phase, bool w
 	int err = f ? rules_by_argument(f, phase) : -ENOMEM;
 
 	if (!err)
-		err = writes ? rules_add(f, SCMP_ACT_ALLOW, writing) : open_to_read(f);
+		err = writes ? rules_add(f, SCMP_ACT_ALLOW, writing) : open_to_read(f, phase);
 
 	if (!err)
 		err = rules_add(f, SCMP_ACT_ALLOW, allowed[phase]);
+	if (!err && c->sends && phase == CONFINE_WATCH)
+		err = rules_to_send(f);
 	if (!err && c->forks)
 		err = rules_to_fork(f);
 	if (!err && c->connects && phase == CONFINE_FOLLOW)

@@ -33,7 +33,7 @@ static uint64_t caps_instead(const struct confine_paths *p)
 
 static bool uses_landlock(enum confine_phase phase)
 {
-	return phase == CONFINE_DRAIN || phase == CONFINE_READ;
+	return phase == CONFINE_DRAIN || phase == CONFINE_READ || phase == CONFINE_SERVE;
 }
 
 /*

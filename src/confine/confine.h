@@ -76,6 +76,7 @@ enum confine_phase {
 	CONFINE_WATCH,	/* attaches nothing more, but looks for VMs in /proc and changes maps of BPF */
 	CONFINE_DRAIN,	/* a recorder whose probes are attached */
 	CONFINE_READ,	/* a report */
+	CONFINE_SERVE,	/* a server whose socket is bound: accepts connections; opens nothing */
 	CONFINE_EXECUTE, /* a report that starts a program: all system calls, no Landlock */
 };
 
@@ -83,6 +84,7 @@ struct confinement {
 	enum confine_phase phase;
 	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW and CONFINE_WATCH only */
 	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
+	bool sends; /* may send on connected sockets; CONFINE_WATCH only */
 	bool terminal; /* may change the modes of its terminal */
 	bool forks; /* may fork, and limit the size of files that it writes: children write dumps */
 	const struct confine_paths *paths; /* borrowed; NULL: none */

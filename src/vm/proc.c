@@ -241,3 +241,41 @@ uint64_t proc_threads_run_ns(pid_t pid)
 	}
 	return sum;
 }
+
+bool proc_thread_sched(pid_t pid, pid_t tid, uint64_t *ret_run_ns, uint64_t *ret_ready_ns)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "task/%d/schedstat", tid);
+	_cleanup_fclose_ FILE *f = proc_open(pid, file);
+	return f && fscanf(f, "%" SCNu64 " %" SCNu64, ret_run_ns, ret_ready_ns) == 2;
+}
+
+/* A line is "ID:CONTROLLERS:PATH"; version 2's comes last and has the ID 0. */
+void proc_cgroup(pid_t pid, char *buf, size_t size)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "cgroup");
+	char line[PATH_MAX + 256];
+	bool found = false;
+
+	*buf = '\0';
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *path = strchr(line, ':');
+
+		path = path ? strchr(path + 1, ':') : NULL;
+		if (!path || (found && strncmp(line, "0:", 2)))
+			continue;
+		snprintf(buf, size, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
+		found = true;
+	}
+}
+
+uint64_t proc_resident_bytes(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "statm");
+	uint64_t size, resident;
+
+	if (!f || fscanf(f, "%" SCNu64 " %" SCNu64, &size, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -48,4 +48,13 @@ unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max)
 /* CPU time of the threads of a process except the first; 0 if it has ended, or without schedstats. */
 uint64_t proc_threads_run_ns(pid_t pid);
 
+/* How long a thread ran, and was runnable without a CPU. False: it has ended, or there are no schedstats. */
+bool proc_thread_sched(pid_t pid, pid_t tid, uint64_t *ret_run_ns, uint64_t *ret_ready_ns);
+
+/* Its path in the cgroup hierarchy: of version 2, else in that of version 1's first controller. "" if it has ended. */
+void proc_cgroup(pid_t pid, char *buf, size_t size);
+
+/* Bytes of memory that it uses; 0 if it has ended. */
+uint64_t proc_resident_bytes(pid_t pid);
+
 #endif

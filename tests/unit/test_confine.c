@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -65,7 +66,7 @@ static void put(const char *name, const char *text)
 	assert_int_equal(chmod(in_dir(name), 0600), 0);
 }
 
-static int terminal = -1;
+static int terminal = -1, pair[2];
 
 static int terminal_open(void)
 {
@@ -109,7 +110,9 @@ static void enter(enum confine_phase phase)
 	struct confine_paths *p = confine_paths_new();
 	struct confinement c = {.phase = phase, .paths = p};
 
-	c.terminal = phase == CONFINE_WATCH;
+	c.terminal = c.sends = phase == CONFINE_WATCH;
+	if (phase == CONFINE_SERVE)
+		c.paths = NULL;
 	if (phase == CONFINE_WATCH)
 		c.keep = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH;
 	if (phase == CONFINE_FOLLOW)
@@ -523,6 +526,29 @@ static void test_watch(void **state)
 	assert_int_equal(run(use_terminal, CONFINE_DRAIN), FAILED);
 }
 
+/* On a socket that another process connected to; without a file, or a connection of its own. */
+static bool use_connection(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(9),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	char byte;
+
+	return send(pair[0], "x", 1, MSG_NOSIGNAL) == 1 && recv(pair[1], &byte, 1, 0) == 1 &&
+	       sendto(pair[0], "x", 1, MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof(to)) < 0 &&
+	       !use_input();
+}
+
+static void test_serve(void **state)
+{
+	(void)state;
+	attempts_run(CONFINE_SERVE);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(run(use_connection, CONFINE_SERVE), SUCCEEDED);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 static void test_use(void **state)
 {
 	(void)state;
@@ -677,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_follow),
 		cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_serve),
 		cmocka_unit_test(test_use),
 		cmocka_unit_test(test_two_steps),
 		cmocka_unit_test(test_forks),

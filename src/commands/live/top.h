@@ -13,6 +13,7 @@ struct top_watched {
 	struct stat_vm at;
 	int pidfd;
 	uint64_t since_ns;
+	uint64_t number; /* of top_vms.begun; another one if its counters began anew */
 };
 
 struct top_vms {
@@ -21,13 +22,14 @@ struct top_vms {
 	struct top_watched *vm;
 	unsigned int nr;
 	unsigned int refused; /* VMs for which there was no capacity */
+	uint64_t begun;	      /* VMs so far */
 };
 
 /* `selected`: --vm, or NULL for all VMs, also those that start later. */
 int top_vms_open(struct top_vms *t, const char *selected);
 void top_vms_close(struct top_vms *t);
 
-/* Finds VMs that started, and removes those that ended. Not if one was selected. */
+/* Finds VMs that started, and removes those that ended. Not if one was selected. The model may be NULL. */
 int top_vms_look(struct top_vms *t, struct top_model *m);
 
 /* Reads all of them. */

@@ -56,6 +56,7 @@ static int watch(struct top_vms *t, struct vm *vm)
 		return fail(-ENOMEM, "out of memory");
 	}
 	t->vm = more;
+	w.number = ++t->begun;
 	t->vm[t->nr++] = w;
 	return 0;
 }
@@ -90,7 +91,8 @@ static int again(struct top_vms *t, struct top_model *m, struct vm *vm)
 
 	if (w->at.nr >= vm->nr_vcpus)
 		return 0;
-	top_model_forget(m, vm->pid);
+	if (m)
+		top_model_forget(m, vm->pid);
 	unwatch(t, (unsigned int)(w - t->vm));
 	return watch(t, vm);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The messages between hostrace and hostrace-httpd (base/helper.h has their frame): the server knows nothing of VMs,
+ * and hostrace reads nothing that comes from the network.
+ *
+ *	hostrace         hostrace-httpd
+ *	HTTPD_LISTEN     ->              "127.0.0.1:9972", "[::1]:9972", "unix:/run/x.sock"; port 0: any
+ *	          <-     HTTPD_READY     the address, with its port: from now on it serves, confined
+ *	          <-     HTTPD_FAILED    the error message, instead
+ *	          <-     HTTPD_WANTED    a page is asked for
+ *	HTTPD_PART       ->              bytes of it, at most HELPER_MESSAGE_MAX at a time
+ *	HTTPD_END        ->
+ */
+#ifndef HOSTRACE_HTTPD_MESSAGES_H
+#define HOSTRACE_HTTPD_MESSAGES_H
+
+enum { HTTPD_LISTEN = 1, HTTPD_READY, HTTPD_FAILED, HTTPD_WANTED, HTTPD_PART, HTTPD_END };
+
+enum { HTTPD_PAGE_MAX = 256 << 20 }; /* bytes */
+
+#endif

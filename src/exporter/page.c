@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Names and units follow https://prometheus.io/docs/practices/naming/: base units, _total for counters. A VM's other
+ * properties are labels of hostrace_vm_info only, to be joined by its pid.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "event/exit_reason.h"
+#include "exporter/page.h"
+#include "vm/proc.h"
+
+struct page {
+	struct metric_text text;
+	const struct export_state *state;
+};
+
+/* ---- families of a VM ---- */
+
+static void info_write(struct page *p, const struct exported_vm *e)
+{
+	metric_number(&p->text, &e->info, 1);
+}
+
+static void nr_vcpus_write(struct page *p, const struct exported_vm *e)
+{
+	metric_number(&p->text, &e->labels, e->nr_vcpus);
+}
+
+static void bounds_make(uint64_t *ret)
+{
+	for (unsigned int i = 0; i < EXPORT_BUCKETS - 1; i++)
+		ret[i] = UINT64_C(1) << (EXPORT_BOUND_FIRST + i);
+}
+
+/* "3", "0-7" */
+static void group_label(struct metric_labels *l, const struct exported_vm *e, unsigned int group)
+{
+	unsigned int first = group * e->vcpus_per_group, last = first + e->vcpus_per_group - 1;
+	char text[32];
+
+	last = last < e->nr_vcpus ? last : e->nr_vcpus - 1;
+	if (first == last)
+		snprintf(text, sizeof(text), "%u", first);
+	else
+		snprintf(text, sizeof(text), "%u-%u", first, last);
+	metric_label(l, "vcpus", text);
+}
+
+static void reason_label(struct metric_labels *l, const struct page *p,
+			 const struct exported_exits *x)
+{
+	const char *name = p->state->userspace_only ? userspace_reason_name(x->reason)
+						    : exit_reason_name(x->reason, vm_host_isa());
+	char number[16];
+
+	snprintf(number, sizeof(number), "0x%x", x->reason);
+	metric_label(l, "reason", x->other ? "other" : name ? name : number);
+}
+
+static void exits_write(struct page *p, const struct exported_vm *e)
+{
+	uint64_t bounds[EXPORT_BUCKETS];
+
+	bounds_make(bounds);
+	for (unsigned int i = 0; i < e->nr_exits; i++) {
+		const struct exported_exits *x = &e->exits[i];
+		struct metric_labels l = e->labels;
+
+		group_label(&l, e, x->group);
+		reason_label(&l, p, x);
+		metric_histogram(&p->text, &l,
+				 &(struct metric_histogram){.bound_ns = bounds,
+							    .count = x->bucket,
+							    .nr = EXPORT_BUCKETS,
+							    .sum_ns = x->total_ns});
+	}
+}
+
+static struct metric_labels vcpu_labels(const struct exported_vm *e, unsigned int vcpu)
+{
+	struct metric_labels l = e->labels;
+
+	metric_label_number(&l, "vcpu", vcpu);
+	return l;
+}
+
+static void vcpu_exits_write(struct page *p, const struct exported_vm *e)
+{
+	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
+		struct metric_labels l = vcpu_labels(e, i);
+
+		metric_number(&p->text, &l, e->vcpu[i].exits);
+	}
+}
+
+static void vcpu_userspace_write(struct page *p, const struct exported_vm *e)
+{
+	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
+		struct metric_labels l = vcpu_labels(e, i);
+
+		metric_number(&p->text, &l, e->vcpu[i].userspace);
+	}
+}
+
+static void causes_write(struct page *p, const struct exported_vm *e)
+{
+	static const char *const names[STAT_CAUSES] = {
+		[STAT_IN_KERNEL] = "kernel",		  [STAT_IN_VMM] = "vmm",
+		[STAT_ASLEEP_IN_KERNEL] = "asleep-kernel", [STAT_ASLEEP_IN_VMM] = "asleep-vmm",
+		[STAT_PREEMPTED] = "preempted",
+	};
+
+	for (unsigned int i = 0; i < e->nr_vcpus; i++)
+		for (unsigned int c = 0; c < STAT_CAUSES; c++) {
+			struct metric_labels l = vcpu_labels(e, i);
+
+			metric_label(&l, "cause", names[c]);
+			metric_seconds(&p->text, &l, e->vcpu[i].cause_ns[c]);
+		}
+}
+
+static void open_exit_write(struct page *p, const struct exported_vm *e)
+{
+	uint64_t now = p->state->now_ns;
+
+	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
+		struct metric_labels l = vcpu_labels(e, i);
+		uint64_t since = e->vcpu[i].open_since_ns;
+
+		metric_seconds(&p->text, &l, since && now > since ? now - since : 0);
+	}
+}
+
+static void run_write(struct page *p, const struct exported_vm *e)
+{
+	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
+		struct metric_labels l = vcpu_labels(e, i);
+
+		if (e->vcpu[i].has_sched)
+			metric_seconds(&p->text, &l, e->vcpu[i].run_ns);
+	}
+}
+
+static void ready_write(struct page *p, const struct exported_vm *e)
+{
+	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
+		struct metric_labels l = vcpu_labels(e, i);
+
+		if (e->vcpu[i].has_sched)
+			metric_seconds(&p->text, &l, e->vcpu[i].ready_ns);
+	}
+}
+
+static void ports_write(struct page *p, const struct exported_vm *e)
+{
+	struct metric_labels other = e->labels;
+
+	for (unsigned int i = 0; i < e->ports.nr; i++) {
+		const struct top_k_key *port = &e->ports.shown[i];
+		struct metric_labels l = e->labels;
+		char text[16];
+
+		snprintf(text, sizeof(text), "0x%x", (unsigned int)(port->key & 0xffff));
+		metric_label(&l, "direction", port->key & STAT_PORT_OUT ? "out" : "in");
+		metric_label(&l, "port", text);
+		metric_number(&p->text, &l, port->count);
+	}
+	metric_label(&other, "direction", "any");
+	metric_label(&other, "port", "other");
+	metric_number(&p->text, &other, e->ports.other);
+}
+
+static const struct family {
+	const char *name, *type, *help;
+	void (*write)(struct page *p, const struct exported_vm *e);
+} families[] = {
+	{"hostrace_vm_info", "gauge", "Properties of a VM; the value is 1.", info_write},
+	{"hostrace_vm_vcpus", "gauge", "vCPUs that are counted.", nr_vcpus_write},
+	{"hostrace_exit_latency_seconds", "histogram",
+	 "Time from VM-exit to the next VM-entry, by exit reason and group of vCPUs.", exits_write},
+	{"hostrace_userspace_exit_latency_seconds", "histogram",
+	 "Time from the return of KVM_RUN to its next call, by reason and group of vCPUs.",
+	 exits_write},
+	{"hostrace_vcpu_exits_total", "counter", "VM-exits.", vcpu_exits_write},
+	{"hostrace_vcpu_userspace_exits_total", "counter", "VM-exits that the VMM handled.",
+	 vcpu_userspace_write},
+	{"hostrace_vcpu_exit_cause_seconds_total", "counter",
+	 "What the time of exits that ended went into.", causes_write},
+	{"hostrace_vcpu_open_exit_seconds", "gauge",
+	 "Since when the vCPU has not been in guest mode; 0: it is.", open_exit_write},
+	{"hostrace_vcpu_run_seconds_total", "counter", "Time that the vCPU's thread ran on a CPU.",
+	 run_write},
+	{"hostrace_vcpu_ready_seconds_total", "counter",
+	 "Time that the vCPU's thread was runnable without a CPU, which KVM reports to its guest "
+	 "as steal.",
+	 ready_write},
+	{"hostrace_port_accesses_total", "counter", "Port I/O of the busiest ports.", ports_write},
+};
+enum { NR_FAMILIES = sizeof(families) / sizeof(*families) };
+
+/* One of the two histograms is; all exits are counted only with kvm_exit. */
+static bool is_measured(const struct page *p, const struct family *f)
+{
+	const struct export_state *s = p->state;
+
+	if (f->write == exits_write)
+		return s->userspace_only == !!strstr(f->name, "userspace");
+	return (f->write != vcpu_exits_write || !s->userspace_only) &&
+	       (f->write != causes_write || s->has_causes) &&
+	       (f->write != ports_write || s->has_ports);
+}
+
+static uint64_t samples_of(const struct page *p, const struct exported_vm *e)
+{
+	struct page counting = {.state = p->state};
+
+	for (unsigned int i = 0; i < NR_FAMILIES; i++)
+		if (is_measured(p, &families[i]))
+			families[i].write(&counting, e);
+	return counting.text.samples;
+}
+
+static void family_write(struct page *p, const struct family *f, const struct exported_vm *vms,
+			 unsigned int nr)
+{
+	metric_family(&p->text, f->name, f->type, f->help);
+	for (unsigned int i = 0; i < nr; i++)
+		if (!vms[i].left_out)
+			f->write(p, &vms[i]);
+}
+
+/* Returns how many VMs are left out. */
+static unsigned int vms_select(const struct page *p, uint64_t limit, struct exported_vm *vms,
+			       unsigned int nr)
+{
+	unsigned int left_out = 0;
+	uint64_t samples = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		uint64_t more = samples_of(p, &vms[i]);
+
+		vms[i].left_out = samples + more > limit;
+		if (vms[i].left_out)
+			left_out++;
+		else
+			samples += more;
+	}
+	return left_out;
+}
+
+/* ---- families of the exporter ---- */
+
+static void labelled(struct page *p, const char *name, const char *value, uint64_t number)
+{
+	struct metric_labels l = {0};
+
+	metric_label(&l, name, value);
+	metric_number(&p->text, &l, number);
+}
+
+static void vms_write(struct page *p, unsigned int nr, unsigned int left_out)
+{
+	metric_family(&p->text, "hostrace_vms", "gauge",
+		      "VMs of this host: exported, or left out because of a limit.");
+	labelled(p, "state", "exported", nr - left_out);
+	labelled(p, "state", "no-capacity", p->state->vms_no_capacity);
+	labelled(p, "state", "over-series-limit", left_out);
+}
+
+static void probes_write(struct page *p)
+{
+	const struct export_state *s = p->state;
+
+	metric_family(&p->text, "hostrace_build_info", "gauge", "Version; the value is 1.");
+	labelled(p, "version", s->version, 1);
+	metric_family(&p->text, "hostrace_probe_attached", "gauge",
+		      "1: the BPF program is attached; 0: this kernel rejected it.");
+	for (unsigned int i = 0; i < s->nr_probes; i++)
+		labelled(p, "probe", s->probe[i].name, s->probe[i].attached);
+	metric_family(&p->text, "hostrace_lost_exits_total", "counter",
+		      "Exits of vCPUs that were not counted yet: VMs that had just started, "
+		      "hot-plugged vCPUs, VMs without capacity.");
+	metric_number(&p->text, NULL, s->missed_exits);
+}
+
+static uint64_t cpu_ns(const struct export_state *s)
+{
+	uint64_t run_ns = 0, ready_ns = 0;
+	struct rusage own;
+
+	getrusage(RUSAGE_SELF, &own);
+	proc_thread_sched(s->helper, s->helper, &run_ns, &ready_ns);
+	return run_ns + (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * NS_PER_S +
+	       (uint64_t)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1000;
+}
+
+static void cost_write(struct page *p)
+{
+	const struct export_state *s = p->state;
+
+	metric_family(&p->text, "hostrace_map_memory_bytes", "gauge",
+		      "Kernel memory of the counters, which is also mapped by the exporter.");
+	metric_number(&p->text, NULL, s->map_bytes);
+	metric_family(
+		&p->text, "process_cpu_seconds_total", "counter",
+		"CPU time of the exporter's processes; that of its BPF programs is not in it.");
+	metric_seconds(&p->text, NULL, cpu_ns(s));
+	metric_family(&p->text, "process_resident_memory_bytes", "gauge",
+		      "Memory of the exporter's processes, with the counters.");
+	metric_number(&p->text, NULL,
+		      proc_resident_bytes(getpid()) + proc_resident_bytes(s->helper));
+	metric_family(&p->text, "process_start_time_seconds", "gauge",
+		      "Start of the exporter since the Unix epoch.");
+	metric_number(&p->text, NULL, s->start_unix_s);
+}
+
+int metrics_page_write(const struct export_state *s, const struct export_limits *limits,
+	       struct exported_vm *vms, unsigned int nr, FILE *out)
+{
+	struct page p = {.text.out = out, .state = s};
+	unsigned int left_out = vms_select(&p, limits->series, vms, nr);
+
+	for (unsigned int i = 0; i < NR_FAMILIES; i++)
+		if (is_measured(&p, &families[i]))
+			family_write(&p, &families[i], vms, nr);
+	vms_write(&p, nr, left_out);
+	probes_write(&p);
+	cost_write(&p);
+	return ferror(out) ? fail(-ENOMEM, "out of memory") : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The page that Prometheus reads. doc/man/hostrace-exporter.1.scd lists its metrics. */
+#ifndef HOSTRACE_EXPORTER_PAGE_H
+#define HOSTRACE_EXPORTER_PAGE_H
+
+#include "exporter/vm.h"
+
+struct export_probe {
+	const char *name;
+	bool attached;
+};
+
+/* What the exporter knows of itself. */
+struct export_state {
+	const struct export_probe *probe;
+	unsigned int nr_probes;
+	bool userspace_only; /* the KVM backend has no kvm_exit: spans are userspace exits */
+	bool has_causes, has_ports;
+	const char *version;
+	uint64_t missed_exits; /* of vCPUs that are not counted */
+	unsigned int vms_no_capacity;
+	uint64_t map_bytes;    /* of the counters */
+	uint64_t start_unix_s; /* of this process */
+	uint64_t now_ns;       /* of the reading; monotonic */
+	pid_t helper;	       /* whose cost is added to ours */
+};
+
+/*
+ * Writes the page of these readings. VMs, in the order of the array, that would exceed limits->series are marked as
+ * left out, and counted. 0 or -errno with the error message set.
+ */
+int metrics_page_write(const struct export_state *s, const struct export_limits *limits,
+	       struct exported_vm *vms, unsigned int nr, FILE *out);
+
+#endif

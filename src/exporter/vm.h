@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A VM as the exporter shows it: a reading of the kernel's histograms (bpf/statmap.h) and of /proc, made compact. It
+ * also keeps from reading to reading what rates need: which ports have series of their own.
+ *
+ *	exported_vm_init()	the VM appeared: its labels, from /proc
+ *	exported_vm_read()	before each page
+ *	exported_vm_deinit()
+ */
+#ifndef HOSTRACE_EXPORTER_VM_H
+#define HOSTRACE_EXPORTER_VM_H
+
+#include <stdbool.h>
+
+#include "exporter/text.h"
+#include "exporter/top_k.h"
+#include "statmap.h"
+#include "vm/vm.h"
+
+/* What bounds the number of series. */
+struct export_limits {
+	uint64_t ports;		  /* of a VM, with series of their own */
+	uint64_t vcpus_per_group; /* whose exits share a histogram */
+	uint64_t series;	  /* of all VMs */
+};
+
+/* Upper bounds of buckets: 2^10 ns (1 us) to 2^30 ns (1.07 s); the last bucket has none. */
+enum { EXPORT_BOUND_FIRST = 10, EXPORT_BOUND_LAST = 30 };
+enum { EXPORT_BUCKETS = EXPORT_BOUND_LAST - EXPORT_BOUND_FIRST + 2 };
+
+/* Exits of one reason, of one group of vCPUs. */
+struct exported_exits {
+	unsigned int group;
+	bool other; /* reasons that found no cell of their own */
+	uint32_t reason;
+	uint64_t bucket[EXPORT_BUCKETS], total_ns;
+};
+
+struct exported_vcpu {
+	uint64_t exits, userspace;
+	uint64_t cause_ns[STAT_CAUSES];
+	uint64_t open_since_ns;	  /* the exit that is open; 0: none */
+	bool has_sched;
+	uint64_t run_ns, ready_ns; /* of the thread; /proc/PID/task/TID/schedstat */
+};
+
+/* Where a VM's counters are. */
+struct exported_counters {
+	unsigned int nr_vcpus, nr_cells;
+	const struct stat_vcpu *(*vcpu)(void *arg, unsigned int index);
+	void *arg;
+};
+
+struct exported_vm {
+	pid_t pid;
+	uint64_t number; /* the caller's: what begins anew has another one */
+	struct metric_labels labels; /* those of all series: the VM's name and pid */
+	struct metric_labels info;   /* those of hostrace_vm_info */
+	struct exported_exits *exits;
+	unsigned int nr_exits;
+	struct exported_vcpu *vcpu;
+	unsigned int nr_vcpus, vcpus_per_group;
+	struct top_k ports; /* keys are those of struct stat_port */
+	bool left_out;	    /* its series would be more than the limit */
+};
+
+/* -ENOMEM with the error message set; then nothing is left to free. */
+int exported_vm_init(struct exported_vm *e, const struct vm *vm,
+		     const struct export_limits *limits);
+void exported_vm_deinit(struct exported_vm *e);
+
+/* 0 or -ENOMEM with the error message set. */
+int exported_vm_read(struct exported_vm *e, const struct vm *vm,
+		     const struct exported_counters *from);
+
+#endif

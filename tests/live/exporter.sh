@@ -1,0 +1,164 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `exporter`: a guest does a known number of port accesses; curl reads the page, promtool checks it.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+live_needs_tools curl promtool
+. "$ROOT/tests/live/record-lib.inc"
+
+user=$(awk -F: '$1 == "hostrace" { print $3; found = 1 } $1 == "nobody" { nobody = $3 }
+	END { if (!found) print nobody }' /etc/passwd)
+
+# exporter_start ARGS...: it listens at $address; $exporter is its pid, $httpd that of hostrace-httpd
+exporter_start() {
+	: >exporter.err
+	timeout -s KILL 120 "$HOSTRACE" exporter "$@" 2>exporter.err &
+	exporter_waiter=$!
+	until_line '^hostrace: listening on ' exporter.err || bail "exporter did not start: $(cat exporter.err)"
+	address=$(sed -n 's/^hostrace: listening on \([^;]*\);.*/\1/p' exporter.err)
+	exporter=$(pgrep -P "$exporter_waiter" | head -n 1)
+	httpd=$(pgrep -P "$exporter" hostrace-httpd)
+}
+
+exporter_end() {
+	kill -s INT "$exporter"
+	wait "$exporter_waiter"
+}
+
+# scrape: the page is then in the file "page"
+scrape() {
+	curl -sS --max-time 60 "http://$address/metrics" >page 2>curl.err || bail "curl: $(cat curl.err)"
+}
+
+# sample NAME LABEL="VALUE"...: the sum of the samples that have all of these labels
+sample() {
+	awk -v want="$*" 'BEGIN { nr = split(want, w, " ") }
+		substr($0, 1, length(w[1])) == w[1] && index("{ ", substr($0, length(w[1]) + 1, 1)) {
+			for (i = 2; i <= nr; i++) if (!index($0, w[i])) next
+			sum += $NF; n++
+		}
+		END { print n ? sum : "none" }' page
+}
+
+# until_sample WANT NAME LABEL...: scrapes for up to a minute
+until_sample() {
+	want=$1
+	shift
+	for _ in $(seq 600); do
+		scrape
+		[ "$(sample "$@")" = "$want" ] && return
+		sleep .1
+	done
+	return 1
+}
+
+# status PID FIELD: its value in /proc/PID/status
+status() {
+	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
+}
+
+plan 46
+
+# ---- options ----
+timeout 30 "$HOSTRACE" exporter x 2>err
+is $? 2 "no arguments" err
+timeout 30 "$HOSTRACE" exporter --vcpu-group 0 2>err
+is $? 2 "a group of no vCPUs" err
+for at in localhost:0 ::1:80 127.0.0.1 127.0.0.1:http unix: 127.0.0.1:99999; do
+	timeout 30 "$HOSTRACE" exporter --listen "$at" 2>err
+	is "$? $(grep -c 'exporter: invalid' err)" "1 1" "--listen $at" err
+done
+timeout 30 "$HOSTRACE" exporter --listen 192.0.2.1:0 2>err
+is "$? $(grep -c 'cannot listen on 192.0.2.1:0' err)" "1 1" "--listen: an address of another host" err
+
+# ---- confinement ----
+name=exporter$$
+vmm_seconds=170
+cp "$BUILD/minivmm" "$name"
+vmm_start 3000 "./$name"
+exporter_start --listen 127.0.0.1:0
+for p in "$exporter 0000000000080004 hostrace" "$httpd 0000000000000000 hostrace-httpd"; do
+	# shellcheck disable=SC2086
+	set -- $p
+	is "$(status "$1" Uid)" "$user $user $user $user" "$3: the user"
+	is "$(status "$1" CapEff) $(status "$1" CapPrm)" "$2 $2" "$3: effective capabilities"
+	is "$(status "$1" CapBnd) $(status "$1" NoNewPrivs) $(status "$1" Seccomp)" "0000000000000000 1 2" \
+		"$3: the bounding set, no_new_privs, a filter of system calls"
+done
+is "$(find "/proc/$httpd/fd" -lname 'anon_inode:bpf*' | wc -l)" 0 "hostrace-httpd: no map and no program of BPF"
+
+# ---- a page ----
+scrape
+promtool check metrics <page >promtool.out 2>&1
+is $? 0 "promtool check metrics" promtool.out
+vm="vm=\"$name\" pid=\"$vmm\""
+is "$(sample hostrace_vm_info "$vm" 'accelerator="kvm"')" 1 "the VM is there" page
+is "$(sample hostrace_vm_info "$vm" "cgroup=\"$(sed -n 's/^0:://p' "/proc/$vmm/cgroup")\"")" 1 "... with its cgroup" page
+is "$(sample hostrace_vm_vcpus "$vm")" 1 "... and its vCPU" page
+is "$(sample hostrace_vcpu_userspace_exits_total "$vm" 'vcpu="0"')" 0 "... which did nothing yet" page
+vmm_go
+until_sample 3000 hostrace_port_accesses_total "$vm" 'direction="out"' 'port="0x2f0"'
+is $? 0 "each outb is counted once" page
+until_sample 3000 hostrace_vcpu_userspace_exits_total "$vm" 'vcpu="0"'
+is $? 0 "... exits to the VMM" page
+is "$(sample hostrace_port_accesses_total "$vm" 'port="0xf4"')" 1 "... another port" page
+is "$(sample hostrace_port_accesses_total "$vm" 'port="other"')" 0 "... none in the rest" page
+io=$(sed -n "s/^\(hostrace_[a-z]*_\{0,1\}exit_latency_seconds\)_count{.*pid=\"$vmm\".*IO.*/\1/p" page | head -n 1)
+is "$(sample "${io}_count" "$vm" 'vcpus="0"' IO)" 3000 "a histogram of the latency" page
+is "$(sample "${io}_bucket" "$vm" IO 'le="+Inf"')" 3000 "... whose last bucket has all" page
+is "$(grep "^${io}_bucket.*pid=\"$vmm\".*IO" page | awk '$NF < last { bad = 1 } { last = $NF } END { print NR, bad + 0 }')" \
+	"22 0" "... its buckets are cumulative" page
+is "$(awk -v a="$(sample "${io}_sum" "$vm" IO)" -v b="$(sample hostrace_vcpu_exit_cause_seconds_total "$vm" 'vcpu="0"')" \
+	'BEGIN { print (a > 0 && b > 0 && b <= a * 1.01 + 0.001) }')" 1 "causes add up to not more than the latencies" page
+is "$(awk -v run="$(sample hostrace_vcpu_run_seconds_total "$vm")" 'BEGIN { print (run > 0) }')" 1 "CPU time of its vCPU" page
+is "$(sample hostrace_vcpu_ready_seconds_total "$vm" | grep -c '^[0-9]')" 1 "... and the time it waited for one" page
+is "$(sample hostrace_probe_attached | awk '{ print ($1 >= 3) }') $(grep -c '^hostrace_probe_attached.* 0$' page)" "1 0" "all probes are attached" page
+is "$(awk '/^process_cpu_seconds_total/ { c = $2 > 0 } /^process_resident_memory_bytes/ { m = $2 > 1000000 } END { print c m }' page)" \
+	11 "own cost" page
+promtool check metrics <page >promtool.out 2>&1
+is $? 0 "promtool check metrics, with all of it" promtool.out
+
+# ---- HTTP ----
+is "$(curl -s -o out -w '%{http_code} %{content_type}' "http://$address/metrics")" \
+	"200 text/plain; version=0.0.4; charset=utf-8" "the content type" out
+is "$(curl -s -o out -w '%{http_code}' "http://$address/passwd") $(curl -s -o out -w '%{http_code}' -d x "http://$address/metrics")" \
+	"404 405" "another path, another method" out
+is "$(curl -sI -o out -w '%{http_code}' "http://$address/metrics") $(curl -s -o out -w '%{http_code}' "http://$address/")" \
+	"200 200" "HEAD; the page that has a link" out
+head -c 100000 /dev/urandom | timeout 30 socat -t 5 - "TCP:$address" >out 2>&1
+scrape
+is "$(sample hostrace_vm_vcpus "$vm")" 1 "it answers after a request of random bytes" page
+
+# ---- VMs that come and go ----
+vmm_end
+until_sample none hostrace_vm_info "pid=\"$vmm\""
+is $? 0 "a VM that ended is gone" page
+evil="evil\"} 1
+fake_total 7 $$"
+cp "$BUILD/minivmm" "$evil"
+vmm_start 100 "./$evil"
+vmm_go
+until_sample 1 hostrace_vm_info "pid=\"$vmm\""
+is "$(grep -c "^hostrace_vm_info{vm=\"evil.*pid=\"$vmm\"" page) $(grep -c '^fake' page)" "1 0" "a hostile name is one label" page
+promtool check metrics <page >promtool.out 2>&1
+is $? 0 "... promtool check metrics" promtool.out
+exporter_end
+is $? 0 "^C: status 0" exporter.err
+is "$([ -d "/proc/$httpd" ] || echo gone)" gone "... hostrace-httpd ended, too"
+
+# ---- limits; a Unix socket ----
+exporter_start --listen "unix:$PWD/metrics.sock" --max-series 1 --max-ports 0
+curl -sS --max-time 60 --unix-socket metrics.sock http://localhost/metrics >page
+is "$(sample hostrace_vms 'state="exported"') $(sample hostrace_vms 'state="over-series-limit"' | awk '{ print ($1 > 0) }') $(sample hostrace_vm_info)" \
+	"0 1 none" "--max-series: VMs that do not fit are counted" page
+is "$(stat -c %a metrics.sock)" 660 "the socket is for its owner and group"
+vmm_end
+exporter_end
+exporter_start --listen "unix:$PWD/metrics.sock"
+is "$(curl -sS --max-time 60 --unix-socket metrics.sock http://localhost/metrics | grep -c '^hostrace_build_info')" 1 \
+	"a socket file that was left is replaced"
+exporter_end
+finish
