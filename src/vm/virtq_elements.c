@@ -21,6 +21,7 @@ enum {
 	IOVEC_BYTES = 16,
 	INDEX_MAX = 65535,
 
+	BLK_SECTOR_BYTES = 8, /* sector_num: VirtIOSCSIReq {elem, dev, vq, ...} has none */
 	/* From dev on: VirtIOBlockReq {elem, sector_num, dev, vq, two IOVDiscardUndo, in, out, qiov, ..., acct} */
 	BLK_OUT = 72,
 	BLK_ACCT_BYTES = 24, /* {int64 bytes, int64 start_time_ns, enum type} */
@@ -142,7 +143,7 @@ bool virtq_element_block(const struct memory *m, const struct virtq_element *e, 
 			 uint64_t vq, uint64_t now_ns, struct virtq_block_note *ret)
 {
 	uint8_t p[REQUEST_MAX];
-	size_t at = ELEM_BYTES;
+	size_t at = ELEM_BYTES + BLK_SECTOR_BYTES;
 
 	if (e->bytes > sizeof(p) || memory_read(m, e->address, p, e->bytes))
 		return false;
