@@ -182,8 +182,8 @@ static bool rings_read(const struct memory *m, uint64_t caches, struct virtq_rin
 static struct virtq_notify notify_split(bool event_idx, uint16_t flags, uint16_t event)
 {
 	if (event_idx) /* virtio 1.2, 2.7.7: the flags count for nothing then */
-		return (struct virtq_notify){VIRTQ_AT, event};
-	return (struct virtq_notify){flags & 1 ? VIRTQ_OFF : VIRTQ_ON, 0};
+		return (struct virtq_notify){.mode = VIRTQ_AT, .at = event};
+	return (struct virtq_notify){.mode = flags & 1 ? VIRTQ_OFF : VIRTQ_ON};
 }
 
 /* Flags at 0, idx at 2, and the other side's event index behind the ring: virtio 1.2, 2.7.6 and 2.7.8. */
@@ -217,10 +217,11 @@ static bool split_read(const struct memory *m, const struct virtq_rings *r, stru
 /* Event suppression structure: offset and wrap bit at 0, flags at 2 (0 enable, 1 disable, 2 at the offset). */
 static struct virtq_notify notify_packed(const uint8_t *p)
 {
-	unsigned int flags = memory_le(p + 2, 2) & 3;
+	unsigned int flags = memory_le(p + 2, 2) & 3, at = (unsigned int)memory_le(p, 2);
 
-	return flags == 2 ? (struct virtq_notify){VIRTQ_AT, (uint16_t)(memory_le(p, 2) & 0x7fff)}
-			  : (struct virtq_notify){flags == 1 ? VIRTQ_OFF : VIRTQ_ON, 0};
+	if (flags == 2)
+		return (struct virtq_notify){VIRTQ_AT, (uint16_t)(at & 0x7fff), at >> 15};
+	return (struct virtq_notify){.mode = flags == 1 ? VIRTQ_OFF : VIRTQ_ON};
 }
 
 /* Descriptors from last_avail_idx on that the driver has made available: virtio 1.2, 2.8.1. */

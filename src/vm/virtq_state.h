@@ -52,6 +52,7 @@ enum virtq_notify_mode { VIRTQ_ON, VIRTQ_OFF, VIRTQ_AT };
 struct virtq_notify {
 	enum virtq_notify_mode mode;
 	uint16_t at; /* VIRTQ_AT: split: an index; packed: a descriptor's offset */
+	bool wrap;   /* VIRTQ_AT, packed: the wrap counter that goes with the offset */
 };
 
 struct virtq_state {

@@ -89,9 +89,16 @@ static int outside_find(const struct judged *j)
 		    : 0;
 }
 
+/* How many descriptors of a packed ring are from `at` to the offset that a side asked for, in the ring's order. */
+static unsigned int packed_distance(const struct virtq_state *s, unsigned int at, bool wrap,
+				    const struct virtq_notify *n)
+{
+	return (n->at + (n->wrap != wrap ? s->size : 0) + 2 * s->size - at) % (2 * s->size);
+}
+
 /*
- * Must a driver that has offered these requests have kicked? With event indices (virtio 1.2, 2.7.10.1): if the device
- * asked for a kick at one of them. Of a packed ring that asks for an offset, it is unknown: assume so.
+ * Must a driver that has offered these requests have kicked? With event indices (virtio 1.2, 2.7.10.1 and 2.8.10): if
+ * the device asked for a kick at one of them.
  */
 static bool kick_was_due(const struct virtq_state *s)
 {
@@ -99,7 +106,10 @@ static bool kick_was_due(const struct virtq_state *s)
 
 	if (s->kicks.mode != VIRTQ_AT)
 		return s->kicks.mode == VIRTQ_ON;
-	return s->packed || (uint16_t)(s->ring_avail_idx - s->kicks.at - 1) < offered;
+	if (s->packed)
+		return packed_distance(s, s->last_avail_idx, s->last_avail_wrap, &s->kicks) <
+		       s->posted;
+	return (uint16_t)(s->ring_avail_idx - s->kicks.at - 1) < offered;
 }
 
 static bool process_stopped(const struct stuck_report *r)
@@ -110,11 +120,17 @@ static bool process_stopped(const struct stuck_report *r)
 	return false;
 }
 
-/* These pop a request when their other side has or takes data: a handled kick then looks like a lost one. */
-static bool pops_later(const struct virtio_device *d)
+/*
+ * Does the device leave requests in the queue until what is behind it takes or has data? A handled kick then looks like
+ * a lost one. An entropy device pops a request when data is there; a console's port and a network card keep the request
+ * that their other side did not take, and pop no other until it does.
+ */
+static bool pops_later(const struct judged *j)
 {
-	return strstr(d->name, "rng") || strstr(d->name, "serial") || strstr(d->name, "console") ||
-	       strstr(d->name, "net");
+	const char *name = j->dev->name;
+	bool keeps = strstr(name, "serial") || strstr(name, "console") || strstr(name, "net");
+
+	return strstr(name, "rng") || (keeps && j->q->state.inuse);
 }
 
 static int offered_find(const struct judged *j)
@@ -140,12 +156,12 @@ static int offered_find(const struct judged *j)
 		return stuck_find(j->report, "not-popped", j->q, 0, w.oldest_ns,
 				  "%u request%s offered and not popped: QEMU is stopped", w.nr,
 				  plural);
-	if (kick_was_due(s) && pops_later(j->dev))
+	if (pops_later(j))
 		return stuck_find(
 			j->report, "not-popped", j->q, 0, w.oldest_ns,
-			"%u request%s offered and not popped: what is behind the device takes "
-			"none (blocked, or limited in rate), or a kick was lost",
-			w.nr, plural);
+			"%u request%s offered and not popped: what is behind the device takes or "
+			"has no data (blocked, or limited in rate)%s",
+			w.nr, plural, s->inuse ? "" : ", or a kick was lost");
 	if (kick_was_due(s))
 		return stuck_find(
 			j->report, "lost-kick", j->q, 0, w.oldest_ns,
@@ -174,21 +190,36 @@ static bool intx_taken(const struct judged *j)
 	return j->dev->known && j->dev->pci && !j->dev->msix && !(j->dev->isr & 1);
 }
 
-/*
- * Has the device returned requests past the index at which the driver wants an interrupt, which it has not moved since?
- * An index of 0 is also what Linux writes to disable interrupts: it proves nothing.
- */
+/* Has the device returned any? */
+static bool any_returned(const struct virtq_state *s)
+{
+	return s->packed ? s->used_idx || !s->used_wrap : s->ring_used_idx;
+}
+
+/* How far the device is past the index at which the driver wants an interrupt; 0: it is not, or that is unknown. */
+static unsigned int lag(const struct virtq_state *s)
+{
+	unsigned int beyond = (uint16_t)(s->ring_used_idx - s->interrupts.at);
+
+	if (s->interrupts.mode != VIRTQ_AT)
+		return 0;
+	if (s->packed) {
+		beyond = packed_distance(s, s->used_idx, s->used_wrap, &s->interrupts);
+		beyond = beyond ? 2 * s->size - beyond : 0;
+	} else if (!s->interrupts.at && s->ring_used_idx != 1) {
+		return 0; /* 0 is also what Linux writes to disable interrupts */
+	}
+	return beyond <= s->size ? beyond : 0;
+}
+
+/* Has the device returned requests past that index, which the driver has not moved since? */
 static bool driver_lags(const struct judged *j)
 {
-	const struct virtq_state *s = &j->q->state;
-	uint16_t beyond = (uint16_t)(s->ring_used_idx - s->interrupts.at);
+	const struct virtq_notify *now = &j->q->state.interrupts,
+				  *before = &j->before->state.interrupts;
 
-	if (intx_taken(j))
-		return false;
-	return !s->packed && s->interrupts.mode == VIRTQ_AT && beyond && beyond <= s->size &&
-	       (s->interrupts.at || s->ring_used_idx == 1) &&
-	       j->before->state.interrupts.mode == VIRTQ_AT &&
-	       j->before->state.interrupts.at == s->interrupts.at;
+	return !intx_taken(j) && lag(&j->q->state) && before->mode == VIRTQ_AT &&
+	       before->at == now->at && before->wrap == now->wrap;
 }
 
 /* An INTx interrupt that was raised and whose cause no driver has read. */
@@ -234,7 +265,7 @@ static int interrupts_find(const struct judged *j)
 	const struct virtq_state *s = &j->q->state;
 	bool pending;
 
-	if (!j->before || !s->rings || !stands_still(j) || !s->ring_used_idx)
+	if (!j->before || !s->rings || !stands_still(j) || !any_returned(s))
 		return 0;
 	pending = j->dev->msix && j->dev->vectors_known && vector_bit(j->dev->pending, s->vector);
 	if (!driver_lags(j) && !isr_unread(j) && !pending)
@@ -245,7 +276,7 @@ static int interrupts_find(const struct judged *j)
 			"lost interrupt: the device has returned requests up to index %" PRIu16
 			", the driver wanted an interrupt at %" PRIu16
 			" and has not looked since%s",
-			s->ring_used_idx, s->interrupts.at, obstacle(j));
+			s->packed ? s->used_idx : s->ring_used_idx, s->interrupts.at, obstacle(j));
 	return stuck_find(
 		j->report, "lost-interrupt", j->q, 0, j->span_ns,
 		"lost interrupt: the device has returned requests and the guest has not taken the "
