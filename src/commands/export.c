@@ -112,7 +112,7 @@ static int destination_write(struct destination *to, const struct input_set *in)
 		return export_ctf_write(in, &to->ctf);
 	if (!strcmp(to->format, "trace.dat"))
 		return export_tracedat_write(in, out.file);
-	return strcmp(to->format, "text") ? rows_write(in, &out, 0)
+	return strcmp(to->format, "text") ? rows_write(in, &out, &(struct rows_options){0})
 					  : write_text(in->reader, out.file);
 }
 

@@ -10,13 +10,15 @@
 #include "commands/common/reports.h"
 #include "commands/common/rows.h"
 
-static uint64_t max_frames;
+static struct rows_options given;
 static const char *prefix;
 static bool with_tcpdump;
 
 /* clang-format off */
 static const struct option_row list_options[] = {
-	{0,   "frames",     OPT_U64,  &max_frames,   "N",      "show at most N frames of a backtrace (default: all)"},
+	{0,   "frames",     OPT_U64,  &given.max_frames, "N",  "show at most N frames of a backtrace (default: all)"},
+	{0,   "columns",    OPT_TEXT, &given.columns, "NAME[,NAME]", "only these columns: time_ns, source, vm, cpu, vcpu, pid, tid, comm, event, "
+								    "or names of fields"},
 	{0},
 };
 /* clang-format on */
@@ -79,7 +81,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("%s", error_text());
 	const char *osv = osv_only_input();
 
-	if (osv && !output_is("csv") && !output_is("jsonl"))
+	if (osv && !given.columns && !output_is("csv") && !output_is("jsonl"))
 		return list_osv(osv);
 	if (sample_option_given())
 		return command_usage("%s requires exactly one OSv trace", sample_option_given());
@@ -100,7 +102,7 @@ static int run(int argc, char **argv, char **rest)
 	if (!err && names_are_before(in))
 		err = input_set_open_window(in, true, NULL, NULL);
 	if (!err)
-		err = rows_write(in, &out, max_frames);
+		err = rows_write(in, &out, &given);
 	return report_end(err, &out, in, false);
 }
 
@@ -115,6 +117,7 @@ const struct command list_command = {
 		   "by its number.",
 	.examples = "  hostrace list -i vm.hrt --limit 20\n"
 		    "  hostrace list vm.hrt --event 'virtqueue_*' --since 1s --period 10ms\n"
+		    "  hostrace list vm.hrt --event kvm_exit --columns time_ns,vcpu,reason -f csv\n"
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
 	.options = options,
 	.run = run,

@@ -11,7 +11,6 @@
 #include "output/event_csv.h"
 
 enum {
-	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */
 	TYPES_MAX = 65536,
 	COPY_BYTES = 1 << 16,
 };
@@ -167,27 +166,6 @@ static int columns_make(struct event_csv *csv, const struct event_row *row, stru
 
 /* ---- rows ---- */
 
-/* Numbers are numbers, as in JSON. */
-static void put_value(const struct event_row *row, const struct field *f, FILE *out)
-{
-	char text[VALUE_MAX];
-
-	switch (event_row_value(f)) {
-	case ROW_VALUE_TEXT:
-		put_csv(out, field_print(row->ev, f, text, sizeof(text)));
-		break;
-	case ROW_VALUE_HEX:
-		fprintf(out, "0x%" PRIx64, event_u64(row->ev, f));
-		break;
-	case ROW_VALUE_SIGNED:
-		fprintf(out, "%" PRId64, (int64_t)event_u64(row->ev, f));
-		break;
-	case ROW_VALUE_NUMBER:
-		fprintf(out, "%" PRIu64, event_u64(row->ev, f));
-		break;
-	}
-}
-
 static void put_own(const struct event_row *row, FILE *out)
 {
 	fprintf(out, "%" PRIu64 ",", row->ev->time_ns);
@@ -228,7 +206,7 @@ int event_csv_row(struct event_csv *csv, const struct event_row *row)
 		for (; written <= column; written++)
 			fputc(',', csv->rows);
 		if (event_row_shows(row, &type->fields[f->order[i]], &frames))
-			put_value(row, &type->fields[f->order[i]], csv->rows);
+			event_row_field_csv(row, &type->fields[f->order[i]], csv->rows);
 	}
 	for (; written < csv->nr_columns; written++)
 		fputc(',', csv->rows);

@@ -70,6 +70,14 @@ static const char *address_name(const struct event_row *row, const struct field 
 	return address || v >> 63 ? addresses_name(row->symbols, v) : NULL;
 }
 
+void event_row_field_text(const struct event_row *row, const struct field *f, FILE *out)
+{
+	const char *name = address_name(row, f);
+	char text[VALUE_MAX];
+
+	fputs(name ? name : field_print(row->ev, f, text, sizeof(text)), out);
+}
+
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out)
 {
 	const struct event *ev = row->ev;
@@ -145,8 +153,9 @@ enum row_value event_row_value(const struct field *f)
 	return f->kind == FIELD_SINT ? ROW_VALUE_SIGNED : ROW_VALUE_NUMBER;
 }
 
-static void json_value(const struct event *ev, const struct field *f, FILE *out)
+void event_row_field_json(const struct event_row *row, const struct field *f, FILE *out)
 {
+	const struct event *ev = row->ev;
 	char text[VALUE_MAX];
 
 	switch (event_row_value(f)) {
@@ -162,6 +171,21 @@ static void json_value(const struct event *ev, const struct field *f, FILE *out)
 	case ROW_VALUE_NUMBER:
 		fprintf(out, "%" PRIu64, event_u64(ev, f));
 		break;
+	}
+}
+
+void event_row_field_csv(const struct event_row *row, const struct field *f, FILE *out)
+{
+	char text[VALUE_MAX];
+
+	switch (event_row_value(f)) {
+	case ROW_VALUE_TEXT:
+		put_csv(out, field_print(row->ev, f, text, sizeof(text)));
+		break;
+	case ROW_VALUE_HEX:
+		fprintf(out, "0x%" PRIx64, event_u64(row->ev, f));
+		break;
+	default: event_row_field_json(row, f, out); break;
 	}
 }
 
@@ -194,7 +218,7 @@ void event_row_json(const struct event_row *row, FILE *out)
 		fputs(nr++ ? "," : "", out);
 		put_json(out, ev->type->fields[i].name);
 		fputc(':', out);
-		json_value(ev, &ev->type->fields[i], out);
+		event_row_field_json(row, &ev->type->fields[i], out);
 	}
 	fputs("}}", out);
 }

@@ -34,6 +34,11 @@ void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out);
 /* {"time_ns","source",["vm",]"cpu","vcpu","tid","comm","event","fields":{}} without a newline. */
 void event_row_json(const struct event_row *row, FILE *out);
 
+/* The value of one field, as the rows have it: in text, as a cell of CSV (a number is a number), in JSON. */
+void event_row_field_text(const struct event_row *row, const struct field *f, FILE *out);
+void event_row_field_csv(const struct event_row *row, const struct field *f, FILE *out);
+void event_row_field_json(const struct event_row *row, const struct field *f, FILE *out);
+
 /* Is the field shown? A backtrace has one for each possible frame, see max_frames; *frames counts them, from 0. */
 bool event_row_shows(const struct event_row *row, const struct field *f, uint64_t *frames);
 

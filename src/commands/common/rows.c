@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/reports.h"
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
 #include "input/input_events.h"
+#include "output/event_columns.h"
 #include "output/event_csv.h"
 #include "output/event_rows.h"
 #include "output/json_rows.h"
@@ -27,7 +29,8 @@ struct rows {
 	struct thread_names *names;
 	uint64_t start_ns, nr, max_frames;
 	bool ticks, with_source, with_vm;
-	struct event_csv *csv; /* NULL: another format */
+	struct event_csv *csv; /* NULL: another format, or chosen columns */
+	struct event_columns *columns; /* NULL: all */
 	int err;
 	int vm_width;
 	bool tried[INPUTS_MAX];
@@ -52,6 +55,11 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 	return rows->symbols[source];
 }
 
+static bool is(const struct rows *rows, const char *format)
+{
+	return !strcmp(rows->out->format, format);
+}
+
 static void row_write(struct rows *rows, const struct event *ev)
 {
 	FILE *f = rows->out->file;
@@ -66,12 +74,12 @@ static void row_write(struct rows *rows, const struct event *ev)
 		.vm_width = rows->vm_width,
 	};
 
-	if (rows->with_vm)
-		row.vm = vm_is_known(rows->in->vms, ev->pid)
-				 ? vm_name(rows->in->vms, ev->pid, vm, sizeof(vm))
-				 : "-";
+	if (rows->with_vm && vm_is_known(rows->in->vms, ev->pid))
+		row.vm = vm_name(rows->in->vms, ev->pid, vm, sizeof(vm));
+	else if (rows->with_vm && !rows->columns)
+		row.vm = "-";
 
-	if (!strcmp(rows->out->format, "text") && row.vm &&
+	if (is(rows, "text") && row.vm && !rows->columns &&
 	    strlen(row.vm) > (size_t)rows->vm_width) {
 		int len = rows->vm_width - 3;
 
@@ -80,18 +88,20 @@ static void row_write(struct rows *rows, const struct event *ev)
 		snprintf(cut, sizeof(cut), "%.*s...", len, row.vm);
 		row.vm = cut;
 	}
-	if (rows->csv) {
-		rows->err = event_csv_row(rows->csv, &row);
-	} else if (!strcmp(rows->out->format, "json")) {
-		json_rows_next(f, rows->nr);
-		event_row_json(&row, f);
-	} else if (!strcmp(rows->out->format, "jsonl")) {
-		event_row_json(&row, f);
-		fputc('\n', f);
-	} else {
+	if (is(rows, "text"))
 		row.symbols = symbols_of(rows, ev->source);
+	if (is(rows, "json"))
+		json_rows_next(f, rows->nr);
+	if (rows->columns)
+		event_columns_row(rows->columns, &row, f);
+	else if (rows->csv)
+		rows->err = event_csv_row(rows->csv, &row);
+	else if (is(rows, "text"))
 		event_row_text(&row, rows->start_ns, rows->with_source, f);
-	}
+	else
+		event_row_json(&row, f);
+	if (is(rows, "jsonl"))
+		fputc('\n', f);
 	rows->nr++;
 }
 
@@ -107,27 +117,33 @@ static int fields_column(const struct rows *rows)
 /* JSON has its rows first: the head about the input is known only at the end. */
 static void rows_begin(struct rows *rows)
 {
-	if (rows->csv || !strcmp(rows->out->format, "jsonl"))
-		return; /* the heading of CSV is known only at the end */
-	if (!strcmp(rows->out->format, "json"))
+	if (is(rows, "json"))
 		json_rows_begin(rows->out->file);
-	else
-		event_row_text_head(rows->ticks, rows->with_source, rows->vm_width,
-				    rows->out->file);
+	if (rows->columns) {
+		output_unwrap(rows->out);
+		event_columns_head(rows->columns, rows->out->file);
+	}
+	if (!is(rows, "text") || rows->columns)
+		return; /* the heading of CSV is known only at the end */
+	event_row_text_head(rows->ticks, rows->with_source, rows->vm_width, rows->out->file);
 	output_fields(rows->out, fields_column(rows));
 }
 
-static void rows_end(struct rows *rows, const json_t *more)
+static int rows_end(struct rows *rows, const json_t *more)
 {
 	FILE *f = rows->out->file;
 
-	output_fields(rows->out, 0);
-	if (!strcmp(rows->out->format, "text"))
+	if (rows->csv)
+		return event_csv_finish(rows->csv, f);
+	if (is(rows, "text") && !rows->columns)
+		output_fields(rows->out, 0);
+	if (is(rows, "text"))
 		input_foot(rows->in, more, f);
-	else if (!strcmp(rows->out->format, "json"))
+	else if (is(rows, "json"))
 		json_rows_end(f, input_head(rows->in, more));
-	else if (!strcmp(rows->out->format, "jsonl"))
+	else if (is(rows, "jsonl"))
 		json_rows_last(f, input_head(rows->in, more));
+	return 0;
 }
 
 static void rows_empty(struct rows *rows, json_t *more)
@@ -154,54 +170,90 @@ static int rows_loop(struct rows *rows, struct input_events *events)
 	return more;
 }
 
-int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames)
+/* What the rows are written to. 0 or -errno with the error message set. */
+static int rows_open(struct rows *rows, const struct rows_options *options)
+{
+	bool csv = is(rows, "csv");
+	int err = addresses_given(&rows->given);
+
+	if (!err && options->columns) {
+		rows->columns = event_columns_new(options->columns,
+						  csv ? EVENT_COLUMNS_CSV
+						      : is(rows, "text") ? EVENT_COLUMNS_TEXT
+									 : EVENT_COLUMNS_JSON);
+		err = rows->columns ? 0 : error_code();
+	} else if (!err && csv) {
+		rows->csv = event_csv_new(rows->ticks, rows->with_vm);
+		err = rows->csv ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
+static void rows_close(struct rows *rows)
+{
+	event_csv_close(rows->csv);
+	event_columns_free(rows->columns);
+	for (unsigned int i = 0; i < INPUTS_MAX; i++)
+		addresses_close(rows->symbols[i]);
+	addresses_close(rows->given);
+}
+
+/* What the foot says besides the notes of the inputs. New reference. */
+static json_t *notes_make(const struct rows *rows, bool limited)
+{
+	json_t *more = json_array();
+	unsigned int at = 0;
+	const char *column;
+
+	if (limited)
+		json_array_append_new(
+			more,
+			json_sprintf("stopped after %" PRIu64 " events (--limit)", rows->nr));
+	if (thread_names_refused(rows->names))
+		json_array_append_new(
+			more, json_sprintf("more than %d threads: further threads have no name",
+					   THREADS_MAX));
+	while (rows->columns && rows->nr && (column = event_columns_unused(rows->columns, &at)))
+		json_array_append_new(
+			more, json_sprintf("column '%s' is empty: none of these events has it",
+					   column));
+	return more;
+}
+
+int rows_write(const struct input_set *in, struct output *out, const struct rows_options *options)
 {
 	_cleanup_input_events_ struct input_events events;
 	struct rows rows = {.in = in,
 			    .out = out,
 			    .start_ns = in->reader->info.start_ns,
 			    .ticks = trace_info_in_ticks(&in->reader->info),
-			    .max_frames = max_frames,
+			    .max_frames = options->max_frames,
 			    .with_source = input_set_nr(in) > 1,
-			    .with_vm = input_set_nr_vms(in) > 1};
-	_cleanup_event_csv_ struct event_csv *csv = NULL;
-	json_t *more;
+			    .with_vm = input_set_nr_vms(in) > 1 || options->columns};
 	int ret = input_events_open(in, &events);
 
 	if (!ret)
-		ret = addresses_given(&rows.given);
-	if (ret)
-		return ret;
-	rows.names = events.names;
-	if (!strcmp(out->format, "csv")) {
-		rows.csv = csv = event_csv_new(rows.ticks, rows.with_vm);
-		if (!csv)
-			return -ENOMEM;
+		ret = rows_open(&rows, options);
+	if (!ret) {
+		rows.names = events.names;
+		rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
+		if (rows.vm_width > VM_COLUMN_MAX && !out->wide)
+			rows.vm_width = VM_COLUMN_MAX;
+		rows_begin(&rows);
+		ret = rows_loop(&rows, &events);
 	}
-	more = json_array();
-	rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
-	if (rows.vm_width > VM_COLUMN_MAX && !out->wide)
-		rows.vm_width = VM_COLUMN_MAX;
-	rows_begin(&rows);
-	ret = rows_loop(&rows, &events);
-	if (ret == 1 && rows.nr == out->limit)
-		json_array_append_new(
-			more, json_sprintf("stopped after %" PRIu64 " events (--limit)", rows.nr));
-	if (thread_names_refused(events.names))
-		json_array_append_new(
-			more, json_sprintf("more than %d threads: further threads have no name",
-					   THREADS_MAX));
-	if (ret >= 0 && !rows.nr)
-		rows_empty(&rows, more);
-	if (ret >= 0 && csv)
-		ret = event_csv_finish(csv, out->file);
-	else if (ret >= 0)
-		rows_end(&rows, more);
-	json_decref(more);
-	for (unsigned int i = 0; i < INPUTS_MAX; i++)
-		addresses_close(rows.symbols[i]);
-	addresses_close(rows.given);
-	return ret < 0 ? ret : 0;
+	if (ret >= 0) {
+		json_auto_t *more = notes_make(&rows, ret == 1 && rows.nr == out->limit);
+
+		if (!rows.nr)
+			rows_empty(&rows, more);
+		for (size_t i = 0; rows.columns && is(&rows, "csv") && i < json_array_size(more);
+		     i++)
+			command_note("%s", json_string_value(json_array_get(more, i)));
+		ret = rows_end(&rows, more);
+	}
+	rows_close(&rows);
+	return ret;
 }
 
 static int each_loop(struct input_events *events, rows_put *put, void *arg)

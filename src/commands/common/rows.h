@@ -8,10 +8,14 @@
 
 /*
  * Writes every selected event of an open input set as rows in out's format (text, json, jsonl, csv), at most out->limit
- * of them, with the head or foot of every report; max_frames frames of a backtrace, 0: all. Shared by `list` and
- * `export json|jsonl|csv`. 0 or -errno with the error message set.
+ * of them, with the head or foot of every report. Shared by `list` and `export json|jsonl|csv`. 0 or -errno with the
+ * error message set.
  */
-int rows_write(const struct input_set *in, struct output *out, uint64_t max_frames);
+struct rows_options {
+	uint64_t max_frames; /* of a backtrace; 0: all */
+	const char *columns; /* only these, see event_columns.h; NULL: all */
+};
+int rows_write(const struct input_set *in, struct output *out, const struct rows_options *options);
 
 /*
  * Calls `put` for the same events, without their VMs' names and symbols; `lost` is how many lost events are known so
