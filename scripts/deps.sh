@@ -56,6 +56,8 @@ packages() {
 	check prometheus         golang-github-prometheus
 	check babeltrace2        babeltrace2
 	check trace-cmd          trace-cmd
+	check protobuf-compiler  protobuf-compiler
+	check wireshark-common   wireshark-cli
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  qemu-utils         qemu-img

@@ -171,7 +171,8 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 	return report_table_made(&report, err, &t);
 }
 
-static int draw_flame(const struct blame_report *r, const struct input_set *in, FILE *out)
+static int draw_flame(const struct blame_report *r, const struct input_set *in,
+		      const struct output *out)
 {
 	_cleanup_free_ char *folded = NULL;
 	uint64_t nr;
@@ -193,8 +194,8 @@ static int draw_format(struct blame_report *r, const struct input_set *in, json_
 		return draw_json(r, in, caveats, out->file);
 	if (!strcmp(out->format, "folded"))
 		return blame_report_folded(r, out->file);
-	if (!strcmp(out->format, "flame"))
-		return draw_flame(r, in, out->file);
+	if (!strcmp(out->format, "flame") || !strcmp(out->format, "pprof"))
+		return draw_flame(r, in, out);
 	if (list && !strcmp(out->format, "text"))
 		return draw_list(r, in, caveats, out);
 	if (strcmp(out->format, "svg") != 0)
@@ -266,9 +267,10 @@ static int run(int argc, char **argv, char **rest)
 	if (around_ns && !list && !output_is("json"))
 		return command_usage("--around requires --list or -f json");
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) || addresses_given(&symbols) ||
-	    by_parse(by, symbols, &s.by) || output_open("text json csv folded svg flame", &out))
+	    by_parse(by, symbols, &s.by) ||
+	    output_open("text json csv folded svg flame pprof", &out))
 		return command_failed();
-	s.by.stack = output_is("folded") || output_is("flame");
+	s.by.stack = output_is("folded") || output_is("flame") || output_is("pprof");
 	s.by.reason |= !by && s.by.stack;
 	if (list || output_is("json") || output_is("svg"))
 		s.keep = out.limit ? out.limit : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;

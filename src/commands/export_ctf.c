@@ -72,18 +72,11 @@ static int row_put(void *arg, const struct event_row *row, uint64_t lost)
 	return event_ctf_row(arg, row, lost);
 }
 
-static struct event_ctf_clock clock_of(const struct trace_info *info)
-{
-	json_int_t real = json_integer_value(json_object_get(info->meta, "start_realtime_ns"));
-	json_int_t mono = json_integer_value(json_object_get(info->meta, "start_monotonic_ns"));
-
-	return (struct event_ctf_clock){.ticks = trace_info_in_ticks(info),
-					.offset_ns = real && mono ? real - mono : 0};
-}
-
 int export_ctf_write(const struct input_set *in, struct export_ctf *to)
 {
-	const struct event_ctf_clock clock = clock_of(&in->reader->info);
+	const struct trace_info *info = &in->reader->info;
+	const struct event_ctf_clock clock = {.ticks = trace_info_in_ticks(info),
+					      .offset_ns = trace_info_realtime_offset(info)};
 	_cleanup_event_ctf_ struct event_ctf *ctf = event_ctf_new(to->stream.file, &clock);
 	int err = ctf ? rows_each(in, row_put, ctf) : -ENOMEM;
 

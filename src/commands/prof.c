@@ -106,7 +106,7 @@ static int flame_draw(const struct flame *flame, uint64_t min_hits, struct sampl
 	flame_print(flame, min_hits, &(struct row_sink){.out = f});
 	if (!memstream_close(f, &folded))
 		return fail(-ENOMEM, "out of memory");
-	return flame_run(folded, "prof-flame", false, run->in, run->trace->file, run->out.file,
+	return flame_run(folded, "prof-flame", false, run->in, run->trace->file, &run->out,
 			 &run->sink.nr);
 }
 
@@ -131,11 +131,11 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	if (folded_diff_given)
 		return folded_diff_run(argc, argv, flame_fold,
 				       &(struct flames){.opt = opt, .min_hits = p.tree.min_hits});
-	status = sample_run_open(argc, argv, "text folded json svg", &opt.range, &run);
+	status = sample_run_open(argc, argv, "text folded json svg pprof", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = flame_open(run.trace, &opt, &flame);
-	if (!err && output_is("svg"))
+	if (!err && (output_is("svg") || output_is("pprof")))
 		err = flame_draw(flame, p.tree.min_hits, &run);
 	else if (!err)
 		flame_print(flame, p.tree.min_hits, &run.sink);

@@ -64,7 +64,7 @@ static void stacks_put(const struct calltree *tree, const struct host_profile_op
 }
 
 static int flame_put(const struct calltree *tree, const struct host_profile_options *o,
-		     const struct input_set *in, FILE *out)
+		     const struct input_set *in, const struct output *out)
 {
 	_cleanup_free_ char *folded = NULL;
 	uint64_t nr;
@@ -91,8 +91,8 @@ static int put(const struct calltree *tree, const struct host_profile_options *o
 		row_sink_end(&sink, input_head(in, more));
 	} else if (!strcmp(out->format, "folded")) {
 		stacks_put(tree, o, out->file);
-	} else if (!strcmp(out->format, "svg")) {
-		return flame_put(tree, o, in, out->file);
+	} else if (strcmp(out->format, "text")) {
+		return flame_put(tree, o, in, out);
 	} else {
 		call_trees_print(tree, grouped, &(struct row_sink){.out = out->file});
 		input_foot(in, more, out->file);
@@ -193,13 +193,13 @@ static int run_host(int argc, char **argv)
 	o.tree = given.tree;
 	o.by_tid |= given.group == PROFILE_GROUP_THREAD;
 	o.by_vcpu |= given.group == PROFILE_GROUP_CPU;
-	if (output_is("folded") || output_is("svg") || folded_diff_given)
+	if (output_is("folded") || output_is("svg") || output_is("pprof") || folded_diff_given)
 		o.frames.caller_oriented = true;
 	if (folded_diff_given)
 		return folded_diff_run(argc, argv, diff_fold, &(struct host_diff){.o = o});
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (output_open("text json folded svg", &out))
+	if (output_open("text json folded svg pprof", &out))
 		return command_failed();
 	if (fold(&o, &out)) {
 		output_cancel(&out);

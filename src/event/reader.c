@@ -54,6 +54,14 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	json_array_append_new(info->caveats, json_string(text));
 }
 
+int64_t trace_info_realtime_offset(const struct trace_info *info)
+{
+	json_int_t real = json_integer_value(json_object_get(info->meta, "start_realtime_ns"));
+	json_int_t mono = json_integer_value(json_object_get(info->meta, "start_monotonic_ns"));
+
+	return real && mono ? real - mono : 0;
+}
+
 bool trace_info_in_ticks(const struct trace_info *info)
 {
 	const char *unit = json_string_value(json_object_get(info->meta, "time_unit"));

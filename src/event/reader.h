@@ -120,6 +120,9 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 bool trace_info_in_ticks(const struct trace_info *info);
 uint64_t trace_info_resolution(const struct trace_info *info); /* ns; 0: exact */
 
+/* From the events' times to CLOCK_REALTIME, ns; 0: the input does not say. */
+int64_t trace_info_realtime_offset(const struct trace_info *info);
+
 /* For readers: sets them and adds the note, or adds the notes of metadata that were read. */
 void trace_info_unit_notes(struct trace_info *info);
 void trace_info_set_ticks(struct trace_info *info);

@@ -77,6 +77,15 @@ ctf_fails_clean() {
 	! "$hostrace" export ctf "$work/nothing" -o "$work/new" && [ -z "$(ls "$work/new")" ]
 }
 
+# The profile, decoded by protoc, has the stacks of -f folded.
+pprof() { # UNIT COMMAND...
+	local unit=$1
+	shift
+	"$hostrace" "$@" -q -f folded -o "$work/folded" && "$hostrace" "$@" -q -f pprof -o "$work/pprof" &&
+		protoc -I "$here" --decode=perftools.profiles.Profile "$here/profile.proto" <"$work/pprof" >"$work/read" &&
+		"$here/pprof.py" "$work/folded" "$unit" <"$work/read"
+}
+
 schema() { # OPTION...
 	local format
 	for format in json jsonl; do
@@ -112,6 +121,18 @@ if have trace-cmd trace-cmd; then
 	done
 	tracedat_plugins >"$work/out" 2>&1
 	result $? "trace-cmd prints exit reasons and losses"
+fi
+if have protoc protobuf-compiler; then
+	pprof count profile --host -i cases/profile-host/clock.txt --symbols cases/profile-host/kallsyms >"$work/out" 2>&1
+	result $? "protoc reads a profile of guest code"
+	pprof count prof -i cases/profile-linux/guest.txt >"$work/out" 2>&1
+	result $? "protoc reads a profile of backtraces"
+	pprof nanoseconds prof-wait -i cases/profile-linux/guest.txt >"$work/out" 2>&1
+	result $? "protoc reads a profile of times"
+	pprof count prof-flame cases/profile-linux/guest.txt >"$work/out" 2>&1
+	result $? "protoc reads the stacks of prof-flame"
+	pprof nanoseconds blame -i cases/blame-holder/trace.txt >"$work/out" 2>&1
+	result $? "protoc reads the causes of slow exits"
 fi
 tracedat_import >"$work/out" 2>&1
 result $? "exits are the same after an export to trace.dat"

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "output/pprof.h"
 
 /* The picture shows which file it is of, and what that lost. */
 static void about_put(const struct input_set *in, const char *file, FILE *f)
@@ -22,8 +24,22 @@ static void about_put(const struct input_set *in, const char *file, FILE *f)
 		fputs(file, f);
 }
 
+static int pprof_run(char *folded, const char *about, bool times, const struct input_set *in,
+		     const struct output *out, uint64_t *ret_nr)
+{
+	struct pprof how = {.times = times, .about = about};
+	const struct trace_info *info = in ? &in->reader->info : NULL;
+	int64_t realtime = info ? trace_info_realtime_offset(info) : 0;
+
+	if (info && !trace_info_in_ticks(info)) {
+		how.duration_ns = input_set_end_ns(in) - input_set_start_ns(in);
+		how.realtime_ns = realtime ? (uint64_t)realtime + input_set_start_ns(in) : 0;
+	}
+	return pprof_put(folded, &how, out->file, ret_nr);
+}
+
 int flame_run(char *folded, const char *title, bool times, const struct input_set *in,
-	      const char *file, FILE *out, uint64_t *ret_nr)
+	      const char *file, const struct output *out, uint64_t *ret_nr)
 {
 	_cleanup_free_ char *about = NULL;
 	size_t size;
@@ -34,7 +50,9 @@ int flame_run(char *folded, const char *title, bool times, const struct input_se
 	about_put(in, file, f);
 	if (!memstream_close(f, &about))
 		return fail(-ENOMEM, "out of memory");
+	if (!strcmp(out->format, "pprof"))
+		return pprof_run(folded, about, times, in, out, ret_nr);
 	return flame_svg_put(folded,
 			     &(struct flame_svg){.title = title, .about = about, .times = times},
-			     out, ret_nr);
+			     out->file, ret_nr);
 }

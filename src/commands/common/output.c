@@ -225,6 +225,9 @@ int output_open(const char *formats, struct output *ret)
 	if (!given.captured && !format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);
+	if (!given.captured && !given.file && isatty(STDOUT_FILENO) && !strcmp(format, "pprof"))
+		return fail_usage(-EINVAL,
+				  "a profile for pprof is binary; name a file with -o FILE");
 	*ret = (struct output){.file = stdout,
 			       .format = format,
 			       .limit = given.limit,

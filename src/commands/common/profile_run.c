@@ -54,7 +54,7 @@ static void needs_make(enum profile_of of, const char *tracepoint, struct report
 		ret->events = tracepoint;
 }
 
-/* As folded stacks, or as their flame graph. */
+/* As folded stacks, or what is made of them. */
 static int stacks_put(const struct calltree *tree, const struct profile_options *opt,
 		      struct sample_run *run)
 {
@@ -69,9 +69,9 @@ static int stacks_put(const struct calltree *tree, const struct profile_options 
 	if (!memstream_close(f, &folded))
 		return fail(-ENOMEM, "out of memory");
 	run->sink.nr = size;
-	if (!strcmp(run->out.format, "svg"))
+	if (strcmp(run->out.format, "folded"))
 		return flame_run(folded, command_now->name, times, run->in, run->trace->file,
-				 run->out.file, &run->sink.nr);
+				 &run->out, &run->sink.nr);
 	fputs(folded, run->out.file);
 	return 0;
 }
@@ -82,7 +82,7 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoin
 	struct calltree *tree = NULL;
 	struct report_needs needs;
 	struct sample_run run;
-	bool stacks = output_is("folded") || output_is("svg");
+	bool stacks = output_is("folded") || output_is("svg") || output_is("pprof");
 	int status, err;
 
 	if (causes && !input_given.guests.nr)
@@ -91,7 +91,7 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoin
 	if (profile_given(&opt))
 		return command_usage("%s", error_text());
 	opt.frames.caller_oriented |= stacks; /* outermost first */
-	status = sample_run_open(argc, argv, "text json folded svg", &opt.range, &run);
+	status = sample_run_open(argc, argv, "text json folded svg pprof", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = causes ? causes_profile(&run, &opt, &tree) : sample_profile(run.trace, &opt, &tree);

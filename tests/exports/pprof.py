@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compares a pprof profile, as protoc decodes it, with folded stacks, whose lines must follow flamegraph.pl's grammar.
+
+pprof.py FOLDED UNIT <TEXT      UNIT: count, nanoseconds
+"""
+import codecs
+import collections
+import re
+import sys
+
+# A line of flamegraph.pl: stack, blanks, number.
+LINE = re.compile(r"^(.*)\s+?(\d+(?:\.\d*)?)$")
+
+
+def message(lines):
+    """protoc's text format: {name: [value, ...]}, a message being such a dictionary again."""
+    found = collections.defaultdict(list)
+    for line in lines:
+        line = line.strip()
+        if line == "}":
+            break
+        if line.endswith(" {"):
+            found[line[:-2]].append(message(lines))
+        else:
+            name, _, value = line.partition(": ")
+            found[name].append(codecs.escape_decode(value[1:-1].encode())[0].decode() if value[0] == '"' else int(value))
+    return found
+
+
+def main():
+    profile = message(iter(sys.stdin.read().splitlines()))
+    if any(name.isdigit() for name in profile):
+        sys.exit("a field that the format has not")
+    text = profile["string_table"]
+    assert text[0] == "", "the first string is not empty"
+    kind = profile["sample_type"][0]
+    assert text[kind["unit"][0]] == sys.argv[2], text[kind["unit"][0]]
+    functions = {f["id"][0]: text[f["name"][0]] for f in profile["function"]}
+    locations = {loc["id"][0]: functions[loc["line"][0]["function_id"][0]] for loc in profile["location"]}
+    assert 0 not in functions and len(functions) == len(profile["function"])
+    got = collections.Counter()
+    for sample in profile["sample"]:
+        got[";".join(locations[i] for i in reversed(sample["location_id"]))] += sample["value"][0]
+    wanted = collections.Counter()
+    for line in open(sys.argv[1], encoding="utf-8"):
+        stack, value = LINE.match(line.rstrip("\n")).groups()
+        wanted[stack] += int(value)
+    if got != wanted or not wanted:
+        sys.exit(f"pprof: {got}\nfolded: {wanted}")
+    print(len(wanted), "stacks,", len(functions), "functions,", profile["duration_nanos"])
+
+
+main()
