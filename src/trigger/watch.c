@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
+#include "event/record_round.h"
 #include "pairing/pair.h"
 
 enum {
@@ -25,12 +26,6 @@ struct form {
 	const struct analyzer *analyzer;
 	struct pairing *pairing;
 	bool fallback;
-};
-
-/* A record that waits for its round to end; `at` in the bytes. */
-struct waiting {
-	uint64_t time;
-	size_t at;
 };
 
 /* A VM that was stopped (paused, migrated, shut down): its vCPUs are out of guest mode for that. */
@@ -53,10 +48,7 @@ struct trigger_watch {
 	struct hash_table machines;
 	bool open;	       /* the spans that are being passed have not ended */
 
-	uint8_t *bytes;
-	size_t len, size;
-	struct waiting *list;
-	size_t nr_list, max_list;
+	struct record_round round;
 };
 
 _Static_assert(PAIRINGS_MAX <= 64, "one bit of `wanted` each");
@@ -178,8 +170,7 @@ void trigger_watch_free(struct trigger_watch *w)
 	for (unsigned int i = 0; i < w->nr; i++)
 		pairing_close(w->form[i].pairing);
 	hash_deinit(&w->machines);
-	free(w->bytes);
-	free(w->list);
+	record_round_deinit(&w->round);
 	free(w);
 }
 
@@ -204,63 +195,11 @@ struct trigger_watch *trigger_watch_new(const struct trigger_expression *e, unsi
 
 /* ---- records ---- */
 
-static int bytes_reserve(struct trigger_watch *w, size_t more)
-{
-	size_t size = w->size ? w->size : 1 << 16;
-	uint8_t *p;
-
-	while (size < w->len + more)
-		size *= 2;
-	if (size == w->size)
-		return 0;
-	p = realloc(w->bytes, size);
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
-	w->bytes = p;
-	w->size = size;
-	return 0;
-}
-
-static int list_reserve(struct trigger_watch *w)
-{
-	size_t max = w->max_list ? 2 * w->max_list : 1024;
-	struct waiting *p;
-
-	if (w->nr_list < w->max_list)
-		return 0;
-	p = realloc(w->list, max * sizeof(*p));
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
-	w->list = p;
-	w->max_list = max;
-	return 0;
-}
-
 int trigger_watch_record(struct trigger_watch *w, const struct record_hdr *rec)
 {
-	int err;
-
 	if (rec->type >= EV_LIMIT || (!w->wanted[rec->type] && rec->type != EV_vm_state))
 		return 0;
-	err = bytes_reserve(w, rec->size);
-	if (!err)
-		err = list_reserve(w);
-	if (err)
-		return err;
-	w->list[w->nr_list++] = (struct waiting){rec->time, w->len};
-	memcpy(w->bytes + w->len, rec, rec->size);
-	w->len += rec->size;
-	return 0;
-}
-
-/* Of the same time: as they came. */
-static int by_time(const void *a, const void *b)
-{
-	const struct waiting *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return record_round_add(&w->round, rec);
 }
 
 static bool counts(const struct trigger_watch *w, const struct form *f)
@@ -281,74 +220,31 @@ static void state_learn(struct trigger_watch *w, const struct event *ev)
 	m->stopped = !running;
 }
 
-static int record_feed(struct trigger_watch *w, const struct record_hdr *rec)
+static int event_feed(void *arg, const struct event *ev)
 {
-	struct event ev = {.time_ns = rec->time,
-			   .type = event_type_ours(rec->type),
-			   .data = (const uint8_t *)rec,
-			   .pid = rec->pid,
-			   .tid = rec->tid,
-			   .size = rec->size,
-			   .cpu = rec->cpu,
-			   .vcpu = rec->vcpu};
+	struct trigger_watch *w = arg;
+	unsigned int id = ev->type->id;
 	int err = 0;
 
-	if (rec->type == EV_vm_state)
-		state_learn(w, &ev);
+	if (id == EV_vm_state)
+		state_learn(w, ev);
 	for (unsigned int i = 0; i < w->nr && !err; i++) {
 		struct form *f = &w->form[i];
 
-		if (!(w->wanted[rec->type] & UINT64_C(1) << i))
+		if (!(w->wanted[id] & UINT64_C(1) << i))
 			continue;
 		if (!f->fallback && !w->seen[f->which])
-			w->seen[f->which] = name_in_list(f->analyzer->begin, ev.type->name);
+			w->seen[f->which] = name_in_list(f->analyzer->begin, ev->type->name);
 		if (counts(w, f))
-			err = pairing_event(f->pairing, &ev);
+			err = pairing_event(f->pairing, ev);
 	}
 	return err;
 }
 
-/* Moves those that belong to a later round to the front. */
-static void keep_from(struct trigger_watch *w, size_t first)
-{
-	size_t len = 0;
-
-	if (first == w->nr_list) {
-		w->nr_list = w->len = 0;
-		return;
-	}
-	for (size_t i = first; i < w->nr_list; i++)
-		len += ((const struct record_hdr *)(const void *)(w->bytes + w->list[i].at))->size;
-
-	uint8_t *kept = malloc(len);
-
-	if (!kept) /* they stay where they are; the bytes before them are kept, too */
-		len = w->len;
-	for (size_t i = first, at = 0; i < w->nr_list && kept; i++) {
-		const struct record_hdr *rec = (const void *)(w->bytes + w->list[i].at);
-
-		memcpy(kept + at, rec, rec->size);
-		w->list[i].at = at;
-		at += rec->size;
-	}
-	if (kept) {
-		memcpy(w->bytes, kept, len);
-		free(kept);
-	}
-	w->nr_list -= first;
-	memmove(w->list, w->list + first, w->nr_list * sizeof(*w->list));
-	w->len = len;
-}
-
 int trigger_watch_round(struct trigger_watch *w, uint64_t watermark_ns)
 {
-	size_t i = 0;
-	int err = 0;
+	int err = record_round_each(&w->round, watermark_ns, event_feed, w);
 
-	qsort(w->list, w->nr_list, sizeof(*w->list), by_time);
-	for (; i < w->nr_list && w->list[i].time < watermark_ns && !err; i++)
-		err = record_feed(w, (const void *)(w->bytes + w->list[i].at));
-	keep_from(w, i);
 	w->open = true;
 	for (unsigned int f = 0; f < w->nr && !err; f++)
 		if (counts(w, &w->form[f]))

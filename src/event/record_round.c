@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "event/record_round.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* A record that waits for its round to end; `at` in the bytes. */
+struct record_waiting {
+	uint64_t time;
+	size_t at;
+};
+
+void record_round_deinit(struct record_round *r)
+{
+	free(r->bytes);
+	free(r->list);
+	*r = (struct record_round){0};
+}
+
+static int bytes_reserve(struct record_round *r, size_t more)
+{
+	size_t size = r->size ? r->size : 1 << 16;
+	uint8_t *p;
+
+	while (size < r->len + more)
+		size *= 2;
+	if (size == r->size)
+		return 0;
+	p = realloc(r->bytes, size);
+	if (!p)
+		return fail(-ENOMEM, "out of memory");
+	r->bytes = p;
+	r->size = size;
+	return 0;
+}
+
+static int list_reserve(struct record_round *r)
+{
+	size_t max = r->max_list ? 2 * r->max_list : 1024;
+	struct record_waiting *p;
+
+	if (r->nr_list < r->max_list)
+		return 0;
+	p = realloc(r->list, max * sizeof(*p));
+	if (!p)
+		return fail(-ENOMEM, "out of memory");
+	r->list = p;
+	r->max_list = max;
+	return 0;
+}
+
+int record_round_add(struct record_round *r, const struct record_hdr *rec)
+{
+	int err = bytes_reserve(r, rec->size);
+
+	if (!err)
+		err = list_reserve(r);
+	if (err)
+		return err;
+	r->list[r->nr_list++] = (struct record_waiting){rec->time, r->len};
+	memcpy(r->bytes + r->len, rec, rec->size);
+	r->len += rec->size;
+	return 0;
+}
+
+/* Of the same time: as they came. */
+static int by_time(const void *a, const void *b)
+{
+	const struct record_waiting *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Moves those that belong to a later round to the front. */
+static void keep_from(struct record_round *r, size_t first)
+{
+	size_t len = 0;
+
+	if (first == r->nr_list) {
+		r->nr_list = r->len = 0;
+		return;
+	}
+	for (size_t i = first; i < r->nr_list; i++)
+		len += ((const struct record_hdr *)(const void *)(r->bytes + r->list[i].at))->size;
+
+	uint8_t *kept = malloc(len);
+
+	if (!kept) /* they stay where they are; the bytes before them are kept, too */
+		len = r->len;
+	for (size_t i = first, at = 0; i < r->nr_list && kept; i++) {
+		const struct record_hdr *rec = (const void *)(r->bytes + r->list[i].at);
+
+		memcpy(kept + at, rec, rec->size);
+		r->list[i].at = at;
+		at += rec->size;
+	}
+	if (kept) {
+		memcpy(r->bytes, kept, len);
+		free(kept);
+	}
+	r->nr_list -= first;
+	memmove(r->list, r->list + first, r->nr_list * sizeof(*r->list));
+	r->len = len;
+}
+
+static struct event event_of(const struct record_hdr *rec)
+{
+	return (struct event){.time_ns = rec->time,
+			      .type = event_type_ours(rec->type),
+			      .data = (const uint8_t *)rec,
+			      .pid = rec->pid,
+			      .tid = rec->tid,
+			      .size = rec->size,
+			      .cpu = rec->cpu,
+			      .vcpu = rec->vcpu};
+}
+
+int record_round_each(struct record_round *r, uint64_t watermark_ns, record_round_fn *fn,
+		      void *arg)
+{
+	size_t i = 0;
+	int err = 0;
+
+	if (r->nr_list)
+		qsort(r->list, r->nr_list, sizeof(*r->list), by_time);
+	for (; i < r->nr_list && r->list[i].time < watermark_ns && !err; i++) {
+		struct event ev = event_of((const void *)(r->bytes + r->list[i].at));
+
+		err = fn(arg, &ev);
+	}
+	keep_from(r, i);
+	return err;
+}
