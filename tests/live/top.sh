@@ -10,32 +10,9 @@ live_needs_root
 live_needs_tools tmux jq script
 . "$ROOT/tests/live/record-lib.inc"
 
-export TMUX_TMPDIR="$scratch"
-unset TMUX
-tm() { tmux -f /dev/null "$@"; }
-trap 'tm kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
+. "$ROOT/tests/live/tmux.inc"
 
-# until_screen REGEXP: waits up to a minute until a line of the screen matches; the screen is then in the file "screen"
-until_screen() {
-	for _ in $(seq 1200); do
-		tm capture-pane -p >screen
-		grep -Eq -- "$1" screen && return
-		sleep .05
-	done
-	return 1
-}
-
-# shows REGEXP NAME
-shows() {
-	until_screen "$1"
-	is $? 0 "$2" screen
-}
-
-keys() {
-	tm send-keys "$@"
-}
-
-plan 46
+plan 47
 
 # ---- without a terminal ----
 timeout 30 "$HOSTRACE" top </dev/null >out 2>err
@@ -67,9 +44,7 @@ json_waiter=$!
 until_line vms all.jsonl || bail "top -f json did not start: $(cat json.err)"
 
 mkdir -m 700 snap
-tm new-session -d -x 80 -y 24 "bash --norc --noprofile" || bail "tmux did not start"
-keys "PS1='prompt> '; stty -g >stty.before; clear" Enter
-until_screen '^prompt>' || bail "no shell"
+terminal_start
 keys "'$HOSTRACE' top --interval 100ms --snapshot snap/top.txt" Enter
 shows '^name .*exits/s .*\*time%.* p50' "the screen has a heading"
 
@@ -105,6 +80,8 @@ shows "^$vmm $busy > all vCPUs: exit reasons" "Tab: the reasons of all vCPUs"
 keys Tab
 shows "^out 0x2f0 +5000 " "Tab: the ports, with the count"
 shows "^out 0xf4 +1 " "... the other port"
+keys Tab
+shows '^start with --queues' "Tab: no virtqueues without --queues"
 keys Tab c
 shows '^name +exits/s ' "c: figures of the interval again"
 shows '^vCPU 0 +0 +0 ' "... zeros: the guest is at its end"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `hostrace top` without a kernel and a terminal: readings to figures, keys to views, views to lines. */
+/* `hostrace top` without a kernel and a terminal: readings to figures, keys to views, views to
+ * lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -192,7 +193,8 @@ static void test_since_start(void **state)
 	assert_int_equal(vm(f)->values.count, 1);
 }
 
-/* A vCPU that is halted for seconds spends all of each interval in that exit, and it is counted once. */
+/* A vCPU that is halted for seconds spends all of each interval in that exit, and it is counted
+ * once. */
 static void test_open_exit(void **state)
 {
 	struct fixture *f = *state;
@@ -265,6 +267,39 @@ static void test_ports(void **state)
 	assert_int_equal(vm(f)->list[TOP_PORTS].nr, 2);
 }
 
+static void test_queues(void **state)
+{
+	struct fixture *f = *state;
+	struct quantiles ns = {0};
+	struct top_queue_reading q = {.pid = 4711,
+				      .name = "disk queue 0",
+				      .ns = &ns,
+				      .count = 3,
+				      .in_flight = 2,
+				      .busy_ns = S / 4};
+	struct top_node *n;
+
+	assert_int_equal(quantiles_add(&ns, 50), 0);
+	interval(f, S);
+	assert_int_equal(top_model_queue(&f->model, &q), 0);
+	n = top_node_find(vm(f), TOP_QUEUES, 0);
+	assert_string_equal(n->name, "disk queue 0");
+	assert_true(n->values.count == 3 && n->values.user == 2 && n->values.time_ns == S / 4);
+	assert_true(n->values.p50_ns == 50 && n->values.max_ns == 50);
+	q.count = 10;
+	q.busy_ns = S;
+	interval(f, S);
+	assert_int_equal(top_model_queue(&f->model, &q), 0);
+	assert_true(n->values.count == 7 && n->values.time_ns == S / 4 * 3);
+	assert_true(n->available_ns == S); /* not of each vCPU */
+	f->model.since_start = true;
+	assert_int_equal(top_model_queue(&f->model, &q), 0);
+	assert_true(n->values.count == 10 && n->values.time_ns == S);
+	q.pid = 12;
+	assert_int_equal(top_model_queue(&f->model, &q), 0); /* a VM that is not shown */
+	quantiles_free(&ns);
+}
+
 static void test_vms_end(void **state)
 {
 	struct fixture *f = *state;
@@ -332,6 +367,8 @@ static void test_down_and_up(void **state)
 	assert_string_equal(top_view_parent(&f->view, &f->model)->name, "4711 web1");
 	key(f, TOP_KEY_TAB);
 	assert_int_equal(f->view.list, TOP_PORTS);
+	key(f, TOP_KEY_TAB);
+	assert_int_equal(f->view.list, TOP_QUEUES);
 	key(f, TOP_KEY_TAB);
 	assert_int_equal(f->view.list, TOP_VCPUS);
 	key(f, TOP_KEY_ESCAPE);
@@ -512,11 +549,12 @@ static void test_hostile_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_interval),	   TEST(test_since_start),    TEST(test_open_exit),
-		TEST(test_other),	   TEST(test_ports),	      TEST(test_vms_end),
-		TEST(test_json),	   TEST(test_down_and_up),    TEST(test_sort),
-		TEST(test_filter),	   TEST(test_pause_and_help), TEST(test_ended),
-		TEST(test_frame),	   TEST(test_sizes),	      TEST(test_hostile_name),
+		TEST(test_interval),	 TEST(test_since_start), TEST(test_open_exit),
+		TEST(test_other),	 TEST(test_ports),	 TEST(test_queues),
+		TEST(test_vms_end),	 TEST(test_json),	 TEST(test_down_and_up),
+		TEST(test_sort),	 TEST(test_filter),	 TEST(test_pause_and_help),
+		TEST(test_ended),	 TEST(test_frame),	 TEST(test_sizes),
+		TEST(test_hostile_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -27,7 +28,7 @@
 static struct {
 	const char *vm, *snapshot;
 	uint64_t interval_ns, duration_ns, count;
-	bool batch;
+	bool batch, queues;
 } opt = {.snapshot = "hostrace-top.txt", .interval_ns = NS_PER_S};
 
 /* clang-format off */
@@ -37,6 +38,7 @@ static const struct option_row options[] = {
 	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'b', "batch",    OPT_FLAG,     &opt.batch,       NULL,       "print text, without a screen and keys; also with -f and -o"},
 	{'n', "count",    OPT_U64,      &opt.count,       "N",        "stop after N intervals"},
+	{0,   "queues",   OPT_FLAG,     &opt.queues,      NULL,       "also show the virtqueues of the VMs that run now; probes QEMU, which costs each request some microseconds"},
 	{0,   "snapshot", OPT_TEXT,     &opt.snapshot,    "FILE",     "key w writes FILE-1.EXT, FILE-2.EXT, ... (default: hostrace-top.txt)"},
 	{0},
 };
@@ -46,6 +48,7 @@ enum { SNAPSHOTS_MAX = 9999 };
 
 struct top {
 	struct top_vms vms;
+	struct top_queues *queues; /* NULL: not watched */
 	struct top_model model;
 	struct top_view view;
 	struct top_frame frame;
@@ -69,13 +72,26 @@ static void clock_print(char *buf, size_t size)
 		*buf = '\0';
 }
 
+static const char *top_note(const struct top *t, char *buf, size_t size)
+{
+	const char *note = top_vms_note(&t->vms, buf, size);
+	size_t len = note ? strlen(note) : 0;
+	uint64_t lost = top_queues_lost(t->queues);
+
+	if (!lost)
+		return note;
+	snprintf(buf + len, size - len, "%s%" PRIu64 " events of virtqueues lost",
+		 len ? "; " : "", lost);
+	return buf;
+}
+
 static int frame_make(struct top *t, struct top_page *page)
 {
 	char now[16], note[256];
 
 	clock_print(now, sizeof(now));
 	page->time = now;
-	page->note = top_vms_note(&t->vms, note, sizeof(note));
+	page->note = top_note(t, note, sizeof(note));
 	page->utf8 = t->utf8;
 	return top_frame_make(&t->frame, &t->view, &t->model, page);
 }
@@ -214,6 +230,8 @@ static int read_now(struct top *t)
 
 	t->model.since_start = t->view.since_start;
 	err = top_vms_read(&t->vms, &t->model);
+	if (!err)
+		err = top_queues_read(t->queues, &t->model);
 	if (!err)
 		err = top_vms_look(&t->vms, &t->model);
 	if (t->vms.only && !t->vms.nr)
@@ -369,9 +387,14 @@ static int start(struct top *t)
 		err = top_vms_open(&t->vms, opt.vm);
 	if (err)
 		return err;
+	if (opt.queues)
+		err = top_queues_open(&t->vms, &t->queues);
+	if (err)
+		return err;
 	userspace = stat_span(t->vms.stat) == STAT_USERSPACE_EXIT;
 	err = top_model_open(&t->model, userspace ? userspace_reason_name : exit_name);
 	t->model.times_ports = !userspace;
+	t->model.has_queues = opt.queues;
 	t->model.has_causes = stat_has_causes(t->vms.stat);
 	top_view_init(&t->view);
 	tzset();
@@ -433,6 +456,7 @@ static int run(int argc, char **argv, char **rest)
 	top_view_close(&t.view);
 	top_frame_free(&t.frame);
 	top_model_close(&t.model);
+	top_queues_close(t.queues);
 	top_vms_close(&t.vms);
 	confine_paths_free(t.paths);
 	close(t.signals);
@@ -450,7 +474,7 @@ const struct command top_command = {
 		"Shows VMs, their vCPUs, exit reasons, causes and ports with the figures of the "
 		"last\n"
 		"interval, from counters that are kept in the kernel, as 'stat' does. Enter goes\n"
-		"down, Backspace up, ? shows all keys.",
+		"down, Backspace up, ? shows all keys. With --queues also virtqueues.",
 	.examples = "  hostrace top\n"
 		    "  hostrace top --vm web1 --interval 250ms\n"
 		    "  hostrace top --batch -n 1\n"

@@ -32,11 +32,27 @@ void top_vms_close(struct top_vms *t);
 /* Finds VMs that started, and removes those that ended. Not if one was selected. The model may be NULL. */
 int top_vms_look(struct top_vms *t, struct top_model *m);
 
+bool top_vm_has_ended(const struct top_watched *w);
+
 /* Reads all of them. */
 int top_vms_read(struct top_vms *t, struct top_model *m);
 
 /* What is not counted, or NULL. Returns buf. */
 const char *top_vms_note(const struct top_vms *t, char *buf, size_t size);
+
+/* ---- virtqueues: top_queues.c ---- */
+
+struct top_queues;
+
+/* Probes QEMU's virtqueues of these VMs. NULL for the others: no queues are watched. */
+int top_queues_open(const struct top_vms *vms, struct top_queues **ret);
+void top_queues_close(struct top_queues *t);
+
+/* After top_vms_read(). */
+int top_queues_read(struct top_queues *t, struct top_model *m);
+
+/* Events that were lost: requests whose end may be among them are not counted. */
+uint64_t top_queues_lost(const struct top_queues *t);
 
 /* ---- the screen: top_screen.c ---- */
 

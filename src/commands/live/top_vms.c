@@ -25,9 +25,9 @@ static bool is_countable(const struct vm *vm)
 	return vm->has_kvm && vm->nr_vcpus;
 }
 
-static bool has_ended(int pidfd)
+bool top_vm_has_ended(const struct top_watched *w)
 {
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
 
 	return poll(&p, 1, 0) > 0;
 }
@@ -128,7 +128,7 @@ static int strangers_look(struct top_vms *t, struct top_model *m)
 int top_vms_look(struct top_vms *t, struct top_model *m)
 {
 	for (unsigned int i = t->nr; i--;)
-		if (has_ended(t->vm[i].pidfd))
+		if (top_vm_has_ended(&t->vm[i]))
 			unwatch(t, i); /* the model still has its last figures */
 	return t->only ? 0 : strangers_look(t, m);
 }

@@ -200,7 +200,11 @@ static const char *figure_print(const struct top_node *n, enum top_column column
 	case TOP_BY_COUNT:
 		return count_print(v, n->values.count, interval_ns, buf, size);
 	case TOP_BY_USER:
-		return count_print(v, n->values.user, interval_ns, buf, size);
+		if (n->kind == TOP_QUEUE)
+			snprintf(buf, size, "%" PRIu64, n->values.user);
+		else
+			count_print(v, n->values.user, interval_ns, buf, size);
+		return buf;
 	case TOP_BY_P50:
 		return latency_print(n->values.p50_ns, buf, size);
 	case TOP_BY_P99:
@@ -244,6 +248,7 @@ static const char *const list_names[TOP_LISTS] = {
 	[TOP_VCPUS] = "vCPUs",
 	[TOP_REASONS] = "exit reasons",
 	[TOP_PORTS] = "ports",
+	[TOP_QUEUES] = "virtqueues",
 	[TOP_CAUSES] = "what the time went into",
 };
 
@@ -270,7 +275,8 @@ static void put_path(struct top_line *l, const struct top_view *v, const struct 
 		     const struct top_page *page)
 {
 	const struct top_node *vm = top_view_vm(v, m), *n = top_view_parent(v, m);
-	const char *all = v->of_vcpu || v->list < TOP_REASONS || v->list == TOP_PORTS
+	const char *all = v->of_vcpu || v->list < TOP_REASONS || v->list == TOP_PORTS ||
+					  v->list == TOP_QUEUES
 				  ? ""
 				  : " > all vCPUs";
 	char path[256] = "all", filter[64] = "", vcpu[32] = "";
@@ -291,10 +297,14 @@ static const char *column_name(enum top_column c, const struct top_view *v)
 {
 	switch (c) {
 	case TOP_BY_COUNT:
+		if (v->list == TOP_QUEUES)
+			return v->since_start ? "requests" : "req/s";
 		if (v->list == TOP_PORTS)
 			return v->since_start ? "count" : "count/s";
 		return v->since_start ? "exits" : "exits/s";
 	case TOP_BY_USER:
+		if (v->list == TOP_QUEUES)
+			return "depth";
 		return v->since_start ? "user" : "user/s";
 	case TOP_BY_P50:
 		return "p50";
@@ -303,7 +313,7 @@ static const char *column_name(enum top_column c, const struct top_view *v)
 	case TOP_BY_MAX:
 		return "max";
 	case TOP_BY_TIME:
-		return "time%";
+		return v->list == TOP_QUEUES ? "busy%" : "time%";
 	default:
 		return "name";
 	}
@@ -377,7 +387,7 @@ static int put_rows(struct top_frame *f, const struct top_view *v, const struct 
 	return 0;
 }
 
-static const char *empty_text(const struct top_view *v)
+static const char *empty_text(const struct top_view *v, const struct top_model *m)
 {
 	if (*v->filter)
 		return "no name contains the filter; Esc removes it";
@@ -386,6 +396,9 @@ static const char *empty_text(const struct top_view *v)
 		return "no VM that uses KVM is running; one that starts appears here";
 	case TOP_PORTS:
 		return "no port was accessed yet";
+	case TOP_QUEUES:
+		return m->has_queues ? "no request was seen yet in a virtqueue that QEMU serves"
+				     : "start with --queues to probe QEMU's virtqueues";
 	case TOP_CAUSES:
 		return "this kernel does not offer the causes (scheduler events)";
 	default:
@@ -397,7 +410,7 @@ static const char *const help_text[] = {
 	"Up Down PgUp PgDn Home End   select a row (also j, k)",
 	"Enter, Right                 what is below it: VM, vCPU, exit reason, causes",
 	"Backspace, Left, Esc         back",
-	"Tab                          of a VM: vCPUs, exit reasons of all vCPUs, ports",
+	"Tab                          of a VM: vCPUs, reasons of all vCPUs, ports, queues",
 	"s S r                        sort by the next or previous column; reverse",
 	"/ TEXT Enter                 only names that contain this text; / Esc: all",
 	"p, Space                     pause, continue",
@@ -407,6 +420,7 @@ static const char *const help_text[] = {
 	"",
 	"time%: time between VM-exit and VM-entry, halted, too, of that of the vCPUs.",
 	"user/s: exits that the VMM handled. Latencies are those of exits that ended.",
+	"Queues: from pop to fill; depth: in flight now; busy%: time with one in flight.",
 	"Any key closes this help.",
 };
 
@@ -441,7 +455,7 @@ static int put_list(struct top_frame *f, const struct top_view *v, const struct 
 	l = line_add(f, TOP_NOTE);
 	if (!l)
 		return -ENOMEM;
-	line_print(l, page, "%s", empty_text(v));
+	line_print(l, page, "%s", empty_text(v, m));
 	return 0;
 }
 

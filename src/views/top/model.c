@@ -364,6 +364,37 @@ int top_model_vm(struct top_model *m, const struct top_vm_reading *reading)
 	return err ? err : vm_sum(m, vm);
 }
 
+/* ---- queues ---- */
+
+int top_model_queue(struct top_model *m, const struct top_queue_reading *q)
+{
+	struct top_node *vm = top_node_find(&m->host, TOP_VMS, (uint64_t)q->pid), *n;
+
+	if (!vm)
+		return 0;
+	n = top_node_get(vm, TOP_QUEUES, TOP_QUEUE, q->number);
+	if (n && !n->queue && !(n->queue = calloc(1, sizeof(*n->queue))))
+		return fail(-ENOMEM, "out of memory");
+	if (!n)
+		return -ENOMEM;
+	snprintf(n->name, sizeof(n->name), "%s", q->name);
+	text_neutralise(n->name);
+	n->history_count = q->count - n->queue->count;
+	n->available_ns = top_interval_ns(m, vm);
+	n->values = (struct top_values){
+		.count = m->since_start ? q->count : n->history_count,
+		.user = q->in_flight,
+		.time_ns = m->since_start ? q->busy_ns : q->busy_ns - n->queue->busy_ns};
+	if (q->ns->count) {
+		n->values.p50_ns = quantiles_at(q->ns, .5);
+		n->values.p99_ns = quantiles_at(q->ns, .99);
+		n->values.max_ns = q->ns->max;
+	}
+	*n->queue = *q;
+	history_rate(m, n);
+	return 0;
+}
+
 /* ---- a reading ---- */
 
 void top_model_begin(struct top_model *m, uint64_t now_ns)

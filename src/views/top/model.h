@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `hostrace top` shows: a tree of VMs, vCPUs, exit reasons and causes, and the ports of each VM, with the figures
- * of the last interval (or since the start). It is made from readings of the kernel's histograms (statmap.h):
+ * What `hostrace top` shows: a tree of VMs, vCPUs, exit reasons and causes, and the ports and virtqueues of each VM,
+ * with the figures of the last interval (or since the start). It is made from readings of the kernel's histograms
+ * (statmap.h), and of virtqueues:
  *
  *	top_model_begin()	at this time
  *	top_model_vm()		for each VM that runs: what is counted so far
@@ -18,6 +19,7 @@
 
 #include <jansson.h>
 
+#include "base/quantiles.h"
 #include "statmap.h"
 
 enum { TOP_HISTORY = 128, TOP_NAME = 64 };
@@ -29,6 +31,7 @@ enum top_kind {
 	TOP_REASON,
 	TOP_CAUSE,
 	TOP_PORT,
+	TOP_QUEUE,
 };
 
 /* A node's lists of nodes below it. */
@@ -37,20 +40,21 @@ enum top_list {
 	TOP_VCPUS,   /* of a VM */
 	TOP_REASONS, /* of a VM (all vCPUs together) or a vCPU */
 	TOP_PORTS,   /* of a VM */
+	TOP_QUEUES,  /* of a VM */
 	TOP_CAUSES,  /* of a reason */
 	TOP_LISTS,
 };
 
 struct top_values {
-	uint64_t count;	     /* exits that ended; of ports: accesses */
-	uint64_t user;	     /* of these, handled by the VMM */
-	uint64_t time_ns;    /* in exits, with that in one that has not ended yet */
+	uint64_t count;	     /* exits that ended; of ports: accesses; of queues: requests that ended */
+	uint64_t user;	     /* of these, handled by the VMM; of queues: requests in flight now */
+	uint64_t time_ns;    /* in exits, with that in one that has not ended yet; queues: with a request in flight */
 	uint64_t p50_ns, p99_ns, max_ns;
 };
 
 struct top_node {
 	enum top_kind kind;
-	uint64_t key; /* pid, vCPU, reason (or TOP_OTHER), enum stat_cause, key of struct stat_port */
+	uint64_t key; /* pid, vCPU, reason (or TOP_OTHER), enum stat_cause, key of struct stat_port, number */
 	char name[TOP_NAME];
 	struct top_values values;
 	uint64_t available_ns; /* what time_ns is a part of: the time of all vCPUs concerned */
@@ -64,6 +68,7 @@ struct top_node {
 
 	/* private */
 	struct stat_cell *cell; /* a reason of a vCPU: as it was read before; of a VM: the sum of this reading */
+	struct top_queue_reading *queue; /* as it was read before */
 	struct stat_port *port; /* STAT_PORTS of them, a vCPU: as they were read before */
 	uint64_t history_count; /* of this reading */
 	uint64_t since_ns;	/* a VM: counted from then on */
@@ -78,7 +83,7 @@ struct top_model {
 	uint64_t now_ns, before_ns; /* of this reading and the one before; equal in the first */
 	bool since_start; /* the next reading's figures are those since each VM was first seen */
 	bool times_ports; /* the time of ports is known */
-	bool has_causes;
+	bool has_causes, has_queues;
 	const char *(*reason_name)(uint32_t reason);
 	struct top_scratch *scratch;
 };
@@ -92,6 +97,16 @@ struct top_vm_reading {
 	void *arg;
 };
 
+/* A virtqueue, since it was seen first. */
+struct top_queue_reading {
+	int pid;
+	uint64_t number; /* of this queue, among all */
+	const char *name;
+	uint64_t in_flight; /* now */
+	uint64_t count, busy_ns; /* requests that ended; time with one in flight */
+	struct quantiles *ns; /* their durations: since the last reading, or since the start */
+};
+
 /* 0 or -ENOMEM with the error message set. */
 int top_model_open(struct top_model *m, const char *(*reason_name)(uint32_t reason));
 void top_model_close(struct top_model *m);
@@ -99,6 +114,9 @@ void top_model_close(struct top_model *m);
 void top_model_begin(struct top_model *m, uint64_t now_ns);
 int top_model_vm(struct top_model *m, const struct top_vm_reading *vm);
 void top_model_end(struct top_model *m);
+
+/* After top_model_end(); ignored if its VM was not read. */
+int top_model_queue(struct top_model *m, const struct top_queue_reading *queue);
 
 /* The VM's counters begin anew, or it ended and another one got its pid. */
 void top_model_forget(struct top_model *m, int pid);

@@ -36,9 +36,21 @@ static json_t *port_json(const struct top_model *m, const struct top_node *n)
 	return o;
 }
 
+static json_t *queue_json(const struct top_node *n)
+{
+	return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "queue", json_text(n->name), "count",
+			 (json_int_t)n->values.count, "in_flight", (json_int_t)n->values.user,
+			 "busy_ns", (json_int_t)n->values.time_ns, "p50_ns",
+			 (json_int_t)n->values.p50_ns, "p99_ns", (json_int_t)n->values.p99_ns,
+			 "max_ns", (json_int_t)n->values.max_ns);
+}
+
 static json_t *node_json(const struct top_model *m, const struct top_node *n)
 {
 	json_t *o;
+
+	if (n->kind == TOP_QUEUE)
+		return queue_json(n);
 
 	if (n->kind == TOP_PORT)
 		return port_json(m, n);
@@ -52,6 +64,8 @@ static json_t *node_json(const struct top_model *m, const struct top_node *n)
 		json_object_set_new(o, "vcpus", list_json(m, n, TOP_VCPUS));
 		json_object_set_new(o, "reasons", list_json(m, n, TOP_REASONS));
 		json_object_set_new(o, "ports", list_json(m, n, TOP_PORTS));
+		if (m->has_queues)
+			json_object_set_new(o, "queues", list_json(m, n, TOP_QUEUES));
 	} else if (n->kind == TOP_VCPU) {
 		json_object_set_new(o, "vcpu", json_integer((json_int_t)n->key));
 		json_object_set_new(o, "reasons", list_json(m, n, TOP_REASONS));

@@ -59,8 +59,10 @@ void top_node_clear(struct top_node *n)
 	}
 	free(n->cell);
 	free(n->port);
+	free(n->queue);
 	n->cell = NULL;
 	n->port = NULL;
+	n->queue = NULL;
 }
 
 void top_node_remove(struct top_node *parent, enum top_list list, unsigned int i)

@@ -208,13 +208,14 @@ static void go_up(struct top_view *v)
 		return list_enter(v, TOP_VMS, v->pid);
 	case TOP_VCPUS:
 	case TOP_PORTS:
+	case TOP_QUEUES:
 		return list_enter(v, TOP_VMS, v->pid);
 	default:
 		return;
 	}
 }
 
-/* The lists of a VM: vCPUs, reasons of all vCPUs, ports. */
+/* The lists of a VM: vCPUs, reasons of all vCPUs, ports, queues. */
 static void next_list(struct top_view *v)
 {
 	switch (v->list) {
@@ -226,6 +227,8 @@ static void next_list(struct top_view *v)
 	case TOP_CAUSES:
 		v->of_vcpu = false;
 		return list_enter(v, TOP_PORTS, TOP_NO_KEY);
+	case TOP_PORTS:
+		return list_enter(v, TOP_QUEUES, TOP_NO_KEY);
 	default:
 		return list_enter(v, TOP_VCPUS, TOP_NO_KEY);
 	}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * top --queues: the virtqueues of the VMs that run at the start. Their requests are far fewer than exits, so their
+ * events come to this process, where pairing/elements.h follows each request with the rules of 'leaks': resets, unpops
+ * and losses do not make a depth wrong for good.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/quantiles.h"
+#include "collector/collector.h"
+#include "commands/live/record.h"
+#include "commands/live/top.h"
+#include "event/record_round.h"
+#include "output/table.h"
+#include "pairing/elements.h"
+
+/* Beyond these, queues are not shown and devices have no names. */
+enum { QUEUES_WATCHED_MAX = 4096, DEVICES_WATCHED_MAX = 1024, PATH_BYTES = 128 };
+
+struct queue_of_vm {
+	uint64_t key[3]; /* pid, device, queue */
+	uint64_t number;
+	uint64_t in_flight, count, busy_ns, since_ns; /* busy since then, if one is in flight */
+	struct quantiles recent, all;
+};
+
+struct device_name {
+	uint64_t key[2]; /* pid, device */
+	char path[PATH_BYTES];
+};
+
+struct queue_number {
+	uint64_t key[3], number;
+};
+
+struct top_queues {
+	struct collector *collector;
+	struct record_round round;
+	struct elements *elements;
+	struct element_watch watch;
+	struct hash_table queues, devices;
+	struct queue_of_vm *list[QUEUES_WATCHED_MAX];
+	unsigned int nr;
+	uint64_t watermark_ns;
+	int err;
+};
+
+/* ---- events ---- */
+
+static struct queue_of_vm *queue_get(struct top_queues *t, uint32_t pid, uint64_t vdev,
+				     uint64_t queue)
+{
+	bool is_new;
+	struct queue_number *e =
+		hash_add_words(&t->queues, (const uint64_t[]){pid, vdev, queue}, &is_new);
+
+	if (!e)
+		return NULL;
+	if (!is_new)
+		return t->list[e->number];
+	t->list[t->nr] = calloc(1, sizeof(**t->list));
+	if (!t->list[t->nr]) {
+		t->err = fail(-ENOMEM, "out of memory");
+		hash_remove(&t->queues, e);
+		return NULL;
+	}
+	*t->list[t->nr] = (struct queue_of_vm){.key = {pid, vdev, queue}, .number = t->nr};
+	e->number = t->nr;
+	return t->list[t->nr++];
+}
+
+static void popped(void *arg, const struct event *ev)
+{
+	struct queue_of_vm *q = queue_get(arg, ev->pid, event_value(ev, "vdev"),
+					  event_value(ev, "queue"));
+
+	if (q && !q->in_flight++)
+		q->since_ns = ev->time_ns;
+}
+
+/* One that was replaced left without being seen: how long it took is unknown. */
+static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+{
+	struct top_queues *t = arg;
+	struct queue_of_vm *q = queue_get(t, el->pid, el->vdev, el->queue);
+
+	if (!q || !q->in_flight)
+		return;
+	if (!--q->in_flight)
+		q->busy_ns += ev->time_ns - q->since_ns;
+	if (how != ELEMENT_RETURNED || el->unknown)
+		return;
+	q->count++;
+	if (quantiles_add(&q->recent, ev->time_ns - el->popped_ns) ||
+	    quantiles_add(&q->all, ev->time_ns - el->popped_ns))
+		t->err = fail(-ENOMEM, "out of memory");
+}
+
+static void device_learn(struct top_queues *t, const struct event *ev)
+{
+	const uint64_t key[] = {ev->pid, event_value(ev, "vdev")};
+	struct device_name *d = hash_add_words(&t->devices, key, NULL);
+	const struct field *path = event_field(ev->type, "path");
+
+	if (d && path)
+		event_text(ev, path, d->path, sizeof(d->path));
+}
+
+static int on_event(void *arg, const struct event *ev)
+{
+	struct top_queues *t = arg;
+
+	if (ev->type->id == EV_virtio_device)
+		device_learn(t, ev);
+	elements_event(t->elements, ev);
+	return t->err;
+}
+
+static int on_record(void *arg, const struct record_hdr *rec)
+{
+	struct top_queues *t = arg;
+
+	return rec->type < EV_LIMIT ? record_round_add(&t->round, rec) : 0;
+}
+
+/* ---- figures ---- */
+
+static void name_print(const struct top_queues *t, const struct queue_of_vm *q, char *buf,
+		       size_t size)
+{
+	const struct device_name *d = hash_find_words(&t->devices, q->key);
+	char path[PATH_BYTES];
+
+	if (d && *d->path)
+		snprintf(buf, size, "%s queue %u", path_print(d->path, path, sizeof(path)),
+			 (unsigned int)q->key[2]);
+	else
+		snprintf(buf, size, "0x%llx queue %u", (unsigned long long)q->key[1],
+			 (unsigned int)q->key[2]);
+}
+
+static int queue_show(const struct top_queues *t, struct queue_of_vm *q, struct top_model *m)
+{
+	struct top_queue_reading r = {.pid = (int)q->key[0],
+				      .number = q->number,
+				      .in_flight = q->in_flight,
+				      .count = q->count,
+				      .busy_ns = q->busy_ns,
+				      .ns = m->since_start ? &q->all : &q->recent};
+	char name[PATH_BYTES + 32];
+
+	if (q->in_flight && t->watermark_ns > q->since_ns)
+		r.busy_ns += t->watermark_ns - q->since_ns;
+	name_print(t, q, name, sizeof(name));
+	r.name = name;
+	int err = top_model_queue(m, &r);
+
+	quantiles_free(&q->recent);
+	q->recent = (struct quantiles){0};
+	return err;
+}
+
+int top_queues_read(struct top_queues *t, struct top_model *m)
+{
+	int err = t ? collector_round(t->collector, on_record, t, &t->watermark_ns) : 0;
+
+	if (!t || err)
+		return err;
+	err = record_round_each(&t->round, t->watermark_ns, on_event, t);
+	for (unsigned int i = 0; i < t->nr && !err; i++)
+		err = queue_show(t, t->list[i], m);
+	return err;
+}
+
+uint64_t top_queues_lost(const struct top_queues *t)
+{
+	return t ? collector_counts(t->collector)->lost : 0;
+}
+
+/* ---- start and end ---- */
+
+/* A VM that ends meanwhile makes it fail: then again with those that are left. */
+static int probes_open(struct top_queues *t, const struct top_vms *vms)
+{
+	_cleanup_free_ struct vm *list = calloc(vms->nr + 1, sizeof(*list));
+	struct collector_options options = {0};
+	unsigned int nr, before = UINT32_MAX;
+	int err = list ? events_choose_for("leaks", options.wants)
+		       : fail(-ENOMEM, "out of memory");
+
+	while (!err && !t->collector) {
+		nr = 0;
+		for (unsigned int i = 0; i < vms->nr; i++)
+			if (!top_vm_has_ended(&vms->vm[i]))
+				list[nr++] = vms->vm[i].vm; /* borrowed */
+		if (nr == before)
+			return error_code();
+		before = nr;
+		(void)collector_open(list, nr, &options, &t->collector);
+	}
+	return err;
+}
+
+int top_queues_open(const struct top_vms *vms, struct top_queues **ret)
+{
+	struct top_queues *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return fail(-ENOMEM, "out of memory");
+	t->queues = HASH_TABLE(struct queue_number, 3, QUEUES_WATCHED_MAX);
+	t->devices = HASH_TABLE(struct device_name, 2, DEVICES_WATCHED_MAX);
+	t->watch = (struct element_watch){.popped = popped, .left = left, .arg = t};
+	t->elements = elements_new();
+	err = t->elements ? probes_open(t, vms) : fail(-ENOMEM, "out of memory");
+	if (!err)
+		elements_watch(t->elements, &t->watch);
+	if (err)
+		top_queues_close(t);
+	else
+		*ret = t;
+	return err;
+}
+
+void top_queues_close(struct top_queues *t)
+{
+	if (!t)
+		return;
+	collector_close(t->collector);
+	for (unsigned int i = 0; i < t->nr; i++) {
+		quantiles_free(&t->list[i]->recent);
+		quantiles_free(&t->list[i]->all);
+		free(t->list[i]);
+	}
+	elements_free(t->elements);
+	hash_deinit(&t->queues);
+	hash_deinit(&t->devices);
+	record_round_deinit(&t->round);
+	free(t);
+}
