@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/guest.h"
@@ -17,6 +19,7 @@
 
 int guest_linux_open(const char *action, struct linux_guest *ret)
 {
+	struct kvm_state state = {0};
 	struct vm vm;
 	int err;
 
@@ -30,7 +33,11 @@ int guest_linux_open(const char *action, struct linux_guest *ret)
 	err = vm_find(guest_given.vm, &vm);
 	if (err)
 		return err;
-	err = linux_guest_open(&vm, guest_given.qmp, guest_given.http.timeout_ns, ret);
+	if (vm.has_kvm && kvm_look(&state)) /* the RAM is searched then */
+		debug("vm", "%s", error_text());
+	err = linux_guest_open(&vm, kvm_state_of(&state, vm.pid, NULL), guest_given.qmp,
+			       guest_given.http.timeout_ns, ret);
+	kvm_state_free(&state);
 	vm_free(&vm);
 	return err ? err : command_confine(output_file());
 }

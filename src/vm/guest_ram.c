@@ -50,7 +50,8 @@ static void try_add(struct tries *t, uint64_t base, uint64_t end, uint64_t bytes
 	uint64_t size = bytes && bytes < end - base ? bytes : end - base;
 
 	for (unsigned int i = 0; i < 4 && t->nr < t->max; i++) {
-		t->ram[t->nr++] = (struct guest_ram){base, splits[i], size};
+		t->ram[t->nr++] =
+			(struct guest_ram){.base = base, .low = splits[i], .size = size};
 		if (bytes && bytes <= 0x80000000)
 			return; /* it is not split */
 	}
@@ -83,14 +84,86 @@ int guest_ram_tries(const struct memory *m, uint64_t bytes, struct guest_ram *re
 
 /* ---- addresses ---- */
 
-/* Also 0 between the end of low memory and 4 GiB, where devices are. */
+struct guest_ram guest_ram_of_slots(const struct guest_slot *slot, size_t nr)
+{
+	struct guest_ram ram = {.slot = slot, .nr_slots = nr};
+
+	for (size_t i = 0; i < nr; i++)
+		ram.size += slot[i].size;
+	return ram;
+}
+
+/* The slot that has this offset, which becomes one within the slot. */
+static const struct guest_slot *slot_of(const struct guest_ram *ram, uint64_t *offset)
+{
+	for (size_t i = 0; i < ram->nr_slots; i++) {
+		if (*offset < ram->slot[i].size)
+			return &ram->slot[i];
+		*offset -= ram->slot[i].size;
+	}
+	return NULL;
+}
+
+uint64_t guest_ram_at(const struct guest_ram *ram, uint64_t offset, uint64_t *ret_left)
+{
+	const struct guest_slot *slot;
+
+	*ret_left = offset < ram->size ? ram->size - offset : 0;
+	if (!*ret_left || !ram->nr_slots)
+		return *ret_left ? ram->base + offset : 0;
+	slot = slot_of(ram, &offset);
+	*ret_left = slot->size - offset;
+	return slot->process + offset;
+}
+
+uint64_t guest_ram_physical(const struct guest_ram *ram, uint64_t offset)
+{
+	const struct guest_slot *slot = slot_of(ram, &offset);
+
+	if (ram->nr_slots)
+		return slot ? slot->guest + offset : UINT64_MAX;
+	return offset < ram->low ? offset : offset - ram->low + GIB4;
+}
+
+/* Between the end of low memory and 4 GiB are devices. */
+bool guest_ram_offset(const struct guest_ram *ram, uint64_t physical, uint64_t *ret)
+{
+	*ret = physical < GIB4 ? physical : physical - GIB4 + ram->low;
+	if (!ram->nr_slots)
+		return *ret < ram->size && (physical >= GIB4 || physical < ram->low);
+	*ret = 0;
+	for (size_t i = 0; i < ram->nr_slots; i++) {
+		if (physical - ram->slot[i].guest < ram->slot[i].size) {
+			*ret += physical - ram->slot[i].guest;
+			return true;
+		}
+		*ret += ram->slot[i].size;
+	}
+	return false;
+}
+
+bool guest_ram_of_process(const struct guest_ram *ram, uint64_t process, uint64_t *ret)
+{
+	*ret = process - ram->base;
+	if (!ram->nr_slots)
+		return *ret < ram->size;
+	*ret = 0;
+	for (size_t i = 0; i < ram->nr_slots; i++) {
+		if (process - ram->slot[i].process < ram->slot[i].size) {
+			*ret += process - ram->slot[i].process;
+			return true;
+		}
+		*ret += ram->slot[i].size;
+	}
+	return false;
+}
+
+/* Address in the process of a physical one; 0: no RAM. */
 static uint64_t physical(const struct guest_ram *ram, uint64_t address)
 {
-	uint64_t at = address < GIB4 ? address : address - GIB4 + ram->low;
+	uint64_t offset, left;
 
-	if (at >= ram->size || (address < GIB4 && address >= ram->low))
-		return 0;
-	return ram->base + at;
+	return guest_ram_offset(ram, address, &offset) ? guest_ram_at(ram, offset, &left) : 0;
 }
 
 static bool entry_read(const struct memory *m, const struct guest_ram *ram, uint64_t table,

@@ -3,10 +3,10 @@
  * A guest's memory, read through the process that owns it, while the guest runs. Nothing is
  * stopped, nothing written.
  *
- * A VMM maps the guest's RAM somewhere in its own address space, and does not report where. It is
- * searched: each large writable mapping may be the RAM; it is the one that has the expected data at
- * the guest's address. Below 4 GiB a PC's RAM begins at guest address 0; what does not fit
- * below the PCI hole continues at 4 GiB.
+ * A VMM maps the guest's RAM somewhere in its own address space, and does not report where. KVM's memory slots say it
+ * (vm/kvm_state.h). Without KVM, or the rights to read them, it is searched: each large writable mapping may be the
+ * RAM; it is the one that has the expected data at the guest's address. Below 4 GiB a PC's RAM begins at guest address
+ * 0; what does not fit below the PCI hole continues at 4 GiB.
  *
  * Virtual addresses go through the guest's page tables as the CPU would (Intel SDM vol. 3, chapter
  * 4; AMD APM vol. 2, chapter 5), read the same way.
@@ -36,12 +36,29 @@ struct guest_slot {
 };
 
 /*
- * Where the process has the RAM, `size` bytes from `base`: guest address g below `low` lies at base + g, from 4 GiB on
- * at base + low + (g - 4 GiB).
+ * Where the process has the RAM. By slots: sorted by guest address, without overlap, `size` bytes together. Without
+ * any: `size` bytes from `base`; guest address g below `low` lies at base + g, from 4 GiB on at
+ * base + low + (g - 4 GiB).
+ *
+ * "Offsets" count the bytes of RAM from its beginning: what follows in the guest, without holes.
  */
 struct guest_ram {
 	uint64_t base, low, size;
+	const struct guest_slot *slot; /* borrowed */
+	size_t nr_slots;
 };
+
+struct guest_ram guest_ram_of_slots(const struct guest_slot *slot, size_t nr);
+
+/* Where the process has the RAM at this offset, and how many bytes follow there; 0: there is none. */
+uint64_t guest_ram_at(const struct guest_ram *ram, uint64_t offset, uint64_t *ret_left);
+
+/* Guest physical address of an offset within the RAM, and the other way round; false: no RAM is there. */
+uint64_t guest_ram_physical(const struct guest_ram *ram, uint64_t offset);
+bool guest_ram_offset(const struct guest_ram *ram, uint64_t physical, uint64_t *ret);
+
+/* Offset of what the process has at this address; false: no RAM. */
+bool guest_ram_of_process(const struct guest_ram *ram, uint64_t process, uint64_t *ret);
 
 struct guest_space {
 	enum guest_paging paging;

@@ -43,14 +43,18 @@ static int image_read(const struct memory *m, uint64_t addr, void *buf, size_t s
 }
 
 /* Addresses from the image itself, through its page tables; no result may be beyond the RAM. */
-static void tables_walk(const uint8_t *image, size_t size, enum guest_paging paging)
+static void tables_walk(const uint8_t *image, size_t size, enum guest_paging paging, bool slots)
 {
+	const struct guest_slot slot[] = {{0, BASE + size / 2, size - size / 2},
+					  {UINT64_C(1) << 32, BASE, size / 2}};
 	struct memory_range range = {
 		.start = BASE, .end = BASE + size, .read = true, .write = true};
 	struct memory m = {.read = image_read, .image = image, .range = &range, .nr = 1};
 	struct guest_ram ram = {.base = BASE, .low = size, .size = size}, tries[4];
 	uint64_t address, found;
 
+	if (slots)
+		ram = guest_ram_of_slots(slot, 2);
 	image_size = size;
 	guest_ram_tries(&m, size, tries, 4);
 	for (size_t at = 0; at + 16 <= size && at < 16 * ADDRESSES; at += 16) {
@@ -84,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		qmp_space_parse(text, &space);
 	else if (size > 1)
 		tables_walk((const uint8_t *)text, size - 1,
-			    (enum guest_paging)(what / 4 % (GUEST_PAGING_5 + 1)));
+			    (enum guest_paging)(what / 4 % (GUEST_PAGING_5 + 1)), what & 128);
 	free(text);
 	return 0;
 }

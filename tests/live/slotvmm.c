@@ -107,7 +107,7 @@ static void *map(size_t size, int prot, int flags, int fd, off_t offset)
 static void ram_add(const char *name)
 {
 	static const uint32_t ends[] = {0xa0000, 0x100000, 0x1003000, 0x6001000, UINT32_MAX};
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	int fd = open(name, O_RDWR | O_CLOEXEC);
 	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END), from = 0;
 
 	if (size <= 0)
@@ -117,8 +117,8 @@ static void ram_add(const char *name)
 		size_t bytes = (size_t)(end - from);
 		char *room = map(bytes + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		if (mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, from) ==
-		    MAP_FAILED)
+		if (mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+			 fd, from) == MAP_FAILED)
 			err(1, "mmap of %s", name);
 		slot_add((uint64_t)from, room, bytes);
 		from = end;

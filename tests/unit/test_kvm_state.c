@@ -170,6 +170,39 @@ static void what_cannot_be_read(void **state)
 	assert_string_equal(described(KVM_STATE_SLOTS, 0, 0, buf, 12), "3.0 MiB in ");
 }
 
+/* Slots anywhere in the process: the way from the guest's address to the process's, and by offsets, and back. */
+static void ram_by_slots(void **state)
+{
+	static const struct guest_slot slots[] = {{0, 0x90000000, KIB(640)},
+						  {MIB(1), 0x50000000, MIB(3)},
+						  {MIB(4), 0x10000000, MIB(4)}};
+	const struct guest_ram ram = guest_ram_of_slots(slots, 3);
+	const struct guest_space space = {.paging = GUEST_PHYSICAL};
+	uint64_t left, offset;
+
+	(void)state;
+	assert_int_equal(ram.size, KIB(640) + MIB(7));
+	assert_int_equal(guest_address(NULL, &ram, &space, KIB(640) - 1),
+			 0x90000000 + KIB(640) - 1);
+	assert_int_equal(guest_address(NULL, &ram, &space, KIB(640)), 0);
+	assert_int_equal(guest_address(NULL, &ram, &space, MIB(1)), 0x50000000);
+	assert_int_equal(guest_address(NULL, &ram, &space, MIB(4) + 5), 0x10000005);
+	assert_int_equal(guest_address(NULL, &ram, &space, MIB(8)), 0);
+	assert_int_equal(guest_address(NULL, &ram, &space, UINT64_MAX), 0);
+	assert_int_equal(guest_ram_at(&ram, KIB(640) + MIB(3) - 1, &left), 0x50000000 + MIB(3) - 1);
+	assert_int_equal(left, 1);
+	assert_int_equal(guest_ram_at(&ram, ram.size, &left), 0);
+	assert_int_equal(left, 0);
+	assert_int_equal(guest_ram_physical(&ram, KIB(640) + MIB(3)), MIB(4));
+	assert_int_equal(guest_ram_physical(&ram, ram.size), UINT64_MAX);
+	assert_true(guest_ram_offset(&ram, MIB(4), &offset));
+	assert_int_equal(offset, KIB(640) + MIB(3));
+	assert_false(guest_ram_offset(&ram, MIB(1) - 1, &offset));
+	assert_true(guest_ram_of_process(&ram, 0x10000000, &offset));
+	assert_int_equal(offset, KIB(640) + MIB(3));
+	assert_false(guest_ram_of_process(&ram, 0x60000000, &offset));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +211,7 @@ int main(void)
 		cmocka_unit_test(slots_that_changed),
 		cmocka_unit_test(broken_records),
 		cmocka_unit_test(what_cannot_be_read),
+		cmocka_unit_test(ram_by_slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "collector/kvm_look.h"
 #include "base/new_file.h"
 #include "base/user_rights.h"
 #include "commands/common/command.h"
@@ -71,9 +73,14 @@ static int child_confine(const char *path)
 
 static int child_run(const struct vm *vm, const char *path)
 {
+	struct kvm_state state = {0};
 	struct linux_guest g;
-	int err = linux_guest_open(vm, NULL, 0, &g);
+	int err;
 
+	if (vm->has_kvm && kvm_look(&state)) /* the RAM is searched then */
+		debug("vm", "%s", error_text());
+	err = linux_guest_open(vm, kvm_state_of(&state, vm->pid, NULL), NULL, 0, &g);
+	kvm_state_free(&state);
 	if (!err)
 		err = child_confine(path);
 	if (!err)

@@ -42,7 +42,7 @@ static int image_u64(struct linux_guest *g, const char *name, size_t bytes, uint
 	uint64_t offset, address = linux_symbol(g, name);
 
 	*ret = 0;
-	if (!address || !linux_ram_offset(&g->ram, address - g->delta, &offset))
+	if (!address || !guest_ram_offset(&g->ram.at, address - g->delta, &offset))
 		return -ENOENT;
 	return linux_ram_read(&g->ram, offset, ret, bytes);
 }
@@ -50,15 +50,16 @@ static int image_u64(struct linux_guest *g, const char *name, size_t bytes, uint
 /* The page tables that have all of the kernel, and no process. They must map the image where it is. */
 static bool space_find(struct linux_guest *g)
 {
-	uint64_t pgd = linux_symbol(g, "init_top_pgt"), levels, at;
+	uint64_t pgd = linux_symbol(g, "init_top_pgt"), levels, at, left;
 
 	pgd = pgd ? pgd : linux_symbol(g, "swapper_pg_dir");
-	if (!pgd || !linux_ram_offset(&g->ram, g->text - g->delta, &at))
+	if (!pgd || !guest_ram_offset(&g->ram.at, g->text - g->delta, &at))
 		return false;
 	image_u64(g, "__pgtable_l5_enabled", 4, &levels);
 	g->space = (struct guest_space){.paging = levels & 1 ? GUEST_PAGING_5 : GUEST_PAGING_4,
 					.cr3 = pgd - g->delta};
-	return guest_address(&g->memory, &g->ram.at, &g->space, g->text) == g->ram.at.base + at;
+	return guest_address(&g->memory, &g->ram.at, &g->space, g->text) ==
+	       guest_ram_at(&g->ram.at, at, &left);
 }
 
 /*
@@ -67,7 +68,7 @@ static bool space_find(struct linux_guest *g)
 static bool image_fits(struct linux_guest *g, uint64_t text_offset, uint64_t text,
 		       uint64_t phys_base_offset)
 {
-	uint64_t value, physical = linux_ram_physical(&g->ram, text_offset);
+	uint64_t value, physical = guest_ram_physical(&g->ram.at, text_offset);
 
 	if (linux_ram_read(&g->ram, phys_base_offset, &value, sizeof(value)) ||
 	    value != physical - (text - LINUX_IMAGE_MAP))
@@ -84,7 +85,7 @@ static bool image_self_relative(struct linux_guest *g, uint64_t text, uint64_t p
 
 	if (linux_ram_read(&g->ram, phys_base, &value, sizeof(value)))
 		return false;
-	address = linux_ram_physical(&g->ram, text) - value + LINUX_IMAGE_MAP;
+	address = guest_ram_physical(&g->ram.at, text) - value + LINUX_IMAGE_MAP;
 	if (address < LINUX_IMAGE_MAP || address % ALIGN_2M)
 		return false;
 	kallsyms_move(&g->symbols, address - text);
@@ -97,11 +98,12 @@ static bool image_self_relative(struct linux_guest *g, uint64_t text, uint64_t p
 /* Addresses are known: the image begins at a multiple of 2 MiB below the tables. */
 static bool image_at_2m(struct linux_guest *g, uint64_t text, uint64_t phys_base)
 {
-	uint64_t top = g->symbols.table & ~(ALIGN_2M - 1);
-	uint64_t low = top > IMAGE_MAX ? top - IMAGE_MAX : 0;
+	uint64_t top = guest_ram_physical(&g->ram.at, g->symbols.table) & ~(ALIGN_2M - 1);
+	uint64_t low = top > IMAGE_MAX ? top - IMAGE_MAX : 0, offset;
 
 	for (uint64_t at = top; at >= low && at <= top; at -= ALIGN_2M)
-		if (image_fits(g, at, text, at + (phys_base - text)))
+		if (guest_ram_offset(&g->ram.at, at, &offset) &&
+		    image_fits(g, offset, text, offset + (phys_base - text)))
 			return true;
 	return false;
 }
@@ -116,6 +118,8 @@ static bool image_find(struct linux_guest *g)
 	if (!text || !base)
 		return false;
 	for (size_t i = 0; i < sizeof(splits) / sizeof(*splits) && !found; i++) {
+		if (i && g->ram.at.nr_slots)
+			break; /* it is known where RAM is */
 		g->ram.at.low = splits[i];
 		found = g->symbols.layout == KALLSYMS_SELF_RELATIVE
 				? image_self_relative(g, text->address, base->address)
@@ -129,12 +133,13 @@ static void split_find(struct linux_guest *g)
 {
 	uint64_t pages, above;
 
-	if (image_u64(g, "max_pfn", sizeof(pages), &pages) || pages > UINT64_MAX / GUEST_PAGE)
+	if (g->ram.at.nr_slots || image_u64(g, "max_pfn", sizeof(pages), &pages) ||
+	    pages > UINT64_MAX / GUEST_PAGE)
 		return;
 	above = pages * GUEST_PAGE - (UINT64_C(1) << 32);
 	if (pages * GUEST_PAGE > UINT64_C(1) << 32 && above < g->ram.at.size &&
 	    g->ram.at.size - above < UINT64_C(1) << 32 &&
-	    g->ram.at.size - above > linux_ram_physical(&g->ram, g->symbols.table))
+	    g->ram.at.size - above > guest_ram_physical(&g->ram.at, g->symbols.table))
 		g->ram.at.low = g->ram.at.size - above;
 }
 
@@ -196,11 +201,21 @@ static int cr3_search(struct search *s)
 	for (uint64_t i = 0; i < PTES && !ret; i++) {
 		uint64_t at = guest_address(&g->memory, &g->ram.at, &space,
 					    LINUX_IMAGE_MAP + i * ALIGN_2M);
+		uint64_t offset;
 
-		if (at)
-			ret = range_search(s, at - g->ram.at.base, ALIGN_2M);
+		if (at && guest_ram_of_process(&g->ram.at, at, &offset))
+			ret = range_search(s, offset, ALIGN_2M);
 	}
 	return ret;
+}
+
+/* Offset of the next physical address that is a multiple of 2 MiB. */
+static uint64_t next_2m(const struct guest_ram *ram, uint64_t offset)
+{
+	uint64_t left, step = ALIGN_2M - guest_ram_physical(ram, offset) % ALIGN_2M;
+
+	guest_ram_at(ram, offset, &left);
+	return offset + (step < left ? step : left);
 }
 
 static int rodata_search(struct search *s)
@@ -209,7 +224,7 @@ static int rodata_search(struct search *s)
 	uint8_t page[GUEST_PAGE];
 	int ret = 0;
 
-	for (uint64_t at = 0; at + GUEST_PAGE <= r->at.size && !ret; at += ALIGN_2M)
+	for (uint64_t at = 0; at + GUEST_PAGE <= r->at.size && !ret; at = next_2m(&r->at, at))
 		if (linux_ram_present(r, at) && !linux_ram_read(r, at, page, sizeof(page)) &&
 		    memmem(page, sizeof(page), proc_banner, strlen(proc_banner)))
 			ret = range_search(s, at, RODATA_MAX);
@@ -240,7 +255,8 @@ static int vmcoreinfo_page(struct search *s, const char *text)
 		size = IMAGE_MAX;
 	}
 	address += phys_base - LINUX_IMAGE_MAP;
-	return linux_ram_offset(&s->g->ram, address, &offset) ? range_search(s, offset, size) : 0;
+	return guest_ram_offset(&s->g->ram.at, address, &offset) ? range_search(s, offset, size)
+								 : 0;
 }
 
 static int vmcoreinfo_piece(void *arg, uint64_t offset, const uint8_t *data, size_t size)
@@ -289,9 +305,9 @@ static int not_found(const struct search *s, bool ram)
 {
 	const struct linux_guest *g = s->g;
 
-	if (g->encrypted)
-		return fail(-ENOENT, "the memory of process %d is encrypted (SEV or TDX)",
-			    (int)g->pid);
+	if (*g->unreadable)
+		return fail(-ENOENT, "the guest's memory in process %d: %s", (int)g->pid,
+			    g->unreadable);
 	if (!ram)
 		return fail(-ENOENT,
 			    "process %d maps no RAM of the guest (%" PRIu64
@@ -337,7 +353,12 @@ int linux_guest_find(struct linux_guest *g, uint64_t until_ns)
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
 	s->g = g;
-	nr = guest_ram_tries(&g->memory, g->ram_bytes, tries, GUEST_RAM_TRIES);
+	if (g->nr_slots) {
+		tries[0] = guest_ram_of_slots(g->slot, g->nr_slots);
+		nr = 1;
+	} else {
+		nr = guest_ram_tries(&g->memory, g->ram_bytes, tries, GUEST_RAM_TRIES);
+	}
 	if (nr < 0)
 		return nr;
 	g->ram.until_ns = until_ns;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "vm/kvm_memory.h"
 #include "vm/linux/guest.h"
 #include "vm/space_qmp.h"
 
@@ -22,8 +23,29 @@ static bool is_encrypted(const struct vm *vm)
 	return false;
 }
 
-int linux_guest_open(const struct vm *vm, const char *qmp, uint64_t timeout_ns,
-		     struct linux_guest *ret)
+/* The page tables of the first vCPU, as KVM has them cached, and the slots. */
+static int kvm_use(const struct kvm_vm *kvm, struct linux_guest *g)
+{
+	char text[sizeof(g->unreadable)];
+
+	if (!g->cr3 && kvm->nr_vcpus) {
+		g->cr3 = kvm->vcpu[0].space.cr3;
+		g->paging = kvm->vcpu[0].space.paging;
+	}
+	if (!kvm_memory_describe(kvm, &g->memory, text, sizeof(text)))
+		memcpy(g->unreadable, text, sizeof(text));
+	if (!kvm->nr_slots || kvm->state & KVM_STATE_CHANGED)
+		return 0;
+	g->slot = calloc(kvm->nr_slots, sizeof(*kvm->slot));
+	if (!g->slot)
+		return fail(-ENOMEM, "out of memory");
+	memcpy(g->slot, kvm->slot, kvm->nr_slots * sizeof(*kvm->slot));
+	g->nr_slots = kvm->nr_slots;
+	return 0;
+}
+
+int linux_guest_open(const struct vm *vm, const struct kvm_vm *kvm, const char *qmp,
+		     uint64_t timeout_ns, struct linux_guest *ret)
 {
 	struct guest_space space = {0};
 	char path[64];
@@ -31,12 +53,15 @@ int linux_guest_open(const struct vm *vm, const char *qmp, uint64_t timeout_ns,
 
 	*ret = (struct linux_guest){.pid = vm->pid,
 				    .ram_bytes = vm->memory_bytes,
-				    .encrypted = is_encrypted(vm),
 				    .cr3 = space.cr3,
 				    .paging = space.paging,
 				    .ram.pagemap = -1};
 	if (!err)
 		err = memory_open(vm->pid, vm->start, &ret->memory);
+	if (!err && is_encrypted(vm))
+		snprintf(ret->unreadable, sizeof(ret->unreadable), "encrypted (SEV or TDX)");
+	if (!err && kvm)
+		err = kvm_use(kvm, ret);
 	if (err)
 		return err;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)vm->pid);
@@ -51,6 +76,7 @@ void linux_guest_close(struct linux_guest *g)
 		close(g->ram.pagemap);
 	memory_close(&g->memory);
 	kallsyms_deinit(&g->symbols);
+	free(g->slot);
 	*g = (struct linux_guest){.ram.pagemap = -1};
 }
 

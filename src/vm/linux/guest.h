@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "vm/linux/kallsyms.h"
-#include "vm/vm.h"
+#include "vm/kvm_state.h"
 
 enum {
 	LINUX_BANNER_MAX = 256,
@@ -29,7 +29,9 @@ struct linux_guest {
 	struct memory memory;
 	struct linux_ram ram;
 	uint64_t ram_bytes; /* as the VM was begun */
-	bool encrypted;	    /* the VM's command line names SEV or TDX */
+	char unreadable[256]; /* why the host cannot read the memory; "" if it can, or that is unknown */
+	struct guest_slot *slot; /* of KVM; NULL: the RAM is searched */
+	size_t nr_slots;
 	uint64_t cr3;	    /* 0: unknown */
 	enum guest_paging paging;
 
@@ -47,10 +49,11 @@ struct linux_guest {
 
 /*
  * Opens the memory of a VM's process, and reads the registers if the socket of its monitor is given (qmp; NULL: none).
- * Needs the rights of ptrace(2); what follows does not. -errno with the error message set.
+ * kvm: where KVM has the memory; NULL: unknown. Needs the rights of ptrace(2); what follows does not. -errno with the
+ * error message set.
  */
-int linux_guest_open(const struct vm *vm, const char *qmp, uint64_t timeout_ns,
-		     struct linux_guest *ret);
+int linux_guest_open(const struct vm *vm, const struct kvm_vm *kvm, const char *qmp,
+		     uint64_t timeout_ns, struct linux_guest *ret);
 void linux_guest_close(struct linux_guest *g);
 
 /*

@@ -9,44 +9,53 @@
 #include "base/error.h"
 #include "vm/linux/ram.h"
 
-#define GIB4	    (UINT64_C(1) << 32)
 #define PAGEMAP_HAS (UINT64_C(3) << 62) /* present, or swapped out: admin-guide/mm/pagemap.rst */
 
 enum { PIECE_PAGES = LINUX_PIECE / GUEST_PAGE };
 
 int linux_ram_read(const struct linux_ram *r, uint64_t offset, void *buf, size_t size)
 {
-	if (offset >= r->at.size || size > r->at.size - offset)
-		return -EFAULT;
-	return memory_read(r->memory, r->at.base + offset, buf, size);
+	uint8_t *to = buf;
+	int err = 0;
+
+	while (size && !err) {
+		uint64_t left, at = guest_ram_at(&r->at, offset, &left);
+		size_t part = left < size ? (size_t)left : size;
+
+		err = at ? memory_read(r->memory, at, to, part) : -EFAULT;
+		to += part;
+		offset += part;
+		size -= part;
+	}
+	return err;
 }
 
-uint64_t linux_ram_physical(const struct linux_ram *r, uint64_t offset)
-{
-	return offset < r->at.low ? offset : offset - r->at.low + GIB4;
-}
-
-bool linux_ram_offset(const struct linux_ram *r, uint64_t physical, uint64_t *ret)
-{
-	if (physical >= GIB4)
-		*ret = physical - GIB4 + r->at.low;
-	else if (physical < r->at.low)
-		*ret = physical;
-	else
-		return false;
-	return *ret < r->at.size;
-}
-
-/* Of nr pages from the offset on. Where the answer is unknown, pages count as present. */
-static void pages_present(const struct linux_ram *r, uint64_t offset, bool *ret, unsigned int nr)
+/* Of nr pages that the process has in one range. Where the answer is unknown, pages count as present. */
+static void range_present(const struct linux_ram *r, uint64_t process, bool *ret, unsigned int nr)
 {
 	uint64_t entry[PIECE_PAGES + 1];
-	uint64_t at = (r->at.base + offset) / GUEST_PAGE * sizeof(*entry);
+	uint64_t at = process / GUEST_PAGE * sizeof(*entry);
 	bool known = r->pagemap >= 0 && pread(r->pagemap, entry, nr * sizeof(*entry), (off_t)at) ==
 						(ssize_t)(nr * sizeof(*entry));
 
 	for (unsigned int i = 0; i < nr; i++)
 		ret[i] = !known || entry[i] & PAGEMAP_HAS;
+}
+
+/* Of nr pages from the offset on; those beyond the RAM's end are not there. */
+static void pages_present(const struct linux_ram *r, uint64_t offset, bool *ret, unsigned int nr)
+{
+	for (unsigned int i = 0, part; i < nr; i += part) {
+		uint64_t left, at = guest_ram_at(&r->at, offset + (uint64_t)i * GUEST_PAGE, &left);
+		uint64_t pages = (left + GUEST_PAGE - 1) / GUEST_PAGE;
+
+		part = pages < nr - i ? (unsigned int)pages : nr - i;
+		if (!at) {
+			memset(ret + i, 0, (nr - i) * sizeof(*ret));
+			return;
+		}
+		range_present(r, at, ret + i, part);
+	}
 }
 
 bool linux_ram_present(const struct linux_ram *r, uint64_t offset)

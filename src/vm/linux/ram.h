@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The RAM of a guest as one range of a process's memory. "Offsets" count from its beginning; they differ from the
- * guest's physical addresses above the PCI hole only (struct guest_ram). Pages that the process does not have are not
- * read: a read would make them resident.
+ * The RAM of a guest as one range of bytes, by offsets (struct guest_ram). What is contiguous in the guest's physical
+ * memory is so there. Pages that the process does not have are not read: a read would make them resident.
  */
 #ifndef HOSTRACE_LINUX_RAM_H
 #define HOSTRACE_LINUX_RAM_H
@@ -23,12 +22,6 @@ enum {
 
 /* All or -EFAULT, without an error message. */
 int linux_ram_read(const struct linux_ram *r, uint64_t offset, void *buf, size_t size);
-
-/* Physical address of an offset. */
-uint64_t linux_ram_physical(const struct linux_ram *r, uint64_t offset);
-
-/* Offset of a physical address; false: no RAM is there. */
-bool linux_ram_offset(const struct linux_ram *r, uint64_t physical, uint64_t *ret);
 
 /* Of the 4 KiB page at this offset: does the process have it? */
 bool linux_ram_present(const struct linux_ram *r, uint64_t offset);
