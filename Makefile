@@ -197,6 +197,7 @@ make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
 make check-crash   end recorders and the power at N=100 random moments
 make soak          record four VMs for MINUTES=30: memory and descriptors must not grow
+make check-fleet   let Prometheus scrape two exporters of FLEET_VMS=20 VMs
 make check-faults  let N=100 allocations and system calls of each command fail (N=all)
 make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make mutate        change N=200 lines of FOLDER=src one at a time and see whether a test fails

@@ -18,6 +18,8 @@ INSTALLED = \
 	644:include/hostrace.h:src/library/hostrace.h \
 	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
 	644:lib/systemd/system/hostrace-record@.service:scripts/hostrace-record@.service \
+	644:lib/systemd/system/hostrace-exporter.service:scripts/hostrace-exporter.service \
+	$(foreach f,$(wildcard examples/prometheus/*),644:share/hostrace/prometheus/$(notdir $(f)):$(f)) \
 	644:share/zsh/site-functions/_hostrace:$(BUILD)/hostrace.zsh \
 	644:share/fish/vendor_completions.d/hostrace.fish:$(BUILD)/hostrace.fish \
 	644:share/systemtap/tapset/hostrace.stp:stap/tapset/hostrace.stp \
@@ -27,7 +29,7 @@ INSTALLED = \
 	$(foreach f,README.md LICENSE $(wildcard doc/*.md doc/*.png),644:share/doc/hostrace/$(notdir $(f)):$(f))
 
 # Directories that only hostrace uses; uninstall removes them.
-INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace share/doc/hostrace
+INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace share/doc/hostrace
 
 # Runs a command for each entry, with $$mode, $$to and $$from.
 each_installed = for i in $(INSTALLED); do \

@@ -23,7 +23,7 @@ check-fast:
 	@scripts/deps.sh build check docs
 	$(Q)$(MAKE) --no-print-directory check-fast-run
 
-.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-coverage fuzz-nightly check-crash check-faults
+.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-coverage fuzz-nightly check-crash check-faults check-fleet
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN)
 
@@ -32,7 +32,7 @@ LONG_UNITS = $(filter %/test_clock_fit %/test_fast_path %/test_ring_races %/test
 UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS)),\
 	unit/$(patsubst test_%,%,$(notdir $(u))),120,tests/run-unit.sh,$(u))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
-	hardening,60,tests/lint/hardening.sh package,60,tests/lint/package.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
+	hardening,60,tests/lint/hardening.sh package,60,tests/lint/package.sh prometheus,60,tests/lint/prometheus.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \
 	faults/short,120,tests/faults/run.sh,short faults/interrupt,120,tests/faults/interrupt.sh
@@ -85,6 +85,13 @@ check-crash: check-build
 	$(new_score)
 	$(Q)N=$(or $(N),100) LIVE_SECONDS=1200 $(CHECK_ENV) tests/run-live.sh $(CRASH_TESTS)
 	$(Q)grep -h '^# \(SEED\|lost\)' $(BUILD)/check/live_*.log
+	$(Q)$(TAP) --summary
+
+# Prometheus scrapes two exporters of FLEET_VMS VMs; tests/live/ does it with one.
+check-fleet: check-build
+	@scripts/deps.sh check live
+	$(new_score)
+	$(Q)FLEET_VMS=$(or $(FLEET_VMS),20) LIVE_SECONDS=600 $(CHECK_ENV) tests/run-live.sh tests/live/exporter-prometheus.sh
 	$(Q)$(TAP) --summary
 
 # More failing allocations and system calls (N per command and kind; N=all) than in `make check`.

@@ -52,11 +52,17 @@ static void group_label(struct metric_labels *l, const struct exported_vm *e, un
 	metric_label(l, "vcpus", text);
 }
 
+/* NULL: unknown */
+static const char *reason_name(const struct page *p, uint32_t reason)
+{
+	return p->state->userspace_only ? userspace_reason_name(reason)
+					: exit_reason_name(reason, vm_host_isa());
+}
+
 static void reason_label(struct metric_labels *l, const struct page *p,
 			 const struct exported_exits *x)
 {
-	const char *name = p->state->userspace_only ? userspace_reason_name(x->reason)
-						    : exit_reason_name(x->reason, vm_host_isa());
+	const char *name = reason_name(p, x->reason);
 	char number[16];
 
 	snprintf(number, sizeof(number), "0x%x", x->reason);
@@ -125,15 +131,22 @@ static void causes_write(struct page *p, const struct exported_vm *e)
 		}
 }
 
+static uint64_t open_exit_ns(const struct page *p, const struct exported_vcpu *v)
+{
+	const char *name = reason_name(p, v->open_reason);
+
+	if (!v->open_since_ns || v->open_since_ns > p->state->now_ns ||
+	    (name && exit_reason_is_idle(name)))
+		return 0;
+	return p->state->now_ns - v->open_since_ns;
+}
+
 static void open_exit_write(struct page *p, const struct exported_vm *e)
 {
-	uint64_t now = p->state->now_ns;
-
 	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
 		struct metric_labels l = vcpu_labels(e, i);
-		uint64_t since = e->vcpu[i].open_since_ns;
 
-		metric_seconds(&p->text, &l, since && now > since ? now - since : 0);
+		metric_seconds(&p->text, &l, open_exit_ns(p, &e->vcpu[i]));
 	}
 }
 
@@ -193,7 +206,8 @@ static const struct family {
 	{"hostrace_vcpu_exit_cause_seconds_total", "counter",
 	 "What the time of exits that ended went into.", causes_write},
 	{"hostrace_vcpu_open_exit_seconds", "gauge",
-	 "Since when the vCPU has not been in guest mode; 0: it is.", open_exit_write},
+	 "How long the vCPU has been in its present exit; 0: in guest mode, or halted.",
+	 open_exit_write},
 	{"hostrace_vcpu_run_seconds_total", "counter", "Time that the vCPU's thread ran on a CPU.",
 	 run_write},
 	{"hostrace_vcpu_ready_seconds_total", "counter",

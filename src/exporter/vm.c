@@ -146,6 +146,7 @@ static void vcpu_read(struct exported_vcpu *to, const struct stat_vcpu *v, unsig
 		for (unsigned int c = 0; c < STAT_CAUSES; c++)
 			to->cause_ns[c] += cell[i].cause_ns[c];
 	}
+	to->open_reason = v->reason;
 	to->open_since_ns = v->open ? v->left_ns : 0;
 }
 

@@ -39,7 +39,8 @@ struct exported_exits {
 struct exported_vcpu {
 	uint64_t exits, userspace;
 	uint64_t cause_ns[STAT_CAUSES];
-	uint64_t open_since_ns;	  /* the exit that is open; 0: none */
+	uint64_t open_since_ns; /* the exit that is open; 0: none */
+	uint32_t open_reason;
 	bool has_sched;
 	uint64_t run_ns, ready_ns; /* of the thread; /proc/PID/task/TID/schedstat */
 };

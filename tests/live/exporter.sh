@@ -8,52 +8,10 @@ live_needs_kvm
 live_needs_root
 live_needs_tools curl promtool
 . "$ROOT/tests/live/record-lib.inc"
+. "$ROOT/tests/live/exporter-lib.inc"
 
 user=$(awk -F: '$1 == "hostrace" { print $3; found = 1 } $1 == "nobody" { nobody = $3 }
 	END { if (!found) print nobody }' /etc/passwd)
-
-# exporter_start ARGS...: it listens at $address; $exporter is its pid, $httpd that of hostrace-httpd
-exporter_start() {
-	: >exporter.err
-	timeout -s KILL 120 "$HOSTRACE" exporter "$@" 2>exporter.err &
-	exporter_waiter=$!
-	until_line '^hostrace: listening on ' exporter.err || bail "exporter did not start: $(cat exporter.err)"
-	address=$(sed -n 's/^hostrace: listening on \([^;]*\);.*/\1/p' exporter.err)
-	exporter=$(pgrep -P "$exporter_waiter" | head -n 1)
-	httpd=$(pgrep -P "$exporter" hostrace-httpd)
-}
-
-exporter_end() {
-	kill -s INT "$exporter"
-	wait "$exporter_waiter"
-}
-
-# scrape: the page is then in the file "page"
-scrape() {
-	curl -sS --max-time 60 "http://$address/metrics" >page 2>curl.err || bail "curl: $(cat curl.err)"
-}
-
-# sample NAME LABEL="VALUE"...: the sum of the samples that have all of these labels
-sample() {
-	awk -v want="$*" 'BEGIN { nr = split(want, w, " ") }
-		substr($0, 1, length(w[1])) == w[1] && index("{ ", substr($0, length(w[1]) + 1, 1)) {
-			for (i = 2; i <= nr; i++) if (!index($0, w[i])) next
-			sum += $NF; n++
-		}
-		END { print n ? sum : "none" }' page
-}
-
-# until_sample WANT NAME LABEL...: scrapes for up to a minute
-until_sample() {
-	want=$1
-	shift
-	for _ in $(seq 600); do
-		scrape
-		[ "$(sample "$@")" = "$want" ] && return
-		sleep .1
-	done
-	return 1
-}
 
 # status PID FIELD: its value in /proc/PID/status
 status() {
