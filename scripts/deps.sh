@@ -70,6 +70,7 @@ packages() {
 	live  busybox-static     busybox
 	live  cpio               cpio
 	live  util-linux         util-linux
+	live  iproute2           iproute
 	rig   busybox-static     busybox
 	rig   cpio               cpio
 	rig   e2fsprogs          e2fsprogs

@@ -50,6 +50,11 @@ static void count_add(json_t *list, uint64_t nr, const char *what)
 		caveat_add(list, "%" PRIu64 " %s", nr, what);
 }
 
+static bool of_packets(enum path_point point)
+{
+	return point == POINT_ARRIVE || point == POINT_RECEIVE || point == POINT_SEND;
+}
+
 static void caveats_of_points(const struct path_totals *n, json_t *list)
 {
 	bool guest = n->saw[POINT_ISSUE];
@@ -61,7 +66,8 @@ static void caveats_of_points(const struct path_totals *n, json_t *list)
 	for (unsigned int i = POINT_KICK; i < PATH_POINTS; i++) {
 		const struct path_point_info *p = &path_points[i];
 
-		if (n->saw[i] || !strncmp(p->event, "guest:", 6))
+		if (n->saw[i] || !strncmp(p->event, "guest:", 6) ||
+		    (!n->packets && of_packets(i)))
 			continue;
 		if (i != POINT_SUBMIT && i != POINT_DONE) /* one note for all three */
 			caveat_add(list,

@@ -133,6 +133,7 @@ static void event_make(struct stream *s, struct event *ev)
 		EV_virtqueue_pop,  EV_virtqueue_pop,   EV_virtqueue_fill,    EV_virtqueue_fill,
 		EV_virtqueue_fill, EV_virtio_notify,   EV_kvm_msi_set_irq,   EV_kvm_inj_virq,
 		EV_host_io,	   EV_blk_request,     EV_virtio_queue_notify, EV_kvm_set_irq,
+		EV_net_packet,	   EV_net_send,
 	};
 	unsigned int id = ids[random_below(s, sizeof(ids) / sizeof(ids[0]))];
 	bool in_vcpu = id == EV_kvm_exit || id == EV_kvm_entry || id == EV_kvm_inj_virq;
@@ -157,6 +158,7 @@ static void event_make(struct stream *s, struct event *ev)
 	field_set(s, ev->type, "wake_tid", 1 + random_below(s, 6));
 	field_set(s, ev->type, "vdev", 0x500);
 	field_set(s, ev->type, "vq", 0x700);
+	field_set(s, ev->type, "queue", random_below(s, 3) == 0);
 	field_set(s, ev->type, "head", random_below(s, HEADS));
 	field_set(s, ev->type, "sector", random_below(s, 4) * 8);
 	field_set(s, ev->type, "offset", random_below(s, 4) * 4096);
@@ -171,6 +173,27 @@ static void event_make(struct stream *s, struct event *ev)
 	field_set(s, ev->type, "until", s->ns + random_below(s, 5000));
 }
 
+/* Its device is a network device. */
+static void net_make(struct stream *s, struct event *ev)
+{
+	static const char kind[] = "virtio-net";
+	const struct event_type *t = event_type_ours(EV_virtio_kind);
+
+	memset(s->record, 0, RECORD_BYTES);
+	*ev = (struct event){.type = t, .data = s->record, .pid = PID, .tid = 3,
+			     .vcpu = RECORD_NO_VCPU, .time_ns = s->ns, .size = t->size};
+	field_set(s, t, "vdev", 0x500);
+	memcpy(s->record + event_field(t, "kind")->offset, kind, sizeof(kind));
+}
+
+/* Of a disk or of a network device. */
+static const enum path_point stages[][2] = {
+	{POINT_HANDLER, POINT_POP},	{POINT_ARRIVE, POINT_RECEIVE}, {POINT_RECEIVE, POINT_POP},
+	{POINT_POP, POINT_SEND},	{POINT_SEND, POINT_PUSH},      {POINT_POP, POINT_SUBMIT},
+	{POINT_SUBMIT, POINT_DISPATCH}, {POINT_DISPATCH, POINT_DONE},  {POINT_DONE, POINT_PUSH},
+	{POINT_PUSH, POINT_NOTIFY},	{POINT_NOTIFY, POINT_RAISE},   {POINT_RAISE, POINT_INJECT},
+};
+
 static void random_streams(void **state)
 {
 	struct seen seen = {.file = "random"};
@@ -182,6 +205,10 @@ static void random_streams(void **state)
 		struct event ev;
 
 		assert_non_null(p);
+		if (i & 1) {
+			net_make(&s, &ev);
+			assert_int_equal(path_event(p, &ev), 0);
+		}
 		for (unsigned int k = 0; k < STREAM_EVENTS; k++) {
 			event_make(&s, &ev);
 			assert_int_equal(path_event(p, &ev), 0);
@@ -189,9 +216,10 @@ static void random_streams(void **state)
 		check_path(&seen, p);
 	}
 	assert_true(seen.requests > 10000 && seen.ios > 100);
-	for (unsigned int i = POINT_KICK; i < POINT_INJECT; i++)
-		if (!seen.stage[i][i + 1] && i != POINT_KICK)
-			fail_msg("no stage %s-%s", path_points[i].name, path_points[i + 1].name);
+	for (unsigned int i = 0; i < sizeof(stages) / sizeof(stages[0]); i++)
+		if (!seen.stage[stages[i][0]][stages[i][1]])
+			fail_msg("no stage %s-%s", path_points[stages[i][0]].name,
+				 path_points[stages[i][1]].name);
 	for (unsigned int run = THREAD_RUNNING; run < THREAD_RUNS; run++)
 		assert_true(seen.role[PATH_IO_THREAD][run] && seen.role[PATH_VCPU][run]);
 }

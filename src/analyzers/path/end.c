@@ -38,7 +38,8 @@ int path_end(struct path *p)
 	struct path_totals *t = &p->totals;
 
 	t->refused += p->threads.refused + p->queues.refused + p->open.refused +
-		      p->devices.refused + p->notifying.refused + p->vcpus.refused;
+		      p->devices.refused + p->notifying.refused + p->vcpus.refused +
+		      p->nets.refused;
 	t->switches = p->threads.switches;
 	t->wakes = p->threads.wakes;
 	t->requests = p->nr;

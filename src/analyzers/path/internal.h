@@ -11,6 +11,7 @@ enum {
 	PATH_DEVICES_MAX = 16384,
 	PATH_NOTIFYING_MAX = 1 << 16,
 	PATH_VCPUS_MAX = 1 << 16,
+	PATH_NETS_MAX = 1 << 16,
 	PATH_DEVICE_BYTES = 128,
 	PATH_BLK_READ = 1, /* 1 + VIRTIO_BLK_T_IN */
 	PATH_BLK_WRITE = 2,
@@ -33,7 +34,7 @@ struct path_queue {
 
 struct path_open {
 	uint64_t key[2]; /* pid << 32 | head, vq */
-	uint64_t kick_ns, handler_ns, pop_ns;
+	uint64_t kick_ns, handler_ns, arrive_ns, receive_ns, pop_ns, send_ns;
 	uint64_t sector;
 	uint32_t pid, blk_type;
 	bool no_disk;
@@ -45,6 +46,14 @@ struct path_device {
 	uint64_t key[2]; /* pid, vdev */
 	char *path;
 	bool no_disk; /* it is known to be something else */
+	bool is_net;
+};
+
+/* What a thread of QEMU's does for network devices. */
+struct path_net {
+	uint64_t tid;
+	uint64_t arrive_ns, receive_ns; /* of its newest packet for the guest; arrive 0: unknown */
+	uint64_t popped[2];		/* key of the path_open that it will send */
 };
 
 struct path_notifying {
@@ -62,7 +71,7 @@ struct path {
 	struct elements *elements;
 	struct element_watch watch;
 	struct path_totals totals;
-	struct hash_table queues, open, devices, notifying, vcpus;
+	struct hash_table queues, open, devices, notifying, vcpus, nets;
 	struct path_request *request;
 	size_t nr;
 	struct path_io *io;
@@ -70,6 +79,12 @@ struct path {
 	uint64_t since_ns, until_ns;
 	int err;
 };
+
+/* net.c: an element of a network device was popped. Is it for a packet that QEMU's net layer has passed to it? */
+bool net_popped(struct path *p, const struct path_queue *q, struct path_open *o,
+		const struct event *ev);
+void net_on_packet(struct path *p, const struct event *ev);
+void net_on_send(struct path *p, const struct event *ev);
 
 /* end.c: a point that lies before an earlier one is not used. */
 void path_points_order(struct path *p, struct path_request *rq);

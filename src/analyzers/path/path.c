@@ -18,7 +18,10 @@ const struct path_point_info path_points[PATH_POINTS] = {
 	[POINT_ISSUE] = {"issue", "guest:block_rq_issue", "hostrace record --guest"},
 	[POINT_KICK] = {"kick", "sched_woken and kvm_exit", QEMU},
 	[POINT_HANDLER] = {"handler", "virtio_queue_notify", QEMU},
+	[POINT_ARRIVE] = {"arrive", "sched_woken and net_packet", QEMU},
+	[POINT_RECEIVE] = {"receive", "net_packet", QEMU},
 	[POINT_POP] = {"pop", "virtqueue_pop", QEMU},
+	[POINT_SEND] = {"send", "net_send", QEMU},
 	[POINT_SUBMIT] = {"submit", "host_io", QEMU},
 	[POINT_DISPATCH] = {"dispatch", "host_io", QEMU},
 	[POINT_DONE] = {"done", "host_io", QEMU},
@@ -90,6 +93,7 @@ static void on_kind(struct path *p, const struct event *ev)
 		return;
 	event_text(ev, f, text, sizeof(text));
 	d->no_disk = strcmp(text, "virtio-blk") && strcmp(text, "virtio-scsi");
+	d->is_net = !strcmp(text, "virtio-net");
 }
 
 static const struct path_device *device_find(const struct path *p, uint32_t pid, uint64_t vdev)
@@ -175,6 +179,8 @@ static void popped(void *arg, const struct event *ev)
 				.pop_tid = ev->tid,
 				.pid = ev->pid,
 				.no_disk = d && d->no_disk};
+	if (d && d->is_net && net_popped(p, q, o, ev))
+		return;
 	if (!in_handler(p, q, ev)) {
 		q->handler_ns = 0;
 		return;
@@ -251,7 +257,10 @@ static void request_add(struct path *p, const struct element *el, const struct p
 		rq->bytes = event_value(ev, "len") - 1; /* the last one is the status */
 	rq->at[POINT_KICK] = o->kick_ns;
 	rq->at[POINT_HANDLER] = o->handler_ns;
+	rq->at[POINT_ARRIVE] = o->arrive_ns;
+	rq->at[POINT_RECEIVE] = o->receive_ns;
 	rq->at[POINT_POP] = el->popped_ns;
+	rq->at[POINT_SEND] = o->send_ns;
 	rq->at[POINT_PUSH] = ev->time_ns;
 	p->totals.saw[POINT_KICK] |= o->kick_ns != 0;
 	if (q)
@@ -436,6 +445,7 @@ static void on_lost(struct path *p)
 	struct path_queue *q;
 
 	hash_clear(&p->notifying);
+	hash_clear(&p->nets);
 	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));)
 		q->nr = q->nr_notified = q->nr_raised = 0, q->handler_ns = 0;
 }
@@ -451,6 +461,7 @@ static const struct {
 	{"virtio_notify", on_notify},	 {"kvm_set_irq", on_raise},
 	{"kvm_msi_set_irq", on_raise},	 {"kvm_inj_virq", on_inject},
 	{"host_io", on_io},		 {"blk_request", on_blk},
+	{"net_packet", net_on_packet},	 {"net_send", net_on_send},
 };
 
 bool path_wants(const char *event, void *arg)
@@ -525,6 +536,7 @@ struct path *path_new(void)
 	p->devices = HASH_TABLE(struct path_device, 2, PATH_DEVICES_MAX);
 	p->notifying = HASH_TABLE(struct path_notifying, 1, PATH_NOTIFYING_MAX);
 	p->vcpus = HASH_TABLE(struct path_vcpu, 1, PATH_VCPUS_MAX);
+	p->nets = HASH_TABLE(struct path_net, 1, PATH_NETS_MAX);
 	p->elements = elements_new();
 	if (!p->elements) {
 		path_free(p);
@@ -552,6 +564,7 @@ void path_free(struct path *p)
 	hash_deinit(&p->devices);
 	hash_deinit(&p->notifying);
 	hash_deinit(&p->vcpus);
+	hash_deinit(&p->nets);
 	threads_deinit(&p->threads);
 	elements_free(p->elements);
 	free(p->request);

@@ -6,7 +6,10 @@
  *	kick      the vCPU leaves guest mode to notify the device; where no exit is recorded, the wake-up that the
  *	          notification causes
  *	handler   QEMU's handler of the queue begins
+ *	arrive    of a packet for the guest: QEMU's thread is woken for it
+ *	receive   ... and QEMU's net layer has it
  *	pop       QEMU has it
+ *	send      of a packet of the guest's: QEMU passes it to its net layer
  *	submit    QEMU, or a worker of it, gives the host's kernel the first I/O request for it
  *	dispatch  the host's block layer gives that to the driver of the disk
  *	done      the host's last I/O request for it is complete
@@ -46,7 +49,10 @@ enum path_point {
 	POINT_ISSUE,
 	POINT_KICK,
 	POINT_HANDLER,
+	POINT_ARRIVE,
+	POINT_RECEIVE,
 	POINT_POP,
+	POINT_SEND,
 	POINT_SUBMIT,
 	POINT_DISPATCH,
 	POINT_DONE,
@@ -127,6 +133,7 @@ struct path_totals {
 	uint64_t refused;	/* events and requests above the limits */
 	uint64_t guest_only;	/* requests of the guest whose element is not known */
 	bool saw[PATH_POINTS], switches, wakes;
+	bool packets; /* a virtio-net device popped elements */
 };
 
 struct path;

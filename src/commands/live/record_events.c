@@ -86,8 +86,8 @@ static const struct {
 	{"leaks", NULL, "qemu,-qemu_pio"},
 	{"virtio", NULL, "qemu,irq,-qemu_pio"},
 	{"requests", NULL,
-	 "qemu,irq,blk_request,sched_switch,sched_woken,host_io,kvm_exit,kvm_entry,"
-	 "kvm_userspace_exit,kvm_run,-qemu_pio"},
+	 "qemu,irq,blk_request,net_send,net_packet,sched_switch,sched_woken,host_io,kvm_exit,"
+	 "kvm_entry,kvm_userspace_exit,kvm_run,-qemu_pio"},
 	{"timeline", NULL, "default"},
 	{"sched", NULL, "waits,-sched_holder,sched_wakeup,sched_stack"},
 	{"interrupts", NULL,
