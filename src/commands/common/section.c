@@ -121,12 +121,69 @@ static int capture(const struct command *c, const char *const *words, char **ret
 	return status == EXIT_FINE || status == EXIT_FOUND ? 0 : error_code();
 }
 
+/* ---- numbers beyond jansson's integers ---- */
+
+/* A token of this length that begins at p: a number without sign, point and exponent, above INT64_MAX? */
+static bool is_too_big(const char *p, size_t len)
+{
+	static const char max[] = "9223372036854775807";
+
+	if (strspn(p, "0123456789") != len)
+		return false;
+	return len > strlen(max) || (len == strlen(max) && memcmp(p, max, len) > 0);
+}
+
+/* The end of what begins at p: a string, a number, or a single character. */
+static const char *token_end(const char *p)
+{
+	const char *q = p + 1;
+
+	if (*p == '"') {
+		for (; *q && *q != '"'; q++)
+			q += *q == '\\' && q[1];
+		return q + (*q == '"');
+	}
+	return p + (strspn(p, "0123456789+-.eE") ?: 1);
+}
+
+/* Our reports print 64-bit numbers, as a guest's sector 2^64 - 1: they become strings here. */
+static int big_numbers_quote(const char *text, FILE *to)
+{
+	const char *done = text, *end;
+
+	for (const char *p = text; *p; p = end) {
+		end = token_end(p);
+		if (!is_too_big(p, (size_t)(end - p)))
+			continue;
+		fwrite(done, 1, (size_t)(p - done), to);
+		fprintf(to, "\"%.*s\"", (int)(end - p), p);
+		done = end;
+	}
+	fputs(done, to);
+	return ferror(to) ? fail(-ENOMEM, "out of memory") : 0;
+}
+
+static int parse(const struct command *c, const char *text, json_t **ret)
+{
+	_cleanup_free_ char *quoted = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&quoted, &len);
+	json_error_t wrong;
+	int err = f ? big_numbers_quote(text, f) : -ENOMEM;
+
+	if (f && !memstream_close(f, &quoted))
+		err = -ENOMEM;
+	if (err)
+		return fail(-ENOMEM, "out of memory");
+	*ret = json_loadb(quoted, len, 0, &wrong);
+	return *ret ? 0 : fail(-EINVAL, "%s: invalid JSON: %s", c->name, wrong.text);
+}
+
 int section_run(const char *const *words, json_t **ret)
 {
 	const struct command *c = find(words[0]);
 	struct input_options inputs = input_given;
 	_cleanup_free_ char *saved = malloc(SAVED_BYTES_MAX), *text = NULL;
-	json_error_t wrong;
 	size_t len = 0;
 	int err;
 
@@ -138,8 +195,5 @@ int section_run(const char *const *words, json_t **ret)
 	err = capture(c, words, &text, &len);
 	options_copy(c, saved, true);
 	input_given = inputs;
-	if (err)
-		return err;
-	*ret = json_loadb(text, len, 0, &wrong);
-	return *ret ? 0 : fail(-EINVAL, "%s: invalid JSON: %s", c->name, wrong.text);
+	return err ? err : parse(c, text, ret);
 }
