@@ -45,6 +45,13 @@ tracedat() { # FILE
 		timeout 60 "$here/events.py" tracedat "$work/text" "$work/read"
 }
 
+# protoc, another reader of protocol buffers, with Perfetto's fields as perfetto.proto has them.
+perfetto() { # OPTION...
+	"$hostrace" timeline -q "$@" -f perfetto -o "$work/pftrace" && "$hostrace" timeline -q "$@" -f json -o "$work/json" &&
+		protoc -I "$here" --decode=perfetto.protos.Trace "$here/perfetto.proto" <"$work/pftrace" >"$work/read" &&
+		timeout 60 "$here/perfetto.py" "$work/read" "$work/json"
+}
+
 # The plugin of trace-cmd knows the exit reasons; losses are between the events where they were.
 tracedat_plugins() {
 	"$hostrace" export -q trace.dat cases/exits-lost/trace.txt -o "$work/dat" &&
@@ -133,6 +140,12 @@ if have protoc protobuf-compiler; then
 	result $? "protoc reads the stacks of prof-flame"
 	pprof nanoseconds blame -i cases/blame-holder/trace.txt >"$work/out" 2>&1
 	result $? "protoc reads the causes of slow exits"
+	for f in cases/timeline/trace.txt golden/v1.4-columns.hrt page/hostile.txt; do
+		perfetto -i "$f" >"$work/out" 2>&1
+		result $? "protoc reads the slices of timeline -f perfetto of $f"
+	done
+	perfetto -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
+	result $? "protoc reads those of host and guest together"
 fi
 tracedat_import >"$work/out" 2>&1
 result $? "exits are the same after an export to trace.dat"
