@@ -7,6 +7,7 @@
 
 #include "output/samples/samples_output.h"
 #include "base/error.h"
+#include "collector/kvm_look.h"
 #include "base/new_file.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
@@ -14,6 +15,21 @@
 #include "fetch/osv_guest.h"
 #include "readers/osv/osv.h"
 #include "vm/vm.h"
+
+/* Without a monitor, KVM has to know the page tables. */
+static int kvm_find(const struct vm *vm, struct osv_live_vm *ret)
+{
+	int err = vm->has_kvm ? kvm_look(&guest_given.kvm)
+			      : fail(-EINVAL, "process %d does not use KVM", vm->pid);
+
+	ret->kvm = err ? NULL : kvm_state_of(&guest_given.kvm, vm->pid, NULL);
+	if (ret->kvm && ret->kvm->state & KVM_STATE_CHANGED)
+		ret->kvm = NULL;
+	if (ret->kvm || ret->qmp)
+		return 0;
+	err = err ? err : fail(-EINVAL, "KVM's state of process %d is unknown", vm->pid);
+	return fail_hint(err, "try: --qmp SOCKET (QEMU's monitor, which knows the page tables)");
+}
 
 int guest_memory_options(struct osv_guest_options *ret)
 {
@@ -24,20 +40,21 @@ int guest_memory_options(struct osv_guest_options *ret)
 					  .remote = guest_given.remote,
 					  .debug = guest_given.debug,
 					  .no_location = guest_given.no_location,
-					  .timeout_ns = guest_given.http.timeout_ns,
-					  .qmp = guest_given.qmp};
+					  .timeout_ns = guest_given.http.timeout_ns};
 	if (!guest_given.vm)
 		return guest_given.qmp ? fail_usage(-EINVAL, "--qmp requires --vm") : 0;
-	if (!guest_given.qmp || guest_given.remote)
-		return fail_usage(-EINVAL, "--vm requires --qmp and excludes --remote");
+	if (guest_given.remote)
+		return fail_usage(-EINVAL, "--vm excludes --remote");
 	err = vm_find(guest_given.vm, &vm);
 	if (err)
 		return err;
-	ret->pid = vm.pid;
-	ret->pid_start = vm.start;
-	ret->ram_bytes = vm.memory_bytes;
+	ret->vm = (struct osv_live_vm){.pid = vm.pid,
+				       .start = vm.start,
+				       .ram_bytes = vm.memory_bytes,
+				       .qmp = guest_given.qmp};
+	err = kvm_find(&vm, &ret->vm);
 	vm_free(&vm);
-	return 0;
+	return err;
 }
 
 /* NAMESUFFIX, readable by its owner only. */

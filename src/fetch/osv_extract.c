@@ -287,7 +287,7 @@ static int rings_read(void *walk)
 	if (!err)
 		err = modules_read(x);
 	if (!err)
-		err = x->opt->pid ? rings_copy_live(x) : rings_copy(x);
+		err = x->opt->vm.pid ? rings_copy_live(x) : rings_copy(x);
 	if (!err)
 		err = osv_raw_open(x->opt->remote ? x->opt->remote : GDB_DEFAULT, x->ring, x->nr,
 				   tracepoint_read, x, &x->ret->trace, &x->ret->counts);

@@ -20,9 +20,8 @@ int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 {
-	if (opt->pid)
-		return osv_live_open(opt->pid, opt->pid_start, opt->ram_bytes, opt->qmp,
-				     opt->timeout_ns, g->layout, &g->live);
+	if (opt->vm.pid)
+		return osv_live_open(&opt->vm, opt->timeout_ns, g->layout, &g->live);
 	return gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, &g->gdb);
 }
 

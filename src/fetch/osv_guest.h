@@ -41,10 +41,7 @@ struct osv_guest_options {
 	bool no_location;	  /* threads: skip code locations, which need most of the reads */
 	uint64_t timeout_ns;
 
-	pid_t pid; /* of the VM's process: the guest is not stopped; 0: by the gdb stub */
-	uint64_t pid_start; /* proc_start() */
-	uint64_t ram_bytes;
-	const char *qmp; /* its monitor's socket */
+	struct osv_live_vm vm; /* whose process is read: the guest is not stopped; pid 0: by the gdb stub */
 };
 
 /* Opens the ELF file; the guest is not contacted yet. */

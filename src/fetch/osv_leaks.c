@@ -213,7 +213,7 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
 	uint64_t address;
 	int err = osv_guest_open(opt, &g);
 
-	if (!err && opt->pid)
+	if (!err && opt->vm.pid)
 		err = fail(-EOPNOTSUPP, "cannot write to the memory of a running guest; use its "
 					"gdb stub (--remote)");
 	if (!err)

@@ -206,7 +206,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 	int err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_stopped_ns);
 
 	if (!err)
-		statuses_name(&w, opt->pid != 0);
+		statuses_name(&w, opt->vm.pid != 0);
 	osv_guest_close(&w.g);
 	free(w.vcpu);
 	if (err) {

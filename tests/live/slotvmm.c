@@ -4,10 +4,11 @@
  * which Debian has. Several vCPUs in threads whose names mislead, and memory in several slots that are mapped at
  * unrelated places of the process.
  *
- *   slotvmm [vcpus=N] [outb=N] [ram=FILE] [secret] [strange] [close]
+ *   slotvmm [vcpus=N] [outb=N] [ram=FILE] [cr3=N] [secret] [strange] [close]
  *
  * Each vCPU writes N bytes to port 0x2f0 and one to 0xf4.
  *   ram=FILE	the guest's RAM from address 0 on, in five slots, not run
+ *   cr3=N	vCPU 0 has these page tables (long mode); for RAM of a guest, not to be run
  *   secret	64 KiB of RAM in memfd_secret(2), which other processes cannot read
  *   strange	slots over memory that is not mapped, that cannot be read, and over each other's pages
  *   close	the VM's descriptor is closed once the vCPUs exist
@@ -64,6 +65,7 @@ struct vcpu {
 
 static struct vcpu vcpus[VCPUS_MAX];
 static unsigned int nr_vcpus = 1, outb = 23;
+static unsigned int cr3;
 static int kvm, vm;
 static pthread_barrier_t barrier;
 static sem_t named;
@@ -176,6 +178,12 @@ static void vcpu_make(unsigned int index)
 		err(1, "KVM_GET_SREGS");
 	sregs.cs.base = CODE;
 	sregs.cs.selector = 0xf000;
+	if (!index && cr3) {
+		sregs.cr3 = cr3;
+		sregs.cr0 = 0x80000001; /* PG, PE */
+		sregs.cr4 = 0x20;	/* PAE */
+		sregs.efer = 0x500;	/* LMA, LME */
+	}
 	if (ioctl(v->fd, KVM_SET_SREGS, &sregs) < 0 || ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
 		err(1, "KVM_SET_REGS");
 }
@@ -260,7 +268,8 @@ int main(int argc, char **argv)
 		else if (!strncmp(argv[i], "ram=", 4))
 			ram_add(argv[i] + 4);
 		else if (!number_parse(argv[i], "vcpus=", &nr_vcpus) &&
-			 !number_parse(argv[i], "outb=", &outb) && strcmp(argv[i], "close"))
+			 !number_parse(argv[i], "outb=", &outb) &&
+			 !number_parse(argv[i], "cr3=", &cr3) && strcmp(argv[i], "close"))
 			errx(2, "what is '%s'?", argv[i]);
 	}
 	if (!nr_vcpus || nr_vcpus > VCPUS_MAX || outb > UINT16_MAX)

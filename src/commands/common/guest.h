@@ -12,6 +12,7 @@
 
 #include "base/options.h"
 #include "fetch/http.h"
+#include "vm/kvm_state.h"
 
 struct guest_given {
 	/* REST */
@@ -23,6 +24,8 @@ struct guest_given {
 	/* memory */
 	const char *remote, *exe, *vm, *qmp;
 	bool symbols, debug, no_location, raw;
+
+	struct kvm_state kvm; /* of the host, once it was read; stays until the process ends */
 
 	bool terse; /* print the texts of OSv's own tool */
 };
