@@ -103,8 +103,28 @@ struct kvm_memslots {
 	int node_idx;
 };
 
+/* The interrupt controllers, if they are KVM's (kernel_irqchip=on). */
+union kvm_ioapic_redirect_entry {
+	hr_u64 bits;
+};
+
+struct kvm_ioapic {
+	hr_u32 irr;
+	union kvm_ioapic_redirect_entry redirtbl[24];
+};
+
+struct kvm_kpic_state {
+	hr_u8 irr, imr;
+};
+
+struct kvm_pic {
+	struct kvm_kpic_state pics[2];
+};
+
 struct kvm_arch {
 	unsigned long vm_type;
+	struct kvm_pic *vpic;
+	struct kvm_ioapic *vioapic;
 };
 
 struct kvm {
@@ -142,6 +162,7 @@ struct kvm_vcpu_arch {
 	struct kvm_lapic *apic;
 	unsigned long regs[17];
 	hr_u32 regs_avail;
+	int mp_state;
 	hr_u8 handling_intr_from_guest;
 	unsigned long cr3, cr4;
 	hr_u64 efer;
@@ -152,7 +173,7 @@ struct kvm_vcpu_arch {
 struct kvm_vcpu {
 	struct kvm *kvm;
 	struct preempt_notifier preempt_notifier;
-	int vcpu_id, vcpu_idx;
+	int vcpu_id, vcpu_idx, mode;
 	struct pid *pid; /* of the thread that ran it last */
 	struct kvm_vcpu_arch arch;
 };

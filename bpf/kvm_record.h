@@ -23,7 +23,19 @@ enum {
 	KVM_STATE_CUT = 1 << 3,	    /* there are more slots */
 	KVM_STATE_SEV = 1 << 4,
 	KVM_STATE_SEV_ES = 1 << 5,
+	KVM_STATE_IOAPIC = 1 << 6, /* KVM has the I/O APIC and the PICs: they are known */
+	KVM_STATE_PIC = 1 << 7,
 };
+
+/* kvm_record.vcpu.state */
+enum {
+	KVM_VCPU_RIP = 1 << 0,	    /* rip is known */
+	KVM_VCPU_APIC = 1 << 1,	    /* KVM has the local APIC: irr and isr are known */
+	KVM_VCPU_IN_GUEST = 1 << 2, /* in guest mode */
+	KVM_VCPU_HALTED = 1 << 3,
+};
+
+enum { KVM_APIC_WORDS = 8 /* of 32 vectors each */ };
 
 /* Slots come before their VM. */
 struct kvm_record {
@@ -38,12 +50,16 @@ struct kvm_record {
 		struct {
 			hr_u32 state, type; /* type: KVM_X86_*_VM */
 			hr_u64 vcpus;
-			hr_u64 pad[2];
+			hr_u32 ioapic_irr, ioapic_masked; /* a bit for each pin: asserted, masked */
+			hr_u32 pic_irr, pic_masked;	  /* a bit for each of 16 lines */
 		} vm;
 		struct {
 			hr_u32 index;
 			hr_u32 tid; /* that ran it last, in our PID namespace; 0: none has */
 			hr_u64 cr3, cr4, efer; /* as KVM has cached them */
+			hr_u64 rip;	       /* as of the last VM-exit */
+			hr_u32 state, pad;
+			hr_u32 irr[KVM_APIC_WORDS], isr[KVM_APIC_WORDS];
 		} vcpu;
 	};
 };

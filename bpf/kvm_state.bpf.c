@@ -15,6 +15,15 @@
 #define NAME_VM_MASK	 0xffffffffffffffull
 #define NAME_VCPU	 0x757063762d6d766bull /* "kvm-vcpu" */
 
+enum {
+	IOAPIC_PINS = 24,
+	IOAPIC_MASKED = 1 << 16,
+	APIC_ISR = 0x100,
+	APIC_IRR = 0x200,
+	VCPU_IN_GUEST_MODE = 1, /* linux/kvm_host.h */
+	MP_STATE_HALTED = 3,	/* KVM_MP_STATE_HALTED, linux/kvm.h */
+};
+
 const volatile hr_u32 kvm_state_svm = 0; /* 1: KVM uses SVM and its BTF has struct kvm_svm */
 
 struct bpf_iter__task_file {
@@ -111,6 +120,61 @@ static __always_inline hr_u32 slots_report(struct seq_file *seq, struct kvm *kvm
 	return state | (w.cut ? KVM_STATE_CUT : 0);
 }
 
+/* ---- interrupt controllers ---- */
+
+static __always_inline void controllers_read(struct kvm *kvm, struct kvm_record *r)
+{
+	struct kvm_ioapic *ioapic = NULL;
+	struct kvm_pic *pic = NULL;
+
+	if (bpf_core_field_exists(kvm->arch.vioapic))
+		ioapic = BPF_CORE_READ(kvm, arch.vioapic);
+	if (bpf_core_field_exists(kvm->arch.vpic))
+		pic = BPF_CORE_READ(kvm, arch.vpic);
+	if (ioapic) {
+		r->vm.state |= KVM_STATE_IOAPIC;
+		r->vm.ioapic_irr = BPF_CORE_READ(ioapic, irr);
+		for (int i = 0; i < IOAPIC_PINS; i++)
+			if (BPF_CORE_READ(ioapic, redirtbl[i].bits) & IOAPIC_MASKED)
+				r->vm.ioapic_masked |= 1u << i;
+	}
+	if (pic) {
+		r->vm.state |= KVM_STATE_PIC;
+		r->vm.pic_irr = BPF_CORE_READ(pic, pics[0].irr) |
+				(hr_u32)BPF_CORE_READ(pic, pics[1].irr) << 8;
+		r->vm.pic_masked = BPF_CORE_READ(pic, pics[0].imr) |
+				   (hr_u32)BPF_CORE_READ(pic, pics[1].imr) << 8;
+	}
+}
+
+/* Registers of 32 bits, 16 bytes apart (Intel SDM 3, 11.4.1). */
+static __always_inline void bits_read(void *from, hr_u32 to[KVM_APIC_WORDS])
+{
+	for (int i = 0; i < KVM_APIC_WORDS; i++)
+		bpf_probe_read_kernel(&to[i], sizeof(to[i]), from + 16 * i);
+}
+
+static __always_inline void vcpu_state_read(struct kvm_vcpu *vcpu, struct kvm_record *r)
+{
+	struct kvm_lapic *apic = BPF_CORE_READ(vcpu, arch.apic);
+	void *regs = apic ? BPF_CORE_READ(apic, regs) : NULL;
+
+	/* VMX reads the instruction pointer when it is first requested after an exit */
+	if (BPF_CORE_READ(vcpu, arch.regs_avail) & 1u << VCPU_REGS_RIP) {
+		r->vcpu.state |= KVM_VCPU_RIP;
+		r->vcpu.rip = BPF_CORE_READ(vcpu, arch.regs[VCPU_REGS_RIP]);
+	}
+	if (BPF_CORE_READ(vcpu, mode) == VCPU_IN_GUEST_MODE)
+		r->vcpu.state |= KVM_VCPU_IN_GUEST;
+	if (BPF_CORE_READ(vcpu, arch.mp_state) == MP_STATE_HALTED)
+		r->vcpu.state |= KVM_VCPU_HALTED;
+	if (!regs)
+		return;
+	r->vcpu.state |= KVM_VCPU_APIC;
+	bits_read(regs + APIC_IRR, r->vcpu.irr);
+	bits_read(regs + APIC_ISR, r->vcpu.isr);
+}
+
 /* ---- VMs and vCPUs ---- */
 
 static __always_inline hr_u32 sev_state(struct kvm *kvm)
@@ -142,6 +206,7 @@ static __always_inline void vm_report(struct seq_file *seq, struct task_struct *
 		bpf_core_read(&type, bpf_core_field_size(kvm->arch.vm_type) & 15,
 			      &kvm->arch.vm_type);
 	r.vm.type = (hr_u32)type;
+	controllers_read(kvm, &r);
 	bpf_seq_write(seq, &r, sizeof(r));
 }
 
@@ -156,6 +221,7 @@ static __always_inline void vcpu_report(struct seq_file *seq, struct kvm_vcpu *v
 	r.vcpu.cr3 = BPF_CORE_READ(vcpu, arch.cr3);
 	r.vcpu.cr4 = BPF_CORE_READ(vcpu, arch.cr4);
 	r.vcpu.efer = BPF_CORE_READ(vcpu, arch.efer);
+	vcpu_state_read(vcpu, &r);
 	bpf_seq_write(seq, &r, sizeof(r));
 }
 

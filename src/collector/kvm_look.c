@@ -86,26 +86,63 @@ static bool state_changed(const struct kvm_state *s)
 	return false;
 }
 
-int kvm_look(struct kvm_state *ret)
-{
-	struct hostrace *skel = NULL;
+struct kvm_looker {
+	struct hostrace *skel;
 	struct bpf_link *link;
-	int err;
+};
+
+int kvm_looker_look(struct kvm_looker *l, struct kvm_state *ret)
+{
+	int err = 0;
 
 	*ret = (struct kvm_state){0};
-	collector_load_quietly();
-	err = program_load(&skel);
-	if (err)
-		return err;
-	link = bpf_program__attach_iter(skel->progs.kvm_state, NULL);
-	err = link ? 0 : fail(-errno, "cannot read KVM's state: %s", strerror(errno));
 	for (int i = 0; i < TRIES && !err; i++) {
 		kvm_state_free(ret);
-		err = state_read(link, ret);
+		err = state_read(l->link, ret);
 		if (!err && !state_changed(ret))
 			break;
 	}
-	bpf_link__destroy(link);
-	hostrace__destroy(skel);
+	return err;
+}
+
+void kvm_looker_close(struct kvm_looker *l)
+{
+	if (!l)
+		return;
+	bpf_link__destroy(l->link);
+	hostrace__destroy(l->skel);
+	free(l);
+}
+
+int kvm_looker_open(struct kvm_looker **ret)
+{
+	struct kvm_looker *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return fail(-ENOMEM, "out of memory");
+	collector_load_quietly();
+	err = program_load(&l->skel);
+	if (!err) {
+		l->link = bpf_program__attach_iter(l->skel->progs.kvm_state, NULL);
+		err = l->link ? 0 : fail(-errno, "cannot read KVM's state: %s", strerror(errno));
+	}
+	if (err)
+		kvm_looker_close(l);
+	else
+		*ret = l;
+	return err;
+}
+
+int kvm_look(struct kvm_state *ret)
+{
+	struct kvm_looker *l;
+	int err = kvm_looker_open(&l);
+
+	*ret = (struct kvm_state){0};
+	if (err)
+		return err;
+	err = kvm_looker_look(l, ret);
+	kvm_looker_close(l);
 	return err;
 }

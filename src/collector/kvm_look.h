@@ -11,6 +11,12 @@
 #ifdef HOSTRACE_LIVE
 /* 0, or -errno with the error message set, which says what is missing. Free *ret in both cases. */
 int kvm_look(struct kvm_state *ret);
+
+/* The same, to look several times. 0, or -errno with the error message set. */
+struct kvm_looker;
+int kvm_looker_open(struct kvm_looker **ret);
+int kvm_looker_look(struct kvm_looker *l, struct kvm_state *ret);
+void kvm_looker_close(struct kvm_looker *l);
 #else
 static inline int kvm_look(struct kvm_state *ret)
 {

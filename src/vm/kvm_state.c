@@ -87,6 +87,10 @@ static int vm_parse(struct parse *p, const struct kvm_record *r)
 		qsort(p->slot, p->nr_slots, sizeof(*p->slot), by_guest);
 	vm->type = r->vm.type;
 	vm->state = r->vm.state;
+	vm->ioapic_irr = r->vm.ioapic_irr;
+	vm->ioapic_masked = r->vm.ioapic_masked;
+	vm->pic_irr = r->vm.pic_irr;
+	vm->pic_masked = r->vm.pic_masked;
 	if (slots_overlap(p->slot, p->nr_slots))
 		vm->state |= KVM_STATE_CHANGED;
 	vm->private_memory = p->private_memory;
@@ -122,8 +126,15 @@ static int vcpu_parse(struct parse *p, const struct kvm_record *r)
 		return err;
 	memmove(vm->vcpu + at + 1, vm->vcpu + at, (vm->nr_vcpus - at) * sizeof(*vm->vcpu));
 	vm->nr_vcpus++;
-	vm->vcpu[at] = (struct kvm_vcpu_state){
-		.index = r->vcpu.index, .tid = (pid_t)r->vcpu.tid, .space = space_of(r)};
+	struct kvm_vcpu_state *v = &vm->vcpu[at];
+
+	*v = (struct kvm_vcpu_state){.index = r->vcpu.index,
+				     .tid = (pid_t)r->vcpu.tid,
+				     .space = space_of(r),
+				     .state = r->vcpu.state,
+				     .rip = r->vcpu.rip};
+	memcpy(v->irr, r->vcpu.irr, sizeof(v->irr));
+	memcpy(v->isr, r->vcpu.isr, sizeof(v->isr));
 	return 0;
 }
 
@@ -206,6 +217,20 @@ uint64_t kvm_memory_bytes(const struct kvm_vm *vm)
 	for (size_t i = 0; i < vm->nr_slots; i++)
 		sum += vm->slot[i].size;
 	return sum;
+}
+
+void kvm_still_pending(struct kvm_vm *now, const struct kvm_vm *before)
+{
+	now->ioapic_irr &= before->ioapic_irr;
+	now->pic_irr &= before->pic_irr;
+	for (size_t i = 0; i < now->nr_vcpus; i++) {
+		struct kvm_vcpu_state *v = &now->vcpu[i];
+		size_t at = array_prefix(before->nr_vcpus, k, before->vcpu[k].index < v->index);
+		bool known = at < before->nr_vcpus && before->vcpu[at].index == v->index;
+
+		for (unsigned int w = 0; w < KVM_APIC_WORDS; w++)
+			v->irr[w] &= known ? before->vcpu[at].irr[w] : 0;
+	}
 }
 
 /* A QEMU that is starting has not created all of its vCPUs: those stay without a thread. */

@@ -19,6 +19,10 @@ struct kvm_vcpu_state {
 	uint32_t index;
 	pid_t tid; /* 0: no thread has run it yet */
 	struct guest_space space;
+	uint32_t state; /* KVM_VCPU_* */
+	uint64_t rip;	/* as of the last VM-exit; of a vCPU in guest mode, it has gone on since */
+	/* Interrupts that its local APIC holds, a bit for each vector: requested and not taken, and being serviced. */
+	uint32_t irr[KVM_APIC_WORDS], isr[KVM_APIC_WORDS];
 };
 
 /* One VM. A process may hold several, and a process that is not the VMM may hold one that it got from there. */
@@ -27,6 +31,7 @@ struct kvm_vm {
 	uint64_t id;	/* the same in every process that holds the VM; only to be compared */
 	uint32_t state; /* KVM_STATE_* */
 	uint32_t type;
+	uint32_t ioapic_irr, ioapic_masked, pic_irr, pic_masked; /* with KVM_STATE_IOAPIC, KVM_STATE_PIC */
 	struct guest_slot *slot; /* sorted by guest address, without overlap */
 	size_t nr_slots;
 	bool private_memory; /* of a slot: in a guest_memfd, which is not mapped in the VMM */
@@ -51,6 +56,9 @@ const char *kvm_encryption(const struct kvm_vm *vm);
 
 /* Sum of the slots that may be RAM: read-only ones are firmware. */
 uint64_t kvm_memory_bytes(const struct kvm_vm *vm);
+
+/* Leaves those interrupts pending that were so before, too. */
+void kvm_still_pending(struct kvm_vm *now, const struct kvm_vm *before);
 
 /* Sets the threads of the vCPUs, and the size of the memory where the command line does not say it. */
 void kvm_state_apply(const struct kvm_vm *kvm, struct vm *vm);

@@ -95,6 +95,32 @@ static void of_several_the_one_with_vcpus(void **state)
 	kvm_state_free(&s);
 }
 
+static void interrupts_pending_at_both_looks(void **state)
+{
+	struct kvm_record before[] = {vm_of(PID, 1, KVM_STATE_OWN, 0), vcpu(1, 0, 101)},
+			  now[] = {vm_of(PID, 1, KVM_STATE_OWN, 0), vcpu(1, 0, 101),
+				   vcpu(1, 1, 102)};
+	struct kvm_state a, b;
+
+	(void)state;
+	before[0].vm.ioapic_irr = 0x5;
+	before[1].vcpu.irr[2] = 0x30000;
+	now[0].vm.ioapic_irr = 0x6;
+	now[1].vcpu.irr[2] = 0x20001;
+	now[1].vcpu.state = KVM_VCPU_RIP;
+	now[1].vcpu.rip = 0x1234;
+	now[2].vcpu.irr[7] = 1; /* a vCPU that was not there */
+	parse(before, sizeof(before), &a);
+	parse(now, sizeof(now), &b);
+	kvm_still_pending(&b.vm[0], &a.vm[0]);
+	assert_int_equal(b.vm[0].ioapic_irr, 0x4);
+	assert_int_equal(b.vm[0].vcpu[0].irr[2], 0x20000);
+	assert_int_equal(b.vm[0].vcpu[0].rip, 0x1234);
+	assert_int_equal(b.vm[0].vcpu[1].irr[7], 0);
+	kvm_state_free(&a);
+	kvm_state_free(&b);
+}
+
 static void slots_that_changed(void **state)
 {
 	const struct kvm_record r[] = {
@@ -208,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_descriptor_reports_its_vm),
 		cmocka_unit_test(of_several_the_one_with_vcpus),
+		cmocka_unit_test(interrupts_pending_at_both_looks),
 		cmocka_unit_test(slots_that_changed),
 		cmocka_unit_test(broken_records),
 		cmocka_unit_test(what_cannot_be_read),
