@@ -233,24 +233,78 @@ static void stacks_print(const struct stuck_report *r, FILE *f)
 	}
 }
 
+static bool rip_known(const struct stuck_vcpu *v)
+{
+	return v->kvm && v->kvm->state & KVM_VCPU_RIP;
+}
+
+/* "0x100a31 spin" */
+static const char *rip_print(const struct stuck_report *r, const struct stuck_vcpu *v, char *buf,
+			     size_t size)
+{
+	const char *name = r->symbols && rip_known(v) ? addresses_name(r->symbols, v->kvm->rip)
+						      : NULL;
+
+	if (!rip_known(v))
+		return "-";
+	snprintf(buf, size, "0x%" PRIx64 "%s%s", v->kvm->rip, name ? " " : "", name ? name : "");
+	return buf;
+}
+
+/* "48,236" */
+static const char *vectors_print(const struct stuck_vcpu *v, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	if (!v->kvm || !(v->kvm->state & KVM_VCPU_APIC))
+		return "-";
+	snprintf(buf, size, "none");
+	for (unsigned int i = 0; i < 32 * KVM_APIC_WORDS && len < size; i++)
+		if (v->kvm->irr[i / 32] >> i % 32 & 1)
+			len += (size_t)snprintf(buf + len, size - len, "%s%u", len ? "," : "", i);
+	return buf;
+}
+
 static void vcpu_print(const struct stuck_report *r, const struct stuck_vcpu *v, FILE *f)
 {
 	uint64_t span_ns = r->now->time_ns - r->before->time_ns;
-	char role[32], idle[16];
+	char role[32], idle[16], pending[64], at[160];
 
-	fprintf(f, "%7d %-7s %-9s %6s %5" PRIu64 "%% %6" PRIu64 "%%\n", (int)v->thread->tid,
-		stuck_thread_role(r, v->thread, role, sizeof(role)), v->where,
+	fprintf(f, "%7d %-7s %-9s %6s %5" PRIu64 "%% %6" PRIu64 "%% %-8s %s\n",
+		(int)v->thread->tid, stuck_thread_role(r, v->thread, role, sizeof(role)), v->where,
 		idle_print(r, v->thread, idle, sizeof(idle)), v->busy_ns * 100 / span_ns,
-		v->guest_ns * 100 / span_ns);
+		v->guest_ns * 100 / span_ns, vectors_print(v, pending, sizeof(pending)),
+		rip_print(r, v, at, sizeof(at)));
+}
+
+static void lines_print(const char *name, uint32_t bits, FILE *f)
+{
+	if (!bits)
+		return;
+	fprintf(f, "%s", name);
+	for (unsigned int i = 0; i < 32; i++)
+		if (bits >> i & 1)
+			fprintf(f, " %u", i);
+	fputc('\n', f);
+}
+
+/* Lines of the interrupt controllers that are asserted and masked. */
+static void controllers_print(const struct kvm_vm *kvm, FILE *f)
+{
+	if (!kvm)
+		return;
+	lines_print("I/O APIC: asserted and masked:", kvm->ioapic_irr & kvm->ioapic_masked, f);
+	lines_print("PICs: asserted and masked:", kvm->pic_irr & kvm->pic_masked, f);
 }
 
 void stuck_threads_print(const struct stuck_report *r, FILE *f)
 {
 	if (r->nr_vcpus)
-		fprintf(f, "%7s %-7s %-9s %6s %6s %7s\n", "tid", "vcpu", "is in", "since", "CPU",
-			"guest");
+		fprintf(f, "%7s %-7s %-9s %6s %6s %7s %-8s %s\n", "tid", "vcpu", "is in", "since",
+			"CPU", "guest", "pending", "at");
 	for (unsigned int i = 0; i < r->nr_vcpus; i++)
 		vcpu_print(r, &r->vcpu[i], f);
+	controllers_print(r->now->kvm, f);
 	fprintf(f, "%7s %-15s %-7s %-8s %6s %-9s %s\n", "tid", "thread", "role", "state", "since",
 		"syscall", "waits in");
 	for (unsigned int i = 0; i < r->now->nr_threads; i++)
@@ -331,6 +385,52 @@ static json_t *thread_json(const struct stuck_report *r, const struct thread_sta
 			 t->tracer ? json_integer(t->tracer) : json_null());
 }
 
+static json_t *bits_json(const uint32_t *bits, unsigned int nr)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (bits[i / 32] >> i % 32 & 1)
+			json_array_append_new(list, json_integer(i));
+	return list;
+}
+
+/* Adds what KVM knows. */
+static json_t *vcpu_kvm_json(const struct stuck_report *r, const struct stuck_vcpu *v, json_t *to)
+{
+	bool apic = v->kvm && v->kvm->state & KVM_VCPU_APIC;
+	const char *name = r->symbols && rip_known(v) ? addresses_name(r->symbols, v->kvm->rip)
+						      : NULL;
+	char rip[24];
+
+	snprintf(rip, sizeof(rip), "0x%" PRIx64, rip_known(v) ? v->kvm->rip : 0);
+	json_object_set_new(to, "rip", rip_known(v) ? json_string(rip) : json_null());
+	json_object_set_new(to, "function", name ? json_text(name) : json_null());
+	json_object_set_new(to, "in_guest",
+			    v->kvm ? json_boolean(v->kvm->state & KVM_VCPU_IN_GUEST) : json_null());
+	json_object_set_new(to, "pending_vectors",
+			    apic ? bits_json(v->kvm->irr, 32 * KVM_APIC_WORDS) : json_null());
+	json_object_set_new(to, "serviced_vectors",
+			    apic ? bits_json(v->kvm->isr, 32 * KVM_APIC_WORDS) : json_null());
+	return to;
+}
+
+/* Lines of the interrupt controllers that KVM has: empty if QEMU has them. */
+static json_t *controllers_json(const struct kvm_vm *kvm)
+{
+	json_t *to = json_object();
+
+	if (kvm && kvm->state & KVM_STATE_IOAPIC) {
+		json_object_set_new(to, "ioapic_pending", bits_json(&kvm->ioapic_irr, 24));
+		json_object_set_new(to, "ioapic_masked", bits_json(&kvm->ioapic_masked, 24));
+	}
+	if (kvm && kvm->state & KVM_STATE_PIC) {
+		json_object_set_new(to, "pic_pending", bits_json(&kvm->pic_irr, 16));
+		json_object_set_new(to, "pic_masked", bits_json(&kvm->pic_masked, 16));
+	}
+	return to;
+}
+
 static json_t *vcpu_json(const struct stuck_report *r, const struct stuck_vcpu *v)
 {
 	const struct thread_state *t = v->thread;
@@ -355,9 +455,11 @@ json_t *stuck_json(const struct stuck_report *r)
 	for (unsigned int i = 0; i < r->now->nr_threads; i++)
 		json_array_append_new(threads, thread_json(r, &r->now->thread[i]));
 	for (unsigned int i = 0; i < r->nr_vcpus; i++)
-		json_array_append_new(vcpus, vcpu_json(r, &r->vcpu[i]));
-	return json_pack("{s:o, s:o, s:o, s:o}", "findings", findings, "vcpus", vcpus, "queues",
-			 queues, "threads", threads);
+		json_array_append_new(vcpus,
+				      vcpu_kvm_json(r, &r->vcpu[i], vcpu_json(r, &r->vcpu[i])));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "findings", findings, "vcpus", vcpus,
+			 "interrupt_controllers", controllers_json(r->now->kvm), "queues", queues,
+			 "threads", threads);
 }
 
 void stuck_caveats(const struct stuck_report *r, json_t *caveats)

@@ -36,8 +36,8 @@ stuck --interval 100ms
 is "$(rows slow "map(.age_ns) | max - $age >= 300000000")" true "... which grow" stuck.json
 is "$(findings 'map([.kind, (.device | split("/")[3])])')" '[["throttled","slow"]]' "that is the only finding" stuck.json
 is "$(jq -c '[.queues[] | [.inuse, .kicks_pending]]' stuck.json)" "[[6,0]]" "no kick is pending" stuck.json
-is "$(jq -c '[.vcpus[] | [.vcpu, .where]]' stuck.json)" "$(if [ $accel = kvm ]; then echo '[[0,"halted"]]'; else
-	echo '[[0,"userspace"]]'; fi)" "the vCPU waits" stuck.json
+is "$(jq -c '[.vcpus[] | [.vcpu, .where, .pending_vectors]]' stuck.json)" \
+	"$(if [ $accel = kvm ]; then echo '[[0,"halted",[]]]'; else echo '[[0,"userspace",null]]'; fi)" "the vCPU waits" stuck.json
 is "$(jq -r '.threads[] | select(.role == "main") | .user_stack | test("poll;.*main;__libc_start_main")' stuck.json)" true \
 	"the main thread's stack" stuck.json
 stuck --check --min-age 1h

@@ -8,6 +8,8 @@
  *	   masked, or nobody reads the ISR register, as if INTx were masked in the interrupt controller.
  * held:   three requests are at the device at any time, forever: what is behind it stops, not the guest.
  *
+ * "pending=VECTOR", for tests/live/stuck-vcpu.sh: no devices; an interrupt that is never taken.
+ *
  * virtio 1.2: 2.7 split, 2.8 packed rings, 4.1.4 PCI capabilities, 5 devices. Reuses the demo guest's platform.c.
  */
 #include "../../src/guestside/demo/guest.h"
@@ -96,7 +98,7 @@ static struct device {
 
 static unsigned int nr_devices;
 static uint8_t data[DATA_BYTES];
-static uint32_t packed, indirect, event_idx, msix, nokick, masked, held;
+static uint32_t packed, indirect, event_idx, msix, nokick, masked, held, pending;
 
 #define barrier() asm volatile("lock; addl $0, (%%esp)" : : : "memory")
 
@@ -458,6 +460,31 @@ static void options_read(const char *s)
 	nokick = option(s, "nokick");
 	masked = option(s, "masked");
 	held = option(s, "held");
+	pending = option(s, "pending");
+}
+
+/* ---- an interrupt that is not taken ---- */
+
+static void apic_write(uint32_t at, uint32_t v)
+{
+	*(volatile uint32_t *)(0xfee00000 + at) = v;
+}
+
+void spin(void) __attribute__((noreturn, noinline));
+
+void spin(void)
+{
+	for (;;)
+		asm volatile("pause");
+}
+
+/* To itself; interrupts are off. */
+static void interrupt_send(uint32_t vector)
+{
+	apic_write(0xf0, 0x1ff);	     /* the APIC is on */
+	apic_write(0x300, 1 << 18 | vector); /* ICR: to self, fixed */
+	say("virtio guest: spins\n");
+	spin();
 }
 
 static bool in(uint32_t slots, const struct device *d)
@@ -472,6 +499,8 @@ void guest_main(const uint32_t *start_info)
 {
 	options_read((const char *)(uintptr_t)start_info[6]);
 	platform_init();
+	if (pending)
+		interrupt_send(pending);
 	for (unsigned int slot = 1; slot < 32; slot++)
 		device_open(slot);
 	for (unsigned int i = 0; i < nr_devices; i++) {

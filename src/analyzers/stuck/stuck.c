@@ -126,6 +126,8 @@ int stuck_report_make(const struct vm *vm, const struct stuck_look *before,
 	if (!err)
 		err = stuck_thread_findings(ret);
 	if (!err)
+		err = stuck_vcpu_findings(ret);
+	if (!err)
 		err = stuck_queue_findings(ret);
 	if (!err && ret->nr_findings)
 		err = stuck_peer_findings(ret);

@@ -8,7 +8,9 @@
 #ifndef HOSTRACE_STUCK_H
 #define HOSTRACE_STUCK_H
 
+#include "symbols/addresses.h"
 #include "vm/block_nodes.h"
+#include "vm/kvm_state.h"
 #include "vm/thread_state.h"
 #include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
@@ -49,6 +51,9 @@ struct stuck_look {
 	int stacks_err; /* why kernel stacks are unknown; 0: they are known */
 	bool ram_known; /* guest memory was found: chains and headers are known */
 	char *memory_error; /* why the memory could not be read; NULL: it was */
+
+	/* Not set by stuck_look(): KVM's own state. Pending are the interrupts that were so since the first look. */
+	const struct kvm_vm *kvm; /* NULL: unknown, or there is no KVM */
 };
 
 /* 0, or -errno with the error message set; memory that may not be read is not an error. Free it in any case. */
@@ -82,6 +87,7 @@ struct stuck_report {
 	unsigned int nr_findings, nr_dropped;
 	struct stuck_vcpu *vcpu;
 	unsigned int nr_vcpus;
+	const struct addresses *symbols; /* of the guest; NULL: none. Not set by stuck_report_make() */
 };
 
 /* Compares the looks, which must outlive the report. 0 or -ENOMEM with the error message set. */
@@ -103,6 +109,7 @@ const struct stuck_queue *stuck_queue_before(const struct stuck_report *r,
 
 int stuck_queue_findings(struct stuck_report *r);
 int stuck_thread_findings(struct stuck_report *r);
+int stuck_vcpu_findings(struct stuck_report *r);
 int stuck_peer_findings(struct stuck_report *r); /* last: only if something else is stuck */
 
 /* Where a vCPU is. */
@@ -112,11 +119,15 @@ struct stuck_vcpu {
 	const struct thread_state *thread;
 	/* "halted", "guest", "kvm" (in KVM_RUN, not in the guest), "userspace" (in QEMU), "stopped", "runnable" */
 	const char *where;
+	const struct kvm_vcpu_state *kvm; /* NULL: unknown */
 	uint64_t busy_ns, guest_ns; /* CPU time between the looks, and of that in guest mode (steps of 10 ms) */
 };
 
 /* *ret is allocated; vCPUs whose thread is unknown are missing. 0 or -ENOMEM with the error message set. */
 int stuck_vcpus(const struct stuck_report *r, struct stuck_vcpu **ret, unsigned int *ret_nr);
+
+/* The highest vector of irr or isr; -1: none. */
+int stuck_vector_highest(const uint32_t bits[KVM_APIC_WORDS]);
 
 const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid);
 bool stuck_in_kvm_run(const struct thread_state *t);

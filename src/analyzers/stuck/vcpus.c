@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where each vCPU is. What its thread sleeps in says it; of one that runs, how its CPU time was charged. */
+/*
+ * Where each vCPU is. What its thread sleeps in says it; of one that runs, how its CPU time was charged. Interrupts
+ * that it does not take.
+ */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +25,16 @@ static bool index_find(const struct stuck_report *r, const struct thread_state *
 
 	*ret = index < 0 ? 0 : (unsigned int)index;
 	return index >= 0;
+}
+
+static const struct kvm_vcpu_state *kvm_find(const struct stuck_report *r, pid_t tid)
+{
+	const struct kvm_vm *kvm = r->now->kvm;
+
+	for (size_t i = 0; kvm && i < kvm->nr_vcpus; i++)
+		if (kvm->vcpu[i].tid == tid)
+			return &kvm->vcpu[i];
+	return NULL;
 }
 
 static const char *where_of(const struct thread_state *t, const struct thread_state *b)
@@ -72,6 +86,7 @@ int stuck_vcpus(const struct stuck_report *r, struct stuck_vcpu **ret, unsigned 
 						 .index_known = known,
 						 .thread = t,
 						 .where = where_of(t, b),
+						 .kvm = kvm_find(r, t->tid),
 						 .busy_ns = b ? t->cpu_ns - b->cpu_ns : 0,
 						 .guest_ns = b ? t->guest_ns - b->guest_ns : 0};
 	}
@@ -80,4 +95,51 @@ int stuck_vcpus(const struct stuck_report *r, struct stuck_vcpu **ret, unsigned 
 	*ret = list;
 	*ret_nr = nr;
 	return 0;
+}
+
+int stuck_vector_highest(const uint32_t bits[KVM_APIC_WORDS])
+{
+	for (int i = 32 * KVM_APIC_WORDS - 1; i >= 0; i--)
+		if (bits[i / 32] >> i % 32 & 1)
+			return i;
+	return -1;
+}
+
+/* Intel SDM 3, 11.8.3: an interrupt is held back by one in service whose class, the upper 4 bits, is not lower. */
+static const char *reason_of(const struct stuck_vcpu *v, int pending, int serviced, char *buf,
+			     size_t size)
+{
+	if (serviced >= 0 && serviced >> 4 >= pending >> 4)
+		snprintf(buf, size, "vector %d is in service and was not ended (EOI)", serviced);
+	else
+		snprintf(buf, size, "%sits interrupts are disabled, or masked by its TPR",
+			 !strcmp(v->where, "halted") ? "it is halted, and " : "");
+	return buf;
+}
+
+/* Of a vCPU that runs the guest, or could: why another one does not is another finding's matter. */
+static int pending_find(struct stuck_report *r, const struct stuck_vcpu *v)
+{
+	bool runs = !strcmp(v->where, "halted") || !strcmp(v->where, "guest") ||
+		    !strcmp(v->where, "kvm");
+	int pending = v->kvm && runs ? stuck_vector_highest(v->kvm->irr) : -1;
+	char reason[96];
+
+	if (pending < 0)
+		return 0;
+	return stuck_find(
+		r, "interrupt-not-taken", NULL, v->thread->tid,
+		r->now->time_ns - r->before->time_ns,
+		"vCPU %u has not taken interrupt vector %d, which its local APIC holds: %s",
+		v->index, pending,
+		reason_of(v, pending, stuck_vector_highest(v->kvm->isr), reason, sizeof(reason)));
+}
+
+int stuck_vcpu_findings(struct stuck_report *r)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < r->nr_vcpus && !err; i++)
+		err = pending_find(r, &r->vcpu[i]);
+	return err;
 }

@@ -12,6 +12,7 @@
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/live/stuck_guard.h"
+#include "commands/live/stuck_kvm.h"
 #include "commands/live/stuck_stacks.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
@@ -19,7 +20,7 @@
 
 enum { LOOK_MS = 50 /* for a signal */ };
 
-static const char *vm_option;
+static const char *vm_option, *symbols_option;
 static bool check, stacks_wanted = true; /* the latter is no option: reading them took too long */
 static uint64_t min_age_ns = NS_PER_S, interval_ns = NS_PER_S, timeout_ns = 60 * NS_PER_S;
 
@@ -29,6 +30,7 @@ static const struct option_row rows[] = {
 	{0, "interval", OPT_DURATION, &interval_ns, "T",        "time between the two looks (default 1s)"},
 	{0, "min-age",  OPT_DURATION, &min_age_ns,  "T",        "what is younger is not stuck, for --check (default 1s)"},
 	{0, "timeout",  OPT_DURATION, &timeout_ns,  "T",        "time to read the VM in, besides --interval (default 60s)"},
+	{0, "symbols",  OPT_TEXT,     &symbols_option, "FILE",  "read symbols from the guest's kallsyms, System.map or ELF file"},
 	{0, "check",    OPT_FLAG,     &check,       NULL,       "exit with status 3 if something is stuck"},
 	{0},
 };
@@ -75,7 +77,7 @@ static char *text_of(const struct stuck_report *r,
 	return text;
 }
 
-static int draw(const struct stuck_report *r, const struct output *out)
+static int draw(const struct stuck_report *r, const char *kvm_error, const struct output *out)
 {
 	_cleanup_free_ char *findings = text_of(r, stuck_findings_print);
 	_cleanup_free_ char *threads = text_of(r, stuck_threads_print);
@@ -94,6 +96,8 @@ static int draw(const struct stuck_report *r, const struct output *out)
 				.extra = extra};
 
 	stuck_caveats(r, caveats);
+	if (kvm_error)
+		caveat_add(caveats, "what KVM knows of the vCPUs is not shown: %s", kvm_error);
 	if (!stacks_wanted)
 		caveat_add(caveats,
 			   "stacks in user mode are left out: the files that QEMU executes could "
@@ -108,7 +112,7 @@ static int draw(const struct stuck_report *r, const struct output *out)
 }
 
 /* -EINTR: ^C. */
-static int wait_until(uint64_t until_ns)
+static int wait_until(uint64_t until_ns, struct stuck_kvm *kvm, pid_t pid)
 {
 	for (uint64_t now = monotonic_ns(); now < until_ns; now = monotonic_ns()) {
 		uint64_t left_ms = (until_ns - now) / NS_PER_MS + 1;
@@ -116,30 +120,47 @@ static int wait_until(uint64_t until_ns)
 		if (stop_pending())
 			return fail(-EINTR, "interrupted");
 		poll(NULL, 0, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS);
+		stuck_kvm_look(kvm, pid);
 	}
 	return 0;
 }
 
-static int look_twice(const struct vm *vm, struct stuck_guard *guard, const struct output *out,
-		      bool *ret_found)
+static int look_twice(const struct vm *vm, struct stuck_kvm *kvm, struct stuck_look *before,
+		      struct stuck_look *now)
 {
-	struct stuck_look before = {0}, now = {0};
-	struct stuck_report r = {0};
-	int err = stuck_look(vm, &before);
+	int err = stuck_look(vm, before);
 
 	if (!err)
-		err = wait_until(before.time_ns + interval_ns);
+		err = wait_until(before->time_ns + interval_ns, kvm, vm->pid);
 	if (!err)
-		err = stuck_look(vm, &now);
+		err = stuck_look(vm, now);
 	if (!err && stacks_wanted)
-		stuck_stacks_read(vm, &now);
+		stuck_stacks_read(vm, now);
+	now->kvm = kvm_state_of(&kvm->state, vm->pid, NULL);
+	return err;
+}
+
+static int look_and_draw(const struct vm *vm, struct stuck_guard *guard, const struct output *out,
+			 bool *ret_found)
+{
+	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
+	struct stuck_look before = {0}, now = {0};
+	struct stuck_report r = {0};
+	struct stuck_kvm kvm;
+	int err = symbols_option ? addresses_open(symbols_option, &symbols) : 0;
+
+	stuck_kvm_open(&kvm, vm);
+	if (!err)
+		err = look_twice(vm, &kvm, &before, &now);
 	if (!err)
 		err = stuck_report_make(vm, &before, &now, &r);
+	r.symbols = symbols;
 	stuck_guard_done(guard);
 	if (!err)
-		err = draw(&r, out);
+		err = draw(&r, kvm.error, out);
 	*ret_found = stuck_report_found(&r, min_age_ns);
 	stuck_report_free(&r);
+	stuck_kvm_close(&kvm);
 	stuck_look_free(&before);
 	stuck_look_free(&now);
 	return err;
@@ -158,7 +179,7 @@ static int report(struct stuck_guard *guard)
 	if (!err)
 		kvm_look_complete(&vm, 1);
 	if (!err)
-		err = look_twice(&vm, guard, &out, &found);
+		err = look_and_draw(&vm, guard, &out, &found);
 	vm_free(&vm);
 	if (err)
 		output_cancel(&out);
