@@ -48,6 +48,7 @@ static int lane_next(struct reader *r, struct batch *batch)
 			if ((l->only >= 0 && ev.cpu != l->only) ||
 			    !align_uses_cpu(l->align, ev.cpu))
 				continue;
+			ev.guest_ns = ev.time_ns;
 			ev.time_ns = convert(l, ev.cpu, ev.time_ns);
 			ev.vcpu = ev.cpu;
 			ev.pid = l->guest->pid ? l->guest->pid : ev.pid;

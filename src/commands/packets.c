@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tcpdump, pcap-dump: the packets in a guest's trace. */
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "commands/common/confined.h"
@@ -42,12 +43,24 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 	return sample_run_close(&run, err);
 }
 
+static struct packets_clock clock_of(const struct input_set *in)
+{
+	const struct trace_info *info = in ? &in->reader->info : NULL;
+	int64_t offset = in && in->nr_guests ? trace_info_realtime_offset(info) : 0;
+
+	if (!in || !in->nr_guests)
+		return (struct packets_clock){"the guest's clock", 0};
+	return (struct packets_clock){offset ? "the host's CLOCK_REALTIME"
+					     : "the host's CLOCK_MONOTONIC",
+				      offset};
+}
+
 static int run_pcap_dump(int argc, char **argv, char **rest)
 {
 	struct time_range range;
 	struct sample_run run;
 	struct packet_counts n = {0};
-	int status = sample_run_open(argc, argv, "text", &range, &run), err;
+	int status = sample_run_open(argc, argv, "text pcap pcapng", &range, &run), err;
 
 	(void)rest;
 	if (status != SAMPLE_RUN_BEGUN)
@@ -59,7 +72,13 @@ static int run_pcap_dump(int argc, char **argv, char **rest)
 		return command_usage("a pcap file is binary and is not written to a terminal; "
 				     "redirect it or use -o FILE");
 	}
-	err = packets_pcap_dump(run.trace, compat_given, run.out.file, &n);
+	if (!strcmp(run.out.format, "pcapng")) {
+		const struct packets_clock clock = clock_of(run.in);
+
+		err = packets_pcapng(run.trace, &clock, run.out.file, &n);
+	} else {
+		err = packets_pcap_dump(run.trace, compat_given, run.out.file, &n);
+	}
 	packets_end(&run, &n);
 	return sample_run_close(&run, err);
 }
@@ -83,7 +102,10 @@ const struct command pcap_dump_command = {
 	.args = "[FILE...]",
 	.summary = "Write the guest's packets to stdout as a pcap file.",
 	.group = "OSv guests",
-	.examples = "  hostrace pcap-dump tracefile > guest.pcap",
+	.details = "-f pcapng has nanoseconds, directions, and the times of host and guest as "
+		   "comments.",
+	.examples = "  hostrace pcap-dump tracefile > guest.pcap\n"
+		    "  hostrace pcap-dump -f pcapng -i vm.hrt --guest tracefile -o vm.pcapng",
 	.options = options,
 	.run = run_pcap_dump,
 };

@@ -58,6 +58,7 @@ struct event {
 	uint32_t pid, tid;
 	uint16_t size, cpu, vcpu; /* vcpu: RECORD_NO_VCPU if none */
 	uint16_t source;	  /* which input, 0 the first; see struct trace_info */
+	uint64_t guest_ns;	  /* of an aligned guest's event: the time that the guest recorded; else undefined */
 };
 
 /*

@@ -48,6 +48,7 @@ struct sample {
 	const struct sample_type *tp;
 	uint64_t thread; /* the thread's number; of OSv: its guest address */
 	uint64_t time_ns;
+	uint64_t guest_ns; /* the time that the guest recorded, if time_ns is aligned to the host's clock; else 0 */
 	uint64_t key; /* of a pair, if the type's kind is keyed */
 	const uint8_t *
 		backtrace; /* nr_backtrace little-endian u64 return addresses, zeros not yet removed */

@@ -179,6 +179,7 @@ int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
 		.thread = ev->tid,
 		.time_ns = x->ns_per_tick > 0 ? (uint64_t)((double)ev->time_ns * x->ns_per_tick)
 					      : ev->time_ns,
+		.guest_ns = x->in.first_source ? ev->guest_ns : 0,
 		.args = h->args,
 		.args_len = (uint32_t)len,
 		.cpu = ev->cpu,

@@ -10,19 +10,29 @@
 
 #include "output/samples/compat.h"
 #include "output/samples/packets.h"
+#include "output/samples/pcapng.h"
 #include "base/error.h"
+#include "base/version.h"
 #include "event/event.h"
 
 enum { SNAPLEN = 1500, ETHERNET_HEADER = 14, PACKET_MAX = 65535 };
 
+/* OSv's events in other traces are "osv:NAME". */
+static const char *name_of(const struct sample *s)
+{
+	static const char osv[] = "osv:";
+
+	return s->tp->name + (strncmp(s->tp->name, osv, strlen(osv)) ? 0 : strlen(osv));
+}
+
 bool sample_is_packet(const struct sample *s)
 {
-	return !strncmp(s->tp->name, "net_packet_", 11);
+	return !strncmp(name_of(s), "net_packet_", 11);
 }
 
 static bool is_dumped(const struct sample *s)
 {
-	return !strcmp(s->tp->name, "net_packet_in") || !strcmp(s->tp->name, "net_packet_out");
+	return !strcmp(name_of(s), "net_packet_in") || !strcmp(name_of(s), "net_packet_out");
 }
 
 /* OSv's number of a protocol as Ethernet's type; 0: it has none. 9 is a whole frame. */
@@ -36,33 +46,65 @@ static uint16_t ethernet_type(uint64_t proto)
 	return proto < sizeof(types) / sizeof(types[0]) ? types[proto] : 0;
 }
 
-/*
- * The packet as an Ethernet frame. 1; 0 if its protocol has no Ethernet type, or the sample has
- * no packet.
- */
-static int frame_make(const struct sample *s, uint8_t ret[ETHERNET_HEADER + PACKET_MAX],
-		      uint32_t *ret_len)
+static int nibble(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The protocol and the bytes in an event's fields, where blobs are hexadecimal text. */
+static bool event_packet(const struct sample *s, uint64_t *proto, uint8_t *ret, uint32_t *len)
+{
+	const struct event_type *type = s->tp->kind->type;
+	const struct event ev = {.type = type, .data = s->args, .size = (uint16_t)s->args_len};
+	const struct field *bytes = event_field(type, "a1");
+	char hex[EVENT_RECORD_MAX];
+
+	if (!bytes || bytes->kind < FIELD_TEXT)
+		return false;
+	*proto = event_value(&ev, "a0");
+	event_text(&ev, bytes, hex, sizeof(hex));
+	for (*len = 0; nibble(hex[2 * *len]) >= 0 && nibble(hex[2 * *len + 1]) >= 0; ++*len)
+		ret[*len] = (uint8_t)(nibble(hex[2 * *len]) << 4 | nibble(hex[2 * *len + 1]));
+	return *len > 0;
+}
+
+static bool osv_packet(const struct sample *s, uint64_t *proto, uint8_t *ret, uint32_t *len)
 {
 	struct sample_arg args[SAMPLE_ARGS_MAX];
-	uint32_t head = 0;
-	size_t len;
-	int nr = sample_args(s->tp, s->args, s->args_len, args, &len);
+	size_t args_len;
 
-	if (nr < 2 || args[1].type != '*')
-		return 0;
-	if (args[0].u != PROTO_ETHERNET) {
-		uint16_t type = ethernet_type(args[0].u);
+	if (sample_args(s->tp, s->args, s->args_len, args, &args_len) < 2 || args[1].type != '*')
+		return false;
+	*proto = args[0].u;
+	*len = args[1].len;
+	memcpy(ret, args[1].bytes, args[1].len);
+	return true;
+}
 
-		if (!type)
-			return 0;
-		head = ETHERNET_HEADER;
-		memset(ret, 0, head); /* the guest traced no addresses */
-		ret[12] = (uint8_t)(type >> 8);
-		ret[13] = (uint8_t)type;
+/*
+ * The packet as an Ethernet frame. False if its protocol has no Ethernet type, or the sample has no packet.
+ */
+static bool frame_make(const struct sample *s, uint8_t ret[ETHERNET_HEADER + PACKET_MAX],
+		       uint32_t *ret_len)
+{
+	uint64_t proto = 0;
+	bool found = s->tp->kind && s->tp->kind->type
+			     ? event_packet(s, &proto, ret + ETHERNET_HEADER, ret_len)
+			     : osv_packet(s, &proto, ret + ETHERNET_HEADER, ret_len);
+	uint16_t type;
+
+	if (found && proto == PROTO_ETHERNET) {
+		memmove(ret, ret + ETHERNET_HEADER, *ret_len);
+		return true;
 	}
-	memcpy(ret + head, args[1].bytes, args[1].len);
-	*ret_len = head + args[1].len;
-	return 1;
+	type = found ? ethernet_type(proto) : 0;
+	if (!type)
+		return false;
+	memset(ret, 0, ETHERNET_HEADER); /* the guest traced no addresses */
+	ret[12] = (uint8_t)(type >> 8);
+	ret[13] = (uint8_t)type;
+	*ret_len += ETHERNET_HEADER;
+	return true;
 }
 
 static struct timeval packet_time(uint64_t ns)
@@ -138,6 +180,53 @@ int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct pac
 	*ret = (struct packet_counts){w.written, w.skipped};
 	writer_close(&w);
 	return err ? err : r;
+}
+
+/*
+ * Where host and guest are merged, a packet has the host's timestamp, of its wall clock if that is known; the comment
+ * has all its clocks.
+ */
+static int packet_put_ng(const struct sample *s, int64_t realtime_offset, uint8_t *frame, FILE *out)
+{
+	char guest[64], comment[192], host[64] = "";
+	uint64_t guest_ns = s->guest_ns ? s->guest_ns : s->time_ns;
+	struct pcapng_packet p = {.time_ns = s->time_ns + (uint64_t)realtime_offset,
+				  .data = frame,
+				  .outbound = !strcmp(name_of(s), "net_packet_out"),
+				  .comment = comment};
+
+	if (!frame_make(s, frame, &p.len))
+		return 0;
+	if (s->guest_ns)
+		snprintf(host, sizeof(host), "host %" PRIu64 " ns, ", s->time_ns);
+	snprintf(guest, sizeof(guest), "guest %" PRIu64 " ns, CPU %u", guest_ns, s->cpu);
+	snprintf(comment, sizeof(comment), "%s%s%s%s", host, guest,
+		 *s->thread_name ? ", thread " : "", s->thread_name);
+	pcapng_packet(&p, out);
+	return 1;
+}
+
+int packets_pcapng(struct sample_trace *t, const struct packets_clock *clock, FILE *out,
+		   struct packet_counts *ret)
+{
+	_cleanup_free_ uint8_t *frame = malloc(ETHERNET_HEADER + PACKET_MAX);
+	struct sample s;
+	int r;
+
+	*ret = (struct packet_counts){0};
+	if (!frame)
+		return fail(-ENOMEM, "out of memory");
+	pcapng_begin("hostrace " HOSTRACE_VERSION, "net_packet", clock->name, out);
+	sample_rewind(t);
+	while ((r = sample_next(t, &s)) > 0) {
+		if (!is_dumped(&s))
+			continue;
+		if (packet_put_ng(&s, clock->realtime_offset, frame, out))
+			ret->written++;
+		else
+			ret->skipped++;
+	}
+	return r;
 }
 
 /* ---- tcpdump ---- */

@@ -27,6 +27,16 @@ struct packet_counts {
  */
 int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret);
 
+/* Of the samples' times: a name for people; from them to what the file has, ns. */
+struct packets_clock {
+	const char *name;
+	int64_t realtime_offset;
+};
+
+/* The same as pcapng, with ns, directions, and comments with the times of host and guest. */
+int packets_pcapng(struct sample_trace *t, const struct packets_clock *clock, FILE *out,
+		   struct packet_counts *ret);
+
 /* The same through `tcpdump -nn -r -`; its messages are part of the text. */
 int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret);
 

@@ -244,6 +244,7 @@ int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 	ret->thread = buffer_u64(b);
 	const uint8_t *name = buffer_bytes(b, 16);
 	ret->time_ns = buffer_u64(b);
+	ret->guest_ns = 0;
 	ret->cpu = buffer_u32(b);
 	uint32_t flags = buffer_u32(b);
 	ret->nr_backtrace = flags & HAS_BACKTRACE ? BACKTRACE_SLOTS : 0;

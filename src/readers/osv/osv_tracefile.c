@@ -83,6 +83,7 @@ int osv_tracefile_next(struct osv_trace *t, struct sample *ret)
 	memcpy(&ret->thread, head + 8, 8);
 	memcpy(ret->thread_name, head + 16, 16);
 	memcpy(&ret->time_ns, head + 32, 8);
+	ret->guest_ns = 0;
 	memcpy(&ret->cpu, head + 40, 4);
 	ret->thread_name[16] = 0;
 	ret->tp = osv_type_of(t, key);
