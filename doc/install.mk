@@ -26,10 +26,11 @@ INSTALLED = \
 	644:share/systemtap/tapset/hostrace-inside.stp:stap/tapset/inside.stp \
 	$(foreach f,$(wildcard stap/*.stp),755:share/hostrace/stap/$(notdir $(f)):$(f)) \
 	$(foreach f,$(MAN_PAGES),644:share/man/man$(subst .,,$(suffix $(f)))/$(notdir $(f)):$(f)) \
+	$(foreach f,$(wildcard doc/schema/*.json),644:share/doc/hostrace/schema/$(notdir $(f)):$(f)) \
 	$(foreach f,README.md LICENSE $(wildcard doc/*.md doc/*.png),644:share/doc/hostrace/$(notdir $(f)):$(f))
 
 # Directories that only hostrace uses; uninstall removes them.
-INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace share/doc/hostrace
+INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace share/doc/hostrace/schema share/doc/hostrace
 
 # Runs a command for each entry, with $$mode, $$to and $$from.
 each_installed = for i in $(INSTALLED); do \

@@ -57,7 +57,7 @@ packages() {
 	check babeltrace2        babeltrace2
 	check trace-cmd          trace-cmd
 	check protobuf-compiler  protobuf-compiler
-	check wireshark-common   wireshark-cli
+	check tshark             wireshark-cli
 	live  qemu-system-x86    qemu-system-x86-core
 	live  qemu-system-common qemu-img
 	live  qemu-utils         qemu-img

@@ -93,21 +93,82 @@ pprof() { # UNIT COMMAND...
 		"$here/pprof.py" "$work/folded" "$unit" <"$work/read"
 }
 
-schema() { # OPTION...
-	local format
-	for format in json jsonl; do
-		"$hostrace" list -q "$@" -f $format -o "$work/$format" || return
+# tshark's frames: time, comment, direction, protocol.
+pcapng() { # OPTION...
+	"$hostrace" pcap-dump -q -f pcapng "$@" -o "$work/pcapng" && capinfos "$work/pcapng" >"$work/read" && cat "$work/read" &&
+		grep -q '^Number of packets: *3$' "$work/read" && grep -q 'Time precision = nanoseconds' "$work/read" &&
+		tshark -r "$work/pcapng" -T fields -e frame.time_epoch -e frame.comment -e frame.packet_flags_direction \
+			-e _ws.col.Protocol >"$work/frames" 2>/dev/null && cat "$work/frames"
+}
+
+# Of an OSv guest alone: its own clock; the packets of the pcap file.
+pcapng_guest() {
+	local trace=cases/osv-packets/proto.tracefile
+	pcapng "$trace" && diff "$work/frames" - <<-'END' && "$hostrace" pcap-dump -q "$trace" -o "$work/pcap" &&
+		1.500000999	guest 1500000999 ns, CPU 0, thread thrA	0x00000001	TCP
+		2.999999600	guest 2999999600 ns, CPU 0, thread thrA	0x00000001	ARP
+		3.000000000	guest 3000000000 ns, CPU 0, thread thrA	0x00000001	IPv6
+	END
+		diff <(tshark -r "$work/pcapng" -x 2>/dev/null) <(tshark -r "$work/pcap" -x 2>/dev/null)
+}
+
+# With its host: the wall clock; CLOCK_MONOTONIC as `list` has it, and the guest's own time, in the comment.
+pcapng_both() {
+	local both=(-i exports/packets-host.txt --guest cases/osv-packets/proto.tracefile --clock=-4000000000)
+	pcapng "${both[@]}" && diff "$work/frames" - <<-'END' &&
+		1700000000.500000999	host 100500000999 ns, guest 1500000999 ns, CPU 0	0x00000001	TCP
+		1700000001.999999600	host 101999999600 ns, guest 2999999600 ns, CPU 0	0x00000001	ARP
+		1700000002.000000000	host 102000000000 ns, guest 3000000000 ns, CPU 0	0x00000001	IPv6
+	END
+		diff <("$hostrace" list -q "${both[@]}" --event 'osv:*' --columns time_ns -f csv | grep -v time) \
+			<(grep -o 'host [0-9]*' "$work/frames" | cut -d ' ' -f 2)
+}
+
+events_schema() { # OPTION...
+	"$hostrace" list -q "$@" -f json -o "$work/list.json" && "$hostrace" list -q "$@" -f jsonl -o "$work/list.jsonl" &&
+		"$here/schemas.py" ../doc/schema/list.json "$work/list.json" "$work/list.jsonl"
+}
+
+# Answers of one command for several traces. COMMAND has its options.
+schema() { # SCHEMA COMMAND FILE...
+	local name=$1 command=$2 f nr=0 answers=()
+	shift 2
+	for f in "$@"; do
+		answers+=("$work/answer$((nr++)).json")
+		# shellcheck disable=SC2086 # words; 3: it found what it checks for
+		"$hostrace" $command -q -i "$f" -f json -o "${answers[-1]}" || [ $? = 3 ] || return
 	done
-	"$here/schema.py" "$tests/../doc/schema/list.json" "$work/json" "$work/jsonl"
+	"$here/schemas.py" "../doc/schema/$name.json" "${answers[@]}"
 }
 
 if python3 -c 'import jsonschema' 2>/dev/null; then
 	for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest; do
-		schema -i "$f" >"$work/out" 2>&1
+		events_schema -i "$f" >"$work/out" 2>&1
 		result $? "list -f json and jsonl of $f follow doc/schema/list.json"
 	done
-	schema -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
+	events_schema -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
 	result $? "so do the events of host and guest together"
+	for command in exits 'exits --by vcpu,reason' 'summary exit-latency' accesses:ports accesses:mmio accesses:msrs \
+		'histogram exit-latency' 'heatmap exit-latency' leaks virtio blame 'blame --by vcpu' info; do
+		name=${command%% *}
+		[ "$name" != summary ] || name=exits
+		case $name in
+		accesses:ports) files=(cases/ports/*.txt) ;;
+		accesses:mmio) files=(cases/mmio/*.txt) ;;
+		accesses:msrs) files=(cases/msrs/*.txt) ;;
+		leaks) files=(cases/leak-devices/balloon.txt cases/leak-balloon/trace.txt) ;;
+		virtio) files=(cases/export/trace.txt) ;;
+		blame) files=(cases/blame-causes/trace.txt cases/blame-holder/trace.txt) ;;
+		info) files=("${inputs[@]}") ;;
+		*) files=(cases/export/trace.txt golden/v1.4-columns.hrt oracles/exits.dat oracles/exits.data) ;;
+		esac
+		schema "${name%:*}" "${command#*:}" "${files[@]}" >"$work/out" 2>&1
+		result $? "${command#*:} -f json follows doc/schema/${name%:*}.json"
+	done
+	schema requests 'requests --guest cases/requests/guest.trace' cases/requests/host.txt >"$work/out" 2>&1
+	result $? "requests -f json follows doc/schema/requests.json"
+	schema sync 'sync --guest cases/sync-osv/tracefile' cases/sync-osv/host.hrt >"$work/out" 2>&1
+	result $? "sync -f json follows doc/schema/sync.json"
 else
 	nr=$((nr + 1))
 	echo "ok $nr # SKIP the Python module jsonschema is not installed (package python3-jsonschema)"
@@ -146,6 +207,12 @@ if have protoc protobuf-compiler; then
 	done
 	perfetto -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
 	result $? "protoc reads those of host and guest together"
+fi
+if have tshark tshark && have capinfos wireshark-common; then
+	pcapng_guest >"$work/out" 2>&1
+	result $? "tshark reads the packets of an OSv guest"
+	pcapng_both >"$work/out" 2>&1
+	result $? "tshark reads them with the times of host and guest"
 fi
 tracedat_import >"$work/out" 2>&1
 result $? "exits are the same after an export to trace.dat"

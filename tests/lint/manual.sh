@@ -159,6 +159,24 @@ rule "examples run" "$(
 	rm -rf "$dir"
 )"
 
+# Whole pipes, which must print something.
+if command -v jq >/dev/null; then
+	rule "recipes of doc/jq.md run" "$(
+		dir=$(mktemp -d)
+		cp tests/cases/requests/host.txt "$dir/vm.hrt"
+		cp tests/cases/requests/guest.trace "$dir"
+		ln -s "$(realpath "$hostrace")" "$dir/hostrace"
+		sed -n 's/^    \$ //p' doc/jq.md >"$dir/recipes"
+		[ -s "$dir/recipes" ] || echo "doc/jq.md has no recipes"
+		while read -r line; do
+			(cd "$dir" && PATH=$dir:$PATH timeout 60 bash -o pipefail -c "$line" >out 2>err </dev/null)
+			status=$?
+			[ $status = 0 ] && [ -s "$dir/out" ] || echo "$line: status $status: $(head -n 1 "$dir/err" "$dir/out")"
+		done <"$dir/recipes"
+		rm -rf "$dir"
+	)"
+fi
+
 if command -v man >/dev/null; then
 	rule "pages format without warnings" "$(for f in "$man"/*.[158]; do
 		MANWIDTH=80 man --warnings -l "$f" 2>&1 >/dev/null | sed "s|^|$(basename "$f"): |"
