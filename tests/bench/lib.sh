@@ -78,6 +78,7 @@ reason_against() {
 	ftrace) [ -w /sys/kernel/tracing/events/kvm ] || echo "no tracefs" ;;
 	perf-kvm-stat | perf-sched) type -P perf >/dev/null || echo "perf is not installed" ;;
 	trace-cmd) trace_cmd_reason ;;
+	offcputime-bpfcc) offcputime_reason ;;
 	*) type -P "$1" >/dev/null || echo "$1 is not installed" ;;
 	esac
 }
@@ -90,6 +91,19 @@ trace_cmd_reason() {
 			"$(grep -v '^$' "$work/try" | head -n 1 | cut -c 1-80)"
 	fi
 	rm -f "$work"/try.dat*
+}
+
+# bcc compiles its programs where it runs.
+offcputime_reason() {
+	if ! type -P offcputime-bpfcc >/dev/null; then
+		echo "offcputime-bpfcc is not installed"
+	elif timeout 60 offcputime-bpfcc -f -p $$ 1 >"$work/try" 2>&1; then
+		return
+	elif grep -q "kernel headers" "$work/try"; then
+		echo "bcc needs the headers of the running kernel ($(uname -r)), which are not installed"
+	else
+		echo "it does not start: $(grep -v '^$' "$work/try" | tail -n 1 | cut -c 1-80)"
+	fi
 }
 
 # ftrace's ring buffers in overwrite mode without a reader: a lower bound of trace-cmd's cost. Prints bytes per event.
