@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "symbols/addresses.h"
-#include "views/places.h"
+#include "event/places.h"
 #include "views/view.h"
 
 static enum column_kind kind_of(const struct label *l)

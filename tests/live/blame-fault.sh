@@ -48,6 +48,6 @@ check() {
 }
 
 plan 10
-check "memory that QEMU writes" blameguest-pages "fault port 0x518"
+check "memory that QEMU writes" blameguest-pages "fault port 0x518 (fw_cfg)"
 check "memory that the guest writes" blameguest-touch "fault "
 finish

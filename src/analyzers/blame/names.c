@@ -6,6 +6,7 @@
 
 #include "analyzers/blame/blame.h"
 #include "event/exit_reason.h"
+#include "event/places.h"
 
 const char *const blame_cause_names[BLAME_CAUSES] = {
 	[BLAME_KERNEL] = "kernel",
@@ -90,14 +91,18 @@ static const char *thread_print(const struct blame_who *who, char *buf, size_t s
 /* "" if unknown. */
 static void access_print(const struct blame_who *who, char *buf, size_t size)
 {
-	const char *name = userspace_reason_name((uint32_t)who->access);
+	bool port = who->kind == BLAME_PORT;
+	const char *name;
 
 	*buf = '\0';
-	if (who->kind == BLAME_PORT)
-		snprintf(buf, size, "port 0x%" PRIx64, who->access);
-	else if (who->kind == BLAME_MMIO)
-		snprintf(buf, size, "MMIO 0x%" PRIx64, who->access);
-	else if (who->kind == BLAME_VMM && name)
+	if (port || who->kind == BLAME_MMIO) {
+		name = place_name(port ? "port" : "mmio", who->access);
+		snprintf(buf, size, "%s 0x%" PRIx64 "%s%s%s", port ? "port" : "MMIO", who->access,
+			 name ? " (" : "", name ? name : "", name ? ")" : "");
+		return;
+	}
+	name = userspace_reason_name((uint32_t)who->access);
+	if (who->kind == BLAME_VMM && name)
 		snprintf(buf, size, "%s", name);
 	else if (who->kind == BLAME_VMM)
 		snprintf(buf, size, "KVM_EXIT %" PRIu64, who->access);
@@ -106,7 +111,7 @@ static void access_print(const struct blame_who *who, char *buf, size_t size)
 /* What the thread sleeps in, and for what access. */
 static void sleep_print(const char *what, const struct blame_who *who, char *buf, size_t size)
 {
-	char access[48];
+	char access[64];
 
 	access_print(who, access, sizeof(access));
 	snprintf(buf, size, "%s%s%s", what, *access ? ", " : "", access);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sources: QEMU's `info mtree` of the pc and q35 machines (I/O address space), docs/specs/fw_cfg
+ * Sources: QEMU's `info mtree` of the pc and q35 machines, docs/specs/fw_cfg
  * and pvpanic; Linux arch/x86/include/asm/msr-index.h, hyperv-tlfs.h and
  * Documentation/virt/kvm/x86/msr.rst.
  */
 #include <stddef.h>
 #include <string.h>
 
-#include "views/places.h"
+#include "event/places.h"
 
 struct place {
 	uint32_t first, last;
@@ -19,7 +19,7 @@ static const struct place ports[] = {
 	{0x00, 0x0f, "DMA"}, {0x20, 0x21, "PIC"}, {0x40, 0x43, "PIT timer"}, {0x60, 0x60, "keyboard"},
 	{0x61, 0x61, "PC speaker"}, {0x64, 0x64, "keyboard"}, {0x70, 0x71, "CMOS clock"},
 	{0x80, 0x8f, "DMA page, POST code"}, {0x92, 0x92, "A20 gate"}, {0xa0, 0xa1, "PIC"},
-	{0xb2, 0xb3, "ACPI SMI"}, {0xc0, 0xdf, "DMA"}, {0xf0, 0xf0, "FPU error"},
+	{0xb2, 0xb3, "ACPI SMI"}, {0xc0, 0xdf, "DMA"}, {0xe9, 0xe9, "debug console"}, {0xf0, 0xf0, "FPU error"},
 	{0xf4, 0xf4, "debug exit"}, {0x170, 0x177, "IDE"}, {0x1f0, 0x1f7, "IDE"},
 	{0x278, 0x27f, "LPT2"}, {0x2e8, 0x2ef, "COM4"}, {0x2f8, 0x2ff, "COM2"},
 	{0x376, 0x376, "IDE"}, {0x378, 0x37f, "LPT1"}, {0x3c0, 0x3df, "VGA"},
@@ -29,6 +29,12 @@ static const struct place ports[] = {
 	{0x600, 0x67f, "ACPI PM"}, {0xae00, 0xae13, "PCI hot-plug"}, {0xaf00, 0xaf1f, "CPU hot-plug"},
 	{0xb000, 0xb03f, "ACPI PM"}, {0xcd8, 0xcdf, "CPU hot-plug"}, {0xcf8, 0xcfb, "PCI config address"},
 	{0xcfc, 0xcff, "PCI config data"}, {0x5658, 0x5658, "vmport"},
+};
+
+static const struct place mmio[] = {
+	{0xa0000, 0xbffff, "VGA"}, {0xb0000000, 0xbfffffff, "PCI config"}, {0xfec00000, 0xfec00fff, "I/O APIC"},
+	{0xfed00000, 0xfed003ff, "HPET"}, {0xfed40000, 0xfed44fff, "TPM"}, {0xfee00000, 0xfeefffff, "local APIC"},
+	{0xffc00000, 0xffffffff, "firmware"},
 };
 
 static const struct place msrs[] = {
@@ -65,6 +71,8 @@ const char *place_name(const char *kind, uint64_t number)
 {
 	if (!strcmp(kind, "port"))
 		return find(ports, sizeof(ports) / sizeof(ports[0]), number);
+	if (!strcmp(kind, "mmio"))
+		return find(mmio, sizeof(mmio) / sizeof(mmio[0]), number);
 	if (!strcmp(kind, "msr"))
 		return find(msrs, sizeof(msrs) / sizeof(msrs[0]), number);
 	return NULL;
