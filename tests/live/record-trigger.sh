@@ -19,7 +19,7 @@ dumps() {
 	ls "$1"-[a-z]*.hrt 2>/dev/null
 }
 
-plan 23
+plan 24
 
 # One exit of 1.5 s among 50000: the dump holds it, and what was before and after it.
 vmm_options="slow=30000 pause=1500" vmm_start 50000
@@ -80,6 +80,8 @@ vmm_end
 wait "$recorder_waiter"
 is "$([ "$(cat disk-* | wc -c)" -le 1048576 ] && echo kept)" kept "--max-disk is kept" record.err
 is "$(ls | grep -c 'disk.*tmp')" 0 "... and nothing else is left" record.err
+is "$(sed -n 's/.*triggers: \([0-9]*\), dumps written: \([0-9]*\), triggers suppressed: \([0-9]*\).*/\1 \2 \3/p' record.err |
+	awk '{ print ($1 >= $2 + $3), ($3 > 0) }') $(grep -c 'could not be written' record.err)" "1 1 0" "... the dumps that exceed it are counted" record.err
 
 # A span that does not end, and a dump at the VM's end.
 vmm_options="slow=100 pause=4000" vmm_start 100

@@ -26,6 +26,7 @@
 enum {
 	REPORT_BYTES = 64 << 10, /* set aside for a report */
 	LINE_BYTES = 512,
+	EXIT_TOO_LARGE = 2, /* of the child: the dump would exceed --max-disk */
 };
 
 /* ---- the journal ---- */
@@ -189,9 +190,20 @@ static void size_limit(uint64_t bytes)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* In the child. */
-static int child_write(struct recording *r, const char *path, const struct dump_cause *cause,
-		       uint64_t room)
+/* Once in a row. */
+static void too_large_note(const struct dump_files *d, const struct dump_cause *cause)
+{
+	if (!d->told)
+		journal_note(
+			4,
+			"%s: no dump is written: it would exceed --max-disk; such triggers are "
+			"counted from now on; move dumps away: %s-*",
+			cause->name, d->prefix);
+}
+
+/* In the child: its exit status. */
+static int child_write(const struct dump_files *d, struct recording *r, const char *path,
+		       const struct dump_cause *cause, uint64_t room)
 {
 	uint64_t start = cause->culprit.start_ns;
 	char report[4096], line[LINE_BYTES];
@@ -202,9 +214,13 @@ static int child_write(struct recording *r, const char *path, const struct dump_
 	err = trace_writer_dump(r->writer, path,
 				start > cause->before_ns ? start - cause->before_ns : 0, meta);
 	json_decref(meta);
+	if (err == -EFBIG && room && d->child_triggers) {
+		too_large_note(d, cause);
+		return EXIT_TOO_LARGE;
+	}
 	if (err) {
 		journal_note(3, "%s: cannot write the dump: %s", cause->name, error_text());
-		return err;
+		return EXIT_FAILED;
 	}
 	report_path(path, report, sizeof(report));
 	err = dump_report(path, report, cause, line, sizeof(line));
@@ -212,7 +228,13 @@ static int child_write(struct recording *r, const char *path, const struct dump_
 		     dump_next(cause), path);
 	if (err)
 		journal_note(4, "%s: cannot write the report: %s", path, error_text());
-	return err;
+	return err ? EXIT_FAILED : EXIT_FINE;
+}
+
+static void suppress(struct dump_files *d)
+{
+	d->suppressed += d->child_triggers;
+	d->told = true;
 }
 
 int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cause *cause,
@@ -222,14 +244,18 @@ int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cau
 	char *path;
 	int err;
 
-	if (!room_read(d, &room) && !always)
-		return fail(-ENOSPC, "--max-disk is reached");
+	d->child_triggers = always ? 0 : 1 + cause->nr_more;
+	if (!room_read(d, &room) && !always) {
+		too_large_note(d, cause);
+		suppress(d);
+		return 0;
+	}
 	path = path_make(d, cause);
 	err = path ? file_add(d, path) : fail(-ENOMEM, "out of memory");
 	if (!err) {
 		d->child = fork();
 		if (!d->child)
-			_exit(child_write(r, path, cause, room) != 0);
+			_exit(child_write(d, r, path, cause, room));
 		if (d->child < 0) {
 			d->child = 0;
 			err = fail(-errno, "fork: %s", strerror(errno));
@@ -246,6 +272,11 @@ void dumps_reap(struct dump_files *d, bool wait)
 	if (!d->child || waitpid(d->child, &status, wait ? 0 : WNOHANG) != d->child)
 		return;
 	d->child = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TOO_LARGE) {
+		suppress(d);
+		return;
+	}
+	d->told = false;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		d->written++;
 	else

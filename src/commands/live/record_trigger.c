@@ -46,6 +46,11 @@ struct flight {
 	bool told; /* that triggers are suppressed */
 };
 
+static uint64_t suppressed(const struct flight *f)
+{
+	return f->suppressed + f->files.suppressed;
+}
+
 bool record_has_triggers(void)
 {
 	return opt.triggers.nr;
@@ -111,7 +116,7 @@ static void on_trigger(void *arg, const struct trigger_culprit *c)
 				       .min_ns = f->e[c->which].min_ns,
 				       .before_ns = opt.before_ns,
 				       .after_ns = opt.after_ns,
-				       .suppressed = f->suppressed};
+				       .suppressed = suppressed(f)};
 	f->due_ns = c->end_ns + opt.after_ns;
 }
 
@@ -173,7 +178,7 @@ static void dump_now(struct recording *r, const char *name, bool always)
 	f->cause = (struct dump_cause){.culprit = {.start_ns = now, .end_ns = now},
 				       .name = name,
 				       .before_ns = now, /* all that there is */
-				       .suppressed = f->suppressed};
+				       .suppressed = suppressed(f)};
 	dump(r, always);
 }
 
@@ -230,7 +235,7 @@ static void meta(struct recording *r, json_t *meta, bool final)
 		json_object_set(meta, "triggers", list);
 	if (r->flight && final)
 		json_object_set_new(meta, "suppressed_triggers",
-				    json_integer((json_int_t)r->flight->suppressed));
+				    json_integer((json_int_t)suppressed(r->flight)));
 	json_decref(list);
 }
 
@@ -240,8 +245,8 @@ void record_trigger_summary(struct recording *r)
 
 	command_note("triggers: %" PRIu64 ", dumps written: %" PRIu64
 		     ", triggers suppressed: %" PRIu64 "%s",
-		     f->triggered, f->files.written, f->suppressed,
-		     f->suppressed ? " (--keep, --max-disk)" : "");
+		     f->triggered, f->files.written, suppressed(f),
+		     suppressed(f) ? " (--keep, --max-disk)" : "");
 	if (f->files.failed)
 		command_note("warning: %" PRIu64 " dumps could not be written", f->files.failed);
 }

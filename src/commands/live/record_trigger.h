@@ -31,7 +31,10 @@ struct dump_files {
 	struct dump_file *list;
 	size_t nr;
 	pid_t child; /* writes one; 0: none does */
+	uint64_t child_triggers; /* for how many triggers */
 	uint64_t written, failed;
+	uint64_t suppressed; /* triggers whose dump would have exceeded max_bytes */
+	bool told;	     /* that the last one would have */
 };
 
 /* Looks for the dumps of earlier runs. To be called before the process is confined. */
@@ -42,8 +45,9 @@ void dumps_close(struct dump_files *d);
 bool dumps_have_room(struct dump_files *d);
 
 /*
- * Starts a child that writes the dump and its report, and logs it. `always`: whatever --keep says.
- * 0 or -errno with the error message set.
+ * Starts a child that writes the dump and its report, and logs it; without space, its triggers are
+ * counted as suppressed. `always`: whatever --keep says, and not for a trigger. 0 or -errno with
+ * the error message set.
  */
 int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cause *cause,
 		bool always);
