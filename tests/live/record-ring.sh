@@ -8,8 +8,14 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 10
+plan 11
 vmm_start 60000
+record_start --vm "$vmm" -o ring.trace --ring 1M
+kill -s USR1 "$recorder"
+until_line 'wrote ring-1.trace' record.err
+is "$("$HOSTRACE" info -i ring-1.trace >info.out 2>&1; echo $?)" 0 "a dump with another extension" record.err
+kill "$recorder"
+wait "$recorder_waiter"
 record_start --vm "$vmm" -o ring.hrt --ring 1M
 kill -s USR1 "$recorder"
 until_line 'wrote ring-1.hrt' record.err

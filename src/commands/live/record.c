@@ -146,9 +146,12 @@ int record_output_stem(void)
 	return (int)(len > 4 && !strcmp(record_opt.output + len - 4, ".hrt") ? len - 4 : len);
 }
 
-/* vm.hrt -> vm-1.hrt, vm-2.hrt, ... */
+/* vm.hrt -> vm-1.hrt, vm-2.hrt, ...: confine_paths_write() allows these, with any extension. */
 static void dump_now(struct recording *r)
 {
+	const char *output = record_opt.output, *slash = strrchr(output, '/'),
+		   *name = slash ? slash + 1 : output, *dot = strrchr(name, '.');
+	size_t stem = dot && dot > name ? (size_t)(dot - output) : strlen(output);
 	char path[DUMP_PATH_MAX];
 	json_t *meta;
 
@@ -156,8 +159,7 @@ static void dump_now(struct recording *r)
 		record_trigger_signal(r);
 	if (r->flight || !record_opt.ring_bytes)
 		return;
-	snprintf(path, sizeof(path), "%.*s-%u%s", record_output_stem(), record_opt.output,
-		 ++r->dumps, record_opt.output + record_output_stem());
+	snprintf(path, sizeof(path), "%.*s-%u%s", (int)stem, output, ++r->dumps, output + stem);
 	meta = record_meta_end(r);
 	if (trace_writer_dump(r->writer, path, 0, meta))
 		command_note("cannot write the dump: %s", error_text());
