@@ -31,16 +31,20 @@ static int unknown(const char *name)
 	return suggest_hint(-EINVAL, &s);
 }
 
-static int analyzer_named(const char *name, const struct analyzer **ret)
+/* NULL: there is none. */
+static const struct analyzer *analyzer_named(const char *name)
 {
 	if (!strcmp(name, REQUEST_AGE))
 		name = "virtqueue";
 	for (const struct analyzer *const *a = analyzers; *a; a++)
-		if (has_duration(*a) && !strcmp((*a)->name, name)) {
-			*ret = *a;
-			return 0;
-		}
-	return unknown(name);
+		if (has_duration(*a) && !strcmp((*a)->name, name))
+			return *a;
+	return NULL;
+}
+
+bool trigger_is_name(const char *name)
+{
+	return !strcmp(name, VM_END) || analyzer_named(name);
 }
 
 /* Without the spaces around it. */
@@ -70,12 +74,14 @@ int trigger_parse(const char *text, struct trigger_expression *ret)
 		return err;
 	if (!strcmp(ret->name, VM_END))
 		return limit ? fail_usage(-EINVAL, "--trigger: vm-end takes no duration") : 0;
-	err = analyzer_named(ret->name, &ret->analyzer);
+	ret->analyzer = analyzer_named(ret->name);
+	if (!ret->analyzer)
+		return unknown(ret->name);
 	while (limit && isspace((unsigned char)*limit))
 		limit++;
-	if (!err && (!limit || parse_duration(limit, &ret->min_ns) || !ret->min_ns))
-		err = fail_usage(-EINVAL,
-				 "invalid --trigger '%s' (expected %s>DURATION, e.g. '%s>10ms')",
-				 text, ret->name, ret->name);
-	return err;
+	if (!limit || parse_duration(limit, &ret->min_ns) || !ret->min_ns)
+		return fail_usage(-EINVAL,
+				  "invalid --trigger '%s' (expected %s>DURATION, e.g. '%s>10ms')",
+				  text, ret->name, ret->name);
+	return 0;
 }

@@ -21,4 +21,7 @@ struct trigger_expression {
  */
 int trigger_parse(const char *text, struct trigger_expression *ret);
 
+/* Is it the name of a condition, without a duration? */
+bool trigger_is_name(const char *name);
+
 #endif

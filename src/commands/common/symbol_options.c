@@ -7,6 +7,7 @@
 #include "commands/common/compat_option.h"
 #include "commands/common/input.h"
 #include "commands/common/symbol_options.h"
+#include "trigger/expression.h"
 
 static struct {
 	bool debug, none, no_inlines, line, address, file, symbols_file;
@@ -36,9 +37,39 @@ const struct option_row symbols_options[] = {
 	{0},
 };
 
+enum { TIME_DIGITS = 8 };
+
 /*
- * --symbols, or the file that `record --guest-symbols` saved with the only input: vm.guest.kallsyms for vm.hrt. NULL:
- * neither.
+ * record --trigger writes vm-exit-latency-20261122T231500.123Z.hrt for vm.hrt: the length of "vm", 0: that is no such
+ * name. A VM's name may contain '-', too: what is before the time must be the name of a trigger.
+ */
+static size_t dump_stem(const char *input, size_t len)
+{
+	char name[PATH_MAX], *time = NULL;
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, input);
+	for (char *at = strchr(name, '-'); at; at = strchr(at + 1, '-'))
+		if (strspn(at + 1, "0123456789") == TIME_DIGITS && at[1 + TIME_DIGITS] == 'T' &&
+		    !strchr(at, '/'))
+			time = at;
+	if (!time)
+		return 0;
+	*time = '\0';
+	for (char *at = strchr(name, '-'); at; at = strchr(at + 1, '-'))
+		if (trigger_is_name(at + 1) || !strcmp(at + 1, "signal"))
+			return (size_t)(at - name);
+	return 0;
+}
+
+static bool saved_find(const char *input, size_t len)
+{
+	snprintf(symbols.saved, sizeof(symbols.saved), "%.*s.guest.kallsyms", (int)len, input);
+	return len && !access(symbols.saved, R_OK);
+}
+
+/*
+ * --symbols, or the file that `record --guest-symbols` saved with the only input: vm.guest.kallsyms for vm.hrt, and
+ * for dumps of its triggers. NULL: neither.
  */
 static const char *map_given(void)
 {
@@ -50,8 +81,8 @@ static const char *map_given(void)
 		return symbols.map;
 	if (len > 4 && !strcmp(input + len - 4, ".hrt"))
 		len -= 4;
-	snprintf(symbols.saved, sizeof(symbols.saved), "%.*s.guest.kallsyms", (int)len, input);
-	return access(symbols.saved, R_OK) ? NULL : symbols.saved;
+	return saved_find(input, len) || saved_find(input, dump_stem(input, len)) ? symbols.saved
+										  : NULL;
 }
 
 struct symbols_options symbols_given(void)
