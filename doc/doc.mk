@@ -9,6 +9,7 @@ docs:
 	$(Q)scripts/events-page.sh > doc/events.new && mv doc/events.new doc/events.md
 	$(Q)scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
 	$(Q)stap/inside.sh
+	$(Q)HOSTRACE=$(BUILD)/hostrace scripts/tutorial-pages.sh
 	$(Q)$(MAKE) --no-print-directory man
 
 .PHONY: man

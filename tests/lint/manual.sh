@@ -159,6 +159,8 @@ rule "examples run" "$(
 	rm -rf "$dir"
 )"
 
+rule "commands of doc/tutorial run" "$(HOSTRACE=$hostrace scripts/tutorial-pages.sh --check)"
+
 # Whole pipes, which must print something.
 if command -v jq >/dev/null; then
 	rule "recipes of doc/jq.md run" "$(
