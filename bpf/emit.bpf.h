@@ -55,6 +55,7 @@ struct thread_state {
 	hr_u64 reset_vdev;
 	hr_u32 polled; /* it has slept in a system call that waits for events: an event loop */
 	hr_u32 pad;
+	hr_u64 tsc_ratio; /* that `vcpu_tsc` was written with */
 };
 
 struct {
@@ -161,18 +162,24 @@ static __always_inline hr_u32 ratio_bits(hr_u64 ratio)
 	return ratio >> 24 ? 32 : 0;
 }
 
-static __always_inline bool emit_vcpu_tsc(struct emit *e, struct kvm_vcpu *vcpu)
+/* Unless the newest one has the same ratio: VMMs set it after the vCPU exists. Changes of the offset have an event. */
+static __always_inline void emit_vcpu_tsc(struct emit *e, struct thread_state *state,
+					  struct kvm_vcpu *vcpu)
 {
-	struct rec_vcpu_tsc *rec = reserve(e, vcpu_tsc);
 	hr_u64 ratio = vcpu_l1_tsc_ratio(vcpu);
+	struct rec_vcpu_tsc *rec;
 
+	if (state->tsc_written && state->tsc_ratio == ratio)
+		return;
+	rec = reserve(e, vcpu_tsc);
 	if (!rec)
-		return false;
+		return;
 	rec->offset = vcpu_l1_tsc_offset(vcpu);
 	rec->scale_bits = ratio_bits(ratio);
 	rec->scale = rec->scale_bits ? ratio : 0;
 	emit_publish(e);
-	return true;
+	state->tsc_written = 1;
+	state->tsc_ratio = ratio;
 }
 
 /* The vCPU to which this preempt notifier belongs: KVM is their only user. */
@@ -181,7 +188,7 @@ static __always_inline struct kvm_vcpu *vcpu_of_node(hr_u64 node)
 	return (void *)(node - bpf_core_field_offset(struct kvm_vcpu, preempt_notifier.link));
 }
 
-/* The first events of a thread record its name and, if it is a vCPU, its TSC offset. vcpu may be NULL. */
+/* The first events of a thread record its name and, if it is a vCPU, its TSC offset and ratio. vcpu may be NULL. */
 static __always_inline struct thread_state *thread_state(struct emit *e, struct kvm_vcpu *vcpu)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -195,8 +202,8 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 	e->vcpu = state->vcpu - 1;
 	if (!state->named)
 		state->named = emit_thread(e, task);
-	if (vcpu && !state->tsc_written)
-		state->tsc_written = emit_vcpu_tsc(e, vcpu);
+	if (vcpu)
+		emit_vcpu_tsc(e, state, vcpu);
 	return state;
 }
 

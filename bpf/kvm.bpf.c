@@ -442,6 +442,7 @@ int BPF_PROG(tp_kvm_write_tsc_offset, unsigned int vcpu_id, hr_u64 old_offset, h
 	rec->new = new_offset;
 	rec->target = target_vcpu(&e, vcpu_id);
 	emit_publish(&e);
+	((struct ring_head *)e.ring)->vcpu_tid = 0; /* its next event compares the ratio, too */
 	return 0;
 }
 
