@@ -250,6 +250,8 @@ void blk_wait(struct blk *d, unsigned int nr, bool by_interrupt)
 			wait_line(d);
 		else if (tsc_read() - begin > PATIENCE_TICKS)
 			die("no reply from the disk, %u of %u requests done", done, nr);
+		else
+			take_irqs();
 		barrier();
 	}
 }

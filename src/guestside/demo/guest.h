@@ -74,6 +74,12 @@ void irq_enable(unsigned int irq, bool on);
 /* Halts until line `irq` has fired more than `seen` times. Returns how many halts that took. */
 uint32_t wait_irq(unsigned int irq, uint32_t seen);
 
+/* For loops that poll, for one instruction. Without it, a host's CPU that Bochs emulates takes no interrupts either. */
+static inline void take_irqs(void)
+{
+	asm volatile("sti; nop; cli" : : : "memory", "cc");
+}
+
 /*
  * Configuration space of bus 0, through 0xcf8 and 0xcfc; offset must be a multiple of 4 for
  * pci_read32().
