@@ -192,7 +192,8 @@ make clean         remove $(BUILD)
 
 make check-fast    run unit tests, cases and lints: about a minute
 make check         run all tests that this machine can run (SAN=1: with sanitizers)
-make check-live    record nested VMs under kvm_intel and kvm_amd (RIG_PARTS, RIG_CHECKS: only a part)
+make check-live    record nested VMs under kvm_amd in an emulated host (RIG_PARTS, RIG_CHECKS: only a part)
+make check-vmx     the same under kvm_intel
 make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
 make check-crash   end recorders and the power at N=100 random moments

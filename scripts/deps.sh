@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live rig usdt fuzz coverage docs package; default: all but usdt and package
+#   scripts/deps.sh GROUP...    build check live rig vmx usdt fuzz coverage docs package; default: all but vmx, usdt and package
 #   scripts/deps.sh --list GROUP...    only prints missing packages
 #
 # Debian and derivatives: root installs missing packages; for other users the command is printed and the status is 1.
@@ -82,6 +82,12 @@ packages() {
 	rig   gcc-12             gcc
 	rig   xz-utils           xz
 	rig   libxml2-utils      libxml2
+	vmx   bochs              bochs
+	vmx   bochsbios          bochs
+	vmx   vgabios            vgabios
+	vmx   isolinux           syslinux
+	vmx   syslinux-common    syslinux
+	vmx   xorriso            xorriso
 	usdt  meson              meson
 	usdt  ninja-build        ninja-build
 	usdt  dpkg-dev           dpkg-dev

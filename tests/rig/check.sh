@@ -88,12 +88,54 @@ events_text() { # TRACE
 	grep -v '^#' "$work/$1.txt"
 }
 
-# tracefs's trace of the healthy VM, one event a line: "TID TIME EVENT: text", text as the kernel prints it.
-oracle() {
-	[ -s "$work/oracle" ] || sed -n \
+# tracefs's trace of a VM, one event a line: "TID TIME EVENT: text", text as the kernel prints it.
+oracle() { # NAME, default healthy
+	local name=${1:-healthy}
+	[ -s "$work/$name.oracle" ] || sed -n \
 		's/^ *[^#]*-\([0-9]*\) *\[[0-9]*\] *[^ ]* *\([0-9.]*\): \(kvm_.*\)/\1 \2 \3/p' \
-		"$out/healthy.trace" >"$work/oracle"
-	cat "$work/oracle"
+		"$out/$name.trace" >"$work/$name.oracle"
+	cat "$work/$name.oracle"
+}
+
+# Each vCPU's exits and entries in their order, "TID exit REASON RIP INFO1 INFO2" and "TID entry RIP", by tracefs. It prints
+# reasons by name: they are translated to numbers by the kernel's own table, whose VMX part is in decimal.
+oracle_sequence() { # NAME
+	grep -o '{ [0-9a-fx+ ]*, "[^"]*" }' "$out/$1.trace.kvm_exit" | sed 's/{ \(.*\), "\(.*\)" }/\1,\2/' |
+		awk -v isa="$(oracle "$1" | grep -c -m 1 'kvm_exit: .*reason [a-z]')" -F , '($1 ~ /^0x/) == (isa > 0)' |
+		while IFS=, read -r number name; do
+			echo "$((number)) $name"
+		done >"$work/reasons"
+	oracle "$1" | awk '
+	NR == FNR {
+		number = $1
+		sub(/^[0-9]+ /, "")
+		number_of[$0] = number
+		next
+	}
+	function hex(name) { # as hostrace prints it
+		if (!match($0, " " name " 0x[0-9a-f]+"))
+			return "none"
+		digits = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+		sub(/^0+/, "", digits)
+		return "0x" (digits == "" ? 0 : digits)
+	}
+	match($0, / rip 0x[0-9a-f]+/) { rip = substr($0, RSTART + 5, RLENGTH - 5) }
+	$3 == "kvm_exit:" {
+		tid = $1
+		infos = hex("info1") " " hex("info2")
+		sub(/.* reason /, "")
+		sub(/ rip .*/, "")
+		print tid, "exit", number_of[$0], rip, infos
+	}
+	$3 == "kvm_entry:" { print $1, "entry", rip }' "$work/reasons" - | sort -s -n -k 1,1
+}
+
+# The same by hostrace.
+hostrace_sequence() { # TRACE
+	events_text "$1" |
+		sed -n 's/.* kvm_exit .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\) info1=\(0x[0-9a-f]*\) info2=\(0x[0-9a-f]*\) reason=\([0-9]*\).*/\1 exit \5 \2 \3 \4/p
+			s/.* kvm_entry .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\).*/\1 entry \2/p' |
+		sort -s -n -k 1,1
 }
 
 # What L2 printed: NAME-OF-VM WORD -> the rest of the line "l2: WORD ..."
@@ -121,19 +163,19 @@ rig_fill() { # DIR
 	cp "$here"/l1/*.sh "$1/"
 	cp "$program" "$1/bin/hostrace"
 	cp "$(type -P trace-cmd)" "$1/bin/"
-	cp "$(dirname "$program")/minivmm" "$1/bin/"
-	cp "$(dirname "$program")"/{sampleguest.elf,blameguest-touch.elf,slowmem.so} /usr/share/qemu/pvh.bin "$1/"
+	cp "$(dirname "$program")"/{minivmm,demo-guest.elf} "$1/bin/"
+	cp "$(dirname "$program")"/{sampleguest,blameguest-touch,ring-guest}.elf "$(dirname "$program")/slowmem.so" "$1/"
 	for library in $("$here/libraries.sh" "$program") \
 		$(ldd "$1/bin/trace-cmd" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
 	done
 }
 
-# What only the part `agent` needs: an L2 of its own that runs the agent, modules for L1, firmware. It is not in a run
+# What only the part `agent` needs: an L2 of its own that runs the agent, modules for L1. It is not in a run
 # of all parts (make check-agent runs it): under load L1 has hung in it.
 agent_fill() { # DIR
 	local vmlinuz module
-	mkdir -p "$1/modules" "$1/firmware"
+	mkdir -p "$1/modules"
 	# shellcheck disable=SC2046
 	vmlinuz=$("$here/rig.sh" guest "$1/agent.cpio" "$here/l2/agent-init.sh" virtio_ring virtio virtio_pci_modern_dev \
 		virtio_pci_legacy_dev virtio_pci virtio_blk virtio_console vsock vmw_vsock_virtio_transport_common \
@@ -142,8 +184,6 @@ agent_fill() { # DIR
 	for module in vhost_iotlb vhost vsock vmw_vsock_virtio_transport_common vhost_vsock; do
 		find "$(dirname "$vmlinuz")/kernel/lib/modules" -name "$module.ko" -exec cp '{}' "$1/modules/" ';'
 	done
-	cp /usr/share/qemu/pvh.bin "$1/firmware/"
-	cp "$(dirname "$program")/ring-guest.elf" "$1/"
 }
 
 # A probe waits 10 s for a variable's lock (default: 10 ms, then it is skipped): the machine below may take the CPU from

@@ -4,7 +4,8 @@
 # A real KVM host in a VM, from Debian packages only. Needs no /dev/kvm, no root, and the network only for apt.
 #
 #   L0  this machine: QEMU/TCG, which emulates a CPU with AMD's SVM ............ rig.sh
-#   L1  the host under test: Debian's stock cloud kernel with kvm and kvm_amd ... l1/*.sh
+#       RIG_CPU=vmx: Bochs, which emulates a CPU with Intel's VMX, one CPU
+#   L1  the host under test: Debian's stock cloud kernel with kvm ............... l1/*.sh
 #   L2  a guest of it: Debian's stock QEMU -accel kvm, the same kernel, busybox .. l2/*.sh
 #
 #   rig.sh fetch       the kernel package, unpacked into the cache (27 MB download)
@@ -18,24 +19,32 @@
 # The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is rebuilt when a package that it is
 # built from, or a file of this directory, changes; see stamp_is().
 #
-# No file system is shared: input is a tar on /dev/vda, output a tar on /dev/vdb; the root is /dev/vdc.
+# No file system is shared: the input and the output are tars on disks; the kernel's command line names them.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}
 . "$here/boot.inc"
 run_seconds=${RIG_SECONDS:-720} # all parts in one run take about 150; a starved machine gets this much
-stall_seconds=${RIG_STALL_SECONDS:-180} # L1's init prints a line every 10 s
+cpu=${RIG_CPU:-svm}
+stall_seconds=180 # L1's init prints a line every 10 s
+# Bochs is ten times as slow as TCG until L1's init runs.
+[ "$cpu" = svm ] || stall_seconds=600 run_seconds=${RIG_SECONDS:-1800}
+stall_seconds=${RIG_STALL_SECONDS:-$stall_seconds}
 out_mb=256
 root_mb=256 # sparse; the root holds about 110 MB
 l1_mb=1536
+cylinder=$((16 * 63 * 512))
+l1_append="console=ttyS0 quiet panic=-1"
 
 # Both lists in the order in which insmod needs them: virtio_ring before virtio.
 virtio_modules="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk"
-l1_modules="$virtio_modules irqbypass kvm kvm-amd"
+l1_modules_svm="$virtio_modules irqbypass kvm kvm-amd"
+l1_modules_vmx="scsi_common scsi_mod sd_mod libata ata_piix irqbypass kvm kvm-intel"
 l2_modules="$virtio_modules failover net_failover virtio_net"
 l1_programs="bash busybox qemu-system-x86_64 perf"
-firmware="/usr/share/seabios/bios-256k.bin /usr/share/qemu/kvmvapic.bin /usr/share/qemu/linuxboot_dma.bin"
+firmware="/usr/share/seabios/bios-256k.bin /usr/share/qemu/kvmvapic.bin /usr/share/qemu/linuxboot_dma.bin
+	/usr/share/qemu/pvh.bin"
 
 die() {
 	echo "rig: $*" >&2
@@ -176,8 +185,11 @@ build() {
 	stamp_drop images
 	echo "rig: building the images"
 	# shellcheck disable=SC2086
-	initramfs_make "$scratch/boot" "$here/l1/boot.sh" $l1_modules
-	cpio_make "$scratch/boot" "$cache/boot.cpio"
+	initramfs_make "$scratch/boot.svm" "$here/l1/boot.sh" $l1_modules_svm
+	cpio_make "$scratch/boot.svm" "$cache/boot.svm.cpio"
+	# shellcheck disable=SC2086
+	initramfs_make "$scratch/boot.vmx" "$here/l1/boot.sh" $l1_modules_vmx
+	cpio_make "$scratch/boot.vmx" "$cache/boot.vmx.cpio"
 	# shellcheck disable=SC2086
 	initramfs_make "$scratch/l2" "$here/l2/init.sh" $l2_modules
 	cp -r "$here/l2" "$scratch/l2/parts"
@@ -209,14 +221,68 @@ l1_watch() { # CONSOLE
 
 # tsc=reliable: TCG has no invariant TSC, and a kernel with two CPUs would otherwise reject the TSC as its clock.
 # A CPU that is stuck for 100 s ends the boot, with panic=-1 and -no-reboot.
-l1_boot() { # DIR
-	timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
+box_svm() { # DIR
+	exec timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
-		-kernel "$cache/vmlinuz" -initrd "$cache/boot.cpio" \
-		-append "console=ttyS0 quiet panic=-1 tsc=reliable softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
+		-kernel "$cache/vmlinuz" -initrd "$cache/boot.svm.cpio" \
+		-append "$l1_append rig_in=/dev/vda rig_out=/dev/vdb rig_root=/dev/vdc tsc=reliable softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
 		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
 		-drive "file=$scratch/out.tar,if=virtio,format=raw,cache=unsafe" \
-		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on" </dev/null &
+		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on"
+}
+
+# Bochs boots from a CD: isolinux, the kernel and the initramfs. Its disks are whole cylinders of 16 x 63 sectors.
+box_vmx() { # DIR
+	local iso=$scratch/iso disk size
+	mkdir -p "$iso/isolinux"
+	cp "$cache/vmlinuz" "$cache/boot.vmx.cpio" "$iso/"
+	cp /usr/lib/ISOLINUX/isolinux.bin /usr/lib/syslinux/modules/bios/ldlinux.c32 "$iso/isolinux/"
+	cat >"$iso/isolinux/isolinux.cfg" <<-END
+		DEFAULT l1
+		PROMPT 0
+		TIMEOUT 1
+		LABEL l1
+		KERNEL /vmlinuz
+		INITRD /boot.vmx.cpio
+		APPEND $l1_append rig_root=/dev/sda rig_in=/dev/sdb rig_out=/dev/sdc nosmp nokaslr mitigations=off random.trust_cpu=on tsc=reliable lpj=1000000 ${RIG_APPEND:-}
+	END
+	xorriso -as mkisofs -quiet -o "$scratch/l1.iso" -b isolinux/isolinux.bin -c isolinux/boot.cat \
+		-no-emul-boot -boot-load-size 4 -boot-info-table "$iso" >"$scratch/xorriso.log" 2>&1
+	cp --sparse=always "$cache/root.ext4" "$scratch/root.ext4"
+	for disk in root.ext4 in.tar out.tar; do
+		size=$(stat -c %s "$scratch/$disk")
+		truncate -s $(((size + cylinder - 1) / cylinder * cylinder)) "$scratch/$disk"
+	done
+	# rfb without a viewer is the only display that needs no terminal. The time is instructions / ips.
+	cat >"$scratch/bochsrc" <<-END
+		config_interface: textconfig
+		display_library: rfb, options="timeout=0"
+		cpu: model=corei7_skylake_x, count=1, ips=50000000, reset_on_triple_fault=0
+		megs: $l1_mb
+		romimage: file=/usr/share/bochs/BIOS-bochs-latest
+		vgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest
+		ata0: enabled=1, ioaddr1=0x1f0, ioaddr2=0x3f0, irq=14
+		ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15
+		ata0-master: type=cdrom, path=$scratch/l1.iso, status=inserted
+		ata0-slave: type=disk, mode=flat, path=$scratch/root.ext4
+		ata1-master: type=disk, mode=flat, path=$scratch/in.tar
+		ata1-slave: type=disk, mode=flat, path=$scratch/out.tar
+		boot: cdrom
+		log: $1/bochs.log
+		panic: action=fatal
+		error: action=ignore
+		info: action=ignore
+		debug: action=ignore
+		com1: enabled=1, mode=file, dev=$1/console.log
+		sound: driver=dummy
+		clock: sync=none, time0=utc
+	END
+	echo c >"$scratch/bochs.commands" # Debian's build waits for the debugger's "continue"
+	exec timeout -k 5 "$run_seconds" bochs -q -f "$scratch/bochsrc" -rc "$scratch/bochs.commands" >"$1/bochs.out" 2>&1
+}
+
+l1_boot() { # DIR
+	"box_$cpu" "$1" </dev/null &
 	l1_job=$!
 	l1_watch "$1/console.log"
 	wait "$l1_job"

@@ -15,48 +15,9 @@ for event in kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_
 	equal "$event: as many as tracefs recorded" "$(oracle | grep -c " $event: ")" "$counted"
 done
 
-# Not only the same number: the same events in the same order, thread by thread. tracefs prints reasons by name; the
-# names are translated to numbers by the kernel's own table (the SVM part; the VMX part is in decimal).
-grep -o '{ 0x[0-9a-f+ ]*, "[^"]*" }' "$out/healthy.trace.kvm_exit" | sed 's/{ \(.*\), "\(.*\)" }/\1,\2/' |
-	while IFS=, read -r number name; do
-		echo "$((number)) $name"
-	done >"$work/reasons"
-
-oracle_sequence() {
-	oracle | awk '
-	NR == FNR {
-		number = $1
-		sub(/^[0-9]+ /, "")
-		number_of[$0] = number
-		next
-	}
-	function hex(name) { # as hostrace prints it
-		if (!match($0, " " name " 0x[0-9a-f]+"))
-			return "none"
-		digits = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
-		sub(/^0+/, "", digits)
-		return "0x" (digits == "" ? 0 : digits)
-	}
-	match($0, / rip 0x[0-9a-f]+/) { rip = substr($0, RSTART + 5, RLENGTH - 5) }
-	$3 == "kvm_exit:" {
-		tid = $1
-		infos = hex("info1") " " hex("info2")
-		sub(/.* reason /, "")
-		sub(/ rip .*/, "")
-		print tid, "exit", number_of[$0], rip, infos
-	}
-	$3 == "kvm_entry:" { print $1, "entry", rip }' "$work/reasons" - | sort -s -n -k 1,1
-}
-
-hostrace_sequence() {
-	events_text healthy.hrt |
-		sed -n 's/.* kvm_exit .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\) info1=\(0x[0-9a-f]*\) info2=\(0x[0-9a-f]*\) reason=\([0-9]*\).*/\1 exit \5 \2 \3 \4/p
-			s/.* kvm_entry .*tid=\([0-9]*\) .*rip=\(0x[0-9a-f]*\).*/\1 entry \2/p' |
-		sort -s -n -k 1,1
-}
-
-oracle_sequence >"$work/wanted"
-hostrace_sequence >"$work/got"
+# Not only the same number: the same events in the same order, thread by thread.
+oracle_sequence healthy >"$work/wanted"
+hostrace_sequence healthy.hrt >"$work/got"
 same_lines "each vCPU's exits and entries are the same, one by one" "$work/got" "$work/wanted"
 equal "kvm_exit is read from the tracepoint's arguments, not from the formatted record" \
 	"$(report healthy.hrt info '.result.probes[] | select(.event == "kvm_exit") | .where')" "tp_btf/kvm_exit"

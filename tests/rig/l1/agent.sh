@@ -26,7 +26,7 @@ ringed() {
 	[ "$2" = 0 ] || source=(--guest "mem:ring_virtual,elf=ring-guest.elf,qmp=/tmp/ring.qmp")
 	rm -f /tmp/ring.qmp
 	# Not the shell function, because a signal must reach the program itself.
-	LD_LIBRARY_PATH=/rig/lib timeout -k 5 90 /rig/bin/hostrace record -o "$out/$name.hrt" "${source[@]}" -- qemu-system-x86_64 -L firmware -L /usr/share/qemu -L /usr/share/seabios -name "$name" -accel kvm -cpu host \
+	LD_LIBRARY_PATH=/rig/lib timeout -k 5 90 /rig/bin/hostrace record -o "$out/$name.hrt" "${source[@]}" -- qemu-system-x86_64 -name "$name" -accel kvm -cpu host \
 		-m 32 -nodefaults -display none -no-reboot -serial "file:$out/$name.console" -kernel ring-guest.elf \
 		-append "ring=$2" -pidfile "/tmp/$name.pid" -qmp unix:/tmp/ring.qmp,server=on,wait=off \
 		</dev/null >"$out/$name.record" 2>&1 &

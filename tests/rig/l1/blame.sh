@@ -32,7 +32,7 @@ wait
 mkdir -p /rig/shm && mount -t tmpfs tmpfs /rig/shm
 SLOWMEM_FILE=/rig/shm/ram SLOWMEM_LOG=$out/late.log LD_PRELOAD=/rig/slowmem.so timeout -k 5 120 qemu-system-x86_64 \
 	-name late -accel kvm -cpu host -m 32 -object memory-backend-file,id=ram,size=32M,mem-path=/rig/shm/ram,share=on \
-	-machine memory-backend=ram -nodefaults -vga none -nographic -L /rig -kernel /rig/blameguest-touch.elf \
+	-machine memory-backend=ram -nodefaults -vga none -nographic -kernel /rig/blameguest-touch.elf \
 	-pidfile /tmp/late.pid </dev/null >"$out/late.qemu" 2>&1 &
 wait_until 60 test -s /tmp/late.pid
 wait_until 60 test -s "$out/late.log"

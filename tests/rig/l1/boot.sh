@@ -10,8 +10,15 @@ mount -t devtmpfs dev /dev
 for module in $(cat /modules/order); do
 	insmod "/modules/$module.ko" || echo "rig: insmod $module failed"
 done
-if ! mount -t ext4 -o rw,noatime /dev/vdc /new; then
-	echo "rig: no root on /dev/vdc"
+# $rig_root, $rig_in and $rig_out: from the kernel's command line
+# shellcheck disable=SC2154
+tries=0
+until [ -b "$rig_root" ] || [ $tries = 100 ]; do # disks are found in the background
+	sleep 0.1
+	tries=$((tries + 1))
+done
+if ! mount -t ext4 -o rw,noatime "$rig_root" /new; then
+	echo "rig: no root on $rig_root"
 	poweroff -f
 fi
 for dir in proc sys dev; do

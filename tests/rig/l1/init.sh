@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# L1's own init: file systems, /rig out of the tar on /dev/vda, main.sh, results to /dev/vdb, power off.
+# L1's own init: file systems, /rig out of the tar on $rig_in, main.sh, results to $rig_out, power off. The two are disks,
+# named on the kernel's command line.
+# shellcheck disable=SC2154
 export PATH=/usr/sbin:/usr/bin HOME=/root
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t debugfs debugfs /sys/kernel/debug
@@ -17,11 +19,11 @@ while sleep 10; do
 done &
 
 cd /rig || exit 1
-tar -xf /dev/vda
+tar -xf "$rig_in"
 mkdir -p out
 bash ./main.sh
 echo $? >out/status
-tar -cf /dev/vdb -C out .
+tar -cf "$rig_out" -C out .
 sync
 echo o >/proc/sysrq-trigger
 sleep 10

@@ -53,6 +53,7 @@ part_forget() { # PART
 	host) rm -f "$out"/host.* /tmp/go /tmp/vmm.out ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	steal) rm -f "$out"/steal.* ;;
+	vmx) rm -rf "$out"/{mini,demo,ringed,scaled}* /tmp/go /tmp/vmm.out ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	blame) rm -f "$out"/idle.* "$out"/late.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;

@@ -17,7 +17,7 @@ cp marks/qemu-system-x86_64 "$qemu"
 guest() { # PREFIX...: the command in front of QEMU
 	rm -f /tmp/marks.img
 	truncate -s 2M /tmp/marks.img
-	LD_LIBRARY_PATH=/rig/lib timeout -k 5 180 "$@" "$qemu" -L /usr/share/seabios -L /usr/share/qemu -L /rig -accel kvm -m 32 \
+	LD_LIBRARY_PATH=/rig/lib timeout -k 5 180 "$@" "$qemu" -L /usr/share/seabios -L /usr/share/qemu -accel kvm -m 32 \
 		-nodefaults -display none -no-reboot -serial "file:$out/marks/console" -kernel /rig/marks/demo-guest.elf \
 		-append "reads=250 writes=250" -drive file=/tmp/marks.img,if=none,id=d,format=raw \
 		-device virtio-blk-pci,drive=d,addr=4 -device isa-debug-exit,iobase=0xf4,iosize=1 </dev/null

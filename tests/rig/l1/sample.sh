@@ -6,7 +6,7 @@
 . ./lib.sh
 
 timeout -k 5 180 qemu-system-x86_64 -name sampled -accel kvm -cpu host -m 64 -nodefaults -vga none -nographic \
-	-L /rig -kernel /rig/sampleguest.elf -pidfile /tmp/sampled.pid </dev/null >"$out/sampled.qemu" 2>&1 &
+	-kernel /rig/sampleguest.elf -pidfile /tmp/sampled.pid </dev/null >"$out/sampled.qemu" 2>&1 &
 wait_until 60 test -s /tmp/sampled.pid
 vm=$(cat /tmp/sampled.pid)
 sleep 4 # SeaBIOS
