@@ -195,8 +195,8 @@ stap_fill() { # DIR
 	local stap library
 	stap=$("$here/stap-tree.sh") || return
 	mkdir -p "$1/stap" "$stap/cache" "$work/stap"
-	# This one also prints each latency, so that checks/80-stap.sh can compare it exit by exit. At the end, from one CPU:
-	# stapio merges the CPUs' output by sequence numbers, and when a CPU's reader is late it drops what that CPU printed.
+	# This one also prints each latency, so that checks/80-stap.sh can compare it exit by exit. At the end, from
+	# one CPU, so that the lines are in order.
 	{
 		sed 's/^\(\t*\)latency\[isa, reason\] <<< ns$/&\n\1each[exits++, tid(), ns, isa, reason] = 1/' \
 			"$here/../../stap/exitlatency.stp"

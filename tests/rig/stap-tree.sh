@@ -14,6 +14,9 @@
 #                                                       kernel's names. Read from the kernel itself, in the rig
 #   runtime/stp_task_work.c                             task_work_cancel() of 6.1.y has other arguments than
 #                                                       SystemTap 4.8 expects: it must call task_work_cancel_func()
+#   runtime/transport/relay_v2.c                        a message whose header does not fit the rest of a buffer is
+#                                                       dropped ("transport failures"), and stapio then loses all that
+#                                                       follows: it must begin the next buffer
 #
 # 15 MB of headers and 140 MB of sources are downloaded, 90 MB stay. About 25 s.
 set -euo pipefail
@@ -77,6 +80,8 @@ runtime_make() {
 	sed -i -e 's/typeof(&task_work_cancel) task_work_cancel_fn/typeof(\&task_work_cancel_func) task_work_cancel_fn/' \
 		-e 's/kallsyms_lookup_name("task_work_cancel")/kallsyms_lookup_name("task_work_cancel_func")/' \
 		"$cache/runtime/stp_task_work.c"
+	sed -i 's/if (buf->offset >= buf->chan->subbuf_size) {/if (buf->offset + sizeof(struct _stp_trace) >= buf->chan->subbuf_size) {/' \
+		"$cache/runtime/transport/relay_v2.c"
 }
 
 make_all() {
