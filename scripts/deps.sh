@@ -65,6 +65,7 @@ packages() {
 	live  mount              util-linux
 	live  seabios            seabios-bin
 	live  tmux               tmux
+	live  less               less
 	live  ncurses-base       ncurses-base
 	live  procps             procps-ng
 	live  busybox-static     busybox

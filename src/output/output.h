@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/new_file.h"
 #include "output/wrap.h"
@@ -20,7 +21,7 @@ struct output {
 	bool wide;	    /* text: all columns, and no line is cut or broken */
 	FILE *wrapped;	    /* what `file` breaks the lines for; NULL: `file` is not of wrap_open() */
 	struct wrap_options *wrap;
-	bool is_pager;	    /* file is a pager's input */
+	pid_t pager;	    /* the process that `file` is the input of; 0: none */
 	struct new_file new_file; /* -o FILE; zeroed: standard output */
 };
 

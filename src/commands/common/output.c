@@ -4,11 +4,14 @@
  * in the same folder and renamed on success, so that a failed report never replaces a good one.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -58,7 +61,47 @@ static bool format_known(const char *formats, const char *format)
 	return false;
 }
 
-static FILE *open_pager(void)
+/*
+ * The child executes the pager when there is something to show: until then, which may be minutes, ^C ends it as it ends
+ * this process, and leaves no empty pager behind. This process may not start programs later (confine/confine.h).
+ */
+static FILE *pager_start(const char *command, pid_t *ret)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return NULL;
+	*ret = fork();
+	if (!*ret) {
+		struct pollfd p = {.fd = fd[0], .events = POLLIN};
+
+		close(fd[1]);
+		while (poll(&p, 1, -1) < 0 && errno == EINTR)
+			;
+		if (!(p.revents & POLLIN) || dup2(fd[0], STDIN_FILENO) < 0)
+			_exit(0);
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(127);
+	}
+	close(fd[0]);
+
+	FILE *f = *ret > 0 ? fdopen(fd[1], "w") : NULL;
+
+	if (!f) {
+		close(fd[1]); /* which ends the child */
+		*ret = 0;
+	}
+	return f;
+}
+
+static void pager_end(struct output *out)
+{
+	fclose(out->file);
+	while (waitpid(out->pager, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static FILE *open_pager(pid_t *ret)
 {
 	const char *name = getenv("HOSTRACE_PAGER");
 
@@ -70,7 +113,7 @@ static FILE *open_pager(void)
 		return NULL;
 	setenv("LESS", "FRX", 0);
 	fflush(stdout);
-	return popen(name, "w");
+	return pager_start(name, ret);
 }
 
 static int terminal_width(FILE *f)
@@ -137,12 +180,12 @@ static void stdout_open(struct output *out)
 
 	out->color = given.in_color = color_wanted(stdout);
 	out->width = terminal_width(stdout);
-	pager = isatty(STDOUT_FILENO) && !strcmp(out->format, "text") ? open_pager() : NULL;
+	pager = isatty(STDOUT_FILENO) && !strcmp(out->format, "text") ? open_pager(&out->pager)
+								      : NULL;
 	if (!pager)
 		return;
 	signal(SIGPIPE, SIG_IGN); /* the user may quit the pager early */
 	out->file = pager;
-	out->is_pager = true;
 }
 
 static int wrap_begin(struct output *out)
@@ -256,8 +299,8 @@ int output_open(const char *formats, struct output *ret)
 int output_close(struct output *out)
 {
 	wrap_end(out);
-	if (out->is_pager) {
-		pclose(out->file);
+	if (out->pager) {
+		pager_end(out);
 		return 0;
 	}
 	if (out->new_file.file)
@@ -273,7 +316,7 @@ int output_close(struct output *out)
 void output_cancel(struct output *out)
 {
 	wrap_end(out);
-	if (out->is_pager)
-		pclose(out->file);
+	if (out->pager)
+		pager_end(out);
 	new_file_close(&out->new_file, -ECANCELED);
 }
