@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "output/info_report.h"
 
-enum { WIDTH = 80, KEY_WIDTH = 10 };
+enum { WIDTH = 80, KEY_WIDTH = 10, ABSENT_TOGETHER = 3 };
 
 /* A line of the text form; what comes from the file is neutralised. */
 static void line(FILE *f, const char *key, const char *text)
@@ -113,6 +113,78 @@ static void print_time(const json_t *result, FILE *f)
 	line(f, "recorded", text);
 }
 
+static bool is_absent(const json_t *probe, const char *reason)
+{
+	return !strcmp(text_of(probe, "how"), "absent") &&
+	       !strcmp(text_of(probe, "reason"), reason);
+}
+
+/* Several VMs have the same events. */
+static bool is_repeated(const json_t *probes, size_t index)
+{
+	const json_t *probe = json_array_get(probes, index);
+	const char *reason = text_of(probe, "reason");
+
+	for (size_t i = 0; i < index; i++) {
+		const json_t *p = json_array_get(probes, i);
+
+		if (is_absent(p, reason) && !strcmp(text_of(p, "event"), text_of(probe, "event")))
+			return true;
+	}
+	return false;
+}
+
+/* The names of the events that are absent for this reason, in lines that fit. */
+static void absent_names_print(const json_t *probes, const char *reason, FILE *f)
+{
+	char text[WIDTH] = "";
+	size_t i, len = 0;
+	json_t *p;
+
+	json_array_foreach (probes, i, p) {
+		const char *name = text_of(p, "event");
+
+		if (!is_absent(p, reason) || is_repeated(probes, i))
+			continue;
+		if (len && KEY_WIDTH + len + 1 + strlen(name) > WIDTH) {
+			line(f, "", text);
+			len = 0;
+		}
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? " " : "  ",
+					name);
+		len = len < sizeof(text) ? len : sizeof(text) - 1;
+	}
+	line(f, "", text);
+}
+
+/*
+ * Events that are absent for the same reason are listed where the first of them is, if they are several. False: the
+ * event of this index is none of these.
+ */
+static bool absent_print(const json_t *probes, size_t index, FILE *f)
+{
+	const json_t *probe = json_array_get(probes, index);
+	const char *reason = text_of(probe, "reason");
+	size_t i, nr = 0, before = 0;
+	char text[512], count[32];
+	json_t *p;
+
+	json_array_foreach (probes, i, p)
+		if (is_absent(p, reason)) {
+			nr += !is_repeated(probes, i);
+			before += i < index;
+		}
+	if (nr < ABSENT_TOGETHER || !is_absent(probe, reason))
+		return false;
+	if (before)
+		return true;
+	snprintf(count, sizeof(count), "%zu events", nr);
+	snprintf(text, sizeof(text), "%-20s %-10s %s", count, "absent", reason);
+	line(f, index ? "" : "probes", text);
+	absent_names_print(probes, reason, f);
+	return true;
+}
+
 static void print_probes(const json_t *probes, FILE *f)
 {
 	size_t i;
@@ -122,6 +194,8 @@ static void print_probes(const json_t *probes, FILE *f)
 	json_array_foreach (probes, i, p) {
 		const char *reason = text_of(p, "reason");
 
+		if (absent_print(probes, i, f))
+			continue;
 		snprintf(text, sizeof(text), "%-20s %-10s %s%s%s", text_of(p, "event"),
 			 text_of(p, "how"), text_of(p, "where"),
 			 *reason && *text_of(p, "where") ? "; " : "", reason);
