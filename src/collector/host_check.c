@@ -155,6 +155,21 @@ static void kvm_check(struct host_checks *c)
 			  *c->backend ? c->backend : "neither kvm_intel nor kvm_amd");
 }
 
+/* What kvm_look() reads. */
+static void state_check(struct host_checks *c, const char *error)
+{
+	if (!is_there("/dev/kvm"))
+		return;
+	if (error)
+		check_add(c, "KVM state", false, CHECK_NOTE,
+			  "%s; threads of vCPUs are known from their names, or the first event of "
+			  "each vCPU",
+			  error);
+	else
+		check_add(c, "KVM state", false, CHECK_OK,
+			  "vCPU threads and guest memory are read from KVM, for any VMM");
+}
+
 /* What a recorder and reports give up: confine/confine.h. */
 static void confinement_check(struct host_checks *c)
 {
@@ -180,7 +195,7 @@ static void confinement_check(struct host_checks *c)
 			  "user %s, system calls restricted, Landlock ABI %d", o.user, o.landlock);
 }
 
-void host_check(struct host_checks *ret)
+void host_check(struct host_checks *ret, const char *state_error)
 {
 	*ret = (struct host_checks){0};
 	capabilities_check(ret);
@@ -189,6 +204,7 @@ void host_check(struct host_checks *ret)
 	uprobes_check(ret);
 	lockdown_check(ret);
 	kvm_check(ret);
+	state_check(ret, state_error);
 	confinement_check(ret);
 }
 

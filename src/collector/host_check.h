@@ -22,8 +22,8 @@ struct host_checks {
 	char backend[64]; /* "kvm_intel", "kvm_pvm", "" if KVM is not loaded */
 };
 
-/* Looks at the kernel, the capabilities and KVM. */
-void host_check(struct host_checks *ret);
+/* Looks at the kernel, the capabilities and KVM. state_error: why KVM's state cannot be read (kvm_look()), or NULL. */
+void host_check(struct host_checks *ret, const char *state_error);
 
 /* The first needed thing that is missing, or NULL. */
 const struct check *host_obstacle(const struct host_checks *checks);

@@ -32,6 +32,10 @@ static int program_load(struct hostrace **ret)
 			bpf_map__set_autocreate(map, false);
 	skel->rodata->kvm_state_svm = vm_host_isa() == EXIT_ISA_SVM;
 	err = hostrace__load(skel);
+	if (err == -EPERM || err == -EACCES) {
+		hostrace__destroy(skel);
+		return fail(err, "reading KVM's memory slots requires CAP_BPF and CAP_PERFMON");
+	}
 	if (err) {
 		hostrace__destroy(skel);
 		return fail(err, "KVM's memory slots are unknown: the kernel rejected the BPF "

@@ -31,12 +31,7 @@ static inline void kvm_look_complete(struct vm *vms, unsigned int nr)
 	struct kvm_state state = {0};
 
 	if (nr && !kvm_look(&state))
-		for (unsigned int i = 0; i < nr; i++) {
-			const struct kvm_vm *kvm = kvm_state_of(&state, vms[i].pid, NULL);
-
-			if (kvm)
-				kvm_state_apply(kvm, &vms[i]);
-		}
+		kvm_state_complete(&state, vms, nr);
 	kvm_state_free(&state);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collector/kvm_look.h"
 #include "collector/vm_report.h"
 #include "vm/kvm_memory.h"
 
@@ -95,20 +94,17 @@ static void memory_describe(struct vm_report *p, const struct kvm_vm *kvm)
 	memory_close(&m);
 }
 
-void vm_reports_complete(struct vm_report *reports, unsigned int nr)
+void vm_reports_complete(struct vm_report *reports, unsigned int nr, const struct kvm_state *state,
+			 const char *error)
 {
-	struct kvm_state state = {0};
-	int err = kvm_look(&state);
-
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct vm *vm = reports[i].vm;
 
-		if (vm && vm->has_kvm && err)
-			snprintf(reports[i].memory, sizeof(reports[i].memory), "%s", error_text());
+		if (vm && vm->has_kvm && error)
+			snprintf(reports[i].memory, sizeof(reports[i].memory), "%s", error);
 		else if (vm && vm->has_kvm)
-			memory_describe(&reports[i], kvm_state_of(&state, vm->pid, NULL));
+			memory_describe(&reports[i], kvm_state_of(state, vm->pid, NULL));
 	}
-	kvm_state_free(&state);
 }
 
 void vm_report_free(struct vm_report *p)

@@ -7,7 +7,7 @@
 
 #include "collector/plan.h"
 #include "pairing/analyzer.h"
-#include "vm/vm.h"
+#include "vm/kvm_state.h"
 
 /* One VM and its plan. */
 struct vm_report {
@@ -23,8 +23,9 @@ struct vm_report {
  */
 int vm_report_make(const struct vm *vm, struct vm_report *ret);
 
-/* Adds what KVM knows of the VMs; what cannot be known is said in its place. */
-void vm_reports_complete(struct vm_report *reports, unsigned int nr);
+/* Adds what KVM knows of the VMs' memory; error: why nothing is known, or NULL. */
+void vm_reports_complete(struct vm_report *reports, unsigned int nr, const struct kvm_state *state,
+			 const char *error);
 
 void vm_report_free(struct vm_report *p);
 

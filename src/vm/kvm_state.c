@@ -234,7 +234,7 @@ void kvm_still_pending(struct kvm_vm *now, const struct kvm_vm *before)
 }
 
 /* A QEMU that is starting has not created all of its vCPUs: those stay without a thread. */
-void kvm_state_apply(const struct kvm_vm *kvm, struct vm *vm)
+static void vm_complete(const struct kvm_vm *kvm, struct vm *vm)
 {
 	size_t nr = kvm->nr_vcpus;
 	struct vm_vcpu *vcpus;
@@ -255,4 +255,14 @@ void kvm_state_apply(const struct kvm_vm *kvm, struct vm *vm)
 	free(vm->vcpus);
 	vm->vcpus = vcpus;
 	vm->nr_vcpus = (unsigned int)nr;
+}
+
+void kvm_state_complete(const struct kvm_state *s, struct vm *vms, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct kvm_vm *kvm = kvm_state_of(s, vms[i].pid, NULL);
+
+		if (kvm)
+			vm_complete(kvm, &vms[i]);
+	}
 }

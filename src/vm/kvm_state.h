@@ -60,7 +60,7 @@ uint64_t kvm_memory_bytes(const struct kvm_vm *vm);
 /* Leaves those interrupts pending that were so before, too. */
 void kvm_still_pending(struct kvm_vm *now, const struct kvm_vm *before);
 
-/* Sets the threads of the vCPUs, and the size of the memory where the command line does not say it. */
-void kvm_state_apply(const struct kvm_vm *kvm, struct vm *vm);
+/* Sets the threads of these VMs' vCPUs, and the size of the memory where the command line does not say it. */
+void kvm_state_complete(const struct kvm_state *s, struct vm *vms, unsigned int nr);
 
 #endif

@@ -18,7 +18,7 @@ slotvmm() {
 	mkfifo "$name.in"
 	timeout -s KILL 100 "./$name-$tag" "$@" <"$name.in" >"$name.out" 2>"$name.err" &
 	eval "exec {${name}_fd}>$name.in"
-	until [ -s "$name.err" ] || grep -q '^ready' "$name.out"; do sleep .05; done
+	until [ -s "$name.err" ] || grep -q '^ready' "$name.out" 2>/dev/null; do sleep .05; done
 	grep -q '^ready' "$name.out" || return
 	eval "$name=$(sed -n 's/^ready //p' "$name.out")"
 }
@@ -57,7 +57,7 @@ doctor() {
 	tr -s ' \n' ' ' <"doctor-$1" >"doctor-$1.line"
 }
 
-plan 14
+plan 16
 slotvmm one vcpus=3 outb=23 || bail "slotvmm did not start: $(cat one.err)"
 slotvmm two vcpus=2 outb=11 close strange || bail "slotvmm did not start: $(cat two.err)"
 is "$(seen "$one" .vcpus) $(seen_threads "$one")" "3 0 0;1 0;2 0;" \
@@ -70,6 +70,11 @@ is "$(grep -c 'guest memory: 64 KiB in 1 slot ' doctor-one.line)" 1 "its memory,
 is "$(grep -c 'recorded of QEMU only; exits, ports, MMIO' doctor-one.line) $(grep -c '^  absent: virtqueue' doctor-one)" "1 0" \
 	"what needs QEMU, in one line" doctor-one
 is "$("$HOSTRACE" doctor --vm "$one" -f json | jq -r '.result.vms[0].memory')" "64 KiB in 1 slot" "the same as JSON"
+setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin "$HOSTRACE" doctor --vm "one-$tag" 2>doctor.err |
+	tr -s ' \n' ' ' >doctor-less
+is "$(grep -c 'KVM state ok vCPU threads and guest memory are read from KVM' doctor-one.line) \
+$(grep -c 'KVM state note reading KVM.s memory slots requires CAP_BPF' doctor-less)" "1 1" \
+	"doctor says whether KVM's state can be read" doctor-less
 
 timeout 90 "$HOSTRACE" record -q --vm "one-$tag,two-$tag" -o t.hrt -- bash -c "
 	echo go >&$one_fd
@@ -80,6 +85,10 @@ is "$(grep -h ^outb one.out two.out | tr '\n' ' ')" "outb 69 outb 22 " "the gues
 is "$(outs one) $(outs two)" "0 23;1 23;2 23; 0 11;1 11;" "each byte of each vCPU of each VM" ports.json
 is "$("$HOSTRACE" info -i t.hrt -f json | jq -r ".result.vms[] | select(.pid == $one) | .vcpu_threads | sort_by(.index)[] |
 	\"\(.index) \(.tid)\"" | tr '\n' ';')" "$(threads one)" "the recording has the threads of vCPUs" one.out
+"$HOSTRACE" info -i t.hrt >info.txt
+is "$(grep -c 'absent' info.txt) $(grep -c '^  *[0-9]* events  *absent  *not a QEMU executable' info.txt) \
+$(grep -c ' virtqueue_pop' info.txt)" "1 1 1" \
+	"info lists the events of QEMU once, with one reason" info.txt
 is "$(seen_threads "$one") $(seen_threads "$two")" "$(threads one) $(threads two)" "and ps, once they have run" ps.err
 timeout 60 "$HOSTRACE" stuck --vm "$one" --interval 100ms -f json >stuck.json 2>stuck.err
 is "$? $(jq -r '.vcpus[] | "\(.vcpu) \(.tid)"' stuck.json | tr '\n' ';')" \

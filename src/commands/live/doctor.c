@@ -38,18 +38,21 @@ static void print_json(const struct host_checks *host, const struct vm_report *r
 	json_decref(all);
 }
 
-static int vm_reports_print(const struct vm *vms, unsigned int nr_vms, const struct output *out)
+static int vm_reports_print(struct vm *vms, unsigned int nr_vms, const struct output *out)
 {
 	unsigned int nr = nr_vms ? nr_vms : 1;
 	_cleanup_free_ struct vm_report *reports = calloc(nr, sizeof(*reports));
+	struct kvm_state state;
+	_cleanup_free_ char *state_error = kvm_look(&state) ? strdup(error_text()) : NULL;
 	struct host_checks host;
 	int err = reports ? 0 : fail(-ENOMEM, "out of memory");
 
+	kvm_state_complete(&state, vms, nr_vms);
 	for (unsigned int i = 0; i < nr && !err; i++)
 		err = vm_report_make(nr_vms ? &vms[i] : NULL, &reports[i]);
 	if (!err) {
-		vm_reports_complete(reports, nr);
-		host_check(&host);
+		vm_reports_complete(reports, nr, &state, state_error);
+		host_check(&host, state_error);
 		if (!strcmp(out->format, "json"))
 			print_json(&host, reports, nr, out->file);
 		else
@@ -57,6 +60,7 @@ static int vm_reports_print(const struct vm *vms, unsigned int nr_vms, const str
 	}
 	for (unsigned int i = 0; reports && i < nr; i++)
 		vm_report_free(&reports[i]);
+	kvm_state_free(&state);
 	if (err)
 		return command_failed();
 	if (!host_obstacle(&host))
@@ -78,7 +82,6 @@ static int run(int argc, char **argv, char **rest)
 	each_event |= common.verbose;
 	if (vm_option ? vm_find(vm_option, &one) : vm_list(&vms, &nr))
 		return command_failed();
-	kvm_look_complete(vm_option ? &one : vms, vm_option ? 1 : nr);
 	if (output_open("text json", &out)) {
 		status = command_failed();
 	} else {
