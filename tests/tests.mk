@@ -44,6 +44,7 @@ SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh page,300,test
 # The inputs of a fuzz target: its corpus, and the files of tests/broken and tests/golden that have its format. They are
 # replayed with sanitizers only, and counted apart from the tests.
 FUZZ_TEXTS   := $(call sources,tests/broken/*.txt tests/golden/*.txt)
+FUZZ_FILES_exports := $(FUZZ_TEXTS)
 FUZZ_FILES_folds := $(FUZZ_TEXTS)
 FUZZ_FILES_hrt := $(call sources,tests/broken/empty tests/broken/*.bin tests/golden/*.hrt)
 FUZZ_FILES_perfdata := $(call sources,tests/broken/perfdata-*)
