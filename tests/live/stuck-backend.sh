@@ -19,6 +19,11 @@ vm_start "reads=0 writes=1" -blockdev driver=blkdebug,node-name=bd,image.driver=
 qmp() {
 	printf '%s\n' '{"execute":"qmp_capabilities"}' "$@" | timeout 20 socat -t 2 - UNIX-CONNECT:qmp,retry=50,interval=.1
 }
+# QEMU has opened its disks: it reads them when it makes the devices, after it has written its pid.
+is_up() {
+	qmp '{"execute":"query-status"}' > qmp.out 2>&1
+	grep -q prelaunch qmp.out
+}
 qmp '{"execute":"human-monitor-command","arguments":{"command-line":"qemu-io -d disk/virtio-backend \"break pwritev A\""}}' \
 	'{"execute":"cont"}' > qmp.out 2>&1
 until_true has suspended
@@ -54,6 +59,7 @@ fuse=$!
 until_line ready fuse.out
 vm_start "reads=1 writes=0 wait_ms=3600000" -blockdev driver=file,node-name=f,filename=mnt/disk,read-only=on,locking=off \
 	-device virtio-blk-pci,drive=f,id=disk,addr=4 -S -qmp unix:qmp,server=on,wait=off
+until_true is_up
 kill -STOP $fuse
 qmp '{"execute":"cont"}' > qmp.out 2>&1
 until_true has blocked
@@ -71,6 +77,7 @@ qemu-nbd --fork --pid-file=nbd.pid -k "$scratch/nbd.sock" -f raw disk.img
 nbd=$(cat nbd.pid)
 vm_start "reads=1 writes=0 wait_ms=3600000" -blockdev driver=nbd,node-name=n,server.type=unix,server.path="$scratch/nbd.sock" \
 	-device virtio-blk-pci,drive=n,id=disk,addr=4 -S -qmp unix:qmp,server=on,wait=off
+until_true is_up
 kill -STOP "$nbd"
 qmp '{"execute":"cont"}' > qmp.out 2>&1
 until_true has peer-stopped
