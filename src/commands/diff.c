@@ -191,16 +191,6 @@ static json_t *head(const struct input_set *set, const json_t *notes)
 	return h;
 }
 
-static void foot(const struct input_set *set, const json_t *notes, FILE *out)
-{
-	json_t *text;
-	size_t i;
-
-	(void)set;
-	json_array_foreach (notes, i, text)
-		caveat_print(json_string_value(text), out);
-}
-
 static json_t *extra_make(const struct recording *r, const struct comparison *c)
 {
 	json_t *extra = diff_report_totals(c), *inputs = json_array();
@@ -229,7 +219,7 @@ static int draw(const struct recording *r, const struct comparison *c, json_t *n
 	if (c->nr)
 		diff_report_caveats(c, all || !text, notes);
 	report.head = head;
-	report.foot = foot;
+	report.foot = caveats_print;
 	report.needs = &needs;
 	report.caveats = notes;
 	report.extra = extra_make(r, c);

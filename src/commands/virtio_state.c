@@ -21,21 +21,11 @@ static void draw_json(const struct virtq_list *list, pid_t pid, json_t *caveats,
 	json_decref(all);
 }
 
-static void foot(const struct input_set *in, const json_t *caveats, FILE *f)
-{
-	size_t i;
-	json_t *text;
-
-	(void)in;
-	json_array_foreach (caveats, i, text)
-		fprintf(f, "# %s\n", json_string_value(text));
-}
-
 static int draw_table(const struct virtq_list *list, bool qmp, json_t *caveats,
 		      const struct output *out)
 {
 	struct report report = {
-		.out = out, .wide = out->wide, .foot = foot, .caveats = caveats};
+		.out = out, .wide = out->wide, .foot = caveats_print, .caveats = caveats};
 	struct table t = {0};
 	int err = virtq_list_table(list, qmp, strcmp(out->format, "text"), &t);
 

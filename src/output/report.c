@@ -131,6 +131,16 @@ void caveat_print(const char *text, FILE *out)
 	caveat_print_tone(text, TONE_NONE, out);
 }
 
+void caveats_print(const struct input_set *unused, const json_t *caveats, FILE *out)
+{
+	size_t i;
+	json_t *text;
+
+	(void)unused;
+	json_array_foreach (caveats, i, text)
+		caveat_print(json_string_value(text), out);
+}
+
 void report_empty(const struct report *r)
 {
 	if (r->answers)

@@ -95,6 +95,9 @@ void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf
 void caveat_print(const char *text, FILE *out);
 void caveat_print_tone(const char *text, enum tone tone, FILE *out);
 
+/* report.foot of a report without inputs: its notes. */
+void caveats_print(const struct input_set *unused, const json_t *caveats, FILE *out);
+
 /*
  * To be called by each format for a report without rows, before its notes are written: of text at the place of the
  * rows.

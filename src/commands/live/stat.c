@@ -64,16 +64,6 @@ static json_t *head(const struct input_set *in, const json_t *caveats)
 			 "method", "host", "error_ns", 0, "caveats", caveats);
 }
 
-static void foot(const struct input_set *in, const json_t *caveats, FILE *out)
-{
-	json_t *text;
-	size_t i;
-
-	(void)in;
-	json_array_foreach (caveats, i, text)
-		caveat_print(json_string_value(text), out);
-}
-
 static json_t *caveats_make(const struct watching *w)
 {
 	json_t *list = json_array();
@@ -130,7 +120,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 	struct report report = {.out = &w->out,
 				.wide = w->out.wide,
 				.head = head,
-				.foot = foot,
+				.foot = caveats_print,
 				.caveats = caveats_make(w)};
 	struct table t = {0};
 	int err = stat_rows_table(rows, name_of(w), opt.by, &t);
@@ -203,7 +193,7 @@ static void lines_foot(struct watching *w)
 	json_t *caveats = caveats_make(w);
 
 	if (opt.interval_ns && !strcmp(w->out.format, "text"))
-		foot(NULL, caveats, w->out.file);
+		caveats_print(NULL, caveats, w->out.file);
 	json_decref(caveats);
 }
 

@@ -45,16 +45,6 @@ static json_t *head(const struct input_set *in, const json_t *caveats)
 			 "command", "stuck", "inputs", "clock", "caveats", caveats);
 }
 
-static void foot(const struct input_set *in, const json_t *caveats, FILE *f)
-{
-	size_t i;
-	json_t *text;
-
-	(void)in;
-	json_array_foreach (caveats, i, text)
-		fprintf(f, "# %s\n", json_string_value(text));
-}
-
 static void empty(const struct report *r)
 {
 	if (!strcmp(r->out->format, "text"))
@@ -87,7 +77,7 @@ static int draw(const struct stuck_report *r, const char *kvm_error, const struc
 	struct report report = {.out = out,
 				.wide = out->wide,
 				.head = head,
-				.foot = foot,
+				.foot = caveats_print,
 				.empty = empty,
 				.answers = true,
 				.first_line = findings,
