@@ -245,6 +245,7 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock,
 		return err;
 	a->clock = clock;
 	a->tsc_khz = selection ? selection->tsc_khz : 0;
+	a->no_guest = selection && selection->no_guest;
 	a->nr_hosts = nr;
 	a->host = malloc((nr + 1) * sizeof(*a->host));
 	for (unsigned int i = 0; a->host && i < nr; i++)

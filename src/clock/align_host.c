@@ -48,6 +48,23 @@ static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint32_t tid, 
 	return v;
 }
 
+/*
+ * Without a guest only the span from the first entry to the last exit matters, which is when an offset was in use.
+ * True: it is known, and extended by this mark.
+ */
+static bool marks_span(struct align_vcpu *v, uint64_t ns, bool enter)
+{
+	size_t last = v->nr_marks && !v->mark[0].enter ? 2 : 1; /* it may begin in guest mode */
+
+	if (v->nr_marks <= last)
+		return false;
+	if (!enter) {
+		v->mark[last].ns = ns;
+		v->mark[last].enter = false;
+	}
+	return true;
+}
+
 static int mark_add(struct align *a, const struct event *ev, bool enter, bool userspace)
 {
 	struct align_vcpu *v = vcpu_get(a, ev->pid, ev->tid, ev->vcpu);
@@ -61,6 +78,8 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 	}
 	v->exits |= !userspace;
 	v->tid = v->tid ? v->tid : ev->tid;
+	if (a->no_guest && marks_span(v, ev->time_ns, enter))
+		return 0;
 	err = array_room(v->mark, v->nr_marks);
 	if (err)
 		return err;

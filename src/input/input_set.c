@@ -231,7 +231,8 @@ static int align_make(const struct input_set *set)
 						  .vcpus = o->vcpus.item,
 						  .nr_vcpus = o->vcpus.nr,
 						  .tids = o->tids.item,
-						  .nr_tids = o->tids.nr},
+						  .nr_tids = o->tids.nr,
+						  .no_guest = !set->nr_guests},
 			&set->clocks->align);
 	free(selected.pids);
 	return err;
