@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Builds the Debian package from an archive of `make dist`, checks it with lintian, installs it with its dependencies into
-# a new root folder, and runs it there, as TAP: minutes, and the network. `make check-package`.
+# Builds the Debian packages from an archive of `make dist`, checks them with lintian, installs them with their
+# dependencies and QEMU into a new root folder, and goes a new user's way there, from the installed package to the cause of
+# a slow request, as TAP: minutes, and the network. `make check-package`.
 #
 #   tests/package/run.sh ARCHIVE
 set -u -o pipefail
@@ -31,17 +32,25 @@ build() {
 	tar -C "$work" -xzf "$archive" && (cd "$work/hostrace-$version" && timeout 1800 dpkg-buildpackage -b -us -uc)
 }
 
-# Debian's own root folder with what the package depends on, then the package.
+# Debian's own root folder with what the packages depend on, QEMU and Python, then the packages.
 install() {
-	local deb depends
-	deb=$(echo "$work"/hostrace_"$version"_*.deb)
-	depends=$(dpkg-deb -f "$deb" Depends | sed 's/ *([^)]*)//g; s/ *|[^,]*//g; s/, */,/g')
-	timeout 900 mmdebstrap --variant=minbase --include="$depends" --customize-hook="copy-in $deb /tmp" \
-		--customize-hook="chroot \"\$1\" dpkg -i /tmp/${deb##*/}" bookworm "$work/root"
+	local debs depends deb hooks=()
+	debs=("$work"/hostrace_"$version"_*.deb "$work"/libhostrace0_"$version"_*.deb "$work"/libhostrace-dev_"$version"_*.deb)
+	depends=$(for deb in "${debs[@]}"; do
+		dpkg-deb -f "$deb" Depends | tr , '\n' | sed 's/ *([^)]*)//; s/|.*//; s/ //g'
+	done | grep -v '^libhostrace' | sort -u | paste -sd ,)
+	for deb in "${debs[@]}"; do
+		hooks+=(--customize-hook="copy-in $deb /tmp")
+	done
+	timeout 1500 mmdebstrap --variant=minbase --include="$depends,qemu-system-x86,python3" "${hooks[@]}" \
+		--customize-hook="chroot \"\$1\" sh -c 'dpkg -i /tmp/*.deb'" bookworm "$work/root"
 }
 
+# With the host's devices and kernel interfaces, in a mount namespace of its own.
 inside() {
-	timeout 300 chroot "$work/root" "$@"
+	# shellcheck disable=SC2016 # $0 and $@ are the inner shell's
+	timeout 600 unshare --mount --propagation private sh -c 'for d in proc sys dev; do mount --rbind /$d "$0/$d" || exit; done
+		exec chroot "$0" "$@"' "$work/root" "$@"
 }
 
 version_is() {
@@ -52,6 +61,17 @@ reads_traces() {
 	cp tests/cases/exits/trace.txt "$work/root/tmp/" && inside hostrace exits -i /tmp/trace.txt | grep '^reason'
 }
 
+reads_with_library() {
+	inside python3 /usr/share/doc/libhostrace-dev/examples/exits.py /tmp/trace.txt | grep '[1-9]'
+}
+
+# A new user: the demo, then the cause of its slowest exits and requests.
+new_user() {
+	local begin=$SECONDS
+	inside hostrace demo /tmp/demo && inside hostrace blame -i /tmp/demo/demo.hrt && inside hostrace virtio -i /tmp/demo/demo.hrt &&
+		inside hostrace leaks -i /tmp/demo/demo.hrt && echo "# from the package to a cause: $((SECONDS - begin)) s" >"$work/time"
+}
+
 cd "$(dirname "$0")/../.." || exit 1
 check "dpkg-buildpackage -b" build
 check "lintian finds no error" lintian --fail-on error "$work"/hostrace_"$version"_*.changes
@@ -59,9 +79,11 @@ if [ "$(id -u)" = 0 ]; then
 	check "the package is installed into a new root folder" install
 	check "it has the version of the archive" version_is
 	check "it reads a trace there" reads_traces
+	check "the library's Python example reads it" reads_with_library
+	check "the demo runs there, and what it shows has causes" new_user
+	cat "$work/time" 2>/dev/null
 else
-	nr=$((nr + 1))
-	echo "ok $nr # SKIP only root may change the root folder"
+	echo "ok $((++nr)) # SKIP only root may change the root folder"
 fi
 echo "1..$nr"
 exit $failed
