@@ -16,6 +16,7 @@
 #define HOSTRACE_EMIT_BPF_H
 
 #include "compat.bpf.h"
+#include "guest_task.h"
 
 /* A tp program that returns 0 hides the event from all users of perf (trace_call_bpf()). */
 enum { PERF_SEES_IT_TOO = 1 };
@@ -54,8 +55,13 @@ struct thread_state {
 	hr_u64 drop_vq;
 	hr_u64 reset_vdev;
 	hr_u32 polled; /* it has slept in a system call that waits for events: an event loop */
-	hr_u32 pad;
+	hr_u32 guest_kernel; /* guest_*: see guest_task.bpf.h; number in guest_kernels + 1, or GUEST_KERNEL_NONE */
 	hr_u64 tsc_ratio; /* that `vcpu_tsc` was written with */
+	hr_u32 guest_epoch;
+	hr_u32 guest_cpu;
+	hr_u64 guest_slot;
+	hr_u64 guest_looks;
+	struct guest_task guest;
 };
 
 struct {

@@ -8,13 +8,13 @@
  * Interrupts raised by threads outside QEMU (the kernel's vhost workers) cannot be attributed to a
  * VM and are not recorded.
  */
-#include "emit.bpf.h"
+#include "guest_task.bpf.h"
 
 SEC("tp/kvm/kvm_exit")
 int tp_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 {
 	struct emit e;
-	struct rec_kvm_exit *rec = record_begin(&e, kvm_exit);
+	struct rec_kvm_exit *rec = record_begin_task(&e, kvm_exit);
 
 	if (!rec)
 		return PERF_SEES_IT_TOO;
@@ -36,7 +36,7 @@ SEC("tp_btf/kvm_exit")
 int BPF_PROG(tp_kvm_exit_svm, struct kvm_vcpu *vcpu, hr_u32 isa)
 {
 	struct emit e;
-	struct rec_kvm_exit *rec = record_begin(&e, kvm_exit);
+	struct rec_kvm_exit *rec = record_begin_task(&e, kvm_exit);
 	struct svm_exit exit;
 
 	if (!rec)
@@ -82,7 +82,7 @@ SEC("tp_btf/kvm_userspace_exit")
 int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
 {
 	struct emit e;
-	struct rec_kvm_userspace_exit *rec = record_begin(&e, kvm_userspace_exit);
+	struct rec_kvm_userspace_exit *rec = record_begin_task(&e, kvm_userspace_exit);
 
 	if (!rec)
 		return 0;
@@ -129,7 +129,7 @@ int BPF_PROG(tp_kvm_pio, unsigned int rw, unsigned int port, unsigned int size, 
 	     const void *data)
 {
 	struct emit e;
-	struct rec_kvm_pio *rec = record_begin(&e, kvm_pio);
+	struct rec_kvm_pio *rec = record_begin_task(&e, kvm_pio);
 
 	if (!rec)
 		return 0;
@@ -148,7 +148,7 @@ SEC("tp_btf/kvm_mmio")
 int BPF_PROG(tp_kvm_mmio, int type, int len, hr_u64 gpa, void *val)
 {
 	struct emit e;
-	struct rec_kvm_mmio *rec = record_begin(&e, kvm_mmio);
+	struct rec_kvm_mmio *rec = record_begin_task(&e, kvm_mmio);
 
 	if (!rec)
 		return 0;
@@ -164,7 +164,7 @@ SEC("tp_btf/kvm_msr")
 int BPF_PROG(tp_kvm_msr, unsigned int write, hr_u32 msr, hr_u64 val, bool fault)
 {
 	struct emit e;
-	struct rec_kvm_msr *rec = record_begin(&e, kvm_msr);
+	struct rec_kvm_msr *rec = record_begin_task(&e, kvm_msr);
 
 	if (!rec)
 		return 0;
@@ -180,7 +180,7 @@ SEC("tp_btf/kvm_hypercall")
 int BPF_PROG(tp_kvm_hypercall, unsigned long nr, unsigned long a0, unsigned long a1)
 {
 	struct emit e;
-	struct rec_kvm_hypercall *rec = record_begin(&e, kvm_hypercall);
+	struct rec_kvm_hypercall *rec = record_begin_task(&e, kvm_hypercall);
 
 	if (!rec)
 		return 0;
@@ -376,7 +376,7 @@ SEC("tp_btf/kvm_page_fault")
 int BPF_PROG(tp_kvm_page_fault, struct kvm_vcpu *vcpu, hr_u64 addr, hr_u64 error)
 {
 	struct emit e;
-	struct rec_kvm_page_fault *rec = record_begin(&e, kvm_page_fault);
+	struct rec_kvm_page_fault *rec = record_begin_task(&e, kvm_page_fault);
 
 	if (!rec)
 		return 0;
@@ -392,7 +392,7 @@ SEC("tp/kvm/kvm_page_fault")
 int tp_kvm_page_fault_formatted(struct trace_event_raw_kvm_page_fault *ctx)
 {
 	struct emit e;
-	struct rec_kvm_page_fault *rec = record_begin(&e, kvm_page_fault);
+	struct rec_kvm_page_fault *rec = record_begin_task(&e, kvm_page_fault);
 
 	if (!rec)
 		return PERF_SEES_IT_TOO;

@@ -86,7 +86,7 @@ struct vm_settings {
 	hr_u32 vq_vdev, vq_queue, vdev_path, vq_host_notifier;
 	hr_u32 elem_head, elem_ndescs, elem_out, elem_in;
 	hr_u32 follow; /* enum follow */
-	hr_u32 pad;
+	hr_u32 guest_kernel; /* number in guest_kernels + 1; 0: none */
 };
 
 /* A followed process was forked by `parent`, or (parent 0) executes another program. */

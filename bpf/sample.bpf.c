@@ -8,7 +8,7 @@
  * The guest is untrusted: its page tables and frame pointers are only numbers. Each is used to read the VMM's own
  * memory at an address within KVM's memory slots, without faulting, and a bounded number of times.
  */
-#include "emit.bpf.h"
+#include "guest_task.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 
@@ -262,6 +262,8 @@ int pe_guest_sample(struct bpf_perf_event_data *ctx)
 		if (BPF_CORE_READ(vcpu, arch.regs_avail) & (1u << VCPU_REGS_RIP))
 			rip = BPF_CORE_READ(vcpu, arch.regs[VCPU_REGS_RIP]);
 	}
+	if (!guest_task_note(&e, sample_frames ? EV_guest_stack : EV_guest_sample))
+		return 0;
 	if (node && where != WHERE_VMM && sample_frames) {
 		stack_record(&e, vcpu_of_node(node), rip, where);
 		return 0;

@@ -290,6 +290,7 @@ int collector_register(struct collector *c, struct target *t)
 		.elem_out = l->elem_out,
 		.elem_in = l->elem_in,
 		.follow = t->follow,
+		.guest_kernel = c->guest_tasks ? (uint32_t)(t - c->targets) + 1 : 0,
 	};
 	uint32_t pid = (uint32_t)t->pid;
 

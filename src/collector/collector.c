@@ -75,6 +75,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 		return fail(-ENOMEM, "out of memory");
 	c->cost_fd = -1;
 	c->follow = opt->follow;
+	c->guest_tasks = opt->guest_tasks;
 	memcpy(c->wants, opt->wants, sizeof(c->wants));
 	collector_calibrate(c, &pair);
 	err = targets_make(c, vms, nr_vms);
@@ -127,6 +128,11 @@ json_t *collector_probes(const struct collector *c)
 		json_array_append_new(all, one);
 	}
 	return all;
+}
+
+struct guest_kernel *collector_guest_kernel(const struct collector *c, unsigned int i)
+{
+	return &c->kernels[i];
 }
 
 void collector_stop(struct collector *c)

@@ -17,6 +17,7 @@
 
 #include <jansson.h>
 
+#include "guest_task.h"
 #include "record.h"
 #include "vm/vm.h"
 
@@ -27,6 +28,7 @@ struct collector_options {
 	uint64_t ring_bytes;  /* per CPU, a power of two or the next one; 0: by the number of CPUs */
 	uint64_t sample_hz;   /* a sampling clock of this rate; 0: none */
 	bool sample_frames;   /* ... with the guest's call chains */
+	bool guest_tasks;     /* guest_task events, once their struct guest_kernel is filled in */
 	bool follow;	      /* the first VM is a command that may start the VMs: see follow.c */
 };
 
@@ -37,6 +39,12 @@ struct collector_options {
  */
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
 		   struct collector **ret);
+
+/*
+ * With guest_tasks: what the programs know of the i-th VM's kernel, in memory that they and children of this process
+ * share. To change it: epoch 0, the rest, then another epoch. Valid until collector_close().
+ */
+struct guest_kernel *collector_guest_kernel(const struct collector *c, unsigned int i);
 
 /* Consumes a record (borrowed for the call); an error ends the round and is returned. */
 typedef int collector_sink(void *arg, const struct record_hdr *rec);

@@ -110,6 +110,9 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->blk_requests = c->wants[EV_blk_request];
 	skel->rodata->sample_frames = c->sample_frames;
+	skel->rodata->guest_tasks = c->guest_tasks;
+	if (c->guest_tasks)
+		bpf_map__set_max_entries(skel->maps.guest_kernels, c->max_targets);
 	skel->rodata->sample_svm = c->sample_svm;
 	skel->rodata->only_pid =
 		c->nr_targets == 1 && !c->follow ? (uint32_t)c->targets[0].pid : 0;
@@ -191,6 +194,18 @@ static void programs_try(struct collector *c, struct program *programs, unsigned
 	}
 }
 
+static int kernels_map(struct collector *c)
+{
+	if (!c->guest_tasks)
+		return 0;
+	c->kernels = mmap(NULL, c->max_targets * sizeof(*c->kernels), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, bpf_map__fd(c->skel->maps.guest_kernels), 0);
+	if (c->kernels != MAP_FAILED)
+		return 0;
+	c->kernels = NULL;
+	return fail(-errno, "cannot map the table of guest kernels: %s", strerror(errno));
+}
+
 static int rings_map(struct collector *c)
 {
 	size_t bytes = c->stride * c->nr_cpus;
@@ -234,16 +249,20 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	if (!left)
 		return fail(-ENOTSUP, "the kernel rejected every BPF program: %s",
 			    nr ? programs[0].error : "no program was requested");
-	return rings_map(c);
+	err = rings_map(c);
+	return err ? err : kernels_map(c);
 }
 
 void collector_unload(struct collector *c)
 {
 	if (c->rings)
 		munmap(c->rings, c->stride * c->nr_cpus);
+	if (c->kernels)
+		munmap(c->kernels, c->max_targets * sizeof(*c->kernels));
 	hostrace__destroy(c->skel);
 	free(c->lost_seen);
 	c->rings = NULL;
+	c->kernels = NULL;
 	c->skel = NULL;
 	c->lost_seen = NULL;
 }

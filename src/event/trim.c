@@ -50,6 +50,7 @@ bool trim_is_naming(const struct event_type *type)
 	case EV_virtio_device:
 	case EV_virtio_kind:
 	case EV_thread:
+	case EV_guest_task:
 	case EV_vcpu_tsc:
 	case EV_clock_pair:
 	case EV_lost:

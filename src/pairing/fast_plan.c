@@ -34,7 +34,7 @@ static bool value_plan(const struct from *f, struct fast_value *v)
 	};
 
 	if (f->source == FROM_DEVICE || f->source == FROM_TEXT ||
-	    f->source == FROM_EXIT_RIP || f->source == FROM_ACCESS)
+	    f->source == FROM_EXIT_RIP || f->source == FROM_ACCESS || f->source == FROM_GUEST_TASK)
 		return false; /* their meaning depends on other events, or on the order */
 	v->source = sources[f->source];
 	v->field = f->field;

@@ -31,7 +31,7 @@ static struct label label_named(const char *name)
 {
 	if (!strcmp(name, "device"))
 		return (struct label){name, "text", false};
-	if (!strcmp(name, "dir") || !strcmp(name, "vm"))
+	if (!strcmp(name, "dir") || !strcmp(name, "vm") || !strcmp(name, "guest-task"))
 		return (struct label){name, name, false};
 	if (!strcmp(name, "page") || !strcmp(name, "addr"))
 		return (struct label){"addr", "hex", false};
@@ -132,6 +132,7 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	p->fn = fn;
 	p->arg = arg;
 	p->until_ns = UINT64_MAX;
+	guest_tasks_init(&p->guest_tasks);
 	err = labels_init(p, by);
 	if (!err)
 		err = split(a->key, p->keys, KEYS_MAX, &p->nr_keys);
@@ -165,6 +166,7 @@ void pairing_close(struct pairing *p)
 	free(p->text);
 	open_table_deinit(&p->open);
 	loss_state_deinit(&p->losses);
+	guest_tasks_deinit(&p->guest_tasks);
 	elements_free(p->elements);
 	free(p);
 }
@@ -342,6 +344,8 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		pair_device_learn(p, ev);
 	if (b->roles & ROLE_EXIT)
 		pair_rip_learn(p, ev);
+	if (b->roles & ROLE_GUEST_TASK)
+		guest_tasks_learn(&p->guest_tasks, ev);
 	if (b->roles & ROLE_FED)
 		p->a->feed(p, ev);
 	if (b->roles & ROLE_ELEMENTS)
@@ -399,6 +403,14 @@ static void elements_count(struct pairing *p)
 		t->overflow + t->unchecked_devices + t->unchecked_vms + t->unchecked_threads;
 }
 
+static bool groups_by_task(const struct pairing *p)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		if (!strcmp(p->names[i], "guest-task"))
+			return true;
+	return false;
+}
+
 int pairing_end(struct pairing *p)
 {
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
@@ -413,6 +425,9 @@ int pairing_end(struct pairing *p)
 	}
 	if (p->asks_info && !p->has_info)
 		directions_forget(p);
+	if (p->nr_begins && groups_by_task(p) && !p->guest_tasks.now.nr)
+		return fail(-ENODATA, "no event of this trace has the guest's task; record with "
+				      "--guest-tasks, which needs a Linux guest");
 	open_count(p);
 	if (p->elements)
 		elements_count(p);
@@ -420,19 +435,21 @@ int pairing_end(struct pairing *p)
 }
 
 /* "rip" of an event that has none is that of the thread's newest kvm_exit. */
-static bool by_rip(const char *by)
+static bool by_key(const char *by, const char *key)
 {
-	return by && name_in_list(by + (*by == '='), "rip");
+	return by && name_in_list(by + (*by == '='), key);
 }
 
 bool pairing_needs_before(const struct analyzer *a, const char *by)
 {
-	return a->end || by_rip(by);
+	return a->end || by_key(by, "rip");
 }
 
 bool pairing_wants(const struct analyzer *a, const char *by, const char *event)
 {
-	if (!strcmp(event, "kvm_exit") && by_rip(by))
+	if (!strcmp(event, "kvm_exit") && by_key(by, "rip"))
+		return true;
+	if (!strcmp(event, "guest_task") && by_key(by, "guest-task"))
 		return true;
 	return analyzer_wants(a, event) || !strcmp(event, "lost") || !strcmp(event, "gap") ||
 	       !strcmp(event, "virtio_device");

@@ -4,6 +4,7 @@
 #define HOSTRACE_PAIR_PRIVATE_H
 
 #include "pairing/elements.h"
+#include "pairing/guest_tasks.h"
 #include "pairing/loss_state.h"
 #include "pairing/pair.h"
 
@@ -16,6 +17,7 @@ enum {
 	ROLE_LOST = 32,
 	ROLE_GAP = 128,
 	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
+	ROLE_GUEST_TASK = 2048,
 	ROLE_EXIT = 1024, /* kvm_exit: has the guest's instruction pointer */
 	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
 	KEYS_MAX = 2,	  /* besides the pid */
@@ -36,6 +38,7 @@ enum source {
 	FROM_DIR,
 	FROM_PAGE,
 	FROM_TEXT,
+	FROM_GUEST_TASK, /* of a Linux guest, as the newest guest_task of the thread has it */
 	FROM_EXIT_RIP, /* guest instruction pointer of the thread's newest kvm_exit */
 	FROM_ACCESS,   /* the access that a kvm_exit was made for: `part` of it */
 	FROM_NOTHING
@@ -97,6 +100,7 @@ struct pairing {
 		uint32_t tid;
 		uint64_t rip;
 	} exit_rip[EXIT_RIPS]; /* by tid modulo EXIT_RIPS */
+	struct guest_tasks guest_tasks;
 	bool has_info, asks_info; /* a kvm_exit has an info1 that is not 0; a direction depends on one that is 0 */
 };
 

@@ -31,7 +31,8 @@ static struct from from_name(const struct event_type *t, const char *name)
 	} header[] = {{"vm", FROM_VM},     {"pid", FROM_PID},	    {"tid", FROM_TID},
 		      {"vcpu", FROM_VCPU},
 		      {"cpu", FROM_CPU},   {"device", FROM_DEVICE}, {"dir", FROM_DIR},
-		      {"page", FROM_PAGE}, {"addr", FROM_FIELD},    {"rip", FROM_EXIT_RIP}};
+		      {"page", FROM_PAGE}, {"addr", FROM_FIELD},    {"rip", FROM_EXIT_RIP},
+		      {"guest-task", FROM_GUEST_TASK}};
 	struct from f = {.field = event_field(t, name)};
 
 	if (f.field) {
@@ -46,6 +47,8 @@ static struct from from_name(const struct event_type *t, const char *name)
 			f.source = header[i].source;
 			if (f.source == FROM_EXIT_RIP)
 				return f;
+			if (f.source == FROM_GUEST_TASK)
+				return guest_tasks_know(t) ? f : from_access(t, name);
 			if (f.source == FROM_DEVICE)
 				f.field = event_field(t, "vdev");
 			if (f.source == FROM_DIR && !(f.field = event_field(t, "write")))
@@ -106,6 +109,8 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 	b->begins = name_in_list(p->a->begin, t->name);
 	if (t->id == EV_kvm_exit && groups_by(p, "rip"))
 		b->roles |= ROLE_EXIT;
+	if (t->id == EV_guest_task && groups_by(p, "guest-task"))
+		b->roles |= ROLE_GUEST_TASK;
 	for (unsigned int i = 0; i < p->nr_keys; i++)
 		b->key[i] = from_name(t, p->keys[i]);
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
@@ -272,6 +277,8 @@ uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from
 		return event_u64(ev, f->field) & ~0xfffull;
 	case FROM_EXIT_RIP:
 		return exit_rip(p, ev->tid);
+	case FROM_GUEST_TASK:
+		return guest_tasks_label(&p->guest_tasks, ev);
 	case FROM_ACCESS:
 		return access_value(p, ev, f->part);
 	case FROM_NOTHING:
@@ -310,6 +317,8 @@ const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t
 		return "unknown";
 	if (!strcmp(l->fmt, "text"))
 		return value && value <= p->nr_text ? p->text[value - 1].text : "unknown";
+	if (!strcmp(l->fmt, "guest-task"))
+		return guest_tasks_name(&p->guest_tasks, value, buf, size);
 	if (!strcmp(l->fmt, "vm"))
 		return vm_name(p->vms, (uint32_t)value, buf, size);
 	if (!strcmp(l->fmt, "reason"))

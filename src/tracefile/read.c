@@ -244,8 +244,9 @@ static int tracefile_open(const char *path, const struct read_hint *hint, struct
 static bool is_name(const struct event_type *type)
 {
 	return type &&
-	       (type->id == EV_thread || type->id == EV_virtio_device ||
-		type->id == EV_virtio_kind || type->id == EV_vcpu_tsc);
+	       (type->id == EV_thread || type->id == EV_guest_task ||
+		type->id == EV_virtio_device || type->id == EV_virtio_kind ||
+		type->id == EV_vcpu_tsc);
 }
 
 /* Does the exact table of types contain a wanted one? True for a damaged table. */

@@ -55,8 +55,8 @@ void trace_ring_free(struct trace_ring *ring)
 
 static bool is_naming(uint16_t type)
 {
-	return type == EV_thread || type == EV_virtio_device || type == EV_virtio_kind ||
-	       type == EV_vcpu_tsc || type == EV_clock_pair;
+	return type == EV_thread || type == EV_guest_task || type == EV_virtio_device ||
+	       type == EV_virtio_kind || type == EV_vcpu_tsc || type == EV_clock_pair;
 }
 
 /* Do both name the same object? */

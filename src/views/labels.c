@@ -10,7 +10,7 @@ static enum column_kind kind_of(const struct label *l)
 {
 	static const char *const texts[] = {"reason",	 "userspace_reason", "isa",   "dir",
 					    "mmio_type", "block_type",	     "event", "text",
-					    "none",	 "vm"};
+					    "none",	 "vm",		     "guest-task"};
 
 	if (!strcmp(l->name, "device"))
 		return COL_PATH;

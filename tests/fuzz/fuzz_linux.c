@@ -12,6 +12,7 @@ static void lists_walk(struct linux_guest *g)
 	struct linux_task *task = NULL;
 	struct linux_module *module = NULL;
 	struct linux_log log = {0};
+	struct linux_current current = {0};
 	struct btf_types types;
 	size_t nr = 0, nr_modules = 0;
 
@@ -19,12 +20,14 @@ static void lists_walk(struct linux_guest *g)
 		linux_tasks_read(g, &types, &task, &nr);
 		linux_modules_read(g, &types, &module, &nr_modules);
 		linux_log_read(g, &types, &log);
+		linux_current_find(g, &types, &current);
 		linux_modules_symbols(g, &types);
 	}
 	btf_types_deinit(&types);
 	free(task);
 	free(module);
 	linux_log_deinit(&log);
+	linux_current_deinit(&current);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -48,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&at, data + i, 4);
 		at = at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
-		     : at % 4 == 2 ? at / 4 % 0x4000 + IMAGE_BTF /* and what it describes */
+		     : at % 4 == 2 ? at / 4 % 0x5000 + IMAGE_BTF /* and what it describes */
 				   : at / 4 % 65536 + IMAGE_TABLES;
 		memcpy(image + at, data + i + 4, 2);
 	}

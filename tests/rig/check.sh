@@ -319,7 +319,7 @@ if [ -n "${HOSTRACE_USDT:-}" ]; then
 		not_pass "SystemTap's translator finds QEMU's USDT probes" "$(tail -n 20 "$work/stap.log")"
 	fi
 fi
-parts=${RIG_PARTS:-healthy pair stat sample steal blame traced host stap ${HOSTRACE_USDT:+marks}}
+parts=${RIG_PARTS:-healthy pair stat sample tasks steal blame traced host stap ${HOSTRACE_USDT:+marks}}
 for part in $parts; do
 	[ "$part" != stap ] || [ -d "$rig/in/stap" ] || continue # it could not be built, see above
 	part_run "$part" || bad_parts="${bad_parts:-} $part"

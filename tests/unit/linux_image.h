@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vm/linux/current.h"
 #include "vm/linux/dmesg.h"
 #include "vm/linux/modules.h"
 #include "vm/linux/tasks.h"
@@ -36,6 +37,7 @@ enum {
 	IMAGE_BTF_BYTES = 0x1000,
 	IMAGE_MODULES = IMAGE_DATA + 0x9000, /* head of the list; then a module, its tables */
 	IMAGE_TASKS = IMAGE_DATA + 0xa000, /* init_task; then a task and its signal_struct */
+	IMAGE_CPUS = IMAGE_DATA + 0xc000,
 	IMAGE_LOG = IMAGE_DATA + 0xb000, /* prb; then the ring, descriptors, infos, texts */
 };
 
@@ -78,6 +80,11 @@ static const struct {
 	{"modules", IMAGE_MODULES},
 	{"init_task", IMAGE_TASKS},
 	{"prb", IMAGE_LOG},
+	{"nr_cpu_ids", IMAGE_CPUS},
+	{"page_offset_base", IMAGE_CPUS + 8},
+	{"__per_cpu_offset", IMAGE_CPUS + 16},
+	{"x86_cpu_to_apicid", IMAGE_CPUS + 0x100},
+	{"current_task", IMAGE_CPUS + 0x108},
 	{"linux_banner", IMAGE_RODATA + 0x100},
 };
 
@@ -279,6 +286,12 @@ static void image_btf(uint8_t *image)
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
 		image_struct(&b, types[i].name, types[i].member);
+	b.type = image_put(b.type, image_string(&b, "unsigned short"), 4);
+	b.type = image_put(b.type, 1u << 24, 4); /* BTF_KIND_INT */
+	b.type = image_put(image_put(b.type, 2, 4), 16, 4);
+	b.type = image_put(b.type, image_string(&b, "x86_cpu_to_apicid"), 4);
+	b.type = image_put(b.type, 14u << 24, 4); /* BTF_KIND_VAR */
+	b.type = image_put(image_put(b.type, sizeof(types) / sizeof(*types) + 1, 4), 1, 4);
 	head = image_put(head, 0x0001eb9f, 4);
 	head = image_put(head, 24, 4);
 	head = image_put(head, 0, 4);
@@ -305,6 +318,22 @@ static void image_task(uint8_t *image)
 	image_put(p + 80, 1, 8);
 	image_put(p + 88, 3, 4);
 	image_put(image_put(image + IMAGE_TASKS + 0x200, task + 48, 8), task + 48, 8);
+}
+
+/* Three CPUs, of which the second was never started; the per-CPU areas are 0x200 bytes apart. */
+static void image_cpus(uint8_t *image)
+{
+	uint8_t *p = image + IMAGE_CPUS;
+
+	image_put(p, 3, 4);
+	p = image_put(p + 8, UINT64_C(0xffff888000000000), 8);
+	image_put(image_put(image_put(p, 0x200, 8), IMAGE_TEXT, 8), 0x400, 8);
+	for (unsigned int i = 1; i < 3; i++) {
+		uint8_t *area = image + IMAGE_CPUS + 0x200 * (size_t)i;
+
+		image_put(area + 0x100, 3 * i, 2);
+		image_put(area + 0x108, IMAGE_TEXT + IMAGE_TASKS, 8);
+	}
 }
 
 /* Two records: one whose text begins where the ring does, one without a text. */
@@ -367,6 +396,7 @@ static uint8_t *image_make(enum image_layout layout)
 	image_module(image);
 	image_task(image);
 	image_log(image);
+	image_cpus(image);
 	image_tables(image, layout);
 	return image;
 }

@@ -180,6 +180,44 @@ static void tasks(void **state)
 	kallsyms_deinit(&g.symbols);
 }
 
+/* The slots of two CPUs; more CPUs than there can be; types and variables that are missing. */
+static void current_tasks(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_15);
+	struct linux_current c;
+	struct btf_types t;
+	struct linux_guest g;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(2, btf_variable_size(&t, "x86_cpu_to_apicid"));
+	assert_int_equal(-ENOENT, btf_variable_size(&t, "x86_cpu"));
+	assert_int_equal(0, linux_current_find(&g, &t, &c));
+	assert_int_equal(2, c.nr);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(2 * i, c.cpu[i].cpu);
+		assert_int_equal(3 * (i + 1), c.cpu[i].apic_id);
+		assert_int_equal(IMAGE_BASE + IMAGE_CPUS + 0x308 + 0x200 * i, c.cpu[i].slot);
+	}
+	assert_int_equal(0xffff888000000000, c.direct);
+	assert_int_equal(0, c.tid_at);
+	assert_int_equal(8, c.comm_at);
+	assert_int_equal(88, c.cpu_at);
+	linux_current_deinit(&c);
+	image_put(image + IMAGE_CPUS, UINT32_MAX, 4);
+	assert_int_equal(0, linux_current_find(&g, &t, &c));
+	assert_in_range(c.nr, 2, LINUX_CPUS_MAX);
+	linux_current_deinit(&c);
+	image_put(image + IMAGE_CPUS + 0x308, 0, 8);
+	image_put(image + IMAGE_CPUS + 0x508, 0, 8);
+	image_put(image + IMAGE_CPUS, 3, 4);
+	assert_int_equal(-ENOENT, linux_current_find(&g, &t, &c));
+	linux_current_deinit(&c);
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g.symbols);
+}
+
 /* A text, an empty one; a block that another record has overwritten; counts that are too large. */
 static void kernel_log(void **state)
 {
@@ -271,6 +309,7 @@ int main(void)
 		cmocka_unit_test(types),
 		cmocka_unit_test(modules),
 		cmocka_unit_test(tasks),
+		cmocka_unit_test(current_tasks),
 		cmocka_unit_test(kernel_log),
 		cmocka_unit_test(lists),
 	};

@@ -125,6 +125,14 @@ struct recorded_symbols {
 	size_t len;
 };
 
+/* The child that finds the current tasks of a guest, and what it reported. */
+struct recorded_tasks {
+	pid_t pid; /* 0: none */
+	int fd;
+	bool known;
+	char why[320]; /* they were not, at first */
+};
+
 struct recording {
 	struct vm *vms;
 	unsigned int nr_vms;
@@ -143,6 +151,8 @@ struct recording {
 	unsigned int nr_guests;
 	bool guests_stopped;
 	struct recorded_symbols symbols;
+	struct recorded_tasks *tasks; /* of --guest-tasks, one per VM */
+	unsigned int nr_tasks;
 	unsigned int dumps;
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
@@ -172,12 +182,12 @@ struct record_part {
 	void (*close)(struct recording *r);
 };
 
-/* record_cost.c, record_guest.c, record_sample.c, record_symbols.c, record_trigger.c */
+/* record_cost.c, record_guest.c, record_sample.c, record_symbols.c, record_tasks.c, record_trigger.c */
 extern const struct record_part record_cost_part, record_guest_part, record_sample_part,
-	record_symbols_part, record_trigger_part;
+	record_symbols_part, record_tasks_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_guest_options[],
 	record_sample_options[], record_symbols_options[], record_trigger_options[],
-	record_wait_options[];
+	record_tasks_options[], record_wait_options[];
 
 /* --trigger is given: dumps are all that is kept. */
 bool record_has_triggers(void);

@@ -13,6 +13,7 @@ static const struct record_part *const parts[] = {
 	&record_sample_part,
 	&record_trigger_part,
 	&record_symbols_part,
+	&record_tasks_part,
 	NULL,
 };
 
@@ -24,6 +25,7 @@ const struct option_row *const record_option_tables[] = {
 	record_trigger_options,
 	record_wait_options,
 	record_symbols_options,
+	record_tasks_options,
 	NULL,
 };
 

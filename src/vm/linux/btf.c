@@ -220,3 +220,20 @@ int btf_size(const struct btf_types *b, const char *type)
 		return -ENOENT;
 	return (int)t.size;
 }
+
+int btf_variable_size(const struct btf_types *b, const char *name)
+{
+	struct buffer members;
+	struct type t;
+	uint32_t id = 1;
+
+	while (type_get(b, id, &t, &members) &&
+	       (t.kind != KIND_VAR || strcmp(name_of(b, t.name), name) != 0))
+		id++;
+	for (int i = 0; i < BTF_DEPTH_MAX && type_get(b, id, &t, &members); i++) {
+		if (t.kind == KIND_INT && t.size <= sizeof(uint64_t))
+			return (int)t.size;
+		id = t.size;
+	}
+	return -ENOENT;
+}

@@ -38,4 +38,7 @@ int btf_offset(const struct btf_types *b, const char *type, const char *member);
 /* Size in bytes of a struct or union; -ENOENT. */
 int btf_size(const struct btf_types *b, const char *type);
 
+/* The same of a variable of an integer type. */
+int btf_variable_size(const struct btf_types *b, const char *name);
+
 #endif

@@ -54,6 +54,7 @@ part_forget() { # PART
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	steal) rm -f "$out"/steal.* ;;
 	vmx) rm -rf "$out"/{mini,demo,ringed,scaled}* /tmp/go /tmp/vmm.out ;;
+	tasks) rm -f "$out"/tasks.* "$out"/taskdisk.* "$out"/taskline.* "$out"/taskpair.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	blame) rm -f "$out"/idle.* "$out"/late.* ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;
@@ -77,6 +78,15 @@ l2_command() { # NAME VCPUS WORK [ARGUMENT...]
 		-vga none -nographic -no-reboot -kernel /boot/vmlinuz -initrd /boot/l2.cpio
 		-append "console=ttyS0 quiet panic=-1 ipv6.disable=1 work=$work"
 		-serial "file:$out/$name.console" -pidfile "/tmp/$name.pid" "$@")
+}
+
+# Starts qemu_command[]; sets $job, and keeps the pid in NAME.pid (QEMU removes its own at its end).
+l2_start() { # NAME
+	timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
+	# shellcheck disable=SC2034
+	job=$!
+	wait_until 60 test -s "/tmp/$1.pid"
+	cp "/tmp/$1.pid" "$out/$1.pid"
 }
 
 # The reference: tracefs writes the same events into its own buffers while hostrace records, perf only counts them.

@@ -8,14 +8,6 @@
 . ./lib.sh
 set -m # each background job in a process group of its own, so that signals reach all of it
 
-# Starts qemu_command[]; sets $job, and keeps the pid in NAME.pid (QEMU removes its own at its end).
-l2_start() { # NAME
-	timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
-	job=$!
-	wait_until 60 test -s "/tmp/$1.pid"
-	cp "/tmp/$1.pid" "$out/$1.pid"
-}
-
 # Sets $recorder. The file exists once the probes are attached.
 recorder_start() { # NAME
 	hostrace record --vm "$(cat "$out/$1.pid")" -o "$out/$1.hrt" </dev/null >"$out/$1.record" 2>&1 &
