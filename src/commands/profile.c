@@ -20,7 +20,7 @@ static bool host, causes;
 static const struct option_row own_options[] = {
 	{0,   "host",         OPT_FLAG, &host,       NULL,   "profile guest code by the instruction pointers in the host's events"},
 	{0,   "causes-exits", OPT_FLAG, &causes,     NULL,   "with --host: show which guest code causes exits, and their latency"},
-	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: one tree per vm, vcpu, reason or tid; reason implies --causes-exits"},
+	{0,   "by",           OPT_TEXT, &by,         "KEY[,KEY]", "with --host: one tree per vm, vcpu, tid, guest-task or reason; reason implies --causes-exits"},
 	{'t', "tracepoint",   OPT_TEXT, &tracepoint, "NAME", "without --host: only events of this name"},
 	{0},
 };
@@ -44,9 +44,12 @@ static int keys_parse(struct host_profile_options *o)
 			o->by_reason = true;
 		else if (n == 3 && !strncmp(p, "tid", n))
 			o->by_tid = true;
+		else if (n == 10 && !strncmp(p, "guest-task", n))
+			o->by_task = true;
 		else
 			return fail(-EINVAL,
-				    "--by: invalid key '%.*s' (supported: vm, vcpu, reason, tid)",
+				    "--by: invalid key '%.*s' (supported: vm, vcpu, tid, "
+				    "guest-task, reason)",
 				    (int)n, p);
 		p += n;
 	}
@@ -55,7 +58,7 @@ static int keys_parse(struct host_profile_options *o)
 
 static bool is_grouped(const struct host_profile_options *o)
 {
-	return o->by_vm || o->by_vcpu || o->by_reason || o->by_tid;
+	return o->by_vm || o->by_vcpu || o->by_reason || o->by_tid || o->by_task;
 }
 
 static void stacks_put(const struct calltree *tree, const struct host_profile_options *o, FILE *out)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "pairing/guest_tasks.h"
 
 struct now {
@@ -101,4 +103,10 @@ const char *guest_tasks_name(const struct guest_tasks *t, uint64_t label, char *
 	snprintf(buf, size, "%.*s-%d", GUEST_TASK_TEXT, t->name[label - 1].comm,
 		 t->name[label - 1].tid);
 	return buf;
+}
+
+int guest_tasks_missing(void)
+{
+	return fail(-ENODATA, "no event of this trace has the guest's task; record with "
+			      "--guest-tasks, which needs a Linux guest");
 }

@@ -40,4 +40,7 @@ uint64_t guest_tasks_label(const struct guest_tasks *t, const struct event *ev);
 /* "COMM-TID", as ftrace prints tasks; in buf. */
 const char *guest_tasks_name(const struct guest_tasks *t, uint64_t label, char *buf, size_t size);
 
+/* The error message of a trace without any: -ENODATA. */
+int guest_tasks_missing(void);
+
 #endif

@@ -426,8 +426,7 @@ int pairing_end(struct pairing *p)
 	if (p->asks_info && !p->has_info)
 		directions_forget(p);
 	if (p->nr_begins && groups_by_task(p) && !p->guest_tasks.now.nr)
-		return fail(-ENODATA, "no event of this trace has the guest's task; record with "
-				      "--guest-tasks, which needs a Linux guest");
+		return guest_tasks_missing();
 	open_count(p);
 	if (p->elements)
 		elements_count(p);

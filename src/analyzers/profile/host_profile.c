@@ -9,13 +9,14 @@
 #include "base/hash.h"
 #include "event/exit_reason.h"
 #include "event/vm_names.h"
+#include "pairing/guest_tasks.h"
 
 enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
 enum { WHERE_GUEST, WHERE_KERNEL };
-enum { FRAMES = 15 };
+enum { FRAMES = 15, GROUP_KEYS = 4 };
 
 struct group {
-	uint64_t key[3]; /* pid and vCPU, tid, reason: 0 if it is not grouped by */
+	uint64_t key[GROUP_KEYS]; /* pid and vCPU, tid, reason, guest's task: 0 if it is not grouped by */
 	uint32_t root;
 };
 
@@ -24,14 +25,14 @@ struct hit {
 	uint64_t rip, frame[FRAMES];
 	unsigned int nr_frames;
 	const char *reason; /* NULL: none */
-	uint64_t reason_key;
+	uint64_t reason_key, task; /* task: label of guest_tasks.h */
 	double time_ns;
 };
 
 /* An exit that has not ended yet. */
 struct pending {
 	uint64_t tid; /* of the vCPU thread */
-	uint64_t rip, since_ns, reason_key;
+	uint64_t rip, since_ns, reason_key, task;
 	char reason[48];
 	bool unknown;	 /* its end may be among lost events */
 	struct event ev; /* only its header is valid */
@@ -46,6 +47,7 @@ struct profile {
 	struct calltree *tree;
 	struct hash_table groups;
 	struct hash_table pending;
+	struct guest_tasks tasks;
 	uint64_t hits, unknown_ends, blind_until_ns; /* end of the newest window of loss */
 };
 
@@ -53,9 +55,10 @@ enum { PENDING_MAX = 1 << 16, LATE_NS = 1000000 };
 
 bool host_profile_wants(const char *event, void *arg)
 {
-	static const char *const names[] = {"guest_sample",   "guest_stack", "kvm_exit",
-					    "kvm_entry",      "kvm_page_fault", "kvm_emulate_insn",
-					    "sched_switch",   "lost",	     "gap"};
+	static const char *const names[] = {"guest_sample", "guest_stack",	"kvm_exit",
+					    "kvm_entry",    "kvm_page_fault", "kvm_emulate_insn",
+					    "sched_switch", "guest_task",	"lost",
+					    "gap"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -172,6 +175,7 @@ static void profile_deinit(struct profile *p)
 	sample_stacks_close(p->stacks);
 	hash_deinit(&p->groups);
 	hash_deinit(&p->pending);
+	guest_tasks_deinit(&p->tasks);
 	free(p);
 }
 
@@ -181,7 +185,8 @@ static int profile_init(struct profile *p, const struct reader *r)
 
 	if (!err)
 		err = sample_stacks_open(&p->stacks);
-	p->groups = HASH_TABLE(struct group, 3, HOST_GROUPS_MAX);
+	p->groups = HASH_TABLE(struct group, GROUP_KEYS, HOST_GROUPS_MAX);
+	guest_tasks_init(&p->tasks);
 	p->pending = HASH_TABLE(struct pending, 1, PENDING_MAX);
 	if (err)
 		return err;
@@ -198,7 +203,7 @@ static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 	const struct host_profile_options *opt = p->opt;
 	char title[512] = "", part[64], vm[VM_NAME_BYTES];
 
-	if (!opt->by_vm && !opt->by_vcpu && !opt->by_reason && !opt->by_tid)
+	if (!opt->by_vm && !opt->by_vcpu && !opt->by_reason && !opt->by_tid && !opt->by_task)
 		return 0;
 	if (vm_is_known(opt->vms, h->ev->pid))
 		vm_name(opt->vms, h->ev->pid, vm, sizeof(vm));
@@ -217,18 +222,26 @@ static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 			 h->reason ? h->reason : "no exit");
 		strncat(title, part, sizeof(title) - strlen(title) - 1);
 	}
+	if (opt->by_task) {
+		char task[40];
+
+		snprintf(part, sizeof(part), "%s%s", *title ? ", " : "",
+			 guest_tasks_name(&p->tasks, h->task, task, sizeof(task)));
+		strncat(title, part, sizeof(title) - strlen(title) - 1);
+	}
 	return calltree_root_title(p->tree, root, title);
 }
 
 static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 {
 	const struct host_profile_options *opt = p->opt;
-	const uint64_t key[3] = {
+	const uint64_t key[GROUP_KEYS] = {
 		opt->by_vcpu ? (uint64_t)h->ev->pid << 16 | h->ev->vcpu
 		: opt->by_vm ? h->ev->pid
 			     : 0,
 		opt->by_tid ? h->ev->tid : 0,
 		opt->by_reason ? h->reason_key : 0,
+		opt->by_task ? h->task : 0,
 	};
 	bool first;
 	struct group *g = hash_add_words(&p->groups, key, &first);
@@ -274,7 +287,9 @@ static int add(struct profile *p, const struct hit *h)
 
 static int add_clock(struct profile *p, const struct event *ev)
 {
-	struct hit h = {.ev = ev, .rip = event_value(ev, "rip")};
+	struct hit h = {.ev = ev,
+			.rip = event_value(ev, "rip"),
+			.task = guest_tasks_label(&p->tasks, ev)};
 	uint64_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
 	const struct field *first = event_field(ev->type, "frame0");
 	const struct pending *x = hash_find_u64(&p->pending, ev->tid);
@@ -308,6 +323,7 @@ static void exit_begin(struct profile *p, const struct event *ev)
 			      .since_ns = ev->time_ns, .ev = *ev,
 			      .unknown = ev->time_ns < p->blind_until_ns};
 	x->reason_key = isa << 32 | number;
+	x->task = guest_tasks_label(&p->tasks, ev);
 	if (reason)
 		field_print(ev, reason, x->reason, sizeof(x->reason));
 }
@@ -319,7 +335,8 @@ static int exit_end(struct profile *p, struct pending *x, const struct event *ev
 	struct hit h = {.ev = &x->ev,
 			.rip = x->rip,
 			.reason = x->reason,
-			.reason_key = x->reason_key};
+			.reason_key = x->reason_key,
+			.task = x->task};
 
 	if (ev && ev->type->id == EV_kvm_entry && !x->unknown)
 		h.time_ns = (double)(ev->time_ns - x->since_ns);
@@ -375,6 +392,9 @@ static int add_event(void *profile, const struct event *ev)
 
 	if (ev->time_ns >= p->opt->until_ns)
 		return 0;
+	if (ev->type->id == EV_guest_task)
+		guest_tasks_learn(&p->tasks, ev);
+	h.task = guest_tasks_label(&p->tasks, ev);
 	switch (p->opt->of) {
 	case HOST_CLOCK:
 	case HOST_EMULATED:
@@ -461,6 +481,8 @@ int host_profile(struct reader *r, const struct host_profile_options *opt, struc
 		trace_info_caveat(&r->info,
 				  "%" PRIu64 " exits are missing: more than %d vCPU threads",
 				  p->pending.refused, PENDING_MAX);
+	if (!err && opt->by_task && !p->tasks.now.nr)
+		err = guest_tasks_missing();
 	if (!err) {
 		calltree_finish(p->tree, &opt->tree);
 		*ret = take_ptr(p->tree);

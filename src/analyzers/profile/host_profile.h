@@ -31,7 +31,7 @@ enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
 
 struct host_profile_options {
 	enum host_profile_of of;
-	bool by_vm, by_vcpu, by_reason, by_tid; /* by_vcpu: of each VM by itself */
+	bool by_vm, by_vcpu, by_reason, by_tid, by_task; /* by_vcpu: of each VM by itself */
 	const struct vm_names *vms; /* borrowed; NULL: pids only */
 	uint64_t since_ns, until_ns; /* the time window: of samples, and of the ends of exits */
 	struct symbols_options symbols;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The host's side. Each vCPU has three tracks: what it does (guest mode, or the exit that is being handled), what the
- * VMM does for it, and when its thread is off the CPU and why. Other threads of the VM show on which CPU they run.
+ * VMM does for it, and when its thread is off the CPU and why; a fourth one with the guest's tasks, where they were
+ * recorded: a task begins with the first exit of which it is known. Other threads of the VM show on which CPU they run.
  * Without kvm_exit the first shows KVM_RUN and the VMM by turns: guest and kernel cannot be distinguished then.
  */
 #include <errno.h>
@@ -25,7 +26,7 @@ struct vcpu {
 	bool exits; /* there is a kvm_exit or kvm_entry */
 	bool halting;
 	uint16_t cpu; /* of its newest event */
-	struct timeline_run main, user, off;
+	struct timeline_run main, user, off, task;
 };
 
 struct host_thread {
@@ -129,10 +130,15 @@ static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 	*v = (struct vcpu){.pid = ev->pid, .vcpu = ev->vcpu};
 	v->main.track =
 		timeline_track(h->t, group, TRACK_VCPU, 4u * ev->vcpu, 0, "vCPU %u", ev->vcpu);
-	v->user.track = v->off.track = UINT32_MAX; /* made when there is something on them */
+	v->user.track = v->off.track = v->task.track = UINT32_MAX; /* made when there is something on them */
 	thread_is_vcpu(th, h->nr_vcpus);
 	h->nr_vcpus++;
 	return v;
+}
+
+static uint32_t part_order(const struct vcpu *v, const struct timeline_run *run)
+{
+	return run == &v->task ? 1 : run == &v->user ? 2 : 3;
 }
 
 static void part_begin(struct timeline_host *h, struct vcpu *v, struct timeline_run *run,
@@ -140,7 +146,7 @@ static void part_begin(struct timeline_host *h, struct vcpu *v, struct timeline_
 {
 	if (run->track == UINT32_MAX)
 		run->track = timeline_track(h->t, group_of(h, v->pid), TRACK_VCPU,
-					    4u * v->vcpu + (run == &v->user ? 1 : 2), 0,
+					    4u * v->vcpu + part_order(v, run), 0,
 					    "vCPU %u %s", v->vcpu, what);
 	run_begin(h->t, run, ns, kind, "%s", name);
 }
@@ -182,6 +188,21 @@ static void userspace_handle(struct timeline_host *h, struct vcpu *v, const stru
 	run_links(h->t, v->exits ? &v->user : &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
+/* Of the idle task, and of an unknown one, nothing is drawn. */
+static void task_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	const struct field *comm = event_field(ev->type, "guest_comm");
+	uint64_t tid = event_value(ev, "guest_tid");
+	char text[32] = "", name[48];
+
+	run_end(h->t, &v->task, ev->time_ns);
+	if (!comm || !event_value(ev, "task") || !tid)
+		return;
+	event_text(ev, comm, text, sizeof(text));
+	snprintf(name, sizeof(name), "%s %d", text, (int32_t)tid);
+	part_begin(h, v, &v->task, "guest task", ev->time_ns, SLICE_TASK, name);
+}
+
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
 {
 	struct vcpu *v = ev->vcpu == RECORD_NO_VCPU ? NULL : vcpu_get(h, ev);
@@ -201,6 +222,9 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 		break;
 	case EV_kvm_userspace_exit:
 		userspace_handle(h, v, ev);
+		break;
+	case EV_guest_task:
+		task_handle(h, v, ev);
 		break;
 	case EV_kvm_run:
 		run_end(h->t, &v->user, ev->time_ns);
@@ -271,13 +295,18 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 	th->pid = ev->pid;
 }
 
+static void vcpu_forget(struct vcpu *v)
+{
+	v->main.on = v->user.on = v->off.on = v->task.on = false;
+}
+
 /* What is on ends somewhere in what was lost: nothing is drawn of it. */
 static void lost_handle(struct timeline_host *h, uint64_t ns)
 {
 	struct host_thread *th;
 
 	for (unsigned int i = 0; i < h->nr_vcpus; i++)
-		h->vcpu[i].main.on = h->vcpu[i].user.on = h->vcpu[i].off.on = false;
+		vcpu_forget(&h->vcpu[i]);
 	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
 		th->run.on = false;
 	timeline_queues_lost(h->queues, ns);
@@ -291,7 +320,7 @@ static void gap_pass(struct timeline_host *h, const struct event *ev)
 
 	for (unsigned int i = 0; i < h->nr_vcpus; i++)
 		if (h->vcpu[i].cpu == cpu)
-			h->vcpu[i].main.on = h->vcpu[i].user.on = h->vcpu[i].off.on = false;
+			vcpu_forget(&h->vcpu[i]);
 	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
 		if (th->cpu == cpu)
 			th->run.on = false;
@@ -309,10 +338,11 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 		lost_handle(h, ev->time_ns);
 	} else if (id == EV_gap) {
 		gap_pass(h, ev);
-	} else if (id < EV_clock_pair ? id != EV_sched_wakeup : id == EV_thread) {
+	} else if (id < EV_clock_pair ? id != EV_sched_wakeup
+				      : id == EV_thread || id == EV_guest_task) {
 		thread_learn(h, ev);
 		if (id == EV_kvm_entry || id == EV_kvm_exit || id == EV_kvm_userspace_exit ||
-		    id == EV_kvm_run)
+		    id == EV_kvm_run || id == EV_guest_task)
 			vcpu_event(h, ev);
 	}
 	if (id >= EV_virtqueue_pop && id <= EV_virtio_device)
@@ -327,6 +357,7 @@ void timeline_host_end(struct timeline_host *h, uint64_t ns)
 		run_end(h->t, &h->vcpu[i].main, ns);
 		run_end(h->t, &h->vcpu[i].user, ns);
 		run_end(h->t, &h->vcpu[i].off, ns);
+		run_end(h->t, &h->vcpu[i].task, ns);
 	}
 	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
 		run_end(h->t, &th->run, ns);

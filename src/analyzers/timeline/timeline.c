@@ -269,7 +269,8 @@ bool timeline_wants(const char *event, void *arg)
 {
 	static const char *const names[] = {
 		"kvm_entry",	"kvm_exit",	"kvm_run",	"kvm_userspace_exit",
-		"sched_switch", "sched_wakeup", "thread",	"lost", "gap",
+		"sched_switch", "sched_wakeup", "thread",	"guest_task",
+		"lost",		"gap",
 		"virtio_queue_notify",		"virtio_notify",
 	};
 
