@@ -26,13 +26,17 @@ enum image_layout {
 	IMAGE_LAYOUTS,
 };
 
+#ifndef IMAGE_SYMBOLS
+#define IMAGE_SYMBOLS 1000
+#endif
+
 enum {
 	IMAGE_BYTES = 4 << 20,
 	IMAGE_RODATA = 2 << 20, /* offset */
 	IMAGE_TABLES = IMAGE_RODATA + 0x2000,
 	IMAGE_DATA = 1 << 20,
+	IMAGE_JIFFIES = IMAGE_DATA + 24,
 	IMAGE_PGD = IMAGE_DATA + 0x1000,
-	IMAGE_SYMBOLS = 1000,
 	IMAGE_BTF = IMAGE_DATA + 0x8000,
 	IMAGE_BTF_BYTES = 0x1000,
 	IMAGE_MODULES = IMAGE_DATA + 0x9000, /* head of the list; then a module, its tables */
@@ -74,6 +78,7 @@ static const struct {
 	{"phys_base", IMAGE_DATA},
 	{"max_pfn", IMAGE_DATA + 8},
 	{"__pgtable_l5_enabled", IMAGE_DATA + 16},
+	{"jiffies_64", IMAGE_JIFFIES},
 	{"init_top_pgt", IMAGE_PGD},
 	{"__start_BTF", IMAGE_BTF},
 	{"__stop_BTF", IMAGE_BTF + IMAGE_BTF_BYTES},
