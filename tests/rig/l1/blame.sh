@@ -6,7 +6,7 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# Of eight seconds; $out/late.before and late.after are copies of late.log from within them.
+# Of eight seconds; $out/late.before and late.after are copies of late.log from within them, NAME.window has their times.
 record() { # NAME
 	(
 		hostrace record --vm "$(cat "/tmp/$1.pid")" -d 8s --for blame -o "$out/$1.hrt" </dev/null \
@@ -14,9 +14,12 @@ record() { # NAME
 		echo $? >"$out/$1.record.status"
 	) &
 	wait_until 30 grep -q recording "$out/$1.record"
+	sleep 1
 	cp "$out/late.log" "$out/late.before"
+	cut -d ' ' -f 1 /proc/uptime >"$out/$1.window"
 	sleep 5
 	cp "$out/late.log" "$out/late.after"
+	cut -d ' ' -f 1 /proc/uptime >>"$out/$1.window"
 	wait $!
 }
 
