@@ -95,8 +95,12 @@ else
 	echo "ok $((nr += 1)) - privileges are given up # SKIP needs root and strace"
 fi
 if [ "$(id -u)" = 0 ]; then
-	timeout 60 "$HOSTRACE" record --vm $vm --guest-symbols --duration 1s -o rec.hrt 2>err
-	is "$? $(listed | cmp - rec.guest.kallsyms && echo equal) $(grep -c 'guest symbols: .*rec.guest.kallsyms' err)" "0 equal 1" \
+	for _ in 1 2 3 4 5 6; do # it gives up after some seconds, which a busy host needs for other work
+		timeout 60 "$HOSTRACE" record --vm $vm --guest-symbols --duration 1s -o rec.hrt 2>err
+		status=$?
+		grep -q 'could not be read in time\|was found in the memory of process [0-9]* in time' err || break
+	done
+	is "$status $(listed | cmp - rec.guest.kallsyms && echo equal) $(grep -c 'guest symbols: .*rec.guest.kallsyms' err)" "0 equal 1" \
 		"record saves them with the recording" err
 	timeout 60 "$HOSTRACE" record --vm $vm --no-guest-symbols --duration 1s -o rec.hrt 2>err
 	is "$? $(ls rec.guest.kallsyms 2>/dev/null)" "0 " "--no-guest-symbols: those of the recording before are removed" err
