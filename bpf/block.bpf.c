@@ -28,6 +28,21 @@ struct {
 	__type(value, struct host_io);
 } host_ios SEC(".maps");
 
+hr_u64 host_ios_open = 0;   /* entries of the map */
+hr_u64 host_ios_unseen = 0; /* completed without a record: the kernel did not run the program */
+
+/*
+ * A bio that is submitted is a new one. If its address is in the map, the completion of an earlier one was missed;
+ * left there, it would be reported when the new one is complete, whosesoever that is.
+ */
+static __always_inline void forget_unseen(hr_u64 key)
+{
+	if (!bpf_map_lookup_elem(&host_ios, &key) || bpf_map_delete_elem(&host_ios, &key))
+		return;
+	__sync_fetch_and_add(&host_ios_open, -1);
+	__sync_fetch_and_add(&host_ios_unseen, 1);
+}
+
 /*
  * Which bytes of which file. iomap keeps its state in bi_private; that it is one of iomap's is seen by that its file is
  * on the disk of the bio. The first sectors of a bio are those of its system call after the bios before it.
@@ -72,6 +87,7 @@ int BPF_PROG(tp_host_io_submit, struct bio *bio)
 	hr_u32 opf = BPF_CORE_READ(bio, bi_opf);
 	struct host_io io = {.pid = id >> 32, .tid = (hr_u32)id};
 
+	forget_unseen(key);
 	if (!vm_scheduled(io.pid) || is_swap(opf) || in_fault())
 		return 0;
 	io.submit_ns = bpf_ktime_get_ns();
@@ -86,7 +102,9 @@ int BPF_PROG(tp_host_io_submit, struct bio *bio)
 
 		if (head)
 			__sync_fetch_and_add(&head->lost[EV_host_io], 1);
+		return 0;
 	}
+	__sync_fetch_and_add(&host_ios_open, 1);
 	return 0;
 }
 
@@ -136,7 +154,8 @@ static __always_inline void completed(struct bio *bio, hr_u32 status)
 		rec->status = status;
 		emit_publish(&e);
 	}
-	bpf_map_delete_elem(&host_ios, &key);
+	if (!bpf_map_delete_elem(&host_ios, &key))
+		__sync_fetch_and_add(&host_ios_open, -1);
 }
 
 /* The bios that are complete with these bytes of the request. */

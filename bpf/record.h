@@ -31,6 +31,7 @@ typedef int64_t  hr_s64;
 #endif
 
 #define RECORD_NO_VCPU 0xffff /* the thread is not a vCPU, or it is unknown yet */
+#define RECORD_NO_CPU  0xffffffffu /* of a loss: no buffer was full, the kernel did not run the program */
 
 struct record_hdr {
 	hr_u64 time; /* host CLOCK_MONOTONIC, ns */

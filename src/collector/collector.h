@@ -61,6 +61,7 @@ uint64_t collector_pause_ns(const struct collector *c);
 
 struct collector_counts {
 	uint64_t events, lost;
+	uint64_t skipped; /* of these: the kernel did not run the program that records the event */
 	uint64_t by_type[EV_LIMIT];
 };
 
@@ -75,7 +76,10 @@ json_t *collector_vcpus(const struct collector *c);
 /* [{"pid","address" (if known),"note"}]: QEMU's global mutexes, if sched_block is recorded. New reference. */
 json_t *collector_locks(const struct collector *c);
 
-/* {"EVENT":{"CPU":count}}; empty object if nothing was lost. New reference. */
+/* skipped.c: I/O requests of the host (host_io) that are submitted and, as far as seen, not complete. */
+uint64_t collector_host_ios_open(const struct collector *c);
+
+/* {"EVENT":{"CPU":count}}: what found a buffer full; empty object if nothing did. New reference. */
 json_t *collector_lost(const struct collector *c);
 
 /* ---- follow.c: a command that starts VMs ---- */

@@ -58,15 +58,35 @@ int collector_cost_start(struct collector *c)
 		    strerror(errno));
 }
 
-static void program_cost(const struct collector *c, const char *name, struct collector_cost *cost,
-			 uint64_t trap_ns)
+struct bpf_prog_info collector_program_info(const struct collector *c, const char *name)
 {
 	const struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, name);
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
 
 	if (!prog || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-		return;
+		return (struct bpf_prog_info){0};
+	return info;
+}
+
+const char *collector_result_program(const struct probe_result *r, unsigned int i)
+{
+	return !i && r->program ? r->program : r->plan->place[i].program;
+}
+
+bool collector_result_repeats(const struct probe_result *r, unsigned int i)
+{
+	for (unsigned int k = 0; k < i; k++)
+		if (!strcmp(collector_result_program(r, k), collector_result_program(r, i)))
+			return true;
+	return false;
+}
+
+static void program_cost(const struct collector *c, const char *name, struct collector_cost *cost,
+			 uint64_t trap_ns)
+{
+	struct bpf_prog_info info = collector_program_info(c, name);
+
 	cost->calls += info.run_cnt;
 	cost->ns += info.run_time_ns;
 	cost->trap_ns += info.run_cnt * trap_ns;
@@ -80,20 +100,12 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 					.class = class_of(r),
 					.id = r->id,
 					.dropped = r->dropped};
-	if (r->program)
-		program_cost(c, r->program, cost, 0);
-	for (unsigned int i = !r->pid; i < r->plan->nr_places; i++) {
-		const struct probe_place *place = &r->plan->place[i];
-		bool told = false;
-
-		for (unsigned int k = 0; k < i; k++)
-			told |= !strcmp(r->plan->place[k].program, place->program);
-		if (!told)
-			program_cost(c, place->program, cost,
-				     !r->pid		? 0
-				     : place->emulated ? TRAP_CHEAP_NS
-						       : TRAP_DEAR_NS);
-	}
+	for (unsigned int i = 0; i < r->plan->nr_places; i++)
+		if (!collector_result_repeats(r, i))
+			program_cost(c, collector_result_program(r, i), cost,
+				     !r->pid			       ? 0
+				     : r->plan->place[i].emulated ? TRAP_CHEAP_NS
+								       : TRAP_DEAR_NS);
 }
 
 /* Programs are shared by all VMs: an event is reported once. */

@@ -147,34 +147,39 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
  * previous round's watermark and before now. The record is at the window's begin, so that readers are warned before
  * they meet what may be wrong.
  */
+int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
+		   collector_sink *sink, void *arg)
+{
+	struct rec_lost rec = {
+		.hdr = {.time = c->watermark_ns ? c->watermark_ns : monotonic_ns(),
+			.type = EV_lost,
+			.size = sizeof(rec),
+			.cpu = cpu == RECORD_NO_CPU ? 0 : (uint16_t)cpu,
+			.vcpu = RECORD_NO_VCPU},
+		.count = count,
+		.until = monotonic_ns(),
+		.lost_cpu = cpu,
+		.lost_event = type,
+	};
+
+	c->counts.lost += count;
+	return sink(arg, &rec.hdr);
+}
+
 static int report_lost(struct collector *c, unsigned int cpu, collector_sink *sink, void *arg)
 {
 	struct ring_head *ring = ring_of(c, cpu);
 	uint64_t *seen = c->lost_seen + (size_t)cpu * EV_LIMIT;
+	int ret = 0;
 
-	for (unsigned int type = 0; type < EV_LIMIT; type++) {
+	for (unsigned int type = 0; type < EV_LIMIT && !ret; type++) {
 		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
-		struct rec_lost rec = {
-			.hdr = {.time = c->watermark_ns ? c->watermark_ns : monotonic_ns(),
-				.type = EV_lost,
-				.size = sizeof(rec),
-				.cpu = cpu,
-				.vcpu = RECORD_NO_VCPU},
-			.count = lost - seen[type],
-			.until = monotonic_ns(),
-			.lost_cpu = cpu,
-			.lost_event = type,
-		};
+		uint64_t count = lost - seen[type];
 
-		if (!rec.count)
-			continue;
-		c->counts.lost += rec.count;
 		seen[type] = lost;
-		int ret = sink(arg, &rec.hdr);
-		if (ret)
-			return ret;
+		ret = count ? collector_lose(c, cpu, type, count, sink, arg) : 0;
 	}
-	return 0;
+	return ret;
 }
 
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec)
@@ -218,7 +223,7 @@ int collector_round(struct collector *c, collector_sink *sink, void *arg,
 		    uint64_t *ret_watermark_ns)
 {
 	uint64_t now = monotonic_ns(), bytes_max = 0;
-	bool early = false;
+	bool early = false, skipped_due = now >= c->pair_due_ns || c->stop_ns;
 	int ret = calibrate(c, now, sink, arg);
 
 	for (unsigned int cpu = 0; cpu < c->nr_cpus && !ret; cpu++) {
@@ -230,6 +235,8 @@ int collector_round(struct collector *c, collector_sink *sink, void *arg,
 		if (bytes > bytes_max)
 			bytes_max = bytes;
 	}
+	if (!ret && skipped_due)
+		ret = collector_skipped_report(c, sink, arg);
 	pause_set(c, now - c->round_ns, bytes_max);
 	c->round_ns = now;
 	if (!early)

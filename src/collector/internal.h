@@ -109,6 +109,7 @@ struct collector {
 	uint64_t first_tsc, first_tsc_ns, last_tsc, last_tsc_ns, pair_due_ns;
 	struct collector_counts counts;
 	uint64_t *lost_seen; /* nr_cpus * EV_LIMIT: reported so far */
+	uint64_t skipped_seen[EV_LIMIT]; /* the same, of events that no program recorded */
 	struct rec_thread last_thread; /* a vCPU's name comes right before its first event */
 	struct collector_vcpu vcpus[VCPUS_MAX];
 	unsigned int nr_vcpus;
@@ -153,6 +154,20 @@ void collector_follow_close(struct collector *c);
 
 /* cost.c: removes links of dropped events and of VMs that have ended in the background. -ENOMEM. */
 int collector_links_drop(struct collector *c);
+
+/* cost.c: what the kernel counts of this program; zeros if it is not loaded. */
+struct bpf_prog_info collector_program_info(const struct collector *c, const char *name);
+
+/* cost.c: the program at the i-th place of an attached event; is it that of an earlier place, too? */
+const char *collector_result_program(const struct probe_result *r, unsigned int i);
+bool collector_result_repeats(const struct probe_result *r, unsigned int i);
+
+/* skipped.c: reports the events that no program recorded since the previous call, as lost. */
+int collector_skipped_report(struct collector *c, collector_sink *sink, void *arg);
+
+/* drain.c: passes on a record of this loss. */
+int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
+		   collector_sink *sink, void *arg);
 
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);

@@ -56,8 +56,24 @@ static int loss_print(const struct loss *l, uint64_t start_ns, char *buf, size_t
 		snprintf(when, sizeof(when), "at %.3f s", from);
 	else
 		snprintf(when, sizeof(when), "between %.3f s and %.3f s", from, until);
+	if (l->cpu == RECORD_NO_CPU)
+		return snprintf(buf, size, "%" PRIu64 " %s %s", l->count,
+				l->type ? l->type->name : "events of unknown type", when);
 	return snprintf(buf, size, "%" PRIu64 " %s of CPU %u %s", l->count,
 			l->type ? l->type->name : "events of unknown type", l->cpu, when);
+}
+
+const char *losses_reason(const struct loss_sums *l)
+{
+	unsigned int not_run = 0;
+
+	for (unsigned int i = 0; i < l->nr; i++)
+		not_run += l->loss[i].cpu == RECORD_NO_CPU;
+	if (!not_run)
+		return "buffers were full";
+	return not_run < l->nr ? "buffers were full, or the kernel did not run the programs that "
+				 "record them"
+			       : "the kernel did not run the programs that record them";
 }
 
 const char *losses_print(struct loss_sums *l, uint64_t start_ns, char *buf, size_t size)

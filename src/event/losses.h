@@ -9,7 +9,7 @@ enum { LOSSES_MAX = 64 }; /* pairs of type and CPU; further ones are summed up w
 
 struct loss {
 	const struct event_type *type; /* NULL: the recorder did not store it */
-	uint32_t cpu;
+	uint32_t cpu; /* RECORD_NO_CPU: no buffer was full */
 	uint64_t count, first_ns, until_ns;
 };
 
@@ -27,5 +27,8 @@ void losses_add(struct loss_sums *l, const struct event *ev);
  * Times count from start_ns. Returns buf, "" if there are none.
  */
 const char *losses_print(struct loss_sums *l, uint64_t start_ns, char *buf, size_t size);
+
+/* "buffers were full", ... */
+const char *losses_reason(const struct loss_sums *l);
 
 #endif

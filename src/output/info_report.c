@@ -154,7 +154,7 @@ static json_t *result_json(const struct input_set *in, const struct summary *s)
 	json_t *o = json_object(), *events = events_json(s), *vms = info_vms_json(s->vms, in),
 	       *probes;
 	json_t *vm = json_array_get(vms, 0);
-	static const char *const optional[] = {"cost", "budget"};
+	static const char *const optional[] = {"cost", "budget", "in_flight"};
 
 	json_object_set_new(o, "format", json_string(r->info.kind));
 	set_meta(o, meta, "host");

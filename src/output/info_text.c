@@ -324,6 +324,8 @@ void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
 		    json_object_get(result, "vms"), f);
 	print_counts(json_object_get(result, "events"), "events", f);
 	print_counts(json_object_get(result, "lost"), "lost", f);
+	if (json_object_get(result, "in_flight"))
+		print_counts(json_object_get(result, "in_flight"), "in flight", f);
 	print_guests(json_object_get(result, "guests"), f);
 	print_probes(json_object_get(result, "probes"), f);
 	print_cost(json_object_get(result, "cost"), f);

@@ -82,15 +82,15 @@ static void caveat_budget(json_t *list, const struct trace_info *info)
 static void caveat_lost(json_t *list, const struct input_set *set)
 {
 	const struct trace_info *info = &set->reader->info;
-	struct loss_sums losses;
+	struct loss_sums losses = {0};
 	char text[512];
 
 	if (input_losses(set, &losses))
 		snprintf(text, sizeof(text), "it is unknown where: %s", error_text());
 	else
 		losses_print(&losses, info->start_ns, text, sizeof(text));
-	caveat_add(list, "%" PRIu64 " events were lost: buffers were full%s%s%s", info->lost,
-		   *text ? " (" : "", text, *text ? ")" : "");
+	caveat_add(list, "%" PRIu64 " events were lost: %s%s%s%s", info->lost,
+		   losses_reason(&losses), *text ? " (" : "", text, *text ? ")" : "");
 }
 
 static json_t *caveats_json(const struct input_set *set, const json_t *more)

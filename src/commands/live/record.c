@@ -400,11 +400,16 @@ static void summary(struct recording *r)
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
 		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
 		     n->lost, kept, record_stop_words[r->stop]);
-	if (n->lost)
+	if (n->lost > n->skipped)
 		command_note("warning: %" PRIu64
 			     " events were lost: buffers were full; try: --buffer %" PRIu64
 			     "M, or fewer --events",
-			     n->lost, collector_ring_bytes(r->collector) * 4 >> 20);
+			     n->lost - n->skipped, collector_ring_bytes(r->collector) * 4 >> 20);
+	if (n->skipped)
+		command_note("warning: %" PRIu64
+			     " events were lost: the kernel did not run the programs that record "
+			     "them (see CAVEATS in hostrace-record(1))",
+			     n->skipped);
 	parts_summary(r);
 	if (r->flight)
 		record_trigger_summary(r);

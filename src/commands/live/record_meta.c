@@ -138,6 +138,11 @@ json_t *record_meta_end(struct recording *r)
 	if (json_array_size(locks))
 		json_object_set(meta, "locks", locks);
 	json_decref(locks);
+	if (collector_host_ios_open(r->collector))
+		json_object_set_new(
+			meta, "in_flight",
+			json_pack("{s:I}", "host_io",
+				  (json_int_t)collector_host_ios_open(r->collector)));
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
 	parts_meta(r, meta, true);
