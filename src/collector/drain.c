@@ -24,6 +24,7 @@ enum {
 	PAUSE_MIN_MS = 1,
 	PAUSE_MAX_MS = 50,
 	PAIR_EVERY_MS = 100,
+	RENEW_MS = 100, /* at least between two looks for a process's libraries */
 	TAIL_EVERY = 512,	/* records after which BPF gets space back */
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may be late by an update */
 };
@@ -65,11 +66,39 @@ static bool record_in_time(const struct collector *c, const struct record_hdr *h
 	return hdr->time >= c->start_ns && (!c->stop_ns || hdr->time <= c->stop_ns);
 }
 
-static struct unwinder *unwinder_of(const struct collector *c, pid_t pid)
+/*
+ * Of a command it is opened when QEMU begins, before its libraries are mapped. Later the files could not be opened
+ * where no VMs are followed: see src/confine.
+ */
+static void unwinder_renew(struct target *t)
 {
-	for (unsigned int i = 0; i < c->nr_targets; i++)
-		if (c->targets[i].pid == pid && !c->targets[i].ended)
-			return c->targets[i].unwinder;
+	uint64_t now = monotonic_ns();
+	struct unwinder *unwinder;
+
+	if (t->unwinder_ns && now - t->unwinder_ns < RENEW_MS * NS_PER_MS)
+		return;
+	t->unwinder_ns = now;
+	unwinder = unwinder_open(t->pid);
+	debug("attach", "process %d: opened again for stacks%s%s", (int)t->pid,
+	      unwinder ? "" : ": ", unwinder ? "" : error_text());
+	if (!unwinder)
+		return;
+	unwinder_close(t->unwinder);
+	t->unwinder = unwinder;
+}
+
+/* To unwind a stack of this process that begins at `rip`; NULL: not possible. */
+static struct unwinder *unwinder_of(const struct collector *c, pid_t pid, uint64_t rip)
+{
+	for (unsigned int i = 0; i < c->nr_targets; i++) {
+		struct target *t = &c->targets[i];
+
+		if (t->pid != pid || t->ended)
+			continue;
+		if (c->follow && !(t->unwinder && unwinder_knows(t->unwinder, rip)))
+			unwinder_renew(t);
+		return t->unwinder;
+	}
 	return NULL;
 }
 
@@ -78,7 +107,7 @@ static int take_in_stack(struct collector *c, const struct record_hdr *hdr, coll
 			 void *arg)
 {
 	const struct stack_copy *copy = (const void *)hdr;
-	struct unwinder *unwinder = unwinder_of(c, (pid_t)hdr->pid);
+	struct unwinder *unwinder = NULL;
 	struct rec_sched_holder rec = {.hdr = *hdr}; /* sched_stack has the same fields */
 
 	_Static_assert(sizeof(rec) == sizeof(struct rec_sched_stack), "the same fields");
@@ -87,6 +116,7 @@ static int take_in_stack(struct collector *c, const struct record_hdr *hdr, coll
 		return 0;
 	rec.hdr.size = sizeof(rec);
 	rec.sampled = copy->sampled;
+	unwinder = unwinder_of(c, (pid_t)hdr->pid, copy->rip);
 	if (unwinder)
 		rec.nr = unwinder_print(unwinder, copy, rec.stack, sizeof(rec.stack));
 	return sink(arg, &rec.hdr);

@@ -47,6 +47,7 @@ struct target {
 	struct plan plan;
 	uint64_t global_mutex; /* QEMU's, where it is now; 0: unknown */
 	struct unwinder *unwinder; /* to unwind its threads' stacks; NULL: not needed, or not possible */
+	uint64_t unwinder_ns; /* drain.c: when it was opened again */
 	char lock_note[160];   /* as in struct plan, or what is wrong in this process */
 	struct plan plan_before; /* of the command, before it executed QEMU: results of kernel events refer to it */
 };

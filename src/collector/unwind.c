@@ -5,9 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -44,22 +48,51 @@ struct printing {
 
 /* ---- files ---- */
 
-/* The mapping that begins at this address, as map_files names it. */
+/* A line of /proc/PID/maps. */
+struct mapping {
+	uint64_t from, to, inode;
+	unsigned int major, minor;
+	char path[PATH_MAX];
+};
+
+/*
+ * By map_files, which is right in any case, but wants CAP_CHECKPOINT_RESTORE; a confined recorder that follows a
+ * command has it no more. By its name it must be the very file.
+ */
+static int mapping_open(pid_t pid, const struct mapping *m)
+{
+	char path[PATH_MAX + 32];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->from,
+		 m->to);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || (!fstat(fd, &st) && st.st_ino == m->inode && major(st.st_dev) == m->major &&
+		       minor(st.st_dev) == m->minor))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* What is mapped at this address, from its begin. */
 static int mapped_open(pid_t pid, uint64_t start)
 {
-	char path[64], line[512];
-	uint64_t from, to;
+	char path[64], line[PATH_MAX + 128];
+	struct mapping m;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
 
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) != 2 || from != start)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-			 from, to);
-		return open(path, O_RDONLY | O_CLOEXEC);
-	}
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %x:%x %" SCNu64 " %4095[^\n]",
+			   &m.from, &m.to, &m.major, &m.minor, &m.inode, m.path) == 6 &&
+		    m.from == start)
+			return mapping_open(pid, &m);
 	return -1;
 }
 
@@ -263,6 +296,11 @@ struct unwinder *unwinder_open(pid_t pid)
 	fail(-EINVAL, "process %d: %s", (int)pid, dwfl_errmsg(-1));
 	unwinder_close(s);
 	return NULL;
+}
+
+bool unwinder_knows(const struct unwinder *s, uint64_t address)
+{
+	return dwfl_addrmodule(s->dwfl, address);
 }
 
 void unwinder_close(struct unwinder *s)

@@ -2,13 +2,15 @@
 /*
  * Call stacks of a process's threads from copies of their stacks (struct stack_copy), by the .eh_frame of its
  * executable and libraries (libdwfl). What is executed now is opened through /proc/PID/map_files, so a QEMU in a
- * container, or one whose file was replaced, has its own code and symbols; separate symbols are found by build id.
+ * container, or one whose file was replaced, has its own code and symbols; separate symbols are found by build id. A
+ * recorder without the right to do so opens it by its name, if that is the same file.
  *
  * All files are opened, and their symbols read, when the process is: unwinder_print() opens nothing.
  */
 #ifndef HOSTRACE_UNWIND_H
 #define HOSTRACE_UNWIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,6 +20,9 @@ struct unwinder;
 
 /* NULL: not possible; the error message says why. */
 struct unwinder *unwinder_open(pid_t pid);
+/* Is this address in a file that was mapped when it was opened? */
+bool unwinder_knows(const struct unwinder *s, uint64_t address);
+
 void unwinder_close(struct unwinder *s);
 
 enum { STACK_FRAMES_MAX = 32 };
