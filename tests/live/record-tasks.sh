@@ -27,7 +27,7 @@ tasks_record() { # TRACE [ARGS...]
 }
 
 tasks_stop() {
-	kill -INT $recorder
+	kill -INT "$(pgrep -P $recorder)" # timeout would pass it on twice, and the second one ends it at once
 	wait $recorder
 }
 
