@@ -254,11 +254,15 @@ static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
 
 /* ---- the scheduler ---- */
 
-static void other_set(struct thread *t, const struct event *ev, const char *tid, const char *comm)
+static void other_set(struct blame *b, struct thread *t, const struct event *ev, const char *tid,
+		      const char *comm)
 {
 	const struct field *f = event_field(ev->type, comm);
 
-	t->other = (struct blame_who){.tid = (uint32_t)event_value(ev, tid), .number = ev->cpu};
+	t->other = (struct blame_who){.number = ev->cpu};
+	if (losses_cover(b, LOST_TASKS, ev->time_ns))
+		return; /* another one may have followed */
+	t->other.tid = (uint32_t)event_value(ev, tid);
 	if (f)
 		event_text(ev, f, t->other.comm, sizeof(t->other.comm));
 	text_neutralise(t->other.comm);
@@ -273,7 +277,7 @@ static void thread_leaves(struct blame *b, struct thread *t, const struct event 
 	part_cut(b, t, ev->time_ns);
 	owner_changes(b, t, ev->time_ns);
 	comm_learn(t, ev, "prev_comm");
-	other_set(t, ev, "next_tid", "next_comm");
+	other_set(b, t, ev, "next_tid", "next_comm");
 	t->run = !state ? RUN_PREEMPTED : RUN_ASLEEP;
 	if (state && woken && ev->time_ns - woken <= EARLY_WAKE_NS)
 		t->run = RUN_WOKEN;
@@ -299,7 +303,7 @@ static void thread_comes(struct blame *b, struct thread *t, const struct event *
 	bool takes = t->run == RUN_WOKEN && t->block.on_global;
 
 	if (last_counts(b, t, ev))
-		other_set(t, ev, "prev_tid", "prev_comm");
+		other_set(b, t, ev, "prev_tid", "prev_comm");
 	part_cut(b, t, ev->time_ns);
 	owner_changes(b, t, ev->time_ns);
 	comm_learn(t, ev, "next_comm");
@@ -321,7 +325,7 @@ static void on_ran(struct blame *b, const struct event *ev)
 		if (t->run != RUN_PREEMPTED || t->other.number != ev->cpu)
 			continue;
 		part_cut(b, t, ev->time_ns);
-		other_set(t, ev, "next_tid", "next_comm");
+		other_set(b, t, ev, "next_tid", "next_comm");
 	}
 }
 
@@ -389,54 +393,13 @@ static void on_woken(struct blame *b, struct thread *t, const struct event *ev)
 		owner_set(b, t->vm, (struct owner){OWNER_FREE, t, 0}, ev->time_ns);
 }
 
-/* ---- losses ---- */
-
-/* Do the exits themselves depend on this type? 0: any type may be missing. */
-static bool forms_exits(uint64_t id)
-{
-	return !id || id == EV_kvm_exit || id == EV_kvm_entry || id == EV_kvm_userspace_exit ||
-	       id == EV_kvm_run;
-}
-
-static bool thread_is_lost(struct blame *b, struct thread *t, uint64_t ns, bool cycles)
-{
-	struct cycle *c = t->cycle;
-
-	part_cut(b, t, ns);
-	t->run = RUN_UNKNOWN;
-	t->block = (struct block){0};
-	if (c && c->open)
-		c->unknown = true;
-	return c && (cycles || c->in_run) && exit_drop(t);
-}
-
-static void on_lost(struct blame *b, const struct event *ev)
-{
-	bool cycles = ev->type->id == EV_gap || forms_exits(event_value(ev, "lost_event"));
-	uint64_t until = event_value(ev, "until");
-	const struct thread_entry *e;
-	const struct machine_entry *m;
-
-	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
-		b->counts.lost += thread_is_lost(b, e->thread, ev->time_ns, cycles);
-	for (uint32_t at = 0; (m = hash_next(&b->machines, &at));)
-		m->vm->owner = (struct owner){0};
-	if (ev->time_ns > b->lost_until_ns)
-		b->lost_cycles = false;
-	b->lost_cycles |= cycles;
-	if (until < ev->time_ns)
-		until = ev->time_ns;
-	if (until > b->lost_until_ns)
-		b->lost_until_ns = until;
-}
-
 /* ---- all events ---- */
 
 static const char *const wanted[] = {
 	"kvm_exit",    "kvm_entry",	 "kvm_userspace_exit", "kvm_run",	  "kvm_pio",
 	"kvm_mmio",    "kvm_page_fault", "kvm_inj_virq",       "kvm_vcpu_wakeup", "sched_switch",
 	"sched_block", "sched_ran",	 "sched_woken",	       "thread",	  "lost",
-	"sched_holder", "gap",	 "bql_locked",	       "bql_unlock",
+	"sched_holder", "gap",	 "bql_locked",	       "bql_unlock", "probe_dropped",
 };
 
 bool blame_wants(const char *event, void *arg)
@@ -459,8 +422,10 @@ int blame_event(struct blame *b, const struct event *ev)
 		b->ran = true;
 		on_ran(b, ev);
 	}
-	if (id == EV_lost || id == EV_gap)
-		on_lost(b, ev);
+	if (id == EV_lost || id == EV_gap || id == EV_probe_dropped) {
+		losses_event(b, ev);
+		return b->err;
+	}
 	if (id == EV_sched_switch || id == EV_sched_ran || !id ||
 	    !blame_wants(ev->type->name, NULL))
 		return b->err;

@@ -36,14 +36,14 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 		return NULL;
 	exit_deliver(b, t);
 	b->counts.unmatched += c->open;
-	if (ev->time_ns <= b->lost_until_ns && b->lost_cycles) {
+	if (losses_cover(b, LOST_EXITS, ev->time_ns)) {
 		b->counts.lost++;
 		c->open = false;
 		return NULL;
 	}
 	c->open = true;
 	c->fault = c->inject = c->in_run = false;
-	c->unknown = ev->time_ns <= b->lost_until_ns;
+	c->unknown = losses_cover(b, LOST_RUNS | LOST_PARTS, ev->time_ns);
 	c->vcpu = ev->vcpu;
 	c->start_ns = c->since_ns = ev->time_ns;
 	c->nr = 0;

@@ -83,12 +83,21 @@ struct ns_entry {
 	struct thread *thread;
 };
 
+/* Unknown as events are missing. */
+enum {
+	LOST_EXITS = 1, /* begin and end of exits */
+	LOST_RUNS = 2, /* who runs, who sleeps in what, and who has the global mutex */
+	LOST_PARTS = 4, /* other causes */
+	LOST_TASKS = 8, /* which task ran instead */
+	LOST_STACKS = 16, /* of the global mutex's holder */
+	LOSSES = 5,
+};
+
 struct blame {
 	struct blame_sink sink;
 	struct blame_counts counts;
 	struct hash_table threads, machines, ns_tids;
-	uint64_t lost_until_ns; /* events may be missing up to here */
-	bool lost_cycles;	/* ... also those that begin or end exits */
+	uint64_t lost_until_ns[LOSSES]; /* up to here, by bit of LOST_... */
 	bool exits_seen;
 	bool ran; /* there is a sched_ran */
 	bool exact; /* there is a bql_locked, or bql_unlock */
@@ -140,6 +149,12 @@ void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t n
 
 /* The thread is going to run or to stop: those who wait for it must account for what it did so far. */
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns);
+
+/* losses.c: an EV_lost, EV_gap or EV_probe_dropped. */
+void losses_event(struct blame *b, const struct event *ev);
+
+/* Is any of this (LOST_...) unknown at that time? */
+bool losses_cover(const struct blame *b, unsigned int what, uint64_t ns);
 
 /* holder.c: what the owner does. */
 void holder_init(struct blame *b);
