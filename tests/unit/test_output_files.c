@@ -2,9 +2,6 @@
 /* Output files: what was there before, other users' files and links, two writers, and files that vanish. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,27 +10,9 @@
 #include "base/growing_file.h"
 #include "base/new_file.h"
 
-#include <cmocka.h>
+#include "dir_util.h"
 
 enum { OTHER_USER = 65534 };
-
-static char dir[] = "/tmp/hostrace-test-XXXXXX";
-static char name[256];
-
-static const char *in_dir(const char *file)
-{
-	snprintf(name, sizeof(name), "%s/%s", dir, file);
-	return name;
-}
-
-static void put(const char *file, const char *text)
-{
-	FILE *f = fopen(in_dir(file), "w");
-
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
 
 static void assert_content(const char *file, const char *text)
 {
@@ -61,7 +40,7 @@ static void old_one_stays_until_new_one_holds_something(void **state)
 	struct growing_file f;
 
 	(void)state;
-	put("a", "OURS old");
+	dir_put("a", "OURS old");
 	assert_int_equal(create(&f, "a"), 0);
 	assert_int_equal(write(f.fd, "OURS new", 8), 8);
 	assert_content("a", "OURS old");
@@ -91,7 +70,7 @@ static void foreign_files_stay(void **state)
 	struct growing_file f;
 
 	(void)state;
-	put("text", "a letter");
+	dir_put("text", "a letter");
 	assert_int_equal(create(&f, "text"), -EEXIST);
 	assert_content("text", "a letter");
 	assert_int_equal(symlink("text", in_dir("link")), 0);
@@ -141,8 +120,8 @@ static void other_users_files_in_a_shared_directory(void **state)
 	(void)state;
 	if (geteuid())
 		skip(); /* only root can make another user's files */
-	assert_int_equal(chmod(dir, 01777), 0);
-	put("victim", "precious");
+	assert_int_equal(chmod(test_dir, 01777), 0);
+	dir_put("victim", "precious");
 	assert_int_equal(symlink("victim", in_dir("planted")), 0);
 	assert_int_equal(lchown(in_dir("planted"), OTHER_USER, OTHER_USER), 0);
 	assert_int_equal(new_file_open(&f, in_dir("planted"), 0600, true), -EACCES);
@@ -150,7 +129,7 @@ static void other_users_files_in_a_shared_directory(void **state)
 	assert_int_equal(new_file_open(&f, in_dir("to-planted"), 0600, true), -EACCES);
 	assert_content("victim", "precious");
 
-	put("theirs", "OURS theirs");
+	dir_put("theirs", "OURS theirs");
 	assert_int_equal(chown(in_dir("theirs"), OTHER_USER, OTHER_USER), 0);
 	assert_int_equal(new_file_open(&f, in_dir("theirs"), 0600, true), -EACCES);
 	assert_int_equal(create(&g, "theirs"), -EPERM);
@@ -166,21 +145,6 @@ static void other_users_files_in_a_shared_directory(void **state)
 	assert_content("victim", "report");
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,5 +156,5 @@ int main(void)
 		cmocka_unit_test(other_users_files_in_a_shared_directory),
 	};
 
-	return cmocka_run_group_tests_name("output files", tests, setup, teardown);
+	return cmocka_run_group_tests_name("output files", tests, dir_make, dir_remove);
 }

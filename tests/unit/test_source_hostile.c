@@ -25,23 +25,12 @@
 #include "guestside/agent/stream_shm.h"
 #include "readers/ring/ring_image.h"
 
-#include <cmocka.h> /* after ours: it has a fail() too */
+#include "dir_util.h" /* after ours: cmocka has a fail() too */
 
 enum { ROUNDS = 60, SCRIBBLES = 20000, SHORT_MS = 100, LONG_MS = 20000, NAMES = 500 };
 
-static char dir[] = "/tmp/source-hostile.XXXXXX";
 static volatile bool going;
 static volatile unsigned int scribbled;
-
-static const char *in_dir(const char *name)
-{
-	static char path[8][128];
-	static int n;
-
-	n = (n + 1) % 8;
-	snprintf(path[n], sizeof(path[n]), "%s/%s", dir, name);
-	return path[n];
-}
 
 static size_t frame(uint8_t *to, unsigned int kind, const void *payload, size_t len)
 {
@@ -407,21 +396,6 @@ static void a_ring_of_many(void **state)
 	assert_true(bytes <= RING_FILE_MAX);
 	ring_follow_free(f);
 	free(ring_mem);
-}
-
-static int dir_make(void **state)
-{
-	(void)state;
-	return !mkdtemp(dir);
-}
-
-static int dir_remove(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	return system(command);
 }
 
 int main(void)
