@@ -4,67 +4,19 @@
  * one thing, in every phase: it must fail with an error or be killed by SIGSYS. test_unconfined shows that the same
  * attempts succeed without confinement; some of them only as root.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
 #include <linux/bpf.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/perf_event.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-#undef fail
-
-#include "base/error.h"
-#include "confine/confine.h"
-
-enum { SUCCEEDED = 0, FAILED = 10, BROKEN = 20 };
-
-static char dir[64] = "/tmp/test_confine.XXXXXX"; /* a directory that only root may enter */
-
-static const char *in_dir(const char *name)
-{
-	static char path[4][128];
-	static unsigned int nr;
-
-	snprintf(path[++nr % 4], sizeof(path[0]), "%s/%s", dir, name);
-	return path[nr % 4];
-}
-
-static void put(const char *name, const char *text)
-{
-	FILE *f = fopen(in_dir(name), "w");
-
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
-	assert_int_equal(chmod(in_dir(name), 0600), 0);
-}
+#include "confine_util.h"
 
 static int terminal = -1, pair[2];
 
@@ -79,82 +31,15 @@ static int terminal_open(void)
 
 static int setup(void **state)
 {
-	(void)state;
-	if (!mkdtemp(dir))
+	if (confine_files_make(state))
 		return -1;
-	put("in.hrt", "input\n");
-	put("in.guest", "companion\n");
-	put("input.hrt", "another file\n");
-	put("secret", "root's own\n");
 	if (!geteuid() && (symlink("secret", in_dir("in.planted")) ||
 			   lchown(in_dir("in.planted"), 65533, 65533)))
 		return -1;
-	return terminal_open() || mkfifo(in_dir("in.fifo"), 0600) ||
-	       symlink("in.hrt", in_dir("in.link"));
+	return terminal_open() || mkfifo(in_dir("in.fifo"), 0600);
 }
 
-static int teardown(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
-}
-
-/* ---- in a child ---- */
-
-/* What the phases' users give. */
-static void enter(enum confine_phase phase)
-{
-	struct confine_paths *p = confine_paths_new();
-	struct confinement c = {.phase = phase, .paths = p};
-
-	c.terminal = c.sends = phase == CONFINE_WATCH;
-	if (phase == CONFINE_SERVE)
-		c.paths = NULL;
-	if (phase == CONFINE_WATCH)
-		c.keep = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH;
-	if (phase == CONFINE_FOLLOW)
-		c.keep = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH |
-			 UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
-	if (!p || confine_paths_read(p, in_dir("in.hrt")) ||
-	    confine_paths_write(p, in_dir("out.hrt"), true) || confine(&c)) {
-		fprintf(stderr, "%s\n", error_text());
-		_exit(BROKEN);
-	}
-}
-
-/* The exit status of `attempt` in a child, or 128 + the signal that killed it. */
-static int run(bool (*attempt)(void), int phase)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		if (phase >= 0)
-			enter((enum confine_phase)phase);
-		_exit(attempt() ? SUCCEEDED : FAILED);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* ---- attempts: true if they succeed ---- */
-
-static bool become_root(void)
-{
-	return !setuid(0) || !setresuid(0, 0, 0) || !geteuid();
-}
-
-static bool raise_caps(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct d[2] = {{.effective = 1u << CAP_SYS_ADMIN,
-					       .permitted = 1u << CAP_SYS_ADMIN}};
-
-	return !syscall(SYS_capset, &head, d);
-}
+/* ---- attempts: true if they succeed; more are in confine_util.h ---- */
 
 static bool execute(void)
 {
@@ -168,25 +53,6 @@ static bool execute_fd(void)
 
 	syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, env, 0);
 	return false;
-}
-
-static bool start_process(void)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(0);
-	return pid > 0;
-}
-
-static bool read_shadow(void)
-{
-	return open("/etc/shadow", O_RDONLY) >= 0;
-}
-
-static bool read_other(void)
-{
-	return open(in_dir("secret"), O_RDONLY) >= 0;
 }
 
 /* The input is in.hrt; names that only begin like it are no companions. */
@@ -220,11 +86,6 @@ static bool read_by_directory(void)
 	return fd >= 0 && openat(fd, "shadow", O_RDONLY) >= 0;
 }
 
-static bool write_other(void)
-{
-	return open(in_dir("secret"), O_WRONLY) >= 0;
-}
-
 static bool write_input(void)
 {
 	return open(in_dir("in.hrt"), O_WRONLY) >= 0;
@@ -235,16 +96,9 @@ static bool truncate_input(void)
 	return open(in_dir("in.hrt"), O_RDONLY | O_TRUNC) >= 0;
 }
 
-static bool create_other(void)
-{
-	return open("/var/tmp/test_confine.created", O_WRONLY | O_CREAT, 0600) >= 0 ||
-	       open(in_dir("out-x.hrt"), O_WRONLY | O_CREAT | O_EXCL, 0600) >= 0 ||
-	       open(in_dir("created"), O_WRONLY | O_CREAT | O_EXCL, 0600) >= 0;
-}
-
 static bool create_tmpfile(void)
 {
-	return open(dir, O_WRONLY | O_TMPFILE, 0600) >= 0;
+	return open(test_dir, O_WRONLY | O_TMPFILE, 0600) >= 0;
 }
 
 static bool rename_other(void)
@@ -261,11 +115,6 @@ static bool rename_over(void)
 	       !rename(in_dir(temporary), in_dir("secret"));
 }
 
-static bool delete_other(void)
-{
-	return !unlink(in_dir("secret2")) || !unlink(in_dir("in.hrt"));
-}
-
 static bool trace_parent(void)
 {
 	return !ptrace(PTRACE_SEIZE, getppid(), NULL, NULL);
@@ -277,11 +126,6 @@ static bool read_memory(void)
 	struct iovec to = {&byte, 1}, from = {&byte, 1};
 
 	return process_vm_readv(getppid(), &to, 1, &from, 1, 0) == 1;
-}
-
-static bool open_socket(void)
-{
-	return socket(AF_INET, SOCK_STREAM, 0) >= 0;
 }
 
 static bool open_unix_socket(void)
@@ -310,7 +154,7 @@ static bool open_perf(void)
 
 static bool mount_file_system(void)
 {
-	return !mount("none", dir, "tmpfs", 0, NULL);
+	return !mount("none", test_dir, "tmpfs", 0, NULL);
 }
 
 static bool new_namespace(void)
@@ -321,11 +165,6 @@ static bool new_namespace(void)
 static bool signal_init(void)
 {
 	return !kill(1, 0);
-}
-
-static bool signal_parent(void)
-{
-	return !kill(getppid(), 0) || !syscall(SYS_tgkill, getppid(), getppid(), 0);
 }
 
 static bool execute_memory(void)
@@ -402,68 +241,12 @@ static const struct attempt {
 	 .may_be_absent = true},
 };
 
-/* ---- what must still work ---- */
-
-static bool reads(const char *name, const char *text)
-{
-	FILE *f = fopen(in_dir(name), "re");
-	char line[64] = "";
-
-	if (!f || !fgets(line, sizeof(line), f))
-		return false;
-	fclose(f);
-	return !strcmp(line, text);
-}
-
-static bool use_input(void)
-{
-	struct stat st, opened;
-	char link[64];
-	int fd = open(in_dir("in.hrt"), O_RDONLY);
-
-	return reads("in.hrt", "input\n") && reads("in.guest", "companion\n") &&
-	       !stat(in_dir("in.hrt"), &st) && S_ISREG(st.st_mode) && st.st_size == 6 &&
-	       !fstat(fd, &opened) && opened.st_ino == st.st_ino &&
-	       !access(in_dir("in.hrt"), R_OK) && access(in_dir("in.nothing"), R_OK) &&
-	       errno == ENOENT && readlink(in_dir("in.link"), link, sizeof(link)) == 6 &&
-	       !memcmp(link, "in.hrt", 6) && reads("in.link", "input\n");
-}
-
-static bool use_output(void)
-{
-	char temporary[64];
-	int fd, directory;
-
-	snprintf(temporary, sizeof(temporary), "out.hrt.%d.tmp", (int)getpid());
-	fd = open(in_dir(temporary), O_WRONLY | O_CREAT | O_EXCL, 0600);
-	return fd >= 0 && write(fd, "output\n", 7) == 7 && !close(fd) &&
-	       !rename(in_dir(temporary), in_dir("out.hrt")) && reads("out.hrt", "output\n") &&
-	       open(in_dir("out-1.hrt"), O_WRONLY | O_CREAT | O_EXCL, 0600) >= 0 &&
-	       (directory = open(dir, O_RDONLY | O_DIRECTORY)) >= 0 && !fsync(directory) &&
-	       !unlink(in_dir("out-1.hrt")) && !unlink(in_dir("out.hrt"));
-}
-
 static bool use_terminal(void)
 {
 	struct termios modes;
 
 	return !tcgetattr(terminal, &modes) && !tcsetattr(terminal, TCSADRAIN, &modes) &&
 	       !tcsetattr(terminal, TCSAFLUSH, &modes) && !tcsetattr(terminal, TCSANOW, &modes);
-}
-
-static void *thread_reads(void *arg)
-{
-	*(bool *)arg = use_input();
-	return NULL;
-}
-
-static bool use_thread(void)
-{
-	pthread_t thread;
-	bool good = false;
-
-	return !pthread_create(&thread, NULL, thread_reads, &good) && !pthread_join(thread, NULL) &&
-	       good;
 }
 
 static void attempts_run(int phase)
@@ -490,7 +273,7 @@ static void attempts_run(int phase)
 		failed++;
 	}
 	unlink("/var/tmp/test_confine.created");
-	umount(dir);
+	umount(test_dir);
 	assert_int_equal(failed, 0);
 }
 
@@ -549,151 +332,6 @@ static void test_serve(void **state)
 	close(pair[1]);
 }
 
-static void test_use(void **state)
-{
-	(void)state;
-	for (int phase = CONFINE_FOLLOW; phase <= CONFINE_READ; phase++) {
-		assert_int_equal(run(use_input, phase), SUCCEEDED);
-		assert_int_equal(run(use_output, phase), SUCCEEDED);
-		assert_int_equal(run(use_thread, phase), SUCCEEDED);
-	}
-}
-
-/* Confines itself in two steps, as a recorder does. */
-static bool two_steps(void)
-{
-	struct confine_paths *p = confine_paths_new();
-	struct confinement c = {.phase = CONFINE_FOLLOW,
-				.keep = UINT64_C(1) << CAP_SYS_PTRACE,
-				.connects = true,
-				.paths = p};
-
-	if (confine_paths_read(p, in_dir("in.hrt")) || confine(&c) || !open_socket() ||
-	    confine_more(&c))
-		_exit(BROKEN);
-	return !open_socket() && !raise_caps() && !read_shadow() && reads("in.hrt", "input\n");
-}
-
-static void test_two_steps(void **state)
-{
-	(void)state;
-	assert_int_equal(run(two_steps, -1), SUCCEEDED);
-}
-
-static bool creates(const char *name)
-{
-	return open(in_dir(name), O_WRONLY | O_CREAT | O_EXCL, 0600) >= 0;
-}
-
-/* A dump is written by a child under its own temporary name, and nothing else is possible there. */
-static bool dump_by_child(void)
-{
-	static const char name[] = "ring-exit-latency-2026.123Z.hrt";
-	struct rlimit small = {4096, 4096};
-	char temporary[64];
-
-	snprintf(temporary, sizeof(temporary), "%s.%d.tmp", name, (int)getpid());
-	return creates(temporary) && !rename(in_dir(temporary), in_dir(name)) &&
-	       open(in_dir(name), O_RDONLY) >= 0 && creates("ring-a.txt") &&
-	       !setrlimit(RLIMIT_FSIZE, &small) && !creates("ring.hrt") &&
-	       !creates("rings-a.hrt") && !creates("ring-a.sh") && !creates("ring-../a.hrt") &&
-	       !creates("ring--a.hrt") && !creates("ring-a.hrt.x.tmp") &&
-	       rename(in_dir(name), in_dir("ring-b.hrt")) && !unlink(in_dir(name)) &&
-	       !unlink(in_dir("ring-a.txt")) && !open_socket() && !become_root();
-}
-
-static bool fork_to_dump(void)
-{
-	struct confine_paths *p = confine_paths_new();
-	struct confinement c = {.phase = CONFINE_DRAIN, .forks = true, .paths = p};
-	struct rlimit none = {4096, 4096};
-	int status;
-	pid_t pid;
-
-	if (confine_paths_dumps(p, in_dir("ring")) || confine(&c))
-		_exit(BROKEN);
-	pid = fork();
-	if (!pid)
-		_exit(dump_by_child() ? SUCCEEDED : FAILED);
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == SUCCEEDED << 8 &&
-	       setrlimit(RLIMIT_NOFILE, &none);
-}
-
-static void test_forks(void **state)
-{
-	(void)state;
-	assert_int_equal(run(fork_to_dump, -1), SUCCEEDED);
-}
-
-/* Who is not root has no user to become, but the same limits. */
-static void become_ordinary(void)
-{
-	char own[] = "/tmp/test_confine.own.XXXXXX";
-
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(65533, 65533, 65533) ||
-			   setresuid(65533, 65533, 65533) || prctl(PR_SET_DUMPABLE, 1)))
-		_exit(BROKEN);
-	if (!mkdtemp(own))
-		_exit(BROKEN);
-	snprintf(dir, sizeof(dir), "%s", own);
-	put("in.hrt", "input\n");
-	put("in.guest", "companion\n");
-	put("secret", "the user's own\n");
-	if (symlink("in.hrt", in_dir("in.link")))
-		_exit(BROKEN);
-}
-
-static int run_ordinary(bool (*attempt)(void))
-{
-	int status = run(attempt, -1);
-
-	assert_int_equal(system("rm -rf /tmp/test_confine.own.*"), 0);
-	return status;
-}
-
-/* A filter with a listener, as the managers of some containers install: there can be no second one. */
-static bool without_supervisor(void)
-{
-	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-	struct sock_fprog f = {1, code};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &f) < 0)
-		_exit(BROKEN);
-	enter(CONFINE_READ);
-	return use_input() && use_output() && !become_root() &&
-	       !raise_caps() && !open_socket() && !start_process();
-}
-
-static bool ordinary_without_supervisor(void)
-{
-	become_ordinary();
-	return without_supervisor();
-}
-
-static void test_without_supervisor(void **state)
-{
-	(void)state;
-	if (!geteuid())
-		assert_int_equal(run(without_supervisor, -1), SUCCEEDED);
-	assert_int_equal(run_ordinary(ordinary_without_supervisor), SUCCEEDED);
-}
-
-static bool as_ordinary_user(void)
-{
-	become_ordinary();
-	enter(CONFINE_READ);
-	return use_input() && use_output() && use_thread() && !read_other() && !write_other() &&
-	       !create_other() && !delete_other() && !open_socket() && !start_process() &&
-	       !signal_parent();
-}
-
-static void test_ordinary_user(void **state)
-{
-	(void)state;
-	assert_int_equal(run_ordinary(as_ordinary_user), SUCCEEDED);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest without[] = {cmocka_unit_test(test_unconfined)};
@@ -704,14 +342,9 @@ int main(void)
 		cmocka_unit_test(test_follow),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_serve),
-		cmocka_unit_test(test_use),
-		cmocka_unit_test(test_two_steps),
-		cmocka_unit_test(test_forks),
-		cmocka_unit_test(test_without_supervisor),
-		cmocka_unit_test(test_ordinary_user),
 	};
 
 	if (!confine_built()) /* with sanitizers */
-		return cmocka_run_group_tests(without, setup, teardown);
-	return cmocka_run_group_tests(tests, setup, teardown);
+		return cmocka_run_group_tests(without, setup, dir_remove);
+	return cmocka_run_group_tests(tests, setup, dir_remove);
 }
