@@ -10,9 +10,10 @@
  *
  * "pending=VECTOR", for tests/live/stuck-vcpu.sh: no devices; an interrupt that is never taken.
  *
- * virtio 1.2: 2.7 split, 2.8 packed rings, 4.1.4 PCI capabilities, 5 devices. Reuses the demo guest's platform.c.
+ * virtio 1.2: 2.7 split, 2.8 packed rings, 5 devices. Reuses the demo guest's platform.c and virtio.c.
  */
-#include "../../src/guestside/demo/guest.h"
+#include "guestside/demo/guest.h"
+#include "guestside/demo/virtio.h"
 
 enum {
 	QUEUE_SIZE = 64, /* at most */
@@ -22,9 +23,6 @@ enum {
 	BUFFERS = 4, /* offered for input */
 	DATA_BYTES = 64 << 10,
 
-	DESC_NEXT = 1,
-	DESC_WRITE = 2,
-	DESC_INDIRECT = 4,
 	PACKED_AVAIL = 1 << 7,
 	PACKED_USED = 1 << 15,
 
@@ -36,15 +34,7 @@ enum {
 	SCSI = 8,
 };
 
-/* virtio 1.2, 4.1.4.3 */
-struct common_cfg {
-	uint32_t device_feature_select, device_feature, driver_feature_select, driver_feature;
-	uint16_t msix_config, num_queues;
-	uint8_t device_status, config_generation;
-	uint16_t queue_select, queue_size, queue_msix_vector, queue_enable, queue_notify_off;
-	uint32_t queue_desc[2], queue_driver[2], queue_device[2];
-};
-
+/* Of either form of ring. */
 struct desc {
 	uint64_t addr;
 	uint32_t len;
@@ -89,18 +79,13 @@ static struct device {
 	struct queue requests, buffers;
 	struct request request[SLOTS];
 	unsigned int type, slot;
-	volatile struct common_cfg *common;
-	volatile uint8_t *isr;
+	struct virtio pci;
 	volatile uint32_t *msix_entry;
-	uint8_t *notify;
-	uint32_t notify_multiplier;
 } devices[24];
 
 static unsigned int nr_devices;
 static uint8_t data[DATA_BYTES];
 static uint32_t packed, indirect, event_idx, msix, nokick, masked, held, pending;
-
-#define barrier() asm volatile("lock; addl $0, (%%esp)" : : : "memory")
 
 /* ---- rings ---- */
 
@@ -145,20 +130,20 @@ static void put(struct queue *q, const struct piece *p, unsigned int nr)
 	struct desc list[PIECES];
 
 	for (unsigned int i = 0; i < nr; i++)
-		list[i] = (struct desc){
-			(uintptr_t)p[i].data, p[i].bytes,
-			(uint16_t)((i + 1 < nr ? DESC_NEXT : 0) | (p[i].in ? DESC_WRITE : 0)),
-			(uint16_t)(i + 1)};
+		list[i] = (struct desc){(uintptr_t)p[i].data, p[i].bytes,
+					(uint16_t)((i + 1 < nr ? VIRTQ_DESC_NEXT : 0) |
+						   (p[i].in ? VIRTQ_DESC_WRITE : 0)),
+					(uint16_t)(i + 1)};
 	if (indirect) {
 		for (unsigned int i = 0; i < nr; i++) {
 			q->table[slot][i] = list[i];
 			if (packed) { /* in order; only whether it is written counts: 2.8.8 */
 				q->table[slot][i].a = 0;
-				q->table[slot][i].b = list[i].a & DESC_WRITE;
+				q->table[slot][i].b = list[i].a & VIRTQ_DESC_WRITE;
 			}
 		}
 		list[0] = (struct desc){(uintptr_t)q->table[slot], nr * sizeof(struct desc),
-					DESC_INDIRECT, 0};
+					VIRTQ_DESC_INDIRECT, 0};
 		nr = 1;
 	}
 	q->chain[slot] = (uint8_t)nr;
@@ -207,21 +192,12 @@ static void kick(struct queue *q)
 
 /* ---- devices ---- */
 
-static void *bar_address(unsigned int slot, unsigned int bar)
-{
-	uint32_t low = pci_read32(slot, 0x10 + 4 * bar);
-
-	if (low & 1 || ((low & 6) == 4 && pci_read32(slot, 0x14 + 4 * bar)))
-		die("slot %u: BAR %u is not in memory below 4 GiB", slot, bar);
-	return (void *)(uintptr_t)(low & ~0xfu);
-}
-
 /* One vector for all queues; masked or not. */
 static void msix_enable(struct device *d, unsigned int at)
 {
 	uint32_t table = pci_read32(d->slot, at + 4);
 
-	d->msix_entry = (volatile uint32_t *)((uint8_t *)bar_address(d->slot, table & 7) +
+	d->msix_entry = (volatile uint32_t *)((uint8_t *)pci_bar_address(d->slot, table & 7) +
 					      (table & ~7u));
 	d->msix_entry[0] = 0xfee00000;
 	d->msix_entry[1] = 0;
@@ -230,70 +206,41 @@ static void msix_enable(struct device *d, unsigned int at)
 	pci_write32(d->slot, at, pci_read32(d->slot, at) | 1u << 31);
 }
 
-static void capabilities_read(struct device *d)
+static void msix_find(struct device *d)
 {
-	for (unsigned int at = pci_read8(d->slot, 0x34); at; at = pci_read8(d->slot, at + 1)) {
-		unsigned int type = pci_read8(d->slot, at + 3);
-
-		if (pci_read8(d->slot, at) == 0x11 && msix)
+	for (unsigned int at = pci_read8(d->slot, 0x34); at; at = pci_read8(d->slot, at + 1))
+		if (pci_read8(d->slot, at) == 0x11)
 			msix_enable(d, at);
-		if (pci_read8(d->slot, at) != 9 || type < 1 || type > 3)
-			continue;
-		uint8_t *p = (uint8_t *)bar_address(d->slot, pci_read8(d->slot, at + 4)) +
-			     pci_read32(d->slot, at + 8);
-
-		if (type == 1)
-			d->common = (void *)p;
-		else if (type == 3)
-			d->isr = p;
-		else {
-			d->notify = p;
-			d->notify_multiplier = pci_read32(d->slot, at + 16);
-		}
-	}
-	if (!d->common || !d->notify || !d->isr)
-		die("slot %u: no modern virtio interface", d->slot);
 }
 
-static void negotiate(struct device *d)
+static uint64_t features(const struct device *d)
 {
-	volatile struct common_cfg *c = d->common;
-	uint32_t low = indirect << 28 | event_idx << 29, high = 1 | packed << 2;
+	uint64_t f = VIRTIO_F_VERSION_1;
 
+	f |= indirect ? VIRTIO_F_INDIRECT_DESC : 0;
+	f |= event_idx ? VIRTIO_F_EVENT_IDX : 0;
+	f |= packed ? VIRTIO_F_RING_PACKED : 0;
 	if (d->type == CONSOLE || d->type == BALLOON)
-		low |= 1 << 1; /* VIRTIO_CONSOLE_F_MULTIPORT, VIRTIO_BALLOON_F_STATS_VQ */
-	c->device_status = 0;
-	while (c->device_status)
-		;
-	c->device_status = 1 | 2;
-	c->driver_feature_select = 0;
-	c->driver_feature = low;
-	c->driver_feature_select = 1;
-	c->driver_feature = high;
-	c->device_status = 1 | 2 | 8;
-	if (!(c->device_status & 8))
-		die("slot %u: features rejected", d->slot);
+		f |= 1 << 1; /* VIRTIO_CONSOLE_F_MULTIPORT, VIRTIO_BALLOON_F_STATS_VQ */
+	return f;
 }
 
 static void queue_open(struct device *d, struct queue *q, unsigned int nr)
 {
-	volatile struct common_cfg *c = d->common;
-	bool is_packed = packed;
+	unsigned int entries = virtio_queue_select(&d->pci, (uint16_t)nr);
 
 	q->nr = nr;
 	q->wrap = q->used_wrap = true;
-	c->queue_select = (uint16_t)nr;
-	q->size = c->queue_size < QUEUE_SIZE ? c->queue_size : QUEUE_SIZE;
+	q->size = entries < QUEUE_SIZE ? entries : QUEUE_SIZE;
 	q->pieces = d->type == RNG ? 1 : PIECES; /* its queue is small */
 	q->slots = q->size / q->pieces;
-	c->queue_size = (uint16_t)q->size;
-	c->queue_msix_vector = msix ? 0 : 0xffff;
-	c->queue_desc[0] = (uintptr_t)q->desc;
-	c->queue_driver[0] = is_packed ? (uintptr_t)&q->driver : (uintptr_t)&q->avail;
-	c->queue_device[0] = is_packed ? (uintptr_t)&q->device : (uintptr_t)&q->used;
-	c->queue_desc[1] = c->queue_driver[1] = c->queue_device[1] = 0;
-	q->notify = (volatile uint16_t *)(d->notify + c->queue_notify_off * d->notify_multiplier);
-	c->queue_enable = 1;
+	d->pci.common->queue_msix_vector = msix ? 0 : 0xffff;
+	if (packed)
+		q->notify = virtio_queue_start(&d->pci, (uint16_t)q->size, q->desc, &q->driver,
+					       &q->device);
+	else
+		q->notify = virtio_queue_start(&d->pci, (uint16_t)q->size, q->desc, &q->avail,
+					       &q->used);
 }
 
 /* The queue for requests, and one for input. Of a console, those of port 1. */
@@ -307,7 +254,7 @@ static void queues_open(struct device *d)
 	queue_open(d, &d->requests, (unsigned int)of[d->type].requests);
 	if (of[d->type].buffers >= 0)
 		queue_open(d, &d->buffers, (unsigned int)of[d->type].buffers);
-	d->common->device_status = 1 | 2 | 8 | 4;
+	virtio_ready(&d->pci);
 	if (of[d->type].buffers < 0)
 		return;
 	want(&d->buffers, false);
@@ -324,7 +271,7 @@ static void device_open(unsigned int slot)
 	uint32_t id = pci_read32(slot, 0);
 	struct device *d = &devices[nr_devices];
 
-	if ((id & 0xffff) != 0x1af4)
+	if ((id & 0xffff) != VIRTIO_VENDOR)
 		return;
 	id = id >> 16;
 	d->slot = slot;
@@ -333,9 +280,10 @@ static void device_open(unsigned int slot)
 		return;
 	if (nr_devices++ == sizeof(devices) / sizeof(devices[0]))
 		die("too many devices");
-	pci_write32(slot, 4, 6); /* command: memory space, bus master */
-	capabilities_read(d);
-	negotiate(d);
+	virtio_find(&d->pci, slot);
+	if (msix)
+		msix_find(d);
+	virtio_negotiate(&d->pci, features(d));
 	queues_open(d);
 }
 
@@ -403,7 +351,7 @@ static void one(struct device *d)
 	while (!take(&d->requests))
 		asm volatile("pause");
 	want(&d->requests, true);
-	while (!*d->isr) /* set after the request was returned; reading clears it */
+	while (!*d->pci.isr) /* set after the request was returned; reading clears it */
 		asm volatile("pause");
 }
 
@@ -516,6 +464,6 @@ void guest_main(const uint32_t *start_info)
 			if (in(held, &devices[i]))
 				fill(&devices[i]);
 			if (!in(masked, &devices[i])) /* QEMU may raise INTx more than once */
-				(void)*devices[i].isr;
+				(void)*devices[i].pci.isr;
 		}
 }

@@ -1,5 +1,5 @@
 # A guest that leaves requests at virtio devices: tests/live/stuck-matrix.sh. With parts of the demo guest.
-VIRTIO_GUEST_OBJS = $(BUILD)/virtioguest.o $(patsubst %,$(BUILD)/$(DEMO_DIR)/%.o,start platform)
+VIRTIO_GUEST_OBJS = $(BUILD)/virtioguest.o $(patsubst %,$(BUILD)/$(DEMO_DIR)/%.o,start platform virtio)
 
 check-build: $(BUILD)/virtioguest.elf
 
@@ -9,6 +9,6 @@ $(BUILD)/virtioguest.elf: $(VIRTIO_GUEST_OBJS) $(DEMO_DIR)/guest.lds
 
 $(BUILD)/virtioguest.o: tests/live/virtioguest.c
 	$(call say,GUEST,$<)
-	$(Q)$(DEMO_CC) -c -o $@ $<
+	$(Q)$(DEMO_CC) -Isrc -c -o $@ $<
 
 -include $(BUILD)/virtioguest.d

@@ -1,7 +1,7 @@
 # The demo guest: freestanding, 32 bits, general registers only (some KVM backends emulate every instruction).
 DEMO_DIR   = src/guestside/demo
 DEMO_GUEST = $(BUILD)/demo-guest.elf
-DEMO_OBJS  = $(patsubst %,$(BUILD)/$(DEMO_DIR)/%.o,start main platform blk)
+DEMO_OBJS  = $(patsubst %,$(BUILD)/$(DEMO_DIR)/%.o,start main platform virtio blk)
 DEMO_CC	   = $(CC) -m32 -march=i686 -std=gnu11 -O2 -Wall -Wextra -ffreestanding -fno-pic -fno-pie \
 	     -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
 	     $(NO_LIBC) -mgeneral-regs-only -MMD -MP

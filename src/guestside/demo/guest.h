@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The demo guest's parts: platform.c (console, interrupts, timer, PCI), blk.c (virtio-blk), main.c
- * (the workload). One CPU, 32 bits, no paging: an address is a pointer. General registers only, for
- * KVM backends that emulate every instruction and know no SSE.
+ * The demo guest's parts: platform.c (console, interrupts, timer, PCI), virtio.c (virtio over PCI: virtio.h), blk.c
+ * (virtio-blk), main.c (the workload). One CPU, 32 bits, no paging: an address is a pointer. General registers only,
+ * for KVM backends that emulate every instruction and know no SSE.
  */
 #ifndef HOSTRACE_GUEST_H
 #define HOSTRACE_GUEST_H

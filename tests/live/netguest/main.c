@@ -5,6 +5,7 @@
  * received WORK_UDPS IPv4 packets in all. It prints "ARPs IPv4-packets" to port 0xf4 and halts.
  */
 #include "guestside/demo/guest.h"
+#include "guestside/demo/virtio.h"
 
 enum {
 	WORK_ARPS = 20,
@@ -16,24 +17,10 @@ enum {
 	FRAME_BYTES = 2048,
 	HEADER_BYTES = 12, /* struct virtio_net_hdr with num_buffers (virtio 1.2, 5.1.6) */
 	ARP_BYTES = 42,
-	DESC_DEVICE_WRITES = 2,
-};
-
-/* virtio 1.2, 4.1.4.3 */
-struct common_cfg {
-	uint32_t device_feature_select, device_feature, driver_feature_select, driver_feature;
-	uint16_t msix_config, num_queues;
-	uint8_t device_status, config_generation;
-	uint16_t queue_select, queue_size, queue_msix_vector, queue_enable, queue_notify_off;
-	uint32_t queue_desc[2], queue_driver[2], queue_device[2];
 };
 
 static struct queue {
-	struct {
-		uint64_t addr;
-		uint32_t len;
-		uint16_t flags, next;
-	} desc[QUEUE_SIZE] __attribute__((aligned(16)));
+	struct virtq_desc desc[QUEUE_SIZE] __attribute__((aligned(16)));
 	volatile struct {
 		uint16_t flags, idx, ring[QUEUE_SIZE], used_event;
 	} avail;
@@ -49,71 +36,25 @@ static struct queue {
 } queues[2];
 
 static uint8_t frames[2][QUEUE_SIZE][FRAME_BYTES];
-static volatile struct common_cfg *common;
-static volatile uint8_t *isr;
-static uint8_t *notify_base;
-static uint32_t notify_multiplier;
+static struct virtio pci;
 static unsigned int line;
-
-#define barrier() asm volatile("lock; addl $0, (%%esp)" : : : "memory")
-
-static void config_find(void)
-{
-	for (unsigned int at = pci_read8(SLOT, 0x34); at; at = pci_read8(SLOT, at + 1)) {
-		if (pci_read8(SLOT, at) != 9) /* vendor-specific: virtio's */
-			continue;
-		unsigned int type = pci_read8(SLOT, at + 3), bar = pci_read8(SLOT, at + 4);
-		uint8_t *address =
-			(uint8_t *)(uintptr_t)(pci_read32(SLOT, 0x10 + 4 * bar) & ~0xfu) +
-			pci_read32(SLOT, at + 8);
-
-		if (type == 1)
-			common = (void *)address;
-		else if (type == 3)
-			isr = address;
-		else if (type == 2) {
-			notify_base = address;
-			notify_multiplier = pci_read32(SLOT, at + 16);
-		}
-	}
-	if (!common || !isr || !notify_base)
-		die("no virtio-net in slot %u", (uint32_t)SLOT);
-}
 
 static void queue_start(unsigned int nr)
 {
 	struct queue *q = &queues[nr];
 
-	common->queue_select = (uint16_t)nr;
-	common->queue_size = QUEUE_SIZE;
-	common->queue_desc[0] = (uintptr_t)q->desc;
-	common->queue_desc[1] = 0;
-	common->queue_driver[0] = (uintptr_t)&q->avail;
-	common->queue_driver[1] = 0;
-	common->queue_device[0] = (uintptr_t)&q->used;
-	common->queue_device[1] = 0;
-	q->notify = (void *)(notify_base + common->queue_notify_off * notify_multiplier);
-	common->queue_enable = 1;
+	virtio_queue_select(&pci, (uint16_t)nr);
+	q->notify = virtio_queue_start(&pci, QUEUE_SIZE, q->desc, &q->avail, &q->used);
 }
 
-/* Of the features only VIRTIO_F_VERSION_1 (bit 32). */
 static void device_start(void)
 {
-	pci_write32(SLOT, 4, 6); /* memory space, bus master */
 	line = pci_read8(SLOT, 0x3c);
-	config_find();
-	common->device_status = 0;
-	while (common->device_status)
-		;
-	common->device_status = 3; /* ACKNOWLEDGE, DRIVER */
-	common->driver_feature_select = 0;
-	common->driver_feature = 0;
-	common->driver_feature_select = 1;
-	common->driver_feature = 1;
-	common->device_status = 11; /* FEATURES_OK */
+	virtio_find(&pci, SLOT);
+	virtio_negotiate(&pci, VIRTIO_F_VERSION_1);
 	queue_start(RX);
 	queue_start(TX);
-	common->device_status = 15; /* DRIVER_OK */
+	virtio_ready(&pci);
 }
 
 static void buffer_give(unsigned int nr, unsigned int at, uint32_t bytes)
@@ -122,7 +63,7 @@ static void buffer_give(unsigned int nr, unsigned int at, uint32_t bytes)
 
 	q->desc[at].addr = (uintptr_t)frames[nr][at];
 	q->desc[at].len = bytes;
-	q->desc[at].flags = nr == RX ? DESC_DEVICE_WRITES : 0;
+	q->desc[at].flags = nr == RX ? VIRTQ_DESC_WRITE : 0;
 	q->avail.ring[q->avail.idx % QUEUE_SIZE] = (uint16_t)at;
 	barrier();
 	q->avail.idx++;
@@ -171,7 +112,7 @@ static void wait_for(const uint32_t *count, uint32_t wanted)
 
 		irq_enable(line, true);
 		wait_irq(line, seen);
-		(void)*isr;
+		(void)*pci.isr;
 	}
 }
 

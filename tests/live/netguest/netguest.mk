@@ -1,6 +1,6 @@
 # A guest that sends and receives a known number of packets, on the platform of the demo's guest.
 NET_GUEST = $(BUILD)/net-guest.elf
-NET_GUEST_OBJS = $(BUILD)/$(DEMO_DIR)/start.o $(BUILD)/$(DEMO_DIR)/platform.o $(BUILD)/tests/live/netguest/main.o
+NET_GUEST_OBJS = $(patsubst %,$(BUILD)/$(DEMO_DIR)/%.o,start platform virtio) $(BUILD)/tests/live/netguest/main.o
 
 check-build: $(NET_GUEST)
 
