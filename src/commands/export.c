@@ -62,16 +62,18 @@ static void declare(struct declared *d, const struct event_type *type, FILE *f)
 	d->now[*first - 1] = type;
 }
 
-static int write_text(struct reader *r, FILE *f)
+static int write_text(const struct input_set *in, FILE *f)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	_cleanup_free_ struct declared *d = calloc(1, sizeof(*d));
+	struct reader *r = in->reader;
 	uint64_t placed = 0;
 	json_t *meta;
 	int more;
 
 	if (!d || !batch)
 		return fail(-ENOMEM, "out of memory");
+	input_set_put_start(in, r->info.meta);
 	textfile_head(&r->info, f);
 	while ((more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; i < batch->nr; i++) {
@@ -81,6 +83,7 @@ static int write_text(struct reader *r, FILE *f)
 			fputc('\n', f);
 		}
 	meta = meta_losses_make(&r->info, placed);
+	input_set_put_end(in, meta);
 	textfile_meta(meta, f);
 	json_decref(meta);
 	return more;
@@ -113,7 +116,7 @@ static int destination_write(struct destination *to, const struct input_set *in)
 	if (!strcmp(to->format, "trace.dat"))
 		return export_tracedat_write(in, out.file);
 	return strcmp(to->format, "text") ? rows_write(in, &out, &(struct rows_options){0})
-					  : write_text(in->reader, out.file);
+					  : write_text(in, out.file);
 }
 
 static int destination_close(struct destination *to, int err)

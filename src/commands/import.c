@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any trace that hostrace reads as a file of its own: smaller, indexed, read by columns. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,8 +57,13 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 	return trace_writer_record(w, (const struct record_hdr *)record);
 }
 
-/* *ret_placed: the number of events that `lost` records report. */
-static int write_events(struct reader *r, struct trace_writer *w, uint64_t *ret_placed)
+/* What the new file holds. */
+struct written {
+	uint64_t nr;	 /* events */
+	uint64_t placed; /* lost events that `lost` records report */
+};
+
+static int write_events(struct reader *r, struct trace_writer *w, struct written *written)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more, err = 0;
@@ -66,7 +72,8 @@ static int write_events(struct reader *r, struct trace_writer *w, uint64_t *ret_
 		return fail(-ENOMEM, "out of memory");
 	while (!err && (more = reader_next(r, batch)) > 0) {
 		for (unsigned int i = 0; i < batch->nr && !err; i++) {
-			*ret_placed += lost_record_count(&batch->ev[i]);
+			written->placed += lost_record_count(&batch->ev[i]);
+			written->nr++;
 			err = write_event(w, &batch->ev[i]);
 		}
 		if (!err)
@@ -76,29 +83,30 @@ static int write_events(struct reader *r, struct trace_writer *w, uint64_t *ret_
 }
 
 /* A trace that does not know when it began must not get the present time. */
-static json_t *meta_make(const struct reader *r)
+static json_t *meta_make(const struct input_set *in)
 {
 	json_t *meta = json_object();
 
 	json_object_set_new(meta, "start_monotonic_ns", json_integer(0));
 	json_object_set_new(meta, "start_realtime_ns", json_integer(0));
-	json_object_update(meta, r->info.meta);
+	json_object_update(meta, in->reader->info.meta);
+	input_set_put_start(in, meta);
 	return meta;
 }
 
-static int convert(struct reader *r, const char *path)
+static int convert(const struct input_set *in, const char *path, struct written *written)
 {
 	struct trace_writer_options opt = {.zstd = zstd, .whole = true, .sync = true};
 	struct trace_writer *w;
-	json_t *meta = meta_make(r);
-	uint64_t placed = 0;
+	json_t *meta = meta_make(in);
 	int err = trace_writer_open(path, &opt, meta, &w);
 
 	json_decref(meta);
 	if (err)
 		return err;
-	err = write_events(r, w, &placed);
-	meta = meta_losses_make(&r->info, placed);
+	err = write_events(in->reader, w, written);
+	meta = meta_losses_make(&in->reader->info, written->placed);
+	input_set_put_end(in, meta);
 	if (!err && memory_failures())
 		err = fail(-ENOMEM, "%s: out of memory", path);
 	if (err)
@@ -113,6 +121,7 @@ static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_free_ char *made = NULL;
+	struct written written = {0};
 	const char *path = output_path;
 
 	(void)rest;
@@ -130,13 +139,13 @@ static int run(int argc, char **argv, char **rest)
 	if (!path || input_check_output(path) || command_confine(path) ||
 	    input_open(false, NULL, NULL, &in))
 		return command_failed();
-	struct reader *r = in->reader;
-
-	if (convert(r, path))
+	if (convert(in, path, &written))
 		return command_failed();
-	for (size_t i = 0; i < json_array_size(r->info.caveats); i++)
-		command_note("%s", json_string_value(json_array_get(r->info.caveats, i)));
-	command_note("%s: %llu events", path, (unsigned long long)r->info.nr_events);
+	const json_t *notes = in->reader->info.caveats;
+
+	for (size_t i = 0; i < json_array_size(notes); i++)
+		command_note("%s", json_string_value(json_array_get(notes, i)));
+	command_note("%s: %" PRIu64 " events", path, written.nr);
 	return input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
 }
 

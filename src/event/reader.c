@@ -54,6 +54,19 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	json_array_append_new(info->caveats, json_string(text));
 }
 
+void trace_info_window(struct trace_info *info)
+{
+	json_int_t start = json_integer_value(json_object_get(info->meta, "window_start_ns"));
+	json_int_t end = json_integer_value(json_object_get(info->meta, "window_end_ns"));
+
+	if (start > 0)
+		info->start_ns = (uint64_t)start;
+	if (end > 0)
+		info->end_ns = (uint64_t)end;
+	if (info->end_ns && info->end_ns < info->start_ns) /* a broken file, or its end is missing */
+		info->end_ns = info->start_ns;
+}
+
 int64_t trace_info_realtime_offset(const struct trace_info *info)
 {
 	json_int_t real = json_integer_value(json_object_get(info->meta, "start_realtime_ns"));

@@ -30,7 +30,8 @@ struct trace_info {
 	const char *kind; /* "hrt", "text", "trace.dat", ... */
 	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
 	json_t *caveats;  /* array of error messages that reports must print, e.g. that the file is truncated */
-	uint64_t start_ns, end_ns; /* first and last event's time; start_ns is known after open() */
+	/* First and last event's time, or what trace_info_window() says; start_ns is known after open(). */
+	uint64_t start_ns, end_ns;
 	uint64_t last_ns; /* the last event's time if open() knows it; 0: it is end_ns once all events were read */
 	uint64_t nr_events;
 	uint64_t lost; /* events that the recorder could not store */
@@ -119,6 +120,13 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
  */
 bool trace_info_in_ticks(const struct trace_info *info);
 uint64_t trace_info_resolution(const struct trace_info *info); /* ns; 0: exact */
+
+/*
+ * A recording that was cut when it was converted begins and ends where the cut does, not at its first and last event:
+ * events that name others are older, and nothing may have happened near the ends. For readers: takes start_ns and
+ * end_ns from the metadata "window_start_ns" and "window_end_ns" if these are there.
+ */
+void trace_info_window(struct trace_info *info);
 
 /* From the events' times to CLOCK_REALTIME, ns; 0: the input does not say. */
 int64_t trace_info_realtime_offset(const struct trace_info *info);

@@ -111,6 +111,13 @@ uint64_t input_set_start_ns(const struct input_set *set);
 uint64_t input_set_end_ns(const struct input_set *set);
 
 /*
+ * For what converts the set, if the options cut or filter it: adds to the new recording's metadata where it begins,
+ * and after the reader's end where it ends (trace_info_window()). Else its first and last event say it.
+ */
+void input_set_put_start(const struct input_set *set, json_t *meta);
+void input_set_put_end(const struct input_set *set, json_t *meta);
+
+/*
  * Reads what names threads in the open set: the metadata, and where that has names of threads, once all events that
  * name some (thread_names_look()). An input that cannot be read twice is not.
  */

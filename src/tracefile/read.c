@@ -180,6 +180,7 @@ static int read_declarations(struct tracefile *t)
 			info->end_ns = ref->h.last_ns;
 		any = true;
 	}
+	trace_info_window(info);
 	info->last_ns = info->end_ns;
 	meta_losses_read(info, &unplaced);
 	return 0;

@@ -455,6 +455,7 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 		r->info.start_ns = t->pending.slots[0].time_ns;
 	if (t->pending.nr && t->end)
 		r->info.end_ns = t->pending.slots[t->pending.nr - 1].time_ns;
+	trace_info_window(&r->info);
 	*ret = take_ptr(r);
 	return 0;
 }
@@ -474,6 +475,7 @@ static int textfile_next(struct reader *r, struct batch *batch)
 		return 1;
 	}
 	r->info.end_ns = t->pending.newest_ns;
+	trace_info_window(&r->info);
 	if (r->info.late)
 		trace_info_caveat(&r->info,
 				  "%s: %" PRIu64 " events arrived too late to be sorted",
