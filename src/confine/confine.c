@@ -44,8 +44,10 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 {
 	const struct identity ordinary = identity_ordinary(),
 			      *to = identity_droppable(&ordinary) ? &ordinary : NULL;
-	int listener, err = 0, ruleset = uses_landlock(c->phase) ? landlock_prepare() : -1;
+	int listener, death = 0, err = 0,
+		      ruleset = uses_landlock(c->phase) ? landlock_prepare() : -1;
 
+	prctl(PR_GET_PDEATHSIG, &death);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return fail(-errno, "cannot set no_new_privs: %s", strerror(errno));
 	listener = c->paths ? calls_supervise() : -1;
@@ -58,6 +60,7 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 	}
 	if (!err)
 		err = identity_drop(to, c->keep | c->instead);
+	prctl(PR_SET_PDEATHSIG, death); /* a change of user clears it */
 	if (!err)
 		err = identity_verify(to, c->keep | c->instead);
 	if (!err && uses_landlock(c->phase) && !c->alone)

@@ -64,12 +64,12 @@ bool memory_range_parse(const char *line, struct memory_range *ret)
 	return true;
 }
 
-static int ranges_read(struct memory *m, FILE *f)
+static int ranges_read(struct memory *m)
 {
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
 
-	while (m->nr < MEMORY_RANGES_MAX && getline(&line, &size, f) > 0) {
+	while (m->nr < MEMORY_RANGES_MAX && getline(&line, &size, m->maps) > 0) {
 		if (array_room(m->range, m->nr))
 			return -ENOMEM;
 		m->nr += memory_range_parse(line, &m->range[m->nr]);
@@ -100,8 +100,8 @@ int memory_open(pid_t pid, uint64_t start, struct memory *ret)
 		return cannot_read(pid, err);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	err = f ? ranges_read(ret, f) : cannot_read(pid, -errno);
+	ret->maps = fopen(path, "re");
+	err = ret->maps ? ranges_read(ret) : cannot_read(pid, -errno);
 	if (!err && (!ret->nr || (start && proc_start(pid) != start)))
 		err = cannot_read(pid, -ESRCH);
 	if (err)
@@ -109,11 +109,23 @@ int memory_open(pid_t pid, uint64_t start, struct memory *ret)
 	return err;
 }
 
+int memory_reread(struct memory *m)
+{
+	int err;
+
+	rewind(m->maps);
+	m->nr = 0;
+	err = ranges_read(m);
+	return err || m->nr ? err : fail(-ESRCH, "the process has exited");
+}
+
 void memory_close(struct memory *m)
 {
 	if (!m->read)
 		return;
 	close(m->fd);
+	if (m->maps)
+		fclose(m->maps);
 	free(m->range);
 	*m = (struct memory){0};
 }

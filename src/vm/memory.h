@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -30,6 +31,7 @@ struct memory {
 	 * exited). NULL: not open. */
 	int (*read)(const struct memory *m, uint64_t addr, void *buf, size_t size);
 	int fd;		   /* /proc/PID/mem */
+	FILE *maps;	   /* /proc/PID/maps, for memory_reread() */
 	const void *image; /* for the `read` of a test */
 	struct memory_range *range;
 	unsigned int nr;
@@ -42,6 +44,9 @@ struct memory {
  */
 int memory_open(pid_t pid, uint64_t start, struct memory *ret);
 void memory_close(struct memory *m);
+
+/* The mappings as they are now. Needs no rights, either. 0 or -errno with the error message set: -ESRCH. */
+int memory_reread(struct memory *m);
 
 static inline int memory_read(const struct memory *m, uint64_t addr, void *buf, size_t size)
 {

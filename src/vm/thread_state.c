@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "event/event.h"
+#include "vm/proc.h"
 #include "vm/thread_state.h"
 
 enum { LINE = 512 };
@@ -48,6 +49,9 @@ static void status_read(pid_t pid, struct thread_state *t)
 		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
 			t->tracer = tracer;
 	}
+	if (t->tracer)
+		proc_comm(t->tracer, t->tracer_comm, sizeof(t->tracer_comm));
+	text_neutralise(t->tracer_comm);
 }
 
 /* Each line is "[<0>] function+0x10/0x20 [module]". */
@@ -142,65 +146,6 @@ static void wchan_read(pid_t pid, struct thread_state *t)
 		t->wchan[0] = '\0';
 	t->wchan[strcspn(t->wchan, ".")] = '\0'; /* ".constprop.0" */
 	text_neutralise(t->wchan);
-}
-
-static int by_tid(const void *a, const void *b)
-{
-	const struct thread_state *x = a, *y = b;
-
-	return (x->tid > y->tid) - (x->tid < y->tid);
-}
-
-/* Sleeps shortly, so that the scheduler charges this thread; its clock is then known to some ms. */
-static double scheduler_now_ms(void)
-{
-	usleep(1000);
-	return charged_ms(getpid(), (pid_t)syscall(SYS_gettid));
-}
-
-int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned int *ret_nr,
-		 int *stacks_err)
-{
-	char path[64];
-	struct thread_state *list = NULL;
-	unsigned int nr = 0;
-	double now_ms = scheduler_now_ms();
-	struct dirent *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	_cleanup_closedir_ DIR *dir = opendir(path);
-	if (!dir)
-		return fail(-errno, "cannot read %s: %s", path, strerror(errno));
-	*stacks_err = 0;
-	while ((d = readdir(dir)) && nr < THREADS_MAX) {
-		if (!isdigit((unsigned char)*d->d_name))
-			continue;
-		if (array_room(list, nr)) {
-			free(list);
-			return -ENOMEM;
-		}
-		struct thread_state *t = &list[nr];
-
-		*t = (struct thread_state){.tid = atoi(d->d_name)};
-		if (!line_read(pid, t->tid, "comm", t->comm, sizeof(t->comm)))
-			continue; /* it has ended */
-		text_neutralise(t->comm);
-		status_read(pid, t);
-		wchan_read(pid, t);
-		syscall_read(pid, t);
-		int err = stack_read(pid, t);
-
-		if (err && !*stacks_err)
-			*stacks_err = err;
-		usage_read(pid, t, now_ms, now_ns);
-		modes_read(pid, t);
-		nr++;
-	}
-	if (nr)
-		qsort(list, nr, sizeof(*list), by_tid);
-	*ret = list;
-	*ret_nr = nr;
-	return 0;
 }
 
 const char *thread_state_name(char state)
@@ -344,7 +289,7 @@ static bool fdinfo_read(pid_t pid, int fd, const char *format, void *ret)
 	return false;
 }
 
-void thread_file_read(pid_t pid, int fd, struct thread_file *ret)
+static void thread_file_read(pid_t pid, int fd, struct thread_file *ret)
 {
 	char path[64];
 	int mount;
@@ -365,4 +310,67 @@ int64_t eventfd_count(pid_t pid, int fd)
 
 	return fd >= 0 && fdinfo_read(pid, fd, "eventfd-count: %" SCNx64, &count) ? (int64_t)count
 										  : -1;
+}
+
+/* ---- threads ---- */
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct thread_state *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+/* Sleeps shortly, so that the scheduler charges this thread; its clock is then known to some ms. */
+static double scheduler_now_ms(void)
+{
+	usleep(1000);
+	return charged_ms(getpid(), (pid_t)syscall(SYS_gettid));
+}
+
+int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned int *ret_nr,
+		 int *stacks_err)
+{
+	char path[64];
+	struct thread_state *list = NULL;
+	unsigned int nr = 0;
+	double now_ms = scheduler_now_ms();
+	struct dirent *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	if (!dir)
+		return fail(-errno, "cannot read %s: %s", path, strerror(errno));
+	*stacks_err = 0;
+	while ((d = readdir(dir)) && nr < THREADS_MAX) {
+		if (!isdigit((unsigned char)*d->d_name))
+			continue;
+		if (array_room(list, nr)) {
+			free(list);
+			return -ENOMEM;
+		}
+		struct thread_state *t = &list[nr];
+
+		*t = (struct thread_state){.tid = atoi(d->d_name)};
+		if (!line_read(pid, t->tid, "comm", t->comm, sizeof(t->comm)))
+			continue; /* it has ended */
+		text_neutralise(t->comm);
+		status_read(pid, t);
+		wchan_read(pid, t);
+		syscall_read(pid, t);
+		if (syscall_fd(t) >= 0)
+			thread_file_read(pid, syscall_fd(t), &t->file);
+		int err = stack_read(pid, t);
+
+		if (err && !*stacks_err)
+			*stacks_err = err;
+		usage_read(pid, t, now_ms, now_ns);
+		modes_read(pid, t);
+		nr++;
+	}
+	if (nr)
+		qsort(list, nr, sizeof(*list), by_tid);
+	*ret = list;
+	*ret_nr = nr;
+	return 0;
 }

@@ -12,11 +12,18 @@
 
 enum { THREADS_MAX = 65536, THREAD_STACK_TEXT = 2048, THREAD_ARGS = 6 };
 
+/* What a descriptor of the process is: the path or the kind, and its file system's type. */
+struct thread_file {
+	char name[256]; /* "/var/disk.img", "anon_inode:[eventfd]"; "" if unknown */
+	char type[32];	/* "ext4", "fuse.sshfs"; "" if unknown */
+};
+
 struct thread_state {
 	pid_t tid;
 	char comm[16];
 	char state;   /* of /proc/TID/stat: R S D T t Z ... */
 	pid_t tracer; /* the process that traces it; 0: none */
+	char tracer_comm[16];
 	char wchan[64]; /* kernel function that it sleeps in; "" if unknown */
 	char stack[THREAD_STACK_TEXT]; /* kernel functions, innermost first, "a;b;c"; "" if unknown */
 
@@ -26,17 +33,12 @@ struct thread_state {
 	bool in_syscall; /* the following are known */
 	long syscall;
 	uint64_t arg[THREAD_ARGS];
+	struct thread_file file; /* that the call works on */
 	uint64_t sp, pc; /* in user mode; 0: it runs */
 
 	uint64_t cpu_ns;   /* that it has used */
 	uint64_t user_ns, kernel_ns, guest_ns; /* the same by mode, in steps of 10 ms */
 	uint64_t since_ns; /* CLOCK_MONOTONIC, when it last ran, to some ms; 0: unknown */
-};
-
-/* What a descriptor of the process is: the path or the kind, and its file system's type. */
-struct thread_file {
-	char name[256]; /* "/var/disk.img", "anon_inode:[eventfd]"; "" if unknown */
-	char type[32];	/* "ext4", "fuse.sshfs"; "" if unknown */
 };
 
 /*
@@ -54,8 +56,6 @@ const char *syscall_name(long nr);
 
 /* The descriptor that a system call works on; -1: none. */
 int syscall_fd(const struct thread_state *t);
-
-void thread_file_read(pid_t pid, int fd, struct thread_file *ret);
 
 /* What an eventfd of the process counts; -1: unknown. */
 int64_t eventfd_count(pid_t pid, int fd);

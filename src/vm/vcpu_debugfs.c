@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "vm/vcpu_debugfs.h"
 
-static const char root[] = "/sys/kernel/debug/kvm";
+static const char root[] = VCPU_DEBUGFS;
 
 static int tid_read(const char *vm, const char *vcpu)
 {

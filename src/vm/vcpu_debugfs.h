@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#define VCPU_DEBUGFS "/sys/kernel/debug/kvm"
+
 /* The vCPU whose thread this is; -1: unknown, or none. */
 int vcpu_debugfs_index(pid_t pid, pid_t tid);
 

@@ -37,7 +37,7 @@ recorder_end() {
 	wait "$recorder_waiter"
 }
 
-plan 74
+plan 86
 vmm_start 500
 
 mkdir -m 700 private
@@ -89,6 +89,43 @@ top_start
 confined "$recorder" "top" 0000000000080004
 recorder_end
 is $? 0 "top: status 0" top.err
+
+# until_gone PID...: ended; a zombie, whose parent does not wait, has
+until_gone() {
+	for _ in $(seq 600); do
+		gone=1
+		for process in "$@"; do
+			case $(status "$process" State 2>/dev/null) in
+			"" | Z*) ;;
+			*) gone=0 ;;
+			esac
+		done
+		[ $gone = 1 ] && return 0
+		sleep .1
+	done
+	return 1
+}
+
+# stuck reads the VM in a child process, which has another one that is not confined
+timeout -s KILL 100 "$HOSTRACE" stuck --vm "$vmm" --interval 1h >stuck.out 2>stuck.err &
+recorder_waiter=$!
+for _ in $(seq 600); do
+	parent=$(pgrep -P "$recorder_waiter" | head -n 1)
+	recorder=$(pgrep -P "${parent:-0}" | head -n 1)
+	[ -n "$recorder" ] && [ "$(status "$recorder" Seccomp 2>/dev/null)" = 2 ] && break
+	sleep .1
+done
+confined "$recorder" "stuck"
+# shellcheck disable=SC2046 # a list
+set -- "$recorder" $(pgrep -P "$recorder")
+is $# 3 "stuck: it, its supervisor, and who reads KVM's state for it"
+kill -s KILL "$parent"
+until_gone "$@"
+is $? 0 "stuck: nothing is left behind when it is killed"
+wait "$recorder_waiter"
+echo 'ffffffff81000000 T kernel_text' >private/symbols
+"$HOSTRACE" stuck --vm "$vmm" --interval 50ms --symbols private/symbols -o private/stuck.txt 2>stuck.err
+is "$? $(stat -c %u private/stuck.txt)" "0 0" "stuck: reads and writes where only root may" stuck.err
 vmm_end
 
 # reports: of a trace that only root may read, blocked because nobody reads their output

@@ -361,10 +361,36 @@ static void memory_of_a_process(void **state)
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(memory_read(&m, (uintptr_t)page, got, sizeof(got)), -ESRCH);
+	assert_int_equal(memory_reread(&m), -ESRCH);
 	memory_close(&m);
 	assert_int_equal(memory_open(pid, 0, &m), -ESRCH);
 	memory_close(&m);
 	munmap(page, 4096);
+}
+
+static bool is_mapped(const struct memory *m, const void *p)
+{
+	for (unsigned int i = 0; i < m->nr; i++)
+		if (m->range[i].start <= (uintptr_t)p && (uintptr_t)p < m->range[i].end)
+			return true;
+	return false;
+}
+
+static void memory_that_is_mapped_later(void **state)
+{
+	struct memory m;
+	char *page;
+
+	(void)state;
+	assert_int_equal(memory_open(getpid(), 0, &m), 0);
+	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_false(is_mapped(&m, page));
+	assert_int_equal(memory_reread(&m), 0);
+	assert_true(is_mapped(&m, page));
+	munmap(page, 4096);
+	assert_int_equal(memory_reread(&m), 0);
+	assert_false(is_mapped(&m, page));
+	memory_close(&m);
 }
 
 static int set_up(void **state)
@@ -395,6 +421,7 @@ int main(void)
 		cmocka_unit_test(it_moves),
 		cmocka_unit_test(maps_lines),
 		cmocka_unit_test(memory_of_a_process),
+		cmocka_unit_test(memory_that_is_mapped_later),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -6,8 +6,6 @@
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/error.h"
 
 enum { PAIRS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17, BALLOON_STATS_QUEUE = 2 };
 
@@ -119,33 +117,15 @@ static int requests_add(struct stuck_look *l, const struct vm *vm, const struct 
 	return err;
 }
 
-static int memory_look(const struct vm *vm, struct stuck_look *l)
+int stuck_look_memory(const struct vm *vm, const struct memory *m, struct stuck_look *l)
 {
-	struct memory m = {0};
 	_cleanup_free_ struct virtq_device *d = NULL;
 	unsigned int nr = 0;
-	int err = memory_open(vm->pid, vm->start, &m);
+	int err = virtq_devices_find(m, vm->memory_bytes, &d, &nr);
 
-	if (err) {
-		l->memory_error = strdup(error_text());
-		return l->memory_error ? 0 : fail(-ENOMEM, "out of memory");
-	}
-	err = virtq_devices_find(&m, vm->memory_bytes, &d, &nr);
 	for (unsigned int i = 0; i < nr && !err; i++)
-		err = device_add(l, &m, &d[i]);
-	if (!err)
-		err = requests_add(l, vm, &m);
-	memory_close(&m);
-	return err;
-}
-
-int stuck_look(const struct vm *vm, struct stuck_look *ret)
-{
-	*ret = (struct stuck_look){.time_ns = monotonic_ns()};
-	int err = threads_read(vm->pid, ret->time_ns, &ret->thread, &ret->nr_threads,
-			       &ret->stacks_err);
-
-	return err ? err : memory_look(vm, ret);
+		err = device_add(l, m, &d[i]);
+	return err ? err : requests_add(l, vm, m);
 }
 
 void stuck_look_free(struct stuck_look *l)
@@ -156,6 +136,5 @@ void stuck_look_free(struct stuck_look *l)
 	free(l->dev);
 	free(l->backend);
 	free(l->thread);
-	free(l->memory_error);
 	*l = (struct stuck_look){0};
 }

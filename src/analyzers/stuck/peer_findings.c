@@ -3,8 +3,6 @@
 #include <inttypes.h>
 
 #include "analyzers/stuck/stuck.h"
-#include "base/cleanup.h"
-#include "vm/socket_peers.h"
 
 static int peer_find(struct stuck_report *r, const struct socket_peer *p)
 {
@@ -25,11 +23,9 @@ static int peer_find(struct stuck_report *r, const struct socket_peer *p)
 	return 0;
 }
 
-int stuck_peer_findings(struct stuck_report *r)
+int stuck_peer_findings(struct stuck_report *r, const struct socket_peer *peer, unsigned int nr)
 {
-	_cleanup_free_ struct socket_peer *peer = NULL;
-	unsigned int nr = 0;
-	int err = socket_peers_read(r->vm->pid, &peer, &nr);
+	int err = 0;
 
 	for (unsigned int i = 0; i < nr && !err; i++)
 		err = peer_find(r, &peer[i]);

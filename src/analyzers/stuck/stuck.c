@@ -129,8 +129,6 @@ int stuck_report_make(const struct vm *vm, const struct stuck_look *before,
 		err = stuck_vcpu_findings(ret);
 	if (!err)
 		err = stuck_queue_findings(ret);
-	if (!err && ret->nr_findings)
-		err = stuck_peer_findings(ret);
 	if (err)
 		stuck_report_free(ret);
 	return err;

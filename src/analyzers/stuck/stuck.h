@@ -11,6 +11,7 @@
 #include "symbols/addresses.h"
 #include "vm/block_nodes.h"
 #include "vm/kvm_state.h"
+#include "vm/socket_peers.h"
 #include "vm/thread_state.h"
 #include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
@@ -41,23 +42,25 @@ struct stuck_queue {
 
 /* The VM at one moment. */
 struct stuck_look {
-	uint64_t time_ns;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	struct thread_state *thread; /* of threads_read(), freed with the look */
+	unsigned int nr_threads;
+	int stacks_err; /* why kernel stacks are unknown; 0: they are known */
+	const char *memory_error; /* why the memory could not be read; NULL: it was */
+
+	/* KVM's own state. Pending are the interrupts that were so since the first look. */
+	const struct kvm_vm *kvm; /* NULL: unknown, or there is no KVM */
+
+	/* Set by stuck_look_memory(). */
 	struct virtio_device *dev;
 	struct block_backend *backend; /* of each device; of others than disks, empty */
 	struct stuck_queue *queue;
 	unsigned int nr_devs, nr_queues;
-	struct thread_state *thread;
-	unsigned int nr_threads;
-	int stacks_err; /* why kernel stacks are unknown; 0: they are known */
 	bool ram_known; /* guest memory was found: chains and headers are known */
-	char *memory_error; /* why the memory could not be read; NULL: it was */
-
-	/* Not set by stuck_look(): KVM's own state. Pending are the interrupts that were so since the first look. */
-	const struct kvm_vm *kvm; /* NULL: unknown, or there is no KVM */
 };
 
-/* 0, or -errno with the error message set; memory that may not be read is not an error. Free it in any case. */
-int stuck_look(const struct vm *vm, struct stuck_look *ret);
+/* Reads the queues. Hostile input: the caller is confined. 0 or -errno with the error message set. */
+int stuck_look_memory(const struct vm *vm, const struct memory *m, struct stuck_look *l);
 void stuck_look_free(struct stuck_look *l);
 
 /* ---- what stands still ---- */
@@ -95,6 +98,9 @@ int stuck_report_make(const struct vm *vm, const struct stuck_look *before,
 		      const struct stuck_look *now, struct stuck_report *ret);
 void stuck_report_free(struct stuck_report *r);
 
+/* Adds what is wrong with programs that QEMU is connected to: of interest if something else is stuck. 0 or -ENOMEM. */
+int stuck_peer_findings(struct stuck_report *r, const struct socket_peer *peer, unsigned int nr);
+
 /* Is there a finding at least so old? */
 bool stuck_report_found(const struct stuck_report *r, uint64_t min_age_ns);
 
@@ -110,7 +116,6 @@ const struct stuck_queue *stuck_queue_before(const struct stuck_report *r,
 int stuck_queue_findings(struct stuck_report *r);
 int stuck_thread_findings(struct stuck_report *r);
 int stuck_vcpu_findings(struct stuck_report *r);
-int stuck_peer_findings(struct stuck_report *r); /* last: only if something else is stuck */
 
 /* Where a vCPU is. */
 struct stuck_vcpu {

@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 
 #include "analyzers/stuck/stuck.h"
-#include "vm/proc.h"
 
 enum { KVM_RUN = 0xae80 };
 
@@ -71,12 +70,11 @@ static int stopped_find(struct stuck_report *r)
 
 static int traced_find(struct stuck_report *r, const struct thread_state *t)
 {
-	char name[96], tracer[64];
+	char name[96];
 
-	proc_comm(t->tracer, tracer, sizeof(tracer));
 	return stuck_find(r, "traced", NULL, t->tid, age_of(r, t),
 			  "%s is stopped by a debugger: process %d (%s) traces it",
-			  name_of(r, t, name, sizeof(name)), (int)t->tracer, tracer);
+			  name_of(r, t, name, sizeof(name)), (int)t->tracer, t->tracer_comm);
 }
 
 /* System calls in which an idle thread of QEMU waits; one that is not known may be another. */
@@ -99,7 +97,6 @@ static bool is_blocked(const struct stuck_report *r, const struct thread_state *
 	const struct thread_state *b = stuck_thread_before(r, t->tid);
 	bool same = b && b->cpu_ns == t->cpu_ns && b->state == t->state &&
 		    b->in_syscall == t->in_syscall && b->syscall == t->syscall;
-	struct thread_file file;
 
 	if (!same || (t->state != 'S' && t->state != 'D') || stuck_in_kvm_run(t))
 		return false;
@@ -107,26 +104,20 @@ static bool is_blocked(const struct stuck_report *r, const struct thread_state *
 		return true;
 	if (!t->in_syscall || call_is_idle(t))
 		return false;
-	if (syscall_fd(t) < 0)
-		return true;
-	thread_file_read(r->vm->pid, syscall_fd(t), &file);
-	return file.name[0] == '/';
+	return syscall_fd(t) < 0 || t->file.name[0] == '/';
 }
 
 static int blocked_find(struct stuck_report *r, const struct thread_state *t)
 {
 	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
-	struct thread_file file = {0};
-	int fd = syscall_fd(t);
+	const struct thread_file *file = &t->file;
 	char name[96];
 
-	if (fd >= 0)
-		thread_file_read(r->vm->pid, fd, &file);
 	return stuck_find(r, "blocked", NULL, t->tid, age_of(r, t),
 			  "%s is blocked in %s%s%s%s%s%s%s%s%s", name_of(r, t, name, sizeof(name)),
-			  call ? call : "the kernel", file.name[0] ? " of " : "", file.name,
-			  file.type[0] ? " (file system: " : "", file.type,
-			  file.type[0] ? ")" : "", t->wchan[0] ? ", waiting in " : "", t->wchan,
+			  call ? call : "the kernel", file->name[0] ? " of " : "", file->name,
+			  file->type[0] ? " (file system: " : "", file->type,
+			  file->type[0] ? ")" : "", t->wchan[0] ? ", waiting in " : "", t->wchan,
 			  t->state == 'D' ? ", not interruptible" : "");
 }
 

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hostrace stuck: what a VM that hangs waits for, without a recording. */
+/*
+ * hostrace stuck: what a VM that hangs waits for, without a recording. Three processes: one that waits and gives up
+ * (stuck_guard.h); one that opens files and memory, gives up its privileges, and reads what the guest and QEMU have
+ * written; one that reads for it what needs privileges each time (stuck_facts.h).
+ */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/user_rights.h"
 #include "collector/kvm_look.h"
+#include "collector/unwind.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/live/stuck_facts.h"
 #include "commands/live/stuck_guard.h"
 #include "commands/live/stuck_kvm.h"
 #include "commands/live/stuck_stacks.h"
+#include "confine/confine.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
+#include "vm/vcpu_debugfs.h"
 #include "vm/vm.h"
 
 enum { LOOK_MS = 50 /* for a signal */ };
@@ -101,8 +112,80 @@ static int draw(const struct stuck_report *r, const char *kvm_error, const struc
 	return err;
 }
 
+/* ---- what is open while the VM is looked at ---- */
+
+struct looking {
+	struct vm vm;
+	struct stuck_facts facts;
+	struct stuck_kvm kvm;
+	struct memory memory; /* closed if memory_error says why */
+	char *memory_error;
+	struct unwinder *unwinder; /* NULL: no stacks in user mode */
+	struct addresses *symbols;
+	char symbols_path[32]; /* of the descriptor: opened with the user's rights */
+	struct stuck_look before, now;
+};
+
+/* What can only be opened with privileges, or by an unconfined process. */
+static int looking_open(struct looking *l)
+{
+	int err = stuck_facts_start(&l->facts, &l->vm), fd;
+
+	if (err)
+		return err;
+	if (memory_open(l->vm.pid, l->vm.start, &l->memory)) {
+		l->memory_error = strdup(error_text());
+		return l->memory_error ? 0 : fail(-ENOMEM, "out of memory");
+	}
+	if (stacks_wanted)
+		l->unwinder = unwinder_open(l->vm.pid);
+	if (!symbols_option)
+		return 0;
+	fd = open_as_user(symbols_option, O_RDONLY);
+	if (fd < 0)
+		return fail(-errno, "%s: %s", symbols_option, strerror(errno));
+	snprintf(l->symbols_path, sizeof(l->symbols_path), "/proc/self/fd/%d", fd);
+	return 0;
+}
+
+static void looking_close(struct looking *l)
+{
+	stuck_kvm_close(&l->kvm);
+	stuck_look_free(&l->before);
+	stuck_look_free(&l->now);
+	addresses_close(l->symbols);
+	unwinder_close(l->unwinder);
+	memory_close(&l->memory);
+	free(l->memory_error);
+	vm_free(&l->vm);
+}
+
+/* From here on, what the guest, QEMU and a file of symbols say is read. */
+static int confine_now(const struct looking *l, const struct output *out)
+{
+	_cleanup_confine_paths_ struct confine_paths *p = confine_paths_new();
+	struct confinement c = {.phase = CONFINE_READ, .paths = p};
+	const char *output = out->new_file.path;
+	char fdinfo[64];
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	snprintf(fdinfo, sizeof(fdinfo), "/proc/%d/fdinfo", (int)l->vm.pid);
+	err = confine_paths_read(p, fdinfo); /* of eventfds */
+	if (!err)
+		err = confine_paths_read(p, VCPU_DEBUGFS);
+	if (!err && *l->symbols_path)
+		err = confine_paths_read(p, l->symbols_path);
+	if (!err && output)
+		err = confine_paths_write(p, output, false);
+	return err ? err : confine(&c);
+}
+
+/* ---- looking ---- */
+
 /* -EINTR: ^C. */
-static int wait_until(uint64_t until_ns, struct stuck_kvm *kvm, pid_t pid)
+static int wait_until(uint64_t until_ns, struct stuck_kvm *kvm)
 {
 	for (uint64_t now = monotonic_ns(); now < until_ns; now = monotonic_ns()) {
 		uint64_t left_ms = (until_ns - now) / NS_PER_MS + 1;
@@ -110,67 +193,95 @@ static int wait_until(uint64_t until_ns, struct stuck_kvm *kvm, pid_t pid)
 		if (stop_pending())
 			return fail(-EINTR, "interrupted");
 		poll(NULL, 0, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS);
-		stuck_kvm_look(kvm, pid);
+		stuck_kvm_look(kvm);
 	}
 	return 0;
 }
 
-static int look_twice(const struct vm *vm, struct stuck_kvm *kvm, struct stuck_look *before,
-		      struct stuck_look *now)
+static int look(struct looking *l, struct stuck_look *ret)
 {
-	int err = stuck_look(vm, before);
+	int err = stuck_facts_threads(&l->facts, ret);
+
+	ret->memory_error = l->memory_error;
+	if (err || l->memory_error)
+		return err;
+	err = memory_reread(&l->memory);
+	return err ? err : stuck_look_memory(&l->vm, &l->memory, ret);
+}
+
+static int look_twice(struct looking *l)
+{
+	int err = look(l, &l->before);
 
 	if (!err)
-		err = wait_until(before->time_ns + interval_ns, kvm, vm->pid);
+		err = wait_until(l->before.time_ns + interval_ns, &l->kvm);
 	if (!err)
-		err = stuck_look(vm, now);
-	if (!err && stacks_wanted)
-		stuck_stacks_read(vm, now);
-	now->kvm = kvm_state_of(&kvm->state, vm->pid, NULL);
+		err = look(l, &l->now);
+	if (!err && l->unwinder)
+		stuck_stacks_read(l->unwinder, &l->memory, &l->now);
+	l->now.kvm = stuck_kvm_state(&l->kvm);
 	return err;
 }
 
-static int look_and_draw(const struct vm *vm, struct stuck_guard *guard, const struct output *out,
+static int peers_add(const struct looking *l, struct stuck_report *r)
+{
+	_cleanup_free_ struct socket_peer *peer = NULL;
+	unsigned int nr;
+	int err = stuck_facts_peers(&l->facts, &peer, &nr);
+
+	return err ? err : stuck_peer_findings(r, peer, nr);
+}
+
+static int symbols_open(struct looking *l)
+{
+	int err = *l->symbols_path ? addresses_open(l->symbols_path, &l->symbols) : 0;
+	_cleanup_free_ char *text = err ? strdup(error_text()) : NULL;
+
+	return err ? fail(err, "%s: %s", symbols_option, text ? text : strerror(-err)) : 0;
+}
+
+static int look_and_draw(struct looking *l, struct stuck_guard *guard, const struct output *out,
 			 bool *ret_found)
 {
-	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
-	struct stuck_look before = {0}, now = {0};
 	struct stuck_report r = {0};
-	struct stuck_kvm kvm;
-	int err = symbols_option ? addresses_open(symbols_option, &symbols) : 0;
+	int err = symbols_open(l);
 
-	stuck_kvm_open(&kvm, vm);
+	stuck_kvm_open(&l->kvm, &l->vm, &l->facts);
 	if (!err)
-		err = look_twice(vm, &kvm, &before, &now);
+		err = look_twice(l);
 	if (!err)
-		err = stuck_report_make(vm, &before, &now, &r);
-	r.symbols = symbols;
+		err = stuck_report_make(&l->vm, &l->before, &l->now, &r);
+	if (!err && r.nr_findings)
+		err = peers_add(l, &r);
+	r.symbols = l->symbols;
+	stuck_facts_stop(&l->facts);
 	stuck_guard_done(guard);
 	if (!err)
-		err = draw(&r, kvm.error, out);
+		err = draw(&r, l->kvm.error, out);
 	*ret_found = stuck_report_found(&r, min_age_ns);
 	stuck_report_free(&r);
-	stuck_kvm_close(&kvm);
-	stuck_look_free(&before);
-	stuck_look_free(&now);
 	return err;
 }
 
 static int report(struct stuck_guard *guard)
 {
-	struct vm vm = {0};
+	struct looking l = {0};
 	struct output out;
 	bool found = false;
 
 	if (output_open("text json csv", &out))
 		return command_failed();
-	int err = vm_find(vm_option, &vm);
+	int err = vm_find(vm_option, &l.vm);
 
 	if (!err)
-		kvm_look_complete(&vm, 1);
+		kvm_look_complete(&l.vm, 1);
 	if (!err)
-		err = look_and_draw(&vm, guard, &out, &found);
-	vm_free(&vm);
+		err = looking_open(&l);
+	if (!err)
+		err = confine_now(&l, &out);
+	if (!err)
+		err = look_and_draw(&l, guard, &out, &found);
+	looking_close(&l);
 	if (err)
 		output_cancel(&out);
 	else

@@ -3,49 +3,49 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collector/kvm_look.h"
 #include "commands/live/stuck_kvm.h"
 
 static void failed(struct stuck_kvm *k)
 {
 	free(k->error);
 	k->error = strdup(error_text());
-	kvm_looker_close(k->looker);
-	k->looker = NULL;
+	k->facts = NULL;
 	kvm_state_free(&k->state);
 }
 
-void stuck_kvm_open(struct stuck_kvm *k, const struct vm *vm)
+void stuck_kvm_open(struct stuck_kvm *k, const struct vm *vm, const struct stuck_facts *f)
 {
-	*k = (struct stuck_kvm){0};
+	*k = (struct stuck_kvm){.facts = f};
 	if (!vm->has_kvm)
-		return;
-	if (kvm_looker_open(&k->looker) || kvm_looker_look(k->looker, &k->state))
+		k->facts = NULL;
+	else if (stuck_facts_kvm(f, &k->state))
 		failed(k);
 }
 
 void stuck_kvm_close(struct stuck_kvm *k)
 {
-	kvm_looker_close(k->looker);
 	kvm_state_free(&k->state);
 	free(k->error);
 }
 
-void stuck_kvm_look(struct stuck_kvm *k, pid_t pid)
+const struct kvm_vm *stuck_kvm_state(const struct stuck_kvm *k)
 {
-	const struct kvm_vm *before = kvm_state_of(&k->state, pid, NULL);
+	return k->state.nr ? k->state.vm : NULL;
+}
+
+void stuck_kvm_look(struct stuck_kvm *k)
+{
+	const struct kvm_vm *before = stuck_kvm_state(k);
 	struct kvm_state state;
 
-	if (!k->looker)
+	if (!k->facts)
 		return;
-	if (kvm_looker_look(k->looker, &state)) {
-		kvm_state_free(&state);
+	if (stuck_facts_kvm(k->facts, &state)) {
 		failed(k);
 		return;
 	}
-	for (size_t i = 0; i < state.nr; i++)
-		if (before && state.vm[i].pid == pid && state.vm[i].id == before->id)
-			kvm_still_pending(&state.vm[i], before);
+	if (before && state.nr && state.vm->id == before->id)
+		kvm_still_pending(state.vm, before);
 	kvm_state_free(&k->state);
 	k->state = state;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "collector/unwind.h"
 #include "commands/live/stuck_stacks.h"
 #include "vm/memory.h"
 
@@ -19,21 +18,16 @@ static void stack_copy_read(const struct memory *m, const struct thread_state *t
 		copy->bytes += PIECE;
 }
 
-void stuck_stacks_read(const struct vm *vm, struct stuck_look *l)
+void stuck_stacks_read(struct unwinder *u, const struct memory *m, struct stuck_look *l)
 {
 	_cleanup_free_ struct stack_copy *copy = malloc(sizeof(*copy));
-	struct unwinder *u = copy ? unwinder_open(vm->pid) : NULL;
-	struct memory m = {0};
 
-	if (u && !memory_open(vm->pid, vm->start, &m))
-		for (unsigned int i = 0; i < l->nr_threads; i++) {
-			struct thread_state *t = &l->thread[i];
+	for (unsigned int i = 0; copy && i < l->nr_threads; i++) {
+		struct thread_state *t = &l->thread[i];
 
-			if (!t->sp || !t->pc)
-				continue;
-			stack_copy_read(&m, t, copy);
-			unwinder_print(u, copy, t->user_stack, sizeof(t->user_stack));
-		}
-	memory_close(&m);
-	unwinder_close(u);
+		if (!t->sp || !t->pc)
+			continue;
+		stack_copy_read(m, t, copy);
+		unwinder_print(u, copy, t->user_stack, sizeof(t->user_stack));
+	}
 }
