@@ -150,6 +150,8 @@ static int run(int argc, char **argv, char **rest)
 		text_print(vms, shown, &out);
 	else
 		fprintf(out.file, "no running VM is visible to this user\n");
+	if (shown < nr)
+		command_note("%u more VMs (--limit)", nr - shown);
 	vm_list_free(vms, nr);
 	return output_close(&out) ? command_failed() : EXIT_FINE;
 }

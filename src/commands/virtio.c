@@ -82,6 +82,8 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 	report.extra_text = text && size ? extra : NULL;
 	queue_report_table(a, !text, &t);
 	report.needs = &needs;
+	if (a->left_out && !text)
+		command_note("%u more queues (--limit)", a->left_out);
 	int err = format_find(out->format)->table(&report, &t);
 
 	table_free(&t);

@@ -25,7 +25,8 @@ static int draw_table(const struct virtq_list *list, bool qmp, json_t *caveats,
 		      const struct output *out)
 {
 	struct report report = {
-		.out = out, .wide = out->wide, .foot = caveats_print, .caveats = caveats};
+		.out = out, .wide = out->wide, .foot = caveats_print, .note = command_note,
+		.caveats = caveats};
 	struct table t = {0};
 	int err = virtq_list_table(list, qmp, strcmp(out->format, "text"), &t);
 

@@ -50,6 +50,7 @@ static int csv_table(const struct report *r, const struct table *t)
 		put_line(r, t, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		put_line(r, t, &t->cell[i * t->nr_columns]);
+	report_left_out(r, t->left_out);
 	return 0;
 }
 

@@ -66,6 +66,7 @@ static int json_table(const struct report *r, const struct table *t)
 {
 	if (!t->nr_rows)
 		report_empty(r);
+	report_left_out(r, t->left_out);
 	open_object(r);
 	fputs("\"rows\": [", r->out->file);
 	for (size_t i = 0; i < t->nr_rows; i++) {

@@ -11,8 +11,10 @@
 void queue_report_make(struct queue_report *a, uint64_t limit)
 {
 	a->nr = queues_end(a->queues, a->end_ns, &a->list, &a->column_ns, &a->columns);
-	if (limit && a->nr > limit)
+	if (limit && a->nr > limit) {
+		a->left_out = a->nr - (unsigned int)limit;
 		a->nr = (unsigned int)limit;
+	}
 	for (unsigned int i = 0; i < a->nr; i++) {
 		a->pids |= !a->vms && a->list[i]->pid != a->list[0]->pid;
 		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
@@ -56,6 +58,8 @@ json_t *queue_report_caveats(const struct queue_report *a)
 	const char *vhost[8];
 	unsigned int nr = elements_vhost(queues_elements(a->queues), vhost, 8);
 
+	if (a->left_out)
+		caveat_add(list, "%u more queues (--limit)", a->left_out);
 	if (!a->nr)
 		caveat_add(list, "no virtqueue was used: QEMU was not recorded (record --events "
 				 "qemu), or the rings are served outside QEMU (vhost)");

@@ -18,6 +18,7 @@ struct queue_report {
 
 	struct queue_figures **list; /* owned by the queues */
 	unsigned int nr, columns;
+	unsigned int left_out; /* queues above the limit */
 	uint64_t column_ns;
 	bool estimated; /* percentiles: from buckets */
 	bool pids;	/* several VMs without names */

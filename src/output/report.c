@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +140,23 @@ void caveats_print(const struct input_set *unused, const json_t *caveats, FILE *
 	(void)unused;
 	json_array_foreach (caveats, i, text)
 		caveat_print(json_string_value(text), out);
+}
+
+void report_left_out(const struct report *r, uint64_t rows)
+{
+	const char *format = r->out->format;
+	char text[96];
+
+	if (!rows)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " more rows (%s)", rows,
+		 r->out->limit ? "--limit" : "select fewer with --since, --until");
+	if (!strcmp(format, "text"))
+		fprintf(r->out->file, "# %s\n", text);
+	else if (!strcmp(format, "json") && r->caveats)
+		caveat_add(r->caveats, "%s", text);
+	else if (r->note)
+		r->note("%s", text);
 }
 
 void report_empty(const struct report *r)

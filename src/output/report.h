@@ -38,6 +38,9 @@ struct report {
 	json_t *(*head)(const struct input_set *inputs, const json_t *caveats);
 	void (*foot)(const struct input_set *inputs, const json_t *caveats, FILE *out);
 
+	/* A note that the format has no place for, as CSV; on stderr. NULL: there is none. */
+	void (*note)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 	/* Explains a report without rows: prints lines, or adds to `caveats`, as the format has it. NULL: "no data". */
 	void (*empty)(const struct report *r);
 	const struct report_needs *needs; /* for it; NULL: any event */
@@ -103,5 +106,11 @@ void caveats_print(const struct input_set *unused, const json_t *caveats, FILE *
  * rows.
  */
 void report_empty(const struct report *r);
+
+/*
+ * Says how many rows are left out, if any: a line of text; a note of JSON, so that it is to be called before the head
+ * is written; of CSV a note beside it.
+ */
+void report_left_out(const struct report *r, uint64_t rows);
 
 #endif

@@ -220,8 +220,7 @@ static int text_table(const struct report *r, const struct table *t)
 		table_line(r, t, width, chosen, &t->cell[i * t->nr_columns]);
 	if (!t->nr_rows)
 		report_empty(r);
-	if (t->left_out)
-		fprintf(r->out->file, "# %" PRIu64 " more rows (--limit)\n", t->left_out);
+	report_left_out(r, t->left_out);
 	if (cut)
 		fprintf(r->out->file, "# long names are cut (...): --wide\n");
 	foot(r);

@@ -102,8 +102,7 @@ static int text_close(struct timeline *t)
 
 	if (!t->nr_slices)
 		report_empty(t->report);
-	if (r->left_out)
-		fprintf(t->report->out->file, "# %" PRIu64 " more rows (--limit)\n", r->left_out);
+	report_left_out(t->report, r->left_out);
 	t->report->foot(t->report->inputs, t->report->caveats, t->report->out->file);
 	return 0;
 }
@@ -140,8 +139,11 @@ static void csv_slice(struct timeline *t, const struct timeline_slice *s)
 
 static int csv_close(struct timeline *t)
 {
+	const struct rows *r = t->state;
+
 	if (!t->nr_slices)
 		report_empty(t->report);
+	report_left_out(t->report, r->left_out);
 	return 0;
 }
 
@@ -181,8 +183,11 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 
 static int rows_json_close(struct timeline *t)
 {
+	const struct rows *r = t->state;
+
 	if (!t->nr_slices)
 		report_empty(t->report);
+	report_left_out(t->report, r->left_out);
 	json_rows_end(t->report->out->file,
 		      t->report->head(t->report->inputs, t->report->caveats));
 	return 0;

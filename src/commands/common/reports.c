@@ -14,6 +14,7 @@ struct report report_of(const struct input_set *in, const struct output *out)
 			       .inputs = in,
 			       .head = input_head,
 			       .foot = input_foot,
+			       .note = command_note,
 			       .empty = empty_explain};
 }
 

@@ -247,8 +247,7 @@ int rows_write(const struct input_set *in, struct output *out, const struct rows
 
 		if (!rows.nr)
 			rows_empty(&rows, more);
-		for (size_t i = 0; rows.columns && is(&rows, "csv") && i < json_array_size(more);
-		     i++)
+		for (size_t i = 0; is(&rows, "csv") && i < json_array_size(more); i++)
 			command_note("%s", json_string_value(json_array_get(more, i)));
 		ret = rows_end(&rows, more);
 	}

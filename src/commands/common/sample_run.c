@@ -184,12 +184,28 @@ static void empty_report(struct sample_run *run)
 	}
 }
 
+/* With the other notes, or where there are none, as under OSv's own formats, on stderr. */
+static void limit_note(struct sample_run *run)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "stopped after %" PRIu64 " rows (--limit)", run->sink.nr);
+	if (!run->in || !(run->sink.json || !strcmp(run->out.format, "text"))) {
+		command_note("%s", text);
+		return;
+	}
+	run->more = run->more ? run->more : json_array();
+	json_array_append_new(run->more, json_string(text));
+}
+
 int sample_run_close(struct sample_run *run, int err)
 {
 	bool strict = false;
 
 	if (!err && row_sink_empty(&run->sink) && !compat_given)
 		empty_report(run);
+	if (!err && row_sink_full(&run->sink))
+		limit_note(run);
 	if (!err && run->in)
 		strict = events_end(run);
 	else if (!err && run->sink.json)

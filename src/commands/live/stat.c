@@ -121,6 +121,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 				.wide = w->out.wide,
 				.head = head,
 				.foot = caveats_print,
+				.note = command_note,
 				.caveats = caveats_make(w)};
 	struct table t = {0};
 	int err = stat_rows_table(rows, name_of(w), opt.by, &t);

@@ -89,6 +89,7 @@ static int draw(const struct stuck_report *r, const char *kvm_error, const struc
 				.wide = out->wide,
 				.head = head,
 				.foot = caveats_print,
+				.note = command_note,
 				.empty = empty,
 				.answers = true,
 				.first_line = findings,
