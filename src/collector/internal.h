@@ -118,16 +118,29 @@ struct collector {
 
 /*
  * load.c: opens the skeleton, loads these programs and maps the rings. A program that this kernel
- * rejects is replaced by its `instead`, or skipped and its error set; only if none is left or the
- * maps is unavailable it fails.
+ * rejects is replaced by its `instead`, or skipped and its error set; it fails only if none is left or the maps are
+ * unavailable. 0 or -errno with the error message set.
  */
 int collector_load(struct collector *c, struct program *programs, unsigned int nr,
 		   uint64_t ring_bytes);
 void collector_unload(struct collector *c);
 
-/* libbpf's messages go to HOSTRACE_DEBUG=attach; its first warning since the last load is kept. */
-void collector_load_quietly(void);
-const char *collector_load_warning(void);
+/* ---- object.c: the BPF object, which has all programs and maps ---- */
+
+/* libbpf's messages go to HOSTRACE_DEBUG=attach from now on, and object_error() has its first warning. */
+void object_messages_keep(void);
+
+/*
+ * Opens it. None of its programs will be loaded, and without `maps` none of its maps made but those of its variables,
+ * unless the caller sets them so. 0 or -errno with the error message set.
+ */
+int object_open(bool maps, struct hostrace **ret);
+
+/* *ret: the loaded object. -errno without an error message: it was destroyed, and object_error() says why. */
+int object_load(struct hostrace *skel, struct hostrace **ret);
+
+/* Why the last object_load() of this thread returned err. Valid until this thread's next call. */
+const char *object_error(int err);
 
 /* What no capability can help with: -ENOTSUP with the error message set. */
 int collector_kernel_check(void);

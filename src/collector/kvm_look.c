@@ -18,51 +18,39 @@ enum {
 
 static int program_load(struct hostrace **ret)
 {
-	struct hostrace *skel = hostrace__open();
-	struct bpf_program *prog;
-	struct bpf_map *map;
-	int err;
+	struct hostrace *skel;
+	int err = object_open(false, &skel);
 
-	if (!skel)
-		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
-	bpf_object__for_each_program(prog, skel->obj)
-		bpf_program__set_autoload(prog, prog == skel->progs.kvm_state);
-	bpf_object__for_each_map(map, skel->obj)
-		if (!bpf_map__is_internal(map))
-			bpf_map__set_autocreate(map, false);
+	if (err)
+		return err;
+	bpf_program__set_autoload(skel->progs.kvm_state, true);
 	skel->rodata->kvm_state_svm = vm_host_isa() == EXIT_ISA_SVM;
-	err = hostrace__load(skel);
-	if (err == -EPERM || err == -EACCES) {
-		hostrace__destroy(skel);
+	err = object_load(skel, ret);
+	if (err == -EPERM || err == -EACCES)
 		return fail(err, "reading KVM's memory slots requires CAP_BPF and CAP_PERFMON");
-	}
-	if (err) {
-		hostrace__destroy(skel);
+	if (err)
 		return fail(err, "KVM's memory slots are unknown: the kernel rejected the BPF "
-				 "iterator: %s%s%s",
-			    strerror(-err), *collector_load_warning() ? "; " : "",
-			    collector_load_warning());
-	}
-	*ret = skel;
+				 "iterator: %s",
+			    object_error(err));
 	return 0;
 }
 
 /* All that the iterator writes. */
 static int records_read(int iter, char **ret, size_t *ret_size)
 {
-	size_t size = 0, room = 0;
+	size_t size = 0, capacity = 0;
 	ssize_t n;
 
 	do {
-		if (room - size < BYTES_AT_ONCE) {
-			char *more = realloc(*ret, room + 2 * BYTES_AT_ONCE);
+		if (capacity - size < BYTES_AT_ONCE) {
+			char *more = realloc(*ret, capacity + 2 * BYTES_AT_ONCE);
 
 			if (!more)
 				return fail(-ENOMEM, "out of memory");
 			*ret = more;
-			room += 2 * BYTES_AT_ONCE;
+			capacity += 2 * BYTES_AT_ONCE;
 		}
-		n = read(iter, *ret + size, room - size);
+		n = read(iter, *ret + size, capacity - size);
 		size += n > 0 ? (size_t)n : 0;
 	} while ((n > 0 && size < BYTES_MAX) || (n < 0 && (errno == EINTR || errno == EAGAIN)));
 	*ret_size = size;
@@ -125,7 +113,7 @@ int kvm_looker_open(struct kvm_looker **ret)
 
 	if (!l)
 		return fail(-ENOMEM, "out of memory");
-	collector_load_quietly();
+	object_messages_keep();
 	err = program_load(&l->skel);
 	if (!err) {
 		l->link = bpf_program__attach_iter(l->skel->progs.kvm_state, NULL);

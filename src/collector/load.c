@@ -5,7 +5,6 @@
  * again program by program and what the kernel rejects is skipped.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,51 +23,6 @@ enum {
 };
 
 #define RING_BYTES_MAX (1ull << 28)
-
-struct warning {
-	char text[256];
-};
-
-/* libbpf's callback has no argument for a context, so the warning belongs to the thread, as errno does. */
-static struct warning *last_warning(void)
-{
-	static _Thread_local struct warning warning;
-
-	return &warning;
-}
-
-/* libbpf's messages: the first warning is kept as the reason of a failure; HOSTRACE_DEBUG=attach shows all. */
-static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	_cleanup_free_ char *line = NULL;
-	char *kept = last_warning()->text;
-	size_t len;
-
-	if (level == LIBBPF_DEBUG && !debug_on("libbpf"))
-		return 0;
-	if (vasprintf(&line, fmt, ap) < 0) {
-		line = NULL;
-		return 0;
-	}
-	len = strlen(line);
-	while (len && line[len - 1] == '\n')
-		line[--len] = '\0';
-	if (level == LIBBPF_WARN && !*kept)
-		snprintf(kept, sizeof(last_warning()->text), "%.255s", line);
-	debug("attach", "%s", line);
-	return 0;
-}
-
-void collector_load_quietly(void)
-{
-	last_warning()->text[0] = '\0';
-	libbpf_set_print(print_libbpf);
-}
-
-const char *collector_load_warning(void)
-{
-	return last_warning()->text;
-}
 
 /* Kernels differ in how large an array's value may be; the oldest allow 4 MiB. */
 static bool map_possible(uint64_t value_bytes)
@@ -98,12 +52,11 @@ static uint64_t ring_size(unsigned int nr_cpus, uint64_t wanted)
 
 static int skel_open(struct collector *c, struct hostrace **ret)
 {
-	struct hostrace *skel = hostrace__open();
-	struct bpf_program *prog;
+	struct hostrace *skel;
+	int err = object_open(true, &skel);
 
-	if (!skel)
-		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
-	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
+	if (err)
+		return err;
 	bpf_map__set_autocreate(skel->maps.stat_vcpus, false);
 	bpf_map__set_autocreate(skel->maps.stat_threads, false);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
@@ -137,7 +90,7 @@ static bool is_uprobe(const struct bpf_program *prog)
 static int skel_load(struct collector *c, struct program *programs, unsigned int nr,
 		     struct hostrace **ret)
 {
-	struct hostrace *skel = NULL;
+	struct hostrace *skel;
 	int err = skel_open(c, &skel);
 
 	if (err)
@@ -155,13 +108,7 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 		if (c->uprobe_links && is_uprobe(prog))
 			uprobe_link_prepare(prog);
 	}
-	last_warning()->text[0] = '\0';
-	err = hostrace__load(skel);
-	if (err)
-		hostrace__destroy(skel);
-	else
-		*ret = skel;
-	return err;
+	return object_load(skel, ret);
 }
 
 static int program_try(struct collector *c, struct program *program)
@@ -183,14 +130,13 @@ static void programs_try(struct collector *c, struct program *programs, unsigned
 
 		if (err && p->instead) {
 			debug("attach", "the kernel rejected %s (%s); trying %s", p->name,
-			      collector_load_warning(), p->instead);
+			      object_error(err), p->instead);
 			p->loaded = p->instead;
 			err = program_try(c, p);
 		}
 		if (err)
 			snprintf(p->error, sizeof(p->error),
-				 "the kernel rejected the BPF program: %s%s%.180s", strerror(-err),
-				 *collector_load_warning() ? "; " : "", collector_load_warning());
+				 "the kernel rejected the BPF program: %.200s", object_error(err));
 	}
 }
 
@@ -227,7 +173,7 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 	unsigned int left = 0;
 	int err;
 
-	collector_load_quietly();
+	object_messages_keep();
 	c->nr_cpus = (unsigned int)libbpf_num_possible_cpus();
 	c->ring_bytes = ring_size(c->nr_cpus, ring_bytes);
 	c->stride = RING_HEAD_BYTES + c->ring_bytes + RING_SPILL_BYTES;
@@ -242,8 +188,7 @@ int collector_load(struct collector *c, struct program *programs, unsigned int n
 		err = skel_load(c, programs, nr, &c->skel);
 	}
 	if (err)
-		return fail(err, "cannot load the BPF object: %s%s%s", strerror(-err),
-			    *collector_load_warning() ? ": " : "", collector_load_warning());
+		return fail(err, "cannot load the BPF object: %s", object_error(err));
 	for (unsigned int i = 0; i < nr; i++)
 		left += !*programs[i].error;
 	if (!left)

@@ -96,18 +96,15 @@ static bool detail_wanted(unsigned int set, const struct way *way, enum detail d
 
 static int way_load(struct stat *s, const struct way *way, unsigned int set)
 {
-	struct hostrace *skel = hostrace__open();
 	struct bpf_program *prog;
-	struct bpf_map *map;
-	int err;
+	struct hostrace *skel;
+	int err = object_open(false, &skel);
 
-	if (!skel)
-		return fail(-errno, "cannot open the BPF object: %s", strerror(errno));
-	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
-	bpf_object__for_each_map(map, skel->obj) if (!bpf_map__is_internal(map))
-		bpf_map__set_autocreate(map, map == skel->maps.stat_vcpus ||
-						     map == skel->maps.stat_threads ||
-						     map == skel->maps.stat_vms);
+	if (err)
+		return err;
+	bpf_map__set_autocreate(skel->maps.stat_vcpus, true);
+	bpf_map__set_autocreate(skel->maps.stat_threads, true);
+	bpf_map__set_autocreate(skel->maps.stat_vms, true);
 	for (unsigned int i = 0; i < STAT_LINKS && way->program[i]; i++) {
 		prog = bpf_object__find_program_by_name(skel->obj, way->program[i]);
 		if (prog)
@@ -123,12 +120,9 @@ static int way_load(struct stat *s, const struct way *way, unsigned int set)
 	skel->rodata->stat_details = set;
 	bpf_map__set_max_entries(skel->maps.stat_vcpus, s->nr_vcpus);
 	bpf_map__set_value_size(skel->maps.stat_vcpus, (uint32_t)s->stride);
-	err = hostrace__load(skel);
-	if (err) {
-		hostrace__destroy(skel);
+	err = object_load(skel, &s->skel);
+	if (err)
 		return err;
-	}
-	s->skel = skel;
 	s->way = way;
 	s->details = set;
 	return 0;
@@ -157,8 +151,7 @@ static int programs_load(struct stat *s)
 		if (!err)
 			return 0;
 	}
-	return fail(err, "the kernel rejected the BPF programs: %s%s%s", strerror(-err),
-		    *collector_load_warning() ? "; " : "", collector_load_warning());
+	return fail(err, "the kernel rejected the BPF programs: %s", object_error(err));
 }
 
 static int memory_map(struct stat *s)
@@ -204,7 +197,7 @@ static int stat_start(struct stat *s)
 {
 	int err;
 
-	collector_load_quietly();
+	object_messages_keep();
 	s->nr_vcpus = s->request.nr_vcpus ? s->request.nr_vcpus : 1;
 	s->nr_cells = cells_per_vcpu(s->nr_vcpus);
 	s->stride = sizeof(struct stat_vcpu) + s->nr_cells * sizeof(struct stat_cell);
