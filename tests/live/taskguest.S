@@ -15,39 +15,7 @@
 	.set	TURN, 20		/* accesses */
 
 guest_entry:
-	cli
-	cld
-	movl	$pd, %edi		/* 1 GiB of 2 MiB pages */
-	movl	$0x83, %eax
-	movl	$512, %ecx
-1:	movl	%eax, (%edi)
-	movl	$0, 4(%edi)
-	addl	$0x200000, %eax
-	addl	$8, %edi
-	decl	%ecx
-	jnz	1b
-	movl	$pd + 3, pdpt
-	movl	$pdpt + 3, pml4
-	movl	$pml4, %eax
-	movl	%eax, %cr3
-	movl	$0x20, %eax		/* CR4.PAE */
-	movl	%eax, %cr4
-	movl	$0xc0000080, %ecx	/* EFER.LME */
-	rdmsr
-	orl	$0x100, %eax
-	wrmsr
-	movl	%cr0, %eax
-	orl	$0x80000001, %eax
-	movl	%eax, %cr0
-	lgdt	gdt_pointer
-	ljmp	$0x08, $long_mode
-
-	.code64
-long_mode:
-	movl	$0x10, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
+	long_mode_enter
 	movw	$PORT, %dx
 	movq	$0xffff888000000000, %r8 /* the direct map */
 1:	movl	$tasks, %ebx
@@ -85,18 +53,7 @@ tasks:	task	70, 70, "first", 0
 	task	72, 72, "fifteen letters", 0
 	task	73, 73, "no task", 1
 
-	.section .rodata
-	.align	8
-gdt:	.quad	0, 0x00af9a000000ffff, 0x00cf92000000ffff
-gdt_pointer:
-	.word	. - gdt - 1
-	.long	gdt
-
 	.section .image, "a"
 	.incbin	IMAGE_FILE
 
-	.bss
-	.align	4096
-pml4:	.skip	4096
-pdpt:	.skip	4096
-pd:	.skip	4096
+	long_mode_tables

@@ -7,7 +7,7 @@ OSVGUEST_CXX = $(CLANG) -x c++ -std=c++17 -m64 -O1 -g -gdwarf-aranges -Wall -Wex
 	-fno-rtti -fno-stack-protector -fcf-protection=none -fno-omit-frame-pointer -mno-red-zone \
 	-mgeneral-regs-only -fno-threadsafe-statics -fno-asynchronous-unwind-tables -fstandalone-debug
 
-$(BUILD)/osvguest.elf: $(wildcard tests/live/osvguest/*)
+$(BUILD)/osvguest.elf: $(wildcard tests/live/osvguest/*) tests/live/pvh.inc
 	$(call say,GUEST,$@)
 	$(Q)mkdir -p $(BUILD)/osvguest
 	$(Q)$(CC) -m64 -c -o $(BUILD)/osvguest/start.o $(OSVGUEST)/start.S

@@ -21,7 +21,7 @@ struct start_info {
 	uint64_t modules, cmdline;
 };
 
-extern uint64_t pml4[512];
+extern uint64_t page_root[512];
 static uint64_t pdpt_ring[512] __attribute__((aligned(4096))),
 	pd_ring[512] __attribute__((aligned(4096))), pt_ring[512] __attribute__((aligned(4096)));
 /* Both kinds of ring lie here. */
@@ -69,7 +69,7 @@ static void ring_map(void)
 			PRESENT_WRITABLE;
 	pd_ring[at >> 21 & 511] = (uint64_t)pt_ring | PRESENT_WRITABLE;
 	pdpt_ring[at >> 30 & 511] = (uint64_t)pd_ring | PRESENT_WRITABLE;
-	pml4[at >> 39 & 511] = (uint64_t)pdpt_ring | PRESENT_WRITABLE;
+	page_root[at >> 39 & 511] = (uint64_t)pdpt_ring | PRESENT_WRITABLE;
 	__asm__ volatile("mov %%cr3, %%rax; mov %%rax, %%cr3" : : : "rax", "memory");
 }
 

@@ -7,7 +7,7 @@ RING_GUEST_CC = $(CC) -m64 -std=gnu11 -O2 -Wall -Wextra -Isrc -ffreestanding -fn
 
 check-build: $(RING_GUEST)
 
-$(RING_GUEST): $(wildcard $(RING_GUEST_DIR)/*) src/guestside/ring/ring.c src/guestside/ring/ring.h
+$(RING_GUEST): $(wildcard $(RING_GUEST_DIR)/*) tests/live/pvh.inc src/guestside/ring/ring.c src/guestside/ring/ring.h
 	$(call say,GUEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(RING_GUEST_CC) -nostdlib -static -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 \
