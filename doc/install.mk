@@ -26,7 +26,7 @@ INSTALLED = \
 	644:share/systemtap/tapset/hostrace-inside.stp:stap/tapset/inside.stp \
 	$(foreach f,$(wildcard stap/*.stp),755:share/hostrace/stap/$(notdir $(f)):$(f)) \
 	$(foreach f,$(MAN_PAGES),644:share/man/man$(subst .,,$(suffix $(f)))/$(notdir $(f)):$(f)) \
-	$(foreach f,$(wildcard doc/schema/*.json),644:share/doc/hostrace/schema/$(notdir $(f)):$(f)) \
+	$(foreach f,$(wildcard doc/schema/*),644:share/doc/hostrace/schema/$(notdir $(f)):$(f)) \
 	$(foreach f,README.md LICENSE $(wildcard doc/*.md doc/*.png),644:share/doc/hostrace/$(notdir $(f)):$(f))
 
 # Directories that only hostrace uses; uninstall removes them.

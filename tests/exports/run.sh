@@ -124,55 +124,6 @@ pcapng_both() {
 			<(grep -o 'host [0-9]*' "$work/frames" | cut -d ' ' -f 2)
 }
 
-events_schema() { # OPTION...
-	"$hostrace" list -q "$@" -f json -o "$work/list.json" && "$hostrace" list -q "$@" -f jsonl -o "$work/list.jsonl" &&
-		"$here/schemas.py" ../doc/schema/list.json "$work/list.json" "$work/list.jsonl"
-}
-
-# Answers of one command for several traces. COMMAND has its options.
-schema() { # SCHEMA COMMAND FILE...
-	local name=$1 command=$2 f nr=0 answers=()
-	shift 2
-	for f in "$@"; do
-		answers+=("$work/answer$((nr++)).json")
-		# shellcheck disable=SC2086 # words; 3: it found what it checks for
-		"$hostrace" $command -q -i "$f" -f json -o "${answers[-1]}" || [ $? = 3 ] || return
-	done
-	"$here/schemas.py" "../doc/schema/$name.json" "${answers[@]}"
-}
-
-if python3 -c 'import jsonschema' 2>/dev/null; then
-	for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest; do
-		events_schema -i "$f" >"$work/out" 2>&1
-		result $? "list -f json and jsonl of $f follow doc/schema/list.json"
-	done
-	events_schema -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
-	result $? "so do the events of host and guest together"
-	for command in exits 'exits --by vcpu,reason' 'summary exit-latency' accesses:ports accesses:mmio accesses:msrs \
-		'histogram exit-latency' 'heatmap exit-latency' leaks virtio blame 'blame --by vcpu' info; do
-		name=${command%% *}
-		[ "$name" != summary ] || name=exits
-		case $name in
-		accesses:ports) files=(cases/ports/*.txt) ;;
-		accesses:mmio) files=(cases/mmio/*.txt) ;;
-		accesses:msrs) files=(cases/msrs/*.txt) ;;
-		leaks) files=(cases/leak-devices/balloon.txt cases/leak-balloon/trace.txt) ;;
-		virtio) files=(cases/export/trace.txt) ;;
-		blame) files=(cases/blame-causes/trace.txt cases/blame-holder/trace.txt) ;;
-		info) files=("${inputs[@]}") ;;
-		*) files=(cases/export/trace.txt golden/v1.4-columns.hrt oracles/exits.dat oracles/exits.data) ;;
-		esac
-		schema "${name%:*}" "${command#*:}" "${files[@]}" >"$work/out" 2>&1
-		result $? "${command#*:} -f json follows doc/schema/${name%:*}.json"
-	done
-	schema requests 'requests --guest cases/requests/guest.trace' cases/requests/host.txt >"$work/out" 2>&1
-	result $? "requests -f json follows doc/schema/requests.json"
-	schema sync 'sync --guest cases/sync-osv/tracefile' cases/sync-osv/host.hrt >"$work/out" 2>&1
-	result $? "sync -f json follows doc/schema/sync.json"
-else
-	nr=$((nr + 1))
-	echo "ok $nr # SKIP the Python module jsonschema is not installed (package python3-jsonschema)"
-fi
 if have babeltrace2 babeltrace2; then
 	for f in "${inputs[@]}"; do
 		ctf "$f" >"$work/out" 2>&1

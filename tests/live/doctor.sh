@@ -50,9 +50,10 @@ for _ in $(seq 1200); do
 done
 [ -s pid ] || bail "QEMU did not start: $(cat qemu.err)"
 
-plan 18
+plan 19
 "$HOSTRACE" doctor --vm doctor-$$ -f json >doctor.json 2>err
 is $? 0 "recording is possible" err
+follows doctor doctor.json
 "$HOSTRACE" doctor --vm "$(cat pid)" >doctor.txt 2>err
 is $? 0 "so says the text" err
 is "$(awk 'length > 80' doctor.txt)" "" "it fits 80 columns"

@@ -59,7 +59,7 @@ listed() {
 	grep -vE '\[(bpf|__builtin__[a-z]*)\]$' guest/kallsyms
 }
 
-plan 17
+plan 18
 guest_boot 256 -object memory-backend-file,id=ram,size=256M,mem-path=ram.img,share=on -machine memory-backend=ram
 ask symbols --vm $vm
 is "$? $(listed | cmp - out && echo equal)" "0 equal" "every symbol, as the guest lists it" err
@@ -79,6 +79,7 @@ is "$(wc -l <mine | sed 's/[0-9]\{2,\}/many/') $(diff mine theirs | head -n 5)" 
 is "$(jq -c '.rows[] | select(.comm == "a-long-program-") | [.state, .kernel, .pid == .tid]' out)" '["S",false,true]' \
 	"state of one, its name cut" out
 is "$(jq -c '.rows[] | select(.tid == 2) | [.comm, .state, .kernel]' out)" '["kthreadd","S",true]' "a kernel thread" out
+follows guest out
 ask modules --vm $vm
 awk 'NR > 1 {print $1, $2, $3, $4, $5}' out >mine
 awk '{print $1, $2, $3, $5, $6}' guest/modules >theirs

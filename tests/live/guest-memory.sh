@@ -12,7 +12,7 @@ ask() {
 	timeout 120 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 32
+plan 36
 vm '' unix:gdb.sock
 
 ask threads
@@ -27,11 +27,13 @@ is "$(jq -c '[.rows[] | [.id, .name, .cpu, .status, .total_cpu_time_ns]]' out)" 
 	"[[10,\"init\",0,\"running\",1000000],[11,\"a thread's name!\",1,\"waiting\",2000000],[12,\"new\",null,\"unstarted\",3000000]]" \
 	"the same as JSON" out
 is "$(jq '.rows[1].frames | length' out)" 2 "with the frames" out
+follows guest out
 ask threads --no-location
 is "$? $(sed -n 's/^  11 (0x[0-9a-f]*) //p' out | tr -s ' ')" "0 a thread's name! cpu1 waiting 0 2000000" \
 	"without their places" out
 ask threads --no-location -f json
 is "$(jq -c '.rows[1] | [.id, has("location"), has("frames")]' out)" "[11,false,false]" "the same as JSON" out
+follows guest out
 is "$(status)" running "the guest runs on"
 live threads
 is "$? $(grep -c '^  11 .* waiting .* worker_loop() at ' out) $(grep -c '^  10 .* running .* ??$' out)" "0 1 1" \
@@ -63,6 +65,7 @@ is "$(diff wanted queues && echo same)" same "queues of two drivers, indices tha
 ask virtio -f json
 is "$(jq -c '[.rows[] | [.driver, .queue, .at_device, .notifications]]' out)" \
 	'[["virtio::net",0,253,true],["virtio::net",1,0,false],["virtio::blk",0,3,true]]' "the same as JSON" out
+follows guest out
 
 live virtio
 is "$? $(sed 's/0x1[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "of the guest that runs" err
@@ -76,6 +79,7 @@ is "$(grep '^Found' out | cut -d' ' -f 2 | tr '\n' ' ')" "1000 328 16 " "most by
 ask leaks -f json
 is "$(jq -c '[.rows[] | [.bytes, .count, .size_min, .birth_max, (.frames[0].name)]]' out)" \
 	'[[1000,1,1000,77,"vfs_read_file()"],[328,3,64,12,"worker_loop()"],[16,1,16,80,"vfs_read_file()"]]' "the same as JSON" out
+follows guest out
 live leaks
 is "$? $(grep -c 'generated 3 records' out)" "0 1" "of the guest that runs" err
 live leaks off

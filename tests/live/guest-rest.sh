@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 66
+plan 69
 
 # ---- download ----
 
@@ -128,6 +128,7 @@ is "$(stat -c '%a %s' b2.part) $([ -e b2 ] && echo there)" "600 2000000 " "what 
 guest download $tls/cut/1000000/big $mutual -o b2 -f json
 is $? 0 "a later run goes on" err
 is "$(jq -c '.result | [.bytes, .resumed_at, .breaks]' out)" "[3000000,2000000,0]" "where it stopped" out
+follows guest out
 is "$(cmp b2 guest/big && ls b2*)" b2 "and is whole"
 plain download http://x/cut/1000000/big --retries 0 -o b3
 head -c 3000000 /dev/urandom >guest/big.new && mv guest/big.new guest/big
@@ -170,6 +171,7 @@ guest control $tls $mutual -f json
 is "$(jq -r '.rows[] | "\(.name) \(.enabled) \(.backtrace)"' out | tr '\n' ,)" \
 	"sched_wait false false,sched_wait_ret false true,sched_wake false false,vfs_open false false," \
 	"control lists, over TLS" out
+follows guest out
 # shellcheck disable=SC2086
 guest control $tls enable '^sched_wait' $mutual
 is $? 0 "enable by regular expression" err
@@ -201,6 +203,7 @@ is "$(grep -c 'sched_wait       vfs_open' out) $(wc -l <out)" "2 25" "a heading 
 is "$(awk 'NF == 5 && $4' guest/events | wc -l)" 0 "no counter remains" guest/events
 plain control http://x freq sched_wait --interval 1ms --count 1 -f json
 is "$(jq -c '.rows[0] | [.name, .count, .per_second == 50]' out)" '["sched_wait",100,true]' "freq as JSON" out
+follows guest out
 plain control http://x freq nosuch --interval 1ms
 is "$? $(says 'Unknown tracepoint name')" "1 1" "the server's own words" err
 timeout 60 "$HOSTRACE" guest control http://x freq vfs_open --interval 1h --unix-socket plain.sock >freq.out 2>err &

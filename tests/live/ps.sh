@@ -35,8 +35,10 @@ vm two -accel tcg -name "$tag-b" -m 0.0625G -nic user,model=virtio-net-pci
 vm three -accel tcg -name "$tag-b" -m 33 -nic none
 vm four -accel tcg -name "$tag-${esc}x" -m 33 -nic none
 
-plan 24
+plan 25
 one=$(cat one.pid) two=$(cat two.pid) three=$(cat three.pid) four=$(cat four.pid)
+"$HOSTRACE" ps -f json >ps.json
+follows ps ps.json
 is "$(row "$one" .name)" "$tag-a" "name"
 is "$(row "$one" .vcpus)" 3 "vCPUs"
 is "$(row "$one" .memory_bytes)" $((48 << 20)) "memory"

@@ -27,7 +27,7 @@ until_lines() {
 	return 1
 }
 
-plan 24
+plan 26
 timeout 30 "$HOSTRACE" stat --vm 1 > out 2> err
 is $? 1 "process 1 is not a VM" err
 timeout 30 "$HOSTRACE" stat --by reason > out 2> err
@@ -59,6 +59,8 @@ stat_start parts.jsonl -f json --by vcpu --interval 100ms
 jsonl_waiter=$stat_waiter
 stat_start parts.txt --interval 100ms
 text_waiter=$stat_waiter
+stat_start total.json -f json --by vcpu
+json_waiter=$stat_waiter
 stat_start short.csv -f csv -d 10ms
 wait "$stat_waiter"
 is "$? $(csv_sum reason=KVM_EXIT_IO < short.csv)" "0 0" "a duration ends it; nothing was counted yet" short.csv.err
@@ -69,7 +71,7 @@ vmm_end
 is $? 0 "the VM did all its work" vmm.err
 wait "$total_waiter"
 is $? 0 "stat ends with the VM" total.csv.err
-wait "$vcpu_waiter" && wait "$parts_waiter" && wait "$jsonl_waiter" && wait "$text_waiter"
+wait "$vcpu_waiter" && wait "$parts_waiter" && wait "$jsonl_waiter" && wait "$json_waiter" && wait "$text_waiter"
 is $? 0 "... each of them" parts.csv.err
 wait "$recorder_waiter"
 
@@ -91,6 +93,8 @@ is "$(sed -n '2,4s/^[0-9]*,[0-9]*,//p' parts.csv)" "$(for _ in 1 2 3; do echo 0,
 	"... an interval without exits is a line of zeros" parts.csv
 is "$(awk -F, 'NR > 2 && $1 != last { print } { last = $2 }' parts.csv)" "" \
 	"... each begins where the one before ended" parts.csv
+follows stat total.json
+follows stat-interval parts.jsonl
 is "$(jq -s 'map(.count) | add' parts.jsonl)" "$all" "... JSON: each line is an object" parts.jsonl
 is "$(jq -s 'map(.rows[].count) | add' parts.jsonl)" "$all" "... with the reasons" parts.jsonl
 is "$(head -n 1 parts.jsonl | jq -c '[.vcpu, .count, .p99_ns, .missed, .rows]')" "[0,0,0,0,[]]" \

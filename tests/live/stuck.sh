@@ -21,7 +21,7 @@ stopped() {
 	stuck --interval 50ms && [ "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" = stopped ]
 }
 
-plan 19
+plan 20
 until_true held
 is $? 0 "the six held requests are found" stuck.err
 stuck --check --min-age 100ms
@@ -75,6 +75,7 @@ timeout -s KILL 100 "$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms --timeout 3
 is $? 0 "QEMU's library is on a file system that does not answer: a report" stuck.err
 is "$(jq -c '[(.vcpus | length), ([.threads[].user_stack] | unique), (.caveats | any(test("user mode are left out")))]' stuck.json)" \
 	'[1,[""],true]' "... without stacks" stuck.json
+follows stuck stuck.json
 kill -CONT $fuse
 vm_end
 umount mnt

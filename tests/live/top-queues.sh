@@ -29,7 +29,7 @@ exec 4>monitor.in
 until_line '^[0-9]' pid || bail "QEMU did not start: $(cat qemu.out)"
 vm=$(cat pid)
 
-plan 9
+plan 10
 timeout -s KILL 280 "$HOSTRACE" top -f json --vm "$vm" --queues --interval 100ms >all.jsonl 2>json.err &
 json=$!
 until_line vms all.jsonl || bail "top -f json did not start: $(cat json.err)"
@@ -54,4 +54,5 @@ is "$(jq -s -c '[.[].vms[].queues[]] | group_by(.queue) | map([.[0].queue, (map(
 	'[["disk queue 0",60,0],["slow queue 0",1,6]]' "JSON lines add up to the same" json.err
 is "$(jq -s '(map(.vms[].queues[] | select(.queue == "slow queue 0").busy_ns) | add) as $busy | (map(.interval_ns) | add) as $all |
 	$busy > 0 and $busy <= $all' all.jsonl)" true "a queue is not busy for longer than the time that passed" json.err
+follows top all.jsonl
 finish

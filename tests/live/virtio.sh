@@ -36,7 +36,7 @@ for _ in $(seq 600); do
 	sleep .1
 done
 
-plan 17
+plan 18
 held
 is $? 0 "the slow disk holds six requests" record.out
 ask='[.rows[] | select(.ready) | [(.device | split("/")[3]), .queue, .size, .ring, .inuse, .posted, .served]]'
@@ -52,6 +52,7 @@ ask='[.rows[] | .agrees] | [length, (map(select(.)) | length)]'
 is "$(state --qmp qmp)" '[3,3]' "the monitor says the same of all three" state.json
 ask='[.rows[] | select(.device | test("/slow/")) | .qmp.inuse, .qmp.last_avail_idx]'
 is "$(state --qmp qmp)" '[6,7]' "... of the six, too"
+follows virtio-state state.json
 "$HOSTRACE" virtio --state --vm "$(cat pid)" --qmp qmp >text
 is "$(grep -c same text) $(grep -c " no$" text)" "2 0" "as text" text
 is "$(awk 'length > 80' text)" "" "... of 80 columns"
