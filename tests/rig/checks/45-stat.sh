@@ -12,11 +12,15 @@ report counted.hrt "exits --by vcpu" "$rows" | sort >"$work/wanted"
 same_lines "stat: exits by vCPU and reason, and how many went through QEMU" "$work/got" "$work/wanted"
 holds "some thousand exits" "$(jq '[.rows[].count] | add' "$out/counted.stat")" -ge 3000
 
-# The two programs read the clock in the same tracepoint one after the other, so times differ slightly.
-got=$(jq '[.rows[].total_ns] | add' "$out/counted.stat")
-wanted=$(report counted.hrt exits '[.rows[].total_ns] | add')
-holds "stat: time outside the guest is within 5 % of the recording's $wanted ns; ns of difference" \
-	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 20))"
+# The two programs read the clock in the same tracepoint one after the other: where the machine below stands still between
+# them, one reason's time differs. So it must agree for most of those with 100 ms and more.
+times='.rows[] | select(.total_ns >= 1e8) | "\(.vcpu):\(.reason) \(.total_ns)"'
+jq -r "$times" "$out/counted.stat" | sort >"$work/got"
+report counted.hrt "exits --by vcpu" "$times" | sort >"$work/wanted"
+close_by=$(join "$work/got" "$work/wanted" | awk '
+	{ close_by += ($2 > $3 ? $2 - $3 : $3 - $2) < $3 / 20 }
+	END { print NR < 4 ? "fewer than 4 reasons" : int(100 * close_by / NR) }')
+holds "stat: reasons whose time is within 5 % of the recording's, %" "$close_by" -ge 75
 equal "stat: percentiles lie between the least and the largest, in order" \
 	"$(jq '[.rows[] | [.min_ns, .p50_ns, .p90_ns, .p99_ns, .p999_ns, .max_ns] | . == sort] | all' "$out/counted.stat")" true
 
