@@ -78,13 +78,19 @@ report() {
 	local trace=$out/$1 name=$2 filter=$3
 	shift 3
 	# shellcheck disable=SC2086
-	timeout 60 "$program" $name -f json -i "$trace" "$@" 2>>"$work/stderr" | jq -r "$filter"
+	timeout 300 "$program" $name -f json -i "$trace" "$@" 2>>"$work/stderr" | jq -r "$filter"
+}
+
+# Options for the time window of a trace from the first to the second line of FILE: seconds since L1's boot.
+window_of() { # TRACE FILE
+	awk -v start="$(report "$1" info .result.start_ns)" '
+		{ printf "%s %.0fns ", NR == 1 ? "--since" : "--until", $1 * 1e9 - start }' "$2"
 }
 
 # All events of a trace, one a line: "TIME EVENT key=value...". Made once per trace.
 events_text() { # TRACE
 	[ -s "$work/$1.txt" ] ||
-		timeout 60 "$program" export text -i "$out/$1" -o "$work/$1.txt" 2>>"$work/stderr"
+		timeout 300 "$program" export text -i "$out/$1" -o "$work/$1.txt" 2>>"$work/stderr"
 	grep -v '^#' "$work/$1.txt"
 }
 
@@ -214,7 +220,7 @@ stap_fill() { # DIR
 		echo "$work/stap/exitlatency.stp"
 	} | sort |
 		(cd "$1/stap" && SYSTEMTAP_DIR=$stap/cache xargs -P 2 -I '{}' bash -c \
-			'exec timeout 300 stap -w $3 -R "$1/runtime" -r "$1/tree" -p4 \
+			'exec timeout 600 stap -w $3 -R "$1/runtime" -r "$1/tree" -p4 \
 				-m "stap_$(basename "$2" .stp)" "$2"' - "$stap" '{}' "$stap_limits") || return
 	cp "$(type -P staprun)" /usr/lib/systemtap/stapio "$1/stap/"
 	for library in $(ldd "$1/stap/staprun" "$1/stap/stapio" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
@@ -228,7 +234,7 @@ marks_fill() { # DIR QEMU
 	stap=$("$here/stap-tree.sh") || return
 	mkdir -p "$1/marks" "$stap/cache"
 	for name in probecount virtqueueleaks; do
-		(cd "$1/marks" && PATH=$(dirname "$2"):$PATH SYSTEMTAP_DIR=$stap/cache timeout 300 stap -w $stap_limits \
+		(cd "$1/marks" && PATH=$(dirname "$2"):$PATH SYSTEMTAP_DIR=$stap/cache timeout 600 stap -w $stap_limits \
 			-R "$stap/runtime" -r "$stap/tree" -p4 -m "marks_$name" \
 			"$here/../../stap/$name.stp") || return
 	done
@@ -247,7 +253,7 @@ stap_inside() {
 		echo 'global n'
 		sed -n 's/^probe \(hostrace\.[a-z_]*\) =.*/probe \1 ? { n[name] <<< 1 }/p' "$here/../../stap/tapset/inside.stp"
 	} >"$work/inside.stp"
-	timeout 300 stap -w -R "$stap/runtime" -r "$stap/tree" -I "$here/../../stap/tapset" -p2 "$work/inside.stp" |
+	timeout 600 stap -w -R "$stap/runtime" -r "$stap/tree" -I "$here/../../stap/tapset" -p2 "$work/inside.stp" |
 		grep -o '^process[^ ]*' | sort -u
 }
 
