@@ -7,7 +7,7 @@ guest=$rig/in/sampleguest.elf
 
 # Hits in the lines of a folded profile that match: TRACE REGEXP
 folded() {
-	timeout 60 "$program" profile --host -i "$out/$1" --symbols "$guest" -f folded 2>>"$work/stderr" |
+	timeout 300 "$program" profile --host -i "$out/$1" --symbols "$guest" -f folded 2>>"$work/stderr" |
 		awk -v want="$2" '$0 ~ want { n += $NF } END { print n + 0 }'
 }
 
@@ -19,7 +19,7 @@ share() { # HOT WARM
 		print (s > .7 - d && s < .7 + d) ? "70 %" : s " of " n }'
 }
 
-equal "both recordings ended, status 0" "$(xargs <"$out/sampled.record.status")" "0 0"
+equal "both recordings ended, status 0" "$(xargs <"$out/sampled.status")" "0 0"
 hot=$(folded sampled.hrt ';spin_hot ')
 warm=$(folded sampled.hrt ';spin_warm ')
 holds "the sampling clock's ticks in the two loops" "$((hot + warm))" -ge 300

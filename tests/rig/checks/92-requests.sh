@@ -19,11 +19,11 @@ holds "requests whose kick was seen as an exit" "$(jq '[.rows[] | select(.exit_r
 	-ge $((requests / 2))
 holds "requests whose interrupt was seen in the guest" "$(jq '[.rows[] | select(.irq_ns)] | length' "$work/requests")" \
 	-ge $((requests / 2))
-# 5 s of error: the two traces no longer overlap.
+# 1000 s of error: the two traces no longer overlap.
 offset=$(report traced.hrt sync '.rows[0].offset' --guest "$guest")
 khz=$(report traced.hrt info '.result.clocks[0].tsc_khz')
-holds "with 5 s of error hardly any fits" \
-	"$(report traced.hrt requests '.totals.matched' --guest "$guest" --clock "$((offset + 5000 * khz))")" \
+holds "with 1000 s of error hardly any fits" \
+	"$(report traced.hrt requests '.totals.matched' --guest "$guest" --clock "$((offset + 1000000 * khz))")" \
 	-lt $((requests / 10))
 
 report traced.hrt timeline '[.rows[].kind] | unique | join(" ")' --guest "$guest" >"$work/kinds"
@@ -33,11 +33,11 @@ done
 holds "timeline: arrows that end at the guest's completion" \
 	"$(report traced.hrt timeline '[.rows[] | select(.flows and (.name | startswith("complete ")))] | length' \
 		--guest "$guest")" -ge $((requests * 98 / 100))
-timeout 60 "$program" timeline -i "$out/traced.hrt" --guest "$guest" -f perfetto -o "$work/pftrace" 2>>"$work/stderr"
+timeout 300 "$program" timeline -i "$out/traced.hrt" --guest "$guest" -f perfetto -o "$work/pftrace" 2>>"$work/stderr"
 holds "timeline: bytes for Perfetto" "$(stat -c %s "$work/pftrace")" -ge 500000
 # The time of four requests: in the rig a single one may last longer than 10 ms.
 read -r first period < <(jq -r '[.rows[] | select(.pop_ns)] | sort_by(.issue_ns) | .[:4] |
 	"\(.[0].issue_ns) \((map(.complete_ns) | max) - .[0].issue_ns)"' "$work/requests")
-timeout 60 "$program" timeline -i "$out/traced.hrt" --guest "$guest" --since "${first}ns" --period "${period}ns" -f svg \
+timeout 300 "$program" timeline -i "$out/traced.hrt" --guest "$guest" --since "${first}ns" --period "${period}ns" -f svg \
 	-o "$work/timeline.svg" 2>>"$work/stderr"
 holds "timeline: arrows of four requests" "$(grep -c marker-end "$work/timeline.svg")" -ge 4

@@ -9,10 +9,15 @@
 accesses=60000 # minivmm counts to 65535
 cpu=/sys/devices/system/cpu/cpu1/online
 
+# The kernel gives a CPU ten seconds to start.
+cpu_set() { # 0 or 1
+	echo "$1" >$cpu
+}
+
 change_cpu() {
 	local i
 	for i in 1 2 3; do
-		echo 0 >$cpu && sleep 0.3 && cat $cpu && echo 1 >$cpu && sleep 0.3 && cat $cpu || return
+		wait_until cpu_set 0 && sleep 0.3 && cat $cpu && wait_until cpu_set 1 && sleep 0.3 && cat $cpu || return
 	done
 }
 
@@ -30,10 +35,10 @@ for change in cpu clock; do
 	./bin/minivmm outb=$accesses inb=0 mmio=0 hlt=0 wait linger </tmp/go >/tmp/vmm.out 2>"$out/host.$change.vmm" &
 	vmm=$!
 	exec 3>/tmp/go
-	wait_until 20 grep -q '^ready' /tmp/vmm.out
-	LD_LIBRARY_PATH=/rig/lib timeout -s KILL 120 /rig/bin/hostrace record --vm $vmm -o "$out/host.$change.hrt" </dev/null 3>&- 2>"$out/host.$change.record" &
+	wait_until grep -q '^ready' /tmp/vmm.out
+	LD_LIBRARY_PATH=/rig/lib timeout -s KILL "$life_seconds" /rig/bin/hostrace record --vm $vmm -o "$out/host.$change.hrt" </dev/null 3>&- 2>"$out/host.$change.record" &
 	recorder=$!
-	wait_until 60 grep -q recording "$out/host.$change.record"
+	wait_until grep -q recording "$out/host.$change.record"
 	echo go >&3
 	cut -d ' ' -f 1 /proc/uptime >"$out/host.$change.uptime"
 	change_$change >"$out/host.$change.did" 2>&1
