@@ -88,7 +88,7 @@ fetch() {
 	echo "rig: fetching $package"
 	rm -rf "$cache/kernel" "$scratch/deb"
 	mkdir -p "$cache/kernel" "$scratch/deb"
-	(cd "$scratch/deb" && timeout 300 apt-get -q download "$package" >apt.log 2>&1) ||
+	(cd "$scratch/deb" && timeout 300 apt-get -q -o Acquire::Retries=3 download "$package" >apt.log 2>&1) ||
 		die "apt-get download $package failed: $(tail -n 3 "$scratch/deb/apt.log")"
 	dpkg -x "$scratch"/deb/*.deb "$cache/kernel"
 	cp "$cache"/kernel/boot/vmlinuz-* "$cache/vmlinuz"

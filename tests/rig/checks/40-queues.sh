@@ -74,4 +74,4 @@ equal "each of the five queues pops as often as it fills (queues, unbalanced)" "
 equal "leaks: none in a healthy VM" "$(report healthy.hrt leaks '.rows | length')" 0
 equal "leaks: every element popped was returned" \
 	"$(report healthy.hrt leaks '.totals // .result.totals | .popped - .returned, .leaked' | tr '\n' ' ')" "0 0 "
-succeeds "leaks --check is content" timeout 60 "$program" leaks --check -i "$out/healthy.hrt"
+succeeds "leaks --check is content" timeout 300 "$program" leaks --check -i "$out/healthy.hrt"

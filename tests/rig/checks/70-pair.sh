@@ -35,7 +35,7 @@ holds "both VMs were at work at the same time" \
 equal "after SIGKILL of its recorder the VM ran to its end" "$(grep -c 'l2: done' "$out/busy.console")" 1
 equal "and QEMU ended with status 0" "$(cat "$out/busy.status")" 0
 equal "the VM was still working when the recorder was killed" "$(cat "$out/busy.killed")" "status 137, working"
-succeeds "info reads the killed recorder's file" timeout 60 "$program" info -i "$out/busy.hrt"
+succeeds "info reads the killed recorder's file" timeout 300 "$program" info -i "$out/busy.hrt"
 holds "with exits in it" "$(report busy.hrt info .result.events.kvm_exit)" -ge 500
 equal "and exits reports their sum" \
 	"$(report busy.hrt exits '[.rows[].count] | add > 400 | tostring')" true

@@ -16,7 +16,7 @@ l2_command agent 2 agent -initrd agent.cpio \
 	-device virtserialport,chardev=h,name=hostrace -device vhost-vsock-pci,guest-cid=3
 # It lasts 40 s, on a loaded machine twice as long.
 hostrace record -o "$out/agent.hrt" --guest serial:/tmp/agent.sock --guest vsock:3:9999 -- \
-	timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/agent.record" 2>&1
+	timeout -k 5 "$life_seconds" "${qemu_command[@]}" </dev/null >"$out/agent.record" 2>&1
 echo $? >"$out/agent.record.status"
 l2_reached agent "done"
 
@@ -26,11 +26,11 @@ ringed() {
 	[ "$2" = 0 ] || source=(--guest "mem:ring_virtual,elf=ring-guest.elf,qmp=/tmp/ring.qmp")
 	rm -f /tmp/ring.qmp
 	# Not the shell function, because a signal must reach the program itself.
-	LD_LIBRARY_PATH=/rig/lib timeout -k 5 90 /rig/bin/hostrace record -o "$out/$name.hrt" "${source[@]}" -- qemu-system-x86_64 -name "$name" -accel kvm -cpu host \
+	LD_LIBRARY_PATH=/rig/lib timeout -k 5 "$life_seconds" /rig/bin/hostrace record -o "$out/$name.hrt" "${source[@]}" -- qemu-system-x86_64 -name "$name" -accel kvm -cpu host \
 		-m 32 -nodefaults -display none -no-reboot -serial "file:$out/$name.console" -kernel ring-guest.elf \
 		-append "ring=$2" -pidfile "/tmp/$name.pid" -qmp unix:/tmp/ring.qmp,server=on,wait=off \
 		</dev/null >"$out/$name.record" 2>&1 &
-	wait_until 60 grep -q '^done' "$out/$name.console"
+	wait_until grep -q '^done' "$out/$name.console"
 	kill -TERM $! # timeout passes it on
 	wait $!
 	kill "$(cat "/tmp/$name.pid")"

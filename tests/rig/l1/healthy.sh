@@ -7,7 +7,8 @@
 
 # debugfs has the offsets only while the VM exists: they are read when its Linux is up.
 offsets_watch() {
-	wait_until 150 console_has healthy up || return
+	wait_until said_or_died healthy up
+	console_has healthy up || return
 	tsc_offsets_read "$(pidof qemu-system-x86_64)" >"$out/healthy.tsc-offset"
 }
 
@@ -18,7 +19,7 @@ l2_command healthy 2 io \
 oracle_start
 offsets_watch &
 log "recording"
-oracle_count "$out/healthy.perf" timeout -k 5 180 env LD_LIBRARY_PATH=/rig/lib \
+oracle_count "$out/healthy.perf" timeout -k 5 "$life_seconds" env LD_LIBRARY_PATH=/rig/lib \
 	/rig/bin/hostrace record -o "$out/healthy.hrt" -- "${qemu_command[@]}" \
 	</dev/null >"$out/healthy.record" 2>&1
 echo $? >"$out/healthy.record.status"
@@ -27,10 +28,11 @@ oracle_stop "$out/healthy.trace"
 wait
 log "tracefs copied"
 l2_reached healthy "done"
+[ "$(oracle_lost "$out/healthy.trace")" = 0 ] || exit $STATUS_PEER_LOST
 
 # The reports here and outside the rig must be equal: nothing may depend on the machine that prints them.
 for report in info exits ports leaks; do
-	timeout 100 bash -c '. ./lib.sh; hostrace "$@"' - "$report" -f json -i "$out/healthy.hrt" \
+	timeout "$wait_seconds" bash -c '. ./lib.sh; hostrace "$@"' - "$report" -f json -i "$out/healthy.hrt" \
 		>"$out/healthy.$report.json"
 done
 log "reports done"

@@ -7,6 +7,13 @@
 out=/rig/out
 tracing=/sys/kernel/tracing
 STATUS_L2_DIED=75
+STATUS_PEER_LOST=76
+
+# Limits in seconds, for a machine ten times slower than one of two CPUs without load: of each wait, and of a QEMU and the
+# recorder with it.
+wait_seconds=300
+# shellcheck disable=SC2034
+life_seconds=500
 
 # The build under test, with the libraries it was linked to.
 hostrace() {
@@ -17,10 +24,9 @@ log() {
 	echo "L1 $(cut -d ' ' -f 1 /proc/uptime) $*"
 }
 
-# Waits until a command succeeds, at most SECONDS. Nothing in the rig waits without bound.
-wait_until() { # SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
+# Waits until a command succeeds. Nothing in the rig waits without bound.
+wait_until() { # COMMAND...
+	local end=$((SECONDS + wait_seconds))
 	while ! "$@" 2>/dev/null; do
 		((SECONDS < end)) || {
 			log "timed out waiting for: $*"
@@ -30,8 +36,20 @@ wait_until() { # SECONDS COMMAND...
 	done
 }
 
+# Has a recording that still runs so many of an event?
+has_events() { # NAME EVENT COUNT [OPTION...]
+	local name=$1 event=$2 count=$3
+	shift 3
+	[ "$(hostrace list -f csv --event "$event" --limit 0 -i "$out/$name.hrt" "$@" | wc -l)" -gt "$count" ]
+}
+
 console_has() { # NAME TEXT
 	grep -q "l2: $2" "$out/$1.console"
+}
+
+# To be waited for. QEMU makes its pidfile before the console, and removes it at its end.
+said_or_died() { # NAME TEXT
+	console_has "$1" "$2" || { [ -e "$out/$1.console" ] && [ ! -e "/tmp/$1.pid" ]; }
 }
 
 # Ends the part with STATUS_L2_DIED if the guest did not reach this point.
@@ -43,7 +61,7 @@ l2_reached() { # NAME TEXT
 part_forget() { # PART
 	local file
 	for file in /tmp/*.pid; do
-		[ -s "$file" ] && kill -KILL "$(cat "$file")" 2>/dev/null && wait_until 10 is_gone "$(cat "$file")"
+		[ -s "$file" ] && kill -KILL "$(cat "$file")" 2>/dev/null && wait_until is_gone "$(cat "$file")"
 	done
 	rm -f /tmp/*.pid /tmp/*.img /tmp/monitor.*
 	case $1 in
@@ -82,10 +100,10 @@ l2_command() { # NAME VCPUS WORK [ARGUMENT...]
 
 # Starts qemu_command[]; sets $job, and keeps the pid in NAME.pid (QEMU removes its own at its end).
 l2_start() { # NAME
-	timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
+	timeout -k 5 "$life_seconds" "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
 	# shellcheck disable=SC2034
 	job=$!
-	wait_until 60 test -s "/tmp/$1.pid"
+	wait_until test -s "/tmp/$1.pid"
 	cp "/tmp/$1.pid" "$out/$1.pid"
 }
 
@@ -118,6 +136,11 @@ oracle_stop() { # FILE
 	cat "$tracing/trace" >"$1"
 	cat "$tracing"/per_cpu/cpu*/stats >"$1.stats"
 	cat "$tracing/events/kvm/kvm_exit/format" >"$1.kvm_exit"
+}
+
+# How many events tracefs lost.
+oracle_lost() { # FILE
+	awk '/overrun:|dropped/ {n += $NF} END {print n + 0}' "$1.stats"
 }
 
 # "VCPU OFFSET" of each vCPU of process PID, as KVM itself shows it in debugfs.

@@ -6,7 +6,8 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# A part whose L2 was killed by the emulator's bug (see l2_command) is repeated once, and the console reports it.
+# A part whose L2 was killed by the emulator's bug (see l2_command), or whose trace to compare with has lost events, is
+# repeated once, and the console reports it.
 for part in $(cat parts); do
 	for try in first second; do
 		log "$part begins"
@@ -14,11 +15,14 @@ for part in $(cat parts); do
 		status=$?
 		echo $status >"$out/$part.status"
 		log "$part ends with status $status"
-		if [ $status != $STATUS_L2_DIED ] || [ $try = second ]; then
-			break
-		fi
-		log "$part is repeated: L2 died"
-		echo "L2 died" >>"$out/repeated"
+		case $status in
+		"$STATUS_L2_DIED") reason="L2 died" ;;
+		"$STATUS_PEER_LOST") reason="tracefs lost events" ;;
+		*) break ;;
+		esac
+		[ $try = first ] || break
+		log "$part is repeated: $reason"
+		echo "$reason" >>"$out/repeated"
 		part_forget "$part"
 	done
 done

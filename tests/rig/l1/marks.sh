@@ -17,7 +17,7 @@ cp marks/qemu-system-x86_64 "$qemu"
 guest() { # PREFIX...: the command in front of QEMU
 	rm -f /tmp/marks.img
 	truncate -s 2M /tmp/marks.img
-	LD_LIBRARY_PATH=/rig/lib timeout -k 5 180 "$@" "$qemu" -L /usr/share/seabios -L /usr/share/qemu -accel kvm -m 32 \
+	LD_LIBRARY_PATH=/rig/lib timeout -k 5 "$life_seconds" "$@" "$qemu" -L /usr/share/seabios -L /usr/share/qemu -accel kvm -m 32 \
 		-nodefaults -display none -no-reboot -serial "file:$out/marks/console" -kernel /rig/marks/demo-guest.elf \
 		-append "reads=250 writes=250" -drive file=/tmp/marks.img,if=none,id=d,format=raw \
 		-device virtio-blk-pci,drive=d,addr=4 -device isa-debug-exit,iobase=0xf4,iosize=1 </dev/null
@@ -35,7 +35,7 @@ for module in marks/*.ko; do
 done
 for module in marks/*.ko; do
 	name=$(basename "$module" .ko)
-	wait_until 150 watching "${name#marks_}"
+	wait_until watching "${name#marks_}"
 done
 guest >"$out/marks/stap.out" 2>&1
 echo $? >"$out/marks/stap.status"
@@ -43,7 +43,7 @@ for job in "${staps[@]}"; do
 	kill -INT -- "-$job"
 done
 for job in "${staps[@]}"; do
-	wait_until 60 is_gone "$job"
+	wait_until is_gone "$job"
 done
 log "marks: traced by SystemTap"
 guest /rig/bin/hostrace record -o "$out/marks.hrt" -e qemu -- >"$out/marks/record.out" 2>&1

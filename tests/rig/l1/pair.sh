@@ -12,15 +12,15 @@ set -m # each background job in a process group of its own, so that signals reac
 recorder_start() { # NAME
 	hostrace record --vm "$(cat "$out/$1.pid")" -o "$out/$1.hrt" </dev/null >"$out/$1.record" 2>&1 &
 	recorder=$!
-	wait_until 60 test -s "$out/$1.hrt"
+	wait_until test -s "$out/$1.hrt"
 	ls "/proc/$(cat "$out/$1.pid")/task" >"$out/$1.tids"
 }
 
-# The throttle lets the first 64 KiB write pass and delays the next by 128 s; reads (the partition scan) are not limited.
+# The throttle lets the first 64 KiB write pass and delays the next by 1024 s; reads (the partition scan) are not limited.
 # -S: no instruction runs before the recorder is attached.
 mkfifo /tmp/monitor.in /tmp/monitor.out
 l2_command leaky 1 leak -S -monitor pipe:/tmp/monitor \
-	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
+	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=64 \
 	-device virtio-blk-pci,drive=slow,id=slow
 l2_start leaky
 leaky_job=$job
@@ -33,7 +33,7 @@ busy_job=$job
 
 hostrace ps -f json >"$out/pair.ps.json"
 # Two VMs and no --vm: must fail.
-timeout 100 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
+timeout "$wait_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
 	</dev/null >"$out/pair.refused" 2>&1
 echo $? >"$out/pair.refused.status"
 
@@ -42,25 +42,31 @@ leaky_recorder=$recorder
 echo cont >/tmp/monitor.in
 log "leaky runs"
 
-wait_until 150 console_has busy working
+wait_until said_or_died busy working
+l2_reached busy working
 
 # trace-cmd begins before hostrace and ends after it.
 tracer_runs() {
 	[ "$(cat "$tracing/events/kvm/kvm_exit/enable") $(cat "$tracing/tracing_on")" = "1 1" ]
 }
 
-(cd /tmp && exec timeout -k 5 150 env LD_LIBRARY_PATH=/rig/lib /rig/bin/trace-cmd record -C mono -b 8192 \
+(cd /tmp && exec timeout -k 5 "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/trace-cmd record -C mono -b 8192 \
 	-e kvm:kvm_exit -e kvm:kvm_entry -o "$out/both.dat") </dev/null >"$out/both.tracer" 2>&1 &
 tracer=$!
-wait_until 60 tracer_runs
-hostrace record --vm 'bu*,leaky' -d 2s -o "$out/both.hrt" </dev/null >"$out/both.record" 2>&1
+wait_until tracer_runs
+hostrace record --vm 'bu*,leaky' -o "$out/both.hrt" </dev/null >"$out/both.record" 2>&1 &
+recorder=$!
+wait_until has_events both kvm_exit 600 --vm busy
+wait_until has_events both kvm_exit 10 --vm leaky
+kill -INT -- "-$recorder"
+wait "$recorder"
 echo $? >"$out/both.record.status"
 kill -INT -- "-$tracer"
-wait_until 60 is_gone "$tracer"
+wait_until is_gone "$tracer"
 log "both recorded"
 
 recorder_start busy
-sleep 2
+wait_until has_events busy kvm_exit 600
 kill -KILL -- "-$recorder"
 wait "$recorder"
 killed=$?
@@ -73,16 +79,17 @@ log "recorder of busy killed"
 echo stop | dd of=/tmp/busy.img conv=notrunc 2>/dev/null
 
 # Held for longer than what `leaks` calls leaked (1 s); then the recorder is asked to stop.
-wait_until 150 console_has leaky inflight && sleep 2
+wait_until said_or_died leaky inflight && sleep 2
+l2_reached leaky inflight
 tsc_offsets_read "$(cat "$out/leaky.pid")" >"$out/leaky.tsc-offset"
 kill -INT -- "-$leaky_recorder"
-wait_until 60 is_gone "$leaky_recorder"
+wait_until is_gone "$leaky_recorder"
 wait "$leaky_recorder"
 echo $? >"$out/leaky.record.status"
 log "recorder of leaky ended"
 kill -KILL -- "-$leaky_job"
 
-wait_until 150 is_gone "$busy_job"
+wait_until is_gone "$busy_job"
 wait "$busy_job"
 echo $? >"$out/busy.status"
 log "busy ended"

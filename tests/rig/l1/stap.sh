@@ -32,22 +32,22 @@ done
 unset LD_LIBRARY_PATH
 for module in stap/*.ko; do
 	name=$(basename "$module" .ko)
-	wait_until 150 watching "${name#stap_}"
+	wait_until watching "${name#stap_}"
 done
 log "${#staps[@]} SystemTap scripts are tracing"
 
 truncate -s 16M /tmp/stapped.img
 l2_command stapped "${STAP_VCPUS:-2}" stap \
-	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=512 \
+	-drive driver=null-co,if=none,id=slow,size=16777216,read-zeroes=on,throttling.bps-write=64 \
 	-device virtio-blk-pci,drive=slow,id=slow \
 	-drive file=/tmp/stapped.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk
-timeout -k 5 300 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/stapped.hrt" \
+timeout -k 5 "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o "$out/stapped.hrt" \
 	-e 'default,bql_*,bh_*,vcpu_*,heap_*' -- "${qemu_command[@]}" \
 	</dev/null >"$out/stapped.record" 2>&1 &
 recorder=$!
-wait_until 60 test -s /tmp/stapped.pid
+wait_until test -s /tmp/stapped.pid
 cp /tmp/stapped.pid "$out/stapped.pid"
-wait_until 150 console_has stapped inflight && sleep 2
+wait_until said_or_died stapped inflight && sleep 2
 kill -KILL "$(cat "$out/stapped.pid")"
 wait "$recorder"
 echo $? >"$out/stapped.record.status"
@@ -57,7 +57,7 @@ for job in "${staps[@]}"; do
 	kill -INT -- "-$job"
 done
 for job in "${staps[@]}"; do
-	wait_until 60 is_gone "$job"
+	wait_until is_gone "$job"
 done
 log "the scripts have ended"
 l2_reached stapped inflight

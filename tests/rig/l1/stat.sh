@@ -7,21 +7,21 @@
 
 mkfifo /tmp/stat-monitor.in /tmp/stat-monitor.out
 l2_command counted 2 stat -S -monitor pipe:/tmp/stat-monitor
-timeout -k 5 180 "${qemu_command[@]}" </dev/null >"$out/counted.qemu" 2>&1 &
-wait_until 60 test -s /tmp/counted.pid
+timeout -k 5 "$life_seconds" "${qemu_command[@]}" </dev/null >"$out/counted.qemu" 2>&1 &
+wait_until test -s /tmp/counted.pid
 vm=$(cat /tmp/counted.pid)
-timeout 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace stat --vm "$vm" --by vcpu -f json -o "$out/counted.stat" \
+timeout "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace stat --vm "$vm" --by vcpu -f json -o "$out/counted.stat" \
 	</dev/null 2>"$out/counted.stat.err" &
 stat=$!
-timeout 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace top --vm "$vm" -f json --interval 500ms >"$out/counted.top" \
+timeout "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace top --vm "$vm" -f json --interval 500ms >"$out/counted.top" \
 	</dev/null 2>"$out/counted.top.err" &
 top=$!
-timeout 180 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record --vm "$vm" -o "$out/counted.hrt" --events kvm \
+timeout "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record --vm "$vm" -o "$out/counted.hrt" --events kvm \
 	</dev/null >"$out/counted.record" 2>&1 &
 recorder=$!
-wait_until 60 grep -q watching "$out/counted.stat.err"
-wait_until 60 test -s "$out/counted.top"
-wait_until 60 grep -q recording "$out/counted.record"
+wait_until grep -q watching "$out/counted.stat.err"
+wait_until test -s "$out/counted.top"
+wait_until grep -q recording "$out/counted.record"
 echo cont >/tmp/stat-monitor.in
 log "counted runs"
 wait "$stat"

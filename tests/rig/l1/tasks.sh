@@ -24,15 +24,16 @@ tasks_record() { # NAME VM...
 	local name=$1 vm list=
 	shift
 	for vm; do
-		wait_until 150 console_has "$vm" working
+		wait_until said_or_died "$vm" working
+		l2_reached "$vm" working
 		list+=${list:+,}$(cat "$out/$vm.pid")
 	done
-	timeout -k 5 150 env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record --vm "$list" --guest-tasks \
+	timeout -k 5 "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record --vm "$list" --guest-tasks \
 		-o "$out/$name.hrt" </dev/null >"$out/$name.record" 2>&1 &
 	recorder=$!
-	wait_until 60 grep -q '^hostrace: recording' "$out/$name.record"
+	wait_until grep -q '^hostrace: recording' "$out/$name.record"
 	for vm; do
-		wait_until 60 grep -q "^hostrace: guest tasks of pid $(cat "$out/$vm.pid")" "$out/$name.record"
+		wait_until grep -q "^hostrace: guest tasks of pid $(cat "$out/$vm.pid")" "$out/$name.record"
 	done
 	for vm; do
 		printf go | dd of="/tmp/$vm-go.img" conv=notrunc 2>/dev/null

@@ -13,7 +13,7 @@ l2_command traced 2 traced \
 	-drive file=$image,if=none,id=d0,format=raw,cache=none -device virtio-blk-pci,drive=d0,id=disk \
 	-drive file=/tmp/traced-out.img,if=none,id=d1,format=raw -device virtio-blk-pci,drive=d1 \
 	-drive file=/tmp/traced-ns.img,if=none,id=d2,format=raw -device virtio-blk-pci,drive=d2
-timeout -k 5 180 env LD_LIBRARY_PATH=/rig/lib \
+timeout -k 5 "$life_seconds" env LD_LIBRARY_PATH=/rig/lib \
 	/rig/bin/hostrace record -e default,sched_woken,host_io,blk_request -o "$out/traced.hrt" -- "${qemu_command[@]}" \
 	</dev/null >"$out/traced.record" 2>&1
 echo $? >"$out/traced.record.status"

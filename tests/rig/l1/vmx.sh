@@ -14,11 +14,11 @@ mkfifo /tmp/go
 ./bin/minivmm outb=300 inb=40 mmio=7 hlt=5 wait </tmp/go >/tmp/vmm.out 2>"$out/mini.vmm" &
 vmm=$!
 exec 3>/tmp/go
-wait_until 60 grep -q '^ready' /tmp/vmm.out
+wait_until grep -q '^ready' /tmp/vmm.out
 oracle_start
 ./bin/hostrace record --vm $vmm -o "$out/mini.hrt" </dev/null 3>&- 2>"$out/mini.record" &
 recorder=$!
-wait_until 60 grep -q recording "$out/mini.record"
+wait_until grep -q recording "$out/mini.record"
 echo go >&3
 exec 3>&-
 wait $vmm
@@ -29,7 +29,7 @@ oracle_stop "$out/mini.trace"
 log "minivmm recorded"
 
 oracle_start
-timeout 300 ./bin/hostrace demo "$out/demo" >"$out/demo.text" 2>&1 </dev/null
+timeout "$life_seconds" ./bin/hostrace demo "$out/demo" >"$out/demo.text" 2>&1 </dev/null
 echo $? >"$out/demo.status"
 oracle_stop "$out/demo.trace"
 rm -f "$out/demo/disk.img"
@@ -38,11 +38,11 @@ log "demo recorded"
 
 # ringed NAME CPU: from the first instruction until the guest halts for good
 ringed() {
-	timeout -k 5 150 ./bin/hostrace record -o "$out/$1.hrt" --guest "mem:ring_virtual,elf=ring-guest.elf,qmp=/tmp/$1.qmp" -- \
+	timeout -k 5 "$life_seconds" ./bin/hostrace record -o "$out/$1.hrt" --guest "mem:ring_virtual,elf=ring-guest.elf,qmp=/tmp/$1.qmp" -- \
 		qemu-system-x86_64 -name "$1" -accel kvm -cpu "$2" -m 32 -nodefaults -display none -no-reboot \
 		-serial "file:$out/$1.console" -kernel ring-guest.elf -append ring=1 -pidfile "/tmp/$1.pid" \
 		-qmp "unix:/tmp/$1.qmp,server=on,wait=off" </dev/null >"$out/$1.record" 2>&1 &
-	wait_until 90 grep -q '^done' "$out/$1.console"
+	wait_until grep -q '^done' "$out/$1.console"
 	tsc_offsets_read "$(cat "/tmp/$1.pid")" >"$out/$1.tsc-offset"
 	cat /sys/kernel/debug/kvm/"$(cat "/tmp/$1.pid")"-*/vcpu0/tsc-scaling-ratio >"$out/$1.tsc-ratio"
 	kill -TERM $! # timeout passes it on

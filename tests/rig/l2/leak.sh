@@ -13,11 +13,11 @@ written() {
 	awk '{print $5}' /sys/block/vda/stat
 }
 
-tries=100
+tries=500
 while [ "$(in_flight), $(written)" != "0 2, 1" ] && [ $tries -gt 0 ]; do
 	tries=$((tries - 1))
 	sleep 0.2
 done
 echo "l2: stat $(cat /sys/block/vda/stat)"
 echo "l2: inflight $(in_flight)"
-sleep 100
+sleep 1000
