@@ -55,8 +55,8 @@ record_stop
 is $? 0 "device that sleeps: recorded" record.err
 kill -KILL "$vm" # it cannot end itself while the vCPU waits with the mutex held
 vm_stop 2>/dev/null
-"$HOSTRACE" blame -i trace.hrt --min-latency 300ms >blame.out 2>&1
-"$HOSTRACE" blame -i trace.hrt --min-latency 300ms -f json >blame.json
+"$HOSTRACE" blame -i trace.hrt --min-latency 500ms >blame.out 2>&1
+"$HOSTRACE" blame -i trace.hrt --min-latency 500ms -f json >blame.json
 is "$(jq '.rows | length' blame.json)" 3 "the long exits are those while nobody read" blame.out
 is "$(jq '.totals.time_ns >= 3 * 0.5e9' blame.json)" true "they took at least as long as nobody read" blame.out
 is "$(jq -r '.causes[0] | .cause + " " + .what' blame.json)" "syscall clock_nanosleep, port 0xe9 (debug console)" \

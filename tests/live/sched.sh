@@ -76,10 +76,11 @@ hogged() {
 		head before first last after
 	} >>sched.out
 	# Switches that the kernel did not report leave some time unknown: 257 ms of 4 s on a loaded machine.
+	seen=$(row "$1" .time_ns)
 	unknown=$(row "$1" .unknown_ns)
 	ready=$(row "$1" .ready_ns)
 	by_hog=$(row "$1" "select(.task_tid == $hog) | .time_ns" --by task)
-	is $((unknown <= 400000000)) 1 "$2: $unknown ns are unknown" sched.out
+	is $((unknown * 4 <= seen)) 1 "$2: $unknown of $seen ns are unknown" sched.out
 	# The kernel counts from the time at which the task is queued: if another CPU wakes it, that is after an interrupt.
 	# What is not the hog's may therefore be absent from its figure: 2.8 of 30 ms of an iothread that is woken often.
 	between $((ready + unknown)) "$(growth 2 1 first last)" \
@@ -120,27 +121,30 @@ is "$("$HOSTRACE" sched -i trace.hrt -f json | jq -r ".rows[] | select(.tid == $
 
 # The monitor's handler opens a FIFO, which sleeps until somebody reads from it.
 mkfifo slow.fifo
-# The time from the command to the reader lies between what this measures within (slept) and around (around).
+# The time that it sleeps lies between what this measures within (slept: 257 is openat) and around (around).
 cat >handlers.sh <<'EOT'
 for i in 1 2 3 4; do
 	begin=${EPOCHREALTIME/./}
 	echo 'pmemsave 0 4096 "slow.fifo"' >&4
-	written=${EPOCHREALTIME/./}
+	until read -r nr _ <"/proc/$vm/syscall" && [ "$nr" = 257 ]; do
+		sleep .01
+	done
+	asleep=${EPOCHREALTIME/./}
 	sleep .3
-	slept=$((${EPOCHREALTIME/./} - written))
+	slept=$((${EPOCHREALTIME/./} - asleep))
 	cat slow.fifo >/dev/null
 	echo "$slept $((${EPOCHREALTIME/./} - begin))" >>times
 	sleep .2
 done
 EOT
 : >times
-record_sched ". ./handlers.sh"
+record_sched "vm=$vm; . ./handlers.sh"
 slept=$(awk '{ n += $1 } END { print n * 1000 }' times)
 around=$(awk '{ n += $2 } END { print n * 1000 }' times)
 "$HOSTRACE" sched -i trace.hrt --loops >sched.out 2>&1
 asleep=$(row "$vm" .syscall_ns --loops)
 busy=$(row "$vm" ".syscall_ns + .lock_ns + .preempted_ns + .runqueue_ns + .run_ns" --loops)
-is $((asleep <= around && asleep * 100 >= 1200000000 * 80)) 1 "main loop: asleep in handlers for $asleep ns" sched.out
+is $((asleep <= around && asleep * 100 >= slept * 95)) 1 "main loop: asleep in handlers for $asleep ns of $slept" sched.out
 is $((busy * 100 >= slept * 95)) 1 "main loop: busy for $busy ns, of which handlers took $slept" sched.out
 is "$("$HOSTRACE" sched -i trace.hrt --loops -f json | jq -r ".rows[] | select(.tid == $vm) | .kind + \" \" + .longest" |
 	sed 's/ [0-9.]*%$//')" "main-loop openat" "main loop: in which system call" sched.out
@@ -151,7 +155,7 @@ is $((in_handler * 100 >= asleep * 95 && in_handler <= busy)) 1 "main loop: in w
 is "$("$HOSTRACE" sched -i trace.hrt --by handler -f json | jq -r '.rows[0].handler')" \
 	"hmp_pmemsave;handle_hmp_command;readline_handle_byte" "main loop: it is the first one" handlers.out
 longest=$(row "$vm" .busy_max_ns --loops)
-is $((longest >= 290000000 && longest < 1000000000)) 1 "main loop: nothing else was handled for $longest ns" sched.out
+is $((longest >= 290000000 && longest < around)) 1 "main loop: nothing else was handled for $longest ns" sched.out
 vm_stop
 
 iothread_start
