@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/json_text.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
@@ -71,7 +72,7 @@ int guest_json_write(FILE *out, const char *action, const char *key, json_t *val
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:o,s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", command, "inputs", "clock", "caveats",
 			caveats ? caveats : json_array(), key, value);
-	if (!all || json_dumpf(all, out, JSON_INDENT(1) | JSON_ENSURE_ASCII)) {
+	if (!all || json_text_put(all, out, JSON_INDENT(1) | JSON_ENSURE_ASCII)) {
 		json_decref(all);
 		return EXIT_FAILED;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/json_text.h"
 #include "output/samples/samples_output.h"
 #include "base/error.h"
 #include "collector/kvm_look.h"
@@ -144,7 +145,7 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 	}
 	err = file_open(&f, name, "");
 	if (!err)
-		json_dumpf(all, f.file, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+		json_text_put(all, f.file, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	json_decref(all);
 	return new_file_close(&f, err);
 }

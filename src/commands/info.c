@@ -2,6 +2,7 @@
 /* hostrace info: what a trace holds (output/info_report.h). */
 #include <string.h>
 
+#include "base/json_text.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
@@ -16,7 +17,7 @@ static void print_json(const struct input_set *in, json_t *result, FILE *f)
 	json_t *head = input_head(in, NULL);
 
 	json_object_set(head, "result", result);
-	json_dumpf(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
+	json_text_put(head, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
 	fputc('\n', f);
 	json_decref(head);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
@@ -118,7 +119,7 @@ static void json_print(const struct vm *vms, unsigned int nr, const struct outpu
 		json_array_append_new(rows, row_make(&vms[i]));
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", "ps", "inputs", "clock", "caveats", "rows", rows);
-	json_dumpf(all, out->file, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+	json_text_put(all, out->file, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	fputc('\n', out->file);
 	json_decref(all);
 }

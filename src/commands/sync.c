@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
@@ -80,7 +81,7 @@ static void draw_json(const struct sync *s, const struct input_set *in, FILE *f)
 	clock_report_json(&s->clocks, head);
 	if (trace_info_in_ticks(&in->reader->info))
 		head = report_json_in_ticks(head);
-	json_dumpf(head, f,
+	json_text_put(head, f,
 		   JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
 			   JSON_REAL_PRECISION(12));
 	fputc('\n', f);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/virtio_state.h"
@@ -16,7 +17,7 @@ static void draw_json(const struct virtq_list *list, pid_t pid, json_t *caveats,
 				HOSTRACE_VERSION, "command", "virtio", "inputs", "clock", "caveats",
 				caveats, "rows", virtq_list_json(list, pid));
 
-	json_dumpf(all, f, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+	json_text_put(all, f, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	fputc('\n', f);
 	json_decref(all);
 }

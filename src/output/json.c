@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "output/escape.h"
 #include "output/report.h"
 #include "output/timeline_formats.h"
@@ -23,7 +24,8 @@ static void open_object(const struct report *r)
 	fputc('{', r->out->file);
 	json_object_foreach (head, key, value) {
 		fprintf(r->out->file, "\"%s\": ", key);
-		json_dumpf(value, r->out->file, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+		json_text_put(value, r->out->file,
+			      JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 		fputs(",\n", r->out->file);
 	}
 	json_decref(head);

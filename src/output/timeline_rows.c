@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "input/input_set.h"
 #include "output/escape.h"
@@ -177,7 +178,7 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 		json_object_set_new(row, "flows", flows);
 	}
 	json_rows_next(f, r->nr - 1);
-	json_dumpf(row, f, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
+	json_text_put(row, f, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
 	json_decref(row);
 }
 

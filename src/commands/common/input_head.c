@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
@@ -190,7 +191,7 @@ void input_json(const struct input_set *set, const json_t *caveats, json_t *more
 
 	json_object_update(head, more);
 	json_decref(more);
-	json_dumpf(head, out,
+	json_text_put(head, out,
 		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
 			   JSON_REAL_PRECISION(6));
 	fputc('\n', out);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
@@ -33,7 +34,7 @@ static void print_json(const struct host_checks *host, const struct vm_report *r
 				"caveats");
 
 	doctor_json(host, reports, nr, all);
-	json_dumpf(all, f, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+	json_text_put(all, f, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	fputc('\n', f);
 	json_decref(all);
 }

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
@@ -141,7 +142,7 @@ static int batch_print(struct top *t)
 	if (!strcmp(t->out.format, "json")) {
 		json_t *line = top_model_json(&t->model);
 
-		err = line ? json_dumpf(line, f, JSON_COMPACT | JSON_ENSURE_ASCII) : -1;
+		err = line ? json_text_put(line, f, JSON_COMPACT | JSON_ENSURE_ASCII) : -1;
 		json_decref(line);
 		if (err)
 			return fail(-ENOMEM, "out of memory");

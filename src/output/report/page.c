@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/json_text.h"
 #include "output/report/page.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ int page_write(const json_t *page, FILE *f)
 
 int page_write_json(const json_t *page, FILE *f)
 {
-	if (json_dumpf(page, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS))
+	if (json_text_put(page, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS))
 		return fail(-ENOMEM, "out of memory");
 	fputc('\n', f);
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyzers/timeline/timeline.h"
+#include "base/json_text.h"
 #include "output/report.h"
 
 enum {
@@ -186,7 +187,7 @@ static int bands_close(struct timeline *t)
 		report_empty(r);
 	head = r->head(r->inputs, r->caveats);
 	json_object_set_new(head, "result", result_make(t));
-	json_dumpf(head, r->out->file, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_text_put(head, r->out->file, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(head);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/decimal.h"
+#include "base/json_text.h"
 #include "base/units.h"
 #include "event/event.h"
 #include "output/json_rows.h"
@@ -29,7 +30,7 @@ void row_sink_add(struct row_sink *sink, json_t *row)
 	json_rows_next(sink->out, sink->nr++);
 	sink->shown = true;
 	if (row)
-		json_dumpf(row, sink->out, JSON_COMPACT | JSON_ENSURE_ASCII);
+		json_text_put(row, sink->out, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(row);
 }
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * JSON as text, by jansson, but each real as the shortest text that reads back equal: jansson prints 0.1 as
+ * 0.10000000000000001.
+ */
+#ifndef HOSTRACE_JSON_TEXT_H
+#define HOSTRACE_JSON_TEXT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* As json_dumps(): the caller frees it; NULL: out of memory, or `json` is NULL. */
+char *json_text_make(const json_t *json, size_t flags);
+
+/* As json_dumpf(): 0 or -1. */
+int json_text_put(const json_t *json, FILE *f, size_t flags);
+
+/* Shortens the reals of a JSON text in place; other numbers, and what strings hold, stay. Returns the text. */
+char *json_text_shorten(char *text);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json_text.h"
+
+static void check(const char *text, const char *want)
+{
+	char buf[256];
+
+	snprintf(buf, sizeof(buf), "%s", text);
+	assert_string_equal(json_text_shorten(buf), want);
+}
+
+static void reals_become_short(void **state)
+{
+	(void)state;
+	check("0.10000000000000001", "0.1");
+	check("{\"a\":0.10000000000000001,\"b\":[-0.29999999999999999,1]}",
+	      "{\"a\":0.1,\"b\":[-0.3,1]}");
+	check("5.0000000000000004e-10", "5e-10");
+	check("99999999999999991611392.0", "1e+23");
+	check("2.0000000000000000", "2.0");
+	/* nothing shorter is the same number */
+	check("0.30000000000000004", "0.30000000000000004");
+	check("[1.7976931348623157e308]", "[1.7976931348623157e308]");
+}
+
+static void what_is_no_long_real_stays(void **state)
+{
+	static const char *const same[] = {
+		"12345678901234567890", "-9223372036854775807", "0.25", "1.0", "1e5", "0.0", "",
+		"{\"0.10000000000000001\":\"0.10000000000000001 \\\" 0.10000000000000001\\\\\"}",
+		"[true,false,null]", "\"0.10000000000000001", "\"\\"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		check(same[i], same[i]);
+}
+
+/* Any number reads back as it was, from a text that is not longer than jansson's. */
+static void numbers_read_back_equal(void **state)
+{
+	uint64_t x = 88172645463325252ull;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		double v;
+		uint64_t bits = x;
+
+		memcpy(&v, &bits, sizeof(v));
+		if (i % 2)
+			v = (double)(x % 1000000) / 1000;
+		if (!isfinite(v))
+			continue;
+		json_t *j = json_real(v), *back;
+		char *is = json_text_make(j, JSON_ENCODE_ANY),
+		     *was = json_dumps(j, JSON_ENCODE_ANY);
+
+		back = json_loads(is, JSON_DECODE_ANY, NULL);
+		assert_true(json_is_real(back));
+		assert_true(json_real_value(back) == v);
+		assert_true(strlen(is) <= strlen(was));
+		assert_true(i % 2 == 0 || strlen(is) <= 8);
+		json_decref(back);
+		json_decref(j);
+		free(is);
+		free(was);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reals_become_short),
+		cmocka_unit_test(what_is_no_long_real_stays),
+		cmocka_unit_test(numbers_read_back_equal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
