@@ -28,6 +28,7 @@
 	COMMAND(blame) \
 	COMMAND(sched) \
 	COMMAND(interrupts) \
+	COMMAND(downtime) \
 	COMMAND(ports) \
 	COMMAND(mmio) \
 	COMMAND(msrs) \

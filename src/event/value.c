@@ -159,6 +159,14 @@ static void print_stack_error(uint64_t v, uint64_t aux, char *buf, size_t size)
 	print_name(v < 7 ? name[v] : "unknown", buf, size);
 }
 
+static void print_migrate_step(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	static const char *const name[] = {"save-ram", "save-devices", "load", "loaded"};
+
+	(void)aux;
+	print_name(v - 1 < 4 ? name[v - 1] : "unknown", buf, size);
+}
+
 static const struct {
 	const char *fmt;
 	value_printer *print;
@@ -176,6 +184,7 @@ static const struct {
 	{"block_type", print_block_type},
 	{"sample_where", print_sample_where},
 	{"stack_error", print_stack_error},
+	{"migrate_step", print_migrate_step},
 	{"event", print_event},
 };
 

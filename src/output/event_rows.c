@@ -135,7 +135,8 @@ static bool is_named(const struct field *f)
 {
 	static const char *const named[] = {"reason", "userspace_reason", "isa",
 					    "dir",    "mmio_type",	  "block_type",
-					    "event",  "sample_where",	  "stack_error"};
+					    "event",  "sample_where",	  "stack_error",
+					    "migrate_step"};
 
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
 		if (!strcmp(f->fmt, named[i]))

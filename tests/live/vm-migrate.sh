@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A VM that migrates to another QEMU of this host while both are recorded: every access is in the file, once.
+# A VM that migrates to another QEMU of this host while both are recorded: every access is in the file, once, and the
+# downtime is known by phase.
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
@@ -18,7 +19,7 @@ until_state() {
 	return 1
 }
 
-plan 8
+plan 12
 guest_start source -smp 2
 source=$vm
 guest_ram target
@@ -26,7 +27,7 @@ guest_ram target
 disown
 until_line . target/pid
 target=$(cat target/pid)
-record_start --vm "$source" --vm "$target" -o moved.hrt
+record_start --vm "$source" --vm "$target" -e default,migration -o moved.hrt
 guest_set source GUEST_GO 1
 guest_set source GUEST_START_OTHERS 1
 guest_wait source 1000
@@ -40,6 +41,7 @@ before=$(guest_counts source | tr ' ' '\n' | awk '{ n += $1 } END { print n }')
 all=$(guest_stop target)
 kill -0 "$source"
 is $? 0 "the source's process is still there"
+qmp source query-migrate >source/migrated.json
 qmp source quit >/dev/null
 qmp target quit >/dev/null
 wait "$recorder_waiter"
@@ -50,4 +52,19 @@ is $((there + $(accesses "$target" moved.hrt))) "$all" "every access is recorded
 # What a vCPU had written but not yet counted, it counts in the target.
 is $((there >= before && there <= before + 2)) 1 "... $there of them in the source"
 is "$(lost moved.hrt kvm_pio)" 0 "none was lost"
+
+# QEMU's own figure is in ms, from the request to stop until the state was sent.
+qemu_ms=$(jq -r '.downtime' source/migrated.json)
+downtime() {
+	"$HOSTRACE" downtime -f json -i moved.hrt 2>>downtime.err | jq -r "$1"
+}
+echo "# downtime: $(downtime '.rows[0].downtime_ns') ns; $qemu_ms ms by QEMU"
+is "$(downtime '.rows[0] | [.vm, .to, .state, .end, .lost] | join(" ")')" "source target finish-migrate migrated no" \
+	"downtime: the migration is one row" downtime.err
+is "$(downtime '.rows[0] | [.stop_ns, .stopped_ns, .ram_ns, .devices_ns, .activate_ns, .resume_ns] |
+	all(. != null and . >= 0)')" true "... with all its phases" downtime.err
+is "$(downtime '.rows[0] | .downtime_ns == .stop_ns + .stopped_ns + .ram_ns + .devices_ns + .activate_ns + .resume_ns')" \
+	true "... that sum to it" downtime.err
+is "$(downtime ".rows[0] | .stopped_ns + .ram_ns <= ($qemu_ms + 1) * 1000000")" true \
+	"... and QEMU's own downtime is not less than the source's phases" downtime.err
 finish

@@ -40,9 +40,11 @@ static const struct event_set sets[] = {
 	{"kvm-calls", GLOBS("vcpu_ioctl*", "vcpu_run_exit")},
 	{"regions", GLOBS("region_*")},
 	{"memory", GLOBS("heap_*")},
+	{"migration", GLOBS("migrate_*")},
 	{"inside", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*", "block_*", "aio_*", "uring_*",
 			 "pool_*", "co_*", "poll_*", "qemu_poll*", "bh_*", "timer*", "bql_*",
-			 "vcpu_ioctl*", "vcpu_run_exit", "region_*", "heap_*")},
+			 "vcpu_ioctl*", "vcpu_run_exit", "region_*", "heap_*",
+			 "migrate_*")},
 	{"all", GLOBS("*")},
 };
 
@@ -93,6 +95,7 @@ static const struct {
 	{"interrupts", NULL,
 	 "kvm_apic_accept_irq,kvm_timer_irq,kvm_ioapic_set_irq,kvm_set_irq,kvm_msi_set_irq,"
 	 "kvm_inj_virq,kvm_eoi,kvm_pv_eoi,kvm_entry"},
+	{"downtime", NULL, "vm_state,migrate_step,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run"},
 	{"blame", NULL,
 	 "waits,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,kvm_page_fault,"
 	 "kvm_inj_virq,kvm_vcpu_wakeup"},
@@ -180,7 +183,7 @@ int events_choose(const char *list, bool wants[EV_LIMIT])
 				-EINVAL,
 				"no event matches '%s'; the sets are default, kvm, sched, waits, "
 				"qemu, irq, devices, block, coroutines, loops, locks, kvm-calls, "
-				"regions, memory, inside and all",
+				"regions, memory, migration, inside and all",
 				item);
 	}
 	return 0;

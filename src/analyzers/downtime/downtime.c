@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyzers/downtime/downtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "pairing/loss_state.h"
+
+enum {
+	VMS_MAX = 1 << 14,
+	STOPS_MAX = 1 << 20,
+	NO_STOP = UINT32_MAX,
+};
+
+/* QEMU's qapi/run-state.json. */
+enum { RUN_STATE_INMIGRATE = 1, RUN_STATE_FINISH_MIGRATE = 7 };
+
+/* The field `step` of migrate_step. */
+enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED };
+
+struct vm {
+	uint64_t key; /* source, pid */
+	uint64_t left_vmm_ns, left_guest_ns; /* the newest kvm_userspace_exit, kvm_exit since the newest entry */
+	bool ran;			     /* an entry or exit was seen */
+	uint64_t load_ns, loaded_ns;	     /* the newest steps of loading */
+	uint32_t open;			     /* its stop, until it starts again; NO_STOP: it runs */
+	uint32_t resumed;		     /* the stop that its next VM-entry ends; NO_STOP: none */
+};
+
+struct downtime {
+	struct hash_table vms;
+	struct vm_stop *stops;
+	size_t nr;
+	uint64_t lost_ns; /* the newest loss */
+	struct downtime_counts counts;
+	int err;
+};
+
+const char *run_state_name(uint32_t state)
+{
+	static const char *const name[] = {
+		"debug",      "inmigrate",	"internal-error", "io-error",
+		"paused",     "postmigrate",	"prelaunch",	  "finish-migrate",
+		"restore-vm", "running",	"save-vm",	  "shutdown",
+		"suspended",  "watchdog",	"guest-panicked", "colo"};
+
+	return state < sizeof(name) / sizeof(name[0]) ? name[state] : NULL;
+}
+
+/* ---- stops ---- */
+
+enum stop_end stop_end(const struct vm_stop *s)
+{
+	if (!s->at[STOP_STARTED])
+		return s->at[STOP_SAVE_DEVICES] && s->state == RUN_STATE_FINISH_MIGRATE ? STOP_SENT
+											: STOP_OPEN;
+	if (!s->at[STOP_STOPPED])
+		return STOP_ARRIVED;
+	return s->to == s->pid ? STOP_RESUMED : STOP_MIGRATED;
+}
+
+bool stop_phase_ns(const struct vm_stop *s, enum stop_point from, uint64_t *ret)
+{
+	for (unsigned int next = from + 1; s->at[from] && next < STOP_POINTS; next++)
+		if (s->at[next]) {
+			*ret = s->at[next] - s->at[from];
+			return true;
+		}
+	return false;
+}
+
+bool stop_downtime_ns(const struct vm_stop *s, uint64_t *ret)
+{
+	uint64_t ns;
+
+	*ret = 0;
+	for (unsigned int i = 0; i < STOP_POINTS; i++)
+		if (stop_phase_ns(s, i, &ns))
+			*ret += ns;
+	return s->at[STOP_STOPPED] && s->at[STOP_STARTED];
+}
+
+static uint32_t stop_add(struct downtime *d, const struct event *ev, uint32_t state)
+{
+	if (d->nr == STOPS_MAX) {
+		d->counts.refused++;
+		return NO_STOP;
+	}
+	if (array_room(d->stops, d->nr)) {
+		d->err = -ENOMEM;
+		return NO_STOP;
+	}
+	d->stops[d->nr] = (struct vm_stop){.pid = ev->pid, .state = state};
+	return (uint32_t)d->nr++;
+}
+
+/* ---- events ---- */
+
+static struct vm *vm_of(struct downtime *d, const struct event *ev)
+{
+	bool added;
+	struct vm *vm = hash_add_u64(&d->vms, (uint64_t)ev->source << 32 | ev->pid, &added);
+
+	if (!vm)
+		d->counts.refused++;
+	else if (added)
+		vm->open = vm->resumed = NO_STOP;
+	return vm;
+}
+
+static void on_stopped(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	struct vm_stop *s;
+
+	if (vm->open != NO_STOP) /* it is stopped already */
+		return;
+	vm->open = stop_add(d, ev, (uint32_t)event_value(ev, "state"));
+	vm->resumed = NO_STOP;
+	if (vm->open == NO_STOP)
+		return;
+	s = &d->stops[vm->open];
+	s->at[STOP_RAN] = vm->left_vmm_ns ? vm->left_vmm_ns : vm->left_guest_ns;
+	s->at[STOP_STOPPED] = ev->time_ns;
+	s->lost = d->lost_ns > s->at[STOP_RAN];
+}
+
+/* The only VM that waits for its destination; NULL if there is none, or several. */
+static struct vm *sender(struct downtime *d, const struct vm *to)
+{
+	struct vm *vm, *found = NULL;
+	unsigned int nr = 0;
+
+	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
+		const struct vm_stop *s = vm->open == NO_STOP ? NULL : &d->stops[vm->open];
+
+		if (vm == to || !s || s->state != RUN_STATE_FINISH_MIGRATE ||
+		    (to->loaded_ns && s->at[STOP_STOPPED] > to->loaded_ns))
+			continue;
+		found = vm;
+		nr++;
+	}
+	d->counts.ambiguous += nr > 1;
+	return nr == 1 ? found : NULL;
+}
+
+/* A VM that was not stopped before starts: its state came from elsewhere, or it is new. */
+static uint32_t arrival(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	struct vm *from = vm->ran ? NULL : sender(d, vm);
+	uint32_t stop = NO_STOP;
+
+	if (from) {
+		stop = from->open;
+		from->open = NO_STOP;
+	} else if (vm->load_ns) {
+		stop = stop_add(d, ev, RUN_STATE_INMIGRATE);
+	}
+	if (stop != NO_STOP)
+		d->stops[stop].at[STOP_LOADED] = vm->loaded_ns;
+	return stop;
+}
+
+static void on_started(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	uint32_t stop = vm->open != NO_STOP ? vm->open : arrival(d, vm, ev);
+
+	vm->open = NO_STOP;
+	vm->load_ns = vm->loaded_ns = 0;
+	vm->resumed = stop;
+	if (stop == NO_STOP)
+		return;
+	d->stops[stop].at[STOP_STARTED] = ev->time_ns;
+	d->stops[stop].to = ev->pid;
+}
+
+static void on_step(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	static const enum stop_point points[] = {[STEP_SAVE_RAM] = STOP_SAVE_RAM,
+						 [STEP_SAVE_DEVICES] = STOP_SAVE_DEVICES,
+						 [STEP_LOAD] = STOP_LOAD,
+						 [STEP_LOADED] = STOP_LOADED};
+	uint64_t step = event_value(ev, "step");
+
+	d->counts.steps = true;
+	if (step < STEP_SAVE_RAM || step > STEP_LOADED)
+		return;
+	if (step == STEP_LOAD)
+		vm->load_ns = ev->time_ns;
+	if (step == STEP_LOADED)
+		vm->loaded_ns = ev->time_ns;
+	if (vm->open != NO_STOP)
+		d->stops[vm->open].at[points[step]] = ev->time_ns;
+}
+
+static void on_enters(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	if (vm->resumed != NO_STOP)
+		d->stops[vm->resumed].at[STOP_RUNS] = ev->time_ns;
+	vm->resumed = NO_STOP;
+	vm->left_vmm_ns = vm->left_guest_ns = 0;
+	vm->ran = true;
+}
+
+static void on_lost(struct downtime *d, const struct event *ev)
+{
+	const struct vm *vm;
+
+	d->lost_ns = ev->time_ns;
+	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
+		if (vm->open != NO_STOP)
+			d->stops[vm->open].lost = true;
+		if (vm->resumed != NO_STOP)
+			d->stops[vm->resumed].lost = true;
+	}
+}
+
+static void on_vm_event(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+		vm->left_guest_ns = ev->time_ns;
+		vm->ran = true;
+		break;
+	case EV_kvm_userspace_exit:
+		vm->left_vmm_ns = ev->time_ns;
+		vm->ran = true;
+		break;
+	case EV_kvm_entry:
+	case EV_kvm_run:
+		on_enters(d, vm, ev);
+		break;
+	case EV_migrate_step:
+		on_step(d, vm, ev);
+		break;
+	case EV_vm_state:
+		if (event_value(ev, "running"))
+			on_started(d, vm, ev);
+		else
+			on_stopped(d, vm, ev);
+	}
+}
+
+static const char *const wanted[] = {"kvm_exit", "kvm_userspace_exit", "kvm_entry", "kvm_run",
+				     "migrate_step", "vm_state"};
+
+bool downtime_wants(const char *event, void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!strcmp(wanted[i], event))
+			return true;
+	return false;
+}
+
+int downtime_event(struct downtime *d, const struct event *ev)
+{
+	const struct event_type *lost;
+	struct vm *vm;
+
+	switch (ev->type->id) {
+	case EV_lost:
+		lost = loss_event_type(ev);
+		if (!lost || downtime_wants(lost->name, NULL))
+			on_lost(d, ev);
+		break;
+	case EV_gap:
+		on_lost(d, ev);
+		break;
+	case EV_kvm_exit:
+	case EV_kvm_userspace_exit:
+	case EV_kvm_entry:
+	case EV_kvm_run:
+	case EV_migrate_step:
+	case EV_vm_state:
+		vm = vm_of(d, ev);
+		if (vm)
+			on_vm_event(d, vm, ev);
+	}
+	return d->err;
+}
+
+/* ---- results ---- */
+
+const struct vm_stop *downtime_stops(const struct downtime *d, size_t *ret_nr)
+{
+	*ret_nr = d->nr;
+	return d->stops;
+}
+
+const struct downtime_counts *downtime_counts(const struct downtime *d)
+{
+	return &d->counts;
+}
+
+struct downtime *downtime_new(void)
+{
+	struct downtime *d = calloc(1, sizeof(*d));
+
+	if (d)
+		d->vms = HASH_TABLE(struct vm, 1, VMS_MAX);
+	return d;
+}
+
+void downtime_free(struct downtime *d)
+{
+	if (!d)
+		return;
+	hash_deinit(&d->vms);
+	free(d->stops);
+	free(d);
+}
