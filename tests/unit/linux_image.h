@@ -23,6 +23,7 @@ enum image_layout {
 	IMAGE_6_4,
 	IMAGE_6_15, /* unsigned offsets */
 	IMAGE_7_0,
+	IMAGE_7_0_ODD, /* the same 4 bytes behind, as nothing is aligned to 8 any more */
 	IMAGE_LAYOUTS,
 };
 
@@ -121,13 +122,13 @@ static uint8_t *image_offsets(uint8_t *image, uint8_t *p, enum image_layout layo
 	for (unsigned int i = 0; i < IMAGE_SYMBOLS; i++) {
 		uint64_t offset = image_symbol(layout, i, name, sizeof(name));
 
-		if (layout == IMAGE_7_0)
+		if (layout >= IMAGE_7_0)
 			offset -= (uint64_t)(table - image) + 4ull * i;
 		else if (layout != IMAGE_6_15)
 			offset = i ? ~offset : 0; /* below 0: relative_base - 1 - offset */
 		p = image_put(p, offset, 4);
 	}
-	if (layout == IMAGE_7_0)
+	if (layout >= IMAGE_7_0)
 		return p;
 	return image_put(image_align(image, p, 8), IMAGE_TEXT, 8);
 }
@@ -164,7 +165,7 @@ static uint8_t *image_names(uint8_t *image, uint8_t *p, enum image_layout layout
 	return p;
 }
 
-static uint8_t *image_tokens(uint8_t *image, uint8_t *p)
+static uint8_t *image_tokens(uint8_t *image, uint8_t *p, size_t align)
 {
 	uint16_t index[256];
 	uint8_t *table = p;
@@ -178,31 +179,31 @@ static uint8_t *image_tokens(uint8_t *image, uint8_t *p)
 		else
 			p += sprintf((char *)p, "zz") + 1;
 	}
-	p = image_align(image, p, 8);
+	p = image_align(image, p, align);
 	memcpy(p, index, sizeof(index));
 	return p + sizeof(index);
 }
 
 static void image_tables(uint8_t *image, enum image_layout layout)
 {
-	size_t word = layout == IMAGE_4_19 ? 8 : 4;
+	size_t word = layout == IMAGE_4_19 ? 8 : 4, align = layout >= IMAGE_7_0 ? 4 : 8;
 	uint32_t marker[IMAGE_SYMBOLS / 256 + 1];
-	uint8_t *p = image + IMAGE_TABLES;
+	uint8_t *p = image + IMAGE_TABLES + (layout == IMAGE_7_0_ODD ? 4 : 0);
 
 	if (layout < IMAGE_6_4)
 		p = image_offsets(image, p, layout);
 	p = image_put(p, IMAGE_SYMBOLS, word);
-	p = image_align(image, p, layout == IMAGE_7_0 ? 4 : 8);
+	p = image_align(image, p, align);
 	p = image_names(image, p, layout, marker);
-	p = image_align(image, p, layout == IMAGE_7_0 ? 4 : 8);
+	p = image_align(image, p, align);
 	for (unsigned int i = 0; i < sizeof(marker) / sizeof(*marker); i++)
 		p = image_put(p, marker[i], word);
-	p = image_align(image, p, 8);
+	p = image_align(image, p, align);
 	if (layout == IMAGE_6_1)
 		p += 3 * IMAGE_SYMBOLS; /* seqs_of_names */
-	p = image_tokens(image, image_align(image, p, 8));
+	p = image_tokens(image, image_align(image, p, align), align);
 	if (layout >= IMAGE_6_4)
-		image_offsets(image, image_align(image, p, layout == IMAGE_7_0 ? 4 : 8), layout);
+		image_offsets(image, image_align(image, p, align), layout);
 }
 
 /* 2 MiB pages at IMAGE_TEXT; the tables are at physical addresses, which are offsets here. */

@@ -255,7 +255,7 @@ int kallsyms_read(const struct linux_ram *r, const struct kallsyms_tokens *token
 
 	*ret = (struct kallsyms){.table = tokens->table};
 	size &= ~(uint64_t)7;
-	t.offset = (tokens->table & ~(uint64_t)7) - size;
+	t.offset = (tokens->table & ~(uint64_t)3) - size; /* from 7.0 on, it is aligned to 4 */
 	t.size = size;
 	t.data = data = malloc(size + 1);
 	if (!data)
