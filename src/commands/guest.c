@@ -54,7 +54,7 @@ static const struct action {
 	{"sampler", guest_sampler}, {"threads", guest_threads},	  {"virtio", guest_virtio},
 	{"leaks", guest_leaks},	    {"symbols", guest_symbols},
 	{"ps", guest_ps},	    {"modules", guest_modules},
-	{"dmesg", guest_dmesg},
+	{"dmesg", guest_dmesg},	    {"interrupts", guest_interrupts},
 };
 
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats)
@@ -86,8 +86,9 @@ static int run(int argc, char **argv, char **rest)
 	if (rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
-		return command_usage("missing action (symbols, ps, modules, dmesg, extract, "
-				     "download, control, sampler, threads, virtio or leaks)");
+		return command_usage("missing action (symbols, ps, modules, dmesg, interrupts, "
+				     "extract, download, control, sampler, threads, virtio or "
+				     "leaks)");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("invalid format (supported: text, json)");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
@@ -109,6 +110,7 @@ const struct command guest_command = {
 		"  ps                       its tasks: state, CPU, command\n"
 		"  modules                  its kernel's modules\n"
 		"  dmesg                    its kernel's log\n"
+		"  interrupts               its interrupts by CPU (/proc/interrupts)\n"
 		"\n"
 		"Actions for OSv guests\n"
 		"  threads                  list its threads: status, CPU time, code location\n"

@@ -3,6 +3,9 @@
 #ifndef HOSTRACE_GUEST_LINUX_H
 #define HOSTRACE_GUEST_LINUX_H
 
+#include <jansson.h>
+
+#include "vm/linux/btf.h"
 #include "vm/linux/guest.h"
 
 /*
@@ -10,5 +13,19 @@
  * caller's, also on failure.
  */
 int guest_linux_open(const char *action, struct linux_guest *ret);
+
+struct linux_list {
+	const char *action;
+	struct linux_guest *g;
+	const struct btf_types *types;
+	FILE *out;
+	json_t *rows; /* NULL: text */
+};
+
+/*
+ * An action that prints a list that it reads by the guest's BTF; argv: what follows the action. What print() wrote is
+ * kept also if it returns an error. Returns the exit status.
+ */
+int guest_linux_list(const char *action, int argc, char **argv, int (*print)(struct linux_list *l));
 
 #endif

@@ -15,20 +15,11 @@
 #include "vm/linux/modules.h"
 #include "vm/linux/tasks.h"
 
-struct list {
-	const char *action;
-	struct linux_guest *g;
-	const struct btf_types *types;
-	FILE *out;
-	json_t *rows; /* NULL: text */
-};
-
-/* Prints what was read also if the list was not complete; the error is returned then. */
-static int list_print(const char *action, int argc, char **argv, int (*print)(struct list *l))
+int guest_linux_list(const char *action, int argc, char **argv, int (*print)(struct linux_list *l))
 {
 	struct linux_guest g = {.ram.pagemap = -1};
 	struct btf_types types = {0};
-	struct list l = {.action = action, .g = &g, .types = &types};
+	struct linux_list l = {.action = action, .g = &g, .types = &types};
 	struct output out;
 	int err;
 
@@ -59,7 +50,7 @@ static int list_print(const char *action, int argc, char **argv, int (*print)(st
 
 /* ---- ps ---- */
 
-static void task_print(const struct list *l, const struct linux_task *t)
+static void task_print(const struct linux_list *l, const struct linux_task *t)
 {
 	if (l->rows) {
 		json_array_append_new(l->rows, json_pack("{s:i,s:i,s:i,s:s#,s:i,s:b,s:s}", "tid",
@@ -72,7 +63,7 @@ static void task_print(const struct list *l, const struct linux_task *t)
 		t->kernel ? "[" : "", t->comm, t->kernel ? "]" : "");
 }
 
-static int tasks_print(struct list *l)
+static int tasks_print(struct linux_list *l)
 {
 	struct linux_task *task = NULL;
 	size_t nr = 0;
@@ -88,12 +79,12 @@ static int tasks_print(struct list *l)
 
 int guest_ps(int argc, char **argv)
 {
-	return list_print("ps", argc, argv, tasks_print);
+	return guest_linux_list("ps", argc, argv, tasks_print);
 }
 
 /* ---- modules ---- */
 
-static void module_print(const struct list *l, const struct linux_module *m)
+static void module_print(const struct linux_list *l, const struct linux_module *m)
 {
 	char address[24];
 
@@ -108,7 +99,7 @@ static void module_print(const struct list *l, const struct linux_module *m)
 			m->state, address);
 }
 
-static int modules_print(struct list *l)
+static int modules_print(struct linux_list *l)
 {
 	struct linux_module *module = NULL;
 	size_t nr = 0;
@@ -124,7 +115,7 @@ static int modules_print(struct list *l)
 
 int guest_modules(int argc, char **argv)
 {
-	return list_print("modules", argc, argv, modules_print);
+	return guest_linux_list("modules", argc, argv, modules_print);
 }
 
 /* ---- dmesg ---- */
@@ -140,7 +131,7 @@ static void line_neutralise(char *line)
 	text_neutralise(line);
 }
 
-static void record_print(const struct list *l, const struct linux_log_record *r, char *text)
+static void record_print(const struct linux_list *l, const struct linux_log_record *r, char *text)
 {
 	char *save = NULL;
 
@@ -164,7 +155,7 @@ static void record_print(const struct list *l, const struct linux_log_record *r,
 	}
 }
 
-static int log_print(struct list *l)
+static int log_print(struct linux_list *l)
 {
 	struct linux_log log;
 	int err = linux_log_read(l->g, l->types, &log);
@@ -177,5 +168,5 @@ static int log_print(struct list *l)
 
 int guest_dmesg(int argc, char **argv)
 {
-	return list_print("dmesg", argc, argv, log_print);
+	return guest_linux_list("dmesg", argc, argv, log_print);
 }

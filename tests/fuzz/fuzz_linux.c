@@ -13,6 +13,7 @@ static void lists_walk(struct linux_guest *g)
 	struct linux_module *module = NULL;
 	struct linux_log log = {0};
 	struct linux_current current = {0};
+	struct linux_interrupts interrupts = {0};
 	struct btf_types types;
 	size_t nr = 0, nr_modules = 0;
 
@@ -21,6 +22,7 @@ static void lists_walk(struct linux_guest *g)
 		linux_modules_read(g, &types, &module, &nr_modules);
 		linux_log_read(g, &types, &log);
 		linux_current_find(g, &types, &current);
+		linux_interrupts_read(g, &types, &interrupts);
 		linux_modules_symbols(g, &types);
 	}
 	btf_types_deinit(&types);
@@ -28,6 +30,7 @@ static void lists_walk(struct linux_guest *g)
 	free(module);
 	linux_log_deinit(&log);
 	linux_current_deinit(&current);
+	linux_interrupts_deinit(&interrupts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -51,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&at, data + i, 4);
 		at = at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
-		     : at % 4 == 2 ? at / 4 % 0x5000 + IMAGE_BTF /* and what it describes */
+		     : at % 4 == 2 ? at / 4 % 0x6000 + IMAGE_BTF /* and what it describes */
 				   : at / 4 % 65536 + IMAGE_TABLES;
 		memcpy(image + at, data + i + 4, 2);
 	}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# guest symbols, ps, modules, dmesg: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
+# guest symbols, ps, modules, dmesg, interrupts: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
 # (linuxguest/init.sh). Under TCG, as a stock kernel does not boot on every KVM that tests run on. Needs $HOSTRACE and
 # $BUILD; prints TAP.
 set -u
@@ -59,7 +59,7 @@ listed() {
 	grep -vE '\[(bpf|__builtin__[a-z]*)\]$' guest/kallsyms
 }
 
-plan 18
+plan 23
 guest_boot 256 -object memory-backend-file,id=ram,size=256M,mem-path=ram.img,share=on -machine memory-backend=ram
 ask symbols --vm $vm
 is "$? $(listed | cmp - out && echo equal)" "0 equal" "every symbol, as the guest lists it" err
@@ -87,6 +87,19 @@ is "$(diff mine theirs && echo equal)" equal "modules" out
 ask dmesg --vm $vm
 head -n "$(wc -l <guest/dmesg)" out >mine
 is "$(diff mine guest/dmesg | head -n 5)$(grep -c 'marker 4711' mine)" 1 "the kernel's log, line by line" out
+ask interrupts --vm $vm
+# what does not come later, or did not: "LABEL CHIP HWIRQ NAME"; then what was counted, of which nothing is lost
+rows='NR == 1 {cpus = NF; next} {at = $1 ~ /^(ERR|MIS):$/ ? 2 : cpus + 2; for (i = 2; i < at; i++) $i = ""; $1 = $1; print}'
+is "$(diff <(awk "$rows" guest/interrupts | tr -s ' ') <(awk "$rows" out | tr -s ' ') && echo equal)" equal "rows of interrupts" out
+# that of the CPU of this row of theirs is at most ours; counts have 32 bits
+is "$(awk 'NR == FNR {for (i = 2; i <= NF; i++) theirs[FNR, i] = $i; next}
+	{for (i = 2; i <= 3; i++) if ($i ~ /^[0-9]+$/ && ($i < theirs[FNR, i] || $i > 1e9)) print FNR ": " $0}' guest/interrupts out)" \
+	"" "nothing was counted less" out
+is "$(grep -E ' (rtc0|virtio[01]-config)$' out | tr -s ' ')" \
+	"$(grep -E ' (rtc0|virtio[01]-config)$' guest/interrupts | tr -s ' ')" "those that come no more, exactly" out
+ask interrupts --vm $vm -f json
+is "$(jq -r '.rows[] | select(.actions == "rtc0") | "\(.label) \(.total) \(.counts | add)"' out)" "8 1 1" "as JSON" out
+follows guest out
 
 if [ "$(id -u)" = 0 ] && command -v strace >/dev/null; then
 	strace -f -o trace "$HOSTRACE" guest symbols --vm $vm >out 2>err

@@ -13,6 +13,7 @@
 
 #include "vm/linux/current.h"
 #include "vm/linux/dmesg.h"
+#include "vm/linux/interrupts.h"
 #include "vm/linux/modules.h"
 #include "vm/linux/tasks.h"
 
@@ -43,6 +44,7 @@ enum {
 	IMAGE_MODULES = IMAGE_DATA + 0x9000, /* head of the list; then a module, its tables */
 	IMAGE_TASKS = IMAGE_DATA + 0xa000, /* init_task; then a task and its signal_struct */
 	IMAGE_CPUS = IMAGE_DATA + 0xc000,
+	IMAGE_IRQS = IMAGE_DATA + 0xd000, /* roots of both trees; table, nodes, descriptors */
 	IMAGE_LOG = IMAGE_DATA + 0xb000, /* prb; then the ring, descriptors, infos, texts */
 };
 
@@ -91,8 +93,21 @@ static const struct {
 	{"__per_cpu_offset", IMAGE_CPUS + 16},
 	{"x86_cpu_to_apicid", IMAGE_CPUS + 0x100},
 	{"current_task", IMAGE_CPUS + 0x108},
+	{"sparse_irqs", IMAGE_IRQS},
+	{"irq_stat", IMAGE_CPUS + 0x120},
+	{"irq_stat_info", IMAGE_IRQS + 0x100},
 	{"linux_banner", IMAGE_RODATA + 0x100},
 };
+
+/* Some have other names in older kernels. */
+static const char *image_variable(enum image_layout layout, unsigned int i)
+{
+	const char *name = image_variables[i].name;
+
+	if (layout < IMAGE_6_15 && !strcmp(name, "sparse_irqs"))
+		return "irq_desc_tree";
+	return layout < IMAGE_7_0 && !strcmp(name, "irq_stat_info") ? "unknown" : name;
+}
 
 /* Name and offset from _text of symbol i. Symbol 0 is a per-CPU variable: absolute before 6.15. */
 static uint32_t image_symbol(enum image_layout layout, unsigned int i, char *ret, size_t size)
@@ -104,7 +119,7 @@ static uint32_t image_symbol(enum image_layout layout, unsigned int i, char *ret
 		return 0;
 	}
 	if (i <= nr) {
-		snprintf(ret, size, "D%s", image_variables[i - 1].name);
+		snprintf(ret, size, "D%s", image_variable(layout, i - 1));
 		return image_variables[i - 1].offset;
 	}
 	if (i == nr + 1 && layout >= IMAGE_6_1)
@@ -286,18 +301,43 @@ static void image_btf(uint8_t *image)
 		{"prb_desc", {{"state_var", 0, 0}, {"text_blk_lpos", 8, 8}}},
 		{"printk_info",
 		 {{"ts_nsec", 8, 0}, {"text_len", 16, 0}, {"facility", 18, 0}, {"level", 19, 0}}},
+		{"irq_data", {{"irq", 0, 0}, {"hwirq", 8, 0}, {"chip", 16, 0}, {"domain", 24, 0}}},
+		{"irq_desc",
+		 {{"irq_data", 0, 11},
+		  {"kstat_irqs", 40, 0},
+		  {"action", 48, 0},
+		  {"status_use_accessors", 56, 0},
+		  {"name", 64, 0}}},
+		{"irq_chip", {{"name", 0, 0}}},
+		{"irqaction", {{"next", 0, 0}, {"name", 8, 0}}},
+		{"xarray", {{"xa_head", 0, 0}}},
+		{"xa_node", {{"shift", 0, 0}, {"slots", 8, 0}}},
+		{"maple_tree", {{"ma_root", 8, 0}}},
+		{"maple_range_64", {{"pivot", 8, 0}, {"slot", 128, 0}}},
+		{"maple_arange_64", {{"pivot", 8, 0}, {"slot", 80, 0}}},
+		{"irq_stat_info", {{"skip_vector", 0, 0}, {"symbol", 8, 0}, {"text", 16, 0}}},
+		/* of the typedef irq_cpustat_t */
+		{"", {{"__nmi_count", 0, 0}, {"apic_timer_irqs", 4, 0}, {"counts", 0, 0}}},
 	};
 	uint8_t *head = image + IMAGE_BTF, *half = head + IMAGE_BTF_BYTES / 2;
 	struct image_btf b = {.type = head + 24, .string = half + 1, .strings = half};
+	size_t nr = sizeof(types) / sizeof(*types);
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+	for (size_t i = 0; i < nr; i++)
 		image_struct(&b, types[i].name, types[i].member);
 	b.type = image_put(b.type, image_string(&b, "unsigned short"), 4);
 	b.type = image_put(b.type, 1u << 24, 4); /* BTF_KIND_INT */
 	b.type = image_put(image_put(b.type, 2, 4), 16, 4);
 	b.type = image_put(b.type, image_string(&b, "x86_cpu_to_apicid"), 4);
 	b.type = image_put(b.type, 14u << 24, 4); /* BTF_KIND_VAR */
-	b.type = image_put(image_put(b.type, sizeof(types) / sizeof(*types) + 1, 4), 1, 4);
+	b.type = image_put(image_put(b.type, nr + 1, 4), 1, 4);
+	b.type = image_put(b.type, image_string(&b, "irq_cpustat_t"), 4);
+	b.type = image_put(b.type, 8u << 24, 4); /* BTF_KIND_TYPEDEF */
+	b.type = image_put(b.type, nr, 4);
+	b.type = image_put(b.type, image_string(&b, "irq_stat_counts"), 4);
+	b.type = image_put(b.type, 6u << 24 | 1, 4); /* BTF_KIND_ENUM */
+	b.type = image_put(b.type, 4, 4);
+	b.type = image_put(image_put(b.type, image_string(&b, "IRQ_COUNT_MAX"), 4), 2, 4);
 	head = image_put(head, 0x0001eb9f, 4);
 	head = image_put(head, 24, 4);
 	head = image_put(head, 0, 4);
@@ -339,6 +379,56 @@ static void image_cpus(uint8_t *image)
 
 		image_put(area + 0x100, 3 * i, 2);
 		image_put(area + 0x108, IMAGE_TEXT + IMAGE_TASKS, 8);
+	}
+}
+
+/* In both trees: 5, which came on both CPUs, and 24, which has two actions. What is counted of the architecture. */
+static void image_irqs(uint8_t *image)
+{
+	uint64_t base = IMAGE_TEXT + IMAGE_IRQS, counts = IMAGE_TEXT + IMAGE_CPUS + 0x110;
+	uint8_t *p = image + IMAGE_IRQS;
+
+	image_put(image_put(p, base + 0x400 + 2, 8), base + 0x700 + (3 << 3) + 2, 8);
+	/* struct irq_stat_info */
+	image_put(image_put(p + 0x108, base + 0x300, 8), base + 0x310, 8);
+	image_put(image_put(p + 0x200, UINT32_MAX, 8), base + 0x308, 8);
+	strcpy((char *)p + 0x300, "ONE");
+	strcpy((char *)p + 0x308, "TWO");
+	strcpy((char *)p + 0x310, "  counted\n");
+	/* struct xa_node */
+	image_put(p + 0x400, 6, 1);
+	image_put(p + 0x408, base + 0xa00 + 2, 8);
+	image_put(p + 0xa08 + 5 * 8, base + 0xd00, 8);
+	image_put(p + 0xa08 + 24 * 8, base + 0xe00, 8);
+	/* struct maple_arange_64, then two maple_range_64 */
+	image_put(p + 0x708, 15, 8);
+	image_put(image_put(p + 0x700 + 80, base + 0x800 + (1 << 3), 8), base + 0x900 + (1 << 3),
+		  8);
+	image_put(image_put(image_put(p + 0x808, 4, 8), 5, 8), 15, 8);
+	image_put(p + 0x800 + 128 + 8, base + 0xd00, 8);
+	image_put(image_put(p + 0x908, 23, 8), 24, 8);
+	image_put(p + 0x900 + 128 + 8, base + 0xe00, 8);
+	/* struct irq_desc */
+	image_put(image_put(image_put(p + 0xd00, 5, 8), 77, 8), base + 0xf00, 8);
+	image_put(p + 0xd18, 1, 8);
+	image_put(p + 0xd28, counts, 8);
+	image_put(p + 0xd40, base + 0xf20, 8);
+	image_put(p + 0xe00, 24, 8);
+	image_put(p + 0xe30, base + 0xf40, 8);
+	/* struct irq_chip, names, struct irqaction */
+	image_put(p + 0xf00, base + 0xf10, 8);
+	strcpy((char *)p + 0xf10, "chip");
+	strcpy((char *)p + 0xf20, "edge");
+	image_put(image_put(p + 0xf40, base + 0xf50, 8), base + 0xf60, 8);
+	image_put(p + 0xf58, base + 0xf68, 8);
+	strcpy((char *)p + 0xf60, "first");
+	strcpy((char *)p + 0xf68, "second");
+	/* per CPU: of interrupt 5, of the architecture */
+	for (unsigned int i = 1; i < 3; i++) {
+		uint8_t *area = image + IMAGE_CPUS + 0x200 * (size_t)i;
+
+		image_put(area + 0x110, 10 * i, 4);
+		image_put(image_put(area + 0x120, i, 4), 100 * i, 4);
 	}
 }
 
@@ -403,6 +493,7 @@ static uint8_t *image_make(enum image_layout layout)
 	image_task(image);
 	image_log(image);
 	image_cpus(image);
+	image_irqs(image);
 	image_tables(image, layout);
 	return image;
 }

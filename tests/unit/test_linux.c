@@ -251,6 +251,89 @@ static void kernel_log(void **state)
 	kallsyms_deinit(&g.symbols);
 }
 
+static void interrupts_find(const uint8_t *image, struct linux_guest *g, struct linux_interrupts *i)
+{
+	struct btf_types t;
+
+	assert_int_equal(0, find(image, g));
+	assert_int_equal(0, linux_types_read(g, &t));
+	assert_int_equal(0, linux_interrupts_read(g, &t, i));
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g->symbols);
+}
+
+/* By a radix tree, by a maple tree; the architecture's by the BTF, by the kernel's own table. */
+static void interrupts(void **state)
+{
+	(void)state;
+	for (enum image_layout l = 0; l < IMAGE_LAYOUTS; l++) {
+		_cleanup_free_ uint8_t *image = image_make(l);
+		bool table = l >= IMAGE_7_0;
+		struct linux_interrupts i;
+		struct linux_guest g;
+
+		interrupts_find(image, &g, &i);
+		assert_int_equal(0, g.torn);
+		assert_int_equal(2, i.cpus.nr);
+		assert_int_equal(2, i.cpus.cpu[1]);
+		assert_int_equal(4, i.nr);
+		assert_string_equal("5", i.row[0].label);
+		assert_string_equal("chip", i.row[0].chip);
+		assert_string_equal("edge", i.row[0].flow);
+		assert_string_equal("", i.row[0].actions);
+		assert_true(i.row[0].has_hwirq);
+		assert_int_equal(77, i.row[0].hwirq);
+		assert_int_equal(10, i.count[i.row[0].count]);
+		assert_int_equal(20, i.count[i.row[0].count + 1]);
+		assert_int_equal(24, i.row[1].irq);
+		assert_string_equal("None", i.row[1].chip);
+		assert_string_equal("first, second", i.row[1].actions);
+		assert_int_equal(0, i.count[i.row[1].count + 1]);
+		assert_string_equal(table ? "ONE" : "NMI", i.row[2].label);
+		assert_string_equal(table ? "counted" : "Non-maskable interrupts", i.row[2].text);
+		assert_int_equal(2, i.count[i.row[2].count + 1]);
+		assert_string_equal(table ? "TWO" : "LOC", i.row[3].label);
+		assert_int_equal(100, i.count[i.row[3].count]);
+		linux_interrupts_deinit(&i);
+	}
+}
+
+/* Actions in a circle, a hidden interrupt, trees that lead to themselves or elsewhere. */
+static void interrupts_hostile(void **state)
+{
+	uint64_t base = IMAGE_TEXT + IMAGE_IRQS;
+	struct linux_interrupts i;
+	struct linux_guest g;
+
+	(void)state;
+	for (enum image_layout l = IMAGE_6_4; l <= IMAGE_6_15; l++) {
+		_cleanup_free_ uint8_t *image = image_make(l);
+		uint8_t *irqs = image + IMAGE_IRQS;
+
+		image_put(irqs + 0xf50, base + 0xf40, 8);
+		image_put(irqs + 0xd38, 1 << 20, 4);
+		interrupts_find(image, &g, &i);
+		assert_int_equal(3, i.nr);
+		assert_int_equal(24, i.row[0].irq);
+		assert_in_range(strlen(i.row[0].actions), 100, sizeof(i.row[0].actions) - 1);
+		linux_interrupts_deinit(&i);
+
+		/* the first node has itself in another slot; its second one is nowhere */
+		image_put(irqs + 0x410, base + 0x400 + 2, 8);
+		image_put(irqs + 0x700 + 80, base + 0x700 + (3 << 3), 8);
+		interrupts_find(image, &g, &i);
+		assert_in_range(g.torn, 1, LINUX_IRQ_NODES_MAX);
+		linux_interrupts_deinit(&i);
+
+		image_put(irqs + 0xe00, 23, 4); /* not its number */
+		image_put(image_put(irqs, 0, 8), base + 0x900 + (1 << 3) + 2, 8);
+		interrupts_find(image, &g, &i);
+		assert_int_equal(l == IMAGE_6_15, g.torn);
+		assert_int_equal(2, i.nr);
+		linux_interrupts_deinit(&i);
+	}
+}
+
 static uint8_t *link_at(uint8_t *image, unsigned int i)
 {
 	return image + IMAGE_DATA + 0x100 + (size_t)i * 16;
@@ -311,6 +394,8 @@ int main(void)
 		cmocka_unit_test(tasks),
 		cmocka_unit_test(current_tasks),
 		cmocka_unit_test(kernel_log),
+		cmocka_unit_test(interrupts),
+		cmocka_unit_test(interrupts_hostile),
 		cmocka_unit_test(lists),
 	};
 

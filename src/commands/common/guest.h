@@ -44,6 +44,7 @@ int guest_symbols(int argc, char **argv);
 int guest_ps(int argc, char **argv);
 int guest_modules(int argc, char **argv);
 int guest_dmesg(int argc, char **argv);
+int guest_interrupts(int argc, char **argv);
 
 /* What extract, threads, virtio and leaks share: 0, or -errno with the error message set. */
 struct osv_guest_options;

@@ -155,18 +155,23 @@ static bool is_modifier(enum kind kind)
 	       kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
 }
 
-/* The struct or union of this name that has members. */
+/* The struct or union of this name that has members; or else the typedef of one without a name. */
 static uint32_t compound_find(const struct btf_types *b, const char *name)
 {
+	uint32_t other = 0;
+
 	for (uint32_t id = 1; id < b->nr; id++) {
 		struct buffer members;
 		struct type t;
 
-		if (type_get(b, id, &t, &members) && is_compound(&t) && t.nr &&
-		    !strcmp(name_of(b, t.name), name))
+		if (!type_get(b, id, &t, &members) || strcmp(name_of(b, t.name), name) != 0)
+			continue;
+		if (is_compound(&t) && t.nr)
 			return id;
+		if (t.kind == KIND_TYPEDEF && t.size < b->nr)
+			other = t.size;
 	}
-	return 0;
+	return other;
 }
 
 /*
@@ -219,6 +224,24 @@ int btf_size(const struct btf_types *b, const char *type)
 	if (!type_get(b, compound_find(b, type), &t, &members) || t.size > INT_MAX)
 		return -ENOENT;
 	return (int)t.size;
+}
+
+int btf_enum_value(const struct btf_types *b, const char *type, const char *name)
+{
+	struct buffer values;
+	struct type t;
+
+	for (uint32_t id = 1; type_get(b, id, &t, &values); id++) {
+		if (t.kind != KIND_ENUM || strcmp(name_of(b, t.name), type) != 0)
+			continue;
+		for (uint32_t i = 0; i < t.nr; i++) {
+			uint32_t value_name = buffer_u32(&values), value = buffer_u32(&values);
+
+			if (!strcmp(name_of(b, value_name), name) && value <= INT_MAX)
+				return (int)value;
+		}
+	}
+	return -ENOENT;
 }
 
 int btf_variable_size(const struct btf_types *b, const char *name)

@@ -30,6 +30,8 @@ int btf_types_parse(uint8_t *data, size_t size, struct btf_types *ret);
 void btf_types_deinit(struct btf_types *b);
 
 /*
+ * Names of structs and unions may be those of typedefs.
+ *
  * The offset in bytes of a member of a struct or union, "signal" or "signal.thread_head", also one that is in a member
  * without a name. -ENOENT (no error message): there is none.
  */
@@ -38,7 +40,10 @@ int btf_offset(const struct btf_types *b, const char *type, const char *member);
 /* Size in bytes of a struct or union; -ENOENT. */
 int btf_size(const struct btf_types *b, const char *type);
 
-/* The same of a variable of an integer type. */
+/* The value of an enum's enumerator; -ENOENT: there is none, or it is below 0. */
+int btf_enum_value(const struct btf_types *b, const char *type, const char *name);
+
+/* Size in bytes of a variable of an integer type; -ENOENT. */
 int btf_variable_size(const struct btf_types *b, const char *name);
 
 #endif

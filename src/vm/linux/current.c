@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "vm/linux/current.h"
+#include "vm/linux/percpu.h"
 
 /* Without CONFIG_RANDOMIZE_MEMORY, with 4 levels of page tables (Documentation/arch/x86/x86_64/mm.rst). */
 #define DIRECT_MAP UINT64_C(0xffff888000000000)
@@ -42,16 +43,13 @@ static int find_begin(struct find *f, const struct btf_types *types)
 	return 0;
 }
 
-/* A CPU that was never started still has the image's own copy of the variables. */
 static bool cpu_read(struct find *f, uint32_t cpu, struct linux_cpu *ret)
 {
 	uint64_t offset, slot = 0, task;
 
 	*ret = (struct linux_cpu){.cpu = cpu};
-	if (linux_read_u64(f->g, f->offsets + 8 * (uint64_t)cpu, &offset) ||
-	    offset >= LINUX_IMAGE_MAP)
-		return false;
-	if (linux_read(f->g, f->apic_ids + offset, &ret->apic_id, (size_t)f->apic_bytes) ||
+	if (!linux_percpu_offset(f->g, f->offsets, cpu, &offset) ||
+	    linux_read(f->g, f->apic_ids + offset, &ret->apic_id, (size_t)f->apic_bytes) ||
 	    linux_read_u64(f->g, f->current + offset, &task) || !task)
 		return false;
 	slot = f->current + offset;
@@ -61,11 +59,9 @@ static bool cpu_read(struct find *f, uint32_t cpu, struct linux_cpu *ret)
 
 static int cpus_read(struct find *f, struct linux_current *ret)
 {
-	uint32_t nr = 0;
+	uint32_t nr = linux_cpus_possible(f->g);
 
-	if (linux_read_u32(f->g, linux_symbol(f->g, "nr_cpu_ids"), &nr) || !nr)
-		nr = 1;
-	for (uint32_t i = 0; i < nr && i < LINUX_CPUS_MAX; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		struct linux_cpu cpu;
 
 		if (!cpu_read(f, i, &cpu))

@@ -7,7 +7,6 @@
 #include "vm/linux/guest.h"
 
 enum {
-	LINUX_CPUS_MAX = 8192, /* NR_CPUS of x86 is at most so many */
 	LINUX_TASK_BYTES_MAX = 1 << 20, /* offsets are below */
 };
 

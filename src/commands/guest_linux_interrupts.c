@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* guest interrupts: a Linux guest's /proc/interrupts, from its memory. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "commands/common/guest.h"
+#include "commands/guest_linux.h"
+#include "vm/linux/interrupts.h"
+
+static void row_json(const struct linux_list *l, const struct linux_interrupts *i,
+		     const struct linux_interrupt *r)
+{
+	json_t *counts = json_object(), *row;
+	uint64_t total = 0;
+	char cpu[16];
+
+	for (size_t n = 0; n < (r->single ? 1 : i->cpus.nr); n++) {
+		uint32_t count = i->count[r->count + n];
+
+		total += count;
+		snprintf(cpu, sizeof(cpu), "%u", i->cpus.cpu[n]);
+		if (!r->single)
+			json_object_set_new(counts, cpu, json_integer(count));
+	}
+	row = json_pack("{s:s,s:I,s:o,s:s?}", "label", r->label, "total", (json_int_t)total,
+			"counts", r->single ? json_null() : counts, "text",
+			*r->text ? r->text : NULL);
+	if (r->single)
+		json_decref(counts);
+	if (r->irq >= 0) {
+		json_object_set_new(row, "chip", json_string(r->chip));
+		json_object_set_new(row, "hwirq",
+				    r->has_hwirq ? json_integer((json_int_t)r->hwirq)
+						 : json_null());
+		json_object_set_new(row, "flow", *r->flow ? json_string(r->flow) : json_null());
+		json_object_set_new(row, "actions", json_string(r->actions));
+	}
+	json_array_append_new(l->rows, row);
+}
+
+static void row_text(FILE *out, const struct linux_interrupts *i, const struct linux_interrupt *r,
+		     int width)
+{
+	fprintf(out, "%*s:", width, r->label);
+	for (size_t n = 0; n < (r->single ? 1 : i->cpus.nr); n++)
+		fprintf(out, " %10u", i->count[r->count + n]);
+	if (r->irq >= 0) {
+		fprintf(out, "  %8s", r->chip);
+		if (r->has_hwirq)
+			fprintf(out, " %*" PRIu64, width, r->hwirq);
+		else
+			fprintf(out, " %*s", width, "");
+		if (*r->flow)
+			fprintf(out, "-%-8s", r->flow);
+		if (*r->actions)
+			fprintf(out, "  %s", r->actions);
+	} else if (*r->text) {
+		fprintf(out, "   %s", r->text);
+	}
+	fputc('\n', out);
+}
+
+static int interrupts_print(struct linux_list *l)
+{
+	struct linux_interrupts interrupts;
+	int err = linux_interrupts_read(l->g, l->types, &interrupts), width = 3;
+
+	for (size_t i = 0; i < interrupts.nr; i++) {
+		int len = (int)strlen(interrupts.row[i].label);
+
+		width = len > width ? len : width;
+	}
+	if (!l->rows) {
+		fprintf(l->out, "%*s", width + 8, "");
+		for (size_t i = 0; i < interrupts.cpus.nr; i++)
+			fprintf(l->out, "CPU%-8u", interrupts.cpus.cpu[i]);
+		fputc('\n', l->out);
+	}
+	for (size_t i = 0; i < interrupts.nr; i++)
+		if (l->rows)
+			row_json(l, &interrupts, &interrupts.row[i]);
+		else
+			row_text(l->out, &interrupts, &interrupts.row[i], width);
+	linux_interrupts_deinit(&interrupts);
+	return err;
+}
+
+int guest_interrupts(int argc, char **argv)
+{
+	return guest_linux_list("interrupts", argc, argv, interrupts_print);
+}
