@@ -121,7 +121,16 @@ $(BUILD)/flags:
 # Simple loops over columns: -O3 vectorizes them.
 $(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_chunk.o): CFLAGS += -O3
 
-$(BUILD)/%.o: %.c $(BUILD)/flags
+# Rewritten when the version changes, as with each commit after a tag.
+VERSION := $(shell scripts/version.sh)
+ifneq ($(VERSION),$(lastword $(subst ", ,$(file <$(BUILD)/version_text.h))))
+$(BUILD)/version_text.h: FORCE
+endif
+$(BUILD)/version_text.h:
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '#define HOSTRACE_VERSION "$(VERSION)"' >$@
+
+$(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/version_text.h
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<

@@ -51,16 +51,21 @@ uninstall:
 
 # ---- releases ----
 
-VERSION := $(shell sed -n 's/^\#define HOSTRACE_VERSION "\(.*\)"/\1/p' src/base/version.h)
-
 .PHONY: dist check-package
 
-# The files of HEAD. A tag on it must be the version's.
+# The files of HEAD, with its version in VERSION and in the spec. A tag on it must be that of the file VERSION.
+DIST_DIR = $(BUILD)/dist/hostrace-$(VERSION)
+
 dist:
-	$(Q)tag=$$(git tag --points-at HEAD 'v*') && case "$$tag" in ''|v$(VERSION)) ;; \
-		*) echo "HEAD has the tag $$tag, but the version is $(VERSION)" >&2; exit 1 ;; esac
-	$(Q)mkdir -p $(BUILD)
-	$(Q)git archive --prefix=hostrace-$(VERSION)/ HEAD | gzip -n9 >$(BUILD)/hostrace-$(VERSION).tar.gz
+	$(Q)tag=$$(git tag --points-at HEAD 'v[0-9]*') && case "$$tag" in ''|v$$(cat VERSION)) ;; \
+		*) echo "HEAD has the tag $$tag, but VERSION is $$(cat VERSION)" >&2; exit 1 ;; esac
+	$(Q)rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist
+	$(Q)git archive --prefix=hostrace-$(VERSION)/ HEAD | tar -x -C $(BUILD)/dist
+	$(Q)echo '$(VERSION)' >$(DIST_DIR)/VERSION
+	$(Q)sed -i 's/^\(Version: *\).*/\1$(VERSION)/' $(DIST_DIR)/packaging/hostrace.spec
+	$(Q)tar -c -C $(BUILD)/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime="$$(git log -1 --format=@%ct)" \
+		hostrace-$(VERSION) | gzip -n9 >$(BUILD)/hostrace-$(VERSION).tar.gz
+	$(Q)rm -rf $(BUILD)/dist
 	@echo $(BUILD)/hostrace-$(VERSION).tar.gz
 
 # Builds the Debian package from the archive, checks it with lintian, installs it into a new root folder and runs it there.

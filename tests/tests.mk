@@ -32,7 +32,7 @@ LONG_UNITS = $(filter %/test_clock_fit %/test_fast_path %/test_ring_races %/test
 UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS)),\
 	unit/$(patsubst test_%,%,$(notdir $(u))),120,tests/run-unit.sh,$(u))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
-	hardening,60,tests/lint/hardening.sh package,60,tests/lint/package.sh prometheus,60,tests/lint/prometheus.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
+	hardening,60,tests/lint/hardening.sh package,120,tests/lint/package.sh prometheus,60,tests/lint/prometheus.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
 FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \
 	faults/short,120,tests/faults/run.sh,short faults/interrupt,120,tests/faults/interrupt.sh

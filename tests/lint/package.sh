@@ -7,11 +7,17 @@ cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-version=$("${HOSTRACE:-build/hostrace}" --version | cut -d ' ' -f 2)
-rule "debian/changelog, the spec and the changelog have the version of the program" "$(
+rule "debian/changelog, the spec and the changelog have the version of VERSION" "$(
+	version=$(cat VERSION)
 	head -n 1 debian/changelog | grep -qF "hostrace ($version)" || echo "debian/changelog: not $version"
 	grep -qx "Version: *$version" packaging/hostrace.spec || echo "packaging/hostrace.spec: not $version"
 	grep -q "^## $version" CHANGELOG.md || echo "CHANGELOG.md: no section $version")"
+
+version=$(scripts/version.sh)
+rule "the programs have the version that scripts/version.sh prints" "$(
+	for program in "${HOSTRACE:-build/hostrace}" "${BUILD:-build}/hostrace-guest"; do
+		"$program" --version | grep -qxE "hostrace(-guest)? ${version//+/[+]}" || echo "$program: not $version"
+	done)"
 
 # Those that every build has: build-essential.
 wanted=$(sed -n "s/^	build \+\([^ ]*\).*/\1/p; s/^	docs \+\(scdoc\) .*/\1/p" scripts/deps.sh | grep -vxE 'gcc|make|libc6-dev|linux-libc-dev')
@@ -19,10 +25,45 @@ rule "debian/control builds with the packages of scripts/deps.sh" "$(
 	diff <(echo "$wanted" | sort -u) <(sed -n '/^Build-Depends:/,/^[A-Z].*:/p' debian/control | sed '$d; s/^Build-Depends://' |
 		tr -d ' \n' | tr , '\n' | grep -v '^debhelper-compat' | sort -u))"
 
+# A clone with a tag, and with a commit after it.
+tagged_clone() {
+	git -c advice.detachedHead=false clone -q . "$work/clone" 2>&1 &&
+		cp VERSION "$work/clone/" && cp scripts/version.sh "$work/clone/scripts/" && cp doc/install.mk "$work/clone/doc/" &&
+		cp Makefile "$work/clone/" && cd "$work/clone" && git config user.name x && git config user.email x@example.org &&
+		git add -A && git commit -q --allow-empty -m release
+}
+
+version_of_tag() {
+	tagged_clone || return
+	[ -n "$(git tag)" ] || [ "$(scripts/version.sh)" = "$(cat VERSION)" ] || echo "without a tag: $(scripts/version.sh)"
+	git tag -f "v$(cat VERSION)" >/dev/null
+	[ "$(scripts/version.sh)" = "$(cat VERSION)" ] || echo "at the tag: $(scripts/version.sh)"
+	git commit -q --allow-empty -m later
+	[ "$(scripts/version.sh)" = "$(cat VERSION)+1.g$(git rev-parse --short HEAD)" ] || echo "after it: $(scripts/version.sh)"
+}
+
+archive_of_commit() {
+	cd "$work/clone" || return
+	local now
+	now=$(scripts/version.sh)
+	make --no-print-directory dist BUILD="$work/dist" >/dev/null && mkdir "$work/unpacked" &&
+		tar -C "$work/unpacked" -xzf "$work/dist/hostrace-$now.tar.gz" && cd "$work/unpacked/hostrace-$now" || return
+	[ "$(scripts/version.sh)" = "$now" ] || echo "the archive's version is $(scripts/version.sh), not $now"
+	grep -qx "Version: *$now" packaging/hostrace.spec || echo "the spec's version is not $now"
+}
+
+other_tag() {
+	cd "$work/clone" && git tag v99.0 && ! make --no-print-directory dist BUILD="$work/dist" 2>&1 >/dev/null |
+		grep -q 'HEAD has the tag v99.0' && echo "make dist packs v99.0, which is not that of VERSION"
+}
+
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
 	make --no-print-directory dist BUILD="$work" >/dev/null
 	rule "make dist has every file of HEAD" "$(diff <(git ls-tree -r --name-only HEAD | sort) \
 		<(tar -tzf "$work/hostrace-$version.tar.gz" | grep -v '/$' | sed 's,^[^/]*/,,' | sort) 2>&1 | head)"
+	rule "the version is that of the tag, and of the commits after it" "$(version_of_tag)"
+	rule "an archive has the version of its commit" "$(archive_of_commit)"
+	rule "make dist refuses a tag of another version" "$(other_tag)"
 else
 	n=$((n + 1))
 	echo "ok $n # SKIP make dist needs a checkout"

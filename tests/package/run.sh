@@ -74,7 +74,7 @@ new_user() {
 
 cd "$(dirname "$0")/../.." || exit 1
 check "dpkg-buildpackage -b" build
-check "lintian finds no error" lintian --fail-on error "$work"/hostrace_"$version"_*.changes
+check "lintian finds no error" lintian --fail-on error "$work"/hostrace_*.changes
 if [ "$(id -u)" = 0 ]; then
 	check "the package is installed into a new root folder" install
 	check "it has the version of the archive" version_is
