@@ -30,7 +30,7 @@ enum {
 /* kvm_record.vcpu.state */
 enum {
 	KVM_VCPU_RIP = 1 << 0,	    /* rip is known */
-	KVM_VCPU_APIC = 1 << 1,	    /* KVM has the local APIC: irr and isr are known */
+	KVM_VCPU_APIC = 1 << 1,	    /* KVM has the local APIC: irr, isr and tpr are known */
 	KVM_VCPU_IN_GUEST = 1 << 2, /* in guest mode */
 	KVM_VCPU_HALTED = 1 << 3,
 };
@@ -58,7 +58,7 @@ struct kvm_record {
 			hr_u32 tid; /* that ran it last, in our PID namespace; 0: none has */
 			hr_u64 cr3, cr4, efer; /* as KVM has cached them */
 			hr_u64 rip;	       /* as of the last VM-exit */
-			hr_u32 state, pad;
+			hr_u32 state, tpr;
 			hr_u32 irr[KVM_APIC_WORDS], isr[KVM_APIC_WORDS];
 		} vcpu;
 	};

@@ -18,6 +18,7 @@
 enum {
 	IOAPIC_PINS = 24,
 	IOAPIC_MASKED = 1 << 16,
+	APIC_TPR = 0x80,
 	APIC_ISR = 0x100,
 	APIC_IRR = 0x200,
 	VCPU_IN_GUEST_MODE = 1, /* linux/kvm_host.h */
@@ -171,6 +172,7 @@ static __always_inline void vcpu_state_read(struct kvm_vcpu *vcpu, struct kvm_re
 	if (!regs)
 		return;
 	r->vcpu.state |= KVM_VCPU_APIC;
+	bpf_probe_read_kernel(&r->vcpu.tpr, sizeof(r->vcpu.tpr), regs + APIC_TPR);
 	bits_read(regs + APIC_IRR, r->vcpu.irr);
 	bits_read(regs + APIC_ISR, r->vcpu.isr);
 }

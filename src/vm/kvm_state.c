@@ -132,7 +132,8 @@ static int vcpu_parse(struct parse *p, const struct kvm_record *r)
 				     .tid = (pid_t)r->vcpu.tid,
 				     .space = space_of(r),
 				     .state = r->vcpu.state,
-				     .rip = r->vcpu.rip};
+				     .rip = r->vcpu.rip,
+				     .tpr = r->vcpu.tpr};
 	memcpy(v->irr, r->vcpu.irr, sizeof(v->irr));
 	memcpy(v->isr, r->vcpu.isr, sizeof(v->isr));
 	return 0;

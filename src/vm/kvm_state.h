@@ -23,6 +23,7 @@ struct kvm_vcpu_state {
 	uint64_t rip;	/* as of the last VM-exit; of a vCPU in guest mode, it has gone on since */
 	/* Interrupts that its local APIC holds, a bit for each vector: requested and not taken, and being serviced. */
 	uint32_t irr[KVM_APIC_WORDS], isr[KVM_APIC_WORDS];
+	uint32_t tpr; /* its task priority: masks vectors whose upper 4 bits are not higher */
 };
 
 /* One VM. A process may hold several, and a process that is not the VMM may hold one that it got from there. */

@@ -13,15 +13,15 @@ stuck_guest=$BUILD/virtioguest.elf
 function=spin
 grep -q '^flags.* vmx' /proc/cpuinfo && function=null # KVM has not read it from the VMCS
 
-plan 5
+plan 6
 vm_start "pending=81"
 until_true grep -q spins console.txt
 spins() {
 	has interrupt-not-taken
 }
 until_true spins
-is "$(text_of interrupt-not-taken)" "vCPU 0 has not taken interrupt vector 81, which its local APIC holds: its interrupts are disabled, \
-or masked by its TPR" "an interrupt that is not taken" stuck.json
+is "$(text_of interrupt-not-taken)" "vCPU 0 has not taken interrupt vector 81, which its local APIC holds: its interrupts are disabled \
+(RFLAGS.IF)" "an interrupt that is not taken" stuck.json
 stuck --interval 300ms --symbols "$stuck_guest"
 is "$(jq -c '[.vcpus[] | [.vcpu, .function, .pending_vectors, .serviced_vectors]]' stuck.json | tr -d '"')" "[[0,$function,[81],[]]]" \
 	"... and where the vCPU is" stuck.json
@@ -29,5 +29,12 @@ is "$(kinds)" interrupt-not-taken "... is the only finding" stuck.json
 "$HOSTRACE" stuck --vm "$vm_pid" --interval 300ms --check --min-age 100ms > text
 is $? 3 "--check: status 3" text
 is "$(grep -cE '^ *[0-9]+ vcpu 0 .* 81 +(0x|-)' text) $(awk 'length > 80' text | wc -l)" "1 0" "as text of 80 columns" text
+vm_end
+
+vm_start "pending=81 tpr=96"
+until_true grep -q spins console.txt
+until_true spins
+is "$(text_of interrupt-not-taken)" "vCPU 0 has not taken interrupt vector 81, which its local APIC holds: its TPR, 0x60, masks it" \
+	"an interrupt that the task priority masks" stuck.json
 vm_end
 finish

@@ -8,7 +8,8 @@
  *	   masked, or nobody reads the ISR register, as if INTx were masked in the interrupt controller.
  * held:   three requests are at the device at any time, forever: what is behind it stops, not the guest.
  *
- * "pending=VECTOR", for tests/live/stuck-vcpu.sh: no devices; an interrupt that is never taken.
+ * "pending=VECTOR", for tests/live/stuck-vcpu.sh: no devices; an interrupt that is never taken, because interrupts are
+ * disabled, or, with "tpr=PRIORITY", are enabled and masked by the task priority.
  *
  * virtio 1.2: 2.7 split, 2.8 packed rings, 5 devices. Reuses the demo guest's platform.c and virtio.c.
  */
@@ -85,7 +86,7 @@ static struct device {
 
 static unsigned int nr_devices;
 static uint8_t data[DATA_BYTES];
-static uint32_t packed, indirect, event_idx, msix, nokick, masked, held, pending;
+static uint32_t packed, indirect, event_idx, msix, nokick, masked, held, pending, tpr;
 
 /* ---- rings ---- */
 
@@ -409,6 +410,7 @@ static void options_read(const char *s)
 	masked = option(s, "masked");
 	held = option(s, "held");
 	pending = option(s, "pending");
+	tpr = option(s, "tpr");
 }
 
 /* ---- an interrupt that is not taken ---- */
@@ -426,10 +428,13 @@ void spin(void)
 		asm volatile("pause");
 }
 
-/* To itself; interrupts are off. */
+/* To itself; interrupts are off, or masked. */
 static void interrupt_send(uint32_t vector)
 {
 	apic_write(0xf0, 0x1ff);	     /* the APIC is on */
+	apic_write(0x80, tpr);
+	if (tpr)
+		asm volatile("sti");
 	apic_write(0x300, 1 << 18 | vector); /* ICR: to self, fixed */
 	say("virtio guest: spins\n");
 	spin();

@@ -105,15 +105,21 @@ int stuck_vector_highest(const uint32_t bits[KVM_APIC_WORDS])
 	return -1;
 }
 
-/* Intel SDM 3, 11.8.3: an interrupt is held back by one in service whose class, the upper 4 bits, is not lower. */
+/*
+ * Intel SDM 3, 11.8.3: an interrupt is held back by one in service, or a task priority, whose class, the upper 4 bits,
+ * is not lower. What is left is RFLAGS.IF; the shadow of an STI ends with the next instruction.
+ */
 static const char *reason_of(const struct stuck_vcpu *v, int pending, int serviced, char *buf,
 			     size_t size)
 {
+	const char *halted = !strcmp(v->where, "halted") ? "it is halted, and " : "";
+
 	if (serviced >= 0 && serviced >> 4 >= pending >> 4)
 		snprintf(buf, size, "vector %d is in service and was not ended (EOI)", serviced);
+	else if ((int)(v->kvm->tpr >> 4) >= pending >> 4)
+		snprintf(buf, size, "%sits TPR, 0x%x, masks it", halted, (unsigned int)v->kvm->tpr);
 	else
-		snprintf(buf, size, "%sits interrupts are disabled, or masked by its TPR",
-			 !strcmp(v->where, "halted") ? "it is halted, and " : "");
+		snprintf(buf, size, "%sits interrupts are disabled (RFLAGS.IF)", halted);
 	return buf;
 }
 
