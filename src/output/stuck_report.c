@@ -340,7 +340,8 @@ static json_t *backend_json(const struct block_backend *b)
 		json_array_append_new(nodes, json_pack("{s:o, s:o}", "driver",
 						       json_text(b->node[i].driver), "file",
 						       json_text(b->node[i].file)));
-	return json_pack("{s:I, s:I, s:o}", "throttled", (json_int_t)b->throttled, "suspended",
+	return json_pack("{s:o*, s:I, s:I, s:o}", "disk", *b->disk ? json_text(b->disk) : NULL,
+			 "throttled", (json_int_t)b->throttled, "suspended",
 			 (json_int_t)b->suspended, "nodes", nodes);
 }
 
@@ -366,7 +367,7 @@ static json_t *queue_json(const struct stuck_report *r, const struct stuck_queue
 		count_json(q->kicks), "interrupts_pending", count_json(q->interrupts), "isr",
 		d->known ? json_integer(d->isr) : json_null(), "status",
 		d->known ? json_integer(d->status) : json_null(), "backend",
-		backend_json(&r->now->backend[q->dev]));
+		backend_json(stuck_backend(r->now, q)));
 }
 
 static json_t *thread_json(const struct stuck_report *r, const struct thread_state *t)

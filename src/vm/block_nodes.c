@@ -22,6 +22,9 @@ enum {
 	SELF_MAX = 512,
 	PENDING_MAX = 1 << 20,
 	SUSPENDED_MAX = 1024,
+	REQUEST_BYTES = 1024, /* of a VirtIOSCSIReq, without its buffers */
+	ADAPTER_BYTES = 4096, /* in which its bus is */
+	SCSI_DEV = 8,
 };
 
 struct walk {
@@ -190,14 +193,27 @@ static void nodes_walk(struct walk *w)
 	}
 }
 
-void block_backend_read(const struct memory *m, const struct virtq_device *d,
-			struct block_backend *ret)
+uint64_t block_scsi_disk(const struct memory *m, uint64_t vdev, uint64_t request, uint32_t bytes)
+{
+	uint8_t p[REQUEST_BYTES];
+
+	bytes_read(m, request, p, sizeof(p));
+	for (size_t at = 0; at + 8 <= sizeof(p) && at + 8 <= bytes; at += 8) {
+		uint64_t sreq = memory_le(p + at, 8), bus = u64_read(m, sreq);
+
+		if (bus > vdev && bus - vdev < ADAPTER_BYTES)
+			return u64_read(m, sreq + SCSI_DEV);
+	}
+	return 0;
+}
+
+void block_backend_read(const struct memory *m, uint64_t device, struct block_backend *ret)
 {
 	struct walk w = {.m = m, .ret = ret};
 	uint8_t p[DEVICE_BYTES], backend[BACKEND_BYTES];
 
 	*ret = (struct block_backend){0};
-	bytes_read(m, d->vdev, p, sizeof(p));
+	bytes_read(m, device, p, sizeof(p));
 	for (size_t at = 0; at + 8 <= sizeof(p) && !ret->nr; at += 8) {
 		uint64_t blk = memory_le(p + at, 8);
 		uint64_t root = blk && !(blk & 7) ? u64_read(m, blk + BACKEND_ROOT) : 0;

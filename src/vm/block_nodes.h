@@ -30,9 +30,16 @@ struct block_backend {
 	uint32_t throttled; /* requests that wait in I/O throttling */
 	uint32_t suspended; /* requests at breakpoints of blkdebug */
 	char breakpoint[BLOCK_NAME_MAX]; /* of one of them */
+	char disk[VIRTQ_PATH_MAX]; /* QOM path of a SCSI adapter's disk; "" of others */
 };
 
-void block_backend_read(const struct memory *m, const struct virtq_device *d,
-			struct block_backend *ret);
+/* device: QEMU's VirtIOBlock or SCSIDevice. */
+void block_backend_read(const struct memory *m, uint64_t device, struct block_backend *ret);
+
+/*
+ * The disk (SCSIDevice) that a popped request of a virtio-scsi adapter is for: VirtIOSCSIReq.sreq is a SCSIRequest
+ * {bus, dev}, and the bus is part of the adapter. request, bytes: of its element (virtq_elements.h). 0: not found.
+ */
+uint64_t block_scsi_disk(const struct memory *m, uint64_t vdev, uint64_t request, uint32_t bytes);
 
 #endif

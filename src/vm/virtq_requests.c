@@ -165,6 +165,10 @@ static bool element_match(const struct reading *r, struct virtq_request *q)
 			q->block = virtq_element_block(r->view->m, e, r->device->vdev, r->state->vq,
 						       r->view->now_ns, &q->note);
 		q->element = q->first || q->block;
+		if (q->element) {
+			q->address = e->address;
+			q->bytes = e->bytes;
+		}
 		if (q->block)
 			break;
 	}

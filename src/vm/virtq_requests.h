@@ -28,7 +28,9 @@ struct virtq_request {
 	enum virtq_stage stage;
 	uint16_t head;	/* packed: buffer id */
 	bool certain;	/* the only reading of rings and elements */
-	bool element;	/* QEMU's heap has it */
+	bool element;	/* QEMU's heap has it: */
+	uint64_t address; /* there, and how much of it is the device's request */
+	uint32_t bytes;
 	bool broken;	/* its descriptors are not valid: a loop, beyond the table or beyond guest RAM */
 	bool indirect;
 	uint32_t descs, out_bytes, in_bytes; /* of valid descriptors; a sum is at most UINT32_MAX */

@@ -78,7 +78,7 @@ static bool is_array(const struct memory *m, uint64_t array, uint32_t vdev_offse
 	return false;
 }
 
-static void path_read(const struct memory *m, uint64_t vdev, char *path)
+void virtq_path_read(const struct memory *m, uint64_t vdev, char path[VIRTQ_PATH_MAX])
 {
 	uint8_t at[8];
 
@@ -112,7 +112,7 @@ static int device_add(struct finding *f, uint64_t array, uint32_t vdev_offset, u
 		return -ENOMEM;
 	d = &f->device[f->nr++];
 	*d = (struct virtq_device){.vdev = vdev, .array = array, .vdev_offset = vdev_offset};
-	path_read(f->m, vdev, d->path);
+	virtq_path_read(f->m, vdev, d->path);
 	return 0;
 }
 

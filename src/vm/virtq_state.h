@@ -92,6 +92,9 @@ int virtq_devices_find(const struct memory *m, uint64_t skip_bytes, struct virtq
 int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned int index,
 	       struct virtq_state *ret);
 
+/* The QOM path of any device of QEMU; "" if it cannot be read. */
+void virtq_path_read(const struct memory *m, uint64_t device, char path[VIRTQ_PATH_MAX]);
+
 /* "on", "off", "at 17". buf has at least 16 bytes. Returns buf. */
 const char *virtq_notify_print(const struct virtq_notify *n, char *buf, size_t size);
 

@@ -66,7 +66,8 @@ static void requests_walk(const struct memory *m, const uint8_t *data, size_t si
 	unsigned int nr = 0;
 
 	virtio_device_read(m, &d, &dev);
-	block_backend_read(m, &d, &backend);
+	block_backend_read(m, d.vdev, &backend);
+	block_backend_read(m, block_scsi_disk(m, d.vdev, BASE + HEAD, (uint32_t)size), &backend);
 	if (virtq_elements_find(m, 0, &elements))
 		return;
 	struct virtq_view view = {.m = m,

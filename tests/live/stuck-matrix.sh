@@ -39,7 +39,7 @@ for group in n m h; do
 	for disk in 0 1; do
 		backends+=(-drive "driver=null-co,if=none,id=$group$disk,size=16M,read-zeroes=on$limit")
 	done
-	devices+=(-device "scsi-hd,drive=${group}1,bus=$group-scsi.0" -device "virtserialport,bus=$group-con.0,chardev=$group-c,nr=1")
+	devices+=(-device "scsi-hd,id=$group-disk,drive=${group}1,bus=$group-scsi.0" -device "virtserialport,bus=$group-con.0,chardev=$group-c,nr=1")
 done
 backends+=(-netdev user,id=n2 -netdev user,id=m2 -netdev stream,id=h2,server=off,addr.type=unix,addr.path=net
 	-chardev null,id=n-c -chardev null,id=m-c -chardev socket,id=h-c,path=con
@@ -70,7 +70,7 @@ want='[
 ["h-con",["not-popped","not-returned"],[[2,"offered",null,1464],[1,"popped",null,1464]]],
 ["h-net",["not-popped","not-returned"],[[2,"offered",null,1412],[1,"popped",null,1412]]],
 ["h-rng",["not-popped"],[[3,"offered",null,128]]],
-["h-scsi",["not-returned"],[[3,"popped","write",65695]]],
+["h-scsi",["throttled"],[[3,"popped","write",65695]]],
 ["m-blk",["lost-interrupt"],[]],
 ["m-con",["lost-interrupt"],[]],
 ["m-net",["lost-interrupt"],[]],
@@ -90,7 +90,7 @@ as_expected() {
 
 shape='[.rows[] | [.certain, .broken, .indirect]] | unique'
 
-plan 26
+plan 34
 # Every three of the four options in every combination.
 for i in {0..7}; do
 	options="packed=$((i & 1)) indirect=$((i >> 1 & 1)) event_idx=$((i >> 2)) msix=$(((i ^ i >> 1 ^ i >> 2) & 1))"
@@ -103,6 +103,9 @@ for i in {0..7}; do
 		"... no request is broken or doubtful"
 	is "$(jq -r '[.findings[] | select(.kind == "lost-interrupt") | .text | sub(".*: "; "")] | unique | join(" ")' stuck.json)" \
 		"$([[ $options = *msix=1* ]] && echo "its MSI-X vector is masked" || echo "$intx")" "... why interrupts are lost"
+	is "$(jq -r '.findings[] | select(.kind == "throttled" and (.device | test("h-scsi"))) | .text |
+		sub(".*holds [1-3] requests? of "; "")' stuck.json)" "the disk /machine/peripheral/h-disk; block nodes: null-co" \
+		"... and which of the SCSI adapter's disks is throttled" stuck.json
 	vm_end
 	kill -KILL "${peers[@]}"
 	wait 2> /dev/null

@@ -6,8 +6,9 @@
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 
-enum { PAIRS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17, BALLOON_STATS_QUEUE = 2 };
+enum { PAIRS_MAX = 64, DISKS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17, BALLOON_STATS_QUEUE = 2 };
 
 /* ---- roles ---- */
 
@@ -53,7 +54,7 @@ static int backend_add(struct stuck_look *l, const struct memory *m, const struc
 	int err = array_room(l->backend, l->nr_devs);
 
 	if (!err)
-		block_backend_read(m, d, &l->backend[l->nr_devs]);
+		block_backend_read(m, d->vdev, &l->backend[l->nr_devs]);
 	return err;
 }
 
@@ -90,6 +91,49 @@ static bool ram_find(const struct stuck_look *l, const struct memory *m, uint64_
 	return guest_ram_of_pairs(m, bytes, pair, nr, ret);
 }
 
+static uint32_t held_by(const struct block_backend *b)
+{
+	return b->throttled + b->suspended;
+}
+
+static int disk_read(const struct memory *m, uint64_t disk, struct stuck_queue *q)
+{
+	_cleanup_free_ struct block_backend *b = malloc(sizeof(*b));
+
+	if (!b)
+		return fail(-ENOMEM, "out of memory");
+	block_backend_read(m, disk, b);
+	virtq_path_read(m, disk, b->disk);
+	if (b->nr && (!q->disk || held_by(b) > held_by(q->disk))) {
+		struct block_backend *other = q->disk;
+
+		q->disk = b;
+		b = other;
+	}
+	return 0;
+}
+
+/* Those that a SCSI adapter's requests are for, each once. */
+static int disks_read(const struct memory *m, struct stuck_queue *q)
+{
+	uint64_t disk[DISKS_MAX];
+	unsigned int nr = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < q->nr && nr < DISKS_MAX && !err; i++) {
+		const struct virtq_request *r = &q->request[i];
+		unsigned int known = 0;
+
+		disk[nr] = r->element ? block_scsi_disk(m, q->device.vdev, r->address, r->bytes)
+				      : 0;
+		while (disk[known] != disk[nr])
+			known++;
+		if (disk[nr] && known == nr)
+			err = disk_read(m, disk[nr++], q);
+	}
+	return err;
+}
+
 static int requests_add(struct stuck_look *l, const struct vm *vm, const struct memory *m)
 {
 	struct virtq_elements elements;
@@ -112,6 +156,8 @@ static int requests_add(struct stuck_look *l, const struct vm *vm, const struct 
 		err = virtq_requests_read(&view, &q->device, &q->state, &q->request, &q->nr);
 		if (err == -EFAULT) /* unplugged meanwhile */
 			err = 0;
+		if (!err && named(&l->dev[q->dev], "scsi"))
+			err = disks_read(m, q);
 	}
 	virtq_elements_free(&elements);
 	return err;
@@ -128,10 +174,17 @@ int stuck_look_memory(const struct vm *vm, const struct memory *m, struct stuck_
 	return err ? err : requests_add(l, vm, m);
 }
 
+const struct block_backend *stuck_backend(const struct stuck_look *l, const struct stuck_queue *q)
+{
+	return q->disk ? q->disk : &l->backend[q->dev];
+}
+
 void stuck_look_free(struct stuck_look *l)
 {
-	for (unsigned int i = 0; i < l->nr_queues; i++)
+	for (unsigned int i = 0; i < l->nr_queues; i++) {
 		free(l->queue[i].request);
+		free(l->queue[i].disk);
+	}
 	free(l->queue);
 	free(l->dev);
 	free(l->backend);

@@ -54,25 +54,27 @@ static void nodes_print(const struct block_backend *b, char *buf, size_t size)
 static int popped_find(const struct judged *j)
 {
 	struct waiting w = waiting_count(j, VIRTQ_POPPED);
-	const struct block_backend *b = &j->report->now->backend[j->q->dev];
+	const struct block_backend *b = stuck_backend(j->report->now, j->q);
 	const char *plural = w.nr == 1 ? "" : "s";
-	char nodes[STUCK_TEXT / 2];
+	char nodes[STUCK_TEXT / 2], disk[VIRTQ_PATH_MAX + 8] = "device";
 
 	if (!w.nr)
 		return 0;
 	nodes_print(b, nodes, sizeof(nodes));
+	if (*b->disk)
+		snprintf(disk, sizeof(disk), "disk %s", b->disk);
 	if (b->throttled)
 		return stuck_find(
 			j->report, "throttled", j->q, 0, w.oldest_ns,
 			"%u request%s popped and not returned: QEMU's I/O throttling holds %" PRIu32
-			" request%s of the device%s",
-			w.nr, plural, b->throttled, b->throttled == 1 ? "" : "s", nodes);
+			" request%s of the %s%s",
+			w.nr, plural, b->throttled, b->throttled == 1 ? "" : "s", disk, nodes);
 	if (b->suspended)
 		return stuck_find(j->report, "suspended", j->q, 0, w.oldest_ns,
 				  "%u request%s popped and not returned: blkdebug holds %" PRIu32
-				  " request%s of the device, at its breakpoint '%s'%s",
+				  " request%s of the %s, at its breakpoint '%s'%s",
 				  w.nr, plural, b->suspended, b->suspended == 1 ? "" : "s",
-				  b->breakpoint, nodes);
+				  disk, b->breakpoint, nodes);
 	return stuck_find(j->report, "not-returned", j->q, 0, w.oldest_ns,
 			  "%u request%s popped and not returned%s", w.nr, plural, nodes);
 }

@@ -38,6 +38,7 @@ struct stuck_queue {
 	unsigned int nr;
 	int64_t kicks, interrupts; /* counts of its eventfds, not consumed; -1: unknown */
 	unsigned int dev;	   /* in stuck_look.dev */
+	struct block_backend *disk; /* of a SCSI adapter's requests, the one that holds most; NULL: none is known */
 };
 
 /* The VM at one moment. */
@@ -53,7 +54,7 @@ struct stuck_look {
 
 	/* Set by stuck_look_memory(). */
 	struct virtio_device *dev;
-	struct block_backend *backend; /* of each device; of others than disks, empty */
+	struct block_backend *backend; /* of each device; of others than virtio-blk, empty */
 	struct stuck_queue *queue;
 	unsigned int nr_devs, nr_queues;
 	bool ram_known; /* guest memory was found: chains and headers are known */
@@ -62,6 +63,9 @@ struct stuck_look {
 /* Reads the queues. Hostile input: the caller is confined. 0 or -errno with the error message set. */
 int stuck_look_memory(const struct vm *vm, const struct memory *m, struct stuck_look *l);
 void stuck_look_free(struct stuck_look *l);
+
+/* What the queue's requests pass; empty if there is no disk. */
+const struct block_backend *stuck_backend(const struct stuck_look *l, const struct stuck_queue *q);
 
 /* ---- what stands still ---- */
 
