@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "symbols/addresses.h"
-#include "event/places.h"
+#include "event/well_known.h"
 #include "views/view.h"
 
 static enum column_kind kind_of(const struct label *l)
@@ -104,7 +104,7 @@ const char *label_name(const struct folding *f, int which, struct table *t, cons
 	const char *key = pairing_labels(f->pairing, &nr)[which].name, *name;
 
 	if (strcmp(key, "rip"))
-		return (name = place_name(key, label[which])) ? name : "";
+		return (name = well_known_name(key, label[which])) ? name : "";
 	name = addresses_name(f->symbols, label[which]);
 	return name ? table_text(t, name) : NULL;
 }

@@ -6,7 +6,7 @@
 
 #include "analyzers/blame/blame.h"
 #include "event/exit_reason.h"
-#include "event/places.h"
+#include "event/well_known.h"
 
 const char *const blame_cause_names[BLAME_CAUSES] = {
 	[BLAME_KERNEL] = "kernel",
@@ -96,7 +96,7 @@ static void access_print(const struct blame_who *who, char *buf, size_t size)
 
 	*buf = '\0';
 	if (port || who->kind == BLAME_MMIO) {
-		name = place_name(port ? "port" : "mmio", who->access);
+		name = well_known_name(port ? "port" : "mmio", who->access);
 		snprintf(buf, size, "%s 0x%" PRIx64 "%s%s%s", port ? "port" : "MMIO", who->access,
 			 name ? " (" : "", name ? name : "", name ? ")" : "");
 		return;

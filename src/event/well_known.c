@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "event/places.h"
+#include "event/well_known.h"
 
-struct place {
+struct range {
 	uint32_t first, last;
 	const char *name;
 };
 
 /* clang-format off */
-static const struct place ports[] = {
+static const struct range ports[] = {
 	{0x00, 0x0f, "DMA"}, {0x20, 0x21, "PIC"}, {0x40, 0x43, "PIT timer"}, {0x60, 0x60, "keyboard"},
 	{0x61, 0x61, "PC speaker"}, {0x64, 0x64, "keyboard"}, {0x70, 0x71, "CMOS clock"},
 	{0x80, 0x8f, "DMA page, POST code"}, {0x92, 0x92, "A20 gate"}, {0xa0, 0xa1, "PIC"},
@@ -31,13 +31,13 @@ static const struct place ports[] = {
 	{0xcfc, 0xcff, "PCI config data"}, {0x5658, 0x5658, "vmport"},
 };
 
-static const struct place mmio[] = {
+static const struct range mmio[] = {
 	{0xa0000, 0xbffff, "VGA"}, {0xb0000000, 0xbfffffff, "PCI config"}, {0xfec00000, 0xfec00fff, "I/O APIC"},
 	{0xfed00000, 0xfed003ff, "HPET"}, {0xfed40000, 0xfed44fff, "TPM"}, {0xfee00000, 0xfeefffff, "local APIC"},
 	{0xffc00000, 0xffffffff, "firmware"},
 };
 
-static const struct place msrs[] = {
+static const struct range msrs[] = {
 	{0x10, 0x10, "TSC"}, {0x1b, 0x1b, "APIC_BASE"}, {0x3a, 0x3a, "FEATURE_CONTROL"},
 	{0x3b, 0x3b, "TSC_ADJUST"}, {0x48, 0x48, "SPEC_CTRL"}, {0x49, 0x49, "PRED_CMD"},
 	{0x8b, 0x8b, "UCODE_REV"}, {0xc1, 0xc8, "PMC"}, {0xce, 0xce, "PLATFORM_INFO"}, {0xfe, 0xfe, "MTRRcap"},
@@ -59,21 +59,21 @@ static const struct place msrs[] = {
 };
 /* clang-format on */
 
-static const char *find(const struct place *place, size_t nr, uint64_t number)
+static const char *range_name(const struct range *range, size_t nr, uint64_t number)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (number >= place[i].first && number <= place[i].last)
-			return place[i].name;
+		if (number >= range[i].first && number <= range[i].last)
+			return range[i].name;
 	return NULL;
 }
 
-const char *place_name(const char *kind, uint64_t number)
+const char *well_known_name(const char *kind, uint64_t number)
 {
 	if (!strcmp(kind, "port"))
-		return find(ports, sizeof(ports) / sizeof(ports[0]), number);
+		return range_name(ports, sizeof(ports) / sizeof(ports[0]), number);
 	if (!strcmp(kind, "mmio"))
-		return find(mmio, sizeof(mmio) / sizeof(mmio[0]), number);
+		return range_name(mmio, sizeof(mmio) / sizeof(mmio[0]), number);
 	if (!strcmp(kind, "msr"))
-		return find(msrs, sizeof(msrs) / sizeof(msrs[0]), number);
+		return range_name(msrs, sizeof(msrs) / sizeof(msrs[0]), number);
 	return NULL;
 }
