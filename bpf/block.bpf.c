@@ -32,8 +32,8 @@ hr_u64 host_ios_open = 0;   /* entries of the map */
 hr_u64 host_ios_unseen = 0; /* completed without a record: the kernel did not run the program */
 
 /*
- * A bio that is submitted is a new one. If its address is in the map, the completion of an earlier one was missed;
- * left there, it would be reported when the new one is complete, whosesoever that is.
+ * A submitted bio is a new one. If its address is in the map, the completion of an earlier bio was missed. That entry
+ * is removed: it would be reported when the new bio completes, which may be another VM's.
  */
 static __always_inline void forget_unseen(hr_u64 key)
 {

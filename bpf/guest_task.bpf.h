@@ -137,8 +137,8 @@ static __attribute__((noinline)) bool guest_task_look(struct emit *e)
 		return true;
 	/* a kernel does not leave long mode: the VM was reset, or begins to run a CPU */
 	if (vcpu && s->guest_slot && !(BPF_CORE_READ(vcpu, arch.efer) & GUEST_EFER_LMA))
-		k->gone = s->guest_epoch;
-	if (s->guest_slot && k->gone != s->guest_epoch)
+		k->reset_epoch = s->guest_epoch;
+	if (s->guest_slot && k->reset_epoch != s->guest_epoch)
 		bpf_probe_read_user(&t.address, sizeof(t.address), (void *)s->guest_slot);
 	if (t.address == s->guest.address && (!t.address || ++s->guest_looks % GUEST_NAME_LOOKS))
 		return true;

@@ -15,7 +15,7 @@ enum {
 	GUEST_COMM_MAX = 16,
 };
 
-/* The place of a CPU's pointer to its current task; it is the same from boot to reboot. */
+/* Where the pointer to a CPU's current task is; the same from boot to reboot. */
 struct guest_task_slot {
 	hr_u64 at;  /* address in the VMM's process; 0: none */
 	hr_u32 cpu; /* number of the CPU in the guest */
@@ -39,7 +39,7 @@ struct guest_kernel {
 	struct guest_task_slot slot[GUEST_CPUS_MAX]; /* by APIC id */
 
 	/* written by BPF: the epoch in which the VM was reset */
-	hr_u32 gone;
+	hr_u32 reset_epoch;
 	hr_u32 pad1;
 };
 

@@ -149,11 +149,11 @@ static void epoch_set(struct watched *w, uint32_t epoch)
 	__atomic_store_n(&w->kernel->epoch, epoch, __ATOMIC_SEQ_CST);
 }
 
-static bool is_gone(const struct watched *w)
+static bool was_reset(const struct watched *w)
 {
 	uint32_t epoch = w->kernel->epoch;
 
-	return epoch && __atomic_load_n(&w->kernel->gone, __ATOMIC_SEQ_CST) == epoch;
+	return epoch && __atomic_load_n(&w->kernel->reset_epoch, __ATOMIC_SEQ_CST) == epoch;
 }
 
 /* Its jiffies have advanced: it runs. */
@@ -171,7 +171,7 @@ static void kernel_look(struct watched *w, uint64_t now)
 	uint64_t jiffies = 0;
 	bool read = !linux_read_u64(&w->guest, w->jiffies, &jiffies);
 
-	if (is_gone(w)) {
+	if (was_reset(w)) {
 		epoch_set(w, 0);
 		w->seen = jiffies;
 		w->seen_ns = now;
