@@ -87,7 +87,7 @@ static void test_forks(void **state)
 	assert_int_equal(run(fork_to_dump, -1), SUCCEEDED);
 }
 
-/* Who is not root has no user to become, but the same limits. */
+/* A user other than root keeps its user id, but has the same limits. */
 static void become_ordinary(void)
 {
 	char own[] = "/tmp/test_confine.own.XXXXXX";

@@ -29,7 +29,7 @@ static void frame(unsigned int kind, const char *text)
 	len += STREAM_HEAD + n;
 }
 
-static json_int_t told(struct guest_source *s, const char *key)
+static json_int_t source_figure(struct guest_source *s, const char *key)
 {
 	json_t *j = guest_source_json(s);
 	json_int_t v = json_integer_value(json_object_get(j, key));
@@ -102,8 +102,8 @@ static void over_a_socket(void **state)
 	assert_int_equal(pthread_create(&agent, NULL, agent_ends, &fd), 0);
 	guest_source_stop(s);
 	pthread_join(agent, NULL);
-	assert_int_equal(told(s, "units"), 3);
-	assert_int_equal(told(s, "damaged"), 2);
+	assert_int_equal(source_figure(s, "units"), 3);
+	assert_int_equal(source_figure(s, "damaged"), 2);
 	guest_source_close(s);
 	close(fd);
 	close(listener);
@@ -137,7 +137,7 @@ static void the_other_end_goes(void **state)
 			guest_source_round(s);
 		close(fd);
 		guest_source_stop(s);
-		assert_int_equal(told(s, "units"), 1 + whole);
+		assert_int_equal(source_figure(s, "units"), 1 + whole);
 		guest_source_close(s);
 	}
 	close(listener);
@@ -172,11 +172,11 @@ static void in_shared_memory(void **state)
 	h->head = len;
 	guest_source_round(s);
 	assert_int_equal(h->tail, len);
-	assert_int_equal(told(s, "units"), 2);
+	assert_int_equal(source_figure(s, "units"), 2);
 	h->head = h->tail + size; /* a lie */
 	guest_source_round(s);
 	guest_source_stop(s);
-	assert_int_equal(told(s, "units"), 2);
+	assert_int_equal(source_figure(s, "units"), 2);
 	assert_int_equal(h->host_state, STREAM_SHM_NOBODY);
 	guest_source_close(s);
 	munmap(h, size);
@@ -225,11 +225,11 @@ static void a_file(void **state)
 	fflush(f);
 	usleep(2 * GUEST_SOURCE_RETRY_MS * 1000);
 	guest_source_round(s);
-	assert_int_equal(told(s, "bytes"), 0);
+	assert_int_equal(source_figure(s, "bytes"), 0);
 	assert_int_equal(fwrite(text + sizeof(text) / 2, 1, sizeof(text) / 2, f), sizeof(text) / 2);
 	fclose(f);
 	guest_source_stop(s);
-	assert_int_equal(told(s, "bytes"), sizeof(text));
+	assert_int_equal(source_figure(s, "bytes"), sizeof(text));
 	guest_source_close(s);
 	f = fopen(in_dir("e.guest"), "r");
 	assert_non_null(f);

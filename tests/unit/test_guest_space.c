@@ -118,7 +118,7 @@ static void registers(void **state)
 }
 
 /* A monitor in use by another client accepts the connection but does not answer. */
-static void patience(void **state)
+static void qmp_timeout(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -141,7 +141,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_tables),
 		cmocka_unit_test(registers),
-		cmocka_unit_test(patience),
+		cmocka_unit_test(qmp_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -353,7 +353,7 @@ static void list_make(uint8_t *image, unsigned int nr)
 	}
 }
 
-/* Lists: one that ends, too many entries, a loop beside the head, a pointer out of RAM. */
+/* Lists: one that ends, too many entries, a loop without the head, a pointer out of RAM. */
 static void lists(void **state)
 {
 	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);

@@ -82,7 +82,7 @@ static void longer_than_the_ring(void **state)
 
 	(void)state;
 	ring_make(1, 64, RING_OVERWRITE);
-	for (unsigned int i = 0; i < 500; i++) /* before anybody looks */
+	for (unsigned int i = 0; i < 500; i++) /* before the first look */
 		ring_trace(&ring, 0, 1, 0, 99);
 	assert_int_equal(ring_follow_new(mem_read, NULL, NULL, "test", &f), 0);
 	assert_int_equal(ring_follow_look(f, false), 0);
@@ -154,8 +154,8 @@ static void overwritten_is_counted(void **state)
 	ring_follow_free(f);
 }
 
-/* A ring that keeps the oldest gets its room back where its memory can be written. */
-static void room_is_given_back(void **state)
+/* A ring that keeps the oldest records gets free slots where its memory can be written. */
+static void slots_are_freed(void **state)
 {
 	struct ring_follow *f;
 
@@ -249,7 +249,7 @@ int main(void)
 		cmocka_unit_test(longer_than_the_ring),
 		cmocka_unit_test(longer_than_the_window),
 		cmocka_unit_test(overwritten_is_counted),
-		cmocka_unit_test(room_is_given_back),
+		cmocka_unit_test(slots_are_freed),
 		cmocka_unit_test(a_racing_writer),
 		cmocka_unit_test(lying_rings),
 	};
