@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Do the means of two series of measurements differ? Each is cut into BATCHES consecutive batches, and the means of
- * these are compared by Welch's t-test. Dependence between neighbours does no harm as far as it is shorter than a
- * batch. Unlike ranks (rank_test.h), the test uses the size of the differences: two series that drift slowly, far apart
- * from each other, have only a few independent ranks, but means that are far apart compared with the drift.
+ * these are compared by Welch's t-test. Dependence between neighbours is harmless if it is shorter than a batch. Unlike
+ * ranks (rank_test.h), the test uses the size of the differences: two series that drift slowly, far apart from each
+ * other, have only a few independent ranks, but means that are far apart compared with the drift.
  */
 #ifndef HOSTRACE_BATCH_TEST_H
 #define HOSTRACE_BATCH_TEST_H

@@ -56,8 +56,8 @@ struct mapping {
 };
 
 /*
- * By map_files, which is right in any case, but wants CAP_CHECKPOINT_RESTORE; a confined recorder that follows a
- * command has it no more. By its name it must be the very file.
+ * By map_files, which is always the mapped file, but needs CAP_CHECKPOINT_RESTORE; a confined recorder that follows
+ * a command no longer has it. By name, it must be the same file.
  */
 static int mapping_open(pid_t pid, const struct mapping *m)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * guest symbols: what a Linux guest's own memory tells of it, without an agent and without a file of the guest. The
- * process gives up its privileges when the memory is open, and reads it afterwards.
+ * guest symbols: the symbols of a Linux guest's kernel, read from its memory without an agent or a file of the guest.
+ * The process gives up its privileges when the memory is open, and reads it afterwards.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -8,12 +8,12 @@
 
 /*
  * As x86's kvm_exit numbers them (KVM_ISA_VMX, KVM_ISA_SVM in arch/x86/kvm/trace.h). arm64's has no number: this one is
- * ours, far from those that x86 may yet take.
+ * ours, far from those that x86 may use later.
  */
 enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2, EXIT_ISA_ARM64 = 0xaa64 };
 
 /*
- * The exit reason of arm64's kvm_exit (arch/arm64/kvm/trace_arm.h): ESR_EC of a trap, else its `ret` and this bit, for
+ * The exit reason of arm64's kvm_exit (arch/arm64/kvm/trace_arm.h): ESR_EC of a trap, else its `ret` and this bit:
  * ESR_EC has six bits.
  */
 enum { EXIT_ARM64_RET = 0x100 };

@@ -184,7 +184,7 @@ function drawAxis(bottom) {
 	}
 }
 
-// As many digits as tell one tick from the next.
+// As many digits as distinguish one tick from the next.
 function tick(ns, step, digits) {
 	const units = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]];
 	const [unit, size] = units.find(u => ns >= u[1]) || units[3];

@@ -177,7 +177,7 @@ static void names_draw(const struct timeline_picture *p, const struct band_track
 
 /* ---- arrows ---- */
 
-/* They are not more, and not denser, than one can tell apart. */
+/* Only if they are few and far enough apart to be distinguished. */
 static bool arrows_are_few(const struct timeline_picture *p)
 {
 	const struct band_flow *flow;

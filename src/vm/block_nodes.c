@@ -73,7 +73,7 @@ static bool driver_read(const struct memory *m, uint64_t bs, char *name, size_t 
 	return is_driver_name(name);
 }
 
-/* ---- who holds requests ---- */
+/* ---- nodes that hold requests ---- */
 
 /* Adds the requests that a ThrottleGroupMember in these bytes holds. */
 static void throttled_add(struct walk *w, const uint8_t *p, size_t size, uint64_t base)

@@ -90,11 +90,11 @@ static int unix_read(struct table *t)
 {
 	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	_cleanup_free_ char *reply = malloc(REPLY_BYTES);
-	const struct timeval patience = {.tv_sec = WAIT_S};
+	const struct timeval timeout = {.tv_sec = WAIT_S};
 
 	if (!reply)
 		return fail(-ENOMEM, "out of memory");
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
 	    unix_ask(fd))
 		return 0;
 	for (;;) {

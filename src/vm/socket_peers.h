@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who is at the other end of a process's sockets: Unix sockets by sock_diag(7), TCP by /proc/PID/net/tcp. Peers on this
+ * The other ends of a process's sockets: Unix sockets by sock_diag(7), TCP by /proc/PID/net/tcp. Peers on this
  * host are found with their process; of others, TCP knows whether they acknowledge what was sent.
  */
 #ifndef HOSTRACE_SOCKET_PEERS_H

@@ -260,12 +260,12 @@ static void type_read(pid_t pid, int mount, char *type, size_t size)
 {
 	char path[64];
 	_cleanup_free_ char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	int id;
 
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	while (f && getline(&line, &room, f) > 0) {
+	while (f && getline(&line, &capacity, f) > 0) {
 		const char *tail = strstr(line, " - ");
 
 		if (!tail || sscanf(line, "%d ", &id) != 1 || id != mount)

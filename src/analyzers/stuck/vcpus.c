@@ -123,7 +123,7 @@ static const char *reason_of(const struct stuck_vcpu *v, int pending, int servic
 	return buf;
 }
 
-/* Of a vCPU that runs the guest, or could: why another one does not is another finding's matter. */
+/* Of a vCPU that runs the guest, or could: others have findings of their own. */
 static int pending_find(struct stuck_report *r, const struct stuck_vcpu *v)
 {
 	bool runs = !strcmp(v->where, "halted") || !strcmp(v->where, "guest") ||

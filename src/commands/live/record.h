@@ -130,7 +130,7 @@ struct recorded_tasks {
 	pid_t pid; /* 0: none */
 	int fd;
 	bool known;
-	char why[320]; /* they were not, at first */
+	char why[320]; /* why they were unknown at first */
 };
 
 struct recording {
@@ -218,7 +218,7 @@ bool record_waits(void);
 /* -EINVAL with the error message set: the other options do not permit --wait. */
 int record_wait_check(const struct recording *r);
 
-/* Records each life of the VM by once(), in a child. The exit status. */
+/* Calls once() in a child for each run of the VM, from its start to its end. Returns the exit status. */
 int record_wait(struct recording *r, int (*once)(struct recording *r));
 
 /* NULL-terminated: the option tables of record itself and of all parts. */

@@ -136,7 +136,7 @@ static uint64_t bytes_used(struct dump_files *d)
 }
 
 /* What a dump may take (0: there is no limit), if there is space at all. */
-static bool room_read(struct dump_files *d, uint64_t *ret_bytes)
+static bool space_read(struct dump_files *d, uint64_t *ret_bytes)
 {
 	uint64_t used = bytes_used(d);
 
@@ -153,7 +153,7 @@ bool dumps_have_room(struct dump_files *d)
 {
 	uint64_t bytes;
 
-	return room_read(d, &bytes) && d->nr < d->keep;
+	return space_read(d, &bytes) && d->nr < d->keep;
 }
 
 /* ---- writing one ---- */
@@ -193,7 +193,7 @@ static void size_limit(uint64_t bytes)
 /* Once in a row. */
 static void too_large_note(const struct dump_files *d, const struct dump_cause *cause)
 {
-	if (!d->told)
+	if (!d->logged)
 		journal_note(
 			4,
 			"%s: no dump is written: it would exceed --max-disk; such triggers are "
@@ -203,18 +203,18 @@ static void too_large_note(const struct dump_files *d, const struct dump_cause *
 
 /* In the child: its exit status. */
 static int child_write(const struct dump_files *d, struct recording *r, const char *path,
-		       const struct dump_cause *cause, uint64_t room)
+		       const struct dump_cause *cause, uint64_t space)
 {
 	uint64_t start = cause->culprit.start_ns;
 	char report[4096], line[LINE_BYTES];
 	json_t *meta = record_meta_end(r);
 	int err;
 
-	size_limit(room);
+	size_limit(space);
 	err = trace_writer_dump(r->writer, path,
 				start > cause->before_ns ? start - cause->before_ns : 0, meta);
 	json_decref(meta);
-	if (err == -EFBIG && room && d->child_triggers) {
+	if (err == -EFBIG && space && d->child_triggers) {
 		too_large_note(d, cause);
 		return EXIT_TOO_LARGE;
 	}
@@ -234,18 +234,18 @@ static int child_write(const struct dump_files *d, struct recording *r, const ch
 static void suppress(struct dump_files *d)
 {
 	d->suppressed += d->child_triggers;
-	d->told = true;
+	d->logged = true;
 }
 
 int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cause *cause,
 		bool always)
 {
-	uint64_t room;
+	uint64_t space;
 	char *path;
 	int err;
 
 	d->child_triggers = always ? 0 : 1 + cause->nr_more;
-	if (!room_read(d, &room) && !always) {
+	if (!space_read(d, &space) && !always) {
 		too_large_note(d, cause);
 		suppress(d);
 		return 0;
@@ -255,7 +255,7 @@ int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cau
 	if (!err) {
 		d->child = fork();
 		if (!d->child)
-			_exit(child_write(d, r, path, cause, room));
+			_exit(child_write(d, r, path, cause, space));
 		if (d->child < 0) {
 			d->child = 0;
 			err = fail(-errno, "fork: %s", strerror(errno));
@@ -276,7 +276,7 @@ void dumps_reap(struct dump_files *d, bool wait)
 		suppress(d);
 		return;
 	}
-	d->told = false;
+	d->logged = false;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		d->written++;
 	else

@@ -43,7 +43,7 @@ struct flight {
 	struct dump_cause cause; /* of the pending dump */
 	uint64_t due_ns;
 	uint64_t triggered, suppressed;
-	bool told; /* that triggers are suppressed */
+	bool logged; /* that triggers are suppressed */
 };
 
 static uint64_t suppressed(const struct flight *f)
@@ -101,15 +101,15 @@ static void on_trigger(void *arg, const struct trigger_culprit *c)
 	}
 	if (!dumps_have_room(&f->files)) {
 		f->suppressed++;
-		if (!f->told)
+		if (!f->logged)
 			journal_note(4,
 				     "triggers are only counted from now on: --keep or "
 				     "--max-disk is reached; move dumps away: %s-*",
 				     f->files.prefix);
-		f->told = true;
+		f->logged = true;
 		return;
 	}
-	f->told = false;
+	f->logged = false;
 	f->pending = true;
 	f->cause = (struct dump_cause){.culprit = *c,
 				       .name = f->e[c->which].name,

@@ -34,7 +34,7 @@ struct dump_files {
 	uint64_t child_triggers; /* for how many triggers */
 	uint64_t written, failed;
 	uint64_t suppressed; /* triggers whose dump would have exceeded max_bytes */
-	bool told;	     /* that the last one would have */
+	bool logged;	     /* that triggers are suppressed for that reason */
 };
 
 /* Looks for the dumps of earlier runs. To be called before the process is confined. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * record --wait: a recorder that survives the VM's restart. Each life of the VM is recorded by a child, which waits for
+ * record --wait: a recorder that survives the VM's restart. Each run of the VM is recorded by a child, which waits for
  * the VM, records it and gives up its privileges, as without --wait. The parent keeps its own, only waits for the child
  * and passes signals on to it; it does not read anything.
  */
@@ -56,7 +56,7 @@ int record_wait_check(const struct recording *r)
 /* In the child: until there is what --vm selects. */
 static int vm_wait(void)
 {
-	bool told = false;
+	bool logged = false;
 	int err = privileges_check();
 
 	while (!err) {
@@ -67,9 +67,9 @@ static int vm_wait(void)
 		vm_list_free(vms, nr);
 		if (err != -ESRCH)
 			break;
-		if (!told)
+		if (!logged)
 			command_note("waiting for VM %s", record_opt.vms.item[0]);
-		told = true;
+		logged = true;
 		err = 0;
 		sleep(1);
 	}

@@ -31,7 +31,7 @@ struct server {
 	uint8_t *message; /* HELPER_MESSAGE_MAX bytes */
 	char *page;	  /* malloc()ed, being received */
 	size_t len;
-	bool gone; /* hostrace has ended */
+	bool ended; /* hostrace has */
 };
 
 /* ---- the page ---- */
@@ -63,7 +63,7 @@ static int page_receive(struct server *s)
 		if (!err)
 			err = head.kind == HTTPD_PART ? part_add(s, &head) : -EPROTO;
 	}
-	s->gone = true;
+	s->ended = true;
 	return err;
 }
 
@@ -170,13 +170,13 @@ static int loop(struct server *s)
 	struct pollfd p[2] = {{.fd = info->epoll_fd, .events = POLLIN},
 			      {.fd = STDIN_FILENO, .events = POLLIN}};
 
-	while (!s->gone) {
+	while (!s->ended) {
 		MHD_UNSIGNED_LONG_LONG left;
 		int timeout = MHD_get_timeout(s->daemon, &left) == MHD_YES ? (int)left : -1;
 
 		if (poll(p, 2, timeout) < 0 && errno != EINTR)
 			return EXIT_FAILURE;
-		if (p[1].revents) /* it speaks only when asked: it has ended */
+		if (p[1].revents) /* hostrace sends only what was requested: it has ended */
 			break;
 		MHD_run(s->daemon);
 	}

@@ -113,7 +113,7 @@ static void from_leaks(struct found *f)
 			oldest = row;
 	if (!leaked || !oldest)
 		return;
-	/* Ahead of every share of the time: whoever waits for them waits for ever. */
+	/* Before every share of the time: they were never returned. */
 	add(f, "leak", "leaks", 1 + (double)leaked,
 	    json_sprintf(
 		    "%llu request%s taken by a device and never returned; the oldest, in %s, is "
@@ -280,7 +280,7 @@ static void from_queue(struct found *f, const json_t *row)
 	char who[WHO_BYTES], p50[16], p99[16], worst[16];
 	const char *stage = slowest_stage(stages, &stage_p99);
 
-	/* Little's law; requests that are out at the end have no median. */
+	/* Little's law; requests in flight at the end have no median. */
 	double over = n && span > 0 ? avg - (double)n * (double)number(device, "p50_ns") / span : 0;
 
 	if (number(json_object_get(row, "in_flight"), "end"))

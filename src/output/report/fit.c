@@ -133,7 +133,7 @@ static int largest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* So long is the last one of the PARTS_MAX longest; 0: out of memory, or there are not more. */
+/* The duration of the last one of the PARTS_MAX longest; 0: out of memory, or there are not more. */
 static json_int_t part_least(const json_t *parts)
 {
 	size_t nr = json_array_size(parts);

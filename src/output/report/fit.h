@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* So many bytes takes it in the page (page.h), escaped. */
+/* How many bytes it takes in the page (page.h), escaped. */
 size_t page_json_bytes(const json_t *value);
 
 /*

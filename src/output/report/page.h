@@ -5,7 +5,7 @@
  *	{"version", "findings": [{"kind", "section", "text", "share"}], "notes": [text],
  *	 "sections": {KEY: {"command", "data": the command's JSON, "error", "cut": [..]}}}
  *
- * Text of a recording is hostile. In the page it is in two places only: in the JSON, in which everything that could end
+ * Text of a recording is untrusted. The page has it in two places only: in the JSON, in which everything that could end
  * or confuse a script element is escaped, and in the summary's sentences, as escaped markup. The script makes text
  * nodes of it, and no markup. A Content-Security-Policy permits this script and this style, by their hashes, and no
  * request of any kind.
@@ -28,7 +28,7 @@ static inline bool page_byte_is_escaped(char c)
 	return c == '<' || c == '>' || c == '&';
 }
 
-/* Both return 0 or -errno with the error message set; write errors are seen by who closes the file. */
+/* Both return 0 or -errno with the error message set; the caller finds write errors when it closes the file. */
 int page_write(const json_t *page, FILE *f);
 int page_write_json(const json_t *page, FILE *f);
 

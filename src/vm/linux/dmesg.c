@@ -191,7 +191,7 @@ int linux_log_read(struct linux_guest *g, const struct btf_types *types, struct 
 	err = ring_copy(g, ring, &c);
 	nr = ((c.head - c.tail) & ID_MASK) + 1;
 	if (!err && nr > (uint64_t)1 << c.count_bits)
-		err = fail(-EFAULT, "the guest's kernel log contradicts itself");
+		err = fail(-EFAULT, "the guest's kernel log is inconsistent");
 	for (uint64_t i = 0; i < nr && !err; i++)
 		err = record_add(g, &c, (c.tail + i) & ID_MASK, ret);
 	free(c.desc);

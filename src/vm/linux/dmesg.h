@@ -25,7 +25,7 @@ struct linux_log {
 };
 
 /*
- * -ENOENT: the kernel lacks a symbol or a type; -EFAULT: its ring buffer cannot be read or contradicts itself; -ENOMEM;
+ * -ENOENT: the kernel lacks a symbol or a type; -EFAULT: its ring buffer cannot be read or is inconsistent; -ENOMEM;
  * with the error message set. Records that were overwritten while they were read are counted in g->torn. *ret is the
  * caller's, also on failure.
  */

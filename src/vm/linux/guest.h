@@ -28,7 +28,7 @@ struct linux_guest {
 	pid_t pid;
 	struct memory memory;
 	struct linux_ram ram;
-	uint64_t ram_bytes; /* as the VM was begun */
+	uint64_t ram_bytes; /* with which the VM was started */
 	char unreadable[256]; /* why the host cannot read the memory; "" if it can, or that is unknown */
 	struct guest_slot *slot; /* of KVM; NULL: the RAM is searched */
 	size_t nr_slots;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The symbol tables of a Linux kernel (CONFIG_KALLSYMS) in a guest's RAM, from 4.19 to 7.x. Their layout is told from
- * the tables themselves, without the kernel's version. In .rodata, in this order (scripts/kallsyms.c):
+ * The symbol tables of a Linux kernel (CONFIG_KALLSYMS) in a guest's RAM, from 4.19 to 7.x. Their layout is derived
+ * from the tables themselves, without the kernel's version. In .rodata, in this order (scripts/kallsyms.c):
  *
  *   to 4.19    offsets, relative_base, num_syms, names, markers, token_table, token_index; num_syms and the markers
  *              have 8 bytes, from 4.20 on 4
