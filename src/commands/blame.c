@@ -10,6 +10,7 @@
 #include "commands/blame_around.h"
 #include "base/memory.h"
 #include "commands/common/flame_run.h"
+#include "commands/blame_answer.h"
 #include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
@@ -38,10 +39,6 @@ static const struct option_row blame_options[] = {
 
 static const struct option_row *const options[] = {input_rows, output_file_options,
 						   symbols_options, blame_options, NULL};
-
-static const struct report_needs needs = {.events = "kvm_exit,kvm_userspace_exit",
-					  .ends = "kvm_entry,kvm_run",
-					  .record = "hostrace record --for blame"};
 
 /* ---- what is selected ---- */
 
@@ -75,76 +72,18 @@ static int by_parse(const char *keys, const struct addresses *symbols, struct bl
 	return 0;
 }
 
-static int open_unfiltered(struct input_set **ret)
-{
-	struct input_options given = input_given;
-	int err;
-
-	blame_unfilter(&input_given);
-	err = input_open(false, blame_wants, NULL, ret);
-	input_given = given;
-	return err;
-}
-
 /* ---- the report ---- */
-
-static void caveats_of_locks(const struct input_set *in, json_t *caveats)
-{
-	for (unsigned int i = 0; i < in->nr_hosts; i++) {
-		json_t *locks = json_object_get(in->input[i].reader->info.meta, "locks"), *lock;
-		size_t k;
-
-		json_array_foreach (locks, k, lock)
-			if (!json_object_get(lock, "address"))
-				caveat_add(caveats, "%s",
-					   json_string_value(json_object_get(lock, "note")));
-	}
-}
-
-/* There are exits, and none is long enough. */
-static bool none_selected(const struct blame_report *r)
-{
-	return min_ns && !r->summary->exits && r->counts->exits;
-}
-
-static const char *none_print(const struct blame_report *r, char *buf, size_t size)
-{
-	snprintf(buf, size, "none of %" PRIu64 " exits is selected (--min-latency)",
-		 r->counts->exits);
-	return buf;
-}
-
-static int draw_json(const struct blame_report *r, const struct input_set *in, json_t *caveats,
-		     FILE *f)
-{
-	json_t *more = blame_report_json(r);
-
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	if (none_selected(r)) {
-		char none[96];
-
-		caveat_add(caveats, "%s", none_print(r, none, sizeof(none)));
-	} else if (!r->summary->exits) {
-		json_t *why = empty_lines(in, &needs);
-
-		json_array_extend(caveats, why);
-		json_decref(why);
-	}
-	input_json(in, caveats, more, f);
-	return 0;
-}
 
 static int draw_list(const struct blame_report *r, const struct input_set *in, json_t *caveats,
 		     const struct output *out)
 {
 	struct report report = report_of(in, out);
 
-	report.needs = &needs;
-	if (none_selected(r)) {
+	report.needs = &blame_needs;
+	if (blame_none_selected(r)) {
 		char none[96];
 
-		fprintf(out->file, "%s\n", none_print(r, none, sizeof(none)));
+		fprintf(out->file, "%s\n", blame_none_print(r, none, sizeof(none)));
 	} else if (!r->summary->nr_kept) {
 		report_empty(&report);
 	}
@@ -161,11 +100,11 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 	char first[96];
 	int err = by ? blame_report_groups(r, &t) : blame_report_totals(r, &t);
 
-	report.needs = &needs;
+	report.needs = &blame_needs;
 	report.caveats = caveats;
-	report.answers = none_selected(r);
+	report.answers = blame_none_selected(r);
 	if (report.answers)
-		report.first_line = none_print(r, first, sizeof(first));
+		report.first_line = blame_none_print(r, first, sizeof(first));
 	else if (r->summary->exits)
 		report.first_line = blame_report_first_line(r, first, sizeof(first));
 	return report_table_made(&report, err, &t);
@@ -191,7 +130,7 @@ static int draw_format(struct blame_report *r, const struct input_set *in, json_
 		       const struct output *out)
 {
 	if (!strcmp(out->format, "json"))
-		return draw_json(r, in, caveats, out->file);
+		return blame_answer_json(r, in, caveats, out->file);
 	if (!strcmp(out->format, "folded"))
 		return blame_report_folded(r, out->file);
 	if (!strcmp(out->format, "flame") || !strcmp(out->format, "pprof"))
@@ -206,13 +145,10 @@ static int draw_format(struct blame_report *r, const struct input_set *in, json_
 
 static int draw(struct blame_report *r, const struct input_set *in, const struct output *out)
 {
-	json_t *caveats = blame_report_caveats(r);
+	json_t *caveats = blame_answer_begin(r, in);
 	struct around around = {0};
 	int err = 0;
 
-	caveats_of_locks(in, caveats);
-	r->vms = input_set_nr_vms(in) > 1 ? in->vms : NULL;
-	r->start_ns = input_set_start_ns(in);
 	if (around_ns) {
 		err = around_read(r->summary, around_ns, !strcmp(out->format, "json"), r->start_ns,
 				  r->symbols, &around);
@@ -226,22 +162,13 @@ static int draw(struct blame_report *r, const struct input_set *in, const struct
 	return err;
 }
 
-static int handle(void *arg, const struct event *ev)
-{
-	return blame_event(arg, ev);
-}
-
 static int analyze(struct input_set **in, struct blame_summary *s, const struct addresses *symbols,
 		   struct output *out)
 {
 	struct blame_sink sink = blame_summary_sink(s);
 	_cleanup_(blame_cleanup_) struct blame *b = blame_new(&sink);
-	int err = b ? open_unfiltered(in) : fail(-ENOMEM, "out of memory");
+	int err = b ? blame_read(b, in) : fail(-ENOMEM, "out of memory");
 
-	if (!err)
-		err = reader_each((*in)->reader, handle, b);
-	if (!err)
-		err = blame_end(b);
 	blame_summary_end(s);
 	if (!err) {
 		struct blame_report r = {.summary = s,

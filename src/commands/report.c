@@ -15,8 +15,8 @@
 #include "commands/common/output.h"
 #include "commands/common/section.h"
 #include "commands/common/symbol_options.h"
+#include "commands/report_blame.h"
 #include "commands/report_closeups.h"
-#include "commands/report_moments.h"
 #include "output/report/findings.h"
 #include "output/report/fit.h"
 #include "output/report/page.h"
@@ -27,7 +27,7 @@ static const struct option_row *const options[] = {input_rows, output_file_optio
 
 struct section {
 	const char *key;
-	const char *words[SECTION_WORDS_MAX + 1];
+	const char *words[SECTION_WORDS_MAX + 1]; /* none: made_sections_add() makes it */
 	size_t bytes_max; /* of its JSON in the page; their sum and the script stay below 5 MB */
 
 	/* Only of a recording with one of these events (comma-separated; NULL: any), or with a guest's trace. */
@@ -44,8 +44,8 @@ static const struct section sections[] = {
 	{"exits", {"exits", "--limit", "1000"}, 200 << 10},
 	{"exits_by_vcpu", {"exits", "--by", "=vcpu", "--limit", "1000"}, 100 << 10},
 	{"heatmap", {"heatmap", "exit-latency"}, 300 << 10},
-	{"blame", {"blame", "--limit", "40"}, 600 << 10},
-	{"blame_by_vcpu", {"blame", "--by", "vcpu", "--limit", "1"}, 200 << 10},
+	{"blame", .bytes_max = 600 << 10},
+	{"blame_by_vcpu", .bytes_max = 200 << 10},
 	{"virtio", {"virtio"}, 300 << 10, QUEUES},
 	{"queue_heatmap", {"heatmap", "virtqueue"}, 200 << 10, QUEUES},
 	{"leaks", {"leaks", "--limit", "1000"}, 100 << 10, QUEUES},
@@ -126,18 +126,6 @@ static json_t *why_missing(const struct section *s)
 
 /* ---- the sections ---- */
 
-/* Rows by vCPU must not add up those of several VMs. */
-static void words_of(const struct section *s, const json_t *all, const char **ret)
-{
-	const json_t *vms = json_object_get(info_of(all), "vms");
-
-	for (unsigned int i = 0; i <= SECTION_WORDS_MAX; i++) {
-		bool by_vcpu = s->words[i] && !strcmp(s->words[i], "vcpu");
-
-		ret[i] = by_vcpu && json_array_size(vms) > 1 ? "vm,vcpu" : s->words[i];
-	}
-}
-
 /* "hostrace exits --limit 1000". */
 static json_t *command_text(const char *const *words)
 {
@@ -163,20 +151,18 @@ static bool belongs_to_page(int err)
 
 static int section_add(const struct section *s, json_t *all)
 {
-	const char *words[SECTION_WORDS_MAX + 1];
 	json_t *data = NULL, *one, *why = NULL;
 	int err = 0;
 
-	words_of(s, all, words);
 	if (!has_data(s, all))
 		why = why_missing(s);
-	else if ((err = section_run(words, &data)))
+	else if ((err = section_run(s->words, &data)))
 		why = json_text(error_text());
 	if (err && !belongs_to_page(err)) {
 		json_decref(why);
 		return err;
 	}
-	one = json_pack("{s:o,s:o}", "command", command_text(words), data ? "data" : "error",
+	one = json_pack("{s:o,s:o}", "command", command_text(s->words), data ? "data" : "error",
 			data ? data : why);
 	return json_object_set_new(all, s->key, one) ? fail(-ENOMEM, "out of memory") : 0;
 }
@@ -208,12 +194,30 @@ static int made_add(json_t *all, const char *key, const char *command, int err, 
 	return err && !belongs_to_page(err) ? err : 0;
 }
 
+/* Rows by vCPU must not add up those of several VMs. */
+static bool several_vms(const json_t *all)
+{
+	return json_array_size(json_object_get(info_of(all), "vms")) > 1;
+}
+
+static int blame_sections_add(json_t *all)
+{
+	const char *by = several_vms(all) ? "hostrace blame --by vm,vcpu --limit 1"
+					  : "hostrace blame --by vcpu --limit 1";
+	struct report_blame made;
+	int err = report_blame_make(data_of(all, "heatmap"), several_vms(all), MOMENTS_BYTES,
+				    &made);
+	int fatal = made_add(all, "blame", "hostrace blame --limit 40", err, made.blame, 0);
+
+	fatal = made_add(all, "blame_by_vcpu", by, err, made.by_vcpu, 0) ?: fatal;
+	return made_add(all, "moments", "hostrace blame", err, made.moments, 0) ?: fatal;
+}
+
 static int made_sections_add(json_t *all)
 {
 	json_t *data = NULL;
-	int err = report_moments(data_of(all, "heatmap"), MOMENTS_BYTES, &data);
+	int err = blame_sections_add(all);
 
-	err = made_add(all, "moments", "hostrace blame", err, data, 0);
 	if (err)
 		return err;
 	err = report_closeups(data_of(all, "blame"), &data);
@@ -241,6 +245,8 @@ static int sections_make(json_t *all)
 	int err = 0;
 
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
+		if (!sections[i].words[0])
+			continue;
 		err = section_add(&sections[i], all);
 		if (!err && !i)
 			err = info_check(all);

@@ -116,6 +116,16 @@ struct blame_sink {
 	void *arg;
 };
 
+enum { BLAME_SINKS_MAX = 3 };
+
+/* Several sinks of one pass: each receives all exits. */
+struct blame_sinks {
+	struct blame_sink to[BLAME_SINKS_MAX];
+	unsigned int nr;
+};
+
+struct blame_sink blame_sinks_sink(struct blame_sinks *s);
+
 struct blame;
 
 /* NULL: out of memory. */

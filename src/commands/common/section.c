@@ -179,6 +179,28 @@ static int parse(const struct command *c, const char *text, json_t **ret)
 	return *ret ? 0 : fail(-EINVAL, "%s: invalid JSON: %s", c->name, wrong.text);
 }
 
+int section_print(const char *name, int (*print)(void *arg, FILE *to), void *arg, json_t **ret)
+{
+	const struct command *outer = command_now;
+	_cleanup_free_ char *text = NULL;
+	bool quiet = common.quiet;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	*ret = NULL;
+	if (!f)
+		return fail(-ENOMEM, "out of memory");
+	command_now = find(name);
+	common.quiet = true;
+	int err = print(arg, f);
+
+	common.quiet = quiet;
+	command_now = outer;
+	if (!memstream_close(f, &text) && !err)
+		err = fail(-ENOMEM, "out of memory");
+	return err ? err : parse(find(name), text, ret);
+}
+
 int section_run(const char *const *words, json_t **ret)
 {
 	const struct command *c = find(words[0]);

@@ -15,4 +15,7 @@ enum { SECTION_WORDS_MAX = 12 };
 
 int section_run(const char *const *words, json_t **ret);
 
+/* The same of an answer that print() prints as the command `name` would: 0 or -errno with the error message set. */
+int section_print(const char *name, int (*print)(void *arg, FILE *to), void *arg, json_t **ret);
+
 #endif
