@@ -26,11 +26,15 @@ INSTALLED = \
 	644:share/systemtap/tapset/hostrace-inside.stp:stap/tapset/inside.stp \
 	$(foreach f,$(wildcard stap/*.stp),755:share/hostrace/stap/$(notdir $(f)):$(f)) \
 	$(foreach f,$(MAN_PAGES),644:share/man/man$(subst .,,$(suffix $(f)))/$(notdir $(f)):$(f)) \
-	$(foreach f,$(wildcard doc/schema/*),644:share/doc/hostrace/schema/$(notdir $(f)):$(f)) \
-	$(foreach f,README.md LICENSE $(wildcard doc/*.md doc/*.png),644:share/doc/hostrace/$(notdir $(f)):$(f))
+	$(foreach f,$(DOCS),644:share/doc/hostrace/$(f):$(f))
+
+# Pages refer to each other, so they are in the same folders as here.
+DOCS := $(wildcard *.md) LICENSE $(filter-out %.mk %.sh,$(wildcard doc/*.* doc/schema/* doc/tutorial/* doc/pictures/* examples/*/*))
 
 # Directories that only hostrace uses; uninstall removes them.
-INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace share/doc/hostrace/schema share/doc/hostrace
+INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace \
+	$(addprefix share/doc/hostrace/,$(sort $(dir $(filter examples/%,$(DOCS)))) examples doc/schema doc/tutorial doc/pictures doc) \
+	share/doc/hostrace
 
 # Runs a command for each entry, with $$mode, $$to and $$from.
 each_installed = for i in $(INSTALLED); do \
@@ -42,6 +46,7 @@ install: all man
 	@$(call each_installed,install -D -m "$$mode" "$$from" "$$to")
 	@sed -i 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/libhostrace.pc
 	@ln -sf $(notdir $(LIBRARY_SO)) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhostrace.so
+	@scripts/plain-links.sh $(DESTDIR)$(PREFIX)/share/doc/hostrace
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 uninstall:

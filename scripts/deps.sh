@@ -110,6 +110,7 @@ packages() {
 	package lintian          lintian
 	package mmdebstrap       mmdebstrap
 	package rpm              rpm-build
+	package cpio             cpio
 	docs  scdoc              scdoc
 	docs  man-db             man-db
 	END

@@ -52,6 +52,23 @@ has_page() {
 	"$dir/usr/bin/hostrace" help list | grep -q '^DESCRIPTION'
 }
 
+# Every link of the installed pages is to an installed file.
+links_work() (
+	local page target missing=0
+	cd "$dir/usr/share/doc/hostrace" || return
+	while read -r page; do
+		while read -r target; do
+			[ -e "$(dirname "$page")/$target" ] || { echo "$page: $target is not installed"; missing=1; }
+		done < <(grep -oE '\]\([^)# ]+' "$page" | cut -c 3- | grep -v '^https\?:')
+	done < <(find . -name '*.md')
+	[ $missing = 0 ] && [ -f doc/cookbook.md ] && [ -f doc/schema/list.json ]
+)
+
+# The tutorial's commands, with the installed recordings.
+tutorial_reads() {
+	"$dir/usr/bin/hostrace" info "$dir/usr/share/doc/hostrace/doc/tutorial/slow.hrt"
+}
+
 check 1 "make install" make --no-print-directory install DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
 check 2 "the program runs" "$dir/usr/bin/hostrace" --version
 if command -v man >/dev/null; then
@@ -70,6 +87,8 @@ with 11 zsh "zsh reads its completion" zsh_parses
 with 12 fish "fish completes commands" fish_completes "hostrace li" list
 with 13 fish "fish completes options" fish_completes "hostrace list --sin" --since
 with 14 fish "fish completes analyzers" fish_completes "hostrace summary exit-l" exit-latency
-check 15 "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
-check 16 "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
-echo "1..16"
+check 15 "links of the installed pages work" links_work
+check 16 "the tutorial's recording is installed" tutorial_reads
+check 17 "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check 18 "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
+echo "1..18"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Builds the Debian packages from an archive of `make dist`, checks them with lintian, installs them with their
 # dependencies and QEMU into a new root folder, and goes a new user's way there, from the installed package to the cause of
-# a slow request, as TAP: minutes, and the network. `make check-package`.
+# a slow request. Builds the RPMs with Debian's libraries. As TAP: minutes, and the network. `make check-package`.
 #
 #   tests/package/run.sh ARCHIVE
 set -u -o pipefail
@@ -61,6 +61,12 @@ reads_traces() {
 	cp tests/cases/exits/trace.txt "$work/root/tmp/" && inside hostrace exits -i /tmp/trace.txt | grep '^reason'
 }
 
+# The pages are not compressed, and the recordings are next to them.
+reads_tutorial() {
+	inside grep -q hostrace /usr/share/doc/hostrace/doc/tutorial/1-record.md &&
+		inside hostrace exits -i /usr/share/doc/hostrace/doc/tutorial/slow.hrt | grep '^reason'
+}
+
 reads_with_library() {
 	inside python3 /usr/share/doc/libhostrace-dev/examples/exits.py /tmp/trace.txt | grep '[1-9]'
 }
@@ -72,6 +78,17 @@ new_user() {
 		inside hostrace leaks -i /tmp/demo/demo.hrt && echo "# from the package to a cause: $((SECONDS - begin)) s" >"$work/time"
 }
 
+# No RPM database knows Debian's packages: --nodeps.
+build_rpms() {
+	timeout 1800 rpmbuild --nodeps --define "_topdir $work/rpm" -tb "$archive"
+}
+
+rpm_runs() {
+	mkdir "$work/unpacked" && rpm2cpio "$work"/rpm/RPMS/*/hostrace-"$version"-*.rpm | (cd "$work/unpacked" && cpio -idm --quiet) &&
+		[ "$("$work/unpacked/usr/bin/hostrace" --version)" = "hostrace $version" ] &&
+		rpm -qpl "$work"/rpm/RPMS/*/libhostrace-devel-"$version"-*.rpm | grep 'libhostrace[.]pc$'
+}
+
 cd "$(dirname "$0")/../.." || exit 1
 check "dpkg-buildpackage -b" build
 check "lintian finds no error" lintian --fail-on error "$work"/hostrace_*.changes
@@ -79,11 +96,14 @@ if [ "$(id -u)" = 0 ]; then
 	check "the package is installed into a new root folder" install
 	check "it has the version of the archive" version_is
 	check "it reads a trace there" reads_traces
+	check "it reads the tutorial's recording there" reads_tutorial
 	check "the library's Python example reads it" reads_with_library
 	check "the demo runs there, and what it shows has causes" new_user
 	cat "$work/time" 2>/dev/null
 else
 	echo "ok $((++nr)) # SKIP only root may change the root folder"
 fi
+check "rpmbuild -tb builds the RPMs" build_rpms
+check "the program of the RPM has the version of the archive" rpm_runs
 echo "1..$nr"
 exit $failed
