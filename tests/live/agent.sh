@@ -77,17 +77,17 @@ chmod 1777 .
 echo precious >planted
 chown 65534 planted
 chmod 666 planted
-timeout -k 5 20 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
+timeout -k 5 200 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
 is "$? $(cat planted)" "1 precious" "the agent refuses another user's file" agent.err
 rm planted
 mkfifo planted
-timeout -k 5 20 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
+timeout -k 5 200 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
 is $? 1 "a FIFO that nobody reads does not block it" agent.err
 mkfifo own
 cat own >from_fifo &
 reader=$!
 sleep .5
-timeout -k 5 20 "$BUILD/hostrace-guest" -t "file:$PWD/own" -e $events -d 100ms 2>agent.err
+timeout -k 5 200 "$BUILD/hostrace-guest" -t "file:$PWD/own" -e $events -d 100ms 2>agent.err
 wait $reader
 is "$("$HOSTRACE" info -i from_fifo 2>&1 | grep -c 'ended by duration')" 1 "a FIFO that is read gets the trace" agent.err
 finish

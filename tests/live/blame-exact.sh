@@ -20,7 +20,7 @@ apart() {
 plan 8
 vm_start
 storm 12
-timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d 5s -o trace.hrt --for blame --exact 2>record.err
+timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vm" -d 5s -o trace.hrt --for blame --exact 2>record.err
 is $? 0 "recorded" record.err
 vm_stop
 "$HOSTRACE" info -i trace.hrt -f json >info.json

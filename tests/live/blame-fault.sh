@@ -22,7 +22,7 @@ check() {
 	ram=$(mktemp -d /dev/shm/blame.XXXXXX) || bail "no /dev/shm"
 	memory="-object memory-backend-file,id=ram,size=32M,mem-path=$ram/guest.ram,share=on -machine memory-backend=ram"
 	SLOWMEM_FILE=$ram/guest.ram SLOWMEM_LOG=slow.log vm_start env LD_PRELOAD="$BUILD/slowmem.so"
-	for _ in $(seq 300); do
+	for _ in $(seq 1200); do
 		[ ! -s slow.log ] || break
 		sleep .1
 	done

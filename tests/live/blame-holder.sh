@@ -15,7 +15,7 @@ PATH=$PWD/bin:$PATH
 vm_start unshare --mount
 rm bin/qemu-system-x86_64
 storm 10
-timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d 5s -o trace.hrt --for blame 2>record.err
+timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vm" -d 5s -o trace.hrt --for blame 2>record.err
 is $? 0 "recorded" record.err
 vm_stop
 "$HOSTRACE" list --wide -i trace.hrt --event sched_holder >holder.out

@@ -15,7 +15,7 @@ sleeps() {
 
 check_owner() {
 	storm 8
-	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d 3s -o trace.hrt --for blame 2>record.err
+	timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vm" -d 3s -o trace.hrt --for blame 2>record.err
 	is $? 0 "$1: recorded" record.err
 	"$HOSTRACE" info -i trace.hrt -f json >info.json
 	is "$(jq -r '.result.events.lost // 0' info.json)" 0 "$1: nothing was lost" info.json

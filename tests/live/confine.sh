@@ -64,7 +64,7 @@ is $? 0 "the VM did all its work" vmm.err
 
 vmm_start 500
 : >stat.err
-timeout -s KILL 60 "$HOSTRACE" stat --vm "$vmm" -o private/stat.txt 2>stat.err &
+timeout -s KILL 200 "$HOSTRACE" stat --vm "$vmm" -o private/stat.txt 2>stat.err &
 recorder_waiter=$!
 until_line watching stat.err
 recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
@@ -75,7 +75,7 @@ is "$? $(stat -c %u private/stat.txt)" "0 0" "stat: writes its report where only
 # top_start ARGS...: it has printed an interval
 top_start() {
 	: >top.out
-	timeout -s KILL 60 "$HOSTRACE" top --batch --interval 50ms "$@" >top.out 2>top.err &
+	timeout -s KILL 200 "$HOSTRACE" top --batch --interval 50ms "$@" >top.out 2>top.err &
 	recorder_waiter=$!
 	until_line '^hostrace top' top.out || bail "top did not start: $(cat top.err)"
 	recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
@@ -107,7 +107,7 @@ until_gone() {
 }
 
 # stuck reads the VM in a child process, which has another one that is not confined
-timeout -s KILL 100 "$HOSTRACE" stuck --vm "$vmm" --interval 1h >stuck.out 2>stuck.err &
+timeout -s KILL 200 "$HOSTRACE" stuck --vm "$vmm" --interval 1h >stuck.out 2>stuck.err &
 recorder_waiter=$!
 for _ in $(seq 600); do
 	parent=$(pgrep -P "$recorder_waiter" | head -n 1)
@@ -139,7 +139,7 @@ chmod 600 private/many.txt
 mkfifo blocked
 for command in "list" "export json"; do
 	# shellcheck disable=SC2086
-	timeout -s KILL 60 "$HOSTRACE" $command private/many.txt >blocked 2>report.err &
+	timeout -s KILL 200 "$HOSTRACE" $command private/many.txt >blocked 2>report.err &
 	recorder_waiter=$!
 	exec 4<blocked
 	for _ in $(seq 200); do

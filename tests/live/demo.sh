@@ -9,7 +9,7 @@ live_needs_tools qemu-system-x86_64
 
 # guest ACCEL COMMAND-LINE: runs it on disk.img; exit status 33: correct, 35: error
 guest() {
-	timeout 60 qemu-system-x86_64 -accel "$1" -machine "${3:-pc}" -m 32 -nodefaults -display none \
+	timeout 200 qemu-system-x86_64 -accel "$1" -machine "${3:-pc}" -m 32 -nodefaults -display none \
 		-serial stdio -no-reboot -kernel "$BUILD/demo-guest.elf" -append "$2" \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 \
 		-drive file=disk.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,addr=4 \
@@ -23,7 +23,7 @@ mkdir planted
 ln -s ../precious planted/disk.img
 chown -h 65534 planted planted/disk.img
 echo precious >precious
-timeout 120 "$HOSTRACE" demo planted >planted.out 2>&1
+timeout 200 "$HOSTRACE" demo planted >planted.out 2>&1
 is "$? $(cat precious)" "1 precious" "another user's directory is not used" planted.out
 truncate -s 2M disk.img
 is "$(guest tcg "reads=0 writes=0")" 33 "guest without disk work" guest.out
@@ -34,7 +34,7 @@ is "$(guest tcg "reads=x")" 35 "guest refuses a bad number" guest.out
 
 # demo ACCEL DIR
 demo() {
-	timeout 120 "$HOSTRACE" demo --accel "$1" "$2" > "$2.out" 2>&1
+	timeout 200 "$HOSTRACE" demo --accel "$1" "$2" > "$2.out" 2>&1
 	is $? 0 "demo under $1 agrees with the known workload" "$2.out"
 	is "$(grep -c '^known workload: .* OK$' "$2.out")" "$3" "demo under $1 compared $3 figures" "$2.out"
 	is "$(tail -c 7 "$2/heatmap.svg")" "</svg>" "demo under $1 drew a heatmap"

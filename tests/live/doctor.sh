@@ -38,7 +38,7 @@ done
 
 # qemu ARGS...
 qemu() {
-	timeout -s KILL 90 ./qemu-system-copy -L /usr/share/seabios -L /usr/share/qemu -accel tcg -m 64 \
+	timeout -s KILL 200 ./qemu-system-copy -L /usr/share/seabios -L /usr/share/qemu -accel tcg -m 64 \
 		-nodefaults -display none -drive file=boot.img,if=none,id=d,format=raw,snapshot=on \
 		-device virtio-blk-pci,drive=d,id=disk0 -device isa-debug-exit,iobase=0xf4,iosize=1 "$@"
 }

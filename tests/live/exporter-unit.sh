@@ -43,7 +43,7 @@ systemd-analyze security --offline=yes --threshold=35 "$unit" >security.out 2>&1
 is $? 0 "systemd-analyze security: an exposure of at most 3.5" security.out
 
 : >exporter.err
-timeout -s KILL 120 strace -f -qq -o calls.strace "$HOSTRACE" exporter --listen 127.0.0.1:0 2>exporter.err &
+timeout -s KILL 200 strace -f -qq -o calls.strace "$HOSTRACE" exporter --listen 127.0.0.1:0 2>exporter.err &
 waiter=$!
 until_line '^hostrace: listening on ' exporter.err || bail "exporter did not start: $(cat exporter.err)"
 address=$(sed -n 's/^hostrace: listening on \([^;]*\);.*/\1/p' exporter.err)

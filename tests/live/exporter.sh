@@ -21,20 +21,19 @@ status() {
 plan 46
 
 # ---- options ----
-timeout 30 "$HOSTRACE" exporter x 2>err
+timeout 200 "$HOSTRACE" exporter x 2>err
 is $? 2 "no arguments" err
-timeout 30 "$HOSTRACE" exporter --vcpu-group 0 2>err
+timeout 200 "$HOSTRACE" exporter --vcpu-group 0 2>err
 is $? 2 "a group of no vCPUs" err
 for at in localhost:0 ::1:80 127.0.0.1 127.0.0.1:http unix: 127.0.0.1:99999; do
-	timeout 30 "$HOSTRACE" exporter --listen "$at" 2>err
+	timeout 200 "$HOSTRACE" exporter --listen "$at" 2>err
 	is "$? $(grep -c 'exporter: invalid' err)" "1 1" "--listen $at" err
 done
-timeout 30 "$HOSTRACE" exporter --listen 192.0.2.1:0 2>err
+timeout 200 "$HOSTRACE" exporter --listen 192.0.2.1:0 2>err
 is "$? $(grep -c 'cannot listen on 192.0.2.1:0' err)" "1 1" "--listen: an address of another host" err
 
 # ---- confinement ----
 name=exporter$$
-vmm_seconds=170
 cp "$BUILD/minivmm" "$name"
 vmm_start 3000 "./$name"
 exporter_start --listen 127.0.0.1:0
@@ -86,7 +85,7 @@ is "$(curl -s -o out -w '%{http_code}' "http://$address/passwd") $(curl -s -o ou
 	"404 405" "another path, another method" out
 is "$(curl -sI -o out -w '%{http_code}' "http://$address/metrics") $(curl -s -o out -w '%{http_code}' "http://$address/")" \
 	"200 200" "HEAD; the page that has a link" out
-head -c 100000 /dev/urandom | timeout 30 socat -t 5 - "TCP:$address" >out 2>&1
+head -c 100000 /dev/urandom | timeout 200 socat -t 5 - "TCP:$address" >out 2>&1
 scrape
 is "$(sample hostrace_vm_vcpus "$vm")" 1 "it answers after a request of random bytes" page
 

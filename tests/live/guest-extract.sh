@@ -36,7 +36,7 @@ extract -o t2 -f json
 is "$(jq -c '.result | [.samples, .vcpus, .vcpus_without_ring]' out)" "[420,4,1]" "figures as JSON" out
 is "$(jq '.result.stopped_ns > 0' out) $(cmp t1 t2 && echo same)" "true same" "again, the same" out
 is "$(status)" running "the guest runs on"
-timeout 120 "$HOSTRACE" extract -e "$BUILD/osvguest.elf" -r "$gdb" t9 >out 2>err
+timeout 200 "$HOSTRACE" extract -e "$BUILD/osvguest.elf" -r "$gdb" t9 >out 2>err
 is "$? $(cmp t1 t9 && cmp t1.symbols t9.symbols && cat out)" "0 " "as OSv's own tool: silent" out
 stops=$(said '"event": "STOP"')
 live extract -o t10 --symbols

@@ -51,7 +51,7 @@ guest_end() {
 
 # ask ACTION ARGS
 ask() {
-	timeout 120 "$HOSTRACE" guest "$@" >out 2>err
+	timeout 200 "$HOSTRACE" guest "$@" >out 2>err
 }
 
 # BPF programs and trampolines are not in the tables.
@@ -110,13 +110,13 @@ else
 fi
 if [ "$(id -u)" = 0 ]; then
 	for _ in 1 2 3 4 5 6; do # it gives up after some seconds, which a busy host needs for other work
-		timeout 60 "$HOSTRACE" record --vm $vm --guest-symbols --duration 1s -o rec.hrt 2>err
+		timeout 200 "$HOSTRACE" record --vm $vm --guest-symbols --duration 1s -o rec.hrt 2>err
 		status=$?
 		grep -q 'could not be read in time\|was found in the memory of process [0-9]* in time' err || break
 	done
 	is "$status $(listed | cmp - rec.guest.kallsyms && echo equal) $(grep -c 'guest symbols: .*rec.guest.kallsyms' err)" "0 equal 1" \
 		"record saves them with the recording" err
-	timeout 60 "$HOSTRACE" record --vm $vm --no-guest-symbols --duration 1s -o rec.hrt 2>err
+	timeout 200 "$HOSTRACE" record --vm $vm --no-guest-symbols --duration 1s -o rec.hrt 2>err
 	is "$? $(ls rec.guest.kallsyms 2>/dev/null)" "0 " "--no-guest-symbols: those of the recording before are removed" err
 else
 	for what in "record saves them with the recording" "--no-guest-symbols"; do

@@ -9,7 +9,7 @@ osvguest_needs
 
 # ask ACTION ARGS
 ask() {
-	timeout 120 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
+	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
 plan 36
@@ -92,7 +92,7 @@ ask leaks on && ask leaks
 is "$(grep -c 'tracking is off' err)" 0 "leaks on" err
 ask leaks away
 is $? 2 "an action that there is not"
-timeout 120 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --vm "$(cat pid)" >out 2>err
+timeout 200 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --vm "$(cat pid)" >out 2>err
 is "$? $(grep -c 'does not use KVM.*try: --qmp SOCKET' err)" "1 1" "without KVM, --vm needs --qmp" err
 tables=$(cr3)
 end_vm
@@ -110,11 +110,11 @@ else
 	qemu=$!
 	exec 3>in
 	until_line '^ready' vmm.out || bail "slotvmm did not start: $(cat vmm.err)"
-	timeout 120 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --vm $qemu >out 2>err
+	timeout 200 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --vm $qemu >out 2>err
 	is "$? $(sed -n 's/^  1[01] (0x[0-9a-f]*) //p' out | tr -s ' ' | sed 's/\(.*worker_loop()\) at .*/\1/' | tr '\n' ';')" \
 		"0 init cpu0 running 0 1000000 ??;a thread's name! cpu1 waiting 0 2000000 worker_loop();" \
 		"threads of a guest in several slots of another VMM, by KVM alone" err
-	timeout 120 "$HOSTRACE" guest virtio -e "$BUILD/osvguest.elf" --vm $qemu >out 2>err
+	timeout 200 "$HOSTRACE" guest virtio -e "$BUILD/osvguest.elf" --vm $qemu >out 2>err
 	is "$? $(sed 's/0x1[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "and its queues" err
 	exec 3>&-
 	end_vm

@@ -70,7 +70,7 @@ mutual="--cacert ca.pem --cert client.pem --key client.key"
 
 # guest ARGS...: over TLS; plain ARGS...: over the socket. Status in $?, text in out and err.
 guest() {
-	timeout 120 "$HOSTRACE" guest "$@" >out 2>err
+	timeout 200 "$HOSTRACE" guest "$@" >out 2>err
 }
 plain() {
 	guest "$@" --unix-socket plain.sock
@@ -158,7 +158,7 @@ mv dump.whole guest/dump
 plain download --url http://x/ d5
 is "$? $(cmp d5 guest/dump && echo same)" "0 same" "as OSv's own tool has it: --url URL FILE" err
 
-timeout 120 "$HOSTRACE" download --url $tls/ --cacert ca.pem --cert client.pem --key client.key d6 >out 2>err
+timeout 200 "$HOSTRACE" download --url $tls/ --cacert ca.pem --cert client.pem --key client.key d6 >out 2>err
 is "$? $(cmp d6 guest/dump && head -n 1 out)" "0 Downloading $tls/trace/buffers -> d6" "in the words of OSv's own tool" err
 
 # ---- control ----
@@ -206,7 +206,7 @@ is "$(jq -c '.rows[0] | [.name, .count, .per_second == 50]' out)" '["sched_wait"
 follows guest out
 plain control http://x freq nosuch --interval 1ms
 is "$? $(says 'Unknown tracepoint name')" "1 1" "the server's own words" err
-timeout 60 "$HOSTRACE" guest control http://x freq vfs_open --interval 1h --unix-socket plain.sock >freq.out 2>err &
+timeout 200 "$HOSTRACE" guest control http://x freq vfs_open --interval 1h --unix-socket plain.sock >freq.out 2>err &
 freq=$!
 for _ in $(seq 600); do
 	[ "$(awk '$1 == "vfs_open" { print $4 }' guest/events)" = 1 ] && break

@@ -19,7 +19,7 @@ report() {
 
 plan 7
 mkfifo monitor.in
-timeout -s KILL 60 "$HOSTRACE" record -q -o trace.hrt --for interrupts -- timeout -s KILL 50 qemu-system-x86_64 \
+timeout -s KILL 200 "$HOSTRACE" record -q -o trace.hrt --for interrupts -- timeout -s KILL 200 qemu-system-x86_64 \
 	-name interrupts,debug-threads=on -accel kvm -m 32 -nodefaults -display none -serial none \
 	-kernel "$BUILD/irqguest.elf" -chardev file,path=guest.out,id=console -device isa-debugcon,chardev=console \
 	-monitor stdio <monitor.in >record.out 2>&1 &

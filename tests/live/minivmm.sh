@@ -13,12 +13,12 @@ live_needs_root
 run() {
 	rm -f in out
 	mkfifo in
-	timeout 30 "$BUILD/minivmm" outb="$1" inb="$2" mmio="$3" hlt="$4" wait < in > out 2> err &
+	timeout 200 "$BUILD/minivmm" outb="$1" inb="$2" mmio="$3" hlt="$4" wait < in > out 2> err &
 	vmm=$!
 	exec 3> in
 	until_line '^ready' out || return 1
 	pid=$(sed -n 's/^ready //p' out)
-	timeout 60 "$HOSTRACE" record -q --vm "$pid" -o t.hrt -- \
+	timeout 200 "$HOSTRACE" record -q --vm "$pid" -o t.hrt -- \
 		sh -c "echo go >&3; while kill -0 $pid 2> /dev/null; do sleep .05; done" 3>&3 2> record.err
 	recorded=$?
 	exec 3>&-

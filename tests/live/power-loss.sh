@@ -54,7 +54,7 @@ entries() {
 }
 
 record() {
-	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vmm" "$@" 2>>record.err || bail "record: $(cat record.err)"
+	timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vmm" "$@" 2>>record.err || bail "record: $(cat record.err)"
 }
 
 numbers() {

@@ -14,7 +14,7 @@ tag=hr$$
 vm() {
 	pidfile=$1.pid
 	shift
-	timeout -s KILL 90 qemu-system-x86_64 -display none -S -pidfile "$pidfile" "$@" 2>qemu.err &
+	timeout -s KILL 200 qemu-system-x86_64 -display none -S -pidfile "$pidfile" "$@" 2>qemu.err &
 	pids="$pids $!"
 	for _ in $(seq 1200); do
 		[ -s "$pidfile" ] && return

@@ -20,11 +20,11 @@ first_waiter=$vmm_waiter
 exec 4>&3
 vmm_start 300
 second=$vmm
-timeout 30 "$HOSTRACE" record >out 2>record.err
+timeout 200 "$HOSTRACE" record >out 2>record.err
 is "$? $(grep -c 'VMs are running' record.err)" "1 1" "two VMs: which one?" record.err
 
 record_start --vm "$second" -o one.hrt
-timeout 30 "$HOSTRACE" record --all -o all.hrt 2>all.err &
+timeout 200 "$HOSTRACE" record --all -o all.hrt 2>all.err &
 all_waiter=$!
 until_line 'recording' all.err
 echo go >&4

@@ -13,7 +13,7 @@ plan 24
 # by its duration, while the VM continues
 vmm_start 1000
 vmm_go
-timeout 30 "$HOSTRACE" record -q --vm "$vmm" -d 300ms -o duration.hrt 2>record.err
+timeout 200 "$HOSTRACE" record -q --vm "$vmm" -d 300ms -o duration.hrt 2>record.err
 is $? 0 "the duration ends it" record.err
 is "$(ended duration.hrt)" duration "... and the file says so"
 vmm_end
@@ -45,7 +45,7 @@ is "$(events kvm_pio vm.hrt)" 501 "... with every access in the file"
 
 # by the command's end, whose status is reported
 vmm_start 100
-timeout 30 "$HOSTRACE" record --vm "$vmm" -o command.hrt -- sh -c 'sleep .2; exit 7' 2>record.err
+timeout 200 "$HOSTRACE" record --vm "$vmm" -o command.hrt -- sh -c 'sleep .2; exit 7' 2>record.err
 is $? 0 "the command's end ends it" record.err
 is "$(grep -c 'status 7' record.err)" 1 "... and its status is reported" record.err
 vmm_go
@@ -58,10 +58,10 @@ vmm_go
 sleep 2
 kill -s KILL "$recorder"
 wait "$recorder_waiter" 2>/dev/null
-timeout 30 "$HOSTRACE" info -i killed.hrt >info.out 2>&1
+timeout 200 "$HOSTRACE" info -i killed.hrt >info.out 2>&1
 is $? 0 "a killed recording can be read" info.out
 is "$([ "$(events kvm_pio killed.hrt)" -gt 1000 ] && echo many)" many "... up to its last chunk" info.out
-timeout 30 "$HOSTRACE" list -i killed.hrt >list.out 2>list.err
+timeout 200 "$HOSTRACE" list -i killed.hrt >list.out 2>list.err
 is $? 0 "... and listed" list.err
 vmm_end
 is $? 0 "... and the VM did all its work" vmm.err
@@ -72,14 +72,14 @@ vmm_start 60000
 (
 	ulimit -f 256 # blocks of 512 or 1024 bytes: small in any case
 	trap '' XFSZ
-	exec timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -o full.hrt 2>record.err
+	exec timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o full.hrt 2>record.err
 ) &
 recorder_waiter=$!
 until_line 'recording' record.err
 vmm_go
 wait "$recorder_waiter"
 is $? 1 "a full disk ends it as failed" record.err
-timeout 30 "$HOSTRACE" info -i full.hrt >info.out 2>&1
+timeout 200 "$HOSTRACE" info -i full.hrt >info.out 2>&1
 is $? 0 "... with a file that can be read" info.out
 vmm_end
 is $? 0 "... and the VM did all its work" vmm.err

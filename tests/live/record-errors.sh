@@ -15,7 +15,7 @@ refuses() {
 	regexp=$2
 	name=$3
 	shift 3
-	timeout 30 "$@" >out 2>record.err
+	timeout 200 "$@" >out 2>record.err
 	is $? "$status" "$name: status $status" record.err
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the error message" record.err
 }
@@ -42,8 +42,8 @@ refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
 # Its set-up waits for a monitor that accepts and says nothing, for five seconds; a signal ends it before.
 socat "UNIX-LISTEN:silent,fork" "SYSTEM:touch asked; sleep 60" 2>/dev/null &
 silent=$!
-for _ in $(seq 200); do [ -S silent ] && break; sleep .05; done
-timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -o x.hrt --guest "mem:0xffffffff81000000,qmp=silent" 2>record.err &
+for _ in $(seq 1200); do [ -S silent ] && break; sleep .05; done
+timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o x.hrt --guest "mem:0xffffffff81000000,qmp=silent" 2>record.err &
 recorder_waiter=$!
 for _ in $(seq 1200); do [ -e asked ] && break; sleep .05; done
 pkill -TERM -P "$recorder_waiter"

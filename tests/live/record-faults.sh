@@ -21,7 +21,7 @@ seccomp:ENOMEM setresuid:EAGAIN capset:EPERM socketpair:EMFILE clone:EAGAIN read
 # run PREFIX...: sets $status
 run() {
 	rm -f out.hrt out.hrt.*
-	timeout -s KILL 30 "$@" "$HOSTRACE" record --vm "$vmm" -d 50ms -o out.hrt >stdout 2>record.err
+	timeout -s KILL 200 "$@" "$HOSTRACE" record --vm "$vmm" -d 50ms -o out.hrt >stdout 2>record.err
 	status=$?
 }
 

@@ -36,7 +36,7 @@ trace=
 for name in $logged; do
 	trace="$trace -trace $name"
 done
-timeout -s KILL 100 "$HOSTRACE" record -o inside.hrt -e inside,virtqueue_pop -- \
+timeout -s KILL 200 "$HOSTRACE" record -o inside.hrt -e inside,virtqueue_pop -- \
 	qemu-system-x86_64 -accel $accel -m 64 -nodefaults -nographic -display none -D qemu.log $trace \
 	-drive file=boot.img,if=none,id=d,format=raw,aio=threads -device virtio-blk-pci,drive=d,id=disk0 \
 	-device isa-debug-exit,iobase=0xf4,iosize=1 >qemu.out 2>record.err

@@ -42,7 +42,7 @@ echo "# SEED=$SEED"
 vmm=$!
 trap 'kill $vmm; rm -rf "$scratch"' EXIT
 until_line '^ready' vmm.out || bail "minivmm did not start"
-timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -d 300ms -o first.hrt 2>record.err ||
+timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -d 300ms -o first.hrt 2>record.err ||
 	bail "record failed: $(cat record.err)"
 for i in $(seq "$N"); do
 	rm -f out.hrt old.hrt
@@ -56,7 +56,7 @@ for i in $(seq "$N"); do
 	is "$(judge $status)" "" "SIG$signal after $ms ms: status $status" record.err
 done
 
-timeout -s KILL 60 script -qec "$HOSTRACE record --vm $vmm -d 3s -o tty.hrt" /dev/null </dev/null >tty.out 2>&1
+timeout -s KILL 200 script -qec "$HOSTRACE record --vm $vmm -d 3s -o tty.hrt" /dev/null </dev/null >tty.out 2>&1
 is $? 0 "a recording on a terminal" tty.out
 tr '\r' '\n' <tty.out >lines
 is "$(grep -cE '^ +[1-3] s  [0-9]+ events  [1-9][0-9]*/s  [0-9]+ lost  [0-9]+ KiB  [12] s left *$' lines | sed 's/[1-9].*/some/')" some \

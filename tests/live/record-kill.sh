@@ -104,7 +104,7 @@ plan $((N + 1))
 vmm=$!
 trap 'kill $vmm; rm -rf "$scratch"' EXIT
 until_line '^ready' vmm.out || bail "minivmm did not start"
-timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -d 300ms -o old.hrt 2>record.err ||
+timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -d 300ms -o old.hrt 2>record.err ||
 	bail "record failed: $(cat record.err)"
 
 echo "# SEED=$SEED"

@@ -20,7 +20,7 @@ refused() {
 	regexp=$1
 	name=$2
 	shift 2
-	timeout -s KILL 20 "$HOSTRACE" record --vm "$vmm" -d 200ms "$@" 2>refused.err
+	timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -d 200ms "$@" 2>refused.err
 	is $? 1 "$name: status 1" refused.err
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
@@ -52,7 +52,7 @@ is "$(cmp old.hrt two.hrt && echo same)" same "... keeps the old file"
 (
 	ulimit -f 1 # not enough for the first events
 	trap '' XFSZ
-	timeout -s KILL 60 "$HOSTRACE" record --vm "$vmm" -d 500ms -o old.hrt 2>record.err
+	timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -d 500ms -o old.hrt 2>record.err
 )
 is $? 1 "a recording without room is a failure" record.err
 is "$(cmp old.hrt two.hrt && echo same)" same "... and keeps the old file"

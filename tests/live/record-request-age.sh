@@ -12,7 +12,7 @@ plan 6
 accel=tcg
 [ ! -c /dev/kvm ] || accel=kvm
 boot_sector_make 5
-timeout -s KILL 100 "$HOSTRACE" record -o held.hrt --ring 16M --trigger 'request-age>1s' --after 0s -- \
+timeout -s KILL 200 "$HOSTRACE" record -o held.hrt --ring 16M --trigger 'request-age>1s' --after 0s -- \
 	qemu-system-x86_64 -accel $accel -m 64 -nodefaults -nographic -display none -pidfile qemu.pid \
 	-drive file=boot.img,if=none,id=d,format=raw,throttling.bps-total=1 \
 	-device virtio-blk-pci,drive=d,id=disk0 -device isa-debug-exit,iobase=0xf4,iosize=1 >qemu.out 2>record.err &

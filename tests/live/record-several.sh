@@ -12,7 +12,7 @@ live_needs_root
 record_as() {
 	name=$1
 	shift
-	timeout -s KILL 60 "$HOSTRACE" record "$@" -d 40s -o "$name.hrt" 2>"$name.err" &
+	timeout -s KILL 200 "$HOSTRACE" record "$@" -d 40s -o "$name.hrt" 2>"$name.err" &
 	waiters="$waiters $!"
 	until_line 'recording' "$name.err" || bail "record did not start: $(cat "$name.err")"
 }
@@ -38,17 +38,17 @@ vmm_start 40 ./blue
 blue=$vmm
 blue_waiter=$vmm_waiter
 
-timeout 30 "$HOSTRACE" record --vm 'green*' 2>none.err
+timeout 200 "$HOSTRACE" record --vm 'green*' 2>none.err
 is "$? $(grep -c "no VM matches 'green\*'.*red (pid $red).*blue (pid $blue)" none.err)" "1 1" \
 	"a glob that matches none: the VMs are listed" none.err
-timeout 30 "$HOSTRACE" record --vm red,green 2>none.err
+timeout 200 "$HOSTRACE" record --vm red,green 2>none.err
 is "$? $(grep -c "no VM named 'green'.*red (pid $red)" none.err)" "1 1" "a name of a list that nobody has" none.err
 
 waiters=
 record_as names --vm red,blue
 record_as mixed --vm 'r*' --vm "$blue"
 record_as one --vm red
-timeout -s KILL 60 "$HOSTRACE" record --all -d 40s -o all.hrt 2>all.err &
+timeout -s KILL 200 "$HOSTRACE" record --all -d 40s -o all.hrt 2>all.err &
 all_waiter=$!
 until_line 'recording' all.err
 is "$(sed -n "s/.*recording 2 VMs to names.hrt: red (pid $red), blue (pid $blue);.*/both/p" names.err)" both \
@@ -84,7 +84,7 @@ vmm_start 5 ./blue
 exec 4>&3
 first=$vmm
 vmm_start 7 ./other/blue
-timeout 30 "$HOSTRACE" record --vm blue 2>two.err
+timeout 200 "$HOSTRACE" record --vm blue 2>two.err
 is "$? $(grep -c "'blue' matches 2 VMs.*pid $first.*pid $vmm\|'blue' matches 2 VMs.*pid $vmm.*pid $first" two.err)" "1 1" \
 	"a name that two have: both are listed" two.err
 record_start --vm 'bl*' -o two.hrt

@@ -20,7 +20,7 @@ trap 'kill -KILL "$vm" 2>/dev/null; rm -rf "$scratch"' EXIT
 tasks_record() { # TRACE [ARGS...]
 	local trace=$1
 	shift
-	timeout -s KILL 120 "$HOSTRACE" record --vm "$vm" --guest-tasks -o "$trace" "$@" 2>record.err &
+	timeout -s KILL 200 "$HOSTRACE" record --vm "$vm" --guest-tasks -o "$trace" "$@" 2>record.err &
 	recorder=$!
 	until_line 'guest tasks of pid' record.err || bail "no tasks: $(cat record.err)"
 	until_line 'recording' record.err || bail "record did not start: $(cat record.err)"
@@ -72,7 +72,7 @@ is "$(awk -F, 'NR > 1 && $2 >= 100 {print $1}' rows | sort | xargs)" "a thread-7
 
 tasks_record b.hrt
 until_accesses b.hrt "$many"
-printf '%s\n' '{"execute":"qmp_capabilities"}' '{"execute":"system_reset"}' | timeout 20 socat -t 5 - UNIX-CONNECT:qmp >qmp.out
+printf '%s\n' '{"execute":"qmp_capabilities"}' '{"execute":"system_reset"}' | timeout 200 socat -t 5 - UNIX-CONNECT:qmp >qmp.out
 until_accesses b.hrt '$1 == "again" && $3 != "unknown" && $4 >= 100 {n++} END {exit n < 3}'
 tasks_stop
 accesses b.hrt >got

@@ -11,7 +11,7 @@ live_needs_root
 ${CC:-gcc} -D_GNU_SOURCE -O2 -Wall -o marks "$ROOT/tests/live/record-marks.c" ||
 	bail "cannot build record-marks; scripts/deps.sh live installs sys/sdt.h"
 mkfifo in
-timeout 60 ./marks 100 7 <in >marks.out 2>marks.err &
+timeout 200 ./marks 100 7 <in >marks.out 2>marks.err &
 marks_waiter=$!
 exec 3>in
 until_line '^ready' marks.out || bail "record-marks did not start: $(cat marks.err)"

@@ -16,7 +16,7 @@ boot() {
 	accel=$1
 	trace=$2
 	shift 2
-	timeout -s KILL 100 "$HOSTRACE" record -o "$trace" "$@" -- \
+	timeout -s KILL 200 "$HOSTRACE" record -o "$trace" "$@" -- \
 		qemu-system-x86_64 -accel "$accel" -m 64 -nodefaults -nographic -display none \
 		-drive file=boot.img,if=none,id=d,format=raw -device virtio-blk-pci,drive=d,id=disk0 \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 >qemu.out 2>record.err

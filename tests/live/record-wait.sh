@@ -14,7 +14,7 @@ cp "$BUILD/minivmm" "$name"
 
 # What systemd gives a service whose stderr is the journal's.
 : >record.err
-JOURNAL_STREAM=$(stat -c %d:%i record.err) timeout -s KILL 120 "$HOSTRACE" record --vm "$name" --wait -o life.hrt \
+JOURNAL_STREAM=$(stat -c %d:%i record.err) timeout -s KILL 200 "$HOSTRACE" record --vm "$name" --wait -o life.hrt \
 	--ring 4M --trigger 'exit-latency>200ms' --trigger vm-end --after 0s 2>record.err &
 recorder_waiter=$!
 until_line "waiting for VM $name" record.err

@@ -22,7 +22,7 @@ vmm="$BUILD/minivmm inb=0 mmio=0 hlt=0"
 wrapped() {
 	trace=$1
 	shift
-	timeout -s KILL 100 "$HOSTRACE" record -o "$trace" "$@" >wrapper.out 2>record.err
+	timeout -s KILL 200 "$HOSTRACE" record -o "$trace" "$@" >wrapper.out 2>record.err
 }
 
 # leaks_of TRACE: popped, returned and leaked elements

@@ -11,7 +11,7 @@ live_needs_tools qemu-system-x86_64
 	bail "cannot build the guest"
 guest=$BUILD/sampleguest.elf
 
-timeout -s KILL 120 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
+timeout -s KILL 200 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
 	-pidfile qemu.pid -kernel "$guest" >qemu.out 2>&1 &
 until_line '^[0-9]' qemu.pid || bail "QEMU did not start: $(cat qemu.out)"
 vm=$(cat qemu.pid)
@@ -22,7 +22,7 @@ sample() {
 	seconds=$1
 	trace=$2
 	shift 2
-	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -d "$seconds" -o "$trace" --sample 997 "$@" 2>record.err
+	timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vm" -d "$seconds" -o "$trace" --sample 997 "$@" 2>record.err
 }
 
 # Call chains exist once the guest's 64-bit code runs, after SeaBIOS.

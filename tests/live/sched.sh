@@ -31,7 +31,7 @@ hog_stop() {
 
 # record_sched COMMAND: while it runs
 record_sched() {
-	timeout -s KILL 60 "$HOSTRACE" record -q --vm "$vm" -o trace.hrt --for sched -- bash -c "$1" 2>record.err ||
+	timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vm" -o trace.hrt --for sched -- bash -c "$1" 2>record.err ||
 		bail "record failed: $(cat record.err)"
 }
 
@@ -92,7 +92,7 @@ hogged() {
 iothread_start() {
 	mkfifo qmp.in qmp.out
 	rm -f qemu.pid
-	timeout -s KILL 120 qemu-system-x86_64 -name iothread,debug-threads=on -accel kvm -m 32 -nodefaults \
+	timeout -s KILL 200 qemu-system-x86_64 -name iothread,debug-threads=on -accel kvm -m 32 -nodefaults \
 		-display none -serial none -pidfile qemu.pid -kernel "$BUILD/blameguest.elf" \
 		-chardev pipe,id=qmp,path=qmp -mon chardev=qmp,mode=control >qemu.out 2>&1 &
 	exec 5<>qmp.in

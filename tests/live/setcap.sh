@@ -24,7 +24,7 @@ echo "root's own" >closed/file
 
 # as_user PROGRAM ARGS...
 as_user() {
-	(cd shared && exec setpriv --reuid 65534 --regid 65534 --clear-groups timeout -s KILL 60 "$@") >out 2>err
+	(cd shared && exec setpriv --reuid 65534 --regid 65534 --clear-groups timeout -s KILL 200 "$@") >out 2>err
 }
 
 # denied NAME ARGS...: fails, and says why
@@ -55,7 +55,7 @@ denied "a recording into root's directory" record --vm "$vmm" -d 200ms -o ../clo
 
 : >err
 (cd shared && exec setpriv --reuid 65534 --regid 65534 --clear-groups \
-	timeout -s KILL 60 ../capable record --vm "$vmm" -o good.hrt) 2>err &
+	timeout -s KILL 200 ../capable record --vm "$vmm" -o good.hrt) 2>err &
 recorder_waiter=$!
 until_line recording err || bail "record did not start: $(cat err)"
 vmm_go

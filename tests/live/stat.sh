@@ -13,7 +13,7 @@ stat_start() {
 	out=$1
 	shift
 	: > "$out.err"
-	timeout 60 "$HOSTRACE" stat --vm "$vmm" "$@" > "$out" 2> "$out.err" &
+	timeout 200 "$HOSTRACE" stat --vm "$vmm" "$@" > "$out" 2> "$out.err" &
 	stat_waiter=$!
 	until_line 'watching' "$out.err" || bail "stat did not start: $(cat "$out.err")"
 }
@@ -28,22 +28,22 @@ until_lines() {
 }
 
 plan 26
-timeout 30 "$HOSTRACE" stat --vm 1 > out 2> err
+timeout 200 "$HOSTRACE" stat --vm 1 > out 2> err
 is $? 1 "process 1 is not a VM" err
-timeout 30 "$HOSTRACE" stat --by reason > out 2> err
+timeout 200 "$HOSTRACE" stat --by reason > out 2> err
 is $? 2 "--by accepts only vcpu" err
-timeout 30 "$HOSTRACE" stat --interval 1s --sort count > out 2> err
+timeout 200 "$HOSTRACE" stat --interval 1s --sort count > out 2> err
 is $? 2 "lines of intervals have one order" err
-timeout 30 "$HOSTRACE" stat --interval 0 > out 2> err
+timeout 200 "$HOSTRACE" stat --interval 0 > out 2> err
 is $? 2 "an interval of 0" err
 
 live_needs_tools qemu-system-x86_64 jq script
 qemu-system-x86_64 -name tcg$$ -accel tcg -m 16 -S -nodefaults -display none -pidfile tcg.pid > tcg.out 2>&1 &
 tcg_waiter=$!
 until_line '^[0-9]' tcg.pid || bail "QEMU did not start: $(cat tcg.out)"
-timeout 30 "$HOSTRACE" stat --vm tcg$$ -d 1s > out 2> err
+timeout 200 "$HOSTRACE" stat --vm tcg$$ -d 1s > out 2> err
 is "$? $(grep -c 'does not use KVM' err)" "1 1" "a VM without KVM has nothing to count" err
-timeout 30 "$HOSTRACE" top --batch --vm tcg$$ -d 1s > out 2> err
+timeout 200 "$HOSTRACE" top --batch --vm tcg$$ -d 1s > out 2> err
 is "$? $(grep -c 'does not use KVM' err)" "1 1" "... top says so, too" err
 kill "$(cat tcg.pid)"
 wait "$tcg_waiter"
@@ -103,7 +103,7 @@ is "$(grep -c time_s parts.txt) $(awk '$1 + 0 > 0 { sum += $2 } END { print sum 
 	"... text: one heading, the same counts" parts.txt
 is "$(awk '{ if (length > 80) print }' parts.txt)" "" "... 80 columns" parts.txt
 vmm_start 1
-timeout 60 script -qec "stty rows 6 cols 80 && '$HOSTRACE' stat -q --vm $vmm --interval 20ms -d 200ms" screen > /dev/null
+timeout 200 script -qec "stty rows 6 cols 80 && '$HOSTRACE' stat -q --vm $vmm --interval 20ms -d 200ms" screen > /dev/null
 is "$(awk '/time_s/ { if (last) print NR - last - 1; last = NR }' screen | sort -u)" 4 \
 	"... on a terminal the heading is printed on each screen" screen
 vmm_go

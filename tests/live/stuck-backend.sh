@@ -17,7 +17,7 @@ plan 14
 vm_start "reads=0 writes=1" -blockdev driver=blkdebug,node-name=bd,image.driver=file,image.filename=disk.img \
 	-device virtio-blk-pci,drive=bd,id=disk,addr=4 -S -qmp unix:qmp,server=on,wait=off
 qmp() {
-	printf '%s\n' '{"execute":"qmp_capabilities"}' "$@" | timeout 20 socat -t 2 - UNIX-CONNECT:qmp,retry=50,interval=.1
+	printf '%s\n' '{"execute":"qmp_capabilities"}' "$@" | timeout 200 socat -t 2 - UNIX-CONNECT:qmp,retry=50,interval=.1
 }
 # QEMU has opened its disks: it reads them when it makes the devices, after it has written its pid.
 is_up() {

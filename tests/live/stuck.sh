@@ -71,7 +71,7 @@ vm_start "reads=0 writes=0 hlt=1000000"
 unset LD_PRELOAD
 until_line mmio console.txt
 kill -STOP $fuse
-timeout -s KILL 100 "$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms --timeout 3s -f json > stuck.json 2> stuck.err
+timeout -s KILL 200 "$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms --timeout 3s -f json > stuck.json 2> stuck.err
 is $? 0 "QEMU's library is on a file system that does not answer: a report" stuck.err
 is "$(jq -c '[(.vcpus | length), ([.threads[].user_stack] | unique), (.caveats | any(test("user mode are left out")))]' stuck.json)" \
 	'[1,[""],true]' "... without stacks" stuck.json

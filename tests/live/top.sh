@@ -15,15 +15,15 @@ live_needs_tools tmux jq script
 plan 47
 
 # ---- without a terminal ----
-timeout 30 "$HOSTRACE" top </dev/null >out 2>err
+timeout 200 "$HOSTRACE" top </dev/null >out 2>err
 is "$? $(grep -c -- --batch err)" "2 1" "no terminal: the message names --batch" err
-timeout 30 "$HOSTRACE" top --interval 1ms >out 2>err
+timeout 200 "$HOSTRACE" top --interval 1ms >out 2>err
 is $? 2 "an interval that is too short" err
-timeout 30 "$HOSTRACE" top --batch --vm 1 >out 2>err
+timeout 200 "$HOSTRACE" top --batch --vm 1 >out 2>err
 is $? 1 "process 1 is not a VM" err
-TERM=dumb timeout 30 script -qec "'$HOSTRACE' top" /dev/null </dev/null >out 2>&1
+TERM=dumb timeout 200 script -qec "'$HOSTRACE' top" /dev/null </dev/null >out 2>&1
 is "$(grep -c "terminal type 'dumb'" out)" 1 "a terminal that cannot move the cursor" out
-timeout 30 "$HOSTRACE" top --batch --interval 1h -d 100ms >out 2>err
+timeout 200 "$HOSTRACE" top --batch --interval 1h -d 100ms >out 2>err
 is "$? $(grep -c '^hostrace top' out)" "0 1" "the last interval is printed, also if it is shorter" err
 
 # Names that no other VM of this host has.
@@ -39,7 +39,7 @@ until_line '^ready' idle.out || bail "minivmm did not start"
 idle_pid=$(sed -n 's/^ready //p' idle.out)
 vmm_start 5000 "./$busy"
 
-timeout 60 "$HOSTRACE" top -f json --vm "$vmm" --interval 50ms >all.jsonl 2>json.err &
+timeout 200 "$HOSTRACE" top -f json --vm "$vmm" --interval 50ms >all.jsonl 2>json.err &
 json_waiter=$!
 until_line vms all.jsonl || bail "top -f json did not start: $(cat json.err)"
 

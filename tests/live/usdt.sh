@@ -45,7 +45,7 @@ doctor() {
 # record TRACE: records the program
 record() {
 	: >record.err
-	timeout -s KILL 60 "$HOSTRACE" record --vm "$pid" -e qemu -o "$1" 2>record.err &
+	timeout -s KILL 200 "$HOSTRACE" record --vm "$pid" -e qemu -o "$1" 2>record.err &
 	recorder=$!
 	pids="$pids $recorder"
 	until_line recording record.err || bail "record did not start: $(cat record.err)"

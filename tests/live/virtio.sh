@@ -11,7 +11,7 @@ live_needs_tools qemu-system-x86_64 jq
 accel=tcg
 [ -c /dev/kvm ] && accel=kvm
 truncate -s 2M disk.img
-timeout -s KILL 150 "$HOSTRACE" record -o t.hrt -- \
+timeout -s KILL 200 "$HOSTRACE" record -o t.hrt -- \
 	qemu-system-x86_64 -name virtio-test -accel $accel -machine pc -m 32 -nodefaults -display none -no-reboot \
 	-pidfile pid -qmp unix:qmp,server=on,wait=off -serial file:console.txt -kernel "$BUILD/demo-guest.elf" \
 	-append "reads=0 writes=100 leak=6 wait_ms=120000" -device isa-debug-exit,iobase=0xf4,iosize=1 \

@@ -38,7 +38,7 @@ descriptors() {
 
 # starts_seen N: the recorder has seen so many starts
 starts_seen() {
-	for _ in $(seq 400); do
+	for _ in $(seq 2400); do
 		[ "$(grep -c 'also recording' record.err)" -lt "$1" ] || return 0
 		sleep .05
 	done

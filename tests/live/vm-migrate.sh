@@ -12,7 +12,7 @@ live_needs_root
 
 # until_state NAME STATE
 until_state() {
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ "$(qmp "$1" query-status | jq -r .status)" = "$2" ] && return
 		sleep .05
 	done

@@ -26,7 +26,7 @@ for pause in .1 1 2; do
 	guest_wait paused 500
 done
 guest_set paused GUEST_SUSPEND 1
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
 	[ "$(state)" = suspended ] && break
 	sleep .05
 done

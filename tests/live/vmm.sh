@@ -76,7 +76,7 @@ is "$(grep -c 'KVM state ok vCPU threads and guest memory are read from KVM' doc
 $(grep -c 'KVM state note reading KVM.s memory slots requires CAP_BPF' doctor-less)" "1 1" \
 	"doctor says whether KVM's state can be read" doctor-less
 
-timeout 90 "$HOSTRACE" record -q --vm "one-$tag,two-$tag" -o t.hrt -- bash -c "
+timeout 200 "$HOSTRACE" record -q --vm "one-$tag,two-$tag" -o t.hrt -- bash -c "
 	echo go >&$one_fd
 	echo go >&$two_fd
 	until grep -q ^outb one.out && grep -q ^outb two.out; do sleep .05; done" 2>record.err
@@ -90,7 +90,7 @@ is "$(grep -c 'absent' info.txt) $(grep -c '^  *[0-9]* events  *absent  *not a Q
 $(grep -c ' virtqueue_pop' info.txt)" "1 1 1" \
 	"info lists the events of QEMU once, with one reason" info.txt
 is "$(seen_threads "$one") $(seen_threads "$two")" "$(threads one) $(threads two)" "and ps, once they have run" ps.err
-timeout 60 "$HOSTRACE" stuck --vm "$one" --interval 100ms -f json >stuck.json 2>stuck.err
+timeout 200 "$HOSTRACE" stuck --vm "$one" --interval 100ms -f json >stuck.json 2>stuck.err
 is "$? $(jq -r '.vcpus[] | "\(.vcpu) \(.tid)"' stuck.json | tr '\n' ';')" \
 	"0 $(threads one)" "stuck knows which thread is which vCPU" stuck.json
 doctor two
