@@ -16,6 +16,6 @@ for script in "$@"; do
 	name=$(basename "$script" .sh)
 	TEST_TMP=$(mktemp -d)
 	export TEST_TMP
-	"$here/tap.sh" "live/$name" "${LIVE_SECONDS:-400}" bash "$script"
+	"$here/tap.sh" "live/$name" "${LIVE_SECONDS:-250}" bash "$script"
 	rm -rf "$TEST_TMP"
 done

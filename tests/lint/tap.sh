@@ -5,19 +5,19 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset HOSTRACE_REQUIRE_LIVE TAP_PARTIAL
+unset HOSTRACE_REQUIRE_LIVE TAP_PARTIAL TAP_SLOWER
 export QUARANTINE=$work/quarantine CHECK_DIR=$work/check
 n=0
 failed=0
 echo "p: known | 2 of 9 | a reason" >"$QUARANTINE"
 
 # score NAME WANTED PROGRAM: WANTED is "PASSED FAILED SKIPPED QUARANTINED QUARANTINED_FAILED" of a shell program, which is
-# called p unless $program is set, then a text that the output must contain.
+# called p unless $program is set, then a text that the output must contain. $seconds: its limit, 60 by default.
 score() {
 	local name=$1 counts=${2%%;*} text=${2#*;} got
 	n=$((n + 1))
 	rm -rf "$CHECK_DIR"
-	tests/tap.sh "${program:-p}" 2 bash -c "$3" >"$work/out" 2>&1
+	tests/tap.sh "${program:-p}" "${seconds:-60}" bash -c "$3" >"$work/out" 2>&1
 	got=$(cut -d ' ' -f 2- "$CHECK_DIR/score")
 	if [ "$got" = "$counts" ] && { [ "$text" = "$2" ] || grep -qF -- "$text" "$work/out"; }; then
 		echo "ok $n - $name"
@@ -52,7 +52,7 @@ score "a result without a number" "1 1 0 0 0;a result has no number" 'printf "%s
 score "an exit status" "1 1 0 0 0;exit status 3" 'printf "%s\n" 1..1 "ok 1"; exit 3'
 score "a signal" "1 1 0 0 0;exit status 139" 'printf "%s\n" 1..1 "ok 1"; kill -SEGV $$'
 score "a program that gives up" "1 1 0 0 0;Bail out! no disk" 'printf "%s\n" 1..1 "ok 1" "Bail out! no disk"'
-score "a program that exceeds its time" "1 1 0 0 0;killed after 2 s" 'printf "%s\n" 1..1 "ok 1"; exec sleep 60'
+seconds=2 score "a program that exceeds its time" "1 1 0 0 0;killed after 2 s" 'printf "%s\n" 1..1 "ok 1"; exec sleep 60'
 program=p
 score "a quarantined test that fails" "1 0 0 1 1;failed; known rate of failure: 2 of 9 (a reason)" \
 	'printf "%s\n" 1..2 "ok 1 - a" "not ok 2 - known (7)"; exit 1'
