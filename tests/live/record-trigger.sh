@@ -19,7 +19,7 @@ dumps() {
 	ls "$1"-[a-z]*.hrt 2>/dev/null
 }
 
-plan 24
+plan 26
 
 # One exit of 1.5 s among 50000: the dump holds it, and what was before and after it.
 vmm_options="slow=30000 pause=1500" vmm_start 50000
@@ -84,11 +84,15 @@ is "$(sed -n 's/.*triggers: \([0-9]*\), dumps written: \([0-9]*\), triggers supp
 	awk '{ print ($1 >= $2 + $3), ($3 > 0) }') $(grep -c 'could not be written' record.err)" "1 1 0" "... the dumps that exceed it are counted" record.err
 
 # A span that does not end, and a dump at the VM's end.
-vmm_options="slow=100 pause=4000" vmm_start 100
+vmm_options="slow=100 pause=60000" vmm_start 100
 record_start --vm "$vmm" -o open.hrt --trigger 'exit-latency>300ms' --trigger vm-end --after 0s --keep 9
 vmm_go
 until_line 'so far > 300ms.*dump: open-exit-latency' record.err
 is $? 0 "a span that has not ended triggers" record.err
+report=$(dumps open | head -n 1 | sed 's/hrt$/txt/')
+is "$(grep -cE '^  syscall +[0-9.]+% .* clock_nanosleep, port 0x2f0$' "$report")" 1 "... whose causes so far are known" "$report"
+is "$(sed -n 's/^it has not ended in this dump, and has been here for the last [0-9.]*m*s: //p' "$report")" \
+	"syscall clock_nanosleep, port 0x2f0" "... and what its thread does" "$report"
 kill -s USR1 "$recorder"
 until_line 'dump: open-signal-' record.err
 is $? 0 "SIGUSR1 writes a dump, too" record.err

@@ -447,6 +447,15 @@ int blame_event(struct blame *b, const struct event *ev)
 	return b->err;
 }
 
+void blame_end_open(struct blame *b, uint32_t tid, uint64_t now_ns)
+{
+	const struct thread_entry *e;
+
+	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
+		if (e->thread->tid == tid)
+			exit_end(b, e->thread, now_ns);
+}
+
 int blame_end(struct blame *b)
 {
 	const struct thread_entry *e;

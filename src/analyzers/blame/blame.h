@@ -137,6 +137,9 @@ DEFINE_CLEANUP(blame, struct blame *, blame_free);
 int blame_event(struct blame *b, const struct event *ev);
 int blame_end(struct blame *b);
 
+/* Before blame_end(): the exit that the thread is in, if it is, counts as ended now. */
+void blame_end_open(struct blame *b, uint32_t tid, uint64_t now_ns);
+
 const struct blame_counts *blame_counts(const struct blame *b);
 
 /* Functions, innermost first, separated by ';'. NULL: unknown. Valid until blame_free(). */

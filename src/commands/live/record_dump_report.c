@@ -35,6 +35,8 @@ struct report_data {
 	struct cause_row row[CAUSES_MAX];
 	unsigned int nr;
 	uint64_t other_ns, all_ns; /* of causes without a row; of all */
+	uint64_t now_ns;	   /* of the dump: what ends now has not ended; 0: not all has been read */
+	struct blame_part now;	   /* that the culprit was in then; end_ns 0: it has ended */
 	struct unusual *unusual;
 	uint64_t first_ns, last_ns;
 };
@@ -102,6 +104,9 @@ static int on_exit_ended(void *arg, const struct blame_exit *x)
 		return 0;
 	for (unsigned int i = 0; i < x->nr_parts; i++) {
 		const struct blame_part *p = &x->part[i];
+
+		if (p->end_ns == d->now_ns)
+			d->now = *p;
 		uint64_t from = p->start_ns > c->start_ns ? p->start_ns : c->start_ns,
 			 to = p->end_ns < c->end_ns ? p->end_ns : c->end_ns;
 
@@ -135,13 +140,25 @@ static void cause_line(const struct report_data *d, const char *name, const char
 		duration_print(ns, text, sizeof(text)), who);
 }
 
+static void now_write(const struct report_data *d, FILE *f)
+{
+	char who[WHO_BYTES], text[16];
+
+	if (!d->now.end_ns)
+		return;
+	blame_who_print(d->now.cause, &d->now.who, who, sizeof(who));
+	fprintf(f, "it has not ended in this dump, and has been here for the last %s: %s%s%s\n",
+		duration_print(d->now.end_ns - d->now.start_ns, text, sizeof(text)),
+		blame_cause_names[d->now.cause], *who ? " " : "", who);
+}
+
 static void causes_write(struct report_data *d, FILE *f)
 {
 	const struct trigger_culprit *c = d->culprit;
 
 	if (!d->all_ns) {
 		fputs(c->open && c->vcpu != RECORD_NO_VCPU
-			      ? "causes of the culprit: unknown, it has not ended in this dump\n"
+			      ? "causes of the culprit: unknown, its begin is not in this dump\n"
 			      : "causes of the culprit: its thread had no exits in that time\n",
 		      f);
 		return;
@@ -152,6 +169,7 @@ static void causes_write(struct report_data *d, FILE *f)
 		cause_line(d, blame_cause_names[d->row[i].cause], d->row[i].who, d->row[i].ns, f);
 	if (d->other_ns)
 		cause_line(d, "other", "", d->other_ns, f);
+	now_write(d, f);
 }
 
 /* ---- the file ---- */
@@ -173,6 +191,8 @@ static int read_dump(const char *dump, struct report_data *d)
 
 	if (!err)
 		err = reader_each(r, on_event, d);
+	d->now_ns = d->last_ns > d->culprit->end_ns ? d->last_ns : d->culprit->end_ns;
+	blame_end_open(d->blame, d->culprit->tid, d->now_ns);
 	if (!err)
 		err = blame_end(d->blame);
 	return err ? err : unusual_end(d->unusual);
