@@ -3,7 +3,7 @@
 # `stuck` on every kind of virtio device with every form of ring: requests of which the device was not told, requests
 # whose interrupt is masked, and requests that what is behind the device does not take.
 # Under TCG, whatever the machine has: rings and devices are the same, and its guests boot in less than a second.
-# QEMU=PROGRAM: another QEMU. Needs $HOSTRACE and $BUILD; prints TAP.
+# Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 . "$ROOT/tests/live/stuck-lib.inc"

@@ -58,11 +58,12 @@ is "$(jq -r '[.vcpus[].where] | unique | join(" ")' stuck.json)" stopped "... an
 is "$(grep -c 'slow .* popped .* write' text) $(awk 'length > 80' text | wc -l)" "6 0" "as text of 80 columns" text
 kill -CONT "$vm_pid"
 kill $client
+lib=$(awk '/libz\.so/ { print $6; exit }' "/proc/$vm_pid/maps")
 vm_end
 
 # A library of QEMU's on a file system that does not answer: its stacks are left out.
 mkdir mnt
-cp "$(ldd "$(command -v qemu-system-x86_64)" | awk '/libz\.so/ { print $3 }')" lib.so
+cp "$lib" lib.so
 "$BUILD/slowfuse" mnt lib.so 0 > fuse.out &
 fuse=$!
 until_line ready fuse.out
