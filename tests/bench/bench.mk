@@ -6,7 +6,7 @@ QUICK ?= 0
 BENCH_DIR = $(BUILD)/tests/bench
 BENCH_TOOLS = $(addprefix $(BENCH_DIR)/,vmloop measure gen osvgen empty empty.bpf.o)
 
-bench-tools: $(BUILD)/hostrace $(BENCH_TOOLS)
+bench-tools: $(BUILD)/hostrace $(BENCH_TOOLS) $(BUILD)/taskguest.elf
 
 bench: bench-tools
 	$(Q)QUICK=$(QUICK) tests/bench/bench.sh $(BUILD)

@@ -16,10 +16,10 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 if [ "${QUICK:-0}" = 1 ]; then
-	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user" parts=${PARTS:-recording live reading osv}
+	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user tasks" parts=${PARTS:-recording live reading osv}
 else
 	rounds=${ROUNDS:-5} cycles=300000 requests=1000 lengths="${LENGTHS:-100000 1000000 10000000 100000000}"
-	widths="1 2 64" modes="lapic pic user" parts=${PARTS:-recording live reading osv rig}
+	widths="1 2 64" modes="lapic pic user tasks" parts=${PARTS:-recording live reading osv rig}
 fi
 
 say() {

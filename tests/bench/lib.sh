@@ -154,6 +154,8 @@ tracer_start() { # TOOL PID OUT EVENT...
 	empty | clock) "$bench/empty" "$bench/empty.bpf.o" "$tool" "${events[@]}" >"$work/log" 2>&1 & ;;
 	hostrace) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" >"$work/log" 2>&1 & ;;
 	hostrace-zstd) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --zstd >"$work/log" 2>&1 & ;;
+	hostrace-tasks) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --guest-tasks \
+		>"$work/log" 2>&1 & ;;
 	hostrace-ring) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M >"$work/log" 2>&1 & ;;
 	hostrace-armed) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M \
 		--trigger "$(trigger_of "$e")" >"$work/log" 2>&1 & ;;
@@ -172,6 +174,7 @@ tracer_start() { # TOOL PID OUT EVENT...
 	tracer=$!
 	case $tool in
 	empty | clock | ftrace | bpftrace) wait_for ready ;;
+	hostrace-tasks) wait_for 'guest tasks of pid' && wait_for recording ;;
 	hostrace*) wait_for recording ;;
 	stat*) wait_for watching ;;
 	top) wait_for hostrace ;;

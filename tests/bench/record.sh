@@ -8,9 +8,10 @@
 set -u -o pipefail
 build=$1 work=$2 rounds=$3 most_cycles=$4
 shift 4
-modes=${*:-lapic pic user}
+modes=${*:-lapic pic user tasks}
+export VMLOOP_KERNEL=$build/taskguest.elf.bin
 tools=${TOOLS:-none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd
-	hostrace-ring hostrace-armed hostrace-blame hostrace-requests hostrace-sched hostrace-interrupts perf-sched
+	hostrace-tasks hostrace-ring hostrace-armed hostrace-blame hostrace-requests hostrace-sched hostrace-interrupts perf-sched
 	offcputime-bpfcc}
 repeat=3
 . "$(dirname "$0")/lib.sh"
@@ -26,7 +27,7 @@ trap 'exit 1' INT TERM
 # Complete KVM_RUN calls take ten times as long.
 cycles_of() {
 	case $1 in
-	user) echo $((most_cycles / 5)) ;;
+	user | tasks) echo $((most_cycles / 5)) ;;
 	*) echo "$most_cycles" ;;
 	esac
 }
@@ -34,7 +35,7 @@ cycles_of() {
 events_of() {
 	case $1 in
 	lapic) echo kvm_mmio ;;
-	pic) echo kvm_pio ;;
+	pic | tasks) echo kvm_pio ;;
 	user) echo kvm_userspace_exit kvm_run ;;
 	nested) echo kvm_exit kvm_entry ;;
 	esac
@@ -77,7 +78,7 @@ program_run() { # MODE TOOL
 	local mode=$1 tool=$2 loop_pid loop_in events ns="" newest names="stat_"
 	read -ra events <<<"$(events_of "$mode")"
 	case $tool in
-	hostrace) names=$(printf 'tp_%s ' "${events[@]}") ;;
+	hostrace | hostrace-tasks) names=$(printf 'tp_%s ' "${events[@]}") ;;
 	empty | clock) names=${tool}_ ;;
 	esac
 	newest=$("$bpftool" prog show -j 2>/dev/null | jq '[.[].id] | max // 0')
@@ -103,7 +104,9 @@ program_run() { # MODE TOOL
 for mode in $modes; do
 	can=""
 	for tool in $tools; do
-		case $mode.$tool in # where threads wait is only of interest where they call KVM_RUN
+		case $mode.$tool in # where threads wait is only of interest where they call KVM_RUN, tasks where the guest has some
+		tasks.none | tasks.hostrace | tasks.hostrace-tasks) ;;
+		tasks.* | *.hostrace-tasks) continue ;;
 		user.*) ;;
 		nested.hostrace-ring | nested.hostrace-armed) ;; # as are triggers on what a loop records
 		*.hostrace-ring | *.hostrace-armed) continue ;;
@@ -124,7 +127,7 @@ for mode in $modes; do
 		for _ in $(seq "$rounds"); do
 			for tool in $can; do
 				case $tool in
-				empty | clock | hostrace | stat) program_run "$mode" "$tool" ;;
+				empty | clock | hostrace | hostrace-tasks | stat) program_run "$mode" "$tool" ;;
 				esac
 			done
 		done

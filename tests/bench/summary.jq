@@ -14,11 +14,18 @@ def beside(by): . as $all | map(.mode as $m | ($all | map(select(.mode == $m))) 
 	+ (if $bare and ($bare | by) > 0 then {slowdown: (by / ($bare | by) * 100 | round / 100)} else {} end)
 	+ (if $empty then {over_empty_ns: (by - ($empty | by) | round1)} else {} end));
 
+# What the guest's tasks add to each exit that is recorded.
+def task_cost: map(select(.kind == "program" and .mode == "tasks")) | group_by(.tool)
+	| (map({(.[0].tool): (map(.ns) | median)}) | add // {})
+	| if .hostrace and .["hostrace-tasks"]
+	  then [{what: "record --guest-tasks, added to each exit", value: (.["hostrace-tasks"] - .hostrace), unit: "ns", goal: 100}]
+	  else [] end;
+
 { machine: {$cpu, $cpus, $kernel, $date, load: $load, rig_kernel: $rig},
   versions: {$hostrace, $perf, "trace-cmd": $trace_cmd, $bpftrace},
   recording: (rows("record"; [.mode, .tool]; ["ns", "cpu_ns", "bytes", "lost"]) | beside(.ns)),
   programs: (rows("program"; [.mode, .tool]; ["ns"]) | beside(.ns)),
-  live: rows("live"; [.what]; ["value"]),
+  live: (rows("live"; [.what]; ["value"]) + task_cost),
   requests: (rows("request"; [.mode, .tool]; ["ns", "cpu_ns", "events"]) | beside(.cpu_ns)),
   analysis: rows("analysis"; [.cycles, .tool]; ["ns", "wall_ms", "cpu_ms", "rss_kib"]),
   reading: rows("read"; [.vcpus != 8, .cycles, .vcpus, .tool]; ["ns", "wall_ms", "cpu_ms", "rss_kib"]),

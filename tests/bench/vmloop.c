@@ -8,6 +8,8 @@
  *   lapic  the guest reads its local APIC's page: answered inside KVM, one kvm_mmio a cycle
  *   pic    the guest reads port 0x21: answered inside KVM, one kvm_pio a cycle
  *   user   the guest writes port 0x2f0: one kvm_pio, one kvm_userspace_exit and one KVM_RUN a cycle
+ *   tasks  the same; to hostrace the guest is a Linux kernel that runs one task: in its memory, from 1 MiB on, is the
+ *          file that VMLOOP_KERNEL names (tests/live/taskimage.c)
  *
  * With US, a round begins every so many microseconds: exits at a known rate.
  *
@@ -17,6 +19,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +33,13 @@
 enum {
 	MEMORY_BYTES = 64 << 10,
 	CODE = 0x1000,
+	PML4 = 0x2000,
+	PDPT = 0x3000,
+	PD = 0x4000,
+	KERNEL = 1 << 20,
+	KERNEL_BYTES = 3 << 20,
+	JIFFIES = KERNEL + 24, /* of this kernel */
+	JIFFY_US = 10000,
 	PORT_DONE = 0x10,
 	PORT_WORK = 0x2f0,
 };
@@ -37,10 +48,12 @@ static const struct mode {
 	const char *name;
 	uint8_t access[8];
 	unsigned int len;
+	bool kernel;
 } modes[] = {
-	{"lapic", {0xa1, 0x20, 0x00, 0xe0, 0xfe}, 5}, /* mov eax, [0xfee00020] */
-	{"pic", {0xe4, 0x21}, 2},		      /* in al, 0x21 */
-	{"user", {0xee}, 1},			      /* out dx, al */
+	{"lapic", {0xa1, 0x20, 0x00, 0xe0, 0xfe}, 5, false}, /* mov eax, [0xfee00020] */
+	{"pic", {0xe4, 0x21}, 2, false},	      /* in al, 0x21 */
+	{"user", {0xee}, 1, false},	      /* out dx, al */
+	{"tasks", {0xee}, 1, true},
 };
 
 struct guest {
@@ -76,8 +89,43 @@ static void code_write(uint8_t *p, const struct mode *m, uint32_t cycles)
 	*p++ = PORT_DONE;
 }
 
-/* Flat 32-bit protected mode without paging. */
-static void segments_set(int vcpu)
+/* The first pages map themselves. */
+static void pages_map(uint8_t *memory)
+{
+	const uint64_t table[] = {PDPT | 3, PD | 3};
+
+	memcpy(memory + PML4, &table[0], 8);
+	memcpy(memory + PDPT, &table[1], 8);
+	for (uint64_t at = 0; at < KERNEL + KERNEL_BYTES; at += 2 << 20) {
+		uint64_t page = at | 0x83;
+
+		memcpy(memory + PD + (at >> 21) * 8, &page, 8);
+	}
+}
+
+static void kernel_read(uint8_t *memory)
+{
+	const char *name = getenv("VMLOOP_KERNEL");
+	FILE *f = name ? fopen(name, "rb") : NULL;
+
+	if (!f || fread(memory + KERNEL, 1, KERNEL_BYTES, f) != KERNEL_BYTES)
+		die("VMLOOP_KERNEL");
+	fclose(f);
+	pages_map(memory);
+}
+
+/* The kernel counts time. */
+static void *jiffies_count(void *memory)
+{
+	volatile uint64_t *jiffies = (void *)((uint8_t *)memory + JIFFIES);
+
+	for (;; usleep(JIFFY_US))
+		++*jiffies;
+	return NULL;
+}
+
+/* Flat 32-bit protected mode without paging; a kernel's is a part of its long mode. */
+static void segments_set(int vcpu, bool kernel)
 {
 	struct kvm_sregs s;
 	struct kvm_segment flat = {
@@ -89,6 +137,12 @@ static void segments_set(int vcpu)
 	flat.selector = 8;
 	s.cs = flat;
 	s.cr0 |= 1;
+	if (kernel) {
+		s.cr3 = PML4;
+		s.cr4 |= 1 << 5;    /* PAE */
+		s.cr0 |= 1u << 31;  /* PG */
+		s.efer |= 5 << 8; /* LME, LMA */
+	}
 	checked(ioctl(vcpu, KVM_SET_SREGS, &s), "KVM_SET_SREGS");
 }
 
@@ -97,15 +151,21 @@ static struct guest guest_open(const struct mode *m, uint32_t cycles)
 	int kvm = checked(open("/dev/kvm", O_RDWR | O_CLOEXEC), "/dev/kvm");
 	int vm = checked(ioctl(kvm, KVM_CREATE_VM, 0), "KVM_CREATE_VM");
 	int run_size = checked(ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0), "KVM_GET_VCPU_MMAP_SIZE");
+	size_t bytes = m->kernel ? KERNEL + KERNEL_BYTES : MEMORY_BYTES;
+	pthread_t thread;
 	struct guest g;
 
 	checked(ioctl(vm, KVM_SET_TSS_ADDR, 0xfffbd000ul), "KVM_SET_TSS_ADDR");
 	checked(ioctl(vm, KVM_CREATE_IRQCHIP, 0), "KVM_CREATE_IRQCHIP");
-	g.memory =
-		mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	g.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (g.memory == MAP_FAILED)
 		die("mmap");
-	struct kvm_userspace_memory_region region = {.memory_size = MEMORY_BYTES,
+	if (m->kernel) {
+		kernel_read(g.memory);
+		if (pthread_create(&thread, NULL, jiffies_count, g.memory))
+			die("pthread_create");
+	}
+	struct kvm_userspace_memory_region region = {.memory_size = bytes,
 						     .userspace_addr = (uintptr_t)g.memory};
 
 	checked(ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region), "KVM_SET_USER_MEMORY_REGION");
@@ -113,7 +173,7 @@ static struct guest guest_open(const struct mode *m, uint32_t cycles)
 	g.run = mmap(NULL, (size_t)run_size, PROT_READ | PROT_WRITE, MAP_SHARED, g.vcpu, 0);
 	if (g.run == MAP_FAILED)
 		die("mmap kvm_run");
-	segments_set(g.vcpu);
+	segments_set(g.vcpu, m->kernel);
 	code_write(g.memory + CODE, m, cycles);
 	return g;
 }
@@ -151,7 +211,7 @@ int main(int argc, char **argv)
 		if (!strcmp(modes[i].name, argv[1]))
 			m = &modes[i];
 	if (!m || !cycles || rounds <= 0) {
-		fprintf(stderr, "usage: vmloop lapic|pic|user CYCLES ROUNDS [US]\n");
+		fprintf(stderr, "usage: vmloop lapic|pic|user|tasks CYCLES ROUNDS [US]\n");
 		return 2;
 	}
 	struct guest g = guest_open(m, cycles);
