@@ -3,6 +3,9 @@
 # Commands that a signal interrupts at a random moment: the file that they write is there completely or not at all, an
 # older one is replaced completely or not at all, and no temporary file remains. Prints TAP, one result per command.
 #
+# Then the same at known moments: the command is stopped when its temporary file exists, or has content, and gets the
+# signal there. A command that was complete before it could be stopped is run again.
+#
 #   tests/faults/interrupt.sh     N: how often per command (10), SEED
 set -u
 BUILD=$(realpath "${BUILD:-build}")
@@ -103,6 +106,69 @@ job out.txt export text big.hrt
 job exits.txt exits big.txt
 job list.json list -f json big.txt
 job map.svg heatmap exit-latency big.txt -f svg
+# temporary FILE: prints the name of its temporary file
+temporary() {
+	local each
+	for each in "$1".*; do
+		[ ! -e "$each" ] || echo "$each"
+	done
+}
+
+# state PID: sets `state` as /proc has it; Z if there is none
+state() {
+	read -r state 2>/dev/null <"/proc/$1/stat" || state=") Z"
+	state=${state##*) }
+	state=${state%% *}
+}
+
+# stopped MOMENT FILE PID: stops the process in the moment. False: it was complete before.
+stopped() {
+	local found
+	while state "$3" && [ "$state" != Z ]; do
+		found=$(temporary "$2")
+		[ -n "$found" ] && { [ "$1" = exists ] || [ -s "$found" ]; } && break
+	done
+	kill -STOP "$3" 2>/dev/null
+	until state "$3" && [[ $state == [TZ] ]]; do :; done
+	[ -n "$(temporary "$2")" ]
+}
+
+# held MOMENT SIGNAL FILE COMMAND...: there is an older FILE, which has to stay
+held() {
+	local moment=$1 signal=$2 file=$3 wrong="" pid status try
+	shift 3
+	for try in $(seq 20); do
+		cp "old.${file##*.}" "$file"
+		set -m # without job control a background process ignores SIGINT
+		"$hostrace" "$@" -o "$file" >stdout 2>stderr &
+		pid=$!
+		set +m
+		stopped "$moment" "$file" "$pid" && break
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+		pid=
+	done
+	if [ -n "$pid" ]; then
+		kill -"$signal" "$pid"
+		kill -CONT "$pid"
+		wait "$pid" 2>/dev/null
+		status=$?
+		[ $status = $((128 + $(kill -l "$signal"))) ] || wrong+="status $status: $(cat stderr)"$'\n'
+		cmp -s "$file" "old.${file##*.}" || wrong+="the old file is replaced"$'\n'
+		[ -z "$(temporary "$file")" ] || wrong+="$(temporary "$file") remains"$'\n'
+	else
+		wrong="too fast to be stopped, $try times"
+	fi
+	nr=$((nr + 1))
+	if [ -z "$wrong" ]; then
+		echo "ok $nr - $1: $signal when its temporary file $moment"
+	else
+		bad=$((bad + 1))
+		echo "not ok $nr - $1: $signal when its temporary file $moment"
+		sed 's/^/# /' <<<"$wrong"
+	fi
+}
+
 nr=$((nr + 1))
 if [ "$ended" -gt 0 ]; then
 	echo "ok $nr - $ended of them ended by the signal"
@@ -110,5 +176,21 @@ else
 	echo "not ok $nr - none was ended by the signal"
 	bad=$((bad + 1))
 fi
+
+# Long enough to be stopped
+awk 'BEGIN {
+	print "# hostrace text 1"
+	for (i = 0; i < 300000; i++)
+		printf "%.6f kvm_exit pid=1 tid=148 cpu=0 vcpu=0 rip=0x1000 reason=%d isa=2\n%.6f kvm_entry pid=1 tid=148 cpu=0 vcpu=0\n", 1 + i / 1e5, i % 3 ? 12 : 48, 1 + i / 1e5 + 5e-6
+}' >long.txt
+"$hostrace" import -q long.txt -o long.hrt || { echo "Bail out! import failed"; exit 1; }
+echo "an older page" >old.html
+held exists INT out.hrt import long.txt
+held "has content" INT out.hrt import --zstd long.txt
+held exists TERM out.csv export csv long.hrt
+held "has content" INT out.txt export text long.hrt
+held exists INT out.html report long.txt
+held exists INT out.txt exits long.txt
+held exists HUP out.json exits long.txt -f json
 echo "1..$nr"
 [ $bad = 0 ]
