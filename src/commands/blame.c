@@ -9,8 +9,9 @@
 #include "base/error.h"
 #include "commands/blame_around.h"
 #include "base/memory.h"
-#include "commands/common/flame_run.h"
 #include "commands/blame_answer.h"
+#include "commands/common/flame_run.h"
+#include "commands/common/folded_diff_run.h"
 #include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
@@ -38,7 +39,8 @@ static const struct option_row blame_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, output_file_options,
-						   symbols_options, blame_options, NULL};
+						   symbols_options, blame_options,
+						   folded_diff_options, NULL};
 
 /* ---- what is selected ---- */
 
@@ -181,6 +183,33 @@ static int analyze(struct input_set **in, struct blame_summary *s, const struct 
 	return err;
 }
 
+/* The folded stacks of one of two recordings. */
+static int diff_fold(void *arg, FILE *f)
+{
+	const struct blame_by *grouped = arg;
+	struct blame_summary s = {.by = *grouped,
+				  .min_ns = min_ns,
+				  .selects = blame_exit_selected,
+				  .arg = &input_given};
+	struct blame_sink sink = blame_summary_sink(&s);
+	_cleanup_(blame_cleanup_) struct blame *b = blame_new(&sink);
+	_cleanup_input_set_ struct input_set *in = NULL;
+	int err = b ? blame_read(b, &in) : fail(-ENOMEM, "out of memory");
+
+	blame_summary_end(&s);
+	if (!err) {
+		struct blame_report r = {.summary = &s,
+					 .counts = blame_counts(b),
+					 .blame = b,
+					 .across = true};
+
+		json_decref(blame_answer_begin(&r, in));
+		err = blame_report_folded(&r, f);
+	}
+	blame_summary_free(&s);
+	return err;
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -193,8 +222,15 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (around_ns && !list && !output_is("json"))
 		return command_usage("--around requires --list or -f json");
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) || addresses_given(&symbols) ||
-	    by_parse(by, symbols, &s.by) ||
+	if (folded_diff_given && list)
+		return command_usage("--diff cannot be combined with --list");
+	if (addresses_given(&symbols) || by_parse(by, symbols, &s.by))
+		return command_failed();
+	s.by.reason |= !by && folded_diff_given;
+	s.by.stack = folded_diff_given;
+	if (folded_diff_given)
+		return folded_diff_run(argc, argv, diff_fold, &s.by, true);
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) ||
 	    output_open("text json csv folded svg flame pprof", &out))
 		return command_failed();
 	s.by.stack = output_is("folded") || output_is("flame") || output_is("pprof");
@@ -220,6 +256,7 @@ const struct command blame_command = {
 		    "  hostrace blame -i vm.hrt --list --min-latency 1ms\n"
 		    "  hostrace blame -i vm.hrt -f flame -o vm.svg\n"
 		    "  hostrace blame -i vm.hrt -f svg > slowest.svg\n"
+		    "  hostrace blame --diff before.hrt after.hrt -f svg -o changed.svg\n"
 		    "  hostrace blame -i vm.hrt --by symbol --symbols guest.kallsyms",
 	.options = options,
 	.run = run,

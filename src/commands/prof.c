@@ -130,7 +130,8 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	opt.frames = p.frames;
 	if (folded_diff_given)
 		return folded_diff_run(argc, argv, flame_fold,
-				       &(struct flames){.opt = opt, .min_hits = p.tree.min_hits});
+				       &(struct flames){.opt = opt, .min_hits = p.tree.min_hits},
+				       false);
 	status = sample_run_open(argc, argv, "text folded json svg pprof", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;

@@ -199,7 +199,8 @@ static int run_host(int argc, char **argv)
 	if (output_is("folded") || output_is("svg") || output_is("pprof") || folded_diff_given)
 		o.frames.caller_oriented = true;
 	if (folded_diff_given)
-		return folded_diff_run(argc, argv, diff_fold, &(struct host_diff){.o = o});
+		return folded_diff_run(argc, argv, diff_fold, &(struct host_diff){.o = o},
+				       false);
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (output_open("text json folded svg pprof", &out))

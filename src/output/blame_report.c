@@ -257,6 +257,18 @@ static void stack_put(const struct blame_report *r, uint32_t id, FILE *f)
 	}
 }
 
+/* What differs between recordings without meaning anything. */
+static struct blame_who anonymous(const struct blame_total *t)
+{
+	struct blame_who who = t->who;
+
+	if (who.tid && who.tid != BLAME_SEVERAL)
+		who.tid = BLAME_ANY;
+	if (t->cause == BLAME_LOCK)
+		who.number = 0;
+	return who;
+}
+
 int blame_report_folded(const struct blame_report *r, FILE *f)
 {
 	size_t nr;
@@ -266,10 +278,12 @@ int blame_report_folded(const struct blame_report *r, FILE *f)
 	if (!total)
 		return fail(-ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++) {
+		struct blame_who who = r->across ? anonymous(total[i]) : total[i]->who;
+
 		if (total[i]->group)
 			group_put(r, total[i]->group, f);
 		fputs(blame_cause_names[total[i]->cause], f);
-		if (*blame_who_print(total[i]->cause, &total[i]->who, what, sizeof(what))) {
+		if (*blame_who_print(total[i]->cause, &who, what, sizeof(what))) {
 			fputc(';', f);
 			frame_put(what, f);
 		}

@@ -84,6 +84,8 @@ static const char *thread_print(const struct blame_who *who, char *buf, size_t s
 {
 	if (!who->tid)
 		return "another thread";
+	if (who->tid == BLAME_ANY)
+		return *who->comm ? who->comm : "a thread";
 	snprintf(buf, size, "%s (%u)", *who->comm ? who->comm : "thread", who->tid);
 	return buf;
 }
@@ -173,7 +175,10 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 			 thread_print(who, thread, sizeof(thread)));
 		break;
 	case BLAME_LOCK:
-		snprintf(thread, sizeof(thread), "futex 0x%" PRIx64, who->number);
+		if (who->number)
+			snprintf(thread, sizeof(thread), "futex 0x%" PRIx64, who->number);
+		else
+			snprintf(thread, sizeof(thread), "a futex");
 		sleep_print(thread, who, buf, size);
 		break;
 	case BLAME_PREEMPTED:

@@ -40,9 +40,10 @@ static int fold_one(const char *path, int (*fold)(void *arg, FILE *out), void *a
 }
 
 /* The lines with both counts, or their flame graph. */
-static int diff_put(char *a, char *b, const struct output *out, uint64_t *ret_nr)
+static int diff_put(char *a, char *b, bool times, const struct output *out, uint64_t *ret_nr)
 {
-	struct flame_svg how = {.title = "Flame graph of what changed", .diff = true};
+	struct flame_svg how = {
+		.title = "Flame graph of what changed", .diff = true, .times = times};
 	_cleanup_free_ char *folded = NULL, *about = NULL;
 	size_t size;
 	FILE *f;
@@ -61,7 +62,8 @@ static int diff_put(char *a, char *b, const struct output *out, uint64_t *ret_nr
 	return err ? err : flame_svg_put(folded, &how, out->file, ret_nr);
 }
 
-static int write_both(int (*fold)(void *arg, FILE *out), void *arg, const struct output *out)
+static int write_both(int (*fold)(void *arg, FILE *out), void *arg, bool times,
+		      const struct output *out)
 {
 	_cleanup_free_ char *a = NULL, *b = NULL;
 	uint64_t nr = 0;
@@ -72,13 +74,14 @@ static int write_both(int (*fold)(void *arg, FILE *out), void *arg, const struct
 	if (!err)
 		err = fold_one(input_given.files.item[1], fold, arg, &b);
 	if (!err)
-		err = diff_put(a, b, out, &nr);
+		err = diff_put(a, b, times, out, &nr);
 	if (!err && !nr)
 		command_note("neither recording has stacks");
 	return err;
 }
 
-int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), void *arg)
+int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), void *arg,
+		    bool times)
 {
 	struct output out;
 
@@ -90,7 +93,7 @@ int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), vo
 	if (output_open("text folded svg", &out))
 		return command_failed();
 	output_unwrap(&out);
-	int err = write_both(fold, arg, &out);
+	int err = write_both(fold, arg, times, &out);
 
 	if (err)
 		output_cancel(&out);

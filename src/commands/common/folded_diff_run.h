@@ -13,8 +13,9 @@ extern bool folded_diff_given;
 
 /*
  * Writes the stacks of both files with both counts: fold() is called for each, which is the only input then, and writes
- * its folded stacks. Returns the exit status.
+ * its folded stacks, whose counts are times in ns, or samples. Returns the exit status.
  */
-int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), void *arg);
+int folded_diff_run(int argc, char **argv, int (*fold)(void *arg, FILE *out), void *arg,
+		    bool times);
 
 #endif
