@@ -134,7 +134,7 @@ static int help_command(const char *name)
 	return EXIT_FINE;
 }
 
-enum { TABLES_MAX = 8 }; /* option tables of one command */
+enum { TABLES_MAX = 16 }; /* option tables of one command */
 
 static bool has_table(const struct command *c, const struct option_row *table)
 {

@@ -26,6 +26,8 @@ int blame_read(struct blame *b, struct input_set **ret)
 	err = input_open(false, blame_wants, NULL, ret);
 	input_given = given;
 	if (!err)
+		blame_set_regions(b, (*ret)->regions);
+	if (!err)
 		err = reader_each((*ret)->reader, handle, b);
 	return err ? err : blame_end(b);
 }

@@ -11,6 +11,7 @@
 #include "clock/align.h"
 #include "event/thread_names.h"
 #include "event/trim_reason.h"
+#include "event/region_names.h"
 #include "event/vm_names.h"
 #include "input/companion.h"
 #include "input/input_set.h"
@@ -127,6 +128,7 @@ void input_set_close(struct input_set *set)
 		return;
 	reader_drop(set);
 	vm_names_free(set->vms);
+	region_names_free(set->regions);
 	if (!--set->clocks->nr_users) {
 		align_free(set->clocks->align);
 		free(set->clocks);
@@ -499,15 +501,19 @@ static int trimmed_open(struct input_set *set, struct reader *all,
 	return err;
 }
 
-/* The names of the VMs in the inputs, which are open. */
+/* The names of the VMs in the inputs, which are open, and of what is behind their addresses. */
 static int names_read(struct input_set *set)
 {
 	vm_names_free(set->vms);
+	region_names_free(set->regions);
 	set->vms = vm_names_new();
-	if (!set->vms)
+	set->regions = region_names_new();
+	if (!set->vms || !set->regions)
 		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < set->nr_hosts; i++)
+	for (unsigned int i = 0; i < set->nr_hosts; i++) {
 		vm_names_meta(set->vms, set->input[i].reader->info.meta);
+		region_names_meta(set->regions, set->input[i].reader->info.meta);
+	}
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "input/input_options.h"
 
 struct align;
+struct region_names;
 struct vm_names;
 struct align_guest;
 struct thread_names;
@@ -30,6 +31,7 @@ struct input_set {
 	unsigned int nr_hosts, nr_guests;
 	struct reader *reader; /* merged and trimmed; owned; NULL before the set is opened */
 	struct vm_names *vms;  /* of all hosts' traces; owned; NULL before the set is opened */
+	struct region_names *regions; /* likewise */
 	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
 	bool is_trimmed;       /* events are filtered by trim_open() */
 	bool thread_names;     /* input_set_want_thread_names() */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "symbols/addresses.h"
+#include "event/region_names.h"
 #include "event/well_known.h"
 #include "views/view.h"
 
@@ -103,6 +104,9 @@ const char *label_name(const struct folding *f, int which, struct table *t, cons
 	unsigned int nr;
 	const char *key = pairing_labels(f->pairing, &nr)[which].name, *name;
 
+	if (!strcmp(key, "port") && (name = region_name(f->regions, 0, true, label[which])) &&
+	    *name)
+		return name;
 	if (strcmp(key, "rip"))
 		return (name = well_known_name(key, label[which])) ? name : "";
 	name = addresses_name(f->symbols, label[which]);

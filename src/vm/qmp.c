@@ -262,6 +262,14 @@ int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 	return qmp_open_fd(fd, path, patience_ms, ret);
 }
 
+pid_t qmp_pid(const struct qmp *q)
+{
+	struct ucred peer = {0};
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(q->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? 0 : peer.pid;
+}
+
 void qmp_close(struct qmp *q)
 {
 	if (!q)

@@ -8,6 +8,7 @@
 #define HOSTRACE_QMP_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include <jansson.h>
 
@@ -31,6 +32,9 @@ int qmp_open(const char *socket, int patience_ms, struct qmp **ret);
 int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret);
 void qmp_close(struct qmp *q);
 DEFINE_CLEANUP(qmp, struct qmp *, qmp_close);
+
+/* The process that listens there; 0: not known. */
+pid_t qmp_pid(const struct qmp *q);
 
 /*
  * Executes a command; `arguments` (stolen; NULL: none). *ret_value is what it returned, a new reference. -EOPNOTSUPP:

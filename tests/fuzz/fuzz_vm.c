@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a VM's process shows of itself: its command line, a line of its mappings, its monitor's registers; and a
- * guest's page tables. The first byte selects which.
+ * What a VM's process shows of itself: its command line, a line of its mappings, its monitor's registers and regions;
+ * and a guest's page tables. The first byte selects which.
  */
 #include <errno.h>
 
 #include "vm/cmdline.h"
 #include "vm/guest_ram.h"
+#include "vm/regions_qmp.h"
 #include "vm/space_qmp.h"
 #include "walk.h"
 
@@ -30,6 +31,20 @@ static void cmdline_walk(char *text, size_t size)
 		if ((unsigned char)*q < ' ')
 			abort(); /* it is printed */
 	free(quoted);
+}
+
+/* What the human monitor prints: registers, or memory regions. */
+static void monitor_walk(const char *text, bool regions, struct guest_space *space)
+{
+	json_t *list = NULL;
+
+	if (!regions) {
+		qmp_space_parse(text, space);
+	} else if (!qmp_regions_parse(text, &list)) {
+		if (!json_array_size(list) || json_array_size(list) > REGIONS_MAX)
+			abort();
+		json_decref(list);
+	}
 }
 
 static size_t image_size;
@@ -85,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (what % 4 == 1)
 		memory_range_parse(text, &range);
 	else if (what % 4 == 2)
-		qmp_space_parse(text, &space);
+		monitor_walk(text, what & 4, &space);
 	else if (size > 1)
 		tables_walk((const uint8_t *)text, size - 1,
 			    (enum guest_paging)(what / 4 % (GUEST_PAGING_5 + 1)), what & 128);

@@ -4,6 +4,8 @@
  *
  *	(none)	reads a port of QEMU's (RTC index, 0x71) in a loop: each read needs the global mutex
  *	-DSLOW	reads that port 1,024 times in each exit, while it shows the time of day
+ *	-DBAR	reads registers of the PCI device in slot 5, an e1000: by its ports and by its memory, from the
+ *		addresses that the firmware has assigned; shows when it has done so 16 times
  *	-DWRITE	writes to the debug console in a loop: QEMU waits while nobody reads that
  *	-DPAGES	lets QEMU write to a page after the other, from 16 MiB on (fw_cfg, DMA)
  *	-DTOUCH	writes to these pages itself
@@ -23,6 +25,31 @@ guest_entry:
 	movl	$1024, %ecx
 	rep insb
 	jmp	1b
+#elif defined(BAR)
+	movl	$0x80002814, %eax	/* BAR 1, ports */
+	call	pci_read
+	andl	$~3, %eax
+	movl	%eax, %ebx
+	movl	$0x80002810, %eax	/* BAR 0, memory */
+	call	pci_read
+	andl	$~15, %eax
+	movl	%eax, %esi
+1:	movl	$16, %ecx
+2:	movl	%ebx, %edx
+	inl	%dx, %eax		/* IOADDR */
+	addl	$4, %edx
+	inl	%dx, %eax		/* IODATA */
+	movl	8(%esi), %eax		/* STATUS */
+	loop	2b
+	movb	$'.', %al
+	outb	%al, $0xe9
+	jmp	1b
+pci_read:
+	movw	$0xcf8, %dx
+	outl	%eax, %dx
+	movw	$0xcfc, %dx
+	inl	%dx, %eax
+	ret
 #elif defined(WRITE)
 1:	outb	%al, $0xe9
 	jmp	1b

@@ -1,9 +1,10 @@
 # Guests of one kind of exit each, to test what delays it.
-BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -write -pages -touch -idle) $(BUILD)/blameguest.elf
+BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -bar -write -pages -touch -idle) $(BUILD)/blameguest.elf
 
 check-build: $(BLAME_GUESTS)
 
 $(BUILD)/blameguest-slow.elf: BLAME_GUEST = -DSLOW
+$(BUILD)/blameguest-bar.elf: BLAME_GUEST = -DBAR
 $(BUILD)/blameguest-write.elf: BLAME_GUEST = -DWRITE
 $(BUILD)/blameguest-pages.elf: BLAME_GUEST = -DPAGES
 $(BUILD)/blameguest-touch.elf: BLAME_GUEST = -DTOUCH

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "vm/qmp.h"
+#include "vm/regions_qmp.h"
 #include "vm/virtq_qmp.h"
 
 #include <cmocka.h>
@@ -237,6 +238,48 @@ static void full_listener(void **state)
 	rmdir(dir);
 }
 
+/* Of QEMU 7.2; names are cut and made harmless, other views and RAM skipped. */
+static void regions(void **state)
+{
+	static const char mtree[] =
+		"FlatView #0\n AS \"memory\", root: system\n AS \"cpu-memory-0\", root: system\n"
+		" Root memory region: system\n"
+		"  0000000000000000-000000000009ffff (prio 0, ram): pc.ram owner:{obj "
+		"path=/objects/pc.ram} KVM\n"
+		"  00000000febc0000-00000000febdffff (prio 1, i/o): e1000-mmio owner:{dev "
+		"id=eth1}\n"
+		"  00000000fffc0000-00000000ffffffff (prio 0, rom): pc.bios parent:{obj "
+		"path=/machine/unattached} KVM\n"
+		"  8000000000000000-ffffffffffffffff (prio 0, i/o): beyond\n"
+		"  0000000000000009-0000000000000001 (prio 0, i/o): backwards\n"
+		"\nFlatView #1\n AS \"e1000\", root: bus master container\n"
+		"  0000000000000000-0000000000000fff (prio 0, i/o): dma owner:{dev id=eth1}\n"
+		"\nFlatView #2\n AS \"I/O\", root: io\n Root memory region: io\n"
+		"  0000000000000071-0000000000000071 (prio 0, i/o): rtc @0000000000000001 "
+		"owner:{dev path=/x}\r\n"
+		"  0000000000000072-000000000000007d (prio 0, i/o): io @0000000000000072 "
+		"parent:{obj path=/y}\n"
+		"  00000000000001ce-00000000000001d1 (prio 0, i/o): vga ioports remapped "
+		"owner:{dev id=\033[31m}\n"
+		"  0000000000000200-0000000000000200 (prio 0, i/o): \n"
+		"  junk\n";
+	static const char good[] =
+		"[[\"mmio\",4273733632,4273864703,\"e1000-mmio of eth1\"],"
+		"[\"mmio\",4294705152,4294967295,\"pc.bios\"],[\"port\",113,113,\"rtc\"],"
+		"[\"port\",462,465,\"vga ioports remapped of ?[31m\"]]";
+	json_t *list;
+	char *text;
+
+	(void)state;
+	assert_int_equal(qmp_regions_parse(mtree, &list), 0);
+	text = json_dumps(list, JSON_COMPACT);
+	assert_string_equal(text, good);
+	free(text);
+	json_decref(list);
+	assert_int_equal(qmp_regions_parse("", &list), -EBADMSG);
+	assert_int_equal(qmp_regions_parse("unknown command: 'info mtree'\n", &list), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +287,7 @@ int main(void)
 		cmocka_unit_test(keeps_silent),	      cmocka_unit_test(talks_without_end),
 		cmocka_unit_test(queue_status),	      cmocka_unit_test(full_listener),
 		cmocka_unit_test(queues_of_devices),  cmocka_unit_test(stopped_while_silent),
+		cmocka_unit_test(regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

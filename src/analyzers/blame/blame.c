@@ -481,6 +481,11 @@ struct blame *blame_new(const struct blame_sink *sink)
 	return b;
 }
 
+void blame_set_regions(struct blame *b, struct region_names *regions)
+{
+	b->regions = regions;
+}
+
 void blame_free(struct blame *b)
 {
 	const struct thread_entry *t;

@@ -29,6 +29,8 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 
+struct region_names;
+
 enum blame_cause {
 	BLAME_KERNEL,
 	BLAME_FAULT,
@@ -72,6 +74,8 @@ struct blame_who {
 	uint64_t access; /* device, and lock, syscall and fault while the VMM handles the exit: see above */
 	uint32_t stack;	 /* global-mutex: what the holder did, for blame_stack(); 0: unknown */
 	char comm[16];	 /* of tid; "" if unknown */
+	const char *region; /* of `access`, as region_name() */
+	bool several;	    /* a total: of several addresses in this region */
 };
 
 struct blame_part {
@@ -133,6 +137,9 @@ struct blame;
 struct blame *blame_new(const struct blame_sink *sink);
 void blame_free(struct blame *b);
 DEFINE_CLEANUP(blame, struct blame *, blame_free);
+
+/* What is behind ports and addresses, for exits that end from now on. Borrowed; must outlive what the sink keeps. */
+void blame_set_regions(struct blame *b, struct region_names *regions);
 
 /* All events in order of time. 0, or what the sink returned, or -ENOMEM with the error message set. */
 int blame_event(struct blame *b, const struct event *ev);

@@ -98,6 +98,7 @@ struct blame {
 	struct blame_counts counts;
 	struct hash_table threads, machines, ns_tids;
 	uint64_t lost_until_ns[LOSSES]; /* up to here, by bit of LOST_... */
+	struct region_names *regions; /* NULL: none */
 	bool exits_seen;
 	bool ran; /* there is a sched_ran */
 	bool exact; /* there is a bql_locked, or bql_unlock */

@@ -8,6 +8,8 @@
 #include "event/exit_reason.h"
 #include "event/well_known.h"
 
+enum { ACCESS_BYTES = 256 };
+
 const char *const blame_cause_names[BLAME_CAUSES] = {
 	[BLAME_KERNEL] = "kernel",
 	[BLAME_FAULT] = "fault",
@@ -90,17 +92,31 @@ static const char *thread_print(const struct blame_who *who, char *buf, size_t s
 	return buf;
 }
 
+/* By QEMU's name of the region, if it was recorded, else by a well-known one. */
+static void address_print(const struct blame_who *who, char *buf, size_t size)
+{
+	bool port = who->kind == BLAME_PORT;
+	const char *name = who->region && *who->region
+				   ? who->region
+				   : well_known_name(port ? "port" : "mmio", who->access);
+
+	if (who->several)
+		snprintf(buf, size, "%s of %s", port ? "ports" : "MMIO", name);
+	else
+		snprintf(buf, size, "%s 0x%" PRIx64 "%s%s%s", port ? "port" : "MMIO", who->access,
+			 name ? " (" : "", name ? name : "", name ? ")" : "");
+	if (!name && who->region)
+		snprintf(buf + strlen(buf), size - strlen(buf), " (no region)");
+}
+
 /* "" if unknown. */
 static void access_print(const struct blame_who *who, char *buf, size_t size)
 {
-	bool port = who->kind == BLAME_PORT;
 	const char *name;
 
 	*buf = '\0';
-	if (port || who->kind == BLAME_MMIO) {
-		name = well_known_name(port ? "port" : "mmio", who->access);
-		snprintf(buf, size, "%s 0x%" PRIx64 "%s%s%s", port ? "port" : "MMIO", who->access,
-			 name ? " (" : "", name ? name : "", name ? ")" : "");
+	if (who->kind == BLAME_PORT || who->kind == BLAME_MMIO) {
+		address_print(who, buf, size);
 		return;
 	}
 	name = userspace_reason_name((uint32_t)who->access);
@@ -113,7 +129,7 @@ static void access_print(const struct blame_who *who, char *buf, size_t size)
 /* What the thread sleeps in, and for what access. */
 static void sleep_print(const char *what, const struct blame_who *who, char *buf, size_t size)
 {
-	char access[64];
+	char access[ACCESS_BYTES];
 
 	access_print(who, access, sizeof(access));
 	snprintf(buf, size, "%s%s%s", what, *access ? ", " : "", access);

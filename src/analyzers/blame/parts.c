@@ -5,6 +5,7 @@
 
 #include "analyzers/blame/internal.h"
 #include "base/array.h"
+#include "event/region_names.h"
 
 static void who_is(const struct thread *t, struct blame_who *who)
 {
@@ -280,6 +281,9 @@ int parts_deliver(struct blame *b, struct thread *t)
 			p->who.kind = c->access.kind;
 			p->who.access = c->access.access;
 		}
+		if (p->who.kind == BLAME_PORT || p->who.kind == BLAME_MMIO)
+			p->who.region = region_name(b->regions, t->pid, p->who.kind == BLAME_PORT,
+						    p->who.access);
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
 	b->counts.exits++;

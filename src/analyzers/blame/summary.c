@@ -112,7 +112,12 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 	return g;
 }
 
-/* What totals are the same: a task that ran instead by its name, a thread of the VM by its id. */
+static bool region_is_named(const struct blame_who *who)
+{
+	return who->region && *who->region;
+}
+
+/* What totals are the same: a device by its region, a task that ran instead by its name, a thread by its id. */
 static void total_key(const struct blame_summary *s, const struct blame_group *g,
 		      const struct blame_part *p, uint64_t key[6])
 {
@@ -122,7 +127,7 @@ static void total_key(const struct blame_summary *s, const struct blame_group *g
 	key[1] = (uint64_t)p->who.kind << 8 | p->cause;
 	key[2] = by_name ? !p->who.tid : p->who.number;
 	key[3] = !by_name ? p->who.tid : p->who.tid ? hash_text(p->who.comm) : 0;
-	key[4] = p->who.access;
+	key[4] = region_is_named(&p->who) ? hash_text(p->who.region) : p->who.access;
 	key[5] = s->by.stack ? p->who.stack : 0;
 }
 
@@ -143,6 +148,7 @@ static void total_add(struct blame_summary *s, const struct blame_group *g,
 	}
 	if (t->who.tid != p->who.tid)
 		t->who.tid = BLAME_SEVERAL;
+	t->who.several |= t->who.access != p->who.access;
 	t->time_ns += p->end_ns - p->start_ns;
 	t->exits += t->last_exit != s->exits;
 	t->last_exit = s->exits;

@@ -275,7 +275,8 @@ static int run_all(struct run *run, const struct input_set *in, unsigned int *re
 				      .start_ns = r->info.start_ns,
 				      .since_ns = input_set_start_ns(in),
 				      .until_ns = in->until_ns,
-				      .symbols = run->symbols};
+				      .symbols = run->symbols,
+				      .regions = nr_vms < 2 ? in->regions : NULL};
 		if (!err)
 			pairing_window(run->job[i].pairing, in->since_ns, in->until_ns);
 		run->job[i].fold = folding_fold(f);

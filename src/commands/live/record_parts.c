@@ -14,6 +14,7 @@ static const struct record_part *const parts[] = {
 	&record_trigger_part,
 	&record_symbols_part,
 	&record_tasks_part,
+	&record_regions_part,
 	NULL,
 };
 
@@ -26,6 +27,7 @@ const struct option_row *const record_option_tables[] = {
 	record_wait_options,
 	record_symbols_options,
 	record_tasks_options,
+	record_regions_options,
 	NULL,
 };
 
