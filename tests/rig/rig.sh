@@ -220,12 +220,15 @@ l1_watch() { # CONSOLE
 }
 
 # tsc=reliable: TCG has no invariant TSC, and a kernel with two CPUs would otherwise reject the TSC as its clock.
+# tsc_early_khz: if this machine gives QEMU no CPU for a while as the kernel measures it, all its clocks are too fast.
 # A CPU that is stuck for 100 s ends the boot, with panic=-1 and -no-reboot.
 box_svm() { # DIR
+	local khz
+	khz=$("$here/tsc-khz.sh") || khz=
 	exec timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
 		-kernel "$cache/vmlinuz" -initrd "$cache/boot.svm.cpio" \
-		-append "$l1_append rig_in=/dev/vda rig_out=/dev/vdb rig_root=/dev/vdc tsc=reliable softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
+		-append "$l1_append rig_in=/dev/vda rig_out=/dev/vdb rig_root=/dev/vdc tsc=reliable ${khz:+tsc_early_khz=$khz} softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
 		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
 		-drive "file=$scratch/out.tar,if=virtio,format=raw,cache=unsafe" \
 		-drive "file=$cache/root.ext4,if=virtio,format=raw,snapshot=on"
