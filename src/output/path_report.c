@@ -55,6 +55,11 @@ static bool of_packets(enum path_point point)
 	return point == POINT_ARRIVE || point == POINT_RECEIVE || point == POINT_SEND;
 }
 
+static bool of_disks(enum path_point point)
+{
+	return point == POINT_SUBMIT || point == POINT_DISPATCH || point == POINT_DONE;
+}
+
 static void caveats_of_points(const struct path_totals *n, json_t *list)
 {
 	bool guest = n->saw[POINT_ISSUE];
@@ -67,7 +72,7 @@ static void caveats_of_points(const struct path_totals *n, json_t *list)
 		const struct path_point_info *p = &path_points[i];
 
 		if (n->saw[i] || !strncmp(p->event, "guest:", 6) ||
-		    (!n->packets && of_packets(i)))
+		    (!n->packets && of_packets(i)) || (!n->disks && of_disks(i)))
 			continue;
 		if (i != POINT_SUBMIT && i != POINT_DONE) /* one note for all three */
 			caveat_add(list,

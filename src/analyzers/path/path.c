@@ -179,6 +179,7 @@ static void popped(void *arg, const struct event *ev)
 				.pop_tid = ev->tid,
 				.pid = ev->pid,
 				.no_disk = d && d->no_disk};
+	p->totals.disks |= !o->no_disk;
 	if (d && d->is_net && net_popped(p, q, o, ev))
 		return;
 	if (!in_handler(p, q, ev)) {

@@ -134,6 +134,7 @@ struct path_totals {
 	uint64_t guest_only;	/* requests of the guest whose element is not known */
 	bool saw[PATH_POINTS], switches, wakes;
 	bool packets; /* a virtio-net device popped elements */
+	bool disks; /* ... one that is, or may be, a disk */
 };
 
 struct path;
