@@ -26,6 +26,14 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 	if (n->accepts && !n->eois)
 		caveat_add(list, "no kvm_eoi in this trace: the hardware ends interrupts (AVIC, "
 				 "APICv), or it was not recorded");
+	if (!n->accepts && !n->injections && n->nameless)
+		caveat_add(list,
+			   "no local APIC accepted an interrupt, and EOIs name no vector "
+			   "(EOIs: %" PRIu64 ", lines raised: %" PRIu64
+			   "): they are interrupts of the 8259 (PIC), whose injection this KVM "
+			   "does not report; the guest's EOIs to it are writes to ports 0x20 and "
+			   "0xa0 (hostrace ports)",
+			   n->nameless, n->lines);
 	count_add(list,
 		  "inputs of the I/O APIC that were driven and sent nothing, as an interrupt was "
 		  "pending (coalesced)",

@@ -219,6 +219,7 @@ static void on_eoi(struct interrupts *x, const struct event *ev)
 	int32_t vector = (int32_t)event_value(ev, "vector");
 	struct irq_vector *v;
 
+	x->counts.nameless += vector < 0;
 	apic_id_learn(x, ev, apic_id);
 	v = vector < 0 ? NULL : vector_get(x, ev, apic_id, (uint32_t)vector);
 	if (!v)
@@ -329,6 +330,7 @@ int interrupts_event(struct interrupts *x, const struct event *ev)
 		on_ioapic(x, ev);
 		break;
 	case EV_kvm_set_irq:
+		x->counts.lines += event_value(ev, "level") != 0;
 		if (event_value(ev, "level"))
 			on_raised(x, ev, IRQ_LINE, VECTOR_ANY, (uint32_t)event_value(ev, "gsi"));
 		break;
