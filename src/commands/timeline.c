@@ -213,9 +213,11 @@ const struct command timeline_command = {
 	.args = "[ANALYZER] [FILE...]",
 	.summary = "Show threads, vCPUs, requests and guest tasks as tracks.",
 	.group = "Report",
-	.details = "-f perfetto writes a file for ui.perfetto.dev; -f svg and -f html write a "
-		   "picture\n"
-		   "to zoom in with a browser. With an analyzer, its spans are the tracks.",
+	.details =
+		"-f perfetto writes a file for ui.perfetto.dev, -f chrome one for "
+		"chrome://tracing;\n"
+		"-f svg and -f html write a picture to zoom in with a browser. With an analyzer,\n"
+		"its spans are the tracks.",
 	.examples = "  hostrace timeline vm.hrt --guest guest.dat -f perfetto -o vm.pftrace\n"
 		    "  hostrace timeline vm.hrt --since 1s --period 2ms -f svg -o moment.svg\n"
 		    "  hostrace timeline exit-latency vm.hrt --by vcpu",

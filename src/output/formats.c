@@ -12,6 +12,7 @@
 	FORMAT(svg) \
 	FORMAT(html) \
 	FORMAT(perfetto) \
+	FORMAT(chrome) \
 	FORMAT(page)
 /* clang-format on */
 

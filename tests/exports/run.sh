@@ -52,6 +52,17 @@ perfetto() { # OPTION...
 		timeout 60 "$here/perfetto.py" "$work/read" "$work/json"
 }
 
+cells() { # FILE
+	"$hostrace" export -q csv "$1" -o "$work/csv" && "$hostrace" export -q json "$1" -o "$work/json" &&
+		"$here/cells.py" "$work/csv" "$work/json"
+}
+
+# Trace events of Chrome's format are the rows: times, names, and tracks as threads of processes.
+chrome() { # OPTION...
+	"$hostrace" timeline -q "$@" -f chrome -o "$work/chrome" && "$hostrace" timeline -q "$@" -f json -o "$work/json" &&
+		"$here/chrome.py" "$work/chrome" "$work/json"
+}
+
 # The plugin of trace-cmd knows the exit reasons; losses are between the events where they were.
 tracedat_plugins() {
 	"$hostrace" export -q trace.dat cases/exits-lost/trace.txt -o "$work/dat" &&
@@ -159,6 +170,14 @@ if have protoc protobuf-compiler; then
 	perfetto -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
 	result $? "protoc reads those of host and guest together"
 fi
+for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest oracles/exits.dat page/hostile.txt; do
+	cells "$f" >"$work/out" 2>&1
+	result $? "Python's csv reads every field of $f"
+done
+for f in cases/timeline/trace.txt golden/v1.4-columns.hrt page/hostile.txt; do
+	chrome -i "$f" >"$work/out" 2>&1
+	result $? "timeline -f chrome of $f has the rows of -f json"
+done
 if have tshark tshark && have capinfos wireshark-common; then
 	pcapng_guest >"$work/out" 2>&1
 	result $? "tshark reads the packets of an OSv guest"

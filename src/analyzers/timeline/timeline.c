@@ -10,7 +10,7 @@
 #include "event/event.h"
 #include "pairing/elements.h"
 
-const char timeline_formats[] = "text json csv svg html perfetto";
+const char timeline_formats[] = "text json csv svg html perfetto chrome";
 
 const char *slice_kind_name(enum slice_kind kind)
 {
