@@ -51,7 +51,7 @@ kind() { # --LONG ARGUMENT
 	esac
 }
 
-formats='text json jsonl csv svg html folded perfetto'
+formats='text json jsonl csv svg html folded flame pprof perfetto chrome pcap pcapng'
 exports='text json jsonl csv ctf trace.dat'
 colors='auto always never'
 views='summary|count|histogram|heatmap|list-spans|timeline'

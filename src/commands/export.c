@@ -37,6 +37,22 @@ static bool format_known(const char *name)
 	return false;
 }
 
+/* Formats of reports, which are not of every event. */
+static const char *command_of(const char *format)
+{
+	static const char *const commands_of[][2] = {
+		{"perfetto", "timeline -f perfetto"}, {"chrome", "timeline -f chrome"},
+		{"svg", "timeline -f svg"},	      {"html", "report -o FILE.html"},
+		{"folded", "profile -f folded"},      {"pprof", "profile -f pprof"},
+		{"pcap", "pcap-dump"},		      {"pcapng", "pcap-dump -f pcapng"},
+	};
+
+	for (size_t i = 0; i < sizeof(commands_of) / sizeof(*commands_of); i++)
+		if (!strcmp(commands_of[i][0], format))
+			return commands_of[i][1];
+	return NULL;
+}
+
 /*
  * The text form identifies a type by its name, so a type's schema is written when it is not what the name
  * meant so far: the second of two inputs may have another kvm_exit than the first.
@@ -150,6 +166,9 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (!to.format)
 		return command_usage("missing format (supported: %s)", formats);
+	if (command_of(to.format))
+		return command_usage("'%s' is a format of a report; use 'hostrace %s'", to.format,
+				     command_of(to.format));
 	if (!format_known(to.format))
 		return command_usage("'export' does not support format '%s' (supported: %s)",
 				     to.format, formats);

@@ -135,6 +135,25 @@ rule "the equivalents of other tools' commands exist" "$(grep -oE '`hostrace [a-
 	done
 done)"
 
+# Each shell's file is searched for what --help has; bash offers long options only.
+completes() { # SHELL COMMAND OPTION
+	case $1 in
+	bash) grep -qE "^	$2\) words=\"(.* )?$3 " "$completions.bash" ;;
+	zsh) sed -n "/^	$2) _arguments/,/;;$/p" "$completions.zsh" | grep -qF -- "'*$3[" ;;
+	fish) grep -qE -- "seen_subcommand_from $2'.* -[sl] $(sed 's/^-*//' <<<"$3") " "$completions.fish" ;;
+	esac
+}
+
+completions=${BUILD:-build}/hostrace
+for shell in bash zsh fish; do
+	rule "$shell completes every command and option" "$(for c in "${commands[@]}"; do
+		for o in ${options[$c]}; do
+			case $shell$o in bash-[^-]*) continue ;; esac
+			completes $shell "$c" "$o" || echo "$c $o"
+		done
+	done)"
+done
+
 # Examples that need no privileges (prompt "$") are run, up to the first pipe, with small traces of the names they use.
 rule "examples run" "$(
 	dir=$(mktemp -d)
