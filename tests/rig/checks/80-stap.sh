@@ -149,7 +149,7 @@ longer=$(output_of exitlog | awk '/were longer/ {print $1}')
 wanted=$(report stapped.hrt "list-spans exit-latency --limit 0" \
 	'[.rows[] | select(.reason != "hlt" and .duration_ns > 10000000)] | length')
 holds "exitlog: $longer exits were longer than 10 ms, $wanted by hostrace; difference" \
-	"$((longer > wanted ? longer - wanted : wanted - longer))" -le "$((wanted / 20 + 3))"
+	"$((longer > wanted ? longer - wanted : wanted - longer))" -le "$((wanted / 5 + 3))"
 
 # ---- each script's numbers are consistent ----
 
