@@ -86,8 +86,10 @@ static int outside_find(const struct judged *j)
 	return w.nr ? stuck_find(j->report, "not-returned", j->q, 0, w.oldest_ns,
 				 "%u request%s not returned by the device outside QEMU (vhost); "
 				 "whether it "
-				 "has popped them is unknown",
-				 w.nr, w.nr == 1 ? "" : "s")
+				 "has popped them is unknown%s",
+				 w.nr, w.nr == 1 ? "" : "s",
+				 j->q->kicks > 0 ? "; it has not handled the guest's last kick"
+						 : "")
 		    : 0;
 }
 
