@@ -224,14 +224,15 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("--around requires --list or -f json");
 	if (folded_diff_given && list)
 		return command_usage("--diff cannot be combined with --list");
-	if (addresses_given(&symbols) || by_parse(by, symbols, &s.by))
+	if (!folded_diff_given && input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_failed();
+	if (addresses_given(&symbols) || by_parse(by, symbols, &s.by)) /* inputs may have symbols */
 		return command_failed();
 	s.by.reason |= !by && folded_diff_given;
 	s.by.stack = folded_diff_given;
 	if (folded_diff_given)
 		return folded_diff_run(argc, argv, diff_fold, &s.by, true);
-	if (input_add_args(argc, argv, OPTION_LIST_MAX) ||
-	    output_open("text json csv folded svg flame pprof", &out))
+	if (output_open("text json csv folded svg flame pprof", &out))
 		return command_failed();
 	s.by.stack = output_is("folded") || output_is("flame") || output_is("pprof");
 	s.by.reason |= !by && s.by.stack;
