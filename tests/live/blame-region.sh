@@ -12,7 +12,7 @@ memory="-qmp unix:qmp,server=on,wait=off -device e1000,id=nic0,addr=5,romfile= -
 # rounds NR: the guest has done 16 * NR more rounds
 rounds() {
 	shown=$(wc -c <guest.out)
-	for _ in $(seq 6000); do
+	for _ in $(seq 30000); do
 		[ "$(wc -c <guest.out)" -lt $((shown + $1)) ] || return 0
 		sleep 0.01
 	done
