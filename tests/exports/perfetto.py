@@ -7,28 +7,7 @@ import collections
 import json
 import sys
 
-
-def message_read(lines):
-    """A message of protobuf's text format: field -> list of values."""
-    message = collections.defaultdict(list)
-    for line in lines:
-        line = line.strip()
-        if line == "}":
-            break
-        if line.endswith(" {"):
-            name, value = line[:-2], message_read(lines)
-        else:
-            name, value = line.split(": ", 1)
-            # a text is in quotes, with bytes beyond ASCII as \ooo
-            value = text_read(value[1:-1]) if value[0] == '"' else value
-        if name[0].isdigit():
-            sys.exit(f"field {name} is not in perfetto.proto")
-        message[name].append(value)
-    return message
-
-
-def text_read(text):
-    return text.encode().decode("unicode_escape").encode("latin-1").decode("utf-8")
+from protobuf_text import message_read
 
 
 def tracks_read(packets):

@@ -5,10 +5,11 @@ to speedscope. Its importer is not run: its npm package is one script for browse
 
 pprof.py FOLDED UNIT <TEXT      UNIT: count, nanoseconds
 """
-import codecs
 import collections
 import re
 import sys
+
+from protobuf_text import message_read
 
 # A line of flamegraph.pl: stack, blanks, number; a stack that ends in another number is a difference. And of speedscope.
 LINE = re.compile(r"^(.*)\s+?(\d+(?:\.\d*)?)$")
@@ -23,25 +24,8 @@ def folded(line):
     return stack, int(value)
 
 
-def message(lines):
-    """protoc's text format: {name: [value, ...]}, a message being such a dictionary again."""
-    found = collections.defaultdict(list)
-    for line in lines:
-        line = line.strip()
-        if line == "}":
-            break
-        if line.endswith(" {"):
-            found[line[:-2]].append(message(lines))
-        else:
-            name, _, value = line.partition(": ")
-            found[name].append(codecs.escape_decode(value[1:-1].encode())[0].decode() if value[0] == '"' else int(value))
-    return found
-
-
 def main():
-    profile = message(iter(sys.stdin.read().splitlines()))
-    if any(name.isdigit() for name in profile):
-        sys.exit("a field that the format has not")
+    profile = message_read(sys.stdin)
     text = profile["string_table"]
     assert text[0] == "", "the first string is not empty"
     kind = profile["sample_type"][0]

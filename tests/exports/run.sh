@@ -7,7 +7,7 @@ tests=$(dirname "$here")
 hostrace=$(realpath "${HOSTRACE:-$here/../../build/hostrace}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export LC_ALL=C.UTF-8 TZ=UTC
+export LC_ALL=C.UTF-8 TZ=UTC PYTHONDONTWRITEBYTECODE=1
 cd "$tests" || exit 1
 nr=0
 

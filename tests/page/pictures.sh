@@ -4,7 +4,7 @@
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 HOSTRACE=$(realpath "${HOSTRACE:-$root/build/hostrace}")
-export HOSTRACE TZ=UTC LC_ALL=C.UTF-8
+export HOSTRACE TZ=UTC LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 for tool in chromium python3; do
 	command -v $tool >/dev/null || { echo "1..0 # SKIP no $tool"; exit 0; }
 done
