@@ -112,19 +112,6 @@ static size_t record_mutate(uint8_t *data, size_t size, size_t max, struct piece
 	return resized;
 }
 
-static size_t record_double(uint8_t *data, size_t size, size_t max, struct piece from, size_t to)
-{
-	struct piece gap = {to, 0};
-	uint8_t *copy = from.len <= max - size ? malloc(from.len) : NULL;
-
-	if (!copy)
-		return size;
-	memcpy(copy, data + from.at, from.len);
-	size = piece_replace(data, size, &gap, copy, from.len);
-	free(copy);
-	return size;
-}
-
 /* Before or after the records. */
 static void outside_mutate(uint8_t *data, size_t size, const struct layout *l, unsigned int *seed)
 {
@@ -154,7 +141,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 		break;
 	case 1:
 		resized =
-			record_double(data, size, max, p, l.record[mutate_random(&seed) % l.nr].at);
+			piece_double(data, size, max, p, l.record[mutate_random(&seed) % l.nr].at);
 		break;
 	case 2:
 		resized = piece_replace(data, size, &p, NULL, 0);

@@ -49,6 +49,21 @@ static inline size_t piece_replace(uint8_t *data, size_t size, struct piece *p, 
 	return size;
 }
 
+/* Inserts a copy of the piece at `to`, if it fits. Returns the new size. */
+static inline size_t piece_double(uint8_t *data, size_t size, size_t max, struct piece from,
+				  size_t to)
+{
+	struct piece gap = {to, 0};
+	uint8_t *copy = from.len <= max - size ? malloc(from.len) : NULL;
+
+	if (!copy)
+		return size;
+	memcpy(copy, data + from.at, from.len);
+	size = piece_replace(data, size, &gap, copy, from.len);
+	free(copy);
+	return size;
+}
+
 /* Changes a piece; its length too, unless `fixed`. Returns the new size. */
 static inline size_t piece_mutate(uint8_t *data, size_t size, size_t max, struct piece *p,
 				  bool fixed)

@@ -53,21 +53,6 @@ static inline size_t payload_mutate(uint8_t *data, size_t size, size_t max, stru
 	return size;
 }
 
-/* Inserts a copy of one frame before another one. */
-static inline size_t frame_double(uint8_t *data, size_t size, size_t max, struct piece from,
-				  size_t to)
-{
-	struct piece gap = {to, 0};
-	uint8_t *copy = from.len <= max - size ? malloc(from.len) : NULL;
-
-	if (!copy)
-		return size;
-	memcpy(copy, data + from.at, from.len);
-	size = piece_replace(data, size, &gap, copy, from.len);
-	free(copy);
-	return size;
-}
-
 static inline size_t stream_mutate(uint8_t *data, size_t size, size_t max, unsigned int seed)
 {
 	struct frames_found f = frames_find(data, size);
@@ -83,7 +68,7 @@ static inline size_t stream_mutate(uint8_t *data, size_t size, size_t max, unsig
 		data[p.at + 5] = 0;
 		break;
 	case 1:
-		size = frame_double(data, size, max, p, f.frame[mutate_random(&seed) % f.nr].at);
+		size = piece_double(data, size, max, p, f.frame[mutate_random(&seed) % f.nr].at);
 		break;
 	case 2:
 		size = piece_replace(data, size, &p, NULL, 0);

@@ -205,20 +205,27 @@ static void a_damaged_page_is_counted(void **state)
 	reader_close(r);
 }
 
-static void losses(void **state)
+/* A page of CPU 0, and statistics of one CPU. */
+static struct reader *with_stats(uint16_t cpu, const char *stats)
 {
-	static const char stats[] = "entries: 4\noverrun: 7\ncommit overrun: 0\ndropped events: 0\n"
-				    "read events: 3\n";
 	struct reader *r;
 
-	(void)state;
 	len = 0;
 	frame(STREAM_BEGIN, 0, begin, sizeof(begin) - 1);
 	frame(STREAM_FORMAT, 0, format, sizeof(format) - 1);
 	page(0, 1000, 0, 3);
-	frame(STREAM_STATS, 0, stats, sizeof(stats) - 1);
+	frame(STREAM_STATS, cpu, stats, strlen(stats));
 	frame(STREAM_END, 0, "host", 4);
 	assert_int_equal(open_bytes(len, &r), 0);
+	return r;
+}
+
+static void losses(void **state)
+{
+	struct reader *r = with_stats(0, "entries: 4\noverrun: 7\ncommit overrun: 0\n"
+					 "dropped events: 0\nread events: 3\n");
+
+	(void)state;
 	assert_int_equal(events(r), 3);
 	assert_int_equal(r->info.lost, 11); /* overwritten, and 4 that nobody fetched */
 	reader_close(r);
@@ -227,18 +234,10 @@ static void losses(void **state)
 /* CPU 1 has no page, only a note that it had events: the trace must not begin at time 0. */
 static void a_cpu_without_pages(void **state)
 {
-	static const char stats[] = "entries: 4\noverrun: 0\ncommit overrun: 0\ndropped events: 0\n"
-				    "read events: 0\n";
-	struct reader *r;
+	struct reader *r = with_stats(1, "entries: 4\noverrun: 0\ncommit overrun: 0\n"
+					 "dropped events: 0\nread events: 0\n");
 
 	(void)state;
-	len = 0;
-	frame(STREAM_BEGIN, 0, begin, sizeof(begin) - 1);
-	frame(STREAM_FORMAT, 0, format, sizeof(format) - 1);
-	page(0, 1000, 0, 3);
-	frame(STREAM_STATS, 1, stats, sizeof(stats) - 1);
-	frame(STREAM_END, 0, "host", 4);
-	assert_int_equal(open_bytes(len, &r), 0);
 	assert_true(r->info.start_ns >= 1000);
 	assert_int_equal(events(r), 3);
 	assert_int_equal(r->info.lost, 4);
