@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/units.h"
 #include "clock/align.h"
 #include "event/thread_names.h"
 #include "event/trim_reason.h"
 #include "event/region_names.h"
 #include "event/vm_names.h"
 #include "input/companion.h"
-#include "input/input_set.h"
-#include "input/vm_filter.h"
+#include "input/input_private.h"
 #include "readers/readers.h"
-
-/* Made when first needed: the alignment may have to read all of the host's trace. */
-struct input_clocks {
-	struct align *align;
-	unsigned int nr_users;
-};
 
 /* ---- making a set ---- */
 
@@ -184,43 +174,15 @@ unsigned int input_set_nr_vms(const struct input_set *set)
 	return set->nr_pids ? set->nr_pids : vm_names_nr(set->vms);
 }
 
-/* ---- the selection ---- */
-
-/* What --vm, --vcpu and --tid select, as lists of numbers. */
-struct selected {
-	uint32_t *pids;
-	unsigned int nr_pids;
-};
-
-/* The VMs that the inputs list, as far as they are open. */
-static int selected_make(const struct input_set *set, struct selected *ret)
-{
-	json_t *vms;
-	int err;
-
-	*ret = (struct selected){0};
-	if (!set->options->vms.nr)
-		return 0;
-	vms = json_array();
-	for (unsigned int i = 0; i < input_set_nr(set) && set->input[i].reader; i++) {
-		json_t *list = json_object_get(set->input[i].reader->info.meta, "vms");
-
-		if (list)
-			json_array_extend(vms, list);
-	}
-	err = vm_filter_pids(&set->options->vms, vms, &ret->pids, &ret->nr_pids);
-	json_decref(vms);
-	return err;
-}
-
 /* ---- clocks ---- */
 
 static int align_make(const struct input_set *set)
 {
 	const struct input_options *o = set->options;
 	const char *paths[OPTION_LIST_MAX];
-	struct selected selected;
-	int err = set->clocks->align ? 0 : selected_make(set, &selected);
+	unsigned int nr_pids;
+	uint32_t *pids;
+	int err = set->clocks->align ? 0 : input_pids(set, &pids, &nr_pids);
 
 	if (set->clocks->align || err)
 		return err;
@@ -228,15 +190,15 @@ static int align_make(const struct input_set *set)
 		paths[i] = set->input[i].path;
 	err = align_new(paths, set->nr_hosts, o->clock,
 			&(struct align_selection){.tsc_khz = o->tsc_khz,
-						  .pids = selected.pids,
-						  .nr_pids = selected.nr_pids,
+						  .pids = pids,
+						  .nr_pids = nr_pids,
 						  .vcpus = o->vcpus.item,
 						  .nr_vcpus = o->vcpus.nr,
 						  .tids = o->tids.item,
 						  .nr_tids = o->tids.nr,
 						  .no_guest = !set->nr_guests},
 			&set->clocks->align);
-	free(selected.pids);
+	free(pids);
 	return err;
 }
 
@@ -286,118 +248,6 @@ static int inputs_open(struct input_set *set, const struct read_hint *hint)
 	return err;
 }
 
-/* Has one of the hosts' inputs, which are open, times in ticks of an unknown rate? */
-static bool any_in_ticks(const struct input_set *set)
-{
-	for (unsigned int i = 0; i < set->nr_hosts; i++)
-		if (trace_info_in_ticks(&set->input[i].reader->info))
-			return true;
-	return false;
-}
-
-static int ticks_reject(const struct trace_info *info)
-{
-	if (!json_object_get(info->meta, "tsc_map"))
-		return fail(-EINVAL, "%s: it has no timestamps, which this report needs",
-			    info->file);
-	return fail_hint(fail(-EINVAL, "%s: its timestamps are ticks of an unknown frequency",
-			      info->file),
-			 "give it with --tsc-khz KHZ");
-}
-
-/* A command that prints times in ns must not be given ticks; and ns cannot be merged with ticks. */
-static int units_check(const struct input_set *set)
-{
-	bool first = trace_info_in_ticks(&set->input[0].reader->info);
-
-	for (unsigned int i = 0; i < set->nr_hosts; i++) {
-		const struct trace_info *info = &set->input[i].reader->info;
-
-		if (trace_info_in_ticks(info) != first ||
-		    (trace_info_in_ticks(info) && !set->options->allow_ticks))
-			return ticks_reject(first ? &set->input[0].reader->info : info);
-	}
-	return 0;
-}
-
-/* The first and the last time of all inputs, which are open, as far as they know it. */
-static void span_of(const struct input_set *set, uint64_t *ret_start, uint64_t *ret_end)
-{
-	*ret_start = UINT64_MAX;
-	*ret_end = 0;
-	for (unsigned int i = 0; i < input_set_nr(set); i++) {
-		const struct trace_info *info = &set->input[i].reader->info;
-		uint64_t end = info->last_ns > info->end_ns ? info->last_ns : info->end_ns;
-
-		if (info->start_ns || end) /* else it has no events, or does not know */
-			*ret_start = info->start_ns < *ret_start ? info->start_ns : *ret_start;
-		*ret_end = end > *ret_end ? end : *ret_end;
-	}
-	*ret_start = *ret_start == UINT64_MAX ? 0 : *ret_start;
-}
-
-/* Reads those inputs to their ends that do not know them otherwise. They cannot be read again. */
-static int ends_read(struct input_set *set)
-{
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	int more = batch ? 0 : fail(-ENOMEM, "out of memory");
-
-	for (unsigned int i = 0; i < input_set_nr(set) && !more; i++) {
-		struct reader *r = set->input[i].reader;
-
-		while (!r->info.last_ns && (more = reader_next(r, batch)) > 0)
-			;
-	}
-	return more;
-}
-
-/* The time window over all inputs, which are open. */
-static int window_make(struct input_set *set, struct read_hint *hint)
-{
-	const struct input_options *o = set->options;
-	uint64_t start, end;
-	int err;
-
-	if (o->since.ns && o->until.ns && o->period.ns)
-		return fail_usage(-EINVAL,
-				  "--period cannot be combined with both --since and --until");
-	if (any_in_ticks(set))
-		return fail_hint(fail(-EINVAL, "%s: the frequency of its timestamps is unknown: a "
-					       "time window cannot be applied",
-				      set->input[0].path),
-				 "give it with --tsc-khz KHZ");
-	span_of(set, &start, &end);
-	if (input_options_window_needs_end(o, start, end)) {
-		err = ends_read(set);
-		if (err)
-			return err;
-		span_of(set, &start, &end);
-	}
-	input_options_window(o, start, end, &hint->since_ns, &hint->until_ns);
-	if (hint->since_ns >= hint->until_ns)
-		return fail_usage(-EINVAL, "--since is not before --until");
-	return 0;
-}
-
-static char *join(const struct text_list *list)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = list->nr ? open_memstream(&text, &len) : NULL;
-
-	for (unsigned int i = 0; f && i < list->nr; i++)
-		fprintf(f, "%s%s", i ? "," : "", list->item[i]);
-	if (list->nr)
-		memstream_close(f, &text);
-	return text;
-}
-
-static bool reason_wants(const char *event, void *arg)
-{
-	(void)arg;
-	return trim_reason_wants(event);
-}
-
 struct selection {
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
@@ -421,84 +271,6 @@ static bool selection_wants(const char *name, void *arg)
 		return false;
 	return !s->globs || trim_name_matches(s->globs, name) || (type && trim_is_naming(type)) ||
 	       (s->thread_names && thread_names_wants(name, NULL));
-}
-
-/* A pass over the hosts' inputs for the reasons of returns to the VMM. */
-static int reasons_look(const struct input_set *set, struct trim_reason *reasons)
-{
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = reason_wants};
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	int err = batch ? 0 : fail(-ENOMEM, "out of memory"), more = 1;
-
-	for (unsigned int i = 0; !err && i < set->nr_hosts; i++) {
-		_cleanup_reader_ struct reader *r = NULL;
-
-		err = reader_open(set->input[i].path, &hint, &r);
-		if (err)
-			r = NULL;
-		while (!err && (more = reader_next(r, batch)) > 0)
-			for (unsigned int k = 0; k < batch->nr; k++)
-				trim_reason_look(reasons, (uint16_t)i, &batch->ev[k]);
-		err = err ? err : more;
-	}
-	return err;
-}
-
-/* *ret: of --reason, NULL if it was not given. */
-static int reasons_make(const struct input_set *set, struct trim_reason **ret)
-{
-	_cleanup_free_ char *globs = join(&set->options->reasons);
-	int err;
-
-	*ret = NULL;
-	if (!set->options->reasons.nr)
-		return 0;
-	*ret = globs ? trim_reason_new(globs) : NULL;
-	if (!*ret)
-		return fail(-ENOMEM, "out of memory");
-	err = trim_reason_looks_ahead(*ret) ? reasons_look(set, *ret) : 0;
-	if (err)
-		trim_reason_free(take_ptr(*ret));
-	return err;
-}
-
-/* Trims the merged reader `all`, which it owns, to what the options select. */
-static int trimmed_open(struct input_set *set, struct reader *all,
-			const struct read_hint *hint, const char *globs, struct reader **ret)
-{
-	const struct input_options *o = set->options;
-	struct selected selected;
-	uint16_t vcpus[OPTION_LIST_MAX];
-	struct trim trim = {.since_ns = hint->from_start ? 0 : hint->since_ns,
-			    .until_ns = hint->until_ns,
-			    .events = globs,
-			    .tids = o->tids.item,
-			    .nr_tids = o->tids.nr,
-			    .vcpus = vcpus,
-			    .guests_from = set->nr_hosts,
-			    .guests_any_tid =
-				    set->clocks->align && align_by_tids(set->clocks->align),
-			    .thread_names = set->thread_names};
-	int err = selected_make(set, &selected);
-
-	if (err) {
-		reader_close(all);
-		return err;
-	}
-	for (unsigned int i = 0; i < o->vcpus.nr; i++)
-		vcpus[trim.nr_vcpus++] = o->vcpus.item[i] < RECORD_NO_VCPU
-						 ? (uint16_t)o->vcpus.item[i]
-						 : RECORD_NO_VCPU - 1;
-	trim.pids = selected.pids;
-	trim.nr_pids = selected.nr_pids;
-	set->nr_pids = selected.nr_pids;
-	err = reasons_make(set, &trim.reasons);
-	if (err)
-		reader_close(all);
-	else
-		err = trim_open(all, &trim, ret);
-	free(selected.pids);
-	return err;
 }
 
 /* The names of the VMs in the inputs, which are open, and of what is behind their addresses. */
@@ -527,7 +299,7 @@ static int inputs_merge(struct input_set *set, const struct read_hint *hint, con
 		inputs[i] = set->input[i].reader;
 	err = merge_open(inputs, input_set_nr(set), &all);
 	if (!err && set->is_trimmed)
-		err = trimmed_open(set, all, hint, globs, &set->reader);
+		err = input_trim_open(set, all, hint, globs, &set->reader);
 	else if (!err)
 		set->reader = all;
 	if (err) {
@@ -548,7 +320,7 @@ enum window {
 static int set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg,
 		    enum window window)
 {
-	_cleanup_free_ char *globs = join(&set->options->globs);
+	_cleanup_free_ char *globs = input_join(&set->options->globs);
 	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0, set->thread_names};
 	struct read_hint hint = {.until_ns = UINT64_MAX,
 				 .tsc_khz = set->options->tsc_khz,
@@ -564,7 +336,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 		err = inputs_open(set, &(struct read_hint){.until_ns = UINT64_MAX,
 							   .tsc_khz = hint.tsc_khz});
 		if (!err)
-			err = window_make(set, &hint);
+			err = input_window_make(set, &hint);
 		inputs_close(set);
 	}
 	set->since_ns = hint.since_ns;
@@ -572,7 +344,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	set->is_trimmed = window == WINDOW_TRIM || input_options_have_filter(set->options);
 	if (!err)
 		err = inputs_open(set, &hint);
-	if (!err && ((err = units_check(set)) || (err = names_read(set))))
+	if (!err && ((err = input_units_check(set)) || (err = names_read(set))))
 		inputs_close(set);
 	return err ? err : inputs_merge(set, &hint, globs);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files that make an input set: input_set.c opens it, these are its parts. */
+#ifndef HOSTRACE_INPUT_PRIVATE_H
+#define HOSTRACE_INPUT_PRIVATE_H
+
+#include "input/input_set.h"
+
+/* Made when first needed: the alignment may have to read all of the host's trace. */
+struct input_clocks {
+	struct align *align;
+	unsigned int nr_users;
+};
+
+/* "a,b,c"; NULL: the list is empty, or out of memory. Owned by the caller. */
+char *input_join(const struct text_list *list);
+
+/* ---- input_times.c: the inputs are open ---- */
+
+/*
+ * A command that prints times in ns must not be given ticks; and ns cannot be merged with ticks. 0 or -EINVAL with the
+ * error message set.
+ */
+int input_units_check(const struct input_set *set);
+
+/*
+ * Sets the time window of the hint, over all inputs. They may be read to their ends for it, and cannot be read again. 0
+ * or -errno with the error message set.
+ */
+int input_window_make(struct input_set *set, struct read_hint *hint);
+
+/* ---- input_trim.c ---- */
+
+/*
+ * What --vm selects of the VMs that the inputs list, as far as they are open; none: all. *ret is allocated. 0 or -errno
+ * with the error message set.
+ */
+int input_pids(const struct input_set *set, uint32_t **ret, unsigned int *ret_nr);
+
+/*
+ * Trims the merged reader `all`, of which it takes ownership, also on failure, to what the options select; `globs`: of
+ * --event, or NULL. *ret is the trimmed reader. Sets set->nr_pids. 0 or -errno with the error message set.
+ */
+int input_trim_open(struct input_set *set, struct reader *all, const struct read_hint *hint,
+		    const char *globs, struct reader **ret);
+
+#endif
