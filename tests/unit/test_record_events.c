@@ -47,15 +47,16 @@ static void test_sets(void **state)
 static void test_inside(void **state)
 {
 	static const char *const groups[] = {"devices", "block",     "coroutines", "loops",
-					     "locks",	"kvm-calls", "regions",	   "memory"};
+					     "locks",	"kvm-calls", "regions",	   "memory",
+					     "migration"};
 	bool wants[EV_LIMIT];
 	unsigned int sum = 0;
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		sum += chosen(groups[i], wants);
-	assert_int_equal(sum, 42); /* 45 in probes/inside.def, three of mutexes */
-	assert_int_equal(chosen("inside", wants), 42);
+	assert_int_equal(sum, 43); /* 46 in probes/inside.def, three of mutexes */
+	assert_int_equal(chosen("inside", wants), 43);
 	assert_true(wants[EV_block_begin] && wants[EV_bql_locked] && wants[EV_heap_free]);
 	assert_false(wants[EV_mutex_lock] || wants[EV_virtqueue_pop] || wants[EV_kvm_exit]);
 	chosen("default", wants);
