@@ -52,7 +52,7 @@ kind() { # --LONG ARGUMENT
 }
 
 formats='text json jsonl csv svg html folded flame pprof perfetto chrome pcap pcapng'
-exports='text json jsonl csv ctf trace.dat'
+exports='text json jsonl csv ctf trace.dat perfetto chrome svg html folded pprof pcap pcapng'
 colors='auto always never'
 views='summary|count|histogram|heatmap|list-spans|timeline'
 # shellcheck disable=SC2016

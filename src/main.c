@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/memory.h"
@@ -177,6 +178,23 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return memory_check(status);
 }
 
+/* Runs the command line `words`, with further arguments. */
+static int run_instead(const char *words, int argc, char **argv)
+{
+	enum { WORDS_MAX = 8 };
+	_cleanup_free_ char *text = strdup(words);
+	_cleanup_free_ char **all = calloc((size_t)argc + WORDS_MAX + 1, sizeof(*all));
+	char *next = text;
+	int nr = 0;
+
+	if (!text || !all)
+		return fail(-ENOMEM, "out of memory"), command_failed();
+	while (nr < WORDS_MAX && (all[nr] = strsep(&next, " ")))
+		nr++;
+	memcpy(all + nr, argv, (size_t)argc * sizeof(*all));
+	return run_command(find(all[0]), nr + argc, all);
+}
+
 /* Has the reader of stdout closed it, as in `hostrace list | head`? */
 static bool reader_closed(void)
 {
@@ -224,6 +242,10 @@ static int run(int argc, char **argv)
 	if (!strcmp(name, "help"))
 		return help_command(argv[at + 1]);
 	const struct command *c = find(name);
+	const char *instead = c && c->instead && argv[at + 1] ? c->instead(argv[at + 1]) : NULL;
+
+	if (instead)
+		return run_instead(instead, argc - at - 2, argv + at + 2);
 	return c ? run_command(c, argc - at, argv + at) : unknown_command(name);
 }
 

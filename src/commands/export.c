@@ -37,12 +37,12 @@ static bool format_known(const char *name)
 	return false;
 }
 
-/* Formats of reports, which are not of every event. */
+/* Formats of reports, which are not of every event: the report's command writes them. */
 static const char *command_of(const char *format)
 {
 	static const char *const commands_of[][2] = {
 		{"perfetto", "timeline -f perfetto"}, {"chrome", "timeline -f chrome"},
-		{"svg", "timeline -f svg"},	      {"html", "report -o FILE.html"},
+		{"svg", "timeline -f svg"},	      {"html", "report"},
 		{"folded", "profile -f folded"},      {"pprof", "profile -f pprof"},
 		{"pcap", "pcap-dump"},		      {"pcapng", "pcap-dump -f pcapng"},
 	};
@@ -167,8 +167,8 @@ static int run(int argc, char **argv, char **rest)
 	if (!to.format)
 		return command_usage("missing format (supported: %s)", formats);
 	if (command_of(to.format))
-		return command_usage("'%s' is a format of a report; use 'hostrace %s'", to.format,
-				     command_of(to.format));
+		return command_usage("'%s' is a format of a report; use 'hostrace %s', or name it "
+				     "before the options", to.format, command_of(to.format));
 	if (!format_known(to.format))
 		return command_usage("'export' does not support format '%s' (supported: %s)",
 				     to.format, formats);
@@ -201,10 +201,12 @@ const struct command export_command = {
 		"command. json, jsonl (a line each) and csv are rows of 'list'. ctf is a "
 		"directory\n"
 		"(-o DIR) that babeltrace2 and Trace Compass read; trace.dat is for trace-cmd\n"
-		"report and KernelShark.",
+		"report and KernelShark. perfetto, chrome, svg, html, folded, pprof, pcap and\n"
+		"pcapng run the report that writes them: export perfetto is timeline -f perfetto.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv\n"
 		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf",
 	.options = options,
 	.run = run,
+	.instead = command_of,
 };

@@ -27,6 +27,12 @@ struct command {
 
 	/* argv[0..argc) are the arguments; `rest` those after "--" (NULL-terminated, or NULL). */
 	int (*run)(int argc, char **argv, char **rest);
+
+	/*
+	 * If the first argument makes it another command: the words that take the place of both, separated by
+	 * blanks, such as "timeline -f perfetto" for "export perfetto"; else NULL. May be NULL.
+	 */
+	const char *(*instead)(const char *first);
 };
 
 extern const struct command *const commands[]; /* ends with NULL */
