@@ -11,6 +11,11 @@ enum {
 	REAL_BYTES = 64,
 };
 
+json_t *json_u64(uint64_t v)
+{
+	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
 /* Significant digits, without leading zeros and the exponent. */
 static unsigned int digits_of(const char *p, size_t len)
 {

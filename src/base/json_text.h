@@ -7,7 +7,14 @@
 #define HOSTRACE_JSON_TEXT_H
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
+
+/*
+ * An integer. Beyond 2^63 - 1, jansson's largest, a real of that size, and not the negative number with the same bits.
+ * New reference.
+ */
+json_t *json_u64(uint64_t v);
 
 /* As json_dumps(): the caller frees it; NULL: out of memory, or `json` is NULL. */
 char *json_text_make(const json_t *json, size_t flags);

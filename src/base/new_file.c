@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/new_file.h"
@@ -117,6 +121,39 @@ static int open_temporary(struct new_file *f, mode_t mode)
 		close(fd);
 	}
 	return err;
+}
+
+/* Is `name` that of a temporary file for `file`, and has its writer ended? */
+static bool is_left(const char *name, const char *file)
+{
+	size_t len = strlen(file);
+	char *end;
+	long pid;
+
+	if (strncmp(name, file, len) || name[len] != '.' || !isdigit(name[len + 1]))
+		return false;
+	pid = strtol(name + len + 1, &end, 10);
+	return !strcmp(end, ".tmp") && pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) &&
+	       errno == ESRCH;
+}
+
+void new_file_remove_left(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+	uint64_t begun = user_rights_begin();
+	_cleanup_closedir_ DIR *d = NULL;
+	char dir[PATH_MAX];
+	struct dirent *e;
+	struct stat st;
+
+	directory_of(path, dir);
+	d = opendir(dir);
+	while (d && (e = readdir(d)))
+		if (is_left(e->d_name, file) &&
+		    !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && st.st_uid == file_owner())
+			unlinkat(dirfd(d), e->d_name, 0);
+	user_rights_end(begun);
 }
 
 static int open_any(struct new_file *f, const char *path, mode_t mode, bool devices)

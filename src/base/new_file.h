@@ -31,6 +31,12 @@ int new_file_open(struct new_file *f, const char *path, mode_t mode, bool device
  */
 int new_file_close(struct new_file *f, int err);
 
+/*
+ * Deletes temporary files of `path` that writers left which were killed: the caller's user's, of processes that do not
+ * exist in this PID namespace. For a process that is not confined.
+ */
+void new_file_remove_left(const char *path);
+
 /* Do both names refer to the same file, also through links? False if one of them does not exist. */
 bool is_same_file(const char *a, const char *b);
 

@@ -57,8 +57,8 @@ static int lane_next(struct reader *r, struct batch *batch)
 			batch->ev[nr++] = ev;
 		}
 		batch->nr = nr;
-		r->info.nr_events += nr;
 	} while (more > 0 && !batch->nr);
+	r->info.nr_events = l->inner->info.nr_events;
 	r->info.lost = l->inner->info.lost;
 	r->info.late = l->inner->info.late;
 	return more;
@@ -152,10 +152,9 @@ static int aligned_next(struct reader *r, struct batch *batch)
 
 	for (unsigned int i = 0; more > 0 && i < batch->nr; i++)
 		batch->ev[i].source = 0;
-	if (more > 0) {
-		r->info.nr_events += batch->nr;
+	r->info.nr_events = al->first->info.nr_events;
+	if (more > 0)
 		return more;
-	}
 	r->info.lost = al->first->info.lost;
 	r->info.late = al->first->info.late;
 	caveats_take(al);

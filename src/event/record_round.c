@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 /* A record that waits for its round to end; `at` in the bytes. */
@@ -37,27 +38,12 @@ static int bytes_reserve(struct record_round *r, size_t more)
 	return 0;
 }
 
-static int list_reserve(struct record_round *r)
-{
-	size_t max = r->max_list ? 2 * r->max_list : 1024;
-	struct record_waiting *p;
-
-	if (r->nr_list < r->max_list)
-		return 0;
-	p = realloc(r->list, max * sizeof(*p));
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
-	r->list = p;
-	r->max_list = max;
-	return 0;
-}
-
 int record_round_add(struct record_round *r, const struct record_hdr *rec)
 {
 	int err = bytes_reserve(r, rec->size);
 
 	if (!err)
-		err = list_reserve(r);
+		err = array_room(r->list, r->nr_list);
 	if (err)
 		return err;
 	r->list[r->nr_list++] = (struct record_waiting){rec->time, r->len};
@@ -66,46 +52,36 @@ int record_round_add(struct record_round *r, const struct record_hdr *rec)
 	return 0;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct record_waiting *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
 /* Of the same time: as they came. */
 static int by_time(const void *a, const void *b)
 {
 	const struct record_waiting *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return x->time < y->time ? -1 : x->time > y->time ? 1 : by_place(a, b);
 }
 
 /* Moves those that belong to a later round to the front. */
 static void keep_from(struct record_round *r, size_t first)
 {
-	size_t len = 0;
-
-	if (first == r->nr_list) {
-		r->nr_list = r->len = 0;
-		return;
-	}
-	for (size_t i = first; i < r->nr_list; i++)
-		len += ((const struct record_hdr *)(const void *)(r->bytes + r->list[i].at))->size;
-
-	uint8_t *kept = malloc(len);
-
-	if (!kept) /* they stay where they are; the bytes before them are kept, too */
-		len = r->len;
-	for (size_t i = first, at = 0; i < r->nr_list && kept; i++) {
-		const struct record_hdr *rec = (const void *)(r->bytes + r->list[i].at);
-
-		memcpy(kept + at, rec, rec->size);
-		r->list[i].at = at;
-		at += rec->size;
-	}
-	if (kept) {
-		memcpy(r->bytes, kept, len);
-		free(kept);
-	}
 	r->nr_list -= first;
 	memmove(r->list, r->list + first, r->nr_list * sizeof(*r->list));
-	r->len = len;
+	qsort(r->list, r->nr_list, sizeof(*r->list), by_place);
+	r->len = 0;
+	for (size_t i = 0; i < r->nr_list; i++) {
+		const struct record_hdr *rec = (const void *)(r->bytes + r->list[i].at);
+		size_t size = rec->size;
+
+		memmove(r->bytes + r->len, rec, size);
+		r->list[i].at = r->len;
+		r->len += size;
+	}
 }
 
 static struct event event_of(const struct record_hdr *rec)
@@ -126,8 +102,9 @@ int record_round_each(struct record_round *r, uint64_t watermark_ns, record_roun
 	size_t i = 0;
 	int err = 0;
 
-	if (r->nr_list)
-		qsort(r->list, r->nr_list, sizeof(*r->list), by_time);
+	if (!r->nr_list)
+		return 0;
+	qsort(r->list, r->nr_list, sizeof(*r->list), by_time);
 	for (; i < r->nr_list && r->list[i].time < watermark_ns && !err; i++) {
 		struct event ev = event_of((const void *)(r->bytes + r->list[i].at));
 

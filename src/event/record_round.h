@@ -16,7 +16,7 @@ struct record_round {
 	uint8_t *bytes;
 	size_t len, size;
 	struct record_waiting *list;
-	size_t nr_list, max_list;
+	size_t nr_list;
 };
 
 void record_round_deinit(struct record_round *r);
@@ -24,7 +24,7 @@ void record_round_deinit(struct record_round *r);
 /* Copies a record of one of our own types. -ENOMEM with the error message set. */
 int record_round_add(struct record_round *r, const struct record_hdr *rec);
 
-/* An error ends the round and is returned. */
+/* An error ends the round and is returned; later records are kept. */
 typedef int record_round_fn(void *arg, const struct event *ev);
 
 /* Every record before watermark_ns has been added. */

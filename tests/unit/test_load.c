@@ -6,8 +6,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -82,11 +85,52 @@ static void test_each(void **state)
 	hostrace__destroy(all);
 }
 
+static uint64_t effective(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	assert_int_equal(syscall(SYS_capget, &head, data), 0);
+	return data[0].effective | (uint64_t)data[1].effective << 32;
+}
+
+/* Whether these capabilities, without any other, suffice to attach user probes. */
+static bool sufficient(uint64_t caps)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {
+		{.effective = (uint32_t)caps, .permitted = (uint32_t)caps},
+		{.effective = (uint32_t)(caps >> 32), .permitted = (uint32_t)(caps >> 32)}};
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(syscall(SYS_capset, &head, data) || !feature_uprobes());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !status;
+}
+
+/* The recorder keeps what this kernel needs, and finds that out without losing what it has. */
+static void test_attach_caps(void **state)
+{
+	uint64_t before = effective(), caps;
+
+	(void)state;
+	if (privileges_check())
+		skip();
+	caps = collector_attach_caps();
+	assert_int_equal(effective(), before);
+	assert_true(caps >> CAP_BPF & 1);
+	assert_true(caps >> CAP_PERFMON & 1);
+	assert_true(sufficient(caps));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rejected),
 		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_attach_caps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

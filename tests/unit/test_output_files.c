@@ -145,6 +145,46 @@ static void other_users_files_in_a_shared_directory(void **state)
 	assert_content("victim", "report");
 }
 
+static bool is_there(const char *file)
+{
+	struct stat st;
+
+	return !lstat(in_dir(file), &st);
+}
+
+/* Of a process that was killed; the pid is above the kernel's limit (2^22), so that no process has it. */
+static void temporary_files_of_killed_writers_are_removed(void **state)
+{
+	static const char *const stay[] = {
+		"x.4194999.tmp",      "x.sym.4194999.tmpx", "x.sym.tmp",
+		"x.sym..tmp",	      "x.sym.-7.tmp",	    "x.sym.0.tmp",
+		"x.sym2.4194999.tmp", "x.sym.1.tmp",	    "x.sym.4294967297.tmp",
+		"x.sym",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(stay) / sizeof(*stay); i++)
+		dir_put(stay[i], "");
+	dir_put("x.sym.4194999.tmp", "part");
+	dir_put("x.sym.4194998.tmp", "part");
+	assert_int_equal(mkfifo(in_dir("x.sym.4194997.tmp"), 0600), 0);
+	assert_int_equal(symlink("x.sym", in_dir("x.sym.4194996.tmp")), 0);
+	new_file_remove_left(in_dir("x.sym"));
+	assert_false(is_there("x.sym.4194999.tmp"));
+	assert_false(is_there("x.sym.4194998.tmp"));
+	assert_true(is_there("x.sym.4194997.tmp"));
+	assert_true(is_there("x.sym.4194996.tmp"));
+	for (size_t i = 0; i < sizeof(stay) / sizeof(*stay); i++)
+		assert_true(is_there(stay[i]));
+	if (geteuid())
+		return;
+	dir_put("x.sym.4194995.tmp", "another user's");
+	assert_int_equal(chown(in_dir("x.sym.4194995.tmp"), OTHER_USER, OTHER_USER), 0);
+	new_file_remove_left(in_dir("x.sym"));
+	assert_true(is_there("x.sym.4194995.tmp"));
+	new_file_remove_left(in_dir("no-such-directory/x"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +194,7 @@ int main(void)
 		cmocka_unit_test(two_writers_of_one_name),
 		cmocka_unit_test(deleted_and_truncated_files_are_noticed),
 		cmocka_unit_test(other_users_files_in_a_shared_directory),
+		cmocka_unit_test(temporary_files_of_killed_writers_are_removed),
 	};
 
 	return cmocka_run_group_tests_name("output files", tests, dir_make, dir_remove);
