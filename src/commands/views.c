@@ -20,7 +20,7 @@ static bool exact, timed;
 
 /* clang-format off */
 static const struct option_row by_options[] = {
-	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "also group by these keys (vm, vcpu, pid, tid, cpu, guest-task, fields of the event); =KEY: group by KEY alone"},
+	{0, "by", OPT_TEXT, &by, "KEY[,KEY]", "also group by these keys (vm, vcpu, pid, tid, cpu, guest-task, level, fields of the event); =KEY: group by KEY alone"},
 	{0},
 };
 static const struct option_row exact_options[] = {

@@ -14,6 +14,7 @@ enum {
 	LISTED_MAX = 4096, /* of one list of a VM */
 	TEXTS_MAX = 1 << 16,
 	NAME_BYTES = 160,
+	PAGE_BYTES = 4096,
 };
 
 struct region {
@@ -164,20 +165,28 @@ void region_names_meta(struct region_names *names, const json_t *meta)
 	}
 }
 
-static const char *list_find(const struct region_list *l, bool port, uint64_t address)
+/* The name of the only region between the addresses, or of the first one and how many more there are. NULL: none. */
+static const char *list_find(struct region_names *names, const struct region_list *l, bool port,
+			     uint64_t first, uint64_t last)
 {
-	size_t at = array_prefix(l->nr, i, is_before(&l->region[i], port, address));
-	const struct region *r = at < l->nr ? &l->region[at] : NULL;
+	size_t at = array_prefix(l->nr, i, is_before(&l->region[i], port, first)), end = at;
+	char several[NAME_BYTES + 32];
 
-	return r && r->port == port && r->first <= address ? r->name : NULL;
+	while (end < l->nr && l->region[end].port == port && l->region[end].first <= last)
+		end++;
+	if (end - at < 2)
+		return end == at ? NULL : l->region[at].name;
+	snprintf(several, sizeof(several), "%s and %zu more", l->region[at].name, end - at - 1);
+	return text_keep(names, several);
 }
 
-const char *region_name(struct region_names *names, uint32_t pid, bool port, uint64_t address)
+static const char *range_name(struct region_names *names, uint32_t pid, bool port, uint64_t from,
+			      uint64_t to)
 {
 	const struct vm_regions *vm = vm_find(names, pid);
-	const char *first = vm ? list_find(&vm->start, port, address) : NULL;
-	const char *later = vm ? list_find(&vm->end, port, address) : NULL;
-	char both[2 * NAME_BYTES + 16];
+	const char *first = vm ? list_find(names, &vm->start, port, from, to) : NULL;
+	const char *later = vm ? list_find(names, &vm->end, port, from, to) : NULL;
+	char both[2 * NAME_BYTES + 80];
 
 	if (!vm)
 		return NULL;
@@ -185,4 +194,14 @@ const char *region_name(struct region_names *names, uint32_t pid, bool port, uin
 		return first ? first : later ? later : "";
 	snprintf(both, sizeof(both), "%s, later %s", first, later);
 	return text_keep(names, both);
+}
+
+const char *region_name(struct region_names *names, uint32_t pid, bool port, uint64_t address)
+{
+	return range_name(names, pid, port, address, address);
+}
+
+const char *region_name_page(struct region_names *names, uint32_t pid, uint64_t page)
+{
+	return range_name(names, pid, false, page, page | (PAGE_BYTES - 1));
 }

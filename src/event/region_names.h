@@ -27,4 +27,7 @@ void region_names_meta(struct region_names *names, const json_t *meta);
  */
 const char *region_name(struct region_names *names, uint32_t pid, bool port, uint64_t address);
 
+/* The same of the 4 KiB page of guest memory that begins at `page`: "A and 2 more" if several regions are in it. */
+const char *region_name_page(struct region_names *names, uint32_t pid, uint64_t page);
+
 #endif

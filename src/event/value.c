@@ -167,6 +167,12 @@ static void print_migrate_step(uint64_t v, uint64_t aux, char *buf, size_t size)
 	print_name(v - 1 < 4 ? name[v - 1] : "unknown", buf, size);
 }
 
+static void print_level(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	(void)aux;
+	snprintf(buf, size, "L%" PRIu64, v);
+}
+
 static const struct {
 	const char *fmt;
 	value_printer *print;
@@ -185,6 +191,7 @@ static const struct {
 	{"sample_where", print_sample_where},
 	{"stack_error", print_stack_error},
 	{"migrate_step", print_migrate_step},
+	{"level", print_level}, /* of virtualization: L0 is the host, L1 the guest, L2 a guest of it */
 	{"event", print_event},
 };
 

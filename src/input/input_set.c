@@ -164,9 +164,77 @@ uint64_t input_set_end_ns(const struct input_set *set)
 	return end_ns < set->until_ns ? end_ns : set->until_ns;
 }
 
+/* Has the input events, as far as it knows? */
+static bool has_times(const struct trace_info *info)
+{
+	return info->start_ns || info->end_ns;
+}
+
+uint64_t input_set_host_start_ns(const struct input_set *set)
+{
+	uint64_t start_ns = UINT64_MAX;
+
+	for (unsigned int i = 0; i < set->nr_hosts; i++) {
+		const struct trace_info *info = &set->input[i].reader->info;
+
+		if (has_times(info) && info->start_ns < start_ns)
+			start_ns = info->start_ns;
+	}
+	if (start_ns == UINT64_MAX)
+		return input_set_start_ns(set);
+	return start_ns > set->since_ns ? start_ns : set->since_ns;
+}
+
+uint64_t input_set_host_end_ns(const struct input_set *set)
+{
+	uint64_t end_ns = 0;
+
+	for (unsigned int i = 0; i < set->nr_hosts; i++) {
+		const struct trace_info *info = &set->input[i].reader->info;
+
+		if (has_times(info) && info->end_ns > end_ns)
+			end_ns = info->end_ns;
+	}
+	if (!end_ns)
+		return input_set_end_ns(set);
+	return end_ns < set->until_ns ? end_ns : set->until_ns;
+}
+
 bool input_set_strict_failed(const struct input_set *set)
 {
 	return set->options->strict && set->reader->info.lost;
+}
+
+static bool recorded(const json_t *meta, const char *event)
+{
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach (json_object_get(meta, "probes"), i, probe) {
+		const char *name = json_string_value(json_object_get(probe, "event"));
+		const char *how = json_string_value(json_object_get(probe, "how"));
+
+		if (name && how && !strcmp(name, event) && strcmp(how, "absent") != 0)
+			return true;
+	}
+	return false;
+}
+
+bool input_set_foreign(const struct input_set *set)
+{
+	for (unsigned int i = 0; i < set->nr_hosts; i++)
+		if (!strcmp(set->input[i].reader->info.kind, "text") ||
+		    json_object_get(set->input[i].reader->info.meta, "hostrace"))
+			return false;
+	return set->nr_hosts > 0;
+}
+
+bool input_set_recorded(const struct input_set *set, const char *event)
+{
+	for (unsigned int i = 0; i < set->nr_hosts; i++)
+		if (recorded(set->input[i].reader->info.meta, event))
+			return true;
+	return false;
 }
 
 unsigned int input_set_nr_vms(const struct input_set *set)

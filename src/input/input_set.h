@@ -113,6 +113,13 @@ uint64_t input_set_start_ns(const struct input_set *set);
 uint64_t input_set_end_ns(const struct input_set *set);
 
 /*
+ * The same of the hosts' recordings, for what is only in them: a guest's own trace may begin earlier and end later.
+ * Of a set without hosts that of all.
+ */
+uint64_t input_set_host_start_ns(const struct input_set *set);
+uint64_t input_set_host_end_ns(const struct input_set *set);
+
+/*
  * For what converts the set, if the options cut or filter it: adds to the new recording's metadata where it begins,
  * and after the reader's end where it ends (trace_info_window()). Else its first and last event say it.
  */
@@ -124,6 +131,12 @@ void input_set_put_end(const struct input_set *set, json_t *meta);
  * name some (thread_names_look()). An input that cannot be read twice is not.
  */
 int input_set_thread_names(const struct input_set *set, struct thread_names *names);
+
+/* Are the hosts' traces those of other tools, whether converted or not? */
+bool input_set_foreign(const struct input_set *set);
+
+/* According to its metadata, did a recording of ours record this event, whether it occurred or not? */
+bool input_set_recorded(const struct input_set *set, const char *event);
 
 /* Was --strict given, and did any input lose events? */
 bool input_set_strict_failed(const struct input_set *set);

@@ -28,6 +28,7 @@ struct span {
 	uint32_t pid, tid;
 	uint16_t vcpu;
 	bool marked; /* the analyzer's `mark` happened within it */
+	bool nested, reflected; /* an exit of a nested guest (L2); which the guest (L1) handles, not KVM (L0) */
 };
 
 struct pairing;
@@ -76,7 +77,8 @@ struct analyzer {
 
 	/* Where strings do not suffice: gets every event named here and calls pairing_begin() and so on. */
 	void (*feed)(struct pairing *p, const struct event *ev);
-	const char *needs; /* further events that `feed` or the labels look at */
+	/* Further events that `feed` or the labels look at; kvm_nested_vmexit: for exits of nested guests. */
+	const char *needs;
 
 	/* Of virtqueue elements, whose lives follow the rules of elements.h: calls pairing_begin() and so on. */
 	const struct analyzer_elements *elements;

@@ -122,7 +122,7 @@ const struct element_totals *elements_totals(const struct elements *e);
 
 /*
  * The elements still in flight at end_ns, oldest first; older than min_age_ns is leaked. *ret is allocated.
- * The totals are complete then. 0 or -ENOMEM.
+ * The totals are complete then. More events may follow, and another call. 0 or -ENOMEM.
  */
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
 		 size_t *ret_nr, struct element_totals *totals);

@@ -63,6 +63,12 @@ static bool held(struct elements *e, const struct element *el)
 	return true;
 }
 
+static void holds_clear(struct elements *e)
+{
+	for (unsigned int i = 0; i < e->devices.nr; i++)
+		e->device[i].holds = false;
+}
+
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
 		 size_t *ret_nr, struct element_totals *totals)
 {
@@ -73,11 +79,13 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 		return fail(-ENOMEM, "out of memory");
 	if (e->since_ns && e->since_ns <= end_ns) /* no event came since */
 		elements_window_begin(e);
+	*totals = e->totals;
+	holds_clear(e);
 	for (const struct open_element *o = open_oldest(&e->open); o; o = open_newer(&e->open, o)) {
 		struct device *d = elements_device(e, o->pid, o->vdev);
 
 		if (d->resetting && !e->sees_resets) { /* only statuses are seen: the reset is under way */
-			e->totals.reset++;
+			totals->reset++;
 			continue;
 		}
 		uint64_t stopped =
@@ -101,11 +109,10 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 	for (size_t i = 0; i < nr; i++) {
 		if (held(e, &list[i]))
 			list[i].verdict = ELEMENT_HELD;
-		++*total_of(&e->totals, list[i].verdict);
+		++*total_of(totals, list[i].verdict);
 	}
 	*ret = list;
 	*ret_nr = nr;
-	*totals = e->totals;
 	return 0;
 }
 

@@ -33,8 +33,9 @@ static bool value_plan(const struct from *f, struct fast_value *v)
 		[FROM_PAGE] = FAST_PAGE,   [FROM_NOTHING] = FAST_ZERO,
 	};
 
-	if (f->source == FROM_DEVICE || f->source == FROM_TEXT ||
-	    f->source == FROM_EXIT_RIP || f->source == FROM_ACCESS || f->source == FROM_GUEST_TASK)
+	if (f->source == FROM_DEVICE || f->source == FROM_TEXT || f->source == FROM_EXIT_RIP ||
+	    f->source == FROM_ACCESS || f->source == FROM_GUEST_TASK || f->source == FROM_LEVEL ||
+	    f->source == FROM_HANDLER)
 		return false; /* their meaning depends on other events, or on the order */
 	v->source = sources[f->source];
 	v->field = f->field;
@@ -70,6 +71,8 @@ bool fast_type_plan(struct fast_plan *plan, struct pairing *p, const struct even
 		return fast_unsuited("out of memory");
 	if (b->roles & (ROLE_FED | ROLE_ELEMENTS) || (b->roles & ROLE_GAP && !plan->rows))
 		return fast_unsuited("the analyzer needs other events");
+	if (b->roles & (ROLE_NESTED | ROLE_REFLECTED))
+		return fast_unsuited("exits of nested guests are told apart");
 	*ret_role = b->roles & (ROLE_BEGIN | ROLE_END | ROLE_MARK | ROLE_LOST);
 	plan->has_lost |= *ret_role & ROLE_LOST;
 	if (*ret_role == ROLE_LOST)

@@ -25,16 +25,17 @@ static int split(const char *list, char (*out)[EVENT_NAME_MAX], unsigned int max
 	return 0;
 }
 
-/* Keys that no field has by that name, and how they are shown. "page" is an address cut to 4 KiB.
- */
+/* Keys that no field has by that name, and how they are shown. */
 static struct label label_named(const char *name)
 {
 	if (!strcmp(name, "device"))
 		return (struct label){name, "text", false};
 	if (!strcmp(name, "dir") || !strcmp(name, "vm") || !strcmp(name, "guest-task"))
 		return (struct label){name, name, false};
+	if (!strcmp(name, "level") || !strcmp(name, "handler"))
+		return (struct label){name, "level", false};
 	if (!strcmp(name, "page") || !strcmp(name, "addr"))
-		return (struct label){"addr", "hex", false};
+		return (struct label){"addr", "hex", false, .page = *name == 'p'};
 	if (!strcmp(name, "rip"))
 		return (struct label){name, "addr", false};
 	return (struct label){name, "dec", false};
@@ -194,6 +195,8 @@ static void hand_over(struct pairing *p, const struct span *s)
 		return;
 	p->counts.spans++;
 	p->counts.before += !pair_in_window(p, s->start_ns);
+	p->counts.nested += s->nested;
+	p->counts.reflected += s->reflected;
 	if (!p->err)
 		p->err = p->fn(p->arg, s);
 }
@@ -320,6 +323,33 @@ static void mark(struct pairing *p, const struct event *ev)
 		o->span.marked = true;
 }
 
+static void level_set(struct pairing *p, struct span *s, const char *key, uint64_t level)
+{
+	for (unsigned int i = 0; i < p->nr_labels; i++)
+		if (!strcmp(p->names[i], key))
+			s->label[i] = level;
+}
+
+/*
+ * KVM fires kvm_nested_vmexit after the kvm_exit of a nested guest (L2), and kvm_nested_vmexit_inject if the guest (L1)
+ * is to run next with that exit, or with an interrupt that came meanwhile.
+ */
+static void nested(struct pairing *p, const struct event *ev, const struct binding *b)
+{
+	struct open_span *o = open_find(&p->open, key_of(p, ev));
+
+	++*(b->roles & ROLE_NESTED ? &p->counts.nested_events : &p->counts.injects);
+	if (!o)
+		return;
+	if (b->roles & ROLE_NESTED) {
+		o->span.nested = true;
+		level_set(p, &o->span, "level", LEVEL_NESTED);
+	} else if (o->span.nested) {
+		o->span.reflected = true;
+		level_set(p, &o->span, "handler", LEVEL_GUEST);
+	}
+}
+
 /* Does this event, which may begin a span by its type, do so? */
 static bool is_begin(struct pairing *p, const struct binding *b, const struct event *ev)
 {
@@ -360,6 +390,8 @@ int pairing_event(struct pairing *p, const struct event *ev)
 	}
 	if (b->roles & ROLE_MARK)
 		mark(p, ev);
+	if (b->roles & (ROLE_NESTED | ROLE_REFLECTED))
+		nested(p, ev, b);
 	return p->err;
 }
 
@@ -403,12 +435,20 @@ static void elements_count(struct pairing *p)
 		t->overflow + t->unchecked_devices + t->unchecked_vms + t->unchecked_threads;
 }
 
-static bool groups_by_task(const struct pairing *p)
+/* A key that only these events tell. */
+static int nested_missing(const struct pairing *p)
 {
-	for (unsigned int i = 0; i < p->nr_labels; i++)
-		if (!strcmp(p->names[i], "guest-task"))
-			return true;
-	return false;
+	const char *event =
+		pair_groups_by(p, "level") && !p->counts.nested_events ? "kvm_nested_vmexit"
+		: pair_groups_by(p, "handler") && !p->counts.injects   ? "kvm_nested_vmexit_inject"
+								       : NULL;
+
+	if (!event)
+		return 0;
+	return fail(-ENODATA,
+		    "no %s in this trace: no exit is of a nested guest (L2), or the event was not "
+		    "recorded ('hostrace info' lists what was)",
+		    event);
 }
 
 int pairing_end(struct pairing *p)
@@ -425,8 +465,10 @@ int pairing_end(struct pairing *p)
 	}
 	if (p->asks_info && !p->has_info)
 		directions_forget(p);
-	if (p->nr_begins && groups_by_task(p) && !p->guest_tasks.now.nr)
+	if (p->nr_begins && pair_groups_by(p, "guest-task") && !p->guest_tasks.now.nr)
 		return guest_tasks_missing();
+	if (p->nr_begins && nested_missing(p))
+		return -ENODATA;
 	open_count(p);
 	if (p->elements)
 		elements_count(p);

@@ -20,6 +20,7 @@ struct label {
 	const char *name; /* "reason", "vcpu", "rip", ... */
 	const char *fmt;  /* printer of event.h; "text": the value is an interned text */
 	bool may_lack;	  /* LABEL_UNKNOWN: the event does not contain it */
+	bool page;	  /* an address cut to its 4 KiB page */
 };
 
 #define LABEL_UNKNOWN EXIT_ACCESS_UNKNOWN
@@ -42,6 +43,9 @@ struct pair_counts {
 	uint64_t dropped;  /* ended by pairing_drop() */
 	uint64_t before;   /* of `spans`: began before the time window, counted whole */
 
+	uint64_t nested, reflected; /* of `spans`: as struct span has it */
+	uint64_t nested_events, injects; /* so many kvm_nested_vmexit, ..._inject; 0: not recorded, or none */
+
 	/* Of an analyzer of accesses: exits of REP instructions; exits that contain neither place nor size. */
 	uint64_t repeated, untold;
 };
@@ -49,10 +53,11 @@ struct pair_counts {
 typedef int span_fn(void *arg, const struct span *s);
 
 /*
- * `by` adds keys to the analyzer's own; "=KEYS" replaces them. A key is vm, pid, tid, vcpu, cpu,
- * device, dir, page, addr, or a field of the begin event. Of kvm_exit also port, size, dir, msr, page and addr: what
- * the exit itself contains of the access that made it, see event/exit_access.h. Every span goes to fn, which returns 0
- * or -errno to stop. -EINVAL with the error message set: too many keys.
+ * `by` adds keys to the analyzer's own; "=KEYS" replaces them. A key is vm, pid, tid, vcpu, cpu, device, dir, page,
+ * addr, or a field of the begin event. Of kvm_exit also port, size, dir, msr, page and addr: what the exit itself
+ * contains of the access that made it, see event/exit_access.h. Of exit-latency also level (L1, L2: whose exit it is)
+ * and handler (L0, L1). Every span goes to fn, which returns 0 or -errno to stop. -EINVAL with the error message set:
+ * too many keys.
  */
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
 		 struct pairing **ret);

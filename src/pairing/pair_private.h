@@ -18,11 +18,16 @@ enum {
 	ROLE_GAP = 128,
 	ROLE_DEVICE = 64, /* virtio_device: names a vdev */
 	ROLE_GUEST_TASK = 2048,
+	ROLE_NESTED = 4096,    /* kvm_nested_vmexit, if the analyzer needs it */
+	ROLE_REFLECTED = 8192, /* kvm_nested_vmexit_inject */
 	ROLE_EXIT = 1024, /* kvm_exit: has the guest's instruction pointer */
 	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
 	KEYS_MAX = 2,	  /* besides the pid */
 	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
 };
+
+/* Levels of virtualization, as the kernel's documentation of nested guests numbers them. */
+enum { LEVEL_HOST, LEVEL_GUEST, LEVEL_NESTED };
 
 #define TEXT_OF_EVENTS UINT32_MAX /* instead of a pid: a text that is not a device's name */
 
@@ -41,6 +46,8 @@ enum source {
 	FROM_GUEST_TASK, /* of a Linux guest, as the newest guest_task of the thread has it */
 	FROM_EXIT_RIP, /* guest instruction pointer of the thread's newest kvm_exit */
 	FROM_ACCESS,   /* the access that a kvm_exit was made for: `part` of it */
+	FROM_LEVEL,    /* whose exit it is, see pair_nested() */
+	FROM_HANDLER,
 	FROM_NOTHING
 };
 
@@ -115,6 +122,9 @@ void pairing_restart(struct pairing *p);
 
 /* Binds an event type, once. NULL: out of memory. */
 struct binding *pair_bind(struct pairing *p, const struct event_type *t);
+
+/* Is there a label of this name? */
+bool pair_groups_by(const struct pairing *p, const char *key);
 
 /* The value of a key or label in this event. */
 uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f);

@@ -62,6 +62,18 @@ static struct from from_name(const struct event_type *t, const char *name)
 	return from_access(t, name);
 }
 
+/* Of an exit whose nested guests the analyzer tells apart. */
+static struct from label_from(const struct analyzer *a, const struct event_type *t,
+			      const char *name)
+{
+	bool level = !strcmp(name, "level"), handler = !strcmp(name, "handler");
+
+	if ((level || handler) && t->id == EV_kvm_exit &&
+	    name_in_list(a->needs, "kvm_nested_vmexit"))
+		return (struct from){.source = level ? FROM_LEVEL : FROM_HANDLER};
+	return from_name(t, name);
+}
+
 static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 {
 	uint16_t roles = 0;
@@ -81,10 +93,14 @@ static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 	roles |= name_in_list(a->begin, t->name) ? ROLE_BEGIN : 0;
 	roles |= name_in_list(a->end, t->name) ? ROLE_END : 0;
 	roles |= name_in_list(a->mark, t->name) ? ROLE_MARK : 0;
+	if (t->id == EV_kvm_nested_vmexit && name_in_list(a->needs, t->name))
+		roles |= ROLE_NESTED;
+	if (t->id == EV_kvm_nested_vmexit_inject && name_in_list(a->needs, t->name))
+		roles |= ROLE_REFLECTED;
 	return roles;
 }
 
-static bool groups_by(const struct pairing *p, const char *key)
+bool pair_groups_by(const struct pairing *p, const char *key)
 {
 	for (unsigned int i = 0; i < p->nr_labels; i++)
 		if (!strcmp(p->names[i], key))
@@ -107,14 +123,14 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 		return NULL;
 	b->roles = roles_of(p->a, t);
 	b->begins = name_in_list(p->a->begin, t->name);
-	if (t->id == EV_kvm_exit && groups_by(p, "rip"))
+	if (t->id == EV_kvm_exit && pair_groups_by(p, "rip"))
 		b->roles |= ROLE_EXIT;
-	if (t->id == EV_guest_task && groups_by(p, "guest-task"))
+	if (t->id == EV_guest_task && pair_groups_by(p, "guest-task"))
 		b->roles |= ROLE_GUEST_TASK;
 	for (unsigned int i = 0; i < p->nr_keys; i++)
 		b->key[i] = from_name(t, p->keys[i]);
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
-		b->label[i] = from_name(t, p->names[i]);
+		b->label[i] = label_from(p->a, t, p->names[i]);
 		if (!(b->roles & (ROLE_BEGIN | ROLE_FED)) && !(p->elements && b->begins))
 			continue;
 		if (b->label[i].source == FROM_NOTHING)
@@ -281,6 +297,10 @@ uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from
 		return guest_tasks_label(&p->guest_tasks, ev);
 	case FROM_ACCESS:
 		return access_value(p, ev, f->part);
+	case FROM_LEVEL:
+		return LEVEL_GUEST;
+	case FROM_HANDLER:
+		return LEVEL_HOST;
 	case FROM_NOTHING:
 		break;
 	}

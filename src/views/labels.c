@@ -11,7 +11,7 @@ static enum column_kind kind_of(const struct label *l)
 {
 	static const char *const texts[] = {"reason",	 "userspace_reason", "isa",   "dir",
 					    "mmio_type", "block_type",	     "event", "text",
-					    "none",	 "vm",		     "guest-task"};
+					    "none",	 "vm",		     "guest-task", "level"};
 
 	if (!strcmp(l->name, "device"))
 		return COL_PATH;
@@ -75,6 +75,12 @@ int label_table(const struct folding *f, const struct report *r, struct table *t
 	return report_table(r, t, sort);
 }
 
+/* Other addresses are not of devices. */
+static bool is_mmio(const struct folding *f)
+{
+	return !strcmp(f->analyzer->name, "mmio") || !strcmp(f->analyzer->name, "exit-mmio");
+}
+
 int label_with_names(const struct folding *f)
 {
 	unsigned int nr;
@@ -84,7 +90,8 @@ int label_with_names(const struct folding *f)
 		if (!strcmp(l[i].name, "rip"))
 			return (int)i;
 	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(l[i].name, "port") || !strcmp(l[i].name, "msr"))
+		if (!strcmp(l[i].name, "port") || !strcmp(l[i].name, "msr") ||
+		    (!strcmp(l[i].name, "addr") && is_mmio(f)))
 			return (int)i;
 	return -1;
 }
@@ -99,16 +106,27 @@ void label_name_column(const struct folding *f, int which, struct table *t)
 		table_column(t, "symbol", "symbol", COL_TEXT, 0);
 }
 
+/* By QEMU's name of the region, if it was recorded, else by a well-known one. */
+static const char *device_name(const struct folding *f, const struct label *l, uint64_t value)
+{
+	bool port = !strcmp(l->name, "port"), mmio = !strcmp(l->name, "addr");
+	const char *name = l->page	  ? region_name_page(f->regions, 0, value)
+			   : port || mmio ? region_name(f->regions, 0, port, value)
+					  : NULL;
+
+	if (!name || !*name)
+		name = well_known_name(mmio ? "mmio" : l->name, value);
+	return name ? name : "";
+}
+
 const char *label_name(const struct folding *f, int which, struct table *t, const uint64_t *label)
 {
 	unsigned int nr;
-	const char *key = pairing_labels(f->pairing, &nr)[which].name, *name;
+	const struct label *l = &pairing_labels(f->pairing, &nr)[which];
+	const char *name;
 
-	if (!strcmp(key, "port") && (name = region_name(f->regions, 0, true, label[which])) &&
-	    *name)
-		return name;
-	if (strcmp(key, "rip"))
-		return (name = well_known_name(key, label[which])) ? name : "";
+	if (strcmp(l->name, "rip"))
+		return label_is_unknown(l, label[which]) ? "" : device_name(f, l, label[which]);
 	name = addresses_name(f->symbols, label[which]);
 	return name ? table_text(t, name) : NULL;
 }

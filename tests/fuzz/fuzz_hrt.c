@@ -3,11 +3,14 @@
  * The trace file. The mutator changes one chunk and then makes lengths, CRCs, the index and the trailer right again.
  * Offsets as in doc/format.md.
  */
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "exporter/dumps.h"
 #include "mutate.h"
 #include "tracefile/format.h"
+#include "tracefile/meta_read.h"
 #include "walk.h"
 
 enum {
@@ -175,8 +178,24 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 	return size;
 }
 
+/* As the exporter reads a dump. */
+static void walk_dump(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct exported_dump dump;
+	json_t *meta = NULL;
+
+	if (!trace_meta_read(fd, "dump", &meta)) {
+		if (exported_dump_parse(meta, &dump) && (!dump.value_ns || dump.pid <= 0))
+			abort();
+		json_decref(meta);
+	}
+	close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	walk_file(&tracefile_reader, data, size);
+	walk_dump(walk_path(data, size));
 	return 0;
 }

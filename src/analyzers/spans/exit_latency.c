@@ -12,6 +12,7 @@ const struct analyzer exit_latency_analyzer = {
 	.end = "kvm_entry",
 	.mark = "kvm_userspace_exit",
 	.key = "tid",
+	.needs = "kvm_nested_vmexit,kvm_nested_vmexit_inject",
 	.by = "reason",
 	.caveat = "exit latency is the time from the kvm_exit tracepoint to the next kvm_entry of "
 		  "the same vCPU thread; it includes halting, userspace and preemption",

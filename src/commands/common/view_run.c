@@ -96,6 +96,22 @@ static void caveat(json_t *list, const char *fmt, uint64_t n)
 		json_array_append_new(list, json_sprintf(fmt, n));
 }
 
+static void caveat_nested(json_t *list, const struct pair_counts *c)
+{
+	if (c->nested && c->injects)
+		json_array_append_new(
+			list, json_sprintf("of these exits %" PRIu64
+					   " are of nested guests (L2), %" PRIu64
+					   " of them handled by the guest (L1), the others by KVM "
+					   "(L0); --by level,handler separates them",
+					   c->nested, c->reflected));
+	else
+		caveat(list,
+		       "of these exits %" PRIu64 " are of nested guests (L2); who handled them is "
+		       "unknown without kvm_nested_vmexit_inject; --by level separates them",
+		       c->nested);
+}
+
 static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
 			  const struct input_set *in, bool clips)
 {
@@ -122,6 +138,7 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
 			       "spans that began before the time window, counted whole: %" PRIu64,
 			       c->before);
 	}
+	caveat_nested(list, c);
 	caveat(list, "spans dropped because too many were open at once: %" PRIu64, c->overflow);
 	caveat(list, "exits of REP instructions, which may be several accesses each: %" PRIu64,
 	       c->repeated);

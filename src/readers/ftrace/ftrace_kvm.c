@@ -20,6 +20,14 @@ static const struct {
 	{"kvm_exit", "rip", "guest_rip"},
 	{"kvm_exit", "rip", ARM64_PC},
 	{"kvm_entry", "rip", ARM64_PC},
+	{"kvm_nested_vmexit", "reason", "exit_reason"},
+	{"kvm_nested_vmexit", "reason", "exit_code"}, /* before v5.10 */
+	{"kvm_nested_vmexit", "rip", "guest_rip"},
+	{"kvm_nested_vmexit_inject", "reason", "exit_code"},
+	{"kvm_nested_vmexit_inject", "info1", "exit_info1"},
+	{"kvm_nested_vmexit_inject", "info2", "exit_info2"},
+	{"kvm_nested_vmexit_inject", "int_info", "exit_int_info"},
+	{"kvm_nested_vmexit_inject", "int_error", "exit_int_info_err"},
 	{"kvm_userspace_exit", "error", "errno"},
 	{"kvm_pio", "write", "rw"},
 	{"kvm_mmio", "size", "len"},
@@ -44,8 +52,8 @@ static const struct {
 };
 
 /* vcpu_id of these is the vCPU of the thread that is traced; elsewhere it may be another's. */
-static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_page_fault",
-				       "kvm_halt_poll_ns"};
+static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_nested_vmexit",
+				       "kvm_page_fault", "kvm_halt_poll_ns"};
 
 /*
  * prev_state as the tracepoint reports it (include/trace/events/sched.h since 4.14) is not the task's own state, which

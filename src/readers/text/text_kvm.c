@@ -12,7 +12,7 @@
 #include "readers/text/text_kvm.h"
 #include "readers/text/text_sched.h"
 
-enum { KEYS_MAX = 12 };
+enum { KEYS_MAX = 16 };
 
 enum form {
 	NUMBER,	 /* 0x1f or 31 */
@@ -202,15 +202,37 @@ static void insn_rest(struct text_slice text, uint8_t *record)
 
 static const struct text_kind kinds[] = {
 	{"kvm", "kvm_exit", EV_kvm_exit, true, {
-		{"vcpu", VCPU, 0, 0}, {"reason", REASON, 0, 0}, {"rip", NUMBER, AT(kvm_exit, rip)},
+		{"vcpu", VCPU, 0, 0}, {"reason", REASON, AT(kvm_exit, reason)}, {"rip", NUMBER, AT(kvm_exit, rip)},
 		{"info1", NUMBER, AT(kvm_exit, info1)}, {"info2", NUMBER, AT(kvm_exit, info2)},
-		{"exit_reason", REASON, 0, 0}, {"guest_rip", NUMBER, AT(kvm_exit, rip)},
+		{"exit_reason", REASON, AT(kvm_exit, reason)}, {"guest_rip", NUMBER, AT(kvm_exit, rip)},
 		{"isa", NUMBER, AT(kvm_exit, isa)}, {"info", TWO, AT(kvm_exit, info1)}, {"vcpu_id", VCPU, 0, 0},
 		{"PC", NUMBER, AT(kvm_exit, rip)}, {"vcpu_pc", NUMBER, AT(kvm_exit, rip)},
 	}, exit_rest},
 	{"kvm", "kvm_entry", EV_kvm_entry, true, {
 		{"vcpu", VCPU, 0, 0}, {"rip", NUMBER, AT(kvm_entry, rip)}, {"vcpu_id", VCPU, 0, 0},
 		{"PC", NUMBER, AT(kvm_entry, rip)}, {"vcpu_pc", NUMBER, AT(kvm_entry, rip)},
+	}, NULL},
+	{"kvm", "kvm_nested_vmexit", EV_kvm_nested_vmexit, true, {
+		{"vcpu", VCPU, 0, 0}, {"reason", REASON, AT(kvm_nested_vmexit, reason)},
+		{"rip", NUMBER, AT(kvm_nested_vmexit, rip)}, {"exit_reason", REASON, AT(kvm_nested_vmexit, reason)},
+		{"exit_code", REASON, AT(kvm_nested_vmexit, reason)}, {"guest_rip", NUMBER, AT(kvm_nested_vmexit, rip)},
+		{"rip>guest_rip", NUMBER, AT(kvm_nested_vmexit, rip)}, /* trace-cmd's plugin: <CANT FIND FIELD rip> */
+		{"isa", NUMBER, AT(kvm_nested_vmexit, isa)}, {"vcpu_id", VCPU, 0, 0},
+	}, NULL},
+	{"kvm", "kvm_nested_vmexit_inject", EV_kvm_nested_vmexit_inject, false, {
+		{"reason", REASON, AT(kvm_nested_vmexit_inject, reason)},
+		{"ext_inf1", NUMBER, AT(kvm_nested_vmexit_inject, info1)},
+		{"ext_inf2", NUMBER, AT(kvm_nested_vmexit_inject, info2)},
+		{"ext_int", NUMBER, AT(kvm_nested_vmexit_inject, int_info)},
+		{"ext_int_err", NUMBER, AT(kvm_nested_vmexit_inject, int_error)},
+		{"info1", HEX, AT(kvm_nested_vmexit_inject, info1)}, {"info2", HEX, AT(kvm_nested_vmexit_inject, info2)},
+		{"int_info", HEX, AT(kvm_nested_vmexit_inject, int_info)},
+		{"int_info_err", HEX, AT(kvm_nested_vmexit_inject, int_error)},
+		{"exit_code", REASON, AT(kvm_nested_vmexit_inject, reason)}, {"isa", NUMBER, AT(kvm_nested_vmexit_inject, isa)},
+		{"exit_info1", NUMBER, AT(kvm_nested_vmexit_inject, info1)},
+		{"exit_info2", NUMBER, AT(kvm_nested_vmexit_inject, info2)},
+		{"exit_int_info", NUMBER, AT(kvm_nested_vmexit_inject, int_info)},
+		{"exit_int_info_err", NUMBER, AT(kvm_nested_vmexit_inject, int_error)},
 	}, NULL},
 	{"kvm", "kvm_userspace_exit", EV_kvm_userspace_exit, false, {
 		{"reason", USER_REASON, 0, 0}, {"errno", NUMBER, AT(kvm_userspace_exit, error)},
@@ -347,8 +369,21 @@ static uint32_t flags_parse(const char **p)
 	return flags;
 }
 
+/* Events with a hardware reason have its ISA right after it. */
+struct reason_isa {
+	uint32_t reason, isa;
+};
+
+#define ISA_FOLLOWS(event)                                                                         \
+	_Static_assert(offsetof(struct rec_##event, isa) ==                                        \
+			       offsetof(struct rec_##event, reason) + 4,                           \
+		       #event)
+ISA_FOLLOWS(kvm_exit);
+ISA_FOLLOWS(kvm_nested_vmexit);
+ISA_FOLLOWS(kvm_nested_vmexit_inject);
+
 static const char *reason_parse(struct text_reasons *reasons, const char *p,
-				struct rec_kvm_exit *rec)
+				struct reason_isa *rec)
 {
 	size_t len = reason_len(p);
 	struct text_reason other, *slot;
@@ -447,7 +482,7 @@ static const char *value_parse(const struct key *key, struct text_reasons *reaso
 		*vcpu = value < RECORD_NO_VCPU ? (uint16_t)value : RECORD_NO_VCPU;
 		return p;
 	case REASON:
-		return reason_parse(reasons, p, (void *)record);
+		return reason_parse(reasons, p, (void *)(record + key->offset));
 	case USER_REASON:
 		return user_reason_parse(p, (void *)record);
 	case SKIP:
