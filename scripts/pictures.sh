@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Makes README's pictures again, from a recording of the demo's VM: doc/pictures/*.svg. As root.
+# Makes the pictures of README and of doc/ again: doc/pictures/*.svg and, with Chromium, doc/report.png from a recording of
+# the demo's VM (as root), those of the tutorial from its recordings. The recordings of the pictures in examples/ are not
+# kept: these are made with the commands in their README.md.
 #
 #   scripts/pictures.sh [RECORDING]    of another recording, with requests and QEMU's exits
 set -eu
@@ -25,4 +27,12 @@ since=$("$hostrace" timeline -i demo.hrt --wide | awk '$3 == "request" && /#4 / 
 "$hostrace" blame -i demo.hrt --limit 4 -f svg -o "$out/waterfall.svg"
 "$hostrace" blame -i demo.hrt -f flame -o "$out/flame.svg"
 "$hostrace" timeline -i demo.hrt --since "${since}s" --period 4ms -f svg -o "$out/timeline.svg"
-ls -l "$out"
+
+cp "$root"/doc/tutorial/slow.hrt .
+"$hostrace" heatmap virtqueue slow.hrt --since 84s -f svg -o "$root/doc/tutorial/requests.svg"
+"$hostrace" timeline slow.hrt --since 87s --period 500ms -f svg -o "$root/doc/tutorial/waits.svg"
+
+ls -l "$out" "$root"/doc/tutorial/*.svg
+command -v chromium >/dev/null || { echo "pictures.sh: no chromium: doc/report.png stays"; exit 0; }
+"$hostrace" report -i demo.hrt -o report.html
+PYTHONDONTWRITEBYTECODE=1 python3 "$root/scripts/report_picture.py" report.html "$root/doc/report.png"

@@ -41,14 +41,15 @@ static int draw(const struct input_set *in, struct elements *e, struct output *o
 		uint64_t *ret_leaked)
 {
 	static const struct report_needs needs = {.events = "virtqueue_pop,virtqueue_fill",
-						  .record = "hostrace record --for leaks"};
+						  .record = "hostrace record --for leaks",
+						  .others = "vhost_start"};
 	const struct reader *r = in->reader;
 	struct element_totals totals;
 	struct element *list = NULL;
 	struct table t = {0};
 	char text[256];
 	size_t nr;
-	int err = elements_end(e, input_set_end_ns(in), min_age_ns, &list, &nr, &totals);
+	int err = elements_end(e, input_set_host_end_ns(in), min_age_ns, &list, &nr, &totals);
 
 	if (err)
 		return err;

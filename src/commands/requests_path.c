@@ -18,7 +18,8 @@ enum { REQUESTS_LISTED = 5 }; /* unless --limit is given */
 
 static const struct report_needs needs = {.events = "virtqueue_pop",
 					  .ends = "virtqueue_fill",
-					  .record = "hostrace record --for requests"};
+					  .record = "hostrace record --for requests",
+					  .others = "vhost_start"};
 
 static int draw_json(const struct path_report *r, const struct input_set *in, json_t *caveats,
 		     FILE *f)
@@ -76,11 +77,13 @@ static int draw_stages(const struct path_report *r, const struct input_set *in, 
 static int draw(struct path_report *r, const struct input_set *in, const struct output *out,
 		bool waterfall)
 {
-	json_t *caveats = path_report_caveats(r);
+	json_t *caveats;
 	int err;
 
+	r->guests = in->nr_guests;
 	r->vms = input_set_nr_vms(in) > 1 ? in->vms : NULL;
 	r->start_ns = input_set_start_ns(in);
+	caveats = path_report_caveats(r);
 	if (!strcmp(out->format, "json"))
 		err = draw_json(r, in, caveats, out->file);
 	else if (!strcmp(out->format, "svg"))

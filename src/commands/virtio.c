@@ -43,7 +43,8 @@ static int handle(void *arg, const struct event *ev)
 }
 
 static const struct report_needs needs = {
-	.events = "virtqueue_pop,virtqueue_fill", .record = "hostrace record --for virtio"};
+	.events = "virtqueue_pop,virtqueue_fill", .record = "hostrace record --for virtio",
+	.others = "vhost_start"};
 
 static int draw_json(const struct queue_report *a, const struct input_set *in,
 		     json_t *caveats, FILE *f)
@@ -94,7 +95,7 @@ static int draw_table(const struct queue_report *a, const struct input_set *in, 
 
 static int draw(struct queue_report *a, const struct input_set *in, const struct output *out)
 {
-	a->start_ns = input_set_start_ns(in);
+	a->start_ns = input_set_host_start_ns(in);
 	a->vms = input_set_nr_vms(in) > 1 ? in->vms : NULL;
 	queue_report_make(a, out->limit);
 	json_t *caveats = queue_report_caveats(a);
@@ -115,13 +116,13 @@ static int run_report(void)
 		return command_failed();
 	int err = input_open_window(false, true, queues_wants, NULL, &in);
 
-	if (!err && !(queues = queues_new(input_set_start_ns(in))))
+	if (!err && !(queues = queues_new(input_set_host_start_ns(in))))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err)
 		err = reader_each(in->reader, handle,
 				  &(struct pass){.queues = queues, .until_ns = in->until_ns});
 	if (!err) {
-		struct queue_report a = {.queues = queues, .end_ns = input_set_end_ns(in)};
+		struct queue_report a = {.queues = queues, .end_ns = input_set_host_end_ns(in)};
 
 		err = draw(&a, in, &out);
 	}

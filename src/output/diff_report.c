@@ -197,10 +197,24 @@ json_t *diff_report_totals(const struct comparison *c)
 		(json_int_t)c->nr_small);
 }
 
+/* The interval is of a typical block's change. A few blocks with most of the events move the total, and not it. */
+static size_t beside_interval(const struct comparison *c, bool all)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct figure *f = &c->figure[i];
+
+		nr += f->tested && (all || f->changed) &&
+		      (f->change < f->low - c->margin || f->change > f->high + c->margin);
+	}
+	return nr;
+}
+
 void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
 {
 	size_t unshown = c->nr_tested - c->nr_changed - c->nr_small,
-	       untested = c->nr - c->nr_tested;
+	       untested = c->nr - c->nr_tested, beside = beside_interval(c, all);
 	char block[16];
 
 	caveat_add(list,
@@ -209,6 +223,11 @@ void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
 		   "changed if p < %.3g for a change of more than %.3g %%",
 		   c->blocks[0], c->blocks[1], duration_print(c->block_ns, block, sizeof(block)),
 		   c->level, 100 * c->margin);
+	if (beside)
+		caveat_add(list,
+			   "changes outside their interval, which is that of a typical block: %zu; "
+			   "few blocks have most of the events",
+			   beside);
 	if (c->nr_small)
 		caveat_add(list,
 			   "latencies that changed, by less than %.3g %% of the time: %zu (see "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "output/durations.h"
 
+#include "base/json_text.h"
+
 void durations_columns(struct table *t, bool userspace)
 {
 	table_column(t, "count", "count", COL_COUNT, 0);
@@ -56,6 +58,6 @@ json_t *durations_json(const struct durations *d)
 	for (unsigned int i = 0; i < t.nr_columns; i++)
 		if (t.column[i].key)
 			json_object_set_new(ret, t.column[i].key,
-					    json_integer((json_int_t)cell[i].number));
+					    json_u64(cell[i].number));
 	return ret;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Zooms and searches a flame graph (flame_svg.c). Its rectangles have the counts as their x and width.
+// Zooms and searches a flame graph (flame_svg.c). Its rectangles have the counts as data-x and data-n.
 const plot = one('plot'), names = one('names');
 const ROW = 17, EDGE = 12, TOP = 60;
-const total = Number(plot.getAttribute('viewBox').split(' ')[2]);
+const total = Number(plot.dataset.n);
 const high = Number(plot.getAttribute('height'));
 const frames = [...plot.querySelectorAll('rect')].map(rect => {
 	const title = rect.querySelector('title'), text = title.textContent;
 	title.remove(); // the box shows it
 	rect.setAttribute('tabindex', -1);
 	return {rect, text, name: text.slice(0, text.lastIndexOf(': ')), fill: rect.getAttribute('fill'),
-		x: Number(rect.getAttribute('x')), n: Number(rect.getAttribute('width')), y: Number(rect.getAttribute('y'))};
+		x: Number(rect.dataset.x), n: Number(rect.dataset.n), y: Number(rect.getAttribute('y'))};
 });
 const of = new Map(frames.map(f => [f.rect, f]));
 let view = [0, total], width = 0, top_ = TOP, wanted = '';

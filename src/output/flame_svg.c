@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Stacks are sorted, so that those that begin with the same frames are neighbours. A frame lasts from the first to the
- * last stack that has it. Rectangles are in an inner <svg> whose unit is the count: the script (flame.js) reads the
- * exact counts from them.
+ * last stack that has it. Rectangles have their places in pixels, as browsers end lengths at 2^25, and the exact
+ * counts, which the script (flame.js) reads, as data-x and data-n.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum {
 	DEPTH_MAX = 256,	/* deeper frames are not drawn */
 	NARROWEST = 16384,	/* parts of the whole: what is narrower is not drawn */
 	BYTES_MAX = 700 << 10,	/* of all frames */
-	FRAME_BYTES = 130,	/* without its name */
+	FRAME_BYTES = 180,	/* without its name */
 	NAME_BYTES = 200,
 	WIDTH = 1200,
 	EDGE = 12,
@@ -57,6 +57,7 @@ struct flames {
 	struct frame *frame;
 	size_t nr_frames, nr_narrow;
 	struct frame open[DEPTH_MAX];
+	struct frame narrow[DEPTH_MAX]; /* neighbours of this depth that are too narrow, as one; no name: none */
 	unsigned int depth, deepest;
 	uint64_t total[2];
 	int err;
@@ -111,20 +112,57 @@ static int stack_compare(const void *a, const void *b)
 
 /* ---- frames ---- */
 
+static bool is_narrow(const struct flames *f, const struct frame *x)
+{
+	return x->count[drawn(f)] <= f->total[drawn(f)] / NARROWEST;
+}
+
+static void frame_add(struct flames *f, const struct frame *x)
+{
+	if (f->err || array_room(f->frame, f->nr_frames))
+		f->err = -ENOMEM;
+	else
+		f->frame[f->nr_frames++] = *x;
+}
+
+/* Ends the narrow neighbours of this depth. */
+static void narrow_close(struct flames *f, unsigned int depth)
+{
+	struct frame *n = &f->narrow[depth];
+
+	if (n->name && !is_narrow(f, n))
+		frame_add(f, n);
+	n->name = NULL;
+}
+
+static void narrow_add(struct flames *f, const struct frame *x)
+{
+	static const char name[] = "(narrow frames)";
+	struct frame *n = &f->narrow[x->depth];
+
+	f->nr_narrow++;
+	if (!n->name)
+		*n = (struct frame){.name = name,
+				    .len = sizeof(name) - 1,
+				    .depth = x->depth,
+				    .start = x->start};
+	n->count[0] += x->count[0];
+	n->count[1] += x->count[1];
+}
+
 static void frames_close(struct flames *f, unsigned int depth)
 {
 	while (f->depth > depth) {
 		const struct frame *x = &f->open[--f->depth];
 
-		if (x->count[drawn(f)] <= f->total[drawn(f)] / NARROWEST) {
-			f->nr_narrow++;
+		if (f->depth + 1 < DEPTH_MAX)
+			narrow_close(f, f->depth + 1);
+		if (is_narrow(f, x)) {
+			narrow_add(f, x);
 			continue;
 		}
-		if (f->err || array_room(f->frame, f->nr_frames)) {
-			f->err = -ENOMEM;
-			continue;
-		}
-		f->frame[f->nr_frames++] = *x;
+		narrow_close(f, f->depth);
+		frame_add(f, x);
 	}
 }
 
@@ -191,6 +229,7 @@ static int frames_make(struct flames *f)
 		at += f->stack[i].count[drawn(f)];
 	}
 	frames_close(f, 0);
+	narrow_close(f, 0);
 	frames_fit(f);
 	return f->err ? fail(f->err, "out of memory") : 0;
 }
@@ -241,8 +280,13 @@ static void color_put(const struct flames *f, const struct frame *x, FILE *out)
 
 static void frame_draw(const struct flames *f, const struct frame *x, FILE *out)
 {
-	fprintf(out, "<rect x=\"%" PRIu64 "\" y=\"%u\" width=\"%" PRIu64 "\" height=\"%d\" fill=\"",
-		x->start, (f->deepest + 1 - x->depth) * ROW - ROW, x->count[drawn(f)], BAR);
+	double scale = (double)PLOT / (double)f->total[drawn(f)];
+
+	fprintf(out,
+		"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" data-x=\"%" PRIu64
+		"\" data-n=\"%" PRIu64 "\" fill=\"",
+		(double)x->start * scale, (f->deepest + 1 - x->depth) * ROW - ROW,
+		(double)x->count[drawn(f)] * scale, BAR, x->start, x->count[drawn(f)]);
 	color_put(f, x, out);
 	fputs("\"><title>", out);
 	name_put(x, NAME_BYTES, out);
@@ -290,7 +334,8 @@ static void head_draw(const struct flames *f, unsigned int height, FILE *out)
 	count_put(f, f->total[drawn(f)], out);
 	fprintf(out, "%s in %zu stacks", f->how->times ? "" : " samples", f->nr_stacks);
 	if (f->nr_narrow)
-		fprintf(out, " \xc2\xb7 %zu narrow frames are not drawn", f->nr_narrow);
+		fprintf(out, " \xc2\xb7 %zu frames are too narrow to be drawn one by one",
+			f->nr_narrow);
 	if (f->how->diff)
 		fputs(" \xc2\xb7 red: a larger share than before, blue: a smaller one", out);
 	fputs("</text>\n", out);
@@ -307,8 +352,8 @@ static void draw(const struct flames *f, FILE *out)
 	}
 	fprintf(out,
 		"<svg class=\"plot\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%u\" "
-		"viewBox=\"0 0 %" PRIu64 " %u\" preserveAspectRatio=\"none\">\n",
-		EDGE, TOP, PLOT, high, f->total[drawn(f)], high);
+		"viewBox=\"0 0 %d %u\" preserveAspectRatio=\"none\" data-n=\"%" PRIu64 "\">\n",
+		EDGE, TOP, PLOT, high, PLOT, high, f->total[drawn(f)]);
 	for (size_t i = 0; i < f->nr_frames; i++)
 		frame_draw(f, &f->frame[i], out);
 	fputs("</svg>\n", out);

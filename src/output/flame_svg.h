@@ -15,7 +15,8 @@ struct flame_svg {
 
 /*
  * `folded`: lines "outermost;...;innermost COUNT [COUNT]", changed here. What would be narrower than a fraction of a
- * pixel, or would make the picture larger than 1 MB, is not drawn, and counted in it. *ret_nr: lines with a count.
+ * pixel is drawn together with its neighbours; what would make the picture larger than 1 MB is not drawn. Both are
+ * counted in it. *ret_nr: lines with a count.
  * 0 or -ENOMEM with the error message set.
  */
 int flame_svg_put(char *folded, const struct flame_svg *how, FILE *out, uint64_t *ret_nr);

@@ -166,7 +166,8 @@ static json_t *result_json(const struct input_set *in, const struct summary *s)
 	json_object_set_new(o, ticks ? "start_ticks" : "start_ns",
 			    json_integer((json_int_t)r->info.start_ns));
 	json_object_set_new(o, ticks ? "span_ticks" : "span_ns",
-			    json_integer((json_int_t)(r->info.end_ns - r->info.start_ns)));
+			    json_integer((json_int_t)(input_set_host_end_ns(in) -
+						      input_set_host_start_ns(in))));
 	set_meta(o, meta, "start_realtime_ns");
 	json_object_set_new(o, "clocks", clocks_json(s, meta, events));
 	json_object_set_new(o, "events", events);
@@ -191,7 +192,7 @@ bool info_report_wants(const char *event, void *arg)
 	if (vms && *vms && (!strcmp(event, "kvm_entry") || !strcmp(event, "kvm_exit")))
 		return true;
 	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc") ||
-	       !strcmp(event, "kvm_write_tsc_offset");
+	       !strcmp(event, "kvm_write_tsc_offset") || !strncmp(event, "guest:", 6);
 }
 
 json_t *info_report_make(const struct input_set *in)

@@ -53,6 +53,7 @@ static void vm_title(const json_t *vm, char *buf, size_t size)
 static void print_vm(const json_t *vm, FILE *f)
 {
 	const char *accel = text_of(vm, "accel"), *version = text_of(vm, "version");
+	const char *encryption = text_of(vm, "encryption");
 	char title[300], text[512], isa[32], memory[32] = "";
 	int64_t vcpus = number_of(vm, "vcpus"), mib = number_of(vm, "memory_bytes") >> 20;
 
@@ -64,6 +65,15 @@ static void print_vm(const json_t *vm, FILE *f)
 		 vcpus == 1 ? "" : "s", memory, *accel ? ", " : "", accel, *version ? " " : "",
 		 version, number_of(vm, "isa") ? ", isa " : "", number_of(vm, "isa") ? isa : "");
 	line(f, "vm", text);
+	if (*encryption) {
+		snprintf(text, sizeof(text), "encrypted (%s): %s", encryption,
+			 strcmp(encryption, "SEV") ? "neither memory nor registers were readable"
+						   : "its memory was not readable");
+		line(f, "", text);
+	}
+	if (json_is_true(json_object_get(vm, "hypervisor")))
+		line(f, "",
+		     "a hypervisor: 'hostrace exits --by level' separates its guests' exits");
 }
 
 /* "vCPU threads: 0=101, 1=102", in lines of at most 80 columns; ones that are unknown are skipped. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The same for programs: totals, stages, and a row for each of the slowest requests. */
 #include "base/error.h"
+#include "base/json_text.h"
 #include "output/path_report.h"
 
 static void stage_set(json_t *o, enum path_point from, enum path_point to)
@@ -37,10 +38,10 @@ static json_t *stage_json(const struct path_report *r, struct path_stage *s)
 	stage_set(o, s->from, s->to);
 	state_set(o, s->role, s->run);
 	json_object_set_new(o, "requests", json_integer((json_int_t)s->ns.count));
-	json_object_set_new(o, "time_ns", json_integer((json_int_t)s->ns.sum));
-	json_object_set_new(o, "p50_ns", json_integer((json_int_t)quantiles_at(&s->ns, .5)));
-	json_object_set_new(o, "p99_ns", json_integer((json_int_t)quantiles_at(&s->ns, .99)));
-	json_object_set_new(o, "max_ns", json_integer((json_int_t)s->ns.max));
+	json_object_set_new(o, "time_ns", json_u64(s->ns.sum));
+	json_object_set_new(o, "p50_ns", json_u64(quantiles_at(&s->ns, .5)));
+	json_object_set_new(o, "p99_ns", json_u64(quantiles_at(&s->ns, .99)));
+	json_object_set_new(o, "max_ns", json_u64(s->ns.max));
 	return o;
 }
 
@@ -51,14 +52,14 @@ static json_t *points_json(const struct path_request *rq)
 	for (unsigned int i = 0; i < PATH_POINTS; i++)
 		if (rq->at[i])
 			json_object_set_new(o, path_points[i].name,
-					    json_integer((json_int_t)rq->at[i]));
+					    json_u64(rq->at[i]));
 	return o;
 }
 
 static json_t *part_json(const struct path_part *p)
 {
-	json_t *o = json_pack("{s:I, s:I}", "start_ns", (json_int_t)p->start_ns, "duration_ns",
-			      (json_int_t)(p->end_ns - p->start_ns));
+	json_t *o = json_pack("{s:o, s:o}", "start_ns", json_u64(p->start_ns), "duration_ns",
+			      json_u64(p->end_ns - p->start_ns));
 
 	stage_set(o, p->from, p->to);
 	state_set(o, p->role, p->run);
@@ -82,8 +83,8 @@ static json_t *request_json(const struct path_report *r, const struct path_reque
 	device_set(r, o, rq->pid, rq->device);
 	json_object_set_new(o, "queue", json_integer(rq->queue));
 	json_object_set_new(o, "head", json_integer(rq->head));
-	json_object_set_new(o, "start_ns", json_integer((json_int_t)start_ns));
-	json_object_set_new(o, "total_ns", json_integer((json_int_t)(path_end_ns(rq) - start_ns)));
+	json_object_set_new(o, "start_ns", json_u64(start_ns));
+	json_object_set_new(o, "total_ns", json_u64(path_end_ns(rq) - start_ns));
 	json_object_set_new(o, "batched", json_boolean(rq->batched));
 	json_object_set_new(o, "host_ios", json_integer(rq->nr_ios));
 	if (rq->guest) {
@@ -101,8 +102,8 @@ static json_t *totals_json(const struct path_report *r)
 {
 	const struct path_totals *n = path_totals(r->path);
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}", "requests",
-			 (json_int_t)n->requests, "time_ns", (json_int_t)r->summary->time_ns,
+	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}", "requests",
+			 (json_int_t)n->requests, "time_ns", json_u64(r->summary->time_ns),
 			 "kicks", (json_int_t)n->kicks, "batched", (json_int_t)n->batched,
 			 "notifications", (json_int_t)n->notifies, "unnotified",
 			 (json_int_t)n->unnotified, "interrupts", (json_int_t)n->raises,

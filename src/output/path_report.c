@@ -60,14 +60,28 @@ static bool of_disks(enum path_point point)
 	return point == POINT_SUBMIT || point == POINT_DISPATCH || point == POINT_DONE;
 }
 
-static void caveats_of_points(const struct path_totals *n, json_t *list)
+static void caveat_of_guest(const struct path_totals *n, unsigned int guests, json_t *list)
 {
-	bool guest = n->saw[POINT_ISSUE];
-
-	if (!guest)
+	if (n->saw[POINT_ISSUE])
+		return;
+	if (!n->disks)
+		caveat_add(list, "issue, irq and complete are unknown: a guest's trace shows them "
+				 "of block requests only");
+	else if (!guests)
 		caveat_add(list, "issue, irq and complete are missing: they are in the guest's own "
 				 "trace; name it with --guest, or record it with hostrace record "
 				 "--guest");
+	else
+		caveat_add(list, "issue, irq and complete are missing: the guest's trace has no "
+				 "complete block request; try in the guest: trace-cmd record -e "
+				 "block -e irq");
+}
+
+static void caveats_of_points(const struct path_totals *n, unsigned int guests, json_t *list)
+{
+	bool guest = n->saw[POINT_ISSUE];
+
+	caveat_of_guest(n, guests, list);
 	for (unsigned int i = POINT_KICK; i < PATH_POINTS; i++) {
 		const struct path_point_info *p = &path_points[i];
 
@@ -103,7 +117,7 @@ json_t *path_report_caveats(const struct path_report *r)
 	json_t *list = json_array();
 
 	if (n->requests) {
-		caveats_of_points(n, list);
+		caveats_of_points(n, r->guests, list);
 		caveats_of_threads(n, list);
 	}
 	for (unsigned int i = 0; i < nr; i++)

@@ -14,6 +14,7 @@ struct path_report {
 	const struct path *path; /* after path_end() */
 	const struct path_summary *summary;
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	unsigned int guests;	    /* guests' traces that were read */
 	uint64_t start_ns;	    /* of the report: times in text count from it */
 	const struct path_request *const *slowest;
 	size_t nr_slowest;

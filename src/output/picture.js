@@ -43,12 +43,12 @@ function fold(text, width, step) {
 	return lines;
 }
 
-// As much of a text as fits into `width` pixels.
+// As much of a text as fits into `width` pixels; its middle is left out, since names of threads differ at their ends.
 function cut(text, width) {
 	const all = text.dataset.all = text.dataset.all || text.textContent;
 	text.textContent = all;
 	for (let n = all.length; n > 3 && text.getComputedTextLength() > width; n--)
-		text.textContent = all.slice(0, n - 1) + '…';
+		text.textContent = all.slice(0, Math.ceil(n / 2)) + '…' + all.slice(all.length + 1 - Math.ceil(n / 2));
 }
 
 // A box with lines of text next to the pointer.

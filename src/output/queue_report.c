@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "event/vm_names.h"
 #include "output/element_report.h"
@@ -60,10 +61,10 @@ json_t *queue_report_caveats(const struct queue_report *a)
 
 	if (a->left_out)
 		caveat_add(list, "%u more queues (--limit)", a->left_out);
-	if (!a->nr)
+	if (!a->nr && !nr)
 		caveat_add(list, "no virtqueue was used: QEMU was not recorded (record --events "
 				 "qemu), or the rings are served outside QEMU (vhost)");
-	else
+	else if (a->nr)
 		caveats_stages(list, a);
 	for (unsigned int i = 0; i < nr; i++)
 		caveat_add(list,
@@ -109,11 +110,11 @@ static json_t *stages_json(struct queue_figures *f)
 
 		if (q->count)
 			json_object_set_new(stages, queue_stages[s].name,
-					    json_pack("{s:I, s:I, s:I, s:I}", "count",
+					    json_pack("{s:I, s:o, s:o, s:o}", "count",
 						      (json_int_t)q->count, "p50_ns",
-						      (json_int_t)quantiles_at(q, .5), "p99_ns",
-						      (json_int_t)quantiles_at(q, .99), "max_ns",
-						      (json_int_t)q->max));
+						      json_u64(quantiles_at(q, .5)), "p99_ns",
+						      json_u64(quantiles_at(q, .99)), "max_ns",
+						      json_u64(q->max)));
 	}
 	return stages;
 }
@@ -129,9 +130,9 @@ static json_t *flight_json(const struct queue_report *a, const struct queue_figu
 
 	for (unsigned int i = 0; i < a->columns; i++)
 		json_array_append_new(most, json_integer(f->column[i]));
-	return json_pack("{s:f, s:I, s:I, s:I, s:o}", "avg", average(a, f), "max",
+	return json_pack("{s:f, s:I, s:I, s:o, s:o}", "avg", average(a, f), "max",
 			 (json_int_t)f->most, "end", (json_int_t)f->in_flight, "column_ns",
-			 (json_int_t)a->column_ns, "columns", most);
+			 json_u64(a->column_ns), "columns", most);
 }
 
 static json_t *row_json(const struct queue_report *a, struct queue_figures *f)

@@ -21,6 +21,7 @@ struct report_needs {
 	const char *ends;   /* and one of these ends it; NULL: nothing has to */
 	bool exits;	    /* rows may come from kvm_exit as well, where it contains the access */
 	const char *record; /* a command that records them; NULL: none */
+	const char *others; /* where these are in the trace, it cannot record more; NULL: none */
 };
 
 struct report {

@@ -29,7 +29,7 @@ enum {
 	SCALE_WIDTH = 100 + SCALE_STEPS * 54,
 	LETTER = 6, /* pixels, roughly */
 	TITLE_LETTER = 10,
-	TIME_TICKS = 8,
+	TIME_STEPS = 10, /* at most */
 };
 
 /* From pale yellow over orange and red to dark violet; distinguishable in grey and by colour-blind readers. */
@@ -94,6 +94,34 @@ static void draw_cells(const struct layout *l, FILE *f)
 	}
 }
 
+uint64_t svg_axis_step(uint64_t span_ns, unsigned int most)
+{
+	uint64_t step = 1;
+
+	for (unsigned int i = 0; span_ns / step > most; i++)
+		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+	return step;
+}
+
+static void draw_time_axis(const struct layout *l, FILE *f)
+{
+	double span = (double)l->h->column_ns * l->h->nr_columns;
+	uint64_t step = svg_axis_step((uint64_t)fmin(span, 1.8e19), TIME_STEPS);
+	uint64_t from = l->since_ns % step, ns = from ? step - from : 0;
+	unsigned int y = TOP + l->height;
+	char text[16];
+
+	for (unsigned int i = 0; i <= TIME_STEPS && (double)ns <= span && l->width; i++) {
+		double x = LEFT + (double)l->width * (double)ns / span;
+
+		fprintf(f,
+			"<path d=\"M%.1f %u v5\" stroke=\"#888\"/><text x=\"%.1f\" y=\"%u\" "
+			"text-anchor=\"middle\">%s</text>\n",
+			x, y, x, y + 18, duration_print(l->since_ns + ns, text, sizeof(text)));
+		ns += step;
+	}
+}
+
 static void draw_axes(const struct layout *l, FILE *f)
 {
 	const struct heatmap *h = l->h;
@@ -108,18 +136,7 @@ static void draw_axes(const struct layout *l, FILE *f)
 		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
 			TOP + height - y * CELL_H + 4,
 			duration_print(h->row[y].lo_ns, text, sizeof(text)));
-	for (unsigned int i = 0; i <= TIME_TICKS && width; i++) {
-		unsigned int x = LEFT + width * i / TIME_TICKS;
-
-		fprintf(f,
-			"<path d=\"M%u %u v5\" stroke=\"#888\"/><text x=\"%u\" y=\"%u\" "
-			"text-anchor=\"middle\">%s</text>\n",
-			x, TOP + height, x, TOP + height + 18,
-			duration_print(
-				l->since_ns + (uint64_t)((double)h->column_ns * h->nr_columns * i /
-							 TIME_TICKS),
-				text, sizeof(text)));
-	}
+	draw_time_axis(l, f);
 	fprintf(f,
 		"<text x=\"%u\" y=\"%u\" text-anchor=\"middle\">time since the trace "
 		"began</text>\n",

@@ -165,8 +165,8 @@ static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 
 	if (!row_wanted(t))
 		return;
-	row = json_pack("{s:I, s:I, s:s, s:s, s:s*, s:s, s:s}", "start_ns", (json_int_t)s->start_ns,
-			"duration_ns", (json_int_t)(s->end_ns - s->start_ns), "kind",
+	row = json_pack("{s:o, s:o, s:s, s:s, s:s*, s:s, s:s}", "start_ns", json_u64(s->start_ns),
+			"duration_ns", json_u64(s->end_ns - s->start_ns), "kind",
 			slice_kind_name(s->kind), "group", t->group[tr->group].name, "vm",
 			several_vms(t) ? t->group[tr->group].vm : NULL, "track", tr->name, "name",
 			s->name);

@@ -141,13 +141,13 @@ static void labels_draw(const struct timeline *t, const struct timeline_picture 
 
 static void axis_draw(const struct timeline_picture *d, FILE *f)
 {
-	uint64_t span = d->until_ns > d->since_ns ? d->until_ns - d->since_ns : 1, step = 1;
+	uint64_t span = d->until_ns > d->since_ns ? d->until_ns - d->since_ns : 1;
+	uint64_t step = svg_axis_step(span, TICKS);
 	char text[16];
 
-	for (unsigned int i = 0; span / step > TICKS; i++) /* 1, 2, 5, 10, 20, ... */
-		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
 	fputs("<g class=\"axis\">\n", f);
-	for (uint64_t ns = 0; ns <= span; ns += step) {
+	for (uint64_t i = 0; i <= span / step; i++) {
+		uint64_t ns = i * step;
 		double x = PICTURE_LEFT + (double)PICTURE_PLOT * (double)ns / (double)span;
 
 		fprintf(f,
@@ -301,6 +301,6 @@ static int html_close(struct timeline *t)
 }
 
 const struct timeline_ops svg_timeline = {picture_open, no_group, no_track, picture_slice,
-					  svg_close};
+					  svg_close, NULL, true};
 const struct timeline_ops html_timeline = {picture_open, no_group, no_track, picture_slice,
-					   html_close};
+					   html_close, NULL, true};

@@ -79,4 +79,5 @@ def main():
     sys.exit(have != want or not want)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,10 @@ class Failed(Exception):
     pass
 
 
+class Replaced(Failed):
+    """The document was replaced by another one while it was asked."""
+
+
 class Browser:
     def __init__(self):
         self.home = tempfile.mkdtemp()
@@ -71,7 +75,9 @@ class Browser:
             answer = self.receive(until)
             if answer.get("id") == self.number:
                 if "error" in answer:
-                    raise Failed("%s: %s" % (method, answer["error"]["message"]))
+                    text = answer["error"]["message"]
+                    replaced = "navigated" in text or "context" in text
+                    raise (Replaced if replaced else Failed)("%s: %s" % (method, text))
                 return answer["result"]
             self.events.append(answer)
 
@@ -83,17 +89,27 @@ class Browser:
         return result["result"].get("value")
 
     def wait(self, expression):
+        """Until it is true, in this document or in the one that replaces it."""
         until = time.time() + LIMIT
-        while not self.run(expression):
+        while not self.is_true(expression):
             if time.time() > until:
                 raise Failed("not true after %d seconds: %s" % (LIMIT, expression))
             time.sleep(0.05)
 
-    def open(self, path, width=1400, height=900):
-        self.events = []
+    def is_true(self, expression):
+        try:
+            return self.run(expression)
+        except Replaced:
+            return False
+
+    def open(self, path, width=1400, height=900, ready="document.documentElement.dataset.ready === '1'"):
+        """From an empty page: of the same file, with another fragment, Chromium would keep the document."""
         self.size(width, height)
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
-        self.wait("document.readyState === 'complete' && document.documentElement.dataset.ready === '1'")
+        for scheme, place in (("about:", "blank"), ("file:", "//" + os.path.abspath(path))):
+            self.events = []
+            self.call("Page.navigate", url=scheme + place)
+            self.wait("location.protocol === '%s' && document.readyState === 'complete'" % scheme)
+        self.wait(ready)
 
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)

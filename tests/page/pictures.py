@@ -118,8 +118,7 @@ def test_slices(browser, trace, work):
     tap.ok(True, "a click on a slice zooms to it")
     since = data["origin_ns"] + data["span_ns"] // 4
     browser.open(picture + "#t=%d-%d" % (since, since + data["span_ns"] // 2))
-    browser.run("location.reload()")
-    browser.wait("document.documentElement.dataset.ready === '1' && / from /.test(document.querySelector('.status').textContent)")
+    browser.wait("/ from /.test(document.querySelector('.status').textContent)")
     tap.ok(True, "a link shows a time window")
 
 
@@ -159,8 +158,7 @@ def test_bands(browser, work):
     tap.ok(any("slices, longest" in s for s in shown) and any("--since" in s for s in shown), "a band says what is in it", shown)
     at = slow[5]["start_ns"]
     browser.open(picture + "#t=%d-%d" % (at - 2000000, at + 10000000))
-    browser.run("location.reload()")
-    browser.wait("document.documentElement.dataset.ready === '1' && document.querySelectorAll('.plot .arrow').length > 0")
+    browser.wait("document.querySelectorAll('.plot .arrow').length > 0")
     tap.ok("head 0" in labels(browser), "zoomed in, there are slices and arrows", labels(browser))
 
 
@@ -174,9 +172,9 @@ def test_flame(browser, picture, name, folded):
             counts[key] = counts.get(key, 0) + int(n)
     total = sum(n for key, n in counts.items() if len(key) == 1)
     drawn = ElementTree.parse(picture).find(SVG + "svg")
-    rows = [(float(r.get("y")), int(r.get("width")), r.find(SVG + "title").text.rsplit(": ", 1)[0]) for r in drawn]
+    rows = [(float(r.get("y")), int(r.get("data-n")), r.find(SVG + "title").text.rsplit(": ", 1)[0]) for r in drawn]
     bottom = max(y for y, _, _ in rows)
-    found = sorted((round((bottom - y) / 17) + 1, n, text) for y, n, text in rows)
+    found = sorted((round((bottom - y) / 17) + 1, n, text) for y, n, text in rows if text != "(narrow frames)")
     expected = sorted((len(k), n, k[-1]) for k, n in counts.items() if n > total // 16384)
     tap.ok(found == expected and found, "%s: the frames are those of the folded stacks" % name, (found[:3], expected[:3]))
     test_widths(browser, picture, name)
@@ -228,10 +226,7 @@ def test_heatmap(browser, trace, work, name):
     expected = [sum(expected[x:x + joined]) for x in range(0, len(expected), joined)]
     tap.ok(joined == (2 if "many" in name else 1), "%s: columns are joined where cells are too many" % name, joined)
     tap.same(columns, expected, "%s: the counts are those of -f json" % name)
-    browser.events = []
-    browser.size(1400, 900)
-    browser.call("Page.navigate", url="file://" + picture)
-    browser.wait("document.readyState === 'complete' && document.querySelectorAll('a rect').length > 0")
+    browser.open(picture, ready="document.querySelectorAll('a rect').length > 0")
     tap.same(browser.run("(w => [...document.querySelectorAll('text')].filter(t => t.getBoundingClientRect().right > w)"
                          ".map(t => t.textContent))(document.documentElement.width.baseVal.value)"), [], "%s: no text is cut" % name)
     tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)

@@ -99,7 +99,7 @@ static int figure_test(const struct comparison *c, struct figure *f, const struc
 	int err = rank_test(value[0], nr_a, value[1], nr_b, &t);
 
 	if (!err && mean > 0) {
-		f->low = t.low / mean;
+		f->low = fmax(t.low / mean, -1);
 		f->high = t.high / mean;
 	}
 	bool up = t.u_shift > 0;

@@ -90,8 +90,10 @@ static void switch_handle(struct timeline_guest *g, const struct event *ev)
 		return; /* idle: nothing is drawn */
 	run_begin(g->t, &c->task, ev->time_ns, SLICE_TASK, "%s %u", comm, (uint32_t)next);
 	task = task_get(g, (uint32_t)next, comm);
-	if (task)
-		run_begin(g->t, &task->run, ev->time_ns, SLICE_TASK, "CPU %u", ev->cpu);
+	if (!task)
+		return;
+	timeline_track_comm(g->t, task->run.track, comm, (uint32_t)next);
+	run_begin(g->t, &task->run, ev->time_ns, SLICE_TASK, "CPU %u", ev->cpu);
 }
 
 static void irq_handle(struct timeline_guest *g, const struct event *ev, bool enter)

@@ -264,6 +264,8 @@ static void thread_on(struct timeline_host *h, struct host_thread *th, const str
 		th->has_track = true;
 		th->run.track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, tid, tid,
 					       "%s %u", *comm ? comm : "thread", tid);
+	} else if (*comm) {
+		timeline_track_comm(h->t, th->run.track, comm, tid);
 	}
 	th->cpu = ev->cpu;
 	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);

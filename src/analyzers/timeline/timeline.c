@@ -86,6 +86,22 @@ uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank
 	return track;
 }
 
+void timeline_track_comm(struct timeline *t, uint32_t track, const char *comm, uint32_t number)
+{
+	struct timeline_track *tr = track < t->nr_tracks ? &t->track[track] : NULL;
+	size_t len = strlen(comm);
+	char *name;
+
+	if (!tr || (tr->written && !t->ops->names_at_end) ||
+	    (!strncmp(tr->name, comm, len) && tr->name[len] == ' '))
+		return;
+	if (asprintf(&name, "%s %u", comm, number) < 0)
+		return;
+	text_neutralise(name);
+	free(tr->name);
+	tr->name = name;
+}
+
 uint32_t timeline_counter(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
 			  const char *fmt, ...)
 {

@@ -101,6 +101,7 @@ struct timeline_ops {
 	int (*close)(struct timeline *t); /* frees its state; `report` is complete now */
 	/* A counter's value from then on; NULL: the format has no counters. */
 	void (*count)(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value);
+	bool names_at_end; /* close() writes the tracks' names: those that they have then */
 };
 
 struct timeline {
@@ -141,6 +142,11 @@ uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char
 void timeline_group_vm(struct timeline *t, uint32_t group, const char *vm);
 uint32_t timeline_track(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,
 			uint32_t tid, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/*
+ * The thread or task of a track is called `comm` now; the track is "COMM NUMBER". If it is written already, only
+ * formats with names_at_end rename it.
+ */
+void timeline_track_comm(struct timeline *t, uint32_t track, const char *comm, uint32_t number);
 
 /* A track with a value instead of slices; UINT32_MAX as well if the format has no counters. */
 uint32_t timeline_counter(struct timeline *t, uint32_t group, enum track_rank rank, uint32_t number,

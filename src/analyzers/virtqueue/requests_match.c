@@ -199,6 +199,16 @@ static size_t elements_of(const struct requests *r, uint32_t device)
 	return nr;
 }
 
+/* Of a disk's requests that the time window has, those whose elements were returned before it. */
+static size_t returned_before(const struct requests *r, const struct disk *d)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; r->since_ns && i < d->nr; i++)
+		nr += r->rq[d->list[i]].matched && r->rq[d->list[i]].fill_ns < r->since_ns;
+	return nr;
+}
+
 /* Is it known that the device belongs to another VM than the disk's guest? */
 static bool device_is_foreign(const struct requests *r, const struct disk *d, unsigned int device)
 {
@@ -249,6 +259,7 @@ static void disks_match(struct requests *r, uint64_t error_ns)
 		used[d->device] = true;
 		r->totals.elements += elements_of(r, (uint32_t)d->device);
 		r->totals.matched += disk_match(r, d, (uint32_t)d->device, error_ns);
+		r->totals.elements += returned_before(r, d);
 	}
 }
 

@@ -279,7 +279,8 @@ static void explain_record(json_t *list, const struct report_needs *needs, const
 {
 	struct line l = {.len = 0};
 
-	if (explain_probes(list, names, s) || !needs->record)
+	if (explain_probes(list, names, s) || !needs->record ||
+	    (needs->others && survey_count(s, needs->others, false)))
 		return;
 	put(&l, "to record them: %s", needs->record);
 	line_add(list, &l);

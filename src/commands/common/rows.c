@@ -154,6 +154,7 @@ static void rows_empty(struct rows *rows, json_t *more)
 	report_empty(&report);
 }
 
+/* 1: there may be more events than the limit. */
 static int rows_loop(struct rows *rows, struct input_events *events)
 {
 	uint64_t limit = rows->out->limit ? rows->out->limit : UINT64_MAX;
@@ -161,13 +162,15 @@ static int rows_loop(struct rows *rows, struct input_events *events)
 	int more;
 
 	while ((more = input_events_next(events, &ev)) > 0) {
+		if (rows->nr == limit)
+			return 1;
 		row_write(rows, ev);
 		if (rows->err)
 			return rows->err;
-		if (rows->nr == limit || ferror(rows->out->file))
-			return 1;
+		if (ferror(rows->out->file))
+			return 0;
 	}
-	return more;
+	return more < 0 && rows->nr == limit ? 1 : more;
 }
 
 /* What the rows are written to. 0 or -errno with the error message set. */
@@ -243,7 +246,7 @@ int rows_write(const struct input_set *in, struct output *out, const struct rows
 		ret = rows_loop(&rows, &events);
 	}
 	if (ret >= 0) {
-		json_auto_t *more = notes_make(&rows, ret == 1 && rows.nr == out->limit);
+		json_auto_t *more = notes_make(&rows, ret == 1);
 
 		if (!rows.nr)
 			rows_empty(&rows, more);

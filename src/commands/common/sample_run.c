@@ -204,7 +204,7 @@ int sample_run_close(struct sample_run *run, int err)
 
 	if (!err && row_sink_empty(&run->sink) && !compat_given)
 		empty_report(run);
-	if (!err && row_sink_full(&run->sink))
+	if (!err && run->sink.cut)
 		limit_note(run);
 	if (!err && run->in)
 		strict = events_end(run);

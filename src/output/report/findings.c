@@ -19,6 +19,7 @@ struct found {
 	json_t *list;
 	const json_t *sections;
 	uint64_t span_ns;
+	const char *vmm; /* what handles exits in user space */
 };
 
 /* ---- access to the sections ---- */
@@ -153,18 +154,19 @@ static bool from_sched(struct found *f)
 struct cause_words {
 	const char *cause, *did;
 	bool is_steal; /* sched has it, with more than the exits */
+	bool by_vmm;   /* followed by the VMM's name */
 };
 
 static const struct cause_words cause_words[] = {
 	{"kernel", "had exits handled by KVM", false},
 	{"fault", "waited for page faults to be resolved", false},
-	{"device", "had exits handled by QEMU", false},
+	{"device", "had exits handled by", .by_vmm = true},
 	{"global-mutex", "waited for QEMU's global mutex", false},
 	{"handover", "waited for the thread to which QEMU's global mutex was handed over", false},
 	{"lock", "waited for a lock", false},
 	{"preempted", "was preempted during exits", true},
 	{"runqueue", "was in the run queue during exits", true},
-	{"syscall", "slept in system calls of QEMU", false},
+	{"syscall", "slept in system calls of", .by_vmm = true},
 	{"inject", "waited between an interrupt's injection and the entry", false},
 };
 
@@ -205,8 +207,9 @@ static void from_group(struct found *f, const json_t *causes, const json_t *grou
 		if (w->is_steal && has_sched)
 			continue;
 		add(f, w->cause, "blame", share_of(f, ns),
-		    json_sprintf("%s %s for %s%s%s%s%s.", vcpu_print(group, who, sizeof(who)),
-				 w->did, share_print(f, ns, share, sizeof(share)),
+		    json_sprintf("%s %s%s%s for %s%s%s%s%s.", vcpu_print(group, who, sizeof(who)),
+				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
+				 share_print(f, ns, share, sizeof(share)),
 				 *what ? "; most of it: " : "", what, *what ? ", " : "",
 				 *what ? duration_print(number(one, "time_ns"), most, sizeof(most))
 				       : ""));
@@ -376,9 +379,22 @@ static json_t *sorted(const json_t *list)
 	return result;
 }
 
+/* hostrace records VMs of any VMM. One that the recording does not name is QEMU, or was recorded by another tool. */
+static const char *vmm_name(const json_t *sections)
+{
+	const json_t *vm, *info = json_object_get(data_of(sections, "info"), "result");
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		if (*text(vm, "exe") && !strstr(text(vm, "exe"), "qemu"))
+			return "the VMM";
+	return "QEMU";
+}
+
 json_t *findings_make(const json_t *sections)
 {
-	struct found f = {.list = json_array(), .sections = sections};
+	struct found f = {
+		.list = json_array(), .sections = sections, .vmm = vmm_name(sections)};
 
 	f.span_ns = number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
 	from_leaks(&f);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "output/report/grid_json.h"
 
+#include "base/json_text.h"
 #include "output/report.h"
 #include "output/report/fit.h"
 
@@ -9,8 +10,8 @@ static json_t *span_json(const struct grid_span *s, const struct vm_names *vms)
 	char reason[VM_NAME_BYTES], who[VM_NAME_BYTES], vm[VM_NAME_BYTES];
 	json_t *one = json_array();
 
-	json_array_append_new(one, json_integer((json_int_t)s->start_ns));
-	json_array_append_new(one, json_integer((json_int_t)(s->end_ns - s->start_ns)));
+	json_array_append_new(one, json_u64(s->start_ns));
+	json_array_append_new(one, json_u64(s->end_ns - s->start_ns));
 	json_array_append_new(one,
 			      s->vcpu == RECORD_NO_VCPU ? json_null() : json_integer(s->vcpu));
 	json_array_append_new(
@@ -32,7 +33,7 @@ static json_t *cell_json(const struct blame_grid *g, unsigned int x, unsigned in
 	for (unsigned int i = 0; i < BLAME_CAUSES; i++)
 		if (c->causes[i])
 			json_array_append_new(causes,
-					      json_pack("[i,I]", (int)i, (json_int_t)c->causes[i]));
+					      json_pack("[i,o]", (int)i, json_u64(c->causes[i])));
 	for (unsigned int i = 0; i < c->nr_spans && i < nr_spans; i++)
 		json_array_append_new(spans, span_json(&c->span[i], vms));
 	return json_pack("[i,i,I,o,o]", (int)x, (int)y, (json_int_t)c->exits, causes, spans);
@@ -46,7 +47,7 @@ static json_t *offsets_json(const struct blame_grid *g)
 		json_t *row = json_array();
 
 		for (unsigned int x = 0; x < g->offset_columns; x++)
-			json_array_append_new(row, json_integer((json_int_t)g->offset[y][x]));
+			json_array_append_new(row, json_u64(g->offset[y][x]));
 		json_array_append_new(cells, row);
 	}
 	return json_pack("{s:I,s:I,s:i,s:o}", "t0_ns", (json_int_t)(g->first_s * 1000000000),

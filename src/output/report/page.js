@@ -91,7 +91,7 @@ function notesOf(key, empty) {
 		cutNames[c.what] || c.what, "."));
 	const caveats = s.data && s.data.caveats || [];
 	return [cut, s.error || empty ? el("p", {class: "dim"}, "No data: ", s.error || caveats.join("; ") || "no events", ".") : null,
-		el("details", {}, el("summary", {}, `Command${caveats.length ? ` and notes (${caveats.length})` : ""}`),
+		el("details", {class: "notes"}, el("summary", {}, `Command${caveats.length ? ` and notes (${caveats.length})` : ""}`),
 			el("p", {}, el("code", {}, s.command, " -f json")),
 			el("ul", {}, caveats.map((c) => el("li", {}, c))))];
 }
@@ -130,15 +130,22 @@ function themeButton() {
 	return b;
 }
 
-// A paper is white, and nothing is unfolded by hand there.
+// A paper is white, and nothing is unfolded by hand there: notes and timelines are printed unfolded.
 function preparePrinting() {
-	let theme;
+	let theme, unfolded = [];
 	window.addEventListener("beforeprint", () => {
 		theme = document.documentElement.dataset.theme;
 		document.documentElement.dataset.theme = "light";
+		document.documentElement.dataset.printing = "1";
+		unfolded = [...document.querySelectorAll(".notes:not([open]), #closeups details:not([open])")];
+		for (const d of unfolded)
+			d.open = true;
 		redrawAll();
 	});
 	window.addEventListener("afterprint", () => {
+		for (const d of unfolded)
+			d.open = false;
+		delete document.documentElement.dataset.printing;
 		if (theme)
 			document.documentElement.dataset.theme = theme;
 		else

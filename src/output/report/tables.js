@@ -31,13 +31,16 @@ function table(columns, rows, options) {
 		return h;
 	}));
 	fill();
-	return el("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": o.label || "table"},
+	return el("div", {class: columns.length > 14 ? "scroll wide" : "scroll", tabindex: 0, role: "region", "aria-label": o.label || "table"},
 		el("table", {id: o.id}, el("thead", {}, head), body));
 }
 
-// Only columns that a row has.
+// Only columns that have a value in a row.
 function present(columns, rows) {
-	return columns.filter((c) => rows.some((r) => (c[3] && c[3].of ? c[3].of(r) : r[c[0]]) !== undefined));
+	return columns.filter((c) => rows.some((r) => {
+		const v = c[3] && c[3].of ? c[3].of(r) : r[c[0]];
+		return v !== undefined && v !== null;
+	}));
 }
 
 function tableOf(key, columns, options) {
@@ -101,10 +104,14 @@ function clockSection() {
 			el("p", {id: "losses", "data-v": all}, all ? `${count(all)} events were lost; the recording does not name them.` : "No events were lost.")]]);
 }
 
+// Members of `info` that are not shown as they are.
+const facts = {span_ns: ["length", duration], start_realtime_ns: ["recorded", (v) => new Date(v / 1e6).toISOString()],
+	memory_bytes: ["memory", (v) => `${count(v / 1048576)} MiB`], isa: ["isa", (v) => ({1: "vmx", 2: "svm", 0xaa64: "arm64"}[v] || v)]};
+
 function recordingSection() {
 	const result = dataOf("info") && dataOf("info").result || {};
-	const pairs = (o) => el("dl", {}, Object.entries(o).filter(([, v]) => v === null || typeof v !== "object").map(([k, v]) =>
-		[el("dt", {}, k), el("dd", {}, /_ns$/.test(k) && !/realtime|start/.test(k) ? duration(v) : String(v))]));
+	const pairs = (o) => el("dl", {}, Object.entries(o).filter(([, v]) => v !== null && v !== "" && typeof v !== "object").map(([k, v]) =>
+		[el("dt", {}, (facts[k] || [k])[0]), el("dd", {"data-v": v}, (facts[k] || [k, String])[1](v))]));
 	const events = Object.entries(result.events || {}).map(([event, n]) => ({event, n})).sort((a, b) => b.n - a.n);
 	const inputs = dataOf("info") && dataOf("info").inputs || [];
 	return section("recording", "How it was recorded", null, [

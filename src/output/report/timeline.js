@@ -3,7 +3,21 @@
 
 const kindColors = {guest: "#59a14f", kernel: "#4e79a7", userspace: "#f28e2b", halted: "#bab0ac", preempted: "#e15759", blocked: "#b07aa1",
 	running: "#76b7b2", task: "#9c755f", irq: "#ff9da7", request: "#edc948", span: "#4e79a7", instant: "#888888"};
-const ROW_PX = 18;
+
+// On paper, all rows of a timeline fit on one page.
+function rowPx() {
+	return document.documentElement.dataset.printing ? 14 : 18;
+}
+
+// As much of the text as is `px` wide; its middle is left out, since tracks differ at their ends.
+function shortened(text, px, font) {
+	const pen = document.createElement("canvas").getContext("2d");
+	let cut = text;
+	pen.font = font;
+	for (let n = text.length - 1; n > 1 && pen.measureText(cut).width > px; n--)
+		cut = text.slice(0, Math.ceil(n / 2)) + "\u2026" + text.slice(text.length - Math.floor(n / 2));
+	return cut;
+}
 
 // A chart with a row for each track, the first on top. o: tracks, range [from, to] in s, xValue, paint(u, row => [y, height]),
 // about(u, x, row): what is there; click(x).
@@ -16,16 +30,16 @@ function trackChart(holder, o) {
 		if (plot)
 			plot.destroy();
 		plot = null;
-		const width = holder.clientWidth, letters = width < 640 ? 12 : 26;
+		const width = holder.clientWidth, left = width < 640 ? 92 : 190;
 		if (!width)
 			return;
 		const axis = {stroke: cssColor("--fg"), ticks: {stroke: cssColor("--line")}, font: "12px system-ui, sans-serif"};
-		const cut = (text) => text.length > letters ? text.slice(0, letters - 1) + "\u2026" : text;
+		const cut = (text) => shortened(text, left - 18, axis.font);
 		plot = new uPlot({
-			width, height: n * ROW_PX + 50, legend: {show: false}, padding: [4, 8, 0, 0],
+			width, height: n * rowPx() + 50, legend: {show: false}, padding: [4, 8, 0, 0],
 			scales: {x: {time: false, range: (u, min, max) => min === null || min === max ? o.range : [min, max]}, y: {range: [0, n]}},
 			axes: [{...axis, space: 80, size: 34, grid: {stroke: cssColor("--line"), width: 1}, values: (u, at) => at.map(o.xValue)},
-				{...axis, size: width < 640 ? 92 : 190, grid: {show: false}, splits: () => o.tracks.map((t, i) => n - i - 0.5),
+				{...axis, size: left, grid: {show: false}, splits: () => o.tracks.map((t, i) => n - i - 0.5),
 					filter: (u, splits) => splits, values: () => o.tracks.map((t) => cut(name(t)))}],
 			series: [{}, {paths: () => null, points: {show: false}}],
 			cursor: {drag: {x: true, y: false}, points: {show: false}, y: false},

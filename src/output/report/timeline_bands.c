@@ -103,8 +103,8 @@ static json_t *kinds_json(const struct bands *b, uint32_t track)
 		for (unsigned int x = 0; x < b->nr_columns; x++)
 			if (b->track[track].ns[k][x])
 				json_array_append_new(
-					list, json_pack("[i,I]", (int)x,
-							(json_int_t)b->track[track].ns[k][x]));
+					list, json_pack("[i,o]", (int)x,
+							json_u64(b->track[track].ns[k][x])));
 		if (json_array_size(list))
 			json_object_set(kinds, slice_kind_name(k), list);
 		json_decref(list);
@@ -173,8 +173,8 @@ static json_t *result_make(const struct timeline *t)
 		else if (t->track[i].written)
 			missing++;
 	}
-	return json_pack("{s:I,s:I,s:i,s:o,s:i}", "t0_ns", (json_int_t)t->since_ns, "column_ns",
-			 (json_int_t)b->column_ns, "columns", (int)b->nr_columns, "tracks", tracks,
+	return json_pack("{s:o,s:o,s:i,s:o,s:i}", "t0_ns", json_u64(t->since_ns), "column_ns",
+			 json_u64(b->column_ns), "columns", (int)b->nr_columns, "tracks", tracks,
 			 "tracks_not_shown", (int)missing);
 }
 
@@ -198,6 +198,7 @@ static const struct timeline_ops bands_timeline = {
 	.track = ignore,
 	.slice = bands_slice,
 	.close = bands_close,
+	.names_at_end = true,
 };
 
 const struct format page_format = {.name = "page", .timeline = &bands_timeline};

@@ -2,6 +2,7 @@
 #include "analyzers/profile/calltree_nodes.h"
 #include "base/decimal.h"
 #include "base/units.h"
+#include "output/folded.h"
 #include "output/samples/calltree_print.h"
 
 enum { DEPTH_MAX = 512 /* levels that are drawn */ };
@@ -106,13 +107,6 @@ json_t *calltree_json(const struct calltree *t, uint32_t root)
 	return node_json(&d, root, 0);
 }
 
-/* ';' parts the frames of a line, so it must not be in their names. */
-static void put_frame(const char *text, FILE *out)
-{
-	for (; *text; text++)
-		fputc(*text == ';' ? ':' : *text, out);
-}
-
 struct folding {
 	const struct calltree *t;
 	FILE *out;
@@ -126,13 +120,13 @@ static void fold_line(const struct folding *f, unsigned int depth, uint64_t hits
 	const char *sep = "";
 
 	if (f->title) {
-		put_frame(f->title, f->out);
+		folded_frame_put(f->title, f->out);
 		sep = ";";
 	}
 	for (unsigned int i = 0; i < depth; i++)
 		for (uint32_t n = f->path[i]; n != CALLTREE_NONE; n = f->t->node[n].tail) {
 			fputs(sep, f->out);
-			put_frame(f->t->frame[f->t->node[n].frame], f->out);
+			folded_frame_put(f->t->frame[f->t->node[n].frame], f->out);
 			sep = ";";
 		}
 	fprintf(f->out, " %llu\n", (unsigned long long)hits);

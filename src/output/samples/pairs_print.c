@@ -2,6 +2,7 @@
 /* `list-timed`: a line per pair, with the sample that began it. */
 #include <errno.h>
 
+#include "base/json_text.h"
 #include "output/samples/samples_output.h"
 
 struct list {
@@ -50,7 +51,7 @@ static int put_json(struct list *l, const struct sample_pair *pair)
 	if (!end)
 		return -EBADMSG; /* the error message is set */
 	*end = 0;
-	json_t *row = json_pack("{s:I, s:I, s:b}", "time_ns", (json_int_t)pair->entry.time_ns,
+	json_t *row = json_pack("{s:o, s:I, s:b}", "time_ns", json_u64(pair->entry.time_ns),
 				"duration_ns", (json_int_t)pair->duration_ns, "open", pair->open);
 
 	json_object_update_new(row, sample_who_json(&pair->entry));
@@ -67,7 +68,7 @@ static int put(void *arg, const struct sample_pair *pair)
 {
 	struct list *l = arg;
 
-	if (row_sink_full(l->sink))
+	if (row_sink_refuses(l->sink))
 		return 0;
 	return l->sink->json ? put_json(l, pair) : put_text_row(l, pair);
 }

@@ -29,6 +29,7 @@ struct row_sink {
 	FILE *out;
 	bool json;
 	uint64_t limit, nr; /* limit 0: all */
+	bool cut;	    /* there may be more rows than the limit */
 	bool shown;	    /* a row of JSON, or one object or tree that is not empty; lines of text only count in nr */
 };
 
@@ -43,6 +44,17 @@ static inline bool row_sink_empty(const struct row_sink *sink)
 static inline bool row_sink_full(const struct row_sink *sink)
 {
 	return sink->limit && sink->nr >= sink->limit;
+}
+/* To be asked before each row. True: it is one more than the limit. */
+static inline bool row_sink_refuses(struct row_sink *sink)
+{
+	sink->cut |= row_sink_full(sink);
+	return sink->cut;
+}
+/* What reading ended with: an error behind the last row that is wanted is none. */
+static inline int row_sink_result(struct row_sink *sink, int err)
+{
+	return err < 0 && row_sink_refuses(sink) ? 0 : err;
 }
 
 /* {"thread":"0x..","comm","cpu"}: the thread of a row. New reference. */

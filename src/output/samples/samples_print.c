@@ -4,9 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/json_text.h"
 #include "output/samples/packets.h"
 #include "output/samples/samples_output.h"
-#include "base/error.h"
 
 struct list {
 	const struct sample_list_options *opt;
@@ -79,7 +80,7 @@ static json_t *args_json(const struct sample *s)
 
 static int put_json(struct list *l, const struct sample *s)
 {
-	json_t *row = json_pack("{s:I, s:s}", "time_ns", (json_int_t)s->time_ns, "source", "guest");
+	json_t *row = json_pack("{s:o, s:s}", "time_ns", json_u64(s->time_ns), "source", "guest");
 	text_out_reserve(&l->text);
 	const char *text = l->text.pos;
 	char *end = put_data(l, l->text.pos, s);
@@ -146,10 +147,10 @@ static int list_run(struct list *l, struct sample_trace *t)
 	if (l->opt->tcpdump)
 		err = packets_read(l, t);
 	sample_rewind(t);
-	while (!err && !row_sink_full(l->sink) && (r = sample_next(t, &s)) > 0)
-		if (listed(l, &s))
+	while (!err && !l->sink->cut && (r = sample_next(t, &s)) > 0)
+		if (listed(l, &s) && !row_sink_refuses(l->sink))
 			err = l->sink->json ? put_json(l, &s) : put_text_row(l, &s);
-	return err ? err : r < 0 ? r : 0;
+	return err ? err : r < 0 ? row_sink_result(l->sink, r) : 0;
 }
 
 int samples_print(struct sample_trace *t, const struct sample_list_options *opt,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/json_text.h"
 #include "output/samples/samples_output.h"
 
 /* ---- wakeup-latency ---- */
@@ -21,16 +22,18 @@ static int wakeup_put(void *arg, const struct wakeup *x)
 	int64_t wakeup_ns = (int64_t)(s->time_ns - x->wake_ns), /* negative: the clock stepped back */
 		wait_ns = (int64_t)(s->time_ns - x->since_ns);
 
+	if (row_sink_refuses(w->sink))
+		return 1;
 	if (w->sink->json) {
 		json_t *row =
-			json_pack("{s:I, s:I, s:I}", "time_ns", (json_int_t)s->time_ns, "wakeup_ns",
+			json_pack("{s:o, s:I, s:I}", "time_ns", json_u64(s->time_ns), "wakeup_ns",
 				  (json_int_t)wakeup_ns, "wait_ns", (json_int_t)wait_ns);
 
 		json_object_update_new(row, sample_who_json(s));
 		if (w->line->backtrace)
 			json_object_set_new(row, "backtrace", sample_backtrace_json(w->lines, s));
 		row_sink_add(w->sink, row);
-		return row_sink_full(w->sink);
+		return 0;
 	}
 	text_out_reserve(&w->text);
 	char *p = sample_put_thread(w->lines, w->text.pos, s), ms[32], us[32];
@@ -51,7 +54,7 @@ static int wakeup_put(void *arg, const struct wakeup *x)
 	*p++ = '\n';
 	w->text.pos = p;
 	w->sink->nr++;
-	return row_sink_full(w->sink);
+	return 0;
 }
 
 int wakeups_print(struct sample_trace *t, const struct time_range *range,
@@ -69,6 +72,7 @@ int wakeups_print(struct sample_trace *t, const struct time_range *range,
 		err = wakeups_find(t, range, wakeup_put, &w);
 	text_out_close(&w.text);
 	sample_lines_close(w.lines);
+	err = row_sink_result(sink, err);
 	return err < 0 ? err : 0;
 }
 
@@ -85,6 +89,8 @@ static int load_put(void *arg, uint64_t time_ns, const struct cpu_loads *l)
 	struct row_sink *sink = rows->sink;
 	char time[32];
 
+	if (row_sink_refuses(sink))
+		return 1;
 	if (sink->json) {
 		json_t *list = json_array();
 
@@ -92,8 +98,8 @@ static int load_put(void *arg, uint64_t time_ns, const struct cpu_loads *l)
 			json_array_append_new(list,
 					      l->known[i] ? json_integer(l->load[i]) : json_null());
 		row_sink_add(sink,
-			     json_pack("{s:I, s:o}", "time_ns", (json_int_t)time_ns, "load", list));
-		return row_sink_full(sink);
+			     json_pack("{s:o, s:o}", "time_ns", json_u64(time_ns), "load", list));
+		return 0;
 	}
 	sample_timestamp(time_ns, time, sizeof(time));
 	fprintf(sink->out, rows->csv ? "%s" : "%-20s", time);
@@ -107,7 +113,7 @@ static int load_put(void *arg, uint64_t time_ns, const struct cpu_loads *l)
 	}
 	fputc('\n', sink->out);
 	sink->nr++;
-	return row_sink_full(sink);
+	return 0;
 }
 
 int cpu_loads_print(struct sample_trace *t, const struct cpu_load_options *opt, bool csv,
@@ -115,5 +121,6 @@ int cpu_loads_print(struct sample_trace *t, const struct cpu_load_options *opt, 
 {
 	int err = cpu_loads_find(t, opt, load_put, &(struct load_rows){sink, csv});
 
+	err = row_sink_result(sink, err);
 	return err < 0 ? err : 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "event/event.h"
@@ -136,10 +137,10 @@ static json_t *summary_json(const struct sample_summary *s)
 	json_t *cpus = json_array(), *counts = json_array(), *timed = json_array();
 
 	for (uint32_t i = 0; i < s->nr_cpus; i++)
-		json_array_append_new(cpus, json_pack("{s:I, s:I, s:I}", "cpu",
+		json_array_append_new(cpus, json_pack("{s:I, s:o, s:o}", "cpu",
 						      (json_int_t)s->cpus[i].cpu, "first_ns",
-						      (json_int_t)s->cpus[i].first_ns, "last_ns",
-						      (json_int_t)s->cpus[i].last_ns));
+						      json_u64(s->cpus[i].first_ns), "last_ns",
+						      json_u64(s->cpus[i].last_ns)));
 	for (uint32_t i = 0; i < s->nr_seen; i++) {
 		uint32_t type = s->by_name[i];
 
@@ -149,8 +150,8 @@ static json_t *summary_json(const struct sample_summary *s)
 	}
 	for (uint32_t i = 0; i < s->nr_timed; i++)
 		json_array_append_new(timed, durations_json(s->trace, &s->timed[i]));
-	json_t *o = json_pack("{s:I, s:I, s:o, s:o}", "samples", (json_int_t)s->total, "span_ns",
-			      (json_int_t)(s->last_ns - s->first_ns), "cpus", cpus, "tracepoints",
+	json_t *o = json_pack("{s:I, s:o, s:o, s:o}", "samples", (json_int_t)s->total, "span_ns",
+			      json_u64(s->last_ns - s->first_ns), "cpus", cpus, "tracepoints",
 			      counts);
 
 	if (s->opt.timed)

@@ -2,6 +2,7 @@
 /* Call trees of profiles, and their stacks folded. */
 #include <inttypes.h>
 
+#include "output/folded.h"
 #include "output/samples/calltree_print.h"
 #include "output/samples/samples_output.h"
 
@@ -47,17 +48,22 @@ static json_t *stack_json(const struct flame *f, const struct flame_stack *k)
 
 void flame_print(const struct flame *f, uint64_t min_hits, struct row_sink *sink)
 {
-	for (uint32_t i = 0; i < flame_nr_stacks(f) && !row_sink_full(sink); i++) {
+	for (uint32_t i = 0; i < flame_nr_stacks(f); i++) {
 		const struct flame_stack k = flame_stack(f, i);
 
 		if (k.hits < min_hits)
 			continue;
+		if (row_sink_refuses(sink))
+			return;
 		if (sink->json) {
 			row_sink_add(sink, stack_json(f, &k));
 			continue;
 		}
-		for (unsigned int n = 0; n < k.nr; n++)
-			fprintf(sink->out, "%s%s", n ? ";" : "", flame_frame(f, k.frames[n]));
+		for (unsigned int n = 0; n < k.nr; n++) {
+			if (n)
+				fputc(';', sink->out);
+			folded_frame_put(flame_frame(f, k.frames[n]), sink->out);
+		}
 		fprintf(sink->out, " %" PRIu64 "\n", k.hits);
 		sink->nr++;
 	}
