@@ -27,6 +27,8 @@ int blame_read(struct blame *b, struct input_set **ret)
 	input_given = given;
 	if (!err)
 		blame_set_regions(b, (*ret)->regions);
+	if (!err && input_set_foreign(*ret))
+		blame_set_foreign(b);
 	if (!err)
 		err = reader_each((*ret)->reader, handle, b);
 	return err ? err : blame_end(b);

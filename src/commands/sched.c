@@ -61,7 +61,11 @@ static int open_unfiltered(struct input_set **ret)
 static int draw(struct sched *s, const struct input_set *in, const struct output *out)
 {
 	struct sched_report r = {.sched = s,
-				 .vms = input_set_nr_vms(in) > 1 ? in->vms : NULL,
+				 .vms = input_set_nr_vms(in) > 1 || sched_nr_vms(s) > 1 ? in->vms
+											: NULL,
+				 .foreign = input_set_foreign(in),
+				 .ran_recorded = input_set_recorded(in, "sched_ran"),
+				 .vms_only = !input_given.tids.nr,
 				 .selects = thread_selected,
 				 .arg = &input_given};
 	struct report report = report_of(in, out);
@@ -94,12 +98,14 @@ static int analyze(struct input_set **in, struct output *out)
 
 	if (err)
 		return err;
-	s = sched_new(input_set_start_ns(*in));
+	s = sched_new(input_set_host_start_ns(*in));
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
+	if (input_set_foreign(*in))
+		sched_set_foreign(s);
 	err = reader_each((*in)->reader, handle, s);
 	if (!err)
-		err = sched_end(s, input_set_end_ns(*in));
+		err = sched_end(s, input_set_host_end_ns(*in));
 	return err ? err : draw(s, *in, out);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "output/blame_report.h"
 
 enum { TEXT_BYTES = VM_NAME_BYTES };
@@ -15,7 +16,7 @@ static json_t *causes_json(const uint64_t causes[BLAME_CAUSES])
 	json_t *all = json_object();
 
 	for (unsigned int i = 0; i < BLAME_CAUSES; i++)
-		json_object_set_new(all, blame_cause_names[i], json_integer((json_int_t)causes[i]));
+		json_object_set_new(all, blame_cause_names[i], json_u64(causes[i]));
 	return all;
 }
 
@@ -72,8 +73,8 @@ static json_t *parts_json(const struct blame_report *r, const struct blame_exit 
 
 	for (unsigned int i = 0; i < x->nr_parts; i++) {
 		const struct blame_part *p = &x->part[i];
-		json_t *one = json_pack("{s:I,s:I,s:s,s:s}", "start_ns", (json_int_t)p->start_ns,
-					"duration_ns", (json_int_t)(p->end_ns - p->start_ns),
+		json_t *one = json_pack("{s:o,s:o,s:s,s:s}", "start_ns", json_u64(p->start_ns),
+					"duration_ns", json_u64(p->end_ns - p->start_ns),
 					"cause", blame_cause_names[p->cause], "what",
 					blame_who_print(p->cause, &p->who, text, sizeof(text)));
 
@@ -98,7 +99,7 @@ static void code_set(const struct blame_report *r, uint64_t rip, json_t *o)
 
 static json_t *exit_json(const struct blame_report *r, const struct blame_exit *x)
 {
-	json_t *row = json_pack("{s:I,s:I,s:I}", "time_ns", (json_int_t)x->start_ns, "pid",
+	json_t *row = json_pack("{s:o,s:I,s:I}", "time_ns", json_u64(x->start_ns), "pid",
 				(json_int_t)x->pid, "tid", (json_int_t)x->tid);
 	char text[TEXT_BYTES];
 
@@ -108,7 +109,7 @@ static json_t *exit_json(const struct blame_report *r, const struct blame_exit *
 	vcpu_set(row, x->vcpu);
 	reason_set(row, x->reason, x->isa);
 	code_set(r, x->rip, row);
-	json_object_set_new(row, "latency_ns", json_integer((json_int_t)(x->end_ns - x->start_ns)));
+	json_object_set_new(row, "latency_ns", json_u64(x->end_ns - x->start_ns));
 	json_object_set_new(row, "causes", causes_json(x->causes));
 	json_object_set_new(row, "holder", holder_json(r, x));
 	json_object_set_new(row, "parts", parts_json(r, x));
@@ -135,9 +136,9 @@ static void group_set(const struct blame_report *r, const struct blame_group *g,
 static json_t *total_json(const struct blame_report *r, const struct blame_total *t)
 {
 	char text[TEXT_BYTES];
-	json_t *o = json_pack("{s:s,s:s,s:I,s:I}", "cause", blame_cause_names[t->cause], "what",
+	json_t *o = json_pack("{s:s,s:s,s:o,s:I}", "cause", blame_cause_names[t->cause], "what",
 			      blame_who_print(t->cause, &t->who, text, sizeof(text)), "time_ns",
-			      (json_int_t)t->time_ns, "exits", (json_int_t)t->exits);
+			      json_u64(t->time_ns), "exits", (json_int_t)t->exits);
 
 	thread_set(o, &t->who);
 	if (t->group)
@@ -151,8 +152,8 @@ static json_t *group_json(const struct blame_report *r, const struct blame_group
 
 	group_set(r, g, o);
 	json_object_set_new(o, "exits", json_integer((json_int_t)g->exits));
-	json_object_set_new(o, "time_ns", json_integer((json_int_t)g->time_ns));
-	json_object_set_new(o, "max_ns", json_integer((json_int_t)g->max_ns));
+	json_object_set_new(o, "time_ns", json_u64(g->time_ns));
+	json_object_set_new(o, "max_ns", json_u64(g->max_ns));
 	json_object_set_new(o, "causes", causes_json(g->causes));
 	return o;
 }
@@ -190,7 +191,7 @@ json_t *blame_report_json(const struct blame_report *r)
 					    json_integer((json_int_t)r->left_out[i]));
 		json_array_append_new(rows, row);
 	}
-	return json_pack("{s:{s:I,s:I},s:o,s:o,s:o}", "totals", "exits",
-			 (json_int_t)r->summary->exits, "time_ns", (json_int_t)r->summary->time_ns,
+	return json_pack("{s:{s:I,s:o},s:o,s:o,s:o}", "totals", "exits",
+			 (json_int_t)r->summary->exits, "time_ns", json_u64(r->summary->time_ns),
 			 "causes", causes, "groups", groups, "rows", rows);
 }

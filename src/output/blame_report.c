@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "output/folded.h"
 #include "output/report.h"
 
 enum {
@@ -40,6 +41,11 @@ static void caveats_of_events(const struct blame_counts *n, json_t *list)
 			   "no kvm_exit in this trace: exits are userspace exits, from the return "
 			   "of KVM_RUN to its next call%s",
 			   n->blocks ? ", and times without a CPU in KVM_RUN" : "");
+	if (n->user_exits && !n->runs)
+		caveat_add(
+			list,
+			"no kvm_run in this trace: time in the VMM lasts until the VM-entry, and "
+			"contains what KVM does before it; try: hostrace record --for blame");
 	if (!n->switches)
 		caveat_add(list,
 			   "no sched_switch in this trace: time without a CPU counts as kernel or "
@@ -56,11 +62,19 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	const struct blame_summary *s = r->summary;
 	json_t *list = json_array();
 
-	caveats_of_events(n, list);
+	if (n->exits)
+		caveats_of_events(n, list);
+	if (s->nested)
+		caveat_add(list,
+			   "of these exits %" PRIu64 " are of nested guests (L2), see 'hostrace "
+			   "exits --by level'",
+			   s->nested);
 	count_add(list, "exits dropped, as their begin or end may be among the lost events",
 		  n->lost);
+	count_add(list, "exits dropped, as the switch back to their thread is missing", n->unseen);
 	count_add(list, "exits dropped, as their end is missing", n->unmatched);
-	count_add(list, "exits that had not ended when the trace did", n->open);
+	count_add(list, "exits that had not ended when the trace or the time window did", n->open);
+	count_add(list, "exits for hlt that count as halted from begin to end", n->halts);
 	count_add(list, "exits whose later parts are summed up, as they have too many",
 		  n->too_long);
 	count_add(list, "... of which some time is unknown, as there are too many sums",
@@ -214,29 +228,22 @@ int blame_report_groups(const struct blame_report *r, struct table *t)
 
 /* ---- folded stacks ---- */
 
-/* A frame must not contain what separates frames. */
-static void frame_put(const char *text, FILE *f)
-{
-	for (; *text; text++)
-		fputc(*text == ';' || *text == '\n' ? ':' : *text, f);
-}
-
 static void group_put(const struct blame_report *r, const struct blame_group *g, FILE *f)
 {
 	char text[VM_NAME_BYTES];
 
 	if (r->summary->by.vm) {
-		frame_put(vm_name(r->vms, g->pid, text, sizeof(text)), f);
+		folded_frame_put(vm_name(r->vms, g->pid, text, sizeof(text)), f);
 		fputc(';', f);
 	}
 	if (r->summary->by.vcpu)
 		fprintf(f, "vCPU %s;", vcpu_print(g->vcpu, text, sizeof(text)));
 	if (r->summary->by.reason) {
-		frame_put(blame_reason_print(g->reason, g->isa, text, sizeof(text)), f);
+		folded_frame_put(blame_reason_print(g->reason, g->isa, text, sizeof(text)), f);
 		fputc(';', f);
 	}
 	if (r->summary->by.code) {
-		frame_put(g->code ? g->code : "-", f);
+		folded_frame_put(g->code ? g->code : "-", f);
 		fputc(';', f);
 	}
 }
@@ -285,7 +292,7 @@ int blame_report_folded(const struct blame_report *r, FILE *f)
 		fputs(blame_cause_names[total[i]->cause], f);
 		if (*blame_who_print(total[i]->cause, &who, what, sizeof(what))) {
 			fputc(';', f);
-			frame_put(what, f);
+			folded_frame_put(what, f);
 		}
 		stack_put(r, total[i]->who.stack, f);
 		fprintf(f, " %" PRIu64 "\n", total[i]->time_ns);

@@ -23,7 +23,10 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 	if (n->accepts && !n->injections)
 		caveat_add(list, "no kvm_inj_virq in this trace (posted interrupts, or a KVM "
 				 "without VMX and SVM): injections and coalescing are unknown");
-	if (n->accepts && !n->eois)
+	if (n->accepts && !n->eois && n->nameless)
+		caveat_add(list, "EOIs name no vector (%" PRIu64 "): when the guest has handled an "
+				 "interrupt is unknown", n->nameless);
+	else if (n->accepts && !n->eois)
 		caveat_add(list, "no kvm_eoi in this trace: the hardware ends interrupts (AVIC, "
 				 "APICv), or it was not recorded");
 	if (!n->accepts && !n->injections && n->nameless)
@@ -39,8 +42,8 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 		  "pending (coalesced)",
 		  n->pin_coalesced);
 	count_add(list,
-		  "interrupts injected that no recorded thread raised (the PIC, threads of the "
-		  "kernel)",
+		  "interrupts injected without a recorded accept (of the PIC or a thread of the "
+		  "kernel, from before the recording, or lost)",
 		  n->unaccepted);
 	count_add(list, "losses, at which interrupts under way were dropped", n->losses);
 	count_add(list, "events ignored, as there are too many vCPUs", n->refused);

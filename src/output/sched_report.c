@@ -19,7 +19,8 @@ static uint64_t share_of(uint64_t part, uint64_t whole)
 
 static bool selected(const struct sched_report *r, const struct sched_thread *t)
 {
-	return !r->selects || r->selects(r->arg, t);
+	return (!r->vms_only || sched_is_of_vm(r->sched, t)) &&
+	       (!r->selects || r->selects(r->arg, t));
 }
 
 static int out_of_memory(void)
@@ -35,6 +36,20 @@ static void count_add(json_t *list, const char *what, uint64_t nr)
 		caveat_add(list, "%s: %" PRIu64, what, nr);
 }
 
+static void left_out_add(json_t *list, const struct sched_report *r)
+{
+	size_t nr, left_out = 0;
+	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
+
+	for (size_t i = 0; all && r->vms_only && i < nr; i++)
+		left_out += !sched_is_of_vm(r->sched, all[i]);
+	if (left_out)
+		caveat_add(list,
+			   "threads of processes without a vCPU, or of unknown ones, left out: "
+			   "%zu; try: --tid TID",
+			   left_out);
+}
+
 json_t *sched_report_caveats(const struct sched_report *r)
 {
 	const struct sched_counts *n = sched_counts(r->sched);
@@ -43,15 +58,20 @@ json_t *sched_report_caveats(const struct sched_report *r)
 	if (n->switches && !n->blocks)
 		caveat_add(list, "no sched_block in this trace: what threads sleep in is unknown; "
 				 "try: hostrace record --for sched");
-	if (n->switches && !n->ran)
+	if (n->switches && !n->ran && !r->ran_recorded)
 		caveat_add(list, "no sched_ran in this trace: of the tasks that ran while a thread "
 				 "waited only the first and the last are known");
 	count_add(list,
-		  "switches that the kernel did not report, with the time before them unknown",
+		  r->foreign ? "switches that are not in this trace, with the time before them "
+			       "unknown (perf record -p does not record them all, perf record "
+			       "-a does)"
+			     : "switches that the kernel did not report, with the time before "
+			       "them unknown",
 		  n->missing);
 	count_add(list, "losses after which a thread's time is unknown until its next event",
 		  n->losses);
 	count_add(list, "events ignored, as there are too many threads", n->refused);
+	left_out_add(list, r);
 	return list;
 }
 

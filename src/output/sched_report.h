@@ -13,6 +13,9 @@ struct sched_report {
 	const struct sched *sched;  /* after sched_end() */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	uint64_t start_ns, end_ns;  /* of the report */
+	bool foreign;	   /* the trace is not ours */
+	bool ran_recorded; /* sched_ran was recorded, whether it occurred or not */
+	bool vms_only;	   /* only threads of VMs; those left out are counted */
 	bool (*selects)(void *arg, const struct sched_thread *t); /* NULL: all */
 	void *arg;
 };

@@ -16,6 +16,16 @@ served() {
 	od -A n -t u8 -w8 slow.log | sed -n "$1p" | tr -d ' '
 }
 
+# until_served NR: so many pages more have come
+until_served() {
+	pages=$(served 1)
+	for _ in $(seq 1500); do
+		[ $(($(served 1) - pages)) -lt "$1" ] || return 0
+		sleep .1
+	done
+	bail "pages came late only $(served 1) times: $(cat qemu.out)"
+}
+
 # check NAME GUEST WHAT: the guest, and what blame names as the largest cause
 check() {
 	guest=$2
@@ -28,26 +38,27 @@ check() {
 	done
 	[ -s slow.log ] || bail "no page came late: $(cat qemu.out)"
 	record_start
-	pages=$(served 1)
+	until_served 2 # only exits that begin and end while it is recorded are whole
 	took=$(served 2)
-	sleep 4
-	pages=$(($(served 1) - pages))
+	until_served 40
 	took=$(($(served 2) - took))
+	until_served 2
 	record_stop
 	is $? 0 "$1: recorded" record.err
 	vm_stop
 	rm -rf "$ram" slow.log
 	"$HOSTRACE" blame -i trace.hrt >blame.out 2>&1
 	"$HOSTRACE" blame -i trace.hrt -f json --min-latency 10ms >blame.json
-	is $((pages > 20)) 1 "$1: $pages pages came late" record.err
-	is "$(jq -r '.causes[0] | .cause + " " + .what' blame.json)" "$3" "$1: faults are the largest cause" blame.out
+	is "$(jq -r '[.causes[] | select(.cause != "preempted" and .cause != "runqueue")][0] | .cause + " " + .what' blame.json)" "$3" \
+		"$1: but for the host's other tasks faults are the largest cause" blame.out
 	fault=$(blame_ns '.cause == "fault"')
-	is $((fault * 100 >= took * 95)) 1 "$1: at least 95 % of the time is attributed to them: $fault ns of $took ns" blame.out
+	echo "# the pages took $took ns, faults $fault ns"
+	is $((fault * 100 >= took * 95)) 1 "$1: at least 95 % of the time is attributed to them" blame.out
 	is "$(jq '[.rows[] | select(.latency_ns != ([.causes[]] | add))] | length' blame.json)" 0 \
 		"$1: the causes of each exit add up to it" blame.json
 }
 
-plan 10
+plan 8
 check "memory that QEMU writes" blameguest-pages "fault port 0x518 (fw_cfg)"
 check "memory that the guest writes" blameguest-touch "fault "
 finish

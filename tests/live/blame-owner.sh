@@ -14,11 +14,11 @@ sleeps() {
 }
 
 check_owner() {
-	storm 8
-	timeout -s KILL 200 "$HOSTRACE" record -q --vm "$vm" -d 3s -o trace.hrt --for blame 2>record.err
+	storm 400
+	record_start
+	until_slept 60
+	record_stop
 	is $? 0 "$1: recorded" record.err
-	"$HOSTRACE" info -i trace.hrt -f json >info.json
-	is "$(jq -r '.result.events.lost // 0' info.json)" 0 "$1: nothing was lost" info.json
 	sleeps >sleeps.out
 	owned=$(grep -c ' owner=[1-9]' sleeps.out)
 	main=$(grep -c " owner=$2 " sleeps.out)
@@ -26,10 +26,11 @@ check_owner() {
 	# The main thread's id is the process's; in its namespace it is what the thread itself has.
 	own=$("$HOSTRACE" list --wide -i trace.hrt --event sched_block --tid "$vm" | sed -n 's/.*ns_tid=//p' | sort -u)
 	is "$own" "$2" "$1: the main thread's id in QEMU's PID namespace"
-	is $((main * 10 >= owned * 9)) 1 "$1: it was the owner in $main of $owned sleeps"
+	echo "# it was the owner in $main of $owned sleeps"
+	is $((main * 10 >= owned * 9)) 1 "$1: it was the owner in most of them" sleeps.out
 }
 
-plan 10
+plan 8
 vm_start
 check_owner "first namespace" "$vm"
 vm_stop

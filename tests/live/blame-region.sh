@@ -19,20 +19,20 @@ rounds() {
 	return 1
 }
 
-plan 8
+plan 9
 vm_start
 rounds 1 || bail "the guest does not run"
-timeout -s KILL 60 "$HOSTRACE" record --vm "$vm" --qmp none -d 1s -o trace.hrt --for blame >none.out 2>&1
+timeout -s KILL 200 "$HOSTRACE" record --vm "$vm" --qmp none -d 1s -o trace.hrt --for blame >none.out 2>&1
 is "$? $(grep -c 'none: No such file or directory' none.out)" "1 1" "without that monitor nothing is recorded" none.out
 is "$(ls trace.hrt 2>/dev/null)" "" "no recording remains" none.out
 
-timeout -s KILL 60 "$HOSTRACE" record --vm "$vm" --qmp qmp -o trace.hrt --for blame 2>record.err &
+timeout -s KILL 200 "$HOSTRACE" record --vm "$vm" --qmp qmp -o trace.hrt --for blame 2>record.err &
 recorder=$!
 until_line 'recording' record.err || bail "record did not start: $(cat record.err)"
 rounds 3 || bail "the guest does not run"
 record_stop
 is "$? $(grep -c 'devices that' record.err)" "0 0" "recorded; the monitor was queried twice" record.err
-timeout -s KILL 20 "$HOSTRACE" virtio --state --vm "$vm" --qmp qmp >state.out 2>&1
+timeout -s KILL 200 "$HOSTRACE" virtio --state --vm "$vm" --qmp qmp >state.out 2>&1
 is $? 0 "the monitor is free again" state.out
 vm_stop 2>/dev/null
 "$HOSTRACE" blame -i trace.hrt >blame.out 2>&1
@@ -44,10 +44,12 @@ is "$(jq '[.causes[] | select(.cause == "device") | .what | select(test("^(port|
 	"the other exits are the console's" blame.out
 "$HOSTRACE" ports -i trace.hrt >ports.out 2>&1
 is "$(awk '/e1000-io of nic0/ {n++} END {print n + 0}' ports.out)" 2 "so does the report of ports" ports.out
+"$HOSTRACE" mmio -i trace.hrt >mmio.out 2>&1
+is "$(awk '/e1000-mmio of nic0/ {n++} END {print n + 0}' mmio.out)" 1 "... and of MMIO" mmio.out
 
 sleep 1000 &
 other=$!
-timeout -s KILL 60 "$HOSTRACE" record --vm $other --qmp qmp -d 1s -o trace.hrt >other.out 2>&1
+timeout -s KILL 200 "$HOSTRACE" record --vm $other --qmp qmp -d 1s -o trace.hrt >other.out 2>&1
 is "$(grep -c 'qmp: ' other.out)" 1 "a monitor that is gone" other.out
 kill $other
 finish

@@ -45,6 +45,11 @@ khz=$("$HOSTRACE" info -i trace.hrt -f json | jq '.result.clocks[0].tsc_khz | fl
 ticks=$((0x$(sed 's/.*R\([0-9a-f]*\)D.*/\1/' guest.out)))
 guest=$((ticks * 1000000 / khz - 400000000))
 host=$(report '.rows[].accept_total_ns' --timers)
-is $((host > 0 && host <= guest)) 1 "it is late by no more than the guest finds: $host of $guest ns" interrupts.out
-is $((guest - host < 200 * 100000 + guest / 5)) 1 "and nearly by as much" interrupts.out
+# The latter takes as long as the host gives the vCPU no CPU; it ends before the EOI.
+"$HOSTRACE" list -i trace.hrt --event kvm_apic_accept_irq,kvm_eoi --limit 0 -f json >eois.json
+handled=$(jq 'reduce (.rows[] | select(.fields.vector == 64)) as $e ({};
+	if $e.event == "kvm_eoi" then .sum += $e.time_ns - (.at // $e.time_ns) | .at = null else .at = $e.time_ns end) | .sum' eois.json)
+echo "# late by $guest ns in the guest, by $host ns on the host and then $handled ns until the EOIs"
+is $((host > 0 && host <= guest)) 1 "it is late by no more than the guest finds" interrupts.out
+is $((guest - host - handled < 200 * 100000 + guest / 5)) 1 "and nearly by as much" interrupts.out
 finish

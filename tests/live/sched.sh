@@ -11,7 +11,7 @@ live_needs_tools taskset chrt
 # hog_start CPU: a task that runs and sleeps by turns while it is not stopped, and goes before every normal task; $hog
 hog_start() {
 	[ -p hog.fifo ] || mkfifo hog.fifo
-	timeout 60 taskset -c "$1" chrt -f 50 bash -c 'exec 9<>hog.fifo
+	timeout 200 taskset -c "$1" chrt -f 50 bash -c 'exec 9<>hog.fifo
 		echo $BASHPID >hog.pid
 		kill -STOP $BASHPID
 		while :; do
@@ -80,7 +80,7 @@ hogged() {
 	unknown=$(row "$1" .unknown_ns)
 	ready=$(row "$1" .ready_ns)
 	by_hog=$(row "$1" "select(.task_tid == $hog) | .time_ns" --by task)
-	is $((unknown * 4 <= seen)) 1 "$2: $unknown of $seen ns are unknown" sched.out
+	is $((unknown * 4 <= seen)) 1 "$2: most of its time is known (but $unknown of $seen ns)" sched.out
 	# The kernel counts from the time at which the task is queued: if another CPU wakes it, that is after an interrupt.
 	# What is not the hog's may therefore be absent from its figure: 2.8 of 30 ms of an iothread that is woken often.
 	between $((ready + unknown)) "$(growth 2 1 first last)" \
@@ -115,7 +115,10 @@ iothread_start() {
 plan 16
 vm_start
 hogged "$vcpu" vCPU
-between "$by_hog" "$(growth 1 2 first last)" "$(growth 1 2 before after)" "vCPU: the hog ran instead" sched.out
+low=$(growth 1 2 first last)
+high=$(growth 1 2 before after)
+echo "# the hog ran $by_hog ns, and up to $unknown ns that are unknown, of $low to $high"
+is $((low > 0 && (by_hog + unknown) * 100 >= low * 95 && by_hog * 100 <= high * 105)) 1 "vCPU: the hog ran instead" sched.out
 is "$("$HOSTRACE" sched -i trace.hrt -f json | jq -r ".rows[] | select(.tid == $vcpu) | .ran_instead" | sed 's/ .*//')" \
 	bash "vCPU: it is the first one" sched.out
 
@@ -144,18 +147,18 @@ around=$(awk '{ n += $2 } END { print n * 1000 }' times)
 "$HOSTRACE" sched -i trace.hrt --loops >sched.out 2>&1
 asleep=$(row "$vm" .syscall_ns --loops)
 busy=$(row "$vm" ".syscall_ns + .lock_ns + .preempted_ns + .runqueue_ns + .run_ns" --loops)
-is $((asleep <= around && asleep * 100 >= slept * 95)) 1 "main loop: asleep in handlers for $asleep ns of $slept" sched.out
-is $((busy * 100 >= slept * 95)) 1 "main loop: busy for $busy ns, of which handlers took $slept" sched.out
+is $((asleep <= around && asleep * 100 >= slept * 95)) 1 "main loop: asleep in handlers ($asleep ns of $slept)" sched.out
+is $((busy * 100 >= slept * 95)) 1 "main loop: busy while it is in handlers ($busy ns, $slept)" sched.out
 is "$("$HOSTRACE" sched -i trace.hrt --loops -f json | jq -r ".rows[] | select(.tid == $vm) | .kind + \" \" + .longest" |
 	sed 's/ [0-9.]*%$//')" "main-loop openat" "main loop: in which system call" sched.out
 handler='select(.handler | contains("hmp_pmemsave")) | .asleep_ns'
 in_handler=$(row "$vm" "$handler" --by handler)
 "$HOSTRACE" sched -i trace.hrt --by handler -v >handlers.out 2>&1
-is $((in_handler * 100 >= asleep * 95 && in_handler <= busy)) 1 "main loop: in which handler, $in_handler ns" handlers.out
+is $((in_handler * 100 >= asleep * 95 && in_handler <= busy)) 1 "main loop: in which handler ($in_handler ns)" handlers.out
 is "$("$HOSTRACE" sched -i trace.hrt --by handler -f json | jq -r '.rows[0].handler')" \
 	"hmp_pmemsave;handle_hmp_command;readline_handle_byte" "main loop: it is the first one" handlers.out
 longest=$(row "$vm" .busy_max_ns --loops)
-is $((longest >= 290000000 && longest < around)) 1 "main loop: nothing else was handled for $longest ns" sched.out
+is $((longest >= 290000000 && longest < around)) 1 "main loop: how long nothing else was handled ($longest ns)" sched.out
 vm_stop
 
 iothread_start

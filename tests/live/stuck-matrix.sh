@@ -118,7 +118,7 @@ start() { # QEMU-OPTION...
 	vm_start "masked=$masked held=$((held & ~(1 << 17 | 1 << 18)))" -boot strict=on "${devices[@]}" "${backends[@]}" "$@"
 }
 qmp() {
-	printf '%s\n' '{"execute":"qmp_capabilities"}' "$@" | timeout 200 socat -t 2 - UNIX-CONNECT:qmp,retry=50,interval=.1 > qmp.out 2>&1
+	printf '%s\n' '{"execute":"qmp_capabilities"}' "$@" | timeout 200 socat -t 60 - UNIX-CONNECT:qmp,retry=50,interval=.1 > qmp.out 2>&1
 }
 migrated() {
 	qmp '{"execute":"query-migrate"}' && grep -q '"status": "completed"' qmp.out

@@ -73,13 +73,15 @@ static int put(void *arg, const struct event *ev)
 	return blame_event(arg, ev);
 }
 
-/* 0 if the file cannot be read: cases have broken and foreign ones. */
-static uint64_t exits_of(const char *path)
+/* 0 if the file cannot be read: some are broken. `foreign`: as a trace of another tool. */
+static uint64_t exits_read(const char *path, bool foreign)
 {
 	struct seen s = {.file = path};
 	struct blame *b = blame_of(&s);
 	struct reader *r;
 
+	if (foreign)
+		blame_set_foreign(b);
 	if (!reader_open(path, NULL, &r)) {
 		reader_each(r, put, b);
 		assert_int_equal(blame_end(b), 0);
@@ -90,15 +92,27 @@ static uint64_t exits_of(const char *path)
 	return s.exits;
 }
 
+/* The sums hold whatever the events are: also if the trace is taken for one of the other kind. */
+static uint64_t exits_of(const char *path)
+{
+	uint64_t nr = exits_read(path, true);
+
+	assert_int_equal(exits_read(path, false), nr);
+	return nr;
+}
+
 static void recordings(void **state)
 {
+	static const char *const more[] = {"tests/golden/*", "tests/oracles/*", "tests/broken/*",
+					   "tests/fuzz/corpus/*/*"};
 	unsigned int with_exits = 0;
 	uint64_t exits = 0;
 	glob_t found;
 
 	(void)state;
 	assert_int_equal(glob("tests/cases/*/*", 0, NULL, &found), 0);
-	assert_int_equal(glob("tests/golden/*", GLOB_APPEND, NULL, &found), 0);
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		assert_int_equal(glob(more[i], GLOB_APPEND, NULL, &found), 0);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		uint64_t nr = exits_of(found.gl_pathv[i]);
 
@@ -134,6 +148,7 @@ struct stream {
 	uint64_t seed, ns;
 	uint32_t leaving; /* this thread has just left its CPU; 0: none */
 	bool exits;	  /* with kvm_exit and kvm_entry */
+	bool foreign;	  /* switches are in threads of several processes */
 	_Alignas(8) uint8_t record[RECORD_BYTES];
 };
 
@@ -167,15 +182,15 @@ static unsigned int event_choose(struct stream *s)
 		EV_sched_switch,    EV_sched_switch,	   EV_sched_switch, EV_sched_switch,
 		EV_sched_woken,	    EV_sched_woken,	   EV_sched_woken,  EV_sched_block,
 		EV_kvm_pio,	    EV_kvm_mmio,	   EV_kvm_inj_virq, EV_kvm_page_fault,
-		EV_kvm_vcpu_wakeup, EV_kvm_userspace_exit, EV_kvm_run,	    EV_kvm_exit,
-		EV_kvm_entry,
+		EV_kvm_vcpu_wakeup, EV_kvm_userspace_exit, EV_kvm_run,	    EV_sched_wakeup,
+		EV_kvm_exit,	    EV_kvm_entry,
 	};
 
 	if (s->leaving)
 		return EV_sched_block;
 	if (random_next(&s->seed) % 2000 == 0)
 		return random_next(&s->seed) & 1 ? EV_lost : EV_gap;
-	return ids[random_next(&s->seed) % (s->exits ? 17 : 15)];
+	return ids[random_next(&s->seed) % (s->exits ? 18 : 16)];
 }
 
 static void event_make(struct stream *s, struct event *ev)
@@ -189,8 +204,12 @@ static void event_make(struct stream *s, struct event *ev)
 			     .vcpu = (uint16_t)tid, .cpu = (uint16_t)(random_next(&s->seed) % 4)};
 	ev->time_ns = s->ns - random_next(&s->seed) % 3 * 10; /* not quite in order */
 	ev->size = ev->type->size;
+	if (id == EV_sched_switch && s->foreign)
+		ev->pid += (uint32_t)(random_next(&s->seed) % 3);
 	if (id == EV_sched_switch)
 		switch_fill(s, ev->type, tid);
+	else if (id == EV_sched_wakeup)
+		field_set(s->record, ev->type, "wake_tid", random_next(&s->seed) % 8);
 	else if (id == EV_sched_block)
 		block_fill(s, ev->type, tid);
 	else if (id == EV_sched_woken)
@@ -212,10 +231,13 @@ static void random_streams(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= STREAMS; i++) {
-		struct stream s = {.seed = i * 0x9e3779b97f4a7c15, .ns = 1000000, .exits = i & 1};
+		struct stream s = {.seed = i * 0x9e3779b97f4a7c15, .ns = 1000000,
+				   .exits = i & 1, .foreign = i & 2};
 		struct blame *b = blame_of(&seen);
 		struct event ev;
 
+		if (s.foreign)
+			blame_set_foreign(b);
 		for (unsigned int k = 0; k < STREAM_EVENTS; k++) {
 			event_make(&s, &ev);
 			assert_int_equal(blame_event(b, &ev), 0);

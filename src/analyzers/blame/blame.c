@@ -48,7 +48,7 @@ static struct thread *thread_find(const struct blame *b, const struct event *ev,
 	return e ? e->thread : NULL;
 }
 
-/* The thread of a VM; NULL: there are too many. */
+/* NULL: there are too many. */
 static struct thread *thread_get(struct blame *b, const struct event *ev, uint32_t tid)
 {
 	struct thread *t = tid ? thread_find(b, ev, tid) : NULL;
@@ -57,8 +57,8 @@ static struct thread *thread_get(struct blame *b, const struct event *ev, uint32
 
 	if (t || !tid)
 		return t;
-	vm = machine_get(b, ev);
-	t = vm ? calloc(1, sizeof(*t)) : NULL;
+	vm = b->foreign ? NULL : machine_get(b, ev);
+	t = vm || b->foreign ? calloc(1, sizeof(*t)) : NULL;
 	e = t ? hash_add_u64(&b->threads, key_of(ev, tid), NULL) : NULL;
 	if (!e) {
 		b->counts.refused++;
@@ -70,6 +70,18 @@ static struct thread *thread_get(struct blame *b, const struct event *ev, uint32
 	t->pid = ev->pid;
 	t->vm = vm;
 	return t;
+}
+
+/* The thread of a VM; NULL: there are too many. */
+static struct thread *vm_thread_get(struct blame *b, const struct event *ev)
+{
+	struct thread *t = thread_get(b, ev, ev->tid);
+
+	if (!t || t->vm)
+		return t;
+	t->vm = machine_get(b, ev);
+	b->counts.refused += !t->vm;
+	return t->vm ? t : NULL;
 }
 
 static void comm_learn(struct thread *t, const struct event *ev, const char *field)
@@ -119,19 +131,29 @@ static bool waited_for_start(const struct cycle *c, const struct event *ev)
 	return c && c->done && c->in_run && (int32_t)event_value(ev, "error") == -EAGAIN;
 }
 
+/* An error of KVM_RUN comes with the reason of an earlier exit, or none. After these two QEMU handles no access. */
+static uint32_t userspace_reason(const struct event *ev)
+{
+	int32_t error = (int32_t)event_value(ev, "error");
+
+	return error == -EINTR || error == -EAGAIN ? KVM_EXIT_INTR
+						   : (uint32_t)event_value(ev, "reason");
+}
+
 /* KVM_EXIT_IO and KVM_EXIT_MMIO are named by their port or address, which may come later. */
 static void on_userspace(struct blame *b, struct thread *t, const struct event *ev)
 {
-	uint32_t reason = (uint32_t)event_value(ev, "reason");
+	uint32_t reason = userspace_reason(ev);
 	struct cycle *c = t->cycle;
 
+	b->counts.user_exits = true;
 	if (!b->exits_seen) {
 		b->counts.userspace = true;
 		if (waited_for_start(c, ev))
 			parts_slept_halted(t);
 		c = exit_begin(b, t, ev);
 		if (c)
-			c->reason = reason, c->isa = 0;
+			c->reason = (uint32_t)event_value(ev, "reason"), c->isa = 0;
 	}
 	if (!c || !c->open)
 		return;
@@ -146,6 +168,7 @@ static void on_run(struct blame *b, struct thread *t, const struct event *ev)
 {
 	struct cycle *c = t->cycle;
 
+	b->counts.runs = true;
 	if (!c)
 		return;
 	part_cut(b, t, ev->time_ns);
@@ -222,6 +245,10 @@ static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
 			exit_deliver(b, t);
 		}
 		break;
+	case EV_kvm_nested_vmexit:
+		if (c && c->open)
+			c->nested = true;
+		break;
 	case EV_kvm_userspace_exit:
 		on_userspace(b, t, ev);
 		break;
@@ -268,12 +295,25 @@ static void other_set(struct blame *b, struct thread *t, const struct event *ev,
 	text_neutralise(t->other.comm);
 }
 
+/* It leaves the CPU again, and when it got that is not known. */
+static void switch_is_missing(struct blame *b, struct thread *t)
+{
+	struct cycle *c = t->cycle;
+
+	t->run = RUN_UNKNOWN;
+	if (!c || !c->open || !c->in_run)
+		return;
+	exit_drop(t);
+	if (losses_cover(b, LOST_RUNS, c->start_ns))
+		b->counts.lost++;
+	else
+		b->counts.unseen++;
+}
+
 static void thread_leaves(struct blame *b, struct thread *t, const struct event *ev)
 {
 	uint64_t state = event_value(ev, "prev_state"), woken = t->woken_early_ns;
 
-	if (t->run != RUN_ON_CPU && t->cycle && t->cycle->in_run)
-		b->counts.lost += exit_drop(t); /* the switch to it is missing */
 	part_cut(b, t, ev->time_ns);
 	owner_changes(b, t, ev->time_ns);
 	comm_learn(t, ev, "prev_comm");
@@ -314,13 +354,10 @@ static void thread_comes(struct blame *b, struct thread *t, const struct event *
 		owner_woken_runs(b, t, ev->time_ns);
 }
 
-/* A CPU switches: threads that wait for it account for the task that leaves, then wait for the next one. */
-static void on_ran(struct blame *b, const struct event *ev)
+static void waiters_switch(struct blame *b, const struct machine *vm, const struct event *ev)
 {
-	const struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
-
-	for (unsigned int i = 0; e && i < e->vm->nr_vcpus; i++) {
-		struct thread *t = e->vm->vcpu[i];
+	for (unsigned int i = 0; i < vm->nr_vcpus; i++) {
+		struct thread *t = vm->vcpu[i];
 
 		if (t->run != RUN_PREEMPTED || t->other.number != ev->cpu)
 			continue;
@@ -329,21 +366,33 @@ static void on_ran(struct blame *b, const struct event *ev)
 	}
 }
 
+/* A CPU switches: threads that wait for it account for the task that leaves, then wait for the next one. */
+static void on_ran(struct blame *b, const struct event *ev)
+{
+	const struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
+
+	if (e && !b->foreign)
+		waiters_switch(b, e->vm, ev);
+	for (uint32_t at = 0; b->foreign && (e = hash_next(&b->machines, &at));)
+		waiters_switch(b, e->vm, ev);
+}
+
 /* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
 static void on_switch(struct blame *b, const struct event *ev)
 {
 	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
 	uint32_t next = (uint32_t)event_value(ev, "next_tid");
-	struct thread *t;
+	struct thread *t = prev && prev == ev->tid ? thread_get(b, ev, prev) : NULL;
 
 	b->counts.switches = true;
+	if (t && t->run != RUN_ON_CPU)
+		switch_is_missing(b, t);
 	if (b->ran)
 		on_ran(b, ev);
-	t = prev && prev == ev->tid ? thread_get(b, ev, prev) : NULL;
 	if (t)
 		thread_leaves(b, t, ev);
 	t = next == ev->tid ? thread_get(b, ev, next) : thread_find(b, ev, next);
-	if (t && t->pid == ev->pid)
+	if (t && (t->pid == ev->pid || b->foreign))
 		thread_comes(b, t, ev);
 }
 
@@ -382,7 +431,8 @@ static void on_block(struct blame *b, struct thread *t, const struct event *ev)
 
 static void on_woken(struct blame *b, struct thread *t, const struct event *ev)
 {
-	if (t->run == RUN_ON_CPU)
+	/* Woken again: it has run, but the switch is missing. */
+	if (t->run == RUN_ON_CPU || t->run == RUN_WOKEN)
 		t->woken_early_ns = ev->time_ns;
 	if (t->run != RUN_ASLEEP)
 		return;
@@ -393,9 +443,21 @@ static void on_woken(struct blame *b, struct thread *t, const struct event *ev)
 		owner_set(b, t->vm, (struct owner){OWNER_FREE, t, 0}, ev->time_ns);
 }
 
+/* In the thread that wakes it. */
+static void on_wakeup(struct blame *b, const struct event *ev)
+{
+	struct thread *t = thread_find(b, ev, (uint32_t)event_value(ev, "wake_tid"));
+
+	if (!t || t->run != RUN_ASLEEP)
+		return;
+	part_cut(b, t, ev->time_ns);
+	t->run = RUN_WOKEN;
+}
+
 /* ---- all events ---- */
 
 static const char *const wanted[] = {
+	"sched_wakeup", "kvm_nested_vmexit",
 	"kvm_exit",    "kvm_entry",	 "kvm_userspace_exit", "kvm_run",	  "kvm_pio",
 	"kvm_mmio",    "kvm_page_fault", "kvm_inj_virq",       "kvm_vcpu_wakeup", "sched_switch",
 	"sched_block", "sched_ran",	 "sched_woken",	       "thread",	  "lost",
@@ -426,10 +488,12 @@ int blame_event(struct blame *b, const struct event *ev)
 		losses_event(b, ev);
 		return b->err;
 	}
-	if (id == EV_sched_switch || id == EV_sched_ran || !id ||
+	if (id == EV_sched_wakeup && b->foreign)
+		on_wakeup(b, ev);
+	if (id == EV_sched_switch || id == EV_sched_ran || id == EV_sched_wakeup || !id ||
 	    !blame_wants(ev->type->name, NULL))
 		return b->err;
-	t = thread_get(b, ev, ev->tid);
+	t = id == EV_thread ? thread_get(b, ev, ev->tid) : vm_thread_get(b, ev);
 	if (!t)
 		return b->err;
 	if (id == EV_thread)
@@ -479,6 +543,11 @@ struct blame *blame_new(const struct blame_sink *sink)
 	b->ns_tids = HASH_TABLE(struct ns_entry, 2, THREADS_MAX);
 	holder_init(b);
 	return b;
+}
+
+void blame_set_foreign(struct blame *b)
+{
+	b->foreign = b->ran = true;
 }
 
 void blame_set_regions(struct blame *b, struct region_names *regions)

@@ -95,6 +95,7 @@ struct blame_exit {
 	uint64_t rip; /* the guest's instruction; 0: unknown */
 	uint32_t reason, isa; /* of kvm_exit; isa 0: a KVM_EXIT_* of kvm_userspace_exit, or BLAME_IN_RUN */
 	uint16_t vcpu;
+	bool nested; /* of a nested guest (L2) */
 	uint64_t causes[BLAME_CAUSES]; /* their sum is end_ns - start_ns */
 	unsigned int nr_parts;
 	const struct blame_part *part;
@@ -105,10 +106,13 @@ struct blame_counts {
 	uint64_t open;	    /* still open at the end */
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
+	uint64_t unseen;    /* dropped: the switch back to their thread is missing, though no event was lost */
 	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts */
+	uint64_t halts;	    /* for hlt: all of it counts as halted, as no event shows how long it was */
 	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
 	uint64_t refused;   /* events of threads beyond the limit */
 	bool switches, blocks; /* the trace has sched_switch, sched_block */
+	bool user_exits, runs; /* ... kvm_userspace_exit, kvm_run */
 	bool userspace;	       /* no kvm_exit: exits begin in kvm_userspace_exit, or without a CPU */
 };
 
@@ -140,6 +144,12 @@ DEFINE_CLEANUP(blame, struct blame *, blame_free);
 
 /* What is behind ports and addresses, for exits that end from now on. Borrowed; must outlive what the sink keeps. */
 void blame_set_regions(struct blame *b, struct region_names *regions);
+
+/*
+ * Before the first event: the trace is not ours. Then sched_switch comes once, in the thread that leaves its CPU, be it
+ * of a VM or not, and sched_wakeup says what sched_woken does.
+ */
+void blame_set_foreign(struct blame *b);
 
 /* All events in order of time. 0, or what the sink returned, or -ENOMEM with the error message set. */
 int blame_event(struct blame *b, const struct event *ev);

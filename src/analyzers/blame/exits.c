@@ -5,6 +5,7 @@
 
 #include "analyzers/blame/internal.h"
 #include "base/error.h"
+#include "event/exit_reason.h"
 
 struct cycle *exit_cycle(struct blame *b, struct thread *t)
 {
@@ -42,12 +43,25 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 		return NULL;
 	}
 	c->open = true;
-	c->fault = c->inject = c->in_run = false;
+	c->fault = c->inject = c->nested = c->in_run = c->halt_known = false;
 	c->unknown = losses_cover(b, LOST_RUNS | LOST_PARTS, ev->time_ns);
 	c->vcpu = ev->vcpu;
 	c->start_ns = c->since_ns = ev->time_ns;
 	c->nr = 0;
 	return c;
+}
+
+/* Without events of the scheduler or KVM, that a vCPU halted shows in the exit's reason only. */
+static void halt_assume(struct blame *b, struct cycle *c)
+{
+	const char *name = exit_reason_name(c->reason, c->isa);
+
+	if (b->counts.switches || c->halt_known || !name || !exit_reason_is_idle(name))
+		return;
+	for (unsigned int i = 0; i < c->nr; i++)
+		if (c->part[i].cause == BLAME_KERNEL)
+			c->part[i].cause = BLAME_HALTED;
+	b->counts.halts++;
 }
 
 void exit_end(struct blame *b, struct thread *t, uint64_t ns)
@@ -57,6 +71,7 @@ void exit_end(struct blame *b, struct thread *t, uint64_t ns)
 	if (!c || !c->open)
 		return;
 	part_cut(b, t, ns);
+	halt_assume(b, c);
 	c->open = false;
 	c->done = true;
 	c->end_ns = ns > c->since_ns ? ns : c->since_ns; /* events may be out of order */
@@ -104,7 +119,7 @@ void exits_restart(struct blame *b)
 	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
 		if (e->thread->cycle)
 			e->thread->cycle->open = e->thread->cycle->done = false;
-	b->counts.exits = b->counts.unmatched = b->counts.lost = 0;
-	b->counts.too_long = b->counts.unnamed = 0;
+	b->counts.exits = b->counts.unmatched = b->counts.lost = b->counts.unseen = 0;
+	b->counts.too_long = b->counts.unnamed = b->counts.halts = 0;
 	b->sink.restart(b->sink.arg);
 }

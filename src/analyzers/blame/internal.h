@@ -31,8 +31,9 @@ struct block {
 
 /* An exit that is going on, or (`done`) has ended and waits for the event that names its device. */
 struct cycle {
-	bool open, done, user, fault, inject, unknown;
+	bool open, done, user, fault, inject, nested, unknown;
 	bool in_run; /* BLAME_IN_RUN */
+	bool halt_known; /* kvm_vcpu_wakeup has said how long it halted */
 	uint32_t reason, isa;
 	uint16_t vcpu;
 	uint64_t start_ns, end_ns, rip;
@@ -50,7 +51,7 @@ struct thread {
 	struct blame_who other; /* who ran, when it did not */
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	char comm[16];
-	struct machine *vm;
+	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
 	struct cycle *cycle; /* of a vCPU thread; else NULL */
 };
 
@@ -100,7 +101,8 @@ struct blame {
 	uint64_t lost_until_ns[LOSSES]; /* up to here, by bit of LOST_... */
 	struct region_names *regions; /* NULL: none */
 	bool exits_seen;
-	bool ran; /* there is a sched_ran */
+	bool ran; /* switches between other tasks are known: there is a sched_ran, or the trace is foreign */
+	bool foreign; /* blame_set_foreign() */
 	bool exact; /* there is a bql_locked, or bql_unlock */
 	struct hash_table stacks; /* holder.c */
 	char **stack; /* array.h; by id less 1 */

@@ -7,6 +7,7 @@ static unsigned int losses_of(uint64_t id)
 {
 	switch (id) {
 	case EV_kvm_exit:
+	case EV_kvm_nested_vmexit:
 	case EV_kvm_entry:
 	case EV_kvm_userspace_exit:
 	case EV_kvm_run:

@@ -61,7 +61,7 @@ void owner_woken_runs(struct blame *b, struct thread *t, uint64_t ns)
 
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns)
 {
-	if (t->vm->owner.thread == t)
+	if (t->vm && t->vm->owner.thread == t)
 		waiters_cut(b, t->vm, NULL, ns);
 }
 

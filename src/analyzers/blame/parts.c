@@ -235,6 +235,7 @@ void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t
 
 	if (!c || !c->open || c->unknown)
 		return;
+	c->halt_known = true;
 	part_cut(b, t, end_ns);
 	part_split(b, c, start_ns);
 	for (unsigned int i = 0; i < c->nr; i++)
@@ -262,6 +263,7 @@ int parts_deliver(struct blame *b, struct thread *t)
 			       .rip = c->rip,
 			       .reason = c->reason,
 			       .isa = c->isa,
+			       .nested = c->nested,
 			       .vcpu = c->vcpu,
 			       .nr_parts = c->nr,
 			       .part = c->part};

@@ -162,6 +162,7 @@ static int summary_exit(void *arg, const struct blame_exit *x)
 	if (length_of(x) < s->min_ns || (s->selects && !s->selects(s->arg, x)))
 		return 0;
 	s->exits++;
+	s->nested += x->nested;
 	s->time_ns += length_of(x);
 	g = group_of(s, x);
 	if (g) {
@@ -187,7 +188,7 @@ static void summary_restart(void *arg)
 {
 	struct blame_summary *s = arg;
 
-	s->exits = s->time_ns = s->not_kept = 0;
+	s->exits = s->nested = s->time_ns = s->not_kept = 0;
 	hash_clear(&s->groups);
 	hash_clear(&s->totals);
 	kept_free(s);

@@ -50,6 +50,7 @@ struct blame_summary {
 	void *arg;
 
 	uint64_t exits, time_ns; /* selected ones */
+	uint64_t nested; /* ... of nested guests (L2) */
 	uint64_t not_kept; /* beyond BLAME_KEPT_MAX */
 	struct hash_table groups, totals;
 	struct blame_exit *kept; /* with copies of their parts; a heap until blame_summary_end() */

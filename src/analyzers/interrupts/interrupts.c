@@ -49,6 +49,7 @@ struct interrupts {
 	struct irq_counts counts;
 	struct tsc_clock tsc;
 	struct hash_table vectors, timers, raised, ids;
+	uint64_t vectors_lost_until_ns, timers_lost_until_ns;
 	int err;
 };
 
@@ -167,6 +168,12 @@ uint64_t irq_from(const struct irq_vector *v, enum irq_source source)
 
 /* ---- accept, injection, EOI ---- */
 
+/* 0: what ends the stage may be lost, so that the end which is seen may be another one's. */
+static uint64_t begin_of(const struct interrupts *x, const struct event *ev)
+{
+	return ev->time_ns > x->vectors_lost_until_ns ? ev->time_ns : 0;
+}
+
 static void on_accept(struct interrupts *x, const struct event *ev)
 {
 	struct irq_vector *v;
@@ -183,9 +190,9 @@ static void on_accept(struct interrupts *x, const struct event *ev)
 	if (v->accepted_ns)
 		v->coalesced++;
 	else
-		v->accepted_ns = ev->time_ns;
+		v->accepted_ns = begin_of(x, ev);
 	if (!v->total_ns)
-		v->total_ns = ev->time_ns;
+		v->total_ns = begin_of(x, ev);
 }
 
 static void on_inject(struct interrupts *x, const struct event *ev)
@@ -194,12 +201,12 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 	uint32_t vector = (uint32_t)event_value(ev, "vector");
 	struct irq_vector *v;
 
+	x->counts.injections = true;
 	if (event_value(ev, "soft") || event_value(ev, "reinjected"))
 		return;
 	v = vector_get(x, ev, apic_id_of(x, ev), vector);
 	if (!v)
 		return;
-	x->counts.injections = true;
 	v->injected++;
 	v->vcpu = ev->vcpu;
 	if (v->accepted_ns)
@@ -208,7 +215,7 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 		x->counts.unaccepted++;
 	v->total_ns = v->accepted_ns;
 	v->accepted_ns = 0;
-	v->injected_ns = ev->time_ns;
+	v->injected_ns = begin_of(x, ev);
 	if (t && t->deadline_ns && t->vector == vector)
 		t->injected = true;
 }
@@ -271,6 +278,8 @@ static void on_timer(struct interrupts *x, const struct event *ev)
 	}
 	t->early += ev->time_ns < t->deadline_ns;
 	value_add(x, &t->accept, t->deadline_ns, ev->time_ns);
+	if (ev->time_ns <= x->timers_lost_until_ns)
+		t->deadline_ns = 0; /* its entry may be lost */
 }
 
 /* The entry by which the guest gets it; without an injection in between the guest does not take interrupts. */
@@ -287,19 +296,65 @@ static void on_entry(struct interrupts *x, const struct event *ev)
 
 /* ---- losses ---- */
 
-static void on_lost(struct interrupts *x)
+/* What is unknown where events of a type are missing. */
+enum { LOST_VECTORS = 1, LOST_TIMERS = 2, LOST_RAISED = 4 };
+
+static unsigned int losses_of(uint64_t id)
+{
+	switch (id) {
+	case 0: /* any type */
+		return LOST_VECTORS | LOST_TIMERS | LOST_RAISED;
+	case EV_kvm_apic_accept_irq:
+	case EV_kvm_eoi:
+		return LOST_VECTORS;
+	case EV_kvm_inj_virq:
+		return LOST_VECTORS | LOST_TIMERS;
+	case EV_kvm_timer_irq:
+	case EV_kvm_entry:
+		return LOST_TIMERS;
+	case EV_kvm_msi_set_irq:
+	case EV_kvm_set_irq:
+	case EV_kvm_ioapic_set_irq:
+		return LOST_RAISED;
+	}
+	return 0;
+}
+
+static void vectors_are_lost(struct interrupts *x)
 {
 	const struct vector_entry *e;
-	const struct timer_entry *t;
 
 	x->counts.losses++;
 	for (uint32_t at = 0; (e = hash_next(&x->vectors, &at));)
 		if (e->v)
 			e->v->accepted_ns = e->v->injected_ns = e->v->total_ns = 0;
+}
+
+static void timers_are_lost(struct interrupts *x)
+{
+	const struct timer_entry *t;
+
 	for (uint32_t at = 0; (t = hash_next(&x->timers, &at));)
 		if (t->t)
 			t->t->deadline_ns = 0;
-	hash_clear(&x->raised);
+}
+
+static void on_lost(struct interrupts *x, const struct event *ev)
+{
+	uint64_t until = event_value(ev, "until");
+	unsigned int what =
+		losses_of(ev->type->id == EV_gap ? 0 : event_value(ev, "lost_event"));
+
+	if (what & LOST_VECTORS)
+		vectors_are_lost(x);
+	if (what & LOST_TIMERS)
+		timers_are_lost(x);
+	if (what & LOST_RAISED)
+		hash_clear(&x->raised);
+	if (what & LOST_VECTORS && until > x->vectors_lost_until_ns)
+		x->vectors_lost_until_ns = until;
+	if (what & LOST_TIMERS && until > x->timers_lost_until_ns)
+		x->timers_lost_until_ns = until;
 }
 
 /* ---- all events ---- */
@@ -353,11 +408,8 @@ int interrupts_event(struct interrupts *x, const struct event *ev)
 		on_entry(x, ev);
 		break;
 	case EV_lost:
-		if (event_value(ev, "lost_event") == EV_kvm_entry)
-			break;
-		/* fallthrough */
 	case EV_gap:
-		on_lost(x);
+		on_lost(x, ev);
 		break;
 	default:
 		tsc_clock_event(&x->tsc, ev);

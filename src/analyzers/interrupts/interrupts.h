@@ -51,8 +51,8 @@ struct irq_timer {
 
 struct irq_counts {
 	uint64_t accepts;
-	bool injections, eois, entries; /* the trace has them */
-	uint64_t unaccepted; /* injections of vectors that no thread of the VM raised */
+	bool injections, eois, entries; /* the trace has them; EOIs: with a vector */
+	uint64_t unaccepted; /* injections without an accept in the trace */
 	uint64_t pin_coalesced; /* inputs of the I/O APIC that were driven and sent nothing, as one was pending */
 	uint64_t lines;	 /* raised: kvm_set_irq */
 	uint64_t nameless; /* EOIs without a vector */

@@ -10,6 +10,13 @@ enum { SCHED_THREADS_MAX = 1 << 16, SCHED_CPUS_MAX = 1 << 16, SCHED_TAKERS_MAX =
 
 struct waited_cpu;
 
+/* A task that ran during a wait. */
+struct charge {
+	uint32_t tid;
+	char comm[16];
+	uint64_t time_ns;
+};
+
 /* A thread, and what it does now. */
 struct follow {
 	struct sched_thread t;
@@ -28,6 +35,8 @@ struct follow {
 	struct waited_cpu *cpu; /* NULL: not known which */
 	struct follow *next;	/* who else waits for it */
 	uint64_t taken_ns;	/* who ran instead is known up to here */
+	struct charge *charges; /* of this wait: they count once it is over */
+	unsigned int nr_charges;
 };
 
 /* A CPU that threads wait for. */
@@ -43,6 +52,10 @@ struct follow_entry {
 	struct follow *thread;
 };
 
+struct vm_entry {
+	uint64_t key; /* source, pid of a process that has a vCPU */
+};
+
 struct cpu_entry {
 	uint64_t key; /* source, CPU */
 	struct waited_cpu *cpu;
@@ -50,14 +63,17 @@ struct cpu_entry {
 
 struct sched {
 	uint64_t start_ns, lost_until_ns;
+	bool foreign; /* sched_set_foreign() */
 	struct sched_counts counts;
-	struct hash_table threads, cpus, takers, handlers;
+	struct hash_table threads, cpus, vms, takers, handlers;
 	int err;
 };
 
 /* takers.c: who runs on a CPU while threads wait for it. */
 struct waited_cpu *waited_cpu_get(struct sched *s, const struct event *ev, uint32_t cpu);
 void wait_begins(struct follow *t, struct waited_cpu *cpu, uint64_t ns);
+
+/* The wait does not count: events are missing. */
 void wait_forget(struct follow *t);
 
 /* The event switches its CPU from one task to another. */
@@ -66,7 +82,7 @@ void cpu_switches(struct sched *s, const struct event *ev);
 /* The wait is over, by this switch. */
 void wait_ends(struct sched *s, struct follow *t, const struct event *ev);
 
-/* The wait was not over when the trace was. */
+/* What follows is not in the trace: it ends, or events were lost. */
 void wait_breaks_off(struct sched *s, struct follow *t, uint64_t ns);
 
 /* handlers.c: what event loops do. */

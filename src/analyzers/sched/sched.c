@@ -68,6 +68,8 @@ static struct follow *thread_get(struct sched *s, const struct event *ev, uint32
 	struct follow *t = tid ? thread_find(s, ev, tid) : NULL;
 	struct follow_entry *e;
 
+	if (t && tid == ev->tid && s->foreign)
+		t->t.pid = ev->pid;
 	if (t || !tid)
 		return t;
 	t = calloc(1, sizeof(*t));
@@ -80,7 +82,7 @@ static struct follow *thread_get(struct sched *s, const struct event *ev, uint32
 	e->thread = t;
 	t->t.number = s->threads.nr - 1;
 	t->t.tid = tid;
-	t->t.pid = ev->pid;
+	t->t.pid = tid == ev->tid || !s->foreign ? ev->pid : 0;
 	t->t.source = ev->source;
 	t->t.vcpu = RECORD_NO_VCPU;
 	t->use = SCHED_UNKNOWN;
@@ -98,10 +100,24 @@ static void comm_learn(struct follow *t, const struct event *ev, const char *fie
 	text_neutralise(t->t.comm);
 }
 
-static void vcpu_learn(struct follow *t, const struct event *ev)
+/* The event is of a process that has vCPUs. */
+static void vm_learn(struct sched *s, const struct event *ev)
 {
-	if (t->t.tid == ev->tid && ev->vcpu != RECORD_NO_VCPU)
-		t->t.vcpu = ev->vcpu;
+	if (!hash_add_u64(&s->vms, key_of(ev, ev->pid), NULL))
+		s->counts.refused++;
+}
+
+static void vcpu_learn(struct sched *s, struct follow *t, const struct event *ev)
+{
+	if (t->t.tid != ev->tid || ev->vcpu == RECORD_NO_VCPU || t->t.vcpu == ev->vcpu)
+		return;
+	t->t.vcpu = ev->vcpu;
+	vm_learn(s, ev);
+}
+
+static bool is_waiting(const struct follow *t)
+{
+	return t->use == SCHED_PREEMPTED || t->use == SCHED_RUNQUEUE;
 }
 
 /* ---- time ---- */
@@ -202,7 +218,7 @@ static void leaves(struct sched *s, struct follow *t, const struct event *ev)
 
 static void comes(struct sched *s, struct follow *t, const struct event *ev)
 {
-	bool waited = t->use == SCHED_PREEMPTED || t->use == SCHED_RUNQUEUE;
+	bool waited = is_waiting(t);
 
 	if (t->use == SCHED_RUNS)
 		switch_is_missing(s, t);
@@ -234,12 +250,12 @@ static void on_switch(struct sched *s, const struct event *ev)
 		switch_is_missing(s, t);
 	cpu_switches(s, ev);
 	if (t) {
-		vcpu_learn(t, ev);
+		vcpu_learn(s, t, ev);
 		leaves(s, t, ev);
 	}
-	t = next == ev->tid ? thread_get(s, ev, next) : thread_find(s, ev, next);
-	if (t && t->t.pid == ev->pid) {
-		vcpu_learn(t, ev);
+	t = next == ev->tid || s->foreign ? thread_get(s, ev, next) : thread_find(s, ev, next);
+	if (t && (t->t.pid == ev->pid || s->foreign)) {
+		vcpu_learn(s, t, ev);
 		comes(s, t, ev);
 	}
 }
@@ -316,12 +332,15 @@ static void on_lost(struct sched *s, const struct event *ev)
 	if (until > s->lost_until_ns)
 		s->lost_until_ns = until;
 	for (uint32_t at = 0; (e = hash_next(&s->threads, &at));) {
-		account(e->thread, ev->time_ns);
-		wait_forget(e->thread);
-		e->thread->use = SCHED_UNKNOWN;
-		e->thread->handler = NULL;
-		e->thread->seen = true;
-		e->thread->is_busy = false;
+		struct follow *t = e->thread;
+
+		account(t, ev->time_ns);
+		if (is_waiting(t))
+			wait_breaks_off(s, t, ev->time_ns);
+		t->use = SCHED_UNKNOWN;
+		t->handler = NULL;
+		t->seen = true;
+		t->is_busy = false;
 	}
 }
 
@@ -330,6 +349,7 @@ static void on_lost(struct sched *s, const struct event *ev)
 static const char *const wanted[] = {
 	"sched_switch", "sched_wakeup", "sched_woken", "sched_block", "sched_ran",
 	"sched_stack",	"thread",	"lost",	       "gap",
+	"kvm_exit",	"kvm_userspace_exit",
 };
 
 bool sched_wants(const char *event, void *arg)
@@ -351,7 +371,7 @@ static void on_thread_event(struct sched *s, const struct event *ev)
 		return;
 	if (id == EV_thread)
 		comm_learn(t, ev, "comm");
-	vcpu_learn(t, ev);
+	vcpu_learn(s, t, ev);
 	if (ev->time_ns <= s->lost_until_ns)
 		return;
 	s->counts.stacks |= id == EV_sched_stack;
@@ -361,6 +381,11 @@ static void on_thread_event(struct sched *s, const struct event *ev)
 		handlers_event(s, t, ev);
 	else if (id != EV_thread)
 		on_wakeup(s, t, ev, id == EV_sched_wakeup);
+}
+
+void sched_set_foreign(struct sched *s)
+{
+	s->foreign = s->counts.ran = true;
 }
 
 int sched_event(struct sched *s, const struct event *ev)
@@ -378,6 +403,8 @@ int sched_event(struct sched *s, const struct event *ev)
 	else if (id == EV_sched_wakeup || id == EV_sched_woken || id == EV_sched_block ||
 		 id == EV_sched_stack || id == EV_thread)
 		on_thread_event(s, ev);
+	else if (s->foreign && (id == EV_kvm_exit || id == EV_kvm_userspace_exit))
+		vm_learn(s, ev);
 	return s->err;
 }
 
@@ -388,7 +415,7 @@ int sched_end(struct sched *s, uint64_t ns)
 	for (uint32_t at = 0; (e = hash_next(&s->threads, &at));) {
 		struct follow *t = e->thread;
 
-		if (t->use == SCHED_PREEMPTED || t->use == SCHED_RUNQUEUE)
+		if (is_waiting(t))
 			wait_breaks_off(s, t, ns);
 		account(t, ns);
 		if (t->is_busy)
@@ -419,6 +446,17 @@ struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
 		qsort(all, nr, sizeof(*all), by_number);
 	*ret_nr = nr;
 	return all;
+}
+
+bool sched_is_of_vm(const struct sched *s, const struct sched_thread *t)
+{
+	return !s->foreign || !s->vms.nr ||
+	       hash_find_u64(&s->vms, (uint64_t)t->source << 32 | t->pid);
+}
+
+unsigned int sched_nr_vms(const struct sched *s)
+{
+	return s->vms.nr;
 }
 
 static int by_time(const void *a, const void *b)
@@ -453,6 +491,7 @@ struct sched *sched_new(uint64_t start_ns)
 	s->start_ns = start_ns;
 	s->threads = HASH_TABLE(struct follow_entry, 1, SCHED_THREADS_MAX);
 	s->cpus = HASH_TABLE(struct cpu_entry, 1, SCHED_CPUS_MAX);
+	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_THREADS_MAX);
 	handlers_init(s);
 	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
 	return s;
@@ -463,6 +502,7 @@ static void thread_free(struct follow *t)
 	quantiles_free(&t->t.waits);
 	quantiles_free(&t->t.wakeups);
 	quantiles_free(&t->t.busy);
+	free(t->charges);
 	free(t);
 }
 
@@ -480,6 +520,7 @@ void sched_free(struct sched *s)
 	handlers_deinit(s);
 	hash_deinit(&s->threads);
 	hash_deinit(&s->cpus);
+	hash_deinit(&s->vms);
 	hash_deinit(&s->takers);
 	free(s);
 }

@@ -54,7 +54,7 @@ struct sched_busy {
 };
 
 struct sched_thread {
-	uint32_t pid, tid, number; /* number: 0, 1, ... in the order of their first events */
+	uint32_t pid, tid, number; /* pid: 0 if no event tells; number: 0, 1, ... in the order of their first events */
 	uint16_t source, vcpu;	   /* RECORD_NO_VCPU: it is none */
 	char comm[16];
 	uint64_t time[SCHED_USES];
@@ -99,6 +99,12 @@ struct sched *sched_new(uint64_t start_ns);
 void sched_free(struct sched *s);
 DEFINE_CLEANUP(sched, struct sched *, sched_free);
 
+/*
+ * Before the first event: the trace is not ours. Then sched_switch comes once, in the thread that leaves its CPU, be it
+ * of a VM or not.
+ */
+void sched_set_foreign(struct sched *s);
+
 /* All events in order of time; 0 or -ENOMEM with the error message set. sched_end() accounts for the time until ns. */
 int sched_event(struct sched *s, const struct event *ev);
 int sched_end(struct sched *s, uint64_t ns);
@@ -121,6 +127,12 @@ uint64_t sched_handler_run_ns(const struct sched_handler *h);
 uint64_t sched_handler_ns(const struct sched_handler *h); /* on a CPU and asleep */
 
 enum sched_kind sched_kind(const struct sched_thread *t);
+
+/* A foreign trace has threads of all processes: is its process one that has a vCPU? True if the trace has no vCPU. */
+bool sched_is_of_vm(const struct sched *s, const struct sched_thread *t);
+
+/* How many processes have vCPUs. */
+unsigned int sched_nr_vms(const struct sched *s);
 
 /* On a run queue, and the time that is known. */
 uint64_t sched_ready_ns(const struct sched_thread *t);

@@ -3,10 +3,12 @@
  * Who runs on a CPU while threads wait for it. An event that switches the CPU shows who ran up to there and who runs
  * from there on. Switches between tasks that are not of the VM are in sched_ran, if that was recorded.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzers/sched/internal.h"
+#include "base/array.h"
 
 static void comm_read(const struct event *ev, const char *name, char comm[16])
 {
@@ -50,22 +52,27 @@ void wait_forget(struct follow *t)
 		*at = t->next;
 	t->cpu = NULL;
 	t->next = NULL;
+	t->nr_charges = 0;
 }
 
 /* The task ran up to ns since who ran instead of the thread was last known. */
 static void charge(struct sched *s, struct follow *t, uint32_t tid, const char *comm, uint64_t ns)
 {
-	struct sched_taker *taker;
+	unsigned int i = 0;
 
 	if (ns <= t->taken_ns)
 		return;
-	taker = hash_add_u64(&s->takers, (uint64_t)t->t.number << 32 | tid, NULL);
-	if (taker) {
-		taker->thread = &t->t;
-		taker->tid = tid;
-		memcpy(taker->comm, comm, sizeof(taker->comm));
-		taker->time_ns += ns - t->taken_ns;
+	while (i < t->nr_charges && t->charges[i].tid != tid)
+		i++;
+	if (i == t->nr_charges) {
+		if (array_room(t->charges, t->nr_charges)) {
+			s->err = -ENOMEM;
+			return;
+		}
+		t->charges[t->nr_charges++] = (struct charge){.tid = tid};
 	}
+	memcpy(t->charges[i].comm, comm, sizeof(t->charges[i].comm));
+	t->charges[i].time_ns += ns - t->taken_ns;
 	t->taken_ns = ns;
 }
 
@@ -74,6 +81,24 @@ static void charge_unknown(struct sched *s, struct follow *t, uint64_t ns)
 	static const char nobody[16];
 
 	charge(s, t, UINT32_MAX, nobody, ns);
+}
+
+/* The wait counts, and so do those who ran instead. */
+static void wait_counts(struct sched *s, struct follow *t)
+{
+	for (unsigned int i = 0; i < t->nr_charges; i++) {
+		const struct charge *c = &t->charges[i];
+		struct sched_taker *taker =
+			hash_add_u64(&s->takers, (uint64_t)t->t.number << 32 | c->tid, NULL);
+
+		if (!taker)
+			continue;
+		taker->thread = &t->t;
+		taker->tid = c->tid;
+		memcpy(taker->comm, c->comm, sizeof(taker->comm));
+		taker->time_ns += c->time_ns;
+	}
+	wait_forget(t);
 }
 
 void cpu_switches(struct sched *s, const struct event *ev)
@@ -106,7 +131,7 @@ void wait_ends(struct sched *s, struct follow *t, const struct event *ev)
 		comm_read(ev, "prev_comm", comm);
 		charge(s, t, (uint32_t)event_value(ev, "prev_tid"), comm, ev->time_ns);
 	}
-	wait_forget(t);
+	wait_counts(s, t);
 }
 
 void wait_breaks_off(struct sched *s, struct follow *t, uint64_t ns)
@@ -115,5 +140,5 @@ void wait_breaks_off(struct sched *s, struct follow *t, uint64_t ns)
 		charge(s, t, t->cpu->tid, t->cpu->comm, ns);
 	else
 		charge_unknown(s, t, ns);
-	wait_forget(t);
+	wait_counts(s, t);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is wrong with QEMU's threads: stopped, traced, or blocked in a system call. */
+/* What is wrong with QEMU's threads: stopped, traced, blocked in a system call, or without a server to connect to. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +121,19 @@ static int blocked_find(struct stuck_report *r, const struct thread_state *t)
 			  t->state == 'D' ? ", not interruptible" : "");
 }
 
+/* QEMU's thread of this name (nbd/client-connection.c) lives while there is no connection, and retries. */
+static bool is_connecting(const struct stuck_report *r, const struct thread_state *t)
+{
+	return !strcmp(t->comm, "nbd-connect") && stuck_thread_before(r, t->tid);
+}
+
+static int connecting_find(struct stuck_report *r, const struct thread_state *t)
+{
+	return stuck_find(r, "not-connected", NULL, t->tid, r->now->time_ns - r->before->time_ns,
+			  "QEMU is not connected to an NBD server: thread %d (%s) tries to connect",
+			  (int)t->tid, t->comm);
+}
+
 int stuck_thread_findings(struct stuck_report *r)
 {
 	int err = stopped_find(r);
@@ -130,6 +143,8 @@ int stuck_thread_findings(struct stuck_report *r)
 
 		if (t->state == 't')
 			err = traced_find(r, t);
+		else if (is_connecting(r, t))
+			err = connecting_find(r, t);
 		else if (is_blocked(r, t))
 			err = blocked_find(r, t);
 	}

@@ -37,10 +37,17 @@ static const struct kvm_vcpu_state *kvm_find(const struct stuck_report *r, pid_t
 	return NULL;
 }
 
-static const char *where_of(const struct thread_state *t, const struct thread_state *b)
+/*
+ * The kernel scales a thread's user and system time to the CPU time that it had, but not the guest's part of it: where
+ * ticks are missing, as in a host that is a VM itself, much of it looks like user mode.
+ */
+static const char *where_of(const struct thread_state *t, const struct thread_state *b,
+			    const struct kvm_vcpu_state *kvm)
 {
 	if (t->state == 'T' || t->state == 't')
 		return "stopped";
+	if (t->state == 'R' && kvm && kvm->state & KVM_VCPU_IN_GUEST)
+		return "guest";
 	if (t->state == 'R') {
 		uint64_t guest = b ? t->guest_ns - b->guest_ns : 0;
 		uint64_t kernel = b ? t->kernel_ns - b->kernel_ns : 0;
@@ -73,6 +80,7 @@ int stuck_vcpus(const struct stuck_report *r, struct stuck_vcpu **ret, unsigned 
 	for (unsigned int i = 0; i < r->now->nr_threads; i++) {
 		const struct thread_state *t = &r->now->thread[i];
 		const struct thread_state *b = stuck_thread_before(r, t->tid);
+		const struct kvm_vcpu_state *kvm = kvm_find(r, t->tid);
 		unsigned int index;
 		bool known = index_find(r, t, &index);
 
@@ -85,8 +93,8 @@ int stuck_vcpus(const struct stuck_report *r, struct stuck_vcpu **ret, unsigned 
 		list[nr++] = (struct stuck_vcpu){.index = index,
 						 .index_known = known,
 						 .thread = t,
-						 .where = where_of(t, b),
-						 .kvm = kvm_find(r, t->tid),
+						 .where = where_of(t, b, kvm),
+						 .kvm = kvm,
 						 .busy_ns = b ? t->cpu_ns - b->cpu_ns : 0,
 						 .guest_ns = b ? t->guest_ns - b->guest_ns : 0};
 	}
@@ -141,9 +149,36 @@ static int pending_find(struct stuck_report *r, const struct stuck_vcpu *v)
 		reason_of(v, pending, stuck_vector_highest(v->kvm->isr), reason, sizeof(reason)));
 }
 
+/* Does its thread wait in QEMU until it may enter KVM_RUN? With KVM's local APIC, halts are in KVM. */
+static bool is_paused(const struct stuck_vcpu *v)
+{
+	return v->kvm && v->kvm->state & KVM_VCPU_APIC && v->thread->state == 'S' &&
+	       !strcmp(v->where, "userspace") && !v->busy_ns &&
+	       strstr(v->thread->user_stack, "qemu_wait_io_event");
+}
+
+static int paused_find(struct stuck_report *r)
+{
+	uint64_t since_ns = 0;
+
+	for (unsigned int i = 0; i < r->nr_vcpus; i++) {
+		uint64_t ns = r->vcpu[i].thread->since_ns;
+
+		if (!is_paused(&r->vcpu[i]))
+			return 0;
+		since_ns = ns > since_ns ? ns : since_ns;
+	}
+	if (!since_ns || since_ns > r->now->time_ns) /* unknown */
+		since_ns = r->before->time_ns;
+	return r->nr_vcpus ? stuck_find(r, "paused", NULL, 0, r->now->time_ns - since_ns,
+					"QEMU has paused the VM: no vCPU is in KVM_RUN, all wait "
+					"in QEMU; its monitor has the reason (info status)")
+			   : 0;
+}
+
 int stuck_vcpu_findings(struct stuck_report *r)
 {
-	int err = 0;
+	int err = paused_find(r);
 
 	for (unsigned int i = 0; i < r->nr_vcpus && !err; i++)
 		err = pending_find(r, &r->vcpu[i]);
