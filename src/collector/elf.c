@@ -48,7 +48,7 @@ static void debug_open(struct elf_file *e, const char *path)
 	char debug_path[256];
 	struct vm_exe exe;
 
-	if (vm_exe_read(path, &exe) || strlen(exe.build_id) < 4)
+	if (vm_exe_read(path, false, &exe) || strlen(exe.build_id) < 4)
 		return;
 	snprintf(debug_path, sizeof(debug_path), "/usr/lib/debug/.build-id/%.2s/%s.debug",
 		 exe.build_id, exe.build_id + 2);

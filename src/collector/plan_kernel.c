@@ -37,6 +37,7 @@ static const struct kernel_form {
 	bool svm; /* only if KVM uses SVM, with BTF for its struct vcpu_svm */
 } forms[] = {
 	{"kvm_exit", "tp_kvm_exit_svm", "tp_kvm_exit", true},
+	{"kvm_nested_vmexit", "tp_kvm_nested_vmexit_svm", "tp_kvm_nested_vmexit", true},
 	{"kvm_entry", "tp_kvm_entry", "tp_kvm_entry_formatted", false},
 	{"kvm_page_fault", "tp_kvm_page_fault", "tp_kvm_page_fault_formatted", false},
 };
@@ -142,6 +143,15 @@ static void place_program(struct probe_place *place, const char *event, bool svm
 	}
 }
 
+/* Is the formatted record read because the tracepoint's arguments are sufficient with SVM only? */
+static bool form_is_costly(const char *event, bool svm)
+{
+	for (unsigned int i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (!strcmp(forms[i].event, event) && forms[i].svm && !svm)
+			return true;
+	return false;
+}
+
 static void places_add(struct probe_plan *p)
 {
 	for (unsigned int i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
@@ -210,7 +220,10 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 	places_add(p);
 	p->doubtful = row->flags & HARDWARE && !vm_host_isa();
 	snprintf(p->reason, sizeof(p->reason), "%s",
-		 p->doubtful ? "this KVM backend may never fire it" : row->note);
+		 p->doubtful ? "this KVM backend may never fire it"
+		 : form_is_costly(row->event, types->svm)
+			 ? "from the formatted record, which costs more"
+			 : row->note);
 }
 
 void plan_kernel(struct plan *plan)

@@ -367,7 +367,7 @@ static int binary_open(const char *exe, struct plan *plan, struct binary *bin)
 	int err = elf_file_open(exe, &bin->elf);
 
 	if (!err)
-		err = vm_exe_read(exe, &facts);
+		err = vm_exe_read(exe, true, &facts);
 	if (!err)
 		err = usdt_read(bin->elf, &bin->marks);
 	if (err)

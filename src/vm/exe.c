@@ -73,9 +73,10 @@ static size_t spend(size_t *budget, size_t wanted)
 	return n;
 }
 
-static void segments_read(Elf *elf, const uint8_t *file, size_t size, struct vm_exe *ret)
+static void segments_read(Elf *elf, const uint8_t *file, size_t size, size_t search,
+			  struct vm_exe *ret)
 {
-	size_t nr = 0, notes = NOTES_BYTES_MAX, search = SEARCH_BYTES_MAX;
+	size_t nr = 0, notes = NOTES_BYTES_MAX;
 
 	elf_getphdrnum(elf, &nr);
 	for (size_t i = 0; i < nr && i < SEGMENTS_MAX; i++) {
@@ -96,7 +97,7 @@ static void elf_cleanup(Elf **elf)
 	elf_end(*elf);
 }
 
-int vm_exe_read(const char *path, struct vm_exe *ret)
+int vm_exe_read(const char *path, bool version, struct vm_exe *ret)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_(elf_cleanup) Elf *elf = NULL;
@@ -112,6 +113,7 @@ int vm_exe_read(const char *path, struct vm_exe *ret)
 		return fail(-EINVAL, "%s is not an ELF file", path);
 	file = elf_rawfile(elf, &size);
 	if (file)
-		segments_read(elf, (const uint8_t *)file, size, ret);
+		segments_read(elf, (const uint8_t *)file, size, version ? SEARCH_BYTES_MAX : 0,
+			      ret);
 	return 0;
 }

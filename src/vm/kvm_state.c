@@ -13,7 +13,9 @@ enum { MEM_GUEST_MEMFD = 1 << 2 };
 enum { TYPE_SEV = 2, TYPE_SEV_ES, TYPE_SNP, TYPE_TDX };
 
 #define EFER_LMA (UINT64_C(1) << 10)
+#define EFER_SVME (UINT64_C(1) << 12)
 #define CR4_LA57 (UINT64_C(1) << 12)
+#define CR4_VMXE (UINT64_C(1) << 13)
 
 /* Slots are reported before their VM. */
 struct parse {
@@ -121,6 +123,7 @@ static int vcpu_parse(struct parse *p, const struct kvm_record *r)
 	at = array_prefix(vm->nr_vcpus, i, vm->vcpu[i].index < r->vcpu.index);
 	if (at < vm->nr_vcpus && vm->vcpu[at].index == r->vcpu.index)
 		return 0;
+	vm->hypervisor |= r->vcpu.efer & EFER_SVME || r->vcpu.cr4 & CR4_VMXE;
 	err = array_room(vm->vcpu, vm->nr_vcpus);
 	if (err)
 		return err;
@@ -211,6 +214,32 @@ const char *kvm_encryption(const struct kvm_vm *vm)
 	return vm->type == TYPE_SEV || vm->state & KVM_STATE_SEV ? "SEV" : NULL;
 }
 
+/* With SEV-ES, KVM is given copies of the registers that a request of the guest needs, and no others. */
+#define REGISTERS_HIDDEN                                                                           \
+	"registers are encrypted: exits have no valid instruction pointer and samples show no "    \
+	"guest code; ports, MMIO and MSRs are recorded as the guest requests them"
+
+const char *encryption_effect(const char *encryption)
+{
+	static const char *const effects[][2] = {
+		{"SEV", "registers are readable, memory is not: no guest symbols, tasks, rings"},
+		{"SEV-ES", REGISTERS_HIDDEN},
+		{"SEV-SNP", REGISTERS_HIDDEN "; with Secure TSC the guest's clock does not follow "
+					     "the offset that KVM has"},
+		{"TDX", REGISTERS_HIDDEN},
+	};
+
+	for (size_t i = 0; encryption && i < sizeof(effects) / sizeof(effects[0]); i++)
+		if (!strcmp(effects[i][0], encryption))
+			return effects[i][1];
+	return NULL;
+}
+
+const char hypervisor_effect[] =
+	"exits of its guests (L2) are recorded like its own (L1), and told apart by "
+	"kvm_nested_vmexit: see 'hostrace exits --by level'; ports, MMIO and MSRs that it handles "
+	"for them are recorded as exits only";
+
 uint64_t kvm_memory_bytes(const struct kvm_vm *vm)
 {
 	uint64_t sum = 0;
@@ -242,6 +271,8 @@ static void vm_complete(const struct kvm_vm *kvm, struct vm *vm)
 
 	if (!vm->memory_bytes)
 		vm->memory_bytes = kvm_memory_bytes(kvm);
+	vm->encryption = kvm_encryption(kvm);
+	vm->hypervisor = kvm->hypervisor;
 	if (!nr || nr > VM_VCPUS_MAX)
 		return;
 	if (vm->is_qemu && vm->nr_vcpus > nr)

@@ -35,6 +35,7 @@ struct kvm_vm {
 	uint32_t ioapic_irr, ioapic_masked, pic_irr, pic_masked; /* with KVM_STATE_IOAPIC, KVM_STATE_PIC */
 	struct guest_slot *slot; /* sorted by guest address, without overlap */
 	size_t nr_slots;
+	bool hypervisor;     /* a vCPU has enabled SVM or VMX: the guest runs guests of its own, or may at any time */
 	bool private_memory; /* of a slot: in a guest_memfd, which is not mapped in the VMM */
 	struct kvm_vcpu_state *vcpu; /* sorted by index */
 	size_t nr_vcpus;
@@ -54,6 +55,15 @@ const struct kvm_vm *kvm_state_of(const struct kvm_state *s, pid_t pid, unsigned
 
 /* "SEV", "SEV-ES", "SEV-SNP", "TDX"; NULL: the host can read the guest's memory. */
 const char *kvm_encryption(const struct kvm_vm *vm);
+
+/*
+ * What of a guest with this encryption cannot be seen beside its memory, and what is recorded nevertheless; NULL: the
+ * name is unknown. From the documentation of CPUs and kernel: not tested on such hardware.
+ */
+const char *encryption_effect(const char *encryption);
+
+/* What is recorded of a guest that runs guests of its own. Tested with SVM (tests/rig), not with VMX. */
+extern const char hypervisor_effect[];
 
 /* Sum of the slots that may be RAM: read-only ones are firmware. */
 uint64_t kvm_memory_bytes(const struct kvm_vm *vm);

@@ -179,7 +179,7 @@ static bool rings_read(const struct memory *m, uint64_t caches, struct virtq_rin
 	return r->desc && r->avail && r->used;
 }
 
-static struct virtq_notify notify_split(bool event_idx, uint16_t flags, uint16_t event)
+struct virtq_notify virtq_notify_split(bool event_idx, uint16_t flags, uint16_t event)
 {
 	if (event_idx) /* virtio 1.2, 2.7.7: the flags count for nothing then */
 		return (struct virtq_notify){.mode = VIRTQ_AT, .at = event};
@@ -204,9 +204,9 @@ static bool split_read(const struct memory *m, const struct virtq_rings *r, stru
 		return false;
 	s->ring_avail_idx = (uint16_t)memory_le(avail + 2, 2);
 	s->ring_used_idx = (uint16_t)memory_le(used + 2, 2);
-	s->interrupts = notify_split(s->event_idx, (uint16_t)memory_le(avail, 2),
+	s->interrupts = virtq_notify_split(s->event_idx, (uint16_t)memory_le(avail, 2),
 				     (uint16_t)memory_le(used_event, 2));
-	s->kicks = notify_split(s->event_idx, (uint16_t)memory_le(used, 2),
+	s->kicks = virtq_notify_split(s->event_idx, (uint16_t)memory_le(used, 2),
 				(uint16_t)memory_le(avail_event, 2));
 	s->elsewhere = s->ring_used_idx != s->used_idx;
 	s->posted = (uint16_t)(s->ring_avail_idx -
@@ -215,7 +215,7 @@ static bool split_read(const struct memory *m, const struct virtq_rings *r, stru
 }
 
 /* Event suppression structure: offset and wrap bit at 0, flags at 2 (0 enable, 1 disable, 2 at the offset). */
-static struct virtq_notify notify_packed(const uint8_t *p)
+struct virtq_notify virtq_notify_packed(const uint8_t *p)
 {
 	unsigned int flags = memory_le(p + 2, 2) & 3, at = (unsigned int)memory_le(p, 2);
 
@@ -251,8 +251,8 @@ static bool packed_read(const struct memory *m, const struct virtq_rings *r, boo
 	}
 	s->packed = true;
 	s->ring_avail_idx = (uint16_t)at;
-	s->interrupts = notify_packed(driver);
-	s->kicks = notify_packed(device);
+	s->interrupts = virtq_notify_packed(driver);
+	s->kicks = virtq_notify_packed(device);
 	s->event_idx = s->interrupts.mode == VIRTQ_AT || s->kicks.mode == VIRTQ_AT;
 	return true;
 }

@@ -95,6 +95,10 @@ int virtq_read(const struct memory *m, const struct virtq_device *d, unsigned in
 /* The QOM path of any device of QEMU; "" if it cannot be read. */
 void virtq_path_read(const struct memory *m, uint64_t device, char path[VIRTQ_PATH_MAX]);
 
+/* What a side's flags and event index in a split ring, and its event suppression in a packed one (4 bytes), mean. */
+struct virtq_notify virtq_notify_split(bool event_idx, uint16_t flags, uint16_t event);
+struct virtq_notify virtq_notify_packed(const uint8_t *p);
+
 /* "on", "off", "at 17". buf has at least 16 bytes. Returns buf. */
 const char *virtq_notify_print(const struct virtq_notify *n, char *buf, size_t size);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -76,6 +77,14 @@ static int vcpus_fill(struct vm *vm, unsigned int nr_fds, unsigned int nr_cmdlin
 	return 0;
 }
 
+/* Any user may start large programs with QEMU's name: only their own and those that use KVM are searched. */
+static bool may_be_searched(const struct vm *vm, const char *exe)
+{
+	struct stat st;
+
+	return vm->has_kvm || (!stat(exe, &st) && (!st.st_uid || st.st_uid == geteuid()));
+}
+
 static void exe_fill(struct vm *vm, const char *path)
 {
 	struct vm_exe exe = {0};
@@ -83,7 +92,7 @@ static void exe_fill(struct vm *vm, const char *path)
 
 	snprintf(own, sizeof(own), "/proc/%d/exe", vm->pid);
 	if (*path)
-		vm_exe_read(own, &exe);
+		vm_exe_read(own, may_be_searched(vm, own), &exe);
 	vm->exe = strdup(path);
 	vm->exe_open = strdup(own);
 	vm->version = strdup(exe.version);
@@ -358,12 +367,14 @@ json_t *vm_json(const struct vm *vm)
 						"tid", (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack(
-		"{s:i,s:s,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o}", "pid", (int)vm->pid,
-		"name", vm->name, "uuid", vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe,
-		"build_id", vm->build_id, "version", vm->version, "accel", vm->accel, "machine",
-		vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
-		(int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices", devices);
+	return json_pack("{s:i,s:s,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*}", "pid",
+			 (int)vm->pid, "name", vm->name, "uuid",
+			 vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe, "build_id",
+			 vm->build_id, "version", vm->version, "accel", vm->accel, "machine",
+			 vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
+			 (int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices",
+			 devices, "encryption", vm->encryption, "hypervisor",
+			 vm->hypervisor ? json_true() : NULL);
 }
 
 static bool cpu_has_flag(const char *flag)

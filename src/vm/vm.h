@@ -44,6 +44,8 @@ struct vm {
 	struct vm_vcpu *vcpus;	/* nr_vcpus entries */
 	char **devices;		/* as on the command line: "virtio-blk-pci,drive=d0" */
 	unsigned int nr_devices;
+	const char *encryption; /* kvm_encryption(); NULL: none is known */
+	bool hypervisor;	/* it runs guests of its own, as far as KVM knows */
 };
 
 /* All VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. */
@@ -68,7 +70,7 @@ int vm_pidfd(const struct vm *vm);
 
 /*
  * {"pid","name","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",
- *  "vcpus":[{"index","tid"}],"devices":[..]}
+ *  "vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" (if it is true)}
  */
 json_t *vm_json(const struct vm *vm);
 

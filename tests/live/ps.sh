@@ -35,8 +35,12 @@ vm two -accel tcg -name "$tag-b" -m 0.0625G -nic user,model=virtio-net-pci
 vm three -accel tcg -name "$tag-b" -m 33 -nic none
 vm four -accel tcg -name "$tag-${esc}x" -m 33 -nic none
 
-plan 25
+plan 28
 one=$(cat one.pid) two=$(cat two.pid) three=$(cat three.pid) four=$(cat four.pid)
+for _ in $(seq 1200); do # its vCPUs start after the file with its pid is written
+	! grep -qs '^CPU 2/TCG' /proc/"$one"/task/*/comm || break
+	sleep .05
+done
 "$HOSTRACE" ps -f json >ps.json
 follows ps ps.json
 is "$(row "$one" .name)" "$tag-a" "name"
@@ -84,6 +88,7 @@ if [ -c /dev/kvm ]; then
 	echo go >&3
 	exec 3>&-
 	vm five -accel kvm -name "$tag-k" -m 32 -smp 2 -nic none
+	until_vcpus 2 "$(cat five.pid)"
 	is "$(row "$(cat five.pid)" '"\(.vcpus) \(.accelerator)"')" "2 kvm" "vCPUs by their descriptors"
 	is "$(row "$(cat five.pid)" '.vcpu_threads | length')" 2 "threads without names"
 else
@@ -92,4 +97,23 @@ else
 		echo "ok $nr # SKIP kernel: no /dev/kvm"
 	done
 fi
+
+# Any user may start large programs with QEMU's name: another user's is not searched for the version.
+others=$(mktemp -d)
+trap 'kill $pids 2>/dev/null; rm -rf "$scratch" "$others"' EXIT
+chmod 755 "$others"
+cp "$(command -v qemu-system-x86_64)" "$others/"
+chown 65534 "$others/qemu-system-x86_64"
+modules=$(find /usr/lib* -name accel-tcg-x86_64.so 2>/dev/null | head -n 1)
+QEMU_MODULE_DIR=${modules%/*} setpriv --reuid 65534 --clear-groups "$others/qemu-system-x86_64" -accel tcg -M none -display none -S \
+	-name "$tag-o" 2>qemu.err &
+pids="$pids $!" other=$!
+until [ "$(row $other .name)" = "$tag-o" ] && grep -q qemu "/proc/$other/comm"; do
+	kill -0 $other || bail "QEMU of another user did not start: $(cat qemu.err)"
+	sleep .1
+done
+is "$(row $other .version)" "" "another user's program is not searched for the version of a QEMU"
+is "$(row $other '.build_id | length > 0')" true "its build id is read"
+chown 0 "$others/qemu-system-x86_64"
+is "$(row $other .version)" "$version" "root's program is searched"
 finish

@@ -9,22 +9,23 @@ live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 [ -w /proc/sys/kernel/ns_last_pid ] || skip_all "kernel: no CONFIG_CHECKPOINT_RESTORE"
 
-# What gets the pid; sleeps, so that it is scheduled often.
+# What gets the pid, if it is $1; sleeps, so that it is scheduled often.
 cat >stranger <<'END'
 #!/bin/bash
+[ $$ = "$1" ] || exit
 for _ in $(seq 100); do read -r -t .01 <>fifo; done
 END
 chmod +x stranger
 mkfifo fifo
 
-# stranger_start PID: other processes may take the pid first, then again
+# stranger_start PID: other processes may take the pid first, then again. The wrong one ends by itself: bash's new child
+# would run the trap of this script, which removes its directory, if it were killed before it runs the program.
 stranger_start() {
 	for _ in $(seq 200); do
 		echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
-		./stranger &
+		./stranger "$1" &
 		[ $! != "$1" ] || return 0
-		kill $!
-		wait $! 2>/dev/null
+		wait $!
 	done
 	return 1
 }

@@ -26,7 +26,7 @@ guest_set many GUEST_START_OTHERS 1
 guest_set many GUEST_GO 1
 export -f guest_qemu
 export BUILD RAM_BYTES
-record_start -o many.hrt -- bash -c 'guest_qemu many -smp 64'
+record_start -o many.hrt --buffer 64M -- bash -c 'guest_qemu many -smp 64'
 guest_until many GUEST_ENDED $VCPUS
 is $? 0 "all vCPUs did their work" many/qemu.err
 is "$(guest_counts many | tr ' ' '\n' | sort | uniq -c | xargs)" "$VCPUS $EACH" "... all of it"

@@ -196,6 +196,56 @@ static void what_cannot_be_read(void **state)
 	assert_string_equal(described(KVM_STATE_SLOTS, 0, 0, buf, 12), "3.0 MiB in ");
 }
 
+/* A VM that was found in /proc is told its encryption; the effect is known for each kind. */
+static void encryption_of_a_vm(void **state)
+{
+	static const char *const names[] = {NULL, NULL, "SEV", "SEV-ES", "SEV-SNP", "TDX"};
+
+	(void)state;
+	for (uint32_t type = 0; type < 6; type++) {
+		const struct kvm_record r[] = {vm_of(PID, 1, KVM_STATE_OWN, type)};
+		struct vm vm = {.pid = PID, .encryption = "old"};
+		struct kvm_state s;
+
+		parse(r, sizeof(r), &s);
+		kvm_state_complete(&s, &vm, 1);
+		kvm_state_free(&s);
+		if (names[type])
+			assert_string_equal(vm.encryption, names[type]);
+		else
+			assert_null(vm.encryption);
+		assert_int_equal(encryption_effect(vm.encryption) != NULL, names[type] != NULL);
+	}
+	assert_non_null(strstr(encryption_effect("SEV"), "registers are readable"));
+	assert_non_null(strstr(encryption_effect("SEV-SNP"), "Secure TSC"));
+	assert_null(encryption_effect("ROT13"));
+}
+
+/* SVM is enabled in EFER, VMX in CR4: one vCPU is enough. */
+static void a_guest_with_guests(void **state)
+{
+	static const struct {
+		uint64_t efer, cr4;
+		bool hypervisor;
+	} rows[] = {{0xd01, 0x6f0, false}, {0x1d01, 0x6f0, true}, {0xd01, 0x26f0, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct kvm_record r[] = {vcpu(1, 0, 101), vcpu(1, 1, 102),
+					 vm_of(PID, 1, KVM_STATE_OWN, 0)};
+		struct vm vm = {.pid = PID, .hypervisor = !rows[i].hypervisor};
+		struct kvm_state s;
+
+		r[1].vcpu.efer = rows[i].efer;
+		r[1].vcpu.cr4 = rows[i].cr4;
+		parse(r, sizeof(r), &s);
+		kvm_state_complete(&s, &vm, 1);
+		kvm_state_free(&s);
+		assert_int_equal(vm.hypervisor, rows[i].hypervisor);
+		free(vm.vcpus);
+	}
+}
+
 /* Slots anywhere in the process: the way from the guest's address to the process's, and by offsets, and back. */
 static void ram_by_slots(void **state)
 {
@@ -238,6 +288,8 @@ int main(void)
 		cmocka_unit_test(slots_that_changed),
 		cmocka_unit_test(broken_records),
 		cmocka_unit_test(what_cannot_be_read),
+		cmocka_unit_test(a_guest_with_guests),
+		cmocka_unit_test(encryption_of_a_vm),
 		cmocka_unit_test(ram_by_slots),
 	};
 

@@ -200,10 +200,10 @@ static void executables(void **state)
 	struct vm_exe exe;
 
 	(void)state;
-	assert_int_equal(0, vm_exe_read("/proc/self/exe", &exe));
+	assert_int_equal(0, vm_exe_read("/proc/self/exe", true, &exe));
 	assert_string_equal("", exe.version);
-	assert_int_equal(-EINVAL, vm_exe_read("/proc/self/status", &exe));
-	assert_int_equal(-ENOENT, vm_exe_read("/no/such/file", &exe));
+	assert_int_equal(-EINVAL, vm_exe_read("/proc/self/status", true, &exe));
+	assert_int_equal(-ENOENT, vm_exe_read("/no/such/file", true, &exe));
 }
 
 static void items(void **state)
@@ -251,17 +251,17 @@ static void huge_executable(void **state)
 	assert_int_equal(write(fd, segments, sizeof(segments)), sizeof(segments));
 	assert_int_equal(pwrite(fd, version, sizeof(version), 80 << 20), sizeof(version));
 	assert_int_equal(ftruncate(fd, 4096 + (30ll << 30)), 0);
-	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_int_equal(vm_exe_read(path, true, &exe), 0);
 	assert_string_equal(exe.version, ""); /* not searched so far */
 	assert_int_equal(pwrite(fd, version, sizeof(version), 20 << 20), sizeof(version));
-	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_int_equal(vm_exe_read(path, true, &exe), 0);
 	assert_string_equal(exe.version, "9.8.7");
 	/* between notes of 12 bytes without name and content */
 	assert_int_equal(pwrite(fd, note, sizeof(note), 4096 + 12 * 6000), sizeof(note));
-	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_int_equal(vm_exe_read(path, true, &exe), 0);
 	assert_string_equal(exe.build_id, ""); /* not searched so far */
 	assert_int_equal(pwrite(fd, note, sizeof(note), 4096 + 12 * 5000), sizeof(note));
-	assert_int_equal(vm_exe_read(path, &exe), 0);
+	assert_int_equal(vm_exe_read(path, true, &exe), 0);
 	assert_string_equal(exe.build_id, "12345678");
 	close(fd);
 	unlink(path);

@@ -68,16 +68,17 @@ static json_t *vms_json(const struct vm_report *reports, unsigned int nr)
 	for (unsigned int i = 0; i < nr; i++)
 		if (reports[i].vm)
 			json_array_append_new(
-				all, json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o}", "pid",
-					       (int)reports[i].vm->pid, "name",
-					       reports[i].vm->name, "version",
-					       reports[i].vm->version, "accelerator",
-					       reports[i].vm->accel, "memory",
-					       reports[i].memory, "note",
-					       reports[i].plan.note, "layout",
-					       reports[i].plan.layout_note, "lock",
-					       reports[i].plan.lock_note, "analyzers",
-					       analyzers_json(&reports[i])));
+				all,
+				json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:s*,s:b}", "pid",
+					  (int)reports[i].vm->pid, "name", reports[i].vm->name,
+					  "version", reports[i].vm->version, "accelerator",
+					  reports[i].vm->accel, "memory", reports[i].memory, "note",
+					  reports[i].plan.note, "layout",
+					  reports[i].plan.layout_note, "lock",
+					  reports[i].plan.lock_note, "analyzers",
+					  analyzers_json(&reports[i]), "encryption",
+					  reports[i].vm->encryption, "hypervisor",
+					  reports[i].vm->hypervisor));
 	return all;
 }
 

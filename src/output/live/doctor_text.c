@@ -190,6 +190,7 @@ static bool is_qemu(const struct vm_report *p)
 static void vm_head_print(const struct vm_report *p, const struct output *out)
 {
 	const struct vm *vm = p->vm;
+	char text[400];
 
 	fprintf(out->file, "\nVM %d %s: ", vm->pid, vm->name);
 	if (is_qemu(p))
@@ -201,6 +202,16 @@ static void vm_head_print(const struct vm_report *p, const struct output *out)
 	if (*p->memory) {
 		fputs("guest memory: ", out->file);
 		wrapped_print(out->file, p->memory, INDENT_MEMORY, out->width);
+	}
+	if (vm->encryption) {
+		snprintf(text, sizeof(text), "%s: %s (not tested on such hardware)", vm->encryption,
+			 encryption_effect(vm->encryption));
+		wrapped_print(out->file, text, 0, out->width);
+	}
+	if (vm->hypervisor) {
+		snprintf(text, sizeof(text), "a hypervisor: %s (tested with SVM only)",
+			 hypervisor_effect);
+		wrapped_print(out->file, text, 0, out->width);
 	}
 }
 
