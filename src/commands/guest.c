@@ -41,6 +41,7 @@ static const struct option_row memory_options[] = {
 	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "with --vm: QEMU's monitor, to find the page tables where KVM does not know them"},
 	{0,   "raw",          OPT_FLAG,     &guest_given.raw,              NULL,   "extract: save the raw buffers to FILE.ringN.bin, described by FILE"},
 	{0,   "no-location",  OPT_FLAG,     &guest_given.no_location,      NULL,   "threads: do not resolve code locations, which is slow"},
+	{0,   "stacks",       OPT_FLAG,     &guest_given.stacks,           NULL,   "ps: also print the kernel stack of each task that sleeps"},
 	{0,   "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
 	{0},
 };
@@ -111,10 +112,11 @@ const struct command guest_command = {
 		"  modules                  its kernel's modules\n"
 		"  dmesg                    its kernel's log\n"
 		"  interrupts               its interrupts by CPU (/proc/interrupts)\n"
+		"  virtio                   its virtqueues, as its drivers and QEMU have them\n"
 		"\n"
 		"Actions for OSv guests\n"
 		"  threads                  list its threads: status, CPU time, code location\n"
-		"  virtio                   list its virtqueues\n"
+		"  virtio                   list its virtqueues; with --vm requires --exe\n"
 		"  leaks [show|on|off]      live allocations by call chain; on, off: tracking\n"
 		"  extract                  read its trace from memory through the VM's gdb stub\n"
 		"  download [URL]           fetch its trace from its REST server, into -o FILE\n   "

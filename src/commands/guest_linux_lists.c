@@ -13,6 +13,7 @@
 #include "event/event.h"
 #include "vm/linux/dmesg.h"
 #include "vm/linux/modules.h"
+#include "vm/linux/stack.h"
 #include "vm/linux/tasks.h"
 
 int guest_linux_list(const char *action, int argc, char **argv, int (*print)(struct linux_list *l))
@@ -50,6 +51,30 @@ int guest_linux_list(const char *action, int argc, char **argv, int (*print)(str
 
 /* ---- ps ---- */
 
+enum { FRAME_TEXT_MAX = KALLSYM_NAME_MAX + MODULE_NAME_MAX + 32 };
+
+static json_t *stack_json(const struct linux_unwinder *u, const struct linux_stack *s)
+{
+	json_t *frames = json_array();
+	char text[FRAME_TEXT_MAX];
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		json_array_append_new(frames, json_string(linux_frame_print(u, s->frame[i], text,
+									    sizeof(text))));
+	return json_pack("{s:s,s:o}", "state", linux_stack_state_name(s->state), "frames", frames);
+}
+
+static void stack_text(FILE *out, const struct linux_unwinder *u, const struct linux_stack *s)
+{
+	char text[FRAME_TEXT_MAX];
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		fprintf(out, "            %s\n",
+			linux_frame_print(u, s->frame[i], text, sizeof(text)));
+	if (s->state != LINUX_STACK_COMPLETE)
+		fprintf(out, "            (stack %s)\n", linux_stack_state_name(s->state));
+}
+
 static void task_print(const struct linux_list *l, const struct linux_task *t)
 {
 	if (l->rows) {
@@ -63,16 +88,47 @@ static void task_print(const struct linux_list *l, const struct linux_task *t)
 		t->kernel ? "[" : "", t->comm, t->kernel ? "]" : "");
 }
 
+/* Behind the task's line, or into its row. */
+static void task_stack_print(const struct linux_list *l, struct linux_unwinder *u,
+			     const struct linux_task *t)
+{
+	struct linux_stack stack;
+
+	linux_stack_read(u, t->address, &stack);
+	if (!l->rows)
+		stack_text(l->out, u, &stack);
+	else
+		json_object_set_new(json_array_get(l->rows, json_array_size(l->rows) - 1), "stack",
+				    stack_json(u, &stack));
+}
+
+/* Names of functions include those of modules, where these can be read. */
+static int unwinder_open(const struct linux_list *l, struct linux_unwinder **ret)
+{
+	if (!guest_given.stacks)
+		return 0;
+	if (linux_modules_symbols(l->g, l->types))
+		command_note("%s", error_text());
+	return linux_unwinder_open(l->g, l->types, ret);
+}
+
 static int tasks_print(struct linux_list *l)
 {
+	struct linux_unwinder *unwinder = NULL;
 	struct linux_task *task = NULL;
 	size_t nr = 0;
-	int err = linux_tasks_read(l->g, l->types, &task, &nr);
+	int err = unwinder_open(l, &unwinder);
 
+	if (!err)
+		err = linux_tasks_read(l->g, l->types, &task, &nr);
 	if (!l->rows)
 		fprintf(l->out, "    TID     PID    PPID S CPU COMMAND\n");
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		task_print(l, &task[i]);
+		if (unwinder)
+			task_stack_print(l, unwinder, &task[i]);
+	}
+	linux_unwinder_close(unwinder);
 	free(task);
 	return err;
 }

@@ -206,6 +206,8 @@ int guest_virtio(int argc, char **argv)
 	uint64_t stopped_ns;
 	json_t *rows = NULL;
 
+	if (guest_given.vm && !guest_given.exe && !guest_given.debug)
+		return guest_linux_virtio(argc, argv);
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
 	if (guest_memory_options(&opt) || osv_queues(&opt, &q, &nr, &stopped_ns))

@@ -7,6 +7,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void stacks_walk(struct linux_guest *g, const struct btf_types *types,
+			const struct linux_task *task, size_t nr)
+{
+	struct linux_unwinder *u = NULL;
+	struct linux_stack stack;
+	char text[64];
+
+	if (!linux_unwinder_open(g, types, &u))
+		for (size_t i = 0; i < nr; i++) {
+			linux_stack_read(u, task[i].address, &stack);
+			for (unsigned int n = 0; n < stack.nr; n++)
+				linux_frame_print(u, stack.frame[n], text, sizeof(text));
+		}
+	linux_unwinder_close(u);
+}
+
 static void lists_walk(struct linux_guest *g)
 {
 	struct linux_task *task = NULL;
@@ -14,8 +30,9 @@ static void lists_walk(struct linux_guest *g)
 	struct linux_log log = {0};
 	struct linux_current current = {0};
 	struct linux_interrupts interrupts = {0};
+	struct linux_virtqueue *queue = NULL;
 	struct btf_types types;
-	size_t nr = 0, nr_modules = 0;
+	size_t nr = 0, nr_modules = 0, nr_queues = 0;
 
 	if (!linux_types_read(g, &types)) {
 		linux_tasks_read(g, &types, &task, &nr);
@@ -23,11 +40,14 @@ static void lists_walk(struct linux_guest *g)
 		linux_log_read(g, &types, &log);
 		linux_current_find(g, &types, &current);
 		linux_interrupts_read(g, &types, &interrupts);
+		linux_virtqueues_read(g, &types, &queue, &nr_queues);
 		linux_modules_symbols(g, &types);
+		stacks_walk(g, &types, task, nr);
 	}
 	btf_types_deinit(&types);
 	free(task);
 	free(module);
+	free(queue);
 	linux_log_deinit(&log);
 	linux_current_deinit(&current);
 	linux_interrupts_deinit(&interrupts);
@@ -54,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&at, data + i, 4);
 		at = at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
-		     : at % 4 == 2 ? at / 4 % 0x6000 + IMAGE_BTF /* and what it describes */
+		     : at % 4 == 2 ? at / 4 % 0xb000 + IMAGE_BTF /* and what it describes */
 				   : at / 4 % 65536 + IMAGE_TABLES;
 		memcpy(image + at, data + i + 4, 2);
 	}

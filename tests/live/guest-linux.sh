@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# guest symbols, ps, modules, dmesg, interrupts: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
+# guest symbols, ps, modules, dmesg, interrupts, virtio: a stock Debian kernel under KASLR, read from outside, against what the guest itself printed
 # (linuxguest/init.sh). Under TCG, as a stock kernel does not boot on every KVM that tests run on. Needs $HOSTRACE and
 # $BUILD; prints TAP.
 set -u
@@ -23,13 +23,13 @@ guest_boot() {
 		qemu-system-x86_64 -name linux-guest -accel tcg -cpu max -smp 2 -m "$mib" -nodefaults -display none \
 			-serial file:console -no-reboot -kernel "$vmlinuz" -initrd guest.cpio \
 			-append "console=ttyS0 quiet panic=-1" -drive file=facts.img,if=virtio,format=raw \
-			-netdev user,id=n0,restrict=on -device virtio-net-pci,netdev=n0,romfile= \
+			-netdev user,id=n0,restrict=on -device virtio-net-pci,netdev=n0,romfile=,packed=on \
 			-qmp unix:qmp,server=on,wait=off "$@" >qemu.log 2>&1 </dev/null &
 		vm=$!
 		until grep -aq 'guest: ready' console 2>/dev/null; do
 			kill -0 $vm 2>/dev/null || break
 			boot_failure console >failure && break
-			[ $SECONDS -lt "${WAIT_LIMIT_S:-300}" ] || bail "the guest does not boot: $(tail -n 3 console)"
+			[ $SECONDS -lt "${WAIT_LIMIT_S:-600}" ] || bail "the guest does not boot: $(tail -n 3 console)"
 			sleep .2
 		done
 		if grep -aq 'guest: ready' console; then
@@ -59,7 +59,7 @@ listed() {
 	grep -vE '\[(bpf|__builtin__[a-z]*)\]$' guest/kallsyms
 }
 
-plan 23
+plan 30
 guest_boot 256 -object memory-backend-file,id=ram,size=256M,mem-path=ram.img,share=on -machine memory-backend=ram
 ask symbols --vm $vm
 is "$? $(listed | cmp - out && echo equal)" "0 equal" "every symbol, as the guest lists it" err
@@ -80,6 +80,17 @@ is "$(jq -c '.rows[] | select(.comm == "a-long-program-") | [.state, .kernel, .p
 	"state of one, its name cut" out
 is "$(jq -c '.rows[] | select(.tid == 2) | [.comm, .state, .kernel]' out)" '["kthreadd","S",true]' "a kernel thread" out
 follows guest out
+sort guest/stacks >theirs
+for _ in 1 2 3 4 5 6 7 8; do # one of them may just run
+	ask ps --vm $vm --stacks -f json
+	jq -r '.rows[] | .tid as $tid | .stack.frames[] | "\($tid) \(.)"' out | sort >mine
+	[ -n "$(comm -23 theirs mine)" ] || break
+done
+is "$(cut -d' ' -f 1 theirs | sort -u | wc -l | sed 's/[0-9]\{2,\}/many/') $(comm -23 theirs mine | head -n 5)" "many " \
+	"kernel stacks of tasks that sleep, as the guest has them" out
+is "$(jq -r '.rows[] | select(.comm == "cat") | [.stack.state, (.stack.frames | length > 5)] | join(" ")' out)" "complete true" \
+	"complete" out
+follows guest out
 ask modules --vm $vm
 awk 'NR > 1 {print $1, $2, $3, $4, $5}' out >mine
 awk '{print $1, $2, $3, $5, $6}' guest/modules >theirs
@@ -98,7 +109,18 @@ is "$(awk 'NR == FNR {for (i = 2; i <= NF; i++) theirs[FNR, i] = $i; next}
 is "$(grep -E ' (rtc0|virtio[01]-config)$' out | tr -s ' ')" \
 	"$(grep -E ' (rtc0|virtio[01]-config)$' guest/interrupts | tr -s ' ')" "those that come no more, exactly" out
 ask interrupts --vm $vm -f json
-is "$(jq -r '.rows[] | select(.actions == "rtc0") | "\(.label) \(.total) \(.counts | add)"' out)" "8 1 1" "as JSON" out
+is "$(jq -r '.rows[] | select(.actions == "rtc0") | "\(.label) \(.total) \(.counts | add)"' out)" \
+	"$(awk '/ rtc0$/ {print $1 + 0, $2 + $3, $2 + $3}' guest/interrupts)" "as JSON" out
+follows guest out
+# a queue's interrupt has the names of device and queue
+ask virtio --vm $vm -f json
+grep -oE 'virtio[0-9]+-[a-z]+[.][0-9]+' guest/interrupts | sort >theirs
+jq -r '.rows[] | "\(.device)-\(.name)"' out | sort >mine
+is "$(wc -l <theirs | sed 's/^[1-9][0-9]*$/some/') $(comm -13 mine theirs)" "some " "virtqueues, as the guest names them" out
+is "$(jq -c '[.rows[] | [.driver, .ring, .broken, .changing, .qemu.queue == .queue, .qemu.elsewhere]] | unique | .[]' out | xargs)" \
+	'[virtio_blk,split,false,false,true,false] [virtio_net,packed,false,false,true,false]' "split and packed ones, each with QEMU's" out
+is "$(jq '[.rows[] | select(.driver == "virtio_blk") | .qemu.used_idx == .used_idx and .qemu.avail_idx == .avail_idx and
+	.driver_seen_idx == .used_idx and .free == .size] | all' out)" true "the disk's driver, ring and QEMU agree" out
 follows guest out
 
 if [ "$(id -u)" = 0 ] && command -v strace >/dev/null; then
@@ -150,8 +172,11 @@ fi
 
 qemu-system-x86_64 -S -name not-linux -accel tcg -m 64 -nodefaults -display none >qemu.log 2>&1 </dev/null &
 vm=$!
-until [ -e /proc/$vm/exe ] && [[ $(readlink /proc/$vm/exe) == *qemu* ]]; do sleep .1; done
-sleep 1
+for _ in $(seq 300); do # it has its memory a little later
+	ask symbols --vm $vm
+	! grep -q 'no Linux kernel with symbols' err || break
+	sleep .2
+done
 ask symbols --vm $vm
 is "$? $(grep -c 'no Linux kernel with symbols' err)" "1 1" "a VM without Linux" err
 guest_end

@@ -22,7 +22,7 @@ qemu() { # KIND QEMU-ARGS...: in the foreground
 
 # wait_done: waits until the guest has finished its work and halts
 wait_done() {
-	for _ in $(seq 600); do
+	for _ in $(seq 1800); do
 		grep -q '^done' serial 2>/dev/null && return
 		sleep .1
 	done

@@ -15,7 +15,10 @@
 #include "vm/linux/dmesg.h"
 #include "vm/linux/interrupts.h"
 #include "vm/linux/modules.h"
+#include "vm/linux/orc.h"
+#include "vm/linux/stack.h"
 #include "vm/linux/tasks.h"
+#include "vm/linux/virtio.h"
 
 enum image_layout {
 	IMAGE_4_19, /* 8-byte markers and count */
@@ -45,6 +48,12 @@ enum {
 	IMAGE_TASKS = IMAGE_DATA + 0xa000, /* init_task; then a task and its signal_struct */
 	IMAGE_CPUS = IMAGE_DATA + 0xc000,
 	IMAGE_IRQS = IMAGE_DATA + 0xd000, /* roots of both trees; table, nodes, descriptors */
+	IMAGE_VIRTIO = IMAGE_DATA + 0xe000, /* bus_kset, btf_modules; what they lead to; the module's BTF */
+	IMAGE_MODULE_BTF = IMAGE_VIRTIO + 0x1000,
+	IMAGE_MODULE_BTF_BYTES = 0x400,
+	IMAGE_ORC = IMAGE_DATA + 0x10000, /* tables of the kernel, then of the module */
+	IMAGE_STACK = IMAGE_DATA + 0x14000,
+	IMAGE_CODE = IMAGE_RODATA + 0x100000,
 	IMAGE_LOG = IMAGE_DATA + 0xb000, /* prb; then the ring, descriptors, infos, texts */
 };
 
@@ -96,6 +105,11 @@ static const struct {
 	{"sparse_irqs", IMAGE_IRQS},
 	{"irq_stat", IMAGE_CPUS + 0x120},
 	{"irq_stat_info", IMAGE_IRQS + 0x100},
+	{"bus_kset", IMAGE_VIRTIO},
+	{"btf_modules", IMAGE_VIRTIO + 0x10},
+	{"__start_orc_unwind_ip", IMAGE_ORC},
+	{"__stop_orc_unwind_ip", IMAGE_ORC + 3 * 4},
+	{"__start_orc_unwind", IMAGE_ORC + 0x100},
 	{"linux_banner", IMAGE_RODATA + 0x100},
 };
 
@@ -232,118 +246,66 @@ static void image_paging(uint8_t *image)
 		image_put(image + pmd + (index + i) * 8, i << 21 | 0x81, 8);
 }
 
-struct image_btf {
-	uint8_t *type, *string, *strings;
-};
+#include "linux_image_btf.h"
 
-static uint32_t image_string(struct image_btf *b, const char *text)
+static void image_list(uint8_t *image, uint32_t head, uint32_t entry)
 {
-	uint32_t at = (uint32_t)(b->string - b->strings);
+	uint64_t to_head = IMAGE_TEXT + head, to_entry = IMAGE_TEXT + entry;
 
-	b->string += sprintf((char *)b->string, "%s", text) + 1;
-	return at;
+	image_put(image_put(image + head, to_entry, 8), to_entry, 8);
+	image_put(image_put(image + entry, to_head, 8), to_head, 8);
 }
 
-struct image_member {
-	const char *name;
-	unsigned int offset, type;
-};
-
-/* Members end with one without a name. All structs have 256 bytes. */
-static void image_struct(struct image_btf *b, const char *name, const struct image_member *member)
+/*
+ * The bus with one device, virtio7: queue "req" has a split ring of 4, of which one request is at the device and one
+ * was not collected; queue "ctl" has a packed one and is broken.
+ */
+static void image_virtio(uint8_t *image)
 {
-	uint32_t nr = 0;
+	uint64_t base = IMAGE_TEXT + IMAGE_VIRTIO;
+	uint8_t *p = image + IMAGE_VIRTIO;
 
-	while (member[nr].name)
-		nr++;
-	b->type = image_put(b->type, image_string(b, name), 4);
-	b->type = image_put(b->type, 4u << 24 | nr, 4); /* BTF_KIND_STRUCT */
-	b->type = image_put(b->type, 256, 4);
-	for (uint32_t i = 0; i < nr; i++) {
-		b->type = image_put(b->type, image_string(b, member[i].name), 4);
-		b->type = image_put(b->type, member[i].type, 4);
-		b->type = image_put(b->type, member[i].offset * 8, 4);
-	}
-}
-
-/* Types in the first half, strings in the second. */
-static void image_btf(uint8_t *image)
-{
-	static const struct {
-		const char *name;
-		struct image_member member[12];
-	} types[] = {
-		{"module", {{"list", 8, 0}, {"name", 24, 0}, {"kallsyms", 80, 0}}},
-		{"mod_kallsyms",
-		 {{"symtab", 0, 0}, {"num_symtab", 8, 0}, {"strtab", 16, 0}, {"typetab", 24, 0}}},
-		{"task_struct",
-		 {{"pid", 0, 0},
-		  {"tgid", 4, 0},
-		  {"comm", 8, 0},
-		  {"tasks", 24, 0},
-		  {"signal", 40, 0},
-		  {"thread_node", 48, 0},
-		  {"real_parent", 64, 0},
-		  {"__state", 72, 0},
-		  {"exit_state", 76, 0},
-		  {"mm", 80, 0},
-		  {"cpu", 88, 0}}},
-		{"signal_struct", {{"thread_head", 0, 0}}},
-		{"prb_desc_ring",
-		 {{"count_bits", 0, 0},
-		  {"descs", 8, 0},
-		  {"infos", 16, 0},
-		  {"head_id", 24, 0},
-		  {"tail_id", 32, 0}}},
-		{"prb_data_ring", {{"size_bits", 0, 0}, {"data", 8, 0}}},
-		{"printk_ringbuffer", {{"desc_ring", 0, 5}, {"text_data_ring", 64, 6}}},
-		{"prb_data_blk_lpos", {{"begin", 0, 0}, {"next", 8, 0}}},
-		{"prb_desc", {{"state_var", 0, 0}, {"text_blk_lpos", 8, 8}}},
-		{"printk_info",
-		 {{"ts_nsec", 8, 0}, {"text_len", 16, 0}, {"facility", 18, 0}, {"level", 19, 0}}},
-		{"irq_data", {{"irq", 0, 0}, {"hwirq", 8, 0}, {"chip", 16, 0}, {"domain", 24, 0}}},
-		{"irq_desc",
-		 {{"irq_data", 0, 11},
-		  {"kstat_irqs", 40, 0},
-		  {"action", 48, 0},
-		  {"status_use_accessors", 56, 0},
-		  {"name", 64, 0}}},
-		{"irq_chip", {{"name", 0, 0}}},
-		{"irqaction", {{"next", 0, 0}, {"name", 8, 0}}},
-		{"xarray", {{"xa_head", 0, 0}}},
-		{"xa_node", {{"shift", 0, 0}, {"slots", 8, 0}}},
-		{"maple_tree", {{"ma_root", 8, 0}}},
-		{"maple_range_64", {{"pivot", 8, 0}, {"slot", 128, 0}}},
-		{"maple_arange_64", {{"pivot", 8, 0}, {"slot", 80, 0}}},
-		{"irq_stat_info", {{"skip_vector", 0, 0}, {"symbol", 8, 0}, {"text", 16, 0}}},
-		/* of the typedef irq_cpustat_t */
-		{"", {{"__nmi_count", 0, 0}, {"apic_timer_irqs", 4, 0}, {"counts", 0, 0}}},
-	};
-	uint8_t *head = image + IMAGE_BTF, *half = head + IMAGE_BTF_BYTES / 2;
-	struct image_btf b = {.type = head + 24, .string = half + 1, .strings = half};
-	size_t nr = sizeof(types) / sizeof(*types);
-
-	for (size_t i = 0; i < nr; i++)
-		image_struct(&b, types[i].name, types[i].member);
-	b.type = image_put(b.type, image_string(&b, "unsigned short"), 4);
-	b.type = image_put(b.type, 1u << 24, 4); /* BTF_KIND_INT */
-	b.type = image_put(image_put(b.type, 2, 4), 16, 4);
-	b.type = image_put(b.type, image_string(&b, "x86_cpu_to_apicid"), 4);
-	b.type = image_put(b.type, 14u << 24, 4); /* BTF_KIND_VAR */
-	b.type = image_put(image_put(b.type, nr + 1, 4), 1, 4);
-	b.type = image_put(b.type, image_string(&b, "irq_cpustat_t"), 4);
-	b.type = image_put(b.type, 8u << 24, 4); /* BTF_KIND_TYPEDEF */
-	b.type = image_put(b.type, nr, 4);
-	b.type = image_put(b.type, image_string(&b, "irq_stat_counts"), 4);
-	b.type = image_put(b.type, 6u << 24 | 1, 4); /* BTF_KIND_ENUM */
-	b.type = image_put(b.type, 4, 4);
-	b.type = image_put(image_put(b.type, image_string(&b, "IRQ_COUNT_MAX"), 4), 2, 4);
-	head = image_put(head, 0x0001eb9f, 4);
-	head = image_put(head, 24, 4);
-	head = image_put(head, 0, 4);
-	head = image_put(head, (uint64_t)(b.type - (image + IMAGE_BTF + 24)), 4);
-	head = image_put(head, IMAGE_BTF_BYTES / 2 - 24, 4);
-	image_put(head, IMAGE_BTF_BYTES / 2, 4);
+	image_put(p, base + 0x40, 8);
+	image_list(image, IMAGE_VIRTIO + 0x40, IMAGE_VIRTIO + 0x118);
+	image_put(p + 0x110, base + 0x680, 8);
+	image_list(image, IMAGE_VIRTIO + 0x188, IMAGE_VIRTIO + 0x228);
+	image_put(p + 0x240, base + 0x310, 8);
+	image_put(p + 0x310, base + 0x690, 8);
+	image_put(p + 0x330, base + 0x3a0, 8);
+	image_put(p + 0x3a0, base + 0x6a0, 8);
+	strcpy((char *)p + 0x680, "virtio");
+	strcpy((char *)p + 0x690, "virtio7");
+	strcpy((char *)p + 0x6a0, "virtio_made");
+	strcpy((char *)p + 0x6b0, "req");
+	strcpy((char *)p + 0x6c0, "ctl");
+	/* vqs: req, ctl */
+	image_put(image_put(p + 0x380, base + 0x400, 8), base + 0x500, 8);
+	image_put(image_put(p + 0x400, base + 0x500, 8), base + 0x380, 8);
+	image_put(image_put(p + 0x500, base + 0x380, 8), base + 0x400, 8);
+	image_put(image_put(image_put(p + 0x410, base + 0x6b0, 8), 0, 4), 2, 4);
+	image_put(image_put(image_put(p + 0x510, base + 0x6c0, 8), 1, 4), 7, 4);
+	/* event indices; used up to 9, of which the driver has seen 8; offered up to 10 */
+	image_put(p + 0x42a, 1, 1);
+	image_put(image_put(p + 0x42c, 1, 4), 8, 2);
+	image_put(image_put(p + 0x440, 4, 8), base + 0x800, 8);
+	image_put(image_put(image_put(p + 0x450, base + 0x600, 8), base + 0x620, 8), 10, 2);
+	image_put(image_put(p + 0x600, 0, 2), 10, 2);
+	image_put(p + 0x60c, 8, 2);
+	image_put(image_put(p + 0x620, 0, 2), 9, 2);
+	image_put(p + 0x644, 10, 2);
+	/* packed, broken */
+	image_put(image_put(p + 0x528, 1, 1), 1, 1);
+	image_put(p + 0x530, 0x8003, 2);
+	image_put(image_put(p + 0x540, 8, 8), base + 0x900, 8);
+	image_put(image_put(image_put(p + 0x550, base + 0x660, 8), base + 0x668, 8), 4, 2);
+	image_put(image_put(p + 0x660, 0, 2), 1, 2);
+	image_put(image_put(p + 0x668, 5, 2), 2, 2);
+	/* struct btf_module, the module's name, struct btf */
+	image_list(image, IMAGE_VIRTIO + 0x10, IMAGE_VIRTIO + 0x700);
+	image_put(image_put(p + 0x710, base + 0x740, 8), base + 0x780, 8);
+	strcpy((char *)p + 0x758, "virtio_ring");
+	image_put(image_put(p + 0x780, base + 0x1000, 8), IMAGE_MODULE_BTF_BYTES, 4);
+	image_module_btf(image);
 }
 
 /* One task, 77 of process 76, which sleeps on CPU 3. */
@@ -476,6 +438,41 @@ static void image_module(uint8_t *image)
 	memcpy(p + 0x500, "?tD", 3);
 }
 
+/* The i-th entry of the table at `table`, which begins with its addresses and has the entries 0x100 bytes later. */
+static void image_orc_entry(uint8_t *image, uint32_t table, uint32_t i, uint64_t code,
+			    int sp_offset, int bp_offset, unsigned int regs, unsigned int type)
+{
+	uint8_t *p = image + table;
+
+	image_put(p + 4 * (size_t)i, code - (IMAGE_TEXT + table + 4 * i), 4);
+	p = image_put(p + 0x100 + 6 * (size_t)i, (uint64_t)sp_offset, 2);
+	image_put(image_put(image_put(p, (uint64_t)bp_offset, 2), regs, 1), type, 1);
+}
+
+/*
+ * The task sleeps in code that finds its caller by the stack pointer, whose caller does by the frame pointer, whose
+ * caller is the module's, whose caller is the end.
+ */
+static void image_stack(uint8_t *image)
+{
+	const uint64_t stack = IMAGE_TEXT + IMAGE_STACK, code = IMAGE_TEXT + IMAGE_CODE;
+	const uint64_t module = 0xffffffffc0001000;
+	uint8_t *task = image + IMAGE_TASKS + 0x100, *p = image + IMAGE_STACK;
+
+	image_put(image_put(task + 96, stack, 8), stack + 0x1000, 8);
+	image_put(image_put(p + 0x1000, stack + 0x1200, 8), code + 5, 8);
+	image_put(p + 0x1108, code + 0x105, 8); /* behind the 256 bytes of inactive_task_frame */
+	image_put(image_put(image_put(p + 0x1200, 0, 8), module + 5, 8), code + 0x205, 8);
+	image_orc_entry(image, IMAGE_ORC, 0, code, 16, 0, ORC_SP, ORC_CALL);
+	image_orc_entry(image, IMAGE_ORC, 1, code + 0x100, 16, -16, ORC_BP | ORC_PREV_SP << 4,
+			ORC_CALL);
+	image_orc_entry(image, IMAGE_ORC, 2, code + 0x200, 0, 0, 0, ORC_END);
+	image_orc_entry(image, IMAGE_ORC + 0x200, 0, module, 8, 0, ORC_SP, ORC_CALL);
+	p = image_put(image + IMAGE_MODULES + 0x180, 1, 8);
+	image_put(image_put(p, IMAGE_TEXT + IMAGE_ORC + 0x200, 8), IMAGE_TEXT + IMAGE_ORC + 0x300,
+		  8);
+}
+
 /* IMAGE_BYTES bytes, to be freed. */
 static uint8_t *image_make(enum image_layout layout)
 {
@@ -494,6 +491,8 @@ static uint8_t *image_make(enum image_layout layout)
 	image_log(image);
 	image_cpus(image);
 	image_irqs(image);
+	image_virtio(image);
+	image_stack(image);
 	image_tables(image, layout);
 	return image;
 }

@@ -73,6 +73,26 @@ static void ways(void **state)
 	kallsyms_deinit(&g.symbols);
 }
 
+/* RAM whose slots leave a hole below 1 MiB, as while the firmware runs: offsets in RAM are not addresses. */
+static void hole(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_1);
+	static struct memory_range range;
+	struct linux_guest g = image_guest(image, &range);
+	struct guest_slot slot[] = {
+		{0, IMAGE_BASE, 0xc0000},
+		{IMAGE_DATA, IMAGE_BASE + IMAGE_DATA, IMAGE_BYTES - IMAGE_DATA},
+	};
+
+	(void)state;
+	g.ram.memory = &g.memory;
+	g.slot = slot;
+	g.nr_slots = sizeof(slot) / sizeof(*slot);
+	assert_int_equal(0, linux_guest_find(&g, 0));
+	assert_string_equal("Linux version 0.0.0-image", g.banner);
+	kallsyms_deinit(&g.symbols);
+}
+
 static void assert_rejected(const uint8_t *image, const char *message)
 {
 	struct linux_guest g;
@@ -176,6 +196,145 @@ static void tasks(void **state)
 	assert_int_equal(1, nr);
 	assert_int_equal(LINUX_RETRIES - 1, g.torn);
 	free(task);
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g.symbols);
+}
+
+static void stack_read(struct linux_unwinder *u, struct linux_stack *ret,
+		       enum linux_stack_state state, unsigned int nr)
+{
+	linux_stack_read(u, IMAGE_TEXT + IMAGE_TASKS + 0x100, ret);
+	assert_string_equal(linux_stack_state_name(state), linux_stack_state_name(ret->state));
+	assert_int_equal(nr, ret->nr);
+}
+
+/* What goes wrong with the stack, and with the tables. */
+static void stack_hostile(uint8_t *image, struct linux_unwinder *u)
+{
+	uint8_t *task = image + IMAGE_TASKS + 0x100, *stack = image + IMAGE_STACK;
+	uint8_t *orc = image + IMAGE_ORC;
+	struct linux_stack s;
+
+	image_put(task + 112, 1, 4);
+	stack_read(u, &s, LINUX_STACK_RUNNING, 0);
+	image_put(task + 112, 0, 4);
+	image_put(task + 104, IMAGE_TEXT + IMAGE_STACK + (16 << 10) - 8, 8);
+	stack_read(u, &s, LINUX_STACK_INCOMPLETE, 0);
+	image_put(task + 104, IMAGE_TEXT + IMAGE_STACK + 0x1000, 8);
+	image_put(stack + 0x1208, 0x400000, 8); /* no kernel code */
+	stack_read(u, &s, LINUX_STACK_INCOMPLETE, 2);
+	image_put(orc + 0x100 + 6 + 5, ORC_UNDEFINED, 1);
+	stack_read(u, &s, LINUX_STACK_INCOMPLETE, 2);
+	image_put(orc + 0x100 + 6 + 5, ORC_REGS_PARTIAL, 1); /* ip, cs: of a user's program */
+	image_put(stack + 0x1210 + 8, 0x33, 8);
+	stack_read(u, &s, LINUX_STACK_COMPLETE, 2);
+	image_put(orc + 0x100, 0, 2); /* the same stack pointer again */
+	stack_read(u, &s, LINUX_STACK_INCOMPLETE, 1);
+	image_put(task + 96, 8, 8);
+	stack_read(u, &s, LINUX_STACK_NONE, 0);
+}
+
+static void stacks(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_15);
+	struct linux_unwinder *u = NULL;
+	char text[128], text_end[128];
+	struct linux_stack s;
+	struct btf_types t;
+	struct linux_guest g;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(0, linux_modules_symbols(&g, &t));
+	assert_int_equal(0, linux_unwinder_open(&g, &t, &u));
+	stack_read(u, &s, LINUX_STACK_COMPLETE, 4);
+	assert_int_equal(IMAGE_TEXT + IMAGE_CODE + 5, s.frame[0]);
+	assert_int_equal(IMAGE_TEXT + IMAGE_CODE + 0x105, s.frame[1]);
+	assert_string_equal("first+0x5 [made_up]",
+			    linux_frame_print(u, s.frame[2], text, sizeof(text)));
+	snprintf(text_end, sizeof(text_end), "function_%d+0x%x", IMAGE_SYMBOLS - 1,
+		 IMAGE_CODE + 0x205 - (IMAGE_RODATA + 0x1000 + IMAGE_SYMBOLS - 1));
+	assert_string_equal(text_end, linux_frame_print(u, s.frame[3], text, sizeof(text)));
+	stack_hostile(image, u);
+	linux_unwinder_close(u);
+	btf_types_deinit(&t);
+	kallsyms_deinit(&g.symbols);
+}
+
+static int queues_read(struct linux_guest *g, const struct btf_types *t,
+		       struct linux_virtqueue **ret, size_t *nr)
+{
+	free(*ret);
+	*ret = NULL;
+	*nr = 0;
+	g->torn = 0;
+	return linux_virtqueues_read(g, t, ret, nr);
+}
+
+static void assert_queues(const struct linux_virtqueue *q)
+{
+	assert_string_equal("virtio7", q[0].device);
+	assert_string_equal("virtio_made", q[0].driver);
+	assert_string_equal("req", q[0].name);
+	assert_int_equal(4, q[0].size);
+	assert_int_equal(2, q[0].free);
+	assert_int_equal(10, q[0].avail_idx);
+	assert_int_equal(8, q[0].seen_idx);
+	assert_int_equal(1, q[0].added);
+	assert_int_equal(10, q[0].ring_avail_idx);
+	assert_int_equal(9, q[0].ring_used_idx);
+	assert_int_equal(VIRTQ_AT, q[0].kicks.mode);
+	assert_int_equal(10, q[0].kicks.at);
+	assert_int_equal(8, q[0].interrupts.at);
+	assert_int_equal(IMAGE_BASE + IMAGE_VIRTIO + 0x800, q[0].ring);
+	assert_false(q[0].packed || q[0].broken || q[0].moving);
+	assert_int_equal(1, q[1].index);
+	assert_int_equal(8, q[1].size);
+	assert_int_equal(7, q[1].free);
+	assert_int_equal(4, q[1].avail_idx);
+	assert_int_equal(3, q[1].seen_idx);
+	assert_int_equal(VIRTQ_OFF, q[1].interrupts.mode);
+	assert_int_equal(5, q[1].kicks.at);
+	assert_true(q[1].packed && q[1].broken && q[1].rings);
+}
+
+/* Two queues by the types of a module; sizes that cannot be, rings elsewhere, a loop, types that are damaged. */
+static void virtqueues(void **state)
+{
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);
+	uint8_t *p = image + IMAGE_VIRTIO;
+	struct linux_virtqueue *q = NULL;
+	struct linux_guest g;
+	struct btf_types t;
+	size_t nr = 0;
+
+	(void)state;
+	assert_int_equal(0, find(image, &g));
+	assert_int_equal(0, linux_types_read(&g, &t));
+	assert_int_equal(0, queues_read(&g, &t, &q, &nr));
+	assert_int_equal(2, nr);
+	assert_queues(q);
+	image_put(p + 0x540, VIRTQ_SIZE_MAX + 1, 4);
+	assert_int_equal(0, queues_read(&g, &t, &q, &nr));
+	assert_int_equal(1, nr);
+	assert_int_equal(1, g.torn);
+	image_put(p + 0x450, 0, 8);
+	assert_int_equal(0, queues_read(&g, &t, &q, &nr));
+	assert_false(q[0].rings);
+	image_put(p + 0x500, IMAGE_TEXT + IMAGE_VIRTIO + 0x400, 8);
+	assert_int_equal(-EAGAIN, queues_read(&g, &t, &q, &nr));
+	image_put(p + 0x788, 40, 4);
+	assert_int_equal(-EBADMSG, queues_read(&g, &t, &q, &nr));
+	image_put(p + 0x758, 'x', 1);
+	assert_int_equal(-ENOENT, queues_read(&g, &t, &q, &nr));
+	assert_non_null(strstr(error_text(), "no BTF of the module virtio_ring"));
+	image_put(p + 0x680, 'x', 1);
+	image_put(p + 0x758, 'v', 1);
+	image_put(p + 0x788, IMAGE_MODULE_BTF_BYTES, 4);
+	assert_int_equal(-ENOENT, queues_read(&g, &t, &q, &nr));
+	assert_non_null(strstr(error_text(), "no virtio bus"));
+	free(q);
 	btf_types_deinit(&t);
 	kallsyms_deinit(&g.symbols);
 }
@@ -388,10 +547,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layouts),
 		cmocka_unit_test(ways),
+		cmocka_unit_test(hole),
 		cmocka_unit_test(rejected),
 		cmocka_unit_test(types),
 		cmocka_unit_test(modules),
 		cmocka_unit_test(tasks),
+		cmocka_unit_test(stacks),
+		cmocka_unit_test(virtqueues),
 		cmocka_unit_test(current_tasks),
 		cmocka_unit_test(kernel_log),
 		cmocka_unit_test(interrupts),

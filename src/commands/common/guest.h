@@ -23,7 +23,7 @@ struct guest_given {
 
 	/* memory */
 	const char *remote, *exe, *vm, *qmp;
-	bool symbols, debug, no_location, raw;
+	bool symbols, debug, no_location, raw, stacks;
 
 	struct kvm_state kvm; /* of the host, once it was read; stays until the process ends */
 
@@ -45,6 +45,7 @@ int guest_ps(int argc, char **argv);
 int guest_modules(int argc, char **argv);
 int guest_dmesg(int argc, char **argv);
 int guest_interrupts(int argc, char **argv);
+int guest_linux_virtio(int argc, char **argv);
 
 /* What extract, threads, virtio and leaks share: 0, or -errno with the error message set. */
 struct osv_guest_options;

@@ -130,6 +130,11 @@ void btf_types_deinit(struct btf_types *b)
 
 static const char *name_of(const struct btf_types *b, uint32_t name)
 {
+	size_t before = b->base ? b->base->strings_end - b->base->strings : 0;
+
+	if (name < before)
+		return name_of(b->base, name);
+	name -= (uint32_t)before;
 	return name < b->strings_end - b->strings ? (const char *)b->data + b->strings + name : "";
 }
 
@@ -137,6 +142,10 @@ static const char *name_of(const struct btf_types *b, uint32_t name)
 static bool type_get(const struct btf_types *b, uint32_t id, struct type *ret,
 		     struct buffer *members)
 {
+	if (b->base && id && id < b->base->nr)
+		return type_get(b->base, id, ret, members);
+	if (b->base && id)
+		id -= (uint32_t)b->base->nr - 1;
 	if (!id || id >= b->nr)
 		return false;
 	*members = buffer_of(b->data + b->type[id], b->size - b->type[id], "BTF", 0);
@@ -158,17 +167,16 @@ static bool is_modifier(enum kind kind)
 /* The struct or union of this name that has members; or else the typedef of one without a name. */
 static uint32_t compound_find(const struct btf_types *b, const char *name)
 {
+	struct buffer members;
 	uint32_t other = 0;
+	struct type t;
 
-	for (uint32_t id = 1; id < b->nr; id++) {
-		struct buffer members;
-		struct type t;
-
-		if (!type_get(b, id, &t, &members) || strcmp(name_of(b, t.name), name) != 0)
+	for (uint32_t id = 1; type_get(b, id, &t, &members); id++) {
+		if (strcmp(name_of(b, t.name), name) != 0)
 			continue;
 		if (is_compound(&t) && t.nr)
 			return id;
-		if (t.kind == KIND_TYPEDEF && t.size < b->nr)
+		if (t.kind == KIND_TYPEDEF)
 			other = t.size;
 	}
 	return other;
@@ -214,6 +222,28 @@ int btf_offset(const struct btf_types *b, const char *type, const char *member)
 	uint32_t steps = 0;
 
 	return offset_find(b, compound_find(b, type), member, 0, &steps);
+}
+
+int btf_bitfield(const struct btf_types *b, const char *type, const char *member, int *ret_bits)
+{
+	struct buffer members;
+	struct type t;
+
+	*ret_bits = 0;
+	if (!type_get(b, compound_find(b, type), &t, &members) || !is_compound(&t) || !t.bitfields)
+		return -ENOENT;
+	for (uint32_t i = 0; i < t.nr; i++) {
+		const char *name = name_of(b, buffer_u32(&members));
+		uint32_t at;
+
+		buffer_u32(&members);
+		at = buffer_u32(&members);
+		if (strcmp(name, member) != 0)
+			continue;
+		*ret_bits = (int)(at >> 24);
+		return (int)(at & 0xffffff);
+	}
+	return -ENOENT;
 }
 
 int btf_size(const struct btf_types *b, const char *type)

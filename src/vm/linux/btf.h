@@ -18,14 +18,18 @@ enum {
 };
 
 struct btf_types {
+	const struct btf_types *base; /* of a module: the kernel's, whose ids come first; borrowed */
 	uint8_t *data; /* owned */
 	size_t size;
-	uint32_t *type; /* offset of each type in data; type 0 is void */
+	uint32_t *type; /* offset of each type in data; 0 is void, 1 the first one of its own */
 	size_t nr;
 	size_t strings, strings_end;
 };
 
-/* Takes ownership of the data, also on failure. -EBADMSG (no error message), -ENOMEM. */
+/*
+ * Takes ownership of the data, also on failure. Without a base, which may be set afterwards. -EBADMSG (no error
+ * message), -ENOMEM.
+ */
 int btf_types_parse(uint8_t *data, size_t size, struct btf_types *ret);
 void btf_types_deinit(struct btf_types *b);
 
@@ -36,6 +40,9 @@ void btf_types_deinit(struct btf_types *b);
  * without a name. -ENOENT (no error message): there is none.
  */
 int btf_offset(const struct btf_types *b, const char *type, const char *member);
+
+/* Offset and size in bits of a bitfield that is a member of the struct itself; -ENOENT. */
+int btf_bitfield(const struct btf_types *b, const char *type, const char *member, int *ret_bits);
 
 /* Size in bytes of a struct or union; -ENOENT. */
 int btf_size(const struct btf_types *b, const char *type);

@@ -99,11 +99,12 @@ static bool image_self_relative(struct linux_guest *g, uint64_t text, uint64_t p
 static bool image_at_2m(struct linux_guest *g, uint64_t text, uint64_t phys_base)
 {
 	uint64_t top = guest_ram_physical(&g->ram.at, g->symbols.table) & ~(ALIGN_2M - 1);
-	uint64_t low = top > IMAGE_MAX ? top - IMAGE_MAX : 0, offset;
+	uint64_t low = top > IMAGE_MAX ? top - IMAGE_MAX : 0, offset, base;
 
 	for (uint64_t at = top; at >= low && at <= top; at -= ALIGN_2M)
 		if (guest_ram_offset(&g->ram.at, at, &offset) &&
-		    image_fits(g, offset, text, offset + (phys_base - text)))
+		    guest_ram_offset(&g->ram.at, at + (phys_base - text), &base) &&
+		    image_fits(g, offset, text, base))
 			return true;
 	return false;
 }

@@ -21,6 +21,13 @@ enum {
 int linux_types_read(struct linux_guest *g, struct btf_types *ret);
 
 /*
+ * Reads the BTF of a loaded module; kernel: the kernel's, which *ret refers to. -ENOENT: it has none, or is not loaded;
+ * -EBADMSG; -ENOMEM; with the error message set. *ret is the caller's, also on failure.
+ */
+int linux_module_types_read(struct linux_guest *g, const struct btf_types *kernel,
+			    const char *module, struct btf_types *ret);
+
+/*
  * Adds the symbols of all modules to g->symbols, in the order of /proc/kallsyms. 0; -EAGAIN: the list of modules kept
  * changing, what was read last remains; -ENOENT: the BTF lacks a type; with the error message set.
  */

@@ -99,7 +99,8 @@ static int task_read(struct walk *w, uint64_t task)
 	if (array_room(w->task, w->nr))
 		return -ENOMEM;
 	t = &w->task[w->nr];
-	*t = (struct linux_task){.tid = (int32_t)member_u32(g, task, l->pid),
+	*t = (struct linux_task){.address = task,
+				 .tid = (int32_t)member_u32(g, task, l->pid),
 				 .pid = (int32_t)member_u32(g, task, l->tgid),
 				 .state = '?',
 				 .cpu = member_u32(g, task, l->cpu),

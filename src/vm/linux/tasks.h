@@ -12,6 +12,7 @@ enum {
 };
 
 struct linux_task {
+	uint64_t address; /* of its struct task_struct */
 	int32_t tid, pid, ppid; /* pid: of the process */
 	char comm[LINUX_COMM_MAX + 1]; /* neutralised */
 	char state; /* as in /proc/PID/stat; '?': unknown */

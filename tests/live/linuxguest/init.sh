@@ -17,6 +17,8 @@ printf '#!/bin/sh\nwhile :; do sleep 1000; done\n' >/tmp/a-long-program-name
 chmod 755 /tmp/a-long-program-name
 /tmp/a-long-program-name &
 sleep 100001 &
+mkfifo /tmp/fifo
+cat /tmp/fifo &
 echo "guest: marker 4711" >/dev/kmsg
 mkdir /tmp/out
 cd /tmp/out || exit 1
@@ -27,6 +29,14 @@ cat /proc/interrupts >interrupts
 for task in /proc/[0-9]*/task/[0-9]*; do
 	echo "${task##*/} $(cut -d' ' -f 3-9 "$task/stat") $(cat "$task/comm")"
 done >tasks 2>/dev/null
+# of tasks that nothing wakes: frames without the size of the function
+for task in /proc/[0-9]*; do
+	case $(cat "$task/comm") in
+	a-long* | sleep | cat | kthreadd | netns | mm_percpu_wq | kblockd | oom_reaper | kswapd0)
+		sed "s|^|${task##*/} |; s|\[<0>\] ||; s|/0x[0-9a-f]*||" "$task/stack"
+		;;
+	esac
+done >stacks 2>/dev/null
 tar cf /dev/vda -C /tmp/out .
 sync
 echo "guest: ready"
