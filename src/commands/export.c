@@ -15,17 +15,25 @@
 #include "tracefile/tracefile.h"
 
 static const char *output_path;
+static struct export_clickhouse clickhouse = {.database = "hostrace"};
 
 /* clang-format off */
 static const struct option_row export_options[] = {
 	{'o', "output", OPT_TEXT, &output_path, "FILE", "write to FILE instead of standard output; ctf: to a directory FILE"},
+	{0,   "url", OPT_TEXT, &clickhouse.url, "URL", "clickhouse: the server's HTTP interface, e.g. http://localhost:8123"},
+	{0,   "database", OPT_TEXT, &clickhouse.database, "NAME", "clickhouse: database of the tables (default hostrace)"},
+	{0,   "user", OPT_TEXT, &clickhouse.http.user, "NAME", "clickhouse: user name; the password is read from $CLICKHOUSE_PASSWORD"},
+	{0,   "cacert", OPT_TEXT, &clickhouse.http.cacert, "FILE", "clickhouse: CA of the server's certificate (PEM)"},
+	{0,   "create-tables", OPT_FLAG, &clickhouse.create, NULL, "clickhouse: create the database and the tables that are missing"},
+	{0,   "print-schema", OPT_FLAG, &clickhouse.schema, NULL, "clickhouse: print the tables' definitions and end"},
+	{0,   "chunk-rows", OPT_U64, &clickhouse.chunk_rows, "N", "clickhouse: insert N rows at a time (default 262144)"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, export_options, NULL};
 
-static const char formats[] = "text json jsonl csv ctf trace.dat";
+static const char formats[] = "text json jsonl csv ctf trace.dat clickhouse";
 
 static bool format_known(const char *name)
 {
@@ -108,7 +116,7 @@ static int write_text(const struct input_set *in, FILE *f)
 /* Where the trace is written to: a file, or for CTF a directory. */
 struct destination {
 	const char *format;
-	bool is_ctf;
+	bool is_ctf, is_clickhouse;
 	struct new_file file;
 	struct export_ctf ctf;
 };
@@ -129,6 +137,8 @@ static int destination_write(struct destination *to, const struct input_set *in)
 
 	if (to->is_ctf)
 		return export_ctf_write(in, &to->ctf);
+	if (to->is_clickhouse)
+		return export_clickhouse_write(&clickhouse, in, output_path ? out.file : NULL);
 	if (!strcmp(to->format, "trace.dat"))
 		return export_tracedat_write(in, out.file);
 	return strcmp(to->format, "text") ? rows_write(in, &out, &(struct rows_options){0})
@@ -144,6 +154,8 @@ static int export(struct destination *to, struct input_set **in)
 {
 	int err = destination_open(to);
 
+	if (!err && to->is_clickhouse && !output_path)
+		err = export_clickhouse_open(&clickhouse);
 	if (!err)
 		err = command_confine_two(to->is_ctf ? to->ctf.stream.path : to->file.path,
 					  to->ctf.metadata.path);
@@ -155,6 +167,7 @@ static int export(struct destination *to, struct input_set **in)
 		err = input_set_open(*in, NULL, NULL);
 	if (!err)
 		err = destination_write(to, *in);
+	export_clickhouse_close(&clickhouse);
 	return destination_close(to, err);
 }
 
@@ -179,7 +192,14 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("a trace.dat is binary; name a file with -o FILE");
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	input_given.allow_ticks = true;
+	to.is_clickhouse = !strcmp(to.format, "clickhouse");
+	if (to.is_clickhouse && clickhouse.schema)
+		return export_clickhouse_schema();
+	if (to.is_clickhouse && !clickhouse.url == !output_path)
+		return command_usage("clickhouse: give either the server's --url URL, or -o FILE");
+	if (to.is_clickhouse && export_clickhouse_check(&clickhouse))
+		return command_usage("%s", error_text());
+	input_given.allow_ticks = !to.is_clickhouse;
 	if (output_path)
 		command_progress();
 	if (export(&to, &in))
@@ -194,18 +214,21 @@ static int run(int argc, char **argv, char **rest)
 const struct command export_command = {
 	.name = "export",
 	.args = "FORMAT [FILE...]",
-	.summary = "Convert a trace: text, json, jsonl, csv, ctf, trace.dat.",
+	.summary = "Convert traces: text, json, csv, ctf, trace.dat, clickhouse.",
 	.group = "Convert",
 	.details =
 		"text is a lossless text form of the trace: one event per line, readable by every\n"
 		"command. json, jsonl (a line each) and csv are rows of 'list'. ctf is a "
 		"directory\n"
 		"(-o DIR) that babeltrace2 and Trace Compass read; trace.dat is for trace-cmd\n"
-		"report and KernelShark. perfetto, chrome, svg, html, folded, pprof, pcap and\n"
-		"pcapng run the report that writes them: export perfetto is timeline -f perfetto.",
+		"report and KernelShark. clickhouse inserts the events into a ClickHouse server's\n"
+		"tables (--url), each once, however often it is called. perfetto, chrome, svg,\n"
+		"html, folded, pprof, pcap and pcapng run the report that writes them: export\n"
+		"perfetto is timeline -f perfetto.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv\n"
-		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf",
+		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf\n"
+		    "  hostrace export clickhouse vm.hrt -o vm.rows",
 	.options = options,
 	.run = run,
 	.instead = command_of,

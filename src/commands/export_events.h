@@ -4,6 +4,7 @@
 #define HOSTRACE_COMMANDS_EXPORT_EVENTS_H
 
 #include "base/new_file.h"
+#include "fetch/http.h"
 #include "input/input_set.h"
 
 struct export_ctf {
@@ -22,5 +23,27 @@ int export_ctf_close(struct export_ctf *to, int err);
 
 /* -EINVAL if the events are of several machines. */
 int export_tracedat_write(const struct input_set *in, FILE *out);
+
+/* What the options give, and the server. */
+struct export_clickhouse {
+	const char *url, *database;
+	struct http_options http;
+	bool create, schema;
+	uint64_t chunk_rows; /* 0: the default */
+	struct clickhouse *server; /* NULL: not open */
+};
+
+/* Prints the definitions of the tables. Returns the exit status. */
+int export_clickhouse_schema(void);
+
+/* Are the options valid? 0 or -EINVAL with the error message set. */
+int export_clickhouse_check(struct export_clickhouse *to);
+
+/* Connects, which starts a helper: to be called before command_confine(). */
+int export_clickhouse_open(struct export_clickhouse *to);
+void export_clickhouse_close(struct export_clickhouse *to);
+
+/* Sends the events to the server, or writes them to `file` if that is not NULL. */
+int export_clickhouse_write(struct export_clickhouse *to, const struct input_set *in, FILE *file);
 
 #endif

@@ -59,7 +59,8 @@ static const int *const allowed[] = {
 		      SCMP_SYS(seccomp), SCMP_SYS(landlock_create_ruleset),
 		      SCMP_SYS(landlock_add_rule), SCMP_SYS(landlock_restrict_self),
 		      SCMP_SYS(pipe2), SCMP_SYS(sendto), SCMP_SYS(recvfrom), SCMP_SYS(shutdown)),
-	[CONFINE_WATCH] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(pidfd_open)),
+	[CONFINE_WATCH] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(pidfd_open), SCMP_SYS(recvfrom),
+				SCMP_SYS(shutdown)),
 	[CONFINE_DRAIN] = CALLS(BASE_CALLS, PATH_CALLS, SCMP_SYS(recvfrom), SCMP_SYS(shutdown)),
 	[CONFINE_READ] = CALLS(BASE_CALLS, PATH_CALLS),
 	[CONFINE_SERVE] = CALLS(BASE_CALLS, SCMP_SYS(accept4), SCMP_SYS(recvfrom),
@@ -206,7 +207,7 @@ int calls_restrict(const struct confinement *c, enum confine_phase phase, bool w
 
 	if (!err)
 		err = rules_add(f, SCMP_ACT_ALLOW, allowed[phase]);
-	if (!err && c->sends && phase == CONFINE_WATCH)
+	if (!err && c->sends && (phase == CONFINE_WATCH || phase == CONFINE_READ))
 		err = rules_to_send(f);
 	if (!err && c->forks)
 		err = rules_to_fork(f);

@@ -69,13 +69,32 @@ static int request_send(struct http *h, const struct http_transfer *t)
 	text_put(f, "key", opt->key);
 	text_put(f, "cacert", opt->cacert);
 	text_put(f, "unix-socket", opt->unix_socket);
+	text_put(f, "user", opt->user);
+	text_put(f, "password", opt->password);
 	number_put(f, "no-verify", opt->no_verify);
 	number_put(f, "timeout-seconds", timeout_ns / 1000000000 + 1);
 	number_put(f, "range-from", t->range_from);
 	text_put(f, "if-range", t->if_range);
+	number_put(f, "post-bytes", t->post_bytes);
 	if (!memstream_close(f, &text))
 		return fail(-ENOMEM, "out of memory");
 	return helper_send(&h->helper, HTTP_REQUEST, text, len);
+}
+
+static int data_send(struct http *h, const struct http_transfer *t)
+{
+	const char *from = t->post;
+	size_t left = t->post_bytes;
+	int err = 0;
+
+	while (left && !err) {
+		size_t len = left < HELPER_MESSAGE_MAX ? left : HELPER_MESSAGE_MAX;
+
+		err = helper_send(&h->helper, HTTP_DATA, from, len);
+		from += len;
+		left -= len;
+	}
+	return err;
 }
 
 /* One message of the reply. 0; 1: it was the last, in *ret; -errno. */
@@ -114,6 +133,8 @@ int http_perform(struct http *h, const struct http_transfer *t, struct http_end 
 	*ret = (struct http_end){0};
 	if (!err)
 		err = request_send(h, t);
+	if (!err)
+		err = data_send(h, t);
 	while (!err)
 		err = reply_take(h, t, &status, ret);
 	if (err < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * HTTP and HTTPS to a guest. The program hostrace-http (src/fetch/http) does it with libcurl: loading that with the 30
- * libraries it needs takes longer than most reports, and what the guest sends is parsed in a process that has no
- * other task. The guest is hostile: redirections are not followed (they could lead to the host's own services), replies
- * are bounded, a server that sends nothing for `timeout_ns` is abandoned.
+ * HTTP and HTTPS to a guest, or to a database that recordings are sent to. The program hostrace-http (src/fetch/http)
+ * does it with libcurl: loading that with the 30 libraries it needs takes longer than most reports, and what the guest
+ * sends is parsed in a process that has no other task. The guest is hostile: redirections are not followed (they could
+ * lead to the host's own services), replies are bounded, a server that sends nothing for `timeout_ns` is abandoned.
  */
 #ifndef HOSTRACE_HTTP_H
 #define HOSTRACE_HTTP_H
@@ -21,6 +21,7 @@ struct http_options {
 	const char *cert, *key; /* PEM: client certificate; NULL: none */
 	const char *cacert;	/* PEM: who vouches for the server; NULL: the system's authorities */
 	const char *unix_socket; /* connect there instead of to the URL's host */
+	const char *user, *password; /* basic authentication; NULL: none */
 	bool no_verify;		 /* do not verify the server's certificate */
 	uint64_t timeout_ns;	 /* without a byte; 0: HTTP_TIMEOUT_NS */
 };
@@ -39,6 +40,8 @@ struct http_transfer {
 	const char *method, *url; /* GET, POST or DELETE */
 	uint64_t range_from;	  /* 0: all */
 	const char *if_range;	  /* NULL: none */
+	const void *post;	  /* the data of a POST, at most HTTP_POST_MAX bytes; NULL: none */
+	size_t post_bytes;
 
 	/* Called as the reply arrives. `body` returns 0, or -errno, which ends the transfer. */
 	void (*header)(void *arg, char *line);

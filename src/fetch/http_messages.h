@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The messages between hostrace and hostrace-http (base/helper.h has their frame). One request is answered by messages
- * of the server's reply and one HTTP_END.
+ * of the server's reply and one HTTP_END. The data of a POST follow their request in as many messages as it takes.
  *
  *	HTTP_REQUEST	"name=value" strings, each ended by a NUL: url, method, cert, key, cacert, unix-socket,
- *			no-verify (1), timeout-seconds, range-from, if-range
+ *			no-verify (1), timeout-seconds, range-from, if-range, user, password, post-bytes
+ *	HTTP_DATA	bytes, until there were post-bytes of them
  *	HTTP_HEADER	one line of the reply's head, without CR LF, cut to HTTP_HEADER_MAX bytes
  *	HTTP_STATUS	u32: before the first byte of the body
  *	HTTP_BODY	bytes
@@ -17,7 +18,9 @@
 
 #include <stdint.h>
 
-enum { HTTP_REQUEST = 1, HTTP_HEADER, HTTP_STATUS, HTTP_BODY, HTTP_END };
+enum { HTTP_REQUEST = 1, HTTP_HEADER, HTTP_STATUS, HTTP_BODY, HTTP_END, HTTP_DATA };
+
+#define HTTP_POST_MAX (1ull << 30) /* bytes; they are held in memory */
 
 enum { HTTP_HEADER_MAX = 511, HTTP_WHY_MAX = 256, HTTP_MESSAGE_MAX = 1024 };
 

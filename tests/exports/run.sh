@@ -35,21 +35,26 @@ have() { # PROGRAM PACKAGE
 ctf() { # FILE
 	rm -rf "$work/ctf"
 	"$hostrace" export -q text "$1" -o "$work/text" && "$hostrace" export -q ctf "$1" -o "$work/ctf" &&
-		timeout 60 babeltrace2 --clock-cycles "$work/ctf" >"$work/read" &&
-		timeout 60 "$here/events.py" ctf "$work/text" "$work/read"
+		timeout 200 babeltrace2 --clock-cycles "$work/ctf" >"$work/read" &&
+		timeout 200 "$here/events.py" ctf "$work/text" "$work/read"
 }
 
 tracedat() { # FILE
 	"$hostrace" export -q text "$1" -o "$work/text" && "$hostrace" export -q trace.dat "$1" -o "$work/dat" &&
-		timeout 60 trace-cmd report -R -t -i "$work/dat" >"$work/read" &&
-		timeout 60 "$here/events.py" tracedat "$work/text" "$work/read"
+		timeout 200 trace-cmd report -R -t -i "$work/dat" >"$work/read" &&
+		timeout 200 "$here/events.py" tracedat "$work/text" "$work/read"
 }
 
 # protoc, another reader of protocol buffers, with Perfetto's fields as perfetto.proto has them.
 perfetto() { # OPTION...
 	"$hostrace" timeline -q "$@" -f perfetto -o "$work/pftrace" && "$hostrace" timeline -q "$@" -f json -o "$work/json" &&
 		protoc -I "$here" --decode=perfetto.protos.Trace "$here/perfetto.proto" <"$work/pftrace" >"$work/read" &&
-		timeout 60 "$here/perfetto.py" "$work/read" "$work/json"
+		timeout 200 "$here/perfetto.py" "$work/read" "$work/json"
+}
+
+# SQLite runs the documented queries on what protoc reads.
+perfetto_sql() { # OPTION...
+	perfetto "$@" && timeout 200 "$here/perfetto_sql.py" ../doc/perfetto-sql.md "$work/read" "$work/json"
 }
 
 cells() { # FILE
@@ -169,6 +174,8 @@ if have protoc protobuf-compiler; then
 	done
 	perfetto -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
 	result $? "protoc reads those of host and guest together"
+	perfetto_sql -i ../doc/tutorial/slow.hrt --since 87s --period 500ms >"$work/out" 2>&1
+	result $? "the queries of doc/perfetto-sql.md run with SQLite"
 fi
 for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest oracles/exits.dat page/hostile.txt; do
 	cells "$f" >"$work/out" 2>&1

@@ -71,7 +71,7 @@ def rows_of(answer):
 
 def run(*words):
     return subprocess.run([hostrace, *words], cwd=tests, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=200)
 
 
 def answer_of(words, form, out):

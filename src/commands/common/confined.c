@@ -12,11 +12,16 @@
 #include "confine/confine.h"
 #include "readers/osv/osv.h"
 
-static bool done, starts_programs;
+static bool done, starts_programs, sends;
 
 void command_confine_starts_programs(void)
 {
 	starts_programs = true;
+}
+
+void command_confine_sends(void)
+{
+	sends = true;
 }
 
 /* Separate debug information of an ELF file may be in its folder's .debug. */
@@ -73,6 +78,7 @@ int command_confine_two(const char *output, const char *other)
 {
 	_cleanup_confine_paths_ struct confine_paths *p = done ? NULL : confine_paths_new();
 	struct confinement c = {.phase = starts_programs ? CONFINE_EXECUTE : CONFINE_READ,
+				.sends = sends,
 				.paths = p};
 	int err;
 

@@ -15,4 +15,7 @@ int command_confine_two(const char *output, const char *other);
 /* This command starts a program (tcpdump): user and capabilities are given up, but not system calls. */
 void command_confine_starts_programs(void);
 
+/* This command sends what it reads to a helper (base/helper.h), which it has started. */
+void command_confine_sends(void);
+
 #endif

@@ -18,7 +18,9 @@ enum { CONNECT_SECONDS = 15 };
 
 struct request {
 	const char *method, *url, *cert, *key, *cacert, *unix_socket, *no_verify, *timeout_seconds;
-	const char *range_from, *if_range; /* NULL: not given */
+	const char *range_from, *if_range, *user, *password, *post_bytes; /* NULL: not given */
+	uint8_t *post; /* owned */
+	size_t post_len;
 };
 
 struct transfer {
@@ -41,6 +43,8 @@ static int request_parse(struct request *rq, const char *data, size_t len)
 		{"cacert=", &rq->cacert},     {"unix-socket=", &rq->unix_socket},
 		{"no-verify=", &rq->no_verify}, {"timeout-seconds=", &rq->timeout_seconds},
 		{"range-from=", &rq->range_from}, {"if-range=", &rq->if_range},
+		{"user=", &rq->user},	      {"password=", &rq->password},
+		{"post-bytes=", &rq->post_bytes},
 	};
 
 	if (!len || data[len - 1])
@@ -50,6 +54,27 @@ static int request_parse(struct request *rq, const char *data, size_t len)
 			if (!strncmp(at, fields[i].name, strlen(fields[i].name)))
 				*fields[i].value = at + strlen(fields[i].name);
 	return rq->method && rq->url && rq->timeout_seconds ? 0 : -EPROTO;
+}
+
+/* All of it before the transfer begins, so that neither process waits for the other while a server replies early. */
+static int data_receive(struct request *rq)
+{
+	uint64_t bytes = rq->post_bytes ? strtoull(rq->post_bytes, NULL, 10) : 0;
+	struct helper_head head;
+	int err = 0;
+
+	if (!bytes)
+		return 0;
+	rq->post = bytes <= HTTP_POST_MAX ? malloc(bytes + HELPER_MESSAGE_MAX) : NULL;
+	if (!rq->post)
+		return fail(-ENOMEM, "out of memory");
+	while (rq->post_len < bytes && !err) {
+		err = helper_request(&head, rq->post + rq->post_len);
+		if (!err && (head.kind != HTTP_DATA || head.len > bytes - rq->post_len))
+			err = -EPROTO;
+		rq->post_len += err ? 0 : head.len;
+	}
+	return err;
 }
 
 /* Schemes by name since 7.85, by bits before. */
@@ -98,16 +123,33 @@ static void range_set(struct transfer *t)
 		return;
 	curl_easy_setopt(t->curl, CURLOPT_RANGE, range);
 	if (t->rq.if_range && asprintf(&condition, "If-Range: %s", t->rq.if_range) >= 0)
-		t->headers = curl_slist_append(NULL, condition);
-	curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, t->headers);
+		t->headers = curl_slist_append(t->headers, condition);
 }
 
-static void method_set(CURL *c, const char *method)
+/* Without "Expect: 100-continue", after which some servers are waited for in vain. */
+static void post_set(struct transfer *t)
 {
-	if (!strcmp(method, "POST"))
-		curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, "");
-	else if (strcmp(method, "GET"))
-		curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(t->curl, CURLOPT_POST, 1L);
+	curl_easy_setopt(t->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->rq.post_len);
+	curl_easy_setopt(t->curl, CURLOPT_POSTFIELDS, t->rq.post ? (char *)t->rq.post : "");
+	t->headers = curl_slist_append(t->headers, "Expect:");
+}
+
+static void method_set(struct transfer *t)
+{
+	if (!strcmp(t->rq.method, "POST"))
+		post_set(t);
+	else if (strcmp(t->rq.method, "GET"))
+		curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, t->rq.method);
+}
+
+static void user_set(CURL *c, const struct request *rq)
+{
+	if (!rq->user)
+		return;
+	curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+	curl_easy_setopt(c, CURLOPT_USERNAME, rq->user);
+	curl_easy_setopt(c, CURLOPT_PASSWORD, rq->password ? rq->password : "");
 }
 
 /* ---- the reply ---- */
@@ -168,8 +210,10 @@ static void transfer_set(struct transfer *t)
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
 	schemes_set(c);
 	tls_set(c, &t->rq);
-	method_set(c, t->rq.method);
+	user_set(c, &t->rq);
+	method_set(t);
 	range_set(t);
+	curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers);
 }
 
 /* ---- what went wrong ---- */
@@ -262,8 +306,9 @@ static int answer(uint32_t kind, const uint8_t *data, size_t len)
 	if (kind != HTTP_REQUEST || request_parse(&t.rq, (const char *)data, len))
 		end.err =
 			fail(-EPROTO, "hostrace-http: unknown request: is it of another version?");
-	else
+	else if (!(end.err = data_receive(&t.rq)))
 		end.err = transfer(&t, &end);
+	free(t.rq.post);
 	if (end.err)
 		snprintf(end.message, sizeof(end.message), "%s", error_text());
 	return t.closed ? -EPIPE : helper_reply(HTTP_END, &end, sizeof(end));
