@@ -15,6 +15,16 @@ struct task_struct___cpu {
 	hr_u32 cpu;
 };
 
+/* In v7.3 the instruction pointer is no longer one of regs[], and the mask is an array. */
+struct kvm_vcpu_arch___rip {
+	unsigned long rip;
+	unsigned long regs_avail[1];
+};
+
+struct kvm_vcpu___rip {
+	struct kvm_vcpu_arch___rip arch;
+};
+
 #pragma clang attribute pop
 
 /* This thread's first preempt notifier, that of its vCPU; 0 if none or if the kernel was built without KVM. */
@@ -80,12 +90,43 @@ static __always_inline hr_u32 userspace_reason(hr_u32 reason, int error)
 
 enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
 
+/* The instruction pointer that KVM has, of a tracepoint's argument. VMX: it may be that of an earlier exit. */
+static __always_inline hr_u64 vcpu_rip_any(struct kvm_vcpu *vcpu)
+{
+	struct kvm_vcpu___rip *newer = (void *)vcpu;
+
+	if (bpf_core_field_exists(newer->arch.rip))
+		return newer->arch.rip;
+	return vcpu->arch.regs[VCPU_REGS_RIP];
+}
+
 /* 0 where KVM has not fetched it from the hardware (VMX reads it when it is first requested). */
 static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
 {
-	if (vcpu->arch.regs_avail & (1u << VCPU_REGS_RIP))
-		return vcpu->arch.regs[VCPU_REGS_RIP];
-	return 0;
+	struct kvm_vcpu___rip *newer = (void *)vcpu;
+	hr_u64 available;
+
+	if (bpf_core_field_exists(newer->arch.rip))
+		available = newer->arch.regs_avail[0];
+	else
+		available = vcpu->arch.regs_avail;
+	return available >> VCPU_REGS_RIP & 1 ? vcpu_rip_any(vcpu) : 0;
+}
+
+/* The same of any vCPU; false: it is not known. */
+static __always_inline bool vcpu_rip_read(struct kvm_vcpu *vcpu, hr_u64 *ret)
+{
+	struct kvm_vcpu___rip *newer = (void *)vcpu;
+	hr_u64 available;
+
+	if (bpf_core_field_exists(newer->arch.rip)) {
+		available = BPF_CORE_READ(newer, arch.regs_avail[0]);
+		*ret = BPF_CORE_READ(newer, arch.rip);
+	} else {
+		available = BPF_CORE_READ(vcpu, arch.regs_avail);
+		*ret = BPF_CORE_READ(vcpu, arch.regs[VCPU_REGS_RIP]);
+	}
+	return available >> VCPU_REGS_RIP & 1;
 }
 
 /* The description of an exit by AMD's CPU. */

@@ -55,13 +55,9 @@ struct thread_state {
 	hr_u64 drop_vq;
 	hr_u64 reset_vdev;
 	hr_u32 polled; /* it has slept in a system call that waits for events: an event loop */
-	hr_u32 guest_kernel; /* guest_*: see guest_task.bpf.h; number in guest_kernels + 1, or GUEST_KERNEL_NONE */
+	hr_u32 pad;
 	hr_u64 tsc_ratio; /* that `vcpu_tsc` was written with */
-	hr_u32 guest_epoch;
-	hr_u32 guest_cpu;
-	hr_u64 guest_slot;
-	hr_u64 guest_looks;
-	struct guest_task guest;
+	struct guest_look guest;
 };
 
 struct {
@@ -106,6 +102,11 @@ static __always_inline void ring_here(struct emit *e)
 	e->ring = bpf_map_lookup_elem(&rings, &cpu);
 }
 
+static __always_inline void emit_lost(struct emit *e, hr_u16 type)
+{
+	__sync_fetch_and_add(&((struct ring_head *)(void *)e->ring)->lost[type], 1);
+}
+
 /*
  * Reserves a slot in e->ring for a record of this type and fills its header from e. NULL (and
  * counted) if there is no space. The time is read last, so that a record that is not yet reserved is
@@ -118,7 +119,7 @@ static __always_inline void *emit_reserve(struct emit *e, hr_u16 type, hr_u32 si
 	hr_u64 pos = head->head;
 
 	if (pos - head->tail + slot_bytes > ring_mask + 1 - RING_RESERVE_BYTES) {
-		__sync_fetch_and_add(&head->lost[type], 1);
+		emit_lost(e, type);
 		return NULL;
 	}
 	pos = __sync_fetch_and_add(&head->head, slot_bytes);

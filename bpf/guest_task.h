@@ -50,4 +50,15 @@ struct guest_task {
 	char comm[GUEST_COMM_MAX];
 };
 
+/* What a thread that runs a vCPU remembers. */
+struct guest_look {
+	hr_u32 kernel; /* number in guest_kernels + 1, or GUEST_KERNEL_NONE; 0: not known yet */
+	hr_u32 epoch;
+	hr_u32 cpu; /* in the guest */
+	hr_u32 pad;
+	hr_u64 slot; /* of struct guest_task_slot; 0: none */
+	hr_u64 looks;
+	struct guest_task task; /* that was found last */
+};
+
 #endif

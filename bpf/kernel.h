@@ -57,7 +57,13 @@ struct signal_struct {
 
 struct mm_struct;
 
+/* Empty in kernels without CONFIG_SCHED_INFO. */
+struct sched_info {
+	unsigned long long run_delay;
+};
+
 struct task_struct {
+	struct sched_info sched_info;
 	struct thread_info thread_info;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
@@ -230,6 +236,12 @@ struct trace_event_raw_kvm_exit {
 	unsigned long guest_rip;
 	hr_u32 isa;
 	hr_u64 info1, info2;
+};
+
+struct trace_event_raw_kvm_nested_vmexit {
+	unsigned int exit_reason;
+	unsigned long guest_rip;
+	hr_u32 isa;
 };
 
 struct trace_event_raw_kvm_entry {

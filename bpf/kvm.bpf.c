@@ -2,8 +2,11 @@
 /*
  * KVM's tracepoints. tp_btf programs get the tracepoint's own arguments, which is cheapest; where
  * these are not sufficient the formatted record is read instead (tp/kvm/..., several times as
- * expensive). Signatures are those of v6.1 to v6.18; the collector skips programs that the running
+ * expensive). Signatures are those of v6.1 to v7.3; the collector skips programs that the running
  * kernel rejects.
+ *
+ * Pointers are compared with NULL: if KVM is a module, newer kernels (v6.13, also 6.12.95 of Debian)
+ * reject programs that do not.
  *
  * Interrupts raised by threads outside QEMU (the kernel's vhost workers) cannot be attributed to a
  * VM and are not recorded.
@@ -39,10 +42,10 @@ int BPF_PROG(tp_kvm_exit_svm, struct kvm_vcpu *vcpu, hr_u32 isa)
 	struct rec_kvm_exit *rec = record_begin_task(&e, kvm_exit);
 	struct svm_exit exit;
 
-	if (!rec)
+	if (!rec || !vcpu)
 		return 0;
 	vcpu_svm_exit(vcpu, &exit);
-	rec->rip = vcpu->arch.regs[VCPU_REGS_RIP];
+	rec->rip = vcpu_rip_any(vcpu);
 	rec->info1 = exit.info1;
 	rec->info2 = exit.info2;
 	rec->reason = (hr_u32)exit.code;
@@ -57,7 +60,7 @@ int BPF_PROG(tp_kvm_entry, struct kvm_vcpu *vcpu)
 	struct emit e;
 	struct rec_kvm_entry *rec = record_begin(&e, kvm_entry);
 
-	if (!rec)
+	if (!rec || !vcpu)
 		return 0;
 	rec->rip = vcpu_rip(vcpu);
 	emit_publish(&e);
@@ -76,6 +79,59 @@ int tp_kvm_entry_formatted(struct trace_event_raw_kvm_entry *ctx)
 	rec->rip = bpf_core_field_exists(ctx->rip) ? ctx->rip : 0;
 	emit_publish(&e);
 	return PERF_SEES_IT_TOO;
+}
+
+/* ---- guests of the guest ---- */
+
+SEC("tp/kvm/kvm_nested_vmexit")
+int tp_kvm_nested_vmexit(struct trace_event_raw_kvm_nested_vmexit *ctx)
+{
+	struct emit e;
+	struct rec_kvm_nested_vmexit *rec = record_begin(&e, kvm_nested_vmexit);
+
+	if (!rec)
+		return PERF_SEES_IT_TOO;
+	rec->rip = ctx->guest_rip;
+	rec->reason = ctx->exit_reason;
+	rec->isa = ctx->isa;
+	emit_publish(&e);
+	return PERF_SEES_IT_TOO;
+}
+
+/* As tp_kvm_exit_svm. */
+SEC("tp_btf/kvm_nested_vmexit")
+int BPF_PROG(tp_kvm_nested_vmexit_svm, struct kvm_vcpu *vcpu, hr_u32 isa)
+{
+	struct emit e;
+	struct rec_kvm_nested_vmexit *rec = record_begin(&e, kvm_nested_vmexit);
+
+	if (!rec || !vcpu)
+		return 0;
+	rec->rip = vcpu_rip_any(vcpu);
+	rec->reason = vcpu_svm_reason(vcpu);
+	rec->isa = isa;
+	emit_publish(&e);
+	return 0;
+}
+
+/* Kernels declare exit_code with 32 or 64 bits, see vcpu_svm_exit(). */
+SEC("tp_btf/kvm_nested_vmexit_inject")
+int BPF_PROG(tp_kvm_nested_vmexit_inject, hr_u32 exit_code, hr_u64 info1, hr_u64 info2,
+	     hr_u32 int_info, hr_u32 int_error, hr_u32 isa)
+{
+	struct emit e;
+	struct rec_kvm_nested_vmexit_inject *rec = record_begin(&e, kvm_nested_vmexit_inject);
+
+	if (!rec)
+		return 0;
+	rec->info1 = info1;
+	rec->info2 = info2;
+	rec->reason = exit_code;
+	rec->isa = isa;
+	rec->int_info = int_info;
+	rec->int_error = int_error;
+	emit_publish(&e);
+	return 0;
 }
 
 SEC("tp_btf/kvm_userspace_exit")
@@ -262,7 +318,7 @@ int BPF_PROG(tp_kvm_apic_accept_irq, hr_u32 apic_id, hr_u16 mode, hr_u16 level, 
 	{                                                                                          \
 		struct emit e;                                                                     \
 		struct rec_##name *rec = record_begin(&e, name);                                   \
-		if (!rec)                                                                          \
+		if (!rec || !apic)                                                                 \
 			return 0;                                                                  \
 		rec->apic_id = apic->vcpu->vcpu_id;                                                \
 		rec->vector = vector;                                                              \
@@ -378,7 +434,7 @@ int BPF_PROG(tp_kvm_page_fault, struct kvm_vcpu *vcpu, hr_u64 addr, hr_u64 error
 	struct emit e;
 	struct rec_kvm_page_fault *rec = record_begin_task(&e, kvm_page_fault);
 
-	if (!rec)
+	if (!rec || !vcpu)
 		return 0;
 	rec->rip = vcpu_rip(vcpu);
 	rec->addr = addr;
@@ -452,7 +508,7 @@ int BPF_PROG(tp_kvm_pvclock_update, unsigned int vcpu_id, struct pvclock_vcpu_ti
 	struct emit e;
 	struct rec_kvm_pvclock_update *rec = record_begin(&e, kvm_pvclock_update);
 
-	if (!rec)
+	if (!rec || !page)
 		return 0;
 	rec->tsc_timestamp = page->tsc_timestamp;
 	rec->system_time = page->system_time;

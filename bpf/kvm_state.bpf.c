@@ -159,11 +159,12 @@ static __always_inline void vcpu_state_read(struct kvm_vcpu *vcpu, struct kvm_re
 {
 	struct kvm_lapic *apic = BPF_CORE_READ(vcpu, arch.apic);
 	void *regs = apic ? BPF_CORE_READ(apic, regs) : NULL;
+	hr_u64 rip;
 
 	/* VMX reads the instruction pointer when it is first requested after an exit */
-	if (BPF_CORE_READ(vcpu, arch.regs_avail) & 1u << VCPU_REGS_RIP) {
+	if (vcpu_rip_read(vcpu, &rip)) {
 		r->vcpu.state |= KVM_VCPU_RIP;
-		r->vcpu.rip = BPF_CORE_READ(vcpu, arch.regs[VCPU_REGS_RIP]);
+		r->vcpu.rip = rip;
 	}
 	if (BPF_CORE_READ(vcpu, mode) == VCPU_IN_GUEST_MODE)
 		r->vcpu.state |= KVM_VCPU_IN_GUEST;

@@ -53,7 +53,7 @@ static __always_inline int reset(hr_u64 vdev, hr_u32 leave)
 SEC("uprobe")
 int BPF_KPROBE(fn_virtio_reset, hr_u64 vdev)
 {
-	struct thread_state *state = thread_here(true);
+	struct thread_state *state = thread_enters();
 
 	if (state)
 		state->reset_vdev = vdev;
@@ -63,7 +63,7 @@ int BPF_KPROBE(fn_virtio_reset, hr_u64 vdev)
 SEC("uretprobe")
 int ret_virtio_reset(struct pt_regs *ctx)
 {
-	struct thread_state *state = thread_here(false);
+	struct thread_state *state = thread_returns(EV_virtio_reset);
 
 	return state && state->reset_vdev ? reset(state->reset_vdev, 1) : 0;
 }

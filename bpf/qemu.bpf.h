@@ -207,13 +207,24 @@ static __always_inline bool device_begin(struct emit *e, hr_u64 vdev)
 	return true;
 }
 
-/* The state of the current thread, for returns that need values from the entry. */
-static __always_inline struct thread_state *thread_here(bool create)
+/* The state of the current thread, which passes values from a function's entry to its return. NULL: no memory. */
+static __always_inline struct thread_state *thread_enters(void)
 {
 	if (!vm_traced(bpf_get_current_pid_tgid() >> 32))
 		return NULL;
 	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-				    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The same at the return; if there is none, the return's record is lost, and counted. */
+static __always_inline struct thread_state *thread_returns(hr_u16 type)
+{
+	struct thread_state *state = thread_enters();
+	struct emit e;
+
+	if (!state && emit_begin(&e))
+		emit_lost(&e, type);
+	return state;
 }
 
 static __always_inline hr_u64 mark_arg(struct pt_regs *ctx, hr_u64 nr)

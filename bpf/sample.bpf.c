@@ -259,8 +259,8 @@ int pe_guest_sample(struct bpf_perf_event_data *ctx)
 		if (bpf_core_field_exists(vcpu->arch.handling_intr_from_guest) &&
 		    BPF_CORE_READ(vcpu, arch.handling_intr_from_guest))
 			where = WHERE_GUEST;
-		if (BPF_CORE_READ(vcpu, arch.regs_avail) & (1u << VCPU_REGS_RIP))
-			rip = BPF_CORE_READ(vcpu, arch.regs[VCPU_REGS_RIP]);
+		if (!vcpu_rip_read(vcpu, &rip))
+			rip = 0;
 	}
 	if (!guest_task_note(&e, sample_frames ? EV_guest_stack : EV_guest_sample))
 		return 0;

@@ -82,7 +82,7 @@ static __always_inline int pop(hr_u64 vq, hr_u64 elem)
 SEC("uprobe")
 int BPF_KPROBE(fn_virtqueue_pop, hr_u64 vq)
 {
-	struct thread_state *state = thread_here(true);
+	struct thread_state *state = thread_enters();
 
 	if (state)
 		state->pop_vq = vq;
@@ -92,7 +92,7 @@ int BPF_KPROBE(fn_virtqueue_pop, hr_u64 vq)
 SEC("uretprobe")
 int BPF_KRETPROBE(ret_virtqueue_pop, hr_u64 elem)
 {
-	struct thread_state *state = elem ? thread_here(false) : NULL;
+	struct thread_state *state = elem ? thread_returns(EV_virtqueue_pop) : NULL;
 
 	return state && state->pop_vq ? pop(state->pop_vq, elem) : 0;
 }
@@ -262,7 +262,7 @@ static __always_inline int drop_all(hr_u64 vq, hr_u32 leave)
 SEC("uprobe")
 int BPF_KPROBE(fn_virtqueue_drop_all, hr_u64 vq)
 {
-	struct thread_state *state = thread_here(true);
+	struct thread_state *state = thread_enters();
 
 	if (state)
 		state->drop_vq = vq;
@@ -272,7 +272,7 @@ int BPF_KPROBE(fn_virtqueue_drop_all, hr_u64 vq)
 SEC("uretprobe")
 int ret_virtqueue_drop_all(struct pt_regs *ctx)
 {
-	struct thread_state *state = thread_here(false);
+	struct thread_state *state = thread_returns(EV_virtqueue_drop_all);
 
 	return state && state->drop_vq ? drop_all(state->drop_vq, 1) : 0;
 }

@@ -28,6 +28,8 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 		t->follow = c->follow ? FOLLOW_QEMU : FOLLOW_NONE;
 		t->exe_open = strdup(vms[i].exe_open ? vms[i].exe_open : "");
 		err = plan_make(t->exe_open && *t->exe_open ? t->exe_open : NULL, &t->plan);
+		if (err == -ENOENT && nr > 1) /* it has just ended; the others are recorded */
+			err = plan_make(NULL, &t->plan);
 		if (err)
 			return err;
 		if (c->follow && !t->plan.is_qemu)

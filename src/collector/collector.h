@@ -205,10 +205,13 @@ int privileges_check(void);
 bool feature_tracing(void);
 bool feature_task_storage(void);
 
+/* May this process attach user probes, with the capabilities that it has now? */
+bool feature_uprobes(void);
+
 /* To read of another process what ptrace could. */
 #define CAPS_KEPT_TO_LOOK  (1ull << 19 /* CAP_SYS_PTRACE */ | 1ull << 2 /* CAP_DAC_READ_SEARCH */)
-/* To attach probes to VMs that are started later. */
-#define CAPS_KEPT_TO_ATTACH (1ull << 39 /* CAP_BPF */ | 1ull << 38 /* CAP_PERFMON */)
+/* To attach probes to VMs that are started later: depends on the kernel. */
+uint64_t collector_attach_caps(void);
 /* To connect to other users' sockets. */
 #define CAPS_KEPT_TO_CONNECT (1ull << 1 /* CAP_DAC_OVERRIDE */)
 

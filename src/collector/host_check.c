@@ -76,7 +76,11 @@ static void tracefs_check(struct host_checks *c)
 
 static void uprobes_check(struct host_checks *c)
 {
-	if (is_there("/sys/bus/event_source/devices/uprobe/type"))
+	if (is_there("/sys/bus/event_source/devices/uprobe/type") && !feature_uprobes())
+		check_add(c, "user probes", false, CHECK_MISSING,
+			  "QEMU cannot be probed: this kernel needs CAP_SYS_ADMIN for it; run "
+			  "hostrace as root");
+	else if (is_there("/sys/bus/event_source/devices/uprobe/type"))
 		check_add(c, "user probes", false, CHECK_OK,
 			  "functions and USDT probes of QEMU can be probed");
 	else

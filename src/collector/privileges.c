@@ -39,6 +39,18 @@ static uint64_t caps_effective(void)
 	return data[0].effective | (uint64_t)data[1].effective << 32;
 }
 
+static void caps_effective_set(uint64_t caps)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	if (syscall(SYS_capget, &head, data))
+		return;
+	data[0].effective = (uint32_t)caps;
+	data[1].effective = (uint32_t)(caps >> 32);
+	syscall(SYS_capset, &head, data);
+}
+
 static bool has(uint64_t caps, unsigned int cap)
 {
 	return caps >> cap & 1;
@@ -80,4 +92,17 @@ int privileges_check(void)
 		    "missing capability: %s; run it as root, or grant them once: sudo setcap "
 		    "cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace%s=ep %s",
 		    missing, admin ? ",cap_sys_admin" : "", own_path(path, sizeof(path)));
+}
+
+uint64_t collector_attach_caps(void)
+{
+	const uint64_t admin = UINT64_C(1) << CAP_SYS_ADMIN,
+		       caps = UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
+	uint64_t before = caps_effective();
+	bool sufficient;
+
+	caps_effective_set(before & ~admin);
+	sufficient = feature_uprobes();
+	caps_effective_set(before);
+	return sufficient ? caps : caps | admin;
 }

@@ -8,10 +8,13 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "collector/internal.h"
 
 enum {
@@ -34,6 +37,27 @@ bool uprobe_links_possible(void)
 
 	btf__free(btf);
 	return found;
+}
+
+/* Perf checks the rights before anything else of a user probe, so that one without a path shows them. */
+static bool perf_refuses(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	struct perf_event_attr attr = {.size = sizeof(attr), .exclude_kernel = 1};
+	long fd;
+
+	if (!f || fscanf(f, "%u", &attr.type) != 1)
+		return false;
+	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		close((int)fd);
+	return fd < 0 && errno == EACCES;
+}
+
+/* Perf allows user probes with CAP_PERFMON, later kernels only with CAP_SYS_ADMIN (seen: 6.1.192, 6.18). */
+bool feature_uprobes(void)
+{
+	return !perf_refuses() || uprobe_links_possible();
 }
 
 void uprobe_link_prepare(struct bpf_program *prog)

@@ -56,7 +56,7 @@ job() {
 	shift
 	rm -f "$file"
 	begin=$(us)
-	timeout 60 "$hostrace" "$@" -o "$file" 2>stderr || wrong="status $?: $(cat stderr)"$'\n'
+	timeout 200 "$hostrace" "$@" -o "$file" 2>stderr || wrong="status $?: $(cat stderr)"$'\n'
 	duration=$(($(us) - begin))
 	mv "$file" "want.$file"
 	for i in $(seq "$N"); do
@@ -89,7 +89,7 @@ job() {
 	done
 	nr=$((nr + 1))
 	if [ -z "$wrong" ]; then
-		echo "ok $nr - $1: interrupted $N times: $whole complete, $none not replaced"
+		echo "ok $nr - $1: interrupted ($N times: $whole complete, $none not replaced)"
 	else
 		bad=$((bad + 1))
 		echo "not ok $nr - $1: interrupted"
@@ -171,9 +171,9 @@ held() {
 
 nr=$((nr + 1))
 if [ "$ended" -gt 0 ]; then
-	echo "ok $nr - $ended of them ended by the signal"
+	echo "ok $nr - the signal ended some of them ($ended)"
 else
-	echo "not ok $nr - none was ended by the signal"
+	echo "not ok $nr - the signal ended some of them"
 	bad=$((bad + 1))
 fi
 

@@ -45,7 +45,7 @@ result() { # WRONG NAME
 # run PREFIX...: the job's command; its status is in $status, its files are stdout, stderr and out
 run() {
 	rm -f out out.*
-	timeout 20 "$@" "$hostrace" "${job[@]}" >stdout 2>stderr
+	timeout 200 "$@" "$hostrace" "${job[@]}" >stdout 2>stderr
 	status=$?
 }
 

@@ -124,7 +124,7 @@ check_none() {
 	[ "$2" = 0 ] || wrong "none.hrt: $2 gaps in $1 numbers"
 }
 
-# check ENTRIES SEED
+# check ENTRIES SEED NR
 check() {
 	rm -f wrong
 	cp --sparse=always base.img cut.img
@@ -143,7 +143,8 @@ check() {
 	fi
 	losetup -d "$cut_loop"
 	: >>wrong
-	is "$(cat wrong)" "" "power failure behind write $1 of $end: $saved of $((ROUNDS * 2000)) numbers, $safe were safe"
+	echo "# behind write $1 of $end: $saved of $((ROUNDS * 2000)) numbers, $safe were safe"
+	is "$(cat wrong)" "" "power failure $3"
 }
 
 plan $((N + 1))
@@ -160,8 +161,10 @@ awk -v n="$N" -v seed="$SEED" -v begin="$begin" -v end="$end" 'BEGIN {
 	for (i = 1; i <= n; i++)
 		print begin + int(rand() * (end - begin + 1)), seed + i
 }' >cuts
+nr_cut=0
 while read -r at seed; do
-	check "$at" "$seed"
+	nr_cut=$((nr_cut + 1))
+	check "$at" "$seed" $nr_cut
 done <cuts
 echo "# lost without a sync: $(sort kinds | uniq -c | tr -s ' \n' ' ')"
 finish

@@ -55,7 +55,10 @@ vmm_end
 vmm_start 60000
 record_start --vm "$vmm" -o killed.hrt
 vmm_go
-sleep 2
+for _ in $(seq 600); do # until a chunk is in the file
+	[ "$(events kvm_pio killed.hrt)" -le 1000 ] || break
+	sleep .1
+done
 kill -s KILL "$recorder"
 wait "$recorder_waiter" 2>/dev/null
 timeout 200 "$HOSTRACE" info -i killed.hrt >info.out 2>&1

@@ -40,13 +40,17 @@ refuses 1 'no-such-directory' "a file that cannot be made" \
 refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
 	setpriv --bounding-set=-all --inh-caps=-all "$HOSTRACE" record --vm "$vmm" -o x.hrt
 # Its set-up waits for a monitor that accepts and says nothing, for five seconds; a signal ends it before.
-socat "UNIX-LISTEN:silent,fork" "SYSTEM:touch asked; sleep 60" 2>/dev/null &
+cat >silent.sh <<'END'
+until [ -s waiter ]; do sleep .05; done
+pkill -TERM -P "$(cat waiter)"
+sleep 60
+END
+socat "UNIX-LISTEN:silent,fork" "SYSTEM:sh silent.sh" 2>/dev/null &
 silent=$!
 for _ in $(seq 1200); do [ -S silent ] && break; sleep .05; done
 timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o x.hrt --guest "mem:0xffffffff81000000,qmp=silent" 2>record.err &
 recorder_waiter=$!
-for _ in $(seq 1200); do [ -e asked ] && break; sleep .05; done
-pkill -TERM -P "$recorder_waiter"
+echo $recorder_waiter >waiter
 wait "$recorder_waiter"
 is "$? $(grep -c 'interrupted' record.err)" "1 1" "a signal ends the set-up" record.err
 kill "$silent"

@@ -94,9 +94,10 @@ judge() {
 		lost=$(((at - last) * (ns / (events - 1)) / 1000000))
 		echo "$lost" >>lost
 		what="$what, the last $lost ms are missing"
-		[ "$begun" -lt 0 ] || [ "$first" -le "$begun" ] || bad="$bad; begins at $first, not $begun"
+		# The guest may have been between an access, which came before the recording, and its count.
+		[ "$begun" -lt 0 ] || [ "$first" -le $((begun + 2)) ] || bad="$bad; begins at $first, not $begun"
 	fi
-	is "${bad:-fine}" fine "killed after $ms ms: $what" "k$1.err"
+	is "${bad:-fine}" fine "recorder $1 is killed (after $ms ms: $what)" "k$1.err"
 }
 
 plan $((N + 1))

@@ -25,10 +25,12 @@ refused() {
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
 
-plan 22
+plan 23
 vmm_start 500
 
+echo part >two.guest.kallsyms.4194999.tmp # no process has this pid
 record_start --vm "$vmm" -o two.hrt
+is "$(ls ./*.tmp 2>/dev/null)" "" "what a killed recorder has left is removed"
 refused 'two.hrt is being written by another process' "two recorders of one name" -o two.hrt
 recorder_end
 is $? 0 "... and the first one is undisturbed" record.err
@@ -40,7 +42,7 @@ is $? 1 "a recording that was deleted meanwhile is a failure" record.err
 is "$(grep -c 'deleted.hrt was deleted or replaced' record.err)" 1 "... and is said" record.err
 
 record_start --vm "$vmm" -o truncated.hrt
-sleep .5
+until [ -s truncated.hrt ]; do sleep .1; done
 : >truncated.hrt
 recorder_end
 is $? 1 "a recording that was truncated meanwhile is a failure" record.err

@@ -21,7 +21,7 @@ kill -s USR1 "$recorder"
 until_line 'wrote ring-1.hrt' record.err
 is "$("$HOSTRACE" info -i ring-1.hrt >info.out 2>&1; echo $?)" 0 "a dump before anything happened" info.out
 vmm_go
-sleep 3
+until_line '^outb 60000' vmm.out
 kill -s USR1 "$recorder"
 until_line 'wrote ring-2.hrt' record.err
 is "$("$HOSTRACE" info -i ring-2.hrt >info.out 2>&1; echo $?)" 0 "a dump of what was" info.out

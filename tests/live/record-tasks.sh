@@ -10,7 +10,7 @@ live_needs_root
 live_needs_tools qemu-system-x86_64 jq socat
 [ -f "$BUILD/taskguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/taskguest.elf" >&2 || bail "cannot build the guest"
 
-timeout -s KILL 300 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
+timeout -s KILL 700 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
 	-qmp unix:qmp,server=on,wait=off -pidfile qemu.pid -kernel "$BUILD/taskguest.elf" >qemu.out 2>&1 &
 until_line '^[0-9]' qemu.pid || bail "QEMU did not start: $(cat qemu.out)"
 vm=$(cat qemu.pid)
@@ -58,7 +58,7 @@ until_accesses() { # TRACE CONDITION
 # Of each task many.
 many='$1 == "guest" && $4 >= 100 {n++} END {exit n < 4}'
 
-plan 6
+plan 9
 tasks_record a.hrt
 until_accesses a.hrt "$many"
 tasks_stop
@@ -80,4 +80,21 @@ is "$(awk '$1 == "firmware" {print $3}' got)" unknown "after a reset, the firmwa
 is "$(awk '$1 == "again" && $4 >= 100 && $3 != "unknown" {print $2, $3}' got | xargs)" "0x46 70 0x47 71 0x48 72" \
 	"the tasks of the kernel that runs afterwards are known" got
 is "$(awk '$1 != "firmware" && $3 != "unknown" && $2 != sprintf("0x%x", $3)' got)" "" "no access has another task" got
+
+# KVM has no vCPU loaded then, by which its current task is found
+tasks_record c.hrt -e kvm_userspace_exit
+tasks_stop
+is "$? $(grep -c 'warning: no guest task was recorded.*kvm_exit,kvm_pio' record.err)" "0 1" \
+	"events that cannot name a task: reported, with the next step" record.err
+
+# a command that does not start the VM
+rm -f stop
+tasks_record d.hrt -- sh -c 'until [ -e stop ]; do sleep .1; done'
+until_accesses d.hrt "$many"
+touch stop
+wait $recorder
+is "$?" 0 "tasks of a VM while a command runs" record.err
+timeout -s KILL 200 "$HOSTRACE" record --guest-tasks -o e.hrt -- touch started 2>record.err
+is "$? $(grep -c 'start the VM, then record it with --vm' record.err) $(ls started 2>&1 | grep -c '^started')" "2 1 0" \
+	"a command that starts the VM is wrong usage, and not run" record.err
 finish

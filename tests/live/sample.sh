@@ -11,7 +11,7 @@ live_needs_tools qemu-system-x86_64
 	bail "cannot build the guest"
 guest=$BUILD/sampleguest.elf
 
-timeout -s KILL 200 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
+timeout -s KILL 700 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
 	-pidfile qemu.pid -kernel "$guest" >qemu.out 2>&1 &
 until_line '^[0-9]' qemu.pid || bail "QEMU did not start: $(cat qemu.out)"
 vm=$(cat qemu.pid)
@@ -27,7 +27,7 @@ sample() {
 
 # Call chains exist once the guest's 64-bit code runs, after SeaBIOS.
 chained() {
-	for _ in $(seq 30); do
+	for _ in $(seq 100); do
 		sample 1 try.hrt --frames || return 1
 		"$HOSTRACE" profile --host -i try.hrt --symbols "$guest" -f folded 2>/dev/null | grep -q ';spin_' && return
 	done

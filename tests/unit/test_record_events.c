@@ -115,9 +115,21 @@ static void test_for_analyzers(void **state)
 	assert_int_equal(events_choose_for("no-such-analyzer", wants), -EINVAL);
 }
 
+static void test_next(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	assert_string_equal(events_next_print("blame", buf, sizeof(buf)), "blame");
+	assert_string_equal(events_next_print("sched,blame", buf, sizeof(buf)), "sched");
+	assert_string_equal(events_next_print("requests", buf, sizeof(buf)), "requests --stages");
+	assert_string_equal(events_next_print("pio", buf, sizeof(buf)), "summary pio");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_inside),	      cmocka_unit_test(test_names_and_globs),
 		cmocka_unit_test(test_take_away),     cmocka_unit_test(test_unknown),

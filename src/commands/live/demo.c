@@ -62,7 +62,7 @@ static int recorder_start(struct recorder *r, pid_t vm, const char *trace)
 			"--",
 			"/bin/sh",
 			"-c",
-			"echo ready; exec cat",
+			"echo ready; exec cat >/dev/null",
 			NULL};
 	int in[2], out[2];
 

@@ -414,7 +414,11 @@ static void summary(struct recording *r)
 	if (r->flight)
 		record_trigger_summary(r);
 	else if (n->events)
-		command_note("next: hostrace exits -i %s", record_opt.output);
+		command_note("next: hostrace %s -i %s",
+			     events_next_print(record_opt.analyzers ? record_opt.analyzers
+								    : "exits",
+					       kept, sizeof(kept)),
+			     record_opt.output);
 	else
 		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
 			     "available events");

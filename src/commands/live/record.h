@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "collector/account.h"
 #include "collector/collector.h"
+#include "commands/live/guest_watch.h"
 #include "confine/confine.h"
 #include "tracefile/tracefile.h"
 #include "vm/vm.h"
@@ -52,6 +53,9 @@ int events_choose_exact(bool wants[EV_LIMIT]);
 
 /* Adds what these analyzers or reports (comma-separated) look at. -EINVAL with the error message set. */
 int events_choose_for(const char *list, bool wants[EV_LIMIT]);
+
+/* The command that shows what was recorded for the first one of such a list: "blame". Returns buf. */
+const char *events_next_print(const char *list, char *buf, size_t size);
 
 /* Adds what every file needs. */
 void events_explain(bool wants[EV_LIMIT]);
@@ -125,14 +129,6 @@ struct recorded_symbols {
 	size_t len;
 };
 
-/* The child that finds the current tasks of a guest, and what it reported. */
-struct recorded_tasks {
-	pid_t pid; /* 0: none */
-	int fd;
-	bool known;
-	char why[320]; /* why they were unknown at first */
-};
-
 struct recording {
 	struct vm *vms;
 	unsigned int nr_vms;
@@ -151,7 +147,7 @@ struct recording {
 	unsigned int nr_guests;
 	bool guests_stopped;
 	struct recorded_symbols symbols;
-	struct recorded_tasks *tasks; /* of --guest-tasks, one per VM */
+	struct guest_watch *tasks; /* of --guest-tasks, one per VM */
 	unsigned int nr_tasks;
 	unsigned int dumps;
 	struct flight *flight; /* of --trigger, else NULL */

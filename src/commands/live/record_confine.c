@@ -15,7 +15,7 @@ static bool follows(const struct recording *r)
 static uint64_t caps_needed(const struct recording *r)
 {
 	return (follows(r) ? CAPS_KEPT_TO_LOOK : 0) |
-	       (r->follow.active ? CAPS_KEPT_TO_ATTACH : 0) |
+	       (r->follow.active ? collector_attach_caps() : 0) |
 	       (record_guest_pending(r) ? CAPS_KEPT_TO_CONNECT : 0);
 }
 

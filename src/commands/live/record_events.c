@@ -2,6 +2,7 @@
 /* --events: sets, names and globs. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,8 +98,8 @@ static const struct {
 	 "kvm_inj_virq,kvm_eoi,kvm_pv_eoi,kvm_entry"},
 	{"downtime", NULL, "vm_state,migrate_step,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run"},
 	{"blame", NULL,
-	 "waits,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,kvm_page_fault,"
-	 "kvm_inj_virq,kvm_vcpu_wakeup"},
+	 "waits,kvm_exit,kvm_nested_vmexit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,"
+	 "kvm_page_fault,kvm_inj_virq,kvm_vcpu_wakeup"},
 };
 
 static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
@@ -136,6 +137,19 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 		if (!other->access)
 			choose_analyzer(other, wants);
 	return 0;
+}
+
+/* Reports are commands; any analyzer has its summary. */
+const char *events_next_print(const char *list, char *buf, size_t size)
+{
+	int len = (int)strcspn(list, ",");
+
+	snprintf(buf, size, "summary %.*s", len, list);
+	for (unsigned int i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+		if (!strncmp(list, reports[i].report, (size_t)len) && !reports[i].report[len])
+			snprintf(buf, size, "%s%s", reports[i].report,
+				 strcmp(reports[i].report, "requests") ? "" : " --stages");
+	return buf;
 }
 
 int events_choose_for(const char *list, bool wants[EV_LIMIT])

@@ -12,6 +12,7 @@
 #include "commands/live/record.h"
 
 const char *const record_stop_words[] = {
+	[GO_ON] = NULL,
 	[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration", [STOP_VM] = "VM ended",
 	[STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
 };
@@ -128,7 +129,7 @@ json_t *record_meta_end(struct recording *r)
 	vcpus_fill(r);
 
 	json_t *locks = collector_locks(r->collector);
-	json_t *meta = json_pack("{s:o,s:o,s:s,s:I,s:O}", "lost", collector_lost(r->collector),
+	json_t *meta = json_pack("{s:o,s:o,s:s*,s:I,s:O}", "lost", collector_lost(r->collector),
 				 "vcpus", collector_vcpus(r->collector), "end",
 				 record_stop_words[r->stop], "tsc_khz",
 				 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json);

@@ -17,9 +17,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "collector/kvm_look.h"
 #include "base/new_file.h"
+#include "base/temporary.h"
 #include "base/user_rights.h"
+#include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "vm/linux/modules.h"
@@ -94,13 +95,20 @@ static int child_run(const struct vm *vm, const char *path)
 	return err;
 }
 
+static void too_late(int nr)
+{
+	(void)nr;
+	temporary_delete_all();
+	_exit(0);
+}
+
 static void child(const struct vm *vm, const char *path, int report)
 {
 	if (report != CHILD_FD)
 		dup2(report, CHILD_FD);
 	close_range(CHILD_FD + 1, ~0u, 0);
 	signal(SIGINT, SIG_IGN); /* the terminal's ^C is for the recorder */
-	signal(SIGALRM, SIG_DFL);
+	signal(SIGALRM, too_late);
 	alarm(CHILD_SECONDS);
 	if (nice(CHILD_NICE) == -1)
 		errno = 0;
@@ -119,13 +127,14 @@ static int choose(struct collector_options *c)
 				  : 0;
 }
 
-/* A file of an earlier recording under this name would be wrong. */
+/* A file of an earlier recording under this name would be wrong; one that was killed may have left part of another. */
 static void old_remove(const char *path)
 {
 	uint64_t begun = user_rights_begin();
 
 	unlink(path);
 	user_rights_end(begun);
+	new_file_remove_left(path);
 }
 
 static int start(struct recording *r)
