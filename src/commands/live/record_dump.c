@@ -20,6 +20,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/new_file.h"
+#include "base/user_rights.h"
 #include "commands/common/command.h"
 #include "commands/live/record_trigger.h"
 
@@ -71,20 +73,49 @@ static int file_add(struct dump_files *d, const char *path)
 	return 0;
 }
 
-int dumps_open(struct dump_files *d)
+/* Calls `use` for each file whose name is that of a dump or its report, and ends in `end`. */
+static int dumps_find(struct dump_files *d, const char *end,
+		      int (*use)(struct dump_files *d, const char *path))
 {
 	_cleanup_free_ char *pattern = NULL;
 	glob_t found = {0};
 	int err = 0;
 
-	d->prefix = strndup(record_opt.output, (size_t)record_output_stem());
-	if (!d->prefix || asprintf(&pattern, "%s-[a-z]*-2*Z*.hrt", d->prefix) < 0)
+	if (asprintf(&pattern, "%s-[a-z]*-2*Z*%s", d->prefix, end) < 0)
 		return fail(-ENOMEM, "out of memory");
 	if (!glob(pattern, GLOB_NOSORT, NULL, &found))
 		for (size_t i = 0; i < found.gl_pathc && !err; i++)
-			err = file_add(d, found.gl_pathv[i]);
+			err = use(d, found.gl_pathv[i]);
 	globfree(&found);
 	return err;
+}
+
+/* "x.hrt.123.tmp": what a child left that was killed while it wrote x.hrt. */
+static int left_remove(struct dump_files *d, const char *temporary)
+{
+	size_t len = strlen(temporary) - strlen(".tmp");
+
+	(void)d;
+	while (len && temporary[len - 1] != '.')
+		len--;
+
+	_cleanup_free_ char *path = strndup(temporary, len ? len - 1 : 0);
+
+	if (!path)
+		return fail(-ENOMEM, "out of memory");
+	new_file_remove_left(path);
+	return 0;
+}
+
+int dumps_open(struct dump_files *d)
+{
+	int err;
+
+	d->prefix = strndup(record_opt.output, (size_t)record_output_stem());
+	if (!d->prefix)
+		return fail(-ENOMEM, "out of memory");
+	err = dumps_find(d, ".tmp", left_remove);
+	return err ? err : dumps_find(d, ".hrt", file_add);
 }
 
 void dumps_close(struct dump_files *d)
@@ -158,11 +189,15 @@ bool dumps_have_room(struct dump_files *d)
 
 /* ---- writing one ---- */
 
+static uint64_t realtime_of(uint64_t ns)
+{
+	return clock_read_ns(CLOCK_REALTIME) - (monotonic_ns() - ns);
+}
+
 /* PREFIX-exit-latency-20261122T231500.123Z.hrt; -2, -3, ... where that exists. */
 static char *path_make(const struct dump_files *d, const struct dump_cause *cause)
 {
-	uint64_t ago = monotonic_ns() - cause->culprit.end_ns,
-		 ns = clock_read_ns(CLOCK_REALTIME) - ago;
+	uint64_t ns = realtime_of(cause->culprit.end_ns);
 	time_t seconds = (time_t)(ns / NS_PER_S);
 	char when[32], number[16] = "", *path;
 	struct stat st;
@@ -201,6 +236,18 @@ static void too_large_note(const struct dump_files *d, const struct dump_cause *
 			cause->name, d->prefix);
 }
 
+/* In the metadata: what the dump was made for. */
+static json_t *trigger_describe(const struct dump_cause *cause)
+{
+	const struct trigger_culprit *c = &cause->culprit;
+
+	return json_pack("{s:s,s:I,s:I,s:b,s:I,s:i,s:i,s:i,s:s}", "name", cause->name, "min_ns",
+			 (json_int_t)cause->min_ns, "value_ns",
+			 (json_int_t)(c->end_ns - c->start_ns), "open", c->open, "realtime_ns",
+			 (json_int_t)realtime_of(c->end_ns), "pid", (int)c->pid, "tid",
+			 (int)c->tid, "vcpu", (int)c->vcpu, "labels", c->labels);
+}
+
 /* In the child: its exit status. */
 static int child_write(const struct dump_files *d, struct recording *r, const char *path,
 		       const struct dump_cause *cause, uint64_t space)
@@ -210,6 +257,7 @@ static int child_write(const struct dump_files *d, struct recording *r, const ch
 	json_t *meta = record_meta_end(r);
 	int err;
 
+	json_object_set_new(meta, "trigger", trigger_describe(cause));
 	size_limit(space);
 	err = trace_writer_dump(r->writer, path,
 				start > cause->before_ns ? start - cause->before_ns : 0, meta);
@@ -265,12 +313,31 @@ int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cau
 	return err;
 }
 
+/* Reports it, and removes what it had written so far. */
+static void child_was_killed(const struct dump_files *d, int signal)
+{
+	const char *path = d->list[d->nr - 1].path;
+	uint64_t begun = user_rights_begin();
+	char report[4096], temporary[sizeof(report) + 32];
+
+	report_path(path, report, sizeof(report));
+	for (int i = 0; i < 2; i++) {
+		snprintf(temporary, sizeof(temporary), "%s.%d.tmp", i ? report : path,
+			 (int)d->child);
+		unlink(temporary);
+	}
+	user_rights_end(begun);
+	journal_note(3, "%s: not written: its writer was killed by signal %d", path, signal);
+}
+
 void dumps_reap(struct dump_files *d, bool wait)
 {
 	int status;
 
 	if (!d->child || waitpid(d->child, &status, wait ? 0 : WNOHANG) != d->child)
 		return;
+	if (WIFSIGNALED(status))
+		child_was_killed(d, WTERMSIG(status));
 	d->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TOO_LARGE) {
 		suppress(d);

@@ -17,6 +17,7 @@
 #include "commands/live/record_unusual.h"
 #include "event/reader.h"
 #include "tracefile/tracefile.h"
+#include "trigger/stacks.h"
 
 enum {
 	CAUSES_MAX = 12, /* rows of a culprit's causes */
@@ -37,6 +38,8 @@ struct report_data {
 	uint64_t other_ns, all_ns; /* of causes without a row; of all */
 	uint64_t now_ns;	   /* of the dump: what ends now has not ended; 0: not all has been read */
 	struct blame_part now;	   /* that the culprit was in then; end_ns 0: it has ended */
+	struct blame_part held;	   /* the longest in which the global mutex had a holder with a known stack */
+	struct culprit_stacks *stacks;
 	struct unusual *unusual;
 	uint64_t first_ns, last_ns;
 };
@@ -94,6 +97,14 @@ static void cause_add(struct report_data *d, const struct blame_part *part, uint
 	d->row[i].ns += ns;
 }
 
+/* `part` has been cut to the culprit. */
+static void held_add(struct report_data *d, const struct blame_part *part)
+{
+	if (part->who.stack &&
+	    part->end_ns - part->start_ns > d->held.end_ns - d->held.start_ns)
+		d->held = *part;
+}
+
 /* The parts of the culprit's own exits that are within it. */
 static int on_exit_ended(void *arg, const struct blame_exit *x)
 {
@@ -103,15 +114,18 @@ static int on_exit_ended(void *arg, const struct blame_exit *x)
 	if (x->tid != c->tid || x->end_ns <= c->start_ns || x->start_ns >= c->end_ns)
 		return 0;
 	for (unsigned int i = 0; i < x->nr_parts; i++) {
-		const struct blame_part *p = &x->part[i];
+		struct blame_part p = x->part[i];
 
-		if (p->end_ns == d->now_ns)
-			d->now = *p;
-		uint64_t from = p->start_ns > c->start_ns ? p->start_ns : c->start_ns,
-			 to = p->end_ns < c->end_ns ? p->end_ns : c->end_ns;
-
-		if (from < to)
-			cause_add(d, p, to - from);
+		if (p.end_ns == d->now_ns)
+			d->now = p;
+		if (p.start_ns < c->start_ns)
+			p.start_ns = c->start_ns;
+		if (p.end_ns > c->end_ns)
+			p.end_ns = c->end_ns;
+		if (p.start_ns >= p.end_ns)
+			continue;
+		cause_add(d, &p, p.end_ns - p.start_ns);
+		held_add(d, &p);
 	}
 	return 0;
 }
@@ -122,6 +136,7 @@ static void on_restart(void *arg)
 
 	d->nr = 0;
 	d->other_ns = d->all_ns = 0;
+	d->held = (struct blame_part){0};
 }
 
 static int by_time(const void *a, const void *b)
@@ -152,6 +167,20 @@ static void now_write(const struct report_data *d, FILE *f)
 		blame_cause_names[d->now.cause], *who ? " " : "", who);
 }
 
+/* What the holder of the global mutex did in the longest wait for it. */
+static void held_write(const struct report_data *d, FILE *f)
+{
+	const char *stack = blame_stack(d->blame, d->held.who.stack);
+	char who[WHO_BYTES], text[16];
+
+	if (!stack)
+		return;
+	blame_who_print(d->held.cause, &d->held.who, who, sizeof(who));
+	fprintf(f, "stack of the holder of the global mutex for %s of that time (%s):\n",
+		duration_print(d->held.end_ns - d->held.start_ns, text, sizeof(text)), who);
+	stack_frames_write(stack, f);
+}
+
 static void causes_write(struct report_data *d, FILE *f)
 {
 	const struct trigger_culprit *c = d->culprit;
@@ -179,6 +208,7 @@ static int on_event(void *arg, const struct event *ev)
 	struct report_data *d = arg;
 	int err = blame_event(d->blame, ev);
 
+	culprit_stacks_event(d->stacks, ev);
 	d->first_ns = !d->first_ns || ev->time_ns < d->first_ns ? ev->time_ns : d->first_ns;
 	d->last_ns = ev->time_ns > d->last_ns ? ev->time_ns : d->last_ns;
 	return err ? err : unusual_event(d->unusual, ev);
@@ -247,6 +277,8 @@ static int write_all(const char *dump, const char *path, struct report_data *d,
 	more_write(cause, file.file);
 	if (cause->min_ns) {
 		causes_write(d, file.file);
+		culprit_stacks_write(d->stacks, file.file);
+		held_write(d, file.file);
 		unusual_write(d->unusual, file.file);
 	}
 	fprintf(file.file, "next: hostrace %s -i %s\n", dump_next(cause), dump);
@@ -263,9 +295,12 @@ int dump_report(const char *dump, const char *path, const struct dump_cause *cau
 	dump_culprit_print(cause->name, cause->min_ns, &cause->culprit, line, size);
 	d.blame = blame_new(&sink);
 	d.unusual = unusual_new(cause->culprit.start_ns);
-	err = d.blame && d.unusual ? read_dump(dump, &d) : fail(-ENOMEM, "out of memory");
+	d.stacks = culprit_stacks_new(&cause->culprit);
+	err = d.blame && d.unusual && d.stacks ? read_dump(dump, &d)
+					       : fail(-ENOMEM, "out of memory");
 	if (!err)
 		err = write_all(dump, path, &d, cause, line);
+	culprit_stacks_free(d.stacks);
 	unusual_free(d.unusual);
 	blame_free(d.blame);
 	return err;
