@@ -6,11 +6,12 @@
  * There are three programs for kvm_exit, one of which is attached: AMD's and Intel's use the tracepoint's own argument,
  * the third the formatted record.
  */
-#include "emit.bpf.h"
-#include "statmap.h"
+#include "stat_slots.bpf.h"
+#include "stat_task.bpf.h"
 
 const volatile hr_u32 stat_cells = 2; /* per vCPU, set before loading */
 const volatile bool stat_details = false; /* causes, ports, since when an exit is open */
+const volatile bool stat_tasks = false;	  /* guest tasks; only with details */
 hr_u64 stat_missed = 0;		      /* exits of vCPUs not in the map: hot-plugged later */
 
 /* Processes that ran vCPUs that are not in the map, at their number modulo the size; 0: none. */
@@ -39,6 +40,10 @@ struct stat_thread {
 	hr_u32 reason;
 	hr_u32 slot; /* in stat_vcpus, + 1 */
 	hr_u8 open;
+	hr_u8 delay_known;
+	hr_u64 delay_ns; /* how long it has waited for CPUs, as far as that is counted */
+	hr_u64 thief;	 /* the cgroup of the task that ran on its CPU until it did */
+	struct guest_look guest;
 };
 
 struct {
@@ -72,6 +77,7 @@ static __always_inline bool stat_vm_find(hr_u32 pid, struct stat_vm *vm)
 
 	vm->first = 0;
 	vm->nr = ~0u;
+	vm->guest_kernel = 1;
 	if (only_pid)
 		return pid == only_pid;
 	found = bpf_map_lookup_elem(&stat_vms, &pid);
@@ -124,9 +130,6 @@ static __always_inline struct stat_vcpu *stat_vcpu_of(const struct stat_thread *
 	slot = thread->slot - 1;
 	return bpf_map_lookup_elem(&stat_vcpus, &slot);
 }
-
-/* Keeps the compiler from removing a range check that the verifier of 6.1 needs. */
-#define unknown(x) asm volatile("" : "+r"(x))
 
 /* The cell of this reason, allocated if there is none yet; the last cell if all are in use. */
 static __always_inline struct stat_cell *stat_cell(struct stat_vcpu *v, hr_u32 reason)
@@ -265,6 +268,8 @@ static __always_inline void span_end(struct stat_vcpu *v, hr_u32 reason, hr_u64 
 	cell->bucket[b]++;
 	if (stat_details && open)
 		causes_add(v, cell, now);
+	if (stat_tasks && open)
+		task_add(v, now, ns);
 }
 
 /* ---- kvm_exit to kvm_entry ---- */
@@ -278,9 +283,22 @@ static __always_inline void stat_adopt(struct stat_vcpu *v, hr_u32 tid, hr_u32 s
 		return;
 	thread->slot = slot + 1;
 	v->tid = tid;
+	v->task_now = 0;
 }
 
-static __always_inline void stat_left(const struct stat_vm *vm, hr_u32 index, hr_u32 reason)
+static __always_inline void stat_left_task(const struct stat_vm *vm, struct stat_vcpu *v,
+					   struct kvm_vcpu *vcpu)
+{
+	struct stat_thread *thread = stat_thread(false);
+
+	if (!thread)
+		return;
+	thread->guest.kernel = vm->guest_kernel;
+	task_note(v, &thread->guest, vcpu);
+}
+
+static __always_inline void stat_left(const struct stat_vm *vm, struct kvm_vcpu *vcpu, hr_u32 index,
+				      hr_u32 reason)
 {
 	hr_u32 tid = bpf_get_current_pid_tgid(), slot;
 	struct stat_vcpu *v = stat_vcpu(vm, index, &slot);
@@ -289,6 +307,8 @@ static __always_inline void stat_left(const struct stat_vm *vm, hr_u32 index, hr
 		return;
 	if (v->tid != tid)
 		stat_adopt(v, tid, slot);
+	if (stat_tasks)
+		stat_left_task(vm, v, vcpu);
 	span_begin(v, reason, STAT_IN_KERNEL, bpf_ktime_get_ns());
 }
 
@@ -297,8 +317,8 @@ int BPF_PROG(stat_kvm_exit_svm, struct kvm_vcpu *vcpu)
 {
 	struct stat_vm vm;
 
-	if (stat_vm_here(&vm))
-		stat_left(&vm, vcpu->vcpu_idx, vcpu_svm_reason(vcpu));
+	if (vcpu && stat_vm_here(&vm))
+		stat_left(&vm, vcpu, vcpu->vcpu_idx, vcpu_svm_reason(vcpu));
 	return 0;
 }
 
@@ -307,8 +327,8 @@ int BPF_PROG(stat_kvm_exit_vmx, struct kvm_vcpu *vcpu)
 {
 	struct stat_vm vm;
 
-	if (stat_vm_here(&vm))
-		stat_left(&vm, vcpu->vcpu_idx, vcpu_vmx_reason(vcpu));
+	if (vcpu && stat_vm_here(&vm))
+		stat_left(&vm, vcpu, vcpu->vcpu_idx, vcpu_vmx_reason(vcpu));
 	return 0;
 }
 
@@ -322,7 +342,8 @@ int stat_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 		return PERF_SEES_IT_TOO;
 	node = task_vcpu_node(bpf_get_current_task_btf());
 	if (node)
-		stat_left(&vm, BPF_CORE_READ(vcpu_of_node(node), vcpu_idx), ctx->exit_reason);
+		stat_left(&vm, vcpu_of_node(node), BPF_CORE_READ(vcpu_of_node(node), vcpu_idx),
+			  ctx->exit_reason);
 	return PERF_SEES_IT_TOO;
 }
 
@@ -333,7 +354,7 @@ int BPF_PROG(stat_kvm_entry, struct kvm_vcpu *vcpu)
 	struct stat_vm vm;
 	hr_u32 slot;
 
-	if (!stat_vm_here(&vm))
+	if (!vcpu || !stat_vm_here(&vm))
 		return 0;
 	v = stat_vcpu(&vm, vcpu->vcpu_idx, &slot);
 	if (v && v->open)
@@ -389,6 +410,8 @@ int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 	thread->open = 1;
 	thread->left_ns = bpf_ktime_get_ns();
 	v = stat_details ? stat_vcpu_of(thread) : NULL;
+	if (v && stat_tasks)
+		task_note(v, &thread->guest, NULL);
 	if (v)
 		span_begin(v, thread->reason, STAT_IN_VMM, thread->left_ns);
 	return 0;
@@ -417,6 +440,10 @@ int BPF_PROG(stat_run, int load)
 		return 0;
 	thread->slot = slot + 1;
 	v->tid = bpf_get_current_pid_tgid();
+	if (stat_tasks) {
+		thread->guest.kernel = vm.guest_kernel;
+		task_kernel(&thread->guest, vcpu_of_node(node));
+	}
 	span_end(v, thread->reason, thread->left_ns, true);
 	return 0;
 }
@@ -457,23 +484,58 @@ int BPF_PROG(stat_switch, bool preempt, struct task_struct *prev, struct task_st
 	return 0;
 }
 
-/* The port's entry, or the last one; index. */
-static __always_inline hr_u64 stat_port_find(struct stat_vcpu *v, hr_u32 key)
-{
-	hr_u64 at = (key ^ key >> 6) * 0x9e3779b1u >> 16;
+/* ---- which cgroups vCPUs wait for ---- */
 
-#pragma unroll
-	for (int i = 0; i < STAT_PORT_TRIES; i++, at++) {
-		at &= STAT_PORT_SLOTS - 1;
-		unknown(at);
-		if (at >= STAT_PORT_SLOTS)
-			break;
-		if (!v->port[at].key)
-			v->port[at].key = key;
-		if (v->port[at].key == key)
-			return at;
-	}
-	return STAT_PORTS - 1;
+static __always_inline void steal_add(struct stat_vcpu *v, hr_u64 cgroup, hr_u64 ns)
+{
+	hr_u64 at = stat_steal_find(v, cgroup + 1);
+
+	unknown(at);
+	if (at < STAT_STEALS)
+		v->steal[at].ns += ns;
+}
+
+/*
+ * The scheduler adds the time that a thread has waited to its run_delay, which is what /proc/PID/task/TID/schedstat
+ * shows, after this tracepoint has switched it in. So the time is counted when it is switched out again.
+ */
+static __always_inline void steal_end(struct task_struct *task)
+{
+	struct stat_thread *thread = stat_thread_of(task, false);
+	struct stat_vcpu *v = stat_vcpu_of(thread);
+	hr_u64 delay_ns, before_ns;
+
+	if (!v || !thread->delay_known)
+		return;
+	before_ns = thread->delay_ns;
+	delay_ns = BPF_CORE_READ(task, sched_info.run_delay);
+	thread->delay_ns = delay_ns;
+	if (delay_ns > before_ns)
+		steal_add(v, thread->thief, delay_ns - before_ns);
+}
+
+static __always_inline void steal_begin(struct task_struct *task, struct task_struct *before)
+{
+	struct stat_thread *thread = stat_thread_of(task, false);
+
+	if (!thread || !thread->slot)
+		return;
+	if (!thread->delay_known)
+		thread->delay_ns = BPF_CORE_READ(task, sched_info.run_delay);
+	thread->delay_known = 1;
+	thread->thief = before->pid ? bpf_get_current_cgroup_id() : 0; /* that of `before` */
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(stat_steal, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct stat_vm vm;
+
+	if (stat_vm_find(prev->tgid, &vm))
+		steal_end(prev);
+	if (stat_vm_find(next->tgid, &vm))
+		steal_begin(next, prev);
+	return 0;
 }
 
 /* Of a thread that had no exit yet. */
@@ -510,5 +572,27 @@ int BPF_PROG(stat_pio, unsigned int rw, unsigned int port, unsigned int size, un
 	v->port[at].count += count;
 	if (v->open)
 		v->in_port = at + 1;
+	return 0;
+}
+
+/* A read that the VMM answers comes twice: when it begins (type 0), and with its value (type 1). */
+SEC("raw_tp/kvm_mmio")
+int BPF_PROG(stat_mmio, int type, int len, hr_u64 gpa)
+{
+	hr_u64 key = (gpa >> STAT_PAGE_SHIFT << STAT_PAGE_SHIFT) | STAT_PAGE_USED, at;
+	struct stat_vcpu *v;
+	struct stat_vm vm;
+
+	if (!type || !stat_vm_here(&vm))
+		return 0;
+	v = stat_vcpu_of(stat_thread(false));
+	if (!v)
+		v = stat_vcpu_running(&vm);
+	if (!v)
+		return 0;
+	at = stat_page_find(v, key | (type == 2 ? STAT_PAGE_WRITE : 0));
+	unknown(at);
+	if (at < STAT_PAGES)
+		v->page[at].count++;
 	return 0;
 }

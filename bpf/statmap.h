@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The histograms of `hostrace stat` and `hostrace top`, in memory that BPF writes and the collector reads. Included by
- * both compilers.
+ * The histograms of `hostrace stat`, `hostrace top` and `hostrace exporter`, in memory that BPF writes and the
+ * collector reads. Included by both compilers.
  *
  *   per vCPU:  +------+-------------------+--------+--------+-----+-----------------+
  *              | head | cell of reason    | cell 0 | cell 1 | ... | last: all other |
@@ -13,12 +13,14 @@
  * A cell's buckets: values below 256 have one each; above, each power of two is divided into 128, so that the middle of
  * a bucket differs from its values by at most 0.4 %.
  *
- * `hostrace top` also wants details: what the time of an exit went into, which ports were accessed, and since when an
- * exit is open. `stat` leaves these zero.
+ * `hostrace top` also wants details: what the time of an exit went into, which ports were accessed, since when an
+ * exit is open, and, if it is asked to, which tasks of a Linux guest caused the exits. `hostrace exporter` also wants
+ * the accessed pages of MMIO, and which cgroups vCPUs wait for. `stat` leaves these zero.
  */
 #ifndef HOSTRACE_STATMAP_H
 #define HOSTRACE_STATMAP_H
 
+#include "guest_task.h"
 #include "record.h"
 
 enum {
@@ -31,7 +33,15 @@ enum {
 	STAT_CELLS_MIN = 12,
 	STAT_PORT_SLOTS = 256, /* ports of a vCPU */
 	STAT_PORTS = STAT_PORT_SLOTS + 1, /* in the last one all other ports */
-	STAT_PORT_TRIES = 8,
+	STAT_PAGE_SLOTS = 64, /* pages of MMIO of a vCPU */
+	STAT_PAGES = STAT_PAGE_SLOTS + 1,
+	STAT_PAGE_SHIFT = 12,
+	STAT_STEAL_SLOTS = 32, /* cgroups that a vCPU waits for */
+	STAT_STEALS = STAT_STEAL_SLOTS + 1,
+	STAT_TRIES = 8, /* slots in a row in which a port, page, cgroup or task is looked for */
+	STAT_TASK_SLOTS = 64, /* guest tasks of a vCPU that are counted one by one */
+	STAT_TASK_UNKNOWN = STAT_TASK_SLOTS, /* this slot: exits of no known task */
+	STAT_TASKS,
 	STAT_VMS_MAX = 1024,
 	STAT_STRANGERS = 64,
 	STAT_CELLS_ALL = 1024, /* of all vCPUs together, 35 MB; many vCPUs share fewer each */
@@ -65,6 +75,37 @@ struct stat_port {
 	hr_u64 total_ns; /* of exits with such an access; only from kvm_exit to kvm_entry */
 };
 
+/* Added to the guest physical address of a page; 0: not in use. */
+enum { STAT_PAGE_WRITE = 1, STAT_PAGE_USED = 2 };
+
+struct stat_page {
+	hr_u64 key;
+	hr_u64 count; /* accesses; of pieces of at most eight bytes */
+};
+
+/* How long the vCPU waited for a CPU that a task of this cgroup had. */
+struct stat_steal {
+	hr_u64 key; /* the cgroup's number in the hierarchy of version 2, or 0 for an idle CPU, + 1; 0: not in use */
+	hr_u64 ns;
+};
+
+/*
+ * A guest's task. A slot is given to another task when it is needed; what the one before had counted is then added to
+ * stat_vcpu.left. `begun` is odd while that happens.
+ */
+struct stat_task {
+	hr_u32 key; /* thread id + 1; 0: none yet */
+	hr_u32 begun;
+	char comm[GUEST_COMM_MAX];
+	hr_u64 count, total_ns; /* exits that ended */
+	hr_u64 last_ns; /* end of the last one */
+};
+
+/* Of tasks that have lost their slots. */
+struct stat_tasks_left {
+	hr_u64 count, total_ns;
+};
+
 struct stat_vcpu {
 	hr_u64 left_ns; /* start of the exit that is open; written before `open` */
 	hr_u32 reason;
@@ -81,13 +122,19 @@ struct stat_vcpu {
 	hr_u8 phase; /* enum stat_cause */
 	hr_u8 resumes; /* the phase after STAT_ASLEEP_IN_KERNEL, STAT_ASLEEP_IN_VMM and STAT_PREEMPTED */
 	hr_u16 in_port; /* index + 1: the open exit accessed it */
-	hr_u32 pad2;
+	hr_u16 task_now; /* index + 1: the task of the last exit, which is that of the open one */
+	hr_u16 pad2;
 	struct stat_port port[STAT_PORTS];
+	struct stat_page page[STAT_PAGES];
+	struct stat_steal steal[STAT_STEALS];
+	struct stat_task task[STAT_TASKS];
+	struct stat_tasks_left left;
 };
 
 /* The vCPUs of a VM in the array. */
 struct stat_vm {
 	hr_u32 first, nr;
+	hr_u32 guest_kernel; /* number in guest_kernels + 1; 0: none */
 };
 
 /*

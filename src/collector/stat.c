@@ -45,16 +45,25 @@ static const struct way {
 enum { NR_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* Details, and what is tried if a kernel rejects some of their programs. */
-enum detail { DETAIL_PORTS, DETAIL_SWITCH, DETAIL_RUN, NR_DETAILS };
-#define DETAILS_ALL ((1u << NR_DETAILS) - 1)
+enum detail { DETAIL_PORTS, DETAIL_PAGES, DETAIL_SWITCH, DETAIL_RUN, DETAIL_STEAL, NR_DETAILS };
+#define DETAILS_ALL   ((1u << NR_DETAILS) - 1)
+#define DETAILS_OLD    (DETAILS_ALL & ~(1u << DETAIL_STEAL))
+#define DETAILS_PLACES (1u << DETAIL_PORTS | 1u << DETAIL_PAGES)
 
-static const unsigned int detail_sets[] = {DETAILS_ALL, DETAILS_ALL & ~(1u << DETAIL_PORTS),
-					   1u << DETAIL_PORTS, 0};
+static const unsigned int detail_sets[] = {DETAILS_ALL,
+					   DETAILS_OLD,
+					   DETAILS_OLD & ~(1u << DETAIL_PAGES),
+					   DETAILS_OLD & ~DETAILS_PLACES,
+					   DETAILS_PLACES,
+					   1u << DETAIL_PORTS,
+					   0};
 
 static const char *const details[NR_DETAILS] = {
 	[DETAIL_PORTS] = "stat_pio",
+	[DETAIL_PAGES] = "stat_mmio", /* if requested */
 	[DETAIL_SWITCH] = "stat_switch",
 	[DETAIL_RUN] = "stat_phase_run", /* for STAT_EXIT_TO_ENTRY */
+	[DETAIL_STEAL] = "stat_steal", /* if requested */
 };
 
 struct stat {
@@ -63,6 +72,8 @@ struct stat {
 	struct bpf_link *link[STAT_LINKS], *detail[NR_DETAILS];
 	const struct way *way;
 	unsigned int details; /* a bit for each that is loaded */
+	bool tasks; /* guest tasks are counted */
+	struct guest_kernel *kernels; /* then mapped: of request.nr_kernels VMs */
 	unsigned int nr_vcpus, nr_cells;
 	size_t stride, bytes;
 	uint8_t *vcpus; /* mapped: nr_vcpus times stride */
@@ -89,12 +100,15 @@ static bool way_possible(const struct way *way)
 	return strcmp(way->program[0], "stat_kvm_exit_vmx") || vmx_known();
 }
 
-static bool detail_wanted(unsigned int set, const struct way *way, enum detail d)
+static bool detail_wanted(const struct stat *s, unsigned int set, const struct way *way,
+			  enum detail d)
 {
-	return set & 1u << d && (d != DETAIL_RUN || way->span == STAT_EXIT_TO_ENTRY);
+	return set & 1u << d && (d != DETAIL_RUN || way->span == STAT_EXIT_TO_ENTRY) &&
+	       (d != DETAIL_PAGES || s->request.pages) &&
+	       (d != DETAIL_STEAL || s->request.steals);
 }
 
-static int way_load(struct stat *s, const struct way *way, unsigned int set)
+static int way_load(struct stat *s, const struct way *way, unsigned int set, bool tasks)
 {
 	struct bpf_program *prog;
 	struct hostrace *skel;
@@ -112,12 +126,16 @@ static int way_load(struct stat *s, const struct way *way, unsigned int set)
 	}
 	for (int d = 0; d < NR_DETAILS; d++) {
 		prog = bpf_object__find_program_by_name(skel->obj, details[d]);
-		if (prog && detail_wanted(set, way, d))
+		if (prog && detail_wanted(s, set, way, d))
 			bpf_program__set_autoload(prog, true);
 	}
 	skel->rodata->only_pid = (uint32_t)s->request.only;
 	skel->rodata->stat_cells = s->nr_cells;
 	skel->rodata->stat_details = set;
+	skel->rodata->stat_tasks = tasks;
+	bpf_map__set_autocreate(skel->maps.guest_kernels, tasks);
+	if (tasks)
+		bpf_map__set_max_entries(skel->maps.guest_kernels, s->request.nr_kernels);
 	bpf_map__set_max_entries(skel->maps.stat_vcpus, s->nr_vcpus);
 	bpf_map__set_value_size(skel->maps.stat_vcpus, (uint32_t)s->stride);
 	err = object_load(skel, &s->skel);
@@ -132,9 +150,13 @@ static int way_try(struct stat *s, const struct way *way)
 {
 	int err = -ENOTSUP;
 
+	if (s->request.nr_kernels && !way_load(s, way, DETAILS_ALL, true)) {
+		s->tasks = true;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(detail_sets) / sizeof(*detail_sets) && err; i++)
 		if (s->request.details || !detail_sets[i])
-			err = way_load(s, way, detail_sets[i]);
+			err = way_load(s, way, detail_sets[i], false);
 	debug("attach", "%s: %s, details %x", way->program[0], err ? strerror(-err) : "loaded",
 	      s->details);
 	return err;
@@ -154,12 +176,24 @@ static int programs_load(struct stat *s)
 	return fail(err, "the kernel rejected the BPF programs: %s", object_error(err));
 }
 
+static int kernels_map(struct stat *s)
+{
+	if (!s->tasks)
+		return 0;
+	s->kernels = mmap(NULL, s->request.nr_kernels * sizeof(*s->kernels), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, bpf_map__fd(s->skel->maps.guest_kernels), 0);
+	if (s->kernels != MAP_FAILED)
+		return 0;
+	s->kernels = NULL;
+	return fail(-errno, "cannot map the table of guest kernels: %s", strerror(errno));
+}
+
 static int memory_map(struct stat *s)
 {
 	s->vcpus = mmap(NULL, s->bytes, PROT_READ | (s->request.only ? 0 : PROT_WRITE), MAP_SHARED,
 			bpf_map__fd(s->skel->maps.stat_vcpus), 0);
 	if (s->vcpus != MAP_FAILED)
-		return 0;
+		return kernels_map(s);
 	s->vcpus = NULL;
 	return fail(-errno, "cannot map the histograms: %s", strerror(errno));
 }
@@ -178,7 +212,7 @@ static int programs_attach(struct stat *s)
 			return fail(-errno, "cannot attach %s: %s", name, strerror(errno));
 	}
 	for (int d = 0; d < NR_DETAILS; d++)
-		if (detail_wanted(s->details, s->way, d))
+		if (detail_wanted(s, s->details, s->way, d))
 			s->detail[d] = bpf_program__attach(
 				bpf_object__find_program_by_name(s->skel->obj, details[d]));
 	return 0;
@@ -265,7 +299,8 @@ static unsigned int free_find(const struct stat *s, unsigned int nr)
 int stat_vm_add(struct stat *s, const struct vm *vm, struct stat_vm *ret)
 {
 	uint32_t pid = (uint32_t)vm->pid;
-	struct stat_vm at = {.nr = vm->nr_vcpus ? vm->nr_vcpus : 1};
+	struct stat_vm at = {.nr = vm->nr_vcpus ? vm->nr_vcpus : 1,
+			     .guest_kernel = ret->guest_kernel};
 
 	at.first = free_find(s, at.nr);
 	if (at.first == s->nr_vcpus)
@@ -312,6 +347,26 @@ bool stat_has_ports(const struct stat *s)
 	return s->detail[DETAIL_PORTS];
 }
 
+bool stat_has_pages(const struct stat *s)
+{
+	return s->detail[DETAIL_PAGES];
+}
+
+bool stat_has_steals(const struct stat *s)
+{
+	return s->detail[DETAIL_STEAL];
+}
+
+bool stat_has_tasks(const struct stat *s)
+{
+	return s->tasks;
+}
+
+struct guest_kernel *stat_guest_kernel(const struct stat *s, unsigned int number)
+{
+	return &s->kernels[number];
+}
+
 unsigned int stat_probes(const struct stat *s, struct stat_probe *ret)
 {
 	unsigned int nr = 0;
@@ -319,7 +374,7 @@ unsigned int stat_probes(const struct stat *s, struct stat_probe *ret)
 	for (unsigned int i = 0; i < STAT_LINKS && s->way->program[i]; i++)
 		ret[nr++] = (struct stat_probe){s->way->program[i], s->link[i]};
 	for (unsigned int d = 0; d < NR_DETAILS; d++)
-		if (s->request.details && detail_wanted(DETAILS_ALL, s->way, d))
+		if (s->request.details && detail_wanted(s, DETAILS_ALL, s->way, d))
 			ret[nr++] = (struct stat_probe){details[d], s->detail[d]};
 	return nr;
 }
@@ -380,6 +435,8 @@ void stat_close(struct stat *s)
 	stat_stop(s);
 	if (s->vcpus)
 		munmap(s->vcpus, s->bytes);
+	if (s->kernels)
+		munmap(s->kernels, s->request.nr_kernels * sizeof(*s->kernels));
 	hostrace__destroy(s->skel);
 	free(s->used);
 	free(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Exit latencies counted in the kernel, without a stream of events: `hostrace stat` and `hostrace top`.
+ * Exit latencies counted in the kernel, without a stream of events: `hostrace stat`, `top` and `exporter`.
  *
  *	stat_open()	loads, attaches; counting begins
  *	stat_vcpu()	what is counted so far, in memory that BPF continues writing
@@ -33,13 +33,17 @@ struct stat_request {
 	pid_t only;	       /* the one VM to watch, with vCPUs 0 to nr_vcpus - 1; 0: those of stat_vm_add() */
 	unsigned int nr_vcpus; /* of all VMs together */
 	bool details;	       /* causes, ports and open exits: statmap.h */
+	bool pages;	       /* with details: also the pages of MMIO */
+	bool steals;	       /* with details: also which cgroups vCPUs wait for */
+	unsigned int nr_kernels; /* with details, guest tasks: of so many VMs */
 };
 
 int stat_open_request(const struct stat_request *request, struct stat **ret);
 
 /*
  * Watches this VM, too: its vCPUs are ret->first and so on of stat_vcpu(), all zero. Needs the system call bpf(), and
- * no capability. -ENOSPC: no vCPUs are free. Errors with the error message set.
+ * no capability. ret->guest_kernel is set before: the VM's number among stat_guest_kernel() + 1, or 0. -ENOSPC: no
+ * vCPUs are free. Errors with the error message set.
  */
 int stat_vm_add(struct stat *s, const struct vm *vm, struct stat_vm *ret);
 void stat_vm_remove(struct stat *s, pid_t pid, const struct stat_vm *vm);
@@ -52,6 +56,12 @@ enum stat_span stat_span(const struct stat *s);
 /* Of the details: which of them this kernel offers. */
 bool stat_has_causes(const struct stat *s);
 bool stat_has_ports(const struct stat *s);
+bool stat_has_pages(const struct stat *s);
+bool stat_has_steals(const struct stat *s);
+bool stat_has_tasks(const struct stat *s);
+
+/* Where a VM's tasks are, to be filled in (commands/live/guest_watch.h). Only if stat_has_tasks(). */
+struct guest_kernel *stat_guest_kernel(const struct stat *s, unsigned int number);
 
 /* The programs that were wanted, at most STAT_PROBES_MAX. Their number. */
 enum { STAT_PROBES_MAX = 8 };

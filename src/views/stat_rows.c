@@ -97,7 +97,7 @@ static uint64_t bucket_low(unsigned int b)
 	return b < 2 * STAT_SUB ? b : (uint64_t)(STAT_SUB + b % STAT_SUB) << (e - STAT_SUB_BITS);
 }
 
-static uint64_t bucket_middle(unsigned int b)
+uint64_t stat_bucket_middle(unsigned int b)
 {
 	unsigned int e = b / STAT_SUB + STAT_SUB_BITS - 1;
 
@@ -114,8 +114,8 @@ static void ends_from_buckets(struct stat_cell *cell)
 		if (!cell->bucket[b])
 			continue;
 		if (cell->min_ns == UINT64_MAX)
-			cell->min_ns = bucket_middle(b);
-		cell->max_ns = bucket_middle(b);
+			cell->min_ns = stat_bucket_middle(b);
+		cell->max_ns = stat_bucket_middle(b);
 	}
 }
 
@@ -154,7 +154,7 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
 /* No value lies outside of the least and the largest, though its bucket's middle may. */
 static uint64_t bucket_value(const struct stat_cell *cell, unsigned int b)
 {
-	uint64_t v = bucket_middle(b);
+	uint64_t v = stat_bucket_middle(b);
 
 	if (v < cell->min_ns)
 		return cell->min_ns;

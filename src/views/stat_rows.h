@@ -56,6 +56,9 @@ void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell);
 /* Leaves what came since `before`; the reason stays. Times that went back become 0: an exit that was open. */
 void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before);
 
+/* It differs from the values of the bucket by at most 0.4 %. */
+uint64_t stat_bucket_middle(unsigned int bucket);
+
 /* The ceil(fraction * count)-th smallest duration, as the middle of its bucket. */
 uint64_t stat_quantile(const struct stat_cell *cell, double fraction);
 

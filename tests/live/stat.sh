@@ -18,9 +18,9 @@ stat_start() {
 	until_line 'watching' "$out.err" || bail "stat did not start: $(cat "$out.err")"
 }
 
-# until_lines N FILE: waits up to a minute
+# until_lines N FILE: waits up to three minutes
 until_lines() {
-	for _ in $(seq 1200); do
+	for _ in $(seq 3600); do
 		[ "$(wc -l < "$2")" -ge "$1" ] && return
 		sleep .05
 	done
@@ -103,7 +103,7 @@ is "$(grep -c time_s parts.txt) $(awk '$1 + 0 > 0 { sum += $2 } END { print sum 
 	"... text: one heading, the same counts" parts.txt
 is "$(awk '{ if (length > 80) print }' parts.txt)" "" "... 80 columns" parts.txt
 vmm_start 1
-timeout 200 script -qec "stty rows 6 cols 80 && '$HOSTRACE' stat -q --vm $vmm --interval 20ms -d 200ms" screen > /dev/null
+timeout 200 script -qec "stty rows 6 cols 80 && '$HOSTRACE' stat -q --vm $vmm --interval 20ms -d 3s" screen > /dev/null
 is "$(awk '/time_s/ { if (last) print NR - last - 1; last = NR }' screen | sort -u)" 4 \
 	"... on a terminal the heading is printed on each screen" screen
 vmm_go

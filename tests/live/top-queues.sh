@@ -19,7 +19,7 @@ end() {
 }
 trap end EXIT
 mkfifo monitor.in
-timeout -s KILL 280 qemu-system-x86_64 -S -name "queues-$$,debug-threads=on" -accel kvm -machine pc -m 32 -nodefaults \
+timeout -s KILL 580 qemu-system-x86_64 -S -name "queues-$$,debug-threads=on" -accel kvm -machine pc -m 32 -nodefaults \
 	-display none -no-reboot -pidfile pid -serial file:console -kernel "$BUILD/demo-guest.elf" \
 	-append "reads=0 writes=60 leak=6 wait_ms=600000" -device isa-debug-exit,iobase=0xf4,iosize=1 \
 	-drive driver=null-co,if=none,id=d0,size=2097152 -device virtio-blk-pci,drive=d0,id=disk,addr=4 \
@@ -30,7 +30,7 @@ until_line '^[0-9]' pid || bail "QEMU did not start: $(cat qemu.out)"
 vm=$(cat pid)
 
 plan 10
-timeout -s KILL 280 "$HOSTRACE" top -f json --vm "$vm" --queues --interval 100ms >all.jsonl 2>json.err &
+timeout -s KILL 580 "$HOSTRACE" top -f json --vm "$vm" --queues --interval 100ms >all.jsonl 2>json.err &
 json=$!
 until_line vms all.jsonl || bail "top -f json did not start: $(cat json.err)"
 terminal_start

@@ -12,7 +12,7 @@ live_needs_tools tmux jq script
 
 . "$ROOT/tests/live/tmux.inc"
 
-plan 47
+plan 48
 
 # ---- without a terminal ----
 timeout 200 "$HOSTRACE" top </dev/null >out 2>err
@@ -32,14 +32,15 @@ idle=idle$$
 cp "$BUILD/minivmm" "$busy"
 cp "$BUILD/minivmm" "$idle"
 mkfifo idle.go
-timeout 300 "./$idle" wait linger <idle.go >idle.out 2>&1 &
+timeout 700 "./$idle" wait linger <idle.go >idle.out 2>&1 &
 idle_waiter=$!
 exec 4>idle.go
 until_line '^ready' idle.out || bail "minivmm did not start"
 idle_pid=$(sed -n 's/^ready //p' idle.out)
+vmm_seconds=700
 vmm_start 5000 "./$busy"
 
-timeout 200 "$HOSTRACE" top -f json --vm "$vmm" --interval 50ms >all.jsonl 2>json.err &
+timeout 700 "$HOSTRACE" top -f json --vm "$vmm" --interval 50ms >all.jsonl 2>json.err &
 json_waiter=$!
 until_line vms all.jsonl || bail "top -f json did not start: $(cat json.err)"
 
@@ -82,6 +83,8 @@ shows "^out 0x2f0 +5000 " "Tab: the ports, with the count"
 shows "^out 0xf4 +1 " "... the other port"
 keys Tab
 shows '^start with --queues' "Tab: no virtqueues without --queues"
+keys Tab
+shows '^start with --guest-tasks' "Tab: no guest tasks without --guest-tasks"
 keys Tab c
 shows '^name +exits/s ' "c: figures of the interval again"
 shows '^vCPU 0 +0 +0 ' "... zeros: the guest is at its end"

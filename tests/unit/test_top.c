@@ -1,95 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `hostrace top` without a kernel and a terminal: readings to figures, keys to views, views to
- * lines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "views/top/frame.h"
-
-#include <cmocka.h>
-
-enum { CELLS = 12, VCPUS = 2, S = 1000000000, PID = 4711, HLT = 12, IO = 30 };
-
-/* What the kernel has counted of a VM with two vCPUs. */
-struct vm_memory {
-	struct {
-		struct stat_vcpu v;
-		struct stat_cell cell[CELLS];
-	} vcpu[VCPUS];
-};
-
-struct fixture {
-	struct top_model model;
-	struct top_view view;
-	struct top_frame frame;
-	struct vm_memory *memory;
-	const char *name;
-	uint64_t now_ns;
-};
-
-static const char *reason_name(uint32_t reason)
-{
-	return reason == HLT ? "HLT" : reason == IO ? "IO" : NULL;
-}
-
-static const struct stat_vcpu *vcpu_at(void *arg, unsigned int index)
-{
-	return &((struct vm_memory *)arg)->vcpu[index].v;
-}
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	*state = f;
-	f->memory = calloc(1, sizeof(*f->memory));
-	f->name = "web1";
-	f->now_ns = 100ull * S;
-	assert_int_equal(top_model_open(&f->model, reason_name), 0);
-	f->model.has_causes = f->model.times_ports = true;
-	top_view_init(&f->view);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	top_model_close(&f->model);
-	top_view_close(&f->view);
-	top_frame_free(&f->frame);
-	free(f->memory);
-	free(f);
-	return 0;
-}
-
-/* As bpf/stat.bpf.c does; below 256 ns a bucket has one value. */
-static void exits(struct fixture *f, unsigned int vcpu, uint32_t reason, uint64_t count,
-		  uint64_t ns)
-{
-	struct stat_vcpu *v = &f->memory->vcpu[vcpu].v;
-	struct stat_cell *c = f->memory->vcpu[vcpu].cell;
-	unsigned int i = 0;
-
-	while (i < v->nr_cells && c[i].reason != reason)
-		i++;
-	if (i == v->nr_cells) {
-		v->nr_cells++;
-		c[i].reason = reason;
-		c[i].min_ns = UINT64_MAX;
-	}
-	c[i].count += count;
-	c[i].total_ns += count * ns;
-	c[i].cause_ns[STAT_IN_KERNEL] += count * ns;
-	c[i].min_ns = ns < c[i].min_ns ? ns : c[i].min_ns;
-	c[i].max_ns = ns > c[i].max_ns ? ns : c[i].max_ns;
-	assert_true(ns < 2 * STAT_SUB);
-	c[i].bucket[ns] += count;
-}
+/* The figures of `hostrace top`: from readings of what the kernel has counted. */
+#include "top_util.h"
 
 static void open_exit(struct fixture *f, unsigned int vcpu, uint32_t reason, uint64_t left_ns)
 {
@@ -101,30 +12,6 @@ static void open_exit(struct fixture *f, unsigned int vcpu, uint32_t reason, uin
 	v->phase = STAT_ASLEEP_IN_KERNEL;
 }
 
-static void read_vm(struct fixture *f, int pid)
-{
-	const struct top_vm_reading vm = {.pid = pid,
-					  .name = f->name,
-					  .since_ns = 100ull * S,
-					  .nr_vcpus = VCPUS,
-					  .nr_cells = CELLS,
-					  .vcpu = vcpu_at,
-					  .arg = f->memory};
-
-	assert_int_equal(top_model_vm(&f->model, &vm), 0);
-}
-
-/* After so many ns. */
-static void interval(struct fixture *f, uint64_t ns)
-{
-	f->now_ns += ns;
-	f->model.since_start = f->view.since_start;
-	top_model_begin(&f->model, f->now_ns);
-	read_vm(f, PID);
-	top_model_end(&f->model);
-	assert_int_equal(top_view_update(&f->view, &f->model), 0);
-}
-
 static struct top_node *vm(const struct fixture *f)
 {
 	return top_node_find(&f->model.host, TOP_VMS, PID);
@@ -134,16 +21,6 @@ static struct top_node *vcpu(const struct fixture *f, unsigned int index)
 {
 	return top_node_find(vm(f), TOP_VCPUS, index);
 }
-
-static enum top_action key(struct fixture *f, int k)
-{
-	enum top_action action = top_view_key(&f->view, k, 10);
-
-	assert_int_equal(top_view_update(&f->view, &f->model), 0);
-	return action;
-}
-
-/* ---- the model ---- */
 
 static void test_interval(void **state)
 {
@@ -267,6 +144,123 @@ static void test_ports(void **state)
 	assert_int_equal(vm(f)->list[TOP_PORTS].nr, 2);
 }
 
+/* As bpf/stat.bpf.c does: the slot becomes a task's. */
+static void task_begin(struct stat_vcpu *v, unsigned int slot, uint32_t tid, const char *comm)
+{
+	struct stat_task *t = &v->task[slot];
+
+	v->left.count += t->count;
+	v->left.total_ns += t->total_ns;
+	*t = (struct stat_task){.key = tid + 1, .begun = t->begun + 2};
+	snprintf(t->comm, sizeof(t->comm), "%s", comm);
+}
+
+static struct top_node *task(const struct fixture *f, uint64_t tid)
+{
+	return top_node_find(vm(f), TOP_TASKS, tid + 1);
+}
+
+static bool has(const struct top_node *n, const char *name, uint64_t count, uint64_t time_ns)
+{
+	return n && !strcmp(n->name, name) && n->values.count == count &&
+	       n->values.time_ns == time_ns;
+}
+
+static void test_tasks(void **state)
+{
+	struct fixture *f = *state;
+	struct stat_vcpu *v = &f->memory->vcpu[0].v, *w = &f->memory->vcpu[1].v;
+
+	task_begin(v, 3, 70, "make\033");
+	task_begin(v, 4, 0, "swapper/0");
+	task_begin(w, 9, 70, "make\033");
+	task_begin(w, 8, 0, "swapper/1");
+	v->task[3].count = 10;
+	v->task[3].total_ns = 500;
+	w->task[9].count = w->task[8].count = 1;
+	w->task[STAT_TASK_UNKNOWN].count = 2;
+	interval(f, S);
+	assert_int_equal(vm(f)->list[TOP_TASKS].nr, 0); /* not asked for */
+
+	f->model.has_tasks = true;
+	interval(f, S);
+	assert_true(has(task(f, 70), "make?-70", 11, 500));
+	assert_true(has(task(f, 0), "swapper-0", 1, 0));
+	assert_true(has(top_node_find(vm(f), TOP_TASKS, (uint64_t)TOP_UNKNOWN), "(unknown)", 2, 0));
+	assert_int_equal(vm(f)->list[TOP_TASKS].nr, 3); /* no other tasks */
+	assert_int_equal(task(f, 70)->available_ns, VCPUS * S);
+
+	v->task[3].count = 15;
+	interval(f, S);
+	assert_true(has(task(f, 70), "make?-70", 5, 0));
+	f->view.since_start = true;
+	interval(f, S);
+	assert_true(has(task(f, 70), "make?-70", 16, 500));
+}
+
+/* The time of an exit that has not ended is its task's, and is counted once. */
+static void test_task_open(void **state)
+{
+	struct fixture *f = *state;
+	struct stat_vcpu *v = &f->memory->vcpu[0].v;
+
+	f->model.has_tasks = true;
+	task_begin(v, 4, 0, "swapper/0");
+	v->task_now = 4 + 1;
+	open_exit(f, 0, HLT, f->now_ns);
+	interval(f, S);
+	assert_true(has(task(f, 0), "swapper-0", 0, S));
+	interval(f, S);
+	assert_true(has(task(f, 0), "swapper-0", 0, S));
+	v->open = 0;
+	v->task[4].count = 1;
+	v->task[4].total_ns = 2 * S + 7;
+	interval(f, S);
+	assert_true(has(task(f, 0), "swapper-0", 1, 7));
+}
+
+/* More tasks than slots: nothing is lost, and nothing is counted twice. */
+static void test_task_slots(void **state)
+{
+	struct fixture *f = *state;
+	struct stat_vcpu *v = &f->memory->vcpu[0].v;
+	const struct top_node *other;
+
+	f->model.has_tasks = true;
+	task_begin(v, 3, 70, "cc1");
+	v->task[3].count = 10;
+	v->task[3].total_ns = 100;
+	interval(f, S);
+	v->task[3].count += 4;
+	v->task[3].total_ns += 40;
+	task_begin(v, 3, 71, "cc1");
+	v->task[3].count = 3;
+	task_begin(v, 3, 72, "ld");
+	v->task[3].count = 1;
+	interval(f, S);
+	other = top_node_find(vm(f), TOP_TASKS, (uint64_t)TOP_OTHER);
+	assert_true(has(other, "(other)", 4 + 3, 40));
+	assert_true(has(task(f, 72), "ld-72", 1, 0));
+	assert_int_equal(vm(f)->list[TOP_TASKS].nr, 2);
+	f->view.since_start = true;
+	interval(f, S);
+	assert_true(has(other, "(other)", 10 + 4 + 3, 140));
+
+	/* read while the slot changes: what it had counted is missing for one interval */
+	f->view.since_start = false;
+	v->task[3].begun++;
+	interval(f, S);
+	assert_true(has(other, "(other)", 0, 0));
+	v->task[3].begun--;
+	task_begin(v, 3, 73, "as");
+	v->left.count -= 1;
+	interval(f, S);
+	assert_true(has(other, "(other)", 0, 0));
+	v->left.count += 1;
+	interval(f, S);
+	assert_true(has(other, "(other)", 0, 0)); /* 1 - 1: it was shown as that of 72 */
+}
+
 static void test_queues(void **state)
 {
 	struct fixture *f = *state;
@@ -336,225 +330,13 @@ static void test_json(void **state)
 	json_decref(all);
 }
 
-/* ---- keys ---- */
-
-static void test_down_and_up(void **state)
-{
-	struct fixture *f = *state;
-
-	exits(f, 1, IO, 5, 100);
-	exits(f, 1, HLT, 50, 100);
-	interval(f, S);
-	assert_int_equal(f->view.list, TOP_VMS);
-	key(f, TOP_KEY_ENTER);
-	assert_int_equal(f->view.list, TOP_VCPUS);
-	assert_string_equal(f->view.row[0]->name, "vCPU 1"); /* by time */
-	key(f, TOP_KEY_ENTER);
-	assert_int_equal(f->view.list, TOP_REASONS);
-	assert_string_equal(f->view.row[0]->name, "HLT");
-	key(f, TOP_KEY_DOWN);
-	key(f, TOP_KEY_RIGHT);
-	assert_int_equal(f->view.list, TOP_CAUSES);
-	assert_string_equal(top_view_parent(&f->view, &f->model)->name, "IO");
-	key(f, TOP_KEY_ENTER); /* there is nothing below */
-	assert_int_equal(f->view.list, TOP_CAUSES);
-	key(f, TOP_KEY_BACKSPACE);
-	assert_int_equal(f->view.cursor, 1); /* where it was */
-	key(f, TOP_KEY_LEFT);
-	assert_int_equal(f->view.list, TOP_VCPUS);
-	key(f, TOP_KEY_TAB);
-	assert_int_equal(f->view.list, TOP_REASONS);
-	assert_string_equal(top_view_parent(&f->view, &f->model)->name, "4711 web1");
-	key(f, TOP_KEY_TAB);
-	assert_int_equal(f->view.list, TOP_PORTS);
-	key(f, TOP_KEY_TAB);
-	assert_int_equal(f->view.list, TOP_QUEUES);
-	key(f, TOP_KEY_TAB);
-	assert_int_equal(f->view.list, TOP_VCPUS);
-	key(f, TOP_KEY_ESCAPE);
-	assert_int_equal(f->view.list, TOP_VMS);
-	key(f, TOP_KEY_ESCAPE);
-	assert_int_equal(f->view.list, TOP_VMS);
-	assert_int_equal(key(f, 'q'), TOP_QUIT);
-}
-
-static void test_sort(void **state)
-{
-	struct fixture *f = *state;
-
-	exits(f, 0, IO, 5, 200);
-	exits(f, 0, HLT, 50, 10);
-	interval(f, S);
-	key(f, TOP_KEY_ENTER);
-	key(f, TOP_KEY_ENTER);
-	assert_string_equal(f->view.row[0]->name, "IO");
-	key(f, 'r');
-	assert_string_equal(f->view.row[0]->name, "HLT");
-	f->view.sort = TOP_BY_NAME;
-	key(f, 's'); /* by count */
-	assert_string_equal(f->view.row[0]->name, "HLT");
-	assert_false(f->view.ascending);
-	key(f, 'S');
-	assert_int_equal(f->view.sort, TOP_BY_NAME);
-	f->view.sort = TOP_BY_MAX;
-	key(f, TOP_KEY_END);
-	key(f, TOP_KEY_END);
-	assert_string_equal(f->view.row[f->view.cursor]->name, "HLT");
-	exits(f, 0, HLT, 1, 255); /* the order changes: the row stays selected */
-	interval(f, S);
-	assert_string_equal(f->view.row[0]->name, "HLT");
-	assert_int_equal(f->view.cursor, 0);
-}
-
-static void test_filter(void **state)
-{
-	struct fixture *f = *state;
-
-	exits(f, 0, IO, 5, 200);
-	exits(f, 0, HLT, 50, 10);
-	interval(f, S);
-	key(f, TOP_KEY_ENTER);
-	key(f, TOP_KEY_TAB);
-	assert_int_equal(f->view.nr_rows, 2);
-	key(f, '/');
-	assert_int_equal(key(f, 'q'), TOP_NOTHING); /* text, not a command */
-	assert_int_equal(f->view.nr_rows, 0);
-	key(f, TOP_KEY_BACKSPACE);
-	key(f, 'h');
-	key(f, TOP_KEY_ENTER);
-	assert_int_equal(f->view.nr_rows, 1);
-	assert_string_equal(f->view.row[0]->name, "HLT");
-	for (int i = 0; i < 100; i++) /* more than it can hold */
-		key(f, i ? 'x' : '/');
-	assert_true(strlen(f->view.filter) < sizeof(f->view.filter));
-	key(f, TOP_KEY_ESCAPE);
-	assert_int_equal(f->view.nr_rows, 2);
-}
-
-static void test_pause_and_help(void **state)
-{
-	struct fixture *f = *state;
-
-	interval(f, S);
-	assert_int_equal(key(f, 'p'), TOP_NOTHING);
-	assert_true(f->view.paused);
-	assert_int_equal(key(f, 'c'), TOP_NOTHING); /* it would change what is frozen */
-	assert_false(f->view.since_start);
-	assert_int_equal(key(f, ' '), TOP_READ);
-	assert_int_equal(key(f, 'c'), TOP_READ);
-	assert_true(f->view.since_start);
-	assert_int_equal(key(f, 'w'), TOP_SNAPSHOT);
-	key(f, '?');
-	assert_true(f->view.help);
-	key(f, 'p');
-	assert_false(f->view.help || f->view.paused);
-}
-
-/* The VM that is looked at ends. */
-static void test_ended(void **state)
-{
-	struct fixture *f = *state;
-
-	exits(f, 0, IO, 5, 200);
-	interval(f, S);
-	for (int i = 0; i < 3; i++)
-		key(f, TOP_KEY_ENTER);
-	top_model_begin(&f->model, f->now_ns + S);
-	top_model_end(&f->model);
-	assert_int_equal(top_view_update(&f->view, &f->model), 0);
-	assert_int_equal(f->view.list, TOP_VMS);
-	assert_int_equal(f->view.nr_rows, 0);
-	assert_non_null(strstr(f->view.message, "4711 has ended"));
-	for (const int *k = (const int[]){TOP_KEY_ENTER, TOP_KEY_DOWN, TOP_KEY_END, TOP_KEY_TAB, 0};
-	     *k; k++)
-		key(f, *k);
-	assert_int_equal(f->view.list, TOP_VMS);
-}
-
-/* ---- lines ---- */
-
-static void frame(struct fixture *f, unsigned int width, unsigned int height)
-{
-	const struct top_page page = {.width = width, .height = height, .time = "10:20:30"};
-
-	assert_int_equal(top_frame_make(&f->frame, &f->view, &f->model, &page), 0);
-}
-
-static void test_frame(void **state)
-{
-	struct fixture *f = *state;
-
-	interval(f, 0);
-	exits(f, 0, IO, 1000, 200);
-	interval(f, S);
-	interval(f, S);
-	frame(f, 80, 24);
-	assert_int_equal(f->frame.nr, 24);
-	assert_string_equal(f->frame.line[0].text,
-			    "hostrace top 10:20:30  1 VM, 2 vCPUs, 0 exits/s, interval 1.000 s");
-	assert_string_equal(f->frame.line[1].text, "all: VMs");
-	assert_string_equal(f->frame.line[2].text, "name                  exits/s   user/s  *time% "
-						   "    p50     p99     max exits/s");
-	assert_string_equal(f->frame.line[3].text, "4711 web1                   0        0     0.0 "
-						   "      0       0       0        #_");
-	assert_int_equal(f->frame.line[3].tone, TOP_SELECTED);
-	f->view.since_start = true;
-	interval(f, S);
-	frame(f, 80, 24);
-	assert_string_equal(f->frame.line[3].text, "4711 web1                1000        0     0.0 "
-						   "  200ns   200ns   200ns       #__");
-}
-
-/* No line is longer than the screen, and there are no more lines than it has. */
-static void test_sizes(void **state)
-{
-	struct fixture *f = *state;
-	static const int keys[] = {
-		'?', TOP_KEY_ENTER, TOP_KEY_ENTER, TOP_KEY_ENTER, TOP_KEY_ENTER, TOP_KEY_TAB, 0};
-
-	for (uint32_t i = 0; i < CELLS - 1; i++)
-		exits(f, 0, 100 + i, 1, 10);
-	interval(f, S);
-	for (const int *k = keys; *k; k++) {
-		key(f, *k);
-		for (unsigned int w = 1; w < 300; w++)
-			for (unsigned int h = 1; h < 30; h += 7) {
-				frame(f, w, h);
-				assert_true(f->frame.nr <= h || h < 5);
-				for (unsigned int i = 0; i < f->frame.nr; i++)
-					if (w >= 40)
-						assert_true(strlen(f->frame.line[i].text) <= w);
-			}
-	}
-}
-
-/* A name of control characters, bidirectional marks and letters that this locale does not have. */
-static void test_hostile_name(void **state)
-{
-	struct fixture *f = *state;
-
-	f->name = "a\x1b[2J\x07\n\xc2\x9b"
-		  "31m\xe2\x80\xae\xc3\xa9%s%n"
-		  "z";
-	interval(f, S);
-	frame(f, 200, 24);
-	for (unsigned int i = 0; i < f->frame.nr; i++)
-		for (const char *c = f->frame.line[i].text; *c; c++)
-			assert_in_range(*c, ' ', '~');
-	assert_non_null(strstr(f->frame.line[3].text, "%s%n"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_interval),	 TEST(test_since_start), TEST(test_open_exit),
-		TEST(test_other),	 TEST(test_ports),	 TEST(test_queues),
-		TEST(test_vms_end),	 TEST(test_json),	 TEST(test_down_and_up),
-		TEST(test_sort),	 TEST(test_filter),	 TEST(test_pause_and_help),
-		TEST(test_ended),	 TEST(test_frame),	 TEST(test_sizes),
-		TEST(test_hostile_name),
+		TEST(test_interval),  TEST(test_since_start), TEST(test_open_exit),
+		TEST(test_other),     TEST(test_ports),	      TEST(test_tasks),
+		TEST(test_task_open), TEST(test_task_slots),  TEST(test_queues),
+		TEST(test_vms_end),   TEST(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

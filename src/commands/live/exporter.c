@@ -272,7 +272,7 @@ static int start(struct exporter *x)
 	if (!err)
 		err = httpd_start(x);
 	if (!err)
-		err = top_vms_open(&x->vms, NULL);
+		err = top_vms_open(&x->vms, NULL, false);
 	if (err)
 		return err;
 	state_init(x);

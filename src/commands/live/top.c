@@ -29,7 +29,7 @@
 static struct {
 	const char *vm, *snapshot;
 	uint64_t interval_ns, duration_ns, count;
-	bool batch, queues;
+	bool batch, queues, tasks;
 } opt = {.snapshot = "hostrace-top.txt", .interval_ns = NS_PER_S};
 
 /* clang-format off */
@@ -40,6 +40,7 @@ static const struct option_row options[] = {
 	{'b', "batch",    OPT_FLAG,     &opt.batch,       NULL,       "print text, without a screen and keys; also with -f and -o"},
 	{'n', "count",    OPT_U64,      &opt.count,       "N",        "stop after N intervals"},
 	{0,   "queues",   OPT_FLAG,     &opt.queues,      NULL,       "also show the virtqueues of the VMs that run now; probes QEMU, which costs each request some microseconds"},
+	{0,   "guest-tasks", OPT_FLAG,  &opt.tasks,       NULL,       "also show the tasks of the Linux guests that run now, read from their memory at each exit"},
 	{0,   "snapshot", OPT_TEXT,     &opt.snapshot,    "FILE",     "key w writes FILE-1.EXT, FILE-2.EXT, ... (default: hostrace-top.txt)"},
 	{0},
 };
@@ -50,6 +51,7 @@ enum { SNAPSHOTS_MAX = 9999 };
 struct top {
 	struct top_vms vms;
 	struct top_queues *queues; /* NULL: not watched */
+	struct top_tasks *tasks;   /* the same */
 	struct top_model model;
 	struct top_view view;
 	struct top_frame frame;
@@ -75,20 +77,24 @@ static void clock_print(char *buf, size_t size)
 
 static const char *top_note(const struct top *t, char *buf, size_t size)
 {
-	const char *note = top_vms_note(&t->vms, buf, size);
-	size_t len = note ? strlen(note) : 0;
+	char tasks[TOP_NOTE_BYTES], queues[64] = "";
 	uint64_t lost = top_queues_lost(t->queues);
 
-	if (!lost)
-		return note;
-	snprintf(buf + len, size - len, "%s%" PRIu64 " events of virtqueues lost",
-		 len ? "; " : "", lost);
-	return buf;
+	/* the others leave no space for it */
+	if (t->view.list == TOP_TASKS && top_tasks_why(t->tasks, t->view.pid, buf, size))
+		return buf;
+	*buf = '\0';
+	top_vms_note(&t->vms, buf, size);
+	if (lost)
+		snprintf(queues, sizeof(queues), "%" PRIu64 " events of virtqueues lost", lost);
+	top_note_add(buf, size, queues);
+	top_note_add(buf, size, top_tasks_note(t->tasks, tasks, sizeof(tasks)));
+	return *buf ? buf : NULL;
 }
 
 static int frame_make(struct top *t, struct top_page *page)
 {
-	char now[16], note[256];
+	char now[16], note[2 * TOP_NOTE_BYTES];
 
 	clock_print(now, sizeof(now));
 	page->time = now;
@@ -235,6 +241,7 @@ static int read_now(struct top *t)
 		err = top_queues_read(t->queues, &t->model);
 	if (!err)
 		err = top_vms_look(&t->vms, &t->model);
+	top_tasks_look(t->tasks, &t->vms);
 	if (t->vms.only && !t->vms.nr)
 		t->quit = true;
 	return err;
@@ -381,21 +388,27 @@ static const char *exit_name(uint32_t reason)
 
 static int start(struct top *t)
 {
+	char note[TOP_NOTE_BYTES];
 	bool userspace;
 	int err = privileges_check();
 
 	if (!err)
-		err = top_vms_open(&t->vms, opt.vm);
+		err = top_vms_open(&t->vms, opt.vm, opt.tasks);
 	if (err)
 		return err;
 	if (opt.queues)
 		err = top_queues_open(&t->vms, &t->queues);
+	if (!err && opt.tasks)
+		err = top_tasks_open(&t->vms, &t->tasks);
+	if (!err && opt.batch && top_tasks_note(t->tasks, note, sizeof(note)))
+		command_note("%s", note);
 	if (err)
 		return err;
 	userspace = stat_span(t->vms.stat) == STAT_USERSPACE_EXIT;
 	err = top_model_open(&t->model, userspace ? userspace_reason_name : exit_name);
 	t->model.times_ports = !userspace;
 	t->model.has_queues = opt.queues;
+	t->model.has_tasks = opt.tasks;
 	t->model.has_causes = stat_has_causes(t->vms.stat);
 	top_view_init(&t->view);
 	tzset();
@@ -458,6 +471,7 @@ static int run(int argc, char **argv, char **rest)
 	top_frame_free(&t.frame);
 	top_model_close(&t.model);
 	top_queues_close(t.queues);
+	top_tasks_close(t.tasks);
 	top_vms_close(&t.vms);
 	confine_paths_free(t.paths);
 	close(t.signals);
@@ -475,7 +489,8 @@ const struct command top_command = {
 		"Shows VMs, their vCPUs, exit reasons, causes and ports with the figures of the "
 		"last\n"
 		"interval, from counters that are kept in the kernel, as 'stat' does. Enter goes\n"
-		"down, Backspace up, ? shows all keys. With --queues also virtqueues.",
+		"down, Backspace up, ? shows all keys. With --queues also virtqueues, with\n"
+		"--guest-tasks tasks of Linux guests.",
 	.examples = "  hostrace top\n"
 		    "  hostrace top --vm web1 --interval 250ms\n"
 		    "  hostrace top --batch -n 1\n"

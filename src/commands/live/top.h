@@ -25,17 +25,28 @@ struct top_vms {
 	uint64_t begun;	      /* VMs so far */
 };
 
-/* `selected`: --vm, or NULL for all VMs, also those that start later. */
-int top_vms_open(struct top_vms *t, const char *selected);
+/* `selected`: --vm, or NULL for all VMs, also those that start later. tasks: --guest-tasks, of those that run now. */
+int top_vms_open(struct top_vms *t, const char *selected, bool tasks);
+
+/* All VMs; their accesses to pages of MMIO are counted, too. */
+int top_vms_open_with_pages(struct top_vms *t);
 void top_vms_close(struct top_vms *t);
 
 /* Finds VMs that started, and removes those that ended. Not if one was selected. The model may be NULL. */
 int top_vms_look(struct top_vms *t, struct top_model *m);
 
+/* Finds VMs that have not run yet, too, by a look at all processes (ms). Errors with the error message set. */
+int top_vms_scan(struct top_vms *t);
+
 bool top_vm_has_ended(const struct top_watched *w);
 
 /* Reads all of them. */
 int top_vms_read(struct top_vms *t, struct top_model *m);
+
+enum { TOP_NOTE_BYTES = 384 };
+
+/* Adds a part of the note; NULL or "": nothing. */
+void top_note_add(char *buf, size_t size, const char *text);
 
 /* What is not counted, or NULL. Returns buf. */
 const char *top_vms_note(const struct top_vms *t, char *buf, size_t size);
@@ -53,6 +64,22 @@ int top_queues_read(struct top_queues *t, struct top_model *m);
 
 /* Events that were lost: requests whose end may be among them are not counted. */
 uint64_t top_queues_lost(const struct top_queues *t);
+
+/* ---- guest tasks: top_tasks.c ---- */
+
+struct top_tasks;
+
+/* Finds the tasks of the guests of these VMs; waits a second for them. NULL for the others: none are counted. */
+int top_tasks_open(const struct top_vms *vms, struct top_tasks **ret);
+void top_tasks_close(struct top_tasks *t);
+
+/* Takes in what has become known. */
+void top_tasks_look(struct top_tasks *t, const struct top_vms *vms);
+
+/* Whose tasks are not counted, and why; NULL: all are. Returns buf, which has TOP_NOTE_BYTES. */
+const char *top_tasks_note(const struct top_tasks *t, char *buf, size_t size);
+/* The same of one VM. */
+const char *top_tasks_why(const struct top_tasks *t, uint64_t pid, char *buf, size_t size);
 
 /* ---- the screen: top_screen.c ---- */
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * top --queues: the virtqueues of the VMs that run at the start. Their requests are far fewer than exits, so their
- * events come to this process, where pairing/elements.h follows each request with the rules of 'leaks': resets, unpops
- * and losses do not make a depth wrong for good.
- */
+/* top --queues: the virtqueues of the VMs that run at the start. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/quantiles.h"
-#include "collector/collector.h"
-#include "commands/live/record.h"
-#include "commands/live/top.h"
-#include "event/record_round.h"
+#include "commands/live/queue_events.h"
 #include "output/table.h"
 #include "pairing/elements.h"
 
@@ -39,14 +32,12 @@ struct queue_number {
 };
 
 struct top_queues {
-	struct collector *collector;
-	struct record_round round;
+	struct queue_events events;
 	struct elements *elements;
 	struct element_watch watch;
 	struct hash_table queues, devices;
 	struct queue_of_vm *list[QUEUES_WATCHED_MAX];
 	unsigned int nr;
-	uint64_t watermark_ns;
 	int err;
 };
 
@@ -121,13 +112,6 @@ static int on_event(void *arg, const struct event *ev)
 	return t->err;
 }
 
-static int on_record(void *arg, const struct record_hdr *rec)
-{
-	struct top_queues *t = arg;
-
-	return rec->type < EV_LIMIT ? record_round_add(&t->round, rec) : 0;
-}
-
 /* ---- figures ---- */
 
 static void name_print(const struct top_queues *t, const struct queue_of_vm *q, char *buf,
@@ -154,8 +138,8 @@ static int queue_show(const struct top_queues *t, struct queue_of_vm *q, struct 
 				      .ns = m->since_start ? &q->all : &q->recent};
 	char name[PATH_BYTES + 32];
 
-	if (q->in_flight && t->watermark_ns > q->since_ns)
-		r.busy_ns += t->watermark_ns - q->since_ns;
+	if (q->in_flight && t->events.watermark_ns > q->since_ns)
+		r.busy_ns += t->events.watermark_ns - q->since_ns;
 	name_print(t, q, name, sizeof(name));
 	r.name = name;
 	int err = top_model_queue(m, &r);
@@ -167,44 +151,19 @@ static int queue_show(const struct top_queues *t, struct queue_of_vm *q, struct 
 
 int top_queues_read(struct top_queues *t, struct top_model *m)
 {
-	int err = t ? collector_round(t->collector, on_record, t, &t->watermark_ns) : 0;
+	int err = t ? queue_events_read(&t->events, on_event, t) : 0;
 
-	if (!t || err)
-		return err;
-	err = record_round_each(&t->round, t->watermark_ns, on_event, t);
-	for (unsigned int i = 0; i < t->nr && !err; i++)
+	for (unsigned int i = 0; t && i < t->nr && !err; i++)
 		err = queue_show(t, t->list[i], m);
 	return err;
 }
 
 uint64_t top_queues_lost(const struct top_queues *t)
 {
-	return t ? collector_counts(t->collector)->lost : 0;
+	return t ? collector_counts(t->events.collector)->lost : 0;
 }
 
 /* ---- start and end ---- */
-
-/* A VM that ends meanwhile makes it fail: then again with those that are left. */
-static int probes_open(struct top_queues *t, const struct top_vms *vms)
-{
-	_cleanup_free_ struct vm *list = calloc(vms->nr + 1, sizeof(*list));
-	struct collector_options options = {0};
-	unsigned int nr, before = UINT32_MAX;
-	int err = list ? events_choose_for("leaks", options.wants)
-		       : fail(-ENOMEM, "out of memory");
-
-	while (!err && !t->collector) {
-		nr = 0;
-		for (unsigned int i = 0; i < vms->nr; i++)
-			if (!top_vm_has_ended(&vms->vm[i]))
-				list[nr++] = vms->vm[i].vm; /* borrowed */
-		if (nr == before)
-			return error_code();
-		before = nr;
-		(void)collector_open(list, nr, &options, &t->collector);
-	}
-	return err;
-}
 
 int top_queues_open(const struct top_vms *vms, struct top_queues **ret)
 {
@@ -217,7 +176,7 @@ int top_queues_open(const struct top_vms *vms, struct top_queues **ret)
 	t->devices = HASH_TABLE(struct device_name, 2, DEVICES_WATCHED_MAX);
 	t->watch = (struct element_watch){.popped = popped, .left = left, .arg = t};
 	t->elements = elements_new();
-	err = t->elements ? probes_open(t, vms) : fail(-ENOMEM, "out of memory");
+	err = t->elements ? queue_events_open(vms, &t->events) : fail(-ENOMEM, "out of memory");
 	if (!err)
 		elements_watch(t->elements, &t->watch);
 	if (err)
@@ -231,7 +190,7 @@ void top_queues_close(struct top_queues *t)
 {
 	if (!t)
 		return;
-	collector_close(t->collector);
+	queue_events_close(&t->events);
 	for (unsigned int i = 0; i < t->nr; i++) {
 		quantiles_free(&t->list[i]->recent);
 		quantiles_free(&t->list[i]->all);
@@ -240,6 +199,5 @@ void top_queues_close(struct top_queues *t)
 	elements_free(t->elements);
 	hash_deinit(&t->queues);
 	hash_deinit(&t->devices);
-	record_round_deinit(&t->round);
 	free(t);
 }

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "commands/live/top.h"
 
-enum { SPARE_VCPUS = 32 };
+enum { SPARE_VCPUS = 32, TASK_VMS_MAX = 32 /* whose guest tasks are counted */ };
 
 /* ---- one VM ---- */
 
@@ -32,10 +32,13 @@ bool top_vm_has_ended(const struct top_watched *w)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Steals *vm. 0 also if it cannot be watched, which is counted. */
-static int watch(struct top_vms *t, struct vm *vm)
+/* Steals *vm. kernel: as in struct stat_vm. 0 also if it cannot be watched, which is counted. */
+static int watch(struct top_vms *t, struct vm *vm, uint32_t kernel)
 {
-	struct top_watched w = {.vm = *vm, .pidfd = vm_pidfd(vm), .since_ns = monotonic_ns()};
+	struct top_watched w = {.vm = *vm,
+				.at.guest_kernel = kernel,
+				.pidfd = vm_pidfd(vm),
+				.since_ns = monotonic_ns()};
 	void *more;
 
 	*vm = (struct vm){0};
@@ -88,13 +91,14 @@ static struct top_watched *watched_find(struct top_vms *t, pid_t pid)
 static int again(struct top_vms *t, struct top_model *m, struct vm *vm)
 {
 	struct top_watched *w = watched_find(t, vm->pid);
+	uint32_t kernel = w->at.guest_kernel;
 
 	if (w->at.nr >= vm->nr_vcpus)
 		return 0;
 	if (m)
 		top_model_forget(m, vm->pid);
 	unwatch(t, (unsigned int)(w - t->vm));
-	return watch(t, vm);
+	return watch(t, vm, kernel);
 }
 
 static int look_at(struct top_vms *t, struct top_model *m, pid_t pid)
@@ -109,7 +113,7 @@ static int look_at(struct top_vms *t, struct top_model *m, pid_t pid)
 	if (watched_find(t, pid))
 		err = again(t, m, &vm);
 	else if (is_countable(&vm))
-		err = watch(t, &vm);
+		err = watch(t, &vm, 0);
 	vm_free(&vm);
 	return err;
 }
@@ -131,6 +135,19 @@ int top_vms_look(struct top_vms *t, struct top_model *m)
 		if (top_vm_has_ended(&t->vm[i]))
 			unwatch(t, i); /* the model still has its last figures */
 	return t->only ? 0 : strangers_look(t, m);
+}
+
+int top_vms_scan(struct top_vms *t)
+{
+	struct vm *vms = NULL;
+	unsigned int nr = 0;
+	int err = vm_list(&vms, &nr);
+
+	for (unsigned int i = 0; i < nr && !err; i++)
+		if (is_countable(&vms[i]) && !watched_find(t, vms[i].pid))
+			err = watch(t, &vms[i], 0);
+	vm_list_free(vms, nr);
+	return err;
 }
 
 /* ---- reading ---- */
@@ -164,11 +181,12 @@ int top_vms_read(struct top_vms *t, struct top_model *m)
 	return err;
 }
 
-static void part_add(char *buf, size_t size, const char *text)
+void top_note_add(char *buf, size_t size, const char *text)
 {
 	size_t len = strlen(buf);
 
-	snprintf(buf + len, size - len, "%s%s", len ? "; " : "", text);
+	if (text && *text)
+		snprintf(buf + len, size - len, "%s%s", len ? "; " : "", text);
 }
 
 const char *top_vms_note(const struct top_vms *t, char *buf, size_t size)
@@ -177,22 +195,22 @@ const char *top_vms_note(const struct top_vms *t, char *buf, size_t size)
 
 	*buf = '\0';
 	if (stat_span(t->stat) == STAT_USERSPACE_EXIT)
-		part_add(buf, size, "no kvm_exit on this KVM backend: only exits to the VMM");
+		top_note_add(buf, size, "no kvm_exit on this KVM backend: only exits to the VMM");
 	snprintf(text, sizeof(text), "%u VMs not counted: no capacity", t->refused);
 	if (t->refused)
-		part_add(buf, size, text);
+		top_note_add(buf, size, text);
 	snprintf(text, sizeof(text), "%" PRIu64 " exits of vCPUs added later not counted",
 		 stat_missed(t->stat));
 	if (stat_missed(t->stat))
-		part_add(buf, size, text);
+		top_note_add(buf, size, text);
 	return *buf ? buf : NULL;
 }
 
 /* ---- opening ---- */
 
-static int open_one(struct top_vms *t, const char *selected)
+static int open_one(struct top_vms *t, const char *selected, bool tasks)
 {
-	struct stat_request request = {.details = true};
+	struct stat_request request = {.details = true, .nr_kernels = tasks};
 	struct vm vm = {0};
 	int err = vm_find(selected, &vm);
 
@@ -204,37 +222,44 @@ static int open_one(struct top_vms *t, const char *selected)
 	if (!err)
 		err = stat_open_request(&request, &t->stat);
 	if (!err)
-		err = watch(t, &vm);
+		err = watch(t, &vm, tasks);
 	if (!err && !t->nr)
 		err = fail(-ESRCH, "the VM '%s' has ended", selected);
 	vm_free(&vm);
 	return err;
 }
 
-static int open_all(struct top_vms *t)
+static int open_all(struct top_vms *t, bool pages, bool tasks)
 {
-	struct stat_request request = {.details = true};
+	struct stat_request request = {.details = true, .pages = pages, .steals = pages};
 	struct vm *vms = NULL;
-	unsigned int nr = 0;
+	unsigned int nr = 0, kernels = 0;
 	int err = vm_list(&vms, &nr);
 
 	for (unsigned int i = 0; i < nr; i++)
 		if (is_countable(&vms[i]))
 			request.nr_vcpus += vms[i].nr_vcpus;
 	request.nr_vcpus += request.nr_vcpus > SPARE_VCPUS ? request.nr_vcpus : SPARE_VCPUS;
+	request.nr_kernels = tasks ? TASK_VMS_MAX : 0;
 	if (!err)
 		err = stat_open_request(&request, &t->stat);
 	for (unsigned int i = 0; i < nr && !err; i++)
 		if (is_countable(&vms[i]))
-			err = watch(t, &vms[i]);
+			err = watch(t, &vms[i], kernels < request.nr_kernels ? ++kernels : 0);
 	vm_list_free(vms, nr);
 	return err;
 }
 
-int top_vms_open(struct top_vms *t, const char *selected)
+int top_vms_open(struct top_vms *t, const char *selected, bool tasks)
 {
 	*t = (struct top_vms){0};
-	return selected ? open_one(t, selected) : open_all(t);
+	return selected ? open_one(t, selected, tasks) : open_all(t, false, tasks);
+}
+
+int top_vms_open_with_pages(struct top_vms *t)
+{
+	*t = (struct top_vms){0};
+	return open_all(t, true, false);
 }
 
 void top_vms_close(struct top_vms *t)

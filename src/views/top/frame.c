@@ -249,6 +249,7 @@ static const char *const list_names[TOP_LISTS] = {
 	[TOP_REASONS] = "exit reasons",
 	[TOP_PORTS] = "ports",
 	[TOP_QUEUES] = "virtqueues",
+	[TOP_TASKS] = "guest tasks",
 	[TOP_CAUSES] = "what the time went into",
 };
 
@@ -276,7 +277,7 @@ static void put_path(struct top_line *l, const struct top_view *v, const struct 
 {
 	const struct top_node *vm = top_view_vm(v, m), *n = top_view_parent(v, m);
 	const char *all = v->of_vcpu || v->list < TOP_REASONS || v->list == TOP_PORTS ||
-					  v->list == TOP_QUEUES
+					  v->list == TOP_QUEUES || v->list == TOP_TASKS
 				  ? ""
 				  : " > all vCPUs";
 	char path[256] = "all", filter[64] = "", vcpu[32] = "";
@@ -399,6 +400,9 @@ static const char *empty_text(const struct top_view *v, const struct top_model *
 	case TOP_QUEUES:
 		return m->has_queues ? "no request was seen yet in a virtqueue that QEMU serves"
 				     : "start with --queues to probe QEMU's virtqueues";
+	case TOP_TASKS:
+		return m->has_tasks ? "no exit of a guest task was counted yet"
+				    : "start with --guest-tasks to see the tasks of a Linux guest";
 	case TOP_CAUSES:
 		return "this kernel does not offer the causes (scheduler events)";
 	default:
@@ -410,7 +414,7 @@ static const char *const help_text[] = {
 	"Up Down PgUp PgDn Home End   select a row (also j, k)",
 	"Enter, Right                 what is below it: VM, vCPU, exit reason, causes",
 	"Backspace, Left, Esc         back",
-	"Tab                          of a VM: vCPUs, reasons of all vCPUs, ports, queues",
+	"Tab                          of a VM: vCPUs, all reasons, ports, queues, tasks",
 	"s S r                        sort by the next or previous column; reverse",
 	"/ TEXT Enter                 only names that contain this text; / Esc: all",
 	"p, Space                     pause, continue",

@@ -16,6 +16,7 @@
 #include "event/event.h"
 #include "views/stat_rows.h"
 #include "views/top/nodes.h"
+#include "views/top/tasks.h"
 
 struct top_scratch {
 	struct stat_cell read, now, vcpu, vm;
@@ -69,16 +70,6 @@ static void values_set(struct top_node *n, const struct stat_cell *sum, uint64_t
 	n->values.p50_ns = stat_quantile(sum, .5);
 	n->values.p99_ns = stat_quantile(sum, .99);
 	n->values.max_ns = stat_quantile(sum, 1);
-}
-
-/* Of the last interval, also if the figures are those since the start. */
-static void history_rate(const struct top_model *m, struct top_node *n)
-{
-	double s = (double)(m->now_ns - m->before_ns) / 1e9;
-
-	if (s > 0)
-		top_history_add(n, (double)n->history_count / s);
-	n->history_count = 0;
 }
 
 static int causes_set(const struct top_model *m, struct top_node *reason,
@@ -215,7 +206,7 @@ static int reason_sum(struct top_model *m, struct vcpu_reading *r, uint64_t key,
 	values_set(n, &m->scratch->now, r->available_ns);
 	of_vm->history_count += n->history_count;
 	r->vcpu->history_count += n->history_count;
-	history_rate(m, n);
+	top_history_rate(m, n);
 	if (m->scratch->now.count || m->scratch->now.total_ns) {
 		stat_cell_add(&m->scratch->vcpu, &m->scratch->now);
 		stat_cell_add(of_vm->cell, &m->scratch->now);
@@ -294,6 +285,7 @@ static void vm_clear(struct top_node *vm)
 		cell_clear(vm->list[TOP_REASONS].node[i]->cell);
 	for (unsigned int i = 0; i < vm->list[TOP_PORTS].nr; i++)
 		vm->list[TOP_PORTS].node[i]->values = (struct top_values){0};
+	top_tasks_clear(vm);
 }
 
 static int vcpu_read(struct top_model *m, const struct top_vm_reading *reading, struct top_node *vm,
@@ -317,9 +309,11 @@ static int vcpu_read(struct top_model *m, const struct top_vm_reading *reading, 
 	err = reasons_read(m, &r);
 	if (!err)
 		err = ports_read(m, &r);
+	if (!err && m->has_tasks)
+		err = top_tasks_add(m, vm, r.vcpu, v);
 	values_set(r.vcpu, &m->scratch->vcpu, r.available_ns);
 	vm->history_count += r.vcpu->history_count;
-	history_rate(m, r.vcpu);
+	top_history_rate(m, r.vcpu);
 	if (m->scratch->vcpu.count || m->scratch->vcpu.total_ns)
 		stat_cell_add(&m->scratch->vm, &m->scratch->vcpu);
 	return err;
@@ -335,13 +329,15 @@ static int vm_sum(struct top_model *m, struct top_node *vm)
 		struct top_node *n = vm->list[TOP_REASONS].node[i];
 
 		values_set(n, n->cell, available_ns);
-		history_rate(m, n);
+		top_history_rate(m, n);
 		err = causes_set(m, n, n->cell);
 	}
 	for (unsigned int i = 0; i < vm->list[TOP_PORTS].nr; i++)
-		history_rate(m, vm->list[TOP_PORTS].node[i]);
+		top_history_rate(m, vm->list[TOP_PORTS].node[i]);
+	if (!err)
+		err = top_tasks_sum(m, vm, available_ns);
 	values_set(vm, &m->scratch->vm, available_ns);
-	history_rate(m, vm);
+	top_history_rate(m, vm);
 	return err;
 }
 
@@ -391,7 +387,7 @@ int top_model_queue(struct top_model *m, const struct top_queue_reading *q)
 		n->values.max_ns = q->ns->max;
 	}
 	*n->queue = *q;
-	history_rate(m, n);
+	top_history_rate(m, n);
 	return 0;
 }
 

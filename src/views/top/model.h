@@ -32,6 +32,7 @@ enum top_kind {
 	TOP_CAUSE,
 	TOP_PORT,
 	TOP_QUEUE,
+	TOP_TASK,
 };
 
 /* A node's lists of nodes below it. */
@@ -41,6 +42,7 @@ enum top_list {
 	TOP_REASONS, /* of a VM (all vCPUs together) or a vCPU */
 	TOP_PORTS,   /* of a VM */
 	TOP_QUEUES,  /* of a VM */
+	TOP_TASKS,   /* of a VM */
 	TOP_CAUSES,  /* of a reason */
 	TOP_LISTS,
 };
@@ -54,7 +56,8 @@ struct top_values {
 
 struct top_node {
 	enum top_kind kind;
-	uint64_t key; /* pid, vCPU, reason (or TOP_OTHER), enum stat_cause, key of struct stat_port, number */
+	/* pid, vCPU, reason (or TOP_OTHER), enum stat_cause, key of struct stat_port or stat_task, number */
+	uint64_t key;
 	char name[TOP_NAME];
 	struct top_values values;
 	uint64_t available_ns; /* what time_ns is a part of: the time of all vCPUs concerned */
@@ -70,20 +73,23 @@ struct top_node {
 	struct stat_cell *cell; /* a reason of a vCPU: as it was read before; of a VM: the sum of this reading */
 	struct top_queue_reading *queue; /* as it was read before */
 	struct stat_port *port; /* STAT_PORTS of them, a vCPU: as they were read before */
+	struct top_tasks_read *tasks; /* a vCPU: as they were read before */
+	struct top_values total; /* a task: since the start */
 	uint64_t history_count; /* of this reading */
 	uint64_t since_ns;	/* a VM: counted from then on */
 	unsigned int nr_vcpus;	/* a VM */
 	bool seen;
 };
 
-enum { TOP_OTHER = -1 }; /* the key of reasons that found no cell of their own */
+/* The keys of reasons and tasks that found no cell of their own, and of exits of no known task. */
+enum { TOP_OTHER = -1, TOP_UNKNOWN = -2 };
 
 struct top_model {
 	struct top_node host;
 	uint64_t now_ns, before_ns; /* of this reading and the one before; equal in the first */
 	bool since_start; /* the next reading's figures are those since each VM was first seen */
 	bool times_ports; /* the time of ports is known */
-	bool has_causes, has_queues;
+	bool has_causes, has_queues, has_tasks;
 	const char *(*reason_name)(uint32_t reason);
 	struct top_scratch *scratch;
 };

@@ -45,12 +45,25 @@ static json_t *queue_json(const struct top_node *n)
 			 "max_ns", (json_int_t)n->values.max_ns);
 }
 
+static json_t *task_json(const struct top_node *n)
+{
+	json_t *o = json_pack("{s:o,s:I,s:I}", "task", json_text(n->name), "count",
+			      (json_int_t)n->values.count, "time_ns",
+			      (json_int_t)n->values.time_ns);
+
+	if (n->key < (uint64_t)TOP_UNKNOWN)
+		json_object_set_new(o, "guest_tid", json_integer((json_int_t)n->key - 1));
+	return o;
+}
+
 static json_t *node_json(const struct top_model *m, const struct top_node *n)
 {
 	json_t *o;
 
 	if (n->kind == TOP_QUEUE)
 		return queue_json(n);
+	if (n->kind == TOP_TASK)
+		return task_json(n);
 
 	if (n->kind == TOP_PORT)
 		return port_json(m, n);
@@ -66,6 +79,8 @@ static json_t *node_json(const struct top_model *m, const struct top_node *n)
 		json_object_set_new(o, "ports", list_json(m, n, TOP_PORTS));
 		if (m->has_queues)
 			json_object_set_new(o, "queues", list_json(m, n, TOP_QUEUES));
+		if (m->has_tasks)
+			json_object_set_new(o, "tasks", list_json(m, n, TOP_TASKS));
 	} else if (n->kind == TOP_VCPU) {
 		json_object_set_new(o, "vcpu", json_integer((json_int_t)n->key));
 		json_object_set_new(o, "reasons", list_json(m, n, TOP_REASONS));

@@ -60,9 +60,11 @@ void top_node_clear(struct top_node *n)
 	free(n->cell);
 	free(n->port);
 	free(n->queue);
+	free(n->tasks);
 	n->cell = NULL;
 	n->port = NULL;
 	n->queue = NULL;
+	n->tasks = NULL;
 }
 
 void top_node_remove(struct top_node *parent, enum top_list list, unsigned int i)
@@ -82,4 +84,13 @@ void top_history_add(struct top_node *n, double value)
 	n->history[0] = (float)value;
 	if (n->nr_history < TOP_HISTORY)
 		n->nr_history++;
+}
+
+void top_history_rate(const struct top_model *m, struct top_node *n)
+{
+	double s = (double)(m->now_ns - m->before_ns) / 1e9;
+
+	if (s > 0)
+		top_history_add(n, (double)n->history_count / s);
+	n->history_count = 0;
 }

@@ -15,5 +15,7 @@ void top_node_remove(struct top_node *parent, enum top_list list, unsigned int i
 void top_node_clear(struct top_node *n);
 
 void top_history_add(struct top_node *n, double value);
+/* Adds history_count as a rate, of the last interval also if the figures are those since the start. */
+void top_history_rate(const struct top_model *m, struct top_node *n);
 
 #endif

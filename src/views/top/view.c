@@ -47,7 +47,7 @@ bool top_list_has(enum top_list list, enum top_column column)
 	case TOP_BY_P50:
 	case TOP_BY_P99:
 	case TOP_BY_MAX:
-		return list != TOP_CAUSES && list != TOP_PORTS;
+		return list != TOP_CAUSES && list != TOP_PORTS && list != TOP_TASKS;
 	default:
 		return true;
 	}
@@ -209,13 +209,14 @@ static void go_up(struct top_view *v)
 	case TOP_VCPUS:
 	case TOP_PORTS:
 	case TOP_QUEUES:
+	case TOP_TASKS:
 		return list_enter(v, TOP_VMS, v->pid);
 	default:
 		return;
 	}
 }
 
-/* The lists of a VM: vCPUs, reasons of all vCPUs, ports, queues. */
+/* The lists of a VM: vCPUs, reasons of all vCPUs, ports, queues, tasks. */
 static void next_list(struct top_view *v)
 {
 	switch (v->list) {
@@ -229,6 +230,8 @@ static void next_list(struct top_view *v)
 		return list_enter(v, TOP_PORTS, TOP_NO_KEY);
 	case TOP_PORTS:
 		return list_enter(v, TOP_QUEUES, TOP_NO_KEY);
+	case TOP_QUEUES:
+		return list_enter(v, TOP_TASKS, TOP_NO_KEY);
 	default:
 		return list_enter(v, TOP_VCPUS, TOP_NO_KEY);
 	}

@@ -37,3 +37,18 @@ got=$(jq -s '[.[].vms[].vcpus[].reasons[].causes[]] | add' "$out/counted.top")
 wanted=$(jq -s '[.[].vms[].vcpus[].time_ns] | add' "$out/counted.top")
 holds "top: the causes make the time of the exits, $wanted ns, within 1 %; ns of difference" \
 	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 100))"
+
+# The exporter counts the same with the programs of `top`, one for MMIO and one for cgroups; its last page is from before the VM ended.
+equal "exporter: no probe was rejected" "$(grep -c '^hostrace_probe_attached{.*} 1$' "$out/counted.page") $(grep -c '^hostrace_probe_attached{.*} 0$' "$out/counted.page")" "8 0"
+page_sum() { # METRIC; not the rest, in which is also what the others counted before they had series of their own
+	awk -v name="$1{vm=\"counted\"," 'index($0, name) == 1 && !/="other"/ { sum += $NF } END { print sum + 0 }' "$out/counted.page"
+}
+equal "exporter: what cgroups took is a part of the time without a CPU" \
+	"$(awk -v stolen="$(page_sum hostrace_vm_stolen_seconds_total)" -v ready="$(page_sum hostrace_vcpu_ready_seconds_total)" \
+		'BEGIN { print (stolen > 0 && stolen <= ready ? "yes" : stolen " of " ready) }')" yes
+accesses=$(page_sum hostrace_port_accesses_total)
+holds "exporter: accesses to ports" "$accesses" -ge 1000
+holds "... not more than in the recording" "$accesses" -le "$(report counted.hrt ports '[.rows[].count] | add')"
+accesses=$(page_sum hostrace_mmio_accesses_total)
+holds "exporter: accesses to MMIO" "$accesses" -ge 100
+holds "... not more than in the recording" "$accesses" -le "$(report counted.hrt mmio '[.rows[].count] | add')"
