@@ -8,7 +8,7 @@ OBJCOPY	?= objcopy
 ifeq ($(origin BPFTOOL),undefined)
 BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
-PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp
+PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libprotobuf-c
 HTTP_PKGS = libcurl
 LIVE_PKGS = libbpf capstone ncursesw
 V	?= 0
@@ -33,7 +33,7 @@ PKGS	+= $(LIVE_PKGS)
 CPPFLAGS += -DHOSTRACE_LIVE
 BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
-OBJS	:= $(SRCS:%.c=$(BUILD)/%.o)
+OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(BUILD)/prometheus.pb-c.o
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 LIB	 := $(BUILD)/hostrace.a
 
@@ -45,7 +45,7 @@ HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
 # The server of `hostrace exporter`, the only program that is linked to libmicrohttpd.
 HTTPD	   := $(BUILD)/hostrace-httpd
 HTTPD_PKGS = libmicrohttpd libseccomp
-HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c src/confine/*.c) $(addprefix src/base/,array.c error.c helper.c process.c \
+HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c src/confine/*.c) src/exporter/format.c $(addprefix src/base/,array.c error.c helper.c process.c \
 	progress.c read_full.c units.c)
 HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
 
@@ -109,7 +109,7 @@ $(HTTP): $(HTTP_OBJS)
 
 $(HTTPD): $(HTTPD_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTPD_PKGS) 2>/dev/null) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTPD_PKGS) 2>/dev/null) -lm -lcrypt
 
 ifneq ($(strip $(FLAGS)),$(strip $(file <$(BUILD)/flags)))
 $(BUILD)/flags: FORCE
@@ -142,6 +142,17 @@ $(BUILD)/syscall_names.h: Makefile
 	$(Q)echo '#include <asm/unistd_64.h>' | $(CC) -E -dM -x c - 2>/dev/null | \
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
 $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
+
+# Messages of protobuf as structs.
+$(BUILD)/prometheus.pb-c.h: src/exporter/prometheus.proto
+	$(call say,PROTO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
+$(BUILD)/prometheus.pb-c.c: $(BUILD)/prometheus.pb-c.h ;
+$(BUILD)/prometheus.pb-c.o: $(BUILD)/prometheus.pb-c.c $(BUILD)/flags
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(BUILD)/src/exporter/protobuf.o: $(BUILD)/prometheus.pb-c.h
 
 # Scripts of pictures as C strings: what all of them use, then their own part.
 $(BUILD)/%_js.h: src/output/picture.js src/output/%.js Makefile
@@ -203,11 +214,12 @@ make check-fast    run unit tests, cases and lints: about a minute
 make check         run all tests that this machine can run (SAN=1: with sanitizers)
 make check-live    record nested VMs under kvm_amd in an emulated host (RIG_PARTS, RIG_CHECKS: only a part)
 make check-vmx     the same under kvm_intel
+make check-matrix  the recorder on other kernels and QEMUs
 make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output
 make check-crash   end recorders and the power at N=100 random moments
 make soak          record four VMs for MINUTES=30: memory and descriptors must not grow
-make check-fleet   let Prometheus scrape two exporters of FLEET_VMS=20 VMs
+make check-fleet   test the exporter; Prometheus scrapes two, of FLEET_VMS=20 VMs; upload to two ClickHouse servers
 make check-faults  let N=100 allocations and system calls of each command fail (N=all)
 make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make mutate        change N=200 lines of FOLDER=src one at a time and see whether a test fails

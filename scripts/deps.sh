@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live rig vmx usdt fuzz coverage docs package; default: all but vmx, usdt and package
+#   scripts/deps.sh GROUP...    build check live fleet rig vmx usdt fuzz coverage docs package; default: all but fleet, vmx, usdt
+#                                      and package
 #   scripts/deps.sh --list GROUP...    only prints missing packages
 #
 # Debian and derivatives: root installs missing packages; for other users the command is printed and the status is 1.
@@ -36,6 +37,9 @@ packages() {
 	build libcapstone-dev    capstone-devel
 	build libncurses-dev     ncurses-devel
 	build libmicrohttpd-dev  libmicrohttpd-devel
+	build libcrypt-dev       libxcrypt-devel
+	build libprotobuf-c-dev  protobuf-c-devel
+	build protobuf-c-compiler protobuf-c-compiler
 	build linux-libc-dev     kernel-headers
 	check libcmocka-dev      libcmocka-devel
 	check systemtap-sdt-dev  systemtap-sdt-devel
@@ -72,6 +76,8 @@ packages() {
 	live  cpio               cpio
 	live  util-linux         util-linux
 	live  iproute2           iproute
+	fleet clickhouse-server  clickhouse-server
+	fleet python3-prometheus-client python3-prometheus_client
 	rig   busybox-static     busybox
 	rig   cpio               cpio
 	rig   e2fsprogs          e2fsprogs

@@ -89,11 +89,13 @@ check-crash: check-build
 	$(Q)grep -h '^# \(SEED\|lost\)' $(BUILD)/check/live_*.log
 	$(Q)$(TAP) --summary
 
-# Prometheus scrapes two exporters of FLEET_VMS VMs; tests/live/ does it with one.
-check-fleet: check-build
-	@scripts/deps.sh check live
+# Prometheus scrapes two exporters of FLEET_VMS VMs; tests/live/ does it with one. The other tests of the exporter, rules
+# and dashboard. Servers of other kinds: tests/fleet/.
+check-fleet: check-build $(BUILD)/tests/bench/gen
+	@scripts/deps.sh check live fleet
 	$(new_score)
-	$(Q)FLEET_VMS=$(or $(FLEET_VMS),20) LIVE_SECONDS=600 $(CHECK_ENV) tests/run-live.sh tests/live/exporter-prometheus.sh
+	$(Q)FLEET_VMS=$(or $(FLEET_VMS),20) LIVE_SECONDS=600 $(CHECK_ENV) tests/run-live.sh $(sort $(wildcard tests/live/exporter*.sh) $(wildcard tests/fleet/*.sh))
+	$(Q)$(TAP) prometheus-rules 300 tests/lint/prometheus.sh
 	$(Q)$(TAP) --summary
 
 # More failing allocations and system calls (N per command and kind; N=all) than in `make check`.
@@ -141,6 +143,7 @@ define link_test
 endef
 
 $(UNIT_TESTS:=.o): | $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h)
+$(BUILD)/tests/unit/test_exporter_protobuf.o: $(BUILD)/prometheus.pb-c.h
 
 $(UNIT_TESTS): %: %.o | $(LIB)
 	$(call link_test,$< -lcmocka)

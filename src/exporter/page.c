@@ -4,6 +4,7 @@
  * properties are labels of hostrace_vm_info only, to be joined by its pid.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -12,13 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "event/exit_reason.h"
-#include "exporter/page.h"
+#include "exporter/page_private.h"
 #include "vm/proc.h"
-
-struct page {
-	struct metric_text text;
-	const struct export_state *state;
-};
 
 /* ---- families of a VM ---- */
 
@@ -32,7 +28,7 @@ static void nr_vcpus_write(struct page *p, const struct exported_vm *e)
 	metric_number(&p->text, &e->labels, e->nr_vcpus);
 }
 
-static void bounds_make(uint64_t *ret)
+void export_bounds_make(uint64_t *ret)
 {
 	for (unsigned int i = 0; i < EXPORT_BUCKETS - 1; i++)
 		ret[i] = UINT64_C(1) << (EXPORT_BOUND_FIRST + i);
@@ -69,14 +65,38 @@ static void reason_label(struct metric_labels *l, const struct page *p,
 	metric_label(l, "reason", x->other ? "other" : name ? name : number);
 }
 
+/* Of the newest dump for an exit of this series. False: there is none. */
+static bool exemplar_find(const struct page *p, const struct exported_vm *e,
+			  const struct exported_exits *x, struct metric_exemplar *ret)
+{
+	const char *name = x->other ? NULL : reason_name(p, x->reason);
+	struct exported_dump like = {.pid = e->pid};
+	const struct exported_dump *dump;
+	unsigned int first = x->group * e->vcpus_per_group;
+
+	if (!p->state->dumps || !name)
+		return false;
+	snprintf(like.vm, sizeof(like.vm), "%s", e->name);
+	snprintf(like.uuid, sizeof(like.uuid), "%s", e->uuid);
+	snprintf(like.reason, sizeof(like.reason), "%s", name);
+	snprintf(like.trigger, sizeof(like.trigger), "%s",
+		 p->state->userspace_only ? "userspace-exit" : "exit-latency");
+	dump = exported_dumps_find(p->state->dumps, &like, first, first + e->vcpus_per_group - 1);
+	if (dump)
+		*ret = (struct metric_exemplar){dump->file, dump->value_ns, dump->unix_ms};
+	return dump;
+}
+
 static void exits_write(struct page *p, const struct exported_vm *e)
 {
 	uint64_t bounds[EXPORT_BUCKETS];
 
-	bounds_make(bounds);
+	export_bounds_make(bounds);
 	for (unsigned int i = 0; i < e->nr_exits; i++) {
 		const struct exported_exits *x = &e->exits[i];
 		struct metric_labels l = e->labels;
+		struct metric_exemplar exemplar;
+		bool has_exemplar = exemplar_find(p, e, x, &exemplar);
 
 		group_label(&l, e, x->group);
 		reason_label(&l, p, x);
@@ -84,7 +104,11 @@ static void exits_write(struct page *p, const struct exported_vm *e)
 				 &(struct metric_histogram){.bound_ns = bounds,
 							    .count = x->bucket,
 							    .nr = EXPORT_BUCKETS,
-							    .sum_ns = x->total_ns});
+							    .native = x->native,
+							    .sum_ns = x->total_ns,
+							    .exemplar = has_exemplar
+										? &exemplar
+										: NULL});
 	}
 }
 
@@ -189,10 +213,44 @@ static void ports_write(struct page *p, const struct exported_vm *e)
 	metric_number(&p->text, &other, e->ports.other);
 }
 
-static const struct family {
-	const char *name, *type, *help;
-	void (*write)(struct page *p, const struct exported_vm *e);
-} families[] = {
+static void pages_write(struct page *p, const struct exported_vm *e)
+{
+	struct metric_labels other = e->labels;
+
+	for (unsigned int i = 0; i < e->pages.nr; i++) {
+		const struct top_k_key *page = &e->pages.shown[i];
+		struct metric_labels l = e->labels;
+		char text[24];
+
+		snprintf(text, sizeof(text), "0x%" PRIx64,
+			 page->key >> STAT_PAGE_SHIFT << STAT_PAGE_SHIFT);
+		metric_label(&l, "direction", page->key & STAT_PAGE_WRITE ? "write" : "read");
+		metric_label(&l, "page", text);
+		metric_number(&p->text, &l, page->count);
+	}
+	metric_label(&other, "direction", "any");
+	metric_label(&other, "page", "other");
+	metric_number(&p->text, &other, e->pages.other);
+}
+
+static void steals_write(struct page *p, const struct exported_vm *e)
+{
+	struct metric_labels other = e->labels;
+
+	for (unsigned int i = 0; i < e->steals.nr; i++) {
+		const struct top_k_key *steal = &e->steals.shown[i];
+		struct metric_labels l = e->labels;
+		char path[METRIC_VALUE_MAX];
+
+		metric_label(&l, "cgroup",
+			     cgroup_name(p->state->cgroups, steal->key - 1, path, sizeof(path)));
+		metric_seconds(&p->text, &l, steal->count);
+	}
+	metric_label(&other, "cgroup", "other");
+	metric_seconds(&p->text, &other, e->steals.other);
+}
+
+static const struct family families[] = {
 	{"hostrace_vm_info", "gauge", "Properties of a VM; the value is 1.", info_write},
 	{"hostrace_vm_vcpus", "gauge", "vCPUs that are counted.", nr_vcpus_write},
 	{"hostrace_exit_latency_seconds", "histogram",
@@ -214,7 +272,13 @@ static const struct family {
 	 "Time that the vCPU's thread was runnable without a CPU, which KVM reports to its guest "
 	 "as steal.",
 	 ready_write},
+	{"hostrace_vm_stolen_seconds_total", "counter",
+	 "Time that the VM's vCPUs were runnable without a CPU, by the cgroup of the task that had "
+	 "it.",
+	 steals_write},
 	{"hostrace_port_accesses_total", "counter", "Port I/O of the busiest ports.", ports_write},
+	{"hostrace_mmio_accesses_total", "counter",
+	 "Memory-mapped I/O of the busiest pages of 4 KiB.", pages_write},
 };
 enum { NR_FAMILIES = sizeof(families) / sizeof(*families) };
 
@@ -227,7 +291,9 @@ static bool is_measured(const struct page *p, const struct family *f)
 		return s->userspace_only == !!strstr(f->name, "userspace");
 	return (f->write != vcpu_exits_write || !s->userspace_only) &&
 	       (f->write != causes_write || s->has_causes) &&
-	       (f->write != ports_write || s->has_ports);
+	       (f->write != steals_write || s->cgroups) &&
+	       (f->write != ports_write || s->has_ports) &&
+	       (f->write != pages_write || s->has_pages);
 }
 
 static uint64_t samples_of(const struct page *p, const struct exported_vm *e)
@@ -237,6 +303,10 @@ static uint64_t samples_of(const struct page *p, const struct exported_vm *e)
 	for (unsigned int i = 0; i < NR_FAMILIES; i++)
 		if (is_measured(p, &families[i]))
 			families[i].write(&counting, e);
+	for (const struct family *f = device_families; p->state->devices && f->name; f++)
+		f->write(&counting, e);
+	for (const struct family *f = downtime_families; p->state->downtime && f->name; f++)
+		f->write(&counting, e);
 	return counting.text.samples;
 }
 
@@ -287,6 +357,22 @@ static void vms_write(struct page *p, unsigned int nr, unsigned int left_out)
 	labelled(p, "state", "over-series-limit", left_out);
 }
 
+static void lost_events_write(struct page *p)
+{
+	metric_family(&p->text, "hostrace_lost_device_events_total", "counter",
+		      "Events of QEMU that were lost: requests that they may belong to are not "
+		      "measured, stops may be missing or too long.");
+	metric_number(&p->text, NULL, p->state->lost_device_events);
+}
+
+static void dumps_write(struct page *p)
+{
+	metric_family(&p->text, "hostrace_dumps", "gauge",
+		      "Files *.hrt of --dumps: those that can be exemplars, and others.");
+	labelled(p, "state", "exemplar", exported_dumps_nr(p->state->dumps));
+	labelled(p, "state", "ignored", exported_dumps_ignored(p->state->dumps));
+}
+
 static void probes_write(struct page *p)
 {
 	const struct export_state *s = p->state;
@@ -301,6 +387,10 @@ static void probes_write(struct page *p)
 		      "Exits of vCPUs that were not counted yet: VMs that had just started, "
 		      "hot-plugged vCPUs, VMs without capacity.");
 	metric_number(&p->text, NULL, s->missed_exits);
+	if (s->devices || s->downtime)
+		lost_events_write(p);
+	if (s->dumps)
+		dumps_write(p);
 }
 
 static uint64_t cpu_ns(const struct export_state *s)
@@ -335,16 +425,25 @@ static void cost_write(struct page *p)
 }
 
 int metrics_page_write(const struct export_state *s, const struct export_limits *limits,
-	       struct exported_vm *vms, unsigned int nr, FILE *out)
+		       struct exported_vm *vms, unsigned int nr, enum metric_format format,
+		       FILE *out)
 {
-	struct page p = {.text.out = out, .state = s};
+	struct page p = {.text = {.out = out, .format = format}, .state = s};
 	unsigned int left_out = vms_select(&p, limits->series, vms, nr);
 
 	for (unsigned int i = 0; i < NR_FAMILIES; i++)
 		if (is_measured(&p, &families[i]))
 			family_write(&p, &families[i], vms, nr);
+	for (const struct family *f = device_families; s->devices && f->name; f++)
+		family_write(&p, f, vms, nr);
+	for (const struct family *f = downtime_families; s->downtime && f->name; f++)
+		family_write(&p, f, vms, nr);
+	if (s->downtime)
+		page_downtime_write(&p);
 	vms_write(&p, nr, left_out);
 	probes_write(&p);
 	cost_write(&p);
+	if (metric_end(&p.text))
+		return -ENOMEM;
 	return ferror(out) ? fail(-ENOMEM, "out of memory") : 0;
 }

@@ -3,6 +3,10 @@
 #ifndef HOSTRACE_EXPORTER_PAGE_H
 #define HOSTRACE_EXPORTER_PAGE_H
 
+#include "exporter/cgroups.h"
+#include "exporter/devices.h"
+#include "exporter/downtime.h"
+#include "exporter/dumps.h"
 #include "exporter/vm.h"
 
 struct export_probe {
@@ -15,7 +19,12 @@ struct export_state {
 	const struct export_probe *probe;
 	unsigned int nr_probes;
 	bool userspace_only; /* the KVM backend has no kvm_exit: spans are userspace exits */
-	bool has_causes, has_ports;
+	bool has_causes, has_ports, has_pages;
+	const struct cgroup_names *cgroups; /* NULL: which of them steal is not measured */
+	const struct exported_devices *devices;	  /* NULL: not measured */
+	const struct exported_downtime *downtime; /* the same */
+	const struct exported_dumps *dumps;	  /* NULL: no exemplars */
+	uint64_t lost_device_events;		  /* of both */
 	const char *version;
 	uint64_t missed_exits; /* of vCPUs that are not counted */
 	unsigned int vms_no_capacity;
@@ -30,6 +39,7 @@ struct export_state {
  * left out, and counted. 0 or -errno with the error message set.
  */
 int metrics_page_write(const struct export_state *s, const struct export_limits *limits,
-	       struct exported_vm *vms, unsigned int nr, FILE *out);
+		       struct exported_vm *vms, unsigned int nr, enum metric_format format,
+		       FILE *out);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Prometheus' text format, version 0.0.4: families of samples, each with its HELP and TYPE lines.
+ * Families of samples in a format of Prometheus: text, version 0.0.4, OpenMetrics, or protobuf (exporter/protobuf.h).
  * https://prometheus.io/docs/instrumenting/exposition_formats/
+ * https://prometheus.io/docs/specs/om/open_metrics_spec/
  *
- * The format is a few lines of code; a client library would keep a second copy of all counters.
+ * The formats of text are a few lines of code; a client library would keep a second copy of all counters.
  */
 #ifndef HOSTRACE_EXPORTER_TEXT_H
 #define HOSTRACE_EXPORTER_TEXT_H
@@ -12,21 +13,28 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "exporter/format.h"
+#include "exporter/protobuf.h"
+
 enum {
 	METRIC_LABELS_MAX = 4096, /* bytes of all labels of a sample; further labels are left out */
+	METRIC_PAIRS_MAX = 32,	  /* labels of a sample; the same */
 	METRIC_VALUE_MAX = 128,	  /* bytes of a label's value; longer ones are cut */
 };
 
 struct metric_text {
 	FILE *out;	    /* NULL: samples are only counted */
+	enum metric_format format;
 	const char *family; /* name */
-	uint64_t samples;
+	uint64_t samples; /* as text has them: a line each */
+	struct proto_family proto;
 };
 
 /* name="value",... */
 struct metric_labels {
 	char text[METRIC_LABELS_MAX];
 	size_t len;
+	unsigned int nr;
 };
 
 /*
@@ -36,6 +44,17 @@ struct metric_labels {
 void metric_label(struct metric_labels *l, const char *name, const char *value);
 void metric_label_number(struct metric_labels *l, const char *name, uint64_t value);
 
+/* The same, divided. */
+struct metric_pairs {
+	struct {
+		char *name, *value; /* in text */
+	} pair[METRIC_PAIRS_MAX];
+	unsigned int nr;
+	char text[METRIC_LABELS_MAX];
+};
+
+void metric_labels_split(const struct metric_labels *l, struct metric_pairs *ret);
+
 /* The samples that follow belong to it. `type`: "counter", "gauge", "histogram". */
 void metric_family(struct metric_text *t, const char *name, const char *type, const char *help);
 
@@ -43,14 +62,31 @@ void metric_family(struct metric_text *t, const char *name, const char *type, co
 void metric_number(struct metric_text *t, const struct metric_labels *l, uint64_t value);
 void metric_seconds(struct metric_text *t, const struct metric_labels *l, uint64_t ns);
 
+/* A value that a histogram counted, and the file that explains it. */
+struct metric_exemplar {
+	const char *file; /* less than 119 characters, none of which is escaped */
+	uint64_t value_ns, unix_ms;
+};
+
 /* Counts per bucket, and the upper bounds of all buckets but the last, which has none. */
 struct metric_histogram {
 	const uint64_t *bound_ns, *count;
 	unsigned int nr; /* of buckets */
+	const uint64_t *native; /* counts of EXPORT_NATIVES buckets (exporter/buckets.h) */
 	uint64_t sum_ns;
+	const struct metric_exemplar *exemplar; /* of the bucket of its value; not in text 0.0.4; NULL: none */
 };
+
+/* The number of the bucket that a value is in. */
+unsigned int metric_histogram_bucket(const struct metric_histogram *h, uint64_t ns);
 
 void metric_histogram(struct metric_text *t, const struct metric_labels *l,
 		      const struct metric_histogram *h);
+
+/* The double that a reader of the text gets. */
+double metric_seconds_value(uint64_t ns);
+
+/* Comes last. 0 or -ENOMEM with the error message set. */
+int metric_end(struct metric_text *t);
 
 #endif

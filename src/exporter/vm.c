@@ -28,6 +28,22 @@ static void pod_uid_find(const char *cgroup, char *ret, size_t size)
 			*ret = '-';
 }
 
+/* Neither a namespace nor a VM of Kubernetes has a '_' in its name. */
+static void namespace_find(const char *domain, char *ret, size_t size)
+{
+	size_t len = strcspn(domain, "_");
+
+	*ret = '\0';
+	if (len && len < size && domain[len] && domain[len + 1] && !strchr(domain + len + 1, '_'))
+		snprintf(ret, size, "%.*s", (int)len, domain);
+}
+
+void pod_labels_find(const char *cgroup, const char *domain, struct pod_labels *ret)
+{
+	pod_uid_find(cgroup, ret->uid, sizeof(ret->uid));
+	namespace_find(*ret->uid ? domain : "", ret->namespace, sizeof(ret->namespace));
+}
+
 static bool is_libvirts(const struct vm *vm, const char *cgroup)
 {
 	return strstr(cgroup, "machine-qemu") || strstr(cgroup, "libvirt") ||
@@ -36,17 +52,21 @@ static bool is_libvirts(const struct vm *vm, const char *cgroup)
 
 static void labels_make(struct exported_vm *e, const struct vm *vm)
 {
-	char cgroup[1024], pod[64];
+	struct pod_labels pod;
+	const char *domain;
+	char cgroup[1024];
 
 	proc_cgroup(vm->pid, cgroup, sizeof(cgroup));
-	pod_uid_find(cgroup, pod, sizeof(pod));
+	domain = is_libvirts(vm, cgroup) ? vm->name : "";
+	pod_labels_find(cgroup, domain, &pod);
 	metric_label(&e->labels, "vm", vm->name);
 	metric_label_number(&e->labels, "pid", (uint64_t)vm->pid);
 	e->info = e->labels;
 	metric_label(&e->info, "uuid", vm->uuid);
-	metric_label(&e->info, "libvirt_domain", is_libvirts(vm, cgroup) ? vm->name : "");
+	metric_label(&e->info, "libvirt_domain", domain);
 	metric_label(&e->info, "cgroup", cgroup);
-	metric_label(&e->info, "kubernetes_pod_uid", pod);
+	metric_label(&e->info, "kubernetes_pod_uid", pod.uid);
+	metric_label(&e->info, "kubernetes_namespace", pod.namespace);
 	metric_label(&e->info, "machine", vm->machine);
 	metric_label(&e->info, "accelerator", vm->accel);
 	metric_label(&e->info, "version", vm->version);
@@ -56,13 +76,23 @@ int exported_vm_init(struct exported_vm *e, const struct vm *vm, const struct ex
 {
 	*e = (struct exported_vm){.pid = vm->pid,
 				  .vcpus_per_group = (unsigned int)limits->vcpus_per_group};
+	snprintf(e->name, sizeof(e->name), "%s", vm->name);
+	snprintf(e->uuid, sizeof(e->uuid), "%s", vm->uuid);
 	labels_make(e, vm);
-	return top_k_init(&e->ports, (unsigned int)limits->ports);
+	if (top_k_init(&e->ports, (unsigned int)limits->ports))
+		return -ENOMEM;
+	if (!top_k_init(&e->pages, (unsigned int)limits->pages) &&
+	    !top_k_init(&e->steals, (unsigned int)limits->cgroups))
+		return 0;
+	exported_vm_deinit(e);
+	return -ENOMEM;
 }
 
 void exported_vm_deinit(struct exported_vm *e)
 {
 	top_k_free(&e->ports);
+	top_k_free(&e->pages);
+	top_k_free(&e->steals);
 	free(e->exits);
 	free(e->vcpu);
 }
@@ -76,9 +106,7 @@ static unsigned int bucket_coarse(unsigned int fine)
 
 	if (fine >= 2 * STAT_SUB)
 		order = fine / STAT_SUB + STAT_SUB_BITS;
-	if (order <= EXPORT_BOUND_FIRST)
-		return 0;
-	return order > EXPORT_BOUND_LAST ? EXPORT_BUCKETS - 1 : order - EXPORT_BOUND_FIRST;
+	return export_bucket_of(order);
 }
 
 static int exits_add(struct exported_vm *e, unsigned int group, const struct stat_row *row)
@@ -94,8 +122,14 @@ static int exits_add(struct exported_vm *e, unsigned int group, const struct sta
 				      .other = row->other,
 				      .reason = row->sum.reason,
 				      .total_ns = row->sum.total_ns};
-	for (unsigned int i = 0; i < STAT_BUCKETS; i++)
-		to->bucket[bucket_coarse(i)] += row->sum.bucket[i];
+	for (unsigned int i = 0; i < STAT_BUCKETS; i++) {
+		uint64_t count = row->sum.bucket[i];
+
+		if (!count)
+			continue;
+		to->bucket[bucket_coarse(i)] += count;
+		to->native[export_native_of(stat_bucket_middle(i))] += count;
+	}
 	return 0;
 }
 
@@ -172,32 +206,56 @@ static int vcpus_read(struct exported_vm *e, const struct vm *vm,
 	return 0;
 }
 
-/* ---- ports ---- */
+/* ---- ports, pages and cgroups ---- */
 
-static unsigned int ports_gather(struct top_k_key *keys, uint64_t *rest,
-				 const struct exported_counters *from)
+/* Of one vCPU. Returns how many there are. */
+static unsigned int ports_gather(const struct stat_vcpu *v, struct top_k_key *keys, uint64_t *rest)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < from->nr_vcpus; i++) {
-		const struct stat_port *port = from->vcpu(from->arg, i)->port;
-
-		for (unsigned int p = 0; p < STAT_PORT_SLOTS; p++)
-			if (port[p].count)
-				keys[nr++] = (struct top_k_key){port[p].key, port[p].count};
-		*rest += port[STAT_PORT_SLOTS].count;
-	}
-	return top_k_merge(keys, nr);
+	for (unsigned int i = 0; i < STAT_PORT_SLOTS; i++)
+		if (v->port[i].count)
+			keys[nr++] = (struct top_k_key){v->port[i].key, v->port[i].count};
+	*rest += v->port[STAT_PORT_SLOTS].count;
+	return nr;
 }
 
-static int ports_read(struct exported_vm *e, const struct exported_counters *from)
+static unsigned int pages_gather(const struct stat_vcpu *v, struct top_k_key *keys, uint64_t *rest)
 {
-	struct top_k_key *keys = calloc(from->nr_vcpus * STAT_PORT_SLOTS + 1, sizeof(*keys));
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < STAT_PAGE_SLOTS; i++)
+		if (v->page[i].count)
+			keys[nr++] = (struct top_k_key){v->page[i].key, v->page[i].count};
+	*rest += v->page[STAT_PAGE_SLOTS].count;
+	return nr;
+}
+
+static unsigned int steals_gather(const struct stat_vcpu *v, struct top_k_key *keys, uint64_t *rest)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < STAT_STEAL_SLOTS; i++)
+		if (v->steal[i].ns)
+			keys[nr++] = (struct top_k_key){v->steal[i].key, v->steal[i].ns};
+	*rest += v->steal[STAT_STEAL_SLOTS].ns;
+	return nr;
+}
+
+/* `slots`: of a vCPU */
+static int places_read(struct top_k *to, const struct exported_counters *from, size_t slots,
+		       unsigned int (*gather)(const struct stat_vcpu *v, struct top_k_key *keys,
+					      uint64_t *rest))
+{
+	struct top_k_key *keys = calloc(from->nr_vcpus * slots + 1, sizeof(*keys));
 	uint64_t rest = 0;
+	unsigned int nr = 0;
 
 	if (!keys)
 		return fail(-ENOMEM, "out of memory");
-	top_k_update(&e->ports, keys, ports_gather(keys, &rest, from), rest);
+	for (unsigned int i = 0; i < from->nr_vcpus; i++)
+		nr += gather(from->vcpu(from->arg, i), keys + nr, &rest);
+	top_k_update(to, keys, top_k_merge(keys, nr), rest);
 	free(keys);
 	return 0;
 }
@@ -207,7 +265,13 @@ int exported_vm_read(struct exported_vm *e, const struct vm *vm,
 {
 	int err = exits_read(e, from);
 
+	if (!err) /* before the time that vCPUs waited, of which it is a part */
+		err = places_read(&e->steals, from, STAT_STEAL_SLOTS, steals_gather);
 	if (!err)
 		err = vcpus_read(e, vm, from);
-	return err ? err : ports_read(e, from);
+	if (!err)
+		err = places_read(&e->ports, from, STAT_PORT_SLOTS, ports_gather);
+	if (!err)
+		err = places_read(&e->pages, from, STAT_PAGE_SLOTS, pages_gather);
+	return err;
 }

@@ -12,28 +12,35 @@
 
 #include <stdbool.h>
 
+#include "exporter/buckets.h"
 #include "exporter/text.h"
 #include "exporter/top_k.h"
 #include "statmap.h"
 #include "vm/vm.h"
 
+/* What a VM's cgroup and libvirt's name of it say of Kubernetes; "": it is not there, or the host does not know. */
+struct pod_labels {
+	char uid[64];	    /* of the pod */
+	char namespace[64]; /* of a VM of KubeVirt, whose domain is NAMESPACE_NAME */
+};
+
+void pod_labels_find(const char *cgroup, const char *domain, struct pod_labels *ret);
+
 /* What bounds the number of series. */
 struct export_limits {
-	uint64_t ports;		  /* of a VM, with series of their own */
+	uint64_t ports, pages;	  /* of a VM, with series of their own */
+	uint64_t devices;	  /* the same */
+	uint64_t cgroups;	  /* the same */
 	uint64_t vcpus_per_group; /* whose exits share a histogram */
 	uint64_t series;	  /* of all VMs */
 };
-
-/* Upper bounds of buckets: 2^10 ns (1 us) to 2^30 ns (1.07 s); the last bucket has none. */
-enum { EXPORT_BOUND_FIRST = 10, EXPORT_BOUND_LAST = 30 };
-enum { EXPORT_BUCKETS = EXPORT_BOUND_LAST - EXPORT_BOUND_FIRST + 2 };
 
 /* Exits of one reason, of one group of vCPUs. */
 struct exported_exits {
 	unsigned int group;
 	bool other; /* reasons that found no cell of their own */
 	uint32_t reason;
-	uint64_t bucket[EXPORT_BUCKETS], total_ns;
+	uint64_t bucket[EXPORT_BUCKETS], native[EXPORT_NATIVES], total_ns;
 };
 
 struct exported_vcpu {
@@ -54,6 +61,7 @@ struct exported_counters {
 
 struct exported_vm {
 	pid_t pid;
+	char name[METRIC_VALUE_MAX], uuid[METRIC_VALUE_MAX]; /* longer ones are cut */
 	uint64_t number; /* the caller's: what begins anew has another one */
 	struct metric_labels labels; /* those of all series: the VM's name and pid */
 	struct metric_labels info;   /* those of hostrace_vm_info */
@@ -61,7 +69,10 @@ struct exported_vm {
 	unsigned int nr_exits;
 	struct exported_vcpu *vcpu;
 	unsigned int nr_vcpus, vcpus_per_group;
-	struct top_k ports; /* keys are those of struct stat_port */
+	struct top_k ports, pages; /* keys are those of struct stat_port, struct stat_page */
+	struct top_k steals; /* ns by cgroup; keys are those of struct stat_steal */
+	bool devices_watched; /* its requests are among the devices of struct export_state */
+	bool downtime_watched; /* the same of its stops */
 	bool left_out;	    /* its series would be more than the limit */
 };
 

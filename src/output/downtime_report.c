@@ -65,12 +65,10 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 static void columns(struct table *t)
 {
 	static const struct {
-		const char *key, *head;
+		const char *key;
 		unsigned int spare;
-	} phases[] = {{"stop_ns", "stop", 4},	    {"stopped_ns", "stopped", 6},
-		      {"ram_ns", "ram", 1},	    {"devices_ns", "devices", 2},
-		      {"load_ns", "load", 3},	    {"activate_ns", "activate", 7},
-		      {"resume_ns", "resume", 5}};
+	} phases[] = {{"stop_ns", 4}, {"stopped_ns", 6},  {"ram_ns", 1},   {"devices_ns", 2},
+		      {"load_ns", 3}, {"activate_ns", 7}, {"resume_ns", 5}};
 
 	table_column(t, "time_ns", NULL, COL_COUNT, 0);
 	table_column(t, NULL, "seconds", COL_SECONDS, 0);
@@ -80,7 +78,7 @@ static void columns(struct table *t)
 	table_column(t, "end", "end", COL_TEXT, 0);
 	table_column(t, "downtime_ns", "downtime", COL_NS, 0);
 	for (unsigned int i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
-		table_column(t, phases[i].key, phases[i].head, COL_NS, phases[i].spare);
+		table_column(t, phases[i].key, stop_phase_name(i), COL_NS, phases[i].spare);
 	table_column(t, "lost", NULL, COL_TEXT, 0);
 }
 

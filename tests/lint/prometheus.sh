@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lint/rule.inc
 dir=examples/prometheus
-page=src/exporter/page.c
+pages="src/exporter/page.c src/exporter/page_devices.c src/exporter/page_downtime.c"
 command -v promtool >/dev/null || {
 	echo "1..0 # SKIP no promtool (Debian: prometheus)"
 	exit
@@ -14,8 +14,8 @@ command -v promtool >/dev/null || {
 
 # The exporter's metrics, with the series of histograms.
 metrics() {
-	grep -oE '"(hostrace|process)_[a-z_]+"' $page | tr -d '"'
-	grep -oE '"hostrace_[a-z_]+", "histogram"' $page | tr -d '",' | while read -r name _; do
+	grep -ohE '"(hostrace|process)_[a-z_]+"' $pages | tr -d '"'
+	grep -ohE '"hostrace_[a-z_]+", "histogram"' $pages | tr -d '",' | while read -r name _; do
 		printf '%s\n' "${name}_bucket" "${name}_sum" "${name}_count"
 	done
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A Prometheus scrapes two exporters of this host, while the same VMs are recorded: its counts are those of the
+# A Prometheus scrapes two exporters of this host, one of them with TLS and a password, while the same VMs are recorded: its counts are those of the
 # recording, and histogram_quantile() is in the same bucket as the quantile that `exits` computes.
 # FLEET_VMS: so many VMs (`make check-fleet`; default 1), which do FLEET_OUTB port accesses each.
 # Needs $HOSTRACE and $BUILD; prints TAP.
@@ -8,72 +8,50 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-live_needs_tools curl jq
+live_needs_tools curl jq openssl
 command -v prometheus >/dev/null || skip_all "prometheus is not installed"
 . "$ROOT/tests/live/record-lib.inc"
 . "$ROOT/tests/live/exporter-lib.inc"
+. "$ROOT/tests/live/prometheus-lib.inc"
 vms=${FLEET_VMS:-1}
 pids=
 outb=${FLEET_OUTB:-1000}
 name=prometheus$$
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# ask QUERY: the answer of Prometheus, as rows
-ask() {
-	curl -sS --max-time 60 --data-urlencode "query=$1" "http://127.0.0.1:$port/api/v1/query" 2>ask.err |
-		jq -c 'if .status == "success" then .data.result else error(.error) end' >answer 2>>ask.err || echo '[]' >answer
-}
-
-# until_answer QUERY FILTER WANT: asks for up to two minutes until what jq makes of the rows is this
-until_answer() {
-	for _ in $(seq 600); do
-		ask "$1"
-		[ "$(jq -rc "$2" answer)" = "$3" ] && return
-		sleep .2
-	done
-	return 1
-}
-
 # exporters_start: two, with two configurations
 exporters_start() {
 	exporter_start --listen 127.0.0.1:0
 	first=$address first_pid=$exporter first_waiter=$exporter_waiter
-	exporter_start --listen 127.0.0.1:0 --vcpu-group 1
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem \
+		-subj /CN=test -addext subjectAltName=IP:127.0.0.1 >openssl.out 2>&1 || bail "openssl: $(cat openssl.out)"
+	echo "prometheus:$(openssl passwd -6 secret)" >users
+	exporter_start --listen 127.0.0.1:0 --vcpu-group 1 --tls-cert cert.pem --tls-key key.pem --password-file users
 	second=$address
 }
 
 prometheus_start() {
-	port=$(($$ % 20000 + 20000))
 	cp "$ROOT"/examples/prometheus/hostrace.rules.yml .
 	cat >prometheus.yml <<-END
 	global: { scrape_interval: 1s, evaluation_interval: 1s }
 	rule_files: [hostrace.rules.yml]
 	scrape_configs:
-	  - { job_name: hostrace, static_configs: [{ targets: ["$first", "$second"] }] }
+	  - { job_name: hostrace, static_configs: [{ targets: ["$first"] }] }
+	  - job_name: hostrace-tls
+	    scheme: https
+	    tls_config: { ca_file: cert.pem }
+	    basic_auth: { username: prometheus, password: secret }
+	    static_configs: [{ targets: ["$second"] }]
+	    relabel_configs: [{ target_label: job, replacement: hostrace }]
 	END
-	for _ in 1 2 3 4 5; do # another program may have the port
-		prometheus --config.file=prometheus.yml --storage.tsdb.path="$PWD/data" \
-			--web.listen-address="127.0.0.1:$port" >prometheus.log 2>&1 &
-		prometheus_pid=$!
-		until_line 'Server is ready\|address already in use' prometheus.log
-		grep -q 'Server is ready' prometheus.log && return
-		wait "$prometheus_pid"
-		port=$((port + 1))
-	done
-	bail "prometheus did not start: $(tail -n 3 prometheus.log)"
-}
-
-# within_bucket PROMETHEUS_SECONDS EXITS_NS: 1 if the two can be in one bucket. Both measure the same exits, but by two
-# programs on the same tracepoint, whose clocks are read up to 20 us apart.
-within_bucket() {
-	awk -v a="$1" -v b="$2" 'BEGIN { a *= 1e9; e = 20000; print (a > 0 && a <= 2 * (b + e) && 2 * a >= b - e) }'
+	prometheus_run
 }
 
 plan 12
 cp "$BUILD/minivmm" "$name"
 for i in $(seq "$vms"); do
 	mkfifo "vm$i.go" # both ends are open in the VM, so that it reads no end of file
-	timeout 170 "./$name" outb="$outb" inb=0 mmio=0 hlt=0 slow=4 pause=4 wait linger <>"vm$i.go" >"vm$i.out" 2>&1 &
+	timeout 500 "./$name" outb="$outb" inb=0 mmio=0 hlt=0 slow=4 pause=4 wait linger <>"vm$i.go" >"vm$i.out" 2>&1 &
 done
 for i in $(seq "$vms"); do
 	until_line '^ready' "vm$i.out" || bail "minivmm did not start"
@@ -101,7 +79,7 @@ row=$(jq -c '[.rows[] | select(.reason | test("IO"))] | max_by(.count)' exits.js
 reason=$(echo "$row" | jq -r .reason)
 ask "{__name__=~\"hostrace_(userspace_)?exit_latency_seconds_count\",vm=\"$name\",reason=\"$reason\"}"
 family=$(jq -r '.[0].metric.__name__ // "none" | sub("_count$"; "")' answer)
-is "$(jq -r 'map(.value[1]) | unique | join(" ")' answer)" "$outb" "as many exits of that reason in each VM: $reason" answer
+is "$(jq -r 'map(.value[1]) | unique | join(" ")' answer)" "$outb" "as many exits of that reason in each VM" answer
 for q in 0.5:p50_ns 0.9:p90_ns 0.99:p99_ns; do
 	ask "histogram_quantile(${q%:*}, sum by (le) (${family}_bucket{vm=\"$name\",reason=\"$reason\",instance=\"$first\"}))"
 	have=$(jq -r '.[0].value[1] // 0' answer)

@@ -18,23 +18,26 @@ status() {
 	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
 }
 
-plan 46
+plan 48
 
 # ---- options ----
 timeout 200 "$HOSTRACE" exporter x 2>err
 is $? 2 "no arguments" err
 timeout 200 "$HOSTRACE" exporter --vcpu-group 0 2>err
 is $? 2 "a group of no vCPUs" err
+timeout 200 "$HOSTRACE" exporter --max-pages 1000 2>err
+is $? 2 "more pages than are counted" err
 for at in localhost:0 ::1:80 127.0.0.1 127.0.0.1:http unix: 127.0.0.1:99999; do
 	timeout 200 "$HOSTRACE" exporter --listen "$at" 2>err
 	is "$? $(grep -c 'exporter: invalid' err)" "1 1" "--listen $at" err
 done
-timeout 200 "$HOSTRACE" exporter --listen 192.0.2.1:0 2>err
+timeout 200 "$HOSTRACE" exporter --insecure --listen 192.0.2.1:0 2>err
 is "$? $(grep -c 'cannot listen on 192.0.2.1:0' err)" "1 1" "--listen: an address of another host" err
 
 # ---- confinement ----
 name=exporter$$
 cp "$BUILD/minivmm" "$name"
+vmm_options="mmio=40"
 vmm_start 3000 "./$name"
 exporter_start --listen 127.0.0.1:0
 for p in "$exporter 0000000000080004 hostrace" "$httpd 0000000000000000 hostrace-httpd"; do
@@ -59,16 +62,19 @@ is "$(sample hostrace_vcpu_userspace_exits_total "$vm" 'vcpu="0"')" 0 "... which
 vmm_go
 until_sample 3000 hostrace_port_accesses_total "$vm" 'direction="out"' 'port="0x2f0"'
 is $? 0 "each outb is counted once" page
-until_sample 3000 hostrace_vcpu_userspace_exits_total "$vm" 'vcpu="0"'
+until_sample 40 hostrace_mmio_accesses_total "$vm" 'direction="write"' 'page="0xd0000"'
+is $? 0 "... and each write of MMIO" page
+until_sample 3040 hostrace_vcpu_userspace_exits_total "$vm" 'vcpu="0"'
 is $? 0 "... exits to the VMM" page
 is "$(sample hostrace_port_accesses_total "$vm" 'port="0xf4"')" 1 "... another port" page
 is "$(sample hostrace_port_accesses_total "$vm" 'port="other"')" 0 "... none in the rest" page
-io=$(sed -n "s/^\(hostrace_[a-z]*_\{0,1\}exit_latency_seconds\)_count{.*pid=\"$vmm\".*IO.*/\1/p" page | head -n 1)
-is "$(sample "${io}_count" "$vm" 'vcpus="0"' IO)" 3000 "a histogram of the latency" page
-is "$(sample "${io}_bucket" "$vm" IO 'le="+Inf"')" 3000 "... whose last bucket has all" page
-is "$(grep "^${io}_bucket.*pid=\"$vmm\".*IO" page | awk '$NF < last { bad = 1 } { last = $NF } END { print NR, bad + 0 }')" \
+port_io=$(sed -n "s/^\(hostrace_[a-z]*_\{0,1\}exit_latency_seconds\)_count{.*pid=\"$vmm\".*\(reason=\"\(KVM_EXIT_IO\|IO_INSTRUCTION\|io\)\"\).*/\1 \2/p" page | head -n 1)
+io=${port_io% *} reason=${port_io#* }
+is "$(sample "${io}_count" "$vm" 'vcpus="0"' "$reason")" 3000 "a histogram of the latency" page
+is "$(sample "${io}_bucket" "$vm" "$reason" 'le="+Inf"')" 3000 "... whose last bucket has all" page
+is "$(grep "^${io}_bucket.*pid=\"$vmm\".*$reason" page | awk '$NF < last { bad = 1 } { last = $NF } END { print NR, bad + 0 }')" \
 	"22 0" "... its buckets are cumulative" page
-is "$(awk -v a="$(sample "${io}_sum" "$vm" IO)" -v b="$(sample hostrace_vcpu_exit_cause_seconds_total "$vm" 'vcpu="0"')" \
+is "$(awk -v a="$(sample "${io}_sum" "$vm")" -v b="$(sample hostrace_vcpu_exit_cause_seconds_total "$vm" 'vcpu="0"')" \
 	'BEGIN { print (a > 0 && b > 0 && b <= a * 1.01 + 0.001) }')" 1 "causes add up to not more than the latencies" page
 is "$(awk -v run="$(sample hostrace_vcpu_run_seconds_total "$vm")" 'BEGIN { print (run > 0) }')" 1 "CPU time of its vCPU" page
 is "$(sample hostrace_vcpu_ready_seconds_total "$vm" | grep -c '^[0-9]')" 1 "... and the time it waited for one" page
@@ -104,7 +110,11 @@ promtool check metrics <page >promtool.out 2>&1
 is $? 0 "... promtool check metrics" promtool.out
 exporter_end
 is $? 0 "^C: status 0" exporter.err
-is "$([ -d "/proc/$httpd" ] || echo gone)" gone "... hostrace-httpd ended, too"
+for _ in $(seq 600); do # what is left of it then waits for its parent
+	[ -n "$(status "$httpd" State 2>/dev/null | grep -v '^Z')" ] || break
+	sleep .1
+done
+is "$(status "$httpd" State 2>/dev/null | grep -v '^Z')" "" "... hostrace-httpd ended, too"
 
 # ---- limits; a Unix socket ----
 exporter_start --listen "unix:$PWD/metrics.sock" --max-series 1 --max-ports 0

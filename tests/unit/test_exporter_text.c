@@ -55,8 +55,12 @@ static void families(void **state)
 static void histograms(void **state)
 {
 	const uint64_t bounds[] = {1024, 2048}, counts[] = {1, 0, 4};
-	const struct metric_histogram h = {
-		.bound_ns = bounds, .count = counts, .nr = 3, .sum_ns = 5};
+	const struct metric_exemplar exemplar = {"not-in-this-format.hrt", 1, 1};
+	const struct metric_histogram h = {.bound_ns = bounds,
+					   .count = counts,
+					   .nr = 3,
+					   .sum_ns = 5,
+					   .exemplar = &exemplar};
 	struct metric_labels l = {0};
 	struct metric_text counting = {0};
 	struct written w;
@@ -74,6 +78,55 @@ static void histograms(void **state)
 		"x_seconds_bucket{reason=\"HLT\",le=\"+Inf\"} 5\n"
 		"x_seconds_sum{reason=\"HLT\"} 0.000000005\n"
 		"x_seconds_count{reason=\"HLT\"} 5\n");
+}
+
+static void openmetrics(void **state)
+{
+	const uint64_t bounds[] = {1024}, counts[] = {1, 4};
+	const struct metric_exemplar in_first = {"a.hrt", 1024, 1700000000123},
+				     in_last = {"b.hrt", 1025, 1};
+	struct metric_histogram h = {.bound_ns = bounds,
+				     .count = counts,
+				     .nr = 2,
+				     .sum_ns = 5,
+				     .exemplar = &in_first};
+	struct metric_labels l = {0};
+	struct written w;
+
+	(void)state;
+	begin(&w);
+	w.text.format = METRIC_OPENMETRICS;
+	metric_label(&l, "vm", "web1");
+	metric_family(&w.text, "x_total", "counter", "What it is.");
+	metric_number(&w.text, &l, 1);
+	metric_family(&w.text, "x_seconds_total", "counter", "Time.");
+	metric_seconds(&w.text, NULL, 1000000001);
+	metric_family(&w.text, "x_bytes", "gauge", "Memory.");
+	metric_number(&w.text, NULL, 2);
+	metric_family(&w.text, "seconds", "gauge", "No unit.");
+	metric_family(&w.text, "y_seconds", "histogram", "Times.");
+	metric_histogram(&w.text, &l, &h);
+	h.exemplar = &in_last;
+	metric_histogram(&w.text, &l, &h);
+	assert_int_equal(metric_end(&w.text), 0);
+	end(&w, "# TYPE x counter\n# HELP x What it is.\nx_total{vm=\"web1\"} 1\n"
+		"# TYPE x_seconds counter\n# UNIT x_seconds seconds\n# HELP x_seconds Time.\n"
+		"x_seconds_total 1.000000001\n"
+		"# TYPE x_bytes gauge\n# UNIT x_bytes bytes\n# HELP x_bytes Memory.\nx_bytes 2\n"
+		"# TYPE seconds gauge\n# HELP seconds No unit.\n"
+		"# TYPE y_seconds histogram\n# UNIT y_seconds seconds\n"
+		"# HELP y_seconds Times.\n"
+		"y_seconds_bucket{vm=\"web1\",le=\"0.000001024\"} 1"
+		" # {trace_file=\"a.hrt\"} 0.000001024 1700000000.123000000\n"
+		"y_seconds_bucket{vm=\"web1\",le=\"+Inf\"} 5\n"
+		"y_seconds_sum{vm=\"web1\"} 0.000000005\n"
+		"y_seconds_count{vm=\"web1\"} 5\n"
+		"y_seconds_bucket{vm=\"web1\",le=\"0.000001024\"} 1\n"
+		"y_seconds_bucket{vm=\"web1\",le=\"+Inf\"} 5"
+		" # {trace_file=\"b.hrt\"} 0.000001025 0.001000000\n"
+		"y_seconds_sum{vm=\"web1\"} 0.000000005\n"
+		"y_seconds_count{vm=\"web1\"} 5\n"
+		"# EOF\n");
 }
 
 static void hostile_labels(void **state)
@@ -127,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(families),
 		cmocka_unit_test(histograms),
+		cmocka_unit_test(openmetrics),
 		cmocka_unit_test(hostile_labels),
 		cmocka_unit_test(long_labels),
 	};

@@ -51,6 +51,14 @@ const char *run_state_name(uint32_t state)
 	return state < sizeof(name) / sizeof(name[0]) ? name[state] : NULL;
 }
 
+const char *stop_phase_name(enum stop_point from)
+{
+	static const char *const name[] = {"stop", "stopped",  "ram",	"devices",
+					   "load", "activate", "resume"};
+
+	return name[from];
+}
+
 /* ---- stops ---- */
 
 enum stop_end stop_end(const struct vm_stop *s)
@@ -128,12 +136,14 @@ static void on_stopped(struct downtime *d, struct vm *vm, const struct event *ev
 	s->lost = d->lost_ns > s->at[STOP_RAN];
 }
 
-/* The only VM that waits for its destination; NULL if there is none, or several. */
+/* The only VM that waits for its destination; NULL if there is none, or several, or if `to` has loaded no state. */
 static struct vm *sender(struct downtime *d, const struct vm *to)
 {
 	struct vm *vm, *found = NULL;
 	unsigned int nr = 0;
 
+	if (d->counts.steps && !to->loaded_ns)
+		return NULL;
 	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
 		const struct vm_stop *s = vm->open == NO_STOP ? NULL : &d->stops[vm->open];
 
@@ -281,6 +291,48 @@ int downtime_event(struct downtime *d, const struct event *ev)
 			on_vm_event(d, vm, ev);
 	}
 	return d->err;
+}
+
+/* ---- a caller that runs for ever ---- */
+
+static void index_change(struct downtime *d, uint32_t from, uint32_t to)
+{
+	struct vm *vm;
+
+	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
+		if (vm->open == from)
+			vm->open = to;
+		if (vm->resumed == from)
+			vm->resumed = to;
+	}
+}
+
+void downtime_take(struct downtime *d, downtime_stop_fn *fn, void *arg)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < d->nr; i++) {
+		bool over = d->stops[i].abandoned || d->stops[i].at[STOP_STARTED];
+
+		fn(arg, &d->stops[i], over);
+		index_change(d, i, over ? NO_STOP : left);
+		if (!over)
+			d->stops[left++] = d->stops[i];
+	}
+	d->nr = left;
+}
+
+void downtime_forget(struct downtime *d, uint32_t pid)
+{
+	struct vm *vm;
+
+	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
+		if ((uint32_t)vm->key != pid)
+			continue;
+		if (vm->open != NO_STOP)
+			d->stops[vm->open].abandoned = true;
+		at = hash_remove(&d->vms, vm);
+	}
 }
 
 /* ---- results ---- */

@@ -46,6 +46,7 @@ struct vm_stop {
 	uint32_t pid, to; /* to: the VM that went on; 0: none */
 	uint32_t state;	  /* why it stopped: RunState of QEMU; of STOP_ARRIVED, inmigrate */
 	bool lost;	  /* events were lost meanwhile: points may be missing or late */
+	bool abandoned;	  /* downtime_forget() */
 	uint64_t at[STOP_POINTS]; /* 0: not seen */
 };
 
@@ -72,6 +73,16 @@ bool downtime_wants(const char *event, void *arg);
 const struct vm_stop *downtime_stops(const struct downtime *d, size_t *ret_nr);
 const struct downtime_counts *downtime_counts(const struct downtime *d);
 
+/*
+ * For a caller that runs for ever: passes on all stops, in order of their begin, and forgets those that are over, which
+ * are those that have STOP_STARTED or whose VM is forgotten.
+ */
+typedef void downtime_stop_fn(void *arg, const struct vm_stop *s, bool over);
+void downtime_take(struct downtime *d, downtime_stop_fn *fn, void *arg);
+
+/* The process has ended: another one may get its pid. */
+void downtime_forget(struct downtime *d, uint32_t pid);
+
 enum stop_end stop_end(const struct vm_stop *s);
 
 /* From this point to the next one that was seen. False: one of them is missing. */
@@ -79,6 +90,9 @@ bool stop_phase_ns(const struct vm_stop *s, enum stop_point from, uint64_t *ret)
 
 /* From the first point to the last one. False: it did not begin or did not end in this trace. */
 bool stop_downtime_ns(const struct vm_stop *s, uint64_t *ret);
+
+/* The phase from this point, "devices". */
+const char *stop_phase_name(enum stop_point from);
 
 /* QEMU's name of a RunState, "paused"; NULL if unknown. */
 const char *run_state_name(uint32_t state);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,42 +20,62 @@
 #include "base/version.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
-#include "commands/live/top.h"
+#include "commands/live/exporter_events.h"
+#include "commands/live/exporter_server.h"
 #include "confine/confine.h"
 #include "exporter/httpd_messages.h"
 #include "exporter/page.h"
 
 static struct {
-	const char *listen;
+	struct exporter_server server;
 	struct export_limits limits;
+	bool queues, downtime;
+	const char *dumps;
 } opt = {
-	.listen = "127.0.0.1:9972",
-	.limits = {.ports = 10, .vcpus_per_group = 8, .series = 20000},
+	.server.listen = "127.0.0.1:9972",
+	.limits = {.ports = 10,
+		   .pages = 10,
+		   .devices = 16,
+		   .cgroups = 10,
+		   .vcpus_per_group = 8,
+		   .series = 20000},
 };
 
 /* clang-format off */
 static const struct option_row options[] = {
-	{0, "listen",     OPT_TEXT, &opt.listen,                 "ADDR:PORT", "address to listen on, or unix:PATH (default: 127.0.0.1:9972)"},
+	{0, "listen",     OPT_TEXT, &opt.server.listen,          "ADDR:PORT", "address to listen on, or unix:PATH (default: 127.0.0.1:9972)"},
+	{0, "tls-cert",   OPT_TEXT, &opt.server.cert,            "FILE",      "use TLS: the certificate, with its chain (PEM)"},
+	{0, "tls-key",    OPT_TEXT, &opt.server.key,             "FILE",      "the certificate's key (PEM)"},
+	{0, "password-file", OPT_TEXT, &opt.server.passwords,    "FILE",      "users who may read the metrics: lines USER:HASH (htpasswd -B)"},
+	{0, "insecure",   OPT_FLAG, &opt.server.insecure,        NULL,        "listen on any address, also without TLS and passwords"},
+	{0, "queues",     OPT_FLAG, &opt.queues,                 NULL,        "also requests of virtio devices; probes QEMU, which costs each request some microseconds"},
+	{0, "downtime",   OPT_FLAG, &opt.downtime,               NULL,        "also stops of VMs: pauses, migrations, errors; probes QEMU"},
+	{0, "dumps",      OPT_TEXT, &opt.dumps,                  "DIR",       "name dumps of flight recorders in this directory as exemplars of slow exits"},
 	{0, "vcpu-group", OPT_U64,  &opt.limits.vcpus_per_group, "N",         "N vCPUs share a histogram of exits (default: 8)"},
 	{0, "max-ports",  OPT_U64,  &opt.limits.ports,           "N",         "ports of a VM with series of their own (default: 10)"},
+	{0, "max-pages",  OPT_U64,  &opt.limits.pages,           "N",         "pages of a VM's MMIO with series of their own (default: 10)"},
+	{0, "max-devices", OPT_U64, &opt.limits.devices,         "N",         "with --queues: devices of a VM with series of their own (default: 16)"},
+	{0, "max-cgroups", OPT_U64, &opt.limits.cgroups,         "N",         "cgroups with series of their own that a VM's vCPUs wait for (default: 10)"},
 	{0, "max-series", OPT_U64,  &opt.limits.series,          "N",         "series of all VMs; VMs beyond are left out (default: 20000)"},
 	{0},
 };
 /* clang-format on */
 
-enum { LOOK_MS = 1000, PORTS_MAX = 256, SERIES_MAX = 10000000 };
+enum { LOOK_MS = 1000, SCAN_S = 5, PLACES_MAX = 256, DEVICES_MAX = 1024, SERIES_MAX = 10000000 };
 
 struct exporter {
 	struct top_vms vms;
+	struct cgroup_names *cgroups;	/* NULL: not measured */
+	struct exporter_events *events; /* NULL: none are wanted */
+	struct exported_dumps *dumps;	/* the same */
 	struct exported_vm *vm;
 	unsigned int nr;
 	struct helper httpd;
 	void *message;
-	struct stat_probe probe[STAT_PROBES_MAX];
-	struct export_probe exported[STAT_PROBES_MAX];
+	struct export_probe probe[STAT_PROBES_MAX + EV_LIMIT];
 	struct export_state state;
+	uint64_t scanned_ns, dumps_scanned_ns;
 	int signals;
-	bool quit;
 };
 
 /* ---- VMs ---- */
@@ -112,7 +133,7 @@ static int vms_follow(struct exporter *x)
 	for (unsigned int i = 0; i < x->vms.nr && !err; i++)
 		if (x->vms.vm[i].at.nr && !exported_find(x, x->vms.vm[i].number))
 			err = exported_add(x, &x->vms.vm[i]);
-	return err;
+	return err || !x->events ? err : exporter_events_follow(x->events, &x->vms);
 }
 
 /* ---- pages ---- */
@@ -123,6 +144,35 @@ static const struct stat_vcpu *vcpu_at(void *arg, unsigned int index)
 	const struct top_watched *w = ((void **)arg)[1];
 
 	return stat_vcpu(x->vms.stat, w->at.first + index);
+}
+
+static void probes_read(struct exporter *x)
+{
+	struct stat_probe counting[STAT_PROBES_MAX];
+	unsigned int nr = stat_probes(x->vms.stat, counting), i;
+
+	for (i = 0; i < nr; i++)
+		x->probe[i] = (struct export_probe){counting[i].name, counting[i].attached};
+	for (i = 0; x->events && i < EV_LIMIT; i++)
+		if (!exporter_events_probe(x->events, i, &x->probe[nr]))
+			break;
+		else
+			nr++;
+	x->state.nr_probes = nr;
+}
+
+static void watched_read(const struct exporter_events *e, struct exported_vm *vm)
+{
+	vm->devices_watched = exporter_events_watch_devices(e, vm->pid);
+	vm->downtime_watched = exporter_events_watch_downtime(e, vm->pid);
+}
+
+static void cgroups_read(struct exporter *x)
+{
+	for (unsigned int i = 0; i < x->nr; i++)
+		for (unsigned int k = 0; k < x->vm[i].steals.nr; k++)
+			cgroup_names_want(x->cgroups, x->vm[i].steals.shown[k].key - 1);
+	cgroup_names_read(x->cgroups);
 }
 
 static int vms_read(struct exporter *x)
@@ -139,14 +189,21 @@ static int vms_read(struct exporter *x)
 					       .nr_cells = stat_nr_cells(x->vms.stat),
 					       .vcpu = vcpu_at,
 					       .arg = arg});
+		if (x->events)
+			watched_read(x->events, &x->vm[i]);
 	}
+	if (x->cgroups)
+		cgroups_read(x);
+	if (x->events && !err)
+		err = exporter_events_read(x->events, &x->state);
+	probes_read(x);
 	x->state.now_ns = monotonic_ns();
 	x->state.missed_exits = stat_missed(x->vms.stat);
 	x->state.vms_no_capacity = x->vms.refused;
 	return err;
 }
 
-static int page_make(struct exporter *x, char **ret, size_t *ret_len)
+static int page_make(struct exporter *x, enum metric_format format, char **ret, size_t *ret_len)
 {
 	FILE *f = open_memstream(ret, ret_len);
 	int err;
@@ -155,7 +212,7 @@ static int page_make(struct exporter *x, char **ret, size_t *ret_len)
 		return fail(-ENOMEM, "out of memory");
 	err = vms_read(x);
 	if (!err)
-		err = metrics_page_write(&x->state, &opt.limits, x->vm, x->nr, f);
+		err = metrics_page_write(&x->state, &opt.limits, x->vm, x->nr, format, f);
 	if (fclose(f) && !err)
 		err = fail(-ENOMEM, "out of memory");
 	return err;
@@ -178,14 +235,18 @@ static int page_send(struct exporter *x, const char *page, size_t len)
 static int request_answer(struct exporter *x)
 {
 	struct helper_head head;
+	enum metric_format format;
 	char *page = NULL;
 	size_t len = 0;
 	int err = helper_receive(&x->httpd, &head, x->message);
 
-	if (!err && head.kind != HTTPD_WANTED)
+	if (!err && (head.kind != HTTPD_WANTED || head.len != 1))
 		err = fail(-EPROTO, "hostrace-httpd sent an unknown message %u", head.kind);
+	format = err ? METRIC_TEXT : *(uint8_t *)x->message;
+	if (!err && format >= METRIC_FORMATS)
+		err = fail(-EPROTO, "hostrace-httpd wants an unknown format %u", format);
 	if (!err)
-		err = page_make(x, &page, &len);
+		err = page_make(x, format, &page, &len);
 	if (!err)
 		err = page_send(x, page, len);
 	free(page);
@@ -194,20 +255,54 @@ static int request_answer(struct exporter *x)
 
 /* ---- the loop ---- */
 
+static int pause_ms(const struct exporter *x)
+{
+	int ms = x->events ? exporter_events_pause_ms(x->events) : LOOK_MS;
+
+	return ms < LOOK_MS ? ms : LOOK_MS;
+}
+
+/*
+ * VMs that run are noticed in the kernel. With --downtime one that waits for its state, as the destination of a
+ * migration, must be known before it runs.
+ */
+static int look(struct exporter *x)
+{
+	int err = 0;
+
+	if (x->dumps && monotonic_ns() - x->dumps_scanned_ns >= SCAN_S * NS_PER_S) {
+		err = exported_dumps_scan(x->dumps);
+		x->dumps_scanned_ns = monotonic_ns();
+	}
+	if (!err && opt.downtime && monotonic_ns() - x->scanned_ns >= SCAN_S * NS_PER_S) {
+		err = top_vms_scan(&x->vms);
+		x->scanned_ns = monotonic_ns();
+	}
+	return err ? err : vms_follow(x);
+}
+
 static int loop(struct exporter *x)
 {
 	struct pollfd p[2] = {{.fd = x->signals, .events = POLLIN},
 			      {.fd = x->httpd.fd, .events = POLLIN}};
+	uint64_t looked_ns = 0;
 	int err = 0;
 
 	while (!err) {
-		int nr = poll(p, 2, LOOK_MS);
+		int nr = poll(p, 2, pause_ms(x));
 
 		if (nr < 0 && errno != EINTR)
 			return fail(-errno, "poll: %s", strerror(errno));
 		if (nr > 0 && p[0].revents)
 			return 0;
-		err = nr > 0 && p[1].revents ? request_answer(x) : vms_follow(x);
+		if (nr > 0 && p[1].revents)
+			err = request_answer(x);
+		else if (x->events)
+			err = exporter_events_drain(x->events);
+		if (!err && monotonic_ns() - looked_ns >= LOOK_MS * NS_PER_MS) {
+			err = look(x);
+			looked_ns = monotonic_ns();
+		}
 	}
 	return err;
 }
@@ -228,54 +323,71 @@ static int signals_open(void)
 
 /* ---- start ---- */
 
-static int httpd_start(struct exporter *x)
-{
-	struct helper_head head = {0};
-	int err = helper_start(&x->httpd, "hostrace-httpd");
-
-	if (!err)
-		err = helper_send(&x->httpd, HTTPD_LISTEN, opt.listen, strlen(opt.listen) + 1);
-	if (!err)
-		err = helper_receive(&x->httpd, &head, x->message);
-	if (err)
-		return err;
-	if (!head.len || ((char *)x->message)[head.len - 1])
-		return fail(-EPROTO, "hostrace-httpd sent an unknown message");
-	x->state.helper = x->httpd.pid;
-	if (head.kind == HTTPD_READY)
-		return 0;
-	return fail(-EADDRNOTAVAIL, "%s", (char *)x->message);
-}
-
 static void state_init(struct exporter *x)
 {
 	struct export_state *s = &x->state;
 
-	s->nr_probes = stat_probes(x->vms.stat, x->probe);
-	for (unsigned int i = 0; i < s->nr_probes; i++)
-		x->exported[i] =
-			(struct export_probe){x->probe[i].name, x->probe[i].attached};
-	s->probe = x->exported;
+	s->probe = x->probe;
 	s->userspace_only = stat_span(x->vms.stat) == STAT_USERSPACE_EXIT;
 	s->has_causes = stat_has_causes(x->vms.stat);
 	s->has_ports = stat_has_ports(x->vms.stat);
+	s->has_pages = stat_has_pages(x->vms.stat);
+	s->cgroups = x->cgroups;
+	s->dumps = x->dumps;
 	s->version = HOSTRACE_VERSION;
 	s->map_bytes = stat_bytes(x->vms.stat);
 	s->start_unix_s = (uint64_t)time(NULL);
 }
 
+static int cgroups_open(struct exporter *x)
+{
+	char root[PATH_MAX];
+
+	if (!stat_has_steals(x->vms.stat))
+		return 0;
+	x->cgroups = cgroup_names_new(cgroup_root_find(root, sizeof(root)) ? root : NULL);
+	return x->cgroups ? 0 : error_code();
+}
+
+/* NULL paths: none are needed. */
+static int dumps_open(struct exporter *x, struct confine_paths **ret)
+{
+	if (!opt.dumps)
+		return 0;
+	x->dumps = exported_dumps_new(opt.dumps);
+	*ret = x->dumps ? confine_paths_new() : NULL;
+	return *ret ? confine_paths_read(*ret, opt.dumps) : error_code();
+}
+
 static int start(struct exporter *x)
 {
-	struct confinement c = {.phase = CONFINE_WATCH, .keep = CAPS_KEPT_TO_LOOK, .sends = true};
+	_cleanup_confine_paths_ struct confine_paths *paths = NULL;
+	const struct exporter_events_options wanted = {
+		.queues = opt.queues,
+		.downtime = opt.downtime,
+		.devices_max = (unsigned int)opt.limits.devices,
+	};
+	bool probes = opt.queues || opt.downtime;
+	struct confinement c = {.phase = probes ? CONFINE_FOLLOW : CONFINE_WATCH,
+				.keep = CAPS_KEPT_TO_LOOK | (probes ? collector_attach_caps() : 0),
+				.sends = true};
 	int err = privileges_check();
 
 	if (!err)
-		err = httpd_start(x);
+		err = exporter_server_start(&opt.server, &x->httpd, x->message);
 	if (!err)
-		err = top_vms_open(&x->vms, NULL, false);
+		err = top_vms_open_with_pages(&x->vms);
+	if (!err && probes)
+		err = exporter_events_open(&wanted, &x->events);
+	if (!err)
+		err = cgroups_open(x);
+	if (!err)
+		err = dumps_open(x, &paths);
 	if (err)
 		return err;
 	state_init(x);
+	x->state.helper = x->httpd.pid;
+	c.paths = paths;
 	err = confine(&c);
 	if (!err)
 		command_note("listening on %s; stop with ^C", (char *)x->message);
@@ -286,12 +398,23 @@ static int usage_check(int argc, char **argv, char **rest)
 {
 	if (argc || rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
+	if (!opt.server.cert != !opt.server.key)
+		return command_usage("--tls-cert and --tls-key are only useful together");
 	if (!opt.limits.vcpus_per_group || opt.limits.vcpus_per_group > VM_VCPUS_MAX)
 		return command_usage("invalid --vcpu-group %" PRIu64 " (1 to %d)",
 				     opt.limits.vcpus_per_group, VM_VCPUS_MAX);
-	if (opt.limits.ports > PORTS_MAX)
+	if (opt.limits.ports > PLACES_MAX)
 		return command_usage("invalid --max-ports %" PRIu64 " (at most %d)",
-				     opt.limits.ports, PORTS_MAX);
+				     opt.limits.ports, PLACES_MAX);
+	if (opt.limits.pages > PLACES_MAX)
+		return command_usage("invalid --max-pages %" PRIu64 " (at most %d)",
+				     opt.limits.pages, PLACES_MAX);
+	if (opt.limits.devices > DEVICES_MAX)
+		return command_usage("invalid --max-devices %" PRIu64 " (at most %d)",
+				     opt.limits.devices, DEVICES_MAX);
+	if (opt.limits.cgroups > PLACES_MAX)
+		return command_usage("invalid --max-cgroups %" PRIu64 " (at most %d)",
+				     opt.limits.cgroups, PLACES_MAX);
 	if (opt.limits.series > SERIES_MAX)
 		return command_usage("invalid --max-series %" PRIu64 " (at most %d)",
 				     opt.limits.series, SERIES_MAX);
@@ -314,6 +437,9 @@ static int run(int argc, char **argv, char **rest)
 	for (unsigned int i = 0; i < x.nr; i++)
 		exported_vm_deinit(&x.vm[i]);
 	free(x.vm);
+	exporter_events_close(x.events);
+	cgroup_names_free(x.cgroups);
+	exported_dumps_free(x.dumps);
 	top_vms_close(&x.vms);
 	free(x.message);
 	close(x.signals);
@@ -330,10 +456,11 @@ const struct command exporter_command = {
 	.details =
 		"Serves http://ADDR:PORT/metrics: exit latencies by reason, what their time went "
 		"into,\n"
-		"ports, steal of vCPUs, from counters that are kept in the kernel, as 'top' does.\n"
+		"ports, MMIO, steal of vCPUs, from counters that are kept in the kernel, as 'top' "
+		"does.\n"
 		"VMs that start later are followed. Runs until ^C.",
 	.examples = "  hostrace exporter\n"
-		    "  hostrace exporter --listen 192.0.2.1:9972 --vcpu-group 1\n"
+		    "  hostrace exporter --queues --vcpu-group 1\n"
 		    "  hostrace exporter --listen unix:/run/hostrace/metrics.sock",
 	.options = (const struct option_row *const[]){options, NULL},
 	.run = run,

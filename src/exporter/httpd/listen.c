@@ -49,6 +49,14 @@ static void address_print(int fd, char *buf, size_t size)
 	snprintf(buf, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+static bool is_loopback(const struct sockaddr *at)
+{
+	if (at->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr);
+	return at->sa_family == AF_INET &&
+	       ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 static int tcp_open(const struct addrinfo *a)
 {
 	int one = 1, err, fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -63,7 +71,7 @@ static int tcp_open(const struct addrinfo *a)
 	return err;
 }
 
-static int tcp_listen(const char *address, char *buf, size_t size)
+static int tcp_listen(const char *address, bool local, char *buf, size_t size)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -81,6 +89,13 @@ static int tcp_listen(const char *address, char *buf, size_t size)
 	if (err)
 		return fail(-EINVAL, "invalid address '%s': %s (a number, not a name, is expected)",
 			    address, gai_strerror(err));
+	if (local && !is_loopback(found->ai_addr)) {
+		freeaddrinfo(found);
+		return fail(-EACCES,
+			    "other hosts can reach %s: give --tls-cert, --tls-key and "
+			    "--password-file, or --insecure",
+			    address);
+	}
 	fd = tcp_open(found);
 	freeaddrinfo(found);
 	if (fd < 0)
@@ -132,10 +147,10 @@ static int unix_listen(const char *path)
 	return fail(err, "cannot listen on unix:%s: %s", path, strerror(-err));
 }
 
-int listen_open(const char *address, char *buf, size_t size)
+int listen_open(const char *address, bool local, char *buf, size_t size)
 {
 	if (strncmp(address, "unix:", 5))
-		return tcp_listen(address, buf, size);
+		return tcp_listen(address, local, buf, size);
 	snprintf(buf, size, "%s", address);
 	return unix_listen(address + 5);
 }

@@ -7,7 +7,9 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +17,9 @@
 #include "base/error.h"
 #include "base/helper.h"
 #include "confine/confine.h"
+#include "exporter/format.h"
 #include "exporter/httpd/listen.h"
+#include "exporter/httpd/users.h"
 #include "exporter/httpd_messages.h"
 
 enum {
@@ -24,10 +28,11 @@ enum {
 	IDLE_SECONDS = 15,
 };
 
-#define TEXT_FORMAT "text/plain; version=0.0.4; charset=utf-8"
-
 struct server {
 	struct MHD_Daemon *daemon;
+	char *cert, *key, *passwords; /* malloc()ed texts; NULL: none */
+	struct users users;	      /* in passwords */
+	char problem[256];	      /* the first one that libmicrohttpd reports */
 	uint8_t *message; /* HELPER_MESSAGE_MAX bytes */
 	char *page;	  /* malloc()ed, being received */
 	size_t len;
@@ -51,10 +56,11 @@ static int part_add(struct server *s, const struct helper_head *head)
 	return 0;
 }
 
-static int page_receive(struct server *s)
+static int page_receive(struct server *s, enum metric_format format)
 {
 	struct helper_head head;
-	int err = helper_reply(HTTPD_WANTED, NULL, 0);
+	uint8_t wanted = (uint8_t)format;
+	int err = helper_reply(HTTPD_WANTED, &wanted, sizeof(wanted));
 
 	while (!err) {
 		err = helper_request(&head, s->message);
@@ -68,25 +74,43 @@ static int page_receive(struct server *s)
 }
 
 /* NULL: there is none. */
-static struct MHD_Response *page_response(struct server *s)
+static struct MHD_Response *page_response(struct server *s, enum metric_format format)
 {
 	struct MHD_Response *r;
 
 	s->page = NULL;
 	s->len = 0;
-	if (page_receive(s)) {
+	if (page_receive(s, format)) {
 		free(s->page);
 		return NULL;
 	}
 	r = MHD_create_response_from_buffer(s->len, s->page, MHD_RESPMEM_MUST_FREE);
-	if (r)
-		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, TEXT_FORMAT);
-	else
+	if (!r) {
 		free(s->page);
+		return NULL;
+	}
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, metric_format_type(format));
+	MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
 	return r;
 }
 
 /* ---- requests ---- */
+
+static bool is_allowed(const struct server *s, struct MHD_Connection *c)
+{
+	char *password = NULL, *name;
+	bool allowed;
+
+	if (!s->passwords)
+		return true;
+	name = MHD_basic_auth_get_username_password(c, &password);
+	allowed = name && password && users_check(&s->users, name, password);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	MHD_free(password);
+	MHD_free(name);
+	return allowed;
+}
 
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, struct MHD_Response *r)
 {
@@ -109,6 +133,18 @@ static enum MHD_Result text_reply(struct MHD_Connection *c, unsigned int status,
 	return reply(c, status, r);
 }
 
+static enum MHD_Result password_demand(struct MHD_Connection *c)
+{
+	static const char text[] = "a user and a password are needed\n";
+	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text,
+								  MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result ret = r ? MHD_queue_basic_auth_fail_response(c, "hostrace", r) : MHD_NO;
+
+	if (r)
+		MHD_destroy_response(r);
+	return ret;
+}
+
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *upload,
 			      size_t *upload_len, void **state)
@@ -125,6 +161,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		*upload_len = 0;
 		return MHD_YES;
 	}
+	if (!is_allowed(s, c))
+		return password_demand(c);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
 	if (!strcmp(url, "/"))
@@ -133,33 +171,97 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 				  "<p>hostrace: <a href=\"/metrics\">metrics</a>\n");
 	if (strcmp(url, "/metrics"))
 		return text_reply(c, MHD_HTTP_NOT_FOUND, "no such page; try /metrics\n");
-	page = page_response(s);
+	page = page_response(s, metric_format_negotiate(MHD_lookup_connection_value(
+					c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT)));
 	return page ? reply(c, MHD_HTTP_OK, page)
 		    : text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE, "hostrace sent no page\n");
 }
 
 /* ---- start and loop ---- */
 
+static void problem_keep(void *arg, const char *format, va_list values)
+{
+	struct server *s = arg;
+
+	if (!*s->problem)
+		vsnprintf(s->problem, sizeof(s->problem), format, values);
+	s->problem[strcspn(s->problem, "\n")] = '\0';
+}
+
 static int daemon_start(struct server *s, int fd)
 {
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL,
-				     answer, s, MHD_OPTION_LISTEN_SOCKET, fd,
+	const struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, s->key},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	const struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
+	unsigned int flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (s->cert ? MHD_USE_TLS : 0);
+
+	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, answer, s, /* the logger comes first */
+				     MHD_OPTION_EXTERNAL_LOGGER, problem_keep, s,
+				     MHD_OPTION_LISTEN_SOCKET, fd,
 				     MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
 				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_SECONDS,
-				     MHD_OPTION_END);
-	return s->daemon ? 0 : fail(-EIO, "libmicrohttpd does not start");
+				     MHD_OPTION_ARRAY, s->cert ? tls : plain, MHD_OPTION_END);
+	if (s->daemon)
+		return 0;
+	return fail(-EIO, "libmicrohttpd does not start%s: %s",
+		    s->cert ? " with this certificate and key" : "",
+		    *s->problem ? s->problem : "unknown reason");
+}
+
+/* What comes before the address. */
+static int setting_keep(struct server *s, const struct helper_head *head)
+{
+	char **to = head->kind == HTTPD_CERT	? &s->cert
+		    : head->kind == HTTPD_KEY	? &s->key
+		    : head->kind == HTTPD_USERS ? &s->passwords
+						: NULL;
+
+	if (!to || *to || !head->len || s->message[head->len - 1])
+		return fail(-EPROTO, "hostrace-httpd is started by 'hostrace exporter' only");
+	*to = strdup((char *)s->message);
+	explicit_bzero(s->message, head->len);
+	if (!*to)
+		return fail(-ENOMEM, "out of memory");
+	return to == &s->passwords ? users_parse(&s->users, s->passwords) : 0;
+}
+
+static bool is_address(const struct helper_head *head)
+{
+	return head->kind == HTTPD_LISTEN || head->kind == HTTPD_LISTEN_INSECURE;
+}
+
+/* Then the address is in the message. An error is returned after it: before, hostrace does not read our reply. */
+static int settings_receive(struct server *s, struct helper_head *head)
+{
+	int kept = 0, err = helper_request(head, s->message);
+
+	while (!err && !is_address(head)) {
+		kept = kept ? kept : setting_keep(s, head);
+		err = helper_request(head, s->message);
+	}
+	if (err || kept)
+		return err ? err : kept;
+	if (!head->len || s->message[head->len - 1])
+		return fail(-EPROTO, "hostrace-httpd is started by 'hostrace exporter' only");
+	return 0;
 }
 
 static int serve_start(struct server *s, char *address, size_t size)
 {
 	struct confinement c = {.phase = CONFINE_SERVE};
 	struct helper_head head;
-	int fd, err = helper_request(&head, s->message);
+	bool local;
+	int fd, err = settings_receive(s, &head);
 
-	if (err || head.kind != HTTPD_LISTEN || !head.len || s->message[head.len - 1])
-		return fail(-EPROTO, "hostrace-httpd is started by 'hostrace exporter' only");
-	fd = listen_open((char *)s->message, address, size);
+	if (err)
+		return err;
+	local = head.kind == HTTPD_LISTEN && !(s->cert && s->key && s->passwords);
+	fd = listen_open((char *)s->message, local, address, size);
 	err = fd < 0 ? fd : daemon_start(s, fd);
 	return err ? err : confine(&c);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For exporter/page*.c only. */
+#ifndef HOSTRACE_EXPORTER_PAGE_PRIVATE_H
+#define HOSTRACE_EXPORTER_PAGE_PRIVATE_H
+
+#include "exporter/page.h"
+
+struct page {
+	struct metric_text text;
+	const struct export_state *state;
+};
+
+/* Writes a VM's samples. */
+struct family {
+	const char *name, *type, *help;
+	void (*write)(struct page *p, const struct exported_vm *e);
+};
+
+/* page_devices.c, page_downtime.c; the last one has no name. */
+extern const struct family device_families[], downtime_families[];
+
+/* The families of the host's stops. */
+void page_downtime_write(struct page *p);
+
+/* EXPORT_BUCKETS - 1 of them. */
+void export_bounds_make(uint64_t *ret);
+
+#endif

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `exporter` with TLS and passwords: who gets a page, and what is rejected at the start.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+live_needs_tools curl openssl
+. "$ROOT/tests/live/exporter-lib.inc"
+
+# rejected MESSAGE ARGS...: the exporter does not start
+rejected() {
+	message=$1
+	shift
+	timeout 200 "$HOSTRACE" exporter "$@" 2>err </dev/null
+	is "$? $(grep -c "$message" err)" "1 1" "rejected: $message" err
+}
+
+# status_of CURL-ARGS...: of the page
+status_of() {
+	curl -sS -o page -w '%{http_code}' --max-time 60 --cacert cert.pem "$@" "https://127.0.0.1:${address##*:}/metrics" 2>curl.err
+}
+
+plan 22
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=test \
+	-addext subjectAltName=IP:127.0.0.1 >openssl.out 2>&1 || bail "openssl: $(cat openssl.out)"
+openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:prime256v1 -out other.pem 2>openssl.out || bail "openssl: $(cat openssl.out)"
+cat >users <<END
+# the second one is of a password with a colon
+
+bcrypt:\$2b\$05\$abcdefghijklmnopqrstuuMceFj4VbmHOj8C7PetMxzZkwre/z.Ri
+sha512:$(openssl passwd -6 'pass:word')
+END
+
+# ---- what does not start ----
+timeout 200 "$HOSTRACE" exporter --tls-cert cert.pem 2>err
+is "$? $(grep -c -- --tls-key err)" "2 1" "a certificate without a key" err
+for at in 0.0.0.0:0 '[::]:0'; do
+	rejected "other hosts can reach" --listen "$at"
+done
+rejected "other hosts can reach" --listen 0.0.0.0:0 --tls-cert cert.pem --tls-key key.pem
+rejected "other hosts can reach" --listen 0.0.0.0:0 --password-file users
+rejected "cannot read missing.pem" --tls-cert missing.pem --tls-key key.pem
+rejected "with this certificate and key" --listen 127.0.0.1:0 --tls-cert cert.pem --tls-key other.pem
+printf '# nobody\n' >none
+rejected "no user in it" --password-file none
+printf 'a:%s\nsomebody\n' "$(openssl passwd -6 x)" >colon
+rejected "line 2: invalid" --password-file colon
+for hash in secret '$9$abc$def' '' 'ab01FAX.bQRSU' '$6$salt'; do
+	printf 'a:%s\n' "$hash" >plain
+	rejected "line 1: unsupported hash" --password-file plain
+done
+
+# ---- TLS and passwords ----
+exporter_start --listen 0.0.0.0:0 --tls-cert cert.pem --tls-key key.pem --password-file users
+is "$(status_of -u bcrypt:test) $(grep -c '^hostrace_build_info' page)" "200 1" "a page for a user" page
+is "$(status_of -u sha512:pass:word) $(grep -c '^hostrace_build_info' page)" "200 1" "... another hash" page
+is "$(status_of) $(status_of -u bcrypt:Test) $(status_of -u nobody:test) $(status_of -u sha512:test)" "401 401 401 401" \
+	"no user, a wrong password, an unknown user, another user's password" page
+is "$(grep -c hostrace_ page)" 0 "... get nothing" page
+is "$(curl -sS -I --max-time 60 --cacert cert.pem "https://127.0.0.1:${address##*:}/" 2>curl.err | tr -d '\r' | sed -n 's/^WWW-Authenticate: //pI')" \
+	'Basic realm="hostrace"' "a browser is asked for the password" curl.err
+curl -sS --max-time 60 -u bcrypt:test "http://127.0.0.1:${address##*:}/metrics" >page 2>curl.err
+is "$(grep -c hostrace_ page)" 0 "no page without TLS" page
+head -c 100000 /dev/urandom | timeout 200 socat -t 5 - "TCP:127.0.0.1:${address##*:}" >out 2>&1
+is "$(status_of -u bcrypt:test)" 200 "it answers after a request of random bytes" page
+exporter_end
+exporter_start --listen 0.0.0.0:0 --insecure
+is "$(curl -sS -o page -w '%{http_code}' --max-time 60 "http://127.0.0.1:${address##*:}/metrics")" 200 "--insecure: a page for everyone" page
+exporter_end
+finish
