@@ -169,9 +169,9 @@ rig_fill() { # DIR
 	cp "$here"/l1/*.sh "$1/"
 	cp "$program" "$1/bin/hostrace"
 	cp "$(type -P trace-cmd)" "$1/bin/"
-	cp "$(dirname "$program")"/{minivmm,demo-guest.elf} "$1/bin/"
+	cp "$(dirname "$program")"/{hostrace-httpd,minivmm,demo-guest.elf} "$1/bin/"
 	cp "$(dirname "$program")"/{sampleguest,blameguest-touch,ring-guest}.elf "$(dirname "$program")/slowmem.so" "$1/"
-	for library in $("$here/libraries.sh" "$program") \
+	for library in $("$here/libraries.sh" "$program" "$1/bin/hostrace-httpd") \
 		$(ldd "$1/bin/trace-cmd" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
 	done
@@ -189,6 +189,27 @@ agent_fill() { # DIR
 	(cd "$(dirname "$program")" && echo hostrace-guest | cpio --quiet -o -H newc -R 0:0) >>"$1/agent.cpio"
 	for module in vhost_iotlb vhost vsock vmw_vsock_virtio_transport_common vhost_vsock; do
 		find "$(dirname "$vmlinuz")/kernel/lib/modules" -name "$module.ko" -exec cp '{}' "$1/modules/" ';'
+	done
+}
+
+# What only the part `nested` needs: an L2 with KVM and minivmm.
+nested_fill() { # DIR
+	"$here/rig.sh" guest "$1/nested.cpio" "$here/l2/nested-init.sh" virtio_ring virtio virtio_pci_modern_dev \
+		virtio_pci_legacy_dev virtio_pci virtio_blk irqbypass kvm kvm-amd || return
+	cc -O1 -static -D_GNU_SOURCE -o "$work/minivmm" "$here/../live/minivmm.c" || return
+	(cd "$work" && echo minivmm | cpio --quiet -o -H newc -R 0:0) >>"$1/nested.cpio"
+}
+
+# newer/ for L1: the QEMU of Debian's backports, which the part `cell` runs in addition to the installed one.
+newer_fill() { # DIR
+	local qemu library
+	qemu=$(dirname "$("$here/qemu-backports.sh")")/root/usr/bin/qemu-system-x86_64 || return
+	mkdir -p "$1/newer"
+	cp "$qemu" "$1/newer/" || return
+	printf '#!/bin/sh\nexec /rig/newer/qemu-system-x86_64 -L /usr/share/seabios -L /usr/share/qemu "$@"\n' >"$1/newer/qemu"
+	chmod 755 "$1/newer/qemu"
+	for library in $("$here/libraries.sh" "$qemu"); do
+		cp -L "$library" "$1/lib/"
 	done
 }
 
@@ -303,6 +324,12 @@ mkdir -p "$rig/in" "$out"
 rig_fill "$rig/in"
 if [ -n "${RIG_PARTS:-}" ] && wanted agent "$RIG_PARTS" && ! agent_fill "$rig/in" >"$work/agent.log" 2>&1; then
 	not_pass "the agent's guest is built" "$(tail -n 20 "$work/agent.log")"
+fi
+if [ -n "${RIG_PARTS:-}" ] && wanted nested "$RIG_PARTS" && ! nested_fill "$rig/in" >"$work/nested.log" 2>&1; then
+	not_pass "the guest that runs guests is built" "$(tail -n 20 "$work/nested.log")"
+fi
+if [ -n "${RIG_PARTS:-}" ] && wanted cell "$RIG_PARTS" && ! newer_fill "$rig/in" >"$work/newer.log" 2>&1; then
+	not_pass "the backports' QEMU is available" "$(tail -n 20 "$work/newer.log")"
 fi
 if ! wanted stap "${RIG_PARTS:-}"; then
 	echo "# SystemTap skipped: not in RIG_PARTS"

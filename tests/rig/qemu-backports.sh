@@ -10,8 +10,11 @@
 # fails with an error message. BACKPORTS names another suite (default: VERSION_CODENAME-backports).
 set -euo pipefail
 
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/apt.inc"
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/backports
 suite=${BACKPORTS:-$(. /etc/os-release && echo "$VERSION_CODENAME")-backports}
+apt_dir=$cache/apt
 program=$cache/qemu-system-x86_64 # a script that runs the one in root/
 
 die() {
@@ -19,34 +22,18 @@ die() {
 	exit 1
 }
 
-# apt with a state of its own
-apt_of() { # TOOL ARGS...
-	local tool=$1
-	shift
-	"$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$cache/apt/parts" \
-		-o Dir::State::lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" \
-		-o APT::Sandbox::User=root -o Acquire::Retries=3 "$@"
-}
-
 fetch() {
 	local name
 	rm -rf "$cache/root" "$cache/deb" "$program"
-	mkdir -p "$cache"/apt/{parts,lists/partial,cache/archives/partial} "$cache/deb" "$cache/root"
-	cat >"$cache/apt/parts/backports.sources" <<-END
-		Types: deb
-		URIs: ${MIRROR:-http://deb.debian.org/debian}
-		Suites: $suite
-		Components: main
-		Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-	END
-	apt_of apt-get update >&2
+	mkdir -p "$cache"/{deb,root}
+	apt_suite_fetch
 	for name in qemu-system-x86 qemu-system-common; do
 		(cd "$cache/deb" && apt_of apt-get download "$name/$suite" >&2) || die "$suite has no $name"
 	done
 	for name in "$cache"/deb/*.deb; do
 		dpkg-deb -x "$name" "$cache/root"
 	done
-	rm -rf "$cache/deb" "$cache/apt"
+	rm -rf "$cache/deb" "$apt_dir"
 	if ldd "$cache/root/usr/bin/qemu-system-x86_64" | grep 'not found' >&2; then
 		die "libraries are missing"
 	fi

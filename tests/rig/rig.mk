@@ -19,6 +19,13 @@ check-vmx:
 
 .PHONY: check-vmx
 
+# The kernels of Debian and its backports, each with two QEMUs, on SVM and VMX; writes doc/tested.md. RIG_HOSTS chooses some.
+check-matrix: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/minivmm
+	@scripts/deps.sh build check live rig vmx
+	$(Q)RIG_HOSTS="$(RIG_HOSTS)" tests/rig/matrix.sh $(BUILD)/hostrace $(RIG)
+
+.PHONY: check-matrix
+
 # The same guest under a QEMU with USDT probes (built from Debian's source, 3 minutes the first time) and one without.
 check-usdt:
 	@scripts/deps.sh build check live rig usdt

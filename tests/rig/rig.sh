@@ -16,6 +16,10 @@
 #   rig.sh guest FILE INIT MODULE...   fetch, then FILE: an initramfs of busybox, those modules and the script INIT, for
 #                      another guest that boots that kernel; prints the kernel's path
 #
+# RIG_SUITE=bookworm-backports: with the kernel of that suite, in a part of the cache of its own, and emulated by the QEMU of
+# the backports (qemu-backports.sh): QEMU 7.2 computes the flags of CMPXCHG16B from a stale CC_OP, so that an interrupt
+# directly after it saves an operand of an earlier instruction as EFLAGS. Kernels from 6.5 on panic of that in seconds.
+#
 # The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is rebuilt when a package that it is
 # built from, or a file of this directory, changes; see stamp_is().
 #
@@ -24,15 +28,19 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}
+suite=${RIG_SUITE:-}
+cache=$cache${suite:+/$suite}
+apt_dir=$cache/apt
 . "$here/boot.inc"
+. "$here/apt.inc"
 run_seconds=${RIG_SECONDS:-720} # all parts in one run take about 150; a starved machine gets this much
 cpu=${RIG_CPU:-svm}
 stall_seconds=180 # L1's init prints a line every 10 s
 # Bochs is ten times as slow as TCG until L1's init runs.
-[ "$cpu" = svm ] || stall_seconds=600 run_seconds=${RIG_SECONDS:-1800}
+[ "$cpu" = svm ] || stall_seconds=900 run_seconds=${RIG_SECONDS:-1800}
 stall_seconds=${RIG_STALL_SECONDS:-$stall_seconds}
-out_mb=256
-root_mb=256 # sparse; the root holds about 110 MB
+out_mb=384
+root_mb=512 # sparse; the root holds about 110 MB, a trace of VMX as text 75
 l1_mb=1536
 cylinder=$((16 * 63 * 512))
 l1_append="console=ttyS0 quiet panic=-1"
@@ -65,35 +73,40 @@ stamp_set() {
 	printf '%s' "$2" >"$cache/$1.stamp"
 }
 
-# The kernel package that Debian's metapackage depends on, as NAME=VERSION. Without package lists, the one in the cache
-# is used.
-kernel_package() {
+# The packages of the kernel that Debian's metapackage depends on, each as NAME=VERSION: one, of newer kernels several.
+# Those in the cache are used without package lists, and for a suite that has been fetched.
+kernel_packages() {
 	local name
-	name=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
-		sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-	if [ -n "$name" ]; then
-		echo "$name=$(apt-cache policy "$name" | sed -n 's/.*Candidate: //p')"
-	else
-		cat "$cache/kernel.stamp" 2>/dev/null ||
-			die "apt knows no linux-image-cloud-amd64; run: apt-get update"
+	if [ -n "$suite" ]; then
+		cat "$cache/kernel.stamp" 2>/dev/null && return 0
+		apt_suite_fetch 2>"$scratch/apt.log" || die "apt-get update failed for $suite: $(tail -n 3 "$scratch/apt.log")"
 	fi
+	for name in $(apt_of apt-cache depends --recurse --important linux-image-cloud-amd64 2>/dev/null |
+		grep -x 'linux-\(image\|base\|binary\|modules\)-[0-9][^ ]*' | sort -u); do
+		echo "$name=$(apt_of apt-cache policy "$name" | sed -n 's/.*Candidate: //p')"
+	done | grep . || cat "$cache/kernel.stamp" 2>/dev/null ||
+		die "apt knows no linux-image-cloud-amd64; run: apt-get update"
 }
 
-# $cache/kernel: the unpacked package; $cache/vmlinuz and $cache/release.
+# $cache/kernel: the unpacked packages; $cache/vmlinuz and $cache/release.
+# shellcheck disable=SC2086
 fetch() {
-	local package
-	package=$(kernel_package)
-	stamp_is kernel "$package" && return 0
+	local packages package
+	packages=$(kernel_packages)
+	stamp_is kernel "$packages" && return 0
 	stamp_drop kernel
-	echo "rig: fetching $package"
+	echo "rig: fetching" $packages
 	rm -rf "$cache/kernel" "$scratch/deb"
 	mkdir -p "$cache/kernel" "$scratch/deb"
-	(cd "$scratch/deb" && timeout 300 apt-get -q -o Acquire::Retries=3 download "$package" >apt.log 2>&1) ||
-		die "apt-get download $package failed: $(tail -n 3 "$scratch/deb/apt.log")"
-	dpkg -x "$scratch"/deb/*.deb "$cache/kernel"
-	cp "$cache"/kernel/boot/vmlinuz-* "$cache/vmlinuz"
-	ls "$cache/kernel/lib/modules" >"$cache/release"
-	stamp_set kernel "$package"
+	(cd "$scratch/deb" && apt_of apt-get download $packages >apt.log 2>&1) ||
+		die "apt-get download failed: $(tail -n 3 "$scratch/deb/apt.log")"
+	for package in "$scratch"/deb/*.deb; do
+		dpkg -x "$package" "$cache/kernel"
+	done
+	rm -rf "$apt_dir"
+	cp "$(find "$cache/kernel" -type f -name 'vmlinuz*')" "$cache/vmlinuz"
+	basename "$(dirname "$(find "$cache/kernel" -name modules.builtin)")" >"$cache/release"
+	stamp_set kernel "$packages"
 }
 
 # Everything that the images are built from: the kernel, the packages that own the programs, and our own files.
@@ -105,16 +118,23 @@ images_made_from() {
 	cat "$here/rig.sh" "$here"/l1/{boot,init}.sh "$here"/l2/* | sha256sum
 }
 
-# Copies modules $2... into directory $1.
+# Copies modules $2... into directory $1, except those that are built into the kernel; `order` there lists them.
 modules_copy() {
 	local dir=$1 module file
 	shift
 	mkdir -p "$dir"
 	for module; do
-		file=$(find "$cache/kernel/lib/modules" -name "$module.ko")
-		[ -n "$file" ] || die "the kernel package has no $module.ko"
-		cp "$file" "$dir/"
-	done
+		file=$(find "$cache/kernel" -name "$module.ko" -o -name "$module.ko.xz")
+		case $file in
+		*.xz) xz -dc "$file" >"$dir/$module.ko" ;;
+		*.ko) cp "$file" "$dir/" ;;
+		*)
+			grep -rqs --include=modules.builtin "/$module.ko" "$cache/kernel" || die "the kernel package has no $module.ko"
+			continue
+			;;
+		esac
+		echo "$module"
+	done >"$dir/order"
 }
 
 # An initramfs: busybox, modules, an init. Uncompressed, since TCG would unpack it slowly.
@@ -124,7 +144,6 @@ initramfs_make() { # DIR INIT MODULE...
 	mkdir -p "$dir"/{bin,dev,proc,sys,tmp,new}
 	cp "$(type -P busybox)" "$dir/bin/busybox"
 	modules_copy "$dir/modules" "$@"
-	echo "$*" >"$dir/modules/order"
 	cp "$init" "$dir/init"
 	chmod 755 "$dir/init"
 }
@@ -223,9 +242,10 @@ l1_watch() { # CONSOLE
 # tsc_early_khz: if this machine gives QEMU no CPU for a while as the kernel measures it, all its clocks are too fast.
 # A CPU that is stuck for 100 s ends the boot, with panic=-1 and -no-reboot.
 box_svm() { # DIR
-	local khz
+	local khz emulator=qemu-system-x86_64
+	[ -z "$suite" ] || emulator=$("$here/qemu-backports.sh")
 	khz=$("$here/tsc-khz.sh") || khz=
-	exec timeout -k 5 "$run_seconds" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m "$l1_mb" \
+	exec timeout -k 5 "$run_seconds" "$emulator" -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
 		-kernel "$cache/vmlinuz" -initrd "$cache/boot.svm.cpio" \
 		-append "$l1_append rig_in=/dev/vda rig_out=/dev/vdb rig_root=/dev/vdc tsc=reliable ${khz:+tsc_early_khz=$khz} softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
@@ -341,7 +361,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 kernel_is_there() {
-	stamp_is kernel "$(kernel_package)"
+	stamp_is kernel "$(kernel_packages)"
 }
 
 images_are_there() {
@@ -381,7 +401,7 @@ run)
 	run "${2:-}"
 	;;
 *)
-	sed -n '4,20s/^# \{0,1\}//p' "$0"
+	sed -n '4,24s/^# \{0,1\}//p' "$0"
 	exit 2
 	;;
 esac

@@ -22,6 +22,9 @@ done
 equal "mini: the VM did its work, the recording ended with it" "$(cat "$out"/mini.{vmm,record}.status | xargs)" "0 0"
 equal "mini: the known accesses" "$(sort "$work/ports.mini" | paste -s -d ,)" "in 752 1 40,out 244 1 1,out 752 1 300"
 equal "mini: the known halts" "$(report mini.hrt exits '.rows[] | select(.reason == "HLT").count')" 5
+equal "demo: the trace says from what kvm_exit was read" \
+	"$(report demo.hrt info '.result.probes[] | select(.event == "kvm_exit") | "\(.where) \(.reason)"')" \
+	"tp/kvm/kvm_exit from the formatted record, which costs more"
 equal "demo: status 0, all known figures" \
 	"$(cat "$out/demo.status") $(jq -r '.result.checks | "\(length) \(map(select(.ok)) | length)"' "$out/demo/demo.json")" "0 11 11"
 

@@ -6,8 +6,9 @@
 
 out=/rig/out
 tracing=/sys/kernel/tracing
-STATUS_L2_DIED=75
+STATUS_L2_FAILED=75
 STATUS_PEER_LOST=76
+why=/tmp/why # an L2 failed
 
 # Limits in seconds, for a machine ten times slower than one of two CPUs without load: of each wait, and of a QEMU and the
 # recorder with it.
@@ -43,6 +44,16 @@ has_events() { # NAME EVENT COUNT [OPTION...]
 	[ "$(hostrace list -f csv --event "$event" --limit 0 -i "$out/$name.hrt" "$@" | wc -l)" -gt "$count" ]
 }
 
+# Does `stuck --check` have this status (3: something is stuck) and this text in its answer, which remains in NAME.stuck?
+stuck_has() { # NAME STATUS REGEXP [OPTION...]
+	local name=$1 wanted=$2 regexp=$3 status
+	shift 3
+	hostrace stuck --vm "$name" --interval 200ms --min-age 200ms --check -f json "$@" \
+		</dev/null >"$out/$name.stuck" 2>"$out/$name.stuck.err"
+	status=$?
+	[ $status = "$wanted" ] && grep -q "$regexp" "$out/$name.stuck"
+}
+
 console_has() { # NAME TEXT
 	grep -q "l2: $2" "$out/$1.console"
 }
@@ -52,9 +63,17 @@ said_or_died() { # NAME TEXT
 	console_has "$1" "$2" || { [ -e "$out/$1.console" ] && [ ! -e "/tmp/$1.pid" ]; }
 }
 
-# Ends the part with STATUS_L2_DIED if the guest did not reach this point.
+# Ends the part with STATUS_L2_FAILED, and the reason in $why, if the guest did not reach this point.
 l2_reached() { # NAME TEXT
-	console_has "$1" "$2" || exit $STATUS_L2_DIED
+	console_has "$1" "$2" && return
+	if [ -e "/tmp/$1.pid" ]; then
+		echo "$1 has not printed '$2' in $wait_seconds s"
+	elif grep -qs 'terminating on signal' "$out/$1.qemu" "$out/$1.record"; then
+		echo "$1 was ended by a signal before it printed '$2'"
+	else
+		echo "$1 died before it printed '$2'"
+	fi | tee "$why"
+	exit $STATUS_L2_FAILED
 }
 
 # Removes everything that a part has left behind, so that it can be repeated: also a QEMU whose recorder timed out.
@@ -74,9 +93,11 @@ part_forget() { # PART
 	vmx) rm -rf "$out"/{mini,demo,ringed,scaled}* /tmp/go /tmp/vmm.out ;;
 	tasks) rm -f "$out"/tasks.* "$out"/taskdisk.* "$out"/taskline.* "$out"/taskpair.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
-	blame) rm -f "$out"/idle.* "$out"/late.* ;;
+	blame) rm -f "$out"/idle.* "$out"/late.* "$out"/hogged.* /tmp/blamehog ;;
 	marks) rm -rf "$out"/marks "$out"/marks.* ;;
 	agent) rm -f "$out"/agent.* "$out"/ringed.* "$out"/ringless.* /tmp/agent.sock /tmp/ring.qmp ;;
+	nested) rm -f "$out"/nested.* "$out"/nested-late.* ;;
+	cell) rm -rf "$out"/{cell,installed,newer}* ;;
 	stap) rm -rf "$out"/stap "$out"/stapped.* ;;
 	esac
 }
@@ -89,12 +110,14 @@ is_gone() { # PID
 # Sets qemu_command[] for the L2 called NAME with so many vCPUs and workload WORK; further arguments go to QEMU.
 # At most as many vCPUs in total as L1 has CPUs: when vCPU threads preempt each other, QEMU's emulation of SVM (7.2)
 # sometimes mixes up the two sides of a VMRUN, and the guest dies of a triple fault with L1's instruction pointer.
+# noxsave: that emulation has no exit for XSETBV, so that KVM's CPUID contradicts the guest's XCR0. Older kernels find that
+# out and do without XSAVE, 7.3 dereferences NULL.
 l2_command() { # NAME VCPUS WORK [ARGUMENT...]
 	local name=$1 vcpus=$2 work=$3
 	shift 3
 	qemu_command=(qemu-system-x86_64 -name "$name" -accel kvm -cpu host -smp "$vcpus" -m 256 -nodefaults
 		-vga none -nographic -no-reboot -kernel /boot/vmlinuz -initrd /boot/l2.cpio
-		-append "console=ttyS0 quiet panic=-1 ipv6.disable=1 work=$work"
+		-append "console=ttyS0 quiet panic=-1 ipv6.disable=1 noxsave work=$work"
 		-serial "file:$out/$name.console" -pidfile "/tmp/$name.pid" "$@")
 }
 
@@ -110,12 +133,13 @@ l2_start() { # NAME
 # The reference: tracefs writes the same events into its own buffers while hostrace records, perf only counts them.
 # tracefs's times are CLOCK_MONOTONIC, as hostrace's are.
 oracle_events="kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_write_tsc_offset"
+oracle_kb=16384 # per CPU
 
 oracle_start() {
 	local event
 	echo mono >"$tracing/trace_clock"
 	echo 0 >"$tracing/options/overwrite" # a full buffer must be visible as a loss
-	echo 16384 >"$tracing/buffer_size_kb"
+	echo "$oracle_kb" >"$tracing/buffer_size_kb"
 	: >"$tracing/trace" # empties it
 	for event in $oracle_events; do
 		echo 1 >"$tracing/events/kvm/$event/enable"

@@ -6,8 +6,8 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# A part whose L2 was killed by the emulator's bug (see l2_command), or whose trace to compare with has lost events, is
-# repeated once, and the console reports it.
+# A part whose L2 was killed by the emulator's bug (see l2_command) or got no CPU time, or whose trace to compare with has
+# lost events, is repeated once, and the console reports why.
 for part in $(cat parts); do
 	for try in first second; do
 		log "$part begins"
@@ -16,7 +16,7 @@ for part in $(cat parts); do
 		echo $status >"$out/$part.status"
 		log "$part ends with status $status"
 		case $status in
-		"$STATUS_L2_DIED") reason="L2 died" ;;
+		"$STATUS_L2_FAILED") reason=$(cat "$why") ;;
 		"$STATUS_PEER_LOST") reason="tracefs lost events" ;;
 		*) break ;;
 		esac

@@ -76,12 +76,16 @@ else
 	echo "status $killed, working" >"$out/busy.killed"
 fi
 log "recorder of busy killed"
+wait_until stuck_has busy 0 '"findings": \[\]'
+log "busy read by stuck"
 echo stop | dd of=/tmp/busy.img conv=notrunc 2>/dev/null
 
 # Held for longer than what `leaks` calls leaked (1 s); then the recorder is asked to stop.
 wait_until said_or_died leaky inflight && sleep 2
 l2_reached leaky inflight
 tsc_offsets_read "$(cat "$out/leaky.pid")" >"$out/leaky.tsc-offset"
+wait_until stuck_has leaky 3 '"where":"halted"'
+log "leaky read by stuck"
 kill -INT -- "-$leaky_recorder"
 wait_until is_gone "$leaky_recorder"
 wait "$leaky_recorder"

@@ -29,6 +29,7 @@ record() { # NAME SECONDS COUNT EVENT [OPTION...]
 
 record sampled 8 600 guest_stack --sample 397 --frames
 record exits-only 5 200 kvm_exit
+wait_until stuck_has sampled 0 '"where":"guest".*"function":"spin_' --symbols /rig/sampleguest.elf
 kill "$vm"
 wait
 exit 0

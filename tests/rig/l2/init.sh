@@ -13,6 +13,7 @@ for module in $(cat /modules/order); do
 done
 work=$(sed -n 's/.*work=\([a-z]*\).*/\1/p' /proc/cmdline)
 echo "l2: up, work $work"
+echo "l2: text $(grep -m 1 ' _stext$' /proc/kallsyms)"
 . "/parts/$work.sh"
 echo "l2: done"
 poweroff -f

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The same short set on several hosts: `make check-matrix`. TAP; DIR/tested.md, and if all hosts were run and passed
+# doc/tested.md with the README's table.
+#
+#   matrix.sh HOSTRACE [DIR]    the program; DIR keeps the output of the runs
+#
+# Each host is a kernel of Debian in the rig (rig.sh), under a CPU with SVM or with VMX, and runs two QEMUs: the installed
+# one and that of Debian's backports (l1/cell.sh, checks/99-cell.sh). This machine's own KVM runs the demo under both.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+program=$(realpath "${1:?usage: matrix.sh HOSTRACE [DIR]}")
+work=${2:-$(mktemp -d "${TMPDIR:-/tmp}/hostrace-matrix.XXXXXX")}
+[ $# -gt 1 ] || trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"
+
+# CPU and suite, "-": that of this machine; "own": its own KVM. $RIG_HOSTS names some.
+all="svm/- svm/bookworm-backports svm/trixie-backports vmx/- own"
+hosts=${RIG_HOSTS:-$all}
+n=0
+failed=0
+
+succeeds() { # DESCRIPTION LOG COMMAND...
+	local what=$1 log=$2
+	shift 2
+	n=$((n + 1))
+	if "$@" >"$log" 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		grep -A 8 '^not ok' "$log" | head -n 60
+		failed=1
+	fi
+}
+
+rig_host() { # CPU SUITE DIR
+	local parts=cell
+	[ "$1" = vmx ] || parts="cell nested"
+	env RIG_CPU="$1" RIG_SUITE="${2#-}" RIG_PARTS="$parts" RIG_CHECKS="98-nested 99-cell" "$here/check.sh" "$program" "$3"
+}
+
+# What doctor says of a VM under this QEMU, which never runs.
+own_doctor() { # NAME QEMU
+	local status
+	"$2" -name "$1" -S -accel kvm -m 32 -nodefaults -display none -daemonize -pidfile "$work/own/pid" </dev/null || return
+	timeout 60 "$program" doctor --vm "$(cat "$work/own/pid")" -f json >"$work/own/$1.doctor.json"
+	status=$?
+	kill "$(cat "$work/own/pid")"
+	return $status
+}
+
+own_demo() { # NAME QEMU
+	timeout 300 "$program" demo --qemu "$2" "$work/own/$1" && own_doctor "$1" "$2" || return
+	jq -n -c --arg kernel "$(uname -r)" --slurpfile demo "$work/own/$1/demo.json" --slurpfile doctor "$work/own/$1.doctor.json" \
+		--slurpfile info <(timeout 300 "$program" info -f json -i "$work/own/$1/demo.hrt") \
+		'{kernel: $kernel, demo: $demo[0].result.checks, doctor: $doctor[0].result, plan: $doctor[0].rows,
+		  vm: $info[0].result.vm, probes: $info[0].result.probes, events: $info[0].result.events}' >>"$work/own/out/tested.json"
+}
+
+own_host() {
+	local newer
+	rm -rf "$work/own"
+	mkdir -p "$work/own/out"
+	newer=$("$here/qemu-backports.sh") && own_demo installed "$(type -P qemu-system-x86_64)" && own_demo newer "$newer"
+}
+
+# doc/tested.md, and its table of the demo in the README (tests/lint/lint.sh compares them).
+tested_keep() {
+	cp "$work/tested.md" "$here/../../doc/tested.md"
+	sed -n '/^| known workload /,/^$/{/^|/p}' "$work/tested.md" >"$work/demo.md"
+	sed -i -e '/^<!-- doc\/tested.md -->$/,/^<!-- end -->$/{//!d}' -e "/^<!-- doc\/tested.md -->$/r $work/demo.md" \
+		"$here/../../README.md"
+}
+
+facts=
+for host in $hosts; do
+	dir=$work/${host/\//.}
+	if [ "$host" != own ]; then
+		succeeds "$host" "$dir.tap" rig_host "${host%/*}" "${host#*/}" "$dir"
+	elif [ -c /dev/kvm ]; then
+		succeeds "this machine" "$dir.tap" own_host
+	else
+		hosts="${hosts/own/}" # and so not all
+		continue
+	fi
+	facts="$facts $dir/out/tested.json"
+done
+# shellcheck disable=SC2086
+if [ $failed = 0 ]; then
+	jq -r -s --arg made "$(date -I) by $("$program" --version | head -n 1)" -f "$here/tested.jq" $facts >"$work/tested.md" || failed=1
+	[ "$hosts$failed" != "${all}0" ] || tested_keep
+fi
+echo "1..$n"
+exit $failed
