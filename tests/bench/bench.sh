@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `make bench`: runs all measurements; writes medians and spread to BUILD/bench.json, BUILD/bench.svg, and as a table.
 #   bench.sh BUILD      QUICK=1: less than two minutes, without the rig
-#   PARTS="recording live reading osv rig": only these; RUNS=FILE: appends the runs to FILE and evaluates all runs in it;
+#   PARTS="recording live reading pictures osv rig": only these; RUNS=FILE: appends the runs to FILE and evaluates all
+#   runs in it;
 #   RIG_LONG=150000: a third of the cycles of the rig's recording for peers' analysis, 0: none
 #   OSV_TRACE_PY=FILE: OSv's own tool, to compare with;
-#   ROUNDS=5, LENGTHS="100000 1000000": how often, and exit cycles of the synthetic recordings
+#   ROUNDS=5, LENGTHS="100000 1000000": how often, and exit cycles of the synthetic recordings;
+#   DRAWN="1000 10000000 100000000": of those that pictures and the report page are made of
 # Measurements that cannot run on a machine are skipped, and the reason is printed.
 set -u -o pipefail
 build=$1
@@ -16,10 +18,12 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 if [ "${QUICK:-0}" = 1 ]; then
-	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user tasks" parts=${PARTS:-recording live reading osv}
+	rounds=1 cycles=30000 requests=200 lengths="100000 1000000" widths="1 64" modes="lapic user tasks"
+	drawn="1000 1000000" parts=${PARTS:-recording live reading pictures osv}
 else
 	rounds=${ROUNDS:-5} cycles=300000 requests=1000 lengths="${LENGTHS:-100000 1000000 10000000 100000000}"
-	widths="1 2 64" modes="lapic pic user tasks" parts=${PARTS:-recording live reading osv rig}
+	widths="1 2 64" modes="lapic pic user tasks" drawn=${DRAWN:-1000 10000000 100000000}
+	parts=${PARTS:-recording live reading pictures osv rig}
 fi
 
 say() {
@@ -66,6 +70,7 @@ for given in TRACE_DAT:trace-cmd PERF_DATA:perf; do # what the reading rows can 
 	[ ! -s "$file" ] || export "${given%%:*}=$file"
 done
 part "reading" "$here/read.sh" "$build" "$work" "$rounds" "$lengths" "$widths"
+part "pictures" "$here/pictures.sh" "$build" "$work" "$drawn"
 part "osv" "$here/osv.sh" "$build" "$work" "$rounds" 300000
 wanted rig || [ -n "${PARTS:-}" ] || skipped nested "the rig takes some minutes: without QUICK=1"
 

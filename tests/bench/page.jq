@@ -30,6 +30,9 @@ table(["what", "cycles", "ns/cycle (from..to)", "CPU ms", "largest resident set,
 table(["what", "cycles", "vCPUs", "ns/cycle (from..to)", "CPU, ns/cycle", "largest resident set, MiB"];
 	.reading[] | select(.tool | test("osv|OSv") | not)
 	| [.tool, (.cycles | tostring), (.vcpus | tostring), spread(1), (.cpu_ms * 1e6 / .cycles | n(1)), mib]),
+"", "### Pictures and the report page", "",
+table(["what", "cycles", "bytes", "at most", "CPU, s", "largest resident set, MiB"];
+	.pictures[] | ["`\(.tool)`", (.cycles | tostring), (.bytes | n(0)), (.goal | n(0)), (.cpu_ms / 1000 | n(1)), mib]),
 "", "### Other tools on the same file", "",
 table(["what", "times faster", "goal"]; .ratios[] | [.what, "\(.value | n(1)) ×", "\(.goal | n(0)) ×"]),
 "", "### Guest profiles", "",

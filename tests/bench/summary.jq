@@ -29,6 +29,7 @@ def task_cost: map(select(.kind == "program" and .mode == "tasks")) | group_by(.
   requests: (rows("request"; [.mode, .tool]; ["ns", "cpu_ns", "events"]) | beside(.cpu_ns)),
   analysis: rows("analysis"; [.cycles, .tool]; ["ns", "wall_ms", "cpu_ms", "rss_kib"]),
   reading: rows("read"; [.vcpus != 8, .cycles, .vcpus, .tool]; ["ns", "wall_ms", "cpu_ms", "rss_kib"]),
+  pictures: rows("picture"; [.cycles, .tool]; ["wall_ms", "cpu_ms", "rss_kib", "bytes"]),
   ratios: rows("ratio"; [.what]; ["value"]),
   sizes: [.[] | select(.kind == "size") | del(.kind)],
   absent: [.[] | select(.kind == "absent") | del(.kind)] }

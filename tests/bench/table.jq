@@ -23,6 +23,10 @@ def n(d): if . == null then "-" elif d == 0 then (round | tostring) else (. * 10
 (.reading[] | [.tool, (.cycles | tostring), (.vcpus | tostring), (.ns | n(1)), "(\(.ns_min | n(1))..\(.ns_max | n(1)))",
 	(.wall_ms | n(0)), (.cpu_ms | n(0)), (.rss_kib / 1024 | n(1))] | join("\t")),
 "",
+(["PICTURES", "cycles", "bytes", "goal", "CPU ms", "RSS MiB"] | join("\t")),
+(.pictures[] | [.tool, (.cycles | tostring), (.bytes | n(0)), (.goal | n(0)), (.cpu_ms | n(0)), (.rss_kib / 1024 | n(1))]
+	| join("\t")),
+"",
 (["TIMES FASTER", "x", "goal"] | join("\t")),
 (.ratios[] | [.what, (.value | n(1)), (.goal | n(0))] | join("\t")),
 "",

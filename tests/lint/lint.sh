@@ -77,9 +77,9 @@ printf '%s\n' "${C[@]}" | grep '\.c$' | xargs awk -v max=$FUNCTION_LINES_MAX '
 objects=$(mktemp -d)
 files 'src/*.c' | grep -vE '^src/(commands|guestside/demo)/' | while read -r f; do
 	case $f in
-	src/guestside/agent/*)
+	src/guestside/agent/*) # `make` links it from sources, without objects
 		object=$objects/agent-$(basename "$f" .c).o
-		${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Isrc -Ibpf -c -o "$object" "$f"
+		${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Isrc -I"${BUILD:-build}" -w -c -o "$object" "$f" 2>>"$objects/errors"
 		;;
 	*) object=${BUILD:-build}/${f%.c}.o ;;
 	esac
@@ -92,7 +92,8 @@ done | xargs nm -f sysv | awk -F'|' '
 	$3 ~ /^[bBdDC]$/ && $7 !~ /^\.(data\.rel\.ro|tbss|tdata)/ && $1 !~ /^(__(asan|odr|gcov|llvm)|\.|process_wide\.[0-9]+$|[a-z_]+\.process_wide$)/ {
 		found = found object ": " $1 "\n"
 	}
-	END { flush() }' | rule "no mutable variable outside commands' options and main"
+	END { flush() }' >"$objects/found"
+cat "$objects/errors" "$objects/found" | rule "no mutable variable outside commands' options and main"
 rm -rf "$objects"
 
 # Allowed includes: src/folders ranks the folders, and a file includes only its own folder and those above it.
@@ -147,6 +148,10 @@ printf '%s\n' "${FILES[@]}" | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\
 {
 	scripts/events-page.sh | diff -u doc/events.md - | head -n 20
 } 2>&1 | rule "doc/events.md is what bpf/events.def says (make docs)"
+
+diff <(sed -n '/^| known workload /,/^$/{/^|/p}' doc/tested.md) \
+	<(sed -n '/^<!-- doc\/tested.md -->$/,/^<!-- end -->$/{//!p}' README.md) 2>&1 |
+	rule "README's table of tested hosts is that of doc/tested.md (make check-matrix)"
 
 # Prints the file with the tests of a program that tests/tap.sh runs.
 program_file() { # PROGRAM

@@ -3,6 +3,7 @@
 # The manual agrees with the program, as TAP: every command has a page with all sections and options; examples in the
 # pages and in the README use existing commands and options.
 set -u
+export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/../.." || exit 1
 hostrace=${HOSTRACE:-build/hostrace}
 man=${BUILD:-build}/man

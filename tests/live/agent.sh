@@ -84,9 +84,9 @@ mkfifo planted
 timeout -k 5 200 "$BUILD/hostrace-guest" -t "file:$PWD/planted" -e $events -d 100ms 2>agent.err
 is $? 1 "a FIFO that nobody reads does not block it" agent.err
 mkfifo own
-cat own >from_fifo &
+cat <own >from_fifo &
 reader=$!
-sleep .5
+until_line '^257 ' /proc/$reader/syscall # in openat
 timeout -k 5 200 "$BUILD/hostrace-guest" -t "file:$PWD/own" -e $events -d 100ms 2>agent.err
 wait $reader
 is "$("$HOSTRACE" info -i from_fifo 2>&1 | grep -c 'ended by duration')" 1 "a FIFO that is read gets the trace" agent.err

@@ -55,9 +55,11 @@ is $? 0 "... and replaces the old recording" record.err
 is "$(stat -c '%u %a' private/vm.hrt private/vm-1.hrt | sort -u)" "0 600" "files belong to root"
 
 # cap_dac_read_search, cap_sys_ptrace, cap_perfmon, cap_bpf
-record_start -o follow.hrt -- sleep 3
+record_start -o follow.hrt -- sleep 190
 confined "$recorder" "record -- COMMAND" 000000c000080004
+command=$(pgrep -P "$recorder" -x sleep)
 recorder_end
+kill "$command"
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
@@ -142,7 +144,7 @@ for command in "list" "export json"; do
 	timeout -s KILL 200 "$HOSTRACE" $command private/many.txt >blocked 2>report.err &
 	recorder_waiter=$!
 	exec 4<blocked
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
 		[ -n "$recorder" ] && [ "$(status "$recorder" Seccomp)" = 2 ] && break
 		sleep .05

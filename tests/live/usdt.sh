@@ -22,7 +22,7 @@ build() {
 start() {
 	rm -f in prog.out
 	mkfifo in
-	timeout 60 "./$1" "$2" "$3" <in >prog.out 2>prog.err &
+	timeout 200 "./$1" "$2" "$3" <in >prog.out 2>prog.err &
 	prog=$!
 	pids="$pids $prog"
 	exec 3>in

@@ -14,7 +14,7 @@ truncate -s 2M disk.img
 timeout -s KILL 200 "$HOSTRACE" record -o t.hrt -- \
 	qemu-system-x86_64 -name virtio-test -accel $accel -machine pc -m 32 -nodefaults -display none -no-reboot \
 	-pidfile pid -qmp unix:qmp,server=on,wait=off -serial file:console.txt -kernel "$BUILD/demo-guest.elf" \
-	-append "reads=0 writes=100 leak=6 wait_ms=120000" -device isa-debug-exit,iobase=0xf4,iosize=1 \
+	-append "reads=0 writes=100 leak=6 wait_ms=3600000" -device isa-debug-exit,iobase=0xf4,iosize=1 \
 	-drive file=disk.img,if=none,id=d0,format=raw -device virtio-blk-pci,drive=d0,id=disk,addr=4 \
 	-drive driver=null-co,if=none,id=s0,size=16777216,read-zeroes=on,throttling.bps-total=512 \
 	-device virtio-blk-pci,drive=s0,id=slow,addr=5 -device virtio-rng-pci,id=rng >record.out 2>&1 &

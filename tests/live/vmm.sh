@@ -16,7 +16,7 @@ slotvmm() {
 	shift
 	cp "$BUILD/slotvmm" "$name-$tag"
 	mkfifo "$name.in"
-	timeout -s KILL 100 "./$name-$tag" "$@" <"$name.in" >"$name.out" 2>"$name.err" &
+	timeout -s KILL 600 "./$name-$tag" "$@" <"$name.in" >"$name.out" 2>"$name.err" &
 	eval "exec {${name}_fd}>$name.in"
 	until [ -s "$name.err" ] || grep -q '^ready' "$name.out" 2>/dev/null; do sleep .05; done
 	grep -q '^ready' "$name.out" || return
