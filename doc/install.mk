@@ -20,6 +20,7 @@ INSTALLED = \
 	644:lib/systemd/system/hostrace-record@.service:scripts/hostrace-record@.service \
 	644:lib/systemd/system/hostrace-exporter.service:scripts/hostrace-exporter.service \
 	$(foreach f,$(wildcard examples/prometheus/*),644:share/hostrace/prometheus/$(notdir $(f)):$(f)) \
+	$(foreach f,$(wildcard examples/clickhouse/*),644:share/hostrace/clickhouse/$(notdir $(f)):$(f)) \
 	644:share/zsh/site-functions/_hostrace:$(BUILD)/hostrace.zsh \
 	644:share/fish/vendor_completions.d/hostrace.fish:$(BUILD)/hostrace.fish \
 	644:share/systemtap/tapset/hostrace.stp:stap/tapset/hostrace.stp \
@@ -32,7 +33,7 @@ INSTALLED = \
 DOCS := $(wildcard *.md) LICENSE $(filter-out %.mk %.sh,$(wildcard doc/*.* doc/schema/* doc/tutorial/* doc/pictures/* examples/*/*))
 
 # Directories that only hostrace uses; uninstall removes them.
-INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace \
+INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace/clickhouse share/hostrace \
 	$(addprefix share/doc/hostrace/,$(sort $(dir $(filter examples/%,$(DOCS)))) examples doc/schema doc/tutorial doc/pictures doc) \
 	share/doc/hostrace
 
