@@ -196,14 +196,13 @@ static __always_inline struct kvm_vcpu *vcpu_of_node(hr_u64 node)
 }
 
 /*
- * Whether the current thread runs this vCPU. Others load it, too: the thread that ends the VM does, to destroy it. The
- * vCPU's pid is the thread that called KVM_RUN last, NULL before.
+ * Whether the thread runs the vCPU that it has loaded. Others load it, too: QEMU's main thread, to set registers before
+ * the first KVM_RUN, and the thread that ends the VM, to destroy it. The vCPU's pid is the thread that called KVM_RUN
+ * last, NULL before.
  */
-static __always_inline bool vcpu_is_current(struct kvm_vcpu *vcpu, struct task_struct *task)
+static __always_inline bool vcpu_is_run_by(struct kvm_vcpu *vcpu, struct task_struct *task)
 {
-	struct pid *pid = BPF_CORE_READ(vcpu, pid);
-
-	return !pid || pid == BPF_CORE_READ(task, thread_pid);
+	return BPF_CORE_READ(vcpu, pid) == BPF_CORE_READ(task, thread_pid);
 }
 
 /* The first events of a thread record its name and, if it is a vCPU, its TSC offset and ratio. vcpu may be NULL. */
@@ -215,7 +214,7 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 
 	if (!state)
 		return NULL;
-	if (vcpu && !vcpu_is_current(vcpu, task))
+	if (vcpu && !vcpu_is_run_by(vcpu, task))
 		vcpu = NULL;
 	if (vcpu)
 		state->vcpu = BPF_CORE_READ(vcpu, vcpu_idx) + 1;

@@ -479,10 +479,14 @@ int tp_kvm_emulate_insn(struct trace_event_raw_kvm_emulate_insn *ctx)
 
 /*
  * The tracepoints' vcpu_id is the APIC id: with gaps (3 cores per socket), and in any order where vCPUs are plugged in.
- * It is the vCPU that this thread has loaded.
+ * It is the vCPU that this thread has loaded, which need not have run yet.
  */
 static __always_inline hr_u32 target_vcpu(const struct emit *e, unsigned int vcpu_id)
 {
+	hr_u64 node = task_vcpu_node(bpf_get_current_task_btf());
+
+	if (node && bpf_core_type_exists(struct kvm_vcpu))
+		return BPF_CORE_READ(vcpu_of_node(node), vcpu_idx);
 	return e->vcpu == RECORD_NO_VCPU ? vcpu_id : e->vcpu;
 }
 

@@ -22,8 +22,12 @@ static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 	if (!state)
 		return true;
 	node = task_vcpu_node(task);
-	if (!state->vcpu && node && bpf_core_type_exists(struct kvm_vcpu))
-		state->vcpu = BPF_CORE_READ(vcpu_of_node(node), vcpu_idx) + 1;
+	if (!state->vcpu && node && bpf_core_type_exists(struct kvm_vcpu)) {
+		struct kvm_vcpu *vcpu = vcpu_of_node(node);
+
+		if (vcpu_is_run_by(vcpu, task))
+			state->vcpu = BPF_CORE_READ(vcpu, vcpu_idx) + 1;
+	}
 	e->vcpu = state->vcpu - 1;
 	if (!state->named)
 		state->named = emit_thread(e, task);

@@ -139,7 +139,7 @@ void collector_vm_end(struct collector *c, pid_t pid);
 /* User probes that are attached to this process. */
 unsigned int collector_vm_probes(const struct collector *c, pid_t pid);
 
-/* A vCPU thread known from events. */
+/* A vCPU's thread known from events; or, with RECORD_NO_VCPU, one that creates vCPUs, which have not run yet. */
 struct collector_vcpu {
 	pid_t pid, tid;
 	unsigned int index;

@@ -29,11 +29,18 @@ enum {
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may be late by an update */
 };
 
+/* Of a vCPU that is created, which has no thread yet, the one that creates it. */
+static bool shows_vcpu(const struct record_hdr *hdr)
+{
+	return hdr->type == EV_vcpu_tsc || hdr->type == EV_kvm_write_tsc_offset;
+}
+
 static void vcpu_learn(struct collector *c, const struct record_hdr *hdr)
 {
 	for (unsigned int i = 0; i < c->nr_vcpus; i++)
 		if (c->vcpus[i].tid == (pid_t)hdr->tid && c->vcpus[i].pid == (pid_t)hdr->pid) {
-			c->vcpus[i].index = hdr->vcpu;
+			if (hdr->vcpu != RECORD_NO_VCPU)
+				c->vcpus[i].index = hdr->vcpu;
 			return;
 		}
 	if (c->nr_vcpus == VCPUS_MAX)
@@ -129,7 +136,7 @@ static int take_in(struct collector *c, const struct record_hdr *hdr, collector_
 		return 0;
 	if (hdr->type == EV_thread && hdr->size >= sizeof(c->last_thread))
 		memcpy(&c->last_thread, hdr, sizeof(c->last_thread));
-	if (hdr->type == EV_vcpu_tsc)
+	if (shows_vcpu(hdr))
 		vcpu_learn(c, hdr);
 	c->counts.events++;
 	c->counts.by_type[hdr->type]++;
@@ -306,9 +313,11 @@ json_t *collector_vcpus(const struct collector *c)
 	json_t *all = json_array();
 
 	for (unsigned int i = 0; i < c->nr_vcpus; i++)
-		json_array_append_new(all, json_pack("{s:i,s:i,s:i}", "pid", (int)c->vcpus[i].pid,
-						     "index", (int)c->vcpus[i].index, "tid",
-						     (int)c->vcpus[i].tid));
+		if (c->vcpus[i].index != RECORD_NO_VCPU)
+			json_array_append_new(all, json_pack("{s:i,s:i,s:i}", "pid",
+							     (int)c->vcpus[i].pid, "index",
+							     (int)c->vcpus[i].index, "tid",
+							     (int)c->vcpus[i].tid));
 	return all;
 }
 

@@ -4,9 +4,10 @@
  * accesses, MMIO writes and halts. A workload for live tests with no QEMU in between, and the proof
  * that a VM is whoever holds a KVM file descriptor.
  *
- *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [slow=N] [pause=MS] [wait] [linger]
+ *   minivmm [outb=N] [inb=N] [mmio=N] [hlt=N] [slow=N] [pause=MS] [wait] [linger] [loader]
  *
- * With slow=N, each N-th outb takes MS ms.
+ * With slow=N, each N-th outb takes MS ms. With "loader", another thread first has the vCPU loaded for MS ms while it
+ * sleeps, as QEMU's main thread has when it is preempted in an ioctl of a vCPU that has not run yet.
  *
  *   minivmm count=FILE
  *
@@ -19,6 +20,8 @@
 #include <err.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,6 +29,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -184,7 +188,70 @@ static bool handle_exit(const struct kvm_run *run)
 	}
 }
 
-static void parse(int argc, char **argv, bool *wait, bool *linger)
+/* ---- a thread that loads the vCPU ---- */
+
+struct loader {
+	int vcpu;
+	struct kvm_msrs *msrs; /* in a page that is not there yet */
+};
+
+static void *load(void *arg)
+{
+	struct loader *l = arg;
+
+	if (ioctl(l->vcpu, KVM_GET_MSRS, l->msrs)) /* none, as its page becomes one of zeros */
+		err(1, "KVM_GET_MSRS");
+	return NULL;
+}
+
+/* A page whose reader sleeps until page_give(). */
+static void *page_take(int *fd)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.range.len = (uint64_t)sysconf(_SC_PAGESIZE),
+					.mode = UFFDIO_REGISTER_MODE_MISSING};
+	void *page = mmap(NULL, range.range.len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	range.range.start = (uintptr_t)page;
+	*fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (page == MAP_FAILED || *fd < 0 || ioctl(*fd, UFFDIO_API, &api) ||
+	    ioctl(*fd, UFFDIO_REGISTER, &range))
+		err(1, "userfaultfd");
+	return page;
+}
+
+static void page_give(int fd, void *page)
+{
+	struct uffdio_zeropage zero = {
+		.range = {(uintptr_t)page, (uint64_t)sysconf(_SC_PAGESIZE)}};
+	struct uffd_msg fault;
+
+	if (read(fd, &fault, sizeof(fault)) != sizeof(fault))
+		err(1, "userfaultfd");
+	usleep((useconds_t)(pause_ms * 1000));
+	if (ioctl(fd, UFFDIO_ZEROPAGE, &zero))
+		err(1, "UFFDIO_ZEROPAGE");
+}
+
+static void loader_run(int vcpu)
+{
+	int fd;
+	struct loader l = {vcpu, page_take(&fd)};
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, load, &l))
+		errx(1, "pthread_create");
+	page_give(fd, l.msrs);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+struct given {
+	bool wait, linger, loader;
+};
+
+static void parse(int argc, char **argv, struct given *given)
 {
 	for (int i = 1; i < argc; i++) {
 		size_t len = strcspn(argv[i], "=");
@@ -199,24 +266,32 @@ static void parse(int argc, char **argv, bool *wait, bool *linger)
 				strtoul(argv[i] + len + 1, NULL, 0);
 			continue;
 		}
-		*wait |= !strcmp(argv[i], "wait");
-		*linger |= !strcmp(argv[i], "linger");
+		bool *word = !strcmp(argv[i], "wait")	  ? &given->wait
+			     : !strcmp(argv[i], "linger") ? &given->linger
+			     : !strcmp(argv[i], "loader") ? &given->loader
+							  : NULL;
+
+		if (word) {
+			*word = true;
+			continue;
+		}
 		while (w < WORKS &&
 		       (strlen(work[w].name) != len || strncmp(argv[i], work[w].name, len)))
 			w++;
 		if (w < WORKS && argv[i][len])
 			work[w].want = (unsigned int)strtoul(argv[i] + len + 1, NULL, 0) & 0xffff;
-		else if (strcmp(argv[i], "wait") && strcmp(argv[i], "linger"))
+		else
 			errx(2, "what is '%s'?", argv[i]);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	bool wait = false, linger = false, wrong = false;
+	struct given given = {0};
+	bool wrong = false;
 	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 
-	parse(argc, argv, &wait, &linger);
+	parse(argc, argv, &given);
 	if (kvm < 0)
 		err(1, "/dev/kvm");
 	int vm = ioctl(kvm, KVM_CREATE_VM, 0);
@@ -235,8 +310,10 @@ int main(int argc, char **argv)
 
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
-	if (wait)
+	if (given.wait)
 		wait_line();
+	if (given.loader)
+		loader_run(vcpu);
 	do {
 		if (ioctl(vcpu, KVM_RUN, 0) < 0)
 			err(1, "KVM_RUN");
@@ -246,7 +323,7 @@ int main(int argc, char **argv)
 		wrong |= work[w].seen != work[w].want;
 	}
 	fflush(stdout);
-	if (linger)
+	if (given.linger)
 		wait_line();
 	return wrong;
 }

@@ -9,11 +9,11 @@ live_needs_root
 [ -x "$BUILD/minivmm" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/minivmm" >&2 ||
 	bail "cannot build minivmm"
 
-# run OUTB INB MMIO HLT: records one run to t.hrt
+# run OUTB INB MMIO HLT [WORD]: records one run to t.hrt
 run() {
 	rm -f in out
 	mkfifo in
-	timeout 200 "$BUILD/minivmm" outb="$1" inb="$2" mmio="$3" hlt="$4" wait < in > out 2> err &
+	timeout 200 "$BUILD/minivmm" outb="$1" inb="$2" mmio="$3" hlt="$4" ${5-} wait < in > out 2> err &
 	vmm=$!
 	exec 3> in
 	until_line '^ready' out || return 1
@@ -26,7 +26,7 @@ run() {
 	ran=$?
 }
 
-plan 8
+plan 11
 run 300 40 7 5
 is "$recorded" 0 "record accepts a VM that is no QEMU" record.err
 is "$ran" 0 "the VM did its work while it was recorded" err
@@ -37,4 +37,9 @@ is "$(count_mmio 0xd0000 t.hrt)" 7 "7 MMIO writes"
 run 0 1 0 0
 is "$(count_port out 0x2f0 t.hrt)" 0 "no outb"
 is "$(count_port in 0x2f0 t.hrt)" 1 "1 inb"
+# A thread that loads the vCPU before it has run is not that vCPU.
+run 7 0 0 0 loader
+is "$recorded $ran" "0 0" "another thread loads the vCPU first" record.err
+is "$("$HOSTRACE" sched -i t.hrt -f json | jq -c '[.rows[] | select(.kind == "vcpu") | .tid]')" "[$pid]" "it is not a vCPU"
+is "$("$HOSTRACE" list -i t.hrt -f jsonl | jq -r "select(.tid != $pid and .vcpu != null).event" | sort | uniq -c)" "" "none of its events is one's"
 finish

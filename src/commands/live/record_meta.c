@@ -117,7 +117,7 @@ static void vcpus_fill(struct recording *r)
 	for (unsigned int i = 0; (v = collector_vcpu(r->collector, i)); i++) {
 		struct vm *vm = vm_of(r, v->pid);
 
-		if (vm)
+		if (vm && v->index != RECORD_NO_VCPU)
 			vcpu_fill(vm, v->index, v->tid);
 	}
 	json_decref(r->vms_json);
