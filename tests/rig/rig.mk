@@ -5,12 +5,14 @@ check-live:
 
 .PHONY: check-rig
 
+RIG_DIR = $(BUILD)/check-rig$(addprefix -,$(RIG_CPU))
+
 check-rig: $(BUILD)/hostrace $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/hostrace-guest $(BUILD)/minivmm
-	$(Q)rm -rf $(BUILD)/check-rig
-	$(Q)RIG_CPU=$(RIG_CPU) RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" CHECK_DIR=$(BUILD)/check-rig \
+	$(Q)rm -rf $(RIG_DIR)
+	$(Q)RIG_CPU=$(RIG_CPU) RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" CHECK_DIR=$(RIG_DIR) \
 		TAP_PARTIAL=$(if $(RIG_PARTS)$(RIG_CHECKS),1,0) \
 		tests/tap.sh --show rig 2400 tests/rig/check.sh $(BUILD)/hostrace $(RIG)
-	$(Q)CHECK_DIR=$(BUILD)/check-rig tests/tap.sh --summary
+	$(Q)CHECK_DIR=$(RIG_DIR) tests/tap.sh --summary
 
 # The same on a host with Intel's VMX, which Bochs emulates. Five minutes on an idle machine.
 check-vmx:
