@@ -9,7 +9,7 @@ ifeq ($(origin BPFTOOL),undefined)
 BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
 PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libprotobuf-c
-HTTP_PKGS = libcurl
+HTTP_PKGS = libcurl libseccomp
 LIVE_PKGS = libbpf capstone ncursesw
 V	?= 0
 Q	= $(if $(filter 1,$(V)),,@)
@@ -33,20 +33,23 @@ PKGS	+= $(LIVE_PKGS)
 CPPFLAGS += -DHOSTRACE_LIVE
 BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
-OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(BUILD)/prometheus.pb-c.o
+PROTOS	:= prometheus opentelemetry
+OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(PROTOS:%=$(BUILD)/%.pb-c.o)
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 LIB	 := $(BUILD)/hostrace.a
 
-# The only program that is linked to libcurl, which brings 30 libraries with it: src/base/helper.h.
+# Of each helper, src/base/helper.h.
+HELPER_SRCS := $(call sources,src/confine/*.c) $(addprefix src/base/,array.c error.c helper.c process.c progress.c read_full.c units.c)
+
+# The only program that is linked to libcurl, which brings 30 libraries with it.
 HTTP	  := $(BUILD)/hostrace-http
-HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(addprefix src/base/,error.c helper.c process.c progress.c read_full.c)
+HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(HELPER_SRCS)
 HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
 
 # The server of `hostrace exporter`, the only program that is linked to libmicrohttpd.
 HTTPD	   := $(BUILD)/hostrace-httpd
 HTTPD_PKGS = libmicrohttpd libseccomp
-HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c src/confine/*.c) src/exporter/format.c $(addprefix src/base/,array.c error.c helper.c process.c \
-	progress.c read_full.c units.c)
+HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c) src/exporter/format.c $(HELPER_SRCS)
 HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
 
 OPT	?= -O2
@@ -105,7 +108,7 @@ $(BUILD)/hostrace: $(OBJS)
 
 $(HTTP): $(HTTP_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTP_PKGS) 2>/dev/null)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTP_PKGS) 2>/dev/null) -lm
 
 $(HTTPD): $(HTTPD_OBJS)
 	$(call say,LD,$@)
@@ -144,14 +147,15 @@ $(BUILD)/syscall_names.h: Makefile
 $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 
 # Messages of protobuf as structs.
-$(BUILD)/prometheus.pb-c.h: src/exporter/prometheus.proto
+$(BUILD)/%.pb-c.h: src/exporter/%.proto
 	$(call say,PROTO,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
-$(BUILD)/prometheus.pb-c.c: $(BUILD)/prometheus.pb-c.h ;
-$(BUILD)/prometheus.pb-c.o: $(BUILD)/prometheus.pb-c.c $(BUILD)/flags
+$(PROTOS:%=$(BUILD)/%.pb-c.c): %.c: %.h ;
+$(PROTOS:%=$(BUILD)/%.pb-c.o): %.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(BUILD)/src/exporter/otlp.o: $(BUILD)/opentelemetry.pb-c.h
 $(BUILD)/src/exporter/protobuf.o: $(BUILD)/prometheus.pb-c.h
 
 # Scripts of pictures as C strings: what all of them use, then their own part.

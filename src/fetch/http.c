@@ -18,6 +18,7 @@ enum { WORDS_MAX = 200 };
 struct http {
 	struct http_options opt;
 	struct helper helper;
+	uint32_t status; /* of the reply that is being received */
 	char data[HELPER_MESSAGE_MAX];
 };
 
@@ -37,6 +38,11 @@ void http_close(struct http *h)
 	if (h)
 		helper_stop(&h->helper);
 	free(h);
+}
+
+pid_t http_pid(const struct http *h)
+{
+	return h->helper.pid;
 }
 
 /* ---- one transfer ---- */
@@ -75,6 +81,8 @@ static int request_send(struct http *h, const struct http_transfer *t)
 	number_put(f, "timeout-seconds", timeout_ns / 1000000000 + 1);
 	number_put(f, "range-from", t->range_from);
 	text_put(f, "if-range", t->if_range);
+	text_put(f, "headers", opt->headers);
+	text_put(f, "content-type", t->content_type);
 	number_put(f, "post-bytes", t->post_bytes);
 	if (!memstream_close(f, &text))
 		return fail(-ENOMEM, "out of memory");
@@ -98,8 +106,7 @@ static int data_send(struct http *h, const struct http_transfer *t)
 }
 
 /* One message of the reply. 0; 1: it was the last, in *ret; -errno. */
-static int reply_take(struct http *h, const struct http_transfer *t, uint32_t *status,
-		      struct http_end *ret)
+static int reply_take(struct http *h, const struct http_transfer *t, struct http_end *ret)
 {
 	struct helper_head head;
 	int err = helper_receive(&h->helper, &head, h->data);
@@ -111,12 +118,12 @@ static int reply_take(struct http *h, const struct http_transfer *t, uint32_t *s
 		t->header ? t->header(t->arg, h->data) : (void)0;
 		return 0;
 	}
-	if (head.kind == HTTP_STATUS && head.len == sizeof(*status)) {
-		memcpy(status, h->data, sizeof(*status));
+	if (head.kind == HTTP_STATUS && head.len == sizeof(h->status)) {
+		memcpy(&h->status, h->data, sizeof(h->status));
 		return 0;
 	}
 	if (head.kind == HTTP_BODY)
-		return t->body ? t->body(t->arg, *status, h->data, head.len) : 0;
+		return t->body ? t->body(t->arg, h->status, h->data, head.len) : 0;
 	if (head.kind != HTTP_END || head.len != sizeof(*ret))
 		return fail(-EPROTO,
 			    "unexpected message from hostrace-http: is it of another version?");
@@ -125,21 +132,63 @@ static int reply_take(struct http *h, const struct http_transfer *t, uint32_t *s
 	return 1;
 }
 
-int http_perform(struct http *h, const struct http_transfer *t, struct http_end *ret)
+int http_send(struct http *h, const struct http_transfer *t)
 {
-	uint32_t status = 0;
-	int err = h->helper.pid ? 0 : helper_start(&h->helper, "hostrace-http");
+	int err = http_start(h);
 
-	*ret = (struct http_end){0};
+	h->status = 0;
 	if (!err)
 		err = request_send(h, t);
-	if (!err)
-		err = data_send(h, t);
-	while (!err)
-		err = reply_take(h, t, &status, ret);
+	return err ? err : data_send(h, t);
+}
+
+int http_fd(const struct http *h)
+{
+	return h->helper.fd;
+}
+
+int http_receive(struct http *h, const struct http_transfer *t, struct http_end *ret)
+{
+	int err = reply_take(h, t, ret);
+
 	if (err < 0)
 		helper_stop(&h->helper); /* the rest of the reply with it */
+	return err;
+}
+
+int http_perform(struct http *h, const struct http_transfer *t, struct http_end *ret)
+{
+	int err = http_send(h, t);
+
+	*ret = (struct http_end){0};
+	while (!err)
+		err = http_receive(h, t, ret);
 	return err < 0 ? err : 0;
+}
+
+/* Before the first request, in which it reads what a server sends. */
+static int privileges_drop(struct http *h)
+{
+	struct http_end end = {0};
+	int err = helper_send(&h->helper, HTTP_UNPRIVILEGED, NULL, 0);
+
+	if (!err)
+		err = reply_take(h, &(struct http_transfer){0}, &end);
+	return err < 0 ? err : end.err ? fail(end.err, "%s", end.message) : 0;
+}
+
+int http_start(struct http *h)
+{
+	int err;
+
+	if (h->helper.pid)
+		return 0;
+	err = helper_start(&h->helper, "hostrace-http");
+	if (!err && h->opt.unprivileged)
+		err = privileges_drop(h);
+	if (err)
+		helper_stop(&h->helper);
+	return err;
 }
 
 /* {"message": "...", "code": N} of OSv's server, or the beginning of another reply. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "fetch/http_messages.h"
@@ -22,6 +23,8 @@ struct http_options {
 	const char *cacert;	/* PEM: who vouches for the server; NULL: the system's authorities */
 	const char *unix_socket; /* connect there instead of to the URL's host */
 	const char *user, *password; /* basic authentication; NULL: none */
+	const char *headers;	 /* further lines "NAME: VALUE" of each request; NULL: none */
+	bool unprivileged; /* hostrace-http gives up user and capabilities: it must be started before confine() */
 	bool no_verify;		 /* do not verify the server's certificate */
 	uint64_t timeout_ns;	 /* without a byte; 0: HTTP_TIMEOUT_NS */
 };
@@ -34,12 +37,19 @@ struct http;
 struct http *http_open(const struct http_options *opt);
 void http_close(struct http *h);
 
+/* Starts hostrace-http, if it does not run. 0 or -errno with the error message set. */
+int http_start(struct http *h);
+
+/* 0: it does not run. */
+pid_t http_pid(const struct http *h);
+
 DEFINE_CLEANUP(http, struct http *, http_close);
 
 struct http_transfer {
 	const char *method, *url; /* GET, POST or DELETE */
 	uint64_t range_from;	  /* 0: all */
 	const char *if_range;	  /* NULL: none */
+	const char *content_type; /* of the data; NULL: as libcurl has it */
 	const void *post;	  /* the data of a POST, at most HTTP_POST_MAX bytes; NULL: none */
 	size_t post_bytes;
 
@@ -54,6 +64,15 @@ struct http_transfer {
  * be run or ended early, with the error message set.
  */
 int http_perform(struct http *h, const struct http_transfer *t, struct http_end *ret);
+
+/*
+ * The same for a caller that does not wait: http_send() begins the transfer; whenever http_fd() can be read,
+ * http_receive() takes one message: 0; 1: it was the last, *ret is set; or -errno. No other transfer meanwhile. The
+ * post may be freed after http_send().
+ */
+int http_send(struct http *h, const struct http_transfer *t);
+int http_fd(const struct http *h);
+int http_receive(struct http *h, const struct http_transfer *t, struct http_end *ret);
 
 struct http_reply {
 	uint32_t status;

@@ -4,7 +4,9 @@
  * of the server's reply and one HTTP_END. The data of a POST follow their request in as many messages as it takes.
  *
  *	HTTP_REQUEST	"name=value" strings, each ended by a NUL: url, method, cert, key, cacert, unix-socket,
- *			no-verify (1), timeout-seconds, range-from, if-range, user, password, post-bytes
+ *			no-verify (1), timeout-seconds, range-from, if-range, user, password, headers,
+ *			content-type, post-bytes
+ *	HTTP_UNPRIVILEGED nothing: first, if at all; answered by HTTP_END
  *	HTTP_DATA	bytes, until there were post-bytes of them
  *	HTTP_HEADER	one line of the reply's head, without CR LF, cut to HTTP_HEADER_MAX bytes
  *	HTTP_STATUS	u32: before the first byte of the body
@@ -18,7 +20,15 @@
 
 #include <stdint.h>
 
-enum { HTTP_REQUEST = 1, HTTP_HEADER, HTTP_STATUS, HTTP_BODY, HTTP_END, HTTP_DATA };
+enum {
+	HTTP_REQUEST = 1,
+	HTTP_HEADER,
+	HTTP_STATUS,
+	HTTP_BODY,
+	HTTP_END,
+	HTTP_DATA,
+	HTTP_UNPRIVILEGED,
+};
 
 #define HTTP_POST_MAX (1ull << 30) /* bytes; they are held in memory */
 

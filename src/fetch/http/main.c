@@ -12,13 +12,15 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/helper.h"
+#include "confine/confine.h"
 #include "fetch/http_messages.h"
 
 enum { CONNECT_SECONDS = 15 };
 
 struct request {
 	const char *method, *url, *cert, *key, *cacert, *unix_socket, *no_verify, *timeout_seconds;
-	const char *range_from, *if_range, *user, *password, *post_bytes; /* NULL: not given */
+	const char *range_from, *if_range, *user, *password, *headers, *content_type,
+		*post_bytes; /* NULL: not given */
 	uint8_t *post; /* owned */
 	size_t post_len;
 };
@@ -44,6 +46,7 @@ static int request_parse(struct request *rq, const char *data, size_t len)
 		{"no-verify=", &rq->no_verify}, {"timeout-seconds=", &rq->timeout_seconds},
 		{"range-from=", &rq->range_from}, {"if-range=", &rq->if_range},
 		{"user=", &rq->user},	      {"password=", &rq->password},
+		{"headers=", &rq->headers},   {"content-type=", &rq->content_type},
 		{"post-bytes=", &rq->post_bytes},
 	};
 
@@ -135,6 +138,19 @@ static void post_set(struct transfer *t)
 	t->headers = curl_slist_append(t->headers, "Expect:");
 }
 
+/* Lines. */
+static void headers_set(struct transfer *t)
+{
+	_cleanup_free_ char *lines = t->rq.headers ? strdup(t->rq.headers) : NULL, *type = NULL;
+	char *rest = NULL;
+
+	for (char *line = lines ? strtok_r(lines, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		t->headers = curl_slist_append(t->headers, line);
+	if (t->rq.content_type && asprintf(&type, "Content-Type: %s", t->rq.content_type) >= 0)
+		t->headers = curl_slist_append(t->headers, type);
+}
+
 static void method_set(struct transfer *t)
 {
 	if (!strcmp(t->rq.method, "POST"))
@@ -213,6 +229,7 @@ static void transfer_set(struct transfer *t)
 	user_set(c, &t->rq);
 	method_set(t);
 	range_set(t);
+	headers_set(t);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers);
 }
 
@@ -300,10 +317,13 @@ static int transfer(struct transfer *t, struct http_end *ret)
 
 static int answer(uint32_t kind, const uint8_t *data, size_t len)
 {
+	struct confinement c = {.phase = CONFINE_EXECUTE}; /* libcurl's system calls are not ours to know */
 	struct transfer t = {0};
 	struct http_end end = {0};
 
-	if (kind != HTTP_REQUEST || request_parse(&t.rq, (const char *)data, len))
+	if (kind == HTTP_UNPRIVILEGED)
+		end.err = confine(&c);
+	else if (kind != HTTP_REQUEST || request_parse(&t.rq, (const char *)data, len))
 		end.err =
 			fail(-EPROTO, "hostrace-http: unknown request: is it of another version?");
 	else if (!(end.err = data_receive(&t.rq)))
@@ -318,7 +338,7 @@ int main(int argc, char **argv)
 {
 	(void)argv;
 	if (argc > 1 || isatty(STDIN_FILENO)) {
-		puts("hostrace-http is started by hostrace, to connect to a guest");
+		puts("hostrace-http is started by hostrace, to connect to a guest or a server");
 		return 2;
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
