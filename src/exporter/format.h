@@ -8,6 +8,7 @@ enum metric_format {
 	METRIC_OPENMETRICS, /* version 1.0.0 */
 	METRIC_PROTOBUF, /* with native histograms */
 	METRIC_FORMATS,
+	METRIC_OTLP = METRIC_FORMATS, /* OpenTelemetry's, which is sent, not scraped: none can ask for it */
 };
 
 /*

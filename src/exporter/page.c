@@ -314,9 +314,13 @@ static void family_write(struct page *p, const struct family *f, const struct ex
 			 unsigned int nr)
 {
 	metric_family(&p->text, f->name, f->type, f->help);
-	for (unsigned int i = 0; i < nr; i++)
-		if (!vms[i].left_out)
-			f->write(p, &vms[i]);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (vms[i].left_out)
+			continue;
+		p->text.otlp.start_unix_ns = vms[i].since_unix_ns;
+		f->write(p, &vms[i]);
+	}
+	p->text.otlp.start_unix_ns = p->state->start_unix_s * NS_PER_S;
 }
 
 /* Returns how many VMs are left out. */
@@ -373,6 +377,15 @@ static void dumps_write(struct page *p)
 	labelled(p, "state", "ignored", exported_dumps_ignored(p->state->dumps));
 }
 
+static void pushes_write(struct page *p)
+{
+	metric_family(&p->text, "hostrace_otlp_requests_total", "counter",
+		      "Requests to the receiver of --otlp: accepted, accepted in part, failed.");
+	labelled(p, "result", "accepted", p->state->pushes->accepted);
+	labelled(p, "result", "partial", p->state->pushes->partial);
+	labelled(p, "result", "failed", p->state->pushes->failed);
+}
+
 static void probes_write(struct page *p)
 {
 	const struct export_state *s = p->state;
@@ -380,7 +393,8 @@ static void probes_write(struct page *p)
 	metric_family(&p->text, "hostrace_build_info", "gauge", "Version; the value is 1.");
 	labelled(p, "version", s->version, 1);
 	metric_family(&p->text, "hostrace_probe_attached", "gauge",
-		      "1: the BPF program is attached; 0: this kernel rejected it.");
+		      "1: the BPF program is attached; 0: the kernel rejected it, or a QEMU lacks "
+		      "the probe.");
 	for (unsigned int i = 0; i < s->nr_probes; i++)
 		labelled(p, "probe", s->probe[i].name, s->probe[i].attached);
 	metric_family(&p->text, "hostrace_lost_exits_total", "counter",
@@ -391,16 +405,34 @@ static void probes_write(struct page *p)
 		lost_events_write(p);
 	if (s->dumps)
 		dumps_write(p);
+	if (s->pushes)
+		pushes_write(p);
+}
+
+enum { NR_HELPERS = sizeof(((struct export_state *)0)->helper) / sizeof(pid_t) };
+
+static uint64_t resident_bytes(const struct export_state *s)
+{
+	uint64_t bytes = proc_resident_bytes(getpid());
+
+	for (unsigned int i = 0; i < NR_HELPERS && s->helper[i]; i++)
+		bytes += proc_resident_bytes(s->helper[i]);
+	return bytes;
 }
 
 static uint64_t cpu_ns(const struct export_state *s)
 {
-	uint64_t run_ns = 0, ready_ns = 0;
+	uint64_t helpers_ns = 0;
 	struct rusage own;
 
 	getrusage(RUSAGE_SELF, &own);
-	proc_thread_sched(s->helper, s->helper, &run_ns, &ready_ns);
-	return run_ns + (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * NS_PER_S +
+	for (unsigned int i = 0; i < NR_HELPERS && s->helper[i]; i++) {
+		uint64_t run_ns = 0, ready_ns = 0;
+
+		proc_thread_sched(s->helper[i], s->helper[i], &run_ns, &ready_ns);
+		helpers_ns += run_ns;
+	}
+	return helpers_ns + (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * NS_PER_S +
 	       (uint64_t)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1000;
 }
 
@@ -417,8 +449,7 @@ static void cost_write(struct page *p)
 	metric_seconds(&p->text, NULL, cpu_ns(s));
 	metric_family(&p->text, "process_resident_memory_bytes", "gauge",
 		      "Memory of the exporter's processes, with the counters.");
-	metric_number(&p->text, NULL,
-		      proc_resident_bytes(getpid()) + proc_resident_bytes(s->helper));
+	metric_number(&p->text, NULL, resident_bytes(s));
 	metric_family(&p->text, "process_start_time_seconds", "gauge",
 		      "Start of the exporter since the Unix epoch.");
 	metric_number(&p->text, NULL, s->start_unix_s);
@@ -428,7 +459,8 @@ int metrics_page_write(const struct export_state *s, const struct export_limits 
 		       struct exported_vm *vms, unsigned int nr, enum metric_format format,
 		       FILE *out)
 {
-	struct page p = {.text = {.out = out, .format = format}, .state = s};
+	struct page p = {.text = {.out = out, .format = format, .otlp.sender = s->sender},
+			 .state = s};
 	unsigned int left_out = vms_select(&p, limits->series, vms, nr);
 
 	for (unsigned int i = 0; i < NR_FAMILIES; i++)

@@ -14,6 +14,11 @@ struct export_probe {
 	bool attached;
 };
 
+/* Requests to a receiver of OpenTelemetry's. */
+struct export_pushes {
+	uint64_t accepted, partial, failed; /* partial: it rejected some of the samples */
+};
+
 /* What the exporter knows of itself. */
 struct export_state {
 	const struct export_probe *probe;
@@ -30,8 +35,10 @@ struct export_state {
 	unsigned int vms_no_capacity;
 	uint64_t map_bytes;    /* of the counters */
 	uint64_t start_unix_s; /* of this process */
+	struct otlp_sender sender; /* for METRIC_OTLP */
 	uint64_t now_ns;       /* of the reading; monotonic */
-	pid_t helper;	       /* whose cost is added to ours */
+	const struct export_pushes *pushes; /* NULL: nothing is sent */
+	pid_t helper[2];       /* whose cost is added to ours; 0: none */
 };
 
 /*

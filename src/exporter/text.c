@@ -105,7 +105,9 @@ void metric_family(struct metric_text *t, const char *name, const char *type, co
 	t->family = name;
 	if (!t->out)
 		return;
-	if (t->format == METRIC_PROTOBUF) {
+	if (t->format == METRIC_OTLP) {
+		otlp_family(&t->otlp, name, type, help);
+	} else if (t->format == METRIC_PROTOBUF) {
 		proto_family_end(&t->proto, t->out);
 		proto_family_begin(&t->proto, name, type, help);
 	} else if (t->format == METRIC_OPENMETRICS) {
@@ -118,6 +120,11 @@ void metric_family(struct metric_text *t, const char *name, const char *type, co
 static bool is_proto(const struct metric_text *t)
 {
 	return t->out && t->format == METRIC_PROTOBUF;
+}
+
+static bool is_otlp(const struct metric_text *t)
+{
+	return t->out && t->format == METRIC_OTLP;
 }
 
 /* `end`: of the line */
@@ -156,7 +163,9 @@ static void seconds_write(struct metric_text *t, const char *suffix, const struc
 
 void metric_number(struct metric_text *t, const struct metric_labels *l, uint64_t value)
 {
-	if (is_proto(t))
+	if (is_otlp(t))
+		otlp_integer(&t->otlp, l, value);
+	else if (is_proto(t))
 		proto_number(&t->proto, l, (double)value);
 	else
 		number_write(t, "", l, value);
@@ -164,7 +173,9 @@ void metric_number(struct metric_text *t, const struct metric_labels *l, uint64_
 
 void metric_seconds(struct metric_text *t, const struct metric_labels *l, uint64_t ns)
 {
-	if (is_proto(t))
+	if (is_otlp(t))
+		otlp_double(&t->otlp, l, metric_seconds_value(ns));
+	else if (is_proto(t))
 		proto_number(&t->proto, l, metric_seconds_value(ns));
 	else
 		seconds_write(t, "", l, ns);
@@ -218,6 +229,10 @@ void metric_histogram(struct metric_text *t, const struct metric_labels *l,
 	uint64_t count = 0;
 	char bound[32];
 
+	if (is_otlp(t)) {
+		otlp_histogram(&t->otlp, l, h);
+		return;
+	}
 	if (is_proto(t)) {
 		proto_histogram(&t->proto, l, h);
 		return;
@@ -235,6 +250,8 @@ void metric_histogram(struct metric_text *t, const struct metric_labels *l,
 
 int metric_end(struct metric_text *t)
 {
+	if (is_otlp(t) && otlp_end(&t->otlp, t->out))
+		return fail(-ENOMEM, "out of memory");
 	if (is_proto(t))
 		proto_family_end(&t->proto, t->out);
 	else if (t->out && t->format == METRIC_OPENMETRICS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Families of samples in a format of Prometheus: text, version 0.0.4, OpenMetrics, or protobuf (exporter/protobuf.h).
+ * Families of samples in a format of Prometheus: text, version 0.0.4, OpenMetrics, or protobuf (exporter/protobuf.h);
+ * or as a request of OpenTelemetry (exporter/otlp.h).
  * https://prometheus.io/docs/instrumenting/exposition_formats/
  * https://prometheus.io/docs/specs/om/open_metrics_spec/
  *
@@ -14,6 +15,7 @@
 #include <stdio.h>
 
 #include "exporter/format.h"
+#include "exporter/otlp.h"
 #include "exporter/protobuf.h"
 
 enum {
@@ -28,6 +30,7 @@ struct metric_text {
 	const char *family; /* name */
 	uint64_t samples; /* as text has them: a line each */
 	struct proto_family proto;
+	struct otlp_request otlp;
 };
 
 /* name="value",... */

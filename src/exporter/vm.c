@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "exporter/vm.h"
 #include "views/stat_rows.h"
@@ -75,6 +76,7 @@ static void labels_make(struct exported_vm *e, const struct vm *vm)
 int exported_vm_init(struct exported_vm *e, const struct vm *vm, const struct export_limits *limits)
 {
 	*e = (struct exported_vm){.pid = vm->pid,
+				  .since_unix_ns = clock_read_ns(CLOCK_REALTIME),
 				  .vcpus_per_group = (unsigned int)limits->vcpus_per_group};
 	snprintf(e->name, sizeof(e->name), "%s", vm->name);
 	snprintf(e->uuid, sizeof(e->uuid), "%s", vm->uuid);

@@ -63,6 +63,7 @@ struct exported_vm {
 	pid_t pid;
 	char name[METRIC_VALUE_MAX], uuid[METRIC_VALUE_MAX]; /* longer ones are cut */
 	uint64_t number; /* the caller's: what begins anew has another one */
+	uint64_t since_unix_ns; /* exported_vm_init() */
 	struct metric_labels labels; /* those of all series: the VM's name and pid */
 	struct metric_labels info;   /* those of hostrace_vm_info */
 	struct exported_exits *exits;

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "exporter/buckets.h"
-#include "exporter/text.h"
 #include "exporter/vm.h"
+#include "metric_page.h"
 #include "prometheus.pb-c.h"
 #include "views/stat_rows.h"
 
@@ -152,41 +152,6 @@ static void page_rewrite(FILE *out, const uint8_t *page, size_t len)
 	assert_int_equal(metric_end(&to), 0);
 }
 
-static void page_write(enum metric_format format, FILE *out)
-{
-	struct metric_text t = {.out = out, .format = format};
-	const uint64_t bounds[] = {1024, 2048, 1 << 30}, counts[] = {1, 0, 300, 4};
-	uint64_t native[EXPORT_NATIVES] = {[0] = 1, [1] = 2, [2] = 298, [EXPORT_NATIVES - 1] = 4};
-	const struct metric_exemplar exemplar = {"web1.hrt", 2049, 1700000000123};
-	const struct metric_histogram h = {.exemplar = &exemplar,
-					   .bound_ns = bounds,
-					   .count = counts,
-					   .nr = 4,
-					   .native = native,
-					   .sum_ns = 1234567890123},
-				      none = {.bound_ns = bounds,
-					      .count = (const uint64_t[4]){0},
-					      .nr = 4,
-					      .native = (const uint64_t[EXPORT_NATIVES]){0}};
-	struct metric_labels l = {0}, all = {0};
-
-	metric_label(&l, "vm", "web\"} 1\\");
-	metric_label(&l, "empty", "");
-	for (unsigned int i = 0; i < 2 * METRIC_PAIRS_MAX; i++)
-		metric_label_number(&all, "many", i);
-	metric_family(&t, "x_total", "counter", "What it is.");
-	metric_number(&t, &l, 1);
-	metric_number(&t, NULL, (UINT64_C(1) << 53) - 1);
-	metric_family(&t, "x_seconds_total", "counter", "Time.");
-	metric_seconds(&t, &all, 86400123456789);
-	metric_family(&t, "y", "gauge", "A gauge.");
-	metric_number(&t, &l, 0);
-	metric_family(&t, "z_seconds", "histogram", "A histogram.");
-	metric_histogram(&t, &l, &h);
-	metric_histogram(&t, &all, &none);
-	assert_int_equal(metric_end(&t), 0);
-}
-
 static void page_is_that_of_text(void **state)
 {
 	char *text = NULL, *proto = NULL, *again = NULL;
@@ -195,10 +160,10 @@ static void page_is_that_of_text(void **state)
 
 	(void)state;
 	f = open_memstream(&text, &text_len);
-	page_write(METRIC_OPENMETRICS, f);
+	metric_page_write(&(struct metric_text){.out = f, .format = METRIC_OPENMETRICS});
 	fclose(f);
 	f = open_memstream(&proto, &proto_len);
-	page_write(METRIC_PROTOBUF, f);
+	metric_page_write(&(struct metric_text){.out = f, .format = METRIC_PROTOBUF});
 	fclose(f);
 	f = open_memstream(&again, &again_len);
 	page_rewrite(f, (uint8_t *)proto, proto_len);

@@ -21,6 +21,7 @@
 #include "collector/collector.h"
 #include "commands/common/command.h"
 #include "commands/live/exporter_events.h"
+#include "commands/live/exporter_push.h"
 #include "commands/live/exporter_server.h"
 #include "confine/confine.h"
 #include "exporter/httpd_messages.h"
@@ -31,8 +32,10 @@ static struct {
 	struct export_limits limits;
 	bool queues, downtime;
 	const char *dumps;
+	struct exporter_push_options push;
 } opt = {
 	.server.listen = "127.0.0.1:9972",
+	.push.interval_ns = 60 * NS_PER_S,
 	.limits = {.ports = 10,
 		   .pages = 10,
 		   .devices = 16,
@@ -52,6 +55,11 @@ static const struct option_row options[] = {
 	{0, "downtime",   OPT_FLAG, &opt.downtime,               NULL,        "also stops of VMs: pauses, migrations, errors; probes QEMU"},
 	{0, "dumps",      OPT_TEXT, &opt.dumps,                  "DIR",       "name dumps of flight recorders in this directory as exemplars of slow exits"},
 	{0, "vcpu-group", OPT_U64,  &opt.limits.vcpus_per_group, "N",         "N vCPUs share a histogram of exits (default: 8)"},
+	{0, "otlp",       OPT_TEXT, &opt.push.url,               "URL",       "also send the figures to a receiver of OpenTelemetry's protocol, by HTTP"},
+	{0, "otlp-interval", OPT_DURATION, &opt.push.interval_ns, "TIME",     "how often (default: 60s)"},
+	{0, "otlp-cacert", OPT_TEXT, &opt.push.cacert,           "FILE",      "PEM file of the authority of its certificate (default: the system's)"},
+	{0, "otlp-headers", OPT_TEXT, &opt.push.headers,         "FILE",      "send these headers to it: lines \"NAME: VALUE\""},
+	{0, "otlp-exponential", OPT_FLAG, &opt.push.exponential, NULL,        "send it exponential histograms, which are more precise"},
 	{0, "max-ports",  OPT_U64,  &opt.limits.ports,           "N",         "ports of a VM with series of their own (default: 10)"},
 	{0, "max-pages",  OPT_U64,  &opt.limits.pages,           "N",         "pages of a VM's MMIO with series of their own (default: 10)"},
 	{0, "max-devices", OPT_U64, &opt.limits.devices,         "N",         "with --queues: devices of a VM with series of their own (default: 16)"},
@@ -70,8 +78,11 @@ struct exporter {
 	struct exported_dumps *dumps;	/* the same */
 	struct exported_vm *vm;
 	unsigned int nr;
+	struct exporter_push *push;	/* the same */
+	struct export_pushes pushes;
 	struct helper httpd;
 	void *message;
+	char host[HOST_NAME_MAX + 1];
 	struct export_probe probe[STAT_PROBES_MAX + EV_LIMIT];
 	struct export_state state;
 	uint64_t scanned_ns, dumps_scanned_ns;
@@ -197,6 +208,9 @@ static int vms_read(struct exporter *x)
 	if (x->events && !err)
 		err = exporter_events_read(x->events, &x->state);
 	probes_read(x);
+	if (x->push)
+		x->pushes = exporter_push_counts(x->push);
+	x->state.sender.now_unix_ns = clock_read_ns(CLOCK_REALTIME);
 	x->state.now_ns = monotonic_ns();
 	x->state.missed_exits = stat_missed(x->vms.stat);
 	x->state.vms_no_capacity = x->vms.refused;
@@ -253,13 +267,26 @@ static int request_answer(struct exporter *x)
 	return err;
 }
 
+static int push_if_due(struct exporter *x)
+{
+	_cleanup_free_ char *page = NULL;
+	size_t len = 0;
+	int err;
+
+	if (exporter_push_pause_ms(x->push, 1))
+		return 0;
+	err = page_make(x, METRIC_OTLP, &page, &len);
+	return err ? err : exporter_push_send(x->push, page, len);
+}
+
 /* ---- the loop ---- */
 
 static int pause_ms(const struct exporter *x)
 {
 	int ms = x->events ? exporter_events_pause_ms(x->events) : LOOK_MS;
 
-	return ms < LOOK_MS ? ms : LOOK_MS;
+	ms = ms < LOOK_MS ? ms : LOOK_MS;
+	return x->push ? exporter_push_pause_ms(x->push, ms) : ms;
 }
 
 /*
@@ -283,13 +310,17 @@ static int look(struct exporter *x)
 
 static int loop(struct exporter *x)
 {
-	struct pollfd p[2] = {{.fd = x->signals, .events = POLLIN},
-			      {.fd = x->httpd.fd, .events = POLLIN}};
+	struct pollfd p[3] = {{.fd = x->signals, .events = POLLIN},
+			      {.fd = x->httpd.fd, .events = POLLIN},
+			      {.fd = -1, .events = POLLIN}};
 	uint64_t looked_ns = 0;
 	int err = 0;
 
 	while (!err) {
-		int nr = poll(p, 2, pause_ms(x));
+		int nr;
+
+		p[2].fd = x->push ? exporter_push_fd(x->push) : -1;
+		nr = poll(p, 3, pause_ms(x));
 
 		if (nr < 0 && errno != EINTR)
 			return fail(-errno, "poll: %s", strerror(errno));
@@ -299,6 +330,10 @@ static int loop(struct exporter *x)
 			err = request_answer(x);
 		else if (x->events)
 			err = exporter_events_drain(x->events);
+		if (!err && nr > 0 && p[2].revents)
+			err = exporter_push_receive(x->push);
+		if (!err && x->push)
+			err = push_if_due(x);
 		if (!err && monotonic_ns() - looked_ns >= LOOK_MS * NS_PER_MS) {
 			err = look(x);
 			looked_ns = monotonic_ns();
@@ -337,6 +372,15 @@ static void state_init(struct exporter *x)
 	s->version = HOSTRACE_VERSION;
 	s->map_bytes = stat_bytes(x->vms.stat);
 	s->start_unix_s = (uint64_t)time(NULL);
+	s->helper[0] = x->httpd.pid;
+	if (!x->push)
+		return;
+	s->pushes = &x->pushes;
+	s->helper[1] = exporter_push_pid(x->push);
+	if (gethostname(x->host, sizeof(x->host) - 1))
+		snprintf(x->host, sizeof(x->host), "unknown");
+	s->sender = (struct otlp_sender){
+		.version = s->version, .host = x->host, .exponential = opt.push.exponential};
 }
 
 static int cgroups_open(struct exporter *x)
@@ -375,6 +419,8 @@ static int start(struct exporter *x)
 
 	if (!err)
 		err = exporter_server_start(&opt.server, &x->httpd, x->message);
+	if (!err && opt.push.url)
+		err = exporter_push_open(&opt.push, &x->push);
 	if (!err)
 		err = top_vms_open_with_pages(&x->vms);
 	if (!err && probes)
@@ -386,7 +432,6 @@ static int start(struct exporter *x)
 	if (err)
 		return err;
 	state_init(x);
-	x->state.helper = x->httpd.pid;
 	c.paths = paths;
 	err = confine(&c);
 	if (!err)
@@ -400,6 +445,11 @@ static int usage_check(int argc, char **argv, char **rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (!opt.server.cert != !opt.server.key)
 		return command_usage("--tls-cert and --tls-key are only useful together");
+	if (!opt.push.url && (opt.push.cacert || opt.push.headers || opt.push.exponential))
+		return command_usage("--otlp-cacert, --otlp-headers and --otlp-exponential are "
+				     "only useful with --otlp");
+	if (opt.push.interval_ns < NS_PER_S)
+		return command_usage("invalid --otlp-interval (at least 1s)");
 	if (!opt.limits.vcpus_per_group || opt.limits.vcpus_per_group > VM_VCPUS_MAX)
 		return command_usage("invalid --vcpu-group %" PRIu64 " (1 to %d)",
 				     opt.limits.vcpus_per_group, VM_VCPUS_MAX);
@@ -434,6 +484,7 @@ static int run(int argc, char **argv, char **rest)
 	if (!err)
 		err = loop(&x);
 	helper_stop(&x.httpd);
+	exporter_push_close(x.push);
 	for (unsigned int i = 0; i < x.nr; i++)
 		exported_vm_deinit(&x.vm[i]);
 	free(x.vm);
@@ -461,7 +512,8 @@ const struct command exporter_command = {
 		"VMs that start later are followed. Runs until ^C.",
 	.examples = "  hostrace exporter\n"
 		    "  hostrace exporter --queues --vcpu-group 1\n"
-		    "  hostrace exporter --listen unix:/run/hostrace/metrics.sock",
+		    "  hostrace exporter --listen unix:/run/hostrace/metrics.sock\n"
+		    "  hostrace exporter --otlp http://127.0.0.1:4318",
 	.options = (const struct option_row *const[]){options, NULL},
 	.run = run,
 };

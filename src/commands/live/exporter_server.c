@@ -9,7 +9,7 @@
 #include "commands/live/exporter_server.h"
 #include "exporter/httpd_messages.h"
 
-static int file_read(const char *path, char *text, size_t size)
+int exporter_file_read(const char *path, char *text, size_t size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -errno : read_full(fd, text, size);
@@ -24,7 +24,7 @@ static int file_read(const char *path, char *text, size_t size)
 
 static int file_send(struct helper *httpd, unsigned int kind, const char *path, char *message)
 {
-	int err = path ? file_read(path, message, HELPER_MESSAGE_MAX) : 0;
+	int err = path ? exporter_file_read(path, message, HELPER_MESSAGE_MAX) : 0;
 
 	if (!err && path)
 		err = helper_send(httpd, kind, message, strlen(message) + 1);

@@ -17,4 +17,7 @@ struct exporter_server {
  */
 int exporter_server_start(const struct exporter_server *s, struct helper *httpd, void *message);
 
+/* Reads a text file of less than `size` bytes, terminated. 0 or -errno with the error message set. */
+int exporter_file_read(const char *path, char *text, size_t size);
+
 #endif

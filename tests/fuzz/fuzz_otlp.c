@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a receiver of OpenTelemetry's protocol answers. */
+#include "exporter/otlp.h"
+#include "walk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char text[64];
+
+	if (strlen(otlp_rejected(data, size, text, sizeof(text))) >= sizeof(text))
+		abort();
+	return 0;
+}
