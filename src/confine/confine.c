@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -37,6 +38,23 @@ static bool uses_landlock(enum confine_phase phase)
 }
 
 /*
+ * From the filter on, system calls that name a file wait for the supervisor, which has to get the filter's descriptor
+ * first. So no handler of a signal may delete a file in between. 0; 1: there can be no supervisor; -errno.
+ */
+static int supervisor_use(struct supervisor *s)
+{
+	sigset_t all, before;
+	int listener, err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	listener = calls_supervise();
+	err = listener < 0 ? 1 : supervisor_go(s, listener);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+/*
  * The order: the supervisor is a copy of what we are now; no_new_privs comes before what needs it; the list of calls is
  * last. Whether there can be a supervisor is known when its filter is loaded.
  */
@@ -44,19 +62,17 @@ static int confine_in_order(struct confinement *c, struct supervisor *s)
 {
 	const struct identity ordinary = identity_ordinary(),
 			      *to = identity_droppable(&ordinary) ? &ordinary : NULL;
-	int listener, death = 0, err = 0,
-		      ruleset = uses_landlock(c->phase) ? landlock_prepare() : -1;
+	int death = 0, err, ruleset = uses_landlock(c->phase) ? landlock_prepare() : -1;
 
 	prctl(PR_GET_PDEATHSIG, &death);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return fail(-errno, "cannot set no_new_privs: %s", strerror(errno));
-	listener = c->paths ? calls_supervise() : -1;
-	if (listener >= 0) {
-		err = supervisor_go(s, listener);
-	} else if (c->paths) {
+	err = c->paths ? supervisor_use(s) : 0;
+	if (err > 0) {
 		supervisor_cancel(s);
 		c->alone = true;
 		c->instead = identity_caps() & caps_instead(c->paths);
+		err = 0;
 	}
 	if (!err)
 		err = identity_drop(to, c->keep | c->instead);

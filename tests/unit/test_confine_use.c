@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a command needs still works once it is confined: in every phase, in two steps, with children that write dumps,
- * without a supervisor, and as an ordinary user. test_confine.c has what must fail.
+ * without a supervisor, as an ordinary user, and if a signal comes meanwhile. test_confine.c has what must fail.
  */
+#include <glob.h>
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "base/temporary.h"
 #include "confine_util.h"
 
 static void test_use(void **state)
@@ -156,6 +158,50 @@ static void test_ordinary_user(void **state)
 	assert_int_equal(run_ordinary(as_ordinary_user), SUCCEEDED);
 }
 
+/* ---- a signal while the supervisor is being started ---- */
+
+static bool signal_comes;
+
+/* By which the supervisor gets the descriptor of what it is to answer. */
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (signal_comes)
+		raise(SIGHUP);
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+/* The signal's handler deletes the temporary file, for which it needs the supervisor. */
+static bool end_at_start(void)
+{
+	char temporary[64];
+
+	snprintf(temporary, sizeof(temporary), "%s.%d.tmp", in_dir("out.hrt"), (int)getpid());
+	close(open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0600));
+	temporary_add(temporary);
+	alarm(20); /* it would wait for ever */
+	signal_comes = true;
+	enter(CONFINE_READ);
+	return true;
+}
+
+static unsigned int nr_temporaries(void)
+{
+	glob_t found;
+	unsigned int nr;
+
+	glob(in_dir("out.hrt.*.tmp"), 0, NULL, &found);
+	nr = (unsigned int)found.gl_pathc;
+	globfree(&found);
+	return nr;
+}
+
+static void test_signal(void **state)
+{
+	(void)state;
+	assert_int_equal(run(end_at_start, -1), 128 + SIGHUP);
+	assert_int_equal(nr_temporaries(), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest without[] = {cmocka_unit_test(test_use)};
@@ -165,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_forks),
 		cmocka_unit_test(test_without_supervisor),
 		cmocka_unit_test(test_ordinary_user),
+		cmocka_unit_test(test_signal),
 	};
 
 	if (!confine_built()) /* with sanitizers */
