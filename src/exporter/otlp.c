@@ -330,19 +330,21 @@ int otlp_end(struct otlp_request *r, FILE *out)
 
 /* ---- the answer ---- */
 
-const char *otlp_rejected(const void *answer, size_t len, char *buf, size_t size)
+int otlp_answer_read(const void *answer, size_t len, char *why, size_t size)
 {
 	Otlp__ExportMetricsServiceResponse *m =
 		otlp__export_metrics_service_response__unpack(NULL, len, answer);
 	const Otlp__ExportMetricsPartialSuccess *partial = m ? m->partial_success : NULL;
+	bool some = partial && partial->rejected_data_points;
 
-	*buf = '\0';
-	if (partial && partial->rejected_data_points)
-		snprintf(buf, size, "%" PRId64 " samples were rejected%s%s",
+	snprintf(why, size, "%s", m ? "" : "the answer is none of OpenTelemetry's protocol");
+	if (some)
+		snprintf(why, size, "%" PRId64 " samples were rejected%s%s",
 			 partial->rejected_data_points, partial->error_message ? ": " : "",
 			 partial->error_message ? partial->error_message : "");
-	text_neutralise(buf);
-	if (m)
-		otlp__export_metrics_service_response__free_unpacked(m, NULL);
-	return buf;
+	text_neutralise(why);
+	if (!m)
+		return -EPROTO;
+	otlp__export_metrics_service_response__free_unpacked(m, NULL);
+	return some;
 }

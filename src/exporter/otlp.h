@@ -54,9 +54,9 @@ void otlp_histogram(struct otlp_request *r, const struct metric_labels *l,
 int otlp_end(struct otlp_request *r, FILE *out);
 
 /*
- * What the receiver, who is not trusted, did not accept, from its answer with status 200. "": nothing, or the answer
- * does not tell. Returns buf.
+ * The receiver's answer with a status of success; it is not trusted. 0: all samples are accepted; 1: some are rejected;
+ * -EPROTO: it is no answer of this protocol. `why` says it for a message, "" for 0.
  */
-const char *otlp_rejected(const void *answer, size_t len, char *buf, size_t size);
+int otlp_answer_read(const void *answer, size_t len, char *why, size_t size);
 
 #endif

@@ -29,7 +29,7 @@ until_requests() {
 	return 1
 }
 
-plan 16
+plan 18
 echo ok >mode
 /usr/bin/python3 "$ROOT/tests/live/otlp_receiver.py" mode >port 2>receiver.err &
 until_line '^[0-9]' port || bail "the receiver did not start: $(cat receiver.err)"
@@ -77,9 +77,12 @@ is "$? $(grep -c 'the server replied with status 503' exporter.err)" "0 1" "a fa
 echo partial >mode
 until_requests partial 1
 is "$? $(grep -c '7 samples were rejected: too old' exporter.err)" "0 1" "rejected samples are reported" exporter.err
+echo page >mode
+until_line 'the answer is none of OpenTelemetry' exporter.err
+is $? 0 "so is an answer of something else" exporter.err
 echo ok >mode
 until_line 'accepts the figures again' exporter.err
-is $? 0 "so is the end of it" exporter.err
+is $? 0 "so is that it accepts again" exporter.err
 echo hang >mode
 rm -f sent
 for _ in $(seq 600); do [ -e sent ] && break || sleep .1; done
@@ -92,4 +95,9 @@ is "$? $(grep -c "$url/v1/metrics: .*\(timed out\|too slow\)" exporter.err)" "0 
 
 exporter_end
 is $? 0 "the exporter ends" exporter.err
+exporter_start --listen 127.0.0.1:0 --otlp "https://127.0.0.1:1" --otlp-interval 1s --otlp-cacert not-there.pem
+until_requests failed 1
+is "$? $(sample hostrace_otlp_requests_total 'result="accepted"') $(grep -c 'not-there.pem' exporter.err)" "0 0 1" \
+	"a certificate that cannot be read is reported, and no request counts as accepted" exporter.err
+exporter_end
 finish

@@ -3,7 +3,7 @@
 """Receives OpenTelemetry's metrics: otlp_receiver.py MODE_FILE
 
 Prints the port it listens on. Each request becomes the file "sent" (samples as in Prometheus' text format) and
-"sent.head" (the request's head). MODE_FILE says how the next request is answered: ok, partial, fail, or hang.
+"sent.head" (the request's head). MODE_FILE says how the next request is answered: ok, partial, page (which is no answer), fail, or hang.
 The wire format is read here, without a library and without the program's own definitions:
 https://protobuf.dev/programming-guides/encoding/
 """
@@ -93,6 +93,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             time.sleep(3600)
         self.send_response(503 if mode == "fail" else 200)
         self.end_headers()
+        if mode == "page":
+            self.wfile.write(b"<html>")
         if mode == "partial":
             self.wfile.write(b"\x0a\x0b\x08\x07\x12\x07too old")
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What OTLP sends, read by libprotobuf-c and written as text, is what is written as OpenMetrics. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -230,12 +231,15 @@ static void answers(void **state)
 	char buf[64];
 
 	(void)state;
-	assert_string_equal(otlp_rejected("", 0, buf, sizeof(buf)), "");
-	assert_string_equal(otlp_rejected(one, sizeof(one), buf, sizeof(buf)),
-			    "2 samples were rejected: no?!!");
-	assert_string_equal(otlp_rejected(one, sizeof(one) - 1, buf, sizeof(buf)), "");
-	assert_string_equal(otlp_rejected("<html>", 6, buf, sizeof(buf)), "");
-	assert_string_equal(otlp_rejected(one, sizeof(one), buf, 10), "2 samples");
+	assert_int_equal(otlp_answer_read("", 0, buf, sizeof(buf)), 0);
+	assert_string_equal(buf, "");
+	assert_int_equal(otlp_answer_read(one, sizeof(one), buf, sizeof(buf)), 1);
+	assert_string_equal(buf, "2 samples were rejected: no?!!");
+	assert_int_equal(otlp_answer_read(one, sizeof(one) - 1, buf, sizeof(buf)), -EPROTO);
+	assert_int_equal(otlp_answer_read("<html>", 6, buf, sizeof(buf)), -EPROTO);
+	assert_string_equal(buf, "the answer is none of OpenTelemetry's protocol");
+	assert_int_equal(otlp_answer_read(one, sizeof(one), buf, 10), 1);
+	assert_string_equal(buf, "2 samples");
 }
 
 int main(void)

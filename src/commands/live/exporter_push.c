@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@
 /* As OpenTelemetry's exporters wait for an answer. */
 #define ANSWER_NS (10 * NS_PER_S)
 
-enum { ANSWER_BYTES = 4096, HEADERS_BYTES = 16384, WHY_BYTES = 512 };
+enum { ANSWER_BYTES = 16384, HEADERS_BYTES = 16384, WHY_BYTES = HTTP_MESSAGE_MAX };
 
 struct exporter_push {
 	struct http *http;
@@ -141,48 +140,46 @@ int exporter_push_fd(const struct exporter_push *p)
 	return p->sending ? http_fd(p->http) : -1;
 }
 
-/* "": all was accepted. */
-static const char *trouble_of(const struct exporter_push *p, const struct http_end *end, char *buf,
-			      size_t size)
+/* As otlp_answer_read(). */
+static int result_of(const struct exporter_push *p, const struct http_end *end, char *why,
+		     size_t size)
 {
 	if (end->err)
-		snprintf(buf, size, "%s", end->why);
+		snprintf(why, size, "%s", *end->why ? end->why : end->message);
 	else if (end->status < 200 || end->status >= 300)
-		snprintf(buf, size, "the server replied with status %u", end->status);
+		snprintf(why, size, "the server replied with status %u", end->status);
 	else
-		otlp_rejected(p->answer, p->answer_len, buf, size);
-	text_neutralise(buf);
-	return buf;
+		return otlp_answer_read(p->answer, p->answer_len, why, size);
+	text_neutralise(why);
+	return -EIO;
 }
 
-static void trouble_report(struct exporter_push *p, const char *trouble)
+static void result_report(struct exporter_push *p, int result, const char *why)
 {
-	if (!strcmp(trouble, p->trouble))
+	if (!strcmp(why, p->trouble))
 		return;
-	if (*trouble)
-		command_note("warning: %s: %s; the next request has these figures, too", p->url,
-			     trouble);
+	if (result)
+		command_note("warning: %s: %s%s", p->url, why,
+			     result < 0 ? "; the next request has these figures, too" : "");
 	else
 		command_note("%s accepts the figures again", p->url);
-	snprintf(p->trouble, sizeof(p->trouble), "%s", trouble);
+	snprintf(p->trouble, sizeof(p->trouble), "%s", why);
 }
 
 int exporter_push_receive(struct exporter_push *p)
 {
 	struct http_end end = {0};
-	char trouble[WHY_BYTES];
-	int ret = http_receive(p->http, &p->transfer, &end);
+	char why[WHY_BYTES];
+	int result, ret = http_receive(p->http, &p->transfer, &end);
 
 	if (ret <= 0)
 		return ret;
 	p->sending = false;
-	trouble_report(p, trouble_of(p, &end, trouble, sizeof(trouble)));
-	if (!*trouble)
-		p->counts.accepted++;
-	else if (end.err || end.status >= 300 || end.status < 200)
-		p->counts.failed++;
-	else
-		p->counts.partial++;
+	result = result_of(p, &end, why, sizeof(why));
+	result_report(p, result, why);
+	p->counts.accepted += !result;
+	p->counts.partial += result > 0;
+	p->counts.failed += result < 0;
 	return 0;
 }
 
