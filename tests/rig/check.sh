@@ -194,8 +194,10 @@ agent_fill() { # DIR
 
 # What only the part `nested` needs: an L2 with KVM and minivmm.
 nested_fill() { # DIR
+	local vendor=kvm-amd
+	[ "${RIG_CPU:-}" != vmx ] || vendor=kvm-intel
 	"$here/rig.sh" guest "$1/nested.cpio" "$here/l2/nested-init.sh" virtio_ring virtio virtio_pci_modern_dev \
-		virtio_pci_legacy_dev virtio_pci virtio_blk irqbypass kvm kvm-amd || return
+		virtio_pci_legacy_dev virtio_pci virtio_blk irqbypass kvm $vendor || return
 	cc -O1 -static -D_GNU_SOURCE -o "$work/minivmm" "$here/../live/minivmm.c" || return
 	(cd "$work" && echo minivmm | cpio --quiet -o -H newc -R 0:0) >>"$1/nested.cpio"
 }

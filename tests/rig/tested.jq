@@ -33,7 +33,7 @@ def those($all):
 "",
 "Made by `make check-matrix` (`tests/rig/matrix.sh`) on \($made) from runs in which all checks passed; do not edit. Each row is a host that ran hostrace, a stock QEMU under KVM, the demo's guest and a Linux guest with the kernel of the host (on kvm_pvm, the backend of the machine that made this: the demo only).",
 "",
-"SVM: QEMU/TCG emulates the host's CPU; VMX: Bochs does; how is in [tests/rig](../tests/rig/README.md). Kernels and QEMUs are Debian's packages, except the kernel with kvm_pvm. Not tested: real CPUs with SVM or VMX, posted interrupts, kernels before 6.1, guests that run guests of their own on VMX, encrypted guests (SEV, TDX).",
+"SVM: QEMU/TCG emulates the host's CPU; VMX: Bochs does; how is in [tests/rig](../tests/rig/README.md). Kernels and QEMUs are Debian's packages, except the kernel with kvm_pvm. Not tested: real CPUs with SVM or VMX, posted interrupts, kernels before 6.1, encrypted guests (SEV, TDX).",
 "",
 (["host", "QEMU", "demo: figures right", "exits and entries = tracefs", "`kvm_exit` is read from", "probes of QEMU", "QEMU's structures confirmed", "guest symbols = /proc/kallsyms", "I/O exits of the guest's guests"] | table(.)),
 ($cells[] | [host, .vm.version, "\(.demo | map(select(.ok)) | length) of \(.demo | length)",
