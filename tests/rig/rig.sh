@@ -33,7 +33,7 @@ cache=$cache${suite:+/$suite}
 apt_dir=$cache/apt
 . "$here/boot.inc"
 . "$here/apt.inc"
-run_seconds=${RIG_SECONDS:-720} # all parts in one run take about 150; a starved machine gets this much
+run_seconds=${RIG_SECONDS:-1500} # a part takes 20 to 300; if a guest of it is repeated on a loaded machine, this much
 cpu=${RIG_CPU:-svm}
 stall_seconds=180 # L1's init prints a line every 10 s
 # Bochs is ten times as slow as TCG until L1's init runs.
@@ -312,10 +312,16 @@ l1_boot() { # DIR
 }
 
 # Prints why the boot that has just ended is repeated; status 1 if it is not.
-l1_failure() { # CONSOLE
+l1_failure() { # CONSOLE STATUS
 	if boot_failure "$1"; then
 		return 0
 	fi
+	case $2 in
+	134 | 139) # SIGABRT, SIGSEGV
+		echo "the emulator died: $(kill -l "$2")"
+		return 0
+		;;
+	esac
 	[ "$l1_stalled" = 1 ] && echo "no progress for $stall_seconds s, after: $(grep -a '^L1 ' "$1" | tail -n 1 | tr -d '\r')"
 }
 
@@ -335,7 +341,7 @@ run() { # DIR
 		boots=$((boots + 1))
 		[ ! -f "$dir/out/status" ] || break
 		[ $boots -lt "$BOOTS_MAX" ] || break
-		reason=$(l1_failure "$dir/console.log") || break
+		reason=$(l1_failure "$dir/console.log" "$status") || break
 		echo "$reason" >>"$dir/repeated"
 		echo "rig: the boot is repeated: $reason" >&2
 		mv "$dir/console.log" "$dir/console.$boots.log"
