@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "exporter/dumps.h"
+#include "output/table.h"
 #include "tracefile/meta_read.h"
 
 enum {
@@ -46,12 +47,16 @@ static void text_copy(const json_t *from, char ret[DUMP_TEXT_MAX])
 	snprintf(ret, DUMP_TEXT_MAX, "%s", text ? text : "");
 }
 
-/* "reason=io", "reason=io vcpu=0" */
-static void reason_find(const char *labels, char ret[DUMP_TEXT_MAX])
+/* "reason=io", "reason=io vcpu=0", "device=/machine/peripheral/disk/virtio-backend queue=0" */
+static void what_find(const char *labels, char ret[DUMP_TEXT_MAX])
 {
-	const char *at = labels && !strncmp(labels, "reason=", 7) ? labels + 7 : "";
+	bool is_known =
+		labels && (!strncmp(labels, "reason=", 7) || !strncmp(labels, "device=", 7));
+	const char *at = is_known ? labels + 7 : "";
+	char text[DUMP_TEXT_MAX], buf[DUMP_TEXT_MAX];
 
-	snprintf(ret, DUMP_TEXT_MAX, "%.*s", (int)strcspn(at, " "), at);
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, " "), at);
+	snprintf(ret, DUMP_TEXT_MAX, "%s", path_print(text, buf, sizeof(buf)));
 }
 
 static const json_t *vm_find(const json_t *meta, json_int_t pid)
@@ -76,7 +81,7 @@ bool exported_dump_parse(const json_t *meta, struct exported_dump *ret)
 	const json_t *vm = vm_find(meta, pid);
 
 	*ret = (struct exported_dump){.pid = (pid_t)pid};
-	if (pid <= 0 || pid > INT_MAX || value <= 0 || when <= 0 || vcpu < 0 || vcpu > UINT_MAX)
+	if (pid <= 0 || pid > INT_MAX || value <= 0 || when <= 0 || vcpu < -1 || vcpu > UINT_MAX)
 		return false;
 	ret->value_ns = (uint64_t)value;
 	ret->unix_ms = (uint64_t)when / NS_PER_MS;
@@ -84,7 +89,7 @@ bool exported_dump_parse(const json_t *meta, struct exported_dump *ret)
 	text_copy(json_object_get(vm, "name"), ret->vm);
 	text_copy(json_object_get(vm, "uuid"), ret->uuid);
 	text_copy(json_object_get(trigger, "name"), ret->trigger);
-	reason_find(json_string_value(json_object_get(trigger, "labels")), ret->reason);
+	what_find(json_string_value(json_object_get(trigger, "labels")), ret->what);
 	return *ret->vm && *ret->trigger;
 }
 
@@ -200,7 +205,7 @@ unsigned int exported_dumps_ignored(const struct exported_dumps *d)
 static bool is_like(const struct exported_dump *a, const struct exported_dump *b)
 {
 	return a->pid == b->pid && !strcmp(a->vm, b->vm) && !strcmp(a->uuid, b->uuid) &&
-	       !strcmp(a->trigger, b->trigger) && !strcmp(a->reason, b->reason);
+	       !strcmp(a->trigger, b->trigger) && !strcmp(a->what, b->what);
 }
 
 const struct exported_dump *exported_dumps_find(const struct exported_dumps *d,

@@ -24,8 +24,8 @@ struct exported_dump {
 	pid_t pid; /* of the VM */
 	char vm[DUMP_TEXT_MAX], uuid[DUMP_TEXT_MAX];
 	char trigger[DUMP_TEXT_MAX]; /* "exit-latency" */
-	char reason[DUMP_TEXT_MAX];  /* of the exit; "": none */
-	unsigned int vcpu;
+	char what[DUMP_TEXT_MAX];    /* the exit's reason, the request's device; "": none */
+	unsigned int vcpu;	     /* UINT_MAX: another thread of the VM */
 	uint64_t value_ns; /* how long it took, or had taken when it was noticed */
 	uint64_t unix_ms;  /* when */
 };
@@ -44,7 +44,7 @@ int exported_dumps_scan(struct exported_dumps *d);
 unsigned int exported_dumps_nr(const struct exported_dumps *d);
 unsigned int exported_dumps_ignored(const struct exported_dumps *d);
 
-/* The newest one with the same VM, trigger and reason, of vCPUs `first` to `last`. NULL: there is none. */
+/* The newest one with the same VM, trigger and `what`, of vCPUs `first` to `last`. NULL: there is none. */
 const struct exported_dump *exported_dumps_find(const struct exported_dumps *d,
 						const struct exported_dump *like,
 						unsigned int first, unsigned int last);

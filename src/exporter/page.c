@@ -65,26 +65,42 @@ static void reason_label(struct metric_labels *l, const struct page *p,
 	metric_label(l, "reason", x->other ? "other" : name ? name : number);
 }
 
-/* Of the newest dump for an exit of this series. False: there is none. */
-static bool exemplar_find(const struct page *p, const struct exported_vm *e,
-			  const struct exported_exits *x, struct metric_exemplar *ret)
+const struct metric_exemplar *page_exemplar(const struct page *p, const struct exported_vm *e,
+					    const struct exemplar_query *q,
+					    struct metric_exemplar *ret)
 {
-	const char *name = x->other ? NULL : reason_name(p, x->reason);
 	struct exported_dump like = {.pid = e->pid};
 	const struct exported_dump *dump;
-	unsigned int first = x->group * e->vcpus_per_group;
 
-	if (!p->state->dumps || !name)
-		return false;
+	if (!p->state->dumps)
+		return NULL;
 	snprintf(like.vm, sizeof(like.vm), "%s", e->name);
 	snprintf(like.uuid, sizeof(like.uuid), "%s", e->uuid);
-	snprintf(like.reason, sizeof(like.reason), "%s", name);
-	snprintf(like.trigger, sizeof(like.trigger), "%s",
-		 p->state->userspace_only ? "userspace-exit" : "exit-latency");
-	dump = exported_dumps_find(p->state->dumps, &like, first, first + e->vcpus_per_group - 1);
-	if (dump)
-		*ret = (struct metric_exemplar){dump->file, dump->value_ns, dump->unix_ms};
-	return dump;
+	snprintf(like.what, sizeof(like.what), "%s", q->what);
+	snprintf(like.trigger, sizeof(like.trigger), "%s", q->trigger);
+	dump = exported_dumps_find(p->state->dumps, &like, q->first_vcpu, q->last_vcpu);
+	if (!dump)
+		return NULL;
+	*ret = (struct metric_exemplar){dump->file, dump->value_ns, dump->unix_ms};
+	return ret;
+}
+
+static const struct metric_exemplar *exit_exemplar(const struct page *p,
+						   const struct exported_vm *e,
+						   const struct exported_exits *x,
+						   struct metric_exemplar *ret)
+{
+	const char *name = x->other ? NULL : reason_name(p, x->reason);
+	unsigned int first = x->group * e->vcpus_per_group;
+
+	if (!name)
+		return NULL;
+	return page_exemplar(
+		p, e,
+		&(struct exemplar_query){p->state->userspace_only ? "userspace-exit"
+								  : "exit-latency",
+					 name, first, first + e->vcpus_per_group - 1},
+		ret);
 }
 
 static void exits_write(struct page *p, const struct exported_vm *e)
@@ -96,7 +112,6 @@ static void exits_write(struct page *p, const struct exported_vm *e)
 		const struct exported_exits *x = &e->exits[i];
 		struct metric_labels l = e->labels;
 		struct metric_exemplar exemplar;
-		bool has_exemplar = exemplar_find(p, e, x, &exemplar);
 
 		group_label(&l, e, x->group);
 		reason_label(&l, p, x);
@@ -106,9 +121,8 @@ static void exits_write(struct page *p, const struct exported_vm *e)
 							    .nr = EXPORT_BUCKETS,
 							    .native = x->native,
 							    .sum_ns = x->total_ns,
-							    .exemplar = has_exemplar
-										? &exemplar
-										: NULL});
+							    .exemplar = exit_exemplar(
+								    p, e, x, &exemplar)});
 	}
 }
 

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The families of a VM's virtio devices. */
+#include <limits.h>
+
 #include "exporter/page_private.h"
 
-typedef void device_fn(struct metric_text *t, const struct metric_labels *l,
-		       const struct exported_device *d);
+struct shown {
+	const struct exported_vm *vm;
+	const struct exported_device *device;
+	struct metric_labels labels;
+};
+
+typedef void device_fn(struct page *p, const struct shown *s);
 
 static void each_device(struct page *p, const struct exported_vm *e, device_fn *fn)
 {
@@ -12,12 +19,12 @@ static void each_device(struct page *p, const struct exported_vm *e, device_fn *
 	if (!e->devices_watched)
 		return;
 	for (unsigned int i = 0; (d = exported_devices_at(p->state->devices, i)); i++) {
-		struct metric_labels l = e->labels;
+		struct shown s = {.vm = e, .device = d, .labels = e->labels};
 
 		if (d->pid != e->pid)
 			continue;
-		metric_label(&l, "device", d->name);
-		fn(&p->text, &l, d);
+		metric_label(&s.labels, "device", d->name);
+		fn(p, &s);
 	}
 }
 
@@ -26,10 +33,9 @@ static void watched_write(struct page *p, const struct exported_vm *e)
 	metric_number(&p->text, &e->labels, e->devices_watched);
 }
 
-static void requests(struct metric_text *t, const struct metric_labels *l,
-		     const struct exported_device *d)
+static void requests(struct page *p, const struct shown *s)
 {
-	metric_number(t, l, d->requests);
+	metric_number(&p->text, &s->labels, s->device->requests);
 }
 
 static void requests_write(struct page *p, const struct exported_vm *e)
@@ -37,18 +43,22 @@ static void requests_write(struct page *p, const struct exported_vm *e)
 	each_device(p, e, requests);
 }
 
-static void latency(struct metric_text *t, const struct metric_labels *l,
-		    const struct exported_device *d)
+static void latency(struct page *p, const struct shown *s)
 {
+	const struct exported_device *d = s->device;
+	const struct exemplar_query q = {"request-age", d->name, 0, UINT_MAX};
 	uint64_t bounds[EXPORT_BUCKETS];
+	struct metric_exemplar exemplar;
 
 	export_bounds_make(bounds);
-	metric_histogram(t, l,
-			 &(struct metric_histogram){.bound_ns = bounds,
-						    .count = d->bucket,
-						    .nr = EXPORT_BUCKETS,
-						    .native = d->native,
-						    .sum_ns = d->total_ns});
+	metric_histogram(&p->text, &s->labels,
+			 &(struct metric_histogram){
+				 .bound_ns = bounds,
+				 .count = d->bucket,
+				 .nr = EXPORT_BUCKETS,
+				 .native = d->native,
+				 .sum_ns = d->total_ns,
+				 .exemplar = page_exemplar(p, s->vm, &q, &exemplar)});
 }
 
 static void latency_write(struct page *p, const struct exported_vm *e)
@@ -56,10 +66,9 @@ static void latency_write(struct page *p, const struct exported_vm *e)
 	each_device(p, e, latency);
 }
 
-static void in_flight(struct metric_text *t, const struct metric_labels *l,
-		      const struct exported_device *d)
+static void in_flight(struct page *p, const struct shown *s)
 {
-	metric_number(t, l, d->in_flight);
+	metric_number(&p->text, &s->labels, s->device->in_flight);
 }
 
 static void in_flight_write(struct page *p, const struct exported_vm *e)
@@ -67,10 +76,9 @@ static void in_flight_write(struct page *p, const struct exported_vm *e)
 	each_device(p, e, in_flight);
 }
 
-static void oldest(struct metric_text *t, const struct metric_labels *l,
-		   const struct exported_device *d)
+static void oldest(struct page *p, const struct shown *s)
 {
-	metric_seconds(t, l, d->oldest_ns);
+	metric_seconds(&p->text, &s->labels, s->device->oldest_ns);
 }
 
 static void oldest_write(struct page *p, const struct exported_vm *e)
@@ -78,10 +86,9 @@ static void oldest_write(struct page *p, const struct exported_vm *e)
 	each_device(p, e, oldest);
 }
 
-static void kicks(struct metric_text *t, const struct metric_labels *l,
-		  const struct exported_device *d)
+static void kicks(struct page *p, const struct shown *s)
 {
-	metric_number(t, l, d->kicks);
+	metric_number(&p->text, &s->labels, s->device->kicks);
 }
 
 static void kicks_write(struct page *p, const struct exported_vm *e)
@@ -89,10 +96,9 @@ static void kicks_write(struct page *p, const struct exported_vm *e)
 	each_device(p, e, kicks);
 }
 
-static void interrupts(struct metric_text *t, const struct metric_labels *l,
-		       const struct exported_device *d)
+static void interrupts(struct page *p, const struct shown *s)
 {
-	metric_number(t, l, d->interrupts);
+	metric_number(&p->text, &s->labels, s->device->interrupts);
 }
 
 static void interrupts_write(struct page *p, const struct exported_vm *e)

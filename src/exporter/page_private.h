@@ -22,6 +22,17 @@ extern const struct family device_families[], downtime_families[];
 /* The families of the host's stops. */
 void page_downtime_write(struct page *p);
 
+/* A dump of a flight recorder: its trigger, the reason or device that it was about, the vCPUs. */
+struct exemplar_query {
+	const char *trigger, *what;
+	unsigned int first_vcpu, last_vcpu;
+};
+
+/* The newest such dump of the VM, in `ret`. NULL: there is none. */
+const struct metric_exemplar *page_exemplar(const struct page *p, const struct exported_vm *e,
+					    const struct exemplar_query *q,
+					    struct metric_exemplar *ret);
+
 /* EXPORT_BUCKETS - 1 of them. */
 void export_bounds_make(uint64_t *ret);
 

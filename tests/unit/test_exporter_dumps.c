@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <jansson.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,10 +52,16 @@ static void parse(void **state)
 	assert_string_equal(d.vm, "web1");
 	assert_string_equal(d.uuid, "u-1");
 	assert_string_equal(d.trigger, "exit-latency");
-	assert_string_equal(d.reason, "io");
+	assert_string_equal(d.what, "io");
 	assert_int_equal(d.vcpu, 3);
 	assert_int_equal(d.value_ns, 52000000);
 	assert_int_equal(d.unix_ms, 1000000);
+	json_decref(meta);
+	meta = meta_make(8, 1000, 52, "device=/machine/peripheral/disk/virtio-backend queue=0");
+	json_object_set_new(json_object_get(meta, "trigger"), "vcpu", json_integer(-1));
+	assert_true(exported_dump_parse(meta, &d));
+	assert_string_equal(d.what, "disk");
+	assert_int_equal(d.vcpu, UINT_MAX);
 	json_decref(meta);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		meta = json_loads(bad[i], 0, NULL);
@@ -84,7 +91,7 @@ static void text_write(const char *name, const char *text)
 }
 
 static const struct exported_dump like = {
-	.pid = 7, .vm = "web1", .uuid = "u-1", .trigger = "exit-latency", .reason = "io"};
+	.pid = 7, .vm = "web1", .uuid = "u-1", .trigger = "exit-latency", .what = "io"};
 
 static const char *found(const struct exported_dumps *d, const struct exported_dump *wanted)
 {
