@@ -81,6 +81,13 @@ report() {
 	timeout 300 "$program" $name -f json -i "$trace" "$@" 2>>"$work/stderr" | jq -r "$filter"
 }
 
+# What hostrace lost, as "kvm_exit=2", or "nothing". Not kvm_set_irq: an interrupt may cause one while its CPU runs the
+# program that records another one, and the kernel does not run a program within itself (CAVEATS in hostrace-record(1)).
+lost_in() { # TRACE
+	report "$1" info '.result.lost | del(.kvm_set_irq) | to_entries | map("\(.key)=\(.value)") | join(" ") |
+		if . == "" then "nothing" else . end'
+}
+
 # Options for the time window of a trace from the first to the second line of FILE: seconds since L1's boot.
 window_of() { # TRACE FILE
 	awk -v start="$(report "$1" info .result.start_ns)" '

@@ -7,7 +7,7 @@ equal "the recording ended with the VM, status 0" "$(cat "$out/healthy.record.st
 equal "L2's Linux ran its workload to the end" "$(grep -c 'l2: done' "$out/healthy.console")" 1
 equal "L2's ping was answered" "$(grep -c 'l2: ping answered' "$out/healthy.console")" 1
 equal "tracefs lost nothing" "$(awk '/overrun:|dropped/ {n += $NF} END {print n + 0}' "$out/healthy.trace.stats")" 0
-equal "hostrace lost nothing" "$(report healthy.hrt info '[.result.lost | .. | numbers] | add // 0')" 0
+equal "hostrace lost nothing" "$(lost_in healthy.hrt)" nothing
 
 for event in kvm_exit kvm_entry kvm_userspace_exit kvm_pio kvm_mmio kvm_msr kvm_write_tsc_offset; do
 	counted=$(awk -F , -v event="kvm:$event" '$3 == event {print $1}' "$out/healthy.perf")

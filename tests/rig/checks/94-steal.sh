@@ -5,7 +5,7 @@
 # entries, which only VMX and SVM have.
 
 equal "steal: recorded" "$(cat "$out/steal.record.status")" 0
-equal "steal: nothing was lost" "$(report steal.hrt info '[.result.lost | .. | numbers] | add // 0')" 0
+equal "steal: nothing was lost" "$(lost_in steal.hrt)" nothing
 # The guest does not count what was stolen from its firmware, and after it has looked; but all of the window, since it
 # looked before and after that.
 read -r -a window <<<"$(window_of steal.hrt "$out/steal.window")"

@@ -29,7 +29,7 @@ for name in installed newer; do
 			equal "$trace: $event as often as tracefs recorded" "$(report "$trace.hrt" info ".result.events.$event // 0")" \
 				"$(oracle "$trace" | grep -c " $event: ")"
 		done
-		equal "$trace: nothing lost" "$(report "$trace.hrt" info '[.result.lost | .. | numbers] | add // 0')" 0
+		equal "$trace: nothing lost" "$(lost_in "$trace.hrt")" nothing
 	done
 	equal "$name: the demo's known figures" \
 		"$(cat "$out/$name-demo.status") $(jq -r '.result.checks | "\(length) \(map(select(.ok)) | length)"' "$out/$name-demo/demo.json")" "0 11 11"
