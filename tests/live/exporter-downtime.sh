@@ -79,17 +79,8 @@ is "$(sample hostrace_ended_stop_phase_seconds_total 'state="paused"')" "$paused
 qmp source stop >/dev/null
 until_sample 6 hostrace_vm_stops_total "pid=\"$source\"" 'state="paused"'
 is "$? $(sample hostrace_ended_stops_total 'state="paused"')" "0 5" "a stop that has not ended is counted as the VM's" page
-more=$(sample hostrace_vm_stopped_seconds_total "pid=\"$source\"" 'state="paused"')
-longer() {
-	for _ in $(seq 600); do
-		scrape
-		[ "$(awk -v a="$more" -v b="$(sample hostrace_vm_stopped_seconds_total "pid=\"$source\"" 'state="paused"')" \
-			'BEGIN { print (b > a + 0.1) }')" = 1 ] && return
-		sleep .1
-	done
-	return 1
-}
-longer
+until_more "$(sample hostrace_vm_stopped_seconds_total "pid=\"$source\"" 'state="paused"')" \
+	hostrace_vm_stopped_seconds_total "pid=\"$source\"" 'state="paused"'
 is $? 0 "... and grows" page
 qmp source cont >/dev/null
 promtool check metrics <page >promtool.out 2>&1

@@ -66,17 +66,8 @@ is "$(awk -v n="$kicks" 'BEGIN { print (n >= 1 && n <= 200) }')" 1 "kicks" page
 interrupts=$(sample hostrace_device_interrupts_total "$labels" 'device="disk"')
 is "$(awk -v n="$interrupts" 'BEGIN { print (n >= 1 && n <= 200) }')" 1 "interrupts" page
 is "$(sample hostrace_device_oldest_request_seconds "$labels" 'device="disk"')" 0 "no request has an age there" page
-before=$(sample hostrace_device_oldest_request_seconds "$labels" 'device="slow"')
-older() {
-	for _ in $(seq 600); do
-		scrape
-		[ "$(awk -v a="$before" -v b="$(sample hostrace_device_oldest_request_seconds "$labels" 'device="slow"')" \
-			'BEGIN { print (b > a + 0.1) }')" = 1 ] && return
-		sleep .1
-	done
-	return 1
-}
-older
+until_more "$(sample hostrace_device_oldest_request_seconds "$labels" 'device="slow"')" \
+	hostrace_device_oldest_request_seconds "$labels" 'device="slow"'
 is $? 0 "the oldest request grows older" page
 promtool check metrics <page >promtool.out 2>&1
 is $? 0 "promtool check metrics" promtool.out
