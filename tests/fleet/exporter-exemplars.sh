@@ -12,7 +12,7 @@ command -v prometheus >/dev/null || skip_all "prometheus is not installed"
 . "$ROOT/tests/live/exporter-lib.inc"
 . "$ROOT/tests/live/prometheus-lib.inc"
 name=exemplar$$
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'pkill -P $$; rm -rf "$scratch"' EXIT
 
 plan 11
 timeout 200 "$HOSTRACE" exporter --dumps missing 2>err

@@ -16,7 +16,7 @@ prometheus --help 2>&1 | grep -q native-histograms || skip_all "this Prometheus 
 . "$ROOT/tests/live/prometheus-lib.inc"
 name=native$$
 proto='application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited'
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'pkill -P $$; rm -rf "$scratch"' EXIT
 
 # content_type ACCEPT
 content_type() {

@@ -22,8 +22,7 @@ end() {
 		rmdir "$top/$hog" 2>/dev/null && break
 		sleep .1
 	done
-	# shellcheck disable=SC2046
-	kill $(jobs -p) 2>/dev/null
+	pkill -P $$
 	rm -rf "$scratch"
 }
 trap end EXIT

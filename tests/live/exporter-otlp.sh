@@ -11,7 +11,7 @@ live_needs_tools curl python3
 . "$ROOT/tests/live/record-lib.inc"
 . "$ROOT/tests/live/exporter-lib.inc"
 name=otlp$$
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'pkill -P $$; rm -rf "$scratch"' EXIT
 
 # sent_sample NAME LABEL...: as `sample` does of a scrape
 sent_sample() {

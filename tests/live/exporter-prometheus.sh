@@ -17,7 +17,7 @@ vms=${FLEET_VMS:-1}
 pids=
 outb=${FLEET_OUTB:-1000}
 name=prometheus$$
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'pkill -P $$; rm -rf "$scratch"' EXIT
 
 # exporters_start: two, with two configurations
 exporters_start() {

@@ -14,8 +14,7 @@ vm=
 end() {
 	exec 4>&-
 	[ -z "$vm" ] || kill -KILL "$vm" 2>/dev/null
-	# shellcheck disable=SC2046
-	kill $(jobs -p) 2>/dev/null
+	pkill -P $$
 	rm -rf "$scratch"
 }
 trap end EXIT
