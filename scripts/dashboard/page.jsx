@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The dashboard on a page: its panels, queries, units and legends by the dashboard's file, data from a Prometheus, drawn by
+ * The dashboard on a page: panels, queries, units and legends by the dashboard's file, data from a Prometheus, drawn by
  * Grafana's components. picture.sh builds it; page.html#PROMETHEUS-URL,START,END,SCRAPE-SECONDS.
  *
- * What Grafana itself does around its components is done here: variables ("All" of each), $__rate_interval, names of series.
+ * What Grafana does around its components is done here: variables ("All" of each), $__rate_interval, names of series.
  * Its heat map is not among the components that it publishes: that panel says so.
  */
 import React from 'react';
 import { createRoot } from 'react-dom/client';
-import { createTheme, dateTime, EventBusSrv, FieldType, getDisplayProcessor, ThemeContext, toDataFrame } from '@grafana/data';
+import {
+	createTheme, dateTime, EventBusSrv, FieldType, getDisplayProcessor, ThemeContext, toDataFrame,
+} from '@grafana/data';
 import { GlobalStyles, LegendDisplayMode, PanelChrome, PanelContextProvider, TimeSeries } from '@grafana/ui';
 import 'uplot/dist/uPlot.min.css';
 import dashboard from '../../examples/prometheus/grafana-dashboard.json';
 
-const COLUMN = 50, ROW = 26, PAD = 8; // pixels of a cell of the dashboard's grid, which has 24 columns; Grafana's are 30 high
+const COLUMN = 50, ROW = 26, PAD = 8; // pixels of a cell of the grid, which has 24 columns; Grafana's are 30 high
 const [url, start, end, scrape] = location.hash.slice(1).split(',');
 const theme = createTheme({ colors: { mode: 'light' } });
+const palette = theme.visualization.palette;
 const step = Math.max(scrape, Math.ceil((end - start) / 400));
 const range = { from: dateTime(start * 1000), to: dateTime(end * 1000) };
 range.raw = range;
@@ -51,20 +54,21 @@ function frame(panel, series) {
 			config: {
 				...defaults,
 				displayName: s.name,
-				color: { mode: 'fixed', fixedColor: theme.visualization.palette[index % theme.visualization.palette.length] },
+				color: { mode: 'fixed', fixedColor: palette[index % palette.length] },
 				custom: { drawStyle: 'line', lineWidth: 1, fillOpacity: 8, showPoints: 'never', spanNulls: false },
 			},
 		};
 	});
-	const all = toDataFrame({ fields: [{ name: 'Time', type: FieldType.time, values: times.map((t) => t * 1000), config: {} }, ...fields] });
+	const time = { name: 'Time', type: FieldType.time, values: times.map((t) => t * 1000), config: {} };
+	const all = toDataFrame({ fields: [time, ...fields] });
 
 	all.fields.forEach((field) => (field.display = getDisplayProcessor({ field, theme })));
 	return all;
 }
 
 /* The ones with the highest values, as the legend has little room. */
-const highest = (series) =>
-	series.map((s) => [Math.max(...s.values.map(([, v]) => Number(v) || 0)), s]).sort((a, b) => b[0] - a[0]).slice(0, 8).map(([, s]) => s);
+const peak = (series) => Math.max(...series.values.map(([, value]) => Number(value) || 0));
+const highest = (all) => all.sort((a, b) => peak(b) - peak(a)).slice(0, 8);
 
 function Graph({ panel, series, width, height }) {
 	if (!series.length)
@@ -95,13 +99,13 @@ function Panel({ panel, series }) {
 }
 
 async function main() {
-	const panels = await Promise.all(dashboard.panels.map(async (panel) => ({
-		panel,
-		series: panel.type === 'timeseries' ? highest((await Promise.all(panel.targets.map(answer))).flat()) : [],
-	})));
+	const panels = await Promise.all(dashboard.panels.map(async (panel) => {
+		const targets = panel.type === 'timeseries' ? panel.targets : [];
+		return { panel, series: highest((await Promise.all(targets.map(answer))).flat()) };
+	}));
 	const context = { eventsScope: 'global', eventBus: new EventBusSrv() };
 
-	document.body.style = `margin: 0; background: ${theme.colors.background.canvas}; font-family: sans-serif; font-size: 14px`;
+	document.body.style = `margin: 0; background: ${theme.colors.background.canvas}`;
 	createRoot(document.querySelector('#dashboard')).render(
 		<ThemeContext.Provider value={theme}>
 			<PanelContextProvider value={context}>
@@ -110,7 +114,8 @@ async function main() {
 			</PanelContextProvider>
 		</ThemeContext.Provider>
 	);
-	document.documentElement.dataset.empty = panels.filter((p) => p.panel.type === 'timeseries' && !p.series.length).map((p) => p.panel.title).join('; ');
+	document.documentElement.dataset.empty =
+		panels.filter((p) => p.panel.type === 'timeseries' && !p.series.length).map((p) => p.panel.title).join('; ');
 	setTimeout(() => (document.documentElement.dataset.ready = '1'), 3000); // the graphs are drawn a little later
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""picture.py PAGE.html#FRAGMENT PICTURE.png: the page of picture.sh as Chromium shows it. Prints which panels are empty."""
+"""picture.py PAGE.html#FRAGMENT PICTURE.png: picture.sh's page as Chromium shows it. Prints which panels are empty."""
 import base64
 import os
 import sys

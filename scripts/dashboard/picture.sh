@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Makes doc/dashboard.png: examples/prometheus/grafana-dashboard.json with the figures of real VMs, from a Prometheus that
-# scrapes an exporter for SECONDS (default 420), drawn by Grafana's components in Chromium. As root; needs Node.js, Chromium,
-# Prometheus and QEMU.
+# Makes doc/dashboard.png: examples/prometheus/grafana-dashboard.json with the figures of real VMs, from a Prometheus
+# that scrapes an exporter, drawn by Grafana's components in Chromium. As root; needs npm, Chromium, Prometheus and QEMU.
 #
-# Four VMs: "web1" and "db1" write to their disks at intervals; half-way, db1 is stopped for five seconds and another cgroup
-# takes CPU time from "batch1", a small VM without disks; "stuck1" has six requests that its disk never answers.
+#   scripts/dashboard/picture.sh [SECONDS]    scrapes for so long (default 420)
+#
+# Four VMs: "web1" and "db1" write to their disks at intervals; half-way, db1 is stopped for five seconds and another
+# cgroup takes CPU time from "batch1", a small VM without disks; "stuck1" has six requests that its disk never answers.
 set -u
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-420}
@@ -13,10 +14,8 @@ seconds=${1:-420}
 . "$ROOT/tests/live/exporter-lib.inc"
 . "$ROOT/tests/live/prometheus-lib.inc"
 end() {
-	# shellcheck disable=SC2046
-	kill $(jobs -p) 2>/dev/null
-	wait
-	sleep 1 # the loop in there
+	pkill -P $$
+	sleep 1
 	[ ! -d "$hogs" ] || rmdir "$hogs"
 	rm -rf "$scratch"
 }
@@ -31,7 +30,8 @@ vm_start() {
 		-kernel "$BUILD/demo-guest.elf" -append "reads=0 outb=200 $work" -serial "file:$vm.console" \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 -qmp "unix:$vm.qmp,server=on,wait=off" \
 		-drive "driver=null-co,if=none,id=d0,size=2097152,$1" -device virtio-blk-pci,drive=d0,id=disk,addr=4 \
-		-drive driver=null-co,if=none,id=s0,size=16777216,throttling.bps-total=64 -device virtio-blk-pci,drive=s0,id=slow,addr=5 \
+		-drive driver=null-co,if=none,id=s0,size=16777216,throttling.bps-total=64 \
+		-device virtio-blk-pci,drive=s0,id=slow,addr=5 \
 		</dev/null >"$vm.out" 2>&1 &
 }
 
@@ -50,11 +50,15 @@ tell() {
 	END
 }
 
-cp "$ROOT/scripts/dashboard/package.json" .
+here=$ROOT/scripts/dashboard
+cp "$here/package.json" .
 npm install --no-audit --no-fund --ignore-scripts >npm.out 2>&1 || bail "npm: $(tail -n 5 npm.out)"
-NODE_PATH=$scratch/node_modules node_modules/.bin/esbuild "$ROOT/scripts/dashboard/page.jsx" --bundle --minify --outfile=page.js \
+NODE_PATH=$scratch/node_modules node_modules/.bin/esbuild "$here/page.jsx" --bundle --minify --outfile=page.js \
 	'--define:process.env.NODE_ENV="production"' >esbuild.out 2>&1 || bail "esbuild: $(cat esbuild.out)"
-echo '<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="page.css"><body><div id="dashboard"></div><script src="page.js"></script>' >page.html
+cat >page.html <<-END
+	<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="page.css">
+	<body><div id="dashboard"></div><script src="page.js"></script>
+END
 
 cp "$BUILD/minivmm" batch1
 taskset -c 1 ./batch1 "count=$scratch/count" >batch1.out 2>&1 &
@@ -78,4 +82,6 @@ tell db1 cont
 mkdir -p "$hogs"
 sh -c 'echo $$ >'"$hogs/cgroup.procs"'; exec taskset -c 1 timeout 60 sh -c "while :; do :; done"' &
 sleep $((seconds / 2 - 5))
-PYTHONDONTWRITEBYTECODE=1 python3 "$ROOT/scripts/dashboard/picture.py" "page.html#http://127.0.0.1:$port,$start,$(date +%s),2" "$ROOT/doc/dashboard.png"
+fragment="http://127.0.0.1:$port,$start,$(date +%s),2"
+PYTHONDONTWRITEBYTECODE=1 python3 "$here/picture.py" "page.html#$fragment" "$ROOT/doc/dashboard.png"
+exporter_end
