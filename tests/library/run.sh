@@ -27,7 +27,8 @@ install() {
 compile() { # PROGRAM OPTION...
 	local program=$work/$1
 	shift
-	"${CC:-cc}" -std=c11 -Wall -Wextra -Werror -o "$program" "$top/examples/library/events.c" "$@"
+	# shellcheck disable=SC2086 # "ccache gcc"
+	${CC:-cc} -std=c11 -Wall -Wextra -Werror -o "$program" "$top/examples/library/events.c" "$@"
 }
 
 shared() {
