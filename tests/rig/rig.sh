@@ -16,9 +16,7 @@
 #   rig.sh guest FILE INIT MODULE...   fetch, then FILE: an initramfs of busybox, those modules and the script INIT, for
 #                      another guest that boots that kernel; prints the kernel's path
 #
-# RIG_SUITE=bookworm-backports: with the kernel of that suite, in a part of the cache of its own, and emulated by the QEMU of
-# the backports (qemu-backports.sh): QEMU 7.2 computes the flags of CMPXCHG16B from a stale CC_OP, so that an interrupt
-# directly after it saves an operand of an earlier instruction as EFLAGS. Kernels from 6.5 on panic of that in seconds.
+# RIG_SUITE=bookworm-backports: with the kernel of that suite, in a part of the cache of its own.
 #
 # The cache is $HOSTRACE_RIG, else $XDG_CACHE_HOME/hostrace-rig. A part is rebuilt when a package that it is
 # built from, or a file of this directory, changes; see stamp_is().
@@ -238,12 +236,27 @@ l1_watch() { # CONSOLE
 	done
 }
 
+# Prints the QEMU that emulates SVM: the installed one from 10 on, else that of the backports (qemu-backports.sh). 7.2 has
+# two defects. A CPU may keep the translation of code that another CPU changes meanwhile: when L1 enables a tracepoint or
+# a static key it then takes a breakpoint that is gone again and again, and L1 stands still. And it computes the flags of
+# CMPXCHG16B from a stale CC_OP, so that an interrupt directly after it saves an operand of an earlier instruction as
+# EFLAGS; kernels from 6.5 on panic of that in seconds.
+emulator_svm() {
+	local major
+	major=$(qemu-system-x86_64 --version | sed -n '1s/^QEMU emulator version \([0-9]*\).*/\1/p')
+	if ((${major:-0} >= 10)); then
+		echo qemu-system-x86_64
+	else
+		"$here/qemu-backports.sh"
+	fi
+}
+
 # tsc=reliable: TCG has no invariant TSC, and a kernel with two CPUs would otherwise reject the TSC as its clock.
 # tsc_early_khz: if this machine gives QEMU no CPU for a while as the kernel measures it, all its clocks are too fast.
 # A CPU that is stuck for 100 s ends the boot, with panic=-1 and -no-reboot.
 box_svm() { # DIR
-	local khz emulator=qemu-system-x86_64
-	[ -z "$suite" ] || emulator=$("$here/qemu-backports.sh")
+	local khz emulator
+	emulator=$(emulator_svm) || exit
 	khz=$("$here/tsc-khz.sh") || khz=
 	exec timeout -k 5 "$run_seconds" "$emulator" -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
@@ -407,7 +420,7 @@ run)
 	run "${2:-}"
 	;;
 *)
-	sed -n '4,24s/^# \{0,1\}//p' "$0"
+	sed -n '4,22s/^# \{0,1\}//p' "$0"
 	exit 2
 	;;
 esac
