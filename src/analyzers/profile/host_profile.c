@@ -91,7 +91,7 @@ static int count_event(void *arg, const struct event *ev)
 	struct host_profile_totals *t = c->totals;
 	uint64_t where;
 
-	t->has_exits |= ev->type->id == EV_kvm_exit;
+	t->has_exits |= ev->type->id == EV_kvm_exit && event_value(ev, "rip");
 	if (!in_window(c->opt, ev))
 		return 0;
 	switch (ev->type->id) {
@@ -109,7 +109,8 @@ static int count_event(void *arg, const struct event *ev)
 		break;
 	case EV_kvm_exit:
 		t->exits++;
-		t->interrupts += is_interrupt(event_value(ev, "reason"), event_value(ev, "isa"));
+		t->interrupts += event_value(ev, "rip") && is_interrupt(event_value(ev, "reason"),
+									event_value(ev, "isa"));
 		break;
 	case EV_kvm_page_fault:
 	case EV_kvm_emulate_insn:
@@ -143,7 +144,8 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 	else
 		*ret = HOST_OTHERS;
 	if (*ret == HOST_CAUSES && !t->has_exits)
-		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit"),
+		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit with the guest's "
+					       "instruction pointer"),
 				 "some KVM backends have none; record --sample HZ shows where the "
 				 "guest spends its time");
 	if (*ret == HOST_OTHERS && !t->others)

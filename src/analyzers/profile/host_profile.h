@@ -45,7 +45,7 @@ struct host_profile_totals {
 	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
 	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
 	uint64_t interrupts, exits, others;
-	bool has_exits; /* in the window or not */
+	bool has_exits; /* with an instruction pointer, in the window or not */
 	uint64_t unknown_ends; /* set by host_profile(): exits whose end may be among lost events: no latency */
 	uint64_t sample_hz;
 };
