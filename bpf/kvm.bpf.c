@@ -54,6 +54,24 @@ int BPF_PROG(tp_kvm_exit_svm, struct kvm_vcpu *vcpu, hr_u32 isa)
 	return 0;
 }
 
+/* Intel, record --exit-reasons: what KVM itself has read when it fires the tracepoint. */
+SEC("tp_btf/kvm_exit")
+int BPF_PROG(tp_kvm_exit_vmx, struct kvm_vcpu *vcpu, hr_u32 isa)
+{
+	struct emit e;
+	struct rec_kvm_exit *rec = record_begin_task(&e, kvm_exit);
+
+	if (!rec || !vcpu)
+		return 0;
+	rec->rip = 0;
+	rec->info1 = 0;
+	rec->info2 = 0;
+	rec->reason = vcpu_vmx_reason(vcpu);
+	rec->isa = isa;
+	emit_publish(&e);
+	return 0;
+}
+
 SEC("tp_btf/kvm_entry")
 int BPF_PROG(tp_kvm_entry, struct kvm_vcpu *vcpu)
 {

@@ -273,8 +273,12 @@ static void attach_one(struct collector *c, struct probe_result *r)
 		snprintf(r->reason, sizeof(r->reason), "%s", error);
 	else if (r->pid)
 		attach_places(c, r);
-	for (unsigned int i = 0; !error && !r->pid && i < r->plan->nr_places; i++)
+	for (unsigned int i = 0; !error && !r->pid && i < r->plan->nr_places; i++) {
+		if (program[i]->loaded != program[i]->name)
+			snprintf(r->reason, sizeof(r->reason), "the kernel rejected %s",
+				 program[i]->name);
 		attach_kernel(c, r, program[i]->loaded);
+	}
 }
 
 int collector_register(struct collector *c, struct target *t)

@@ -32,6 +32,8 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 			err = plan_make(NULL, &t->plan);
 		if (err)
 			return err;
+		if (c->exit_reasons)
+			plan_exit_reasons(&t->plan);
 		if (c->follow && !t->plan.is_qemu)
 			t->follow = FOLLOW_WRAPPER;
 	}
@@ -78,6 +80,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	c->cost_fd = -1;
 	c->follow = opt->follow;
 	c->guest_tasks = opt->guest_tasks;
+	c->exit_reasons = opt->exit_reasons;
 	memcpy(c->wants, opt->wants, sizeof(c->wants));
 	collector_calibrate(c, &pair);
 	err = targets_make(c, vms, nr_vms);
@@ -130,6 +133,14 @@ json_t *collector_probes(const struct collector *c)
 		json_array_append_new(all, one);
 	}
 	return all;
+}
+
+bool collector_exit_reasons(const struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nr_results; i++)
+		if (c->results[i].program && !strcmp(c->results[i].program, "tp_kvm_exit_vmx"))
+			return true;
+	return false;
 }
 
 struct guest_kernel *collector_guest_kernel(const struct collector *c, unsigned int i)

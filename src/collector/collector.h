@@ -29,6 +29,7 @@ struct collector_options {
 	uint64_t sample_hz;   /* a sampling clock of this rate; 0: none */
 	bool sample_frames;   /* ... with the guest's call chains */
 	bool guest_tasks;     /* guest_task events, once their struct guest_kernel is filled in */
+	bool exit_reasons;    /* kvm_exit with its reason only, where that costs less; see collector_exit_reasons() */
 	bool follow;	      /* the first VM is a command that may start the VMs: see follow.c */
 };
 
@@ -69,6 +70,9 @@ const struct collector_counts *collector_counts(const struct collector *c);
 
 /* [{"event","how","where","reason","pid"}]: the plans and what became of them. New reference. */
 json_t *collector_probes(const struct collector *c);
+
+/* Is kvm_exit recorded with its reason only, as the option requested? Its other fields are 0 then. */
+bool collector_exit_reasons(const struct collector *c);
 
 /* [{"pid","index","tid"}]: vCPU threads known from events. New reference. */
 json_t *collector_vcpus(const struct collector *c);

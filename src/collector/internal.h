@@ -96,7 +96,7 @@ struct collector {
 	uint64_t dropped_ns[EV_LIMIT]; /* when the event was dropped; 0: it is recorded */
 	int cost_fd; /* open while the kernel counts; -1: not requested */
 	bool sample_frames, sample_svm;
-	bool guest_tasks; /* requested */
+	bool guest_tasks, exit_reasons; /* requested */
 	struct guest_kernel *kernels; /* mapped, one per target; NULL: not requested */
 	struct probe_result *results;
 	unsigned int nr_results;

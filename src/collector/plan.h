@@ -92,8 +92,12 @@ bool plan_exe_is_qemu(const char *exe);
 /* The programs that this event may need in some QEMU executable. Returns their number, at most max. */
 unsigned int plan_programs(const char *event, const char **ret, unsigned int max);
 
-/* Does KVM use SVM here, and have BTF for its struct vcpu_svm? */
+/* Plans to record of exits their reason only, where that costs less: on Intel. The plan must not be shared yet. */
+void plan_exit_reasons(struct plan *plan);
+
+/* Does KVM use SVM or VMX here, and have BTF for its struct vcpu_svm or vcpu_vmx? */
 bool plan_svm(void);
+bool plan_vmx(void);
 
 /* The plan of one event; NULL if events.def has it but no probe table row does. */
 const struct probe_plan *plan_of(const struct plan *plan, const char *event);

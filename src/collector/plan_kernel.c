@@ -53,7 +53,7 @@ static const struct kernel_more {
 
 struct kernel_types {
 	struct btf *vmlinux, *kvm; /* kvm: NULL if it is built in or not loaded */
-	bool svm;
+	bool svm, vmx; /* KVM uses it, with BTF for its struct of a vCPU */
 };
 
 static struct btf *types_of_module(const char *path, struct btf *vmlinux)
@@ -85,6 +85,8 @@ static void types_open(struct kernel_types *t)
 	t->kvm = types_of_module("/sys/kernel/btf/kvm", t->vmlinux);
 	t->svm = vm_host_isa() == EXIT_ISA_SVM &&
 		 kernel_struct_known(t->vmlinux, "kvm_amd", "vcpu_svm");
+	t->vmx = vm_host_isa() == EXIT_ISA_VMX &&
+		 kernel_struct_known(t->vmlinux, "kvm_intel", "vcpu_vmx");
 }
 
 static void types_close(struct kernel_types *t)
@@ -239,13 +241,31 @@ void plan_kernel(struct plan *plan)
 	types_close(&types);
 }
 
+void plan_exit_reasons(struct plan *plan)
+{
+	struct probe_plan *p = (struct probe_plan *)plan_of(plan, "kvm_exit");
+
+	if (!p || p->how != PROBE_TRACEPOINT || !plan_vmx())
+		return;
+	p->place[0].instead = "tp_kvm_exit";
+	snprintf(p->place[0].program, sizeof(p->place[0].program), "tp_kvm_exit_vmx");
+	snprintf(p->reason, sizeof(p->reason), "only the exit's reason (--exit-reasons)");
+}
+
 bool plan_svm(void)
 {
 	struct kernel_types types;
-	bool svm;
 
 	types_open(&types);
-	svm = types.svm;
 	types_close(&types);
-	return svm;
+	return types.svm;
+}
+
+bool plan_vmx(void)
+{
+	struct kernel_types types;
+
+	types_open(&types);
+	types_close(&types);
+	return types.vmx;
 }

@@ -80,24 +80,12 @@ struct stat {
 	bool *used;	/* the vCPU belongs to a VM of stat_vm_add() */
 };
 
-/* Without it Intel's program would load, too, and find no reason. */
-static bool vmx_known(void)
-{
-	struct btf *vmlinux = btf__parse("/sys/kernel/btf/vmlinux", NULL);
-	bool known;
-
-	if (libbpf_get_error(vmlinux))
-		return false;
-	known = kernel_struct_known(vmlinux, "kvm_intel", "vcpu_vmx");
-	btf__free(vmlinux);
-	return known;
-}
-
 static bool way_possible(const struct way *way)
 {
 	if (way->isa && way->isa != vm_host_isa())
 		return false;
-	return strcmp(way->program[0], "stat_kvm_exit_vmx") || vmx_known();
+	/* Without BTF Intel's program would load, too, and find no reason. */
+	return strcmp(way->program[0], "stat_kvm_exit_vmx") || plan_vmx();
 }
 
 static bool detail_wanted(const struct stat *s, unsigned int set, const struct way *way,

@@ -19,9 +19,26 @@ for name in mini demo; do
 	done
 	report $name.hrt ports '.rows[] | "\(.dir) \(.port) \(.size) \(.count)"' | sort >"$work/ports.$name"
 done
-equal "mini: the VM did its work, the recording ended with it" "$(cat "$out"/mini.{vmm,record}.status | xargs)" "0 0"
+equal "mini: the VM did its work, the recordings ended with it" "$(cat "$out"/mini.{vmm,record}.status | xargs)" "0 0 0"
 equal "mini: the known accesses" "$(sort "$work/ports.mini" | paste -s -d ,)" "in 752 1 40,out 244 1 1,out 752 1 300"
 equal "mini: the known halts" "$(report mini.hrt exits '.rows[] | select(.reason == "HLT").count')" 5
+
+# record --exit-reasons of the same VM at the same time
+for name in mini mini-reasons; do
+	report $name.hrt "list --event kvm_exit --limit 0" '.rows[].fields.reason' >"$work/exits.$name"
+done
+same_lines "exit-reasons: each exit's reason is that of the other recording" "$work/exits.mini-reasons" "$work/exits.mini"
+equal "exit-reasons: no exit has an instruction pointer or a qualification" \
+	"$(report mini-reasons.hrt "list --event kvm_exit --limit 0" '.rows[].fields | "\(.rip) \(.info1) \(.info2)"' | sort -u)" "0x0 0x0 0x0"
+equal "exit-reasons: the trace says so" \
+	"$(report mini-reasons.hrt info '(.result.probes[] | select(.event == "kvm_exit") | .where), (.caveats | map(select(test("--exit-reasons"))) | length)' | xargs)" \
+	"tp_btf/kvm_exit 1"
+equal "exit-reasons: ports are known from kvm_pio" \
+	"$(report mini-reasons.hrt ports '.rows[] | "\(.dir) \(.port) \(.size) \(.count)"' | sort | paste -s -d ,)" \
+	"$(sort "$work/ports.mini" | paste -s -d ,)"
+equal "exit-reasons: profile --host does not count exits without an instruction pointer" \
+	"$("$program" profile --host --causes-exits -i "$out/mini-reasons.hrt" 2>&1 >/dev/null | grep -c "no kvm_exit with the guest's instruction pointer")" 1
+
 equal "demo: the trace says from what kvm_exit was read" \
 	"$(report demo.hrt info '.result.probes[] | select(.event == "kvm_exit") | "\(.where) \(.reason)"')" \
 	"tp/kvm/kvm_exit from the formatted record, which costs more"

@@ -18,13 +18,18 @@ wait_until grep -q '^ready' /tmp/vmm.out
 oracle_start
 ./bin/hostrace record --vm $vmm -o "$out/mini.hrt" </dev/null 3>&- 2>"$out/mini.record" &
 recorder=$!
+./bin/hostrace record --vm $vmm --exit-reasons -o "$out/mini-reasons.hrt" </dev/null 3>&- 2>"$out/mini-reasons.record" &
+reasons_recorder=$!
 wait_until grep -q recording "$out/mini.record"
+wait_until grep -q recording "$out/mini-reasons.record"
 echo go >&3
 exec 3>&-
 wait $vmm
 echo $? >"$out/mini.vmm.status"
 wait $recorder
 echo $? >"$out/mini.record.status"
+wait $reasons_recorder
+echo $? >>"$out/mini.record.status"
 oracle_stop "$out/mini.trace"
 log "minivmm recorded"
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * record --exit-reasons: kvm_exit without the instruction pointer and the qualification, which KVM must request from an
+ * Intel CPU by VMREAD.
+ */
+#include "commands/common/command.h"
+#include "commands/live/record.h"
+
+static bool wanted;
+
+/* clang-format off */
+const struct option_row record_exits_options[] = {
+	{0, "exit-reasons", OPT_FLAG, &wanted, NULL, "of exits, record only the reason, which costs less on Intel CPUs"},
+	{0},
+};
+/* clang-format on */
+
+static int choose(struct collector_options *c)
+{
+	c->exit_reasons = wanted;
+	return 0;
+}
+
+static int start(struct recording *r)
+{
+	if (wanted && !collector_exit_reasons(r->collector))
+		command_note("--exit-reasons has no effect here: this KVM backend or kernel does "
+			     "not provide the reason alone, or no kvm_exit is recorded");
+	return 0;
+}
+
+static void meta(struct recording *r, json_t *meta, bool final)
+{
+	if (!final && collector_exit_reasons(r->collector))
+		json_object_set_new(meta, "notes",
+				    json_pack("[s]", "exits were recorded with their reason only "
+						     "(--exit-reasons): instruction pointers and "
+						     "qualifications are unknown"));
+}
+
+const struct record_part record_exits_part = {
+	.choose = choose,
+	.start = start,
+	.meta = meta,
+};
