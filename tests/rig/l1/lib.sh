@@ -76,6 +76,26 @@ l2_reached() { # NAME TEXT
 	exit $STATUS_L2_FAILED
 }
 
+# A line for the monitor of the guest NAME. A FIFO whose QEMU has died would wait for a reader for ever.
+monitor_write() { # NAME FIFO LINE
+	timeout "$wait_seconds" bash -c 'echo "$1" >"$0"' "$2" "$3" && return
+	echo "$1 did not open its monitor in $wait_seconds s, or has died" | tee "$why"
+	exit $STATUS_L2_FAILED
+}
+
+# What each process and thread does, for a part that does not end.
+processes_print() {
+	local process thread
+	for process in /proc/[0-9]*; do
+		[ -s "$process/cmdline" ] || continue
+		echo "${process#/proc/}: $(tr '\0' ' ' <"$process/cmdline" | cut -c 1-120)"
+		for thread in "$process"/task/*; do
+			echo "  ${thread##*/} $(cat "$thread/comm"): $(sed -n 's/^State:.//p' "$thread/status"), system call $(cat "$thread/syscall")"
+			sed 's/^/    /' "$thread/stack"
+		done
+	done 2>/dev/null
+}
+
 # Removes everything that a part has left behind, so that it can be repeated: also a QEMU whose recorder timed out.
 part_forget() { # PART
 	local file

@@ -11,8 +11,15 @@
 for part in $(cat parts); do
 	for try in first second; do
 		log "$part begins"
+		{
+			sleep $((life_seconds + 100))
+			processes_print >"$out/$part.processes"
+			log "$part has not ended, see $part.processes"
+		} &
+		watch=$!
 		bash "./$part.sh" >"$out/$part.log" 2>&1
 		status=$?
+		kill "$watch"
 		echo $status >"$out/$part.status"
 		log "$part ends with status $status"
 		case $status in

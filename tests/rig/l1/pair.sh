@@ -31,7 +31,7 @@ l2_command busy 1 busy \
 l2_start busy
 busy_job=$job
 
-hostrace ps -f json >"$out/pair.ps.json"
+timeout "$wait_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace ps -f json >"$out/pair.ps.json"
 # Two VMs and no --vm: must fail.
 timeout "$wait_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace record -o /tmp/refused.hrt \
 	</dev/null >"$out/pair.refused" 2>&1
@@ -39,7 +39,7 @@ echo $? >"$out/pair.refused.status"
 
 recorder_start leaky
 leaky_recorder=$recorder
-echo cont >/tmp/monitor.in
+monitor_write leaky /tmp/monitor.in cont
 log "leaky runs"
 
 wait_until said_or_died busy working

@@ -35,7 +35,7 @@ wait_until grep -q watching "$out/counted.stat.err"
 wait_until grep -q listening "$out/counted.exporter.err"
 wait_until test -s "$out/counted.top"
 wait_until grep -q recording "$out/counted.record"
-echo cont >/tmp/stat-monitor.in
+monitor_write counted /tmp/stat-monitor.in cont
 log "counted runs"
 while kill -0 "$stat" 2>/dev/null; do
 	exporter_page >/tmp/page
