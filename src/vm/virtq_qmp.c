@@ -66,7 +66,7 @@ static int list_add(struct reading *r, const struct virtq_qmp *one)
 	return 0;
 }
 
-/* -EREMOTEIO (the queue is not there) is not an error. */
+/* -EREMOTEIO: the device has no such queue, or vhost does not serve it. */
 static int queue_ask(struct reading *r, const char *path, unsigned int index, bool vhost)
 {
 	struct virtq_qmp one = {.index = index, .vhost = vhost};
@@ -77,7 +77,7 @@ static int queue_ask(struct reading *r, const char *path, unsigned int index, bo
 			      json_pack("{s:s, s:i}", "path", path, "queue", (int)index), &answer);
 
 	if (err)
-		return err == -EREMOTEIO ? 0 : err;
+		return err;
 	snprintf(one.path, sizeof(one.path), "%s", path);
 	text_neutralise(one.path);
 	if (vhost ? vhost_parse(answer, &one) : virtq_qmp_parse(answer, &one))
@@ -86,21 +86,20 @@ static int queue_ask(struct reading *r, const char *path, unsigned int index, bo
 	return err;
 }
 
+/*
+ * Only a device that vhost serves answers the first question. Rejected for another reason than "Error: vhost device has
+ * not started yet" (it was unplugged meanwhile), it is asked nothing else: see the header.
+ */
 static int device_ask(struct reading *r, const char *path)
 {
-	json_t *status;
-	int err = qmp_execute(r->qmp, "x-query-virtio-status", json_pack("{s:s}", "path", path),
-			      &status);
+	int err = queue_ask(r, path, 0, true);
+	bool vhost = !err;
 
-	if (err)
-		return err == -EREMOTEIO ? 0 : err; /* unplugged meanwhile */
-	bool vhost = json_is_true(json_object_get(status, "vhost-started"));
-	uint64_t nr = number(status, "num-vqs");
-
-	json_decref(status);
-	for (unsigned int i = 0; i < nr && i < VIRTQ_QUEUES_MAX && !err; i++)
+	if (err == -EREMOTEIO && strstr(error_text(), "has not started"))
+		err = queue_ask(r, path, 0, false);
+	for (unsigned int i = 1; i < VIRTQ_QUEUES_MAX && !err; i++)
 		err = queue_ask(r, path, i, vhost);
-	return err;
+	return err == -EREMOTEIO ? 0 : err;
 }
 
 int virtq_qmp_read(struct qmp *q, struct virtq_qmp **ret, unsigned int *ret_nr)
@@ -110,8 +109,10 @@ int virtq_qmp_read(struct qmp *q, struct virtq_qmp **ret, unsigned int *ret_nr)
 	size_t i;
 	int err = qmp_execute(q, "x-query-virtio", NULL, &devices);
 
+	*ret = NULL;
+	*ret_nr = 0;
 	if (err)
-		return err;
+		return err == -EREMOTEIO ? 0 : err; /* QEMU 11.1: "No virtio devices found" */
 	json_array_foreach (devices, i, device) {
 		const char *path = json_string_value(json_object_get(device, "path"));
 

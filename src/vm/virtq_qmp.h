@@ -2,11 +2,12 @@
 /*
  * The same virtqueues as reported by QEMU's monitor (x-query-virtio*, QEMU 7.2 and later).
  *
- * Three things are left unasked on purpose. x-query-virtio-queue-element maps the element that is next, and a guest
- * that was looked at so has failed. x-query-virtio-queue-status of a device that vhost serves asks the backend for
- * the ring's base (VHOST_GET_VRING_BASE), which by the protocol stops the ring (QEMU's docs/interop/vhost-user.rst):
- * such queues are requested by x-query-virtio-vhost-queue-status, which only reads QEMU's own copy. And devices that
- * the VM has not realised are not named.
+ * Four things are left unasked on purpose. x-query-virtio-status aborts QEMU 11.1 (an assertion of
+ * visit_start_struct()). x-query-virtio-queue-element maps the element that is next, and a guest that was looked at so
+ * has failed. x-query-virtio-queue-status of a device that vhost serves asks the backend for the ring's base
+ * (VHOST_GET_VRING_BASE), which by the protocol stops the ring (QEMU's docs/interop/vhost-user.rst): such queues are
+ * requested by x-query-virtio-vhost-queue-status, which only reads QEMU's own copy, and which is rejected where vhost
+ * does not serve the device. And devices that the VM has not realised are not named.
  */
 #ifndef HOSTRACE_VIRTQ_QMP_H
 #define HOSTRACE_VIRTQ_QMP_H

@@ -128,22 +128,28 @@ static void queue_status(void **state)
 	json_decref(bad);
 }
 
-/* A device in QEMU, in vhost, unplugged meanwhile, without a name; queues that lie about their size. */
+/*
+ * A device in QEMU, in vhost, unplugged meanwhile, without a name; queues that lie about their size. A device's queue
+ * is read from QEMU itself only if QEMU says that vhost does not serve it.
+ */
 static void queues_of_devices(void **state)
 {
 	char says[] = READY
 		"{'id': 2, 'return': [{'path': '/a'}, {'path': '/v'}, {}, {'path': '/gone'}]}\n"
-		"{'id': 3, 'return': {'num-vqs': 3, 'vhost-started': false}}\n"
+		"{'id': 3, 'error': {'class': 'GenericError',"
+		" 'desc': 'Error: vhost device has not started yet'}}\n"
 		"{'id': 4, 'return': {'name': 'virtio-net', 'vring-num': 256, 'vring-desc': 4096,"
 		" 'vring-avail': 8192, 'vring-used': 12288, 'shadow-avail-idx': 7,"
 		" 'used-idx': 5, 'signalled-used': 4}}\n"
 		"{'id': 5, 'return': {'vring-num': 65536}}\n"
 		"{'id': 6, 'error': {'class': 'GenericError', 'desc': 'no'}}\n"
-		"{'id': 7, 'return': {'num-vqs': 2, 'vhost-started': true}}\n"
-		"{'id': 8, 'return': {'name': 'vhost-net', 'num': 512, 'desc-phys': 1,"
+		"{'id': 7, 'return': {'name': 'vhost-net', 'num': 512, 'desc-phys': 1,"
 		" 'avail-phys': 2, 'used-phys': 3}}\n"
-		"{'id': 9, 'return': {'num': 65536}}\n"
+		"{'id': 8, 'return': {'num': 65536}}\n"
+		"{'id': 9, 'error': {'class': 'GenericError', 'desc': 'no'}}\n"
 		"{'id': 10, 'error': {'class': 'GenericError', 'desc': 'no'}}\n";
+	char sent[2048] = "";
+	unsigned int last = 0;
 	struct virtq_qmp *list = NULL;
 	unsigned int nr = 0;
 	struct qmp *q;
@@ -172,11 +178,34 @@ static void queues_of_devices(void **state)
 	assert_int_equal(list[1].avail, 2);
 	assert_int_equal(list[1].used, 3);
 	free(list);
+	assert_true(read(other_end, sent, sizeof(sent) - 1) > 0);
+	assert_null(strstr(sent, "x-query-virtio-status")); /* aborts QEMU 11.1 */
+	for (char *p = sent; (p = strstr(p, "\"id\":")); p++)
+		last = (unsigned int)strtoul(p + 5, NULL, 10);
+	assert_int_equal(last, 10); /* the device that is gone was asked once */
 	qmp_close(q);
 	list = NULL;
 	strstr(says, "{\"id\": 3")[0] = '\0'; /* the connection ends there */
 	assert_int_equal(monitor(says, true, PATIENT_MS, &q), 0);
 	assert_int_equal(virtq_qmp_read(q, &list, &nr), -ECONNRESET);
+	assert_null(list);
+	qmp_close(q);
+}
+
+/* QEMU 11.1 rejects the question; older ones return an empty list. */
+static void no_devices(void **state)
+{
+	struct virtq_qmp *list = NULL;
+	unsigned int nr = 1;
+	struct qmp *q;
+
+	(void)state;
+	assert_int_equal(monitor(READY "{\"id\": 2, \"error\": {\"class\": \"GenericError\", "
+				       "\"desc\": \"No virtio devices found\"}}\n",
+				 false, PATIENT_MS, &q),
+			 0);
+	assert_int_equal(virtq_qmp_read(q, &list, &nr), 0);
+	assert_int_equal(nr, 0);
 	assert_null(list);
 	qmp_close(q);
 }
@@ -286,7 +315,8 @@ int main(void)
 		cmocka_unit_test(greets_and_answers), cmocka_unit_test(is_no_monitor),
 		cmocka_unit_test(keeps_silent),	      cmocka_unit_test(talks_without_end),
 		cmocka_unit_test(queue_status),	      cmocka_unit_test(full_listener),
-		cmocka_unit_test(queues_of_devices),  cmocka_unit_test(stopped_while_silent),
+		cmocka_unit_test(queues_of_devices),
+		cmocka_unit_test(no_devices),  cmocka_unit_test(stopped_while_silent),
 		cmocka_unit_test(regions),
 	};
 
