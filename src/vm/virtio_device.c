@@ -8,12 +8,6 @@
 enum {
 	VDEV_BYTES = 1024, /* VirtIODevice.vq is within these */
 
-	/* Before VirtIODevice.vq */
-	BEFORE_NAME = 72,
-	BEFORE_STATUS = 64,
-	BEFORE_ISR = 63,
-	BEFORE_FEATURES = 56,
-
 	DEVICE_PATH = 48, /* DeviceState.canonical_path */
 	BUS_PARENT = 40,  /* BusState.parent, behind its Object */
 	DEVICE_BYTES = 512,
@@ -33,6 +27,20 @@ enum {
 	VECTORS_MAX = 64,
 };
 
+/*
+ * Where members are before VirtIODevice.vq. The features that the driver has accepted are always some of those that the
+ * device offers (virtio_set_features_nocheck()). Both are adjacent, but which is first differs between 7.2 and 10.0:
+ * what they have in common is the accepted ones. 10.2 made them 128 bits long; the lower 64 come first.
+ */
+static const struct places {
+	size_t name, status, isr, features[2];
+} places[] = {
+	{72, 64, 63, {56, 48}},
+	{96, 88, 87, {80, 64}}, /* since 10.2 */
+};
+
+enum { NR_PLACES = sizeof(places) / sizeof(places[0]) };
+
 static uint64_t u64_read(const struct memory *m, uint64_t at)
 {
 	uint8_t p[8];
@@ -48,23 +56,31 @@ static void text_read(const struct memory *m, uint64_t at, char *buf, size_t siz
 			break;
 }
 
+/* vq: VirtIODevice.vq. *v is known if these are its places. */
+static void places_read(const struct memory *m, const uint8_t *vq, const struct places *before,
+			struct virtio_device *v)
+{
+	text_read(m, memory_le(vq - before->name, 8), v->name, sizeof(v->name));
+	v->known = !strncmp(v->name, "virtio-", 7) || !strncmp(v->name, "vhost-", 6);
+	v->status = *(vq - before->status);
+	v->isr = *(vq - before->isr);
+	v->features = memory_le(vq - before->features[0], 8) &
+		      memory_le(vq - before->features[1], 8);
+}
+
 static void state_read(const struct memory *m, const struct virtq_device *d,
 		       struct virtio_device *v)
 {
+	size_t at = places[0].name;
 	uint8_t p[VDEV_BYTES];
 
 	if (memory_read(m, d->vdev, p, sizeof(p)))
 		return;
-	for (size_t at = BEFORE_NAME; at + 8 <= sizeof(p); at += 8) {
-		if (memory_le(p + at, 8) != d->array)
-			continue;
-		text_read(m, memory_le(p + at - BEFORE_NAME, 8), v->name, sizeof(v->name));
-		v->known = !strncmp(v->name, "virtio-", 7) || !strncmp(v->name, "vhost-", 6);
-		v->status = p[at - BEFORE_STATUS];
-		v->isr = p[at - BEFORE_ISR];
-		v->features = memory_le(p + at - BEFORE_FEATURES, 8);
-		break;
-	}
+	while (at + 8 <= sizeof(p) && memory_le(p + at, 8) != d->array)
+		at += 8;
+	for (unsigned int i = 0; i < NR_PLACES && at + 8 <= sizeof(p) && !v->known; i++)
+		if (at >= places[i].name)
+			places_read(m, p + at, &places[i], v);
 	if (!v->known)
 		*v = (struct virtio_device){0};
 	text_neutralise(v->name);

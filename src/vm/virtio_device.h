@@ -2,9 +2,8 @@
 /*
  * What QEMU's memory says of a virtio device besides its queues: VirtIODevice (include/hw/virtio/virtio.h), and the PCI
  * function that it belongs to. Members are found by what they are, not by offsets of one release: `vq` points to the
- * known array of queues, and name, status, isr, features and so on are before it in an order that has been the same
- * from 4.2 to 10.1; the PCI function is the parent of the device's bus, and its configuration space begins with
- * virtio's vendor.
+ * known array of queues, and name, status, isr and features are before it, in two arrangements from 4.2 to 11.1; the
+ * PCI function is the parent of the device's bus, and its configuration space begins with virtio's vendor.
  */
 #ifndef HOSTRACE_VIRTIO_DEVICE_H
 #define HOSTRACE_VIRTIO_DEVICE_H
