@@ -149,12 +149,17 @@ static int pending_find(struct stuck_report *r, const struct stuck_vcpu *v)
 		reason_of(v, pending, stuck_vector_highest(v->kvm->isr), reason, sizeof(reason)));
 }
 
-/* Does its thread wait in QEMU until it may enter KVM_RUN? With KVM's local APIC, halts are in KVM. */
+/*
+ * Does its thread wait in QEMU until it may enter KVM_RUN? With KVM's local APIC, halts are in KVM. QEMU 10.2 renamed
+ * the function.
+ */
 static bool is_paused(const struct stuck_vcpu *v)
 {
+	const char *stack = v->thread->user_stack;
+
 	return v->kvm && v->kvm->state & KVM_VCPU_APIC && v->thread->state == 'S' &&
 	       !strcmp(v->where, "userspace") && !v->busy_ns &&
-	       strstr(v->thread->user_stack, "qemu_wait_io_event");
+	       (strstr(stack, "qemu_wait_io_event") || strstr(stack, "qemu_process_cpu_events"));
 }
 
 static int paused_find(struct stuck_report *r)
