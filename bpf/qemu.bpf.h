@@ -6,7 +6,7 @@
  *	fn_X	entry of the exported function that replaces it on stock builds, ret_X its return
  *
  * A mark or a function provides little more than addresses; the other fields are read from QEMU's memory at the offsets
- * that the collector put into vms (the same in all releases from 7.0 to 10.2). A read that fails (a page that is not
+ * that the collector put into vms (the same in all releases from 7.0 to 11.1). A read that fails (a page that is not
  * mapped) gives 0.
  */
 #ifndef HOSTRACE_QEMU_BPF_H

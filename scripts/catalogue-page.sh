@@ -16,6 +16,7 @@ rows() {
 		#define PROBE(event, since, loss) @P~event~since~loss
 		#define MARK(name, program, args, lack) @M~name~0~0~args~lack~
 		#define ENTRY(function, program, nr, prototype) @F~function~0~0~
+		#define ENTRY_BEFORE(function, program, nr, prototype, before) @F~function~0~before~
 		#define RETURN(function, program, nr, prototype) @R~
 		#define END(event) @E
 		#define INSIDE(event, since, loss) @P~event~since~loss
@@ -35,7 +36,7 @@ rows() {
 cat <<'END'
 # Catalogue of probe sites
 
-Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` prints the ones of a machine. USDT probes and functions are those of QEMU 4.2 to 10.2, unless noted otherwise. "new \| old" is one probe site whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) the memory of QEMU at that address, RESULT the return value of a function.
+Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` prints the ones of a machine. USDT probes and functions are those of QEMU 4.2 to 11.1, unless noted otherwise. "new \| old" is one probe site whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) the memory of QEMU at that address, RESULT the return value of a function.
 
 | build of QEMU | probe sites |
 |---|---|

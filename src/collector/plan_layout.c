@@ -16,6 +16,7 @@
 #define PROBE(...)
 #define MARK(...)
 #define ENTRY(...)
+#define ENTRY_BEFORE(...)
 #define RETURN(...)
 #define END(...)
 #define LAYOUT(...)

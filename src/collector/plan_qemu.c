@@ -38,12 +38,15 @@ static const struct row rows[] = {
 #define PROBE(event, since, loss)		      {ROW_PROBE, #event, "", loss, "", 0, since},
 #define MARK(name, program, args, lack)		      {ROW_MARK, #name, #program, args, lack, 0},
 #define ENTRY(function, program, nr_args, prototype)  {ROW_ENTRY, #function, #program, prototype, "", nr_args},
+#define ENTRY_BEFORE(function, program, nr_args, prototype, before) \
+	{ROW_ENTRY, #function, #program, prototype, "", nr_args, 0, before},
 #define RETURN(function, program, nr_args, prototype) {ROW_RETURN, #function, #program, prototype, "", nr_args},
 #define END(event)				      {ROW_END, #event, "", "", "", 0},
 #include "../../probes/qemu.def"
 #undef PROBE
 #undef MARK
 #undef ENTRY
+#undef ENTRY_BEFORE
 #undef RETURN
 #undef END
 #define INSIDE(event, since, loss) {ROW_PROBE, #event, "", loss, "", 0, since},
@@ -69,6 +72,7 @@ static const struct layout_row {
 #define PROBE(...)
 #define MARK(...)
 #define ENTRY(...)
+#define ENTRY_BEFORE(...)
 #define RETURN(...)
 #define END(...)
 #define LAYOUT(since, ...) {since, {__VA_ARGS__}},

@@ -4,7 +4,7 @@
  *
  * virtqueue_pop() allocates a device's request with a VirtQueueElement at its beginning, and behind the request four
  * arrays: the guest addresses of the element's buffers and where QEMU has them mapped (virtqueue_alloc_element(), the
- * same from 2.6 to 10.2). The element points to all four, so its two counts are there twice, and the size of the
+ * same from 2.6 to 11.1). The element points to all four, so its two counts are there twice, and the size of the
  * device's request is known, too:
  *
  *   address ─► index len ndescs out_num in_num  in_addr ──┐  ...device's request...  ┌─► guest addresses in, out
@@ -45,7 +45,7 @@ const struct virtq_element *virtq_elements_of(const struct virtq_elements *e, ui
 
 /*
  * What a virtio-blk device noted about its request (VirtIOBlockReq, hw/virtio/virtio-blk.h): the guest's header and,
- * from its last member (BlockAcctCookie), when the I/O began (CLOCK_MONOTONIC). QEMU 5.2 to 10.2.
+ * from its last member (BlockAcctCookie), when the I/O began (CLOCK_MONOTONIC). QEMU 5.2 to 11.1.
  */
 struct virtq_block_note {
 	uint32_t type;

@@ -14,7 +14,8 @@
  *
  * VirtQueue begins with VRing {num, num_default, align, desc, avail, used, caches}; the caches tell where QEMU itself
  * has the rings mapped, and how long they are, which distinguishes split from packed and whether event indices are
- * used: virtio 1.2, 2.7 (split), 2.8 (packed). Offsets: probes/qemu.def and reference sources 4.2 to 10.2.
+ * used: virtio 1.2, 2.7 (split), 2.8 (packed). Offsets: probes/qemu.def and reference sources 4.2 to 10.2;
+ * 11.1 as its executable has them.
  *
  * All of it may change while it is read, and rings are the guest's: each part is read once into a copy, lengths are
  * checked, and a queue that would not hold still is marked as moving.

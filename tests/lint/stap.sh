@@ -11,9 +11,9 @@ tapset=stap/tapset/hostrace.stp
 ways() {
 	awk -F '[(,)]' '
 		/^PROBE\(/ { event = $2 }
-		/^\t(MARK|ENTRY|RETURN)\(/ {
+		/^\t(MARK|ENTRY|ENTRY_BEFORE|RETURN)\(/ {
 			kind = $1
-			sub(/^\t/, "", kind)
+			gsub(/^\t|_BEFORE/, "", kind)
 			nr = split($2, name, "|")
 			for (i = 1; i <= nr; i++)
 				print event, kind, name[i]

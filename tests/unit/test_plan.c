@@ -201,6 +201,7 @@ static const char *const tables[][2] = {
 #define PROBE(event, since, loss)		 {#event, NULL},
 #define MARK(name, program, args, lack)		 {NULL, #program},
 #define ENTRY(function, program, nr, prototype)	 {NULL, #program},
+#define ENTRY_BEFORE(function, program, ...)	 {NULL, #program},
 #define RETURN(function, program, nr, prototype) {NULL, #program},
 #define END(event)				 {#event, NULL},
 #include "../../probes/qemu.def"
