@@ -111,8 +111,10 @@ int virtq_qmp_read(struct qmp *q, struct virtq_qmp **ret, unsigned int *ret_nr)
 
 	*ret = NULL;
 	*ret_nr = 0;
+	if (err == -EREMOTEIO && strstr(error_text(), "No virtio devices")) /* QEMU 11.1 */
+		return 0;
 	if (err)
-		return err == -EREMOTEIO ? 0 : err; /* QEMU 11.1: "No virtio devices found" */
+		return err;
 	json_array_foreach (devices, i, device) {
 		const char *path = json_string_value(json_object_get(device, "path"));
 
