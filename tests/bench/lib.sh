@@ -154,6 +154,8 @@ tracer_start() { # TOOL PID OUT EVENT...
 	empty | clock) "$bench/empty" "$bench/empty.bpf.o" "$tool" "${events[@]}" >"$work/log" 2>&1 & ;;
 	hostrace) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" >"$work/log" 2>&1 & ;;
 	hostrace-zstd) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --zstd >"$work/log" 2>&1 & ;;
+	hostrace-exit-reasons) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --exit-reasons \
+		>"$work/log" 2>&1 & ;;
 	hostrace-tasks) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --guest-tasks \
 		>"$work/log" 2>&1 & ;;
 	hostrace-ring) "${interruptible[@]}" "$hostrace" record --vm "$pid" -o "$out" --events "${e// /,}" --ring 64M >"$work/log" 2>&1 & ;;

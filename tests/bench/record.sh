@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Recording cost: the same VM loop, untraced and under each tracer in turn, in several rounds (interleaved, so that
 # changes of the machine's speed affect all tracers). A line of JSON per run; recordings of the last round stay in WORK.
-# MODE nested is for the rig, whose backend has kvm_exit and kvm_entry (rig.sh).
+# MODE nested is for the rig, whose backend has kvm_exit and kvm_entry (rig.sh); vmx is the same on an Intel CPU.
 #   record.sh BUILD WORK ROUNDS CYCLES [MODE...]
 # shellcheck source-path=SCRIPTDIR
 set -u -o pipefail
@@ -11,7 +11,7 @@ shift 4
 modes=${*:-lapic pic user tasks}
 export VMLOOP_KERNEL=$build/taskguest.elf.bin
 tools=${TOOLS:-none empty clock hostrace hostrace-zstd stat ftrace perf perf-kvm-stat bpftrace trace-cmd
-	hostrace-tasks hostrace-ring hostrace-armed hostrace-blame hostrace-requests hostrace-sched hostrace-interrupts perf-sched
+	hostrace-exit-reasons hostrace-tasks hostrace-ring hostrace-armed hostrace-blame hostrace-requests hostrace-sched hostrace-interrupts perf-sched
 	offcputime-bpfcc}
 repeat=3
 . "$(dirname "$0")/lib.sh"
@@ -37,8 +37,24 @@ events_of() {
 	lapic) echo kvm_mmio ;;
 	pic | tasks) echo kvm_pio ;;
 	user) echo kvm_userspace_exit kvm_run ;;
-	nested) echo kvm_exit kvm_entry ;;
+	nested | vmx) echo kvm_exit kvm_entry ;;
 	esac
+}
+
+loop_of() {
+	case $1 in
+	nested | vmx) echo pic ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# Until it has its vCPU. On one CPU a recorder may be faster.
+loop_wait() { # PID
+	local end=$((SECONDS + 30))
+	until ls -l "/proc/$1/fd" 2>/dev/null | grep -q kvm-vcpu; do
+		((SECONDS < end)) || return
+		sleep 0.02
+	done
 }
 
 one_run() { # MODE TOOL
@@ -48,9 +64,10 @@ one_run() { # MODE TOOL
 	read -ra events <<<"$(events_of "$mode")"
 	rm -f "$work/go"
 	mkfifo "$work/go"
-	taskset -c 1 "$bench/vmloop" "${mode/nested/pic}" "$cycles" $repeat <"$work/go" >"$work/loop" &
+	taskset -c $(($(nproc) - 1)) "$bench/vmloop" "$(loop_of "$mode")" "$cycles" $repeat <"$work/go" >"$work/loop" &
 	loop_pid=$!
 	exec {loop_in}>"$work/go"
+	loop_wait "$loop_pid"
 	if ! tracer_start "$tool" "$loop_pid" "$work/$mode.$tool" "${events[@]}"; then
 		exec {loop_in}>&-
 		wait "$loop_pid"
@@ -84,9 +101,10 @@ program_run() { # MODE TOOL
 	newest=$("$bpftool" prog show -j 2>/dev/null | jq '[.[].id] | max // 0')
 	rm -f "$work/go"
 	mkfifo "$work/go"
-	"$bench/vmloop" "${mode/nested/pic}" 1000 1000000 <"$work/go" >/dev/null &
+	"$bench/vmloop" "$(loop_of "$mode")" 1000 1000000 <"$work/go" >/dev/null &
 	loop_pid=$!
 	exec {loop_in}>"$work/go"
+	loop_wait "$loop_pid"
 	if tracer_start "$tool" "$loop_pid" "$work/program.$tool" "${events[@]}"; then
 		echo >&"$loop_in"
 		sleep 1
@@ -107,6 +125,8 @@ for mode in $modes; do
 		case $mode.$tool in # where threads wait is only of interest where they call KVM_RUN, tasks where the guest has some
 		tasks.none | tasks.hostrace | tasks.hostrace-tasks) ;;
 		tasks.* | *.hostrace-tasks) continue ;;
+		vmx.hostrace-exit-reasons) ;;
+		*.hostrace-exit-reasons) continue ;; # the same as hostrace
 		user.*) ;;
 		nested.hostrace-ring | nested.hostrace-armed) ;; # as are triggers on what a loop records
 		*.hostrace-ring | *.hostrace-armed) continue ;;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The recording rows that need kvm_exit and kvm_entry: the loop runs in the rig (tests/rig/README.md), whose CPU is
 # emulated, so only ratios, bytes and losses are meaningful. Its recordings are then analysed on the real CPU.
-#   rig.sh BUILD WORK ROUNDS CYCLES [LONG]
+#   rig.sh BUILD WORK ROUNDS CYCLES [LONG]    RIG_CPU=vmx: on an Intel CPU; rows of mode vmx instead of nested
 # LONG: cycles of one more recording by perf kvm stat and by hostrace each (0: none), long enough that
 # the programs' start-up time is negligible in their analysis.
 # shellcheck source-path=SCRIPTDIR
@@ -11,11 +11,13 @@ build=$1 work=$2 rounds=$3 cycles=$4 long=${5:-0}
 here=$(dirname "$0")
 . "$here/lib.sh"
 dir=$work/rig
+mode=nested
+[ "${RIG_CPU:-svm}" = svm ] || mode=vmx
 total=$((3 * cycles))
 
 for program in qemu-system-x86_64 busybox cpio mke2fs dpkg-deb apt-get perf; do
 	if ! type -P "$program" >/dev/null; then
-		absent nested hostrace "the rig needs $program (scripts/deps.sh rig)"
+		absent $mode hostrace "the rig needs $program (scripts/deps.sh rig)"
 		exit 0
 	fi
 done
@@ -38,18 +40,20 @@ if type -P trace-cmd >/dev/null; then
 	cp "$(type -P trace-cmd)" "$dir/in/bin/"
 	libraries_add "$(type -P trace-cmd)"
 fi
+echo "$mode" >"$dir/in/mode"
 echo "$rounds" >"$dir/in/rounds"
 echo "$cycles" >"$dir/in/cycles"
 echo "$long" >"$dir/in/long"
 echo "${TOOLS:-}" | grep . >"$dir/in/tools"
 if ! RIG_SECONDS=${RIG_SECONDS:-840} "$here/../rig/rig.sh" run "$dir" >"$work/rig.log" 2>&1; then
-	absent nested hostrace "the rig did not run: $(tail -n 1 "$work/rig.log")"
+	absent $mode hostrace "the rig did not run: $(tail -n 1 "$work/rig.log")"
 	exit 0
 fi
 # The interpreter of a script is looked up by its full path: a tool that is missing in L1 has a reason of its own.
 cat "$dir/out/runs"
 row rig kernel="$(cat "$dir/out/kernel")"
 cat "$dir/out/bench.log" >&2
+[ "$mode" = nested ] || exit 0
 
 # what, command... of $total cycles
 analyse() {
