@@ -353,6 +353,40 @@ static void file_of_equal_times(void **state)
 	unlink(path);
 }
 
+/* A TSC that was set back: as written, since the times do not tell the order. Nested records are put in order. */
+static void file_of_a_tsc_set_back(void **state)
+{
+	static const uint64_t tsc[] = {5000000, 5000100, 5000050, 7000000,
+				       2000000, 2000100, 6000000};
+	static const uint64_t order[] = {0, 2, 1, 3, 4, 5, 6};
+	enum { NR = sizeof(tsc) / sizeof(tsc[0]) };
+	char path[] = "/tmp/test_ring_XXXXXX";
+	struct reader *r;
+	static struct batch b;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	ring_make(1, 16, RING_OVERWRITE);
+	assert_int_equal(ring_event_add(&ring, &io_event), 0);
+	for (uint64_t i = 0; i < NR; i++) {
+		ring_trace(&ring, 0, 1, 0, i);
+		ring.slots[i].word[0] = tsc[i];
+	}
+	file_write(path);
+	assert_int_equal(reader_open(path, NULL, &r), 0);
+	assert_int_equal(r->info.start_ns, 2000000);
+	assert_int_equal(r->info.end_ns, 7000000);
+	assert_int_equal(reader_next(r, &b), 1);
+	assert_int_equal(b.nr, NR);
+	for (unsigned int i = 0; i < NR; i++)
+		assert_int_equal(event_u64(&b.ev[i], event_field(b.ev[i].type, "sector")),
+				 order[i]);
+	reader_close(r);
+	unlink(path);
+}
+
 /* A guest may have no libc: ring.c must compile alone and call nothing. */
 static void needs_no_library(void **state)
 {
@@ -396,7 +430,9 @@ int main(void)
 		cmocka_unit_test(backtrace_names_the_caller),
 		cmocka_unit_test(text_is_cut_and_padded),
 		cmocka_unit_test_teardown(file_is_read_in_time_order, ring_unmake),
-		cmocka_unit_test(file_of_equal_times), cmocka_unit_test(needs_no_library),
+		cmocka_unit_test(file_of_equal_times),
+		cmocka_unit_test_teardown(file_of_a_tsc_set_back, ring_unmake),
+		cmocka_unit_test(needs_no_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

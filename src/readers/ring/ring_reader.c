@@ -19,9 +19,12 @@
 /* Undescribed records show their id and the words of the first slot. */
 enum { UNKNOWN_ARGS = RING_FIRST_WORDS };
 
+/* Records of a vCPU may be nested, and so their times step back a little. More: its TSC was set back. */
+enum { NESTED_TICKS = 1 << 18 };
+
 struct entry {
 	uint64_t tsc, pos;
-	uint32_t cpu;
+	uint32_t cpu, era; /* era: how often the vCPU's TSC was set back before */
 };
 
 struct ring_reader {
@@ -143,10 +146,14 @@ static int types_add(struct ring_reader *r)
 
 static int entry_add(struct ring_reader *r, const struct ring_record *rec)
 {
+	const struct entry *last = r->nr_entries ? &r->entry[r->nr_entries - 1] : NULL;
+	struct entry e = {.tsc = rec->tsc, .pos = rec->pos, .cpu = rec->cpu};
+
+	if (last && last->cpu == e.cpu)
+		e.era = last->era + (last->tsc > e.tsc && last->tsc - e.tsc > NESTED_TICKS);
 	if (array_room(r->entry, r->nr_entries))
 		return -ENOMEM;
-	r->entry[r->nr_entries++] =
-		(struct entry){.tsc = rec->tsc, .pos = rec->pos, .cpu = rec->cpu};
+	r->entry[r->nr_entries++] = e;
 	return 0;
 }
 
@@ -154,6 +161,8 @@ static int entry_compare(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
 
+	if (a->era != b->era)
+		return a->era < b->era ? -1 : 1;
 	if (a->tsc != b->tsc)
 		return a->tsc < b->tsc ? -1 : 1;
 	if (a->cpu != b->cpu)
@@ -161,7 +170,7 @@ static int entry_compare(const void *va, const void *vb)
 	return a->pos < b->pos ? -1 : a->pos > b->pos;
 }
 
-/* Every good record of every vCPU, by time; and the count of what is not there. */
+/* Every good record of every vCPU, by time as far as that does not run back; and the count of what is not there. */
 static int entries_collect(struct ring_reader *r)
 {
 	uint64_t overwritten = 0, unfinished = 0, drops = 0;
@@ -209,9 +218,12 @@ static int info_fill(struct ring_reader *r)
 			  "%s: timestamps are guest TSC ticks, not aligned with any host's clock",
 			  info->file);
 	info->nr_events = r->nr_entries;
-	if (r->nr_entries) {
-		info->start_ns = r->entry[0].tsc;
-		info->end_ns = r->entry[r->nr_entries - 1].tsc;
+	info->start_ns = r->nr_entries ? r->entry[0].tsc : 0;
+	for (size_t i = 0; i < r->nr_entries; i++) {
+		if (r->entry[i].tsc < info->start_ns)
+			info->start_ns = r->entry[i].tsc;
+		if (r->entry[i].tsc > info->end_ns)
+			info->end_ns = r->entry[i].tsc;
 	}
 	return 0;
 }
