@@ -80,6 +80,8 @@ static int read_as(const struct clock_input *in, unsigned int nr, const struct c
 		err = clock_vcpu_read(&ret->vcpu[v], in[v].report, in[v].nr_reports, in_effect);
 		segments_prune(&ret->vcpu[v], &in[v]);
 		ret->vcpu[v].error_ticks = 1 + opt->host_error_ticks;
+		if (!err)
+			err = clock_changes_place(&ret->vcpu[v], &in[v]);
 	}
 	return err;
 }

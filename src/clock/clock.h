@@ -64,7 +64,8 @@ double clock_mono_ticks_per_ns(const struct clock_mono *m);
 
 /* guest = (host * scale >> scale_bits) + offset, modulo 2^64, as KVM does it. scale_bits 0: no scaling. */
 struct clock_segment {
-	uint64_t from; /* start of validity, host TSC; 0 for the first */
+	uint64_t from;	/* start of validity, host TSC; 0 for the first */
+	uint64_t until; /* all of its timestamps are earlier, host TSC; 0: they may last until the next segment */
 	int64_t offset;
 	uint64_t scale;
 	uint32_t scale_bits; /* 48 on VMX, 32 on SVM */
@@ -161,7 +162,7 @@ struct clock_vcpu {
 	size_t nr_segments;
 	double error_ticks; /* of every converted timestamp */
 	double drift_ppb;   /* fitted: how much faster the guest's clock runs than the nominal scale */
-	uint64_t uncertain; /* timestamps near an offset change found by fitting: may belong to either side */
+	uint64_t uncertain; /* timestamps near an offset change: may belong to either side */
 	struct clock_proof proof;
 };
 

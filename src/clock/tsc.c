@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "clock/clock.h"
+#include "clock/protocols.h"
 
 typedef unsigned __int128 wide; /* the one typedef: the language has no other name for it */
 
@@ -38,15 +39,21 @@ uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc)
  */
 enum { DISORDER_TICKS = 1 << 18 };
 
-/* How far a host time is from the validity of segment i, and from being after the previous timestamp. */
-static uint64_t implausible(const struct clock_vcpu *v, size_t i, uint64_t host, uint64_t last)
+static uint64_t segment_end(const struct clock_vcpu *v, size_t i)
 {
-	uint64_t cost = 0;
+	uint64_t end = i + 1 < v->nr_segments ? v->segment[i + 1].from : UINT64_MAX;
+
+	return v->segment[i].until && v->segment[i].until < end ? v->segment[i].until : end;
+}
+
+uint64_t clock_implausible(const struct clock_vcpu *v, size_t i, uint64_t host, uint64_t last)
+{
+	uint64_t cost = 0, end = segment_end(v, i);
 
 	if (i && host < v->segment[i].from)
 		cost = v->segment[i].from - host;
-	else if (i + 1 < v->nr_segments && host >= v->segment[i + 1].from)
-		cost = host - v->segment[i + 1].from + 1;
+	else if (end != UINT64_MAX && host >= end)
+		cost = host - end + 1;
 	if (host < last && last - host > DISORDER_TICKS && last - host > cost)
 		cost = last - host;
 	return cost;
@@ -60,7 +67,7 @@ uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uin
 	/* Earlier segments never apply again; the first that matches is used. */
 	for (size_t i = c->segment; i < v->nr_segments && best_cost; i++) {
 		uint64_t host = clock_segment_host(&v->segment[i], guest_tsc);
-		uint64_t cost = implausible(v, i, host, c->last);
+		uint64_t cost = clock_implausible(v, i, host, c->last);
 
 		if (cost < best_cost) {
 			best_cost = cost;

@@ -353,6 +353,91 @@ static void an_offset_that_changes_needs_segments(void **state)
 	clock_relation_deinit(&rel);
 }
 
+/*
+ * A VM that is put back to a snapshot: its TSC goes back, and what it timestamps then could, by the order alone, lie in
+ * the time before, when it recorded nothing. Guest mode shows the difference: 100 ticks in every 1000. The first three
+ * timestamps afterwards would lie in guest mode either way.
+ */
+enum { BACK = 800030, BACK_AT = 1000500, BACK_SPANS = 1500, BACK_STAMPS = 60 };
+
+static void a_tsc_set_back_is_placed_by_guest_mode(void **state)
+{
+	static const unsigned int within[] = {95, 95, 95, 20, 40, 80, 10, 99, 5, 60};
+	static struct clock_span span[BACK_SPANS];
+	struct clock_report r[] = {
+		{.host_tsc = 10, .offset = 0},
+		{.host_tsc = BACK_AT, .change = true, .before = 0, .offset = -BACK},
+	};
+	uint64_t stamp[BACK_STAMPS], host[BACK_STAMPS];
+	struct clock_input in = {.span = span,
+				 .nr_spans = BACK_SPANS,
+				 .stamp = stamp,
+				 .nr_stamps = BACK_STAMPS,
+				 .report = r,
+				 .nr_reports = 2};
+	struct clock_options opt = {0};
+	struct clock_relation rel;
+	struct clock_cursor c = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < BACK_SPANS; i++)
+		span[i] = (struct clock_span){1000 * (i + 1), 1000 * (i + 1) + 100};
+	for (unsigned int i = 0; i < BACK_STAMPS; i++) {
+		bool after = i >= BACK_STAMPS / 2;
+
+		host[i] = (after ? BACK_AT + 4500 : 100000) + 1000 * (i % (BACK_STAMPS / 2)) +
+			  within[i % 10];
+		stamp[i] = host[i] - (after ? BACK : 0);
+	}
+	assert_int_equal(clock_align(&in, 1, &opt, &rel), 0);
+	assert_string_equal(rel.protocol->name, "read");
+	assert_string_equal(rel.note, "");
+	assert_int_equal(rel.vcpu[0].nr_segments, 2);
+	assert_int_equal(rel.vcpu[0].proof.checked, BACK_STAMPS);
+	assert_int_equal(rel.vcpu[0].proof.violations, 0);
+	assert_int_equal(rel.vcpu[0].uncertain, 3);
+	for (unsigned int i = 0; i < BACK_STAMPS; i++)
+		assert_int_equal(clock_vcpu_host(&rel.vcpu[0], &c, stamp[i]), host[i]);
+	clock_relation_deinit(&rel);
+}
+
+/* Put back twice without a timestamp between: what follows could, by the order, lie after either, or before both. */
+static void a_segment_without_timestamps_is_passed_over(void **state)
+{
+	static struct clock_span span[BACK_SPANS];
+	struct clock_report r[] = {
+		{.host_tsc = 10, .offset = 0},
+		{.host_tsc = 600500, .change = true, .before = 0, .offset = -400090},
+		{.host_tsc = BACK_AT, .change = true, .before = -400090, .offset = -BACK},
+	};
+	uint64_t stamp[BACK_STAMPS];
+	struct clock_input in = {.span = span,
+				 .nr_spans = BACK_SPANS,
+				 .stamp = stamp,
+				 .nr_stamps = BACK_STAMPS,
+				 .report = r,
+				 .nr_reports = 3};
+	struct clock_options opt = {0};
+	struct clock_relation rel;
+	struct clock_cursor c = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < BACK_SPANS; i++)
+		span[i] = (struct clock_span){1000 * (i + 1), 1000 * (i + 1) + 100};
+	for (unsigned int i = 0; i < BACK_STAMPS; i++)
+		stamp[i] = i < BACK_STAMPS / 2 ? 100000 + 1000 * i + i
+					       : BACK_AT + 4500 + 1000 * i + 10 * (i % 10) - BACK;
+	assert_int_equal(clock_align(&in, 1, &opt, &rel), 0);
+	assert_string_equal(rel.protocol->name, "read");
+	assert_int_equal(rel.vcpu[0].nr_segments, 3);
+	assert_int_equal(rel.vcpu[0].proof.checked, BACK_STAMPS);
+	assert_int_equal(rel.vcpu[0].proof.violations, 0);
+	for (unsigned int i = 0; i < BACK_STAMPS; i++)
+		assert_int_equal(clock_vcpu_host(&rel.vcpu[0], &c, stamp[i]),
+				 stamp[i] + (i < BACK_STAMPS / 2 ? 0 : BACK));
+	clock_relation_deinit(&rel);
+}
+
 /* ---- kicks ---- */
 
 static void kicks_are_paired_by_order(void **state)
@@ -393,6 +478,8 @@ int main(void)
 		cmocka_unit_test(read_is_rejected_if_it_is_not_in_effect),
 		cmocka_unit_test(given_comes_first),
 		cmocka_unit_test(an_offset_that_changes_needs_segments),
+		cmocka_unit_test(a_tsc_set_back_is_placed_by_guest_mode),
+		cmocka_unit_test(a_segment_without_timestamps_is_passed_over),
 		cmocka_unit_test(kicks_are_paired_by_order),
 	};
 
