@@ -1,23 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A running guest's ring, read by the recorder: from guest memory through its page tables, from guest memory by physical
-# address, and from a shared file; and reading it causes no exit. Needs $HOSTRACE and $BUILD; prints TAP.
+# address, and from a shared file; reading it causes no exit; and its times are right also after a stop. Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-live_needs_tools qemu-system-x86_64
+live_needs_tools qemu-system-x86_64 socat
 guest=$BUILD/ring-guest.elf
 [ -f "$guest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$guest" >&2 || bail "cannot build the guest"
 vm=
+export append= # to the guest's command line
 trap 'kill $vm $(cat pid 2>/dev/null) 2>/dev/null; rm -rf "$scratch"' EXIT
 
 qemu() { # KIND QEMU-ARGS...: in the foreground
 	local kind=$1
 	shift
-	rm -f serial qmp
+	rm -f serial qmp monitor
 	exec qemu-system-x86_64 -accel kvm -m 32 -nodefaults -display none -serial file:serial -no-reboot \
-		-kernel "$guest" -append "ring=$kind" -qmp unix:qmp,server=on,wait=off -pidfile pid "$@" 2>qemu.err
+		-kernel "$guest" -append "ring=$kind $append" -qmp unix:qmp,server=on,wait=off -pidfile pid "$@" 2>qemu.err
 }
 
 # wait_done: waits until the guest has finished its work and halts
@@ -62,7 +63,7 @@ exits() {
 		.[([.[].port] | map(. == "0x2f0" or . == "752") | index(true)):] | length'
 }
 
-plan 11
+plan 13
 record virtual 1 "mem:ring_virtual,elf=$guest,qmp=qmp"
 is "$(numbers virtual.guest)" 143 "through the page tables: every record, as it was written" record.err
 is "$("$HOSTRACE" info -f json -i virtual.hrt | jq -r '.result.guests[0].kind // .result.meta.guests[0].kind // "?"')" guest-ring \
@@ -77,6 +78,29 @@ is "$(numbers plain.guest)" 143 "as it lies in memory" record.err
 
 record shared 2 shm:ram -object memory-backend-file,id=m,size=32M,mem-path=ram,share=on -machine memory-backend=m
 is "$(numbers shared.guest)" 143 "in a file that is the guest's memory" record.err
+
+# The VM is stopped and continued while the guest waits. It writes to port 0x2f0 before each record and to 0x2f1 after it.
+monitor() {
+	echo "$1" | timeout 60 socat -t 30 - UNIX-CONNECT:monitor >>monitor.out 2>&1
+}
+turn() {
+	until_line '^turn 1' serial || return
+	monitor stop
+	sleep .5
+	monitor cont
+	monitor 'o /b 0x3ff 1'
+}
+append="records=400 turns=w"
+turn &
+record stopped 1 "mem:ring_virtual,elf=$guest,qmp=qmp" -monitor unix:monitor,server=on,wait=off
+append=
+is "$("$HOSTRACE" sync -f json -i stopped.hrt --guest stopped.guest 2>list.err | jq -c '[.clock.method, .totals.violations]')" \
+	'["read",0]' "stopped and continued: all within guest mode" list.err
+is "$("$HOSTRACE" list -f json -i stopped.hrt --event guest:work --event kvm_pio --limit 0 2>list.err | jq -c '
+	[.rows[] | if .event == "guest:work" then "record" else .fields.port end | select(IN("record", 752, 753))] |
+	[range(0; length; 3) as $i | .[$i:$i + 3] | map(tostring) | join(" ")] | unique, length')" \
+	'["752 record 753"]
+400' "... each record between its two port writes" list.err
 
 record none 0 ""
 is "$(exits none.hrt)" 28 "the guest's work takes so many exits without a ring" list.err

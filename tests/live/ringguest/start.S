@@ -10,6 +10,13 @@ guest_entry:
 1:	hlt
 	jmp	1b
 
+	.globl	tick
+tick:	push	%rax
+	mov	$0x20, %al		/* end of interrupt */
+	out	%al, $0x20
+	pop	%rax
+	iretq
+
 	long_mode_tables
 	.skip	16384
 stack_end:
