@@ -15,7 +15,7 @@ set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=${1:?usage: check.sh HOSTRACE [DIR]}
 program=$(realpath "$program")
-needed="qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio mke2fs:e2fsprogs
+needed="qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils busybox:busybox-static cpio:cpio mke2fs:e2fsprogs
 	perf:linux-perf trace-cmd:trace-cmd jq:jq stap:systemtap xmllint:libxml2-utils dpkg-deb:dpkg apt-get:apt"
 n=0
 failed=0
@@ -178,6 +178,7 @@ rig_fill() { # DIR
 	cp "$(type -P trace-cmd)" "$1/bin/"
 	cp "$(dirname "$program")"/{hostrace-httpd,minivmm,demo-guest.elf} "$1/bin/"
 	cp "$(dirname "$program")"/{sampleguest,blameguest-touch,ring-guest}.elf "$(dirname "$program")/slowmem.so" "$1/"
+	qemu-img create -q -f qcow2 "$1/snapshots.qcow2" 1M
 	for library in $("$here/libraries.sh" "$program" "$1/bin/hostrace-httpd") \
 		$(ldd "$1/bin/trace-cmd" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"

@@ -54,3 +54,42 @@ for name in ringed scaled; do
 	equal "$name: all guest events lie in guest mode" \
 		"$(report $name.hrt sync '.totals | "\(.checked) \(.violations)"' --guest "$out/$name.guest")" "143 0"
 done
+
+# Of a guest that writes to port 0x2f0 before each record and to 0x2f1 after it: the entry to it after the first write and
+# the exit by the second, in ns, of each record. From the host's events alone.
+brackets() { # TRACE
+	events_text "$1" | awk '
+		function ns() { return substr($1, 1, index($1, ".") - 1) substr($1, index($1, ".") + 1) }
+		$2 == "kvm_entry" && written { entry = ns(); written = 0 }
+		$2 == "kvm_exit" { out = ns() }
+		$2 == "kvm_pio" && / port=0x2f0 .*write=1/ { written = 1 }
+		$2 == "kvm_pio" && / port=0x2f1 .*write=1/ { print entry, out }'
+}
+
+# A scaled TSC whose offset changes in the middle: the VM is put back to a snapshot, stopped and continued, and the guest
+# sets its TSC forward by 2^32 and back by 2^31 ticks. 20 records lie between two of these.
+report moved.hrt sync . --guest "$out/moved.guest" >"$work/moved.sync"
+equal "moved: the recording ended" "$(cat "$out/moved.record.status")" 0
+equal "moved: every record was read" \
+	"$(timeout 300 "$program" info -f json -i "$out/moved.guest" 2>>"$work/stderr" | jq '.result.events["guest:work"]')" 120
+equal "moved: stop and cont leave the offset" "$(sed -n 's/^continued //p' "$out/moved.tsc-offset")" \
+	"$(sed -n 's/^loaded //p' "$out/moved.tsc-offset")"
+sed -n 's/^\(begin\|loaded\|forward\|end\) 0 //p' "$out/moved.tsc-offset" >"$work/wanted"
+equal "moved: four different offsets" "$(sort -u "$work/wanted" | wc -l)" 4
+jq -r '.rows[].offset' "$work/moved.sync" >"$work/got"
+same_lines "moved: a row for each offset that debugfs shows" "$work/got" "$work/wanted"
+equal "moved: each with the ratio that debugfs shows" \
+	"$(jq --argjson ratio "$(cat "$out/moved.tsc-ratio")" -c '[.rows[].scale * 281474976710656 - $ratio | fabs < 1e6] | unique' "$work/moved.sync")" "[true]"
+equal "moved: read, all records lie in guest mode, each with its offset" \
+	"$(jq -c '[.rows[] | [.method, .checked, .unchecked, .violations]]' "$work/moved.sync")" \
+	'[["read",20,0,0],["read",40,0,0],["read",40,0,0],["read",20,0,0]]'
+brackets moved.hrt >"$work/brackets"
+equal "moved: each record has its two port writes" "$(wc -l <"$work/brackets")" 120
+timeout 300 "$program" list -f json -i "$out/moved.hrt" --event guest:work --limit 0 2>>"$work/stderr" >"$work/moved.list"
+equal "moved: merged in the order in which the guest wrote them" "$(jq -c '[.rows[].fields.n] == [range(120)]' "$work/moved.list")" true
+equal "moved: each merged time lies between its two port writes, within the bound" \
+	"$(jq -r '.clock.error_ns as $bound | .rows[] | "\(.time_ns) \($bound)"' "$work/moved.list" | paste -d ' ' - "$work/brackets" |
+		awk '{ n++; bad += $1 + $2 < $3 || $1 - $2 > $4; width += $4 - $3; worst = $4 - $3 > worst ? $4 - $3 : worst }
+			END { printf "%d records, %d outside\n", n, bad; printf "%d ns between the writes on average, %d at most\n", width / n, worst >"/dev/stderr" }' 2>"$work/moved.width")" \
+	"120 records, 0 outside"
+sed 's/^/# moved: /' "$work/moved.width"

@@ -110,7 +110,7 @@ part_forget() { # PART
 	host) rm -f "$out"/host.* /tmp/go /tmp/vmm.out ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	steal) rm -f "$out"/steal.* ;;
-	vmx) rm -rf "$out"/{mini,demo,ringed,scaled}* /tmp/go /tmp/vmm.out ;;
+	vmx) rm -rf "$out"/{mini,demo,ringed,scaled,moved}* /tmp/go /tmp/vmm.out ;;
 	tasks) rm -f "$out"/tasks.* "$out"/taskdisk.* "$out"/taskline.* "$out"/taskpair.* ;;
 	sample) rm -f "$out"/sampled.* "$out"/exits-only.* ;;
 	blame) rm -f "$out"/idle.* "$out"/late.* "$out"/hogged.* /tmp/blamehog ;;
