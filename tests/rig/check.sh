@@ -6,7 +6,7 @@
 #   check.sh HOSTRACE [DIR]    the program; DIR keeps the traces, consoles and logs (else they are removed)
 #
 # RIG_PARTS="healthy traced" runs these parts only, RIG_CHECKS="20-exits 90-sync" runs only these checks (for
-# work on one of them; `make check-live` does all).
+# work on one of them; `make check-live` does all). RIG_QEMUS="installed newest": only these in the part `cell`.
 #
 # L1 is booted for each part, so that a boot that fails costs one part (boot.inc). Prints TAP, for tests/tap.sh; it
 # skips if packages are missing. checks/*.sh are sourced in order; their common functions are here.
@@ -210,7 +210,14 @@ nested_fill() { # DIR
 	(cd "$work" && echo minivmm | cpio --quiet -o -H newc -R 0:0) >>"$1/nested.cpio"
 }
 
-# newer/ for L1: the QEMU of Debian's backports, which the part `cell` runs in addition to the installed one.
+# newer/ and newest/ for L1: the QEMUs of Debian's backports (qemu-backports.sh) and of those of its next release
+# (qemu-newest.sh), which the part `cell` runs in addition to the installed one.
+qemus_fill() { # DIR
+	echo "$qemus" >"$1/qemus"
+	! wanted newer "$qemus" || newer_fill "$1" || return
+	! wanted newest "$qemus" || "$here/qemu-newest.sh" fill "$1/newest"
+}
+
 newer_fill() { # DIR
 	local qemu library
 	qemu=$(dirname "$("$here/qemu-backports.sh")")/root/usr/bin/qemu-system-x86_64 || return
@@ -318,6 +325,7 @@ if [ -n "$lacking" ]; then
 	exit 0
 fi
 
+qemus=${RIG_QEMUS:-installed newer newest}
 work=$(mktemp -d "${TMPDIR:-/tmp}/hostrace-check.XXXXXX")
 clean_up() {
 	[ -z "$rig_job" ] || kill "$rig_job" 2>/dev/null
@@ -338,8 +346,8 @@ fi
 if [ -n "${RIG_PARTS:-}" ] && wanted nested "$RIG_PARTS" && ! nested_fill "$rig/in" >"$work/nested.log" 2>&1; then
 	not_pass "the guest that runs guests is built" "$(tail -n 20 "$work/nested.log")"
 fi
-if [ -n "${RIG_PARTS:-}" ] && wanted cell "$RIG_PARTS" && ! newer_fill "$rig/in" >"$work/newer.log" 2>&1; then
-	not_pass "the backports' QEMU is available" "$(tail -n 20 "$work/newer.log")"
+if [ -n "${RIG_PARTS:-}" ] && wanted cell "$RIG_PARTS" && ! qemus_fill "$rig/in" >"$work/qemus.log" 2>&1; then
+	not_pass "the QEMUs are available" "$(tail -n 20 "$work/qemus.log")"
 fi
 if ! wanted stap "${RIG_PARTS:-}"; then
 	echo "# SystemTap skipped: not in RIG_PARTS"

@@ -22,7 +22,7 @@ check-vmx:
 
 .PHONY: check-vmx
 
-# The kernels of Debian and its backports, each with two QEMUs, on SVM and VMX; writes doc/tested.md. RIG_HOSTS chooses some.
+# The kernels of Debian and its backports, each with three QEMUs, on SVM and VMX; writes doc/tested.md. RIG_HOSTS chooses some.
 check-matrix: $(BUILD)/hostrace $(HTTPD) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/minivmm
 	@scripts/deps.sh build check live rig vmx
 	$(Q)RIG_HOSTS="$(RIG_HOSTS)" tests/rig/matrix.sh $(BUILD)/hostrace $(RIG)

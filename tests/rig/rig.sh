@@ -37,8 +37,8 @@ stall_seconds=180 # L1's init prints a line every 10 s
 # Bochs is ten times as slow as TCG until L1's init runs.
 [ "$cpu" = svm ] || stall_seconds=900 run_seconds=${RIG_SECONDS:-1800}
 stall_seconds=${RIG_STALL_SECONDS:-$stall_seconds}
-out_mb=384
-root_mb=512 # sparse; the root holds about 110 MB, a trace of VMX as text 75
+out_mb=512
+root_mb=768 # sparse; the root holds about 110 MB, two more QEMUs 130, a trace of VMX as text 75
 l1_mb=1536
 cylinder=$((16 * 63 * 512))
 l1_append="console=ttyS0 quiet panic=-1"

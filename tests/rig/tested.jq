@@ -15,15 +15,16 @@ def qemu: .plan | map(select(.event | is_kernels | not));
 def ways: qemu | map(select(.how != "absent").how) | group_by(.) | map("\(length) \(.[0])") | join(", ");
 def confirmed: .doctor.vms[0].layout | capture(": (?<n>[0-9]+ of [0-9]+) confirmed").n // "no";
 # an event's probe sites without offsets and instructions, which differ in each build
-def way: if .how == "absent" then "absent: " + .reason else .where | gsub("\\+[0-9]+( [a-z]+)?"; "") end;
+def way: if .how == "absent" then "absent: " + .reason else .where | gsub("\\+[0-9]+( [a-z0-9]+)?"; "") end;
 def versions: map(.vm.version) | unique | sort_by(split(".") | map(tonumber));
+def list: if length < 2 then .[0] else (.[:-1] | join(", ")) + " and " + .[-1] end;
 # which of all cells these are, in few words
 def those($all):
 	. as $some
-	| ($all | versions) as $versions
+	| versions as $versions
 	| ($all | map(host) | unique) as $hosts
 	| if length == ($all | length) then "all"
-	  elif any($versions[]; . as $v | $some == ($all | map(select(.vm.version == $v)))) then "QEMU \(.[0].vm.version)"
+	  elif $some == ($all | map(select(.vm.version | IN($versions[])))) then "QEMU \($versions | list)"
 	  else [$hosts[] as $h | ($some | map(select(host == $h))) as $here
 		| if $here == [] then empty elif $here == ($all | map(select(host == $h))) then $h
 		  else ($here[] | name) end] | join("; ") end;
@@ -33,7 +34,7 @@ def those($all):
 "",
 "Made by `make check-matrix` (`tests/rig/matrix.sh`) on \($made) from runs in which all checks passed; do not edit. Each row is a host that ran hostrace, a stock QEMU under KVM, the demo's guest and a Linux guest with the kernel of the host (on kvm_pvm, the backend of the machine that made this: the demo only).",
 "",
-"SVM: QEMU/TCG emulates the host's CPU; VMX: Bochs does; how is in [tests/rig](../tests/rig/README.md). Kernels and QEMUs are Debian's packages, except the kernel with kvm_pvm. Not tested: real CPUs with SVM or VMX, posted interrupts, kernels before 6.1, encrypted guests (SEV, TDX).",
+"SVM: QEMU/TCG emulates the host's CPU; VMX: Bochs does; how is in [tests/rig](../tests/rig/README.md). Kernels and QEMUs are Debian's packages, except the kernel with kvm_pvm. The newest QEMU has its own C library, in a mount namespace, as in a container. Not tested: real CPUs with SVM or VMX, posted interrupts, kernels before 6.1, encrypted guests (SEV, TDX).",
 "",
 (["host", "QEMU", "demo: figures right", "exits and entries = tracefs", "`kvm_exit` is read from", "probes of QEMU", "QEMU's structures confirmed", "guest symbols = /proc/kallsyms", "I/O exits of the guest's guests"] | table(.)),
 ($cells[] | [host, .vm.version, "\(.demo | map(select(.ok)) | length) of \(.demo | length)",
@@ -43,7 +44,7 @@ def those($all):
 "",
 "## The demo",
 "",
-"What the demo's guest does, and what hostrace counted, under QEMU \($cells | versions | join(" and ")):",
+"What the demo's guest does, and what hostrace counted, under QEMU \($cells | versions | list):",
 "",
 ($cells | group_by(isa)) as $by_isa
 | (["known workload"] + ($by_isa | map("\(.[0] | isa), Linux \(map(release) | unique | join(", "))")) | table(.)),

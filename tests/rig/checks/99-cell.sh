@@ -18,7 +18,7 @@ cell_facts() { # NAME
 }
 
 rm -f "$out/tested.json"
-for name in installed newer; do
+for name in $qemus; do
 	tracefs=0
 	for trace in "$name-demo" "$name"; do
 		oracle_sequence "$trace" >"$work/wanted"
@@ -48,5 +48,5 @@ for name in installed newer; do
 		"$(printf 'tp%s/kvm_exit\ttp_btf/kvm_entry\ttp_btf/kvm_page_fault' \
 			"$(report "$name.hrt" info 'if .result.vm.isa == 2 then "_btf" else "/kvm" end')")"
 	cell_facts "$name" >>"$out/tested.json"
-	nested_io= # was with the installed QEMU only
+	nested_io= # was with the first QEMU only
 done

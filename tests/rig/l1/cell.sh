@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The short set of the matrix of kernels and QEMUs, under the installed QEMU and under a newer one: the demo, recorded by
+# The short set of the matrix of kernels and QEMUs, under each QEMU that the file `qemus` names: the demo, recorded by
 # hostrace and by tracefs at the same time; a Linux guest from its first instruction to its power off, its symbols, and what
-# `doctor` prints of it.
+# `doctor` prints of it. "installed" is the QEMU of the root image; another NAME is started by the script NAME/qemu, whose
+# QEMU hostrace follows.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 export LD_LIBRARY_PATH=/rig/lib
@@ -46,6 +47,8 @@ cell() { # NAME QEMU
 }
 
 uname -r >"$out/cell.kernel"
-cell installed "$(type -P qemu-system-x86_64)"
-cell newer ./newer/qemu # a script: the QEMU that it starts is followed
+for name in $(cat qemus); do
+	[ "$name" = installed ] && qemu=$(type -P qemu-system-x86_64) || qemu=./$name/qemu
+	cell "$name" "$qemu"
+done
 exit 0
