@@ -142,7 +142,8 @@ void proc_comm(pid_t pid, char *buf, size_t size)
 
 int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 {
-	static const char vm[] = "anon_inode:kvm-vm", vcpu[] = "anon_inode:kvm-vcpu";
+	static const char vm[] = "anon_inode:kvm-vm", vcpu[] = "anon_inode:kvm-vcpu",
+			  stats[] = "anon_inode:kvm-vcpu-stats"; /* of KVM_GET_STATS_FD */
 	_cleanup_closedir_ DIR *dir = proc_opendir(pid, "fd");
 	unsigned int seen = 0;
 	struct dirent *d;
@@ -160,7 +161,8 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 		target[n] = '\0';
 		if (!strcmp(target, vm))
 			*ret_vm = true;
-		else if (!strncmp(target, vcpu, sizeof(vcpu) - 1) && *ret_vcpus < VM_VCPUS_MAX)
+		else if (!strncmp(target, vcpu, sizeof(vcpu) - 1) &&
+			 strncmp(target, stats, sizeof(stats) - 1) && *ret_vcpus < VM_VCPUS_MAX)
 			++*ret_vcpus; /* "anon_inode:kvm-vcpu:3" since Linux 4.17 */
 	}
 	*ret_vm |= *ret_vcpus > 0; /* whose own descriptor was closed */
