@@ -40,6 +40,7 @@ for name in $qemus; do
 	report "$name.hrt" info '.result.probes[] | "\(.event) \(.how)"' | sort >"$work/got"
 	join "$work/doctor" <(cut -d ' ' -f 1 "$work/got") >"$work/wanted" # those of the recording
 	same_lines "$name: each event was taken as doctor had said" "$work/got" "$work/wanted"
+	equal "$name: a VM of one vCPU" "$(report "$name.hrt" info '.result.vm.vcpus | length')" 1
 	equal "$name: the guest is no hypervisor" "$(jq '.result.vms[0].hypervisor' "$out/$name.doctor.json")" false
 	equal "$name: the kernel rejected none of our programs" \
 		"$(report "$name.hrt" info '[.result.probes[].reason | select(contains("rejected"))] | length')" 0
