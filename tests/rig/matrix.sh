@@ -8,7 +8,8 @@
 #
 # Each host is a kernel of Debian in the rig (rig.sh), under a CPU with SVM or with VMX, and runs three QEMUs: the installed
 # one, that of Debian's backports and that of its next release's backports (l1/cell.sh, checks/99-cell.sh); with VMX, which
-# Bochs emulates slowly, the first two. This machine's own KVM runs the demo under all. RIG_QEMUS names some.
+# Bochs emulates slowly, the first two. This machine's own KVM runs the demo under all. RIG_QEMUS names some. JOBS: hosts at
+# once, default: one per CPU.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=$(realpath "${1:?usage: matrix.sh HOSTRACE [DIR]}")
@@ -22,17 +23,19 @@ hosts=${RIG_HOSTS:-$all}
 n=0
 failed=0
 
-succeeds() { # DESCRIPTION LOG COMMAND...
-	local what=$1 log=$2
-	shift 2
+reported() { # HOST
 	n=$((n + 1))
-	if "$@" >"$log" 2>&1; then
-		echo "ok $n - $what"
+	if [ "$(cat "$(dir_of "$1").status")" = 0 ]; then
+		echo "ok $n - $1"
 	else
-		echo "not ok $n - $what"
-		grep -A 8 '^not ok' "$log" | head -n 60
+		echo "not ok $n - $1"
+		grep -A 8 '^not ok' "$(dir_of "$1").tap" | head -n 60
 		failed=1
 	fi
+}
+
+dir_of() { # HOST
+	echo "$work/${1/\//.}"
 }
 
 rig_host() { # CPU SUITE DIR
@@ -76,18 +79,32 @@ tested_keep() {
 		"$here/../../README.md"
 }
 
+host_run() { # HOST
+	if [ "$1" = own ]; then
+		own_host
+	else
+		rig_host "${1%/*}" "${1#*/}" "$(dir_of "$1")"
+	fi
+}
+
+[ -c /dev/kvm ] || hosts=${hosts/own/} # and so not all
+for host in $hosts; do # images are not built while a host of the same suite runs
+	suite=${host#*/}
+	[ "$host" = own ] || RIG_SUITE=${suite#-} "$here/rig.sh" build >"$work/build.log" 2>&1 || cat "$work/build.log"
+done
+# shellcheck disable=SC2086
+for host in $(printf '%s\n' $hosts | sort -r); do # vmx takes longest
+	[ "$(jobs -rp | wc -l)" -lt "${JOBS:-$(nproc)}" ] || wait -n
+	{
+		host_run "$host" >"$(dir_of "$host").tap" 2>&1
+		echo $? >"$(dir_of "$host").status"
+	} &
+done
+wait
 facts=
 for host in $hosts; do
-	dir=$work/${host/\//.}
-	if [ "$host" != own ]; then
-		succeeds "$host" "$dir.tap" rig_host "${host%/*}" "${host#*/}" "$dir"
-	elif [ -c /dev/kvm ]; then
-		succeeds "this machine" "$dir.tap" own_host
-	else
-		hosts="${hosts/own/}" # and so not all
-		continue
-	fi
-	facts="$facts $dir/out/tested.json"
+	reported "$host"
+	facts="$facts $(dir_of "$host")/out/tested.json"
 done
 # shellcheck disable=SC2086
 if [ $failed = 0 ]; then
