@@ -45,7 +45,7 @@ struct changes {
 	struct state *state; /* of each segment */
 	struct path *path;
 	size_t nr_paths;
-	size_t lowest; /* no state below is open */
+	size_t lowest, end; /* only states from `lowest` to before `end` are open */
 	uint64_t trials;
 };
 
@@ -95,6 +95,7 @@ static int states_begin(struct changes *ch, size_t stamp)
 					     .cost = from.before,
 					     .last = host,
 					     .path = (long)ch->nr_paths - 1};
+			ch->end = i + 1 > ch->end ? i + 1 : ch->end;
 		}
 		if (old.open && old.before <= from.before)
 			from = old;
@@ -108,7 +109,7 @@ static bool states_advance(struct changes *ch, size_t stamp)
 	uint64_t best = UINT64_MAX, best_now = UINT64_MAX;
 	bool misfit = false;
 
-	for (size_t i = ch->lowest; i < ch->v->nr_segments; i++) {
+	for (size_t i = ch->lowest; i < ch->end; i++) {
 		struct state *s = &ch->state[i];
 		uint64_t host, cost;
 
@@ -125,11 +126,13 @@ static bool states_advance(struct changes *ch, size_t stamp)
 		s->last = host > s->last && cost < OUTSIDE ? host : s->last;
 		best_now = s->cost < best_now ? s->cost : best_now;
 	}
-	for (size_t i = ch->lowest; i < ch->v->nr_segments; i++)
+	for (size_t i = ch->lowest; i < ch->end; i++)
 		if (ch->state[i].cost > best_now + BEHIND_MAX * OUTSIDE)
 			ch->state[i].open = false;
 	while (!ch->state[ch->lowest].open)
 		ch->lowest++;
+	while (!ch->state[ch->end - 1].open)
+		ch->end--;
 	return misfit;
 }
 
@@ -137,7 +140,7 @@ static const struct state *best_state(const struct changes *ch)
 {
 	const struct state *best = NULL;
 
-	for (size_t i = ch->lowest; i < ch->v->nr_segments; i++)
+	for (size_t i = ch->lowest; i < ch->end; i++)
 		if (ch->state[i].open && (!best || ch->state[i].cost < best->cost))
 			best = &ch->state[i];
 	return best;
@@ -195,7 +198,7 @@ static void segments_end(struct changes *ch, const struct path *to)
 int clock_changes_place(struct clock_vcpu *v, const struct clock_input *in)
 {
 	_cleanup_free_ struct state *state = calloc(v->nr_segments + 1, sizeof(*state));
-	struct changes ch = {.v = v, .in = in, .state = state};
+	struct changes ch = {.v = v, .in = in, .state = state, .end = 1};
 	int err = state ? 0 : fail(-ENOMEM, "clock: out of memory");
 
 	if (err || v->nr_segments < 2 || in->nr_spans < 2 || !in->nr_stamps)
