@@ -36,7 +36,7 @@ rows() {
 cat <<'END'
 # Catalogue of probe sites
 
-Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` prints the ones of a machine. USDT probes and functions are those of QEMU 4.2 to 11.1, unless noted otherwise. "new \| old" is one probe site whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) the memory of QEMU at that address, RESULT the return value of a function.
+Made from `probes/qemu.def`, `inside.def` and `kvm.def` (`scripts/catalogue-page.sh`); `hostrace doctor --vm PID --probes` prints the ones of a machine. USDT probes are those of QEMU 4.2 to 10.2, functions those of 4.2 to 11.1, unless noted otherwise. "new \| old" is one probe site whose name changed. Where values are given, they are the event's fields in the order of `doc/events.md`: A1 is the first argument, AT64(x) the memory of QEMU at that address, RESULT the return value of a function.
 
 | build of QEMU | probe sites |
 |---|---|

@@ -36,7 +36,7 @@ struct qemu_event {
 #define AT(event, field) offsetof(struct rec_##event, field), sizeof(((struct rec_##event *)0)->field)
 #define N(arg, event, field) {arg, NULL, NUMBER, AT(event, field)}
 
-/* QEMU 4.2 to 11.1: hw/virtio, hw/block, hw/scsi, accel/kvm, softmmu/trace-events. */
+/* QEMU 4.2 to 10.2: hw/virtio, hw/block, hw/scsi, accel/kvm, softmmu/trace-events. */
 static const struct qemu_event known_events[] = {
 	{"virtqueue_pop", EV_virtqueue_pop,
 	 {N("vq", virtqueue_pop, vq), N("elem", virtqueue_pop, elem), N("in_num", virtqueue_pop, in_num),
