@@ -23,7 +23,10 @@ plan 7
 nbd_start ""
 kill -STOP "$nbd"
 qmp '{"execute":"cont"}' > qmp.out 2>&1
-until_true has peer-stopped
+stopped() { # the server, and the request is in the device
+	has peer-stopped && [ -n "$(text_of not-returned)" ]
+}
+until_true stopped
 is $? 0 "an NBD server that is stopped" stuck.json
 is "$(text_of peer-stopped | grep -c "process $nbd (qemu-nbd)")" 1 "... is found" stuck.json
 is "$(text_of not-returned | grep -c "block nodes: nbd")" 1 "... behind the device" stuck.json
