@@ -6,6 +6,7 @@
 . ./lib.sh
 
 oracle_events="$oracle_events kvm_nested_vmexit kvm_nested_vmexit_inject"
+oracle_kb=49152 # Bochs interrupts a guest much more often: up to 400,000 exits and entries
 truncate -s 512 /tmp/nested-go.img
 l2_command nested 1 nested -initrd /rig/nested.cpio \
 	-drive file=/tmp/nested-go.img,if=none,id=d1,format=raw -device virtio-blk-pci,drive=d1
