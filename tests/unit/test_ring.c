@@ -430,7 +430,7 @@ int main(void)
 		cmocka_unit_test(backtrace_names_the_caller),
 		cmocka_unit_test(text_is_cut_and_padded),
 		cmocka_unit_test_teardown(file_is_read_in_time_order, ring_unmake),
-		cmocka_unit_test(file_of_equal_times),
+		cmocka_unit_test_teardown(file_of_equal_times, ring_unmake),
 		cmocka_unit_test_teardown(file_of_a_tsc_set_back, ring_unmake),
 		cmocka_unit_test(needs_no_library),
 	};
