@@ -22,6 +22,11 @@ done
 equal "mini: the VM did its work, the recordings ended with it" "$(cat "$out"/mini.{vmm,record}.status | xargs)" "0 0 0"
 equal "mini: the known accesses" "$(sort "$work/ports.mini" | paste -s -d ,)" "in 752 1 40,out 244 1 1,out 752 1 300"
 equal "mini: the known halts" "$(report mini.hrt exits '.rows[] | select(.reason == "HLT").count')" 5
+ports_of_exits() { # TRACE: by the exits' qualifications alone
+	report "$1" exits '.rows[] | select(.port == 752) | "\(.dir) \(.size) \(.count)"' --by =dir,port,size | sort | paste -s -d ,
+}
+equal "mini: the known accesses, by the exits' qualifications" "$(ports_of_exits mini.hrt)" "in 1 40,out 1 300"
+equal "demo: the known accesses, by the exits' qualifications" "$(ports_of_exits demo.hrt)" "in 1 17,out 1 23"
 
 # record --exit-reasons of the same VM at the same time
 for name in mini mini-reasons; do
