@@ -360,28 +360,34 @@ static void an_offset_that_changes_needs_segments(void **state)
  */
 enum { BACK = 800030, BACK_AT = 1000500, BACK_SPANS = 1500, BACK_STAMPS = 60 };
 
+static struct clock_input back_input(uint64_t stamp[BACK_STAMPS], struct clock_report *r, size_t nr)
+{
+	static struct clock_span span[BACK_SPANS];
+
+	for (unsigned int i = 0; i < BACK_SPANS; i++)
+		span[i] = (struct clock_span){1000 * (i + 1), 1000 * (i + 1) + 100};
+	return (struct clock_input){.span = span,
+				    .nr_spans = BACK_SPANS,
+				    .stamp = stamp,
+				    .nr_stamps = BACK_STAMPS,
+				    .report = r,
+				    .nr_reports = nr};
+}
+
 static void a_tsc_set_back_is_placed_by_guest_mode(void **state)
 {
 	static const unsigned int within[] = {95, 95, 95, 20, 40, 80, 10, 99, 5, 60};
-	static struct clock_span span[BACK_SPANS];
 	struct clock_report r[] = {
 		{.host_tsc = 10, .offset = 0},
 		{.host_tsc = BACK_AT, .change = true, .before = 0, .offset = -BACK},
 	};
 	uint64_t stamp[BACK_STAMPS], host[BACK_STAMPS];
-	struct clock_input in = {.span = span,
-				 .nr_spans = BACK_SPANS,
-				 .stamp = stamp,
-				 .nr_stamps = BACK_STAMPS,
-				 .report = r,
-				 .nr_reports = 2};
+	struct clock_input in = back_input(stamp, r, 2);
 	struct clock_options opt = {0};
 	struct clock_relation rel;
 	struct clock_cursor c = {0};
 
 	(void)state;
-	for (unsigned int i = 0; i < BACK_SPANS; i++)
-		span[i] = (struct clock_span){1000 * (i + 1), 1000 * (i + 1) + 100};
 	for (unsigned int i = 0; i < BACK_STAMPS; i++) {
 		bool after = i >= BACK_STAMPS / 2;
 
@@ -404,26 +410,18 @@ static void a_tsc_set_back_is_placed_by_guest_mode(void **state)
 /* Put back twice without a timestamp between: what follows could, by the order, lie after either, or before both. */
 static void a_segment_without_timestamps_is_passed_over(void **state)
 {
-	static struct clock_span span[BACK_SPANS];
 	struct clock_report r[] = {
 		{.host_tsc = 10, .offset = 0},
 		{.host_tsc = 600500, .change = true, .before = 0, .offset = -400090},
 		{.host_tsc = BACK_AT, .change = true, .before = -400090, .offset = -BACK},
 	};
 	uint64_t stamp[BACK_STAMPS];
-	struct clock_input in = {.span = span,
-				 .nr_spans = BACK_SPANS,
-				 .stamp = stamp,
-				 .nr_stamps = BACK_STAMPS,
-				 .report = r,
-				 .nr_reports = 3};
+	struct clock_input in = back_input(stamp, r, 3);
 	struct clock_options opt = {0};
 	struct clock_relation rel;
 	struct clock_cursor c = {0};
 
 	(void)state;
-	for (unsigned int i = 0; i < BACK_SPANS; i++)
-		span[i] = (struct clock_span){1000 * (i + 1), 1000 * (i + 1) + 100};
 	for (unsigned int i = 0; i < BACK_STAMPS; i++)
 		stamp[i] = i < BACK_STAMPS / 2 ? 100000 + 1000 * i + i
 					       : BACK_AT + 4500 + 1000 * i + 10 * (i % 10) - BACK;

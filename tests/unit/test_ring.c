@@ -314,19 +314,26 @@ static void file_is_read_in_time_order(void **state)
 	unlink(path);
 }
 
+/* An empty file of that name, and a ring of 16 slots a CPU that is to be written to it. */
+static void file_begin(char *path, unsigned int nr_cpus)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	ring_make(nr_cpus, 16, RING_OVERWRITE);
+	assert_int_equal(ring_event_add(&ring, &io_event), 0);
+}
+
 /* The same time on two CPUs and twice on one: by CPU, then as written. Slots that were lost are noted. */
 static void file_of_equal_times(void **state)
 {
 	char path[] = "/tmp/test_ring_XXXXXX";
 	struct reader *r;
 	static struct batch b;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
-	ring_make(2, 16, RING_OVERWRITE);
-	assert_int_equal(ring_event_add(&ring, &io_event), 0);
+	file_begin(path, 2);
 	for (uint64_t i = 0; i < 18; i++) /* the first two are overwritten */
 		ring_trace(&ring, 1, 1, 0, 20 + i);
 	for (uint64_t i = 0; i < 3; i++)
@@ -363,13 +370,9 @@ static void file_of_a_tsc_set_back(void **state)
 	char path[] = "/tmp/test_ring_XXXXXX";
 	struct reader *r;
 	static struct batch b;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
-	ring_make(1, 16, RING_OVERWRITE);
-	assert_int_equal(ring_event_add(&ring, &io_event), 0);
+	file_begin(path, 1);
 	for (uint64_t i = 0; i < NR; i++) {
 		ring_trace(&ring, 0, 1, 0, i);
 		ring.slots[i].word[0] = tsc[i];
