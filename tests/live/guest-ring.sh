@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A running guest's ring, read by the recorder: from guest memory through its page tables, from guest memory by physical
-# address, and from a shared file; reading it causes no exit; and its times are right also after a stop. Needs $HOSTRACE and $BUILD; prints TAP.
+# address, and from a shared file; reading it causes no exit; and its times are right also after a stop. Needs $HOSTRACE and
+# $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
