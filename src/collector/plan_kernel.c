@@ -243,13 +243,18 @@ void plan_kernel(struct plan *plan)
 
 void plan_exit_reasons(struct plan *plan)
 {
-	struct probe_plan *p = (struct probe_plan *)plan_of(plan, "kvm_exit");
-
-	if (!p || p->how != PROBE_TRACEPOINT || !plan_vmx())
+	if (!plan_vmx())
 		return;
-	p->place[0].instead = "tp_kvm_exit";
-	snprintf(p->place[0].program, sizeof(p->place[0].program), "tp_kvm_exit_vmx");
-	snprintf(p->reason, sizeof(p->reason), "only the exit's reason (--exit-reasons)");
+	for (unsigned int i = 0; i < plan->nr; i++) {
+		struct probe_plan *p = &plan->probe[i];
+		struct probe_place *place = &p->place[0];
+
+		if (strcmp(p->event, "kvm_exit") || p->how != PROBE_TRACEPOINT)
+			continue;
+		place->instead = "tp_kvm_exit";
+		snprintf(place->program, sizeof(place->program), "tp_kvm_exit_vmx");
+		snprintf(p->reason, sizeof(p->reason), "only the exit's reason (--exit-reasons)");
+	}
 }
 
 bool plan_svm(void)

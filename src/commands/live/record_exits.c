@@ -24,8 +24,8 @@ static int choose(struct collector_options *c)
 static int start(struct recording *r)
 {
 	if (wanted && !collector_exit_reasons(r->collector))
-		command_note("--exit-reasons has no effect here: this KVM backend or kernel does "
-			     "not provide the reason alone, or no kvm_exit is recorded");
+		command_note("--exit-reasons has no effect: it requires kvm_intel, and kvm_exit "
+			     "among the recorded events");
 	return 0;
 }
 
