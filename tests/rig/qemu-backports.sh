@@ -12,6 +12,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/apt.inc"
+. "$here/cache.inc"
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/backports
 suite=${BACKPORTS:-$(. /etc/os-release && echo "$VERSION_CODENAME")-backports}
 apt_dir=$cache/apt
@@ -46,13 +47,5 @@ fetch() {
 	mv "$program.new" "$program"
 }
 
-mkdir -p "$cache"
-exec 9>"$cache/lock"
-flock 9
-made_from="$suite $(sha256sum <"${BASH_SOURCE[0]}")"
-if [ ! -x "$program" ] || [ "$(cat "$cache/stamp" 2>/dev/null)" != "$made_from" ]; then
-	rm -f "$cache/stamp"
-	fetch
-	echo "$made_from" >"$cache/stamp"
-fi
+cache_program "$program" "$suite" fetch
 echo "$program"

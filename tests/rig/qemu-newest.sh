@@ -17,6 +17,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/apt.inc"
+. "$here/cache.inc"
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/newest
 suite=${NEWEST:-trixie trixie-backports}
 apt_dir=$cache/apt
@@ -70,15 +71,7 @@ fill() { # DIR
 	chmod 755 "$1/qemu"
 }
 
-mkdir -p "$cache"
-exec 9>"$cache/lock"
-flock 9
-made_from="$suite $(sha256sum <"${BASH_SOURCE[0]}")"
-if [ ! -x "$program" ] || [ "$(cat "$cache/stamp" 2>/dev/null)" != "$made_from" ]; then
-	rm -f "$cache/stamp"
-	fetch
-	echo "$made_from" >"$cache/stamp"
-fi
+cache_program "$program" "$suite" fetch
 case ${1:-} in
 fill) fill "${2:?usage: qemu-newest.sh fill DIR}" ;;
 *) echo "$program" ;;

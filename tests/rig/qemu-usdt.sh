@@ -11,6 +11,7 @@
 # source list of its own; /etc/apt is not changed. Packages: `scripts/deps.sh usdt`.
 set -euo pipefail
 
+. "$(dirname "${BASH_SOURCE[0]}")/cache.inc"
 cache=${HOSTRACE_RIG:-${XDG_CACHE_HOME:-$HOME/.cache}/hostrace-rig}/usdt
 jobs=${JOBS:-2}
 
@@ -68,15 +69,11 @@ build() {
 	rm -rf "$cache/build" "$cache/source"
 }
 
-version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86 2>/dev/null) || die "qemu-system-x86 is not installed"
-mkdir -p "$cache"
-exec 9>"$cache/lock"
-flock 9
-made_from="$version $(sha256sum <"${BASH_SOURCE[0]}")"
-if [ ! -x "$cache/qemu-system-x86_64" ] || [ "$(cat "$cache/stamp" 2>/dev/null)" != "$made_from" ]; then
-	rm -f "$cache/stamp"
-	fetch "$version"
+fetch_and_build() { # VERSION
+	fetch "$1"
 	(build)
-	echo "$made_from" >"$cache/stamp"
-fi
+}
+
+version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86 2>/dev/null) || die "qemu-system-x86 is not installed"
+cache_program "$cache/qemu-system-x86_64" "$version" fetch_and_build "$version"
 echo "$cache/qemu-system-x86_64"
