@@ -75,31 +75,27 @@ no_turns() {
 	:
 }
 
-monitor() { # COMMAND...
-	printf '%s\n' "$@" >/tmp/monitor.in
-}
-
 # While the guest waits: the VM is put back to a snapshot of more than a second ago (KVM takes less for an attempt to
 # synchronize TSCs, and leaves the offset); it is stopped and continued, which leaves the offset. At its turns 3 and 5 the
 # guest writes its TSC itself.
 turns() { # NAME
 	wait_until grep -q '^turn 1' "$out/$1.console"
 	offsets_note "$1" begin
-	monitor "savevm a"
+	monitor_write "$1" /tmp/monitor.in "savevm a"
 	sleep 2
-	monitor "loadvm a"
+	monitor_write "$1" /tmp/monitor.in "loadvm a"
 	wait_until offset_differs "$1"
 	offsets_note "$1" loaded
-	monitor "o /b 0x3ff 1"
+	monitor_write "$1" /tmp/monitor.in "o /b 0x3ff 1"
 	wait_until grep -q '^turn 2' "$out/$1.console"
-	monitor stop
+	monitor_write "$1" /tmp/monitor.in stop
 	sleep 0.5
-	monitor cont
+	monitor_write "$1" /tmp/monitor.in cont
 	offsets_note "$1" continued
-	monitor "o /b 0x3ff 2"
+	monitor_write "$1" /tmp/monitor.in "o /b 0x3ff 2"
 	wait_until grep -q '^turn 4' "$out/$1.console"
 	offsets_note "$1" forward
-	monitor "o /b 0x3ff 4"
+	monitor_write "$1" /tmp/monitor.in "o /b 0x3ff 4"
 }
 
 ringed ringed host "" no_turns
