@@ -66,10 +66,11 @@ static void columns_double(struct bands *b, uint32_t nr_tracks)
 /* Its time in each of the columns that it touches. */
 static void slice_spread(const struct bands *b, uint64_t *ns, uint64_t from, uint64_t until)
 {
-	for (uint64_t x = from / b->column_ns; x < COLUMNS && x * b->column_ns < until; x++) {
-		uint64_t start = x * b->column_ns, end = start + b->column_ns;
+	for (uint64_t x = from / b->column_ns; from < until && x < COLUMNS; x++) {
+		uint64_t rest = b->column_ns - from % b->column_ns, most = until - from;
 
-		ns[x] += (until < end ? until : end) - (from > start ? from : start);
+		ns[x] += most < rest ? most : rest;
+		from += most < rest ? most : rest;
 	}
 }
 
@@ -113,69 +114,73 @@ static json_t *kinds_json(const struct bands *b, uint32_t track)
 }
 
 /* vCPUs come before all others, then those with the most time in slices. */
-static bool is_before(const struct timeline *t, uint32_t x, uint32_t y)
+static int by_importance(const void *va, const void *vb, void *timeline)
 {
+	const struct timeline *t = timeline;
 	const struct bands *b = t->state;
+	uint32_t x = *(const uint32_t *)va, y = *(const uint32_t *)vb;
 	bool vcpu_x = t->track[x].order >> 32 == TRACK_VCPU,
 	     vcpu_y = t->track[y].order >> 32 == TRACK_VCPU;
 
 	if (vcpu_x != vcpu_y)
-		return vcpu_x;
-	return b->track[x].busy_ns > b->track[y].busy_ns;
+		return vcpu_x ? -1 : 1;
+	if (b->track[x].busy_ns != b->track[y].busy_ns)
+		return b->track[x].busy_ns > b->track[y].busy_ns ? -1 : 1;
+	return (x > y) - (x < y);
 }
 
-/* Is it among the first SHOWN_MAX? Tracks are few. */
-static bool is_shown(const struct timeline *t, uint32_t track)
+/* From top to bottom. */
+static int by_place(const void *va, const void *vb, void *timeline)
 {
-	const struct bands *b = t->state;
-	unsigned int before = 0;
-
-	if (track >= TRACKS_MAX || !b->track[track].slices)
-		return false;
-	for (uint32_t i = 0; i < t->nr_tracks && i < TRACKS_MAX; i++)
-		before += b->track[i].slices && i != track && is_before(t, i, track);
-	return before < SHOWN_MAX;
-}
-
-static bool is_above(const struct timeline *t, uint32_t x, uint32_t y)
-{
+	const struct timeline *t = timeline;
+	uint32_t x = *(const uint32_t *)va, y = *(const uint32_t *)vb;
 	const struct timeline_track *a = &t->track[x], *b = &t->track[y];
 
-	return a->group != b->group ? a->group < b->group : a->order < b->order;
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	if (a->order != b->order)
+		return a->order < b->order ? -1 : 1;
+	return (x > y) - (x < y);
 }
 
-static void track_add(const struct timeline *t, uint32_t i, json_t *tracks, uint32_t *index)
+static json_t *track_json(const struct timeline *t, uint32_t i)
 {
 	const struct bands *b = t->state;
 	const struct timeline_track *tr = &t->track[i];
-	size_t at = json_array_size(tracks);
 
-	while (at && is_above(t, i, index[at - 1]))
-		at--;
-	memmove(&index[at + 1], &index[at], (json_array_size(tracks) - at) * sizeof(*index));
-	index[at] = i;
-	json_array_insert_new(tracks, at,
-			      json_pack("{s:o,s:o,s:I,s:o}", "group",
-					json_text(t->group[tr->group].name), "name",
-					json_text(tr->name), "slices",
-					(json_int_t)b->track[i].slices, "kinds", kinds_json(b, i)));
+	return json_pack("{s:o,s:o,s:I,s:o}", "group", json_text(t->group[tr->group].name), "name",
+			 json_text(tr->name), "slices", (json_int_t)b->track[i].slices, "kinds",
+			 kinds_json(b, i));
 }
 
-static json_t *result_make(const struct timeline *t)
+/* The numbers of the tracks that are shown, in their order. Returns how many. */
+static uint32_t tracks_choose(struct timeline *t, uint32_t shown[TRACKS_MAX])
+{
+	const struct bands *b = t->state;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < t->nr_tracks && i < TRACKS_MAX; i++)
+		if (b->track[i].slices)
+			shown[nr++] = i;
+	qsort_r(shown, nr, sizeof(*shown), by_importance, t);
+	nr = nr < SHOWN_MAX ? nr : SHOWN_MAX;
+	qsort_r(shown, nr, sizeof(*shown), by_place, t);
+	return nr;
+}
+
+static json_t *result_make(struct timeline *t)
 {
 	const struct bands *b = t->state;
 	json_t *tracks = json_array();
-	uint32_t index[SHOWN_MAX + 1], missing = 0;
+	uint32_t shown[TRACKS_MAX], nr = tracks_choose(t, shown), written = 0;
 
-	for (uint32_t i = 0; i < t->nr_tracks; i++) {
-		if (is_shown(t, i))
-			track_add(t, i, tracks, index);
-		else if (t->track[i].written)
-			missing++;
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		json_array_append_new(tracks, track_json(t, shown[i]));
+	for (uint32_t i = 0; i < t->nr_tracks; i++)
+		written += t->track[i].written;
 	return json_pack("{s:o,s:o,s:i,s:o,s:i}", "t0_ns", json_u64(t->since_ns), "column_ns",
 			 json_u64(b->column_ns), "columns", (int)b->nr_columns, "tracks", tracks,
-			 "tracks_not_shown", (int)missing);
+			 "tracks_not_shown", (int)(written - nr));
 }
 
 static int bands_close(struct timeline *t)
