@@ -29,6 +29,7 @@ struct rows {
 	struct thread_names *names;
 	uint64_t start_ns, nr, max_frames;
 	bool ticks, with_source, with_vm;
+	bool brought; /* symbols that a source brings are shown: not with -x */
 	struct event_csv *csv; /* NULL: another format, or chosen columns */
 	struct event_columns *columns; /* NULL: all */
 	int err;
@@ -47,7 +48,7 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 
 	if (rows->given)
 		return rows->given;
-	if (!r || symbols_given().none || strcmp(r->info.kind, "guest-stream"))
+	if (!r || !rows->brought || strcmp(r->info.kind, "guest-stream"))
 		return NULL;
 	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
 		addresses_parse(text, len, r->info.file, &rows->symbols[source]);
@@ -230,6 +231,7 @@ int rows_write(const struct input_set *in, struct output *out, const struct rows
 			    .out = out,
 			    .start_ns = in->reader->info.start_ns,
 			    .ticks = trace_info_in_ticks(&in->reader->info),
+			    .brought = !symbols_given().none,
 			    .max_frames = options->max_frames,
 			    .with_source = input_set_nr(in) > 1,
 			    .with_vm = input_set_nr_vms(in) > 1 || options->columns};
