@@ -3,15 +3,16 @@
 """Receives OpenTelemetry's metrics: otlp_receiver.py MODE_FILE
 
 Prints the port it listens on. Each request becomes the file "sent" (samples as in Prometheus' text format) and
-"sent.head" (the request's head). MODE_FILE says how the next request is answered: ok, partial, page (which is no answer), fail, or hang.
+"sent.head" (the request's head). MODE_FILE says how the next request is answered: ok, partial, page (which is no answer), fail, or hang: then there is a
+file "hung.N" until the sender closes the connection.
 The wire format is read here, without a library and without the program's own definitions:
 https://protobuf.dev/programming-guides/encoding/
 """
 import http.server
+import itertools
 import os
 import struct
 import sys
-import time
 
 
 def varint(data, at):
@@ -78,6 +79,8 @@ def write(path, text):
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
+    hung = itertools.count(1)
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         resource = fields(fields(body)[1][0])
@@ -90,7 +93,11 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         with open(sys.argv[1], encoding="utf-8") as f:
             mode = f.read().strip()
         if mode == "hang":
-            time.sleep(3600)
+            path = "hung.%d" % next(self.hung)
+            write(path, "")
+            self.connection.recv(1)  # returns when the sender closes the connection
+            os.unlink(path)
+            return
         self.send_response(503 if mode == "fail" else 200)
         self.end_headers()
         if mode == "page":
