@@ -360,7 +360,7 @@ static void file_of_equal_times(void **state)
 	unlink(path);
 }
 
-/* A TSC that was set back: as written, since the times do not tell the order. Nested records are put in order. */
+/* A TSC that was set back: as written, since times do not tell the order; counted. Nested records are put in order. */
 static void file_of_a_tsc_set_back(void **state)
 {
 	static const uint64_t tsc[] = {5000000, 5000100, 5000050, 7000000,
@@ -381,6 +381,7 @@ static void file_of_a_tsc_set_back(void **state)
 	assert_int_equal(reader_open(path, NULL, &r), 0);
 	assert_int_equal(r->info.start_ns, 2000000);
 	assert_int_equal(r->info.end_ns, 7000000);
+	assert_int_equal(r->info.late, 3);
 	assert_int_equal(reader_next(r, &b), 1);
 	assert_int_equal(b.nr, NR);
 	for (unsigned int i = 0; i < NR; i++)

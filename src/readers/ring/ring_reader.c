@@ -204,6 +204,27 @@ static int entries_collect(struct ring_reader *r)
 	return 0;
 }
 
+/* The least and the greatest time; records behind a TSC that was set back are late. */
+static void times_fill(struct ring_reader *r)
+{
+	struct trace_info *info = &r->base.info;
+
+	info->nr_events = r->nr_entries;
+	info->start_ns = r->nr_entries ? r->entry[0].tsc : 0;
+	for (size_t i = 0; i < r->nr_entries; i++) {
+		info->late += r->entry[i].tsc < info->end_ns;
+		if (r->entry[i].tsc < info->start_ns)
+			info->start_ns = r->entry[i].tsc;
+		if (r->entry[i].tsc > info->end_ns)
+			info->end_ns = r->entry[i].tsc;
+	}
+	if (info->late)
+		trace_info_caveat(info,
+				  "%s: the TSC of a vCPU was set back: %llu records have older "
+				  "timestamps than records before them",
+				  info->file, (unsigned long long)info->late);
+}
+
 static int info_fill(struct ring_reader *r)
 {
 	struct trace_info *info = &r->base.info;
@@ -217,14 +238,7 @@ static int info_fill(struct ring_reader *r)
 	trace_info_caveat(info,
 			  "%s: timestamps are guest TSC ticks, not aligned with any host's clock",
 			  info->file);
-	info->nr_events = r->nr_entries;
-	info->start_ns = r->nr_entries ? r->entry[0].tsc : 0;
-	for (size_t i = 0; i < r->nr_entries; i++) {
-		if (r->entry[i].tsc < info->start_ns)
-			info->start_ns = r->entry[i].tsc;
-		if (r->entry[i].tsc > info->end_ns)
-			info->end_ns = r->entry[i].tsc;
-	}
+	times_fill(r);
 	return 0;
 }
 
