@@ -149,10 +149,6 @@ printf '%s\n' "${FILES[@]}" | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\
 	scripts/events-page.sh | diff -u doc/events.md - | head -n 20
 } 2>&1 | rule "doc/events.md is what bpf/events.def says (make docs)"
 
-diff <(sed -n '/^| known workload /,/^$/{/^|/p}' doc/tested.md) \
-	<(sed -n '/^<!-- doc\/tested.md -->$/,/^<!-- end -->$/{//!p}' README.md) 2>&1 |
-	rule "README's table of tested hosts is that of doc/tested.md (make check-matrix)"
-
 # Prints the file with the tests of a program that tests/tap.sh runs.
 program_file() { # PROGRAM
 	case $1 in

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # The same short set on several hosts: `make check-matrix`. TAP; DIR/tested.md, and if all hosts were run and passed
-# doc/tested.md with the README's table.
+# doc/tested.md.
 #
 #   matrix.sh HOSTRACE [DIR]    the program; DIR keeps the output of the runs
 #
@@ -71,14 +71,6 @@ own_host() {
 	own_demo installed "$(type -P qemu-system-x86_64)" && own_demo newer "$newer" && own_demo newest "$newest"
 }
 
-# doc/tested.md, and its table of the demo in the README (tests/lint/lint.sh compares them).
-tested_keep() {
-	cp "$work/tested.md" "$here/../../doc/tested.md"
-	sed -n '/^| known workload /,/^$/{/^|/p}' "$work/tested.md" >"$work/demo.md"
-	sed -i -e '/^<!-- doc\/tested.md -->$/,/^<!-- end -->$/{//!d}' -e "/^<!-- doc\/tested.md -->$/r $work/demo.md" \
-		"$here/../../README.md"
-}
-
 host_run() { # HOST
 	if [ "$1" = own ]; then
 		own_host
@@ -109,7 +101,7 @@ done
 # shellcheck disable=SC2086
 if [ $failed = 0 ]; then
 	jq -r -s --arg made "$(date -I) by $("$program" --version | head -n 1)" -f "$here/tested.jq" $facts >"$work/tested.md" || failed=1
-	[ "$hosts$failed" != "${all}0" ] || tested_keep
+	[ "$hosts$failed" != "${all}0" ] || cp "$work/tested.md" "$here/../../doc/tested.md"
 fi
 echo "1..$n"
 exit $failed
