@@ -21,8 +21,11 @@ static uint64_t bucket_value(unsigned int b)
 
 static int bucket_count(struct quantiles *q, unsigned int b, uint64_t n)
 {
-	uint64_t **block = &q->block[b / QUANTILES_SUB];
+	uint64_t **block;
 
+	if (!q->block && !(q->block = calloc(QUANTILES_BLOCKS, sizeof(*q->block))))
+		return fail(-ENOMEM, "out of memory");
+	block = &q->block[b / QUANTILES_SUB];
 	if (!*block && !(*block = calloc(QUANTILES_SUB, sizeof(**block))))
 		return fail(-ENOMEM, "out of memory");
 	(*block)[b % QUANTILES_SUB] += n;
@@ -134,7 +137,7 @@ static int buckets_merge(struct quantiles *q, const struct quantiles *from)
 {
 	int err = q->bucketed ? 0 : exact_to_buckets(q);
 
-	for (unsigned int i = 0; i < QUANTILES_BLOCKS && !err; i++)
+	for (unsigned int i = 0; from->block && i < QUANTILES_BLOCKS && !err; i++)
 		for (unsigned int b = 0; from->block[i] && b < QUANTILES_SUB && !err; b++)
 			if (from->block[i][b])
 				err = bucket_count(q, i * QUANTILES_SUB + b, from->block[i][b]);
@@ -165,8 +168,9 @@ void quantiles_free(struct quantiles *q)
 {
 	free(q->hot);
 	free(q->exact);
-	for (unsigned int i = 0; i < QUANTILES_BLOCKS; i++)
+	for (unsigned int i = 0; q->block && i < QUANTILES_BLOCKS; i++)
 		free(q->block[i]);
+	free(q->block);
 	*q = (struct quantiles){0};
 }
 
@@ -188,7 +192,7 @@ uint64_t quantiles_at(struct quantiles *q, double fraction)
 		qsort(q->exact, q->count, sizeof(*q->exact), by_value);
 		return q->exact[rank - 1];
 	}
-	for (unsigned int b = 0; b < QUANTILES_BLOCKS * QUANTILES_SUB; b++) {
+	for (unsigned int b = 0; q->block && b < QUANTILES_BLOCKS * QUANTILES_SUB; b++) {
 		const uint64_t *block = q->block[b / QUANTILES_SUB];
 
 		if (!block) {

@@ -28,7 +28,7 @@ struct quantiles {
 	unsigned __int128 sum __attribute__((packed, aligned(8))); /* it is part of entries of hash tables */
 	uint64_t squares[3]; /* sum of squares, lowest word first */
 	uint64_t *exact;     /* until the buckets are used */
-	uint64_t *block[QUANTILES_BLOCKS];
+	uint64_t **block;    /* QUANTILES_BLOCKS, each NULL while it is empty; NULL: no bucket is used */
 	bool bucketed;
 };
 
