@@ -71,6 +71,10 @@ json_t *sched_report_caveats(const struct sched_report *r)
 	count_add(list, "losses after which a thread's time is unknown until its next event",
 		  n->losses);
 	count_add(list, "events ignored, as there are too many threads", n->refused);
+	count_add(list,
+		  "waits for a CPU, or parts of them, for which the task that ran is unknown, as "
+		  "there are too many",
+		  n->unnamed);
 	left_out_add(list, r);
 	return list;
 }
@@ -152,14 +156,17 @@ static const char *taker_print(const struct sched_taker *k, char *buf, size_t si
 	return buf;
 }
 
-/* The first one of this thread. */
-static const struct sched_taker *taker_of(const struct sched_taker *const *all, size_t nr,
-					  const struct sched_thread *th)
+/* Of each thread, by its number, the task that ran longest instead. NULL: out of memory. */
+static const struct sched_taker **longest_takers(const struct sched *s, size_t nr_threads)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (all[i]->thread == th)
-			return all[i];
-	return NULL;
+	size_t nr;
+	_cleanup_free_ const struct sched_taker **all = sched_takers(s, &nr);
+	const struct sched_taker **longest = all ? calloc(nr_threads + 1, sizeof(*longest)) : NULL;
+
+	for (size_t i = nr; longest && i-- > 0;)
+		if (all[i]->thread->number < nr_threads)
+			longest[all[i]->thread->number] = all[i];
+	return longest;
 }
 
 int sched_report_takers(const struct sched_report *r, struct table *t)
@@ -229,9 +236,10 @@ static void thread_row(const struct sched_report *r, struct sched_thread *th,
 
 int sched_report_threads(const struct sched_report *r, struct table *t)
 {
-	size_t nr, nr_takers;
+	size_t nr;
 	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
-	_cleanup_free_ const struct sched_taker **takers = sched_takers(r->sched, &nr_takers);
+	_cleanup_free_ const struct sched_taker **takers =
+		longest_takers(r->sched, all && nr ? all[nr - 1]->number + 1ul : 0);
 
 	if (!all || !takers)
 		return out_of_memory();
@@ -252,7 +260,7 @@ int sched_report_threads(const struct sched_report *r, struct table *t)
 		if (!row && selected(r, all[i]))
 			return -ENOMEM;
 		if (row)
-			thread_row(r, all[i], taker_of(takers, nr_takers, all[i]), t, row);
+			thread_row(r, all[i], takers[all[i]->number], t, row);
 	}
 	return 0;
 }

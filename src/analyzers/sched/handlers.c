@@ -118,6 +118,8 @@ static int by_time(const void *a, const void *b)
 
 	if (p != q)
 		return p > q ? -1 : 1;
+	if ((*x)->thread != (*y)->thread)
+		return (*x)->thread->number < (*y)->thread->number ? -1 : 1;
 	return strcmp((*x)->name, (*y)->name);
 }
 

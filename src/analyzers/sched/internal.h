@@ -6,13 +6,20 @@
 #include "analyzers/sched/sched.h"
 #include "base/hash.h"
 
-enum { SCHED_THREADS_MAX = 1 << 16, SCHED_CPUS_MAX = 1 << 16, SCHED_TAKERS_MAX = 1 << 16 };
+enum {
+	SCHED_THREADS_MAX = 1 << 16,
+	SCHED_CPUS_MAX = 1 << 16,
+	SCHED_TAKERS_MAX = 1 << 16,
+	SCHED_CHARGES_MAX = 1 << 16, /* of all waits at a time */
+	SCHED_WAITERS_MAX = 256, /* threads that wait for a CPU, of which it is known who runs instead */
+};
 
 struct waited_cpu;
 
-/* A task that ran during a wait. */
+/* A task that ran during a wait that is not over. */
 struct charge {
-	uint32_t tid;
+	uint64_t key; /* number of the thread that waits << 32 | tid of the task */
+	uint32_t tid, next_tid; /* that of the wait's previous charge */
 	char comm[16];
 	uint64_t time_ns;
 };
@@ -33,15 +40,21 @@ struct follow {
 
 	/* While it waits for a CPU: */
 	struct waited_cpu *cpu; /* NULL: not known which */
-	struct follow *next;	/* who else waits for it */
+	struct follow *next, *prev; /* who else waits for it */
+	bool is_one_too_many;	/* more than SCHED_WAITERS_MAX wait for it: who runs instead is unknown */
 	uint64_t taken_ns;	/* who ran instead is known up to here */
-	struct charge *charges; /* of this wait: they count once it is over */
+	uint64_t unknown_ns;	/* of this wait: unknown tasks ran */
+	uint32_t charged_tid;	/* the newest of this wait's charges; they count once it is over */
 	unsigned int nr_charges;
+
+	bool is_touched; /* had an event since the last loss */
+	struct follow *next_touched;
 };
 
 /* A CPU that threads wait for. */
 struct waited_cpu {
 	struct follow *waiters;
+	unsigned int nr_waiters;
 	bool known; /* who runs there */
 	uint32_t tid;
 	char comm[16];
@@ -65,16 +78,17 @@ struct sched {
 	uint64_t start_ns, lost_until_ns;
 	bool foreign; /* sched_set_foreign() */
 	struct sched_counts counts;
-	struct hash_table threads, cpus, vms, takers, handlers;
+	struct hash_table threads, cpus, vms, takers, charges, handlers;
+	struct follow *touched; /* threads that had an event since the last loss */
 	int err;
 };
 
 /* takers.c: who runs on a CPU while threads wait for it. */
 struct waited_cpu *waited_cpu_get(struct sched *s, const struct event *ev, uint32_t cpu);
-void wait_begins(struct follow *t, struct waited_cpu *cpu, uint64_t ns);
+void wait_begins(struct sched *s, struct follow *t, struct waited_cpu *cpu, uint64_t ns);
 
 /* The wait does not count: events are missing. */
-void wait_forget(struct follow *t);
+void wait_forget(struct sched *s, struct follow *t);
 
 /* The event switches its CPU from one task to another. */
 void cpu_switches(struct sched *s, const struct event *ev);

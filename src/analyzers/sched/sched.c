@@ -62,6 +62,16 @@ static struct follow *thread_find(const struct sched *s, const struct event *ev,
 	return e ? e->thread : NULL;
 }
 
+static struct follow *thread_touch(struct sched *s, struct follow *t)
+{
+	if (t->is_touched)
+		return t;
+	t->is_touched = true;
+	t->next_touched = s->touched;
+	s->touched = t;
+	return t;
+}
+
 /* NULL: thread 0, or there are too many. */
 static struct follow *thread_get(struct sched *s, const struct event *ev, uint32_t tid)
 {
@@ -71,7 +81,7 @@ static struct follow *thread_get(struct sched *s, const struct event *ev, uint32
 	if (t && tid == ev->tid && s->foreign)
 		t->t.pid = ev->pid;
 	if (t || !tid)
-		return t;
+		return t ? thread_touch(s, t) : NULL;
 	t = calloc(1, sizeof(*t));
 	e = t ? hash_add_u64(&s->threads, key_of(ev, tid), NULL) : NULL;
 	if (!e) {
@@ -87,7 +97,7 @@ static struct follow *thread_get(struct sched *s, const struct event *ev, uint32
 	t->t.vcpu = RECORD_NO_VCPU;
 	t->use = SCHED_UNKNOWN;
 	t->since_ns = s->start_ns;
-	return t;
+	return thread_touch(s, t);
 }
 
 static void comm_learn(struct follow *t, const struct event *ev, const char *field)
@@ -180,12 +190,13 @@ static void busy_ends(struct sched *s, struct follow *t, uint64_t ns)
 static void switch_is_missing(struct sched *s, struct follow *t)
 {
 	s->counts.missing++;
-	wait_forget(t);
+	wait_forget(s, t);
 	t->use = SCHED_UNKNOWN;
 	t->handler = NULL;
 }
 
-static void becomes_ready(struct follow *t, enum sched_use use, struct waited_cpu *cpu, uint64_t ns)
+static void becomes_ready(struct sched *s, struct follow *t, enum sched_use use,
+			  struct waited_cpu *cpu, uint64_t ns)
 {
 	account(t, ns);
 	t->wakes_poll = t->use == SCHED_POLLS;
@@ -194,8 +205,8 @@ static void becomes_ready(struct follow *t, enum sched_use use, struct waited_cp
 	t->use = use;
 	t->wait_ns = ns;
 	t->woken_early_ns = 0;
-	wait_forget(t);
-	wait_begins(t, cpu, ns);
+	wait_forget(s, t);
+	wait_begins(s, t, cpu, ns);
 }
 
 static void leaves(struct sched *s, struct follow *t, const struct event *ev)
@@ -206,7 +217,7 @@ static void leaves(struct sched *s, struct follow *t, const struct event *ev)
 	comm_learn(t, ev, "prev_comm");
 	t->woken_early_ns = 0;
 	if (!state || (woken && ev->time_ns - woken <= EARLY_WAKE_NS)) {
-		becomes_ready(t, state ? SCHED_RUNQUEUE : SCHED_PREEMPTED,
+		becomes_ready(s, t, state ? SCHED_RUNQUEUE : SCHED_PREEMPTED,
 			      waited_cpu_get(s, ev, ev->cpu), ev->time_ns);
 		return;
 	}
@@ -255,7 +266,7 @@ static void on_switch(struct sched *s, const struct event *ev)
 	}
 	t = next == ev->tid || s->foreign ? thread_get(s, ev, next) : thread_find(s, ev, next);
 	if (t && (t->t.pid == ev->pid || s->foreign)) {
-		vcpu_learn(s, t, ev);
+		vcpu_learn(s, thread_touch(s, t), ev);
 		comes(s, t, ev);
 	}
 }
@@ -280,9 +291,9 @@ static void on_wakeup(struct sched *s, struct follow *t, const struct event *ev,
 	if (cpu && !cpu->waiters)
 		cpu->known = false; /* nobody watched it */
 	if (t->use >= SCHED_POLLS && t->use < SCHED_UNKNOWN)
-		becomes_ready(t, SCHED_RUNQUEUE, cpu, ev->time_ns);
+		becomes_ready(s, t, SCHED_RUNQUEUE, cpu, ev->time_ns);
 	else if (t->use == SCHED_RUNQUEUE && !t->cpu && cpu) /* sched_woken did not know it */
-		wait_begins(t, cpu, t->taken_ns);
+		wait_begins(s, t, cpu, t->taken_ns);
 }
 
 static enum sched_use use_of_syscall(int32_t number, uint64_t arg1)
@@ -322,7 +333,7 @@ static bool loses_switches(const struct event *ev)
 static void on_lost(struct sched *s, const struct event *ev)
 {
 	uint64_t until = event_value(ev, "until");
-	const struct follow_entry *e;
+	struct follow *t;
 
 	if (!loses_switches(ev))
 		return;
@@ -331,9 +342,9 @@ static void on_lost(struct sched *s, const struct event *ev)
 		until = ev->time_ns;
 	if (until > s->lost_until_ns)
 		s->lost_until_ns = until;
-	for (uint32_t at = 0; (e = hash_next(&s->threads, &at));) {
-		struct follow *t = e->thread;
-
+	while ((t = s->touched)) { /* of the others nothing is known since the previous loss */
+		s->touched = t->next_touched;
+		t->is_touched = false;
 		account(t, ev->time_ns);
 		if (is_waiting(t))
 			wait_breaks_off(s, t, ev->time_ns);
@@ -494,6 +505,7 @@ struct sched *sched_new(uint64_t start_ns)
 	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_THREADS_MAX);
 	handlers_init(s);
 	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
+	s->charges = HASH_TABLE(struct charge, 1, SCHED_CHARGES_MAX);
 	return s;
 }
 
@@ -502,7 +514,6 @@ static void thread_free(struct follow *t)
 	quantiles_free(&t->t.waits);
 	quantiles_free(&t->t.wakeups);
 	quantiles_free(&t->t.busy);
-	free(t->charges);
 	free(t);
 }
 
@@ -522,5 +533,6 @@ void sched_free(struct sched *s)
 	hash_deinit(&s->cpus);
 	hash_deinit(&s->vms);
 	hash_deinit(&s->takers);
+	hash_deinit(&s->charges);
 	free(s);
 }

@@ -90,6 +90,7 @@ struct sched_counts {
 	uint64_t missing; /* switches that were not reported: the thread's time is unknown since its previous event */
 	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
 	uint64_t refused; /* events of threads or CPUs beyond the limit */
+	uint64_t unnamed; /* (parts of) waits for which the task that ran is unknown: too many */
 };
 
 struct sched;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analyzers/sched/internal.h"
-#include "base/array.h"
 
 static void comm_read(const struct event *ev, const char *name, char comm[16])
 {
@@ -32,73 +31,111 @@ struct waited_cpu *waited_cpu_get(struct sched *s, const struct event *ev, uint3
 	return e ? e->cpu : NULL;
 }
 
-void wait_begins(struct follow *t, struct waited_cpu *cpu, uint64_t ns)
+void wait_begins(struct sched *s, struct follow *t, struct waited_cpu *cpu, uint64_t ns)
 {
 	t->taken_ns = ns;
-	t->cpu = cpu;
-	if (!cpu)
+	t->is_one_too_many = cpu && cpu->nr_waiters == SCHED_WAITERS_MAX;
+	s->counts.unnamed += t->is_one_too_many;
+	if (!cpu || t->is_one_too_many)
 		return;
+	t->cpu = cpu;
 	t->next = cpu->waiters;
+	if (t->next)
+		t->next->prev = t;
 	cpu->waiters = t;
+	cpu->nr_waiters++;
 }
 
-void wait_forget(struct follow *t)
+static uint64_t taker_key(const struct follow *t, uint32_t tid)
 {
-	struct follow **at = t->cpu ? &t->cpu->waiters : NULL;
+	return (uint64_t)t->t.number << 32 | tid;
+}
 
-	while (at && *at && *at != t)
-		at = &(*at)->next;
-	if (at && *at)
-		*at = t->next;
+/* Removes the newest charge of the wait. */
+static struct charge charge_pop(struct sched *s, struct follow *t)
+{
+	struct charge *c = hash_find_u64(&s->charges, taker_key(t, t->charged_tid)), copy = *c;
+
+	hash_remove(&s->charges, c);
+	t->charged_tid = copy.next_tid;
+	t->nr_charges--;
+	return copy;
+}
+
+void wait_forget(struct sched *s, struct follow *t)
+{
+	while (t->nr_charges)
+		charge_pop(s, t);
+	t->unknown_ns = 0;
+	t->is_one_too_many = false;
+	if (!t->cpu)
+		return;
+	if (t->next)
+		t->next->prev = t->prev;
+	*(t->prev ? &t->prev->next : &t->cpu->waiters) = t->next;
+	t->cpu->nr_waiters--;
 	t->cpu = NULL;
-	t->next = NULL;
-	t->nr_charges = 0;
+	t->next = t->prev = NULL;
+}
+
+static void charge_unknown(struct follow *t, uint64_t ns)
+{
+	if (ns <= t->taken_ns)
+		return;
+	t->unknown_ns += ns - t->taken_ns;
+	t->taken_ns = ns;
 }
 
 /* The task ran up to ns since who ran instead of the thread was last known. */
 static void charge(struct sched *s, struct follow *t, uint32_t tid, const char *comm, uint64_t ns)
 {
-	unsigned int i = 0;
+	struct charge *c;
+	bool is_new;
 
 	if (ns <= t->taken_ns)
 		return;
-	while (i < t->nr_charges && t->charges[i].tid != tid)
-		i++;
-	if (i == t->nr_charges) {
-		if (array_room(t->charges, t->nr_charges)) {
-			s->err = -ENOMEM;
-			return;
-		}
-		t->charges[t->nr_charges++] = (struct charge){.tid = tid};
+	c = hash_add_u64(&s->charges, taker_key(t, tid), &is_new);
+	if (!c) {
+		s->counts.unnamed++;
+		charge_unknown(t, ns);
+		return;
 	}
-	memcpy(t->charges[i].comm, comm, sizeof(t->charges[i].comm));
-	t->charges[i].time_ns += ns - t->taken_ns;
+	if (is_new) {
+		c->tid = tid;
+		c->next_tid = t->charged_tid;
+		t->charged_tid = tid;
+		t->nr_charges++;
+	}
+	memcpy(c->comm, comm, sizeof(c->comm));
+	c->time_ns += ns - t->taken_ns;
 	t->taken_ns = ns;
 }
 
-static void charge_unknown(struct sched *s, struct follow *t, uint64_t ns)
+static void taker_add(struct sched *s, struct follow *t, const struct charge *c)
 {
-	static const char nobody[16];
+	struct sched_taker *taker = hash_add_u64(&s->takers, taker_key(t, c->tid), NULL);
 
-	charge(s, t, UINT32_MAX, nobody, ns);
+	if (!taker) {
+		s->counts.unnamed++;
+		return;
+	}
+	taker->thread = &t->t;
+	taker->tid = c->tid;
+	memcpy(taker->comm, c->comm, sizeof(taker->comm));
+	taker->time_ns += c->time_ns;
 }
 
 /* The wait counts, and so do those who ran instead. */
 static void wait_counts(struct sched *s, struct follow *t)
 {
-	for (unsigned int i = 0; i < t->nr_charges; i++) {
-		const struct charge *c = &t->charges[i];
-		struct sched_taker *taker =
-			hash_add_u64(&s->takers, (uint64_t)t->t.number << 32 | c->tid, NULL);
+	while (t->nr_charges) {
+		struct charge c = charge_pop(s, t);
 
-		if (!taker)
-			continue;
-		taker->thread = &t->t;
-		taker->tid = c->tid;
-		memcpy(taker->comm, c->comm, sizeof(taker->comm));
-		taker->time_ns += c->time_ns;
+		taker_add(s, t, &c);
 	}
-	wait_forget(t);
+	if (t->unknown_ns)
+		taker_add(s, t, &(struct charge){.tid = UINT32_MAX, .time_ns = t->unknown_ns});
+	wait_forget(s, t);
 }
 
 void cpu_switches(struct sched *s, const struct event *ev)
@@ -114,7 +151,7 @@ void cpu_switches(struct sched *s, const struct event *ev)
 		if (!cpu->known || cpu->tid == prev)
 			charge(s, t, prev, comm, ev->time_ns);
 		else /* others ran in between, unseen */
-			charge_unknown(s, t, ev->time_ns);
+			charge_unknown(t, ev->time_ns);
 	cpu->known = true;
 	cpu->tid = (uint32_t)event_value(ev, "next_tid");
 	comm_read(ev, "next_comm", cpu->comm);
@@ -125,7 +162,9 @@ void wait_ends(struct sched *s, struct follow *t, const struct event *ev)
 {
 	char comm[16];
 
-	if (t->cpu && t->cpu->known) {
+	if (t->is_one_too_many) {
+		charge_unknown(t, ev->time_ns);
+	} else if (t->cpu && t->cpu->known) {
 		charge(s, t, t->cpu->tid, t->cpu->comm, ev->time_ns);
 	} else {
 		comm_read(ev, "prev_comm", comm);
@@ -139,6 +178,6 @@ void wait_breaks_off(struct sched *s, struct follow *t, uint64_t ns)
 	if (t->cpu && t->cpu->known)
 		charge(s, t, t->cpu->tid, t->cpu->comm, ns);
 	else
-		charge_unknown(s, t, ns);
+		charge_unknown(t, ns);
 	wait_counts(s, t);
 }
