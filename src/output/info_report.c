@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "output/info_report.h"
 #include "output/info_vms.h"
 
@@ -17,6 +18,14 @@ struct summary {
 	json_t *lost;			  /* {event: count} */
 	struct info_vms *vms;
 	json_t *vcpus; /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
+	struct hash_table rows; /* of it, by vCPU */
+};
+
+enum { VCPUS_MAX = 1 << 16 };
+
+struct vcpu_row {
+	uint64_t key; /* pid << 32 | vCPU */
+	json_t *row;
 };
 
 static void add_lost(struct summary *s, const struct event *ev)
@@ -43,20 +52,17 @@ static void add_unplaced(json_t *lost, uint64_t total)
 		json_object_set_new(lost, "unplaced", json_integer((json_int_t)(total - placed)));
 }
 
-/* The row of a vCPU, made if it is new. */
+/* The row of a vCPU, made if it is new; NULL: there are too many. */
 static json_t *vcpu_row(struct summary *s, unsigned int pid, unsigned int vcpu)
 {
-	json_t *row;
-	size_t i;
+	struct vcpu_row *e = hash_add_u64(&s->rows, (uint64_t)pid << 32 | vcpu, NULL);
 
-	json_array_foreach (s->vcpus, i, row)
-		if (json_integer_value(json_object_get(row, "vcpu")) == vcpu &&
-		    json_integer_value(json_object_get(row, "pid")) == pid)
-			return row;
-	row = json_pack("{s:i, s:i, s:i, s:i, s:i}", "pid", pid, "vcpu", vcpu, "offset", 0, "scale",
-			0, "scale_bits", 0);
-	json_array_append_new(s->vcpus, row);
-	return row;
+	if (e && !e->row) {
+		e->row = json_pack("{s:i, s:i, s:i, s:i, s:i}", "pid", pid, "vcpu", vcpu, "offset",
+				   0, "scale", 0, "scale_bits", 0);
+		json_array_append_new(s->vcpus, e->row);
+	}
+	return e ? e->row : NULL;
 }
 
 static void set_number(json_t *row, const char *key, uint64_t number)
@@ -208,9 +214,11 @@ json_t *info_report_make(const struct input_set *in)
 	s->vms = vms;
 	s->lost = json_object();
 	s->vcpus = json_array();
+	s->rows = HASH_TABLE(struct vcpu_row, 1, VCPUS_MAX);
 	if (!summarise(in, s))
 		result = result_json(in, s);
 	json_decref(s->lost);
 	json_decref(s->vcpus);
+	hash_deinit(&s->rows);
 	return result;
 }

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "output/info_report.h"
 
-enum { WIDTH = 80, KEY_WIDTH = 10, ABSENT_TOGETHER = 3 };
+enum { WIDTH = 80, KEY_WIDTH = 10, ABSENT_TOGETHER = 3, PID_BYTES = 24 };
 
 /* A line of the text form; what comes from the file is neutralised. */
 static void line(FILE *f, const char *key, const char *text)
@@ -32,14 +32,20 @@ static int64_t number_of(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 
+static const char *pid_print(int64_t pid, char buf[PID_BYTES])
+{
+	snprintf(buf, PID_BYTES, "%" PRId64, pid);
+	return buf;
+}
+
 /* "web (pid 12)"; a VM without a name is called "pid 12" or "tid 12" already, or has not even a pid. */
 static void vm_title(const json_t *vm, char *buf, size_t size)
 {
 	const char *name = text_of(vm, "name");
 	int64_t pid = number_of(vm, "pid");
-	char number[32];
+	char number[PID_BYTES];
 
-	snprintf(number, sizeof(number), "%" PRId64, pid);
+	pid_print(pid, number);
 	if (!*name && !pid)
 		snprintf(buf, size, "unnamed");
 	else if ((!strncmp(name, "pid ", 4) || !strncmp(name, "tid ", 4)) &&
@@ -123,39 +129,34 @@ static void print_time(const json_t *result, FILE *f)
 	line(f, "recorded", text);
 }
 
-static bool is_absent(const json_t *probe, const char *reason)
+/* {reason: {event: null}} of the events that are absent; several VMs have the same events. */
+static json_t *absent_by_reason(const json_t *probes)
 {
-	return !strcmp(text_of(probe, "how"), "absent") &&
-	       !strcmp(text_of(probe, "reason"), reason);
-}
-
-/* Several VMs have the same events. */
-static bool is_repeated(const json_t *probes, size_t index)
-{
-	const json_t *probe = json_array_get(probes, index);
-	const char *reason = text_of(probe, "reason");
-
-	for (size_t i = 0; i < index; i++) {
-		const json_t *p = json_array_get(probes, i);
-
-		if (is_absent(p, reason) && !strcmp(text_of(p, "event"), text_of(probe, "event")))
-			return true;
-	}
-	return false;
-}
-
-/* The names of the events that are absent for this reason, in lines that fit. */
-static void absent_names_print(const json_t *probes, const char *reason, FILE *f)
-{
-	char text[WIDTH] = "";
-	size_t i, len = 0;
-	json_t *p;
+	json_t *reasons = json_object(), *p;
+	size_t i;
 
 	json_array_foreach (probes, i, p) {
-		const char *name = text_of(p, "event");
+		const char *reason = text_of(p, "reason");
 
-		if (!is_absent(p, reason) || is_repeated(probes, i))
+		if (strcmp(text_of(p, "how"), "absent"))
 			continue;
+		if (!json_object_get(reasons, reason))
+			json_object_set_new(reasons, reason, json_object());
+		json_object_set_new(json_object_get(reasons, reason), text_of(p, "event"),
+				    json_null());
+	}
+	return reasons;
+}
+
+/* The names of the events, in lines that fit. */
+static void absent_names_print(const json_t *events, FILE *f)
+{
+	char text[WIDTH] = "";
+	size_t len = 0;
+	const char *name;
+	json_t *unused;
+
+	json_object_foreach ((json_t *)events, name, unused) {
 		if (len && KEY_WIDTH + len + 1 + strlen(name) > WIDTH) {
 			line(f, "", text);
 			len = 0;
@@ -168,49 +169,46 @@ static void absent_names_print(const json_t *probes, const char *reason, FILE *f
 }
 
 /*
- * Events that are absent for the same reason are listed where the first of them is, if they are several. False: the
- * event of this index is none of these.
+ * Events that are absent for the same reason are listed where the first of them is, if they are several. False: this
+ * one is none of these.
  */
-static bool absent_print(const json_t *probes, size_t index, FILE *f)
+static bool absent_print(const json_t *probe, const char *key, json_t *reasons, FILE *f)
 {
-	const json_t *probe = json_array_get(probes, index);
 	const char *reason = text_of(probe, "reason");
-	size_t i, nr = 0, before = 0;
+	const json_t *events = json_object_get(reasons, reason);
 	char text[512], count[32];
-	json_t *p;
 
-	json_array_foreach (probes, i, p)
-		if (is_absent(p, reason)) {
-			nr += !is_repeated(probes, i);
-			before += i < index;
-		}
-	if (nr < ABSENT_TOGETHER || !is_absent(probe, reason))
+	if (strcmp(text_of(probe, "how"), "absent"))
 		return false;
-	if (before)
+	if (json_is_true(events))
 		return true;
-	snprintf(count, sizeof(count), "%zu events", nr);
+	if (json_object_size(events) < ABSENT_TOGETHER)
+		return false;
+	snprintf(count, sizeof(count), "%zu events", json_object_size(events));
 	snprintf(text, sizeof(text), "%-20s %-10s %s", count, "absent", reason);
-	line(f, index ? "" : "probes", text);
-	absent_names_print(probes, reason, f);
+	line(f, key, text);
+	absent_names_print(events, f);
+	json_object_set_new(reasons, reason, json_true()); /* they are printed */
 	return true;
 }
 
 static void print_probes(const json_t *probes, FILE *f)
 {
+	json_t *reasons = absent_by_reason(probes), *p;
 	size_t i;
-	json_t *p;
 	char text[1024];
 
 	json_array_foreach (probes, i, p) {
 		const char *reason = text_of(p, "reason");
 
-		if (absent_print(probes, i, f))
+		if (absent_print(p, i ? "" : "probes", reasons, f))
 			continue;
 		snprintf(text, sizeof(text), "%-20s %-10s %s%s%s", text_of(p, "event"),
 			 text_of(p, "how"), text_of(p, "where"),
 			 *reason && *text_of(p, "where") ? "; " : "", reason);
 		line(f, i ? "" : "probes", text);
 	}
+	json_decref(reasons);
 }
 
 /* The guest's own trace, recorded in the same recording. */
@@ -230,25 +228,25 @@ static void print_guests(const json_t *guests, FILE *f)
 	}
 }
 
-/* The name of the VM of a clock's vCPU, with a blank behind; "" in a trace of one VM. */
-static const char *clock_vm(const json_t *vms, int64_t pid, char *buf, size_t size)
+/* {pid: name} of VMs, with a blank behind each name; empty in a trace of one VM. */
+static json_t *clock_vms(const json_t *vms)
 {
+	json_t *names = json_object(), *vm;
+	char pid[PID_BYTES];
 	size_t i;
-	json_t *vm;
 
-	*buf = '\0';
 	if (json_array_size(vms) > 1)
 		json_array_foreach (vms, i, vm)
-			if (number_of(vm, "pid") == pid)
-				snprintf(buf, size, "%s ", text_of(vm, "name"));
-	return buf;
+			json_object_set_new(names, pid_print(number_of(vm, "pid"), pid),
+					    json_sprintf("%s ", text_of(vm, "name")));
+	return names;
 }
 
 static void print_clock(const json_t *clock, const json_t *vms, FILE *f)
 {
-	char text[512], name[256];
+	json_t *names = clock_vms(vms), *v;
+	char text[512], pid[PID_BYTES];
 	size_t i;
-	json_t *v;
 	double scale;
 
 	snprintf(text, sizeof(text), "TSC %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
@@ -260,10 +258,11 @@ static void print_clock(const json_t *clock, const json_t *vms, FILE *f)
 		scale = ldexp((double)number_of(v, "scale"), -(int)number_of(v, "scale_bits"));
 		snprintf(text, sizeof(text),
 			 "%svCPU %" PRId64 ": TSC offset %" PRId64 ", scale %.9g",
-			 clock_vm(vms, number_of(v, "pid"), name, sizeof(name)),
+			 text_of(names, pid_print(number_of(v, "pid"), pid)),
 			 number_of(v, "vcpu"), number_of(v, "offset"), scale ? scale : 1);
 		line(f, "", text);
 	}
+	json_decref(names);
 }
 
 static void print_counts(const json_t *counts, const char *key, FILE *f)
