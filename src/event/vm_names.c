@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "event/vm_names.h"
 
 struct vm {
@@ -12,43 +13,70 @@ struct vm {
 	char name[VM_NAME_BYTES];
 };
 
+struct pid_entry {
+	uint64_t pid;
+	struct vm *vm;
+};
+
+struct name_entry {
+	const char *name; /* that of the VM */
+	struct vm *vm;	  /* the first one with this name */
+};
+
 struct vm_names {
 	struct vm *vm[VM_NAMES_MAX];
 	unsigned int nr;
+	struct hash_table pids, names;
 };
 
 struct vm_names *vm_names_new(void)
 {
-	return calloc(1, sizeof(struct vm_names));
+	struct vm_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->pids = HASH_TABLE(struct pid_entry, 1, VM_NAMES_MAX);
+	names->names = HASH_TABLE_OF_TEXTS(struct name_entry, VM_NAMES_MAX);
+	return names;
 }
 
 void vm_names_free(struct vm_names *names)
 {
-	for (unsigned int i = 0; names && i < names->nr; i++)
+	if (!names)
+		return;
+	for (unsigned int i = 0; i < names->nr; i++)
 		free(names->vm[i]);
+	hash_deinit(&names->pids);
+	hash_deinit(&names->names);
 	free(names);
 }
 
 static const struct vm *vm_of(const struct vm_names *names, uint32_t pid)
 {
-	for (unsigned int i = 0; names && i < names->nr; i++)
-		if (names->vm[i]->pid == pid)
-			return names->vm[i];
-	return NULL;
+	const struct pid_entry *e = names ? hash_find_u64(&names->pids, pid) : NULL;
+
+	return e ? e->vm : NULL;
 }
 
 static void vm_add(struct vm_names *names, uint32_t pid, const char *name)
 {
 	struct vm *new = names->nr < VM_NAMES_MAX ? calloc(1, sizeof(*new)) : NULL;
+	struct pid_entry *p = new ? hash_add_u64(&names->pids, pid, NULL) : NULL;
+	struct name_entry *n;
 
-	if (!new)
+	if (!p) {
+		free(new);
 		return;
+	}
+	p->vm = new;
 	new->pid = pid;
 	snprintf(new->name, sizeof(new->name), "%s", name);
 	text_neutralise(new->name);
-	for (unsigned int i = 0; i < names->nr; i++)
-		if (!strcmp(names->vm[i]->name, new->name))
-			names->vm[i]->shared = new->shared = true;
+	n = hash_add_text(&names->names, new->name, NULL);
+	if (n && n->vm)
+		n->vm->shared = new->shared = true;
+	else if (n)
+		n->vm = new;
 	names->vm[names->nr++] = new;
 }
 
