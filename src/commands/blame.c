@@ -171,7 +171,8 @@ static int analyze(struct input_set **in, struct blame_summary *s, const struct 
 	_cleanup_(blame_cleanup_) struct blame *b = blame_new(&sink);
 	int err = b ? blame_read(b, in) : fail(-ENOMEM, "out of memory");
 
-	blame_summary_end(s);
+	if (!err)
+		err = blame_summary_end(s);
 	if (!err) {
 		struct blame_report r = {.summary = s,
 					 .counts = blame_counts(b),
@@ -196,7 +197,8 @@ static int diff_fold(void *arg, FILE *f)
 	_cleanup_input_set_ struct input_set *in = NULL;
 	int err = b ? blame_read(b, &in) : fail(-ENOMEM, "out of memory");
 
-	blame_summary_end(&s);
+	if (!err)
+		err = blame_summary_end(&s);
 	if (!err) {
 		struct blame_report r = {.summary = &s,
 					 .counts = blame_counts(b),

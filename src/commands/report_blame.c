@@ -74,9 +74,11 @@ static int answers_make(struct pass *p, size_t max, struct report_blame *ret)
 	struct printing slowest = {p, &p->slowest}, by_vcpu = {p, &p->by_vcpu};
 	int err;
 
-	blame_summary_end(&p->slowest);
-	blame_summary_end(&p->by_vcpu);
-	err = section_print("blame", print_summary, &slowest, &ret->blame);
+	err = blame_summary_end(&p->slowest);
+	if (!err)
+		err = blame_summary_end(&p->by_vcpu);
+	if (!err)
+		err = section_print("blame", print_summary, &slowest, &ret->blame);
 	if (!err)
 		err = section_print("blame", print_summary, &by_vcpu, &ret->by_vcpu);
 	if (!err && p->grid.cell && !(ret->moments = blame_grid_json(&p->grid, vms, max)))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 
 /* ---- the longest exits: a heap, the shortest of them first ---- */
@@ -216,16 +217,22 @@ static int longest_exit(const void *a, const void *b)
 	return is_shorter(a, b) ? 1 : is_shorter(b, a) ? -1 : 0;
 }
 
-void blame_summary_end(struct blame_summary *s)
+int blame_summary_end(struct blame_summary *s)
 {
+	_cleanup_free_ struct blame_group **by_index =
+		calloc(s->groups.nr + 1ul, sizeof(*by_index));
 	struct blame_group *g;
 	struct blame_total *t;
 
+	if (!by_index)
+		return fail(-ENOMEM, "out of memory");
 	if (s->nr_kept)
 		qsort(s->kept, s->nr_kept, sizeof(*s->kept), longest_exit);
+	for (uint32_t at = 0; (g = hash_next(&s->groups, &at));)
+		by_index[g->index] = g;
 	for (uint32_t at = 0; (t = hash_next(&s->totals, &at));)
-		for (uint32_t from = 0; !t->group && (g = hash_next(&s->groups, &from));)
-			t->group = g->index == t->key[0] ? g : NULL;
+		t->group = by_index[t->key[0]];
+	return 0;
 }
 
 /* Equal times: by key, so that the order is the same in every run. */

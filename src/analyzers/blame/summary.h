@@ -61,8 +61,8 @@ struct blame_summary {
 struct blame_sink blame_summary_sink(struct blame_summary *s);
 void blame_summary_free(struct blame_summary *s);
 
-/* After the last exit: kept[] is sorted, the longest first. */
-void blame_summary_end(struct blame_summary *s);
+/* After the last exit: kept[] is sorted, the longest first. 0 or -ENOMEM. */
+int blame_summary_end(struct blame_summary *s);
 
 /* Sorted by time, the longest first: arrays of pointers into the summary, to be freed. NULL: out of memory, or none. */
 const struct blame_group **blame_summary_groups(const struct blame_summary *s, size_t *ret_nr);
