@@ -6,6 +6,8 @@
 #   tests/run-cases.sh                      all, as TAP
 #   tests/run-cases.sh NAME...              some
 #   tests/run-cases.sh --update NAME...     writes `expect` from the present output; read the diff before committing
+#   tests/run-cases.sh --sort [NAME...]     hostrace's comparisons are checked, and what it sorts is shuffled before
+#                                           (tests/faults/sort.c): the output must be the same
 #
 # HOSTRACE is the program (default build/hostrace); JOBS is how many cases run at once (default: one per CPU).
 # stderr is not compared; a cmd that tests messages redirects it (2>&1).
@@ -19,7 +21,14 @@ trap 'rm -rf "$work"' EXIT
 export TZ=UTC LC_ALL=C PATH="$work/bin:$PATH" TERM=dumb
 unset NO_COLOR COLUMNS LINES HOSTRACE_DEBUG PAGER
 mkdir "$work/bin"
-ln -s "$hostrace" "$work/bin/hostrace"
+if [ "${1:-}" = --sort ]; then
+	shift
+	[ -e "$(dirname "$hostrace")/sort.so" ] || { echo "run-cases: no sort.so; run 'make check-build'" >&2; exit 2; }
+	printf '#!/bin/sh\nLD_PRELOAD=%s exec %s "$@"\n' "$(dirname "$hostrace")/sort.so" "$hostrace" >"$work/bin/hostrace"
+	chmod +x "$work/bin/hostrace"
+else
+	ln -s "$hostrace" "$work/bin/hostrace"
+fi
 for generator in "$(dirname "$hostrace")"/tests/gen/*; do
 	[ -x "$generator" ] && ln -s "$generator" "$work/bin/"
 done

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/order.h"
 #include "base/rank_test.h"
 
 #include <errno.h>
@@ -18,16 +19,12 @@ struct ranked {
 
 static int by_value(const void *a, const void *b)
 {
-	double x = ((const struct ranked *)a)->value, y = ((const struct ranked *)b)->value;
-
-	return x < y ? -1 : x > y;
+	return order_double(((const struct ranked *)a)->value, ((const struct ranked *)b)->value);
 }
 
 static int by_number(const void *a, const void *b)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
+	return order_double(*(const double *)a, *(const double *)b);
 }
 
 /*
@@ -40,7 +37,7 @@ static double rank_values(struct ranked *all, size_t nr, double *rank)
 
 	qsort(all, nr, sizeof(*all), by_value);
 	for (size_t i = 0, end; i < nr; i = end) {
-		for (end = i; end < nr && all[end].value == all[i].value; end++)
+		for (end = i; end < nr && !by_value(&all[end], &all[i]); end++)
 			;
 		double t = (double)(end - i);
 
@@ -144,9 +141,8 @@ struct numbered {
 
 static int by_p_value(const void *a, const void *b)
 {
-	double x = ((const struct numbered *)a)->p_value, y = ((const struct numbered *)b)->p_value;
-
-	return x < y ? -1 : x > y;
+	return order_double(((const struct numbered *)a)->p_value,
+			    ((const struct numbered *)b)->p_value);
 }
 
 int rank_test_adjust(double *p_value, size_t nr)

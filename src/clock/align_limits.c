@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "clock/align_internal.h"
 
 enum { PAIRS_MIN = 16 }; /* fewer agree by chance */
@@ -91,7 +92,11 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct align_element *x = a, *y = b;
 
-	return (x->pop_ns > y->pop_ns) - (x->pop_ns < y->pop_ns);
+	if (x->pop_ns != y->pop_ns)
+		return x->pop_ns < y->pop_ns ? -1 : 1;
+	if (x->fill_ns != y->fill_ns)
+		return x->fill_ns < y->fill_ns ? -1 : 1;
+	return x->vdev != y->vdev ? order_u64(x->vdev, y->vdev) : order_u64(x->pid, y->pid);
 }
 
 /* `ticks`: as the guest's TSC runs, else ns. */

@@ -8,13 +8,12 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "clock/fit.h"
 
 static int double_compare(const void *va, const void *vb)
 {
-	const double *a = va, *b = vb;
-
-	return *a < *b ? -1 : *a > *b;
+	return order_double(*(const double *)va, *(const double *)vb);
 }
 
 static double rel(uint64_t t, uint64_t base)
@@ -112,9 +111,11 @@ void fit_spans_deinit(struct fit_spans *s)
 static int event_compare(const void *va, const void *vb)
 {
 	const struct fit_event *a = va, *b = vb;
-	double ua = fabs(a->u), ub = fabs(b->u);
+	int order = order_double(fabs(a->u), fabs(b->u));
 
-	return ua < ub ? -1 : ua > ub;
+	if (!order)
+		order = order_double(a->x, b->x);
+	return order ? order : (a->spans > b->spans) - (a->spans < b->spans); /* of one array */
 }
 
 static void hits_average(struct fit *f)
@@ -129,7 +130,9 @@ static int by_x(const void *va, const void *vb)
 {
 	const struct fit_event *a = va, *b = vb;
 
-	return a->x < b->x ? -1 : a->x > b->x;
+	int order = order_double(a->x, b->x);
+
+	return order ? order : (a->spans > b->spans) - (a->spans < b->spans); /* of one array */
 }
 
 void fit_keep_central(struct fit *f, size_t nr)

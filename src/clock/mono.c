@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "clock/clock.h"
 
 enum { BRACKET_FACTOR = 8, BRACKET_SLACK = 200 }; /* a bracket is usual up to 8 medians + 200 ticks */
@@ -23,14 +24,15 @@ static int pair_compare(const void *va, const void *vb)
 {
 	const struct clock_pair *a = va, *b = vb;
 
-	return a->tsc < b->tsc ? -1 : a->tsc > b->tsc;
+	if (a->tsc != b->tsc)
+		return a->tsc < b->tsc ? -1 : 1;
+	return a->bracket != b->bracket ? order_u64(a->bracket, b->bracket)
+					: order_u64(a->ns, b->ns);
 }
 
 static int u32_compare(const void *va, const void *vb)
 {
-	const uint32_t *a = va, *b = vb;
-
-	return *a < *b ? -1 : *a > *b;
+	return order_u64(*(const uint32_t *)va, *(const uint32_t *)vb);
 }
 
 static uint32_t bracket_limit(const struct clock_pair *p, size_t nr, uint32_t *scratch)

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "clock/clock.h"
 
 enum { NOTHING_SEEN, IN_GUEST, OUT_OF_GUEST };
@@ -105,9 +106,7 @@ enum { MATCH_SHIFTS_MAX = 4096 };
 
 static int double_compare(const void *va, const void *vb)
 {
-	const double *a = va, *b = vb;
-
-	return *a < *b ? -1 : *a > *b;
+	return order_double(*(const double *)va, *(const double *)vb);
 }
 
 /* How much the distances of the pairs i <-> i + shift vary: median less minimum. */

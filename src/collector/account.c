@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/order.h"
 #include "collector/account.h"
 #include "event/event.h"
 
@@ -162,9 +163,10 @@ int cost_account_drop(struct cost_account *a, struct collector *c, struct trace_
 
 static int by_cost(const void *a, const void *b)
 {
-	uint64_t x = cost_ns(a), y = cost_ns(b);
+	const struct collector_cost *x = a, *y = b;
+	int order = order_u64(cost_ns(y), cost_ns(x));
 
-	return (x < y) - (x > y);
+	return order ? order : order_u64(x->id, y->id);
 }
 
 void cost_account_sort(struct cost_account *a)

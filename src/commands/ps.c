@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/order.h"
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
@@ -74,14 +75,15 @@ static int by_column(const void *a, const void *b, void *column)
 {
 	const struct vm *x = a, *y = b;
 	const char *name = column;
+	int order = 0;
 
 	if (!strcmp(name, "name"))
-		return strcmp(x->name, y->name);
-	if (!strcmp(name, "vcpus"))
-		return (x->nr_vcpus < y->nr_vcpus) - (x->nr_vcpus > y->nr_vcpus);
-	if (!strcmp(name, "memory"))
-		return (x->memory_bytes < y->memory_bytes) - (x->memory_bytes > y->memory_bytes);
-	return x->pid - y->pid;
+		order = strcmp(x->name, y->name);
+	else if (!strcmp(name, "vcpus"))
+		order = order_u64(y->nr_vcpus, x->nr_vcpus);
+	else if (!strcmp(name, "memory"))
+		order = order_u64(y->memory_bytes, x->memory_bytes);
+	return order ? order : order_u64((uint64_t)x->pid, (uint64_t)y->pid);
 }
 
 static int vms_sort(struct vm *vms, unsigned int nr, const char *column)

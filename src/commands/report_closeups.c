@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "commands/common/input.h"
 #include "commands/common/section.h"
 
@@ -18,6 +20,13 @@ enum {
 static uint64_t number(const json_t *o, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *t = json_string_value(json_object_get(o, key));
+
+	return t ? t : "";
 }
 
 /* The window of an exit. False: it overlaps one of `rows`. */
@@ -54,10 +63,14 @@ static int track_of(json_t *tracks, const json_t *slice)
 
 static int longest_first(const void *a, const void *b)
 {
-	uint64_t x = number(*(json_t *const *)a, "duration_ns"),
-		 y = number(*(json_t *const *)b, "duration_ns");
+	static const char *const texts[] = {"group", "track", "kind", "name"};
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	int order = order_u64(number(y, "duration_ns"), number(x, "duration_ns"));
 
-	return (x < y) - (x > y);
+	order = order ? order : order_u64(number(x, "start_ns"), number(y, "start_ns"));
+	for (size_t i = 0; !order && i < sizeof(texts) / sizeof(texts[0]); i++)
+		order = strcmp(text(x, texts[i]), text(y, texts[i]));
+	return order;
 }
 
 /* The longest slices of the timeline's rows; points come last. */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "event/losses.h"
 
@@ -39,7 +40,11 @@ static int by_count(const void *a, const void *b)
 
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
-	return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return strcmp(x->type ? x->type->name : "", y->type ? y->type->name : "");
 }
 
 static double seconds(uint64_t ns, uint64_t start_ns)

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "event/event.h"
 #include "event/region_names.h"
 
@@ -88,7 +89,9 @@ static int by_address(const void *va, const void *vb)
 
 	if (a->port != b->port)
 		return a->port ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first;
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	return a->last != b->last ? order_u64(a->last, b->last) : strcmp(a->name, b->name);
 }
 
 static bool is_before(const struct region *r, bool port, uint64_t address)

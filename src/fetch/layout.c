@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/user_rights.h"
 #include "fetch/layout.h"
 
@@ -47,7 +49,8 @@ static int by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	return x->address != y->address ? order_u64(x->address, y->address)
+					: strcmp(x->name, y->name);
 }
 
 static int symbols_take(struct layout *l, Elf_Scn *section, const GElf_Shdr *header)
@@ -98,12 +101,9 @@ int layout_symbol(const struct layout *l, const char *name, uint64_t *ret)
 
 const char *layout_symbol_at(const struct layout *l, uint64_t address)
 {
-	struct symbol key = {.address = address};
-	const struct symbol *s = l->nr_symbols ? bsearch(&key, l->symbol, l->nr_symbols,
-							 sizeof(key), by_address)
-					       : NULL;
+	size_t at = array_prefix(l->nr_symbols, i, l->symbol[i].address < address);
 
-	return s ? s->name : NULL;
+	return at < l->nr_symbols && l->symbol[at].address == address ? l->symbol[at].name : NULL;
 }
 
 int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, size_t len)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "event/event.h"
 #include "fetch/osv_guest.h"
 
@@ -165,7 +166,7 @@ static int by_base(const void *a, const void *b)
 {
 	const struct osv_module *x = a, *y = b;
 
-	return x->base < y->base ? -1 : x->base > y->base;
+	return x->base != y->base ? order_u64(x->base, y->base) : strcmp(x->path, y->path);
 }
 
 /* ---- copying ---- */

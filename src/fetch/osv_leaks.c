@@ -154,7 +154,10 @@ static int by_bytes(const void *a, const void *b)
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
-	return x->frame[0] < y->frame[0] ? -1 : x->frame[0] > y->frame[0];
+	for (unsigned int i = 0; i < OSV_FRAMES_MAX; i++)
+		if (x->frame[i] != y->frame[i])
+			return x->frame[i] < y->frame[i] ? -1 : 1;
+	return 0;
 }
 
 static void leak_add(struct osv_leak *l, const struct allocation *a)

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "event/event.h"
 #include "fetch/osv_guest.h"
 
@@ -182,7 +183,7 @@ static int by_id(const void *a, const void *b)
 {
 	const struct osv_thread *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return x->id != y->id ? order_u64(x->id, y->id) : order_u64(x->address, y->address);
 }
 
 static void statuses_name(struct walk *w, bool live)

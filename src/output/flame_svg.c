@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/units.h"
 #include "flame_js.h"
 #include "output/escape.h"
@@ -199,7 +200,7 @@ static int by_width(const void *a, const void *b, void *flames)
 
 	if (x->count[which] != y->count[which])
 		return x->count[which] > y->count[which] ? -1 : 1;
-	return (x->depth > y->depth) - (x->depth < y->depth);
+	return x->depth != y->depth ? order_u64(x->depth, y->depth) : order_u64(x->start, y->start);
 }
 
 /* The widest ones, as many as fit. A frame's parent is at least as wide, and comes first. */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "pairing/fast_internal.h"
 
 struct report {
@@ -121,7 +122,11 @@ static int by_time(const void *a, const void *b)
 {
 	const struct report *x = a, *y = b;
 
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if (x->until_ns != y->until_ns)
+		return x->until_ns < y->until_ns ? -1 : 1;
+	return x->cpu != y->cpu ? order_u64(x->cpu, y->cpu) : (int)x->first - (int)y->first;
 }
 
 static bool losses_keep(struct fast_plan *plan, struct reports *all)

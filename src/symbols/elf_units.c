@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "symbols/elf_units.h"
 
 struct unit_range {
@@ -34,7 +35,11 @@ static int by_start(const void *a, const void *b)
 {
 	const struct unit_range *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	return order_u64(dwarf_dieoffset(x->unit), dwarf_dieoffset(y->unit));
 }
 
 struct elf_units *elf_units_open(Dwfl_Module *module)

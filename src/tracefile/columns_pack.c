@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "tracefile/columns_pack.h"
 #include "tracefile/varint.h"
 
@@ -107,7 +108,7 @@ static int by_type(const void *a, const void *b)
 {
 	const struct pack_kind *x = a, *y = b;
 
-	return x->type != y->type ? x->type - y->type : x->size - y->size;
+	return x->type != y->type ? order_u64(x->type, y->type) : order_u64(x->size, y->size);
 }
 
 /* In the order of their ids: kvm_exit is before kvm_entry, whose fields often repeat it. */

@@ -10,6 +10,7 @@
 #include "analyzers/timeline/timeline.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "views/view.h"
 
 enum {
@@ -58,7 +59,12 @@ static int by_start(const void *a, const void *b)
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	for (unsigned int i = 0; i < LABELS_MAX; i++)
+		if (x->label[i] != y->label[i])
+			return x->label[i] < y->label[i] ? -1 : 1;
+	return order_u64(x->tid, y->tid);
 }
 
 /* "reason=HLT vcpu=0" */

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "vm/guest_ram.h"
 
 #define GIB4	 (UINT64_C(1) << 32)
@@ -20,7 +21,7 @@ static int by_size(const void *va, const void *vb)
 	const struct memory_range *a = va, *b = vb;
 	uint64_t x = a->end - a->start, y = b->end - b->start;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	return x != y ? order_u64(y, x) : order_u64(a->start, b->start);
 }
 
 /* The mappings that may be RAM, largest first. */

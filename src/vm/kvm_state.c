@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "vm/kvm_state.h"
 
 /* linux/kvm.h, arch/x86/include/uapi/asm/kvm.h of newer kernels than the build's */
@@ -66,7 +67,8 @@ static int by_guest(const void *va, const void *vb)
 {
 	const struct guest_slot *a = va, *b = vb;
 
-	return (a->guest > b->guest) - (a->guest < b->guest);
+	return a->guest != b->guest ? order_u64(a->guest, b->guest)
+				    : order_u64(a->process, b->process);
 }
 
 /* KVM has no slots that overlap: if these do, they changed while they were read. */

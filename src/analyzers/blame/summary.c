@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/order.h"
 
 /* ---- the longest exits: a heap, the shortest of them first ---- */
 
@@ -16,11 +17,23 @@ static uint64_t length_of(const struct blame_exit *x)
 	return x->end_ns - x->start_ns;
 }
 
-/* Of two equally long ones the earlier is kept. */
+/* Of equally long ones the earliest is first. */
+static int longest_exit(const void *va, const void *vb)
+{
+	const struct blame_exit *a = va, *b = vb;
+
+	if (length_of(a) != length_of(b))
+		return length_of(a) > length_of(b) ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->vcpu != b->vcpu ? order_u64(a->vcpu, b->vcpu) : order_u64(a->tid, b->tid);
+}
+
 static bool is_shorter(const struct blame_exit *a, const struct blame_exit *b)
 {
-	return length_of(a) != length_of(b) ? length_of(a) < length_of(b)
-					    : a->start_ns > b->start_ns;
+	return longest_exit(a, b) > 0;
 }
 
 static void swap(struct blame_exit *a, struct blame_exit *b)
@@ -211,11 +224,6 @@ void blame_summary_free(struct blame_summary *s)
 }
 
 /* ---- results ---- */
-
-static int longest_exit(const void *a, const void *b)
-{
-	return is_shorter(a, b) ? 1 : is_shorter(b, a) ? -1 : 0;
-}
 
 int blame_summary_end(struct blame_summary *s)
 {

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/batch_test.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/rank_test.h"
 
 enum { SHIFT_MAX = 62 };
@@ -196,14 +197,12 @@ static int by_change(const void *a, const void *b)
 		return x->changed ? -1 : 1;
 	if (x->tested != y->tested)
 		return x->tested ? -1 : 1;
-	if (!x->changed && x->p_value != y->p_value)
-		return x->p_value < y->p_value ? -1 : 1;
-	if (dx != dy)
-		return dx > dy ? -1 : 1;
-	int order = strcmp(x->by, y->by);
+	int order = x->changed ? 0 : order_double(x->p_value, y->p_value);
 
+	order = order ? order : order_double(dy, dx);
+	order = order ? order : strcmp(x->by, y->by);
 	order = order ? order : strcmp(x->key, y->key);
-	return order ? order : (int)x->of - (int)y->of;
+	return order ? order : order_u64(x->of, y->of);
 }
 
 /* Of the recording's time: what the change of a duration takes more or less. */

@@ -12,6 +12,7 @@
 #include "analyzers/interrupts/tsc.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 
 enum {
 	VECTORS_MAX = 1 << 18,
@@ -425,7 +426,7 @@ static int by_key(const void *a, const void *b)
 
 	if (x[0] != y[0])
 		return x[0] < y[0] ? -1 : 1;
-	return x[1] < y[1] ? -1 : 1;
+	return order_u64(x[1], y[1]);
 }
 
 struct irq_vector **interrupts_vectors(const struct interrupts *x, size_t *ret_nr)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzers/path/internal.h"
+#include "base/order.h"
 
 /* ---- the end ---- */
 
@@ -13,7 +14,11 @@ static int by_pop(const void *a, const void *b)
 
 	if (x->at[POINT_POP] != y->at[POINT_POP])
 		return x->at[POINT_POP] < y->at[POINT_POP] ? -1 : 1;
-	return (x->head > y->head) - (x->head < y->head);
+	if (x->head != y->head)
+		return x->head < y->head ? -1 : 1;
+	if (x->queue != y->queue)
+		return x->queue < y->queue ? -1 : 1;
+	return x->pid != y->pid ? order_u64(x->pid, y->pid) : strcmp(x->device, y->device);
 }
 
 /* A point before an earlier one, as clocks have errors and threads run at once: it is not used. */

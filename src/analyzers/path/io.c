@@ -7,6 +7,7 @@
 #include "analyzers/path/internal.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 
 enum {
 	ENCLOSING_LOOKED_AT = 4096, /* elements that an I/O request is compared with */
@@ -46,7 +47,12 @@ static int by_request(const void *a, const void *b)
 
 	if (x->request != y->request)
 		return x->request < y->request ? -1 : 1;
-	return (x->submit_ns > y->submit_ns) - (x->submit_ns < y->submit_ns);
+	if (x->submit_ns != y->submit_ns)
+		return x->submit_ns < y->submit_ns ? -1 : 1;
+	if (x->done_ns != y->done_ns)
+		return x->done_ns < y->done_ns ? -1 : 1;
+	return x->offset != y->offset ? order_u64(x->offset, y->offset)
+				      : order_u64(x->tid, y->tid);
 }
 
 /* How many requests were popped until then. */

@@ -7,6 +7,7 @@
 #include "analyzers/profile/sample_summary.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 
 enum { CPUS_MAX = 65536, DURATIONS_MAX = 64 << 20 };
 
@@ -139,7 +140,8 @@ static int by_first(const void *a, const void *b)
 {
 	const struct cpu_span *x = a, *y = b;
 
-	return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
+	return x->first_ns != y->first_ns ? order_u64(x->first_ns, y->first_ns)
+					  : order_u64(x->cpu, y->cpu);
 }
 
 /* Equal names, which a guest may have, in the order in which they were first seen. */
@@ -149,14 +151,12 @@ static int by_name(const void *a, const void *b, void *arg)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	int c = strcmp(m->s->trace->types[x].name, m->s->trace->types[y].name);
 
-	return c ? c : (int)m->seen_order[x] - (int)m->seen_order[y];
+	return c ? c : order_u64(m->seen_order[x], m->seen_order[y]);
 }
 
 static int by_value(const void *a, const void *b)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
+	return order_double(*(const double *)a, *(const double *)b);
 }
 
 static void sort(struct making *m)

@@ -8,6 +8,7 @@
 
 #include "analyzers/sched/internal.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "syscalls.h"
 
 enum {
@@ -441,7 +442,7 @@ static int by_number(const void *a, const void *b)
 {
 	const struct sched_thread *const *x = a, *const *y = b;
 
-	return (*x)->number < (*y)->number ? -1 : 1;
+	return order_u64((*x)->number, (*y)->number);
 }
 
 struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
@@ -476,7 +477,7 @@ static int by_time(const void *a, const void *b)
 
 	if ((*x)->time_ns != (*y)->time_ns)
 		return (*x)->time_ns > (*y)->time_ns ? -1 : 1;
-	return (*x)->key < (*y)->key ? -1 : 1;
+	return order_u64((*x)->key, (*y)->key);
 }
 
 const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr)

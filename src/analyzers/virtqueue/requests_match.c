@@ -10,13 +10,20 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "analyzers/virtqueue/requests_private.h"
 
 static int by_pop(const void *a, const void *b)
 {
 	const struct element_times *x = a, *y = b;
 
-	return (x->pop_ns > y->pop_ns) - (x->pop_ns < y->pop_ns);
+	if (x->pop_ns != y->pop_ns)
+		return x->pop_ns < y->pop_ns ? -1 : 1;
+	if (x->fill_ns != y->fill_ns)
+		return x->fill_ns < y->fill_ns ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->queue != y->queue ? order_u64(x->queue, y->queue) : order_u64(x->head, y->head);
 }
 
 static struct disk *disk_get(struct requests *r, const struct request *rq)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
 #include "input/survey.h"
@@ -69,7 +70,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct survey_reason *x = a, *y = b;
 
-	return (x->count < y->count) - (x->count > y->count);
+	return x->count != y->count ? order_u64(y->count, x->count) : strcmp(x->name, y->name);
 }
 
 static void put_reasons(struct line *l, struct survey *s)

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/order.h"
 #include "collector/kvm_look.h"
 #include "commands/live/guest_watch.h"
 #include "confine/confine.h"
@@ -61,7 +62,7 @@ static int by_size(const void *va, const void *vb)
 {
 	const struct guest_slot *a = va, *b = vb;
 
-	return a->size < b->size ? 1 : a->size > b->size ? -1 : 0;
+	return a->size != b->size ? order_u64(b->size, a->size) : order_u64(a->guest, b->guest);
 }
 
 /* The largest ones, should there be too many: small ones are below 1 MiB, or not RAM. */

@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "commands/common/command.h"
@@ -368,9 +369,9 @@ static int setup(struct recording *r)
 static int by_count(const void *a, const void *b, void *arg)
 {
 	const uint64_t *count = arg;
-	uint64_t x = count[*(const unsigned int *)a], y = count[*(const unsigned int *)b];
+	unsigned int x = *(const unsigned int *)a, y = *(const unsigned int *)b;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	return count[x] != count[y] ? order_u64(count[y], count[x]) : order_u64(x, y);
 }
 
 /* A flight recorder writes it at the end only. */

@@ -12,6 +12,7 @@
 #include "analyzers/blame/blame.h"
 #include "base/error.h"
 #include "base/new_file.h"
+#include "base/order.h"
 #include "base/units.h"
 #include "commands/live/record_trigger.h"
 #include "commands/live/record_unusual.h"
@@ -143,7 +144,9 @@ static int by_time(const void *a, const void *b)
 {
 	const struct cause_row *x = a, *y = b;
 
-	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return x->cause != y->cause ? order_u64(x->cause, y->cause) : strcmp(x->who, y->who);
 }
 
 static void cause_line(const struct report_data *d, const char *name, const char *who, uint64_t ns,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/units.h"
 #include "pairing/pair.h"
 
@@ -193,7 +194,9 @@ static int by_score(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	return x->score < y->score ? 1 : x->score > y->score ? -1 : 0;
+	int order = order_double(y->score, x->score);
+
+	return order ? order : strcmp(x->row->text, y->row->text);
 }
 
 static void line_write(const struct unusual *u, const struct row *row, FILE *f)

@@ -47,7 +47,11 @@ static int by_time(const void *a, const void *b)
 {
 	const struct stat_row *x = a, *y = b;
 
-	return (x->sum.total_ns < y->sum.total_ns) - (x->sum.total_ns > y->sum.total_ns);
+	if (x->sum.total_ns != y->sum.total_ns)
+		return x->sum.total_ns < y->sum.total_ns ? 1 : -1;
+	if (x->sum.reason != y->sum.reason)
+		return x->sum.reason < y->sum.reason ? -1 : 1;
+	return x->vcpu != y->vcpu ? (x->vcpu < y->vcpu ? -1 : 1) : (int)x->other - (int)y->other;
 }
 
 /* Those that took most of the time, as many as fit: "HLT 93% IO 5%". */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/units.h"
 #include "event/exit_reason.h"
 #include "output/report.h"
@@ -314,10 +315,12 @@ static void from_virtio(struct found *f)
 
 static int compare(const void *a, const void *b)
 {
-	double x = json_real_value(json_object_get(*(json_t *const *)a, "share")),
-	       y = json_real_value(json_object_get(*(json_t *const *)b, "share"));
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	int order = order_double(json_real_value(json_object_get(y, "share")),
+				 json_real_value(json_object_get(x, "share")));
 
-	return (x < y) - (x > y);
+	order = order ? order : strcmp(text(x, "kind"), text(y, "kind"));
+	return order ? order : strcmp(text(x, "text"), text(y, "text"));
 }
 
 /* The first of its kind in `result`; NULL: there is none. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "readers/ftrace/tracedat_internal.h"
 
 enum { SHIFT_LINEAR = 1 }; /* flags: TRACECMD_TSYNC_FLAG_INTERPOLATE */
@@ -71,7 +72,12 @@ static int by_time(const void *a, const void *b)
 
 	if (x->cpu != y->cpu)
 		return x->cpu < y->cpu ? -1 : 1;
-	return (x->time > y->time) - (x->time < y->time);
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->scale != y->scale ? order_u64(x->scale, y->scale)
+				    : order_u64(x->scale_bits, y->scale_bits);
 }
 
 int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b)

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/read_full.h"
 #include "readers/ftrace/tracedat_internal.h"
 #include "readers/perf/perfdata_file.h"
@@ -166,15 +168,13 @@ int perfdata_attr_record(struct perfdata_file *f, struct buffer *b)
 
 static int id_compare(const void *a, const void *b)
 {
-	uint64_t x = ((const struct perfdata_id *)a)->id, y = ((const struct perfdata_id *)b)->id;
+	const struct perfdata_id *x = a, *y = b;
 
-	return (x > y) - (x < y);
+	return x->id != y->id ? order_u64(x->id, y->id) : order_u64(x->attr, y->attr);
 }
 
 struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)
 {
-	struct perfdata_id key = {.id = id}, *found;
-
 	if (f->nr_attrs == 1)
 		return &f->attr[0];
 	if (!f->ids_sorted) {
@@ -182,8 +182,11 @@ struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)
 			qsort(f->id, f->nr_ids, sizeof(*f->id), id_compare);
 		f->ids_sorted = true;
 	}
-	found = f->nr_ids ? bsearch(&key, f->id, f->nr_ids, sizeof(*f->id), id_compare) : NULL;
-	return found && found->attr < f->nr_attrs ? &f->attr[found->attr] : NULL;
+	size_t at = array_prefix(f->nr_ids, i, f->id[i].id < id);
+
+	if (at == f->nr_ids || f->id[at].id != id || f->id[at].attr >= f->nr_attrs)
+		return NULL;
+	return &f->attr[f->id[at].attr];
 }
 
 /* ---- formats ---- */

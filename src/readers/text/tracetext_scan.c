@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "readers/ftrace/tick_rate.h"
 #include "readers/text/tracetext_internal.h"
 
@@ -235,7 +236,14 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct text_hole *x = a, *y = b;
 
-	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	if (x->until_ns != y->until_ns)
+		return x->until_ns < y->until_ns ? -1 : 1;
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x->is_gap != y->is_gap ? (int)x->is_gap - (int)y->is_gap
+				      : order_u64(x->count, y->count);
 }
 
 /* Times without a unit: their rate is given, or the events show it, or they remain ticks. */
