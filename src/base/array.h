@@ -34,6 +34,15 @@
 /* 0, or -ENOMEM with the error message set and the array unchanged. An empty array is NULL with length 0; free() it. */
 #define array_room(array, nr) array_room_(&(array), (nr), sizeof(*(array)))
 
+/* The same for an array that is emptied and filled again in its memory: `max`, 0 at first, is its capacity. */
+#define array_room_kept(array, nr, max)                                                            \
+	({                                                                                         \
+		int err_ = (nr) < (max) ? 0 : array_room(array, nr);                               \
+		if (!err_ && (nr) >= (max))                                                        \
+			(max) = (nr) ? 2 * (nr) : 1;                                               \
+		err_;                                                                              \
+	})
+
 int array_double_(void *array, size_t nr, size_t size);
 
 static inline int array_room_(void *array, size_t nr, size_t size)

@@ -39,7 +39,7 @@ struct cycle {
 	uint64_t start_ns, end_ns, rip;
 	uint64_t since_ns; /* end of the last part */
 	struct blame_who access; /* the newest port or address that the guest accessed */
-	unsigned int nr;
+	unsigned int nr, max;
 	struct blame_part *part; /* array.h */
 };
 

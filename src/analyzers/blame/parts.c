@@ -192,7 +192,7 @@ static void part_add(struct blame *b, struct cycle *c, struct blame_part *p)
 		same->end_ns += p->end_ns - p->start_ns;
 		return;
 	}
-	b->err = b->err ? b->err : array_room(c->part, c->nr);
+	b->err = b->err ? b->err : array_room_kept(c->part, c->nr, c->max);
 	if (!b->err)
 		c->part[c->nr++] = *p;
 }
@@ -213,7 +213,7 @@ void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 /* Splits the part that contains `ns`, so that a part begins there. */
 static void part_split(struct blame *b, struct cycle *c, uint64_t ns)
 {
-	b->err = b->err ? b->err : array_room(c->part, c->nr);
+	b->err = b->err ? b->err : array_room_kept(c->part, c->nr, c->max);
 	if (b->err || c->nr >= BLAME_PARTS_MAX - 1)
 		return;
 	for (unsigned int i = 0; i < c->nr; i++) {
