@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file_map.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/suggest.h"
@@ -175,6 +176,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	int status = c->run(nr, argv, rest ? argv + rest : NULL);
 
 	progress_end();
+	debug("memory", "%lu allocations", memory_allocations());
 	return memory_check(status);
 }
 

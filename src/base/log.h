@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Debug logging: HOSTRACE_DEBUG=read,attach hostrace ... prints the lines of these domains to stderr ("all": every
- * domain). Domains: attach, drain, read, vm.
+ * domain). Domains: attach, drain, memory, read, vm.
  */
 #ifndef HOSTRACE_LOG_H
 #define HOSTRACE_LOG_H

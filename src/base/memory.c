@@ -13,7 +13,7 @@ enum { RESERVE_BYTES = 256 << 10 };
 
 /* Allocations belong to the process, and so does their failure. */
 struct memory {
-	atomic_ulong failures;
+	atomic_ulong failures, tries;
 	atomic_size_t used;
 	_Alignas(max_align_t) char reserve[RESERVE_BYTES]; /* is not freed */
 };
@@ -30,8 +30,14 @@ unsigned long memory_failures(void)
 	return atomic_load(&memory()->failures);
 }
 
+unsigned long memory_allocations(void)
+{
+	return atomic_load(&memory()->tries);
+}
+
 static void *checked(void *p, size_t size)
 {
+	atomic_fetch_add_explicit(&memory()->tries, 1, memory_order_relaxed);
 	if (!p && size)
 		atomic_fetch_add(&memory()->failures, 1);
 	return p;

@@ -20,4 +20,7 @@ bool memstream_close(FILE *f, char **text);
 /* How many allocations have failed? */
 unsigned long memory_failures(void);
 
+/* How many there were in this process: HOSTRACE_DEBUG=memory logs it at the end of a command. */
+unsigned long memory_allocations(void);
+
 #endif
