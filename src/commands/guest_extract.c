@@ -17,6 +17,8 @@
 #include "readers/osv/osv.h"
 #include "vm/vm.h"
 
+enum { MODULES_NAMED = 4 };
+
 /* Without a monitor, KVM has to know the page tables. */
 static int kvm_find(const struct vm *vm, struct osv_live_vm *ret)
 {
@@ -165,6 +167,30 @@ static void progress_show(uint64_t now, uint64_t total, void *arg)
 	fflush(stderr);
 }
 
+/* "2 of 15 modules cannot be read, their code has no names: elf::object at 0x6000..., ..." */
+static void modules_note(const struct osv_extracted *x, json_t *caveats)
+{
+	char text[80 + MODULES_NAMED * 32];
+	int len =
+		snprintf(text, sizeof(text),
+			 "%u of %u modules cannot be read, their code has no names: elf::object at",
+			 x->nr_modules_lost, x->nr_modules);
+	unsigned int named = 0;
+
+	if (*x->modules_error)
+		json_array_append_new(caveats, json_sprintf("the module list cannot be read: %s",
+							    x->modules_error));
+	if (!x->nr_modules_lost)
+		return;
+	for (unsigned int i = 0; i < x->nr_modules && named < MODULES_NAMED; i++)
+		if (x->module[i].lost)
+			len += snprintf(text + len, sizeof(text) - (size_t)len, "%s 0x%" PRIx64,
+					named++ ? "," : "", x->module[i].object);
+	if (named < x->nr_modules_lost)
+		snprintf(text + len, sizeof(text) - (size_t)len, ", ...");
+	json_array_append_new(caveats, json_string(text));
+}
+
 static int answer(const struct osv_extracted *x, const char *file, uint64_t stopped_ns,
 		  uint64_t nr_symbols)
 {
@@ -182,6 +208,7 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 			 "%" PRIu64 " pages end in an invalid sample", x->counts.bad);
 		json_array_append_new(caveats, json_string(text));
 	}
+	modules_note(x, caveats);
 	if (guest_given.vm)
 		json_array_append_new(
 			caveats,
@@ -189,11 +216,12 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 	if (output_is("json"))
 		return guest_json_print(
 			"extract", "result",
-			json_pack("{s:s,s:I,s:I,s:i,s:i,s:I,s:I}", "file", file, "samples",
+			json_pack("{s:s,s:I,s:I,s:i,s:i,s:i,s:i,s:I,s:I}", "file", file, "samples",
 				  (json_int_t)x->counts.records, "bytes", (json_int_t)x->bytes,
 				  "vcpus", (int)x->nr_cpus, "vcpus_without_ring", (int)x->nr_empty,
-				  "symbols", (json_int_t)nr_symbols, "stopped_ns",
-				  (json_int_t)stopped_ns),
+				  "modules", (int)x->nr_modules, "modules_unreadable",
+				  (int)x->nr_modules_lost, "symbols", (json_int_t)nr_symbols,
+				  "stopped_ns", (json_int_t)stopped_ns),
 			caveats);
 	if (!guest_given.terse)
 		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,

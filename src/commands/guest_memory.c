@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* guest threads, virtio, leaks: what an OSv guest's own memory tells of it, through QEMU's gdb stub. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,6 +9,7 @@
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
 #include "fetch/osv_guest.h"
+#include "output/samples/samples_output.h"
 #include "symbols/symbols.h"
 
 /* Names are found when the guest runs again; without DWARF there are none. */
@@ -68,8 +70,9 @@ static bool no_words(int argc, char **argv)
 /* Every thread that waits has just called the scheduler: its caller is of interest. */
 static bool is_scheduler(const struct frame *f)
 {
-	static const char *const files[] = {"arch-switch.hh", "sched.cc", "sched.hh", "mutex.hh",
-					    "mutex.cc",	      "mutex.c",  "mutex.h"};
+	static const char *const files[] = {"arch-switch.hh", "sched.cc", "sched.hh",
+					    "sched.S",	      "mutex.hh", "mutex.cc",
+					    "mutex.c",	      "mutex.h",  "psci.cc"};
 	const char *base = f->file ? strrchr(f->file, '/') : NULL;
 
 	base = base ? base + 1 : f->file;
@@ -81,6 +84,18 @@ static bool is_scheduler(const struct frame *f)
 	return false;
 }
 
+/* The function that has a frame, not what was inlined into it; the line is that of the inlined
+ * call. */
+static bool physical_frame_find(struct elf_names *names, uint64_t address, struct frame *ret)
+{
+	struct frame frame[FRAME_INLINES_MAX];
+	unsigned int nr = names ? elf_names_resolve(names, address, true, frame) : 0;
+
+	if (nr)
+		*ret = frame[nr - 1];
+	return nr && ret->name;
+}
+
 /* "??" where nothing of it is known. */
 static void location_text(struct elf_names *names, const struct osv_thread *t, char *ret,
 			  size_t size)
@@ -89,7 +104,7 @@ static void location_text(struct elf_names *names, const struct osv_thread *t, c
 
 	snprintf(ret, size, "??");
 	for (unsigned int i = 0; i < t->nr_frames; i++) {
-		if (!frame_find(names, t->frame[i], &f))
+		if (!physical_frame_find(names, t->frame[i], &f))
 			continue;
 		if (f.file)
 			snprintf(ret, size, "%s at %s:%d", f.name, path_short(f.file), f.line);
@@ -107,10 +122,13 @@ static json_t *thread_json(struct elf_names *names, const struct osv_thread *t)
 
 	for (unsigned int i = 0; i < t->nr_frames; i++)
 		json_array_append_new(frames, address_json(t->frame[i]));
-	row = json_pack("{s:i,s:o,s:s,s:s,s:f,s:I}", "id", (int)t->id, "address",
-			address_json(t->address), "name", t->name, "status", t->status, "vruntime",
-			(double)t->vruntime, "total_cpu_time_ns", (json_int_t)t->cpu_time_ns);
-	json_object_set_new(row, "cpu", t->cpu < 0 ? json_null() : json_integer(t->cpu));
+	row = json_pack("{s:i,s:o,s:o,s:s,s:o,s:I}", "id", (int)t->id, "address",
+			address_json(t->address), "name", text_json(t->name), "status", t->status,
+			"vruntime",
+			isfinite(t->vruntime) ? json_real((double)t->vruntime) : json_null(),
+			"total_cpu_time_ns", (json_int_t)t->cpu_time_ns);
+	json_object_set_new(row, "cpu", t->cpu < 0 ? json_null() : json_integer(t->acpi_id));
+	json_object_set_new(row, "cpu_id", t->cpu < 0 ? json_null() : json_integer(t->cpu));
 	if (guest_given.no_location) {
 		json_decref(frames);
 		return row;
@@ -126,7 +144,7 @@ static void thread_text(struct elf_names *names, const struct osv_thread *t)
 	char cpu[16] = "?", location[512] = " ";
 
 	if (t->cpu >= 0)
-		snprintf(cpu, sizeof(cpu), "%d", t->cpu);
+		snprintf(cpu, sizeof(cpu), "%d", t->acpi_id);
 	if (guest_given.no_location)
 		location[0] = '\0';
 	else
@@ -259,7 +277,7 @@ static void leak_text(struct elf_names *names, const struct osv_leak *l)
 	range_print("size", l->size_min, (double)l->bytes / (double)l->count, l->size_max);
 	range_print(", birth", l->birth_min, (double)l->birth_sum / (double)l->count, l->birth_max);
 	printf("]\nfrom:\n");
-	for (unsigned int i = l->nr_frames; i--;)
+	for (unsigned int i = 0; i < l->nr_frames; i++)
 		frame_text(names, l->frame[i]);
 	putchar('\n');
 }
@@ -269,7 +287,7 @@ static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
 	json_t *frames = json_array();
 	struct frame f;
 
-	for (unsigned int i = l->nr_frames; i--;) {
+	for (unsigned int i = 0; i < l->nr_frames; i++) {
 		json_t *j = json_pack("{s:o}", "address", address_json(l->frame[i]));
 
 		if (frame_find(names, l->frame[i], &f)) {

@@ -15,6 +15,8 @@
 #include "fetch/gdb_packet.h"
 
 enum {
+	FS_BASE_OFFSET = 164, /* in the reply to g, by QEMU's description of the registers
+				 (i386-64bit.xml) */
 	RESENDS_MAX = 4,
 	SKIPPED_MAX = 64, /* notifications and late answers before the one that is waited for */
 	CHUNK_DEFAULT = 512,
@@ -434,7 +436,8 @@ static int thread_ids(struct gdb *g, char (*ids)[32], unsigned int *ret_nr)
 
 static int registers_read(struct gdb *g, const char *id, struct gdb_vcpu *ret)
 {
-	uint8_t bytes[GDB_REGISTERS * 8];
+	uint8_t bytes[FS_BASE_OFFSET + 8];
+	size_t len;
 	char text[48];
 	int err;
 
@@ -444,10 +447,12 @@ static int registers_read(struct gdb *g, const char *id, struct gdb_vcpu *ret)
 		err = ask_text(g, "g");
 	if (err)
 		return err;
-	if (g->parser.len < 2 * sizeof(bytes) ||
-	    !gdb_hex_bytes(answer(g), 2 * sizeof(bytes), bytes, sizeof(bytes)))
+	len = g->parser.len / 2 < sizeof(bytes) ? sizeof(ret->reg) : sizeof(bytes);
+	if (g->parser.len < 2 * len || !gdb_hex_bytes(answer(g), 2 * len, bytes, len))
 		return fail(-EPROTO, "%s: the registers are not those of an x86-64 CPU", g->target);
-	memcpy(ret->reg, bytes, sizeof(bytes));
+	memcpy(ret->reg, bytes, sizeof(ret->reg));
+	if (len == sizeof(bytes))
+		memcpy(&ret->fs_base, bytes + FS_BASE_OFFSET, 8);
 	return 0;
 }
 

@@ -44,6 +44,7 @@ int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len);
 /* x86-64: rax rbx rcx rdx rsi rdi rbp rsp r8..r15 rip, of each vCPU. */
 struct gdb_vcpu {
 	uint64_t reg[GDB_REGISTERS];
+	uint64_t fs_base; /* 0: the stub does not report it */
 };
 enum { GDB_RBP = 6, GDB_RSP = 7, GDB_RIP = 16 };
 int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);

@@ -99,6 +99,27 @@ int layout_symbol(const struct layout *l, const char *name, uint64_t *ret)
 	return fail(-ENOENT, "%s has no symbol %s; is it the kernel of this guest?", l->file, name);
 }
 
+int layout_thread_local(const struct layout *l, const char *name, int64_t *ret)
+{
+	uint64_t at;
+	GElf_Phdr header;
+	size_t nr = 0;
+	int err = layout_symbol(l, name, &at);
+
+	if (err)
+		return err;
+	elf_getphdrnum(l->elf, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (!gelf_getphdr(l->elf, (int)i, &header) || header.p_type != PT_TLS)
+			continue;
+		uint64_t align = header.p_align ? header.p_align : 1;
+
+		*ret = (int64_t)(at - (header.p_memsz + align - 1) / align * align);
+		return 0;
+	}
+	return fail(-ENOENT, "%s has no segment PT_TLS", l->file);
+}
+
 const char *layout_symbol_at(const struct layout *l, uint64_t address)
 {
 	size_t at = array_prefix(l->nr_symbols, i, l->symbol[i].address < address);
@@ -317,12 +338,12 @@ static int member_take(struct layout *l, const struct layout_member *m)
 
 	if (!t || !t->found)
 		return fail(-ENOENT, "%s: no DWARF information for %s", l->file, m->type);
-	if (!path_follow(&t->die, m->path, &place, &die) || place > UINT16_MAX)
+	if (!path_follow(&t->die, m->path, &place, &die) || place > UINT32_MAX)
 		return fail(-ENOENT, "%s: %s has no member %s", l->file, m->type, m->path);
 	size = die_size(&die);
-	*m->offset = (uint16_t)place;
+	*m->offset = (uint32_t)place;
 	if (m->size)
-		*m->size = (uint16_t)(size > UINT16_MAX ? UINT16_MAX : size);
+		*m->size = (uint32_t)(size > UINT32_MAX ? UINT32_MAX : size);
 	return 0;
 }
 

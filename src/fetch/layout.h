@@ -23,6 +23,12 @@ DEFINE_CLEANUP(layout, struct layout *, layout_close);
 /* Address of a symbol by its linker name; -ENOENT with the error message set. */
 int layout_symbol(const struct layout *l, const char *name, uint64_t *ret);
 
+/*
+ * Where a variable of the kernel with the storage class __thread is, relative to the base of %fs
+ * (x86-64's TLS, variant II: the block ends there). -ENOENT with the error message set.
+ */
+int layout_thread_local(const struct layout *l, const char *name, int64_t *ret);
+
 /* The name of the symbol that begins at exactly this address, or NULL; valid as long as l. */
 const char *layout_symbol_at(const struct layout *l, uint64_t address);
 
@@ -32,8 +38,8 @@ int layout_constants(const struct layout *l, uint64_t *ret_address, void *ret, s
 /* A member of a structure: "sched::thread", "_attr._name". */
 struct layout_member {
 	const char *type, *path;
-	uint16_t *offset; /* set where it is found */
-	uint16_t *size;	  /* bytes; may be NULL */
+	uint32_t *offset; /* set where it is found */
+	uint32_t *size;	  /* bytes; may be NULL */
 };
 
 /*

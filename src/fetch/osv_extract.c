@@ -20,11 +20,11 @@ enum { PIECE = 64 << 10, SETTLE_NS = 10000000 };
 
 struct places {
 	uint64_t cpus, trace_buffer; /* addresses; the second is to be added to a vCPU's base */
-	uint16_t percpu_base;
-	uint16_t base, base_size, last, size; /* trace_buf */
-	uint16_t name, format, signature;     /* tracepoint_base */
+	uint32_t percpu_base;
+	uint32_t base, base_size, last, size; /* trace_buf */
+	uint32_t name, format, signature;     /* tracepoint_base */
 	uint64_t modules;		      /* address; 0: no such list */
-	uint16_t module_base, module_path;    /* elf::object */
+	uint32_t module_base, module_path;    /* elf::object */
 };
 
 struct extract {
@@ -136,30 +136,44 @@ static int rings_find(struct extract *x)
 
 /* ---- modules ---- */
 
-/* Pointers up to a null one; a std::string begins with the pointer to its text. */
-static int modules_read(struct extract *x)
+/* A std::string begins with the pointer to its text. */
+static int module_read(struct extract *x, uint64_t object, struct osv_module *m)
 {
 	struct osv_guest *g = &x->g;
-	int err = 0;
+	uint64_t path;
+	int err = osv_guest_u64(g, object + x->at.module_base, &m->base);
 
-	x->ret->module = calloc(OSV_MODULES_MAX, sizeof(*x->ret->module));
-	if (!x->ret->module)
-		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; x->at.modules && i < OSV_MODULES_MAX && !err; i++) {
-		struct osv_module *m = &x->ret->module[i];
-		uint64_t object, path;
-
-		err = osv_guest_u64(g, x->at.modules + 8ull * i, &object);
-		if (err || !object)
-			break;
-		err = osv_guest_u64(g, object + x->at.module_base, &m->base);
-		if (!err)
-			err = osv_guest_u64(g, object + x->at.module_path, &path);
-		if (!err)
-			err = osv_guest_text(g, path, m->path, sizeof(m->path));
-		x->ret->nr_modules += !err;
-	}
+	m->object = object;
+	if (!err)
+		err = osv_guest_u64(g, object + x->at.module_path, &path);
+	if (!err)
+		err = osv_guest_text(g, path, m->path, sizeof(m->path));
 	return err;
+}
+
+/* Only names depend on them: what cannot be read is counted. */
+static int modules_read(struct extract *x)
+{
+	struct osv_extracted *ret = x->ret;
+	uint64_t *object = NULL;
+	unsigned int nr = 0;
+
+	if (!x->at.modules)
+		return 0;
+	if (osv_guest_vector(&x->g, x->at.modules, OSV_MODULES_MAX, &object, &nr))
+		snprintf(ret->modules_error, sizeof(ret->modules_error), "%s", error_text());
+	ret->module = calloc(nr + 1u, sizeof(*ret->module));
+	if (!ret->module) {
+		free(object);
+		return fail(-ENOMEM, "out of memory");
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		ret->module[i].lost = module_read(x, object[i], &ret->module[i]) != 0;
+		ret->nr_modules_lost += ret->module[i].lost;
+	}
+	ret->nr_modules = nr;
+	free(object);
+	return 0;
 }
 
 static int by_base(const void *a, const void *b)
@@ -285,6 +299,11 @@ static int rings_read(void *walk)
 	struct extract *x = walk;
 	int err = rings_find(x);
 
+	if (!err && !x->nr)
+		err = fail_hint(fail(-ENODATA, "no vCPU of the guest has a trace buffer: tracing "
+					       "was never enabled in it"),
+				"boot the guest with --trace=NAME, or hostrace guest control "
+				"enable NAME");
 	if (!err)
 		err = modules_read(x);
 	if (!err)

@@ -7,7 +7,7 @@
 #include "event/event.h"
 #include "fetch/osv_guest.h"
 
-enum { TEXT_PIECE = 64 };
+enum { TEXT_PIECE = 64, MEMBERS_PIECE = 512 };
 
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 {
@@ -97,6 +97,33 @@ int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size
 	ret[len] = 0;
 	text_neutralise(ret);
 	return 0;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct osv_member *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+int osv_guest_members(struct osv_guest *g, uint64_t object, struct osv_member *m, size_t nr)
+{
+	uint8_t piece[MEMBERS_PIECE];
+	int err = 0;
+
+	qsort(m, nr, sizeof(*m), by_offset);
+	for (size_t i = 0, end; i < nr && !err; i = end) {
+		uint64_t from = m[i].offset;
+
+		for (end = i + 1;
+		     end < nr && m[end].offset + (uint64_t)m[end].len - from <= MEMBERS_PIECE;)
+			end++;
+		err = osv_guest_read(g, object + from, piece,
+				     m[end - 1].offset + m[end - 1].len - from);
+		for (; i < end && !err; i++)
+			memcpy(m[i].to, piece + (m[i].offset - from), m[i].len);
+	}
+	return err;
 }
 
 int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,

@@ -67,6 +67,14 @@ int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret);
 int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret);
 /* A C string of at most size - 1 bytes; a longer one is cut. */
 int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size);
+/* Members of an object, in any order; *to gets them. What is far from each other is read
+ * separately. */
+struct osv_member {
+	uint32_t offset, len;
+	void *to;
+};
+int osv_guest_members(struct osv_guest *g, uint64_t object, struct osv_member *m, size_t nr);
+
 /* The pointers of a std::vector<T *> at this address; *ret is allocated. */
 int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,
 		     unsigned int *ret_nr);
@@ -76,13 +84,16 @@ int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, ui
 /* A shared object that the guest has loaded: elf::program::s_objs. */
 struct osv_module {
 	char path[256]; /* in the guest's file system */
-	uint64_t base;
+	uint64_t base, object; /* object: the address of its elf::object */
+	bool lost;	       /* not readable: no path, and the base is 0 if it is not, either */
 };
 
 struct osv_extracted {
 	struct sample_trace *trace; /* sample_trace_close() */
 	struct osv_module *module; /* by base; free() */
 	unsigned int nr_modules;   /* 0 also where this build of OSv has no such list */
+	unsigned int nr_modules_lost; /* of these */
+	char modules_error[160];      /* "", or why the list itself could not be read */
 	struct osv_raw_counts counts;
 	unsigned int nr_cpus, nr_empty; /* without a buffer: nothing was traced there yet */
 	uint64_t bytes;
@@ -111,7 +122,9 @@ int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out,
 struct osv_thread {
 	uint64_t address, cpu_address;
 	uint32_t id;
-	int32_t cpu; /* -1: none yet */
+	int32_t cpu;	 /* -1: none yet */
+	int32_t acpi_id; /* of that vCPU, which is what OSv's own command prints; cpu in a build
+			    without */
 	char name[17], status[32];
 	float vruntime;
 	int64_t cpu_time_ns;
@@ -139,7 +152,7 @@ int osv_queues(const struct osv_guest_options *opt, struct osv_queue **ret, unsi
 
 struct osv_leak {
 	uint64_t bytes, count, size_min, size_max, birth_min, birth_max, birth_sum;
-	uint64_t frame[OSV_FRAMES_MAX]; /* outermost first */
+	uint64_t frame[OSV_FRAMES_MAX]; /* innermost first */
 	unsigned int nr_frames;
 };
 struct osv_leaks {

@@ -2,7 +2,7 @@
 /*
  * Live allocations, as printed by `osv leak show`: memory::tracker has an array of what
  * was allocated while tracking was on (--leak, `osv leak on`), each with the calls that led there,
- * outermost first. Those of one chain of calls are one record.
+ * innermost first. Those of one chain of calls are one record.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ enum { BACKTRACE_MAX = OSV_FRAMES_MAX, ELEMENT_MAX = 4096, ELEMENTS_AT_ONCE = 25
 
 struct places {
 	uint64_t tracker, enabled;
-	uint16_t allocations, size_allocations, size_size, seq, seq_size; /* of the tracker */
-	uint16_t birth, size, address, nr_frames, frames, frames_size;    /* of an element */
+	uint32_t allocations, size_allocations, size_size, seq, seq_size; /* of the tracker */
+	uint32_t birth, size, address, nr_frames, frames, frames_size;	  /* of an element */
 	uint64_t element;						  /* its size */
 };
 
@@ -62,7 +62,7 @@ static int places_find(void *walk)
 		return err;
 	at->element = layout_size(l, info);
 	if (!at->element || at->element > ELEMENT_MAX ||
-	    at->frames + at->frames_size > at->element || at->birth + 4u > at->element ||
+	    (uint64_t)at->frames + at->frames_size > at->element || at->birth + 4u > at->element ||
 	    at->size + 4u > at->element || at->address + 8u > at->element ||
 	    at->nr_frames + 4u > at->element)
 		return fail(-EBADMSG, "unsupported layout of %s", info);
@@ -138,14 +138,21 @@ static int tracker_read(void *walk)
 
 /* ---- one record for each chain of calls ---- */
 
+/* By the addresses from the outermost frame on, as OSv's own command sorts. */
+static int chains_compare(const uint64_t *x, unsigned int nr_x, const uint64_t *y,
+			  unsigned int nr_y)
+{
+	while (nr_x && nr_y)
+		if (x[--nr_x] != y[--nr_y])
+			return x[nr_x] < y[nr_y] ? -1 : 1;
+	return nr_x ? 1 : -(nr_y > 0);
+}
+
 static int by_chain(const void *a, const void *b)
 {
 	const struct allocation *x = a, *y = b;
 
-	for (unsigned int i = 0; i < x->nr_frames && i < y->nr_frames; i++)
-		if (x->frame[i] != y->frame[i])
-			return x->frame[i] < y->frame[i] ? -1 : 1;
-	return (int)x->nr_frames - (int)y->nr_frames;
+	return chains_compare(x->frame, x->nr_frames, y->frame, y->nr_frames);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -154,10 +161,7 @@ static int by_bytes(const void *a, const void *b)
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
-	for (unsigned int i = 0; i < OSV_FRAMES_MAX; i++)
-		if (x->frame[i] != y->frame[i])
-			return x->frame[i] < y->frame[i] ? -1 : 1;
-	return 0;
+	return chains_compare(x->frame, x->nr_frames, y->frame, y->nr_frames);
 }
 
 static void leak_add(struct osv_leak *l, const struct allocation *a)

@@ -17,8 +17,8 @@ enum { VTABLE_HEAD = 16, FLAGS_OFFSET = 0, IDX_OFFSET = 2, USED_F_NO_NOTIFY = 1 
 
 struct places {
 	uint64_t instance;
-	uint16_t drivers, nr_queues, queues, queues_size;
-	uint16_t avail, used, avail_event, used_event, num, free, used_seen, used_freed;
+	uint32_t drivers, nr_queues, queues, queues_size;
+	uint32_t avail, used, avail_event, used_event, num, free, used_seen, used_freed;
 };
 
 struct walk {
@@ -66,7 +66,7 @@ static bool class_name(struct osv_guest *g, uint64_t vptr, char *ret, size_t siz
 }
 
 /* Reads a u16 through a pointer that is a member of the queue. */
-static int through(struct walk *w, uint64_t queue, uint16_t member, unsigned int offset,
+static int through(struct walk *w, uint64_t queue, uint32_t member, unsigned int offset,
 		   uint16_t *ret)
 {
 	uint64_t to;

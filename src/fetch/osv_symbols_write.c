@@ -72,7 +72,7 @@ static int sources_open(struct sources *s, const struct osv_extracted *x, const 
 		return fail(-ENOMEM, "out of memory");
 	s->nr = x->nr_modules;
 	for (unsigned int i = 0; i < s->nr; i++)
-		s->names[i] = module_open(&x->module[i], elf);
+		s->names[i] = x->module[i].lost ? NULL : module_open(&x->module[i], elf);
 	return 0;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The guest's threads, as `osv info threads` walks them: sched::thread_map is a hash table of
- * libstdc++ (its nodes form one list: pointer to the next, then the pair of id and thread). One
- * that waits has left its registers in its object; one that runs is where its vCPU is: the vCPU
- * whose stack pointer is in the thread's stack. OSv uses frame pointers.
+ * libstdc++ (its nodes form one list: pointer to the next, then the pair of id and thread).
+ *
+ * One that is not on a vCPU has left its registers in its object. Which one a vCPU runs is in
+ * sched::s_current, a thread-local variable, so relative to the vCPU's %fs: the state says it late,
+ * and the stack pointer is elsewhere in an interrupt. OSv uses frame pointers; the outermost one is
+ * the address of the thread's object.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,26 +21,41 @@
 /* libstdc++'s _Hashtable: buckets, their number, then the node before the first. */
 enum { MAP_FIRST_OFFSET = 16, MAP_COUNT_OFFSET = 24, NODE_THREAD_OFFSET = 16 };
 
-enum { OBJECT_MAX = 16 << 10 }; /* bytes of a thread object that are of interest */
-
 struct places {
 	uint64_t map;
-	uint16_t id, name, stack_begin, stack_size, detached, rsp, rbp, rip, vruntime, cpu_time;
-	uint16_t status, status_size, cpu; /* of the detached state */
-	uint16_t cpu_id;
-	uint32_t span; /* bytes of a thread object from its start */
+	int64_t current; /* s_current, relative to %fs; 0: this build has none */
+	uint32_t id, name, stack_begin, stack_size, detached, rsp, rbp, rip, tcb, vruntime,
+		cpu_time;
+	uint32_t status, status_size, cpu; /* of the detached state */
+	uint32_t cpu_id, acpi_id;
+};
+
+/* What is read of a thread, besides what osv_thread has. */
+struct object {
+	uint64_t stack_begin, stack_size, detached, rsp, rbp, rip;
 };
 
 struct walk {
 	struct osv_guest g;
 	struct places at;
 	struct gdb_vcpu *vcpu;
+	uint64_t *current; /* the thread of each vCPU; 0: not known */
 	unsigned int nr_vcpus;
 	struct osv_thread *thread;
 	unsigned int nr;
 	bool no_location;
-	uint8_t object[OBJECT_MAX]; /* the thread that is read */
 };
+
+/* Where they are missing there is something in their place. */
+static void optional_places_find(struct layout *l, struct places *at)
+{
+	const struct layout_member acpi = {"sched::cpu", "arch.acpi_id", &at->acpi_id, NULL};
+
+	if (layout_members(l, &acpi, 1))
+		at->acpi_id = at->cpu_id;
+	if (layout_thread_local(l, "_ZN5sched9s_currentE", &at->current))
+		at->current = 0;
+}
 
 static int places_find(void *walk)
 {
@@ -52,6 +70,7 @@ static int places_find(void *walk)
 		{"sched::thread", "_state.rsp", &at->rsp, NULL},
 		{"sched::thread", "_state.rbp", &at->rbp, NULL},
 		{"sched::thread", "_state.rip", &at->rip, NULL},
+		{"sched::thread", "_tcb", &at->tcb, NULL},
 		{"sched::thread", "_runtime._Rtt", &at->vruntime, NULL},
 		{"sched::thread", "_total_cpu_time", &at->cpu_time, NULL},
 		{"sched::thread::detached_state", "st", &at->status, &at->status_size},
@@ -62,103 +81,140 @@ static int places_find(void *walk)
 
 	if (!err)
 		err = layout_members(w->g.layout, members, sizeof(members) / sizeof(*members));
-	for (size_t i = 0; !err && i < sizeof(members) / sizeof(*members); i++)
-		if (!strcmp(members[i].type, "sched::thread") &&
-		    *members[i].offset + 16u > at->span)
-			at->span = *members[i].offset + 16u;
-	if (!err && at->span > OBJECT_MAX)
-		err = fail(-E2BIG, "unsupported size of a thread object: %u bytes", at->span);
+	if (!err)
+		optional_places_find(w->g.layout, at);
 	return err;
-}
-
-static uint64_t object_u64(const struct walk *w, uint16_t offset)
-{
-	uint64_t v;
-
-	memcpy(&v, w->object + offset, sizeof(v));
-	return v;
 }
 
 /* ---- where it is ---- */
 
-/* The vCPU that runs on this thread's stack, or NULL. */
-static const struct gdb_vcpu *vcpu_on(const struct walk *w, uint64_t begin, uint64_t size)
+/* An application may have its own %fs: s_current is believed if that thread's TCB is there. */
+static uint64_t current_read(struct walk *w, const struct gdb_vcpu *v)
 {
+	uint64_t thread, tcb;
+
+	return w->at.current && v->fs_base &&
+			       !osv_guest_u64(&w->g, v->fs_base + (uint64_t)w->at.current,
+					      &thread) &&
+			       !osv_guest_u64(&w->g, thread + w->at.tcb, &tcb) && tcb == v->fs_base
+		       ? thread
+		       : 0;
+}
+
+static int vcpus_read(struct walk *w)
+{
+	int err = w->g.gdb ? gdb_vcpus(w->g.gdb, &w->vcpu, &w->nr_vcpus) : 0;
+
+	if (err)
+		return err;
+	w->current = calloc(w->nr_vcpus + 1u, sizeof(*w->current));
+	if (!w->current)
+		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < w->nr_vcpus; i++)
-		if (w->vcpu[i].reg[GDB_RSP] - begin - 1 < size)
+		w->current[i] = current_read(w, &w->vcpu[i]);
+	return 0;
+}
+
+/* The vCPU that runs this thread, or NULL. If a vCPU's thread is not known, it runs the one whose
+ * stack it uses. */
+static const struct gdb_vcpu *vcpu_of(const struct walk *w, uint64_t thread, const struct object *o)
+{
+	for (unsigned int i = 0; i < w->nr_vcpus; i++) {
+		uint64_t in_stack = w->vcpu[i].reg[GDB_RSP] - o->stack_begin - 1;
+
+		if (w->current[i] ? w->current[i] == thread : in_stack < o->stack_size)
 			return &w->vcpu[i];
+	}
 	return NULL;
 }
 
-/* Saved frame pointers lead outwards, so upwards. What cannot be read ends the chain. */
-static void frames_walk(struct walk *w, uint64_t rip, uint64_t rbp, struct osv_thread *t)
+static bool is_on_stack(const struct object *o, uint64_t address)
+{
+	return address - o->stack_begin < o->stack_size;
+}
+
+/*
+ * Saved frame pointers lead outwards, so upwards in a stack, and from another one, that of
+ * interrupts or exceptions, to the thread's stack, which they do not leave. What cannot be read
+ * ends the chain.
+ */
+static void frames_walk(struct walk *w, const struct object *o, uint64_t rip, uint64_t rbp,
+			struct osv_thread *t)
 {
 	uint64_t pair[2];
 
 	if (rip)
 		t->frame[t->nr_frames++] = rip;
-	while (t->nr_frames < OSV_FRAMES_MAX && rbp && rbp % 8 == 0 &&
+	while (t->nr_frames < OSV_FRAMES_MAX && rbp && rbp % 8 == 0 && rbp != t->address &&
 	       !osv_guest_read(&w->g, rbp, pair, sizeof(pair)) && pair[1]) {
 		t->frame[t->nr_frames++] = pair[1] - 1;
-		if (pair[0] <= rbp)
+		if (is_on_stack(o, rbp) == is_on_stack(o, pair[0]) ? pair[0] <= rbp
+								   : is_on_stack(o, rbp))
 			break;
 		rbp = pair[0];
 	}
 }
 
-static void location_read(struct walk *w, struct osv_thread *t)
-{
-	const struct places *at = &w->at;
-	const struct gdb_vcpu *v = vcpu_on(w, object_u64(w, at->stack_begin),
-					   object_u64(w, at->stack_size));
-
-	frames_walk(w, v ? v->reg[GDB_RIP] : object_u64(w, at->rip),
-		    v ? v->reg[GDB_RBP] : object_u64(w, at->rbp), t);
-}
-
 /* ---- what it is ---- */
 
-static int state_read(struct walk *w, struct osv_thread *t)
+static int state_read(struct walk *w, uint64_t state, struct osv_thread *t)
 {
-	uint64_t state = object_u64(w, w->at.detached);
-	uint32_t status = 0, id = 0;
-	size_t size = w->at.status_size < 4 ? w->at.status_size : 4;
-	int err = osv_guest_read(&w->g, state + w->at.status, &status, size);
-	if (!err)
-		err = osv_guest_u64(&w->g, state + w->at.cpu, &t->cpu_address);
+	uint32_t status = 0, id = 0, acpi_id = 0;
+	struct osv_member of_state[] = {
+		{w->at.status, w->at.status_size < 4 ? w->at.status_size : 4, &status},
+		{w->at.cpu, 8, &t->cpu_address},
+	};
+	struct osv_member of_cpu[] = {{w->at.cpu_id, 4, &id}, {w->at.acpi_id, 4, &acpi_id}};
+	int err = osv_guest_members(&w->g, state, of_state, 2);
+
 	if (!err && t->cpu_address)
-		err = osv_guest_read(&w->g, t->cpu_address + w->at.cpu_id, &id, sizeof(id));
+		err = osv_guest_members(&w->g, t->cpu_address, of_cpu, 2);
 	if (err)
 		return err;
 	t->cpu = t->cpu_address && id < OSV_CPUS_MAX ? (int32_t)id : -1;
+	t->acpi_id = t->cpu < 0 ? -1 : (int32_t)acpi_id;
 	snprintf(t->status, sizeof(t->status), "%u", status); /* its name: when the guest runs */
 	return 0;
 }
 
 static int thread_read(struct walk *w, uint64_t address)
 {
+	const struct places *at = &w->at;
 	struct osv_thread *t = &w->thread[w->nr++];
-	int err = osv_guest_read(&w->g, address, w->object, w->at.span);
+	struct object o;
+	struct osv_member members[] = {
+		{at->id, 4, &t->id},
+		{at->name, sizeof(t->name) - 1, t->name},
+		{at->vruntime, 4, &t->vruntime},
+		{at->cpu_time, 8, &t->cpu_time_ns},
+		{at->stack_begin, 8, &o.stack_begin},
+		{at->stack_size, 8, &o.stack_size},
+		{at->detached, 8, &o.detached},
+		{at->rsp, 8, &o.rsp},
+		{at->rbp, 8, &o.rbp},
+		{at->rip, 8, &o.rip},
+	};
+	const struct gdb_vcpu *v;
+	int err;
 
 	*t = (struct osv_thread){.address = address};
+	err = osv_guest_members(&w->g, address, members, sizeof(members) / sizeof(*members));
+	if (!err)
+		err = state_read(w, o.detached, t);
 	if (err)
 		return err;
-	memcpy(&t->id, w->object + w->at.id, sizeof(t->id));
-	memcpy(t->name, w->object + w->at.name, sizeof(t->name) - 1);
-	memcpy(&t->vruntime, w->object + w->at.vruntime, sizeof(t->vruntime));
-	memcpy(&t->cpu_time_ns, w->object + w->at.cpu_time, sizeof(t->cpu_time_ns));
 	text_neutralise(t->name);
-	err = state_read(w, t);
-	if (!err && !w->no_location)
-		location_read(w, t);
-	return err;
+	v = vcpu_of(w, address, &o);
+	if (!w->no_location)
+		frames_walk(w, &o, v ? v->reg[GDB_RIP] : o.rip, v ? v->reg[GDB_RBP] : o.rbp, t);
+	return 0;
 }
 
 static int threads_walk(void *walk)
 {
 	struct walk *w = walk;
 	uint64_t node, thread, max;
-	int err = w->g.gdb ? gdb_vcpus(w->g.gdb, &w->vcpu, &w->nr_vcpus) : 0;
+	int err = vcpus_read(w);
 
 	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
@@ -210,6 +266,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 		statuses_name(&w, opt->vm.pid != 0);
 	osv_guest_close(&w.g);
 	free(w.vcpu);
+	free(w.current);
 	if (err) {
 		free(w.thread);
 		return err;

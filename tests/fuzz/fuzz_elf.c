@@ -32,7 +32,7 @@ static void names_walk(const char *path)
 static void layout_walk(const char *path)
 {
 	struct layout *l;
-	uint16_t offset, size, other;
+	uint32_t offset, size, other;
 	uint64_t address;
 	uint8_t bytes[16];
 	const struct layout_member members[] = {{"thread", "name", &offset, &size},

@@ -8,7 +8,7 @@ set -u
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs
 
-plan 42
+plan 47
 vm '' unix:gdb.sock
 is "$(status)" running "the guest runs"
 extract -o t1 --symbols
@@ -73,6 +73,22 @@ live extract -o t5
 is "$? $(grep -c 'invalid trace buffer size' err)" "1 1" "a ring of 4 EiB, by the process" err
 extract -o t5
 is "$? $(grep -c 'invalid trace buffer size' err) $(status)" "1 1 running" "a ring of 4 EiB" err
+end_vm
+vm o unix:gdb.sock
+extract -o t5
+is "$? $(grep -c 'no vCPU of the guest has a trace buffer: tracing was never enabled' err) $(ls t5* 2>/dev/null) $(status)" \
+	"1 1  running" "a guest in which nothing was traced" err
+end_vm
+vm m unix:gdb.sock
+extract -o t5 -f json --symbols
+is "$? $(jq -c '.result | [.modules, .modules_unreadable, .samples]' out) $(status)" "0 [4,2,420] running" "modules that cannot be read" err
+is "$(grep -cE '2 of 4 modules cannot be read, .*: elf::object at 0x123456780000, 0x6000[0-9a-f]*"' out)" 1 "are named" out
+is "$(grep -c '^0x100000001007 .*libtest.c 7 app_main$' t5.symbols)" 1 "and the others have their names" t5.symbols
+rm -f t5*
+end_vm
+vm M unix:gdb.sock
+extract -o t5
+is "$? $(grep -c 'the module list cannot be read' err) $(status)" "0 1 running" "2^40 modules" err
 end_vm
 vm v unix:gdb.sock
 extract -o t5

@@ -12,36 +12,46 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 36
+plan 39
 vm '' unix:gdb.sock
 
+# The location's function, of the thread with this number, in out.
+location() {
+	sed -n "s/^ *$1 (0x[0-9a-f]*) .\{15\} cpu.* [0-9][0-9]* \(.*\) at .*[a-z]:[0-9]*\$/\1/p" out
+}
+
 ask threads
-is "$? $(tail -n 1 out)" "0 Number of threads: 3" "threads" err
-is "$(sed -n 's/^  11 (0x[0-9a-f]*) \(.*\) at .*guest.cc:[0-9]*$/\1/p' out | tr -s ' ')" \
-	"a thread's name! cpu1 waiting 0 2000000 worker_loop()" "one that waits: where it left the CPU" out
-is "$(grep -c '^  10 .* init  *cpu0 running .* guest_main at ' out)" 1 "one that runs: where its vCPU is" out
-is "$(grep -c '^  12 .* new  *cpu? unstarted .* ??$' out)" 1 "one that never ran" out
+is "$? $(tail -n 1 out)" "0 Number of threads: 14" "threads of 20,928 bytes, complete in another file than where they are used" err
+is "$(sed -n 's/^  11 (0x[0-9a-f]*) \(.*\) at .*threads.cc:[0-9]*$/\1/p' out | tr -s ' ')" \
+	"a thread's name cpu2 waiting 0.25 2000000 waiter_main()" "one that waits: where it left the CPU, by its physical frames" out
+is "$(sed -n 's/^  11 .*threads.cc:\([0-9]*\)$/\1/p' out)" \
+	"$(grep -n 'wait_until(\[\] { return never' "$ROOT/tests/live/osvguest/threads.cc" | cut -d: -f 1)" \
+	"at the call of what was inlined" out
+is "$(grep -c '^  10 .* init  *cpu0 running ' out) $(location 10)" "1 init_main()" "one that runs: where its vCPU is" out
+is "$(grep -c '^  12 .* new  *cpu? unstarted  *inf .* thread_main at ' out)" 1 "one that never ran" out
+is "$(sed -n 's/^  1[4-9] .* cpu\|^  2[0-3] .* cpu//p' out | awk '{ printf "%s ", $2 }')" \
+	"invalid prestarted unstarted waiting sending_lock running queued waking terminating terminated " "each status" out
 is "$(grep -c 'the guest was stopped for' err)" 1 "for how long the guest stood still" err
 ask threads -f json
-is "$(jq -c '[.rows[] | [.id, .name, .cpu, .status, .total_cpu_time_ns]]' out)" \
-	"[[10,\"init\",0,\"running\",1000000],[11,\"a thread's name!\",1,\"waiting\",2000000],[12,\"new\",null,\"unstarted\",3000000]]" \
+is "$(jq -c '[.rows[:4][] | [.id, .name, .cpu, .cpu_id, .status, .vruntime, .total_cpu_time_ns]]' out)" \
+	"[[10,\"init\",0,0,\"running\",0.25,1000000],[11,\"a thread's name\",2,1,\"waiting\",0.25,2000000],[12,\"new\",null,null,\"unstarted\",null,3000000],[13,\"locker\",4,2,\"waiting\",0.25,4000000]]" \
 	"the same as JSON" out
-is "$(jq '.rows[1].frames | length' out)" 2 "with the frames" out
+is "$(jq -c '[.rows[:3][] | .frames | length]' out)" "[3,5,1]" "with the frames, up to the thread's object" out
 follows guest out
 ask threads --no-location
-is "$? $(sed -n 's/^  11 (0x[0-9a-f]*) //p' out | tr -s ' ')" "0 a thread's name! cpu1 waiting 0 2000000" \
+is "$? $(sed -n 's/^  11 (0x[0-9a-f]*) //p' out | tr -s ' ')" "0 a thread's name cpu2 waiting 0.25 2000000" \
 	"without their places" out
 ask threads --no-location -f json
 is "$(jq -c '.rows[1] | [.id, has("location"), has("frames")]' out)" "[11,false,false]" "the same as JSON" out
 follows guest out
 is "$(status)" running "the guest runs on"
 live threads
-is "$? $(grep -c '^  11 .* waiting .* worker_loop() at ' out) $(grep -c '^  10 .* running .* ??$' out)" "0 1 1" \
+is "$? $(location 11) $(grep -c '^  10 .* running .* ??$' out)" "0 waiter_main() 1" \
 	"of the guest that runs: those that wait are known" err
 
 ask virtio
 is $? 0 "virtio" err
-sed 's/0x1[0-9a-f]*$/ADDRESS/' out >queues
+sed 's/0x4000[0-9a-f]*$/ADDRESS/' out >queues
 cat >wanted <<'END'
 virtio::net at ADDRESS
   queue 0 at ADDRESS
@@ -68,17 +78,18 @@ is "$(jq -c '[.rows[] | [.driver, .queue, .at_device, .notifications]]' out)" \
 follows guest out
 
 live virtio
-is "$? $(sed 's/0x1[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "of the guest that runs" err
+is "$? $(sed 's/0x4000[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "of the guest that runs" err
 
 ask leaks
 is "$? $(grep -c 'Merging 5 allocations by identical call chain... generated 3 records' out)" "0 1" "leaks" err
-is "$(grep -A 3 '^Found 328 bytes' out | sed 's/ (.*//' | tr -s '\t\n' ' ')" \
+is "$(grep -A 3 '^Found 328 bytes in 3' out | sed 's/ (.*//' | tr -s '\t\n' ' ')" \
 	"Found 328 bytes in 3 allocations [size 64/109.3/200, birth 5/8.7/12] from: worker_loop() vfs_read_file() " \
 	"allocations of one chain are one record" out
-is "$(grep '^Found' out | cut -d' ' -f 2 | tr '\n' ' ')" "1000 328 16 " "most bytes first" out
+is "$(grep '^Found' out | cut -d' ' -f 2,5 | tr '\n' ' ')" "1000 1 328 1 328 3 " \
+	"most bytes first, then by the outermost address" out
 ask leaks -f json
 is "$(jq -c '[.rows[] | [.bytes, .count, .size_min, .birth_max, (.frames[0].name)]]' out)" \
-	'[[1000,1,1000,77,"vfs_read_file()"],[328,3,64,12,"worker_loop()"],[16,1,16,80,"vfs_read_file()"]]' "the same as JSON" out
+	'[[1000,1,1000,77,"vfs_read_file()"],[328,1,328,80,"vfs_read_file()"],[328,3,64,12,"worker_loop()"]]' "the same as JSON" out
 follows guest out
 live leaks
 is "$? $(grep -c 'generated 3 records' out)" "0 1" "of the guest that runs" err
@@ -111,11 +122,11 @@ else
 	exec 3>in
 	until_line '^ready' vmm.out || bail "slotvmm did not start: $(cat vmm.err)"
 	timeout 200 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --vm $qemu >out 2>err
-	is "$? $(sed -n 's/^  1[01] (0x[0-9a-f]*) //p' out | tr -s ' ' | sed 's/\(.*worker_loop()\) at .*/\1/' | tr '\n' ';')" \
-		"0 init cpu0 running 0 1000000 ??;a thread's name! cpu1 waiting 0 2000000 worker_loop();" \
+	is "$? $(sed -n 's/^  1[01] (0x[0-9a-f]*) //p' out | tr -s ' ' | sed 's/\(.*waiter_main()\) at .*/\1/' | tr '\n' ';')" \
+		"0 init cpu0 running 0.25 1000000 ??;a thread's name cpu2 waiting 0.25 2000000 waiter_main();" \
 		"threads of a guest in several slots of another VMM, by KVM alone" err
 	timeout 200 "$HOSTRACE" guest virtio -e "$BUILD/osvguest.elf" --vm $qemu >out 2>err
-	is "$? $(sed 's/0x1[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "and its queues" err
+	is "$? $(sed 's/0x4000[0-9a-f]*$/ADDRESS/' out | cmp - wanted && echo same)" "0 same" "and its queues" err
 	exec 3>&-
 	end_vm
 fi
@@ -123,12 +134,18 @@ for what in "threads of a guest in several slots of another VMM, by KVM alone" "
 	[ -z "$why" ] || echo "ok $((nr += 1)) - $what # SKIP $why"
 done
 
+# Its status says that it waits, but it is still on its vCPU, in an interrupt, whose stack is in the thread's object.
+vm i unix:gdb.sock
+ask threads
+is "$? $(grep -c '^  10 .* init  *cpu0 waiting ' out) $(location 10)" "0 1 interrupt()" "one that a vCPU still runs: where that is" out
+end_vm
+
 # A guest with endless lists and invalid numbers.
 vm t unix:gdb.sock
 ask threads
 is "$? $(grep -c 'list of threads is corrupt' err)" "1 1" "threads in a circle" err
 ask virtio
-is "$? $(grep -c 'queues; at most 8 are supported' err)" "1 1" "2^32 queues" err
+is "$? $(grep -c 'queues; at most 64 are supported' err)" "1 1" "2^32 queues" err
 ask leaks
 is "$? $(grep -c 'allocations; at most' err)" "1 1" "2^50 allocations" err
 is "$(status)" running "the guest runs on"
