@@ -5,7 +5,6 @@
  * Pairs are measured throughout a recording because NTP slews CLOCK_MONOTONIC.
  */
 #include <string.h>
-#include <time.h>
 #include <x86intrin.h>
 
 #include "base/clock.h"
@@ -28,17 +27,14 @@ void clock_pair_take(struct rec_clock_pair *rec)
 
 	memset(rec, 0, sizeof(*rec));
 	for (int i = 0; i < TRIES; i++) {
-		struct timespec ts;
 		uint64_t before = tsc_read();
-
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-
+		uint64_t now = monotonic_ns();
 		uint64_t bracket = tsc_read() - before;
 
 		if (bracket >= best)
 			continue;
 		best = bracket;
-		rec->hdr.time = timespec_ns(&ts);
+		rec->hdr.time = now;
 		rec->tsc = before + bracket / 2;
 		rec->bracket = bracket > UINT32_MAX ? UINT32_MAX : (uint32_t)bracket;
 	}

@@ -56,6 +56,12 @@ int collector_kernel_check(void)
 	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != PID_NAMESPACE_INIT)
 		return fail(-ENOTSUP, "this process is in its own PID namespace; run hostrace on "
 				      "the host, or in a container with --pid=host");
+	if (clock_own()->err)
+		return fail(-ENOTSUP,
+			    "this process is in a time namespace whose offset is unknown%s",
+			    clock_own()->err == -ESTALE
+				    ? ": its children are in another one; try: unshare --fork"
+				    : " (/proc/self/timens_offsets)");
 	if (!getrlimit(RLIMIT_NOFILE, &files)) { /* some 25 descriptors per VM */
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -83,6 +89,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	c->exit_reasons = opt->exit_reasons;
 	memcpy(c->wants, opt->wants, sizeof(c->wants));
 	collector_calibrate(c, &pair);
+	c->open_ns = pair.hdr.time;
 	err = targets_make(c, vms, nr_vms);
 	if (!err)
 		err = collector_attach(c, opt);

@@ -10,6 +10,7 @@
  * was.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@ enum {
 	TAIL_EVERY = 512,	/* records after which BPF gets space back */
 	CLOCK_SLACK_NS = 10000, /* the kernel's fast clock may be late by an update */
 };
+
+#define OUTSIDE_NS (NS_PER_S / 10) /* later than a reading of the clock after it */
 
 /* Of a vCPU that is created, which has no thread yet, the one that creates it. */
 static bool shows_vcpu(const struct record_hdr *hdr)
@@ -71,6 +74,36 @@ static bool record_in_time(const struct collector *c, const struct record_hdr *h
 	if (c->dropped_ns[hdr->type] && hdr->time >= c->dropped_ns[hdr->type])
 		return false;
 	return hdr->time >= c->start_ns && (!c->stop_ns || hdr->time <= c->stop_ns);
+}
+
+/*
+ * Not even while the collector was opened, or later than now: BPF's clock is not ours. Which would look as if nothing
+ * had happened, so that collector_round() fails.
+ */
+static bool record_outside(struct collector *c, const struct record_hdr *hdr)
+{
+	uint64_t now = c->round_ns;
+
+	if (hdr->time >= c->open_ns && hdr->time <= now + OUTSIDE_NS)
+		return false;
+	now = monotonic_ns(); /* the round may take long */
+	if (hdr->time >= c->open_ns && hdr->time <= now + OUTSIDE_NS)
+		return false;
+	c->outside++;
+	c->outside_ns = (int64_t)(hdr->time - now);
+	return true;
+}
+
+static int outside_report(struct collector *c)
+{
+	uint64_t nr = c->outside;
+
+	c->outside = 0;
+	return fail(-EPROTO,
+		    "%" PRIu64 " events have timestamps that are not of this recording (the last "
+		    "is %+.3f s from now): the clock of the kernel's programs is not that of this "
+		    "process; run hostrace in the host's time namespace",
+		    nr, (double)c->outside_ns / 1e9);
 }
 
 /*
@@ -132,7 +165,7 @@ static int take_in_stack(struct collector *c, const struct record_hdr *hdr, coll
 static int take_in(struct collector *c, const struct record_hdr *hdr, collector_sink *sink,
 		   void *arg)
 {
-	if (!record_in_time(c, hdr))
+	if (record_outside(c, hdr) || !record_in_time(c, hdr))
 		return 0;
 	if (hdr->type == EV_thread && hdr->size >= sizeof(c->last_thread))
 		memcpy(&c->last_thread, hdr, sizeof(c->last_thread));
@@ -262,7 +295,9 @@ int collector_round(struct collector *c, collector_sink *sink, void *arg,
 	uint64_t now = monotonic_ns(), bytes_max = 0;
 	bool early = false, skipped_due = now >= c->pair_due_ns || c->stop_ns;
 	int ret = calibrate(c, now, sink, arg);
+	uint64_t before = c->round_ns;
 
+	c->round_ns = now;
 	for (unsigned int cpu = 0; cpu < c->nr_cpus && !ret; cpu++) {
 		uint64_t bytes = 0;
 
@@ -274,8 +309,9 @@ int collector_round(struct collector *c, collector_sink *sink, void *arg,
 	}
 	if (!ret && skipped_due)
 		ret = collector_skipped_report(c, sink, arg);
-	pause_set(c, now - c->round_ns, bytes_max);
-	c->round_ns = now;
+	if (!ret && c->outside)
+		ret = outside_report(c);
+	pause_set(c, now - before, bytes_max);
 	if (!early)
 		c->watermark_ns = now - CLOCK_SLACK_NS;
 	*ret_watermark_ns = c->watermark_ns;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "confine/internal.h"
@@ -98,6 +99,7 @@ int confine(struct confinement *c)
 	struct supervisor s = {0};
 
 	file_owner();
+	clock_own();
 	int err = !BUILT || !c->paths ? 0 : supervisor_start(c->paths, &s);
 
 	if (!BUILT || err)

@@ -164,6 +164,8 @@ static bool element_match(const struct reading *r, struct virtq_request *q)
 		if (!q->block)
 			q->block = virtq_element_block(r->view->m, e, r->device->vdev, r->state->vq,
 						       r->view->now_ns, &q->note);
+		if (q->block && q->note.begin_ns)
+			q->note.begin_ns -= (uint64_t)r->view->ahead_ns;
 		q->element = q->first || q->block;
 		if (q->element) {
 			q->address = e->address;

@@ -48,7 +48,8 @@ struct virtq_view {
 	const struct memory *m;
 	const struct guest_ram *ram; /* NULL: not found; chains' contents are then unknown */
 	const struct virtq_elements *elements;
-	uint64_t now_ns; /* CLOCK_MONOTONIC */
+	uint64_t now_ns; /* of the VM's CLOCK_MONOTONIC; 0: unknown */
+	int64_t ahead_ns; /* of the host's, which notes are converted to */
 };
 
 /*

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "event/event.h"
 #include "event/exit_reason.h"
@@ -157,6 +158,7 @@ static int vm_look(pid_t pid, struct vm *ret)
 	int exe_err = proc_exe(pid, path, sizeof(path)), fd_err, err;
 	bool is_qemu;
 
+	vm.clock_err = clock_offset(pid, &vm.clock_ahead_ns);
 	proc_comm(pid, comm, sizeof(comm));
 	text_neutralise(comm);
 	is_qemu = name_is_qemu(exe_err ? comm : path);
@@ -367,14 +369,15 @@ json_t *vm_json(const struct vm *vm)
 						"tid", (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack("{s:i,s:s,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*}", "pid",
-			 (int)vm->pid, "name", vm->name, "uuid",
+	return json_pack("{s:i,s:s,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*,s:o*}",
+			 "pid", (int)vm->pid, "name", vm->name, "uuid",
 			 vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe, "build_id",
 			 vm->build_id, "version", vm->version, "accel", vm->accel, "machine",
 			 vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
 			 (int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices",
 			 devices, "encryption", vm->encryption, "hypervisor",
-			 vm->hypervisor ? json_true() : NULL);
+			 vm->hypervisor ? json_true() : NULL, "clock_ahead_ns",
+			 vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
 }
 
 static bool cpu_has_flag(const char *flag)

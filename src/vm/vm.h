@@ -27,6 +27,8 @@ struct vm_vcpu {
 
 struct vm {
 	pid_t pid;
+	int64_t clock_ahead_ns; /* clock_offset(), which failed with clock_err */
+	int clock_err;
 	uint64_t start; /* proc_start(); 0: a process of ours that has not become the VM yet */
 	char *name;	/* -name, or libvirt's guest=; else the executable's name */
 	char *uuid;	/* -uuid, "" if not given */
@@ -70,7 +72,8 @@ int vm_pidfd(const struct vm *vm);
 
 /*
  * {"pid","name","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",
- *  "vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" (if it is true)}
+ *  "vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" (if it is true),
+ *  "clock_ahead_ns" (of the host's, in a time namespace)}
  */
 json_t *vm_json(const struct vm *vm);
 

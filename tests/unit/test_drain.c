@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #ifdef HOSTRACE_LIVE
+#undef fail
+#include "../../src/base/error.h"
 #include "../../src/collector/internal.h"
 
 enum { CPUS = 2, RING_BYTES = 1 << 17, SECRET = 0x5ec4e7 };
@@ -210,12 +212,31 @@ static void test_broken_record(void **state)
 	assert_int_equal(collector_round(c, sink, &s, &watermark), -EPROTO);
 }
 
+/* BPF's clock is not this process's: the round fails, with the number of events. */
+static void test_outside(void **state)
+{
+	struct collector *c = *state;
+	struct seen s = {0};
+	uint64_t watermark, pos;
+
+	c->open_ns = 1000;
+	for (int i = 0; i < 3; i++) {
+		assert_true(write_one(c, 0, 1, &pos)); /* their times are positions */
+		publish(c, 0, pos);
+	}
+	assert_int_equal(collector_round(c, sink, &s, &watermark), -EPROTO);
+	assert_non_null(strstr(error_text(), "3 events have timestamps that are not of this"));
+	assert_int_equal(s.nr, 0);
+	assert_int_equal(collector_round(c, sink, &s, &watermark), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_laps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unpublished, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_outside, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sink_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_broken_record, setup, teardown),
 	};

@@ -41,6 +41,7 @@ struct setup {
 	struct virtq_elements elements;
 	struct virtq_request *list;
 	unsigned int nr;
+	int64_t ahead_ns;
 };
 
 static struct setup *reading; /* what image_read() notes accesses in */
@@ -162,7 +163,11 @@ static void requests_read(struct setup *t)
 	free(t->list);
 	virtq_elements_free(&t->elements);
 	assert_int_equal(virtq_elements_find(&t->m, 0, &t->elements), 0);
-	struct virtq_view v = {.m = &t->m, .ram = &t->ram, .elements = &t->elements, .now_ns = NOW};
+	struct virtq_view v = {.m = &t->m,
+			       .ram = &t->ram,
+			       .elements = &t->elements,
+			       .now_ns = NOW + (uint64_t)t->ahead_ns,
+			       .ahead_ns = t->ahead_ns};
 
 	assert_int_equal(virtq_requests_read(&v, &t->device, &t->s, &t->list, &t->nr), 0);
 	assert_true(t->lowest >= BASE + RAM);
@@ -219,6 +224,9 @@ static void elements_decide(void **state)
 	element_put(t, 1, 0, 77, NOW + 1); /* a begin in the future is none */
 	requests_read(t);
 	assert_int_equal(t->list[0].note.begin_ns, 0);
+	t->ahead_ns = 500; /* a VM in a time namespace */
+	requests_read(t);
+	assert_int_equal(t->list[0].note.begin_ns, NOW + 1 - 500);
 }
 
 /* A request that is held while the ring wraps many times is in QEMU's memory only. */

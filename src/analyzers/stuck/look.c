@@ -143,10 +143,12 @@ static int requests_add(struct stuck_look *l, const struct vm *vm, const struct 
 	if (err)
 		return err;
 	l->ram_known = ram_find(l, m, vm->memory_bytes, &ram);
-	struct virtq_view view = {.m = m,
-				  .ram = l->ram_known ? &ram : NULL,
-				  .elements = &elements,
-				  .now_ns = l->time_ns};
+	struct virtq_view view = {
+		.m = m,
+		.ram = l->ram_known ? &ram : NULL,
+		.elements = &elements,
+		.now_ns = vm->clock_err ? 0 : l->time_ns + (uint64_t)vm->clock_ahead_ns,
+		.ahead_ns = vm->clock_ahead_ns};
 
 	for (unsigned int i = 0; i < l->nr_queues && !err; i++) {
 		struct stuck_queue *q = &l->queue[i];

@@ -114,6 +114,7 @@ struct follow_state {
 
 struct guest_source;
 struct flight; /* record_trigger.c */
+struct vcpu_runs; /* record_silence.c */
 
 /* A guest's own trace, and the file that it goes to. */
 struct recorded_guest {
@@ -150,6 +151,7 @@ struct recording {
 	struct guest_watch *tasks; /* of --guest-tasks, one per VM */
 	unsigned int nr_tasks;
 	unsigned int dumps;
+	struct vcpu_runs *runs; /* of vCPUs, while there is no event; else NULL */
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
 	struct confinement confinement;
@@ -180,8 +182,8 @@ struct record_part {
 
 /* Each in record_NAME.c. */
 extern const struct record_part record_cost_part, record_exits_part, record_guest_part,
-	record_sample_part, record_regions_part, record_symbols_part, record_tasks_part,
-	record_trigger_part;
+	record_sample_part, record_regions_part, record_silence_part, record_symbols_part,
+	record_tasks_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_exits_options[],
 	record_guest_options[], record_regions_options[], record_sample_options[],
 	record_symbols_options[], record_trigger_options[], record_tasks_options[],

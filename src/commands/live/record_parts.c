@@ -16,6 +16,7 @@ static const struct record_part *const parts[] = {
 	&record_symbols_part,
 	&record_tasks_part,
 	&record_regions_part,
+	&record_silence_part,
 	NULL,
 };
 

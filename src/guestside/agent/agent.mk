@@ -1,6 +1,6 @@
 # hostrace-guest: a static program that runs in Linux guests of any distribution; needs only a C library.
 AGENT	   = $(BUILD)/hostrace-guest
-AGENT_SRCS = $(call sources,src/guestside/agent/*.c) src/base/crc32c.c
+AGENT_SRCS = $(call sources,src/guestside/agent/*.c) src/base/clock.c src/base/crc32c.c
 AGENT_CC   = $(CC) -D_GNU_SOURCE -Isrc -I$(BUILD) -std=gnu11 $(OPT) -g $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
 	     $(HARDEN_CFLAGS) $(PREFIX_MAP) $(COVERAGE_CFLAGS)
 # If the C library has no startup code for static-pie, the program is linked to a fixed address.
