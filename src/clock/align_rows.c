@@ -35,8 +35,8 @@ static struct clock_proof segment_proof(struct clock_vcpu *v, const struct clock
 		*cursor = c;
 		end++;
 	}
-	part.stamp = in->stamp + *first;
 	part.nr_stamps = end - *first;
+	part.stamp = part.nr_stamps ? in->stamp + *first : NULL;
 	*first = end;
 	return clock_check(&rel, &part, 1);
 }
