@@ -78,6 +78,7 @@ CFLAGS	 += $(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS	 += $(SANITIZE)
 else ifneq ($(FUZZ),)
 FUZZ_FLAGS := $(if $(filter cov,$(FUZZ)),-fprofile-instr-generate -fcoverage-mapping,$(SANITIZE))
+CPPFLAGS += -DHOSTRACE_UNCONFINED
 CFLAGS	 += $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer
 else ifeq ($(COVERAGE),1)
 CFLAGS	 += $(COVERAGE_CFLAGS)

@@ -21,48 +21,6 @@ enum {
 	SAVED_BYTES_MAX = 64 << 10, /* of all options of one command */
 };
 
-static size_t option_bytes(enum option_kind kind)
-{
-	switch (kind) {
-	case OPT_FLAG:
-		return sizeof(bool);
-	case OPT_TEXT:
-		return sizeof(const char *);
-	case OPT_LIST:
-	case OPT_WORDS:
-		return sizeof(struct text_list);
-	case OPT_NUMBERS:
-		return sizeof(struct number_list);
-	case OPT_TIME:
-		return sizeof(struct time_arg);
-	case OPT_U64:
-	case OPT_DURATION:
-	case OPT_SIZE:
-		break;
-	}
-	return sizeof(uint64_t);
-}
-
-/* Copies the variables of all options to `buf`, or back from it. False: `buf` is too small. */
-static bool options_copy(const struct command *c, char *buf, bool back)
-{
-	size_t at = 0;
-
-	for (const struct option_row *const *t = c->options; *t; t++)
-		for (const struct option_row *o = *t; o->name; o++) {
-			size_t size = option_bytes(o->kind);
-
-			if (at + size > SAVED_BYTES_MAX)
-				return false;
-			if (back)
-				memcpy(o->to, buf + at, size);
-			else
-				memcpy(buf + at, o->to, size);
-			at += size;
-		}
-	return true;
-}
-
 static const struct command *find(const char *name)
 {
 	const struct command *const *c = commands;
@@ -212,10 +170,10 @@ int section_run(const char *const *words, json_t **ret)
 	*ret = NULL;
 	if (!saved)
 		return fail(-ENOMEM, "out of memory");
-	if (!c || !options_copy(c, saved, false))
+	if (!c || !options_copy(c->options, saved, SAVED_BYTES_MAX, false))
 		return fail(-EINVAL, "command '%s' cannot be run in a report", words[0]);
 	err = capture(c, words, &text, &len);
-	options_copy(c, saved, true);
+	options_copy(c->options, saved, SAVED_BYTES_MAX, true);
 	input_given = inputs;
 	return err ? err : parse(c, text, ret);
 }
