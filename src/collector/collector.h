@@ -194,6 +194,8 @@ uint64_t collector_tsc_khz(const struct collector *c);
 void collector_stop(struct collector *c);
 uint64_t collector_stop_ns(const struct collector *c);
 
+/* Part of collector_close(). Alone, from any thread, before the process ends in another way. */
+void collector_detach(struct collector *c);
 void collector_close(struct collector *c);
 
 /*

@@ -150,7 +150,6 @@ int collector_kernel_check(void);
 
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
 int collector_attach(struct collector *c, const struct collector_options *opt);
-void collector_detach(struct collector *c);
 void collector_link_drop(struct probe_link *l);
 
 /* attach.c: decides for this VM's own probes (c->results), and attaches those that are not yet. */

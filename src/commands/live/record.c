@@ -169,17 +169,14 @@ static void dump_now(struct recording *r)
 	json_decref(meta);
 }
 
-static enum stop signal_read(struct recording *r)
+static void signal_read(struct recording *r)
 {
 	struct signalfd_siginfo si;
 
 	if (read(r->signals, &si, sizeof(si)) != sizeof(si))
-		return GO_ON;
-	if (si.ssi_signo == SIGUSR1) {
+		return;
+	if (si.ssi_signo == SIGUSR1)
 		dump_now(r);
-		return GO_ON;
-	}
-	return si.ssi_signo == SIGCHLD ? GO_ON : STOP_SIGNAL;
 }
 
 static enum stop stop_reason(struct recording *r, uint64_t now)
@@ -208,10 +205,14 @@ static void pause_until_round(struct recording *r, uint64_t now)
 	struct pollfd p[] = {
 		{.fd = r->signals, .events = POLLIN},
 		{.fd = collector_follow_fd(r->collector), .events = POLLIN},
+		{.fd = record_stop_fd(r), .events = POLLIN},
 	};
+	int n = ppoll(p, 3, &ts, NULL);
 
-	if (ppoll(p, 2, &ts, NULL) > 0 && p[0].revents)
-		r->stop = signal_read(r);
+	if (n > 0 && p[0].revents)
+		signal_read(r);
+	if (n > 0 && p[2].revents)
+		r->stop = STOP_SIGNAL;
 }
 
 static void started_several(const struct recording *r)
@@ -268,17 +269,13 @@ static int loop(struct recording *r)
 
 /*
  * Hands over what happened until now. The probes are still there: taking them away may take
- * seconds, and the file need not wait for it. A second ^C from now on ends the program at once.
+ * seconds, and the file need not wait for it.
  */
 static int finish(struct recording *r)
 {
 	uint64_t watermark = 0;
-	sigset_t interrupt;
 	int err = 0;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
 	collector_stop(r->collector);
 	for (int i = 0; i < FINAL_ROUNDS && !err && watermark <= collector_stop_ns(r->collector);
 	     i++) {
@@ -294,35 +291,6 @@ static int finish(struct recording *r)
 }
 
 /* ---- set up, tear down ---- */
-
-static void signals_block(const int *nrs, unsigned int nr, sigset_t *set)
-{
-	sigemptyset(set);
-	for (unsigned int i = 0; i < nr; i++)
-		sigaddset(set, nrs[i]);
-	sigprocmask(SIG_BLOCK, set, NULL);
-}
-
-static int signals_open(void)
-{
-	static const int nrs[] = {SIGUSR1, SIGCHLD};
-	sigset_t set;
-
-	signals_block(nrs, 2, &set);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* Until now ^C ends the program at once: nothing has been written yet. From now on it ends the recording. */
-static int signals_take(struct recording *r)
-{
-	static const int nrs[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
-	sigset_t set;
-
-	signals_block(nrs, 5, &set);
-	return signalfd(r->signals, &set, SFD_CLOEXEC | SFD_NONBLOCK) < 0
-		       ? fail(-errno, "signalfd: %s", strerror(errno))
-		       : 0;
-}
 
 static int setup(struct recording *r)
 {
@@ -344,7 +312,7 @@ static int setup(struct recording *r)
 	if (!err)
 		err = collector_open(r->vms, r->nr_vms, &copt, &r->collector);
 	if (!err)
-		err = signals_take(r);
+		err = record_stop_open(r);
 	if (err)
 		return err;
 	record_vms_ignore_ended(r);
@@ -437,6 +405,7 @@ static void teardown(struct recording *r)
 {
 	launch_close(&r->launch);
 	parts_close(r);
+	record_stop_detached(r);
 	collector_close(r->collector);
 	for (unsigned int i = 0; r->watch && i < r->nr_vms; i++)
 		if (r->watch[i].pidfd >= 0)
@@ -446,6 +415,7 @@ static void teardown(struct recording *r)
 	vm_list_free(r->vms, r->nr_vms);
 	json_decref(r->vms_json);
 	record_confine_close(r);
+	record_stop_close(r);
 	if (r->signals >= 0)
 		close(r->signals);
 }
@@ -493,7 +463,7 @@ static int record_once(struct recording *r)
 
 	/* Larger memory is not taken from the heap: a dump's is given back to the system even if small ones stay. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
-	r->signals = signals_open();
+	r->signals = record_signals_open();
 	status = record(r) ? command_failed() : EXIT_FINE;
 	command_status_tell(&r->launch);
 	teardown(r);

@@ -113,8 +113,9 @@ struct follow_state {
 };
 
 struct guest_source;
-struct flight; /* record_trigger.c */
-struct vcpu_runs; /* record_silence.c */
+struct flight;	    /* record_trigger.c */
+struct record_stop; /* record_stop.c */
+struct vcpu_runs;   /* record_silence.c */
 
 /* A guest's own trace, and the file that it goes to. */
 struct recorded_guest {
@@ -140,7 +141,8 @@ struct recording {
 	json_t *vms_json; /* as known now */
 	struct vm_watch *watch; /* one per VM */
 	struct follow_state follow;
-	int signals;
+	int signals; /* signalfd */
+	struct record_stop *stopping; /* NULL: not open */
 	uint64_t start_ns, progress_ns;
 	uint64_t shown_ns, shown_events; /* of the last line of progress */
 	struct cost_account cost;
@@ -209,6 +211,28 @@ bool record_guest_pending(const struct recording *r);
 
 /* The files that --guest writes, and those of its sources that are opened to be written. */
 int record_guest_paths(const struct recording *r, struct confine_paths *paths);
+
+/* ---- record_stop.c: signals that end it ---- */
+
+/* Blocks SIGUSR1 and SIGCHLD, and returns a signalfd for them. */
+int record_signals_open(void);
+
+/*
+ * Until now ^C ends the program at once: nothing has been written. From now on a thread counts SIGINT, SIGTERM and
+ * SIGHUP, and ends the program by the third. -errno with the error message set.
+ */
+int record_stop_open(struct recording *r);
+
+/* Becomes readable with the first of them. */
+int record_stop_fd(const struct recording *r);
+
+/* Without the thread in between, for what is done to all threads of a process or to none. */
+void record_stop_pause(struct recording *r);
+int record_stop_watch(struct recording *r);
+
+/* The collector is about to be closed: it is no longer the thread's. */
+void record_stop_detached(struct recording *r);
+void record_stop_close(struct recording *r);
 
 /* ---- record_wait.c: a VM that is restarted ---- */
 

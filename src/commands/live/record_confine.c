@@ -39,15 +39,21 @@ int record_confine(struct recording *r)
 		.forks = record_has_triggers(),
 		.paths = r->paths,
 	};
-	return confine(&r->confinement);
+	record_stop_pause(r);
+	err = confine(&r->confinement);
+	return err ? err : record_stop_watch(r);
 }
 
 int record_confine_more(struct recording *r)
 {
+	int err;
+
 	if (r->confinement.phase != CONFINE_FOLLOW || follows(r))
 		return 0;
 	r->confinement.phase = CONFINE_DRAIN;
-	return confine_more(&r->confinement);
+	record_stop_pause(r);
+	err = confine_more(&r->confinement);
+	return err ? err : record_stop_watch(r);
 }
 
 void record_confine_close(struct recording *r)
