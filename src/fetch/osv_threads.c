@@ -17,6 +17,7 @@
 #include "base/order.h"
 #include "event/event.h"
 #include "fetch/osv_guest.h"
+#include "fetch/osv_unwind.h"
 
 /* libstdc++'s _Hashtable: buckets, their number, then the node before the first. */
 enum { MAP_FIRST_OFFSET = 16, MAP_COUNT_OFFSET = 24, NODE_THREAD_OFFSET = 16 };
@@ -28,11 +29,7 @@ struct places {
 		cpu_time;
 	uint32_t status, status_size, cpu; /* of the detached state */
 	uint32_t cpu_id, acpi_id;
-};
-
-/* What is read of a thread, besides what osv_thread has. */
-struct object {
-	uint64_t stack_begin, stack_size, detached, rsp, rbp, rip;
+	uint64_t object_size;
 };
 
 struct walk {
@@ -44,6 +41,7 @@ struct walk {
 	struct osv_thread *thread;
 	unsigned int nr;
 	bool no_location;
+	struct osv_unwind *unwind; /* NULL: no_location */
 };
 
 /* Where they are missing there is something in their place. */
@@ -81,8 +79,12 @@ static int places_find(void *walk)
 
 	if (!err)
 		err = layout_members(w->g.layout, members, sizeof(members) / sizeof(*members));
-	if (!err)
+	if (!err) {
 		optional_places_find(w->g.layout, at);
+		at->object_size = layout_size(w->g.layout, "sched::thread");
+	}
+	if (!err && !w->no_location)
+		err = osv_unwind_open(w->g.elf, &w->unwind);
 	return err;
 }
 
@@ -117,42 +119,15 @@ static int vcpus_read(struct walk *w)
 
 /* The vCPU that runs this thread, or NULL. If a vCPU's thread is not known, it runs the one whose
  * stack it uses. */
-static const struct gdb_vcpu *vcpu_of(const struct walk *w, uint64_t thread, const struct object *o)
+static const struct gdb_vcpu *vcpu_of(const struct walk *w, const struct osv_unwind_thread *t)
 {
 	for (unsigned int i = 0; i < w->nr_vcpus; i++) {
-		uint64_t in_stack = w->vcpu[i].reg[GDB_RSP] - o->stack_begin - 1;
+		uint64_t in_stack = w->vcpu[i].reg[GDB_RSP] - t->stack_begin - 1;
 
-		if (w->current[i] ? w->current[i] == thread : in_stack < o->stack_size)
+		if (w->current[i] ? w->current[i] == t->address : in_stack < t->stack_size)
 			return &w->vcpu[i];
 	}
 	return NULL;
-}
-
-static bool is_on_stack(const struct object *o, uint64_t address)
-{
-	return address - o->stack_begin < o->stack_size;
-}
-
-/*
- * Saved frame pointers lead outwards, so upwards in a stack, and from another one, that of
- * interrupts or exceptions, to the thread's stack, which they do not leave. What cannot be read
- * ends the chain.
- */
-static void frames_walk(struct walk *w, const struct object *o, uint64_t rip, uint64_t rbp,
-			struct osv_thread *t)
-{
-	uint64_t pair[2];
-
-	if (rip)
-		t->frame[t->nr_frames++] = rip;
-	while (t->nr_frames < OSV_FRAMES_MAX && rbp && rbp % 8 == 0 && rbp != t->address &&
-	       !osv_guest_read(&w->g, rbp, pair, sizeof(pair)) && pair[1]) {
-		t->frame[t->nr_frames++] = pair[1] - 1;
-		if (is_on_stack(o, rbp) == is_on_stack(o, pair[0]) ? pair[0] <= rbp
-								   : is_on_stack(o, rbp))
-			break;
-		rbp = pair[0];
-	}
 }
 
 /* ---- what it is ---- */
@@ -181,32 +156,32 @@ static int thread_read(struct walk *w, uint64_t address)
 {
 	const struct places *at = &w->at;
 	struct osv_thread *t = &w->thread[w->nr++];
-	struct object o;
+	struct osv_unwind_thread in = {.address = address, .object_size = at->object_size};
+	uint64_t detached;
 	struct osv_member members[] = {
 		{at->id, 4, &t->id},
 		{at->name, sizeof(t->name) - 1, t->name},
 		{at->vruntime, 4, &t->vruntime},
 		{at->cpu_time, 8, &t->cpu_time_ns},
-		{at->stack_begin, 8, &o.stack_begin},
-		{at->stack_size, 8, &o.stack_size},
-		{at->detached, 8, &o.detached},
-		{at->rsp, 8, &o.rsp},
-		{at->rbp, 8, &o.rbp},
-		{at->rip, 8, &o.rip},
+		{at->stack_begin, 8, &in.stack_begin},
+		{at->stack_size, 8, &in.stack_size},
+		{at->detached, 8, &detached},
+		{at->rsp, 8, &in.rsp},
+		{at->rbp, 8, &in.rbp},
+		{at->rip, 8, &in.rip},
 	};
-	const struct gdb_vcpu *v;
 	int err;
 
 	*t = (struct osv_thread){.address = address};
 	err = osv_guest_members(&w->g, address, members, sizeof(members) / sizeof(*members));
 	if (!err)
-		err = state_read(w, o.detached, t);
+		err = state_read(w, detached, t);
 	if (err)
 		return err;
 	text_neutralise(t->name);
-	v = vcpu_of(w, address, &o);
-	if (!w->no_location)
-		frames_walk(w, &o, v ? v->reg[GDB_RIP] : o.rip, v ? v->reg[GDB_RBP] : o.rbp, t);
+	in.vcpu = vcpu_of(w, &in);
+	if (w->unwind)
+		t->nr_frames = osv_unwind(w->unwind, &w->g, &in, t->frame, OSV_FRAMES_MAX);
 	return 0;
 }
 
@@ -265,6 +240,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 	if (!err)
 		statuses_name(&w, opt->vm.pid != 0);
 	osv_guest_close(&w.g);
+	osv_unwind_close(w.unwind);
 	free(w.vcpu);
 	free(w.current);
 	if (err) {

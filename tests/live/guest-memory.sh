@@ -12,7 +12,7 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 39
+plan 41
 vm '' unix:gdb.sock
 
 # The location's function, of the thread with this number, in out.
@@ -28,6 +28,7 @@ is "$(sed -n 's/^  11 .*threads.cc:\([0-9]*\)$/\1/p' out)" \
 	"$(grep -n 'wait_until(\[\] { return never' "$ROOT/tests/live/osvguest/threads.cc" | cut -d: -f 1)" \
 	"at the call of what was inlined" out
 is "$(grep -c '^  10 .* init  *cpu0 running ' out) $(location 10)" "1 init_main()" "one that runs: where its vCPU is" out
+is "$(location 13)" "critical()" "one whose innermost function has no frame pointer" out
 is "$(grep -c '^  12 .* new  *cpu? unstarted  *inf .* thread_main at ' out)" 1 "one that never ran" out
 is "$(sed -n 's/^  1[4-9] .* cpu\|^  2[0-3] .* cpu//p' out | awk '{ printf "%s ", $2 }')" \
 	"invalid prestarted unstarted waiting sending_lock running queued waking terminating terminated " "each status" out
@@ -36,7 +37,7 @@ ask threads -f json
 is "$(jq -c '[.rows[:4][] | [.id, .name, .cpu, .cpu_id, .status, .vruntime, .total_cpu_time_ns]]' out)" \
 	"[[10,\"init\",0,0,\"running\",0.25,1000000],[11,\"a thread's name\",2,1,\"waiting\",0.25,2000000],[12,\"new\",null,null,\"unstarted\",null,3000000],[13,\"locker\",4,2,\"waiting\",0.25,4000000]]" \
 	"the same as JSON" out
-is "$(jq -c '[.rows[:3][] | .frames | length]' out)" "[3,5,1]" "with the frames, up to the thread's object" out
+is "$(jq -c '[.rows[:4][] | .frames | length]' out)" "[3,5,1,6]" "with the frames, up to the thread's object" out
 follows guest out
 ask threads --no-location
 is "$? $(sed -n 's/^  11 (0x[0-9a-f]*) //p' out | tr -s ' ')" "0 a thread's name cpu2 waiting 0.25 2000000" \
@@ -138,6 +139,10 @@ done
 vm i unix:gdb.sock
 ask threads
 is "$? $(grep -c '^  10 .* init  *cpu0 waiting ' out) $(location 10)" "0 1 interrupt()" "one that a vCPU still runs: where that is" out
+ask threads -f json
+jq -r '.rows[0].frames[]' out | addr2line -f -e "$BUILD/osvguest.elf" | sed -n 'p;n' | c++filt >names
+is "$(tr '\n' ' ' <names)" "interrupt() interrupt_entry interrupt_stack_enter init_main() thread_main_c thread_main " \
+	"and its frames, out of the interrupt" names
 end_vm
 
 # A guest with endless lists and invalid numbers.
