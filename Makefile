@@ -229,7 +229,8 @@ make check-faults  let N=100 allocations and system calls of each command fail (
 make coverage      measure which lines and branches the tests execute (COVERAGE_PARTS="units cases broken live")
 make mutate        change N=200 lines of FOLDER=src one at a time and see whether a test fails
 make fuzz          search for new crashes (T=60 seconds per target, RUNS=-1, FUZZ_NAMES=hrt)
-make fuzz-nightly  the same for 10,000,000 runs or two hours per target; then print the coverage
+make fuzz-check    the same for some seconds from the corpora, as CI does
+make fuzz-nightly  the same for 10,000,000 runs or half an hour of CPU time per target; continues where it was ended
 make fuzz-coverage print how much of the parsers the fuzz inputs reach
 make bench         measure the cost of recording and the speed of reading
 

@@ -24,7 +24,7 @@ check-fast:
 	@scripts/deps.sh build check docs
 	$(Q)$(MAKE) --no-print-directory check-fast-run
 
-.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-coverage fuzz-nightly check-crash check-faults check-fleet
+.PHONY: check-fast format check-build check-run check-fast-run check-units check-unit check-cases check-case check-fuzz fuzz-build fuzz-check fuzz-coverage fuzz-nightly check-crash check-faults check-fleet
 
 check-build: all $(UNIT_TESTS) $(FUZZ_PLAIN) $(BUILD)/tests/bench/osvgen
 
@@ -176,22 +176,34 @@ $(FUZZERS): $(BUILD)/fuzzer-%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_BLOCKS) | $(L
 fuzz-build: $(FUZZERS)
 endif
 
-# T: seconds for each target; RUNS: it ends earlier after so many (-1: no limit).
+# T: seconds for each target; RUNS: it ends earlier after so many (-1: no limit). FUZZ_STATE has what was found.
 T    ?= 60
 RUNS ?= -1
+FUZZ_STATE ?= $(BUILD)/fuzz
 fuzz_make = $(MAKE) --no-print-directory FUZZ=$(1) CC=$(CLANG) BUILD=$(2) fuzz-build
 
 fuzz:
 	@scripts/deps.sh build fuzz
 	$(Q)$(call fuzz_make,1,$(BUILD)/fuzz)
-	$(Q)tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(RUNS) $(FUZZ_NAMES)
+	$(Q)tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_STATE) $(T) $(RUNS) $(FUZZ_NAMES)
+
+# What CI runs: each target for some seconds from its corpus, with a seed of its own. The time ends a target between two
+# inputs, and an input may take minutes: a slow machine does fewer runs.
+fuzz-check:
+	@scripts/deps.sh build fuzz
+	$(Q)$(call fuzz_make,1,$(BUILD)/fuzz)
+	$(Q)rm -rf $(BUILD)/fuzz/check
+	$(Q)JOBS=$(JOBS) INPUT_SECONDS=300 tests/fuzz/run.sh $(BUILD)/fuzz $(BUILD)/fuzz/check $(FUZZ_CHECK_SECONDS) $(RUNS) $(FUZZ_NAMES)
+FUZZ_CHECK_SECONDS ?= 8
 
 fuzz-coverage:
 	@scripts/deps.sh build check fuzz
 	$(Q)$(call fuzz_make,cov,$(BUILD)/fuzz-cov)
-	$(Q)tests/fuzz/coverage.sh $(BUILD)/fuzz-cov $(BUILD)/fuzz/new $(FUZZ_NAMES)
+	$(Q)tests/fuzz/coverage.sh $(BUILD)/fuzz-cov $(FUZZ_STATE)/new $(FUZZ_NAMES)
 
-# Every target does 10 million runs, or as many as it can in two hours; then what its inputs reach.
+# Every target does 10 million runs, or as many as it can in half an hour of CPU time, in slices; it continues where it
+# was ended.
 fuzz-nightly:
-	$(Q)$(MAKE) --no-print-directory fuzz T=7200 RUNS=10000000
-	$(Q)$(MAKE) --no-print-directory fuzz-coverage
+	@scripts/deps.sh build fuzz
+	$(Q)$(call fuzz_make,1,$(BUILD)/fuzz)
+	$(Q)nice -n 19 tests/fuzz/nightly.sh $(BUILD)/fuzz $(FUZZ_STATE) 10000000 1800 $(FUZZ_NAMES)

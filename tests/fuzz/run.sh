@@ -1,47 +1,69 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs fuzz targets one after another and prints a table: `make fuzz` and, for every night, `make fuzz-nightly`.
+# Runs fuzz targets and prints a table: `make fuzz`, `make fuzz-check` and, in slices, `make fuzz-nightly`.
 #
-#   tests/fuzz/run.sh BUILD SECONDS RUNS NAME...    each target for so many seconds, or until it did so many runs
+#   tests/fuzz/run.sh BUILD STATE SECONDS RUNS NAME...    each target for so many seconds, or until it did so many runs
 #
-# BUILD has the fuzzers, as `make fuzz-build` makes them. New inputs are kept in BUILD/new/NAME and used by the next run;
-# an input that crashes is in BUILD/crash, and the other targets still run. Status 1: there was a crash.
+# BUILD has the fuzzers, as `make fuzz-build` makes them. New inputs are kept in STATE/new/NAME and used by the next run;
+# an input that crashes is in STATE/crash, and the other targets still run. STATE/counts/NAME has the runs, milliseconds
+# of CPU time and findings so far. SEED (default: a new one, which is printed) is that of all targets; JOBS run at once;
+# an input may take INPUT_SECONDS. Status 1: there was a crash.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-build=$1 seconds=$2 runs=$3
-shift 3
-log=$build/log
-failed=0
-mkdir -p "$log" "$build/crash"
+export SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} INPUT_SECONDS=${INPUT_SECONDS:-20}
 # A small quarantine and short stacks: memory is used again soon, which is twice as fast.
-export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+asan=quarantine_size_mb=4:malloc_context_size=4${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 
-# CPU time of ended children, in ticks of 1/100 s.
-cpu_ticks() {
-	awk '{ print $16 + $17 }' /proc/$$/stat
+# CPU time of ended children, in ms.
+cpu_ms() {
+	awk '{ print 10 * ($16 + $17) }' /proc/$$/stat
 }
 
-stat_of() { # NAME FILE
-	sed -n "s/^stat::$1: *//p" "$2"
+counts_add() { # FILE RUNS MS FINDINGS
+	local runs=0 ms=0 findings=0
+	[ ! -f "$1" ] || read -r runs ms findings <"$1"
+	echo $((runs + $2)) $((ms + $3)) $((findings + $4)) >"$1.new" && mv "$1.new" "$1"
 }
 
-fuzz() { # NAME
-	local name=$1 out=$log/$1 before after n took result=ok begin
-	mkdir -p "$build/new/$name"
-	before=$(cpu_ticks) begin=$(date +%s%N)
-	"$build/fuzzer-$name" -max_total_time="$seconds" -runs="$runs" -timeout=20 -rss_limit_mb=2048 -verbosity=0 \
-		-print_final_stats=1 -artifact_prefix="$build/crash/$name-" "$build/new/$name" "tests/fuzz/corpus/$name" \
-		>"$out" 2>&1 </dev/null || result="crash: $(sed -n 's/.*Test unit written to //p' "$out" | tail -n 1)"
-	after=$(cpu_ticks) took=$((($(date +%s%N) - begin) / 1000000 + 1))
-	n=$(stat_of number_of_executed_units "$out")
-	[ "$result" = ok ] || failed=1
-	printf '%-10s %12d %8d %10d %8d  %s\n' "$name" "${n:-0}" $((${n:-0} * 1000 / took)) \
-		$((${n:-0} * 100 / (after - before + 1))) "$(find "$build/new/$name" -type f | wc -l)" "$result"
-	[ "$result" = ok ] || grep -aE 'ERROR|runtime error|SUMMARY' "$out" | head -n 3 | sed 's/^/    /'
+# An input that is in the log as text, and how to run the target so again.
+failure_show() { # NAME LOG SECONDS RUNS
+	grep -aE 'ERROR|runtime error|SUMMARY' "$2" | head -n 3
+	grep -a '^Base64:' "$2" | cut -c 1-4096
+	echo "again: make fuzz FUZZ_NAMES=$1 SEED=$SEED T=$3 RUNS=$4"
 }
 
-printf '%-10s %12s %8s %10s %8s  %s\n' target runs runs/s "runs/CPU s" inputs result
-for name; do
-	fuzz "$name"
-done
-exit $failed
+fuzz() { # BUILD STATE SECONDS RUNS NAME
+	local build=$1 state=$2 seconds=$3 runs=$4 name=$5 log=$2/log/$5 before ms n result=ok
+	mkdir -p "$state/new/$name"
+	before=$(cpu_ms)
+	ASAN_OPTIONS=$asan "$build/fuzzer-$name" -seed="$SEED" -max_total_time="$seconds" -runs="$runs" \
+		-timeout="$INPUT_SECONDS" -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+		-artifact_prefix="$state/crash/$name-" "$state/new/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null ||
+		result="crash: $(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)"
+	ms=$(($(cpu_ms) - before + 1))
+	n=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	counts_add "$state/counts/$name" "${n:-0}" $ms $(($([ "$result" = ok ]; echo $?)))
+	printf '%-10s %12d %10d %10d %8d  %s\n' "$name" "${n:-0}" $((ms / 1000)) $((${n:-0} * 1000 / ms)) \
+		"$(find "$state/new/$name" -type f | wc -l)" "$result"
+	[ "$result" != ok ] || return 0
+	echo "not ok - fuzz/$name: $result"
+	failure_show "$name" "$log" "$seconds" "$runs" | sed 's/^/    /'
+	return 1
+}
+
+if [ "$1" = --one ]; then
+	fuzz "${@:2}" >"$3/log/$6.row"
+	status=$?
+	cat "$3/log/$6.row"
+	exit $status
+fi
+
+build=$1 state=$2 seconds=$3 runs=$4
+shift 4
+mkdir -p "$state"/{log,crash,counts,new}
+echo "seed $SEED"
+printf '%-10s %12s %10s %10s %8s  %s\n' target runs 'CPU s' 'runs/CPU s' inputs result
+printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -n 1 tests/fuzz/run.sh --one "$build" "$state" "$seconds" "$runs" && failed=0 || failed=1
+nr_failed=$(for name; do cat "$state/log/$name.row"; done | grep -c '^not ok')
+echo "$(($# - nr_failed)) passed, $nr_failed failed, 0 skipped"
+exit "$failed"
