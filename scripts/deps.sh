@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live fleet rig vmx usdt fuzz coverage docs package; default: all but fleet, vmx, usdt
+#   scripts/deps.sh GROUP...    build check live bench fleet rig vmx usdt fuzz coverage docs package; default: all but fleet, vmx, usdt
 #                                      and package
 #   scripts/deps.sh --list GROUP...    only prints missing packages
 #
@@ -76,6 +76,9 @@ packages() {
 	live  cpio               cpio
 	live  util-linux         util-linux
 	live  iproute2           iproute
+	bench jq                 jq
+	bench trace-cmd          trace-cmd
+	bench linux-perf         perf
 	fleet clickhouse-server  clickhouse-server
 	fleet python3-prometheus-client python3-prometheus_client
 	rig   busybox-static     busybox
@@ -184,7 +187,7 @@ main() {
 		list=1
 		shift
 	fi
-	groups=${*:-build check live rig fuzz coverage docs}
+	groups=${*:-build check live bench rig fuzz coverage docs}
 	[ "${HOSTRACE_DEPS:-}" = skip ] && return 0
 
 	if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then

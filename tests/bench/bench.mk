@@ -1,6 +1,6 @@
 # `make bench [QUICK=1]` measures recording and reading, and the peers in the same run; see doc/performance.md.
 
-.PHONY: bench-tools
+.PHONY: bench-tools bench-ratios bench-ratios-run
 
 QUICK ?= 0
 BENCH_DIR = $(BUILD)/tests/bench
@@ -10,6 +10,16 @@ bench-tools: $(BUILD)/hostrace $(BENCH_TOOLS) $(BUILD)/taskguest.elf
 
 bench: bench-tools
 	$(Q)QUICK=$(QUICK) tests/bench/bench.sh $(BUILD)
+
+# Reading next to the peers, in CI: compared with the ratios in tests/bench/ratios.
+bench-ratios:
+	@scripts/deps.sh build check bench
+	$(Q)$(MAKE) --no-print-directory bench-ratios-run
+
+bench-ratios-run: $(BUILD)/hostrace $(BENCH_DIR)/measure $(BENCH_DIR)/gen $(GENERATORS)
+	$(Q)rm -rf $(BUILD)/ratios && mkdir -p $(BUILD)/ratios
+	$(Q)CHECK_DIR=$(BUILD)/ratios TAP_SLOWER=3 tests/tap.sh --show bench/ratios 180 tests/bench/ratios.sh $(BUILD)
+	$(Q)CHECK_DIR=$(BUILD)/ratios tests/tap.sh --summary
 
 $(addprefix $(BENCH_DIR)/,vmloop measure osvgen): $(BENCH_DIR)/%: tests/bench/%.c
 	$(call say,BENCH,$@)

@@ -11,8 +11,8 @@ build=$1 work=$2 rounds=$3 lengths=$4 widths=$5
 bench=$build/tests/bench hostrace=$build/hostrace
 WIDTH_CYCLES_MAX=10000000 # of the recordings of many widths
 ZSTD_CYCLES_MAX=10000000
-TRACE_EVENTS=3000000
-LIST_CYCLES_MAX=1000000 # a listed event costs what a hundred folded ones do
+TRACE_EVENTS=${TRACE_EVENTS:-3000000}
+LIST_CYCLES_MAX=${LIST_CYCLES_MAX:-1000000} # a listed event costs what a hundred folded ones do
 
 # NAME CYCLES VCPUS COMMAND...
 one_run() {
@@ -98,6 +98,7 @@ synthetic_trace_dat() {
 		echo "$theirs"
 		echo "$ours"
 		one_run "exits -j1 of trace.dat, $2, an event" "$1" 4 taskset -c 0 "$hostrace" exits -j 1 -i "$file"
+		one_run "list of trace.dat, $2, an event" "$1" 4 "$hostrace" list -i "$file"
 		ratio "$(ns_of "$theirs")" "$(ns_of "$ours")" 50 "trace-cmd report against exits of the same trace.dat ($2)"
 	done
 	rm -f "$file"
