@@ -111,11 +111,14 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 /* Also after a failure. */
 void osv_extracted_deinit(struct osv_extracted *x);
 
-/*
- * "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: symbols.h reads it.
- * Modules are looked for by their base name in and below the ELF's directory.
- */
+/* "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: symbols.h reads it. */
 int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr);
+
+/*
+ * The host's file of a path in the guest, to be freed; NULL: none. By the manifests in the folder
+ * of the kernel's ELF file, else by its base name in and below that folder.
+ */
+char *osv_file_find(const char *elf, const char *path);
 
 /* ---- threads ---- */
 

@@ -4,7 +4,6 @@
  * the order in which they are met, so that the trace can be read where the guest's ELF is not.
  */
 #include <errno.h>
-#include <fts.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "fetch/osv_guest.h"
 #include "symbols/symbols.h"
 
-enum { ADDRESSES_MAX = 1 << 20, FILES_MAX = 200000 };
+enum { ADDRESSES_MAX = 1 << 20 };
 
 /* The sources of symbols: the kernel, then the modules by their base. */
 struct sources {
@@ -30,29 +29,9 @@ struct seen_address {
 
 /* ---- modules' files ---- */
 
-/* The path of the first regular file of this name in and below a directory, to be freed; NULL: none. */
-static char *file_find(char *dir, const char *name)
-{
-	char *const dirs[] = {dir, NULL};
-	FTS *tree = fts_open(dirs, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	char *found = NULL;
-	const FTSENT *at;
-
-	for (unsigned int nr = 0; tree && !found && nr < FILES_MAX && (at = fts_read(tree)); nr++)
-		if (at->fts_info == FTS_F && !strcmp(at->fts_name, name))
-			found = strdup(at->fts_path);
-	if (tree)
-		fts_close(tree);
-	return found;
-}
-
-/* By its base name, in and below the directory of the ELF file; links are not followed. */
 static struct elf_names *module_open(const struct osv_module *m, const char *elf)
 {
-	const char *slash = strrchr(elf, '/'), *base = strrchr(m->path, '/');
-	_cleanup_free_ char *dir = slash ? strndup(elf, (size_t)(slash - elf) + 1) : strdup(".");
-	const char *name = base ? base + 1 : m->path;
-	_cleanup_free_ char *found = dir && *name ? file_find(dir, name) : NULL;
+	_cleanup_free_ char *found = m->lost ? NULL : osv_file_find(elf, m->path);
 	struct elf_names *names = NULL;
 
 	if (found && elf_names_open_at(found, m->base, &names))
@@ -72,7 +51,7 @@ static int sources_open(struct sources *s, const struct osv_extracted *x, const 
 		return fail(-ENOMEM, "out of memory");
 	s->nr = x->nr_modules;
 	for (unsigned int i = 0; i < s->nr; i++)
-		s->names[i] = x->module[i].lost ? NULL : module_open(&x->module[i], elf);
+		s->names[i] = module_open(&x->module[i], elf);
 	return 0;
 }
 

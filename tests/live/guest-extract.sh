@@ -8,7 +8,7 @@ set -u
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs
 
-plan 47
+plan 53
 vm '' unix:gdb.sock
 is "$(status)" running "the guest runs"
 extract -o t1 --symbols
@@ -30,6 +30,24 @@ is "$("$HOSTRACE" list -b -L -S t1 | grep -c '\[worker_loop():[0-9]*, vfs_read_f
 is "$(wc -l <t1.symbols) $(stat -c %a t1.symbols)" "4 600" "a line for each address" t1.symbols
 is "$(grep -c '^0x100000001007 .*libtest.c 7 app_main$' t1.symbols)" 1 "a module, where the guest loaded it" t1.symbols
 is "$(grep -c '^0x200000001007 None <?> No symbol matches' t1.symbols)" 1 "one that is not here" t1.symbols
+
+# host LINES: the line that a symbols file has for code of the module /not/here.so, with these in usr.manifest
+mkdir -p kernel elsewhere/not
+cp "$BUILD/osvguest.elf" kernel/loader.elf
+cp "$BUILD/osvguest/lib/libtest.so" elsewhere/app.so
+cp elsewhere/app.so elsewhere/not/here.so
+host() {
+	printf '%b' "[manifest]\n# a comment: with a colon\n$1" >kernel/usr.manifest
+	extract -e kernel/loader.elf -o t11 --symbols
+	sed -n 's/^0x200000001007 .* //p' t11.symbols
+}
+is "$(host "/other.so: /dev/null\n/not/here.so: $PWD/elsewhere/app.so\n")" app_main "a module by the image's manifest" t11.symbols
+is "$(host "/not/here.so: /dev/null\n/not/here.so: ../elsewhere/app.so\n")" app_main "the last line, relative" t11.symbols
+is "$(host "/not/here.so: ->/a.so\n/a.so: ->/b.so\n/b.so: ../elsewhere/app.so\n")" app_main "symbolic links" t11.symbols
+is "$(host "/not/here.so: ->/a.so\n/a.so: ->/not/here.so\n")" 0x200000001007. "a circle of them" t11.symbols
+is "$(host "/&/not/here.so: $PWD/elsewhere/&\n")" app_main "a path repeated" t11.symbols
+is "$(host "/not/**: ../elsewhere/not/**\n")" app_main "a folder" t11.symbols
+
 "$HOSTRACE" prof -e "$BUILD/osvguest.elf" t1 >prof.out 2>&1
 is "$(grep -c 'worker_loop' prof.out)" 1 "and by the ELF file" prof.out
 extract -o t2 -f json
