@@ -38,7 +38,7 @@ static const struct option_row memory_options[] = {
 	{'e', "exe",          OPT_TEXT,     &guest_given.exe,              "ELF",  "the guest's ELF file (default build/release/loader.elf)"},
 	{'d', "debug",        OPT_FLAG,     &guest_given.debug,            NULL,   "use build/debug/loader.elf as the default of --exe"},
 	{0,   "vm",           OPT_TEXT,     &guest_given.vm,               "VM",   "PID or name: read the memory of the process, without stopping the guest"},
-	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "with --vm: QEMU's monitor, to find the page tables where KVM does not know them"},
+	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "QEMU's monitor: to find the page tables where KVM does not know them (--vm), or to see that the VM runs afterwards"},
 	{0,   "raw",          OPT_FLAG,     &guest_given.raw,              NULL,   "extract: save the raw buffers to FILE.ringN.bin, described by FILE"},
 	{0,   "no-location",  OPT_FLAG,     &guest_given.no_location,      NULL,   "threads: do not resolve code locations, which is slow"},
 	{0,   "stacks",       OPT_FLAG,     &guest_given.stacks,           NULL,   "ps: also print the kernel stack of each task that sleeps"},

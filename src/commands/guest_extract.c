@@ -43,9 +43,10 @@ int guest_memory_options(struct osv_guest_options *ret)
 					  .remote = guest_given.remote,
 					  .debug = guest_given.debug,
 					  .no_location = guest_given.no_location,
-					  .timeout_ns = guest_given.http.timeout_ns};
+					  .timeout_ns = guest_given.http.timeout_ns,
+					  .qmp = guest_given.qmp};
 	if (!guest_given.vm)
-		return guest_given.qmp ? fail_usage(-EINVAL, "--qmp requires --vm") : 0;
+		return 0;
 	if (guest_given.remote)
 		return fail_usage(-EINVAL, "--vm excludes --remote");
 	err = vm_find(guest_given.vm, &vm);
@@ -58,6 +59,18 @@ int guest_memory_options(struct osv_guest_options *ret)
 	err = kvm_find(&vm, &ret->vm);
 	vm_free(&vm);
 	return err;
+}
+
+void guest_pause_text(const struct osv_pause *p, char *ret, size_t size)
+{
+	if (p->before == GDB_PAUSED_BEFORE)
+		snprintf(ret, size, "the VM was paused before, and stays paused");
+	else
+		snprintf(ret, size, "the guest was stopped for %.1f ms%s",
+			 (double)p->stopped_ns / 1e6,
+			 p->before == GDB_RAN_BEFORE ? ""
+						     : "; it runs now, also if it was paused "
+						       "before (use --qmp to keep it paused)");
 }
 
 /* NAMESUFFIX, readable by its owner only. */
@@ -191,11 +204,17 @@ static void modules_note(const struct osv_extracted *x, json_t *caveats)
 	json_array_append_new(caveats, json_string(text));
 }
 
-static int answer(const struct osv_extracted *x, const char *file, uint64_t stopped_ns,
+static int answer(const struct osv_extracted *x, const char *file, const struct osv_pause *pause,
 		  uint64_t nr_symbols)
 {
 	json_t *caveats = json_array();
-	char text[160];
+	char paused[160], text[160];
+
+	guest_pause_text(pause, paused, sizeof(paused));
+	if (!pause->live && pause->before != GDB_RAN_BEFORE &&
+	    (output_is("json") ||
+	     (guest_given.terse && pause->before == GDB_PAUSED_BEFORE)))
+		json_array_append_new(caveats, json_string(paused));
 
 	if (x->counts.unfinished) {
 		snprintf(text, sizeof(text),
@@ -221,13 +240,13 @@ static int answer(const struct osv_extracted *x, const char *file, uint64_t stop
 				  "vcpus", (int)x->nr_cpus, "vcpus_without_ring", (int)x->nr_empty,
 				  "modules", (int)x->nr_modules, "modules_unreadable",
 				  (int)x->nr_modules_lost, "symbols", (json_int_t)nr_symbols,
-				  "stopped_ns", (json_int_t)stopped_ns),
+				  "stopped_ns", (json_int_t)pause->stopped_ns),
 			caveats);
 	if (!guest_given.terse)
 		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,
 		       x->nr_cpus - x->nr_empty);
 	if (!guest_given.terse && !guest_given.vm)
-		printf("; the guest was stopped for %.1f ms", (double)stopped_ns / 1e6);
+		printf("; %s", paused);
 	if (!guest_given.terse)
 		putchar('\n');
 	for (size_t i = 0; i < json_array_size(caveats); i++)
@@ -241,7 +260,8 @@ int guest_extract(int argc, char **argv)
 	const char *file = output_file();
 	struct osv_guest_options opt;
 	bool bar = isatty(STDERR_FILENO) && !common.quiet && !guest_given.vm;
-	uint64_t stopped_ns = 0, nr_symbols = 0;
+	struct osv_pause pause;
+	uint64_t nr_symbols = 0;
 	struct osv_extracted x;
 	int err, status, shown = -1;
 
@@ -250,7 +270,7 @@ int guest_extract(int argc, char **argv)
 	file = file ? file : argc ? argv[0] : "tracefile";
 	if (guest_memory_options(&opt))
 		return command_failed();
-	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &shown, &stopped_ns);
+	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &shown, &pause);
 	if (bar)
 		fputc('\n', stderr);
 	if (!err)
@@ -260,7 +280,7 @@ int guest_extract(int argc, char **argv)
 						   : opt.debug ? "build/debug/loader.elf"
 							       : "build/release/loader.elf",
 				    &nr_symbols);
-	status = err ? command_failed() : answer(&x, file, stopped_ns, nr_symbols);
+	status = err ? command_failed() : answer(&x, file, &pause, nr_symbols);
 	osv_extracted_deinit(&x);
 	return status;
 }

@@ -49,12 +49,16 @@ static json_t *address_json(uint64_t address)
 	return json_string(text);
 }
 
-static int stopped_print(uint64_t stopped_ns)
+static int pause_print(const struct osv_pause *p)
 {
-	if (stopped_ns)
-		command_note("the guest was stopped for %.1f ms", (double)stopped_ns / 1e6);
+	char text[160];
+
+	if (p->live)
+		snprintf(text, sizeof(text),
+			 "the guest kept running: the data is not a consistent snapshot");
 	else
-		command_note("the guest kept running: the data is not a consistent snapshot");
+		guest_pause_text(p, text, sizeof(text));
+	command_note("%s", text);
 	return EXIT_FINE;
 }
 
@@ -159,12 +163,12 @@ int guest_threads(int argc, char **argv)
 	struct osv_thread *t = NULL;
 	struct elf_names *names;
 	unsigned int nr = 0;
-	uint64_t stopped_ns;
+	struct osv_pause pause;
 	json_t *rows = NULL;
 
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
-	if (guest_memory_options(&opt) || osv_threads(&opt, &t, &nr, &stopped_ns))
+	if (guest_memory_options(&opt) || osv_threads(&opt, &t, &nr, &pause))
 		return command_failed();
 	names = names_open(&opt);
 	if (output_is("json"))
@@ -182,7 +186,7 @@ int guest_threads(int argc, char **argv)
 	if (rows)
 		return guest_json_print("threads", "rows", rows, NULL);
 	printf("Number of threads: %u\n", nr);
-	return stopped_print(stopped_ns);
+	return pause_print(&pause);
 }
 
 /* ---- virtio ---- */
@@ -221,14 +225,14 @@ int guest_virtio(int argc, char **argv)
 	struct osv_guest_options opt;
 	struct osv_queue *q = NULL;
 	unsigned int nr = 0;
-	uint64_t stopped_ns;
+	struct osv_pause pause;
 	json_t *rows = NULL;
 
 	if (guest_given.vm && !guest_given.exe && !guest_given.debug)
 		return guest_linux_virtio(argc, argv);
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
-	if (guest_memory_options(&opt) || osv_queues(&opt, &q, &nr, &stopped_ns))
+	if (guest_memory_options(&opt) || osv_queues(&opt, &q, &nr, &pause))
 		return command_failed();
 	if (output_is("json"))
 		rows = json_array();
@@ -246,7 +250,7 @@ int guest_virtio(int argc, char **argv)
 		return guest_json_print("virtio", "rows", rows, json_pack("[s]", virtio_caveat));
 	if (!nr)
 		printf("the guest has no virtio driver\n");
-	return stopped_print(stopped_ns);
+	return pause_print(&pause);
 }
 
 /* ---- leaks ---- */
@@ -303,7 +307,8 @@ static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
 			 "birth_max", (json_int_t)l->birth_max, "frames", frames);
 }
 
-static int leaks_print(struct elf_names *names, const struct osv_leaks *l)
+static int leaks_print(struct elf_names *names, const struct osv_leaks *l,
+		       const struct osv_pause *pause)
 {
 	json_t *caveats, *rows;
 
@@ -317,7 +322,7 @@ static int leaks_print(struct elf_names *names, const struct osv_leaks *l)
 		if (!l->enabled)
 			command_note("tracking is off; enable it with 'guest leaks on', or boot "
 				     "the guest with --leak");
-		return EXIT_FINE;
+		return pause_print(pause);
 	}
 	rows = json_array();
 	caveats = json_pack("[s]", "only allocations made while tracking was on are known");
@@ -345,7 +350,7 @@ int guest_leaks(int argc, char **argv)
 	const char *what = argc ? argv[0] : "show";
 	struct osv_leaks leaks;
 	struct elf_names *names;
-	uint64_t stopped_ns;
+	struct osv_pause pause;
 	int status;
 
 	if (argc > 1)
@@ -356,10 +361,10 @@ int guest_leaks(int argc, char **argv)
 		return leaks_switch(&opt, what[1] == 'n');
 	if (strcmp(what, "show"))
 		return command_usage("unknown action '%s' (expected show, on or off)", what);
-	if (osv_leaks(&opt, &leaks, &stopped_ns))
+	if (osv_leaks(&opt, &leaks, &pause))
 		return command_failed();
 	names = names_open(&opt);
-	status = leaks_print(names, &leaks);
+	status = leaks_print(names, &leaks, &pause);
 	elf_names_close(names);
 	free(leaks.leak);
 	return status;

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,6 +31,9 @@ struct gdb {
 	const char *target; /* owned */
 	uint64_t timeout_ns, stopped_at_ns;
 	bool no_ack, attached;
+	bool stop_reported; /* unrequested, before the first answer */
+	enum gdb_before before;
+	struct sigaction on_tstp;
 	bool several; /* commands may follow each other before they are answered */
 	size_t chunk; /* bytes of memory in one packet */
 	struct gdb_guard guard;
@@ -52,10 +56,13 @@ static int connect_guarded(struct gdb *g, int family, int type, int protocol,
 	if (g->fd < 0)
 		return -errno;
 	err = gdb_guard_start(g->fd, &g->guard);
+	if (g->before == GDB_PAUSED_BEFORE)
+		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
 	if (!err && !connect(g->fd, at, len))
 		return 0;
 	err = err ? err : -errno;
-	gdb_guard_stop(&g->guard, GUARD_HAS_NOTHING);
+	gdb_guard_tell(&g->guard, GUARD_HAS_NOTHING);
+	gdb_guard_stop(&g->guard, g->fd);
 	close(g->fd);
 	g->fd = -1;
 	return err;
@@ -231,8 +238,10 @@ static int ask(struct gdb *g, const char *data, size_t len)
 	err = send_all(g, g->out, g->out_len);
 	if (!err)
 		err = packet_get(g);
-	while (!err && is_stop(answer(g)) && *data != '?' && skipped++ < SKIPPED_MAX)
+	while (!err && is_stop(answer(g)) && *data != '?' && skipped++ < SKIPPED_MAX) {
+		g->stop_reported = true;
 		err = packet_get(g);
+	}
 	return err || g->no_ack ? err : send_all(g, "+", 1);
 }
 
@@ -250,6 +259,34 @@ static void packet_size_take(struct gdb *g, const char *features)
 
 	if (bytes / 2 >= CHUNK_MIN)
 		g->chunk = bytes / 2 < CHUNK_MAX ? bytes / 2 : CHUNK_MAX;
+}
+
+/*
+ * QEMU's "info version" begins with "7.2.22". Up to 8.0 it reports unrequested that it has stopped a VM that ran; later
+ * versions do not.
+ */
+static bool reports_stops(struct gdb *g)
+{
+	char text[8] = "";
+	int err = ask_text(g, "qRcmd,696e666f2076657273696f6e");
+
+	if (err || *answer(g) != 'O' || g->parser.len < 2 * sizeof(text) ||
+	    !gdb_hex_bytes(answer(g) + 1, 2 * (sizeof(text) - 1), (uint8_t *)text,
+			   sizeof(text) - 1))
+		return false;
+	while (!err && *answer(g) == 'O' && strcmp(answer(g), "OK"))
+		err = packet_get(g);
+	return !err && (strtoul(text, NULL, 10) < 8 || !strncmp(text, "8.0", 3));
+}
+
+static void before_find(struct gdb *g)
+{
+	if (g->before == GDB_BEFORE_UNKNOWN && g->stop_reported)
+		g->before = GDB_RAN_BEFORE;
+	else if (g->before == GDB_BEFORE_UNKNOWN && g->several && reports_stops(g))
+		g->before = GDB_PAUSED_BEFORE;
+	if (g->before == GDB_PAUSED_BEFORE)
+		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
 }
 
 static int attach(struct gdb *g)
@@ -277,20 +314,25 @@ static int attach(struct gdb *g)
 	if (!err && !is_stop(answer(g)))
 		err = fail(-EPROTO, "%s: the VM did not stop (reply '%.16s')", g->target,
 			   answer(g));
+	if (!err)
+		before_find(g);
 	return err;
 }
 
-int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret)
+int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, struct gdb **ret)
 {
+	struct sigaction ignored = {.sa_handler = SIG_IGN};
 	_cleanup_(gdb_cleanup_) struct gdb *g = calloc(1, sizeof(*g));
 	int err;
 
 	if (!g || !(g->target = strdup(target)))
 		return fail(-ENOMEM, "out of memory");
-	g->guard = (struct gdb_guard){-1, -1};
+	g->guard = (struct gdb_guard){.pid = -1};
 	g->fd = -1;
 	g->chunk = CHUNK_DEFAULT;
 	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
+	g->before = before;
+	sigaction(SIGTSTP, &ignored, &g->on_tstp); /* ^Z: the VM would stand still as long as we do */
 	g->stopped_at_ns = monotonic_ns();
 	err = connect_to(g, target);
 	if (!err)
@@ -306,13 +348,37 @@ uint64_t gdb_stopped_ns(const struct gdb *g)
 	return monotonic_ns() - g->stopped_at_ns;
 }
 
+enum gdb_before gdb_before(const struct gdb *g)
+{
+	return g->before;
+}
+
+/* Sets no error message. */
+static bool release(struct gdb *g)
+{
+	if (!g->attached)
+		gdb_guard_tell(&g->guard, GUARD_IS_BLIND);
+	return gdb_guard_stop(&g->guard, g->fd);
+}
+
+int gdb_detach(struct gdb *g)
+{
+	if (release(g))
+		return 0;
+	fail(-EIO,
+	     "%s: the VM may still be paused: its gdb stub did not confirm the detach request",
+	     g->target);
+	return fail_hint(-EIO, "'cont' in QEMU's monitor, which --qmp SOCKET does");
+}
+
 void gdb_close(struct gdb *g)
 {
 	if (!g)
 		return;
-	gdb_guard_stop(&g->guard, g->attached ? GUARD_DETACHES : GUARD_DETACHES_BLINDLY);
+	release(g);
 	if (g->fd >= 0)
 		close(g->fd);
+	sigaction(SIGTSTP, &g->on_tstp, NULL);
 	free((void *)g->target);
 	free(g);
 }

@@ -2,8 +2,10 @@
 /*
  * A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). QEMU stops the VM when a
  * debugger connects and resumes it when it detaches, but not when the connection is closed; so a
- * child process monitors this one and detaches for it, however it ends. A VM that was paused before
- * runs afterwards, because the protocol does not report that state.
+ * child process monitors this one and detaches for it, however it ends.
+ *
+ * A VM that was paused before stays paused, where that is known: the caller knows it from QEMU's
+ * monitor; up to version 8.0 the stub reports that it has stopped a VM that ran.
  *
  * Addresses are virtual, as the first vCPU maps them.
  */
@@ -23,14 +25,25 @@ enum { GDB_VCPUS_MAX = 4096, GDB_REGISTERS = 17 };
 
 struct gdb;
 
-/*
- * "HOST:PORT", ":PORT", "tcp::PORT", "unix:PATH" or a path with a slash. The guest is stopped
- * from now on. 0, or -errno with the error message set: -ECONNREFUSED, -ETIMEDOUT (no answer: another
- * debugger may be attached), -EPROTO.
- */
-int gdb_open(const char *target, uint64_t timeout_ns, struct gdb **ret);
+/* The VM's state when the debugger connected. */
+enum gdb_before { GDB_BEFORE_UNKNOWN, GDB_RAN_BEFORE, GDB_PAUSED_BEFORE };
 
-/* The guest runs on. */
+/*
+ * "HOST:PORT", ":PORT", "tcp::PORT", "unix:PATH" or a path with a slash. The guest is stopped from now on.
+ * `before`: what the caller knows of its state. 0, or -errno with the error message set: -ECONNREFUSED,
+ * -ETIMEDOUT (no answer: another debugger may be attached), -EPROTO.
+ */
+int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, struct gdb **ret);
+
+enum gdb_before gdb_before(const struct gdb *g);
+
+/*
+ * The end of the session: the guest runs on, or stays paused if it was paused before. -EIO with the error message set:
+ * the stub did not confirm it. Nothing but gdb_close() may follow.
+ */
+int gdb_detach(struct gdb *g);
+
+/* Detaches, if gdb_detach() was not called. */
 void gdb_close(struct gdb *g);
 DEFINE_CLEANUP(gdb, struct gdb *, gdb_close);
 
@@ -52,11 +65,15 @@ int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 /* ---- gdb_guard.c ---- */
 
 struct gdb_guard {
-	int pid, pipe;
+	int pid;
+	int line; /* a socket to it; the guard acts when this end is closed */
+	bool keeps_paused;
 };
-enum gdb_guard_end {
-	GUARD_DETACHES,
-	GUARD_DETACHES_BLINDLY, /* the stub never answered: in case that it ever does */
+
+/* What it is told; without a word it detaches, and waits until the stub has confirmed that. */
+enum gdb_guard_word {
+	GUARD_KEEPS_PAUSED = 1, /* the VM was paused before */
+	GUARD_IS_BLIND,		/* the stub never answered: in case that it ever does */
 	GUARD_HAS_NOTHING,	/* it was never connected */
 };
 
@@ -65,7 +82,12 @@ enum gdb_guard_end {
  * that moment on.
  */
 int gdb_guard_start(int socket, struct gdb_guard *ret);
-/* Ends it, and waits for that. */
-void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end how);
+void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word);
+
+/*
+ * Lets it act, and waits for its end. If it was killed before it detached, this process does it. True: the VM is in the
+ * wanted state, as the stub has confirmed. Twice: false, without effect.
+ */
+bool gdb_guard_stop(struct gdb_guard *g, int socket);
 
 #endif

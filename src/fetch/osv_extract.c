@@ -316,14 +316,14 @@ static int rings_read(void *walk)
 
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 		void (*progress)(uint64_t now, uint64_t total, void *arg), void *arg,
-		uint64_t *ret_stopped_ns)
+		struct osv_pause *ret_pause)
 {
 	struct extract x = {
 		.opt = opt, .ret = ret, .progress = progress, .progress_arg = arg};
 	int err;
 
 	*ret = (struct osv_extracted){0};
-	err = osv_guest_visit(opt, &x.g, places_find, rings_read, &x, ret_stopped_ns);
+	err = osv_guest_visit(opt, &x.g, places_find, rings_read, &x, ret_pause);
 	osv_guest_close(&x.g);
 	if (ret->nr_modules)
 		qsort(ret->module, ret->nr_modules, sizeof(*ret->module), by_base);

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
 #include "fetch/osv_guest.h"
+#include "vm/run_qmp.h"
 
 enum { TEXT_PIECE = 64, MEMBERS_PIECE = 512 };
 
@@ -20,32 +22,79 @@ int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 {
+	enum gdb_before before = GDB_BEFORE_UNKNOWN;
+	bool runs = false;
+	int err = 0;
+
 	if (opt->vm.pid)
 		return osv_live_open(&opt->vm, opt->timeout_ns, g->layout, &g->live);
-	return gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, &g->gdb);
+	if (opt->qmp) {
+		err = qmp_running(opt->qmp, opt->timeout_ns, &runs);
+		before = runs ? GDB_RAN_BEFORE : GDB_PAUSED_BEFORE;
+	}
+	return err ? err
+		   : gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, before,
+			      &g->gdb);
 }
 
-/* Lets it continue; returns for how long it was stopped. May be called twice. */
-static uint64_t guest_resume(struct osv_guest *g)
+static void guest_close(struct osv_guest *g)
 {
-	uint64_t ns = g->gdb ? gdb_stopped_ns(g->gdb) : 0;
-
 	gdb_close(g->gdb);
 	g->gdb = NULL;
 	osv_live_close(&g->live);
-	return ns;
+}
+
+/* Of a VM that ran before. What the monitor reports counts, not what the stub has confirmed. */
+static int running_check(const struct osv_guest_options *opt, int err)
+{
+	bool runs = false;
+
+	if (!opt->qmp || qmp_running(opt->qmp, opt->timeout_ns, &runs))
+		return err;
+	if (runs || !qmp_continue(opt->qmp, opt->timeout_ns))
+		return 0;
+	return fail(-EIO, "the VM is still paused: its gdb stub did not continue it, and %s",
+		    error_text());
+}
+
+/* ret: as if the stub was not used. */
+static int guest_detach(const struct osv_guest_options *opt, struct gdb *g, struct osv_pause *ret)
+{
+	uint64_t stopped_ns = gdb_stopped_ns(g);
+	int err = gdb_detach(g);
+
+	ret->before = gdb_before(g);
+	if (ret->before == GDB_PAUSED_BEFORE)
+		return err;
+	ret->stopped_ns = stopped_ns;
+	return running_check(opt, err);
+}
+
+int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, int err,
+		     struct osv_pause *ret)
+{
+	_cleanup_free_ char *text = err ? strdup(error_text()) : NULL;
+	int detach_err;
+
+	*ret = (struct osv_pause){.live = opt->vm.pid};
+	detach_err = g->gdb ? guest_detach(opt, g->gdb, ret) : 0;
+	guest_close(g);
+	if (!err)
+		return detach_err;
+	return fail(err, "%s%s%s", text ? text : "out of memory", detach_err ? "; " : "",
+		    detach_err ? error_text() : "");
 }
 
 void osv_guest_close(struct osv_guest *g)
 {
-	guest_resume(g);
+	guest_close(g);
 	layout_close(g->layout);
 	g->layout = NULL;
 }
 
 int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 		    int (*find)(void *walk), int (*read)(void *walk), void *walk,
-		    uint64_t *ret_stopped_ns)
+		    struct osv_pause *ret_pause)
 {
 	int err = osv_guest_open(opt, g);
 
@@ -55,8 +104,7 @@ int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 		err = osv_guest_stop(opt, g);
 	if (!err)
 		err = read(walk);
-	*ret_stopped_ns = guest_resume(g);
-	return err;
+	return osv_guest_resume(opt, g, err, ret_pause);
 }
 
 int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len)

@@ -17,6 +17,13 @@
 #include "fetch/osv_live.h"
 #include "readers/osv/raw.h"
 
+/* How a guest was read. */
+struct osv_pause {
+	bool live;	     /* while it ran */
+	uint64_t stopped_ns; /* by us: 0 if live, and if it was paused before, and stays paused */
+	enum gdb_before before;
+};
+
 enum {
 	OSV_CPUS_MAX = 4096,
 	OSV_THREADS_MAX = 65536,
@@ -40,6 +47,7 @@ struct osv_guest_options {
 	bool debug;		  /* build/debug/loader.elf */
 	bool no_location;	  /* threads: skip code locations, which need most of the reads */
 	uint64_t timeout_ns;
+	const char *qmp;	  /* its monitor's socket, to see that it runs afterwards; or NULL */
 
 	struct osv_live_vm vm; /* whose process is read: the guest is not stopped; pid 0: by the gdb stub */
 };
@@ -48,6 +56,12 @@ struct osv_guest_options {
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
 /* Stops the guest, or begins to read it while it runs. */
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
+/*
+ * The guest is in the state it had before, or -errno. `err`: what failed meanwhile, with its error message; then that
+ * is returned, and its error message is extended if the guest may still be stopped.
+ */
+int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, int err,
+		     struct osv_pause *ret);
 void osv_guest_close(struct osv_guest *g);
 
 /*
@@ -57,7 +71,7 @@ void osv_guest_close(struct osv_guest *g);
  */
 int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 		    int (*find)(void *walk), int (*read)(void *walk), void *walk,
-		    uint64_t *ret_stopped_ns);
+		    struct osv_pause *ret_pause);
 
 /* ---- reading ---- */
 
@@ -107,7 +121,7 @@ struct osv_extracted {
 /* Copies the rings. `progress` (may be NULL) is called with bytes read and to be read, and `arg`. */
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 		void (*progress)(uint64_t now, uint64_t total, void *arg), void *arg,
-		uint64_t *ret_stopped_ns);
+		struct osv_pause *ret_pause);
 /* Also after a failure. */
 void osv_extracted_deinit(struct osv_extracted *x);
 
@@ -135,7 +149,7 @@ struct osv_thread {
 	unsigned int nr_frames;
 };
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
-		uint64_t *ret_stopped_ns);
+		struct osv_pause *ret_pause);
 
 /* ---- virtqueues, as the guest's driver sees them ---- */
 
@@ -149,7 +163,7 @@ struct osv_queue {
 	bool no_notify;			      /* the device wants no kicks */
 };
 int osv_queues(const struct osv_guest_options *opt, struct osv_queue **ret, unsigned int *ret_nr,
-	       uint64_t *ret_stopped_ns);
+	       struct osv_pause *ret_pause);
 
 /* ---- allocations alive ---- */
 
@@ -164,7 +178,8 @@ struct osv_leaks {
 	uint64_t allocations, seq;
 	bool enabled;
 };
-int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret, uint64_t *ret_stopped_ns);
+int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret,
+	      struct osv_pause *ret_pause);
 /* memory::tracker_enabled */
 int osv_leaks_switch(const struct osv_guest_options *opt, bool on);
 

@@ -199,13 +199,14 @@ static int chains_merge(struct walk *w, struct osv_leaks *ret)
 	return 0;
 }
 
-int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret, uint64_t *ret_stopped_ns)
+int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret,
+	      struct osv_pause *ret_pause)
 {
 	struct walk w = {.ret = ret};
 	int err;
 
 	*ret = (struct osv_leaks){0};
-	err = osv_guest_visit(opt, &w.g, places_find, tracker_read, &w, ret_stopped_ns);
+	err = osv_guest_visit(opt, &w.g, places_find, tracker_read, &w, ret_pause);
 	osv_guest_close(&w.g);
 	if (!err)
 		err = chains_merge(&w, ret);
@@ -215,6 +216,7 @@ int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret, uint64
 
 int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
 {
+	struct osv_pause pause;
 	struct osv_guest g;
 	uint8_t value = on;
 	uint64_t address;
@@ -229,6 +231,7 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
 		err = osv_guest_stop(opt, &g);
 	if (!err)
 		err = gdb_write(g.gdb, address, &value, 1);
+	err = osv_guest_resume(opt, &g, err, &pause);
 	osv_guest_close(&g);
 	return err;
 }

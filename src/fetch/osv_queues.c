@@ -143,10 +143,10 @@ static int drivers_walk(void *walk)
 }
 
 int osv_queues(const struct osv_guest_options *opt, struct osv_queue **ret, unsigned int *ret_nr,
-	       uint64_t *ret_stopped_ns)
+	       struct osv_pause *ret_pause)
 {
 	struct walk w = {0};
-	int err = osv_guest_visit(opt, &w.g, places_find, drivers_walk, &w, ret_stopped_ns);
+	int err = osv_guest_visit(opt, &w.g, places_find, drivers_walk, &w, ret_pause);
 
 	osv_guest_close(&w.g);
 	if (err) {

@@ -232,10 +232,10 @@ static void statuses_name(struct walk *w, bool live)
 }
 
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
-		uint64_t *ret_stopped_ns)
+		struct osv_pause *ret_pause)
 {
 	struct walk w = {.no_location = opt->no_location};
-	int err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_stopped_ns);
+	int err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_pause);
 
 	if (!err)
 		statuses_name(&w, opt->vm.pid != 0);

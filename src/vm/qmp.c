@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -239,6 +240,13 @@ static int connect_until(int fd, const struct sockaddr_un *address, uint64_t unt
 		poll(NULL, 0, CONNECT_PAUSE_MS);
 	}
 	return fcntl(fd, F_SETFL, 0) ? -errno : 0;
+}
+
+int qmp_patience_ms(uint64_t timeout_ns)
+{
+	uint64_t ms = timeout_ns / 1000000 + (timeout_ns % 1000000 > 0);
+
+	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 int qmp_open(const char *path, int patience_ms, struct qmp **ret)

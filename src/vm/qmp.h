@@ -8,6 +8,7 @@
 #define HOSTRACE_QMP_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <jansson.h>
@@ -27,6 +28,9 @@ struct qmp;
  * error message set.
  */
 int qmp_open(const char *socket, int patience_ms, struct qmp **ret);
+
+/* Part of a millisecond is one; 0 remains 0. */
+int qmp_patience_ms(uint64_t timeout_ns);
 
 /* The same over a connected socket, of which it takes ownership, also on failure; `name` is for messages. */
 int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret);

@@ -2,7 +2,6 @@
 /* Registers are available only from QEMU's human monitor, through QMP's human-monitor-command. */
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,19 +41,11 @@ int qmp_space_parse(const char *text, struct guest_space *ret)
 	return 0;
 }
 
-/* Part of a millisecond is one: 0 is the default. */
-static int patience_of(uint64_t timeout_ns)
-{
-	uint64_t ms = timeout_ns / 1000000 + (timeout_ns % 1000000 > 0);
-
-	return ms < INT_MAX ? (int)ms : INT_MAX;
-}
-
 int qmp_space(const char *path, uint64_t timeout_ns, struct guest_space *ret)
 {
 	_cleanup_(qmp_cleanup_) struct qmp *q = NULL;
 	json_t *text = NULL;
-	int err = qmp_open(path, patience_of(timeout_ns), &q);
+	int err = qmp_open(path, qmp_patience_ms(timeout_ns), &q);
 
 	if (err)
 		return err == -ENOENT || err == -ECONNREFUSED ? -EAGAIN : err;

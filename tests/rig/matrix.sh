@@ -57,6 +57,7 @@ own_doctor() { # NAME QEMU
 
 own_demo() { # NAME QEMU
 	timeout 300 "$program" demo --qemu "$2" "$work/own/$1" && own_doctor "$1" "$2" || return
+	HOSTRACE=$program QEMU=$2 timeout 250 "$here/../live/gdb-resume.sh" || return
 	jq -n -c --arg kernel "$(uname -r)" --slurpfile demo "$work/own/$1/demo.json" --slurpfile doctor "$work/own/$1.doctor.json" \
 		--slurpfile info <(timeout 300 "$program" info -f json -i "$work/own/$1/demo.hrt") \
 		'{kernel: $kernel, demo: $demo[0].result.checks, doctor: $doctor[0].result, plan: $doctor[0].rows,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The gdb client against unusual stubs: without acknowledgements, with transmission errors, with repeated packets,
- * silent, with wrong replies, closed. The stub is a child on a unix socket; its exit status says whether it received a
- * detach request.
+ * silent, with wrong replies, closed, with other detach requests. The stub is a child on a unix socket; its exit status
+ * says whether it received a detach request, and nothing after it.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -16,14 +16,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h" /* before cmocka.h, which has a macro fail() */
+
 #include <cmocka.h>
 
 #include "fetch/gdb.h"
 #include "fetch/gdb_packet.h"
 
-enum stub { PLAIN, NO_ACK, NOISY, REPEATS, SILENT, NOTIFIES, SHORT, GONE, RUNNING };
+enum stub {
+	PLAIN,
+	NO_ACK,
+	NOISY,
+	REPEATS,
+	SILENT,
+	NOTIFIES,
+	SHORT,
+	GONE,
+	RUNNING,
+	NO_PROCESSES,
+	STAYS
+};
 
-enum { DETACHED = 42, MAPPED_END = 0x10000 };
+enum { DETACHED = 42, TALKED_TO = 43, MAPPED_END = 0x10000 };
 
 static char dir[] = "/tmp/test-gdb.XXXXXX", path[64], target[80];
 
@@ -89,6 +103,15 @@ static void say_memory(struct line *l, const char *command)
 	say(l, text);
 }
 
+/* QEMU crashes on a second request, and any byte stops the VM again. */
+static void detached(struct line *l)
+{
+	char byte;
+
+	send(l->fd, "+$OK#9a", 7, MSG_NOSIGNAL); /* the client may have closed */
+	_exit(recv(l->fd, &byte, 1, 0) == 1 ? TALKED_TO : DETACHED);
+}
+
 static void command_answer(struct line *l, const char *c)
 {
 	if (!strncmp(c, "qSupported", 10)) {
@@ -104,9 +127,10 @@ static void command_answer(struct line *l, const char *c)
 		say_memory(l, c);
 	} else if (!strcmp(c, "M100,1:01")) {
 		say(l, "OK");
-	} else if (!strcmp(c, "D")) {
-		send(l->fd, "+$OK#9a", 7, MSG_NOSIGNAL); /* the client may have closed */
-		_exit(DETACHED);
+	} else if (*c == 'D' && l->kind == STAYS) {
+		say(l, "E22");
+	} else if (!strcmp(c, l->kind == NO_PROCESSES ? "D" : "D;1")) {
+		detached(l);
 	} else {
 		say(l, "");
 	}
@@ -120,7 +144,7 @@ static void packet_arrived(struct line *l)
 		return;
 	}
 	if (l->kind == SILENT) {
-		if (!strcmp(l->parser.data, "D"))
+		if (!strcmp(l->parser.data, "D;1"))
 			_exit(DETACHED);
 		return;
 	}
@@ -188,7 +212,7 @@ static void memory_check(enum stub kind)
 	pid_t pid = stub_start(kind);
 	struct gdb *g = NULL;
 
-	assert_int_equal(gdb_open(target, 0, &g), 0);
+	assert_int_equal(gdb_open(target, 0, GDB_BEFORE_UNKNOWN, &g), 0);
 	assert_int_equal(gdb_read(g, 0x123, bytes, sizeof(bytes)), 0);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		assert_int_equal(bytes[i], kind == REPEATS ? 0 : (0x123 + i) % 251);
@@ -230,9 +254,47 @@ static void open_fails(enum stub kind, int wanted, int wanted_end)
 	pid_t pid = stub_start(kind);
 	struct gdb *g = NULL;
 
-	assert_int_equal(gdb_open(target, 300000000, &g), wanted);
+	assert_int_equal(gdb_open(target, 300000000, GDB_BEFORE_UNKNOWN, &g), wanted);
 	assert_null(g);
 	assert_int_equal(stub_end(pid), wanted_end);
+}
+
+static void without_processes(void **state)
+{
+	(void)state;
+	memory_check(NO_PROCESSES);
+}
+
+/* end: how the stub ended */
+static void detach_check(enum stub kind, enum gdb_before before, int wanted, int end)
+{
+	pid_t pid = stub_start(kind);
+	struct gdb *g = NULL;
+
+	assert_int_equal(gdb_open(target, 0, before, &g), 0);
+	assert_int_equal(gdb_detach(g), wanted);
+	gdb_close(g);
+	assert_int_equal(stub_end(pid), end);
+}
+
+static void detaches_once(void **state)
+{
+	(void)state;
+	detach_check(PLAIN, GDB_RAN_BEFORE, 0, DETACHED);
+	detach_check(NO_PROCESSES, GDB_RAN_BEFORE, 0, DETACHED);
+}
+
+static void detach_rejected(void **state)
+{
+	(void)state;
+	detach_check(STAYS, GDB_RAN_BEFORE, -EIO, 0);
+	assert_non_null(strstr(error_text(), "may still be paused"));
+}
+
+static void paused_before(void **state)
+{
+	(void)state;
+	detach_check(PLAIN, GDB_PAUSED_BEFORE, 0, 0);
 }
 
 /* A stub that does not answer: if it resumes, it finds a detach request. */
@@ -261,7 +323,7 @@ static void short_answer(void **state)
 	uint8_t bytes[16];
 
 	(void)state;
-	assert_int_equal(gdb_open(target, 0, &g), 0);
+	assert_int_equal(gdb_open(target, 0, GDB_BEFORE_UNKNOWN, &g), 0);
 	assert_int_equal(gdb_read(g, 0, bytes, sizeof(bytes)), -EPROTO);
 	gdb_close(g);
 	assert_int_equal(stub_end(pid), DETACHED);
@@ -272,9 +334,9 @@ static void no_stub(void **state)
 	struct gdb *g;
 
 	(void)state;
-	assert_int_equal(gdb_open("unix:/nowhere/at/all", 0, &g), -ENOENT);
-	assert_int_equal(gdb_open("no-port", 0, &g), -EINVAL);
-	assert_int_equal(gdb_open("127.0.0.1:1", 0, &g), -ECONNREFUSED);
+	assert_int_equal(gdb_open("unix:/nowhere/at/all", 0, GDB_BEFORE_UNKNOWN, &g), -ENOENT);
+	assert_int_equal(gdb_open("no-port", 0, GDB_BEFORE_UNKNOWN, &g), -EINVAL);
+	assert_int_equal(gdb_open("127.0.0.1:1", 0, GDB_BEFORE_UNKNOWN, &g), -ECONNREFUSED);
 }
 
 static int directory_make(void **state)
@@ -301,6 +363,10 @@ int main(void)
 		cmocka_unit_test(without_acknowledgements),
 		cmocka_unit_test(noisy_line),
 		cmocka_unit_test(repeats),
+		cmocka_unit_test(without_processes),
+		cmocka_unit_test(detaches_once),
+		cmocka_unit_test(detach_rejected),
+		cmocka_unit_test(paused_before),
 		cmocka_unit_test(silent),
 		cmocka_unit_test(notifies_for_ever),
 		cmocka_unit_test(gone),

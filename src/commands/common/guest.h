@@ -49,7 +49,9 @@ int guest_linux_virtio(int argc, char **argv);
 
 /* What extract, threads, virtio and leaks share: 0, or -errno with the error message set. */
 struct osv_guest_options;
+struct osv_pause;
 int guest_memory_options(struct osv_guest_options *ret);
+void guest_pause_text(const struct osv_pause *p, char *ret, size_t size);
 
 /*
  * Prints the answer: {"hostrace":{...},"inputs":[],"clock":{},"caveats":[..],KEY:VALUE}; key is

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What uses QEMU's gdb stub leaves the VM as it was: each command, after a failure and after each way to end hostrace, with
+# and without a gdb that was connected before, which makes QEMU expect the process's number in a detach request from then
+# on. QEMU is asked for its state by its monitor. TCG: neither KVM nor root is needed. QEMU=PROGRAM: another QEMU.
+# Needs $HOSTRACE (the program) and $BUILD (the build directory); prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+. "$ROOT/tests/live/osvguest/lib.inc"
+osvguest_needs
+live_needs_tools gdb python3
+
+elf=$BUILD/osvguest.elf
+"${QEMU:-qemu-system-x86_64}" --version >version
+major=$(sed -n 's/^QEMU emulator version \([0-9]*\)\..*/\1/p' version)
+
+real_gdb() {
+	timeout 100 gdb -nx -batch -ex "target remote ${gdb#unix:}" -ex detach >gdb.out 2>&1
+}
+
+# ask COMMAND ARGS
+ask() {
+	timeout 200 "$HOSTRACE" guest "$@" -e "$elf" -r "$gdb" >out 2>err
+}
+
+# commands WHEN: each leaves the VM running
+commands() {
+	local command
+	for command in threads virtio leaks "leaks on" "leaks off" "extract -o t" "extract --raw -o raw"; do
+		ask $command
+		is "$? $(status)" "0 running" "$1: guest $command" err
+	done
+	timeout 200 "$HOSTRACE" extract -e "$elf" -r "$gdb" t >out 2>err
+	is "$? $(status)" "0 running" "$1: extract" err
+}
+
+# ended WHEN SIGNAL TARGET: hostrace is ended while it holds the VM. TARGET: the process or its group.
+ended() {
+	local stops resumes job
+	stops=$(said '"event": "STOP"')
+	resumes=$(said '"event": "RESUME"')
+	setsid env --default-signal=INT,QUIT "$HOSTRACE" guest extract -e "$elf" -r "$gdb" -o t6 >out 2>err &
+	job=$!
+	until_said '"event": "STOP"' $((stops + 1)) || bail "the VM was not stopped"
+	case $3 in
+	process) kill "-$2" $job ;;
+	group) kill "-$2" -- -$job ;;
+	esac
+	wait $job 2>/dev/null
+	is $? $((128 + $(kill -l "$2"))) "$1: ended by SIG$2" err
+	until_said '"event": "RESUME"' $((resumes + 1))
+	is "$? $(status) $(qemu_alive)" "0 running yes" "$1: ... the VM runs on" qmp.log
+}
+
+endings() { # WHEN
+	local signal
+	for signal in INT TERM HUP QUIT SEGV ABRT KILL; do
+		ended "$1" $signal process
+	done
+	ended "$1: the process group" KILL group
+}
+
+plan 64
+
+# ---- each command ----
+vm '' unix:gdb.sock
+commands "plain session"
+real_gdb
+is "$? $(status)" "0 running" "gdb connects and detaches" gdb.out
+commands "after gdb"
+real_gdb
+is "$? $(status)" "0 running" "gdb can connect again" gdb.out
+
+# ---- a VM that was paused before ----
+echo '{"execute":"stop"}' >&4
+for command in threads virtio leaks "extract -o t"; do
+	ask $command --qmp "$PWD/qmp2.sock"
+	is "$? $(status) $(cat out err | grep -c 'was paused before')" "0 paused 1" "paused before: guest $command" err
+done
+ask extract -o t -f json --qmp "$PWD/qmp2.sock"
+is "$(jq -c '[.result.stopped_ns, [.caveats[] | select(contains("paused before"))] != []]' out)" "[0,true]" "... as JSON" out
+ask threads
+code=$?
+if [ "$major" -lt 8 ]; then
+	is "$code $(status) $(grep -c 'was paused before' err)" "0 paused 1" "paused before, without a monitor: QEMU up to 8.0 shows it" err
+else
+	is "$code $(status) $(grep -c 'if it was paused before' err)" "0 running 1" "without a monitor: it is not known, and the note says so" err
+fi
+echo '{"execute":"cont"}' >&4
+is "$(status)" running "it was continued by its monitor"
+ask threads --qmp "$PWD/qmp2.sock"
+is "$? $(status) $(grep -c 'stopped for .* ms$' err)" "0 running 1" "a running VM, with its monitor" err
+
+# ---- a stub that does not detach ----
+cat >deaf.py <<'PYTHON'
+# A proxy in front of the stub that answers detach requests with an error, and never forwards them.
+import re, select, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("deaf.sock")
+listener.listen()
+print("ready", flush=True)
+while True:
+	client = listener.accept()[0]
+	stub = socket.socket(socket.AF_UNIX)
+	stub.connect("gdb.sock")
+	while True:
+		ready = select.select([client, stub], [], [])[0]
+		data = client.recv(65536) if client in ready else b""
+		if client in ready and not data:
+			break
+		detaches = len(re.findall(rb"\$D(?:;1)?#..", data))
+		stub.sendall(re.sub(rb"\$D(;1)?#..", b"", data)) if data else None
+		client.sendall(b"$E22#a9" * detaches)
+		if stub in ready:
+			client.sendall(stub.recv(65536))
+	stub.close()
+	client.close()
+PYTHON
+python3 deaf.py >deaf.out 2>deaf.err &
+deaf=$!
+until_line ready deaf.out || bail "no proxy: $(cat deaf.err)"
+gdb=unix:$PWD/deaf.sock
+ask threads
+is "$? $(status) $(grep -c 'may still be paused' err)" "1 paused 1" "the stub does not detach: an error" err
+echo '{"execute":"cont"}' >&4
+is "$(status)" running "it was continued by its monitor"
+ask threads --qmp "$PWD/qmp2.sock"
+is "$? $(status) $(tail -n 1 out)" "0 running Number of threads: 3" "the stub does not detach: the monitor continues the VM" err
+kill $deaf
+wait $deaf 2>/dev/null
+end_vm
+
+# ---- failures ----
+vm n unix:gdb.sock
+ask extract -o t5
+is "$? $(status)" "1 running" "plain session: a failure" err
+real_gdb
+ask extract -o t5
+is "$? $(grep -c 'cannot read guest memory' err) $(status)" "1 1 running" "after gdb: a failure" err
+end_vm
+
+# ---- signals ----
+vm b unix:gdb.sock
+endings "plain session"
+real_gdb
+endings "after gdb"
+
+# The process that would continue the VM is killed itself: hostrace does it.
+stops=$(said '"event": "STOP"')
+"$HOSTRACE" guest extract -e "$elf" -r "$gdb" -o t7 >out 2>err &
+job=$!
+until_said '"event": "STOP"' $((stops + 1))
+kill -KILL $(cat /proc/$job/task/$job/children)
+wait $job
+is "$? $(status) $(qemu_alive)" "0 running yes" "the guard is killed: hostrace detaches" err
+end_vm
+finish
