@@ -11,6 +11,7 @@ struct elements *elements_new(void)
 	if (!e)
 		return NULL;
 	e->open = OPEN_TABLE(struct open_element, 3, ELEMENTS_MAX);
+	e->chains = element_chains_table();
 	e->devices = HASH_TABLE(struct device_place, 2, ELEMENT_DEVICES_MAX);
 	e->vms = HASH_TABLE(struct vm_clock, 1, ELEMENT_VMS_MAX);
 	e->dropping = HASH_TABLE(struct dropping, 1, ELEMENT_DROPPING_MAX);
@@ -26,6 +27,7 @@ void elements_free(struct elements *e)
 	if (!e)
 		return;
 	open_table_deinit(&e->open);
+	hash_deinit(&e->chains);
 	loss_state_deinit(&e->losses);
 	hash_deinit(&e->devices);
 	hash_deinit(&e->vms);
@@ -69,6 +71,7 @@ static void element_end(struct elements *e, struct open_element *o, enum element
 {
 	++*count;
 	watch_left(e, o, how, ev);
+	element_chains_remove(e, o);
 	open_remove(&e->open, o);
 }
 
@@ -111,6 +114,7 @@ static struct open_element *pop_open(struct elements *e, const struct event *ev,
 		return open_add(&e->open, key);
 	watch_left(e, o, ELEMENT_REPLACED, ev);
 	e->totals.replaced++;
+	element_chains_remove(e, o);
 	open_renew(&e->open, o);
 	return o;
 }
@@ -138,6 +142,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 		.popped_ns = ev->time_ns,
 		.stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
 		.mark = loss_mark_of(&e->losses, ev)};
+	element_chains_add(e, o);
 	if (e->watch && e->watch->popped)
 		e->watch->popped(e->watch->arg, ev);
 }
@@ -197,14 +202,10 @@ static void on_unpop(struct elements *e, const struct event *ev)
 static void on_rewind(struct elements *e, const struct event *ev)
 {
 	uint64_t vq = event_value(ev, "vq"), left = event_value(ev, "count");
+	struct open_element *o;
 
-	for (struct open_element *o = open_newest(&e->open), *next; o && left; o = next) {
-		next = open_older(&e->open, o);
-		if (o->pid != ev->pid || o->vq != vq)
-			continue;
+	for (; left && (o = element_chain_end(e, CHAIN_VQ, ev->pid, vq, 0, true)); left--)
 		element_end(e, o, ELEMENT_UNPOPPED, ev, &e->totals.unpopped);
-		left--;
-	}
 }
 
 static void on_drop_all(struct elements *e, const struct event *ev)
@@ -225,13 +226,11 @@ static void on_drop_all(struct elements *e, const struct event *ev)
 static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uint64_t vq,
 		  uint64_t queue)
 {
-	for (struct open_element *o = open_oldest(&e->open), *next; o; o = next) {
-		next = open_newer(&e->open, o);
-		if (o->pid == ev->pid && (vq ? o->vq == vq
-					     : o->vdev == vdev && (queue == ~0ull ||
-								   o->queue == queue)))
-			element_end(e, o, ELEMENT_RESET, ev, &e->totals.reset);
-	}
+	enum element_chain which = vq ? CHAIN_VQ : queue == ~0ull ? CHAIN_DEVICE : CHAIN_QUEUE;
+	struct open_element *o;
+
+	while ((o = element_chain_end(e, which, ev->pid, vq ? vq : vdev, (uint32_t)queue, false)))
+		element_end(e, o, ELEMENT_RESET, ev, &e->totals.reset);
 	if (e->watch && e->watch->cleared)
 		e->watch->cleared(e->watch->arg, ev, vdev, queue);
 }

@@ -9,12 +9,21 @@
 
 enum { PATH_MAX_LEN = 128, KIND_MAX_LEN = 32, BALLOON_STATS_QUEUE = 2 };
 
+/* Lists of elements in flight: of a device, of one of its queues, of a VirtQueue by its address. */
+enum element_chain { CHAIN_DEVICE, CHAIN_QUEUE, CHAIN_VQ, CHAINS };
+
+struct chain_link {
+	uint32_t older, newer; /* numbers of elements; 0: none */
+	bool on;
+};
+
 struct open_element { /* an element that the device has; its key is pid, vq and head */
 	struct open_begin begin;
 	uint32_t pid, head, queue;
 	uint64_t vq, vdev, address, popped_ns;
 	uint64_t stopped_ns; /* of its VM, when it was popped */
 	struct loss_mark mark;
+	struct chain_link link[CHAINS];
 };
 
 struct device {
@@ -45,6 +54,7 @@ struct dropping {
 
 struct elements {
 	struct open_table open; /* of struct open_element */
+	struct hash_table chains; /* elements_chains.c */
 	struct loss_state losses;
 	struct device *device; /* in the order in which they were first seen */
 	struct hash_table devices;  /* of struct device_place */
@@ -64,6 +74,18 @@ struct elements {
 /* The state of a device and of a VM, added if new. NULL: the table is full. */
 struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev);
 struct vm_clock *elements_vm(struct elements *e, uint32_t pid);
+
+/* elements_chains.c: a new element is the newest of its chains; it leaves them before it is removed or changed. */
+struct hash_table element_chains_table(void);
+void element_chains_add(struct elements *e, struct open_element *o);
+void element_chains_remove(struct elements *e, struct open_element *o);
+
+/*
+ * The oldest or newest element of a chain, or NULL. address: of the device, or the VirtQueue; queue: number, for
+ * CHAIN_QUEUE.
+ */
+struct open_element *element_chain_end(const struct elements *e, enum element_chain which,
+				       uint32_t pid, uint64_t address, uint32_t queue, bool newest);
 
 /* The time window begins: counts start. */
 void elements_window_begin(struct elements *e);

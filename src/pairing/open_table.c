@@ -152,6 +152,8 @@ void *open_add_(struct open_table *t, const struct pair_key *key)
 	}
 	b = at(t, number);
 	*b = (struct open_begin){.key = i->key, .number = number, .below = i->number};
+	if (i->number)
+		at(t, i->number)->above = number;
 	t->nr_idle -= !i->number;
 	i->number = number;
 	list_append(t, b);
@@ -163,11 +165,13 @@ void open_remove(struct open_table *t, void *entry)
 {
 	struct open_begin *b = entry;
 	struct open_innermost *i = key_find_again(t, &b->key);
-	uint32_t *link = &i->number;
 
-	while (*link != b->number)
-		link = &at(t, *link)->below;
-	*link = b->below;
+	if (b->below)
+		at(t, b->below)->above = b->above;
+	if (b->above)
+		at(t, b->above)->below = b->below;
+	else
+		i->number = b->below;
 	t->nr_idle += !i->number;
 	list_unlink(t, b);
 	b->below = t->free;

@@ -26,7 +26,7 @@ struct pair_key {
 struct open_begin {
 	struct pair_key key;
 	uint32_t number;       /* of this entry, from 1 on; 0 below: none */
-	uint32_t below;	       /* the entry of the same key that this one is nested in */
+	uint32_t below, above; /* the entry of the same key that this one is nested in; that is nested in it */
 	uint32_t older, newer; /* in order of begin */
 };
 
@@ -77,6 +77,10 @@ static inline void *open_add(struct open_table *t, struct pair_key key)
 {
 	return open_add_(t, &key);
 }
+
+/* The entry of this number, which is in the table. */
+#define open_numbered(t, nr, type)                                                                 \
+	((type *)(void *)((t)->entries + (size_t)((nr) - 1) * (t)->size))
 
 /* Makes it the newest one of all in order of begin. */
 void open_renew(struct open_table *t, void *entry);
