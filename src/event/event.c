@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/event.h"
 #include "event/guest_fields.h"
 
@@ -74,6 +75,8 @@ struct registry {
 	const struct event_type *type[EVENT_TYPES_MAX];
 	unsigned int nr;
 	const struct event_type *by_id[EV_LIMIT];
+	struct hash_index by_name; /* the first type of each name */
+	struct hash_index by_content;
 };
 
 static bool fields_equal(const struct event_type *a, const struct event_type *b)
@@ -88,6 +91,21 @@ static bool fields_equal(const struct event_type *a, const struct event_type *b)
 			return false;
 	}
 	return true;
+}
+
+/* Of what fields_equal() compares. */
+static uint64_t content_hash(const struct event_type *t)
+{
+	uint64_t h = hash_pair(hash_text(t->name), (uint64_t)t->size << 16 | t->nr_fields);
+
+	for (unsigned int i = 0; i < t->nr_fields; i++) {
+		const struct field *f = &t->fields[i];
+		uint64_t word[] = {h, hash_text(f->name), hash_text(f->fmt),
+				   (uint64_t)f->offset << 32 | (uint64_t)f->size << 8 | f->kind};
+
+		h = hash_words(word, sizeof(word) / sizeof(word[0]));
+	}
+	return h;
 }
 
 static int field_check(const struct event_type *t, const struct field *f)
@@ -190,11 +208,49 @@ static void type_free(const struct event_type *t)
 	free((void *)t);
 }
 
+static const struct event_type *type_named(const struct registry *r, const char *name)
+{
+	uint64_t probe = 0, hash = hash_text(name);
+
+	for (uint32_t i; (i = hash_index_next(&r->by_name, hash, &probe)) != HASH_NONE;)
+		if (!strcmp(r->type[i]->name, name))
+			return r->type[i];
+	for (unsigned int i = 0; r->by_name.refused && i < r->nr; i++) /* no memory for the index */
+		if (!strcmp(r->type[i]->name, name))
+			return r->type[i];
+	return NULL;
+}
+
+static const struct event_type *type_equal(const struct registry *r, const struct event_type *t)
+{
+	uint64_t probe = 0, hash = content_hash(t);
+
+	for (uint32_t i; (i = hash_index_next(&r->by_content, hash, &probe)) != HASH_NONE;)
+		if (fields_equal(r->type[i], t))
+			return r->type[i];
+	return NULL;
+}
+
+static void index_add(struct registry *r, const struct event_type *t)
+{
+	if (!type_named(r, t->name))
+		hash_index_add(&r->by_name, hash_text(t->name), t->index);
+	hash_index_add(&r->by_content, content_hash(t), t->index);
+}
+
 static void add(struct registry *r, struct event_type *t)
 {
 	t->index = (uint16_t)r->nr;
 	t->guest = (uint8_t)guest_event_named(t->name);
 	r->type[r->nr++] = t;
+	index_add(r, t);
+}
+
+static void indexes_clear(struct registry *r)
+{
+	hash_index_deinit(&r->by_name);
+	hash_index_deinit(&r->by_content);
+	r->by_name = r->by_content = HASH_INDEX(EVENT_TYPES_MAX);
 }
 
 /* The only access to the table; the first call adds our own types. */
@@ -203,6 +259,8 @@ static struct registry *registry(void)
 	static struct registry process_wide;
 	struct registry *r = &process_wide;
 
+	if (!r->nr)
+		indexes_clear(r);
 	while (r->nr < NR_OURS) {
 		struct event_type *t = copy_ours(r, &ours[r->nr]);
 
@@ -219,16 +277,13 @@ int event_type_register(const struct event_type *type, const struct event_type *
 
 	if (err)
 		return err;
-	/* A linear search: types are registered a few hundred times a run, never per event. */
-	for (unsigned int i = 0; i < r->nr; i++)
-		if (fields_equal(r->type[i], type)) {
-			*ret = r->type[i];
-			return 0;
-		}
+	*ret = type_equal(r, type);
+	if (*ret)
+		return 0;
 	if (r->nr == EVENT_TYPES_MAX)
 		return fail(-E2BIG, "more than %d event types in the inputs", EVENT_TYPES_MAX);
 	struct event_type *t = copy_type(type);
-	const struct event_type *namesake = event_type_named(type->name);
+	const struct event_type *namesake = type_named(r, type->name);
 
 	if (!t)
 		return fail(-ENOMEM, "out of memory");
@@ -245,12 +300,7 @@ const struct event_type *event_type_ours(unsigned int id)
 
 const struct event_type *event_type_named(const char *name)
 {
-	const struct registry *r = registry();
-
-	for (unsigned int i = 0; i < r->nr; i++)
-		if (!strcmp(r->type[i]->name, name))
-			return r->type[i];
-	return NULL;
+	return type_named(registry(), name);
 }
 
 const struct event_type *event_type_at(unsigned int index)
@@ -266,6 +316,9 @@ void event_types_forget(void)
 
 	while (r->nr > NR_OURS)
 		type_free(r->type[--r->nr]);
+	indexes_clear(r);
+	for (unsigned int i = 0; i < r->nr; i++)
+		index_add(r, r->type[i]);
 }
 
 unsigned int event_types_count(void)
