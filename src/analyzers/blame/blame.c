@@ -41,10 +41,12 @@ static struct machine *machine_get(struct blame *b, const struct event *ev)
 	return e ? e->vm : NULL;
 }
 
-static struct thread *thread_find(const struct blame *b, const struct event *ev, uint32_t tid)
+static struct thread *thread_find(struct blame *b, const struct event *ev, uint32_t tid)
 {
 	const struct thread_entry *e = hash_find_u64(&b->threads, key_of(ev, tid));
 
+	if (e)
+		losses_touch(b, e->thread);
 	return e ? e->thread : NULL;
 }
 
@@ -69,6 +71,7 @@ static struct thread *thread_get(struct blame *b, const struct event *ev, uint32
 	t->tid = tid;
 	t->pid = ev->pid;
 	t->vm = vm;
+	losses_touch(b, t);
 	return t;
 }
 

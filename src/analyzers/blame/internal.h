@@ -43,8 +43,21 @@ struct cycle {
 	struct blame_part *part; /* array.h */
 };
 
+/* Unknown as events are missing. */
+enum {
+	LOST_EXITS = 1, /* begin and end of exits */
+	LOST_RUNS = 2, /* who runs, who sleeps in what, and who has the global mutex */
+	LOST_PARTS = 4, /* other causes */
+	LOST_TASKS = 8, /* which task ran instead */
+	LOST_STACKS = 16, /* of the global mutex's holder */
+	LOSSES = 5,
+	LOST_ALL = (1 << LOSSES) - 1,
+};
+
 struct thread {
 	uint32_t tid, pid, ns_tid;
+	unsigned int touched; /* LOST_...: it had an event since the newest loss of this kind */
+	struct thread *next_touched[LOSSES];
 	enum run run;
 	uint64_t woken_early_ns;
 	struct block block;
@@ -84,21 +97,12 @@ struct ns_entry {
 	struct thread *thread;
 };
 
-/* Unknown as events are missing. */
-enum {
-	LOST_EXITS = 1, /* begin and end of exits */
-	LOST_RUNS = 2, /* who runs, who sleeps in what, and who has the global mutex */
-	LOST_PARTS = 4, /* other causes */
-	LOST_TASKS = 8, /* which task ran instead */
-	LOST_STACKS = 16, /* of the global mutex's holder */
-	LOSSES = 5,
-};
-
 struct blame {
 	struct blame_sink sink;
 	struct blame_counts counts;
 	struct hash_table threads, machines, ns_tids;
 	uint64_t lost_until_ns[LOSSES]; /* up to here, by bit of LOST_... */
+	struct thread *touched[LOSSES];
 	struct region_names *regions; /* NULL: none */
 	bool exits_seen;
 	bool ran; /* switches between other tasks are known: there is a sched_ran, or the trace is foreign */
@@ -153,7 +157,10 @@ void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t n
 /* The thread is going to run or to stop: those who wait for it must account for what it did so far. */
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns);
 
-/* losses.c: an EV_lost, EV_gap or EV_probe_dropped. */
+/* losses.c: events of this thread show something that a loss makes unknown. */
+void losses_touch(struct blame *b, struct thread *t);
+
+/* An EV_lost, EV_gap or EV_probe_dropped. */
 void losses_event(struct blame *b, const struct event *ev);
 
 /* Is any of this (LOST_...) unknown at that time? */

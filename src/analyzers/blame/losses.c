@@ -45,6 +45,8 @@ static void thread_is_lost(struct blame *b, struct thread *t, unsigned int what,
 	struct cycle *c = t->cycle;
 
 	part_cut(b, t, ns);
+	if (what & (LOST_RUNS | LOST_PARTS) && t->vm)
+		t->vm->owner = (struct owner){0};
 	if (what & LOST_RUNS) {
 		t->run = RUN_UNKNOWN;
 		t->block = (struct block){0};
@@ -61,16 +63,28 @@ static void thread_is_lost(struct blame *b, struct thread *t, unsigned int what,
 		b->counts.lost += exit_drop(t);
 }
 
+void losses_touch(struct blame *b, struct thread *t)
+{
+	for (unsigned int i = 0; t->touched != LOST_ALL && i < LOSSES; i++) {
+		if (t->touched & 1u << i)
+			continue;
+		t->touched |= 1u << i;
+		t->next_touched[i] = b->touched[i];
+		b->touched[i] = t;
+	}
+}
+
+/* Of the threads that had no event since the previous loss of this kind nothing more is lost. */
 static void lose(struct blame *b, unsigned int what, uint64_t ns)
 {
-	const struct thread_entry *e;
-	const struct machine_entry *m;
+	struct thread *t;
 
-	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
-		thread_is_lost(b, e->thread, what, ns);
-	for (uint32_t at = 0; (m = hash_next(&b->machines, &at));)
-		if (what & (LOST_RUNS | LOST_PARTS))
-			m->vm->owner = (struct owner){0};
+	for (unsigned int i = 0; i < LOSSES; i++)
+		while (what & 1u << i && (t = b->touched[i])) {
+			b->touched[i] = t->next_touched[i];
+			t->touched &= ~(1u << i);
+			thread_is_lost(b, t, what, ns);
+		}
 }
 
 void losses_event(struct blame *b, const struct event *ev)
