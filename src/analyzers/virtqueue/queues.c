@@ -25,21 +25,58 @@ static const char *path_of(const struct queues *q, uint32_t pid, uint64_t vdev)
 	return d ? d->path : "";
 }
 
+static struct place *place_find(const struct queues *q, uint32_t pid, uint64_t vdev)
+{
+	return hash_find_words(&q->places, (uint64_t[]){pid, vdev});
+}
+
+/* Its device is at this address from now on; 0: at none. */
+static void queue_place(struct queues *q, struct queue *n, uint64_t vdev)
+{
+	struct place *p = n->vdev ? place_find(q, n->f.pid, n->vdev) : NULL;
+
+	if (n->next)
+		n->next->prev = n->prev;
+	if (n->prev)
+		n->prev->next = n->next;
+	else if (p)
+		p->queues = n->next;
+	if (p && !p->queues)
+		hash_remove(&q->places, p);
+	n->vdev = vdev;
+	n->next = n->prev = NULL;
+	p = vdev ? hash_add_words(&q->places, (uint64_t[]){n->f.pid, vdev}, NULL) : NULL;
+	if (!p)
+		return;
+	n->next = p->queues;
+	if (n->next)
+		n->next->prev = n;
+	p->queues = n;
+}
+
 static void on_device(struct queues *q, const struct event *ev)
 {
 	const struct field *path = event_field(ev->type, "path");
 	uint64_t vdev = event_value(ev, "vdev");
 	struct named *d = path ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, vdev}, NULL)
 			       : NULL;
+	char name[QUEUES_DEVICE_MAX];
+	struct place *p;
 
 	if (!d)
 		return;
-	field_print(ev, path, d->path, sizeof(d->path));
+	field_print(ev, path, name, sizeof(name));
+	if (!strcmp(name, d->path))
+		return;
+	snprintf(d->path, sizeof(d->path), "%s", name);
 	q->newest = NULL;
-	for (unsigned int j = 0; j < q->nr; j++) /* another device at this address from now on */
-		if (q->queue[j]->f.pid == ev->pid && q->queue[j]->vdev == vdev &&
-		    strcmp(q->queue[j]->f.device, d->path))
-			q->queue[j]->vdev = 0;
+	while ((p = place_find(q, ev->pid, vdev))) /* another device at this address from now on */
+		queue_place(q, p->queues, 0);
+}
+
+static uint64_t name_hash(uint32_t pid, uint64_t vdev, const char *path, uint32_t index)
+{
+	return hash_words((uint64_t[]){pid, *path ? hash_text(path) : vdev, index}, 3);
 }
 
 static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, const char *path,
@@ -58,9 +95,11 @@ static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, co
 	}
 	new->f.pid = pid;
 	new->f.queue = index;
-	new->vdev = vdev;
 	new->since_ns = q->start_ns;
 	snprintf(new->f.device, sizeof(new->f.device), "%s", path);
+	queue_place(q, new, vdev);
+	if (!hash_index_add(&q->by_name, name_hash(pid, vdev, path, index), q->nr))
+		q->err = fail(-ENOMEM, "out of memory");
 	return q->queue[q->nr++] = new;
 }
 
@@ -71,13 +110,15 @@ struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t
 	if (n && n->f.pid == pid && n->vdev == vdev && n->f.queue == index)
 		return n;
 	const char *path = path_of(q, pid, vdev);
+	uint64_t probe = 0, hash = name_hash(pid, vdev, path, index);
 
-	for (unsigned int i = 0; i < q->nr; i++) {
+	for (uint32_t i; (i = hash_index_next(&q->by_name, hash, &probe)) != HASH_NONE;) {
 		n = q->queue[i];
 		if (n->f.pid != pid || n->f.queue != index || strcmp(n->f.device, path) ||
 		    (!*path && n->vdev != vdev))
 			continue;
-		n->vdev = vdev; /* unplugged and plugged in again under its name */
+		if (n->vdev != vdev) /* unplugged and plugged in again under its name */
+			queue_place(q, n, vdev);
 		return q->newest = n;
 	}
 	return q->newest = queue_add(q, pid, vdev, path, index);
@@ -186,6 +227,15 @@ static void popped(void *arg, const struct event *ev)
 	flight_change(q, n, ev->time_ns, 1);
 }
 
+/* Elements pushed since the queue's previous interrupt. */
+static unsigned int *nr_pushed(const struct queues *q, struct queue *n)
+{
+	if (n->forgets != q->forgets)
+		n->nr_pushed = 0;
+	n->forgets = q->forgets;
+	return &n->nr_pushed;
+}
+
 static void pushed(struct queues *q, struct queue *n, const struct element *el, uint64_t ns)
 {
 	struct completed *c =
@@ -203,7 +253,7 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 	}
 	if (c)
 		hash_remove(&q->completed, c);
-	if (n->nr_pushed == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
+	if (*nr_pushed(q, n) == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
 		memmove(n->pushed_ns, n->pushed_ns + 1, --n->nr_pushed * sizeof(*n->pushed_ns));
 	n->pushed_ns[n->nr_pushed++] = ns;
 }
@@ -226,14 +276,11 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
 {
 	struct queues *q = arg;
+	const struct place *p = place_find(q, ev->pid, vdev);
 
-	for (unsigned int i = 0; i < q->nr; i++) {
-		struct queue *n = q->queue[i];
-
-		if (n->f.pid == ev->pid && n->vdev == vdev &&
-		    (index == UINT64_MAX || n->f.queue == index))
+	for (struct queue *n = p ? p->queues : NULL; n; n = n->next)
+		if (index == UINT64_MAX || n->f.queue == index)
 			n->nr_pushed = n->kicked = 0;
-	}
 }
 
 /* ---- kicks, completions, interrupts ---- */
@@ -270,7 +317,7 @@ static void on_notify(struct queues *q, const struct event *ev)
 	if (!n)
 		return;
 	n->f.interrupts += in_window(q, ev);
-	for (unsigned int i = 0; i < n->nr_pushed; i++)
+	for (unsigned int i = 0; i < *nr_pushed(q, n); i++)
 		stage_add(q, n, STAGE_PUSH_NOTIFY, n->pushed_ns[i], ev->time_ns);
 	n->nr_pushed = 0;
 	t = hash_add_u64(&q->notifying, ev->tid, NULL);
@@ -364,8 +411,7 @@ static void notify_over(struct queues *q, const struct event *ev)
 /* What has been raised, or pushed without an interrupt: its end may be missing. */
 static void interrupts_forget(struct queues *q)
 {
-	for (unsigned int i = 0; i < q->nr; i++)
-		q->queue[i]->nr_pushed = 0;
+	q->forgets++;
 	hash_clear(&q->notifying);
 	q->nr_raised = 0;
 }
@@ -446,6 +492,8 @@ struct queues *queues_new(uint64_t start_ns)
 		return NULL;
 	q->elements = elements_new();
 	q->devices = HASH_TABLE(struct named, 2, DEVICES_MAX);
+	q->places = HASH_TABLE(struct place, 2, QUEUES_MAX);
+	q->by_name = HASH_INDEX(QUEUES_MAX);
 	q->completed = HASH_TABLE(struct completed, 2, COMPLETED_MAX);
 	q->notifying = HASH_TABLE(struct notifying, 1, NOTIFYING_MAX);
 	q->start_ns = start_ns;
@@ -473,6 +521,8 @@ void queues_free(struct queues *q)
 	elements_free(q->elements);
 	loss_state_deinit(&q->losses);
 	hash_deinit(&q->devices);
+	hash_deinit(&q->places);
+	hash_index_deinit(&q->by_name);
 	hash_deinit(&q->completed);
 	hash_deinit(&q->notifying);
 	free(q);

@@ -19,6 +19,8 @@ enum {
 struct queue {
 	struct queue_figures f;
 	uint64_t vdev, since_ns;
+	struct queue *next, *prev; /* of those at this address */
+	uint64_t forgets;	   /* struct queues' when pushed_ns[] was last used */
 	bool kicked;
 	struct loss_mark kick;
 	unsigned int at; /* newest column */
@@ -29,6 +31,12 @@ struct queue {
 struct named {
 	uint64_t key[2]; /* pid, vdev */
 	char path[QUEUES_DEVICE_MAX];
+};
+
+/* The queues of the device that is at this address now. */
+struct place {
+	uint64_t key[2]; /* pid, vdev */
+	struct queue *queues;
 };
 
 struct completed {
@@ -50,8 +58,10 @@ struct queues {
 	void *watcher_arg;
 	struct loss_state losses; /* that matter to kicks and interrupts; the elements have their own */
 	uint64_t unknown;     /* values of stages that are not counted, as events may be missing */
-	struct hash_table devices, completed, notifying;
+	struct hash_table devices, places, completed, notifying;
 	struct queue *queue[QUEUES_MAX];
+	struct hash_index by_name; /* of queue[] */
+	uint64_t forgets; /* how often what was pushed without an interrupt was forgotten */
 	struct queue_figures *list[QUEUES_MAX];
 	struct queue *newest; /* events of a queue come in rows */
 	unsigned int nr;
