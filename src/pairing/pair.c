@@ -133,6 +133,7 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	p->fn = fn;
 	p->arg = arg;
 	p->until_ns = UINT64_MAX;
+	p->text_keys = HASH_TABLE(struct text_key, 2, INTERNED_MAX);
 	guest_tasks_init(&p->guest_tasks);
 	err = labels_init(p, by);
 	if (!err)
@@ -165,6 +166,7 @@ void pairing_close(struct pairing *p)
 	for (unsigned int i = 0; i < p->nr_text; i++)
 		free(p->text[i].text);
 	free(p->text);
+	hash_deinit(&p->text_keys);
 	open_table_deinit(&p->open);
 	loss_state_deinit(&p->losses);
 	guest_tasks_deinit(&p->guest_tasks);

@@ -77,9 +77,13 @@ struct open_span {
 };
 
 struct text {
-	uint32_t pid;
-	uint64_t id; /* vdev */
 	char *text;
+	uint32_t older; /* number of the previous one of the same key; 0: none */
+};
+
+struct text_key {
+	uint64_t key[2]; /* pid, vdev; of events' texts TEXT_OF_EVENTS, the text's hash */
+	uint32_t newest;
 };
 
 struct pairing {
@@ -98,6 +102,7 @@ struct pairing {
 	const struct vm_names *vms; /* borrowed; NULL: none */
 	struct text *text;
 	unsigned int nr_text;
+	struct hash_table text_keys;
 	struct loss_state losses;
 	struct elements *elements; /* of an analyzer that follows them; else NULL */
 	struct element_watch watch;

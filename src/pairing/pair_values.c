@@ -153,24 +153,38 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 
 /* ---- values ---- */
 
-/* Interned texts are numbered from 1; the number of (pid, vdev) is its place. */
-static uint64_t device_number(struct pairing *p, uint32_t pid, uint64_t vdev)
+/* Interned texts are numbered from 1; that of (pid, vdev) is its newest place. `text`: what it must be; NULL: any. */
+static uint64_t text_find(const struct pairing *p, uint32_t pid, uint64_t id, const char *text)
 {
-	for (unsigned int i = p->nr_text; i-- > 0;)
-		if (p->text[i].pid == pid && p->text[i].id == vdev)
-			return i + 1;
+	const struct text_key *k = hash_find_words(&p->text_keys, (uint64_t[]){pid, id});
+
+	for (uint32_t number = k ? k->newest : 0; number; number = p->text[number - 1].older)
+		if (!text || !strcmp(p->text[number - 1].text, text))
+			return number;
 	return 0;
+}
+
+static uint64_t device_number(const struct pairing *p, uint32_t pid, uint64_t vdev)
+{
+	return text_find(p, pid, vdev, NULL);
 }
 
 /* Its number; 0: too many texts, or out of memory. */
 static uint64_t text_keep(struct pairing *p, uint32_t pid, uint64_t id, const char *text)
 {
-	if (p->nr_text == INTERNED_MAX)
+	struct text_key *k;
+	char *copy;
+
+	if (p->nr_text == INTERNED_MAX || array_room(p->text, p->nr_text))
 		return 0;
-	if (array_room(p->text, p->nr_text))
+	copy = strdup(text);
+	k = copy ? hash_add_words(&p->text_keys, (uint64_t[]){pid, id}, NULL) : NULL;
+	if (!k) {
+		free(copy);
 		return 0;
-	p->text[p->nr_text] = (struct text){pid, id, strdup(text)};
-	return p->text[p->nr_text].text ? ++p->nr_text : 0;
+	}
+	p->text[p->nr_text++] = (struct text){copy, k->newest};
+	return k->newest = p->nr_text;
 }
 
 void pair_device_learn(struct pairing *p, const struct event *ev)
@@ -190,15 +204,12 @@ void pair_device_learn(struct pairing *p, const struct event *ev)
 static uint64_t text_number(struct pairing *p, const struct event *ev, const struct field *f)
 {
 	char text[EVENT_NAME_MAX];
-	uint64_t hash;
+	uint64_t hash, number;
 
 	field_print(ev, f, text, sizeof(text));
 	hash = hash_text(text);
-	for (unsigned int i = p->nr_text; i-- > 0;)
-		if (p->text[i].pid == TEXT_OF_EVENTS && p->text[i].id == hash &&
-		    !strcmp(p->text[i].text, text))
-			return i + 1;
-	return text_keep(p, TEXT_OF_EVENTS, hash, text);
+	number = text_find(p, TEXT_OF_EVENTS, hash, text);
+	return number ? number : text_keep(p, TEXT_OF_EVENTS, hash, text);
 }
 
 /* Of threads that share a slot only the newest one's is kept: the value of others is 0, never a wrong one. */
