@@ -18,7 +18,7 @@
 #include "event/thread_names.h"
 #include "event/vm_names.h"
 
-enum { VCPUS_MAX = 4096, HOST_THREADS_MAX = 1 << 16 };
+enum { VCPUS_MAX = 4096, HOST_THREADS_MAX = 1 << 16, CPUS_MAX = 1 << 16 };
 
 struct vcpu {
 	uint32_t pid;
@@ -26,7 +26,23 @@ struct vcpu {
 	bool exits; /* there is a kvm_exit or kvm_entry */
 	bool halting;
 	uint16_t cpu; /* of its newest event */
+	uint64_t missed; /* missed_on() this CPU when that is what `on` of its runs is of */
 	struct timeline_run main, user, off, task;
+};
+
+struct group_of_vm {
+	uint64_t pid;
+	uint32_t group;
+};
+
+struct vcpu_place {
+	uint64_t key; /* pid << 32 | vCPU */
+	uint32_t index;
+};
+
+/* How often events of a CPU were missing. */
+struct cpu_gaps {
+	uint64_t cpu, nr;
 };
 
 struct host_thread {
@@ -34,6 +50,7 @@ struct host_thread {
 	uint32_t pid;
 	bool ours, has_track; /* ours: of a VM */
 	uint16_t cpu;	      /* where it runs */
+	uint64_t missed;      /* as in struct vcpu */
 	int vcpu;	      /* index, -1: none */
 	struct timeline_run run;
 };
@@ -44,11 +61,9 @@ struct timeline_host {
 	const struct vm_names *vms;
 	struct timeline_queues *queues;
 	struct vcpu *vcpu;
-	unsigned int nr_vcpus, nr_groups;
-	struct hash_table threads;
-	struct {
-		uint32_t pid, group;
-	} group[TIMELINE_GROUPS_MAX];
+	unsigned int nr_vcpus;
+	struct hash_table groups, threads, vcpus, gaps;
+	uint64_t losses;
 };
 
 /* ---- groups, threads, vCPUs ---- */
@@ -74,17 +89,49 @@ static uint32_t group_new(struct timeline_host *h, uint32_t pid)
 
 static uint32_t group_of(struct timeline_host *h, uint32_t pid)
 {
-	unsigned int i;
+	bool first;
+	struct group_of_vm *g = hash_add_u64(&h->groups, pid, &first);
 
-	for (i = 0; i < h->nr_groups; i++)
-		if (h->group[i].pid == pid)
-			return h->group[i].group;
-	if (i == TIMELINE_GROUPS_MAX)
-		return UINT32_MAX;
-	h->group[i].pid = pid;
-	h->group[i].group = group_new(h, pid);
-	h->nr_groups++;
-	return h->group[i].group;
+	if (first)
+		g->group = group_new(h, pid);
+	return g ? g->group : UINT32_MAX;
+}
+
+/* How often events were missing that may be of this CPU. */
+static uint64_t missed_on(const struct timeline_host *h, uint16_t cpu)
+{
+	const struct cpu_gaps *g = hash_find_u64(&h->gaps, cpu);
+
+	return h->losses + (g ? g->nr : 0);
+}
+
+/*
+ * What is on ended somewhere in what was lost or missing, before the newest event: nothing is drawn of it. Checked when
+ * the vCPU or thread is used again.
+ */
+static struct vcpu *vcpu_checked(const struct timeline_host *h, struct vcpu *v)
+{
+	uint64_t missed = missed_on(h, v->cpu);
+
+	if (v->missed != missed)
+		v->main.on = v->user.on = v->off.on = v->task.on = false;
+	v->missed = missed;
+	return v;
+}
+
+static struct host_thread *thread_checked(const struct timeline_host *h, struct host_thread *th)
+{
+	uint64_t missed = missed_on(h, th->cpu);
+
+	if (th->missed != missed)
+		th->run.on = false;
+	th->missed = missed;
+	return th;
+}
+
+static struct vcpu *vcpu_of(const struct timeline_host *h, const struct host_thread *th)
+{
+	return vcpu_checked(h, &h->vcpu[th->vcpu]);
 }
 
 /* Valid until the next call. NULL: tid 0, or there are too many. */
@@ -94,10 +141,12 @@ static struct host_thread *thread_get(struct timeline_host *h, uint32_t tid)
 	bool first;
 
 	if (th || !tid)
-		return th;
+		return th ? thread_checked(h, th) : NULL;
 	th = hash_add_u64(&h->threads, tid, &first);
-	if (first)
+	if (first) {
 		th->vcpu = -1;
+		th->missed = missed_on(h, th->cpu);
+	}
 	return th;
 }
 
@@ -113,18 +162,21 @@ static void thread_is_vcpu(struct host_thread *th, unsigned int index)
 static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 {
 	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
+	struct vcpu_place *p;
 	uint32_t group;
 	struct vcpu *v;
+	bool first;
 
 	if (th && th->vcpu >= 0 && h->vcpu[th->vcpu].vcpu == ev->vcpu)
-		return &h->vcpu[th->vcpu];
-	for (unsigned int i = 0; i < h->nr_vcpus; i++)
-		if (h->vcpu[i].pid == ev->pid && h->vcpu[i].vcpu == ev->vcpu) {
-			thread_is_vcpu(th, i);
-			return &h->vcpu[i];
-		}
-	if (h->nr_vcpus == VCPUS_MAX)
+		return vcpu_of(h, th);
+	p = hash_add_u64(&h->vcpus, (uint64_t)ev->pid << 32 | ev->vcpu, &first);
+	if (!p)
 		return NULL;
+	if (!first) {
+		thread_is_vcpu(th, p->index);
+		return vcpu_checked(h, &h->vcpu[p->index]);
+	}
+	p->index = h->nr_vcpus;
 	group = group_of(h, ev->pid);
 	v = &h->vcpu[h->nr_vcpus];
 	*v = (struct vcpu){.pid = ev->pid, .vcpu = ev->vcpu};
@@ -210,6 +262,7 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 	if (!v)
 		return;
 	v->cpu = ev->cpu;
+	v->missed = missed_on(h, v->cpu);
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		exit_handle(h, v, ev);
@@ -268,6 +321,7 @@ static void thread_on(struct timeline_host *h, struct host_thread *th, const str
 		timeline_track_comm(h->t, th->run.track, comm, tid);
 	}
 	th->cpu = ev->cpu;
+	th->missed = missed_on(h, th->cpu);
 	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);
 }
 
@@ -276,12 +330,12 @@ static void switch_handle(struct timeline_host *h, const struct event *ev)
 	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")), *next;
 
 	if (prev && prev->vcpu >= 0)
-		off_handle(h, &h->vcpu[prev->vcpu], ev);
+		off_handle(h, vcpu_of(h, prev), ev);
 	else if (prev)
 		run_end(h->t, &prev->run, ev->time_ns);
 	next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
 	if (next && next->vcpu >= 0)
-		run_end(h->t, &h->vcpu[next->vcpu].off, ev->time_ns);
+		run_end(h->t, &vcpu_of(h, next)->off, ev->time_ns);
 	else if (next && next->ours)
 		thread_on(h, next, ev);
 }
@@ -297,20 +351,9 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 	th->pid = ev->pid;
 }
 
-static void vcpu_forget(struct vcpu *v)
-{
-	v->main.on = v->user.on = v->off.on = v->task.on = false;
-}
-
-/* What is on ends somewhere in what was lost: nothing is drawn of it. */
 static void lost_handle(struct timeline_host *h, uint64_t ns)
 {
-	struct host_thread *th;
-
-	for (unsigned int i = 0; i < h->nr_vcpus; i++)
-		vcpu_forget(&h->vcpu[i]);
-	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
-		th->run.on = false;
+	h->losses++;
 	timeline_queues_lost(h->queues, ns);
 }
 
@@ -318,14 +361,12 @@ static void lost_handle(struct timeline_host *h, uint64_t ns)
 static void gap_pass(struct timeline_host *h, const struct event *ev)
 {
 	uint64_t cpu = event_value(ev, "gap_cpu");
-	struct host_thread *th;
+	struct cpu_gaps *g = cpu < CPUS_MAX ? hash_add_u64(&h->gaps, cpu, NULL) : NULL;
 
-	for (unsigned int i = 0; i < h->nr_vcpus; i++)
-		if (h->vcpu[i].cpu == cpu)
-			vcpu_forget(&h->vcpu[i]);
-	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
-		if (th->cpu == cpu)
-			th->run.on = false;
+	if (g)
+		g->nr++;
+	else if (cpu < CPUS_MAX) /* out of memory */
+		h->losses++;
 }
 
 void timeline_host_event(struct timeline_host *h, const struct event *ev)
@@ -356,13 +397,15 @@ void timeline_host_end(struct timeline_host *h, uint64_t ns)
 	struct host_thread *th;
 
 	for (unsigned int i = 0; i < h->nr_vcpus; i++) {
-		run_end(h->t, &h->vcpu[i].main, ns);
-		run_end(h->t, &h->vcpu[i].user, ns);
-		run_end(h->t, &h->vcpu[i].off, ns);
-		run_end(h->t, &h->vcpu[i].task, ns);
+		struct vcpu *v = vcpu_checked(h, &h->vcpu[i]);
+
+		run_end(h->t, &v->main, ns);
+		run_end(h->t, &v->user, ns);
+		run_end(h->t, &v->off, ns);
+		run_end(h->t, &v->task, ns);
 	}
 	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
-		run_end(h->t, &th->run, ns);
+		run_end(h->t, &thread_checked(h, th)->run, ns);
 	h->t->not_drawn += h->threads.refused;
 	timeline_queues_end(h->queues, ns);
 }
@@ -378,7 +421,10 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	h->names = names;
 	h->vms = vms;
 	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
+	h->groups = HASH_TABLE(struct group_of_vm, 1, TIMELINE_GROUPS_MAX);
 	h->threads = HASH_TABLE(struct host_thread, 1, HOST_THREADS_MAX);
+	h->vcpus = HASH_TABLE(struct vcpu_place, 1, VCPUS_MAX);
+	h->gaps = HASH_TABLE(struct cpu_gaps, 1, CPUS_MAX);
 	h->queues = timeline_queues_new(t);
 	if (!h->vcpu || !h->queues) {
 		timeline_host_free(h);
@@ -394,6 +440,9 @@ void timeline_host_free(struct timeline_host *h)
 		return;
 	timeline_queues_free(h->queues);
 	free(h->vcpu);
+	hash_deinit(&h->groups);
 	hash_deinit(&h->threads);
+	hash_deinit(&h->vcpus);
+	hash_deinit(&h->gaps);
 	free(h);
 }

@@ -10,6 +10,7 @@
 
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"
+#include "base/hash.h"
 #include "pairing/elements.h"
 
 enum {
@@ -40,7 +41,21 @@ struct queue {
 	struct arrow done[TIMELINE_FLOWS]; /* of elements that were returned since the last interrupt */
 	unsigned int nr_done, nr_lanes;
 	struct lane *lane;
+	bool is_touched; /* had an event since the last loss */
+	struct queue *next_touched;
 };
+
+struct named_device {
+	uint64_t key[2]; /* pid, vdev */
+	char name[DEVICE_BYTES];
+};
+
+struct queue_place {
+	uint64_t key[3]; /* pid, vq, QUEUE_BY_VQ; or pid, vdev, index */
+	uint32_t number;
+};
+
+#define QUEUE_BY_VQ UINT64_MAX
 
 struct timeline_queues {
 	struct timeline *t;
@@ -48,12 +63,9 @@ struct timeline_queues {
 	struct element_watch watch;
 	uint32_t group; /* of the event that is handled */
 	struct queue queue[QUEUES_MAX];
-	unsigned int nr_queues, nr_devices;
-	struct {
-		uint32_t pid;
-		uint64_t vdev;
-		char name[DEVICE_BYTES];
-	} device[DEVICES_MAX];
+	unsigned int nr_queues;
+	struct hash_table places, devices;
+	struct queue *touched;
 };
 
 /* "/machine/peripheral/disk0/virtio-backend" -> "disk0" */
@@ -61,27 +73,54 @@ static void device_learn(struct timeline_queues *q, const struct event *ev)
 {
 	static const char tail[] = "/virtio-backend";
 	const struct field *f = event_field(ev->type, "path");
+	struct named_device *d;
 	char path[128], *end, *name;
+	bool first;
 
-	if (!f || q->nr_devices == DEVICES_MAX)
+	d = f ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, event_value(ev, "vdev")}, &first)
+	      : NULL;
+	if (!d || !first)
 		return;
 	event_text(ev, f, path, sizeof(path));
 	end = strstr(path, tail);
 	if (end)
 		*end = '\0';
 	name = strrchr(path, '/');
-	q->device[q->nr_devices].pid = ev->pid;
-	q->device[q->nr_devices].vdev = event_value(ev, "vdev");
-	snprintf(q->device[q->nr_devices].name, DEVICE_BYTES, "%.39s", name ? name + 1 : path);
-	q->nr_devices++;
+	snprintf(d->name, DEVICE_BYTES, "%.39s", name ? name + 1 : path);
 }
 
 static const char *device_name(const struct timeline_queues *q, uint32_t pid, uint64_t vdev)
 {
-	for (unsigned int i = 0; i < q->nr_devices; i++)
-		if (q->device[i].pid == pid && q->device[i].vdev == vdev)
-			return q->device[i].name;
-	return "virtio";
+	const struct named_device *d = hash_find_words(&q->devices, (uint64_t[]){pid, vdev});
+
+	return d ? d->name : "virtio";
+}
+
+/* NULL: there is none. */
+static struct queue *queue_find(struct timeline_queues *q, uint32_t pid, uint64_t address,
+				uint64_t index)
+{
+	const struct queue_place *p =
+		hash_find_words(&q->places, (uint64_t[]){pid, address, index});
+	struct queue *queue = p ? &q->queue[p->number] : NULL;
+
+	if (queue && !queue->is_touched) {
+		queue->is_touched = true;
+		queue->next_touched = q->touched;
+		q->touched = queue;
+	}
+	return queue;
+}
+
+/* Of several queues with this key the first one is found. */
+static void queue_place(struct timeline_queues *q, uint32_t pid, uint64_t address, uint64_t index)
+{
+	bool first;
+	struct queue_place *p =
+		hash_add_words(&q->places, (uint64_t[]){pid, address, index}, &first);
+
+	if (first)
+		p->number = q->nr_queues - 1;
 }
 
 /* By address of the VirtQueue; where only the index is known, by device and index. */
@@ -89,15 +128,11 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 {
 	uint64_t vq = event_value(ev, "vq"), vdev = event_value(ev, "vdev");
 	uint32_t index = (uint32_t)event_value(ev, "queue");
+	struct queue *known = queue_find(q, ev->pid, vq ? vq : vdev, vq ? QUEUE_BY_VQ : index);
 	struct queue *new;
 
-	for (unsigned int i = 0; i < q->nr_queues; i++) {
-		struct queue *known = &q->queue[i];
-
-		if (known->pid == ev->pid &&
-		    (vq ? known->vq == vq : known->vdev == vdev && known->index == index))
-			return known;
-	}
+	if (known)
+		return known;
 	if (!make || !vq || q->nr_queues == QUEUES_MAX)
 		return NULL;
 	new = &q->queue[q->nr_queues++];
@@ -110,7 +145,9 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	new->depth = timeline_counter(q->t, q->group, TRACK_QUEUE,
 				      (q->nr_queues - 1) * 512 + LANES_MAX + 1, "%s q%u in flight",
 				      new->device, index);
-	return new;
+	queue_place(q, ev->pid, vq, QUEUE_BY_VQ);
+	queue_place(q, ev->pid, vdev, index);
+	return queue_find(q, ev->pid, vq, QUEUE_BY_VQ);
 }
 
 /* A free lane, a new one, or NULL. */
@@ -168,11 +205,8 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 					  [ELEMENT_RESET] = "reset",
 					  [ELEMENT_REPLACED] = "replaced"};
 	struct timeline_queues *q = arg;
-	struct queue *queue = NULL;
+	struct queue *queue = queue_find(q, el->pid, el->vq, QUEUE_BY_VQ);
 
-	for (unsigned int i = 0; i < q->nr_queues && !queue; i++)
-		if (q->queue[i].pid == el->pid && q->queue[i].vq == el->vq)
-			queue = &q->queue[i];
 	if (queue && queue->in_flight)
 		timeline_count(q->t, queue->depth, ev->time_ns, --queue->in_flight);
 	for (unsigned int i = 0; queue && i < queue->nr_lanes; i++) {
@@ -239,9 +273,11 @@ void timeline_queues_event(struct timeline_queues *q, const struct event *ev, ui
 
 void timeline_queues_lost(struct timeline_queues *q, uint64_t ns)
 {
-	for (unsigned int i = 0; i < q->nr_queues; i++) {
-		struct queue *queue = &q->queue[i];
+	struct queue *queue;
 
+	while ((queue = q->touched)) {
+		q->touched = queue->next_touched;
+		queue->is_touched = false;
 		run_end(q->t, &queue->kick, queue->kick.since_ns);
 		queue->nr_done = 0;
 		if (queue->in_flight)
@@ -275,6 +311,8 @@ struct timeline_queues *timeline_queues_new(struct timeline *t)
 	if (!q)
 		return NULL;
 	q->t = t;
+	q->places = HASH_TABLE(struct queue_place, 3, 2 * QUEUES_MAX);
+	q->devices = HASH_TABLE(struct named_device, 2, DEVICES_MAX);
 	q->elements = elements_new();
 	if (!q->elements) {
 		free(q);
@@ -292,5 +330,7 @@ void timeline_queues_free(struct timeline_queues *q)
 	for (unsigned int i = 0; i < q->nr_queues; i++)
 		free(q->queue[i].lane);
 	elements_free(q->elements);
+	hash_deinit(&q->places);
+	hash_deinit(&q->devices);
 	free(q);
 }
