@@ -106,9 +106,10 @@ static int block_take(struct align_guest *g, const struct event *ev)
 				(struct align_block){.rq = rq, .issue = ev->time_ns};
 		return 0;
 	}
-	for (size_t i = g->nr_blocks; i-- > 0;) {
+	for (size_t i = g->nr_blocks; i-- > 0 && g->work;) {
 		struct align_block *b = &g->block[i];
 
+		clock_work(&g->work, 1);
 		if (b->complete || b->rq.major != rq.major || b->rq.minor != rq.minor ||
 		    b->rq.sector != rq.sector || b->rq.op != rq.op)
 			continue;
@@ -169,6 +170,7 @@ static int stamps_read(const struct align *a, struct align_guest *g, struct read
 				err = kick_take(g, ev);
 			if (!err)
 				err = stamp_add(&g->input[ev->cpu], ev->time_ns);
+			g->work += CLOCK_WORK_PER_EVENT;
 		}
 	return more < 0 ? more : err;
 }
@@ -187,7 +189,7 @@ static int unrelated(const struct align_guest *g, int err)
 
 static int guest_make(struct align *a, struct align_guest *g)
 {
-	struct clock_options opt = {.host_error_ticks = a->host_error_ticks};
+	struct clock_options opt = {.host_error_ticks = a->host_error_ticks, .work = &g->work};
 	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = true};
 	_cleanup_reader_ struct reader *r = NULL;
 	int err = clock_parse(a->clock, &opt);
@@ -221,7 +223,8 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 	if (a->nr_guests == ALIGN_GUESTS_MAX)
 		return fail(-E2BIG, "more than %d guest traces", ALIGN_GUESTS_MAX);
 	g = &a->guest[a->nr_guests++];
-	*g = (struct align_guest){.path = path ? strdup(path) : NULL};
+	*g = (struct align_guest){.path = path ? strdup(path) : NULL,
+				  .work = a->work_max + CLOCK_WORK_PER_EVENT * a->marks};
 	err = guest_make(a, g);
 	if (err) {
 		g->err = err;
@@ -244,6 +247,7 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock,
 	if (err)
 		return err;
 	a->clock = clock;
+	a->work_max = CLOCK_WORK_MAX;
 	a->tsc_khz = selection ? selection->tsc_khz : 0;
 	a->no_guest = selection && selection->no_guest;
 	a->nr_hosts = nr;

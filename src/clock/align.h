@@ -27,6 +27,7 @@ struct align;
 struct align_pvmap {
 	const struct clock_pvclock *rec; /* not owned */
 	size_t nr;
+	uint64_t *least_ns; /* of each record: the least value with which it or a later one begins; owned */
 	struct clock_vcpu tsc; /* of the guest; without segments: equal to the host's */
 };
 
@@ -56,6 +57,7 @@ struct align_guest {
 	bool by_kicks; /* they narrowed the bound */
 	struct clock_report *shift; /* trace-cmd's, if it is used; owned */
 	unsigned int nr_vcpus;
+	uint64_t work; /* steps left, see CLOCK_WORK_MAX */
 	double error_ns; /* of every converted time, the maximum of its vCPUs */
 	bool by_userspace; /* the host has no kvm_exit: bounded by KVM_RUN and its returns */
 

@@ -154,7 +154,7 @@ static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
 	int err = array_room(a->hole, a->nr_holes);
 
 	if (!err)
-		a->hole[a->nr_holes++] = (struct align_hole){from_ns, to_ns};
+		a->hole[a->nr_holes++] = (struct clock_span){from_ns, to_ns};
 	return err;
 }
 
@@ -336,11 +336,8 @@ static int spans_make(struct align *a, struct align_vcpu *v)
 		err = m->enter ? clock_spans_enter(&v->spans, tsc)
 			       : clock_spans_leave(&v->spans, tsc);
 	}
-	for (size_t i = 0; !err && i < a->nr_holes; i++)
-		err = clock_spans_allow(&v->spans, clock_mono_tsc(&a->mono, a->hole[i].from_ns),
-					a->hole[i].to_ns == UINT64_MAX
-						? UINT64_MAX
-						: clock_mono_tsc(&a->mono, a->hole[i].to_ns));
+	if (!err)
+		err = clock_spans_allow(&v->spans, a->hole, a->nr_holes);
 	for (size_t i = 0; i < v->nr_reports; i++)
 		v->report[i].host_tsc = clock_mono_tsc(&a->mono, v->report[i].host_tsc);
 	for (size_t i = 0; i < v->nr_pv; i++)
@@ -356,6 +353,12 @@ int align_host_end(struct align *a)
 {
 	int err = mono_make(a);
 
+	for (size_t i = 0; !err && i < a->nr_holes; i++) {
+		struct clock_span *h = &a->hole[i];
+
+		h->enter = clock_mono_tsc(&a->mono, h->enter);
+		h->leave = h->leave == UINT64_MAX ? UINT64_MAX : clock_mono_tsc(&a->mono, h->leave);
+	}
 	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++)
 		err = spans_make(a, &a->vcpu[i]);
 	return err;

@@ -17,10 +17,6 @@ struct align_element {
 	uint64_t vdev, pop_ns, fill_ns;
 };
 
-struct align_hole {
-	uint64_t from_ns, to_ns;
-};
-
 struct align_vcpu {
 	uint32_t pid, tid; /* tid: the thread that runs it, 0: unknown */
 	uint16_t vcpu;
@@ -49,7 +45,7 @@ struct align {
 	unsigned int nr_vcpus;
 	struct clock_pair *pair;
 	size_t nr_pairs;
-	struct align_hole *hole;
+	struct clock_span *hole; /* ns until all pairs have been read */
 	size_t nr_holes;
 	uint64_t marks;
 	bool marks_full;
@@ -75,6 +71,7 @@ struct align {
 	bool by_tids;		/* ... to some threads */
 	struct align_vm vm[ALIGN_VMS_MAX]; /* listed in the host's files */
 	unsigned int nr_vms;
+	uint64_t work_max; /* CLOCK_WORK_MAX */
 	struct align_guest guest[ALIGN_GUESTS_MAX];
 	unsigned int nr_guests;
 };
@@ -114,7 +111,7 @@ int align_shifts(const struct align *a, struct align_guest *g, const struct trac
 
 /*
  * Bounds a guest by the disk of VM `pid` (0: any) if the host has no entries and exits. `ticks`: it timestamps with its
- * TSC. If that is not possible, returns without setting the error message; -ENOMEM.
+ * TSC. If that is not possible, returns without setting the error message; -ENOMEM, -E2BIG.
  */
 int align_limits(struct align *a, struct align_guest *g, uint32_t pid, bool ticks);
 
@@ -122,7 +119,7 @@ int align_limits(struct align *a, struct align_guest *g, uint32_t pid, bool tick
  * Lowers *high of the band of the constant that is to be added to a guest's timestamp, by the guest's kicks and the
  * host's writes to notify registers. `convert`: a host TSC on the clock that has this constant; `tolerance`: of that.
  */
-int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid,
+int align_kicks(const struct align *a, struct align_guest *g, uint32_t pid,
 		uint64_t (*convert)(const void *arg, uint64_t tsc), const void *arg, double low,
 		double *high, double tolerance);
 

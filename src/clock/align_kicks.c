@@ -22,8 +22,6 @@
 #include "clock/align_internal.h"
 #include "readers/readers.h"
 
-#define WORK_MAX 200000000ull /* pairs looked at: a second */
-
 enum {
 	KICKS_MIN = 16,	    /* fewer alternate by chance */
 	KICKS_MAX = 1 << 16, /* of one queue; with more no bound is computed */
@@ -115,7 +113,7 @@ struct band {
 struct match {
 	struct band known; /* of the constant */
 	double tolerance;
-	uint64_t work; /* pairs that may still be looked at */
+	uint64_t *work; /* steps left */
 };
 
 #define NONE (-1e300)
@@ -129,7 +127,9 @@ static double alternate(struct match *m, const struct sequence *guest, size_t g,
 {
 	struct band b = m->known;
 
-	for (; g < guest->nr && h < host->nr && b.low <= b.high && m->work; g++, h++, m->work--) {
+	for (; g < guest->nr && h < host->nr && b.low <= b.high; g++, h++) {
+		if (!clock_work(m->work, 1))
+			break;
 		double most = (double)(int64_t)(host->at[h] - guest->at[g]) + m->tolerance, least;
 
 		b.high = most < b.high ? most : b.high;
@@ -147,7 +147,7 @@ static double highest(struct match *m, const struct sequence *guest, const struc
 	size_t least = guest->nr < host->nr ? guest->nr : host->nr;
 	double best = NONE;
 
-	for (size_t i = 0; i < guest->nr + host->nr; i++) {
+	for (size_t i = 0; i < guest->nr + host->nr && clock_work(m->work, 1); i++) {
 		size_t g = i < guest->nr ? guest->nr - 1 - i : 0,
 		       h = i < guest->nr ? 0 : i - guest->nr + 1;
 		size_t nr = guest->nr - g < host->nr - h ? guest->nr - g : host->nr - h;
@@ -178,7 +178,7 @@ static double bound_find(struct match *m, const struct sequences *guest,
 		if (most > NONE && most < bound)
 			bound = most;
 	}
-	return m->work ? bound : m->known.high;
+	return *m->work ? bound : m->known.high;
 }
 
 static int kicks_sort(const struct align_guest *g, struct sequences *s)
@@ -190,11 +190,11 @@ static int kicks_sort(const struct align_guest *g, struct sequences *s)
 	return err;
 }
 
-int align_kicks(const struct align *a, const struct align_guest *g, uint32_t pid,
+int align_kicks(const struct align *a, struct align_guest *g, uint32_t pid,
 		uint64_t (*convert)(const void *arg, uint64_t tsc), const void *arg,
 		double low, double *high, double tolerance)
 {
-	struct match m = {.known = {low, *high}, .tolerance = tolerance, .work = WORK_MAX};
+	struct match m = {.known = {low, *high}, .tolerance = tolerance, .work = &g->work};
 	struct sequences guest = {0}, host = {0};
 	int err = g->nr_kicks >= KICKS_MIN ? kicks_sort(g, &guest) : 0;
 

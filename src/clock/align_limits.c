@@ -129,10 +129,10 @@ static size_t index_of(const uint64_t *list, size_t nr, uint64_t value)
 
 /* Pairs them; returns the width of the remaining band, UINT64_MAX: none. */
 static uint64_t pairs_make(const struct align *a, const struct list *rq, const struct list *el,
-			   struct clock_limit *limit, size_t *ret_nr)
+			   uint64_t *work, struct clock_limit *limit, size_t *ret_nr)
 {
 	int64_t low = INT64_MIN, high = INT64_MAX;
-	size_t nr = clock_limits_match(rq->first, rq->nr, el->first, el->nr, limit), i, k;
+	size_t nr = clock_limits_match(rq->first, rq->nr, el->first, el->nr, work, limit), i, k;
 
 	*ret_nr = 0;
 	if (nr < PAIRS_MIN)
@@ -159,7 +159,7 @@ static uint64_t pairs_make(const struct align *a, const struct list *rq, const s
 
 /* The device whose elements leave the least possible. */
 static int limits_find(const struct align *a, const struct list *rq, uint32_t pid, bool ticks,
-		       struct clock_limit **ret, size_t *ret_nr)
+		       uint64_t *work, struct clock_limit **ret, size_t *ret_nr)
 {
 	struct clock_limit *limit = malloc((2 * rq->nr + 2) * sizeof(*limit)), *best = NULL;
 	uint64_t narrowest = UINT64_MAX, tried[64];
@@ -177,8 +177,10 @@ static int limits_find(const struct align *a, const struct list *rq, uint32_t pi
 		err = elements_list(a, a->element[i].pid, vdev, ticks, &el);
 		if (err)
 			break;
-		width = pairs_make(a, rq, &el, limit, &nr);
+		width = pairs_make(a, rq, &el, work, limit, &nr);
 		list_free(&el);
+		if (!*work)
+			err = clock_work_over();
 		if (width >= narrowest)
 			continue;
 		narrowest = width;
@@ -224,7 +226,7 @@ int align_limits(struct align *a, struct align_guest *g, uint32_t pid, bool tick
 	qsort(a->element, a->nr_elements, sizeof(*a->element), by_pop);
 	err = requests_list(g, &rq);
 	if (!err && rq.nr >= PAIRS_MIN)
-		err = limits_find(a, &rq, pid, ticks, &g->limit, &nr);
+		err = limits_find(a, &rq, pid, ticks, &g->work, &g->limit, &nr);
 	list_free(&rq);
 	for (unsigned int v = 0; !err && nr && v < g->nr_vcpus; v++) {
 		if (!g->input[v].nr_stamps)

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "clock/align_internal.h"
 
@@ -59,12 +60,17 @@ static int map_make(const struct align *a, const struct align_guest *g, uint32_t
 	ret->nr = with->nr_pv;
 	err = clock_vcpu_read(&reported, g->input[v].report, g->input[v].nr_reports, true);
 	if (!err && reported.nr_segments &&
-	    clock_pvclock_offset_in_effect(ret->rec, ret->nr, &reported)) {
+	    clock_pvclock_offset_in_effect(ret->rec, ret->nr, &reported))
 		ret->tsc = reported;
-		return 0;
-	}
-	free(reported.segment);
-	return err;
+	else
+		free(reported.segment);
+	if (err)
+		return err;
+	ret->least_ns = malloc((ret->nr + 1) * sizeof(*ret->least_ns));
+	if (!ret->least_ns)
+		return fail(-ENOMEM, "out of memory");
+	clock_pvclock_begins(ret->rec, ret->nr, &ret->tsc, ret->least_ns);
+	return 0;
 }
 
 static const struct clock_pvclock *in_force(const struct align_pvmap *map, uint64_t host_tsc)
@@ -85,13 +91,12 @@ static const struct clock_pvclock *in_force(const struct align_pvmap *map, uint6
 /* kvm-clock at a host event, at most the value with which the next record begins. */
 static uint64_t kvmclock_ns(const struct align_pvmap *map, uint64_t host_tsc)
 {
-	const struct clock_segment *s = NULL;
+	size_t before = array_prefix(map->tsc.nr_segments, k,
+				     !k || map->tsc.segment[k].from <= host_tsc);
+	uint64_t tsc = before ? clock_segment_guest(&map->tsc.segment[before - 1], host_tsc)
+			      : host_tsc;
 
-	for (size_t k = 0; k < map->tsc.nr_segments; k++)
-		if (!k || map->tsc.segment[k].from <= host_tsc)
-			s = &map->tsc.segment[k];
-	return clock_pvclock_ns(in_force(map, host_tsc),
-				s ? clock_segment_guest(s, host_tsc) : host_tsc);
+	return clock_pvclock_ns(in_force(map, host_tsc), tsc);
 }
 
 /* ---- spans on the kvm-clock ---- */
@@ -138,11 +143,12 @@ static int limits_convert(const struct align_pvmap *map, const struct clock_inpu
 /* ---- the fit ---- */
 
 /* The constant alone, else with a drift. */
-static int constant_fit(const struct align *a, const struct clock_input *in, unsigned int nr,
-			struct clock_relation *ret)
+static int constant_fit(const struct align *a, struct align_guest *g, const struct clock_input *in)
 {
+	struct clock_relation *ret = &g->relation;
+	unsigned int nr = g->nr_vcpus;
 	struct clock_options opt = {
-		.method = "fitted",
+		.method = "fitted", .work = &g->work,
 		.host_error_ticks = a->host_error_ticks / clock_mono_ticks_per_ns(&a->mono) +
 				    ROUNDING_NS};
 	int err = clock_align(in, nr, &opt, ret);
@@ -269,7 +275,7 @@ int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bo
 	if (!err && uptime)
 		boot_limit(a, g, pid, in);
 	if (!err)
-		err = constant_fit(a, in, g->nr_vcpus, &g->relation);
+		err = constant_fit(a, g, in);
 	if (!err) {
 		err = kicks_bound(a, g, pid);
 		if (err)
@@ -287,8 +293,10 @@ int align_pvclock(const struct align *a, struct align_guest *g, uint32_t pid, bo
 
 void align_pvclock_free(struct align_guest *g)
 {
-	for (unsigned int v = 0; g->map && v < g->nr_maps; v++)
+	for (unsigned int v = 0; g->map && v < g->nr_maps; v++) {
 		free(g->map[v].tsc.segment);
+		free(g->map[v].least_ns);
+	}
 	free(g->map);
 	parts_free(g->kvmclock, g->nr_maps);
 	g->map = NULL;
@@ -299,5 +307,5 @@ uint64_t align_pvclock_tsc(const struct align_guest *g, unsigned int vcpu, uint6
 {
 	const struct align_pvmap *map = &g->map[vcpu < g->nr_maps ? vcpu : 0];
 
-	return clock_pvclock_host(map->rec, map->nr, &map->tsc, kvmclock);
+	return clock_pvclock_host(map->rec, map->least_ns, map->nr, &map->tsc, kvmclock);
 }

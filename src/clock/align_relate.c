@@ -21,6 +21,9 @@
 /* How far a clock that is not the TSC may be from its nominal rate: NTP slews by up to 500 ppm. */
 #define DRIFT_MAX_PPB 500000.0
 
+/* Of two clocks of one machine, in ticks: ns, or cycles of a counter. */
+#define RATE_MAX 1e6
+
 /* Ticks of the guest's clock per ns; 0: it is the TSC, and the trace does not give its rate. */
 static double guest_ticks_per_ns(const struct trace_info *info)
 {
@@ -80,6 +83,11 @@ static int nominal_take(const struct align *a, const struct trace_info *info,
 	if (!opt->have_given)
 		opt->method = "fitted"; /* the kernel's offsets are between TSCs */
 	rate = rate > 0 ? rate / clock_mono_ticks_per_ns(&a->mono) : 1;
+	if (!(rate >= 1 / RATE_MAX && rate <= RATE_MAX))
+		return fail(-ENODATA,
+			    "the guest's clock makes %g ticks for each of the host's: its rate is "
+			    "wrong",
+			    rate);
 	opt->nominal_scale = (uint64_t)(rate * (double)(1ull << 32) + 0.5);
 	opt->nominal_bits = 32;
 	opt->drift_max_ppb = DRIFT_MAX_PPB;
@@ -156,7 +164,7 @@ static int relate(struct align *a, struct align_guest *g, const struct trace_inf
 		snprintf(g->relation.note, sizeof(g->relation.note),
 			 "the guest's offset was measured by trace-cmd while recording; its error "
 			 "is not part of the bound");
-	clock_check(&g->relation, align_input(g), g->nr_vcpus);
+	clock_check(&g->relation, align_input(g), g->nr_vcpus, &g->work);
 	error_take(a, g);
 	return 0;
 }
@@ -193,6 +201,7 @@ enum rank {
 
 struct trial {
 	uint32_t pid;
+	int err;
 	enum rank rank;
 	struct clock_proof proof;
 };
@@ -215,7 +224,8 @@ static enum rank trial_rank(const struct align_guest *g, const struct clock_proo
 static void trial_run(struct align *a, struct align_guest *g, const struct trace_info *info,
 		      const struct clock_options *opt, int only, struct trial *t)
 {
-	if (!relate(a, g, info, opt, t->pid, only)) {
+	t->err = relate(a, g, info, opt, t->pid, only);
+	if (!t->err) {
 		t->proof = clock_proof_sum(&g->relation);
 		t->rank = trial_rank(g, &t->proof);
 	}
@@ -286,14 +296,20 @@ static int vm_prove(struct align *a, struct align_guest *g, const struct trace_i
 		    const struct clock_options *opt, int vcpu, uint32_t *ret)
 {
 	struct trial trial[TRIALS_MAX];
-	unsigned int nr = trials_list(a, vcpu, trial);
+	unsigned int nr = trials_list(a, vcpu, trial), nr_over = 0;
 	const struct trial *best;
 
-	for (unsigned int i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++) {
+		uint64_t share = g->work / (nr - i + 1), others = g->work - share; /* + 1: the VM that is chosen */
+
+		g->work = share;
 		trial_run(a, g, info, opt, vcpu, &trial[i]);
+		g->work += others;
+		nr_over += trial[i].err == -E2BIG;
+	}
 	best = trial_choose(trial, nr);
 	if (!best)
-		return trials_failed(g, trial, nr, vcpu);
+		return nr_over ? clock_work_over() : trials_failed(g, trial, nr, vcpu);
 	*ret = best->pid;
 	return 0;
 }

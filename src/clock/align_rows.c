@@ -38,7 +38,7 @@ static struct clock_proof segment_proof(struct clock_vcpu *v, const struct clock
 	part.nr_stamps = end - *first;
 	part.stamp = part.nr_stamps ? in->stamp + *first : NULL;
 	*first = end;
-	return clock_check(&rel, &part, 1);
+	return clock_check(&rel, &part, 1, NULL);
 }
 
 static int64_t rounded(double v)

@@ -157,7 +157,7 @@ int align_check_tids(const struct align *a)
 
 bool align_uses_cpu(const struct align *a, unsigned int cpu)
 {
-	for (unsigned int i = 0; i < a->nr_vcpus; i++)
+	for (unsigned int i = 0; a->only_selected && i < a->nr_vcpus; i++)
 		if (a->vcpu[i].vcpu == cpu)
 			return true;
 	return !a->only_selected;

@@ -25,11 +25,13 @@ struct sample {
 static struct sample sample_of(json_t *item, struct clock_report *r)
 {
 	uint64_t guest = (uint64_t)json_integer_value(json_object_get(item, "time"));
-	int64_t offset = json_integer_value(json_object_get(item, "offset"));
+	uint64_t offset = (uint64_t)json_integer_value(json_object_get(item, "offset"));
 	struct clock_segment s = {
-		.offset = -offset,
+		.offset = (int64_t)-offset,
 		.scale = (uint64_t)json_integer_value(json_object_get(item, "scale")),
 		.scale_bits = (uint32_t)json_integer_value(json_object_get(item, "scale_bits"))};
+	if (s.scale_bits > CLOCK_SCALE_BITS_MAX)
+		s.scale_bits = 0;
 	uint64_t host = clock_segment_host(&s, guest);
 
 	*r = (struct clock_report){.host_tsc = host,

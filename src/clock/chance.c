@@ -101,12 +101,13 @@ static size_t groups_count(const struct vcpu_events *e, double apart)
 }
 
 /* The length of gaps that excludes the most. */
-static void vcpu_weigh(struct chance *x, unsigned int vcpu)
+static void vcpu_weigh(struct chance *x, unsigned int vcpu, uint64_t *work)
 {
 	struct vcpu_events *e = &x->vcpu[vcpu];
 	double longest = 0, best = 0;
 	size_t groups = 0;
 
+	clock_work(work, 4 * (e->nr ? e->nr + x->in[vcpu].nr_spans : 0));
 	for (size_t i = 0; e->nr && i + 1 < x->in[vcpu].nr_spans; i++)
 		longest = fmax(longest, gap_after(x, vcpu, i));
 	for (double least = 1; least <= longest; least *= LONGER) {
@@ -125,7 +126,8 @@ static void vcpu_weigh(struct chance *x, unsigned int vcpu)
 		x->spans = x->in[vcpu].nr_spans;
 }
 
-static int vcpu_events_read(struct chance *x, const struct clock_vcpu *v, unsigned int vcpu)
+static int vcpu_events_read(struct chance *x, const struct clock_vcpu *v, unsigned int vcpu,
+			    uint64_t *work)
 {
 	const struct clock_input *in = &x->in[vcpu];
 	size_t most = EVENTS_MAX / x->nr_vcpus > EVENTS_MIN ? EVENTS_MAX / x->nr_vcpus : EVENTS_MIN,
@@ -138,6 +140,9 @@ static int vcpu_events_read(struct chance *x, const struct clock_vcpu *v, unsign
 	for (size_t i = 0; i < in->nr_stamps && i < from + most; i++) {
 		uint64_t host = clock_vcpu_host(v, &c, in->stamp[i]);
 
+		if (!clock_work(work, 1 + c.steps))
+			return clock_work_over();
+		c.steps = 0;
 		if (i < from || clock_distance(in, host) < 0)
 			continue;
 		if (array_room(e->host, e->nr))
@@ -171,7 +176,7 @@ static int groups_take(struct chance *x, unsigned int vcpu, size_t stride)
 	return 0;
 }
 
-static int groups_make(struct chance *x, const struct clock_relation *rel)
+static int groups_make(struct chance *x, const struct clock_relation *rel, uint64_t *work)
 {
 	int err = 0;
 
@@ -179,9 +184,9 @@ static int groups_make(struct chance *x, const struct clock_relation *rel)
 	if (!x->vcpu)
 		return fail(-ENOMEM, "clock: out of memory");
 	for (unsigned int v = 0; !err && v < x->nr_vcpus; v++) {
-		err = vcpu_events_read(x, &rel->vcpu[v], v);
+		err = vcpu_events_read(x, &rel->vcpu[v], v, work);
 		if (!err)
-			vcpu_weigh(x, v);
+			vcpu_weigh(x, v, work);
 	}
 	for (unsigned int v = 0; !err && v < x->nr_vcpus; v++)
 		err = groups_take(x, v, x->total / GROUPS_MAX + 1);
@@ -273,14 +278,16 @@ static double shifted_chance(const struct chance *x)
 }
 
 int clock_chance(const struct clock_relation *rel, const struct clock_input *in, unsigned int nr,
-		 double *ret)
+		 uint64_t *work, double *ret)
 {
 	struct chance x = {.in = in,
 			   .nr_vcpus = nr < rel->nr_vcpus ? nr : rel->nr_vcpus,
 			   .host_error = rel->host_error_ticks + ROUNDING_TICKS};
-	int err = groups_make(&x, rel);
+	int err = groups_make(&x, rel, work);
 
 	*ret = 0;
+	if (!err && x.nr && !clock_work(work, 4 * SHIFTS * x.nr))
+		err = clock_work_over();
 	if (!err && x.nr && share_passing(&x, 0) == 1) {
 		double spans = rel->tries > 1 ? (double)x.spans : 1;
 

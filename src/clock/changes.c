@@ -47,6 +47,7 @@ struct changes {
 	size_t nr_paths;
 	size_t lowest, end; /* only states from `lowest` to before `end` are open */
 	uint64_t trials;
+	uint64_t *work;
 };
 
 /* What it costs that a timestamp is in a segment, after one with the host time `last`. */
@@ -88,6 +89,7 @@ static int states_begin(struct changes *ch, size_t stamp)
 		struct state *to = &ch->state[i], old = *to;
 
 		ch->trials++;
+		clock_work(ch->work, 2);
 		if ((!old.open || old.cost > from.before) &&
 		    !cost_of(ch, i, host, from.last)) {
 			err = path_add(ch, i, stamp, from.path);
@@ -109,6 +111,7 @@ static bool states_advance(struct changes *ch, size_t stamp)
 	uint64_t best = UINT64_MAX, best_now = UINT64_MAX;
 	bool misfit = false;
 
+	clock_work(ch->work, 2 * (ch->end - ch->lowest));
 	for (size_t i = ch->lowest; i < ch->end; i++) {
 		struct state *s = &ch->state[i];
 		uint64_t host, cost;
@@ -195,19 +198,22 @@ static void segments_end(struct changes *ch, const struct path *to)
 	}
 }
 
-int clock_changes_place(struct clock_vcpu *v, const struct clock_input *in)
+int clock_changes_place(struct clock_vcpu *v, const struct clock_input *in, uint64_t *work)
 {
 	_cleanup_free_ struct state *state = calloc(v->nr_segments + 1, sizeof(*state));
-	struct changes ch = {.v = v, .in = in, .state = state, .end = 1};
+	struct changes ch = {.v = v, .in = in, .state = state, .end = 1, .work = work};
 	int err = state ? 0 : fail(-ENOMEM, "clock: out of memory");
 
 	if (err || v->nr_segments < 2 || in->nr_spans < 2 || !in->nr_stamps)
 		return err;
 	err = path_add(&ch, 0, 0, NO_PATH);
 	state[0] = (struct state){.open = true};
-	for (size_t i = 0; !err && i < in->nr_stamps && ch.trials < TRIALS_MAX; i++)
+	for (size_t i = 0; !err && i < in->nr_stamps && ch.trials < TRIALS_MAX; i++) {
 		if (states_advance(&ch, i))
 			err = states_begin(&ch, i);
+		if (!err && !*work)
+			err = clock_work_over();
+	}
 	if (!err && ch.trials < TRIALS_MAX)
 		segments_end(&ch, &ch.path[best_state(&ch)->path]);
 	free(ch.path);

@@ -3,12 +3,20 @@
  * Verification: every guest event must be between an entry and the following exit of its vCPU. A violation refutes the
  * relation; their absence, with thousands of events and gaps, is hard to get by chance.
  */
+#include <errno.h>
 #include <math.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "clock/clock.h"
 #include "clock/protocols.h"
 
+int clock_work_over(void)
+{
+	return fail(-E2BIG, "cannot determine the guest's clock: nothing decisive was found within "
+			    "the work limit; give its offset with --clock OFFSET[,SCALE], or a "
+			    "shorter recording");
+}
 
 size_t clock_span_before(const struct clock_input *in, uint64_t host)
 {
@@ -34,7 +42,7 @@ int64_t clock_distance(const struct clock_input *in, uint64_t host)
 }
 
 /* A vCPU that was never seen outside of guest mode can refute nothing. */
-static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in)
+static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in, uint64_t *work)
 {
 	struct clock_cursor c = {0};
 
@@ -43,6 +51,9 @@ static void vcpu_check(struct clock_vcpu *v, const struct clock_input *in)
 		uint64_t host = clock_vcpu_host(v, &c, in->stamp[i]);
 		int64_t d = in->nr_spans > 1 ? clock_distance(in, host) : -1;
 
+		if (work && !clock_work(work, 1 + c.steps))
+			return;
+		c.steps = 0;
 		if (d < 0) {
 			v->proof.unchecked++;
 			continue;
@@ -72,10 +83,10 @@ struct clock_proof clock_proof_sum(const struct clock_relation *rel)
 }
 
 struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
-			       unsigned int nr)
+			       unsigned int nr, uint64_t *work)
 {
 	for (unsigned int i = 0; i < nr && i < rel->nr_vcpus; i++)
-		vcpu_check(&rel->vcpu[i], &in[i]);
+		vcpu_check(&rel->vcpu[i], &in[i], work);
 	return clock_proof_sum(rel);
 }
 

@@ -81,7 +81,7 @@ static int read_as(const struct clock_input *in, unsigned int nr, const struct c
 		segments_prune(&ret->vcpu[v], &in[v]);
 		ret->vcpu[v].error_ticks = 1 + opt->host_error_ticks;
 		if (!err)
-			err = clock_changes_place(&ret->vcpu[v], &in[v]);
+			err = clock_changes_place(&ret->vcpu[v], &in[v], opt->work);
 	}
 	return err;
 }
@@ -202,8 +202,9 @@ static int protocol_try(const struct clock_protocol *p, const struct clock_input
 	err = p->make(in, nr, opt, ret);
 	if (err)
 		return err;
-	*proof = clock_check(ret, in, nr);
-	return clock_chance(ret, in, nr, &ret->log_chance);
+	*proof = clock_check(ret, in, nr, opt->work);
+	return *opt->work ? clock_chance(ret, in, nr, opt->work, &ret->log_chance)
+			  : clock_work_over();
 }
 
 /* The best that is not verified. */
@@ -245,9 +246,11 @@ static int choice_make(const struct choice *c, const struct clock_input *in, uns
 	return err;
 }
 
-int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
+int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *given,
 		struct clock_relation *ret)
 {
+	uint64_t own_work = CLOCK_WORK_MAX;
+	struct clock_options options = *given, *opt = &options;
 	struct choice choice = {0};
 	struct clock_proof proof;
 	int err;
@@ -258,6 +261,7 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		return fail(-ENOMEM, "clock: out of memory");
 	}
 	ret->nr_vcpus = nr;
+	options.work = given->work ? given->work : &own_work;
 	err = fail(-ENODATA, "unknown clock method \"%s\"", opt->method ? opt->method : "");
 	for (const struct clock_protocol *p = protocols; p->name; p++) {
 		if (opt->method && strcmp(opt->method, p->name))
@@ -272,10 +276,10 @@ int clock_align(const struct clock_input *in, unsigned int nr, const struct cloc
 		if (!err)
 			choice_take(&choice, p, fallback_of(p, &proof, in, nr), &proof);
 	}
-	if (err != -ENOMEM && choice_usable(&choice, opt))
+	if (err != -ENOMEM && *opt->work && choice_usable(&choice, opt))
 		err = choice_make(&choice, in, nr, opt, ret);
 	else if (!err)
-		err = fail(-ENODATA, "%s", choice.why);
+		err = *opt->work ? fail(-ENODATA, "%s", choice.why) : clock_work_over();
 	if (err)
 		clock_relation_deinit(ret);
 	return err;

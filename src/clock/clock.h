@@ -26,6 +26,26 @@ enum {
 	CLOCK_VCPUS_MAX = 4096,
 };
 
+/* ---- the work limit ---- */
+
+/*
+ * Steps of about 10 ns that relating one guest's timestamps may take, together for everything that is tried, and
+ * further steps for each timestamp and mark that was read. Without a limit a guest could choose its timestamps so that
+ * the search does not end.
+ */
+#define CLOCK_WORK_MAX 1000000000ull
+enum { CLOCK_WORK_PER_EVENT = 256 };
+
+/* Uses steps. False: none are left, and the work has to end with clock_work_over(). */
+static inline bool clock_work(uint64_t *work, uint64_t steps)
+{
+	*work -= steps < *work ? steps : *work;
+	return *work;
+}
+
+/* -E2BIG with the error message set. */
+int clock_work_over(void);
+
 /* ---- host TSC <-> CLOCK_MONOTONIC ---- */
 
 struct clock_pair {
@@ -68,8 +88,10 @@ struct clock_segment {
 	uint64_t until; /* all of its timestamps are earlier, host TSC; 0: they may last until the next segment */
 	int64_t offset;
 	uint64_t scale;
-	uint32_t scale_bits; /* 48 on VMX, 32 on SVM */
+	uint32_t scale_bits; /* 48 on VMX, 32 on SVM; at most CLOCK_SCALE_BITS_MAX */
 };
+
+enum { CLOCK_SCALE_BITS_MAX = 63 };
 
 uint64_t clock_segment_guest(const struct clock_segment *s, uint64_t host_tsc);
 uint64_t clock_segment_host(const struct clock_segment *s, uint64_t guest_tsc);
@@ -121,17 +143,18 @@ struct clock_spans {
 
 int clock_spans_enter(struct clock_spans *s, uint64_t host_tsc);
 int clock_spans_leave(struct clock_spans *s, uint64_t host_tsc);
-/* Events were lost in this interval: the vCPU may have been in guest mode at any time. After all enter and leave. */
-int clock_spans_allow(struct clock_spans *s, uint64_t from, uint64_t to);
+/* Events were lost in these intervals: the vCPU may have been in guest mode at any time. After all enter and leave. */
+int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size_t nr);
 void clock_spans_deinit(struct clock_spans *s);
 
 /*
  * Pairs the guest's own records of kicks (port or MMIO writes) with the host's, both in order; either side may
  * lack some at its beginning or end: the shift with the least spread of distances is used. Writes at most
- * min(nr_guest, nr_host) limits (guest first) to ret and returns their number; 0 if no shift fits.
+ * min(nr_guest, nr_host) limits (guest first) to ret and returns their number; 0 if no shift fits, or without work
+ * left.
  */
 size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint64_t *host_tsc,
-			  size_t nr_host, struct clock_limit *ret);
+			  size_t nr_host, uint64_t *work, struct clock_limit *ret);
 
 /* ---- the relation ---- */
 
@@ -184,6 +207,7 @@ struct clock_options {
 	uint32_t nominal_bits;
 	double drift_max_ppb; /* fit: how far the true scale may be from nominal. 0: exact, as KVM's TSC on one host */
 	double host_error_ticks; /* of the host's timestamps in spans and limits */
+	uint64_t *work; /* steps left, see CLOCK_WORK_MAX; NULL: so many */
 };
 
 /*
@@ -203,16 +227,19 @@ struct clock_protocol {
  * Finds the relation for nr vCPUs (in[i] is vCPU i; one without timestamps is skipped): the first protocol whose
  * relation is verified. If there is none, the first that is not checked, then the first with few events outside (at
  * most 1 in CLOCK_REFUTED; a fit has its own limit). The note explains why an earlier one is not used: an offset that
- * the kernel reports need not be in effect. -ENODATA: none could.
+ * the kernel reports need not be in effect. -ENODATA: none could; -E2BIG: no work is left.
  */
 enum { CLOCK_REFUTED = 1000 };
 int clock_align(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 		struct clock_relation *ret);
 void clock_relation_deinit(struct clock_relation *rel);
 
-/* Verifies each vCPU and stores the result in rel->vcpu[].proof. Returns the sum. */
+/*
+ * Verifies each vCPU and stores the result in rel->vcpu[].proof. Returns the sum. Stops when no work is left; NULL:
+ * does not stop.
+ */
 struct clock_proof clock_check(struct clock_relation *rel, const struct clock_input *in,
-			       unsigned int nr);
+			       unsigned int nr, uint64_t *work);
 
 /* The same sum again. */
 struct clock_proof clock_proof_sum(const struct clock_relation *rel);
@@ -230,6 +257,7 @@ const char *clock_verdict_name(enum clock_verdict verdict);
 struct clock_cursor {
 	size_t segment;
 	uint64_t last;
+	uint64_t steps; /* segments that were looked at */
 };
 uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uint64_t guest_tsc);
 
@@ -257,10 +285,14 @@ uint64_t clock_pvclock_tsc(const struct clock_pvclock *rec, uint64_t ns);
 
 /*
  * Host TSC of `ns` of kvm-clock (uptime + boot constant). Records in time order; guest: the relation of their
- * tsc_timestamp with the host's TSC. The record in force is identified by the value that it had when it was written.
+ * tsc_timestamp with the host's TSC. The record in force is identified by the value that it had when it was written:
+ * the last that began with at most ns. `least`: of each record the least value with which it or a later one begins,
+ * from clock_pvclock_begins().
  */
-uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
+uint64_t clock_pvclock_host(const struct clock_pvclock *rec, const uint64_t *least, size_t nr,
 			    const struct clock_vcpu *guest, uint64_t ns);
+void clock_pvclock_begins(const struct clock_pvclock *rec, size_t nr,
+			  const struct clock_vcpu *guest, uint64_t *ret_least);
 
 /*
  * The boot constant (kvm-clock ns at uptime 0). Host events bound it from below: the guest captures it right after

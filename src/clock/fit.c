@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturate.h"
 #include "clock/fit.h"
 #include "clock/protocols.h"
 
@@ -86,6 +87,8 @@ int fit_make(const struct fit_job *j, int vcpu, size_t from, size_t to, size_t m
 	else
 		for (unsigned int v = 0; v < j->nr; v++)
 			fit_add(j, f, v, 0, j->in[v].nr_stamps);
+	if (!clock_work(j->opt->work, 4 * f->nr))
+		return clock_work_over();
 	if (f->nr < FIT_EVENTS_MIN)
 		return fail(
 			-ENODATA,
@@ -173,13 +176,14 @@ static struct clock_segment segment_of(const struct fit_job *j, const struct fit
 				 : 1;
 	struct clock_segment s = {.scale = j->base.scale,
 				  .scale_bits = j->base.scale ? j->base.bits : 0};
-	int64_t x = (int64_t)llrint(f->x_mid);
-	uint64_t guest = j->base.guest, host = j->base.host + (uint64_t)(x + llrint(a));
+	int64_t x = i64_of_double(rint(f->x_mid));
+	uint64_t guest = j->base.guest,
+		 host = j->base.host + (uint64_t)x + (uint64_t)i64_of_double(rint(a));
 
-	guest += (uint64_t)(s.scale_bits ? (int64_t)llrint((double)x * nominal) : x);
+	guest += (uint64_t)(s.scale_bits ? i64_of_double(rint((double)x * nominal)) : x);
 	if (j->opt->drift_max_ppb > 0) {
 		s.scale_bits = 48;
-		s.scale = (uint64_t)llrint(ldexp(nominal / stretch, 48));
+		s.scale = u64_of_double(rint(ldexp(nominal / stretch, 48)));
 	}
 	s.offset = 0;
 	s.offset = (int64_t)(guest - clock_segment_guest(&s, host));
@@ -318,8 +322,8 @@ static int line_or_segments(const struct fit_job *j, struct clock_relation *ret)
 	*j->work += line ? 0 : left - left / 2;
 	better = !segments;
 	if (!line && !segments) {
-		uint64_t by_line = clock_check(ret, j->in, j->nr).unchecked;
-		uint64_t by_segments = clock_check(&apart, j->in, j->nr).unchecked;
+		uint64_t by_line = clock_check(ret, j->in, j->nr, j->opt->work).unchecked;
+		uint64_t by_segments = clock_check(&apart, j->in, j->nr, j->opt->work).unchecked;
 
 		better = by_segments + by_segments / 50 + FIT_EVENTS_MIN < by_line;
 	}
@@ -425,8 +429,10 @@ static int job_spans(struct fit_job *j)
 	if (!j->spans)
 		return fail(-ENOMEM, "clock: out of memory");
 	for (unsigned int v = 0; v < j->nr; v++) {
-		int err = fit_spans_init(&j->spans[v], j->in[v].span, j->in[v].nr_spans,
-					 j->base.host, j->opt->host_error_ticks);
+		int err = clock_work(j->opt->work, 8 * j->in[v].nr_spans)
+				  ? fit_spans_init(&j->spans[v], j->in[v].span, j->in[v].nr_spans,
+						   j->base.host, j->opt->host_error_ticks)
+				  : clock_work_over();
 
 		if (err)
 			return err;
@@ -458,7 +464,7 @@ static int job_base(struct fit_job *j)
 int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 	      struct clock_relation *ret)
 {
-	uint64_t work = FIT_WORK_MAX;
+	uint64_t most = FIT_WORK_MAX < *opt->work ? FIT_WORK_MAX : *opt->work, work = most;
 	struct fit_job j = {.in = in, .nr = nr, .opt = opt, .work = &work,
 			.base = {.scale = opt->nominal_scale, .bits = opt->nominal_bits}};
 	int err = job_base(&j);
@@ -467,6 +473,7 @@ int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_
 		err = job_spans(&j);
 	if (!err)
 		err = ladder(&j, ret);
+	clock_work(opt->work, most - work);
 	if (!err)
 		err = unfitted_take(&j, ret);
 	if (!err)

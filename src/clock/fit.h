@@ -52,7 +52,7 @@ struct fit {
 	double max_gap, fine;
 	double hit[FIT_LEVELS]; /* by level: the chance that a box of half width 2^level is refuted
 				   by a wrong event */
-	uint64_t *work;		     /* event tests left; the search stops at 0 */
+	uint64_t *work;		     /* steps left; the search stops at 0 */
 };
 
 /* Where to search. */
@@ -71,7 +71,7 @@ struct fit_hull {
 	double x_mid, length; /* of the events it was found with */
 };
 
-/* Event tests of one clock_fit(): some ten seconds. */
+/* Steps of one clock_fit(), as in CLOCK_WORK_MAX, for the search alone. */
 #define FIT_WORK_MAX 400000000ull
 
 enum { FIT_EVENTS_MIN = 16 }; /* fewer prove nothing */
@@ -92,7 +92,7 @@ struct fit_job {
 	const struct clock_options *opt;
 	struct fit_spans *spans; /* per vCPU */
 	struct fit_base base;
-	uint64_t *work;
+	uint64_t *work; /* of the search; opt->work is of all */
 };
 
 /* ---- fit_data.c ---- */

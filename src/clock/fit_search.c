@@ -20,6 +20,7 @@ enum {
 	STACK = 512,	   /* boxes waiting: twice the deepest halving */
 	VERTICES = 64,	   /* of a polygon; a clip that would need more is skipped (the set stays too large) */
 	STRIDE = 7919,	   /* a prime: picks events all over the recording */
+	LEAVES_MAX = 1 << 20, /* pieces of the best lines */
 };
 
 struct box {
@@ -254,6 +255,7 @@ static ptrdiff_t contract_once(struct fit *f, struct polygon *p, struct box *b)
 {
 	ptrdiff_t unclear = 0;
 
+	clock_work(f->work, f->nr_bounds);
 	for (size_t i = 0; i < f->nr_bounds; i++) {
 		const struct fit_bound *l = &f->bound[i];
 
@@ -311,6 +313,8 @@ static int robust_leaf(struct search *s, const struct box *b)
 		s->best = at;
 	if (s->best < s->allowed)
 		s->allowed = s->best;
+	if (s->nr_leaf == LEAVES_MAX)
+		return fail(-E2BIG, "cannot fit the guest's clock: search limit exceeded");
 	if (s->nr_leaf == s->room_leaf) {
 		size_t room = s->room_leaf ? 2 * s->room_leaf : 64;
 		struct box *leaf = realloc(s->leaf, room * sizeof(*leaf));
@@ -363,7 +367,7 @@ static bool box_contract(struct search *s, struct box *b)
 				hull_add(s->hull, &p);
 			return true;
 		}
-		if (b->ha > before.ha * 0.9 && b->he >= before.he * 0.9)
+		if ((b->ha >= before.ha * 0.9 && b->he >= before.he * 0.9) || !*s->f->work)
 			return false;
 		polygon_of(b, &p);
 	}
@@ -376,6 +380,7 @@ static int box_look(struct search *s, struct box *b)
 	double r = b->ha + b->he / 2;
 	size_t sharp, sample = r > f->fine ? sample_size(f, b->ha) : SAMPLE;
 
+	clock_work(f->work, 2 + f->nr_bounds / 8);
 	if (covered_most(f, b) < s->need || hull_has(s->hull, b))
 		return 1;
 	if (!s->robust && bounds_dead(f, b))
@@ -411,14 +416,15 @@ static int search_run(struct search *s)
 
 		if (what < 0)
 			return what;
+		if (!*s->f->work)
+			return fail(-E2BIG, "cannot determine the guest's clock from its events: "
+					    "too many offsets fit equally well; give its offset "
+					    "with --clock OFFSET[,SCALE]");
 		if (what > 0) {
 			if (s->any && s->hull->nr_leaves > leaves)
 				return 0;
 			continue;
 		}
-		if (!*s->f->work)
-			return fail(-E2BIG, "cannot determine the guest's clock from its events: "
-					    "too many offsets fit equally well");
 		box_split(&b, b.he / 2 > b.ha, &low, &high);
 		if (s->nr + 2 > STACK)
 			return fail(

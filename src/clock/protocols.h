@@ -19,12 +19,12 @@ uint64_t clock_implausible(const struct clock_vcpu *v, size_t i, uint64_t host, 
 
 /*
  * Decides by guest mode which timestamps belong to which segment, and sets v->segment[].until and v->uncertain;
- * requires v->error_ticks. 0 or -ENOMEM.
+ * requires v->error_ticks. 0, -ENOMEM or -E2BIG.
  */
-int clock_changes_place(struct clock_vcpu *v, const struct clock_input *in);
+int clock_changes_place(struct clock_vcpu *v, const struct clock_input *in, uint64_t *work);
 
-/* ln of the probability that a wrong relation, one of rel->tries, passes clock_check(). 0 or -ENOMEM. */
+/* ln of the probability that a wrong relation, one of rel->tries, passes clock_check(). 0, -ENOMEM or -E2BIG. */
 int clock_chance(const struct clock_relation *rel, const struct clock_input *in, unsigned int nr,
-		 double *ret);
+		 uint64_t *work, double *ret);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "clock/clock.h"
 
@@ -46,14 +47,14 @@ bool clock_pvclock_offset_in_effect(const struct clock_pvclock *rec, size_t nr,
 	size_t reported_nearer = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		const struct clock_segment *s = NULL;
+		size_t before = array_prefix(reported->nr_segments, k,
+					     reported->segment[k].from <= rec[i].host_tsc);
+		const struct clock_segment *s = reported->segment;
 		int64_t own, with;
 
-		for (size_t k = 0;
-		     k < reported->nr_segments && reported->segment[k].from <= rec[i].host_tsc; k++)
-			s = &reported->segment[k];
-		if (!s)
+		if (!before)
 			continue;
+		s += before - 1;
 		own = (int64_t)(rec[i].host_tsc - rec[i].tsc_timestamp);
 		with = (int64_t)(clock_segment_guest(s, rec[i].host_tsc) - rec[i].tsc_timestamp);
 		/* With a master clock the timestamp is older than the event, never newer: compare the sizes. */
@@ -66,33 +67,42 @@ bool clock_pvclock_offset_in_effect(const struct clock_pvclock *rec, size_t nr,
 /* The guest's TSC at a host event, by the segment in force then. */
 static uint64_t guest_tsc_at(const struct clock_vcpu *guest, uint64_t host_tsc)
 {
-	const struct clock_segment *s = NULL;
+	size_t before = array_prefix(guest->nr_segments, k,
+				     !k || guest->segment[k].from <= host_tsc);
 
-	for (size_t k = 0; k < guest->nr_segments && (!k || guest->segment[k].from <= host_tsc);
-	     k++)
-		s = &guest->segment[k];
-	return s ? clock_segment_guest(s, host_tsc) : host_tsc;
+	return before ? clock_segment_guest(&guest->segment[before - 1], host_tsc) : host_tsc;
 }
 
 static uint64_t host_tsc_at(const struct clock_vcpu *guest, uint64_t guest_tsc, uint64_t not_before)
 {
-	struct clock_cursor c = {0};
+	size_t before = array_prefix(guest->nr_segments, k,
+				     !k || guest->segment[k].from <= not_before);
+	struct clock_cursor c = {.segment = before ? before - 1 : 0};
 
-	while (c.segment + 1 < guest->nr_segments &&
-	       guest->segment[c.segment + 1].from <= not_before)
-		c.segment++;
 	return guest->nr_segments ? clock_vcpu_host(guest, &c, guest_tsc) : guest_tsc;
 }
 
-uint64_t clock_pvclock_host(const struct clock_pvclock *rec, size_t nr,
+void clock_pvclock_begins(const struct clock_pvclock *rec, size_t nr,
+			  const struct clock_vcpu *guest, uint64_t *ret_least)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = nr; i-- > 0;) {
+		uint64_t begin = clock_pvclock_ns(&rec[i], guest_tsc_at(guest, rec[i].host_tsc));
+
+		ret_least[i] = least = begin < least ? begin : least;
+	}
+}
+
+uint64_t clock_pvclock_host(const struct clock_pvclock *rec, const uint64_t *least, size_t nr,
 			    const struct clock_vcpu *guest, uint64_t ns)
 {
-	const struct clock_pvclock *in_force = rec;
+	size_t begun = array_prefix(nr, i, least[i] <= ns);
 
-	for (size_t i = 1; i < nr; i++)
-		if (clock_pvclock_ns(&rec[i], guest_tsc_at(guest, rec[i].host_tsc)) <= ns)
-			in_force = &rec[i];
-	return nr ? host_tsc_at(guest, clock_pvclock_tsc(in_force, ns), in_force->host_tsc) : 0;
+	if (!nr)
+		return 0;
+	rec += begun ? begun - 1 : 0;
+	return host_tsc_at(guest, clock_pvclock_tsc(rec, ns), rec->host_tsc);
 }
 
 int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,

@@ -77,19 +77,25 @@ static void spans_merge(struct clock_spans *s)
 		s->nr = kept + 1;
 }
 
-int clock_spans_allow(struct clock_spans *s, uint64_t from, uint64_t to)
+static int by_enter(const void *va, const void *vb)
 {
-	size_t lo;
-	int err;
+	const struct clock_span *a = va, *b = vb;
 
-	if (!s->nr || to < s->span[0].enter || from > s->span[s->nr - 1].leave)
-		return 0; /* outside the checked time anyway */
-	lo = array_prefix(s->nr, i, s->span[i].enter <= from);
-	err = span_add(s, 0, 0);
-	if (err || s->full)
+	return a->enter != b->enter ? order_u64(a->enter, b->enter) : order_u64(a->leave, b->leave);
+}
+
+int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size_t nr)
+{
+	size_t known = s->nr;
+	uint64_t first = known ? s->span[0].enter : 0, last = known ? s->span[known - 1].leave : 0;
+	int err = 0;
+
+	for (size_t i = 0; known && !err && i < nr; i++)
+		if (hole[i].leave >= first && hole[i].enter <= last) /* else it is not checked anyway */
+			err = span_add(s, hole[i].enter, hole[i].leave);
+	if (err || s->nr == known)
 		return err;
-	memmove(&s->span[lo + 1], &s->span[lo], (s->nr - 1 - lo) * sizeof(*s->span));
-	s->span[lo] = (struct clock_span){.enter = from, .leave = to};
+	qsort(s->span, s->nr, sizeof(*s->span), by_enter);
 	spans_merge(s);
 	return 0;
 }
@@ -104,22 +110,49 @@ void clock_spans_deinit(struct clock_spans *s)
 
 enum { MATCH_SHIFTS_MAX = 4096 };
 
-static int double_compare(const void *va, const void *vb)
+/* The value that would be at `nth` if they were sorted (Hoare's selection). */
+static double nth_of(double *v, size_t nr, size_t nth)
 {
-	return order_double(*(const double *)va, *(const double *)vb);
+	ptrdiff_t lo = 0, hi = (ptrdiff_t)nr - 1, at = (ptrdiff_t)nth;
+
+	while (lo < hi) {
+		double pivot = v[lo + (hi - lo) / 2];
+		ptrdiff_t i = lo, k = hi;
+
+		while (i <= k) {
+			while (v[i] < pivot)
+				i++;
+			while (v[k] > pivot)
+				k--;
+			if (i > k)
+				break;
+			double swap = v[i];
+
+			v[i++] = v[k];
+			v[k--] = swap;
+		}
+		lo = at >= i ? i : lo;
+		hi = at <= k ? k : hi;
+		if (at > k && at < i)
+			break;
+	}
+	return v[at];
 }
 
 /* How much the distances of the pairs i <-> i + shift vary: median less minimum. */
 static double spread(const uint64_t *guest, const uint64_t *host, size_t nr, double *scratch)
 {
-	for (size_t i = 0; i < nr; i++)
+	double least = 0; /* of the first pair */
+
+	for (size_t i = 0; i < nr; i++) {
 		scratch[i] = (double)(int64_t)(host[i] - host[0] - (guest[i] - guest[0]));
-	qsort(scratch, nr, sizeof(*scratch), double_compare);
-	return scratch[nr / 2] - scratch[0];
+		least = scratch[i] < least ? scratch[i] : least;
+	}
+	return nth_of(scratch, nr, nr / 2) - least;
 }
 
 size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint64_t *host_tsc,
-			  size_t nr_host, struct clock_limit *ret)
+			  size_t nr_host, uint64_t *work, struct clock_limit *ret)
 {
 	size_t least = nr_guest < nr_host ? nr_guest : nr_host;
 	_cleanup_free_ double *scratch = malloc((least + 1) * sizeof(*scratch));
@@ -139,6 +172,8 @@ size_t clock_limits_match(const uint64_t *guest_tsc, size_t nr_guest, const uint
 			continue;
 		if (2 * nr < least) /* a handful can agree by chance */
 			continue;
+		if (!clock_work(work, 2 * nr))
+			return 0;
 		cost = spread(guest_tsc + g, host_tsc + h, nr, scratch);
 		if (best < 0 || cost < best) {
 			best = cost;

@@ -65,7 +65,7 @@ uint64_t clock_vcpu_host(const struct clock_vcpu *v, struct clock_cursor *c, uin
 	size_t best = c->segment;
 
 	/* Earlier segments never apply again; the first that matches is used. */
-	for (size_t i = c->segment; i < v->nr_segments && best_cost; i++) {
+	for (size_t i = c->segment; i < v->nr_segments && best_cost; i++, c->steps++) {
 		uint64_t host = clock_segment_host(&v->segment[i], guest_tsc);
 		uint64_t cost = clock_implausible(v, i, host, c->last);
 
@@ -114,7 +114,8 @@ int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, siz
 		const struct clock_report *r = &report[i];
 		bool first = v->nr_segments == 0;
 
-		if (r->scale_bits) { /* a change of the offset does not contain the scale, which is kept */
+		/* A change of the offset does not contain the scale, which is kept. */
+		if (r->scale_bits && r->scale_bits <= CLOCK_SCALE_BITS_MAX) {
 			s.scale = r->scale;
 			s.scale_bits = r->scale_bits;
 		}

@@ -209,8 +209,11 @@ static inline void gen_vcpu_run(struct gen_pair *p, struct gen_vcpu *v)
 		at = leave + gap;
 	}
 	for (unsigned int i = 0; i < p->nr_holes; i++)
-		clock_spans_allow(&v->spans, p->host0 + (uint64_t)llrint(p->hole[i][0]),
-				  p->host0 + (uint64_t)llrint(p->hole[i][1]) + 1);
+		clock_spans_allow(&v->spans,
+				  &(struct clock_span){
+					  p->host0 + (uint64_t)llrint(p->hole[i][0]),
+					  p->host0 + (uint64_t)llrint(p->hole[i][1]) + 1},
+				  1);
 }
 
 static inline void gen_make(struct gen_pair *p, uint64_t seed)

@@ -207,13 +207,13 @@ static void spans_forbid_only_what_is_certain(void **state)
 	assert_true(s.span[1].enter == 300 && s.span[1].leave == 600);
 	assert_true(s.span[2].enter == 700 && s.span[2].leave == 800);
 	assert_int_equal(s.repaired, 2);
-	clock_spans_allow(&s, 210, 220); /* within a gap */
+	clock_spans_allow(&s, &(struct clock_span){210, 220}, 1); /* within a gap */
 	assert_int_equal(s.nr, 4);
-	clock_spans_allow(&s, 150, 305); /* over several */
+	clock_spans_allow(&s, &(struct clock_span){150, 305}, 1); /* over several */
 	assert_int_equal(s.nr, 2);
 	assert_true(s.span[0].enter == 100 && s.span[0].leave == 600);
-	clock_spans_allow(&s, 1, 99);
-	clock_spans_allow(&s, 900, 1000);
+	clock_spans_allow(&s, &(struct clock_span){1, 99}, 1);
+	clock_spans_allow(&s, &(struct clock_span){900, 1000}, 1);
 	assert_int_equal(s.nr, 2); /* outside of the recording nothing is forbidden anyway */
 	clock_spans_deinit(&s);
 }
@@ -247,21 +247,21 @@ static void check_counts_violations(void **state)
 	struct clock_segment s = {0};
 	struct clock_vcpu v = {.segment = &s, .nr_segments = 1};
 	struct clock_relation rel = {.vcpu = &v, .nr_vcpus = 1};
-	struct clock_proof p = clock_check(&rel, &in, 1);
+	struct clock_proof p = clock_check(&rel, &in, 1, NULL);
 
 	(void)state;
 	assert_true(p.checked == STAMPS && !p.violations && !p.unchecked && !p.worst_ticks);
 	s.offset = -80; /* 80 late: the last of each ten is 35 beyond the exit; the very last is after the recording */
-	p = clock_check(&rel, &in, 1);
+	p = clock_check(&rel, &in, 1, NULL);
 	assert_int_equal(p.unchecked, 1);
 	assert_int_equal(p.violations, SPANS - 1);
 	assert_int_equal(p.worst_ticks, 35);
 	v.error_ticks = 35; /* within the bound it is none */
-	p = clock_check(&rel, &in, 1);
+	p = clock_check(&rel, &in, 1, NULL);
 	assert_int_equal(p.violations, 0);
 	assert_int_equal(p.worst_ticks, 35);
 	s.offset = 1000000000;
-	p = clock_check(&rel, &in, 1);
+	p = clock_check(&rel, &in, 1, NULL);
 	assert_int_equal(p.checked, 0);
 	assert_int_equal(p.unchecked, STAMPS);
 }
@@ -443,6 +443,7 @@ static void kicks_are_paired_by_order(void **state)
 	enum { KICKS = 50 };
 	uint64_t guest[KICKS], host[KICKS], at = 1000000;
 	struct clock_limit limit[KICKS];
+	uint64_t work = CLOCK_WORK_MAX, none = 0;
 
 	(void)state;
 	for (unsigned int i = 0; i < KICKS; i++) {
@@ -450,14 +451,17 @@ static void kicks_are_paired_by_order(void **state)
 		guest[i] = at;
 		host[i] = at + 700000 + 250 + i * 31 % 17;
 	}
-	assert_int_equal(clock_limits_match(guest, KICKS, host, KICKS, limit), KICKS);
+	assert_int_equal(clock_limits_match(guest, KICKS, host, KICKS, &work, limit), KICKS);
 	assert_true(limit[3].guest_tsc == guest[3] && limit[3].host_tsc == host[3] &&
 		    limit[3].guest_first);
-	assert_int_equal(clock_limits_match(guest + 7, KICKS - 7, host, KICKS, limit), KICKS - 7);
+	assert_int_equal(clock_limits_match(guest + 7, KICKS - 7, host, KICKS, &work, limit),
+			 KICKS - 7);
 	assert_true(limit[0].guest_tsc == guest[7] && limit[0].host_tsc == host[7]);
-	assert_int_equal(clock_limits_match(guest, KICKS, host + 4, KICKS - 10, limit), KICKS - 10);
+	assert_int_equal(clock_limits_match(guest, KICKS, host + 4, KICKS - 10, &work, limit),
+			 KICKS - 10);
 	assert_true(limit[0].guest_tsc == guest[4] && limit[0].host_tsc == host[4]);
-	assert_int_equal(clock_limits_match(guest, 0, host, KICKS, limit), 0);
+	assert_int_equal(clock_limits_match(guest, 0, host, KICKS, &work, limit), 0);
+	assert_int_equal(clock_limits_match(guest, KICKS, host, KICKS, &none, limit), 0);
 }
 
 int main(void)

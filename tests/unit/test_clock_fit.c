@@ -5,6 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* Before cmocka.h, which has a macro of the name fail. */
+#include "base/error.h"
 
 #include <cmocka.h>
 
@@ -222,12 +226,37 @@ static void a_few_violations_are_confessed(void **state)
 			(s->span[best].leave + s->span[best + 1].enter) / 2 + (uint64_t)pair.offset;
 	}
 	assert_int_equal(clock_align(in, 1, &opt, &rel), 0);
-	sum = clock_check(&rel, in, 1);
+	sum = clock_check(&rel, in, 1, NULL);
 	assert_in_range(sum.violations, 1, 5);
 	assert_true(rel.note[0] != '\0');
 	assert_true(llabs(rel.vcpu[0].segment[0].offset - pair.offset) <=
 		    (int64_t)rel.vcpu[0].error_ticks + 1);
 	clock_relation_deinit(&rel);
+	gen_free(&pair);
+}
+
+/* With little work left, whatever is tried ends with the reason. */
+static void work_is_limited(void **state)
+{
+	struct clock_input in[GEN_VCPUS_MAX] = {0};
+	struct clock_relation rel;
+	struct clock_options opt;
+
+	(void)state;
+	simple_pair(9, 0);
+	simple_run();
+	opt = gen_input(&pair, in);
+	for (uint64_t most = 100, work; most <= CLOCK_WORK_MAX; most *= 10) {
+		work = most;
+		opt.work = &work;
+		if (!clock_align(in, pair.nr_vcpus, &opt, &rel)) {
+			assert_true(most > 100 && work > 0);
+			clock_relation_deinit(&rel);
+			continue;
+		}
+		assert_true(most < CLOCK_WORK_MAX);
+		assert_non_null(strstr(error_text(), "--clock OFFSET"));
+	}
 	gen_free(&pair);
 }
 
@@ -241,6 +270,7 @@ int main(void)
 		cmocka_unit_test(few_events_are_refused),
 		cmocka_unit_test(nonsense_is_not_believed),
 		cmocka_unit_test(a_few_violations_are_confessed),
+		cmocka_unit_test(work_is_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

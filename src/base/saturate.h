@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Values from files that may not fit: in C a double outside an integer's range, or NaN, converts to anything, and
+ * memcpy() and others may not be called with NULL, even for 0 bytes.
+ */
+#ifndef HOSTRACE_BASE_SATURATE_H
+#define HOSTRACE_BASE_SATURATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The nearest value that the integer can have; NaN: 0. Rounds toward 0. */
+static inline uint64_t u64_of_double(double v)
+{
+	if (!(v > 0))
+		return 0;
+	return v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
+}
+
+static inline uint32_t u32_of_double(double v)
+{
+	uint64_t u = u64_of_double(v);
+
+	return u > UINT32_MAX ? UINT32_MAX : (uint32_t)u;
+}
+
+static inline int64_t i64_of_double(double v)
+{
+	if (v >= 0x1p63)
+		return INT64_MAX;
+	if (v < -0x1p63)
+		return INT64_MIN;
+	return v == v ? (int64_t)v : 0;
+}
+
+/* memcpy() of an array that may be empty. */
+static inline void copy_array(void *to, const void *from, size_t bytes)
+{
+	if (bytes)
+		memcpy(to, from, bytes);
+}
+
+#endif
