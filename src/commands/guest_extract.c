@@ -187,19 +187,19 @@ static void modules_note(const struct osv_extracted *x, json_t *caveats)
 	int len =
 		snprintf(text, sizeof(text),
 			 "%u of %u modules cannot be read, their code has no names: elf::object at",
-			 x->nr_modules_lost, x->nr_modules);
+			 x->modules.nr_lost, x->modules.nr);
 	unsigned int named = 0;
 
-	if (*x->modules_error)
+	if (*x->modules.error)
 		json_array_append_new(caveats, json_sprintf("the module list cannot be read: %s",
-							    x->modules_error));
-	if (!x->nr_modules_lost)
+							    x->modules.error));
+	if (!x->modules.nr_lost)
 		return;
-	for (unsigned int i = 0; i < x->nr_modules && named < MODULES_NAMED; i++)
-		if (x->module[i].lost)
+	for (unsigned int i = 0; i < x->modules.nr && named < MODULES_NAMED; i++)
+		if (x->modules.module[i].lost)
 			len += snprintf(text + len, sizeof(text) - (size_t)len, "%s 0x%" PRIx64,
-					named++ ? "," : "", x->module[i].object);
-	if (named < x->nr_modules_lost)
+					named++ ? "," : "", x->modules.module[i].object);
+	if (named < x->modules.nr_lost)
 		snprintf(text + len, sizeof(text) - (size_t)len, ", ...");
 	json_array_append_new(caveats, json_string(text));
 }
@@ -238,8 +238,8 @@ static int answer(const struct osv_extracted *x, const char *file, const struct 
 			json_pack("{s:s,s:I,s:I,s:i,s:i,s:i,s:i,s:I,s:I}", "file", file, "samples",
 				  (json_int_t)x->counts.records, "bytes", (json_int_t)x->bytes,
 				  "vcpus", (int)x->nr_cpus, "vcpus_without_ring", (int)x->nr_empty,
-				  "modules", (int)x->nr_modules, "modules_unreadable",
-				  (int)x->nr_modules_lost, "symbols", (json_int_t)nr_symbols,
+				  "modules", (int)x->modules.nr, "modules_unreadable",
+				  (int)x->modules.nr_lost, "symbols", (json_int_t)nr_symbols,
 				  "stopped_ns", (json_int_t)pause->stopped_ns),
 			caveats);
 	if (!guest_given.terse)

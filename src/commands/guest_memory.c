@@ -8,37 +8,19 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "fetch/osv_guest.h"
+#include "fetch/osv_names.h"
 #include "output/samples/samples_output.h"
-#include "symbols/symbols.h"
 
 /* Names are found when the guest runs again; without DWARF there are none. */
-static struct elf_names *names_open(const struct osv_guest_options *opt)
+static struct osv_names *names_open(const struct osv_guest_options *opt,
+				    const struct osv_modules *modules)
 {
-	struct elf_names *names = NULL;
+	struct osv_names *names = NULL;
 	const char *elf = opt->elf     ? opt->elf
 			  : opt->debug ? "build/debug/loader.elf"
 				       : "build/release/loader.elf";
 
-	return elf_names_open(elf, &names) ? NULL : names;
-}
-
-/* Paths of the source tree, not of who compiled it: /home/x/osv/build/release/../../core/mmu.cc */
-static const char *path_short(const char *file)
-{
-	for (const char *up; (up = strstr(file, "../"));)
-		file = up + 3;
-	return file;
-}
-
-static bool frame_find(struct elf_names *names, uint64_t address, struct frame *ret)
-{
-	struct frame frame[FRAME_INLINES_MAX];
-	bool found = names && elf_names_resolve(names, address, false, frame);
-
-	if (found)
-		*ret = frame[0];
-	return found && ret->name;
+	return osv_names_open(elf, modules, &names) ? NULL : names;
 }
 
 static json_t *address_json(uint64_t address)
@@ -88,30 +70,18 @@ static bool is_scheduler(const struct frame *f)
 	return false;
 }
 
-/* The function that has a frame, not what was inlined into it; the line is that of the inlined
- * call. */
-static bool physical_frame_find(struct elf_names *names, uint64_t address, struct frame *ret)
-{
-	struct frame frame[FRAME_INLINES_MAX];
-	unsigned int nr = names ? elf_names_resolve(names, address, true, frame) : 0;
-
-	if (nr)
-		*ret = frame[nr - 1];
-	return nr && ret->name;
-}
-
-/* "??" where nothing of it is known. */
-static void location_text(struct elf_names *names, const struct osv_thread *t, char *ret,
+/* "??" where nothing is known of it, or of a frame before the first one that counts. */
+static void location_text(struct osv_names *names, const struct osv_thread *t, char *ret,
 			  size_t size)
 {
 	struct frame f;
 
 	snprintf(ret, size, "??");
-	for (unsigned int i = 0; i < t->nr_frames; i++) {
-		if (!physical_frame_find(names, t->frame[i], &f))
-			continue;
+	for (unsigned int i = 0; names && i < t->nr_frames; i++) {
+		if (!osv_names_find(names, t->frame[i], OSV_NAME_FRAME, &f))
+			return;
 		if (f.file)
-			snprintf(ret, size, "%s at %s:%d", f.name, path_short(f.file), f.line);
+			snprintf(ret, size, "%s at %s:%d", f.name, f.file, f.line);
 		else
 			snprintf(ret, size, "%s", f.name);
 		if (!is_scheduler(&f))
@@ -119,7 +89,7 @@ static void location_text(struct elf_names *names, const struct osv_thread *t, c
 	}
 }
 
-static json_t *thread_json(struct elf_names *names, const struct osv_thread *t)
+static json_t *thread_json(struct osv_names *names, const struct osv_thread *t)
 {
 	char location[512];
 	json_t *row, *frames = json_array();
@@ -143,7 +113,7 @@ static json_t *thread_json(struct elf_names *names, const struct osv_thread *t)
 	return row;
 }
 
-static void thread_text(struct elf_names *names, const struct osv_thread *t)
+static void thread_text(struct osv_names *names, const struct osv_thread *t)
 {
 	char cpu[16] = "?", location[512] = " ";
 
@@ -160,17 +130,18 @@ static void thread_text(struct elf_names *names, const struct osv_thread *t)
 int guest_threads(int argc, char **argv)
 {
 	struct osv_guest_options opt;
+	struct osv_modules modules;
 	struct osv_thread *t = NULL;
-	struct elf_names *names;
+	struct osv_names *names;
 	unsigned int nr = 0;
 	struct osv_pause pause;
 	json_t *rows = NULL;
 
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
-	if (guest_memory_options(&opt) || osv_threads(&opt, &t, &nr, &pause))
+	if (guest_memory_options(&opt) || osv_threads(&opt, &t, &nr, &modules, &pause))
 		return command_failed();
-	names = names_open(&opt);
+	names = names_open(&opt, &modules);
 	if (output_is("json"))
 		rows = json_array();
 	else
@@ -181,7 +152,8 @@ int guest_threads(int argc, char **argv)
 			json_array_append_new(rows, thread_json(names, &t[i]));
 		else
 			thread_text(names, &t[i]);
-	elf_names_close(names);
+	osv_names_close(names);
+	free(modules.module);
 	free(t);
 	if (rows)
 		return guest_json_print("threads", "rows", rows, NULL);
@@ -263,19 +235,19 @@ static void range_print(const char *name, uint64_t min, double avg, uint64_t max
 		printf("%s %" PRIu64 "/%.1f/%" PRIu64, name, min, avg, max);
 }
 
-static void frame_text(struct elf_names *names, uint64_t address)
+static void frame_text(struct osv_names *names, uint64_t address)
 {
 	struct frame f;
 
-	if (!frame_find(names, address, &f))
+	if (!names || !osv_names_find(names, address, OSV_NAME_SYMBOL, &f))
 		printf("\t0x%" PRIx64 "\n", address);
 	else if (f.file)
-		printf("\t%s (%s:%d)\n", f.name, path_short(f.file), f.line);
+		printf("\t%s (%s:%d)\n", f.name, f.file, f.line);
 	else
 		printf("\t%s\n", f.name);
 }
 
-static void leak_text(struct elf_names *names, const struct osv_leak *l)
+static void leak_text(struct osv_names *names, const struct osv_leak *l)
 {
 	printf("Found %" PRIu64 " bytes in %" PRIu64 " allocations [", l->bytes, l->count);
 	range_print("size", l->size_min, (double)l->bytes / (double)l->count, l->size_max);
@@ -286,7 +258,7 @@ static void leak_text(struct elf_names *names, const struct osv_leak *l)
 	putchar('\n');
 }
 
-static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
+static json_t *leak_json(struct osv_names *names, const struct osv_leak *l)
 {
 	json_t *frames = json_array();
 	struct frame f;
@@ -294,7 +266,7 @@ static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
 	for (unsigned int i = 0; i < l->nr_frames; i++) {
 		json_t *j = json_pack("{s:o}", "address", address_json(l->frame[i]));
 
-		if (frame_find(names, l->frame[i], &f)) {
+		if (names && osv_names_find(names, l->frame[i], OSV_NAME_SYMBOL, &f)) {
 			json_object_set_new(j, "name", json_string(f.name));
 			json_object_set_new(j, "file", f.file ? json_string(f.file) : json_null());
 			json_object_set_new(j, "line", json_integer(f.line));
@@ -307,7 +279,7 @@ static json_t *leak_json(struct elf_names *names, const struct osv_leak *l)
 			 "birth_max", (json_int_t)l->birth_max, "frames", frames);
 }
 
-static int leaks_print(struct elf_names *names, const struct osv_leaks *l,
+static int leaks_print(struct osv_names *names, const struct osv_leaks *l,
 		       const struct osv_pause *pause)
 {
 	json_t *caveats, *rows;
@@ -349,7 +321,7 @@ int guest_leaks(int argc, char **argv)
 	struct osv_guest_options opt;
 	const char *what = argc ? argv[0] : "show";
 	struct osv_leaks leaks;
-	struct elf_names *names;
+	struct osv_names *names;
 	struct osv_pause pause;
 	int status;
 
@@ -363,9 +335,10 @@ int guest_leaks(int argc, char **argv)
 		return command_usage("unknown action '%s' (expected show, on or off)", what);
 	if (osv_leaks(&opt, &leaks, &pause))
 		return command_failed();
-	names = names_open(&opt);
+	names = names_open(&opt, &leaks.modules);
 	status = leaks_print(names, &leaks, &pause);
-	elf_names_close(names);
+	osv_names_close(names);
+	free(leaks.modules.module);
 	free(leaks.leak);
 	return status;
 }

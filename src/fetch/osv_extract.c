@@ -23,8 +23,7 @@ struct places {
 	uint32_t percpu_base;
 	uint32_t base, base_size, last, size; /* trace_buf */
 	uint32_t name, format, signature;     /* tracepoint_base */
-	uint64_t modules;		      /* address; 0: no such list */
-	uint32_t module_base, module_path;    /* elf::object */
+	struct osv_modules_layout modules;
 };
 
 struct extract {
@@ -41,19 +40,6 @@ struct extract {
 	void (*progress)(uint64_t now, uint64_t total, void *arg);
 	void *progress_arg;
 };
-
-/* Without them addresses of applications have no names, which is not an error. */
-static void modules_place_find(struct layout *l, struct places *at)
-{
-	const struct layout_member members[] = {
-		{"elf::object", "_base", &at->module_base, NULL},
-		{"elf::object", "_pathname", &at->module_path, NULL},
-	};
-
-	if (layout_symbol(l, "_ZN3elf7program6s_objsE", &at->modules) ||
-	    layout_members(l, members, sizeof(members) / sizeof(*members)))
-		at->modules = 0;
-}
 
 static int places_find(void *walk)
 {
@@ -76,7 +62,7 @@ static int places_find(void *walk)
 	if (!err)
 		err = layout_members(l, members, sizeof(members) / sizeof(*members));
 	if (!err)
-		modules_place_find(l, at);
+		osv_modules_find(l, &at->modules);
 	return err;
 }
 
@@ -132,55 +118,6 @@ static int rings_find(struct extract *x)
 	x->ret->nr_cpus = nr;
 	free(cpu);
 	return err;
-}
-
-/* ---- modules ---- */
-
-/* A std::string begins with the pointer to its text. */
-static int module_read(struct extract *x, uint64_t object, struct osv_module *m)
-{
-	struct osv_guest *g = &x->g;
-	uint64_t path;
-	int err = osv_guest_u64(g, object + x->at.module_base, &m->base);
-
-	m->object = object;
-	if (!err)
-		err = osv_guest_u64(g, object + x->at.module_path, &path);
-	if (!err)
-		err = osv_guest_text(g, path, m->path, sizeof(m->path));
-	return err;
-}
-
-/* Only names depend on them: what cannot be read is counted. */
-static int modules_read(struct extract *x)
-{
-	struct osv_extracted *ret = x->ret;
-	uint64_t *object = NULL;
-	unsigned int nr = 0;
-
-	if (!x->at.modules)
-		return 0;
-	if (osv_guest_vector(&x->g, x->at.modules, OSV_MODULES_MAX, &object, &nr))
-		snprintf(ret->modules_error, sizeof(ret->modules_error), "%s", error_text());
-	ret->module = calloc(nr + 1u, sizeof(*ret->module));
-	if (!ret->module) {
-		free(object);
-		return fail(-ENOMEM, "out of memory");
-	}
-	for (unsigned int i = 0; i < nr; i++) {
-		ret->module[i].lost = module_read(x, object[i], &ret->module[i]) != 0;
-		ret->nr_modules_lost += ret->module[i].lost;
-	}
-	ret->nr_modules = nr;
-	free(object);
-	return 0;
-}
-
-static int by_base(const void *a, const void *b)
-{
-	const struct osv_module *x = a, *y = b;
-
-	return x->base != y->base ? order_u64(x->base, y->base) : strcmp(x->path, y->path);
 }
 
 /* ---- copying ---- */
@@ -305,7 +242,7 @@ static int rings_read(void *walk)
 				"boot the guest with --trace=NAME, or hostrace guest control "
 				"enable NAME");
 	if (!err)
-		err = modules_read(x);
+		err = osv_modules_read(&x->g, &x->at.modules, &x->ret->modules);
 	if (!err)
 		err = x->opt->vm.pid ? rings_copy_live(x) : rings_copy(x);
 	if (!err)
@@ -325,8 +262,6 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 	*ret = (struct osv_extracted){0};
 	err = osv_guest_visit(opt, &x.g, places_find, rings_read, &x, ret_pause);
 	osv_guest_close(&x.g);
-	if (ret->nr_modules)
-		qsort(ret->module, ret->nr_modules, sizeof(*ret->module), by_base);
 	ret->ring = x.ring;
 	ret->nr_rings = x.nr;
 	ret->mem = x.mem;
@@ -339,7 +274,7 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 void osv_extracted_deinit(struct osv_extracted *x)
 {
 	sample_trace_close(x->trace);
-	free(x->module);
+	free(x->modules.module);
 	free(x->ring);
 	if (x->mem)
 		munmap(x->mem, x->mem_bytes);

@@ -143,16 +143,26 @@ static char *tree_find(char *folder, const char *name)
 	return found;
 }
 
+static char *folder_of(const char *elf)
+{
+	const char *slash = strrchr(elf, '/');
+
+	return slash ? joined(elf, (size_t)(slash - elf) + 1, "") : strdup("./");
+}
+
+char *osv_file_in_image(const char *elf, const char *path)
+{
+	_cleanup_free_ char *folder = folder_of(elf);
+	_cleanup_free_ char *found = folder ? manifests_find(folder, path, 0) : NULL;
+
+	return found && is_file(found) ? take_ptr(found) : NULL;
+}
+
 char *osv_file_find(const char *elf, const char *path)
 {
-	const char *slash = strrchr(elf, '/'), *base = strrchr(path, '/');
-	_cleanup_free_ char *folder =
-		slash ? joined(elf, (size_t)(slash - elf) + 1, "") : strdup("./");
-	char *found = folder ? manifests_find(folder, path, 0) : NULL;
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	char *found = osv_file_in_image(elf, path);
+	_cleanup_free_ char *folder = found ? NULL : folder_of(elf);
 
-	if (found && is_file(found))
-		return found;
-	free(found);
-	base = base ? base + 1 : path;
-	return folder && *base ? tree_find(folder, base) : NULL;
+	return !found && folder && *base ? tree_find(folder, base) : found;
 }

@@ -93,21 +93,42 @@ int osv_guest_members(struct osv_guest *g, uint64_t object, struct osv_member *m
 int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,
 		     unsigned int *ret_nr);
 
-/* ---- the rings ---- */
+/* ---- modules ---- */
 
 /* A shared object that the guest has loaded: elf::program::s_objs. */
 struct osv_module {
-	char path[256]; /* in the guest's file system */
+	char path[256];	       /* in the guest's file system */
 	uint64_t base, object; /* object: the address of its elf::object */
 	bool lost;	       /* not readable: no path, and the base is 0 if it is not, either */
 };
 
+struct osv_modules {
+	struct osv_module *module; /* by base; free() */
+	unsigned int nr;	   /* 0 also where this build of OSv has no such list */
+	unsigned int nr_lost;	   /* of these */
+	char error[160];	   /* "", or why the list itself could not be read */
+};
+
+struct osv_modules_layout {
+	uint64_t list;	     /* address; 0: no such list */
+	uint32_t base, path; /* of elf::object */
+};
+void osv_modules_find(struct layout *l, struct osv_modules_layout *ret);
+/* Only names depend on them: what cannot be read is counted. -ENOMEM. */
+int osv_modules_read(struct osv_guest *g, const struct osv_modules_layout *at,
+		     struct osv_modules *ret);
+
+/* The host's file of a path in the guest, to be freed, or NULL: by the manifests in the folder of
+ * the kernel's ELF file. */
+char *osv_file_in_image(const char *elf, const char *path);
+/* The same, else by its base name in and below that folder: not while the guest is stopped. */
+char *osv_file_find(const char *elf, const char *path);
+
+/* ---- the rings ---- */
+
 struct osv_extracted {
 	struct sample_trace *trace; /* sample_trace_close() */
-	struct osv_module *module; /* by base; free() */
-	unsigned int nr_modules;   /* 0 also where this build of OSv has no such list */
-	unsigned int nr_modules_lost; /* of these */
-	char modules_error[160];      /* "", or why the list itself could not be read */
+	struct osv_modules modules;
 	struct osv_raw_counts counts;
 	unsigned int nr_cpus, nr_empty; /* without a buffer: nothing was traced there yet */
 	uint64_t bytes;
@@ -128,12 +149,6 @@ void osv_extracted_deinit(struct osv_extracted *x);
 /* "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: symbols.h reads it. */
 int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr);
 
-/*
- * The host's file of a path in the guest, to be freed; NULL: none. By the manifests in the folder
- * of the kernel's ELF file, else by its base name in and below that folder.
- */
-char *osv_file_find(const char *elf, const char *path);
-
 /* ---- threads ---- */
 
 struct osv_thread {
@@ -148,8 +163,9 @@ struct osv_thread {
 	uint64_t frame[OSV_FRAMES_MAX]; /* rip, then return addresses less 1 */
 	unsigned int nr_frames;
 };
+/* Both results are to be freed. Without locations, there are no modules. */
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
-		struct osv_pause *ret_pause);
+		struct osv_modules *ret_modules, struct osv_pause *ret_pause);
 
 /* ---- virtqueues, as the guest's driver sees them ---- */
 
@@ -177,6 +193,7 @@ struct osv_leaks {
 	size_t nr;
 	uint64_t allocations, seq;
 	bool enabled;
+	struct osv_modules modules;
 };
 int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret,
 	      struct osv_pause *ret_pause);

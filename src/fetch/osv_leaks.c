@@ -19,6 +19,7 @@ struct places {
 	uint32_t allocations, size_allocations, size_size, seq, seq_size; /* of the tracker */
 	uint32_t birth, size, address, nr_frames, frames, frames_size;	  /* of an element */
 	uint64_t element;						  /* its size */
+	struct osv_modules_layout modules;
 };
 
 struct allocation {
@@ -66,6 +67,7 @@ static int places_find(void *walk)
 	    at->size + 4u > at->element || at->address + 8u > at->element ||
 	    at->nr_frames + 4u > at->element)
 		return fail(-EBADMSG, "unsupported layout of %s", info);
+	osv_modules_find(l, &at->modules);
 	return 0;
 }
 
@@ -133,7 +135,8 @@ static int tracker_read(void *walk)
 		return fail(-EBADMSG,
 			    "the guest reports %llu allocations; at most %d are supported",
 			    (unsigned long long)nr, OSV_ALLOCATIONS_MAX);
-	return elements_read(w, from, nr);
+	err = osv_modules_read(&w->g, &w->at.modules, &ret->modules);
+	return err ? err : elements_read(w, from, nr);
 }
 
 /* ---- one record for each chain of calls ---- */

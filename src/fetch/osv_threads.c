@@ -30,6 +30,7 @@ struct places {
 	uint32_t status, status_size, cpu; /* of the detached state */
 	uint32_t cpu_id, acpi_id;
 	uint64_t object_size;
+	struct osv_modules_layout modules;
 };
 
 struct walk {
@@ -41,6 +42,7 @@ struct walk {
 	struct osv_thread *thread;
 	unsigned int nr;
 	bool no_location;
+	struct osv_modules *modules;
 	struct osv_unwind *unwind; /* NULL: no_location */
 };
 
@@ -83,9 +85,10 @@ static int places_find(void *walk)
 		optional_places_find(w->g.layout, at);
 		at->object_size = layout_size(w->g.layout, "sched::thread");
 	}
-	if (!err && !w->no_location)
-		err = osv_unwind_open(w->g.elf, &w->unwind);
-	return err;
+	if (err || w->no_location)
+		return err;
+	osv_modules_find(w->g.layout, &at->modules);
+	return osv_unwind_open(w->g.elf, &w->unwind);
 }
 
 /* ---- where it is ---- */
@@ -192,6 +195,10 @@ static int threads_walk(void *walk)
 	int err = vcpus_read(w);
 
 	if (!err)
+		err = osv_modules_read(&w->g, &w->at.modules, w->modules);
+	if (!err && w->unwind)
+		osv_unwind_add(w->unwind, w->g.elf, w->modules);
+	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
 	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_COUNT_OFFSET, &max);
@@ -232,10 +239,13 @@ static void statuses_name(struct walk *w, bool live)
 }
 
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
-		struct osv_pause *ret_pause)
+		struct osv_modules *ret_modules, struct osv_pause *ret_pause)
 {
-	struct walk w = {.no_location = opt->no_location};
-	int err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_pause);
+	struct walk w = {.no_location = opt->no_location, .modules = ret_modules};
+	int err;
+
+	*ret_modules = (struct osv_modules){0};
+	err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_pause);
 
 	if (!err)
 		statuses_name(&w, opt->vm.pid != 0);
@@ -245,6 +255,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 	free(w.current);
 	if (err) {
 		free(w.thread);
+		free(ret_modules->module);
 		return err;
 	}
 	if (w.nr)

@@ -135,6 +135,19 @@ unsigned int osv_unwind(struct osv_unwind *u, struct osv_guest *g,
 	return u->nr;
 }
 
+void osv_unwind_add(struct osv_unwind *u, const char *elf, const struct osv_modules *modules)
+{
+	dwfl_report_begin_add(u->dwfl);
+	for (unsigned int i = 0; i < modules->nr; i++) {
+		const struct osv_module *m = &modules->module[i];
+		_cleanup_free_ char *file = m->lost ? NULL : osv_file_in_image(elf, m->path);
+
+		if (file)
+			dwfl_report_elf(u->dwfl, m->path, file, -1, m->base, true);
+	}
+	dwfl_report_end(u->dwfl, NULL, NULL);
+}
+
 int osv_unwind_open(const char *elf, struct osv_unwind **ret)
 {
 	struct osv_unwind *u = calloc(1, sizeof(*u));

@@ -15,6 +15,9 @@ struct osv_unwind;
 int osv_unwind_open(const char *elf, struct osv_unwind **ret);
 void osv_unwind_close(struct osv_unwind *u);
 
+/* Of the modules, those in the image's manifests. elf: as in osv_unwind_open(). */
+void osv_unwind_add(struct osv_unwind *u, const char *elf, const struct osv_modules *modules);
+
 /* Where a thread is. */
 struct osv_unwind_thread {
 	uint64_t address, object_size; /* the object has the stack of its interrupts, too */

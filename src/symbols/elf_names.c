@@ -34,6 +34,7 @@ struct elf_names {
 	struct elf_units *units; /* NULL: .debug_aranges had all addresses so far */
 	struct hash_table names;
 	struct hash_table resolved; /* functions without a linkage name that were resolved */
+	const char *folder;	    /* that the first unit was compiled in, or NULL */
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -47,6 +48,15 @@ static bool report(struct elf_names *e, const char *path, const uint64_t *base)
 {
 	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
 		    : dwfl_report_offline(e->dwfl, "guest", path, -1) != NULL;
+}
+
+static const char *first_folder(Dwfl *dwfl)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = dwfl_nextcu(dwfl, NULL, &bias);
+	Dwarf_Attribute attr;
+
+	return unit ? dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr)) : NULL;
 }
 
 static int names_open(const char *path, const uint64_t *base, struct elf_names **ret)
@@ -71,6 +81,7 @@ static int names_open(const char *path, const uint64_t *base, struct elf_names *
 		elf_names_close(e);
 		return err;
 	}
+	e->folder = first_folder(e->dwfl);
 	*ret = e;
 	return 0;
 }
@@ -313,4 +324,21 @@ unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlin
 		return nr;
 	ret[0] = (struct frame){.address = address, .name = name};
 	return 1;
+}
+
+const char *elf_names_symbol(struct elf_names *e, uint64_t address)
+{
+	Dwfl_Module *mod = dwfl_addrmodule(e->dwfl, address);
+	uint64_t start;
+
+	return mod ? symbol_name(e, mod, address, &start) : NULL;
+}
+
+const char *elf_names_short_path(const struct elf_names *e, const char *file)
+{
+	size_t len = e->folder ? strlen(e->folder) : 0;
+
+	for (const char *up; (up = strstr(file, "../"));)
+		file = up + 3;
+	return len && !strncmp(file, e->folder, len) && file[len] == '/' ? file + len + 1 : file;
 }

@@ -46,5 +46,11 @@ void elf_names_close(struct elf_names *e);
 /* 0: the file does not contain the address. */
 unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlines,
 			       struct frame ret[FRAME_INLINES_MAX]);
+/* The symbol that contains the address, demangled, or NULL: the function whose code it is, inlined
+ * ones included. */
+const char *elf_names_symbol(struct elf_names *e, uint64_t address);
+/* Relative to the folder that the file's first unit was compiled in, or to one that the path leads
+ * up to. */
+const char *elf_names_short_path(const struct elf_names *e, const char *file);
 
 #endif
