@@ -12,6 +12,7 @@ enum {
 	PATH_NOTIFYING_MAX = 1 << 16,
 	PATH_VCPUS_MAX = 1 << 16,
 	PATH_NETS_MAX = 1 << 16,
+	PATH_RAISED_MAX = 256, /* queues whose interrupt is not injected yet */
 	PATH_DEVICE_BYTES = 128,
 	PATH_BLK_READ = 1, /* 1 + VIRTIO_BLK_T_IN */
 	PATH_BLK_WRITE = 2,
@@ -27,9 +28,15 @@ struct path_queue {
 	uint64_t newest_kick_ns;
 	uint32_t kick_tid, handler_tid;
 	uint32_t vector, destination;
-	bool logical;
+	bool logical, is_raised; /* is_raised: it is in struct path's list */
+	uint64_t losses, clears; /* of the path and the device, when the queue was last used */
 	unsigned int nr, nr_notified, nr_raised;
 	uint32_t *waiting; /* indices of requests */
+};
+
+struct path_cleared {
+	uint64_t key[2]; /* pid, vdev */
+	uint64_t nr;	 /* how often all queues of the device were cleared */
 };
 
 struct path_open {
@@ -71,7 +78,10 @@ struct path {
 	struct elements *elements;
 	struct element_watch watch;
 	struct path_totals totals;
-	struct hash_table queues, open, devices, notifying, vcpus, nets;
+	struct hash_table queues, open, devices, notifying, vcpus, nets, cleared;
+	uint64_t losses;
+	uint64_t raised[PATH_RAISED_MAX][2]; /* keys of queues */
+	unsigned int nr_raised;
 	struct path_request *request;
 	size_t nr;
 	struct path_io *io;
@@ -79,6 +89,21 @@ struct path {
 	uint64_t since_ns, until_ns;
 	int err;
 };
+
+static inline uint32_t path_queue_pid(const struct path_queue *q)
+{
+	return q->key[0] >> 32;
+}
+
+/* Queues are found by these only. NULL: there are too many, or out of memory; no queue has this key. */
+struct path_queue *path_queue_of(struct path *p, const struct event *ev);
+struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2]);
+
+/* interrupts.c */
+void path_waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr);
+void interrupts_on_notify(struct path *p, const struct event *ev);
+void interrupts_on_raise(struct path *p, const struct event *ev);
+void interrupts_on_inject(struct path *p, const struct event *ev);
 
 /* net.c: an element of a network device was popped. Is it for a packet that QEMU's net layer has passed to it? */
 bool net_popped(struct path *p, const struct path_queue *q, struct path_open *o,

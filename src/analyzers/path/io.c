@@ -25,6 +25,13 @@ struct image {
 	bool raw;
 };
 
+/* An element of a disk that was popped and never returned; they are sorted by VM and time. */
+struct unreturned {
+	uint64_t pop_ns;
+	uint32_t pid;
+	uint32_t nr_written; /* of those up to this one: how many do not read */
+};
+
 /* The elements around an I/O request, newest first. */
 struct enclosing {
 	uint32_t request[ENCLOSING_MAX];
@@ -36,6 +43,8 @@ struct assigner {
 	struct path *path;
 	const uint64_t *newest_push; /* [i]: the latest push of the requests up to i */
 	struct hash_table images;
+	struct unreturned *unreturned;
+	size_t nr_unreturned;
 	struct path_io *owned; /* a copy per owner */
 	size_t nr_owned;
 	struct enclosing enclosing;
@@ -92,16 +101,47 @@ static bool encloses(const struct path *p, const struct path_request *rq, const 
 	       is_own_io(p, io, rq);
 }
 
-/* How many elements that were popped by then were never returned. */
-static unsigned int unreturned(const struct path *p, const struct path_io *io)
+static int by_pop(const void *a, const void *b)
 {
-	const struct path_open *o;
-	unsigned int nr = 0;
+	const struct unreturned *x = a, *y = b;
 
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return order_u64(x->pop_ns, y->pop_ns);
+}
+
+/* 0 or -ENOMEM. */
+static int unreturned_sort(struct assigner *a)
+{
+	const struct path *p = a->path;
+	const struct path_open *o;
+	uint32_t nr_written = 0;
+
+	a->unreturned = calloc(p->open.nr + 1ul, sizeof(*a->unreturned));
+	if (!a->unreturned)
+		return -ENOMEM;
 	for (uint32_t at = 0; (o = hash_next(&p->open, &at));)
-		nr += o->pid == io->pid && !o->no_disk && o->pop_ns <= io->submit_ns &&
-		      is_possible(o->blk_type, io->op);
-	return nr;
+		if (!o->no_disk)
+			a->unreturned[a->nr_unreturned++] = (struct unreturned){
+				o->pop_ns, o->pid, is_possible(o->blk_type, OP_WRITE)};
+	qsort(a->unreturned, a->nr_unreturned, sizeof(*a->unreturned), by_pop);
+	for (size_t i = 0; i < a->nr_unreturned; i++)
+		a->unreturned[i].nr_written = nr_written += a->unreturned[i].nr_written;
+	return 0;
+}
+
+/* How many elements that were popped by then were never returned. */
+static unsigned int unreturned_count(const struct assigner *a, const struct path_io *io)
+{
+	const struct unreturned *list = a->unreturned;
+	size_t first = array_prefix(a->nr_unreturned, i, list[i].pid < io->pid);
+	size_t end = array_prefix(a->nr_unreturned, i,
+				  list[i].pid < io->pid || (list[i].pid == io->pid &&
+							    list[i].pop_ns <= io->submit_ns));
+
+	if (io->op == OP_READ)
+		return (unsigned int)(end - first);
+	return (end ? list[end - 1].nr_written : 0) - (first ? list[first - 1].nr_written : 0);
 }
 
 static const struct enclosing *enclosing_find(struct assigner *a, const struct path_io *io)
@@ -111,7 +151,7 @@ static const struct enclosing *enclosing_find(struct assigner *a, const struct p
 	size_t i = popped_until(p, io->submit_ns), steps = 0;
 
 	e->nr = 0;
-	e->unreturned = unreturned(p, io);
+	e->unreturned = unreturned_count(a, io);
 	e->too_many = false;
 	for (; i-- > 0 && a->newest_push[i] >= io->done_ns && !e->too_many; steps++) {
 		if (encloses(p, &p->request[i], io))
@@ -314,12 +354,13 @@ int path_ios_assign(struct path *p)
 	struct assigner *a = calloc(1, sizeof(*a));
 
 	p->totals.ios = p->nr_ios;
-	if (!a || (p->nr && !newest_push)) {
+	if (a)
+		a->path = p;
+	if (!a || (p->nr && !newest_push) || unreturned_sort(a)) {
 		free(a);
 		free(newest_push);
 		return fail(-ENOMEM, "out of memory");
 	}
-	a->path = p;
 	a->newest_push = newest_push;
 	a->images = HASH_TABLE(struct image, 4, IMAGES_MAX);
 	for (size_t i = 0; i < p->nr_ios; i++)
@@ -329,6 +370,7 @@ int path_ios_assign(struct path *p)
 		io_assign(a, &p->io[i]);
 	p->totals.refused += a->images.refused;
 	hash_deinit(&a->images);
+	free(a->unreturned);
 	free(newest_push);
 	free(p->io);
 	p->io = a->owned;

@@ -43,10 +43,34 @@ const char *const path_role_names[PATH_ROLES] = {
 
 /* ---- queues and devices ---- */
 
+/* Losses: which interrupt is for what is no longer known. What a reset cuts has no end. */
+static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q)
+{
+	const struct path_cleared *c =
+		q ? hash_find_words(&p->cleared, (uint64_t[]){path_queue_pid(q), q->key[1]}) : NULL;
+	uint64_t clears = c ? c->nr : 0;
+
+	if (!q)
+		return NULL;
+	if (q->losses != p->losses)
+		q->nr = q->nr_notified = q->nr_raised = 0;
+	if (q->losses != p->losses || q->clears != clears)
+		q->handler_ns = 0;
+	q->losses = p->losses;
+	q->clears = clears;
+	return q;
+}
+
+struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2])
+{
+	return queue_fresh(p, hash_find_words(&p->queues, key));
+}
+
 static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index)
 {
-	struct path_queue *q = hash_add_words(
-		&p->queues, (uint64_t[]){(uint64_t)pid << 32 | index, vdev}, NULL);
+	struct path_queue *q = queue_fresh(
+		p, hash_add_words(&p->queues, (uint64_t[]){(uint64_t)pid << 32 | index, vdev},
+				  NULL));
 
 	if (q && !q->waiting)
 		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
@@ -55,14 +79,9 @@ static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev,
 	return q && q->waiting ? q : NULL;
 }
 
-static struct path_queue *queue_of(struct path *p, const struct event *ev)
+struct path_queue *path_queue_of(struct path *p, const struct event *ev)
 {
 	return queue_get(p, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
-}
-
-static uint32_t queue_pid(const struct path_queue *q)
-{
-	return q->key[0] >> 32;
 }
 
 static struct path_device *device_get(struct path *p, const struct event *ev)
@@ -128,7 +147,7 @@ static void kick_find(const struct path *p, struct path_queue *q, const struct e
 
 static void on_kick(struct path *p, const struct event *ev)
 {
-	struct path_queue *q = queue_of(p, ev);
+	struct path_queue *q = path_queue_of(p, ev);
 	struct thread_log *own = threads_find(&p->threads, ev->source, ev->tid);
 
 	p->totals.saw[POINT_HANDLER] = true;
@@ -163,7 +182,7 @@ static void open_key(uint64_t key[2], uint32_t pid, uint32_t head, uint64_t vq)
 static void popped(void *arg, const struct event *ev)
 {
 	struct path *p = arg;
-	struct path_queue *q = queue_of(p, ev);
+	struct path_queue *q = path_queue_of(p, ev);
 	const struct path_device *d;
 	struct path_open *o;
 	uint64_t key[2];
@@ -209,17 +228,10 @@ static void on_blk(struct path *p, const struct event *ev)
 	o->blk_type = 1 + (uint32_t)event_value(ev, "type");
 }
 
-static void waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr)
-{
-	memmove(q->waiting + from, q->waiting + from + nr,
-		(q->nr - from - nr) * sizeof(*q->waiting));
-	q->nr -= nr;
-}
-
 static void waiting_add(struct path_queue *q, size_t index)
 {
 	if (q->nr == PATH_WAITING_MAX) {
-		waiting_drop(q, 0, 1);
+		path_waiting_drop(q, 0, 1);
 		q->nr_notified -= q->nr_notified > 0;
 		q->nr_raised -= q->nr_raised > 0;
 	}
@@ -293,121 +305,20 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
 {
 	struct path *p = arg;
-	struct path_queue *q;
-
-	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));)
-		if (queue_pid(q) == ev->pid && q->key[1] == vdev &&
-		    (index == UINT64_MAX || (uint32_t)q->key[0] == index))
-			q->handler_ns = 0; /* what a reset cuts has no end */
-}
-
-/* ---- interrupts ---- */
-
-/*
- * QEMU notifies before its thread sleeps again, if not at once in a bottom half: what was returned before that, and not
- * notified, the guest polls for. Where it is not known when the thread sleeps, the queue's next kick tells.
- */
-static void notified(const struct path *p, const struct path_queue *q, struct path_request *rq,
-		     uint64_t ns)
-{
-	const struct thread_log *log = threads_find(&p->threads, rq->source, rq->push_tid);
-	uint64_t push_ns = rq->at[POINT_PUSH];
-	bool known = log && thread_at(log, push_ns) >= 0;
-
-	if (known ? !thread_slept(log, push_ns, ns) : q->newest_kick_ns <= push_ns)
-		rq->at[POINT_NOTIFY] = ns;
-}
-
-/*
- * An interrupt is for all that was returned since the previous one. What was notified and never raised, the guest did
- * not want.
- */
-static void on_notify(struct path *p, const struct event *ev)
-{
-	struct path_queue *q = queue_of(p, ev);
-	struct path_notifying *t;
-
-	p->totals.saw[POINT_NOTIFY] = true;
-	if (!q)
-		return;
-	p->totals.notifies += ev->time_ns >= p->since_ns;
-	waiting_drop(q, q->nr_raised, q->nr_notified - q->nr_raised);
-	for (unsigned int i = q->nr_raised; i < q->nr; i++)
-		notified(p, q, &p->request[q->waiting[i]], ev->time_ns);
-	q->nr_notified = q->nr;
-	t = hash_add_u64(&p->notifying, ev->tid, NULL);
-	if (!t)
-		return;
-	t->ns = ev->time_ns;
-	memcpy(t->queue, q->key, sizeof(t->queue));
-}
-
-/* The interrupt is raised in the function that notifies: after the thread has slept, it is another's. */
-static struct path_queue *notifying(struct path *p, const struct event *ev)
-{
-	const struct thread_log *log = threads_find(&p->threads, ev->source, ev->tid);
-	struct path_notifying *t = hash_find_u64(&p->notifying, ev->tid);
 	struct path_queue *q = NULL;
+	struct path_cleared *c = NULL;
 
-	if (!t || t->queue[0] >> 32 != ev->pid)
-		return NULL;
-	if (!log || !thread_slept(log, t->ns, ev->time_ns))
-		q = hash_find_words(&p->queues, t->queue);
-	hash_remove(&p->notifying, t);
-	return q;
+	if (index == UINT64_MAX)
+		c = hash_add_words(&p->cleared, (uint64_t[]){ev->pid, vdev}, NULL);
+	else
+		q = path_queue_find(p, (uint64_t[]){(uint64_t)ev->pid << 32 | index, vdev});
+	if (c)
+		c->nr++;
+	if (q)
+		q->handler_ns = 0;
 }
 
-static void on_raise(struct path *p, const struct event *ev)
-{
-	bool message = ev->type->id == EV_kvm_msi_set_irq;
-	struct path_queue *q = message || event_value(ev, "level") == 1 ? notifying(p, ev) : NULL;
-	uint64_t address = event_value(ev, "address");
-
-	p->totals.saw[POINT_RAISE] = true;
-	if (!q)
-		return;
-	p->totals.raises += ev->time_ns >= p->since_ns;
-	for (unsigned int i = q->nr_raised; i < q->nr_notified; i++)
-		if (p->request[q->waiting[i]].at[POINT_NOTIFY])
-			p->request[q->waiting[i]].at[POINT_RAISE] = ev->time_ns;
-	q->nr_raised = message ? q->nr_notified : 0;
-	if (!message) /* a line: which vCPU gets it is not known */
-		waiting_drop(q, 0, q->nr_notified);
-	q->nr_notified = q->nr_raised;
-	q->vector = event_value(ev, "data") & 0xff;
-	q->destination = address >> 12 & 0xff;
-	q->logical = address & MSI_LOGICAL;
-}
-
-static bool is_for(const struct path_queue *q, const struct event *ev)
-{
-	if (queue_pid(q) != ev->pid || !q->nr_raised || q->vector != event_value(ev, "vector"))
-		return false;
-	return q->logical ? ev->vcpu < 8 && q->destination >> ev->vcpu & 1
-			  : q->destination == ev->vcpu;
-}
-
-static void on_inject(struct path *p, const struct event *ev)
-{
-	struct path_queue *q;
-
-	p->totals.saw[POINT_INJECT] = true;
-	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));) {
-		if (!is_for(q, ev))
-			continue;
-		for (unsigned int i = 0; i < q->nr_raised; i++) {
-			struct path_request *rq = &p->request[q->waiting[i]];
-
-			if (!rq->at[POINT_RAISE])
-				continue;
-			rq->at[POINT_INJECT] = ev->time_ns;
-			rq->irq_tid = ev->tid;
-		}
-		q->nr_notified -= q->nr_raised;
-		waiting_drop(q, 0, q->nr_raised);
-		q->nr_raised = 0;
-	}
-}
+/* ---- I/O of the host, losses ---- */
 
 static void on_io(struct path *p, const struct event *ev)
 {
@@ -440,15 +351,11 @@ static void on_io(struct path *p, const struct event *ev)
 	io->offset = io->inode ? event_value(ev, "offset") : event_value(ev, "sector") * 512;
 }
 
-/* Losses: which interrupt is for what is no longer known. */
 static void on_lost(struct path *p)
 {
-	struct path_queue *q;
-
 	hash_clear(&p->notifying);
 	hash_clear(&p->nets);
-	for (uint32_t at = 0; (q = hash_next(&p->queues, &at));)
-		q->nr = q->nr_notified = q->nr_raised = 0, q->handler_ns = 0;
+	p->losses++;
 }
 
 /* ---- all events ---- */
@@ -459,8 +366,8 @@ static const struct {
 } handlers[] = {
 	{"virtio_device", on_device},	 {"virtio_kind", on_kind},
 	{"virtio_queue_notify", on_kick},
-	{"virtio_notify", on_notify},	 {"kvm_set_irq", on_raise},
-	{"kvm_msi_set_irq", on_raise},	 {"kvm_inj_virq", on_inject},
+	{"virtio_notify", interrupts_on_notify},	 {"kvm_set_irq", interrupts_on_raise},
+	{"kvm_msi_set_irq", interrupts_on_raise},	 {"kvm_inj_virq", interrupts_on_inject},
 	{"host_io", on_io},		 {"blk_request", on_blk},
 	{"net_packet", net_on_packet},	 {"net_send", net_on_send},
 };
@@ -538,6 +445,7 @@ struct path *path_new(void)
 	p->notifying = HASH_TABLE(struct path_notifying, 1, PATH_NOTIFYING_MAX);
 	p->vcpus = HASH_TABLE(struct path_vcpu, 1, PATH_VCPUS_MAX);
 	p->nets = HASH_TABLE(struct path_net, 1, PATH_NETS_MAX);
+	p->cleared = HASH_TABLE(struct path_cleared, 2, PATH_DEVICES_MAX);
 	p->elements = elements_new();
 	if (!p->elements) {
 		path_free(p);
@@ -566,6 +474,7 @@ void path_free(struct path *p)
 	hash_deinit(&p->notifying);
 	hash_deinit(&p->vcpus);
 	hash_deinit(&p->nets);
+	hash_deinit(&p->cleared);
 	threads_deinit(&p->threads);
 	elements_free(p->elements);
 	free(p->request);

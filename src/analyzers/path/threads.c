@@ -32,13 +32,23 @@ struct thread_log *threads_find(const struct threads *t, uint16_t source, uint32
 	return e ? e->log : NULL;
 }
 
+static struct thread_log *thread_touch(struct threads *t, struct thread_log *log)
+{
+	if (!log || log->is_touched)
+		return log;
+	log->is_touched = true;
+	log->next_touched = t->touched;
+	t->touched = log;
+	return log;
+}
+
 static struct thread_log *threads_get(struct threads *t, const struct event *ev, uint32_t tid)
 {
 	struct thread_log *log = tid ? threads_find(t, ev->source, tid) : NULL;
 	struct thread_entry *e;
 
 	if (log || !tid)
-		return log;
+		return thread_touch(t, log);
 	log = calloc(1, sizeof(*log));
 	e = log ? hash_add_u64(&t->logs, key_of(ev->source, tid), NULL) : NULL;
 	if (!e) {
@@ -48,7 +58,7 @@ static struct thread_log *threads_get(struct threads *t, const struct event *ev,
 	}
 	log->tid = tid;
 	log->pid = ev->pid;
-	return e->log = log;
+	return e->log = thread_touch(t, log);
 }
 
 static void change_add(struct threads *t, struct thread_log *log, struct thread_change change)
@@ -131,7 +141,7 @@ static void on_switch(struct threads *t, const struct event *ev)
 		thread_leaves(t, log, ev);
 	log = next == ev->tid ? threads_get(t, ev, next) : threads_find(t, ev->source, next);
 	if (log && log->pid == ev->pid)
-		thread_comes(t, log, ev);
+		thread_comes(t, thread_touch(t, log), ev);
 }
 
 static void woken(struct threads *t, struct thread_log *log, const struct event *ev,
@@ -160,14 +170,16 @@ static void woken(struct threads *t, struct thread_log *log, const struct event 
 static void all_unknown(struct threads *t, const struct event *ev)
 {
 	const struct event_type *type = ev->type->id == EV_lost ? loss_event_type(ev) : NULL;
-	const struct thread_entry *e;
+	struct thread_log *log;
 
 	if (type && !threads_wants(type->name))
 		return;
-	for (uint32_t at = 0; (e = hash_next(&t->logs, &at));) {
-		if (run_of(e->log) != THREAD_UNKNOWN)
-			change_add(t, e->log, change_of(ev, THREAD_UNKNOWN, NULL, NULL));
-		e->log->exit_ns = e->log->woken_ns = e->log->woken_early_ns = 0;
+	while ((log = t->touched)) { /* the others are unknown since the previous loss */
+		t->touched = log->next_touched;
+		log->is_touched = false;
+		if (run_of(log) != THREAD_UNKNOWN)
+			change_add(t, log, change_of(ev, THREAD_UNKNOWN, NULL, NULL));
+		log->exit_ns = log->woken_ns = log->woken_early_ns = 0;
 	}
 }
 

@@ -42,12 +42,15 @@ struct thread_log {
 	uint64_t woken_exit_ns;		   /* ... which was in an exit since then; 0: in none */
 	uint64_t woken_early_ns;
 	bool is_vcpu;
+	bool is_touched; /* had an event since the last loss */
+	struct thread_log *next_touched;
 	struct thread_change *change;
 	size_t nr;
 };
 
 struct threads {
 	struct hash_table logs; /* of struct thread_entry */
+	struct thread_log *touched;
 	size_t nr_changes;
 	uint64_t refused;	  /* changes and threads above the limits */
 	bool switches, wakes;	  /* the trace has such events */
