@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 10
+plan 12
 name=life$$
 cp "$BUILD/minivmm" "$name"
 
@@ -51,6 +51,31 @@ is "$(grep -c '^<5>hostrace: exit-latency .*next: hostrace blame --list -i life-
 kill "$recorder"
 wait "$recorder_waiter"
 is $? 0 "it ends when it is told to" record.err
+
+# ---- a directory that was removed, and a recorder that is killed ----
+mkdir gone
+(
+	cd gone || exit
+	exec timeout -s KILL 200 "$HOSTRACE" record --vm "$name" --wait -o life.hrt --ring 4M --trigger vm-end --after 0s 2>../gone.err
+) &
+recorder_waiter=$!
+vmm_start 10 "./$name"
+until_line "recording $name (pid $vmm)" gone.err
+rm -rf gone
+vmm_go
+vmm_end
+until_line 'triggers: 1, dumps written: 0' gone.err
+is $? 0 "a dump whose directory was removed is given up" gone.err
+until_line 'waiting for VM' gone.err
+recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
+child=$(pgrep -P "$recorder" | head -n 1)
+kill -s KILL "$recorder"
+for _ in $(seq 600); do # a zombie has ended, too
+	grep -qs '^State:	[^ZX]' "/proc/${child:-none}/status" || break
+	sleep .1
+done
+is "$(grep -hs '^State:	[^ZX]' "/proc/$child/status")" "" "a recorder that is killed leaves none behind" gone.err
+wait "$recorder_waiter" 2>/dev/null
 "$HOSTRACE" record --vm "$$" --wait --trigger vm-end >usage.out 2>&1
 is "$? $(grep -c 'select it by name or UUID' usage.out)" "2 1" "a PID is wrong usage" usage.out
 "$HOSTRACE" record --vm "$name" --wait >usage.out 2>&1

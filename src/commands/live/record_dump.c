@@ -194,7 +194,10 @@ static uint64_t realtime_of(uint64_t ns)
 	return clock_read_ns(CLOCK_REALTIME) - (monotonic_ns() - ns);
 }
 
-/* PREFIX-exit-latency-20261122T231500.123Z.hrt; -2, -3, ... where that exists. */
+/*
+ * PREFIX-exit-latency-20261122T231500.123Z.hrt; -2, -3, ... where that exists. One that cannot be looked up, as in a
+ * directory that was removed, is returned: whoever creates the file reports the error.
+ */
 static char *path_make(const struct dump_files *d, const struct dump_cause *cause)
 {
 	uint64_t ns = realtime_of(cause->culprit.end_ns);
@@ -208,7 +211,7 @@ static char *path_make(const struct dump_files *d, const struct dump_cause *caus
 		if (asprintf(&path, "%s-%s-%s.%03uZ%s.hrt", d->prefix, cause->name, when,
 			     (unsigned int)(ns % NS_PER_S / NS_PER_MS), number) < 0)
 			return NULL;
-		if (lstat(path, &st) && errno == ENOENT)
+		if (lstat(path, &st))
 			return path;
 		free(path);
 		snprintf(number, sizeof(number), "-%u", i);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,10 +77,14 @@ static int vm_wait(void)
 	return err;
 }
 
-static int child_run(struct recording *r, int (*once)(struct recording *r), const sigset_t *mask)
+static int child_run(struct recording *r, int (*once)(struct recording *r), const sigset_t *mask,
+		     pid_t parent)
 {
 	int status;
 
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a parent that is killed passes nothing on */
+	if (getppid() != parent)
+		return EXIT_FAILED;
 	setpgid(0, 0); /* ^C reaches the parent, which passes it on */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	status = vm_wait() ? command_failed() : once(r);
@@ -108,6 +113,7 @@ int record_wait(struct recording *r, int (*once)(struct recording *r))
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
 	bool ended = false;
 	sigset_t set, old;
+	pid_t self = getpid();
 	int status;
 
 	sigemptyset(&set);
@@ -119,7 +125,7 @@ int record_wait(struct recording *r, int (*once)(struct recording *r))
 		pid_t child = fork();
 
 		if (!child)
-			_exit(child_run(r, once, &old));
+			_exit(child_run(r, once, &old, self));
 		if (child < 0) {
 			fail(-errno, "fork: %s", strerror(errno));
 			return command_failed();
