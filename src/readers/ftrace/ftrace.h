@@ -56,18 +56,24 @@ uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, si
 			       uint32_t *ret_tid);
 
 /*
- * The same for a pass over many events: by event id, the offset of vcpu_id within the event, 0
- * for events that do not name a vCPU of their own thread. To be freed. NULL: out of memory, with the error message set.
+ * A pass over many events counts them in slots: one for each id up to the highest with a format, and the last for all
+ * others.
+ */
+unsigned int ftrace_events_slots(const struct ftrace_events *e);
+
+/*
+ * The same for such a pass: by slot, the offset of vcpu_id within the event, 0 for events that do not name a vCPU of
+ * their own thread. To be freed. NULL: out of memory, with the error message set.
  */
 uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e);
 
 enum { FTRACE_IDS = 1 << 16 }; /* events of one recording: common_type has 16 bits */
 
 /*
- * After a first pass, whose events by id are given: from here on only the wanted events are made. `wants` as in
- * ftrace_events_new(), asked only within this call. Returns the number of events without a usable format.
+ * After a first pass, whose events by slot, or by id, are given: from here on only the wanted events are made. `wants`
+ * as in ftrace_events_new(), asked only within this call. Returns the number of events without a usable format.
  */
-uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr,
+uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr, unsigned int nr_slots,
 			    bool (*wants)(const char *event, void *arg), void *arg);
 
 /*

@@ -41,7 +41,7 @@ struct ftrace_events {
 	void *arg;
 	struct hash_table vcpus;
 	unsigned int ids_end; /* the highest id with a format + 1 */
-	struct format *format[FTRACE_IDS];
+	struct format **format; /* by id < ids_end */
 };
 
 struct ftrace_events *ftrace_events_new(enum ftrace_side side,
@@ -61,18 +61,43 @@ struct ftrace_events *ftrace_events_new(enum ftrace_side side,
 	return e;
 }
 
+static struct format *format_at(const struct ftrace_events *e, unsigned int id)
+{
+	return id < e->ids_end ? e->format[id] : NULL;
+}
+
+static void format_free(struct format *f)
+{
+	if (!f)
+		return;
+	free(f->text);
+	free(f->system);
+	free(f->ours);
+	free(f);
+}
+
+static int ids_reserve(struct ftrace_events *e, unsigned int end)
+{
+	struct format **more;
+
+	if (end <= e->ids_end)
+		return 0;
+	more = reallocarray(e->format, end, sizeof(*more));
+	if (!more)
+		return fail(-ENOMEM, "out of memory");
+	memset(more + e->ids_end, 0, (end - e->ids_end) * sizeof(*more));
+	e->format = more;
+	e->ids_end = end;
+	return 0;
+}
+
 void ftrace_events_free(struct ftrace_events *e)
 {
 	if (!e)
 		return;
-	for (unsigned int i = 0; i < e->ids_end; i++) {
-		if (!e->format[i])
-			continue;
-		free(e->format[i]->text);
-		free(e->format[i]->system);
-		free(e->format[i]->ours);
-		free(e->format[i]);
-	}
+	for (unsigned int i = 0; i < e->ids_end; i++)
+		format_free(e->format[i]);
+	free(e->format);
 	hash_deinit(&e->vcpus);
 	free(e);
 }
@@ -128,6 +153,7 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 {
 	struct format *f;
 	unsigned int id;
+	int err;
 
 	if (len > FTRACE_FORMAT_MAX)
 		return 0;
@@ -137,25 +163,21 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 		f->system = strdup(system);
 	}
 	if (!f || !f->text || !f->system) {
-		if (f) {
-			free(f->text);
-			free(f->system);
-		}
-		free(f);
+		format_free(f);
 		return fail(-ENOMEM, "out of memory");
 	}
 	id = format_id(f->text);
 	format_name(f);
-	if (id >= FTRACE_IDS || e->format[id] || !f->name[0]) {
-		free(f->text);
-		free(f->system);
-		free(f);
+	if (id >= FTRACE_IDS || format_at(e, id) || !f->name[0]) {
+		format_free(f);
 		return 0;
 	}
-	e->format[id] = f;
-	if (e->ids_end <= id)
-		e->ids_end = id + 1;
-	return 0;
+	err = ids_reserve(e, id + 1);
+	if (err)
+		format_free(f);
+	else
+		e->format[id] = f;
+	return err;
 }
 
 /* ---- a format becomes a type ---- */
@@ -327,14 +349,16 @@ static void format_use(struct ftrace_events *e, struct format *f, int id)
 
 static struct format *format_of(struct ftrace_events *e, const uint8_t *entry, size_t len)
 {
+	struct format *f;
 	uint16_t id = 0;
 
 	if (len < FTRACE_COMMON)
 		return NULL;
 	memcpy(&id, entry, sizeof(id));
-	if (e->format[id] && !e->format[id]->tried)
-		format_use(e, e->format[id], id);
-	return e->format[id];
+	f = format_at(e, id);
+	if (f && !f->tried)
+		format_use(e, f, id);
+	return f;
 }
 
 uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
@@ -347,7 +371,7 @@ uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, si
 	if (len < FTRACE_COMMON)
 		return RECORD_NO_VCPU;
 	memcpy(&id, entry, sizeof(id));
-	f = e->format[id];
+	f = format_at(e, id);
 	if (!f || strcmp(f->system, "kvm") || !(f = format_of(e, entry, len))->ours)
 		return RECORD_NO_VCPU;
 	memcpy(&pid, entry + 4, sizeof(pid));
@@ -357,7 +381,7 @@ uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, si
 
 uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e)
 {
-	uint16_t *offset = calloc(FTRACE_IDS, sizeof(*offset));
+	uint16_t *offset = calloc(ftrace_events_slots(e), sizeof(*offset));
 
 	if (!offset)
 		fail(-ENOMEM, "out of memory");
@@ -375,14 +399,19 @@ uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e)
 
 /* ---- after a first pass ---- */
 
-uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr,
+unsigned int ftrace_events_slots(const struct ftrace_events *e)
+{
+	return e->ids_end + 1;
+}
+
+uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr, unsigned int nr_slots,
 			    bool (*wants)(const char *event, void *arg), void *arg)
 {
 	uint64_t unknown = 0;
 
 	e->wants = wants;
 	e->arg = arg;
-	for (unsigned int id = e->ids_end; id < FTRACE_IDS; id++)
+	for (unsigned int id = e->ids_end; id < nr_slots; id++)
 		unknown += nr[id];
 	for (unsigned int id = 0; id < e->ids_end; id++) {
 		struct format *f = e->format[id];
@@ -431,7 +460,7 @@ static const struct event_type *type_anyway(struct ftrace_events *e, struct form
 int ftrace_events_count(struct ftrace_events *e, const uint64_t *nr, const uint64_t *first_time,
 			uint64_t *counts)
 {
-	_cleanup_free_ struct id_seen *seen = calloc(FTRACE_IDS, sizeof(*seen));
+	_cleanup_free_ struct id_seen *seen = calloc(e->ids_end + 1u, sizeof(*seen));
 	unsigned int nr_seen = 0;
 
 	if (!seen)
@@ -485,7 +514,7 @@ const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, siz
 	if (len < FTRACE_COMMON)
 		return "";
 	memcpy(&id, entry, sizeof(id));
-	return e->format[id] ? e->format[id]->name : "";
+	return format_at(e, id) ? format_at(e, id)->name : "";
 }
 
 /* ---- a record ---- */

@@ -27,7 +27,7 @@ struct rows_plan *ftrace_rows_plan(const struct ftrace_events *e, const uint64_t
 {
 	struct rows_plan *p = calloc(1, sizeof(*p));
 
-	for (unsigned int id = 0; p && id < FTRACE_IDS; id++)
+	for (unsigned int id = 0; p && id + 1 < ftrace_events_slots(e); id++)
 		for (unsigned int k = 0; nr[id] && k < request->nr_kinds; k++) {
 			if (!ftrace_events_is(e, id, request->kind[k]))
 				continue;

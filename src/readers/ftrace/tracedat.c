@@ -397,8 +397,9 @@ static int content_check(struct tracedat *t)
 
 static void scan_want(struct tracedat *t, const struct read_hint *hint)
 {
-	t->scan->unknown += ftrace_events_want(t->events, t->scan->nr, hint ? hint->wants : NULL,
-					       hint ? hint->arg : NULL);
+	t->scan->unknown +=
+		ftrace_events_want(t->events, t->scan->nr, ftrace_events_slots(t->events),
+				   hint ? hint->wants : NULL, hint ? hint->arg : NULL);
 }
 
 static void start_take(struct tracedat *t)

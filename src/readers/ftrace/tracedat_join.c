@@ -236,7 +236,7 @@ static int ends_join(struct tracedat *t, const uint64_t *borders)
 
 static void ids_join(struct tracedat_scan *s, const struct scan_worker *w)
 {
-	for (unsigned int id = 0; id < FTRACE_IDS; id++) {
+	for (unsigned int id = 0; id < w->job->slots; id++) {
 		s->nr[id] += w->nr[id];
 		if (w->first_time[id] < s->first_time[id])
 			s->first_time[id] = w->first_time[id];

@@ -27,7 +27,7 @@ struct tracedat_scan {
 	struct scanned_loss *loss; /* in the same order */
 	size_t nr_losses, max_losses;
 	struct cpu_totals *total; /* by CPU: as a cpu_stream has them at the end */
-	uint64_t *nr, *first_time; /* by id (FTRACE_IDS): events, time of the first */
+	uint64_t *nr, *first_time; /* by slot (ftrace_events_slots()): events, time of the first */
 	uint64_t nr_gaps;	   /* see STREAM_GAP */
 	uint64_t unknown;	  /* events without a usable format */
 	struct scanned_loss *gap; /* of CPUs with losses without a place; lost 0 */

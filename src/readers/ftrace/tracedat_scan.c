@@ -62,8 +62,10 @@ static void page_scan(struct scan_worker *w, struct ftrace_page *p, struct piece
 		      size_t piece)
 {
 	const uint16_t *own_vcpu = w->job->own_vcpu;
+	const unsigned int others = w->job->slots - 1;
 	const uint8_t *entry;
 	uint64_t time, last = found->last;
+	unsigned int slot;
 	uint32_t nr = 0;
 	uint16_t id;
 	size_t len;
@@ -78,11 +80,12 @@ static void page_scan(struct scan_worker *w, struct ftrace_page *p, struct piece
 			continue;
 		}
 		memcpy(&id, entry, sizeof(id));
-		w->nr[id]++;
-		if (time < w->first_time[id])
-			w->first_time[id] = time;
-		if (own_vcpu[id] && own_vcpu[id] + sizeof(uint32_t) <= len)
-			thread_note(w, entry, own_vcpu[id], piece);
+		slot = id < others ? id : others;
+		w->nr[slot]++;
+		if (time < w->first_time[slot])
+			w->first_time[slot] = time;
+		if (own_vcpu[slot] && own_vcpu[slot] + sizeof(uint32_t) <= len)
+			thread_note(w, entry, own_vcpu[slot], piece);
 		if (len > EVENT_RECORD_MAX - sizeof(struct record_hdr))
 			found->late = true; /* not made: only batches count it */
 	}
@@ -182,12 +185,12 @@ static void *worker_run(void *arg)
 
 /* ---- the workers ---- */
 
-static uint64_t *times_new(void)
+static uint64_t *times_new(unsigned int nr)
 {
-	uint64_t *time = malloc(FTRACE_IDS * sizeof(*time));
+	uint64_t *time = malloc(nr * sizeof(*time));
 
 	if (time)
-		memset(time, 0xff, FTRACE_IDS * sizeof(*time));
+		memset(time, 0xff, nr * sizeof(*time));
 	return time;
 }
 
@@ -195,8 +198,8 @@ static int worker_init(struct scan_worker *w, struct scan_job *job)
 {
 	*w = (struct scan_worker){.job = job};
 	w->threads = HASH_TABLE(struct thread_found, 1, 2 * VM_THREADS_MAX);
-	w->nr = calloc(FTRACE_IDS, sizeof(*w->nr));
-	w->first_time = times_new();
+	w->nr = calloc(job->slots, sizeof(*w->nr));
+	w->first_time = times_new(job->slots);
 	return w->nr && w->first_time ? 0 : fail(-ENOMEM, "out of memory");
 }
 
@@ -240,13 +243,14 @@ static int job_run(struct scan_job *job)
 static int scan_alloc(struct tracedat *t)
 {
 	struct tracedat_scan *s = t->scan = calloc(1, sizeof(*s));
+	unsigned int slots = ftrace_events_slots(t->events);
 
 	if (s)
 		s->total = calloc(t->file.nr_cpus + 1u, sizeof(*s->total));
 	if (s)
-		s->nr = calloc(FTRACE_IDS, sizeof(*s->nr));
+		s->nr = calloc(slots, sizeof(*s->nr));
 	if (s)
-		s->first_time = times_new();
+		s->first_time = times_new(slots);
 	return s && s->total && s->nr && s->first_time ? 0 : fail(-ENOMEM, "out of memory");
 }
 
@@ -255,7 +259,8 @@ int tracedat_scan(struct tracedat *t)
 	_cleanup_free_ uint16_t *own_vcpu = ftrace_events_own_vcpus(t->events);
 	_cleanup_free_ struct piece_found *found = NULL;
 	struct tracedat_pieces pieces = {0};
-	struct scan_job job = {.t = t, .pieces = &pieces, .own_vcpu = own_vcpu};
+	struct scan_job job = {.t = t, .pieces = &pieces, .own_vcpu = own_vcpu,
+			       .slots = ftrace_events_slots(t->events)};
 	int err = own_vcpu ? scan_alloc(t) : -ENOMEM;
 
 	t->vms = tracedat_vms_new(&t->file);

@@ -38,14 +38,15 @@ struct scan_job {
 	struct tracedat *t;
 	const struct tracedat_pieces *pieces;
 	struct piece_found *found; /* by piece */
-	const uint16_t *own_vcpu;  /* by event id, see ftrace_events_own_vcpus() */
+	const uint16_t *own_vcpu;  /* by slot, see ftrace_events_own_vcpus() */
+	unsigned int slots;	   /* ftrace_events_slots() */
 	size_t next, kept_bytes;
 };
 
 struct scan_worker {
 	struct scan_job *job;
 	struct tracedat_pages pages;
-	uint64_t *nr, *first_time; /* by id */
+	uint64_t *nr, *first_time; /* by slot */
 	uint64_t no_id; /* events too short to have one */
 	struct hash_table threads; /* of struct thread_found */
 	uint64_t newest_key;

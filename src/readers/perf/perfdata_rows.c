@@ -22,7 +22,8 @@ struct rows_cursor {
 static struct perfdata_scan *scan_of(struct perfdata *p)
 {
 	if (p->scan && !p->scan->parsed)
-		p->scan->unknown = ftrace_events_want(p->events, p->scan->nr, NULL, NULL);
+		p->scan->unknown =
+			ftrace_events_want(p->events, p->scan->nr, FTRACE_IDS, NULL, NULL);
 	if (p->scan)
 		p->scan->parsed = true;
 	return p->scan;

@@ -160,6 +160,7 @@ static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, con
 	uint32_t cpu, len;
 	uint64_t time;
 	uint16_t id;
+	unsigned int slot, others = ftrace_events_slots(w->p->events) - 1;
 
 	if (!perfdata_raw(l, rec, size, &raw, &len) ||
 	    len > EVENT_RECORD_MAX - sizeof(struct record_hdr))
@@ -178,7 +179,8 @@ static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, con
 	run->last = time;
 	run->end = at + size;
 	run->nr++;
-	return !w->own_vcpu[id] || vcpu_note(w, &w->cpu[cpu], raw, len, w->own_vcpu[id], at);
+	slot = id < others ? id : others;
+	return !w->own_vcpu[slot] || vcpu_note(w, &w->cpu[cpu], raw, len, w->own_vcpu[slot], at);
 }
 
 static bool sample_scan(struct pass *w, const uint8_t *rec, uint32_t size, uint64_t at)
