@@ -32,11 +32,13 @@ static void add_lost(struct summary *s, const struct event *ev)
 {
 	const struct event_type *t = event_type_ours((unsigned int)event_value(ev, "lost_event"));
 	const char *name = t ? t->name : "other";
-	json_int_t before = json_integer_value(json_object_get(s->lost, name));
+	uint64_t sum = (uint64_t)json_integer_value(json_object_get(s->lost, name));
 
-	if (event_value(ev, "count")) /* none: the event was dropped by intent */
-		json_object_set_new(s->lost, name,
-				    json_integer(before + (json_int_t)event_value(ev, "count")));
+	if (!event_value(ev, "count")) /* the event was dropped by intent */
+		return;
+	if (__builtin_add_overflow(sum, event_value(ev, "count"), &sum) || sum > INT64_MAX)
+		sum = INT64_MAX; /* JSON's integers end there */
+	json_object_set_new(s->lost, name, json_integer((json_int_t)sum));
 }
 
 /* Lost events that no event of the trace places: the reader only knows how many they are. */
