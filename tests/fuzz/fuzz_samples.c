@@ -10,7 +10,10 @@
 #include "readers/readers.h"
 #include "walk.h"
 
+/* The input, and where it is. */
 static const char *path;
+static const uint8_t *bytes;
+static size_t nr_bytes;
 
 /* `arg` holds the reader that was opened last. */
 static int open_again(void *arg, struct reader **ret)
@@ -43,7 +46,8 @@ static void profiles_walk(struct sample_trace *t, FILE *out)
 			.of = of[i], .tracepoint = names[i], .group = (enum profile_group)(i % 3)};
 		struct calltree *tree = NULL;
 
-		if (!sample_profile(t, &opt, &tree))
+		if (walk_part(bytes, nr_bytes, i, sizeof(of) / sizeof(of[0])) &&
+		    !sample_profile(t, &opt, &tree))
 			call_trees_print(tree, opt.group != PROFILE_GROUP_NONE,
 					 &(struct row_sink){.out = out});
 		calltree_close(tree);
@@ -76,16 +80,25 @@ static void reports_walk(struct sample_trace *t, FILE *out)
 	struct sample_line_options line = {.backtrace = true};
 	struct time_range all = {0};
 
-	pairs_print(t, &(struct pair_list_options){.sort = PAIRS_BY_DURATION}, &line, &sink);
-	wakeups_print(t, &all, &line, false, &sink);
-	cpu_loads_print(t, &(struct cpu_load_options){0}, false, &sink);
-	summary_walk(t, &sink);
-	memory_walk(t, &sink);
+	if (walk_part(bytes, nr_bytes, 0, 4))
+		pairs_print(t, &(struct pair_list_options){.sort = PAIRS_BY_DURATION}, &line,
+			    &sink);
+	if (walk_part(bytes, nr_bytes, 1, 4)) {
+		wakeups_print(t, &all, &line, false, &sink);
+		cpu_loads_print(t, &(struct cpu_load_options){0}, false, &sink);
+	}
+	if (walk_part(bytes, nr_bytes, 2, 4))
+		summary_walk(t, &sink);
+	if (walk_part(bytes, nr_bytes, 3, 4))
+		memory_walk(t, &sink);
 }
 
 static void host_walk(FILE *out)
 {
 	for (int of = HOST_CLOCK; of <= HOST_OTHERS; of++) {
+		if (!walk_part(bytes, nr_bytes, (unsigned int)of - HOST_CLOCK,
+			       HOST_OTHERS - HOST_CLOCK + 1))
+			continue;
 		struct host_profile_options opt = {.of = (enum host_profile_of)of, .by_vcpu = true,
 						   .by_reason = true, .by_tid = true,
 						   .until_ns = UINT64_MAX};
@@ -131,11 +144,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sample_trace *t = NULL;
 
 	path = walk_path(data, size);
-	if ((walk_way(data, size, 0) || walk_way(data, size, 1)) && !samples_open(&in, &t)) {
-		profiles_walk(t, walk_sink());
-		reports_walk(t, walk_sink());
+	bytes = data;
+	nr_bytes = size;
+	for (unsigned int way = 0; way < 2; way++) {
+		if (!walk_way(data, size, way) || samples_open(&in, &t))
+			continue;
+		if (way)
+			reports_walk(t, walk_sink());
+		else
+			profiles_walk(t, walk_sink());
+		sample_trace_close(take_ptr(t));
 	}
-	sample_trace_close(t);
 	reader_close(held);
 	if (walk_way(data, size, 2))
 		host_walk(walk_sink());

@@ -32,6 +32,12 @@ static inline bool walk_way(const uint8_t *data, size_t size, unsigned int way)
 	return !LLVMFuzzerMutate || crc32c(0, data, size) % WALK_WAYS == way;
 }
 
+/* The same for part `i` of `nr` of a way that does several things. */
+static inline bool walk_part(const uint8_t *data, size_t size, unsigned int i, unsigned int nr)
+{
+	return !LLVMFuzzerMutate || crc32c(0, data, size) / WALK_WAYS % nr == i;
+}
+
 static FILE *walk_sink(void)
 {
 	static FILE *sink;

@@ -66,6 +66,7 @@ struct sample_rule {
 	bool has_key; /* slot 0 is the pair's key */
 	uint8_t dead; /* WHAT_SWITCH: the bits of the state of a dead task */
 	uint8_t made;  /* WHAT_ALLOC: enum sample_made */
+	uint32_t tracepoint; /* set by the caller: index + 1; 0: none */
 	struct sample_kind kind; /* WHAT_EVENT, WHAT_EXIT, WHAT_USER_EXIT; `base` is owned by the caller: free() */
 };
 

@@ -15,13 +15,20 @@
 
 enum { ROOM = SAMPLES_HELD + 64 /* maximum per event, and the sample returned last */ };
 
+static void rule_free(struct sample_rule *r)
+{
+	if (r)
+		free((void *)r->kind.base);
+	free(r);
+}
+
 static void samples_close(struct sample_trace *base)
 {
 	struct samples *x = (struct samples *)base;
 
-	for (unsigned int i = 0; x->rule && i < EVENT_TYPES_MAX; i++)
-		free((void *)x->rule[i].kind.base);
-	for (unsigned int i = 0; x->held && i < ROOM; i++)
+	for (unsigned int i = 0; i < x->nr_rules; i++)
+		rule_free(x->rule[i]);
+	for (size_t i = 0; i < x->nr_held; i++)
 		free(x->held[i].args);
 	sample_threads_close(x->threads);
 	sample_threads_close(x->own);
@@ -29,9 +36,7 @@ static void samples_close(struct sample_trace *base)
 	symbol_map_close(x->symbols);
 	sample_syscalls_close(x->syscalls);
 	free(x->batch);
-	free(x->tracepoint_of);
 	free(x->rule);
-	free(x->has_rule);
 	free(x->held);
 	free(x->load);
 	sample_trace_deinit(base);
@@ -69,20 +74,41 @@ static int made_add(struct samples *x)
 	return err;
 }
 
+/* Types are registered while the trace is read. */
+static int rules_reserve(struct samples *x, unsigned int index)
+{
+	unsigned int nr = event_types_count();
+	struct sample_rule **more;
+
+	if (index < x->nr_rules)
+		return 0;
+	more = reallocarray(x->rule, nr, sizeof(*more));
+	if (!more)
+		return fail(-ENOMEM, "out of memory");
+	memset(more + x->nr_rules, 0, (nr - x->nr_rules) * sizeof(*more));
+	x->rule = more;
+	x->nr_rules = nr;
+	return 0;
+}
+
 static int type_add(struct samples *x, const struct event_type *type)
 {
-	struct sample_rule *r = &x->rule[type->index];
+	struct sample_rule *r;
 	uint32_t tp;
-	int err = 0;
+	int err = rules_reserve(x, type->index);
 
-	x->has_rule[type->index] = true;
+	if (err)
+		return err;
+	x->rule[type->index] = r = calloc(1, sizeof(*r));
+	if (!r)
+		return fail(-ENOMEM, "out of memory");
 	sample_rule_make(type, r);
 	x->has_stacks |= r->what == WHAT_STACK;
 	x->has_wakeup |= r->what == WHAT_WAKE && !r->made;
 	if (r->what == WHAT_EVENT || r->what == WHAT_EXIT || r->what == WHAT_USER_EXIT ||
 	    r->what == WHAT_SYSCALL) {
 		err = samples_tracepoint_add(x, sample_event_name(type), "", "", &r->kind, &tp);
-		x->tracepoint_of[type->index] = tp + 1;
+		r->tracepoint = err ? 0 : tp + 1;
 	}
 	return err;
 }
@@ -110,11 +136,12 @@ static int types_find(struct samples *x)
 				if (t)
 					t->pid = ev->pid;
 			}
-			if (is_ours(x, ev) && !x->has_rule[ev->type->index])
+			if (!is_ours(x, ev))
+				continue;
+			if (!samples_rule_of(x, ev->type))
 				err = type_add(x, ev->type);
-			if (!err && is_ours(x, ev) &&
-			    x->rule[ev->type->index].what == WHAT_SYSCALL)
-				err = sample_syscall_learn(x, &x->rule[ev->type->index], ev);
+			if (!err && samples_rule_of(x, ev->type)->what == WHAT_SYSCALL)
+				err = sample_syscall_learn(x, samples_rule_of(x, ev->type), ev);
 		}
 	}
 	return err;
@@ -161,9 +188,12 @@ static int pass_begin(struct samples *x)
 int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint, const void *args,
 		 size_t len, struct sample_held **ret)
 {
-	struct sample_held *h = &x->held[x->next % ROOM];
+	size_t at = x->next % ROOM;
+	struct sample_held *h = &x->held[at];
 	const struct sample_thread *t = sample_thread_of(x->threads, ev->source, ev->tid);
 
+	if (at >= x->nr_held)
+		x->nr_held = at + 1;
 	if (h->room < len) {
 		uint8_t *more = realloc(h->args, len + 64);
 
@@ -310,12 +340,9 @@ static const struct sample_ops samples_ops = {
 static int samples_init(struct samples *x)
 {
 	x->batch = calloc(1, sizeof(*x->batch));
-	x->tracepoint_of = calloc(EVENT_TYPES_MAX, sizeof(*x->tracepoint_of));
-	x->rule = calloc(EVENT_TYPES_MAX, sizeof(*x->rule));
-	x->has_rule = calloc(EVENT_TYPES_MAX, sizeof(*x->has_rule));
 	x->held = calloc(ROOM, sizeof(*x->held));
 	x->load = calloc(SAMPLES_CPUS_MAX, sizeof(*x->load));
-	if (!x->batch || !x->tracepoint_of || !x->rule || !x->has_rule || !x->held || !x->load)
+	if (!x->batch || !x->held || !x->load)
 		return fail(-ENOMEM, "out of memory");
 	int err = sample_threads_open(&x->own);
 

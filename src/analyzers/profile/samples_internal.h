@@ -79,9 +79,8 @@ struct samples {
 	struct batch *batch;
 	unsigned int at; /* in the batch */
 	bool ended;
-	uint32_t *tracepoint_of; /* by registry index of the type: index + 1 */
-	struct sample_rule *rule;
-	bool *has_rule;
+	struct sample_rule **rule; /* by registry index of the type, below nr_rules; NULL: none */
+	unsigned int nr_rules;
 	uint32_t made[MADE_NR]; /* tracepoint index */
 	struct sample_threads *threads;
 	struct sample_threads *own; /* of a host: threads of VMs */
@@ -90,12 +89,20 @@ struct samples {
 	struct sample_syscalls *syscalls; /* NULL: the trace has none */
 	struct symbol_map *symbols; /* the trace's own */
 	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */
+	size_t nr_held;		    /* entries of it that were ever used */
 	uint64_t first, next, event;
 	bool has_stacks, has_wakeup;
 	bool only_vm; /* the host's own recording: switches of the VM's threads only, no queue's length */
 	double ns_per_tick; /* of a ring that was not aligned; 0: times are ns */
 	int64_t *load;	    /* by CPU, -1: not known */
 };
+
+/* What becomes of events of this type; NULL: nothing. */
+static inline struct sample_rule *samples_rule_of(const struct samples *x,
+						  const struct event_type *type)
+{
+	return type->index < x->nr_rules ? x->rule[type->index] : NULL;
+}
 
 /* A new entry of the trace's dictionary; `kind` stays the caller's. */
 int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,

@@ -268,7 +268,7 @@ static void vcpu_learn(struct samples *x, const struct sample_rule *r, const str
 
 static int make_event(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
-	uint32_t tp = x->tracepoint_of[ev->type->index];
+	uint32_t tp = r->tracepoint;
 	struct sample_held *h;
 	int err;
 
@@ -355,10 +355,9 @@ static int make_stack(struct samples *x, const struct sample_rule *r, const stru
 
 int samples_make(struct samples *x, const struct event *ev)
 {
-	uint16_t index = ev->type->index;
-	struct sample_rule *r = &x->rule[index];
+	struct sample_rule *r = samples_rule_of(x, ev->type);
 
-	if (!x->has_rule[index])
+	if (!r)
 		return 0;
 	x->event++;
 	switch (r->what) {
