@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/growing_file.h"
 #include "base/process.h"
+#include "base/safe_path.h"
 #include "base/temporary.h"
 #include "base/user_rights.h"
 
@@ -49,7 +50,7 @@ static int check_old(const struct growing_file *f, int fd)
 
 static int open_old(struct growing_file *f)
 {
-	f->old = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	f->old = safe_path_open(f->at, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	if (f->old >= 0)
 		return check_old(f, f->old);
 	if (errno == ELOOP)
@@ -60,29 +61,30 @@ static int open_old(struct growing_file *f)
 
 static int open_dir(const char *path)
 {
-	_cleanup_free_ char *copy = strdup(path);
+	char dir[PATH_MAX];
 
-	return copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	safe_path_directory(path, dir);
+	return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int open_new(struct growing_file *f)
 {
-	const char *name = f->path;
+	const char *name = f->at;
 
 	if (f->old >= 0 || f->whole) {
-		if (asprintf(&f->temporary, "%s.%d.tmp", f->path, (int)getpid()) < 0) {
+		if (asprintf(&f->temporary, "%s.%d.tmp", f->at, (int)getpid()) < 0) {
 			f->temporary = NULL;
 			return fail(-ENOMEM, "out of memory");
 		}
 		name = f->temporary;
-		unlink(name); /* of an earlier process with this pid */
+		safe_path_unlink(name); /* of an earlier process with this pid */
 		temporary_add(name);
 	}
-	f->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	f->fd = safe_path_open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (f->fd < 0)
 		return fail(-errno, "cannot create %s: %s", f->path, strerror(errno));
 	flock(f->fd, LOCK_EX | LOCK_NB); /* if the file system has locks */
-	f->dir = open_dir(f->path);
+	f->dir = open_dir(f->at);
 	return 0;
 }
 
@@ -94,7 +96,9 @@ int growing_file_create(struct growing_file *f, const char *path, bool whole,
 
 	*f = (struct growing_file){
 		.fd = -1, .old = -1, .dir = -1, .path = strdup(path), .whole = whole, .ours = ours};
-	err = f->path ? open_old(f) : fail(-ENOMEM, "out of memory");
+	err = f->path ? safe_path_resolve(path, &f->at) : fail(-ENOMEM, "out of memory");
+	if (!err)
+		err = open_old(f);
 	if (!err)
 		err = open_new(f);
 	user_rights_end(begun);
@@ -129,12 +133,12 @@ int growing_file_publish(struct growing_file *f)
 {
 	if (!f->temporary)
 		return 0;
-	if (f->old >= 0 && !is_at(f->path, f->old))
+	if (f->old >= 0 && !is_at(f->at, f->old))
 		return fail(-EBUSY, "%s was replaced by another process; the new data is in %s",
 			    f->path, f->temporary);
 	if (fdatasync(f->fd))
 		return sync_fail(f->path);
-	if (rename(f->temporary, f->path))
+	if (safe_path_rename(f->temporary, f->at))
 		return system_fail(f->path);
 	temporary_remove(f->temporary);
 	free(f->temporary);
@@ -160,15 +164,15 @@ int growing_file_check(const struct growing_file *f, uint64_t written)
 
 int growing_file_close(struct growing_file *f, bool keep)
 {
-	const char *name = f->temporary ? f->temporary : f->path;
+	const char *name = f->temporary ? f->temporary : f->at;
 	int err = 0;
 
 	if (f->fd >= 0 && !keep && is_at(name, f->fd))
-		unlink(name);
+		safe_path_unlink(name);
 	if (f->fd >= 0 && close(f->fd)) {
 		err = system_fail(f->path);
 		if (f->whole)
-			unlink(name);
+			safe_path_unlink(name);
 	}
 	if (f->old >= 0)
 		close(f->old);
@@ -176,6 +180,7 @@ int growing_file_close(struct growing_file *f, bool keep)
 		close(f->dir);
 	temporary_remove(f->temporary);
 	free(f->path);
+	free(f->at);
 	free(f->temporary);
 	*f = (struct growing_file){.fd = -1, .old = -1, .dir = -1};
 	return err;

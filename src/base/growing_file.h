@@ -21,7 +21,8 @@ struct growing_file {
 	int fd;		 /* -1: closed */
 	int old;	 /* the file that will be replaced; -1: none */
 	int dir;	 /* where it is; -1: may not be read */
-	char *path;
+	char *path;	 /* as given, for messages */
+	char *at;	 /* resolved (base/safe_path.h) */
 	bool whole;	 /* it appears when it is complete: begun under a temporary name in any case */
 	char *temporary; /* NULL: the file is at `path` */
 	/* May a file that begins so be replaced? */
@@ -30,8 +31,9 @@ struct growing_file {
 
 /*
  * Creates it, mode 0600. A file that is at `path` must be a regular file, no symbolic link, of this user, empty or
- * accepted by ours(), and not being written by another process. -EEXIST, -ELOOP, -EPERM, -EBUSY, ... with the error
- * message set; then nothing is open and nothing has changed.
+ * accepted by ours(), and not being written by another process. No directory of its path may be another user's
+ * (base/safe_path.h). -EEXIST, -ELOOP, -EPERM, -EACCES, -EBUSY, ... with the error message set; then nothing is open
+ * and nothing has changed.
  */
 int growing_file_create(struct growing_file *f, const char *path, bool whole,
 			bool (*ours)(const uint8_t *head, size_t len));

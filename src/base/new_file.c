@@ -15,10 +15,12 @@
 #include "base/memory.h"
 #include "base/new_file.h"
 #include "base/process.h"
+#include "base/safe_path.h"
 #include "base/temporary.h"
 #include "base/user_rights.h"
 
-enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
+enum { LINKS_MAX = 40, /* as the kernel's MAXSYMLINKS */
+       MODE = 0600 };
 
 /* Does `path` exist and is neither a regular file nor a link to one? */
 static bool is_special_file(const char *path)
@@ -35,20 +37,6 @@ bool is_same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The directory that holds `path`. */
-static void directory_of(const char *path, char dir[PATH_MAX])
-{
-	const char *slash = strrchr(path, '/');
-
-	snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
-}
-
-/* Could anybody put files there? */
-static bool is_shared(const struct stat *dir)
-{
-	return dir->st_mode & S_IWOTH || (dir->st_mode & S_ISVTX && dir->st_mode & S_IWGRP);
-}
-
 /* `path` becomes what the link at `path` names. */
 static int link_follow(char path[PATH_MAX])
 {
@@ -58,7 +46,7 @@ static int link_follow(char path[PATH_MAX])
 	if (n < 0)
 		return -errno;
 	to[n] = '\0';
-	directory_of(path, dir);
+	safe_path_directory(path, dir);
 	n = snprintf(path, PATH_MAX, "%s%s%s", *to == '/' ? "" : dir, *to == '/' ? "" : "/", to);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
@@ -74,9 +62,9 @@ static int check_owners(const char *given)
 	int err = snprintf(path, sizeof(path), "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
 
 	for (int links = 0; !err && !lstat(path, &st); links++) {
-		directory_of(path, dir);
-		if (!stat(dir, &parent) && is_shared(&parent) && st.st_uid != file_owner() &&
-		    st.st_uid != parent.st_uid)
+		safe_path_directory(path, dir);
+		if (!stat(dir, &parent) && is_shared_directory(&parent) &&
+		    st.st_uid != file_owner() && st.st_uid != parent.st_uid)
 			return fail(-EACCES,
 				    "%s belongs to user %u and is in a directory that other users "
 				    "may write to; not writing to it",
@@ -100,24 +88,25 @@ static int open_special(struct new_file *f, bool devices)
 	return f->file ? 0 : fail(-errno, "%s: %s", f->path, strerror(errno));
 }
 
-static int open_temporary(struct new_file *f, mode_t mode)
+static int open_temporary(struct new_file *f)
 {
-	int fd;
+	int fd, err = safe_path_resolve(f->path, &f->at);
 
-	if (asprintf(&f->temporary, "%s.%d.tmp", f->path, (int)getpid()) < 0) {
+	if (err)
+		return err;
+	if (asprintf(&f->temporary, "%s.%d.tmp", f->at, (int)getpid()) < 0) {
 		f->temporary = NULL;
 		return fail(-ENOMEM, "out of memory");
 	}
-	unlink(f->temporary); /* of an earlier process with this pid */
+	safe_path_unlink(f->temporary); /* of an earlier process with this pid */
 	temporary_add(f->temporary);
-	fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	fd = safe_path_open(f->temporary, O_WRONLY | O_CREAT | O_EXCL, MODE);
 	f->file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f->file)
 		return 0;
-	int err = fail(-errno, "%s: %s", f->path, strerror(errno));
-
+	err = fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (fd >= 0) {
-		unlink(f->temporary);
+		safe_path_unlink(f->temporary);
 		close(fd);
 	}
 	return err;
@@ -142,12 +131,15 @@ void new_file_remove_left(const char *path)
 	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
 	uint64_t begun = user_rights_begin();
 	_cleanup_closedir_ DIR *d = NULL;
+	_cleanup_free_ char *at = NULL;
 	char dir[PATH_MAX];
 	struct dirent *e;
 	struct stat st;
 
-	directory_of(path, dir);
-	d = opendir(dir);
+	if (!safe_path_resolve(path, &at)) {
+		safe_path_directory(at, dir);
+		d = opendir(dir);
+	}
 	while (d && (e = readdir(d)))
 		if (is_left(e->d_name, file) &&
 		    !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
@@ -156,13 +148,16 @@ void new_file_remove_left(const char *path)
 	user_rights_end(begun);
 }
 
-static int open_any(struct new_file *f, const char *path, mode_t mode, bool devices)
+static int open_any(struct new_file *f, const char *path, bool devices)
 {
+	_cleanup_free_ char *at = NULL;
 	struct stat st;
 	bool special = is_special_file(path);
-	int err = check_owners(path);
+	int err = safe_path_resolve(path, &at);
 
 	*f = (struct new_file){0};
+	if (!err)
+		err = check_owners(path);
 	if (err)
 		return err;
 	if (!lstat(path, &st) && S_ISLNK(st.st_mode) && !special) {
@@ -173,14 +168,14 @@ static int open_any(struct new_file *f, const char *path, mode_t mode, bool devi
 		f->path = strdup(path);
 	if (!f->path)
 		return fail(-ENOMEM, "out of memory");
-	err = special ? open_special(f, devices) : open_temporary(f, mode);
+	err = special ? open_special(f, devices) : open_temporary(f);
 	return err ? new_file_close(f, err) : 0;
 }
 
-int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices)
+int new_file_open(struct new_file *f, const char *path, bool devices)
 {
 	uint64_t begun = user_rights_begin();
-	int err = open_any(f, path, mode, devices);
+	int err = open_any(f, path, devices);
 
 	user_rights_end(begun);
 	return err;
@@ -201,7 +196,7 @@ static int finish(FILE *file, bool sync)
 
 int new_file_close(struct new_file *f, int err)
 {
-	bool replaces = f->temporary && !access(f->path, F_OK);
+	bool replaces = f->temporary && !access(f->at, F_OK);
 	int failed = f->file ? finish(f->file, replaces && !err) : 0;
 
 	/* The reader of a pipe has seen enough: `hostrace list -o pipe` and `head` behind it. */
@@ -209,12 +204,13 @@ int new_file_close(struct new_file *f, int err)
 		err = fail(-failed, "%s: %s", f->path, strerror(failed));
 	if (!err && memory_failures())
 		err = fail(-ENOMEM, "%s: out of memory", f->path);
-	if (!err && f->temporary && rename(f->temporary, f->path))
+	if (!err && f->temporary && safe_path_rename(f->temporary, f->at))
 		err = fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (err && f->temporary && f->file)
-		unlink(f->temporary);
+		safe_path_unlink(f->temporary);
 	temporary_remove(f->temporary);
 	free(f->path);
+	free(f->at);
 	free(f->temporary);
 	*f = (struct new_file){0};
 	return err;

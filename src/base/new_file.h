@@ -9,21 +9,21 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 struct new_file {
 	FILE *file;
 	char *path;	 /* owned; of a symbolic link, its target */
+	char *at;	 /* owned; the same, resolved (base/safe_path.h) */
 	char *temporary; /* owned; NULL: a device or a pipe, written directly */
 };
 
 /*
  * A regular file, or a symbolic link to one, is replaced on close; the link stays. A device or a pipe is written if
  * `devices` is set, else it is -EEXIST, as a directory always is -EISDIR. A file or link of another user in a directory
- * that others may write to is -EACCES. New files get `mode` less the umask.
- * -errno with the error message set; then nothing is open.
+ * that others may write to is -EACCES, as is a path through a directory or link of another user (base/safe_path.h). New
+ * files have the mode 0600. -errno with the error message set; then nothing is open.
  */
-int new_file_open(struct new_file *f, const char *path, mode_t mode, bool devices);
+int new_file_open(struct new_file *f, const char *path, bool devices);
 
 /*
  * err 0: completes the file; -errno with the error message set if writing or renaming failed. Otherwise discards what

@@ -21,7 +21,7 @@ static const struct option_row dump_options[] = {
 static int convert_to(struct sample_trace *t, const char *to)
 {
 	struct new_file f;
-	int err = new_file_open(&f, to, 0666, false);
+	int err = new_file_open(&f, to, false);
 
 	return err ? err : new_file_close(&f, osv_convert(t, f.file));
 }

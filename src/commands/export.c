@@ -128,7 +128,7 @@ static int destination_open(struct destination *to)
 	if (err || !output_path)
 		return err;
 	return to->is_ctf ? export_ctf_open(output_path, &to->ctf)
-			  : new_file_open(&to->file, output_path, 0666, true);
+			  : new_file_open(&to->file, output_path, true);
 }
 
 static int destination_write(struct destination *to, const struct input_set *in)

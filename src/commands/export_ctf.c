@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/safe_path.h"
 #include "base/user_rights.h"
 #include "commands/common/command.h"
 #include "commands/common/rows.h"
@@ -23,30 +25,51 @@ static bool is_ours(const char *name)
 }
 
 /* Readers take every file in the directory for a stream. */
-static int directory_check(const char *directory)
+static int directory_check(const char *given, const char *at)
 {
-	_cleanup_closedir_ DIR *dir = opendir(directory);
+	_cleanup_close_ int fd = safe_path_open(at, O_RDONLY | O_DIRECTORY, 0);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *d;
 
 	if (!dir)
-		return fail(-errno, "%s: %s", directory, strerror(errno));
+		return fail(-errno, "%s: %s", given, strerror(errno));
+	fd = -1; /* closedir() closes it */
 	while ((d = readdir(dir)))
 		if (!is_ours(d->d_name))
 			return fail(
 				-EEXIST,
 				"%s holds other files (%s); give -o the name of a new directory",
-				directory, d->d_name);
+				given, d->d_name);
 	return 0;
 }
 
-static int directory_make(const char *directory)
+static int directory_make(const char *given, const char *at)
+{
+	if (!safe_path_mkdir(at))
+		return 0;
+	return errno == EEXIST ? directory_check(given, at)
+			       : fail(-errno, "%s: %s", given, strerror(errno));
+}
+
+/* "x.ctf/" -> the resolved path of x.ctf */
+static int directory_resolve(const char *given, char **ret)
+{
+	_cleanup_free_ char *plain = strdup(given);
+	size_t len = plain ? strlen(plain) : 0;
+
+	while (len > 1 && plain[len - 1] == '/')
+		plain[--len] = '\0';
+	return plain ? safe_path_resolve(plain, ret) : fail(-ENOMEM, "out of memory");
+}
+
+static int directory_open(const char *given)
 {
 	uint64_t begun = user_rights_begin();
-	int err = 0;
+	_cleanup_free_ char *at = NULL;
+	int err = directory_resolve(given, &at);
 
-	if (mkdir(directory, 0777))
-		err = errno == EEXIST ? directory_check(directory)
-				      : fail(-errno, "%s: %s", directory, strerror(errno));
+	if (!err)
+		err = directory_make(given, at);
 	user_rights_end(begun);
 	return err;
 }
@@ -55,14 +78,14 @@ int export_ctf_open(const char *directory, struct export_ctf *to)
 {
 	struct new_file *const opened[] = {&to->stream, &to->metadata};
 	char path[PATH_MAX];
-	int err = directory_make(directory);
+	int err = directory_open(directory);
 
 	*to = (struct export_ctf){0};
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", directory, files[i]) >= PATH_MAX)
 			err = fail(-ENAMETOOLONG, "%s: %s", directory, strerror(ENAMETOOLONG));
 		else
-			err = new_file_open(opened[i], path, 0666, false);
+			err = new_file_open(opened[i], path, false);
 	}
 	return err;
 }

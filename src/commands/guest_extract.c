@@ -80,7 +80,7 @@ static int file_open(struct new_file *f, const char *name, const char *suffix)
 
 	if (asprintf(&path, "%s%s", name, suffix) < 0)
 		return fail(-ENOMEM, "out of memory");
-	return new_file_open(f, path, 0600, false);
+	return new_file_open(f, path, false);
 }
 
 static int tracefile_write(struct sample_trace *t, const char *name)

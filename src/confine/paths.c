@@ -14,6 +14,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/safe_path.h"
+#include "base/user_rights.h"
 #include "confine/internal.h"
 
 struct rule {
@@ -96,12 +98,27 @@ static size_t stem_of(const char *path)
 	return dot && dot > name ? (size_t)(dot - path) : strlen(path);
 }
 
+/* While this process may still look at the directories of what will be written. */
+static int place_check(const char *path)
+{
+	uint64_t begun = user_rights_begin();
+	char *at;
+	int err = safe_path_resolve(path, &at);
+
+	free(at);
+	user_rights_end(begun);
+	return err == -EACCES || err == -ENOMEM ? err : 0; /* of others, to open it says more */
+}
+
 static int rule_add(struct confine_paths *p, const char *path, struct rule rule)
 {
 	char buf[PATH_MAX];
 	struct stat st;
-	int err = path_absolute(path, getpid(), buf);
+	int err = rule.write ? place_check(path) : 0;
 
+	if (err)
+		return err;
+	err = path_absolute(path, getpid(), buf);
 	if (err) /* no such directory: to open it fails, too */
 		return err == -ENOMEM ? fail(err, "out of memory") : 0;
 	err = array_room(p->rule, p->nr);

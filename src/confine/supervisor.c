@@ -32,6 +32,7 @@
 
 #include "base/error.h"
 #include "base/read_full.h"
+#include "base/safe_path.h"
 #include "confine/internal.h"
 
 #ifndef PR_SET_PTRACER
@@ -202,6 +203,8 @@ static void call_open(struct call *c, int dir, uint64_t address, int flags, mode
 		fd = err;
 	else if (use_of(flags) <= PATH_DIRECTORY && !paths_given(c->paths, path))
 		fd = open_neighbour(path, flags | O_CLOEXEC | O_NOCTTY);
+	else if (flags & O_CREAT)
+		fd = safe_path_open(path, flags | O_NOCTTY, mode);
 	else
 		fd = open(path, flags | O_CLOEXEC | O_NOCTTY, mode);
 	if (fd >= 0 && flags & O_CREAT && paths_allow_temporary(c->paths, path, true))
@@ -260,7 +263,7 @@ static void call_rename(struct call *c, uint64_t from, uint64_t to)
 		err = path_read(c, AT_FDCWD, to, path[1]);
 	if (!err && !paths_allow_rename(c->paths, path[0], path[1]))
 		err = -EACCES;
-	if (!err && rename(path[0], path[1]))
+	if (!err && safe_path_rename(path[0], path[1]))
 		err = -errno;
 	answer(c, err);
 }
@@ -273,7 +276,7 @@ static void call_unlink(struct call *c, uint64_t address)
 	if (!err && !paths_allow(c->paths, path, PATH_WRITE) &&
 	    strcmp(path, c->temporary))
 		err = -EACCES;
-	if (!err && unlink(path))
+	if (!err && safe_path_unlink(path))
 		err = -errno;
 	answer(c, err);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/safe_path.h"
 #include "fetch/download.h"
 #include "fetch/download_state.h"
 
@@ -263,7 +264,7 @@ static int part_open(struct transfer *t)
 {
 	struct stat st;
 
-	t->fd = open(t->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	t->fd = safe_path_open(t->part, O_RDWR | O_CREAT, 0600);
 	if (t->fd < 0 || fstat(t->fd, &st))
 		return fail(-errno, "%s: %s", t->part, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
@@ -285,29 +286,22 @@ static int part_done(struct transfer *t)
 {
 	int err = t->opt->check ? t->opt->check(t->part) : 0;
 
-	if (!err && rename(t->part, t->opt->file))
+	if (!err && safe_path_rename(t->part, t->opt->file))
 		err = fail(-errno, "%s: %s", t->opt->file, strerror(errno));
 	if (err)
-		unlink(t->part);
+		safe_path_unlink(t->part);
 	download_state_remove(t->part);
 	return err;
 }
 
-int download(const struct download_options *given, struct download_result *ret)
+static int download_to(const char *file, struct download_options *opt, struct download_result *ret)
 {
-	struct download_options opt = *given;
-	struct transfer t = {.opt = &opt, .fd = -1};
+	struct transfer t = {.opt = opt, .fd = -1};
 	int err;
 
-	*ret = (struct download_result){0};
-	struct stat st;
-
-	if (!lstat(opt.file, &st) && !S_ISREG(st.st_mode)) /* it is renamed into place at the end */
-		return fail(-EEXIST, "%s exists and is not a regular file", opt.file);
-	opt.max_bytes = opt.max_bytes ? opt.max_bytes : DOWNLOAD_MAX;
-	if (asprintf(&t.part, "%s.part", opt.file) < 0)
+	if (asprintf(&t.part, "%s.part", file) < 0)
 		return fail(-ENOMEM, "out of memory");
-	if (!(t.http = http_open(&opt.http))) {
+	if (!(t.http = http_open(&opt->http))) {
 		free(t.part);
 		return -ENOMEM;
 	}
@@ -321,12 +315,32 @@ int download(const struct download_options *given, struct download_result *ret)
 	if (!err)
 		err = part_done(&t);
 	else if (ours && (!t.state.resumable || !t.have)) {
-		unlink(t.part);
+		safe_path_unlink(t.part);
 		download_state_remove(t.part);
 	}
 	if (t.fd >= 0)
 		close(t.fd);
 	http_close(t.http);
 	free(t.part);
+	return err;
+}
+
+int download(const struct download_options *given, struct download_result *ret)
+{
+	struct download_options opt = *given;
+	struct stat st;
+	char *at;
+	int err;
+
+	*ret = (struct download_result){0};
+	if (!lstat(opt.file, &st) && !S_ISREG(st.st_mode)) /* it is renamed into place at the end */
+		return fail(-EEXIST, "%s exists and is not a regular file", opt.file);
+	err = safe_path_resolve(given->file, &at);
+	if (err)
+		return err;
+	opt.file = at;
+	opt.max_bytes = opt.max_bytes ? opt.max_bytes : DOWNLOAD_MAX;
+	err = download_to(at, &opt, ret);
+	free(at);
 	return err;
 }

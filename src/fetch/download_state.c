@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/safe_path.h"
 #include "fetch/download_state.h"
 
 enum { STATE_BYTES_MAX = 16384 };
@@ -23,14 +24,14 @@ void download_state_remove(const char *part)
 	_cleanup_free_ char *name = state_name(part);
 
 	if (name)
-		unlink(name);
+		safe_path_unlink(name);
 }
 
 static json_t *state_read(const char *part)
 {
 	_cleanup_free_ char *name = state_name(part);
 	_cleanup_close_ int fd =
-		name ? open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+		name ? safe_path_open(name, O_RDONLY | O_NONBLOCK, 0) : -1;
 	char text[STATE_BYTES_MAX];
 	struct stat st;
 
@@ -68,10 +69,10 @@ int download_state_save(const char *part, const char *url, const struct download
 
 	if (!name)
 		return fail(-ENOMEM, "out of memory");
-	unlink(name);
+	safe_path_unlink(name);
 	if (!s->resumable)
 		return 0;
-	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = safe_path_open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0)
 		return fail(-errno, "%s: %s", name, strerror(errno));
 	j = json_pack("{s:s,s:s,s:I}", "url", url, "validator", s->validator, "total",

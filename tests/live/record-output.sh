@@ -25,7 +25,7 @@ refused() {
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
 
-plan 23
+plan 33
 vmm_start 500
 
 echo part >two.guest.kallsyms.4194999.tmp # no process has this pid
@@ -75,6 +75,34 @@ is "$(cat planted.guest)" precious "... which is not touched"
 "$HOSTRACE" info -i two.hrt -o planted.guest 2>report.err
 is $? 1 "a report into another user's file" report.err
 is "$(cat planted.guest)" precious "... which is not touched"
+
+# another user's directory, and that user's link to one of root's
+mkdir theirs ours
+chown 65534 theirs
+ln -s ours link
+chown -h 65534 link
+# writes_not NAME ARGS...: neither into the one nor through the other
+writes_not() {
+	name=$1
+	shift
+	for place in theirs link; do
+		timeout -s KILL 200 "$HOSTRACE" "$@" -o $place/x 2>report.err
+		is "$? $(grep -c "$place belongs to user 65534" report.err)" "1 1" "$name, $place of another user" report.err
+	done
+}
+writes_not "a recording" record --vm "$vmm" -d 200ms
+writes_not "a trace in CTF" export ctf -i two.hrt
+writes_not "a converted trace" import two.hrt
+writes_not "a report" timeline -f svg -i two.hrt
+is "$(find theirs ours -type f | wc -l)" 0 "... and nothing is there"
+mkdir -m 755 tree
+umask 0
+for words in "export ctf" "export text" "timeline -f svg" "import"; do
+	"$HOSTRACE" $words -o "tree/${words##* }" $([ "$words" = import ] || echo -i) two.hrt 2>report.err
+done
+umask 022
+is "$(find tree -mindepth 1 -printf '%M\n' | sort | uniq -c | tr -s ' ' | tr '\n' ,)" " 5 -rw-------, 1 drwx------," \
+	"what is written is its owner's only: files 0600, directories 0700" report.err
 chmod 700 .
 "$HOSTRACE" record --vm "$vmm" -d 200ms -o much.hrt --guest "file:$ROOT/tests/cases/guest-stream/small.guest" \
 	--guest-size 1000 2>record.err

@@ -124,22 +124,22 @@ static void other_users_files_in_a_shared_directory(void **state)
 	dir_put("victim", "precious");
 	assert_int_equal(symlink("victim", in_dir("planted")), 0);
 	assert_int_equal(lchown(in_dir("planted"), OTHER_USER, OTHER_USER), 0);
-	assert_int_equal(new_file_open(&f, in_dir("planted"), 0600, true), -EACCES);
+	assert_int_equal(new_file_open(&f, in_dir("planted"), true), -EACCES);
 	assert_int_equal(symlink("planted", in_dir("to-planted")), 0);
-	assert_int_equal(new_file_open(&f, in_dir("to-planted"), 0600, true), -EACCES);
+	assert_int_equal(new_file_open(&f, in_dir("to-planted"), true), -EACCES);
 	assert_content("victim", "precious");
 
 	dir_put("theirs", "OURS theirs");
 	assert_int_equal(chown(in_dir("theirs"), OTHER_USER, OTHER_USER), 0);
-	assert_int_equal(new_file_open(&f, in_dir("theirs"), 0600, true), -EACCES);
+	assert_int_equal(new_file_open(&f, in_dir("theirs"), true), -EACCES);
 	assert_int_equal(create(&g, "theirs"), -EPERM);
 	assert_int_equal(mkfifo(in_dir("their-fifo"), 0666), 0);
 	assert_int_equal(chown(in_dir("their-fifo"), OTHER_USER, OTHER_USER), 0);
-	assert_int_equal(new_file_open(&f, in_dir("their-fifo"), 0600, true), -EACCES);
+	assert_int_equal(new_file_open(&f, in_dir("their-fifo"), true), -EACCES);
 	assert_content("theirs", "OURS theirs");
 
 	assert_int_equal(symlink("victim", in_dir("mine")), 0); /* one's own link is followed */
-	assert_int_equal(new_file_open(&f, in_dir("mine"), 0600, true), 0);
+	assert_int_equal(new_file_open(&f, in_dir("mine"), true), 0);
 	fputs("report", f.file);
 	assert_int_equal(new_file_close(&f, 0), 0);
 	assert_content("victim", "report");

@@ -169,7 +169,7 @@ static int file_open(struct output *out)
 	int err = input_check_output(given.file);
 
 	if (!err)
-		err = new_file_open(&out->new_file, given.file, 0666, true);
+		err = new_file_open(&out->new_file, given.file, true);
 	out->file = out->new_file.file;
 	return err;
 }

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/safe_path.h"
 #include "commands/common/command.h"
 #include "commands/live/demo_check.h"
 #include "commands/live/demo_vm.h"
@@ -229,9 +230,13 @@ static int choose_accel(struct demo *d)
 /* Nobody else can have put links or files there, which this command would write to. */
 static int directory_make(const char *dir)
 {
+	_cleanup_free_ char *at = NULL;
 	struct stat st;
+	int err = safe_path_resolve(dir, &at);
 
-	if (mkdir(dir, 0755) && errno != EEXIST)
+	if (err)
+		return err;
+	if (safe_path_mkdir(at) && errno != EEXIST)
 		return fail(-errno, "%s: %s", dir, strerror(errno));
 	if (lstat(dir, &st))
 		return fail(-errno, "%s: %s", dir, strerror(errno));

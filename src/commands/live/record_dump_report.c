@@ -272,7 +272,7 @@ static int write_all(const char *dump, const char *path, struct report_data *d,
 		     const struct dump_cause *cause, const char *line)
 {
 	struct new_file file = {0};
-	int err = new_file_open(&file, path, 0600, false);
+	int err = new_file_open(&file, path, false);
 
 	if (err)
 		return err;

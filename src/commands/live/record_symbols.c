@@ -55,7 +55,7 @@ static char *path_make(void)
 static int symbols_write(struct linux_guest *g, const char *path)
 {
 	struct new_file f;
-	int err = new_file_open(&f, path, 0600, false);
+	int err = new_file_open(&f, path, false);
 
 	if (err)
 		return err;

@@ -16,9 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/safe_path.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
@@ -182,10 +184,14 @@ static void snapshot_name(unsigned int number, char *buf, size_t size)
 static int snapshot_create(struct top *t, char *name, size_t size)
 {
 	while (t->snapshots < SNAPSHOTS_MAX) {
-		int fd;
+		_cleanup_free_ char *at = NULL;
+		int fd, err;
 
 		snapshot_name(++t->snapshots, name, size);
-		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		err = safe_path_resolve(name, &at);
+		if (err)
+			return err;
+		fd = safe_path_open(at, O_WRONLY | O_CREAT | O_EXCL, 0600);
 		if (fd >= 0)
 			return fd;
 		if (errno != EEXIST)

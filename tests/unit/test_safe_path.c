@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Directories on the way to what is written: other users' directories and links, and those that are exchanged. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/growing_file.h"
+#include "base/new_file.h"
+#include "base/safe_path.h"
+
+#include "dir_util.h"
+
+enum { OTHER_USER = 65534 };
+
+static bool any(const uint8_t *head, size_t len)
+{
+	(void)head;
+	(void)len;
+	return true;
+}
+
+/* All that writes does the same. */
+static void assert_opens(const char *path, int result)
+{
+	struct growing_file g;
+	struct new_file f;
+	char *at;
+
+	assert_int_equal(safe_path_resolve(path, &at), result);
+	free(at);
+	assert_int_equal(new_file_open(&f, path, true), result);
+	assert_int_equal(new_file_close(&f, -ECANCELED), -ECANCELED);
+	assert_int_equal(growing_file_create(&g, path, true, any), result);
+	assert_int_equal(growing_file_close(&g, false), 0);
+}
+
+static void assert_resolved(const char *path, const char *file)
+{
+	char *at, real[PATH_MAX];
+
+	assert_int_equal(safe_path_resolve(path, &at), 0);
+	assert_non_null(realpath(test_dir, real));
+	strcat(real, file);
+	assert_string_equal(at, real);
+	free(at);
+}
+
+static void own_links_are_followed(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(in_dir("own"), 0755), 0);
+	assert_int_equal(mkdir(in_dir("own/deep"), 0755), 0);
+	assert_int_equal(symlink("own", in_dir("relative")), 0);
+	assert_int_equal(symlink(in_dir("own/deep"), in_dir("own/absolute")), 0);
+	assert_int_equal(symlink("loop", in_dir("loop")), 0);
+	assert_resolved(in_dir("relative/absolute/x"), "/own/deep/x");
+	assert_resolved(in_dir("own/./deep//../x"), "/own/x");
+	assert_resolved(in_dir("own/absolute/../x"), "/own/x"); /* as the kernel does it */
+	assert_opens(in_dir("relative/absolute/x"), 0);
+	assert_opens(in_dir("loop/x"), -ELOOP);
+	assert_opens(in_dir("missing/x"), -ENOENT);
+	assert_int_equal(chdir(in_dir("own")), 0);
+	assert_resolved("x", "/own/x");
+	assert_resolved("deep/x", "/own/deep/x");
+	assert_int_equal(chdir("/"), 0);
+}
+
+static void modes_are_private(void **state)
+{
+	struct new_file f;
+	struct stat st;
+
+	(void)state;
+	umask(0);
+	assert_int_equal(new_file_open(&f, in_dir("private"), true), 0);
+	assert_int_equal(new_file_close(&f, 0), 0);
+	assert_int_equal(stat(in_dir("private"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(safe_path_mkdir(in_dir("private.d")), 0);
+	assert_int_equal(stat(in_dir("private.d"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+}
+
+static void other_users_directories_and_links(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can make another user's files */
+	assert_int_equal(mkdir(in_dir("victim"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("theirs"), 0777), 0);
+	assert_int_equal(chown(in_dir("theirs"), OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(symlink("victim", in_dir("planted")), 0);
+	assert_int_equal(lchown(in_dir("planted"), OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(symlink("planted", in_dir("to-planted")), 0);
+	for (int shared = 0; shared < 2; shared++) {
+		assert_int_equal(chmod(test_dir, shared ? 01777 : 0755), 0);
+		assert_opens(in_dir("theirs/x"), -EACCES);
+		assert_non_null(strstr(error_text(), "/theirs belongs to user 65534"));
+		assert_opens(in_dir("planted/x"), -EACCES);
+		assert_non_null(strstr(error_text(), "the link"));
+		assert_opens(in_dir("to-planted/x"), -EACCES);
+		assert_opens(in_dir("victim/x"), 0);
+	}
+	setenv("SUDO_UID", "65534", 1); /* who may become root anyway */
+	assert_opens(in_dir("theirs/x"), 0);
+	unsetenv("SUDO_UID");
+	assert_int_equal(chdir(in_dir("theirs")), 0); /* it was chosen, and cannot be exchanged */
+	assert_opens("x", 0);
+	assert_int_equal(chdir("/"), 0);
+}
+
+/* Between the steps another user puts a link in a directory's place. */
+static void exchanged_directories_are_not_entered(void **state)
+{
+	char *at, *tmp;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdir(in_dir("a"), 0755), 0);
+	assert_int_equal(mkdir(in_dir("secret"), 0755), 0);
+	assert_int_equal(safe_path_resolve(in_dir("a/x"), &at), 0);
+	assert_int_equal(safe_path_resolve(in_dir("a/x.tmp"), &tmp), 0);
+	fd = safe_path_open(tmp, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(safe_path_rename(tmp, at), 0);
+	assert_int_equal(rename(in_dir("a"), in_dir("b")), 0);
+	assert_int_equal(symlink("secret", in_dir("a")), 0);
+	dir_put("secret/x", "");
+	assert_int_equal(safe_path_open(at, O_WRONLY | O_CREAT, 0600), -1);
+	assert_int_equal(errno, ELOOP);
+	assert_int_equal(safe_path_unlink(at), -1);
+	assert_int_equal(errno, ELOOP);
+	assert_int_equal(safe_path_mkdir(tmp), -1);
+	assert_int_equal(errno, ELOOP);
+	assert_int_equal(safe_path_rename(at, tmp), -1);
+	assert_int_equal(errno, ELOOP);
+	free(at);
+	free(tmp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_links_are_followed),
+		cmocka_unit_test(modes_are_private),
+		cmocka_unit_test(other_users_directories_and_links),
+		cmocka_unit_test(exchanged_directories_are_not_entered),
+	};
+
+	return cmocka_run_group_tests_name("safe paths", tests, dir_make, dir_remove);
+}
