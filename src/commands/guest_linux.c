@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/kvm_look.h"
@@ -101,7 +102,7 @@ int guest_symbols(int argc, char **argv)
 		return command_usage("unexpected argument '%s'", argv[0]);
 	err = guest_linux_open("symbols", &g);
 	if (!err)
-		err = linux_guest_find(&g, 0);
+		err = linux_guest_find(&g, monotonic_ns() + GUEST_LINUX_FIND_NS);
 	if (!err && linux_modules_add(&g))
 		without = strdup(error_text());
 	if (!err)

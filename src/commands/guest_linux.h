@@ -8,6 +8,9 @@
 #include "vm/linux/btf.h"
 #include "vm/linux/guest.h"
 
+/* For finding the kernel. All RAM takes 1 to 4 minutes for 512 GiB; what is in it may be made to cost time. */
+#define GUEST_LINUX_FIND_NS (600ull * 1000000000)
+
 /*
  * Opens the memory of the VM of --vm, and confines the process. -errno with the error message set; *ret is the
  * caller's, also on failure.

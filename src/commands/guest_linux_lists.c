@@ -28,7 +28,7 @@ int guest_linux_list(const char *action, int argc, char **argv, int (*print)(str
 		return command_usage("unexpected argument '%s'", argv[0]);
 	err = guest_linux_open(action, &g);
 	if (!err)
-		err = linux_guest_find(&g, 0);
+		err = linux_guest_find(&g, monotonic_ns() + GUEST_LINUX_FIND_NS);
 	if (!err)
 		err = linux_types_read(&g, &types);
 	if (!err)
@@ -128,6 +128,8 @@ static int tasks_print(struct linux_list *l)
 		if (unwinder)
 			task_stack_print(l, unwinder, &task[i]);
 	}
+	if (!err && unwinder)
+		err = linux_reads_end(l->g, 0);
 	linux_unwinder_close(unwinder);
 	free(task);
 	return err;

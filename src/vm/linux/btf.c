@@ -211,7 +211,7 @@ static int offset_find(const struct btf_types *b, uint32_t id, const char *path,
 			continue;
 		else if (path[len])
 			more = offset_find(b, type, path + len + 1, depth + 1, steps);
-		if (more >= 0)
+		if (more >= 0 && more <= INT_MAX - (int)at)
 			return (int)at + more;
 	}
 	return -ENOENT;

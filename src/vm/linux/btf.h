@@ -13,7 +13,7 @@
 
 enum {
 	BTF_BYTES_MAX = 64 << 20,
-	BTF_TYPES_MAX = 4 << 20,
+	BTF_TYPES_MAX = 1 << 20, /* 150,000 are usual */
 	BTF_DEPTH_MAX = 16, /* of modifiers, and of structs without a name */
 };
 

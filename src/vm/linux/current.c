@@ -101,12 +101,13 @@ int linux_current_find(struct linux_guest *g, const struct btf_types *types,
 	int err;
 
 	*ret = (struct linux_current){.direct = DIRECT_MAP};
+	linux_reads_begin(g);
 	if (base && linux_read_u64(g, base, &ret->direct))
 		return fail(-ENOENT, "page_offset_base of the guest's kernel cannot be read");
 	err = layout_read(types, ret);
 	if (!err)
 		err = find_begin(&f, types);
-	return err ? err : cpus_read(&f, ret);
+	return linux_reads_end(g, err ? err : cpus_read(&f, ret));
 }
 
 void linux_current_deinit(struct linux_current *c)

@@ -105,6 +105,10 @@ static int ring_copy(struct linux_guest *g, uint64_t ring, struct copy *c)
 	    linux_read_u64(g, ring + (uint64_t)l->tail, &c->tail) ||
 	    linux_read_u64(g, ring + (uint64_t)l->head, &c->head))
 		return fail(-EFAULT, "the guest's kernel log cannot be read");
+	if ((uint64_t)l->desc_bytes << c->count_bits > LINUX_LOG_TABLE_MAX ||
+	    (uint64_t)l->info_bytes << c->count_bits > LINUX_LOG_TABLE_MAX)
+		return fail(-EFAULT, "the guest's kernel log has tables larger than %d MiB",
+			    LINUX_LOG_TABLE_MAX >> 20);
 	err = array_copy(g, ring + (uint64_t)l->descs, (size_t)l->desc_bytes << c->count_bits,
 			 &c->desc);
 	if (!err)
@@ -147,6 +151,12 @@ static int text_add(struct linux_log *l, const char *text, size_t len)
 	return 0;
 }
 
+/* Blocks do not overlap: all texts together are no longer than their ring. */
+static bool text_fits(const struct copy *c, const struct linux_log *l, size_t len)
+{
+	return l->text_bytes - l->nr + len <= (size_t)1 << c->size_bits;
+}
+
 /* 0 also if there is no such record any more. */
 static int record_add(struct linux_guest *g, const struct copy *c, uint64_t id,
 		      struct linux_log *ret)
@@ -162,7 +172,7 @@ static int record_add(struct linux_guest *g, const struct copy *c, uint64_t id,
 	    (state >> STATE_SHIFT != STATE_COMMITTED && state >> STATE_SHIFT != STATE_FINALIZED))
 		return 0;
 	text = block_text(c, id, desc, &len);
-	if (!text) {
+	if (!text || !text_fits(c, ret, len)) {
 		g->torn++;
 		return 0;
 	}
@@ -186,6 +196,7 @@ int linux_log_read(struct linux_guest *g, const struct btf_types *types, struct 
 	*ret = (struct linux_log){0};
 	if (err)
 		return err;
+	linux_reads_begin(g);
 	if (!symbol || linux_read_u64(g, symbol, &ring))
 		return fail(-ENOENT, "the guest's kernel has no symbol prb");
 	err = ring_copy(g, ring, &c);
@@ -197,7 +208,7 @@ int linux_log_read(struct linux_guest *g, const struct btf_types *types, struct 
 	free(c.desc);
 	free(c.info);
 	free(c.data);
-	return err;
+	return linux_reads_end(g, err);
 }
 
 void linux_log_deinit(struct linux_log *l)

@@ -9,6 +9,7 @@
 enum {
 	LINUX_LOG_RECORDS_BITS = 20, /* at most 1 << */
 	LINUX_LOG_BYTES_BITS = 26,   /* of all texts: at most 1 << */
+	LINUX_LOG_TABLE_MAX = 128 << 20, /* bytes of all descriptors; of all infos */
 };
 
 struct linux_log_record {

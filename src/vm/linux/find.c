@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "event/event.h"
 #include "vm/linux/guest.h"
@@ -23,6 +24,8 @@ enum {
 	IMAGE_MAX = 128 << 20, /* from _text to the end of .rodata */
 	RODATA_MAX = 32 << 20,
 	PTES = 512,
+	TABLES_MAX = 256, /* that are tried */
+	VMCOREINFOS_MAX = 32, /* pages of it that are followed */
 };
 
 /* linux_proc_banner, at the beginning of .rodata: init/version.c is linked first. */
@@ -33,6 +36,7 @@ struct search {
 	struct linux_guest *g;
 	struct kallsyms_tokens tokens;
 	bool tables; /* symbol tables were found, but the image did not fit */
+	unsigned int nr_tables, nr_vmcoreinfos; /* tried */
 };
 
 /* ---- the image of tables that were found ---- */
@@ -150,6 +154,13 @@ static int table_try(struct search *s)
 	uint64_t banner;
 	int err;
 
+	if (g->ram.until_ns && monotonic_ns() > g->ram.until_ns)
+		return -ETIMEDOUT;
+	if (s->nr_tables++ == TABLES_MAX)
+		return fail(-E2BIG,
+			    "the memory of process %d has more than %d symbol tables, none of "
+			    "which fits: it is made to cost time",
+			    (int)g->pid, TABLES_MAX);
 	kallsyms_deinit(&g->symbols);
 	err = kallsyms_read(&g->ram, &s->tokens, &g->symbols);
 	if (err)
@@ -248,8 +259,10 @@ static int vmcoreinfo_page(struct search *s, const char *text)
 {
 	uint64_t phys_base, address, offset, size = ALIGN_2M;
 
-	if (!line_number(text, "NUMBER(phys_base)", 10, &phys_base))
+	if (!line_number(text, "NUMBER(phys_base)", 10, &phys_base) ||
+	    s->nr_vmcoreinfos == VMCOREINFOS_MAX)
 		return 0;
+	s->nr_vmcoreinfos++;
 	if (!line_number(text, "SYMBOL(kallsyms_token_table)", 16, &address)) {
 		if (!line_number(text, "SYMBOL(_stext)", 16, &address))
 			return 0;
@@ -363,6 +376,7 @@ int linux_guest_find(struct linux_guest *g, uint64_t until_ns)
 	if (nr < 0)
 		return nr;
 	g->ram.until_ns = until_ns;
+	linux_reads_begin(g);
 	ret = ways_try(s, tries, nr);
 	g->ram.until_ns = 0;
 	if (ret == -ETIMEDOUT)

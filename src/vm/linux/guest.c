@@ -82,6 +82,20 @@ void linux_guest_close(struct linux_guest *g)
 
 /* ---- reading ---- */
 
+void linux_reads_begin(struct linux_guest *g)
+{
+	g->nr_reads = 0;
+}
+
+int linux_reads_end(const struct linux_guest *g, int err)
+{
+	if (g->nr_reads < LINUX_READS_MAX || err == -ENOMEM)
+		return err;
+	return fail(-E2BIG, "the guest's structures take more than %d reads: they are damaged, or "
+			    "made to cost time; the rest was not read",
+		    LINUX_READS_MAX);
+}
+
 int linux_read(struct linux_guest *g, uint64_t address, void *buf, size_t size)
 {
 	uint8_t *to = buf;
@@ -90,6 +104,9 @@ int linux_read(struct linux_guest *g, uint64_t address, void *buf, size_t size)
 		uint64_t page = address & ~(uint64_t)(GUEST_PAGE - 1), within = address - page;
 		size_t part = GUEST_PAGE - within < size ? GUEST_PAGE - within : size;
 
+		if (g->nr_reads == LINUX_READS_MAX)
+			return -EFAULT;
+		g->nr_reads++;
 		if (page != g->page || !g->page_at) {
 			g->page = page;
 			g->page_at = guest_address(&g->memory, &g->ram.at, &g->space, page);

@@ -14,6 +14,7 @@
 enum {
 	LINUX_BANNER_MAX = 256,
 	LINUX_RETRIES = 8, /* of a list that changed while it was read */
+	LINUX_READS_MAX = 32 << 20, /* of one report: 16 a task, 250 with its stack */
 };
 
 /* How the kernel was found, cheapest first. */
@@ -45,6 +46,7 @@ struct linux_guest {
 	char banner[LINUX_BANNER_MAX]; /* "Linux version ..." */
 	uint64_t page, page_at; /* the last page translated, and its address in the process */
 	uint64_t torn;		/* lists that changed while they were read, and were read again */
+	uint32_t nr_reads;	/* since linux_reads_begin() */
 };
 
 /*
@@ -67,6 +69,13 @@ int linux_guest_find(struct linux_guest *g, uint64_t until_ns);
 const char *linux_way_name(enum linux_way way);
 
 /* ---- reading, once the kernel is found ---- */
+
+/*
+ * What a report reads is limited: structures that refer to each other can make it endless. From the LINUX_READS_MAX-th
+ * read on nothing is mapped. linux_reads_end() returns err, or -E2BIG with the error message set if it came to that.
+ */
+void linux_reads_begin(struct linux_guest *g);
+int linux_reads_end(const struct linux_guest *g, int err);
 
 /* -EFAULT without an error message: not mapped. */
 int linux_read(struct linux_guest *g, uint64_t address, void *buf, size_t size);

@@ -320,12 +320,13 @@ int linux_interrupts_read(struct linux_guest *g, const struct btf_types *types,
 		err = linux_cpus_online(g, &ret->cpus);
 	if (err)
 		return err;
+	linux_reads_begin(g);
 	listed = linux_irqs_read(g, types, &irq, &nr);
 	for (size_t i = 0; i < nr && !err; i++)
 		err = irq_read(&w, &irq[i]);
 	if (!err)
 		err = arch_all(&w);
-	return err ? err : listed;
+	return linux_reads_end(g, err ? err : listed);
 }
 
 void linux_interrupts_deinit(struct linux_interrupts *i)

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "event/event.h"
 #include "vm/linux/modules.h"
 
@@ -21,6 +23,13 @@ struct layout {
 	int list, name, kallsyms, symtab, num_symtab, strtab, typetab;
 	int syms, num_syms; /* exports; /proc/kallsyms ignores those for GPL modules only */
 	int value_offset, name_offset, export_bytes;
+	int state, used;
+	int core, core_size, init_size; /* core_layout and init_layout, */
+	int mem, mem_bytes, base, size; /* from 6.4 on one struct module_memory for each kind */
+};
+
+struct export {
+	uint64_t value, name; /* name: where it is */
 };
 
 /* The tables of one module. */
@@ -28,8 +37,7 @@ struct tables {
 	uint8_t *sym, *type; /* type: NULL before 5.2, where st_info has it */
 	char *string;
 	size_t nr, string_bytes;
-	uint8_t *export;
-	uint64_t export_at;
+	struct export *export; /* by value */
 	size_t nr_exports;
 };
 
@@ -45,6 +53,7 @@ int linux_types_read(struct linux_guest *g, struct btf_types *ret)
 	data = malloc(stop - start);
 	if (!data)
 		return fail(-ENOMEM, "out of memory");
+	linux_reads_begin(g);
 	err = linux_read(g, start, data, stop - start);
 	if (!err)
 		err = btf_types_parse(take_ptr(data), stop - start, ret);
@@ -66,6 +75,15 @@ static int layout_find(const struct btf_types *t, struct layout *ret)
 		.value_offset = btf_offset(t, "kernel_symbol", "value_offset"),
 		.name_offset = btf_offset(t, "kernel_symbol", "name_offset"),
 		.export_bytes = btf_size(t, "kernel_symbol"),
+		.state = btf_offset(t, "module", "state"),
+		.used = btf_offset(t, "module", "refcnt"),
+		.core = btf_offset(t, "module", "core_layout.base"),
+		.core_size = btf_offset(t, "module", "core_layout.size"),
+		.init_size = btf_offset(t, "module", "init_layout.size"),
+		.mem = btf_offset(t, "module", "mem"),
+		.mem_bytes = btf_size(t, "module_memory"),
+		.base = btf_offset(t, "module_memory", "base"),
+		.size = btf_offset(t, "module_memory", "size"),
 	};
 	if (ret->list < 0 || ret->name < 0 || ret->kallsyms < 0 || ret->symtab < 0 ||
 	    ret->num_symtab < 0 || ret->strtab < 0)
@@ -117,22 +135,55 @@ static int strings_read(struct linux_guest *g, uint64_t address, struct tables *
 	return t->string_bytes ? 0 : -EFAULT;
 }
 
+static int by_value(const void *va, const void *vb)
+{
+	const struct export *a = va, *b = vb;
+
+	return a->value != b->value ? order_u64(a->value, b->value) : order_u64(a->name, b->name);
+}
+
+/* struct kernel_symbol has offsets from their own places: of the value and of the name. */
+static void exports_parse(const struct layout *l, uint64_t address, const uint8_t *data,
+			  struct tables *t)
+{
+	for (size_t i = 0; i < t->nr_exports; i++) {
+		size_t at = i * (size_t)l->export_bytes;
+		size_t value = at + (size_t)l->value_offset, name = at + (size_t)l->name_offset;
+		int32_t to_value, to_name;
+
+		memcpy(&to_value, data + value, 4);
+		memcpy(&to_name, data + name, 4);
+		t->export[i] =
+			(struct export){.value = address + value + (uint64_t)(int64_t)to_value,
+					.name = address + name + (uint64_t)(int64_t)to_name};
+	}
+	qsort(t->export, t->nr_exports, sizeof(*t->export), by_value);
+}
+
 /* A module whose exports cannot be read has none. */
 static int exports_read(struct linux_guest *g, const struct layout *l, uint64_t module,
 			struct tables *t)
 {
+	_cleanup_free_ uint8_t *data = NULL;
+	uint64_t address;
 	uint32_t nr;
 	int err;
 
 	if (l->syms < 0 || l->num_syms < 0 || l->value_offset < 0 || l->name_offset < 0 ||
-	    l->export_bytes < 8 || l->value_offset > l->export_bytes - 4 ||
-	    l->name_offset > l->export_bytes - 4 ||
-	    linux_read_u64(g, module + (uint64_t)l->syms, &t->export_at) ||
+	    l->export_bytes < 8 || l->export_bytes > MODULE_EXPORT_BYTES_MAX ||
+	    l->value_offset > l->export_bytes - 4 || l->name_offset > l->export_bytes - 4 ||
+	    linux_read_u64(g, module + (uint64_t)l->syms, &address) ||
 	    linux_read_u32(g, module + (uint64_t)l->num_syms, &nr) || nr > MODULE_EXPORTS_MAX)
 		return 0;
-	err = block_read(g, t->export_at, (size_t)nr * (size_t)l->export_bytes, &t->export);
-	t->nr_exports = err ? 0 : nr;
-	return err == -ENOMEM ? err : 0;
+	err = block_read(g, address, (size_t)nr * (size_t)l->export_bytes, &data);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	t->export = calloc((size_t)nr + 1, sizeof(*t->export));
+	if (!t->export)
+		return fail(-ENOMEM, "out of memory");
+	t->nr_exports = nr;
+	exports_parse(l, address, data, t);
+	return 0;
 }
 
 static int tables_read(struct linux_guest *g, const struct layout *l, uint64_t module,
@@ -169,30 +220,24 @@ static void tables_deinit(struct tables *t)
 
 /* ---- symbols ---- */
 
-/* struct kernel_symbol has offsets from their own places: of the value and of the name. */
-static bool is_exported(struct linux_guest *g, const struct layout *l, const struct tables *t,
-			uint64_t value, const char *name)
+/* Aliases have one value and several names. */
+static bool is_exported(struct linux_guest *g, const struct tables *t, uint64_t value,
+			const char *name)
 {
+	size_t first = array_prefix(t->nr_exports, i, t->export[i].value < value);
 	char text[KALLSYM_NAME_MAX];
 
-	for (size_t i = 0; i < t->nr_exports; i++) {
-		size_t at = i * (size_t)l->export_bytes;
-		size_t v = at + (size_t)l->value_offset, n = at + (size_t)l->name_offset;
-		int32_t to_value, to_name;
-
-		memcpy(&to_value, t->export + v, 4);
-		memcpy(&to_name, t->export + n, 4);
-		if (t->export_at + v + (uint64_t)(int64_t)to_value == value &&
-		    !linux_read_text(g, t->export_at + n + (uint64_t)(int64_t)to_name, text,
-				     sizeof(text)) &&
+	for (size_t i = first; i < t->nr_exports && i - first < MODULE_ALIASES_MAX; i++) {
+		if (t->export[i].value != value)
+			return false;
+		if (!linux_read_text(g, t->export[i].name, text, sizeof(text)) &&
 		    !strcmp(text, name))
 			return true;
 	}
 	return false;
 }
 
-static int symbols_add(struct linux_guest *g, const struct layout *l, const struct tables *t,
-		       const char *module)
+static int symbols_add(struct linux_guest *g, const struct tables *t, const char *module)
 {
 	int err = 0;
 
@@ -207,7 +252,7 @@ static int symbols_add(struct linux_guest *g, const struct layout *l, const stru
 			continue;
 		text = t->string + name;
 		type = isalpha(type) ? type : '?';
-		type = is_exported(g, l, t, value, text) ? toupper(type) : tolower(type);
+		type = is_exported(g, t, value, text) ? toupper(type) : tolower(type);
 		err = kallsyms_add(&g->symbols, value, (char)type, text,
 				   strnlen(text, t->string_bytes - name), module);
 	}
@@ -228,7 +273,7 @@ static int module_add(struct linux_guest *g, const struct layout *l, uint64_t mo
 		err = 0;
 	} else if (!err) {
 		text_neutralise(name);
-		err = symbols_add(g, l, &t, name);
+		err = symbols_add(g, &t, name);
 	}
 	tables_deinit(&t);
 	return err;
@@ -261,60 +306,56 @@ int linux_modules_symbols(struct linux_guest *g, const struct btf_types *types)
 
 	if (err)
 		return err;
+	linux_reads_begin(g);
 	listed = modules_list(g, l.list, &module, &nr);
 	err = listed == -EAGAIN ? 0 : listed;
 	for (size_t i = 0; i < nr && !err; i++)
 		err = module_add(g, &l, module[i]);
-	return !err && listed ? list_incomplete() : err;
+	return linux_reads_end(g, !err && listed ? list_incomplete() : err);
 }
 
-/* Code and data: core_layout and init_layout, from 6.4 on one struct module_memory for each kind. */
-static void memory_read_of(struct linux_guest *g, const struct btf_types *t, uint64_t module,
+/* Code and data. */
+static void memory_read_of(struct linux_guest *g, const struct layout *l, uint64_t module,
 			   struct linux_module *ret)
 {
-	int core = btf_offset(t, "module", "core_layout.base");
-	int core_size = btf_offset(t, "module", "core_layout.size");
-	int init_size = btf_offset(t, "module", "init_layout.size");
-	int mem = btf_offset(t, "module", "mem"), each = btf_size(t, "module_memory");
-	int base = btf_offset(t, "module_memory", "base"),
-	    size = btf_offset(t, "module_memory", "size");
+	uint64_t mem = module + (uint64_t)l->mem;
 	uint32_t bytes;
 
-	if (mem >= 0 && each > 0 && base >= 0 && size >= 0) {
-		linux_read_u64(g, module + (uint64_t)mem + (uint64_t)base, &ret->address);
-		for (int i = 0; i < MODULE_MEMORIES; i++)
-			if (!linux_read_u32(g, module + (uint64_t)(mem + i * each + size), &bytes))
+	if (l->mem >= 0 && l->mem_bytes > 0 && l->base >= 0 && l->size >= 0) {
+		linux_read_u64(g, mem + (uint64_t)l->base, &ret->address);
+		for (uint64_t i = 0; i < MODULE_MEMORIES; i++)
+			if (!linux_read_u32(g, mem + i * (uint64_t)l->mem_bytes + (uint64_t)l->size,
+					    &bytes))
 				ret->bytes += bytes;
-	} else if (core >= 0 && core_size >= 0) {
-		linux_read_u64(g, module + (uint64_t)core, &ret->address);
-		if (!linux_read_u32(g, module + (uint64_t)core_size, &bytes))
+	} else if (l->core >= 0 && l->core_size >= 0) {
+		linux_read_u64(g, module + (uint64_t)l->core, &ret->address);
+		if (!linux_read_u32(g, module + (uint64_t)l->core_size, &bytes))
 			ret->bytes = bytes;
-		if (init_size >= 0 && !linux_read_u32(g, module + (uint64_t)init_size, &bytes))
+		if (l->init_size >= 0 &&
+		    !linux_read_u32(g, module + (uint64_t)l->init_size, &bytes))
 			ret->bytes += bytes;
 	}
 }
 
 /* False: it is not there yet, or cannot be read. */
-static bool module_read(struct linux_guest *g, const struct btf_types *t, uint64_t module,
+static bool module_read(struct linux_guest *g, const struct layout *l, uint64_t module,
 			struct linux_module *ret)
 {
 	static const char *const states[] = {"Live", "Loading", "Unloading"};
-	int name = btf_offset(t, "module", "name"), used = btf_offset(t, "module", "refcnt");
-	int state = btf_offset(t, "module", "state");
 	uint32_t number = 0;
 
 	*ret = (struct linux_module){.state = "-"};
-	if (linux_read_text(g, module + (uint64_t)name, ret->name, sizeof(ret->name)))
+	if (linux_read_text(g, module + (uint64_t)l->name, ret->name, sizeof(ret->name)))
 		return false;
 	text_neutralise(ret->name);
-	if (state >= 0 && !linux_read_u32(g, module + (uint64_t)state, &number)) {
+	if (l->state >= 0 && !linux_read_u32(g, module + (uint64_t)l->state, &number)) {
 		if (number >= sizeof(states) / sizeof(*states)) /* MODULE_STATE_UNFORMED */
 			return false;
 		ret->state = states[number];
 	}
-	if (used >= 0 && !linux_read_u32(g, module + (uint64_t)used, &number) && number)
+	if (l->used >= 0 && !linux_read_u32(g, module + (uint64_t)l->used, &number) && number)
 		ret->used = (int)(number - 1); /* one is its own: MODULE_REF_BASE */
-	memory_read_of(g, t, module, ret);
+	memory_read_of(g, l, module, ret);
 	return true;
 }
 
@@ -328,6 +369,7 @@ int linux_modules_read(struct linux_guest *g, const struct btf_types *types,
 
 	if (err)
 		return err;
+	linux_reads_begin(g);
 	listed = modules_list(g, l.list, &module, &nr);
 	if (listed == -ENOMEM)
 		return listed;
@@ -335,8 +377,8 @@ int linux_modules_read(struct linux_guest *g, const struct btf_types *types,
 	if (!*ret)
 		return fail(-ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++)
-		*ret_nr += module_read(g, types, module[i], &(*ret)[*ret_nr]);
-	return listed ? list_incomplete() : 0;
+		*ret_nr += module_read(g, &l, module[i], &(*ret)[*ret_nr]);
+	return linux_reads_end(g, listed ? list_incomplete() : 0);
 }
 
 int linux_modules_add(struct linux_guest *g)

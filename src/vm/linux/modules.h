@@ -11,6 +11,8 @@ enum {
 	MODULE_NAME_MAX = 64,		/* 56 in Linux */
 	MODULE_SYMBOLS_MAX = 256 << 10, /* of one module */
 	MODULE_EXPORTS_MAX = 64 << 10,
+	MODULE_EXPORT_BYTES_MAX = 256, /* struct kernel_symbol; 12 in Linux */
+	MODULE_ALIASES_MAX = 16,       /* exports of one address that are compared */
 	MODULE_STRINGS_MAX = 16 << 20,
 };
 

@@ -310,6 +310,7 @@ int linux_unwinder_open(struct linux_guest *g, const struct btf_types *types,
 	if (!u)
 		return fail(-ENOMEM, "out of memory");
 	u->g = g;
+	linux_reads_begin(g);
 	u->unseen[0] = range_of(g, "__sched_text_start", "__sched_text_end");
 	u->unseen[1] = range_of(g, "__lock_text_start", "__lock_text_end");
 	u->fork = linux_symbol(g, "ret_from_fork_asm"); /* since 6.6 */

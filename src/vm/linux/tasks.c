@@ -152,6 +152,7 @@ int linux_tasks_read(struct linux_guest *g, const struct btf_types *types, struc
 		err = fail(-ENOENT, "the guest's kernel has no symbol init_task");
 	if (err)
 		return err;
+	linux_reads_begin(g);
 	listed = linux_list_read(g, init + (uint64_t)w.l.tasks, LINUX_TASKS_MAX, &entry, &nr);
 	err = listed == -EAGAIN ? 0 : listed;
 	for (size_t i = 0; i < nr && !err; i++)
@@ -160,5 +161,5 @@ int linux_tasks_read(struct linux_guest *g, const struct btf_types *types, struc
 	*ret_nr = w.nr;
 	if (!err && listed)
 		err = fail(-EAGAIN, "the guest's list of tasks kept changing, or is damaged");
-	return err;
+	return linux_reads_end(g, err);
 }

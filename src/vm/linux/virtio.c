@@ -123,7 +123,7 @@ static int ring_layout_find(const struct btf_types *t, struct ring_layout *ret)
 /* ---- a queue ---- */
 
 /* 0 where there is no such member. */
-static uint64_t member(const uint8_t *ring, const struct ring_layout *l, int at, size_t bytes)
+static uint64_t member(const uint8_t *ring, const struct ring_layout *l, int64_t at, size_t bytes)
 {
 	if (at < 0 || at > l->size || bytes > (size_t)(l->size - at))
 		return 0;
@@ -199,7 +199,7 @@ static bool ring_read(const struct walk *w, uint64_t vq, struct linux_virtqueue 
 		q->broken = member(ring, l, l->broken, 1) != 0;
 		q->event_idx = member(ring, l, l->event, 1) != 0;
 		q->added = (uint16_t)member(ring, l, l->added, 4);
-		q->free = (uint32_t)member(ring, l, l->vq + w->device.vq_free, 4);
+		q->free = (uint32_t)member(ring, l, (int64_t)l->vq + w->device.vq_free, 4);
 		if (ring_is_packed(ring, l))
 			packed_read(w->g, ring, l, q);
 		else
@@ -323,6 +323,7 @@ int linux_virtqueues_read(struct linux_guest *g, const struct btf_types *types,
 	struct btf_types module = {0};
 	int err = bus_layout_find(types, &w.bus);
 
+	linux_reads_begin(g);
 	if (!err && btf_size(types, "vring_virtqueue") < 0) {
 		err = linux_module_types_read(g, types, "virtio_ring", &module);
 		types = &module;
@@ -336,5 +337,5 @@ int linux_virtqueues_read(struct linux_guest *g, const struct btf_types *types,
 	btf_types_deinit(&module);
 	*ret = w.queue;
 	*ret_nr = w.nr;
-	return err;
+	return linux_reads_end(g, err);
 }
